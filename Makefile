@@ -1,0 +1,147 @@
+# quern: `make help` lists the targets.  Knobs: PREFIX= DESTDIR= DEBUG=1
+# SAN=address,undefined CC= CXX= B=build-folder, and HAVE_X=0 or 1 for each library
+# X below (0: do without it; 1: fail if it is missing).
+.DEFAULT_GOAL := all
+PREFIX ?= /usr/local
+B ?= build$(if $(DEBUG),-debug)$(if $(SAN),-$(subst $(comma),-,$(SAN)))
+comma := ,
+
+# Debian packages: to build, to test, for the demo.
+DEBS := gcc g++ make libc6-dev libsimdjson-dev libzstd-dev zlib1g-dev libdeflate-dev \
+  libxxhash-dev libyaml-dev libxml2-dev libicu-dev libbrotli-dev libcld2-dev libdnnl-dev \
+  libpcre2-dev libcmocka-dev
+DEBS_DEMO := wget ca-certificates busybox python3-doc debian-handbook postgresql-doc-15
+DEBS_DEV := clang libclang-rt-14-dev shellcheck man-db
+
+# LIBRARY:header:what the linker needs.  The first five are needed by everything.
+PROBES := SIMDJSON:simdjson.h:-lsimdjson ZSTD:zstd.h:-lzstd ZLIB:zlib.h:-lz \
+  LIBDEFLATE:libdeflate.h:-ldeflate YAML:yaml.h:-lyaml XXHASH:xxhash.h: \
+  LIBXML2:libxml/HTMLparser.h:-lxml2 ICU:unicode/unorm2.h:-licui18n@-licuuc@-licudata \
+  BROTLI:brotli/decode.h:-lbrotlidec@-lbrotlicommon CLD2:cld2/public/compact_lang_det.h:-lcld2 \
+  DNNL:oneapi/dnnl/dnnl.h:-ldnnl PCRE2:pcre2.h:-lpcre2-8 CMOCKA:cmocka.h:-lcmocka
+BASE_NEEDS := SIMDJSON ZSTD ZLIB LIBDEFLATE YAML XXHASH
+# What a command cannot do without, beside those.
+needs_extract := LIBXML2 ICU BROTLI
+needs_clean := ICU
+needs_filter := ICU
+needs_langid := CLD2
+needs_dedup := ICU
+needs_train := DNNL
+needs_eval := DNNL
+needs_generate := DNNL
+
+OPT := $(if $(DEBUG),-Og,-O3) -g $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+WARN := -Wall -Wextra -Wshadow -Wvla -Wpointer-arith -Wcast-qual
+INC := -I. -isystem /usr/include/libxml2
+CPPFLAGS += -D_GNU_SOURCE -DPCRE2_CODE_UNIT_WIDTH=8 $(INC) -MMD -MP
+CFLAGS += -std=c11 $(OPT) $(WARN) -Wstrict-prototypes -Wmissing-prototypes -ffp-contract=off -fopenmp
+CXXFLAGS += -std=c++17 $(OPT) $(WARN) -ffp-contract=off
+# base/isa.h: NAME_simd.c is compiled once for each of these.
+ISAS := base
+ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
+ISAS := base avx2 avx512
+CFLAGS += -march=x86-64-v2
+CXXFLAGS += -march=x86-64-v2
+isa_avx2 := -march=x86-64-v3
+isa_avx512 := -march=x86-64-v4 -mavx512vbmi -mavx512vbmi2 -mavx512ifma -mavx512vnni -mavx512bitalg -mavx512vpopcntdq -mgfni -mprefer-vector-width=512
+endif
+
+-include $B/config.mk
+$B/config.mk: Makefile                      # which libraries are here
+	@mkdir -p $B; for p in $(PROBES); do n=$${p%%:*}; p=$${p#*:}; \
+	  printf '#include <stddef.h>\n#include <stdio.h>\n#include <%s>\nint main(void){return 0;}\n' "$${p%%:*}" >$B/probe.cc; \
+	  l=$$(echo "$${p#*:}" | tr @ ' '); echo "LIB_$$n := $$l"; \
+	  if $(CXX) -std=c++17 -DPCRE2_CODE_UNIT_WIDTH=8 -include stdarg.h -include setjmp.h -include stdint.h $(INC) \
+	    $B/probe.cc $$l -o $B/probe 2>/dev/null; then echo "HAVE_$$n ?= 1"; else echo "HAVE_$$n ?= 0"; fi; \
+	  done >$@.tmp; rm -f $B/probe $B/probe.cc; mv $@.tmp $@
+
+LIBS := $(foreach p,$(PROBES),$(firstword $(subst :, ,$p)))
+MISSING := $(foreach l,$(LIBS),$(if $(filter 0,$(HAVE_$l)),$l))
+header_of = $(word 2,$(subst :, ,$(filter $1:%,$(PROBES))))
+LDLIBS += -Wl,--as-needed -lm -lpthread $(foreach l,$(LIBS),$(if $(filter 1,$(HAVE_$l)),$(LIB_$l))) -lstdc++
+
+FLOORS := base comm kernels indexed_dataset curate tokenize train
+SRCS := $(wildcard $(FLOORS:%=%/*.c) $(FLOORS:%=%/*.cpp))
+# Sources that include the header of a missing library are left out.
+ifneq ($(MISSING),)
+SRCS := $(filter-out $(shell grep -lE '$(foreach l,$(MISSING),<$(call header_of,$l)>|)<no-such-header>' $(SRCS)),$(SRCS))
+endif
+CMDS := $(filter $(FLOORS:%=%/cmd_%),$(SRCS))
+NAMES := $(sort $(patsubst cmd_%,%,$(basename $(notdir $(CMDS)))))
+lacks = $(strip $(foreach l,$(needs_$1),$(if $(filter 1,$(HAVE_$l)),,$l)))
+ON := $(foreach n,$(NAMES),$(if $(call lacks,$n),,$n))
+BINS := $(patsubst %,$B/bin/quern-%,$(filter-out quern,$(ON))) $B/bin/quern
+objs = $(patsubst %,$B/%.o,$(filter-out %_simd.c,$1)) $(foreach i,$(ISAS),$(patsubst %,$B/%.$i.o,$(filter %_simd.c,$1)))
+ARCHIVES := $(foreach f,$(FLOORS),$(if $(filter-out $(CMDS),$(filter $f/%,$(SRCS))),$B/lib$f.a))
+UNIT := $(patsubst %.c,$B/%,$(wildcard tests/unit/*_test.c))
+FUZZ := $(patsubst tests/fuzz/%.c,$B-fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
+FUZZ_SECONDS ?= 60
+
+all: $(BINS)                                ## build every command
+	@$(foreach n,$(filter-out $(ON),$(NAMES)),echo "left out: quern-$n, for want of $(call lacks,$n) (make deps installs it)";)
+check: deps-build                           ## install what is missing, build, run all tests
+	@$(MAKE) --no-print-directory test
+test: all $(UNIT)                           # the tests, with what is installed
+	@B=$B sh tests/run.sh unit cli
+check-shared: all $(UNIT)                   ## tests on the data in ../shared (set SHARED=)
+	@B=$B sh tests/run.sh shared
+demo: deps-build deps-demo                  ## from a crawl to a model that writes; SHORT=1 for a quick one
+	@$(MAKE) --no-print-directory all && B=$B SHORT=$(SHORT) sh pipelines/demo.sh
+bench: all                                  ## measure; BENCH=name for one
+	@B=$B bash bench/run.sh $(BENCH)
+lint: all                                   ## floors, headers, banned calls, scripts
+	@B=$B CC="$(CC)" bash tests/lint.sh
+fuzz: deps-dev                              ## every parser of outside bytes, FUZZ_SECONDS each
+	@$(MAKE) --no-print-directory B=$B fuzz-run
+fuzz-run: $(FUZZ)
+	@for f in $(FUZZ); do bash tests/fuzz/run.sh $$f $(FUZZ_SECONDS) || exit 1; done
+install: all                                ## commands and man pages under PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install $(BINS) $(DESTDIR)$(PREFIX)/bin
+	for n in $(filter-out quern,$(ON)); do $B/bin/quern-$$n --man >$(DESTDIR)$(PREFIX)/share/man/man1/quern-$$n.1 || exit 1; done
+	$B/bin/quern --man >$(DESTDIR)$(PREFIX)/share/man/man1/quern.1
+deps: deps-build deps-demo deps-dev         ## install the Debian packages
+deps-build: ; @sh tests/deps.sh $(DEBS)
+deps-demo: ; @sh tests/deps.sh $(DEBS_DEMO)
+deps-dev: ; @sh tests/deps.sh $(DEBS_DEV)
+clean:                                      ## remove what was built
+	rm -rf $B $B-fuzz
+help:                                       ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
+.PHONY: all check test check-shared demo bench lint fuzz fuzz-run install deps deps-build deps-demo deps-dev clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+define floor
+$B/lib$1.a: $(call objs,$(filter-out $(CMDS),$(filter $1/%,$(SRCS))))
+	@rm -f $$@; $(AR) rcs $$@ $$^
+endef
+$(foreach f,$(FLOORS),$(eval $(call floor,$f)))
+define command
+$B/bin/$(if $(filter quern,$2),quern,quern-$2): $B/$1.o $(ARCHIVES)
+	@mkdir -p $$(@D); $$(CC) $$(CFLAGS) $$< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $$(LDFLAGS) $$(LDLIBS) -o $$@
+endef
+$(foreach c,$(CMDS),$(eval $(call command,$c,$(patsubst cmd_%,%,$(basename $(notdir $c))))))
+$B/tests/unit/%_test: $B/tests/unit/%_test.c.o $(ARCHIVES)
+	@$(CC) $(CFLAGS) $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
+$B/%.c.o: %.c $B/flags
+	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+$B/%.cpp.o: %.cpp $B/flags
+	@mkdir -p $(@D); $(CXX) $(CPPFLAGS) $(CXXFLAGS) -c $< -o $@
+define isa
+$B/%.c.$1.o: %.c $B/flags
+	@mkdir -p $$(@D); $$(CC) $$(CPPFLAGS) $$(CFLAGS) $(isa_$1) -DQUERN_ISA=$1 -c $$< -o $$@
+endef
+$(foreach i,$(ISAS),$(eval $(call isa,$i)))
+# Fuzzers: everything again with clang, libFuzzer, and the sanitizers.
+$B-fuzz/%: tests/fuzz/%.c
+	@$(MAKE) --no-print-directory B=$B-fuzz CC=clang CXX=clang++ SAN=fuzzer-no-link,address,undefined CFLAGS= CXXFLAGS= archives
+	@clang++ -fsanitize=fuzzer,address,undefined -fopenmp -g -x c $(INC) -D_GNU_SOURCE $< -x none -Wl,--start-group $$(ls $B-fuzz/lib*.a) -Wl,--end-group $(LDLIBS) -o $@
+archives: $(ARCHIVES)
+.PHONY: archives
+# Changed flags rebuild.
+FLAGS = $(CC) $(CXX) $(CPPFLAGS) $(CFLAGS) $(CXXFLAGS) $(MISSING)
+ifneq ($(file <$B/flags),$(FLAGS))
+$(shell mkdir -p $B)$(file >$B/flags,$(FLAGS))
+endif
+-include $(shell find $B -name '*.d' 2>/dev/null)

@@ -1,0 +1,85 @@
+/* quern COMMAND [ARGUMENT...]: runs quern-COMMAND from the folder that quern is in,
+ * else from PATH. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/tool.h"
+
+static const struct {
+    const char *name, *about;
+} commands[] = {
+    {"extract", "WARC, WET and HTML to documents"},
+    {"clean", "repair and normalise the text of documents"},
+    {"langid", "find the language of documents"},
+    {"filter", "drop documents of low quality by rules"},
+    {"dedup", "drop exact and near duplicates"},
+    {"tokenizer", "train a tokenizer; encode and decode with it"},
+    {"tokenize", "documents to an indexed dataset of tokens"},
+    {"dataset", "look into indexed datasets and verify them"},
+    {"train", "pretrain a GPT"},
+    {"eval", "loss and perplexity of a checkpoint"},
+    {"generate", "text from a checkpoint"},
+};
+
+static void list(FILE *out)
+{
+    fprintf(out, "\nCommands:\n");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].about);
+}
+
+/* The path of quern-NAME beside this program, or the bare name for PATH. */
+static void locate(const char *name, char *path, size_t size)
+{
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    char *slash;
+
+    if (n > 0) {
+        path[n] = '\0';
+        slash = strrchr(path, '/');
+        if (slash && (size_t)(slash - path) + strlen(name) + 8 < size) {
+            sprintf(slash + 1, "quern-%s", name);
+            if (access(path, X_OK) == 0)
+                return;
+        }
+    }
+    snprintf(path, size, "quern-%s", name);
+}
+
+int main(int argc, char **argv)
+{
+    struct tool t = {
+        .name = "COMMAND",
+        .usage = "[ARGUMENT...]",
+        .about = "from web dumps to a trained language model",
+        .details = "quern COMMAND runs quern-COMMAND; quern COMMAND --help says what it does.",
+        .example = "quern extract --help",
+    };
+    const struct opt opts[] = {TOOL_OPTS(t), OPT_END};
+    char path[4096];
+    int code, n;
+
+    if (argc > 1 && argv[1][0] != '-') {
+        locate(argv[1], path, sizeof path);
+        argv[1] = path;
+        execvp(path, argv + 1);
+        if (errno == ENOENT)
+            fprintf(stderr, "quern: no command '%s'; quern --help lists them\n", path + strlen("quern-"));
+        else
+            fprintf(stderr, "quern: cannot run '%s': %s\n", path, strerror(errno));
+        return errno == ENOENT ? EXIT_USAGE : EXIT_FATAL;
+    }
+    n = tool_begin(&t, opts, argc, argv, &code);
+    if (n < 0) {
+        if (t.version || code != EXIT_FINE || t.man)
+            return code;
+        list(stdout);
+        return tool_end(&t, code);
+    }
+    fprintf(stderr, "usage: quern COMMAND [ARGUMENT...]\n");
+    list(stderr);
+    return EXIT_USAGE;
+}

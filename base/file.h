@@ -1,0 +1,102 @@
+/* base/file.h -- byte streams in and out, compressed or not.
+ *
+ * Input: plain, gzip (many members), zstd (many frames, skippable ones too), told
+ * apart by the first bytes, never by the name.  "-" is standard input.  Output:
+ * plain, or compressed by the name's ending (.gz, .zst); it appears under its final
+ * name only when file_commit() has made it whole: written beside it under a
+ * temporary name, flushed, fsynced, renamed.  "-" is standard output.
+ * Messages name the file, the offset and the reason.
+ */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum file_codec { FILE_PLAIN, FILE_GZIP, FILE_ZSTD };
+
+/* ---- input ---- */
+
+struct file_in;
+
+/* Opens path for reading.  A directory, a missing file and an unreadable one are
+ * ERR_IO with the name.  Standard input is never closed. */
+int file_open(struct file_in **f, const char *path, struct err *e);
+/* As file_open, over bytes in memory (tests, fuzzers); name is for messages.  The
+ * bytes must outlive f. */
+int file_open_mem(struct file_in **f, const char *name, struct span bytes, struct err *e);
+/* The next at most n decompressed bytes.  0 is the end; short reads happen.
+ * A damaged or truncated member is ERR_FORMAT with file and offset of the member;
+ * what had been decoded before was given out by earlier reads.  After ERR_FORMAT in
+ * gzip data, file_skip_member() goes on. */
+ssize_t file_read(struct file_in *f, void *p, size_t n, struct err *e);
+/* For containers that hold one record a gzip member or zstd frame: true at the
+ * first byte of one.  Reads never cross it once file_stop_at_members(f, true): a
+ * read then returns 0 at the end of each member, and file_next_member() goes to the
+ * next (1), or says that there is none (0). */
+void file_stop_at_members(struct file_in *f, bool stop);
+int file_next_member(struct file_in *f, struct err *e);
+/* After a damaged member: searches forward for the next byte position where a gzip
+ * member can begin.  1 found, 0 end of file. */
+int file_skip_member(struct file_in *f, struct err *e);
+/* Gives zstd frames that need it this dictionary (it is copied). */
+int file_set_dictionary(struct file_in *f, struct span dict, struct err *e);
+
+enum file_codec file_codec(const struct file_in *f);
+const char *file_name(const struct file_in *f);
+/* Offset in the file of the member being read (compressed), or of the next byte
+ * (plain); and the count of decompressed bytes given out so far. */
+uint64_t file_member_offset(const struct file_in *f);
+uint64_t file_tell(const struct file_in *f);
+/* Size of the file as stored, 0 if unknown (a pipe): for progress. */
+uint64_t file_size(const struct file_in *f);
+/* Bytes of the file as stored that have been consumed: for progress. */
+uint64_t file_consumed(const struct file_in *f);
+void file_close(struct file_in *f);
+
+/* ---- output ---- */
+
+struct file_out;
+
+/* Starts writing path.  level: the codec's, 0 for its default.  ERR_IO. */
+int file_create(struct file_out **f, const char *path, int level, struct err *e);
+int file_write(struct file_out *f, const void *p, size_t n, struct err *e);
+/* Flushes, fsyncs, renames, closes and frees f, whatever happens.  On failure
+ * nothing stands under the final name that was not there before. */
+int file_commit(struct file_out *f, struct err *e);
+/* Removes what was written and frees f.  NULL is fine. */
+void file_abort(struct file_out *f);
+const char *file_out_name(const struct file_out *f);
+/* Bytes given to file_write so far. */
+uint64_t file_out_tell(const struct file_out *f);
+
+/* ---- whole files ---- */
+
+/* Reads all of path (decompressed), at most max bytes (else ERR_LIMIT), into b. */
+int file_read_all(const char *path, size_t max, struct buf *b, struct err *e);
+/* Writes path atomically. */
+int file_write_all(const char *path, struct span s, struct err *e);
+/* fsyncs the folder that holds path, so that a rename in it lasts. */
+int file_sync_parent(const char *path, struct err *e);
+
+/* A read-only mapping of a whole plain file.  An empty file maps to p == NULL. */
+struct file_map {
+    const uint8_t *p;
+    size_t n;
+};
+int file_map_open(struct file_map *m, const char *path, struct err *e);
+void file_map_close(struct file_map *m);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,59 @@
+/* base/json.h -- JSON lines at speed (simdjson), and writing JSON.
+ *
+ * Reading gives the top-level fields of one object with each value's own bytes, so
+ * that fields nobody touched pass through as they came.
+ */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Readable bytes that must follow the text of a line (their values do not matter). */
+enum { JSON_PADDING = 64 };
+
+enum json_type { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
+
+struct json_field {
+    struct span key; /* unescaped; in the reader's memory or in the line */
+    struct span raw; /* the value's bytes in the line, quotes and all */
+    enum json_type type;
+};
+
+/* One a thread.  NULL when memory is out. */
+struct json_reader;
+struct json_reader *json_reader_new(void);
+void json_reader_free(struct json_reader *r);
+
+/* The fields of the object that line holds; the array and the keys stay valid until
+ * the next call.  The whole line is validated (syntax, numbers, UTF-8, nothing after
+ * the object); a key that occurs twice is an error.  Returns their number, or
+ * ERR_FORMAT with the reason and the byte where known, or ERR_NOMEM. */
+int json_read_object(struct json_reader *r, struct span line,
+                     const struct json_field **fields, struct err *e);
+/* Appends the text that the string value raw (quotes included, validated before)
+ * stands for, as UTF-8.  A lone surrogate is ERR_FORMAT. */
+int json_unescape(struct span raw, struct buf *out, struct err *e);
+
+/* ---- writing: append to b; errors of buf_put ---- */
+
+/* "..." with the least escaping: quote, backslash, controls below 0x20 (\n \t \r \b
+ * \f, else \u00XX).  s must be valid UTF-8. */
+int json_put_string(struct buf *b, struct span s);
+int json_put_int(struct buf *b, int64_t v);
+/* The shortest text that reads back as the same double; inf and nan become null. */
+int json_put_num(struct buf *b, double v);
+/* "key": (with a comma before it unless the last byte is '{') */
+int json_put_key(struct buf *b, const char *key);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,35 @@
+/* base/log.h -- messages and progress on standard error, a whole line at a time.
+ *
+ * Errors that end the tool go through tool_fail(); this is for what happens on the
+ * way: records skipped, files finished.  Safe from any thread.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/* prefix: "quern-filter".  Messages above level are not printed.  Called by
+ * tool_begin; the default is no prefix and LOG_WARN. */
+void log_init(const char *prefix, enum log_level level);
+void log_msg(enum log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* One changing line for a person who waits.  Nothing is printed unless standard
+ * error is a terminal and the level allows LOG_INFO; at most 6 times a second. */
+void log_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Wipes the line; call before the last message. */
+void log_progress_end(void);
+
+/* Seconds on a clock that never goes back. */
+double log_seconds(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,189 @@
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+
+enum { ARENA_FIRST = 16 << 10, ARENA_KEEP = 4 << 20, BUF_FIRST = 256 };
+
+int buf_reserve(struct buf *b, size_t extra)
+{
+    size_t max = b->max ? b->max : SIZE_MAX / 2;
+    size_t want, cap;
+    char *p;
+
+    if (extra > max || b->n > max - extra)
+        return ERR_LIMIT;
+    want = b->n + extra + 1;
+    if (want <= b->cap)
+        return 0;
+    cap = b->cap ? b->cap : BUF_FIRST;
+    while (cap < want)
+        cap += cap / 2 + 64;
+    p = realloc(b->p, cap);
+    if (!p)
+        return ERR_NOMEM;
+    b->p = p;
+    b->cap = cap;
+    return 0;
+}
+
+int buf_put(struct buf *b, const void *p, size_t n)
+{
+    TRY(buf_reserve(b, n));
+    if (n)
+        memcpy(b->p + b->n, p, n);
+    b->n += n;
+    b->p[b->n] = '\0';
+    return 0;
+}
+
+int buf_putc(struct buf *b, char c)
+{
+    return buf_put(b, &c, 1);
+}
+
+int buf_puts(struct buf *b, const char *cstr)
+{
+    return buf_put(b, cstr, strlen(cstr));
+}
+
+int buf_put_span(struct buf *b, struct span s)
+{
+    return buf_put(b, s.p, s.n);
+}
+
+int buf_printf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        return ERR_ARG;
+    TRY(buf_reserve(b, (size_t)n));
+    va_start(ap, fmt);
+    vsnprintf(b->p + b->n, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    b->n += (size_t)n;
+    return 0;
+}
+
+void buf_free(struct buf *b)
+{
+    free(b->p);
+    b->p = NULL;
+    b->n = b->cap = 0;
+}
+
+struct arena_block {
+    struct arena_block *next;
+    size_t size, used;
+    _Alignas(16) char data[];
+};
+
+static struct arena_block *arena_grow(struct arena *a, size_t n)
+{
+    size_t size = a->head ? a->head->size * 2 : ARENA_FIRST;
+    struct arena_block *b;
+
+    if (size > ARENA_KEEP)
+        size = ARENA_KEEP;
+    if (size < n)
+        size = n;
+    b = malloc(sizeof *b + size);
+    if (!b)
+        return NULL;
+    b->size = size;
+    b->used = 0;
+    b->next = a->head;
+    a->head = b;
+    return b;
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+    struct arena_block *b = a->head;
+    void *p;
+
+    if (n > SIZE_MAX - 64 || (a->max && (n > a->max || a->used > a->max - n)))
+        return NULL;
+    n = (n + 15) & ~(size_t)15;
+    if (!b || b->size - b->used < n) {
+        b = arena_grow(a, n);
+        if (!b)
+            return NULL;
+    }
+    p = b->data + b->used;
+    b->used += n;
+    a->used += n;
+    return p;
+}
+
+void *arena_calloc(struct arena *a, size_t n, size_t size)
+{
+    void *p;
+
+    if (size && n > SIZE_MAX / size)
+        return NULL;
+    p = arena_alloc(a, n * size);
+    if (p)
+        memset(p, 0, n * size);
+    return p;
+}
+
+struct span arena_dup(struct arena *a, struct span s)
+{
+    char *p = s.n < SIZE_MAX ? arena_alloc(a, s.n + 1) : NULL;
+    struct span d = {p, p ? s.n : 0};
+
+    if (p) {
+        if (s.n)
+            memcpy(p, s.p, s.n);
+        p[s.n] = '\0';
+    }
+    return d;
+}
+
+void arena_reset(struct arena *a)
+{
+    struct arena_block *keep = NULL;
+
+    while (a->head) {
+        struct arena_block *b = a->head;
+        a->head = b->next;
+        if (b->size <= ARENA_KEEP && (!keep || b->size > keep->size)) {
+            free(keep);
+            keep = b;
+        } else {
+            free(b);
+        }
+    }
+    if (keep) {
+        keep->next = NULL;
+        keep->used = 0;
+    }
+    a->head = keep;
+    a->used = 0;
+}
+
+void arena_free(struct arena *a)
+{
+    while (a->head) {
+        struct arena_block *b = a->head;
+        a->head = b->next;
+        free(b);
+    }
+    a->used = 0;
+}
+
+void *mem_aligned(size_t n)
+{
+    if (n > SIZE_MAX - 64)
+        return NULL;
+    return aligned_alloc(64, ((n ? n : 1) + 63) & ~(size_t)63);
+}

@@ -1,0 +1,88 @@
+/* base/mem.h -- spans, growable buffers and arenas.
+ *
+ * A span is borrowed bytes: it says nothing about who owns them.  A buf owns its
+ * bytes and has a cap, so that no input can make it grow without bound.  An arena
+ * owns many small pieces that die together (one document, one request).
+ */
+#ifndef BASE_MEM_H
+#define BASE_MEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Borrowed bytes, not NUL-terminated.  p may be NULL only when n is 0. */
+struct span {
+    const char *p;
+    size_t n;
+};
+
+static inline struct span span_of(const char *cstr)
+{
+    struct span s = {cstr, cstr ? strlen(cstr) : 0};
+    return s;
+}
+static inline bool span_eq(struct span a, struct span b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+static inline bool span_is(struct span a, const char *cstr)
+{
+    return span_eq(a, span_of(cstr));
+}
+
+/* Owned, growable bytes.  Zero-initialise to start ({0}: no cap but SIZE_MAX/2),
+ * or set max for a cap in bytes.  p[n] is always a readable byte after a put. */
+struct buf {
+    char *p;
+    size_t n, cap, max;
+};
+
+/* Room for extra more bytes (and one beyond).  0, ERR_NOMEM or ERR_LIMIT;
+ * on failure the contents stay as they were.  Amortised O(1). */
+int buf_reserve(struct buf *b, size_t extra);
+/* Appends; same errors as buf_reserve. */
+int buf_put(struct buf *b, const void *p, size_t n);
+int buf_putc(struct buf *b, char c);
+int buf_puts(struct buf *b, const char *cstr);
+int buf_put_span(struct buf *b, struct span s);
+int buf_printf(struct buf *b, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static inline void buf_clear(struct buf *b) { b->n = 0; }
+static inline struct span buf_span(const struct buf *b)
+{
+    struct span s = {b->p, b->n};
+    return s;
+}
+/* Releases the bytes; the buf can be used again.  Zeroed is fine. */
+void buf_free(struct buf *b);
+
+/* Pieces that die together.  Zero-initialise to start; set max (bytes in all)
+ * for a cap.  Not thread-safe: an arena belongs to one thread at a time. */
+struct arena {
+    struct arena_block *head;
+    size_t used, max;
+};
+
+/* n bytes aligned to 16, uninitialised; NULL when memory or the cap is out. */
+void *arena_alloc(struct arena *a, size_t n);
+/* As arena_alloc, zeroed, for n objects of size bytes; checks for overflow. */
+void *arena_calloc(struct arena *a, size_t n, size_t size);
+/* A copy of s, NUL-terminated behind its end; p is NULL when memory is out. */
+struct span arena_dup(struct arena *a, struct span s);
+/* Forgets every piece; keeps the largest block for the next round. */
+void arena_reset(struct arena *a);
+void arena_free(struct arena *a);
+
+/* Aligned memory for vector code: 64-byte alignment, n rounded up.  free(). */
+void *mem_aligned(size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

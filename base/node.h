@@ -1,0 +1,58 @@
+/* base/node.h -- a small tree for configuration and metadata: JSON or YAML.
+ *
+ * For files that are read once (plans, tokenizer.json, checkpoint metadata).  The
+ * documents of a corpus do not go through it: see base/json.h.
+ */
+#ifndef BASE_NODE_H
+#define BASE_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum node_type { NODE_NULL, NODE_BOOL, NODE_INT, NODE_NUM, NODE_STR, NODE_LIST, NODE_MAP };
+
+/* Lives in the arena it was parsed into.  Children of a LIST or MAP are chained by
+ * next in their order; in a MAP each has a key.  str is NUL-terminated, and for
+ * scalars of YAML it is the text as written whatever the type. */
+struct node {
+    enum node_type type;
+    int line; /* 1-based where the value begins; 0 if unknown (JSON) */
+    struct span key;
+    struct span str;
+    int64_t integer; /* INT; also BOOL as 0 or 1 */
+    double num;      /* NUM and INT */
+    struct node *child, *next;
+    int64_t count; /* children */
+};
+
+/* The whole of text must be one JSON value.  Strings are UTF-8 checked; nesting is
+ * bounded at 1,000; ERR_FORMAT says what and at which byte when it is known. */
+int node_parse_json(struct arena *a, struct span text, struct node **root, struct err *e);
+/* One YAML document (libyaml), core schema: plain null/true/false/integers/floats are
+ * typed, quoted scalars are strings.  Anchors and aliases are refused, duplicate keys
+ * are errors, all with line numbers. */
+int node_parse_yaml(struct arena *a, struct span text, struct node **root, struct err *e);
+/* Reads the file (at most 1 GiB) and parses it; the error names the file. */
+int node_load_json(struct arena *a, const char *path, struct node **root, struct err *e);
+int node_load_yaml(struct arena *a, const char *path, struct node **root, struct err *e);
+
+/* The child of a MAP with this key, or NULL (also when n is NULL or no MAP). */
+const struct node *node_get(const struct node *n, const char *key);
+/* Its text if it is a STR, else NULL. */
+const char *node_str(const struct node *n, const char *key);
+/* Its value, or fallback if it is absent or of another type. */
+int64_t node_int(const struct node *n, const char *key, int64_t fallback);
+double node_num(const struct node *n, const char *key, double fallback);
+bool node_bool(const struct node *n, const char *key, bool fallback);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,326 @@
+#include "base/opt.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+void opt_list_free(struct opt_list *l)
+{
+    free(l->v);
+    l->v = NULL;
+    l->n = 0;
+}
+
+static int list_add(struct opt_list *l, const char *s, struct err *e)
+{
+    const char **v = realloc(l->v, (size_t)(l->n + 1) * sizeof *v);
+
+    if (!v)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    l->v = v;
+    l->v[l->n++] = s;
+    return 0;
+}
+
+static int parse_int(const struct opt *o, const char *s, struct err *e)
+{
+    bool size = o->type == OPT_TYPE_SIZE;
+    int shift = 0;
+    char *end;
+    long long v;
+
+    errno = 0;
+    v = strtoll(s, &end, 10);
+    if (size && *end && end != s) {
+        const char *u = strchr("KMGT", *end);
+        if (u) {
+            shift = 10 * (int)(u - "KMGT" + 1);
+            end++;
+        }
+    }
+    if (end == s || *end || errno)
+        return err_set(e, ERR_ARG, "--%s: not a %s: '%s'", o->name,
+                       size ? "size (a number, then K, M, G or T)" : "whole number", s);
+    if (v > (INT64_MAX >> shift) || v < (INT64_MIN >> shift) ||
+        v * (1LL << shift) < o->min || v * (1LL << shift) > o->max)
+        return err_set(e, ERR_ARG, "--%s: %s is outside %" PRId64 "..%" PRId64, o->name, s,
+                       o->min, o->max);
+    *(int64_t *)o->value = v * (1LL << shift);
+    return 0;
+}
+
+static int parse_num(const struct opt *o, const char *s, struct err *e)
+{
+    char *end;
+    double v = strtod(s, &end);
+
+    if (end == s || *end || !isfinite(v))
+        return err_set(e, ERR_ARG, "--%s: not a number: '%s'", o->name, s);
+    if (!(v >= o->fmin && v <= o->fmax))
+        return err_set(e, ERR_ARG, "--%s: %s is outside %g..%g", o->name, s, o->fmin, o->fmax);
+    *(double *)o->value = v;
+    return 0;
+}
+
+static int parse_enum(const struct opt *o, const char *s, struct err *e)
+{
+    const char *w = o->arg;
+
+    for (int i = 0;; i++) {
+        size_t n = strcspn(w, "|");
+        if (strlen(s) == n && memcmp(s, w, n) == 0) {
+            *(int *)o->value = i;
+            return 0;
+        }
+        if (!w[n])
+            return err_set(e, ERR_ARG, "--%s: '%s' is not one of %s", o->name, s, o->arg);
+        w += n + 1;
+    }
+}
+
+static int store(const struct opt *o, const char *s, struct err *e)
+{
+    if (o->given)
+        *o->given = true;
+    switch (o->type) {
+    case OPT_TYPE_FLAG:
+        if (strcmp(s, "true") != 0 && strcmp(s, "false") != 0)
+            return err_set(e, ERR_ARG, "--%s: '%s' is neither true nor false", o->name, s);
+        *(bool *)o->value = s[0] == 't';
+        return 0;
+    case OPT_TYPE_STR:
+        *(const char **)o->value = s;
+        return 0;
+    case OPT_TYPE_INT:
+    case OPT_TYPE_SIZE:
+        return parse_int(o, s, e);
+    case OPT_TYPE_NUM:
+        return parse_num(o, s, e);
+    case OPT_TYPE_ENUM:
+        return parse_enum(o, s, e);
+    case OPT_TYPE_LIST:
+        return list_add(o->value, s, e);
+    default:
+        return err_set(e, ERR_ARG, "--%s: not an option", o->name);
+    }
+}
+
+static const struct opt *find(const struct opt *o, const char *name, size_t n)
+{
+    for (; o->type != OPT_TYPE_END; o++)
+        if (o->type != OPT_TYPE_HEAD && strlen(o->name) == n && memcmp(o->name, name, n) == 0)
+            return o;
+    return NULL;
+}
+
+const struct opt *opt_find(const struct opt *opts, const char *name)
+{
+    return find(opts, name, strlen(name));
+}
+
+int opt_set(const struct opt *opts, const char *name, const char *text, struct err *e)
+{
+    const struct opt *o = opt_find(opts, name);
+
+    if (!o)
+        return err_set(e, ERR_ARG, "unknown option '%s'", name);
+    return store(o, text, e);
+}
+
+/* --name, --name=value, --no-name.  *i moves past a separate value. */
+static int parse_long(const struct opt *opts, int argc, char **argv, int *i, struct err *e)
+{
+    const char *a = argv[*i] + 2, *val = strchr(a, '=');
+    size_t n = val ? (size_t)(val++ - a) : strlen(a);
+    const struct opt *o = find(opts, a, n);
+
+    if (!o && n > 3 && memcmp(a, "no-", 3) == 0) {
+        o = find(opts, a + 3, n - 3);
+        if (o && o->type == OPT_TYPE_FLAG && !val)
+            return store(o, "false", e);
+        o = NULL;
+    }
+    if (!o)
+        return err_set(e, ERR_ARG, "unknown option '--%.*s'", (int)n, a);
+    if (o->type == OPT_TYPE_FLAG)
+        return val ? err_set(e, ERR_ARG, "--%s takes no value", o->name) : store(o, "true", e);
+    if (!val && ++*i >= argc)
+        return err_set(e, ERR_ARG, "--%s needs a value", o->name);
+    return store(o, val ? val : argv[*i], e);
+}
+
+/* -abc (flags), -ovalue, -o value. */
+static int parse_short(const struct opt *opts, int argc, char **argv, int *i, struct err *e)
+{
+    for (const char *a = argv[*i] + 1; *a; a++) {
+        const struct opt *o = opts;
+        while (o->type != OPT_TYPE_END && o->letter != *a)
+            o++;
+        if (o->type == OPT_TYPE_END)
+            return err_set(e, ERR_ARG, "unknown option '-%c'", *a);
+        if (o->type == OPT_TYPE_FLAG) {
+            TRY(store(o, "true", e));
+            continue;
+        }
+        if (a[1])
+            return store(o, a + 1, e);
+        if (++*i >= argc)
+            return err_set(e, ERR_ARG, "-%c needs a value", *a);
+        return store(o, argv[*i], e);
+    }
+    return 0;
+}
+
+int opt_parse(const struct opt *opts, int argc, char **argv, struct err *e)
+{
+    int n = 0;
+
+    for (int i = 1; i < argc; i++) {
+        const char *a = argv[i];
+        if (a[0] != '-' || !a[1]) {
+            argv[1 + n++] = argv[i];
+        } else if (a[1] != '-') {
+            TRY(parse_short(opts, argc, argv, &i, e));
+        } else if (a[2]) {
+            TRY(parse_long(opts, argc, argv, &i, e));
+        } else {
+            while (++i < argc)
+                argv[1 + n++] = argv[i];
+        }
+    }
+    return n;
+}
+
+static const char *word(const char *words, int index, char *buf, size_t size)
+{
+    while (index-- > 0)
+        words += strcspn(words, "|") + 1;
+    snprintf(buf, size, "%.*s", (int)strcspn(words, "|"), words);
+    return buf;
+}
+
+const char *opt_text(const struct opt *o, char *buf, size_t size)
+{
+    int64_t v;
+    int shift = 0;
+
+    buf[0] = '\0';
+    switch (o->type) {
+    case OPT_TYPE_FLAG:
+        return *(bool *)o->value ? "true" : "false";
+    case OPT_TYPE_STR:
+        return *(const char **)o->value ? *(const char **)o->value : "";
+    case OPT_TYPE_INT:
+        snprintf(buf, size, "%" PRId64, *(int64_t *)o->value);
+        return buf;
+    case OPT_TYPE_SIZE:
+        v = *(int64_t *)o->value;
+        for (; v && v % 1024 == 0 && shift < 4; shift++)
+            v /= 1024;
+        snprintf(buf, size, "%" PRId64 "%.1s", v, &"\0KMGT"[shift]);
+        return buf;
+    case OPT_TYPE_NUM:
+        snprintf(buf, size, "%.15g", *(double *)o->value);
+        return buf;
+    case OPT_TYPE_ENUM:
+        return word(o->arg, *(int *)o->value, buf, size);
+    case OPT_TYPE_LIST: {
+        const struct opt_list *l = o->value;
+        size_t at = 0;
+        for (int i = 0; i < l->n && at < size; i++)
+            at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? "," : "", l->v[i]);
+        return buf;
+    }
+    default:
+        return buf;
+    }
+}
+
+/* What goes in brackets behind the help: nothing for a flag that is off. */
+static const char *default_text(const struct opt *o, char *buf, size_t size)
+{
+    const char *t = opt_text(o, buf, size);
+    return o->type == OPT_TYPE_FLAG && t[0] == 'f' ? "" : t;
+}
+
+void opt_help(const struct opt *opts, FILE *out)
+{
+    char left[128], val[256];
+
+    if (opts->type != OPT_TYPE_HEAD)
+        fprintf(out, "\nOptions:\n");
+    for (const struct opt *o = opts; o->type != OPT_TYPE_END; o++) {
+        if (o->type == OPT_TYPE_HEAD) {
+            fprintf(out, "\n%s:\n", o->help);
+            continue;
+        }
+        const char *def = default_text(o, val, sizeof val);
+        snprintf(left, sizeof left, "%c%c%c --%s%s%s", o->letter ? '-' : ' ',
+                 o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name,
+                 o->arg ? " " : "", o->arg ? o->arg : "");
+        fprintf(out, "  %-30s", left);
+        if (strlen(left) > 30)
+            fprintf(out, "\n  %-30s", "");
+        fprintf(out, " %s", o->help);
+        if (def[0])
+            fprintf(out, " [%s]", def);
+        fputc('\n', out);
+    }
+}
+
+static void man_escape(const char *s, FILE *out)
+{
+    for (; *s; s++) {
+        if (*s == '-')
+            fputs("\\-", out);
+        else if (*s == '\\')
+            fputs("\\e", out);
+        else
+            fputc(*s, out);
+    }
+}
+
+void opt_man(const struct opt *opts, FILE *out)
+{
+    char val[256];
+
+    for (const struct opt *o = opts; o->type != OPT_TYPE_END; o++) {
+        if (o->type == OPT_TYPE_HEAD) {
+            fprintf(out, ".SS %s\n", o->help);
+            continue;
+        }
+        fputs(".TP\n.B ", out);
+        if (o->letter)
+            fprintf(out, "\\-%c, ", o->letter);
+        fputs("\\-\\-", out);
+        man_escape(o->name, out);
+        if (o->arg) {
+            fputs(" \\fI", out);
+            man_escape(o->arg, out);
+            fputs("\\fR", out);
+        }
+        fputs("\n\\&", out);
+        man_escape(o->help, out);
+        const char *def = default_text(o, val, sizeof val);
+        if (def[0]) {
+            fputs(" [", out);
+            man_escape(def, out);
+            fputc(']', out);
+        }
+        fputc('\n', out);
+    }
+}
+
+void opt_settings(const struct opt *opts, FILE *out)
+{
+    char val[1024];
+
+    for (const struct opt *o = opts; o->type != OPT_TYPE_END; o++) {
+        if (o->type == OPT_TYPE_HEAD)
+            continue;
+        const char *t = opt_text(o, val, sizeof val);
+        if (t[0])
+            fprintf(out, "  %-36s %s\n", o->name, t);
+    }
+}

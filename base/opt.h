@@ -1,0 +1,87 @@
+/* base/opt.h -- one table an option set: parsing, --help, man page, settings.
+ *
+ * A tool writes one array of struct opt.  Parsing fills the values it points to;
+ * --help, the man page (--help=man) and the table of effective settings are printed
+ * from the same array, defaults included, so they cannot disagree with the code.
+ */
+#ifndef BASE_OPT_H
+#define BASE_OPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum opt_type {
+    OPT_TYPE_END,
+    OPT_TYPE_HEAD,   /* a heading in --help and the man page */
+    OPT_TYPE_FLAG,   /* bool: --name, --no-name */
+    OPT_TYPE_STR,    /* const char *: points into argv */
+    OPT_TYPE_INT,    /* int64_t within min..max */
+    OPT_TYPE_SIZE,   /* int64_t bytes; suffix K, M, G, T (powers of 1024) */
+    OPT_TYPE_NUM,    /* double, finite, within fmin..fmax */
+    OPT_TYPE_ENUM,   /* int: the index of the word in "a|b|c" (arg) */
+    OPT_TYPE_LIST    /* struct opt_list: given several times, kept in order */
+};
+
+/* A growing list of strings that point into argv.  Release with opt_list_free. */
+struct opt_list {
+    const char **v;
+    int n;
+};
+void opt_list_free(struct opt_list *l);
+
+struct opt {
+    enum opt_type type;
+    char letter;      /* 0: long name only */
+    const char *name; /* without the dashes */
+    const char *arg;  /* what to call the value in the help; ENUM: "a|b|c" */
+    const char *help; /* one line, lower case, no full stop */
+    void *value;
+    int64_t min, max;
+    double fmin, fmax;
+    bool *given; /* set to true when the option is given; may be NULL */
+};
+
+#define OPT_HEAD(h)                          {OPT_TYPE_HEAD, 0, "", 0, h, 0, 0, 0, 0, 0, 0}
+#define OPT_FLAG(l, n, v, h)                 {OPT_TYPE_FLAG, l, n, 0, h, v, 0, 0, 0, 0, 0}
+#define OPT_STR(l, n, v, a, h)               {OPT_TYPE_STR, l, n, a, h, v, 0, 0, 0, 0, 0}
+#define OPT_INT(l, n, v, lo, hi, h)          {OPT_TYPE_INT, l, n, "N", h, v, lo, hi, 0, 0, 0}
+#define OPT_SIZE(l, n, v, lo, hi, h)         {OPT_TYPE_SIZE, l, n, "SIZE", h, v, lo, hi, 0, 0, 0}
+#define OPT_NUM(l, n, v, lo, hi, h)          {OPT_TYPE_NUM, l, n, "X", h, v, 0, 0, lo, hi, 0}
+#define OPT_ENUM(l, n, v, words, h)          {OPT_TYPE_ENUM, l, n, words, h, v, 0, 0, 0, 0, 0}
+#define OPT_LIST(l, n, v, a, h)              {OPT_TYPE_LIST, l, n, a, h, v, 0, 0, 0, 0, 0}
+#define OPT_END                              {OPT_TYPE_END, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* Parses argv[1..]: GNU style, options and operands mixed, "--" ends options, "-"
+ * is an operand.  Operands are moved to argv[1..] in order; their number comes back,
+ * or ERR_ARG with the message.  An option given twice: the last one counts. */
+int opt_parse(const struct opt *opts, int argc, char **argv, struct err *e);
+
+/* Sets one option by its long name from text, as `--name text` would (a plan or
+ * configuration file).  A FLAG takes true or false.  ERR_ARG if there is none. */
+int opt_set(const struct opt *opts, const char *name, const char *text, struct err *e);
+
+/* The table by name; NULL if there is none. */
+const struct opt *opt_find(const struct opt *opts, const char *name);
+
+/* The current value as text, into buf; "" for an unset string or list. */
+const char *opt_text(const struct opt *o, char *buf, size_t size);
+
+/* The options as --help shows them, values that stand now as defaults. */
+void opt_help(const struct opt *opts, FILE *out);
+/* The same as man(7) source. */
+void opt_man(const struct opt *opts, FILE *out);
+/* "name  value" a line for every option that has a value: the effective settings. */
+void opt_settings(const struct opt *opts, FILE *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

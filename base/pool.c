@@ -1,0 +1,101 @@
+#include "base/pool.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct job {
+    void (*fn)(void *, int);
+    void *arg;
+    int thread;
+};
+
+static void *start(void *p)
+{
+    struct job *j = p;
+    j->fn(j->arg, j->thread);
+    return NULL;
+}
+
+int pool_run(int n, void (*fn)(void *arg, int thread), void *arg, struct err *e)
+{
+    pthread_t *ids = calloc((size_t)(n > 0 ? n : 1), sizeof *ids);
+    struct job *jobs = calloc((size_t)(n > 0 ? n : 1), sizeof *jobs);
+    int started = 1, rc = 0;
+
+    if (!ids || !jobs) {
+        free(ids);
+        free(jobs);
+        fn(arg, 0);
+        return err_set(e, ERR_NOMEM, "out of memory for %d threads", n);
+    }
+    for (; started < n; started++) {
+        jobs[started] = (struct job){fn, arg, started};
+        errno = pthread_create(&ids[started], NULL, start, &jobs[started]);
+        if (errno) {
+            rc = err_sys(e, ERR_NOMEM, "cannot start thread %d of %d", started + 1, n);
+            break;
+        }
+    }
+    fn(arg, 0);
+    for (int i = 1; i < started; i++)
+        pthread_join(ids[i], NULL);
+    free(ids);
+    free(jobs);
+    return rc;
+}
+
+int pool_cpus(void)
+{
+    cpu_set_t set;
+    int n = 0;
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        n = CPU_COUNT(&set);
+    if (n < 1)
+        n = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n;
+}
+
+void gate_init(struct gate *g)
+{
+    pthread_mutex_init(&g->lock, NULL);
+    pthread_cond_init(&g->turn, NULL);
+    g->next = 0;
+    g->stopped = false;
+}
+
+void gate_destroy(struct gate *g)
+{
+    pthread_cond_destroy(&g->turn);
+    pthread_mutex_destroy(&g->lock);
+}
+
+int gate_enter(struct gate *g, uint64_t ticket)
+{
+    int rc;
+
+    pthread_mutex_lock(&g->lock);
+    while (g->next != ticket && !g->stopped)
+        pthread_cond_wait(&g->turn, &g->lock);
+    rc = g->stopped ? ERR_STOPPED : 0;
+    pthread_mutex_unlock(&g->lock);
+    return rc;
+}
+
+void gate_leave(struct gate *g)
+{
+    pthread_mutex_lock(&g->lock);
+    g->next++;
+    pthread_cond_broadcast(&g->turn);
+    pthread_mutex_unlock(&g->lock);
+}
+
+void gate_stop(struct gate *g)
+{
+    pthread_mutex_lock(&g->lock);
+    g->stopped = true;
+    pthread_cond_broadcast(&g->turn);
+    pthread_mutex_unlock(&g->lock);
+}

@@ -1,0 +1,150 @@
+#include "base/tool.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/pool.h"
+
+static char prefix[64];
+
+static void print_lines(const char *text, const char *indent, FILE *out)
+{
+    while (text && *text) {
+        size_t n = strcspn(text, "\n");
+        fprintf(out, "%s%.*s\n", n ? indent : "", (int)n, text);
+        text += n + (text[n] == '\n');
+    }
+}
+
+static void print_help(const struct tool *t, const struct opt *opts)
+{
+    printf("quern %s - %s\n\nusage: quern %s %s\n", t->name, t->about, t->name, t->usage);
+    if (t->details) {
+        putchar('\n');
+        print_lines(t->details, "", stdout);
+    }
+    opt_help(opts, stdout);
+    if (t->example) {
+        printf("\nExample:\n");
+        print_lines(t->example, "  ", stdout);
+    }
+}
+
+/* Text as man source: a leading dot or quote must not start a request. */
+static void man_text(const char *text, FILE *out)
+{
+    bool start = true;
+
+    for (; *text; text++) {
+        if (start && (*text == '.' || *text == '\''))
+            fputs("\\&", out);
+        start = *text == '\n';
+        if (start && text[1] == '\n')
+            fputs("\n.PP", out), text++;
+        if (*text == '\\')
+            fputs("\\e", out);
+        else if (*text == '-')
+            fputs("\\-", out);
+        else
+            fputc(*text, out);
+    }
+    fputc('\n', out);
+}
+
+static void print_man(const struct tool *t, const struct opt *opts)
+{
+    printf(".TH QUERN-");
+    for (const char *p = t->name; *p; p++)
+        putchar(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
+    printf(" 1 \"\" \"quern %s\" \"quern manual\"\n.SH NAME\nquern\\-%s \\- ", QUERN_VERSION, t->name);
+    man_text(t->about, stdout);
+    printf(".SH SYNOPSIS\n.B quern %s\n", t->name);
+    man_text(t->usage, stdout);
+    if (t->details) {
+        printf(".SH DESCRIPTION\n");
+        man_text(t->details, stdout);
+    }
+    printf(".SH OPTIONS\n");
+    opt_man(opts, stdout);
+    printf(".SH EXIT STATUS\n"
+           "0: all well; 1: done, but some records were bad and were skipped;\n"
+           "2: the command line makes no sense; 3: it could not be done.\n");
+    if (t->example) {
+        printf(".SH EXAMPLE\n.nf\n");
+        man_text(t->example, stdout);
+        printf(".fi\n");
+    }
+    printf(".SH SEE ALSO\n.BR quern (1)\n");
+}
+
+int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, int *code)
+{
+    struct err e;
+    int n;
+
+    snprintf(prefix, sizeof prefix, "quern-%s", t->name);
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error like any other */
+    log_init(prefix, LOG_INFO);
+    n = opt_parse(opts, argc, argv, &e);
+    if (n < 0) {
+        *code = tool_usage(t, "%s", e.msg);
+        return -1;
+    }
+    log_init(prefix, t->quiet ? LOG_ERROR : t->verbose ? LOG_DEBUG : LOG_INFO);
+    if (!t->help && !t->man && !t->version)
+        return n;
+    if (t->version) {
+        printf("quern-%s %s\n", t->name, QUERN_VERSION);
+    } else {
+        t->help = false; /* so that the defaults shown are the tool's */
+        if (t->man)
+            print_man(t, opts);
+        else
+            print_help(t, opts);
+    }
+    *code = tool_end(t, EXIT_FINE);
+    return -1;
+}
+
+int tool_usage(const struct tool *t, const char *fmt, ...)
+{
+    char what[640];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    log_msg(LOG_ERROR, "%s", what);
+    fprintf(stderr, "try 'quern %s --help'\n", t->name);
+    return EXIT_USAGE;
+}
+
+int tool_fail(const struct tool *t, const struct err *e)
+{
+    log_progress_end();
+    if (e->code == ERR_ARG)
+        return tool_usage(t, "%s", e->msg);
+    log_msg(LOG_ERROR, "%s", e->msg);
+    return EXIT_FATAL;
+}
+
+int tool_end(const struct tool *t, int code)
+{
+    (void)t;
+    log_progress_end();
+    errno = 0;
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        log_msg(LOG_ERROR, "cannot write standard output: %s", strerror(errno ? errno : EIO));
+        return EXIT_FATAL;
+    }
+    return code;
+}
+
+int tool_jobs(const struct tool *t)
+{
+    return t->jobs > 0 ? (int)t->jobs : pool_cpus();
+}

@@ -1,0 +1,62 @@
+/* base/tool.h -- what every command does alike: help, version, messages, exit.
+ *
+ * Only files named cmd_*.c use this header, and the stage driver, which is their common main.
+ */
+#ifndef BASE_TOOL_H
+#define BASE_TOOL_H
+
+#include "base/opt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define QUERN_VERSION "0.1.0"
+
+enum tool_exit {
+    EXIT_FINE = 0,     /* all well */
+    EXIT_SOME_BAD = 1, /* done, but some records were bad and were skipped */
+    EXIT_USAGE = 2,    /* the command line makes no sense */
+    EXIT_FATAL = 3     /* could not do it */
+};
+
+struct tool {
+    const char *name;    /* "filter": the program is quern-filter */
+    const char *usage;   /* "[options] [FILE...]" */
+    const char *about;   /* one line, no full stop */
+    const char *details; /* paragraphs for --help and the man page; may be NULL */
+    const char *example; /* command lines that work when pasted, a line each */
+    bool help, man, version, quiet, verbose;
+    int64_t jobs;
+};
+
+/* The options that every command has.  Put it last in the table, before OPT_END. */
+#define TOOL_OPTS(t)                                                           \
+    OPT_HEAD("General"),                                                       \
+    OPT_FLAG('h', "help", &(t).help, "show this help"), \
+    OPT_FLAG(0, "man", &(t).man, "print the manual page as man(7) source"), \
+    OPT_FLAG('V', "version", &(t).version, "print the version"),               \
+    OPT_FLAG('q', "quiet", &(t).quiet, "print errors only"),                   \
+    OPT_FLAG('v', "verbose", &(t).verbose, "say more")
+#define TOOL_JOBS(t)                                                           \
+    OPT_INT('j', "jobs", &(t).jobs, 0, 4096, "threads; 0: all processors; the output is the same for any N")
+
+/* Parses the command line.  Returns the number of operands (argv[1..]), or -1 when
+ * main has to return *code at once: help, version and man page were printed, or the
+ * usage error was. */
+int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, int *code);
+/* Prints "quern-NAME: WHAT" and how to get help; returns EXIT_USAGE. */
+int tool_usage(const struct tool *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Prints the error once; returns EXIT_USAGE for ERR_ARG, else EXIT_FATAL. */
+int tool_fail(const struct tool *t, const struct err *e);
+/* Flushes standard output and returns code, or EXIT_FATAL after a message when the
+ * output could not be written (a full disk, a closed pipe). */
+int tool_end(const struct tool *t, int code);
+/* The number of threads that -j asks for: 0 means all processors. */
+int tool_jobs(const struct tool *t);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

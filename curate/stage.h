@@ -1,0 +1,68 @@
+/* curate/stage.h -- what a curation tool is: a stage that keeps, changes or drops.
+ *
+ * A stage is a table of functions and its own state.  The driver (curate/driver.h)
+ * gives every stage reading, threads, order, rejects, statistics and exit codes, and
+ * can run many stages in one process.  Three kinds, by which functions are there:
+ * - work alone: looks at one document at a time, on any thread (clean, filter);
+ * - work and commit: commit sees the documents in input order, one at a time, and may
+ *   still drop (exact duplicates);
+ * - work, commit, resolve and judge: must see all documents before it can answer
+ *   (near duplicates).  The driver keeps the documents aside meanwhile.
+ */
+#ifndef CURATE_STAGE_H
+#define CURATE_STAGE_H
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "curate/doc.h"
+
+/* Why a document was dropped.  rule points to static or stage-owned memory. */
+struct verdict {
+    bool drop;
+    const char *rule;
+    double value, threshold;   /* NAN: there is none */
+    struct span survivor;      /* duplicates: the id that stays; p NULL otherwise.
+                                  Must live as long as the stage or the arena */
+};
+
+static inline int verdict_drop(struct verdict *v, const char *rule, double value,
+                               double threshold)
+{
+    v->drop = true;
+    v->rule = rule;
+    v->value = value;
+    v->threshold = threshold;
+    return 0;
+}
+
+struct stage_ops {
+    const char *name; /* as in `quern NAME` and in the account of drops */
+
+    /* State for one thread (ICU iterators, buffers).  NULL if none is needed. */
+    int (*thread_open)(void *stage, void **thread, struct err *e);
+    void (*thread_close)(void *stage, void *thread);
+
+    /* In parallel.  May set fields and drop.  *carry is the stage's own pointer for
+     * this document, from work to commit (in d->arena).  A failure here is of the
+     * whole run; a document that is merely bad gets ERR_FORMAT: it is counted as
+     * bad, named, and skipped. */
+    int (*work)(void *stage, void *thread, struct doc *d, struct verdict *v, void **carry,
+                struct err *e);
+    /* In input order, one at a time.  Not called for what work dropped. */
+    int (*commit)(void *stage, struct doc *d, struct verdict *v, void *carry,
+                  struct err *e);
+    /* Once, when every document has been committed; may use `jobs` threads. */
+    int (*resolve)(void *stage, int jobs, struct err *e);
+    /* After resolve, for each document that commit kept, in order; n = 0, 1, 2 ... in
+     * the order of commit.  May drop; does not see the text. */
+    int (*judge)(void *stage, uint64_t n, struct verdict *v, struct err *e);
+    /* Appends `,"key":value` pairs of its own to the JSON statistics.  May be NULL. */
+    int (*stats)(void *stage, struct buf *json);
+    void (*close)(void *stage);
+};
+
+struct stage {
+    const struct stage_ops *ops;
+    void *state;
+};
+#endif

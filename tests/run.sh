@@ -1,0 +1,49 @@
+#!/bin/sh
+# Runs the tests of the tiers named (unit, cli, shared) and prints a total.
+#   unit    $B/tests/unit/*_test, cmocka programs
+#   cli     tests/cli/*.sh, the tools at a shell
+#   shared  tests/shared/*.sh, on the data in $SHARED (default ../shared)
+# A script prints "ok - NAME" or "not ok - NAME" a case (see tests/lib.sh).
+# ONLY=PATTERN runs the files whose name has it.
+set -u
+B=${B:-build}
+ROOT=$PWD
+PATH=$ROOT/$B/bin:$PATH
+case $B in /*) PATH=$B/bin:$PATH ;; esac
+SHARED=${SHARED:-$ROOT/../shared}
+export PATH ROOT SHARED B
+passed=0 failed=0 broken=
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+
+count() { # name status: adds the cases in $log
+    p=$(grep -cE '^(ok - |\[       OK \])' "$log")
+    f=$(grep -cE '^(not ok - |\[  FAILED  \] [a-z_0-9]+$)' "$log")
+    if [ "$2" != 0 ] && [ "$f" = 0 ]; then f=1; fi
+    if [ "$2" = 0 ] && [ "$p" = 0 ]; then f=1; echo "$1: ran no test"; fi
+    passed=$((passed + p)) failed=$((failed + f))
+    if [ "$f" != 0 ]; then
+        broken="$broken $1"
+        grep -vE '^(ok - |\[ RUN      \]|\[       OK \])' "$log"
+        echo "FAILED $1 (status $2)"
+    else
+        echo "$1: $p passed"
+    fi
+}
+for tier in "$@"; do
+    case $tier in
+    unit) set -- "$B"/tests/unit/*"${ONLY:-}"*_test ;;
+    *) set -- tests/"$tier"/*"${ONLY:-}"*.sh ;;
+    esac
+    for t in "$@"; do
+        [ -f "$t" ] || continue
+        case $t in
+        *.sh) bash "$t" </dev/null >"$log" 2>&1; st=$? ;;
+        *) "$t" </dev/null >"$log" 2>&1; st=$? ;;
+        esac
+        count "$(basename "$t" .sh)" $st
+    done
+done
+[ -z "$broken" ] || echo "failed:$broken"
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" != 0 ]

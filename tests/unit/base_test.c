@@ -1,0 +1,260 @@
+/* Errors, memory, options, random numbers, UTF-8, gates. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/opt.h"
+#include "base/pool.h"
+#include "base/rng.h"
+#include "base/utf8.h"
+
+static void err_prepends_context_and_cuts(void **s)
+{
+    struct err e;
+    char big[2000];
+
+    (void)s;
+    assert_int_equal(err_set(&e, ERR_FORMAT, "byte %d", 7), ERR_FORMAT);
+    assert_int_equal(err_wrap(&e, "file '%s'", "x"), ERR_FORMAT);
+    assert_string_equal(e.msg, "file 'x': byte 7");
+    memset(big, 'a', sizeof big - 1);
+    big[sizeof big - 1] = '\0';
+    err_wrap(&e, "%s", big);
+    assert_int_equal(strlen(e.msg), sizeof e.msg - 1);
+    assert_int_equal(err_set(NULL, ERR_IO, "nobody listens"), ERR_IO);
+}
+
+static void buf_grows_and_respects_its_cap(void **s)
+{
+    struct buf b = {.max = 1000};
+
+    (void)s;
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(buf_put(&b, "0123456789", 10), 0);
+    assert_int_equal(b.n, 1000);
+    assert_int_equal(buf_putc(&b, 'x'), ERR_LIMIT);
+    assert_int_equal(b.n, 1000);
+    assert_int_equal(b.p[b.n], 0);
+    buf_clear(&b);
+    assert_int_equal(buf_printf(&b, "%d-%s", 42, "x"), 0);
+    assert_string_equal(b.p, "42-x");
+    buf_free(&b);
+}
+
+static void arena_gives_aligned_pieces_within_its_cap(void **s)
+{
+    struct arena a = {.max = 1 << 20};
+
+    (void)s;
+    for (size_t i = 1; i < 500; i++) {
+        char *p = arena_alloc(&a, i);
+        assert_non_null(p);
+        assert_int_equal((uintptr_t)p % 16, 0);
+        memset(p, 1, i);
+    }
+    assert_null(arena_alloc(&a, 1 << 20));
+    assert_null(arena_alloc(&a, SIZE_MAX - 5));
+    arena_reset(&a);
+    assert_int_equal(a.used, 0);
+    assert_true(span_is(arena_dup(&a, span_of("abc")), "abc"));
+    arena_free(&a);
+}
+
+static void options_parse_every_type(void **s)
+{
+    bool flag = true, given = false;
+    const char *str = NULL;
+    int64_t n = 3, size = 0;
+    double x = 0;
+    int word = 0;
+    struct opt_list list = {0};
+    struct opt opts[] = {
+        OPT_FLAG('f', "flag", &flag, "h"), OPT_STR('s', "str", &str, "S", "h"),
+        OPT_INT('n', "num", &n, -5, 10, "h"), OPT_SIZE(0, "size", &size, 0, INT64_MAX, "h"),
+        OPT_NUM(0, "x", &x, 0, 1, "h"), OPT_ENUM(0, "word", &word, "red|green|blue", "h"),
+        OPT_LIST('l', "list", &list, "L", "h"), OPT_END};
+    char *argv[] = {"t", "in1", "--no-flag", "-sabc", "--num=-5", "--size", "3M", "--x", "0.5",
+                    "-l", "a", "--word", "blue", "-l", "b", "-", "--", "--in2"};
+    struct err e;
+    char buf[64];
+
+    (void)s;
+    opts[1].given = &given;
+    assert_int_equal(opt_parse(opts, sizeof argv / sizeof *argv, argv, &e), 3);
+    assert_string_equal(argv[1], "in1");
+    assert_string_equal(argv[2], "-");
+    assert_string_equal(argv[3], "--in2");
+    assert_false(flag);
+    assert_true(given);
+    assert_string_equal(str, "abc");
+    assert_int_equal(n, -5);
+    assert_int_equal(size, 3 << 20);
+    assert_true(x == 0.5);
+    assert_int_equal(word, 2);
+    assert_int_equal(list.n, 2);
+    assert_string_equal(list.v[1], "b");
+    assert_string_equal(opt_text(&opts[3], buf, sizeof buf), "3M");
+    assert_string_equal(opt_text(&opts[5], buf, sizeof buf), "blue");
+    assert_int_equal(opt_set(opts, "num", "7", &e), 0);
+    assert_int_equal(n, 7);
+    opt_list_free(&list);
+}
+
+static void options_refuse_nonsense_by_name(void **s)
+{
+    int64_t n = 3, size = 0;
+    double x = 0;
+    int word = 0;
+    bool f = false;
+    const struct opt opts[] = {OPT_INT('n', "num", &n, 0, 10, "h"),
+                               OPT_SIZE(0, "size", &size, 0, INT64_MAX, "h"),
+                               OPT_NUM(0, "x", &x, 0, 1, "h"),
+                               OPT_ENUM(0, "word", &word, "red|green", "h"),
+                               OPT_FLAG('f', "flag", &f, "h"), OPT_END};
+    const char *bad[][2] = {{"--num=11", "--num"}, {"--num=1x", "1x"}, {"--size=9999999T", "--size"},
+                            {"--size=3Q", "3Q"}, {"--x=nan", "nan"}, {"--x=2", "--x"},
+                            {"--word=gre", "gre"}, {"--flag=1", "no value"}, {"--nope", "--nope"},
+                            {"-z", "-z"}, {"--num", "needs a value"}, {"--no-num", "--no-num"}};
+    struct err e;
+
+    (void)s;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char arg[32], *argv[] = {"t", arg};
+        strcpy(arg, bad[i][0]);
+        assert_int_equal(opt_parse(opts, 2, argv, &e), ERR_ARG);
+        assert_non_null(strstr(e.msg, bad[i][1]));
+    }
+}
+
+/* numpy 1.24: RandomState(42).randint raw words; RandomState(1234).permutation(10). */
+static void mt19937_draws_what_numpy_draws(void **s)
+{
+    struct rng_mt r;
+    uint32_t a[10];
+    static const uint32_t want[10] = {7, 2, 9, 1, 0, 8, 4, 5, 6, 3};
+
+    (void)s;
+    rng_mt_seed(&r, 42);
+    assert_int_equal(rng_mt_u32(&r), 1608637542u);
+    assert_int_equal(rng_mt_u32(&r), 3421126067u);
+    rng_mt_seed(&r, 1234);
+    for (uint32_t i = 0; i < 10; i++)
+        a[i] = i;
+    rng_mt_shuffle_u32(&r, a, 10);
+    assert_memory_equal(a, want, sizeof a);
+    rng_mt_seed(&r, 5);
+    assert_true(rng_mt_double(&r) == 0.22199317108973948);
+}
+
+/* Known answers published with Random123 for philox4x32-10. */
+static void philox_gives_its_known_answers(void **s)
+{
+    uint32_t w[4];
+    static const uint32_t zero[4] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+    static const uint32_t ones[4] = {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd};
+
+    (void)s;
+    rng_philox(0, 0, 0, w);
+    assert_memory_equal(w, zero, sizeof w);
+    rng_philox(UINT64_MAX, UINT64_MAX, UINT64_MAX, w);
+    assert_memory_equal(w, ones, sizeof w);
+}
+
+static void utf8_repairs_by_maximal_subpart(void **s)
+{
+    static const char *const cases[][2] = {
+        {"abc\xF0\x9F\x98\x80", "abc\xF0\x9F\x98\x80"},
+        {"\xEF\xBF\xBD ok", "\xEF\xBF\xBD ok"},
+        {"\xC0\xAF", "\xEF\xBF\xBD\xEF\xBF\xBD"},
+        {"\xE2\x82", "\xEF\xBF\xBD"},
+        {"\xF0\x9F\x98z", "\xEF\xBF\xBDz"},
+        {"\xED\xA0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
+        {"\xF4\x90\x80\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
+        {"12345678\x80", "12345678\xEF\xBF\xBD"}};
+
+    (void)s;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buf b = {0};
+        assert_int_equal(utf8_repair(span_of(cases[i][0]), &b), 0);
+        assert_string_equal(b.p, cases[i][1]);
+        assert_int_equal(utf8_valid(span_of(cases[i][0])), strcmp(cases[i][0], cases[i][1]) == 0);
+        buf_free(&b);
+    }
+    for (uint32_t cp = 0; cp < 0x110000; cp += 37) {
+        char o[4];
+        uint32_t back;
+        if (cp >= 0xD800 && cp < 0xE000)
+            continue;
+        int n = utf8_put(o, cp);
+        assert_int_equal(utf8_next(o, o + n, &back), n);
+        assert_int_equal(back, cp);
+    }
+}
+
+struct ordered {
+    struct gate g;
+    uint64_t ticket, seen[1000];
+    int n;
+};
+static void draw_and_pass(void *arg, int thread)
+{
+    struct ordered *o = arg;
+    (void)thread;
+    for (;;) {
+        uint64_t t = __atomic_fetch_add(&o->ticket, 1, __ATOMIC_RELAXED);
+        if (t >= 1000)
+            return;
+        assert_int_equal(gate_enter(&o->g, t), 0);
+        o->seen[o->n++] = t;
+        gate_leave(&o->g);
+    }
+}
+static void gate_lets_tickets_through_in_order(void **s)
+{
+    static struct ordered o;
+    struct err e;
+
+    (void)s;
+    gate_init(&o.g);
+    assert_int_equal(pool_run(7, draw_and_pass, &o, &e), 0);
+    assert_int_equal(o.n, 1000);
+    for (uint64_t i = 0; i < 1000; i++)
+        assert_int_equal(o.seen[i], i);
+    gate_stop(&o.g);
+    assert_int_equal(gate_enter(&o.g, 5000), ERR_STOPPED);
+    gate_destroy(&o.g);
+}
+
+/* Values of the xxHash library's own xxhsum: XXH3 of the empty string and of "abc". */
+static void hashes_are_xxhash(void **s)
+{
+    (void)s;
+    assert_true(hash_xxh3_64(span_of("")) == 0x2d06800538d394c2ULL);
+    assert_true(hash_xxh64(span_of("abc"), 0) == 0x44bc2cf5ad770999ULL);
+    assert_true(hash_xxh3_128(span_of("")).hi == 0x99aa06d3014798d8ULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(err_prepends_context_and_cuts),
+        cmocka_unit_test(buf_grows_and_respects_its_cap),
+        cmocka_unit_test(arena_gives_aligned_pieces_within_its_cap),
+        cmocka_unit_test(options_parse_every_type),
+        cmocka_unit_test(options_refuse_nonsense_by_name),
+        cmocka_unit_test(mt19937_draws_what_numpy_draws),
+        cmocka_unit_test(philox_gives_its_known_answers),
+        cmocka_unit_test(utf8_repairs_by_maximal_subpart),
+        cmocka_unit_test(gate_lets_tickets_through_in_order),
+        cmocka_unit_test(hashes_are_xxhash),
+    };
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}
