@@ -11,9 +11,10 @@
 #include "base/json.h"
 #include "base/mem.h"
 
+/* raw is the value's JSON; p NULL: a string that was set and is not yet escaped, as
+ * most are set again before they are written. */
 struct doc_field {
-    struct span key;
-    struct span raw; /* JSON of the value */
+    struct span key, raw, value;
 };
 
 struct doc {
@@ -35,8 +36,8 @@ int doc_parse(struct doc *d, struct json_reader *r, struct span line, struct err
 /* An empty document in arena. */
 void doc_init(struct doc *d, struct arena *arena);
 
-/* The raw JSON of a field; p is NULL if there is none. */
-struct span doc_raw(const struct doc *d, const char *key);
+/* The raw JSON of a field; p is NULL if there is none (or memory is out). */
+struct span doc_raw(struct doc *d, const char *key);
 /* The decoded text of a string field, in the arena; p is NULL if there is none or
  * it is no string. */
 struct span doc_string(struct doc *d, const char *key);

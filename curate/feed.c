@@ -1,0 +1,341 @@
+#include "curate/feed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int no_memory(struct err *e)
+{
+    return err_set(e, ERR_NOMEM, "out of memory for a block of input");
+}
+
+void block_reset(struct block *b)
+{
+    arena_reset(&b->arena);
+    buf_clear(&b->bytes);
+    if (b->bytes.cap > 8 * (size_t)BLOCK_BYTES) /* one long line: give it back */
+        buf_free(&b->bytes);
+    b->n = 0;
+}
+
+void block_free(struct block *b)
+{
+    arena_free(&b->arena);
+    buf_free(&b->bytes);
+    free(b->item);
+    *b = (struct block){0};
+}
+
+static struct item *add_item(struct block *b)
+{
+    if (b->n == b->cap) {
+        int cap = b->cap ? b->cap * 2 : 64;
+        struct item *p = realloc(b->item, (size_t)cap * sizeof *p);
+        if (!p)
+            return NULL;
+        b->item = p;
+        b->cap = cap;
+    }
+    b->item[b->n] = (struct item){0};
+    return &b->item[b->n++];
+}
+
+static int add_bad(struct block *b, const char *file, uint64_t offset, const char *why,
+                   struct err *e)
+{
+    struct item *it = add_item(b);
+
+    if (it)
+        it->bad = arena_dup(&b->arena, span_of(why)).p;
+    if (!it || !it->bad)
+        return no_memory(e);
+    it->file = file;
+    it->offset = offset;
+    return 0;
+}
+
+/* ---- JSON lines ---- */
+
+static const char *const standard_input[] = {"-"};
+
+int feed_check(struct feed *f, struct err *e)
+{
+    if (f->n_inputs == 0 && !f->source) {
+        union { const char *const *in; char *const *out; } u = {standard_input};
+        f->inputs = u.out;
+        f->n_inputs = 1;
+    }
+    for (int i = 0; i < f->n_inputs && !f->source; i++) {
+        struct file_in *in;
+        if (strcmp(f->inputs[i], "-") == 0)
+            continue;
+        TRY(file_open(&in, f->inputs[i], e));
+        f->size += file_size(in);
+        file_close(in);
+    }
+    return 0;
+}
+
+/* Opens the next input.  1, or 0 when there is none. */
+static int open_next(struct feed *f, struct err *e)
+{
+    if (f->at == f->n_inputs)
+        return 0;
+    TRY(file_open(&f->in, f->inputs[f->at], e));
+    f->at++;
+    f->offset = 0;
+    f->broken = false;
+    buf_clear(&f->tail);
+    return 1;
+}
+
+static void close_input(struct feed *f)
+{
+    if (f->in) {
+        f->consumed += file_size(f->in);
+        file_close(f->in);
+    }
+    f->in = NULL;
+}
+
+/* Reads more into b->bytes, with JSON_PADDING behind.  1: more; 0: end of this file; 2: damage, noted in b. */
+static int read_some(struct feed *f, struct block *b, struct err *e)
+{
+    ssize_t n;
+
+    if (buf_reserve(&b->bytes, BLOCK_BYTES + JSON_PADDING) < 0)
+        return no_memory(e);
+    n = file_read(f->in, b->bytes.p + b->bytes.n, BLOCK_BYTES, e);
+    if (n == ERR_FORMAT || n == ERR_LIMIT || n == ERR_UNSUPPORTED) {
+        TRY(add_bad(b, NULL, 0, e->msg, e));
+        f->broken = true;
+        return 2;
+    }
+    if (n < 0)
+        return (int)n;
+    b->bytes.n += (size_t)n;
+    return n > 0;
+}
+
+/* Passes over the rest of a line that is too long; what follows it goes to tail. */
+static int skip_line(struct feed *f, struct block *b, struct err *e)
+{
+    char why[80];
+    uint64_t start = f->offset;
+    int more = 1;
+
+    for (;;) {
+        char *nl = b->bytes.n ? memchr(b->bytes.p, '\n', b->bytes.n) : NULL;
+        if (nl) {
+            size_t used = (size_t)(nl + 1 - b->bytes.p);
+            f->offset += used;
+            if (buf_put(&f->tail, nl + 1, b->bytes.n - used) < 0)
+                return no_memory(e);
+            break;
+        }
+        f->offset += b->bytes.n;
+        buf_clear(&b->bytes);
+        more = read_some(f, b, e);
+        if (more < 0)
+            return more;
+        if (more != 1)
+            break;
+    }
+    if (more == 0)
+        close_input(f);
+    buf_clear(&b->bytes);
+    snprintf(why, sizeof why, "the line is longer than %" PRId64 " bytes", f->max_line);
+    return add_bad(b, f->inputs[f->at - 1], start, why, e);
+}
+
+/* Cuts b->bytes into lines; an unfinished one at the end goes to tail unless the file
+ * has ended. */
+static int cut_lines(struct feed *f, struct block *b, bool ended, struct err *e)
+{
+    const char *p = b->bytes.p, *end = p + b->bytes.n;
+    const char *file = f->inputs[f->at - 1];
+
+    while (p < end) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+        const char *q = nl ? nl : end, *s = p;
+        if (!nl && !ended)
+            break;
+        while (s < q && (*s == ' ' || *s == '\t' || *s == '\r'))
+            s++;
+        if (s < q) {
+            struct item *it = add_item(b);
+            if (!it)
+                return no_memory(e);
+            it->file = file;
+            it->offset = f->offset + (uint64_t)(p - b->bytes.p);
+            it->line = (struct span){p, (size_t)(q - p)};
+        }
+        p = nl ? nl + 1 : end;
+    }
+    f->offset += (uint64_t)(p - b->bytes.p);
+    return buf_put(&f->tail, p, (size_t)(end - p)) < 0 ? no_memory(e) : 0;
+}
+
+/* One block of lines of the open file; may be empty at the end of the file. */
+static int fill_from_file(struct feed *f, struct block *b, struct err *e)
+{
+    size_t looked = 0;
+    int more = 1;
+    bool whole = false;
+
+    if (f->broken) {
+        int rc = file_skip_member(f->in, e);
+        if (rc < 0)
+            return rc;
+        f->broken = false;
+        buf_clear(&f->tail);
+        f->offset = file_tell(f->in);
+        if (rc == 0) {
+            close_input(f);
+            return 0;
+        }
+    }
+    if (buf_put_span(&b->bytes, buf_span(&f->tail)) < 0)
+        return no_memory(e);
+    buf_clear(&f->tail);
+    while (more == 1 && (b->bytes.n < BLOCK_BYTES || !whole)) {
+        more = read_some(f, b, e);
+        if (more < 0)
+            return more;
+        whole = whole || memchr(b->bytes.p + looked, '\n', b->bytes.n - looked);
+        looked = b->bytes.n;
+        if (!whole && more == 1 && b->bytes.n > (size_t)f->max_line)
+            return skip_line(f, b, e);
+    }
+    TRY(cut_lines(f, b, more == 0, e));
+    if (more == 0)
+        close_input(f);
+    return 0;
+}
+
+static int fill_lines(struct feed *f, struct block *b, struct err *e)
+{
+    while (b->n == 0) {
+        if (!f->in) {
+            int rc = open_next(f, e);
+            if (rc <= 0)
+                return rc;
+        }
+        block_reset(b);
+        TRY(fill_from_file(f, b, e));
+    }
+    return 0;
+}
+
+/* ---- a source ---- */
+
+static int fill_items(struct feed *f, struct block *b, struct err *e)
+{
+    size_t total = 0;
+
+    while (total < BLOCK_BYTES && b->n < BLOCK_ITEMS) {
+        struct item *it;
+        void *raw = NULL;
+        size_t size = 0;
+        bool bad = false;
+
+        TRY(f->source->ops->read(f->source->state, &raw, &size, &bad, e));
+        if (bad) {
+            TRY(add_bad(b, NULL, 0, e->msg, e));
+            continue;
+        }
+        if (!raw)
+            break;
+        it = add_item(b);
+        if (!it) {
+            f->source->ops->item_free(f->source->state, raw);
+            return no_memory(e);
+        }
+        it->raw = raw;
+        total += size;
+    }
+    return 0;
+}
+
+/* ---- the spool ---- */
+
+struct frame {
+    const char *file;
+    uint64_t offset, n;
+};
+
+int spool_open(FILE **spool, const char *dir, struct err *e)
+{
+    char path[4096];
+    int fd;
+
+    snprintf(path, sizeof path, "%s/quern-XXXXXX", dir);
+    fd = mkstemp(path);
+    if (fd < 0)
+        return err_sys(e, ERR_IO, "cannot make a temporary file in '%s' (set TMPDIR)", dir);
+    unlink(path);
+    *spool = fdopen(fd, "w+");
+    if (!*spool) {
+        close(fd);
+        return no_memory(e);
+    }
+    setvbuf(*spool, NULL, _IOFBF, 1 << 20);
+    return 0;
+}
+
+int spool_put(FILE *spool, const struct doc *d, struct buf *tmp, struct err *e)
+{
+    struct frame h = {d->file, d->offset, 0};
+
+    buf_clear(tmp);
+    if (doc_write(d, tmp) < 0)
+        return no_memory(e);
+    h.n = tmp->n - 1; /* without the newline */
+    if (fwrite(&h, sizeof h, 1, spool) != 1 || fwrite(tmp->p, 1, h.n, spool) != h.n)
+        return err_sys(e, ERR_IO, "cannot write the temporary file (TMPDIR chooses its place)");
+    return 0;
+}
+
+static int fill_spooled(struct feed *f, struct block *b, struct err *e)
+{
+    struct frame h;
+
+    while (b->bytes.n < BLOCK_BYTES && fread(&h, sizeof h, 1, f->spool) == 1) {
+        struct item *it = add_item(b);
+        if (!it || buf_reserve(&b->bytes, h.n + JSON_PADDING) < 0)
+            return no_memory(e);
+        if (fread(b->bytes.p + b->bytes.n, 1, h.n, f->spool) != h.n)
+            return err_sys(e, ERR_IO, "cannot read the temporary file");
+        it->file = h.file;
+        it->offset = h.offset;
+        it->line.n = h.n;
+        b->bytes.n += h.n;
+        TRY(f->judge->ops->judge(f->judge->state, f->count + (uint64_t)b->n - 1, &it->judged, e));
+    }
+    if (ferror(f->spool))
+        return err_sys(e, ERR_IO, "cannot read the temporary file");
+    for (size_t at = 0, i = 0; i < (size_t)b->n; at += b->item[i++].line.n)
+        b->item[i].line.p = b->bytes.p + at; /* the buffer moves no more */
+    return 0;
+}
+
+int feed_fill(struct feed *f, struct block *b, struct err *e)
+{
+    block_reset(b);
+    TRY(f->spool ? fill_spooled(f, b, e) : f->source ? fill_items(f, b, e) : fill_lines(f, b, e));
+    b->first = f->count;
+    f->count += (uint64_t)b->n;
+    return 0;
+}
+
+void feed_close(struct feed *f)
+{
+    close_input(f);
+    buf_free(&f->tail);
+    if (f->spool)
+        fclose(f->spool);
+    f->spool = NULL;
+}

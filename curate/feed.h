@@ -1,0 +1,65 @@
+/* curate/feed.h -- where the driver's documents come from, a block at a time.
+ *
+ * Inside the driver only.  A feed fills blocks in order, one thread at a time; making
+ * documents of a block's items is done in parallel.  Three feeds: JSON lines from
+ * files, a source (curate/driver.h), and the spool that keeps documents aside while a
+ * stage that must see them all makes up its mind.
+ */
+#ifndef CURATE_FEED_H
+#define CURATE_FEED_H
+
+#include <stdio.h>
+
+#include "base/file.h"
+#include "curate/driver.h"
+
+/* Bytes of input that a thread takes at a time: small enough to share a small input
+ * among threads, large enough that the gates cost nothing. */
+enum { BLOCK_BYTES = 256 << 10, BLOCK_ITEMS = 4096 };
+
+struct item {
+    const char *file;
+    uint64_t offset;
+    struct span line; /* JSON; p NULL: raw of a source, or a bad record */
+    void *raw;
+    const char *bad;  /* why this record is no document; in the block's arena */
+    struct verdict judged; /* spool: what the stage before decided */
+};
+
+struct block {
+    struct arena arena; /* for all that the documents of this block hold */
+    struct buf bytes;
+    struct item *item;
+    int n, cap;
+    uint64_t first; /* number of item[0] among all items */
+};
+void block_reset(struct block *b);
+void block_free(struct block *b);
+
+struct feed {
+    char *const *inputs;
+    int n_inputs, at;
+    int64_t max_line;
+    struct file_in *in;
+    bool broken;   /* the member being read is damaged: skip it next time */
+    struct buf tail; /* the beginning of a line whose end is yet to be read */
+    uint64_t offset; /* of tail, in the decompressed file */
+    const struct source *source;
+    FILE *spool;
+    const struct stage *judge; /* spool: asked about each document, in order */
+    uint64_t count;            /* items given so far */
+    uint64_t size, consumed;   /* bytes of all input files; 0 when unknown */
+};
+
+/* Fills b (reset before) with the next items; none means the end.  Failures are of
+ * the whole run; what is wrong with one record is in item.bad. */
+int feed_fill(struct feed *f, struct block *b, struct err *e);
+/* Checks that all inputs can be opened, before any work. */
+int feed_check(struct feed *f, struct err *e);
+void feed_close(struct feed *f);
+
+/* The spool: a nameless temporary file in dir. */
+int spool_open(FILE **spool, const char *dir, struct err *e);
+/* Appends a document; tmp is scratch. */
+int spool_put(FILE *spool, const struct doc *d, struct buf *tmp, struct err *e);
+#endif
