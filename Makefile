@@ -81,7 +81,7 @@ all: $(BINS)                                ## build every command
 	@$(foreach n,$(filter-out $(ON),$(NAMES)),echo "left out: quern-$n, for want of $(call lacks,$n) (make deps installs it)";)
 check: deps-build                           ## install what is missing, build, run all tests
 	@$(MAKE) --no-print-directory test
-test: all $(UNIT)                           # the tests, with what is installed
+test: all $(UNIT)                           # what check runs, with what is installed
 	@B=$B sh tests/run.sh unit cli
 check-shared: all $(UNIT)                   ## tests on the data in ../shared (set SHARED=)
 	@B=$B sh tests/run.sh shared

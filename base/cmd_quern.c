@@ -41,7 +41,7 @@ static void locate(const char *name, char *path, size_t size)
         path[n] = '\0';
         slash = strrchr(path, '/');
         if (slash && (size_t)(slash - path) + strlen(name) + 8 < size) {
-            sprintf(slash + 1, "quern-%s", name);
+            snprintf(slash + 1, size - (size_t)(slash + 1 - path), "quern-%s", name);
             if (access(path, X_OK) == 0)
                 return;
         }

@@ -9,8 +9,10 @@ echo "installing:$missing" >&2
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
 export DEBIAN_FRONTEND=noninteractive
-$sudo apt-get update -qq </dev/null >&2 &&
-    # shellcheck disable=SC2086 # a list of names
-    $sudo apt-get install -y -qq --no-install-recommends $missing </dev/null >&2 && exit 0
+# shellcheck disable=SC2086 # a list of names
+if $sudo apt-get update -qq </dev/null >&2 &&
+    $sudo apt-get install -y -qq --no-install-recommends $missing </dev/null >&2; then
+    exit 0
+fi
 echo "could not install:$missing" >&2
 exit 1

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Holds the house rules that a compiler does not: floors, headers that stand alone,
+# banned calls, tidy text, scripts, and what every command must answer.
+set -u
+B=${B:-build}
+CC=${CC:-cc}
+bad=0
+say() { echo "lint: $*"; bad=1; }
+
+mapfile -t sources < <(git ls-files '*.c' '*.h' '*.cpp' '*.cu' '*.cuh')
+
+# A folder includes only what stands below it; mains may cross between siblings.
+allowed() {
+    case $1 in
+    base) echo base ;;
+    comm | kernels) echo "base $1" ;;
+    indexed_dataset) echo base comm kernels indexed_dataset ;;
+    curate | tokenize | train) echo "base comm kernels indexed_dataset $1" ;;
+    *) echo base comm kernels indexed_dataset curate tokenize train tests bench ;;
+    esac
+}
+for f in "${sources[@]}"; do
+    case $(basename "$f") in cmd_*) continue ;; esac
+    ok=" $(allowed "${f%%/*}") "
+    while read -r inc; do
+        [[ $ok == *" ${inc%%/*} "* ]] || say "$f includes $inc, which does not stand below it"
+    done < <(sed -n 's/^#include "\([^"]*\)".*/\1/p' "$f" | grep /)
+done
+
+# Each header compiles alone.
+for f in "${sources[@]}"; do
+    case $f in
+    *.h) echo "#include \"$f\"" | $CC -std=c11 -D_GNU_SOURCE -DQUERN_ISA=base -Wall -Wextra -I. -isystem /usr/include/libxml2 \
+        -fsyntax-only -x c - || say "$f does not compile alone" ;;
+    esac
+done
+
+# Calls that overrun, lie, or belong to the mains.
+for f in "${sources[@]}"; do
+    case $f in tests/* | bench/*) continue ;; esac
+    grep -nE '(^|[^a-z_>.])(gets|strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atof|alloca|system|rand|srand)\(' "$f" |
+        sed "s|^|$f:|" | grep . && say "banned call"
+    case $f in
+    */cmd_*) ;;
+    base/log.c | base/tool.c | base/opt.c) ;;
+    *) grep -nE '(^|[^a-z_>.])(printf|puts|putchar|perror|exit|abort|_exit)\(' "$f" | sed "s|^|$f:|" | grep . &&
+        say "a library prints or exits" ;;
+    esac
+done
+
+# OpenMP stays where the trainer is.
+for f in "${sources[@]}"; do
+    case $f in kernels/* | train/* | tests/* | bench/*) continue ;; esac
+    grep -q '#pragma omp' "$f" && say "$f uses OpenMP"
+done
+
+# Text: no tabs, no trailing blanks, lines to 120.
+for f in "${sources[@]}"; do
+    grep -nP '\t| +$' "$f" | head -3 | sed "s|^|$f:|" | grep . && say "tab or trailing blank"
+    awk -v f="$f" 'length($0) > 120 { print f ":" NR ": line of " length($0); e = 1 } END { exit !e }' "$f" && say "long line"
+done
+
+# Scripts.
+if command -v shellcheck >/dev/null; then
+    mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
+    shellcheck -x -S warning "${scripts[@]}" || say "shellcheck"
+else
+    echo "lint: no shellcheck here (make deps installs it)"
+fi
+
+# Every command: help with an example, version, man page without complaint.
+for p in "$B"/bin/quern-* "$B"/bin/quern; do
+    "$p" --help | grep -q '^Example' || say "$p --help has no example"
+    "$p" --version | grep -qE '^quern-[A-Za-z]+ [0-9]+\.[0-9]+' || say "$p --version"
+    "$p" --man >"$B/lint.1" || say "$p --man"
+    if command -v man >/dev/null; then
+        LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=100 man --warnings=all -l "$B/lint.1" 2>&1 >/dev/null | grep . && say "$p: man page"
+    fi
+    "$p" --no-such-option >/dev/null 2>&1
+    [ $? = 2 ] || say "$p: exit status of a bad option"
+done
+rm -f "$B/lint.1"
+[ $bad = 0 ] && echo "lint: fine"
+exit $bad
