@@ -31,10 +31,9 @@ int err_sys(struct err *e, int code, const char *fmt, ...)
     va_start(ap, fmt);
     n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
-    if (strerror_r(saved, why, sizeof why) != 0)
-        snprintf(why, sizeof why, "errno %d", saved);
-    if (n >= 0 && (size_t)n < sizeof e->msg)
-        snprintf(e->msg + n, sizeof e->msg - (size_t)n, ": %s", why);
+    if (n >= 0 && (size_t)n < sizeof e->msg) /* GNU's strerror_r: returns the text */
+        snprintf(e->msg + n, sizeof e->msg - (size_t)n, ": %s",
+                 strerror_r(saved, why, sizeof why));
     return code;
 }
 

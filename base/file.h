@@ -39,16 +39,19 @@ int file_open_mem(struct file_in **f, const char *name, struct span bytes, struc
  * what had been decoded before was given out by earlier reads.  After ERR_FORMAT in
  * gzip data, file_skip_member() goes on. */
 ssize_t file_read(struct file_in *f, void *p, size_t n, struct err *e);
-/* For containers that hold one record a gzip member or zstd frame: true at the
- * first byte of one.  Reads never cross it once file_stop_at_members(f, true): a
- * read then returns 0 at the end of each member, and file_next_member() goes to the
- * next (1), or says that there is none (0). */
+/* For containers that hold one record a gzip member or zstd frame.  After
+ * file_stop_at_members(f, true) a read returns 0 at the end of each member, and
+ * file_next_member() goes to the next (1), passing over what is left of this one, or
+ * says that there is none (0).  The first read enters the first member if
+ * file_next_member() has not.  A plain file is one member. */
 void file_stop_at_members(struct file_in *f, bool stop);
 int file_next_member(struct file_in *f, struct err *e);
-/* After a damaged member: searches forward for the next byte position where a gzip
- * member can begin.  1 found, 0 end of file. */
+/* After a damaged member: searches forward from behind its first byte for the next
+ * position where a member can begin; a pipe is searched from where it stands.  1
+ * found (reading there may fail again), 0 end of file. */
 int file_skip_member(struct file_in *f, struct err *e);
-/* Gives zstd frames that need it this dictionary (it is copied). */
+/* Gives zstd frames that need it this dictionary (it is copied).  The one that a
+ * .warc.zst carries in its first frame is used by itself. */
 int file_set_dictionary(struct file_in *f, struct span dict, struct err *e);
 
 enum file_codec file_codec(const struct file_in *f);
@@ -67,7 +70,10 @@ void file_close(struct file_in *f);
 
 struct file_out;
 
-/* Starts writing path.  level: the codec's, 0 for its default.  ERR_IO. */
+/* Starts writing path, as DIR/.NAME.part until it is whole (a killed run leaves that, a
+ * rerun replaces it); what is no regular file is written in place.  Two writers of
+ * one name at a time: the second fails.  .gz is written in members of 1 MiB, .zst as
+ * one frame with a checksum.  level: the codec's, 0 for its default.  ERR_IO. */
 int file_create(struct file_out **f, const char *path, int level, struct err *e);
 int file_write(struct file_out *f, const void *p, size_t n, struct err *e);
 /* Flushes, fsyncs, renames, closes and frees f, whatever happens.  On failure
@@ -88,7 +94,8 @@ int file_write_all(const char *path, struct span s, struct err *e);
 /* fsyncs the folder that holds path, so that a rename in it lasts. */
 int file_sync_parent(const char *path, struct err *e);
 
-/* A read-only mapping of a whole plain file.  An empty file maps to p == NULL. */
+/* A read-only mapping of a whole plain file.  An empty file maps to p == NULL.  The
+ * process dies of SIGBUS if someone cuts the file while it is mapped. */
 struct file_map {
     const uint8_t *p;
     size_t n;

@@ -1,0 +1,97 @@
+/* Whole files: read, written, mapped. */
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_STEP = 64 << 10 };
+
+int file_read_all(const char *path, size_t max, struct buf *b, struct err *e)
+{
+    struct file_in *f;
+    size_t had = b->n;
+    ssize_t k;
+    int rc;
+
+    TRY(file_open(&f, path, e));
+    for (;;) {
+        size_t room = max - (b->n - had); /* one byte more tells that it is too long */
+        size_t want = room < READ_STEP ? room + 1 : READ_STEP;
+
+        if (b->cap - b->n > want + 1 && room > want)
+            want = b->cap - b->n - 1 < room ? b->cap - b->n - 1 : room;
+        rc = buf_reserve(b, want);
+        if (rc < 0) {
+            err_set(e, rc, "'%s' is too large for memory", path);
+            break;
+        }
+        k = file_read(f, b->p + b->n, want, e);
+        if (k <= 0) {
+            rc = (int)k;
+            break;
+        }
+        b->n += (size_t)k;
+        if (b->n - had > max) {
+            rc = err_set(e, ERR_LIMIT, "'%s' is larger than %zu bytes", path, max);
+            break;
+        }
+    }
+    if (rc < 0)
+        b->n = had;
+    if (b->p)
+        b->p[b->n] = '\0';
+    file_close(f);
+    return rc;
+}
+
+int file_write_all(const char *path, struct span s, struct err *e)
+{
+    struct file_out *f;
+    int rc;
+
+    TRY(file_create(&f, path, 0, e));
+    rc = file_write(f, s.p, s.n, e);
+    if (rc < 0) {
+        file_abort(f);
+        return rc;
+    }
+    return file_commit(f, e);
+}
+
+int file_map_open(struct file_map *m, const char *path, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    void *p;
+
+    m->p = NULL;
+    m->n = 0;
+    if (fd < 0)
+        return err_sys(e, ERR_IO, "cannot open '%s'", path);
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return err_set(e, ERR_IO, "cannot map '%s': it is no regular file", path);
+    }
+    if (st.st_size > 0) {
+        p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        if (p == MAP_FAILED) {
+            int rc = err_sys(e, ERR_IO, "cannot map '%s'", path);
+            close(fd);
+            return rc;
+        }
+        m->p = p;
+        m->n = (size_t)st.st_size;
+    }
+    close(fd);
+    return 0;
+}
+
+void file_map_close(struct file_map *m)
+{
+    if (m->p)
+        munmap((void *)(uintptr_t)m->p, m->n);
+    m->p = NULL;
+    m->n = 0;
+}

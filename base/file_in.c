@@ -1,0 +1,649 @@
+/* Reading: one window of stored bytes over a descriptor or memory, and a decoder of
+ * members on top.  A gzip member that lies wholly in the window goes through
+ * libdeflate in one call (over twice zlib's speed); what is larger, damaged or blows
+ * up beyond WHOLE_MAX is streamed through zlib, so memory stays bounded. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <libdeflate.h>
+#define ZLIB_CONST
+#include <zlib.h>
+#include <zstd.h>
+
+enum {
+    WINDOW = 2 << 20,     /* stored bytes held at a time */
+    WHOLE_IN = 512 << 10, /* filled before a gzip member is tried whole */
+    WHOLE_FIRST = 1 << 20,
+    WHOLE_MAX = 64 << 20, /* decompressed size above which a member is streamed */
+    DICT_MAX = 64 << 20,
+    ZSTD_WINDOW_LOG = 31, /* what zstd --long=31 wrote can be read: 2 GiB at worst */
+    GZIP_HEAD = 10
+};
+#define ZSTD_FRAME 0xFD2FB528u
+#define ZSTD_SKIPPABLE 0x184D2A50u /* the low four bits are free */
+#define ZSTD_WARC_DICT 0x184D2A5Du /* IIPC, "WARC compression with Zstandard" */
+
+enum state {
+    BETWEEN,    /* before a member, or the end */
+    INSIDE,     /* a member is being read */
+    MEMBER_END, /* one has ended; file_next_member() goes on in stop mode */
+    BROKEN,     /* why says what stands in the way */
+    END
+};
+
+struct file_in {
+    char *name;
+    int fd; /* -1: in memory */
+    bool seekable, stop, first_done, ended, whole;
+    enum file_codec codec;
+    enum state state;
+    struct err why;
+
+    uint8_t *own;      /* WINDOW bytes; NULL in memory */
+    const uint8_t *in; /* the window: [at, n) is not consumed yet */
+    size_t at, n;
+    bool eof;
+    uint64_t base; /* offset in the file of in[0] */
+    uint64_t start, size, member, told;
+
+    struct libdeflate_decompressor *deflate;
+    z_stream z;
+    bool z_open;
+    ZSTD_DCtx *zstd;
+    uint8_t *out; /* a whole member; [out_at, out_n) is to be given out */
+    size_t out_cap, out_at, out_n;
+};
+
+static uint64_t offset(const struct file_in *f)
+{
+    return f->base + f->at;
+}
+
+/* Records why reading cannot go on, for this and every later read. */
+static int broken(struct file_in *f, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static int broken(struct file_in *f, int code, const char *fmt, ...)
+{
+    char what[256];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    f->state = BROKEN;
+    return err_set(&f->why, code, "'%s': %s", f->name, what);
+}
+
+static ssize_t read_fd(struct file_in *f, void *p, size_t n)
+{
+    ssize_t k;
+
+    do
+        k = read(f->fd, p, n);
+    while (k < 0 && errno == EINTR);
+    if (k < 0) {
+        f->state = BROKEN;
+        return err_sys(&f->why, ERR_IO, "cannot read '%s' at offset %" PRIu64, f->name,
+                       f->base + f->n);
+    }
+    if (k == 0)
+        f->eof = true;
+    return k;
+}
+
+/* Makes at least want (<= WINDOW) bytes available unless the file ends before. */
+static int fill(struct file_in *f, size_t want)
+{
+    if (f->n - f->at >= want || f->eof)
+        return 0;
+    memmove(f->own, f->own + f->at, f->n - f->at);
+    f->base += f->at;
+    f->n -= f->at;
+    f->at = 0;
+    while (f->n < want && !f->eof) {
+        ssize_t k = read_fd(f, f->own + f->n, WINDOW - f->n);
+        if (k < 0)
+            return (int)k;
+        f->n += (size_t)k;
+    }
+    return 0;
+}
+
+static uint32_t load32(const uint8_t *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* ---- gzip ---- */
+
+/* Tries the member at the window's start in one call.  1: done, 0: to be streamed. */
+static int gzip_whole(struct file_in *f)
+{
+    for (;;) {
+        size_t used = 0;
+        enum libdeflate_result r;
+
+        if (f->out_cap) {
+            r = libdeflate_gzip_decompress_ex(f->deflate, f->in + f->at, f->n - f->at, f->out,
+                                              f->out_cap, &used, &f->out_n);
+            if (r == LIBDEFLATE_SUCCESS) {
+                f->at += used;
+                f->out_at = 0;
+                return 1;
+            }
+            if (r != LIBDEFLATE_INSUFFICIENT_SPACE || f->out_cap >= WHOLE_MAX)
+                return 0;
+        }
+        size_t cap = f->out_cap ? f->out_cap * 2 : WHOLE_FIRST;
+        uint8_t *p = malloc(cap);
+        if (!p)
+            return 0;
+        free(f->out);
+        f->out = p;
+        f->out_cap = cap;
+    }
+}
+
+/* 1: a member begins; 0: the end of the file; negative: broken. */
+static int gzip_begin(struct file_in *f)
+{
+    for (;;) { /* NUL bytes between members and behind the last are padding */
+        TRY(fill(f, 1));
+        while (f->first_done && f->at < f->n && f->in[f->at] == 0)
+            f->at++;
+        if (f->at < f->n)
+            break;
+        if (f->eof)
+            return 0;
+    }
+    f->member = offset(f);
+    TRY(fill(f, WHOLE_IN));
+    if (f->n - f->at < 2 || f->in[f->at] != 0x1f || f->in[f->at + 1] != 0x8b)
+        return broken(f, ERR_FORMAT, "no gzip member but other bytes at offset %" PRIu64, f->member);
+    f->ended = false;
+    f->whole = gzip_whole(f) == 1;
+    if (f->whole)
+        return 1;
+    if (f->z_open)
+        inflateReset(&f->z);
+    else if (inflateInit2(&f->z, 15 + 16) != Z_OK)
+        return broken(f, ERR_NOMEM, "out of memory");
+    f->z_open = true;
+    return 1;
+}
+
+/* The next bytes of the member; 0 when it has ended. */
+static ssize_t gzip_read(struct file_in *f, void *p, size_t n)
+{
+    if (f->whole) {
+        size_t k = f->out_n - f->out_at < n ? f->out_n - f->out_at : n;
+        memcpy(p, f->out + f->out_at, k);
+        f->out_at += k;
+        return (ssize_t)k;
+    }
+    if (n > 1 << 30)
+        n = 1 << 30;
+    f->z.next_out = p;
+    f->z.avail_out = (uInt)n;
+    while (!f->ended && f->z.avail_out == n) {
+        int r;
+
+        if (fill(f, 1) < 0)
+            return f->why.code;
+        if (f->at == f->n)
+            return broken(f, ERR_FORMAT, "gzip member at offset %" PRIu64 " is cut short", f->member);
+        size_t avail = f->n - f->at < 1u << 30 ? f->n - f->at : 1u << 30;
+        f->z.next_in = f->in + f->at;
+        f->z.avail_in = (uInt)avail;
+        r = inflate(&f->z, Z_NO_FLUSH);
+        f->at += avail - f->z.avail_in;
+        if (r == Z_STREAM_END)
+            f->ended = true;
+        else if (r == Z_MEM_ERROR)
+            broken(f, ERR_NOMEM, "out of memory");
+        else if (r != Z_OK && r != Z_BUF_ERROR)
+            broken(f, ERR_FORMAT, "damaged gzip member at offset %" PRIu64 ": %s", f->member,
+                   f->z.msg ? f->z.msg : "bad data");
+        if (f->state == BROKEN)
+            break;
+    }
+    n -= f->z.avail_out;
+    return n == 0 && f->state == BROKEN ? f->why.code : (ssize_t)n;
+}
+
+/* ---- zstd ---- */
+
+static int zstd_open(struct file_in *f)
+{
+    if (!f->zstd) {
+        f->zstd = ZSTD_createDCtx();
+        if (!f->zstd)
+            return broken(f, ERR_NOMEM, "out of memory");
+        ZSTD_DCtx_setParameter(f->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG);
+    }
+    return 0;
+}
+
+static int zstd_load(struct file_in *f, const void *p, size_t n)
+{
+    TRY(zstd_open(f));
+    ZSTD_DCtx_reset(f->zstd, ZSTD_reset_session_only);
+    size_t r = ZSTD_DCtx_loadDictionary(f->zstd, p, n);
+    if (ZSTD_isError(r))
+        return broken(f, ERR_FORMAT, "bad zstd dictionary: %s", ZSTD_getErrorName(r));
+    return 0;
+}
+
+/* The dictionary of a WARC file, itself perhaps compressed. */
+static int zstd_load_stored(struct file_in *f, const uint8_t *p, size_t n)
+{
+    if (n < 4 || load32(p) != ZSTD_FRAME)
+        return zstd_load(f, p, n);
+    unsigned long long size = ZSTD_getFrameContentSize(p, n);
+    if (size == ZSTD_CONTENTSIZE_ERROR)
+        return broken(f, ERR_FORMAT, "damaged zstd dictionary");
+    if (size == ZSTD_CONTENTSIZE_UNKNOWN)
+        size = n < DICT_MAX / 64 ? (unsigned long long)n * 64 : DICT_MAX;
+    if (size > DICT_MAX)
+        return broken(f, ERR_LIMIT, "zstd dictionary is larger than %d bytes", DICT_MAX);
+    uint8_t *dict = malloc(size ? size : 1);
+    if (!dict)
+        return broken(f, ERR_NOMEM, "out of memory");
+    size_t k = ZSTD_decompress(dict, size, p, n);
+    int rc = ZSTD_isError(k)
+                 ? broken(f, ERR_FORMAT, "damaged zstd dictionary: %s", ZSTD_getErrorName(k))
+                 : zstd_load(f, dict, k);
+    free(dict);
+    return rc;
+}
+
+/* At a skippable frame: takes a dictionary from the first, passes over the others. */
+static int zstd_skip(struct file_in *f)
+{
+    uint64_t left = load32(f->in + f->at + 4);
+    bool dict = offset(f) == 0 && load32(f->in + f->at) == ZSTD_WARC_DICT;
+    uint8_t *p = NULL;
+    size_t got = 0;
+    int rc = 0;
+
+    f->at += 8;
+    if (dict && left > DICT_MAX)
+        return broken(f, ERR_LIMIT, "zstd dictionary is larger than %d bytes", DICT_MAX);
+    if (dict && !(p = malloc(left ? left : 1)))
+        return broken(f, ERR_NOMEM, "out of memory");
+    while (left && rc == 0) {
+        rc = fill(f, 1);
+        size_t k = f->n - f->at < left ? f->n - f->at : (size_t)left;
+        if (rc == 0 && k == 0)
+            rc = broken(f, ERR_FORMAT, "zstd frame at offset %" PRIu64 " is cut short", f->member);
+        if (p && k)
+            memcpy(p + got, f->in + f->at, k);
+        got += k;
+        f->at += k;
+        left -= k;
+    }
+    if (dict && rc == 0)
+        rc = zstd_load_stored(f, p, got);
+    free(p);
+    return rc;
+}
+
+static int zstd_begin(struct file_in *f)
+{
+    for (;;) {
+        TRY(fill(f, 8));
+        size_t avail = f->n - f->at;
+        f->member = offset(f);
+        if (avail == 0)
+            return 0;
+        if (avail >= 4 && load32(f->in + f->at) == ZSTD_FRAME)
+            break;
+        if (avail < 8 || (load32(f->in + f->at) & ~15u) != ZSTD_SKIPPABLE)
+            return broken(f, ERR_FORMAT, "no zstd frame but other bytes at offset %" PRIu64, f->member);
+        TRY(zstd_skip(f));
+    }
+    TRY(zstd_open(f));
+    ZSTD_DCtx_reset(f->zstd, ZSTD_reset_session_only);
+    f->ended = false;
+    return 1;
+}
+
+static ssize_t zstd_read(struct file_in *f, void *p, size_t n)
+{
+    ZSTD_outBuffer out = {p, n, 0};
+
+    while (!f->ended && out.pos == 0) {
+        if (fill(f, 1) < 0)
+            return f->why.code;
+        ZSTD_inBuffer in = {f->in + f->at, f->n - f->at, 0};
+        size_t r = ZSTD_decompressStream(f->zstd, &out, &in);
+        f->at += in.pos;
+        if (ZSTD_isError(r)) {
+            broken(f, ERR_FORMAT, "damaged zstd frame at offset %" PRIu64 ": %s", f->member,
+                   ZSTD_getErrorName(r));
+            break;
+        }
+        f->ended = r == 0;
+        if (!f->ended && out.pos == 0 && in.size == 0)
+            return broken(f, ERR_FORMAT, "zstd frame at offset %" PRIu64 " is cut short", f->member);
+    }
+    return out.pos == 0 && f->state == BROKEN ? f->why.code : (ssize_t)out.pos;
+}
+
+/* ---- plain: one member, the whole file ---- */
+
+static int plain_begin(struct file_in *f)
+{
+    return f->first_done ? 0 : 1;
+}
+
+static ssize_t plain_read(struct file_in *f, void *p, size_t n)
+{
+    size_t k = f->n - f->at < n ? f->n - f->at : n;
+
+    if (k) {
+        memcpy(p, f->in + f->at, k);
+        f->at += k;
+        return (ssize_t)k;
+    }
+    if (f->eof)
+        return 0;
+    f->base += f->n;
+    f->at = f->n = 0;
+    ssize_t got = read_fd(f, p, n);
+    if (got > 0)
+        f->base += (uint64_t)got;
+    return got;
+}
+
+/* ---- any codec ---- */
+
+static int begin(struct file_in *f)
+{
+    int rc = f->codec == FILE_GZIP ? gzip_begin(f) : f->codec == FILE_ZSTD ? zstd_begin(f) : plain_begin(f);
+
+    if (rc == 1) {
+        f->state = INSIDE;
+        f->first_done = true;
+    } else if (rc == 0) {
+        f->state = END;
+    }
+    return rc;
+}
+
+static int give_why(const struct file_in *f, struct err *e)
+{
+    if (e)
+        *e = f->why;
+    return f->why.code;
+}
+
+ssize_t file_read(struct file_in *f, void *p, size_t n, struct err *e)
+{
+    if (n == 0)
+        return 0;
+    if (n > SSIZE_MAX)
+        n = SSIZE_MAX;
+    for (;;) {
+        switch (f->state) {
+        case BROKEN:
+            return give_why(f, e);
+        case END:
+            return 0;
+        case MEMBER_END:
+            if (f->stop)
+                return 0;
+            f->state = BETWEEN;
+            break;
+        case BETWEEN:
+            begin(f);
+            break;
+        case INSIDE: {
+            ssize_t k = f->codec == FILE_GZIP   ? gzip_read(f, p, n)
+                        : f->codec == FILE_ZSTD ? zstd_read(f, p, n)
+                                                : plain_read(f, p, n);
+            if (k > 0) {
+                f->told += (uint64_t)k;
+                return k;
+            }
+            if (k == 0)
+                f->state = MEMBER_END;
+            break;
+        }
+        }
+    }
+}
+
+void file_stop_at_members(struct file_in *f, bool stop)
+{
+    f->stop = stop;
+}
+
+int file_next_member(struct file_in *f, struct err *e)
+{
+    bool stop = f->stop;
+    ssize_t k = 0;
+
+    f->stop = true;
+    if (f->state == INSIDE) {
+        char *waste = malloc(64 << 10);
+        if (!waste) {
+            f->stop = stop;
+            return err_set(e, ERR_NOMEM, "out of memory");
+        }
+        uint64_t told = f->told; /* what is passed over was not given out */
+        while ((k = file_read(f, waste, 64 << 10, e)) > 0)
+            ;
+        f->told = told;
+        free(waste);
+    }
+    f->stop = stop;
+    if (f->state == MEMBER_END || f->state == BETWEEN)
+        begin(f);
+    return f->state == INSIDE ? 1 : f->state == END ? 0 : give_why(f, e);
+}
+
+/* Whether a member can begin at p, which has n bytes. */
+static bool member_at(const struct file_in *f, const uint8_t *p, size_t n)
+{
+    if (f->codec == FILE_ZSTD)
+        return n >= 8 && (load32(p) == ZSTD_FRAME || (load32(p) & ~15u) == ZSTD_SKIPPABLE);
+    return n >= GZIP_HEAD && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8 && (p[3] & 0xe0) == 0 &&
+           (p[8] == 0 || p[8] == 2 || p[8] == 4) && (p[9] <= 13 || p[9] == 255);
+}
+
+int file_skip_member(struct file_in *f, struct err *e)
+{
+    uint64_t from = f->member + 1;
+
+    if (f->codec == FILE_PLAIN || f->state == END)
+        return 0;
+    if (f->state == BROKEN && f->why.code == ERR_IO)
+        return give_why(f, e);
+    if (from >= f->base && from <= f->base + f->n) {
+        f->at = (size_t)(from - f->base);
+    } else if (f->seekable && lseek(f->fd, (off_t)(f->start + from), SEEK_SET) >= 0) {
+        f->base = from;
+        f->at = f->n = 0;
+        f->eof = false;
+    } /* else a pipe that has moved on: search from where it stands */
+    for (;;) {
+        if (fill(f, GZIP_HEAD) < 0)
+            return give_why(f, e);
+        if (f->n - f->at < 8)
+            break;
+        for (; f->n - f->at >= 8; f->at++)
+            if (member_at(f, f->in + f->at, f->n - f->at)) {
+                f->state = BETWEEN;
+                f->first_done = true;
+                return 1;
+            } else if (f->n - f->at < GZIP_HEAD && !f->eof) {
+                break;
+            }
+    }
+    f->state = END;
+    return 0;
+}
+
+int file_set_dictionary(struct file_in *f, struct span dict, struct err *e)
+{
+    enum state was = f->state;
+    int rc = zstd_load(f, dict.p, dict.n);
+
+    if (rc < 0) {
+        f->state = was;
+        return give_why(f, e);
+    }
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static int sniff(struct file_in *f, struct err *e)
+{
+    /* A pipe may give a single byte first; four tell the codecs apart. */
+    if (fill(f, 4) < 0)
+        return give_why(f, e);
+    if (f->n >= 2 && f->in[0] == 0x1f && f->in[1] == 0x8b)
+        f->codec = FILE_GZIP;
+    else if (f->n >= 4 && (load32(f->in) == ZSTD_FRAME || (load32(f->in) & ~15u) == ZSTD_SKIPPABLE))
+        f->codec = FILE_ZSTD;
+    if (f->codec == FILE_GZIP && !(f->deflate = libdeflate_alloc_decompressor()))
+        return err_set(e, ERR_NOMEM, "out of memory");
+    return 0;
+}
+
+static struct file_in *new_file(const char *name, size_t window)
+{
+    struct file_in *f = calloc(1, sizeof *f);
+
+    if (!f)
+        return NULL;
+    f->fd = -1;
+    f->name = strdup(name);
+    f->own = window ? malloc(window) : NULL;
+    f->in = f->own;
+    if (f->name && (f->own || !window))
+        return f;
+    file_close(f);
+    return NULL;
+}
+
+static int open_fd(struct file_in *f, const char *path, struct err *e)
+{
+    bool standard = strcmp(path, "-") == 0;
+    struct stat st;
+    off_t at;
+
+    f->fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (f->fd < 0)
+        return err_sys(e, ERR_IO, "cannot open '%s'", path);
+    if (fstat(f->fd, &st) < 0)
+        return err_sys(e, ERR_IO, "cannot read '%s'", f->name);
+    if (S_ISDIR(st.st_mode))
+        return err_set(e, ERR_IO, "cannot read '%s': it is a directory", f->name);
+    at = lseek(f->fd, 0, SEEK_CUR);
+    if (S_ISREG(st.st_mode) && at >= 0) {
+        f->seekable = true;
+        f->start = (uint64_t)at;
+        f->size = st.st_size > at ? (uint64_t)(st.st_size - at) : 0;
+        posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    }
+    return 0;
+}
+
+int file_open(struct file_in **out, const char *path, struct err *e)
+{
+    struct file_in *f = new_file(strcmp(path, "-") == 0 ? "standard input" : path, WINDOW);
+    int rc;
+
+    *out = NULL;
+    if (!f)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    rc = open_fd(f, path, e);
+    if (rc == 0)
+        rc = sniff(f, e);
+    if (rc < 0) {
+        file_close(f);
+        return rc;
+    }
+    *out = f;
+    return 0;
+}
+
+int file_open_mem(struct file_in **out, const char *name, struct span bytes, struct err *e)
+{
+    struct file_in *f = new_file(name, 0);
+    int rc;
+
+    *out = NULL;
+    if (!f)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    f->in = (const uint8_t *)bytes.p;
+    f->n = bytes.n;
+    f->size = bytes.n;
+    f->eof = true;
+    rc = sniff(f, e);
+    if (rc < 0) {
+        file_close(f);
+        return rc;
+    }
+    *out = f;
+    return 0;
+}
+
+enum file_codec file_codec(const struct file_in *f)
+{
+    return f->codec;
+}
+
+const char *file_name(const struct file_in *f)
+{
+    return f->name;
+}
+
+uint64_t file_member_offset(const struct file_in *f)
+{
+    return f->codec == FILE_PLAIN ? offset(f) : f->member;
+}
+
+uint64_t file_tell(const struct file_in *f)
+{
+    return f->told;
+}
+
+uint64_t file_size(const struct file_in *f)
+{
+    return f->size;
+}
+
+uint64_t file_consumed(const struct file_in *f)
+{
+    return offset(f);
+}
+
+void file_close(struct file_in *f)
+{
+    if (!f)
+        return;
+    if (f->fd > STDIN_FILENO)
+        close(f->fd);
+    libdeflate_free_decompressor(f->deflate);
+    if (f->z_open)
+        inflateEnd(&f->z);
+    ZSTD_freeDCtx(f->zstd);
+    free(f->out);
+    free(f->own);
+    free(f->name);
+    free(f);
+}

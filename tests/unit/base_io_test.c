@@ -1,0 +1,604 @@
+/* Files: plain, gzip, zstd; members; damage; atomic output; full disks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/file.h"
+#include "base/rng.h"
+
+static char dir[] = "/tmp/quern-io-XXXXXX";
+
+static const char *at(const char *name)
+{
+    static char path[4][512];
+    static int i;
+    i = (i + 1) % 4;
+    snprintf(path[i], sizeof path[i], "%s/%s", dir, name);
+    return path[i];
+}
+
+static void spew(const char *path, const void *p, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(p, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Text that compresses a little; the same for the same n. */
+static struct buf text_of(size_t n)
+{
+    struct buf b = {0};
+    struct rng_mt r;
+
+    rng_mt_seed(&r, 7);
+    assert_int_equal(buf_reserve(&b, n + 32), 0);
+    while (b.n < n)
+        buf_printf(&b, "line %u of text\n", rng_mt_u32(&r));
+    b.n = n;
+    return b;
+}
+
+/* One gzip member made by zlib, appended. */
+static void add_gzip(struct buf *b, const void *p, size_t n)
+{
+    z_stream z = {0};
+
+    assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    assert_int_equal(buf_reserve(b, deflateBound(&z, n)), 0);
+    z.next_in = (void *)(uintptr_t)p;
+    z.avail_in = (uInt)n;
+    z.next_out = (Bytef *)b->p + b->n;
+    z.avail_out = (uInt)(b->cap - b->n);
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    b->n += z.total_out;
+    deflateEnd(&z);
+}
+
+static void add_zstd(struct buf *b, const void *p, size_t n)
+{
+    size_t k = ZSTD_compressBound(n);
+    assert_int_equal(buf_reserve(b, k), 0);
+    k = ZSTD_compress(b->p + b->n, k, p, n, 1);
+    assert_false(ZSTD_isError(k));
+    b->n += k;
+}
+
+static void add_skippable(struct buf *b, uint32_t magic, const void *p, uint32_t n)
+{
+    buf_put(b, &magic, 4);
+    buf_put(b, &n, 4);
+    buf_put(b, p, n);
+}
+
+/* Everything from f in reads of step bytes, into out; 0 or the error. */
+static int drain(struct file_in *f, size_t step, struct buf *out, struct err *e)
+{
+    ssize_t k;
+
+    do {
+        assert_int_equal(buf_reserve(out, step), 0);
+        k = file_read(f, out->p + out->n, step, e);
+        if (k > 0)
+            out->n += (size_t)k;
+    } while (k > 0);
+    return (int)k;
+}
+
+static int read_mem(const struct buf *stored, struct buf *out, struct err *e)
+{
+    struct file_in *f;
+    int rc = file_open_mem(&f, "mem", buf_span(stored), e);
+
+    assert_int_equal(rc, 0);
+    buf_clear(out);
+    rc = drain(f, 70000, out, e);
+    file_close(f);
+    return rc;
+}
+
+static void round_trip_of_each_codec(void **s)
+{
+    static const char *const names[] = {"a.txt", "a.txt.gz", "a.txt.zst"};
+    struct buf text = text_of(5 << 20), got = {0};
+    struct err e;
+
+    (void)s;
+    for (int i = 0; i < 3; i++)
+        for (size_t n = 0; n < 2; n++) {
+            struct file_out *o;
+            struct file_in *f;
+            size_t len = n ? text.n : 0;
+            struct stat st;
+
+            assert_int_equal(file_create(&o, at(names[i]), 0, &e), 0);
+            assert_true(stat(at(names[i]), &st) < 0 || n);
+            for (size_t k = 0, step = 1; k < len; k += step) {
+                step = step * 3 % 400009;
+                if (step > len - k)
+                    step = len - k;
+                assert_int_equal(file_write(o, text.p + k, step, &e), 0);
+            }
+            assert_int_equal(file_out_tell(o), len);
+            assert_int_equal(file_commit(o, &e), 0);
+            assert_int_equal(file_open(&f, at(names[i]), &e), 0);
+            buf_clear(&got);
+            assert_int_equal(drain(f, 1 << 16, &got, &e), 0);
+            if (n)
+                assert_int_equal(file_codec(f), i);
+            assert_int_equal(file_tell(f), len);
+            assert_int_equal(file_consumed(f), file_size(f));
+            file_close(f);
+            assert_int_equal(got.n, len);
+            assert_true(len == 0 || memcmp(got.p, text.p, len) == 0);
+        }
+    buf_clear(&got);
+    assert_int_equal(file_read_all(at("a.txt.gz"), text.n, &got, &e), 0);
+    assert_int_equal(got.n, text.n);
+    buf_clear(&got);
+    assert_int_equal(file_read_all(at("a.txt.gz"), text.n - 1, &got, &e), ERR_LIMIT);
+    assert_non_null(strstr(e.msg, "a.txt.gz"));
+    assert_int_equal(got.n, 0);
+    buf_free(&text);
+    buf_free(&got);
+}
+
+static void members_are_read_one_by_one(void **s)
+{
+    /* the last is larger than the window and than what libdeflate is given */
+    static const size_t sizes[] = {0, 1, 100, 70000, 3 << 20, 9 << 20};
+    struct buf text = text_of(9 << 20);
+    struct err e;
+
+    (void)s;
+    for (int zst = 0; zst < 2; zst++) {
+        struct buf stored = {0}, got = {0};
+        uint64_t offsets[6];
+        struct file_in *f;
+
+        for (int i = 0; i < 6; i++) {
+            if (zst)
+                add_skippable(&stored, 0x184D2A50, "skip me", 7);
+            offsets[i] = stored.n;
+            (zst ? add_zstd : add_gzip)(&stored, text.p, sizes[i]);
+        }
+        for (int how = 0; how < 3; how++) { /* memory, file, first read without next */
+            if (how == 1) {
+                spew(at("m"), stored.p, stored.n);
+                assert_int_equal(file_open(&f, at("m"), &e), 0);
+            } else {
+                assert_int_equal(file_open_mem(&f, "mem", buf_span(&stored), &e), 0);
+            }
+            file_stop_at_members(f, true);
+            for (int i = 0; i < 6; i++) {
+                if (i || how < 2)
+                    assert_int_equal(file_next_member(f, &e), 1);
+                buf_clear(&got);
+                assert_int_equal(drain(f, 50000, &got, &e), 0);
+                assert_int_equal(got.n, sizes[i]);
+                assert_memory_equal(got.p, text.p, sizes[i]);
+                assert_int_equal(file_member_offset(f), offsets[i]);
+            }
+            assert_int_equal(file_next_member(f, &e), 0);
+            assert_int_equal(file_next_member(f, &e), 0);
+            file_close(f);
+        }
+        /* passing over: read ten bytes of the fourth and of the last */
+        assert_int_equal(file_open_mem(&f, "mem", buf_span(&stored), &e), 0);
+        file_stop_at_members(f, true);
+        char ten[10];
+        for (int i = 0; i < 6; i++) {
+            assert_int_equal(file_next_member(f, &e), 1);
+            if (i == 3 || i == 5) {
+                assert_int_equal(file_read(f, ten, 10, &e), 10);
+                assert_memory_equal(ten, text.p, 10);
+            }
+        }
+        assert_int_equal(file_tell(f), 20);
+        file_close(f);
+        buf_free(&stored);
+        buf_free(&got);
+    }
+    buf_free(&text);
+}
+
+static void a_pipe_reads_as_a_file(void **s)
+{
+    struct buf text = text_of(4 << 20);
+
+    (void)s;
+    for (int codec = 0; codec < 3; codec++) {
+        struct buf stored = {0}, got = {0};
+        struct file_in *f;
+        struct err e;
+        int fds[2], status, saved = dup(0);
+        pid_t pid;
+
+        if (codec == FILE_PLAIN)
+            buf_put(&stored, text.p, text.n);
+        else
+            (codec == FILE_ZSTD ? add_zstd : add_gzip)(&stored, text.p, text.n);
+        assert_int_equal(pipe(fds), 0);
+        pid = fork();
+        if (pid == 0) {
+            close(fds[0]);
+            for (size_t k = 0, step = 1; k < stored.n; k += step) {
+                step = k + 4097 < stored.n && k ? 4097 : 1;
+                if (write(fds[1], stored.p + k, step) != (ssize_t)step)
+                    _exit(1);
+            }
+            _exit(0);
+        }
+        close(fds[1]);
+        dup2(fds[0], 0);
+        close(fds[0]);
+        assert_int_equal(file_open(&f, "-", &e), 0);
+        assert_string_equal(file_name(f), "standard input");
+        assert_int_equal(drain(f, 1 << 16, &got, &e), 0);
+        assert_int_equal(file_codec(f), codec);
+        assert_int_equal(file_size(f), 0);
+        file_close(f);
+        assert_int_equal(fcntl(0, F_GETFD) >= 0, 1);
+        dup2(saved, 0);
+        close(saved);
+        waitpid(pid, &status, 0);
+        assert_int_equal(status, 0);
+        assert_int_equal(got.n, text.n);
+        assert_memory_equal(got.p, text.p, text.n);
+        buf_free(&stored);
+        buf_free(&got);
+    }
+    buf_free(&text);
+}
+
+static void damage_is_named_and_what_was_good_comes_out(void **s)
+{
+    struct buf text = text_of(1 << 20), one = {0}, got = {0};
+    struct err e;
+
+    (void)s;
+    for (int zst = 0; zst < 2; zst++) {
+        struct buf b = {0};
+        buf_clear(&one);
+        (zst ? add_zstd : add_gzip)(&one, text.p, text.n);
+        buf_put_span(&b, buf_span(&one));
+        buf_put_span(&b, buf_span(&one));
+
+        b.n = one.n + one.n / 2; /* cut short */
+        assert_int_equal(read_mem(&b, &got, &e), ERR_FORMAT);
+        char want[100];
+        snprintf(want, sizeof want, "'mem': %s at offset %zu is cut short",
+                 zst ? "zstd frame" : "gzip member", one.n);
+        assert_string_equal(e.msg, want);
+        assert_true(got.n > text.n && got.n < 2 * text.n);
+        assert_memory_equal(got.p, text.p, text.n);
+        assert_memory_equal(got.p + text.n, text.p, got.n - text.n);
+
+        b.n = 2 * one.n; /* trailing garbage */
+        buf_puts(&b, "this is not a member");
+        assert_int_equal(read_mem(&b, &got, &e), ERR_FORMAT);
+        assert_non_null(strstr(e.msg, "other bytes at offset"));
+        assert_int_equal(got.n, 2 * text.n);
+
+        if (zst == 0) { /* a wrong checksum; NUL bytes behind */
+            b.n = 2 * one.n;
+            b.p[one.n - 6] ^= 1;
+            assert_int_equal(read_mem(&b, &got, &e), ERR_FORMAT);
+            assert_non_null(strstr(e.msg, "offset 0: incorrect data check"));
+            assert_int_equal(got.n, text.n);
+            b.p[one.n - 6] ^= 1;
+            buf_put(&b, "\0\0\0\0\0\0\0\0", 8);
+            assert_int_equal(read_mem(&b, &got, &e), 0);
+            assert_int_equal(got.n, 2 * text.n);
+        }
+        buf_free(&b);
+    }
+    buf_free(&text);
+    buf_free(&one);
+    buf_free(&got);
+}
+
+static void after_a_damaged_member_the_next_is_found(void **s)
+{
+    struct buf text = text_of(300000), got = {0};
+    struct err e;
+
+    (void)s;
+    for (int zst = 0; zst < 2; zst++)
+        for (int file = 0; file < 2; file++) {
+            struct buf b = {0};
+            struct file_in *f;
+            size_t second, third;
+
+            (zst ? add_zstd : add_gzip)(&b, text.p, text.n);
+            second = b.n;
+            (zst ? add_zstd : add_gzip)(&b, text.p, text.n);
+            third = b.n;
+            for (size_t i = second + 40; i < second + 80; i++)
+                b.p[i] = (char)(i * 37);
+            (zst ? add_zstd : add_gzip)(&b, text.p, text.n);
+            spew(at("d"), b.p, b.n);
+            if (file)
+                assert_int_equal(file_open(&f, at("d"), &e), 0);
+            else
+                assert_int_equal(file_open_mem(&f, "mem", buf_span(&b), &e), 0);
+            file_stop_at_members(f, true);
+            assert_int_equal(file_next_member(f, &e), 1);
+            buf_clear(&got);
+            assert_int_equal(drain(f, 4096, &got, &e), 0);
+            assert_int_equal(file_next_member(f, &e), 1);
+            assert_int_equal(drain(f, 4096, &got, &e), ERR_FORMAT);
+            assert_int_equal(file_read(f, got.p, 1, &e), ERR_FORMAT);
+            assert_int_equal(file_skip_member(f, &e), 1);
+            buf_clear(&got);
+            assert_int_equal(file_next_member(f, &e), 1);
+            assert_int_equal(file_member_offset(f), third);
+            assert_int_equal(drain(f, 4096, &got, &e), 0);
+            assert_int_equal(got.n, text.n);
+            assert_memory_equal(got.p, text.p, text.n);
+            assert_int_equal(file_skip_member(f, &e), 0);
+            file_close(f);
+            buf_free(&b);
+        }
+    buf_free(&text);
+    buf_free(&got);
+}
+
+static void a_bomb_stays_bounded(void **s)
+{
+    size_t n = 200 << 20;
+    char *zeros = calloc(1, n), *out = malloc(1 << 20);
+    struct buf b = {0};
+    struct file_in *f;
+    struct err e;
+    uint64_t total = 0;
+    ssize_t k;
+    struct rusage before, after;
+
+    (void)s;
+    add_gzip(&b, zeros, n);
+    free(zeros);
+    assert_true(b.n < 1 << 20);
+    getrusage(RUSAGE_SELF, &before);
+    assert_int_equal(file_open_mem(&f, "bomb", buf_span(&b), &e), 0);
+    while ((k = file_read(f, out, 1 << 20, &e)) > 0)
+        total += (uint64_t)k;
+    assert_int_equal(k, 0);
+    assert_int_equal(total, n);
+    getrusage(RUSAGE_SELF, &after);
+    assert_true(after.ru_maxrss - before.ru_maxrss < 100 << 10);
+    file_close(f);
+    free(out);
+    buf_free(&b);
+}
+
+static void zstd_dictionary_is_taken_from_the_first_frame(void **s)
+{
+    struct buf dict = text_of(20000), b = {0}, frame = {0}, got = {0};
+    const char *record = "line 1 of text\nline 99 of text\n";
+    ZSTD_CCtx *c = ZSTD_createCCtx();
+    struct file_in *f;
+    struct err e;
+    size_t k;
+
+    (void)s;
+    buf_reserve(&frame, 1000);
+    k = ZSTD_compress_usingDict(c, frame.p, 1000, record, strlen(record), dict.p, dict.n, 3);
+    assert_false(ZSTD_isError(k));
+    frame.n = k;
+    ZSTD_freeCCtx(c);
+    for (int packed = 0; packed < 2; packed++) {
+        struct buf stored = {0};
+        buf_clear(&b);
+        if (packed)
+            add_zstd(&stored, dict.p, dict.n);
+        else
+            buf_put_span(&stored, buf_span(&dict));
+        add_skippable(&b, 0x184D2A5D, stored.p, (uint32_t)stored.n);
+        buf_put_span(&b, buf_span(&frame));
+        buf_put_span(&b, buf_span(&frame));
+        assert_int_equal(read_mem(&b, &got, &e), 0);
+        assert_int_equal(got.n, 2 * strlen(record));
+        assert_memory_equal(got.p, record, strlen(record));
+        buf_free(&stored);
+    }
+    assert_int_equal(file_open_mem(&f, "mem", buf_span(&frame), &e), 0);
+    assert_int_equal(file_set_dictionary(f, buf_span(&dict), &e), 0);
+    buf_clear(&got);
+    assert_int_equal(drain(f, 100, &got, &e), 0);
+    assert_int_equal(got.n, strlen(record));
+    file_close(f);
+    assert_int_not_equal(read_mem(&frame, &got, &e), 0); /* without it: not these bytes */
+    buf_free(&dict);
+    buf_free(&b);
+    buf_free(&frame);
+    buf_free(&got);
+}
+
+static void opening_what_cannot_be_read_says_why(void **s)
+{
+    struct file_in *f;
+    struct file_map m;
+    struct err e;
+
+    (void)s;
+    assert_int_equal(file_open(&f, at("nothing"), &e), ERR_IO);
+    assert_non_null(strstr(e.msg, "nothing': No such file"));
+    assert_int_equal(file_open(&f, dir, &e), ERR_IO);
+    assert_non_null(strstr(e.msg, "it is a directory"));
+    assert_null(f);
+    assert_int_equal(file_map_open(&m, dir, &e), ERR_IO);
+    spew(at("empty"), "", 0);
+    assert_int_equal(file_map_open(&m, at("empty"), &e), 0);
+    assert_null(m.p);
+    file_map_close(&m);
+    spew(at("three"), "abc", 3);
+    assert_int_equal(file_map_open(&m, at("three"), &e), 0);
+    assert_int_equal(m.n, 3);
+    assert_memory_equal(m.p, "abc", 3);
+    file_map_close(&m);
+}
+
+static void output_appears_only_when_whole(void **s)
+{
+    struct buf got = {0};
+    struct file_out *o, *o2;
+    struct stat st;
+    struct err e;
+
+    (void)s;
+    assert_int_equal(file_write_all(at("out"), span_of("old"), &e), 0);
+    assert_int_equal(file_create(&o, at("out"), 0, &e), 0);
+    assert_int_equal(file_write(o, "new", 3, &e), 0);
+    assert_int_equal(file_create(&o2, at("out"), 0, &e), ERR_IO);
+    assert_non_null(strstr(e.msg, "another process"));
+    assert_int_equal(stat(at(".out.part"), &st), 0);
+    file_abort(o);
+    assert_true(stat(at(".out.part"), &st) < 0);
+    assert_int_equal(file_read_all(at("out"), 100, &got, &e), 0);
+    assert_string_equal(got.p, "old");
+
+    spew(at(".out.part"), "left by a killed run, longer than what comes", 40);
+    assert_int_equal(symlink("out", at("link")), 0);
+    assert_int_equal(file_write_all(at("link"), span_of("through a link"), &e), 0);
+    buf_clear(&got);
+    assert_int_equal(file_read_all(at("out"), 100, &got, &e), 0);
+    assert_string_equal(got.p, "through a link");
+    assert_int_equal(lstat(at("link"), &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+
+    assert_int_equal(file_create(&o, dir, 0, &e), ERR_IO);
+    assert_int_equal(file_create(&o, at("no/such/folder"), 0, &e), ERR_IO);
+    assert_non_null(strstr(e.msg, "no/such/folder"));
+    file_abort(NULL);
+    buf_free(&got);
+}
+
+static void a_killed_writer_leaves_no_final_name(void **s)
+{
+    struct stat st;
+    int status, fds[2];
+    char c;
+    pid_t pid;
+
+    (void)s;
+    assert_int_equal(pipe(fds), 0);
+    pid = fork();
+    if (pid == 0) {
+        struct file_out *o;
+        char big[1 << 16] = {0};
+        if (file_create(&o, at("killed"), 0, NULL) < 0)
+            _exit(1);
+        for (int i = 0; i < 100; i++)
+            file_write(o, big, sizeof big, NULL);
+        if (write(fds[1], "x", 1) != 1)
+            _exit(1);
+        pause();
+    }
+    assert_int_equal(read(fds[0], &c, 1), 1);
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    close(fds[0]);
+    close(fds[1]);
+    assert_true(stat(at("killed"), &st) < 0);
+    assert_int_equal(stat(at(".killed.part"), &st), 0);
+    assert_int_equal(file_write_all(at("killed"), span_of("rerun"), NULL), 0);
+    assert_true(stat(at(".killed.part"), &st) < 0);
+}
+
+static void a_full_disk_is_told_and_leaves_nothing(void **s)
+{
+    static const char *const names[] = {"full", "full.gz", "full.zst"};
+    struct rlimit old, small;
+    struct buf text = text_of(3 << 20);
+    struct file_out *o;
+    struct stat st;
+    struct err e;
+    int rc;
+
+    (void)s;
+    assert_int_equal(file_create(&o, "/dev/full", 0, &e), 0);
+    rc = file_write(o, text.p, text.n, &e);
+    assert_int_equal(rc, ERR_IO);
+    assert_non_null(strstr(e.msg, "cannot write '/dev/full': No space left"));
+    assert_int_equal(file_write(o, "x", 1, &e), ERR_IO);
+    assert_int_equal(file_commit(o, &e), ERR_IO);
+    assert_int_equal(file_create(&o, "/dev/full", 0, &e), 0);
+    assert_int_equal(file_write(o, "short", 5, &e), 0);
+    assert_int_equal(file_commit(o, &e), ERR_IO); /* only the last flush finds out */
+    assert_non_null(strstr(e.msg, "No space left"));
+
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &old);
+    small = (struct rlimit){1 << 18, old.rlim_max};
+    for (int i = 0; i < 3; i++) {
+        setrlimit(RLIMIT_FSIZE, &small);
+        assert_int_equal(file_create(&o, at(names[i]), 0, &e), 0);
+        rc = file_write(o, text.p, text.n, &e);
+        if (rc == 0)
+            rc = file_commit(o, &e);
+        else
+            file_abort(o);
+        setrlimit(RLIMIT_FSIZE, &old);
+        assert_int_equal(rc, ERR_IO);
+        assert_true(stat(at(names[i]), &st) < 0);
+        assert_non_null(strstr(e.msg, names[i]));
+    }
+    for (int i = 0; i < 3; i++) {
+        char temp[32];
+        snprintf(temp, sizeof temp, ".%s.part", names[i]);
+        assert_true(stat(at(temp), &st) < 0);
+    }
+    buf_free(&text);
+}
+
+static int make_dir(void **s)
+{
+    (void)s;
+    return mkdtemp(dir) ? 0 : -1;
+}
+static int remove_dir(void **s)
+{
+    DIR *d = opendir(dir);
+    struct dirent *x;
+
+    (void)s;
+    while ((x = readdir(d)))
+        unlink(at(x->d_name));
+    closedir(d);
+    return rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(round_trip_of_each_codec),
+        cmocka_unit_test(members_are_read_one_by_one),
+        cmocka_unit_test(a_pipe_reads_as_a_file),
+        cmocka_unit_test(damage_is_named_and_what_was_good_comes_out),
+        cmocka_unit_test(after_a_damaged_member_the_next_is_found),
+        cmocka_unit_test(a_bomb_stays_bounded),
+        cmocka_unit_test(zstd_dictionary_is_taken_from_the_first_frame),
+        cmocka_unit_test(opening_what_cannot_be_read_says_why),
+        cmocka_unit_test(output_appears_only_when_whole),
+        cmocka_unit_test(a_killed_writer_leaves_no_final_name),
+        cmocka_unit_test(a_full_disk_is_told_and_leaves_nothing),
+    };
+    return cmocka_run_group_tests_name("base_io", tests, make_dir, remove_dir);
+}
