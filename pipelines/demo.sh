@@ -1,0 +1,93 @@
+#!/bin/sh
+# The whole chain on real pages, from a crawl to a model that writes:
+#   Debian's HTML documentation -> a local web server -> wget's WARC -> extract | clean |
+#   langid | filter | dedup exact | dedup fuzzy -> tokenizer -> indexed dataset -> a small
+#   GPT trained on the CPU -> text.
+# Everything lands in ./demo.  SHORT=1: fewer pages and a smaller model, for a quick look.
+# MINUTES=N: how long to train [7; SHORT 1].
+set -eu
+B=${B:-build}
+case $B in /*) bin=$B/bin ;; *) bin=$PWD/$B/bin ;; esac
+PATH=$bin:$PATH
+SHORT=${SHORT:-}
+D=$PWD/demo
+rm -rf "$D"
+mkdir -p "$D/debs" "$D/root"
+cd "$D"
+began=$(date +%s)
+say() { printf '\n== %s (%d s)\n' "$*" $(($(date +%s) - began)); }
+
+# ---- pages -------------------------------------------------------------------
+packages="postgresql-doc-15 debian-policy"
+[ -n "$SHORT" ] || packages="$packages python3.11-doc debian-handbook git-doc debian-reference-en"
+say "pages: $packages"
+# The packages are unpacked here, not installed: an image that leaves documentation out
+# when it installs packages gives the same pages.
+fetch() { (cd debs && apt-get download -qq $packages >/dev/null 2>&1); }
+fetch || { apt-get update -qq >/dev/null 2>&1 && fetch; } || {
+    echo "cannot download $packages with apt-get" >&2
+    exit 3
+}
+for deb in debs/*.deb; do dpkg-deb -x "$deb" root; done
+
+# ---- crawl -------------------------------------------------------------------
+site=root/usr/share/doc
+port=8080
+while ! busybox httpd -p "127.0.0.1:$port" -h "$site" 2>/dev/null; do
+    port=$((port + 1))
+    [ $port -lt 8180 ] || { echo "no free port for the web server" >&2; exit 3; }
+done
+# shellcheck disable=SC2009 # busybox is the name of many processes
+server=$(ps -eo pid,args | awk -v a="127.0.0.1:$port" '/busybox httpd/ && index($0, a) { print $1; exit }')
+trap 'kill "$server" 2>/dev/null || true' EXIT INT TERM
+url=http://127.0.0.1:$port
+{
+    echo $url/postgresql-doc-15/html/index.html
+    echo $url/debian-policy/policy.html/index.html
+    [ -n "$SHORT" ] || cat <<END
+$url/python3.11/html/index.html
+$url/debian-handbook/html/en-US/index.html
+$url/debian-handbook/html/de-DE/index.html
+$url/debian-handbook/html/fr-FR/index.html
+$url/git-doc/git.html
+$url/git-doc/user-manual.html
+$url/debian-reference-en/docs/index.en.html
+END
+} >urls
+say "crawl"
+# wget says 8 when a link was broken; what it fetched is whole.
+wget -q -r -l inf -np --delete-after -e robots=off -R '*.png,*.svg,*.gif,*.jpg,*.ico,*.js,*.css,*.txt,*.inv,*.pdf' \
+    --warc-file=crawl --no-warc-keep-log -i urls || [ $? = 8 ]
+kill "$server"
+trap - EXIT INT TERM
+ls -l crawl.warc.gz
+
+# ---- curate ------------------------------------------------------------------
+say "extract | clean | langid | filter | dedup exact | dedup fuzzy"
+quern extract crawl.warc.gz -q --stats 1.extract.json |
+    quern clean -q --stats 2.clean.json |
+    quern langid -q --keep en:0.65 --stats 3.langid.json --rejects langid.rejects.jsonl |
+    quern filter -q --preset gopher-quality,gopher-repetition,fineweb --stats 4.filter.json --rejects filter.rejects.jsonl |
+    quern dedup exact -q --stats 5.exact.json --rejects exact.rejects.jsonl |
+    quern dedup fuzzy -q --threshold 0.8 --stats 6.fuzzy.json --rejects fuzzy.rejects.jsonl -o docs.jsonl
+
+printf '\n%-10s %9s %9s %9s %9s\n' stage 'docs in' 'docs out' 'MB in' 'MB out'
+for f in [1-6].*.json; do
+    s=${f#*.}
+    in=$(sed -nE 's/^\{[^[]*"docs_in":([0-9]+).*/\1/p' "$f")
+    out=$(sed -nE 's/^\{[^[]*"docs_out":([0-9]+).*/\1/p' "$f")
+    bi=$(sed -nE 's/^\{[^[]*"bytes_in":([0-9]+).*/\1/p' "$f")
+    bo=$(sed -nE 's/^\{[^[]*"bytes_out":([0-9]+).*/\1/p' "$f")
+    printf '%-10s %9d %9d %9s %9s\n' "${s%.json}" "$in" "$out" \
+        "$(awk "BEGIN { printf \"%.1f\", $bi / 1e6 }")" "$(awk "BEGIN { printf \"%.1f\", $bo / 1e6 }")"
+done
+
+# ---- tokens ------------------------------------------------------------------
+say "tokenizer, tokens"
+vocab=8192
+[ -z "$SHORT" ] || vocab=4096
+quern tokenizer train --vocab-size $vocab -o tokenizer.json docs.jsonl
+quern tokenize --tokenizer tokenizer.json --append-eod --output-prefix docs docs.jsonl
+quern dataset info docs_text_document
+
+# ---- train -------------------------------------------------------------------
