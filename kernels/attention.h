@@ -1,0 +1,55 @@
+/* kernels/attention.h -- causal attention that never stores the (T, T) matrix.
+ *
+ *     o = dropout(softmax(scale q k^T, keys 0 .. pos of the query)) v
+ * Tiled with an online softmax; backward recomputes probabilities from the saved
+ * log-sum-exp (arXiv:2205.14135, arXiv:2307.08691).
+ */
+#ifndef KERNELS_ATTENTION_H
+#define KERNELS_ATTENTION_H
+
+#include "kernels/dtype.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A (batch, rows, heads, d) tensor inside a larger one: head h of row t of sequence b
+ * starts at p + b * batch + t * row + h * d elements.  A packed qkv (B, T, (H + 2 Hkv) d)
+ * is three of them, with row (H + 2 Hkv) d, batch T * row. */
+struct attention_view {
+    void *p;
+    int64_t batch, row;
+};
+
+struct attention {
+    int64_t b, t, heads, kv_heads, d; /* heads % kv_heads == 0: query head h reads kv
+                                         head h / (heads / kv_heads) */
+    int64_t t_kv;   /* keys; >= t.  Query i sees keys 0 .. i + t_kv - t: equal to t in
+                       training, more when the first ones come from a cache */
+    float scale;    /* 1 / sqrt(d) as a rule */
+    struct attention_view q, k, v; /* (B, t, H, d), (B, t_kv, Hkv, d) twice; only read */
+    struct attention_view o;       /* (B, t, H, d) */
+    float *lse;     /* (B, H, t): log of the sum of exponentials, base e; forward writes
+                       it (NULL when no backward follows), backward reads it */
+    const struct dropout *drop;    /* of the probabilities, as a (B H t, t_kv) matrix
+                                      with row (b H + h) t + i; or NULL */
+};
+/* t = 1 with a long t_kv (generation) takes its own path: no tiles, heads in parallel.
+ * d is at most 256.  Scratch: a tile per thread, under 1 MiB each. */
+typedef int attention_fwd_fn(struct device *dev, enum dtype dt, const struct attention *p,
+                             struct err *e);
+/* dq, dk, dv from dout, with forward's arguments (o and lse included) in p.  They are
+ * overwritten; they may lie packed as q, k and v do.  A kv head's gradient is summed
+ * over its query heads in order, so the bits do not depend on the number of threads.
+ * dout may not overlap the gradients.  Scratch: as forward, and 8 bytes a (B, H, t) row
+ * and per thread 8 t_kv d bytes. */
+typedef int attention_bwd_fn(struct device *dev, enum dtype dt, const struct attention *p,
+                             struct attention_view dout, struct attention_view dq,
+                             struct attention_view dk, struct attention_view dv, struct err *e);
+attention_fwd_fn attention_fwd_cpu;
+attention_bwd_fn attention_bwd_cpu;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,78 @@
+/* kernels/dtype.h -- element types of tensors, and what else every op's header uses.
+ *
+ * Conventions that hold for every op, said once:
+ * - Tensors are dense and row-major unless a stride is given; strides and lengths
+ *   count elements.  T is rows (tokens: micro-batch x sequence), C channels.
+ * - dt is the type of activations and weights.  Statistics (mean, log-sum-exp),
+ *   losses and gradients of weights are always fp32; sums are kept in fp32 or wider
+ *   and rounded once, to nearest even, when they are stored.
+ * - "+=" means that the op adds to what the buffer holds (gradient accumulation);
+ *   everything else is overwritten, whatever it held (NaN included).
+ * - Pointers are the device's (on the CPU plain memory); the caller owns all of
+ *   them.  They need the alignment of their element only; 64 bytes is faster.
+ *   Arguments may not overlap unless an op says so.
+ * - Ops return 0 or a negative code with *e filled; ERR_ARG before anything is
+ *   written.  A length of 0 is fine and does nothing.
+ * - A device belongs to one thread at a time.  On a GPU ops are queued: results
+ *   are there after device_sync or device_get.
+ */
+#ifndef KERNELS_DTYPE_H
+#define KERNELS_DTYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct device;
+
+enum dtype { DTYPE_F32, DTYPE_BF16 };
+
+static inline size_t dtype_size(enum dtype dt) { return dt == DTYPE_BF16 ? 2 : 4; }
+static inline const char *dtype_name(enum dtype dt) { return dt == DTYPE_BF16 ? "bf16" : "fp32"; }
+
+/* The upper half of an IEEE float; rounds to nearest even, NaN stays NaN. */
+static inline uint16_t bf16_of(float x)
+{
+    uint32_t u;
+
+    memcpy(&u, &x, 4);
+    if ((u & 0x7fffffffu) > 0x7f800000u)
+        return (uint16_t)(u >> 16 | 0x40);
+    return (uint16_t)((u + 0x7fffu + (u >> 16 & 1)) >> 16);
+}
+static inline float bf16_to(uint16_t h)
+{
+    uint32_t u = (uint32_t)h << 16;
+    float x;
+
+    memcpy(&x, &u, 4);
+    return x;
+}
+
+/* Dropout without a stored mask: element (row, col) of a matrix with `cols` columns
+ * uses word col % 4 of Philox4x32-10(key, lo = (row0 + row) * ceil(cols / 4) + col / 4,
+ * hi = stream) and is kept exactly if that word >= p * 2^32 (rounded); kept elements
+ * are multiplied by 1 / (1 - p).  Backward calls again with the same values.
+ * stream must differ for each place, layer, micro-batch and step; row0 is the global
+ * number of row 0 when the rows are a slice.  NULL or p == 0: none.  0 <= p < 1. */
+struct dropout {
+    float p;
+    uint64_t key, stream;
+    int64_t row0;
+};
+
+/* Activations.  GELU_TANH: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), GPT-2's;
+ * GELU_ERF: x/2 (1 + erf(x / sqrt 2)); SILU: x / (1 + e^-x). */
+enum act { ACT_NONE, ACT_GELU_TANH, ACT_GELU_ERF, ACT_SILU };
+
+#ifdef __cplusplus
+}
+#endif
+#endif

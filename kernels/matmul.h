@@ -1,0 +1,52 @@
+/* kernels/matmul.h -- matrix product with epilogue.
+ *
+ *     C (m, n) = epilogue(op(A) (m, k) . op(B) (k, n)) + beta C
+ *
+ * A layer of weights W (out, in), input X (T, in), output Y (T, out):
+ *     forward   Y  = X . W^T + b     m T, n out, k in, trans_b, bias, act + aux
+ *     input     dX = dY . W          m T, n in, k out; dact_aux where X = act(aux)
+ *     weight    dW += dY^T . X       m out, n in, k T, trans_a, beta 1, fp32 C
+ * and vec_colsum gives db.
+ */
+#ifndef KERNELS_MATMUL_H
+#define KERNELS_MATMUL_H
+
+#include "kernels/dtype.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct matmul {
+    int64_t m, n, k;
+    bool trans_a, trans_b;  /* A is stored (k, m); B is stored (n, k) */
+    enum dtype dt;          /* of A, B, bias, aux */
+    enum dtype dt_c;        /* of C: dt, or fp32 */
+    const void *a, *b;
+    void *c;
+    int64_t lda, ldb, ldc;  /* between stored rows; 0: dense */
+    float beta;             /* 0 or 1; 1 excludes the epilogue below, bias too */
+    const void *bias;       /* (n), added to each row; or NULL */
+    enum act act;           /* C = act(product + bias) ... */
+    void *aux;              /* ... and product + bias goes to aux (m, n) for the
+                               backward pass; needed with act */
+    enum act dact;          /* C = product * dact'(dact_aux): backward through an */
+    const void *dact_aux;   /* activation, dact_aux (m, n) being what went into it */
+};
+
+/* Accumulates in fp32.  The same bits for any number of threads on one machine and
+ * build (oneDNN splits m and n, and k alike whatever the team).  Allocates when a
+ * shape is first seen (a plan, kept) and for scratch: none for fp32 without
+ * transposition; below fast_bf16 the fp32 copies, 4 (mk + kn + mn) bytes.
+ * Errors: ERR_ARG, ERR_NOMEM, ERR_DEVICE (oneDNN's). */
+typedef int matmul_fn(struct device *dev, const struct matmul *p, struct err *e);
+matmul_fn matmul_cpu;
+
+/* The same without oneDNN: a blocked loop, any type, fp32 sums.  What machines
+ * without oneDNN use and the tests compare with. */
+matmul_fn matmul_plain_cpu;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

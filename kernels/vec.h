@@ -1,0 +1,52 @@
+/* kernels/vec.h -- the small ops: casts, scaled sums, column sums, norms, dropout. */
+#ifndef KERNELS_VEC_H
+#define KERNELS_VEC_H
+
+#include "kernels/dtype.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* y (n) of type dy = x (n) of type dx. */
+typedef int vec_cast_fn(struct device *dev, void *y, enum dtype dy, const void *x,
+                        enum dtype dx, int64_t n, struct err *e);
+/* y (n) *= a. */
+typedef int vec_scale_fn(struct device *dev, enum dtype dt, void *y, float a, int64_t n,
+                         struct err *e);
+/* y (n) += a x (n). */
+typedef int vec_axpy_fn(struct device *dev, enum dtype dt, void *y, float a, const void *x,
+                        int64_t n, struct err *e);
+/* y (n) = a (n) + b (n); y may be a or b. */
+typedef int vec_add_fn(struct device *dev, enum dtype dt, void *y, const void *a, const void *b,
+                       int64_t n, struct err *e);
+/* y (T, C) = dropout(x); y may be x.  Its own backward. */
+typedef int vec_dropout_fn(struct device *dev, enum dtype dt, void *y, const void *x, int64_t t,
+                           int64_t c, const struct dropout *drop, struct err *e);
+/* sum (C) += the columns of x (T, C), rows ldx >= C apart: the gradient of a bias.  Rows
+ * in 32 fixed groups, added in order.  Scratch: 32 C floats. */
+typedef int vec_colsum_fn(struct device *dev, enum dtype dt, float *sum, const void *x,
+                          int64_t t, int64_t c, int64_t ldx, struct err *e);
+/* *sum += the sum of squares of x (n), in double, in fixed blocks of 65,536 added in
+ * order.  sum is the device's; zero it first.  Several calls make the norm of several
+ * tensors; the bits do not depend on the number of threads.  Scratch: n / 8192 bytes. */
+typedef int vec_sumsq_fn(struct device *dev, enum dtype dt, double *sum, const void *x, int64_t n,
+                         struct err *e);
+/* *scale = min(1, max_norm / (sqrt(*sum) + 1e-6)), Megatron's clipping factor; max_norm
+ * <= 0: 1.  NaN and infinity in *sum give NaN or 0: look at the norm before an update.
+ * Both are the device's. */
+typedef int clip_scale_fn(struct device *dev, float *scale, const double *sum, float max_norm,
+                          struct err *e);
+vec_cast_fn vec_cast_cpu;
+vec_scale_fn vec_scale_cpu;
+vec_axpy_fn vec_axpy_cpu;
+vec_add_fn vec_add_cpu;
+vec_dropout_fn vec_dropout_cpu;
+vec_colsum_fn vec_colsum_cpu;
+vec_sumsq_fn vec_sumsq_cpu;
+clip_scale_fn clip_scale_cpu;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
