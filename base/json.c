@@ -1,0 +1,414 @@
+/* Reading JSON: the grammar over the tokens that simdjson finds. */
+#include "base/json.h"
+
+#include <stdlib.h>
+
+#include "base/isa.h"
+#include "base/json_walk.h"
+#include "base/utf8.h"
+
+ISA_DECLARE(size_t, json_copy_to_backslash, (char *dst, const char *src, size_t n));
+
+/* ---- scalars ---- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static int hex4(const char *p)
+{
+    int v = 0;
+
+    for (int i = 0; i < 4; i++) {
+        char c = p[i];
+        int d = is_digit(c)              ? c - '0'
+                : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                       : -1;
+        if (d < 0)
+            return -1;
+        v = v << 4 | d;
+    }
+    return v;
+}
+
+/* The offset of a bad escape in the string raw, or -1.  Its end, its control bytes
+ * and its UTF-8 have been seen to. */
+static ptrdiff_t bad_escape(struct span raw)
+{
+    const char *p = raw.p + 1, *end = raw.p + raw.n - 1;
+
+    while (p < end && (*p == '\\' || (p = memchr(p, '\\', (size_t)(end - p))))) {
+        if (end - p >= 6 && p[1] == 'u' && hex4(p + 2) >= 0)
+            p += 6;
+        else if (end - p >= 2 && p[1] && strchr("\"\\/bfnrt", p[1]))
+            p += 2;
+        else
+            return p - raw.p;
+    }
+    return -1;
+}
+
+static bool valid_number(struct span s)
+{
+    const char *p = s.p, *end = s.p + s.n;
+
+    if (p < end && *p == '-')
+        p++;
+    if (p == end || !is_digit(*p))
+        return false;
+    if (*p++ != '0')
+        while (p < end && is_digit(*p))
+            p++;
+    if (p < end && *p == '.') {
+        if (++p == end || !is_digit(*p))
+            return false;
+        while (p < end && is_digit(*p))
+            p++;
+    }
+    if (p < end && (*p == 'e' || *p == 'E')) {
+        if (++p < end && (*p == '+' || *p == '-'))
+            p++;
+        if (p == end || !is_digit(*p))
+            return false;
+        while (p < end && is_digit(*p))
+            p++;
+    }
+    return p == end;
+}
+
+/* ---- the walk ---- */
+
+enum { VALUE, FIRST_KEY, KEY, FIRST_ITEM, AFTER, DONE };
+
+static size_t bad_utf8_at(struct span s)
+{
+    const char *p = s.p, *end = s.p + s.n;
+
+    while (p < end) {
+        uint32_t cp;
+        int n = utf8_next(p, end, &cp);
+        if (cp == 0xFFFD && !(n == 3 && (unsigned char)*p == 0xEF))
+            break;
+        p += n;
+    }
+    return (size_t)(p - s.p);
+}
+
+int json_walk_start(struct json_walk *w, struct json_scanner *s, struct span text, struct err *e)
+{
+    w->text = text;
+    w->next = 0;
+    w->state = VALUE;
+    w->depth = 0;
+    switch (json_scan(s, text.p, text.n, &w->at, &w->count)) {
+    case JSON_SCAN_OK:
+        return 0;
+    case JSON_SCAN_UTF8:
+        return err_set(e, ERR_FORMAT, "invalid UTF-8 at byte %zu", bad_utf8_at(text));
+    case JSON_SCAN_UNCLOSED:
+        return err_set(e, ERR_FORMAT, "a string does not end");
+    case JSON_SCAN_CONTROL:
+        return err_set(e, ERR_FORMAT, "a control character in a string");
+    case JSON_SCAN_TOO_LONG:
+        return err_set(e, ERR_LIMIT, "4 GiB or more of JSON");
+    case JSON_SCAN_NOMEM:
+        return err_set(e, ERR_NOMEM, "out of memory");
+    default:
+        return err_set(e, ERR_FORMAT, "empty, not JSON");
+    }
+}
+
+static int bad(size_t at, const char *what, struct err *e)
+{
+    return err_set(e, ERR_FORMAT, "%s at byte %zu", what, at);
+}
+
+static int scalar(struct json_walk *w, struct json_token *t, struct err *e)
+{
+    size_t end = w->next < w->count ? w->at[w->next] : w->text.n;
+    const char *p = w->text.p + t->at;
+    ptrdiff_t esc;
+
+    while (end > t->at + 1 && (w->text.p[end - 1] == ' ' || w->text.p[end - 1] == '\t' ||
+                               w->text.p[end - 1] == '\n' || w->text.p[end - 1] == '\r'))
+        end--;
+    t->event = JSON_SCALAR;
+    t->raw = (struct span){p, end - t->at};
+    if (*p == '"') {
+        t->type = JSON_STRING;
+        if (t->raw.n < 2 || p[t->raw.n - 1] != '"')
+            return bad(t->at, "a string does not end", e);
+        esc = bad_escape(t->raw);
+        return esc < 0 ? 1 : bad(t->at + (size_t)esc, "a bad escape", e);
+    }
+    if (*p == '-' || is_digit(*p)) {
+        t->type = JSON_NUMBER;
+        return valid_number(t->raw) ? 1 : bad(t->at, "a bad number", e);
+    }
+    t->type = *p == 'n' ? JSON_NULL : JSON_BOOL;
+    if (span_is(t->raw, "null") || span_is(t->raw, "true") || span_is(t->raw, "false"))
+        return 1;
+    return bad(t->at, "unexpected characters", e);
+}
+
+static bool in_object(const struct json_walk *w)
+{
+    int d = w->depth - 1;
+    return w->is_object[d / 64] >> (d % 64) & 1;
+}
+
+static int open_bracket(struct json_walk *w, struct json_token *t, struct err *e)
+{
+    bool object = *t->raw.p == '{';
+    int d = w->depth++;
+
+    if (d == JSON_DEPTH)
+        return bad(t->at, "nesting deeper than 1,000", e);
+    w->is_object[d / 64] &= ~(1ULL << (d % 64));
+    w->is_object[d / 64] |= (uint64_t)object << (d % 64);
+    w->state = object ? FIRST_KEY : FIRST_ITEM;
+    t->event = JSON_OPEN;
+    t->type = object ? JSON_OBJECT : JSON_ARRAY;
+    return 1;
+}
+
+static int close_bracket(struct json_walk *w, struct json_token *t)
+{
+    t->event = JSON_CLOSE;
+    t->type = in_object(w) ? JSON_OBJECT : JSON_ARRAY;
+    w->state = --w->depth ? AFTER : DONE;
+    return 1;
+}
+
+static int key(struct json_walk *w, struct json_token *t, struct err *e)
+{
+    if (*t->raw.p != '"')
+        return bad(t->at, "expected a key in quotes", e);
+    TRY(scalar(w, t, e));
+    t->event = JSON_KEY;
+    if (w->next == w->count || w->text.p[w->at[w->next]] != ':')
+        return bad(t->at + t->raw.n, "expected ':'", e);
+    w->next++;
+    w->state = VALUE;
+    return 1;
+}
+
+int json_walk_next(struct json_walk *w, struct json_token *t, struct err *e)
+{
+    char c;
+
+    for (;;) {
+        if (w->next == w->count)
+            return w->state == DONE ? 0 : bad(w->text.n, "the text ends too early", e);
+        t->at = w->at[w->next++];
+        c = w->text.p[t->at];
+        t->raw = (struct span){w->text.p + t->at, 1};
+        switch (w->state) {
+        case FIRST_KEY:
+            if (c == '}')
+                return close_bracket(w, t);
+            return key(w, t, e);
+        case KEY:
+            return key(w, t, e);
+        case FIRST_ITEM:
+            if (c == ']')
+                return close_bracket(w, t);
+            break;
+        case AFTER:
+            if (c == (in_object(w) ? '}' : ']'))
+                return close_bracket(w, t);
+            if (c != ',')
+                return bad(t->at, in_object(w) ? "expected ',' or '}'" : "expected ',' or ']'", e);
+            w->state = in_object(w) ? KEY : VALUE;
+            continue;
+        case DONE:
+            return bad(t->at, "something follows the value", e);
+        default:
+            break;
+        }
+        if (c == '{' || c == '[')
+            return open_bracket(w, t, e);
+        w->state = w->depth ? AFTER : DONE;
+        return scalar(w, t, e);
+    }
+}
+
+/* ---- objects ---- */
+
+struct json_reader {
+    struct json_scanner *scanner;
+    struct json_walk walk;
+    struct arena keys; /* those that had escapes */
+    struct buf key;
+    struct json_field *field;
+    struct span *sorted; /* keys, to find one that occurs twice */
+    int n, cap;
+};
+
+struct json_reader *json_reader_new(void)
+{
+    struct json_reader *r = calloc(1, sizeof *r);
+
+    if (r && !(r->scanner = json_scanner_new())) {
+        free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void json_reader_free(struct json_reader *r)
+{
+    if (!r)
+        return;
+    json_scanner_free(r->scanner);
+    arena_free(&r->keys);
+    buf_free(&r->key);
+    free(r->field);
+    free(r->sorted);
+    free(r);
+}
+
+static int add_field(struct json_reader *r, struct span quoted, struct err *e)
+{
+    struct span k = {quoted.p + 1, quoted.n - 2};
+
+    if (r->n == r->cap) {
+        int cap = r->cap ? r->cap * 2 : 32;
+        struct json_field *f = realloc(r->field, (size_t)cap * sizeof *f);
+        if (f)
+            r->field = f;
+        struct span *s = realloc(r->sorted, (size_t)cap * sizeof *s);
+        if (s)
+            r->sorted = s;
+        if (!f || !s)
+            return err_set(e, ERR_NOMEM, "out of memory");
+        r->cap = cap;
+    }
+    if (k.n && memchr(k.p, '\\', k.n)) {
+        buf_clear(&r->key);
+        TRY(json_unescape(quoted, &r->key, e));
+        k = arena_dup(&r->keys, buf_span(&r->key));
+        if (!k.p)
+            return err_set(e, ERR_NOMEM, "out of memory");
+    }
+    r->field[r->n++].key = k;
+    return 0;
+}
+
+static int span_order(const void *a, const void *b)
+{
+    const struct span *x = a, *y = b;
+
+    if (x->n != y->n)
+        return x->n < y->n ? -1 : 1;
+    return memcmp(x->p, y->p, x->n);
+}
+
+static int refuse_twins(struct json_reader *r, struct err *e)
+{
+    const struct span *s = r->sorted;
+    int i, j;
+
+    if (r->n <= 16) {
+        for (i = 1; i < r->n; i++)
+            for (j = 0; j < i; j++)
+                if (span_eq(r->field[i].key, r->field[j].key))
+                    return err_set(e, ERR_FORMAT, "the key '%.*s' occurs twice",
+                                   (int)(r->field[i].key.n < 100 ? r->field[i].key.n : 100),
+                                   r->field[i].key.p);
+        return 0;
+    }
+    for (i = 0; i < r->n; i++)
+        r->sorted[i] = r->field[i].key;
+    qsort(r->sorted, (size_t)r->n, sizeof *r->sorted, span_order);
+    for (i = 1; i < r->n; i++)
+        if (span_eq(s[i], s[i - 1]))
+            return err_set(e, ERR_FORMAT, "the key '%.*s' occurs twice",
+                           (int)(s[i].n < 100 ? s[i].n : 100), s[i].p);
+    return 0;
+}
+
+int json_read_object(struct json_reader *r, struct span line, const struct json_field **fields,
+                     struct err *e)
+{
+    struct json_walk *w = &r->walk;
+    struct json_token t;
+    int rc;
+
+    r->n = 0;
+    arena_reset(&r->keys);
+    TRY(json_walk_start(w, r->scanner, line, e));
+    TRY(json_walk_next(w, &t, e));
+    if (t.event != JSON_OPEN || t.type != JSON_OBJECT)
+        return bad(t.at, "not an object", e);
+    while ((rc = json_walk_next(w, &t, e)) > 0) {
+        if (w->depth > 1 && t.event != JSON_OPEN)
+            continue;
+        if (t.event == JSON_KEY) {
+            TRY(add_field(r, t.raw, e));
+        } else if (w->depth >= 1) { /* a value of the object begins or, ']', ends */
+            struct json_field *f = &r->field[r->n - 1];
+            if (t.event == JSON_SCALAR || (t.event == JSON_OPEN && w->depth == 2)) {
+                f->raw = t.raw;
+                f->type = t.type;
+            } else if (t.event == JSON_CLOSE) {
+                f->raw.n = (size_t)(t.raw.p + 1 - f->raw.p);
+            }
+        }
+    }
+    TRY(rc);
+    TRY(refuse_twins(r, e));
+    *fields = r->field;
+    return r->n;
+}
+
+/* ---- strings ---- */
+
+/* Appends what the escape at p stands for; returns its length, or 0 for half of a
+ * surrogate pair. */
+static size_t put_escape(const char *p, const char *end, struct buf *out)
+{
+    static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
+    uint32_t c, low;
+
+    if (p[1] != 'u') {
+        out->p[out->n++] = values[strchr(letters, p[1]) - letters];
+        return 2;
+    }
+    c = (uint32_t)hex4(p + 2);
+    if (c < 0xD800 || c > 0xDFFF) {
+        out->n += (size_t)utf8_put(out->p + out->n, c);
+        return 6;
+    }
+    if (c > 0xDBFF || end - p < 12 || p[6] != '\\' || p[7] != 'u')
+        return 0;
+    low = (uint32_t)hex4(p + 8);
+    if (low < 0xDC00 || low > 0xDFFF)
+        return 0;
+    out->n += (size_t)utf8_put(out->p + out->n, 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00));
+    return 12;
+}
+
+int json_unescape(struct span raw, struct buf *out, struct err *e)
+{
+    size_t (*copy)(char *, const char *, size_t) = ISA_PICK(json_copy_to_backslash);
+    const char *p = raw.p + 1, *end = raw.p + raw.n - 1;
+
+    if (buf_reserve(out, raw.n) < 0) /* an escape is longer than what it stands for */
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (;;) {
+        size_t k = copy(out->p + out->n, p, (size_t)(end - p));
+        out->n += k;
+        p += k;
+        if (p == end)
+            break;
+        k = put_escape(p, end, out);
+        if (k == 0)
+            return err_set(e, ERR_FORMAT, "half of a surrogate pair, \\%.5s, in a string", p + 1);
+        p += k;
+    }
+    out->p[out->n] = '\0';
+    return 0;
+}

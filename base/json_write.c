@@ -1,0 +1,78 @@
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/isa.h"
+#include "base/json_shim.h"
+
+ISA_DECLARE(size_t, json_copy_to_special, (char *dst, const char *src, size_t n));
+
+static size_t escape(char *out, unsigned char c)
+{
+    static const char hex[] = "0123456789abcdef";
+    char letter = 0;
+
+    switch (c) {
+    case '"': letter = '"'; break;
+    case '\\': letter = '\\'; break;
+    case '\n': letter = 'n'; break;
+    case '\t': letter = 't'; break;
+    case '\r': letter = 'r'; break;
+    case '\b': letter = 'b'; break;
+    case '\f': letter = 'f'; break;
+    default: break;
+    }
+    out[0] = '\\';
+    out[1] = letter;
+    if (letter)
+        return 2;
+    out[1] = 'u';
+    out[2] = out[3] = '0';
+    out[4] = hex[c >> 4];
+    out[5] = hex[c & 15];
+    return 6;
+}
+
+int json_put_string(struct buf *b, struct span s)
+{
+    size_t (*copy)(char *, const char *, size_t) = ISA_PICK(json_copy_to_special);
+    const char *p = s.p, *end = s.n ? s.p + s.n : s.p;
+    size_t k;
+
+    TRY(buf_reserve(b, s.n + 2 + s.n / 16));
+    b->p[b->n++] = '"';
+    for (;;) {
+        TRY(buf_reserve(b, (size_t)(end - p) + 7)); /* an escape and the last quote */
+        k = copy(b->p + b->n, p, (size_t)(end - p));
+        b->n += k;
+        p += k;
+        if (p == end)
+            break;
+        b->n += escape(b->p + b->n, (unsigned char)*p++);
+    }
+    b->p[b->n++] = '"';
+    b->p[b->n] = '\0';
+    return 0;
+}
+
+int json_put_int(struct buf *b, int64_t v)
+{
+    char s[24];
+    return buf_put(b, s, (size_t)snprintf(s, sizeof s, "%" PRId64, v));
+}
+
+int json_put_num(struct buf *b, double v)
+{
+    char s[32];
+    return isfinite(v) ? buf_put(b, s, json_format_double(s, v)) : buf_puts(b, "null");
+}
+
+int json_put_key(struct buf *b, const char *key)
+{
+    if (b->n && b->p[b->n - 1] != '{')
+        TRY(buf_putc(b, ','));
+    TRY(json_put_string(b, span_of(key)));
+    return buf_putc(b, ':');
+}
