@@ -1,0 +1,57 @@
+/* indexed_dataset/idx_write.h -- writes PREFIX.bin and PREFIX.idx.
+ *
+ * Megatron's MMIDIDX version 1 (docs/indexed-dataset.md): the same bytes as its
+ * IndexedDatasetBuilder writes.  Tokens go to the .bin as they come; of the .idx 4
+ * bytes a sequence and 8 a document are kept in memory, up to a bound, then on disk.
+ * Both files, and the sums beside them (PREFIX.sum), take their names only when all
+ * are whole.  Not thread-safe: append in order, from one thread at a time.
+ */
+#ifndef INDEXED_DATASET_IDX_WRITE_H
+#define INDEXED_DATASET_IDX_WRITE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* The dtype byte of the .idx.  Token ids are written as IDX_U16 or IDX_I32. */
+enum idx_dtype {
+    IDX_U8 = 1, IDX_I8, IDX_I16, IDX_I32, IDX_I64, IDX_F64, IDX_F32, IDX_U16
+};
+/* Bytes of one token; 0 if dtype is none of the above. */
+size_t idx_dtype_size(int dtype);
+const char *idx_dtype_name(int dtype);
+/* Megatron's rule: u16 exactly when there are fewer than 65,500 ids. */
+enum idx_dtype idx_dtype_for_vocab(uint64_t vocab_size);
+
+struct idx_writer;
+
+/* Starts PREFIX.bin and PREFIX.idx.  ERR_IO. */
+int idx_create(struct idx_writer **w, const char *prefix, enum idx_dtype dtype, struct err *e);
+
+/* Adds one document of one sequence: n ids.  No ids: a document without a sequence,
+ * as Megatron writes it.  An id that the dtype cannot hold is ERR_ARG. */
+int idx_add_document(struct idx_writer *w, const uint32_t *ids, size_t n, struct err *e);
+
+/* Adds what is encoded already: n_seqs sequences of lengths[i] tokens (0 is skipped as
+ * a sequence, not as a document's end), their bytes in the dtype, little-endian, in
+ * `bytes` (the sum of the lengths times the size of a token); docs[j] is the number of
+ * sequences, of these, that stand before the end of document j, so a document of no
+ * tokens repeats its predecessor's value.  docs == NULL: each sequence is a document,
+ * one of length 0 an empty document.  For the threads of `quern tokenize`: each
+ * encodes a block, one appends them in order. */
+int idx_add_block(struct idx_writer *w, const void *bytes, const int32_t *lengths,
+                  size_t n_seqs, const uint64_t *docs, size_t n_docs, struct err *e);
+
+/* So far: documents, sequences, tokens. */
+struct idx_totals {
+    uint64_t documents, sequences, tokens;
+};
+struct idx_totals idx_totals(const struct idx_writer *w);
+
+/* Finishes, names and frees, whatever happens.  On failure neither name stands that
+ * did not stand before.  The .idx gets its name last: where it is, the .bin is. */
+int idx_commit(struct idx_writer *w, struct err *e);
+/* Removes what was written and frees w.  NULL is fine. */
+void idx_abort(struct idx_writer *w);
+#endif
