@@ -1,9 +1,9 @@
 /* indexed_dataset/idx_write.h -- writes PREFIX.bin and PREFIX.idx.
  *
  * Megatron's MMIDIDX version 1 (docs/indexed-dataset.md): the same bytes as its
- * IndexedDatasetBuilder writes.  Tokens go to the .bin as they come; of the .idx 4
- * bytes a sequence and 8 a document are kept in memory, up to a bound, then on disk.
- * Both files, and the sums beside them (PREFIX.sum), take their names only when all
+ * IndexedDatasetBuilder writes.  Tokens go to the .bin as they come; 4 bytes a
+ * sequence and 8 a document wait in nameless files beside it, so memory is bounded.
+ * The .bin, its checksums (PREFIX.sum.json) and the .idx take their names only when all
  * are whole.  Not thread-safe: append in order, from one thread at a time.
  */
 #ifndef INDEXED_DATASET_IDX_WRITE_H
@@ -13,8 +13,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 
 /* The dtype byte of the .idx.  Token ids are written as IDX_U16 or IDX_I32. */
+enum { IDX_HEADER = 34, IDX_PATH_MAX = 4096 };
 enum idx_dtype {
     IDX_U8 = 1, IDX_I8, IDX_I16, IDX_I32, IDX_I64, IDX_F64, IDX_F32, IDX_U16
 };
@@ -50,8 +52,10 @@ struct idx_totals {
 struct idx_totals idx_totals(const struct idx_writer *w);
 
 /* Finishes, names and frees, whatever happens.  On failure neither name stands that
- * did not stand before.  The .idx gets its name last: where it is, the .bin is. */
-int idx_commit(struct idx_writer *w, struct err *e);
+ * did not stand before.  The .idx gets its name last: where it is, the .bin is.
+ * extra: pairs `"key":value,...` of JSON for PREFIX.sum.json (how the tokens were
+ * made); p may be NULL. */
+int idx_commit(struct idx_writer *w, struct span extra, struct err *e);
 /* Removes what was written and frees w.  NULL is fine. */
 void idx_abort(struct idx_writer *w);
 #endif

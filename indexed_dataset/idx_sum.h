@@ -1,0 +1,29 @@
+/* indexed_dataset/idx_sum.h -- checksums of .bin and .idx, a chunk at a time.
+ *
+ * PREFIX.sum.json holds XXH3-64 (seed 0) of each chunk of 64 MiB of both files, so that
+ * damage is found, and found where it is, by any number of threads.  Megatron does not
+ * look at it.
+ */
+#ifndef INDEXED_DATASET_IDX_SUM_H
+#define INDEXED_DATASET_IDX_SUM_H
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+enum { IDX_CHUNK = 64 << 20 };
+
+struct idx_sum {
+    XXH3_state_t state;
+    uint64_t bytes;
+    struct buf chunks; /* uint64_t each, of the whole chunks so far */
+};
+
+void idx_sum_init(struct idx_sum *s);
+int idx_sum_add(struct idx_sum *s, const void *p, size_t n);
+/* Appends {"bytes":N,"chunk":67108864,"xxh3":["16 hex digits",...]} and frees s's
+ * memory.  Errors of buf. */
+int idx_sum_finish(struct idx_sum *s, struct buf *json);
+/* XXH3-64 of chunk k of the n bytes at p. */
+uint64_t idx_sum_chunk(const uint8_t *p, size_t n, size_t k);
+#endif
