@@ -1,0 +1,74 @@
+/* tokenize/tokenizer.h -- text to token ids and back.
+ *
+ * A struct tokenizer is what the files say: vocabulary, merges, how text is cut into
+ * pieces.  It never changes after tokenizer_open, so threads may share it.  A struct
+ * encoder is what one thread needs to encode fast (a bounded table of pieces seen):
+ * one a thread.  Byte-level BPE: any bytes can be encoded, and decoding gives the same
+ * bytes back unless the tokenizer normalises (NFC).  Bytes that are not UTF-8 are
+ * encoded as they are: each maximal ill-formed part counts as one symbol character
+ * where text is cut into pieces.
+ */
+#ifndef TOKENIZE_TOKENIZER_H
+#define TOKENIZE_TOKENIZER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+struct tokenizer;
+
+/* Opens a tokenizer:
+ *   - a tokenizer.json (Hugging Face, byte-level BPE);
+ *   - a folder with tokenizer.json, vocab.json + merges.txt, or encoder.json +
+ *     vocab.bpe, or the path of one of the latter four, or PREFIX for
+ *     PREFIX-vocab.json + PREFIX-merges.txt;
+ *   - a tiktoken rank file.
+ * pattern: a name that split_find() knows (gpt2, cl100k, o200k ...), or a regular
+ * expression when it is none; NULL: what the file says, else what its name says,
+ * else gpt2 for vocab.json + merges.txt.
+ * ERR_FORMAT and ERR_UNSUPPORTED name the file and what in it is wrong or unknown. */
+int tokenizer_open(struct tokenizer **t, const char *path, const char *pattern, struct err *e);
+/* tokenizer_open over the bytes of a tokenizer.json; name is for messages. */
+int tokenizer_open_json(struct tokenizer **t, const char *name, struct span json, const char *pattern,
+                        struct err *e);
+void tokenizer_close(struct tokenizer *t);
+
+/* The highest id, plus one. */
+uint32_t tokenizer_vocab_size(const struct tokenizer *t);
+/* The id that ends a document: <|endoftext|>, <|end_of_text|>, </s> or <|im_end|>,
+ * the first that there is; -1 if none. */
+int64_t tokenizer_eod(const struct tokenizer *t);
+/* The id of exactly this token (its bytes; special and added tokens too), or -1. */
+int64_t tokenizer_find(const struct tokenizer *t, struct span token);
+/* The bytes that an id stands for, in the tokenizer's memory; p is NULL when there is
+ * no such id. */
+struct span tokenizer_bytes(const struct tokenizer *t, uint32_t id);
+/* True for special tokens (control tokens that text does not produce by itself). */
+bool tokenizer_is_special(const struct tokenizer *t, uint32_t id);
+/* Appends the bytes that n ids stand for.  ERR_FORMAT for an unknown id. */
+int tokenizer_decode(const struct tokenizer *t, const uint32_t *ids, size_t n, struct buf *out,
+                     struct err *e);
+
+struct encoder;
+
+/* NULL when memory is out.  The tokenizer must outlive it. */
+struct encoder *encoder_new(const struct tokenizer *t);
+void encoder_free(struct encoder *enc);
+
+enum encoder_flags {
+    ENCODER_SPECIAL = 1 /* special tokens written in text become their ids; else plain text */
+};
+
+/* Appends the ids of text to out: width 4: uint32_t, width 2: uint16_t (ERR_ARG when
+ * the vocabulary is larger), little-endian.  Time is linear in the length of text but
+ * for a logarithm on long pieces.  ERR_NOMEM, ERR_LIMIT (text of 2 GiB and more, or
+ * out's cap). */
+int encoder_encode(struct encoder *enc, struct span text, int flags, int width, struct buf *out,
+                   struct err *e);
+/* How many special tokens stood in text as plain text so far (never with
+ * ENCODER_SPECIAL): for the report. */
+uint64_t encoder_specials_seen(const struct encoder *enc);
+
+#endif
