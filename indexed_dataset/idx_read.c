@@ -248,8 +248,8 @@ static int verify_sequences(const struct idx *x, struct idx_report *r, struct er
 
     r->shortest = x->n_seqs ? INT32_MAX : 0;
     for (uint64_t i = 0; i < x->n_seqs; i++) {
-        const void *p;
-        int32_t n;
+        const void *p = NULL;
+        int32_t n = 0;
         TRY(idx_sequence(x, i, &p, &n, e));
         if (n == 0)
             return err_set(e, ERR_FORMAT, "'%s.idx' at byte %" PRIu64 ": sequence %" PRIu64 " is empty",
@@ -271,7 +271,7 @@ static int verify_sequences(const struct idx *x, struct idx_report *r, struct er
 
 static int verify_documents(const struct idx *x, struct idx_report *r, struct err *e)
 {
-    uint64_t first, end, at = 0;
+    uint64_t first = 0, end = 0, at = 0;
 
     for (uint64_t d = 0; d + 1 < x->n_offsets; d++) {
         TRY(idx_document(x, d, &first, &end, e));
