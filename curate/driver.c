@@ -332,8 +332,8 @@ static int finish_block(struct worker *w, struct err *e)
     if (w->rejects.n)
         TRY(file_write(r->rejects, w->rejects.p, w->rejects.n, e));
     secs = log_seconds() - r->start;
-    log_progress("%" PRIu64 " read, %" PRIu64 " dropped, %" PRIu64 " bad, %.1f MB/s", r->feed.count,
-                 r->r->dropped, r->r->bad,
+    log_progress("%" PRIu64 " read, %" PRIu64 " dropped, %" PRIu64 " bad, %.1f MB/s",
+                 w->block.first + (uint64_t)w->block.n, r->r->dropped, r->r->bad,
                  (double)r->flow[r->first].bytes_in / 1e6 / (secs > 0 ? secs : 1));
     return 0;
 }
