@@ -303,31 +303,37 @@ static int span_order(const void *a, const void *b)
 
     if (x->n != y->n)
         return x->n < y->n ? -1 : 1;
-    return memcmp(x->p, y->p, x->n);
+    return x->n ? memcmp(x->p, y->p, x->n) : 0;
+}
+
+const struct span *json_find_twin(struct span *key, size_t n)
+{
+    size_t i, j;
+
+    if (n <= 16) {
+        for (i = 1; i < n; i++)
+            for (j = 0; j < i; j++)
+                if (span_eq(key[i], key[j]))
+                    return &key[i];
+        return NULL;
+    }
+    qsort(key, n, sizeof *key, span_order);
+    for (i = 1; i < n; i++)
+        if (span_eq(key[i], key[i - 1]))
+            return &key[i];
+    return NULL;
 }
 
 static int refuse_twins(struct json_reader *r, struct err *e)
 {
-    const struct span *s = r->sorted;
-    int i, j;
+    const struct span *twin;
 
-    if (r->n <= 16) {
-        for (i = 1; i < r->n; i++)
-            for (j = 0; j < i; j++)
-                if (span_eq(r->field[i].key, r->field[j].key))
-                    return err_set(e, ERR_FORMAT, "the key '%.*s' occurs twice",
-                                   (int)(r->field[i].key.n < 100 ? r->field[i].key.n : 100),
-                                   r->field[i].key.p);
-        return 0;
-    }
-    for (i = 0; i < r->n; i++)
+    for (int i = 0; i < r->n; i++)
         r->sorted[i] = r->field[i].key;
-    qsort(r->sorted, (size_t)r->n, sizeof *r->sorted, span_order);
-    for (i = 1; i < r->n; i++)
-        if (span_eq(s[i], s[i - 1]))
-            return err_set(e, ERR_FORMAT, "the key '%.*s' occurs twice",
-                           (int)(s[i].n < 100 ? s[i].n : 100), s[i].p);
-    return 0;
+    twin = json_find_twin(r->sorted, (size_t)r->n);
+    return twin ? err_set(e, ERR_FORMAT, "the key '%.*s' occurs twice",
+                          (int)(twin->n < 100 ? twin->n : 100), twin->p)
+                : 0;
 }
 
 int json_read_object(struct json_reader *r, struct span line, const struct json_field **fields,

@@ -77,7 +77,7 @@ extern "C" double json_parse_double(const char *p, size_t n)
     const char *e = p;
     while (e < p + n && *e != 'e' && *e != 'E')
         e++;
-    bool tiny = (e < p + n && e[1] == '-') || (e == p + n && (p[*p == '-'] == '0'));
+    bool tiny = (e < p + n && e[1] == '-') || (e == p + n && (p[*p == '-'] == '0' || p[*p == '-'] == '.'));
     v = tiny ? 0.0 : HUGE_VAL;
     return *p == '-' ? -v : v;
 }

@@ -32,4 +32,6 @@ int json_walk_start(struct json_walk *w, struct json_scanner *s, struct span tex
 /* The next token: 1; 0 when the one value has ended and nothing follows; ERR_FORMAT
  * with the byte. */
 int json_walk_next(struct json_walk *w, struct json_token *t, struct err *e);
+/* One of two equal keys, or NULL; may reorder them. */
+const struct span *json_find_twin(struct span *key, size_t n);
 #endif

@@ -19,8 +19,8 @@ extern "C" {
 enum node_type { NODE_NULL, NODE_BOOL, NODE_INT, NODE_NUM, NODE_STR, NODE_LIST, NODE_MAP };
 
 /* Lives in the arena it was parsed into.  Children of a LIST or MAP are chained by
- * next in their order; in a MAP each has a key.  str is NUL-terminated, and for
- * scalars of YAML it is the text as written whatever the type. */
+ * next in their order; in a MAP each has a key.  key and str are NUL-terminated; for
+ * scalars that are no strings str is the text as written. */
 struct node {
     enum node_type type;
     int line; /* 1-based where the value begins; 0 if unknown (JSON) */
@@ -33,11 +33,12 @@ struct node {
 };
 
 /* The whole of text must be one JSON value.  Strings are UTF-8 checked; nesting is
- * bounded at 1,000; ERR_FORMAT says what and at which byte when it is known. */
+ * bounded at 1,000, duplicate keys are errors; ERR_FORMAT says what and at which byte
+ * when it is known.  An integer beyond 64 bits is a NUM. */
 int node_parse_json(struct arena *a, struct span text, struct node **root, struct err *e);
 /* One YAML document (libyaml), core schema: plain null/true/false/integers/floats are
- * typed, quoted scalars are strings.  Anchors and aliases are refused, duplicate keys
- * are errors, all with line numbers. */
+ * typed, quoted scalars are strings.  Anchors, aliases and tags are refused, duplicate
+ * keys are errors, all with line numbers.  Nothing at all is a NULL. */
 int node_parse_yaml(struct arena *a, struct span text, struct node **root, struct err *e);
 /* Reads the file (at most 1 GiB) and parses it; the error names the file. */
 int node_load_json(struct arena *a, const char *path, struct node **root, struct err *e);
