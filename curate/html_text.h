@@ -1,0 +1,24 @@
+/* curate/html_text.h -- a tree's text, plain or as Markdown.
+ *
+ * Paragraphs, headings, lists and tables are set apart by an empty line; list items, rows
+ * and <br> begin a line.  White space is folded except in <pre>.  Items begin with "- ",
+ * two spaces deeper for each list around them; the cells of a row stand between " | ",
+ * unless the table only arranges the page (rows of one cell, or with lists, headings,
+ * several paragraphs or tables in them).  Mathematics is TeX between dollars where the
+ * page has it.  Markdown adds # to headings, numbers to ordered lists, fences to <pre>,
+ * `code`, **strong**, *em*, > to quotations and | rules to tables; links keep their text
+ * alone, and characters that Markdown uses are not escaped.
+ */
+#ifndef CURATE_HTML_TEXT_H
+#define CURATE_HTML_TEXT_H
+
+#include "curate/html_tree.h"
+
+/* Appends the text of node 0 but for the subtrees of nodes with skip[i] set.
+ * ERR_NOMEM. */
+int html_text_write(const struct html_tree *t, const uint8_t *skip, bool markdown,
+                    struct buf *out);
+
+/* Appends s with white space (ASCII and no-break) folded to single spaces and trimmed. */
+int html_fold(struct span s, struct buf *out);
+#endif

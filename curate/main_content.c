@@ -1,0 +1,346 @@
+#include "curate/main_content.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "curate/html_text.h"
+
+/* What is known of a node.  Sums are over its subtree, without what is skipped.  Lengths
+ * are in columns: bytes of ASCII, one for other letters, two for CJK. */
+struct info {
+    uint32_t hints;
+    uint32_t text, link; /* all text; text in links */
+    uint32_t para;       /* text of paragraphs */
+    uint32_t block;      /* the block that it stands in, or is */
+};
+
+struct marker {
+    const struct html_tree *t;
+    struct info *info;
+    uint8_t *skip;
+};
+
+static bool is_block(const struct html_tree *t, uint32_t i)
+{
+    return html_tag_flags[t->node[i].tag] & TAG_BLOCK;
+}
+
+/* ---- text that nobody reads ---- */
+
+static bool style_hides(struct span v)
+{
+    static const struct { const char *property, *value; } hiding[] = {
+        {"display", "none"}, {"visibility", "hidden"}};
+    for (unsigned k = 0; k < sizeof hiding / sizeof *hiding; k++) {
+        const char *p = memmem(v.p, v.n, hiding[k].property, strlen(hiding[k].property));
+        const char *end = v.p + v.n;
+        if (!p)
+            continue;
+        for (p += strlen(hiding[k].property); p < end && (*p == ' ' || *p == ':'); p++)
+            ;
+        if ((size_t)(end - p) >= strlen(hiding[k].value) &&
+            memcmp(p, hiding[k].value, strlen(hiding[k].value)) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Elements without text of their own for a reader. */
+static bool never_text(const struct html_tree *t, uint32_t i)
+{
+    switch (t->node[i].tag) {
+    case HTML_script: {
+        struct span type = html_attr_raw(t, i, ATTR_type, NULL);
+        return !(type.n >= 8 && memcmp(type.p, "math/tex", 8) == 0);
+    }
+    case HTML_head: case HTML_title: case HTML_style: case HTML_template: case HTML_noscript:
+    case HTML_iframe: case HTML_noembed: case HTML_noframes: case HTML_svg: case HTML_canvas:
+    case HTML_audio: case HTML_video: case HTML_datalist: case HTML_select: case HTML_rp:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_hidden(const struct html_tree *t, uint32_t i)
+{
+    const struct html_node *n = &t->node[i];
+
+    for (uint32_t k = 0; k < n->n_attrs; k++) {
+        const struct html_attr *a = &t->attr[n->first + k];
+        struct span v = {t->src.p + a->off, a->len};
+        if (a->name == ATTR_hidden || (a->name == ATTR_aria_hidden && span_is(v, "true")) ||
+            (a->name == ATTR_style && style_hides(v)))
+            return true;
+    }
+    return false;
+}
+
+/* ---- lengths ---- */
+
+static uint32_t columns(struct span s)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        n += (c > ' ' && c < 0x80) + (c >= 0xC0) + (c >= 0xE3 && c < 0xF0);
+    }
+    return n;
+}
+
+enum { PARA_MIN = 40 };
+
+/* Lengths of all text nodes, then of paragraphs: runs of text without a block's border,
+ * long enough and not mostly links. */
+static void measure_text(struct marker *m)
+{
+    const struct html_tree *t = m->t;
+    uint32_t run_block = 0, run_text = 0, run_link = 0;
+
+    for (uint32_t i = 1; i <= t->n_nodes; i++) {
+        bool end = i == t->n_nodes;
+        bool text = !end && t->node[i].tag == HTML_text;
+        uint32_t block = end ? 0 : m->info[i].block;
+        if (end || block != run_block || (!text && is_block(t, i))) {
+            if (run_text >= PARA_MIN && run_link * 2 < run_text)
+                m->info[run_block].para += run_text - run_link;
+            run_text = run_link = 0;
+            run_block = block;
+        }
+        if (end)
+            break;
+        if (m->skip[i]) {
+            i = t->node[i].end - 1;
+            continue;
+        }
+        if (text) {
+            m->info[i].text = columns(html_text(t, i));
+            m->info[i].link = t->node[i].flags & HTML_IN_LINK ? m->info[i].text : 0;
+            run_text += m->info[i].text;
+            run_link += m->info[i].link;
+        }
+    }
+}
+
+/* Sums over subtrees. */
+static void measure(struct marker *m)
+{
+    const struct html_tree *t = m->t;
+
+    for (uint32_t i = 0; i < t->n_nodes; i++)
+        m->info[i].text = m->info[i].link = m->info[i].para = 0;
+    measure_text(m);
+    for (uint32_t i = t->n_nodes; i-- > 1;) {
+        struct info *up = &m->info[t->node[i].parent], *at = &m->info[i];
+        if (m->skip[i])
+            continue;
+        up->text += at->text;
+        up->link += at->link;
+        up->para += at->para;
+    }
+}
+
+static void prepare(struct marker *m, const struct content_words *w)
+{
+    const struct html_tree *t = m->t;
+
+    m->info[0] = (struct info){.hints = 0};
+    for (uint32_t i = 1; i < t->n_nodes; i++) {
+        const struct html_node *n = &t->node[i];
+        struct info *at = &m->info[i];
+        at->hints = n->tag != HTML_text && n->n_attrs ? content_hints(w, t, i) : 0;
+        at->block = is_block(t, i) ? i : m->info[n->parent].block;
+    }
+}
+
+static void skip_hidden(struct marker *m)
+{
+    const struct html_tree *t = m->t;
+
+    for (uint32_t i = 1; i < t->n_nodes; i++)
+        if (never_text(t, i))
+            m->skip[i] = 1;
+    measure(m);
+    for (uint32_t i = 1; i < t->n_nodes; i++) {
+        if (t->node[i].tag == HTML_text || m->skip[i] || !t->node[i].n_attrs || !is_hidden(t, i))
+            continue;
+        /* Formulas are often hidden behind their picture; and what is most of the page
+         * is shown by a script. */
+        bool math = false;
+        if (t->node[i].end - i < 200)
+            for (uint32_t k = i; k < t->node[i].end; k++)
+                math |= t->node[k].tag == HTML_math;
+        if (!math && m->info[i].para * 2 <= m->info[0].para)
+            m->skip[i] = 1;
+    }
+}
+
+/* ---- boilerplate ---- */
+
+enum { ALWAYS = HINT_NAV | HINT_SIDE | HINT_FOOT | HINT_SHARE | HINT_RELATED | HINT_AD |
+                HINT_FORM | HINT_META | HINT_COMMENT | HINT_HIDDEN };
+
+static void drop_boilerplate(struct marker *m)
+{
+    const struct html_tree *t = m->t;
+    uint32_t total = m->info[0].para;
+
+    for (uint32_t i = 1; i < t->n_nodes; i++) {
+        unsigned tag = t->node[i].tag;
+        struct info *at = &m->info[i];
+        bool drop = false;
+        if (m->skip[i]) {
+            i = t->node[i].end - 1;
+            continue;
+        }
+        if (tag == HTML_text || tag == HTML_body || tag == HTML_main)
+            continue;
+        switch (tag) {
+        case HTML_nav: case HTML_footer: case HTML_aside: case HTML_button: case HTML_dialog:
+        case HTML_textarea: case HTML_object: case HTML_label: case HTML_menu:
+            drop = true;
+            break;
+        case HTML_form: case HTML_fieldset:
+            drop = at->para * 4 < total;
+            break;
+        default:
+            break;
+        }
+        if (at->hints & ALWAYS && tag != HTML_article)
+            drop = true;
+        if (drop && at->para * 2 <= total) {
+            m->skip[i] = 1;
+            i = t->node[i].end - 1;
+        }
+    }
+}
+
+/* ---- the root ---- */
+
+static uint32_t walk_down(const struct marker *m, uint32_t root)
+{
+    const struct html_tree *t = m->t;
+
+    for (;;) {
+        uint32_t best = 0;
+        for (uint32_t c = root + 1; c < t->node[root].end; c = t->node[c].end)
+            if (!m->skip[c] && (!best || m->info[c].para > m->info[best].para))
+                best = c;
+        if (!best || m->info[best].para * 100ull < m->info[root].para * 85ull)
+            return root;
+        switch (t->node[best].tag) {
+        case HTML_p: case HTML_li: case HTML_blockquote: case HTML_pre: case HTML_tr:
+        case HTML_td: case HTML_ul: case HTML_ol:
+        case HTML_text:
+            return root;
+        default:
+            root = best;
+        }
+    }
+}
+
+static uint32_t choose_root(const struct marker *m)
+{
+    const struct html_tree *t = m->t;
+    uint32_t best = 0;
+    double best_score = 0;
+
+    for (uint32_t i = 1; i < t->n_nodes; i++) {
+        const struct info *at = &m->info[i];
+        if (m->skip[i]) {
+            i = t->node[i].end - 1;
+            continue;
+        }
+        double weight = 0;
+        if (at->hints & HINT_ROOT || (at->hints & (HINT_ARTICLE | HINT_BODY)) == (HINT_ARTICLE | HINT_BODY))
+            weight = 1.3;
+        else if (t->node[i].tag == HTML_article)
+            weight = 1.2;
+        else if (t->node[i].tag == HTML_main)
+            weight = 1.0;
+        if (at->para * weight > best_score) {
+            best = i;
+            best_score = at->para * weight;
+        }
+    }
+    if (m->info[best].para * 2 < m->info[0].para)
+        best = 0;
+    return walk_down(m, best);
+}
+
+static void keep_only(struct marker *m, uint32_t root)
+{
+    const struct html_tree *t = m->t;
+
+    for (uint32_t at = root; at; at = t->node[at].parent) {
+        uint32_t up = t->node[at].parent;
+        for (uint32_t c = up + 1; c < t->node[up].end; c = t->node[c].end)
+            if (c != at)
+                m->skip[c] = 1;
+    }
+}
+
+/* ---- inside ---- */
+
+static void clean_inside(struct marker *m, uint32_t root)
+{
+    const struct html_tree *t = m->t;
+
+    for (uint32_t i = root + 1; i < t->node[root].end; i++) {
+        struct info *at = &m->info[i];
+        if (m->skip[i]) {
+            i = t->node[i].end - 1;
+            continue;
+        }
+        switch (t->node[i].tag) {
+        case HTML_ul: case HTML_ol: case HTML_dl: case HTML_div: case HTML_section: case HTML_p:
+        case HTML_table: case HTML_h1: case HTML_h2: case HTML_h3: case HTML_h4: case HTML_h5:
+        case HTML_article: case HTML_header:
+            if (at->link * 2 > at->text && at->para * 10 < m->info[root].para)
+                m->skip[i] = 1;
+            break;
+        case HTML_figcaption:
+            m->skip[i] = 1;
+            break;
+        default:
+            if (at->hints & HINT_CAPTION)
+                m->skip[i] = 1;
+        }
+    }
+}
+
+int content_mark(const struct content_words *w, const struct html_tree *t, bool main_only,
+                 struct content_scratch *scratch, uint8_t *skip)
+{
+    size_t need = t->n_nodes * sizeof(struct info);
+    struct marker m = {.t = t, .skip = skip};
+
+    if (scratch->size < need) {
+        free(scratch->p);
+        scratch->p = malloc(need);
+        scratch->size = scratch->p ? need : 0;
+        if (!scratch->p)
+            return ERR_NOMEM;
+    }
+    m.info = scratch->p;
+    memset(skip, 0, t->n_nodes);
+    prepare(&m, w);
+    skip_hidden(&m);
+    if (!main_only)
+        return 0;
+    measure(&m);
+    drop_boilerplate(&m);
+    measure(&m);
+    uint32_t root = choose_root(&m);
+    keep_only(&m, root);
+    clean_inside(&m, root);
+    return 0;
+}
+
+void content_scratch_free(struct content_scratch *s)
+{
+    free(s->p);
+    s->p = NULL;
+    s->size = 0;
+}

@@ -1,0 +1,48 @@
+/* curate/main_content.h -- which part of a page is its content. */
+#ifndef CURATE_MAIN_CONTENT_H
+#define CURATE_MAIN_CONTENT_H
+
+#include "curate/html_tree.h"
+
+/* What class, id and role words say of an element. */
+enum {
+    HINT_ARTICLE = 1 << 0,  /* article, story, post */
+    HINT_BODY = 1 << 1,     /* body, content, text */
+    HINT_ROOT = 1 << 2,     /* both in one word, or itemprop=articleBody */
+    HINT_NAV = 1 << 3,
+    HINT_SIDE = 1 << 4,
+    HINT_FOOT = 1 << 5,
+    HINT_COMMENT = 1 << 6,
+    HINT_SHARE = 1 << 7,
+    HINT_RELATED = 1 << 8,
+    HINT_AD = 1 << 9,
+    HINT_FORM = 1 << 10,    /* newsletter, login, cookie notice, paywall */
+    HINT_META = 1 << 11,    /* byline, date, tags */
+    HINT_CAPTION = 1 << 12,
+    HINT_HIDDEN = 1 << 13,
+    HINT_TITLE = 1 << 14,
+    HINT_LIST = 1 << 15,    /* list, items, grid: words that weaken ARTICLE */
+    HINT_HEAD = 1 << 16
+};
+
+/* The words behind the hints, found by hash.  Fill once, then read from any thread. */
+struct content_words {
+    uint16_t slot[1024];
+};
+void content_words_init(struct content_words *w);
+/* The hints of node i's class, id, role and itemprop. */
+uint32_t content_hints(const struct content_words *w, const struct html_tree *t, uint32_t i);
+
+/* Memory of content_mark, kept from page to page.  Zero to start. */
+struct content_scratch {
+    void *p;
+    size_t size;
+};
+
+/* Fills skip[0 .. n_nodes): 1 for each node whose subtree is no text for readers
+ * (scripts, hidden elements ...) and, with main_only, is not content.  Linear in the
+ * nodes.  ERR_NOMEM. */
+int content_mark(const struct content_words *w, const struct html_tree *t, bool main_only,
+                 struct content_scratch *scratch, uint8_t *skip);
+void content_scratch_free(struct content_scratch *s);
+#endif
