@@ -76,6 +76,9 @@ struct file_out;
  * one frame with a checksum.  level: the codec's, 0 for its default.  ERR_IO. */
 int file_create(struct file_out **f, const char *path, int level, struct err *e);
 int file_write(struct file_out *f, const void *p, size_t n, struct err *e);
+/* Writes out and fsyncs everything; nothing can follow but file_commit(), which then
+ * only renames: for several files that must appear together. */
+int file_flush(struct file_out *f, struct err *e);
 /* Flushes, fsyncs, renames, closes and frees f, whatever happens.  On failure
  * nothing stands under the final name that was not there before. */
 int file_commit(struct file_out *f, struct err *e);

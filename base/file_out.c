@@ -28,6 +28,7 @@ struct file_out {
     int fd;
     enum file_codec codec;
     int failed; /* the code of the first failure */
+    bool sealed; /* all is on disk; nothing may be written any more */
     uint64_t told;
     char *buf; /* plain: to be written; gzip: to be compressed */
     size_t n, cap;
@@ -96,6 +97,8 @@ int file_write(struct file_out *f, const void *p, size_t n, struct err *e)
 
     if (f->failed)
         return err_set(e, f->failed, "cannot write '%s': an earlier write failed", f->name);
+    if (f->sealed)
+        return err_set(e, ERR_ARG, "'%s' is finished", f->name);
     f->told += n;
     while (n) {
         size_t k = f->cap - f->n < n ? f->cap - f->n : n;
@@ -251,18 +254,28 @@ static int sync_fd(int fd)
     return -1;
 }
 
-static int finish(struct file_out *f, struct err *e)
+int file_flush(struct file_out *f, struct err *e)
 {
-    int fd = f->fd;
-
+    if (f->failed)
+        return err_set(e, f->failed, "cannot write '%s': an earlier write failed", f->name);
+    if (f->sealed)
+        return 0;
     if (f->n || (f->codec == FILE_GZIP && f->told == 0))
         TRY(flush(f, e));
     if (f->codec == FILE_ZSTD)
         TRY(put_zstd(f, NULL, 0, ZSTD_e_end, e));
+    if (f->temp && sync_fd(f->fd) < 0)
+        return failed_sys(f, e, "write");
+    f->sealed = true;
+    return 0;
+}
+
+static int publish(struct file_out *f, struct err *e)
+{
+    int fd = f->fd;
+
     if (fd == STDOUT_FILENO)
         return 0;
-    if (f->temp && sync_fd(fd) < 0)
-        return failed_sys(f, e, "write");
     if (f->temp && rename(f->temp, f->final) < 0)
         return failed_sys(f, e, "create");
     if (f->temp) { /* it has another name now: nothing to remove */
@@ -276,9 +289,10 @@ static int finish(struct file_out *f, struct err *e)
 
 int file_commit(struct file_out *f, struct err *e)
 {
-    int rc = f->failed ? err_set(e, f->failed, "cannot write '%s': an earlier write failed", f->name)
-                       : finish(f, e);
+    int rc = file_flush(f, e);
 
+    if (rc == 0)
+        rc = publish(f, e);
     if (rc < 0) {
         file_abort(f);
         return rc;

@@ -61,6 +61,10 @@ static int read_header(struct idx *x, struct err *e)
     x->lengths = x->idx + IDX_HEADER;
     x->offsets = x->lengths + 4 * x->n_seqs;
     x->documents = x->offsets + 8 * x->n_seqs;
+    left -= 12 * x->n_seqs + 8 * x->n_offsets;
+    if (left && left != x->n_seqs) /* a mode for each sequence, of a multimodal dataset */
+        return err_set(e, ERR_FORMAT, "'%s.idx' at byte %zu: %" PRIu64 " bytes too many", x->prefix,
+                       x->idx_size - (size_t)left, left);
     if (x->bin_size % x->size)
         return err_set(e, ERR_FORMAT, "'%s.bin' at byte %zu: ends within a token of %zu bytes",
                        x->prefix, x->bin_size - x->bin_size % x->size, x->size);

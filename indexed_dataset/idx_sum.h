@@ -1,6 +1,6 @@
 /* indexed_dataset/idx_sum.h -- checksums of .bin and .idx, a chunk at a time.
  *
- * PREFIX.sum.json holds XXH3-64 (seed 0) of each chunk of 64 MiB of both files, so that
+ * PREFIX.sum.json holds XXH3-64 (seed 0) of each chunk of 4 MiB of both files, so that
  * damage is found, and found where it is, by any number of threads.  Megatron does not
  * look at it.
  */
@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-enum { IDX_CHUNK = 64 << 20 };
+enum { IDX_CHUNK = 4 << 20 };
 
 struct idx_sum {
     XXH3_state_t state;
@@ -21,7 +21,7 @@ struct idx_sum {
 
 void idx_sum_init(struct idx_sum *s);
 int idx_sum_add(struct idx_sum *s, const void *p, size_t n);
-/* Appends {"bytes":N,"chunk":67108864,"xxh3":["16 hex digits",...]} and frees s's
+/* Appends {"bytes":N,"chunk":4194304,"xxh3":["16 hex digits",...]} and frees s's
  * memory.  Errors of buf. */
 int idx_sum_finish(struct idx_sum *s, struct buf *json);
 /* XXH3-64 of chunk k of the n bytes at p. */

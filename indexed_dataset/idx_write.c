@@ -267,26 +267,46 @@ static int write_sums(struct idx_writer *w, struct span extra, struct err *e)
     return rc;
 }
 
+/* With everything on disk under temporary names: the old .idx goes first and the new
+ * one comes last, so that a kill in between leaves no .idx over another's .bin. */
+static int publish(struct idx_writer *w, struct file_out *idx, struct span extra, struct err *e)
+{
+    struct file_out *bin = w->bin;
+    char path[IDX_PATH_MAX];
+    int rc = name_of(path, w->prefix, ".idx", e);
+
+    if (rc == 0 && unlink(path) < 0 && errno != ENOENT)
+        rc = err_sys(e, ERR_IO, "cannot replace '%s'", path);
+    if (rc == 0) {
+        w->bin = NULL;
+        rc = file_commit(bin, e);
+        if (rc == 0)
+            rc = write_sums(w, extra, e);
+        if (rc == 0)
+            return file_commit(idx, e);
+        if (name_of(path, w->prefix, ".bin", NULL) == 0)
+            unlink(path);
+    }
+    file_abort(idx);
+    return rc;
+}
+
 int idx_commit(struct idx_writer *w, struct span extra, struct err *e)
 {
     char path[IDX_PATH_MAX];
-    struct file_out *f = NULL, *bin = w->bin;
+    struct file_out *f = NULL;
     int rc = name_of(path, w->prefix, ".idx", e);
 
     if (rc == 0)
         rc = file_create(&f, path, 0, e);
     if (rc == 0)
         rc = put_all(w, f, e);
-    if (rc == 0 && unlink(path) < 0 && errno != ENOENT) /* no old .idx beside the new .bin */
-        rc = err_sys(e, ERR_IO, "cannot replace '%s'", path);
-    if (rc == 0) {
-        w->bin = NULL;
-        rc = file_commit(bin, e);
-    }
     if (rc == 0)
-        rc = write_sums(w, extra, e);
+        rc = file_flush(w->bin, e);
     if (rc == 0)
-        rc = file_commit(f, e);
+        rc = file_flush(f, e);
+    if (rc == 0)
+        rc = publish(w, f, extra, e);
     else
         file_abort(f);
     idx_abort(w);
