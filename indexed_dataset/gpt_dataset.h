@@ -1,45 +1,56 @@
-/* indexed_dataset/gpt_dataset.h -- train, valid and test sets from prefixes.
+/* indexed_dataset/gpt_dataset.h -- documents to training samples, in Megatron's order.
  *
- * What Megatron's --data-path, --split and sample counts give: one dataset or a blend, in
- * its order, bit for bit.
+ * A sample is seq_length + 1 tokens, cut from the documents laid end to end in a
+ * shuffled order; samples overlap by one token and are drawn in another shuffled order.
+ * Bit for bit what Megatron core 0.16's GPTDataset and BlendedDataset draw from the
+ * same files (docs/indexed-dataset.md has the rules), so a run can move between the two
+ * and share the cached indices.  Reading is thread-safe.
  */
 #ifndef INDEXED_DATASET_GPT_DATASET_H
 #define INDEXED_DATASET_GPT_DATASET_H
 
+#include <stdint.h>
+
 #include "base/err.h"
-#include "indexed_dataset/gpt_index.h"
 
 enum gpt_split { GPT_TRAIN, GPT_VALID, GPT_TEST, GPT_SPLITS };
 
+/* Words as they stand behind --data-path: prefixes when their count is odd or the first
+ * of each pair is no number, else weight and prefix by turns. */
+struct gpt_paths {
+    const char *const *word;
+    int n;
+};
+
 struct gpt_conf {
-    /* --data-path: one prefix; an odd number: prefixes only; an even number: weight and
-     * prefix in turn if the first of each pair is a number. */
-    const char *const *paths;
-    int n_paths;
-    const char *split;            /* --split: "969,30,1"; over sequences */
+    /* One distribution, split by `split` ("969,30,1"); or, split == NULL, one for each
+     * split (n == 0: none). */
+    struct gpt_paths paths, split_paths[GPT_SPLITS];
+    const char *split;
     int64_t seq_length;
-    int64_t samples[GPT_SPLITS];  /* wanted; 0: this split is not opened; < 0: one epoch */
+    int64_t samples[GPT_SPLITS]; /* at least so many of each */
     uint32_t seed;
+    const char *cache; /* folder for the indices; NULL: they are built anew each time */
+    /* JSON of what identifies the tokenizer: it enters only the names in the cache.
+     * NULL: null. */
+    const char *tokenizer;
 };
 
 struct gpt_dataset;
 
-/* Opens the splits: out[s] is NULL where samples[s] is 0 or the split has no share.
- * ERR_ARG, ERR_IO, ERR_FORMAT, ERR_NOMEM; then nothing is open. */
-int gpt_datasets_open(struct gpt_dataset *out[GPT_SPLITS], const struct gpt_conf *c, struct err *e);
-void gpt_datasets_close(struct gpt_dataset *sets[GPT_SPLITS]);
+/* Opens all splits.  out[i] becomes NULL when the split string leaves split i nothing
+ * or no samples of it are asked for.  ERR_ARG (also: a blend that would draw more
+ * than a part has), ERR_FORMAT, ERR_IO. */
+int gpt_dataset_open(struct gpt_dataset *out[GPT_SPLITS], const struct gpt_conf *c,
+                     struct err *e);
+/* How many samples there are: what was asked for, or a few more. */
+int64_t gpt_dataset_samples(const struct gpt_dataset *d);
+/* Writes the seq_length + 1 tokens of sample i. */
+int gpt_dataset_get(const struct gpt_dataset *d, int64_t i, int32_t *tokens, struct err *e);
+/* NULL is fine. */
+void gpt_dataset_close(struct gpt_dataset *d);
 
-/* Samples that there are (at least what was asked for, but for blends of prefixes
- * without weights). */
-uint64_t gpt_dataset_size(const struct gpt_dataset *d);
-/* Sample s: seq_length + 1 ids.  Any thread. */
-int gpt_dataset_get(const struct gpt_dataset *d, uint64_t s, int32_t *out, struct err *e);
-
-/* The ratios of a split string: numbers matched by [.0-9]+, normalised, cumulated:
- * split s is [bound[s], bound[s + 1]).  ERR_ARG. */
-int gpt_split_parse(const char *split, double bound[GPT_SPLITS + 1], struct err *e);
-/* Which dataset gives sample s of a blend, and which of its samples: the first argmax of
- * w_i * max(s, 1) - count_i.  weights are normalised here. */
-int gpt_blend_build(const double *weights, int n, uint64_t size, int16_t *dataset,
-                    uint64_t *sample, struct err *e);
+/* Parses "969,30,1" into the shares [lo, hi) of each split; lo == hi: none. */
+int gpt_split_parse(const char *split, double lo[GPT_SPLITS], double hi[GPT_SPLITS],
+                    struct err *e);
 #endif
