@@ -62,7 +62,7 @@ static double deadline(const struct html_conf *c)
     return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9 + c->max_seconds;
 }
 
-static int make_text(struct html_worker *w)
+static int make_text(struct html_worker *w, struct span title)
 {
     struct html_tree *t = &w->tree;
 
@@ -76,7 +76,8 @@ static int make_text(struct html_worker *w)
         }
     }
     buf_clear(&w->text);
-    TRY(content_mark(&w->words, t, w->conf.extractor == HTML_MAIN, &w->scratch, w->skip));
+    TRY(content_mark(&w->words, t, w->conf.extractor == HTML_MAIN, title, &w->scratch,
+                     w->skip));
     return html_text_write(t, w->skip, w->conf.format == HTML_MARKDOWN, &w->text);
 }
 
@@ -89,7 +90,7 @@ int html_extract(struct html_worker *w, struct span utf8, struct span url,
     if (cut)
         utf8.n = w->conf.max_bytes;
     TRY(html_tree_parse(&w->tree, &w->names, utf8, w->conf.max_nodes, deadline(&w->conf), e));
-    if (make_text(w) < 0 || html_meta_read(&w->meta, &w->tree, url, out) < 0)
+    if (html_meta_read(&w->meta, &w->tree, url, out) < 0 || make_text(w, out->title) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for the text of a page");
     out->text = buf_span(&w->text);
     out->truncated = cut || w->tree.truncated;

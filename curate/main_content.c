@@ -11,6 +11,7 @@ struct info {
     uint32_t hints;
     uint32_t text, link; /* all text; text in links */
     uint32_t para;       /* text of paragraphs */
+    uint32_t own, own_para; /* of itself: a text's length; a block's paragraphs */
     uint32_t block;      /* the block that it stands in, or is */
 };
 
@@ -18,6 +19,8 @@ struct marker {
     const struct html_tree *t;
     struct info *info;
     uint8_t *skip;
+    char title[256]; /* its letters: see text_key */
+    size_t n_title;
 };
 
 static bool is_block(const struct html_tree *t, uint32_t i)
@@ -89,7 +92,7 @@ static uint32_t columns(struct span s)
     return n;
 }
 
-enum { PARA_MIN = 40 };
+enum { PARA_MIN = 40, LEAD_MIN = 110 };
 
 /* Lengths of all text nodes, then of paragraphs: runs of text without a block's border,
  * long enough and not mostly links. */
@@ -104,7 +107,7 @@ static void measure_text(struct marker *m)
         uint32_t block = end ? 0 : m->info[i].block;
         if (end || block != run_block || (!text && is_block(t, i))) {
             if (run_text >= PARA_MIN && run_link * 2 < run_text)
-                m->info[run_block].para += run_text - run_link;
+                m->info[run_block].own_para += run_text - run_link;
             run_text = run_link = 0;
             run_block = block;
         }
@@ -115,10 +118,9 @@ static void measure_text(struct marker *m)
             continue;
         }
         if (text) {
-            m->info[i].text = columns(html_text(t, i));
-            m->info[i].link = t->node[i].flags & HTML_IN_LINK ? m->info[i].text : 0;
-            run_text += m->info[i].text;
-            run_link += m->info[i].link;
+            m->info[i].own = columns(html_text(t, i));
+            run_text += m->info[i].own;
+            run_link += t->node[i].flags & HTML_IN_LINK ? m->info[i].own : 0;
         }
     }
 }
@@ -128,9 +130,12 @@ static void measure(struct marker *m)
 {
     const struct html_tree *t = m->t;
 
-    for (uint32_t i = 0; i < t->n_nodes; i++)
-        m->info[i].text = m->info[i].link = m->info[i].para = 0;
-    measure_text(m);
+    for (uint32_t i = 0; i < t->n_nodes; i++) {
+        struct info *at = &m->info[i];
+        at->text = at->own;
+        at->link = t->node[i].flags & HTML_IN_LINK ? at->own : 0;
+        at->para = at->own_para;
+    }
     for (uint32_t i = t->n_nodes; i-- > 1;) {
         struct info *up = &m->info[t->node[i].parent], *at = &m->info[i];
         if (m->skip[i])
@@ -150,6 +155,7 @@ static void prepare(struct marker *m, const struct content_words *w)
         const struct html_node *n = &t->node[i];
         struct info *at = &m->info[i];
         at->hints = n->tag != HTML_text && n->n_attrs ? content_hints(w, t, i) : 0;
+        at->own = at->own_para = 0;
         at->block = is_block(t, i) ? i : m->info[n->parent].block;
     }
 }
@@ -161,6 +167,7 @@ static void skip_hidden(struct marker *m)
     for (uint32_t i = 1; i < t->n_nodes; i++)
         if (never_text(t, i))
             m->skip[i] = 1;
+    measure_text(m);
     measure(m);
     for (uint32_t i = 1; i < t->n_nodes; i++) {
         if (t->node[i].tag == HTML_text || m->skip[i] || !t->node[i].n_attrs || !is_hidden(t, i))
@@ -181,7 +188,7 @@ static void skip_hidden(struct marker *m)
 enum { ALWAYS = HINT_NAV | HINT_SIDE | HINT_FOOT | HINT_SHARE | HINT_RELATED | HINT_AD |
                 HINT_FORM | HINT_META | HINT_COMMENT | HINT_HIDDEN };
 
-static void drop_boilerplate(struct marker *m)
+static void drop_boilerplate(struct marker *m, uint32_t by)
 {
     const struct html_tree *t = m->t;
     uint32_t total = m->info[0].para;
@@ -194,7 +201,8 @@ static void drop_boilerplate(struct marker *m)
             i = t->node[i].end - 1;
             continue;
         }
-        if (tag == HTML_text || tag == HTML_body || tag == HTML_main)
+        if (tag == HTML_text || tag == HTML_body || tag == HTML_main ||
+            tag == HTML_blockquote)
             continue;
         switch (tag) {
         case HTML_nav: case HTML_footer: case HTML_aside: case HTML_button: case HTML_dialog:
@@ -207,7 +215,7 @@ static void drop_boilerplate(struct marker *m)
         default:
             break;
         }
-        if (at->hints & ALWAYS && tag != HTML_article)
+        if (at->hints & by && tag != HTML_article)
             drop = true;
         if (drop && at->para * 2 <= total) {
             m->skip[i] = 1;
@@ -269,16 +277,112 @@ static uint32_t choose_root(const struct marker *m)
     return walk_down(m, best);
 }
 
-static void keep_only(struct marker *m, uint32_t root)
+/* ---- the headline ---- */
+
+enum { KEY_MAX = 256 };
+
+/* The letters and digits of s, in lower case as far as ASCII goes, without references:
+ * what two ways to write a title have in common. */
+static size_t text_key(struct span s, char key[KEY_MAX], size_t n)
+{
+    for (size_t i = 0; i < s.n && n < KEY_MAX; i++) {
+        char c = s.p[i];
+        if (c == '&')
+            while (i + 1 < s.n && s.p[i] != ';' && s.p[i] != ' ')
+                i++;
+        else if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c < 0)
+            key[n++] = c;
+        else if (c >= 'A' && c <= 'Z')
+            key[n++] = (char)(c | 0x20);
+    }
+    return n;
+}
+
+static size_t node_key(const struct marker *m, uint32_t i, char key[KEY_MAX])
+{
+    size_t n = 0;
+
+    for (uint32_t k = i + 1; k < m->t->node[i].end && n < KEY_MAX; k++)
+        if (m->t->node[k].tag == HTML_text)
+            n = text_key(html_text(m->t, k), key, n);
+    return n;
+}
+
+/* True if element i says what the title says, or most of it. */
+static bool is_headline(const struct marker *m, uint32_t i)
+{
+    char key[KEY_MAX];
+    size_t n = node_key(m, i, key);
+
+    if (n < 8 || m->n_title < 8)
+        return false;
+    return n <= m->n_title ? n * 2 > m->n_title && memmem(m->title, m->n_title, key, n)
+                           : m->n_title * 2 > n && memmem(key, n, m->title, m->n_title);
+}
+
+/* The heading that repeats the title, in front of root or of most of its text; 0 if there
+ * is none. */
+static uint32_t find_headline(const struct marker *m, uint32_t root)
+{
+    const struct html_tree *t = m->t;
+    uint32_t found = 0, seen = 0;
+
+    for (uint32_t i = 1; i < t->node[root].end; i++) {
+        if (m->skip[i] && i > root) {
+            i = t->node[i].end - 1;
+            continue;
+        }
+        if (html_tag_flags[t->node[i].tag] & TAG_HEADING && is_headline(m, i))
+            found = i;
+        if (i > root && (seen += m->info[i].own_para) * 5 > m->info[root].para)
+            break;
+    }
+    return found;
+}
+
+/* Skips what stands between the headline and root but for paragraphs: the lead. */
+static void keep_lead(struct marker *m, uint32_t from, uint32_t root)
 {
     const struct html_tree *t = m->t;
 
+    for (uint32_t i = from; i < root; i++) {
+        const struct html_node *n = &t->node[i];
+        if (n->tag != HTML_text && n->end > root)
+            continue; /* an ancestor of root */
+        if (m->skip[i] || n->tag == HTML_figcaption || n->tag == HTML_li || n->tag == HTML_figure ||
+            m->info[i].hints & HINT_CAPTION) {
+            m->skip[i] = 1;
+            i = n->end - 1;
+            continue;
+        }
+        if (n->tag == HTML_text && m->info[m->info[i].block].own_para < LEAD_MIN)
+            m->skip[i] = 1;
+    }
+}
+
+/* Skips all but root and its lead, and the headline with what stands above it. */
+static void keep_only(struct marker *m, uint32_t root)
+{
+    const struct html_tree *t = m->t;
+    uint32_t headline = find_headline(m, root);
+    uint32_t lead = !headline ? root : t->node[headline].end;
+
+    if (headline > root) {
+        for (uint32_t i = root + 1; i < lead; i++)
+            if (t->node[i].end <= lead)
+                m->skip[i] = 1;
+        lead = root;
+    }
     for (uint32_t at = root; at; at = t->node[at].parent) {
         uint32_t up = t->node[at].parent;
         for (uint32_t c = up + 1; c < t->node[up].end; c = t->node[c].end)
-            if (c != at)
+            if (c != at && (t->node[c].end <= lead || c > at))
                 m->skip[c] = 1;
     }
+    for (uint32_t i = headline; i && i < lead && lead <= root; i++)
+        m->skip[i] = 1;
+    if (lead < root)
+        keep_lead(m, lead, root);
 }
 
 /* ---- inside ---- */
@@ -310,10 +414,126 @@ static void clean_inside(struct marker *m, uint32_t root)
     }
 }
 
-int content_mark(const struct content_words *w, const struct html_tree *t, bool main_only,
-                 struct content_scratch *scratch, uint8_t *skip)
+/* ---- lines ---- */
+
+/* A run of text without a block's border: what a reader sees as a line or paragraph. */
+struct line {
+    uint32_t first, last; /* text nodes */
+    uint32_t block;
+    uint32_t text, link;  /* columns */
+    uint32_t dated;       /* of it, columns in <time> */
+};
+
+enum { LINE_SHORT = 150, DATE_SLACK = 30 };
+
+static void skip_line(struct marker *m, const struct line *l)
 {
-    size_t need = t->n_nodes * sizeof(struct info);
+    for (uint32_t i = l->first; i <= l->last; i++)
+        if (m->t->node[i].tag == HTML_text)
+            m->skip[i] = 1;
+}
+
+/* True if a short line is a label, a credit, a date: no content. */
+static bool is_furniture(const struct marker *m, const struct line *l)
+{
+    char key[KEY_MAX];
+    size_t n = 0;
+    bool colon = false;
+
+    if (l->text > LINE_SHORT)
+        return false;
+    if (l->dated && l->text <= l->dated + DATE_SLACK)
+        return true;
+    for (uint32_t i = l->first; i <= l->last && n < KEY_MAX; i++)
+        if (m->t->node[i].tag == HTML_text && !m->skip[i]) {
+            struct span s = html_text(m->t, i);
+            colon |= n < 16 && memchr(s.p, ':', s.n < 24 ? s.n : 24);
+            n = text_key(s, key, n);
+        }
+    return n && content_phrase(key, n, colon);
+}
+
+/* The next line of the root from *i on; false at its end.  *gap: text was skipped on the
+ * way. */
+static bool next_line(const struct marker *m, uint32_t end, uint32_t *i, struct line *l, bool *gap)
+{
+    const struct html_tree *t = m->t;
+    uint32_t time_end = 0;
+
+    *l = (struct line){0};
+    for (; *i < end; (*i)++) {
+        const struct html_node *n = &t->node[*i];
+        const struct info *at = &m->info[*i];
+        if (m->skip[*i]) {
+            *gap |= at->text > 0;
+            *i = n->end - 1;
+            continue;
+        }
+        if (l->text && (at->block != l->block || n->tag == HTML_br))
+            return true;
+        if (n->tag == HTML_time)
+            time_end = n->end;
+        if (n->tag != HTML_text || n->flags & HTML_SPACE)
+            continue;
+        if (!l->text) {
+            l->first = *i;
+            l->block = at->block;
+        }
+        l->last = *i;
+        l->text += at->own;
+        l->link += n->flags & HTML_IN_LINK ? at->own : 0;
+        l->dated += *i < time_end ? at->own : 0;
+    }
+    return l->text > 0;
+}
+
+/* Drops furniture, and headings that nothing follows: the next line is a heading as high
+ * or the end, or what followed was dropped. */
+static void drop_lines(struct marker *m, uint32_t root)
+{
+    const struct html_tree *t = m->t;
+    struct line l, heading = {0};
+    uint32_t i = root, end = t->node[root].end;
+    bool gap = false;
+
+    while (next_line(m, end, &i, &l, &gap)) {
+        unsigned tag = t->node[l.block].tag;
+        if (is_furniture(m, &l)) {
+            skip_line(m, &l);
+            gap = true;
+            continue;
+        }
+        bool is_heading = html_tag_flags[tag] & TAG_HEADING;
+        if (heading.text && is_heading && gap && t->node[heading.block].tag >= tag)
+            skip_line(m, &heading);
+        heading = is_heading ? l : (struct line){0};
+        gap = false;
+    }
+    if (heading.text)
+        skip_line(m, &heading);
+}
+
+enum { ENOUGH = 250 };
+
+/* Marks what is not content, by the hints in by alone; returns the root. */
+static uint32_t mark_main(struct marker *m, uint32_t by)
+{
+    measure(m);
+    drop_boilerplate(m, by);
+    measure(m);
+    uint32_t root = choose_root(m);
+    clean_inside(m, root);
+    measure(m);
+    keep_only(m, root);
+    drop_lines(m, root);
+    return root;
+}
+
+int content_mark(const struct content_words *w, const struct html_tree *t, bool main_only,
+                 struct span title, struct content_scratch *scratch, uint8_t *skip)
+{
+    static const uint32_t levels[] = {ALWAYS, HINT_NAV | HINT_SIDE | HINT_FOOT | HINT_COMMENT, 0};
+    size_t need = t->n_nodes * (sizeof(struct info) + 1);
     struct marker m = {.t = t, .skip = skip};
 
     if (scratch->size < need) {
@@ -323,18 +543,25 @@ int content_mark(const struct content_words *w, const struct html_tree *t, bool 
         if (!scratch->p)
             return ERR_NOMEM;
     }
+    m.n_title = text_key(title, m.title, 0);
     m.info = scratch->p;
     memset(skip, 0, t->n_nodes);
     prepare(&m, w);
     skip_hidden(&m);
     if (!main_only)
         return 0;
-    measure(&m);
-    drop_boilerplate(&m);
-    measure(&m);
-    uint32_t root = choose_root(&m);
-    keep_only(&m, root);
-    clean_inside(&m, root);
+    uint8_t *hidden = (uint8_t *)(m.info + t->n_nodes);
+    memcpy(hidden, skip, t->n_nodes);
+    uint32_t found = 0;
+    for (unsigned k = 0; k < sizeof levels / sizeof *levels; k++) {
+        /* A page whose hints leave next to nothing has used the words otherwise. */
+        if (k)
+            memcpy(skip, hidden, t->n_nodes);
+        uint32_t root = mark_main(&m, levels[k]);
+        found = m.info[root].text;
+        if (found >= ENOUGH)
+            break;
+    }
     return 0;
 }
 

@@ -22,7 +22,8 @@ enum {
     HINT_HIDDEN = 1 << 13,
     HINT_TITLE = 1 << 14,
     HINT_LIST = 1 << 15,    /* list, items, grid: words that weaken ARTICLE */
-    HINT_HEAD = 1 << 16
+    HINT_HEAD = 1 << 16,
+    HINT_LEAD = 1 << 17     /* standfirst, summary */
 };
 
 /* The words behind the hints, found by hash.  Fill once, then read from any thread. */
@@ -33,6 +34,10 @@ void content_words_init(struct content_words *w);
 /* The hints of node i's class, id, role and itemprop. */
 uint32_t content_hints(const struct content_words *w, const struct html_tree *t, uint32_t i);
 
+/* True if a line says that it is not content ("Read more", "Photo: ...").  key: its letters
+ * and digits in lower case (n > 0); labelled: its first word or words end in a colon. */
+bool content_phrase(const char *key, size_t n, bool labelled);
+
 /* Memory of content_mark, kept from page to page.  Zero to start. */
 struct content_scratch {
     void *p;
@@ -40,9 +45,9 @@ struct content_scratch {
 };
 
 /* Fills skip[0 .. n_nodes): 1 for each node whose subtree is no text for readers
- * (scripts, hidden elements ...) and, with main_only, is not content.  Linear in the
- * nodes.  ERR_NOMEM. */
+ * (scripts, hidden elements ...) and, with main_only, is not content; the heading that
+ * repeats title (which may be empty) is not.  Linear in the nodes.  ERR_NOMEM. */
 int content_mark(const struct content_words *w, const struct html_tree *t, bool main_only,
-                 struct content_scratch *scratch, uint8_t *skip);
+                 struct span title, struct content_scratch *scratch, uint8_t *skip);
 void content_scratch_free(struct content_scratch *s);
 #endif

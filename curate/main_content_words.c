@@ -2,72 +2,87 @@
 
 #include "curate/main_content.h"
 
-/* Each line: hint, words.  Words are what stands between separators and changes of case
- * in class, id, role and itemprop, in lower case. */
+/* Where in a class name a word must stand to mean something. */
+enum where { ANY, FIRST, WHOLE };
+
+/* Words are what stands between separators and changes of case in the names of class, id,
+ * role and itemprop, in lower case.  "whole": the name is this word alone, but for
+ * separators, so that "visually-hidden" is "visuallyhidden". */
 static const struct {
     uint32_t hint;
+    enum where where;
     const char *words;
 } vocabulary[] = {
-    {HINT_ARTICLE, "article story post entry news blog recipe artikel articulo articolo artigo beitrag "
+    {HINT_ARTICLE, ANY, "article story post entry news blog recipe artikel articulo articolo artigo beitrag "
                    "noticia notizia nyhet artykul clanek cikk haber makale statia meldung"},
-    {HINT_BODY, "body content text copy inhalt contenu contenido conteudo contenuto corps corpo cuerpo "
+    {HINT_BODY, ANY, "body content text copy inhalt contenu contenido conteudo contenuto corps corpo cuerpo "
                 "texte texto testo tekst tresc obsah tartalom icerik innehold innehall sisalto prose main "
                 "richtext wysiwyg rte markdown"},
-    {HINT_ROOT, "articlebody articlecontent articletext articlemain storybody storytext storycontent "
+    {HINT_ROOT, ANY, "articlebody articlecontent articletext articlemain storybody storytext storycontent "
                 "entrycontent entrybody entrytext postcontent postbody posttext postentry bodytext "
                 "bodycopy maintext maincontent newstext newsbody newscontent contentbody fulltext "
                 "pagecontent blogcontent blogpost contenttext storyline articlepage artikeltext "
                 "artikelinhalt reviewbody recipeinstructions singlecontent bodycontent"},
-    {HINT_NAV, "nav navbar navi navigation menu submenu topmenu mainmenu breadcrumb breadcrumbs pager "
-               "pagination paging paginator skiplink skip sitemap toolbar navbox crumbs crumb hnav "
-               "pagenav prevnext menubar tablist noprint navlinks langs langswitch language jump "
-               "directory headerlink editsection catlinks brotkrumen navegacion menue"},
-    {HINT_SIDE, "sidebar sidebars aside rail rightrail leftrail widget widgets sidecol marginalie "
-                "complementary seitenleiste rightcol rightcolumn tertiary barra sidecontent"},
-    {HINT_FOOT, "footer foot copyright colophon impressum legal disclaimer disclosure contentinfo "
-                "footnav pagefooter sitefooter bottom fusszeile rodape"},
-    {HINT_COMMENT, "comment comments commentlist commenting disqus respond replies reply kommentar "
+    {HINT_NAV, ANY, "nav navbar navi navigation menu submenu topmenu mainmenu breadcrumb breadcrumbs pager "
+               "pagination paging paginator skiplink sitemap toolbar navbox crumbs crumb hnav "
+               "pagenav prevnext menubar tablist noprint navlinks langswitch headerlink editsection catlinks "
+               "brotkrumen navegacion menue"},
+    {HINT_NAV, WHOLE, "skip jump language languages lang langs directory toc skiptocontent tabs"},
+    {HINT_SIDE, ANY, "sidebar sidebars rightrail leftrail sidecol marginalie seitenleiste rightcol "
+                "rightcolumn sidecontent"},
+    {HINT_SIDE, WHOLE, "aside rail widget widgets complementary tertiary barra"},
+    {HINT_FOOT, ANY, "footer colophon impressum footnav pagefooter sitefooter fusszeile rodape copyright"},
+    {HINT_FOOT, WHOLE, "foot legal disclaimer disclosure contentinfo bottom"},
+    {HINT_COMMENT, ANY, "comment comments commentlist commenting disqus respond replies kommentar "
                    "kommentare kommentarer commentaire commentaires comentario comentarios commenti "
-                   "commento reacties reactie livefyre fbcomments discussion opiniones opinie hozzaszolas "
-                   "yorum yorumlar remark52 isso leserbriefe usercomments reactions trackback "
-                   "trackbacks pingback pings"},
-    {HINT_SHARE, "share shares sharing sharebar social socials facebook twitter whatsapp pinterest follow "
+                   "commento reacties reactie livefyre fbcomments opiniones hozzaszolas "
+                   "yorumlar leserbriefe usercomments trackback trackbacks pingback pings"},
+    {HINT_COMMENT, WHOLE, "reply discussion reactions opinie yorum isso"},
+    {HINT_SHARE, ANY, "share shares sharing sharebar social socials facebook twitter whatsapp pinterest "
                  "addthis sharedaddy addtoany jssocials teilen partager compartir condividi delen "
-                 "sociallinks socialmedia shariff bookmark tools articletools like likes sharethis "
-                 "shareaholic"},
-    {HINT_RELATED, "related relacionadas relacionados relacionado recommended recommendation "
-                   "recommendations recommend popular trending mostread mostpopular teaser teasers "
-                   "outbrain taboola promo promos promoted sponsored readmore readalso similar upnext "
-                   "suggested suggestions further morelinks seealso plista zergnet mgid latest recent "
-                   "linkbox topics verwandt weiterlesen correlati correlate liees connexes "
-                   "interessant hotnews moreon othernews yarpp jp crosslinks topstories"},
-    {HINT_AD, "ad ads adbox advert adverts advertising advertisement sponsor dfp adsense adsbygoogle werbung "
-              "anzeige anzeigen publicite publicidad publicidade reklam reklama annonce pubblicita banner "
-              "adslot adunit advertorial affiliate werbeanzeige googlead gpt"},
-    {HINT_FORM, "newsletter subscribe subscription signup signin login register registration paywall "
-                "modal popup overlay cookie cookies cookiebar cookiebanner consent gdpr captcha search searchform "
-                "donate donation cta lightbox dialog optin feedback contact alert notice poll quiz "
-                "survey abo rating ratings vote votes toast print"},
-    {HINT_META, "meta metadata byline bylines author authors dateline timestamp tags tag categories "
-                "keywords credit credits postmeta entrymeta articlemeta posted published pubdate autor "
-                "auteur kategorien schlagworte etiquetas bio authorbox tagcloud taglist infos posttags "
-                "readtime datum publishdate datetime fecha datepublished writer reporter contributor"},
-    {HINT_CAPTION, "caption captions figcaption imagecaption bildunterschrift wpcaption legende bildtext "
+                 "sociallinks socialmedia shariff articletools sharethis shareaholic"},
+    {HINT_SHARE, WHOLE, "follow bookmark tools like likes"},
+    {HINT_RELATED, ANY, "related relacionadas relacionados relacionado recommended recommendation "
+                   "recommendations recommend mostread mostpopular teaser teasers "
+                   "outbrain taboola promo promos readmore readalso upnext trending "
+                   "morelinks seealso plista zergnet mgid "
+                   "linkbox verwandt weiterlesen correlati correlate connexes "
+                   "hotnews moreon othernews yarpp crosslinks topstories"},
+    {HINT_RELATED, WHOLE, "popular promoted sponsored similar suggested suggestions further latest recent "
+                   "topics liees"},
+    {HINT_AD, ANY, "adbox advert adverts advertising advertisement dfp adsense adsbygoogle werbung "
+              "publicite publicidad publicidade reklam reklama pubblicita "
+              "adslot adunit advertorial werbeanzeige googlead"},
+    {HINT_AD, FIRST, "ad ads anzeige anzeigen banner sponsor affiliate gpt annonce"},
+    {HINT_FORM, ANY, "newsletter subscribe subscription signup signin login "
+                "popup cookiebar cookiebanner cookieconsent captcha searchform donate donation optin"},
+    {HINT_FORM, FIRST, "cookie cookies consent gdpr modal overlay lightbox poll"},
+    {HINT_FORM, WHOLE, "search register registration dialog alert notice feedback quiz survey abo rating "
+                "ratings vote votes toast print cta contact"},
+    {HINT_META, ANY, "metadata byline bylines dateline timestamp tagcloud taglist posttags postmeta entrymeta "
+                "articlemeta pubdate authorbox readtime publishdate datepublished"},
+    {HINT_META, FIRST, "author authors autor auteur meta tags keywords"},
+    {HINT_META, WHOLE, "tag categories credit credits posted published kategorien schlagworte etiquetas "
+                "bio infos datum datetime fecha writer reporter contributor date time"},
+    {HINT_CAPTION, ANY, "caption captions figcaption imagecaption bildunterschrift wpcaption legende bildtext "
                    "didascalia"},
-    {HINT_HIDDEN, "hidden sronly visuallyhidden screenreader screenreadertext displaynone invisible offscreen "
-                  "hide linenos lineno gutter linenumbers"},
-    {HINT_TITLE, "title headline heading titel titulo titre headlines"},
-    {HINT_HEAD, "header head masthead topbar siteheader pageheader"},
-    {HINT_LIST, "list listing lists grid items archive cards card feed tiles carousel slider gallery swiper index"},
+    {HINT_HIDDEN, WHOLE, "hidden sronly visuallyhidden screenreader screenreadertext displaynone invisible "
+                  "offscreen hide linenos lineno gutter linenumbers visibilityhidden"},
+    {HINT_TITLE, ANY, "title headline heading titel titulo titre headlines"},
+    {HINT_HEAD, ANY, "header head masthead topbar siteheader pageheader"},
+    {HINT_LIST, ANY, "list listing lists grid items archive cards card feed tiles carousel slider gallery swiper index"},
+    {HINT_LEAD, ANY, "lead lede intro teasertext standfirst excerpt subtitle subheadline vorspann chapo chapeau "
+                "summary abstract dek deck sottotitolo bajada entradilla copete sumario ingress einleitung "
+                "anriss lid sapo kicker"},
 };
 
 enum { WORD_MAX = 24, N_LINES = sizeof vocabulary / sizeof *vocabulary };
 
-/* A slot holds line * 2^12 + offset of the word in the line, plus 1. */
-static const char *slot_word(unsigned slot, uint32_t *hint)
+/* A slot holds line * 2^11 + offset of the word in the line, plus 1. */
+static const char *slot_word(unsigned slot, unsigned *line)
 {
-    *hint = vocabulary[(slot - 1) >> 11].hint;
-    return vocabulary[(slot - 1) >> 11].words + ((slot - 1) & 0x7FF);
+    *line = (slot - 1) >> 11;
+    return vocabulary[*line].words + ((slot - 1) & 0x7FF);
 }
 
 static uint32_t start_of(uint32_t h)
@@ -94,14 +109,16 @@ void content_words_init(struct content_words *w)
     }
 }
 
-static uint32_t find_word(const struct content_words *w, const char *word, size_t n, uint32_t h)
+/* The hints of a word that stands at most there (ANY is the weakest place). */
+static uint32_t find_word(const struct content_words *w, const char *word, size_t n, uint32_t h,
+                          enum where place)
 {
-    uint32_t hint;
+    unsigned line;
 
     for (uint32_t i = start_of(h); w->slot[i]; i = (i + 1) & 1023) {
-        const char *s = slot_word(w->slot[i], &hint);
+        const char *s = slot_word(w->slot[i], &line);
         if (strncmp(s, word, n) == 0 && (s[n] == ' ' || s[n] == '\0'))
-            return hint;
+            return vocabulary[line].where <= place ? vocabulary[line].hint : 0;
     }
     return 0;
 }
@@ -120,7 +137,45 @@ static bool is_state(const char *p, const char *end)
         if ((size_t)(end - p) > n && memcmp(p, prefix[k], n) == 0)
             return true;
     }
-    return false;
+    return (size_t)(end - p) > 3 && (memcmp(p, "is", 2) == 0 || memcmp(p, "has", 3) == 0) &&
+           is_upper(p[p[0] == 'i' ? 2 : 3]);
+}
+
+/* One class name.  What stands behind "--" only varies it. */
+static uint32_t name_hints(const struct content_words *w, const char *p, const char *end)
+{
+    char word[WORD_MAX], whole[WORD_MAX];
+    uint32_t hints = 0, whole_hash = HTML_NAME_HASH_START;
+    size_t whole_n = 0;
+    int words = 0;
+
+    while (p < end && !(*p == '-' && p + 1 < end && p[1] == '-')) {
+        uint32_t h = HTML_NAME_HASH_START;
+        size_t n = 0;
+        bool lower = false;
+        for (; p < end && (is_lower(*p) || is_upper(*p) || is_digit(*p)); p++) {
+            if (lower && is_upper(*p))
+                break;
+            lower = is_lower(*p);
+            char c = is_upper(*p) ? (char)(*p | 0x20) : *p;
+            if (n < WORD_MAX)
+                word[n] = c;
+            if (whole_n < WORD_MAX)
+                whole[whole_n] = c;
+            n++;
+            whole_n++;
+            h = html_name_hash(h, c);
+            whole_hash = html_name_hash(whole_hash, c);
+        }
+        if (n > 1 && n <= WORD_MAX)
+            hints |= find_word(w, word, n, h, words ? ANY : FIRST);
+        words += n > 0;
+        if (p < end && !is_upper(*p))
+            p++;
+    }
+    if (whole_n > 1 && whole_n <= WORD_MAX)
+        hints |= find_word(w, whole, whole_n, whole_hash, WHOLE);
+    return hints;
 }
 
 static uint32_t value_hints(const struct content_words *w, struct span v)
@@ -129,32 +184,12 @@ static uint32_t value_hints(const struct content_words *w, struct span v)
     uint32_t hints = 0;
 
     while (p < end) {
-        const char *token_end = p;
-        while (token_end < end && *token_end != ' ' && *token_end != '\n' && *token_end != '\t')
-            token_end++;
-        if (is_state(p, token_end))
-            p = token_end;
-        while (p < token_end) {
-            char word[WORD_MAX];
-            uint32_t h = HTML_NAME_HASH_START;
-            size_t n = 0;
-            bool lower = false;
-            for (; p < token_end && (is_lower(*p) || is_upper(*p) || is_digit(*p)); p++) {
-                if (lower && is_upper(*p))
-                    break;
-                lower = is_lower(*p);
-                char c = is_upper(*p) ? (char)(*p | 0x20) : *p;
-                if (n < WORD_MAX)
-                    word[n] = c;
-                n++;
-                h = html_name_hash(h, c);
-            }
-            if (n > 1 && n <= WORD_MAX)
-                hints |= find_word(w, word, n, h);
-            if (p < token_end && !is_upper(*p))
-                p++;
-        }
-        p = token_end < end ? token_end + 1 : end;
+        const char *to = p;
+        while (to < end && *to != ' ' && *to != '\n' && *to != '\t')
+            to++;
+        if (to > p && !is_state(p, to))
+            hints |= name_hints(w, p, to);
+        p = to + 1;
     }
     return hints;
 }
