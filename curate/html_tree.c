@@ -8,6 +8,7 @@
 /* An open element. */
 struct open_node {
     uint32_t node;
+    uint32_t name; /* hash of the name, to match the end tags of unknown elements */
     uint8_t tag;
 };
 
@@ -103,13 +104,14 @@ static void pop_to(struct parser *s, int depth)
         pop(s);
 }
 
-static void push(struct parser *s, unsigned tag)
+static void push(struct parser *s, unsigned tag, uint32_t name)
 {
     if (s->depth == HTML_MAX_DEPTH) {
         s->skipped[tag]++;
         return;
     }
     s->stack[s->depth].node = s->t->n_nodes - 1;
+    s->stack[s->depth].name = name;
     s->stack[s->depth++].tag = (uint8_t)tag;
     s->open[tag]++;
 }
@@ -203,7 +205,7 @@ static void to_table_place(struct parser *s, unsigned tag)
         }
     pop_to(s, keep);
     if (cell && top(s) != HTML_tr && add_node(s, HTML_tr))
-        push(s, HTML_tr);
+        push(s, HTML_tr, 0);
 }
 
 /* svg and math: an HTML element inside ends them. */
@@ -295,6 +297,7 @@ static void end_form(struct parser *s)
         if (has_flag(s->stack[i].tag, TAG_SPECIAL) && s->stack[i].tag != HTML_p) {
             s->t->node[s->stack[d].node].tag = HTML_unknown;
             s->stack[d].tag = HTML_unknown;
+            s->stack[d].name = 0;
             s->open[HTML_form]--;
             s->open[HTML_unknown]++;
             return;
@@ -311,7 +314,22 @@ static void end_heading(struct parser *s)
         }
 }
 
-static void end_tag(struct parser *s, unsigned tag)
+/* Elements that the table of tags does not have, matched by their name. */
+static void end_unknown(struct parser *s, uint32_t name)
+{
+    if (!s->open[HTML_unknown])
+        return;
+    for (int d = s->depth - 1; d >= 0; d--) {
+        if (s->stack[d].tag == HTML_unknown && s->stack[d].name == name) {
+            pop_to(s, d);
+            return;
+        }
+        if (has_flag(s->stack[d].tag, TAG_SPECIAL))
+            return;
+    }
+}
+
+static void end_tag(struct parser *s, unsigned tag, uint32_t name)
 {
     int d;
 
@@ -323,9 +341,11 @@ static void end_tag(struct parser *s, unsigned tag)
         s->after_block = true;
     if (tag == HTML_a)
         s->link = 0;
-    if (tag == HTML_body || tag == HTML_html || tag == HTML_unknown)
+    if (tag == HTML_body || tag == HTML_html)
         return;
-    if (tag == HTML_form) {
+    if (tag == HTML_unknown) {
+        end_unknown(s, name);
+    } else if (tag == HTML_form) {
         end_form(s);
     } else if (has_flag(tag, TAG_HEADING)) {
         end_heading(s);
@@ -503,7 +523,7 @@ static void read_raw(struct parser *s, unsigned tag, const char *name)
         struct span type = html_attr_raw(s->t, s->t->n_nodes - 1, ATTR_type, NULL);
         wanted = memmem(type.p, type.n, "ld+json", 7) || memmem(type.p, type.n, "math/", 5);
     }
-    push(s, tag);
+    push(s, tag, 0);
     if (wanted && to > s->p && s->stack[s->depth - 1].node == s->t->n_nodes - 1) {
         s->after_block = false;
         add_text(s, s->p, to, has_flag(tag, TAG_RCDATA));
@@ -559,7 +579,7 @@ static void read_start_tag(struct parser *s)
     }
     if (tok.tag == HTML_form && in_table)
         return;
-    push(s, tok.tag);
+    push(s, tok.tag, hash);
     if (tok.tag == HTML_a && tok.has_href && s->stack[s->depth - 1].node == t->n_nodes - 1)
         s->link = t->n_nodes - 1;
 }
@@ -607,7 +627,7 @@ static void read_end_tag(struct parser *s)
     unsigned tag = n < NAME_ROOM ? html_tag_find(s->names, name, n, hash) : HTML_unknown;
 
     if (read_attrs(s, &tok, false))
-        end_tag(s, tag);
+        end_tag(s, tag, hash);
 }
 
 static double now(void)
@@ -668,7 +688,7 @@ int html_tree_parse(struct html_tree *t, const struct html_names *names, struct 
     t->truncated = false;
     if (!add_node(&s, HTML_html))
         return err_set(e, ERR_NOMEM, "out of memory parsing HTML");
-    push(&s, HTML_html);
+    push(&s, HTML_html, 0);
     s.after_block = true;
     TRY(parse(&s, e));
     pop_to(&s, 0);

@@ -92,7 +92,7 @@ static uint32_t columns(struct span s)
     return n;
 }
 
-enum { PARA_MIN = 40, LEAD_MIN = 110 };
+enum { PARA_MIN = 40, LEAD_MIN = 110, ENOUGH = 250 };
 
 /* Lengths of all text nodes, then of paragraphs: runs of text without a block's border,
  * long enough and not mostly links. */
@@ -186,7 +186,7 @@ static void skip_hidden(struct marker *m)
 /* ---- boilerplate ---- */
 
 enum { ALWAYS = HINT_NAV | HINT_SIDE | HINT_FOOT | HINT_SHARE | HINT_RELATED | HINT_AD |
-                HINT_FORM | HINT_META | HINT_COMMENT | HINT_HIDDEN };
+                HINT_FORM | HINT_META | HINT_COMMENT | HINT_HIDDEN | HINT_TEASER };
 
 static void drop_boilerplate(struct marker *m, uint32_t by)
 {
@@ -215,9 +215,13 @@ static void drop_boilerplate(struct marker *m, uint32_t by)
         default:
             break;
         }
-        if (at->hints & by && tag != HTML_article)
+        uint32_t hints = at->hints & by;
+        if (hints == HINT_TEASER && !at->link && at->para >= LEAD_MIN)
+            hints = 0; /* it leads to no other page: a lead */
+        if (hints && tag != HTML_article)
             drop = true;
-        if (drop && at->para * 2 <= total) {
+        if (drop && (at->para * 2 <= total ||
+                     (tag != HTML_form && at->hints & by & HINT_FOOT && total - at->para >= ENOUGH))) {
             m->skip[i] = 1;
             i = t->node[i].end - 1;
         }
@@ -320,19 +324,22 @@ static bool is_headline(const struct marker *m, uint32_t i)
                            : m->n_title * 2 > n && memmem(key, n, m->title, m->n_title);
 }
 
-/* The heading that repeats the title, in front of root or of most of its text; 0 if there
+/* The page's only <h1>, or the heading that repeats the title, in front of root or of most of its text; 0 if there
  * is none. */
 static uint32_t find_headline(const struct marker *m, uint32_t root)
 {
     const struct html_tree *t = m->t;
-    uint32_t found = 0, seen = 0;
+    uint32_t found = 0, seen = 0, n_h1 = 0;
 
+    for (uint32_t i = 1; i < t->n_nodes; i++)
+        n_h1 += t->node[i].tag == HTML_h1;
     for (uint32_t i = 1; i < t->node[root].end; i++) {
         if (m->skip[i] && i > root) {
             i = t->node[i].end - 1;
             continue;
         }
-        if (html_tag_flags[t->node[i].tag] & TAG_HEADING && is_headline(m, i))
+        if ((t->node[i].tag == HTML_h1 && n_h1 == 1) ||
+            (html_tag_flags[t->node[i].tag] & TAG_HEADING && is_headline(m, i)))
             found = i;
         if (i > root && (seen += m->info[i].own_para) * 5 > m->info[root].para)
             break;
@@ -367,20 +374,17 @@ static void keep_only(struct marker *m, uint32_t root)
     uint32_t headline = find_headline(m, root);
     uint32_t lead = !headline ? root : t->node[headline].end;
 
-    if (headline > root) {
-        for (uint32_t i = root + 1; i < lead; i++)
-            if (t->node[i].end <= lead)
-                m->skip[i] = 1;
+    for (uint32_t i = 1; headline && i < lead; i++)
+        if (t->node[i].end <= lead)
+            m->skip[i] = 1;
+    if (lead > root)
         lead = root;
-    }
     for (uint32_t at = root; at; at = t->node[at].parent) {
         uint32_t up = t->node[at].parent;
         for (uint32_t c = up + 1; c < t->node[up].end; c = t->node[c].end)
             if (c != at && (t->node[c].end <= lead || c > at))
                 m->skip[c] = 1;
     }
-    for (uint32_t i = headline; i && i < lead && lead <= root; i++)
-        m->skip[i] = 1;
     if (lead < root)
         keep_lead(m, lead, root);
 }
@@ -397,6 +401,10 @@ static void clean_inside(struct marker *m, uint32_t root)
             i = t->node[i].end - 1;
             continue;
         }
+        if (at->hints & HINT_CAPTION && at->para * 4 < m->info[root].para) {
+            m->skip[i] = 1;
+            continue;
+        }
         switch (t->node[i].tag) {
         case HTML_ul: case HTML_ol: case HTML_dl: case HTML_div: case HTML_section: case HTML_p:
         case HTML_table: case HTML_h1: case HTML_h2: case HTML_h3: case HTML_h4: case HTML_h5:
@@ -408,8 +416,7 @@ static void clean_inside(struct marker *m, uint32_t root)
             m->skip[i] = 1;
             break;
         default:
-            if (at->hints & HINT_CAPTION)
-                m->skip[i] = 1;
+            break;
         }
     }
 }
@@ -450,6 +457,9 @@ static bool is_furniture(const struct marker *m, const struct line *l)
             colon |= n < 16 && memchr(s.p, ':', s.n < 24 ? s.n : 24);
             n = text_key(s, key, n);
         }
+    /* The title again: under a picture, say. */
+    if (n >= 16 && n == m->n_title && memcmp(key, m->title, n) == 0)
+        return true;
     return n && content_phrase(key, n, colon);
 }
 
@@ -512,8 +522,6 @@ static void drop_lines(struct marker *m, uint32_t root)
     if (heading.text)
         skip_line(m, &heading);
 }
-
-enum { ENOUGH = 250 };
 
 /* Marks what is not content, by the hints in by alone; returns the root. */
 static uint32_t mark_main(struct marker *m, uint32_t by)

@@ -23,7 +23,8 @@ enum {
     HINT_TITLE = 1 << 14,
     HINT_LIST = 1 << 15,    /* list, items, grid: words that weaken ARTICLE */
     HINT_HEAD = 1 << 16,
-    HINT_LEAD = 1 << 17     /* standfirst, summary */
+    HINT_LEAD = 1 << 17,    /* standfirst, summary */
+    HINT_TEASER = 1 << 18   /* a lead, or what stands for another page */
 };
 
 /* The words behind the hints, found by hash.  Fill once, then read from any thread. */

@@ -25,7 +25,7 @@ static const struct {
                 "artikelinhalt reviewbody recipeinstructions singlecontent bodycontent"},
     {HINT_NAV, ANY, "nav navbar navi navigation menu submenu topmenu mainmenu breadcrumb breadcrumbs pager "
                "pagination paging paginator skiplink sitemap toolbar navbox crumbs crumb hnav "
-               "pagenav prevnext menubar tablist noprint navlinks langswitch headerlink editsection catlinks "
+               "pagenav prevnext prev nextprev menubar tablist noprint navlinks langswitch headerlink editsection catlinks "
                "brotkrumen navegacion menue"},
     {HINT_NAV, WHOLE, "skip jump language languages lang langs directory toc skiptocontent tabs"},
     {HINT_SIDE, ANY, "sidebar sidebars rightrail leftrail sidecol marginalie seitenleiste rightcol "
@@ -43,13 +43,14 @@ static const struct {
                  "sociallinks socialmedia shariff articletools sharethis shareaholic"},
     {HINT_SHARE, WHOLE, "follow bookmark tools like likes"},
     {HINT_RELATED, ANY, "related relacionadas relacionados relacionado recommended recommendation "
-                   "recommendations recommend mostread mostpopular teaser teasers "
+                   "recommendations recommend mostread mostpopular "
                    "outbrain taboola promo promos readmore readalso upnext trending "
                    "morelinks seealso plista zergnet mgid "
                    "linkbox verwandt weiterlesen correlati correlate connexes "
                    "hotnews moreon othernews yarpp crosslinks topstories"},
     {HINT_RELATED, WHOLE, "popular promoted sponsored similar suggested suggestions further latest recent "
                    "topics liees"},
+    {HINT_TEASER, ANY, "teaser teasers teasertext"},
     {HINT_AD, ANY, "adbox advert adverts advertising advertisement dfp adsense adsbygoogle werbung "
               "publicite publicidad publicidade reklam reklama pubblicita "
               "adslot adunit advertorial werbeanzeige googlead"},
@@ -64,14 +65,14 @@ static const struct {
     {HINT_META, FIRST, "author authors autor auteur meta tags keywords"},
     {HINT_META, WHOLE, "tag categories credit credits posted published kategorien schlagworte etiquetas "
                 "bio infos datum datetime fecha writer reporter contributor date time"},
-    {HINT_CAPTION, ANY, "caption captions figcaption imagecaption bildunterschrift wpcaption legende bildtext "
+    {HINT_CAPTION, ANY, "caption captions figcaption imagecaption bildunterschrift wpcaption legende bildtext imgdescription "
                    "didascalia"},
     {HINT_HIDDEN, WHOLE, "hidden sronly visuallyhidden screenreader screenreadertext displaynone invisible "
                   "offscreen hide linenos lineno gutter linenumbers visibilityhidden"},
     {HINT_TITLE, ANY, "title headline heading titel titulo titre headlines"},
     {HINT_HEAD, ANY, "header head masthead topbar siteheader pageheader"},
     {HINT_LIST, ANY, "list listing lists grid items archive cards card feed tiles carousel slider gallery swiper index"},
-    {HINT_LEAD, ANY, "lead lede intro teasertext standfirst excerpt subtitle subheadline vorspann chapo chapeau "
+    {HINT_LEAD, ANY, "lead lede intro standfirst excerpt subtitle subheadline vorspann chapo chapeau "
                 "summary abstract dek deck sottotitolo bajada entradilla copete sumario ingress einleitung "
                 "anriss lid sapo kicker"},
 };
