@@ -1,0 +1,307 @@
+#include "train/config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void train_config_init(struct train_config *c)
+{
+    memset(c, 0, sizeof *c);
+    c->model.attention_dropout = c->model.hidden_dropout = 0.1;
+    c->model.init_std = 0.02;
+    c->vocab_divisor = 128;
+    c->micro_batch = 1;
+    c->seed = 1234;
+    c->lr_style = LR_LINEAR;
+    c->weight_decay = 0.01;
+    c->beta1 = 0.9;
+    c->beta2 = 0.999;
+    c->eps = 1e-8;
+    c->clip_grad = 1.0;
+    c->split = "969,30,1";
+    c->eval_interval = 1000;
+    c->eval_iters = 100;
+    c->log_interval = 100;
+    c->timeout_minutes = 10;
+    c->later = (struct train_later){
+        .tensor_parallel = 1, .pipeline_parallel = 1, .context_parallel = 1, .expert_parallel = 1,
+        .amax_history = 1, .rotary_base = 10000, .rotary_percent = 1,
+    };
+}
+
+void train_config_free(struct train_config *c)
+{
+    opt_list_free(&c->data_path);
+}
+
+#define MAX_N INT64_C(1000000000000)
+
+struct opt *train_config_options(struct train_config *c, const struct opt *more)
+{
+    struct model_config *m = &c->model;
+    struct train_later *l = &c->later;
+    const struct opt own[] = {
+        OPT_HEAD("Model"),
+        OPT_INT(0, "num-layers", &m->layers, 1, 100000, "transformer layers"),
+        OPT_INT(0, "hidden-size", &m->hidden, 1, 1 << 20, "width of the residual stream"),
+        OPT_INT(0, "num-attention-heads", &m->heads, 1, 1 << 16, "attention heads; divides the hidden size"),
+        OPT_INT(0, "ffn-hidden-size", &m->ffn, 0, 1 << 24, "width inside the MLP; 0: 4 * hidden size"),
+        OPT_INT(0, "seq-length", &m->seq, 1, 1 << 24, "tokens of a sample"),
+        OPT_INT(0, "max-position-embeddings", &m->positions, 0, 1 << 24, "learned positions; 0: the sequence length"),
+        OPT_INT(0, "vocab-size", &m->vocab, 0, INT32_MAX, "ids that the tokenizer gives, end of document included"),
+        OPT_INT(0, "make-vocab-size-divisible-by", &c->vocab_divisor, 1, 1 << 20, "pad the vocabulary to a multiple"),
+        OPT_FLAG(0, "untie-embeddings-and-output-weights", &m->untie, "an output layer of its own"),
+        OPT_NUM(0, "attention-dropout", &m->attention_dropout, 0, 0.999, "drop attention probabilities"),
+        OPT_NUM(0, "hidden-dropout", &m->hidden_dropout, 0, 0.999, "drop embeddings and what a layer adds"),
+        OPT_NUM(0, "init-method-std", &m->init_std, 0, 10, "standard deviation of initial weights"),
+        OPT_HEAD("Training"),
+        OPT_INT(0, "micro-batch-size", &c->micro_batch, 1, 1 << 20, "samples of one forward pass"),
+        OPT_INT(0, "global-batch-size", &c->global_batch, 0, 1 << 24, "samples of one step; 0: one micro-batch"),
+        OPT_INT(0, "train-iters", &c->train_iters, 0, MAX_N, "steps in all"),
+        OPT_INT(0, "train-samples", &c->train_samples, 0, MAX_N, "samples in all, instead of steps"),
+        OPT_INT(0, "exit-interval", &c->exit_interval, 0, MAX_N, "save and exit after a step divisible by this"),
+        OPT_INT(0, "seed", &c->seed, 0, UINT32_MAX, "of weights, dropout and data order"),
+        OPT_ENUM(0, "recompute-granularity", &c->recompute, "none|full|selective",
+                 "compute activations again in backward"),
+        OPT_FLAG(0, "bf16", &c->bf16, "bf16 matrix products and activations, fp32 master weights"),
+        OPT_ENUM(0, "device", &c->device, "auto|cpu|cuda", "where to run"),
+        OPT_HEAD("Optimizer"),
+        OPT_NUM(0, "lr", &c->lr, 0, 1e6, "highest learning rate"),
+        OPT_NUM(0, "min-lr", &c->min_lr, 0, 1e6, "lowest learning rate after the decay"),
+        OPT_ENUM(0, "lr-decay-style", &c->lr_style, "constant|linear|cosine|inverse-square-root|WSD", "schedule"),
+        OPT_INT(0, "lr-decay-iters", &c->decay_iters, 0, MAX_N, "steps until the lowest rate; 0: all"),
+        OPT_INT(0, "lr-warmup-iters", &c->warmup_iters, 0, MAX_N, "steps of linear warm-up"),
+        OPT_NUM(0, "lr-warmup-fraction", &c->warmup_fraction, 0, 1, "warm-up as a share of the decay steps"),
+        OPT_ENUM(0, "lr-wsd-decay-style", &c->wsd_style, "exponential|linear|cosine|minus_sqrt", "last part of WSD"),
+        OPT_INT(0, "lr-wsd-decay-iters", &c->wsd_iters, 0, MAX_N, "steps of the last part of WSD"),
+        OPT_NUM(0, "weight-decay", &c->weight_decay, 0, 1e3, "AdamW's, on parameters of two dimensions"),
+        OPT_NUM(0, "adam-beta1", &c->beta1, 0, 0.9999999, "decay of the first moment"),
+        OPT_NUM(0, "adam-beta2", &c->beta2, 0, 0.9999999, "decay of the second moment"),
+        OPT_NUM(0, "adam-eps", &c->eps, 0, 1, "added to the root of the second moment"),
+        OPT_NUM(0, "clip-grad", &c->clip_grad, 0, 1e12, "clip the gradient to this norm; 0: never"),
+        OPT_HEAD("Data"),
+        OPT_LIST(0, "data-path", &c->data_path, "PREFIX", "indexed dataset: PREFIX.bin and PREFIX.idx"),
+        OPT_STR(0, "split", &c->split, "A,B,C", "shares for train, valid and test"),
+        OPT_STR(0, "data-cache-path", &c->cache_path, "DIR", "keep the sample order here (default: in memory)"),
+        OPT_FLAG(0, "mock-data", &c->mock_data, "random tokens instead of a dataset"),
+        OPT_HEAD("Checkpoints"),
+        OPT_STR(0, "save", &c->save, "DIR", "write checkpoints here; go on from the last one found here"),
+        OPT_STR(0, "load", &c->load, "DIR", "start from the last checkpoint here (default: the one of --save)"),
+        OPT_INT(0, "save-interval", &c->save_interval, 0, MAX_N, "steps between checkpoints; 0: at the end only"),
+        OPT_INT(0, "ckpt-step", &c->ckpt_step, 0, MAX_N, "load the checkpoint of this step; 0: the last whole one"),
+        OPT_FLAG(0, "finetune", &c->finetune, "load weights only and start at step 0"),
+        OPT_FLAG(0, "no-load-optim", &c->no_load_optim, "load weights and step, not the optimizer's moments"),
+        OPT_HEAD("Evaluation and log"),
+        OPT_INT(0, "eval-interval", &c->eval_interval, 0, MAX_N, "steps between evaluations; 0: never"),
+        OPT_INT(0, "eval-iters", &c->eval_iters, 0, MAX_N, "global batches of an evaluation; 0: no evaluation"),
+        OPT_INT(0, "log-interval", &c->log_interval, 1, MAX_N, "steps between lines on standard output"),
+        OPT_STR(0, "log-file", &c->log_file, "FILE", "append a JSON line a step"),
+        OPT_INT(0, "distributed-timeout-minutes", &c->timeout_minutes, 1, 1 << 20, "name a collective that hangs"),
+        OPT_HEAD("Known, but refused unless left as they are"),
+        OPT_INT(0, "tensor-model-parallel-size", &l->tensor_parallel, 1, 1 << 20, "ranks that share a layer"),
+        OPT_INT(0, "pipeline-model-parallel-size", &l->pipeline_parallel, 1, 1 << 20, "ranks that share the depth"),
+        OPT_INT(0, "context-parallel-size", &l->context_parallel, 1, 1 << 20, "ranks that share a sequence"),
+        OPT_INT(0, "expert-model-parallel-size", &l->expert_parallel, 1, 1 << 20, "ranks that share the experts"),
+        OPT_FLAG(0, "sequence-parallel", &l->sequence_parallel, "split norms and dropout over tensor ranks"),
+        OPT_INT(0, "num-layers-per-virtual-pipeline-stage", &l->virtual_layers, 0, 100000, "interleaved 1F1B"),
+        OPT_FLAG(0, "use-distributed-optimizer", &l->distributed_optimizer, "ZeRO-1"),
+        OPT_FLAG(0, "overlap-grad-reduce", &l->overlap_reduce, "reduce gradients while backward runs"),
+        OPT_FLAG(0, "overlap-param-gather", &l->overlap_gather, "gather parameters while forward runs"),
+        OPT_INT(0, "ddp-bucket-size", &l->bucket_size, 0, MAX_N, "parameters of a bucket"),
+        OPT_FLAG(0, "grad-reduce-in-bf16", &l->reduce_bf16, "reduce gradients in bf16"),
+        OPT_INT(0, "kv-channels", &l->kv_channels, 0, 1 << 20, "width of a head; 0: hidden size / heads"),
+        OPT_FLAG(0, "group-query-attention", &l->group_query, "heads share keys and values"),
+        OPT_INT(0, "num-query-groups", &l->query_groups, 0, 1 << 16, "groups of heads"),
+        OPT_ENUM(0, "position-embedding-type", &l->position_type, "learned_absolute|rope|none", "positions"),
+        OPT_NUM(0, "rotary-base", &l->rotary_base, 1, 1e12, "base of the rotary angles"),
+        OPT_NUM(0, "rotary-percent", &l->rotary_percent, 0, 1, "share of a head that is rotated"),
+        OPT_FLAG(0, "swiglu", &l->swiglu, "gated linear units"),
+        OPT_ENUM(0, "normalization", &l->normalization, "LayerNorm|RMSNorm", "kind of norm"),
+        OPT_FLAG(0, "qk-layernorm", &l->qk_layernorm, "normalise queries and keys"),
+        OPT_FLAG(0, "disable-bias-linear", &l->no_bias, "no biases in linear layers"),
+        OPT_STR(0, "rampup-batch-size", &l->rampup, "S,I,N", "start, increment and samples of a batch ramp-up"),
+        OPT_INT(0, "exit-duration-in-mins", &l->exit_minutes, 0, MAX_N, "save and exit after this long"),
+        OPT_ENUM(0, "recompute-method", &l->recompute_method, "uniform|block", "which layers to compute again"),
+        OPT_INT(0, "recompute-num-layers", &l->recompute_layers, 0, 100000, "how many layers to compute again"),
+        OPT_ENUM(0, "fp8-format", &l->fp8, "none|e4m3|hybrid", "matrix products in FP8"),
+        OPT_ENUM(0, "fp8-recipe", &l->fp8_recipe, "delayed|tensorwise|mxfp8", "how FP8 is scaled"),
+        OPT_INT(0, "fp8-amax-history-len", &l->amax_history, 1, 1 << 20, "steps of amax kept"),
+        OPT_ENUM(0, "fp8-amax-compute-algo", &l->amax_algo, "most_recent|max", "amax from its history"),
+        OPT_FLAG(0, "reset-position-ids", &l->reset_positions, "positions start again after a document"),
+        OPT_FLAG(0, "reset-attention-mask", &l->reset_mask, "no attention across documents"),
+        OPT_FLAG(0, "eod-mask-loss", &l->mask_eod, "no loss on the end of a document"),
+        OPT_FLAG(0, "async-save", &l->async_save, "save while training goes on"),
+        OPT_STR(0, "tensorboard-dir", &l->tensorboard, "DIR", "write TensorBoard event files"),
+    };
+    size_t n = 1;
+    struct opt *all;
+
+    while (more[n - 1].type != OPT_TYPE_END)
+        n++;
+    all = malloc(sizeof own + n * sizeof *more);
+    if (all) {
+        memcpy(all, own, sizeof own);
+        memcpy(all + sizeof own / sizeof *own, more, n * sizeof *more);
+    }
+    return all;
+}
+
+/* Each of these must be as it came; kept as a table so that none is forgotten. */
+static int check_later(const struct train_config *c, struct err *e)
+{
+    struct train_config d;
+    const struct train_later *l = &c->later, *o = &d.later;
+
+    train_config_init(&d);
+    const struct {
+        bool differs;
+        const char *flag;
+    } later[] = {
+        {l->tensor_parallel != o->tensor_parallel, "tensor-model-parallel-size"},
+        {l->pipeline_parallel != o->pipeline_parallel, "pipeline-model-parallel-size"},
+        {l->context_parallel != o->context_parallel, "context-parallel-size"},
+        {l->expert_parallel != o->expert_parallel, "expert-model-parallel-size"},
+        {l->sequence_parallel, "sequence-parallel"},
+        {l->virtual_layers != 0, "num-layers-per-virtual-pipeline-stage"},
+        {l->distributed_optimizer, "use-distributed-optimizer"},
+        {l->overlap_reduce, "overlap-grad-reduce"},
+        {l->overlap_gather, "overlap-param-gather"},
+        {l->bucket_size != 0, "ddp-bucket-size"},
+        {l->reduce_bf16, "grad-reduce-in-bf16"},
+        {l->kv_channels != 0 && l->kv_channels * c->model.heads != c->model.hidden, "kv-channels"},
+        {l->group_query, "group-query-attention"},
+        {l->query_groups != 0, "num-query-groups"},
+        {l->position_type != 0, "position-embedding-type"},
+        {l->rotary_base != o->rotary_base, "rotary-base"},
+        {l->rotary_percent != o->rotary_percent, "rotary-percent"},
+        {l->swiglu, "swiglu"},
+        {l->normalization != 0, "normalization"},
+        {l->qk_layernorm, "qk-layernorm"},
+        {l->no_bias, "disable-bias-linear"},
+        {l->rampup != NULL, "rampup-batch-size"},
+        {l->exit_minutes != 0, "exit-duration-in-mins"},
+        {c->recompute == RECOMPUTE_SELECTIVE, "recompute-granularity selective"},
+        {l->recompute_method != 0, "recompute-method"},
+        {l->recompute_layers > 1, "recompute-num-layers"},
+        {l->fp8 != 0, "fp8-format"},
+        {l->fp8_recipe != 0, "fp8-recipe"},
+        {l->amax_history != o->amax_history, "fp8-amax-history-len"},
+        {l->amax_algo != 0, "fp8-amax-compute-algo"},
+        {l->reset_positions, "reset-position-ids"},
+        {l->reset_mask, "reset-attention-mask"},
+        {l->mask_eod, "eod-mask-loss"},
+        {l->async_save, "async-save"},
+        {l->tensorboard != NULL, "tensorboard-dir"},
+        {c->device == DEVICE_CUDA, "device cuda"},
+        {c->data_path.n > 1, "data-path given more than once (a blend)"},
+    };
+
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+        if (later[i].differs)
+            return err_set(e, ERR_UNSUPPORTED, "--%s: quern cannot do this yet", later[i].flag);
+    return 0;
+}
+
+int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err *e)
+{
+    const struct {
+        int64_t v;
+        const char *flag;
+    } need[] = {{m->layers, "num-layers"}, {m->hidden, "hidden-size"}, {m->heads, "num-attention-heads"},
+                {m->seq, "seq-length"}, {m->vocab, "vocab-size"}};
+
+    for (size_t i = 0; i < sizeof need / sizeof *need; i++)
+        if (need[i].v <= 0)
+            return err_set(e, ERR_ARG, "--%s is needed", need[i].flag);
+    if (m->hidden % m->heads)
+        return err_set(e, ERR_ARG,
+                       "--num-attention-heads: %" PRId64 " does not divide the hidden size %" PRId64, m->heads,
+                       m->hidden);
+    if (!m->ffn)
+        m->ffn = 4 * m->hidden;
+    if (!m->positions)
+        m->positions = m->seq;
+    if (m->positions < m->seq)
+        return err_set(e, ERR_ARG,
+                       "--max-position-embeddings: %" PRId64 " is less than the sequence length %" PRId64,
+                       m->positions, m->seq);
+    m->padded_vocab = (m->vocab + vocab_divisor - 1) / vocab_divisor * vocab_divisor;
+    if (m->padded_vocab > INT32_MAX)
+        return err_set(e, ERR_ARG, "--vocab-size: %" PRId64 " is too large", m->vocab);
+    return 0;
+}
+
+static int check_schedule(struct train_config *c, struct err *e)
+{
+    if (c->train_iters && c->train_samples)
+        return err_set(e, ERR_ARG, "--train-iters and --train-samples: give one of them");
+    if (!c->train_iters && !c->train_samples)
+        return err_set(e, ERR_ARG, "--train-iters (or --train-samples) is needed");
+    c->iters = c->train_iters ? c->train_iters : c->train_samples / c->global_batch;
+    if (c->iters < 1)
+        return err_set(e, ERR_ARG, "--train-samples: %" PRId64 " is less than a global batch of %" PRId64,
+                       c->train_samples, c->global_batch);
+    if (c->lr <= 0)
+        return err_set(e, ERR_ARG, "--lr is needed");
+    if (c->min_lr > c->lr)
+        return err_set(e, ERR_ARG, "--min-lr: %g is more than --lr %g", c->min_lr, c->lr);
+    if (c->warmup_iters && c->warmup_fraction > 0)
+        return err_set(e, ERR_ARG, "--lr-warmup-iters and --lr-warmup-fraction: give one of them");
+    if (!c->decay_iters)
+        c->decay_iters = c->iters;
+    if (c->warmup_iters >= c->decay_iters && c->lr_style != LR_CONSTANT)
+        return err_set(e, ERR_ARG,
+                       "--lr-warmup-iters: %" PRId64 " is not less than the %" PRId64 " steps of the decay",
+                       c->warmup_iters, c->decay_iters);
+    if (c->lr_style == LR_WSD && (!c->wsd_iters || c->wsd_iters > c->decay_iters))
+        return err_set(e, ERR_ARG, "--lr-decay-style WSD needs --lr-wsd-decay-iters of 1 to %" PRId64,
+                       c->decay_iters);
+    return 0;
+}
+
+int train_config_check(struct train_config *c, struct err *e)
+{
+    TRY(check_later(c, e));
+    TRY(model_config_check(&c->model, c->vocab_divisor, e));
+    if (!c->global_batch)
+        c->global_batch = c->micro_batch;
+    if (c->global_batch % c->micro_batch)
+        return err_set(e, ERR_ARG,
+                       "--global-batch-size: %" PRId64 " is not a multiple of the micro-batch of %" PRId64,
+                       c->global_batch, c->micro_batch);
+    if (c->micro_batch * c->model.seq > INT32_MAX)
+        return err_set(e, ERR_ARG, "--micro-batch-size: %" PRId64 " samples of %" PRId64 " tokens are too many",
+                       c->micro_batch, c->model.seq);
+    c->micro_batches = c->global_batch / c->micro_batch;
+    TRY(check_schedule(c, e));
+    if (!c->mock_data && c->data_path.n == 0)
+        return err_set(e, ERR_ARG, "--data-path (or --mock-data) is needed");
+    if (c->mock_data && c->data_path.n)
+        return err_set(e, ERR_ARG, "--data-path and --mock-data: give one of them");
+    if (c->save_interval && !c->save)
+        return err_set(e, ERR_ARG, "--save-interval needs --save");
+    if (c->ckpt_step && !c->load)
+        return err_set(e, ERR_ARG, "--ckpt-step needs --load");
+    return 0;
+}
+
+/* Weights of the matrix products: attention 4 h^2, MLP 2 h f a layer, and the logits. */
+static double matmul_params(const struct model_config *m)
+{
+    double h = (double)m->hidden;
+
+    return (double)m->layers * (4 * h * h + 2 * h * (double)m->ffn) + (double)m->padded_vocab * h;
+}
+
+int64_t model_config_params(const struct model_config *m)
+{
+    int64_t h = m->hidden, f = m->ffn;
+    int64_t layer = 2 * h + (3 * h * h + 3 * h) + (h * h + h) + 2 * h + (h * f + f) + (f * h + h);
+
+    return m->padded_vocab * h * (m->untie ? 2 : 1) + m->positions * h + m->layers * layer + 2 * h;
+}
+
+double model_config_flops(const struct model_config *m, int64_t seq)
+{
+    return 6 * matmul_params(m) + 6.0 * (double)m->layers * (double)m->hidden * (double)seq;
+}

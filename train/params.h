@@ -1,0 +1,70 @@
+/* train/params.h -- the parameters of a model: one slab, one table.
+ *
+ * Weights, gradients and both moments of the optimizer are four slabs of the same
+ * layout: a tensor begins at the same element in each.  The names are those of the
+ * logical tensors (Megatron Core's), the same for every division of the work, and
+ * are what a checkpoint stores.  Linear weights are [out, in], row-major; the rows of
+ * linear_qkv are all queries, then all keys, then all values, head by head.
+ */
+#ifndef TRAIN_PARAMS_H
+#define TRAIN_PARAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "train/config.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum layer_param {
+    LN1_W, LN1_B, QKV_W, QKV_B, PROJ_W, PROJ_B, LN2_W, LN2_B, FC1_W, FC1_B, FC2_W, FC2_B,
+    LAYER_PARAMS
+};
+
+struct param {
+    char name[72];
+    int dims;
+    int64_t shape[2];
+    size_t at; /* first element in the slab, a multiple of 16 */
+    size_t n;  /* elements */
+    double std; /* initial values: normal(0, std); 0: all equal fill */
+    float fill;
+};
+
+struct params {
+    struct param *v;
+    int n;
+    size_t elements; /* of a slab, padding between tensors included */
+    int word, position, final_w, final_b, output; /* indices; output == word when tied */
+    int first_layer;
+};
+
+/* Lays out the parameters of m.  ERR_NOMEM. */
+int params_init(struct params *p, const struct model_config *m, struct err *e);
+void params_free(struct params *p);
+
+/* The index of parameter which of layer. */
+static inline int params_layer(const struct params *p, int64_t layer, enum layer_param which)
+{
+    return p->first_layer + (int)layer * LAYER_PARAMS + (int)which;
+}
+
+/* Weight decay applies to matrices, not to biases and norms, as in Megatron. */
+static inline bool param_decays(const struct param *p)
+{
+    return p->dims > 1;
+}
+
+/* Writes initial weights to slab: normal(0, std), where std is smaller by
+ * sqrt(2 * layers) for what is added to the residual stream.  Each number depends on
+ * (seed, name, element) alone (Philox), so it is the same for every layout. */
+void params_fill(const struct params *p, uint64_t seed, float *slab);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

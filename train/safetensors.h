@@ -1,0 +1,56 @@
+/* train/safetensors.h -- the safetensors file format, read and written.
+ *
+ * A file is a u64 (little-endian) H, then H bytes of JSON
+ *   {"__metadata__":{...},"NAME":{"dtype":"F32","shape":[..],"data_offsets":[b,e]},...}
+ * padded with spaces, then the data; offsets count from the first byte of data.
+ * The tensors cover the data without overlap or hole, as the reference reader of the
+ * format demands.  Source: github.com/huggingface/safetensors, README, "Format".
+ */
+#ifndef TRAIN_SAFETENSORS_H
+#define TRAIN_SAFETENSORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SAFETENSORS_DIMS = 8 };
+
+struct safetensor {
+    struct span name;  /* NUL-terminated */
+    const char *dtype; /* "F32", "BF16", ... */
+    int dims;
+    int64_t shape[SAFETENSORS_DIMS];
+    struct span data;
+    uint64_t hash; /* XXH3-64 of data; set by the writer */
+};
+
+struct safetensors {
+    struct safetensor *v; /* in the order of their data */
+    int n;
+    struct span header; /* the first 8 + H bytes */
+};
+
+/* Reads the table of the file whose bytes are given; names live in a, data points
+ * into file.  what names the file in messages.  Everything is checked: ERR_FORMAT
+ * says which tensor and why; an unknown dtype is ERR_UNSUPPORTED. */
+int safetensors_parse(struct arena *a, const char *what, struct span file, struct safetensors *st,
+                      struct err *e);
+
+/* The tensor by name; NULL if there is none. */
+const struct safetensor *safetensors_find(const struct safetensors *st, const char *name);
+
+/* Writes v[0..n) to path (atomically) in that order and sets each one's hash.
+ * *header_hash gets the XXH3-64 of the header, *bytes the size of the file. */
+int safetensors_write(const char *path, struct safetensor *v, int n, uint64_t *header_hash,
+                      uint64_t *bytes, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
