@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const train_config_device[] = {"auto", "cpu", "cuda"};
+
 void train_config_init(struct train_config *c)
 {
     memset(c, 0, sizeof *c);
@@ -192,7 +194,6 @@ static int check_later(const struct train_config *c, struct err *e)
         {l->mask_eod, "eod-mask-loss"},
         {l->async_save, "async-save"},
         {l->tensorboard != NULL, "tensorboard-dir"},
-        {c->device == DEVICE_CUDA, "device cuda"},
         {c->data_path.n > 1, "data-path given more than once (a blend)"},
     };
 

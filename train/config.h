@@ -32,7 +32,6 @@ struct model_config {
 enum lr_style { LR_CONSTANT, LR_LINEAR, LR_COSINE, LR_INVERSE_SQRT, LR_WSD };
 enum wsd_style { WSD_EXPONENTIAL, WSD_LINEAR, WSD_COSINE, WSD_MINUS_SQRT };
 enum recompute { RECOMPUTE_NONE, RECOMPUTE_FULL, RECOMPUTE_SELECTIVE };
-enum device_choice { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 
 /* Flags that are read so that they can be refused by name: see config.c. */
 struct train_later {
@@ -68,7 +67,7 @@ struct train_config {
 
     int64_t eval_interval, eval_iters, log_interval;
     const char *log_file;
-    int device; /* enum device_choice */
+    int device; /* index into train_config_device */
     int64_t timeout_minutes;
     struct train_later later;
 
@@ -76,6 +75,9 @@ struct train_config {
     int64_t micro_batches; /* a step */
     int64_t iters;         /* in all */
 };
+
+/* The names that --device takes, for device_open. */
+extern const char *const train_config_device[];
 
 /* Megatron's defaults (docs/training.md lists where we differ). */
 void train_config_init(struct train_config *c);
