@@ -26,11 +26,6 @@
 extern "C" {
 #endif
 
-/* A setting as text, to be compared at a resume. */
-struct checkpoint_arg {
-    const char *name, *text;
-};
-
 struct checkpoint_info {
     int64_t iteration; /* steps done */
     int64_t consumed;  /* training samples they took */

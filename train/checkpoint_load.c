@@ -139,6 +139,7 @@ static int verify_file(struct checkpoint *ck, const struct node *n, struct err *
     const struct node *hashes = node_get(n, "tensors");
     struct safetensors *st = &ck->files[ck->n];
     struct file_map *map = &ck->maps[ck->n];
+    struct span file;
     char path[4352];
 
     if (!name || strchr(name, '/') || strlen(name) > 160 || !hashes)
@@ -149,9 +150,10 @@ static int verify_file(struct checkpoint *ck, const struct node *n, struct err *
     if (map->n != (uint64_t)node_int(n, "bytes", -1))
         return err_set(e, ERR_FORMAT, "%s: %zu bytes, not the %" PRId64 " that were written", path, map->n,
                        node_int(n, "bytes", -1));
-    TRY(safetensors_parse(&ck->arena, path, (struct span){(const char *)map->p, map->n}, st, e));
-    if (!hash_is(node_str(n, "header"), hash_xxh3_64(st->header)))
+    file = (struct span){(const char *)map->p, map->n};
+    if (!hash_is(node_str(n, "header"), hash_xxh3_64(safetensors_header(file))))
         return err_set(e, ERR_FORMAT, "%s: damaged: the checksum of its header does not match", path);
+    TRY(safetensors_parse(&ck->arena, path, file, st, e));
     for (int i = 0; i < st->n; i++) {
         st->v[i].hash = hash_xxh3_64(st->v[i].data);
         if (!hash_is(node_str(hashes, st->v[i].name.p), st->v[i].hash))

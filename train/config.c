@@ -82,9 +82,8 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_NUM(0, "adam-eps", &c->eps, 0, 1, "added to the root of the second moment"),
         OPT_NUM(0, "clip-grad", &c->clip_grad, 0, 1e12, "clip the gradient to this norm; 0: never"),
         OPT_HEAD("Data"),
-        OPT_LIST(0, "data-path", &c->data_path, "PREFIX", "indexed dataset: PREFIX.bin and PREFIX.idx"),
+        OPT_LIST(0, "data-path", &c->data_path, "PREFIX", "PREFIX.bin and .idx; for a blend: weight, prefix, weight ..."),
         OPT_STR(0, "split", &c->split, "A,B,C", "shares for train, valid and test"),
-        OPT_STR(0, "data-cache-path", &c->cache_path, "DIR", "keep the sample order here (default: in memory)"),
         OPT_FLAG(0, "mock-data", &c->mock_data, "random tokens instead of a dataset"),
         OPT_HEAD("Checkpoints"),
         OPT_STR(0, "save", &c->save, "DIR", "write checkpoints here; go on from the last one found here"),
@@ -133,6 +132,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_FLAG(0, "reset-attention-mask", &l->reset_mask, "no attention across documents"),
         OPT_FLAG(0, "eod-mask-loss", &l->mask_eod, "no loss on the end of a document"),
         OPT_FLAG(0, "async-save", &l->async_save, "save while training goes on"),
+        OPT_STR(0, "data-cache-path", &l->cache_path, "DIR", "keep the sample order here (it is made in memory)"),
         OPT_STR(0, "tensorboard-dir", &l->tensorboard, "DIR", "write TensorBoard event files"),
     };
     size_t n = 1;
@@ -194,7 +194,7 @@ static int check_later(const struct train_config *c, struct err *e)
         {l->mask_eod, "eod-mask-loss"},
         {l->async_save, "async-save"},
         {l->tensorboard != NULL, "tensorboard-dir"},
-        {c->data_path.n > 1, "data-path given more than once (a blend)"},
+        {l->cache_path != NULL, "data-cache-path"},
     };
 
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
@@ -258,6 +258,35 @@ static int check_schedule(struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--lr-decay-style WSD needs --lr-wsd-decay-iters of 1 to %" PRId64,
                        c->decay_iters);
     return 0;
+}
+
+int train_config_args(struct train_config *c, struct arena *a, struct checkpoint_arg **args, int *n, struct err *e)
+{
+    const struct opt none[] = {OPT_END};
+    struct opt *opts = train_config_options(c, none);
+    struct checkpoint_arg *v;
+    char buf[1024];
+    int rc = 0, count = 0;
+
+    for (const struct opt *o = opts; o && o->type != OPT_TYPE_END; o++)
+        count++;
+    v = arena_calloc(a, (size_t)count + 1, sizeof *v);
+    if (!opts || !v)
+        rc = err_set(e, ERR_NOMEM, "out of memory");
+    *n = 0;
+    for (const struct opt *o = opts; rc == 0 && o->type != OPT_TYPE_END; o++) {
+        const char *text = opt_text(o, buf, sizeof buf);
+
+        if (!text[0])
+            continue;
+        v[*n].name = o->name;
+        v[*n].text = arena_dup(a, span_of(text)).p;
+        if (!v[(*n)++].text)
+            rc = err_set(e, ERR_NOMEM, "out of memory");
+    }
+    free(opts);
+    *args = v;
+    return rc;
 }
 
 int train_config_check(struct train_config *c, struct err *e)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/opt.h"
 
 #ifdef __cplusplus
@@ -41,7 +42,7 @@ struct train_later {
     bool group_query, swiglu, qk_layernorm, no_bias, sequence_parallel, distributed_optimizer;
     bool overlap_reduce, overlap_gather, reduce_bf16, reset_positions, reset_mask, mask_eod, async_save;
     int position_type, normalization, fp8, fp8_recipe, amax_algo, recompute_method;
-    const char *rampup, *tensorboard;
+    const char *rampup, *tensorboard, *cache_path;
     double rotary_base, rotary_percent;
 };
 
@@ -58,7 +59,7 @@ struct train_config {
     bool bf16;
 
     struct opt_list data_path;
-    const char *split, *cache_path;
+    const char *split;
     bool mock_data;
 
     const char *save, *load;
@@ -86,6 +87,14 @@ void train_config_free(struct train_config *c);
 /* The option table over c, with the entries of more (to its OPT_END) behind it.
  * To be freed by the caller; NULL when memory is out. */
 struct opt *train_config_options(struct train_config *c, const struct opt *more);
+
+/* A setting as text: what a checkpoint remembers and a resume compares. */
+struct checkpoint_arg {
+    const char *name, *text;
+};
+/* Every setting that has a value, in a. */
+int train_config_args(struct train_config *c, struct arena *a, struct checkpoint_arg **args, int *n,
+                      struct err *e);
 
 /* Fills in what depends on other settings, and refuses what cannot be run: ERR_ARG or
  * ERR_UNSUPPORTED, naming the flag. */

@@ -101,23 +101,31 @@ static int check_cover(const struct safetensors *st, struct span data, const cha
     return 0;
 }
 
+struct span safetensors_header(struct span file)
+{
+    uint64_t h = 0;
+
+    if (file.n < 8)
+        return (struct span){NULL, 0};
+    for (int i = 7; i >= 0; i--)
+        h = h << 8 | (uint8_t)file.p[i];
+    if (h > file.n - 8 || h > HEADER_MAX)
+        return (struct span){NULL, 0};
+    return (struct span){file.p, 8 + (size_t)h};
+}
+
 int safetensors_parse(struct arena *a, const char *what, struct span file, struct safetensors *st,
                       struct err *e)
 {
-    uint64_t h = 0;
     struct node *root;
     struct span json, data;
 
     memset(st, 0, sizeof *st);
-    if (file.n < 8)
-        return err_set(e, ERR_FORMAT, "%s: %zu bytes are no safetensors file", what, file.n);
-    for (int i = 7; i >= 0; i--)
-        h = h << 8 | (uint8_t)file.p[i];
-    if (h > file.n - 8 || h > HEADER_MAX)
-        return err_set(e, ERR_FORMAT, "%s: a header of %" PRIu64 " bytes in a file of %zu", what, h, file.n);
-    st->header = (struct span){file.p, 8 + (size_t)h};
-    json = (struct span){file.p + 8, (size_t)h};
-    data = (struct span){json.p + h, file.n - st->header.n};
+    st->header = safetensors_header(file);
+    if (!st->header.n)
+        return err_set(e, ERR_FORMAT, "%s: its %zu bytes do not begin with a safetensors header", what, file.n);
+    json = (struct span){file.p + 8, st->header.n - 8};
+    data = (struct span){json.p + json.n, file.n - st->header.n};
     if (node_parse_json(a, json, &root, e) < 0)
         return err_wrap(e, "%s: header", what);
     if (root->type != NODE_MAP)

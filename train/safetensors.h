@@ -36,6 +36,9 @@ struct safetensors {
     struct span header; /* the first 8 + H bytes */
 };
 
+/* The first 8 + H bytes; n is 0 when the file cannot have such a header. */
+struct span safetensors_header(struct span file);
+
 /* Reads the table of the file whose bytes are given; names live in a, data points
  * into file.  what names the file in messages.  Everything is checked: ERR_FORMAT
  * says which tensor and why; an unknown dtype is ERR_UNSUPPORTED. */

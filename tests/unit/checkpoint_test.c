@@ -1,0 +1,360 @@
+/* Checkpoints and safetensors: round trips, every kind of damage, failures to write. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "train/checkpoint.h"
+
+static char dir[64];
+static struct params params;
+static struct model_config model = {
+    .layers = 2, .hidden = 24, .heads = 2, .seq = 8, .vocab = 50, .init_std = 0.02,
+};
+static float *slab[CHECKPOINT_PARTS], *back;
+static struct err e;
+
+static const char *at(const char *name)
+{
+    static char path[4][256];
+    static int i;
+
+    i = (i + 1) % 4;
+    snprintf(path[i], sizeof path[i], "%s/%s", dir, name);
+    return path[i];
+}
+
+static int start(void **state)
+{
+    (void)state;
+    log_init("checkpoint_test", LOG_ERROR);
+    snprintf(dir, sizeof dir, "/tmp/quern-ck-XXXXXX");
+    if (!mkdtemp(dir) || model_config_check(&model, 16, &e) < 0 || params_init(&params, &model, &e) < 0)
+        return -1;
+    for (int k = 0; k < CHECKPOINT_PARTS; k++) {
+        slab[k] = mem_aligned(params.elements * sizeof(float));
+        params_fill(&params, (uint64_t)k + 1, slab[k]);
+    }
+    back = mem_aligned(params.elements * sizeof(float));
+    return 0;
+}
+
+static int end(void **state)
+{
+    char cmd[128];
+
+    (void)state;
+    for (int k = 0; k < CHECKPOINT_PARTS; k++)
+        free(slab[k]);
+    free(back);
+    params_free(&params);
+    snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
+    return system(cmd);
+}
+
+static int save(int64_t step)
+{
+    struct checkpoint_arg args[] = {{"lr", "0.001"}, {"split", "a \"quoted\", one"}};
+    struct checkpoint_info info = {step, step * 4, model, args, 2};
+
+    return checkpoint_save(dir, &info, &params, (const float *const *)slab, &e);
+}
+
+/* The step that opening dir gives; 0: none there, < 0: an error. */
+static int64_t opened(int64_t step)
+{
+    struct checkpoint *ck;
+    int rc = checkpoint_open(&ck, dir, step, &e);
+    int64_t got = rc < 0 ? rc : ck ? checkpoint_info(ck)->iteration : 0;
+
+    if (rc == 0)
+        checkpoint_close(ck);
+    return got;
+}
+
+static void spew(const char *path, const void *p, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+
+    assert_non_null(f);
+    assert_int_equal(fwrite(p, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void round_trip(void **state)
+{
+    struct checkpoint *ck;
+    const struct checkpoint_info *info;
+    char text[16] = "";
+    FILE *f;
+
+    (void)state;
+    assert_int_equal(opened(0), 0); /* an empty folder has none */
+    assert_int_equal(save(10), 0);
+    assert_int_equal(save(20), 0);
+    assert_int_equal(checkpoint_open(&ck, dir, 0, &e), 0);
+    info = checkpoint_info(ck);
+    assert_int_equal(info->iteration, 20);
+    assert_int_equal(info->consumed, 80);
+    assert_int_equal(info->model.hidden, 24);
+    assert_int_equal(info->model.padded_vocab, 64);
+    assert_int_equal(info->n_args, 2);
+    assert_string_equal(info->args[1].text, "a \"quoted\", one");
+    for (int k = 0; k < CHECKPOINT_PARTS; k++) {
+        memset(back, 0xff, params.elements * sizeof(float));
+        assert_int_equal(checkpoint_load(ck, (enum checkpoint_part)k, &params, back, &e), 0);
+        assert_memory_equal(back, slab[k], params.elements * sizeof(float));
+    }
+    checkpoint_close(ck);
+    assert_int_equal(opened(10), 10);
+    f = fopen(at("latest_checkpointed_iteration.txt"), "r");
+    assert_non_null(f);
+    assert_non_null(fgets(text, sizeof text, f));
+    fclose(f);
+    assert_string_equal(text, "20\n");
+    assert_int_equal(save(20), 0); /* replaces */
+    assert_int_equal(opened(20), 20);
+    assert_int_equal(access(at(".iter_0000020.tmp"), F_OK), -1);
+}
+
+/* Every byte of every file matters: flip some all over, cut it, remove it. */
+static void damage_is_found_and_the_one_before_used(void **state)
+{
+    static const char *const names[] = {"metadata.json", "model.safetensors", "optimizer.safetensors"};
+
+    (void)state;
+    assert_int_equal(save(10) | save(20), 0);
+    for (int i = 0; i < 3; i++) {
+        struct buf b = {0};
+        char path[256];
+
+        snprintf(path, sizeof path, "%s/iter_0000020/%s", dir, names[i]);
+        assert_int_equal(file_read_all(path, 1 << 28, &b, &e), 0);
+        for (size_t k = 0; k < 40; k++) {
+            size_t where = k < 20 ? k * 7 % b.n : (b.n - 1) - (k - 20) * (b.n / 23);
+
+            b.p[where] ^= 0x10;
+            spew(path, b.p, b.n);
+            b.p[where] ^= 0x10;
+            if (opened(0) != 10)
+                fail_msg("%s: flipped byte %zu of %zu was not found", names[i], where, b.n);
+            assert_true(opened(20) < 0);
+            if (!strstr(e.msg, names[i]))
+                fail_msg("'%s' does not name %s", e.msg, names[i]);
+        }
+        for (size_t n = 0; n < b.n; n += b.n / 11 + 1) {
+            spew(path, b.p, n);
+            assert_int_equal(opened(0), 10);
+        }
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(opened(0), 10);
+        spew(path, b.p, b.n);
+        assert_int_equal(opened(0), 20);
+        buf_free(&b);
+    }
+}
+
+static void all_damaged_is_an_error(void **state)
+{
+    (void)state;
+    assert_int_equal(save(10) | save(20), 0);
+    spew(at("iter_0000010/model.safetensors"), "x", 1);
+    spew(at("iter_0000020/model.safetensors"), "x", 1);
+    assert_int_equal(opened(0), ERR_FORMAT);
+    assert_non_null(strstr(e.msg, "none of its 2 checkpoints is whole"));
+    assert_true(opened(30) < 0);
+    assert_int_equal(save(10), 0);
+    assert_int_equal(save(20), 0);
+}
+
+static void the_text_file_says_which_is_last(void **state)
+{
+    (void)state;
+    assert_int_equal(save(10) | save(20), 0);
+    spew(at("latest_checkpointed_iteration.txt"), "10\n", 3);
+    assert_int_equal(opened(0), 10); /* a user may go back */
+    spew(at("latest_checkpointed_iteration.txt"), "15", 2);
+    assert_int_equal(opened(0), 10);
+    spew(at("latest_checkpointed_iteration.txt"), "5", 1);
+    assert_int_equal(opened(0), ERR_FORMAT);
+    spew(at("latest_checkpointed_iteration.txt"), "nonsense", 8);
+    assert_int_equal(opened(0), 20);
+    unlink(at("latest_checkpointed_iteration.txt"));
+    assert_int_equal(opened(0), 20);
+}
+
+/* In a child, so that limits and death stay there. */
+static int in_child(int (*fn)(int), int arg)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0)
+        _exit(fn(arg));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static int save_with_limit(int bytes)
+{
+    struct rlimit r = {(rlim_t)bytes, (rlim_t)bytes};
+
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &r);
+    return save(30) == ERR_IO && strstr(e.msg, "iter_0000030") ? 7 : 0;
+}
+
+static void a_failed_save_leaves_nothing(void **state)
+{
+    static const int limits[] = {0, 100, 5000, 100000};
+
+    (void)state;
+    assert_int_equal(save(10) | save(20), 0);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        int status = in_child(save_with_limit, limits[i]);
+
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+        assert_int_equal(access(at("iter_0000030"), F_OK), -1);
+        assert_int_equal(access(at(".iter_0000030.tmp"), F_OK), -1);
+        assert_int_equal(opened(0), 20);
+    }
+}
+
+static int save_and_be_killed(int microseconds)
+{
+    (void)microseconds;
+    for (int64_t step = 40;; step++)
+        save(step);
+    return 0;
+}
+
+static void a_killed_save_leaves_a_whole_one(void **state)
+{
+    int64_t before = 20;
+
+    (void)state;
+    assert_int_equal(save(20), 0);
+    for (int i = 0; i < 8; i++) {
+        pid_t pid = fork();
+        int64_t got;
+
+        if (pid == 0)
+            _exit(save_and_be_killed(0));
+        usleep((useconds_t)(3000 + i * 1700));
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        got = opened(0);
+        assert_true(got >= before || got >= 40);
+    }
+    assert_int_equal(save(1000000), 0); /* clears what was left */
+    assert_int_equal(opened(0), 1000000);
+}
+
+static void another_models_checkpoint_is_refused(void **state)
+{
+    struct model_config other = model;
+    struct params p;
+    struct checkpoint *ck;
+
+    (void)state;
+    other.hidden = 16;
+    assert_int_equal(params_init(&p, &other, &e), 0);
+    assert_int_equal(save(1000001), 0);
+    assert_int_equal(checkpoint_open(&ck, dir, 1000001, &e), 0);
+    assert_int_equal(checkpoint_load(ck, CHECKPOINT_WEIGHTS, &p, back, &e), ERR_FORMAT);
+    assert_non_null(strstr(e.msg, "embedding.word_embeddings.weight"));
+    checkpoint_close(ck);
+    params_free(&p);
+}
+
+static int parse(const char *json, size_t data)
+{
+    struct arena a = {0};
+    struct safetensors st;
+    size_t h = strlen(json);
+    char *file = calloc(1, 8 + h + data);
+    int rc;
+
+    for (int i = 0; i < 8; i++)
+        file[i] = (char)((uint64_t)h >> (8 * i));
+    memcpy(file + 8, json, h);
+    rc = safetensors_parse(&a, "x", (struct span){file, 8 + h + data}, &st, &e);
+    arena_free(&a);
+    free(file);
+    return rc;
+}
+
+static void safetensors_headers_are_checked(void **state)
+{
+    static const struct {
+        const char *json;
+        size_t data;
+        int rc;
+    } t[] = {
+        {"{}", 0, 0},
+        {"{\"__metadata__\":{\"format\":\"pt\"}}  ", 0, 0},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}}", 24, 0},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, 0},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[0,9],\"data_offsets\":[0,0]}}", 0, 0},
+        {"{\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[4,5]},"
+         "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 5, 0},
+        {"[]", 0, ERR_FORMAT},
+        {"{\"a\":3}", 0, ERR_FORMAT},
+        {"{\"a\":{\"dtype\":\"F31\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, ERR_UNSUPPORTED},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4, ERR_FORMAT},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4, ERR_FORMAT},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}", 4, ERR_FORMAT},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 4, ERR_FORMAT},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]}}", 4, ERR_FORMAT},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, ERR_FORMAT},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 8, ERR_FORMAT},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", 0, ERR_FORMAT},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 4, ERR_FORMAT},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+         "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, ERR_FORMAT},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 0, ERR_FORMAT},
+        {"{\"a\":", 0, ERR_FORMAT},
+    };
+    char tiny[8] = {9};
+    struct arena a = {0};
+    struct safetensors st;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++)
+        if (parse(t[i].json, t[i].data) != t[i].rc)
+            fail_msg("%s: not %d (%s)", t[i].json, t[i].rc, e.msg);
+    assert_int_equal(safetensors_parse(&a, "x", (struct span){tiny, 8}, &st, &e), ERR_FORMAT);
+    assert_int_equal(safetensors_parse(&a, "x", (struct span){tiny, 7}, &st, &e), ERR_FORMAT);
+    memset(tiny, 0xff, 8);
+    assert_int_equal(safetensors_parse(&a, "x", (struct span){tiny, 8}, &st, &e), ERR_FORMAT);
+    arena_free(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(damage_is_found_and_the_one_before_used),
+        cmocka_unit_test(all_damaged_is_an_error),
+        cmocka_unit_test(the_text_file_says_which_is_last),
+        cmocka_unit_test(a_failed_save_leaves_nothing),
+        cmocka_unit_test(a_killed_save_leaves_a_whole_one),
+        cmocka_unit_test(another_models_checkpoint_is_refused),
+        cmocka_unit_test(safetensors_headers_are_checked),
+    };
+
+    return cmocka_run_group_tests_name("checkpoint", tests, start, end);
+}

@@ -1,0 +1,284 @@
+/* Training: options, refusals, derived numbers, schedules, parameter layout, groups. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "comm/comm.h"
+#include "train/params.h"
+#include "train/schedule.h"
+
+static const struct opt no_more[] = {OPT_END};
+
+/* A configuration from "name=value" words, NULL at the end; returns check's code. */
+static int config(struct train_config *c, struct err *e, const char *const *set)
+{
+    struct opt *opts;
+    int rc = 0;
+
+    train_config_init(c);
+    opts = train_config_options(c, no_more);
+    assert_non_null(opts);
+    for (; *set && rc == 0; set++) {
+        char name[64];
+        const char *eq = strchr(*set, '=');
+
+        snprintf(name, sizeof name, "%.*s", (int)(eq - *set), *set);
+        rc = opt_set(opts, name, eq + 1, e);
+    }
+    free(opts);
+    return rc < 0 ? rc : train_config_check(c, e);
+}
+
+#define BASE "num-layers=2", "hidden-size=64", "num-attention-heads=4", "seq-length=32", "vocab-size=211", \
+    "mock-data=true", "train-iters=100", "lr=0.001"
+#define CONFIG(c, e, ...) config(c, e, (const char *const[]){BASE, ##__VA_ARGS__, NULL})
+
+static void defaults_are_megatrons(void **state)
+{
+    struct train_config c;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(CONFIG(&c, &e, "micro-batch-size=4", "global-batch-size=12"), 0);
+    assert_int_equal(c.model.ffn, 256);
+    assert_int_equal(c.model.positions, 32);
+    assert_int_equal(c.model.padded_vocab, 256);
+    assert_int_equal(c.micro_batches, 3);
+    assert_int_equal(c.seed, 1234);
+    assert_int_equal(c.lr_style, LR_LINEAR);
+    assert_true(c.beta1 == 0.9 && c.beta2 == 0.999 && c.eps == 1e-8 && c.clip_grad == 1 && c.weight_decay == 0.01);
+    assert_true(c.model.init_std == 0.02 && c.model.hidden_dropout == 0.1 && c.model.attention_dropout == 0.1);
+    assert_string_equal(c.split, "969,30,1");
+    assert_int_equal(CONFIG(&c, &e, "train-iters=0", "train-samples=1001", "global-batch-size=10"), 0);
+    assert_int_equal(c.iters, 100);
+    train_config_free(&c);
+}
+
+static void refusals_name_the_flag(void **state)
+{
+    static const struct {
+        const char *set, *flag;
+        int code;
+    } bad[] = {
+        {"num-attention-heads=5", "--num-attention-heads", ERR_ARG},
+        {"micro-batch-size=3", "--global-batch-size", ERR_ARG},
+        {"max-position-embeddings=31", "--max-position-embeddings", ERR_ARG},
+        {"train-iters=0", "--train-iters", ERR_ARG},
+        {"train-samples=5", "--train-iters", ERR_ARG},
+        {"lr=0", "--lr", ERR_ARG},
+        {"min-lr=1", "--min-lr", ERR_ARG},
+        {"lr-warmup-iters=100", "--lr-warmup-iters", ERR_ARG},
+        {"lr-decay-style=WSD", "--lr-wsd-decay-iters", ERR_ARG},
+        {"lr-decay-style=exponential", "--lr-decay-style", ERR_ARG},
+        {"mock-data=false", "--data-path", ERR_ARG},
+        {"data-path=x", "--mock-data", ERR_ARG},
+        {"save-interval=5", "--save", ERR_ARG},
+        {"hidden-dropout=1", "--hidden-dropout", ERR_ARG},
+        {"tensor-model-parallel-size=2", "--tensor-model-parallel-size", ERR_UNSUPPORTED},
+        {"pipeline-model-parallel-size=2", "--pipeline-model-parallel-size", ERR_UNSUPPORTED},
+        {"use-distributed-optimizer=true", "--use-distributed-optimizer", ERR_UNSUPPORTED},
+        {"swiglu=true", "--swiglu", ERR_UNSUPPORTED},
+        {"normalization=RMSNorm", "--normalization", ERR_UNSUPPORTED},
+        {"position-embedding-type=rope", "--position-embedding-type", ERR_UNSUPPORTED},
+        {"fp8-format=hybrid", "--fp8-format", ERR_UNSUPPORTED},
+        {"recompute-granularity=selective", "--recompute-granularity", ERR_UNSUPPORTED},
+        {"async-save=true", "--async-save", ERR_UNSUPPORTED},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct train_config c;
+        struct err e = {0};
+
+        assert_int_equal(CONFIG(&c, &e, "global-batch-size=4", bad[i].set), bad[i].code);
+        if (!strstr(e.msg, bad[i].flag))
+            fail_msg("%s: '%s' does not name %s", bad[i].set, e.msg, bad[i].flag);
+        train_config_free(&c);
+    }
+}
+
+static void parameters_are_counted(void **state)
+{
+    /* GPT-2 124M as published: 124,439,808 with a vocabulary of 50257. */
+    struct model_config m = {.layers = 12, .hidden = 768, .heads = 12, .seq = 1024, .vocab = 50257};
+    struct params p;
+    struct err e;
+    size_t n = 0;
+
+    (void)state;
+    assert_int_equal(model_config_check(&m, 1, &e), 0);
+    assert_int_equal(model_config_params(&m), 124439808);
+    assert_int_equal(params_init(&p, &m, &e), 0);
+    for (int i = 0; i < p.n; i++) {
+        assert_int_equal(p.v[i].at % 16, 0);
+        assert_true(i == 0 || p.v[i].at >= p.v[i - 1].at + p.v[i - 1].n);
+        n += p.v[i].n;
+    }
+    assert_int_equal(n, 124439808);
+    assert_int_equal(p.n, 2 + 12 * 12 + 2);
+    params_free(&p);
+    assert_int_equal(model_config_check(&m, 128, &e), 0);
+    assert_int_equal(m.padded_vocab, 50304);
+    /* 6 * (12 * 12 * 768^2 + 50304 * 768) + 6 * 12 * 768 * 1024 */
+    assert_true(model_config_flops(&m, 1024) == 6.0 * (12 * 12 * 589824.0 + 50304 * 768.0) + 56623104.0);
+    m.untie = true;
+    assert_int_equal(params_init(&p, &m, &e), 0);
+    assert_string_equal(p.v[p.output].name, "output_layer.weight");
+    params_free(&p);
+}
+
+static void initial_weights_do_not_depend_on_the_layout(void **state)
+{
+    struct model_config small = {.layers = 2, .hidden = 32, .heads = 2, .seq = 8, .vocab = 64}, deep = small;
+    struct params p, q;
+    struct err e;
+    float *a, *b;
+    double sum = 0, squares = 0;
+
+    (void)state;
+    small.init_std = deep.init_std = 0.02;
+    deep.layers = 3;
+    assert_int_equal(model_config_check(&small, 1, &e) | model_config_check(&deep, 1, &e), 0);
+    assert_int_equal(params_init(&p, &small, &e) | params_init(&q, &deep, &e), 0);
+    a = malloc(p.elements * sizeof *a);
+    b = malloc(q.elements * sizeof *b);
+    params_fill(&p, 7, a);
+    params_fill(&q, 7, b);
+    int i = params_layer(&p, 1, QKV_W), j = params_layer(&q, 1, QKV_W);
+    assert_memory_equal(a + p.v[i].at, b + q.v[j].at, p.v[i].n * sizeof *a);
+    for (size_t k = 0; k < p.v[i].n; k++) {
+        sum += a[p.v[i].at + k];
+        squares += (double)a[p.v[i].at + k] * a[p.v[i].at + k];
+    }
+    double n = (double)p.v[i].n, std = sqrt(squares / n);
+    assert_true(fabs(sum / n) < 4 * 0.02 / sqrt(n));
+    assert_true(fabs(std - 0.02) < 4 * 0.02 / sqrt(2 * n));
+    i = params_layer(&p, 0, PROJ_W);
+    assert_true(fabs(p.v[i].std - 0.02 / sqrt(4)) < 1e-12);
+    assert_true(a[p.v[params_layer(&p, 0, LN1_W)].at] == 1 && a[p.v[params_layer(&p, 0, LN1_B)].at] == 0);
+    params_fill(&p, 8, b);
+    assert_memory_not_equal(a, b, p.v[0].n * sizeof *a);
+    free(a);
+    free(b);
+    params_free(&p);
+    params_free(&q);
+}
+
+/* Values of Megatron's OptimizerParamScheduler.get_lr by its formulae, worked out in
+ * Python: max 1e-3, min 1e-4, 100 steps of decay and 10 of warm-up, batches of 4. */
+static void schedules_follow_megatron(void **state)
+{
+    static const struct {
+        const char *style, *wsd;
+        double at[6]; /* before steps 1, 6, 11, 56, 91 and 101 + 1 */
+    } want[] = {
+        {"constant", "exponential", {0, 5e-4, 1e-3, 1e-3, 1e-3, 1e-3}},
+        {"linear", "exponential", {0, 5e-4, 1e-3, 5.5e-4, 2e-4, 1e-4}},
+        {"cosine", "exponential", {0, 5e-4, 1e-3, 5.5e-4, 1.2713832064634127e-4, 1e-4}},
+        {"inverse-square-root", "exponential", {0, 5e-4, 1e-3, 4.264014327112209e-4, 3.333333333333333e-4, 1e-4}},
+        {"WSD", "linear", {0, 5e-4, 1e-3, 1e-3, 5.5e-4, 1e-4}},
+        {"WSD", "exponential", {0, 5e-4, 1e-3, 1e-3, 4.727922061357856e-4, 1e-4}},
+        {"WSD", "cosine", {0, 5e-4, 1e-3, 1e-3, 5.5e-4, 1e-4}},
+        {"WSD", "minus_sqrt", {0, 5e-4, 1e-3, 1e-3, 3.636038969321072e-4, 1e-4}},
+    };
+    static const int64_t step[] = {0, 5, 10, 55, 90, 101};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        struct train_config c;
+        struct err e;
+        char style[64], wsd[64];
+
+        snprintf(style, sizeof style, "lr-decay-style=%s", want[i].style);
+        snprintf(wsd, sizeof wsd, "lr-wsd-decay-style=%s", want[i].wsd);
+        assert_int_equal(CONFIG(&c, &e, style, wsd, "lr-wsd-decay-iters=20", "min-lr=0.0001", "lr-warmup-iters=10",
+                                "global-batch-size=4"), 0);
+        struct schedule s = schedule_of(&c);
+        for (int k = 0; k < 6; k++)
+            if (!(fabs(schedule_lr(&s, step[k] * 4) - want[i].at[k]) <= 1e-12))
+                fail_msg("%s %s: step %d: %.15g, not %.15g", want[i].style, want[i].wsd, (int)step[k] + 1,
+                         schedule_lr(&s, step[k] * 4), want[i].at[k]);
+    }
+}
+
+static void warm_up_can_be_a_fraction(void **state)
+{
+    struct train_config c;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(CONFIG(&c, &e, "lr-warmup-fraction=0.1"), 0);
+    struct schedule s = schedule_of(&c);
+    assert_true(fabs(schedule_lr(&s, 5) - 5e-4) < 1e-12);
+    assert_int_equal(CONFIG(&c, &e, "lr-warmup-fraction=0.1", "lr-warmup-iters=3"), ERR_ARG);
+}
+
+static void settings_are_listed_for_the_checkpoint(void **state)
+{
+    struct train_config c;
+    struct checkpoint_arg *args;
+    struct arena a = {0};
+    struct err e;
+    int n, seen = 0;
+
+    (void)state;
+    assert_int_equal(CONFIG(&c, &e, "lr-decay-style=cosine"), 0);
+    assert_int_equal(train_config_args(&c, &a, &args, &n, &e), 0);
+    for (int i = 0; i < n; i++) {
+        seen += strcmp(args[i].name, "lr-decay-style") == 0 && strcmp(args[i].text, "cosine") == 0;
+        seen += strcmp(args[i].name, "hidden-size") == 0 && strcmp(args[i].text, "64") == 0;
+    }
+    assert_int_equal(seen, 2);
+    arena_free(&a);
+}
+
+static void a_group_of_one_copies(void **state)
+{
+    struct comm *c;
+    struct err e;
+    float v[3] = {1, 2, 3}, w[3] = {0};
+    struct comm_handle h = {0};
+    struct comm_call call = {COMM_ALL_GATHER, v, w, 3, COMM_F32, COMM_SUM, 0};
+
+    (void)state;
+    assert_int_equal(comm_open_self(&c, &e), 0);
+    assert_int_equal(c->size, 1);
+    assert_int_equal(comm_wait(&h, &e), 0); /* nothing in flight */
+    assert_int_equal(comm_all_reduce(c, v, 3, COMM_F32, COMM_SUM, &e), 0);
+    assert_true(v[0] == 1 && v[2] == 3);
+    assert_int_equal(comm_start(c, &call, &h, &e), 0);
+    assert_int_equal(comm_wait(&h, &e), 0);
+    assert_memory_equal(v, w, sizeof v);
+    call.kind = COMM_SEND;
+    assert_int_equal(comm_start(c, &call, &h, &e), ERR_ARG);
+    assert_non_null(strstr(e.msg, "own peer"));
+    call.kind = COMM_BROADCAST;
+    call.peer = 1;
+    assert_int_equal(comm_start(c, &call, &h, &e), ERR_ARG);
+    comm_close(c);
+    comm_close(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_megatrons),
+        cmocka_unit_test(refusals_name_the_flag),
+        cmocka_unit_test(parameters_are_counted),
+        cmocka_unit_test(initial_weights_do_not_depend_on_the_layout),
+        cmocka_unit_test(schedules_follow_megatron),
+        cmocka_unit_test(warm_up_can_be_a_fraction),
+        cmocka_unit_test(settings_are_listed_for_the_checkpoint),
+        cmocka_unit_test(a_group_of_one_copies),
+    };
+
+    return cmocka_run_group_tests_name("train_config", tests, NULL, NULL);
+}

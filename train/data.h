@@ -1,0 +1,40 @@
+/* train/data.h -- the batches of a run: from indexed datasets, or made up.
+ *
+ * Sample i of a split is a pure function of the settings, so where a run stands is one
+ * number: how many samples it has consumed.
+ */
+#ifndef TRAIN_DATA_H
+#define TRAIN_DATA_H
+
+#include "base/err.h"
+#include "indexed_dataset/gpt_dataset.h"
+#include "train/config.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct data;
+
+/* Opens the splits with samples[s] != 0 (< 0: one epoch of the split), by the paths, split,
+ * sequence length, vocabulary and seed of c, which must outlive it.  With c->mock_data
+ * tokens are random (Philox). */
+int data_open(struct data **d, const struct train_config *c, const int64_t samples[GPT_SPLITS],
+              struct err *e);
+void data_close(struct data *d);
+
+/* Samples of a split; 0 if it is not open or has no share.  INT64_MAX for mock data. */
+int64_t data_size(const struct data *d, enum gpt_split split);
+
+/* tokens and targets (n, seq): samples first .. first + n - 1, counted modulo the size.
+ * ERR_FORMAT names a sample with an id outside the vocabulary. */
+int data_batch(const struct data *d, enum gpt_split split, int64_t first, int64_t n, int32_t *tokens,
+               int32_t *targets, struct err *e);
+
+/* The samples that training and its evaluations take, by Megatron's formulae. */
+void data_wanted(const struct train_config *c, int64_t samples[GPT_SPLITS]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,85 @@
+/* train/trainer.h -- the training loop.
+ *
+ * A step: micro-batches of forward and backward whose gradients add up, one all-reduce,
+ * the gradient norm, AdamW.  Whatever a step computes depends on the settings, the
+ * weights, the moments and the count of samples consumed; a checkpoint has just these,
+ * so a run that was stopped and resumed gives the bits of one that was not.
+ */
+#ifndef TRAIN_TRAINER_H
+#define TRAIN_TRAINER_H
+
+#include <signal.h>
+
+#include "comm/comm.h"
+#include "train/checkpoint.h"
+#include "train/config.h"
+#include "train/data.h"
+#include "train/model.h"
+#include "train/schedule.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum train_phase { PHASE_DATA, PHASE_FORWARD, PHASE_BACKWARD, PHASE_REDUCE, PHASE_OPTIMIZER, PHASES };
+extern const char *const train_phase_name[PHASES];
+
+/* What a step has to tell. */
+struct train_step {
+    int64_t step; /* 1 is the first */
+    double loss, grad_norm, lr;
+    double seconds; /* of the step itself */
+    double phase[PHASES];
+    double valid_loss; /* NaN unless the step was followed by an evaluation */
+};
+typedef void train_step_fn(void *arg, const struct train_step *s);
+
+enum train_end { TRAIN_ALL_DONE, TRAIN_SIGNAL, TRAIN_EXIT_INTERVAL };
+
+struct trainer {
+    struct train_config *config;
+    struct device *dev;
+    struct comm *data_group; /* ranks that share the weights and split the batch */
+    struct model *model;
+    struct data *data;
+    struct schedule schedule;
+    float *exp_avg, *exp_avg_sq; /* slabs as the weights' */
+    double *sumsq;               /* the device's */
+    float *clip;
+    int32_t *tokens, *targets; /* one micro-batch */
+    int64_t step, consumed;    /* done so far */
+    int64_t saved_step;        /* of the last checkpoint written or read; -1: none */
+    struct arena arena;
+    struct checkpoint_arg *args;
+    int n_args;
+};
+
+/* Bytes that a run takes, beside what the device's ops keep for themselves. */
+struct train_memory {
+    struct model_memory model;
+    size_t optimizer, total;
+};
+int trainer_plan(const struct train_config *c, struct train_memory *m, struct err *e);
+
+/* Opens data and memory for a checked configuration, and fills weights from a checkpoint
+ * or from the seed: --save's last checkpoint if it has one, else --load's.  c, dev and
+ * group must outlive it.  ERR_ARG when a checkpoint is of another model. */
+int trainer_open(struct trainer **t, struct train_config *c, struct device *dev, struct comm *group,
+                 struct err *e);
+void trainer_close(struct trainer *t);
+
+/* Trains until all steps are done, *stop is set (by a signal handler) or --exit-interval
+ * says so; saves a checkpoint then.  report is called after each step.  A checkpoint that
+ * cannot be written on the way is logged and training goes on; the last one is an
+ * error.  A loss or gradient norm that is not finite is ERR_LIMIT, naming the batch. */
+int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step_fn *report, void *arg,
+                enum train_end *end, struct err *e);
+
+/* Mean loss of a token over n samples of a split, from sample first on, without dropout. */
+int trainer_evaluate(struct trainer *t, enum gpt_split split, int64_t first, int64_t n, double *loss,
+                     struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
