@@ -91,3 +91,27 @@ quern tokenize --tokenizer tokenizer.json --append-eod --output-prefix docs docs
 quern dataset info docs_text_document
 
 # ---- train -------------------------------------------------------------------
+# How many steps fit the time: a few are taken to see how fast this machine is.
+layers=4 hidden=256 heads=4 seq=256 batch=16
+minutes=${MINUTES:-7}
+if [ -n "$SHORT" ]; then layers=2 hidden=128 heads=2 seq=128 minutes=${MINUTES:-1}; fi
+model="--num-layers $layers --hidden-size $hidden --num-attention-heads $heads --seq-length $seq
+    --vocab-size $vocab --bf16 --attention-dropout 0 --hidden-dropout 0
+    --micro-batch-size $batch --data-path docs_text_document --split 98,2,0"
+say "train: $layers layers of $hidden, for about $minutes minutes"
+# shellcheck disable=SC2086 # a list of options
+quern train $model --train-iters 8 --lr 1e-3 --log-file speed.jsonl -q >/dev/null
+steps=$(sed -nE 's/.*"tokens_per_s":([0-9.e+]+).*/\1/p' speed.jsonl | sort -g |
+    awk -v n=$((batch * seq)) -v s=$((minutes * 60)) '{ v[NR] = $1 } END { print int(s * v[int((NR + 1) / 2)] / n) }')
+# shellcheck disable=SC2086
+quern train $model --train-iters "$steps" --lr 2e-3 --min-lr 2e-4 --lr-decay-style cosine \
+    --lr-warmup-iters $((steps / 20 + 1)) --adam-beta2 0.95 --weight-decay 0.1 \
+    --log-interval $((steps / 10 + 1)) --log-file train.jsonl --save checkpoint
+
+# ---- use ---------------------------------------------------------------------
+say "loss on pages it has not seen"
+quern eval --load checkpoint --data-path docs_text_document --split 98,2,0 --eval-iters 20
+say "what it writes"
+quern generate --load checkpoint --tokenizer tokenizer.json --seed 1 --temperature 0.7 --top-k 40 \
+    --max-tokens 120 --prompt "The server"
+say "done; everything is in ./demo"
