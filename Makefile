@@ -56,6 +56,7 @@ $B/config.mk: Makefile                      # which libraries are here
 	  done >$@.tmp; rm -f $B/probe $B/probe.cc; mv $@.tmp $@
 
 LIBS := $(foreach p,$(PROBES),$(firstword $(subst :, ,$p)))
+CPPFLAGS += -DHAVE_DNNL=$(HAVE_DNNL)
 MISSING := $(foreach l,$(LIBS),$(if $(filter 0,$(HAVE_$l)),$l))
 header_of = $(word 2,$(subst :, ,$(filter $1:%,$(PROBES))))
 LDLIBS += -Wl,--as-needed -lm -lpthread $(foreach l,$(LIBS),$(if $(filter 1,$(HAVE_$l)),$(LIB_$l))) -lstdc++

@@ -31,18 +31,19 @@ struct attention {
     struct attention_view o;       /* (B, t, H, d) */
     float *lse;     /* (B, H, t): log of the sum of exponentials, base e; forward writes
                        it (NULL when no backward follows), backward reads it */
-    const struct dropout *drop;    /* of the probabilities, as a (B H t, t_kv) matrix
-                                      with row (b H + h) t + i; or NULL */
+    const struct dropout *drop;    /* of the probabilities, key by query: row
+                                      (b H + h) t_kv + key, column query, of t columns;
+                                      or NULL */
 };
-/* t = 1 with a long t_kv (generation) takes its own path: no tiles, heads in parallel.
- * d is at most 256.  Scratch: a tile per thread, under 1 MiB each. */
+/* Few queries and many keys (generation) take its own path: no tiles, heads in parallel.
+ * d is at most 256.  Scratch: a tile a thread, under 1 MiB, and 4 t_kv bytes. */
 typedef int attention_fwd_fn(struct device *dev, enum dtype dt, const struct attention *p,
                              struct err *e);
 /* dq, dk, dv from dout, with forward's arguments (o and lse included) in p.  They are
  * overwritten; they may lie packed as q, k and v do.  A kv head's gradient is summed
  * over its query heads in order, so the bits do not depend on the number of threads.
- * dout may not overlap the gradients.  Scratch: as forward, and 8 bytes a (B, H, t) row
- * and per thread 8 t_kv d bytes. */
+ * dout may not overlap the gradients.  Scratch: as forward, and 8 t_kv d bytes
+ * a thread. */
 typedef int attention_bwd_fn(struct device *dev, enum dtype dt, const struct attention *p,
                              struct attention_view dout, struct attention_view dq,
                              struct attention_view dk, struct attention_view dv, struct err *e);

@@ -1,7 +1,7 @@
 /* kernels/device.h -- where ops run: memory, and the table of ops.
  *
  * A trainer is written against struct device_ops alone:
- *     TRY(dev->ops->gelu_fwd(dev, dt, ACT_GELU_TANH, y, x, n, e));
+ *     TRY(dev->ops->act_fwd(dev, dt, ACT_GELU_TANH, y, x, n, e));
  * The CPU fills the table with the NAME_cpu functions; a CUDA backend is a shared
  * object opened at run time that fills it with NAME_cuda.  docs/numerics.md says
  * what each op promises, and how to add one.

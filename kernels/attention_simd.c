@@ -1,0 +1,314 @@
+#include "kernels/attention_simd.h"
+
+#include <math.h>
+#include <omp.h>
+
+#include "kernels/tile_simd.h"
+
+/* Everything is held key by query: S (keys, queries) = K Q^T, so that the running maximum and
+ * sum of a query are lanes of a vector, and only Q has to be transposed, once a tile. */
+enum { QV = TILE / VW }; /* vectors of queries in a tile */
+
+INLINE const void *view_at(enum dtype dt, const struct attention_view *v, int64_t b, int64_t t,
+                           int64_t h, int64_t d)
+{
+    return (const char *)v->p + (size_t)(b * v->batch + t * v->row + h * d) * dtype_size(dt);
+}
+INLINE void *view_out(enum dtype dt, const struct attention_view *v, int64_t b, int64_t t,
+                      int64_t h, int64_t d)
+{
+    return (char *)v->p + (size_t)(b * v->batch + t * v->row + h * d) * dtype_size(dt);
+}
+
+/* A packed tile of rows t0 .. of one head. */
+INLINE void pack_rows(enum dtype dt, float *out, int64_t dp, const struct attention_view *v,
+                      int64_t b, int64_t t0, int64_t rows, int64_t h, int64_t d, float scale)
+{
+    tile_pack(dt, out, dp, view_at(dt, v, b, t0, h, d), v->row, rows, d, TILE, scale);
+}
+
+/* Key j0 + i is hidden from query q0 + j (the last key a query sees is its own place). */
+INLINE void mask_tile(float *s, int64_t j0, int64_t keys, int64_t last)
+{
+    /* last: the last key that query 0 of the tile sees */
+    for (int64_t i = 0; i < keys; i++)
+        for (int64_t j = 0; j < TILE && last + j < j0 + i; j++)
+            s[i * TILE + j] = -INFINITY;
+}
+
+/* Dropout's factors for a tile of probabilities times themselves. */
+INLINE void drop_tile(float *out, const float *in, const struct attention *p, int64_t bh,
+                      int64_t j0, int64_t keys, int64_t q0)
+{
+    for (int64_t i = 0; i < keys; i++) {
+        struct drop_row d = drop_row_of(p->drop, bh * p->t_kv + j0 + i, p->t);
+        float f[TILE + 4 * VW];
+
+        drop_fill(&d, q0, TILE, f);
+        for (int64_t j = 0; j < TILE; j += VW)
+            vf_store(out + i * TILE + j, vf_load(in + i * TILE + j) * vf_load(f + j));
+    }
+}
+
+/* One tile of queries of one head, forward. */
+INLINE void fwd_tile(enum dtype dt, const struct attention *p, int64_t b, int64_t h, int64_t q0,
+                     float *w)
+{
+    int64_t d = p->d, dp = attention_padded(d), kvh = h / (p->heads / p->kv_heads);
+    int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, seen = q0 + nq + p->t_kv - p->t;
+    int64_t bh = b * p->heads + h;
+    float *qt = w, *k = qt + TILE * dp, *v = k + TILE * dp, *o = v + TILE * dp;
+    float *tmp = o + TILE * dp, *s = tmp + TILE * dp, *sd = s + TILE * TILE;
+    float *alpha = sd + TILE * TILE;
+    vf m[QV], l[QV];
+
+    pack_rows(dt, tmp, dp, &p->q, b, q0, nq, h, d, p->scale);
+    tile_transpose(qt, tmp, dp, dp);
+    memset(o, 0, (size_t)(TILE * dp) * sizeof *o);
+    for (int j = 0; j < QV; j++) {
+        m[j] = vf_set(-INFINITY);
+        l[j] = vf_set(0);
+    }
+    for (int64_t j0 = 0; j0 < seen; j0 += TILE) {
+        int64_t nk = seen - j0 < TILE ? seen - j0 : TILE;
+        const float *pv = s;
+
+        pack_rows(dt, k, dp, &p->k, b, j0, nk, kvh, d, 1);
+        pack_rows(dt, v, dp, &p->v, b, j0, nk, kvh, d, 1);
+        tile_mm(s, TILE, k, dp, 1, qt, TILE, nk, TILE, dp, false);
+        if (j0 + nk - 1 > q0 + p->t_kv - p->t)
+            mask_tile(s, j0, nk, q0 + p->t_kv - p->t);
+        for (int j = 0; j < QV; j++) {
+            vf old = m[j], sum = vf_set(0), a;
+
+            for (int64_t i = 0; i < nk; i++)
+                m[j] = vf_max(m[j], vf_load(s + i * TILE + j * VW));
+            a = vf_exp(old - m[j]);
+            for (int64_t i = 0; i < nk; i++) {
+                vf e = vf_exp(vf_load(s + i * TILE + j * VW) - m[j]);
+                vf_store(s + i * TILE + j * VW, e);
+                sum = sum + e;
+            }
+            l[j] = vf_fma(l[j], a, sum);
+            vf_store(alpha + j * VW, a);
+        }
+        if (p->drop && p->drop->p > 0) {
+            drop_tile(sd, s, p, bh, j0, nk, q0);
+            pv = sd;
+        }
+        if (j0 > 0)
+            for (int64_t i = 0; i < nq; i++)
+                for (int64_t c = 0; c < dp; c += VW)
+                    vf_store(o + i * dp + c, vf_load(o + i * dp + c) * vf_set(alpha[i]));
+        tile_mm(o, dp, pv, 1, TILE, v, dp, nq, dp, nk, true);
+    }
+    for (int j = 0; j < QV; j++) {
+        vf_store(alpha + j * VW, vf_set(1) / l[j]);
+        vf_store(s + j * VW, m[j]);
+        vf_store(sd + j * VW, l[j]);
+    }
+    for (int64_t i = 0; i < nq; i++) {
+        void *out = view_out(dt, &p->o, b, q0 + i, h, d);
+
+        for (int64_t c = 0; c < d; c += VW)
+            vf_put(dt, out, c, d - c, vf_load(o + i * dp + c) * vf_set(alpha[i]));
+        if (p->lse)
+            p->lse[bh * p->t + q0 + i] = s[i] + logf(sd[i]);
+    }
+}
+
+/* One query against all its keys: dot products, softmax, weighted sum. */
+INLINE void fwd_query(enum dtype dt, const struct attention *p, int64_t b, int64_t h, int64_t qi,
+                      float *w)
+{
+    int64_t d = p->d, dp = attention_padded(d), kvh = h / (p->heads / p->kv_heads);
+    int64_t seen = qi + 1 + p->t_kv - p->t, padded = (seen + VW - 1) / VW * VW;
+    float *q = w, *o = q + dp, *s = o + dp, max = -INFINITY;
+    vf sum = vf_set(0), m;
+    float total;
+
+    tile_pack(dt, q, dp, view_at(dt, &p->q, b, qi, h, d), 0, 1, d, 1, p->scale);
+    memset(o, 0, (size_t)dp * sizeof *o);
+    for (int64_t j = 0; j < seen; j++) {
+        const void *k = view_at(dt, &p->k, b, j, kvh, d);
+        vf a = vf_set(0);
+
+        for (int64_t c = 0; c < d; c += VW)
+            a = vf_fma(vf_load(q + c), vf_get(dt, k, c, d - c), a);
+        s[j] = vf_sum(a);
+        max = s[j] > max ? s[j] : max;
+    }
+    for (int64_t j = seen; j < padded; j++)
+        s[j] = -INFINITY;
+    m = vf_set(max);
+    for (int64_t j = 0; j < padded; j += VW) {
+        vf e = vf_exp(vf_load(s + j) - m);
+        vf_store(s + j, e);
+        sum = sum + e;
+    }
+    total = vf_sum(sum);
+    for (int64_t j = 0; j < seen; j++) {
+        const void *v = view_at(dt, &p->v, b, j, kvh, d);
+
+        for (int64_t c = 0; c < d; c += VW)
+            vf_store(o + c, vf_fma(vf_set(s[j]), vf_get(dt, v, c, d - c), vf_load(o + c)));
+    }
+    for (int64_t c = 0; c < d; c += VW)
+        vf_put(dt, view_out(dt, &p->o, b, qi, h, d), c, d - c,
+               vf_load(o + c) * vf_set(1.0f / total));
+    if (p->lse)
+        p->lse[(b * p->heads + h) * p->t + qi] = max + logf(total);
+}
+
+INLINE void fwd_item(enum dtype dt, const struct attention *p, int64_t item, bool few, float *w)
+{
+    int64_t per_head = few ? p->t : (p->t + TILE - 1) / TILE;
+    int64_t h = item / per_head % p->heads, b = item / per_head / p->heads;
+    int64_t at = per_head - 1 - item % per_head; /* the longest first */
+
+    if (few)
+        fwd_query(dt, p, b, h, at, w);
+    else
+        fwd_tile(dt, p, b, h, at * TILE, w);
+}
+
+void ISA_FN(attention_fwd_loop)(struct device *dev, enum dtype dt, const struct attention *p,
+                                float *scratch)
+{
+    bool few = p->t < 8 && !(p->drop && p->drop->p > 0);
+    int64_t items = p->b * p->heads * (few ? p->t : (p->t + TILE - 1) / TILE);
+    int64_t work = items * p->t_kv * p->d;
+
+#pragma omp parallel num_threads(cpu_team(dev, work))
+    {
+        float *w = scratch + omp_get_thread_num() * attention_fwd_scratch(p);
+
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < items; i++)
+            BY_DTYPE(dt, fwd_item(DT, p, i, few, w));
+    }
+}
+
+/* What backward has of one tile of queries; all fp32, padded with zeros. */
+struct bwd_tile {
+    float *q, *qt, *dout, *dot; /* q is scaled, as in forward; the t ones transposed */
+    float *dq;
+    vf lse[QV], delta[QV];
+};
+
+/* delta = the sum over d of dout * o, which is also that of probability * its gradient. */
+INLINE void bwd_load(enum dtype dt, const struct attention *p, const struct attention_view *dout,
+                     struct bwd_tile *x, float *tmp, int64_t b, int64_t h, int64_t q0, int64_t nq)
+{
+    int64_t d = p->d, dp = attention_padded(d);
+    float delta[TILE] = {0}, lse[TILE] = {0};
+
+    pack_rows(dt, x->q, dp, &p->q, b, q0, nq, h, d, p->scale);
+    pack_rows(dt, x->dout, dp, dout, b, q0, nq, h, d, 1);
+    pack_rows(dt, tmp, dp, &p->o, b, q0, nq, h, d, 1);
+    for (int64_t i = 0; i < nq; i++) {
+        vf a = vf_set(0);
+
+        for (int64_t c = 0; c < dp; c += VW)
+            a = vf_fma(vf_load(tmp + i * dp + c), vf_load(x->dout + i * dp + c), a);
+        delta[i] = vf_sum(a);
+        lse[i] = p->lse[(b * p->heads + h) * p->t + q0 + i];
+    }
+    for (int j = 0; j < QV; j++) {
+        x->delta[j] = vf_load(delta + j * VW);
+        x->lse[j] = vf_load(lse + j * VW);
+    }
+    tile_transpose(x->qt, x->q, dp, dp);
+    tile_transpose(x->dot, x->dout, dp, dp);
+    memset(x->dq, 0, (size_t)(TILE * dp) * sizeof *x->dq);
+}
+
+/* The pair of a tile of queries (q0) and a tile of keys (j0): adds to dq, dk, dv. */
+INLINE void bwd_pair(const struct attention *p, struct bwd_tile *x, const float *k, const float *v,
+                     float *dk, float *dv, float *tiles, int64_t bh, int64_t q0, int64_t nq,
+                     int64_t j0, int64_t nk)
+{
+    int64_t dp = attention_padded(p->d);
+    float *s = tiles, *ds = s + TILE * TILE, *drop = ds + TILE * TILE;
+    bool drops = p->drop && p->drop->p > 0;
+
+    tile_mm(s, TILE, k, dp, 1, x->qt, TILE, nk, TILE, dp, false);
+    tile_mm(ds, TILE, v, dp, 1, x->dot, TILE, nk, TILE, dp, false);
+    if (j0 + nk - 1 > q0 + p->t_kv - p->t)
+        mask_tile(s, j0, nk, q0 + p->t_kv - p->t);
+    if (drops)
+        drop_tile(ds, ds, p, bh, j0, nk, q0);
+    for (int64_t i = 0; i < nk; i++)
+        for (int j = 0; j < QV; j++) {
+            float *at = s + i * TILE + j * VW, *dat = ds + i * TILE + j * VW;
+            vf pr = vf_exp(vf_load(at) - x->lse[j]);
+
+            vf_store(at, pr);
+            vf_store(dat, pr * (vf_load(dat) - x->delta[j]));
+        }
+    if (drops) {
+        drop_tile(drop, s, p, bh, j0, nk, q0);
+        s = drop;
+    }
+    tile_mm(dv, dp, s, TILE, 1, x->dout, dp, nk, dp, nq, true);
+    tile_mm(dk, dp, ds, TILE, 1, x->q, dp, nk, dp, nq, true);
+    tile_mm(x->dq, dp, ds, 1, TILE, k, dp, nq, dp, nk, true);
+}
+
+/* All query heads of one kv head. */
+INLINE void bwd_head(enum dtype dt, const struct attention *p, const struct attention_view *dout,
+                     const struct attention_view grad[3], int64_t b, int64_t kvh, float *w)
+{
+    int64_t d = p->d, dp = attention_padded(d), group = p->heads / p->kv_heads;
+    float *k = w, *v = k + TILE * dp, *tmp = v + TILE * dp;
+    struct bwd_tile x = {.q = tmp + TILE * dp};
+    float *tiles, *dk, *dv;
+
+    x.qt = x.q + TILE * dp;
+    x.dout = x.qt + TILE * dp;
+    x.dot = x.dout + TILE * dp;
+    x.dq = x.dot + TILE * dp;
+    tiles = x.dq + TILE * dp;
+    dk = tiles + 4 * TILE * TILE;
+    dv = dk + (p->t_kv + TILE) * dp;
+    memset(dk, 0, (size_t)(2 * (p->t_kv + TILE) * dp) * sizeof *dk);
+    for (int64_t h = kvh * group; h < (kvh + 1) * group; h++)
+        for (int64_t q0 = 0; q0 < p->t; q0 += TILE) {
+            int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, seen = q0 + nq + p->t_kv - p->t;
+
+            bwd_load(dt, p, dout, &x, tmp, b, h, q0, nq);
+            for (int64_t j0 = 0; j0 < seen; j0 += TILE) {
+                int64_t nk = seen - j0 < TILE ? seen - j0 : TILE;
+
+                pack_rows(dt, k, dp, &p->k, b, j0, nk, kvh, d, 1);
+                pack_rows(dt, v, dp, &p->v, b, j0, nk, kvh, d, 1);
+                bwd_pair(p, &x, k, v, dk + j0 * dp, dv + j0 * dp, tiles, b * p->heads + h, q0, nq,
+                         j0, nk);
+            }
+            for (int64_t i = 0; i < nq; i++)
+                for (int64_t c = 0; c < d; c += VW)
+                    vf_put(dt, view_out(dt, &grad[0], b, q0 + i, h, d), c, d - c,
+                           vf_load(x.dq + i * dp + c) * vf_set(p->scale));
+        }
+    for (int64_t i = 0; i < p->t_kv; i++) /* dk is right as it is: q was scaled */
+        for (int64_t c = 0; c < d; c += VW) {
+            vf_put(dt, view_out(dt, &grad[1], b, i, kvh, d), c, d - c, vf_load(dk + i * dp + c));
+            vf_put(dt, view_out(dt, &grad[2], b, i, kvh, d), c, d - c, vf_load(dv + i * dp + c));
+        }
+}
+
+void ISA_FN(attention_bwd_loop)(struct device *dev, enum dtype dt, const struct attention *p,
+                                const struct attention_view *dout,
+                                const struct attention_view grad[3], float *scratch)
+{
+    int64_t items = p->b * p->kv_heads;
+
+#pragma omp parallel num_threads(cpu_team(dev, items * p->t * p->t_kv * p->d))
+    {
+        float *w = scratch + omp_get_thread_num() * attention_bwd_scratch(p);
+
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < items; i++)
+            BY_DTYPE(dt, bwd_head(DT, p, dout, grad, i / p->kv_heads, i % p->kv_heads, w));
+    }
+}

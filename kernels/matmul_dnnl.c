@@ -1,0 +1,280 @@
+#include "kernels/matmul_dnnl.h"
+
+#include <oneapi/dnnl/dnnl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* fp32 goes through sgemm, which needs no plan.  bf16 goes through matmul primitives: making
+ * one takes a millisecond and holds generated code, so they are kept by shape. */
+enum { MAX_PLANS = 256, SCRATCH_ALIGN = 64 };
+
+struct key {
+    int64_t m, n, k, lda, ldb, ldc;
+    int32_t trans, dt_c, beta, bias;
+};
+struct plan {
+    struct key key;
+    dnnl_primitive_t primitive; /* NULL: oneDNN cannot; through fp32 */
+    dnnl_memory_t a, b, c, bias, scratch;
+    size_t scratch_bytes;
+};
+struct matmul_plans {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    struct plan plan[MAX_PLANS];
+    int n, next; /* next: the one that gives way when all are taken */
+};
+
+static int check(dnnl_status_t st, const char *what, struct err *e)
+{
+    if (st == dnnl_success)
+        return 0;
+    return err_set(e, st == dnnl_out_of_memory ? ERR_NOMEM : ERR_DEVICE, "oneDNN: %s: status %d",
+                   what, (int)st);
+}
+
+static void plan_clear(struct plan *p)
+{
+    if (p->primitive)
+        dnnl_primitive_destroy(p->primitive);
+    dnnl_memory_t *const all[] = {&p->a, &p->b, &p->c, &p->bias, &p->scratch};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (*all[i])
+            dnnl_memory_destroy(*all[i]);
+    memset(p, 0, sizeof *p);
+}
+
+int matmul_plans_new(struct matmul_plans **plans, struct err *e)
+{
+    struct matmul_plans *s = calloc(1, sizeof *s);
+
+    *plans = s;
+    if (!s)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    TRY(check(dnnl_engine_create(&s->engine, dnnl_cpu, 0), "no engine", e));
+    return check(dnnl_stream_create(&s->stream, s->engine, dnnl_stream_default_flags),
+                 "no stream", e);
+}
+
+void matmul_plans_free(struct matmul_plans *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < s->n; i++)
+        plan_clear(&s->plan[i]);
+    if (s->stream)
+        dnnl_stream_destroy(s->stream);
+    if (s->engine)
+        dnnl_engine_destroy(s->engine);
+    free(s);
+}
+
+size_t matmul_plans_bytes(const struct matmul_plans *s)
+{
+    return s ? sizeof *s : 0;
+}
+
+bool matmul_has_bf16(const char **how)
+{
+    dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+    bool bf16 = (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+    bool amx = (isa & dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx;
+
+    *how = amx ? "bf16 by AMX" : bf16 ? "bf16 by AVX-512" : "bf16 through fp32";
+    return bf16;
+}
+
+static dnnl_status_t describe(dnnl_memory_desc_t *md, int64_t rows, int64_t cols, int64_t ld,
+                              bool trans, dnnl_data_type_t type)
+{
+    dnnl_dims_t dims = {rows, cols}, strides = {trans ? 1 : ld, trans ? ld : 1};
+
+    return dnnl_memory_desc_init_by_strides(md, 2, dims, type, strides);
+}
+
+/* Fills plan->primitive and the rest; status dnnl_unimplemented leaves it NULL. */
+static dnnl_status_t plan_make(struct matmul_plans *s, struct plan *plan, const struct matmul *p)
+{
+    dnnl_memory_desc_t a, b, c, bias;
+    dnnl_matmul_desc_t desc;
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_post_ops_t post = NULL;
+    dnnl_primitive_desc_t pd = NULL;
+    const dnnl_memory_desc_t *scratch;
+    dnnl_data_type_t type_c = p->dt_c == DTYPE_BF16 ? dnnl_bf16 : dnnl_f32;
+    dnnl_status_t st;
+
+    if ((st = describe(&a, p->m, p->k, p->lda, p->trans_a, dnnl_bf16)) ||
+        (st = describe(&b, p->k, p->n, p->ldb, p->trans_b, dnnl_bf16)) ||
+        (st = describe(&c, p->m, p->n, p->ldc, false, type_c)) ||
+        (st = describe(&bias, 1, p->n, p->n, false, dnnl_bf16)) ||
+        (st = dnnl_matmul_desc_init(&desc, &a, &b, p->bias ? &bias : NULL, &c)) ||
+        (st = dnnl_primitive_attr_create(&attr)))
+        return st;
+    st = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+    if (!st && p->beta == 1 && !(st = dnnl_post_ops_create(&post)) &&
+        !(st = dnnl_post_ops_append_sum(post, 1.0f)))
+        st = dnnl_primitive_attr_set_post_ops(attr, post);
+    if (!st)
+        st = dnnl_primitive_desc_create(&pd, &desc, attr, s->engine, NULL);
+    if (!st && !(st = dnnl_primitive_create(&plan->primitive, pd))) {
+        scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+        plan->scratch_bytes = dnnl_memory_desc_get_size(scratch);
+        if (!(st = dnnl_memory_create(&plan->a, &a, s->engine, DNNL_MEMORY_NONE)) &&
+            !(st = dnnl_memory_create(&plan->b, &b, s->engine, DNNL_MEMORY_NONE)) &&
+            !(st = dnnl_memory_create(&plan->c, &c, s->engine, DNNL_MEMORY_NONE)) &&
+            !(st = dnnl_memory_create(&plan->scratch, scratch, s->engine, DNNL_MEMORY_NONE)) &&
+            p->bias)
+            st = dnnl_memory_create(&plan->bias, &bias, s->engine, DNNL_MEMORY_NONE);
+    }
+    if (pd)
+        dnnl_primitive_desc_destroy(pd);
+    if (post)
+        dnnl_post_ops_destroy(post);
+    dnnl_primitive_attr_destroy(attr);
+    return st;
+}
+
+static int plan_get(struct matmul_plans *s, const struct matmul *p, struct plan **out,
+                    struct err *e)
+{
+    struct key key;
+    struct plan *plan = NULL;
+    dnnl_status_t st;
+
+    memset(&key, 0, sizeof key); /* compared as bytes */
+    key.m = p->m;
+    key.n = p->n;
+    key.k = p->k;
+    key.lda = p->lda;
+    key.ldb = p->ldb;
+    key.ldc = p->ldc;
+    key.trans = p->trans_a | p->trans_b << 1;
+    key.dt_c = p->dt_c;
+    key.beta = p->beta == 1;
+    key.bias = p->bias != NULL;
+    for (int i = 0; i < s->n; i++)
+        if (memcmp(&s->plan[i].key, &key, sizeof key) == 0) {
+            *out = &s->plan[i];
+            return 0;
+        }
+    if (s->n < MAX_PLANS) {
+        plan = &s->plan[s->n++];
+    } else {
+        plan = &s->plan[s->next];
+        s->next = (s->next + 1) % MAX_PLANS;
+        plan_clear(plan);
+    }
+    st = plan_make(s, plan, p);
+    if (st != dnnl_success) {
+        plan_clear(plan);
+        if (st != dnnl_unimplemented)
+            return check(st, "cannot plan a product", e);
+    }
+    plan->key = key;
+    *out = plan;
+    return 0;
+}
+
+static int execute(struct device *dev, struct matmul_plans *s, struct plan *plan,
+                   const struct matmul *p, struct err *e)
+{
+    dnnl_exec_arg_t args[5];
+    void *scratch;
+    int n = 0;
+
+    TRY(cpu_scratch(dev, &scratch, plan->scratch_bytes + SCRATCH_ALIGN, e));
+    const struct { int arg; dnnl_memory_t mem; const void *p; } all[] = {
+        {DNNL_ARG_SRC, plan->a, p->a},      {DNNL_ARG_WEIGHTS, plan->b, p->b},
+        {DNNL_ARG_DST, plan->c, p->c},      {DNNL_ARG_SCRATCHPAD, plan->scratch, scratch},
+        {DNNL_ARG_BIAS, plan->bias, p->bias}};
+    for (int i = 0; i < 5; i++) {
+        if (!all[i].mem)
+            continue;
+        TRY(check(dnnl_memory_set_data_handle(all[i].mem, (void *)(uintptr_t)all[i].p),
+                  "cannot set memory", e));
+        args[n++] = (dnnl_exec_arg_t){all[i].arg, all[i].mem};
+    }
+    TRY(check(dnnl_primitive_execute(plan->primitive, s->stream, n, args), "product failed", e));
+    return check(dnnl_stream_wait(s->stream), "product failed", e);
+}
+
+/* fp32; a bias is put into C first and accumulated upon. */
+static int sgemm(struct device *dev, const struct matmul *p, struct err *e)
+{
+    float *c = p->c;
+
+    if (p->bias) {
+#pragma omp parallel for num_threads(cpu_team(dev, p->m * p->n)) schedule(static)
+        for (int64_t i = 0; i < p->m; i++)
+            memcpy(c + i * p->ldc, p->bias, (size_t)p->n * sizeof *c);
+    }
+    return check(dnnl_sgemm(p->trans_a ? 'T' : 'N', p->trans_b ? 'T' : 'N', p->m, p->n, p->k, 1.0f,
+                            p->a, p->lda, p->b, p->ldb, p->bias ? 1.0f : p->beta, c, p->ldc),
+                 "product failed", e);
+}
+
+/* rows x cols, rows ld apart, to a dense fp32 copy. */
+static void widen(struct device *dev, float *out, const void *x, int64_t rows, int64_t cols,
+                  int64_t ld)
+{
+    const uint16_t *h = x;
+
+#pragma omp parallel for num_threads(cpu_team(dev, rows * cols)) schedule(static)
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            out[i * cols + j] = bf16_to(h[i * ld + j]);
+}
+
+/* bf16 operands on a processor that cannot multiply them. */
+static int through_fp32(struct device *dev, const struct matmul *p, struct err *e)
+{
+    struct matmul q = *p;
+    int64_t na = p->m * p->k, nb = p->k * p->n, nc = p->dt_c == DTYPE_BF16 ? p->m * p->n : 0;
+    uint16_t *c16 = p->c;
+    void *mem;
+    float *a, *b, *c, *bias;
+
+    TRY(cpu_scratch(dev, &mem, (size_t)(na + nb + nc + p->n) * sizeof(float), e));
+    a = mem;
+    b = a + na;
+    c = b + nb;
+    bias = c + nc;
+    q.lda = p->trans_a ? p->m : p->k;
+    q.ldb = p->trans_b ? p->k : p->n;
+    widen(dev, a, p->a, p->trans_a ? p->k : p->m, q.lda, p->lda);
+    widen(dev, b, p->b, p->trans_b ? p->n : p->k, q.ldb, p->ldb);
+    q.a = a;
+    q.b = b;
+    if (p->bias) {
+        widen(dev, bias, p->bias, 1, p->n, p->n);
+        q.bias = bias;
+    }
+    if (nc) {
+        q.c = c;
+        q.ldc = p->n;
+        if (p->beta == 1)
+            widen(dev, c, c16, p->m, p->n, p->ldc);
+    }
+    TRY(sgemm(dev, &q, e));
+    if (nc) {
+#pragma omp parallel for num_threads(cpu_team(dev, p->m * p->n)) schedule(static)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++)
+                c16[i * p->ldc + j] = bf16_of(c[i * p->n + j]);
+    }
+    return 0;
+}
+
+int matmul_dnnl(struct device *dev, const struct matmul *p, struct err *e)
+{
+    struct matmul_plans *s = dev->impl->plans;
+    struct plan *plan = NULL;
+
+    if (p->dt == DTYPE_F32)
+        return sgemm(dev, p, e);
+    if (!dev->fast_bf16)
+        return through_fp32(dev, p, e);
+    TRY(plan_get(s, p, &plan, e));
+    return plan->primitive ? execute(dev, s, plan, p, e) : through_fp32(dev, p, e);
+}

@@ -1,0 +1,82 @@
+/* kernels/tile_simd.h -- a small matrix product in registers, for attention_simd.c and
+ * matmul_simd.c. */
+#ifndef KERNELS_TILE_SIMD_H
+#define KERNELS_TILE_SIMD_H
+
+#include "kernels/simd.h"
+
+/* Tiles are TILE x TILE; rows are worked on four at a time and columns TILE_NR vectors, so
+ * that 4 * TILE_NR sums live in registers: enough to hide the latency of an fma. */
+enum { TILE = 64, TILE_MR = 4, TILE_NR = VW == 16 ? 4 : 2 };
+
+INLINE void tile_block(float *c, int64_t ldc, const float *a, int64_t ai, int64_t ak,
+                       const float *b, int64_t ldb, int64_t k, bool add, int nr)
+{
+    vf s[TILE_MR][TILE_NR];
+
+    for (int i = 0; i < TILE_MR; i++)
+        for (int j = 0; j < nr; j++)
+            s[i][j] = add ? vf_load(c + i * ldc + j * VW) : vf_set(0);
+    for (int64_t l = 0; l < k; l++) {
+        vf r[TILE_NR];
+
+        for (int j = 0; j < nr; j++)
+            r[j] = vf_load(b + l * ldb + j * VW);
+        for (int i = 0; i < TILE_MR; i++) {
+            vf x = vf_set(a[i * ai + l * ak]);
+
+            for (int j = 0; j < nr; j++)
+                s[i][j] = vf_fma(x, r[j], s[i][j]);
+        }
+    }
+    for (int i = 0; i < TILE_MR; i++)
+        for (int j = 0; j < nr; j++)
+            vf_store(c + i * ldc + j * VW, s[i][j]);
+}
+
+/* C (m, n) = A B, or += with add: element (i, l) of A is a[i * ai + l * ak], B is (k, n) with
+ * rows ldb apart.  n is rounded up to VW and m to TILE_MR: the buffers must have that. */
+INLINE void tile_mm(float *c, int64_t ldc, const float *a, int64_t ai, int64_t ak, const float *b,
+                    int64_t ldb, int64_t m, int64_t n, int64_t k, bool add)
+{
+    for (int64_t j = 0; j < n; j += TILE_NR * VW)
+        for (int64_t i = 0; i < m; i += TILE_MR) {
+            float *cc = c + i * ldc + j;
+            const float *aa = a + i * ai, *bb = b + j;
+
+            if (n - j > (TILE_NR - 1) * VW) {
+                tile_block(cc, ldc, aa, ai, ak, bb, ldb, k, add, TILE_NR);
+            } else {
+                for (int64_t r = 0; r < n - j; r += VW)
+                    tile_block(cc + r, ldc, aa, ai, ak, bb + r, ldb, k, add, 1);
+            }
+        }
+}
+
+/* out (rows, ldo) fp32 = rows x cols of x (rows ldx apart), times scale; zeros to the right up
+ * to ldo and below up to `height` rows. */
+INLINE void tile_pack(enum dtype dt, float *out, int64_t ldo, const void *x, int64_t ldx,
+                      int64_t rows, int64_t cols, int64_t height, float scale)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t j = 0;
+
+        for (; j < cols; j += VW)
+            vf_store(out + i * ldo + j, vf_get(dt, x, i * ldx + j, cols - j) * vf_set(scale));
+        for (; j < ldo; j += VW)
+            vf_store(out + i * ldo + j, vf_set(0));
+    }
+    if (height > rows)
+        memset(out + rows * ldo, 0, (size_t)((height - rows) * ldo) * sizeof *out);
+}
+
+/* out (cols, TILE) = the transpose of a packed tile x (rows <= TILE, ldx). */
+INLINE void tile_transpose(float *out, const float *x, int64_t ldx, int64_t cols)
+{
+    for (int64_t j = 0; j < cols; j += 4)
+        for (int64_t i = 0; i < TILE; i++)
+            for (int64_t q = 0; q < 4; q++)
+                out[(j + q) * TILE + i] = x[i * ldx + j + q];
+}
+
+#endif

@@ -1,0 +1,98 @@
+#include "kernels/vec.h"
+
+#include <math.h>
+
+#include "kernels/vec_simd.h"
+
+static int check_n(enum dtype dt, int64_t n, const char *op, struct err *e)
+{
+    TRY(cpu_check_dtype(dt, op, e));
+    if (n < 0)
+        return err_set(e, ERR_ARG, "%s: %lld elements", op, (long long)n);
+    return 0;
+}
+
+int vec_cast_cpu(struct device *dev, void *y, enum dtype dy, const void *x, enum dtype dx,
+                 int64_t n, struct err *e)
+{
+    TRY(check_n(dy, n, "vec_cast", e));
+    TRY(check_n(dx, n, "vec_cast", e));
+    ISA_PICK(vec_cast_loop)(dev, y, dy, x, dx, n);
+    return 0;
+}
+
+int vec_scale_cpu(struct device *dev, enum dtype dt, void *y, float a, int64_t n, struct err *e)
+{
+    TRY(check_n(dt, n, "vec_scale", e));
+    ISA_PICK(vec_axpby_loop)(dev, dt, y, 0, NULL, a, n);
+    return 0;
+}
+
+int vec_axpy_cpu(struct device *dev, enum dtype dt, void *y, float a, const void *x, int64_t n,
+                 struct err *e)
+{
+    TRY(check_n(dt, n, "vec_axpy", e));
+    ISA_PICK(vec_axpby_loop)(dev, dt, y, a, x, 1, n);
+    return 0;
+}
+
+int vec_add_cpu(struct device *dev, enum dtype dt, void *y, const void *a, const void *b,
+                int64_t n, struct err *e)
+{
+    TRY(check_n(dt, n, "vec_add", e));
+    ISA_PICK(vec_add_loop)(dev, dt, y, a, b, n);
+    return 0;
+}
+
+int vec_dropout_cpu(struct device *dev, enum dtype dt, void *y, const void *x, int64_t t,
+                    int64_t c, const struct dropout *drop, struct err *e)
+{
+    const struct dropout none = {0};
+
+    TRY(check_n(dt, t, "vec_dropout", e));
+    TRY(check_n(dt, c, "vec_dropout", e));
+    TRY(cpu_check_dropout(drop, "vec_dropout", e));
+    ISA_PICK(vec_dropout_loop)(dev, dt, y, x, t, c, drop ? drop : &none);
+    return 0;
+}
+
+int vec_colsum_cpu(struct device *dev, enum dtype dt, float *sum, const void *x, int64_t t,
+                   int64_t c, int64_t ldx, struct err *e)
+{
+    void *part;
+
+    TRY(check_n(dt, t, "vec_colsum", e));
+    if (c < 0 || ldx < c)
+        return err_set(e, ERR_ARG, "vec_colsum: %lld columns, rows %lld apart", (long long)c,
+                       (long long)ldx);
+    TRY(cpu_scratch(dev, &part, (size_t)(CPU_GROUPS * c) * sizeof(float), e));
+    ISA_PICK(vec_colsum_loop)(dev, dt, sum, part, x, t, c, ldx);
+    return 0;
+}
+
+int vec_sumsq_cpu(struct device *dev, enum dtype dt, double *sum, const void *x, int64_t n,
+                  struct err *e)
+{
+    int64_t blocks = (n + VEC_BLOCK - 1) / VEC_BLOCK;
+    void *mem;
+    double *part;
+
+    TRY(check_n(dt, n, "vec_sumsq", e));
+    TRY(cpu_scratch(dev, &mem, (size_t)blocks * sizeof *part, e));
+    part = mem;
+    ISA_PICK(vec_sumsq_loop)(dev, dt, part, x, n);
+    for (int64_t b = 0; b < blocks; b++)
+        *sum += part[b];
+    return 0;
+}
+
+int clip_scale_cpu(struct device *dev, float *scale, const double *sum, float max_norm,
+                   struct err *e)
+{
+    double f = (double)max_norm / (sqrt(*sum) + 1e-6);
+
+    (void)dev;
+    (void)e;
+    *scale = max_norm <= 0 || f > 1 ? 1.0f : (float)f;
+    return 0;
+}

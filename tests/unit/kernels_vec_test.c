@@ -1,0 +1,333 @@
+/* The element-wise ops: casts, sums, dropout, activations, AdamW, and simd.h's functions. */
+#include "tests/kernels.h"
+
+#include "kernels/act_simd.h"
+
+static const int64_t sizes[] = {0, 1, 3, 15, 16, 17, 63, 64, 65, 1000, 40001};
+enum { N_SIZES = sizeof sizes / sizeof *sizes };
+
+static void casts_round_to_nearest_even(void **s)
+{
+    (void)s;
+    for (int k = 0; k < N_SIZES; k++) {
+        int64_t n = sizes[k];
+        struct tn x = tn_random(DTYPE_F32, n, 3, 10, 0), h = tn_poison(DTYPE_BF16, n);
+        struct tn back = tn_poison(DTYPE_F32, n);
+
+        if (n >= 15) { /* ties, infinities, the largest, denormals, NaN */
+            const uint32_t odd[] = {0x3f808000, 0x3f818000, 0x3f808001, 0x7f800000, 0xff800000,
+                                    0x7f7fffff, 0x00000001, 0x00018000, 0x7f800001, 0xffc12345,
+                                    0x80000000};
+            memcpy(x.p, odd, sizeof odd);
+        }
+        for (int d = 0; d < 3; d++) {
+            OK(vec_cast_cpu(tn_devices[d], h.p, DTYPE_BF16, x.p, DTYPE_F32, n, &tn_err));
+            OK(vec_cast_cpu(tn_devices[d], back.p, DTYPE_F32, h.p, DTYPE_BF16, n, &tn_err));
+            for (int64_t i = 0; i < n; i++) {
+                uint16_t want = bf16_of(((float *)x.p)[i]);
+                uint32_t wide = (uint32_t)want << 16;
+
+                assert_int_equal(((uint16_t *)h.p)[i], want);
+                assert_memory_equal((float *)back.p + i, &wide, 4);
+            }
+        }
+        tn_whole("bf16", &h);
+        tn_whole("fp32", &back);
+    }
+    assert_int_equal(bf16_of(1.00390625f), 0x3f80); /* a tie goes to even */
+    assert_int_equal(bf16_of(1.01171875f), 0x3f82);
+}
+
+static void sums_and_scales(void **s)
+{
+    (void)s;
+    for (int k = 0; k < 2 * N_SIZES; k++) {
+        enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
+        int64_t n = sizes[k / 2];
+        struct tn x = tn_random(dt, n, 5, 1, 0), y = tn_random(dt, n, 6, 1, 0);
+        struct tn sum = tn_poison(dt, n), y2 = tn_copy(&y), y3 = tn_copy(&y);
+        double *want = tn_doubles(n);
+
+        OK(vec_add_cpu(tn_devices[1], dt, sum.p, x.p, y.p, n, &tn_err));
+        for (int64_t i = 0; i < n; i++)
+            want[i] = x.v[i] + y.v[i];
+        tn_near("add", &sum, want, 1e-7, 0);
+        OK(vec_axpy_cpu(tn_devices[2], dt, y2.p, -0.75f, x.p, n, &tn_err));
+        for (int64_t i = 0; i < n; i++)
+            want[i] = y.v[i] - 0.75 * x.v[i];
+        tn_near("axpy", &y2, want, 1e-7, 1);
+        OK(vec_scale_cpu(tn_devices[0], dt, y3.p, 0.3f, n, &tn_err));
+        for (int64_t i = 0; i < n; i++)
+            want[i] = y.v[i] * (double)0.3f;
+        tn_near("scale", &y3, want, 1e-7, 0);
+    }
+}
+
+static void dropout_follows_philox(void **s)
+{
+    const int64_t shapes[][2] = {{1, 1}, {3, 5}, {7, 64}, {5, 130}, {2, 1023}};
+    const struct dropout drop = {.p = 0.3f, .key = 0x123456789abcdef0u, .stream = 1ull << 40 | 9,
+                                 .row0 = 0x7fffffff};
+
+    (void)s;
+    for (int k = 0; k < 10; k++) {
+        enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
+        int64_t t = shapes[k / 2][0], c = shapes[k / 2][1];
+        struct tn x = tn_random(dt, t * c, 8, 1, 3), y = tn_poison(dt, t * c);
+        double *want = tn_doubles(t * c);
+
+        for (int64_t i = 0; i < t * c; i++) {
+            uint32_t w[4];
+            int64_t row = i / c, col = i % c;
+
+            rng_philox(drop.key, (uint64_t)((drop.row0 + row) * ((c + 3) / 4) + col / 4),
+                       drop.stream, w);
+            if ((double)w[col % 4] >= rint((double)0.3f * 4294967296.0))
+                want[i] = x.v[i] / (1 - (double)0.3f);
+        }
+        OK(vec_dropout_cpu(tn_devices[k % 3], dt, y.p, x.p, t, c, &drop, &tn_err));
+        tn_near("dropout", &y, want, 1e-6, 0);
+        for (int64_t i = 0; i < t * c; i++)
+            assert_true((want[i] == 0) == (tn_at(&y, i) == 0));
+        OK(vec_dropout_cpu(tn_devices[0], dt, y.p, x.p, t, c, NULL, &tn_err));
+        tn_near("no dropout", &y, x.v, 0, 0);
+    }
+}
+
+static void dropout_keeps_the_share_it_should(void **s)
+{
+    int64_t t = 100, c = 4096, kept = 0;
+    struct tn x = tn_random(DTYPE_F32, t * c, 8, 0, 1);
+    struct dropout drop = {.p = 0.1f, .key = 42, .stream = 7};
+
+    (void)s;
+    OK(vec_dropout_cpu(tn_devices[1], DTYPE_F32, x.p, x.p, t, c, &drop, &tn_err));
+    for (int64_t i = 0; i < t * c; i++)
+        kept += tn_at(&x, i) != 0;
+    assert_true(fabs((double)kept / (double)(t * c) - 0.9) < 5 * sqrt(0.09 / (double)(t * c)));
+}
+
+static void column_sums_are_exact_and_thread_free(void **s)
+{
+    const int64_t shapes[][2] = {{1, 1}, {5, 3}, {31, 17}, {33, 64}, {200, 129}, {0, 9}};
+
+    (void)s;
+    for (int k = 0; k < 12; k++) {
+        enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
+        int64_t t = shapes[k / 2][0], c = shapes[k / 2][1], ld = c + 5;
+        struct tn x = tn_random(dt, t * ld, 9, 1, 0), start = tn_random(DTYPE_F32, c, 10, 1, 0);
+        struct tn got[3];
+        double *want = tn_doubles(c);
+
+        for (int64_t i = 0; i < c; i++) {
+            want[i] = start.v[i];
+            for (int64_t r = 0; r < t; r++)
+                want[i] += x.v[r * ld + i];
+        }
+        for (int d = 0; d < 3; d++) {
+            got[d] = tn_copy(&start);
+            OK(vec_colsum_cpu(tn_devices[d], dt, got[d].p, x.p, t, c, ld, &tn_err));
+            tn_near("colsum", &got[d], want, 1e-6, 20);
+            tn_same("colsum", &got[0], &got[d]);
+        }
+    }
+}
+
+static void norms_add_up_and_clip(void **s)
+{
+    (void)s;
+    for (int k = 0; k < N_SIZES + 1; k++) {
+        int64_t n = k < N_SIZES ? sizes[k] : 200003;
+        struct tn x = tn_random(DTYPE_F32, n, 11, 1, 0), h = tn_random(DTYPE_BF16, n, 11, 1, 0);
+        double want = 0, got[3];
+        float scale;
+
+        for (int64_t i = 0; i < n; i++)
+            want += x.v[i] * x.v[i] + h.v[i] * h.v[i];
+        for (int d = 0; d < 3; d++) {
+            got[d] = 0;
+            OK(vec_sumsq_cpu(tn_devices[d], DTYPE_F32, &got[d], x.p, n, &tn_err));
+            OK(vec_sumsq_cpu(tn_devices[d], DTYPE_BF16, &got[d], h.p, n, &tn_err));
+            assert_true(fabs(got[d] - want) <= 1e-6 * want);
+            assert_memory_equal(&got[0], &got[d], sizeof *got);
+        }
+        OK(clip_scale_cpu(tn_devices[0], &scale, got, 1.0f, &tn_err));
+        assert_true(fabs((double)scale - fmin(1, 1 / (sqrt(want) + 1e-6))) <= 1e-6);
+        OK(clip_scale_cpu(tn_devices[0], &scale, got, 0, &tn_err));
+        assert_true(scale == 1);
+    }
+    double bad = NAN;
+    float scale = 0;
+    OK(clip_scale_cpu(tn_devices[0], &scale, &bad, 1, &tn_err));
+    assert_true(isnan(scale));
+    bad = INFINITY;
+    OK(clip_scale_cpu(tn_devices[0], &scale, &bad, 1, &tn_err));
+    assert_true(scale == 0);
+}
+
+/* The largest error of an approximation, relative to max(|true|, floor). */
+static double worst(int which, double lo, double hi, double floor_, double (*f)(double))
+{
+    enum { N = 200001 };
+    float *x = tn_keep(malloc(N * sizeof *x)), *y = tn_keep(malloc(N * sizeof *y));
+    double w = 0;
+
+    for (int i = 0; i < N; i++)
+        x[i] = (float)(lo + (hi - lo) * i / (N - 1));
+    ISA_PICK(act_approx)(which, y, x, N);
+    for (int i = 0; i < N; i++) {
+        double want = f((double)x[i]), err = fabs((double)y[i] - want) / fmax(fabs(want), floor_);
+        if (!(err <= w))
+            w = err;
+    }
+    return w;
+}
+static double normal_cdf(double x) { return 0.5 * erfc(-x / sqrt(2)); }
+
+static void approximations_keep_their_bounds(void **s)
+{
+    const float odd[] = {-INFINITY, INFINITY, NAN, -1000, 88.8f, 88.7f, -87.0f, 0, -0.0f};
+    float y[9];
+
+    (void)s;
+    assert_true(worst(0, -86.8, 88.72, 0, exp) <= 1e-7);
+    assert_true(worst(0, -1, 1, 0, exp) <= 1e-7);
+    assert_true(worst(0, -100, -80, 2e-38, exp) <= 1); /* 0 from -86.9: absolute */
+    assert_true(worst(1, -12, 12, 1, normal_cdf) <= 2.5e-7);
+    assert_true(worst(1, -1, 8, 0, normal_cdf) <= 5e-7);
+    assert_true(worst(1, -5, -1, 0, normal_cdf) <= 2.5e-6);
+    assert_true(worst(1, -12, -5, 0, normal_cdf) <= 1.5e-5);
+    ISA_PICK(act_approx)(0, y, odd, 9);
+    assert_true(y[0] == 0 && isinf(y[1]) && isnan(y[2]) && y[3] == 0 && isinf(y[4]));
+    assert_true(!isinf(y[5]) && y[6] == 0 && y[7] == 1 && y[8] == 1);
+}
+
+static double act_ref(enum act a, double x)
+{
+    if (a == ACT_GELU_TANH)
+        return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    return a == ACT_GELU_ERF ? x * normal_cdf(x) : x / (1 + exp(-x));
+}
+
+static void activations_and_their_slopes(void **s)
+{
+    const enum act acts[] = {ACT_GELU_TANH, ACT_GELU_ERF, ACT_SILU};
+
+    (void)s;
+    for (int k = 0; k < 2 * N_SIZES; k++)
+        for (int a = 0; a < 3; a++) {
+            enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
+            int64_t n = sizes[k / 2];
+            struct tn x = tn_random(dt, n, 12, 3, 0), dy = tn_random(dt, n, 13, 1, 0);
+            struct tn y = tn_poison(dt, n), dx = tn_poison(dt, n);
+            double *want = tn_doubles(n);
+
+            OK(act_fwd_cpu(tn_devices[1], dt, acts[a], y.p, x.p, n, &tn_err));
+            for (int64_t i = 0; i < n; i++)
+                want[i] = act_ref(acts[a], x.v[i]);
+            tn_near("act", &y, want, 1e-6, 0.1);
+            OK(act_bwd_cpu(tn_devices[2], dt, acts[a], dx.p, dy.p, x.p, n, &tn_err));
+            for (int64_t i = 0; i < n; i++)
+                want[i] = dy.v[i] * (act_ref(acts[a], x.v[i] + 1e-5) -
+                                     act_ref(acts[a], x.v[i] - 1e-5)) / 2e-5;
+            tn_near("act'", &dx, want, 1e-6, 1);
+            OK(act_bwd_cpu(tn_devices[0], dt, acts[a], dy.p, dy.p, x.p, n, &tn_err));
+            tn_same("act' in place", &dx, &dy);
+        }
+    /* far out: the identity or nothing, never NaN */
+    for (int a = 0; a < 3; a++) {
+        float x[] = {1e20f, -1e20f, 3e38f, -3e38f, 50, -50}, one[6] = {1, 1, 1, 1, 1, 1}, y[6];
+        OK(act_fwd_cpu(tn_devices[0], DTYPE_F32, acts[a], y, x, 6, &tn_err));
+        for (int i = 0; i < 6; i++)
+            assert_true(fabsf(y[i] - (x[i] > 0 ? x[i] : 0)) <= 1e-18f);
+        OK(act_bwd_cpu(tn_devices[0], DTYPE_F32, acts[a], y, one, x, 6, &tn_err));
+        for (int i = 0; i < 6; i++)
+            assert_true(fabsf(y[i] - (x[i] > 0)) <= 1e-18f);
+    }
+    assert_int_equal(act_fwd_cpu(tn_devices[0], DTYPE_F32, ACT_NONE, NULL, NULL, 0, &tn_err),
+                     ERR_ARG);
+}
+
+static void gated_units(void **s)
+{
+    const int64_t shapes[][2] = {{1, 1}, {3, 5}, {4, 16}, {9, 43}, {64, 170}};
+
+    (void)s;
+    for (int k = 0; k < 10; k++) {
+        enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
+        int64_t t = shapes[k / 2][0], f = shapes[k / 2][1];
+        struct tn x = tn_random(dt, 2 * t * f, 14, 2, 0), dy = tn_random(dt, t * f, 15, 1, 0);
+        struct tn y = tn_poison(dt, t * f), dx = tn_poison(dt, 2 * t * f);
+        double *want = tn_doubles(t * f), *dwant = tn_doubles(2 * t * f);
+
+        for (int64_t i = 0; i < t * f; i++) {
+            int64_t at = i / f * 2 * f + i % f;
+            double g = x.v[at], u = x.v[at + f];
+
+            want[i] = act_ref(ACT_SILU, g) * u;
+            dwant[at] = dy.v[i] * u *
+                        (act_ref(ACT_SILU, g + 1e-5) - act_ref(ACT_SILU, g - 1e-5)) / 2e-5;
+            dwant[at + f] = dy.v[i] * act_ref(ACT_SILU, g);
+        }
+        OK(glu_fwd_cpu(tn_devices[k % 3], dt, ACT_SILU, y.p, x.p, t, f, &tn_err));
+        tn_near("glu", &y, want, 1e-6, 0.1);
+        OK(glu_bwd_cpu(tn_devices[k % 3], dt, ACT_SILU, dx.p, dy.p, x.p, t, f, &tn_err));
+        tn_near("glu'", &dx, dwant, 1e-6, 1);
+    }
+}
+
+static void adamw_follows_the_formula(void **s)
+{
+    (void)s;
+    for (int k = 0; k < N_SIZES; k++) {
+        int64_t n = sizes[k];
+        struct tn w = tn_random(DTYPE_F32, n, 16, 1, 0), m = tn_zero(DTYPE_F32, n);
+        struct tn v = tn_zero(DTYPE_F32, n), low = tn_poison(DTYPE_BF16, n);
+        double *rw = tn_doubles(n), *rm = tn_doubles(n), *rv = tn_doubles(n);
+        float scale = 0.5f;
+        struct adamw p = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
+                          .weight_decay = 0.1, .grad_scale = &scale};
+
+        memcpy(rw, w.v, (size_t)n * sizeof *rw);
+        for (p.step = 1; p.step <= 5; p.step++) {
+            struct tn g = tn_random(DTYPE_F32, n, 100 + (uint64_t)p.step, 1, 0);
+
+            OK(adamw_cpu(tn_devices[p.step % 3], &p, w.p, m.p, v.p, g.p, low.p, n, &tn_err));
+            for (int64_t i = 0; i < n; i++) {
+                double x = g.v[i] * 0.5;
+
+                rm[i] = 0.9 * rm[i] + 0.1 * x;
+                rv[i] = 0.95 * rv[i] + 0.05 * x * x;
+                rw[i] = rw[i] * (1 - 1e-3) - 1e-2 * (rm[i] / (1 - pow(0.9, (double)p.step))) /
+                                                 (sqrt(rv[i] / (1 - pow(0.95, (double)p.step))) +
+                                                  1e-8);
+            }
+        }
+        tn_near("w", &w, rw, 1e-6, 1);
+        tn_near("m", &m, rm, 1e-6, 1);
+        tn_near("v", &v, rv, 1e-6, 1);
+        tn_whole("low", &low);
+        for (int64_t i = 0; i < n; i++)
+            assert_int_equal(((uint16_t *)low.p)[i], bf16_of(((float *)w.p)[i]));
+    }
+    const struct adamw zeroth = {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8};
+    assert_int_equal(adamw_cpu(tn_devices[0], &zeroth, NULL, NULL, NULL, NULL, NULL, 0, &tn_err),
+                     ERR_ARG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        OPS_TEST(casts_round_to_nearest_even),
+        OPS_TEST(sums_and_scales),
+        OPS_TEST(dropout_follows_philox),
+        OPS_TEST(dropout_keeps_the_share_it_should),
+        OPS_TEST(column_sums_are_exact_and_thread_free),
+        OPS_TEST(norms_add_up_and_clip),
+        OPS_TEST(approximations_keep_their_bounds),
+        OPS_TEST(activations_and_their_slopes),
+        OPS_TEST(gated_units),
+        OPS_TEST(adamw_follows_the_formula),
+    };
+    return cmocka_run_group_tests_name("kernels_vec", tests, tn_open, tn_close);
+}
