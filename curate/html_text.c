@@ -111,7 +111,7 @@ static int before_word(struct writer *w)
         for (int i = 0; out->n && i < n; i++)
             TRY(buf_putc(out, '\n'));
         TRY(put_prefix(w));
-    } else if (w->space) {
+    } else if (w->space && w->out->n && w->out->p[w->out->n - 1] != ' ') {
         TRY(buf_putc(w->out, ' '));
     }
     w->breaks = 0;

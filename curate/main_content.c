@@ -21,6 +21,7 @@ struct marker {
     uint8_t *skip;
     char title[256]; /* its letters: see text_key */
     size_t n_title;
+    uint32_t para_min; /* a shorter run of text is no paragraph */
 };
 
 static bool is_block(const struct html_tree *t, uint32_t i)
@@ -92,7 +93,7 @@ static uint32_t columns(struct span s)
     return n;
 }
 
-enum { PARA_MIN = 40, LEAD_MIN = 110, ENOUGH = 250 };
+enum { PARA_MIN = 30, LEAD_MIN = 110, ENOUGH = 250 };
 
 /* Lengths of all text nodes, then of paragraphs: runs of text without a block's border,
  * long enough and not mostly links. */
@@ -101,12 +102,14 @@ static void measure_text(struct marker *m)
     const struct html_tree *t = m->t;
     uint32_t run_block = 0, run_text = 0, run_link = 0;
 
+    for (uint32_t i = 0; i < t->n_nodes; i++)
+        m->info[i].own = m->info[i].own_para = 0;
     for (uint32_t i = 1; i <= t->n_nodes; i++) {
         bool end = i == t->n_nodes;
         bool text = !end && t->node[i].tag == HTML_text;
         uint32_t block = end ? 0 : m->info[i].block;
         if (end || block != run_block || (!text && is_block(t, i))) {
-            if (run_text >= PARA_MIN && run_link * 2 < run_text)
+            if (run_text >= m->para_min && run_link * 2 < run_text)
                 m->info[run_block].own_para += run_text - run_link;
             run_text = run_link = 0;
             run_block = block;
@@ -155,7 +158,6 @@ static void prepare(struct marker *m, const struct content_words *w)
         const struct html_node *n = &t->node[i];
         struct info *at = &m->info[i];
         at->hints = n->tag != HTML_text && n->n_attrs ? content_hints(w, t, i) : 0;
-        at->own = at->own_para = 0;
         at->block = is_block(t, i) ? i : m->info[n->parent].block;
     }
 }
@@ -239,7 +241,10 @@ static uint32_t walk_down(const struct marker *m, uint32_t root)
         for (uint32_t c = root + 1; c < t->node[root].end; c = t->node[c].end)
             if (!m->skip[c] && (!best || m->info[c].para > m->info[best].para))
                 best = c;
-        if (!best || m->info[best].para * 100ull < m->info[root].para * 85ull)
+        if (!best || m->info[best].para * 100ull < m->info[root].para * 80ull)
+            return root;
+        if ((m->info[best].text - m->info[best].link) * 100ull <
+            (m->info[root].text - m->info[root].link) * 70ull)
             return root;
         switch (t->node[best].tag) {
         case HTML_p: case HTML_li: case HTML_blockquote: case HTML_pre: case HTML_tr:
@@ -268,7 +273,7 @@ static uint32_t choose_root(const struct marker *m)
         if (at->hints & HINT_ROOT || (at->hints & (HINT_ARTICLE | HINT_BODY)) == (HINT_ARTICLE | HINT_BODY))
             weight = 1.3;
         else if (t->node[i].tag == HTML_article)
-            weight = 1.2;
+            weight = 1.1;
         else if (t->node[i].tag == HTML_main)
             weight = 1.0;
         if (at->para * weight > best_score) {
@@ -276,7 +281,7 @@ static uint32_t choose_root(const struct marker *m)
             best_score = at->para * weight;
         }
     }
-    if (m->info[best].para * 2 < m->info[0].para)
+    if (m->info[best].para * 3 < m->info[0].para)
         best = 0;
     return walk_down(m, best);
 }
@@ -540,9 +545,11 @@ static uint32_t mark_main(struct marker *m, uint32_t by)
 int content_mark(const struct content_words *w, const struct html_tree *t, bool main_only,
                  struct span title, struct content_scratch *scratch, uint8_t *skip)
 {
-    static const uint32_t levels[] = {ALWAYS, HINT_NAV | HINT_SIDE | HINT_FOOT | HINT_COMMENT, 0};
+    enum { FEW = HINT_NAV | HINT_SIDE | HINT_FOOT | HINT_COMMENT };
+    static const struct { uint32_t hints, para_min; } levels[] = {
+        {ALWAYS, PARA_MIN}, {FEW, PARA_MIN}, {0, PARA_MIN}, {FEW, 1}};
     size_t need = t->n_nodes * (sizeof(struct info) + 1);
-    struct marker m = {.t = t, .skip = skip};
+    struct marker m = {.t = t, .skip = skip, .para_min = levels[0].para_min};
 
     if (scratch->size < need) {
         free(scratch->p);
@@ -560,14 +567,16 @@ int content_mark(const struct content_words *w, const struct html_tree *t, bool 
         return 0;
     uint8_t *hidden = (uint8_t *)(m.info + t->n_nodes);
     memcpy(hidden, skip, t->n_nodes);
-    uint32_t found = 0;
+    /* A page whose hints leave next to nothing has used the words otherwise; one without
+     * paragraphs has its content in short lines. */
     for (unsigned k = 0; k < sizeof levels / sizeof *levels; k++) {
-        /* A page whose hints leave next to nothing has used the words otherwise. */
-        if (k)
+        if (k) {
             memcpy(skip, hidden, t->n_nodes);
-        uint32_t root = mark_main(&m, levels[k]);
-        found = m.info[root].text;
-        if (found >= ENOUGH)
+            m.para_min = levels[k].para_min;
+            measure_text(&m);
+        }
+        uint32_t root = mark_main(&m, levels[k].hints);
+        if (m.info[root].text - m.info[root].link >= ENOUGH)
             break;
     }
     return 0;
