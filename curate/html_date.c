@@ -90,7 +90,7 @@ static void clock_part(struct span s, char *out, size_t room)
         number(&s, 1, 9, &n);
     literal(&s, " ");
     if (s.n && (s.p[0] == 'Z' || s.p[0] == 'z')) {
-        strcpy(zone, "Z");
+        snprintf(zone, sizeof zone, "Z");
     } else if (s.n && (s.p[0] == '+' || s.p[0] == '-')) {
         char sign = s.p[0];
         literal(&s, "+-");

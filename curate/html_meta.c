@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "curate/html_text.h"
 
-enum { AUTHOR_MAX = 120, TITLE_MAX = 600 };
+enum { AUTHOR_MAX = 120, TITLE_MAX = 600, SUBTREE_MAX = 1000 /* nodes looked at */ };
 
 enum field { TITLE, AUTHOR, DATE, SITE, LANG, CANONICAL, N_FIELDS };
 
@@ -124,9 +124,10 @@ static int offer(struct reader *r, enum field f, int rank, struct span value)
 static int subtree_text(struct reader *r, uint32_t i, size_t max, struct buf *out)
 {
     struct buf raw = {0};
+    uint32_t end = r->t->node[i].end - i > SUBTREE_MAX ? i + SUBTREE_MAX : r->t->node[i].end;
     int rc = 0;
 
-    for (uint32_t k = i + 1; rc == 0 && k < r->t->node[i].end && raw.n < max; k++)
+    for (uint32_t k = i + 1; rc == 0 && k < end && raw.n < max; k++)
         if (r->t->node[k].tag == HTML_text)
             rc = html_decode(html_text(r->t, k), false, &raw);
         else if (r->t->node[k].tag == HTML_br)

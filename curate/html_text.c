@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MARKS_MAX = 32 }; /* bytes of emphasis waiting for text */
+enum {
+    MARKS_MAX = 32,    /* bytes of emphasis waiting for text */
+    FORMULA_MAX = 5000 /* nodes of a formula in which TeX is looked for */
+};
 
 /* What an open element needs when it ends. */
 struct open_element {
@@ -211,7 +214,7 @@ static struct span find_tex(struct writer *w, uint32_t i, bool *escaped)
     struct span v = {NULL, 0};
 
     if (n->tag == HTML_math) {
-        for (uint32_t k = i + 1; k < n->end; k++) {
+        for (uint32_t k = i + 1; k < n->end && k - i < FORMULA_MAX; k++) {
             if (t->node[k].tag != HTML_annotation || k + 1 >= t->node[k].end)
                 continue;
             v = html_attr_raw(t, k, ATTR_encoding, NULL);

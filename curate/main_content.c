@@ -288,7 +288,7 @@ static uint32_t choose_root(const struct marker *m)
 
 /* ---- the headline ---- */
 
-enum { KEY_MAX = 256 };
+enum { KEY_MAX = 256, KEY_NODES = 1000 }; /* a longer heading is no headline */
 
 /* The letters and digits of s, in lower case as far as ASCII goes, without references:
  * what two ways to write a title have in common. */
@@ -311,7 +311,11 @@ static size_t node_key(const struct marker *m, uint32_t i, char key[KEY_MAX])
 {
     size_t n = 0;
 
-    for (uint32_t k = i + 1; k < m->t->node[i].end && n < KEY_MAX; k++)
+    uint32_t end = m->t->node[i].end;
+
+    if (end - i > KEY_NODES)
+        end = i + KEY_NODES;
+    for (uint32_t k = i + 1; k < end && n < KEY_MAX; k++)
         if (m->t->node[k].tag == HTML_text)
             n = text_key(html_text(m->t, k), key, n);
     return n;
