@@ -455,7 +455,8 @@ static int put_count(struct buf *b, const char *key, uint64_t n)
     return json_put_int(b, (int64_t)n);
 }
 
-static int put_flow(struct buf *b, const char *name, const struct flow *f, const struct stage *st)
+static int put_flow(struct buf *b, const char *name, const struct flow *f,
+                    int (*own)(void *state, struct buf *json), void *state)
 {
     TRY(buf_puts(b, "{\"stage\":"));
     TRY(json_put_string(b, span_of(name)));
@@ -468,8 +469,8 @@ static int put_flow(struct buf *b, const char *name, const struct flow *f, const
     for (int i = 0; i < f->n_rules; i++)
         TRY(put_count(b, f->rule[i].rule, f->rule[i].n));
     TRY(buf_putc(b, '}'));
-    if (st && st->ops->stats)
-        TRY(st->ops->stats(st->state, b));
+    if (own)
+        TRY(own(state, b));
     return buf_putc(b, '}');
 }
 
@@ -489,11 +490,12 @@ static int put_stats(struct buf *b, const struct run *r)
     TRY(json_put_key(b, "stages"));
     TRY(buf_putc(b, '['));
     if (c->source)
-        TRY(put_flow(b, c->source->ops->name, &r->flow[0], NULL));
+        TRY(put_flow(b, c->source->ops->name, &r->flow[0], c->source->ops->stats, c->source->state));
     for (int i = 0; i < c->n_stages; i++) {
         if (i || c->source)
             TRY(buf_putc(b, ','));
-        TRY(put_flow(b, c->stages[i].ops->name, &r->flow[i + 1], &c->stages[i]));
+        TRY(put_flow(b, c->stages[i].ops->name, &r->flow[i + 1], c->stages[i].ops->stats,
+                     c->stages[i].state));
     }
     return buf_puts(b, "]}\n");
 }

@@ -27,6 +27,8 @@ struct source_ops {
     int (*make)(void *source, void *thread, void *item, struct doc *d, struct verdict *v,
                 struct err *e);
     void (*item_free)(void *source, void *item);
+    /* As a stage's: pairs of its own for the JSON statistics.  May be NULL. */
+    int (*stats)(void *source, struct buf *json);
 };
 struct source {
     const struct source_ops *ops;

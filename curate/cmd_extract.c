@@ -1,0 +1,70 @@
+/* quern extract: archives and HTML files to documents. */
+#include <stdlib.h>
+
+#include "curate/driver.h"
+#include "curate/extract.h"
+
+static int run(const struct tool *t, const struct extract_conf *x, struct driver_conf *c, int n, char **argv)
+{
+    struct source source;
+    struct err e;
+    int code;
+
+    if (extract_open(&source, x, argv + 1, n, &e) < 0)
+        return tool_fail(t, &e);
+    c->source = &source;
+    code = driver_main(t, c, n, argv);
+    extract_close(&source);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct tool t = {
+        .name = "extract",
+        .usage = "[options] [PATH...]",
+        .about = "turn web archives and HTML pages into documents",
+        .details =
+            "Reads WARC, WET and ARC files (plain, gzip or zstd, told by their contents), HTML\n"
+            "files, and folders of either, and writes a JSON line for each page: id, url, title,\n"
+            "date, lang, text, and author, canonical and crawled where they are known.\n"
+            "\n"
+            "Of an archive the successful responses of HTML and plain text become documents; other\n"
+            "records are passed over and counted in --stats.  A damaged record is reported with\n"
+            "file, offset and reason, and reading goes on behind it.  Pages without text are dropped\n"
+            "and stand in --rejects.",
+        .example = "printf '<title>A page</title><p>Some text.' >page.html\nquern extract page.html",
+    };
+    struct extract_conf x;
+    struct driver_conf c = {0};
+    int extractor, format;
+    int64_t max_nodes;
+    const struct opt opts[] = {
+        OPT_HEAD("Text"),
+        OPT_ENUM(0, "extractor", &extractor, "main|everything", "the main content, or all that a reader could see"),
+        OPT_ENUM(0, "format", &format, "text|markdown", "how headings, lists, tables and code are written"),
+        OPT_HEAD("Bounds a page"),
+        OPT_SIZE(0, "max-page-bytes", &x.max_page, 1024, INT64_C(1) << 30, "longer pages, decoded, are bad records"),
+        OPT_INT(0, "max-nodes", &max_nodes, 1, UINT32_MAX / 64, "what lies behind so many elements and texts is cut off"),
+        OPT_NUM(0, "max-seconds", &x.html.max_seconds, 0, 3600, "pages that take longer are bad records; 0: no bound"),
+        OPT_HEAD("Output"),
+        DRIVER_OPTS(c),
+        TOOL_OPTS(t),
+        TOOL_JOBS(t),
+        OPT_END,
+    };
+    int code, n;
+
+    extract_conf_init(&x);
+    extractor = x.html.extractor;
+    format = x.html.format;
+    max_nodes = x.html.max_nodes;
+    n = tool_begin(&t, opts, argc, argv, &code);
+    if (n < 0)
+        return code;
+    x.html.extractor = (enum html_extractor)extractor;
+    x.html.format = (enum html_format)format;
+    x.html.max_nodes = (uint32_t)max_nodes;
+    x.html.max_bytes = UINT32_MAX / 2;
+    return run(&t, &x, &c, n, argv);
+}
