@@ -8,7 +8,7 @@ comma := ,
 
 # Debian packages: to build, to test, for the demo.
 DEBS := gcc g++ make libc6-dev libsimdjson-dev libzstd-dev zlib1g-dev libdeflate-dev \
-  libxxhash-dev libyaml-dev libxml2-dev libicu-dev libbrotli-dev libcld2-dev libdnnl-dev \
+  libxxhash-dev libyaml-dev libxml2-dev libicu-dev libbrotli-dev nettle-dev libcld2-dev libdnnl-dev \
   libpcre2-dev libcmocka-dev
 DEBS_DEMO := wget ca-certificates busybox python3-doc debian-handbook postgresql-doc-15
 DEBS_DEV := clang libclang-rt-14-dev shellcheck man-db
@@ -18,10 +18,11 @@ PROBES := SIMDJSON:simdjson.h:-lsimdjson ZSTD:zstd.h:-lzstd ZLIB:zlib.h:-lz \
   LIBDEFLATE:libdeflate.h:-ldeflate YAML:yaml.h:-lyaml XXHASH:xxhash.h: \
   LIBXML2:libxml/HTMLparser.h:-lxml2 ICU:unicode/unorm2.h:-licui18n@-licuuc@-licudata \
   BROTLI:brotli/decode.h:-lbrotlidec@-lbrotlicommon CLD2:cld2/public/compact_lang_det.h:-lcld2 \
+  NETTLE:nettle/sha1.h:-lnettle \
   DNNL:oneapi/dnnl/dnnl.h:-ldnnl PCRE2:pcre2.h:-lpcre2-8 CMOCKA:cmocka.h:-lcmocka
 BASE_NEEDS := SIMDJSON ZSTD ZLIB LIBDEFLATE YAML XXHASH
 # What a command cannot do without, beside those.
-needs_extract := LIBXML2 ICU BROTLI
+needs_extract := ICU BROTLI NETTLE
 needs_clean := ICU
 needs_filter := ICU
 needs_langid := CLD2

@@ -1,6 +1,7 @@
 /* quern extract: archives and HTML files to documents. */
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "curate/driver.h"
 #include "curate/extract.h"
 
@@ -16,6 +17,36 @@ static int run(const struct tool *t, const struct extract_conf *x, struct driver
     code = driver_main(t, c, n, argv);
     extract_close(&source);
     return code;
+}
+
+static int put_line(void *arg, struct buf *out, struct err *e)
+{
+    TRY(file_write(arg, out->p, out->n, e));
+    buf_clear(out);
+    return 0;
+}
+
+/* --list: what is in the archives, record by record. */
+static int list(const struct tool *t, const struct extract_conf *x, const char *output, int n, char **argv)
+{
+    struct buf line = {0};
+    struct file_out *out;
+    struct err e;
+    int rc, n_bad = 0;
+
+    rc = file_create(&out, output ? output : "-", 0, &e);
+    if (rc < 0)
+        return tool_fail(t, &e);
+    for (int i = 0; i < (n ? n : 1) && rc >= 0; i++) {
+        rc = extract_list(n ? argv[i + 1] : "-", x, &line, put_line, out, &e);
+        n_bad += rc > 0;
+    }
+    buf_free(&line);
+    if (rc < 0)
+        file_abort(out);
+    else
+        rc = file_commit(out, &e);
+    return rc < 0 ? tool_fail(t, &e) : tool_end(t, n_bad ? EXIT_SOME_BAD : EXIT_FINE);
 }
 
 int main(int argc, char **argv)
@@ -39,6 +70,7 @@ int main(int argc, char **argv)
     struct driver_conf c = {0};
     int extractor, format;
     int64_t max_nodes;
+    bool listing = false;
     const struct opt opts[] = {
         OPT_HEAD("Text"),
         OPT_ENUM(0, "extractor", &extractor, "main|everything", "the main content, or all that a reader could see"),
@@ -47,6 +79,9 @@ int main(int argc, char **argv)
         OPT_SIZE(0, "max-page-bytes", &x.max_page, 1024, INT64_C(1) << 30, "longer pages, decoded, are bad records"),
         OPT_INT(0, "max-nodes", &max_nodes, 1, UINT32_MAX / 64, "what lies behind so many elements and texts is cut off"),
         OPT_NUM(0, "max-seconds", &x.html.max_seconds, 0, 3600, "pages that take longer are bad records; 0: no bound"),
+        OPT_HEAD("Archives"),
+        OPT_FLAG(0, "verify-digests", &x.verify, "records whose SHA-1 is not the one they state are bad"),
+        OPT_FLAG(0, "list", &listing, "extract nothing; write a JSON line for each record of the archives"),
         OPT_HEAD("Output"),
         DRIVER_OPTS(c),
         TOOL_OPTS(t),
@@ -66,5 +101,7 @@ int main(int argc, char **argv)
     x.html.format = (enum html_format)format;
     x.html.max_nodes = (uint32_t)max_nodes;
     x.html.max_bytes = UINT32_MAX / 2;
+    if (listing)
+        return list(&t, &x, c.output, n, argv);
     return run(&t, &x, &c, n, argv);
 }

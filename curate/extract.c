@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
+#include "curate/digest.h"
 #include "curate/page.h"
 #include "curate/walk.h"
 
@@ -17,7 +18,7 @@ struct page_item {
     uint64_t offset;
     bool archived;
     enum page_kind kind;
-    struct span id, uri, date, mime, block;
+    struct span id, uri, date, mime, block, block_digest, payload_digest;
 };
 
 struct extract {
@@ -42,6 +43,7 @@ void extract_conf_init(struct extract_conf *c)
 {
     html_conf_init(&c->html);
     c->max_page = 16 << 20;
+    c->verify = false;
 }
 
 /* ---- files ---- */
@@ -159,7 +161,8 @@ static struct span pack(char **at, struct span s)
 static int make_item(struct extract *x, const struct warc_record *r, enum page_kind kind, void **item,
                      size_t *size, struct err *e)
 {
-    struct page_item *it = malloc(sizeof *it + r->id.n + r->uri.n + r->date.n + r->mime.n + r->block.n);
+    size_t n = r->id.n + r->uri.n + r->date.n + r->mime.n + r->block.n + r->block_digest.n + r->payload_digest.n;
+    struct page_item *it = malloc(sizeof *it + n);
     char *at = (char *)(it + 1);
 
     if (!it)
@@ -171,6 +174,8 @@ static int make_item(struct extract *x, const struct warc_record *r, enum page_k
     it->date = pack(&at, r->date);
     it->mime = pack(&at, r->mime);
     it->block = pack(&at, r->block);
+    it->block_digest = pack(&at, r->block_digest);
+    it->payload_digest = pack(&at, r->payload_digest);
     *item = it;
     *size = r->block.n;
     return 1;
@@ -312,6 +317,18 @@ static int set_fields(struct extract_thread *t, struct doc *d, const struct page
     return doc_set_string(d, "text", p->text.p ? p->text : none);
 }
 
+/* Holds the record's bytes against what its header states. */
+static int verify(const struct page_item *it, const struct http_head *head, struct err *e)
+{
+    struct span body = {it->block.p + head->length, it->block.n - head->length};
+
+    if (digest_check(it->block_digest, it->block) == DIGEST_OTHER)
+        return err_set(e, ERR_FORMAT, "WARC-Block-Digest is not that of the block");
+    if (it->block_digest.n == 0 && digest_check(it->payload_digest, body) == DIGEST_OTHER)
+        return err_set(e, ERR_FORMAT, "WARC-Payload-Digest is not that of the payload");
+    return 0;
+}
+
 static int make_page(struct extract *x, struct extract_thread *t, const struct page_item *it,
                      struct html_page *out, struct verdict *v, struct err *e)
 {
@@ -321,6 +338,8 @@ static int make_page(struct extract *x, struct extract_thread *t, const struct p
 
     if (it->archived)
         http_parse_head(it->block, &head);
+    if (x->conf.verify)
+        TRY(verify(it, &head, e));
     TRY(page_decode(&t->reader, it->block, &head, it->mime, html, (size_t)x->conf.max_page, &page, e));
     count(&x->entity_bytes, page.entity.n);
     if (page.fault)

@@ -14,6 +14,7 @@
 struct extract_conf {
     struct html_conf html;
     int64_t max_page; /* bytes of a page, decoded; longer ones are bad records */
+    bool verify;      /* records whose stated SHA-1 is not that of their bytes are bad */
 };
 
 /* Main content as text; 16 MiB. */
@@ -24,9 +25,9 @@ void extract_conf_init(struct extract_conf *c);
 int extract_open(struct source *s, const struct extract_conf *c, char *const *paths, int n, struct err *e);
 void extract_close(struct source *s);
 
-/* A JSON line for each record of the archive at path, or an HTML file: where it is,
- * what it is, and what its codings and charset were found to be.  Appended to out;
- * put(arg) is called after each.  Bad records have "error", and their number comes back. */
+/* A JSON line for each record of the archive at path: where it is, what it is, and what
+ * its codings and charset were found to be.  Each is appended to out, then put is
+ * called.  Bad records have "error"; their number comes back. */
 int extract_list(const char *path, const struct extract_conf *c, struct buf *out,
                  int (*put)(void *arg, struct buf *out, struct err *e), void *arg, struct err *e);
 #endif
