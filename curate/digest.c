@@ -26,28 +26,37 @@ void digest_sha1_hex(struct span s, char hex[DIGEST_HEX])
     hex[DIGEST_HEX - 1] = '\0';
 }
 
-/* The value of a digit in base 2^bits: RFC 4648's base32, or hexadecimal. */
+/* The value of a digit in base 2^bits: hexadecimal, base32, base64 and its URL kind. */
 static int digit(char c, int bits)
 {
-    int letter = c >= 'a' && c <= 'z' ? c - 'a' : c >= 'A' && c <= 'Z' ? c - 'A' : -1;
+    int lower = c >= 'a' && c <= 'z', letter = lower ? c - 'a' : c >= 'A' && c <= 'Z' ? c - 'A' : -1;
+    int number = c >= '0' && c <= '9' ? c - '0' : -1;
 
     if (bits == 4)
-        return c >= '0' && c <= '9' ? c - '0' : letter >= 0 && letter < 6 ? letter + 10 : -1;
-    return letter >= 0 ? letter : c >= '2' && c <= '7' ? c - '2' + 26 : -1;
+        return number >= 0 ? number : letter < 6 && letter >= 0 ? letter + 10 : -1;
+    if (bits == 5)
+        return letter >= 0 ? letter : number >= 2 && number <= 7 ? number - 2 + 26 : -1;
+    if (letter >= 0)
+        return letter + 26 * lower;
+    return number >= 0 ? number + 52 : c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
 }
 
 enum digest_match digest_check(struct span stated, struct span s)
 {
-    uint8_t want[SHA1_DIGEST_SIZE], sum[SHA1_DIGEST_SIZE];
+    uint8_t want[SHA1_DIGEST_SIZE + 1], sum[SHA1_DIGEST_SIZE];
     unsigned held = 0, n_held = 0, n = 0;
     int bits;
 
     if (stated.n < 5 || strncasecmp(stated.p, "sha1:", 5) != 0)
         return DIGEST_UNKNOWN;
-    bits = stated.n == 5 + 32 ? 5 : 4;
-    if (stated.n != 5 + 160 / (size_t)bits)
+    stated.p += 5;
+    stated.n -= 5;
+    while (stated.n && stated.p[stated.n - 1] == '=')
+        stated.n--;
+    bits = stated.n == 40 ? 4 : stated.n == 32 ? 5 : stated.n == 27 ? 6 : 0;
+    if (bits == 0)
         return DIGEST_UNKNOWN;
-    for (size_t i = 5; i < stated.n; i++) {
+    for (size_t i = 0; i < stated.n; i++) {
         int v = digit(stated.p[i], bits);
         if (v < 0)
             return DIGEST_UNKNOWN;

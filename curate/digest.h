@@ -1,4 +1,5 @@
-/* curate/digest.h -- SHA-1 as archives state it: "sha1:" and base32 or hexadecimal. */
+/* curate/digest.h -- SHA-1 as archives state it: "sha1:" and base32, hexadecimal or
+ * base64. */
 #ifndef CURATE_DIGEST_H
 #define CURATE_DIGEST_H
 

@@ -499,6 +499,11 @@ static int header_length(struct warc *w, size_t *length, struct err *e)
 
 /* ---- blocks ---- */
 
+static const char *length_name(const struct warc_record *r)
+{
+    return r->arc ? "the length in its header" : "Content-Length";
+}
+
 /* A member that begins with a record, inside a block: the length was wrong. */
 static uint64_t record_in_members(const struct warc *w, uint64_t from, uint64_t to)
 {
@@ -590,16 +595,16 @@ static int short_block(struct warc *w, struct warc_record *r, uint64_t from, uin
     uint64_t end = end_of(w), other;
 
     if (to < end) { /* a member begins with a record there */
-        bad(w, r->offset, e, "Content-Length %" PRId64 " is wrong: another record begins after %" PRIu64 " bytes",
-            r->length, to - from);
+        bad(w, r->offset, e, "%s, %" PRId64 ", is wrong: another record begins after %" PRIu64 " bytes",
+            length_name(r), r->length, to - from);
         return lose(w, to);
     }
     other = from < w->keep ? w->keep : from;
     if (other < end)
         other = find_begin(w, other, end);
     if (other < end) {
-        bad(w, r->offset, e, "Content-Length %" PRId64 " is wrong: the stream ends before, and other records begin",
-            r->length);
+        bad(w, r->offset, e, "%s, %" PRId64 ", is wrong: the stream ends before, and other records begin",
+            length_name(r), r->length);
         return lose(w, other);
     }
     if (w->fault)
@@ -615,7 +620,7 @@ static int take_block(struct warc *w, struct warc_record *r, uint64_t from, stru
     bool good;
 
     if (r->length < 0) {
-        bad(w, r->offset, e, "no usable Content-Length");
+        bad(w, r->offset, e, "%s is missing or no length", length_name(r));
         return lose(w, from);
     }
     if ((uint64_t)r->length > INT64_MAX - from ||
@@ -624,7 +629,7 @@ static int take_block(struct warc *w, struct warc_record *r, uint64_t from, stru
             TRY(need(w, from, (size_t)(size - from), e));
             r->block = (struct span){ptr(w, from), (size_t)(end_of(w) - from)};
         }
-        bad(w, r->offset, e, "Content-Length %" PRId64 " reaches beyond the end of the file", r->length);
+        bad(w, r->offset, e, "%s, %" PRId64 ", reaches beyond the end of the file", length_name(r), r->length);
         return lose(w, from);
     }
     TRY(read_block(w, r, from, &to, e));
@@ -639,7 +644,7 @@ static int take_block(struct warc *w, struct warc_record *r, uint64_t from, stru
         uint64_t back = from < w->keep ? w->keep : from;
         if (w->fault && to >= back && find_begin(w, back, end_of(w)) == end_of(w))
             return pass_fault(w, r->offset, "a record", e);
-        bad(w, r->offset, e, "Content-Length %" PRId64 " is wrong: no record begins behind it", r->length);
+        bad(w, r->offset, e, "%s, %" PRId64 ", is wrong: no record begins behind it", length_name(r), r->length);
         return lose(w, back);
     }
     w->at = to;
