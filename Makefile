@@ -119,11 +119,17 @@ $B/lib$1.a: $(call objs,$(filter-out $(CMDS),$(filter $1/%,$(SRCS))))
 	@rm -f $$@; $(AR) rcs $$@ $$^
 endef
 $(foreach f,$(FLOORS),$(eval $(call floor,$f)))
+# What a command links: its folder and those below; the trainer's mains use tokenizers.
+not_base := comm kernels indexed_dataset curate tokenize train
+not_curate := tokenize train
+not_tokenize := curate train
+not_train := curate
+links = $(filter-out $(foreach f,$(not_$1),$B/lib$f.a),$(ARCHIVES))
 define command
-$B/bin/$(if $(filter quern,$2),quern,quern-$2): $B/$1.o $(ARCHIVES)
-	@mkdir -p $$(@D); $$(CC) $$(CFLAGS) $$< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $$(LDFLAGS) $$(LDLIBS) -o $$@
+$B/bin/$(if $(filter quern,$2),quern,quern-$2): $B/$1.o $(call links,$3)
+	@mkdir -p $$(@D); $$(CC) $$(CFLAGS) $$< -Wl,--start-group $(call links,$3) -Wl,--end-group $$(LDFLAGS) $$(LDLIBS) -o $$@
 endef
-$(foreach c,$(CMDS),$(eval $(call command,$c,$(patsubst cmd_%,%,$(basename $(notdir $c))))))
+$(foreach c,$(CMDS),$(eval $(call command,$c,$(patsubst cmd_%,%,$(basename $(notdir $c))),$(firstword $(subst /, ,$c)))))
 $B/tests/unit/%_test: $B/tests/unit/%_test.c.o $(ARCHIVES)
 	@$(CC) $(CFLAGS) $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
 $B/%.c.o: %.c $B/flags
