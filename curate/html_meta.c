@@ -53,7 +53,7 @@ static struct buf *buf_of(struct reader *r, enum field f)
 /* scheme "://" or "//": how many bytes of s are scheme and host, 0 if it has none. */
 static size_t origin(struct span s)
 {
-    const char *p = memmem(s.p, s.n < 16 ? s.n : 16, "://", 3);
+    const char *p = s.n ? memmem(s.p, s.n < 16 ? s.n : 16, "://", 3) : NULL;
 
     if (!p)
         return 0;
@@ -394,7 +394,7 @@ static int read_nodes(struct reader *r)
                 TRY(read_json_ld(r, html_text(t, i + 1)));
             break;
         default:
-            if (n->n_attrs)
+            if (n->n_attrs || n->tag == HTML_time)
                 TRY(read_element(r, i));
         }
     }

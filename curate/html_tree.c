@@ -129,6 +129,11 @@ static bool ascii_prefix(const char *p, const char *end, const char *word, size_
     return (size_t)(end - p) >= n && strncasecmp(p, word, n) == 0;
 }
 
+static bool ends_name(char c)
+{
+    return html_is_space(c) || c == '/' || c == '>';
+}
+
 /* The end tag that closes the raw text of name, or the end of input.  Inside "<!--" and
  * "-->" of a script a "<script" hides one "</script". */
 static const char *raw_end(const struct html_parser *s, const char *name)
@@ -143,10 +148,11 @@ static const char *raw_end(const struct html_parser *s, const char *name)
             comment_end = memmem(p + 2, (size_t)(s->end - p - 2), "-->", 3);
             if (!comment_end)
                 comment_end = s->end;
-        } else if (script && p < comment_end && ascii_prefix(p, s->end, "<script", 7)) {
+        } else if (script && p < comment_end && ascii_prefix(p, s->end, "<script", 7) &&
+                   p + 7 < s->end && ends_name(p[7])) {
             hidden = true;
         } else if (p + 2 + n < s->end && p[1] == '/' && ascii_prefix(p + 2, s->end, name, n) &&
-                   (html_is_space(p[2 + n]) || p[2 + n] == '/' || p[2 + n] == '>')) {
+                   ends_name(p[2 + n])) {
             if (!hidden)
                 return p;
             hidden = false;
@@ -166,7 +172,7 @@ static void read_raw(struct html_parser *s, unsigned tag, const char *name)
 
     if (tag == HTML_script) {
         struct span type = html_attr_raw(s->t, s->t->n_nodes - 1, ATTR_type, NULL);
-        wanted = memmem(type.p, type.n, "ld+json", 7) || memmem(type.p, type.n, "math/", 5);
+        wanted = type.n && (memmem(type.p, type.n, "ld+json", 7) || memmem(type.p, type.n, "math/", 5));
     }
     html_push(s, tag, 0);
     if (wanted && to > s->p && s->stack[s->depth - 1].node == s->t->n_nodes - 1) {

@@ -309,7 +309,9 @@ void html_end_tag(struct html_parser *s, unsigned tag, uint32_t name)
         if (d >= 0)
             html_pop_to(s, d);
     } else {
-        unsigned barrier = html_has_flag(tag, TAG_SPECIAL) ? TAG_SCOPE : TAG_SPECIAL;
+        unsigned barrier = tag == HTML_template                   ? 0
+                           : html_has_flag(tag, TAG_SPECIAL) ? TAG_SCOPE
+                                                             : TAG_SPECIAL;
         if ((d = find_open(s, tag, barrier)) >= 0)
             html_pop_to(s, d);
     }

@@ -93,7 +93,7 @@ static uint32_t columns(struct span s)
     return n;
 }
 
-enum { PARA_MIN = 30, LEAD_MIN = 110, ENOUGH = 250 };
+enum { PARA_MIN = 30, LEAD_MIN = 110, ENOUGH = 250, BETTER = 2 };
 
 /* Lengths of all text nodes, then of paragraphs: runs of text without a block's border,
  * long enough and not mostly links. */
@@ -552,7 +552,7 @@ int content_mark(const struct content_words *w, const struct html_tree *t, bool 
     enum { FEW = HINT_NAV | HINT_SIDE | HINT_FOOT | HINT_COMMENT };
     static const struct { uint32_t hints, para_min; } levels[] = {
         {ALWAYS, PARA_MIN}, {FEW, PARA_MIN}, {0, PARA_MIN}, {FEW, 1}};
-    size_t need = t->n_nodes * (sizeof(struct info) + 1);
+    size_t need = t->n_nodes * (sizeof(struct info) + 2);
     struct marker m = {.t = t, .skip = skip, .para_min = levels[0].para_min};
 
     if (scratch->size < need) {
@@ -569,7 +569,8 @@ int content_mark(const struct content_words *w, const struct html_tree *t, bool 
     skip_hidden(&m);
     if (!main_only)
         return 0;
-    uint8_t *hidden = (uint8_t *)(m.info + t->n_nodes);
+    uint8_t *hidden = (uint8_t *)(m.info + t->n_nodes), *best = hidden + t->n_nodes;
+    uint32_t most = 0;
     memcpy(hidden, skip, t->n_nodes);
     /* A page whose hints leave next to nothing has used the words otherwise; one without
      * paragraphs has its content in short lines. */
@@ -580,9 +581,15 @@ int content_mark(const struct content_words *w, const struct html_tree *t, bool 
             measure_text(&m);
         }
         uint32_t root = mark_main(&m, levels[k].hints);
-        if (m.info[root].text - m.info[root].link >= ENOUGH)
+        uint32_t found = m.info[root].text - m.info[root].link;
+        if (k == 0 || found > most * BETTER) {
+            most = found;
+            memcpy(best, skip, t->n_nodes);
+        }
+        if (most >= ENOUGH)
             break;
     }
+    memcpy(skip, best, t->n_nodes);
     return 0;
 }
 

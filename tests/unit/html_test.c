@@ -1,10 +1,15 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include <cmocka.h>
 
 #include "curate/html.h"
+#include "curate/html_meta.h"
+#include "curate/html_tree.h"
 
 static struct html_worker *worker_new(enum html_extractor x, enum html_format f)
 {
@@ -18,10 +23,10 @@ static struct html_worker *worker_new(enum html_extractor x, enum html_format f)
     return w;
 }
 
-/* All that a reader sees of html, as text. */
-static void expect(enum html_format f, const char *html, const char *want)
+static void expect_from(enum html_extractor x, enum html_format f, const char *html,
+                        const char *want)
 {
-    struct html_worker *w = worker_new(HTML_EVERYTHING, f);
+    struct html_worker *w = worker_new(x, f);
     struct html_page page;
 
     assert_int_equal(html_extract(w, span_of(html), span_of(""), &page, NULL), 0);
@@ -30,19 +35,462 @@ static void expect(enum html_format f, const char *html, const char *want)
     html_worker_free(w);
 }
 
-static void test_text_blocks(void **state)
+/* All that a reader sees of html. */
+static void expect(const char *html, const char *want)
+{
+    expect_from(HTML_EVERYTHING, HTML_TEXT, html, want);
+}
+
+static void expect_md(const char *html, const char *want)
+{
+    expect_from(HTML_EVERYTHING, HTML_MARKDOWN, html, want);
+}
+
+/* ---- text ---- */
+
+static void test_blocks(void **state)
 {
     (void)state;
-    expect(HTML_TEXT, "<p>one\n two</p><p>three<br>four", "one two\n\nthree\nfour\n");
-    expect(HTML_TEXT, "<ul><li>a<li>b<ol><li>c</ol></ul>d", "- a\n- b\n  - c\n\nd\n");
-    expect(HTML_TEXT, "<table><tr><th>k<th>v<tr><td>1<td>2</table>", "k | v\n1 | 2\n");
-    expect(HTML_TEXT, "<pre>\n a\n\n  b\n</pre>c", " a\n\n  b\n\nc\n");
+    expect("", "");
+    expect("<p>one\n\t two</p><p>three<br>four", "one two\n\nthree\nfour\n");
+    expect("<h1>head</h1>text<div>a</div><div>b</div>", "head\n\ntext\na\nb\n");
+    expect("a <b>b</b><i>c</i> d", "a bc d\n");
+    expect("<p>a&nbsp;&nbsp; b</p><p> </p><p>&nbsp;</p>c", "a b\n\nc\n");
+    expect("<blockquote>q</blockquote><figure><img><figcaption>cap</figcaption></figure>",
+           "q\n\ncap\n");
+    expect("<dl><dt>term<dd>means</dl>", "term\nmeans\n");
+    expect("say <q>yes</q>.", "say \"yes\".\n");
+    expect("<ruby>x<rp>(</rp><rt>y</rt><rp>)</rp></ruby>", "x(y)\n");
+}
+
+static void test_lists(void **state)
+{
+    (void)state;
+    expect("<ul><li>a<li>b<ol><li>c</ol><li></ul>d", "- a\n- b\n  - c\n\nd\n");
+    expect("<ul><li><p>a</p><p>b</p></li></ul>", "- a\n  b\n");
+}
+
+static void test_tables(void **state)
+{
+    (void)state;
+    expect("<table><tr><th>k<th>v<tr><td>1<td>2</table>", "k | v\n1 | 2\n");
+    expect("<table><tr><td><p>a</p></td><td></td><td> b</td></tr><tr><td><td></tr></table>x",
+           "a |  | b\n\nx\n");
+    /* A table that arranges the page is no table. */
+    expect("<table><tr><td><h2>menu</h2><td><p>a</p><p>b</p></table>", "menu\n\na\n\nb\n");
+    expect("<table><tr><td>one cell</table>", "one cell\n");
+    expect("<table><tr><td><table><tr><td>a<td>b</table><td>c</table>", "a | b\n\nc\n");
+}
+
+static void test_pre(void **state)
+{
+    (void)state;
+    expect("<pre>\n a\n\n  b  \n</pre>c", " a\n\n  b\n\nc\n");
+    expect("<pre>x\r\ny&lt;z</pre>", "x\ny<z\n");
+    expect("a<pre><code>if (x)\n\ty;</code></pre>", "a\n\nif (x)\n\ty;\n");
+}
+
+static void test_math(void **state)
+{
+    (void)state;
+    expect("<math><mi>x</mi><annotation encoding='application/x-tex'>x^2</annotation></math>",
+           "$x^2$\n");
+    expect("<p>so <span style='display:none'><math alttext='{\\displaystyle a&lt;b}'><mi>a</mi></math>"
+           "</span><img class=mwe-math-fallback alt='{\\displaystyle a}' aria-hidden=true> holds",
+           "so $a<b$ holds\n");
+    expect("<img class='latex' alt='\\frac12'>", "$\\frac12$\n");
+    expect("<script type='math/tex'>e=mc^2</script>", "$e=mc^2$\n");
+    expect("<math><mi>x</mi><mo>=</mo><mn>1</mn></math>", "x=1\n");
+}
+
+static void test_entities(void **state)
+{
+    (void)state;
+    expect("&lt;&amp;&eacute;&#65;&#x42;&nosuch;&", "<&\xC3\xA9" "AB&nosuch;&\n");
+    expect("&copy2024 &notit; &amplifier", "\xC2\xA9" "2024 \xC2\xACit; &lifier\n");
+    expect("&#150;&#0;&#xD800;&#x110000;", "\xE2\x80\x93\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\n");
+    expect("&NotEqualTilde;", "\xE2\x89\x82\xCC\xB8\n");
+}
+
+static void test_hidden(void **state)
+{
+    (void)state;
+    expect("<style>s</style><script>s</script><noscript>n</noscript><template>t</template>"
+           "<p hidden>h</p><p style='color:red; display : none'>d</p><p aria-hidden=true>a</p>"
+           "<svg><title>i</title></svg><select><option>o</select><iframe>f</iframe>seen", "seen\n");
+    /* Hidden until a script shows it: most of the page. */
+    expect("<div style='visibility:hidden'><p>A sentence that is long enough to be a paragraph.</p></div>",
+           "A sentence that is long enough to be a paragraph.\n");
+}
+
+/* ---- what browsers make of it ---- */
+
+static void test_html5(void **state)
+{
+    (void)state;
+    expect("a < b <3 </ x>c<!-- - -- -->d<!-->e<!---->f<?pi ?>g<!doctype html>h", "a < b <3 cdefgh\n");
+    expect("<title><b>t</title>x<textarea><p>y</textarea>", "x\n<p>y\n");
+    expect("<script><!-- <script> </script> x --></script>seen", "seen\n");
+    expect("<script>'<!-- <script' </script>seen", "seen\n");
+    expect("<table>stray<tr><td>cell</table>", "stray\ncell\n");
+    expect("<table><tr><td>a<table><tr><td>b</td></tr></table></td></tr></table>c", "a\n\nb\n\nc\n");
+    expect("<p>a<div>b</p>c", "a\n\nb\n\nc\n");
+    expect("<div><x-y><z-y>a</z-y></x-y></div>b", "a\nb\n");
+    expect("<p title=\"a>b\" class=x/>c", "c\n");
+    expect("<svg><path/><p>out</svg>", "out\n");
+    expect("<svg><![CDATA[<p>]]></svg>a<![CDATA[<p>]]>", "a]]>\n");
+    expect("<template><td></template>b", "b\n");
+    expect("<select><option>a<div>b</div>", "b\n");
+    expect("<p>open <a href='x", "open\n");
+    expect("<body><p>a</body>b</html>c", "abc\n");
+}
+
+static uint32_t in_link(const char *html)
+{
+    struct html_tree t = {0};
+    struct html_names names;
+    uint32_t n = 0;
+
+    html_names_init(&names);
+    assert_int_equal(html_tree_parse(&t, &names, span_of(html), 1000, 0, NULL), 0);
+    for (uint32_t i = 0; i < t.n_nodes; i++) {
+        assert_true(t.node[i].end > i && t.node[i].end <= t.n_nodes);
+        assert_true(i == 0 || (t.node[i].parent < i && t.node[t.node[i].parent].end >= t.node[i].end));
+        if (t.node[i].tag == HTML_text && t.node[i].flags & HTML_IN_LINK)
+            n += t.node[i].len;
+    }
+    html_tree_free(&t);
+    return n;
+}
+
+static void test_links(void **state)
+{
+    (void)state;
+    assert_int_equal(in_link("<a href=x>abc</a>de"), 3);
+    assert_int_equal(in_link("<a name=x>abc</a>"), 0);
+    assert_int_equal(in_link("<a href=x>a<a href=y>b</a>cd"), 2);
+    assert_int_equal(in_link("<p><a href=x>ab<div></a>cd</div>"), 2); /* closed across blocks */
+    assert_int_equal(in_link("<div><a href=x>ab</div>cd"), 2);        /* never closed */
+    assert_int_equal(in_link("<a href=x><div>ab</div></a>"), 2);
+}
+
+static void test_attributes(void **state)
+{
+    static const char html[] = "<p CLASS='a&amp;b' class=c id=d&copy=1 hidden title=\"x\ny\">";
+    struct html_tree t = {0};
+    struct html_names names;
+    struct buf b = {0};
+
+    (void)state;
+    html_names_init(&names);
+    assert_int_equal(html_tree_parse(&t, &names, span_of(html), 100, 0, NULL), 0);
+    assert_int_equal(t.n_nodes, 2);
+    assert_int_equal(html_attr_get(&t, 1, ATTR_class, &b), 1);
+    assert_true(span_is(buf_span(&b), "a&b"));
+    buf_clear(&b);
+    assert_int_equal(html_attr_get(&t, 1, ATTR_id, &b), 1);
+    assert_true(span_is(buf_span(&b), "d&copy=1"));
+    assert_non_null(html_attr_raw(&t, 1, ATTR_hidden, NULL).p);
+    assert_int_equal(html_attr_get(&t, 1, ATTR_href, &b), 0);
+    assert_true(span_is(html_attr_raw(&t, 1, ATTR_title, NULL), "x\ny"));
+    buf_free(&b);
+    html_tree_free(&t);
+}
+
+/* ---- Markdown ---- */
+
+static void test_markdown(void **state)
+{
+    (void)state;
+    expect_md("<h2>A <em>b</em></h2><p>x <strong> y</strong> z<b></b> <code>c</code></p>",
+              "## A *b*\n\nx **y** z `c`\n");
+    expect_md("<ol><li>a<li>b</ol><ul><li>c</ul>", "1. a\n2. b\n\n- c\n");
+    expect_md("<table><tr><th>k<th>v<tr><td>1<td>2</table>", "| k | v |\n| --- | --- |\n| 1 | 2 |\n");
+    expect_md("<pre>a\n  b</pre>c", "```\na\n  b\n```\n\nc\n");
+    expect_md("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n\n> b\n");
+}
+
+/* ---- metadata ---- */
+
+static void check_meta(const char *html, const char *title, const char *author, const char *date,
+                       const char *lang, const char *canonical)
+{
+    struct html_worker *w = worker_new(HTML_MAIN, HTML_TEXT);
+    struct html_page p;
+    const char *want[] = {title, author, date, lang, canonical};
+
+    assert_int_equal(html_extract(w, span_of(html), span_of("https://e.org/a/b?c"), &p, NULL), 0);
+    struct span got[] = {p.title, p.author, p.date, p.lang, p.canonical};
+    for (int i = 0; i < 5; i++)
+        if (want[i] ? !span_is(got[i], want[i]) : got[i].p != NULL)
+            fail_msg("field %d of %s: [%.*s], not [%s]", i, html, (int)got[i].n, got[i].p,
+                     want[i] ? want[i] : "none");
+    html_worker_free(w);
+}
+
+static void test_meta(void **state)
+{
+    (void)state;
+    check_meta("<p>nothing", NULL, NULL, NULL, NULL, NULL);
+    check_meta("<html lang='de-AT'><title>A&amp;B\n c</title><link rel='x canonical' href='/d'>",
+               "A&B c", NULL, NULL, "de-AT", "https://e.org/d");
+    check_meta("<html xml:lang=fr_FR><meta property=og:title content='T'><title>other</title>"
+               "<meta name=Author content='by  Ann Lee'><link rel=canonical href='//f.org/x'>"
+               "<meta property='article:published_time' content='2024-05-01T10:20:30+0200'>",
+               "T", "Ann Lee", "2024-05-01T10:20:30+02:00", "fr-FR", "https://f.org/x");
+    check_meta("<meta http-equiv=content-language content='pt, en'><link rel=canonical href='z'>"
+               "<title>A long story about it - Site</title><time datetime='2020-02-30'>1. Mai 2020</time>"
+               "<time>May 3rd, 2021</time><a rel=author>Bo</a>",
+               "A long story about it", "Bo", "2021-05-03", "pt", "https://e.org/a/z");
+    check_meta("<script type='application/ld+json'>{\"headline\":\"H\\u00e9 \\\"x\\\"\",\"author\":"
+               "[{\"@type\":\"Person\",\"name\":\"C D\"}],\"datePublished\":\"2019-01-02\"}</script>"
+               "<meta name=author content='https://e.org/cd'>",
+               "H\xC3\xA9 \"x\"", "C D", "2019-01-02", NULL, NULL);
+    check_meta("<title>Site: Some words here</title><h1>Some words here</h1><svg><title>i</title></svg>",
+               "Some words here", NULL, NULL, NULL, NULL);
+    check_meta("<meta property=og:site_name content='N'><title>N | What happened</title>",
+               "What happened", NULL, NULL, NULL, NULL);
+}
+
+static void test_dates(void **state)
+{
+    static const struct { const char *from, *to; } cases[] = {
+        {"2024-05-01", "2024-05-01"}, {"2024/5/1 rest", "2024-05-01"}, {"20240501", "2024-05-01"},
+        {"2024-05-01T10:20Z", "2024-05-01T10:20:00Z"}, {"2024-05-01 10:20:30.123 +01:00", "2024-05-01T10:20:30+01:00"},
+        {"Wed, 01 May 2024 10:20:30", "2024-05-01T10:20:30"}, {"May 1, 2024", "2024-05-01"},
+        {"1st of", NULL}, {"1. M\xC3\xA4rz 2024", "2024-03-01"}, {"1 de mayo de 2024", "2024-05-01"},
+        {"31.12.2023", "2023-12-31"}, {"12 juin 2020", "2020-06-12"}, {"12 juil. 2020", "2020-07-12"},
+        {"29 Feb 2023", NULL}, {"29 Feb 2024", "2024-02-29"}, {"2024-13-01", NULL},
+        {"1850-01-01", NULL}, {"", NULL}, {"yesterday", NULL}, {"2024", NULL}};
+    struct buf b = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int rc = html_date(span_of(cases[i].from), &b);
+        assert_int_equal(rc, cases[i].to != NULL);
+        if (rc && !span_is(buf_span(&b), cases[i].to))
+            fail_msg("%s: %.*s", cases[i].from, (int)b.n, b.p);
+    }
+    buf_free(&b);
+}
+
+/* ---- main content ---- */
+
+/* Paragraphs of some length, as one finds them in articles. */
+#define P1 "The miller rose before the sun did, because the wind was said to turn by noon."
+#define P2 "By the time that the village had woken, eleven sacks of flour stood at the door, warm."
+#define P3 "Nobody asked how he did it, and he never told; the stones knew, and they kept quiet."
+#define BODY "<p>" P1 "</p><p>" P2 "</p><p>" P3 "</p>"
+#define TEXT P1 "\n\n" P2 "\n\n" P3 "\n"
+
+static void expect_main(const char *html, const char *want)
+{
+    expect_from(HTML_MAIN, HTML_TEXT, html, want);
+}
+
+static void test_boilerplate(void **state)
+{
+    static const char *const junk[] = {
+        "<nav>Home of the miller and of many other things to read about</nav>",
+        "<footer>Copyright by the millers' guild, all rights are kept by them</footer>",
+        "<aside>Something else that you may want to read on another day</aside>",
+        "<div class=sidebar>Something else that you may want to read on another day</div>",
+        "<div id=comments>What a good story, said the reader, and read it once again</div>",
+        "<div class='post-share-buttons'>Tell it to all your friends, wherever they may be</div>",
+        "<div class='relatedPosts'>Another story about quite another miller and his mill</div>",
+        "<div role=navigation>Home of the miller and of many other things to read</div>",
+        "<div class='newsletter-box'>Get every story by mail, before all others get it</div>",
+        "<ul><li><a href=1>Another story</a><li><a href=2>And a third one</a></ul>",
+        "<form><p>Write here what you are looking for, and press the button</p></form>",
+        "<p><time>May 1, 2024</time> 10:20</p>", "<p>Advertisement</p>", "<h3>Read also</h3>",
+        "<p>Photo: A. Miller</p>", "<p>Lesen Sie auch: die andere Geschichte</p>",
+        "<p class=wp-caption-text>The mill, seen from where the road leaves the village</p>"};
+    char html[2000];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof junk / sizeof *junk; i++) {
+        snprintf(html, sizeof html, "<body>%s<div><p>%s</p><p>%s</p>%s<p>%s</p></div>%s", junk[i], P1, P2,
+                 junk[i], P3, junk[i]);
+        expect_main(html, TEXT);
+    }
+}
+
+static void test_names_that_mislead(void **state)
+{
+    static const char *const open[] = {
+        "<div class='has-sidebar layout'>", "<div class='field field--label-hidden'>",
+        "<article class='post category-comments tag-share'>", "<div class='js-share isPopup'>",
+        "<div class='small margin-bottom'>", "<div id=main><div class='elementor-widget-text'>",
+        "<div class=comments>", "<div style='display:none'>"};
+    char html[2000];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+        snprintf(html, sizeof html, "<body>%s%s", open[i], BODY);
+        expect_main(html, TEXT);
+    }
+}
+
+static void test_root(void **state)
+{
+    (void)state;
+    /* The article among others on the page. */
+    expect_main("<body><div class=list><article><p>A teaser for quite another story, long enough to be one."
+                "</p></article></div><article><div class=article-body>" BODY "</div></article>"
+                "<section><p>Some more words about the makers of this page, and their mills.</p></section>",
+                TEXT);
+    /* Lists, tables and code between paragraphs stay. */
+    expect_main("<div><p>" P1 "</p><ul><li>flour<li>bran</ul><table><tr><td>sacks<td>11</table>"
+                "<pre>turn()</pre><p>" P2 "</p><p>" P3 "</p></div>",
+                P1 "\n\n- flour\n- bran\n\nsacks | 11\n\nturn()\n\n" P2 "\n\n" P3 "\n");
+    /* A page of short lines has content too. */
+    expect_main("<nav><a href=1>Home</a></nav><main><ul><li>rye<li>oats<li>wheat</ul></main>"
+                "<footer>the end</footer>", "- rye\n- oats\n- wheat\n");
+}
+
+static void test_headline(void **state)
+{
+    (void)state;
+    expect_main("<title>The miller's secret - Site</title><body><article><p>Kicker</p>"
+                "<h1>The miller&#39;s secret</h1>" BODY "</article>", TEXT);
+    /* A lead in front of the body; a caption and a date line there are none. */
+    expect_main("<title>The miller's secret</title><body><header><h1>The miller's secret</h1><p>A tale of flour and bread, "
+                "of wind and of stones, told as it was told to us by the old people of the village where it "
+                "happened, a very long while ago.</p><p class=byline>By Ann</p></header><div class=body>" BODY BODY "</div>",
+                "A tale of flour and bread, of wind and of stones, told as it was told to us by the old people of the "
+                "village where it happened, a very long while ago.\n\n" P1 "\n\n" P2 "\n\n" P3 "\n\n" TEXT);
+    /* Headings inside stay; one that nothing follows does not. */
+    expect_main("<div><p>" P1 "</p><h2>Later</h2><p>" P2 "</p><p>" P3 "</p><h2>More</h2>"
+                "<ul><li><a href=1>Another story</a></ul></div>",
+                P1 "\n\nLater\n\n" P2 "\n\n" P3 "\n");
+}
+
+/* ---- bounds ---- */
+
+static char *repeat(const char *head, const char *unit, size_t times, const char *tail, size_t *n)
+{
+    size_t h = strlen(head), u = strlen(unit), t = strlen(tail);
+    char *p = malloc(h + u * times + t + 1);
+
+    assert_non_null(p);
+    memcpy(p, head, h);
+    for (size_t i = 0; i < times; i++)
+        memcpy(p + h + i * u, unit, u);
+    memcpy(p + h + u * times, tail, t + 1);
+    *n = h + u * times + t;
+    return p;
+}
+
+static void test_hostile(void **state)
+{
+    static const struct { const char *head, *unit; size_t times; const char *tail, *want; } cases[] = {
+        {"", "<div>", 100000, "deep", "deep\n"},
+        {"", "<table><tr><td>", 30000, "deep", "deep\n"},
+        {"<p ", "a=1 class=x ", 300000, ">text", "text\n"},
+        {"", "<p><b><i><div><span><font>", 20000, "text", "text\n"},
+        {"<li><ul>", "<div>", 400, "<li><li><li>x", "- x\n"},
+        {"<table><tr><td rowspan=9000000000000000 colspan=9000000000000000>", "", 0, "a<td>b", "a | b\n"},
+        {"<script>", "<!--", 300000, "", ""},
+        {"", "<!--", 300000, "", ""},
+        {"<pre>", "\n", 300000, "x", "x\n"},
+        {"", "</p></b></div>", 1000, "x", "x\n"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t n;
+        char *html = repeat(cases[i].head, cases[i].unit, cases[i].times, cases[i].tail, &n);
+        struct html_worker *w = worker_new(HTML_EVERYTHING, HTML_TEXT);
+        struct html_page page;
+        assert_int_equal(html_extract(w, (struct span){html, n}, span_of(""), &page, NULL), 0);
+        assert_true(page.text.n < 4000);
+        if (!span_is(page.text, cases[i].want))
+            fail_msg("case %zu: [%.*s]", i, (int)page.text.n, page.text.p);
+        html_worker_free(w);
+        free(html);
+    }
+}
+
+static void test_limits(void **state)
+{
+    struct html_worker *w;
+    struct html_page page;
+    struct html_conf c;
+    struct err e;
+
+    (void)state;
+    html_conf_init(&c);
+    c.extractor = HTML_EVERYTHING;
+    c.max_bytes = 12;
+    assert_int_equal(html_worker_new(&w, &c, NULL), 0);
+    assert_int_equal(html_extract(w, span_of("<p>one<p>two<p>three"), span_of(""), &page, NULL), 0);
+    assert_true(page.truncated && span_is(page.text, "one\n\ntwo\n"));
+    assert_int_equal(html_extract(w, span_of("<p>one"), span_of(""), &page, NULL), 0);
+    assert_true(!page.truncated && span_is(page.text, "one\n"));
+    html_worker_free(w);
+
+    html_conf_init(&c);
+    c.extractor = HTML_EVERYTHING;
+    c.max_nodes = 5;
+    assert_int_equal(html_worker_new(&w, &c, NULL), 0);
+    assert_int_equal(html_extract(w, span_of("<p>one<p>two<p>three"), span_of(""), &page, NULL), 0);
+    assert_true(page.truncated && span_is(page.text, "one\n\ntwo\n"));
+    html_worker_free(w);
+
+    size_t n;
+    char *html = repeat("", "<i>", 200000, "", &n);
+    html_conf_init(&c);
+    c.max_seconds = 1e-9;
+    assert_int_equal(html_worker_new(&w, &c, NULL), 0);
+    assert_int_equal(html_extract(w, (struct span){html, n}, span_of(""), &page, &e), ERR_LIMIT);
+    assert_string_equal(e.msg, "the page took too long to parse");
+    html_worker_free(w);
+    free(html);
+}
+
+/* What a page gives does not depend on the pages before it. */
+static void test_page_alone(void **state)
+{
+    static const char *const pages[] = {"<title>T</title><h1>T</h1>" BODY, "", "<p>x<a href=1>y",
+                                        "<table><tr><td>a<td>b", "<meta name=author content=Z><pre>\n"};
+    struct html_worker *same = worker_new(HTML_MAIN, HTML_TEXT);
+
+    (void)state;
+    for (int i = 0; i < 25; i++) {
+        struct html_worker *fresh = worker_new(HTML_MAIN, HTML_TEXT);
+        struct html_page a, b;
+        struct span html = span_of(pages[i * 7 % 5]);
+        assert_int_equal(html_extract(same, html, span_of(""), &a, NULL), 0);
+        assert_int_equal(html_extract(fresh, html, span_of(""), &b, NULL), 0);
+        assert_true(span_eq(a.text, b.text) && span_eq(a.title, b.title) && span_eq(a.author, b.author));
+        html_worker_free(fresh);
+    }
+    html_worker_free(same);
+    html_worker_free(NULL);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_blocks),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_pre),
+        cmocka_unit_test(test_math),
+        cmocka_unit_test(test_entities),
+        cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_html5),
+        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_markdown),
+        cmocka_unit_test(test_meta),
+        cmocka_unit_test(test_dates),
+        cmocka_unit_test(test_boilerplate),
+        cmocka_unit_test(test_names_that_mislead),
+        cmocka_unit_test(test_root),
+        cmocka_unit_test(test_headline),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_page_alone),
     };
     return cmocka_run_group_tests_name("html", tests, NULL, NULL);
 }
