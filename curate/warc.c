@@ -539,7 +539,8 @@ static int read_block(struct warc *w, struct warc_record *r, uint64_t from, uint
                 *to = other;
                 return 0;
             }
-            seen = w->n_marks ? w->mark[w->n_marks - 1].at - 1 : seen;
+            if (w->n_marks && w->mark[w->n_marks - 1].at > seen + 1) /* not the record's own */
+                seen = w->mark[w->n_marks - 1].at - 1;
         }
         if (r->cut && end_of(w) - from > HEAD_OF_CUT) {
             if (w->head.n == 0 && buf_put(&w->head, ptr(w, from), HEAD_OF_CUT) < 0)
