@@ -1,3 +1,4 @@
+/* Splits, and blends of several datasets. */
 #include "indexed_dataset/gpt_dataset.h"
 
 #include <inttypes.h>
@@ -5,41 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One prefix's share of a split. */
-struct part {
-    const struct idx *x;
-    struct gpt_index index;
-};
+#include "base/log.h"
+#include "indexed_dataset/gpt_index.h"
+
+/* How much more of each part is laid out than the blend should need. */
+#define SURPLUS 0.005
+enum { PARTS_MAX = 32766 };
 
 struct gpt_dataset {
-    int64_t seq_length;
-    uint64_t size;
-    struct part *part;
+    int64_t seq_length, n;
     int n_parts;
-    int16_t *blend_part; /* size; NULL for one prefix without weight */
-    uint64_t *blend_sample;
-    struct idx **shared; /* the mapped files, of all splits; the first set owns them */
-    int n_shared;
+    struct gpt_index *part;
+    bool blended;
+    struct npy which, sample; /* of a blend: the part and its sample, for each sample */
 };
 
-/* What --data-path said. */
-struct blend {
-    const char **prefix;
-    double *weight; /* NULL: none given */
-    int n;
-};
+/* ---- the split string ---- */
 
-static int no_memory(struct err *e)
-{
-    return err_set(e, ERR_NOMEM, "out of memory for a dataset");
-}
-
-/* ---- numpy's sums, in numpy's order, for the same last bit ---- */
-
-static double pairwise_sum(const double *a, int n)
+/* numpy.sum of float64: pairwise, in blocks of 128 with eight partial sums. */
+static double numpy_sum(const double *a, int64_t n)
 {
     double r[8], sum = 0;
-    int i;
+    int64_t i;
 
     if (n < 8) {
         for (i = 0; i < n; i++)
@@ -47,11 +35,11 @@ static double pairwise_sum(const double *a, int n)
         return sum;
     }
     if (n > 128) {
-        int half = n / 2 - n / 2 % 8;
-        return pairwise_sum(a, half) + pairwise_sum(a + half, n - half);
+        int64_t half = n / 2 - n / 2 % 8;
+        return numpy_sum(a, half) + numpy_sum(a + half, n - half);
     }
     memcpy(r, a, sizeof r);
-    for (i = 8; i + 8 <= n; i += 8)
+    for (i = 8; i < n - n % 8; i += 8)
         for (int k = 0; k < 8; k++)
             r[k] += a[i + k];
     sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
@@ -60,274 +48,318 @@ static double pairwise_sum(const double *a, int n)
     return sum;
 }
 
-static void normalize(double *w, int n)
+static void normalise(double *w, int64_t n)
 {
-    double sum = pairwise_sum(w, n);
-    for (int i = 0; i < n; i++)
+    double sum = numpy_sum(w, n);
+
+    for (int64_t i = 0; i < n; i++)
         w[i] /= sum;
 }
 
-int gpt_split_parse(const char *split, double bound[GPT_SPLITS + 1], struct err *e)
+int gpt_split_parse(const char *split, double lo[GPT_SPLITS], double hi[GPT_SPLITS], struct err *e)
 {
-    double part[GPT_SPLITS] = {0};
+    double v[GPT_SPLITS] = {0};
+    const char *p = split;
     int n = 0;
 
-    for (const char *p = split; *p;) {
+    while (*(p += strcspn(p, ".0123456789"))) {
         size_t len = strspn(p, ".0123456789");
-        char num[64], *end;
-        if (!len) {
-            p++;
-            continue;
-        }
-        if (n == GPT_SPLITS || len >= sizeof num)
-            return err_set(e, ERR_ARG, "--split '%s': not three numbers", split);
-        memcpy(num, p, len);
-        num[len] = '\0';
-        part[n++] = strtod(num, &end);
-        if (*end)
-            return err_set(e, ERR_ARG, "--split '%s': '%s' is no number", split, num);
+        char word[64], *end;
+
+        if (n == GPT_SPLITS)
+            return err_set(e, ERR_ARG, "the split '%s' has more than three parts", split);
+        if (len >= sizeof word)
+            return err_set(e, ERR_ARG, "the split '%s' has no number at '%.20s'", split, p);
+        memcpy(word, p, len);
+        word[len] = '\0';
+        v[n++] = strtod(word, &end);
+        if (end == word || *end)
+            return err_set(e, ERR_ARG, "the split '%s' has no number at '%s'", split, word);
         p += len;
     }
-    if (!(part[0] + part[1] + part[2] > 0))
-        return err_set(e, ERR_ARG, "--split '%s': nothing is left", split);
-    normalize(part, GPT_SPLITS);
-    bound[0] = 0;
-    for (int i = 0; i < GPT_SPLITS; i++)
-        bound[i + 1] = bound[i] + part[i];
+    if (v[0] + v[1] + v[2] <= 0)
+        return err_set(e, ERR_ARG, "the split '%s' gives nothing to any part", split);
+    normalise(v, GPT_SPLITS);
+    for (int i = 0; i < GPT_SPLITS; i++) {
+        lo[i] = i ? hi[i - 1] : 0;
+        hi[i] = lo[i] + v[i];
+    }
     return 0;
 }
 
-int gpt_blend_build(const double *weights, int n, uint64_t size, int16_t *dataset,
-                    uint64_t *sample, struct err *e)
-{
-    double *w = malloc((size_t)n * sizeof *w);
-    uint64_t *count = calloc((size_t)n, sizeof *count);
+/* ---- what is blended ---- */
 
-    if (!w || !count) {
-        free(w);
-        free(count);
-        return no_memory(e);
-    }
-    memcpy(w, weights, (size_t)n * sizeof *w);
-    normalize(w, n);
-    for (uint64_t s = 0; s < size; s++) {
-        double at = s ? (double)s : 1.0, most = w[0] * at - (double)count[0];
-        int best = 0;
-        for (int i = 1; i < n; i++) {
-            double error = w[i] * at - (double)count[i];
-            if (error > most) {
-                most = error;
-                best = i;
-            }
-        }
-        dataset[s] = (int16_t)best;
-        sample[s] = count[best]++;
-    }
-    free(w);
-    free(count);
-    return 0;
-}
+struct blend {
+    const char **prefix;
+    double *weight; /* normalised; NULL: by size */
+    int n;
+};
 
-/* ---- --data-path ---- */
-
-static bool number(const char *s, double *v)
+static bool is_number(const char *s, double *v)
 {
     char *end;
     *v = strtod(s, &end);
-    return end != s && !*end;
+    return end != s && *end == '\0' && isfinite(*v);
 }
 
-static int parse_paths(const struct gpt_conf *c, struct blend *b, struct err *e)
+static void blend_free(struct blend *b)
 {
-    double v;
-    int numbers = 0;
+    free(b->prefix);
+    free(b->weight);
+}
 
-    if (c->n_paths < 1 || c->n_paths > 2 * 32766)
-        return err_set(e, ERR_ARG, "--data-path has %d parts", c->n_paths);
-    b->prefix = calloc((size_t)c->n_paths, sizeof *b->prefix);
-    b->weight = calloc((size_t)c->n_paths, sizeof *b->weight);
-    if (!b->prefix || !b->weight)
-        return no_memory(e);
-    for (int i = 0; c->n_paths % 2 == 0 && i < c->n_paths; i += 2)
-        numbers += number(c->paths[i], &v);
-    if (numbers && numbers != c->n_paths / 2)
-        return err_set(e, ERR_ARG, "--data-path: some prefixes have a weight and some have none");
-    for (int i = 0; i < c->n_paths; i++) {
-        if (numbers) {
-            number(c->paths[i++], &b->weight[b->n]);
-            if (!(b->weight[b->n] > 0) || !isfinite(b->weight[b->n]))
-                return err_set(e, ERR_ARG, "--data-path: the weight '%s' is not above 0", c->paths[i - 1]);
-        }
-        b->prefix[b->n++] = c->paths[i];
+static int blend_parse(struct blend *b, const struct gpt_paths *paths, struct err *e)
+{
+    int n = paths->n, numbers = 0;
+    double v;
+
+    for (int i = 0; n % 2 == 0 && i < n; i += 2)
+        numbers += is_number(paths->word[i], &v);
+    if (numbers && numbers != n / 2)
+        return err_set(e, ERR_ARG, "the data path mixes weighted and unweighted prefixes");
+    b->n = numbers ? n / 2 : n;
+    if (b->n > PARTS_MAX)
+        return err_set(e, ERR_ARG, "more than %d datasets in a blend", PARTS_MAX);
+    b->prefix = calloc((size_t)b->n + 1, sizeof *b->prefix);
+    b->weight = numbers ? calloc((size_t)b->n + 1, sizeof *b->weight) : NULL;
+    if (!b->prefix || (numbers && !b->weight))
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int i = 0; i < b->n; i++) {
+        b->prefix[i] = paths->word[numbers ? 2 * i + 1 : i];
+        if (numbers && (!is_number(paths->word[2 * i], &b->weight[i]) || b->weight[i] <= 0))
+            return err_set(e, ERR_ARG, "the weight of '%s' is not above 0", b->prefix[i]);
     }
-    if (numbers) {
-        normalize(b->weight, b->n);
-    } else {
-        free(b->weight);
-        b->weight = NULL;
-    }
+    if (numbers)
+        normalise(b->weight, b->n);
     return 0;
+}
+
+/* The number of samples of part i that `samples` of the blend take. */
+static int64_t share(const struct blend *b, int i, int64_t samples, double surplus)
+{
+    double n = ceil((double)samples * b->weight[i]);
+    return surplus > 0 ? (int64_t)ceil(n * (1 + surplus)) : (int64_t)n;
+}
+
+/* For each sample the part that lags its weight most, the first of several. */
+static int draw_parts(struct gpt_dataset *d, const double *weight, struct err *e)
+{
+    int64_t *count = calloc((size_t)d->n_parts, sizeof *count);
+    int16_t *which;
+    int64_t *sample;
+    int rc = count ? npy_new(&d->which, NPY_I2, d->n, 0, e) : err_set(e, ERR_NOMEM, "out of memory");
+
+    if (rc == 0)
+        rc = npy_new(&d->sample, NPY_I8, d->n, 0, e);
+    which = d->which.own;
+    sample = d->sample.own;
+    for (int64_t s = 0; rc == 0 && s < d->n; s++) {
+        double at = s > 1 ? (double)s : 1.0, most = weight[0] * at - (double)count[0];
+        int best = 0;
+        for (int k = 1; k < d->n_parts; k++) {
+            double lag = weight[k] * at - (double)count[k];
+            if (lag > most) {
+                most = lag;
+                best = k;
+            }
+        }
+        which[s] = (int16_t)best;
+        sample[s] = count[best]++;
+    }
+    for (int k = 0; rc == 0 && k < d->n_parts; k++)
+        if (count[k] > d->part[k].n)
+            rc = err_set(e, ERR_ARG, "the blend takes %" PRId64 " samples of '%s', which has %" PRId64,
+                         count[k], idx_prefix(d->part[k].x), d->part[k].n);
+    free(count);
+    return rc;
+}
+
+static int load_blend(struct gpt_dataset *d, const char *dir, const char *name, struct err *e)
+{
+    int rc = gpt_cache_load(dir, name, "dataset_index", &d->which, NPY_I2, d->n, 0, e);
+
+    if (rc == 0)
+        rc = gpt_cache_load(dir, name, "dataset_sample_index", &d->sample, NPY_I8, d->n, 0, e);
+    if (rc < 0) {
+        npy_free(&d->which);
+        npy_free(&d->sample);
+    }
+    return rc;
+}
+
+static int save_blend(const struct gpt_dataset *d, const char *dir, const char *name,
+                      struct span description, struct err *e)
+{
+    TRY(gpt_cache_make(dir, e));
+    TRY(gpt_cache_save(dir, name, "dataset_index", &d->which, e));
+    TRY(gpt_cache_save(dir, name, "dataset_sample_index", &d->sample, e));
+    return gpt_cache_describe(dir, name, description, e);
+}
+
+static int mix(struct gpt_dataset *d, const struct gpt_conf *c, const struct gpt_index_conf *conf,
+               const double *weight, struct err *e)
+{
+    struct buf description = {0};
+    char name[GPT_NAME_MAX];
+    struct err why;
+    int rc = gpt_describe_blend(&description, conf, d->n_parts, weight, d->n, e);
+
+    if (rc == 0) {
+        bool hit = false;
+        gpt_cache_name(name, buf_span(&description), "BlendedDataset", conf->split);
+        if (c->cache) {
+            const char **prefix = calloc((size_t)d->n_parts, sizeof *prefix);
+            for (int i = 0; prefix && i < d->n_parts; i++)
+                prefix[i] = idx_prefix(d->part[i].x);
+            hit = prefix && gpt_cache_has(c->cache, name, prefix, d->n_parts) &&
+                  load_blend(d, c->cache, name, &why) == 0;
+            free(prefix);
+        }
+        if (!hit) {
+            rc = draw_parts(d, weight, e);
+            if (rc == 0 && c->cache && save_blend(d, c->cache, name, buf_span(&description), &why) < 0)
+                log_msg(LOG_WARN, "indices not cached: %s", why.msg);
+        }
+    }
+    buf_free(&description);
+    return rc;
+}
+
+/* The parts are open: sets d->n and how they are mixed. */
+static int open_blend(struct gpt_dataset *d, const struct gpt_conf *c, const struct blend *b,
+                      const struct gpt_index_conf *conf, struct err *e)
+{
+    double *weight = calloc((size_t)b->n, sizeof *weight);
+    int rc;
+
+    if (!weight)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int i = 0; i < b->n; i++) {
+        d->n += b->weight ? share(b, i, c->samples[conf->split], 0) : d->part[i].n;
+        weight[i] = b->weight ? b->weight[i] : (double)d->part[i].n;
+    }
+    if (!b->weight && d->n > c->samples[conf->split])
+        d->n = c->samples[conf->split];
+    normalise(weight, b->n); /* a second time when they were weights */
+    rc = mix(d, c, conf, weight, e);
+    free(weight);
+    return rc;
 }
 
 /* ---- one split ---- */
 
-static void close_set(struct gpt_dataset *d)
+static int open_parts(struct gpt_dataset *d, const struct gpt_conf *c, const struct blend *b,
+                      struct gpt_index_conf *conf, enum gpt_split split, bool *none, struct err *e)
+{
+    double lo[GPT_SPLITS] = {0}, hi[GPT_SPLITS] = {0};
+
+    if (c->split)
+        TRY(gpt_split_parse(c->split, lo, hi, e));
+    *none = c->split && !(lo[split] < hi[split]);
+    for (int i = 0; i < b->n && !*none; i++) {
+        struct gpt_index_conf *k = &conf[i];
+        *k = (struct gpt_index_conf){.c = c, .split = split, .path = b->prefix[i]};
+        memcpy(k->lo, lo, sizeof lo);
+        memcpy(k->hi, hi, sizeof hi);
+        k->samples = !d->blended ? c->samples[split] : b->weight ? share(b, i, c->samples[split], SURPLUS) : -1;
+        TRY(gpt_index_open(&d->part[i], k, none, e));
+        if (*none && b->n > 1)
+            return err_set(e, ERR_ARG, "'%s' has no sequence for one of the splits", b->prefix[i]);
+        if (!*none)
+            d->n_parts++;
+    }
+    return 0;
+}
+
+static int open_split(struct gpt_dataset **out, const struct gpt_conf *c, enum gpt_split split,
+                      struct err *e)
+{
+    const struct gpt_paths *paths = c->split ? &c->paths : &c->split_paths[split];
+    struct gpt_dataset *d = NULL;
+    struct gpt_index_conf *conf = NULL;
+    struct blend b = {0};
+    bool none = true;
+    int rc;
+
+    *out = NULL;
+    if (c->samples[split] <= 0 || paths->n == 0)
+        return 0;
+    rc = blend_parse(&b, paths, e);
+    if (rc == 0) {
+        d = calloc(1, sizeof *d);
+        conf = calloc((size_t)b.n, sizeof *conf);
+        if (d)
+            d->part = calloc((size_t)b.n, sizeof *d->part);
+        if (!d || !conf || !d->part)
+            rc = err_set(e, ERR_NOMEM, "out of memory");
+    }
+    if (rc == 0) {
+        d->seq_length = c->seq_length;
+        /* Megatron blends a single weighted prefix, but not under --train-data-path. */
+        d->blended = b.n > 1 || (b.weight && c->split);
+        rc = open_parts(d, c, &b, conf, split, &none, e);
+    }
+    if (rc == 0 && !none) {
+        if (d->blended)
+            rc = open_blend(d, c, &b, conf, e);
+        else
+            d->n = d->part[0].n;
+    }
+    if (rc == 0 && !none)
+        *out = d;
+    else
+        gpt_dataset_close(d);
+    free(conf);
+    blend_free(&b);
+    return rc;
+}
+
+int gpt_dataset_open(struct gpt_dataset *out[GPT_SPLITS], const struct gpt_conf *c, struct err *e)
+{
+    int rc = 0;
+
+    memset(out, 0, GPT_SPLITS * sizeof *out);
+    if (c->seq_length < 1 || c->seq_length > INT32_MAX - 1)
+        return err_set(e, ERR_ARG, "the sequence length is not within 1..%d", INT32_MAX - 1);
+    if (c->split && c->paths.n == 0)
+        return err_set(e, ERR_ARG, "no data path");
+    for (int i = 0; i < GPT_SPLITS && rc == 0; i++)
+        rc = open_split(&out[i], c, (enum gpt_split)i, e);
+    for (int i = 0; i < GPT_SPLITS && rc < 0; i++) {
+        gpt_dataset_close(out[i]);
+        out[i] = NULL;
+    }
+    return rc;
+}
+
+int64_t gpt_dataset_samples(const struct gpt_dataset *d)
+{
+    return d->n;
+}
+
+int gpt_dataset_get(const struct gpt_dataset *d, int64_t i, int32_t *tokens, struct err *e)
+{
+    int64_t part = 0, sample = i;
+
+    if (i < 0 || i >= d->n)
+        return err_set(e, ERR_ARG, "no sample %" PRId64 " of %" PRId64, i, d->n);
+    if (d->blended) {
+        part = npy_at(&d->which, i);
+        sample = npy_at(&d->sample, i);
+        if (part < 0 || part >= d->n_parts)
+            return err_set(e, ERR_FORMAT, "the cached blend has no dataset %" PRId64 "; remove it", part);
+    }
+    return gpt_index_get(&d->part[part], d->seq_length, sample, tokens, e);
+}
+
+void gpt_dataset_close(struct gpt_dataset *d)
 {
     if (!d)
         return;
     for (int i = 0; i < d->n_parts; i++)
-        gpt_index_free(&d->part[i].index);
-    for (int i = 0; i < d->n_shared; i++)
-        idx_close(d->shared[i]);
-    free(d->shared);
+        gpt_index_close(&d->part[i]);
+    npy_free(&d->which);
+    npy_free(&d->sample);
     free(d->part);
-    free(d->blend_part);
-    free(d->blend_sample);
     free(d);
-}
-
-static int open_part(struct part *p, const struct gpt_conf *c, const struct idx *x,
-                     const double *bound, int64_t samples, struct err *e)
-{
-    double n = (double)idx_n_sequences(x);
-    uint64_t begin = (uint64_t)rint(bound[0] * n), end = (uint64_t)rint(bound[1] * n);
-
-    p->x = x;
-    if (end > idx_n_sequences(x))
-        end = idx_n_sequences(x);
-    if (begin >= end)
-        return err_set(e, ERR_ARG, "'%s' has %" PRIu64 " sequences: none for the split %.4g..%.4g",
-                       idx_prefix(x), idx_n_sequences(x), bound[0], bound[1]);
-    return gpt_index_build(&p->index, x, begin, end, c->seq_length, samples, c->seed, e);
-}
-
-/* Joins the parts in the order of the blend. */
-static int build_blend(struct gpt_dataset *d, const double *weight, int64_t samples, struct err *e)
-{
-    double *w = calloc((size_t)d->n_parts, sizeof *w);
-    uint64_t total = 0;
-    int rc = 0;
-
-    if (!w)
-        return no_memory(e);
-    for (int i = 0; i < d->n_parts; i++) {
-        w[i] = weight ? weight[i] : (double)d->part[i].index.n_samples;
-        total += weight ? (uint64_t)ceil((double)samples * weight[i]) : d->part[i].index.n_samples;
-    }
-    d->size = weight || samples < 0 || total < (uint64_t)samples ? total : (uint64_t)samples;
-    d->blend_part = malloc((d->size + 1) * sizeof *d->blend_part);
-    d->blend_sample = malloc((d->size + 1) * sizeof *d->blend_sample);
-    if (!d->blend_part || !d->blend_sample)
-        rc = no_memory(e);
-    else
-        rc = gpt_blend_build(w, d->n_parts, d->size, d->blend_part, d->blend_sample, e);
-    free(w);
-    for (uint64_t s = 0; rc == 0 && s < d->size; s++)
-        if (d->blend_sample[s] >= d->part[d->blend_part[s]].index.n_samples)
-            rc = err_set(e, ERR_ARG, "the blend wants more samples of '%s' than there are",
-                         idx_prefix(d->part[d->blend_part[s]].x));
-    return rc;
-}
-
-static int open_set(struct gpt_dataset **out, const struct gpt_conf *c, const struct blend *b,
-                    struct idx **x, const double *bound, int64_t samples, struct err *e)
-{
-    struct gpt_dataset *d = calloc(1, sizeof *d);
-    bool single = b->n == 1 && !b->weight;
-    int rc = 0;
-
-    if (d)
-        d->part = calloc((size_t)b->n, sizeof *d->part);
-    if (!d || !d->part) {
-        free(d);
-        return no_memory(e);
-    }
-    d->seq_length = c->seq_length;
-    for (; rc == 0 && d->n_parts < b->n; d->n_parts++) {
-        int i = d->n_parts;
-        int64_t want = single ? samples : -1;
-        if (b->weight && samples >= 0)
-            want = (int64_t)ceil(ceil((double)samples * b->weight[i]) * (1 + 0.005));
-        rc = open_part(&d->part[i], c, x[i], bound, want, e);
-    }
-    if (rc == 0 && b->weight && samples < 0)
-        rc = err_set(e, ERR_ARG, "--data-path with weights needs a number of samples");
-    if (rc == 0 && !single)
-        rc = build_blend(d, b->weight, samples, e);
-    else
-        d->size = d->part[0].index.n_samples;
-    if (rc < 0)
-        close_set(d);
-    else
-        *out = d;
-    return rc;
-}
-
-static int open_sets(struct gpt_dataset *out[GPT_SPLITS], const struct gpt_conf *c,
-                     const struct blend *b, struct idx **x, struct err *e)
-{
-    static const char *const name[] = {"train", "valid", "test"};
-    double bound[GPT_SPLITS + 1];
-
-    TRY(gpt_split_parse(c->split, bound, e));
-    for (int i = 0; i < b->n; i++)
-        TRY(idx_open(&x[i], b->prefix[i], e));
-    for (int s = 0; s < GPT_SPLITS; s++)
-        if (c->samples[s] != 0 && bound[s + 1] > bound[s] &&
-            open_set(&out[s], c, b, x, bound + s, c->samples[s], e) < 0)
-            return err_wrap(e, "%s set", name[s]);
-    return 0;
-}
-
-int gpt_datasets_open(struct gpt_dataset *out[GPT_SPLITS], const struct gpt_conf *c, struct err *e)
-{
-    struct blend b = {0};
-    struct idx **x = NULL;
-    int rc = parse_paths(c, &b, e), owner = -1;
-
-    memset(out, 0, GPT_SPLITS * sizeof *out);
-    if (rc == 0 && !(x = calloc((size_t)b.n, sizeof *x)))
-        rc = no_memory(e);
-    if (rc == 0)
-        rc = open_sets(out, c, &b, x, e);
-    for (int s = GPT_SPLITS; s-- > 0;)
-        owner = out[s] ? s : owner;
-    if (rc == 0 && owner < 0)
-        rc = err_set(e, ERR_ARG, "--split '%s' leaves no sample", c->split);
-    if (rc == 0) {
-        out[owner]->shared = x;
-        out[owner]->n_shared = b.n;
-    } else {
-        gpt_datasets_close(out);
-        for (int i = 0; x && i < b.n; i++)
-            idx_close(x[i]);
-        free(x);
-    }
-    free(b.prefix);
-    free(b.weight);
-    return rc;
-}
-
-void gpt_datasets_close(struct gpt_dataset *sets[GPT_SPLITS])
-{
-    for (int s = GPT_SPLITS; s-- > 0; sets[s] = NULL) /* the owner of the files last */
-        close_set(sets[s]);
-}
-
-uint64_t gpt_dataset_size(const struct gpt_dataset *d)
-{
-    return d->size;
-}
-
-int gpt_dataset_get(const struct gpt_dataset *d, uint64_t s, int32_t *out, struct err *e)
-{
-    const struct part *p = &d->part[0];
-
-    if (s >= d->size)
-        return err_set(e, ERR_ARG, "there is no sample %" PRIu64 " of %" PRIu64, s, d->size);
-    if (d->blend_part) {
-        p = &d->part[d->blend_part[s]];
-        s = d->blend_sample[s];
-    }
-    return gpt_index_get(&p->index, p->x, s, d->seq_length, out, e);
 }

@@ -1,165 +1,278 @@
 #include "indexed_dataset/gpt_index.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/rng.h"
 
-static int no_memory(struct err *e, uint64_t n)
+/* What follows from the sizes alone. */
+struct plan {
+    int64_t first, docs;  /* the sequences of the split */
+    int64_t tokens;       /* in one epoch */
+    int64_t epochs;
+    int64_t n;            /* samples in all */
+    int64_t head;         /* samples shuffled apart from those of the last epoch, or n */
+    bool separate;        /* the last epoch is shuffled by itself */
+    enum npy_type sample_type, shuffle_type;
+};
+
+static int too_large(struct err *e)
 {
-    return err_set(e, ERR_NOMEM, "out of memory for an index of %" PRIu64 " samples", n);
+    return err_set(e, ERR_ARG, "so many samples that their number overflows");
 }
 
-static int count_tokens(struct gpt_index *g, const struct idx *x, uint64_t begin, uint64_t end,
-                        struct err *e)
+static int plan_epochs(struct plan *p, int64_t samples, int64_t seq, struct err *e)
 {
-    for (uint64_t i = begin; i < end; i++) {
-        const void *p = NULL;
-        int32_t n = 0;
-        TRY(idx_sequence(x, i, &p, &n, e));
-        g->tokens_per_epoch += (uint64_t)n;
+    int64_t want, all;
+
+    p->epochs = 1;
+    if (samples >= 0) {
+        if (__builtin_mul_overflow(samples, seq, &want) || __builtin_add_overflow(want, 1, &want))
+            return too_large(e);
+        p->epochs = want / p->tokens + (want % p->tokens != 0);
+    }
+    if (p->epochs < 1)
+        p->epochs = 1;
+    if (p->epochs > INT32_MAX || __builtin_mul_overflow(p->epochs, p->tokens, &all))
+        return too_large(e);
+    p->n = p->head = (all - 1) / seq;
+    if (p->epochs > 1) {
+        int64_t sans = ((p->epochs - 1) * p->tokens - 1) / seq;
+        int64_t per_epoch = (p->tokens - 1) / seq;
+        p->separate = samples - sans < (int64_t)(0.80 * (double)per_epoch);
+        if (p->separate)
+            p->head = sans;
     }
     return 0;
 }
 
-/* How many epochs, and whether the last is shuffled on its own: exactly if less than
- * 80 % of it is needed.  Returns the samples before the last epoch. */
-static uint64_t plan_epochs(struct gpt_index *g, uint64_t seq, int64_t samples)
+static int make_plan(struct plan *p, const struct idx *x, const struct gpt_index_conf *c, struct err *e)
 {
-    uint64_t tok = g->tokens_per_epoch, need, sans;
+    int64_t n = (int64_t)idx_n_sequences(x), end = n, longest = 0;
 
-    g->epochs = 1;
-    if (samples < 0)
+    *p = (struct plan){0};
+    if (n > INT32_MAX)
+        return err_set(e, ERR_UNSUPPORTED, "'%s' has %" PRId64 " sequences; their numbers are 32 bits wide",
+                       c->path, n);
+    if (c->c->split) { /* rint: half to even, as Python rounds */
+        p->first = (int64_t)rint(c->lo[c->split] * (double)n);
+        end = (int64_t)rint(c->hi[c->split] * (double)n);
+    }
+    p->docs = end - p->first;
+    for (int64_t i = p->first; i < end; i++) {
+        int32_t len = idx_length(x, (uint64_t)i);
+        if (len < 0)
+            return err_set(e, ERR_FORMAT, "'%s.idx': sequence %" PRId64 " has a length of %d", c->path, i, len);
+        p->tokens += len;
+    }
+    if (p->tokens == 0)
         return 0;
-    need = (uint64_t)samples * seq + 1;
-    if (need > tok)
-        g->epochs = (need + tok - 1) / tok;
-    if (g->epochs == 1)
-        return 0;
-    sans = ((g->epochs - 1) * tok - 1) / seq;
-    g->separate_last_epoch =
-        (uint64_t)samples - sans < (uint64_t)(0.80 * (double)((tok - 1) / seq));
-    return sans;
-}
-
-static int build_documents(struct gpt_index *g, uint64_t begin, uint64_t end, struct rng_mt *r,
-                           struct err *e)
-{
-    uint64_t n = end - begin, first;
-    union { int32_t *i; uint32_t *u; } a;
-
-    if (n > INT32_MAX || g->epochs > UINT64_MAX / 4 / n)
-        return err_set(e, ERR_LIMIT, "%" PRIu64 " sequences in %" PRIu64 " epochs are too many", n, g->epochs);
-    g->n_documents = n * g->epochs;
-    a.i = g->document = malloc(g->n_documents * sizeof *g->document);
-    if (!a.i)
-        return no_memory(e, g->n_documents);
-    for (uint64_t i = 0; i < g->n_documents; i++)
-        a.i[i] = (int32_t)(begin + i % n);
-    first = g->separate_last_epoch ? g->n_documents - n : g->n_documents;
-    rng_mt_shuffle_u32(r, a.u, first);
-    if (first < g->n_documents)
-        rng_mt_shuffle_u32(r, a.u + first, n);
+    TRY(plan_epochs(p, c->samples, c->c->seq_length, e));
+    /* Megatron looks at the longest of all sequences, but none is beyond 31 bits. */
+    longest = p->epochs * p->docs;
+    p->sample_type = longest <= INT32_MAX ? NPY_I4 : NPY_I8;
+    p->shuffle_type = p->n >= (int64_t)UINT32_MAX - 1 ? NPY_I8 : NPY_U4;
     return 0;
 }
 
-/* Walks seq + 1 tokens and steps back one, n_samples times. */
-static int build_samples(struct gpt_index *g, const struct idx *x, uint64_t seq, struct err *e)
-{
-    uint64_t doc = 0, offset = 0;
+/* ---- building ---- */
 
-    g->n_samples = (g->epochs * g->tokens_per_epoch - 1) / seq;
-    g->sample = malloc((g->n_samples + 1) * 2 * sizeof *g->sample);
-    if (!g->sample)
-        return no_memory(e, g->n_samples);
-    g->sample[0] = g->sample[1] = 0;
-    for (uint64_t s = 1; s <= g->n_samples; s++) {
-        uint64_t left = seq + 1;
-        for (;;) {
-            uint64_t have = (uint64_t)idx_length(x, (uint64_t)g->document[doc]) - offset;
-            if (left <= have) {
-                offset += left - 1;
-                break;
-            }
-            left -= have;
-            doc++; /* there is one: the samples were counted from the tokens */
-            offset = 0;
-        }
-        g->sample[2 * s] = doc;
-        g->sample[2 * s + 1] = offset;
+static int build_documents(struct gpt_index *g, const struct plan *p, struct rng_mt *r, struct err *e)
+{
+    int64_t n = p->epochs * p->docs, head = p->separate ? n - p->docs : n;
+    uint32_t *d;
+
+    TRY(npy_new(&g->document, NPY_I4, n, 0, e));
+    d = g->document.own;
+    for (int64_t i = 0, k = 0; i < n; i++, k = k + 1 == p->docs ? 0 : k + 1)
+        d[i] = (uint32_t)(p->first + k);
+    rng_mt_shuffle_u32(r, d, (size_t)head);
+    rng_mt_shuffle_u32(r, d + head, (size_t)(n - head));
+    return 0;
+}
+
+static void put_sample(struct npy *a, int64_t i, int64_t document, int64_t token)
+{
+    if (a->type == NPY_I4) {
+        ((int32_t *)a->own)[2 * i] = (int32_t)document;
+        ((int32_t *)a->own)[2 * i + 1] = (int32_t)token;
+    } else {
+        ((int64_t *)a->own)[2 * i] = document;
+        ((int64_t *)a->own)[2 * i + 1] = token;
+    }
+}
+
+/* Sample k begins at token k * seq of the documents laid end to end: the last token of
+ * sample k - 1 is the first of sample k. */
+static int build_samples(struct gpt_index *g, const struct plan *p, int64_t seq, struct err *e)
+{
+    const int32_t *d = g->document.own;
+    int64_t k = 1, at = 0;
+
+    TRY(npy_new(&g->sample, p->sample_type, p->n + 1, 2, e));
+    put_sample(&g->sample, 0, 0, 0);
+    for (int64_t i = 0; i < g->document.rows; i++) {
+        int64_t end = at + idx_length(g->x, (uint64_t)d[i]);
+        for (; k <= p->n && k * seq < end; k++)
+            put_sample(&g->sample, k, i, k * seq - at);
+        at = end;
+    }
+    if (k != p->n + 1)
+        return err_set(e, ERR_FORMAT, "'%s' changed while its samples were counted", idx_prefix(g->x));
+    return 0;
+}
+
+static int build_shuffle(struct gpt_index *g, const struct plan *p, struct rng_mt *r, struct err *e)
+{
+    TRY(npy_new(&g->shuffle, p->shuffle_type, p->n, 0, e));
+    if (p->shuffle_type == NPY_U4) {
+        uint32_t *s = g->shuffle.own;
+        for (int64_t i = 0; i < p->n; i++)
+            s[i] = (uint32_t)i;
+        rng_mt_shuffle_u32(r, s, (size_t)p->head);
+        rng_mt_shuffle_u32(r, s + p->head, (size_t)(p->n - p->head));
+    } else {
+        uint64_t *s = g->shuffle.own;
+        for (int64_t i = 0; i < p->n; i++)
+            s[i] = (uint64_t)i;
+        rng_mt_shuffle_u64(r, s, (size_t)p->head);
+        rng_mt_shuffle_u64(r, s + p->head, (size_t)(p->n - p->head));
     }
     return 0;
 }
 
-/* numpy shuffles u32 and i64 indices with the same draws. */
-static int build_shuffle(struct gpt_index *g, uint64_t sans, struct rng_mt *r, struct err *e)
-{
-    uint64_t first = g->separate_last_epoch ? sans : g->n_samples;
-
-    g->shuffle = malloc((g->n_samples + 1) * sizeof *g->shuffle);
-    if (!g->shuffle)
-        return no_memory(e, g->n_samples);
-    for (uint64_t i = 0; i < g->n_samples; i++)
-        g->shuffle[i] = i;
-    rng_mt_shuffle_u64(r, g->shuffle, first);
-    if (first < g->n_samples)
-        rng_mt_shuffle_u64(r, g->shuffle + first, g->n_samples - first);
-    return 0;
-}
-
-int gpt_index_build(struct gpt_index *g, const struct idx *x, uint64_t begin, uint64_t end,
-                    int64_t seq_length, int64_t samples, uint32_t seed, struct err *e)
+static int build(struct gpt_index *g, const struct plan *p, const struct gpt_conf *c, struct err *e)
 {
     struct rng_mt r;
-    uint64_t sans, seq = (uint64_t)seq_length;
-    int rc;
 
-    *g = (struct gpt_index){0};
-    if (seq_length < 1 || samples > INT64_MAX / 2 / seq_length)
-        return err_set(e, ERR_ARG, "%" PRId64 " samples of %" PRId64 " tokens", samples, seq_length);
-    TRY(count_tokens(g, x, begin, end, e));
-    if (g->tokens_per_epoch < seq + 1 && (samples < 0 || g->tokens_per_epoch < 2))
-        return err_set(e, ERR_ARG, "'%s' has %" PRIu64 " tokens in sequences %" PRIu64 " to %" PRIu64
-                       ": not one sample of %" PRIu64, idx_prefix(x), g->tokens_per_epoch, begin, end,
-                       seq + 1);
-    sans = plan_epochs(g, seq, samples);
-    rng_mt_seed(&r, seed);
-    rc = build_documents(g, begin, end, &r, e);
+    rng_mt_seed(&r, c->seed);
+    TRY(build_documents(g, p, &r, e));
+    TRY(build_samples(g, p, c->seq_length, e));
+    return build_shuffle(g, p, &r, e);
+}
+
+/* ---- cache ---- */
+
+static void free_arrays(struct gpt_index *g)
+{
+    npy_free(&g->document);
+    npy_free(&g->sample);
+    npy_free(&g->shuffle);
+}
+
+static int load(struct gpt_index *g, const struct plan *p, const char *dir, const char *name, struct err *e)
+{
+    int rc = gpt_cache_load(dir, name, "document_index", &g->document, NPY_I4, p->epochs * p->docs, 0, e);
+
     if (rc == 0)
-        rc = build_samples(g, x, seq, e);
+        rc = gpt_cache_load(dir, name, "sample_index", &g->sample, p->sample_type, p->n + 1, 2, e);
     if (rc == 0)
-        rc = build_shuffle(g, sans, &r, e);
+        rc = gpt_cache_load(dir, name, "shuffle_index", &g->shuffle, p->shuffle_type, p->n, 0, e);
     if (rc < 0)
-        gpt_index_free(g);
+        free_arrays(g);
     return rc;
 }
 
-void gpt_index_free(struct gpt_index *g)
+static int save(const struct gpt_index *g, const char *dir, const char *name, struct err *e)
 {
-    free(g->document);
-    free(g->sample);
-    free(g->shuffle);
-    *g = (struct gpt_index){0};
+    TRY(gpt_cache_make(dir, e));
+    TRY(gpt_cache_save(dir, name, "document_index", &g->document, e));
+    TRY(gpt_cache_save(dir, name, "sample_index", &g->sample, e));
+    TRY(gpt_cache_save(dir, name, "shuffle_index", &g->shuffle, e));
+    return gpt_cache_describe(dir, name, buf_span(&g->description), e);
 }
 
-int gpt_index_get(const struct gpt_index *g, const struct idx *x, uint64_t s,
-                  int64_t seq_length, int32_t *out, struct err *e)
+/* From the cache, or built and put there.  A cache that does not fit is replaced; one
+ * that cannot be written (another process is at it, the disk is full) is done without. */
+static int load_or_build(struct gpt_index *g, const struct plan *p, const struct gpt_conf *c,
+                         enum gpt_split split, struct err *e)
 {
-    int64_t have = 0, want = seq_length + 1;
-    uint64_t doc, offset;
+    const char *prefix = idx_prefix(g->x);
+    char name[GPT_NAME_MAX];
+    struct err why;
 
-    if (s >= g->n_samples)
-        return err_set(e, ERR_ARG, "there is no sample %" PRIu64 " of %" PRIu64, s, g->n_samples);
-    doc = g->sample[2 * g->shuffle[s]];
-    offset = g->sample[2 * g->shuffle[s] + 1];
-    while (have < want) {
-        uint64_t seq = (uint64_t)g->document[doc++];
-        int64_t n = idx_length(x, seq) - (int64_t)offset;
-        if (n > want - have)
-            n = want - have;
-        TRY(idx_tokens_i32(x, seq, (int64_t)offset, n, out + have, e));
-        have += n;
-        offset = 0;
+    gpt_cache_name(name, buf_span(&g->description), "GPTDataset", split);
+    if (c->cache && gpt_cache_has(c->cache, name, &prefix, 1)) {
+        if (load(g, p, c->cache, name, &why) == 0)
+            return 0;
+        log_msg(LOG_WARN, "%s; building it anew", why.msg);
     }
-    return 0;
+    TRY(build(g, p, c, e));
+    if (!c->cache)
+        return 0;
+    if (save(g, c->cache, name, &why) < 0) {
+        log_msg(LOG_WARN, "indices not cached: %s", why.msg);
+        return 0;
+    }
+    free_arrays(g); /* the mapped copy is shared among processes */
+    return load(g, p, c->cache, name, e);
+}
+
+int gpt_index_open(struct gpt_index *g, const struct gpt_index_conf *c, bool *none, struct err *e)
+{
+    struct plan p;
+    int rc;
+
+    *g = (struct gpt_index){0};
+    *none = false;
+    TRY(idx_open(&g->x, c->path, e));
+    rc = make_plan(&p, g->x, c, e);
+    *none = rc == 0 && p.docs == 0;
+    if (rc == 0 && !*none && p.tokens == 0)
+        rc = err_set(e, ERR_ARG, "'%s': the sequences of the split have no tokens", c->path);
+    if (rc == 0 && !*none)
+        rc = gpt_describe(&g->description, c, 0, e);
+    if (rc == 0 && !*none)
+        rc = load_or_build(g, &p, c->c, c->split, e);
+    g->n = p.n;
+    if (rc < 0 || *none)
+        gpt_index_close(g);
+    return rc;
+}
+
+void gpt_index_close(struct gpt_index *g)
+{
+    free_arrays(g);
+    idx_close(g->x);
+    buf_free(&g->description);
+    g->x = NULL;
+}
+
+/* ---- reading ---- */
+
+static int bad_index(const struct gpt_index *g, int64_t i, struct err *e)
+{
+    return err_set(e, ERR_FORMAT, "sample %" PRId64 " of '%s': its index does not fit the dataset; "
+                   "remove the cached indices", i, idx_prefix(g->x));
+}
+
+int gpt_index_get(const struct gpt_index *g, int64_t seq_length, int64_t i, int32_t *tokens,
+                  struct err *e)
+{
+    int64_t s, first, from, last, to, have = 0, want = seq_length + 1;
+
+    if (i < 0 || i >= g->n)
+        return err_set(e, ERR_ARG, "no sample %" PRId64 " of %" PRId64, i, g->n);
+    s = npy_at(&g->shuffle, i);
+    if (s < 0 || s >= g->n)
+        return bad_index(g, i, e);
+    first = npy_at(&g->sample, 2 * s);
+    from = npy_at(&g->sample, 2 * s + 1);
+    last = npy_at(&g->sample, 2 * s + 2);
+    to = npy_at(&g->sample, 2 * s + 3);
+    if (first < 0 || from < 0 || to < 0 || last < first || last >= g->document.rows)
+        return bad_index(g, i, e);
+    for (int64_t k = first; k <= last; k++, from = 0) {
+        int64_t doc = npy_at(&g->document, k), n;
+        if (doc < 0 || doc >= (int64_t)idx_n_sequences(g->x))
+            return bad_index(g, i, e);
+        n = (k == last ? to + 1 : idx_length(g->x, (uint64_t)doc)) - from;
+        if (n < 0 || n > want - have || (n == 0 && k == last))
+            return bad_index(g, i, e);
+        TRY(idx_tokens_i32(g->x, (uint64_t)doc, from, n, tokens + have, e));
+        have += n;
+    }
+    return have == want ? 0 : bad_index(g, i, e);
 }

@@ -1,33 +1,62 @@
-/* indexed_dataset/gpt_index.h -- from sequences to shuffled samples, as Megatron does it.
- *
- * Bit for bit the indices of megatron-core's GPTDataset (0.16): numpy's RandomState,
- * epochs, the separate last epoch.  docs/indexed-dataset.md has the rules.
- */
+/* indexed_dataset/gpt_index.h -- the three indices of one GPTDataset: one split of one
+ * indexed dataset.  See gpt_dataset.h. */
 #ifndef INDEXED_DATASET_GPT_INDEX_H
 #define INDEXED_DATASET_GPT_INDEX_H
 
-#include <stdbool.h>
-
+#include "base/mem.h"
+#include "indexed_dataset/gpt_dataset.h"
 #include "indexed_dataset/idx_read.h"
+#include "indexed_dataset/npy.h"
 
-struct gpt_index {
-    int32_t *document;  /* n_documents: ids of sequences, each epoch shuffled in */
-    uint64_t n_documents;
-    uint64_t *sample;   /* 2 * (n_samples + 1): position in document[], token offset */
-    uint64_t *shuffle;  /* n_samples: the sample that comes i-th */
-    uint64_t n_samples, epochs, tokens_per_epoch;
-    bool separate_last_epoch;
+enum { GPT_NAME_MAX = 80 };
+
+struct gpt_index_conf {
+    const struct gpt_conf *c;
+    enum gpt_split split;
+    const char *path;   /* as given: it is part of the name in the cache */
+    double lo[GPT_SPLITS], hi[GPT_SPLITS]; /* of c->split; unused when that is NULL */
+    int64_t samples;    /* at least; -1: as many as one epoch has */
 };
 
-/* Samples of seq_length + 1 tokens from the sequences [begin, end) of x.  At least
- * `samples` of them, by as many epochs as that takes; samples < 0: one epoch.  24 bytes a
- * sample and 4 a sequence and epoch.  ERR_ARG: not even one sample of tokens; ERR_FORMAT;
- * ERR_NOMEM. */
-int gpt_index_build(struct gpt_index *g, const struct idx *x, uint64_t begin, uint64_t end,
-                    int64_t seq_length, int64_t samples, uint32_t seed, struct err *e);
-void gpt_index_free(struct gpt_index *g);
+struct gpt_index {
+    struct idx *x;
+    struct npy document; /* sequence numbers, in the order they are laid end to end */
+    struct npy sample;   /* n + 1 rows: (place in document, token in it) where it begins */
+    struct npy shuffle;  /* n: the sample drawn at each turn */
+    int64_t n;
+    struct buf description; /* of the dataset, as Megatron writes it */
+};
 
-/* Sample s in shuffled order: seq_length + 1 ids into out. */
-int gpt_index_get(const struct gpt_index *g, const struct idx *x, uint64_t s,
-                  int64_t seq_length, int32_t *out, struct err *e);
+/* Opens the dataset and takes its indices from the cache, or builds them and puts them
+ * there.  *none becomes true, and nothing is open, when the split has no sequence. */
+int gpt_index_open(struct gpt_index *g, const struct gpt_index_conf *c, bool *none, struct err *e);
+void gpt_index_close(struct gpt_index *g);
+/* The tokens of sample i, in the order drawn. */
+int gpt_index_get(const struct gpt_index *g, int64_t seq_length, int64_t i, int32_t *tokens,
+                  struct err *e);
+
+/* ---- gpt_describe.c: Megatron's descriptions, the text that Python's json.dumps(indent=4)
+ * gives; their MD5 names the files in the cache ---- */
+
+/* Appends the description of one dataset, its lines after the first indented by indent. */
+int gpt_describe(struct buf *b, const struct gpt_index_conf *c, int indent, struct err *e);
+/* Of a blend: the weights are doubles, or, with size < 0, whole numbers. */
+int gpt_describe_blend(struct buf *b, const struct gpt_index_conf *parts, int n,
+                       const double *weights, int64_t size, struct err *e);
+
+/* ---- the cache: a folder of NAME-description.txt and NAME-KIND.npy ---- */
+
+/* NAME: MD5 of the description, class and split. */
+void gpt_cache_name(char name[GPT_NAME_MAX], struct span description, const char *class,
+                    enum gpt_split split);
+/* True if NAME-description.txt is there and no file of the n given ones is newer. */
+bool gpt_cache_has(const char *dir, const char *name, const char *const *prefix, int n);
+int gpt_cache_load(const char *dir, const char *name, const char *kind, struct npy *a,
+                   enum npy_type type, int64_t rows, int64_t cols, struct err *e);
+int gpt_cache_save(const char *dir, const char *name, const char *kind, const struct npy *a,
+                   struct err *e);
+/* Last, when the arrays are there. */
+int gpt_cache_describe(const char *dir, const char *name, struct span description, struct err *e);
+/* Makes the folder and those above it. */
+int gpt_cache_make(const char *dir, struct err *e);
 #endif

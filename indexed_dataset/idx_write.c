@@ -16,6 +16,7 @@ struct idx_writer {
     FILE *documents; /* i64 a document: the sequences up to its end */
     struct idx_sum bin_sum, idx_sum;
     struct idx_totals total;
+    uint64_t ended; /* sequences up to the end of the last document */
 };
 
 size_t idx_dtype_size(int dtype)
@@ -124,17 +125,18 @@ static int put_document(struct idx_writer *w, uint64_t seqs, struct err *e)
     if (fwrite(&seqs, sizeof seqs, 1, w->documents) != 1)
         return spool_failed(w, e);
     w->total.documents++;
+    w->ended = seqs;
     return 0;
 }
 
 int idx_add_block(struct idx_writer *w, const void *bytes, const int32_t *lengths,
                   size_t n_seqs, const uint64_t *docs, size_t n_docs, struct err *e)
 {
-    uint64_t before = w->total.sequences, tokens = w->total.tokens;
+    uint64_t tokens = w->total.tokens;
     size_t d = 0;
 
     for (size_t i = 0; i <= n_seqs; i++) {
-        for (; docs && d < n_docs && docs[d] <= i; d++)
+        for (; docs && d < n_docs && docs[d] == i; d++)
             TRY(put_document(w, w->total.sequences, e));
         if (i == n_seqs)
             break;
@@ -142,8 +144,8 @@ int idx_add_block(struct idx_writer *w, const void *bytes, const int32_t *length
         if (!docs)
             TRY(put_document(w, w->total.sequences, e));
     }
-    if (docs && (d < n_docs || (n_docs && docs[n_docs - 1] != n_seqs && w->total.sequences > before)))
-        return err_set(e, ERR_ARG, "the documents of a block do not end with its %zu sequences", n_seqs);
+    if (docs && d < n_docs)
+        return err_set(e, ERR_ARG, "the documents of a block of %zu sequences are out of order", n_seqs);
     return put_bytes(w, bytes, (w->total.tokens - tokens) * idx_dtype_size(w->dtype), e);
 }
 
@@ -297,6 +299,8 @@ int idx_commit(struct idx_writer *w, struct span extra, struct err *e)
     struct file_out *f = NULL;
     int rc = name_of(path, w->prefix, ".idx", e);
 
+    if (rc == 0 && w->ended != w->total.sequences)
+        rc = err_set(e, ERR_ARG, "the last document of '%s' has no end", w->prefix);
     if (rc == 0)
         rc = file_create(&f, path, 0, e);
     if (rc == 0)

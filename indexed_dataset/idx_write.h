@@ -35,13 +35,13 @@ int idx_create(struct idx_writer **w, const char *prefix, enum idx_dtype dtype, 
  * as Megatron writes it.  An id that the dtype cannot hold is ERR_ARG. */
 int idx_add_document(struct idx_writer *w, const uint32_t *ids, size_t n, struct err *e);
 
-/* Adds what is encoded already: n_seqs sequences of lengths[i] tokens (0 is skipped as
- * a sequence, not as a document's end), their bytes in the dtype, little-endian, in
- * `bytes` (the sum of the lengths times the size of a token); docs[j] is the number of
- * sequences, of these, that stand before the end of document j, so a document of no
- * tokens repeats its predecessor's value.  docs == NULL: each sequence is a document,
- * one of length 0 an empty document.  For the threads of `quern tokenize`: each
- * encodes a block, one appends them in order. */
+/* Adds what is encoded already: n_seqs sequences of lengths[i] tokens, their bytes in
+ * the dtype, little-endian, in `bytes` (the sum of the lengths times the size of a
+ * token).  A length of 0 adds no sequence.  docs == NULL: each sequence is a document,
+ * one of length 0 an empty one.  Else n_docs documents end in this block: docs[j],
+ * never decreasing, is how many of the n_seqs stand before the end of document j; what
+ * stands behind the last belongs to a document that a later block ends.  For threads
+ * that encode blocks of which one appends them in order. */
 int idx_add_block(struct idx_writer *w, const void *bytes, const int32_t *lengths,
                   size_t n_seqs, const uint64_t *docs, size_t n_docs, struct err *e);
 
