@@ -1,0 +1,48 @@
+/* quern filter: drops documents of low quality by rules. */
+#include "curate/driver.h"
+#include "curate/filter.h"
+
+int main(int argc, char **argv)
+{
+    struct tool t = {
+        .name = "filter",
+        .usage = "--preset NAME[,NAME...] [options] [FILE...]",
+        .about = "drop documents of low quality by rules",
+        .details =
+            "Reads documents as JSON lines and keeps those that pass every rule of the presets, "
+            "which run in the order given. c4 also removes lines from the text.\n\n"
+            "A configuration file is YAML: a map of presets, each a map of rules with a new "
+            "threshold or `off`. --list-rules shows all rules and their thresholds.",
+        .example = "echo '{\"id\":\"a\",\"text\":\"Too short.\"}' | quern filter --preset gopher-quality --annotate",
+    };
+    struct filter_conf f = {0};
+    struct stage stage;
+    struct driver_conf c = {.stages = &stage, .n_stages = 1};
+    bool list = false;
+    const struct opt opts[] = {
+        OPT_STR('p', "preset", &f.presets, "NAMES", "gopher-quality, gopher-repetition, c4, fineweb"),
+        OPT_STR('c', "config", &f.config, "FILE", "YAML that changes thresholds or switches rules off"),
+        OPT_FLAG(0, "annotate", &f.annotate, "add all signals to each document, drop and change nothing"),
+        OPT_FLAG(0, "list-rules", &list, "print the rules and stop"),
+        DRIVER_OPTS(c),
+        TOOL_OPTS(t),
+        TOOL_JOBS(t),
+        OPT_END,
+    };
+    struct err e;
+    int code, n = tool_begin(&t, opts, argc, argv, &code);
+
+    if (n < 0)
+        return code;
+    if (list) {
+        filter_list_rules(stdout);
+        return tool_end(&t, EXIT_FINE);
+    }
+    if (!f.presets)
+        return tool_usage(&t, "which --preset? --list-rules shows them");
+    if (filter_stage_open(&stage, &f, &e) < 0)
+        return tool_fail(&t, &e);
+    code = driver_main(&t, &c, n, argv);
+    stage.ops->close(stage.state);
+    return code;
+}

@@ -1,0 +1,313 @@
+#include "curate/grams.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+struct gram {
+    uint64_t key;
+    uint32_t count, first;
+};
+
+enum {
+    WINDOW = 12, /* bytes that two equal n-grams of five words or more share, or are shorter */
+    PAD = 16
+};
+
+void grams_free(struct grams *g)
+{
+    free(g->type);
+    free(g->id);
+    free(g->slot);
+    free(g->gram);
+    free(g->here);
+    free(g->seen);
+    free(g->hash);
+    free(g->joined);
+    free(g->start);
+    memset(g, 0, sizeof *g);
+}
+
+static int room(void *p, size_t *cap, size_t want, size_t size)
+{
+    size_t n = *cap ? *cap : 1024;
+    void *old;
+
+    if (want <= *cap)
+        return 0;
+    while (n < want)
+        n *= 2;
+    memcpy(&old, p, sizeof old);
+    free(old);
+    old = malloc(n * size);
+    memcpy(p, &old, sizeof old);
+    *cap = old ? n : 0;
+    return old ? 0 : ERR_NOMEM;
+}
+
+/* A cleared table for n keys that is at most two thirds full; *mask is its size - 1. */
+static int clear_slots(struct grams *g, size_t n, uint32_t *mask)
+{
+    size_t size = 64;
+
+    while (size < n + n / 2)
+        size *= 2;
+    TRY(room(&g->slot, &g->cap_slot, size, sizeof *g->slot));
+    memset(g->slot, 0, size * sizeof *g->slot);
+    *mask = (uint32_t)size - 1;
+    return 0;
+}
+
+/* ---- words to numbers ---- */
+
+static inline uint64_t word_key(const char *p, size_t n, const char *end)
+{
+    uint64_t k = 0;
+
+    if (n > 8) {
+        struct span s = {p, n};
+        return hash_xxh3_64(s);
+    }
+    if (end - p < 8) {
+        memcpy(&k, p, n);
+        return k;
+    }
+    memcpy(&k, p, 8);
+    return k & ~0ULL >> (64 - 8 * n);
+}
+
+int grams_number_words(struct grams *g, const struct words *ws, struct span text)
+{
+    const char *end = text.p + text.n;
+    uint32_t mask;
+
+    g->n_types = 0;
+    TRY(clear_slots(g, ws->n, &mask));
+    TRY(room(&g->id, &g->cap_id, ws->n + 1, sizeof *g->id));
+    TRY(room(&g->type, &g->cap_types, ws->n + 1, sizeof *g->type));
+    for (size_t i = 0; i < ws->n; i++) {
+        struct word w = ws->w[i];
+        uint64_t key = word_key(text.p + w.off, w.len, end);
+        uint32_t h = (uint32_t)((key * 0x9E3779B97F4A7C15ULL) >> 32) + w.len;
+        uint32_t *slot = &g->slot[h & mask];
+        struct word_type *t;
+
+        for (; *slot; slot = &g->slot[++h & mask]) {
+            t = &g->type[*slot - 1];
+            if (t->key == key && t->len == w.len &&
+                (w.len <= 8 || !memcmp(text.p + t->off, text.p + w.off, w.len)))
+                break;
+        }
+        if (!*slot) {
+            t = &g->type[g->n_types++];
+            t->key = key;
+            t->off = w.off;
+            t->len = w.len;
+            t->count = 0;
+            *slot = (uint32_t)g->n_types;
+        }
+        g->id[i] = *slot - 1;
+        g->type[*slot - 1].count++;
+    }
+    for (size_t i = 0; i < g->n_types; i++) {
+        struct span s = {text.p + g->type[i].off, g->type[i].len};
+        g->type[i].chars = (uint32_t)chars_count(s);
+    }
+    return 0;
+}
+
+/* ---- the most frequent n-grams ---- */
+
+/* Counts pairs (left, word behind it) at the places where both parts occur more than
+ * once, numbered in order of appearance; here[i] becomes the number of the pair at i,
+ * or SKIP.  An n-gram that occurs twice has only parts that do. */
+enum { SKIP = UINT32_MAX };
+static size_t count_pairs(struct grams *g, size_t places, size_t behind, uint32_t mask, bool first)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < places; i++) {
+        uint32_t left = first ? g->id[i] : g->here[i], word = g->id[i + behind], h;
+        uint64_t key;
+
+        if (first ? g->type[left].count < 2 || g->type[word].count < 2
+                  : left == SKIP || g->here[i + 1] == SKIP || g->hash[left] < 2 || g->hash[g->here[i + 1]] < 2) {
+            g->here[i] = SKIP;
+            continue;
+        }
+        key = (uint64_t)left << 32 | word;
+        h = (uint32_t)((key * 0x9E3779B97F4A7C15ULL ^ key >> 29) >> 31);
+        while (g->slot[h & mask] && g->gram[g->slot[h & mask] - 1].key != key)
+            h++;
+        if (!g->slot[h & mask]) {
+            struct gram x = {key, 0, (uint32_t)i};
+            g->gram[n++] = x;
+            g->slot[h & mask] = (uint32_t)n;
+        }
+        g->here[i] = g->slot[h & mask] - 1;
+        g->gram[g->here[i]].count++;
+    }
+    return n;
+}
+
+int grams_find_top(struct grams *g, size_t n_words, struct gram_top top[3])
+{
+    uint32_t mask;
+
+    TRY(room(&g->gram, &g->cap_gram, n_words + 1, sizeof *g->gram));
+    TRY(room(&g->here, &g->cap_here, n_words + 1, sizeof *g->here));
+    TRY(room(&g->hash, &g->cap_hash, n_words + 1, sizeof *g->hash));
+    for (int k = 0; k < 3; k++) {
+        size_t len = (size_t)k + 2, n;
+
+        top[k].first = 0;
+        top[k].count = n_words >= len;
+        if (n_words < len)
+            continue;
+        TRY(clear_slots(g, n_words, &mask));
+        n = count_pairs(g, n_words - len + 1, len - 1, mask, k == 0);
+        g->here[n_words - len + 1] = SKIP;
+        for (size_t i = 0; i < n; i++) {
+            if (g->gram[i].count > top[k].count) {
+                top[k].count = g->gram[i].count;
+                top[k].first = g->gram[i].first;
+            }
+            g->hash[i] = g->gram[i].count;
+        }
+    }
+    return 0;
+}
+
+/* ---- n-grams that were there before ---- */
+
+/* Copies the words one behind the other. */
+static int join_words(struct grams *g, const struct words *ws, struct span text)
+{
+    uint32_t at = 0;
+
+    TRY(room(&g->joined, &g->cap_joined, text.n + PAD, 1));
+    TRY(room(&g->start, &g->cap_start, ws->n + 1, sizeof *g->start));
+    for (size_t i = 0; i < ws->n; i++) {
+        struct word w = ws->w[i];
+
+        g->start[i] = at;
+        if (w.len <= 16 && text.n - w.off >= 16)
+            memcpy(g->joined + at, text.p + w.off, 16); /* the next one overwrites the rest */
+        else
+            memcpy(g->joined + at, text.p + w.off, w.len);
+        at += w.len;
+    }
+    g->start[ws->n] = at;
+    memset(g->joined + at, 0, PAD);
+    return 0;
+}
+
+/* The places (words) where an n-gram of five words or more may begin that occurs twice,
+ * in g->hash; a superset.  Two equal n-grams have the same first WINDOW bytes, if they
+ * have as many; a counter for each hash of these says where that can be. */
+static int find_places(struct grams *g, size_t n, size_t *n_places)
+{
+    size_t size = 1024, k = 0;
+
+    *n_places = 0;
+    if (n < 5)
+        return 0;
+    while (size < 12 * n)
+        size *= 2;
+    TRY(room(&g->seen, &g->cap_seen, size, 1));
+    TRY(room(&g->hash, &g->cap_hash, n + 1, sizeof *g->hash));
+    memset(g->seen, 0, size);
+    for (size_t i = 0; i + 5 <= n; i++) {
+        uint64_t x;
+        uint32_t y, h;
+
+        memcpy(&x, g->joined + g->start[i], 8);
+        memcpy(&y, g->joined + g->start[i] + 8, 4);
+        h = (uint32_t)(((x ^ (uint64_t)y << 17) * 0x9E3779B97F4A7C15ULL + y) * 0xD6E8FEB86659FD93ULL >> 33);
+        h &= (uint32_t)size - 1;
+        g->hash[i] = h;
+        g->seen[h] = (uint8_t)(g->seen[h] + 1 < 3 ? g->seen[h] + 1 : 2);
+    }
+    for (size_t i = 0; i + 5 <= n; i++) {
+        bool may = g->seen[g->hash[i]] > 1 || g->start[i + 5] - g->start[i] < WINDOW;
+
+        g->hash[k] = (uint32_t)i;
+        k += may;
+    }
+    *n_places = k;
+    return 0;
+}
+
+static size_t chars_of(const struct grams *g, size_t from, size_t n)
+{
+    size_t chars = 0;
+
+    for (size_t i = from; i < from + n; i++)
+        chars += g->type[g->id[i]].chars;
+    return chars;
+}
+
+static size_t duplicates_of(struct grams *g, size_t n_words, size_t n_places, size_t n, uint32_t mask)
+{
+    size_t chars = 0, next = 0;
+
+    for (size_t k = 0; k < n_places && g->hash[k] + n <= n_words; k++) {
+        size_t i = g->hash[k];
+        struct span s = {g->joined + g->start[i], g->start[i + n] - g->start[i]};
+        uint32_t h;
+
+        if (i < next)
+            continue;
+        for (h = (uint32_t)hash_xxh3_64(s); g->slot[h & mask]; h++) {
+            size_t j = g->slot[h & mask] - 1;
+            struct span t = {g->joined + g->start[j], g->start[j + n] - g->start[j]};
+            if (span_eq(s, t))
+                break;
+        }
+        if (g->slot[h & mask]) {
+            chars += chars_of(g, i, n);
+            next = i + n;
+        } else {
+            g->slot[h & mask] = (uint32_t)i + 1;
+        }
+    }
+    return chars;
+}
+
+int grams_find_duplicates(struct grams *g, const struct words *ws, struct span text, size_t chars[6])
+{
+    size_t n_places;
+    uint32_t mask;
+
+    TRY(join_words(g, ws, text));
+    TRY(find_places(g, ws->n, &n_places));
+    for (size_t n = 5; n <= 10; n++) {
+        TRY(clear_slots(g, n_places, &mask));
+        chars[n - 5] = duplicates_of(g, ws->n, n_places, n, mask);
+    }
+    return 0;
+}
+
+/* ---- copies ---- */
+
+int grams_count_copies(struct grams *g, const struct span *s, size_t n, struct copies *c)
+{
+    uint32_t mask;
+
+    memset(c, 0, sizeof *c);
+    c->spans = n;
+    TRY(clear_slots(g, n, &mask));
+    for (size_t i = 0; i < n; i++) {
+        uint32_t h = (uint32_t)hash_xxh3_64(s[i]);
+
+        while (g->slot[h & mask] && !span_eq(s[i], s[g->slot[h & mask] - 1]))
+            h++;
+        if (g->slot[h & mask]) {
+            c->copies++;
+            c->chars += chars_count(s[i]);
+        } else {
+            g->slot[h & mask] = (uint32_t)i + 1;
+        }
+    }
+    return 0;
+}
