@@ -1,0 +1,45 @@
+/* quern clean: normalises the text of documents. */
+#include "curate/clean.h"
+#include "curate/driver.h"
+
+int main(int argc, char **argv)
+{
+    struct tool t = {
+        .name = "clean",
+        .usage = "[options] [FILE...]",
+        .about = "repair and normalise the text of documents",
+        .details =
+            "Reads documents as JSON lines and writes them with a clean text: valid UTF-8 in one "
+            "normalisation form, nothing invisible but where it means something, white space and "
+            "newlines in order. A document that is clean stays as it is, byte for byte; cleaning "
+            "twice gives what cleaning once gives.",
+        .example = "printf '{\"id\":\"a\",\"text\":\"two  spaces \\\\r\\\\nand\\\\u00a0more\"}\\n' | quern clean",
+    };
+    struct clean_conf f = CLEAN_DEFAULTS;
+    struct stage stage;
+    struct driver_conf c = {.stages = &stage, .n_stages = 1};
+    const struct opt opts[] = {
+        OPT_ENUM(0, "form", &f.form, "nfc|nfkc|any", "Unicode normalisation form"),
+        OPT_FLAG(0, "controls", &f.controls, "remove control characters but tab and newline"),
+        OPT_FLAG(0, "zero-width", &f.zero_width, "remove zero-width characters where they mean nothing"),
+        OPT_FLAG(0, "soft-hyphens", &f.soft_hyphens, "remove soft hyphens"),
+        OPT_FLAG(0, "bidi", &f.bidi, "remove marks of writing direction"),
+        OPT_FLAG(0, "spaces", &f.spaces, "fold spaces within lines, drop those at line ends"),
+        OPT_FLAG(0, "newlines", &f.newlines, "make every newline \\n, drop blank lines at both ends"),
+        OPT_INT(0, "blank-lines", &f.blank_lines, 0, 1000, "blank lines that may stand together"),
+        DRIVER_OPTS(c),
+        TOOL_OPTS(t),
+        TOOL_JOBS(t),
+        OPT_END,
+    };
+    struct err e;
+    int code, n = tool_begin(&t, opts, argc, argv, &code);
+
+    if (n < 0)
+        return code;
+    if (clean_stage_open(&stage, &f, &e) < 0)
+        return tool_fail(&t, &e);
+    code = driver_main(&t, &c, n, argv);
+    stage.ops->close(stage.state);
+    return code;
+}
