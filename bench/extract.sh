@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Main content from HTML: CPU time a core and quality, against trafilatura and resiliparse
+# on the same pages in one run.  Pages: the two sets with known answers, and documentation.
+set -u
+D=$SHARED/data
+if [ ! -d "$D/extraction" ]; then
+    printf 'extract\t-\t-\tleft out: no %s\n' "$D/extraction"
+    exit 0
+fi
+here=$PWD
+T=$(mktemp -d) || exit 1
+trap 'rm -rf "$T"' EXIT
+
+# Pages as plain files, so that nothing but extraction is measured.
+for s in article segment; do
+    mkdir "$T/$s"
+    for f in "$D/extraction/$s-benchmark/dev/html"/*.gz; do
+        f2=${f##*/}
+        gzip -dc "$f" >"$T/$s/${f2%.gz}"
+    done
+done
+mkdir "$T/doc"
+tar -C "$T" -I zstd -xf "$D/text/html/pages-dev.tar.zst"
+n=0
+find "$T" -path "$T/article" -prune -o -path "$T/segment" -prune -o -type f -name '*.html' -print | LC_ALL=C sort |
+    while read -r f; do
+        n=$((n + 1))
+        [ $((n % 8)) = 0 ] && cp "$f" "$T/doc/$n.html"
+    done
+
+# cpu COMMAND...: user and system seconds, the median of three.
+cpu() {
+    for _ in 1 2 3; do
+        { TIMEFORMAT='%U %S'; time "$@" >"$T/out" 2>/dev/null; } 2>&1 | awk '{ print $1 + $2 }'
+    done | sort -g | sed -n 2p
+}
+row() { printf '%s\t%s\t%s\t%s\n' "$@"; }
+ids() { sed 's|^{"id":"[^"]*/\([^"/]*\)\.html"|{"id":"\1"|'; }
+f1() { # SET JSONL
+    case $1 in
+    article) python3 "$D/extraction/scorers/score_articles.py" --boot 0 "$D/extraction/article-benchmark/dev/ground-truth.json" "$2" |
+        awk -F'\t' 'NR == 2 { print $4 }' ;;
+    segment) python3 "$D/extraction/scorers/score_segments.py" "$D/extraction/segment-benchmark/dev/segments.jsonl" "$2" |
+        sed 's/.* F1=\([0-9.]*\).*/\1/' ;;
+    esac
+}
+for s in article segment doc; do
+    mb=$(find "$T/$s" -name '*.html' -printf '%s\n' | awk '{ n += $1 } END { printf "%.1f", n / 1e6 }')
+    sec=$(cpu quern-extract --quiet -j 1 "$T/$s")
+    row "extract $s" "$(awk -v m="$mb" -v s="$sec" 'BEGIN { printf "%.1f", m / s }')" MB/s "$mb MB in $sec s of CPU"
+    if [ "$s" != doc ]; then
+        ids <"$T/out" >"$T/quern.jsonl"
+        row "extract $s F1" "$(f1 "$s" "$T/quern.jsonl")" F1 ""
+    fi
+    for p in trafilatura resiliparse; do
+        if [ -z "${PEERS:-}" ] || ! "$PEERS" -c "import $p" 2>/dev/null; then
+            row "$p $s" - - "left out: set PEERS to a Python that has it"
+            continue
+        fi
+        psec=$("$PEERS" "$here/bench/extract_peers.py" "$p" "$T/$s" "$T/$p.jsonl") || continue
+        row "$p $s" "$(awk -v m="$mb" -v s="$psec" 'BEGIN { printf "%.1f", m / s }')" MB/s \
+            "quern is $(awk -v a="$psec" -v b="$sec" 'BEGIN { printf "%.1f", a / b }') times as fast"
+        [ "$s" = doc ] || row "$p $s F1" "$(f1 "$s" "$T/$p.jsonl")" F1 ""
+    done
+done
