@@ -551,11 +551,43 @@ static int read_block(struct warc *w, struct warc_record *r, uint64_t from, uint
     return 0;
 }
 
+/* Whether the member in which the block's last byte lies is damaged further on.  p: where
+ * bytes stand that fit no record, or the window's end. */
+static int member_damaged(struct warc *w, uint64_t at, uint64_t p, bool *damaged, struct err *e)
+{
+    uint64_t member = member_of(w, at - 1);
+
+    while (end_of(w) < p + HEADER_MAX && member_of(w, end_of(w) - 1) == member) {
+        int rc = more(w, e);
+        if (rc < 0)
+            return rc;
+        if (rc == 0)
+            break;
+    }
+    *damaged = w->fault && w->fault_member == member;
+    return 0;
+}
+
+/* Whether a few stray bytes, then line ends, then a record stand at p. */
+static bool strays(const struct warc *w, uint64_t p)
+{
+    uint64_t end = end_of(w), q = p;
+
+    while (q < end && q - p < STRAY_MAX && !is_eol(*ptr(w, q)))
+        q++;
+    if (q < end && !is_eol(*ptr(w, q)))
+        return false;
+    while (q < end && is_eol(*ptr(w, q)))
+        q++;
+    return q >= end || begins(w, q);
+}
+
 /* Whether what stands behind a block that ended at `at` lets its length be believed. */
 static int check_after(struct warc *w, uint64_t at, bool *good, struct err *e)
 {
     uint64_t p = at;
     int cr = 0, lf = 0;
+    bool arc = w->kind == WARC_ARC, next, damaged = false;
 
     for (;; p++) {
         TRY(need(w, p, 1, e));
@@ -564,21 +596,13 @@ static int check_after(struct warc *w, uint64_t at, bool *good, struct err *e)
         cr += *ptr(w, p) == '\r';
         lf += *ptr(w, p) == '\n';
     }
-    if (w->fault && p >= end_of(w) && w->n_marks && w->fault_member == member_of(w, at - 1)) {
-        *good = false; /* the check sum of the record's own member failed */
-        return 0;
-    }
-    TRY(need(w, p, w->kind == WARC_ARC ? HEADER_MAX : 24 + STRAY_MAX, e));
-    *good = p >= end_of(w) || begins(w, p) ||
-            (w->kind == WARC_WARC && lf >= 2 && (cr >= 2 || w->lf_only));
-    for (uint64_t q = p + 1; !*good && w->kind == WARC_WARC && q < end_of(w) && q <= at + STRAY_MAX; q++)
-        if (is_eol(*ptr(w, q))) {
-            while (q < end_of(w) && is_eol(*ptr(w, q)))
-                q++;
-            *good = q >= end_of(w) || begins(w, q);
-            break;
-        }
-    if (*good && lf < (w->kind == WARC_ARC ? 1 : 2) && p < end_of(w) && begins(w, p))
+    TRY(need(w, p, arc ? HEADER_MAX : 24 + STRAY_MAX, e));
+    next = p < end_of(w) && begins(w, p);
+    if (!next && file_codec(w->f) != FILE_PLAIN)
+        TRY(member_damaged(w, at, p, &damaged, e));
+    *good = !damaged && (next || p >= end_of(w) || (!arc && lf >= 2 && (cr >= 2 || w->lf_only)) ||
+                         (!arc && strays(w, p)));
+    if (next && lf < (arc ? 1 : 2))
         w->unseparated++;
     return 0;
 }
@@ -769,11 +793,13 @@ int warc_read_whole(struct warc *w, size_t max, struct span *all, struct err *e)
 {
     int rc;
 
-    while ((rc = more(w, e)) > 0)
-        if (w->n > max)
-            return err_set(e, ERR_LIMIT, "'%s' is larger than %zu bytes", file_name(w->f), max);
+    do
+        rc = more(w, e);
+    while (rc > 0 && w->n <= max);
     if (rc < 0)
         return rc;
+    if (w->n > max)
+        return err_set(e, ERR_LIMIT, "'%s' is larger than %zu bytes", file_name(w->f), max);
     if (w->fault) {
         *e = w->why;
         return e->code = ERR_FORMAT;
