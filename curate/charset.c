@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include <unicode/ucnv.h>
+#include <unicode/ucnv_cb.h>
 #include <unicode/ucsdet.h>
 
 #include "base/utf8.h"
@@ -289,6 +290,19 @@ static const struct charset_entry *detect(struct charset *c, struct span s, bool
 
 /* ---- conversion ---- */
 
+/* U+FFFD for what cannot be decoded; ICU's own callback writes U+001A for some. */
+static void replace_bad(const void *context, UConverterToUnicodeArgs *args, const char *bytes, int32_t n,
+                        UConverterCallbackReason reason, UErrorCode *u)
+{
+    static const UChar replacement = 0xFFFD;
+
+    (void)context, (void)bytes, (void)n;
+    if (reason > UCNV_IRREGULAR)
+        return;
+    *u = U_ZERO_ERROR;
+    ucnv_cbToUWriteUChars(args, &replacement, 1, 0, u);
+}
+
 static UConverter *converter_of(struct charset *c, const struct charset_entry *t, UErrorCode *u)
 {
     for (int i = 0; i < c->n_open; i++)
@@ -297,6 +311,8 @@ static UConverter *converter_of(struct charset *c, const struct charset_entry *t
             return c->open[i].cnv;
         }
     UConverter *cnv = ucnv_open(t->converter, u);
+    if (U_SUCCESS(*u))
+        ucnv_setToUCallBack(cnv, replace_bad, NULL, NULL, NULL, u);
     if (U_SUCCESS(*u)) {
         c->open[c->n_open].entry = t;
         c->open[c->n_open++].cnv = cnv;

@@ -1,4 +1,5 @@
-/* Labels: WHATWG Encoding, "Names and labels"; a few more that the web has. */
+/* Labels: WHATWG Encoding, "Names and labels", but for iso-8859-16, which ICU does not
+ * have; and a few more that the web has. */
 #include "curate/charset_label.h"
 
 static const struct charset_entry entries[] = {
@@ -45,7 +46,6 @@ static const struct charset_entry entries[] = {
     {"iso-8859-14", "iso-8859_14-1998", CHARSET_BYTE, " iso-8859-14 iso8859-14 iso885914 "},
     {"iso-8859-15", "ibm-923_P100-1998", CHARSET_BYTE,
      " iso-8859-15 csisolatin9 iso8859-15 iso885915 iso_8859-15 l9 latin9 latin-9 "},
-    {"iso-8859-16", "iso-8859_16-2001", CHARSET_BYTE, " iso-8859-16 "},
     {"koi8-r", "ibm-878_P100-1996", CHARSET_BYTE, " koi8-r cskoi8r koi koi8 koi8_r "},
     {"koi8-u", "ibm-1168_P100-2002", CHARSET_BYTE, " koi8-u koi8-ru "},
     {"ibm866", "ibm-866_P100-1995", CHARSET_BYTE, " ibm866 866 cp866 csibm866 cp-866 "},
