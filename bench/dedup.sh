@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Deduplication: what one core does in memory, whole runs, and datatrove beside them.
+set -u
+data=$SHARED/data
+docs=$data/dedup/planted-dev/docs.jsonl.zst
+if [ ! -r "$docs" ]; then
+    printf 'dedup\t-\t-\tleft out: no %s\n' "$docs"
+    exit 0
+fi
+T=$(mktemp -d) || exit 1
+trap 'rm -rf "$T"' EXIT
+zstd -dcq "$docs" >"$T/docs.jsonl" || exit 1
+
+# The libraries are those of the Makefile.
+${CC:-cc} -O2 -D_GNU_SOURCE -I. bench/dedup_bench.c -Wl,--start-group "$B"/libcurate.a \
+    "$B"/libkernels.a "$B"/libbase.a -Wl,--end-group -licuuc -licudata -lsimdjson -lzstd -lz \
+    -ldeflate -lyaml -lstdc++ -lm -lpthread -o "$T/bench" || exit 1
+"$T/bench" "$T/docs.jsonl" || exit 1
+
+# user + system seconds of a command, median of three
+cpu() {
+    local i
+    for i in 1 2 3; do
+        ( TIMEFORMAT='%U %S'; time "$@" >/dev/null 2>&1 ) 2>&1 | tail -n 1 | awk '{print $1 + $2}'
+    done | sort -n | sed -n 2p
+}
+rate() { awk -v b="$1" -v s="$2" 'BEGIN { printf "%.1f", b / 1e6 / s }'; }
+bytes=$(quern-dedup exact -q "$T/docs.jsonl" -o "$T/out" --stats "$T/s" &&
+    sed 's/.*"bytes_in":\([0-9]*\),"bytes_out".*"seconds".*/\1/' "$T/s")
+for kind in exact "fuzzy" "fuzzy --preset datatrove" "fuzzy --preset datatrove --no-verify" "fuzzy --preset nemo"; do
+    # shellcheck disable=SC2086
+    s=$(cpu quern-dedup $kind -j 1 -q "$T/docs.jsonl" -o "$T/out")
+    printf 'dedup-run-%s\t%s\tMB/s\twhole run with input and output, a core; %s s of CPU\n' \
+        "$(echo "$kind" | tr -d -- - | tr ' ' -)" "$(rate "$bytes" "$s")" "$s"
+done
+
+if [ -z "$PEERS" ]; then
+    printf 'dedup-datatrove\t-\t-\tleft out: PEERS is not set\n'
+    exit 0
+fi
+head -n 1000 "$T/docs.jsonl" >"$T/few.jsonl"
+cat >"$T/peer.py" <<'P'
+import json, sys, time
+from datatrove.data import Document
+from datatrove.pipeline.dedup import minhash as m
+docs = [Document(text=d["text"], id=d["id"]) for d in map(json.loads, open(sys.argv[1]))]
+out = sys.argv[2]
+c = m.MinhashConfig()
+step = m.MinhashDedupSignature(out + "/sig", config=c)
+step.get_shingles("load the tokenizer before the clock starts")
+start = time.process_time()
+step.run(docs, 0, 1)
+for b in range(c.num_buckets):
+    m.MinhashDedupBuckets(out + "/sig", out + "/dup", config=c).run(None, b, c.num_buckets)
+m.MinhashDedupCluster(out + "/dup", out + "/rm", config=c).run(None, 0, 1)
+kept = sum(1 for _ in m.MinhashDedupFilter(out + "/rm").run(iter(docs), 0, 1))
+print(time.process_time() - start, kept, sum(len(d.text.encode()) for d in docs))
+P
+peer=$("$PEERS" "$T/peer.py" "$T/few.jsonl" "$T/peer" 2>/dev/null | tail -n 1)
+if [ -z "$peer" ]; then
+    printf 'dedup-datatrove\t-\t-\tleft out: it does not run here\n'
+    exit 0
+fi
+read -r secs kept few <<<"$peer"
+ours=$(cpu quern-dedup fuzzy --preset datatrove --no-verify -j 1 -q "$T/few.jsonl" -o "$T/out")
+quern-dedup fuzzy --preset datatrove --no-verify -q "$T/few.jsonl" -o "$T/out"
+printf 'dedup-datatrove\t%s\tMB/s\tdatatrove, signatures to filter, 1000 documents; it keeps %s\n' \
+    "$(rate "$few" "$secs")" "$kept"
+printf 'dedup-datatrove-ratio\t%s\ttimes\tour CPU seconds on the same documents with input and output; we keep %s\n' \
+    "$(awk -v a="$secs" -v b="$ours" 'BEGIN { printf "%.0f", a / b }')" "$(wc -l <"$T/out")"

@@ -1,0 +1,316 @@
+#include "curate/dedup_clusters.h"
+
+#include <stdlib.h>
+
+#include "base/pool.h"
+
+/* Documents are taken a batch at a time: first each is compared, in parallel, with the
+ * survivors of earlier batches; then those left with one another; then, in order, it is
+ * decided which of these stay.  That gives what one document at a time would give. */
+enum { BATCH = 512 };
+
+/* A document of the batch and an earlier one of it that has the similarity. */
+struct match {
+    uint32_t earlier;
+    float similarity;
+    struct match *next; /* a later one */
+};
+
+struct clustering {
+    struct dedup_bands *b;
+    struct dedup_sets *s;
+    double threshold;
+    int least; /* places in which the sketches must agree */
+    struct dedup_fate *fate;
+    struct dedup_tally *t;
+
+    uint32_t first, last; /* the batch */
+    int phase;
+    struct match *match[BATCH]; /* ascending */
+    uint32_t next;              /* document to be taken by a thread */
+    struct worker *worker;
+    pthread_mutex_t lock;
+    struct err *e;
+    int failed;
+};
+
+struct worker {
+    struct clustering *c;
+    struct dedup_compare *compare;
+    struct dedup_tally t;
+};
+
+static struct bucket *bucket_of(const struct dedup_bands *b, uint32_t doc, int k)
+{
+    uint64_t number = b->key[(size_t)doc * (size_t)b->bands + (size_t)k];
+
+    return number == BUCKET_NONE ? NULL : &b->band[k].bucket[number];
+}
+
+/* Compares two candidates unless an earlier band had them.  1: similar; 0: not. */
+static int similar(struct worker *w, uint32_t doc, uint32_t other, int k, float *similarity,
+                   struct err *e)
+{
+    const struct clustering *c = w->c;
+    double s;
+
+    if (!dedup_bands_first(c->b, doc, other, k))
+        return 0;
+    w->t.candidates++;
+    if (dedup_bands_agree(c->b, doc, other) < c->least)
+        return 0;
+    w->t.compared++;
+    TRY(dedup_jaccard(w->compare, doc, other, c->threshold, &s, e));
+    *similarity = (float)s;
+    return s >= c->threshold;
+}
+
+/* Looks for the first survivor of earlier batches that doc is like. */
+static int find_survivor(struct worker *w, uint32_t doc, struct err *e)
+{
+    const struct clustering *c = w->c;
+    struct dedup_fate *fate = &c->fate[doc];
+
+    for (int k = 0; k < c->b->bands; k++) {
+        const struct bucket *u = bucket_of(c->b, doc, k);
+        for (uint32_t i = 0; u && i < u->kept; i++) {
+            uint32_t other = c->b->band[k].member[u->start + i];
+            float similarity;
+            int rc;
+            if (other >= fate->survivor)
+                break;
+            rc = similar(w, doc, other, k, &similarity, e);
+            if (rc < 0)
+                return rc;
+            if (rc)
+                *fate = (struct dedup_fate){other, similarity};
+        }
+    }
+    return 0;
+}
+
+static int add_match(struct match **list, uint32_t other, float similarity, struct err *e)
+{
+    struct match *m = malloc(sizeof *m);
+
+    if (!m)
+        return err_set(e, ERR_NOMEM, "out of memory for a pair");
+    while (*list && (*list)->earlier < other)
+        list = &(*list)->next;
+    *m = (struct match){other, similarity, *list};
+    *list = m;
+    return 0;
+}
+
+/* Finds those of its own batch, and still undecided, that doc is like. */
+static int find_in_batch(struct worker *w, uint32_t doc, struct err *e)
+{
+    struct clustering *c = w->c;
+
+    if (c->fate[doc].survivor != doc)
+        return 0;
+    for (int k = 0; k < c->b->bands; k++) {
+        const struct bucket *u = bucket_of(c->b, doc, k);
+        for (uint32_t i = u ? u->seen : 0; u && i < u->size; i++) {
+            uint32_t other = c->b->band[k].member[u->start + i];
+            float similarity;
+            int rc;
+            if (other >= doc)
+                break;
+            if (c->fate[other].survivor != other)
+                continue;
+            rc = similar(w, doc, other, k, &similarity, e);
+            if (rc > 0)
+                rc = add_match(&c->match[doc - c->first], other, similarity, e);
+            if (rc < 0)
+                return rc;
+        }
+    }
+    return 0;
+}
+
+/* The third phase of united clusters: only the similarity is asked for. */
+static int measure(struct worker *w, uint32_t doc, struct err *e)
+{
+    struct dedup_fate *fate = &w->c->fate[doc];
+    double s = 1;
+
+    if (fate->survivor != doc)
+        TRY(dedup_jaccard(w->compare, fate->survivor, doc, 0, &s, e));
+    fate->similarity = (float)s;
+    return 0;
+}
+
+static void work(void *arg, int thread)
+{
+    struct clustering *c = arg;
+    struct worker *w = &c->worker[thread];
+    struct err e = {0};
+    uint32_t doc;
+    int rc = 0;
+
+    while (rc == 0 && (doc = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->last)
+        rc = c->phase == 0   ? find_survivor(w, doc, &e)
+             : c->phase == 1 ? find_in_batch(w, doc, &e)
+                             : measure(w, doc, &e);
+    if (rc < 0) {
+        pthread_mutex_lock(&c->lock);
+        if (!c->failed)
+            *c->e = e;
+        c->failed = rc;
+        pthread_mutex_unlock(&c->lock);
+    }
+}
+
+static int run_phase(struct clustering *c, int phase, int jobs)
+{
+    c->phase = phase;
+    c->next = c->first;
+    pool_run(jobs, work, c, NULL);
+    return c->failed;
+}
+
+/* In order: who of the batch stays.  Survivors move to the front of their buckets. */
+static void decide(struct clustering *c)
+{
+    for (uint32_t doc = c->first; doc < c->last; doc++) {
+        struct dedup_fate *fate = &c->fate[doc];
+        for (struct match *m = c->match[doc - c->first], *next; m; m = next) {
+            next = m->next;
+            if (fate->survivor == doc && c->fate[m->earlier].survivor == m->earlier)
+                *fate = (struct dedup_fate){m->earlier, m->similarity};
+            free(m);
+        }
+        c->match[doc - c->first] = NULL;
+        for (int k = 0; k < c->b->bands; k++) {
+            struct bucket *u = bucket_of(c->b, doc, k);
+            if (u)
+                u->seen++;
+            if (u && fate->survivor == doc)
+                c->b->band[k].member[u->start + u->kept++] = doc;
+        }
+    }
+}
+
+static int workers_open(struct clustering *c, int jobs, struct err *e)
+{
+    pthread_mutex_init(&c->lock, NULL);
+    c->worker = calloc((size_t)jobs, sizeof *c->worker);
+    if (!c->worker)
+        return err_set(e, ERR_NOMEM, "out of memory for %d threads", jobs);
+    for (int i = 0; i < jobs; i++) {
+        c->worker[i].c = c;
+        TRY(dedup_compare_new(&c->worker[i].compare, c->s, e));
+    }
+    return 0;
+}
+
+static void workers_close(struct clustering *c, int jobs)
+{
+    for (int i = 0; c->worker && i < jobs; i++) {
+        c->t->candidates += c->worker[i].t.candidates;
+        c->t->compared += c->worker[i].t.compared;
+        dedup_compare_free(c->worker[i].compare);
+    }
+    for (int i = 0; i < BATCH; i++)
+        for (struct match *m = c->match[i], *next; m; m = next) {
+            next = m->next;
+            free(m);
+        }
+    free(c->worker);
+    pthread_mutex_destroy(&c->lock);
+}
+
+static int count_clusters(const struct clustering *c, struct err *e)
+{
+    uint32_t *size = calloc(c->b->docs ? c->b->docs : 1, sizeof *size);
+
+    if (!size)
+        return err_set(e, ERR_NOMEM, "out of memory for %zu documents", c->b->docs);
+    for (size_t i = 0; i < c->b->docs; i++) {
+        uint32_t to = c->fate[i].survivor;
+        c->t->dropped += to != i;
+        size[to]++;
+        c->t->clusters += size[to] == 2;
+        if (size[to] > c->t->largest) {
+            c->t->largest = size[to];
+            c->t->largest_of = to;
+        }
+    }
+    free(size);
+    return 0;
+}
+
+static int verified(struct clustering *c, int jobs)
+{
+    for (c->first = 0; c->first < c->b->docs; c->first = c->last) {
+        c->last = c->b->docs - c->first < BATCH ? (uint32_t)c->b->docs : c->first + BATCH;
+        TRY(run_phase(c, 0, jobs));
+        TRY(run_phase(c, 1, jobs));
+        decide(c);
+    }
+    return 0;
+}
+
+static uint32_t root_of(struct dedup_fate *fate, uint32_t doc)
+{
+    while (fate[doc].survivor != doc) {
+        fate[doc].survivor = fate[fate[doc].survivor].survivor; /* halves the way */
+        doc = fate[doc].survivor;
+    }
+    return doc;
+}
+
+/* Union-find; the smaller number is always the root, so the first document stays. */
+static void unite(const struct dedup_bands *b, struct dedup_fate *fate)
+{
+    for (int k = 0; k < b->bands; k++)
+        for (size_t i = 0; i < b->band[k].buckets; i++) {
+            const struct bucket *u = &b->band[k].bucket[i];
+            const uint32_t *member = b->band[k].member + u->start;
+            for (uint32_t j = 1; j < u->size; j++) {
+                uint32_t x = root_of(fate, member[0]), y = root_of(fate, member[j]);
+                if (x < y)
+                    fate[y].survivor = x;
+                else
+                    fate[x].survivor = y;
+            }
+        }
+    for (size_t i = 0; i < b->docs; i++)
+        fate[i].survivor = root_of(fate, (uint32_t)i);
+}
+
+static int cluster(struct clustering *c, int jobs, bool verify)
+{
+    int rc = workers_open(c, jobs, c->e);
+
+    *c->t = (struct dedup_tally){0};
+    for (size_t i = 0; i < c->b->docs; i++)
+        c->fate[i] = (struct dedup_fate){(uint32_t)i, 1};
+    if (rc == 0 && verify) {
+        c->least = dedup_bands_least(c->b, c->threshold);
+        rc = verified(c, jobs);
+    } else if (rc == 0) {
+        unite(c->b, c->fate);
+        c->last = (uint32_t)c->b->docs;
+        rc = run_phase(c, 2, jobs);
+    }
+    workers_close(c, jobs);
+    return rc < 0 ? rc : count_clusters(c, c->e);
+}
+
+int dedup_cluster_verified(struct dedup_bands *b, struct dedup_sets *s, double threshold, int jobs,
+                           struct dedup_fate *fate, struct dedup_tally *t, struct err *e)
+{
+    struct clustering c = {.b = b, .s = s, .threshold = threshold, .fate = fate, .t = t, .e = e};
+
+    return cluster(&c, jobs, true);
+}
+
+int dedup_cluster_united(struct dedup_bands *b, struct dedup_sets *s, int jobs,
+                         struct dedup_fate *fate, struct dedup_tally *t, struct err *e)
+{
+    struct clustering c = {.b = b, .s = s, .fate = fate, .t = t, .e = e};
+
+    return cluster(&c, jobs, false);
+}

@@ -1,0 +1,238 @@
+#include "kernels/minhash_window.h"
+
+#include "base/hash.h"
+
+#if defined(__AVX512DQ__)
+#include <immintrin.h>
+
+/* XXH64's primes (Y. Collet's specification of xxHash). */
+#define P1 0x9E3779B185EBCA87ull
+#define P2 0xC2B2AE3D27D4EB4Full
+#define P3 0x165667B19E3779F9ull
+#define P4 0x85EBCA77C2B2AE63ull
+#define P5 0x27D4EB2F165667C5ull
+
+/* Longer ones are left to the scalar code: this one knows one stripe of 32 bytes. */
+enum { LONGEST = 63 };
+
+#define ALL(x) _mm512_set1_epi64((long long)(x))
+#define INLINE static inline __attribute__((always_inline))
+
+/* A window's hash is one long chain of dependent products, 15 cycles each.  So GROUPS
+ * vectors of eight windows go through every step together. */
+enum { GROUPS = 3 };
+#define EACH for (int i = 0; i < GROUPS; i++)
+struct lanes {
+    __m512i at[GROUPS], left[GROUPS], h[GROUPS];
+};
+
+INLINE __m512i round_of(__m512i acc, __m512i input)
+{
+    acc = _mm512_add_epi64(acc, _mm512_mullo_epi64(input, ALL(P2)));
+    return _mm512_mullo_epi64(_mm512_rol_epi64(acc, 31), ALL(P1));
+}
+
+/* The first 32 bytes of the lanes that have them. */
+INLINE void stripe(struct lanes *g, const char *text)
+{
+    static const uint64_t seed[4] = {P1 + P2, P2, 0, 0 - P1};
+    static const int turn[4] = {1, 7, 12, 18};
+    const __m512i zero = _mm512_setzero_si512();
+    __m512i acc[4][GROUPS], sum[GROUPS];
+    __mmask8 full[GROUPS];
+
+    EACH {
+        full[i] = _mm512_cmpgt_epi64_mask(g->left[i], ALL(31));
+        sum[i] = zero;
+    }
+    for (int k = 0; k < 4; k++)
+        EACH {
+            __m512i in = _mm512_mask_i64gather_epi64(zero, full[i], g->at[i], text + 8 * k, 1);
+            acc[k][i] = round_of(ALL(seed[k]), in);
+            sum[i] = _mm512_add_epi64(sum[i], _mm512_rolv_epi64(acc[k][i], ALL(turn[k])));
+        }
+    for (int k = 0; k < 4; k++)
+        EACH {
+            sum[i] = _mm512_xor_si512(sum[i], round_of(zero, acc[k][i]));
+            sum[i] = _mm512_add_epi64(_mm512_mullo_epi64(sum[i], ALL(P1)), ALL(P4));
+        }
+    EACH {
+        g->h[i] = _mm512_mask_mov_epi64(g->h[i], full[i], sum[i]);
+        g->at[i] = _mm512_mask_add_epi64(g->at[i], full[i], g->at[i], ALL(32));
+        g->left[i] = _mm512_mask_sub_epi64(g->left[i], full[i], g->left[i], ALL(32));
+    }
+}
+
+/* The next 8 bytes of the lanes that have them. */
+INLINE void eight_bytes(struct lanes *g, const char *text)
+{
+    EACH {
+        const __m512i zero = _mm512_setzero_si512();
+        __mmask8 m = _mm512_cmpgt_epi64_mask(g->left[i], ALL(7));
+        __m512i k = _mm512_mask_i64gather_epi64(zero, m, g->at[i], text, 1);
+        k = _mm512_rol_epi64(_mm512_xor_si512(g->h[i], round_of(zero, k)), 27);
+        k = _mm512_add_epi64(_mm512_mullo_epi64(k, ALL(P1)), ALL(P4));
+        g->h[i] = _mm512_mask_mov_epi64(g->h[i], m, k);
+        g->at[i] = _mm512_mask_add_epi64(g->at[i], m, g->at[i], ALL(8));
+        g->left[i] = _mm512_mask_sub_epi64(g->left[i], m, g->left[i], ALL(8));
+    }
+}
+
+/* The last 0 to 7 bytes, then the finish. */
+INLINE void last_bytes(struct lanes *g, const char *text)
+{
+    __m512i word[GROUPS], k;
+
+    EACH {
+        __mmask8 four = _mm512_test_epi64_mask(g->left[i], ALL(4));
+        word[i] = _mm512_i64gather_epi64(g->at[i], text, 1);
+        k = _mm512_mullo_epi64(_mm512_and_si512(word[i], ALL(0xffffffff)), ALL(P1));
+        k = _mm512_rol_epi64(_mm512_xor_si512(g->h[i], k), 23);
+        k = _mm512_add_epi64(_mm512_mullo_epi64(k, ALL(P2)), ALL(P3));
+        g->h[i] = _mm512_mask_mov_epi64(g->h[i], four, k);
+        word[i] = _mm512_mask_srli_epi64(word[i], four, word[i], 32);
+        g->left[i] = _mm512_and_si512(g->left[i], ALL(3));
+    }
+    for (int j = 0; j < 3; j++)
+        EACH {
+            __mmask8 m = _mm512_cmpgt_epi64_mask(g->left[i], ALL(j));
+            k = _mm512_mullo_epi64(_mm512_and_si512(word[i], ALL(0xff)), ALL(P5));
+            k = _mm512_rol_epi64(_mm512_xor_si512(g->h[i], k), 11);
+            g->h[i] = _mm512_mask_mullo_epi64(g->h[i], m, k, ALL(P1));
+            word[i] = _mm512_srli_epi64(word[i], 8);
+        }
+    EACH {
+        __m512i h = g->h[i];
+        h = _mm512_mullo_epi64(_mm512_xor_si512(h, _mm512_srli_epi64(h, 33)), ALL(P2));
+        h = _mm512_mullo_epi64(_mm512_xor_si512(h, _mm512_srli_epi64(h, 29)), ALL(P3));
+        g->h[i] = _mm512_xor_si512(h, _mm512_srli_epi64(h, 32));
+    }
+}
+
+/* Hashes 8 * GROUPS windows; the lanes whose window is too long come back. */
+static unsigned some_windows(const char *text, const uint32_t *start, int width, uint64_t *hash)
+{
+    struct lanes g;
+    __m512i len[GROUPS];
+    unsigned longer = 0, any = 0;
+
+    EACH {
+        __m512i to = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const void *)(start + width + 8 * i)));
+        __mmask8 m;
+        g.at[i] = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const void *)(start + 8 * i)));
+        len[i] = _mm512_sub_epi64(_mm512_sub_epi64(to, g.at[i]), ALL(1));
+        m = _mm512_cmpgt_epi64_mask(len[i], ALL(LONGEST));
+        longer |= (unsigned)m << 8 * i;
+        g.left[i] = len[i] = _mm512_mask_mov_epi64(len[i], m, _mm512_setzero_si512());
+        g.h[i] = ALL(P5);
+        any |= _mm512_cmpgt_epi64_mask(len[i], ALL(31));
+    }
+    if (any)
+        stripe(&g, text);
+    EACH g.h[i] = _mm512_add_epi64(g.h[i], len[i]);
+    eight_bytes(&g, text);
+    eight_bytes(&g, text);
+    eight_bytes(&g, text);
+    last_bytes(&g, text);
+    EACH _mm512_storeu_si512(hash + 8 * i, g.h[i]);
+    return longer;
+}
+#endif
+
+static inline uint64_t one(const char *text, const uint32_t *start, int width)
+{
+    return XXH64(text + start[0], start[width] - 1 - start[0], 0);
+}
+
+void ISA_FN(minhash_window)(const char *text, const uint32_t *start, int width, size_t count,
+                            uint64_t *hash)
+{
+    size_t i = 0;
+
+#if defined(__AVX512DQ__)
+    while (i < count && count >= 8 * GROUPS) {
+        unsigned longer;
+        if (i + 8 * GROUPS > count) /* the last ones: some are done twice */
+            i = count - 8 * GROUPS;
+        longer = some_windows(text, start + i, width, hash + i);
+        for (; longer; longer &= longer - 1) {
+            int j = __builtin_ctz(longer);
+            hash[i + (size_t)j] = one(text, start + i + j, width);
+        }
+        i += 8 * GROUPS;
+    }
+#endif
+    for (; i < count; i++)
+        hash[i] = one(text, start + i, width);
+}
+
+/* ---- characters ---- */
+
+static inline uint32_t rotl(uint32_t x, int n)
+{
+    return x << n | x >> (32 - n);
+}
+
+enum { ROW = 32, MAX_ROW_WIDTH = 64 };
+
+/* MurmurHash3_x86_32 of ROW windows of n bytes that begin at ROW bytes in a row, n a
+ * multiple of 4: plain loops, which the compiler turns into vectors.  What each four
+ * bytes contribute is computed once for all the windows that hold them. */
+static void murmur_row(const unsigned char *p, int n, uint32_t seed, uint64_t *hash)
+{
+    uint32_t h[ROW], k[ROW + MAX_ROW_WIDTH];
+
+    for (int j = 0; j < ROW + n - 4; j++) {
+        k[j] = p[j] | (uint32_t)p[j + 1] << 8 | (uint32_t)p[j + 2] << 16 | (uint32_t)p[j + 3] << 24;
+        k[j] = rotl(k[j] * 0xcc9e2d51u, 15) * 0x1b873593u;
+    }
+    for (int j = 0; j < ROW; j++)
+        h[j] = seed;
+    for (int i = 0; i < n; i += 4)
+        for (int j = 0; j < ROW; j++)
+            h[j] = rotl(h[j] ^ k[i + j], 13) * 5 + 0xe6546b64u;
+    for (int j = 0; j < ROW; j++) {
+        h[j] ^= (uint32_t)n;
+        h[j] = (h[j] ^ h[j] >> 16) * 0x85ebca6bu;
+        h[j] = (h[j] ^ h[j] >> 13) * 0xc2b2ae35u;
+        h[j] ^= h[j] >> 16;
+        hash[j] = h[j] ? h[j] : 1;
+    }
+}
+
+static uint32_t murmur_one(const unsigned char *p, uint32_t n, uint32_t seed)
+{
+    uint32_t h = seed, k, i = 0;
+
+    for (; i + 4 <= n; i += 4) {
+        memcpy(&k, p + i, 4);
+        h ^= rotl(k * 0xcc9e2d51u, 15) * 0x1b873593u;
+        h = rotl(h, 13) * 5 + 0xe6546b64u;
+    }
+    k = 0;
+    for (uint32_t j = n; j-- > i;)
+        k = k << 8 | p[j];
+    h ^= rotl(k * 0xcc9e2d51u, 15) * 0x1b873593u;
+    h ^= n;
+    h = (h ^ h >> 16) * 0x85ebca6bu;
+    h = (h ^ h >> 13) * 0xc2b2ae35u;
+    return h ^ h >> 16;
+}
+
+void ISA_FN(minhash_window_chars)(const char *text, const uint32_t *start, int width, size_t count,
+                                  uint32_t seed, uint64_t *hash)
+{
+    const unsigned char *p = (const unsigned char *)text;
+
+    for (size_t i = 0; i < count;) {
+        /* ASCII: each of the next characters is one byte */
+        if (width % 4 == 0 && width <= MAX_ROW_WIDTH && i + ROW <= count &&
+            start[i + ROW - 1 + (size_t)width] - start[i] == (uint32_t)(ROW - 1 + width)) {
+            murmur_row(p + start[i], width, seed, hash + i);
+            i += ROW;
+        } else {
+            uint32_t h = murmur_one(p + start[i], start[i + (size_t)width] - start[i], seed);
+            hash[i++] = h ? h : 1;
+        }
+    }
+}

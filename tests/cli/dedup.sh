@@ -1,0 +1,97 @@
+#!/bin/bash
+# quern dedup exact and fuzzy at a shell.
+. "$ROOT/tests/lib.sh"
+
+# Ten documents of 40 words; b is a with one word changed (J = 31/41 = .756 of 5-word
+# shingles), c is a with its last word changed (J = 35/37), d is a itself.
+words() { seq -f "$1%g" 1 40 | tr '0-9\n' 'a-j '; }
+{
+    printf '{"id":"a","text":"%s","n":1}\n' "$(words w)"
+    printf '{"id":"b","text":"%s"}\n' "$(words w | sed 's/wca /xca /')"
+    printf '{"id":"c","text":"%s","more":[1, 2]}\n' "$(words w | sed 's/wea /xea /')"
+    printf '{"id":"d","text":"%s"}\n' "$(words w)"
+    for i in 1 2 3 4; do printf '{"id":"u%s","text":"%s"}\n' $i "$(words u$i-)"; done
+    printf '{"id":"e1","text":""}\n{"id":"e2","text":""}\n'
+} >in.jsonl
+
+status "exact runs" 0 quern-dedup exact in.jsonl --rejects rej --stats stats.json
+grep -vE '"id":"(d|e2)"' in.jsonl >want
+same "exact keeps the first, byte for byte" out want
+printf '%s\n' '{"id":"d","stage":"dedup exact","rule":"duplicate","value":1,"threshold":null,"survivor":"a"}' \
+    '{"id":"e2","stage":"dedup exact","rule":"duplicate","value":1,"threshold":null,"survivor":"e1"}' >want
+same "exact accounts for what it drops" rej want
+has "exact counts" stats.json '"distinct":8'
+
+status "fuzzy runs" 0 quern-dedup fuzzy --threshold 0.8 --clusters cl in.jsonl --rejects rej --stats stats.json
+grep -vE '"id":"(c|d)"' in.jsonl >want
+same "fuzzy drops what is close, and keeps texts without words" out want
+printf 'a\tc\t0.945946\na\td\t1.000000\n' >want
+same "fuzzy writes clusters" cl want
+has "fuzzy accounts" rej '{"id":"c","stage":"dedup fuzzy","rule":"near-duplicate","value":0.945946,"threshold":0.8,"survivor":"a"}'
+has "fuzzy counts" stats.json '"clusters":1,"largest_cluster":3,"largest_survivor":"a"'
+
+status "a lower threshold drops more" 0 quern-dedup fuzzy --threshold 0.7 --clusters cl in.jsonl
+printf 'a\tb\t0.756098\na\tc\t0.945946\na\td\t1.000000\n' >want
+same "with similarities" cl want
+for p in quern datatrove nemo; do
+    status "preset $p, verified" 0 quern-dedup fuzzy --preset $p --threshold 0.9 in.jsonl
+    grep -vE '"id":"(c|d)"' in.jsonl >want
+    same "preset $p drops the close ones" out want
+    status "preset $p, not verified" 0 quern-dedup fuzzy --preset $p --no-verify --clusters cl.$p in.jsonl
+    has "preset $p still tells the similarity" cl.$p "$(printf 'a\td\t1.000000')"
+done
+
+# Any number of threads, any instruction set.
+for i in $(seq 300); do
+    printf '{"id":"m%s","text":"%s"}\n' "$i" "$(words "p$((i % 40))-" | sed "s/[a-z-]*-$(echo $((i % 7)) | tr 0-9 a-j) /z$i /")"
+done >many.jsonl
+quern-dedup fuzzy -q -j 1 many.jsonl -o j1 --rejects r1 --clusters c1
+[ "$(wc -l <c1)" -gt 200 ] && ok "many duplicates" || bad "many duplicates" "$(wc -l <c1)"
+for j in 2 8; do
+    quern-dedup fuzzy -q -j $j many.jsonl -o jn --rejects rn --clusters cn
+    same "-j $j: same documents" jn j1
+    same "-j $j: same account" rn r1
+    same "-j $j: same clusters" cn c1
+done
+for isa in base avx2; do
+    QUERN_ISA=$isa quern-dedup fuzzy -q many.jsonl -o jn --clusters cn
+    same "$isa: same clusters" cn c1
+done
+
+# Ids that would break a line.
+printf '{"id":"t\\tb\\n\\\\","text":"x y z"}\n{"id":"s","text":"x y z"}\n' >odd.jsonl
+status "odd ids" 0 quern-dedup fuzzy --clusters cl odd.jsonl
+printf 't\\tb\\n\\\\\ts\t1.000000\n' >want
+same "odd ids are escaped" cl want
+
+status "clusters over a size are reported" 0 quern-dedup fuzzy --report-over 2 in.jsonl
+has "with their survivor" err "large cluster: 'a' stands for 3 documents"
+
+: >empty.jsonl
+for k in exact fuzzy; do
+    status "$k: empty input" 0 quern-dedup $k empty.jsonl
+    equal "$k: empty output" "$(cat out)" ""
+    printf '{"id":"a","text":"x"}\nnot json\n{"id":"b"}\n{"id":"c","text":"x"}\n' >bad.jsonl
+    status "$k: bad records are skipped" 1 quern-dedup $k bad.jsonl
+    equal "$k: the rest is done" "$(cat out)" '{"id":"a","text":"x"}'
+    has "$k: and named" err "bad.jsonl"
+    status "$k: missing file" 3 quern-dedup $k nowhere.jsonl -o never
+    has "$k: missing file named" err "nowhere.jsonl"
+    absent "$k: nothing half-written" never
+    status "$k: unknown option" 2 quern-dedup $k --no-such-option
+done
+status "no kind" 2 quern-dedup in.jsonl
+has "no kind: what to say" err "exact"
+status "threshold zero" 2 quern-dedup fuzzy --threshold 0 in.jsonl
+status "threshold above one" 2 quern-dedup fuzzy --threshold 1.5 in.jsonl
+status "unknown preset" 2 quern-dedup fuzzy --preset nobody in.jsonl
+status "bands without rows" 2 quern-dedup fuzzy --bands 5 in.jsonl
+status "no folder for temporary files" 3 quern-dedup fuzzy --tmp /nonexistent in.jsonl -o never
+absent "no folder: nothing written" never
+status "clusters cannot be written" 3 quern-dedup fuzzy --clusters /nonexistent/c in.jsonl -o never
+absent "clusters: nothing written" never
+status "help" 0 quern-dedup --help
+has "help names both kinds" out "exact|fuzzy"
+status "man page" 0 quern-dedup fuzzy --man
+status "the example works" 0 bash -c "$(sed -n '/^Example:/,$p' <(quern-dedup --help) | sed 1d | sed 's/quern dedup/quern-dedup/')"
+finish
