@@ -290,8 +290,8 @@ static int read_json_ld(struct reader *r, struct span s)
 /* ---- the title ---- */
 
 /* The length of title without the last or first part that a separator sets apart:
- * *start is where what is kept begins. */
-static size_t without_site(struct span title, struct span site, size_t *start)
+ * *start is where what is kept begins.  heading: of the page, may be empty. */
+static size_t without_site(struct span title, struct span site, struct span heading, size_t *start)
 {
     static const char *const separators[] = {" | ", " - ", " \xE2\x80\x93 ", " \xE2\x80\x94 ",
                                              " :: ", " \xC2\xBB ", " \xC2\xB7 ", " \xE2\x80\xA2 ",
@@ -299,6 +299,9 @@ static size_t without_site(struct span title, struct span site, size_t *start)
     *start = 0;
     for (unsigned k = 0; k < sizeof separators / sizeof *separators; k++) {
         size_t n = strlen(separators[k]);
+        if (heading.n && title.n > heading.n + n && memcmp(title.p, heading.p, heading.n) == 0 &&
+            memcmp(title.p + heading.n, separators[k], n) == 0)
+            return heading.n;
         const char *last = NULL, *p = title.p, *end = title.p + title.n;
         const char *first = memmem(p, title.n, separators[k], n);
         while ((p = memmem(p, (size_t)(end - p), separators[k], n)))
@@ -338,7 +341,7 @@ static int choose_title(struct reader *r)
         return buf_put_span(title, buf_span(heading));
     }
     plain = buf_span(title);
-    size_t n = without_site(plain, buf_span(&r->m->site), &start);
+    size_t n = without_site(plain, buf_span(&r->m->site), buf_span(heading), &start);
     memmove(title->p, title->p + start, n);
     title->n = n;
     return 0;

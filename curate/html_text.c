@@ -298,6 +298,25 @@ static int open_cell(struct writer *w)
     return 0;
 }
 
+/* Plain text: no separators behind the last cell with text, and of two cells none
+ * before the second when the first is empty. */
+static void trim_row(struct writer *w)
+{
+    struct buf *out = w->out;
+    size_t from = w->row_start, to;
+
+    while (out->n && (out->p[out->n - 1] == ' ' || out->p[out->n - 1] == '|'))
+        out->n--;
+    while (from < out->n && out->p[from] == '\n')
+        from++;
+    for (to = from; to < out->n && out->p[to] == ' '; to++)
+        ;
+    if (w->cells <= 2 && out->n - to > 2 && memcmp(out->p + to, "| ", 2) == 0)
+        to += 2;
+    memmove(out->p + from, out->p + to, out->n - to);
+    out->n -= to - from;
+}
+
 static int close_row(struct writer *w)
 {
     w->row--;
@@ -314,8 +333,7 @@ static int close_row(struct writer *w)
                 TRY(buf_puts(w->out, i ? " --- |" : "| --- |"));
         }
     } else {
-        while (w->out->n && (w->out->p[w->out->n - 1] == ' ' || w->out->p[w->out->n - 1] == '|'))
-            w->out->n--;
+        trim_row(w);
     }
     need_break(w, 1);
     return 0;

@@ -93,7 +93,7 @@ static uint32_t columns(struct span s)
     return n;
 }
 
-enum { PARA_MIN = 30, LEAD_MIN = 110, ENOUGH = 250, BETTER = 2 };
+enum { PARA_MIN = 30, PARA_WORDS = 40, LEAD_MIN = 110, ENOUGH = 250, BETTER = 2 };
 
 /* Lengths of all text nodes, then of paragraphs: runs of text without a block's border,
  * long enough and not mostly links. */
@@ -415,13 +415,18 @@ static void clean_inside(struct marker *m, uint32_t root)
             continue;
         }
         switch (t->node[i].tag) {
-        case HTML_ul: case HTML_ol: case HTML_dl: case HTML_div: case HTML_section: case HTML_p:
+        case HTML_ul: case HTML_ol: case HTML_dl: case HTML_div: case HTML_section:
         case HTML_table: case HTML_h1: case HTML_h2: case HTML_h3: case HTML_h4: case HTML_h5:
         case HTML_article: case HTML_header:
             if (at->link * 2 > at->text && at->para * 10 < m->info[root].para)
                 m->skip[i] = 1;
             break;
-        case HTML_figcaption:
+        case HTML_p:
+            /* Prose may have many links, but words of its own. */
+            if (at->link * 2 > at->text && at->text - at->link < PARA_WORDS)
+                m->skip[i] = 1;
+            break;
+        case HTML_figcaption: case HTML_rt:
             m->skip[i] = 1;
             break;
         default:

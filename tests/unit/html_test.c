@@ -76,6 +76,8 @@ static void test_tables(void **state)
     expect("<table><tr><th>k<th>v<tr><td>1<td>2</table>", "k | v\n1 | 2\n");
     expect("<table><tr><td><p>a</p></td><td></td><td> b</td></tr><tr><td><td></tr></table>x",
            "a |  | b\n\nx\n");
+    expect("<table><tr><td><td>19<td>20<tr><td>a<td>1<td></table>", "| 19 | 20\na | 1\n");
+    expect("<table><tr><td><img><td>a note</table>", "a note\n");
     /* A table that arranges the page is no table. */
     expect("<table><tr><td><h2>menu</h2><td><p>a</p><p>b</p></table>", "menu\n\na\n\nb\n");
     expect("<table><tr><td>one cell</table>", "one cell\n");
@@ -248,6 +250,7 @@ static void test_meta(void **state)
                "H\xC3\xA9 \"x\"", "C D", "2019-01-02", NULL, NULL);
     check_meta("<title>Site: Some words here</title><h1>Some words here</h1><svg><title>i</title></svg>",
                "Some words here", NULL, NULL, NULL, NULL);
+    check_meta("<title>Mill - Some encyclopedia, the free one</title><h1>Mill</h1>", "Mill", NULL, NULL, NULL, NULL);
     check_meta("<meta property=og:site_name content='N'><title>N | What happened</title>",
                "What happened", NULL, NULL, NULL, NULL);
 }
@@ -343,6 +346,10 @@ static void test_root(void **state)
     expect_main("<div><p>" P1 "</p><ul><li>flour<li>bran</ul><table><tr><td>sacks<td>11</table>"
                 "<pre>turn()</pre><p>" P2 "</p><p>" P3 "</p></div>",
                 P1 "\n\n- flour\n- bran\n\nsacks | 11\n\nturn()\n\n" P2 "\n\n" P3 "\n");
+    /* Prose with many links is prose; links alone are not. */
+    expect_main("<div><p>The <a href=1>miller of the village</a> ground <a href=2>wheat and rye and oats</a> for "
+                "all who came to him.</p>" BODY "<p><a href=1>Another story about the mill</a></p></div>",
+                "The miller of the village ground wheat and rye and oats for all who came to him.\n\n" TEXT);
     /* A page of short lines has content too. */
     expect_main("<nav><a href=1>Home</a></nav><main><ul><li>rye<li>oats<li>wheat</ul></main>"
                 "<footer>the end</footer>", "- rye\n- oats\n- wheat\n");
