@@ -348,8 +348,8 @@ static void test_root(void **state)
                 P1 "\n\n- flour\n- bran\n\nsacks | 11\n\nturn()\n\n" P2 "\n\n" P3 "\n");
     /* Prose with many links is prose; links alone are not. */
     expect_main("<div><p>The <a href=1>miller of the village</a> ground <a href=2>wheat and rye and oats</a> for "
-                "all who came to him.</p>" BODY "<p><a href=1>Another story about the mill</a></p></div>",
-                "The miller of the village ground wheat and rye and oats for all who came to him.\n\n" TEXT);
+                "all who came to him, and took a tenth.</p>" BODY "<p><a href=1>Another story about the mill</a></p></div>",
+                "The miller of the village ground wheat and rye and oats for all who came to him, and took a tenth.\n\n" TEXT);
     /* A page of short lines has content too. */
     expect_main("<nav><a href=1>Home</a></nav><main><ul><li>rye<li>oats<li>wheat</ul></main>"
                 "<footer>the end</footer>", "- rye\n- oats\n- wheat\n");
