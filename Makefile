@@ -11,7 +11,7 @@ DEBS := gcc g++ make libc6-dev libsimdjson-dev libzstd-dev zlib1g-dev libdeflate
   libxxhash-dev libyaml-dev libxml2-dev libicu-dev libbrotli-dev nettle-dev libcld2-dev libdnnl-dev \
   libpcre2-dev libcmocka-dev
 DEBS_DEMO := wget ca-certificates busybox python3-doc debian-handbook postgresql-doc-15
-DEBS_DEV := clang libclang-rt-14-dev shellcheck man-db
+DEBS_DEV := clang libclang-rt-14-dev libomp-14-dev shellcheck man-db
 
 # LIBRARY:header:what the linker needs.  The first five are needed by everything.
 PROBES := SIMDJSON:simdjson.h:-lsimdjson ZSTD:zstd.h:-lzstd ZLIB:zlib.h:-lz \
@@ -95,7 +95,7 @@ lint: all                                   ## floors, headers, banned calls, sc
 	@B=$B CC="$(CC)" bash tests/lint.sh
 fuzz: deps-dev                              ## every parser of outside bytes, FUZZ_SECONDS each
 	@$(MAKE) --no-print-directory B=$B fuzz-run
-fuzz-run: $(FUZZ)
+fuzz-run: $(FUZZ)                           # FUZZ=build-fuzz/x_fuzz for one
 	@for f in $(FUZZ); do bash tests/fuzz/run.sh $$f $(FUZZ_SECONDS) || exit 1; done
 install: all                                ## commands and man pages under PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
@@ -142,11 +142,15 @@ $B/%.c.$1.o: %.c $B/flags
 endef
 $(foreach i,$(ISAS),$(eval $(call isa,$i)))
 # Fuzzers: everything again with clang, libFuzzer, and the sanitizers.
-$B-fuzz/%: tests/fuzz/%.c
-	@$(MAKE) --no-print-directory B=$B-fuzz CC=clang CXX=clang++ SAN=fuzzer-no-link,address,undefined CFLAGS= CXXFLAGS= archives
-	@clang++ -fsanitize=fuzzer,address,undefined -fopenmp -g -x c $(INC) -D_GNU_SOURCE $< -x none -Wl,--start-group $$(ls $B-fuzz/lib*.a) -Wl,--end-group $(LDLIBS) -o $@
+CLANG := $(filter ccache,$(CC)) clang
+FUZZ_LIBS := $(ARCHIVES:$B/%=$B-fuzz/%)
+$(FUZZ): $B-fuzz/%: tests/fuzz/%.c fuzz-libs
+	@$(CLANG) $(CPPFLAGS) -std=c11 -g -fopenmp -fsanitize=fuzzer,address,undefined -MF $@.d -c $< -o $@.o
+	@clang++ -fopenmp -fsanitize=fuzzer,address,undefined $@.o -Wl,--start-group $(FUZZ_LIBS) -Wl,--end-group $(LDLIBS) -o $@
+fuzz-libs:
+	@$(MAKE) --no-print-directory B=$B-fuzz CC="$(CLANG)" CXX="$(CLANG)++" SAN=fuzzer-no-link,address,undefined archives
 archives: $(ARCHIVES)
-.PHONY: archives
+.PHONY: archives fuzz-libs
 # Changed flags rebuild.
 FLAGS = $(CC) $(CXX) $(CPPFLAGS) $(CFLAGS) $(CXXFLAGS) $(MISSING)
 ifneq ($(file <$B/flags),$(FLAGS))

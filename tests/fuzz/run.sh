@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# run.sh FUZZER SECONDS: runs one fuzzer from its seeds (tests/fuzz/seeds/NAME, NAME as in
+# NAME_fuzz) in a corpus that is thrown away.  A finding fails, and its input stays in
+# NAME_fuzz-findings beside the fuzzer.
+set -u
+fuzzer=$1 seconds=$2
+name=$(basename "$fuzzer" _fuzz)
+seeds=tests/fuzz/seeds/$name
+found=$fuzzer-findings
+log=$fuzzer.log
+corpus=$(mktemp -d) || exit 1
+trap 'rm -rf "$corpus"' EXIT
+mkdir -p "$found"
+[ -d "$seeds" ] || seeds=
+export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+# A single allocation may be 3 GiB: zstd's largest window is 2 GiB, of which only what
+# is used becomes resident.
+if "$fuzzer" -max_total_time="$seconds" -rss_limit_mb=2048 -malloc_limit_mb=3072 -timeout=10 \
+    -print_final_stats=1 -artifact_prefix="$found/" "$corpus" ${seeds:+"$seeds"} >"$log" 2>&1; then
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+    echo "fuzz $name: ${runs:-?} runs in $seconds s, nothing found"
+    rmdir "$found" 2>/dev/null
+    exit 0
+fi
+grep -E 'ERROR|SUMMARY|runtime error|Test unit written|ABORTING' "$log" || tail -20 "$log"
+echo "fuzz $name: FAILED; input in $found/, log in $log"
+exit 1
