@@ -84,6 +84,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_HEAD("Data"),
         OPT_LIST(0, "data-path", &c->data_path, "PREFIX", "PREFIX.bin and .idx; for a blend: weight, prefix, weight ..."),
         OPT_STR(0, "split", &c->split, "A,B,C", "shares for train, valid and test"),
+        OPT_STR(0, "data-cache-path", &c->cache_path, "DIR", "keep the sample order here, as Megatron does"),
         OPT_FLAG(0, "mock-data", &c->mock_data, "random tokens instead of a dataset"),
         OPT_HEAD("Checkpoints"),
         OPT_STR(0, "save", &c->save, "DIR", "write checkpoints here; go on from the last one found here"),
@@ -132,7 +133,6 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_FLAG(0, "reset-attention-mask", &l->reset_mask, "no attention across documents"),
         OPT_FLAG(0, "eod-mask-loss", &l->mask_eod, "no loss on the end of a document"),
         OPT_FLAG(0, "async-save", &l->async_save, "save while training goes on"),
-        OPT_STR(0, "data-cache-path", &l->cache_path, "DIR", "keep the sample order here (it is made in memory)"),
         OPT_STR(0, "tensorboard-dir", &l->tensorboard, "DIR", "write TensorBoard event files"),
     };
     size_t n = 1;
@@ -194,7 +194,6 @@ static int check_later(const struct train_config *c, struct err *e)
         {l->mask_eod, "eod-mask-loss"},
         {l->async_save, "async-save"},
         {l->tensorboard != NULL, "tensorboard-dir"},
-        {l->cache_path != NULL, "data-cache-path"},
     };
 
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)

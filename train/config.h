@@ -42,7 +42,7 @@ struct train_later {
     bool group_query, swiglu, qk_layernorm, no_bias, sequence_parallel, distributed_optimizer;
     bool overlap_reduce, overlap_gather, reduce_bf16, reset_positions, reset_mask, mask_eod, async_save;
     int position_type, normalization, fp8, fp8_recipe, amax_algo, recompute_method;
-    const char *rampup, *tensorboard, *cache_path;
+    const char *rampup, *tensorboard;
     double rotary_base, rotary_percent;
 };
 
@@ -59,7 +59,7 @@ struct train_config {
     bool bf16;
 
     struct opt_list data_path;
-    const char *split;
+    const char *split, *cache_path;
     bool mock_data;
 
     const char *save, *load;

@@ -36,12 +36,12 @@ int data_open(struct data **out, const struct train_config *c, const int64_t sam
         rc = err_set(e, ERR_NOMEM, "out of memory");
     if (rc == 0 && !c->mock_data) {
         struct gpt_conf conf = {
-            .paths = c->data_path.v, .n_paths = c->data_path.n, .split = c->split,
-            .seq_length = c->model.seq, .seed = (uint32_t)c->seed,
+            .paths = {c->data_path.v, c->data_path.n}, .split = c->split,
+            .seq_length = c->model.seq, .seed = (uint32_t)c->seed, .cache = c->cache_path,
         };
 
         memcpy(conf.samples, samples, sizeof conf.samples);
-        rc = gpt_datasets_open(d->sets, &conf, e);
+        rc = gpt_dataset_open(d->sets, &conf, e);
     }
     if (rc < 0) {
         data_close(d);
@@ -55,7 +55,8 @@ void data_close(struct data *d)
 {
     if (!d)
         return;
-    gpt_datasets_close(d->sets);
+    for (int s = 0; s < GPT_SPLITS; s++)
+        gpt_dataset_close(d->sets[s]);
     free(d->ids);
     free(d);
 }
@@ -64,7 +65,7 @@ int64_t data_size(const struct data *d, enum gpt_split split)
 {
     if (d->config->mock_data)
         return INT64_MAX;
-    return d->sets[split] ? (int64_t)gpt_dataset_size(d->sets[split]) : 0;
+    return d->sets[split] ? gpt_dataset_samples(d->sets[split]) : 0;
 }
 
 static void mock_sample(const struct data *d, enum gpt_split split, int64_t s, int32_t *ids)
@@ -92,7 +93,7 @@ int data_batch(const struct data *d, enum gpt_split split, int64_t first, int64_
         if (d->config->mock_data)
             mock_sample(d, split, s, d->ids);
         else
-            TRY(gpt_dataset_get(d->sets[split], (uint64_t)s, d->ids, e));
+            TRY(gpt_dataset_get(d->sets[split], s, d->ids, e));
         for (int64_t j = 0; j <= seq; j++)
             if (d->ids[j] < 0 || d->ids[j] >= d->config->model.vocab)
                 return err_set(e, ERR_FORMAT,

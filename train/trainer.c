@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "train/evaluate.h"
 
 const char *const train_phase_name[PHASES] = {"data", "forward", "backward", "reduce", "optimizer"};
 
@@ -269,20 +270,6 @@ static int one_step(struct trainer *t, struct train_step *s, struct err *e)
     return 0;
 }
 
-int trainer_evaluate(struct trainer *t, enum gpt_split split, int64_t first, int64_t n, double *loss, struct err *e)
-{
-    const struct train_config *c = t->config;
-    double sum = 0, part;
-
-    for (int64_t i = 0; i < n; i += c->micro_batch) {
-        TRY(data_batch(t->data, split, first + i, c->micro_batch, t->tokens, t->targets, e));
-        TRY(model_forward(t->model, t->tokens, t->targets, NULL, 0, &part, e));
-        sum += part;
-    }
-    *loss = sum / (double)(n * c->model.seq);
-    return 0;
-}
-
 /* ---- the loop ---- */
 
 static int save(struct trainer *t, struct err *e)
@@ -306,7 +293,7 @@ static int evaluate_valid(struct trainer *t, struct train_step *s, struct err *e
 
     if (!c->eval_interval || !n || t->step % c->eval_interval || data_size(t->data, GPT_VALID) == 0)
         return 0;
-    return trainer_evaluate(t, GPT_VALID, (t->step / c->eval_interval - 1) * n, n, &s->valid_loss, e);
+    return evaluate(t->model, t->data, GPT_VALID, (t->step / c->eval_interval - 1) * n, n, &s->valid_loss, e);
 }
 
 int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step_fn *report, void *arg,

@@ -75,10 +75,6 @@ void trainer_close(struct trainer *t);
 int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step_fn *report, void *arg,
                 enum train_end *end, struct err *e);
 
-/* Mean loss of a token over n samples of a split, from sample first on, without dropout. */
-int trainer_evaluate(struct trainer *t, enum gpt_split split, int64_t first, int64_t n, double *loss,
-                     struct err *e);
-
 #ifdef __cplusplus
 }
 #endif

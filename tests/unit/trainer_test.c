@@ -1,0 +1,507 @@
+/* The training loop: resume gives the bits of a run without a stop, for dropout,
+ * accumulation, evaluation, several epochs, bf16 and recomputation; micro-batches do not
+ * change the dropout; a loss that is not finite stops the run; cached generation. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "indexed_dataset/idx_write.h"
+#include "train/evaluate.h"
+#include "train/generate.h"
+#include "train/trainer.h"
+
+enum { MAX_STEPS = 32 };
+
+static char dir[64], prefix[96], store[96];
+static struct device *dev;
+static struct comm *group;
+static struct err e;
+static const struct opt no_more[] = {OPT_END};
+
+/* A dataset of 40 documents, 1,500 tokens: some epochs of it make a run. */
+static int start(void **state)
+{
+    struct idx_writer *w;
+    uint32_t ids[64], x = 1;
+
+    (void)state;
+    log_init("trainer_test", LOG_ERROR);
+    snprintf(dir, sizeof dir, "/tmp/quern-tr-XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    snprintf(prefix, sizeof prefix, "%s/data", dir);
+    snprintf(store, sizeof store, "%s/store", dir);
+    if (idx_create(&w, prefix, IDX_U16, &e) < 0)
+        return -1;
+    for (int d = 0; d < 40; d++) {
+        size_t n = 15 + (size_t)d;
+
+        for (size_t i = 0; i < n; i++) {
+            x = x * 1664525u + 1013904223u;
+            ids[i] = i % 3 ? (ids[i - 1] * 7 + 3) % 61 : x >> 26;
+        }
+        if (idx_add_document(w, ids, n, &e) < 0)
+            return -1;
+    }
+    if (idx_commit(w, (struct span){NULL, 0}, &e) < 0)
+        return -1;
+    return device_open(&dev, "cpu", 2, &e) < 0 || comm_open_self(&group, &e) < 0 ? -1 : 0;
+}
+
+static int end(void **state)
+{
+    char cmd[128];
+
+    (void)state;
+    comm_close(group);
+    device_close(dev);
+    snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
+    return system(cmd);
+}
+
+static void forget_checkpoints(void)
+{
+    char cmd[160];
+
+    snprintf(cmd, sizeof cmd, "rm -rf '%s'", store);
+    assert_int_equal(system(cmd), 0);
+}
+
+/* 20 steps of 4 samples of 16 tokens, with dropout, warm-up and evaluation; then words
+ * "name=value" to change that, NULL at the end. */
+static void config(struct train_config *c, const char *const *set)
+{
+    static const char *const base[] = {
+        "num-layers=2", "hidden-size=32", "num-attention-heads=2", "seq-length=16", "vocab-size=64",
+        "make-vocab-size-divisible-by=16", "micro-batch-size=2", "global-batch-size=4", "train-iters=20",
+        "lr=0.01", "lr-warmup-iters=3", "lr-decay-style=cosine", "split=80,20,0", "eval-interval=3", "eval-iters=1",
+        NULL,
+    };
+    struct opt *opts;
+    const char *const *lists[] = {base, set};
+
+    train_config_init(c);
+    opts = train_config_options(c, no_more);
+    assert_non_null(opts);
+    for (int k = 0; k < 2; k++)
+        for (const char *const *s = lists[k]; *s; s++) {
+            char name[64];
+            const char *eq = strchr(*s, '=');
+
+            snprintf(name, sizeof name, "%.*s", (int)(eq - *s), *s);
+            if (opt_set(opts, name, eq + 1, &e) < 0)
+                fail_msg("%s", e.msg);
+        }
+    if (!c->mock_data)
+        assert_int_equal(opt_set(opts, "data-path", prefix, &e), 0);
+    free(opts);
+    if (train_config_check(c, &e) < 0)
+        fail_msg("%s", e.msg);
+}
+
+struct record {
+    struct train_step step[MAX_STEPS];
+    int n;
+    int stop_after; /* raise the stop flag after this step, as a signal would */
+    volatile sig_atomic_t stop;
+};
+
+static void on_step(void *arg, const struct train_step *s)
+{
+    struct record *r = arg;
+
+    assert_true(s->step >= 1 && s->step <= MAX_STEPS);
+    r->step[s->step - 1] = *s;
+    r->n++;
+    if (s->step == r->stop_after)
+        r->stop = 1;
+}
+
+/* Runs; the final weights are copied to weights if given.  Returns trainer_run's code. */
+static int run(struct train_config *c, struct record *r, float *weights)
+{
+    struct trainer *t;
+    enum train_end how;
+    int rc;
+
+    if (trainer_open(&t, c, dev, group, &e) < 0)
+        return e.code;
+    rc = trainer_run(t, &r->stop, on_step, r, &how, &e);
+    if (rc == 0)
+        assert_int_equal(how, r->stop ? TRAIN_SIGNAL : c->exit_interval ? TRAIN_EXIT_INTERVAL : TRAIN_ALL_DONE);
+    if (weights)
+        memcpy(weights, t->model->weights, t->model->memory.weights);
+    trainer_close(t);
+    return rc;
+}
+
+static size_t slab_size(const struct train_config *c)
+{
+    struct train_memory m;
+
+    assert_int_equal(trainer_plan(c, &m, &e), 0);
+    return m.model.weights;
+}
+
+static void same_steps(const struct record *a, const struct record *b)
+{
+    for (int i = 0; i < 20; i++) {
+        const struct train_step *x = &a->step[i], *y = &b->step[i];
+
+        if (x->loss != y->loss || x->grad_norm != y->grad_norm || x->lr != y->lr || x->step != y->step ||
+            (x->valid_loss != y->valid_loss && !(isnan(x->valid_loss) && isnan(y->valid_loss))))
+            fail_msg("step %d: loss %.17g norm %.17g valid %.9g, resumed %.17g %.17g %.9g", i + 1, x->loss,
+                     x->grad_norm, x->valid_loss, y->loss, y->grad_norm, y->valid_loss);
+    }
+}
+
+/* One run of 20 steps against one that is stopped after 7 and 13 and started again. */
+static void stop_and_resume(const char *const *set)
+{
+    struct train_config c;
+    struct record whole = {0}, parts = {0};
+    char save[128];
+    const char *more[16];
+    float *a, *b;
+    int n = 0;
+
+    forget_checkpoints();
+    for (; set[n]; n++)
+        more[n] = set[n];
+    snprintf(save, sizeof save, "save=%s", store);
+    more[n] = save;
+    more[n + 1] = NULL;
+    config(&c, set);
+    a = calloc(1, slab_size(&c));
+    b = calloc(1, slab_size(&c));
+    assert_int_equal(run(&c, &whole, a), 0);
+    train_config_free(&c);
+    for (size_t i = 0; i < 3; i++) {
+        config(&c, more);
+        parts.stop_after = (const int[]){7, 13, 0}[i];
+        parts.stop = 0;
+        if (run(&c, &parts, b) < 0)
+            fail_msg("%s", e.msg);
+        train_config_free(&c);
+    }
+    assert_int_equal(whole.n, 20);
+    assert_int_equal(parts.n, 20);
+    same_steps(&whole, &parts);
+    config(&c, set);
+    assert_memory_equal(a, b, slab_size(&c));
+    train_config_free(&c);
+    assert_true(whole.step[19].loss < whole.step[0].loss);
+    free(a);
+    free(b);
+}
+
+static void resume_gives_the_same_bits(void **state)
+{
+    (void)state;
+    stop_and_resume((const char *const[]){NULL});
+}
+
+static void resume_gives_the_same_bits_in_bf16(void **state)
+{
+    (void)state;
+    stop_and_resume((const char *const[]){"bf16=true", NULL});
+}
+
+static void resume_gives_the_same_bits_recomputed(void **state)
+{
+    (void)state;
+    stop_and_resume((const char *const[]){"recompute-granularity=full", "untie-embeddings-and-output-weights=true",
+                                          NULL});
+}
+
+/* Runs a configuration from scratch, without checkpoints. */
+static void steps_of(const char *const *set, struct record *r)
+{
+    struct train_config c;
+
+    memset(r, 0, sizeof *r);
+    config(&c, set);
+    if (run(&c, r, NULL) < 0)
+        fail_msg("%s", e.msg);
+    train_config_free(&c);
+}
+
+static void recomputation_gives_the_same_bits(void **state)
+{
+    static struct record a, b;
+
+    (void)state;
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        const char *dt = bf16 ? "bf16=true" : "bf16=false";
+
+        steps_of((const char *const[]){dt, NULL}, &a);
+        steps_of((const char *const[]){dt, "recompute-granularity=full", NULL}, &b);
+        same_steps(&a, &b);
+    }
+}
+
+/* Micro-batches of 1, 2 and 4: the same samples and the same dropout, sums in another
+ * order. */
+static void micro_batches_only_round(void **state)
+{
+    static struct record a, b;
+
+    (void)state;
+    steps_of((const char *const[]){"micro-batch-size=4", NULL}, &a);
+    for (int m = 1; m <= 2; m++) {
+        steps_of((const char *const[]){m == 1 ? "micro-batch-size=1" : "micro-batch-size=2", NULL}, &b);
+        for (int i = 0; i < 20; i++)
+            if (!(fabs(a.step[i].loss - b.step[i].loss) <= 1e-4))
+                fail_msg("step %d: %.9g with 4, %.9g with %d", i + 1, a.step[i].loss, b.step[i].loss, m);
+    }
+}
+
+static void threads_do_not_change_the_bits(void **state)
+{
+    static struct record a, b;
+    struct device *one, *both = dev;
+
+    (void)state;
+    steps_of((const char *const[]){NULL}, &a);
+    assert_int_equal(device_open(&one, "cpu", 1, &e), 0);
+    dev = one;
+    steps_of((const char *const[]){NULL}, &b);
+    dev = both;
+    device_close(one);
+    assert_int_equal(device_open(&one, "cpu", 2, &e), 0);
+    device_close(one);
+    same_steps(&a, &b);
+}
+
+static void a_loss_that_is_not_finite_names_the_batch(void **state)
+{
+    struct train_config c;
+    struct record r = {0};
+
+    (void)state;
+    config(&c, (const char *const[]){"lr=1000000", "clip-grad=0", "lr-warmup-iters=1", "init-method-std=10",
+                                     "lr-decay-style=constant", NULL});
+    assert_int_equal(run(&c, &r, NULL), ERR_LIMIT);
+    assert_non_null(strstr(e.msg, "not finite"));
+    assert_non_null(strstr(e.msg, "training samples"));
+    train_config_free(&c);
+}
+
+static void exit_interval_saves_and_leaves(void **state)
+{
+    struct train_config c;
+    struct record r = {0};
+    char save[128];
+    struct checkpoint *ck;
+
+    (void)state;
+    forget_checkpoints();
+    snprintf(save, sizeof save, "save=%s", store);
+    config(&c, (const char *const[]){"exit-interval=4", save, NULL});
+    assert_int_equal(run(&c, &r, NULL), 0);
+    assert_int_equal(r.n, 4);
+    assert_int_equal(checkpoint_open(&ck, store, 0, &e), 0);
+    assert_int_equal(checkpoint_info(ck)->iteration, 4);
+    assert_int_equal(checkpoint_info(ck)->consumed, 16);
+    checkpoint_close(ck);
+    train_config_free(&c);
+}
+
+static void another_shape_is_refused_by_name(void **state)
+{
+    struct train_config c;
+    struct record r = {0};
+    char load[128];
+
+    (void)state;
+    snprintf(load, sizeof load, "load=%s", store);
+    config(&c, (const char *const[]){load, "num-layers=3", NULL});
+    assert_int_equal(run(&c, &r, NULL), ERR_ARG);
+    assert_non_null(strstr(e.msg, "--num-layers is 2, not 3"));
+    train_config_free(&c);
+    config(&c, (const char *const[]){load, "finetune=true", "train-iters=2", "lr-warmup-iters=0", NULL});
+    assert_int_equal(run(&c, &r, NULL), 0);
+    assert_int_equal(r.n, 2); /* from step 0 with the weights of step 4 */
+    train_config_free(&c);
+}
+
+static void a_vocabulary_too_small_names_the_sample(void **state)
+{
+    struct train_config c;
+    struct record r = {0};
+
+    (void)state;
+    config(&c, (const char *const[]){"vocab-size=40", NULL});
+    assert_int_equal(run(&c, &r, NULL), ERR_FORMAT);
+    assert_non_null(strstr(e.msg, "train sample"));
+    assert_non_null(strstr(e.msg, "--vocab-size"));
+    train_config_free(&c);
+}
+
+/* ---- generation ---- */
+
+static struct model *restored(enum model_use use, enum dtype dt, int64_t b, int64_t t)
+{
+    struct checkpoint *ck;
+    struct model *m;
+
+    assert_int_equal(checkpoint_open(&ck, store, 0, &e), 0);
+    assert_int_equal(model_restore(&m, ck, dev, dt, use, b, t, &e), 0);
+    checkpoint_close(ck);
+    return m;
+}
+
+static const int32_t text[16] = {5, 38, 25, 9, 1, 10, 12, 26, 2, 17, 0, 3, 60, 4, 31, 33};
+
+/* Token by token through the cache, in pieces, and all at once: the same logits as a
+ * plain forward pass. */
+static void cached_logits_equal_a_full_pass(void **state)
+{
+    struct model *full = restored(MODEL_EVAL, DTYPE_F32, 1, 16), *gen = restored(MODEL_GENERATE, DTYPE_F32, 2, 16);
+    int32_t two[32], targets[16] = {0};
+    float logits[2 * 64];
+    double loss;
+
+    (void)state;
+    assert_int_equal(model_forward(full, text, targets, NULL, 0, &loss, &e), 0);
+    for (int piece = 1; piece <= 16; piece *= 4)
+        for (int past = 0; past < 16; past += piece) {
+            for (int b = 0; b < 2; b++)
+                memcpy(two + b * piece, text + past, (size_t)piece * sizeof *text);
+            assert_int_equal(model_extend(gen, two, 2, piece, past, logits, &e), 0);
+            for (int b = 0; b < 2; b++)
+                for (int v = 0; v < 64; v++) {
+                    float want = ((float *)full->logits)[(past + piece - 1) * 64 + v];
+
+                    if (!(fabsf(logits[b * 64 + v] - want) <= 1e-5f * fmaxf(1, fabsf(want))))
+                        fail_msg("pieces of %d, position %d, sample %d, id %d: %.8g, not %.8g", piece,
+                                 past + piece - 1, b, v, logits[b * 64 + v], want);
+                }
+        }
+    assert_int_equal(model_extend(gen, two, 2, 1, 16, logits, &e), ERR_ARG);
+    model_close(full);
+    model_close(gen);
+}
+
+struct texts {
+    int32_t id[3][16];
+    int n[3];
+};
+
+static int keep(void *arg, int64_t sample, int32_t id, struct err *err)
+{
+    struct texts *t = arg;
+
+    (void)err;
+    t->id[sample][t->n[sample]++] = id;
+    return 0;
+}
+
+static void generation_is_reproducible(void **state)
+{
+    struct model *m = restored(MODEL_GENERATE, DTYPE_F32, 3, 16);
+    struct sampling s = {.temperature = 1, .top_p = 1, .seed = 3, .eod = -1};
+    struct texts a = {0}, b = {0}, c = {0};
+
+    (void)state;
+    assert_int_equal(generate(m, &s, text, 4, 12, keep, &a, &e), 0);
+    assert_int_equal(generate(m, &s, text, 4, 12, keep, &b, &e), 0);
+    assert_memory_equal(&a, &b, sizeof a);
+    assert_int_equal(a.n[0], 12);
+    assert_memory_not_equal(a.id[0], a.id[1], 12 * sizeof(int32_t));
+    s.seed = 4;
+    assert_int_equal(generate(m, &s, text, 4, 12, keep, &c, &e), 0);
+    assert_memory_not_equal(a.id[0], c.id[0], 12 * sizeof(int32_t));
+    s.seed = 3;
+    s.eod = a.id[0][2]; /* a sample ends with it */
+    memset(&b, 0, sizeof b);
+    assert_int_equal(generate(m, &s, text, 4, 12, keep, &b, &e), 0);
+    assert_true(b.n[0] <= 3 && b.id[0][b.n[0] - 1] == s.eod);
+    assert_int_equal(generate(m, &s, text, 4, 14, keep, &c, &e), ERR_ARG);
+    model_close(m);
+}
+
+static void sampling_cuts_as_told(void **state)
+{
+    static const float given[5] = {0, 2, 1, 3, 2};
+    struct sampling s = {.temperature = 0, .top_p = 1};
+    float l[5];
+
+    (void)state;
+    memcpy(l, given, sizeof l);
+    assert_int_equal(sampling_draw(&s, l, 5, 0.99, &e), 3);
+    s.temperature = 1;
+    s.top_k = 1;
+    assert_int_equal(sampling_draw(&s, l, 5, 0.99, &e), 3);
+    s.top_k = 2;
+    assert_int_equal(sampling_draw(&s, l, 5, 0.99, &e), 1); /* of equals the lower id */
+    /* e^3, e^2, e^2, e^1, 1 of 38.6: cumulated .521, .712, .904, .974 */
+    s.top_k = 0;
+    assert_int_equal(sampling_draw(&s, l, 5, 0.5, &e), 3);
+    assert_int_equal(sampling_draw(&s, l, 5, 0.6, &e), 1);
+    assert_int_equal(sampling_draw(&s, l, 5, 0.9, &e), 4);
+    assert_int_equal(sampling_draw(&s, l, 5, 0.95, &e), 2);
+    assert_int_equal(sampling_draw(&s, l, 5, 0.9999, &e), 0);
+    s.top_p = 0.6;
+    assert_int_equal(sampling_draw(&s, l, 5, 0.9999, &e), 1);
+    s.top_p = 0;
+    assert_int_equal(sampling_draw(&s, l, 5, 0.9999, &e), 3);
+    l[2] = NAN;
+    assert_int_equal(sampling_draw(&s, l, 5, 0.5, &e), ERR_LIMIT);
+}
+
+/* The loss of 5 samples in batches of 2 is that of each alone. */
+static void evaluation_takes_a_last_batch_that_is_not_full(void **state)
+{
+    struct model *two = restored(MODEL_EVAL, DTYPE_F32, 2, 16), *one = restored(MODEL_EVAL, DTYPE_F32, 1, 16);
+    int64_t wanted[GPT_SPLITS] = {0, 5, 0};
+    struct train_config c;
+    struct data *d;
+    double sum = 0, loss;
+
+    (void)state;
+    config(&c, (const char *const[]){NULL});
+    assert_int_equal(data_open(&d, &c, wanted, &e), 0);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(evaluate(one, d, GPT_VALID, i, 1, &loss, &e), 0);
+        sum += loss;
+    }
+    assert_int_equal(evaluate(two, d, GPT_VALID, 0, 5, &loss, &e), 0);
+    assert_true(fabs(loss - sum / 5) < 1e-6);
+    data_close(d);
+    train_config_free(&c);
+    model_close(two);
+    model_close(one);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(resume_gives_the_same_bits),
+        cmocka_unit_test(resume_gives_the_same_bits_in_bf16),
+        cmocka_unit_test(resume_gives_the_same_bits_recomputed),
+        cmocka_unit_test(recomputation_gives_the_same_bits),
+        cmocka_unit_test(micro_batches_only_round),
+        cmocka_unit_test(threads_do_not_change_the_bits),
+        cmocka_unit_test(a_loss_that_is_not_finite_names_the_batch),
+        cmocka_unit_test(exit_interval_saves_and_leaves),
+        cmocka_unit_test(another_shape_is_refused_by_name),
+        cmocka_unit_test(a_vocabulary_too_small_names_the_sample),
+        cmocka_unit_test(cached_logits_equal_a_full_pass),
+        cmocka_unit_test(generation_is_reproducible),
+        cmocka_unit_test(sampling_cuts_as_told),
+        cmocka_unit_test(evaluation_takes_a_last_batch_that_is_not_full),
+    };
+
+    return cmocka_run_group_tests_name("trainer", tests, start, end);
+}

@@ -1,0 +1,243 @@
+/* quern train: pretrains a GPT on indexed datasets. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/tool.h"
+#include "train/evaluate.h"
+#include "train/trainer.h"
+
+static volatile sig_atomic_t stop;
+
+/* The second signal ends the program at once: the handler is used up. */
+static void on_signal(int sig)
+{
+    (void)sig;
+    stop = 1;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+    sigaction(SIGTERM, &sa, NULL);
+    sigaction(SIGINT, &sa, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is a write error like a full disk */
+}
+
+struct run {
+    const struct train_config *config;
+    double flops_per_step, tokens_per_step, peak;
+    int log_fd;
+    bool log_failed;
+};
+
+static void log_line(struct run *r, const struct train_step *s)
+{
+    double rate = 1 / s->seconds, flops = r->flops_per_step * rate;
+    const struct {
+        const char *key;
+        double v;
+    } field[] = {{"loss", s->loss}, {"grad_norm", s->grad_norm}, {"lr", s->lr},
+                 {"tokens_per_s", r->tokens_per_step * rate}, {"flops_per_s", flops}, {"mfu", flops / r->peak}};
+    struct buf b = {0};
+    int rc = buf_printf(&b, "{\"step\":%" PRId64, s->step);
+
+    for (size_t i = 0; i < sizeof field / sizeof *field && rc == 0; i++) {
+        rc = json_put_key(&b, field[i].key);
+        if (rc == 0)
+            rc = json_put_num(&b, field[i].v);
+    }
+    if (rc == 0 && !isnan(s->valid_loss)) {
+        rc = json_put_key(&b, "valid_loss");
+        if (rc == 0)
+            rc = json_put_num(&b, s->valid_loss);
+    }
+    for (int i = 0; i < PHASES && rc == 0; i++)
+        rc = buf_printf(&b, ",\"%s_s\":%.6f", train_phase_name[i], s->phase[i]);
+    if (rc == 0)
+        rc = buf_puts(&b, "}\n");
+    if ((rc < 0 || write(r->log_fd, b.p, b.n) != (ssize_t)b.n) && !r->log_failed) {
+        r->log_failed = true;
+        log_msg(LOG_ERROR, "cannot write '%s': %s; training goes on", r->config->log_file, strerror(errno));
+    }
+    buf_free(&b);
+}
+
+static void on_step(void *arg, const struct train_step *s)
+{
+    struct run *r = arg;
+    double rate = 1 / s->seconds, flops = r->flops_per_step * rate;
+    char line[256];
+    int n = snprintf(line, sizeof line,
+                     "step %" PRId64 "/%" PRId64
+                     "  loss %.4f  grad norm %.3f  lr %.3e  %.0f tokens/s  %.1f GFLOP/s  mfu %.1f %%",
+                     s->step, r->config->iters, s->loss, s->grad_norm, s->lr, r->tokens_per_step * rate, flops / 1e9,
+                     100 * flops / r->peak);
+
+    if (!isnan(s->valid_loss))
+        snprintf(line + n, sizeof line - (size_t)n, "  valid loss %.4f", s->valid_loss);
+    if (s->step % r->config->log_interval == 0 || !isnan(s->valid_loss) || s->step == r->config->iters) {
+        log_progress_end();
+        printf("%s\n", line);
+        fflush(stdout);
+    } else {
+        log_progress("%s", line);
+    }
+    if (r->log_fd >= 0)
+        log_line(r, s);
+}
+
+static void print_plan(struct train_config *c, const struct train_memory *m, const struct device *dev, double peak)
+{
+    const struct opt none[] = {OPT_END};
+    struct opt *opts = train_config_options(c, none);
+    double mib = 1 << 20;
+
+    printf("settings:\n");
+    if (opts)
+        opt_settings(opts, stdout);
+    free(opts);
+    printf("device: %s, peak %.1f GFLOP/s in %s\n", dev->name, peak / 1e9, c->bf16 ? "bf16" : "fp32");
+    printf("model: %" PRId64 " parameters, vocabulary padded to %" PRId64 ", %.4g FLOP a token\n",
+           model_config_params(&c->model), c->model.padded_vocab, model_config_flops(&c->model, c->model.seq));
+    printf("memory: weights %.1f + gradients %.1f + optimizer %.1f + activations %.1f = %.1f MiB\n",
+           (double)(m->model.weights + m->model.low) / mib, (double)m->model.grads / mib, (double)m->optimizer / mib,
+           (double)m->model.activations / mib, (double)m->total / mib);
+    printf("steps: %" PRId64 " of %" PRId64 " samples in %" PRId64 " micro-batches\n", c->iters, c->global_batch,
+           c->micro_batches);
+    fflush(stdout);
+}
+
+/* More than the machine has would be killed in the middle rather than refused. */
+static int check_memory(const struct train_memory *m, struct err *e)
+{
+    double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+
+    if ((double)m->total > have)
+        return err_set(e, ERR_NOMEM, "this run needs %.1f GiB of memory; the machine has %.1f",
+                       (double)m->total / (1 << 30), have / (1 << 30));
+    return 0;
+}
+
+/* Megatron's last words: the loss on splits that training did not see. */
+static int final_losses(struct trainer *t, struct err *e)
+{
+    const struct train_config *c = t->config;
+    int64_t n = c->eval_iters * c->global_batch;
+    const struct {
+        enum gpt_split split;
+        const char *name;
+        bool wanted;
+    } v[] = {{GPT_VALID, "valid", c->eval_interval > 0}, {GPT_TEST, "test", true}};
+
+    for (int i = 0; i < 2 && n > 0; i++) {
+        double loss;
+
+        if (!v[i].wanted || data_size(t->data, v[i].split) == 0)
+            continue;
+        TRY(evaluate(t->model, t->data, v[i].split, i ? 0 : c->iters / c->eval_interval * n, n, &loss, e));
+        printf("%s loss %.4f, perplexity %.2f\n", v[i].name, loss, exp(loss));
+    }
+    return 0;
+}
+
+static int train(struct run *r, struct trainer *t, struct err *e)
+{
+    enum train_end end;
+    int64_t from = t->step;
+
+    if (from)
+        printf("going on after step %" PRId64 "\n", from);
+    TRY(trainer_run(t, &stop, on_step, r, &end, e));
+    if (end == TRAIN_SIGNAL)
+        log_msg(LOG_INFO, "stopped by a signal after step %" PRId64 "%s", t->step,
+                t->config->save ? "; the same command goes on from there" : "; nothing saved: no --save");
+    if (end == TRAIN_ALL_DONE && t->step > from)
+        TRY(final_losses(t, e));
+    printf("memory of the ops: %.1f MiB\n", (double)device_overhead_bytes(t->dev) / (1 << 20));
+    return 0;
+}
+
+static int run(struct train_config *c, int threads, struct err *e)
+{
+    struct run r = {.config = c, .log_fd = -1};
+    struct train_memory m;
+    struct device *dev = NULL;
+    struct comm *group = NULL;
+    struct trainer *t = NULL;
+    int rc = trainer_plan(c, &m, e);
+
+    if (rc == 0)
+        rc = check_memory(&m, e);
+    if (rc == 0 && c->log_file) {
+        r.log_fd = open(c->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        if (r.log_fd < 0)
+            rc = err_sys(e, ERR_IO, "cannot open '%s'", c->log_file);
+    }
+    if (rc == 0)
+        rc = comm_open_self(&group, e);
+    if (rc == 0)
+        rc = device_open(&dev, train_config_device[c->device], threads, e);
+    if (rc == 0)
+        rc = device_peak_flops(dev, c->bf16 ? DTYPE_BF16 : DTYPE_F32, &r.peak, e);
+    if (rc == 0) {
+        r.tokens_per_step = (double)(c->global_batch * c->model.seq);
+        r.flops_per_step = r.tokens_per_step * model_config_flops(&c->model, c->model.seq);
+        print_plan(c, &m, dev, r.peak);
+        rc = trainer_open(&t, c, dev, group, e);
+    }
+    if (rc == 0)
+        rc = train(&r, t, e);
+    trainer_close(t);
+    device_close(dev);
+    comm_close(group);
+    if (r.log_fd >= 0)
+        close(r.log_fd);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct train_config c;
+    struct tool t = {
+        .name = "train",
+        .usage = "[options]",
+        .about = "pretrain a GPT",
+        .details = "Trains a GPT-2 from an indexed dataset (quern tokenize). Flags have Megatron's names and\n"
+                   "defaults. SIGTERM or SIGINT: the step is finished, a checkpoint saved, the exit status 0; the\n"
+                   "same command then goes on where it stopped, with the same bits. docs/training.md says more.",
+        .example = "quern train --mock-data --vocab-size 256 --num-layers 2 --hidden-size 64 \\\n"
+                   "    --num-attention-heads 4 --seq-length 64 --micro-batch-size 4 --train-iters 10 \\\n"
+                   "    --lr 1e-3 --eval-iters 0 --log-interval 1",
+    };
+    const struct opt general[] = {TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
+    struct opt *opts;
+    struct err e;
+    int n, code = EXIT_FATAL;
+
+    train_config_init(&c);
+    opts = train_config_options(&c, general);
+    if (!opts) {
+        log_msg(LOG_ERROR, "out of memory");
+        return EXIT_FATAL;
+    }
+    n = tool_begin(&t, opts, argc, argv, &code);
+    if (n > 0)
+        code = tool_usage(&t, "it takes no operands: '%s'", argv[1]);
+    if (n == 0) {
+        catch_signals();
+        if (train_config_check(&c, &e) < 0 || run(&c, tool_jobs(&t), &e) < 0)
+            code = tool_fail(&t, &e);
+        else
+            code = tool_end(&t, EXIT_FINE);
+    }
+    free(opts);
+    train_config_free(&c);
+    return code;
+}

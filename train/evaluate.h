@@ -1,0 +1,26 @@
+/* train/evaluate.h -- a model from a checkpoint, and its loss on data. */
+#ifndef TRAIN_EVALUATE_H
+#define TRAIN_EVALUATE_H
+
+#include "train/checkpoint.h"
+#include "train/data.h"
+#include "train/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Opens the model of ck for MODEL_EVAL or MODEL_GENERATE, b sequences of t tokens, and loads
+ * its weights.  The checkpoint may be closed afterwards. */
+int model_restore(struct model **m, const struct checkpoint *ck, struct device *dev, enum dtype dt,
+                  enum model_use use, int64_t b, int64_t t, struct err *e);
+
+/* Mean loss of a token over samples first .. first + n - 1 of a split, without dropout.  m was
+ * opened with the sequence length of d. */
+int evaluate(struct model *m, struct data *d, enum gpt_split split, int64_t first, int64_t n, double *loss,
+             struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,153 @@
+#include "train/generate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+
+struct choice {
+    float logit;
+    int32_t id;
+};
+
+/* Likeliest first; ties by id, so that the order is total. */
+static int by_logit(const void *x, const void *y)
+{
+    const struct choice *a = x, *b = y;
+
+    if (a->logit != b->logit)
+        return a->logit < b->logit ? 1 : -1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static int32_t likeliest(const float *logits, int64_t n)
+{
+    int32_t best = 0;
+
+    for (int64_t i = 1; i < n; i++)
+        if (logits[i] > logits[best])
+            best = (int32_t)i;
+    return best;
+}
+
+/* Draws among c[0 .. n), ordered by logit: their softmax at the temperature, cut to top_p. */
+static int32_t draw(const struct sampling *s, const struct choice *c, int64_t n, double u)
+{
+    double sum = 0, kept = 0, at = 0;
+    int64_t last = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += exp(((double)c[i].logit - c[0].logit) / s->temperature);
+    for (; last < n; last++) {
+        kept += exp(((double)c[last].logit - c[0].logit) / s->temperature);
+        if (kept >= s->top_p * sum)
+            break;
+    }
+    for (int64_t i = 0; i < n && i <= last; i++) {
+        at += exp(((double)c[i].logit - c[0].logit) / s->temperature);
+        if (u * kept < at)
+            return c[i].id;
+    }
+    return c[last < n ? last : n - 1].id;
+}
+
+int32_t sampling_draw(const struct sampling *s, float *logits, int64_t n, double u, struct err *e)
+{
+    struct choice *c;
+    int64_t k = s->top_k > 0 && s->top_k < n ? s->top_k : n;
+    int32_t id;
+
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(logits[i]))
+            return err_set(e, ERR_LIMIT, "the logit of token %" PRId64 " is not finite", i);
+    if (s->temperature == 0)
+        return likeliest(logits, n);
+    c = malloc((size_t)n * sizeof *c);
+    if (!c)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int64_t i = 0; i < n; i++)
+        c[i] = (struct choice){logits[i], (int32_t)i};
+    qsort(c, (size_t)n, sizeof *c, by_logit);
+    id = draw(s, c, k, u);
+    free(c);
+    return id;
+}
+
+struct state {
+    int32_t *prompt; /* (b, n) */
+    int32_t *last;   /* (b) the newest token of each */
+    bool *ended;
+    float *logits; /* (b, padded_vocab) */
+};
+
+/* One token for each sample that goes on.  Returns how many do. */
+static int64_t next_tokens(struct model *m, const struct sampling *s, struct state *st, int64_t i,
+                           generate_token_fn *fn, void *arg, struct err *e)
+{
+    int64_t going = 0;
+
+    for (int64_t b = 0; b < m->b; b++) {
+        uint32_t w[4];
+        double u;
+        int32_t id;
+
+        if (st->ended[b])
+            continue;
+        rng_philox(s->seed, (uint64_t)i, (uint64_t)b, w);
+        u = ((double)w[0] * 4294967296.0 + w[1]) * 0x1p-64;
+        id = sampling_draw(s, st->logits + b * m->config.padded_vocab, m->config.vocab, u, e);
+        if (id < 0)
+            return id;
+        st->last[b] = id;
+        st->ended[b] = id == s->eod;
+        TRY(fn(arg, b, id, e));
+        going += !st->ended[b];
+    }
+    return going;
+}
+
+static int run(struct model *m, const struct sampling *s, struct state *st, int64_t n, int64_t count,
+               generate_token_fn *fn, void *arg, struct err *e)
+{
+    TRY(model_extend(m, st->prompt, m->b, n, 0, st->logits, e));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t going = next_tokens(m, s, st, i, fn, arg, e);
+
+        if (going <= 0)
+            return (int)going;
+        if (i + 1 < count)
+            TRY(model_extend(m, st->last, m->b, 1, n + i, st->logits, e));
+    }
+    return 0;
+}
+
+int generate(struct model *m, const struct sampling *s, const int32_t *prompt, int64_t n, int64_t count,
+             generate_token_fn *fn, void *arg, struct err *e)
+{
+    struct state st = {
+        malloc((size_t)(m->b * n) * sizeof *st.prompt), calloc((size_t)m->b, sizeof *st.last),
+        calloc((size_t)m->b, sizeof *st.ended),
+        malloc((size_t)(m->b * m->config.padded_vocab) * sizeof *st.logits),
+    };
+    int rc = 0;
+
+    if (n < 1 || count < 0 || n + count - 1 > m->t)
+        rc = err_set(e, ERR_ARG, "%" PRId64 " tokens behind a prompt of %" PRId64 " are more than the %" PRId64
+                     " positions", count, n, m->t);
+    else if (!st.prompt || !st.last || !st.ended || !st.logits)
+        rc = err_set(e, ERR_NOMEM, "out of memory");
+    for (int64_t i = 0; rc == 0 && i < m->b * n; i++) {
+        st.prompt[i] = prompt[i % n];
+        if (prompt[i % n] < 0 || prompt[i % n] >= m->config.vocab)
+            rc = err_set(e, ERR_ARG, "the prompt has token %" PRId32 ", outside a vocabulary of %" PRId64,
+                         prompt[i % n], m->config.vocab);
+    }
+    if (rc == 0 && count > 0)
+        rc = run(m, s, &st, n, count, fn, arg, e);
+    free(st.prompt);
+    free(st.last);
+    free(st.ended);
+    free(st.logits);
+    return rc;
+}
