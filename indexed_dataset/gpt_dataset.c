@@ -238,7 +238,7 @@ static int open_blend(struct gpt_dataset *d, const struct gpt_conf *c, const str
         d->n += b->weight ? share(b, i, c->samples[conf->split], 0) : d->part[i].n;
         weight[i] = b->weight ? b->weight[i] : (double)d->part[i].n;
     }
-    if (!b->weight && d->n > c->samples[conf->split])
+    if (!b->weight && c->samples[conf->split] >= 0 && d->n > c->samples[conf->split])
         d->n = c->samples[conf->split];
     normalise(weight, b->n); /* a second time when they were weights */
     rc = mix(d, c, conf, weight, e);
@@ -282,9 +282,11 @@ static int open_split(struct gpt_dataset **out, const struct gpt_conf *c, enum g
     int rc;
 
     *out = NULL;
-    if (c->samples[split] <= 0 || paths->n == 0)
+    if (c->samples[split] == 0 || paths->n == 0)
         return 0;
     rc = blend_parse(&b, paths, e);
+    if (rc == 0 && c->samples[split] < 0 && b.weight)
+        rc = err_set(e, ERR_ARG, "a blend by weight has no epoch: say how many samples");
     if (rc == 0) {
         d = calloc(1, sizeof *d);
         conf = calloc((size_t)b.n, sizeof *conf);

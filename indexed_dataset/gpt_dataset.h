@@ -28,7 +28,8 @@ struct gpt_conf {
     struct gpt_paths paths, split_paths[GPT_SPLITS];
     const char *split;
     int64_t seq_length;
-    int64_t samples[GPT_SPLITS]; /* at least so many of each */
+    int64_t samples[GPT_SPLITS]; /* at least so many of each; 0: not
+                                    opened; < 0: one epoch, not of a weighted blend */
     uint32_t seed;
     const char *cache; /* folder for the indices; NULL: they are built anew each time */
     /* JSON of what identifies the tokenizer: it enters only the names in the cache.
