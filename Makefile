@@ -57,16 +57,16 @@ $B/config.mk: Makefile                      # which libraries are here
 	  done >$@.tmp; rm -f $B/probe $B/probe.cc; mv $@.tmp $@
 
 LIBS := $(foreach p,$(PROBES),$(firstword $(subst :, ,$p)))
-CPPFLAGS += -DHAVE_DNNL=$(HAVE_DNNL)
-MISSING := $(foreach l,$(LIBS),$(if $(filter 0,$(HAVE_$l)),$l))
+CPPFLAGS += $(foreach l,$(LIBS),-DHAVE_$l=$(HAVE_$l))
+MISSING := $(strip $(foreach l,$(LIBS),$(if $(filter 0,$(HAVE_$l)),$l)))
 header_of = $(word 2,$(subst :, ,$(filter $1:%,$(PROBES))))
 LDLIBS += -Wl,--as-needed -lm -lpthread $(foreach l,$(LIBS),$(if $(filter 1,$(HAVE_$l)),$(LIB_$l))) -lstdc++
 
 FLOORS := base comm kernels indexed_dataset curate tokenize train
 SRCS := $(wildcard $(FLOORS:%=%/*.c) $(FLOORS:%=%/*.cpp))
-# Sources that include the header of a missing library are left out.
+# Sources that include the header of a missing library are left out, unless they ask HAVE_X.
 ifneq ($(MISSING),)
-SRCS := $(filter-out $(shell grep -lE '$(foreach l,$(MISSING),<$(call header_of,$l)>|)<no-such-header>' $(SRCS)),$(SRCS))
+SRCS := $(filter-out $(shell grep -lE '$(foreach l,$(MISSING),<$(call header_of,$l)>|)<no-such-header>' $(SRCS) | xargs -r grep -L '^#if HAVE_'),$(SRCS))
 endif
 CMDS := $(filter $(FLOORS:%=%/cmd_%),$(SRCS))
 NAMES := $(sort $(patsubst cmd_%,%,$(basename $(notdir $(CMDS)))))

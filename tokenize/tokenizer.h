@@ -35,6 +35,15 @@ int tokenizer_open_json(struct tokenizer **t, const char *name, struct span json
                         struct err *e);
 void tokenizer_close(struct tokenizer *t);
 
+/* For reports.  The strings live as long as t. */
+struct tokenizer_facts {
+    const char *format, *pattern_name, *pattern, *normalizer;
+    uint32_t tokens, merges, added;
+};
+struct tokenizer_facts tokenizer_facts(const struct tokenizer *t);
+/* The version of Unicode that decides what letters, numbers and white space are. */
+const char *tokenizer_unicode(void);
+
 /* The highest id, plus one. */
 uint32_t tokenizer_vocab_size(const struct tokenizer *t);
 /* The id that ends a document: <|endoftext|>, <|end_of_text|>, </s> or <|im_end|>,

@@ -1,0 +1,54 @@
+/* tokenize/added.h -- tokens that are found in the text before it is cut into pieces.
+ *
+ * As Hugging Face's added tokens: leftmost first, the longest there, not overlapping; those
+ * that are not `normalized` in the text as it comes, then the others in the
+ * normalised text between.  Special tokens are left alone unless asked for.
+ */
+#ifndef TOKENIZE_ADDED_H
+#define TOKENIZE_ADDED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+struct added_token {
+    struct span text; /* owned */
+    uint32_t id;
+    bool special;
+    bool normalized, lstrip, rstrip; /* false but for Hugging Face's */
+};
+
+/* Tokens searched for together, sorted for the search. */
+struct added_set {
+    struct added_token *v;
+    uint32_t n;
+    bool specials_only;   /* nothing to find unless special tokens are wanted or counted */
+    int only_first;       /* the one first byte, or -1 */
+    uint32_t by_first[257]; /* tokens whose first byte is b: v[by_first[b]] to v[by_first[b + 1]] */
+};
+
+/* Zero-initialise. */
+struct added {
+    struct added_set raw, normalized;
+};
+
+struct added_match {
+    size_t begin, end; /* with the white space that it takes along */
+    size_t next;       /* where the search goes on */
+    const struct added_token *token;
+};
+
+/* Copies the token. */
+int added_add(struct added *a, const struct added_token *token, struct err *e);
+/* Call when all are there. */
+void added_finish(struct added *a);
+/* The first match at or behind text[from]; false if there is none.  begin is at least
+ * `from_text`, the end of the match before. */
+bool added_find(const struct added_set *s, struct span text, size_t from, size_t from_text, struct added_match *m);
+/* The token with this id, or NULL. */
+const struct added_token *added_get(const struct added *a, uint32_t id);
+void added_free(struct added *a);
+
+#endif

@@ -1,0 +1,303 @@
+#include "tokenize/bpe.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+struct bpe_pair {
+    uint32_t left, right, rank, id;
+};
+
+enum { FREE = UINT32_MAX, NO_RANK = UINT32_MAX, SHORT = 48 };
+
+static uint32_t slot_of(const struct bpe *b, uint32_t left, uint32_t right)
+{
+    uint64_t key = (uint64_t)left << 32 | right;
+    uint32_t i = (uint32_t)(key * 0x9E3779B97F4A7C15ULL >> 32) & b->mask;
+
+    while (b->pairs[i].left != FREE && (b->pairs[i].left != left || b->pairs[i].right != right))
+        i = (i + 1) & b->mask;
+    return i;
+}
+
+/* The rank of joining two tokens and what they become; NO_RANK if nothing. */
+static inline uint32_t pair_rank(const struct bpe *b, uint32_t left, uint32_t right, uint32_t *id)
+{
+    const struct bpe_pair *p = &b->pairs[slot_of(b, left, right)];
+
+    *id = p->id;
+    return p->rank;
+}
+
+static inline uint32_t byte_pair_rank(const struct bpe *b, uint8_t left, uint8_t right, uint32_t *id)
+{
+    uint32_t slot = b->byte_pairs[left << 8 | right];
+
+    if (!slot)
+        return NO_RANK;
+    *id = b->pairs[slot - 1].id;
+    return b->pairs[slot - 1].rank;
+}
+
+static int resize(struct bpe *b, uint32_t size, struct err *e)
+{
+    struct bpe_pair *old = b->pairs;
+    uint32_t old_size = old ? b->mask + 1 : 0;
+
+    b->pairs = malloc((size_t)size * sizeof *b->pairs);
+    if (!b->pairs) {
+        b->pairs = old;
+        return err_set(e, ERR_NOMEM, "out of memory for merges");
+    }
+    b->mask = size - 1;
+    for (uint32_t i = 0; i < size; i++)
+        b->pairs[i] = (struct bpe_pair){FREE, FREE, NO_RANK, 0};
+    for (uint32_t i = 0; i < old_size; i++)
+        if (old[i].left != FREE)
+            b->pairs[slot_of(b, old[i].left, old[i].right)] = old[i];
+    free(old);
+    return 0;
+}
+
+int bpe_set_bytes(struct bpe *b, const struct vocab *v, struct err *e)
+{
+    for (int i = 0; i < 256; i++) {
+        char c = (char)i;
+        struct span s = {&c, 1};
+        int64_t id = vocab_find(v, s);
+        bool in_utf8 = i != 0xC0 && i != 0xC1 && i < 0xF5;
+        if (id < 0 && in_utf8)
+            return err_set(e, ERR_FORMAT, "the vocabulary has no token for byte 0x%02X", (unsigned)i);
+        b->lacks_bytes |= id < 0;
+        b->byte_id[i] = id < 0 ? BPE_NO_BYTE : (uint32_t)id;
+    }
+    return resize(b, 1024, e);
+}
+
+int bpe_add_merge(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, uint32_t id, struct err *e)
+{
+    uint32_t i;
+
+    if ((b->n + 1) * 2 > b->mask + 1)
+        TRY(resize(b, (b->mask + 1) * 2, e));
+    i = slot_of(b, left, right);
+    if (b->pairs[i].left == FREE) {
+        b->pairs[i] = (struct bpe_pair){left, right, rank, id};
+        b->n++;
+    }
+    return 0;
+}
+
+int bpe_finish(struct bpe *b, struct err *e)
+{
+    b->byte_pairs = calloc(65536, sizeof *b->byte_pairs);
+    if (!b->byte_pairs)
+        return err_set(e, ERR_NOMEM, "out of memory for merges");
+    for (unsigned i = 0; i < 65536; i++) {
+        uint32_t slot = slot_of(b, b->byte_id[i >> 8], b->byte_id[i & 255]);
+        b->byte_pairs[i] = b->pairs[slot].left == FREE ? 0 : slot + 1;
+    }
+    return 0;
+}
+
+/* ---- short pieces: look for the lowest rank again and again ---- */
+
+/* id[0..n-1] are the symbols; joins what can be joined and returns how many are left. */
+static size_t merge_short(const struct bpe *b, uint32_t *id, uint32_t *rank, uint32_t *joined, size_t n)
+{
+    while (n > 1) {
+        size_t best = 0;
+        for (size_t i = 1; i + 1 < n; i++)
+            if (rank[i] < rank[best])
+                best = i;
+        if (rank[best] == NO_RANK)
+            break;
+        id[best] = joined[best];
+        memmove(id + best + 1, id + best + 2, (n - best - 2) * sizeof *id);
+        memmove(rank + best + 1, rank + best + 2, (n - best - 2) * sizeof *id);
+        memmove(joined + best + 1, joined + best + 2, (n - best - 2) * sizeof *id);
+        n--;
+        rank[n - 1] = NO_RANK;
+        if (best + 1 < n)
+            rank[best] = pair_rank(b, id[best], id[best + 1], &joined[best]);
+        if (best > 0)
+            rank[best - 1] = pair_rank(b, id[best - 1], id[best], &joined[best - 1]);
+    }
+    return n;
+}
+
+static size_t encode_short(const struct bpe *b, const uint8_t *piece, size_t n, uint32_t *ids)
+{
+    uint32_t id[SHORT], rank[SHORT], joined[SHORT];
+
+    for (size_t i = 0; i + 1 < n; i++) {
+        id[i] = b->byte_id[piece[i]];
+        rank[i] = byte_pair_rank(b, piece[i], piece[i + 1], &joined[i]);
+    }
+    id[n - 1] = b->byte_id[piece[n - 1]];
+    rank[n - 1] = NO_RANK;
+    n = merge_short(b, id, rank, joined, n);
+    memcpy(ids, id, n * sizeof *ids);
+    return n;
+}
+
+int bpe_add_ranks(struct bpe *b, const struct vocab *v, struct err *e)
+{
+    for (uint32_t id = 0; id < v->n; id++) {
+        struct span s = vocab_get(v, id);
+        const uint8_t *p = (const uint8_t *)s.p;
+        struct bpe_scratch scratch = {0};
+        uint32_t sym[SHORT], rank[SHORT], joined[SHORT], *long_ids = NULL, *ids = sym;
+        int64_t n;
+
+        if (s.n < 2)
+            continue;
+        if (s.n <= SHORT) {
+            for (size_t i = 0; i < s.n; i++)
+                sym[i] = b->byte_id[p[i]];
+            for (size_t i = 0; i + 1 < s.n; i++)
+                rank[i] = pair_rank(b, sym[i], sym[i + 1], &joined[i]);
+            rank[s.n - 1] = NO_RANK;
+            n = (int64_t)merge_short(b, sym, rank, joined, s.n);
+        } else {
+            ids = long_ids = malloc(s.n * sizeof *ids);
+            n = ids ? bpe_encode(b, &scratch, p, s.n, ids) : ERR_NOMEM;
+            bpe_scratch_free(&scratch);
+        }
+        if (n == 2)
+            n = bpe_add_merge(b, ids[0], ids[1], id, id, e);
+        free(long_ids);
+        if (n < 0)
+            return err_set(e, ERR_NOMEM, "out of memory for merges");
+    }
+    return 0;
+}
+
+/* ---- long pieces: a heap of candidate pairs over a linked list of symbols ---- */
+
+struct symbol {
+    uint32_t id;
+    int32_t prev, next;
+};
+
+/* A pair at symbol `at`, by rank and then by place.  It is stale when the symbols there
+ * no longer are what they were. */
+struct candidate {
+    uint32_t rank, at, left, right;
+};
+
+static bool before(const struct candidate *x, const struct candidate *y)
+{
+    return x->rank < y->rank || (x->rank == y->rank && x->at < y->at);
+}
+
+static void sift_down(struct candidate *h, size_t n, size_t i)
+{
+    struct candidate x = h[i];
+
+    for (size_t c; (c = 2 * i + 1) < n; i = c) {
+        if (c + 1 < n && before(&h[c + 1], &h[c]))
+            c++;
+        if (!before(&h[c], &x))
+            break;
+        h[i] = h[c];
+    }
+    h[i] = x;
+}
+
+static void push(struct candidate *h, size_t n, struct candidate x)
+{
+    size_t i = n;
+
+    for (; i && before(&x, &h[(i - 1) / 2]); i = (i - 1) / 2)
+        h[i] = h[(i - 1) / 2];
+    h[i] = x;
+}
+
+/* Puts the pair that starts at symbol i on the heap, if it can be joined. */
+static size_t offer(const struct bpe *b, const struct symbol *s, int32_t i, struct candidate *h, size_t n)
+{
+    uint32_t id, rank;
+
+    if (i < 0 || s[i].next < 0)
+        return n;
+    rank = pair_rank(b, s[i].id, s[s[i].next].id, &id);
+    if (rank == NO_RANK)
+        return n;
+    push(h, n, (struct candidate){rank, (uint32_t)i, s[i].id, s[s[i].next].id});
+    return n + 1;
+}
+
+static size_t encode_long(const struct bpe *b, struct symbol *s, struct candidate *h, const uint8_t *piece,
+                          size_t n, uint32_t *ids)
+{
+    size_t heap = 0, count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        s[i] = (struct symbol){b->byte_id[piece[i]], (int32_t)i - 1, i + 1 < n ? (int32_t)i + 1 : -1};
+    for (size_t i = 0; i + 1 < n; i++) {
+        uint32_t id, rank = pair_rank(b, s[i].id, s[i + 1].id, &id);
+        if (rank != NO_RANK)
+            h[heap++] = (struct candidate){rank, (uint32_t)i, s[i].id, s[i + 1].id};
+    }
+    for (size_t i = heap / 2; i-- > 0;)
+        sift_down(h, heap, i);
+    while (heap) {
+        struct candidate top = h[0];
+        int32_t i = (int32_t)top.at, r = s[i].next;
+        uint32_t id;
+
+        h[0] = h[--heap];
+        if (heap)
+            sift_down(h, heap, 0);
+        if (r < 0 || s[i].id != top.left || s[r].id != top.right)
+            continue;
+        pair_rank(b, top.left, top.right, &id);
+        s[i].id = id;
+        s[i].next = s[r].next;
+        if (s[r].next >= 0)
+            s[s[r].next].prev = i;
+        s[r].id = FREE;
+        s[r].next = -1;
+        heap = offer(b, s, s[i].prev, h, heap);
+        heap = offer(b, s, i, h, heap);
+    }
+    for (int32_t i = 0; i >= 0; i = s[i].next)
+        ids[count++] = s[i].id;
+    return count;
+}
+
+bool bpe_has_bytes(const struct bpe *b, const uint8_t *piece, size_t n)
+{
+    for (size_t i = 0; b->lacks_bytes && i < n; i++)
+        if (b->byte_id[piece[i]] == BPE_NO_BYTE)
+            return false;
+    return true;
+}
+
+int64_t bpe_encode(const struct bpe *b, struct bpe_scratch *s, const uint8_t *piece, size_t n, uint32_t *ids)
+{
+    /* Each join takes one candidate off the heap and puts back at most two. */
+    size_t symbols = n * sizeof(struct symbol), heap = 2 * n * sizeof(struct candidate);
+
+    if (n <= SHORT)
+        return n ? (int64_t)encode_short(b, piece, n, ids) : 0;
+    s->symbols.n = s->heap.n = 0;
+    if (buf_reserve(&s->symbols, symbols) < 0 || buf_reserve(&s->heap, heap) < 0)
+        return ERR_NOMEM;
+    return (int64_t)encode_long(b, (struct symbol *)(void *)s->symbols.p, (struct candidate *)(void *)s->heap.p,
+                                piece, n, ids);
+}
+
+void bpe_free(struct bpe *b)
+{
+    free(b->pairs);
+    free(b->byte_pairs);
+    memset(b, 0, sizeof *b);
+}
+
+void bpe_scratch_free(struct bpe_scratch *s)
+{
+    buf_free(&s->symbols);
+    buf_free(&s->heap);
+}

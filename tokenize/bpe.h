@@ -1,0 +1,53 @@
+/* tokenize/bpe.h -- byte pair encoding: one piece of text to its ids, exactly.
+ *
+ * A merge (a, b) -> id has a rank; as long as two neighbours have a merge, the pair of
+ * the lowest rank is joined, the leftmost first (Sennrich et al. 2016, as GPT-2 does it).
+ * Rank files (tiktoken) give ranks to tokens and not to pairs: bpe_add_ranks derives
+ * for each token the one pair that can form it.
+ */
+#ifndef TOKENIZE_BPE_H
+#define TOKENIZE_BPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "tokenize/vocab.h"
+
+#define BPE_NO_BYTE UINT32_MAX
+
+/* Zero-initialise, then bpe_set_bytes, then the merges. */
+struct bpe {
+    uint32_t byte_id[256];
+    bool lacks_bytes; /* some of those that UTF-8 never has; their id is BPE_NO_BYTE */
+    struct bpe_pair *pairs; /* hash table */
+    uint32_t mask, n;
+    uint32_t *byte_pairs; /* [256][256]: the slot + 1 of the pair of these bytes */
+};
+
+/* What a thread needs to merge; grows to the longest piece.  Zero-initialise. */
+struct bpe_scratch {
+    struct buf symbols, heap;
+};
+
+/* Finds the tokens of one byte in v.  ERR_FORMAT if one is missing that UTF-8 can have. */
+int bpe_set_bytes(struct bpe *b, const struct vocab *v, struct err *e);
+/* (left, right) -> id at this rank.  A pair given again keeps its first rank. */
+int bpe_add_merge(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, uint32_t id, struct err *e);
+/* Every token of v with two bytes or more is what its rank, which is its id, joins.
+ * Tokens that no order of merges reaches get no pair. */
+int bpe_add_ranks(struct bpe *b, const struct vocab *v, struct err *e);
+/* Call when all merges are there. */
+int bpe_finish(struct bpe *b, struct err *e);
+
+/* True if there is a token for each byte. */
+bool bpe_has_bytes(const struct bpe *b, const uint8_t *piece, size_t n);
+/* Writes the ids of the piece (bpe_has_bytes, n < 2^31) to ids, which has room for n.
+ * Returns their number or ERR_NOMEM.  O(n log n); quadratic only below 50 bytes. */
+int64_t bpe_encode(const struct bpe *b, struct bpe_scratch *s, const uint8_t *piece, size_t n, uint32_t *ids);
+
+void bpe_free(struct bpe *b);
+void bpe_scratch_free(struct bpe_scratch *s);
+
+#endif

@@ -1,0 +1,375 @@
+/* quern tokenizer: train, encode, decode, info, verify. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/node.h"
+#include "base/tool.h"
+#include "tokenize/corpus.h"
+#include "tokenize/tokenizer.h"
+#include "tokenize/train.h"
+
+static struct {
+    const char *tokenizer, *pattern, *output, *against, *key;
+    bool jsonl, allow_special;
+    int64_t vocab_size, min_frequency;
+    struct opt_list specials;
+} o = {.key = "text", .vocab_size = 32000};
+
+enum { INPUT_MAX = INT32_MAX };
+
+static int no_memory(const struct tool *t)
+{
+    struct err e;
+    err_set(&e, ERR_NOMEM, "out of memory");
+    return tool_fail(t, &e);
+}
+
+/* ---- encode ---- */
+
+static void put_ids(struct buf *out, const uint32_t *ids, size_t n, const char *between)
+{
+    size_t gap = strlen(between);
+
+    for (size_t i = 0; i < n; i++) {
+        char digits[12];
+        int at = sizeof digits;
+        uint32_t v = ids[i];
+        do
+            digits[--at] = (char)('0' + v % 10);
+        while (v /= 10);
+        if (i)
+            buf_put(out, between, gap);
+        buf_put(out, digits + at, sizeof digits - (size_t)at);
+    }
+}
+
+static int write_out(struct buf *text)
+{
+    int rc = fwrite(text->p, 1, text->n, stdout) == text->n ? 0 : -1;
+    buf_clear(text);
+    return rc;
+}
+
+static void report_bad(const struct corpus_line *x, const struct err *e)
+{
+    log_msg(LOG_WARN, "'%s', offset %" PRIu64 ": %s: skipped", x->file, x->offset, e->msg);
+}
+
+/* Each line of the input to a line of output by fn; lines without a text are skipped. */
+static int encode_lines(const struct tool *t, struct encoder *enc, char **paths, int n_paths, struct err *e)
+{
+    int flags = o.allow_special ? ENCODER_SPECIAL : 0, code = EXIT_FINE, rc;
+    struct corpus c;
+    struct corpus_block b = {0};
+    struct corpus_reader r = {0};
+    struct buf ids = {0}, out = {0};
+    struct span text;
+
+    rc = corpus_open(&c, paths, n_paths, CORPUS_JSONL, o.key, e);
+    if (rc == 0)
+        rc = corpus_reader_init(&r, e);
+    while (rc == 0 && (rc = corpus_fill(&c, &b, e)) == 0 && b.n) {
+        for (size_t i = 0; i < b.n && rc == 0; i++) {
+            rc = corpus_text(&c, &b, i, &r, &text, e);
+            if (rc == ERR_FORMAT) {
+                report_bad(corpus_line(&b, i), e);
+                code = EXIT_SOME_BAD;
+                rc = 0;
+                continue;
+            }
+            buf_clear(&ids);
+            if (rc == 0)
+                rc = encoder_encode(enc, text, flags, 4, &ids, e);
+            buf_putc(&out, '[');
+            put_ids(&out, (const uint32_t *)(const void *)ids.p, ids.n / 4, ",");
+            buf_puts(&out, "]\n");
+        }
+        if (write_out(&out) < 0)
+            break;
+    }
+    corpus_close(&c);
+    corpus_block_free(&b);
+    corpus_reader_free(&r);
+    buf_free(&ids);
+    buf_free(&out);
+    return rc < 0 ? tool_fail(t, e) : tool_end(t, code);
+}
+
+static int encode(const struct tool *t, struct tokenizer *tok, char **paths, int n_paths)
+{
+    struct encoder *enc = encoder_new(tok);
+    struct buf text = {0}, ids = {0}, out = {0};
+    int flags = o.allow_special ? ENCODER_SPECIAL : 0, code;
+    struct err e;
+
+    if (!enc)
+        return no_memory(t);
+    if (o.jsonl) {
+        code = encode_lines(t, enc, paths, n_paths, &e);
+    } else if (n_paths > 1) {
+        code = tool_usage(t, "encode takes one file (or --jsonl)");
+    } else if (file_read_all(n_paths ? paths[0] : "-", INPUT_MAX, &text, &e) < 0 ||
+               encoder_encode(enc, buf_span(&text), flags, 4, &ids, &e) < 0) {
+        code = tool_fail(t, &e);
+    } else {
+        put_ids(&out, (const uint32_t *)(const void *)ids.p, ids.n / 4, " ");
+        buf_putc(&out, '\n');
+        write_out(&out);
+        code = tool_end(t, EXIT_FINE);
+    }
+    if (encoder_specials_seen(enc))
+        log_msg(LOG_INFO, "%" PRIu64 " special tokens in the text were encoded as plain text (--allow-special)",
+                encoder_specials_seen(enc));
+    encoder_free(enc);
+    buf_free(&text);
+    buf_free(&ids);
+    buf_free(&out);
+    return code;
+}
+
+/* ---- decode ---- */
+
+/* Numbers with any of the characters of `between` around them, appended to ids. */
+static int parse_ids(struct span s, const char *between, struct buf *ids, struct err *e)
+{
+    for (size_t i = 0; i < s.n;) {
+        uint64_t v = 0;
+        size_t begin = i;
+        uint32_t id;
+        if (strchr(between, s.p[i]) && s.p[i]) {
+            i++;
+            continue;
+        }
+        while (i < s.n && s.p[i] >= '0' && s.p[i] <= '9' && v <= UINT32_MAX)
+            v = v * 10 + (uint64_t)(s.p[i++] - '0');
+        if (i == begin || v > UINT32_MAX)
+            return err_set(e, ERR_FORMAT, "byte %zu is no part of an id", begin);
+        id = (uint32_t)v;
+        if (buf_put(ids, &id, sizeof id) < 0)
+            return err_set(e, ERR_NOMEM, "out of memory");
+    }
+    return 0;
+}
+
+static int decode(const struct tool *t, const struct tokenizer *tok, char **paths, int n_paths)
+{
+    const char *path = n_paths ? paths[0] : "-";
+    struct buf in = {0}, ids = {0}, text = {0}, out = {0};
+    int code = EXIT_FINE, rc;
+    struct err e;
+
+    if (n_paths > 1)
+        return tool_usage(t, "decode takes one file");
+    rc = file_read_all(path, INPUT_MAX, &in, &e);
+    for (size_t at = 0; rc == 0 && (at < in.n || (at == 0 && !o.jsonl));) {
+        const char *nl = o.jsonl ? memchr(in.p + at, '\n', in.n - at) : NULL;
+        struct span line = {in.p + at, (nl ? (size_t)(nl - in.p) : in.n) - at};
+        buf_clear(&ids);
+        buf_clear(&text);
+        rc = parse_ids(line, o.jsonl ? " \t\r[]," : " \t\r\n", &ids, &e);
+        if (rc == 0)
+            rc = tokenizer_decode(tok, (const uint32_t *)(const void *)ids.p, ids.n / 4, &text, &e);
+        if (rc == ERR_FORMAT && o.jsonl) {
+            log_msg(LOG_WARN, "'%s', offset %zu: %s: skipped", path, at, e.msg);
+            code = EXIT_SOME_BAD;
+            rc = 0;
+        } else if (rc < 0) {
+            err_wrap(&e, "'%s'", path);
+        } else if (!o.jsonl) {
+            buf_put_span(&out, buf_span(&text));
+        } else if (json_put_string(&out, buf_span(&text)) < 0 || buf_putc(&out, '\n') < 0) {
+            rc = err_set(&e, ERR_NOMEM, "out of memory");
+        }
+        at = nl ? (size_t)(nl + 1 - in.p) : in.n;
+        if (!nl)
+            break;
+    }
+    if (rc == 0)
+        write_out(&out);
+    buf_free(&in);
+    buf_free(&ids);
+    buf_free(&text);
+    buf_free(&out);
+    return rc < 0 ? tool_fail(t, &e) : tool_end(t, code);
+}
+
+/* ---- info, verify ---- */
+
+static int info(const struct tool *t, const struct tokenizer *tok)
+{
+    struct tokenizer_facts f = tokenizer_facts(tok);
+    int64_t eod = tokenizer_eod(tok);
+
+    printf("format      %s\nvocabulary  %" PRIu32 " (%" PRIu32 " tokens, %" PRIu32 " of them added)\n"
+           "merges      %" PRIu32 "\nnormalizer  %s\npattern     %s\n            %s\nunicode     %s\n",
+           f.format, tokenizer_vocab_size(tok), f.tokens, f.added, f.merges, f.normalizer, f.pattern_name, f.pattern,
+           tokenizer_unicode());
+    if (eod >= 0) {
+        struct span s = tokenizer_bytes(tok, (uint32_t)eod);
+        printf("eod         %" PRId64 " %.*s\n", eod, (int)s.n, s.p);
+    }
+    printf("dataset     %s\n", tokenizer_vocab_size(tok) < 65500 ? "u16" : "i32");
+    return tool_end(t, EXIT_FINE);
+}
+
+/* One line {"text", "ids"}: 1 equal, 0 not. */
+static int verify_line(struct encoder *enc, const struct node *n, struct buf *ids, struct err *e)
+{
+    const struct node *text = node_get(n, "text"), *want = node_get(n, "ids");
+    const uint32_t *got;
+    size_t i = 0;
+
+    if (!text || text->type != NODE_STR || !want || want->type != NODE_LIST)
+        return err_set(e, ERR_FORMAT, "no \"text\" and \"ids\"");
+    buf_clear(ids);
+    TRY(encoder_encode(enc, text->str, o.allow_special ? ENCODER_SPECIAL : 0, 4, ids, e));
+    got = (const uint32_t *)(const void *)ids->p;
+    for (const struct node *x = want->child; x; x = x->next, i++)
+        if (i >= ids->n / 4 || x->type != NODE_INT || x->integer != (int64_t)got[i])
+            break;
+    if (i == ids->n / 4 && (int64_t)i == want->count)
+        return 1;
+    err_set(e, ERR_FORMAT, "id %zu differs", i);
+    return 0;
+}
+
+static int verify(const struct tool *t, const struct tokenizer *tok)
+{
+    struct encoder *enc = encoder_new(tok);
+    struct corpus c;
+    struct corpus_block b = {0};
+    struct buf ids = {0};
+    struct arena a = {0};
+    uint64_t same = 0, different = 0;
+    struct err e;
+    char *path = (char *)(uintptr_t)o.against;
+    int rc = corpus_open(&c, &path, 1, CORPUS_JSONL, "text", &e);
+
+    if (!enc)
+        rc = err_set(&e, ERR_NOMEM, "out of memory");
+    while (rc == 0 && (rc = corpus_fill(&c, &b, &e)) == 0 && b.n) {
+        for (size_t i = 0; i < b.n && rc >= 0; i++) {
+            const struct corpus_line *x = corpus_line(&b, i);
+            struct node *n;
+            arena_reset(&a);
+            rc = x->why ? err_set(&e, ERR_FORMAT, "%s", b.faults.p + x->why - 1) : node_parse_json(&a, x->line, &n, &e);
+            if (rc == 0)
+                rc = verify_line(enc, n, &ids, &e);
+            if (rc < 0) {
+                err_wrap(&e, "'%s', offset %" PRIu64, x->file, x->offset);
+            } else if (rc) {
+                same++;
+            } else if (++different <= 10) {
+                log_msg(LOG_WARN, "'%s', offset %" PRIu64 ": %s", x->file, x->offset, e.msg);
+            }
+        }
+        rc = rc < 0 ? rc : 0;
+    }
+    corpus_close(&c);
+    corpus_block_free(&b);
+    encoder_free(enc);
+    buf_free(&ids);
+    arena_free(&a);
+    if (rc < 0)
+        return tool_fail(t, &e);
+    printf("%" PRIu64 " texts have the same ids, %" PRIu64 " differ\n", same, different);
+    return tool_end(t, different ? EXIT_SOME_BAD : EXIT_FINE);
+}
+
+/* ---- train ---- */
+
+static int train(const struct tool *t, char **paths, int n_paths)
+{
+    static const char *const end_of_text[] = {"<|endoftext|>"};
+    struct train_options x = {.vocab_size = (uint32_t)o.vocab_size,
+                              .min_frequency = (uint64_t)o.min_frequency,
+                              .specials = o.specials.n ? o.specials.v : end_of_text,
+                              .n_specials = o.specials.n ? o.specials.n : 1,
+                              .pattern = o.pattern,
+                              .threads = tool_jobs(t),
+                              .key = o.key,
+                              .bad = report_bad};
+    struct train_result r;
+    struct err e;
+
+    if (!o.output)
+        return tool_usage(t, "train needs -o");
+    if (train_tokenizer(paths, n_paths, &x, o.output, &r, &e) < 0)
+        return tool_fail(t, &e);
+    log_msg(LOG_INFO, "%" PRIu64 " texts, %" PRIu64 " bytes, %" PRIu64 " distinct words: %" PRIu32 " tokens, %" PRIu32
+                      " merges in '%s'",
+            r.texts, r.bytes, r.words, r.tokens, r.merges, o.output);
+    if (r.tokens < x.vocab_size)
+        log_msg(LOG_WARN, "the corpus has no more pairs to join: %" PRIu32 " tokens, not %" PRIu32, r.tokens,
+                x.vocab_size);
+    if (r.bad)
+        log_msg(LOG_WARN, "%" PRIu64 " lines were bad and were skipped", r.bad);
+    return tool_end(t, r.bad ? EXIT_SOME_BAD : EXIT_FINE);
+}
+
+int main(int argc, char **argv)
+{
+    struct tool t = {
+        .name = "tokenizer",
+        .usage = "train|encode|decode|info|verify [options] [FILE...]",
+        .about = "train a tokenizer; encode and decode with it; look into it",
+        .details =
+            "train makes a byte-level BPE tokenizer.json from JSON lines (\"text\") or plain text (each line a\n"
+            "text), with the merges that Hugging Face's trainer finds.  encode prints the ids of a text\n"
+            "(standard input by default) separated by spaces; with --jsonl, of each line, a document or a JSON\n"
+            "string, as a JSON array.  decode is the reverse.  info says what a tokenizer is.  verify\n"
+            "compares with recorded ids.\n\n"
+            "A tokenizer is a tokenizer.json (byte-level BPE), a folder with one, or with vocab.json and\n"
+            "merges.txt or encoder.json and vocab.bpe, or a tiktoken rank file.\n\n"
+            "Bytes that are not UTF-8 are encoded as they are: decode gives them back.",
+        .example = "echo 'The mill grinds the grain, the grain feeds the mill.' >text.txt\n"
+                   "quern tokenizer train --vocab-size 270 -o tokenizer.json text.txt\n"
+                   "quern tokenizer encode --tokenizer tokenizer.json text.txt",
+    };
+    const struct opt opts[] = {
+        OPT_HEAD("All but train"),
+        OPT_STR(0, "tokenizer", &o.tokenizer, "PATH", "the tokenizer"),
+        OPT_STR(0, "pattern", &o.pattern, "NAME",
+                "how text is cut: gpt2, cl100k, llama3, qwen2, o200k, tekken, none, or an expression"),
+        OPT_FLAG(0, "jsonl", &o.jsonl, "a line, a text"),
+        OPT_STR(0, "json-key", &o.key, "KEY", "where a document has its text"),
+        OPT_FLAG(0, "allow-special", &o.allow_special, "special tokens in a text are special"),
+        OPT_STR(0, "against", &o.against, "FILE", "verify: JSON lines with \"text\" and \"ids\""),
+        OPT_HEAD("Training"),
+        OPT_INT(0, "vocab-size", &o.vocab_size, 257, 1 << 23, "tokens, special ones and 256 bytes included"),
+        OPT_INT(0, "min-frequency", &o.min_frequency, 0, INT64_MAX, "join no pair that is rarer"),
+        OPT_LIST(0, "special-tokens", &o.specials, "TOKEN",
+                 "a special token; may be repeated; <|endoftext|> if none is given"),
+        OPT_STR('o', "output", &o.output, "FILE", "where the tokenizer.json goes"),
+        TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
+    static const char *const actions[] = {"train", "encode", "decode", "info", "verify"};
+    struct tokenizer *tok;
+    struct err e;
+    int code, n = tool_begin(&t, opts, argc, argv, &code), action = 0;
+
+    if (n < 0)
+        return code;
+    while (n && action < 5 && strcmp(argv[1], actions[action]) != 0)
+        action++;
+    if (!n || action == 5)
+        return tool_usage(&t, "what to do? train, encode, decode, info or verify");
+    if (action == 0)
+        return train(&t, argv + 2, n - 1);
+    if (!o.tokenizer && action == 3 && n == 2)
+        o.tokenizer = argv[2];
+    if (!o.tokenizer)
+        return tool_usage(&t, "%s needs --tokenizer", argv[1]);
+    if (action == 4 && !o.against)
+        return tool_usage(&t, "verify needs --against");
+    if (tokenizer_open(&tok, o.tokenizer, o.pattern, &e) < 0)
+        return tool_fail(&t, &e);
+    code = action == 1   ? encode(&t, tok, argv + 2, n - 1)
+           : action == 2 ? decode(&t, tok, argv + 2, n - 1)
+           : action == 3 ? info(&t, tok)
+                         : verify(&t, tok);
+    tokenizer_close(tok);
+    opt_list_free(&o.specials);
+    return code;
+}

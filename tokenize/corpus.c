@@ -1,0 +1,276 @@
+#include "tokenize/corpus.h"
+
+#include <stdio.h>
+
+enum { BLOCK = 1 << 20, LINE_MAX_BYTES = 1 << 30 };
+
+static int no_memory(struct err *e)
+{
+    return err_set(e, ERR_NOMEM, "out of memory for a block of input");
+}
+
+int corpus_open(struct corpus *c, char *const *paths, int n_paths, enum corpus_form form, const char *key,
+                struct err *e)
+{
+    static char dash[] = "-";
+    static char *const standard_input[] = {dash};
+
+    *c = (struct corpus){.paths = n_paths ? paths : standard_input, .n_paths = n_paths ? n_paths : 1,
+                         .form = form, .key = key};
+    for (int i = 0; i < c->n_paths; i++) {
+        struct file_in *in;
+        if (strcmp(c->paths[i], "-") == 0)
+            continue;
+        TRY(file_open(&in, c->paths[i], e));
+        c->size += file_size(in);
+        file_close(in);
+    }
+    return 0;
+}
+
+uint64_t corpus_consumed(const struct corpus *c)
+{
+    return c->in ? file_consumed(c->in) : 0;
+}
+
+void corpus_close(struct corpus *c)
+{
+    if (c->in)
+        file_close(c->in);
+    c->in = NULL;
+    buf_free(&c->rest);
+}
+
+void corpus_block_free(struct corpus_block *b)
+{
+    buf_free(&b->bytes);
+    buf_free(&b->lines);
+    buf_free(&b->faults);
+}
+
+static int add_line(struct corpus *c, struct corpus_block *b, struct span line, uint64_t offset, const char *fault,
+                    struct err *e)
+{
+    struct corpus_line x = {c->paths[c->at], offset, line, c->plain, 0};
+
+    if (fault) {
+        x.why = (int)b->faults.n + 1;
+        if (buf_put(&b->faults, fault, strlen(fault) + 1) < 0)
+            return no_memory(e);
+    }
+    if (buf_put(&b->lines, &x, sizeof x) < 0)
+        return no_memory(e);
+    b->n++;
+    return 0;
+}
+
+/* Reads up to BLOCK more.  c->ended at the end of the file; damage becomes a faulty line. */
+static int read_more(struct corpus *c, struct corpus_block *b, struct err *e)
+{
+    ssize_t n;
+
+    if (buf_reserve(&b->bytes, BLOCK + JSON_PADDING) < 0)
+        return no_memory(e);
+    n = file_read(c->in, b->bytes.p + b->bytes.n, BLOCK, e);
+    if (n == ERR_FORMAT || n == ERR_LIMIT || n == ERR_UNSUPPORTED) {
+        c->damaged = c->ended = true;
+        return add_line(c, b, (struct span){NULL, 0}, file_tell(c->in), e->msg, e);
+    }
+    if (n < 0)
+        return (int)n;
+    b->bytes.n += (size_t)n;
+    c->ended = n == 0;
+    return 0;
+}
+
+/* JSON or plain text?  Needs the first bytes of the file. */
+static void find_form(struct corpus *c, const struct corpus_block *b)
+{
+    size_t i = 0;
+
+    while (i < b->bytes.n && memchr(" \t\r\n", b->bytes.p[i], 4))
+        i++;
+    c->plain = c->form == CORPUS_AUTO && i < b->bytes.n && b->bytes.p[i] != '{' && b->bytes.p[i] != '"';
+    c->started = true;
+}
+
+static bool is_blank(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!memchr(" \t\r", s.p[i], 3))
+            return false;
+    return true;
+}
+
+/* Cuts b->bytes into lines; what is unfinished waits in c->rest. */
+static int cut_lines(struct corpus *c, struct corpus_block *b, struct err *e)
+{
+    const char *p = b->bytes.p, *end = p + b->bytes.n;
+
+    while (p < end) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p)), *q = nl ? nl : end;
+        struct span line = {p, (size_t)(q - p)};
+        if (!nl && !c->ended)
+            break;
+        if (c->plain)
+            line.n += nl != NULL;
+        if (c->plain || !is_blank(line))
+            TRY(add_line(c, b, line, c->offset + (uint64_t)(p - b->bytes.p), NULL, e));
+        p = nl ? nl + 1 : end;
+    }
+    if (p < end && buf_put(&c->rest, p, (size_t)(end - p)) < 0)
+        return no_memory(e);
+    c->offset += (uint64_t)(p - b->bytes.p);
+    return 0;
+}
+
+/* Passes over a line that is longer than the bound, which fills b. */
+static int skip_long_line(struct corpus *c, struct corpus_block *b, struct err *e)
+{
+    uint64_t start = c->offset;
+    char why[80];
+
+    snprintf(why, sizeof why, "the line is longer than %d bytes", LINE_MAX_BYTES);
+    while (!c->ended) {
+        const char *nl = memchr(b->bytes.p, '\n', b->bytes.n);
+        if (nl) {
+            size_t used = (size_t)(nl + 1 - b->bytes.p);
+            c->offset += used;
+            if (buf_put(&c->rest, nl + 1, b->bytes.n - used) < 0)
+                return no_memory(e);
+            break;
+        }
+        c->offset += b->bytes.n;
+        buf_free(&b->bytes);
+        TRY(read_more(c, b, e));
+    }
+    buf_free(&b->bytes);
+    return add_line(c, b, (struct span){NULL, 0}, start, why, e);
+}
+
+static int next_file(struct corpus *c, struct err *e)
+{
+    if (c->in && c->damaged) {
+        int rc = file_skip_member(c->in, e);
+        if (rc < 0)
+            return rc;
+        c->damaged = false;
+        if (rc == 1) {
+            c->ended = false;
+            c->offset = file_tell(c->in);
+            return 1;
+        }
+    }
+    if (c->in) {
+        file_close(c->in);
+        c->in = NULL;
+        c->at++;
+    }
+    if (c->at == c->n_paths)
+        return 0;
+    TRY(file_open(&c->in, c->paths[c->at], e));
+    c->offset = 0;
+    c->started = c->ended = false;
+    return 1;
+}
+
+static int fill(struct corpus *c, struct corpus_block *b, struct err *e)
+{
+    bool whole = false; /* there is a newline */
+    size_t looked = 0;
+
+    if (buf_put_span(&b->bytes, buf_span(&c->rest)) < 0)
+        return no_memory(e);
+    buf_clear(&c->rest);
+    while (!c->ended && (b->bytes.n < BLOCK || !whole)) {
+        TRY(read_more(c, b, e));
+        whole = whole || memchr(b->bytes.p + looked, '\n', b->bytes.n - looked);
+        looked = b->bytes.n;
+        if (!whole && !c->ended && b->bytes.n > LINE_MAX_BYTES)
+            return skip_long_line(c, b, e);
+    }
+    if (!c->started)
+        find_form(c, b);
+    return cut_lines(c, b, e);
+}
+
+int corpus_fill(struct corpus *c, struct corpus_block *b, struct err *e)
+{
+    b->n = 0;
+    buf_clear(&b->lines);
+    buf_clear(&b->faults);
+    while (b->n == 0) {
+        if (!c->in || c->ended) {
+            int rc = next_file(c, e);
+            if (rc <= 0)
+                return rc;
+        }
+        buf_clear(&b->bytes);
+        if (b->bytes.cap > 16 * (size_t)BLOCK) /* one long line: give it back */
+            buf_free(&b->bytes);
+        TRY(fill(c, b, e));
+    }
+    return 0;
+}
+
+int corpus_reader_init(struct corpus_reader *r, struct err *e)
+{
+    *r = (struct corpus_reader){.json = json_reader_new()};
+    return r->json ? 0 : err_set(e, ERR_NOMEM, "out of memory for a JSON reader");
+}
+
+void corpus_reader_free(struct corpus_reader *r)
+{
+    json_reader_free(r->json);
+    buf_free(&r->object);
+    buf_free(&r->text);
+}
+
+/* The JSON string that a line is, or that it has under the key. */
+static int find_string(struct corpus_reader *r, struct span line, const char *key, struct span *raw, struct err *e)
+{
+    const struct json_field *f;
+    int n;
+
+    while (line.n && memchr(" \t\r", line.p[0], 3))
+        line.p++, line.n--;
+    if (line.n && line.p[0] == '"') { /* the JSON reader wants an object */
+        buf_clear(&r->object);
+        if (buf_puts(&r->object, "{\"\":") < 0 || buf_put_span(&r->object, line) < 0 ||
+            buf_putc(&r->object, '}') < 0 || buf_reserve(&r->object, JSON_PADDING) < 0)
+            return no_memory(e);
+        line = buf_span(&r->object);
+        key = "";
+    }
+    n = json_read_object(r->json, line, &f, e);
+    if (n < 0)
+        return n;
+    for (int i = 0; i < n; i++) {
+        if (!span_is(f[i].key, key))
+            continue;
+        if (f[i].type != JSON_STRING)
+            return err_set(e, ERR_FORMAT, "\"%s\" is no string", key);
+        *raw = f[i].raw;
+        return 0;
+    }
+    return err_set(e, ERR_FORMAT, "no \"%s\" in the document", key);
+}
+
+int corpus_text(const struct corpus *c, const struct corpus_block *b, size_t i, struct corpus_reader *r,
+                struct span *text, struct err *e)
+{
+    const struct corpus_line *x = corpus_line(b, i);
+    struct span raw;
+
+    if (x->why)
+        return err_set(e, ERR_FORMAT, "%s", b->faults.p + x->why - 1);
+    if (x->plain) {
+        *text = x->line;
+        return 0;
+    }
+    TRY(find_string(r, x->line, c->key, &raw, e));
+    buf_clear(&r->text);
+    TRY(json_unescape(raw, &r->text, e));
+    *text = buf_span(&r->text);
+    return 0;
+}

@@ -1,0 +1,80 @@
+/* tokenize/corpus.h -- texts from files, a block at a time.
+ *
+ * JSON lines (a document with a string under `key`, or just a string a line) or
+ * plain text, told apart by the first byte that is no white space ('{' or '"'), plain or
+ * compressed.  Blocks are filled in order by one thread at a time; making texts of a block's
+ * lines is for all threads.
+ */
+#ifndef TOKENIZE_CORPUS_H
+#define TOKENIZE_CORPUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+enum corpus_form {
+    CORPUS_AUTO,  /* by the first byte; a line of plain text, newline included, is a text */
+    CORPUS_JSONL
+};
+
+struct corpus {
+    char *const *paths;
+    int n_paths;
+    enum corpus_form form;
+    const char *key;   /* where a document has its text */
+    uint64_t size;     /* of all files as stored, 0 if unknown; see corpus_open */
+    /* state */
+    int at;
+    struct file_in *in;
+    bool started, plain, ended, damaged;
+    uint64_t offset;   /* of rest, in the decompressed file */
+    struct buf rest;
+};
+
+struct corpus_line {
+    const char *file;
+    uint64_t offset;  /* of the line in the decompressed file */
+    struct span line; /* JSON, JSON_PADDING readable behind; or plain text */
+    bool plain;
+    int why;          /* an index into the block's faults + 1: no text but a fault; 0: none */
+};
+
+struct corpus_block {
+    struct buf bytes;
+    struct buf lines;  /* struct corpus_line */
+    struct buf faults; /* NUL-terminated messages, one after another */
+    size_t n;
+};
+
+/* Takes the paths ("-": standard input; none: "-" too) and checks that each opens. */
+int corpus_open(struct corpus *c, char *const *paths, int n_paths, enum corpus_form form, const char *key,
+                struct err *e);
+/* The next lines; none: the end.  A failure ends the run; a fault of the data is a line with
+ * a fault. */
+int corpus_fill(struct corpus *c, struct corpus_block *b, struct err *e);
+/* Compressed or plain bytes consumed so far, for progress. */
+uint64_t corpus_consumed(const struct corpus *c);
+void corpus_close(struct corpus *c);
+
+static inline struct corpus_line *corpus_line(const struct corpus_block *b, size_t i)
+{
+    return (struct corpus_line *)(void *)b->lines.p + i;
+}
+/* What a thread needs to make texts of lines. */
+struct corpus_reader {
+    struct json_reader *json;
+    struct buf object, text;
+};
+int corpus_reader_init(struct corpus_reader *r, struct err *e);
+void corpus_reader_free(struct corpus_reader *r);
+/* Line i's text, which lies in the block or in r until the next call.  ERR_FORMAT: the line
+ * has none, with the reason (without the file's name). */
+int corpus_text(const struct corpus *c, const struct corpus_block *b, size_t i, struct corpus_reader *r,
+                struct span *text, struct err *e);
+void corpus_block_free(struct corpus_block *b);
+
+#endif

@@ -1,0 +1,113 @@
+/* What the formats share: GPT-2's way to write bytes as characters. */
+#include "base/utf8.h"
+#include "tokenize/model.h"
+
+/* Bytes that GPT-2 writes as the character of the same number; the 68 others, in
+ * order, are U+0100 and following. */
+static bool maps_to_itself(unsigned b)
+{
+    return (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+}
+
+struct byte_map {
+    uint16_t to_char[256];
+    int16_t to_byte[256 + 68]; /* -1: no byte is written so */
+};
+
+static struct byte_map make_byte_map(void)
+{
+    struct byte_map m;
+    uint16_t next = 256;
+
+    memset(m.to_byte, -1, sizeof m.to_byte);
+    for (unsigned b = 0; b < 256; b++) {
+        m.to_char[b] = maps_to_itself(b) ? (uint16_t)b : next++;
+        m.to_byte[m.to_char[b]] = (int16_t)b;
+    }
+    return m;
+}
+
+static struct byte_map map;
+
+__attribute__((constructor)) static void fill_map(void)
+{
+    map = make_byte_map();
+}
+
+int format_unmap_bytes(struct span token, struct buf *out)
+{
+    const char *p = token.p, *end = token.p + token.n;
+    size_t before = out->n;
+
+    while (p < end) {
+        uint32_t cp;
+        p += utf8_next(p, end, &cp);
+        if (cp >= sizeof map.to_byte / sizeof *map.to_byte || map.to_byte[cp] < 0) {
+            out->n = before;
+            TRY(buf_put_span(out, token));
+            return 1;
+        }
+        TRY(buf_putc(out, (char)map.to_byte[cp]));
+    }
+    return 0;
+}
+
+int format_map_bytes(struct span bytes, struct buf *out)
+{
+    char c[4];
+
+    for (size_t i = 0; i < bytes.n; i++)
+        TRY(buf_put(out, c, (size_t)utf8_put(c, map.to_char[(unsigned char)bytes.p[i]])));
+    return 0;
+}
+
+int format_read_vocab(struct tokenizer *t, const struct node *tokens, struct err *e)
+{
+    struct buf bytes = {0};
+    int rc = 0;
+
+    if (!tokens || tokens->type != NODE_MAP)
+        return err_set(e, ERR_FORMAT, "the vocabulary is no object");
+    for (int raw = 0; raw < 2; raw++) { /* of two with the same bytes, the mapped one is found */
+        for (const struct node *x = tokens->child; x && rc >= 0; x = x->next) {
+            buf_clear(&bytes);
+            if (x->type != NODE_INT || x->integer < 0 || x->integer > VOCAB_MAX_ID)
+                rc = err_set(e, ERR_FORMAT, "token '%.100s' has no valid id", x->key.p);
+            else if ((rc = format_unmap_bytes(x->key, &bytes)) < 0)
+                rc = err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
+            else if (rc == raw) {
+                rc = vocab_add(&t->vocab, (uint32_t)x->integer, buf_span(&bytes), e);
+                if (rc == 0 && raw)
+                    vocab_mark_added(&t->vocab, (uint32_t)x->integer);
+            }
+        }
+    }
+    buf_free(&bytes);
+    return rc < 0 ? rc : 0;
+}
+
+int format_add_merge(struct tokenizer *t, struct span left, struct span right, uint32_t rank, struct buf *scratch,
+                     struct err *e)
+{
+    int64_t l = vocab_find(&t->vocab, left), r = vocab_find(&t->vocab, right), id;
+
+    buf_clear(scratch);
+    if (buf_put_span(scratch, left) < 0 || buf_put_span(scratch, right) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for merges");
+    id = vocab_find(&t->vocab, buf_span(scratch));
+    if (l < 0 || r < 0 || id < 0) {
+        struct span s = l < 0 ? left : r < 0 ? right : buf_span(scratch);
+        return err_set(e, ERR_FORMAT, "merge %u needs the token '%.*s', which the vocabulary lacks", rank,
+                       s.n > 100 ? 100 : (int)s.n, s.p);
+    }
+    return bpe_add_merge(&t->bpe, (uint32_t)l, (uint32_t)r, rank, (uint32_t)id, e);
+}
+
+int format_add_token(struct tokenizer *t, const struct added_token *token, struct err *e)
+{
+    if (!vocab_get(&t->vocab, token->id).p) {
+        TRY(vocab_add(&t->vocab, token->id, token->text, e));
+        vocab_mark_added(&t->vocab, token->id);
+    }
+    return added_add(&t->added, token, e);
+}

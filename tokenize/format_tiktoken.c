@@ -1,0 +1,137 @@
+/* tiktoken's rank files: lines of base64 and rank, the rank being the id. */
+#include <stdlib.h>
+
+#include "tokenize/model.h"
+
+/* The special tokens are in no file; tiktoken's registry has them. */
+static const struct {
+    const char *pattern, *text;
+    uint32_t id;
+} specials[] = {
+    {"gpt2", "<|endoftext|>", 50256},         {"r50k", "<|endoftext|>", 50256},
+    {"p50k", "<|endoftext|>", 50256},         {"cl100k", "<|endoftext|>", 100257},
+    {"cl100k", "<|fim_prefix|>", 100258},     {"cl100k", "<|fim_middle|>", 100259},
+    {"cl100k", "<|fim_suffix|>", 100260},     {"cl100k", "<|endofprompt|>", 100276},
+    {"o200k", "<|endoftext|>", 199999},       {"o200k", "<|endofprompt|>", 200018},
+};
+
+/* Names that occur in the names of rank files, and the pattern that goes with them. */
+static const struct {
+    const char *part, *pattern;
+} names[] = {{"o200k", "o200k"}, {"cl100k", "cl100k"}, {"p50k", "p50k"},
+             {"r50k", "r50k"},   {"gpt2", "gpt2"},     {"gpt-neox", "gpt2"}};
+
+static const char *pattern_of_name(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strstr(base, names[i].part))
+            return names[i].pattern;
+    return NULL;
+}
+
+static int base64_value(unsigned char c)
+{
+    return c >= 'A' && c <= 'Z'   ? c - 'A'
+           : c >= 'a' && c <= 'z' ? c - 'a' + 26
+           : c >= '0' && c <= '9' ? c - '0' + 52
+           : c == '+'             ? 62
+           : c == '/'             ? 63
+                                  : -1;
+}
+
+/* Appends what n characters of base64 stand for; false if they are none. */
+static bool base64_decode(const char *p, size_t n, struct buf *out)
+{
+    uint32_t bits = 0;
+    int have = 0;
+
+    while (n && p[n - 1] == '=')
+        n--;
+    for (size_t i = 0; i < n; i++) {
+        int v = base64_value((unsigned char)p[i]);
+        if (v < 0)
+            return false;
+        bits = bits << 6 | (uint32_t)v;
+        have += 6;
+        if (have >= 8) {
+            have -= 8;
+            if (buf_putc(out, (char)(bits >> have)) < 0)
+                return false;
+        }
+    }
+    return n % 4 != 1;
+}
+
+static int read_line(struct tokenizer *t, const char *p, size_t n, long line, struct buf *bytes, struct err *e)
+{
+    const char *gap = memchr(p, ' ', n);
+    size_t i = gap ? (size_t)(gap + 1 - p) : n;
+    uint64_t id = 0;
+    size_t digits = 0;
+
+    for (; i < n && p[i] >= '0' && p[i] <= '9' && digits < 10; i++, digits++)
+        id = id * 10 + (uint64_t)(p[i] - '0');
+    while (i < n && (p[i] == ' ' || p[i] == '\r'))
+        i++;
+    buf_clear(bytes);
+    if (!gap || gap == p || !digits || i < n || !base64_decode(p, (size_t)(gap - p), bytes))
+        return err_set(e, ERR_FORMAT, "line %ld is not base64 and a rank", line);
+    if (id > VOCAB_MAX_ID)
+        return err_set(e, ERR_FORMAT, "line %ld: rank %llu is above %d", line, (unsigned long long)id, VOCAB_MAX_ID);
+    if (vocab_find(&t->vocab, buf_span(bytes)) >= 0)
+        return err_set(e, ERR_FORMAT, "line %ld: the token is there twice", line);
+    if (vocab_add(&t->vocab, (uint32_t)id, buf_span(bytes), e) < 0)
+        return err_wrap(e, "line %ld", line);
+    return 0;
+}
+
+/* Those of the pattern, where the ranks leave room; and <|endoftext|> among the ranks. */
+static int add_specials(struct tokenizer *t, const char *pattern, struct err *e)
+{
+    struct span end = span_of("<|endoftext|>");
+    int64_t id = vocab_find(&t->vocab, end);
+
+    if (id >= 0)
+        return format_add_token(t, &(struct added_token){.text = end, .id = (uint32_t)id, .special = true}, e);
+    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
+        struct added_token x = {.text = span_of(specials[i].text), .id = specials[i].id, .special = true};
+        size_t n = strlen(specials[i].pattern);
+        if (strncmp(pattern, specials[i].pattern, n) != 0 || (pattern[n] && strcmp(pattern + n, "_base") != 0))
+            continue;
+        if (vocab_find(&t->vocab, x.text) < 0 && !vocab_get(&t->vocab, x.id).p)
+            TRY(format_add_token(t, &x, e));
+    }
+    return 0;
+}
+
+int format_read_tiktoken(struct tokenizer *t, const char *name, struct span ranks, const char *pattern,
+                         struct err *e)
+{
+    const char *p = ranks.p, *end = ranks.p + ranks.n;
+    struct buf bytes = {0};
+    int rc = 0;
+
+    t->format = "ranks (tiktoken)";
+    t->whole_first = true;
+    if (!pattern && !(pattern = pattern_of_name(name)))
+        return err_set(e, ERR_ARG, "'%s': a rank file does not say its pattern: give it (gpt2, cl100k, o200k ...)",
+                       name);
+    TRY(split_find(&t->split, pattern, e));
+    for (long line = 1; p < end && rc == 0; line++) {
+        const char *eol = memchr(p, '\n', (size_t)(end - p));
+        size_t n = (size_t)((eol ? eol : end) - p);
+        if (n && !(n == 1 && *p == '\r'))
+            rc = read_line(t, p, n, line, &bytes, e);
+        p += n + (eol != NULL);
+    }
+    buf_free(&bytes);
+    if (rc == 0)
+        rc = bpe_set_bytes(&t->bpe, &t->vocab, e);
+    if (rc == 0)
+        rc = bpe_add_ranks(&t->bpe, &t->vocab, e);
+    if (rc == 0)
+        rc = add_specials(t, pattern, e);
+    return rc < 0 ? err_wrap(e, "'%s'", name) : 0;
+}

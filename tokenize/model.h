@@ -1,0 +1,49 @@
+/* tokenize/model.h -- what a tokenizer is made of: for the readers of formats
+ * (format_*.c) and the encoder; others use tokenizer.h. */
+#ifndef TOKENIZE_MODEL_H
+#define TOKENIZE_MODEL_H
+
+#include "base/node.h"
+#include "tokenize/added.h"
+#include "tokenize/bpe.h"
+#include "tokenize/split.h"
+#include "tokenize/tokenizer.h"
+#include "tokenize/vocab.h"
+
+struct tokenizer {
+    struct vocab vocab;
+    struct bpe bpe;
+    struct split split;
+    struct added added;
+    bool nfc;         /* text is normalised first */
+    bool whole_first; /* a piece that is a token is that token, whatever the merges say */
+    const char *format;
+    int64_t eod;
+};
+
+/* Each fills an empty t from the bytes of its files; names are for messages.  pattern:
+ * tokenizer_open's.  On failure the caller frees t. */
+int format_read_huggingface(struct tokenizer *t, const char *name, struct span json, const char *pattern,
+                            struct err *e);
+int format_read_gpt2(struct tokenizer *t, const char *vocab_name, struct span vocab, const char *merges_name,
+                     struct span merges, const char *pattern, struct err *e);
+int format_read_tiktoken(struct tokenizer *t, const char *name, struct span ranks, const char *pattern,
+                         struct err *e);
+
+/* An added token: found in text before it is cut.  Its bytes go into the vocabulary unless
+ * the model has them under this id. */
+int format_add_token(struct tokenizer *t, const struct added_token *token, struct err *e);
+/* The bytes that a token of a byte-level vocabulary stands for: GPT-2 writes byte 0x20 as
+ * U+0120 and so on.  A token with another character stands for its own UTF-8, and no text
+ * makes it but as an added token; 1 is returned for it.  Appends. */
+int format_unmap_bytes(struct span token, struct buf *out);
+/* Fills t->vocab from an object of tokens and ids. */
+int format_read_vocab(struct tokenizer *t, const struct node *map, struct err *e);
+/* The reverse: appends the UTF-8 text of these bytes. */
+int format_map_bytes(struct span bytes, struct buf *out);
+/* Adds the merge of two tokens given by their bytes, the rank-th; the error says which token
+ * the vocabulary lacks. */
+int format_add_merge(struct tokenizer *t, struct span left, struct span right, uint32_t rank, struct buf *scratch,
+                     struct err *e);
+
+#endif

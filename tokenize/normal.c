@@ -1,0 +1,136 @@
+#include "tokenize/normal.h"
+
+#include "base/utf8.h"
+
+/* Below U+0300 nothing changes: true if no byte can begin a later character. */
+static bool is_plain(struct span s)
+{
+    size_t i = 0;
+    unsigned char most = 0;
+
+    for (; i + 64 <= s.n; i += 64) {
+        for (size_t j = 0; j < 64; j++) {
+            unsigned char c = (unsigned char)s.p[i + j];
+            most = c > most ? c : most;
+        }
+        if (most >= 0xCC)
+            return false;
+    }
+    for (; i < s.n; i++)
+        if ((unsigned char)s.p[i] >= 0xCC)
+            return false;
+    return true;
+}
+
+#if HAVE_ICU
+
+#include <pthread.h>
+#include <unicode/unorm2.h>
+#include <unicode/uset.h>
+#include <unicode/ustring.h>
+
+/* ICU's form C, and that of Unicode 9.0 only; live as long as the process. */
+static struct {
+    const UNormalizer2 *now, *then;
+    UErrorCode code;
+} forms;
+
+static void open_forms(void)
+{
+    static const UChar pattern[] = u"[:age=9.0:]";
+    USet *old = uset_openPattern(pattern, -1, &forms.code);
+
+    forms.now = unorm2_getNFCInstance(&forms.code);
+    if (U_FAILURE(forms.code))
+        return;
+    uset_freeze(old);
+    forms.then = unorm2_openFiltered(forms.now, old, &forms.code); /* refers to the set */
+}
+
+int normal_ready(struct err *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, open_forms);
+    return U_FAILURE(forms.code) ? err_set(e, ERR_UNSUPPORTED, "ICU cannot normalise: %s", u_errorName(forms.code))
+                                 : 0;
+}
+
+/* Well-formed UTF-8 (repaired before) to form C through UTF-16. */
+static int by_icu(struct span text, struct buf *b, struct span *out, struct err *e)
+{
+    UErrorCode code = U_ZERO_ERROR;
+    struct buf u16 = {0}, normal = {0};
+    int32_t n = 0, m = 0, bytes = 0;
+    int rc = 0;
+
+    if (text.n > INT32_MAX / 8)
+        return err_set(e, ERR_LIMIT, "a text of %zu bytes is too long to normalise", text.n);
+    if (buf_reserve(&u16, (text.n + 1) * sizeof(UChar)) < 0)
+        goto nomem;
+    u_strFromUTF8((UChar *)(void *)u16.p, (int32_t)text.n + 1, &n, text.p, (int32_t)text.n, &code);
+    m = unorm2_spanQuickCheckYes(forms.now, (UChar *)(void *)u16.p, n, &code);
+    if (U_SUCCESS(code) && m == n) {
+        *out = text;
+        goto done;
+    }
+    code = U_ZERO_ERROR;
+    if (buf_reserve(&normal, ((size_t)n * 3 + 1) * sizeof(UChar)) < 0)
+        goto nomem;
+    m = unorm2_normalize(forms.then, (UChar *)(void *)u16.p, n, (UChar *)(void *)normal.p, n * 3 + 1, &code);
+    if (U_SUCCESS(code)) {
+        struct buf *to = b;
+        struct buf copy = {0};
+        if (text.p == b->p) /* the repaired text lies in b */
+            to = &copy;
+        if (buf_reserve(to, (size_t)m * 3 + 1) < 0)
+            goto nomem;
+        u_strToUTF8(to->p, m * 3 + 1, &bytes, (UChar *)(void *)normal.p, m, &code);
+        to->n = (size_t)bytes;
+        if (to == &copy) {
+            buf_free(b);
+            *b = copy;
+        }
+        *out = buf_span(b);
+    }
+    if (U_FAILURE(code))
+        rc = err_set(e, ERR_FORMAT, "ICU cannot normalise a text: %s", u_errorName(code));
+    goto done;
+nomem:
+    rc = err_set(e, ERR_NOMEM, "out of memory for a text");
+done:
+    buf_free(&u16);
+    buf_free(&normal);
+    return rc;
+}
+
+int normal_nfc(struct span text, struct buf *b, struct span *out, struct err *e)
+{
+    *out = text;
+    if (is_plain(text))
+        return 0;
+    TRY(normal_ready(e));
+    if (!utf8_valid(text)) {
+        buf_clear(b);
+        if (utf8_repair(text, b) < 0)
+            return err_set(e, ERR_NOMEM, "out of memory for a text");
+        text = *out = buf_span(b);
+    }
+    return by_icu(text, b, out, e);
+}
+
+#else
+
+int normal_ready(struct err *e)
+{
+    return err_set(e, ERR_UNSUPPORTED, "the normalizer NFC needs ICU, which this build does without");
+}
+
+int normal_nfc(struct span text, struct buf *b, struct span *out, struct err *e)
+{
+    (void)b;
+    *out = text;
+    return is_plain(text) ? 0 : normal_ready(e);
+}
+
+#endif

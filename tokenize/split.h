@@ -1,0 +1,64 @@
+/* tokenize/split.h -- cuts text into the pieces that a pre-tokenizer pattern matches.
+ *
+ * Patterns that are known by name or by their text are cut by hand-written code, exactly as
+ * a backtracking regular expression engine with the Unicode tables of ucd.h would; any
+ * other goes to PCRE2 (split_pcre.h), with the same white space but PCRE2's letters.
+ */
+#ifndef TOKENIZE_SPLIT_H
+#define TOKENIZE_SPLIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum split_kind {
+    SPLIT_NONE,      /* the whole text is one piece */
+    SPLIT_GPT2,      /* gpt2, r50k, p50k */
+    SPLIT_CL100K,    /* as tiktoken writes it */
+    SPLIT_LLAMA3,    /* cl100k as Hugging Face writes it */
+    SPLIT_QWEN2,     /* the same, one digit a piece */
+    SPLIT_O200K,
+    SPLIT_TEKKEN,    /* o200k without contractions, one digit a piece */
+    SPLIT_PCRE
+};
+
+struct split_run;
+struct split_pcre;
+
+struct split {
+    enum split_kind kind;
+    /* The length of the piece at p, where one begins (p < end). */
+    size_t (*next)(const uint8_t *p, const uint8_t *end);
+    /* Fast over plain ASCII (split_run.h); NULL if there is none. */
+    void (*run)(const uint8_t *text, size_t n, struct split_run *r);
+    struct split_pcre *pcre; /* PCRE only */
+};
+
+/* A text being cut: zero-initialise, with text and its length (n < 2^31). */
+struct split_state {
+    const uint8_t *text;
+    size_t n, at; /* a piece begins at `at` */
+    size_t stop;  /* run cannot be used before here */
+    unsigned slow; /* pieces to cut by next() before run is worth trying */
+    unsigned patience;
+};
+
+enum { SPLIT_MIN_ENDS = 128 };
+
+/* Makes the splitter for a name (gpt2, r50k, p50k, cl100k, llama3, qwen2, o200k, tekken,
+ * none; with or without _base) or else for the text of a regular expression.  ERR_ARG: it
+ * is no valid expression; ERR_UNSUPPORTED: built without PCRE2. */
+int split_find(struct split *s, const char *pattern, struct err *e);
+/* Its name ("regex" for PCRE2), and the text of the regular expression that it stands for. */
+const char *split_name(const struct split *s);
+const char *split_pattern(const struct split *s);
+void split_free(struct split *s);
+
+/* Writes the ends (exclusive, from the start of text) of the next pieces, at most max >=
+ * SPLIT_MIN_ENDS, and returns their number: 0 when the text is done; ERR_NOMEM or
+ * ERR_LIMIT from PCRE2. */
+int64_t split_next(const struct split *s, struct split_state *st, uint32_t *ends, size_t max, struct err *e);
+
+#endif

@@ -1,0 +1,144 @@
+#include "tokenize/split_pcre.h"
+
+#if HAVE_PCRE2
+
+#include <pcre2.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+struct split_pcre {
+    pcre2_code *code;
+    pcre2_match_context *context;
+    char *pattern;
+};
+
+#define SPACES "\\x09-\\x0d\\x20\\x85\\xa0\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
+
+/* The pattern with \s and \S spelled out. */
+static int translate(const char *pattern, struct buf *out, struct err *e)
+{
+    bool in_class = false;
+    int rc = 0;
+
+    for (const char *p = pattern; *p && rc == 0; p++) {
+        if (*p == '\\' && (p[1] == 's' || p[1] == 'S')) {
+            if (in_class && p[1] == 'S')
+                return err_set(e, ERR_UNSUPPORTED, "\\S within brackets in the pattern '%s'", pattern);
+            rc = buf_puts(out, in_class ? SPACES : p[1] == 's' ? "[" SPACES "]" : "[^" SPACES "]");
+            p++;
+        } else if (*p == '\\' && p[1]) {
+            rc = buf_put(out, p++, 2);
+        } else {
+            if (*p == '[')
+                in_class = true;
+            else if (*p == ']')
+                in_class = false;
+            rc = buf_putc(out, *p);
+        }
+    }
+    return rc < 0 ? err_set(e, ERR_NOMEM, "out of memory for a pattern") : 0;
+}
+
+int split_pcre_new(struct split_pcre **x, const char *pattern, struct err *e)
+{
+    struct split_pcre *s = calloc(1, sizeof *s);
+    struct buf text = {0};
+    int rc = s && (s->pattern = strdup(pattern)) ? translate(pattern, &text, e)
+                                                 : err_set(e, ERR_NOMEM, "out of memory for a pattern");
+    int code;
+    PCRE2_SIZE at;
+
+    if (rc < 0)
+        goto fail;
+    s->code = pcre2_compile((PCRE2_SPTR)text.p, text.n,
+                            PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY, &code, &at,
+                            NULL);
+    if (!s->code) {
+        PCRE2_UCHAR why[200] = "";
+        pcre2_get_error_message(code, why, sizeof why);
+        rc = err_set(e, ERR_ARG, "'%s' is neither the name of a pattern nor a regular expression: %s", pattern,
+                     (const char *)why);
+        goto fail;
+    }
+    pcre2_jit_compile(s->code, PCRE2_JIT_COMPLETE); /* without it, it is slower and no less right */
+    s->context = pcre2_match_context_create(NULL);
+    if (!s->context) {
+        rc = err_set(e, ERR_NOMEM, "out of memory for a pattern");
+        goto fail;
+    }
+    pcre2_set_match_limit(s->context, 100000000);
+    buf_free(&text);
+    *x = s;
+    return 0;
+fail:
+    buf_free(&text);
+    split_pcre_free(s);
+    return rc;
+}
+
+void split_pcre_free(struct split_pcre *x)
+{
+    if (!x)
+        return;
+    pcre2_code_free(x->code);
+    pcre2_match_context_free(x->context);
+    free(x->pattern);
+    free(x);
+}
+
+const char *split_pcre_pattern(const struct split_pcre *x)
+{
+    return x->pattern;
+}
+
+int split_pcre_match(const struct split_pcre *x, const uint8_t *text, size_t n, size_t at, size_t bounds[2],
+                     struct err *e)
+{
+    static _Thread_local pcre2_match_data *data; /* two offsets; one a thread for all patterns */
+    int rc;
+
+    if (!data && !(data = pcre2_match_data_create(1, NULL)))
+        return err_set(e, ERR_NOMEM, "out of memory for a pattern");
+    rc = pcre2_match(x->code, (PCRE2_SPTR)text, n, at, PCRE2_NOTEMPTY, data, x->context);
+    if (rc == PCRE2_ERROR_NOMATCH)
+        return 0;
+    if (rc == PCRE2_ERROR_NOMEMORY)
+        return err_set(e, ERR_NOMEM, "out of memory for a pattern");
+    if (rc < 0) {
+        PCRE2_UCHAR why[200] = "";
+        pcre2_get_error_message(rc, why, sizeof why);
+        return err_set(e, ERR_LIMIT, "the pattern '%s' fails at byte %zu: %s", x->pattern, at, (const char *)why);
+    }
+    bounds[0] = pcre2_get_ovector_pointer(data)[0];
+    bounds[1] = pcre2_get_ovector_pointer(data)[1];
+    return 1;
+}
+
+#else
+
+int split_pcre_new(struct split_pcre **x, const char *pattern, struct err *e)
+{
+    (void)x;
+    return err_set(e, ERR_UNSUPPORTED, "the pattern '%s' needs PCRE2, which this build does without", pattern);
+}
+
+void split_pcre_free(struct split_pcre *x)
+{
+    (void)x;
+}
+
+const char *split_pcre_pattern(const struct split_pcre *x)
+{
+    (void)x;
+    return "";
+}
+
+int split_pcre_match(const struct split_pcre *x, const uint8_t *text, size_t n, size_t at, size_t bounds[2],
+                     struct err *e)
+{
+    (void)x, (void)text, (void)n, (void)at, (void)bounds;
+    return err_set(e, ERR_UNSUPPORTED, "built without PCRE2");
+}
+
+#endif

@@ -1,0 +1,213 @@
+#include "tokenize/tokenizer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "tokenize/model.h"
+#include "tokenize/normal.h"
+#include "tokenize/ucd.h"
+
+enum { FILE_MAX = 1 << 30 };
+
+/* ---- files ---- */
+
+static bool ends_with(const char *s, const char *tail)
+{
+    size_t n = strlen(s), m = strlen(tail);
+    return n >= m && strcmp(s + n - m, tail) == 0;
+}
+
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
+/* DIR + name into path; false if it is too long or no file. */
+static bool beside(char *path, size_t size, const char *dir, int dir_len, const char *sep, const char *name)
+{
+    int n = snprintf(path, size, "%.*s%s%s", dir_len, dir, sep, name);
+    return n > 0 && (size_t)n < size && is_file(path);
+}
+
+static const char *const pairs[][2] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
+
+static int open_pair(struct tokenizer *t, const char *vocab, const char *merges, const char *pattern, struct err *e)
+{
+    struct buf v = {0}, m = {0};
+    int rc = file_read_all(vocab, FILE_MAX, &v, e);
+
+    if (rc == 0)
+        rc = file_read_all(merges, FILE_MAX, &m, e);
+    if (rc == 0)
+        rc = format_read_gpt2(t, vocab, buf_span(&v), merges, buf_span(&m), pattern, e);
+    buf_free(&v);
+    buf_free(&m);
+    return rc;
+}
+
+static int open_one(struct tokenizer *t, const char *path, const char *pattern, struct err *e)
+{
+    struct buf b = {0};
+    size_t i = 0;
+    int rc = file_read_all(path, FILE_MAX, &b, e);
+
+    if (rc == 0) {
+        while (i < b.n && memchr(" \t\r\n", b.p[i], 4))
+            i++;
+        if (i < b.n && b.p[i] == '{')
+            rc = format_read_huggingface(t, path, buf_span(&b), pattern, e);
+        else
+            rc = format_read_tiktoken(t, path, buf_span(&b), pattern, e);
+    }
+    buf_free(&b);
+    return rc;
+}
+
+static int open_path(struct tokenizer *t, const char *path, const char *pattern, struct err *e)
+{
+    char a[4096], b[4096];
+    struct stat st;
+    int n = (int)strlen(path);
+
+    for (int i = 0; i < 2; i++) /* one file of a pair */
+        for (int j = 0; j < 2; j++)
+            if (ends_with(path, pairs[i][j]) && is_file(path)) {
+                int stem = n - (int)strlen(pairs[i][j]);
+                if (beside(a, sizeof a, path, stem, "", pairs[i][0]) &&
+                    beside(b, sizeof b, path, stem, "", pairs[i][1]))
+                    return open_pair(t, a, b, pattern, e);
+                return err_set(e, ERR_IO, "'%s' wants '%.*s%s' beside it", path, stem, path, pairs[i][!j]);
+            }
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        if (beside(a, sizeof a, path, n, "/", "tokenizer.json"))
+            return open_one(t, a, pattern, e);
+        for (int i = 0; i < 2; i++)
+            if (beside(a, sizeof a, path, n, "/", pairs[i][0]) && beside(b, sizeof b, path, n, "/", pairs[i][1]))
+                return open_pair(t, a, b, pattern, e);
+        return err_set(e, ERR_IO, "folder '%s' has no tokenizer.json, vocab.json + merges.txt or encoder.json + "
+                                  "vocab.bpe", path);
+    }
+    for (int i = 0; i < 2; i++)
+        if (beside(a, sizeof a, path, n, "-", pairs[i][0]) && beside(b, sizeof b, path, n, "-", pairs[i][1]))
+            return open_pair(t, a, b, pattern, e);
+    return open_one(t, path, pattern, e);
+}
+
+/* ---- the tokenizer ---- */
+
+static struct tokenizer *tokenizer_new(struct err *e)
+{
+    struct tokenizer *t = calloc(1, sizeof *t);
+
+    if (!t)
+        err_set(e, ERR_NOMEM, "out of memory for a tokenizer");
+    return t;
+}
+
+static int finish(struct tokenizer **out, struct tokenizer *t, int rc, struct err *e)
+{
+    static const char *const ends[] = {"<|endoftext|>", "<|end_of_text|>", "</s>", "<|im_end|>"};
+
+    if (rc == 0 && t->nfc)
+        rc = normal_ready(e);
+    if (rc == 0)
+        rc = bpe_finish(&t->bpe, e);
+    if (rc < 0) {
+        tokenizer_close(t);
+        return rc;
+    }
+    added_finish(&t->added);
+    t->eod = -1;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && t->eod < 0; i++)
+        t->eod = vocab_find(&t->vocab, span_of(ends[i]));
+    *out = t;
+    return 0;
+}
+
+int tokenizer_open(struct tokenizer **out, const char *path, const char *pattern, struct err *e)
+{
+    struct tokenizer *t = tokenizer_new(e);
+
+    return t ? finish(out, t, open_path(t, path, pattern, e), e) : ERR_NOMEM;
+}
+
+int tokenizer_open_json(struct tokenizer **out, const char *name, struct span json, const char *pattern,
+                        struct err *e)
+{
+    struct tokenizer *t = tokenizer_new(e);
+
+    return t ? finish(out, t, format_read_huggingface(t, name, json, pattern, e), e) : ERR_NOMEM;
+}
+
+void tokenizer_close(struct tokenizer *t)
+{
+    if (!t)
+        return;
+    vocab_free(&t->vocab);
+    bpe_free(&t->bpe);
+    split_free(&t->split);
+    added_free(&t->added);
+    free(t);
+}
+
+uint32_t tokenizer_vocab_size(const struct tokenizer *t)
+{
+    return t->vocab.n;
+}
+
+int64_t tokenizer_eod(const struct tokenizer *t)
+{
+    return t->eod;
+}
+
+int64_t tokenizer_find(const struct tokenizer *t, struct span token)
+{
+    return vocab_find(&t->vocab, token);
+}
+
+struct span tokenizer_bytes(const struct tokenizer *t, uint32_t id)
+{
+    return vocab_get(&t->vocab, id);
+}
+
+bool tokenizer_is_special(const struct tokenizer *t, uint32_t id)
+{
+    const struct added_token *a = added_get(&t->added, id);
+    return a && a->special;
+}
+
+struct tokenizer_facts tokenizer_facts(const struct tokenizer *t)
+{
+    struct tokenizer_facts f = {
+        .format = t->format,
+        .pattern_name = split_name(&t->split),
+        .pattern = split_pattern(&t->split),
+        .normalizer = t->nfc ? "NFC" : "none",
+        .merges = t->bpe.n,
+        .added = t->added.raw.n + t->added.normalized.n,
+        .tokens = 0,
+    };
+    for (uint32_t i = 0; i < t->vocab.n; i++)
+        f.tokens += vocab_get(&t->vocab, i).p != NULL;
+    return f;
+}
+
+const char *tokenizer_unicode(void)
+{
+    return ucd_version;
+}
+
+int tokenizer_decode(const struct tokenizer *t, const uint32_t *ids, size_t n, struct buf *out, struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct span s = vocab_get(&t->vocab, ids[i]);
+        if (!s.p)
+            return err_set(e, ERR_FORMAT, "id %u is not in the vocabulary (number %zu)", ids[i], i + 1);
+        if (buf_put_span(out, s) < 0)
+            return err_set(e, ERR_NOMEM, "out of memory for a text");
+    }
+    return 0;
+}
