@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# quern train and eval at a shell: flags, data that is not as it should be, resume, signals, a
+# full disk, damaged checkpoints.
+# shellcheck source=tests/lib.sh disable=SC2046
+. "$ROOT/tests/lib.sh"
+export OMP_WAIT_POLICY=passive
+
+# le BYTES NUMBER...: little-endian integers.
+le() { awk -v n="$1" 'BEGIN { for (i = 2; i < ARGC; i++) { v = ARGV[i]; for (b = 0; b < n; b++) {
+    printf "\\x%02x", v % 256; v = int(v / 256) } } }' "$@" | { read -r s; printf '%b' "$s"; }; }
+
+# 40 documents of 50 tokens below 61: dataset data.bin, data.idx
+le 2 $(awk 'BEGIN { x = 7; for (i = 0; i < 2000; i++) { x = (x * 5 + i % 3) % 61; print x } }') >data.bin
+{
+    printf 'MMIDIDX\0\0'
+    le 8 1
+    le 1 8
+    le 8 40 41
+    le 4 $(for _ in $(seq 40); do echo 50; done)
+    le 8 $(seq 0 100 3900)
+    le 8 $(seq 0 40)
+} >data.idx
+
+tiny="--num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --vocab-size 64 --micro-batch-size 4
+    --lr 0.01 --eval-iters 2 --eval-interval 2 --split 80,10,10 -j 1"
+# shellcheck disable=SC2086
+train() { quern-train $tiny "$@"; }
+losses() { sed -E 's/,"tokens_per_s.*//' "$1"; }
+
+# ---- runs, and what it prints ----
+status "a run" 0 train --data-path data --train-iters 6 --log-interval 2 --log-file log.jsonl --save a --save-interval 3
+has "settings are printed" out "lr-decay-style"
+has "memory by kind is printed" out "memory: weights"
+has "parameters are printed" out "parameters, vocabulary padded to 128"
+has "a step is printed" out "step 6/6  loss"
+has "the losses at the end are printed" out "test loss"
+equal "a line a step" "$(wc -l <log.jsonl)" 6
+for k in step loss grad_norm lr tokens_per_s flops_per_s mfu; do
+    equal "the log has $k" "$(grep -c "\"$k\":" log.jsonl)" 6
+done
+equal "the validation loss is in the log" "$(grep -c '"valid_loss":' log.jsonl)" 3
+equal "the last checkpoint is named" "$(cat a/latest_checkpointed_iteration.txt)" 6
+status "nothing is left to do" 0 train --data-path data --train-iters 6 --save a
+has "mock data" <(train --mock-data --train-iters 1) "step 1/1"
+
+# ---- flags ----
+status "an operand" 2 train --data-path data --train-iters 6 data
+status "no data" 2 train --train-iters 6
+has "no data: the flag" err "--data-path"
+status "no steps" 2 train --data-path data
+status "an unknown flag" 2 train --frobnicate
+status "heads that do not divide" 2 train --mock-data --train-iters 1 --num-attention-heads 5
+status "tensor parallelism is refused" 3 train --mock-data --train-iters 1 --tensor-model-parallel-size 2
+has "tensor parallelism: the flag" err "--tensor-model-parallel-size"
+status "cuda is refused" 3 train --mock-data --train-iters 1 --device cuda
+status "more memory than there is" 3 train --mock-data --train-iters 1 --hidden-size 262144 --num-layers 1000
+has "more memory: how much" err "GiB of memory"
+
+# ---- data ----
+status "data that is not there" 3 train --data-path nothing --train-iters 1
+has "data that is not there: its name" err "nothing"
+cp data.bin lie.bin
+head -c 500 data.idx >lie.idx
+status "an .idx cut short" 3 train --data-path lie --train-iters 1
+has "an .idx cut short: its name" err "lie.idx"
+{ head -c 18 data.idx; le 8 400; tail -c +27 data.idx; } >lie.idx
+status "an .idx with another count" 3 train --data-path lie --train-iters 1
+cp data.idx lie.idx
+head -c 1000 data.bin >lie.bin
+status "a .bin cut short" 3 train --data-path lie --train-iters 20
+has "a .bin cut short: its name" err "lie"
+status "a vocabulary too small" 3 train --data-path data --train-iters 1 --vocab-size 30
+has "a vocabulary too small: the sample" err "train sample"
+
+# ---- resume ----
+rm -rf b
+status "half a run" 0 train --data-path data --train-iters 6 --exit-interval 3 --log-file b.jsonl --save b
+equal "it stopped in the middle" "$(cat b/latest_checkpointed_iteration.txt)" 3
+status "the other half" 0 train --data-path data --train-iters 6 --log-file b.jsonl --save b
+has "it says where it goes on" out "going on after step 3"
+same "the same losses as in one run" <(losses log.jsonl) <(losses b.jsonl)
+same "the same weights" a/iter_0000006/model.safetensors b/iter_0000006/model.safetensors
+same "the same moments" a/iter_0000006/optimizer.safetensors b/iter_0000006/optimizer.safetensors
+status "other settings are named" 0 train --data-path data --train-iters 6 --save b --clip-grad 2
+has "other settings: which" err "--clip-grad is 2 now"
+status "another model is refused" 2 train --data-path data --train-iters 6 --save b --num-layers 3
+has "another model: the flag" err "--num-layers"
+
+# ---- signals ----
+for sig in TERM INT; do
+    rm -rf s
+    # shellcheck disable=SC2086
+    quern-train $tiny --data-path data --train-iters 1000000 --eval-interval 0 --log-file s.jsonl --save s \
+        >out 2>err </dev/null &
+    pid=$!
+    for _ in $(seq 200); do [ -s s.jsonl ] && break; sleep 0.05; done
+    kill -$sig $pid
+    wait $pid
+    equal "SIG$sig: exit status" $? 0
+    n=$(cat s/latest_checkpointed_iteration.txt)
+    equal "SIG$sig: the checkpoint is of the last step" "$(wc -l <s.jsonl)" "$n"
+    has "SIG$sig: it says so" err "stopped by a signal after step $n"
+    rm -f s.jsonl
+done
+status "it goes on after a signal" 0 train --data-path data --train-iters 1000000 --eval-interval 0 --save s \
+    --exit-interval 1
+
+# ---- damaged checkpoints ----
+truncate -s -1 b/iter_0000006/optimizer.safetensors
+status "the one before a damaged one is used" 0 train --data-path data --train-iters 6 --save b --log-file c.jsonl
+has "the damage is named" err "iter_0000006/optimizer.safetensors"
+has "the one before is loaded" err "loaded b/iter_0000003"
+same "and gives the same losses again" <(losses log.jsonl | tail -n 3) <(losses c.jsonl)
+same "and mends the damaged one" a/iter_0000006/optimizer.safetensors b/iter_0000006/optimizer.safetensors
+printf x | dd of=b/iter_0000006/model.safetensors bs=1 seek=9000 conv=notrunc 2>/dev/null
+status "a damaged one asked for by step" 3 quern-eval --load b --ckpt-step 6
+has "a damaged one asked for: the file" err "model.safetensors: damaged"
+truncate -s 10 b/iter_0000003/metadata.json
+status "none is whole" 3 quern-eval --load b
+has "none is whole: it says so" err "none of its 2 checkpoints is whole"
+status "no such folder" 3 quern-eval --load nowhere
+
+# ---- a full disk: every file is limited to 40 KiB, a checkpoint needs more ----
+rm -rf f
+train --data-path data --train-iters 4 --exit-interval 2 --save f >out 2>err
+(ulimit -f 40 && train --data-path data --train-iters 4 --save f --save-interval 1 --log-file f.jsonl) >out 2>err
+equal "full disk: exit status" $? 3
+equal "full disk: training went on" "$(wc -l <f.jsonl)" 2
+has "full disk: the failure on the way is told" err "no checkpoint of step 3: cannot write"
+has "full disk: so is the last" err "iter_0000004"
+equal "full disk: nothing half-written" "$(ls -A f | sort | tr '\n' ' ')" "iter_0000002 latest_checkpointed_iteration.txt "
+status "full disk: the one before stands" 0 quern-eval --load f
+
+# ---- eval ----
+status "eval" 0 quern-eval --load a
+has "eval prints loss and perplexity" out "perplexity"
+status "eval on everything" 0 quern-eval --load a --part whole --data-path data
+# 2000 tokens: 124 samples of 16, one epoch
+has "eval on everything counts its tokens" out "tokens 1984"
+status "eval on some" 0 quern-eval --load a --part train --eval-iters 3 --micro-batch-size 2 --bf16
+has "eval on some counts its tokens" out "tokens 96"
+status "eval without a checkpoint" 2 quern-eval
+status "a log that cannot be written" 3 train --mock-data --train-iters 1 --log-file nowhere/log.jsonl
+finish

@@ -1,0 +1,233 @@
+/* quern generate: text from a checkpoint. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/tool.h"
+#include "tokenize/tokenizer.h"
+#include "train/evaluate.h"
+#include "train/generate.h"
+
+struct options {
+    const char *load, *tokenizer, *pattern, *prompt, *ids;
+    int64_t step, tokens, samples, seed, top_k, eod;
+    double temperature, top_p;
+    bool bf16, print_ids, eod_given;
+    int device;
+};
+
+struct job {
+    const struct options *o;
+    struct tokenizer *tokenizer;
+    struct buf prompt; /* int32_t each */
+    struct buf *out;   /* a sample: the ids, uint32_t each */
+};
+
+static int on_token(void *arg, int64_t sample, int32_t id, struct err *e)
+{
+    struct job *j = arg;
+    uint32_t u = (uint32_t)id;
+
+    return buf_put(&j->out[sample], &u, sizeof u) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+}
+
+/* "5,17 23": whole numbers between commas or spaces. */
+static int parse_ids(const char *s, struct buf *out, struct err *e)
+{
+    while (*s) {
+        char *end;
+        long long v;
+        int32_t id;
+
+        errno = 0;
+        v = strtoll(s, &end, 10);
+        if (end == s || errno || v < 0 || v > INT32_MAX)
+            return err_set(e, ERR_ARG, "--prompt-ids: not token ids: '%s'", s);
+        id = (int32_t)v;
+        if (buf_put(out, &id, sizeof id) < 0)
+            return err_set(e, ERR_NOMEM, "out of memory");
+        for (s = end; *s == ',' || *s == ' '; s++)
+            ;
+    }
+    return 0;
+}
+
+static int encode_prompt(struct job *j, struct err *e)
+{
+    const struct options *o = j->o;
+    struct encoder *enc;
+    int64_t eod;
+    int rc;
+
+    if (o->ids)
+        return parse_ids(o->ids, &j->prompt, e);
+    if (!j->tokenizer)
+        return err_set(e, ERR_ARG, "--tokenizer is needed for --prompt (or give --prompt-ids)");
+    if (o->prompt && o->prompt[0]) {
+        enc = encoder_new(j->tokenizer);
+        if (!enc)
+            return err_set(e, ERR_NOMEM, "out of memory");
+        rc = encoder_encode(enc, span_of(o->prompt), ENCODER_SPECIAL, 4, &j->prompt, e);
+        encoder_free(enc);
+        return rc;
+    }
+    eod = tokenizer_eod(j->tokenizer); /* a document begins where one ended */
+    if (eod < 0)
+        return err_set(e, ERR_ARG, "--prompt is needed: the tokenizer has no token that ends a document");
+    return buf_put(&j->prompt, &(int32_t){(int32_t)eod}, sizeof(int32_t)) < 0
+               ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+}
+
+static void put_ids(const void *ids, size_t n)
+{
+    const uint32_t *v = ids;
+
+    for (size_t i = 0; i < n; i++)
+        printf("%s%" PRIu32, i ? " " : "", v[i]);
+}
+
+static int print_samples(struct job *j, struct err *e)
+{
+    int64_t eod = j->tokenizer ? tokenizer_eod(j->tokenizer) : -1;
+
+    for (int64_t s = 0; s < j->o->samples; s++) {
+        size_t n = j->out[s].n / sizeof(uint32_t);
+        uint32_t *ids = (void *)j->out[s].p;
+        struct buf text = {0};
+        int rc;
+
+        if (s)
+            printf("----\n");
+        if (j->o->print_ids || !j->tokenizer) {
+            put_ids(ids, n);
+            putchar('\n');
+            continue;
+        }
+        if (n && ids[n - 1] == eod)
+            n--;
+        rc = n ? tokenizer_decode(j->tokenizer, ids, n, &text, e) : 0;
+        if (rc == 0)
+            printf("%s%.*s\n", j->o->prompt ? j->o->prompt : "", (int)text.n, text.n ? text.p : "");
+        buf_free(&text);
+        TRY(rc);
+    }
+    return 0;
+}
+
+static int sample(struct job *j, struct model *m, int64_t count, struct err *e)
+{
+    const struct options *o = j->o;
+    struct sampling s = {o->temperature, o->top_k, o->top_p, (uint64_t)o->seed, -1};
+
+    if (o->eod_given)
+        s.eod = o->eod;
+    else if (j->tokenizer)
+        s.eod = tokenizer_eod(j->tokenizer);
+    TRY(generate(m, &s, (const int32_t *)(void *)j->prompt.p, (int64_t)(j->prompt.n / sizeof(int32_t)), count,
+                 on_token, j, e));
+    return print_samples(j, e);
+}
+
+static int with_model(struct job *j, const struct checkpoint *ck, int threads, struct err *e)
+{
+    const struct options *o = j->o;
+    const struct model_config *c = &checkpoint_info(ck)->model;
+    int64_t n = (int64_t)(j->prompt.n / sizeof(int32_t)), count = o->tokens;
+    struct device *dev = NULL;
+    struct model *m = NULL;
+    int rc;
+
+    if (n > c->positions || n == 0)
+        return err_set(e, ERR_ARG, "a prompt of %" PRId64 " tokens; the model takes 1 to %" PRId64, n, c->positions);
+    if (n + count - 1 > c->positions) {
+        count = c->positions - n + 1;
+        log_msg(LOG_WARN, "the model has %" PRId64 " positions: %" PRId64 " tokens instead of %" PRId64, c->positions,
+                count, o->tokens);
+    }
+    rc = device_open(&dev, train_config_device[o->device], threads, e);
+    if (rc == 0)
+        rc = model_restore(&m, ck, dev, o->bf16 ? DTYPE_BF16 : DTYPE_F32, MODEL_GENERATE, o->samples,
+                           n + (count ? count - 1 : 0), e);
+    if (rc == 0)
+        rc = sample(j, m, count, e);
+    model_close(m);
+    device_close(dev);
+    return rc;
+}
+
+static int run(const struct options *o, int threads, struct err *e)
+{
+    struct job j = {.o = o, .out = calloc((size_t)o->samples, sizeof *j.out)};
+    struct checkpoint *ck = NULL;
+    int rc = j.out ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+
+    if (rc == 0 && !o->load)
+        rc = err_set(e, ERR_ARG, "--load is needed");
+    if (rc == 0 && o->tokenizer)
+        rc = tokenizer_open(&j.tokenizer, o->tokenizer, o->pattern, e);
+    if (rc == 0)
+        rc = encode_prompt(&j, e);
+    if (rc == 0)
+        rc = checkpoint_open(&ck, o->load, o->step, e);
+    if (rc == 0 && !ck)
+        rc = err_set(e, ERR_IO, "no checkpoint in '%s'", o->load);
+    if (rc == 0)
+        rc = with_model(&j, ck, threads, e);
+    checkpoint_close(ck);
+    if (j.tokenizer)
+        tokenizer_close(j.tokenizer);
+    for (int64_t i = 0; j.out && i < o->samples; i++)
+        buf_free(&j.out[i]);
+    free(j.out);
+    buf_free(&j.prompt);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.tokens = 128, .samples = 1, .temperature = 1, .top_p = 1, .seed = 1234, .eod = -1};
+    struct tool t = {
+        .name = "generate",
+        .usage = "--load DIR --tokenizer FILE [options]",
+        .about = "text from a checkpoint",
+        .details = "Prints the prompt and what the model writes after it; several samples are separated by a line of\n"
+                   "four dashes. The same seed gives the same text on the same machine. Without a tokenizer, or with\n"
+                   "--print-ids, the new token ids are printed.",
+        .example = "quern generate --load checkpoints --tokenizer tokenizer.json \\\n"
+                   "    --prompt 'The function returns' --top-k 40 --temperature 0.8",
+    };
+    struct opt opts[] = {
+        OPT_HEAD("Generation"),
+        OPT_STR(0, "load", &o.load, "DIR", "the checkpoint's folder"),
+        OPT_INT(0, "ckpt-step", &o.step, 0, INT64_MAX, "the checkpoint of this step; 0: the last whole one"),
+        OPT_STR(0, "tokenizer", &o.tokenizer, "FILE", "tokenizer.json"),
+        OPT_STR(0, "pattern", &o.pattern, "NAME", "how text is cut into pieces (default: what the tokenizer says)"),
+        OPT_STR(0, "prompt", &o.prompt, "TEXT", "go on from here (default: the start of a document)"),
+        OPT_STR(0, "prompt-ids", &o.ids, "IDS", "the prompt as token ids, separated by commas"),
+        OPT_INT(0, "max-tokens", &o.tokens, 0, 1 << 24, "at most so many new tokens"),
+        OPT_INT(0, "num-samples", &o.samples, 1, 1024, "so many texts"),
+        OPT_NUM(0, "temperature", &o.temperature, 0, 100, "divides the logits; 0: always the likeliest token"),
+        OPT_INT(0, "top-k", &o.top_k, 0, INT32_MAX, "only the k likeliest tokens; 0: all"),
+        OPT_NUM(0, "top-p", &o.top_p, 0, 1, "only the likeliest tokens that make up this probability"),
+        OPT_INT(0, "seed", &o.seed, 0, INT64_MAX, "of the random numbers"),
+        {OPT_TYPE_INT, 0, "eod-id", "N", "the id that ends a text (default: the tokenizer's)", &o.eod, -1, INT32_MAX,
+         0, 0, &o.eod_given},
+        OPT_FLAG(0, "print-ids", &o.print_ids, "print token ids"),
+        OPT_FLAG(0, "bf16", &o.bf16, "compute in bf16"),
+        OPT_ENUM(0, "device", &o.device, "auto|cpu|cuda", "where to run"),
+        TOOL_OPTS(t),
+        TOOL_JOBS(t),
+        OPT_END,
+    };
+    struct err e;
+    int n, code;
+
+    n = tool_begin(&t, opts, argc, argv, &code);
+    if (n > 0)
+        code = tool_usage(&t, "it takes no operands: '%s'", argv[1]);
+    if (n == 0)
+        code = run(&o, tool_jobs(&t), &e) < 0 ? tool_fail(&t, &e) : tool_end(&t, EXIT_FINE);
+    return code;
+}
