@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# quern generate at a shell: by ids and by text, reproducible, and what it refuses.
+# shellcheck source=tests/lib.sh
+. "$ROOT/tests/lib.sh"
+export OMP_WAIT_POLICY=passive
+
+for i in $(seq 200); do echo "{\"id\":\"$i\",\"text\":\"the cat sat on the mat and the dog sat on the log, number $i\"}"; done >docs.jsonl
+check "a tokenizer" quern-tokenizer train --vocab-size 300 -o tokenizer.json docs.jsonl
+check "a model" quern-train --mock-data --vocab-size 300 --num-layers 2 --hidden-size 32 --num-attention-heads 2 \
+    --seq-length 32 --micro-batch-size 2 --train-iters 3 --lr 0.01 --eval-iters 0 --save model
+
+gen() { quern-generate --load model -j 1 "$@"; }
+status "by ids" 0 gen --prompt-ids 5,6,7 --max-tokens 8
+equal "eight new ids" "$(wc -w <out)" 8
+cp out first
+status "again" 0 gen --prompt-ids "5 6 7" --max-tokens 8
+same "the same seed gives the same" first out
+status "another seed" 0 gen --prompt-ids 5,6,7 --max-tokens 8 --seed 2
+if cmp -s first out; then bad "another seed gives another"; else ok "another seed gives another"; fi
+status "the likeliest" 0 gen --prompt-ids 5,6,7 --max-tokens 8 --temperature 0
+cp out greedy
+status "the likeliest by top-k" 0 gen --prompt-ids 5,6,7 --max-tokens 8 --top-k 1 --seed 9
+same "top-k 1 is the likeliest" greedy out
+status "three samples" 0 gen --prompt-ids 5,6,7 --max-tokens 8 --num-samples 3
+equal "three samples are told apart" "$(grep -c '^----$' out)" 2
+same "the first sample does not depend on the others" first <(head -n 1 out)
+status "an end" 0 gen --prompt-ids 5,6,7 --max-tokens 8 --eod-id "$(cut -d' ' -f3 first)"
+equal "it stops there" "$(wc -w <out)" 3
+status "bf16" 0 gen --prompt-ids 5,6,7 --max-tokens 8 --bf16
+status "by text" 0 gen --tokenizer tokenizer.json --prompt "the cat" --max-tokens 8
+has "text begins with the prompt" out "the cat"
+status "the start of a document" 0 gen --tokenizer tokenizer.json --max-tokens 8
+status "ids of text" 0 gen --tokenizer tokenizer.json --prompt "the cat" --max-tokens 8 --print-ids
+status "more than its positions" 0 gen --prompt-ids 5,6,7 --max-tokens 100
+equal "as many as its positions allow" "$(wc -w <out)" 30
+has "and says so" err "32 positions"
+
+status "no tokenizer" 2 gen --prompt "the cat"
+status "no checkpoint" 2 quern-generate --prompt-ids 5
+status "no such folder" 3 quern-generate --load nowhere --prompt-ids 5
+status "ids that are none" 2 gen --prompt-ids 5,x
+status "an id outside the vocabulary" 2 gen --prompt-ids 5,300
+status "a prompt too long" 2 gen --prompt-ids "$(seq -s, 1 33)"
+status "a tokenizer that is not there" 3 gen --tokenizer nothing.json --prompt a
+echo '{' >bad.json
+status "a tokenizer that is none" 3 gen --tokenizer bad.json --prompt a
+finish
