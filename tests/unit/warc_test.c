@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <libdeflate.h>
+#include <zstd.h>
 
 #include "curate/digest.h"
 #include "curate/warc.h"
@@ -126,7 +127,7 @@ static void test_lf_only(void **state)
 
 static void test_containers(void **state)
 {
-    struct buf all = {0}, member = {0}, one = {0}, split = {0}, piece = {0};
+    struct buf all = {0}, member = {0}, one = {0}, split = {0}, piece = {0}, frames = {0};
 
     (void)state;
     for (int i = 1; i <= 5; i++) {
@@ -134,12 +135,15 @@ static void test_containers(void **state)
         put_good(&piece, i);
         buf_put_span(&all, buf_span(&piece));
         put_gzip(&member, buf_span(&piece));
+        assert_int_equal(buf_reserve(&frames, 1000), 0);
+        frames.n += ZSTD_compress(frames.p + frames.n, 1000, piece.p, piece.n, 3);
     }
     put_gzip(&one, buf_span(&all));
     for (size_t at = 0; at < all.n; at += 37)
         put_gzip(&split, (struct span){all.p + at, all.n - at < 37 ? all.n - at : 37});
     buf_put(&member, "\0\0\0\0", 4); /* padding behind the last member */
     expect(&member, "1 2 3 4 5 -");
+    expect(&frames, "1 2 3 4 5 -");
     expect(&one, "1 2 3 4 5 -");
     expect(&split, "1 2 3 4 5 -");
     buf_put(&all, "\0\0\0\0\r\n", 4);

@@ -1,0 +1,115 @@
+# shellcheck shell=bash
+# shellcheck source=tests/lib.sh
+. "$ROOT/tests/lib.sh"
+
+# record TYPE ID BLOCK: a WARC record; the block has \r\n as written.
+record() {
+    local block
+    block=$(printf '%b.' "$3") # the dot keeps line ends
+    block=${block%.}
+    printf 'WARC/1.0\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:x:%s>\r\nWARC-Target-URI: http://h/%s\r\nWARC-Date: 2020-01-02T03:04:05Z\r\nContent-Type: application/http; msgtype=response\r\nContent-Length: %s\r\n\r\n%s\r\n\r\n' \
+        "$1" "$2" "$2" "$(printf %s "$block" | wc -c)" "$block"
+}
+words='It has several words, one after another, so that it counts as content of a page.'
+ok_head='HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n'
+page() { printf '%s<html lang=en><title>Page %s</title><p>This is page %s. %s</p>' "$ok_head" "$1" "$1" "$words"; }
+ids() { sed -n 's/^{"id":"\([^"]*\)".*/\1/p' "$1" | tr '\n' ' '; }
+
+{
+    record warcinfo 0 'software: x'
+    record request 1 'GET / HTTP/1.1\r\n\r\n'
+    record response 2 "$(page 2)"
+    record response 3 'HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\n\r\n<p>no'
+    record response 4 'HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\nx'
+    record revisit 5 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n'
+    record response 6 "$ok_head<title>Nothing</title>"
+    record response 7 "$(page 7)"
+} >a.warc
+
+check 'extracts an archive' quern extract a.warc -o a.jsonl --rejects r.jsonl --stats s.json
+equal 'the pages, in order' "$(ids a.jsonl)" '<urn:x:2> <urn:x:7> '
+has 'url' a.jsonl '"url":"http://h/2"'
+has 'title' a.jsonl '"title":"Page 2"'
+has 'language' a.jsonl '"lang":"en"'
+has 'the date of the crawl' a.jsonl '"crawled":"2020-01-02T03:04:05Z"'
+has 'text' a.jsonl "This is page 7. $words"
+has 'a page without text is dropped' r.jsonl '{"id":"<urn:x:6>","stage":"extract","rule":"empty","value":0,"threshold":1}'
+has 'what was passed over is counted' s.json '"passed_over":{"info":1,"request":1,"revisit":1,"status":1,"media_type":1}'
+
+# containers, standard input, threads
+gzip -c a.warc >a.warc.gz
+quern extract -q a.warc.gz >b.jsonl
+same 'gzip' a.jsonl b.jsonl
+quern extract -q - <a.warc.gz >b.jsonl
+same 'standard input as -' a.jsonl b.jsonl
+quern extract -q <a.warc >b.jsonl
+same 'standard input' a.jsonl b.jsonl
+for _ in {1..300}; do cat a.warc.gz; done >many.warc.gz
+quern extract -q -j1 many.warc.gz a.warc many.warc.gz >b.jsonl
+quern extract -q -j5 many.warc.gz a.warc many.warc.gz >c.jsonl
+equal 'many members' "$(wc -l <b.jsonl)" 1202
+same 'the same bytes with one and five threads' b.jsonl c.jsonl
+
+# files and folders
+mkdir -p site/b/c site/.hidden
+for f in site/z.html site/a.htm site/b/c/page site/.hidden/x.html; do
+    printf '<!doctype html><title>%s</title><p>Page of %s. %s' "$f" "$f" "$words" >"$f"
+done
+printf 'body { color: red }' >site/a.css
+cp a.warc site/b/archive
+check 'a folder' quern extract site -o d.jsonl --stats s.json
+equal 'in byte order, archives and pages told by content' "$(ids d.jsonl)" \
+    'site/a.htm <urn:x:2> <urn:x:7> site/b/c/page site/z.html '
+has 'other files are counted' s.json '"other_files":1'
+status 'a named file that is no page' 1 quern extract site/a.css
+has 'is named' err "'site/a.css' is neither a WARC or ARC file nor HTML"
+printf '<title>One</title><p>%s' "$words" | quern extract -q - >e.jsonl
+has 'a page on standard input' e.jsonl '{"id":"-","url":"","title":"One"'
+: >empty.html
+status 'an empty page' 0 quern extract empty.html --rejects r.jsonl
+has 'is dropped' r.jsonl '"rule":"empty"'
+
+# faults
+{ record response 1 "$(page 1)"; record response 2 "$(page 2)" | sed 's/^Content-Length: .*/Content-Length: -1\r/'
+  record response 3 "$(page 3)"; } >bad.warc
+status 'a bad record' 1 quern extract bad.warc
+equal 'the others are there' "$(ids out)" '<urn:x:1> <urn:x:3> '
+at=$(record response 1 "$(page 1)" | wc -c)
+has 'file, offset and reason' err "'bad.warc' at byte $at: Content-Length is missing or no length; skipped"
+head -c 400 a.warc.gz >cut.warc.gz
+status 'a truncated member' 1 quern extract cut.warc.gz
+has 'is named' err "'cut.warc.gz': gzip member at offset 0 is cut short"
+printf 'nothing of the kind' >x.warc
+status 'a .warc that is none' 1 quern extract x.warc
+has 'is named' err "'x.warc' at byte 0: 19 bytes that belong to no record"
+: >empty.warc
+status 'an empty archive' 0 quern extract empty.warc
+status 'a missing file' 3 quern extract a.warc missing.warc -o none.jsonl
+has 'is named' err "cannot open 'missing.warc': No such file or directory"
+absent 'nothing is written' none.jsonl .none.jsonl.part
+status 'an unknown option' 2 quern extract --no-such-option
+{ record response 1 "$(page 1)$(head -c 3000 /dev/zero | tr '\0' ' ')"; record response 2 "$(page 2)"; } >long.warc
+status 'a page above --max-page-bytes' 1 quern extract --max-page-bytes 2K long.warc
+has 'is named' err "'long.warc' at byte 0: the page is larger than 2048 bytes"
+equal 'the others are there' "$(ids out)" '<urn:x:2> '
+if [ -w /dev/full ]; then
+    quern extract -q a.warc >/dev/full 2>err
+    equal 'a full disk' "$?" 3
+fi
+
+# listing and digests
+status 'a listing' 0 quern extract --list a.warc.gz
+equal 'has a line for each record' "$(wc -l <out)" 8
+has 'says what it is' out '"type":"response","id":"<urn:x:3>"'
+has 'and why it is passed over' out '"is":"status"'
+status 'a listing with a bad record' 1 quern extract --list bad.warc
+has 'has the error' out '"error":"'
+sum=$(printf 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nabc' | sha1sum | cut -d' ' -f1)
+record response 1 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nabc' |
+    sed "s/^WARC-Date/WARC-Block-Digest: sha1:$sum\r\nWARC-Date/" >sum.warc
+status 'a good digest' 0 quern extract --verify-digests sum.warc
+sed 's/^abc/abd/' sum.warc >badsum.warc
+status 'a wrong digest' 1 quern extract --verify-digests badsum.warc
+has 'is named' err "'badsum.warc' at byte 0: WARC-Block-Digest is not that of the block"
+status 'is not looked at unasked' 0 quern extract badsum.warc
+finish
