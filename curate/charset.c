@@ -8,15 +8,17 @@
 #include <unicode/ucsdet.h>
 
 #include "base/utf8.h"
+#include "curate/charset_guess.h"
 #include "curate/charset_label.h"
 
 enum {
     PRESCAN = 4096,      /* browsers look at 1024 bytes and then wait for more */
-    DETECT = 16 << 10,   /* detection is slow: 6 MB/s */
+    DETECT = 16 << 10,   /* ICU's detection is slow: 6 MB/s */
     BEFORE = 512,        /* of that before the first byte beyond ASCII */
     PIVOT = 4096,
     CONVERTERS = 48
 };
+#define GUESS_GOOD -4.5 /* text in one-byte charsets has -4 to -0.5, other text -6 to -5 */
 
 struct charset {
     UConverter *utf8;
@@ -26,6 +28,7 @@ struct charset {
     } open[CONVERTERS];
     int n_open;
     UCharsetDetector *detector;
+    struct charset_guess *guess;
     UChar pivot[PIVOT];
     struct buf out;
 };
@@ -250,42 +253,72 @@ static const struct charset_entry *by_zeros(struct span s)
     return NULL;
 }
 
-/* The first byte that is not plain ASCII (escapes count: ISO-2022). */
-static size_t first_foreign(struct span s)
+/* Pairs of a byte beyond ASCII and a digit are how GB18030 writes what GBK has not, in
+ * fours; nothing else on the web looks like that. */
+static bool many_fours(struct span s)
 {
-    size_t i = 0;
+    size_t beyond = 0, fours = 0;
 
-    while (i < s.n && !(s.p[i] & 0x80) && s.p[i] != 0x1b)
-        i++;
-    return i;
+    for (size_t i = 0; i + 3 < s.n; i++) {
+        const char *p = s.p + i;
+        if (!(p[0] & 0x80))
+            continue;
+        beyond++;
+        if (p[1] >= '0' && p[1] <= '9' && (p[2] & 0x80) && p[3] >= '0' && p[3] <= '9') {
+            fours++;
+            i += 3;
+        }
+    }
+    return fours > 1 && fours * 2 > beyond;
 }
 
-static const struct charset_entry *detect(struct charset *c, struct span s, bool markup)
+/* What ICU takes a text for that is in no one-byte charset; NULL: it does not know. */
+static const struct charset_entry *detect_multi(struct charset *c, struct span s, bool markup)
 {
-    const struct charset_entry *fallback = charset_entry_of(span_of("windows-1252"));
-    size_t from = first_foreign(s), n;
     UErrorCode u = U_ZERO_ERROR;
     const UCharsetMatch **match;
     int32_t count = 0;
 
-    if (from == s.n)
-        return fallback;
-    from = from > BEFORE ? from - BEFORE : 0;
-    n = s.n - from < DETECT ? s.n - from : DETECT;
     if (!c->detector)
         c->detector = ucsdet_open(&u);
     if (U_FAILURE(u))
-        return fallback;
+        return NULL;
     ucsdet_enableInputFilter(c->detector, markup);
-    ucsdet_setText(c->detector, s.p + from, (int32_t)n, &u);
+    ucsdet_setText(c->detector, s.p, (int32_t)s.n, &u);
     match = ucsdet_detectAll(c->detector, &count, &u);
     for (int32_t i = 0; U_SUCCESS(u) && i < count; i++) {
         const char *name = ucsdet_getName(match[i], &u);
         const struct charset_entry *t = U_SUCCESS(u) ? charset_entry_of(span_of(name)) : NULL;
-        if (t && t->kind != CHARSET_UTF8) /* that it is not is known */
+        if (t && t->kind == CHARSET_MULTI)
             return t;
     }
-    return fallback;
+    return NULL;
+}
+
+/* Of a text that says nothing of itself and is not UTF-8, or has escapes. */
+static int detect(struct charset *c, struct span s, bool markup, const struct charset_entry **found)
+{
+    const struct charset_entry *t;
+    double score = 0;
+    size_t from = 0;
+
+    while (from < s.n && !(s.p[from] & 0x80) && s.p[from] != 0x1b)
+        from++;
+    from = from > BEFORE ? from - BEFORE : 0;
+    s.p += from;
+    s.n = s.n - from < DETECT ? s.n - from : DETECT;
+    *found = charset_entry_of(span_of("gb18030"));
+    if (many_fours(s))
+        return 0;
+    if (!c->guess && !(c->guess = charset_guess_new()))
+        return ERR_NOMEM;
+    *found = charset_guess(c->guess, s, &score);
+    if (score > GUESS_GOOD && score < 0)
+        return 0;
+    t = detect_multi(c, s, markup);
+    if (t)
+        *found = t;
+    return 0;
 }
 
 /* ---- conversion ---- */
@@ -355,41 +388,48 @@ static void strip_nul(struct buf *b)
     b->n = (size_t)(to - b->p);
 }
 
-/* Chooses among the labels and the bytes; *skip: the length of a mark at the start. */
-static const struct charset_entry *choose(struct charset *c, struct span s, struct span label,
-                                          bool markup, bool valid, size_t *skip)
+/* What the header and the page say, unless the bytes tell otherwise; NULL. */
+static const struct charset_entry *by_label(struct span s, struct span label, bool markup, bool valid,
+                                            struct census count)
 {
-    const struct charset_entry *t = by_bom(s, skip), *said[2];
-    struct census count = {0, 0};
-    bool counted = false;
+    const struct charset_entry *said[2] = {charset_entry_of(label), NULL}, *utf8 = charset_entry_of(span_of("utf-8"));
 
-    if (t)
-        return t;
-    said[0] = charset_entry_of(label);
     said[1] = markup ? charset_entry_of(charset_prescan(s)) : NULL;
     if (said[1] && said[1]->kind == CHARSET_UTF16) /* it was read as ASCII */
-        said[1] = charset_entry_of(span_of("utf-8"));
+        said[1] = utf8;
     for (int i = 0; i < 2; i++) {
-        t = said[i];
-        if (!t)
+        if (!said[i])
             continue;
-        if (t->kind == CHARSET_BYTE && valid)
-            return charset_entry_of(span_of("utf-8"));
-        if (t->kind != CHARSET_UTF8 || valid)
-            return t;
-        if (!counted)
-            count = count_utf8(s);
-        counted = true;
-        if (count.beyond >= count.broken)
-            return t;
+        if (said[i]->kind == CHARSET_BYTE && valid)
+            return utf8;
+        if (said[i]->kind != CHARSET_UTF8 || valid || count.beyond >= count.broken)
+            return said[i];
     }
-    t = by_zeros(s);
-    if (t)
-        return t;
-    if (valid && !(s.n && memchr(s.p, 0x1b, s.n)))
-        return charset_entry_of(span_of("utf-8"));
-    t = detect(c, s, markup);
-    return valid && t->kind != CHARSET_MULTI ? charset_entry_of(span_of("utf-8")) : t;
+    return NULL;
+}
+
+/* Chooses among the labels and the bytes; *skip: the length of a mark at the start. */
+static int choose(struct charset *c, struct span s, struct span label, bool markup, bool valid,
+                  const struct charset_entry **t, size_t *skip)
+{
+    struct census count = {0, 0};
+
+    *t = by_bom(s, skip);
+    if (*t)
+        return 0;
+    if (!valid)
+        count = count_utf8(s);
+    *t = by_label(s, label, markup, valid, count);
+    if (!*t)
+        *t = by_zeros(s);
+    if (*t)
+        return 0;
+    if (!valid && count.beyond < 3 * count.broken)
+        return detect(c, s, markup, t);
+    *t = valid && s.n && memchr(s.p, 0x1b, s.n) ? detect_multi(c, s, markup) : NULL;
+    if (!*t)
+        *t = charset_entry_of(span_of("utf-8"));
+    return 0;
 }
 
 int charset_decode(struct charset *c, struct span page, struct span label, bool markup,
@@ -398,9 +438,10 @@ int charset_decode(struct charset *c, struct span page, struct span label, bool 
     bool valid = utf8_valid(page);
     const struct charset_entry *t;
     size_t skip;
-    int rc;
+    int rc = choose(c, page, label, markup, valid, &t, &skip);
 
-    t = choose(c, page, label, markup, valid, &skip);
+    if (rc < 0)
+        return err_set(e, rc, "out of memory for charsets");
     *name = t->name;
     page.p += skip;
     page.n -= skip;
@@ -450,6 +491,7 @@ void charset_free(struct charset *c)
         ucnv_close(c->open[i].cnv);
     if (c->detector)
         ucsdet_close(c->detector);
+    charset_guess_free(c->guess);
     buf_free(&c->out);
     free(c);
 }

@@ -1,7 +1,9 @@
 /* curate/charset.h -- bytes of a page in, UTF-8 out.
  *
  * Which charset: a byte order mark; the HTTP header; the page's own <meta> or XML
- * declaration; UTF-8 if the bytes are that; else detection (ICU) on a piece of 16 KiB.
+ * declaration; UTF-8 if the bytes are that, but for few; else detection on a piece of
+ * 16 KiB: letter frequencies (curate/charset_guess.h), and ICU for what has more than a
+ * byte a character.
  * Labels mean what browsers take them for ("latin1" is windows-1252).  Against a label
  * the bytes win in two cases: bytes that are UTF-8 beyond ASCII are not of a one-byte
  * charset, and bytes mostly ill-formed as UTF-8 are not UTF-8.  Sources: WHATWG

@@ -2,7 +2,7 @@
 
 usage: warc_truth.py made|real FOLDER LIST.jsonl
 Prints "ok - NAME" or "not ok - NAME: why" a file.  Where the truth is not followed the
-reason stands in EXPLAINED below.
+reason stands with EXPLAINED below.
 """
 import collections
 import json
@@ -11,8 +11,19 @@ import sys
 
 which, folder, listing = sys.argv[1:]
 
-# (file, record) -> why our reading differs from the reference lister's.
-EXPLAINED = {}
+# (file, what) -> why it is read otherwise than the truth file says.
+EXPLAINED = {
+    # Lengths that run into the next record: the reference lister gives such records,
+    # quern calls them bad and goes on at the next one.
+    ("aut--badexample.arc.gz", "3 arc"), ("aut--badexample.arc.gz", "extra at 2606"),
+    ("aut--badexample.arc.gz", "extra at 2882"),
+    # A length of -1 or abc: no usable length, a bad record.
+    ("warcio--bad.arc", "0 filedesc"), ("warcio--bad.arc", "extra at 134"), ("warcio--bad.arc", "extra at 202"),
+    # The file ends 12 bytes before the block does.
+    ("warcio--example-space-in-url.arc", "1 arc"),
+    # The digest is right, but in base64, which the lister does not read.
+    ("warcio--example-digest.warc", "3 request"),
+}
 
 
 def load(path):
@@ -39,8 +50,7 @@ def check_made(name, truth, got):
                                      and "error" not in got[at]):
             at += 1
         if at == len(got):
-            if not (name.startswith("bomb")):
-                wrong.append(f"{t['n']} is missing")
+            wrong.append(f"{t['n']} is missing")
             break
         g = got[at]
         at += 1
@@ -50,7 +60,7 @@ def check_made(name, truth, got):
         if t.get("case", "").startswith("chunked-cut"):
             continue
         for key in ("entity_sha1", "utf8_sha1"):
-            if key in t and g.get(key, t[key] if key == "entity_sha1" and t["type"] == "request" else None) != t[key]:
+            if key in t and g.get(key) != t[key]:
                 wrong.append(f"{label}: {key} ({g.get('charset')})")
         if "digest_ok" in t and g.get("block_digest_ok") != t["digest_ok"]:
             wrong.append(f"{label}: digest")
@@ -59,7 +69,7 @@ def check_made(name, truth, got):
 
 def check_real(name, truth, got):
     wrong = []
-    ours = {(g["offset"]): g for g in got if "type" in g}
+    ours = {g["offset"]: g for g in got if "type" in g}
     for t in truth:
         g = ours.pop(t["offset"], None)
         label = f"{t['n']} {t['type']}"
@@ -70,11 +80,10 @@ def check_real(name, truth, got):
                 "uri": strip_uri(t["uri"]), "length": t["clen"]}
         if t["type"] in ("response", "arc") and "entity_sha1" in t and g.get("is") != "other_record":
             want["entity_sha1"] = t["entity_sha1"]
-        if t["member_offset"] is not None if "member_offset" in t else False:
+        if t.get("member_offset") is not None:
             want["member"] = t["member_offset"]
-        for key in ("block_digest_ok",):
-            if key in t:
-                want[key] = t[key]
+        if "block_digest_ok" in t:
+            want["block_digest_ok"] = t["block_digest_ok"]
         for key, value in want.items():
             if g.get(key) != value:
                 wrong.append(f"{label}: {key} {g.get(key)!r}, not {value!r}")
@@ -87,13 +96,15 @@ def check_real(name, truth, got):
 
 truth = by_file(load(os.path.join(folder, "made-truth.jsonl" if which == "made" else "real-records.jsonl")))
 got = by_file(load(listing))
-records = 0
+records = explained = 0
 for name, rows in truth.items():
     wrong = (check_made if which == "made" else check_real)(name, rows, got.get(name, []))
-    wrong = [w for w in wrong if (name, w.split(":")[0]) not in EXPLAINED]
+    new = [w for w in wrong if (name, w.split(":")[0]) not in EXPLAINED]
+    explained += len(wrong) - len(new)
+    wrong = new
     records += len(rows)
     if wrong:
-        print(f"not ok - {name}: {len(wrong)} of {len(rows)}: " + "; ".join(wrong[:400]))
+        print(f"not ok - {name}: {len(wrong)} of {len(rows)}: " + "; ".join(wrong[:20]))
     else:
         print(f"ok - {name}: {len(rows)} records")
-print(f"# {records} records in {len(truth)} files")
+print(f"# {records} records in {len(truth)} files; {explained} facts read otherwise, as explained in this script")

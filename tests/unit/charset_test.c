@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <iconv.h>
 
 #include "base/utf8.h"
 #include "curate/charset.h"
@@ -202,12 +203,64 @@ static void test_detection(void **state)
            "", "<p>Человечество и его права", "windows-1251");
 }
 
+/* Text without a label, as a crawler meets it. */
+static void detects(const char *charset, const char *want)
+{
+    char bytes[2000], *in = (char *)(uintptr_t)want, *out = bytes;
+    size_t left = strlen(want), room = sizeof bytes;
+    iconv_t cd = iconv_open(charset, "UTF-8");
+    struct span utf8;
+    const char *name;
+    struct err e;
+
+    assert_true(cd != (iconv_t)-1);
+    assert_true(iconv(cd, &in, &left, &out, &room) != (size_t)-1);
+    iconv_close(cd);
+    assert_int_equal(charset_decode(c, (struct span){bytes, (size_t)(out - bytes)}, (struct span){NULL, 0}, true, &utf8,
+                                    &name, &e), 0);
+    if (!span_is(utf8, want))
+        print_message("%s taken for %s: %.*s\n", charset, name, (int)utf8.n, utf8.p);
+    assert_true(span_is(utf8, want));
+}
+
+static void test_languages(void **state)
+{
+    static const char russian[] = "Вчера вечером мы долго гуляли по набережной и говорили о погоде, а потом пошёл дождь.";
+
+    (void)state;
+    detects("WINDOWS-1251", russian);
+    detects("KOI8-R", russian);
+    detects("IBM866", russian);
+    detects("ISO-8859-5", russian);
+    detects("MAC-CYRILLIC", "Вчера моя семья гуляла по набережной, говоря о погоде, пока я стоял у причала, размышляя.");
+    detects("KOI8-U", "Учора ввечері ми довго гуляли набережною й говорили про погоду, а її він не бачив.");
+    detects("WINDOWS-1250", "Včera večer jsme dlouho šli po nábřeží a mluvili o počasí, ještě že nepršelo.");
+    detects("ISO-8859-2", "Wczoraj wieczorem długo spacerowaliśmy po nabrzeżu i rozmawialiśmy o pogodzie, aż spadł deszcz.");
+    detects("WINDOWS-1252", "It was “late”, she said, but we didn’t mind – the café was still open.");
+    detects("WINDOWS-1252", "Hier soir nous nous sommes promenés longtemps près de la rivière, où il a plu.");
+    detects("MACINTOSH", "Hier soir nous nous sommes promenés longtemps près de la rivière, où il a plu, même à côté.");
+    detects("WINDOWS-1254", "Dün akşam rıhtımda uzun süre yürüdük, havadan konuştuk, sonra yağmur yağdı.");
+    detects("WINDOWS-1257", "Vakar vakare ilgai vaikščiojome krantine ir kalbėjomės apie orą, o paskui ėmė lyti.");
+    detects("WINDOWS-1253", "Χθες το βράδυ περπατήσαμε πολλή ώρα στην προκυμαία και μιλούσαμε για τον καιρό.");
+    detects("WINDOWS-1255", "אתמול בערב טיילנו זמן רב על הטיילת ודיברנו על מזג האוויר");
+    detects("WINDOWS-1256", "مشينا مساء أمس طويلا على رصيف الميناء وتحدثنا عن الطقس ثم نزل المطر");
+    detects("TIS-620", "เมื่อวานตอนเย็นเราเดินเล่นริมน้ำกันนานและคุยกันเรื่องอากาศ");
+    detects("SHIFT_JIS", "昨日の夕方、私たちは長いあいだ岸壁を歩きながら天気の話をした。そのあと雨が降った。");
+    detects("EUC-JP", "昨日の夕方、私たちは長いあいだ岸壁を歩きながら天気の話をした。そのあと雨が降った。");
+    detects("GBK", "昨天晚上我们在码头上走了很久，一边走一边谈论天气，后来下起了雨。");
+    detects("BIG5", "昨天晚上我們在碼頭上走了很久，一邊走一邊談論天氣，後來下起了雨。");
+    detects("EUC-KR", "어제 저녁 우리는 부두를 오래 걸으며 날씨 이야기를 했고 그 뒤에 비가 내렸다.");
+    detects("GB18030", "เมื่อวานตอนเย็นเราเดินเล่นริมน้ำกันนาน");
+    /* UTF-8 with a byte that is none stays UTF-8 */
+    expect("Schöne Grüße aus \xFF München", "", "Schöne Grüße aus \xEF\xBF\xBD München", "utf-8");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_labels),   cmocka_unit_test(test_each_encoding), cmocka_unit_test(test_marks),
         cmocka_unit_test(test_prescan),  cmocka_unit_test(test_order),         cmocka_unit_test(test_cleaning),
-        cmocka_unit_test(test_long),     cmocka_unit_test(test_detection),
+        cmocka_unit_test(test_long),     cmocka_unit_test(test_detection),     cmocka_unit_test(test_languages),
     };
     return cmocka_run_group_tests_name("charset", tests, open_one, close_one);
 }
