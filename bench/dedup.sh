@@ -19,8 +19,7 @@ ${CC:-cc} -O2 -D_GNU_SOURCE -I. bench/dedup_bench.c -Wl,--start-group "$B"/libcu
 
 # user + system seconds of a command, median of three
 cpu() {
-    local i
-    for i in 1 2 3; do
+    for _ in 1 2 3; do
         ( TIMEFORMAT='%U %S'; time "$@" >/dev/null 2>&1 ) 2>&1 | tail -n 1 | awk '{print $1 + $2}'
     done | sort -n | sed -n 2p
 }

@@ -10,14 +10,15 @@
 
 #include "base/hash.h"
 #include "base/utf8.h"
-#include "curate/words.h"
+#include "curate/words_rules.h"
 #include "kernels/minhash_window.h"
 
 /* What becomes of a code point. */
 enum glyph_kind { GLYPH_TEXT, GLYPH_SPACE, GLYPH_DIGIT, GLYPH_SIGMA };
 struct glyph {
     uint8_t kind, n; /* the first n bytes of s go to the words */
-    char s[14];      /* the longest is a musical symbol of three code points: 12 */
+    bool odd;        /* a rule of the tokenizer may cut at it */
+    char s[13];      /* the longest is a musical symbol of three code points: 12 */
 };
 
 enum { PAGE = 256, PAGES = 0x110000 / PAGE, MAX_TEXT = 1 << 28 };
@@ -33,9 +34,9 @@ struct shingler {
     size_t used, words_cap;
     uint32_t *start; /* of each word, and where the next would be */
     size_t n_words, start_cap;
-    char *split; /* words cut further, before they change places with `words` */
-    size_t split_cap;
-    struct words tokens;
+    bool odd, number;    /* of the word at the end: the tokenizer must see it; has a 0 */
+    struct words tokens; /* what the tokenizer makes of such a word */
+    int failed;
     uint64_t *hash;
     size_t hash_cap;
     uint64_t *table; /* open addressing; 0: free */
@@ -94,6 +95,7 @@ static void glyph_add(struct glyph *g, UChar32 c)
     char utf8[4];
     int n = utf8_put(utf8, (uint32_t)c);
 
+    g->odd |= !(chars_classes()[c] & CHAR_INERT);
     if (g->n + n <= (int)sizeof g->s) {
         memcpy(g->s + g->n, utf8, (size_t)n);
         g->n = (uint8_t)(g->n + n);
@@ -147,18 +149,24 @@ static struct glyph glyph_make(const struct shingler *s, UChar32 c)
     return g;
 }
 
-static const struct glyph *glyph_of(struct shingler *s, uint32_t c)
+static struct glyph *page_make(struct shingler *s, uint32_t number)
 {
-    struct glyph **page = &s->page[c / PAGE];
+    struct glyph *page = malloc(PAGE * sizeof *page);
 
-    if (!*page) {
-        *page = malloc(PAGE * sizeof **page);
-        if (!*page)
-            return NULL;
-        for (uint32_t i = 0; i < PAGE; i++)
-            (*page)[i] = glyph_make(s, (UChar32)(c / PAGE * PAGE + i));
-    }
-    return &(*page)[c % PAGE];
+    for (uint32_t i = 0; page && i < PAGE; i++)
+        page[i] = glyph_make(s, (UChar32)(number * PAGE + i));
+    s->page[number] = page;
+    return page;
+}
+
+/* NULL: out of memory. */
+static inline const struct glyph *glyph_of(struct shingler *s, uint32_t c)
+{
+    const struct glyph *page = s->page[c / PAGE];
+
+    if (!page)
+        page = page_make(s, c / PAGE);
+    return page ? &page[c % PAGE] : NULL;
 }
 
 /* A capital sigma becomes the final small one behind a letter unless a letter follows,
@@ -187,11 +195,43 @@ static UChar32 lower_sigma(struct span text, const char *at)
 
 /* ---- words ---- */
 
-/* The word that ends at s->used, if there is one, is whole. */
-static void end_word(struct shingler *s)
+/* Puts spaces where the tokenizer cuts the word that ends at s->used. */
+static void cut_word(struct shingler *s)
 {
-    if (s->used == s->start[s->n_words])
+    size_t from = s->start[s->n_words];
+    struct span word = {s->words + from, s->used - from};
+    struct words *t = &s->tokens;
+    struct err e;
+    int rc = words_split(t, word, &e);
+
+    if (rc < 0) {
+        s->failed = rc;
         return;
+    }
+    for (size_t i = t->n; i-- > 1;) {
+        char *to = s->words + from + t->w[i].off + i;
+        memmove(to, to - i, t->w[i].len);
+        to[-1] = ' ';
+    }
+    for (size_t i = 1; i < t->n; i++)
+        s->start[++s->n_words] = (uint32_t)(from + t->w[i].off + i);
+    s->used += t->n ? t->n - 1 : 0;
+}
+
+/* The word that ends at s->used, if there is one, is whole.  The tokenizer has to see it
+ * only if a rule can apply: an exception, a number with something to it, an odd character.
+ * (Its rules across words need marks that simplified text has not.) */
+static inline void end_word(struct shingler *s)
+{
+    const char *word = s->words + s->start[s->n_words];
+    size_t n = s->used - s->start[s->n_words];
+
+    if (n == 0)
+        return;
+    if (s->preset->kind == SHINGLE_TROVE_WORDS &&
+        (s->odd || (s->number && n > 1) || (n <= SPECIAL_MAX && words_maybe_special(word, n))))
+        cut_word(s);
+    s->odd = s->number = false;
     s->words[s->used++] = ' ';
     s->start[++s->n_words] = (uint32_t)s->used;
 }
@@ -231,19 +271,19 @@ static const char *skip_number(struct shingler *s, const char *p, const char *en
 /* One code point that is no ASCII letter; returns where the next begins. */
 static const char *take_other(struct shingler *s, struct span text, const char *p)
 {
-    const char *end = text.p + text.n, *next;
-    uint32_t c;
-    const struct glyph *g;
+    const char *next;
+    int n;
+    const struct glyph *g = glyph_of(s, chars_decode(p, &n));
 
-    next = p + utf8_next(p, end, &c);
-    g = glyph_of(s, c);
+    next = p + n;
     if (!g)
         return NULL;
     if (g->kind == GLYPH_SPACE) {
         end_word(s);
     } else if (g->kind == GLYPH_DIGIT) {
         s->words[s->used++] = '0';
-        next = skip_number(s, p, end);
+        s->number = true;
+        next = skip_number(s, p, text.p + text.n);
     } else if (g->kind == GLYPH_SIGMA) {
         s->used += (size_t)utf8_put(s->words + s->used, (uint32_t)lower_sigma(text, p));
     } else if (g->n == 2 && g->s[1] == ' ') {
@@ -252,6 +292,7 @@ static const char *take_other(struct shingler *s, struct span text, const char *
     } else {
         memcpy(s->words + s->used, g->s, sizeof g->s);
         s->used += g->n;
+        s->odd |= g->odd;
     }
     return next;
 }
@@ -297,8 +338,7 @@ static const char *take_ascii(struct shingler *s, const char *p, const char *end
 }
 #endif
 
-/* Cuts at white space and at what the preset takes for it. */
-static int split_chunks(struct shingler *s, struct span text)
+static int split_words(struct shingler *s, struct span text)
 {
     const char *p = text.p, *end = text.p + text.n;
 
@@ -307,6 +347,7 @@ static int split_chunks(struct shingler *s, struct span text)
     TRY(make_room(&s->start, &s->start_cap, text.n + 2, sizeof *s->start));
     s->used = s->n_words = 0;
     s->start[0] = 0;
+    s->failed = 0;
     while (p < end) {
         p = take_ascii(s, p, end);
         while (p < end) { /* letters beyond ASCII come in runs */
@@ -322,42 +363,7 @@ static int split_chunks(struct shingler *s, struct span text)
         }
     }
     end_word(s);
-    return 0;
-}
-
-/* Cuts the chunks into the tokenizer's words, with spaces where it cut. */
-static int split_tokens(struct shingler *s, struct err *e)
-{
-    const struct word *w;
-    size_t n, used = 0;
-    char *swap;
-
-    TRY(words_split(&s->tokens, shingler_words(s), e));
-    w = s->tokens.w;
-    n = s->tokens.n;
-    if (make_room(&s->split, &s->split_cap, s->used + n + 16, 1) < 0 ||
-        make_room(&s->start, &s->start_cap, n + 1, sizeof *s->start) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for %zu words", n);
-    for (size_t i = 0, j; i < n; i = j) {
-        uint32_t from = w[i].off, to = from;
-        for (j = i; j < n && w[j].off == to; j++) { /* runs with a space behind each */
-            s->start[j] = (uint32_t)(used + (to - from));
-            to += w[j].len + 1;
-        }
-        memcpy(s->split + used, s->words + from, to - from);
-        used += to - from;
-        s->split[used - 1] = ' ';
-    }
-    s->start[n] = (uint32_t)used;
-    s->n_words = n;
-    s->used = used;
-    swap = s->words;
-    s->words = s->split;
-    s->split = swap;
-    n = s->words_cap;
-    s->words_cap = s->split_cap;
-    s->split_cap = n;
-    return 0;
+    return s->failed;
 }
 
 /* ---- shingles ---- */
@@ -424,16 +430,14 @@ static int make_unique(struct shingler *s, size_t *count)
     return 0;
 }
 
-static int run(struct shingler *s, struct span text, size_t *count, struct err *e)
+static int run(struct shingler *s, struct span text, size_t *count)
 {
     if (s->preset->kind == SHINGLE_CHARS) {
         TRY(make_room(&s->hash, &s->hash_cap, text.n + 1, sizeof *s->hash));
         TRY(hash_chars(s, text, count));
         return make_unique(s, count);
     }
-    TRY(split_chunks(s, text));
-    if (s->preset->kind == SHINGLE_TROVE_WORDS)
-        TRY(split_tokens(s, e));
+    TRY(split_words(s, text));
     TRY(make_room(&s->hash, &s->hash_cap, s->n_words + 1, sizeof *s->hash));
     hash_words(s, count);
     return make_unique(s, count);
@@ -447,8 +451,8 @@ int shingler_run(struct shingler *s, struct span text, const uint64_t **hash, si
     *count = 0;
     if (text.n >= MAX_TEXT)
         return err_set(e, ERR_LIMIT, "a text of %zu bytes is too long to compare", text.n);
-    rc = run(s, text, count, e);
-    if (rc == ERR_NOMEM)
+    rc = run(s, text, count);
+    if (rc < 0)
         err_set(e, rc, "out of memory for the words of a text of %zu bytes", text.n);
     *hash = s->hash;
     return rc;
@@ -475,6 +479,8 @@ int shingler_new(struct shingler **out, const struct minhash_preset *p, uint32_t
     if (U_FAILURE(status))
         return err_set(e, ERR_UNSUPPORTED, "cannot load ICU's normalisation data: %s",
                        u_errorName(status));
+    if (!chars_classes() || !words_rules_init())
+        return err_set(e, ERR_NOMEM, "out of memory for the tables of words");
     for (int c = 'a'; c <= 'z'; c++)
         s->ascii[c] = s->ascii[c - 'a' + 'A'] = (char)c;
     for (int c = '0'; c <= '9' && p->kind == SHINGLE_PLAIN_WORDS; c++)
@@ -490,7 +496,6 @@ void shingler_free(struct shingler *s)
         free(s->page[i]);
     free(s->words);
     free(s->start);
-    free(s->split);
     words_free(&s->tokens);
     free(s->hash);
     free(s->table);

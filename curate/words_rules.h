@@ -1,4 +1,5 @@
-/* curate/words_rules.h -- the rules of the word splitter.  Inside curate/words*.c only. */
+/* curate/words_rules.h -- the rules of the word splitter.  Inside curate/words*.c only,
+ * but for minhash_text.c, which asks words_maybe_special() for each of its words. */
 #ifndef CURATE_WORDS_RULES_H
 #define CURATE_WORDS_RULES_H
 
