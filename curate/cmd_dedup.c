@@ -69,6 +69,8 @@ static int run_fuzzy(struct settings *s, int argc, char **argv)
         OPT_INT(0, "rows", &s->rows, 0, MINHASH_MAX, "rows a band; 0: the preset's"),
         OPT_STR(0, "clusters", &s->fuzzy.clusters, "FILE",
                 "write survivor, member, similarity of each dropped document"),
+        OPT_STR(0, "pairs", &s->fuzzy.pairs, "FILE",
+                "write all pairs that have the similarity, compared with all candidates"),
         OPT_INT(0, "report-over", &s->report, 0, INT64_MAX,
                 "warn of clusters of more documents than this; 0: never"),
         OPT_STR(0, "tmp", &s->fuzzy.dir, "DIR", "for temporary files, 1.5 times the text"),

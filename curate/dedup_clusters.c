@@ -16,16 +16,18 @@ struct match {
     struct match *next; /* a later one */
 };
 
+struct worker;
 struct clustering {
     struct dedup_bands *b;
     struct dedup_sets *s;
     double threshold;
+    const struct dedup_listener *listener;
     int least; /* places in which the sketches must agree */
     struct dedup_fate *fate;
     struct dedup_tally *t;
 
     uint32_t first, last; /* the batch */
-    int phase;
+    int (*phase)(struct worker *w, uint32_t doc, struct err *e);
     struct match *match[BATCH]; /* ascending */
     uint32_t next;              /* document to be taken by a thread */
     struct worker *worker;
@@ -129,7 +131,30 @@ static int find_in_batch(struct worker *w, uint32_t doc, struct err *e)
     return 0;
 }
 
-/* The third phase of united clusters: only the similarity is asked for. */
+/* For a listener: all earlier ones that doc is like, whatever became of them. */
+static int find_all(struct worker *w, uint32_t doc, struct err *e)
+{
+    struct clustering *c = w->c;
+
+    for (int k = 0; k < c->b->bands; k++) {
+        const struct bucket *u = bucket_of(c->b, doc, k);
+        for (uint32_t i = 0; u && i < u->size; i++) {
+            uint32_t other = c->b->band[k].member[u->start + i];
+            float similarity;
+            int rc;
+            if (other >= doc)
+                break;
+            rc = similar(w, doc, other, k, &similarity, e);
+            if (rc > 0)
+                rc = add_match(&c->match[doc - c->first], other, similarity, e);
+            if (rc < 0)
+                return rc;
+        }
+    }
+    return 0;
+}
+
+/* For united clusters: only the similarity is asked for. */
 static int measure(struct worker *w, uint32_t doc, struct err *e)
 {
     struct dedup_fate *fate = &w->c->fate[doc];
@@ -150,9 +175,7 @@ static void work(void *arg, int thread)
     int rc = 0;
 
     while (rc == 0 && (doc = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->last)
-        rc = c->phase == 0   ? find_survivor(w, doc, &e)
-             : c->phase == 1 ? find_in_batch(w, doc, &e)
-                             : measure(w, doc, &e);
+        rc = c->phase(w, doc, &e);
     if (rc < 0) {
         pthread_mutex_lock(&c->lock);
         if (!c->failed)
@@ -162,7 +185,8 @@ static void work(void *arg, int thread)
     }
 }
 
-static int run_phase(struct clustering *c, int phase, int jobs)
+static int run_phase(struct clustering *c, int jobs,
+                     int (*phase)(struct worker *w, uint32_t doc, struct err *e))
 {
     c->phase = phase;
     c->next = c->first;
@@ -170,26 +194,38 @@ static int run_phase(struct clustering *c, int phase, int jobs)
     return c->failed;
 }
 
+/* Takes doc's matches in order: the first that stays is its survivor. */
+static int take_matches(struct clustering *c, uint32_t doc)
+{
+    struct dedup_fate *fate = &c->fate[doc];
+    struct match **list = &c->match[doc - c->first], *m;
+    int rc = 0;
+
+    while ((m = *list)) {
+        if (fate->survivor == doc && c->fate[m->earlier].survivor == m->earlier)
+            *fate = (struct dedup_fate){m->earlier, m->similarity};
+        if (c->listener && rc == 0)
+            rc = c->listener->pair(c->listener->arg, m->earlier, doc, m->similarity, c->e);
+        *list = m->next;
+        free(m);
+    }
+    return rc;
+}
+
 /* In order: who of the batch stays.  Survivors move to the front of their buckets. */
-static void decide(struct clustering *c)
+static int decide(struct clustering *c)
 {
     for (uint32_t doc = c->first; doc < c->last; doc++) {
-        struct dedup_fate *fate = &c->fate[doc];
-        for (struct match *m = c->match[doc - c->first], *next; m; m = next) {
-            next = m->next;
-            if (fate->survivor == doc && c->fate[m->earlier].survivor == m->earlier)
-                *fate = (struct dedup_fate){m->earlier, m->similarity};
-            free(m);
-        }
-        c->match[doc - c->first] = NULL;
-        for (int k = 0; k < c->b->bands; k++) {
+        TRY(take_matches(c, doc));
+        for (int k = 0; k < c->b->bands && !c->listener; k++) {
             struct bucket *u = bucket_of(c->b, doc, k);
             if (u)
                 u->seen++;
-            if (u && fate->survivor == doc)
+            if (u && c->fate[doc].survivor == doc)
                 c->b->band[k].member[u->start + u->kept++] = doc;
         }
     }
+    return 0;
 }
 
 static int workers_open(struct clustering *c, int jobs, struct err *e)
@@ -245,9 +281,13 @@ static int verified(struct clustering *c, int jobs)
 {
     for (c->first = 0; c->first < c->b->docs; c->first = c->last) {
         c->last = c->b->docs - c->first < BATCH ? (uint32_t)c->b->docs : c->first + BATCH;
-        TRY(run_phase(c, 0, jobs));
-        TRY(run_phase(c, 1, jobs));
-        decide(c);
+        if (c->listener) {
+            TRY(run_phase(c, jobs, find_all));
+        } else {
+            TRY(run_phase(c, jobs, find_survivor));
+            TRY(run_phase(c, jobs, find_in_batch));
+        }
+        TRY(decide(c));
     }
     return 0;
 }
@@ -293,16 +333,18 @@ static int cluster(struct clustering *c, int jobs, bool verify)
     } else if (rc == 0) {
         unite(c->b, c->fate);
         c->last = (uint32_t)c->b->docs;
-        rc = run_phase(c, 2, jobs);
+        rc = run_phase(c, jobs, measure);
     }
     workers_close(c, jobs);
     return rc < 0 ? rc : count_clusters(c, c->e);
 }
 
 int dedup_cluster_verified(struct dedup_bands *b, struct dedup_sets *s, double threshold, int jobs,
-                           struct dedup_fate *fate, struct dedup_tally *t, struct err *e)
+                           const struct dedup_listener *listener, struct dedup_fate *fate,
+                           struct dedup_tally *t, struct err *e)
 {
-    struct clustering c = {.b = b, .s = s, .threshold = threshold, .fate = fate, .t = t, .e = e};
+    struct clustering c = {.b = b, .s = s, .threshold = threshold, .listener = listener,
+                           .fate = fate, .t = t, .e = e};
 
     return cluster(&c, jobs, true);
 }

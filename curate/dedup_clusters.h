@@ -30,9 +30,18 @@ struct dedup_tally {
     uint32_t largest_of; /* its survivor */
 };
 
+/* Told of each pair that has the similarity, other < doc, by doc, then other; not NULL means
+ * that documents are compared with all earlier candidates and not with survivors only.
+ * Returns 0 or a failure. */
+struct dedup_listener {
+    int (*pair)(void *arg, uint32_t other, uint32_t doc, float similarity, struct err *e);
+    void *arg;
+};
+
 /* Fills fate[docs of b].  b is indexed, s flushed; buckets change, so once only. */
 int dedup_cluster_verified(struct dedup_bands *b, struct dedup_sets *s, double threshold, int jobs,
-                           struct dedup_fate *fate, struct dedup_tally *t, struct err *e);
+                           const struct dedup_listener *listener, struct dedup_fate *fate,
+                           struct dedup_tally *t, struct err *e);
 int dedup_cluster_united(struct dedup_bands *b, struct dedup_sets *s, int jobs,
                          struct dedup_fate *fate, struct dedup_tally *t, struct err *e);
 #endif

@@ -107,38 +107,64 @@ static int put_field(struct buf *b, struct span id)
     return 0;
 }
 
-static int put_member(struct buf *b, const struct fuzzy *f, size_t doc)
+static int put_pair(struct buf *b, const struct fuzzy *f, uint32_t x, uint32_t y, float similarity)
 {
-    TRY(put_field(b, f->ids.id[f->fate[doc].survivor]));
+    TRY(put_field(b, f->ids.id[x]));
     TRY(buf_putc(b, '\t'));
-    TRY(put_field(b, f->ids.id[doc]));
-    return buf_printf(b, "\t%.6f\n", f->fate[doc].similarity);
+    TRY(put_field(b, f->ids.id[y]));
+    return buf_printf(b, "\t%.6f\n", similarity);
+}
+
+/* A file of pairs that is being written. */
+struct pair_file {
+    const struct fuzzy *f;
+    struct file_out *out;
+    struct buf line;
+};
+
+static int write_pair(void *arg, uint32_t x, uint32_t y, float similarity, struct err *e)
+{
+    struct pair_file *p = arg;
+
+    buf_clear(&p->line);
+    if (put_pair(&p->line, p->f, x, y, similarity) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a line of '%s'", file_out_name(p->out));
+    return file_write(p->out, p->line.p, p->line.n, e);
+}
+
+/* Ends the file, whole or, after a failure, not at all. */
+static int finish_pairs(struct pair_file *p, int rc, struct err *e)
+{
+    buf_free(&p->line);
+    if (p->out && rc == 0)
+        return file_commit(p->out, e);
+    file_abort(p->out);
+    return rc;
 }
 
 static int write_clusters(const struct fuzzy *f, struct err *e)
 {
-    struct buf b = {0};
-    struct file_out *out;
+    struct pair_file p = {.f = f};
+    int rc = 0;
+
+    TRY(file_create(&p.out, f->conf.clusters, 0, e));
+    for (size_t i = 0; i < f->ids.n && rc == 0; i++)
+        if (f->fate[i].survivor != i)
+            rc = write_pair(&p, f->fate[i].survivor, (uint32_t)i, f->fate[i].similarity, e);
+    return finish_pairs(&p, rc, e);
+}
+
+static int cluster_verified(struct fuzzy *f, int jobs, struct err *e)
+{
+    struct pair_file p = {.f = f};
+    struct dedup_listener listener = {write_pair, &p};
     int rc;
 
-    TRY(file_create(&out, f->conf.clusters, 0, e));
-    for (size_t i = 0; i < f->ids.n; i++) {
-        if (f->fate[i].survivor == i)
-            continue;
-        buf_clear(&b);
-        rc = put_member(&b, f, i);
-        if (rc < 0)
-            err_set(e, rc, "out of memory");
-        else
-            rc = file_write(out, b.p, b.n, e);
-        if (rc < 0) {
-            buf_free(&b);
-            file_abort(out);
-            return rc;
-        }
-    }
-    buf_free(&b);
-    return file_commit(out, e);
+    if (f->conf.pairs)
+        TRY(file_create(&p.out, f->conf.pairs, 0, e));
+    rc = dedup_cluster_verified(&f->bands, f->sets, f->conf.threshold, jobs,
+                                f->conf.pairs ? &listener : NULL, f->fate, &f->tally, e);
+    return finish_pairs(&p, rc, e);
 }
 
 /* A cluster of very many is more often a template than a text. */
@@ -170,8 +196,7 @@ static int fuzzy_resolve(void *stage, int jobs, struct err *e)
     TRY(dedup_sets_flush(f->sets, e));
     TRY(dedup_bands_index(&f->bands, jobs, e));
     if (f->conf.verify)
-        TRY(dedup_cluster_verified(&f->bands, f->sets, f->conf.threshold, jobs, f->fate, &f->tally,
-                                   e));
+        TRY(cluster_verified(f, jobs, e));
     else
         TRY(dedup_cluster_united(&f->bands, f->sets, jobs, f->fate, &f->tally, e));
     dedup_bands_free(&f->bands);
@@ -253,6 +278,8 @@ static int settle(struct dedup_fuzzy_conf *c, struct err *e)
                        c->threshold);
     if ((c->bands > 0) != (c->rows > 0))
         return err_set(e, ERR_ARG, "bands and rows go together");
+    if (c->pairs && !c->verify)
+        return err_set(e, ERR_ARG, "pairs are listed only where they are verified");
     if (!c->bands) {
         c->bands = c->preset->bands;
         c->rows = c->preset->rows;

@@ -15,6 +15,8 @@ struct dedup_fuzzy_conf {
     bool verify;          /* false: whatever shares a band is a duplicate */
     int bands, rows;      /* 0: the preset's; if it has none, by the threshold */
     const char *clusters; /* file of "survivor<TAB>member<TAB>similarity"; NULL: none */
+    const char *pairs;    /* file of "first<TAB>second<TAB>similarity": all pairs that have
+                             the similarity (verify only); NULL: none */
     const char *dir;      /* for temporary files; NULL: $TMPDIR or /tmp */
     uint64_t report_over; /* clusters of more documents are warned of; 0: none */
 };

@@ -33,6 +33,11 @@ has "fuzzy counts" stats.json '"clusters":1,"largest_cluster":3,"largest_survivo
 status "a lower threshold drops more" 0 quern-dedup fuzzy --threshold 0.7 --clusters cl in.jsonl
 printf 'a\tb\t0.756098\na\tc\t0.945946\na\td\t1.000000\n' >want
 same "with similarities" cl want
+status "all pairs" 0 quern-dedup fuzzy --threshold 0.7 --pairs pairs --clusters cn in.jsonl
+printf 'a\tb\t0.756098\na\tc\t0.945946\nb\tc\t0.714286\na\td\t1.000000\nb\td\t0.756098\nc\td\t0.945946\n' >want
+same "all pairs, by the second" pairs want
+same "and the same clusters" cn cl
+
 for p in quern datatrove nemo; do
     status "preset $p, verified" 0 quern-dedup fuzzy --preset $p --threshold 0.9 in.jsonl
     grep -vE '"id":"(c|d)"' in.jsonl >want
@@ -86,6 +91,7 @@ status "threshold zero" 2 quern-dedup fuzzy --threshold 0 in.jsonl
 status "threshold above one" 2 quern-dedup fuzzy --threshold 1.5 in.jsonl
 status "unknown preset" 2 quern-dedup fuzzy --preset nobody in.jsonl
 status "bands without rows" 2 quern-dedup fuzzy --bands 5 in.jsonl
+status "pairs without verification" 2 quern-dedup fuzzy --no-verify --pairs p in.jsonl
 status "no folder for temporary files" 3 quern-dedup fuzzy --tmp /nonexistent in.jsonl -o never
 absent "no folder: nothing written" never
 status "clusters cannot be written" 3 quern-dedup fuzzy --clusters /nonexistent/c in.jsonl -o never

@@ -34,6 +34,35 @@ truth() {
         }' "$2" "$1"
 }
 
+# curve TABLE PAIRS BANDS ROWS: in each bin of .05 from .3 the share of true pairs that were
+# found is no more than .02 below what the theory of bands says.
+curve() {
+    awk -F '\t' -v bands="$3" -v rows="$4" '
+        FNR == 1 { file++ }
+        file == 1 { pair[$1, $2] = 1; next }
+        FNR == 1 { next }
+        $4 >= 0.3 {
+            bin = int($4 * 20)
+            n[bin]++
+            want[bin] += 1 - (1 - $4 ^ rows) ^ bands
+            found[bin] += (($1, $2) in pair) || (($2, $1) in pair)
+        }
+        END {
+            for (b in n) if (found[b] < want[b] - 0.02 * n[b]) {
+                print "found " found[b] / n[b] " of " n[b] " from " b / 20 ", theory " want[b] / n[b]
+                bad = 1
+            }
+            exit bad || !length(n)
+        }' "$2" "$1"
+}
+for shape in "14 8" "21 6"; do
+    # shellcheck disable=SC2086
+    set -- $shape
+    quern-dedup fuzzy -q --threshold 0.3 --bands "$1" --rows "$2" --report-over 0 --pairs pairs \
+        "$data/planted-dev/docs.jsonl.zst" -o /dev/null
+    check "planted-dev: $1 bands of $2 rows follow the curve" curve "$data/planted-dev/truth.tsv" pairs "$1" "$2"
+done
+
 for t in 0.8 0.5 0.65 0.9; do
     for set in planted-dev natural-novels; do
         quern-dedup fuzzy -q --threshold $t --report-over 0 --clusters "$set.$t" "$data/$set/docs.jsonl.zst" -o /dev/null
