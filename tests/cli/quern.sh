@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# `quern COMMAND`, installation, and what all commands have in common.
+. "$ROOT/tests/lib.sh"
+
+status 'quern alone explains itself' 2 quern
+has 'it lists the commands' err tokenize
+status 'quern --help' 0 quern --help
+has 'with the commands' out 'extract '
+status 'an unknown command is a usage error' 2 quern frobnicate
+has 'and is named' err frobnicate
+status 'quern COMMAND runs quern-COMMAND' 0 quern clean --version
+has 'with its version' out quern-clean
+
+status 'make install' 0 make -C "$ROOT" --no-print-directory -s install B="$B" PREFIX="$T/usr"
+status 'what was installed runs' 0 "$T/usr/bin/quern" clean --version
+man=$(find "$T/usr/share/man/man1" -name 'quern-*.1' | wc -l)
+bins=$(find "$T/usr/bin" -name 'quern-*' | wc -l)
+equal 'a man page for each command' "$man" "$bins"
+has 'a man page has a synopsis' "$T/usr/share/man/man1/quern-clean.1" '.SH SYNOPSIS'
+
+printf '{"id":"1","text":"one line"}\n' >good.jsonl
+gzip -c good.jsonl | head -c 30 >cut.jsonl.gz
+printf 'nonsense\n{"id":"2","text":"x"}\n\xff\n' >bad.jsonl
+for stage in clean langid 'filter --preset c4' 'dedup exact' 'dedup fuzzy'; do
+    # shellcheck disable=SC2086 # words
+    set -- $stage
+    status "$stage: a missing file" 3 quern "$@" missing.jsonl
+    has "$stage: names it" err missing.jsonl
+    status "$stage: a directory" 3 quern "$@" .
+    status "$stage: bad lines" 1 quern "$@" bad.jsonl
+    has "$stage: names their place" err "'bad.jsonl' at byte 0"
+    status "$stage: a full disk" 3 bash -c "quern $stage --help >/dev/null; quern $stage good.jsonl good.jsonl bad.jsonl >/dev/full"
+    status "$stage: no such folder" 3 quern "$@" -o none/out.jsonl good.jsonl
+    status "$stage: a truncated gzip" 1 quern "$@" -o cut.out cut.jsonl.gz
+    has "$stage: names it too" err cut.jsonl.gz
+    status "$stage: an unknown option" 2 quern "$@" --frobnicate
+done
+finish
