@@ -21,7 +21,7 @@ has 'a man page has a synopsis' "$T/usr/share/man/man1/quern-clean.1" '.SH SYNOP
 printf '{"id":"1","text":"one line"}\n' >good.jsonl
 gzip -c good.jsonl | head -c 30 >cut.jsonl.gz
 printf 'nonsense\n{"id":"2","text":"x"}\n\xff\n' >bad.jsonl
-for stage in clean langid 'filter --preset c4' 'dedup exact' 'dedup fuzzy'; do
+for stage in clean langid 'filter --preset c4 --annotate' 'dedup exact' 'dedup fuzzy'; do
     # shellcheck disable=SC2086 # words
     set -- $stage
     status "$stage: a missing file" 3 quern "$@" missing.jsonl
