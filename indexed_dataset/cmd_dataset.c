@@ -1,0 +1,214 @@
+/* quern dataset: info, verify, head, merge. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/tool.h"
+#include "indexed_dataset/idx_merge.h"
+#include "indexed_dataset/idx_read.h"
+#include "indexed_dataset/idx_stats.h"
+
+static struct {
+    bool json;
+    int64_t documents, skip, vocab;
+    const char *output;
+} o = {.documents = 5};
+
+/* ---- info ---- */
+
+/* The shortest length of bin i. */
+static uint64_t bin_from(int i)
+{
+    return i ? (uint64_t)1 << (i - 1) : 0;
+}
+
+static int print_json(const struct idx *x, const struct idx_stats *s)
+{
+    struct buf b = {0};
+    bool first = true;
+
+    buf_puts(&b, "{\"prefix\":");
+    json_put_string(&b, span_of(idx_prefix(x)));
+    buf_printf(&b, ",\"documents\":%" PRIu64 ",\"sequences\":%" PRIu64 ",\"tokens\":%" PRIu64
+               ",\"dtype\":\"%s\",\"shortest\":%" PRIu64 ",\"longest\":%" PRIu64 ",\"histogram\":[",
+               s->documents, s->sequences, s->tokens, idx_dtype_name(idx_dtype(x)), s->shortest, s->longest);
+    for (int i = 0; i < IDX_BINS; i++) {
+        if (!s->histogram[i])
+            continue;
+        buf_printf(&b, "%s{\"from\":%" PRIu64 ",\"documents\":%" PRIu64 "}", first ? "" : ",",
+                   bin_from(i), s->histogram[i]);
+        first = false;
+    }
+    int rc = buf_puts(&b, "]}\n");
+    if (rc == 0)
+        fwrite(b.p, 1, b.n, stdout);
+    buf_free(&b);
+    return rc;
+}
+
+static void print_text(const struct idx *x, const struct idx_stats *s)
+{
+    static const char bar[] = "########################################";
+    uint64_t most = 1;
+
+    printf("%s\n", idx_prefix(x));
+    printf("  documents  %" PRIu64 "\n  sequences  %" PRIu64 "\n  tokens     %" PRIu64 "\n  dtype      %s\n",
+           s->documents, s->sequences, s->tokens, idx_dtype_name(idx_dtype(x)));
+    printf("  tokens a document: shortest %" PRIu64 ", mean %.1f, longest %" PRIu64 "\n", s->shortest,
+           s->documents ? (double)s->tokens / (double)s->documents : 0.0, s->longest);
+    for (int i = 0; i < IDX_BINS; i++)
+        most = s->histogram[i] > most ? s->histogram[i] : most;
+    for (int i = 0; i < IDX_BINS; i++) {
+        double share = (double)s->histogram[i] / (double)most;
+        if (s->histogram[i])
+            printf("  %10" PRIu64 "+ %12" PRIu64 " %.*s\n", bin_from(i), s->histogram[i],
+                   (int)(share * (sizeof bar - 1) + 0.5), bar);
+    }
+}
+
+static int info(const struct idx *x, struct err *e)
+{
+    struct idx_stats s;
+
+    TRY(idx_stats(&s, x, e));
+    if (!o.json)
+        print_text(x, &s);
+    else if (print_json(x, &s) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    return 0;
+}
+
+/* ---- verify ---- */
+
+static int verify(const struct idx *x, int jobs, struct err *e)
+{
+    struct idx_report r;
+
+    TRY(idx_verify(x, o.vocab, jobs, &r, e));
+    printf("%s: fine: %" PRIu64 " documents, %" PRIu64 " tokens, %s", idx_prefix(x), idx_n_documents(x), r.tokens,
+           r.sums ? "checksums agree" : "no checksums to compare");
+    if (r.max_id >= 0)
+        printf(", largest id %" PRId64, r.max_id);
+    putchar('\n');
+    return 0;
+}
+
+/* ---- head ---- */
+
+static int print_tokens(const struct idx *x, uint64_t seq, bool *first, struct err *e)
+{
+    int32_t ids[1024], length = idx_length(x, seq);
+
+    for (int32_t at = 0; at < length;) {
+        int32_t n = length - at < 1024 ? length - at : 1024;
+        TRY(idx_tokens_i32(x, seq, at, n, ids, e));
+        for (int32_t i = 0; i < n; i++) {
+            printf("%s%d", *first ? "" : o.json ? "," : " ", ids[i]);
+            *first = false;
+        }
+        at += n;
+    }
+    return 0;
+}
+
+static int head(const struct idx *x, struct err *e)
+{
+    uint64_t n = idx_n_documents(x), from = (uint64_t)o.skip, first, end;
+
+    for (uint64_t d = from; d < n && d - from < (uint64_t)o.documents; d++) {
+        bool none = true;
+        TRY(idx_document(x, d, &first, &end, e));
+        if (o.json)
+            putchar('[');
+        for (; first < end; first++)
+            TRY(print_tokens(x, first, &none, e));
+        puts(o.json ? "]" : "");
+    }
+    return 0;
+}
+
+/* ---- */
+
+/* Runs one of the above on each dataset; a faulty one is told and the next is looked at. */
+static int each(const struct tool *t, const char *what, char **prefix, int n)
+{
+    int code = EXIT_FINE;
+
+    for (int i = 0; i < n; i++) {
+        struct idx *x;
+        struct err e;
+        int rc = idx_open(&x, prefix[i], &e);
+
+        if (rc == 0)
+            rc = *what == 'i' ? info(x, &e) : *what == 'v' ? verify(x, tool_jobs(t), &e) : head(x, &e);
+        idx_close(x);
+        if (rc == ERR_FORMAT) {
+            log_msg(LOG_ERROR, "%s", e.msg);
+            if (code == EXIT_FINE)
+                code = EXIT_SOME_BAD;
+        } else if (rc < 0) {
+            code = tool_fail(t, &e);
+        }
+    }
+    return tool_end(t, code);
+}
+
+static int merge(const struct tool *t, char **part, int n)
+{
+    struct err e;
+
+    if (!o.output)
+        return tool_usage(t, "merge needs --output PREFIX");
+    if (idx_merge(o.output, (const char *const *)part, n, &e) < 0)
+        return tool_fail(t, &e);
+    return tool_end(t, EXIT_FINE);
+}
+
+int main(int argc, char **argv)
+{
+    struct tool t = {
+        .name = "dataset",
+        .usage = "info|verify|head|merge [options] PREFIX...",
+        .about = "look into indexed datasets of tokens, verify and merge them",
+        .details = "PREFIX names PREFIX.bin and PREFIX.idx, the format of Megatron-LM; it may end in .bin or .idx.\n"
+                   "\n"
+                   "info    documents, sequences, tokens, and how long the documents are\n"
+                   "verify  every length, offset and document, the checksums of PREFIX.sum.json where it is,\n"
+                   "        and with --vocab-size every id; exit status 1 when a dataset is faulty\n"
+                   "head    the ids of the first documents, a line each\n"
+                   "merge   the documents of all PREFIXes, in order, as one dataset",
+        .example = "printf '%s\\n' '{\"text\":\"One.\"}' '{\"text\":\"Two, three.\"}' >docs.jsonl\n"
+                   "quern tokenizer train --vocab-size 300 -o tokenizer.json docs.jsonl\n"
+                   "quern tokenize --tokenizer tokenizer.json --output-prefix my docs.jsonl\n"
+                   "quern dataset info my_text_document\n"
+                   "quern dataset verify --vocab-size 300 my_text_document\n"
+                   "quern dataset merge -o twice my_text_document my_text_document",
+    };
+    const struct opt opts[] = {
+        OPT_HEAD("info and head"),
+        OPT_FLAG(0, "json", &o.json, "print JSON, a line a dataset or document"),
+        OPT_INT('n', "documents", &o.documents, 0, INT64_MAX, "head: how many documents"),
+        OPT_INT(0, "skip", &o.skip, 0, INT64_MAX, "head: documents to pass over first"),
+        OPT_HEAD("verify"),
+        OPT_INT(0, "vocab-size", &o.vocab, 0, INT64_MAX, "ids must be below N; 0: do not look at them"),
+        TOOL_JOBS(t),
+        OPT_HEAD("merge"),
+        OPT_STR('o', "output", &o.output, "PREFIX", "the dataset to write"),
+        TOOL_OPTS(t),
+        OPT_END,
+    };
+    int code, n = tool_begin(&t, opts, argc, argv, &code);
+    const char *what = n > 0 ? argv[1] : "";
+
+    if (n < 0)
+        return code;
+    if (strcmp(what, "info") != 0 && strcmp(what, "verify") != 0 && strcmp(what, "head") != 0 &&
+        strcmp(what, "merge") != 0)
+        return tool_usage(&t, n ? "'%s' is not one of info, verify, head and merge" : "what is to be done%s?", what);
+    if (n < 2)
+        return tool_usage(&t, "%s: of which dataset?", what);
+    return *what == 'm' ? merge(&t, argv + 2, n - 1) : each(&t, what, argv + 2, n - 1);
+}

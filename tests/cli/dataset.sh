@@ -1,0 +1,91 @@
+# quern dataset, on files written byte by byte from the format table.
+# shellcheck source=tests/lib.sh
+. "$ROOT/tests/lib.sh"
+
+le() { # VALUE BYTES: little-endian
+    local v=$1 i
+    for ((i = 0; i < $2; i++)); do
+        printf '%b' "\\x$(printf %02x $((v & 255)))"
+        v=$((v >> 8))
+    done
+}
+write_one() { # PREFIX: documents [7 8 9], [], [300]; uint16
+    for id in 7 8 9 300; do le $id 2; done >"$1.bin"
+    {
+        printf 'MMIDIDX\0\0'
+        le 1 8 && le 8 1 && le 2 8 && le 4 8
+        le 3 4 && le 1 4
+        le 0 8 && le 6 8
+        le 0 8 && le 1 8 && le 1 8 && le 2 8
+    } >"$1.idx"
+}
+write_one a
+
+status "info" 0 quern dataset info a
+has "info: documents" out "documents  3"
+has "info: tokens" out "tokens     4"
+has "info: dtype" out "uint16"
+status "info --json" 0 quern dataset info --json a.idx
+equal "info --json: what it says" "$(cat out)" '{"prefix":"a","documents":3,"sequences":2,"tokens":4,"dtype":"uint16","shortest":0,"longest":3,"histogram":[{"from":0,"documents":1},{"from":1,"documents":1},{"from":2,"documents":1}]}'
+status "head" 0 quern dataset head a
+equal "head: ids" "$(cat out)" $'7 8 9\n\n300'
+status "head of some" 0 quern dataset head --json --skip 1 -n 1 a
+equal "head of some: ids" "$(cat out)" '[]'
+status "verify" 0 quern dataset verify a
+has "verify: without checksums" out "no checksums"
+status "verify with ids" 0 quern dataset verify --vocab-size 301 a
+has "verify: largest id" out "largest id 300"
+status "verify: id too large" 1 quern dataset verify --vocab-size 300 a
+has "verify: id and place" err "'a.bin' at byte 6: id 300 is not within 0..299"
+
+status "merge" 0 quern dataset merge -o ab a a.bin
+status "verify the merged" 0 quern dataset verify --vocab-size 301 ab
+has "verify: checksums" out "6 documents, 8 tokens, checksums agree"
+status "head of the merged" 0 quern dataset head -n 9 ab
+equal "merged ids" "$(cat out)" $'7 8 9\n\n300\n7 8 9\n\n300'
+cp ab.bin keep.bin
+printf '\x01' | dd of=ab.bin bs=1 seek=9 conv=notrunc status=none
+status "verify: a changed byte" 1 quern dataset verify ab
+has "verify: file and place" err "'ab.bin' at byte 0: the chunk"
+status "verify: one bad, one fine" 1 quern dataset verify ab a
+has "verify: the fine one too" out "a: fine"
+cp keep.bin ab.bin
+
+head -c 60 a.idx >cut.idx
+cp a.bin cut.bin
+status "an .idx cut short" 1 quern dataset verify cut
+has "an .idx cut short: place" err "'cut.idx' at byte 18"
+cp a.idx lie.idx
+head -c 7 a.bin >lie.bin
+status "a .bin cut short" 1 quern dataset info lie
+has "a .bin cut short: place" err "'lie.bin' at byte 6"
+cp a.bin lie.bin
+printf '\xff\xff\xff\x7f' | dd of=lie.idx bs=1 seek=34 conv=notrunc status=none
+status "an .idx that lies" 1 quern dataset head lie
+has "an .idx that lies: place" err "'lie.idx' at byte"
+printf 'no dataset' >junk.idx
+: >junk.bin
+status "no dataset" 1 quern dataset info junk
+has "no dataset: reason" err "no MMIDIDX"
+
+status "missing" 3 quern dataset info nowhere
+has "missing: name" err "nowhere.idx"
+mkdir folder.idx
+status "a folder" 3 quern dataset verify folder
+status "missing beside a bad one" 3 quern dataset verify junk nowhere
+status "merge of what is missing" 3 quern dataset merge -o m a nowhere
+absent "merge of what is missing: nothing written" m.bin m.idx m.sum.json .m.bin.part
+status "merge of a faulty one" 3 quern dataset merge -o m lie
+absent "merge of a faulty one: nothing written" m.bin m.idx .m.bin.part
+status "merge onto a part" 2 quern dataset merge -o a a ab
+status "merge without a name" 2 quern dataset merge a
+status "no such thing" 2 quern dataset frob a
+status "nothing" 2 quern dataset
+status "no dataset named" 2 quern dataset info
+status "a full disk" 3 bash -c 'quern dataset info a >/dev/full'
+has "a full disk: reason" err "No space left"
+write_one big
+for _ in 1 2 3 4 5 6; do cat big.bin big.bin >x && mv x big.bin; done
+status "an empty .bin against its .idx" 1 quern dataset verify big
+has "an oversized .bin: sizes" err "'big.bin' has 512 bytes, the sequences 8"
+finish
