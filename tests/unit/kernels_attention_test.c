@@ -1,0 +1,280 @@
+/* Attention: forward against the definition in double, gradients against its slopes. */
+#include "tests/kernels.h"
+
+struct shape {
+    int64_t b, t, heads, kv, d, t_kv;
+};
+
+/* The definition, one query at a time; all tensors dense (B, rows, heads, d). */
+struct problem {
+    struct shape s;
+    const struct dropout *drop;
+    double scale, *q, *k, *v, *o, *lse, *dout;
+};
+
+static double drop_factor(const struct dropout *d, int64_t row, int64_t col, int64_t cols)
+{
+    uint32_t w[4];
+
+    if (!d)
+        return 1;
+    rng_philox(d->key, (uint64_t)((d->row0 + row) * ((cols + 3) / 4) + col / 4), d->stream, w);
+    return (double)w[col % 4] < rint((double)d->p * 4294967296.0) ? 0 : 1 / (1 - (double)d->p);
+}
+
+static void query_ref(struct problem *p, int64_t b, int64_t h, int64_t i)
+{
+    struct shape s = p->s;
+    int64_t kh = h / (s.heads / s.kv), bh = b * s.heads + h, seen = i + 1 + s.t_kv - s.t;
+    const double *q = p->q + ((b * s.t + i) * s.heads + h) * s.d;
+    double *o = p->o + ((b * s.t + i) * s.heads + h) * s.d, *w = malloc((size_t)seen * sizeof *w);
+    double max = -INFINITY, sum = 0;
+
+    for (int64_t j = 0; j < seen; j++) {
+        w[j] = 0;
+        for (int64_t c = 0; c < s.d; c++)
+            w[j] += p->scale * q[c] * p->k[((b * s.t_kv + j) * s.kv + kh) * s.d + c];
+        max = fmax(max, w[j]);
+    }
+    for (int64_t j = 0; j < seen; j++)
+        sum += exp(w[j] - max);
+    for (int64_t c = 0; c < s.d; c++)
+        o[c] = 0;
+    for (int64_t j = 0; j < seen; j++) {
+        double pr = exp(w[j] - max) / sum * drop_factor(p->drop, bh * s.t_kv + j, i, s.t);
+
+        for (int64_t c = 0; c < s.d; c++)
+            o[c] += pr * p->v[((b * s.t_kv + j) * s.kv + kh) * s.d + c];
+    }
+    p->lse[bh * s.t + i] = max + log(sum);
+    free(w);
+}
+
+static void forward_ref(struct problem *p)
+{
+    for (int64_t b = 0; b < p->s.b; b++)
+        for (int64_t h = 0; h < p->s.heads; h++)
+            for (int64_t i = 0; i < p->s.t; i++)
+                query_ref(p, b, h, i);
+}
+
+static double loss_ref(void *ctx)
+{
+    struct problem *p = ctx;
+    double sum = 0;
+
+    forward_ref(p);
+    for (int64_t i = 0; i < p->s.b * p->s.t * p->s.heads * p->s.d; i++)
+        sum += p->o[i] * p->dout[i];
+    return sum;
+}
+
+static struct attention_view view(struct tn *t, int64_t at, int64_t batch, int64_t row)
+{
+    struct attention_view v = {(char *)t->p + (size_t)at * dtype_size(t->dt), batch, row};
+    return v;
+}
+
+/* Dense tensors as an op's argument. */
+static struct attention args(const struct shape *s, struct tn *q, struct tn *k, struct tn *v,
+                             struct tn *o, struct tn *lse, const struct dropout *drop)
+{
+    int64_t row = s->heads * s->d, kv = s->kv * s->d;
+    struct attention p = {.b = s->b, .t = s->t, .heads = s->heads, .kv_heads = s->kv, .d = s->d,
+                          .t_kv = s->t_kv, .scale = (float)(1 / sqrt((double)s->d)), .drop = drop};
+
+    p.q = view(q, 0, s->t * row, row);
+    p.k = view(k, 0, s->t_kv * kv, kv);
+    p.v = view(v, 0, s->t_kv * kv, kv);
+    p.o = view(o, 0, s->t * row, row);
+    p.lse = lse ? lse->p : NULL;
+    return p;
+}
+
+static const struct dropout drop = {.p = 0.25f, .key = 99, .stream = 3, .row0 = 0};
+
+static void forward_equals_the_definition(void **st)
+{
+    const struct shape shapes[] = {
+        {1, 1, 1, 1, 1, 1},      {2, 5, 3, 1, 8, 5},      {1, 9, 2, 2, 16, 9},
+        {1, 64, 2, 2, 64, 64},   {2, 65, 4, 2, 20, 65},   {1, 130, 1, 1, 64, 130},
+        {1, 200, 2, 1, 80, 200}, {1, 1, 4, 2, 64, 77},    {2, 3, 4, 4, 10, 70},
+        {1, 20, 2, 1, 33, 150},  {1, 70, 1, 1, 256, 100}, {1, 8, 1, 1, 128, 8}};
+
+    (void)st;
+    for (size_t k = 0; k < 4 * sizeof shapes / sizeof *shapes; k++) {
+        enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
+        const struct dropout *d = k / 2 % 2 ? &drop : NULL;
+        struct shape s = shapes[k / 4];
+        int64_t nq = s.b * s.t * s.heads * s.d, nk = s.b * s.t_kv * s.kv * s.d;
+        struct tn q = tn_random(dt, nq, 70, 1.5, 0), key = tn_random(dt, nk, 71, 1.5, 0);
+        struct tn v = tn_random(dt, nk, 72, 1, 0), o[3], lse[3];
+        struct problem p = {.s = s, .drop = d, .scale = (double)(float)(1 / sqrt((double)s.d)),
+                            .q = q.v, .k = key.v, .v = v.v, .o = tn_doubles(nq),
+                            .lse = tn_doubles(s.b * s.heads * s.t)};
+
+        forward_ref(&p);
+        for (int i = 0; i < 3; i++) {
+            struct attention a;
+
+            o[i] = tn_poison(dt, nq);
+            lse[i] = tn_poison(DTYPE_F32, s.b * s.heads * s.t);
+            a = args(&s, &q, &key, &v, &o[i], &lse[i], d);
+            OK(attention_fwd_cpu(tn_devices[i], dt, &a, &tn_err));
+            tn_near("o", &o[i], p.o, 1e-5, 1);
+            tn_near("lse", &lse[i], p.lse, 1e-6, 2);
+            tn_same("o", &o[0], &o[i]);
+            tn_same("lse", &lse[0], &lse[i]);
+        }
+        struct tn alone = tn_poison(dt, nq);
+        struct attention a = args(&s, &q, &key, &v, &alone, NULL, d);
+        OK(attention_fwd_cpu(tn_devices[1], dt, &a, &tn_err));
+        tn_same("o without lse", &o[0], &alone);
+    }
+}
+
+static void gradients_are_slopes(void **st)
+{
+    const struct shape shapes[] = {{1, 3, 1, 1, 4, 3},   {2, 5, 2, 1, 6, 5}, {1, 17, 2, 2, 16, 17},
+                                   {1, 66, 1, 1, 3, 66}, {1, 4, 4, 2, 20, 9}, {1, 70, 2, 1, 5, 140}};
+
+    (void)st;
+    for (size_t k = 0; k < 4 * sizeof shapes / sizeof *shapes; k++) {
+        enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
+        const struct dropout *d = k / 2 % 2 ? &drop : NULL;
+        struct shape s = shapes[k / 4];
+        int64_t nq = s.b * s.t * s.heads * s.d, nk = s.b * s.t_kv * s.kv * s.d;
+        int64_t row = s.heads * s.d, kv = s.kv * s.d;
+        struct tn q = tn_random(dt, nq, 70, 1, 0), key = tn_random(dt, nk, 71, 1, 0);
+        struct tn v = tn_random(dt, nk, 72, 1, 0), dout = tn_random(dt, nq, 73, 1, 0);
+        struct tn o = tn_poison(dt, nq), lse = tn_poison(DTYPE_F32, s.b * s.heads * s.t);
+        struct tn g[3][3];
+        struct problem p = {.s = s, .drop = d, .scale = (double)(float)(1 / sqrt((double)s.d)),
+                            .q = q.v, .k = key.v, .v = v.v, .dout = dout.v, .o = tn_doubles(nq),
+                            .lse = tn_doubles(s.b * s.heads * s.t)};
+        struct attention a = args(&s, &q, &key, &v, &o, &lse, d);
+        double *in[3] = {q.v, key.v, v.v};
+        int64_t n[3] = {nq, nk, nk}, step = nq > 200 ? 37 : 1;
+
+        OK(attention_fwd_cpu(tn_devices[0], dt, &a, &tn_err));
+        for (int i = 0; i < 3; i++) {
+            for (int j = 0; j < 3; j++)
+                g[i][j] = tn_poison(dt, n[j]);
+            OK(attention_bwd_cpu(tn_devices[i], dt, &a, view(&dout, 0, s.t * row, row),
+                                 view(&g[i][0], 0, s.t * row, row),
+                                 view(&g[i][1], 0, s.t_kv * kv, kv),
+                                 view(&g[i][2], 0, s.t_kv * kv, kv), &tn_err));
+            for (int j = 0; j < 3; j++)
+                tn_same("gradient", &g[0][j], &g[i][j]);
+        }
+        for (int j = 0; j < 3; j++)
+            for (int64_t i = 0; i < n[j]; i += step) {
+                double want = tn_slope(loss_ref, &p, &in[j][i], 1e-4), got = tn_at(&g[0][j], i);
+                /* bf16: o is rounded, and delta with it */
+                double tol = dt == DTYPE_BF16 ? 1.5e-2 : 5e-6;
+
+                if (!(fabs(got - want) <= tol * (fabs(want) + 2)))
+                    fail_msg("shape %zu d%c[%lld]: %g, should be %g", k, "qkv"[j], (long long)i,
+                             got, want);
+            }
+    }
+}
+
+static void packed_views_work_in_place(void **st)
+{
+    const struct shape s = {2, 70, 4, 2, 24, 70};
+    int64_t row = (s.heads + 2 * s.kv) * s.d, at_k = s.heads * s.d, at_v = at_k + s.kv * s.d;
+    struct tn qkv = tn_random(DTYPE_F32, s.b * s.t * row, 80, 1, 0);
+    struct tn grad = tn_poison(DTYPE_F32, s.b * s.t * row), part[6];
+    struct tn o = tn_poison(DTYPE_F32, s.b * s.t * s.heads * s.d), o2 = tn_copy(&o);
+    struct tn lse = tn_poison(DTYPE_F32, s.b * s.t * s.heads);
+    struct tn dout = tn_random(DTYPE_F32, o.n, 81, 1, 0);
+    int64_t at[3] = {0, at_k, at_v}, wide[3] = {at_k, s.kv * s.d, s.kv * s.d};
+    struct attention a, b;
+
+    (void)st;
+    for (int j = 0; j < 6; j++) {
+        part[j] = tn_poison(DTYPE_F32, s.b * s.t * wide[j % 3]);
+        for (int64_t i = 0; i < part[j].n && j < 3; i++)
+            tn_set(&part[j], i, qkv.v[i / wide[j] * row + at[j] + i % wide[j]]);
+    }
+    a = args(&s, &part[0], &part[1], &part[2], &o, &lse, NULL);
+    OK(attention_fwd_cpu(tn_devices[1], DTYPE_F32, &a, &tn_err));
+    OK(attention_bwd_cpu(tn_devices[1], DTYPE_F32, &a, view(&dout, 0, s.t * at_k, at_k),
+                         view(&part[3], 0, s.t * wide[0], wide[0]),
+                         view(&part[4], 0, s.t * wide[1], wide[1]),
+                         view(&part[5], 0, s.t * wide[2], wide[2]), &tn_err));
+    b = a;
+    b.q = view(&qkv, 0, s.t * row, row);
+    b.k = view(&qkv, at_k, s.t * row, row);
+    b.v = view(&qkv, at_v, s.t * row, row);
+    b.o = view(&o2, 0, s.t * at_k, at_k);
+    OK(attention_fwd_cpu(tn_devices[2], DTYPE_F32, &b, &tn_err));
+    tn_same("o", &o, &o2);
+    OK(attention_bwd_cpu(tn_devices[2], DTYPE_F32, &b, view(&dout, 0, s.t * at_k, at_k),
+                         view(&grad, 0, s.t * row, row), view(&grad, at_k, s.t * row, row),
+                         view(&grad, at_v, s.t * row, row), &tn_err));
+    tn_whole("packed", &grad);
+    for (int j = 0; j < 3; j++)
+        for (int64_t i = 0; i < part[j].n; i++)
+            assert_true(tn_at(&part[3 + j], i) ==
+                        tn_at(&grad, i / wide[j] * row + at[j] + i % wide[j]));
+}
+
+static void a_cache_gives_the_same_answers(void **st)
+{
+    const struct shape all = {1, 150, 4, 2, 64, 150};
+    int64_t row = all.heads * all.d, kv = all.kv * all.d;
+    struct tn q = tn_random(DTYPE_F32, all.t * row, 90, 1, 0);
+    struct tn k = tn_random(DTYPE_F32, all.t * kv, 91, 1, 0), v = tn_random(DTYPE_F32, k.n, 92, 1, 0);
+    struct tn o = tn_poison(DTYPE_F32, q.n), one = tn_poison(DTYPE_F32, row);
+    struct attention a = args(&all, &q, &k, &v, &o, NULL, NULL);
+
+    (void)st;
+    OK(attention_fwd_cpu(tn_devices[1], DTYPE_F32, &a, &tn_err));
+    for (int64_t i = 0; i < all.t; i += 7) {
+        struct shape s = {1, 1, 4, 2, 64, i + 1};
+        struct attention c = args(&s, &q, &k, &v, &one, NULL, NULL);
+
+        c.q = view(&q, i * row, 0, row);
+        OK(attention_fwd_cpu(tn_devices[2], DTYPE_F32, &c, &tn_err));
+        tn_whole("one query", &one);
+        for (int64_t j = 0; j < row; j++)
+            assert_true(fabs(tn_at(&one, j) - tn_at(&o, i * row + j)) <= 2e-6);
+    }
+}
+
+static void nonsense_is_refused(void **st)
+{
+    float x = 0;
+    struct attention_view v = {&x, 1, 1};
+    const struct attention good = {.b = 1, .t = 1, .t_kv = 1, .heads = 1, .kv_heads = 1, .d = 1,
+                                   .scale = 1, .q = v, .k = v, .v = v, .o = v};
+    struct attention bad[5];
+
+    (void)st;
+    for (int i = 0; i < 5; i++)
+        bad[i] = good;
+    bad[0].d = 257;
+    bad[1].t_kv = 0;
+    bad[2].heads = 3;
+    bad[2].kv_heads = 2;
+    bad[3].drop = &(struct dropout){.p = 1};
+    bad[4].kv_heads = 0;
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(attention_fwd_cpu(tn_devices[0], DTYPE_F32, &bad[i], &tn_err), ERR_ARG);
+    assert_int_equal(attention_bwd_cpu(tn_devices[0], DTYPE_F32, &good, v, v, v, v, &tn_err),
+                     ERR_ARG); /* no lse */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        OPS_TEST(forward_equals_the_definition),
+        OPS_TEST(gradients_are_slopes),
+        OPS_TEST(packed_views_work_in_place),
+        OPS_TEST(a_cache_gives_the_same_answers),
+        OPS_TEST(nonsense_is_refused),
+    };
+    return cmocka_run_group_tests_name("kernels_attention", tests, tn_open, tn_close);
+}
