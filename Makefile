@@ -132,6 +132,10 @@ endef
 $(foreach c,$(CMDS),$(eval $(call command,$c,$(patsubst cmd_%,%,$(basename $(notdir $c))),$(firstword $(subst /, ,$c)))))
 $B/tests/unit/%_test: $B/tests/unit/%_test.c.o $(ARCHIVES)
 	@$(CC) $(CFLAGS) $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
+# Programs of the benchmarks; they link the floors under the trades.
+BENCH_LIBS := $(filter $(foreach f,base comm kernels indexed_dataset,$B/lib$f.a),$(ARCHIVES))
+$B/bench/%_bench: $B/bench/%_bench.c.o $(BENCH_LIBS)
+	@$(CC) $(CFLAGS) $< -Wl,--start-group $(BENCH_LIBS) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
 $B/%.c.o: %.c $B/flags
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 $B/%.cpp.o: %.cpp $B/flags

@@ -35,15 +35,15 @@ struct attention {
                                       (b H + h) t_kv + key, column query, of t columns;
                                       or NULL */
 };
-/* Few queries and many keys (generation) take its own path: no tiles, heads in parallel.
- * d is at most 256.  Scratch: a tile a thread, under 1 MiB, and 4 t_kv bytes. */
+/* Few queries and many keys (generation) take a path of their own, without tiles.  d is at
+ * most 256.  Scratch a thread: 8 t_kv d bytes, and under 1 MiB. */
 typedef int attention_fwd_fn(struct device *dev, enum dtype dt, const struct attention *p,
                              struct err *e);
 /* dq, dk, dv from dout, with forward's arguments (o and lse included) in p.  They are
  * overwritten; they may lie packed as q, k and v do.  A kv head's gradient is summed
  * over its query heads in order, so the bits do not depend on the number of threads.
- * dout may not overlap the gradients.  Scratch: as forward, and 8 t_kv d bytes
- * a thread. */
+ * dout may not overlap the gradients.  Scratch a thread: 16 t_kv d bytes,
+ * and under 1 MiB. */
 typedef int attention_bwd_fn(struct device *dev, enum dtype dt, const struct attention *p,
                              struct attention_view dout, struct attention_view dq,
                              struct attention_view dk, struct attention_view dv, struct err *e);

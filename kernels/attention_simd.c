@@ -27,6 +27,15 @@ INLINE void pack_rows(enum dtype dt, float *out, int64_t dp, const struct attent
     tile_pack(dt, out, dp, view_at(dt, v, b, t0, h, d), v->row, rows, d, TILE, scale);
 }
 
+/* All keys or values of one head, packed: read many times, and in the tensor the rows of a
+ * head lie so far apart that they evict each other from the cache. */
+INLINE void pack_head(enum dtype dt, float *out, const struct attention *p,
+                      const struct attention_view *v, int64_t b, int64_t h)
+{
+    tile_pack(dt, out, attention_padded(p->d), view_at(dt, v, b, 0, h, p->d), v->row, p->t_kv,
+              p->d, p->t_kv + TILE_MR, 1);
+}
+
 /* Key j0 + i is hidden from query q0 + j (the last key a query sees is its own place). */
 INLINE void mask_tile(float *s, int64_t j0, int64_t keys, int64_t last)
 {
@@ -51,13 +60,13 @@ INLINE void drop_tile(float *out, const float *in, const struct attention *p, in
 }
 
 /* One tile of queries of one head, forward. */
-INLINE void fwd_tile(enum dtype dt, const struct attention *p, int64_t b, int64_t h, int64_t q0,
-                     float *w)
+INLINE void fwd_tile(enum dtype dt, const struct attention *p, const float *k, const float *v,
+                     int64_t b, int64_t h, int64_t q0, float *w)
 {
-    int64_t d = p->d, dp = attention_padded(d), kvh = h / (p->heads / p->kv_heads);
+    int64_t d = p->d, dp = attention_padded(d);
     int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, seen = q0 + nq + p->t_kv - p->t;
     int64_t bh = b * p->heads + h;
-    float *qt = w, *k = qt + TILE * dp, *v = k + TILE * dp, *o = v + TILE * dp;
+    float *qt = w, *o = qt + TILE * dp;
     float *tmp = o + TILE * dp, *s = tmp + TILE * dp, *sd = s + TILE * TILE;
     float *alpha = sd + TILE * TILE;
     vf m[QV], l[QV];
@@ -73,9 +82,7 @@ INLINE void fwd_tile(enum dtype dt, const struct attention *p, int64_t b, int64_
         int64_t nk = seen - j0 < TILE ? seen - j0 : TILE;
         const float *pv = s;
 
-        pack_rows(dt, k, dp, &p->k, b, j0, nk, kvh, d, 1);
-        pack_rows(dt, v, dp, &p->v, b, j0, nk, kvh, d, 1);
-        tile_mm(s, TILE, k, dp, 1, qt, TILE, nk, TILE, dp, false);
+        tile_mm(s, TILE, k + j0 * dp, dp, 1, qt, TILE, nk, TILE, dp, false);
         if (j0 + nk - 1 > q0 + p->t_kv - p->t)
             mask_tile(s, j0, nk, q0 + p->t_kv - p->t);
         for (int j = 0; j < QV; j++) {
@@ -100,7 +107,7 @@ INLINE void fwd_tile(enum dtype dt, const struct attention *p, int64_t b, int64_
             for (int64_t i = 0; i < nq; i++)
                 for (int64_t c = 0; c < dp; c += VW)
                     vf_store(o + i * dp + c, vf_load(o + i * dp + c) * vf_set(alpha[i]));
-        tile_mm(o, dp, pv, 1, TILE, v, dp, nq, dp, nk, true);
+        tile_mm(o, dp, pv, 1, TILE, v + j0 * dp, dp, nq, dp, nk, true);
     }
     for (int j = 0; j < QV; j++) {
         vf_store(alpha + j * VW, vf_set(1) / l[j]);
@@ -160,26 +167,30 @@ INLINE void fwd_query(enum dtype dt, const struct attention *p, int64_t b, int64
         p->lse[(b * p->heads + h) * p->t + qi] = max + logf(total);
 }
 
+/* One head: tile by tile, or with few queries one by one, each an item of its own. */
 INLINE void fwd_item(enum dtype dt, const struct attention *p, int64_t item, bool few, float *w)
 {
-    int64_t per_head = few ? p->t : (p->t + TILE - 1) / TILE;
-    int64_t h = item / per_head % p->heads, b = item / per_head / p->heads;
-    int64_t at = per_head - 1 - item % per_head; /* the longest first */
+    int64_t h = few ? item / p->t % p->heads : item % p->heads;
+    int64_t b = few ? item / p->t / p->heads : item / p->heads;
+    int64_t kvh = h / (p->heads / p->kv_heads), rows = (p->t_kv + TILE) * attention_padded(p->d);
 
-    if (few)
-        fwd_query(dt, p, b, h, at, w);
-    else
-        fwd_tile(dt, p, b, h, at * TILE, w);
+    if (few) {
+        fwd_query(dt, p, b, h, item % p->t, w);
+        return;
+    }
+    pack_head(dt, w, p, &p->k, b, kvh);
+    pack_head(dt, w + rows, p, &p->v, b, kvh);
+    for (int64_t q0 = 0; q0 < p->t; q0 += TILE)
+        fwd_tile(dt, p, w, w + rows, b, h, q0, w + 2 * rows);
 }
 
 void ISA_FN(attention_fwd_loop)(struct device *dev, enum dtype dt, const struct attention *p,
                                 float *scratch)
 {
     bool few = p->t < 8 && !(p->drop && p->drop->p > 0);
-    int64_t items = p->b * p->heads * (few ? p->t : (p->t + TILE - 1) / TILE);
-    int64_t work = items * p->t_kv * p->d;
+    int64_t items = p->b * p->heads * (few ? p->t : 1);
 
-#pragma omp parallel num_threads(cpu_team(dev, work))
+#pragma omp parallel num_threads(cpu_team(dev, items * p->t * p->t_kv * p->d))
     {
         float *w = scratch + omp_get_thread_num() * attention_fwd_scratch(p);
 
@@ -260,18 +271,19 @@ INLINE void bwd_head(enum dtype dt, const struct attention *p, const struct atte
                      const struct attention_view grad[3], int64_t b, int64_t kvh, float *w)
 {
     int64_t d = p->d, dp = attention_padded(d), group = p->heads / p->kv_heads;
-    float *k = w, *v = k + TILE * dp, *tmp = v + TILE * dp;
+    int64_t rows = (p->t_kv + TILE) * dp;
+    float *k = w, *v = k + rows, *dk = v + rows, *dv = dk + rows, *tmp = dv + rows;
     struct bwd_tile x = {.q = tmp + TILE * dp};
-    float *tiles, *dk, *dv;
+    float *tiles;
 
     x.qt = x.q + TILE * dp;
     x.dout = x.qt + TILE * dp;
     x.dot = x.dout + TILE * dp;
     x.dq = x.dot + TILE * dp;
     tiles = x.dq + TILE * dp;
-    dk = tiles + 4 * TILE * TILE;
-    dv = dk + (p->t_kv + TILE) * dp;
-    memset(dk, 0, (size_t)(2 * (p->t_kv + TILE) * dp) * sizeof *dk);
+    pack_head(dt, k, p, &p->k, b, kvh);
+    pack_head(dt, v, p, &p->v, b, kvh);
+    memset(dk, 0, (size_t)(2 * rows) * sizeof *dk);
     for (int64_t h = kvh * group; h < (kvh + 1) * group; h++)
         for (int64_t q0 = 0; q0 < p->t; q0 += TILE) {
             int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, seen = q0 + nq + p->t_kv - p->t;
@@ -280,10 +292,8 @@ INLINE void bwd_head(enum dtype dt, const struct attention *p, const struct atte
             for (int64_t j0 = 0; j0 < seen; j0 += TILE) {
                 int64_t nk = seen - j0 < TILE ? seen - j0 : TILE;
 
-                pack_rows(dt, k, dp, &p->k, b, j0, nk, kvh, d, 1);
-                pack_rows(dt, v, dp, &p->v, b, j0, nk, kvh, d, 1);
-                bwd_pair(p, &x, k, v, dk + j0 * dp, dv + j0 * dp, tiles, b * p->heads + h, q0, nq,
-                         j0, nk);
+                bwd_pair(p, &x, k + j0 * dp, v + j0 * dp, dk + j0 * dp, dv + j0 * dp, tiles,
+                         b * p->heads + h, q0, nq, j0, nk);
             }
             for (int64_t i = 0; i < nq; i++)
                 for (int64_t c = 0; c < d; c += VW)

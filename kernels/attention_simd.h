@@ -9,12 +9,11 @@
 static inline int64_t attention_padded(int64_t d) { return (d + 15) / 16 * 16; }
 static inline int64_t attention_fwd_scratch(const struct attention *p)
 {
-    return 64 * (5 * attention_padded(p->d) + 2 * 64 + 64) + (p->t_kv + 15) / 16 * 16;
+    return (2 * (p->t_kv + 64) + 3 * 64) * attention_padded(p->d) + (2 * 64 + 1) * 64;
 }
 static inline int64_t attention_bwd_scratch(const struct attention *p)
 {
-    return 64 * (8 * attention_padded(p->d) + 4 * 64) +
-           2 * (p->t_kv + 64) * attention_padded(p->d);
+    return (4 * (p->t_kv + 64) + 6 * 64) * attention_padded(p->d) + 3 * 64 * 64;
 }
 
 ISA_DECLARE(void, attention_fwd_loop, (struct device *, enum dtype, const struct attention *,

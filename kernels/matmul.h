@@ -34,10 +34,11 @@ struct matmul {
     const void *dact_aux;   /* activation, dact_aux (m, n) being what went into it */
 };
 
-/* Accumulates in fp32.  The same bits for any number of threads on one machine and
- * build (oneDNN splits m and n, and k alike whatever the team).  Allocates when a
- * shape is first seen (a plan, kept) and for scratch: none for fp32 without
- * transposition; below fast_bf16 the fp32 copies, 4 (mk + kn + mn) bytes.
+/* Accumulates in fp32.  The same call gives the same bits every time with the same number
+ * of threads.  Another number may change the last bits where oneDNN splits k over
+ * threads: bf16 with trans_a, and products whose m and n are small (docs/numerics.md).
+ * A bf16 shape seen for the first time makes a plan, of which 256 are kept.  Scratch:
+ * what oneDNN asks for; without fast_bf16 the fp32 copies, 4 (mk + kn + mn) bytes.
  * Errors: ERR_ARG, ERR_NOMEM, ERR_DEVICE (oneDNN's). */
 typedef int matmul_fn(struct device *dev, const struct matmul *p, struct err *e);
 matmul_fn matmul_cpu;

@@ -45,6 +45,7 @@ INLINE vf vf_if_ltu(vi a, vi b, vf yes, vf no) /* unsigned */
 INLINE vi vf_round(vf a) { return _mm512_cvtps_epi32(a); }
 INLINE vf vi_to_f(vi a) { return _mm512_cvtepi32_ps(a); }
 INLINE vf vi_as_f(vi a) { return _mm512_castsi512_ps(a); }
+INLINE vi vf_as_i(vf a) { return _mm512_castps_si512(a); }
 INLINE vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
 INLINE vi vi_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
 INLINE vi vi_shl23(vi a) { return _mm512_slli_epi32(a, 23); }
@@ -127,6 +128,7 @@ INLINE vf vf_if_ltu(vi a, vi b, vf yes, vf no)
 INLINE vi vf_round(vf a) { return _mm256_cvtps_epi32(a); }
 INLINE vf vi_to_f(vi a) { return _mm256_cvtepi32_ps(a); }
 INLINE vf vi_as_f(vi a) { return _mm256_castsi256_ps(a); }
+INLINE vi vf_as_i(vf a) { return _mm256_castps_si256(a); }
 INLINE vi vi_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
 INLINE vi vi_xor(vi a, vi b) { return _mm256_xor_si256(a, b); }
 INLINE vi vi_shl23(vi a) { return _mm256_slli_epi32(a, 23); }
@@ -206,6 +208,7 @@ INLINE vi vf_round(vf a) /* |a| < 2^22: enough for exponents */
 }
 INLINE vf vi_to_f(vi a) { return __builtin_convertvector(a, vf); }
 INLINE vf vi_as_f(vi a) { return (vf)a; }
+INLINE vi vf_as_i(vf a) { return (vi)a; }
 INLINE vi vi_add(vi a, vi b) { return (vi)((vu)a + (vu)b); }
 INLINE vi vi_xor(vi a, vi b) { return a ^ b; }
 INLINE vi vi_shl23(vi a) { return (vi)((vu)a << 23); }

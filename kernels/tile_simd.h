@@ -70,13 +70,23 @@ INLINE void tile_pack(enum dtype dt, float *out, int64_t ldo, const void *x, int
         memset(out + rows * ldo, 0, (size_t)((height - rows) * ldo) * sizeof *out);
 }
 
-/* out (cols, TILE) = the transpose of a packed tile x (rows <= TILE, ldx). */
+/* out (cols, TILE) = the transpose of a packed tile x (TILE rows, ldx); cols a multiple of 16. */
 INLINE void tile_transpose(float *out, const float *x, int64_t ldx, int64_t cols)
 {
-    for (int64_t j = 0; j < cols; j += 4)
-        for (int64_t i = 0; i < TILE; i++)
-            for (int64_t q = 0; q < 4; q++)
-                out[(j + q) * TILE + i] = x[i * ldx + j + q];
+    for (int64_t j = 0; j < cols; j += VW)
+        for (int64_t i = 0; i < TILE; i += 4) {
+            const float *at = x + i * ldx + j;
+            float lane[VW];
+            vi t[4];
+
+            vi_transpose4(vf_as_i(vf_load(at)), vf_as_i(vf_load(at + ldx)),
+                          vf_as_i(vf_load(at + 2 * ldx)), vf_as_i(vf_load(at + 3 * ldx)), t);
+            for (int q = 0; q < 4; q++) {
+                vf_store(lane, vi_as_f(t[q]));
+                for (int l = 0; l < VW / 4; l++)
+                    memcpy(out + (j + 4 * l + q) * TILE + i, lane + 4 * l, 4 * sizeof *lane);
+            }
+        }
 }
 
 #endif

@@ -187,7 +187,7 @@ static inline void tn_same(const char *name, const struct tn *a, const struct tn
     for (int64_t i = 0; i < a->n; i++)
         if (memcmp((char *)a->p + (size_t)i * dtype_size(a->dt),
                    (char *)b->p + (size_t)i * dtype_size(b->dt), dtype_size(a->dt)) != 0)
-            fail_msg("%s[%lld]: %.9g and %.9g with another number of threads", name, (long long)i,
+            fail_msg("%s[%lld]: %.9g, and %.9g another time", name, (long long)i,
                      tn_at(a, i), tn_at(b, i));
 }
 
