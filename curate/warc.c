@@ -106,7 +106,7 @@ static int make_room(struct warc *w, struct err *e)
 
     if (w->cap - w->n >= READ_BYTES)
         return 0;
-    if (old >= w->cap / 2) {
+    if (old && old >= w->cap / 2) {
         w->n -= old;
         memmove(w->buf, w->buf + old, w->n);
         w->base += old;

@@ -35,8 +35,10 @@ documents sample.wet.gz 0 50
 documents sample.arc.gz 0 6
 documents bomb-200MB.warc.gz 1 0
 has 'the bomb is named' err 'the page of 200000000 bytes is longer than 16777216'
+case $B in *address*) ;; *) # the sanitizer reserves terabytes
 ( ulimit -v 400000; exec quern extract -q -j1 "$data/made/bomb-200MB.warc.gz" >/dev/null 2>&1 )
-equal 'the bomb in 400 MB of address space' $? 1
+equal 'the bomb in 400 MB of address space' $? 1 ;;
+esac
 
 # One content in six containers: the same documents.
 quern extract -q "$data/made/clean.warc" >want.jsonl
