@@ -31,7 +31,8 @@ struct tn {
 };
 
 /* Everything that a test made, freed by tn_teardown. */
-static void *tn_made[4096];
+enum { TN_MAX = 65536 };
+static void *tn_made[TN_MAX];
 static int tn_count;
 static struct device *tn_devices[3];
 static struct err tn_err;
@@ -45,7 +46,7 @@ static struct err tn_err;
 static inline void *tn_keep(void *p)
 {
     assert_non_null(p);
-    assert_true(tn_count < 4096);
+    assert_true(tn_count < TN_MAX);
     return tn_made[tn_count++] = p;
 }
 
