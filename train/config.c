@@ -34,6 +34,8 @@ void train_config_init(struct train_config *c)
 void train_config_free(struct train_config *c)
 {
     opt_list_free(&c->data_path);
+    for (int i = 0; i < 3; i++)
+        opt_list_free(&c->part_path[i]);
 }
 
 #define MAX_N INT64_C(1000000000000)
@@ -62,6 +64,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_INT(0, "train-iters", &c->train_iters, 0, MAX_N, "steps in all"),
         OPT_INT(0, "train-samples", &c->train_samples, 0, MAX_N, "samples in all, instead of steps"),
         OPT_INT(0, "exit-interval", &c->exit_interval, 0, MAX_N, "save and exit after a step divisible by this"),
+        OPT_INT(0, "exit-duration-in-mins", &c->exit_minutes, 0, 1 << 30, "save and exit after this long; 0: never"),
         OPT_INT(0, "seed", &c->seed, 0, UINT32_MAX, "of weights, dropout and data order"),
         OPT_ENUM(0, "recompute-granularity", &c->recompute, "none|full|selective",
                  "compute activations again in backward"),
@@ -83,6 +86,9 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_NUM(0, "clip-grad", &c->clip_grad, 0, 1e12, "clip the gradient to this norm; 0: never"),
         OPT_HEAD("Data"),
         OPT_LIST(0, "data-path", &c->data_path, "PREFIX", "PREFIX.bin and .idx; for a blend: weight, prefix, weight ..."),
+        OPT_LIST(0, "train-data-path", &c->part_path[0], "PREFIX", "data for training alone; no split then"),
+        OPT_LIST(0, "valid-data-path", &c->part_path[1], "PREFIX", "data for validation alone"),
+        OPT_LIST(0, "test-data-path", &c->part_path[2], "PREFIX", "data for the test alone"),
         OPT_STR(0, "split", &c->split, "A,B,C", "shares for train, valid and test"),
         OPT_STR(0, "data-cache-path", &c->cache_path, "DIR", "keep the sample order here, as Megatron does"),
         OPT_FLAG(0, "mock-data", &c->mock_data, "random tokens instead of a dataset"),
@@ -122,7 +128,6 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_FLAG(0, "qk-layernorm", &l->qk_layernorm, "normalise queries and keys"),
         OPT_FLAG(0, "disable-bias-linear", &l->no_bias, "no biases in linear layers"),
         OPT_STR(0, "rampup-batch-size", &l->rampup, "S,I,N", "start, increment and samples of a batch ramp-up"),
-        OPT_INT(0, "exit-duration-in-mins", &l->exit_minutes, 0, MAX_N, "save and exit after this long"),
         OPT_ENUM(0, "recompute-method", &l->recompute_method, "uniform|block", "which layers to compute again"),
         OPT_INT(0, "recompute-num-layers", &l->recompute_layers, 0, 100000, "how many layers to compute again"),
         OPT_ENUM(0, "fp8-format", &l->fp8, "none|e4m3|hybrid", "matrix products in FP8"),
@@ -181,7 +186,6 @@ static int check_later(const struct train_config *c, struct err *e)
         {l->qk_layernorm, "qk-layernorm"},
         {l->no_bias, "disable-bias-linear"},
         {l->rampup != NULL, "rampup-batch-size"},
-        {l->exit_minutes != 0, "exit-duration-in-mins"},
         {c->recompute == RECOMPUTE_SELECTIVE, "recompute-granularity selective"},
         {l->recompute_method != 0, "recompute-method"},
         {l->recompute_layers > 1, "recompute-num-layers"},
@@ -303,10 +307,12 @@ int train_config_check(struct train_config *c, struct err *e)
                        c->micro_batch, c->model.seq);
     c->micro_batches = c->global_batch / c->micro_batch;
     TRY(check_schedule(c, e));
-    if (!c->mock_data && c->data_path.n == 0)
-        return err_set(e, ERR_ARG, "--data-path (or --mock-data) is needed");
-    if (c->mock_data && c->data_path.n)
-        return err_set(e, ERR_ARG, "--data-path and --mock-data: give one of them");
+    if (!c->mock_data && !c->data_path.n && !c->part_path[0].n)
+        return err_set(e, ERR_ARG, "--data-path (or --train-data-path, or --mock-data) is needed");
+    if (c->mock_data + (c->data_path.n > 0) + (c->part_path[0].n > 0) > 1)
+        return err_set(e, ERR_ARG, "--data-path, --train-data-path and --mock-data: give one of them");
+    if ((c->part_path[1].n || c->part_path[2].n) && !c->part_path[0].n)
+        return err_set(e, ERR_ARG, "--valid-data-path and --test-data-path need --train-data-path");
     if (c->save_interval && !c->save)
         return err_set(e, ERR_ARG, "--save-interval needs --save");
     if (c->ckpt_step && !c->load)

@@ -38,7 +38,6 @@ enum recompute { RECOMPUTE_NONE, RECOMPUTE_FULL, RECOMPUTE_SELECTIVE };
 struct train_later {
     int64_t tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, virtual_layers;
     int64_t kv_channels, query_groups, bucket_size, amax_history, recompute_layers;
-    int64_t exit_minutes;
     bool group_query, swiglu, qk_layernorm, no_bias, sequence_parallel, distributed_optimizer;
     bool overlap_reduce, overlap_gather, reduce_bf16, reset_positions, reset_mask, mask_eod, async_save;
     int position_type, normalization, fp8, fp8_recipe, amax_algo, recompute_method;
@@ -50,7 +49,7 @@ struct train_config {
     struct model_config model;
     int64_t vocab_divisor;
 
-    int64_t micro_batch, global_batch, train_iters, train_samples, seed, exit_interval;
+    int64_t micro_batch, global_batch, train_iters, train_samples, seed, exit_interval, exit_minutes;
     int recompute; /* enum recompute */
 
     double lr, min_lr, warmup_fraction, weight_decay, beta1, beta2, eps, clip_grad;
@@ -59,6 +58,7 @@ struct train_config {
     bool bf16;
 
     struct opt_list data_path;
+    struct opt_list part_path[3]; /* train, valid, test: instead of data_path and split */
     const char *split, *cache_path;
     bool mock_data;
 

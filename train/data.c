@@ -41,6 +41,10 @@ int data_open(struct data **out, const struct train_config *c, const int64_t sam
         };
 
         memcpy(conf.samples, samples, sizeof conf.samples);
+        for (int s = 0; s < GPT_SPLITS && c->part_path[GPT_TRAIN].n; s++) {
+            conf.split = NULL;
+            conf.split_paths[s] = (struct gpt_paths){c->part_path[s].v, c->part_path[s].n};
+        }
         rc = gpt_dataset_open(d->sets, &conf, e);
     }
     if (rc < 0) {
@@ -86,7 +90,7 @@ int data_batch(const struct data *d, enum gpt_split split, int64_t first, int64_
     int64_t seq = d->config->model.seq, size = data_size(d, split);
 
     if (size == 0)
-        return err_set(e, ERR_ARG, "--split %s leaves nothing for %s", d->config->split, split_name[split]);
+        return err_set(e, ERR_ARG, "there is no data for %s (--split %s)", split_name[split], d->config->split);
     for (int64_t i = 0; i < n; i++) {
         int64_t s = (first + i) % size;
 

@@ -300,6 +300,7 @@ int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step
                 enum train_end *end, struct err *e)
 {
     const struct train_config *c = t->config;
+    double start = log_seconds();
     struct train_step s;
     struct err se;
 
@@ -314,8 +315,9 @@ int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step
         report(arg, &s);
         if (c->save_interval && t->step % c->save_interval == 0 && t->step < c->iters && save(t, &se) < 0)
             log_msg(LOG_ERROR, "no checkpoint of step %" PRId64 ": %s; training goes on", t->step, se.msg);
-        if (c->exit_interval && t->step % c->exit_interval == 0 && t->step < c->iters) {
-            *end = TRAIN_EXIT_INTERVAL;
+        if (t->step < c->iters && ((c->exit_interval && t->step % c->exit_interval == 0) ||
+                                   (c->exit_minutes && log_seconds() - start > 60.0 * (double)c->exit_minutes))) {
+            *end = TRAIN_EXIT;
             break;
         }
     }

@@ -34,7 +34,7 @@ struct train_step {
 };
 typedef void train_step_fn(void *arg, const struct train_step *s);
 
-enum train_end { TRAIN_ALL_DONE, TRAIN_SIGNAL, TRAIN_EXIT_INTERVAL };
+enum train_end { TRAIN_ALL_DONE, TRAIN_SIGNAL, TRAIN_EXIT /* --exit-interval or -duration-in-mins */ };
 
 struct trainer {
     struct train_config *config;
@@ -68,8 +68,8 @@ int trainer_open(struct trainer **t, struct train_config *c, struct device *dev,
                  struct err *e);
 void trainer_close(struct trainer *t);
 
-/* Trains until all steps are done, *stop is set (by a signal handler) or --exit-interval
- * says so; saves a checkpoint then.  report is called after each step.  A checkpoint that
+/* Trains until all steps are done, *stop is set (by a signal handler), or --exit-interval
+ * or --exit-duration-in-mins says so; saves a checkpoint then.  report is called after each step.  A checkpoint that
  * cannot be written on the way is logged and training goes on; the last one is an
  * error.  A loss or gradient norm that is not finite is ERR_LIMIT, naming the batch. */
 int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step_fn *report, void *arg,

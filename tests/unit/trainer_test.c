@@ -138,7 +138,7 @@ static int run(struct train_config *c, struct record *r, float *weights)
         return e.code;
     rc = trainer_run(t, &r->stop, on_step, r, &how, &e);
     if (rc == 0)
-        assert_int_equal(how, r->stop ? TRAIN_SIGNAL : c->exit_interval ? TRAIN_EXIT_INTERVAL : TRAIN_ALL_DONE);
+        assert_int_equal(how, r->stop ? TRAIN_SIGNAL : c->exit_interval ? TRAIN_EXIT : TRAIN_ALL_DONE);
     if (weights)
         memcpy(weights, t->model->weights, t->model->memory.weights);
     trainer_close(t);
@@ -460,6 +460,35 @@ static void sampling_cuts_as_told(void **state)
     assert_int_equal(sampling_draw(&s, l, 5, 0.5, &e), ERR_LIMIT);
 }
 
+/* Data for each part apart: the same as one dataset without a split. */
+static void parts_can_have_data_of_their_own(void **state)
+{
+    int64_t wanted[GPT_SPLITS] = {8, -1, 0};
+    struct train_config one, own;
+    struct opt_list list = {0};
+    struct data *d;
+    int32_t a[16], b[16], targets[16];
+
+    (void)state;
+    config(&one, (const char *const[]){"split=1,0,0", NULL});
+    assert_int_equal(data_open(&d, &one, wanted, &e), 0);
+    assert_int_equal(data_batch(d, GPT_TRAIN, 3, 1, a, targets, &e), 0);
+    assert_int_equal(data_size(d, GPT_VALID), 0);
+    assert_int_equal(data_batch(d, GPT_VALID, 0, 1, b, targets, &e), ERR_ARG);
+    data_close(d);
+    config(&own, (const char *const[]){NULL});
+    own.part_path[GPT_TRAIN] = own.part_path[GPT_VALID] = own.data_path;
+    own.data_path = list;
+    assert_int_equal(data_open(&d, &own, wanted, &e), 0);
+    assert_int_equal(data_batch(d, GPT_TRAIN, 3, 1, b, targets, &e), 0);
+    assert_memory_equal(a, b, sizeof a);
+    assert_int_equal(data_size(d, GPT_VALID), (1380 - 1) / 16); /* one epoch of 15 + .. + 54 tokens */
+    data_close(d);
+    own.part_path[GPT_VALID] = list;
+    train_config_free(&own);
+    train_config_free(&one);
+}
+
 /* The loss of 5 samples in batches of 2 is that of each alone. */
 static void evaluation_takes_a_last_batch_that_is_not_full(void **state)
 {
@@ -500,6 +529,7 @@ int main(void)
         cmocka_unit_test(cached_logits_equal_a_full_pass),
         cmocka_unit_test(generation_is_reproducible),
         cmocka_unit_test(sampling_cuts_as_told),
+        cmocka_unit_test(parts_can_have_data_of_their_own),
         cmocka_unit_test(evaluation_takes_a_last_batch_that_is_not_full),
     };
 
