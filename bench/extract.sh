@@ -3,8 +3,9 @@
 # on the same pages in one run.  Pages: the two sets with known answers, and documentation.
 set -u
 D=$SHARED/data
-if [ ! -d "$D/extraction" ]; then
-    printf 'extract\t-\t-\tleft out: no %s\n' "$D/extraction"
+X=$D/extraction
+if [ ! -d "$X" ]; then
+    printf 'extract\t-\t-\tleft out: no %s\n' "$X"
     exit 0
 fi
 here=$PWD
@@ -14,7 +15,7 @@ trap 'rm -rf "$T"' EXIT
 # Pages as plain files, so that nothing but extraction is measured.
 for s in article segment; do
     mkdir "$T/$s"
-    for f in "$D/extraction/$s-benchmark/dev/html"/*.gz; do
+    for f in "$X/$s-benchmark/dev/html"/*.gz; do
         f2=${f##*/}
         gzip -dc "$f" >"$T/$s/${f2%.gz}"
     done
@@ -38,10 +39,14 @@ row() { printf '%s\t%s\t%s\t%s\n' "$@"; }
 ids() { sed 's|^{"id":"[^"]*/\([^"/]*\)\.html"|{"id":"\1"|'; }
 f1() { # SET JSONL
     case $1 in
-    article) python3 "$D/extraction/scorers/score_articles.py" --boot 0 "$D/extraction/article-benchmark/dev/ground-truth.json" "$2" |
-        awk -F'\t' 'NR == 2 { print $4 }' ;;
-    segment) python3 "$D/extraction/scorers/score_segments.py" "$D/extraction/segment-benchmark/dev/segments.jsonl" "$2" |
-        sed 's/.* F1=\([0-9.]*\).*/\1/' ;;
+    article)
+        python3 "$X/scorers/score_articles.py" --boot 0 "$X/article-benchmark/dev/ground-truth.json" "$2" |
+            awk -F'\t' 'NR == 2 { print $4 }'
+        ;;
+    segment)
+        python3 "$X/scorers/score_segments.py" "$X/segment-benchmark/dev/segments.jsonl" "$2" |
+            sed 's/.* F1=\([0-9.]*\).*/\1/'
+        ;;
     esac
 }
 for s in article segment doc; do

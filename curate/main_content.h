@@ -20,11 +20,7 @@ enum {
     HINT_META = 1 << 11,    /* byline, date, tags */
     HINT_CAPTION = 1 << 12,
     HINT_HIDDEN = 1 << 13,
-    HINT_TITLE = 1 << 14,
-    HINT_LIST = 1 << 15,    /* list, items, grid: words that weaken ARTICLE */
-    HINT_HEAD = 1 << 16,
-    HINT_LEAD = 1 << 17,    /* standfirst, summary */
-    HINT_TEASER = 1 << 18   /* a lead, or what stands for another page */
+    HINT_TEASER = 1 << 14   /* a lead, or what stands for another page */
 };
 
 /* The words behind the hints, found by hash.  Fill once, then read from any thread. */

@@ -13,68 +13,86 @@ static const struct {
     enum where where;
     const char *words;
 } vocabulary[] = {
-    {HINT_ARTICLE, ANY, "article story post entry news blog recipe artikel articulo articolo artigo beitrag "
-                   "noticia notizia nyhet artykul clanek cikk haber makale statia meldung"},
-    {HINT_BODY, ANY, "body content text copy inhalt contenu contenido conteudo contenuto corps corpo cuerpo "
-                "texte texto testo tekst tresc obsah tartalom icerik innehold innehall sisalto prose main "
-                "richtext wysiwyg rte markdown"},
-    {HINT_ROOT, ANY, "articlebody articlecontent articletext articlemain storybody storytext storycontent "
-                "entrycontent entrybody entrytext postcontent postbody posttext postentry bodytext "
-                "bodycopy maintext maincontent newstext newsbody newscontent contentbody fulltext "
-                "pagecontent blogcontent blogpost contenttext storyline articlepage artikeltext "
-                "artikelinhalt reviewbody recipeinstructions singlecontent bodycontent"},
-    {HINT_NAV, ANY, "nav navbar navi navigation menu submenu topmenu mainmenu breadcrumb breadcrumbs pager "
-               "pagination paging paginator skiplink sitemap toolbar navbox crumbs crumb hnav "
-               "pagenav prevnext prev nextprev menubar tablist noprint navlinks langswitch headerlink editsection catlinks "
-               "brotkrumen navegacion menue"},
-    {HINT_NAV, WHOLE, "skip jump language languages lang langs directory toc skiptocontent tabs"},
-    {HINT_SIDE, ANY, "sidebar sidebars rightrail leftrail sidecol marginalie seitenleiste rightcol "
-                "rightcolumn sidecontent"},
-    {HINT_SIDE, WHOLE, "aside rail widget widgets complementary tertiary barra"},
-    {HINT_FOOT, ANY, "footer colophon impressum footnav pagefooter sitefooter fusszeile rodape copyright"},
-    {HINT_FOOT, WHOLE, "foot legal disclaimer disclosure contentinfo bottom"},
-    {HINT_COMMENT, ANY, "comment comments commentlist commenting disqus respond replies kommentar "
-                   "kommentare kommentarer commentaire commentaires comentario comentarios commenti "
-                   "commento reacties reactie livefyre fbcomments opiniones hozzaszolas "
-                   "yorumlar leserbriefe usercomments trackback trackbacks pingback pings"},
-    {HINT_COMMENT, WHOLE, "reply discussion reactions opinie yorum isso"},
-    {HINT_SHARE, ANY, "share shares sharing sharebar social socials facebook twitter whatsapp pinterest "
-                 "addthis sharedaddy addtoany jssocials teilen partager compartir condividi delen "
-                 "sociallinks socialmedia shariff articletools sharethis shareaholic"},
-    {HINT_SHARE, WHOLE, "follow bookmark tools like likes"},
-    {HINT_RELATED, ANY, "related relacionadas relacionados relacionado recommended recommendation "
-                   "recommendations recommend mostread mostpopular "
-                   "outbrain taboola promo promos readmore readalso upnext trending "
-                   "morelinks seealso plista zergnet mgid "
-                   "linkbox verwandt weiterlesen correlati correlate connexes "
-                   "hotnews moreon othernews yarpp crosslinks topstories"},
-    {HINT_RELATED, WHOLE, "popular promoted sponsored similar suggested suggestions further latest recent "
-                   "topics liees"},
-    {HINT_TEASER, ANY, "teaser teasers teasertext"},
-    {HINT_AD, ANY, "adbox advert adverts advertising advertisement dfp adsense adsbygoogle werbung "
-              "publicite publicidad publicidade reklam reklama pubblicita "
-              "adslot adunit advertorial werbeanzeige googlead"},
-    {HINT_AD, FIRST, "ad ads anzeige anzeigen banner sponsor affiliate gpt annonce"},
-    {HINT_FORM, ANY, "newsletter subscribe subscription signup signin login "
-                "popup cookiebar cookiebanner cookieconsent captcha searchform donate donation optin"},
-    {HINT_FORM, FIRST, "cookie cookies consent gdpr modal overlay lightbox poll"},
-    {HINT_FORM, WHOLE, "search register registration dialog alert notice feedback quiz survey abo rating "
-                "ratings vote votes toast print cta contact"},
-    {HINT_META, ANY, "metadata byline bylines dateline timestamp tagcloud taglist posttags postmeta entrymeta "
-                "articlemeta pubdate authorbox readtime publishdate datepublished"},
-    {HINT_META, FIRST, "author authors autor auteur meta tags keywords"},
-    {HINT_META, WHOLE, "tag categories credit credits posted published kategorien schlagworte etiquetas "
-                "bio infos datum datetime fecha writer reporter contributor date time"},
-    {HINT_CAPTION, ANY, "caption captions figcaption imagecaption bildunterschrift wpcaption legende bildtext imgdescription "
-                   "didascalia"},
-    {HINT_HIDDEN, WHOLE, "hidden sronly visuallyhidden screenreader screenreadertext displaynone invisible "
-                  "offscreen hide linenos lineno gutter linenumbers visibilityhidden"},
-    {HINT_TITLE, ANY, "title headline heading titel titulo titre headlines"},
-    {HINT_HEAD, ANY, "header head masthead topbar siteheader pageheader"},
-    {HINT_LIST, ANY, "list listing lists grid items archive cards card feed tiles carousel slider gallery swiper index"},
-    {HINT_LEAD, ANY, "lead lede intro standfirst excerpt subtitle subheadline vorspann chapo chapeau "
-                "summary abstract dek deck sottotitolo bajada entradilla copete sumario ingress einleitung "
-                "anriss lid sapo kicker"},
+    {HINT_ARTICLE, ANY,
+     "article story post entry news blog recipe artikel articulo articolo artigo beitrag noticia "
+     "notizia nyhet artykul clanek cikk haber makale statia meldung"},
+    {HINT_BODY, ANY,
+     "body content text copy inhalt contenu contenido conteudo contenuto corps corpo cuerpo "
+     "texte texto testo tekst tresc obsah tartalom icerik innehold innehall sisalto prose main "
+     "richtext wysiwyg rte markdown"},
+    {HINT_ROOT, ANY,
+     "articlebody articlecontent articletext articlemain storybody storytext storycontent "
+     "entrycontent entrybody entrytext postcontent postbody posttext postentry bodytext bodycopy "
+     "maintext maincontent newstext newsbody newscontent contentbody fulltext pagecontent "
+     "blogcontent blogpost contenttext storyline articlepage artikeltext artikelinhalt "
+     "reviewbody recipeinstructions singlecontent bodycontent"},
+    {HINT_NAV, ANY,
+     "nav navbar navi navigation menu submenu topmenu mainmenu breadcrumb breadcrumbs pager "
+     "pagination paging paginator skiplink sitemap toolbar navbox crumbs crumb hnav pagenav "
+     "prevnext prev nextprev menubar tablist noprint navlinks langswitch headerlink editsection "
+     "catlinks brotkrumen navegacion menue"},
+    {HINT_NAV, WHOLE,
+     "skip jump language languages lang langs directory toc skiptocontent tabs"},
+    {HINT_SIDE, ANY,
+     "sidebar sidebars rightrail leftrail sidecol marginalie seitenleiste rightcol rightcolumn "
+     "sidecontent"},
+    {HINT_SIDE, WHOLE,
+     "aside rail widget widgets complementary tertiary barra"},
+    {HINT_FOOT, ANY,
+     "footer colophon impressum footnav pagefooter sitefooter fusszeile rodape copyright"},
+    {HINT_FOOT, WHOLE,
+     "foot legal disclaimer disclosure contentinfo bottom"},
+    {HINT_COMMENT, ANY,
+     "comment comments commentlist commenting disqus respond replies kommentar kommentare "
+     "kommentarer commentaire commentaires comentario comentarios commenti commento reacties "
+     "reactie livefyre fbcomments opiniones hozzaszolas yorumlar leserbriefe usercomments "
+     "trackback trackbacks pingback pings"},
+    {HINT_COMMENT, WHOLE,
+     "reply discussion reactions opinie yorum isso"},
+    {HINT_SHARE, ANY,
+     "share shares sharing sharebar social socials facebook twitter whatsapp pinterest addthis "
+     "sharedaddy addtoany jssocials teilen partager compartir condividi delen sociallinks "
+     "socialmedia shariff articletools sharethis shareaholic"},
+    {HINT_SHARE, WHOLE,
+     "follow bookmark tools like likes"},
+    {HINT_RELATED, ANY,
+     "related relacionadas relacionados relacionado recommended recommendation recommendations "
+     "recommend mostread mostpopular outbrain taboola promo promos readmore readalso upnext "
+     "trending morelinks seealso plista zergnet mgid linkbox verwandt weiterlesen correlati "
+     "correlate connexes hotnews moreon othernews yarpp crosslinks topstories"},
+    {HINT_RELATED, WHOLE,
+     "popular promoted sponsored similar suggested suggestions further latest recent topics "
+     "liees"},
+    {HINT_TEASER, ANY,
+     "teaser teasers teasertext"},
+    {HINT_AD, ANY,
+     "adbox advert adverts advertising advertisement dfp adsense adsbygoogle werbung publicite "
+     "publicidad publicidade reklam reklama pubblicita adslot adunit advertorial werbeanzeige "
+     "googlead"},
+    {HINT_AD, FIRST,
+     "ad ads anzeige anzeigen banner sponsor affiliate gpt annonce"},
+    {HINT_FORM, ANY,
+     "newsletter subscribe subscription signup signin login popup cookiebar cookiebanner "
+     "cookieconsent captcha searchform donate donation optin"},
+    {HINT_FORM, FIRST,
+     "cookie cookies consent gdpr modal overlay lightbox poll"},
+    {HINT_FORM, WHOLE,
+     "search register registration dialog alert notice feedback quiz survey abo rating ratings "
+     "vote votes toast print cta contact"},
+    {HINT_META, ANY,
+     "metadata byline bylines dateline timestamp tagcloud taglist posttags postmeta entrymeta "
+     "articlemeta pubdate authorbox readtime publishdate datepublished"},
+    {HINT_META, FIRST,
+     "author authors autor auteur meta tags keywords"},
+    {HINT_META, WHOLE,
+     "tag categories credit credits posted published kategorien schlagworte etiquetas bio infos "
+     "datum datetime fecha writer reporter contributor date time"},
+    {HINT_CAPTION, ANY,
+     "caption captions figcaption imagecaption bildunterschrift wpcaption legende bildtext "
+     "imgdescription didascalia"},
+    {HINT_HIDDEN, WHOLE,
+     "hidden sronly visuallyhidden screenreader screenreadertext displaynone invisible offscreen "
+     "hide linenos lineno gutter linenumbers visibilityhidden"},
 };
 
 enum { WORD_MAX = 24, N_LINES = sizeof vocabulary / sizeof *vocabulary };

@@ -283,6 +283,8 @@ static void test_dates(void **state)
 #define P1 "The miller rose before the sun did, because the wind was said to turn by noon."
 #define P2 "By the time that the village had woken, eleven sacks of flour stood at the door, warm."
 #define P3 "Nobody asked how he did it, and he never told; the stones knew, and they kept quiet."
+#define LEAD "A tale of flour and bread, of wind and of stones, told as it was told to us by the old people " \
+             "of the village where it happened, a very long while ago."
 #define BODY "<p>" P1 "</p><p>" P2 "</p><p>" P3 "</p>"
 #define TEXT P1 "\n\n" P2 "\n\n" P3 "\n"
 
@@ -344,12 +346,15 @@ static void test_root(void **state)
                 TEXT);
     /* Lists, tables and code between paragraphs stay. */
     expect_main("<div><p>" P1 "</p><ul><li>flour<li>bran</ul><table><tr><td>sacks<td>11</table>"
-                "<pre>turn()</pre><p>" P2 "</p><p>" P3 "</p></div>",
-                P1 "\n\n- flour\n- bran\n\nsacks | 11\n\nturn()\n\n" P2 "\n\n" P3 "\n");
+                "<pre><span class='token comment'>// go</span> turn()</pre><pre>print</pre><p>" P2
+                "</p><p>" P3 "</p></div>",
+                P1 "\n\n- flour\n- bran\n\nsacks | 11\n\n// go turn()\n\nprint\n\n" P2 "\n\n" P3 "\n");
     /* Prose with many links is prose; links alone are not. */
     expect_main("<div><p>The <a href=1>miller of the village</a> ground <a href=2>wheat and rye and oats</a> for "
-                "all who came to him, and took a tenth.</p>" BODY "<p><a href=1>Another story about the mill</a></p></div>",
-                "The miller of the village ground wheat and rye and oats for all who came to him, and took a tenth.\n\n" TEXT);
+                "all who came to him, and took a tenth.</p>" BODY
+                "<p><a href=1>Another story about the mill</a></p></div>",
+                "The miller of the village ground wheat and rye and oats for all who came to him, "
+                "and took a tenth.\n\n" TEXT);
     /* A page of short lines has content too. */
     expect_main("<nav><a href=1>Home</a></nav><main><ul><li>rye<li>oats<li>wheat</ul></main>"
                 "<footer>the end</footer>", "- rye\n- oats\n- wheat\n");
@@ -361,11 +366,9 @@ static void test_headline(void **state)
     expect_main("<title>The miller's secret - Site</title><body><article><p>Kicker</p>"
                 "<h1>The miller&#39;s secret</h1>" BODY "</article>", TEXT);
     /* A lead in front of the body; a caption and a date line there are none. */
-    expect_main("<title>The miller's secret</title><body><header><h1>The miller's secret</h1><p>A tale of flour and bread, "
-                "of wind and of stones, told as it was told to us by the old people of the village where it "
-                "happened, a very long while ago.</p><p class=byline>By Ann</p></header><div class=body>" BODY BODY "</div>",
-                "A tale of flour and bread, of wind and of stones, told as it was told to us by the old people of the "
-                "village where it happened, a very long while ago.\n\n" P1 "\n\n" P2 "\n\n" P3 "\n\n" TEXT);
+    expect_main("<title>The miller's secret</title><body><header><h1>The miller's secret</h1><p>" LEAD "</p>"
+                "<p class=byline>By Ann</p></header><div class=body>" BODY BODY "</div>",
+                LEAD "\n\n" P1 "\n\n" P2 "\n\n" P3 "\n\n" TEXT);
     /* Headings inside stay; one that nothing follows does not. */
     expect_main("<div><p>" P1 "</p><h2>Later</h2><p>" P2 "</p><p>" P3 "</p><h2>More</h2>"
                 "<ul><li><a href=1>Another story</a></ul></div>",
