@@ -242,21 +242,19 @@ static uint32_t walk_down(const struct content_marker *m, uint32_t root)
     }
 }
 
-/* How much an element's name and hints speak for it as the root; 0: not at all. */
-static double root_weight(const struct content_marker *m, uint32_t i)
+/* True if an element's name or hints say that it is the content. */
+static bool is_candidate(const struct content_marker *m, uint32_t i)
 {
     uint32_t hints = m->info[i].hints;
 
-    if (hints & HINT_ROOT || (hints & HINT_ARTICLE && hints & HINT_BODY))
-        return 1.3;
-    return m->t->node[i].tag == HTML_article ? 1.1 : m->t->node[i].tag == HTML_main ? 1.0 : 0;
+    return hints & HINT_ROOT || (hints & HINT_ARTICLE && hints & HINT_BODY) ||
+           m->t->node[i].tag == HTML_article || m->t->node[i].tag == HTML_main;
 }
 
 static uint32_t choose_root(const struct content_marker *m)
 {
     const struct html_tree *t = m->t;
     uint32_t best = 0;
-    double best_score = 0;
 
     for (uint32_t i = 1; i < t->n_nodes; i++) {
         const struct content_info *at = &m->info[i];
@@ -264,11 +262,8 @@ static uint32_t choose_root(const struct content_marker *m)
             i = t->node[i].end - 1;
             continue;
         }
-        double score = at->para * root_weight(m, i);
-        if (score > best_score) {
+        if (is_candidate(m, i) && at->para > (best ? m->info[best].para : 0))
             best = i;
-            best_score = score;
-        }
     }
     if (m->info[best].para * 3 < m->info[0].para)
         best = 0;
