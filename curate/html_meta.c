@@ -162,8 +162,11 @@ static int read_meta(struct reader *r, uint32_t i)
 static bool has_word(struct span value, const char *word)
 {
     size_t n = strlen(word);
-    const char *p = value.p, *end = value.p + value.n;
+    const char *p = value.p, *end;
 
+    if (!value.n)
+        return false;
+    end = value.p + value.n;
     while (p < end && (p = memmem(p, (size_t)(end - p), word, n))) {
         if ((p == value.p || p[-1] == ' ') && (p + n == end || p[n] == ' '))
             return true;

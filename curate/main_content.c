@@ -136,7 +136,7 @@ static void measure(struct content_marker *m)
     }
     for (uint32_t i = t->n_nodes; i-- > 1;) {
         struct content_info *up = &m->info[t->node[i].parent], *at = &m->info[i];
-        if (m->skip[i])
+        if (m->skip[i] || !at->text)
             continue;
         up->text += at->text;
         up->link += at->link;
@@ -336,8 +336,10 @@ int content_mark(const struct content_words *w, const struct html_tree *t, bool 
     skip_hidden(&m);
     if (!main_only)
         return 0;
+    measure(&m);
+    all = m.info[0].text;
     uint8_t *hidden = (uint8_t *)(m.info + t->n_nodes), *best = hidden + t->n_nodes;
-    uint32_t most = 0;
+    uint32_t most = 0, all;
     memcpy(hidden, skip, t->n_nodes);
     /* A page whose hints leave next to nothing has used the words otherwise; one without
      * paragraphs has its content in short lines. */
@@ -353,7 +355,7 @@ int content_mark(const struct content_words *w, const struct html_tree *t, bool 
             most = found;
             memcpy(best, skip, t->n_nodes);
         }
-        if (most >= ENOUGH)
+        if (most >= ENOUGH || most * BETTER >= all)
             break;
     }
     memcpy(skip, best, t->n_nodes);
