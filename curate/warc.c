@@ -2,18 +2,15 @@
  * what follows it fits: separators, then another record, the end, or at least the
  * separators in full.  Otherwise its length is wrong, and the search for the next
  * record begins at its block. */
-#include "curate/warc.h"
+#include "curate/warc_header.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 enum {
     READ_BYTES = 256 << 10,
-    HEADER_MAX = 64 << 10,
     HEAD_OF_CUT = 64 << 10, /* what is kept of a block that is too long: its HTTP head */
     SEPARATORS_MAX = 64,    /* line ends looked at behind a block before it is believed */
     STRAY_MAX = 8,          /* bytes by which a length may be short and the record still count */
@@ -38,6 +35,7 @@ struct warc {
     bool fault;       /* the stream is damaged behind the window: why */
     struct err why;
     uint64_t fault_member;
+    uint64_t seen; /* no record begins where the members up to here do, but for those given */
     struct mark *mark;
     int n_marks, cap_marks;
     bool first_done, lf_only;
@@ -165,117 +163,18 @@ static int need(struct warc *w, uint64_t at, size_t n, struct err *e)
 
 /* ---- where records begin ---- */
 
-static bool is_eol(char c)
-{
-    return c == '\r' || c == '\n';
-}
-
-/* Whether "WARC/d.d" and a line end stand at p. */
-static bool warc_begins(const char *p, size_t n)
-{
-    size_t i = 5;
-
-    if (n < 9 || memcmp(p, "WARC/", 5) != 0)
-        return false;
-    while (i < n && i < 16 && ((p[i] >= '0' && p[i] <= '9') || p[i] == '.'))
-        i++;
-    if (i < 8)
-        return false;
-    while (i < n && i < 20 && (p[i] == ' ' || p[i] == '\r'))
-        i++;
-    return i < n && p[i] == '\n';
-}
-
-/* The fields of an ARC record's line, from the right since the URL may have spaces. */
-struct arc_line {
-    struct span uri, date, mime, length;
-};
-
-static bool digits(struct span s)
-{
-    size_t i = s.n && s.p[0] == '-';
-
-    if (i == s.n)
-        return false;
-    for (; i < s.n; i++)
-        if (s.p[i] < '0' || s.p[i] > '9')
-            return false;
-    return true;
-}
-
-static bool is_address(struct span s)
-{
-    bool mark = false;
-
-    for (size_t i = 0; i < s.n; i++) {
-        mark |= s.p[i] == '.' || s.p[i] == ':';
-        if (!strchr("0123456789abcdefABCDEF.:", s.p[i]))
-            return false;
-    }
-    return mark;
-}
-
-static struct span cut_last(struct span *line)
-{
-    size_t n = line->n;
-    struct span s;
-
-    while (n && line->p[n - 1] != ' ')
-        n--;
-    s = (struct span){line->p + n, line->n - n};
-    line->n = n ? n - 1 : 0;
-    return s;
-}
-
-/* Version 1: URL IP date type length.  Version 2 has result code, checksum, location,
- * offset and file name before the length. */
-static bool arc_parse(struct span line, struct arc_line *a)
-{
-    struct span rest;
-    size_t colon = 0;
-
-    if (line.n && line.p[line.n - 1] == '\r')
-        line.n--;
-    while (colon < line.n && line.p[colon] != ':' && line.p[colon] != ' ')
-        colon++;
-    if (colon == 0 || colon >= line.n || line.p[colon] != ':')
-        return false;
-    a->length = cut_last(&line);
-    if (!digits(a->length))
-        return false;
-    rest = line;
-    for (int version = 1; version <= 2; version++) {
-        for (int skip = version == 2 ? 5 : 0; skip; skip--)
-            cut_last(&rest);
-        a->uri = rest;
-        a->mime = cut_last(&a->uri);
-        a->date = cut_last(&a->uri);
-        if (is_address(cut_last(&a->uri)) && a->uri.n)
-            return true;
-    }
-    return false;
-}
-
-static bool arc_begins(const char *p, size_t n)
-{
-    const char *nl = memchr(p, '\n', n < HEADER_MAX ? n : HEADER_MAX);
-    struct arc_line a;
-
-    return nl && arc_parse((struct span){p, (size_t)(nl - p)}, &a);
-}
-
 static bool begins(const struct warc *w, uint64_t at)
 {
     const char *p = ptr(w, at);
     size_t n = (size_t)(end_of(w) - at);
 
-    return w->kind == WARC_ARC ? arc_begins(p, n) : warc_begins(p, n);
+    return w->kind == WARC_ARC ? warc_arc_begins(p, n) : warc_begins(p, n);
 }
 
 /* How far from the window's end a beginning may lie unseen. */
 static size_t lookahead(const struct warc *w)
 {
-    return w->kind == WARC_ARC ? HEADER_MAX : 24;
+    return w->kind == WARC_ARC ? WARC_HEADER_MAX : 24;
 }
 
 static const char *after(const char *p)
@@ -364,109 +263,8 @@ static int pass_fault(struct warc *w, uint64_t at, const char *what, struct err 
 
 /* ---- headers ---- */
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || is_eol(c);
-}
-
-static struct span trim(struct span s)
-{
-    while (s.n && is_blank(s.p[0]))
-        s.p++, s.n--;
-    while (s.n && is_blank(s.p[s.n - 1]))
-        s.n--;
-    return s;
-}
-
-static int64_t parse_length(struct span s)
-{
-    char text[24];
-    long long v;
-    char *end;
-
-    if (!digits(s) || s.n >= sizeof text)
-        return -1;
-    memcpy(text, s.p, s.n);
-    text[s.n] = '\0';
-    errno = 0;
-    v = strtoll(text, &end, 10);
-    return errno || *end || v < 0 ? -1 : v;
-}
-
-static void take_field(struct warc_record *r, struct span name, struct span value)
-{
-    struct {
-        const char *name;
-        struct span *to;
-    } field[] = {
-        {"WARC-Type", &r->type},       {"WARC-Record-ID", &r->id},
-        {"WARC-Target-URI", &r->uri},  {"WARC-Date", &r->date},
-        {"Content-Type", &r->mime},    {"WARC-Payload-Digest", &r->payload_digest},
-        {"WARC-Block-Digest", &r->block_digest},
-    };
-
-    if (name.n == 14 && strncasecmp(name.p, "Content-Length", 14) == 0) {
-        if (r->length < 0)
-            r->length = parse_length(value);
-        return;
-    }
-    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
-        if (!field[i].to->p && name.n == strlen(field[i].name) &&
-            strncasecmp(name.p, field[i].name, name.n) == 0)
-            *field[i].to = value;
-}
-
-/* Where the line at p ends (its newline, or end). */
-static char *line_end(char *p, char *end)
-{
-    char *nl = memchr(p, '\n', (size_t)(end - p));
-
-    return nl ? nl : end;
-}
-
-/* Takes the fields of the header in w->header, unfolding it in place. */
-static void parse_header(struct warc *w, struct warc_record *r)
-{
-    char *p = w->header.p, *end = p + w->header.n, *q = line_end(p, end);
-
-    r->version = trim((struct span){p, (size_t)(q - p)});
-    w->lf_only = q > p && q[-1] != '\r';
-    for (p = q + 1; p < end; p = q + 1) {
-        char *colon;
-        q = line_end(p, end);
-        while (q + 1 < end && (q[1] == ' ' || q[1] == '\t')) {
-            *q = ' ';
-            if (q > p && q[-1] == '\r')
-                q[-1] = ' ';
-            q = line_end(q, end);
-        }
-        colon = memchr(p, ':', (size_t)(q - p));
-        if (colon)
-            take_field(r, trim((struct span){p, (size_t)(colon - p)}),
-                       trim((struct span){colon + 1, (size_t)(q - colon - 1)}));
-    }
-    if (r->uri.n > 2 && r->uri.p[0] == '<' && r->uri.p[r->uri.n - 1] == '>')
-        r->uri = (struct span){r->uri.p + 1, r->uri.n - 2};
-}
-
-static bool arc_header(struct warc *w, struct warc_record *r)
-{
-    struct arc_line a;
-
-    if (!arc_parse(trim(buf_span(&w->header)), &a))
-        return false;
-    r->arc = true;
-    r->version = span_of("ARC/1");
-    r->uri = a.uri;
-    r->date = a.date;
-    r->mime = a.mime;
-    r->type = span_of(a.uri.n > 9 && strncmp(a.uri.p, "filedesc:", 9) == 0 ? "filedesc" : "arc");
-    r->length = parse_length(a.length);
-    return true;
-}
-
-/* The length of the header at w->at with its empty line (an ARC record has one line);
- * 0: it is cut short or too long. */
+/* The length of the header at w->at with its empty line (an ARC record has one line); 0:
+ * it is too long or cut short, by the end or by a line that begins another record. */
 static int header_length(struct warc *w, size_t *length, struct err *e)
 {
     uint64_t at = w->at;
@@ -478,7 +276,7 @@ static int header_length(struct warc *w, size_t *length, struct err *e)
             nl = memchr(ptr(w, at), '\n', (size_t)(end_of(w) - at));
         if (!nl) {
             int rc;
-            if (end_of(w) - w->at > HEADER_MAX)
+            if (end_of(w) - w->at > WARC_HEADER_MAX)
                 return 0;
             rc = more(w, e);
             if (rc <= 0)
@@ -486,13 +284,15 @@ static int header_length(struct warc *w, size_t *length, struct err *e)
             continue;
         }
         uint64_t next = w->base + (uint64_t)(nl + 1 - w->buf);
-        if (next - w->at > HEADER_MAX)
+        if (next - w->at > WARC_HEADER_MAX)
             return 0;
         struct span line = {ptr(w, at), (size_t)(next - at)};
-        if (w->kind == WARC_ARC || trim(line).n == 0) {
+        if (w->kind == WARC_ARC || warc_trim(line).n == 0) {
             *length = (size_t)(next - w->at);
             return 0;
         }
+        if (at > w->at && warc_begins(line.p, line.n))
+            return 0;
         at = next;
     }
 }
@@ -519,11 +319,13 @@ static uint64_t record_in_members(const struct warc *w, uint64_t from, uint64_t 
  * damaged, or shows that the length is wrong. */
 static int read_block(struct warc *w, struct warc_record *r, uint64_t from, uint64_t *to, struct err *e)
 {
-    uint64_t want = from + (uint64_t)r->length, seen = from - 1;
+    uint64_t want = from + (uint64_t)r->length;
     bool plain = file_codec(w->f) == FILE_PLAIN;
 
     r->cut = (uint64_t)r->length > w->max_block;
     *to = want;
+    if (w->seen < from - 1)
+        w->seen = from - 1;
     while (end_of(w) < want) {
         int rc = more(w, e);
         if (rc < 0)
@@ -534,13 +336,13 @@ static int read_block(struct warc *w, struct warc_record *r, uint64_t from, uint
         }
         if (!plain) {
             uint64_t stop = end_of(w) < want ? end_of(w) : want;
-            uint64_t other = record_in_members(w, seen, stop);
+            uint64_t other = record_in_members(w, w->seen, stop);
             if (other < stop) {
                 *to = other;
                 return 0;
             }
-            if (w->n_marks && w->mark[w->n_marks - 1].at > seen + 1) /* not the record's own */
-                seen = w->mark[w->n_marks - 1].at - 1;
+            if (w->n_marks && w->mark[w->n_marks - 1].at > w->seen + 1) /* the last is not yet whole */
+                w->seen = w->mark[w->n_marks - 1].at - 1;
         }
         if (r->cut && end_of(w) - from > HEAD_OF_CUT) {
             if (w->head.n == 0 && buf_put(&w->head, ptr(w, from), HEAD_OF_CUT) < 0)
@@ -557,7 +359,7 @@ static int member_damaged(struct warc *w, uint64_t at, uint64_t p, bool *damaged
 {
     uint64_t member = member_of(w, at - 1);
 
-    while (end_of(w) < p + HEADER_MAX && member_of(w, end_of(w) - 1) == member) {
+    while (end_of(w) < p + WARC_HEADER_MAX && member_of(w, end_of(w) - 1) == member) {
         int rc = more(w, e);
         if (rc < 0)
             return rc;
@@ -573,11 +375,11 @@ static bool strays(const struct warc *w, uint64_t p)
 {
     uint64_t end = end_of(w), q = p;
 
-    while (q < end && q - p < STRAY_MAX && !is_eol(*ptr(w, q)))
+    while (q < end && q - p < STRAY_MAX && !warc_is_eol(*ptr(w, q)))
         q++;
-    if (q < end && !is_eol(*ptr(w, q)))
+    if (q < end && !warc_is_eol(*ptr(w, q)))
         return false;
-    while (q < end && is_eol(*ptr(w, q)))
+    while (q < end && warc_is_eol(*ptr(w, q)))
         q++;
     return q >= end || begins(w, q);
 }
@@ -591,12 +393,12 @@ static int check_after(struct warc *w, uint64_t at, bool *good, struct err *e)
 
     for (;; p++) {
         TRY(need(w, p, 1, e));
-        if (p >= end_of(w) || !is_eol(*ptr(w, p)) || p - at > SEPARATORS_MAX)
+        if (p >= end_of(w) || !warc_is_eol(*ptr(w, p)) || p - at > SEPARATORS_MAX)
             break;
         cr += *ptr(w, p) == '\r';
         lf += *ptr(w, p) == '\n';
     }
-    TRY(need(w, p, arc ? HEADER_MAX : 24 + STRAY_MAX, e));
+    TRY(need(w, p, arc ? WARC_HEADER_MAX : 24 + STRAY_MAX, e));
     next = p < end_of(w) && begins(w, p);
     if (!next && file_codec(w->f) != FILE_PLAIN)
         TRY(member_damaged(w, at, p, &damaged, e));
@@ -687,23 +489,23 @@ static int take_record(struct warc *w, struct warc_record *r, struct err *e)
     TRY(header_length(w, &n, e));
     r->member = member_of(w, w->at);
     if (n == 0) {
-        if (end_of(w) - w->at > HEADER_MAX) {
-            bad(w, w->at, e, "the record's header is longer than %d bytes", HEADER_MAX);
+        if (end_of(w) - w->at > WARC_HEADER_MAX) {
+            bad(w, w->at, e, "the record's header is longer than %d bytes", WARC_HEADER_MAX);
             return lose(w, w->at + 1);
         }
-        if (w->fault)
+        if (w->fault && find_begin(w, w->at + 1, end_of(w)) == end_of(w))
             return pass_fault(w, w->at, "a record", e);
         bad(w, w->at, e, "the record's header is cut short");
-        return lose(w, end_of(w));
+        return lose(w, w->at + 1);
     }
     buf_clear(&w->header);
     buf_clear(&w->head);
     if (buf_put(&w->header, ptr(w, w->at), n) < 0)
         return no_memory(e);
     if (w->kind == WARC_ARC)
-        arc_header(w, r);
+        warc_parse_arc_header(&w->header, r);
     else
-        parse_header(w, r);
+        warc_parse_header(&w->header, r, &w->lf_only);
     w->first_done = true;
     return take_block(w, r, w->at + n, e);
 }
@@ -719,7 +521,7 @@ static int pass_separators(struct warc *w, struct err *e)
             if (rc <= 0)
                 return rc;
         }
-        if (!is_eol(*ptr(w, w->at)))
+        if (!warc_is_eol(*ptr(w, w->at)))
             return 0;
     }
 }
@@ -746,7 +548,7 @@ int warc_kind(struct warc *w, struct err *e)
 {
     if (w->first_done)
         return w->kind;
-    TRY(need(w, 0, HEADER_MAX, e));
+    TRY(need(w, 0, WARC_HEADER_MAX, e));
     w->kind = WARC_NONE;
     if (w->n && warc_begins(w->buf, w->n))
         w->kind = WARC_WARC;
@@ -757,7 +559,7 @@ int warc_kind(struct warc *w, struct err *e)
 
 struct span warc_peek(const struct warc *w)
 {
-    return (struct span){w->buf, w->n < HEADER_MAX ? w->n : HEADER_MAX};
+    return (struct span){w->buf, w->n < WARC_HEADER_MAX ? w->n : WARC_HEADER_MAX};
 }
 
 int warc_next(struct warc *w, struct warc_record *r, struct err *e)
@@ -781,7 +583,7 @@ int warc_next(struct warc *w, struct warc_record *r, struct err *e)
                 return pass_fault(w, w->at, NULL, e);
             return 0;
         }
-        TRY(need(w, w->at, w->kind == WARC_ARC ? HEADER_MAX : 24, e));
+        TRY(need(w, w->at, w->kind == WARC_ARC ? WARC_HEADER_MAX : 24, e));
         if (begins(w, w->at))
             return take_record(w, r, e);
         r->member = member_of(w, w->at);

@@ -303,6 +303,17 @@ static void test_long_header(void **state)
     expect(&b, "bad 1 -");
 }
 
+static void test_header_without_end(void **state)
+{
+    struct buf b = {0};
+
+    (void)state;
+    buf_puts(&b, "WARC/1.0\r\nWARC-Type: resource\r\n");
+    put_good(&b, 1);
+    buf_puts(&b, "WARC/1.0\r\n");
+    expect(&b, "bad 1 bad -");
+}
+
 static void test_long_block(void **state)
 {
     struct buf b = {0}, fill = {0}, z = {0};
@@ -466,7 +477,7 @@ int main(void)
         cmocka_unit_test(test_damaged_members), cmocka_unit_test(test_long_header),
         cmocka_unit_test(test_long_block),      cmocka_unit_test(test_message),
         cmocka_unit_test(test_arc),             cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_digests),
+        cmocka_unit_test(test_digests),         cmocka_unit_test(test_header_without_end),
     };
     return cmocka_run_group_tests_name("warc", tests, NULL, NULL);
 }
