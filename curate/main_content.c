@@ -321,6 +321,7 @@ int content_mark(const struct content_words *w, const struct html_tree *t, bool 
         {ALL_HINTS, PARA_MIN}, {FEW_HINTS, PARA_MIN}, {0, PARA_MIN}, {FEW_HINTS, 1}};
     size_t need = t->n_nodes * (sizeof(struct content_info) + 2);
     struct content_marker m = {.t = t, .skip = skip, .para_min = levels[0].para_min};
+    uint32_t most = 0, all;
 
     if (scratch->size < need) {
         free(scratch->p);
@@ -339,7 +340,6 @@ int content_mark(const struct content_words *w, const struct html_tree *t, bool 
     measure(&m);
     all = m.info[0].text;
     uint8_t *hidden = (uint8_t *)(m.info + t->n_nodes), *best = hidden + t->n_nodes;
-    uint32_t most = 0, all;
     memcpy(hidden, skip, t->n_nodes);
     /* A page whose hints leave next to nothing has used the words otherwise; one without
      * paragraphs has its content in short lines. */
