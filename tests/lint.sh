@@ -57,7 +57,7 @@ done
 # Text: no tabs, no trailing blanks, lines to 120.
 for f in "${sources[@]}"; do
     grep -nP '\t| +$' "$f" | head -3 | sed "s|^|$f:|" | grep . && say "tab or trailing blank"
-    awk -v f="$f" 'length($0) > 120 { print f ":" NR ": line of " length($0); e = 1 } END { exit !e }' "$f" && say "long line"
+    LC_ALL=C.UTF-8 grep -nE '^.{121,}' "$f" | sed "s|^|$f:|" | grep . && say "long line"
 done
 
 # Scripts.

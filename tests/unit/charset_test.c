@@ -155,7 +155,8 @@ static void test_order(void **state)
     /* bytes against a label */
     expect("é", "iso-8859-1", "é", "utf-8");
     expect("plain", "iso-8859-1", "plain", "utf-8");
-    expect("\xF0\xD2\xC1\xD7\xC1 \xDE\xC5\xCC\xCF\xD7\xC5\xCB\xC1 \xC9 \xC5\xC7\xCF \xD3\xD7\xCF\xC2\xCF\xC4\xD9", "utf-8",
+    expect("\xF0\xD2\xC1\xD7\xC1 \xDE\xC5\xCC\xCF\xD7\xC5\xCB\xC1 \xC9 \xC5\xC7\xCF "
+           "\xD3\xD7\xCF\xC2\xCF\xC4\xD9", "utf-8",
            "Права человека и его свободы", "koi8-r");
     expect("中文中文\xFF" "中文", "utf-8", "中文中文\xEF\xBF\xBD中文", "utf-8");
     expect("<meta charset=koi8-r>\xF0\xD2", "utf-8", "<meta charset=koi8-r>Пр", "koi8-r");
@@ -225,17 +226,20 @@ static void detects(const char *charset, const char *want)
 
 static void test_languages(void **state)
 {
-    static const char russian[] = "Вчера вечером мы долго гуляли по набережной и говорили о погоде, а потом пошёл дождь.";
+    static const char russian[] =
+        "Вчера вечером мы долго гуляли по набережной и говорили о погоде, а потом пошёл дождь.";
 
     (void)state;
     detects("WINDOWS-1251", russian);
     detects("KOI8-R", russian);
     detects("IBM866", russian);
     detects("ISO-8859-5", russian);
-    detects("MAC-CYRILLIC", "Вчера моя семья гуляла по набережной, говоря о погоде, пока я стоял у причала, размышляя.");
+    detects("MAC-CYRILLIC",
+            "Вчера моя семья гуляла по набережной, говоря о погоде, пока я стоял у причала, размышляя.");
     detects("KOI8-U", "Учора ввечері ми довго гуляли набережною й говорили про погоду, а її він не бачив.");
     detects("WINDOWS-1250", "Včera večer jsme dlouho šli po nábřeží a mluvili o počasí, ještě že nepršelo.");
-    detects("ISO-8859-2", "Wczoraj wieczorem długo spacerowaliśmy po nabrzeżu i rozmawialiśmy o pogodzie, aż spadł deszcz.");
+    detects("ISO-8859-2",
+            "Wczoraj wieczorem długo spacerowaliśmy po nabrzeżu i rozmawialiśmy o pogodzie, aż spadł deszcz.");
     detects("WINDOWS-1252", "It was “late”, she said, but we didn’t mind – the café was still open.");
     detects("WINDOWS-1252", "Hier soir nous nous sommes promenés longtemps près de la rivière, où il a plu.");
     detects("MACINTOSH", "Hier soir nous nous sommes promenés longtemps près de la rivière, où il a plu, même à côté.");
