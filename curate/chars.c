@@ -3,6 +3,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <unicode/uchar.h>
 
 static const struct {
@@ -114,6 +118,25 @@ static int line_end(const char *s, const char *end)
     return p[0] == 0xE2 && left > 2 && p[1] == 0x80 && (p[2] == 0xA8 || p[2] == 0xA9) ? 3 : 0;
 }
 
+const char *chars_find_control(const char *p, const char *end)
+{
+#ifdef __SSE2__
+    while (end - p >= 16) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x1F)), x);
+        __m128i two = _mm_cmpeq_epi8(x, _mm_set1_epi8((char)0xC2));
+        __m128i three = _mm_cmpeq_epi8(x, _mm_set1_epi8((char)0xE2));
+        int m = _mm_movemask_epi8(_mm_or_si128(low, _mm_or_si128(two, three)));
+        if (m)
+            return p + __builtin_ctz((unsigned)m);
+        p += 16;
+    }
+#endif
+    while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p != 0xC2 && (unsigned char)*p != 0xE2)
+        p++;
+    return p;
+}
+
 bool chars_next_line(struct span *rest, struct span *line)
 {
     const char *p = rest->p, *end = rest->p + rest->n;
@@ -121,11 +144,8 @@ bool chars_next_line(struct span *rest, struct span *line)
 
     if (!rest->n)
         return false;
-    for (; p < end; p++) {
-        unsigned char c = (unsigned char)*p;
-        if ((c < 0x20 || c == 0xC2 || c == 0xE2) && (n = line_end(p, end)) > 0)
-            break;
-    }
+    while ((p = chars_find_control(p, end)) < end && (n = line_end(p, end)) == 0)
+        p++;
     line->p = rest->p;
     line->n = (size_t)(p - rest->p);
     rest->p = p + n;

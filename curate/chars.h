@@ -88,6 +88,9 @@ struct span chars_lstrip(struct span s);
 struct span chars_rstrip(struct span s);
 struct span chars_strip(struct span s);
 
+/* The first byte that is a control or may begin a character that ends a line (C2 85, E2
+ * 80 A8, E2 80 A9); end if there is none. */
+const char *chars_find_control(const char *p, const char *end);
 /* The next line as Python's splitlines() cuts: takes it off the front of *rest (its
  * end goes with it) and puts it into *line.  False when *rest is empty. */
 bool chars_next_line(struct span *rest, struct span *line);

@@ -7,6 +7,7 @@
 #include <unicode/ustring.h>
 
 #include "base/utf8.h"
+#include "curate/chars.h"
 
 /* ---- single characters ---- */
 
@@ -138,12 +139,23 @@ static int put_line(const struct clean_conf *conf, struct span s, struct buf *ou
         return buf_put(out, s.p, s.n);
     TRY(buf_reserve(out, s.n));
     while (p < end) {
-        unsigned char lead = (unsigned char)*p;
+        const char *run = p;
+        unsigned char lead;
         uint32_t cp, c;
-        int n = utf8_next(p, end, &cp);
+        int n;
 
-        c = lead > ' ' && lead < 0x7F ? cp
-            : lead >= 0x80 && !may_be_special(lead, (unsigned char)p[1]) ? cp : map_char(conf, cp, &x);
+        while (p < end && *p > ' ' && *p < 0x7F) /* most characters: as they are */
+            p++;
+        if (p > run) {
+            memcpy(out->p + out->n, run, (size_t)(p - run));
+            out->n += (size_t)(p - run);
+            x.prev = x.base = (uint32_t)p[-1];
+            indent = false;
+            continue;
+        }
+        lead = (unsigned char)*p;
+        n = utf8_next(p, end, &cp);
+        c = lead >= 0x80 && !may_be_special(lead, (unsigned char)p[1]) ? cp : map_char(conf, cp, &x);
         if (c == DROP) {
             p += n;
             continue;
@@ -168,12 +180,9 @@ static int put_line(const struct clean_conf *conf, struct span s, struct buf *ou
         } else {
             out->p[out->n++] = (char)c;
         }
-        if (c >= 0x80 && is_mark(c)) {
-            x.prev = c;
-        } else {
-            x.prev = c;
+        x.prev = c;
+        if (c < 0x300 || !is_mark(c))
             x.base = c;
-        }
         p += n;
     }
     if (conf->spaces)
@@ -193,9 +202,10 @@ static const char *find_newline(const struct clean_conf *conf, const char *p, co
         *n = nl != NULL;
         return nl ? nl : end;
     }
-    for (; q < e; q++) {
-        if (*q >= 0x20 && *q != 0xC2 && *q != 0xE2)
-            continue;
+    for (;; q++) {
+        q = (const unsigned char *)chars_find_control((const char *)q, end);
+        if (q == e)
+            break;
         if (*q == '\r') {
             *n = q + 1 < e && q[1] == '\n' ? 2 : 1;
             return (const char *)q;

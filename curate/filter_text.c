@@ -78,7 +78,8 @@ const struct word_type *filter_types(struct filter_text *t, size_t *n)
 {
     if (filter_first(t, PART_TYPES)) {
         filter_words(t);
-        if (grams_number_words(&t->grams, &t->words, t->text) < 0) {
+        filter_chars(t);
+        if (grams_number_words(&t->grams, &t->words, t->text, t->ascii) < 0) {
             t->grams.n_types = 0;
             filter_fail(t, ERR_NOMEM, "the words of a text");
         }

@@ -76,7 +76,7 @@ static inline uint64_t word_key(const char *p, size_t n, const char *end)
     return k & ~0ULL >> (64 - 8 * n);
 }
 
-int grams_number_words(struct grams *g, const struct words *ws, struct span text)
+int grams_number_words(struct grams *g, const struct words *ws, struct span text, bool ascii)
 {
     const char *end = text.p + text.n;
     uint32_t mask;
@@ -111,7 +111,7 @@ int grams_number_words(struct grams *g, const struct words *ws, struct span text
     }
     for (size_t i = 0; i < g->n_types; i++) {
         struct span s = {text.p + g->type[i].off, g->type[i].len};
-        g->type[i].chars = (uint32_t)chars_count(s);
+        g->type[i].chars = ascii ? g->type[i].len : (uint32_t)chars_count(s);
     }
     return 0;
 }

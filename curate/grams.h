@@ -39,7 +39,7 @@ void grams_free(struct grams *g);
 
 /* Numbers the words: g->id[i] is the type of word i, types in order of appearance with
  * their counts.  ERR_NOMEM. */
-int grams_number_words(struct grams *g, const struct words *ws, struct span text);
+int grams_number_words(struct grams *g, const struct words *ws, struct span text, bool ascii);
 
 /* The most frequent n-gram; of several the one seen first. */
 struct gram_top {

@@ -27,13 +27,11 @@ void words_free(struct words *ws)
 }
 
 /* Makes *p hold at least want objects of size bytes. */
-static int grow(void *p, size_t *cap, size_t want, size_t size)
+static int grow_by_copy(void *p, size_t *cap, size_t want, size_t size)
 {
     size_t n = *cap ? *cap : 256;
     void *q, *old;
 
-    if (want <= *cap)
-        return 0;
     while (n < want)
         n *= 2;
     memcpy(&old, p, sizeof old);
@@ -45,12 +43,15 @@ static int grow(void *p, size_t *cap, size_t want, size_t size)
     return 0;
 }
 
+static inline int grow(void *p, size_t *cap, size_t want, size_t size)
+{
+    return want <= *cap ? 0 : grow_by_copy(p, cap, want, size);
+}
+
 /* Room in w for what a chunk of so many bytes can become (and a little). */
 static inline int reserve(struct words *ws, size_t bytes)
 {
-    size_t want = ws->n + bytes + 2;
-
-    return want <= ws->cap ? 0 : grow(&ws->w, &ws->cap, want, sizeof *ws->w);
+    return grow(&ws->w, &ws->cap, ws->n + bytes + 2, sizeof *ws->w);
 }
 
 static inline void put(struct words *ws, uint32_t off, uint32_t len)
@@ -59,13 +60,11 @@ static inline void put(struct words *ws, uint32_t off, uint32_t len)
     ws->w[ws->n++] = x;
 }
 
-static unsigned part_len(char c) { return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10); }
-
 static void put_special(struct words *ws, uint32_t off, const struct special *s)
 {
     for (const char *p = s->parts; *p; p++) {
-        put(ws, off, part_len(*p));
-        off += part_len(*p);
+        put(ws, off, words_part_len(*p));
+        off += words_part_len(*p);
     }
 }
 
@@ -76,6 +75,8 @@ static const struct special *special_at(const struct words *ws, const char *text
 {
     struct span s = {text + ws->at[a], ws->at[b] - ws->at[a]};
 
+    if (s.n > SPECIAL_MAX || (ws->end - s.p >= 8 && !words_maybe_special(s.p, s.n)))
+        return NULL;
     return words_special(s);
 }
 
@@ -127,12 +128,12 @@ static int split_affixes(struct words *ws, const char *text, size_t *pa, size_t 
     return 0;
 }
 
-static void split_infixes(struct words *ws, size_t a, size_t b)
+static void split_infixes(struct words *ws, size_t a, size_t b, const uint16_t *class)
 {
     size_t start = a;
 
     for (size_t i = a; i < b;) {
-        size_t n = words_infix(ws->cp, a, b, i);
+        size_t n = class[ws->cp[i]] & CHAR_INERT ? 0 : words_infix(ws->cp, a, b, i);
 
         if (n && i > a) { /* one in front counts as part of the word */
             if (i > start)
@@ -192,7 +193,7 @@ static int split_chunk(struct words *ws, const char *text, uint32_t from, uint32
         else if (common || words_url(ws->cp, a, b))
             put(ws, ws->at[a], ws->at[b] - ws->at[a]);
         else
-            split_infixes(ws, a, b);
+            split_infixes(ws, a, b, class);
     }
     if (!common)
         while (ws->n_suffix) {
@@ -222,7 +223,7 @@ static uint32_t stands_at(const struct words *ws, const char *text, size_t i, co
     uint32_t n = 0;
 
     for (const char *p = s->cut; *p; p++, n++) {
-        unsigned len = part_len(*p);
+        unsigned len = words_part_len(*p);
         if (i + n >= ws->n || ws->w[i + n].len != len || memcmp(text + ws->w[i + n].off, t, len) != 0)
             return 0;
         if (n && gap_before(ws, text, i + n) == GAP_TOKEN)
@@ -234,9 +235,15 @@ static uint32_t stands_at(const struct words *ws, const char *text, size_t i, co
 
 static int find_matches_at(struct words *ws, const char *text, size_t i)
 {
-    const struct special *const *p = words_patterns((unsigned char)text[ws->w[i].off]);
+    const char *first = text + ws->w[i].off;
+    const struct special *const *p;
 
-    for (; *p; p++) {
+    if (i + 1 == ws->n || ws->w[i].len > SPECIAL_MAX ||
+        (ws->end - first >= 8 && !words_maybe_first(first, ws->w[i].len)))
+        return 0;
+    for (p = words_patterns((unsigned char)*first); *p; p++) {
+        if ((*p)->text[ws->w[i].len] != text[ws->w[i + 1].off]) /* most differ here */
+            continue;
         struct word_match m = {.first = (uint32_t)i, .special = *p};
         m.count = stands_at(ws, text, i, *p);
         if (!m.count)
@@ -390,6 +397,7 @@ int words_split(struct words *ws, struct span text, struct err *e)
     int n = 1;
 
     ws->n = ws->n_trigger = 0;
+    ws->end = end;
     if (text.n >= 1u << 30)
         return err_set(e, ERR_LIMIT, "text of %zu bytes: the word splitter takes less than 2^30", text.n);
     if (!class || !words_rules_init())
@@ -406,6 +414,15 @@ int words_split(struct words *ws, struct span text, struct err *e)
             grow(&ws->trigger, &ws->cap_trigger, ws->n_trigger + 1, sizeof *ws->trigger) < 0)
             goto nomem;
         k = letters(p, end);
+        if (!k && (unsigned char)*p - '0' + 0u < 10) { /* a number by itself */
+            for (q = p + 1; q < end && (unsigned char)*q - '0' + 0u < 10;)
+                q++;
+            if (q < end && (*q == ' ' || *q == '\n')) {
+                put(ws, (uint32_t)(p - text.p), (uint32_t)(q - p));
+                p = q;
+                continue;
+            }
+        }
         if (k && split_plain(ws, text.p, p, k, end)) {
             p = text.p + ws->w[ws->n - 1].off + ws->w[ws->n - 1].len;
             continue;

@@ -30,6 +30,7 @@ struct words {
     size_t cap_chunk;
     struct word *suffix;
     size_t n_suffix, cap_suffix;
+    const char *end;    /* of the text */
     struct word *spare; /* for rebuilding w */
     size_t cap_spare;
 };

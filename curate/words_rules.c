@@ -25,7 +25,7 @@ enum {
     UNIT_MAX = 5  /* code points */
 };
 
-uint64_t words_bloom[512];
+uint64_t words_bloom[512], words_first_bloom[512];
 static uint16_t slot[SLOTS]; /* 1 + index, 0: free */
 static const struct special *pattern[N_SPECIALS + 257];
 static uint16_t pattern_first[256];
@@ -36,18 +36,29 @@ static struct {
 static const uint16_t *class;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+static void add_to_bloom(uint64_t *bloom, struct span s)
+{
+    char head[8] = {0};
+    uint32_t b;
+
+    memcpy(head, s.p, s.n < 8 ? s.n : 8);
+    b = words_bloom_slot(head, s.n);
+    bloom[b >> 6] |= 1ULL << (b & 63);
+}
+
 static void build(void)
 {
     size_t k = 0;
 
     for (size_t i = 0; i < N_SPECIALS; i++) {
         struct span s = span_of(specials[i].text);
-        char head[8] = {0};
-        uint32_t h = (uint32_t)hash_xxh3_64(s), b;
+        uint32_t h = (uint32_t)hash_xxh3_64(s);
 
-        memcpy(head, s.p, s.n < 8 ? s.n : 8);
-        b = words_bloom_slot(head, s.n);
-        words_bloom[b >> 6] |= 1ULL << (b & 63);
+        add_to_bloom(words_bloom, s);
+        if (specials[i].cut) {
+            s.n = words_part_len(specials[i].cut[0]);
+            add_to_bloom(words_first_bloom, s);
+        }
         while (slot[h % SLOTS])
             h++;
         slot[h % SLOTS] = (uint16_t)(i + 1);

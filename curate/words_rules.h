@@ -14,6 +14,8 @@ struct special {
 
 enum { SPECIAL_MAX = 29 }; /* bytes of the longest */
 
+static inline unsigned words_part_len(char c) { return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10); }
+
 /* Tables made once; false when memory is out. */
 bool words_rules_init(void);
 /* The exception that s is, or NULL. */
@@ -29,9 +31,9 @@ size_t words_infix(const uint32_t *cp, size_t a, size_t b, size_t i);
 /* True if all of cp[a..b) is a URL, by the pattern of spaCy (after D. Perini). */
 bool words_url(const uint32_t *cp, size_t a, size_t b);
 
-/* A quick no: false means that no exception begins with these bytes and has n of them.
- * Eight bytes at p must be readable. */
-extern uint64_t words_bloom[512];
+/* Quick noes, for n bytes at p of which eight must be readable: not an exception; not
+ * the first token of one that is looked for across tokens. */
+extern uint64_t words_bloom[512], words_first_bloom[512];
 static inline uint32_t words_bloom_slot(const char *p, size_t n)
 {
     uint64_t k;
@@ -46,5 +48,11 @@ static inline bool words_maybe_special(const char *p, size_t n)
     uint32_t s = words_bloom_slot(p, n);
 
     return words_bloom[s >> 6] >> (s & 63) & 1;
+}
+static inline bool words_maybe_first(const char *p, size_t n)
+{
+    uint32_t s = words_bloom_slot(p, n);
+
+    return words_first_bloom[s >> 6] >> (s & 63) & 1;
 }
 #endif

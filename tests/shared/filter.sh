@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# quern filter against what datatrove said of two thousand real documents: decisions, the
+# text after c4, every signal (tests/record/filter.py made the table).
+# shellcheck source=tests/lib.sh
+source "$ROOT/tests/lib.sh"
+
+zstd -dcq "$ROOT/tests/data/filter/shared.tsv.zst" >table.tsv || exit 1
+cat >pick.py <<'PY'
+import json, os, subprocess
+root = os.environ["SHARED"] + "/data/"
+want = {}
+for row in open("table.tsv"):
+    name = row.split("\t", 1)[0]
+    if ":" in name:
+        path, at = name.split(":")
+        first, _, size = at.partition("+")
+        want.setdefault(path, []).append((int(first), int(size or 1), name))
+with open("docs.jsonl", "w") as out:
+    for path, picks in want.items():
+        data = (subprocess.run(["zstd", "-dcq", root + path], stdout=subprocess.PIPE, check=True).stdout
+                if path.endswith(".zst") else open(root + path, "rb").read())
+        lines = data.split(b"\n")
+        for first, size, name in picks:
+            text = "\n".join(json.loads(x)["text"] for x in lines[first:first + size])
+            out.write(json.dumps({"id": name, "text": text}) + "\n")
+PY
+cat >compare.py <<'PY'
+import json, sys, zlib
+rows = [line.rstrip("\n").split("\t") for line in open("table.tsv")]
+head, rows = rows[0], {r[0]: r for r in rows[1:]}
+wrong = 0
+if sys.argv[1] == "signals":
+    values = 0
+    for line in open("signals.jsonl"):
+        d = json.loads(line)
+        for name, x in zip(head[6:], rows[d["id"]][6:]):
+            if name in d["signals"] and x not in ("", "nan"):
+                values += 1
+                if not abs(d["signals"][name] - float(x)) <= 1e-6:
+                    wrong += 1
+                    print(d["id"], name, d["signals"][name], x)
+    print(values, "values")
+else:
+    column = head.index(sys.argv[1])
+    kept = {}
+    for line in open("kept.jsonl"):
+        d = json.loads(line)
+        kept[d["id"]] = d["text"]
+    dropped = {}
+    for line in open("rejects.jsonl"):
+        d = json.loads(line)
+        dropped[d["id"]] = d["rule"]
+    for name, r in rows.items():
+        if dropped.get(name, "-") != r[column] or (name in kept) == (name in dropped):
+            wrong += 1
+            print(name, dropped.get(name), r[column])
+        if sys.argv[1] == "c4" and name in kept and "%08x" % zlib.crc32(kept[name].encode()) != r[5]:
+            wrong += 1
+            print(name, "another text")
+sys.exit(wrong > 0)
+PY
+check "documents picked" python3 pick.py
+n=$(wc -l <docs.jsonl)
+if [ "$n" -ge 2000 ]; then ok "$n documents"; else bad "documents" "only $n"; fi
+for p in gopher-quality gopher-repetition c4 fineweb; do
+    status "$p runs" 0 quern filter -q --preset $p -o kept.jsonl --rejects rejects.jsonl docs.jsonl
+    check "$p decides as datatrove" python3 compare.py $p
+done
+for p in gopher-quality,gopher-repetition,c4 fineweb; do # behind c4 fineweb would see another text
+    status "signals of $p" 0 quern filter -q --annotate --preset $p -o signals.jsonl docs.jsonl
+    check "signals of $p within 1e-6" python3 compare.py signals
+done
+quern filter -q -j1 --preset gopher-quality,c4 -o one docs.jsonl
+quern filter -q -j4 --preset gopher-quality,c4 -o four docs.jsonl
+same "the same for one thread and four" one four
+finish

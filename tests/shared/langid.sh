@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# quern langid on the Universal Declaration of Human Rights (sentences and articles) and
+# on Debian's texts: accuracy over the languages that CLD2 knows.
+# shellcheck source=tests/lib.sh
+source "$ROOT/tests/lib.sh"
+
+cat >score.py <<'PY'
+import collections, json, sys
+# UDHR's ISO 639-3 to what langid answers
+short = dict(line.split() for line in """afr af|amh am|arb ar|aze az|azj az|bel be|ben bn|bul bg|cat ca|ces cs|cym cy|dan da|deu de|ell el|eng en|epo eo|est et|ekk et|eus eu|fao fo|fin fi|fra fr|fry fy|gla gd|gle ga|glg gl|guj gu|hat ht|hau ha|heb he|hin hi|hrv hr|hun hu|hye hy|ibo ig|ind id|isl is|ita it|jav jv|jpn ja|kal kl|kan kn|kat ka|kaz kk|khm km|kin rw|kir ky|kor ko|lao lo|lat la|lav lv|lvs lv|lin ln|lit lt|ltz lb|lug lg|mal ml|mar mr|mkd mk|mlg mg|plt mg|mlt mt|mon mn|khk mn|mri mi|mya my|nep ne|npi ne|nld nl|nno nn|nob no|nya ny|oci oc|pan pa|pol pl|por pt|pes fa|fas fa|ron ro|roh rm|run rn|rus ru|san sa|sin si|slk sk|slv sl|smo sm|sna sn|som so|sot st|spa es|sqi sq|als sq|srp sr|ssw ss|sun su|swe sv|swh sw|swa sw|tam ta|tat tt|tel te|tgk tg|tgl tl|tha th|tir ti|ton to|tsn tn|tso ts|tuk tk|tur tr|uig ug|ukr uk|urd ur|uzn uz|uzb uz|vie vi|wol wo|xho xh|yid yi|ydd yi|yor yo|cmn zh|zul zu""".split("|"))
+right, seen = collections.Counter(), collections.Counter()
+for line in open(sys.argv[1]):
+    d = json.loads(line)
+    want = short.get(d["iso6393"]) if "iso6393" in d else d["want"]
+    if want and len(d["text"]) >= int(sys.argv[3]):
+        seen[want] += 1
+        right[want] += d["lang"] == want
+per = {k: right[k] / seen[k] for k in seen}
+total, mean = sum(right.values()) / sum(seen.values()), sum(per.values()) / len(per)
+print("%d texts, %d languages: %.4f of texts, mean over languages %.4f; lowest: %s" % (
+    sum(seen.values()), len(seen), total, mean,
+    " ".join("%s %.2f" % (k, per[k]) for k in sorted(per, key=per.get)[:12])))
+sys.exit(total < float(sys.argv[2]))
+PY
+quern langid -q -o udhr.jsonl "$SHARED/data/langid/udhr/dev.jsonl" || bad "langid on UDHR"
+sed 's/"lang":/"want":/' "$SHARED/data/langid/debian/dev.jsonl" >debian-in.jsonl
+quern langid -q -o debian.jsonl debian-in.jsonl || bad "langid on Debian"
+check "UDHR accuracy" python3 score.py udhr.jsonl 0 0
+cat out
+check "UDHR accuracy, 80 characters or more" python3 score.py udhr.jsonl 0 80
+cat out
+check "Debian accuracy" python3 score.py debian.jsonl 0 0
+cat out
+finish
