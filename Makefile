@@ -17,7 +17,7 @@ DEBS_DEV := clang libclang-rt-14-dev libomp-14-dev shellcheck man-db
 PROBES := SIMDJSON:simdjson.h:-lsimdjson ZSTD:zstd.h:-lzstd ZLIB:zlib.h:-lz \
   LIBDEFLATE:libdeflate.h:-ldeflate YAML:yaml.h:-lyaml XXHASH:xxhash.h: \
   LIBXML2:libxml/HTMLparser.h:-lxml2 ICU:unicode/unorm2.h:-licui18n@-licuuc@-licudata \
-  BROTLI:brotli/decode.h:-lbrotlidec@-lbrotlicommon CLD2:cld2/public/compact_lang_det.h:-lcld2 \
+  BROTLI:brotli/decode.h:-lbrotlidec@-lbrotlicommon CLD2:cld2/public/compact_lang_det.h:-lcld2_full@-lcld2 \
   NETTLE:nettle/sha1.h:-lnettle \
   DNNL:oneapi/dnnl/dnnl.h:-ldnnl PCRE2:pcre2.h:-lpcre2-8 CMOCKA:cmocka.h:-lcmocka
 BASE_NEEDS := SIMDJSON ZSTD ZLIB LIBDEFLATE YAML XXHASH

@@ -6,6 +6,15 @@
 #include <cld2/public/compact_lang_det.h>
 #include <cld2/public/encodings.h>
 
+/* libcld2 has the code and tables for 83 languages; libcld2_full has nothing but larger
+ * tables under the same names, for 160.  The larger ones count if they come first in the
+ * order of linking, and they are linked only if something here asks for one of them. */
+namespace CLD2 {
+struct CLD2TableSummary;
+extern const CLD2TableSummary kQuad_obj;
+}
+const void *const volatile cld2_full_tables = &CLD2::kQuad_obj;
+
 extern "C" bool cld2_detect(const char *text, size_t n, struct cld2_result *r)
 {
     CLD2::CLDHints hints = {nullptr, nullptr, CLD2::UNKNOWN_ENCODING, CLD2::UNKNOWN_LANGUAGE};
