@@ -8,7 +8,7 @@ comma := ,
 
 # Debian packages: to build, to test, for the demo.
 DEBS := gcc g++ make libc6-dev libsimdjson-dev libzstd-dev zlib1g-dev libdeflate-dev \
-  libxxhash-dev libyaml-dev libxml2-dev libicu-dev libbrotli-dev nettle-dev libcld2-dev libdnnl-dev \
+  libxxhash-dev libyaml-dev libicu-dev libbrotli-dev nettle-dev libcld2-dev libdnnl-dev \
   libpcre2-dev libcmocka-dev
 DEBS_DEMO := wget ca-certificates busybox python3-doc debian-handbook postgresql-doc-15
 DEBS_DEV := clang libclang-rt-14-dev libomp-14-dev shellcheck man-db
@@ -16,7 +16,7 @@ DEBS_DEV := clang libclang-rt-14-dev libomp-14-dev shellcheck man-db
 # LIBRARY:header:what the linker needs.  The first five are needed by everything.
 PROBES := SIMDJSON:simdjson.h:-lsimdjson ZSTD:zstd.h:-lzstd ZLIB:zlib.h:-lz \
   LIBDEFLATE:libdeflate.h:-ldeflate YAML:yaml.h:-lyaml XXHASH:xxhash.h: \
-  LIBXML2:libxml/HTMLparser.h:-lxml2 ICU:unicode/unorm2.h:-licui18n@-licuuc@-licudata \
+  ICU:unicode/unorm2.h:-licui18n@-licuuc@-licudata \
   BROTLI:brotli/decode.h:-lbrotlidec@-lbrotlicommon CLD2:cld2/public/compact_lang_det.h:-lcld2_full@-lcld2 \
   NETTLE:nettle/sha1.h:-lnettle \
   DNNL:oneapi/dnnl/dnnl.h:-ldnnl PCRE2:pcre2.h:-lpcre2-8 CMOCKA:cmocka.h:-lcmocka
@@ -33,7 +33,7 @@ needs_generate := DNNL
 
 OPT := $(if $(DEBUG),-Og,-O3) -g $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 WARN := -Wall -Wextra -Wshadow -Wvla -Wpointer-arith -Wcast-qual
-INC := -I. -isystem /usr/include/libxml2
+INC := -I.
 CPPFLAGS += -D_GNU_SOURCE -DPCRE2_CODE_UNIT_WIDTH=8 $(INC) -MMD -MP
 CFLAGS += -std=c11 $(OPT) $(WARN) -Wstrict-prototypes -Wmissing-prototypes -ffp-contract=off -fopenmp
 CXXFLAGS += -std=c++17 $(OPT) $(WARN) -ffp-contract=off
