@@ -205,6 +205,21 @@ static int read_element(struct reader *r, uint32_t i)
 
 /* ---- JSON-LD ---- */
 
+/* The four hexadecimal digits behind the 'u' at p. */
+static bool json_hex(const char *p, const char *end, uint32_t *v)
+{
+    *v = 0;
+    if (end - p < 5)
+        return false;
+    for (int k = 1; k <= 4; k++) {
+        char c = (char)(p[k] | 0x20);
+        if (!(p[k] >= '0' && p[k] <= '9') && !(c >= 'a' && c <= 'f'))
+            return false;
+        *v = *v << 4 | (uint32_t)(c >= 'a' ? c - 'a' + 10 : p[k] - '0');
+    }
+    return true;
+}
+
 /* The string that begins at p ('"'), unescaped, into out.  Returns what lies behind. */
 static const char *json_string(const char *p, const char *end, struct buf *out, int *rc)
 {
@@ -214,15 +229,16 @@ static const char *json_string(const char *p, const char *end, struct buf *out, 
         if (c == '\\' && p + 1 < end) {
             uint32_t cp = 0;
             c = *++p;
-            if (c == 'u' && end - p > 4) {
-                for (int k = 1; k <= 4; k++) {
-                    int low = p[k] | 0x20;
-                    cp = cp << 4 | (uint32_t)(low >= 'a' ? low - 'a' + 10 : p[k] - '0');
-                }
-                p += 4;
+            if (c == 'u' && json_hex(p, end, &cp)) {
+                uint32_t low;
                 char u[4];
-                bool scalar = cp < 0xD800 || (cp > 0xDFFF && cp < 0x10000);
-                *rc = buf_put(out, u, (size_t)utf8_put(u, scalar ? cp : 0xFFFD));
+                p += 4;
+                if (cp >> 10 == 0xD800 >> 10 && end - p > 2 && p[1] == '\\' && p[2] == 'u' &&
+                    json_hex(p + 2, end, &low) && low >> 10 == 0xDC00 >> 10) {
+                    cp = 0x10000 + ((cp & 0x3FF) << 10) + (low & 0x3FF);
+                    p += 6;
+                }
+                *rc = buf_put(out, u, (size_t)utf8_put(u, cp >> 11 == 0xD800 >> 11 ? 0xFFFD : cp));
                 continue;
             }
             c = c == 'n' || c == 't' || c == 'r' || c == 'b' || c == 'f' ? ' ' : c;

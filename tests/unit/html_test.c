@@ -244,10 +244,10 @@ static void test_meta(void **state)
                "<title>A long story about it - Site</title><time datetime='2020-02-30'>1. Mai 2020</time>"
                "<time>May 3rd, 2021</time><a rel=author>Bo</a>",
                "A long story about it", "Bo", "2021-05-03", "pt", "https://e.org/a/z");
-    check_meta("<script type='application/ld+json'>{\"headline\":\"H\\u00e9 \\\"x\\\"\",\"author\":"
+    check_meta("<script type='application/ld+json'>{\"headline\":\"H\\u00e9\\ud83d\\ude00\\ud83d \\\"x\\\"\",\"author\":"
                "[{\"@type\":\"Person\",\"name\":\"C D\"}],\"datePublished\":\"2019-01-02\"}</script>"
                "<meta name=author content='https://e.org/cd'>",
-               "H\xC3\xA9 \"x\"", "C D", "2019-01-02", NULL, NULL);
+               "H\xC3\xA9\xF0\x9F\x98\x80\xEF\xBF\xBD \"x\"", "C D", "2019-01-02", NULL, NULL);
     check_meta("<title>Site: Some words here</title><h1>Some words here</h1><svg><title>i</title></svg>",
                "Some words here", NULL, NULL, NULL, NULL);
     check_meta("<title>Mill - Some encyclopedia, the free one</title><h1>Mill</h1>", "Mill", NULL, NULL, NULL, NULL);
