@@ -289,6 +289,18 @@ int64_t bpe_encode(const struct bpe *b, struct bpe_scratch *s, const uint8_t *pi
                                 piece, n, ids);
 }
 
+uint64_t bpe_hash(const struct bpe *b)
+{
+    uint64_t h = 0;
+
+    for (uint32_t i = 0; i <= b->mask; i++) {
+        const struct bpe_pair *p = &b->pairs[i];
+        if (p->left != FREE)
+            h += hash_mix64(hash_mix64((uint64_t)p->left << 32 | p->right) ^ ((uint64_t)p->rank << 32 | p->id));
+    }
+    return h;
+}
+
 void bpe_free(struct bpe *b)
 {
     free(b->pairs);

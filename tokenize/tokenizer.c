@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "tokenize/model.h"
 #include "tokenize/normal.h"
 #include "tokenize/ucd.h"
@@ -193,6 +194,43 @@ struct tokenizer_facts tokenizer_facts(const struct tokenizer *t)
     for (uint32_t i = 0; i < t->vocab.n; i++)
         f.tokens += vocab_get(&t->vocab, i).p != NULL;
     return f;
+}
+
+static void hash_added(XXH3_state_t *x, const struct added_set *s)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct added_token *a = &s->v[i];
+        uint8_t flags = (uint8_t)(a->special | a->normalized << 1 | a->lstrip << 2 | a->rstrip << 3);
+        XXH3_128bits_update(x, &a->id, sizeof a->id);
+        XXH3_128bits_update(x, &flags, sizeof flags);
+    }
+}
+
+struct tokenizer_hash tokenizer_hash(const struct tokenizer *t)
+{
+    XXH3_state_t *x = XXH3_createState();
+    const char *pattern = split_pattern(&t->split);
+    uint64_t merges = bpe_hash(&t->bpe);
+    uint8_t flags = (uint8_t)(t->nfc | t->whole_first << 1);
+    XXH128_hash_t h = {0, 0};
+
+    if (x && XXH3_128bits_reset(x) == XXH_OK) {
+        for (uint32_t id = 0; id < t->vocab.n; id++) {
+            struct span s = vocab_get(&t->vocab, id);
+            uint64_t n = s.p ? s.n : UINT64_MAX;
+            XXH3_128bits_update(x, &n, sizeof n);
+            if (s.n)
+                XXH3_128bits_update(x, s.p, s.n);
+        }
+        XXH3_128bits_update(x, &merges, sizeof merges);
+        XXH3_128bits_update(x, pattern, strlen(pattern));
+        XXH3_128bits_update(x, &flags, sizeof flags);
+        hash_added(x, &t->added.raw);
+        hash_added(x, &t->added.normalized);
+        h = XXH3_128bits_digest(x);
+    }
+    XXH3_freeState(x);
+    return (struct tokenizer_hash){h.low64, h.high64};
 }
 
 const char *tokenizer_unicode(void)

@@ -41,6 +41,12 @@ struct tokenizer_facts {
     uint32_t tokens, merges, added;
 };
 struct tokenizer_facts tokenizer_facts(const struct tokenizer *t);
+/* A hash of everything that bears on ids: tokens, merges, pattern, normaliser, added tokens.  The
+ * same for the same tokenizer in another format, if ids, ranks and rules are the same. */
+struct tokenizer_hash {
+    uint64_t lo, hi;
+};
+struct tokenizer_hash tokenizer_hash(const struct tokenizer *t);
 /* The version of Unicode that decides what letters, numbers and white space are. */
 const char *tokenizer_unicode(void);
 
