@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# quern tokenizer: recorded ids, round trips, training, bad input.
+# shellcheck source=tests/lib.sh
+. "$ROOT/tests/lib.sh"
+D=$ROOT/tests/data/tokenizer
+
+# Ids that Hugging Face's tokenizers and tiktoken gave, for each instruction set.
+for v in gpt2 llama3 qwen2 o200k tekken neox; do
+    for isa in base avx2 avx512; do
+        QUERN_ISA=$isa status "$v as Hugging Face, $isa" 0 \
+            quern tokenizer verify --tokenizer "$D/$v.json" --against "$D/$v.hf.jsonl" --allow-special
+        has "$v as Hugging Face, $isa: all" out "78 texts have the same ids, 0 differ"
+    done
+done
+for v in gpt2 cl100k o200k; do
+    status "$v as tiktoken" 0 quern tokenizer verify --tokenizer "$D/ranks.tiktoken" --pattern "$v" --against "$D/$v.tiktoken.jsonl"
+done
+status "vocab.json + merges.txt" 0 quern tokenizer verify --tokenizer "$D/vocab.json" --against "$D/gpt2.tiktoken.jsonl"
+status "another pattern cuts otherwise" 1 quern tokenizer verify --tokenizer "$D/ranks.tiktoken" --pattern o200k --against "$D/gpt2.tiktoken.jsonl"
+cp "$D/vocab.json" x-vocab.json && cp "$D/merges.txt" x-merges.txt
+status "a prefix of both" 0 quern tokenizer verify --tokenizer x --against "$D/gpt2.tiktoken.jsonl"
+
+# Forms of encode and decode.
+TOK=$D/gpt2.json
+printf 'The quern\n' >a.txt
+check "encode a file" quern tokenizer encode --tokenizer "$TOK" a.txt
+cp out ids
+equal "one line of numbers" "$(grep -cE '^[0-9]+( [0-9]+)*$' out)/$(wc -l <out)" 1/1
+check "decode" quern tokenizer decode --tokenizer "$TOK" ids
+same "decode gives the text" out a.txt
+printf '"The quern\\n"\n{"id":"1","text":"The quern\\n"}\n' | quern tokenizer encode --tokenizer "$TOK" --jsonl >out
+equal "a string and a document" "$(sort -u out)" "[$(tr ' ' , <ids)]"
+quern tokenizer decode --tokenizer "$TOK" --jsonl out >out2
+equal "decode --jsonl" "$(sort -u out2)" '"The quern\n"'
+: >empty
+status "an empty text" 0 quern tokenizer encode --tokenizer "$TOK" empty
+equal "an empty text has no ids" "$(cat out)" ""
+head -c 20000 /dev/urandom >noise
+quern tokenizer encode --tokenizer "$TOK" noise | quern tokenizer decode --tokenizer "$TOK" >back
+same "any bytes come back" noise back
+
+# Special tokens are text unless asked for.
+printf 'a<|endoftext|>b' >s.txt
+quern tokenizer encode --tokenizer "$TOK" s.txt >plain 2>err
+has "and counted" err "1 special token"
+quern tokenizer encode --tokenizer "$TOK" --allow-special s.txt >special
+equal "special: three ids" "$(wc -w <special) $(cut -d' ' -f2 special)" "3 0"
+[ "$(wc -w <plain)" -gt 3 ] && ok "plain: more" || bad "plain: more"
+
+# One piece of 1 MB.
+for what in a ' ' 7 '\n'; do
+    head -c 1000000 /dev/zero | tr '\0' "$what" >big
+    quern tokenizer encode --tokenizer "$TOK" big | quern tokenizer decode --tokenizer "$TOK" >back
+    same "1 MB of one character, '$what'" big back
+done
+LC_ALL=C tr -dc a-z </dev/urandom | head -c 1000000 >big
+quern tokenizer encode --tokenizer "$TOK" big | quern tokenizer decode --tokenizer "$TOK" >back
+same "1 MB of random letters" big back
+
+# Training.
+status "train" 0 quern tokenizer train --vocab-size 420 -o t.json "$D/corpus.txt"
+sed -n '/"merges"/,$s/^      "\(.*\)",\{0,1\}$/\1/p' t.json | sed 's/\\\(.\)/\1/g' >merges
+same "the merges of Hugging Face's trainer" merges "$D/trained.txt"
+check "the result opens" quern tokenizer info t.json
+has "its end of document" out "eod         0 <|endoftext|>"
+quern tokenizer train -j1 --vocab-size 420 -o t1.json "$D/corpus.txt" 2>/dev/null
+same "one thread, the same" t.json t1.json
+python3 - "$D/corpus.txt" >c.jsonl <<'PY' || true
+import json, sys
+for l in open(sys.argv[1], encoding="utf-8", newline=""):
+    print(json.dumps({"text": l}))
+PY
+quern tokenizer train --vocab-size 420 -o t2.json c.jsonl 2>/dev/null
+same "from JSON lines, the same" t.json t2.json
+status "special tokens of one's own" 0 quern tokenizer train --vocab-size 300 --special-tokens '<s>' --special-tokens '</s>' -o s.json "$D/corpus.txt"
+check "they are there" quern tokenizer info s.json
+has "the end of document is one" out "eod         1 </s>"
+status "a corpus too small" 0 quern tokenizer train --vocab-size 9000 -o small.json "$D/corpus.txt"
+has "it says so" err "no more pairs"
+status "another pattern" 0 quern tokenizer train --vocab-size 400 --pattern llama3 -o l.json "$D/corpus.txt"
+check "which the file has" quern tokenizer info l.json
+has "by its name" out "pattern     llama3"
+
+# What is wrong is named, and nothing is left half-written.
+status "no file" 3 quern tokenizer encode --tokenizer nowhere.json a.txt
+has "named" err nowhere.json
+status "a folder without one" 3 quern tokenizer info --tokenizer .
+status "no action" 2 quern tokenizer
+status "no tokenizer" 2 quern tokenizer encode a.txt
+status "ranks without a pattern" 2 quern tokenizer encode --tokenizer "$D/ranks.tiktoken" a.txt
+head -c 5000 "$D/gpt2.json" >cut.json
+status "half a tokenizer.json" 3 quern tokenizer encode --tokenizer cut.json a.txt
+has "named" err cut.json
+printf 'a b c\n' >x-merges.txt
+status "a bad merge" 3 quern tokenizer encode --tokenizer x a.txt
+has "its line" err "x-merges.txt': line 1"
+printf 'IQ== 0\nIQ== 1\n' >r.tiktoken
+status "a rank twice" 3 quern tokenizer encode --tokenizer r.tiktoken --pattern gpt2 a.txt
+has "its line" err "line 2"
+printf '12 x7\n' >bad.ids
+status "no ids" 3 quern tokenizer decode --tokenizer "$TOK" bad.ids
+printf '99999999\n' >bad.ids
+status "an unknown id" 3 quern tokenizer decode --tokenizer "$TOK" bad.ids
+printf '"good"\n{"text":1}\nnonsense\n{"other":"x"}\n"good"\n' >bad.jsonl
+status "bad lines" 1 quern tokenizer encode --tokenizer "$TOK" --jsonl bad.jsonl
+equal "the others are done" "$(wc -l <out)" 2
+has "named by file and offset" err "'bad.jsonl', offset 7:"
+equal "each of them" "$(grep -c skipped err)" 3
+status "train on nothing" 3 quern tokenizer train --vocab-size 400 -o n.json missing.txt
+absent "nothing written" n.json
+status "a full disk" 3 quern tokenizer train --vocab-size 400 -o /dev/full "$D/corpus.txt"
+finish
