@@ -158,6 +158,7 @@ void charset_guess_free(struct charset_guess *g)
 const struct charset_entry *charset_guess(const struct charset_guess *g, struct span text, double *score)
 {
     uint32_t count[128] = {0};
+    int byte[128], n = 0; /* those that occur */
     size_t total = 0;
     double best = -HUGE_VAL;
     int best_k = 0;
@@ -167,11 +168,14 @@ const struct charset_entry *charset_guess(const struct charset_guess *g, struct 
             count[text.p[i] & 0x7F]++;
             total++;
         }
+    for (int b = 0; b < 128; b++)
+        if (count[b])
+            byte[n++] = b;
     for (int k = 0; k < CHARSETS; k++)
         for (int l = 0; l < LANGUAGES; l++) {
             double sum = candidates[k].prior;
-            for (int b = 0; b < 128; b++)
-                sum += count[b] * (double)g->logp[k][l][b];
+            for (int i = 0; i < n; i++)
+                sum += count[byte[i]] * (double)g->logp[k][l][byte[i]];
             if (sum > best) {
                 best = sum;
                 best_k = k;
