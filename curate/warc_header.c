@@ -36,6 +36,7 @@ bool warc_begins(const char *p, size_t n)
 /* The fields of an ARC record's line, from the right since the URL may have spaces. */
 struct arc_line {
     struct span uri, date, mime, length;
+    int version;
 };
 
 static bool digits(struct span s)
@@ -94,6 +95,7 @@ static bool arc_parse(struct span line, struct arc_line *a)
     for (int version = 1; version <= 2; version++) {
         for (int skip = version == 2 ? 5 : 0; skip; skip--)
             cut_last(&rest);
+        a->version = version;
         a->uri = rest;
         a->mime = cut_last(&a->uri);
         a->date = cut_last(&a->uri);
@@ -188,7 +190,7 @@ void warc_parse_arc_header(const struct buf *header, struct warc_record *r)
     if (!arc_parse(warc_trim(buf_span(header)), &a))
         return;
     r->arc = true;
-    r->version = span_of("ARC/1");
+    r->version = span_of(a.version == 1 ? "ARC/1" : "ARC/2");
     r->uri = a.uri;
     r->date = a.date;
     r->mime = a.mime;

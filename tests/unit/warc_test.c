@@ -395,7 +395,7 @@ static int read_arc(struct span s, char *text, size_t size)
         assert_true(rc == 1 || rc == ERR_FORMAT);
         n_bad += rc < 0;
         if (rc == 1)
-            n += (size_t)snprintf(text + n, size - n, "%.*s|%.*s|%.*s|%.*s;", (int)r.type.n, r.type.p, (int)r.uri.n,
+            n += (size_t)snprintf(text + n, size - n, "%.*s|%.*s|%.*s|%.*s;", (int)r.version.n, r.version.p, (int)r.uri.n,
                                   r.uri.p, (int)r.mime.n, r.mime.p, (int)r.block.n, r.block.p);
     }
     warc_close(w);
@@ -414,7 +414,7 @@ static void test_arc(void **state)
     buf_puts(&b, "http://h/a b?c=d 1.2.3.4 20080430204826 text/html 5\nabcde\n");
     buf_puts(&b, "http://h/2 1.2.3.4 20080430204826 text/plain 200 - - 0 x.arc 3\nxyz\n");
     assert_int_equal(read_arc(buf_span(&b), text, sizeof text), 0);
-    assert_non_null(strstr(text, "arc|http://h/a b?c=d|text/html|abcde;arc|http://h/2|text/plain|xyz;"));
+    assert_non_null(strstr(text, "ARC/1|http://h/a b?c=d|text/html|abcde;ARC/2|http://h/2|text/plain|xyz;"));
     /* a wrong length, and garbage */
     b.n = head;
     buf_puts(&b, "http://h/1 1.2.3.4 20080430204826 text/html 50\nabcde\n");
@@ -425,7 +425,7 @@ static void test_arc(void **state)
     b.n -= strlen("garbage here\n");
     assert_int_equal(read_arc(buf_span(&b), text, sizeof text), 1);
     assert_null(strstr(text, "h/1"));
-    assert_non_null(strstr(text, "arc|http://h/2|text/html|xyz;arc|http://h/3|no-type|uvw;"));
+    assert_non_null(strstr(text, "ARC/1|http://h/2|text/html|xyz;ARC/1|http://h/3|no-type|uvw;"));
     buf_free(&b);
 }
 
