@@ -1,0 +1,72 @@
+/* Any bytes, made valid, through every rule of every preset, with and without verdict,
+ * and through language identification.  The words must lie in the text, in order. */
+#include <stdlib.h>
+
+#include "base/utf8.h"
+#include "curate/filter.h"
+#include "curate/langid.h"
+#include "curate/words.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void run(struct stage *st, void *thread, struct span text)
+{
+    struct arena a = {0};
+    struct verdict v = {0};
+    struct doc d;
+    struct err e;
+    void *carry = NULL;
+
+    doc_init(&d, &a);
+    if (doc_set_string(&d, "text", text) < 0 || st->ops->work(st->state, thread, &d, &v, &carry, &e) < 0)
+        abort();
+    if (!v.drop && !utf8_valid(d.text))
+        abort();
+    arena_free(&a);
+}
+
+static void check_words(struct span text)
+{
+    static struct words ws;
+    struct err e;
+    size_t end = 0;
+
+    if (words_split(&ws, text, &e) < 0)
+        abort();
+    for (size_t i = 0; i < ws.n; i++) {
+        if (ws.w[i].off < end || ws.w[i].len == 0 || ws.w[i].off + ws.w[i].len > text.n)
+            abort();
+        end = ws.w[i].off + ws.w[i].len;
+    }
+    if (words_count_sentences(&ws, text) > ws.n + 1)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct stage decide, annotate;
+    static void *threads[2];
+    struct filter_conf conf = {"gopher-quality,gopher-repetition,c4,fineweb", NULL, false};
+    struct buf b = {0};
+    struct langid l;
+    struct err e;
+
+    if (!decide.ops) {
+        if (filter_stage_open(&decide, &conf, &e) < 0)
+            abort();
+        conf.annotate = true;
+        if (filter_stage_open(&annotate, &conf, &e) < 0 ||
+            decide.ops->thread_open(decide.state, &threads[0], &e) < 0 ||
+            annotate.ops->thread_open(annotate.state, &threads[1], &e) < 0)
+            abort();
+    }
+    if (utf8_repair((struct span){(const char *)data, size}, &b) < 0)
+        return 0;
+    check_words(buf_span(&b));
+    run(&decide, threads[0], buf_span(&b));
+    run(&annotate, threads[1], buf_span(&b));
+    if (langid_detect(buf_span(&b), &l, &e) < 0 || !(l.score >= 0 && l.score <= 1))
+        abort();
+    buf_free(&b);
+    return 0;
+}
