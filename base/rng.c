@@ -10,12 +10,22 @@ void rng_mt_seed(struct rng_mt *r, uint32_t seed)
     r->at = 624;
 }
 
+static inline uint32_t twist(uint32_t high, uint32_t low)
+{
+    uint32_t y = (high & 0x80000000u) | (low & 0x7fffffffu);
+    return y >> 1 ^ (-(y & 1u) & 0x9908b0dfu);
+}
+
+/* In three pieces, so that no index wraps and the compiler can use vectors. */
 static void refill(struct rng_mt *r)
 {
-    for (int i = 0; i < 624; i++) {
-        uint32_t y = (r->mt[i] & 0x80000000u) | (r->mt[(i + 1) % 624] & 0x7fffffffu);
-        r->mt[i] = r->mt[(i + 397) % 624] ^ (y >> 1) ^ ((y & 1u) ? 0x9908b0dfu : 0u);
-    }
+    uint32_t *mt = r->mt;
+
+    for (int i = 0; i < 227; i++)
+        mt[i] = mt[i + 397] ^ twist(mt[i], mt[i + 1]);
+    for (int i = 227; i < 623; i++)
+        mt[i] = mt[i - 227] ^ twist(mt[i], mt[i + 1]);
+    mt[623] = mt[396] ^ twist(mt[623], mt[0]);
     r->at = 0;
 }
 
@@ -57,24 +67,35 @@ double rng_mt_double(struct rng_mt *r)
     return (a * 67108864.0 + b) / 9007199254740992.0;
 }
 
+/* The partners of the next elements are drawn ahead and fetched into the cache: on a
+ * large array nearly every exchange would wait for memory. */
+enum { AHEAD = 64 };
+#define SHUFFLE(type)                                                          \
+    do {                                                                       \
+        size_t at[AHEAD];                                                      \
+        while (n > 1) {                                                        \
+            size_t k = n - 1 < AHEAD ? n - 1 : AHEAD;                          \
+            for (size_t b = 0; b < k; b++) {                                   \
+                at[b] = (size_t)rng_mt_interval(r, n - 1 - b);                 \
+                __builtin_prefetch(&a[at[b]], 1);                              \
+            }                                                                  \
+            for (size_t b = 0; b < k; b++) {                                   \
+                type t = a[n - 1 - b];                                         \
+                a[n - 1 - b] = a[at[b]];                                       \
+                a[at[b]] = t;                                                  \
+            }                                                                  \
+            n -= k;                                                            \
+        }                                                                      \
+    } while (0)
+
 void rng_mt_shuffle_u32(struct rng_mt *r, uint32_t *a, size_t n)
 {
-    for (size_t i = n; i-- > 1;) {
-        size_t j = (size_t)rng_mt_interval(r, i);
-        uint32_t t = a[i];
-        a[i] = a[j];
-        a[j] = t;
-    }
+    SHUFFLE(uint32_t);
 }
 
 void rng_mt_shuffle_u64(struct rng_mt *r, uint64_t *a, size_t n)
 {
-    for (size_t i = n; i-- > 1;) {
-        size_t j = (size_t)rng_mt_interval(r, i);
-        uint64_t t = a[i];
-        a[i] = a[j];
-        a[j] = t;
-    }
+    SHUFFLE(uint64_t);
 }
 
 void rng_normal2(uint32_t w0, uint32_t w1, double out[2])

@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "base/rng.h"
 
+enum { AHEAD = 32 };
+
 /* What follows from the sizes alone. */
 struct plan {
     int64_t first, docs;  /* the sequences of the split */
@@ -114,6 +116,8 @@ static int build_samples(struct gpt_index *g, const struct plan *p, int64_t seq,
     TRY(npy_new(&g->sample, p->sample_type, p->n + 1, 2, e));
     put_sample(&g->sample, 0, 0, 0);
     for (int64_t i = 0; i < g->document.rows; i++) {
+        if (i + AHEAD < g->document.rows) /* lengths are looked up in shuffled order */
+            idx_prefetch_length(g->x, (uint64_t)d[i + AHEAD]);
         int64_t end = at + idx_length(g->x, (uint64_t)d[i]);
         for (; k <= p->n && k * seq < end; k++)
             put_sample(&g->sample, k, i, k * seq - at);
