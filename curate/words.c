@@ -242,7 +242,8 @@ static int find_matches_at(struct words *ws, const char *text, size_t i)
         (ws->end - first >= 8 && !words_maybe_first(first, ws->w[i].len)))
         return 0;
     for (p = words_patterns((unsigned char)*first); *p; p++) {
-        if ((*p)->text[ws->w[i].len] != text[ws->w[i + 1].off]) /* most differ here */
+        if (words_part_len((*p)->cut[0]) != ws->w[i].len ||
+            (*p)->text[ws->w[i].len] != text[ws->w[i + 1].off]) /* most differ here */
             continue;
         struct word_match m = {.first = (uint32_t)i, .special = *p};
         m.count = stands_at(ws, text, i, *p);
