@@ -11,7 +11,9 @@ ROOT=$PWD
 PATH=$ROOT/$B/bin:$PATH
 case $B in /*) PATH=$B/bin:$PATH ;; esac
 SHARED=${SHARED:-$ROOT/../shared}
-export PATH ROOT SHARED B
+# Idle OpenMP threads sleep: on a busy machine spinning ones hold up those that work.
+OMP_WAIT_POLICY=passive
+export PATH ROOT SHARED B OMP_WAIT_POLICY
 passed=0 failed=0 broken=
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT

@@ -37,7 +37,7 @@ static void products_equal_the_definition(void **s)
                     sum += a.v[ta ? l * lda + i : i * lda + l] * b.v[tb ? j * ldb + l : l * ldb + j];
                 want[i * ldc + j] = sum;
             }
-        for (int d = 0; d < 3; d++) {
+        for (int d = 0; d < (plain ? 3 : 2); d++) {
             struct matmul p = {.m = m, .n = n, .k = kk, .trans_a = ta, .trans_b = tb, .dt = dt,
                                .dt_c = dc, .a = a.p, .b = b.p, .lda = pad ? lda : 0,
                                .ldb = pad ? ldb : 0, .ldc = pad ? ldc : 0,
@@ -55,6 +55,8 @@ static void products_equal_the_definition(void **s)
             tn_near("product", &got[d], want, 3e-6, sqrt((double)kk) + 1);
             if (plain)
                 tn_same("product", &got[0], &got[d]);
+            if (d == 0)
+                continue;
             struct tn again = mode == 2 ? tn_copy(&start) : tn_poison(dc, nc);
             p.c = again.p;
             OK((plain ? matmul_plain_cpu : matmul_cpu)(tn_devices[d], &p, &tn_err));
