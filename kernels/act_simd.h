@@ -1,4 +1,4 @@
-/* kernels/act_simd.h -- the loops of act_simd.c, for act.c and matmul.c's tests. */
+/* kernels/act_simd.h -- the loops of act_simd.c, for act.c. */
 #ifndef KERNELS_ACT_SIMD_H
 #define KERNELS_ACT_SIMD_H
 

@@ -1,6 +1,5 @@
 #include "kernels/device.h"
 
-#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

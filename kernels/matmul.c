@@ -1,7 +1,6 @@
 #include "kernels/matmul.h"
 
 #include <omp.h>
-#include <stdlib.h>
 
 #include "kernels/matmul_dnnl.h"
 #include "kernels/matmul_simd.h"

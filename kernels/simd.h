@@ -318,17 +318,6 @@ INLINE void vf_put(enum dtype dt, void *p, int64_t i, int64_t left, vf v)
         vf_store_n((float *)p + i, v, left);
     }
 }
-/* What vf_put leaves in memory, read back. */
-INLINE vf vf_rounded(enum dtype dt, vf v)
-{
-    uint16_t s[VW];
-
-    if (dt == DTYPE_F32)
-        return v;
-    vf_store_bf16(s, v);
-    return vf_load_bf16(s);
-}
-
 /* e^x.  Relative error under 1e-7; 0 below -86.9 (1.8e-38, near the smallest
  * normal float), infinity above 88.72; NaN stays.  2^n times a polynomial of degree 6,
  * minimax on [-ln 2 / 2, ln 2 / 2]. */
