@@ -1,3 +1,4 @@
+#!/bin/bash
 # quern dataset, on files written byte by byte from the format table.
 # shellcheck source=tests/lib.sh
 . "$ROOT/tests/lib.sh"

@@ -89,7 +89,8 @@ static void yaml_becomes_a_tree(void **s)
                                "  - note: >\n"
                                "      folded\n"
                                "      text\n"
-                               "types: [~, null, true, False, 12, -3, +4, 0x1F, 0o17, 1.5, -.5, 1., .inf, -.INF, .nan,\n"
+                               "types: [~, null, true, False, 12, -3, +4, 0x1F, 0o17,\n"
+                               "  1.5, -.5, 1., .inf, -.INF, .nan,\n"
                                "  'true', \"12\", yes, 1_000, 1e, 0x, e5, '', 99999999999999999999, 010, -]\n"
                                "empty:\n";
     static const enum node_type types[] = {
