@@ -15,6 +15,7 @@
 #include <time.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -331,6 +332,36 @@ static void a_stale_or_damaged_cache_is_built_anew(void **s)
     assert_int_equal(gpt_dataset_get(d[0], 3, again, &e), 0);
     assert_memory_equal(first, again, sizeof first);
     gpt_dataset_close(d[0]);
+}
+
+static void many_processes_share_a_cache(void **s)
+{
+    static const char *const path[] = {"1", "d0", "2", "d3"};
+    struct gpt_conf c = {.paths = {path, 4}, .split = "1", .seq_length = 16, .samples = {900, 0, 0}, .seed = 3};
+    struct gpt_dataset *d[GPT_SPLITS];
+    int32_t want[17], got[17];
+    pid_t pid[6];
+    struct err e;
+
+    (void)s;
+    assert_int_equal(gpt_dataset_open(d, &c, &e), 0);
+    assert_int_equal(gpt_dataset_get(d[0], 800, want, &e), 0);
+    gpt_dataset_close(d[0]);
+    c.cache = "shared";
+    for (int i = 0; i < 6; i++) {
+        pid[i] = fork();
+        if (pid[i] == 0) {
+            bool same = freopen("/dev/null", "w", stderr) && gpt_dataset_open(d, &c, &e) == 0 &&
+                        gpt_dataset_get(d[0], 800, got, &e) == 0 && memcmp(want, got, sizeof want) == 0;
+            _exit(same ? 0 : 1);
+        }
+    }
+    for (int i = 0; i < 6; i++) {
+        int status = -1;
+        assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(count_files("shared"), 11); /* two parts, one blend */
 }
 
 static void what_makes_no_sense_is_refused(void **s)
@@ -677,6 +708,7 @@ int main(void)
         cmocka_unit_test(draws_the_samples_that_megatron_draws),
         cmocka_unit_test(caches_the_files_that_megatron_caches),
         cmocka_unit_test(a_stale_or_damaged_cache_is_built_anew),
+        cmocka_unit_test(many_processes_share_a_cache),
         cmocka_unit_test(what_makes_no_sense_is_refused),
         cmocka_unit_test(reads_back_through_an_independent_reader),
         cmocka_unit_test(the_writer_refuses_what_does_not_fit),
