@@ -33,7 +33,8 @@ static void clean_text_stays(void **s)
 {
     static const char *const texts[] = {
         "", "a", "Plain text, as it is.\n\nTwo paragraphs.\n\n\nBlank lines.", "    code();\n\treturn;\n  - list",
-        "Ünïcödé: Größe, Καλημέρα, Привет, 你好。", "tab\tseparated\t\tcells", "\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x92\xBB" /* ZWJ in emoji */,
+        "Ünïcödé: Größe, Καλημέρα, Привет, 你好。", "tab\tseparated\t\tcells",
+        "\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x92\xBB" /* ZWJ in emoji */,
         "\xD9\x85\xDB\x8C\xE2\x80\x8C\xD8\xB1\xD9\x88\xD9\x85" /* Persian, ZWNJ */,
         "\xE0\xA4\x95\xE0\xA5\x8D\xE2\x80\x8D\xE0\xA4\xB7" /* Devanagari, ZWJ behind virama */,
         "\xE1\x9E\x80\xE2\x80\x8B\xE1\x9E\x81" /* Khmer, ZWSP */,
@@ -103,7 +104,8 @@ static void once_is_enough(void **s)
     static const char *const bits[] = {
         "a", " ", "  ", "\t", "\n", "\r\n", "\r", "\xC2\xA0", "\xE2\x80\x8B", "\xE2\x80\x8C", "\xE2\x80\x8D", "e", "\xCC\x81",
         "\xCC\xA7", "\xD9\x85", "\xE0\xA4\x95", "\xE0\xA5\x8D", "\xE1\x9E\x80", "\xF0\x9F\x91\xA9", "\xEF\xB8\x8F", "\xC2\xAD",
-        "\xEF\xBB\xBF", "\xE1\x84\x80", "\xE1\x85\xA1", "\x07", "\xC2\x85", "\xE2\x80\xA8", "\xFF", "\xE3\x80\x80", "\xF3\xA0\x81\xA7",
+        "\xEF\xBB\xBF", "\xE1\x84\x80", "\xE1\x85\xA1", "\x07", "\xC2\x85", "\xE2\x80\xA8", "\xFF",
+        "\xE3\x80\x80", "\xF3\xA0\x81\xA7",
         "\xF0\x9F\x8F\xB4", "\xC2\xA8", "\xEF\xB7\xBA", "\xE2\x80\x8F"};
     const struct clean_conf all[] = {CLEAN_DEFAULTS, {CLEAN_NFKC, true, true, true, true, true, true, 0},
                                      {CLEAN_NFC, true, true, true, false, false, true, 1},

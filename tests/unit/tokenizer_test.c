@@ -201,7 +201,8 @@ static void make_bpe(struct bpe *b, struct vocab *v, int merges)
     }
     assert_int_equal(bpe_set_bytes(b, v, &e), 0);
     while (merges > 0) {
-        uint32_t l = below(2) ? 'a' + below(4) : below(id - 256 + 1) + 255, r = below(2) ? 'a' + below(4) : below(id - 256 + 1) + 255;
+        uint32_t l = below(2) ? 'a' + below(4) : below(id - 256 + 1) + 255;
+        uint32_t r = below(2) ? 'a' + below(4) : below(id - 256 + 1) + 255;
         char text[256];
         struct span x = vocab_get(v, l), y = vocab_get(v, r);
         if (l == 255 || r == 255 || x.n + y.n > 40)
