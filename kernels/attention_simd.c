@@ -37,7 +37,7 @@ INLINE void pack_head(enum dtype dt, float *out, const struct attention *p,
 }
 
 /* Key j0 + i is hidden from query q0 + j (the last key a query sees is its own place). */
-INLINE void mask_tile(float *s, int64_t j0, int64_t keys, int64_t last)
+NOINLINE void mask_tile(float *s, int64_t j0, int64_t keys, int64_t last)
 {
     /* last: the last key that query 0 of the tile sees */
     for (int64_t i = 0; i < keys; i++)
@@ -46,8 +46,8 @@ INLINE void mask_tile(float *s, int64_t j0, int64_t keys, int64_t last)
 }
 
 /* Dropout's factors for a tile of probabilities times themselves. */
-INLINE void drop_tile(float *out, const float *in, const struct attention *p, int64_t bh,
-                      int64_t j0, int64_t keys, int64_t q0)
+NOINLINE void drop_tile(float *out, const float *in, const struct attention *p, int64_t bh,
+                        int64_t j0, int64_t keys, int64_t q0)
 {
     for (int64_t i = 0; i < keys; i++) {
         struct drop_row d = drop_row_of(p->drop, bh * p->t_kv + j0 + i, p->t);
@@ -235,9 +235,9 @@ INLINE void bwd_load(enum dtype dt, const struct attention *p, const struct atte
 }
 
 /* The pair of a tile of queries (q0) and a tile of keys (j0): adds to dq, dk, dv. */
-INLINE void bwd_pair(const struct attention *p, struct bwd_tile *x, const float *k, const float *v,
-                     float *dk, float *dv, float *tiles, int64_t bh, int64_t q0, int64_t nq,
-                     int64_t j0, int64_t nk)
+NOINLINE void bwd_pair(const struct attention *p, struct bwd_tile *x, const float *k,
+                       const float *v, float *dk, float *dv, float *tiles, int64_t bh, int64_t q0,
+                       int64_t nq, int64_t j0, int64_t nk)
 {
     int64_t dp = attention_padded(p->d);
     float *s = tiles, *ds = s + TILE * TILE, *drop = ds + TILE * TILE;

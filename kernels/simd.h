@@ -18,6 +18,7 @@
 #include "kernels/dtype.h"
 
 #define INLINE static inline __attribute__((always_inline))
+#define NOINLINE static __attribute__((noinline, unused)) /* long, and called for long work */
 
 #if defined(__AVX512BW__)
 

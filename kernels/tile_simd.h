@@ -36,8 +36,8 @@ INLINE void tile_block(float *c, int64_t ldc, const float *a, int64_t ai, int64_
 
 /* C (m, n) = A B, or += with add: element (i, l) of A is a[i * ai + l * ak], B is (k, n) with
  * rows ldb apart.  n is rounded up to VW and m to TILE_MR: the buffers must have that. */
-INLINE void tile_mm(float *c, int64_t ldc, const float *a, int64_t ai, int64_t ak, const float *b,
-                    int64_t ldb, int64_t m, int64_t n, int64_t k, bool add)
+NOINLINE void tile_mm(float *c, int64_t ldc, const float *a, int64_t ai, int64_t ak,
+                      const float *b, int64_t ldb, int64_t m, int64_t n, int64_t k, bool add)
 {
     for (int64_t j = 0; j < n; j += TILE_NR * VW)
         for (int64_t i = 0; i < m; i += TILE_MR) {
