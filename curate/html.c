@@ -87,6 +87,8 @@ int html_extract(struct html_worker *w, struct span utf8, struct span url,
     bool cut = utf8.n > w->conf.max_bytes;
 
     *out = (struct html_page){.truncated = cut};
+    if (!utf8.n)
+        utf8.p = "";
     if (cut)
         utf8.n = w->conf.max_bytes;
     TRY(html_tree_parse(&w->tree, &w->names, utf8, w->conf.max_nodes, deadline(&w->conf), e));

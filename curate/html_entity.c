@@ -101,8 +101,11 @@ size_t html_entity(const char *p, const char *end, bool in_attr, char out[8], in
 
 int html_decode(struct span s, bool in_attr, struct buf *b)
 {
-    const char *p = s.p, *end = s.p + s.n;
+    const char *p = s.p, *end;
 
+    if (!s.n)
+        return 0;
+    end = s.p + s.n;
     TRY(buf_reserve(b, s.n));
     while (p < end) {
         const char *amp = memchr(p, '&', (size_t)(end - p));

@@ -53,10 +53,13 @@ static int space_at(const char *p, const char *end)
 
 int html_fold(struct span s, struct buf *out)
 {
-    const char *p = s.p, *end = s.p + s.n;
+    const char *p = s.p, *end;
     size_t start = out->n;
     int w;
 
+    if (!s.n)
+        return 0;
+    end = s.p + s.n;
     while (p < end) {
         while (p < end && (w = space_at(p, end)))
             p += w;
@@ -177,6 +180,8 @@ static int put_text(struct writer *w, struct span s, bool escaped)
         TRY(html_decode(s, false, &w->tmp));
         s = buf_span(&w->tmp);
     }
+    if (!s.n)
+        return 0;
     return w->pre ? put_verbatim(w, s) : put_words(w, s);
 }
 
