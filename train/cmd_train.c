@@ -61,7 +61,7 @@ static void log_line(struct run *r, const struct train_step *s)
     for (int i = 0; i < PHASES && rc == 0; i++)
         rc = buf_printf(&b, ",\"%s_s\":%.6f", train_phase_name[i], s->phase[i]);
     if (rc == 0)
-        rc = buf_puts(&b, "}\n");
+        rc = buf_printf(&b, ",\"cpu_s\":%.6f}\n", s->cpu_seconds);
     if ((rc < 0 || write(r->log_fd, b.p, b.n) != (ssize_t)b.n) && !r->log_failed) {
         r->log_failed = true;
         log_msg(LOG_ERROR, "cannot write '%s': %s; training goes on", r->config->log_file, strerror(errno));

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "train/evaluate.h"
@@ -247,10 +248,18 @@ static int update(struct trainer *t, struct train_step *s, struct err *e)
     return 0;
 }
 
+static double cpu_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static int one_step(struct trainer *t, struct train_step *s, struct err *e)
 {
     const struct train_config *c = t->config;
-    double start = log_seconds(), at = start, loss = 0;
+    double start = log_seconds(), cpu = cpu_seconds(), at = start, loss = 0;
 
     memset(s, 0, sizeof *s);
     s->step = t->step + 1;
@@ -265,6 +274,7 @@ static int one_step(struct trainer *t, struct train_step *s, struct err *e)
     lap(s, PHASE_OPTIMIZER, &at);
     s->loss = loss / (double)(c->global_batch * c->model.seq);
     s->seconds = at - start;
+    s->cpu_seconds = cpu_seconds() - cpu;
     t->step++;
     t->consumed += c->global_batch;
     return 0;

@@ -29,6 +29,7 @@ struct train_step {
     int64_t step; /* 1 is the first */
     double loss, grad_norm, lr;
     double seconds; /* of the step itself */
+    double cpu_seconds; /* of the processors in this process */
     double phase[PHASES];
     double valid_loss; /* NaN unless the step was followed by an evaluation */
 };
