@@ -5,7 +5,7 @@
  *                  s += dropout(fc2(gelu(fc1(norm2(s)))))
  *     logits = output(final_norm(s))
  * Weights and gradients are slabs laid out by params.h; activations live in one slab,
- * planned when the model is opened: no step allocates.  All work goes through the
+ * planned when the model is opened: no step allocates device memory.  All work goes through the
  * device's table of ops.  Source: Radford et al. 2019; arXiv:1706.03762.
  */
 #ifndef TRAIN_MODEL_H
