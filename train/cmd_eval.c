@@ -110,7 +110,7 @@ int main(int argc, char **argv)
         .name = "eval",
         .usage = "--load DIR [options]",
         .about = "loss and perplexity of a checkpoint",
-        .details = "Mean cross-entropy (natural logarithm) of each token given those before it in its sample, without\n"
+        .details = "Mean cross-entropy (natural logarithm) of a token given those before it in its sample, without\n"
                    "dropout, on one epoch of a part of the data. Data, split and seed are those of the training unless given.",
         .example = "quern eval --load checkpoints --data-path corpus_text_document --part test",
     };
@@ -118,8 +118,9 @@ int main(int argc, char **argv)
         OPT_HEAD("Evaluation"),
         OPT_STR(0, "load", &c->load, "DIR", "the checkpoint's folder"),
         OPT_INT(0, "ckpt-step", &c->ckpt_step, 0, INT64_MAX, "the checkpoint of this step; 0: the last whole one"),
-        OPT_LIST(0, "data-path", &c->data_path, "PREFIX", "PREFIX.bin and .idx; for a blend: weight, prefix, weight ..."),
-        {OPT_TYPE_STR, 0, "split", "A,B,C", "shares of train, valid and test", &c->split, 0, 0, 0, 0, &v.split_given},
+        OPT_LIST(0, "data-path", &c->data_path, "PREFIX", "PREFIX.bin and .idx; a blend: weight, prefix, ..."),
+        {OPT_TYPE_STR, 0, "split", "A,B,C", "shares of train, valid and test", &c->split, 0, 0, 0, 0,
+         &v.split_given},
         OPT_ENUM(0, "part", &v.part, "valid|test|train|whole", "which part of the data; whole: no split"),
         OPT_INT(0, "eval-iters", &v.iters, 0, INT32_MAX, "at most so many micro-batches; 0: the part once"),
         OPT_INT(0, "micro-batch-size", &c->micro_batch, 1, 1 << 20, "samples at once"),

@@ -85,7 +85,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_NUM(0, "adam-eps", &c->eps, 0, 1, "added to the root of the second moment"),
         OPT_NUM(0, "clip-grad", &c->clip_grad, 0, 1e12, "clip the gradient to this norm; 0: never"),
         OPT_HEAD("Data"),
-        OPT_LIST(0, "data-path", &c->data_path, "PREFIX", "PREFIX.bin and .idx; for a blend: weight, prefix, weight ..."),
+        OPT_LIST(0, "data-path", &c->data_path, "PREFIX", "PREFIX.bin and .idx; a blend: weight, prefix, ..."),
         OPT_LIST(0, "train-data-path", &c->part_path[0], "PREFIX", "data for training alone; no split then"),
         OPT_LIST(0, "valid-data-path", &c->part_path[1], "PREFIX", "data for validation alone"),
         OPT_LIST(0, "test-data-path", &c->part_path[2], "PREFIX", "data for the test alone"),
