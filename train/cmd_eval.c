@@ -111,7 +111,7 @@ int main(int argc, char **argv)
         .usage = "--load DIR [options]",
         .about = "loss and perplexity of a checkpoint",
         .details = "Mean cross-entropy (natural logarithm) of a token given those before it in its sample, without\n"
-                   "dropout, on one epoch of a part of the data. Data, split and seed are those of the training unless given.",
+                   "dropout, on one epoch of a part of the data. Data, split and seed are the training's unless given.",
         .example = "quern eval --load checkpoints --data-path corpus_text_document --part test",
     };
     const struct opt opts[] = {
