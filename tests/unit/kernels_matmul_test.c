@@ -184,7 +184,7 @@ static void devices_open_and_move_bytes(void **s)
     OK(device_sync(dev, &tn_err));
     OK(device_peak_flops(dev, DTYPE_F32, &flops, &tn_err));
     assert_true(flops > 1e8);
-    assert_int_equal(device_alloc(dev, &p, SIZE_MAX / 2, &tn_err), ERR_NOMEM);
+    assert_int_equal(device_alloc(dev, &p, SIZE_MAX, &tn_err), ERR_NOMEM);
     device_free(dev, q);
     device_close(dev);
     device_close(NULL);
