@@ -152,7 +152,7 @@ $(FUZZ): $B-fuzz/%: tests/fuzz/%.c fuzz-libs
 	@$(CLANG) $(CPPFLAGS) -std=c11 -g -fopenmp -fsanitize=fuzzer,address,undefined -MF $@.d -c $< -o $@.o
 	@clang++ -fopenmp -fsanitize=fuzzer,address,undefined $@.o -Wl,--start-group $(FUZZ_LIBS) -Wl,--end-group $(LDLIBS) -o $@
 fuzz-libs:
-	@$(MAKE) --no-print-directory B=$B-fuzz CC="$(CLANG)" CXX="$(CLANG)++" SAN=fuzzer-no-link,address,undefined archives
+	@$(MAKE) --no-print-directory B=$B-fuzz CC="$(CLANG)" CXX="$(CLANG)++" DEBUG=1 SAN=fuzzer-no-link,address,undefined archives
 archives: $(ARCHIVES)
 .PHONY: archives fuzz-libs
 # Changed flags rebuild.
