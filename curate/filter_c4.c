@@ -177,7 +177,8 @@ static bool judge_line(struct filter_text *t, struct span stripped)
         t->c4.long_word++;
         return true;
     }
-    if (buf_putc(out, '\n') < 0 || (!isnan(c->remove_citations) ? put_uncited(out, stripped) : buf_put_span(out, stripped)) < 0)
+    if (buf_putc(out, '\n') < 0 ||
+        (isnan(c->remove_citations) ? buf_put_span(out, stripped) : put_uncited(out, stripped)) < 0)
         return filter_fail(t, ERR_NOMEM, "a text") != 0;
     line.p = out->p + before + 1;
     line.n = out->n - before - 1;

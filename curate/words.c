@@ -393,7 +393,7 @@ static inline bool split_plain(struct words *ws, const char *text, const char *p
 
 int words_split(struct words *ws, struct span text, struct err *e)
 {
-    const char *p = text.p, *end = text.p + text.n;
+    const char *p = text.p, *end = text.n ? text.p + text.n : text.p;
     const uint16_t *class = chars_classes();
     int n = 1;
 

@@ -18,7 +18,7 @@ static void languages_of_plain_sentences(void **s)
     } cases[] = {
         {"The mill stands by the river, and the miller knows everyone who comes.", "en"},
         {"Die Mühle steht am Fluss, und der Müller kennt alle, die zu ihm kommen.", "de"},
-        {"Le moulin se trouve au bord de la rivière et le meunier connaît tout le monde.", "fr"},
+        {"Le moulin est au bord de la rivière et le meunier connaît tout le monde.", "fr"},
         {"הטחנה עומדת ליד הנהר והטוחן מכיר את כל מי שבא אליו.", "he"},
         {"老磨坊在河邊已經三百年了,村裡的人還把糧食帶來磨。", "zh"},
         {"Мельница стоит у реки, и мельник знает всех, кто к нему приходит.", "ru"},
