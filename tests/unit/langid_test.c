@@ -21,7 +21,7 @@ static void languages_of_plain_sentences(void **s)
         {"Le moulin est au bord de la rivière et le meunier connaît tout le monde.", "fr"},
         {"הטחנה עומדת ליד הנהר והטוחן מכיר את כל מי שבא אליו.", "he"},
         {"老磨坊在河邊已經三百年了,村裡的人還把糧食帶來磨。", "zh"},
-        {"Мельница стоит у реки, и мельник знает всех, кто к нему приходит.", "ru"},
+        {"Мельница стоит у реки, и мельник знает всех.", "ru"},
         {"Tsohuwar niƙa tana bakin kogi, kuma mai niƙa ya san duk wanda ya zo wurinsa.", "ha"},
         {"", "und"},
         {"12345 67890", "und"},
