@@ -10,6 +10,7 @@ B=${B:-build}
 case $B in /*) bin=$B/bin ;; *) bin=$PWD/$B/bin ;; esac
 PATH=$bin:$PATH
 SHORT=${SHORT:-}
+here=$PWD/pipelines
 D=$PWD/demo
 rm -rf "$D"
 mkdir -p "$D/debs" "$D/root"
@@ -67,7 +68,7 @@ say "extract | clean | langid | filter | dedup exact | dedup fuzzy"
 quern extract crawl.warc.gz -q --stats 1.extract.json |
     quern clean -q --stats 2.clean.json |
     quern langid -q --keep en:0.65 --stats 3.langid.json --rejects langid.rejects.jsonl |
-    quern filter -q --preset gopher-quality,gopher-repetition,fineweb --stats 4.filter.json --rejects filter.rejects.jsonl |
+    quern filter -q --preset gopher-quality,gopher-repetition,fineweb --config "$here/demo-filter.yaml" --stats 4.filter.json --rejects filter.rejects.jsonl |
     quern dedup exact -q --stats 5.exact.json --rejects exact.rejects.jsonl |
     quern dedup fuzzy -q --threshold 0.8 --stats 6.fuzzy.json --rejects fuzzy.rejects.jsonl -o docs.jsonl
 
@@ -84,8 +85,8 @@ done
 
 # ---- tokens ------------------------------------------------------------------
 say "tokenizer, tokens"
-vocab=8192
-[ -z "$SHORT" ] || vocab=4096
+vocab=4096
+[ -z "$SHORT" ] || vocab=2048
 quern tokenizer train --vocab-size $vocab -o tokenizer.json docs.jsonl
 quern tokenize --tokenizer tokenizer.json --append-eod --output-prefix docs docs.jsonl
 quern dataset info docs_text_document
@@ -104,14 +105,14 @@ quern train $model --train-iters 8 --lr 1e-3 --log-file speed.jsonl -q >/dev/nul
 steps=$(sed -nE 's/.*"tokens_per_s":([0-9.e+]+).*/\1/p' speed.jsonl | sort -g |
     awk -v n=$((batch * seq)) -v s=$((minutes * 60)) '{ v[NR] = $1 } END { print int(s * v[int((NR + 1) / 2)] / n) }')
 # shellcheck disable=SC2086
-quern train $model --train-iters "$steps" --lr 2e-3 --min-lr 2e-4 --lr-decay-style cosine \
+quern train -q $model --train-iters "$steps" --lr 2e-3 --min-lr 2e-4 --lr-decay-style cosine \
     --lr-warmup-iters $((steps / 20 + 1)) --adam-beta2 0.95 --weight-decay 0.1 \
     --log-interval $((steps / 10 + 1)) --log-file train.jsonl --save checkpoint
 
 # ---- use ---------------------------------------------------------------------
 say "loss on pages it has not seen"
-quern eval --load checkpoint --data-path docs_text_document --split 98,2,0 --eval-iters 20
+quern eval -q --load checkpoint --data-path docs_text_document --split 98,2,0 --eval-iters 20
 say "what it writes"
 quern generate --load checkpoint --tokenizer tokenizer.json --seed 1 --temperature 0.7 --top-k 40 \
-    --max-tokens 120 --prompt "The server"
+    --max-tokens 100 --prompt "The server"
 say "done; everything is in ./demo"
