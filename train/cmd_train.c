@@ -93,15 +93,17 @@ static void on_step(void *arg, const struct train_step *s)
         log_line(r, s);
 }
 
-static void print_plan(struct train_config *c, const struct train_memory *m, const struct device *dev, double peak)
+static void print_plan(struct train_config *c, const struct train_memory *m, const struct device *dev, double peak,
+                       bool quiet)
 {
     const struct opt none[] = {OPT_END};
     struct opt *opts = train_config_options(c, none);
     double mib = 1 << 20;
 
-    printf("settings:\n");
-    if (opts)
+    if (opts && !quiet) {
+        printf("settings:\n");
         opt_settings(opts, stdout);
+    }
     free(opts);
     printf("device: %s, peak %.1f GFLOP/s in %s\n", dev->name, peak / 1e9, c->bf16 ? "bf16" : "fp32");
     printf("model: %" PRId64 " parameters, vocabulary padded to %" PRId64 ", %.4g FLOP a token\n",
@@ -164,7 +166,7 @@ static int train(struct run *r, struct trainer *t, struct err *e)
     return 0;
 }
 
-static int run(struct train_config *c, int threads, struct err *e)
+static int run(struct train_config *c, int threads, bool quiet, struct err *e)
 {
     struct run r = {.config = c, .log_fd = -1};
     struct train_memory m;
@@ -189,7 +191,7 @@ static int run(struct train_config *c, int threads, struct err *e)
     if (rc == 0) {
         r.tokens_per_step = (double)(c->global_batch * c->model.seq);
         r.flops_per_step = r.tokens_per_step * model_config_flops(&c->model, c->model.seq);
-        print_plan(c, &m, dev, r.peak);
+        print_plan(c, &m, dev, r.peak, quiet);
         rc = trainer_open(&t, c, dev, group, e);
     }
     if (rc == 0)
@@ -232,7 +234,7 @@ int main(int argc, char **argv)
         code = tool_usage(&t, "it takes no operands: '%s'", argv[1]);
     if (n == 0) {
         catch_signals();
-        if (train_config_check(&c, &e) < 0 || run(&c, tool_jobs(&t), &e) < 0)
+        if (train_config_check(&c, &e) < 0 || run(&c, tool_jobs(&t), t.quiet, &e) < 0)
             code = tool_fail(&t, &e);
         else
             code = tool_end(&t, EXIT_FINE);
