@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Tokenizing: in memory, from JSON lines on a RAM disk to .bin, training; peers beside it.
+set -u
+data=$SHARED/data
+if [ ! -r "$data/text/prose/books-dev.jsonl.zst" ]; then
+    printf 'tokenize\t-\t-\tleft out: no %s\n' "$data/text/prose/books-dev.jsonl.zst"
+    exit 0
+fi
+T=$(mktemp -d /dev/shm/quern.XXXXXX) || exit 1
+trap 'rm -rf "$T"' EXIT
+zstd -dcq "$data/text/prose/books-dev.jsonl.zst" >"$T/books.jsonl" || exit 1
+zstd -dcq "$data"/text/prose/*.jsonl.zst >"$T/all.jsonl" || exit 1
+python3 - "$T/books.jsonl" "$T/english" "$T/all.jsonl" "$T/all" <<'PY' || exit 1
+import json, sys
+def english(d):  # mostly ASCII
+    return sum(c < "\x80" for c in d[:4000]) >= 0.99 * min(len(d), 4000)
+for src, out in (sys.argv[1:3], sys.argv[3:5]):
+    n = 0
+    with open(out, "w", encoding="utf-8") as f:
+        for line in open(src, encoding="utf-8"):
+            text = json.loads(line)["text"]
+            if (out.endswith("english") and english(text)) or (out.endswith("all") and not english(text)):
+                n += f.write(text + "\n")
+            if n > 50e6:
+                break
+PY
+${CC:-cc} -O2 -D_GNU_SOURCE -I. bench/tokenize_bench.c -Wl,--start-group "$B"/libtokenize.a "$B"/libindexed_dataset.a \
+    "$B"/libbase.a -Wl,--end-group -Wl,--as-needed -lpcre2-8 -licui18n -licuuc -licudata -lsimdjson -lzstd -lz -ldeflate -lyaml \
+    -lstdc++ -lm -lpthread -o "$T/bench" || exit 1
+for t in gpt2 tiktoken/cl100k_base.tiktoken tiktoken/o200k_base.tiktoken; do
+    n=$(basename "$t" .tiktoken)
+    "$T/bench" "$data/tokenizers/$t" "$n-english" "$T/english"
+    "$T/bench" "$data/tokenizers/$t" "$n-multilingual" "$T/all"
+done
+
+# user + system seconds of a command, median of three
+cpu() {
+    for _ in 1 2 3; do
+        ( TIMEFORMAT='%U %S'; time "$@" >/dev/null 2>&1 ) 2>&1 | tail -n 1 | awk '{print $1 + $2}'
+    done | sort -n | sed -n 2p
+}
+rate() { awk -v b="$1" -v s="$2" 'BEGIN { printf "%.1f", b / 1e6 / s }'; }
+bytes=$(stat -c %s "$T/books.jsonl")
+s=$(cpu quern-tokenize -q -j1 --tokenizer "$data/tokenizers/gpt2" --append-eod --output-prefix "$T/a" "$T/books.jsonl")
+printf 'tokenize-run-gpt2\t%s\tMB/s\tJSON lines to .bin and .idx on a RAM disk, a core, whole run; %s s of CPU\n' "$(rate "$bytes" "$s")" "$s"
+s=$(cpu quern-tokenizer train -q --vocab-size 32000 -o "$T/t.json" "$T/all.jsonl")
+printf 'tokenizer-train-32000\t%s\ts\tof CPU, %s bytes of JSON lines\n' "$s" "$(stat -c %s "$T/all.jsonl")"
+
+if [ -z "$PEERS" ]; then
+    printf 'tokenize-peers\t-\t-\tleft out: PEERS is not set\n'
+    exit 0
+fi
+RAYON_NUM_THREADS=1 "$PEERS" - "$data/tokenizers" "$T/english" <<'PY'
+import base64, statistics, sys, time
+folder, path = sys.argv[1:]
+text = open(path, encoding="utf-8").read()
+docs = [text[i:i + 16384] for i in range(0, len(text), 16384)]
+def measure(name, part, fn):
+    some = docs[:max(1, int(len(docs) * part))]
+    size, runs = sum(len(d.encode()) for d in some), []
+    for _ in range(4):
+        t0 = time.process_time()
+        fn(some)
+        runs.append(size / 1e6 / (time.process_time() - t0))
+    print(f"tokenize-{name}\t{statistics.median(runs[1:]):.1f}\tMB/s\tin memory, warm, CPU time", flush=True)
+try:
+    import gigatoken
+    for n in ("r50k_base", "cl100k_base", "o200k_base"):
+        g = gigatoken.Tokenizer.from_tiktoken(f"{folder}/tiktoken/{n}.tiktoken")
+        measure(f"gigatoken-{n}", 1, lambda s: g.encode_batch(s, parallel=False))
+except ImportError:
+    print("tokenize-gigatoken\t-\t-\tleft out: not installed")
+try:
+    import tiktoken
+    ranks = {base64.b64decode(a): int(b) for a, b in (l.split() for l in open(f"{folder}/tiktoken/r50k_base.tiktoken") if l.strip())}
+    t = tiktoken.Encoding("x", pat_str=r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""", mergeable_ranks=ranks, special_tokens={})
+    measure("tiktoken-r50k_base", 0.2, lambda s: [t.encode_ordinary(d) for d in s])
+except ImportError:
+    print("tokenize-tiktoken\t-\t-\tleft out: not installed")
+try:
+    from tokenizers import Tokenizer
+    h = Tokenizer.from_file(f"{folder}/hf/gpt2-derived/tokenizer.json")
+    measure("tokenizers-gpt2", 0.05, lambda s: [h.encode(d, add_special_tokens=False) for d in s])
+except ImportError:
+    print("tokenize-tokenizers\t-\t-\tleft out: not installed")
+PY

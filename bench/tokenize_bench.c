@@ -1,0 +1,70 @@
+/* Speed of encoding in memory: tokenize_bench TOKENIZER NAME FILE.  FILE: plain text. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "tokenize/tokenizer.h"
+
+enum { PASSES = 6, PART = 1 << 14 };
+
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Texts of 16 KiB, into one buffer used again and again, as `quern tokenize` does. */
+static int pass(struct encoder *enc, struct span text, int width, struct buf *out, struct err *e)
+{
+    for (size_t at = 0; at < text.n;) {
+        size_t n = text.n - at < PART ? text.n - at : PART;
+        while (at + n < text.n && text.p[at + n] != '\n')
+            n++;
+        if (out->n > 1 << 20)
+            buf_clear(out);
+        TRY(encoder_encode(enc, (struct span){text.p + at, n}, 0, width, out, e));
+        at += n;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct buf text = {0}, out = {0};
+    struct tokenizer *t;
+    struct encoder *enc;
+    double s[PASSES];
+    struct err e;
+    int width;
+
+    if (argc != 4 || tokenizer_open(&t, argv[1], NULL, &e) < 0 || file_read_all(argv[3], SIZE_MAX / 2, &text, &e) < 0) {
+        fprintf(stderr, "tokenize_bench: %s\n", argc != 4 ? "TOKENIZER NAME FILE" : e.msg);
+        return 3;
+    }
+    width = tokenizer_vocab_size(t) < 65500 ? 2 : 4;
+    enc = encoder_new(t);
+    for (int i = 0; i < PASSES; i++) {
+        double start = cpu_seconds();
+        if (!enc || pass(enc, buf_span(&text), width, &out, &e) < 0)
+            return 3;
+        s[i] = cpu_seconds() - start;
+    }
+    qsort(s + 1, PASSES - 1, sizeof *s, compare);
+    printf("tokenize-%s-cold\t%.1f\tMB/s\tin memory, first pass, a core\n", argv[2], (double)text.n / 1e6 / s[0]);
+    printf("tokenize-%s-warm\t%.1f\tMB/s\tin memory, median of %d passes, a core\n", argv[2],
+           (double)text.n / 1e6 / s[1 + (PASSES - 1) / 2], PASSES - 1);
+    encoder_free(enc);
+    tokenizer_close(t);
+    buf_free(&text);
+    buf_free(&out);
+    return 0;
+}
