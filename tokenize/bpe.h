@@ -24,6 +24,7 @@ struct bpe {
     struct bpe_pair *pairs; /* hash table */
     uint32_t mask, n;
     uint32_t *byte_pairs; /* [256][256]: the slot + 1 of the pair of these bytes */
+    uint64_t *crossed;    /* bitmaps: see bpe_cut */
 };
 
 /* What a thread needs to merge; grows to the longest piece.  Zero-initialise. */
@@ -38,8 +39,16 @@ int bpe_add_merge(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, u
 /* Every token of v with two bytes or more is what its rank, which is its id, joins.
  * Tokens that no order of merges reaches get no pair. */
 int bpe_add_ranks(struct bpe *b, const struct vocab *v, struct err *e);
-/* Call when all merges are there. */
-int bpe_finish(struct bpe *b, struct err *e);
+/* Call when all merges are there, with the tokens they make. */
+int bpe_finish(struct bpe *b, const struct vocab *v, struct err *e);
+
+/* The first place k in from..n-1, between two characters of which one is not ASCII, that
+ * no token reaches across; n if there is none.  What stands before and behind it is
+ * merged independently, so a long run of letters without spaces can be taken apart. */
+size_t bpe_cut(const struct bpe *b, const uint8_t *piece, size_t n, size_t from);
+/* For tokenizers that take a piece which is a token as it is: no more cuts if merging would
+ * make another of some token, since a part may not be taken as it is. */
+int bpe_check_cuts(struct bpe *b, const struct vocab *v, struct err *e);
 
 /* True if there is a token for each byte. */
 bool bpe_has_bytes(const struct bpe *b, const uint8_t *piece, size_t n);

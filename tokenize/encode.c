@@ -113,8 +113,8 @@ static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
     return count;
 }
 
-/* A piece that was not found at the first look.  NULL: enc->failure says why. */
-static __attribute__((noinline)) char *put_slowly(struct encoder *enc, const uint8_t *p, size_t n, char *o, int width)
+/* A piece, or a part of one that is merged by itself.  NULL: enc->failure says why. */
+static inline char *put_part(struct encoder *enc, const uint8_t *p, size_t n, char *o, int width)
 {
     const uint32_t *ids = NULL;
     size_t count = 0;
@@ -134,6 +134,23 @@ static __attribute__((noinline)) char *put_slowly(struct encoder *enc, const uin
     for (size_t i = 0; i < count; i++)
         o = put_id(o, ids[i], width);
     return o;
+}
+
+/* A piece that was not found at the first look.  A long one is taken apart where no token
+ * reaches across: scripts without spaces have pieces of whole sentences. */
+static __attribute__((noinline)) char *put_slowly(struct encoder *enc, const uint8_t *p, size_t n, char *o, int width)
+{
+    while (n > WORDS_KEY) {
+        size_t cut = bpe_cut(&enc->t->bpe, p, n, 1);
+        if (cut == n)
+            break;
+        o = put_part(enc, p, cut, o, width);
+        if (!o)
+            return NULL;
+        p += cut;
+        n -= cut;
+    }
+    return put_part(enc, p, n, o, width);
 }
 
 /* The pieces begin..ends[0], ..., ..ends[n-1] of text, each with PADDING readable bytes

@@ -115,7 +115,9 @@ static int finish(struct tokenizer **out, struct tokenizer *t, int rc, struct er
     if (rc == 0 && t->nfc)
         rc = normal_ready(e);
     if (rc == 0)
-        rc = bpe_finish(&t->bpe, e);
+        rc = bpe_finish(&t->bpe, &t->vocab, e);
+    if (rc == 0 && t->whole_first)
+        rc = bpe_check_cuts(&t->bpe, &t->vocab, e);
     if (rc < 0) {
         tokenizer_close(t);
         return rc;

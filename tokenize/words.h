@@ -22,7 +22,7 @@ enum {
     WORDS_INLINE = 5,  /* ids that fit into an entry */
     WORDS_STORED = 255, /* n of an entry whose ids are in the store */
     WORDS_WINDOW = 8,
-    WORDS_LONGEST = 512 /* longer pieces are not kept */
+    WORDS_LONGEST = 16384 /* longer pieces are not kept; tables drawn with lines come close */
 };
 
 struct word {

@@ -216,7 +216,7 @@ static void make_bpe(struct bpe *b, struct vocab *v, int merges)
         id++;
         merges--;
     }
-    assert_int_equal(bpe_finish(b, &e), 0);
+    assert_int_equal(bpe_finish(b, v, &e), 0);
 }
 
 /* By the definition: the lowest rank, leftmost, again and again. */
@@ -268,7 +268,7 @@ static void merging_follows_the_definition(void **state)
                 if (rule[q][0] == rule[r][0] && rule[q][1] == rule[r][1])
                     rule[r][0] = UINT32_MAX;
         }
-        assert_int_equal(bpe_finish(&b, &e), 0);
+        assert_int_equal(bpe_finish(&b, &v, &e), 0);
         for (int i = 0; i < 200; i++) {
             uint8_t text[400];
             size_t n = 1 + below(i % 2 ? 40 : 390), k;
@@ -296,7 +296,7 @@ static void ranks_give_the_same_as_their_merges(void **state)
     make_bpe(&merges, &v, 80);
     assert_int_equal(bpe_set_bytes(&ranks, &v, &e), 0);
     assert_int_equal(bpe_add_ranks(&ranks, &v, &e), 0);
-    assert_int_equal(bpe_finish(&ranks, &e), 0);
+    assert_int_equal(bpe_finish(&ranks, &v, &e), 0);
     for (uint32_t id = 256; id < v.n; id++) { /* each token that ranks reach, they reach as itself */
         struct span s = vocab_get(&v, id);
         int64_t n = bpe_encode(&ranks, &scratch, (const uint8_t *)s.p, s.n, a);
