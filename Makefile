@@ -10,7 +10,7 @@ comma := ,
 DEBS := gcc g++ make libc6-dev libsimdjson-dev libzstd-dev zlib1g-dev libdeflate-dev \
   libxxhash-dev libyaml-dev libicu-dev libbrotli-dev nettle-dev libcld2-dev libdnnl-dev \
   libpcre2-dev libcmocka-dev
-DEBS_DEMO := wget ca-certificates busybox python3-doc debian-handbook postgresql-doc-15
+DEBS_DEMO := wget ca-certificates busybox
 DEBS_DEV := clang libclang-rt-14-dev libomp-14-dev shellcheck man-db
 
 # LIBRARY:header:what the linker needs.  The first five are needed by everything.
@@ -103,9 +103,9 @@ install: all                                ## commands and man pages under PREF
 	for n in $(filter-out quern,$(ON)); do $B/bin/quern-$$n --man >$(DESTDIR)$(PREFIX)/share/man/man1/quern-$$n.1 || exit 1; done
 	$B/bin/quern --man >$(DESTDIR)$(PREFIX)/share/man/man1/quern.1
 deps: deps-build deps-demo deps-dev         ## install the Debian packages
-deps-build: ; @sh tests/deps.sh $(DEBS)
-deps-demo: ; @sh tests/deps.sh $(DEBS_DEMO)
-deps-dev: ; @sh tests/deps.sh $(DEBS_DEV)
+deps-build: ; @B=$B sh tests/deps.sh $(DEBS)
+deps-demo: ; @B=$B sh tests/deps.sh $(DEBS_DEMO)
+deps-dev: ; @B=$B sh tests/deps.sh $(DEBS_DEV)
 clean:                                      ## remove what was built
 	rm -rf $B $B-fuzz
 help:                                       ## this list

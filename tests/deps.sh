@@ -12,6 +12,7 @@ export DEBIAN_FRONTEND=noninteractive
 # shellcheck disable=SC2086 # a list of names
 if $sudo apt-get update -qq </dev/null >&2 &&
     $sudo apt-get install -y -qq --no-install-recommends $missing </dev/null >&2; then
+    rm -f "${B:-build}"/config.mk "${B:-build}"-fuzz/config.mk # look again for the libraries
     exit 0
 fi
 echo "could not install:$missing" >&2
