@@ -37,8 +37,8 @@ assert len(blocks) <= 256
 def rows(values):
     values, out = list(values), ""
     while values:
-        out += "    " + ",".join(map(str, values[:32])) + ",\n"
-        values = values[32:]
+        out += "    " + ",".join(map(str, values[:24])) + ",\n"
+        values = values[24:]
     return out
 
 print(f"""/* Written by tests/record/unicode_classes.py from Unicode {sys.argv[2]}: do not edit. */
