@@ -33,14 +33,16 @@ for deb in debs/*.deb; do dpkg-deb -x "$deb" root; done
 
 # ---- crawl -------------------------------------------------------------------
 site=root/usr/share/doc
-port=8080
-while ! busybox httpd -p "127.0.0.1:$port" -h "$site" 2>/dev/null; do
+port=8080 server=
+while :; do
+    busybox httpd -f -p "127.0.0.1:$port" -h "$site" 2>/dev/null &
+    server=$!
+    sleep 1
+    kill -0 $server 2>/dev/null && break
     port=$((port + 1))
     [ $port -lt 8180 ] || { echo "no free port for the web server" >&2; exit 3; }
 done
-# shellcheck disable=SC2009 # busybox is the name of many processes
-server=$(ps -eo pid,args | awk -v a="127.0.0.1:$port" '/busybox httpd/ && index($0, a) { print $1; exit }')
-trap 'kill "$server" 2>/dev/null || true' EXIT INT TERM
+trap 'kill $server 2>/dev/null || true' EXIT INT TERM
 url=http://127.0.0.1:$port
 {
     echo $url/postgresql-doc-15/html/index.html
@@ -59,7 +61,7 @@ say "crawl"
 # wget says 8 when a link was broken; what it fetched is whole.
 wget -q -r -l inf -np --delete-after -e robots=off -R '*.png,*.svg,*.gif,*.jpg,*.ico,*.js,*.css,*.txt,*.inv,*.pdf' \
     --warc-file=crawl --no-warc-keep-log -i urls || [ $? = 8 ]
-kill "$server"
+kill $server
 trap - EXIT INT TERM
 ls -l crawl.warc.gz
 

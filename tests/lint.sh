@@ -7,7 +7,8 @@ CC=${CC:-cc}
 bad=0
 say() { echo "lint: $*"; bad=1; }
 
-mapfile -t sources < <(git ls-files '*.c' '*.h' '*.cpp' '*.cu' '*.cuh')
+mapfile -t sources < <(find base comm kernels indexed_dataset curate tokenize train tests bench \
+    -name '*.[ch]' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' | sort)
 
 # A folder includes only what stands below it; mains may cross between siblings.
 allowed() {
@@ -48,6 +49,11 @@ for f in "${sources[@]}"; do
     esac
 done
 
+# No two folders define the same symbol: any of them may meet in one program.
+for a in "$B"/lib*.a; do
+    nm -g --defined-only "$a" | awk '$2 ~ /[TDBR]/ { print $3 }' | sort -u
+done | sort | uniq -d | grep . && say "symbols defined twice"
+
 # OpenMP stays where the trainer is.
 for f in "${sources[@]}"; do
     case $f in kernels/* | train/* | tests/* | bench/*) continue ;; esac
@@ -63,7 +69,7 @@ done
 
 # Scripts.
 if command -v shellcheck >/dev/null; then
-    mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
+    mapfile -t scripts < <(find tests bench pipelines -name '*.sh'; ls .ci/run)
     shellcheck -x -S warning "${scripts[@]}" || say "shellcheck"
 else
     echo "lint: no shellcheck here (make deps installs it)"

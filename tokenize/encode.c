@@ -6,7 +6,7 @@
 
 #include "tokenize/model.h"
 #include "tokenize/normal.h"
-#include "tokenize/words.h"
+#include "tokenize/word_table.h"
 
 enum {
     TABLE_LOG2 = 19, /* 16 MiB a thread: the words of a language or two */
@@ -17,7 +17,7 @@ enum {
 
 struct encoder {
     const struct tokenizer *t;
-    struct words words;
+    struct word_table words;
     struct bpe_scratch scratch;
     struct buf ids;    /* of one piece that was merged */
     struct buf normal; /* a text in form C */
@@ -33,7 +33,7 @@ struct encoder *encoder_new(const struct tokenizer *t)
     if (!enc)
         return NULL;
     enc->t = t;
-    if (words_init(&enc->words, TABLE_LOG2) < 0) {
+    if (word_table_init(&enc->words, TABLE_LOG2) < 0) {
         free(enc);
         return NULL;
     }
@@ -44,7 +44,7 @@ void encoder_free(struct encoder *enc)
 {
     if (!enc)
         return;
-    words_free(&enc->words);
+    word_table_free(&enc->words);
     bpe_scratch_free(&enc->scratch);
     buf_free(&enc->ids);
     buf_free(&enc->normal);
@@ -75,14 +75,14 @@ static inline char *put_word(char *o, const struct word *x, int width)
         _mm_storeu_si128((__m128i *)(void *)o, _mm_shuffle_epi8(v, pick));
     } else {
         const __m128i pick = _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
-        uint32_t fifth = words_id(x, 4);
+        uint32_t fifth = word_id(x, 4);
         _mm_storeu_si128((__m128i *)(void *)o, _mm_shuffle_epi8(v, pick));
         memcpy(o + 16, &fifth, 4);
     }
 #else
     char *q = o;
     for (unsigned i = 0; i < WORDS_INLINE; i++)
-        q = put_id(q, words_id(x, i), width);
+        q = put_id(q, word_id(x, i), width);
 #endif
     return o + x->n * width;
 }
@@ -109,7 +109,7 @@ static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
         count = bpe_encode(&t->bpe, &enc->scratch, p, n, ids);
     }
     if (count > 0)
-        words_put(&enc->words, p, n, ids, (size_t)count);
+        word_table_put(&enc->words, p, n, ids, (size_t)count);
     return count;
 }
 
@@ -118,7 +118,7 @@ static inline char *put_part(struct encoder *enc, const uint8_t *p, size_t n, ch
 {
     const uint32_t *ids = NULL;
     size_t count = 0;
-    const struct word *x = n <= WORDS_LONGEST ? words_find(&enc->words, p, n, &ids, &count) : NULL;
+    const struct word *x = n <= WORDS_LONGEST ? word_table_find(&enc->words, p, n, &ids, &count) : NULL;
 
     if (x && !ids)
         return put_word(o, x, width);
@@ -166,7 +166,7 @@ static inline char *put_pieces(struct encoder *enc, const uint8_t *text, uint32_
 #define FETCH(j)                                                                       \
     do {                                                                               \
         uint32_t len_ = ends[j] - fetch;                                               \
-        keys[(j) % AHEAD] = words_key(text + fetch, len_ <= WORDS_KEY ? len_ : 16);    \
+        keys[(j) % AHEAD] = word_key_of(text + fetch, len_ <= WORDS_KEY ? len_ : 16);    \
         starts[(j) % AHEAD] = fetch;                                                   \
         __builtin_prefetch(entries + (keys[(j) % AHEAD].hash & mask));                 \
         fetch = ends[j];                                                               \

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 
 enum {
-    VOCAB_MAX_ID = (1 << 24) - 2, /* ids are packed in 24 bits (words.h) */
+    VOCAB_MAX_ID = (1 << 24) - 2, /* ids are packed in 24 bits (word_table.h) */
     VOCAB_NONE = -1
 };
 

@@ -19,7 +19,7 @@
 #include "tokenize/split_run.h"
 #include "tokenize/tally.h"
 #include "tokenize/tokenizer.h"
-#include "tokenize/words.h"
+#include "tokenize/word_table.h"
 
 static struct rng_mt rng;
 
@@ -344,11 +344,11 @@ static void long_pieces_take_no_longer_than_they_should(void **state)
 
 static void words_are_found_or_forgotten_never_mistaken(void **state)
 {
-    struct words w;
+    struct word_table w;
     int kept = 0;
 
     (void)state;
-    assert_int_equal(words_init(&w, 8), 0); /* far too small for what comes */
+    assert_int_equal(word_table_init(&w, 8), 0); /* far too small for what comes */
     for (int round = 0; round < 20; round++)
         for (uint32_t j0 = 0; j0 < 2000; j0++) {
             uint32_t i = below(2000);
@@ -365,19 +365,19 @@ static void words_are_found_or_forgotten_never_mistaken(void **state)
                 ids[j] = i + (uint32_t)j;
             if (n < 4)
                 continue;
-            if ((x = words_find(&w, text, n, &stored, &got))) {
+            if ((x = word_table_find(&w, text, n, &stored, &got))) {
                 assert_int_equal(got, count);
                 for (size_t j = 0; j < count; j++)
-                    assert_int_equal(stored ? stored[j] : words_id(x, (unsigned)j), ids[j]);
+                    assert_int_equal(stored ? stored[j] : word_id(x, (unsigned)j), ids[j]);
                 kept++;
             } else {
-                words_put(&w, text, n, ids, count);
-                x = words_find(&w, text, n, &stored, &got);
+                word_table_put(&w, text, n, ids, count);
+                x = word_table_find(&w, text, n, &stored, &got);
                 assert_true(!x || got == count);
             }
         }
     assert_true(kept > 0);
-    words_free(&w);
+    word_table_free(&w);
 }
 
 static void tallies_count(void **state)

@@ -1,4 +1,4 @@
-/* tokenize/words.h -- a bounded table of pieces seen, with their ids.
+/* tokenize/word_table.h -- a bounded table of pieces seen, with their ids.
  *
  * An entry is 32 bytes: a key of 16 (the piece itself, when it has at most 15 bytes) and up to
  * five ids of 24 bits.  Longer pieces and longer lists of ids lie in a second store; a
@@ -6,8 +6,8 @@
  * Open addressing within WORDS_WINDOW entries: a full window loses one of its entries,
  * a full store empties the table.  One a thread.
  */
-#ifndef TOKENIZE_WORDS_H
-#define TOKENIZE_WORDS_H
+#ifndef TOKENIZE_WORD_TABLE_H
+#define TOKENIZE_WORD_TABLE_H
 
 #include <stdint.h>
 #include <string.h>
@@ -31,7 +31,7 @@ struct word {
     uint8_t n;
 };
 
-struct words {
+struct word_table {
     struct word *entries; /* mask + 1 + WORDS_WINDOW */
     uint64_t mask;
     size_t mapped;
@@ -40,15 +40,15 @@ struct words {
 };
 
 /* 2^log2_entries entries, in huge pages if the system has them.  ERR_NOMEM. */
-int words_init(struct words *w, unsigned log2_entries);
-void words_free(struct words *w);
+int word_table_init(struct word_table *w, unsigned log2_entries);
+void word_table_free(struct word_table *w);
 
 struct word_key {
     uint64_t lo, hi, hash;
 };
 
 /* The key of a piece of n <= 15 bytes; 16 bytes must be readable at p. */
-static inline struct word_key words_key(const uint8_t *p, size_t n)
+static inline struct word_key word_key_of(const uint8_t *p, size_t n)
 {
     static const uint8_t ones[32] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
     struct word_key k;
@@ -71,13 +71,13 @@ static inline struct word_key words_key(const uint8_t *p, size_t n)
 
 /* The entry of the piece, its ids in *ids (24 bits each, packed, for entries with n <=
  * WORDS_INLINE; else *stored, *n of them); NULL if it is not there. */
-const struct word *words_find(const struct words *w, const uint8_t *p, size_t n, const uint32_t **stored,
+const struct word *word_table_find(const struct word_table *w, const uint8_t *p, size_t n, const uint32_t **stored,
                               size_t *count);
 /* Remembers the ids of a piece (if it is short enough).  Failing for want of memory is
  * no error: the piece is not remembered. */
-void words_put(struct words *w, const uint8_t *p, size_t n, const uint32_t *ids, size_t count);
+void word_table_put(struct word_table *w, const uint8_t *p, size_t n, const uint32_t *ids, size_t count);
 
-static inline uint32_t words_id(const struct word *x, unsigned i)
+static inline uint32_t word_id(const struct word *x, unsigned i)
 {
     return x->ids[3 * i] | (uint32_t)x->ids[3 * i + 1] << 8 | (uint32_t)x->ids[3 * i + 2] << 16;
 }

@@ -1,4 +1,4 @@
-#include "tokenize/words.h"
+#include "tokenize/word_table.h"
 
 #include <sys/mman.h>
 
@@ -7,7 +7,7 @@
 
 enum { STORE_MAX = 16 << 20 };
 
-int words_init(struct words *w, unsigned log2_entries)
+int word_table_init(struct word_table *w, unsigned log2_entries)
 {
     size_t n = ((size_t)1 << log2_entries) + WORDS_WINDOW;
     void *p;
@@ -24,7 +24,7 @@ int words_init(struct words *w, unsigned log2_entries)
     return 0;
 }
 
-void words_free(struct words *w)
+void word_table_free(struct word_table *w)
 {
     if (w->entries)
         munmap(w->entries, w->mapped);
@@ -46,11 +46,11 @@ static struct word_key key_of(const uint8_t *p, size_t n)
         return k;
     }
     memcpy(copy, p, n);
-    return words_key(copy, n);
+    return word_key_of(copy, n);
 }
 
 /* Where an entry's part of the store begins, and how many ids it has. */
-static const char *stored_at(const struct words *w, const struct word *x, size_t *count)
+static const char *stored_at(const struct word_table *w, const struct word *x, size_t *count)
 {
     uint32_t at[2];
 
@@ -69,7 +69,7 @@ static size_t padded(size_t n)
     return (n + 3) & ~(size_t)3;
 }
 
-const struct word *words_find(const struct words *w, const uint8_t *p, size_t n, const uint32_t **stored,
+const struct word *word_table_find(const struct word_table *w, const uint8_t *p, size_t n, const uint32_t **stored,
                               size_t *count)
 {
     struct word_key k = key_of(p, n);
@@ -96,7 +96,7 @@ const struct word *words_find(const struct words *w, const uint8_t *p, size_t n,
 }
 
 /* Appends what does not fit into an entry; the offset, or -1 when there is no room. */
-static int64_t store(struct words *w, const uint8_t *p, size_t n, const uint32_t *ids, size_t count)
+static int64_t store(struct word_table *w, const uint8_t *p, size_t n, const uint32_t *ids, size_t count)
 {
     size_t at = w->store.n, bytes = n > WORDS_KEY ? padded(n) : 0;
 
@@ -111,7 +111,7 @@ static int64_t store(struct words *w, const uint8_t *p, size_t n, const uint32_t
     return (int64_t)at;
 }
 
-void words_put(struct words *w, const uint8_t *p, size_t n, const uint32_t *ids, size_t count)
+void word_table_put(struct word_table *w, const uint8_t *p, size_t n, const uint32_t *ids, size_t count)
 {
     struct word_key k = key_of(p, n);
     struct word *x = w->entries + (k.hash & w->mask);
