@@ -9,8 +9,9 @@ comma := ,
 # Debian packages: to build, to test, for the demo.
 DEBS := gcc g++ make libc6-dev libsimdjson-dev libzstd-dev zlib1g-dev libdeflate-dev \
   libxxhash-dev libyaml-dev libicu-dev libbrotli-dev nettle-dev libcld2-dev libdnnl-dev \
-  libpcre2-dev libcmocka-dev
+  libpcre2-dev libcmocka-dev zstd
 DEBS_DEMO := wget ca-certificates busybox
+DEBS_SHARED := python3
 DEBS_DEV := clang libclang-rt-14-dev libomp-14-dev shellcheck man-db
 
 # LIBRARY:header:what the linker needs.  The first five are needed by everything.
@@ -85,7 +86,9 @@ check: deps-build                           ## install what is missing, build, r
 	@$(MAKE) --no-print-directory test
 test: all $(UNIT)                           # what check runs, with what is installed
 	@B=$B sh tests/run.sh unit cli
-check-shared: all $(UNIT)                   ## tests on the data in ../shared (set SHARED=)
+check-shared: deps-build deps-shared        ## tests on the data in ../shared (set SHARED=)
+	@$(MAKE) --no-print-directory test-shared
+test-shared: all $(UNIT)
 	@B=$B sh tests/run.sh shared
 demo: deps-build deps-demo                  ## from a crawl to a model that writes; SHORT=1 for a quick one
 	@$(MAKE) --no-print-directory all && B=$B SHORT=$(SHORT) sh pipelines/demo.sh
@@ -102,15 +105,16 @@ install: all                                ## commands and man pages under PREF
 	install $(BINS) $(DESTDIR)$(PREFIX)/bin
 	for n in $(filter-out quern,$(ON)); do $B/bin/quern-$$n --man >$(DESTDIR)$(PREFIX)/share/man/man1/quern-$$n.1 || exit 1; done
 	$B/bin/quern --man >$(DESTDIR)$(PREFIX)/share/man/man1/quern.1
-deps: deps-build deps-demo deps-dev         ## install the Debian packages
+deps: deps-build deps-demo deps-shared deps-dev         ## install the Debian packages
 deps-build: ; @B=$B sh tests/deps.sh $(DEBS)
 deps-demo: ; @B=$B sh tests/deps.sh $(DEBS_DEMO)
+deps-shared: ; @B=$B sh tests/deps.sh $(DEBS_SHARED)
 deps-dev: ; @B=$B sh tests/deps.sh $(DEBS_DEV)
 clean:                                      ## remove what was built
 	rm -rf $B $B-fuzz
 help:                                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
-.PHONY: all check test check-shared demo bench lint fuzz fuzz-run install deps deps-build deps-demo deps-dev clean help
+.PHONY: all check test check-shared test-shared demo bench lint fuzz fuzz-run install deps deps-build deps-demo deps-shared deps-dev clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 

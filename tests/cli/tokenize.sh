@@ -5,38 +5,35 @@
 TOK=$ROOT/tests/data/tokenizer/gpt2.json
 
 # Documents with escapes, empty ones, one that is not read, and a bad line.
-python3 - >docs.jsonl <<'PY'
-import json
-for i in range(3000):
-    text = "" if i % 50 == 7 else f"Document {i}: \u201cthe mill\u201d grinds\n\t{'grain ' * (i % 40)}\u00e9 \U0001f33e \"x\\y\" " 
-    print(json.dumps({"id": str(i), "text": text, "n": i}, ensure_ascii=i % 2 == 0))
-PY
+perl -e '
+for my $i (0 .. 2999) {
+    my @c = $i % 2 ? ("\xe2\x80\x9c", "\xe2\x80\x9d", "\xc3\xa9", "\xf0\x9f\x8c\xbe")
+                   : ("\\u201c", "\\u201d", "\\u00e9", "\\ud83c\\udf3e");
+    my $text = $i % 50 == 7 ? "" : "Document $i: $c[0]the mill$c[1] grinds\\n\\t" . "grain " x ($i % 40) . "$c[2] $c[3] \\\"x\\\\y\\\" ";
+    print "{\"id\": \"$i\", \"text\": \"$text\", \"n\": $i}\n";
+}' >docs.jsonl
 
 # Written from the format's table, with the ids that `encode` prints.
 expected() { # eod width
     quern tokenizer encode --tokenizer "$TOK" --jsonl docs.jsonl >ids.jsonl
-    python3 - "$1" "$2" <<'PY'
-import json, struct, sys
-eod, width = int(sys.argv[1]), int(sys.argv[2])
-lengths, ends, n = [], [0], 0
-with open("want.bin", "wb") as f:
-    for line in open("ids.jsonl"):
-        ids = json.loads(line)
-        if ids and eod >= 0:
-            ids.append(eod)
-        f.write(struct.pack("<%d%s" % (len(ids), "H" if width == 2 else "i"), *ids))
-        if ids:
-            lengths.append(len(ids))
-        ends.append(len(lengths))
-offsets = [0]
-for x in lengths:
-    offsets.append(offsets[-1] + x * width)
-with open("want.idx", "wb") as f:
-    f.write(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8 if width == 2 else 4, len(lengths), len(ends)))
-    f.write(struct.pack("<%di" % len(lengths), *lengths))
-    f.write(struct.pack("<%dq" % len(lengths), *offsets[:-1]))
-    f.write(struct.pack("<%dq" % len(ends), *ends))
-PY
+    perl -e '
+my ($eod, $width) = @ARGV;
+my ($id, @lengths, @ends, @offsets) = ($width == 2 ? "v" : "l<");
+open my $ids, "<", "ids.jsonl" or die;
+open my $bin, ">", "want.bin" or die;
+while (<$ids>) {
+    my @t = /(\d+)/g;
+    push @t, $eod if @t && $eod >= 0;
+    print $bin pack("$id*", @t);
+    push @lengths, scalar @t if @t;
+    push @ends, scalar @lengths;
+}
+my $at = 0;
+for (@lengths) { push @offsets, $at; $at += $_ * $width; }
+open my $idx, ">", "want.idx" or die;
+print $idx "MMIDIDX\0\0", pack("Q<CQ<Q<", 1, $width == 2 ? 8 : 4, scalar @lengths, @ends + 1);
+print $idx pack("l<*", @lengths), pack("q<*", @offsets), pack("q<*", 0, @ends);
+' -- "$1" "$2"
 }
 
 expected -1 2

@@ -65,11 +65,8 @@ check "the result opens" quern tokenizer info t.json
 has "its end of document" out "eod         0 <|endoftext|>"
 quern tokenizer train -j1 --vocab-size 420 -o t1.json "$D/corpus.txt" 2>/dev/null
 same "one thread, the same" t.json t1.json
-python3 - "$D/corpus.txt" >c.jsonl <<'PY' || true
-import json, sys
-for l in open(sys.argv[1], encoding="utf-8", newline=""):
-    print(json.dumps({"text": l}))
-PY
+perl -pe 's/(["\\])/\\$1/g; s/([\x00-\x1f])/sprintf("\\u%04x", ord $1)/ge; $_ = "{\"text\": \"$_\"}\n"' \
+    "$D/corpus.txt" >c.jsonl
 quern tokenizer train --vocab-size 420 -o t2.json c.jsonl 2>/dev/null
 same "from JSON lines, the same" t.json t2.json
 status "special tokens of one's own" 0 quern tokenizer train --vocab-size 300 --special-tokens '<s>' --special-tokens '</s>' -o s.json "$D/corpus.txt"
