@@ -12,7 +12,7 @@ void opt_list_free(struct opt_list *l)
     l->n = 0;
 }
 
-static int list_add(struct opt_list *l, const char *s, struct err *e)
+int opt_list_add(struct opt_list *l, const char *s, struct err *e)
 {
     const char **v = realloc(l->v, (size_t)(l->n + 1) * sizeof *v);
 
@@ -100,7 +100,7 @@ static int store(const struct opt *o, const char *s, struct err *e)
     case OPT_TYPE_ENUM:
         return parse_enum(o, s, e);
     case OPT_TYPE_LIST:
-        return list_add(o->value, s, e);
+        return opt_list_add(o->value, s, e);
     default:
         return err_set(e, ERR_ARG, "--%s: not an option", o->name);
     }

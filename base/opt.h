@@ -30,11 +30,13 @@ enum opt_type {
     OPT_TYPE_LIST    /* struct opt_list: given several times, kept in order */
 };
 
-/* A growing list of strings that point into argv.  Release with opt_list_free. */
+/* A growing list of strings that point into argv.  Release with opt_list_free.
+ * opt_list_add: ERR_NOMEM. */
 struct opt_list {
     const char **v;
     int n;
 };
+int opt_list_add(struct opt_list *l, const char *s, struct err *e);
 void opt_list_free(struct opt_list *l);
 
 struct opt {

@@ -204,6 +204,14 @@ static int run(struct train_config *c, int threads, bool quiet, struct err *e)
     return rc;
 }
 
+/* Operands are more of --data-path, so that a blend can be given as Megatron takes it. */
+static int more_paths(struct train_config *c, int n, char **operands, struct err *e)
+{
+    for (int i = 0; i < n; i++)
+        TRY(opt_list_add(&c->data_path, operands[i], e));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct train_config c;
@@ -230,11 +238,11 @@ int main(int argc, char **argv)
         return EXIT_FATAL;
     }
     n = tool_begin(&t, opts, argc, argv, &code);
-    if (n > 0)
+    if (n > 0 && c.data_path.n == 0) {
         code = tool_usage(&t, "it takes no operands: '%s'", argv[1]);
-    if (n == 0) {
+    } else if (n >= 0) {
         catch_signals();
-        if (train_config_check(&c, &e) < 0 || run(&c, tool_jobs(&t), t.quiet, &e) < 0)
+        if (more_paths(&c, n, argv + 1, &e) < 0 || train_config_check(&c, &e) < 0 || run(&c, tool_jobs(&t), t.quiet, &e) < 0)
             code = tool_fail(&t, &e);
         else
             code = tool_end(&t, EXIT_FINE);

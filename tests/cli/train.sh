@@ -44,7 +44,12 @@ status "nothing is left to do" 0 train --data-path data --train-iters 6 --save a
 has "mock data" <(train --mock-data --train-iters 1) "step 1/1"
 
 # ---- flags ----
-status "an operand" 2 train --data-path data --train-iters 6 data
+status "an operand" 2 train --mock-data --train-iters 6 data
+status "a blend, as Megatron takes it" 0 train --train-iters 2 --log-file blend.jsonl --data-path 0.3 data 0.7 data
+status "a blend, a word at a time" 0 train --train-iters 2 --log-file blend1.jsonl --data-path 0.3 --data-path data \
+    --data-path 0.7 --data-path data
+equal "the same blend" "$(losses blend.jsonl)" "$(losses blend1.jsonl)"
+status "half of a blend is prefixes" 3 train --train-iters 2 --data-path 0.3 data 0.7
 status "no data" 2 train --train-iters 6
 has "no data: the flag" err "--data-path"
 status "no steps" 2 train --data-path data
