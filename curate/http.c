@@ -168,7 +168,7 @@ void http_media_type(struct span mime, char *out, size_t size)
 struct span http_parameter(struct span mime, const char *name)
 {
     struct span none = {0};
-    const char *p = mime.p, *end = mime.p + mime.n;
+    const char *p = mime.p, *end = mime.n ? mime.p + mime.n : mime.p;
 
     while (p < end) {
         const char *semi = memchr(p, ';', (size_t)(end - p)), *eq;
