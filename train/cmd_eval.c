@@ -112,7 +112,13 @@ int main(int argc, char **argv)
         .about = "loss and perplexity of a checkpoint",
         .details = "Mean cross-entropy (natural logarithm) of a token given those before it in its sample, without\n"
                    "dropout, on one epoch of a part of the data. Data, split and seed are the training's unless given.",
-        .example = "quern eval --load checkpoints --data-path corpus_text_document --part test",
+        .example = "seq 300 | sed 's/.*/{\"text\":\"the mill grinds & times\"}/' >mill.jsonl\n"
+                   "quern tokenizer train -q --vocab-size 300 -o mill.json mill.jsonl\n"
+                   "quern tokenize -q --tokenizer mill.json --append-eod --output-prefix mill mill.jsonl\n"
+                   "quern train -q --vocab-size 300 --num-layers 2 --hidden-size 64 --num-attention-heads 4 \\\n"
+                   "    --seq-length 16 --micro-batch-size 8 --train-iters 60 --lr 1e-2 --lr-decay-style cosine \\\n"
+                   "    --data-path mill_text_document --split 90,10,0 --save mill\n"
+                   "quern eval --load mill",
     };
     const struct opt opts[] = {
         OPT_HEAD("Evaluation"),

@@ -195,8 +195,13 @@ int main(int argc, char **argv)
         .details = "Prints the prompt and what the model writes after it; several samples are separated by a line of\n"
                    "four dashes. The same seed gives the same text on the same machine. Without a tokenizer, or with\n"
                    "--print-ids, the new token ids are printed.",
-        .example = "quern generate --load checkpoints --tokenizer tokenizer.json \\\n"
-                   "    --prompt 'The function returns' --top-k 40 --temperature 0.8",
+        .example = "seq 300 | sed 's/.*/{\"text\":\"the mill grinds & times\"}/' >mill.jsonl\n"
+                   "quern tokenizer train -q --vocab-size 300 -o mill.json mill.jsonl\n"
+                   "quern tokenize -q --tokenizer mill.json --append-eod --output-prefix mill mill.jsonl\n"
+                   "quern train -q --vocab-size 300 --num-layers 2 --hidden-size 64 --num-attention-heads 4 \\\n"
+                   "    --seq-length 16 --micro-batch-size 8 --train-iters 60 --lr 1e-2 --lr-decay-style cosine \\\n"
+                   "    --data-path mill_text_document --split 90,10,0 --save mill\n"
+                   "quern generate --load mill --tokenizer mill.json --prompt 'the mill' --temperature 0.5 --max-tokens 8",
     };
     struct opt opts[] = {
         OPT_HEAD("Generation"),
