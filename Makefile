@@ -28,9 +28,6 @@ needs_clean := ICU
 needs_filter := ICU
 needs_langid := CLD2
 needs_dedup := ICU
-needs_train := DNNL
-needs_eval := DNNL
-needs_generate := DNNL
 
 OPT := $(if $(DEBUG),-Og,-O3) -g $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 WARN := -Wall -Wextra -Wshadow -Wvla -Wpointer-arith -Wcast-qual

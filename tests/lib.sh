@@ -3,7 +3,7 @@
 # removed at the end, and counts cases.
 set -u
 T=$(mktemp -d) || exit 1
-trap 'rm -rf "$T"' EXIT
+trap "rm -rf '$T'" EXIT # as it is now: a test may use the name
 cd "$T" || exit 1
 not_ok=0
 
