@@ -97,7 +97,7 @@ static const char *take_line(const char *p, const char *end, struct span *line)
 /* One head at the block's start: 0 if there is none. */
 static size_t parse_one(struct span block, struct http_head *h)
 {
-    const char *p = block.p, *end = p + block.n;
+    const char *p = block.p, *end = block.n ? p + block.n : p;
     struct span line, transfer = {0};
 
     *h = (struct http_head){0};
