@@ -2,11 +2,27 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { READ_STEP = 64 << 10 };
+
+int file_nameless(const char *start, struct err *e)
+{
+    char path[4096];
+    int fd;
+
+    if (snprintf(path, sizeof path, "%s.XXXXXX", start) >= (int)sizeof path)
+        return err_set(e, ERR_IO, "the name is too long: '%.80s...'", start);
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(e, ERR_IO, "cannot make a temporary file '%s'", path);
+    unlink(path);
+    return fd;
+}
 
 int file_read_all(const char *path, size_t max, struct buf *b, struct err *e)
 {

@@ -97,6 +97,10 @@ int file_write_all(const char *path, struct span s, struct err *e);
 /* fsyncs the folder that holds path, so that a rename in it lasts. */
 int file_sync_parent(const char *path, struct err *e);
 
+/* A descriptor of an empty file without a name: made as START.XXXXXX, so in the folder of
+ * start, and gone once it is closed, however the program ends.  ERR_IO. */
+int file_nameless(const char *start, struct err *e);
+
 /* A read-only mapping of a whole plain file.  An empty file maps to p == NULL.  The
  * process dies of SIGBUS if someone cuts the file while it is mapped. */
 struct file_map {

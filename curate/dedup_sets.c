@@ -1,12 +1,12 @@
 #include "curate/dedup_sets.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/hash.h"
 
 enum { BUFFER = 1 << 17 }; /* hashes buffered before a write: 1 MiB */
@@ -46,15 +46,13 @@ int dedup_sets_open(struct dedup_sets **out, const char *dir, struct err *e)
         *out = NULL;
         return err_set(e, ERR_NOMEM, "out of memory");
     }
-    snprintf(name, sizeof name, "%s/quern-sets-XXXXXX", dir);
-    s->fd = mkostemp(name, O_CLOEXEC);
+    snprintf(name, sizeof name, "%s/quern-sets", dir);
+    s->fd = file_nameless(name, e);
     if (s->fd < 0) {
-        err_sys(e, ERR_IO, "cannot create a temporary file in '%s'", dir);
         dedup_sets_close(s);
         *out = NULL;
         return ERR_IO;
     }
-    unlink(name);
     return 0;
 }
 

@@ -272,11 +272,10 @@ int spool_open(FILE **spool, const char *dir, struct err *e)
     char path[4096];
     int fd;
 
-    snprintf(path, sizeof path, "%s/quern-XXXXXX", dir);
-    fd = mkstemp(path);
+    snprintf(path, sizeof path, "%s/quern", dir);
+    fd = file_nameless(path, e);
     if (fd < 0)
-        return err_sys(e, ERR_IO, "cannot make a temporary file in '%s' (set TMPDIR)", dir);
-    unlink(path);
+        return fd;
     *spool = fdopen(fd, "w+");
     if (!*spool) {
         close(fd);

@@ -47,14 +47,10 @@ static int name_of(char *path, const char *prefix, const char *ending, struct er
 /* A file without a name in the folder of prefix. */
 static int open_nameless(FILE **f, const char *prefix, struct err *e)
 {
-    char path[IDX_PATH_MAX];
-    int fd;
+    int fd = file_nameless(prefix, e);
 
-    TRY(name_of(path, prefix, ".XXXXXX", e));
-    fd = mkstemp(path);
     if (fd < 0)
-        return err_sys(e, ERR_IO, "cannot write beside '%s'", prefix);
-    unlink(path);
+        return fd;
     *f = fdopen(fd, "w+");
     if (!*f) {
         close(fd);
