@@ -3,7 +3,8 @@
 # removed at the end, and counts cases.
 set -u
 T=$(mktemp -d) || exit 1
-trap "rm -rf '$T'" EXIT # as it is now: a test may use the name
+scratch=$T # a test may use the name T for something else
+trap 'rm -rf "$scratch"' EXIT
 cd "$T" || exit 1
 not_ok=0
 
