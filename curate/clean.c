@@ -356,6 +356,11 @@ void clean_free(struct clean *c)
 
 /* ---- the stage ---- */
 
+void clean_conf_init(struct clean_conf *c)
+{
+    *c = (struct clean_conf){CLEAN_NFC, true, true, true, false, true, true, 2};
+}
+
 static int clean_thread_open(void *stage, void **thread, struct err *e)
 {
     (void)stage;
@@ -371,13 +376,13 @@ static void clean_thread_close(void *stage, void *thread)
     free(thread);
 }
 
-static int clean_work(void *stage, void *thread, struct doc *d, struct verdict *v, void **carry, struct err *e)
+static int clean_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note, struct err *e)
 {
     struct span out;
     int rc = clean_text(thread, stage, d->text, &out, e);
 
     (void)v;
-    (void)carry;
+    (void)note;
     if (rc == ERR_LIMIT)
         return ERR_FORMAT;
     if (rc < 0 || out.p == d->text.p)

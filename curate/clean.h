@@ -6,6 +6,7 @@
 #ifndef CURATE_CLEAN_H
 #define CURATE_CLEAN_H
 
+#include "base/opt.h"
 #include "curate/stage.h"
 
 enum clean_form { CLEAN_NFC, CLEAN_NFKC, CLEAN_ANY };
@@ -20,8 +21,17 @@ struct clean_conf {
     bool newlines;         /* every kind to \n; no blank lines at either end */
     int64_t blank_lines;   /* at most so many in a row (with newlines) */
 };
-/* The defaults: all but bidi, NFC, at most 2 blank lines. */
-#define CLEAN_DEFAULTS {CLEAN_NFC, true, true, true, false, true, true, 2}
+/* All but bidi, NFC, at most 2 blank lines. */
+void clean_conf_init(struct clean_conf *c);
+#define CLEAN_OPTS(c)                                                                                  \
+    OPT_ENUM(0, "form", &(c).form, "nfc|nfkc|any", "Unicode normalisation form"),                      \
+    OPT_FLAG(0, "controls", &(c).controls, "remove control characters but tab and newline"),           \
+    OPT_FLAG(0, "zero-width", &(c).zero_width, "remove zero-width characters where they mean nothing"), \
+    OPT_FLAG(0, "soft-hyphens", &(c).soft_hyphens, "remove soft hyphens"),                             \
+    OPT_FLAG(0, "bidi", &(c).bidi, "remove marks of writing direction"),                               \
+    OPT_FLAG(0, "spaces", &(c).spaces, "fold spaces within lines, drop those at line ends"),           \
+    OPT_FLAG(0, "newlines", &(c).newlines, "make every newline \\n, drop blank lines at both ends"),   \
+    OPT_INT(0, "blank-lines", &(c).blank_lines, 0, 1000, "blank lines that may stand together")
 
 /* Scratch memory for one thread; start with zeroes. */
 struct clean {

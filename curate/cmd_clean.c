@@ -15,26 +15,21 @@ int main(int argc, char **argv)
             "twice gives what cleaning once gives.",
         .example = "printf '{\"id\":\"a\",\"text\":\"two  spaces \\\\r\\\\nand\\\\u00a0more\"}\\n' | quern clean",
     };
-    struct clean_conf f = CLEAN_DEFAULTS;
+    struct clean_conf f;
     struct stage stage;
     struct driver_conf c = {.stages = &stage, .n_stages = 1};
     const struct opt opts[] = {
-        OPT_ENUM(0, "form", &f.form, "nfc|nfkc|any", "Unicode normalisation form"),
-        OPT_FLAG(0, "controls", &f.controls, "remove control characters but tab and newline"),
-        OPT_FLAG(0, "zero-width", &f.zero_width, "remove zero-width characters where they mean nothing"),
-        OPT_FLAG(0, "soft-hyphens", &f.soft_hyphens, "remove soft hyphens"),
-        OPT_FLAG(0, "bidi", &f.bidi, "remove marks of writing direction"),
-        OPT_FLAG(0, "spaces", &f.spaces, "fold spaces within lines, drop those at line ends"),
-        OPT_FLAG(0, "newlines", &f.newlines, "make every newline \\n, drop blank lines at both ends"),
-        OPT_INT(0, "blank-lines", &f.blank_lines, 0, 1000, "blank lines that may stand together"),
+        CLEAN_OPTS(f),
         DRIVER_OPTS(c),
         TOOL_OPTS(t),
         TOOL_JOBS(t),
         OPT_END,
     };
     struct err e;
-    int code, n = tool_begin(&t, opts, argc, argv, &code);
+    int code, n;
 
+    clean_conf_init(&f);
+    n = tool_begin(&t, opts, argc, argv, &code);
     if (n < 0)
         return code;
     if (clean_stage_open(&stage, &f, &e) < 0)

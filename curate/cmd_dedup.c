@@ -28,8 +28,6 @@ static struct tool tool = {
 struct settings {
     struct driver_conf driver;
     struct dedup_fuzzy_conf fuzzy;
-    int preset;
-    int64_t bands, rows, report;
     bool no_mode; /* neither exact nor fuzzy was said: help and man page only */
 };
 
@@ -61,19 +59,7 @@ static int run_fuzzy(struct settings *s, int argc, char **argv)
 {
     const struct opt opts[] = {
         OPT_HEAD("Near-duplicates"),
-        OPT_NUM(0, "threshold", &s->fuzzy.threshold, 0, 1, "Jaccard similarity of duplicates"),
-        OPT_ENUM(0, "preset", &s->preset, minhash_preset_names,
-                 "how text becomes a signature"),
-        OPT_FLAG(0, "verify", &s->fuzzy.verify, "compare the shingles of candidates"),
-        OPT_INT(0, "bands", &s->bands, 0, MINHASH_MAX_BANDS, "bands; 0: the preset's"),
-        OPT_INT(0, "rows", &s->rows, 0, MINHASH_MAX, "rows a band; 0: the preset's"),
-        OPT_STR(0, "clusters", &s->fuzzy.clusters, "FILE",
-                "write survivor, member, similarity of each dropped document"),
-        OPT_STR(0, "pairs", &s->fuzzy.pairs, "FILE",
-                "write all pairs that have the similarity, compared with all candidates"),
-        OPT_INT(0, "report-over", &s->report, 0, INT64_MAX,
-                "warn of clusters of more documents than this; 0: never"),
-        OPT_STR(0, "tmp", &s->fuzzy.dir, "DIR", "for temporary files, 1.5 times the text"),
+        DEDUP_FUZZY_OPTS(s->fuzzy),
         OPT_HEAD("Documents"),
         DRIVER_OPTS(s->driver),
         TOOL_JOBS(tool),
@@ -88,10 +74,6 @@ static int run_fuzzy(struct settings *s, int argc, char **argv)
         return code;
     if (s->no_mode)
         return tool_usage(&tool, "say which kind first: 'exact' or 'fuzzy'");
-    s->fuzzy.preset = minhash_preset_at(s->preset);
-    s->fuzzy.bands = (int)s->bands;
-    s->fuzzy.rows = (int)s->rows;
-    s->fuzzy.report_over = (uint64_t)s->report;
     if (dedup_fuzzy_stage_open(&stage, &s->fuzzy, &e) < 0)
         return tool_fail(&tool, &e);
     s->driver.stages = &stage;
@@ -103,10 +85,11 @@ static int run_fuzzy(struct settings *s, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct settings s = {.fuzzy = {.threshold = 0.8, .verify = true}, .report = 1000};
+    struct settings s = {0};
     bool exact = argc > 1 && strcmp(argv[1], "exact") == 0;
     bool fuzzy = argc > 1 && strcmp(argv[1], "fuzzy") == 0;
 
+    dedup_fuzzy_conf_init(&s.fuzzy);
     if (exact || fuzzy) {
         argv[1] = argv[0];
         return exact ? run_exact(&s, argc - 1, argv + 1) : run_fuzzy(&s, argc - 1, argv + 1);

@@ -14,20 +14,21 @@ int main(int argc, char **argv)
             "halved when the detector (CLD2) calls its answer unreliable.",
         .example = "echo '{\"id\":\"a\",\"text\":\"Wer rastet, der rostet, sagt man im Land.\"}' | quern langid --keep de,en:0.8",
     };
-    struct langid_conf f = {NULL, 0.65};
+    struct langid_conf f;
     struct stage stage;
     struct driver_conf c = {.stages = &stage, .n_stages = 1};
     const struct opt opts[] = {
-        OPT_STR('k', "keep", &f.keep, "LANG[:X],...", "drop all other languages, and scores below X"),
-        OPT_NUM(0, "threshold", &f.threshold, 0, 1, "score for the languages of --keep that name none"),
+        LANGID_OPTS(f),
         DRIVER_OPTS(c),
         TOOL_OPTS(t),
         TOOL_JOBS(t),
         OPT_END,
     };
     struct err e;
-    int code, n = tool_begin(&t, opts, argc, argv, &code);
+    int code, n;
 
+    langid_conf_init(&f);
+    n = tool_begin(&t, opts, argc, argv, &code);
     if (n < 0)
         return code;
     if (langid_stage_open(&stage, &f, &e) < 0)

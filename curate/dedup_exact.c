@@ -104,10 +104,11 @@ struct exact {
     struct id_list ids;   /* of those that stay */
 };
 
-static int exact_work(void *stage, void *thread, struct doc *d, struct verdict *v, void **carry,
+/* The note: the hash of the text, then the id. */
+static int exact_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
                       struct err *e)
 {
-    struct hash128 *h = arena_alloc(d->arena, sizeof *h);
+    struct hash128 *h = arena_alloc(d->arena, sizeof *h + d->id.n);
 
     (void)stage;
     (void)thread;
@@ -115,19 +116,25 @@ static int exact_work(void *stage, void *thread, struct doc *d, struct verdict *
     if (!h)
         return err_set(e, ERR_NOMEM, "out of memory for a hash");
     *h = hash_xxh3_128(d->text);
-    *carry = h;
+    memcpy(h + 1, d->id.p, d->id.n);
+    *note = (struct span){(char *)h, sizeof *h + d->id.n};
     return 0;
 }
 
-static int exact_commit(void *stage, struct doc *d, struct verdict *v, void *carry, struct err *e)
+static int exact_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a,
+                        struct err *e)
 {
     struct exact *x = stage;
-    const struct hash128 *h = carry;
+    const struct hash128 *h = (const void *)note.p;
+    struct span id = {note.p + sizeof *h, note.n - sizeof *h};
     uint64_t number = x->ids.n;
-    int rc = hash_set_add(x->set, h->lo, h->hi, &number);
+    int rc;
+
+    (void)reply, (void)a;
+    rc = hash_set_add(x->set, h->lo, h->hi, &number);
 
     if (rc == 1) {
-        rc = id_list_add(&x->ids, d->id);
+        rc = id_list_add(&x->ids, id);
     } else if (rc == 0) {
         verdict_drop(v, "duplicate", 1, NAN);
         v->survivor = x->ids.id[number];

@@ -15,6 +15,7 @@
 
 struct fuzzy {
     struct dedup_fuzzy_conf conf;
+    const struct minhash_preset *preset;
     struct minhash minhash;
     struct dedup_bands bands;
     struct dedup_sets *sets;
@@ -23,19 +24,40 @@ struct fuzzy {
     struct dedup_tally tally;
 };
 
-/* What work hands to commit, in the document's arena.  count 0: no shingles. */
-struct carry {
-    uint64_t *hash;
-    size_t count;
-    struct band_record record;
+/* The note of a document: this, the hashes of its shingles, the keys of its bands, its
+ * sketch, its id.  Without shingles: this and the id. */
+struct note {
+    uint64_t count, id_n;
 };
+struct note_parts {
+    uint64_t *hash;
+    struct band_record record;
+    char *id;
+};
+
+static size_t note_size(const struct fuzzy *f, uint64_t count, size_t id_n)
+{
+    size_t bands = count ? (size_t)f->bands.bands * sizeof(uint64_t) + f->bands.sketch_bytes : 0;
+
+    return sizeof(struct note) + count * sizeof(uint64_t) + bands + id_n;
+}
+
+static struct note_parts note_parts(const struct fuzzy *f, struct note *h)
+{
+    struct note_parts p = {.hash = (uint64_t *)(h + 1)};
+
+    p.record.key = p.hash + h->count;
+    p.record.sketch = (uint8_t *)(p.record.key + (h->count ? f->bands.bands : 0));
+    p.id = (char *)p.record.sketch + (h->count ? f->bands.sketch_bytes : 0);
+    return p;
+}
 
 static int fuzzy_thread_open(void *stage, void **thread, struct err *e)
 {
     struct fuzzy *f = stage;
     uint32_t seed = f->minhash.family == MINHASH_U32 ? f->minhash.a32[0] : 0;
     struct shingler *s;
-    int rc = shingler_new(&s, f->conf.preset, seed, e);
+    int rc = shingler_new(&s, f->preset, seed, e);
 
     *thread = s;
     return rc;
@@ -47,43 +69,45 @@ static void fuzzy_thread_close(void *stage, void *thread)
     shingler_free(thread);
 }
 
-static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *v, void **carry,
+static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
                       struct err *e)
 {
     struct fuzzy *f = stage;
-    struct carry *c = arena_calloc(d->arena, 1, sizeof *c);
+    struct note *h;
+    struct note_parts p;
     uint64_t sig[MINHASH_MAX];
     const uint64_t *hash;
     size_t count;
 
     (void)v;
     TRY(shingler_run(thread, d->text, &hash, &count, e));
-    if (c && count) {
-        c->count = count;
-        c->hash = arena_alloc(d->arena, count * sizeof *hash);
-        c->record.key = arena_alloc(d->arena, (size_t)f->bands.bands * sizeof *c->record.key);
-        c->record.sketch = arena_alloc(d->arena, f->bands.sketch_bytes);
-    }
-    if (!c || (count && (!c->hash || !c->record.key || !c->record.sketch)))
+    note->n = note_size(f, count, d->id.n);
+    h = arena_alloc(d->arena, note->n);
+    if (!h)
         return err_set(e, ERR_NOMEM, "out of memory for %zu shingles", count);
-    *carry = c;
+    *h = (struct note){count, d->id.n};
+    p = note_parts(f, h);
+    memcpy(p.id, d->id.p, d->id.n);
+    note->p = (char *)h;
     if (!count)
         return 0;
-    memcpy(c->hash, hash, count * sizeof *hash);
+    memcpy(p.hash, hash, count * sizeof *hash);
     minhash_signature(&f->minhash, hash, count, sig);
-    dedup_bands_record(&f->bands, sig, &c->record);
+    dedup_bands_record(&f->bands, sig, &p.record);
     return 0;
 }
 
-static int fuzzy_commit(void *stage, struct doc *d, struct verdict *v, void *carry, struct err *e)
+static int fuzzy_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a,
+                        struct err *e)
 {
     struct fuzzy *f = stage;
-    const struct carry *c = carry;
+    union { const char *in; struct note *h; } u = {note.p}; /* only read */
+    struct note_parts p = note_parts(f, u.h);
 
-    (void)v;
-    TRY(dedup_sets_put(f->sets, c->hash, c->count, e));
-    TRY(dedup_bands_add(&f->bands, c->count ? &c->record : NULL, e));
-    if (id_list_add(&f->ids, d->id) < 0)
+    (void)v, (void)reply, (void)a;
+    TRY(dedup_sets_put(f->sets, p.hash, u.h->count, e));
+    TRY(dedup_bands_add(&f->bands, u.h->count ? &p.record : NULL, e));
+    if (id_list_add(&f->ids, (struct span){p.id, u.h->id_n}) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for the ids of %zu documents", f->ids.n);
     return 0;
 }
@@ -178,7 +202,7 @@ static int warn_of_large(const struct fuzzy *f, struct err *e)
     for (size_t i = 0; i < n; i++)
         size[f->fate[i].survivor]++;
     for (size_t i = 0; i < n; i++)
-        if (size[i] > f->conf.report_over)
+        if (size[i] > (uint64_t)f->conf.report_over)
             log_msg(LOG_WARN, "large cluster: '%.*s' stands for %" PRIu32 " documents",
                     (int)(f->ids.id[i].n < 200 ? f->ids.id[i].n : 200), f->ids.id[i].p, size[i]);
     free(size);
@@ -200,17 +224,18 @@ static int fuzzy_resolve(void *stage, int jobs, struct err *e)
     else
         TRY(dedup_cluster_united(&f->bands, f->sets, jobs, f->fate, &f->tally, e));
     dedup_bands_free(&f->bands);
-    if (f->conf.report_over && f->tally.largest > f->conf.report_over)
+    if (f->conf.report_over && f->tally.largest > (uint64_t)f->conf.report_over)
         TRY(warn_of_large(f, e));
     return f->conf.clusters ? write_clusters(f, e) : 0;
 }
 
-static int fuzzy_judge(void *stage, uint64_t n, struct verdict *v, struct err *e)
+static int fuzzy_judge(void *stage, uint64_t n, struct verdict *v, struct span *reply, struct arena *a,
+                       struct err *e)
 {
     const struct fuzzy *f = stage;
     const struct dedup_fate *fate = &f->fate[n];
 
-    (void)e;
+    (void)reply, (void)a, (void)e;
     if (fate->survivor != n) {
         verdict_drop(v, "near-duplicate", round(fate->similarity * 1e6) / 1e6,
                      f->conf.verify ? f->conf.threshold : NAN);
@@ -231,9 +256,9 @@ static int fuzzy_stats(void *stage, struct buf *json)
     const struct dedup_tally *t = &f->tally;
 
     TRY(json_put_key(json, "preset"));
-    TRY(json_put_string(json, span_of(f->conf.preset->name)));
-    TRY(put_count(json, "bands", (uint64_t)f->conf.bands));
-    TRY(put_count(json, "rows", (uint64_t)f->conf.rows));
+    TRY(json_put_string(json, span_of(f->preset->name)));
+    TRY(put_count(json, "bands", (uint64_t)f->bands.bands));
+    TRY(put_count(json, "rows", (uint64_t)f->bands.rows));
     TRY(put_count(json, "shingle_bytes", dedup_sets_bytes(f->sets)));
     TRY(put_count(json, "candidates", t->candidates));
     TRY(put_count(json, "compared", t->compared));
@@ -271,7 +296,9 @@ static const struct stage_ops fuzzy_ops = {
     .close = fuzzy_close,
 };
 
-static int settle(struct dedup_fuzzy_conf *c, struct err *e)
+/* Checks the settings; bands and rows come back. */
+static int settle(const struct dedup_fuzzy_conf *c, const struct minhash_preset *p, int *bands, int *rows,
+                  struct err *e)
 {
     if (!(c->threshold > 0 && c->threshold <= 1))
         return err_set(e, ERR_ARG, "the threshold must be above 0 and at most 1, not %g",
@@ -280,27 +307,31 @@ static int settle(struct dedup_fuzzy_conf *c, struct err *e)
         return err_set(e, ERR_ARG, "bands and rows go together");
     if (c->pairs && !c->verify)
         return err_set(e, ERR_ARG, "pairs are listed only where they are verified");
-    if (!c->bands) {
-        c->bands = c->preset->bands;
-        c->rows = c->preset->rows;
-    }
-    if (!c->bands)
-        minhash_choose(c->threshold, MINHASH_OWN_HASHES, &c->bands, &c->rows);
-    if (c->bands > MINHASH_MAX_BANDS || c->rows > MINHASH_MAX || c->bands * c->rows > MINHASH_MAX)
+    *bands = c->bands ? (int)c->bands : p->bands;
+    *rows = c->bands ? (int)c->rows : p->rows;
+    if (!*bands)
+        minhash_choose(c->threshold, MINHASH_OWN_HASHES, bands, rows);
+    if (*bands > MINHASH_MAX_BANDS || *rows > MINHASH_MAX || *bands * *rows > MINHASH_MAX)
         return err_set(e, ERR_ARG, "at most %d bands and %d hashes, not %d bands of %d rows",
-                       MINHASH_MAX_BANDS, MINHASH_MAX, c->bands, c->rows);
+                       MINHASH_MAX_BANDS, MINHASH_MAX, *bands, *rows);
     return 0;
 }
 
 static int open_parts(struct fuzzy *f, struct err *e)
 {
-    const struct dedup_fuzzy_conf *c = &f->conf;
+    int bands, rows;
 
-    TRY(settle(&f->conf, e));
-    if (minhash_init(&f->minhash, c->preset->family, c->bands * c->rows, c->preset->seed) < 0)
+    f->preset = minhash_preset_at(f->conf.preset);
+    TRY(settle(&f->conf, f->preset, &bands, &rows, e));
+    if (minhash_init(&f->minhash, f->preset->family, bands * rows, f->preset->seed) < 0)
         return err_set(e, ERR_NOMEM, "out of memory");
-    TRY(dedup_bands_init(&f->bands, c->bands, c->rows, e));
-    return dedup_sets_open(&f->sets, c->dir, e);
+    TRY(dedup_bands_init(&f->bands, bands, rows, e));
+    return dedup_sets_open(&f->sets, f->conf.dir, e);
+}
+
+void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c)
+{
+    *c = (struct dedup_fuzzy_conf){.threshold = 0.8, .verify = true, .report_over = 1000};
 }
 
 int dedup_fuzzy_stage_open(struct stage *st, const struct dedup_fuzzy_conf *conf, struct err *e)

@@ -6,20 +6,36 @@
 #ifndef CURATE_DEDUP_FUZZY_H
 #define CURATE_DEDUP_FUZZY_H
 
+#include "base/opt.h"
 #include "curate/minhash_preset.h"
 #include "curate/stage.h"
 
 struct dedup_fuzzy_conf {
-    const struct minhash_preset *preset;
+    int preset;           /* the number of it, as minhash_preset_at gives them */
     double threshold;     /* Jaccard similarity that makes a duplicate, in (0, 1] */
     bool verify;          /* false: whatever shares a band is a duplicate */
-    int bands, rows;      /* 0: the preset's; if it has none, by the threshold */
+    int64_t bands, rows;  /* 0: the preset's; if it has none, by the threshold */
     const char *clusters; /* file of "survivor<TAB>member<TAB>similarity"; NULL: none */
     const char *pairs;    /* file of "first<TAB>second<TAB>similarity": all pairs that have
                              the similarity (verify only); NULL: none */
     const char *dir;      /* for temporary files; NULL: $TMPDIR or /tmp */
-    uint64_t report_over; /* clusters of more documents are warned of; 0: none */
+    int64_t report_over;  /* clusters of more documents are warned of; 0: none */
 };
+/* Preset quern, threshold .8, verified, clusters over 1000 reported. */
+void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
+#define DEDUP_FUZZY_OPTS(c)                                                                             \
+    OPT_NUM(0, "threshold", &(c).threshold, 0, 1, "Jaccard similarity of duplicates"),                  \
+    OPT_ENUM(0, "preset", &(c).preset, minhash_preset_names, "how text becomes a signature"),           \
+    OPT_FLAG(0, "verify", &(c).verify, "compare the shingles of candidates"),                           \
+    OPT_INT(0, "bands", &(c).bands, 0, MINHASH_MAX_BANDS, "bands; 0: the preset's"),                    \
+    OPT_INT(0, "rows", &(c).rows, 0, MINHASH_MAX, "rows a band; 0: the preset's"),                      \
+    OPT_STR(0, "clusters", &(c).clusters, "FILE",                                                       \
+            "write survivor, member, similarity of each dropped document"),                             \
+    OPT_STR(0, "pairs", &(c).pairs, "FILE",                                                             \
+            "write all pairs that have the similarity, compared with all candidates"),                  \
+    OPT_INT(0, "report-over", &(c).report_over, 0, INT64_MAX,                                           \
+            "warn of clusters of more documents than this; 0: never"),                                  \
+    OPT_STR(0, "tmp", &(c).dir, "DIR", "for temporary files, 1.5 times the text")
 
 /* Makes the stage; its state is freed by ops->close.  Strings in conf must outlive it.
  * ERR_ARG, ERR_NOMEM, ERR_IO. */

@@ -26,7 +26,7 @@ struct flow {
 struct slot {
     struct doc d;
     struct verdict v;
-    void *carry;
+    struct span note, reply;
     int by;          /* the stage that dropped it */
     const char *bad; /* it is no document, or a stage could not use it: why */
 };
@@ -79,6 +79,12 @@ static void fail(struct run *r, const struct err *e)
 
 /* ---- a worker's own state ---- */
 
+/* The stages of this pass, and the one that judges what it reads. */
+static int first_thread(const struct run *r)
+{
+    return r->feed.judge ? r->first - 1 : r->first;
+}
+
 static int worker_open(struct worker *w, struct run *r, struct err *e)
 {
     const struct driver_conf *c = r->c;
@@ -91,7 +97,7 @@ static int worker_open(struct worker *w, struct run *r, struct err *e)
         return err_set(e, ERR_NOMEM, "out of memory for a thread");
     if (r->feed.source && r->feed.source->ops->thread_open)
         TRY(r->feed.source->ops->thread_open(r->feed.source->state, &w->source_thread, e));
-    for (int i = r->first; i < r->last; i++)
+    for (int i = first_thread(r); i < r->last; i++)
         if (c->stages[i].ops->thread_open)
             TRY(c->stages[i].ops->thread_open(c->stages[i].state, &w->stage_thread[i], e));
     return 0;
@@ -101,7 +107,7 @@ static void worker_close(struct worker *w)
 {
     struct run *r = w->run;
 
-    for (int i = r->first; i < r->last && w->stage_thread; i++)
+    for (int i = first_thread(r); i < r->last && w->stage_thread; i++)
         if (w->stage_thread[i] && r->c->stages[i].ops->thread_close)
             r->c->stages[i].ops->thread_close(r->c->stages[i].state, w->stage_thread[i]);
     if (w->source_thread && r->feed.source->ops->thread_close)
@@ -152,6 +158,24 @@ static int make_one(struct worker *w, struct item *it, struct slot *s, struct er
     return note_bad(w, s, rc, e);
 }
 
+static bool alive(const struct slot *s)
+{
+    return !s->bad && !s->v.drop;
+}
+
+/* Stage k changes the document by what it replied. */
+static int apply(struct worker *w, int k, struct slot *s, struct err *e)
+{
+    struct span reply = s->reply;
+    const struct stage *st;
+
+    if (!alive(s) || !reply.p)
+        return 0;
+    s->reply = (struct span){0};
+    st = &w->run->c->stages[k];
+    return note_bad(w, s, st->ops->apply(st->state, w->stage_thread[k], &s->d, reply, &s->v, e), e);
+}
+
 /* Documents from items; what the judge of the pass before dropped stays dropped. */
 static int make_docs(struct worker *w, struct err *e)
 {
@@ -168,10 +192,11 @@ static int make_docs(struct worker *w, struct err *e)
     }
     for (int i = 0; i < b->n; i++) {
         struct slot *s = &w->slot[i];
-        *s = (struct slot){.by = by, .v = b->item[i].judged};
+        *s = (struct slot){.by = by, .v = b->item[i].judged, .reply = b->item[i].reply};
         doc_init(&s->d, &b->arena);
         s->d.index = b->first + (uint64_t)i;
         TRY(make_one(w, &b->item[i], s, e));
+        TRY(apply(w, by - 1, s, e));
         if (by == 0 && !s->bad) {
             f->docs_in++;
             f->bytes_in += s->d.text.n;
@@ -182,11 +207,6 @@ static int make_docs(struct worker *w, struct err *e)
         }
     }
     return 0;
-}
-
-static bool alive(const struct slot *s)
-{
-    return !s->bad && !s->v.drop;
 }
 
 static int run_stage(struct worker *w, int k, struct err *e)
@@ -203,20 +223,21 @@ static int run_stage(struct worker *w, int k, struct err *e)
         s->by = k + 1;
         if (st->ops->work)
             TRY(note_bad(w, s, st->ops->work(st->state, w->stage_thread[k], &s->d, &s->v,
-                                             &s->carry, e), e));
+                                             &s->note, e), e));
     }
     if (st->ops->commit) {
         TRY(gate_enter(&w->run->stage_gate[k], w->ticket));
         for (int i = 0; i < w->block.n; i++) {
             struct slot *s = &w->slot[i];
             if (alive(s))
-                TRY(note_bad(w, s, st->ops->commit(st->state, &s->d, &s->v, s->carry, e), e));
+                TRY(note_bad(w, s, st->ops->commit(st->state, s->note, &s->v, &s->reply, &w->block.arena, e), e));
         }
         gate_leave(&w->run->stage_gate[k]);
     }
     for (int i = 0; i < w->block.n && !st->ops->resolve; i++) {
         struct slot *s = &w->slot[i];
-        s->carry = NULL;
+        TRY(apply(w, k, s, e));
+        s->note = (struct span){0};
         if (alive(s)) {
             f->docs_out++;
             f->bytes_out += s->d.text.n;

@@ -312,7 +312,8 @@ static int fill_spooled(struct feed *f, struct block *b, struct err *e)
         it->offset = h.offset;
         it->line.n = h.n;
         b->bytes.n += h.n;
-        TRY(f->judge->ops->judge(f->judge->state, f->count + (uint64_t)b->n - 1, &it->judged, e));
+        TRY(f->judge->ops->judge(f->judge->state, f->count + (uint64_t)b->n - 1, &it->judged,
+                                  &it->reply, &b->arena, e));
     }
     if (ferror(f->spool))
         return err_sys(e, ERR_IO, "cannot read the temporary file");

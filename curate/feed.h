@@ -23,7 +23,8 @@ struct item {
     struct span line; /* JSON; p NULL: raw of a source, or a bad record */
     void *raw;
     const char *bad;  /* why this record is no document; in the block's arena */
-    struct verdict judged; /* spool: what the stage before decided */
+    struct verdict judged; /* spool: what the stage before decided, */
+    struct span reply;     /*   and what it has to say of the document */
 };
 
 struct block {

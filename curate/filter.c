@@ -146,14 +146,14 @@ static int annotate(const struct filter *f, struct filter_text *t, struct doc *d
     return rc;
 }
 
-static int filter_work(void *stage, void *thread, struct doc *d, struct verdict *v, void **carry,
+static int filter_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
                        struct err *e)
 {
     const struct filter *f = stage;
     struct filter_text *t = thread;
     int rc = 0;
 
-    (void)carry;
+    (void)note;
     t->err = e;
     t->rc = 0;
     filter_text_set(t, d->text);

@@ -85,13 +85,13 @@ static int parse_keep(struct langid_stage *st, const struct langid_conf *conf, s
     return st->n ? 0 : err_set(e, ERR_ARG, "no language to keep is given");
 }
 
-static int langid_work(void *stage, void *thread, struct doc *d, struct verdict *v, void **carry, struct err *e)
+static int langid_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note, struct err *e)
 {
     const struct langid_stage *st = stage;
     struct langid l = {0};
 
     (void)thread;
-    (void)carry;
+    (void)note;
     TRY(langid_detect(d->text, &l, e));
     if (doc_set_string(d, "lang", span_of(l.code)) < 0 || doc_set_num(d, "lang_score", l.score) < 0)
         return err_set(e, ERR_NOMEM, "no memory for a document");
@@ -113,6 +113,11 @@ static void langid_close(void *stage)
 }
 
 static const struct stage_ops ops = {.name = "langid", .work = langid_work, .close = langid_close};
+
+void langid_conf_init(struct langid_conf *c)
+{
+    *c = (struct langid_conf){NULL, 0.65};
+}
 
 int langid_stage_open(struct stage *s, const struct langid_conf *conf, struct err *e)
 {

@@ -2,6 +2,7 @@
 #ifndef CURATE_LANGID_H
 #define CURATE_LANGID_H
 
+#include "base/opt.h"
 #include "curate/stage.h"
 
 struct langid {
@@ -21,6 +22,11 @@ struct langid_conf {
     const char *keep; /* "en,de:0.8": only these, from a score on; NULL: keep all */
     double threshold; /* for the languages of keep that have none of their own */
 };
+/* Keep all; 0.65. */
+void langid_conf_init(struct langid_conf *c);
+#define LANGID_OPTS(c)                                                                                  \
+    OPT_STR('k', "keep", &(c).keep, "LANG[:X],...", "drop all other languages, and scores below X"),    \
+    OPT_NUM(0, "threshold", &(c).threshold, 0, 1, "score for the languages of --keep that name none")
 
 /* Opens the stage "langid": sets "lang" and "lang_score".  With keep it drops the other
  * languages (rule lang, value the score) and low scores (rule lang_score).

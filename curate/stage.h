@@ -8,6 +8,11 @@
  *   still drop (exact duplicates);
  * - work, commit, resolve and judge: must see all documents before it can answer
  *   (near duplicates).  The driver keeps the documents aside meanwhile.
+ *
+ * What a stage remembers of a document is a note, plain bytes that work makes and commit
+ * takes.  Commit sees nothing else, so notes can be kept in a file and committed later,
+ * or elsewhere.  A stage that changes documents by what it knows of all the others answers
+ * with a reply, plain bytes again, by which apply then changes the document in parallel.
  */
 #ifndef CURATE_STAGE_H
 #define CURATE_STAGE_H
@@ -42,20 +47,25 @@ struct stage_ops {
     int (*thread_open)(void *stage, void **thread, struct err *e);
     void (*thread_close)(void *stage, void *thread);
 
-    /* In parallel.  May set fields and drop.  *carry is the stage's own pointer for
-     * this document, from work to commit (in d->arena).  A failure here is of the
-     * whole run; a document that is merely bad gets ERR_FORMAT: it is counted as
-     * bad, named, and skipped. */
-    int (*work)(void *stage, void *thread, struct doc *d, struct verdict *v, void **carry,
-                struct err *e);
-    /* In input order, one at a time.  Not called for what work dropped. */
-    int (*commit)(void *stage, struct doc *d, struct verdict *v, void *carry,
-                  struct err *e);
+    /* In parallel.  May set fields and drop.  *note, in d->arena, is for commit.  A
+     * failure here is of the whole run; a document that is merely bad gets ERR_FORMAT:
+     * it is counted as bad, named, and skipped. */
+    int (*work)(void *stage, void *thread, struct doc *d, struct verdict *v,
+                struct span *note, struct err *e);
+    /* In input order, one at a time.  Not called for what work dropped.  The note is
+     * aligned to 16 bytes.  *reply, in a, is for apply. */
+    int (*commit)(void *stage, struct span note, struct verdict *v, struct span *reply,
+                  struct arena *a, struct err *e);
     /* Once, when every document has been committed; may use `jobs` threads. */
     int (*resolve)(void *stage, int jobs, struct err *e);
     /* After resolve, for each document that commit kept, in order; n = 0, 1, 2 ... in
-     * the order of commit.  May drop; does not see the text. */
-    int (*judge)(void *stage, uint64_t n, struct verdict *v, struct err *e);
+     * the order of commit.  May drop; *reply, in a, is for apply. */
+    int (*judge)(void *stage, uint64_t n, struct verdict *v, struct span *reply,
+                 struct arena *a, struct err *e);
+    /* In parallel, for each document to which commit or judge replied (reply.p is set)
+     * and which it did not drop.  May set fields and drop. */
+    int (*apply)(void *stage, void *thread, struct doc *d, struct span reply,
+                 struct verdict *v, struct err *e);
     /* Appends `,"key":value` pairs of its own to the JSON statistics.  May be NULL. */
     int (*stats)(void *stage, struct buf *json);
     void (*close)(void *stage);

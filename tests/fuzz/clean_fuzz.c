@@ -9,13 +9,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct clean c;
-    struct clean_conf conf = CLEAN_DEFAULTS;
+    struct clean_conf conf;
     struct span once, twice, text = {(const char *)data + 1, size - 1};
     struct err e;
     char *copy;
 
     if (!size)
         return 0;
+    clean_conf_init(&conf);
     conf.form = data[0] & 1 ? CLEAN_NFKC : CLEAN_NFC;
     conf.bidi = data[0] & 2;
     conf.spaces = !(data[0] & 4);

@@ -15,10 +15,10 @@ static void run(struct stage *st, void *thread, struct span text)
     struct verdict v = {0};
     struct doc d;
     struct err e;
-    void *carry = NULL;
+    struct span note = {0};
 
     doc_init(&d, &a);
-    if (doc_set_string(&d, "text", text) < 0 || st->ops->work(st->state, thread, &d, &v, &carry, &e) < 0)
+    if (doc_set_string(&d, "text", text) < 0 || st->ops->work(st->state, thread, &d, &v, &note, &e) < 0)
         abort();
     if (!v.drop && !utf8_valid(d.text))
         abort();

@@ -392,7 +392,7 @@ static void sketches_never_cost_recall(void **s)
 
 static void impossible_settings_are_refused(void **s)
 {
-    struct dedup_fuzzy_conf c = {.preset = minhash_preset_find("quern"), .threshold = 0};
+    struct dedup_fuzzy_conf c = {.threshold = 0};
     struct stage st;
     struct err e;
 

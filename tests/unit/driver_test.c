@@ -119,36 +119,52 @@ static void what_is_no_document_is_refused(void **s)
 
 /* ---- toy stages ---- */
 
-static int mark_work(void *st, void *th, struct doc *d, struct verdict *v, void **carry, struct err *e)
+/* Remembers the length and the id. */
+static int length_work(void *st, void *th, struct doc *d, struct verdict *v, struct span *note, struct err *e)
 {
-    (void)st, (void)th, (void)carry, (void)e;
+    uint64_t *n = arena_alloc(d->arena, sizeof *n + d->id.n);
+    (void)st, (void)th, (void)v, (void)e;
+    assert_non_null(n);
+    *n = d->text.n;
+    memcpy(n + 1, d->id.p, d->id.n);
+    *note = (struct span){(char *)n, sizeof *n + d->id.n};
+    return 0;
+}
+
+static int mark_work(void *st, void *th, struct doc *d, struct verdict *v, struct span *note, struct err *e)
+{
+    (void)st, (void)th, (void)note, (void)e;
     if (d->text.n % 7 == 0)
         return verdict_drop(v, "seven", (double)d->text.n, 7);
     return doc_set_num(d, "mark", (double)d->text.n);
 }
 static const struct stage_ops mark_ops = {.name = "mark", .work = mark_work};
 
-static int first_commit(void *st, struct doc *d, struct verdict *v, void *carry, struct err *e)
+static int first_commit(void *st, struct span note, struct verdict *v, struct span *reply, struct arena *a,
+                        struct err *e)
 {
     uint64_t *seen = st; /* drops each third that it sees: depends on the order */
-    (void)carry, (void)e;
+    (void)reply, (void)e;
     if (++*seen % 3)
         return 0;
-    v->survivor = d->id;
+    v->survivor = arena_dup(a, (struct span){note.p + 8, note.n - 8});
     return verdict_drop(v, "third", (double)*seen, 3);
 }
-static const struct stage_ops first_ops = {.name = "first", .commit = first_commit};
+static const struct stage_ops first_ops = {.name = "first", .work = length_work, .commit = first_commit};
 
 struct late {
     uint64_t n, longest, at;
     int resolved;
 };
-static int late_commit(void *st, struct doc *d, struct verdict *v, void *carry, struct err *e)
+static int late_commit(void *st, struct span note, struct verdict *v, struct span *reply, struct arena *a,
+                       struct err *e)
 {
     struct late *l = st;
-    (void)v, (void)carry, (void)e;
-    if (d->text.n > l->longest) {
-        l->longest = d->text.n;
+    uint64_t n;
+    (void)v, (void)reply, (void)a, (void)e;
+    memcpy(&n, note.p, sizeof n);
+    if (n > l->longest) {
+        l->longest = n;
         l->at = l->n;
     }
     l->n++;
@@ -161,14 +177,28 @@ static int late_resolve(void *st, int jobs, struct err *e)
     l->resolved++;
     return 0;
 }
-static int late_judge(void *st, uint64_t n, struct verdict *v, struct err *e)
+/* Drops the longest; tells each seventh how many there are. */
+static int late_judge(void *st, uint64_t n, struct verdict *v, struct span *reply, struct arena *a, struct err *e)
 {
     struct late *l = st;
     (void)e;
+    if (n % 7 == 0) {
+        *reply = arena_dup(a, (struct span){(char *)&l->n, sizeof l->n});
+        assert_non_null(reply->p);
+    }
     return n == l->at ? verdict_drop(v, "longest", (double)l->longest, NAN) : 0;
 }
-static const struct stage_ops late_ops = {
-    .name = "late", .commit = late_commit, .resolve = late_resolve, .judge = late_judge};
+static int late_apply(void *st, void *th, struct doc *d, struct span reply, struct verdict *v, struct err *e)
+{
+    uint64_t n;
+    (void)st, (void)th, (void)e;
+    memcpy(&n, reply.p, sizeof n);
+    if (d->text.n % 5 == 0)
+        return verdict_drop(v, "fifth", (double)d->text.n, 5);
+    return doc_set_num(d, "of", (double)n);
+}
+static const struct stage_ops late_ops = {.name = "late", .work = length_work, .commit = late_commit,
+                                          .resolve = late_resolve, .judge = late_judge, .apply = late_apply};
 
 static void write_input(const char *name, int n, unsigned seed)
 {
@@ -249,7 +279,7 @@ static void same_bytes_for_any_number_of_threads(void **s)
     assert_same("r1", "r8", 10000);
     assert_int_equal(file_read_all(path(p, "s1"), 1 << 20, &st, &e), 0);
     assert_non_null(strstr(st.p, "\"stage\":\"late\""));
-    assert_non_null(strstr(st.p, "\"dropped_by\":{\"longest\":1}"));
+    assert_non_null(strstr(st.p, "\"longest\":1"));
     buf_free(&st);
 }
 
@@ -265,12 +295,13 @@ static void rejects_say_stage_rule_value_and_threshold(void **s)
     assert_non_null(strstr(r.p, "\"threshold\":7}\n"));
     assert_non_null(strstr(r.p, "\"stage\":\"first\",\"rule\":\"third\",\"value\":3,\"threshold\":3,\"survivor\":\"in1-"));
     assert_non_null(strstr(r.p, "\"stage\":\"late\",\"rule\":\"longest\",\"value\":1023,\"threshold\":null}"));
+    assert_non_null(strstr(r.p, "\"stage\":\"late\",\"rule\":\"fifth\","));
     buf_free(&r);
 }
 
-static int refuse_work(void *st, void *th, struct doc *d, struct verdict *v, void **carry, struct err *e)
+static int refuse_work(void *st, void *th, struct doc *d, struct verdict *v, struct span *note, struct err *e)
 {
-    (void)st, (void)th, (void)v, (void)carry;
+    (void)st, (void)th, (void)v, (void)note;
     return d->index == 3000 ? err_set(e, ERR_IO, "no more") : 0;
 }
 static const struct stage_ops refuse_ops = {.name = "refuse", .work = refuse_work};

@@ -38,14 +38,15 @@ static struct doc run(const struct filter_conf *conf, struct arena *a, struct sp
     struct stage st;
     struct doc d;
     struct err e;
-    void *thread, *carry = NULL;
+    void *thread;
+    struct span note = {0};
 
     memset(v, 0, sizeof *v);
     doc_init(&d, a);
     assert_int_equal(doc_set_string(&d, "text", text), 0);
     assert_int_equal(filter_stage_open(&st, conf, &e), 0);
     assert_int_equal(st.ops->thread_open(st.state, &thread, &e), 0);
-    assert_int_equal(st.ops->work(st.state, thread, &d, v, &carry, &e), 0);
+    assert_int_equal(st.ops->work(st.state, thread, &d, v, &note, &e), 0);
     st.ops->thread_close(st.state, thread);
     st.ops->close(st.state);
     return d;

@@ -85,19 +85,19 @@ static void other_languages_are_dropped(void **s)
     struct err e;
     struct verdict v = {0};
     struct doc d;
-    void *carry = NULL;
+    struct span note = {0};
 
     (void)s;
     assert_int_equal(open_keep(&st, "de,en:1", &e), 0);
     doc_init(&d, &a);
     doc_set_string(&d, "text", span_of("Le moulin se trouve au bord de la rivière et le meunier est là."));
-    assert_int_equal(st.ops->work(st.state, NULL, &d, &v, &carry, &e), 0);
+    assert_int_equal(st.ops->work(st.state, NULL, &d, &v, &note, &e), 0);
     assert_true(v.drop);
     assert_string_equal(v.rule, "lang");
     assert_true(span_is(doc_string(&d, "lang"), "fr"));
     v = (struct verdict){0};
     doc_set_string(&d, "text", span_of("The mill stands by the river, and the miller knows all."));
-    assert_int_equal(st.ops->work(st.state, NULL, &d, &v, &carry, &e), 0);
+    assert_int_equal(st.ops->work(st.state, NULL, &d, &v, &note, &e), 0);
     assert_true(v.drop); /* no text gets all of its bytes */
     assert_string_equal(v.rule, "lang_score");
     assert_true(v.threshold == 1 && v.value < 1);

@@ -1,0 +1,66 @@
+#include "curate/stages.h"
+
+#include "curate/clean.h"
+#include "curate/dedup_exact.h"
+#include "curate/dedup_fuzzy.h"
+#include "curate/langid.h"
+
+/* The common form of stage x with its struct x_conf and options OPTS. */
+#define FORM(x, OPTS)                                                        \
+    static void x##_init(void *conf) { x##_conf_init(conf); }                \
+    static void x##_options(void *conf, struct opt out[STAGE_MAX_OPTS])      \
+    {                                                                        \
+        struct x##_conf *c = conf;                                           \
+        const struct opt opts[] = {OPTS(*c), OPT_END};                       \
+        _Static_assert(sizeof opts <= STAGE_MAX_OPTS * sizeof *opts, "room"); \
+        memcpy(out, opts, sizeof opts);                                      \
+    }                                                                        \
+    static int x##_open(struct stage *s, const void *conf, struct err *e)    \
+    {                                                                        \
+        return x##_stage_open(s, conf, e);                                   \
+    }
+#define KIND(name, x) {name, sizeof(struct x##_conf), x##_init, x##_options, x##_open}
+
+#if HAVE_ICU
+FORM(clean, CLEAN_OPTS)
+FORM(dedup_fuzzy, DEDUP_FUZZY_OPTS)
+#endif
+#if HAVE_CLD2
+FORM(langid, LANGID_OPTS)
+#endif
+
+static int dedup_exact_open(struct stage *s, const void *conf, struct err *e)
+{
+    (void)conf;
+    return dedup_exact_stage_open(s, e);
+}
+static void no_init(void *conf) { (void)conf; }
+static void no_options(void *conf, struct opt out[STAGE_MAX_OPTS])
+{
+    (void)conf;
+    out[0] = (struct opt)OPT_END;
+}
+
+static const struct stage_kind kinds[] = {
+#if HAVE_ICU
+    KIND("clean", clean),
+    KIND("dedup fuzzy", dedup_fuzzy),
+#endif
+#if HAVE_CLD2
+    KIND("langid", langid),
+#endif
+    {"dedup exact", 0, no_init, no_options, dedup_exact_open},
+};
+
+const struct stage_kind *stage_kind_at(int i)
+{
+    return i >= 0 && (size_t)i < sizeof kinds / sizeof *kinds ? &kinds[i] : NULL;
+}
+
+const struct stage_kind *stage_kind_find(struct span name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (span_is(name, kinds[i].name))
+            return &kinds[i];
+    return NULL;
+}
