@@ -610,6 +610,23 @@ int warc_read_whole(struct warc *w, size_t max, struct span *all, struct err *e)
     return 0;
 }
 
+ssize_t warc_read(struct warc *w, void *p, size_t n, struct err *e)
+{
+    size_t left = (size_t)(end_of(w) - w->at);
+
+    if (left == 0 && w->fault) {
+        *e = w->why;
+        return e->code;
+    }
+    if (left == 0)
+        return file_read(w->f, p, n, e);
+    if (n > left)
+        n = left;
+    memcpy(p, ptr(w, w->at), n);
+    w->at += n;
+    return (ssize_t)n;
+}
+
 uint64_t warc_unseparated(const struct warc *w)
 {
     return w->unseparated;
