@@ -12,17 +12,16 @@ int main(int argc, char **argv)
             "Reads documents as JSON lines and keeps those that pass every rule of the presets, "
             "which run in the order given. c4 also removes lines from the text.\n\n"
             "A configuration file is YAML: a map of presets, each a map of rules with a new "
-            "threshold or `off`. --list-rules shows all rules and their thresholds.",
+            "threshold, `off`, or {threshold: X, action: drop|annotate|strip}. --list-rules shows "
+            "all rules and their thresholds.",
         .example = "echo '{\"id\":\"a\",\"text\":\"Too short.\"}' | quern filter --preset gopher-quality --annotate",
     };
-    struct filter_conf f = {0};
+    struct filter_conf f;
     struct stage stage;
     struct driver_conf c = {.stages = &stage, .n_stages = 1};
     bool list = false;
     const struct opt opts[] = {
-        OPT_STR('p', "preset", &f.presets, "NAMES", "gopher-quality, gopher-repetition, c4, fineweb"),
-        OPT_STR('c', "config", &f.config, "FILE", "YAML that changes thresholds or switches rules off"),
-        OPT_FLAG(0, "annotate", &f.annotate, "add all signals to each document, drop and change nothing"),
+        FILTER_OPTS(f),
         OPT_FLAG(0, "list-rules", &list, "print the rules and stop"),
         DRIVER_OPTS(c),
         TOOL_OPTS(t),
@@ -30,8 +29,10 @@ int main(int argc, char **argv)
         OPT_END,
     };
     struct err e;
-    int code, n = tool_begin(&t, opts, argc, argv, &code);
+    int code, n;
 
+    filter_conf_init(&f);
+    n = tool_begin(&t, opts, argc, argv, &code);
     if (n < 0)
         return code;
     if (list) {

@@ -1,208 +1,168 @@
 #include "curate/filter.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/node.h"
-#include "curate/filter_text.h"
+#include "curate/filter_preset.h"
 
-enum compare { ABOVE, BELOW };
-#define OFF NAN
-
-/* ---- the table of rules ---- */
-
-static const struct rule {
-    const char *name;
-    const char *key;          /* among the signals; NULL: the name */
-    filter_signal *signal;    /* NULL: a setting that other rules use */
-    int arg;
-    enum compare drop;        /* the document is dropped if the signal is */
-    double threshold;
-    size_t param;             /* 1 + offset in struct filter_params that follows the threshold */
-    bool line;                /* the rule strikes lines, never the document */
-} quality[] = {
-    {"gopher_short_doc", NULL, gopher_words, 0, BELOW, 50, 0, false},
-    {"gopher_long_doc", NULL, gopher_words, 0, ABOVE, 100000, 0, false},
-    {"gopher_below_avg_threshold", NULL, gopher_mean_length, 0, BELOW, 3, 0, false},
-    {"gopher_above_avg_threshold", NULL, gopher_mean_length, 0, ABOVE, 10, 0, false},
-    {"gopher_too_many_hashes", NULL, gopher_hashes, 0, ABOVE, 0.1, 0, false},
-    {"gopher_too_many_ellipsis", NULL, gopher_ellipses, 0, ABOVE, 0.1, 0, false},
-    {"gopher_too_many_bullets", NULL, gopher_bullet_lines, 0, ABOVE, 0.9, 0, false},
-    {"gopher_too_many_end_ellipsis", NULL, gopher_ellipsis_lines, 0, ABOVE, 0.3, 0, false},
-    {"gopher_below_alpha_threshold", NULL, gopher_letter_words, 0, BELOW, 0.8, 0, false},
-    {"gopher_enough_stop_words", NULL, gopher_stop_words, 0, BELOW, 2, 0, false},
-    {0},
-}, repetition[] = {
-    {"empty", NULL, gopher_empty, 0, ABOVE, 0, 0, false},
-    {"dup_para_frac", NULL, gopher_paragraph_copies, 0, ABOVE, 0.3, 0, false},
-    {"dup_para_char_frac", NULL, gopher_paragraph_copies, 1, ABOVE, 0.2, 0, false},
-    {"dup_line_frac", NULL, gopher_line_copies, 0, ABOVE, 0.3, 0, false},
-    {"dup_line_char_frac", NULL, gopher_line_copies, 1, ABOVE, 0.2, 0, false},
-    {"top_2_gram", NULL, gopher_top_gram, 2, ABOVE, 0.2, 0, false},
-    {"top_3_gram", NULL, gopher_top_gram, 3, ABOVE, 0.18, 0, false},
-    {"top_4_gram", NULL, gopher_top_gram, 4, ABOVE, 0.16, 0, false},
-    {"duplicated_5_n_grams", NULL, gopher_duplicate_grams, 5, ABOVE, 0.15, 0, false},
-    {"duplicated_6_n_grams", NULL, gopher_duplicate_grams, 6, ABOVE, 0.14, 0, false},
-    {"duplicated_7_n_grams", NULL, gopher_duplicate_grams, 7, ABOVE, 0.13, 0, false},
-    {"duplicated_8_n_grams", NULL, gopher_duplicate_grams, 8, ABOVE, 0.12, 0, false},
-    {"duplicated_9_n_grams", NULL, gopher_duplicate_grams, 9, ABOVE, 0.11, 0, false},
-    {"duplicated_10_n_grams", NULL, gopher_duplicate_grams, 10, ABOVE, 0.10, 0, false},
-    {0},
-}, c4[] = {
-#define C4(field) c4_count, offsetof(struct filter_text, c4.field) - offsetof(struct filter_text, c4)
-#define PARAM(field) 1 + offsetof(struct filter_params, field)
-    {"line_too_long_word", NULL, C4(long_word), ABOVE, 1000, PARAM(max_word_length), true},
-    {"line_no_terminal_punct", NULL, C4(no_terminal), ABOVE, 0, PARAM(terminal_punct), true},
-    {"line_too_few_words", NULL, C4(few_words), BELOW, 3, PARAM(min_words), true},
-    {"lorem_ipsum", NULL, C4(lorem_ipsum), ABOVE, 0, PARAM(lorem_ipsum), false},
-    {"line_javascript", NULL, C4(javascript), ABOVE, 0, PARAM(javascript), true},
-    {"curly_bracket", NULL, C4(curly_bracket), ABOVE, 0, PARAM(curly_bracket), false},
-    {"line_policy", NULL, C4(policy), ABOVE, 0, PARAM(policy), true},
-    {"too_few_sentences", NULL, C4(sentences), BELOW, 5, PARAM(min_sentences), false},
-    {"remove_citations", NULL, NULL, 0, ABOVE, 1, PARAM(remove_citations), false},
-    {0},
-}, fineweb[] = {
-    {"empty", "fineweb_empty", fineweb_empty, 0, ABOVE, 0, 0, false},
-    {"line_punct_ratio", NULL, fineweb_terminal_lines, 0, BELOW, 0.12, 0, false},
-    {"short_line_ratio", NULL, fineweb_short_lines, 0, ABOVE, 0.67, 0, false},
-    {"short_line_length", NULL, NULL, 0, ABOVE, 30, PARAM(short_line_length), false},
-    {"char_dup_ratio", NULL, fineweb_line_copies, 0, ABOVE, 0.01, 0, false},
-    {"list_ratio", NULL, fineweb_newlines, 0, ABOVE, 0.3, 0, false},
-    {0},
-};
-
-static const struct preset {
-    const char *name, *source;
-    const struct rule *rules;
-    bool rewrites; /* c4: the text that is left goes on */
-} presets[] = {
-    {"gopher-quality", "datatrove 0.10 GopherQualityFilter; Rae et al. 2021", quality, false},
-    {"gopher-repetition", "datatrove 0.10 GopherRepetitionFilter; Rae et al. 2021", repetition, false},
-    {"c4", "datatrove 0.10 C4QualityFilter; Raffel et al. 2020", c4, true},
-    {"fineweb", "datatrove 0.10 FineWebQualityFilter; Penedo et al. 2024", fineweb, false},
+static const struct preset *const presets[] = {
+    &filter_gopher_quality, &filter_gopher_repetition, &filter_c4, &filter_fineweb,
 };
 static const char *const planned[] = {"nemo", "dolma", "dclm", "rpv2"};
-enum { N_PRESETS = sizeof presets / sizeof *presets, MAX_RULES = 16 };
+enum { N_PRESETS = sizeof presets / sizeof *presets };
 
 /* ---- the stage ---- */
 
 struct chosen {
     const struct preset *preset;
-    double threshold[MAX_RULES]; /* NAN: the rule is off */
+    int at; /* among presets */
+    struct setting set[MAX_RULES];
 };
 struct filter {
     struct chosen all[N_PRESETS]; /* as configured, in the order of presets */
     struct chosen *run[N_PRESETS];
     int n;
     bool annotate;
-    struct filter_params params;
+};
+struct filter_thread {
+    struct filter_text t;
+    void *own[N_PRESETS]; /* states of the presets that run */
+    struct buf json;      /* signals for the document */
 };
 
-static bool drops(const struct rule *r, double value, double threshold)
+/* The text changes: everything known of it goes. */
+static void set_text(struct filter_thread *th, struct span text)
 {
-    return r->drop == ABOVE ? value > threshold : value < threshold; /* false if either is NAN */
+    filter_text_set(&th->t, text);
+    for (int i = 0; i < N_PRESETS; i++)
+        if (th->own[i])
+            memset(th->own[i], 0, sizeof(unsigned));
 }
 
-/* Asks the rules of one preset in order.  Fills v at the first that drops, or appends
- * the signals when json is given. */
-static int ask_rules(const struct chosen *c, struct filter_text *t, struct verdict *v, struct buf *json)
+static int put_signal(struct buf *json, const struct rule *r, double value)
+{
+    TRY(json_put_key(json, r->key ? r->key : r->name));
+    return json_put_num(json, value);
+}
+
+/* Does the rule drop the document, given its signal?  False if the signal or the threshold is NAN. */
+static bool drops(const struct rule *r, const struct setting *set, double value)
+{
+    if (set->action != ACTION_DROP || isnan(set->threshold))
+        return false;
+    if (r->lines)
+        return value > 0;
+    return r->kind == RULE_ABOVE ? value > set->threshold : value < set->threshold;
+}
+
+/* Asks the rules of one preset in order, up to the first that drops.  Appends the signals
+ * of those that annotate to json, with `all` of every rule, none of which drops then. */
+static int ask_rules(const struct chosen *c, struct filter_thread *th, bool all, struct verdict *v)
 {
     const struct rule *r = c->preset->rules;
+    struct filter_text *t = &th->t;
 
+    t->own = th->own[c->at];
+    t->set = c->set;
     for (int i = 0; r[i].name; i++) {
+        const struct setting *set = &c->set[i];
         double value;
 
-        if (!r[i].signal || (!json && (r[i].line || isnan(c->threshold[i]))))
+        if (!r[i].signal || (!all && (set->action == ACTION_STRIP || isnan(set->threshold))))
             continue;
         value = r[i].signal(t, r[i].arg);
         if (t->rc < 0)
             return t->rc;
-        if (json) {
-            TRY(json_put_key(json, r[i].key ? r[i].key : r[i].name));
-            TRY(json_put_num(json, value));
-        } else if (drops(&r[i], value, c->threshold[i])) {
-            return verdict_drop(v, r[i].name, value, c->threshold[i]);
-        }
+        if (all || set->action == ACTION_ANNOTATE)
+            TRY(put_signal(&th->json, &r[i], value));
+        else if (drops(&r[i], set, value))
+            return verdict_drop(v, r[i].name, value, r[i].lines ? 0 : set->threshold);
     }
     return 0;
 }
 
-static int annotate(const struct filter *f, struct filter_text *t, struct doc *d)
+/* Makes the text that the preset left the text that the others see; `keep` leaves the
+ * document as it is. */
+static int rewrite(const struct chosen *c, struct filter_thread *th, struct doc *d, bool keep)
 {
-    struct buf json = {0};
-    int rc = buf_putc(&json, '{');
+    struct span left = c->preset->rewritten(&th->t);
 
-    for (int i = 0; i < f->n && rc == 0; i++) {
-        rc = ask_rules(f->run[i], t, NULL, &json);
-        if (rc == 0 && f->run[i]->preset->rewrites) {
-            struct span s = arena_dup(d->arena, c4_rewritten(t));
-            rc = s.p ? 0 : ERR_NOMEM;
-            filter_text_set(t, s);
-        }
+    if (th->t.rc < 0)
+        return th->t.rc;
+    if (span_eq(th->t.text, left))
+        return 0;
+    if (keep) {
+        left = arena_dup(d->arena, left);
+        if (!left.p)
+            return ERR_NOMEM;
+    } else {
+        TRY(doc_set_string(d, "text", left));
+        left = d->text;
     }
-    if (rc == 0 && (rc = buf_putc(&json, '}')) == 0)
-        rc = doc_set_raw(d, "signals", buf_span(&json));
-    buf_free(&json);
-    return rc;
+    set_text(th, left);
+    return 0;
 }
 
 static int filter_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
                        struct err *e)
 {
     const struct filter *f = stage;
-    struct filter_text *t = thread;
-    int rc = 0;
+    struct filter_thread *th = thread;
+    int rc;
 
     (void)note;
-    t->err = e;
-    t->rc = 0;
-    filter_text_set(t, d->text);
-    if (f->annotate) {
-        rc = annotate(f, t, d);
-        if (rc < 0 && t->rc == 0)
-            return err_set(e, rc, "no memory for the signals of a document");
-        return rc == ERR_LIMIT ? ERR_FORMAT : rc;
-    }
+    th->t.err = e;
+    th->t.rc = 0;
+    th->t.all = f->annotate;
+    set_text(th, d->text);
+    buf_clear(&th->json);
+    rc = buf_putc(&th->json, '{');
     for (int i = 0; i < f->n && rc == 0 && !v->drop; i++) {
-        struct span left;
-
-        rc = ask_rules(f->run[i], t, v, NULL);
-        if (rc < 0 || v->drop || !f->run[i]->preset->rewrites)
-            continue;
-        left = c4_rewritten(t);
-        if (t->rc < 0)
-            return t->rc;
-        if (!span_eq(t->text, left)) {
-            if (doc_set_string(d, "text", left) < 0)
-                return err_set(e, ERR_NOMEM, "no memory for a document");
-            filter_text_set(t, d->text);
-        }
+        rc = ask_rules(f->run[i], th, f->annotate, v);
+        if (rc == 0 && !v->drop && f->run[i]->preset->rewritten)
+            rc = rewrite(f->run[i], th, d, f->annotate);
     }
+    if (rc == 0 && !v->drop && (f->annotate || th->json.n > 1) && (rc = buf_putc(&th->json, '}')) == 0)
+        rc = doc_set_raw(d, "signals", buf_span(&th->json));
+    if (rc < 0 && th->t.rc == 0)
+        return err_set(e, rc, "no memory for a document");
     return rc == ERR_LIMIT ? ERR_FORMAT : rc; /* too long a text is a bad document */
+}
+
+static void filter_thread_close(void *stage, void *thread)
+{
+    struct filter_thread *th = thread;
+
+    (void)stage;
+    if (!th)
+        return;
+    for (int i = 0; i < N_PRESETS; i++) {
+        if (th->own[i] && presets[i]->free)
+            presets[i]->free(th->own[i]);
+        free(th->own[i]);
+    }
+    filter_text_free(&th->t);
+    buf_free(&th->json);
+    free(th);
 }
 
 static int filter_thread_open(void *stage, void **thread, struct err *e)
 {
     const struct filter *f = stage;
-    struct filter_text *t = calloc(1, sizeof *t);
+    struct filter_thread *th = calloc(1, sizeof *th);
+    bool fine = th && chars_classes();
 
-    if (!t)
-        return err_set(e, ERR_NOMEM, "no memory for a filter");
-    if (!chars_classes()) {
-        free(t);
-        return err_set(e, ERR_NOMEM, "no memory for the classes of characters");
+    for (int i = 0; i < f->n && fine; i++) {
+        const struct chosen *c = f->run[i];
+        if (c->preset->size)
+            fine = (th->own[c->at] = calloc(1, c->preset->size)) != NULL;
     }
-    t->params = &f->params;
-    *thread = t;
+    if (!fine) {
+        filter_thread_close(stage, th);
+        return err_set(e, ERR_NOMEM, "no memory for a filter");
+    }
+    *thread = th;
     return 0;
-}
-
-static void filter_thread_close(void *stage, void *thread)
-{
-    (void)stage;
-    if (thread)
-        filter_text_free(thread);
-    free(thread);
 }
 
 static void filter_close(void *stage) { free(stage); }
@@ -212,9 +172,21 @@ static void filter_close(void *stage) { free(stage); }
 static struct chosen *find_preset(struct filter *f, struct span name)
 {
     for (int i = 0; i < N_PRESETS; i++)
-        if (span_is(name, presets[i].name))
+        if (span_is(name, presets[i]->name))
             return &f->all[i];
     return NULL;
+}
+
+static int refuse_preset(struct span name, struct err *e)
+{
+    char list[256] = "";
+
+    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
+        if (span_is(name, planned[i]))
+            return err_set(e, ERR_ARG, "preset '%s' is not implemented yet", planned[i]);
+    for (int i = 0, n = 0; i < N_PRESETS; i++)
+        n += snprintf(list + n, sizeof list - (size_t)n, "%s%s", i ? ", " : "", presets[i]->name);
+    return err_set(e, ERR_ARG, "no preset '%.*s': there are %s", (int)name.n, name.p, list);
 }
 
 static int choose_presets(struct filter *f, const char *list, struct err *e)
@@ -223,12 +195,8 @@ static int choose_presets(struct filter *f, const char *list, struct err *e)
         struct span name = {list, strcspn(list, ",")};
         struct chosen *c = find_preset(f, name);
 
-        for (size_t i = 0; !c && i < sizeof planned / sizeof *planned; i++)
-            if (span_is(name, planned[i]))
-                return err_set(e, ERR_ARG, "preset '%s' is not implemented yet", planned[i]);
         if (!c)
-            return err_set(e, ERR_ARG, "no preset '%.*s': there are gopher-quality, gopher-repetition, c4, fineweb",
-                           (int)name.n, name.p);
+            return refuse_preset(name, e);
         for (int i = 0; i < f->n; i++)
             if (f->run[i] == c)
                 return err_set(e, ERR_ARG, "preset '%s' is given twice", c->preset->name);
@@ -238,25 +206,65 @@ static int choose_presets(struct filter *f, const char *list, struct err *e)
     return f->n ? 0 : err_set(e, ERR_ARG, "no preset is given");
 }
 
+static int set_threshold(struct setting *set, const struct rule *r, const struct node *n, const char *file,
+                         struct err *e)
+{
+    if (n->type == NODE_INT || n->type == NODE_NUM)
+        set->threshold = n->num;
+    else if (n->type == NODE_BOOL || span_is(n->str, "off") || span_is(n->str, "on"))
+        set->threshold = (n->type == NODE_BOOL ? n->integer != 0 : span_is(n->str, "on")) ? r->threshold : RULE_OFF;
+    else
+        return err_set(e, ERR_FORMAT, "'%s' line %d: %s needs a number, on or off", file, n->line, r->name);
+    if (isinf(set->threshold) || set->threshold < 0 || (n->type == NODE_NUM && isnan(n->num)))
+        return err_set(e, ERR_FORMAT, "'%s' line %d: %s cannot be %.*s", file, n->line, r->name,
+                       (int)n->str.n, n->str.p);
+    if (r->lines && r->threshold == 0 && set->threshold != 0 && !isnan(set->threshold))
+        return err_set(e, ERR_FORMAT, "'%s' line %d: %s is on or off", file, n->line, r->name);
+    return 0;
+}
+
+static int set_action(struct setting *set, const struct rule *r, const struct node *n, const char *file,
+                      struct err *e)
+{
+    static const char *const names[] = {"drop", "annotate", "strip"};
+    int i = 0;
+
+    while (i < 3 && !(n->type == NODE_STR && span_is(n->str, names[i])))
+        i++;
+    if (i == 3)
+        return err_set(e, ERR_FORMAT, "'%s' line %d: the action of %s is drop, annotate or strip", file, n->line,
+                       r->name);
+    if (r->kind == RULE_SETTING)
+        return err_set(e, ERR_FORMAT, "'%s' line %d: %s is a setting and takes no action", file, n->line, r->name);
+    if (i == ACTION_STRIP && !r->lines)
+        return err_set(e, ERR_FORMAT, "'%s' line %d: %s does not judge lines and cannot strip them", file, n->line,
+                       r->name);
+    set->action = (enum filter_action)i;
+    return 0;
+}
+
+/* `rule: X` or `rule: {threshold: X, action: A}`. */
 static int configure_rule(struct chosen *c, const struct node *n, const char *file, struct err *e)
 {
     const struct rule *r = c->preset->rules;
-    int i = 0;
+    struct setting *set = c->set;
 
-    while (r[i].name && !span_is(n->key, r[i].name))
-        i++;
-    if (!r[i].name)
+    for (; r->name && !span_is(n->key, r->name); r++)
+        set++;
+    if (!r->name)
         return err_set(e, ERR_FORMAT, "'%s' line %d: preset %s has no rule '%.*s'", file, n->line,
                        c->preset->name, (int)n->key.n, n->key.p);
-    if (n->type == NODE_INT || n->type == NODE_NUM)
-        c->threshold[i] = n->num;
-    else if (n->type == NODE_BOOL || span_is(n->str, "off") || span_is(n->str, "on"))
-        c->threshold[i] = (n->type == NODE_BOOL ? n->integer != 0 : span_is(n->str, "on")) ? r[i].threshold : OFF;
-    else
-        return err_set(e, ERR_FORMAT, "'%s' line %d: %s needs a number, on or off", file, n->line, r[i].name);
-    if (isinf(c->threshold[i]) || c->threshold[i] < 0 || (n->type == NODE_NUM && isnan(n->num)))
-        return err_set(e, ERR_FORMAT, "'%s' line %d: %s cannot be %.*s", file, n->line, r[i].name,
-                       (int)n->str.n, n->str.p);
+    if (n->type != NODE_MAP)
+        return set_threshold(set, r, n, file, e);
+    for (const struct node *x = n->child; x; x = x->next) {
+        if (span_is(x->key, "threshold"))
+            TRY(set_threshold(set, r, x, file, e));
+        else if (span_is(x->key, "action"))
+            TRY(set_action(set, r, x, file, e));
+        else
+            return err_set(e, ERR_FORMAT, "'%s' line %d: %s has no '%.*s', but threshold and action", file, x->line,
+                           r->name, (int)x->key.n, x->key.p);
+    }
     return 0;
 }
 
@@ -283,18 +291,6 @@ static int configure(struct filter *f, const char *file, struct err *e)
     return rc;
 }
 
-/* Copies the thresholds that rules share into the parameters. */
-static void set_params(struct filter *f)
-{
-    for (int i = 0; i < N_PRESETS; i++)
-        for (int k = 0; presets[i].rules[k].name; k++) {
-            size_t at = presets[i].rules[k].param;
-            if (at)
-                memcpy((char *)&f->params + at - 1, &f->all[i].threshold[k], sizeof(double));
-        }
-    f->params.all = f->annotate;
-}
-
 static const struct stage_ops ops = {
     .name = "filter",
     .thread_open = filter_thread_open,
@@ -312,9 +308,12 @@ int filter_stage_open(struct stage *s, const struct filter_conf *conf, struct er
         return err_set(e, ERR_NOMEM, "no memory for a filter");
     f->annotate = conf->annotate;
     for (int i = 0; i < N_PRESETS; i++) {
-        f->all[i].preset = &presets[i];
-        for (int k = 0; presets[i].rules[k].name; k++)
-            f->all[i].threshold[k] = presets[i].rules[k].threshold;
+        const struct rule *r = presets[i]->rules;
+
+        f->all[i].preset = presets[i];
+        f->all[i].at = i;
+        for (int k = 0; r[k].name; k++)
+            f->all[i].set[k] = (struct setting){r[k].threshold, r[k].action};
     }
     rc = choose_presets(f, conf->presets, e);
     if (rc == 0 && conf->config)
@@ -323,18 +322,22 @@ int filter_stage_open(struct stage *s, const struct filter_conf *conf, struct er
         free(f);
         return rc;
     }
-    set_params(f);
     s->ops = &ops;
     s->state = f;
     return 0;
 }
 
+void filter_conf_init(struct filter_conf *c) { *c = (struct filter_conf){0}; }
+
 void filter_list_rules(FILE *out)
 {
     fprintf(out, "preset\trule\tdrops\tthreshold\tsource\n");
     for (int i = 0; i < N_PRESETS; i++)
-        for (const struct rule *r = presets[i].rules; r->name; r++)
-            fprintf(out, "%s\t%s\t%s\t%g\t%s\n", presets[i].name, r->name,
-                    !r->signal ? "(setting)" : r->line ? "lines" : r->drop == ABOVE ? "above" : "below",
-                    r->threshold, presets[i].source);
+        for (const struct rule *r = presets[i]->rules; r->name; r++)
+            fprintf(out, "%s\t%s\t%s\t%g\t%s\n", presets[i]->name, r->name,
+                    !r->signal                   ? "(setting)"
+                    : r->action == ACTION_STRIP ? "lines"
+                    : r->kind == RULE_ABOVE     ? "above"
+                                                : "below",
+                    r->threshold, presets[i]->source);
 }

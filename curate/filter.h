@@ -10,13 +10,20 @@
 
 #include <stdio.h>
 
+#include "base/opt.h"
 #include "curate/stage.h"
 
 struct filter_conf {
     const char *presets; /* names separated by commas, in the order to run */
-    const char *config;  /* YAML file that changes thresholds; NULL: none */
-    bool annotate;       /* write the signals into the document, drop nothing */
+    const char *config;  /* YAML file that changes thresholds and actions; NULL: none */
+    bool annotate;       /* write all signals into the document, drop nothing */
 };
+/* No preset, which is an error. */
+void filter_conf_init(struct filter_conf *c);
+#define FILTER_OPTS(c)                                                                                 \
+    OPT_STR('p', "preset", &(c).presets, "NAMES", "gopher-quality, gopher-repetition, c4, fineweb"),    \
+    OPT_STR('c', "config", &(c).config, "FILE", "YAML that changes thresholds and actions of rules"),   \
+    OPT_FLAG(0, "annotate", &(c).annotate, "add all signals to each document, drop and change nothing")
 
 /* Opens the stage "filter".  ERR_ARG: no such preset; ERR_FORMAT: the configuration
  * names a rule that does not exist or gives it a wrong value (file and line are

@@ -1,11 +1,20 @@
 /* The rules of C4 (Raffel et al. 2020) as datatrove 0.10 computes them: c4_filters.py,
  * C4QualityFilter.  Unlike the others it also removes lines. */
-#include <math.h>
-#include <stddef.h>
-
 #include <unicode/uchar.h>
 
-#include "curate/filter_text.h"
+#include "curate/filter_preset.h"
+
+enum { LONG_WORD, NO_TERMINAL, FEW_WORDS, LOREM_IPSUM, JAVASCRIPT, CURLY_BRACKET, POLICY, SENTENCES, CITATIONS,
+       N_RULES };
+
+struct c4 {
+    unsigned have;
+    size_t count[N_RULES]; /* lines, or sentences */
+    enum filter_action last; /* of the rule that struck last */
+    bool stop;             /* a rule drops the whole text */
+    struct buf out;        /* the lines that stay */
+    struct words words;
+};
 
 /* ---- phrases, whatever their case ---- */
 
@@ -149,91 +158,118 @@ static bool ends_sentence(struct span s)
     return c == '?' || c == '!' || c == '"' || c == '\'';
 }
 
-static size_t count_sentences(struct filter_text *t, struct span line)
+static size_t count_sentences(struct filter_text *t, struct words *words, struct span line)
 {
-    int rc = words_split(&t->c4.words, line, t->err);
+    int rc = words_split(words, line, t->err);
 
     if (rc < 0) {
         filter_fail(t, rc, "words");
         return 0;
     }
-    return words_count_sentences(&t->c4.words, line);
+    return words_count_sentences(words, line);
 }
 
-/* The rules for one stripped line, in datatrove's order.  The line goes to the end of
- * t->c4.out (which has a newline in front of it) and is taken back if it is dropped.
- * False: it dropped the whole text. */
-static bool judge_line(struct filter_text *t, struct span stripped)
+/* A line for which a rule holds: counts it.  True if no other rule is to see it. */
+static bool strike(struct filter_text *t, int rule)
 {
-    const struct filter_params *c = t->params;
-    struct buf *out = &t->c4.out;
-    size_t before = out->n, n_words;
+    struct c4 *c = t->own;
+
+    c->count[rule]++;
+    c->last = t->set[rule].action;
+    c->stop |= c->last == ACTION_DROP;
+    return c->last != ACTION_ANNOTATE;
+}
+
+/* The rules for one line without its citations, in datatrove's order; n_words and
+ * too_long are of the line with them.  True if a rule struck it. */
+static bool judge_line(struct filter_text *t, struct span line, size_t n_words, bool too_long)
+{
+    const struct setting *set = t->set;
+    unsigned hints = find_hints(line);
+
+    return (too_long && strike(t, LONG_WORD)) ||
+           (!isnan(set[NO_TERMINAL].threshold) && !ends_sentence(line) && strike(t, NO_TERMINAL)) ||
+           ((double)n_words < set[FEW_WORDS].threshold && strike(t, FEW_WORDS)) ||
+           (!isnan(set[LOREM_IPSUM].threshold) && hints & MAY_LOREM && has_phrase(line, "lorem ipsum") &&
+            strike(t, LOREM_IPSUM)) ||
+           (!isnan(set[JAVASCRIPT].threshold) && hints & MAY_SCRIPT && has_phrase(line, "javascript") &&
+            strike(t, JAVASCRIPT)) ||
+           (!isnan(set[CURLY_BRACKET].threshold) && memchr(line.p, '{', line.n) && strike(t, CURLY_BRACKET)) ||
+           (!isnan(set[POLICY].threshold) && has_policy(line, hints) && strike(t, POLICY));
+}
+
+/* One stripped line.  It goes to the end of c->out, a newline in front of it, and is taken
+ * back if a rule strips it. */
+static void take_line(struct filter_text *t, struct span stripped)
+{
+    const struct setting *set = t->set;
+    struct c4 *c = t->own;
+    size_t before = c->out.n, n_words;
     struct span line;
     bool too_long;
-    unsigned hints;
 
-    n_words = count_words(stripped, c->min_words, c->max_word_length, &too_long);
-    if (too_long) {
-        t->c4.long_word++;
-        return true;
+    n_words = count_words(stripped, set[FEW_WORDS].threshold, set[LONG_WORD].threshold, &too_long);
+    if (buf_putc(&c->out, '\n') < 0 || (isnan(set[CITATIONS].threshold) ? buf_put_span(&c->out, stripped)
+                                                                        : put_uncited(&c->out, stripped)) < 0) {
+        filter_fail(t, ERR_NOMEM, "a text");
+        return;
     }
-    if (buf_putc(out, '\n') < 0 ||
-        (isnan(c->remove_citations) ? buf_put_span(out, stripped) : put_uncited(out, stripped)) < 0)
-        return filter_fail(t, ERR_NOMEM, "a text") != 0;
-    line.p = out->p + before + 1;
-    line.n = out->n - before - 1;
-    hints = find_hints(line);
-    if (!isnan(c->terminal_punct) && !ends_sentence(line)) {
-        t->c4.no_terminal++;
-    } else if ((double)n_words < c->min_words) {
-        t->c4.few_words++;
-    } else if (!isnan(c->lorem_ipsum) && hints & MAY_LOREM && has_phrase(line, "lorem ipsum")) {
-        t->c4.lorem_ipsum++;
-        return t->params->all;
-    } else if (!isnan(c->javascript) && hints & MAY_SCRIPT && has_phrase(line, "javascript")) {
-        t->c4.javascript++;
-    } else if (!isnan(c->curly_bracket) && memchr(line.p, '{', line.n)) {
-        t->c4.curly_bracket++;
-        return t->params->all;
-    } else if (!isnan(c->policy) && has_policy(line, hints)) {
-        t->c4.policy++;
-    } else {
-        if (t->params->all || (double)t->c4.sentences < c->min_sentences)
-            t->c4.sentences += count_sentences(t, line);
-        return true;
+    line.p = c->out.p + before + 1;
+    line.n = c->out.n - before - 1;
+    if (judge_line(t, line, n_words, too_long)) {
+        if (c->last == ACTION_STRIP)
+            c->out.n = before;
+    } else if (t->all || set[SENTENCES].action == ACTION_ANNOTATE || (double)c->count[SENTENCES] < set[SENTENCES].threshold) {
+        c->count[SENTENCES] += count_sentences(t, &c->words, line);
     }
-    out->n = before;
-    return true;
 }
 
-static void judge(struct filter_text *t)
+static const struct c4 *judge(struct filter_text *t)
 {
     struct span rest = t->text, line;
-    struct buf out = t->c4.out;
-    struct words words = t->c4.words;
+    struct c4 *c = t->own;
 
-    if (!filter_first(t, PART_C4))
-        return;
-    memset(&t->c4, 0, sizeof t->c4);
-    t->c4.out = out;
-    t->c4.words = words;
-    buf_clear(&t->c4.out);
-    while (chars_next_line(&rest, &line))
-        if (!judge_line(t, chars_strip(line)))
-            return;
+    if (!filter_first(&c->have, 1))
+        return c;
+    memset(c->count, 0, sizeof c->count);
+    c->stop = false;
+    buf_clear(&c->out);
+    while ((t->all || !c->stop) && t->rc == 0 && chars_next_line(&rest, &line))
+        take_line(t, chars_strip(line));
+    return c;
 }
 
-double c4_count(struct filter_text *t, int offset)
+static double count(struct filter_text *t, int rule) { return (double)judge(t)->count[rule]; }
+
+static struct span rewritten(struct filter_text *t) { return chars_strip(buf_span(&judge(t)->out)); }
+
+static void release(void *own)
 {
-    size_t n;
+    struct c4 *c = own;
 
-    judge(t);
-    memcpy(&n, (const char *)&t->c4 + offset, sizeof n);
-    return (double)n;
+    buf_free(&c->out);
+    words_free(&c->words);
 }
 
-struct span c4_rewritten(struct filter_text *t)
-{
-    judge(t);
-    return chars_strip(buf_span(&t->c4.out));
-}
+#define LINES(name, rule, kind, threshold) RULE(name, count, rule, kind, threshold), .lines = true
+static const struct rule rules[] = {
+    [LONG_WORD] = {LINES("line_too_long_word", LONG_WORD, RULE_ABOVE, 1000), .action = ACTION_STRIP},
+    [NO_TERMINAL] = {LINES("line_no_terminal_punct", NO_TERMINAL, RULE_ABOVE, 0), .action = ACTION_STRIP},
+    [FEW_WORDS] = {LINES("line_too_few_words", FEW_WORDS, RULE_BELOW, 3), .action = ACTION_STRIP},
+    [LOREM_IPSUM] = {LINES("lorem_ipsum", LOREM_IPSUM, RULE_ABOVE, 0)},
+    [JAVASCRIPT] = {LINES("line_javascript", JAVASCRIPT, RULE_ABOVE, 0), .action = ACTION_STRIP},
+    [CURLY_BRACKET] = {LINES("curly_bracket", CURLY_BRACKET, RULE_ABOVE, 0)},
+    [POLICY] = {LINES("line_policy", POLICY, RULE_ABOVE, 0), .action = ACTION_STRIP},
+    [SENTENCES] = {RULE("too_few_sentences", count, SENTENCES, RULE_BELOW, 5)},
+    [CITATIONS] = {RULE("remove_citations", NULL, 0, RULE_SETTING, 1)},
+    {0},
+};
+
+const struct preset filter_c4 = {
+    .name = "c4",
+    .source = "datatrove 0.10 C4QualityFilter; Raffel et al. 2020",
+    .rules = rules,
+    .size = sizeof(struct c4),
+    .free = release,
+    .rewritten = rewritten,
+};

@@ -1,8 +1,21 @@
 /* The rules of Gopher (Rae et al. 2021, table A1 and section A.1.1) as datatrove 0.10
  * computes them: gopher_quality_filter.py, gopher_repetition_filter.py. */
-#include <math.h>
+#include "curate/filter_preset.h"
 
-#include "curate/filter_text.h"
+enum { PART_WORDS = 1, PART_LINES = 2, PART_PARAGRAPHS = 4, PART_RUNS = 8, PART_TOP = 16, PART_DUPLICATES = 32 };
+
+struct quality {
+    unsigned have;
+    size_t words, chars; /* of the words that are more than symbols */
+    size_t with_letter, stop_words;
+    size_t lines, bullets, ellipses; /* lines as splitlines() cuts */
+};
+struct repetition {
+    unsigned have;
+    struct copies paragraphs, runs; /* cut at \n{2,} and at \n+ */
+    struct gram_top top[3];
+    size_t duplicate_chars[6];
+};
 
 /* ---- quality ---- */
 
@@ -16,15 +29,16 @@ static bool is_stop_word(struct span s)
     return false;
 }
 
-static void measure_words(struct filter_text *t)
+static const struct quality *measure_words(struct filter_text *t)
 {
+    struct quality *q = t->own;
     const uint16_t *class = chars_classes();
     const struct word_type *type;
     size_t n;
 
-    if (!filter_first(t, PART_QUALITY))
-        return;
-    memset(&t->quality, 0, sizeof t->quality);
+    if (!filter_first(&q->have, PART_WORDS))
+        return q;
+    q->words = q->chars = q->with_letter = q->stop_words = 0;
     type = filter_types(t, &n);
     for (size_t i = 0; i < n; i++, type++) {
         struct span s = {t->text.p + type->off, type->len};
@@ -37,26 +51,29 @@ static void measure_words(struct filter_text *t)
             any |= c & CHAR_LETTER;
         }
         if (!all) {
-            t->quality.words += type->count;
-            t->quality.chars += (size_t)type->count * type->chars;
+            q->words += type->count;
+            q->chars += (size_t)type->count * type->chars;
         }
-        t->quality.with_letter += any ? type->count : 0;
-        t->quality.stop_words += is_stop_word(s);
+        q->with_letter += any ? type->count : 0;
+        q->stop_words += is_stop_word(s);
     }
+    return q;
 }
 
-double gopher_words(struct filter_text *t, int arg)
+static double words(struct filter_text *t, int arg)
 {
+    const struct quality *q = measure_words(t);
+
     (void)arg;
-    measure_words(t);
-    return (double)t->quality.words;
+    return (double)q->words;
 }
 
-double gopher_mean_length(struct filter_text *t, int arg)
+static double mean_length(struct filter_text *t, int arg)
 {
+    const struct quality *q = measure_words(t);
+
     (void)arg;
-    measure_words(t);
-    return (double)t->quality.chars / (double)t->quality.words;
+    return (double)q->chars / (double)q->words;
 }
 
 /* Occurrences of what in s, none overlapping another. */
@@ -76,13 +93,13 @@ static size_t count_text(struct span s, const char *what, size_t n)
     return count;
 }
 
-double gopher_hashes(struct filter_text *t, int arg)
+static double hashes(struct filter_text *t, int arg)
 {
     (void)arg;
     return (double)count_text(t->text, "#", 1) / (double)filter_words(t);
 }
 
-double gopher_ellipses(struct filter_text *t, int arg)
+static double ellipses(struct filter_text *t, int arg)
 {
     size_t n = count_text(t->text, "...", 3);
 
@@ -103,53 +120,59 @@ static bool ends(struct span s, const char *what, size_t n)
     return s.n >= n && memcmp(s.p + s.n - n, what, n) == 0;
 }
 
-static void measure_lines(struct filter_text *t)
+static const struct quality *measure_lines(struct filter_text *t)
 {
+    struct quality *q = t->own;
     struct span rest = t->text, line;
 
-    if (!filter_first(t, PART_LINES))
-        return;
-    memset(&t->lines, 0, sizeof t->lines);
+    if (!filter_first(&q->have, PART_LINES))
+        return q;
+    q->lines = q->bullets = q->ellipses = 0;
     while (chars_next_line(&rest, &line)) {
         struct span s = chars_strip(line);
 
-        t->lines.lines++;
-        t->lines.bullets += starts(s, "-", 1) || starts(s, "\xE2\x80\xA2", 3);
-        t->lines.ellipses += ends(s, "...", 3) || ends(s, "\xE2\x80\xA6", 3);
+        q->lines++;
+        q->bullets += starts(s, "-", 1) || starts(s, "\xE2\x80\xA2", 3);
+        q->ellipses += ends(s, "...", 3) || ends(s, "\xE2\x80\xA6", 3);
     }
+    return q;
 }
 
-double gopher_bullet_lines(struct filter_text *t, int arg)
+static double bullet_lines(struct filter_text *t, int arg)
 {
+    const struct quality *q = measure_lines(t);
+
     (void)arg;
-    measure_lines(t);
-    return (double)t->lines.bullets / (double)t->lines.lines;
+    return (double)q->bullets / (double)q->lines;
 }
 
-double gopher_ellipsis_lines(struct filter_text *t, int arg)
+static double ellipsis_lines(struct filter_text *t, int arg)
 {
+    const struct quality *q = measure_lines(t);
+
     (void)arg;
-    measure_lines(t);
-    return (double)t->lines.ellipses / (double)t->lines.lines;
+    return (double)q->ellipses / (double)q->lines;
 }
 
-double gopher_letter_words(struct filter_text *t, int arg)
+static double letter_words(struct filter_text *t, int arg)
 {
+    const struct quality *q = measure_words(t);
+
     (void)arg;
-    measure_words(t);
-    return (double)t->quality.with_letter / (double)filter_words(t);
+    return (double)q->with_letter / (double)filter_words(t);
 }
 
-double gopher_stop_words(struct filter_text *t, int arg)
+static double stop_words(struct filter_text *t, int arg)
 {
+    const struct quality *q = measure_words(t);
+
     (void)arg;
-    measure_words(t);
-    return (double)t->quality.stop_words;
+    return (double)q->stop_words;
 }
 
 /* ---- repetition ---- */
 
-double gopher_empty(struct filter_text *t, int arg)
+static double empty(struct filter_text *t, int arg)
 {
     (void)arg;
     return t->text.n == 0;
@@ -188,27 +211,32 @@ static double copies_ratio(struct filter_text *t, const struct copies *c, int by
     return by_chars ? (double)c->chars / (double)filter_chars(t) : (double)c->copies / (double)c->spans;
 }
 
-double gopher_paragraph_copies(struct filter_text *t, int by_chars)
+static double paragraph_copies(struct filter_text *t, int by_chars)
 {
-    if (filter_first(t, PART_PARAGRAPHS))
-        count_pieces(t, chars_strip(t->text), 2, &t->paragraphs);
-    return copies_ratio(t, &t->paragraphs, by_chars);
+    struct repetition *r = t->own;
+
+    if (filter_first(&r->have, PART_PARAGRAPHS))
+        count_pieces(t, chars_strip(t->text), 2, &r->paragraphs);
+    return copies_ratio(t, &r->paragraphs, by_chars);
 }
 
-double gopher_line_copies(struct filter_text *t, int by_chars)
+static double line_copies(struct filter_text *t, int by_chars)
 {
-    if (filter_first(t, PART_RUNS))
-        count_pieces(t, t->text, 1, &t->runs);
-    return copies_ratio(t, &t->runs, by_chars);
+    struct repetition *r = t->own;
+
+    if (filter_first(&r->have, PART_RUNS))
+        count_pieces(t, t->text, 1, &r->runs);
+    return copies_ratio(t, &r->runs, by_chars);
 }
 
-double gopher_top_gram(struct filter_text *t, int n)
+static double top_gram(struct filter_text *t, int n)
 {
+    struct repetition *r = t->own;
     size_t n_types, chars = 0;
     const struct word_type *type = filter_types(t, &n_types);
-    struct gram_top *top = &t->top[n - 2];
+    struct gram_top *top = &r->top[n - 2];
 
-    if (filter_first(t, PART_TOP) && grams_find_top(&t->grams, t->words.n, t->top) < 0)
+    if (filter_first(&r->have, PART_TOP) && grams_find_top(&t->grams, t->words.n, r->top) < 0)
         return filter_fail(t, ERR_NOMEM, "the n-grams of a text");
     if (!top->count)
         return 0;
@@ -218,13 +246,59 @@ double gopher_top_gram(struct filter_text *t, int n)
     return (double)(chars * top->count) / (double)filter_chars(t);
 }
 
-double gopher_duplicate_grams(struct filter_text *t, int n)
+static double duplicate_grams(struct filter_text *t, int n)
 {
+    struct repetition *r = t->own;
     size_t n_types;
 
     filter_types(t, &n_types);
-    if (filter_first(t, PART_DUPLICATES) &&
-        grams_find_duplicates(&t->grams, &t->words, t->text, t->duplicate_chars) < 0)
+    if (filter_first(&r->have, PART_DUPLICATES) &&
+        grams_find_duplicates(&t->grams, &t->words, t->text, r->duplicate_chars) < 0)
         return filter_fail(t, ERR_NOMEM, "the n-grams of a text");
-    return (double)t->duplicate_chars[n - 5] / (double)filter_chars(t);
+    return (double)r->duplicate_chars[n - 5] / (double)filter_chars(t);
 }
+
+static const struct rule quality[] = {
+    {RULE("gopher_short_doc", words, 0, RULE_BELOW, 50)},
+    {RULE("gopher_long_doc", words, 0, RULE_ABOVE, 100000)},
+    {RULE("gopher_below_avg_threshold", mean_length, 0, RULE_BELOW, 3)},
+    {RULE("gopher_above_avg_threshold", mean_length, 0, RULE_ABOVE, 10)},
+    {RULE("gopher_too_many_hashes", hashes, 0, RULE_ABOVE, 0.1)},
+    {RULE("gopher_too_many_ellipsis", ellipses, 0, RULE_ABOVE, 0.1)},
+    {RULE("gopher_too_many_bullets", bullet_lines, 0, RULE_ABOVE, 0.9)},
+    {RULE("gopher_too_many_end_ellipsis", ellipsis_lines, 0, RULE_ABOVE, 0.3)},
+    {RULE("gopher_below_alpha_threshold", letter_words, 0, RULE_BELOW, 0.8)},
+    {RULE("gopher_enough_stop_words", stop_words, 0, RULE_BELOW, 2)},
+    {0},
+};
+
+static const struct rule repetition[] = {
+    {RULE("empty", empty, 0, RULE_ABOVE, 0)},
+    {RULE("dup_para_frac", paragraph_copies, 0, RULE_ABOVE, 0.3)},
+    {RULE("dup_para_char_frac", paragraph_copies, 1, RULE_ABOVE, 0.2)},
+    {RULE("dup_line_frac", line_copies, 0, RULE_ABOVE, 0.3)},
+    {RULE("dup_line_char_frac", line_copies, 1, RULE_ABOVE, 0.2)},
+    {RULE("top_2_gram", top_gram, 2, RULE_ABOVE, 0.2)},
+    {RULE("top_3_gram", top_gram, 3, RULE_ABOVE, 0.18)},
+    {RULE("top_4_gram", top_gram, 4, RULE_ABOVE, 0.16)},
+    {RULE("duplicated_5_n_grams", duplicate_grams, 5, RULE_ABOVE, 0.15)},
+    {RULE("duplicated_6_n_grams", duplicate_grams, 6, RULE_ABOVE, 0.14)},
+    {RULE("duplicated_7_n_grams", duplicate_grams, 7, RULE_ABOVE, 0.13)},
+    {RULE("duplicated_8_n_grams", duplicate_grams, 8, RULE_ABOVE, 0.12)},
+    {RULE("duplicated_9_n_grams", duplicate_grams, 9, RULE_ABOVE, 0.11)},
+    {RULE("duplicated_10_n_grams", duplicate_grams, 10, RULE_ABOVE, 0.10)},
+    {0},
+};
+
+const struct preset filter_gopher_quality = {
+    .name = "gopher-quality",
+    .source = "datatrove 0.10 GopherQualityFilter; Rae et al. 2021",
+    .rules = quality,
+    .size = sizeof(struct quality),
+};
+const struct preset filter_gopher_repetition = {
+    .name = "gopher-repetition",
+    .source = "datatrove 0.10 GopherRepetitionFilter; Rae et al. 2021",
+    .rules = repetition,
+    .size = sizeof(struct repetition),
+};

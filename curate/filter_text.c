@@ -1,7 +1,8 @@
 #include "curate/filter_text.h"
 
-#include <math.h>
 #include <stdlib.h>
+
+enum { PART_CHARS = 1, PART_WORDS = 2, PART_TYPES = 4 };
 
 void filter_text_set(struct filter_text *t, struct span text)
 {
@@ -12,18 +13,16 @@ void filter_text_set(struct filter_text *t, struct span text)
 void filter_text_free(struct filter_text *t)
 {
     words_free(&t->words);
-    words_free(&t->c4.words);
     grams_free(&t->grams);
     free(t->span);
-    buf_free(&t->c4.out);
     memset(t, 0, sizeof *t);
 }
 
-bool filter_first(struct filter_text *t, unsigned part)
+bool filter_first(unsigned *have, unsigned part)
 {
-    if (t->have & part)
+    if (*have & part)
         return false;
-    t->have |= part;
+    *have |= part;
     return true;
 }
 
@@ -55,7 +54,7 @@ bool filter_room(struct filter_text *t, size_t n)
 
 size_t filter_chars(struct filter_text *t)
 {
-    if (filter_first(t, PART_CHARS)) {
+    if (filter_first(&t->have, PART_CHARS)) {
         t->chars = chars_count(t->text);
         t->ascii = t->chars == t->text.n;
     }
@@ -64,7 +63,7 @@ size_t filter_chars(struct filter_text *t)
 
 size_t filter_words(struct filter_text *t)
 {
-    if (filter_first(t, PART_WORDS)) {
+    if (filter_first(&t->have, PART_WORDS)) {
         int rc = words_split(&t->words, t->text, t->err);
         if (rc < 0) {
             t->words.n = 0;
@@ -76,7 +75,7 @@ size_t filter_words(struct filter_text *t)
 
 const struct word_type *filter_types(struct filter_text *t, size_t *n)
 {
-    if (filter_first(t, PART_TYPES)) {
+    if (filter_first(&t->have, PART_TYPES)) {
         filter_words(t);
         filter_chars(t);
         if (grams_number_words(&t->grams, &t->words, t->text, t->ascii) < 0) {

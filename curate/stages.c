@@ -3,6 +3,7 @@
 #include "curate/clean.h"
 #include "curate/dedup_exact.h"
 #include "curate/dedup_fuzzy.h"
+#include "curate/filter.h"
 #include "curate/langid.h"
 
 /* The common form of stage x with its struct x_conf and options OPTS. */
@@ -24,6 +25,7 @@
 #if HAVE_ICU
 FORM(clean, CLEAN_OPTS)
 FORM(dedup_fuzzy, DEDUP_FUZZY_OPTS)
+FORM(filter, FILTER_OPTS)
 #endif
 #if HAVE_CLD2
 FORM(langid, LANGID_OPTS)
@@ -45,6 +47,7 @@ static const struct stage_kind kinds[] = {
 #if HAVE_ICU
     KIND("clean", clean),
     KIND("dedup fuzzy", dedup_fuzzy),
+    KIND("filter", filter),
 #endif
 #if HAVE_CLD2
     KIND("langid", langid),

@@ -201,6 +201,50 @@ static void configuration_changes_thresholds(void **s)
     arena_free(&a);
 }
 
+/* What a rule does is configured: drop, annotate, strip. */
+static void actions_change_what_a_rule_does(void **s)
+{
+    static const char text[] = "One line stands here. It is long enough.\nA { opens here and is not closed.\n"
+                               "Another line without a mark\nA third one. Yes. And so on. Good.\n";
+    static const struct {
+        const char *yaml, *rule, *left, *signals;
+    } cases[] = {
+        {"c4: {}\n", "curly_bracket", NULL, NULL},
+        {"c4:\n  curly_bracket: {action: strip}\n", NULL,
+         "One line stands here. It is long enough.\nA third one. Yes. And so on. Good.", NULL},
+        {"c4:\n  curly_bracket: {action: annotate}\n", NULL,
+         "One line stands here. It is long enough.\nA { opens here and is not closed.\nA third one. Yes. And so on. Good.",
+         "{\"curly_bracket\":1}"},
+        {"c4:\n  curly_bracket: off\n  line_no_terminal_punct: {action: annotate, threshold: on}\n"
+         "  too_few_sentences: {action: annotate, threshold: 2}\n", NULL, text,
+         "{\"line_no_terminal_punct\":1,\"too_few_sentences\":8}"},
+        {"c4:\n  curly_bracket: off\n  line_no_terminal_punct: {action: drop}\n", "line_no_terminal_punct", NULL, NULL},
+        {"c4:\n  curly_bracket: {action: strip}\n  too_few_sentences: {threshold: 7}\n", "too_few_sentences", NULL, NULL},
+    };
+
+    (void)s;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena a = {0};
+        char path[64];
+        struct filter_conf f = {"c4", path, false};
+        struct verdict v;
+
+        write_yaml(path, cases[i].yaml);
+        struct doc d = run(&f, &a, span_of(text), &v);
+        unlink(path);
+        assert_int_equal(v.drop, cases[i].rule != NULL);
+        if (v.drop) {
+            assert_string_equal(v.rule, cases[i].rule);
+        } else {
+            struct span signals = doc_raw(&d, "signals");
+
+            assert_true(span_eq(d.text, chars_strip(span_of(cases[i].left))));
+            assert_true(cases[i].signals ? span_is(signals, cases[i].signals) : !signals.p);
+        }
+        arena_free(&a);
+    }
+}
+
 static void wrong_configurations_are_named(void **s)
 {
     static const struct {
@@ -219,6 +263,12 @@ static void wrong_configurations_are_named(void **s)
         {"c4", "c4: 5\n", "needs a map", ERR_FORMAT},
         {"c4", "- c4\n", "not a map", ERR_FORMAT},
         {"c4", "c4:\n  too_few_sentences: [1]\n", "line 2", ERR_FORMAT},
+        {"c4", "c4:\n  curly_bracket: 3\n", "line 2: curly_bracket is on or off", ERR_FORMAT},
+        {"c4", "c4:\n  too_few_sentences:\n    threshold: 3\n    acton: drop\n", "line 4: too_few_sentences has no 'acton'",
+         ERR_FORMAT},
+        {"c4", "c4:\n  too_few_sentences: {action: keep}\n", "line 2: the action of too_few_sentences", ERR_FORMAT},
+        {"c4", "c4:\n  too_few_sentences: {action: strip}\n", "line 2: too_few_sentences does not judge lines", ERR_FORMAT},
+        {"c4", "c4:\n  remove_citations: {action: drop}\n", "line 2: remove_citations is a setting", ERR_FORMAT},
     };
 
     (void)s;
@@ -304,6 +354,7 @@ int main(void)
         cmocka_unit_test(decisions_and_signals_as_recorded),
         cmocka_unit_test(presets_run_in_order_on_what_c4_left),
         cmocka_unit_test(configuration_changes_thresholds),
+        cmocka_unit_test(actions_change_what_a_rule_does),
         cmocka_unit_test(wrong_configurations_are_named),
         cmocka_unit_test(repeated_grams_equal_the_plain_count),
     };

@@ -1,0 +1,67 @@
+/* curate/filter_preset.h -- what a preset is: a table of rules and what computes them.
+ *
+ * Inside the filter only.  A preset lives in a file of its own, filter_NAME.c, and is
+ * entered in the list in filter.c.  Adding one needs nothing else.
+ */
+#ifndef CURATE_FILTER_PRESET_H
+#define CURATE_FILTER_PRESET_H
+
+#include <math.h>
+
+#include "curate/filter_text.h"
+
+/* What a rule does where it holds.  DROP: the document goes.  ANNOTATE: its signal is
+ * written into the document, which stays.  STRIP: the line goes (rules on lines). */
+enum filter_action { ACTION_DROP, ACTION_ANNOTATE, ACTION_STRIP };
+
+/* A rule as configured. */
+struct setting {
+    double threshold; /* NAN: the rule is off */
+    enum filter_action action;
+};
+#define RULE_OFF NAN
+
+/* A rule's signal for the text t; arg is the rule's own (the n of n-grams).  NAN: it has
+ * no value, and no rule drops for it.  A failure is left in t->rc (filter_fail). */
+typedef double filter_signal(struct filter_text *t, int arg);
+
+enum rule_kind {
+    RULE_ABOVE,  /* drops if the signal is above the threshold */
+    RULE_BELOW,  /* drops if it is below */
+    RULE_SETTING /* drops nothing: a number that other rules use */
+};
+
+struct rule {
+    const char *name;
+    filter_signal *signal; /* NULL: a setting */
+    int arg;
+    enum rule_kind kind;
+    double threshold;
+    /* It judges line by line: the preset itself looks at the setting, and the signal is the
+     * number of lines.  action is what it does when nothing is configured. */
+    bool lines;
+    enum filter_action action;
+    const char *key; /* among the signals; NULL: the name */
+};
+
+#define RULE(name_, signal_, arg_, kind_, threshold_) \
+    .name = name_, .signal = signal_, .arg = arg_, .kind = kind_, .threshold = threshold_
+
+/* Most rules that a preset may have. */
+enum { MAX_RULES = 64 };
+
+struct preset {
+    const char *name, *source;
+    const struct rule *rules; /* ends with a name of NULL; asked in this order */
+    /* Its own state, one a thread, at t->own while the preset is asked.  Begins with
+     * `unsigned have`, which is 0 for each new text (filter_first); all else starts as
+     * zeroes and is kept.  Size 0: none. */
+    size_t size;
+    void (*free)(void *own); /* what the state holds, not the state; may be NULL */
+    /* The text that is left, for what follows; valid until t looks at another text.
+     * NULL: the preset changes nothing. */
+    struct span (*rewritten)(struct filter_text *t);
+};
+
+extern const struct preset filter_gopher_quality, filter_gopher_repetition, filter_c4, filter_fineweb;
+#endif
