@@ -21,7 +21,6 @@ struct doc {
     struct arena *arena;
     const char *file;  /* where it came from: name and, for messages, */
     uint64_t offset;   /*   byte offset in the decompressed input */
-    uint64_t index;    /* 0-based number in the stage's input */
     struct span id;    /* decoded "id"; FILE:OFFSET when there is none */
     struct span text;  /* decoded "text"; empty when there is none */
     struct doc_field *field;
@@ -31,7 +30,7 @@ struct doc {
 
 /* Parses one line (JSON_PADDING readable bytes behind it, which must outlive d).
  * ERR_FORMAT: not an object, no text, text or id of another type.  d->arena must be
- * set; file, offset and index are the caller's. */
+ * set; file and offset are the caller's. */
 int doc_parse(struct doc *d, struct json_reader *r, struct span line, struct err *e);
 /* An empty document in arena. */
 void doc_init(struct doc *d, struct arena *arena);

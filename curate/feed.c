@@ -7,6 +7,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static int64_t max_line(const struct feed *f)
+{
+    return f->max_line ? f->max_line : 256 << 20;
+}
+
+static size_t block_bytes(const struct feed *f)
+{
+    return f->block_bytes ? f->block_bytes : BLOCK_BYTES;
+}
+
 static int no_memory(struct err *e)
 {
     return err_set(e, ERR_NOMEM, "out of memory for a block of input");
@@ -19,6 +29,7 @@ void block_reset(struct block *b)
     if (b->bytes.cap > 8 * (size_t)BLOCK_BYTES) /* one long line: give it back */
         buf_free(&b->bytes);
     b->n = 0;
+    b->weight = 0;
 }
 
 void block_free(struct block *b)
@@ -147,7 +158,7 @@ static int skip_line(struct feed *f, struct block *b, struct err *e)
     if (more == 0)
         close_input(f);
     buf_clear(&b->bytes);
-    snprintf(why, sizeof why, "the line is longer than %" PRId64 " bytes", f->max_line);
+    snprintf(why, sizeof why, "the line is longer than %" PRId64 " bytes", max_line(f));
     return add_bad(b, f->inputs[f->at - 1], start, why, e);
 }
 
@@ -201,13 +212,13 @@ static int fill_from_file(struct feed *f, struct block *b, struct err *e)
     if (buf_put_span(&b->bytes, buf_span(&f->tail)) < 0)
         return no_memory(e);
     buf_clear(&f->tail);
-    while (more == 1 && (b->bytes.n < BLOCK_BYTES || !whole)) {
+    while (more == 1 && (b->bytes.n < block_bytes(f) || !whole)) {
         more = read_some(f, b, e);
         if (more < 0)
             return more;
         whole = whole || memchr(b->bytes.p + looked, '\n', b->bytes.n - looked);
         looked = b->bytes.n;
-        if (!whole && more == 1 && b->bytes.n > (size_t)f->max_line)
+        if (!whole && more == 1 && b->bytes.n > (size_t)max_line(f))
             return skip_line(f, b, e);
     }
     TRY(cut_lines(f, b, more == 0, e));
@@ -236,7 +247,7 @@ static int fill_items(struct feed *f, struct block *b, struct err *e)
 {
     size_t total = 0;
 
-    while (total < BLOCK_BYTES && b->n < BLOCK_ITEMS) {
+    while (total < block_bytes(f) && b->n < BLOCK_ITEMS) {
         struct item *it;
         void *raw = NULL;
         size_t size = 0;
@@ -257,15 +268,56 @@ static int fill_items(struct feed *f, struct block *b, struct err *e)
         it->raw = raw;
         total += size;
     }
+    b->weight = total;
     return 0;
 }
 
 /* ---- the spool ---- */
 
 struct frame {
-    const char *file;
-    uint64_t offset, n;
+    uint64_t offset, file_n, n; /* file_n: with its NUL */
 };
+
+int frame_put_doc(struct buf *b, const struct doc *d)
+{
+    struct frame h = {d->offset, d->file ? strlen(d->file) + 1 : 0, 0};
+    size_t at = b->n;
+
+    TRY(buf_put(b, &h, sizeof h));
+    if (d->file)
+        TRY(buf_put(b, d->file, h.file_n));
+    TRY(doc_write(d, b));
+    b->n--; /* the newline */
+    h.n = b->n - at - sizeof h - h.file_n;
+    memcpy(b->p + at, &h, sizeof h);
+    return 0;
+}
+
+int frame_put_note(struct buf *b, struct span note)
+{
+    static const char fill[16];
+    uint64_t head[2] = {note.n, 0};
+
+    TRY(buf_put(b, head, sizeof head));
+    TRY(buf_put_span(b, note));
+    return buf_put(b, fill, -note.n % 16);
+}
+
+int frame_next_note(struct span all, size_t *at, struct span *note, struct err *e)
+{
+    uint64_t n;
+
+    if (*at == all.n)
+        return 0;
+    if (all.n - *at < 16)
+        return err_set(e, ERR_FORMAT, "notes end within one");
+    memcpy(&n, all.p + *at, sizeof n);
+    if (n > all.n - *at - 16 || n + 15 > UINT64_MAX - 16 || (n + 15) / 16 * 16 > all.n - *at - 16)
+        return err_set(e, ERR_FORMAT, "notes end within one");
+    *note = (struct span){all.p + *at + 16, n};
+    *at += 16 + (n + 15) / 16 * 16;
+    return 1;
+}
 
 int spool_open(FILE **spool, const char *dir, struct err *e)
 {
@@ -285,16 +337,14 @@ int spool_open(FILE **spool, const char *dir, struct err *e)
     return 0;
 }
 
-int spool_put(FILE *spool, const struct doc *d, struct buf *tmp, struct err *e)
+static int read_spool(struct feed *f, struct block *b, size_t n, struct err *e)
 {
-    struct frame h = {d->file, d->offset, 0};
-
-    buf_clear(tmp);
-    if (doc_write(d, tmp) < 0)
+    if (buf_reserve(&b->bytes, n + JSON_PADDING) < 0)
         return no_memory(e);
-    h.n = tmp->n - 1; /* without the newline */
-    if (fwrite(&h, sizeof h, 1, spool) != 1 || fwrite(tmp->p, 1, h.n, spool) != h.n)
-        return err_sys(e, ERR_IO, "cannot write the temporary file (TMPDIR chooses its place)");
+    if (fread(b->bytes.p + b->bytes.n, 1, n, f->spool) != n)
+        return ferror(f->spool) ? err_sys(e, ERR_IO, "cannot read the kept documents")
+                                : err_set(e, ERR_IO, "the kept documents end too soon");
+    b->bytes.n += n;
     return 0;
 }
 
@@ -302,23 +352,28 @@ static int fill_spooled(struct feed *f, struct block *b, struct err *e)
 {
     struct frame h;
 
-    while (b->bytes.n < BLOCK_BYTES && fread(&h, sizeof h, 1, f->spool) == 1) {
+    while (b->bytes.n < block_bytes(f) && fread(&h, sizeof h, 1, f->spool) == 1) {
         struct item *it = add_item(b);
-        if (!it || buf_reserve(&b->bytes, h.n + JSON_PADDING) < 0)
+        if (!it)
             return no_memory(e);
-        if (fread(b->bytes.p + b->bytes.n, 1, h.n, f->spool) != h.n)
-            return err_sys(e, ERR_IO, "cannot read the temporary file");
-        it->file = h.file;
         it->offset = h.offset;
         it->line.n = h.n;
-        b->bytes.n += h.n;
-        TRY(f->judge->ops->judge(f->judge->state, f->count + (uint64_t)b->n - 1, &it->judged,
-                                  &it->reply, &b->arena, e));
+        it->file = h.file_n ? "" : NULL;
+        TRY(read_spool(f, b, h.file_n, e));
+        TRY(read_spool(f, b, h.n, e));
+        TRY(f->judge.ask(f->judge.of, f->count + (uint64_t)b->n - 1, &it->judged, &it->reply, &b->arena, e));
     }
     if (ferror(f->spool))
-        return err_sys(e, ERR_IO, "cannot read the temporary file");
-    for (size_t at = 0, i = 0; i < (size_t)b->n; at += b->item[i++].line.n)
-        b->item[i].line.p = b->bytes.p + at; /* the buffer moves no more */
+        return err_sys(e, ERR_IO, "cannot read the kept documents");
+    for (size_t at = 0, i = 0; i < (size_t)b->n; i++) { /* the buffer moves no more */
+        struct item *it = &b->item[i];
+        if (it->file) {
+            it->file = b->bytes.p + at;
+            at += strlen(it->file) + 1;
+        }
+        it->line.p = b->bytes.p + at;
+        at += it->line.n;
+    }
     return 0;
 }
 
@@ -326,9 +381,31 @@ int feed_fill(struct feed *f, struct block *b, struct err *e)
 {
     block_reset(b);
     TRY(f->spool ? fill_spooled(f, b, e) : f->source ? fill_items(f, b, e) : fill_lines(f, b, e));
+    if (!b->weight)
+        b->weight = b->bytes.n;
     b->first = f->count;
     f->count += (uint64_t)b->n;
     return 0;
+}
+
+int feed_skip(struct feed *f, uint64_t n, struct err *e)
+{
+    struct block b = {0};
+    int rc = 0;
+
+    while (rc == 0 && f->count < n) {
+        rc = feed_fill(f, &b, e);
+        if (rc == 0 && b.n == 0)
+            rc = err_set(e, ERR_FORMAT, "the input has only %" PRIu64 " of the %" PRIu64 " records that it had",
+                         f->count, n);
+        for (int i = 0; i < b.n; i++)
+            if (b.item[i].raw)
+                f->source->ops->item_free(f->source->state, b.item[i].raw);
+    }
+    block_free(&b);
+    if (rc == 0 && f->count != n)
+        rc = err_set(e, ERR_FORMAT, "the input is not what it was: no block ends at record %" PRIu64, n);
+    return rc;
 }
 
 void feed_close(struct feed *f)

@@ -1,6 +1,6 @@
-/* curate/feed.h -- where the driver's documents come from, a block at a time.
+/* curate/feed.h -- where a pass gets its documents from, a block at a time.
  *
- * Inside the driver only.  A feed fills blocks in order, one thread at a time; making
+ * Inside passes only.  A feed fills blocks in order, one thread at a time; making
  * documents of a block's items is done in parallel.  Three feeds: JSON lines from
  * files, a source (curate/driver.h), and the spool that keeps documents aside while a
  * stage that must see them all makes up its mind.
@@ -32,10 +32,17 @@ struct block {
     struct buf bytes;
     struct item *item;
     int n, cap;
-    uint64_t first; /* number of item[0] among all items */
+    uint64_t first;  /* number of item[0] among all items */
+    uint64_t weight; /* bytes of input that it holds */
 };
 void block_reset(struct block *b);
 void block_free(struct block *b);
+
+/* What was decided of kept documents: asked about each, in order. */
+struct judge {
+    int (*ask)(void *of, uint64_t n, struct verdict *v, struct span *reply, struct arena *a, struct err *e);
+    void *of;
+};
 
 struct feed {
     char *const *inputs;
@@ -47,20 +54,30 @@ struct feed {
     uint64_t offset; /* of tail, in the decompressed file */
     const struct source *source;
     FILE *spool;
-    const struct stage *judge; /* spool: asked about each document, in order */
-    uint64_t count;            /* items given so far */
+    struct judge judge;  /* of the spool */
+    size_t block_bytes;  /* 0: BLOCK_BYTES */
+    uint64_t count;      /* items given so far */
     uint64_t size, consumed;   /* bytes of all input files; 0 when unknown */
 };
 
 /* Fills b (reset before) with the next items; none means the end.  Failures are of
  * the whole run; what is wrong with one record is in item.bad. */
 int feed_fill(struct feed *f, struct block *b, struct err *e);
+/* Passes over the first n items, which must end where a block did.  Nothing is said of
+ * bad ones: they were reported when they were first read. */
+int feed_skip(struct feed *f, uint64_t n, struct err *e);
 /* Checks that all inputs can be opened, before any work. */
 int feed_check(struct feed *f, struct err *e);
 void feed_close(struct feed *f);
 
-/* The spool: a nameless temporary file in dir. */
+/* A spool is a file of frames: a document with where it came from. */
+int frame_put_doc(struct buf *b, const struct doc *d);
+/* A stage's note, kept beside: its length, its bytes, filled up so that the next begins at
+ * a multiple of 16. */
+int frame_put_note(struct buf *b, struct span note);
+/* The note at *at in the mapped bytes; *at moves behind it.  1, 0 at the end, ERR_FORMAT. */
+int frame_next_note(struct span all, size_t *at, struct span *note, struct err *e);
+
+/* The spool of a pipe: a nameless temporary file in dir. */
 int spool_open(FILE **spool, const char *dir, struct err *e);
-/* Appends a document; tmp is scratch. */
-int spool_put(FILE *spool, const struct doc *d, struct buf *tmp, struct err *e);
 #endif

@@ -302,7 +302,7 @@ static void rejects_say_stage_rule_value_and_threshold(void **s)
 static int refuse_work(void *st, void *th, struct doc *d, struct verdict *v, struct span *note, struct err *e)
 {
     (void)st, (void)th, (void)v, (void)note;
-    return d->index == 3000 ? err_set(e, ERR_IO, "no more") : 0;
+    return span_is(d->id, "in1-3000") ? err_set(e, ERR_IO, "no more") : 0;
 }
 static const struct stage_ops refuse_ops = {.name = "refuse", .work = refuse_work};
 
