@@ -68,19 +68,9 @@ int main(int argc, char **argv)
     };
     struct extract_conf x;
     struct driver_conf c = {0};
-    int extractor, format;
-    int64_t max_nodes;
     bool listing = false;
     const struct opt opts[] = {
-        OPT_HEAD("Text"),
-        OPT_ENUM(0, "extractor", &extractor, "main|everything", "the main content, or all that a reader could see"),
-        OPT_ENUM(0, "format", &format, "text|markdown", "how headings, lists, tables and code are written"),
-        OPT_HEAD("Bounds a page"),
-        OPT_SIZE(0, "max-page-bytes", &x.max_page, 1024, INT64_C(1) << 30, "longer pages, decoded, are bad records"),
-        OPT_INT(0, "max-nodes", &max_nodes, 1, UINT32_MAX / 64, "elements and texts; what lies behind is cut off"),
-        OPT_NUM(0, "max-seconds", &x.html.max_seconds, 0, 3600, "pages that take longer are bad; 0: no bound"),
-        OPT_HEAD("Archives"),
-        OPT_FLAG(0, "verify-digests", &x.verify, "records whose SHA-1 is not the one they state are bad"),
+        EXTRACT_OPTS(x),
         OPT_FLAG(0, "list", &listing, "extract nothing; write a JSON line for each record of the archives"),
         OPT_HEAD("Output"),
         DRIVER_OPTS(c),
@@ -91,16 +81,9 @@ int main(int argc, char **argv)
     int code, n;
 
     extract_conf_init(&x);
-    extractor = x.html.extractor;
-    format = x.html.format;
-    max_nodes = x.html.max_nodes;
     n = tool_begin(&t, opts, argc, argv, &code);
     if (n < 0)
         return code;
-    x.html.extractor = (enum html_extractor)extractor;
-    x.html.format = (enum html_format)format;
-    x.html.max_nodes = (uint32_t)max_nodes;
-    x.html.max_bytes = UINT32_MAX / 2;
     if (listing)
         return list(&t, &x, c.output, n, argv);
     return run(&t, &x, &c, n, argv);

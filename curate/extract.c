@@ -34,6 +34,7 @@ struct extract_thread {
 void extract_conf_init(struct extract_conf *c)
 {
     html_conf_init(&c->html);
+    c->html.max_bytes = UINT32_MAX / 2; /* max_page bounds it */
     c->max_page = 16 << 20;
     c->verify = false;
 }
@@ -322,10 +323,20 @@ static const struct source_ops ops = {
     .stats = extract_stats,
 };
 
+int extract_restart(struct source *s, char *const *paths, int n, struct err *e)
+{
+    struct extract *x = s->state;
+    char standard[] = "-", *const only[] = {standard};
+
+    close_file(x);
+    walk_free(&x->files);
+    x->at = 0;
+    return walk_list(&x->files, n ? paths : only, n ? n : 1, e);
+}
+
 int extract_open(struct source *s, const struct extract_conf *c, char *const *paths, int n, struct err *e)
 {
     struct extract *x = calloc(1, sizeof *x);
-    char standard[] = "-", *const only[] = {standard};
     int rc;
 
     *s = (struct source){&ops, x};
@@ -334,7 +345,7 @@ int extract_open(struct source *s, const struct extract_conf *c, char *const *pa
     x->conf = *c;
     x->input.conf = &x->conf;
     x->input.counts = &x->counts;
-    rc = walk_list(&x->files, n ? paths : only, n ? n : 1, e);
+    rc = extract_restart(s, paths, n, e);
     if (rc < 0)
         extract_close(s);
     return rc;

@@ -19,11 +19,24 @@ struct extract_conf {
 
 /* Main content as text; 16 MiB. */
 void extract_conf_init(struct extract_conf *c);
+#define EXTRACT_OPTS(c)                                                                                       \
+    OPT_HEAD("Text"),                                                                                         \
+    OPT_ENUM(0, "extractor", &(c).html.extractor, "main|everything",                                          \
+             "the main content, or all that a reader could see"),                                             \
+    OPT_ENUM(0, "format", &(c).html.format, "text|markdown", "how headings, lists, tables and code are written"), \
+    OPT_HEAD("Bounds a page"),                                                                                \
+    OPT_SIZE(0, "max-page-bytes", &(c).max_page, 1024, INT64_C(1) << 30, "longer pages, decoded, are bad records"), \
+    OPT_INT(0, "max-nodes", &(c).html.max_nodes, 1, UINT32_MAX / 64, "elements and texts; what lies behind is cut off"), \
+    OPT_NUM(0, "max-seconds", &(c).html.max_seconds, 0, 3600, "pages that take longer are bad; 0: no bound"), \
+    OPT_HEAD("Archives"),                                                                                     \
+    OPT_FLAG(0, "verify-digests", &(c).verify, "records whose SHA-1 is not the one they state are bad")
 
 /* Opens a source over files and folders (curate/walk.h); "-" is standard input, as is no
  * operand at all.  ERR_IO: an operand is missing.  Release with extract_close. */
 int extract_open(struct source *s, const struct extract_conf *c, char *const *paths, int n, struct err *e);
 void extract_close(struct source *s);
+/* Goes on with other files; the threads' state stays. */
+int extract_restart(struct source *s, char *const *paths, int n, struct err *e);
 
 /* A JSON line for each record of the archive at path: where it is, what it is, and what
  * its codings and charset were found to be.  Each is appended to out, then put is

@@ -84,14 +84,14 @@ static int make_text(struct html_worker *w, struct span title)
 int html_extract(struct html_worker *w, struct span utf8, struct span url,
                  struct html_page *out, struct err *e)
 {
-    bool cut = utf8.n > w->conf.max_bytes;
+    bool cut = (int64_t)utf8.n > w->conf.max_bytes;
 
     *out = (struct html_page){.truncated = cut};
     if (!utf8.n)
         utf8.p = "";
     if (cut)
-        utf8.n = w->conf.max_bytes;
-    TRY(html_tree_parse(&w->tree, &w->names, utf8, w->conf.max_nodes, deadline(&w->conf), e));
+        utf8.n = (size_t)w->conf.max_bytes;
+    TRY(html_tree_parse(&w->tree, &w->names, utf8, (uint32_t)w->conf.max_nodes, deadline(&w->conf), e));
     if (html_meta_read(&w->meta, &w->tree, url, out) < 0 || make_text(w, out->title) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for the text of a page");
     out->text = buf_span(&w->text);

@@ -22,10 +22,10 @@ enum html_extractor {
 enum html_format { HTML_TEXT, HTML_MARKDOWN };
 
 struct html_conf {
-    enum html_extractor extractor;
-    enum html_format format;
-    uint32_t max_bytes; /* of UTF-8; what lies behind is not looked at */
-    uint32_t max_nodes; /* elements and pieces of text; the same */
+    int extractor;      /* enum html_extractor */
+    int format;         /* enum html_format */
+    int64_t max_bytes;  /* of UTF-8, below 2^32; what lies behind is not looked at */
+    int64_t max_nodes;  /* elements and pieces of text, at most 2^26; the same */
     double max_seconds; /* wall clock, then ERR_LIMIT; 0: none */
 };
 
