@@ -331,22 +331,26 @@ int clean_text(struct clean *c, const struct clean_conf *conf, struct span text,
             return err_set(e, ERR_NOMEM, "no memory to clean a text");
         s = buf_span(&c->b);
     }
-    /* What is removed may bring together what composes, and NFKC makes spaces: again
-     * until nothing changes, which the second round nearly always finds. */
-    for (int round = 0; round < 8; round++) {
+    if (repair_text(&c->repair, &conf->repair, s, &s) < 0)
+        return err_set(e, ERR_NOMEM, "no memory to clean a text");
+    /* What is removed may bring together what composes or what is mojibake, and NFKC makes
+     * spaces: again until nothing changes, which the second round nearly always finds. */
+    for (int round = 0; round < 32; round++) {
         if (put_lines(conf, s, &c->a) < 0)
             return err_set(e, ERR_NOMEM, "no memory to clean a text");
         TRY(normalize(c, conf->form, buf_span(&c->a), &t, e));
-        if (t.p == c->a.p)
+        if (repair_text(&c->repair, &conf->repair, t, &s) < 0)
+            return err_set(e, ERR_NOMEM, "no memory to clean a text");
+        if (s.p == t.p && t.p == c->a.p)
             break;
-        s = t;
     }
-    *out = span_eq(text, t) ? text : t;
+    *out = span_eq(text, s) ? text : s;
     return 0;
 }
 
 void clean_free(struct clean *c)
 {
+    repair_free(&c->repair);
     buf_free(&c->a);
     buf_free(&c->b);
     free(c->u16);
@@ -358,7 +362,16 @@ void clean_free(struct clean *c)
 
 void clean_conf_init(struct clean_conf *c)
 {
-    *c = (struct clean_conf){CLEAN_NFC, true, true, true, false, true, true, 2};
+    *c = (struct clean_conf){
+        .repair = {.mojibake = true, .unescape = UNESCAPE_AUTO, .terminal_escapes = true},
+        .form = CLEAN_NFC,
+        .controls = true,
+        .zero_width = true,
+        .soft_hyphens = true,
+        .spaces = true,
+        .newlines = true,
+        .blank_lines = 2,
+    };
 }
 
 static int clean_thread_open(void *stage, void **thread, struct err *e)

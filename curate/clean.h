@@ -1,5 +1,5 @@
-/* curate/clean.h -- text made well: Unicode normalised, the invisible removed, white space
- * and newlines in order.
+/* curate/clean.h -- text made well: repaired, Unicode normalised, the invisible removed,
+ * white space and newlines in order.
  *
  * Cleaning is idempotent, and a text that is clean stays as it is, byte for byte.
  */
@@ -7,11 +7,13 @@
 #define CURATE_CLEAN_H
 
 #include "base/opt.h"
+#include "curate/repair.h"
 #include "curate/stage.h"
 
 enum clean_form { CLEAN_NFC, CLEAN_NFKC, CLEAN_ANY };
 
 struct clean_conf {
+    struct repair_conf repair;
     int form;              /* enum clean_form; CLEAN_ANY: leave it as it is */
     bool controls;         /* remove C0, DEL, C1 but \t and \n; non-characters; U+FFF9..FFFB */
     bool zero_width;       /* remove what has no width, but where it means something */
@@ -21,9 +23,16 @@ struct clean_conf {
     bool newlines;         /* every kind to \n; no blank lines at either end */
     int64_t blank_lines;   /* at most so many in a row (with newlines) */
 };
-/* All but bidi, NFC, at most 2 blank lines. */
+/* Mojibake, entities (auto) and terminal escapes repaired; all below but bidi, NFC, at most
+ * 2 blank lines. */
 void clean_conf_init(struct clean_conf *c);
 #define CLEAN_OPTS(c)                                                                                  \
+    OPT_FLAG(0, "repair", &(c).repair.mojibake, "undo mojibake, as ftfy does"),                        \
+    OPT_ENUM(0, "unescape", &(c).repair.unescape, "auto|on|off", "decode HTML entities; auto: up to the first <"), \
+    OPT_FLAG(0, "terminal-escapes", &(c).repair.terminal_escapes, "remove terminal escapes such as colours"), \
+    OPT_ENUM(0, "quotes", &(c).repair.quotes, "keep|ascii", "curly quotes: keep, or make straight"),   \
+    OPT_FLAG(0, "ligatures", &(c).repair.ligatures, "take Latin ligatures apart"),                     \
+    OPT_FLAG(0, "width", &(c).repair.width, "give full- and half-width characters their usual width"), \
     OPT_ENUM(0, "form", &(c).form, "nfc|nfkc|any", "Unicode normalisation form"),                      \
     OPT_FLAG(0, "controls", &(c).controls, "remove control characters but tab and newline"),           \
     OPT_FLAG(0, "zero-width", &(c).zero_width, "remove zero-width characters where they mean nothing"), \
@@ -35,6 +44,7 @@ void clean_conf_init(struct clean_conf *c);
 
 /* Scratch memory for one thread; start with zeroes. */
 struct clean {
+    struct repair repair;
     struct buf a, b;
     uint16_t *u16, *norm;
     size_t cap_u16, cap_norm;

@@ -9,10 +9,10 @@ int main(int argc, char **argv)
         .usage = "[options] [FILE...]",
         .about = "repair and normalise the text of documents",
         .details =
-            "Reads documents as JSON lines and writes them with a clean text: valid UTF-8 in one "
-            "normalisation form, nothing invisible but where it means something, white space and "
-            "newlines in order. A document that is clean stays as it is, byte for byte; cleaning "
-            "twice gives what cleaning once gives.",
+            "Reads documents as JSON lines and writes them with a clean text: mojibake, HTML entities "
+            "and terminal escapes repaired, valid UTF-8 in one normalisation form, nothing invisible but "
+            "where it means something, white space and newlines in order. A document that is clean "
+            "stays as it is, byte for byte; cleaning twice gives what cleaning once gives.",
         .example = "printf '{\"id\":\"a\",\"text\":\"two  spaces \\\\r\\\\nand\\\\u00a0more\"}\\n' | quern clean",
     };
     struct clean_conf f;
