@@ -6,9 +6,9 @@
 #include "curate/filter_preset.h"
 
 static const struct preset *const presets[] = {
-    &filter_gopher_quality, &filter_gopher_repetition, &filter_c4, &filter_fineweb,
+    &filter_gopher_quality, &filter_gopher_repetition, &filter_c4, &filter_fineweb, &filter_nemo,
 };
-static const char *const planned[] = {"nemo", "dolma", "dclm", "rpv2"};
+static const char *const planned[] = {"dolma", "dclm", "rpv2"};
 enum { N_PRESETS = sizeof presets / sizeof *presets };
 
 /* ---- the stage ---- */
@@ -39,9 +39,9 @@ static void set_text(struct filter_thread *th, struct span text)
             memset(th->own[i], 0, sizeof(unsigned));
 }
 
-static int put_signal(struct buf *json, const struct rule *r, double value)
+static int put_signal(struct buf *json, const char *key, double value)
 {
-    TRY(json_put_key(json, r->key ? r->key : r->name));
+    TRY(json_put_key(json, key));
     return json_put_num(json, value);
 }
 
@@ -61,11 +61,13 @@ static int ask_rules(const struct chosen *c, struct filter_thread *th, bool all,
 {
     const struct rule *r = c->preset->rules;
     struct filter_text *t = &th->t;
+    const char *last = ""; /* key that was written */
 
     t->own = th->own[c->at];
     t->set = c->set;
     for (int i = 0; r[i].name; i++) {
         const struct setting *set = &c->set[i];
+        const char *key = r[i].key ? r[i].key : r[i].name;
         double value;
 
         if (!r[i].signal || (!all && (set->action == ACTION_STRIP || isnan(set->threshold))))
@@ -73,10 +75,13 @@ static int ask_rules(const struct chosen *c, struct filter_thread *th, bool all,
         value = r[i].signal(t, r[i].arg);
         if (t->rc < 0)
             return t->rc;
-        if (all || set->action == ACTION_ANNOTATE)
-            TRY(put_signal(&th->json, &r[i], value));
-        else if (drops(&r[i], set, value))
+        if (all || set->action == ACTION_ANNOTATE) {
+            if (strcmp(key, last) != 0)
+                TRY(put_signal(&th->json, key, value));
+            last = key;
+        } else if (drops(&r[i], set, value)) {
             return verdict_drop(v, r[i].name, value, r[i].lines ? 0 : set->threshold);
+        }
     }
     return 0;
 }

@@ -2,6 +2,7 @@
  * C4QualityFilter.  Unlike the others it also removes lines. */
 #include <unicode/uchar.h>
 
+#include "curate/filter_phrase.h"
 #include "curate/filter_preset.h"
 
 enum { LONG_WORD, NO_TERMINAL, FEW_WORDS, LOREM_IPSUM, JAVASCRIPT, CURLY_BRACKET, POLICY, SENTENCES, CITATIONS,
@@ -15,73 +16,6 @@ struct c4 {
     struct buf out;        /* the lines that stay */
     struct words words;
 };
-
-/* ---- phrases, whatever their case ---- */
-
-/* U+212A, the Kelvin sign, is the only character beyond ASCII whose lower case is a
- * letter of these phrases (U+0130 becomes two characters). */
-static const char kelvin[] = "\xE2\x84\xAA";
-
-/* Is the phrase (small letters) at p? */
-static bool phrase_at(const char *p, const char *end, const char *phrase)
-{
-    for (; *phrase; phrase++) {
-        if (p == end)
-            return false;
-        if (*phrase == 'k' && end - p >= 3 && memcmp(p, kelvin, 3) == 0) {
-            p += 3;
-            continue;
-        }
-        if (*p != *phrase && !(*p >= 'A' && *p <= 'Z' && (*p | 32) == *phrase))
-            return false;
-        p++;
-    }
-    return true;
-}
-
-static bool has_phrase(struct span s, const char *phrase)
-{
-    const char *end = s.p + s.n;
-    char c = phrase[0];
-
-    for (const char *p = s.p; p < end; p++)
-        if ((*p | 32) == c && phrase_at(p, end, phrase))
-            return true;
-    return false;
-}
-
-/* Phrases that may be in a line, by three letters of each (two of "cookies"). */
-enum { MAY_SCRIPT = 1, MAY_COOKIES = 2, MAY_LOREM = 4, MAY_POLICY = 8, MAY_TERMS = 16 };
-static unsigned find_hints(struct span s)
-{
-    const unsigned char *p = (const unsigned char *)s.p;
-    uint8_t any = 0;
-
-    for (size_t i = 2; i < s.n; i++) { /* no jumps, so that it becomes vector code */
-        uint8_t a = p[i - 2] | 32, b = p[i - 1] | 32, c = p[i] | 32;
-        any |= (uint8_t)(-((a == 'j') & (b == 'a') & (c == 'v')) & MAY_SCRIPT);
-        any |= (uint8_t)(-((b == 'k') & (c == 'i')) & MAY_COOKIES);
-        any |= (uint8_t)(-((a == 'm') & (b == ' ') & (c == 'i')) & MAY_LOREM);
-        any |= (uint8_t)(-((a == 'y') & (b == ' ') & (c == 'p')) & MAY_POLICY);
-        any |= (uint8_t)(-((a == 'f') & (b == ' ') & (c == 'u')) & MAY_TERMS);
-        any |= (uint8_t)(-((p[i - 2] == 0xE2) & (p[i - 1] == 0x84)) & MAY_COOKIES);
-    }
-    return any;
-}
-
-static bool has_policy(struct span s, unsigned hints)
-{
-    static const char *const cookies[] = {"cookie policy", "uses cookies", "use of cookies", "use cookies"};
-
-    if (hints & MAY_TERMS && has_phrase(s, "terms of use"))
-        return true;
-    if (hints & MAY_POLICY && has_phrase(s, "privacy policy"))
-        return true;
-    for (size_t i = 0; hints & MAY_COOKIES && i < sizeof cookies / sizeof *cookies; i++)
-        if (has_phrase(s, cookies[i]))
-            return true;
-    return false;
-}
 
 /* ---- one line ---- */
 
@@ -149,6 +83,15 @@ static int put_uncited(struct buf *out, struct span s)
     return buf_put(out, p, (size_t)(end - p));
 }
 
+static bool has_policy(struct span s, unsigned hints)
+{
+    static const char *const cookies[] = {"cookie policy", "uses cookies", "use of cookies", "use cookies"};
+
+    return (hints & PHRASE_TERMS && phrase_in(s, "terms of use")) ||
+           (hints & PHRASE_PRIVACY && phrase_in(s, "privacy policy")) ||
+           (hints & PHRASE_COOKIE && phrase_in_any(s, cookies, sizeof cookies / sizeof *cookies));
+}
+
 static bool ends_sentence(struct span s)
 {
     char c = s.n ? s.p[s.n - 1] : 0;
@@ -185,14 +128,14 @@ static bool strike(struct filter_text *t, int rule)
 static bool judge_line(struct filter_text *t, struct span line, size_t n_words, bool too_long)
 {
     const struct setting *set = t->set;
-    unsigned hints = find_hints(line);
+    unsigned hints = phrase_hints(line);
 
     return (too_long && strike(t, LONG_WORD)) ||
            (!isnan(set[NO_TERMINAL].threshold) && !ends_sentence(line) && strike(t, NO_TERMINAL)) ||
            ((double)n_words < set[FEW_WORDS].threshold && strike(t, FEW_WORDS)) ||
-           (!isnan(set[LOREM_IPSUM].threshold) && hints & MAY_LOREM && has_phrase(line, "lorem ipsum") &&
+           (!isnan(set[LOREM_IPSUM].threshold) && hints & PHRASE_LOREM && phrase_in(line, "lorem ipsum") &&
             strike(t, LOREM_IPSUM)) ||
-           (!isnan(set[JAVASCRIPT].threshold) && hints & MAY_SCRIPT && has_phrase(line, "javascript") &&
+           (!isnan(set[JAVASCRIPT].threshold) && hints & PHRASE_SCRIPT && phrase_in(line, "javascript") &&
             strike(t, JAVASCRIPT)) ||
            (!isnan(set[CURLY_BRACKET].threshold) && memchr(line.p, '{', line.n) && strike(t, CURLY_BRACKET)) ||
            (!isnan(set[POLICY].threshold) && has_policy(line, hints) && strike(t, POLICY));

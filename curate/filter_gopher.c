@@ -19,16 +19,6 @@ struct repetition {
 
 /* ---- quality ---- */
 
-static bool is_stop_word(struct span s)
-{
-    static const char *const list[] = {"the", "be", "to", "of", "and", "that", "have", "with"};
-
-    for (size_t i = 0; s.n <= 4 && i < sizeof list / sizeof *list; i++)
-        if (span_is(s, list[i]))
-            return true;
-    return false;
-}
-
 static const struct quality *measure_words(struct filter_text *t)
 {
     struct quality *q = t->own;
@@ -55,7 +45,7 @@ static const struct quality *measure_words(struct filter_text *t)
             q->chars += (size_t)type->count * type->chars;
         }
         q->with_letter += any ? type->count : 0;
-        q->stop_words += is_stop_word(s);
+        q->stop_words += filter_stop_word(s);
     }
     return q;
 }
@@ -232,18 +222,19 @@ static double line_copies(struct filter_text *t, int by_chars)
 static double top_gram(struct filter_text *t, int n)
 {
     struct repetition *r = t->own;
-    size_t n_types, chars = 0;
-    const struct word_type *type = filter_types(t, &n_types);
     struct gram_top *top = &r->top[n - 2];
+    size_t n_types, len = (size_t)n;
 
-    if (filter_first(&r->have, PART_TOP) && grams_find_top(&t->grams, t->words.n, r->top) < 0)
-        return filter_fail(t, ERR_NOMEM, "the n-grams of a text");
+    filter_types(t, &n_types);
+    if (filter_first(&r->have, PART_TOP))
+        for (size_t k = 2; k <= 4; k++) {
+            if (grams_step(&t->grams, t->words.n, k) < 0)
+                return filter_fail(t, ERR_NOMEM, "the n-grams of a text");
+            r->top[k - 2] = grams_top(&t->grams, t->words.n, k);
+        }
     if (!top->count)
         return 0;
-    for (int i = 0; i < n; i++)
-        chars += type[t->grams.id[top->first + (size_t)i]].chars;
-    chars += (size_t)n - 1; /* the spaces between */
-    return (double)(chars * top->count) / (double)filter_chars(t);
+    return (double)((grams_chars(&t->grams, top->first, len) + len - 1) * top->count) / (double)filter_chars(t);
 }
 
 static double duplicate_grams(struct filter_text *t, int n)

@@ -41,7 +41,8 @@ struct rule {
      * number of lines.  action is what it does when nothing is configured. */
     bool lines;
     enum filter_action action;
-    const char *key; /* among the signals; NULL: the name */
+    const char *key; /* among the signals; NULL: the name.  That of the rule before: both
+                        look at one signal, which is written once */
 };
 
 #define RULE(name_, signal_, arg_, kind_, threshold_) \
@@ -63,5 +64,6 @@ struct preset {
     struct span (*rewritten)(struct filter_text *t);
 };
 
-extern const struct preset filter_gopher_quality, filter_gopher_repetition, filter_c4, filter_fineweb;
+extern const struct preset filter_gopher_quality, filter_gopher_repetition, filter_c4, filter_fineweb,
+    filter_nemo;
 #endif

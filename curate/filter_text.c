@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { PART_CHARS = 1, PART_WORDS = 2, PART_TYPES = 4 };
+enum { PART_CHARS = 1, PART_WORDS = 2, PART_TYPES = 4, PART_SCAN = 8, PART_SPLIT = 16, PART_SPLIT_TYPES = 32 };
 
 void filter_text_set(struct filter_text *t, struct span text)
 {
@@ -14,6 +14,9 @@ void filter_text_free(struct filter_text *t)
 {
     words_free(&t->words);
     grams_free(&t->grams);
+    scan_free(&t->scan);
+    words_free(&t->split);
+    grams_free(&t->split_grams);
     free(t->span);
     memset(t, 0, sizeof *t);
 }
@@ -85,4 +88,44 @@ const struct word_type *filter_types(struct filter_text *t, size_t *n)
     }
     *n = t->grams.n_types;
     return t->grams.type;
+}
+
+const struct scan *filter_scan(struct filter_text *t)
+{
+    if (filter_first(&t->have, PART_SCAN) && scan_text(&t->scan, t->text) < 0)
+        filter_fail(t, ERR_NOMEM, "a text");
+    return &t->scan;
+}
+
+const struct words *filter_split(struct filter_text *t)
+{
+    if (filter_first(&t->have, PART_SPLIT)) {
+        int rc = scan_split(filter_scan(t), t->text, &t->split, t->err);
+        if (t->rc < 0 || rc < 0) {
+            t->split.n = 0;
+            filter_fail(t, rc, "words");
+        }
+    }
+    return &t->split;
+}
+
+const struct word_type *filter_split_types(struct filter_text *t, size_t *n)
+{
+    if (filter_first(&t->have, PART_SPLIT_TYPES) &&
+        grams_number_words(&t->split_grams, filter_split(t), t->text, t->scan.ascii) < 0) {
+        t->split_grams.n_types = 0;
+        filter_fail(t, ERR_NOMEM, "the words of a text");
+    }
+    *n = t->split_grams.n_types;
+    return t->split_grams.type;
+}
+
+bool filter_stop_word(struct span s)
+{
+    static const char *const list[] = {"the", "be", "to", "of", "and", "that", "have", "with"};
+
+    for (size_t i = 0; s.n <= 4 && i < sizeof list / sizeof *list; i++)
+        if (span_is(s, list[i]))
+            return true;
+    return false;
 }

@@ -8,6 +8,7 @@
 #define CURATE_FILTER_TEXT_H
 
 #include "curate/grams.h"
+#include "curate/scan.h"
 
 struct setting;
 
@@ -24,8 +25,11 @@ struct filter_text {
 
     size_t chars; /* code points */
     bool ascii;
-    struct words words;
+    struct words words; /* spaCy's */
     struct grams grams;
+    struct scan scan;
+    struct words split; /* as str.split() cuts */
+    struct grams split_grams;
     struct span *span; /* lines or paragraphs, for counting copies */
     size_t cap_span;
 };
@@ -37,6 +41,12 @@ void filter_text_free(struct filter_text *t);
 size_t filter_chars(struct filter_text *t);
 size_t filter_words(struct filter_text *t);
 const struct word_type *filter_types(struct filter_text *t, size_t *n);
+/* The bytes by class, words as str.split() cuts, these numbered. */
+const struct scan *filter_scan(struct filter_text *t);
+const struct words *filter_split(struct filter_text *t);
+const struct word_type *filter_split_types(struct filter_text *t, size_t *n);
+/* the be to of and that have with */
+bool filter_stop_word(struct span s);
 /* Room for n spans in t->span; false: t->rc says why. */
 bool filter_room(struct filter_text *t, size_t n);
 /* True the first time it is called for this part (a bit) since *have was 0. */

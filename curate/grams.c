@@ -4,11 +4,6 @@
 
 #include "base/hash.h"
 
-struct gram {
-    uint64_t key;
-    uint32_t count, first;
-};
-
 enum {
     WINDOW = 12, /* bytes that two equal n-grams of five words or more share, or are shorter */
     PAD = 16
@@ -21,6 +16,7 @@ void grams_free(struct grams *g)
     free(g->slot);
     free(g->gram);
     free(g->here);
+    free(g->place);
     free(g->seen);
     free(g->hash);
     free(g->joined);
@@ -116,66 +112,97 @@ int grams_number_words(struct grams *g, const struct words *ws, struct span text
     return 0;
 }
 
-/* ---- the most frequent n-grams ---- */
+/* ---- n-grams that occur more than once ---- */
 
-/* Counts pairs (left, word behind it) at the places where both parts occur more than
- * once, numbered in order of appearance; here[i] becomes the number of the pair at i,
- * or SKIP.  An n-gram that occurs twice has only parts that do. */
-enum { SKIP = UINT32_MAX };
-static size_t count_pairs(struct grams *g, size_t places, size_t behind, uint32_t mask, bool first)
+/* The number of the pair of `left` and `right`, seen at place i. */
+static inline uint32_t number_pair(struct grams *g, uint32_t left, uint32_t right, size_t i, uint32_t mask)
 {
-    size_t n = 0;
+    uint64_t key = (uint64_t)left << 32 | right;
+    uint32_t h = (uint32_t)((key * 0x9E3779B97F4A7C15ULL ^ key >> 29) >> 31);
 
-    for (size_t i = 0; i < places; i++) {
-        uint32_t left = first ? g->id[i] : g->here[i], word = g->id[i + behind], h;
-        uint64_t key;
-
-        if (first ? g->type[left].count < 2 || g->type[word].count < 2
-                  : left == SKIP || g->here[i + 1] == SKIP || g->hash[left] < 2 || g->hash[g->here[i + 1]] < 2) {
-            g->here[i] = SKIP;
-            continue;
-        }
-        key = (uint64_t)left << 32 | word;
-        h = (uint32_t)((key * 0x9E3779B97F4A7C15ULL ^ key >> 29) >> 31);
-        while (g->slot[h & mask] && g->gram[g->slot[h & mask] - 1].key != key)
-            h++;
-        if (!g->slot[h & mask]) {
-            struct gram x = {key, 0, (uint32_t)i};
-            g->gram[n++] = x;
-            g->slot[h & mask] = (uint32_t)n;
-        }
-        g->here[i] = g->slot[h & mask] - 1;
-        g->gram[g->here[i]].count++;
+    while (g->slot[h & mask] && g->gram[g->slot[h & mask] - 1].key != key)
+        h++;
+    if (!g->slot[h & mask]) {
+        g->gram[g->n_grams++] = (struct gram){key, 0, (uint32_t)i};
+        g->slot[h & mask] = (uint32_t)g->n_grams;
     }
-    return n;
+    g->gram[g->slot[h & mask] - 1].count++;
+    return g->slot[h & mask] - 1;
 }
 
-int grams_find_top(struct grams *g, size_t n_words, struct gram_top top[3])
+/* Keeps the places whose n-gram occurs twice. */
+static void keep_repeated(struct grams *g, size_t n_places)
 {
+    size_t k = 0;
+
+    for (size_t i = 0; i < n_places; i++) {
+        uint32_t at = g->place[i];
+
+        g->place[k] = at;
+        k += g->gram[g->here[at]].count > 1;
+    }
+    g->n_places = k;
+}
+
+/* Pairs of words that both occur twice: a pair that occurs twice has only such. */
+static int first_step(struct grams *g, size_t n_words)
+{
+    size_t k = 0;
     uint32_t mask;
 
     TRY(room(&g->gram, &g->cap_gram, n_words + 1, sizeof *g->gram));
     TRY(room(&g->here, &g->cap_here, n_words + 1, sizeof *g->here));
-    TRY(room(&g->hash, &g->cap_hash, n_words + 1, sizeof *g->hash));
-    for (int k = 0; k < 3; k++) {
-        size_t len = (size_t)k + 2, n;
-
-        top[k].first = 0;
-        top[k].count = n_words >= len;
-        if (n_words < len)
+    TRY(room(&g->place, &g->cap_place, n_words + 1, sizeof *g->place));
+    TRY(clear_slots(g, n_words, &mask));
+    for (size_t i = 0; i + 1 < n_words; i++) {
+        if (g->type[g->id[i]].count < 2 || g->type[g->id[i + 1]].count < 2)
             continue;
-        TRY(clear_slots(g, n_words, &mask));
-        n = count_pairs(g, n_words - len + 1, len - 1, mask, k == 0);
-        g->here[n_words - len + 1] = SKIP;
-        for (size_t i = 0; i < n; i++) {
-            if (g->gram[i].count > top[k].count) {
-                top[k].count = g->gram[i].count;
-                top[k].first = g->gram[i].first;
-            }
-            g->hash[i] = g->gram[i].count;
-        }
+        g->here[i] = number_pair(g, g->id[i], g->id[i + 1], i, mask);
+        g->place[k++] = (uint32_t)i;
     }
+    keep_repeated(g, k);
     return 0;
+}
+
+/* An n-gram is a pair of (n-1)-grams one word apart, which both occur twice if it does. */
+int grams_step(struct grams *g, size_t n_words, size_t n)
+{
+    size_t k = 0;
+    uint32_t mask;
+
+    g->n_grams = 0;
+    if (n == 2)
+        return first_step(g, n_words);
+    TRY(clear_slots(g, g->n_places, &mask));
+    for (size_t i = 0; i + 1 < g->n_places; i++) {
+        uint32_t at = g->place[i];
+
+        if (g->place[i + 1] != at + 1)
+            continue;
+        g->here[at] = number_pair(g, g->here[at], g->here[at + 1], at, mask);
+        g->place[k++] = at;
+    }
+    keep_repeated(g, k);
+    return 0;
+}
+
+struct gram_top grams_top(const struct grams *g, size_t n_words, size_t n)
+{
+    struct gram_top top = {0, n_words >= n};
+
+    for (size_t i = 0; i < g->n_grams; i++)
+        if (g->gram[i].count > top.count)
+            top = (struct gram_top){g->gram[i].first, g->gram[i].count};
+    return top;
+}
+
+size_t grams_chars(const struct grams *g, size_t first, size_t n)
+{
+    size_t chars = 0;
+
+    for (size_t i = first; i < first + n; i++)
+        chars += g->type[g->id[i]].chars;
+    return chars;
 }
 
 /* ---- n-grams that were there before ---- */
@@ -238,15 +265,6 @@ static int find_places(struct grams *g, size_t n, size_t *n_places)
     return 0;
 }
 
-static size_t chars_of(const struct grams *g, size_t from, size_t n)
-{
-    size_t chars = 0;
-
-    for (size_t i = from; i < from + n; i++)
-        chars += g->type[g->id[i]].chars;
-    return chars;
-}
-
 static size_t duplicates_of(struct grams *g, size_t n_words, size_t n_places, size_t n, uint32_t mask)
 {
     size_t chars = 0, next = 0;
@@ -265,7 +283,7 @@ static size_t duplicates_of(struct grams *g, size_t n_words, size_t n_places, si
                 break;
         }
         if (g->slot[h & mask]) {
-            chars += chars_of(g, i, n);
+            chars += grams_chars(g, i, n);
             next = i + n;
         } else {
             g->slot[h & mask] = (uint32_t)i + 1;

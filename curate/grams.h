@@ -14,6 +14,12 @@ struct word_type {
     uint32_t count;
 };
 
+/* Distinct n-grams. */
+struct gram {
+    uint64_t key;
+    uint32_t count, first; /* first: the word at which it begins first */
+};
+
 /* Scratch memory for one thread; start with zeroes. */
 struct grams {
     struct word_type *type;
@@ -22,10 +28,12 @@ struct grams {
     size_t cap_id;
     uint32_t *slot;
     size_t cap_slot;
-    struct gram *gram;
-    size_t cap_gram;
-    uint32_t *here; /* number of the n-gram at each word */
+    struct gram *gram; /* after grams_step: those looked at */
+    size_t n_grams, cap_gram;
+    uint32_t *here; /* after grams_step: number of the n-gram at a place */
     size_t cap_here;
+    uint32_t *place; /* after grams_step: words at which an n-gram begins that occurs twice */
+    size_t n_places, cap_place;
     uint8_t *seen;
     size_t cap_seen;
     uint32_t *hash; /* of each word's place, later the places in question */
@@ -41,12 +49,19 @@ void grams_free(struct grams *g);
  * their counts.  ERR_NOMEM. */
 int grams_number_words(struct grams *g, const struct words *ws, struct span text, bool ascii);
 
+/* The n-grams that occur more than once, for n = 2, then 3, and so on up, one call each:
+ * g->place[0..n_places) are the words at which they begin, in order, and
+ * g->gram[g->here[place]] is the n-gram there.  After grams_number_words.  ERR_NOMEM. */
+int grams_step(struct grams *g, size_t n_words, size_t n);
+
 /* The most frequent n-gram; of several the one seen first. */
 struct gram_top {
     size_t first, count; /* word at which it begins first; 0 times if there is none */
 };
-/* For n = 2, 3, 4 in top[0..2].  After grams_number_words.  ERR_NOMEM. */
-int grams_find_top(struct grams *g, size_t n_words, struct gram_top top[3]);
+/* After grams_step for the same n. */
+struct gram_top grams_top(const struct grams *g, size_t n_words, size_t n);
+/* Code points of n words from the word at `first`, nothing between. */
+size_t grams_chars(const struct grams *g, size_t first, size_t n);
 
 /* Characters in n-grams that were there before, for n = 5..10 in chars[0..5].  n-grams
  * are equal if their words are without anything between; behind one that was there

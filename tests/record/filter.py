@@ -12,14 +12,14 @@ The values are those that datatrove itself compares: each threshold is an object
 notes what it is compared with.
 """
 import json
-import random
-import subprocess
 import sys
 import zlib
 
 from datatrove.data import Document
 from datatrove.pipeline.filters import (C4QualityFilter, FineWebQualityFilter, GopherQualityFilter,
                                         GopherRepetitionFilter)
+
+from filter_docs import shared
 
 
 class Spy:
@@ -115,30 +115,6 @@ def record(name, text):
         spying_c4.filter(Document(text=text, id=name))
     row += ["%.9g" % seen[n] if n in seen else "" for n in NAMES]
     print("\t".join(row))
-
-
-def lines(path):
-    if path.endswith(".zst"):
-        return subprocess.Popen(["zstd", "-dc", path], stdout=subprocess.PIPE).stdout
-    return open(path, "rb")
-
-
-def shared(root):
-    rng = random.Random(7)
-    for f, share, most in [("books", 0.12, 20000), ("docs", 0.17, 9000), ("man", 0.18, 6000)]:
-        path = "text/prose/%s-dev.jsonl.zst" % f
-        for i, line in enumerate(lines(root + "/data/" + path)):
-            pick = rng.random() < share
-            if pick and len(text := json.loads(line)["text"]) < most:
-                yield "%s:%d" % (path, i), text
-    for path, size in [("langid/udhr/dev.jsonl", 40), ("langid/debian/dev.jsonl", 20)]:
-        group = []
-        for i, line in enumerate(lines(root + "/data/" + path)):
-            group.append(json.loads(line)["text"])
-            if len(group) == size:
-                if rng.random() < 0.4:
-                    yield "%s:%d+%d" % (path, i - size + 1, size), "\n".join(group)
-                group = []
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-/* Presets of the filter, held against what datatrove said (tests/record/filter.py). */
+/* Presets of the filter, held against what the originals said (tests/record/filter.py,
+ * tests/record/filter_dialects.py). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +64,7 @@ static const char *field(char **p)
     return q;
 }
 
-static void check_signals(struct doc *d, struct arena *a, char *values, const char *names)
+static int check_signals(struct doc *d, struct arena *a, char *values, const char *names, const char *id)
 {
     struct span json = doc_raw(d, "signals");
     struct node *root;
@@ -85,9 +86,9 @@ static void check_signals(struct doc *d, struct arena *a, char *values, const ch
         if (strcmp(value, "nan") == 0)
             assert_int_equal(node_get(root, name)->type, NODE_NULL);
         else if (!(fabs(node_num(root, name, NAN) - atof(value)) <= 1e-6))
-            fail_msg("%s is %g, not %s", name, node_num(root, name, NAN), value);
+            fail_msg("%s: %s is %g, not %s", id, name, node_num(root, name, NAN), value);
     }
-    assert_true(seen > 5);
+    return seen;
 }
 
 static void decisions_and_signals_as_recorded(void **s)
@@ -139,12 +140,82 @@ static void decisions_and_signals_as_recorded(void **s)
         struct span x = doc_raw(&d, "signals"), y = doc_raw(&g, "signals");
         snprintf(both, sizeof both, "%.*s,%.*s", (int)x.n - 1, x.p, (int)y.n - 1, y.p + 1);
         assert_int_equal(doc_set_raw(&d, "signals", span_of(both)), 0);
-        check_signals(&d, &a, line, names);
+        assert_true(check_signals(&d, &a, line, names, node_str(root, "id")) > 5);
         arena_free(&a);
     }
     assert_true(n >= 40);
     free(docs);
     free(table);
+}
+
+/* One document against its row: name, reason, CRC-32 of the text that is left, signals. */
+static int check_document(const char *preset, struct node *doc, char *row, const char *names)
+{
+    struct filter_conf decide = {preset, NULL, false}, annotate = {preset, NULL, true};
+    const char *id = node_str(doc, "id"), *reason, *after;
+    struct span text = node_get(doc, "text")->str;
+    struct arena a = {0};
+    struct verdict v;
+    struct doc d;
+    char crc[16];
+    int seen;
+
+    assert_string_equal(field(&row), id);
+    reason = field(&row);
+    after = field(&row);
+    d = run(&decide, &a, text, &v);
+    if (strcmp(v.drop ? v.rule : "-", reason) != 0)
+        fail_msg("%s: %s, not %s", id, v.drop ? v.rule : "-", reason);
+    if (strcmp(after, "-") != 0) {
+        snprintf(crc, sizeof crc, "%08lx", crc32(0, (const Bytef *)d.text.p, (uInt)d.text.n));
+        if (strcmp(crc, after) != 0)
+            fail_msg("%s: another text is left: %.*s", id, (int)d.text.n, d.text.p);
+    }
+    d = run(&annotate, &a, text, &v);
+    assert_false(v.drop);
+    seen = check_signals(&d, &a, row, names, id);
+    arena_free(&a);
+    return seen;
+}
+
+static void dialects_as_recorded(void **s)
+{
+    static const char *const presets[] = {"nemo"};
+    static const char *const sets[] = {"tests/data/filter/own.jsonl", "tests/data/filter/dialects.jsonl"};
+
+    (void)s;
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+        char path[64], *table, *row;
+        const char *names;
+        int n = 0, seen = 0;
+
+        snprintf(path, sizeof path, "tests/data/filter/%s.tsv", presets[i]);
+        names = table = load(path);
+        for (int k = 0; k < 3; k++)
+            names = strchr(names, '\t') + 1;
+        row = strchr(table, '\n');
+        *row++ = '\0';
+        for (size_t k = 0; k < 2; k++) {
+            char *docs = load(sets[k]);
+
+            for (char *p = docs, *q; *p; p = q + 1, n++) {
+                struct arena a = {0};
+                struct node *doc;
+                struct err e;
+                char *line = row;
+
+                q = strchr(p, '\n');
+                row = strchr(row, '\n');
+                *row++ = '\0';
+                assert_int_equal(node_parse_json(&a, (struct span){p, (size_t)(q - p)}, &doc, &e), 0);
+                seen += check_document(presets[i], doc, line, names);
+                arena_free(&a);
+            }
+            free(docs);
+        }
+        assert_true(n >= 160 && seen > 15 * n && *row == '\0');
+        free(table);
+    }
 }
 
 static void presets_run_in_order_on_what_c4_left(void **s)
@@ -252,7 +323,7 @@ static void wrong_configurations_are_named(void **s)
         int code;
     } cases[] = {
         {"gopher", NULL, "no preset 'gopher'", ERR_ARG},
-        {"nemo", NULL, "not implemented", ERR_ARG},
+        {"rpv2", NULL, "not implemented", ERR_ARG},
         {"c4,c4", NULL, "twice", ERR_ARG},
         {"", NULL, "no preset", ERR_ARG},
         {"c4", "c4:\n  too_few_sentences: 3\n  too_few: 3\n", "line 3: preset c4 has no rule 'too_few'", ERR_FORMAT},
@@ -352,6 +423,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decisions_and_signals_as_recorded),
+        cmocka_unit_test(dialects_as_recorded),
         cmocka_unit_test(presets_run_in_order_on_what_c4_left),
         cmocka_unit_test(configuration_changes_thresholds),
         cmocka_unit_test(actions_change_what_a_rule_does),
