@@ -6,9 +6,9 @@
 #include "curate/filter_preset.h"
 
 static const struct preset *const presets[] = {
-    &filter_gopher_quality, &filter_gopher_repetition, &filter_c4, &filter_fineweb, &filter_nemo,
+    &filter_gopher_quality, &filter_gopher_repetition, &filter_c4, &filter_fineweb, &filter_nemo, &filter_dolma,
 };
-static const char *const planned[] = {"dolma", "dclm", "rpv2"};
+static const char *const planned[] = {"dclm", "rpv2"};
 enum { N_PRESETS = sizeof presets / sizeof *presets };
 
 /* ---- the stage ---- */
@@ -45,13 +45,24 @@ static int put_signal(struct buf *json, const char *key, double value)
     return json_put_num(json, value);
 }
 
-/* Does the rule drop the document, given its signal?  False if the signal or the threshold is NAN. */
-static bool drops(const struct rule *r, const struct setting *set, double value)
+/* As round(x, 5) in Python. */
+static double five_places(double x)
 {
-    if (set->action != ACTION_DROP || isnan(set->threshold))
+    char text[400];
+
+    snprintf(text, sizeof text, "%.5f", x);
+    return strtod(text, NULL);
+}
+
+/* Does the rule drop the document, given its signal?  False if the signal or the threshold is NAN. */
+static bool drops(const struct preset *p, const struct rule *r, const struct setting *set, double value)
+{
+    if (set->action != ACTION_DROP || isnan(set->threshold) || r->kind == RULE_SIGNAL)
         return false;
     if (r->lines)
         return value > 0;
+    if (p->rounded && fabs(value - set->threshold) < 1e-4)
+        value = five_places(value);
     return r->kind == RULE_ABOVE ? value > set->threshold : value < set->threshold;
 }
 
@@ -79,7 +90,7 @@ static int ask_rules(const struct chosen *c, struct filter_thread *th, bool all,
             if (strcmp(key, last) != 0)
                 TRY(put_signal(&th->json, key, value));
             last = key;
-        } else if (drops(&r[i], set, value)) {
+        } else if (drops(c->preset, &r[i], set, value)) {
             return verdict_drop(v, r[i].name, value, r[i].lines ? 0 : set->threshold);
         }
     }
@@ -214,6 +225,8 @@ static int choose_presets(struct filter *f, const char *list, struct err *e)
 static int set_threshold(struct setting *set, const struct rule *r, const struct node *n, const char *file,
                          struct err *e)
 {
+    if (r->kind == RULE_SIGNAL)
+        return err_set(e, ERR_FORMAT, "'%s' line %d: %s is a signal and has no threshold", file, n->line, r->name);
     if (n->type == NODE_INT || n->type == NODE_NUM)
         set->threshold = n->num;
     else if (n->type == NODE_BOOL || span_is(n->str, "off") || span_is(n->str, "on"))
@@ -241,14 +254,18 @@ static int set_action(struct setting *set, const struct rule *r, const struct no
                        r->name);
     if (r->kind == RULE_SETTING)
         return err_set(e, ERR_FORMAT, "'%s' line %d: %s is a setting and takes no action", file, n->line, r->name);
+    if (i == ACTION_DROP && r->kind == RULE_SIGNAL)
+        return err_set(e, ERR_FORMAT, "'%s' line %d: %s is a signal and drops nothing", file, n->line, r->name);
     if (i == ACTION_STRIP && !r->lines)
         return err_set(e, ERR_FORMAT, "'%s' line %d: %s does not judge lines and cannot strip them", file, n->line,
                        r->name);
     set->action = (enum filter_action)i;
+    if (isnan(set->threshold))
+        set->threshold = r->threshold; /* what is told to act is on */
     return 0;
 }
 
-/* `rule: X` or `rule: {threshold: X, action: A}`. */
+/* `rule: X` or `rule: {threshold: X, action: A}`, in any order. */
 static int configure_rule(struct chosen *c, const struct node *n, const char *file, struct err *e)
 {
     const struct rule *r = c->preset->rules;
@@ -261,12 +278,12 @@ static int configure_rule(struct chosen *c, const struct node *n, const char *fi
                        c->preset->name, (int)n->key.n, n->key.p);
     if (n->type != NODE_MAP)
         return set_threshold(set, r, n, file, e);
+    if (node_get(n, "action"))
+        TRY(set_action(set, r, node_get(n, "action"), file, e));
     for (const struct node *x = n->child; x; x = x->next) {
         if (span_is(x->key, "threshold"))
             TRY(set_threshold(set, r, x, file, e));
-        else if (span_is(x->key, "action"))
-            TRY(set_action(set, r, x, file, e));
-        else
+        else if (!span_is(x->key, "action"))
             return err_set(e, ERR_FORMAT, "'%s' line %d: %s has no '%.*s', but threshold and action", file, x->line,
                            r->name, (int)x->key.n, x->key.p);
     }
@@ -317,8 +334,10 @@ int filter_stage_open(struct stage *s, const struct filter_conf *conf, struct er
 
         f->all[i].preset = presets[i];
         f->all[i].at = i;
-        for (int k = 0; r[k].name; k++)
-            f->all[i].set[k] = (struct setting){r[k].threshold, r[k].action};
+        for (int k = 0; r[k].name; k++) {
+            bool off = r[k].off || r[k].kind == RULE_SIGNAL;
+            f->all[i].set[k] = (struct setting){off ? RULE_OFF : r[k].threshold, r[k].action};
+        }
     }
     rc = choose_presets(f, conf->presets, e);
     if (rc == 0 && conf->config)
@@ -339,10 +358,11 @@ void filter_list_rules(FILE *out)
     fprintf(out, "preset\trule\tdrops\tthreshold\tsource\n");
     for (int i = 0; i < N_PRESETS; i++)
         for (const struct rule *r = presets[i]->rules; r->name; r++)
-            fprintf(out, "%s\t%s\t%s\t%g\t%s\n", presets[i]->name, r->name,
-                    !r->signal                   ? "(setting)"
+            fprintf(out, "%s\t%s\t%s\t%g%s\t%s\n", presets[i]->name, r->name,
+                    r->kind == RULE_SETTING      ? "(setting)"
+                    : r->kind == RULE_SIGNAL     ? "(signal)"
                     : r->action == ACTION_STRIP ? "lines"
                     : r->kind == RULE_ABOVE     ? "above"
                                                 : "below",
-                    r->threshold, presets[i]->source);
+                    r->threshold, r->off ? " (off)" : "", presets[i]->source);
 }

@@ -21,7 +21,7 @@ struct filter_conf {
 /* No preset, which is an error. */
 void filter_conf_init(struct filter_conf *c);
 #define FILTER_OPTS(c)                                                                                 \
-    OPT_STR('p', "preset", &(c).presets, "NAMES", "gopher-quality, gopher-repetition, c4, fineweb, nemo"), \
+    OPT_STR('p', "preset", &(c).presets, "NAMES", "gopher-quality, gopher-repetition, c4, fineweb, nemo, dolma"), \
     OPT_STR('c', "config", &(c).config, "FILE", "YAML that changes thresholds and actions of rules"),   \
     OPT_FLAG(0, "annotate", &(c).annotate, "add all signals to each document, drop and change nothing")
 

@@ -28,7 +28,8 @@ typedef double filter_signal(struct filter_text *t, int arg);
 enum rule_kind {
     RULE_ABOVE,  /* drops if the signal is above the threshold */
     RULE_BELOW,  /* drops if it is below */
-    RULE_SETTING /* drops nothing: a number that other rules use */
+    RULE_SETTING, /* drops nothing: a number that other rules use */
+    RULE_SIGNAL   /* drops nothing: a signal alone, written when it is asked for */
 };
 
 struct rule {
@@ -41,6 +42,7 @@ struct rule {
      * number of lines.  action is what it does when nothing is configured. */
     bool lines;
     enum filter_action action;
+    bool off; /* unless it is configured */
     const char *key; /* among the signals; NULL: the name.  That of the rule before: both
                         look at one signal, which is written once */
 };
@@ -58,6 +60,7 @@ struct preset {
      * `unsigned have`, which is 0 for each new text (filter_first); all else starts as
      * zeroes and is kept.  Size 0: none. */
     size_t size;
+    bool rounded; /* thresholds are held against signals of five decimal places */
     void (*free)(void *own); /* what the state holds, not the state; may be NULL */
     /* The text that is left, for what follows; valid until t looks at another text.
      * NULL: the preset changes nothing. */
@@ -65,5 +68,5 @@ struct preset {
 };
 
 extern const struct preset filter_gopher_quality, filter_gopher_repetition, filter_c4, filter_fineweb,
-    filter_nemo;
+    filter_nemo, filter_dolma;
 #endif

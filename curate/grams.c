@@ -310,22 +310,28 @@ int grams_find_duplicates(struct grams *g, const struct words *ws, struct span t
 
 int grams_count_copies(struct grams *g, const struct span *s, size_t n, struct copies *c)
 {
+    const uint32_t counted = 1u << 31; /* in a slot: the span is known to have an equal */
     uint32_t mask;
 
     memset(c, 0, sizeof *c);
     c->spans = n;
     TRY(clear_slots(g, n, &mask));
     for (size_t i = 0; i < n; i++) {
-        uint32_t h = (uint32_t)hash_xxh3_64(s[i]);
+        uint32_t h = (uint32_t)hash_xxh3_64(s[i]), *slot;
+        size_t chars;
 
-        while (g->slot[h & mask] && !span_eq(s[i], s[g->slot[h & mask] - 1]))
+        while (*(slot = &g->slot[h & mask]) && !span_eq(s[i], s[(*slot & ~counted) - 1]))
             h++;
-        if (g->slot[h & mask]) {
-            c->copies++;
-            c->chars += chars_count(s[i]);
-        } else {
-            g->slot[h & mask] = (uint32_t)i + 1;
+        if (!*slot) {
+            *slot = (uint32_t)i + 1;
+            continue;
         }
+        chars = chars_count(s[i]);
+        c->copies++;
+        c->chars += chars;
+        c->all += *slot & counted ? 1 : 2;
+        c->all_chars += *slot & counted ? chars : 2 * chars;
+        *slot |= counted;
     }
     return 0;
 }

@@ -68,9 +68,11 @@ size_t grams_chars(const struct grams *g, size_t first, size_t n);
  * before the search goes on n words later (datatrove).  After grams_number_words. */
 int grams_find_duplicates(struct grams *g, const struct words *ws, struct span text, size_t chars[6]);
 
-/* Extra copies among spans: how many, and their code points.  ERR_NOMEM. */
+/* Copies among spans: extra ones, and all that have an equal, with their code points.
+ * Fewer than 2^31 spans.  ERR_NOMEM. */
 struct copies {
     size_t spans, copies, chars;
+    size_t all, all_chars;
 };
 int grams_count_copies(struct grams *g, const struct span *s, size_t n, struct copies *c);
 #endif

@@ -8,7 +8,8 @@
     python tests/record/filter_dialects.py nemo $PEERS/nemo $SHARED    | zstd -19 >tests/data/filter/nemo.tsv.zst
     (the same with dolma $PEERS/dolma, and with dclm -)
 
-Columns: name, reason ("-": kept), CRC-32 of the text that is left ("-" if none is written), signals.  A
+Columns: name, reason ("-": kept), CRC-32 of the text that is left ("-": nothing changes it; dolma: without the
+lines that C4's two rules on lines mark), signals.  A
 signal that the original cannot compute (it divides by 0) is blank.
 NeMo and dolma are the originals, loaded from their own files without the rest of the packages.  DCLM is not
 on PyPI: its rules are written down here from baselines/mappers/ of github.com/mlfoundations/dclm
@@ -73,6 +74,52 @@ def nemo(root):
     return names, judge
 
 
+# ---- dolma ----
+
+def dolma(root):
+    load(root, "dolma", "dolma.core", "dolma.taggers")
+    from dolma.taggers import c4, gopher
+
+    grams = ["fraction_of_characters_in_most_common_%dgrams" % n for n in (2, 3, 4)]
+    dups = ["fraction_of_characters_in_duplicate_%dgrams" % n for n in range(5, 11)]
+    # configs/dolma-v1_5/mixing/cc-head.yaml, with the names that the tagger writes ("2grams", not "2gram")
+    config = [("word_count", 50, 100000), ("median_word_length", 3, 10), ("symbol_to_word_ratio", None, 0.1),
+              ("fraction_of_words_with_alpha_character", 0.8, None), ("required_word_count", 2, None),
+              ("fraction_of_lines_starting_with_bullet_point", None, 0.9),
+              ("fraction_of_lines_ending_with_ellipsis", None, 0.3), ("fraction_of_duplicate_lines", None, 0.3),
+              ("fraction_of_characters_in_duplicate_lines", None, 0.3), *zip(grams, [None] * 3, [0.2, 0.18, 0.16]),
+              *zip(dups, [None] * 6, [0.15, 0.14, 0.13, 0.12, 0.11, 0.10])]
+    lines = ["lines_with_no_ending_punctuation", "lines_with_too_few_words"]
+    flags = ["has_javascript", "has_lorem_ipsum", "has_curly_brace"]
+    names = [c[0] for c in config] + ["character_count", "line_count"] + lines + flags
+
+    def judge(text):
+        seen = {s.type: s.score for s in gopher.get_attributes(text).as_spans()}
+        spans = c4.get_attributes(text).as_spans()
+        seen.update({s.type: s.score for s in spans if s.type == "line_count" or s.type in flags})
+        seen.update({name: sum(s.type == name for s in spans) for name in lines})
+        seen.update({name: 0 for name in flags if name not in seen})
+        reason = "-"
+        for name, low, high in config:
+            x = round(seen[name], 5) if name in seen else None  # what BaseTagger.group_output writes
+            if x is not None and low is not None and x < low:
+                reason = name
+            elif x is not None and high is not None and x > high:
+                reason = name + ("_max" if low is not None else "")
+            if reason != "-":
+                break
+        gone = {(s.start, s.end) for s in spans if s.type in lines}  # what the mixer takes out if it is told to
+        at, left = 0, []
+        for line in text.split("\n"):
+            end = min(at + len(line) + 1, len(text))
+            if (at, end) not in gone:
+                left.append(text[at:end])
+            at = end
+        return reason, "".join(left), [seen.get(name) for name in names]
+
+    return names, judge
+
+
 # ---- documents of our own ----
 
 def make_docs():
@@ -125,7 +172,7 @@ def main():
         for name, text in make_docs():
             print(json.dumps({"id": name, "text": text}, ensure_ascii=False))
         return
-    names, judge = {"nemo": nemo}[what](sys.argv[2])
+    names, judge = {"nemo": nemo, "dolma": dolma}[what](sys.argv[2])
     if len(sys.argv) > 3:
         docs = shared(sys.argv[3], 0.25)
     else:

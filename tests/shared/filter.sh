@@ -76,12 +76,13 @@ rows = [line.rstrip("\n").split("\t") for line in open("dialect.tsv")]
 names, rows = rows[0][3:], {r[0]: r for r in rows[1:]}
 wrong = values = 0
 dropped = {d["id"]: d["rule"] for d in map(json.loads, open("rejects.jsonl"))}
-kept = {d["id"]: d["text"] for d in map(json.loads, open("kept.jsonl"))}
+kept = {d["id"] for d in map(json.loads, open("kept.jsonl"))}
+left = {d["id"]: d["text"] for d in map(json.loads, open("left.jsonl"))}
 for name, r in rows.items():
     if dropped.get(name, "-") != r[1] or (name in kept) == (name in dropped):
         wrong += 1
         print(name, dropped.get(name), r[1])
-    if r[2] != "-" and name in kept and "%08x" % zlib.crc32(kept[name].encode()) != r[2]:
+    if r[2] != "-" and name in left and "%08x" % zlib.crc32(left[name].encode()) != r[2]:
         wrong += 1
         print(name, "another text")
 for d in map(json.loads, open("signals.jsonl")):
@@ -94,9 +95,16 @@ for d in map(json.loads, open("signals.jsonl")):
 print(len(rows), "documents,", values, "values")
 sys.exit(wrong > 0 or len(rows) < 400)
 PY
-for p in nemo; do
+cat >strip.yaml <<'YAML'
+dolma:
+  lines_with_no_ending_punctuation: on
+  lines_with_too_few_words: on
+  fraction_of_duplicate_lines: off
+YAML
+for p in nemo dolma; do
     zstd -dcq "$ROOT/tests/data/filter/$p.tsv.zst" >dialect.tsv || exit 1
     status "$p runs" 0 quern filter -q --preset $p -o kept.jsonl --rejects rejects.jsonl docs.jsonl
+    status "$p strips lines" 0 quern filter -q --preset $p --config strip.yaml -o left.jsonl docs.jsonl
     status "signals of $p" 0 quern filter -q --annotate --preset $p -o signals.jsonl docs.jsonl
     check "$p decides and measures as the original" python3 dialect.py
 done
