@@ -72,6 +72,28 @@ size_t chars_count(struct span s)
     return n;
 }
 
+uint32_t chars_lower_sigma(struct span text, const char *at)
+{
+    const char *p = at, *end = text.p + text.n;
+    uint32_t c;
+
+    do {
+        if (p == text.p)
+            return 0x3c3;
+        while (p > text.p && ((unsigned char)*--p & 0xc0) == 0x80)
+            ;
+        utf8_next(p, end, &c);
+    } while (u_hasBinaryProperty((UChar32)c, UCHAR_CASE_IGNORABLE));
+    if (!u_hasBinaryProperty((UChar32)c, UCHAR_CASED))
+        return 0x3c3;
+    for (p = at + 2; p < end;) {
+        p += utf8_next(p, end, &c);
+        if (!u_hasBinaryProperty((UChar32)c, UCHAR_CASE_IGNORABLE))
+            return u_hasBinaryProperty((UChar32)c, UCHAR_CASED) ? 0x3c3 : 0x3c2;
+    }
+    return 0x3c2;
+}
+
 struct span chars_lstrip(struct span s)
 {
     int n;

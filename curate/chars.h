@@ -83,6 +83,10 @@ static inline bool chars_space_at(const char *p, const char *end, int *n)
            cp == 0x2028 || cp == 0x2029 || cp == 0x202F || cp == 0x205F || cp == 0x3000;
 }
 
+/* What a capital sigma at `at` in text becomes in lower case: the final one behind a letter
+ * unless a letter follows, as str.lower() and Unicode's SpecialCasing have it. */
+uint32_t chars_lower_sigma(struct span text, const char *at);
+
 /* s without white space in front, behind, both. */
 struct span chars_lstrip(struct span s);
 struct span chars_rstrip(struct span s);

@@ -1,99 +1,97 @@
-/* quern dedup exact|fuzzy */
+/* quern dedup exact|fuzzy|lines */
 #include <string.h>
 
-#include "curate/dedup_exact.h"
-#include "curate/dedup_fuzzy.h"
 #include "curate/driver.h"
+#include "curate/stages.h"
+
+#define KINDS "exact, fuzzy or lines"
 
 static struct tool tool = {
     .name = "dedup",
-    .usage = "exact|fuzzy [options] [FILE...]",
-    .about = "drop documents that are in the collection already",
+    .usage = "exact|fuzzy|lines [options] [FILE...]",
+    .about = "drop documents, or strike passages, that are in the collection already",
     .details =
         "Reads documents, a JSON line each, and writes those that stay, in order; of\n"
-        "duplicates the first stays.\n\n"
+        "duplicates the first stays.  `quern dedup KIND --help` lists the options of a kind.\n\n"
         "exact: the text is the same, byte for byte (XXH3-128).\n\n"
         "fuzzy: the sets of shingles (some consecutive words) have at least the Jaccard\n"
         "similarity --threshold.  MinHash signatures find candidates; every candidate pair\n"
         "is then compared by its shingles, and a document is dropped only if it is itself\n"
         "close to the document that stays for it.  With --no-verify whatever shares a band\n"
         "is a duplicate, and so is what is linked by others, as in the systems that the\n"
-        "presets are named after.\n\n"
-        "Presets: quern, 5 words, bands and rows by the threshold; datatrove, 5 words of\n"
-        "simplified text, 14 bands of 8 rows; nemo, 24 characters, 20 bands of 13 rows.",
+        "presets are named after.  Presets: quern, 5 words, bands and rows by the threshold;\n"
+        "datatrove, 5 words of simplified text, 14 bands of 8 rows; nemo, 24 characters, 20\n"
+        "bands of 13 rows.\n\n"
+        "lines: strikes lines, paragraphs or sentences that came before, and drops documents of\n"
+        "which too little is left.  Presets: quern, lines of 30 characters or more; ccnet,\n"
+        "no copy of a line stays that two documents have; dolma, lines as they are; datatrove,\n"
+        "three sentences in a row, 50 words and 3 sentences must be left.",
     .example = "printf '{\"id\":\"a\",\"text\":\"x\"}\\n{\"id\":\"b\",\"text\":\"x\"}\\n' | "
                "quern dedup exact --rejects -",
 };
 
-struct settings {
-    struct driver_conf driver;
-    struct dedup_fuzzy_conf fuzzy;
-    bool no_mode; /* neither exact nor fuzzy was said: help and man page only */
-};
+enum { MAX_KINDS = 4, MAX_OPTS = (MAX_KINDS + 1) * STAGE_MAX_OPTS };
 
-static int run_exact(struct settings *s, int argc, char **argv)
+/* The options of a kind, with a heading, behind opts[n]; conf gets its defaults. */
+static int add_kind(const struct stage_kind *k, void *conf, struct opt *opts, int n)
 {
-    const struct opt opts[] = {
-        OPT_HEAD("Documents"),
-        DRIVER_OPTS(s->driver),
-        TOOL_JOBS(tool),
-        TOOL_OPTS(tool),
-        OPT_END,
-    };
-    struct stage stage;
-    struct err e;
-    int code, n = tool_begin(&tool, opts, argc, argv, &code);
+    struct opt own[STAGE_MAX_OPTS];
 
-    if (n < 0)
-        return code;
-    if (dedup_exact_stage_open(&stage, &e) < 0)
-        return tool_fail(&tool, &e);
-    s->driver.stages = &stage;
-    s->driver.n_stages = 1;
-    code = driver_main(&tool, &s->driver, n, argv);
-    stage.ops->close(stage.state);
-    return code;
+    k->init(conf);
+    k->options(conf, own);
+    if (own[0].type != OPT_TYPE_END)
+        opts[n++] = (struct opt)OPT_HEAD(k->name);
+    for (int i = 0; own[i].type != OPT_TYPE_END; i++)
+        opts[n++] = own[i];
+    return n;
 }
 
-static int run_fuzzy(struct settings *s, int argc, char **argv)
+static int run(const struct stage_kind *k, const void *conf, const struct opt *opts, struct driver_conf *driver,
+               int argc, char **argv)
 {
-    const struct opt opts[] = {
-        OPT_HEAD("Near-duplicates"),
-        DEDUP_FUZZY_OPTS(s->fuzzy),
-        OPT_HEAD("Documents"),
-        DRIVER_OPTS(s->driver),
-        TOOL_JOBS(tool),
-        TOOL_OPTS(tool),
-        OPT_END,
-    };
     struct stage stage;
     struct err e;
     int code, n = tool_begin(&tool, opts, argc, argv, &code);
 
     if (n < 0)
         return code;
-    if (s->no_mode)
-        return tool_usage(&tool, "say which kind first: 'exact' or 'fuzzy'");
-    if (dedup_fuzzy_stage_open(&stage, &s->fuzzy, &e) < 0)
+    if (!k && n)
+        return tool_usage(&tool, "this build has no kind '%s'", argv[1]);
+    if (!k)
+        return tool_usage(&tool, "say which kind first: %s", KINDS);
+    if (k->open(&stage, conf, &e) < 0)
         return tool_fail(&tool, &e);
-    s->driver.stages = &stage;
-    s->driver.n_stages = 1;
-    code = driver_main(&tool, &s->driver, n, argv);
+    driver->stages = &stage;
+    driver->n_stages = 1;
+    code = driver_main(&tool, driver, n, argv);
     stage.ops->close(stage.state);
     return code;
 }
 
 int main(int argc, char **argv)
 {
-    struct settings s = {0};
-    bool exact = argc > 1 && strcmp(argv[1], "exact") == 0;
-    bool fuzzy = argc > 1 && strcmp(argv[1], "fuzzy") == 0;
+    static struct opt opts[MAX_OPTS];
+    static _Alignas(16) char conf[MAX_KINDS][4096];
+    struct driver_conf driver = {0};
+    const struct opt common[] = {
+        OPT_HEAD("Documents"), DRIVER_OPTS(driver), TOOL_JOBS(tool), TOOL_OPTS(tool), OPT_END,
+    };
+    const struct stage_kind *k = NULL, *other;
+    char name[64];
+    int n = 0;
 
-    dedup_fuzzy_conf_init(&s.fuzzy);
-    if (exact || fuzzy) {
+    snprintf(name, sizeof name, "dedup %s", argc > 1 ? argv[1] : "");
+    k = stage_kind_find(span_of(name));
+    if (k) {
         argv[1] = argv[0];
-        return exact ? run_exact(&s, argc - 1, argv + 1) : run_fuzzy(&s, argc - 1, argv + 1);
+        argc--;
+        argv++;
+        n = add_kind(k, conf[0], opts, n);
+    } else { /* help and the man page show them all */
+        for (int i = 0, used = 0; used < MAX_KINDS && (other = stage_kind_at(i)); i++)
+            if (strncmp(other->name, "dedup ", 6) == 0)
+                n = add_kind(other, conf[used++], opts, n);
     }
-    s.no_mode = true;
-    return run_fuzzy(&s, argc, argv);
+    memcpy(opts + n, common, sizeof common);
+    return run(k, conf[0], opts, &driver, argc, argv);
 }

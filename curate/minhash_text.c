@@ -34,6 +34,7 @@ struct shingler {
     size_t used, words_cap;
     uint32_t *start; /* of each word, and where the next would be */
     size_t n_words, start_cap;
+    bool whole;          /* words stay as they are: the tokenizer is not asked */
     bool odd, number;    /* of the word at the end: the tokenizer must see it; has a 0 */
     struct words tokens; /* what the tokenizer makes of such a word */
     int failed;
@@ -169,30 +170,6 @@ static inline const struct glyph *glyph_of(struct shingler *s, uint32_t c)
     return page ? &page[c % PAGE] : NULL;
 }
 
-/* A capital sigma becomes the final small one behind a letter unless a letter follows,
- * as str.lower() and Unicode's SpecialCasing have it. */
-static UChar32 lower_sigma(struct span text, const char *at)
-{
-    const char *p = at, *end = text.p + text.n;
-    UChar32 c;
-
-    do {
-        if (p == text.p)
-            return 0x3c3;
-        while (p > text.p && ((unsigned char)*--p & 0xc0) == 0x80)
-            ;
-        utf8_next(p, end, (uint32_t *)&c);
-    } while (u_hasBinaryProperty(c, UCHAR_CASE_IGNORABLE));
-    if (!u_hasBinaryProperty(c, UCHAR_CASED))
-        return 0x3c3;
-    for (p = at + 2; p < end;) {
-        p += utf8_next(p, end, (uint32_t *)&c);
-        if (!u_hasBinaryProperty(c, UCHAR_CASE_IGNORABLE))
-            return u_hasBinaryProperty(c, UCHAR_CASED) ? 0x3c3 : 0x3c2;
-    }
-    return 0x3c2;
-}
-
 /* ---- words ---- */
 
 /* Puts spaces where the tokenizer cuts the word that ends at s->used. */
@@ -228,7 +205,7 @@ static inline void end_word(struct shingler *s)
 
     if (n == 0)
         return;
-    if (s->preset->kind == SHINGLE_TROVE_WORDS &&
+    if (s->preset->kind == SHINGLE_TROVE_WORDS && !s->whole &&
         (s->odd || (s->number && n > 1) || (n <= SPECIAL_MAX && words_maybe_special(word, n))))
         cut_word(s);
     s->odd = s->number = false;
@@ -285,7 +262,7 @@ static const char *take_other(struct shingler *s, struct span text, const char *
         s->number = true;
         next = skip_number(s, p, text.p + text.n);
     } else if (g->kind == GLYPH_SIGMA) {
-        s->used += (size_t)utf8_put(s->words + s->used, (uint32_t)lower_sigma(text, p));
+        s->used += (size_t)utf8_put(s->words + s->used, chars_lower_sigma(text, p));
     } else if (g->n == 2 && g->s[1] == ' ') {
         s->words[s->used++] = g->s[0];
         end_word(s);
@@ -455,6 +432,21 @@ int shingler_run(struct shingler *s, struct span text, const uint64_t **hash, si
     if (rc < 0)
         err_set(e, rc, "out of memory for the words of a text of %zu bytes", text.n);
     *hash = s->hash;
+    return rc;
+}
+
+int shingler_simplify(struct shingler *s, struct span text, struct span *simple, struct err *e)
+{
+    int rc;
+
+    if (text.n >= MAX_TEXT)
+        return err_set(e, ERR_LIMIT, "a text of %zu bytes is too long to compare", text.n);
+    s->whole = true;
+    rc = split_words(s, text);
+    s->whole = false;
+    if (rc < 0)
+        err_set(e, rc, "out of memory for the words of a text of %zu bytes", text.n);
+    *simple = shingler_words(s);
     return rc;
 }
 

@@ -22,6 +22,9 @@ void shingler_free(struct shingler *s);
  * *count may be 0.  ERR_NOMEM. */
 int shingler_run(struct shingler *s, struct span text, const uint64_t **hash, size_t *count,
                  struct err *e);
+/* The simplified text itself, words between single spaces: datatrove's for a preset of
+ * SHINGLE_TROVE_WORDS.  Valid until the next call. */
+int shingler_simplify(struct shingler *s, struct span text, struct span *simple, struct err *e);
 /* The words after shingler_run, joined by single spaces (kinds of words only). */
 struct span shingler_words(const struct shingler *s);
 #endif

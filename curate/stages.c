@@ -3,6 +3,7 @@
 #include "curate/clean.h"
 #include "curate/dedup_exact.h"
 #include "curate/dedup_fuzzy.h"
+#include "curate/dedup_lines.h"
 #include "curate/filter.h"
 #include "curate/langid.h"
 
@@ -25,6 +26,7 @@
 #if HAVE_ICU
 FORM(clean, CLEAN_OPTS)
 FORM(dedup_fuzzy, DEDUP_FUZZY_OPTS)
+FORM(dedup_lines, DEDUP_LINES_OPTS)
 FORM(filter, FILTER_OPTS)
 #endif
 #if HAVE_CLD2
@@ -47,6 +49,7 @@ static const struct stage_kind kinds[] = {
 #if HAVE_ICU
     KIND("clean", clean),
     KIND("dedup fuzzy", dedup_fuzzy),
+    KIND("dedup lines", dedup_lines),
     KIND("filter", filter),
 #endif
 #if HAVE_CLD2

@@ -448,37 +448,45 @@ nomem:
 
 /* ---- sentences ---- */
 
-size_t words_count_sentences(const struct words *ws, struct span text)
+size_t words_sentences(const struct words *ws, struct span text, uint32_t *ends)
 {
     const uint16_t *class = chars_classes();
-    size_t count = 1;
+    size_t count = 0;
     uint32_t end = 0;
     bool seen = false;
 
     for (size_t i = 0; i < ws->n; i++) {
         struct span s = {text.p + ws->w[i].off, ws->w[i].len};
-        bool punct = true, ends;
+        bool punct = true, stop, cut;
         int n;
 
+        stop = class[chars_decode(s.p, &n)] & CHAR_SENTENCE_END && (size_t)n == s.n;
         /* a token of white space begins a sentence like any other */
-        if (seen && gap_before(ws, text.p, i) == GAP_TOKEN) {
-            count++;
-            seen = false;
-        }
-        ends = class[chars_decode(s.p, &n)] & CHAR_SENTENCE_END && (size_t)n == s.n;
-        if (seen && !ends) {
+        cut = seen && gap_before(ws, text.p, i) == GAP_TOKEN;
+        if (!cut && seen && !stop) {
             for (size_t k = 0; k < s.n && punct; k += (size_t)n)
                 punct = class[chars_decode(s.p + k, &n)] & CHAR_PUNCT;
-            if (!punct) {
-                count++;
-                seen = false;
-            }
-        } else if (ends) {
-            seen = true;
+            cut = !punct;
         }
+        if (cut && ends)
+            ends[count] = end;
+        count += cut;
+        seen = (seen && !cut) || stop;
         end = ws->w[i].off + ws->w[i].len;
     }
-    if (seen && (text.n - end > 1 || (text.n - end == 1 && text.p[end] != ' ')))
+    if (text.n - end == 1 && text.p[end] == ' ' && ws->n)
+        text.n = end; /* the last word's own space */
+    if (seen && text.n > end) {
+        if (ends)
+            ends[count] = end;
         count++;
-    return count;
+    }
+    if (ends)
+        ends[count] = (uint32_t)text.n;
+    return count + 1;
+}
+
+size_t words_count_sentences(const struct words *ws, struct span text)
+{
+    return words_sentences(ws, text, NULL);
 }

@@ -41,6 +41,8 @@ int words_split(struct words *ws, struct span text, struct err *e);
 void words_free(struct words *ws);
 
 /* Number of sentences of a text whose words are ws: spaCy's sentencizer as datatrove
- * calls it.  At least 1. */
+ * calls it.  At least 1; at most ws->n + 2.  ends (NULL: not wanted) gets the byte where each
+ * ends; white space between two belongs to the second. */
+size_t words_sentences(const struct words *ws, struct span text, uint32_t *ends);
 size_t words_count_sentences(const struct words *ws, struct span text);
 #endif
