@@ -4,8 +4,6 @@
 #include "curate/driver.h"
 #include "curate/stages.h"
 
-#define KINDS "exact, fuzzy or lines"
-
 static struct tool tool = {
     .name = "dedup",
     .usage = "exact|fuzzy|lines [options] [FILE...]",
@@ -46,6 +44,19 @@ static int add_kind(const struct stage_kind *k, void *conf, struct opt *opts, in
     return n;
 }
 
+/* No kind was said, or one that this build does not have. */
+static int say_kinds(void)
+{
+    const struct stage_kind *k;
+    char names[256];
+    int n = 0;
+
+    for (int i = 0; (k = stage_kind_at(i)); i++)
+        if (strncmp(k->name, "dedup ", 6) == 0 && n < (int)sizeof names - 64)
+            n += snprintf(names + n, sizeof names - (size_t)n, "%s'%s'", n ? ", " : "", k->name + 6);
+    return tool_usage(&tool, "say which kind first, of those that this build has: %s", names);
+}
+
 static int run(const struct stage_kind *k, const void *conf, const struct opt *opts, struct driver_conf *driver,
                int argc, char **argv)
 {
@@ -55,10 +66,8 @@ static int run(const struct stage_kind *k, const void *conf, const struct opt *o
 
     if (n < 0)
         return code;
-    if (!k && n)
-        return tool_usage(&tool, "this build has no kind '%s'", argv[1]);
     if (!k)
-        return tool_usage(&tool, "say which kind first: %s", KINDS);
+        return say_kinds();
     if (k->open(&stage, conf, &e) < 0)
         return tool_fail(&tool, &e);
     driver->stages = &stage;

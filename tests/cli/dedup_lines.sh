@@ -80,6 +80,6 @@ quern-dedup lines -q --preset dolma many -o dolma
 equal "dolma: each line once" "$(grep -o 'common line number' dolma | wc -l)" 7
 
 status "an unknown kind" 2 quern-dedup nothing in
-has "is named" err "no kind 'nothing'"
+has "tells those that there are" err "'lines'"
 status "no room" 3 quern-dedup lines --tmp /no/such/folder in
 finish
