@@ -63,6 +63,14 @@ const uint16_t *chars_classes(void)
     return table;
 }
 
+bool chars_is_word(uint32_t c)
+{
+    if (c < 0x80)
+        return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_';
+    return (U_GET_GC_MASK((UChar32)c) & U_GC_L_MASK) ||
+           u_getIntPropertyValue((UChar32)c, UCHAR_NUMERIC_TYPE) != U_NT_NONE;
+}
+
 size_t chars_count(struct span s)
 {
     size_t n = 0;

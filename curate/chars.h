@@ -64,6 +64,9 @@ static inline uint32_t chars_last(struct span s, int *n)
     return chars_decode(p, n);
 }
 
+/* As Python's \w: letters, what has a numeric value, the underscore. */
+bool chars_is_word(uint32_t c);
+
 /* Code points in valid UTF-8. */
 size_t chars_count(struct span s);
 

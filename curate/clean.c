@@ -371,38 +371,82 @@ void clean_conf_init(struct clean_conf *c)
         .spaces = true,
         .newlines = true,
         .blank_lines = 2,
+        .pii.tag = PII_TAG,
     };
 }
+
+/* The stage's state: what all threads read, and counts. */
+struct clean_stage {
+    struct clean_conf conf;
+    struct pii pii;
+    _Atomic uint64_t changed, found[PII_KINDS];
+};
+
+struct clean_thread {
+    struct clean clean;
+    struct buf a, b;
+};
 
 static int clean_thread_open(void *stage, void **thread, struct err *e)
 {
     (void)stage;
-    *thread = calloc(1, sizeof(struct clean));
+    *thread = calloc(1, sizeof(struct clean_thread));
     return *thread ? 0 : err_set(e, ERR_NOMEM, "no memory to clean texts");
 }
 
 static void clean_thread_close(void *stage, void *thread)
 {
+    struct clean_thread *t = thread;
+
     (void)stage;
-    if (thread)
-        clean_free(thread);
-    free(thread);
+    if (t) {
+        clean_free(&t->clean);
+        buf_free(&t->a);
+        buf_free(&t->b);
+    }
+    free(t);
 }
 
 static int clean_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note, struct err *e)
 {
+    struct clean_stage *s = stage;
+    struct clean_thread *t = thread;
+    uint64_t found[PII_KINDS] = {0};
     struct span out;
-    int rc = clean_text(thread, stage, d->text, &out, e);
+    int rc = clean_text(&t->clean, &s->conf, d->text, &out, e);
 
     (void)v;
     (void)note;
     if (rc == ERR_LIMIT)
         return ERR_FORMAT;
-    if (rc < 0 || out.p == d->text.p)
-        return rc;
+    TRY(rc);
+    if (pii_replace(&s->pii, &t->a, &t->b, out, &out, found) < 0)
+        return err_set(e, ERR_NOMEM, "no memory to clean a text");
+    if (out.p == d->text.p)
+        return 0;
+    s->changed++;
+    for (int k = 0; k < PII_KINDS; k++)
+        if (found[k])
+            s->found[k] += found[k];
     if (doc_set_string(d, "text", out) < 0)
         return err_set(e, ERR_NOMEM, "no memory for a document");
     return 0;
+}
+
+static int clean_stats(void *stage, struct buf *json)
+{
+    struct clean_stage *s = stage;
+
+    TRY(json_put_key(json, "changed"));
+    TRY(json_put_int(json, (int64_t)s->changed));
+    TRY(json_put_key(json, "pii"));
+    TRY(buf_putc(json, '{'));
+    for (int k = 0; k < PII_KINDS; k++)
+        if (s->found[k]) {
+            TRY(json_put_key(json, pii_names[k]));
+            TRY(json_put_int(json, (int64_t)s->found[k]));
+        }
+    return buf_putc(json, '}');
 }
 
 static void clean_close(void *stage) { free(stage); }
@@ -412,16 +456,23 @@ static const struct stage_ops ops = {
     .thread_open = clean_thread_open,
     .thread_close = clean_thread_close,
     .work = clean_work,
+    .stats = clean_stats,
     .close = clean_close,
 };
 
 int clean_stage_open(struct stage *s, const struct clean_conf *conf, struct err *e)
 {
-    struct clean_conf *c = malloc(sizeof *c);
+    struct clean_stage *c = calloc(1, sizeof *c);
+    int rc;
 
     if (!c)
         return err_set(e, ERR_NOMEM, "no memory to clean texts");
-    *c = *conf;
+    c->conf = *conf;
+    rc = pii_init(&c->pii, &conf->pii, e);
+    if (rc < 0) {
+        free(c);
+        return rc;
+    }
     s->ops = &ops;
     s->state = c;
     return 0;

@@ -7,6 +7,7 @@
 #define CURATE_CLEAN_H
 
 #include "base/opt.h"
+#include "curate/pii.h"
 #include "curate/repair.h"
 #include "curate/stage.h"
 
@@ -22,9 +23,10 @@ struct clean_conf {
     bool spaces;           /* spaces to U+0020, one at a time, none at line ends */
     bool newlines;         /* every kind to \n; no blank lines at either end */
     int64_t blank_lines;   /* at most so many in a row (with newlines) */
+    struct pii_conf pii;   /* what the stage replaces in the clean text */
 };
 /* Mojibake, entities (auto) and terminal escapes repaired; all below but bidi, NFC, at most
- * 2 blank lines. */
+ * 2 blank lines; no personal data replaced. */
 void clean_conf_init(struct clean_conf *c);
 #define CLEAN_OPTS(c)                                                                                  \
     OPT_FLAG(0, "repair", &(c).repair.mojibake, "undo mojibake, as ftfy does"),                        \
@@ -40,7 +42,12 @@ void clean_conf_init(struct clean_conf *c);
     OPT_FLAG(0, "bidi", &(c).bidi, "remove marks of writing direction"),                               \
     OPT_FLAG(0, "spaces", &(c).spaces, "fold spaces within lines, drop those at line ends"),           \
     OPT_FLAG(0, "newlines", &(c).newlines, "make every newline \\n, drop blank lines at both ends"),   \
-    OPT_INT(0, "blank-lines", &(c).blank_lines, 0, 1000, "blank lines that may stand together")
+    OPT_INT(0, "blank-lines", &(c).blank_lines, 0, 1000, "blank lines that may stand together"), \
+    OPT_STR(0, "pii", &(c).pii.kinds, "KINDS",                                                         \
+            "replace personal data: email,ip,ipv6,phone,card,iban or all"),                            \
+    OPT_ENUM(0, "pii-preset", &(c).pii.preset, "none|datatrove",                                       \
+             "replace e-mail and IP addresses as datatrove does"),                                     \
+    OPT_STR(0, "pii-tag", &(c).pii.tag, "TEXT", "tag for personal data; KIND in it becomes the kind")
 
 /* Scratch memory for one thread; start with zeroes. */
 struct clean {

@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include <unicode/uchar.h>
+#include "curate/chars.h"
 
 const struct mojibake_charset mojibake_charsets[MOJIBAKE_CHARSETS] = {
 #define REPAIR_CHARSETS
@@ -70,17 +70,10 @@ static bool is_lower(uint32_t c) { return c >= 'a' && c <= 'z'; }
 static bool is_latin(uint32_t c) { return is_lower(c | 0x20) && c < 0x80; }
 static bool is_space(uint32_t c)
 {
-    return c == ' ' || (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x1F) || c == 0x85 || c == 0xA0 ||
-           c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
-           c == 0x205F || c == 0x3000;
-}
-/* As Python's \w: letters, whatever has a numeric value, and the underscore. */
-static bool is_word(uint32_t c)
-{
-    if (c < 0x80)
-        return is_latin(c) || (c >= '0' && c <= '9') || c == '_';
-    return (U_GET_GC_MASK((UChar32)c) & U_GC_L_MASK) ||
-           u_getIntPropertyValue((UChar32)c, UCHAR_NUMERIC_TYPE) != U_NT_NONE;
+    char utf8[4];
+    int n;
+
+    return chars_space_at(utf8, utf8 + utf8_put(utf8, c), &n);
 }
 
 static bool is_in(uint32_t c, const uint16_t *set)
@@ -109,7 +102,7 @@ static bool bad_with_third(uint32_t ra, uint32_t rb, uint32_t rc, uint32_t c, bo
 {
     return ((ra & (ACCENTED | BOX | CUR | END)) && (rb & START) && (rc & NUM)) ||
            ((ra & (ACCENTED | CUR | NUM | BOX | LAW)) && (rb & END) && (rc & START)) ||
-           ((ra & ACCENTED) && (rb & (START | END)) && more && is_word(c));
+           ((ra & ACCENTED) && (rb & (START | END)) && more && chars_is_word(c));
 }
 
 /* What may stand behind Ø and Ù in Arabic read as windows-1252. */

@@ -115,7 +115,8 @@ static void options_switch_parts(void **s)
 static void segments_are_lines(void **s)
 {
     (void)s;
-    expect(&encoding, "\xC3\x83\xC2\xA9\n\xC3\xA9t\xC3\xA9\r\n\xC3\x83\xC2\xA9", "\xC3\xA9\n\xC3\xA9t\xC3\xA9\r\n\xC3\xA9");
+    expect(&encoding, "\xC3\x83\xC2\xA9\n\xC3\xA9t\xC3\xA9\r\n\xC3\x83\xC2\xA9",
+           "\xC3\xA9\n\xC3\xA9t\xC3\xA9\r\n\xC3\xA9");
 }
 
 /* A chain that resolves a link a round: stays, rather than take the square of its length. */
