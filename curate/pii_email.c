@@ -20,6 +20,20 @@ bool pii_word_at(struct span s, size_t i)
     return i < s.n && chars_is_word(chars_decode(s.p + i, &n));
 }
 
+size_t pii_next_digit(struct span s, size_t i)
+{
+    for (; i + 16 <= s.n; i += 16) {
+        unsigned any = 0;
+        for (size_t k = 0; k < 16; k++)
+            any |= (unsigned char)(s.p[i + k] - '0') < 10;
+        if (any)
+            break;
+    }
+    while (i < s.n && !pii_digit(s.p[i]))
+        i++;
+    return i;
+}
+
 /* ---- the part behind the @ ---- */
 
 static bool is_alnum_or_dash(char c) { return pii_alnum(c) || c == '-'; }
@@ -232,8 +246,7 @@ bool pii_next_ip_datatrove(unsigned kinds, struct span s, size_t from, struct pi
         struct in_addr a;
         char text[16];
 
-        while (i < s.n && !pii_digit(s.p[i]))
-            i++;
+        i = pii_next_digit(s, i);
         for (dot = i; dot < s.n && pii_digit(s.p[dot]);)
             dot++;
         if (dot == i || pii_at(s, dot) != '.' || !ip_datatrove_at(s, i, dot, m)) {

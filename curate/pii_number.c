@@ -199,7 +199,7 @@ static bool phone_north_american(struct span s, size_t from, size_t i, struct pi
 static bool phone_after_word(struct span s, size_t from, size_t i, struct pii_match *m)
 {
     static const char *const words[] = {
-        "tel", "telephone", "telefon", "telefono", "tel\xC3\xA9" "fono", "telefone", "t\xC3\xA9l",
+        "tel", "telephone", "telefon", "telefono", ("tel\xC3\xA9" "fono"), "telefone", "t\xC3\xA9l",
         "t\xC3\xA9l\xC3\xA9phone", "phone", "ph", "fax", "fon", "mobile", "mobil", "m\xC3\xB3vil", "gsm",
         "whatsapp", "\xD1\x82\xD0\xB5\xD0\xBB", "\xD1\x82\xD0\xB5\xD0\xBB\xD0\xB5\xD1\x84\xD0\xBE\xD0\xBD"};
     char d[15];
@@ -342,21 +342,6 @@ static bool iban_at(struct span s, size_t from, size_t i, struct pii_match *m)
 
 /* ---- all of them ---- */
 
-/* The next digit from i on, or n. */
-static size_t next_digit(struct span s, size_t i)
-{
-    for (; i + 16 <= s.n; i += 16) {
-        unsigned any = 0;
-        for (size_t k = 0; k < 16; k++)
-            any |= (unsigned char)(s.p[i + k] - '0') < 10;
-        if (any)
-            break;
-    }
-    while (i < s.n && !pii_digit(s.p[i]))
-        i++;
-    return i;
-}
-
 /* True if the digits at i, with what may stand between digits of a number, are too few for
  * anything: most numbers are years and counts. */
 static bool is_short(struct span s, size_t i)
@@ -384,7 +369,7 @@ bool pii_next_number(unsigned kinds, struct span s, size_t from, struct pii_matc
 {
     size_t i = from;
 
-    while ((i = next_digit(s, i)) < s.n) {
+    while ((i = pii_next_digit(s, i)) < s.n) {
         if (kinds & 1u << PII_IBAN && i && s.p[i - 1] >= 'A' && s.p[i - 1] <= 'Z' && iban_at(s, from, i, m))
             return true;
         if (!is_short(s, i) && ((kinds & 1u << PII_CARD && card_at(s, from, i, m)) ||

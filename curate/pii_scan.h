@@ -32,6 +32,8 @@ static inline int pii_digits(struct span s, size_t i, int max)
         n++;
     return n;
 }
+/* The next digit from i on, or s.n. */
+size_t pii_next_digit(struct span s, size_t i);
 /* True if the four bytes are an address on the public Internet (IANA's registry). */
 bool pii_ipv4_global(const unsigned char a[4]);
 #endif
