@@ -7,8 +7,9 @@
 
 static const struct preset *const presets[] = {
     &filter_gopher_quality, &filter_gopher_repetition, &filter_c4, &filter_fineweb, &filter_nemo, &filter_dolma,
+    &filter_rpv2, &filter_fineweb2, &filter_url, &filter_c4_badwords,
 };
-static const char *const planned[] = {"dclm", "rpv2"};
+static const char *const planned[] = {"dclm"};
 enum { N_PRESETS = sizeof presets / sizeof *presets };
 
 /* ---- the stage ---- */
@@ -23,6 +24,7 @@ struct filter {
     struct chosen *run[N_PRESETS];
     int n;
     bool annotate;
+    struct filter_lists lists;
 };
 struct filter_thread {
     struct filter_text t;
@@ -39,10 +41,10 @@ static void set_text(struct filter_thread *th, struct span text)
             memset(th->own[i], 0, sizeof(unsigned));
 }
 
-static int put_signal(struct buf *json, const char *key, double value)
+static int put_signal(struct filter_text *t, struct buf *json, const struct rule *r, double value)
 {
-    TRY(json_put_key(json, key));
-    return json_put_num(json, value);
+    TRY(json_put_key(json, r->key ? r->key : r->name));
+    return r->put ? r->put(t, r->arg, json) : json_put_num(json, value);
 }
 
 /* As round(x, 5) in Python. */
@@ -54,16 +56,16 @@ static double five_places(double x)
     return strtod(text, NULL);
 }
 
-/* Does the rule drop the document, given its signal?  False if the signal or the threshold is NAN. */
-static bool drops(const struct preset *p, const struct rule *r, const struct setting *set, double value)
+/* Does the rule drop the document, given its threshold and signal?  False if one of them is NAN. */
+static bool drops(const struct preset *p, const struct rule *r, enum filter_action action, double limit, double value)
 {
-    if (set->action != ACTION_DROP || isnan(set->threshold) || r->kind == RULE_SIGNAL)
+    if (action != ACTION_DROP || isnan(limit) || r->kind == RULE_SIGNAL)
         return false;
     if (r->lines)
         return value > 0;
-    if (p->rounded && fabs(value - set->threshold) < 1e-4)
+    if (p->rounded && fabs(value - limit) < 1e-4)
         value = five_places(value);
-    return r->kind == RULE_ABOVE ? value > set->threshold : value < set->threshold;
+    return r->kind == RULE_ABOVE ? value > limit : r->kind == RULE_BELOW ? value < limit : value >= limit;
 }
 
 /* Asks the rules of one preset in order, up to the first that drops.  Appends the signals
@@ -79,19 +81,20 @@ static int ask_rules(const struct chosen *c, struct filter_thread *th, bool all,
     for (int i = 0; r[i].name; i++) {
         const struct setting *set = &c->set[i];
         const char *key = r[i].key ? r[i].key : r[i].name;
-        double value;
+        double value, limit;
 
-        if (!r[i].signal || (!all && (set->action == ACTION_STRIP || isnan(set->threshold))))
+        if (!r[i].signal || set->absent || (!all && (set->action == ACTION_STRIP || isnan(set->threshold))))
             continue;
         value = r[i].signal(t, r[i].arg);
+        limit = r[i].limit && !set->given ? r[i].limit(t, r[i].arg) : set->threshold;
         if (t->rc < 0)
             return t->rc;
         if (all || set->action == ACTION_ANNOTATE) {
             if (strcmp(key, last) != 0)
-                TRY(put_signal(&th->json, key, value));
+                TRY(put_signal(t, &th->json, &r[i], value));
             last = key;
-        } else if (drops(c->preset, &r[i], set, value)) {
-            return verdict_drop(v, r[i].name, value, r[i].lines ? 0 : set->threshold);
+        } else if (drops(c->preset, &r[i], set->action, limit, value)) {
+            return verdict_drop(v, r[i].name, value, r[i].lines ? 0 : limit);
         }
     }
     return 0;
@@ -130,6 +133,8 @@ static int filter_work(void *stage, void *thread, struct doc *d, struct verdict 
     th->t.err = e;
     th->t.rc = 0;
     th->t.all = f->annotate;
+    th->t.doc = d;
+    th->t.lists = &f->lists;
     set_text(th, d->text);
     buf_clear(&th->json);
     rc = buf_putc(&th->json, '{');
@@ -181,7 +186,13 @@ static int filter_thread_open(void *stage, void **thread, struct err *e)
     return 0;
 }
 
-static void filter_close(void *stage) { free(stage); }
+static void filter_close(void *stage)
+{
+    struct filter *f = stage;
+
+    filter_lists_close(&f->lists);
+    free(f);
+}
 
 /* ---- opening ---- */
 
@@ -196,6 +207,9 @@ static struct chosen *find_preset(struct filter *f, struct span name)
 static int refuse_preset(struct span name, struct err *e)
 {
     char list[256] = "";
+
+    if (span_is(name, "fineweb2"))
+        return err_set(e, ERR_ARG, "preset 'fineweb2' needs datatrove's tokenizers; fineweb2-icu has its rules on other words");
 
     for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
         if (span_is(name, planned[i]))
@@ -225,14 +239,17 @@ static int choose_presets(struct filter *f, const char *list, struct err *e)
 static int set_threshold(struct setting *set, const struct rule *r, const struct node *n, const char *file,
                          struct err *e)
 {
+    bool on = n->type == NODE_BOOL ? n->integer != 0 : span_is(n->str, "on");
+
     if (r->kind == RULE_SIGNAL)
         return err_set(e, ERR_FORMAT, "'%s' line %d: %s is a signal and has no threshold", file, n->line, r->name);
     if (n->type == NODE_INT || n->type == NODE_NUM)
         set->threshold = n->num;
     else if (n->type == NODE_BOOL || span_is(n->str, "off") || span_is(n->str, "on"))
-        set->threshold = (n->type == NODE_BOOL ? n->integer != 0 : span_is(n->str, "on")) ? r->threshold : RULE_OFF;
+        set->threshold = on ? r->threshold : RULE_OFF;
     else
         return err_set(e, ERR_FORMAT, "'%s' line %d: %s needs a number, on or off", file, n->line, r->name);
+    set->given = !(on && r->limit);
     if (isinf(set->threshold) || set->threshold < 0 || (n->type == NODE_NUM && isnan(n->num)))
         return err_set(e, ERR_FORMAT, "'%s' line %d: %s cannot be %.*s", file, n->line, r->name,
                        (int)n->str.n, n->str.p);
@@ -313,6 +330,38 @@ static int configure(struct filter *f, const char *file, struct err *e)
     return rc;
 }
 
+/* Turns off the rules that lack what they need.  One that is configured must not, nor all
+ * of a preset; and what is there must be needed. */
+static int check_needs(struct filter *f, struct err *e)
+{
+    bool used[N_NEEDS] = {false};
+
+    for (int i = 0; i < f->n; i++) {
+        const struct preset *p = f->run[i]->preset;
+        enum filter_needs last = NEEDS_NOTHING;
+        bool any = false;
+
+        for (int k = 0; p->rules[k].name; k++) {
+            const struct rule *r = &p->rules[k];
+            struct setting *set = &f->run[i]->set[k];
+
+            used[r->needs] = true;
+            last = r->needs;
+            set->absent = !f->lists.have[r->needs];
+            any |= !set->absent && r->kind != RULE_SETTING;
+            if (set->absent && (set->action == ACTION_ANNOTATE || (set->given && !isnan(set->threshold))))
+                return err_set(e, ERR_ARG, "preset %s: rule %s needs %s", p->name, r->name, filter_needs_name(r->needs));
+        }
+        if (!any)
+            return err_set(e, ERR_ARG, "preset %s needs %s%s", p->name, filter_needs_name(last),
+                           last == NEEDS_BANNED_SUBWORDS ? " or another of its lists" : "");
+    }
+    for (int i = NEEDS_MODEL + 1; i < NEEDS_LANG; i++)
+        if (f->lists.have[i] && !used[i])
+            return err_set(e, ERR_ARG, "no preset that is given looks at %s", filter_needs_name((enum filter_needs)i));
+    return 0;
+}
+
 static const struct stage_ops ops = {
     .name = "filter",
     .thread_open = filter_thread_open,
@@ -336,14 +385,18 @@ int filter_stage_open(struct stage *s, const struct filter_conf *conf, struct er
         f->all[i].at = i;
         for (int k = 0; r[k].name; k++) {
             bool off = r[k].off || r[k].kind == RULE_SIGNAL;
-            f->all[i].set[k] = (struct setting){off ? RULE_OFF : r[k].threshold, r[k].action};
+            f->all[i].set[k] = (struct setting){.threshold = off ? RULE_OFF : r[k].threshold, .action = r[k].action};
         }
     }
     rc = choose_presets(f, conf->presets, e);
     if (rc == 0 && conf->config)
         rc = configure(f, conf->config, e);
+    if (rc == 0)
+        rc = filter_lists_open(&f->lists, conf, e);
+    if (rc == 0)
+        rc = check_needs(f, e);
     if (rc < 0) {
-        free(f);
+        filter_close(f);
         return rc;
     }
     s->ops = &ops;
@@ -357,12 +410,19 @@ void filter_list_rules(FILE *out)
 {
     fprintf(out, "preset\trule\tdrops\tthreshold\tsource\n");
     for (int i = 0; i < N_PRESETS; i++)
-        for (const struct rule *r = presets[i]->rules; r->name; r++)
-            fprintf(out, "%s\t%s\t%s\t%g%s\t%s\n", presets[i]->name, r->name,
-                    r->kind == RULE_SETTING      ? "(setting)"
-                    : r->kind == RULE_SIGNAL     ? "(signal)"
+        for (const struct rule *r = presets[i]->rules; r->name; r++) {
+            char threshold[32] = "by language";
+
+            if (!r->limit)
+                snprintf(threshold, sizeof threshold, isnan(r->threshold) ? "off" : "%g", r->threshold);
+            fprintf(out, "%s\t%s\t%s\t%s%s\t%s\n", presets[i]->name, r->name,
+                    r->kind == RULE_SETTING     ? "(setting)"
+                    : r->needs == NEEDS_MODEL   ? "(needs a model)"
+                    : r->kind == RULE_SIGNAL    ? "(signal)"
                     : r->action == ACTION_STRIP ? "lines"
                     : r->kind == RULE_ABOVE     ? "above"
+                    : r->kind == RULE_REACHES   ? "from"
                                                 : "below",
-                    r->threshold, r->off ? " (off)" : "", presets[i]->source);
+                    threshold, r->off ? " (off)" : "", presets[i]->source);
+        }
 }

@@ -23,12 +23,14 @@ static const struct quality *measure_words(struct filter_text *t)
 {
     struct quality *q = t->own;
     const uint16_t *class = chars_classes();
+    const struct lang *lang = filter_lang(t);
     const struct word_type *type;
+    uint64_t stop_words = 0;
     size_t n;
 
     if (!filter_first(&q->have, PART_WORDS))
         return q;
-    q->words = q->chars = q->with_letter = q->stop_words = 0;
+    q->words = q->chars = q->with_letter = 0;
     type = filter_types(t, &n);
     for (size_t i = 0; i < n; i++, type++) {
         struct span s = {t->text.p + type->off, type->len};
@@ -45,8 +47,9 @@ static const struct quality *measure_words(struct filter_text *t)
             q->chars += (size_t)type->count * type->chars;
         }
         q->with_letter += any ? type->count : 0;
-        q->stop_words += filter_stop_word(s);
+        stop_words |= lang_stop_words(lang, s);
     }
+    q->stop_words = (size_t)__builtin_popcountll(stop_words);
     return q;
 }
 

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "curate/filter_lists.h"
 #include "curate/filter_text.h"
 
 /* What a rule does where it holds.  DROP: the document goes.  ANNOTATE: its signal is
@@ -18,6 +19,8 @@ enum filter_action { ACTION_DROP, ACTION_ANNOTATE, ACTION_STRIP };
 struct setting {
     double threshold; /* NAN: the rule is off */
     enum filter_action action;
+    bool given; /* the configuration names the threshold */
+    bool absent; /* what it needs is not there: it has no signal either */
 };
 #define RULE_OFF NAN
 
@@ -28,6 +31,7 @@ typedef double filter_signal(struct filter_text *t, int arg);
 enum rule_kind {
     RULE_ABOVE,  /* drops if the signal is above the threshold */
     RULE_BELOW,  /* drops if it is below */
+    RULE_REACHES, /* drops if it is the threshold or above */
     RULE_SETTING, /* drops nothing: a number that other rules use */
     RULE_SIGNAL   /* drops nothing: a signal alone, written when it is asked for */
 };
@@ -45,6 +49,11 @@ struct rule {
     bool off; /* unless it is configured */
     const char *key; /* among the signals; NULL: the name.  That of the rule before: both
                         look at one signal, which is written once */
+    enum filter_needs needs;
+    /* The threshold where none is given, if it follows the document; NULL: it is fixed. */
+    double (*limit)(struct filter_text *t, int arg);
+    /* Writes the signal as JSON where it is more than a number.  Errors of buf_put, or t->rc. */
+    int (*put)(struct filter_text *t, int arg, struct buf *json);
 };
 
 #define RULE(name_, signal_, arg_, kind_, threshold_) \
@@ -68,5 +77,5 @@ struct preset {
 };
 
 extern const struct preset filter_gopher_quality, filter_gopher_repetition, filter_c4, filter_fineweb,
-    filter_nemo, filter_dolma;
+    filter_nemo, filter_dolma, filter_rpv2, filter_fineweb2, filter_url, filter_c4_badwords;
 #endif

@@ -2,7 +2,10 @@
 
 #include <stdlib.h>
 
-enum { PART_CHARS = 1, PART_WORDS = 2, PART_TYPES = 4, PART_SCAN = 8, PART_SPLIT = 16, PART_SPLIT_TYPES = 32 };
+#include "curate/filter_lists.h"
+
+enum { PART_CHARS = 1, PART_WORDS = 2, PART_TYPES = 4, PART_SCAN = 8, PART_SPLIT = 16, PART_SPLIT_TYPES = 32,
+       PART_LANG = 64 };
 
 void filter_text_set(struct filter_text *t, struct span text)
 {
@@ -13,6 +16,7 @@ void filter_text_set(struct filter_text *t, struct span text)
 void filter_text_free(struct filter_text *t)
 {
     words_free(&t->words);
+    segment_free(&t->segmenter);
     grams_free(&t->grams);
     scan_free(&t->scan);
     words_free(&t->split);
@@ -64,10 +68,62 @@ size_t filter_chars(struct filter_text *t)
     return t->chars;
 }
 
+struct span filter_field(struct filter_text *t, const char *key)
+{
+    struct span s = doc_string(t->doc, key);
+
+    if (!s.p && doc_raw(t->doc, key).n && doc_raw(t->doc, key).p[0] == '"')
+        filter_fail(t, ERR_NOMEM, "a field");
+    return s;
+}
+
+const struct lang *filter_lang(struct filter_text *t)
+{
+    if (filter_first(&t->have, PART_LANG)) {
+        t->lang = t->lists->lang;
+        if (t->lists->lang_by_field)
+            t->lang = lang_find(filter_field(t, "lang"));
+    }
+    return t->lang;
+}
+
+/* Are the codes of one language? */
+static bool same_language(const char *code, struct span other)
+{
+    const struct lang *l = lang_find(span_of(code));
+
+    return l ? l == lang_find(other) : span_is(other, code);
+}
+
+bool filter_next_bad_words(struct filter_text *t, const struct bad_words **b)
+{
+    const struct filter_lists *l = t->lists;
+    const struct bad_words *end = l->bad + l->n_bad, *next = *b ? *b + 1 : l->bad;
+    struct span code = {0};
+
+    if (l->lang_by_field)
+        code = filter_field(t, "lang");
+    else
+        code = span_of(lang_code(l->lang));
+    while (next < end && next->code && !same_language(next->code, code))
+        next++;
+    *b = next;
+    return next < end;
+}
+
+int filter_split_words(struct filter_text *t, struct span text, struct words *ws)
+{
+    const struct lang *l = filter_lang(t);
+
+    if (l == lang_english())
+        return words_split(ws, text, t->err);
+    return segment_split(&t->segmenter, l, text, ws, t->err);
+}
+
 size_t filter_words(struct filter_text *t)
 {
     if (filter_first(&t->have, PART_WORDS)) {
-        int rc = words_split(&t->words, t->text, t->err);
+        int rc = filter_split_words(t, t->text, &t->words);
         if (rc < 0) {
             t->words.n = 0;
             filter_fail(t, rc, "words");

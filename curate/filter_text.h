@@ -7,16 +7,22 @@
 #ifndef CURATE_FILTER_TEXT_H
 #define CURATE_FILTER_TEXT_H
 
+#include "curate/doc.h"
 #include "curate/grams.h"
 #include "curate/scan.h"
+#include "curate/segment.h"
 
 struct setting;
+struct filter_lists;
+struct bad_words;
 
 struct filter_text {
     struct span text;
     struct err *err;
     int rc;
     unsigned have;
+    struct doc *doc;
+    const struct filter_lists *lists;
 
     /* of the preset that is asked */
     void *own;                 /* its state (curate/filter_preset.h) */
@@ -25,7 +31,9 @@ struct filter_text {
 
     size_t chars; /* code points */
     bool ascii;
-    struct words words; /* spaCy's */
+    const struct lang *lang; /* see filter_lang */
+    struct words words;      /* spaCy's, or ICU's */
+    struct segmenter segmenter;
     struct grams grams;
     struct scan scan;
     struct words split; /* as str.split() cuts */
@@ -37,6 +45,16 @@ struct filter_text {
 void filter_text_set(struct filter_text *t, struct span text);
 void filter_text_free(struct filter_text *t);
 
+/* A string field of the document; p is NULL if there is none. */
+struct span filter_field(struct filter_text *t, const char *key);
+/* The language to go by: English unless --lang says another, or to take the document's
+ * field; NULL: one that is not known. */
+const struct lang *filter_lang(struct filter_text *t);
+/* The next list of bad words for the document's language, from *b on, which starts with
+ * NULL.  False if there is none. */
+bool filter_next_bad_words(struct filter_text *t, const struct bad_words **b);
+/* Words as spaCy's English tokenizer cuts them, or segment_split in other languages. */
+int filter_split_words(struct filter_text *t, struct span text, struct words *ws);
 /* Code points, words, numbered words of the text, computed at the first call. */
 size_t filter_chars(struct filter_text *t);
 size_t filter_words(struct filter_text *t);

@@ -27,6 +27,8 @@
 FORM(clean, CLEAN_OPTS)
 FORM(dedup_fuzzy, DEDUP_FUZZY_OPTS)
 FORM(dedup_lines, DEDUP_LINES_OPTS)
+#endif
+#if HAVE_ICU && HAVE_PSL
 FORM(filter, FILTER_OPTS)
 #endif
 #if HAVE_CLD2
@@ -50,6 +52,8 @@ static const struct stage_kind kinds[] = {
     KIND("clean", clean),
     KIND("dedup fuzzy", dedup_fuzzy),
     KIND("dedup lines", dedup_lines),
+#endif
+#if HAVE_ICU && HAVE_PSL
     KIND("filter", filter),
 #endif
 #if HAVE_CLD2

@@ -31,8 +31,8 @@ status "an unknown rule" 3 quern filter --preset gopher-quality --config c.yaml 
 has "is named with its line" err "line 3: preset gopher-quality has no rule 'gopher_shrt_doc'"
 status "an unknown preset" 2 quern filter --preset gopher x.jsonl
 has "is named" err "'gopher'"
-status "a preset to come" 2 quern filter --preset rpv2 x.jsonl
-has "says so" err "not implemented"
+status "a preset that is not here" 2 quern filter --preset fineweb2 x.jsonl
+has "says so" err "fineweb2-icu"
 status "no preset" 2 quern filter x.jsonl
 status "no configuration" 3 quern filter --preset c4 --config nowhere.yaml x.jsonl
 has "names the file" err nowhere.yaml
