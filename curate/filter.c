@@ -7,9 +7,8 @@
 
 static const struct preset *const presets[] = {
     &filter_gopher_quality, &filter_gopher_repetition, &filter_c4, &filter_fineweb, &filter_nemo, &filter_dolma,
-    &filter_rpv2, &filter_fineweb2, &filter_url, &filter_c4_badwords,
+    &filter_dclm, &filter_rpv2, &filter_fineweb2, &filter_url, &filter_c4_badwords,
 };
-static const char *const planned[] = {"dclm"};
 enum { N_PRESETS = sizeof presets / sizeof *presets };
 
 /* ---- the stage ---- */
@@ -76,8 +75,6 @@ static int ask_rules(const struct chosen *c, struct filter_thread *th, bool all,
     struct filter_text *t = &th->t;
     const char *last = ""; /* key that was written */
 
-    t->own = th->own[c->at];
-    t->set = c->set;
     for (int i = 0; r[i].name; i++) {
         const struct setting *set = &c->set[i];
         const char *key = r[i].key ? r[i].key : r[i].name;
@@ -100,12 +97,15 @@ static int ask_rules(const struct chosen *c, struct filter_thread *th, bool all,
     return 0;
 }
 
-/* Makes the text that the preset left the text that the others see; `keep` leaves the
- * document as it is. */
-static int rewrite(const struct chosen *c, struct filter_thread *th, struct doc *d, bool keep)
+/* Makes what the preset wants, or left, the text that is seen; `keep` leaves the document
+ * as it is. */
+static int rewrite(struct span (*text)(struct filter_text *), struct filter_thread *th, struct doc *d, bool keep)
 {
-    struct span left = c->preset->rewritten(&th->t);
+    struct span left;
 
+    if (!text)
+        return 0;
+    left = text(&th->t);
     if (th->t.rc < 0)
         return th->t.rc;
     if (span_eq(th->t.text, left))
@@ -139,9 +139,15 @@ static int filter_work(void *stage, void *thread, struct doc *d, struct verdict 
     buf_clear(&th->json);
     rc = buf_putc(&th->json, '{');
     for (int i = 0; i < f->n && rc == 0 && !v->drop; i++) {
-        rc = ask_rules(f->run[i], th, f->annotate, v);
-        if (rc == 0 && !v->drop && f->run[i]->preset->rewritten)
-            rc = rewrite(f->run[i], th, d, f->annotate);
+        const struct preset *p = f->run[i]->preset;
+
+        th->t.own = th->own[f->run[i]->at];
+        th->t.set = f->run[i]->set;
+        rc = rewrite(p->prepared, th, d, f->annotate);
+        if (rc == 0)
+            rc = ask_rules(f->run[i], th, f->annotate, v);
+        if (rc == 0 && !v->drop)
+            rc = rewrite(p->rewritten, th, d, f->annotate);
     }
     if (rc == 0 && !v->drop && (f->annotate || th->json.n > 1) && (rc = buf_putc(&th->json, '}')) == 0)
         rc = doc_set_raw(d, "signals", buf_span(&th->json));
@@ -210,11 +216,7 @@ static int refuse_preset(struct span name, struct err *e)
 
     if (span_is(name, "fineweb2"))
         return err_set(e, ERR_ARG, "preset 'fineweb2' needs datatrove's tokenizers; fineweb2-icu has its rules on other words");
-
-    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
-        if (span_is(name, planned[i]))
-            return err_set(e, ERR_ARG, "preset '%s' is not implemented yet", planned[i]);
-    for (int i = 0, n = 0; i < N_PRESETS; i++)
+    for (int i = 0, n = 0; i < N_PRESETS && n < (int)sizeof list; i++)
         n += snprintf(list + n, sizeof list - (size_t)n, "%s%s", i ? ", " : "", presets[i]->name);
     return err_set(e, ERR_ARG, "no preset '%.*s': there are %s", (int)name.n, name.p, list);
 }

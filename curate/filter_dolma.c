@@ -26,19 +26,8 @@ struct dolma {
 
 /* ---- words ---- */
 
-static bool has_letter(struct span s, const uint16_t *class)
-{
-    int len;
-
-    for (size_t k = 0; k < s.n; k += (size_t)len)
-        if (class[chars_decode(s.p + k, &len)] & CHAR_LETTER)
-            return true;
-    return false;
-}
-
 static struct dolma *measure_words(struct filter_text *t)
 {
-    const uint16_t *class = chars_classes();
     struct dolma *d = t->own;
     const struct word_type *w;
     size_t n;
@@ -52,7 +41,7 @@ static struct dolma *measure_words(struct filter_text *t)
 
         d->word.chars += (size_t)w->count * w->chars;
         d->word.of_length[w->chars < 63 ? w->chars : 63] += w->count;
-        if (has_letter(s, class)) {
+        if (filter_has_letter(s)) {
             d->word.with_letter += w->count;
             d->word.required += filter_stop_word(s) ? w->count : 0;
             d->word.javascript += s.n == 10 && phrase_in(s, "javascript");

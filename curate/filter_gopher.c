@@ -69,37 +69,20 @@ static double mean_length(struct filter_text *t, int arg)
     return (double)q->chars / (double)q->words;
 }
 
-/* Occurrences of what in s, none overlapping another. */
-static size_t count_text(struct span s, const char *what, size_t n)
-{
-    const char *p = s.p, *end = s.p + s.n;
-    size_t count = 0;
-
-    while ((size_t)(end - p) >= n && (p = memchr(p, what[0], (size_t)(end - p) - n + 1)) != NULL) {
-        if (memcmp(p, what, n) == 0) {
-            count++;
-            p += n;
-        } else {
-            p++;
-        }
-    }
-    return count;
-}
-
 static double hashes(struct filter_text *t, int arg)
 {
     (void)arg;
-    return (double)count_text(t->text, "#", 1) / (double)filter_words(t);
+    return (double)filter_count(t->text, "#") / (double)filter_words(t);
 }
 
 static double ellipses(struct filter_text *t, int arg)
 {
-    size_t n = count_text(t->text, "...", 3);
+    size_t n = filter_count(t->text, "...");
 
     (void)arg;
     filter_chars(t);
     if (!t->ascii)
-        n += count_text(t->text, "\xE2\x80\xA6", 3);
+        n += filter_count(t->text, "\xE2\x80\xA6");
     return (double)n / (double)filter_words(t);
 }
 

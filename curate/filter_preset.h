@@ -71,11 +71,14 @@ struct preset {
     size_t size;
     bool rounded; /* thresholds are held against signals of five decimal places */
     void (*free)(void *own); /* what the state holds, not the state; may be NULL */
+    /* The text that the preset wants to see in place of the document's, before any rule.
+     * NULL: as it is. */
+    struct span (*prepared)(struct filter_text *t);
     /* The text that is left, for what follows; valid until t looks at another text.
      * NULL: the preset changes nothing. */
     struct span (*rewritten)(struct filter_text *t);
 };
 
 extern const struct preset filter_gopher_quality, filter_gopher_repetition, filter_c4, filter_fineweb,
-    filter_nemo, filter_dolma, filter_rpv2, filter_fineweb2, filter_url, filter_c4_badwords;
+    filter_nemo, filter_dolma, filter_dclm, filter_rpv2, filter_fineweb2, filter_url, filter_c4_badwords;
 #endif

@@ -185,3 +185,28 @@ bool filter_stop_word(struct span s)
             return true;
     return false;
 }
+
+bool filter_has_letter(struct span s)
+{
+    const uint16_t *class = chars_classes();
+    int len;
+
+    for (size_t k = 0; k < s.n; k += (size_t)len)
+        if (class[chars_decode(s.p + k, &len)] & CHAR_LETTER)
+            return true;
+    return false;
+}
+
+size_t filter_count(struct span s, const char *what)
+{
+    const char *p = s.p, *end = s.p + s.n;
+    size_t count = 0, n = strlen(what);
+
+    while ((size_t)(end - p) >= n && (p = memchr(p, what[0], (size_t)(end - p) - n + 1)) != NULL) {
+        bool found = memcmp(p, what, n) == 0;
+
+        count += found;
+        p += found ? n : 1;
+    }
+    return count;
+}

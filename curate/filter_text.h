@@ -63,6 +63,10 @@ const struct word_type *filter_types(struct filter_text *t, size_t *n);
 const struct scan *filter_scan(struct filter_text *t);
 const struct words *filter_split(struct filter_text *t);
 const struct word_type *filter_split_types(struct filter_text *t, size_t *n);
+/* Occurrences of what in s, none overlapping another. */
+size_t filter_count(struct span s, const char *what);
+/* Has it a letter (general category L)? */
+bool filter_has_letter(struct span s);
 /* the be to of and that have with */
 bool filter_stop_word(struct span s);
 /* Room for n spans in t->span; false: t->rc says why. */

@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct stage decide, annotate;
     static void *threads[2];
-    struct filter_conf conf = {.presets = "gopher-quality,gopher-repetition,c4,fineweb,nemo,dolma,rpv2"};
+    struct filter_conf conf = {.presets = "gopher-quality,gopher-repetition,c4,fineweb,nemo,dolma,dclm,rpv2"};
     struct buf b = {0};
     struct langid l;
     struct err e;

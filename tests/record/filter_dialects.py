@@ -120,6 +120,109 @@ def dolma(root):
     return names, judge
 
 
+# ---- DCLM ----
+
+def dclm(_):
+    import re
+    from collections import Counter
+
+    import fasttext
+    from uniseg.wordbreak import words as uniseg_words
+
+    stop = {"the", "be", "to", "of", "and", "that", "have", "with"}
+    counted = ("likes|shares|comments|retweets|reposts|quotes|bookmarks|upvotes|downvotes|downloads|views|followers")
+    counter = re.compile(r"^\W*\d(?:,|\.|\d)*(?:K|k|M|m|B|b)?\s+(?:%s)\W*$" % counted)
+    phrases = [re.compile(p, re.I) for p in (r"\s?(?:items in cart)", r"\s?(?:read more...)$", r"^(?:sign-in)\s?")]
+    names = ["page_length", "word_length", "symbol_ratio", "bullet_count", "ellipsis_count", "alphabetic_word_ratio",
+             "stop_word", "repetition_line", "repetition_paragraph", "repetition_line_char", "repetition_paragraph_char"]
+    names += ["repetition_%d_gram" % n for n in range(2, 11)] + ["nothing_left", "word_removal_ratio"]
+
+    def share(a, b):
+        return a / b if b else None
+
+    def count_tokens(text):
+        return sum(w[0].isalnum() for w in fasttext.FastText.tokenize(text))
+
+    def pieces(text, cut):
+        return [s for s in map(str.strip, text.split(cut)) if s]
+
+    def repeated(parts, by_chars):
+        if not parts:
+            return None
+        weigh = len if by_chars else lambda s: 1
+        return sum(weigh(s) * n for s, n in Counter(parts).items() if n > 1) / sum(map(weigh, parts))
+
+    def repeated_grams(words, n):
+        grams = [tuple(words[i:i + n]) for i in range(len(words) - n + 1)]
+        counts = Counter(grams)
+        most = max(counts.values(), default=1)
+        if most == 1:
+            return 0
+        if n <= 4:
+            chars = most * max(sum(map(len, g)) for g, c in counts.items() if c == most)
+        else:
+            at = {j for i, g in enumerate(grams) if counts[g] > 1 for j in range(i, i + n)}
+            chars = sum(len(words[j]) for j in at)
+        return chars / sum(map(len, words))
+
+    def without(lines, gone):
+        return "\n".join(s for s in lines if not gone(s)).strip()
+
+    def cut_phrase(text, phrase):
+        left = []
+        for s in text.split("\n"):
+            if len(s.split()) <= 10:
+                cut = phrase.sub("", s)
+                if s and not cut.strip():
+                    continue
+                s = cut
+            left.append(s)
+        return "\n".join(left).strip()
+
+    def take_steps(text):
+        text = without(text.split("\n"), lambda s: s and sum(c.isupper() for c in s) / len(s) > 0.5)
+        text = without(text.split("\n"), lambda s: s and sum(c.isdigit() for c in s) / len(s) > 0.999999)
+        text = without(text.split("\n"), lambda s: counter.search(s.lower()))
+        text = "\n".join(s for s in text.split("\n") if not s or len(s.split()) >= 2)
+        for p in phrases:
+            text = cut_phrase(text, p)
+        return text
+
+    def judge(text):
+        text = re.sub(r"\n{3,}", "\n\n", text)
+        words, lines, paragraphs = text.split(), pieces(text, "\n"), pieces(text, "\n\n")
+        before = count_tokens(text)
+        uniseg = [w for w in uniseg_words(text) if w[0].isalnum()]
+        left = take_steps(text)
+        x = dict(zip(names, [
+            before, share(sum(map(len, words)), len(words)),
+            share(sum(text.count(s) for s in ("#", "...", ". . .", "\u2026")), len(words)),
+            share(sum(s.startswith(("\u25cf", "\u2022", "*", "-")) for s in lines), len(lines)),
+            share(sum(s.endswith(("...", ". . .", "\u2026")) for s in lines), len(lines)),
+            share(sum(not any(c.isalpha() for c in w) for w in words), len(words)),
+            sum(w.lower() in stop for w in words),
+            repeated(lines, False), repeated(paragraphs, False), repeated(lines, True), repeated(paragraphs, True),
+            *[repeated_grams(uniseg, n) for n in range(2, 11)],
+            int(left == ""), share(before - count_tokens(left), before)]))
+        low = dict(page_length=50, word_length=3, stop_word=2)
+        high = dict(page_length=100000, word_length=10, symbol_ratio=0.1, bullet_count=0.9, ellipsis_count=0.3,
+                    alphabetic_word_ratio=0.2, repetition_line=0.3, repetition_paragraph=0.3, repetition_line_char=0.2,
+                    repetition_paragraph_char=0.2, repetition_2_gram=0.2, repetition_3_gram=0.18, repetition_4_gram=0.16,
+                    nothing_left=0, word_removal_ratio=0.05)
+        high.update({"repetition_%d_gram" % n: (20 - n) / 100 for n in range(5, 11)})
+        reason = "-"
+        for name in names:
+            if x[name] is not None and name in low and x[name] < low[name]:
+                reason = name
+            elif x[name] is not None and name in high and x[name] > high[name]:
+                reason = name + ("_max" if name in low else "")
+            if reason != "-":
+                break
+        return reason, left, [x[name] for name in names]
+
+    return names, judge
+
+
 # ---- documents of our own ----
 
 def make_docs():
@@ -172,7 +275,7 @@ def main():
         for name, text in make_docs():
             print(json.dumps({"id": name, "text": text}, ensure_ascii=False))
         return
-    names, judge = {"nemo": nemo, "dolma": dolma}[what](sys.argv[2])
+    names, judge = {"nemo": nemo, "dolma": dolma, "dclm": dclm}[what](sys.argv[2])
     if len(sys.argv) > 3:
         docs = shared(sys.argv[3], 0.25)
     else:

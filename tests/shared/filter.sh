@@ -101,7 +101,7 @@ dolma:
   lines_with_too_few_words: on
   fraction_of_duplicate_lines: off
 YAML
-for p in nemo dolma; do
+for p in nemo dolma dclm; do
     zstd -dcq "$ROOT/tests/data/filter/$p.tsv.zst" >dialect.tsv || exit 1
     status "$p runs" 0 quern filter -q --preset $p -o kept.jsonl --rejects rejects.jsonl docs.jsonl
     status "$p strips lines" 0 quern filter -q --preset $p --config strip.yaml -o left.jsonl docs.jsonl

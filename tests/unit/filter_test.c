@@ -188,6 +188,22 @@ static int check_document(const char *preset, const char *stripping, struct node
     return seen;
 }
 
+/* A configuration under which the text that is left can be seen. */
+static void write_stripping(char *path, const char *preset, const char *yaml, const char *names)
+{
+    struct buf b = {0};
+
+    if (!yaml) {
+        buf_printf(&b, "%s:\n", preset);
+        for (size_t n; *names; names += n + (names[n] != '\0')) {
+            n = strcspn(names, "\t");
+            buf_printf(&b, "  %.*s: off\n", (int)n, names);
+        }
+    }
+    write_yaml(path, yaml ? yaml : b.p);
+    buf_free(&b);
+}
+
 static void dialects_as_recorded(void **s)
 {
     static const struct {
@@ -196,6 +212,7 @@ static void dialects_as_recorded(void **s)
         {"nemo", "nemo: {}\n"},
         {"dolma", "dolma:\n  lines_with_no_ending_punctuation: on\n  lines_with_too_few_words: {action: strip}\n"
                   "  word_count: off\n  fraction_of_duplicate_lines: off\n  median_word_length: off\n"},
+        {"dclm", NULL}, /* NULL: every signal's rule is off */
     };
     static const char *const sets[] = {"tests/data/filter/own.jsonl", "tests/data/filter/dialects.jsonl"};
 
@@ -205,13 +222,13 @@ static void dialects_as_recorded(void **s)
         const char *names;
         int n = 0, seen = 0;
 
-        write_yaml(yaml, presets[i].yaml);
         snprintf(path, sizeof path, "tests/data/filter/%s.tsv", presets[i].name);
         names = table = load(path);
         for (int k = 0; k < 3; k++)
             names = strchr(names, '\t') + 1;
         row = strchr(table, '\n');
         *row++ = '\0';
+        write_stripping(yaml, presets[i].name, presets[i].yaml, names);
         for (size_t k = 0; k < 2; k++) {
             char *docs = load(sets[k]);
 
