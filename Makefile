@@ -28,6 +28,7 @@ needs_clean := ICU
 needs_filter := ICU PSL
 needs_langid := CLD2
 needs_dedup := ICU
+needs_curate := ICU BROTLI NETTLE
 
 OPT := $(if $(DEBUG),-Og,-O3) -g $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 WARN := -Wall -Wextra -Wshadow -Wvla -Wpointer-arith -Wcast-qual

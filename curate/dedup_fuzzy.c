@@ -16,6 +16,7 @@
 struct fuzzy {
     struct dedup_fuzzy_conf conf;
     const struct minhash_preset *preset;
+    int n_bands, n_rows; /* as settled */
     struct minhash minhash;
     struct dedup_bands bands;
     struct dedup_sets *sets;
@@ -257,8 +258,8 @@ static int fuzzy_stats(void *stage, struct buf *json)
 
     TRY(json_put_key(json, "preset"));
     TRY(json_put_string(json, span_of(f->preset->name)));
-    TRY(put_count(json, "bands", (uint64_t)f->bands.bands));
-    TRY(put_count(json, "rows", (uint64_t)f->bands.rows));
+    TRY(put_count(json, "bands", (uint64_t)f->n_bands));
+    TRY(put_count(json, "rows", (uint64_t)f->n_rows));
     TRY(put_count(json, "shingle_bytes", dedup_sets_bytes(f->sets)));
     TRY(put_count(json, "candidates", t->candidates));
     TRY(put_count(json, "compared", t->compared));
@@ -319,13 +320,11 @@ static int settle(const struct dedup_fuzzy_conf *c, const struct minhash_preset 
 
 static int open_parts(struct fuzzy *f, struct err *e)
 {
-    int bands, rows;
-
     f->preset = minhash_preset_at(f->conf.preset);
-    TRY(settle(&f->conf, f->preset, &bands, &rows, e));
-    if (minhash_init(&f->minhash, f->preset->family, bands * rows, f->preset->seed) < 0)
+    TRY(settle(&f->conf, f->preset, &f->n_bands, &f->n_rows, e));
+    if (minhash_init(&f->minhash, f->preset->family, f->n_bands * f->n_rows, f->preset->seed) < 0)
         return err_set(e, ERR_NOMEM, "out of memory");
-    TRY(dedup_bands_init(&f->bands, bands, rows, e));
+    TRY(dedup_bands_init(&f->bands, f->n_bands, f->n_rows, e));
     return dedup_sets_open(&f->sets, f->conf.dir, e);
 }
 

@@ -455,6 +455,7 @@ int pass_run(struct pass *p, uint64_t bytes, struct err *e)
     p->ticket = 0;
     p->taken = 0;
     p->bound = bytes;
+    p->ended = false;
     p->e = e;
     if (pool_run(p->n_workers, work, p, &thread_error) < 0)
         log_msg(LOG_WARN, "%s; going on with fewer", thread_error.msg);

@@ -56,7 +56,8 @@ struct stage_ops {
      * aligned to 16 bytes.  *reply, in a, is for apply. */
     int (*commit)(void *stage, struct span note, struct verdict *v, struct span *reply,
                   struct arena *a, struct err *e);
-    /* Once, when every document has been committed; may use `jobs` threads. */
+    /* Once, when every document has been committed; may use `jobs` threads.  The commit of a
+     * stage that has this neither drops nor replies. */
     int (*resolve)(void *stage, int jobs, struct err *e);
     /* After resolve, for each document that commit kept, in order; n = 0, 1, 2 ... in
      * the order of commit.  May drop; *reply, in a, is for apply. */
@@ -66,7 +67,9 @@ struct stage_ops {
      * and which it did not drop.  May set fields and drop. */
     int (*apply)(void *stage, void *thread, struct doc *d, struct span reply,
                  struct verdict *v, struct err *e);
-    /* Appends `,"key":value` pairs of its own to the JSON statistics.  May be NULL. */
+    /* Appends pairs of its own to the JSON statistics (json_put_key).  Numbers are counts of
+     * what was done since the stage was opened, which can be added up over processes, or
+     * never change.  May be NULL. */
     int (*stats)(void *stage, struct buf *json);
     void (*close)(void *stage);
 };

@@ -29,6 +29,7 @@ printf 'a\tc\t0.945946\na\td\t1.000000\n' >want
 same "fuzzy writes clusters" cl want
 has "fuzzy accounts" rej '{"id":"c","stage":"dedup fuzzy","rule":"near-duplicate","value":0.945946,"threshold":0.8,"survivor":"a"}'
 has "fuzzy counts" stats.json '"clusters":1,"largest_cluster":3,"largest_survivor":"a"'
+has "fuzzy says how it cut signatures" stats.json '"bands":21,"rows":6'
 
 status "a lower threshold drops more" 0 quern-dedup fuzzy --threshold 0.7 --clusters cl in.jsonl
 printf 'a\tb\t0.756098\na\tc\t0.945946\na\td\t1.000000\n' >want

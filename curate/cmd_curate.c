@@ -1,0 +1,104 @@
+/* quern curate: runs a plan. */
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "base/tool.h"
+#include "curate/curate.h"
+
+/* --check: what would run. */
+static int show(const struct tool *t, struct plan *p)
+{
+    struct stage stage[STAGE_MAX_OPTS];
+    struct buf b = {0};
+    struct err e;
+    int rc = plan_settle(p, &e);
+
+    if (rc == 0 && p->n_stages > STAGE_MAX_OPTS)
+        rc = err_set(&e, ERR_LIMIT, "more than %d stages", STAGE_MAX_OPTS);
+    if (rc == 0)
+        rc = plan_open_stages(p, stage, &e);
+    if (rc == 0) {
+        plan_close_stages(p, stage);
+        rc = plan_describe(p, &b, &e);
+    }
+    if (rc == 0)
+        fwrite(b.p, 1, b.n, stdout);
+    buf_free(&b);
+    return rc < 0 ? tool_fail(t, &e) : tool_end(t, EXIT_FINE);
+}
+
+static int run(const struct tool *t, struct curate_conf *c)
+{
+    struct curate_result r;
+    struct err e;
+
+    c->jobs = tool_jobs(t);
+    if (curate_run(c, &r, &e) < 0)
+        return tool_fail(t, &e);
+    log_progress_end();
+    if (r.already)
+        log_msg(LOG_INFO, "'%s' says that this is done; --again does it again", c->plan->work);
+    else if (!r.finished)
+        log_msg(LOG_INFO, "this task's share is done as far as can be");
+    else
+        log_msg(LOG_INFO, "%" PRIu64 " in, %" PRIu64 " out, %" PRIu64 " dropped, %" PRIu64 " bad; %.1f s", r.docs_in,
+                r.docs_out, r.dropped, r.bad, r.seconds);
+    return tool_end(t, r.bad ? EXIT_SOME_BAD : EXIT_FINE);
+}
+
+int main(int argc, char **argv)
+{
+    struct tool t = {
+        .name = "curate",
+        .usage = "[options] PLAN [INPUT...]",
+        .about = "run a whole plan: extract, clean, filter, remove duplicates",
+        .details =
+            "A plan is a YAML file with the keys input, stages and output: the stages are the commands of a pipe "
+            "with their settings, and what comes out is what the pipe would give. INPUT replaces the plan's "
+            "inputs.\n\n"
+            "A run that was killed goes on where it was when it is started again. Several tasks (an array of Slurm, "
+            "ranks of MPI, or --task and --tasks) share the inputs of one plan through its work folder, and give "
+            "the same output.\n\n"
+            "The output is one file, or with a slash behind its name a folder with a file for each input.",
+        .example = "printf 'stages: [clean, dedup exact]\\noutput: clean.jsonl\\n' >plan.yaml\n"
+                   "printf '{\"id\":\"a\",\"text\":\"x\"}\\n{\"id\":\"b\",\"text\":\"x\"}\\n' >docs.jsonl\n"
+                   "quern curate plan.yaml docs.jsonl",
+    };
+    struct curate_conf c;
+    struct plan plan;
+    const char *output = NULL, *rejects = NULL, *stats = NULL, *work = NULL;
+    bool check = false;
+    const struct opt opts[] = {
+        OPT_HEAD("In place of what the plan says"),
+        OPT_STR('o', "output", &output, "FILE|FOLDER/", "where documents go"),
+        OPT_STR(0, "rejects", &rejects, "FILE", "write a JSON line for each dropped document"),
+        OPT_STR(0, "stats", &stats, "FILE", "write counts as JSON"),
+        OPT_STR(0, "work", &work, "FOLDER", "what a killed run goes on from; the default is OUTPUT.work"),
+        OPT_HEAD("Run"),
+        OPT_FLAG(0, "check", &check, "check the plan, show its settings, and stop"),
+        CURATE_OPTS(c),
+        TOOL_OPTS(t),
+        TOOL_JOBS(t),
+        OPT_END,
+    };
+    struct err e;
+    int code, n, rc;
+
+    curate_conf_init(&c);
+    n = tool_begin(&t, opts, argc, argv, &code);
+    if (n < 0)
+        return code;
+    if (n == 0)
+        return tool_usage(&t, "which plan?");
+    if (plan_load(&plan, argv[1], &e) < 0)
+        return tool_fail(&t, &e);
+    plan.output = output ? output : plan.output;
+    plan.rejects = rejects ? rejects : plan.rejects;
+    plan.stats = stats ? stats : plan.stats;
+    plan.work = work ? work : plan.work;
+    c.plan = &plan;
+    rc = n > 1 ? plan_set_inputs(&plan, argv + 2, n - 1, &e) : 0;
+    code = rc < 0 ? tool_fail(&t, &e) : check ? show(&t, &plan) : run(&t, &c);
+    plan_free(&plan);
+    return code;
+}

@@ -1,0 +1,160 @@
+#!/bin/bash
+# quern curate at a shell: the bytes of the pipe, for any division of the work, after any
+# number of kills; and plans that make no sense.
+. "$ROOT/tests/lib.sh"
+
+# Four files of documents, some the same, some nearly, one line that is none.
+make() { # file seed n
+    awk -v s="$2" -v n="$3" -v f="$1" 'BEGIN {
+        srand(s)
+        for (i = 0; i < n; i++) {
+            k = rand() < .2 ? int(rand() * 40) : 1000 * s + i
+            t = ""
+            for (j = 0; j < 60; j++) t = t "the word" (k * 7919 + j * j * (k % 13)) % 5000 " "
+            if (rand() < .3) t = t " odd" i "\\u00a0\\r\\n\\r\\n\\r\\n\\r\\nend"
+            printf "{\"id\":\"%s-%d\",\"text\":\"%s\",\"n\":%d}\n", f, i, t, i
+        }
+    }' >"$1.jsonl"
+}
+make one 1 900
+make two 2 400
+echo 'no document' >>two.jsonl
+make three 4 1
+make four 5 700
+gzip -c four.jsonl >four.gz
+inputs="one.jsonl two.jsonl three.jsonl four.gz"
+cat >plan.yaml <<END
+input: [one.jsonl, two.jsonl, "thr*.jsonl", four.gz]
+stages:
+  - clean
+  - filter: {preset: gopher-repetition, config: off.yaml}
+  - dedup exact
+  - dedup fuzzy: {threshold: 0.7, clusters: clusters.tsv}
+output: out.jsonl
+rejects: out.rejects
+stats: out.stats
+END
+printf 'gopher-repetition: {top_2_gram: off, top_3_gram: off, top_4_gram: off}\n' >off.yaml
+
+# shellcheck disable=SC2086
+quern clean $inputs --rejects r1 2>/dev/null | quern filter --preset gopher-repetition -c off.yaml --rejects r2 2>/dev/null |
+    quern dedup exact --rejects r3 2>/dev/null |
+    quern dedup fuzzy --threshold 0.7 --rejects r4 --clusters want.clusters >want 2>/dev/null
+cat r1 r2 r3 r4 | sort >want.rejects
+status "a plan runs, with a bad line" 1 quern curate plan.yaml
+has "the bad line is named" err "'two.jsonl' at byte"
+same "a plan gives the bytes of the pipe" out.jsonl want
+sort out.rejects >got
+same "and its rejects" got want.rejects
+same "and its clusters" clusters.tsv want.clusters
+[ "$(wc -l <want)" -gt 500 ] && [ "$(wc -l <r3)" -gt 50 ] && [ "$(wc -l <r4)" -gt 5 ]
+equal "both kinds of duplicates were met" $? 0
+counts() { sed 's/"seconds":[^,]*,//' "$1"; }
+counts out.stats >want.stats
+has "counts of a stage that decides" want.stats '"bands":'
+has "counts of drops" want.stats '"duplicate":'
+cp out.rejects want.order
+
+status "what is done is not done again" 0 quern curate plan.yaml
+rm out.jsonl
+status "unless it is asked for" 1 quern curate --again plan.yaml
+same "with the same result" out.jsonl want
+same "in the same order" out.rejects want.order
+
+for how in "-j 1" "-j 8" "--processes 3 -j 3" "--checkpoint 20K -j 2"; do
+    rm -rf out.*
+    # shellcheck disable=SC2086
+    status "runs with $how" 1 quern curate $how plan.yaml
+    same "same bytes with $how" out.jsonl want
+    same "same rejects with $how" out.rejects want.order
+    counts out.stats >got
+    same "same counts with $how" got want.stats
+done
+
+rm -rf out.*
+for t in 0 1 2; do quern curate --task $t --tasks 3 plan.yaml 2>"err$t" & done
+wait
+same "same bytes from three tasks" out.jsonl want
+counts out.stats >got
+same "same counts from three tasks" got want.stats
+rm -rf out.*
+rounds=0
+while [ $rounds -lt 9 ] && [ ! -e out.jsonl ]; do
+    for t in 1 0; do
+        OMPI_COMM_WORLD_RANK=$t OMPI_COMM_WORLD_SIZE=2 quern curate --no-wait plan.yaml 2>/dev/null
+    done
+    rounds=$((rounds + 1))
+done
+same "same bytes from two ranks that come one after the other" out.jsonl want
+
+rm -rf out.* shards
+status "a folder of shards" 1 quern curate plan.yaml -o shards/ --rejects out.rejects
+cat shards/*.jsonl >got
+same "holds the same documents" got want
+equal "a file an input" "$(cd shards && echo *)" "000000.jsonl 000001.jsonl 000002.jsonl 000003.jsonl"
+for z in gz zst; do
+    rm -rf out.*
+    status "compressed to .$z" 1 quern curate plan.yaml -o out.jsonl.$z --stats out.stats
+    quern dedup exact out.jsonl.$z >got 2>/dev/null
+    same "a .$z file of the same documents" got want
+    printf 'stages: []\ncompress: %s\n' $z >plain.yaml
+    quern curate plain.yaml one.jsonl -o shards.$z/ 2>/dev/null
+    quern dedup exact one.jsonl >want.one 2>/dev/null
+    quern dedup exact shards.$z/000000.jsonl.$z >got 2>/dev/null
+    same "a folder of .$z files" got want.one
+done
+
+# Killed at many moments, with a rest every 20 KB of input.
+rm -rf out.*
+kills=0
+while [ $kills -lt 200 ]; do
+    quern curate --checkpoint 20K -j 2 plan.yaml 2>/dev/null &
+    sleep "$(awk -v k=$kills 'BEGIN { srand(k + 1); print .002 + rand() * .03 }')"
+    kill -9 $! 2>/dev/null || break
+    wait $! 2>/dev/null
+    if [ -e out.jsonl ] && ! cmp -s out.jsonl want; then bad "a killed run leaves no half output"; fi
+    kills=$((kills + 1))
+done 2>/dev/null
+quern curate --checkpoint 20K -j 2 plan.yaml 2>/dev/null
+if [ $kills -gt 2 ]; then ok "was killed"; else bad "was killed" "only $kills times"; fi
+same "same bytes after kills" out.jsonl want
+same "same rejects after kills" out.rejects want.order
+counts out.stats >got
+same "same counts after kills" got want.stats
+
+# Somebody else's work folder, or other inputs.
+rm -rf out.*
+quern curate plan.yaml 2>/dev/null
+rm out.jsonl
+sed 's/threshold: 0.7/threshold: 0.9/' plan.yaml >plan2.yaml
+status "another plan is refused" 2 quern curate plan2.yaml
+has "and the difference told" err "threshold"
+echo >>one.jsonl
+status "other inputs are refused" 2 quern curate plan.yaml
+has "and told" err "one.jsonl"
+
+# Plans that make no sense.
+wrong() { # name text message [status]
+    printf '%s' "$2" >wrong.yaml
+    status "$1" "${4:-3}" quern curate wrong.yaml one.jsonl -o never.jsonl
+    has "$1: told" err "$3"
+}
+wrong "an unknown key" $'stages: [clean]\ninputs: x\n' "'wrong.yaml' line 2: a plan has no key 'inputs'"
+wrong "an unknown stage" $'stages:\n  - clean\n  - wash\n' "line 3: no stage 'wash'"
+wrong "an unknown setting" $'stages:\n  - langid:\n      keep: en\n      treshold: 0.5\n' "line 4: langid has no setting 'treshold'"
+wrong "an impossible threshold" $'stages:\n  - langid: {threshold: 7}\n' "line 2: --threshold: 7 is outside 0..1"
+wrong "a wrong type" $'stages:\n  - clean: {blank-lines: many}\n' "line 2: --blank-lines: not a whole number"
+wrong "a setting that the stage refuses" $'stages:\n  - clean\n  - filter: {preset: fine}\n' "line 3: no preset 'fine'" 2
+wrong "extract in the middle" $'stages: [clean, extract]\n' "extract can only be the first stage"
+wrong "no stages" $'output: x\n' "no stages"
+wrong "a list for one value" $'stages:\n  - clean: {form: [nfc, nfkc]}\n' "line 2: form takes one value"
+printf 'input: missing.jsonl\nstages: [clean]\noutput: x\n' >wrong.yaml
+status "a missing input" 3 quern curate wrong.yaml
+printf 'input: "none*.jsonl"\nstages: [clean]\noutput: x\n' >wrong.yaml
+status "a pattern without files" 3 quern curate wrong.yaml
+has "told with its line" err "line 1: no file matches"
+status "a pipe cannot be read again" 2 quern curate plan.yaml <(cat one.jsonl) -o never.jsonl
+absent "none of it left anything" never.jsonl never.jsonl.work
+status "a plan is checked" 0 quern curate --check plan.yaml
+has "and shown" out "threshold: 0.7"
+finish
