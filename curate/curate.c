@@ -98,7 +98,7 @@ static int divide(struct run *r, struct err *e)
         if (pid == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (getppid() != parent)
-                _exit(1);
+                raise(SIGKILL);
             r->task += i;
             r->n_children = -1; /* a child */
             return 0;
@@ -179,6 +179,18 @@ static int tell_difference(const struct run *r, struct span was, struct span is,
     }
 }
 
+/* Several tasks may do so at once, each with the same bytes. */
+static int write_plan(const struct run *r, const char *path, struct span text, struct err *e)
+{
+    char own[4096 + 16];
+
+    snprintf(own, sizeof own, "%s.%d", path, r->task);
+    TRY(file_write_all(own, text, e));
+    if (rename(own, path) < 0)
+        return err_sys(e, ERR_IO, "cannot write '%s'", path);
+    return 0;
+}
+
 /* The work folder is made ours, or found to be. */
 static int claim_work(struct run *r, struct err *e)
 {
@@ -198,7 +210,7 @@ static int claim_work(struct run *r, struct err *e)
         if (rc == 0 && !span_eq(buf_span(&was), buf_span(&is)))
             rc = tell_difference(r, buf_span(&was), buf_span(&is), e);
     } else if (rc == 0) {
-        rc = file_write_all(path, buf_span(&is), e);
+        rc = write_plan(r, path, buf_span(&is), e);
     }
     buf_free(&is);
     buf_free(&was);
