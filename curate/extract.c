@@ -12,7 +12,7 @@
 enum { HEAD_ROOM = 64 << 10 }; /* of a block beyond the page itself: the HTTP head */
 
 /* In the order of precedence. */
-static const struct extract_format *const formats[] = {&extract_warc, &extract_html};
+static const struct extract_format *const formats[] = {&extract_warc, &extract_html, &extract_latex};
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 struct extract {
@@ -35,6 +35,7 @@ void extract_conf_init(struct extract_conf *c)
 {
     html_conf_init(&c->html);
     c->html.max_bytes = UINT32_MAX / 2; /* max_page bounds it */
+    latex_conf_init(&c->latex);
     c->max_page = 16 << 20;
     c->verify = false;
 }
@@ -174,7 +175,7 @@ static int recognise(struct extract *x, const struct walk_file *f, struct err *e
     }
     if (x->input.start.n == 0) /* an empty file holds no records, whatever it is */
         return 0;
-    return err_set(e, ERR_FORMAT, "'%s' is neither a WARC or ARC file nor HTML", f->path);
+    return err_set(e, ERR_FORMAT, "'%s' is neither a WARC or ARC file nor HTML or LaTeX", f->path);
 }
 
 /* Opens the next file that is worth reading: 1, or 0 after the last.  ERR_FORMAT: one
@@ -307,6 +308,7 @@ static int extract_stats(void *source, struct buf *b)
     TRY(buf_putc(b, '}'));
     TRY(put_count(b, "page_bytes", n->entity_bytes));
     TRY(put_count(b, "html_utf8_bytes", n->html_bytes));
+    TRY(put_count(b, "latex_utf8_bytes", n->latex_bytes));
     TRY(put_count(b, "coding_faults", n->faults));
     return put_count(b, "truncated", n->truncated);
 }

@@ -1,4 +1,4 @@
-/* curate/extract.h -- the source of documents that reads archives and HTML files.
+/* curate/extract.h -- the source of documents that reads archives, HTML files and LaTeX.
  *
  * Reading goes in order: records are taken from the archives and judged by their
  * headers.  Pages are decoded and extracted in parallel.  See docs/extract.md for what
@@ -9,10 +9,12 @@
 
 #include "curate/driver.h"
 #include "curate/html.h"
+#include "curate/latex.h"
 #include "curate/warc.h"
 
 struct extract_conf {
     struct html_conf html;
+    struct latex_conf latex; /* format and max_bytes are html's and max_page */
     int64_t max_page; /* bytes of a page, decoded; longer ones are bad records */
     bool verify;      /* records whose stated SHA-1 is not that of their bytes are bad */
 };
@@ -24,10 +26,14 @@ void extract_conf_init(struct extract_conf *c);
     OPT_ENUM(0, "extractor", &(c).html.extractor, "main|everything",                                          \
              "the main content, or all that a reader could see"),                                             \
     OPT_ENUM(0, "format", &(c).html.format, "text|markdown", "how headings, lists, tables and code are written"), \
+    OPT_ENUM(0, "latex-math", &(c).latex.math, "expanded|source|none",                                        \
+             "LaTeX's formulas: with the document's macros expanded, as written, or left out"),               \
     OPT_HEAD("Bounds a page"),                                                                                \
     OPT_SIZE(0, "max-page-bytes", &(c).max_page, 1024, INT64_C(1) << 30, "longer pages, decoded, are bad records"), \
     OPT_INT(0, "max-nodes", &(c).html.max_nodes, 1, UINT32_MAX / 64, "elements and texts; what lies behind is cut off"), \
     OPT_NUM(0, "max-seconds", &(c).html.max_seconds, 0, 3600, "pages that take longer are bad; 0: no bound"), \
+    OPT_INT(0, "max-expansions", &(c).latex.max_expansions, 1, 1000000000,                                    \
+            "macros that a LaTeX document may expand; one that needs more is bad"),                           \
     OPT_HEAD("Archives"),                                                                                     \
     OPT_FLAG(0, "verify-digests", &(c).verify, "records whose SHA-1 is not the one they state are bad")
 
