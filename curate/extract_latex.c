@@ -33,7 +33,11 @@ static bool looks_like_tex(struct span s)
     static const char *const signs[] = {"\\documentclass", "\\documentstyle", "\\begin{document}", "\\input amstex",
                                         "\\input harvmac", "\\magnification", "\\section{", "\\input epsf"};
 
-    if (s.n && memchr(s.p, '\0', s.n))
+    size_t blank = 0;
+
+    while (blank < s.n && strchr(" \t\r\n", s.p[blank]))
+        blank++;
+    if (blank == s.n || (s.p[blank] != '\\' && s.p[blank] != '%') || memchr(s.p, '\0', s.n))
         return false;
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
         const char *p = s.n ? memmem(s.p, s.n, signs[i], strlen(signs[i])) : NULL;

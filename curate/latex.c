@@ -167,6 +167,21 @@ static int language(struct latex_worker *w)
     return 0;
 }
 
+/* \MakeShortVerb{\|} */
+static int short_verb(struct latex_worker *w, bool on)
+{
+    struct latex_arg a;
+    struct span s;
+
+    latex_star(w, '*');
+    latex_optional(w, &a);
+    s = latex_flat_word(w, latex_arg(w));
+    if (s.n && s.p[0] == '\\')
+        s.p++, s.n--;
+    latex_short_verb(w, on && s.n == 1 ? s.p[0] : 0);
+    return 0;
+}
+
 int latex_command(struct latex_worker *w, const struct latex_builtin *b, struct span name)
 {
     switch ((enum latex_op)b->op) {
@@ -188,6 +203,7 @@ int latex_command(struct latex_worker *w, const struct latex_builtin *b, struct 
     case OP_LABEL: return latex_label(w, latex_flat_word(w, latex_arg(w)));
     case OP_URL: return latex_put_url(w);
     case OP_VERB: return latex_verb(w, b);
+    case OP_SHORT_VERB: return short_verb(w, b->sig[0] == '+');
     case OP_DEFINE: return latex_definition(w, b);
     case OP_PREFIX: case OP_FI: return 0;
     case OP_IF: return latex_conditional(w, b->sig[0], name, NULL);
@@ -382,9 +398,9 @@ static int text_step(struct latex_worker *w)
     const char *p = f->p, *end = f->end;
 
     for (;;) {
-        while (p < end && !special[(unsigned char)*p])
+        while (p < end && !w->special[(unsigned char)*p])
             p++;
-        if (p + 1 < end && p > f->p && *p == ' ' && !special[(unsigned char)p[1]])
+        if (p + 1 < end && p > f->p && *p == ' ' && !w->special[(unsigned char)p[1]])
             p += 2;
         else
             break;
@@ -415,6 +431,8 @@ static int text_step(struct latex_worker *w)
         return span_is(w->lang, "de") ? german(w, f) : latex_out_text(w->out, f->p++, 1);
     case '-': case '`': case '\'': case '<': case '>': case '?': case '!': return ligature(w, f);
     default: /* ~, spaces, control characters */
+        if (*p == w->short_verb)
+            return latex_verb_text(w);
         f->p++;
         latex_out_space(w->out);
         return 0;
@@ -553,6 +571,8 @@ static void reset(struct latex_worker *w, const struct latex_files *files, size_
     w->e = e;
     w->n_frames = w->n_files = w->users = w->n_groups = w->n_opens = w->n_authors = w->n_notes = w->n_cites = 0;
     w->math = w->running = 0;
+    w->short_verb = 0;
+    memcpy(w->special, special, sizeof special);
     w->title_source = w->date_source = w->lang = (struct span){NULL, 0};
     w->tt = w->at = w->style = w->ended = w->author_mode = w->t1 = false;
     w->expansions = w->conf.max_expansions;

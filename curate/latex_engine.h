@@ -116,6 +116,8 @@ struct latex_worker {
     int running;        /* depth of latex_run */
     bool tt, at, style, preamble, ended, author_mode, t1;
     struct err *e;
+    bool special[256];  /* bytes that end a run of plain text */
+    char short_verb;    /* code stands between two of these; 0: there is none */
     struct latex_refs *refs;
 };
 
@@ -190,6 +192,8 @@ int latex_row(struct latex_worker *w);
 int latex_caption(struct latex_worker *w);
 /* Code between two delimiters: \verb, \lstinline. */
 int latex_verb(struct latex_worker *w, const struct latex_builtin *b);
+int latex_verb_text(struct latex_worker *w);
+void latex_short_verb(struct latex_worker *w, char c); /* 0: none any more */
 
 /* ---- latex_math.c ---- */
 

@@ -100,10 +100,7 @@ static int code_environment(struct latex_worker *w, struct span name, const char
 
 int latex_verb(struct latex_worker *w, const struct latex_builtin *b)
 {
-    struct latex_frame *f;
     struct latex_arg a;
-    const char *to;
-    char close;
 
     for (const char *sig = b->sig; *sig; sig++)
         if (*sig == 'o')
@@ -111,19 +108,39 @@ int latex_verb(struct latex_worker *w, const struct latex_builtin *b)
         else
             latex_arg(w);
     latex_star(w, '*');
-    if (!latex_more(w))
-        return 0;
-    f = latex_top(w);
+    return latex_more(w) ? latex_verb_text(w) : 0;
+}
+
+/* At the first delimiter. */
+int latex_verb_text(struct latex_worker *w)
+{
+    struct latex_frame *f = latex_top(w);
+    const char *to;
+    char close;
+
     close = *f->p == '{' ? '}' : *f->p;
     to = memchr(f->p + 1, close, (size_t)(f->end - f->p - 1));
-    if (!to || memchr(f->p + 1, '\n', (size_t)(to - f->p - 1)))
+    if (!to || (size_t)(to - f->p) > 1000) {
+        f->p++;
         return 0;
+    }
     struct span s = {f->p + 1, (size_t)(to - f->p - 1)};
     f->p = to + 1;
     int marks = w->out->n_marks;
     latex_out_mark(w->out, 't');
     TRY(latex_out_text(w->out, s.p, s.n));
     return latex_out_unmark(w->out, marks);
+}
+
+void latex_short_verb(struct latex_worker *w, char c)
+{
+    if (w->short_verb)
+        w->special[(unsigned char)w->short_verb] = false;
+    if (c && w->special[(unsigned char)c])
+        c = 0;
+    w->short_verb = c;
+    if (c)
+        w->special[(unsigned char)c] = true;
 }
 
 /* ---- tables ---- */
@@ -384,6 +401,8 @@ int latex_begin(struct latex_worker *w)
         TRY(push_open(w, name, d, 0));
         return latex_expand_env(w, d, name);
     }
+    if (memmem(name.p, name.n, "erbatim", 7) || memmem(name.p, name.n, "listing", 7))
+        return code_environment(w, name, "");
     TRY(push_open(w, name, NULL, 0));
     d = latex_lookup(w, name); /* \def\name ... \def\endname */
     if (d && d->kind == LATEX_MACRO)
@@ -463,7 +482,9 @@ int latex_end(struct latex_worker *w)
         }
     }
     if (span_is(name, "document")) {
-        w->ended = true;
+        struct latex_frame *f = latex_top(w);
+        struct span inner = k >= 0 ? w->open[k].name : (struct span){"", 0};
+        w->ended = !inner.n || !find_end(w, f->p, f->end, inner); /* else it is an example */
         return 0;
     }
     while (k >= floor && !span_eq(w->open[k].name, name))

@@ -246,6 +246,10 @@ static bool match_pattern(struct latex_worker *w, const struct latex_def *d, str
             const char *to = p;
             while (to < end && *to != '#')
                 to++;
+            if (to == p) { /* a '#' alone */
+                p++;
+                continue;
+            }
             if (!latex_more(w))
                 return false;
             f = latex_top(w);
@@ -575,6 +579,23 @@ static int define_if(struct latex_worker *w)
     return 0;
 }
 
+/* \lstnewenvironment{name}..., \DefineVerbatimEnvironment{name}...: code. */
+static int define_code(struct latex_worker *w)
+{
+    static const struct latex_builtin code = {"", "o", OP_E_CODE, 0};
+    struct latex_arg a;
+    struct span name;
+
+    latex_optional(w, &a);
+    name = latex_flat_word(w, latex_arg(w));
+    while (latex_more(w) && strchr("{[", *latex_top(w)->p))
+        if (*latex_top(w)->p == '{')
+            latex_arg(w);
+        else if (!latex_optional(w, &a))
+            break;
+    return latex_define(w, env_name(w, name), &(struct latex_def){.kind = LATEX_BUILTIN, .builtin = &code});
+}
+
 int latex_definition(struct latex_worker *w, const struct latex_builtin *b)
 {
     switch (b->sig[0]) {
@@ -583,6 +604,7 @@ int latex_definition(struct latex_worker *w, const struct latex_builtin *b)
     case 'e': return define_environment(w, b->sig[1]);
     case 't': return define_theorem(w);
     case 'i': return define_if(w);
+    case 'v': return define_code(w);
     case 'o': return define_operator(w);
     default: return define_command(w, b->sig[0]);
     }

@@ -24,7 +24,7 @@ const struct latex_builtin latex_builtins[] = {
     {"name IEEEcompsocitemizethanks IEEEraisesectionheading IEEEcompsoctitleabstractindextext "
      "IEEEtitleabstractindextext fnum emphasize", "M", OP_ARGS, 0},
     {"and AND And", "", OP_AND, 0},
-    {"bibitem cmidrule includepdf todo missingfigure lstinputlisting email ead fnmark address affiliation affil "
+    {"color pagecolor bibitem cmidrule includepdf todo missingfigure lstinputlisting email ead fnmark address affiliation affil "
      "institute thanks tnotetext tnotemark orcid authornote authornotemark corref fnref urladdr curraddr "
      "dedicatory subjclass addbibresource ExecuteBibliographyOptions bibliography glsadd institution inst "
      "altaffiliation homepage collaboration altaffilmark altaffiltext authorrunning shortauthors shorttitle "
@@ -148,6 +148,7 @@ const struct latex_builtin latex_builtins[] = {
     {"{block {alertblock {exampleblock", "|aM|", OP_E_PLAIN, LB_FIXED},
     {"{theorem {thm {Theorem", "Theorem", OP_E_THEOREM, 0}, {"{lemma {lem {Lemma", "Lemma", OP_E_THEOREM, 0},
     {"providecommand providerobustcmd", "p", OP_DEFINE, LB_BOTH}, {"let", "l", OP_DEFINE, LB_BOTH},
+    {"lstnewenvironment newtcblisting newminted DefineVerbatimEnvironment", "v", OP_DEFINE, LB_BOTH},
     {"newenvironment renewenvironment", "e", OP_DEFINE, LB_BOTH}, {"newif", "i", OP_DEFINE, LB_BOTH},
     {"DeclareMathOperator", "o", OP_DEFINE, LB_BOTH}, {"ifmmode", "m", OP_IF, LB_BOTH},
     {"ifhmode", "h", OP_IF, LB_BOTH}, {"ifnum", "n", OP_IF, LB_BOTH}, {"ifodd", "o", OP_IF, LB_BOTH},
@@ -174,6 +175,12 @@ const struct latex_builtin latex_builtins[] = {
     {"subsection frametitle", "3", OP_SECTION, LB_FIXED}, {"subsubsection framesubtitle", "4", OP_SECTION, LB_FIXED},
     {"footnotemark", "o", OP_ARGS, LB_MATH}, {"captionof", "m", OP_CAPTION, LB_FIXED},
     {"nocite", "om", OP_ARGS, LB_MATH}, {"eqref", "()", OP_REF, LB_BOTH}, {"label", "", OP_LABEL, LB_BOTH},
+    {"MakeShortVerb DefineShortVerb lstMakeShortInline", "+", OP_SHORT_VERB, LB_FIXED},
+    {"DeleteShortVerb UndefineShortVerb lstDeleteShortInline", "-", OP_SHORT_VERB, LB_FIXED},
+    {"TeX", "TeX", OP_TEXT, LB_FIXED}, {"LaTeX", "LaTeX", OP_TEXT, LB_FIXED}, {"LaTeXe", "LaTeX2e", OP_TEXT, LB_FIXED},
+    {"BibTeX", "BibTeX", OP_TEXT, LB_FIXED}, {"XeTeX", "XeTeX", OP_TEXT, LB_FIXED}, {"LuaTeX", "LuaTeX", OP_TEXT, LB_FIXED},
+    {"XeLaTeX", "XeLaTeX", OP_TEXT, LB_FIXED}, {"LuaLaTeX", "LuaLaTeX", OP_TEXT, LB_FIXED},
+    {"pdfTeX", "pdfTeX", OP_TEXT, LB_FIXED}, {"pdfLaTeX", "pdfLaTeX", OP_TEXT, LB_FIXED},
     {"mintinline", "om", OP_VERB, LB_FIXED}, {"_", "_", OP_TEXT, LB_FIXED}, {"%", "%", OP_TEXT, LB_FIXED},
     {"&", "&", OP_TEXT, LB_FIXED}, {"#", "#", OP_TEXT, LB_FIXED}, {"$", "$", OP_TEXT, LB_FIXED},
     {"{", "{", OP_TEXT, LB_FIXED}, {"}", "}", OP_TEXT, LB_FIXED}, {"'", "\u0301", OP_ACCENT, 0},
@@ -248,9 +255,9 @@ const struct latex_builtin latex_builtins[] = {
     T("texttwosuperior squared", "²"), T("textthreesuperior cubed", "³"), T("textperthousand", "‰"),
     T("textrightarrow", "→"), T("textleftarrow", "←"), T("textmusicalnote", "♪"), T("textnumero no", "№"),
     T("textvisiblespace", "␣"), T("textasteriskcentered", "∗"), T("textohm ohm", "Ω"), T("textestimated", "℮"),
-    T("textbrokenbar", "¦"), T("TeX", "TeX"), T("LaTeX", "LaTeX"), T("LaTeXe", "LaTeX2e"), T("BibTeX", "BibTeX"),
-    T("XeTeX", "XeTeX"), T("XeLaTeX", "XeLaTeX"), T("LuaTeX", "LuaTeX"), T("LuaLaTeX", "LuaLaTeX"),
-    T("pdfTeX", "pdfTeX"), T("pdfLaTeX", "pdfLaTeX"), T("AmS", "AMS"), T("AmSLaTeX", "AMS-LaTeX"),
+    T("textbrokenbar", "¦"),
+   
+    T("AmS", "AMS"), T("AmSLaTeX", "AMS-LaTeX"),
     T("AmSTeX", "AMS-TeX"), T("MF", "METAFONT"), T("MP", "MetaPost"), T("SLiTeX", "SliTeX"), T("PiC", "PiC"),
     T("PiCTeX", "PiCTeX"), T("ConTeXt", "ConTeXt"), T("eTeX", "eTeX"), T("AllTeX", "(La)TeX"),
     T("checkmark cmark", "✓"), T("xmark", "✗"), T("slash per", "/"), T("textcompwordmark", ""), T("numero", "No"),

@@ -16,7 +16,7 @@ enum latex_op {
     OP_SECTION, /* sig: the level */
     OP_RUNIN, OP_FOOTNOTE, OP_CAPTION, OP_CITE,
     OP_REF,     /* sig: what stands around the number */
-    OP_LABEL, OP_URL, OP_VERB,
+    OP_LABEL, OP_URL, OP_VERB, OP_SHORT_VERB,
     OP_DEFINE,  /* sig: see latex_definition */
     OP_PREFIX, OP_IF, OP_ELSE, OP_FI, OP_CHOOSE, OP_CSNAME, OP_CHOICE, OP_AT,
     OP_BEGIN, OP_END, OP_OPEN, OP_CLOSE,

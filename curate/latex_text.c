@@ -405,6 +405,8 @@ int latex_use_package(struct latex_worker *w, bool class)
     latex_optional(w, &options);
     if (class || span_is(names, "babel"))
         latex_set_language(w, option, true);
+    if (class && (span_is(names, "ltxdoc") || span_is(names, "ltxguide") || span_is(names, "ltxdockit")))
+        latex_short_verb(w, '|');
     if (span_is(names, "fontenc") && option.n)
         w->t1 = true;
     for (const char *p = names.p, *end = p + names.n; !class && p < end;) {
