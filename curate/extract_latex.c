@@ -576,6 +576,8 @@ static int unpack(struct latex_maker *m, struct err *e)
 
     TRY(file_open_mem(&f, m->item->item.file, m->item->member[0].bytes, e));
     buf_clear(&m->unpacked);
+    if (m->item->member[0].bytes.n < 2 || memcmp(m->item->member[0].bytes.p, "\x1f\x8b", 2) != 0)
+        k = err_set(e, ERR_FORMAT, "no gzip file");
     while (k > 0 && m->unpacked.n <= max) {
         if (buf_reserve(&m->unpacked, 256 << 10) < 0)
             k = err_set(e, ERR_NOMEM, "out of memory for an archive");

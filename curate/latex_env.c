@@ -373,6 +373,12 @@ static int begin_builtin(struct latex_worker *w, struct span name, const struct 
     return latex_args(w, sig);
 }
 
+/* Environments that no formula holds. */
+static bool is_text(uint8_t op)
+{
+    return op == OP_E_LIST || op == OP_E_FIGURE || op == OP_E_QUOTE || op == OP_E_ABSTRACT || op == OP_E_THEOREM;
+}
+
 int latex_begin(struct latex_worker *w)
 {
     struct span name = latex_flat_word(w, latex_arg(w)), plain = name;
@@ -388,6 +394,8 @@ int latex_begin(struct latex_worker *w)
         if (d && d->kind == LATEX_BUILTIN && d->builtin->op == OP_E_MATH)
             d = NULL;
     }
+    if (w->math == 1 && d && (d->kind == LATEX_THEOREM || (d->kind == LATEX_BUILTIN && is_text(d->builtin->op))))
+        TRY(latex_math_end(w)); /* its own end is missing */
     if (w->math && (!d || d->kind != LATEX_ENVIRONMENT)) {
         w->math_nest++;
         w->math_word = false;

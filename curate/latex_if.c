@@ -47,6 +47,7 @@ char latex_skip_branch(struct latex_worker *w, bool to_else)
                 return 'f';
             }
         } else if (to_else && depth == 0 && (span_is(name, "else") || span_is(name, "or"))) {
+            latex_skip_space(w);
             return name.p[0];
         } else if (is_conditional(w, name)) {
             depth++;

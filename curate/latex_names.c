@@ -15,7 +15,7 @@ const struct latex_builtin latex_builtins[] = {
     {"long global outer protected expandafter noexpand unexpanded relax protect immediate ignorespaces unskip "
      "leavevmode null", "", OP_PREFIX, LB_BOTH},
     {"iftrue ifpdf ifPDFTeX ifpdftex", "t", OP_IF, LB_BOTH},
-    {"iffalse ifinner ifxetex ifluatex ifXeTeX ifLuaTeX ifvtex iftutex ifdraft ifvmode", "f", OP_IF, LB_BOTH},
+    {"iffalse ifinner ifxetex ifluatex ifXeTeX ifLuaTeX ifvtex iftutex ifvmode", "f", OP_IF, LB_BOTH},
     {"ifeof ifvoid ifhbox ifvbox", "r", OP_IF, LB_BOTH}, {"ifcat if ifx", "x", OP_IF, LB_BOTH},
     {"iftoggle ifbool @ifpackageloaded @ifclassloaded IfFileExists", "f", OP_CHOOSE, LB_BOTH},
     {"input include subfile subfileinclude import subimport InputIfFileExists loadglsentries", "", OP_INPUT, LB_BOTH},

@@ -12,7 +12,9 @@ import re
 import sys
 import unicodedata
 
-MATH = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|\\begin\{(\w+\*?)\}.*?\\end\{\1\}", re.S)
+MATH = re.compile(
+    r"\$\$[^\n]*?\$\$|\$[^$\n]+\$|^\\begin\{((?:align|alignat|eqnarray|flalign|gather|multline|mathpar)\*?)\}"
+    r".*?^\\end\{\1\}", re.S | re.M)
 WORD = re.compile(r"[^\W\d_]{3,}")
 
 
