@@ -10,8 +10,12 @@ int main(int argc, char **argv)
         .about = "find the language of documents, and keep some",
         .details =
             "Adds to each document `lang` (ISO 639: two letters where there are, else three; und if "
-            "unknown) and `lang_score`, from 0 to 1: the share of the text that is in that language, "
-            "halved when the detector (CLD2) calls its answer unreliable.",
+            "unknown) and `lang_score`, from 0 to 1. Of CLD2 that is the share of the text that is in that "
+            "language, halved when CLD2 calls its answer unreliable; of a fastText model (--model) the "
+            "model's score, and `lang_script` is added if its labels have scripts (eng_Latn).\n\n"
+            "--keep takes those codes, or a model's labels. --per-line adds `lang_lines`, an entry a line: "
+            "{\"lang\",\"score\"} or null. --strip-lines removes the lines that have a score of at least "
+            "--line-threshold in a language that is not kept (without --keep: not the document's).",
         .example = "echo '{\"id\":\"a\",\"text\":\"Wer rastet, der rostet, sagt man im Land.\"}' | quern langid --keep de,en:0.8",
     };
     struct langid_conf f;

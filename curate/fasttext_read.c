@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "curate/fasttext_model.h"
 
 enum {
@@ -123,6 +124,8 @@ static int read_entry(struct cursor *c, struct fasttext *m, int32_t i, int64_t *
     if (*type != (i >= m->n_words))
         return bad(c, "a label among the words");
     m->entry[i] = (struct span){(const char *)start, (size_t)(nul - start)};
+    if (i >= m->n_words && !utf8_valid(m->entry[i]))
+        return bad(c, "a label that is not UTF-8");
     for (const uint8_t *p = start; p < nul; p++)
         h = fasttext_hash_byte(h, (char)*p);
     s = &m->words.slot[h & m->words.mask];

@@ -20,6 +20,8 @@ total, mean = sum(right.values()) / sum(seen.values()), sum(per.values()) / len(
 print("%d texts, %d languages: %.4f of texts, mean over languages %.4f; lowest: %s" % (
     sum(seen.values()), len(seen), total, mean,
     " ".join("%s %.2f" % (k, per[k]) for k in sorted(per, key=per.get)[:12])))
+if len(sys.argv) > 4:
+    json.dump(per, open(sys.argv[4], "w"))
 sys.exit(total < float(sys.argv[2]))
 PY
 quern langid -q -o udhr.jsonl "$SHARED/data/langid/udhr/dev.jsonl" || bad "langid on UDHR"
@@ -31,4 +33,28 @@ check "UDHR accuracy, 80 characters or more" python3 score.py udhr.jsonl 0.92 80
 cat out
 check "Debian accuracy" python3 score.py debian.jsonl 0.92 0
 cat out
+if [ -z "${LANGID_MODEL:-}" ]; then
+    echo "fastText left out: LANGID_MODEL is not set"
+    finish
+fi
+cat >table.py <<'PY'
+import json, sys
+tables = [json.load(open(f)) for f in sys.argv[1:]]
+rows = [[k] + ["%.2f" % t[k] for t in tables] for k in sorted(tables[0])]
+rows += [[""] * 3] * (-len(rows) % 4)
+n = len(rows) // 4
+print("| lang | CLD2 | model " * 4 + "|\n" + "|---|---|---" * 4 + "|")
+for i in range(n):
+    print("".join("| %s | %s | %s " % tuple(rows[i + j * n]) for j in range(4)) + "|")
+PY
+quern langid -q --model "$LANGID_MODEL" -o model.jsonl "$SHARED/data/langid/udhr/dev.jsonl" || bad "the model on UDHR"
+quern langid -q --model "$LANGID_MODEL" -o debian.jsonl debian-in.jsonl || bad "the model on Debian"
+check "UDHR with the model" python3 score.py model.jsonl 0.5 0 model.json
+cat out
+check "UDHR with the model, 80 characters or more" python3 score.py model.jsonl 0.5 80
+cat out
+check "Debian with the model" python3 score.py debian.jsonl 0.5 0
+cat out
+check "UDHR with CLD2, by language" python3 score.py udhr.jsonl 0.5 0 cld2.json
+python3 table.py cld2.json model.json
 finish
