@@ -1,5 +1,6 @@
 #include "curate/stages.h"
 
+#include "curate/classify.h"
 #include "curate/clean.h"
 #include "curate/dedup_exact.h"
 #include "curate/dedup_fuzzy.h"
@@ -24,6 +25,7 @@
 #define KIND(name, x) {name, sizeof(struct x##_conf), x##_init, x##_options, x##_open}
 
 #if HAVE_ICU
+FORM(classify, CLASSIFY_OPTS)
 FORM(clean, CLEAN_OPTS)
 FORM(dedup_fuzzy, DEDUP_FUZZY_OPTS)
 FORM(dedup_lines, DEDUP_LINES_OPTS)
@@ -49,6 +51,7 @@ static void no_options(void *conf, struct opt out[STAGE_MAX_OPTS])
 
 static const struct stage_kind kinds[] = {
 #if HAVE_ICU
+    KIND("classify score", classify),
     KIND("clean", clean),
     KIND("dedup fuzzy", dedup_fuzzy),
     KIND("dedup lines", dedup_lines),

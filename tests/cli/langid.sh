@@ -25,4 +25,30 @@ status "a threshold beyond 1" 2 quern langid --keep en:7 in.jsonl
 status "a missing file" 3 quern langid nowhere.jsonl
 printf '[]\n' >bad.jsonl
 status "a bad record" 1 quern langid bad.jsonl
+
+# A fastText model: its labels are made-up languages.
+model=$ROOT/tests/data/fasttext/hs.bin
+printf '%s\n' '{"id":"a","text":"kator velish mundra\nlomi rana solmi\n\n7"}' '{"id":"b","text":"lomi rana solmi béca"}' >made.jsonl
+status "a model" 0 quern langid -q --model "$model" made.jsonl
+has "its labels" out '"lang":"south","lang_score":0.'
+status "keeps a label" 0 quern langid -q --model "$model" --keep south:0.4 --rejects r.jsonl made.jsonl
+equal "the one" "$(grep -o '"id":"."' out)" '"id":"b"'
+has "the other" r.jsonl '{"id":"a","stage":"langid","rule":"lang"'
+status "a label that the model lacks" 2 quern langid --model "$model" --keep en made.jsonl
+has "says so" err "no such label"
+status "a missing model" 3 quern langid --model nowhere.bin made.jsonl
+status "no model" 3 quern langid --model made.jsonl made.jsonl
+has "is called that" err "'made.jsonl' is no fastText model"
+
+# Lines.
+printf '%s\n' '{"id":"x","text":"The mill stands by the river, and the miller knows everyone who comes.\n\nDie Mühle steht am Fluss, und der Müller kennt alle, die zu ihm kommen.\n12\nHe grinds the corn between two heavy stones every morning, before his breakfast."}' >lines.jsonl
+status "by line" 0 quern langid -q --per-line lines.jsonl
+has "each" out '"lang_lines":[{"lang":"en","score":0.98},null,{"lang":"de","score":0.98},null,{"lang":"en","score":0.98}]'
+status "lines of other languages" 0 quern langid -q --per-line --strip-lines lines.jsonl
+has "go" out 'comes.\n\n12\nHe grinds'
+has "from the list too" out '"lang_lines":[{"lang":"en","score":0.98},null,null,{"lang":"en","score":0.98}]'
+status "unless they are kept" 0 quern langid -q --strip-lines --keep en:0.5,de lines.jsonl
+has "then all stay" out 'Die Mühle'
+status "a line's threshold" 0 quern langid -q --strip-lines --keep fr:0,en:0.3 --line-threshold 0.98 --rejects r.jsonl lines.jsonl
+has "only that language" out '"text":"The mill stands by the river, and the miller knows everyone who comes.\n\n12'
 finish

@@ -57,6 +57,7 @@ def main():
               "\u00a0lo\u2003mi", "\U0001f600 \U0001f600\U0001f601"]
     many = [f"__label__n{i % 300} {line('north', 2)} n{i % 300}" for i in range(1500)]
     asked_many = [f"n{rng.randrange(300)} {line('north', 2)}" for _ in range(6)]
+    binary = [f"__label__{'hq' if l == 'north' else 'cc'} {line(l, 8)}" for l in rng.choices(labels, k=400)]
     common = dict(dim=6, epoch=8, lr=0.2, thread=1, verbose=0, seed=3)
     kinds = {
         "softmax.bin": (train, dict(loss="softmax", minn=2, maxn=4, bucket=300, minCount=4)),
@@ -65,6 +66,7 @@ def main():
         "ns.bin": (train, dict(loss="ns", neg=2, lr=0.05, minCount=8)),
         "pruned.ftz": (train, dict(loss="hs", minn=2, maxn=4, wordNgrams=2, bucket=900)),
         "norms.ftz": (train, dict(loss="softmax", minn=3, maxn=3, bucket=300)),
+        "binary.bin": (binary, dict(loss="softmax", wordNgrams=2, bucket=200, minCount=4)),
         "many.ftz": (many, dict(loss="softmax", minCount=3, epoch=2)),
     }
     quantise = {
