@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Cleaning, languages and filters: CPU time of whole runs on one core, JSON in and out, and
-# datatrove's filters on some of the same documents in the same run.
+# the originals of the filters on some of the same documents in the same run.
+# NEMO=DIR, DOLMA=DIR: wheels of nemo-curator and dolma, unzipped (tests/record/filter_dialects.py).
 set -u
 data=$SHARED/data/text/prose
 if [ ! -r "$data/books-dev.jsonl.zst" ]; then
@@ -27,13 +28,17 @@ four=gopher-quality,gopher-repetition,c4,fineweb
 clean=$(cpu quern-clean -q -j1 "$T/docs.jsonl")
 row clean "$(rate "$bytes" "$clean")" MB/s "a core"
 row langid "$(rate "$bytes" "$(cpu quern-langid -q -j1 "$T/docs.jsonl")")" MB/s "a core"
-for p in gopher-quality gopher-repetition c4 fineweb; do
+for p in gopher-quality gopher-repetition c4 fineweb nemo dolma dclm; do
     row "filter-$p" "$(rate "$bytes" "$(cpu quern-filter -q -j1 --preset $p "$T/docs.jsonl")")" MB/s "a core"
 done
 all=$(cpu quern-filter -q -j1 --preset $four "$T/docs.jsonl")
 row filter-four "$(rate "$bytes" "$all")" MB/s "a core; all presets"
 row filter-annotate "$(rate "$bytes" "$(cpu quern-filter -q -j1 --annotate --preset $four "$T/docs.jsonl")")" MB/s \
     "a core; every signal"
+for p in nemo dolma dclm; do
+    row "filter-$p-annotate" "$(rate "$bytes" "$(cpu quern-filter -q -j1 --annotate --preset $p "$T/docs.jsonl")")" MB/s \
+        "a core; every signal"
+done
 row clean-filter-four "$(rate "$bytes" "$(awk -v a="$clean" -v b="$all" 'BEGIN { print a + b }')")" MB/s "a core; one after the other"
 
 if [ -z "${PEERS:-}" ]; then
@@ -64,3 +69,15 @@ PY
 ) || { row filter-datatrove - - "left out: datatrove does not run"; exit 0; }
 row filter-datatrove "$(rate "$few" "$theirs")" MB/s "a core; the four presets on some of the documents"
 row filter-ratio "$(awk -v a="$ours" -v b="$theirs" 'BEGIN { printf "%.0f", 8 * b / a }')" x "CPU time of datatrove over ours, same documents"
+
+for p in nemo:"${NEMO:-}" dolma:"${DOLMA:-}"; do
+    name=${p%%:*}
+    if [ -z "${p#*:}" ] || ! theirs=$("$PEERS" "$(dirname "$0")/filter_peers.py" "$name" "${p#*:}" "$T/few.jsonl"); then
+        row "filter-$name-original" - - "left out: no wheel of it, or what it imports"
+        continue
+    fi
+    ours=$(cpu quern-filter -q -j1 --annotate --preset "$name" "$T/eight.jsonl")
+    row "filter-$name-original" "$(rate "$few" "$theirs")" MB/s "a core; every signal of some of the documents"
+    row "filter-$name-ratio" "$(awk -v a="$ours" -v b="$theirs" 'BEGIN { printf "%.0f", 8 * b / a }')" x \
+        "CPU time of the original over ours, same documents, every signal"
+done

@@ -2,6 +2,7 @@
 
 #include <unicode/uchar.h>
 
+#include "curate/filter_phrase.h"
 #include "curate/uax29.h"
 
 /* What is to become of a line: it stays, goes, or stays as *line then is (in scratch).
@@ -187,69 +188,86 @@ static const char *skip_phrase(const char *p, const char *end, const char *phras
     return p;
 }
 
-enum where { ANYWHERE, AT_END, AT_BEGIN };
-
-/* The phrase at p, a space before it (or behind it if it stands at the beginning) included:
- * its end, or NULL. */
-static const char *match(const char *p, const char *end, const char *phrase, enum where where)
+/* Takes [from, to) out of a line of few words; a line that is or becomes blank goes. */
+static int cut(struct span *line, double limit, struct buf *scratch, const char *from, const char *to)
 {
-    const char *q;
-    int n;
+    const char *end = line->p + line->n;
 
-    if (where == AT_BEGIN) {
-        q = skip_phrase(p, end, phrase);
-        return q && q < end && chars_space_at(q, end, &n) ? q + n : q;
-    }
-    if (chars_space_at(p, end, &n) && (q = skip_phrase(p + n, end, phrase)) && (where != AT_END || q == end))
-        return q;
-    q = skip_phrase(p, end, phrase);
-    return q && (where != AT_END || q == end) ? q : NULL;
-}
-
-static int cut_phrase(struct span *line, double limit, struct buf *scratch, const char *phrase, enum where where)
-{
-    const char *p = line->p, *end = line->p + line->n, *from = p;
-    bool found = false;
-    int n;
-
-    if ((double)count_words(*line, (size_t)limit + 1) > limit)
-        return STAYS;
-    buf_clear(scratch);
-    while (p < end) {
-        const char *q = match(p, end, phrase, where);
-
-        if (q) {
-            found = true;
-            TRY(buf_put(scratch, from, (size_t)(p - from)));
-            from = q;
-        }
-        if (where == AT_BEGIN)
-            break;
-        chars_decode(p, &n);
-        p = q ? q : p + n;
-    }
-    if (found) {
-        TRY(buf_put(scratch, from, (size_t)(end - from)));
-        *line = buf_span(scratch);
-    }
     if (!chars_lstrip(*line).n)
         return GOES;
-    return found ? CHANGES : STAYS;
+    if (to == from || (double)count_words(*line, (size_t)limit + 1) > limit)
+        return STAYS;
+    buf_clear(scratch);
+    TRY(buf_put(scratch, line->p, (size_t)(from - line->p)));
+    TRY(buf_put(scratch, to, (size_t)(end - to)));
+    *line = buf_span(scratch);
+    return chars_lstrip(*line).n ? CHANGES : GOES;
+}
+
+/* The place of the phrase, which begins at p, with a white space character before it. */
+static const char *with_space(const char *p, struct span line)
+{
+    int n, white;
+
+    if (p == line.p)
+        return p;
+    chars_last((struct span){line.p, (size_t)(p - line.p)}, &n);
+    return chars_space_at(p - n, p, &white) ? p - n : p;
+}
+
+static int judge_blank(struct span *line, double limit, struct buf *scratch)
+{
+    return cut(line, limit, scratch, line->p, line->p);
 }
 
 static int judge_cart(struct span *line, double limit, struct buf *scratch)
 {
-    return cut_phrase(line, limit, scratch, "items in cart", ANYWHERE);
+    const char *p = line->p, *end = line->p + line->n, *from = p;
+    int n, fate = judge_blank(line, limit, scratch);
+
+    if (fate != STAYS || (double)count_words(*line, (size_t)limit + 1) > limit)
+        return fate;
+    buf_clear(scratch);
+    while (p < end) {
+        const char *q = skip_phrase(p, end, "items in cart");
+
+        if (q) {
+            struct span before = {from, (size_t)(p - from)};
+
+            TRY(buf_put(scratch, from, (size_t)(with_space(p, before) - from)));
+            from = p = q;
+        } else {
+            chars_decode(p, &n);
+            p += n;
+        }
+    }
+    if (from == line->p)
+        return STAYS;
+    TRY(buf_put(scratch, from, (size_t)(end - from)));
+    *line = buf_span(scratch);
+    return chars_lstrip(*line).n ? CHANGES : GOES;
 }
 
+/* "Read more" and three characters. */
 static int judge_read_more(struct span *line, double limit, struct buf *scratch)
 {
-    return cut_phrase(line, limit, scratch, "read more???", AT_END);
+    const char *end = line->p + line->n, *p = end, *q;
+
+    for (int i = 0; i < 12 && p > line->p; i++)
+        while (--p > line->p && ((unsigned char)*p & 0xC0) == 0x80)
+            ;
+    q = skip_phrase(p, end, "read more???");
+    return q == end && p < end ? cut(line, limit, scratch, with_space(p, *line), end) : judge_blank(line, limit, scratch);
 }
 
 static int judge_sign_in(struct span *line, double limit, struct buf *scratch)
 {
-    return cut_phrase(line, limit, scratch, "sign-in", AT_BEGIN);
+    const char *end = line->p + line->n, *q = skip_phrase(line->p, end, "sign-in");
+    int n;
+
+    if (q && q < end && chars_space_at(q, end, &n))
+        q += n;
+    return cut(line, limit, scratch, line->p, q ? q : line->p);
 }
 
 /* ---- the steps ---- */
@@ -280,19 +298,19 @@ int dclm_newlines(struct span text, double limit, bool keep, struct buf *out, si
     return 0;
 }
 
-#define STEP(name, STRIPPED)                                                                          \
+#define STEP(name, judge, STRIPPED)                                                                   \
     int dclm_##name(struct span text, double limit, bool keep, struct buf *out, size_t *lines,        \
                     struct span *left)                                                                \
     {                                                                                                 \
-        int rc = each_line(text, judge_##name, limit, keep, out, lines, left);                        \
+        int rc = each_line(text, judge, limit, keep, out, lines, left);                               \
         *left = STRIPPED(*left);                                                                      \
         return rc;                                                                                    \
     }
 #define AS_IT_IS(s) (s)
-STEP(uppercase, chars_strip)
-STEP(numeric, chars_strip)
-STEP(counter, chars_strip)
-STEP(short, AS_IT_IS)
-STEP(cart, chars_strip)
-STEP(read_more, chars_strip)
-STEP(sign_in, chars_strip)
+STEP(uppercase, judge_uppercase, chars_strip)
+STEP(numeric, judge_numeric, chars_strip)
+STEP(counter, judge_counter, chars_strip)
+STEP(short, judge_short, AS_IT_IS)
+STEP(cart, phrase_hints(text) & PHRASE_CART ? judge_cart : judge_blank, chars_strip)
+STEP(read_more, judge_read_more, chars_strip)
+STEP(sign_in, judge_sign_in, chars_strip)

@@ -155,7 +155,7 @@ static size_t cut_pieces(struct filter_text *t, size_t newlines, struct pieces *
     size_t n = 0;
 
     memset(x, 0, sizeof *x);
-    for (bool more = true; more; p = q + newlines) {
+    for (bool more = true; more; p = more ? q + newlines : end) {
         struct span s;
 
         for (q = p; q < end && (q = memchr(q, '\n', (size_t)(end - q))) != NULL; q++)

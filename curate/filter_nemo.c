@@ -66,12 +66,16 @@ static bool is_hex(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' &
 /* The end of the URL characters that begin at p. */
 static const char *url_end(const char *p, const char *end)
 {
-    static const char marks[] = "$-_@.&+/:=?#~!*(),";
+    static const bool in_url[128] = {
+        ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['$'] = true, ['-'] = true, ['_'] = true,
+        ['@'] = true, ['.'] = true, ['&'] = true, ['+'] = true, ['/'] = true, [':'] = true, ['='] = true, ['?'] = true,
+        ['#'] = true, ['~'] = true, ['!'] = true, ['*'] = true, ['('] = true, [')'] = true, [','] = true,
+    };
 
     for (; p < end; p++) {
-        char c = *p;
+        unsigned char c = (unsigned char)*p;
 
-        if ((c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || (c && strchr(marks, c)))
+        if (c < 128 && in_url[c])
             continue;
         if (c != '%' || end - p < 3 || !is_hex(p[1]) || !is_hex(p[2]))
             break;
@@ -141,6 +145,8 @@ static bool ends_in_ellipsis(struct span s)
     return false;
 }
 
+static bool ends_sentence(char c) { return c == '.' || c == '?' || c == '!' || c == '"' || c == '\''; }
+
 static struct nemo *measure_lines(struct filter_text *t)
 {
     struct nemo *m = t->own;
@@ -155,7 +161,7 @@ static struct nemo *measure_lines(struct filter_text *t)
         struct span line = {p, (size_t)((q ? q : end) - p)}, s;
 
         more = q != NULL;
-        p = q + 1;
+        p = more ? q + 1 : end;
         blank += more; /* the newline */
         if (!line.n)
             continue;
@@ -168,7 +174,7 @@ static struct nemo *measure_lines(struct filter_text *t)
             return m;
         t->span[n++] = line;
         m->line.bullets += is_bullet(s);
-        m->line.endless += !memchr(".?!\"'", s.p[s.n - 1], 5);
+        m->line.endless += !ends_sentence(s.p[s.n - 1]);
         m->line.ellipses += ends_in_ellipsis(s);
     }
     m->line.lines = n;

@@ -7,14 +7,15 @@
 
 #include "base/mem.h"
 
-/* Which phrases may be in s: a quick pass that looks for five letters of each.  A phrase
+/* Which phrases may be in s: a quick pass that looks for some letters of each.  A phrase
  * with none of the hints' words in it has to be looked for. */
 enum {
     PHRASE_SCRIPT = 1,  /* "javascript" */
     PHRASE_COOKIE = 2,  /* "cookie" */
     PHRASE_LOREM = 4,   /* "lorem" */
     PHRASE_PRIVACY = 8, /* "privacy" */
-    PHRASE_TERMS = 16   /* "terms of use" */
+    PHRASE_TERMS = 16,  /* "terms of use" */
+    PHRASE_CART = 32    /* "cart" */
 };
 unsigned phrase_hints(struct span s);
 /* Is the phrase (ASCII, small letters) in s? */

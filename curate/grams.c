@@ -5,8 +5,8 @@
 #include "base/hash.h"
 
 enum {
-    WINDOW = 12, /* bytes that two equal n-grams of five words or more share, or are shorter */
-    PAD = 16
+    MOST = 10, /* words in an n-gram */
+    PAD = 32   /* readable bytes behind the joined words */
 };
 
 void grams_free(struct grams *g)
@@ -213,7 +213,7 @@ static int join_words(struct grams *g, const struct words *ws, struct span text)
     uint32_t at = 0;
 
     TRY(room(&g->joined, &g->cap_joined, text.n + PAD, 1));
-    TRY(room(&g->start, &g->cap_start, ws->n + 1, sizeof *g->start));
+    TRY(room(&g->start, &g->cap_start, ws->n + MOST, sizeof *g->start));
     for (size_t i = 0; i < ws->n; i++) {
         struct word w = ws->w[i];
 
@@ -224,44 +224,56 @@ static int join_words(struct grams *g, const struct words *ws, struct span text)
             memcpy(g->joined + at, text.p + w.off, w.len);
         at += w.len;
     }
-    g->start[ws->n] = at;
+    for (size_t i = 0; i < MOST; i++)
+        g->start[ws->n + i] = at;
     memset(g->joined + at, 0, PAD);
     return 0;
 }
 
-/* The places (words) where an n-gram of five words or more may begin that occurs twice,
- * in g->hash; a superset.  Two equal n-grams have the same first WINDOW bytes, if they
- * have as many; a counter for each hash of these says where that can be. */
-static int find_places(struct grams *g, size_t n, size_t *n_places)
+/* A hash of the next n bytes from p: 12, 20 or 32. */
+static inline uint32_t window_hash(const char *p, size_t n)
+{
+    uint64_t x, y = 0, z = 0;
+    uint32_t w;
+
+    memcpy(&x, p, 8);
+    memcpy(&w, p + 8, 4);
+    if (n > 12)
+        memcpy(&y, p + n - 8, 8);
+    if (n > 20)
+        memcpy(&z, p + n - 16, 8);
+    x ^= (y << 29 | y >> 35) * 0xC4CEB9FE1A85EC53ULL;
+    x += (z ^ z >> 31) * 0x9FB21C651E98DF25ULL;
+    return (uint32_t)(((x ^ (uint64_t)w << 17) * 0x9E3779B97F4A7C15ULL + w) * 0xD6E8FEB86659FD93ULL >> 33);
+}
+
+/* Of the places (words) in g->place[0..*n), keeps a superset of those at which an n-gram of
+ * `least` words or more begins that occurs twice.  Two such n-grams have the same first
+ * `window` bytes, if they have as many; a counter for each hash of these says where that
+ * can be. */
+static int keep_places(struct grams *g, size_t n_words, size_t least, size_t window, size_t *n)
 {
     size_t size = 1024, k = 0;
 
-    *n_places = 0;
-    if (n < 5)
-        return 0;
-    while (size < 12 * n)
+    while (size < 12 * *n)
         size *= 2;
     TRY(room(&g->seen, &g->cap_seen, size, 1));
-    TRY(room(&g->hash, &g->cap_hash, n + 1, sizeof *g->hash));
     memset(g->seen, 0, size);
-    for (size_t i = 0; i + 5 <= n; i++) {
-        uint64_t x;
-        uint32_t y, h;
+    for (size_t i = 0; i < *n; i++) {
+        uint32_t h = window_hash(g->joined + g->start[g->place[i]], window) & ((uint32_t)size - 1);
 
-        memcpy(&x, g->joined + g->start[i], 8);
-        memcpy(&y, g->joined + g->start[i] + 8, 4);
-        h = (uint32_t)(((x ^ (uint64_t)y << 17) * 0x9E3779B97F4A7C15ULL + y) * 0xD6E8FEB86659FD93ULL >> 33);
-        h &= (uint32_t)size - 1;
         g->hash[i] = h;
-        g->seen[h] = (uint8_t)(g->seen[h] + 1 < 3 ? g->seen[h] + 1 : 2);
+        g->seen[h] = (uint8_t)(g->seen[h] << 1 | 1); /* 1, then more than 1 */
     }
-    for (size_t i = 0; i + 5 <= n; i++) {
-        bool may = g->seen[g->hash[i]] > 1 || g->start[i + 5] - g->start[i] < WINDOW;
+    for (size_t i = 0; i < *n; i++) {
+        size_t at = g->place[i];
+        bool may = (at + least <= n_words) & /* no jumps */
+                   ((g->seen[g->hash[i]] > 1) | (g->start[at + least] - g->start[at] < window));
 
-        g->hash[k] = (uint32_t)i;
+        g->place[k] = (uint32_t)at;
         k += may;
     }
-    *n_places = k;
+    *n = k;
     return 0;
 }
 
@@ -269,8 +281,8 @@ static size_t duplicates_of(struct grams *g, size_t n_words, size_t n_places, si
 {
     size_t chars = 0, next = 0;
 
-    for (size_t k = 0; k < n_places && g->hash[k] + n <= n_words; k++) {
-        size_t i = g->hash[k];
+    for (size_t k = 0; k < n_places && g->place[k] + n <= n_words; k++) {
+        size_t i = g->place[k];
         struct span s = {g->joined + g->start[i], g->start[i + n] - g->start[i]};
         uint32_t h;
 
@@ -294,12 +306,17 @@ static size_t duplicates_of(struct grams *g, size_t n_words, size_t n_places, si
 
 int grams_find_duplicates(struct grams *g, const struct words *ws, struct span text, size_t chars[6])
 {
-    size_t n_places;
+    size_t n_places = ws->n < 5 ? 0 : ws->n - 4;
     uint32_t mask;
 
     TRY(join_words(g, ws, text));
-    TRY(find_places(g, ws->n, &n_places));
+    TRY(room(&g->hash, &g->cap_hash, n_places + 1, sizeof *g->hash));
+    TRY(room(&g->place, &g->cap_place, n_places + 1, sizeof *g->place));
+    for (size_t i = 0; i < n_places; i++)
+        g->place[i] = (uint32_t)i;
     for (size_t n = 5; n <= 10; n++) {
+        if (n == 5 || n == 6 || n == 8)
+            TRY(keep_places(g, ws->n, n, n == 5 ? 12 : n == 6 ? 20 : 32, &n_places));
         TRY(clear_slots(g, n_places, &mask));
         chars[n - 5] = duplicates_of(g, ws->n, n_places, n, mask);
     }

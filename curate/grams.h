@@ -36,7 +36,7 @@ struct grams {
     size_t n_places, cap_place;
     uint8_t *seen;
     size_t cap_seen;
-    uint32_t *hash; /* of each word's place, later the places in question */
+    uint32_t *hash; /* of each place */
     size_t cap_hash;
     char *joined; /* the words without anything between */
     size_t cap_joined;

@@ -2,7 +2,7 @@
 #include "curate/filter_phrase.h"
 #include "curate/phrase_simd.h"
 
-/* Of five bytes in small letters: which phrase they may belong to.  The Kelvin sign may
+/* Of five bytes in small letters ("cart" never begins a phrase): which phrase they may belong to.  The Kelvin sign may
  * stand for the k of "cookie". */
 static inline uint8_t hint(uint8_t a, uint8_t b, uint8_t c, uint8_t d, uint8_t e)
 {
@@ -13,6 +13,7 @@ static inline uint8_t hint(uint8_t a, uint8_t b, uint8_t c, uint8_t d, uint8_t e
     any |= (uint8_t)(-((a == 'l') & (b == 'o') & (c == 'r') & (d == 'e') & (e == 'm')) & PHRASE_LOREM);
     any |= (uint8_t)(-((a == 'p') & (b == 'r') & (c == 'i') & (d == 'v') & (e == 'a')) & PHRASE_PRIVACY);
     any |= (uint8_t)(-((a == 't') & (b == 'e') & (c == 'r') & (d == 'm') & (e == 's')) & PHRASE_TERMS);
+    any |= (uint8_t)(-((b == 'c') & (c == 'a') & (d == 'r') & (e == 't')) & PHRASE_CART);
     any |= (uint8_t)(-((a == (0xE2 | 32)) & (b == (0x84 | 32)) & (c == (0xAA | 32))) & PHRASE_COOKIE);
     return any;
 }

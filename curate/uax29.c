@@ -20,7 +20,7 @@ enum {
     ZWJ = 1 << 11,
     SPACE = 1 << 12,   /* WSegSpace */
     NEWLINE = 1 << 13, /* Newline, CR, LF */
-    OTHER = 1 << 14,
+    OTHER = 0,
     AHLETTER = LETTER | HEBREW,
     WORDY = AHLETTER | NUMERIC | KATAKANA | JOINER
 };
@@ -46,24 +46,13 @@ static unsigned class_beyond(uint32_t c)
     }
 }
 
-static inline unsigned class_ascii(unsigned char c)
-{
-    if ((unsigned)(c | 32) - 'a' < 26)
-        return LETTER;
-    if ((unsigned)c - '0' < 10)
-        return NUMERIC;
-    switch (c) {
-    case '_': return JOINER;
-    case ':': return MID_LETTER;
-    case ',': case ';': return MID_NUM;
-    case '.': return MID_BOTH;
-    case '\'': return QUOTE;
-    case '"': return DOUBLE_QUOTE;
-    case ' ': return SPACE;
-    case '\n': case '\r': case '\v': case '\f': return NEWLINE;
-    default: return OTHER;
-    }
-}
+static const uint16_t ascii[128] = {
+    ['\n'] = NEWLINE, ['\v'] = NEWLINE, ['\f'] = NEWLINE, ['\r'] = NEWLINE, [' '] = SPACE, ['"'] = DOUBLE_QUOTE,
+    ['\''] = QUOTE, [','] = MID_NUM, ['.'] = MID_BOTH, [':'] = MID_LETTER, [';'] = MID_NUM, ['_'] = JOINER,
+    ['0' ... '9'] = NUMERIC, ['A' ... 'Z'] = LETTER, ['a' ... 'z'] = LETTER,
+};
+
+static inline unsigned class_ascii(unsigned char c) { return ascii[c & 127]; }
 
 static inline unsigned class_at(const char *p, int *n)
 {
@@ -77,7 +66,7 @@ static inline unsigned class_at(const char *p, int *n)
 bool uax29_alnum(uint32_t c)
 {
     if (c < 0x80)
-        return (c | 32) - 'a' < 26 || c - '0' < 10;
+        return class_ascii((unsigned char)c) & (LETTER | NUMERIC);
     return chars_classes()[c] & CHAR_LETTER || u_getIntPropertyValue((UChar32)c, UCHAR_NUMERIC_TYPE) != U_NT_NONE;
 }
 
@@ -151,7 +140,8 @@ static bool surely_ends(const char *q, const char *end)
         return true;
     if ((unsigned char)*q >= 0x80)
         return false;
-    return !strchr(".':,;\"", *q) || q + 1 == end || !((unsigned char)q[1] >= 0x80 || uax29_alnum((unsigned char)q[1]));
+    return !(class_ascii((unsigned char)*q) & (MID_LETTER | MID_NUM | MID_BOTH | QUOTE | DOUBLE_QUOTE)) || q + 1 == end ||
+           !((unsigned char)q[1] >= 0x80 || uax29_alnum((unsigned char)q[1]));
 }
 
 static const char *plain_end(const char *p, const char *end)
