@@ -9,7 +9,7 @@ comma := ,
 # Debian packages: to build, to test, for the demo.
 DEBS := gcc g++ make libc6-dev libsimdjson-dev libzstd-dev zlib1g-dev libdeflate-dev \
   libxxhash-dev libyaml-dev libicu-dev libbrotli-dev nettle-dev libcld2-dev libfasttext-dev libdnnl-dev \
-  libpcre2-dev libpsl-dev libcmocka-dev zstd
+  libpcre2-dev libpsl-dev libdivsufsort-dev libcmocka-dev zstd
 DEBS_DEMO := wget ca-certificates busybox
 DEBS_SHARED := python3
 DEBS_DEV := clang libclang-rt-14-dev libomp-14-dev shellcheck man-db
@@ -19,7 +19,7 @@ PROBES := SIMDJSON:simdjson.h:-lsimdjson ZSTD:zstd.h:-lzstd ZLIB:zlib.h:-lz \
   LIBDEFLATE:libdeflate.h:-ldeflate YAML:yaml.h:-lyaml XXHASH:xxhash.h: \
   ICU:unicode/unorm2.h:-licui18n@-licuuc@-licudata \
   BROTLI:brotli/decode.h:-lbrotlidec@-lbrotlicommon CLD2:cld2/public/compact_lang_det.h:-lcld2_full@-lcld2 \
-  NETTLE:nettle/sha1.h:-lnettle FASTTEXT:fasttext/fasttext.h:-lfasttext \
+  NETTLE:nettle/sha1.h:-lnettle FASTTEXT:fasttext/fasttext.h:-lfasttext DIVSUFSORT:divsufsort.h:-ldivsufsort \
   DNNL:oneapi/dnnl/dnnl.h:-ldnnl PCRE2:pcre2.h:-lpcre2-8 PSL:libpsl.h:-lpsl CMOCKA:cmocka.h:-lcmocka
 BASE_NEEDS := SIMDJSON ZSTD ZLIB LIBDEFLATE YAML XXHASH
 # What a command cannot do without, beside those.

@@ -1,4 +1,4 @@
-/* quern dedup exact|fuzzy|lines */
+/* quern dedup exact|fuzzy|lines|substring */
 #include <string.h>
 
 #include "curate/driver.h"
@@ -6,7 +6,7 @@
 
 static struct tool tool = {
     .name = "dedup",
-    .usage = "exact|fuzzy|lines [options] [FILE...]",
+    .usage = "exact|fuzzy|lines|substring [options] [FILE...]",
     .about = "drop documents, or strike passages, that are in the collection already",
     .details =
         "Reads documents, a JSON line each, and writes those that stay, in order; of\n"
@@ -23,7 +23,9 @@ static struct tool tool = {
         "lines: strikes lines, paragraphs or sentences that came before, and drops documents of\n"
         "which too little is left.  Presets: quern, lines of 30 characters or more; ccnet,\n"
         "no copy of a line stays that two documents have; dolma, lines as they are; datatrove,\n"
-        "three sentences in a row, 50 words and 3 sentences must be left.",
+        "three sentences in a row, 50 words and 3 sentences must be left.\n\n"
+        "substring: strikes passages of --length bytes or more that came before, wherever they\n"
+        "stand, by suffix arrays; with --tokens whatever white space is between.",
     .example = "printf '{\"id\":\"a\",\"text\":\"x\"}\\n{\"id\":\"b\",\"text\":\"x\"}\\n' | "
                "quern dedup exact --rejects -",
 };

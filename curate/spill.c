@@ -69,6 +69,23 @@ int spill_flush(struct spill *s, struct err *e)
     return 0;
 }
 
+int spill_write(const struct spill *s, uint64_t offset, const void *p, size_t n, struct err *e)
+{
+    const char *from = p;
+
+    while (n) {
+        ssize_t k = pwrite(s->fd, from, n, (off_t)offset);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return err_sys(e, ERR_IO, "cannot write a temporary file");
+        from += k;
+        offset += (uint64_t)k;
+        n -= (size_t)k;
+    }
+    return 0;
+}
+
 int spill_read(const struct spill *s, uint64_t offset, void *p, size_t n, struct err *e)
 {
     char *to = p;

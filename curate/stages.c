@@ -5,6 +5,7 @@
 #include "curate/dedup_exact.h"
 #include "curate/dedup_fuzzy.h"
 #include "curate/dedup_lines.h"
+#include "curate/dedup_substring.h"
 #include "curate/filter.h"
 #include "curate/langid.h"
 
@@ -33,6 +34,9 @@ FORM(dedup_lines, DEDUP_LINES_OPTS)
 #if HAVE_ICU && HAVE_PSL
 FORM(filter, FILTER_OPTS)
 #endif
+#if HAVE_ICU && HAVE_DIVSUFSORT
+FORM(dedup_substring, DEDUP_SUBSTRING_OPTS)
+#endif
 #if HAVE_CLD2
 FORM(langid, LANGID_OPTS)
 #endif
@@ -58,6 +62,9 @@ static const struct stage_kind kinds[] = {
 #endif
 #if HAVE_ICU && HAVE_PSL
     KIND("filter", filter),
+#endif
+#if HAVE_ICU && HAVE_DIVSUFSORT
+    KIND("dedup substring", dedup_substring),
 #endif
 #if HAVE_CLD2
     KIND("langid", langid),

@@ -1,0 +1,71 @@
+#!/bin/bash
+# quern dedup substring at a shell.
+. "$ROOT/tests/lib.sh"
+if ! quern-dedup substring --version >/dev/null 2>&1; then
+    ok "left out: this build has no libdivsufsort"
+    finish
+fi
+
+p="The quick brown fox jumps over the lazy dog and runs away into the dark wood"
+{
+    printf '{"id":"a","text":"A begins. %s. A ends.","n":1}\n' "$p"
+    printf '{"id":"b","text":"B: %s; B ends."}\n' "$p"
+    printf '{"id":"c","text":"%s"}\n' "$p"
+    printf '{"id":"d","text":"no repeat here, but some text of its own all the same"}\n{"id":"e","text":""}\n'
+} >in
+status "runs" 0 quern-dedup substring --length 40 in --rejects rej --stats stats
+cat >want <<W
+{"id":"a","text":"A begins. $p. A ends.","n":1}
+{"id":"b","text":"B:; B ends."}
+{"id":"d","text":"no repeat here, but some text of its own all the same"}
+{"id":"e","text":""}
+W
+same "the first copy stays" out want
+equal "and what is left of c is nothing" "$(cat rej)" \
+    '{"id":"c","stage":"dedup substring","rule":"nothing-left","value":0,"threshold":null}'
+has "counts" stats '"docs_shortened":1,"passages_struck":1,"bytes_struck":77'
+status "whole words" 0 quern-dedup substring --length 40 --snap word in
+has "are struck" out '{"id":"b","text":"B: wood; B ends."}'
+status "none stays" 0 quern-dedup substring --length 40 --keep none in --min-words 8 --rejects rej
+equal "of a copy" "$(cat out)" "$(sed -n '4,5p' in)"
+has "and documents of few words go" rej '{"id":"a","stage":"dedup substring","rule":"words-left","value":6,"threshold":8}'
+status "too long to come again" 0 quern-dedup substring --length 90 in
+same "all stays" out in
+
+# Characters stay whole: the repeat begins and ends within one.
+printf '{"id":"a","text":"\xc3\xa4-%s-\xc3\xa4"}\n{"id":"b","text":"\xc4\xa4-%s-\xc4\xa5"}\n' "$p" "$p" >utf
+status "within characters" 0 quern-dedup substring --length 40 utf
+has "they stay whole" out '"text":"Ĥĥ"'
+
+# A run of one letter: what overlaps the first copy stays.
+printf '{"id":"a","text":"%s"}\n' "$(printf '%0300d' 0)" >run
+quern-dedup substring -q run | tr -d '\n' >out
+equal "a run of zeros" "$(cat out)" "{\"id\":\"a\",\"text\":\"$(printf '%0100d' 0)\"}"
+status "and all of it" 0 quern-dedup substring -q --keep none run
+equal "goes" "$(cat out)" ""
+
+printf '{"id":"a","text":"x %s y"}\n{"id":"b","text":"%s"}\n' "$p" "${p// /\\n   }" >tok
+status "tokens" 0 quern-dedup substring --tokens 12 tok
+equal "do not mind white space" "$(cat out)" "{\"id\":\"a\",\"text\":\"x $p y\"}"
+printf '{"id":"a","text":"one\\n%s\\ntwo"}\n{"id":"b","text":"three %s\\n%s\\nfour"}\n' "$p" "$p" "$p" >lines
+status "lines" 0 quern-dedup substring --length 40 --snap line lines
+has "are struck whole" out "{\"id\":\"b\",\"text\":\"three $p\\nfour\"}"
+
+# Any number of threads, any memory.
+for i in $(seq 1500); do
+    printf '{"id":"m%s","text":"%s %s %s %s"}\n' "$i" "$i" "$(seq -s ' ' $((i % 37)) $((i % 37 + 60)))" \
+        "$(printf 'word%s ' $((i * 7)) $((i * 11)) $((i * 13)))" "$(seq -s , $((i % 11)) $((i % 11 + 70)))"
+done >many
+for keep in first none; do
+    quern-dedup substring -q --keep $keep -j 1 many -o j1 --rejects r1
+    for j in 2 8; do
+        quern-dedup substring -q --keep $keep -j $j --memory 64M many -o jn --rejects rn
+        same "$keep -j $j: same documents" jn j1
+        same "$keep -j $j: same account" rn r1
+    done
+done
+if [ "$(wc -c <j1)" -lt $(($(wc -c <many) / 3)) ]; then ok "much was struck"; else bad "much was struck" "$(wc -c <j1)"; fi
+
+status "one token" 2 quern-dedup substring --tokens 1 in
+status "no room" 3 quern-dedup substring --tmp /no/such/folder in
+finish
