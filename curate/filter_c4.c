@@ -92,18 +92,30 @@ static bool has_policy(struct span s, unsigned hints)
            (hints & PHRASE_COOKIE && phrase_in_any(s, cookies, sizeof cookies / sizeof *cookies));
 }
 
-static bool ends_sentence(struct span s)
+/* Beyond English the end marks of all scripts count, and the quotation marks that close;
+ * in Thai, which has no such marks, any line ends well. */
+static bool ends_sentence(struct span s, const struct lang *lang)
 {
+    static const char quotes[] = "»”’」』";
     char c = s.n ? s.p[s.n - 1] : 0;
+    struct span last = s;
+    int n;
 
     if (c == '.')
         return !(s.n >= 3 && s.p[s.n - 2] == '.' && s.p[s.n - 3] == '.');
-    return c == '?' || c == '!' || c == '"' || c == '\'';
+    if (c == '?' || c == '!' || c == '"' || c == '\'')
+        return true;
+    if (!s.n || lang == lang_english())
+        return false;
+    if (chars_classes()[chars_last(s, &n)] & CHAR_TERMINAL || lang_traits(lang) & LANG_NO_END_MARKS)
+        return true;
+    last = (struct span){s.p + s.n - n, (size_t)n};
+    return memmem(quotes, sizeof quotes - 1, last.p, last.n) != NULL;
 }
 
 static size_t count_sentences(struct filter_text *t, struct words *words, struct span line)
 {
-    int rc = words_split(words, line, t->err);
+    int rc = filter_split_words(t, line, words);
 
     if (rc < 0) {
         filter_fail(t, rc, "words");
@@ -131,7 +143,7 @@ static bool judge_line(struct filter_text *t, struct span line, size_t n_words, 
     unsigned hints = phrase_hints(line);
 
     return (too_long && strike(t, LONG_WORD)) ||
-           (!isnan(set[NO_TERMINAL].threshold) && !ends_sentence(line) && strike(t, NO_TERMINAL)) ||
+           (!isnan(set[NO_TERMINAL].threshold) && !ends_sentence(line, filter_lang(t)) && strike(t, NO_TERMINAL)) ||
            ((double)n_words < set[FEW_WORDS].threshold && strike(t, FEW_WORDS)) ||
            (!isnan(set[LOREM_IPSUM].threshold) && hints & PHRASE_LOREM && phrase_in(line, "lorem ipsum") &&
             strike(t, LOREM_IPSUM)) ||
@@ -152,6 +164,15 @@ static void take_line(struct filter_text *t, struct span stripped)
     bool too_long;
 
     n_words = count_words(stripped, set[FEW_WORDS].threshold, set[LONG_WORD].threshold, &too_long);
+    if (lang_traits(filter_lang(t)) & LANG_UNSPACED) {
+        int rc = filter_split_words(t, stripped, &c->words);
+        if (rc < 0) {
+            filter_fail(t, rc, "words");
+            return;
+        }
+        n_words = c->words.n;
+        too_long = false;
+    }
     if (buf_putc(&c->out, '\n') < 0 || (isnan(set[CITATIONS].threshold) ? buf_put_span(&c->out, stripped)
                                                                         : put_uncited(&c->out, stripped)) < 0) {
         filter_fail(t, ERR_NOMEM, "a text");

@@ -21,9 +21,10 @@ enum lang_number {
 };
 
 enum {
-    LANG_ELIDES = 1,   /* an apostrophe between letters ends a word: l'homme */
-    LANG_UNSPACED = 2, /* no spaces between words */
-    LANG_ENDINGS = 4   /* its stop words are endings of words (Korean's particles) */
+    LANG_ELIDES = 1,       /* an apostrophe between letters ends a word: l'homme */
+    LANG_UNSPACED = 2,     /* no spaces between words */
+    LANG_NO_END_MARKS = 8, /* sentences end without a mark */
+    LANG_ENDINGS = 4       /* its stop words are endings of words (Korean's particles) */
 };
 
 struct lang;
