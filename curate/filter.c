@@ -251,6 +251,8 @@ static int set_threshold(struct setting *set, const struct rule *r, const struct
         set->threshold = on ? r->threshold : RULE_OFF;
     else
         return err_set(e, ERR_FORMAT, "'%s' line %d: %s needs a number, on or off", file, n->line, r->name);
+    if (on && isnan(r->threshold))
+        return err_set(e, ERR_FORMAT, "'%s' line %d: %s is off by itself and needs a number", file, n->line, r->name);
     set->given = !(on && r->limit);
     if (isinf(set->threshold) || set->threshold < 0 || (n->type == NODE_NUM && isnan(n->num)))
         return err_set(e, ERR_FORMAT, "'%s' line %d: %s cannot be %.*s", file, n->line, r->name,

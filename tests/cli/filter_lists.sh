@@ -63,6 +63,9 @@ has "says what it needs" err "rps_doc_ldnoobw_words needs --bad-words"
 printf 'rpv2:\n  ccnet_perplexity: 100\n' >c.yaml
 status "a rule that needs a model" 2 quern filter --preset rpv2 --config c.yaml w.jsonl
 has "says so" err "ccnet_perplexity needs a model"
+printf 'rpv2:\n  rps_doc_unigram_entropy: on\n' >c.yaml
+status "a rule without a threshold of its own" 3 quern filter --preset rpv2 --config c.yaml w.jsonl
+has "needs a number" err "line 2: rps_doc_unigram_entropy is off by itself"
 
 status "no language" 2 quern filter --preset fineweb2-icu w.jsonl
 has "is asked for" err "needs --lang"
