@@ -64,6 +64,9 @@ uint64_t file_tell(const struct file_in *f);
 uint64_t file_size(const struct file_in *f);
 /* Bytes of the file as stored that have been consumed: for progress. */
 uint64_t file_consumed(const struct file_in *f);
+/* Goes to an offset of a plain file, before anything has been read.  1; 0: this one has to be
+ * read up to there (it is compressed, a pipe, or in memory). */
+int file_seek(struct file_in *f, uint64_t offset, struct err *e);
 void file_close(struct file_in *f);
 
 /* ---- output ---- */

@@ -622,6 +622,18 @@ uint64_t file_tell(const struct file_in *f)
     return f->told;
 }
 
+int file_seek(struct file_in *f, uint64_t offset, struct err *e)
+{
+    if (f->codec != FILE_PLAIN || !f->seekable || f->told)
+        return 0;
+    if (lseek(f->fd, (off_t)(f->start + offset), SEEK_SET) < 0)
+        return err_sys(e, ERR_IO, "cannot seek in '%s'", f->name);
+    f->at = f->n = 0;
+    f->eof = false;
+    f->base = f->told = offset;
+    return 1;
+}
+
 uint64_t file_size(const struct file_in *f)
 {
     return f->size;

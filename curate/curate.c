@@ -353,12 +353,27 @@ static int publish(const char *temp, const char *name, struct err *e)
     return file_sync_parent(name, e);
 }
 
+static bool all_empty(const struct run *r, enum part_file f, const int (*part)[2], int n)
+{
+    char path[4096];
+    struct stat st;
+
+    for (int i = 0; i < n; i++) {
+        part_path(r->plan, part[i][0], part[i][1], f, path);
+        if (stat(path, &st) < 0 || st.st_size)
+            return false;
+    }
+    return true;
+}
+
 /* Makes `name` of the parts' files one behind the other, whole or not at all; a single one is linked. */
 static int join(const struct run *r, enum part_file f, const char *name, const int (*part)[2], int n, struct err *e)
 {
     char temp[4096], from[4096];
     int fd, rc = 0;
 
+    if (all_empty(r, f, part, n))
+        return file_write_all(name, (struct span){0}, e); /* compressed, it takes some bytes */
     temp_name(name, temp);
     unlink(temp);
     if (n == 1) {

@@ -131,10 +131,17 @@ static int read_some(struct feed *f, struct block *b, struct err *e)
     return n > 0;
 }
 
+static int add_too_long(struct feed *f, struct block *b, uint64_t offset, struct err *e)
+{
+    char why[80];
+
+    snprintf(why, sizeof why, "the line is longer than %" PRId64 " bytes", max_line(f));
+    return add_bad(b, f->inputs[f->at - 1], offset, why, e);
+}
+
 /* Passes over the rest of a line that is too long; what follows it goes to tail. */
 static int skip_line(struct feed *f, struct block *b, struct err *e)
 {
-    char why[80];
     uint64_t start = f->offset;
     int more = 1;
 
@@ -158,71 +165,98 @@ static int skip_line(struct feed *f, struct block *b, struct err *e)
     if (more == 0)
         close_input(f);
     buf_clear(&b->bytes);
-    snprintf(why, sizeof why, "the line is longer than %" PRId64 " bytes", max_line(f));
-    return add_bad(b, f->inputs[f->at - 1], start, why, e);
+    return add_too_long(f, b, start, e);
 }
 
-/* Cuts b->bytes into lines; an unfinished one at the end goes to tail unless the file
- * has ended. */
+static int add_line(struct feed *f, struct block *b, const char *p, const char *q, struct err *e)
+{
+    const char *file = f->inputs[f->at - 1], *s = p;
+    uint64_t offset = f->offset + (uint64_t)(p - b->bytes.p);
+    struct item *it;
+
+    while (s < q && (*s == ' ' || *s == '\t' || *s == '\r'))
+        s++;
+    if (s == q)
+        return 0;
+    if (q - p > max_line(f))
+        return add_too_long(f, b, offset, e);
+    it = add_item(b);
+    if (!it)
+        return no_memory(e);
+    it->file = file;
+    it->offset = offset;
+    it->line = (struct span){p, (size_t)(q - p)};
+    return 0;
+}
+
+/* Cuts b->bytes into lines up to the first that ends at block_bytes or behind; the rest goes
+ * to tail.  So a block is a matter of where it begins, not of how the file was read. */
 static int cut_lines(struct feed *f, struct block *b, bool ended, struct err *e)
 {
     const char *p = b->bytes.p, *end = p + b->bytes.n;
-    const char *file = f->inputs[f->at - 1];
 
-    while (p < end) {
+    while (p < end && (size_t)(p - b->bytes.p) < block_bytes(f)) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
-        const char *q = nl ? nl : end, *s = p;
         if (!nl && !ended)
             break;
-        while (s < q && (*s == ' ' || *s == '\t' || *s == '\r'))
-            s++;
-        if (s < q) {
-            struct item *it = add_item(b);
-            if (!it)
-                return no_memory(e);
-            it->file = file;
-            it->offset = f->offset + (uint64_t)(p - b->bytes.p);
-            it->line = (struct span){p, (size_t)(q - p)};
-        }
+        TRY(add_line(f, b, p, nl ? nl : end, e));
         p = nl ? nl + 1 : end;
     }
-    f->offset += (uint64_t)(p - b->bytes.p);
+    b->weight = (uint64_t)(p - b->bytes.p);
+    f->offset += b->weight;
     return buf_put(&f->tail, p, (size_t)(end - p)) < 0 ? no_memory(e) : 0;
+}
+
+/* After damage: on to the next member.  1, or 0 when there is none. */
+static int mend(struct feed *f, struct err *e)
+{
+    int rc = file_skip_member(f->in, e);
+
+    if (rc < 0)
+        return rc;
+    f->broken = false;
+    buf_clear(&f->tail);
+    f->offset = file_tell(f->in);
+    if (rc == 0)
+        close_input(f);
+    return rc;
 }
 
 /* One block of lines of the open file; may be empty at the end of the file. */
 static int fill_from_file(struct feed *f, struct block *b, struct err *e)
 {
-    size_t looked = 0;
-    int more = 1;
-    bool whole = false;
+    size_t looked = 0, line = 0; /* where the last line begins */
+    bool cut = f->tail.n && memchr(f->tail.p, '\n', f->tail.n); /* lines from before the damage */
+    int more = f->broken && cut ? 2 : 1;
 
-    if (f->broken) {
-        int rc = file_skip_member(f->in, e);
-        if (rc < 0)
+    if (f->broken && !cut) {
+        int rc = mend(f, e);
+        if (rc <= 0)
             return rc;
-        f->broken = false;
-        buf_clear(&f->tail);
-        f->offset = file_tell(f->in);
-        if (rc == 0) {
-            close_input(f);
-            return 0;
-        }
     }
     if (buf_put_span(&b->bytes, buf_span(&f->tail)) < 0)
         return no_memory(e);
     buf_clear(&f->tail);
-    while (more == 1 && (b->bytes.n < block_bytes(f) || !whole)) {
+    for (;;) {
+        const char *nl = b->bytes.n > looked ? memrchr(b->bytes.p + looked, '\n', b->bytes.n - looked) : NULL;
+
+        line = nl ? (size_t)(nl + 1 - b->bytes.p) : line;
+        looked = b->bytes.n;
+        if (line >= block_bytes(f))
+            break;
+        if (more == 1 && (int64_t)(b->bytes.n - line) > max_line(f)) {
+            if (!line)
+                return skip_line(f, b, e);
+            break;
+        }
+        if (more != 1)
+            break;
         more = read_some(f, b, e);
         if (more < 0)
             return more;
-        whole = whole || memchr(b->bytes.p + looked, '\n', b->bytes.n - looked);
-        looked = b->bytes.n;
-        if (!whole && more == 1 && b->bytes.n > (size_t)max_line(f))
-            return skip_line(f, b, e);
     }
     TRY(cut_lines(f, b, more == 0, e));
-    if (more == 0)
+    if (more == 0 && !f->tail.n)
         close_input(f);
     return 0;
 }
@@ -388,10 +422,22 @@ int feed_fill(struct feed *f, struct block *b, struct err *e)
     return 0;
 }
 
-int feed_skip(struct feed *f, uint64_t n, struct err *e)
+int feed_skip(struct feed *f, uint64_t n, uint64_t offset, struct err *e)
 {
     struct block b = {0};
     int rc = 0;
+
+    if (n && f->n_inputs) {
+        TRY(open_next(f, e) < 0 ? e->code : 0);
+        rc = file_seek(f->in, offset, e);
+        if (rc < 0)
+            return rc;
+        if (rc == 1) {
+            f->offset = offset;
+            f->count = n;
+            return 0;
+        }
+    }
 
     while (rc == 0 && f->count < n) {
         rc = feed_fill(f, &b, e);

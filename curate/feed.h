@@ -51,7 +51,7 @@ struct feed {
     struct file_in *in;
     bool broken;   /* the member being read is damaged: skip it next time */
     struct buf tail; /* the beginning of a line whose end is yet to be read */
-    uint64_t offset; /* of tail, in the decompressed file */
+    uint64_t offset; /* in the decompressed file, of tail: of what the next block begins with */
     const struct source *source;
     FILE *spool;
     struct judge judge;  /* of the spool */
@@ -63,9 +63,10 @@ struct feed {
 /* Fills b (reset before) with the next items; none means the end.  Failures are of
  * the whole run; what is wrong with one record is in item.bad. */
 int feed_fill(struct feed *f, struct block *b, struct err *e);
-/* Passes over the first n items, which must end where a block did.  Nothing is said of
- * bad ones: they were reported when they were first read. */
-int feed_skip(struct feed *f, uint64_t n, struct err *e);
+/* Passes over the first n items, which ended where a block did, of a file of JSON lines at
+ * this offset (feed.offset then).  Nothing is said of bad ones: they were reported when they
+ * were first read. */
+int feed_skip(struct feed *f, uint64_t n, uint64_t offset, struct err *e);
 /* Checks that all inputs can be opened, before any work. */
 int feed_check(struct feed *f, struct err *e);
 void feed_close(struct feed *f);

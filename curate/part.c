@@ -203,7 +203,7 @@ static int read_answer(void *of, uint64_t n, struct verdict *v, struct span *rep
     return answer_read(r->answers, v, reply, a, e);
 }
 
-static int open_input(struct runner *r, uint64_t items, struct err *e)
+static int open_input(struct runner *r, const struct node *state, struct err *e)
 {
     char **input = &r->c->plan->input[r->input];
 
@@ -218,7 +218,7 @@ static int open_input(struct runner *r, uint64_t items, struct err *e)
         r->feed.inputs = input;
         r->feed.n_inputs = 1;
     }
-    return feed_skip(&r->feed, items, e);
+    return feed_skip(&r->feed, (uint64_t)node_int(state, "items", 0), (uint64_t)node_int(state, "offset", 0), e);
 }
 
 static int open_files(struct runner *r, const struct node *state, struct err *e)
@@ -257,7 +257,7 @@ static int begin(struct runner *r, struct err *e)
     if (rc == 0)
         rc = open_files(r, state, e);
     if (rc == 0)
-        rc = open_input(r, (uint64_t)node_int(state, "items", 0), e);
+        rc = open_input(r, state, e);
     arena_free(&a);
     return rc;
 }
@@ -304,6 +304,7 @@ static int put_state(struct buf *b, const struct runner *r, const struct part_co
 {
     TRY(buf_putc(b, '{'));
     TRY(put_number(b, "items", r->feed.count));
+    TRY(put_number(b, "offset", r->feed.offset));
     TRY(put_number(b, "docs", r->docs.size));
     TRY(put_number(b, "notes", r->notes.size));
     TRY(put_number(b, "rejects", r->rejects.size));

@@ -52,7 +52,7 @@ printf 'stages: [extract, clean]\n' >crawl.yaml
 check "a list of paths, a file at a time" sh "$ROOT/pipelines/crawl.sh" crawl.yaml paths crawled "$SHARED/data/warc/real/"
 for f in "$SHARED"/data/warc/real/*; do
     n=$(basename "$f" .gz)
-    zstd -qdc "crawled/$n.jsonl.zst"
+    zstd -qdc "crawled/$n.jsonl.zst" || bad "reading $n"
 done >all.jsonl
 quern extract "$SHARED"/data/warc/real/* 2>/dev/null | quern clean >want 2>/dev/null
 equal "and all documents are there" "$(wc -l <all.jsonl)" "$(wc -l <want)"
