@@ -66,8 +66,8 @@ static int reference(struct latex_worker *w, const struct latex_builtin *b)
         to = to ? to : end;
         if (!first)
             TRY(buf_puts(&w->tmp, ", "));
+        TRY(latex_reference(w, latex_trim((struct span){p, (size_t)(to - p)}), first && b->sig[0] == 'N', &w->tmp));
         first = false;
-        TRY(latex_reference(w, latex_trim((struct span){p, (size_t)(to - p)}), &w->tmp));
         p = to < end ? to + 1 : end;
     }
     if (b->sig[0] == '(')
@@ -266,7 +266,7 @@ static int unknown(struct latex_worker *w, struct span name)
 
     if (begins_with(name, "if@"))
         return latex_conditional(w, 'f', name, NULL);
-    if (name.n > 4 && (begins_with(name, "cite") || memcmp(name.p + name.n - 4, "cite", 4) == 0))
+    if (name.n > 4 && ((begins_with(name, "cite") && name.n < 8) || memcmp(name.p + name.n - 4, "cite", 4) == 0))
         return cite(w, &citation);
     latex_star(w, '*');
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)

@@ -147,6 +147,10 @@ bool latex_next_is(struct latex_worker *w, const char *word);
 struct span latex_flat(struct latex_worker *w, struct latex_arg a);
 /* As latex_flat, without white space at the ends. */
 struct span latex_flat_word(struct latex_worker *w, struct latex_arg a);
+extern const struct latex_env latex_no_arguments;
+/* Puts the rest of the top frame, an argument or body, and of the body below it into one frame, so
+ * that delimiters are found across.  False: it cannot be done. */
+bool latex_join(struct latex_worker *w);
 /* Reads and drops a dimension or number with what may stand before it. */
 void latex_skip_dimension(struct latex_worker *w);
 int latex_read_number(struct latex_worker *w, int64_t *v);
@@ -247,8 +251,11 @@ int latex_counter(struct latex_worker *w, struct span name, struct span within, 
 struct span latex_counter_text(struct latex_worker *w, struct span name);
 void latex_appendix(struct latex_worker *w);
 int latex_label(struct latex_worker *w, struct span label);
-/* Appends a stand-in for a label's number; latex_resolve puts the number there. */
-int latex_reference(struct latex_worker *w, struct span label, struct buf *b);
+/* What the next \label names is called: "Theorem". */
+void latex_kind(struct latex_worker *w, struct span kind);
+/* Appends a stand-in for a label's number; latex_resolve puts the number there, or named
+ * "Theorem 2.1". */
+int latex_reference(struct latex_worker *w, struct span label, bool named, struct buf *b);
 int latex_resolve(struct latex_worker *w, struct span from, struct buf *to);
 /* Appends the number of a key of the bibliography, by first use. */
 int latex_citation(struct latex_worker *w, struct span key, struct buf *b);

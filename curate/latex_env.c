@@ -291,6 +291,7 @@ static int begin_theorem(struct latex_worker *w, struct span name, const struct 
     TRY(push_open(w, name, d, OP_E_THEOREM));
     if (d->end.n) {
         TRY(latex_step(w, d->end, 1));
+        latex_kind(w, head);
         number = latex_counter_text(w, d->end);
     }
     rc = buf_printf(&b, "\\textbf{%.*s%s%.*s", proof && noted ? 0 : (int)head.n, head.p, number.n ? " " : "", (int)number.n,

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+const struct latex_env latex_no_arguments = {.n = 0};
+
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -358,6 +360,28 @@ struct span latex_flat(struct latex_worker *w, struct latex_arg a)
 struct span latex_flat_word(struct latex_worker *w, struct latex_arg a)
 {
     return latex_trim(latex_flat(w, a));
+}
+
+bool latex_join(struct latex_worker *w)
+{
+    struct latex_frame *f = latex_top(w), *below = f - 1;
+    struct buf b = {.max = (size_t)1 << 24};
+    struct span s;
+
+    if (w->n_frames < 2 || (f->flags & ~LE_AT) || !below->env)
+        return false;
+    struct latex_arg a = {{f->p, (size_t)(f->end - f->p)}, f->env ? f->env : &latex_no_arguments, false};
+    struct latex_arg c = {{below->p, (size_t)(below->end - below->p)}, below->env, false};
+    if (flatten(w, a, &b, 0) < 0 || flatten(w, c, &b, 0) < 0)
+        w->work = -1;
+    s = arena_dup(&w->kept, buf_span(&b));
+    buf_free(&b);
+    if (!s.p || w->work < 0)
+        return false;
+    uint32_t at = (f->flags | below->flags) & LE_AT;
+    pop(w);
+    below->p = below->end;
+    return latex_push(w, (struct latex_arg){s, NULL, at != 0}, 0) == 0;
 }
 
 /* ---- numbers ---- */

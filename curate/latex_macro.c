@@ -201,6 +201,47 @@ int latex_define(struct latex_worker *w, struct span name, const struct latex_de
 
 /* ---- expanding ---- */
 
+/* Where the delimiter stands in the top frame, outside groups; NULL: nowhere. */
+static const char *find_delimiter(struct latex_worker *w, const struct latex_frame *f, struct span delimiter)
+{
+    const char *at = f->p;
+
+    for (; at < f->end; at++) {
+        if ((size_t)(f->end - at) >= delimiter.n && memcmp(at, delimiter.p, delimiter.n) == 0)
+            break;
+        if (*at == '{')
+            at = latex_group_end(w, at + 1, f->end);
+        else if (*at == '\\')
+            at++;
+    }
+    w->work -= at - f->p;
+    return at < f->end ? at : NULL;
+}
+
+/* The argument in front of a delimiter, which is passed over. */
+static bool read_until(struct latex_worker *w, struct span delimiter, struct latex_arg *a)
+{
+    struct latex_frame *f;
+    const char *at;
+
+    do {
+        if (!latex_more(w))
+            return false;
+        f = latex_top(w);
+        at = find_delimiter(w, f, delimiter);
+    } while (!at && w->work >= 0 && latex_join(w));
+    if (!at)
+        return false;
+    struct span text = latex_trim((struct span){f->p, (size_t)(at - f->p)});
+    if (text.n >= 2 && text.p[0] == '{' && latex_group_end(w, text.p + 1, text.p + text.n) == text.p + text.n - 1) {
+        text.p++;
+        text.n -= 2;
+    }
+    *a = (struct latex_arg){text, f->env, f->flags & LE_AT || w->at};
+    f->p = at + delimiter.n;
+    return true;
+}
+
 /* Reads what the delimiters of a \def say: #1, text, #2 ... */
 static bool match_pattern(struct latex_worker *w, const struct latex_def *d, struct latex_env *env)
 {
@@ -217,28 +258,9 @@ static bool match_pattern(struct latex_worker *w, const struct latex_def *d, str
             if (to == p || (to == end && to[-1] == '#')) {
                 env->arg[k] = latex_arg(w);
             } else {
-                struct latex_frame *f;
                 struct span delimiter = latex_trim((struct span){p, (size_t)(to - p)});
-                const char *at;
-                if (!latex_more(w) || !delimiter.n)
+                if (!delimiter.n || !read_until(w, delimiter, &env->arg[k]))
                     return false;
-                f = latex_top(w);
-                for (at = f->p; at < f->end; at++) { /* at the level of braces where this stands */
-                    if ((size_t)(f->end - at) >= delimiter.n && memcmp(at, delimiter.p, delimiter.n) == 0)
-                        break;
-                    if (*at == '{')
-                        at = latex_group_end(w, at + 1, f->end);
-                    else if (*at == '\\')
-                        at++;
-                }
-                if (at >= f->end)
-                    return false;
-                w->work -= at - f->p;
-                struct span text = latex_trim((struct span){f->p, (size_t)(at - f->p)});
-                if (text.n >= 2 && text.p[0] == '{' && latex_group_end(w, text.p + 1, text.p + text.n) == text.p + text.n - 1)
-                    text.p++, text.n -= 2;
-                env->arg[k] = (struct latex_arg){text, f->env, f->flags & LE_AT || w->at};
-                f->p = at + delimiter.n;
             }
             p = to;
         } else { /* text before the first */
@@ -311,11 +333,9 @@ static struct latex_env *read_arguments(struct latex_worker *w, const struct lat
     return env;
 }
 
-static const struct latex_env no_arguments = {.n = 0};
-
 int latex_expand(struct latex_worker *w, const struct latex_def *d)
 {
-    const struct latex_env *env = &no_arguments;
+    const struct latex_env *env = &latex_no_arguments;
 
     if (d->n || d->pattern.n)
         env = read_arguments(w, d);

@@ -48,7 +48,8 @@ const struct latex_builtin latex_builtins[] = {
      "footcite supercite smartcite fullcite citeonline citen citenum onlinecite shortcite citeN citeNP citeA "
      "fullciteref parencites textcites cites autocites", "", OP_CITE, LB_BOTH},
     {"citeauthor citeyear citeyearpar citetitle citefullauthor Citeauthor citedate citeurl", "-", OP_CITE, LB_BOTH},
-    {"ref cref Cref autoref nameref vref labelcref sref fullref", "", OP_REF, LB_BOTH},
+    {"ref vref labelcref sref fullref zref", "", OP_REF, LB_BOTH},
+    {"cref Cref autoref zcref", "N", OP_REF, LB_BOTH}, {"nameref", "-", OP_REF, LB_BOTH},
     {"pageref vpageref cpageref Cpageref", "-", OP_REF, LB_BOTH},
     {"url path nolinkurl burl doi", "", OP_URL, LB_FIXED}, {"verb lstinline Verb", "o", OP_VERB, LB_FIXED},
     {"newacronym newabbreviation acrodef acro newacro DeclareAcronym", "d", OP_ACRONYM, LB_FIXED},
@@ -190,7 +191,7 @@ const struct latex_builtin latex_builtins[] = {
     {"c", "\u0327", OP_ACCENT, 0}, {"k", "\u0328", OP_ACCENT, 0}, {"r", "\u030A", OP_ACCENT, 0},
     {"d", "\u0323", OP_ACCENT, 0}, {"b", "\u0331", OP_ACCENT, 0}, {"t", "\u0361", OP_ACCENT, 0},
     {"textcommabelow", "\u0326", OP_ACCENT, 0}, {"C G", "\u030F", OP_ACCENT, 0}, {"U", "\u030E", OP_ACCENT, 0},
-    {"\\", "", OP_BREAK, LB_FIXED}, {"hspace", "sm_", OP_ARGS, 0}, {"vspace", "sm", OP_ARGS, 0},
+    {"\\", "", OP_BREAK, LB_FIXED}, {"hspace", "sm_", OP_ARGS, 0}, {"vspace addvspace", "sm", OP_ARGS, 0},
     {"char symbol", "", OP_CHAR, 0}, {"texttt code", "t", OP_FONT_ARG, 0}, {"bf bfseries", "b", OP_FONT, 0},
     {"tt ttfamily", "t", OP_FONT, 0}, {"lstdefinelanguage rule", "omm", OP_ARGS, 0},
     {"titleformat", "smommmmmm", OP_ARGS, 0}, {"titlespacing", "smmmm", OP_ARGS, 0},

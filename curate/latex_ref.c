@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 
-enum { COUNTERS_MAX = 256, REF_BEGIN = 2, REF_END = 3 };
+enum { COUNTERS_MAX = 256, REF_BEGIN = 2, REF_END = 3, NAMED = 4 };
 
 struct counter {
     struct span name;
@@ -13,7 +13,7 @@ struct counter {
 };
 
 struct named {
-    struct span name, text;
+    struct span name, text, kind;
 };
 
 struct map {
@@ -25,7 +25,7 @@ struct latex_refs {
     struct counter counter[COUNTERS_MAX];
     int n_counters, chapter, section;
     bool appendix;
-    struct span current; /* what \label names */
+    struct span current, kind; /* what \label names: "2.1", "Theorem" */
     struct map labels, cites;
     struct span *wanted; /* labels that were referred to */
     size_t n_wanted, cap_wanted;
@@ -103,7 +103,7 @@ void latex_refs_reset(struct latex_refs *r)
     r->n_wanted = 0;
     r->n_counters = 0;
     r->appendix = false;
-    r->current = (struct span){NULL, 0};
+    r->current = r->kind = (struct span){NULL, 0};
     r->chapter = add(r, span_of("chapter"), -1);
     r->section = add(r, span_of("section"), -1);
     add(r, span_of("subsection"), r->section);
@@ -159,6 +159,24 @@ struct span latex_counter_text(struct latex_worker *w, struct span name)
     return buf_span(&r->text);
 }
 
+/* "Section" for subsubsection. */
+static struct span kind_of(struct span counter)
+{
+    static const char *const kinds[][2] = {{"chapter", "Chapter"},       {"section", "Section"},   {"subsection", "Section"},
+                                           {"subsubsection", "Section"}, {"figure", "Figure"},     {"table", "Table"},
+                                           {"equation", "Equation"},     {"algorithm", "Algorithm"}, {"listing", "Listing"}};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (span_is(counter, kinds[i][0]))
+            return span_of(kinds[i][1]);
+    return (struct span){"", 0};
+}
+
+void latex_kind(struct latex_worker *w, struct span kind)
+{
+    w->refs->kind = kind;
+}
+
 int latex_step(struct latex_worker *w, struct span name, int n)
 {
     struct latex_refs *r = w->refs;
@@ -175,6 +193,7 @@ int latex_step(struct latex_worker *w, struct span name, int n)
         for (int up = r->counter[k].parent, d = 0; up >= 0 && d < 8; up = r->counter[up].parent, d++)
             if (up == i)
                 r->counter[k].value = 0;
+    r->kind = kind_of(name);
     r->current = arena_dup(&w->kept, latex_counter_text(w, name));
     return r->current.p ? 0 : latex_limit(w, "memory for labels");
 }
@@ -197,10 +216,11 @@ int latex_label(struct latex_worker *w, struct span label)
     if (!s)
         return err_set(w->e, ERR_NOMEM, "out of memory for labels");
     s->text = w->refs->current;
+    s->kind = w->refs->kind;
     return 0;
 }
 
-int latex_reference(struct latex_worker *w, struct span label, struct buf *b)
+int latex_reference(struct latex_worker *w, struct span label, bool named, struct buf *b)
 {
     struct latex_refs *r = w->refs;
 
@@ -213,7 +233,7 @@ int latex_reference(struct latex_worker *w, struct span label, struct buf *b)
         r->cap_wanted = cap;
     }
     r->wanted[r->n_wanted] = label;
-    return buf_printf(b, "%c%zu%c", REF_BEGIN, r->n_wanted++, REF_END);
+    return buf_printf(b, "%c%s%zu%c", REF_BEGIN, named ? "\x04" : "", r->n_wanted++, REF_END);
 }
 
 /* The number behind REF_BEGIN; p is moved behind REF_END. */
@@ -240,9 +260,15 @@ int latex_resolve(struct latex_worker *w, struct span from, struct buf *to)
         if (!mark)
             break;
         p = mark + 1;
+        bool named = p < end && *p == NAMED;
+        p += named;
         if (read_stand_in(r, &p, end, &k) && r->labels.cap && r->wanted[k].n)
             s = find(&r->labels, r->wanted[k]);
         if (s && s->text.n) {
+            if (named && s->kind.n && (!w->lang.n || span_is(w->lang, "en"))) {
+                TRY(buf_put_span(to, s->kind));
+                TRY(buf_putc(to, ' '));
+            }
             TRY(buf_put_span(to, s->text));
         } else { /* not known: nothing, and no empty parentheses or space before it */
             if (to->n && p < end && to->p[to->n - 1] == '(' && *p == ')') {
