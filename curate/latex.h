@@ -32,7 +32,7 @@ struct latex_conf {
 void latex_conf_init(struct latex_conf *c);
 
 /* Where a document's files come from.  find: the bytes of a file that an \input names ("sec/intro",
- * "macros.sty"), as UTF-8 (curate/latex_files.h); 1, or 0 when there is none.  They must last
+ * "macros.sty"), as UTF-8 with "\n" at line ends; 1, or 0 when there is none.  They must last
  * until latex_extract returns. */
 struct latex_files {
     int (*find)(void *arg, struct span name, struct span *utf8, struct err *e);
@@ -55,8 +55,8 @@ struct latex_worker;
 int latex_worker_new(struct latex_worker **w, const struct latex_conf *c, struct err *e);
 void latex_worker_free(struct latex_worker *w);
 
-/* Extracts one document.  utf8: its main file (lines may end in any way; control characters do
- * no harm).  files may be NULL.  ERR_LIMIT: a bound was reached; ERR_NOMEM. */
+/* Extracts one document.  utf8: its main file, with "\n" at line ends and no other control
+ * characters.  files may be NULL.  ERR_LIMIT: a bound was reached; ERR_NOMEM. */
 int latex_extract(struct latex_worker *w, struct span utf8, const struct latex_files *files, struct latex_doc *out,
                   struct err *e);
 #endif

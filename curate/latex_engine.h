@@ -159,7 +159,7 @@ const char *latex_group_end(struct latex_worker *w, const char *p, const char *e
 int latex_limit(struct latex_worker *w, const char *what);
 struct span latex_trim(struct span s);
 
-/* ---- latex_macro.c ---- */
+/* ---- latex_table.c ---- */
 
 int latex_table_new(struct latex_table **t);
 void latex_table_free(struct latex_table *t);
@@ -168,9 +168,13 @@ const struct latex_def *latex_lookup(struct latex_worker *w, struct span name);
 /* Of an environment: its name is looked up with '{' before it. */
 const struct latex_def *latex_lookup_env(struct latex_worker *w, struct span name);
 const struct latex_builtin *latex_builtin_of(const struct latex_def *d);
+/* name and what d points to must be in the kept arena or in a file. */
 int latex_define(struct latex_worker *w, struct span name, const struct latex_def *d);
 int latex_undo(struct latex_worker *w, int to); /* definitions made since */
 int latex_undo_mark(struct latex_worker *w);
+
+/* ---- latex_macro.c ---- */
+
 /* Expands a macro whose name has just been read. */
 int latex_expand(struct latex_worker *w, const struct latex_def *d);
 int latex_expand_env(struct latex_worker *w, const struct latex_def *d, struct span name);
@@ -229,12 +233,15 @@ int latex_acronym(struct latex_worker *w, const struct latex_builtin *b);
 int latex_abstract(struct latex_worker *w);
 int latex_accent(struct latex_worker *w, const char *combining);
 
-/* ---- latex.c ---- */
+/* ---- latex_command.c ---- */
 
 int latex_command(struct latex_worker *w, const struct latex_builtin *b, struct span name);
 /* Expands or runs the command whose backslash is at the top frame's p. */
 int latex_control(struct latex_worker *w);
 int latex_run_definition(struct latex_worker *w, const struct latex_def *d, struct span name);
+
+/* ---- latex.c ---- */
+
 /* Processes input until the frame that is now on top has ended. */
 int latex_run(struct latex_worker *w);
 

@@ -114,13 +114,15 @@ int latex_verb(struct latex_worker *w, const struct latex_builtin *b)
 /* At the first delimiter. */
 int latex_verb_text(struct latex_worker *w)
 {
+    enum { CODE_MAX = 1000 };
     struct latex_frame *f = latex_top(w);
     const char *to;
     char close;
 
     close = *f->p == '{' ? '}' : *f->p;
-    to = memchr(f->p + 1, close, (size_t)(f->end - f->p - 1));
-    if (!to || (size_t)(to - f->p) > 1000) {
+    size_t left = (size_t)(f->end - f->p - 1);
+    to = memchr(f->p + 1, close, left < CODE_MAX ? left : CODE_MAX);
+    if (!to) {
         f->p++;
         return 0;
     }

@@ -115,6 +115,7 @@ static bool name_is_defined(struct latex_worker *w)
     f = latex_top(w);
     from = f->p;
     to = memmem(from, (size_t)(f->end - from), "\\endcsname", 10);
+    w->work -= (to ? to : f->end) - from;
     if (!to)
         return false;
     f->p = to + 10;

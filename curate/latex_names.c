@@ -261,6 +261,7 @@ const struct latex_builtin latex_builtins[] = {
     T("AmS", "AMS"), T("AmSLaTeX", "AMS-LaTeX"),
     T("AmSTeX", "AMS-TeX"), T("MF", "METAFONT"), T("MP", "MetaPost"), T("SLiTeX", "SliTeX"), T("PiC", "PiC"),
     T("PiCTeX", "PiCTeX"), T("ConTeXt", "ConTeXt"), T("eTeX", "eTeX"), T("AllTeX", "(La)TeX"),
+    T("degr", "°"), T("arcmin", "′"), T("arcsec", "″"), T("micron", "µm"), T("sun", "☉"), T("earth", "⊕"),
     T("checkmark cmark", "✓"), T("xmark", "✗"), T("slash per", "/"), T("textcompwordmark", ""), T("numero", "No"),
     T("primo", "1o"), T("ier", "er"), T("iere", "re"), T("ieme", "e"), T("iemes", "es"), T("nd", "nd"),
     T("cdash", "--"), T("second", "s"), T("gram", "g"), T("ampere", "A"), T("kelvin", "K"), T("mole", "mol"),

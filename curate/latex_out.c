@@ -96,8 +96,11 @@ int latex_out_text(struct latex_out *o, const char *p, size_t n)
 
 int latex_out_lines(struct latex_out *o, struct span s, bool block)
 {
-    const char *p = s.p, *end = s.p + s.n;
+    const char *p = s.p, *end;
 
+    if (!s.n)
+        return 0;
+    end = p + s.n;
     while (end > p && strchr(" \t\n", end[-1]))
         end--;
     for (const char *q = p; q < end && strchr(" \t\n", *q); q++)

@@ -188,6 +188,7 @@ int latex_step(struct latex_worker *w, struct span name, int n)
         for (int k = 0; k < r->n_counters; k++)
             if (k != i && r->counter[k].parent < 0 && k < 10)
                 r->counter[k].parent = i;
+    w->work -= r->n_counters;
     r->counter[i].value += n;
     for (int k = 0; k < r->n_counters && n > 0; k++) /* those within it begin again */
         for (int up = r->counter[k].parent, d = 0; up >= 0 && d < 8; up = r->counter[up].parent, d++)
@@ -250,8 +251,11 @@ static bool read_stand_in(const struct latex_refs *r, const char **p, const char
 int latex_resolve(struct latex_worker *w, struct span from, struct buf *to)
 {
     const struct latex_refs *r = w->refs;
-    const char *p = from.p, *end = p + from.n;
+    const char *p = from.p, *end;
 
+    if (!from.n)
+        return 0;
+    end = p + from.n;
     while (p < end) {
         const char *mark = memchr(p, REF_BEGIN, (size_t)(end - p)), *stop = mark ? mark : end;
         const struct named *s = NULL;

@@ -245,6 +245,7 @@ int latex_put_url(struct latex_worker *w)
     f = latex_top(w);
     if (*f->p != '{') { /* \url|...| */
         const char *to = memchr(f->p + 1, *f->p, (size_t)(f->end - f->p - 1));
+        w->work -= (to ? to : f->end) - f->p;
         if (!to)
             return 0;
         s = (struct span){f->p + 1, (size_t)(to - f->p - 1)};
@@ -256,6 +257,7 @@ int latex_put_url(struct latex_worker *w)
                 to++;
             else
                 depth += *to == '{' ? 1 : *to == '}' ? -1 : 0;
+        w->work -= to - p;
         a = (struct latex_arg){{p, (size_t)(to - p)}, f->env, false};
         f->p = to < f->end ? to + 1 : to;
         s = latex_flat_word(w, a);
@@ -333,9 +335,9 @@ int latex_csname(struct latex_worker *w, bool argument)
             return 0;
         f = latex_top(w);
         to = memmem(f->p, (size_t)(f->end - f->p), "\\endcsname", 10);
+        w->work -= (to ? to : f->end) - f->p;
         if (!to)
             return 0;
-        w->work -= to - f->p;
         struct latex_arg a = {{f->p, (size_t)(to - f->p)}, f->env, true};
         f->p = to + 10;
         name = latex_flat_word(w, a);
@@ -383,8 +385,11 @@ static int input_file(struct latex_worker *w, struct span name, bool style)
     struct span bytes;
     int rc;
 
+    enum { COST = 100 }; /* looking for a file costs as much as so many macros */
+
     if (!w->files || !name.n || w->n_files >= LATEX_FILES)
         return 0;
+    w->expansions -= COST;
     rc = w->files->find(w->files->arg, name, &bytes, w->e);
     if (rc <= 0)
         return rc;
