@@ -1,4 +1,4 @@
-/* quern extract: archives and HTML files to documents. */
+/* quern extract: archives, HTML files and LaTeX to documents. */
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "extract",
         .usage = "[options] [PATH...]",
-        .about = "turn web archives and HTML pages into documents",
+        .about = "turn web archives, HTML pages and LaTeX into documents",
         .details =
             "Reads WARC, WET and ARC files (plain, gzip or zstd, told by their contents), HTML\n"
             "files, and folders of either, and writes a JSON line for each page: id, url, title,\n"
@@ -63,7 +63,10 @@ int main(int argc, char **argv)
             "Of an archive the successful responses of HTML and plain text become documents; other\n"
             "records are passed over and counted in --stats.  A damaged record is reported with\n"
             "file, offset and reason, and reading goes on behind it.  Pages without text are dropped\n"
-            "and stand in --rejects.",
+            "and stand in --rejects.\n"
+            "\n"
+            "LaTeX is a .tex file (what it inputs is looked for beside it), a gzip file of one, a tar\n"
+            "archive of an e-print, or an archive of gzipped e-prints, such as arXiv gives out.",
         .example = "printf '<title>A page</title><p>Some text.' >page.html\nquern extract page.html",
     };
     struct extract_conf x;
