@@ -14,7 +14,7 @@ static bool is_alnum(char c)
 /* Without scheme and slashes.  What is in front of "//" must be a scheme, or nothing. */
 static struct span without_scheme(struct span url)
 {
-    const char *p = memmem(url.p, url.n, "//", 2);
+    const char *p = url.n ? memmem(url.p, url.n, "//", 2) : NULL;
     size_t n = p ? (size_t)(p - url.p) : 0;
 
     if (!p || (n > 0 && (n < 2 || p[-1] != ':')))
