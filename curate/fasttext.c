@@ -5,6 +5,7 @@
 
 #include "curate/fasttext_model.h"
 
+enum { FETCH_MAX = 512 }; /* bytes of a row; the processor then goes on by itself */
 #define PREFIX "__label__"
 #define LINE_END "</s>"
 
@@ -72,9 +73,29 @@ void fasttext_add_row(const struct fasttext_matrix *m, int64_t i, float *x)
         x[j] += fasttext_f32(row, j);
 }
 
+/* Adds the rows that wait to columns [j, j + n); n is a constant where it matters. */
+static inline void sum_columns(const struct fasttext *m, struct fasttext_scratch *s, int j, int n)
+{
+    float sum[16];
+
+    memcpy(sum, s->hidden + j, (size_t)n * sizeof *sum);
+    for (int i = 0; i < s->n_row; i++) {
+        const uint8_t *row = m->input.dense + 4 * ((int64_t)s->row[i] * m->input.cols + j);
+        for (int k = 0; k < n; k++)
+            sum[k] += fasttext_f32(row, k);
+    }
+    memcpy(s->hidden + j, sum, (size_t)n * sizeof *sum);
+}
+
 static void sum_rows(const struct fasttext *m, struct fasttext_scratch *s)
 {
-    for (int i = 0; i < s->n_row; i++)
+    int j = 0;
+
+    for (; m->input.dense && j + 16 <= m->dim; j += 16)
+        sum_columns(m, s, j, 16);
+    if (m->input.dense && j < m->dim)
+        sum_columns(m, s, j, m->dim - j);
+    for (int i = 0; !m->input.dense && i < s->n_row; i++)
         fasttext_add_row(&m->input, s->row[i], s->hidden);
     s->n_rows += s->n_row;
     s->n_row = 0;
@@ -84,9 +105,12 @@ static void sum_rows(const struct fasttext *m, struct fasttext_scratch *s)
 static void put_row(const struct fasttext *m, struct fasttext_scratch *s, uint32_t i)
 {
     struct fasttext_token *t = s->seeing;
-    int64_t at = i;
+    int64_t size = m->input.dense ? 4 * (int64_t)m->input.cols : m->input.n_sub;
+    const uint8_t *row = (m->input.dense ? m->input.dense : m->input.codes) + i * size;
 
-    __builtin_prefetch(m->input.dense ? m->input.dense + 4 * at * m->input.cols : m->input.codes + at * m->input.n_sub);
+    for (int64_t at = 0; at < size && at < FETCH_MAX; at += 64)
+        __builtin_prefetch(row + at);
+    __builtin_prefetch(row + size - 1); /* rows lie across lines */
     s->row[s->n_row++] = i;
     if (s->n_row == (int)(sizeof s->row / sizeof *s->row))
         sum_rows(m, s);
@@ -174,7 +198,7 @@ static int put_hash(struct fasttext_scratch *s, uint32_t h, struct err *e)
 /* The rows of a token in order: its own, then those of its parts. */
 static int put_token(const struct fasttext *m, struct fasttext_scratch *s, struct span token, uint32_t h, struct err *e)
 {
-    struct fasttext_token *t = m->maxn > 0 && token.n <= FASTTEXT_TOKEN_MAX ? &s->seen[h % FASTTEXT_CACHE] : NULL;
+    struct fasttext_token *t = token.n <= FASTTEXT_TOKEN_MAX ? &s->seen[h % FASTTEXT_CACHE] : NULL;
     int32_t id;
     int rc = 0;
 
@@ -203,29 +227,58 @@ static int put_token(const struct fasttext *m, struct fasttext_scratch *s, struc
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == 0; }
 
+struct word {
+    struct span s;
+    uint32_t h;
+};
+
+/* The next words of a line, at most n; the end of the line is one, and so is its mark in
+ * the text, behind which nothing counts: then *p is NULL. */
+static int take_words(const char **p, const char *end, struct word *w, int n)
+{
+    int k = 0;
+
+    while (k < n && *p) {
+        const char *q = *p, *start;
+        uint32_t h = FASTTEXT_HASH;
+        while (q < end && is_space(*q))
+            q++;
+        if (q == end) {
+            q = LINE_END;
+            end = q + sizeof LINE_END - 1;
+        }
+        for (start = q; q < end && !is_space(*q); q++)
+            h = fasttext_hash_byte(h, *q);
+        w[k] = (struct word){{start, (size_t)(q - start)}, h};
+        *p = span_is(w[k++].s, LINE_END) ? NULL : q;
+    }
+    return k;
+}
+
+/* What a word's look-up will read, in two steps: the tables, and what they point to. */
+static void fetch_words(const struct fasttext *m, const struct fasttext_scratch *s, const struct word *w, int n)
+{
+    for (int i = 0; i < n; i++) {
+        __builtin_prefetch(&s->seen[w[i].h % FASTTEXT_CACHE]);
+        __builtin_prefetch(&m->words.slot[w[i].h & m->words.mask]);
+    }
+    for (int i = 0; i < n; i++) {
+        const struct fasttext_slot *slot = &m->words.slot[w[i].h & m->words.mask];
+        if (s->seen[w[i].h % FASTTEXT_CACHE].hash != w[i].h && slot->id >= 0)
+            __builtin_prefetch(&m->entry[slot->id]);
+    }
+}
+
 static int put_text(const struct fasttext *m, struct fasttext_scratch *s, struct span text, struct err *e)
 {
-    const char *p = text.p, *end = p ? p + text.n : p;
-    static const struct span last = {LINE_END, sizeof LINE_END - 1};
-    struct span token = {0};
-    uint32_t h;
+    const char *p = text.p ? text.p : "", *end = p + text.n;
+    struct word w[32];
+    int n;
 
-    while (!span_eq(token, last)) { /* in the text, too, it ends the line */
-        while (p < end && is_space(*p))
-            p++;
-        if (p == end)
-            break;
-        token.p = p;
-        for (h = FASTTEXT_HASH; p < end && !is_space(*p); p++)
-            h = fasttext_hash_byte(h, *p);
-        token.n = (size_t)(p - token.p);
-        TRY(put_token(m, s, token, h, e));
-    }
-    if (!span_eq(token, last)) {
-        h = FASTTEXT_HASH;
-        for (size_t i = 0; i < last.n; i++)
-            h = fasttext_hash_byte(h, last.p[i]);
-        TRY(put_token(m, s, last, h, e));
+    while ((n = take_words(&p, end, w, (int)(sizeof w / sizeof *w))) > 0) {
+        fetch_words(m, s, w, n);
+        for (int i = 0; i < n; i++)
+            TRY(put_token(m, s, w[i].s, w[i].h, e));
     }
     for (size_t i = 0; i < s->n_hash; i++) {
         uint64_t g = (uint64_t)(int64_t)(int32_t)s->hash[i];
