@@ -36,7 +36,8 @@ WARN := -Wall -Wextra -Wshadow -Wvla -Wpointer-arith -Wcast-qual
 INC := -I.
 CPPFLAGS += -D_GNU_SOURCE -DPCRE2_CODE_UNIT_WIDTH=8 $(INC) -MMD -MP
 CFLAGS += -std=c11 $(OPT) $(WARN) -Wstrict-prototypes -Wmissing-prototypes -ffp-contract=off -fopenmp
-CXXFLAGS += -std=c++17 $(OPT) $(WARN) -ffp-contract=off
+# The C compiler links, which lacks what checks the types of C++ objects.
+CXXFLAGS += -std=c++17 $(OPT) $(WARN) -ffp-contract=off $(if $(SAN),-fno-sanitize=vptr)
 # base/isa.h: NAME_simd.c is compiled once for each of these.
 ISAS := base
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)

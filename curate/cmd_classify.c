@@ -25,7 +25,8 @@ static struct tool tool = {
         "stripped and newlines removed; nemo, __label__ removed and 1 - score if another\n"
         "label is best; dclm, stripped, lines joined by spaces, and scored like nemo.",
     .example = "for w in flour stone wheel; do\n"
-               "  echo '{\"label\":\"hq\",\"text\":\"the mill has a '$w'\"}'; echo '{\"label\":\"cc\",\"text\":\"buy '$w' now\"}'\n"
+               "  echo '{\"label\":\"hq\",\"text\":\"the mill has a '$w'\"}'\n"
+               "  echo '{\"label\":\"cc\",\"text\":\"buy '$w' now\"}'\n"
                "done > docs.jsonl\n"
                "quern classify train --dim 8 --epoch 50 -o model.bin docs.jsonl\n"
                "quern classify score --model model.bin --threshold 0.5 docs.jsonl",

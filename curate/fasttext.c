@@ -102,9 +102,8 @@ static void sum_rows(const struct fasttext *m, struct fasttext_scratch *s)
 }
 
 /* Rows are fetched while others are computed: most of a big model is not in the cache. */
-static void put_row(const struct fasttext *m, struct fasttext_scratch *s, uint32_t i)
+static inline void add_later(const struct fasttext *m, struct fasttext_scratch *s, uint32_t i)
 {
-    struct fasttext_token *t = s->seeing;
     int64_t size = m->input.dense ? 4 * (int64_t)m->input.cols : m->input.n_sub;
     const uint8_t *row = (m->input.dense ? m->input.dense : m->input.codes) + i * size;
 
@@ -114,6 +113,13 @@ static void put_row(const struct fasttext *m, struct fasttext_scratch *s, uint32
     s->row[s->n_row++] = i;
     if (s->n_row == (int)(sizeof s->row / sizeof *s->row))
         sum_rows(m, s);
+}
+
+static void put_row(const struct fasttext *m, struct fasttext_scratch *s, uint32_t i)
+{
+    struct fasttext_token *t = s->seeing;
+
+    add_later(m, s, i);
     if (!t)
         return;
     if (t->n_rows < FASTTEXT_ROWS_MAX) {
@@ -204,7 +210,7 @@ static int put_token(const struct fasttext *m, struct fasttext_scratch *s, struc
 
     if (t && t->hash == h && t->n == token.n && memcmp(t->p, token.p, t->n) == 0) {
         for (int i = 0; i < t->n_rows; i++)
-            put_row(m, s, t->row[i]);
+            add_later(m, s, t->row[i]);
         return m->word_ngrams > 1 ? put_hash(s, h, e) : 0;
     }
     id = fasttext_find(m, token, h);
