@@ -21,6 +21,7 @@ struct classify {
     struct classify_conf conf;
     struct fasttext *model;
     int label;
+    bool in_order; /* decided in commit */
     struct rng_mt rng;
     /* Of what was committed. */
     uint64_t n, bin[BINS];
@@ -104,6 +105,18 @@ static double uniform(struct span key, int64_t seed)
     return (double)(hash_mix64(hash_xxh3_64_seed(key, (uint64_t)seed)) >> 11) * 0x1p-53;
 }
 
+/* numpy's legacy pareto: exp(E / alpha) - 1 with E = -log(1 - u). */
+static double pareto(double u, double alpha) { return exp(-log(1 - u) / alpha) - 1; }
+
+static int decide(const struct classify *c, const struct note *n, struct verdict *v)
+{
+    double floor = c->conf.pareto > 0 ? 1 - pareto(n->draw, c->conf.pareto) : -INFINITY;
+
+    if (n->score < c->conf.threshold)
+        return verdict_drop(v, "score", n->score, c->conf.threshold);
+    return n->score > floor ? 0 : verdict_drop(v, "pareto", n->score, floor);
+}
+
 static int classify_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note, struct err *e)
 {
     const struct classify *c = stage;
@@ -112,7 +125,6 @@ static int classify_work(void *stage, void *thread, struct doc *d, struct verdic
     struct span text;
     int best;
 
-    (void)v;
     if (!n || classify_prepare(c->conf.dialect, d->text, &t->text, &text) < 0)
         return err_set(e, ERR_NOMEM, "no memory to classify a document");
     best = fasttext_predict(c->model, &t->scratch, text, e);
@@ -120,8 +132,12 @@ static int classify_work(void *stage, void *thread, struct doc *d, struct verdic
         return e->code;
     n->score = score_of(c, &t->scratch, best);
     n->draw = uniform(c->conf.draw == CLASSIFY_BY_TEXT ? d->text : d->id, c->conf.seed);
+    if (doc_set_num(d, c->conf.field, n->score) < 0)
+        return err_set(e, ERR_NOMEM, "no memory for a document");
+    if (!c->in_order)
+        return decide(c, n, v);
     *note = (struct span){(const char *)n, sizeof *n};
-    return doc_set_num(d, c->conf.field, n->score) < 0 ? err_set(e, ERR_NOMEM, "no memory for a document") : 0;
+    return 0;
 }
 
 static void count(struct classify *c, double score)
@@ -135,26 +151,21 @@ static void count(struct classify *c, double score)
     c->n++;
 }
 
-/* numpy's legacy pareto: exp(E / alpha) - 1 with E = -log(1 - u). */
-static double pareto(double u, double alpha) { return exp(-log(1 - u) / alpha) - 1; }
-
 static int classify_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a,
                            struct err *e)
 {
     struct classify *c = stage;
     struct note n;
-    double floor = -INFINITY;
 
     (void)reply;
     (void)a;
     (void)e;
     memcpy(&n, note.p, sizeof n);
-    count(c, n.score);
-    if (c->conf.pareto > 0)
-        floor = 1 - pareto(c->conf.draw == CLASSIFY_NUMPY ? rng_mt_double(&c->rng) : n.draw, c->conf.pareto);
-    if (n.score < c->conf.threshold)
-        return verdict_drop(v, "score", n.score, c->conf.threshold);
-    return n.score > floor ? 0 : verdict_drop(v, "pareto", n.score, floor);
+    if (c->conf.histogram)
+        count(c, n.score);
+    if (c->conf.draw == CLASSIFY_NUMPY)
+        n.draw = rng_mt_double(&c->rng);
+    return decide(c, &n, v);
 }
 
 /* ---- the stage ---- */
@@ -184,6 +195,8 @@ static int classify_stats(void *stage, struct buf *json)
     TRY(json_put_string(json, span_of(c->conf.field)));
     TRY(json_put_key(json, "label"));
     TRY(json_put_string(json, fasttext_label_name(c->model, c->label)));
+    if (!c->conf.histogram)
+        return 0;
     TRY(json_put_key(json, "mean"));
     TRY(json_put_num(json, c->n ? c->sum / (double)c->n : NAN));
     TRY(json_put_key(json, "lowest"));
@@ -204,15 +217,9 @@ static void classify_close(void *stage)
     free(c);
 }
 
-static const struct stage_ops ops = {
-    .name = "classify",
-    .thread_open = classify_thread_open,
-    .thread_close = classify_thread_close,
-    .work = classify_work,
-    .commit = classify_commit,
-    .stats = classify_stats,
-    .close = classify_close,
-};
+#define OPS .name = "classify", .thread_open = classify_thread_open, .thread_close = classify_thread_close, \
+            .work = classify_work, .stats = classify_stats, .close = classify_close
+static const struct stage_ops ops = {OPS}, ops_in_order = {OPS, .commit = classify_commit};
 
 void classify_conf_init(struct classify_conf *c)
 {
@@ -258,7 +265,8 @@ int classify_stage_open(struct stage *s, const struct classify_conf *conf, struc
         classify_close(c);
         return rc;
     }
-    s->ops = &ops;
+    c->in_order = conf->histogram || (conf->pareto > 0 && conf->draw == CLASSIFY_NUMPY);
+    s->ops = c->in_order ? &ops_in_order : &ops;
     s->state = c;
     return 0;
 }

@@ -50,6 +50,7 @@ static int run_score(bool no_mode, int argc, char **argv)
     int code, n;
 
     classify_conf_init(&conf);
+    conf.histogram = true; /* costs nothing here */
     n = tool_begin(&tool, opts, argc, argv, &code);
     if (n < 0)
         return code;

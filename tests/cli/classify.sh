@@ -53,6 +53,17 @@ status "by text" 0 quern classify score -q --model files.bin --pareto 3 --draw t
 status "another seed draws others" 0 quern classify score -q --model files.bin --pareto 3 --seed 7 -o d.jsonl docs.jsonl
 check "not the same" sh -c '! cmp -s a.jsonl d.jsonl'
 
+# In a plan: the same bytes as alone, with a histogram or without.
+status "alone" 0 quern classify score -q --model files.bin --pareto 3 --threshold 0.2 --stats alone.json -o alone.jsonl docs.jsonl
+for histogram in false true; do
+    printf '%s\n' 'input: [docs.jsonl]' 'stages:' \
+        "  - classify score: {model: files.bin, pareto: 3, threshold: 0.2, histogram: $histogram}" \
+        "output: plan-$histogram.jsonl" "stats: plan-$histogram.json" >plan.yaml
+    status "in a plan, histogram $histogram" 0 quern curate -q plan.yaml
+    same "the same documents" alone.jsonl plan-$histogram.jsonl
+done
+equal "and the same histogram" "$(grep -o '"histogram":[^]]*' plan-true.json)" "$(grep -o '"histogram":[^]]*' alone.json)"
+
 # What cannot be done.
 printf '{"id":"1","text":"x"}\n{"id":"2","text":"y","label":"a b"}\n{"id":"3","text":"z","label":7}\n' >bad.jsonl
 cat bad.jsonl docs.jsonl >some-bad.jsonl

@@ -40,6 +40,22 @@ status "a missing model" 3 quern langid --model nowhere.bin made.jsonl
 status "no model" 3 quern langid --model made.jsonl made.jsonl
 has "is called that" err "'made.jsonl' is no fastText model"
 
+# Labels with scripts.
+for _ in 1 2 3 4 5 6; do
+    printf '%s\n' '{"label":"eng_Latn","text":"the mill and the miller"}' '{"label":"eng_Cyrl","text":"зе милл анд зе миллер"}' \
+        '{"label":"cmn_Hani","text":"磨坊 和 磨坊 主"}' '{"label":"gsw_Latn","text":"d müli u dr müller"}'
+done >labels.jsonl
+status "a model with scripts" 0 quern classify train -q --dim 8 --epoch 60 --lr 0.5 -o scripts.bin labels.jsonl
+printf '%s\n' '{"id":"1","text":"the\nmiller"}' '{"id":"2","text":"зе милл"}' '{"id":"3","text":"磨坊"}' '{"id":"4","text":"müli"}' \
+    '{"id":"5","text":"zzz"}' >in.jsonl
+status "finds" 0 quern langid -q --model scripts.bin in.jsonl
+equal "languages and scripts" "$(sed 's/.*"lang":"\([a-z]*\)".*"lang_script":"\([A-Za-z]*\)".*/\1 \2/' out | head -n 4 | paste -sd,)" \
+    "en Latn,en Cyrl,zh Hani,gsw Latn"
+for keep in en:0 eng:0 eng_Latn:0,eng_Cyrl:0; do
+    status "keeps $keep" 0 quern langid -q --model scripts.bin --keep "$keep,zh:1" --rejects r.jsonl in.jsonl
+    equal "both scripts" "$(head -n 2 out | grep -c '"lang":"en"')" 2
+done
+
 # Lines.
 printf '%s\n' '{"id":"x","text":"The mill stands by the river, and the miller knows everyone who comes.\n\nDie Mühle steht am Fluss, und der Müller kennt alle, die zu ihm kommen.\n12\nHe grinds the corn between two heavy stones every morning, before his breakfast."}' >lines.jsonl
 status "by line" 0 quern langid -q --per-line lines.jsonl
