@@ -14,13 +14,15 @@ typedef int judge_line(struct span *line, double limit, struct buf *scratch);
 static int each_line(struct span text, judge_line *judge, double limit, bool keep, struct buf *out, size_t *lines,
                      struct span *left)
 {
-    const char *p = text.p, *end = text.p + text.n, *from = p;
+    const char *p = text.p, *end = text.n ? p + text.n : p, *from = p;
     struct buf scratch = {0};
     int fate = STAYS;
 
     buf_clear(out);
     *left = text;
     *lines = 0;
+    if (!text.n)
+        return 0;
     for (bool more = true; more && fate >= 0;) {
         const char *q = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
         struct span line = {p, (size_t)((q ? q : end) - p)};

@@ -249,20 +249,6 @@ static size_t count_top(const struct grams *g, size_t n)
     return count > 1 ? count * chars : 0;
 }
 
-/* Characters of the words that are in an n-gram that has an equal. */
-static size_t count_covered(const struct grams *g, size_t n)
-{
-    size_t chars = 0, end = 0;
-
-    for (size_t i = 0; i < g->n_places; i++) {
-        size_t at = g->place[i], from = at > end ? at : end;
-
-        chars += grams_chars(g, from, at + n - from);
-        end = at + n;
-    }
-    return chars;
-}
-
 static double repeated_grams(struct filter_text *t, int n)
 {
     struct dclm *d = t->own;
@@ -278,7 +264,7 @@ static double repeated_grams(struct filter_text *t, int n)
     for (size_t k = 2; k <= 10 && k <= d->words.n && rc == 0; k++) {
         rc = grams_step(g, d->words.n, k);
         if (rc == 0)
-            d->repeated[k - 2] = (double)(k <= 4 ? count_top(g, k) : count_covered(g, k)) /
+            d->repeated[k - 2] = (double)(k <= 4 ? count_top(g, k) : grams_covered(g, k)) /
                                  (double)grams_chars(g, 0, d->words.n);
     }
     if (rc < 0)

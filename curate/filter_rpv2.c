@@ -50,20 +50,6 @@ static struct rpv2 *number_words(struct filter_text *t)
     return r;
 }
 
-/* Characters of the words that lie in n-grams which occur more than once, each word once. */
-static size_t covered(const struct grams *g, size_t n)
-{
-    size_t chars = 0, end = 0;
-
-    for (size_t i = 0; i < g->n_places; i++) {
-        size_t from = g->place[i] > end ? g->place[i] : end;
-
-        end = g->place[i] + n;
-        chars += grams_chars(g, from, end - from);
-    }
-    return chars;
-}
-
 static struct rpv2 *find_grams(struct filter_text *t)
 {
     struct rpv2 *r = number_words(t);
@@ -79,7 +65,7 @@ static struct rpv2 *find_grams(struct filter_text *t)
         if (n <= 4)
             r->top[n - 2] = grams_top(&r->grams, n_words, n);
         else
-            r->covered[n - 5] = covered(&r->grams, n);
+            r->covered[n - 5] = grams_covered(&r->grams, n);
     }
     return r;
 }
@@ -168,7 +154,7 @@ static double lorem_ipsum(struct filter_text *t, int arg)
 {
     static const char phrase[] = "lorem ipsum";
     const struct rpv2_text *x = &see(t)->text;
-    const char *p = x->norm.p, *end = p + x->norm.n;
+    const char *p = x->norm.p, *end = x->norm.n ? p + x->norm.n : p;
     size_t n = 0;
 
     (void)arg;
@@ -200,7 +186,7 @@ static double covered_by_grams(struct filter_text *t, int n)
 static double bad_words(struct filter_text *t, int arg)
 {
     const struct rpv2_text *x = &see(t)->text;
-    const char *p = x->norm.p, *end = p + x->norm.n;
+    const char *p = x->norm.p, *end = x->norm.n ? p + x->norm.n : p;
     const struct bad_words *b = NULL;
     size_t n = 0;
 

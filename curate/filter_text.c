@@ -9,7 +9,7 @@ enum { PART_CHARS = 1, PART_WORDS = 2, PART_TYPES = 4, PART_SCAN = 8, PART_SPLIT
 
 void filter_text_set(struct filter_text *t, struct span text)
 {
-    t->text = text;
+    t->text = text.n ? text : span_of("");
     t->have = 0;
 }
 

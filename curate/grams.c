@@ -74,7 +74,7 @@ static inline uint64_t word_key(const char *p, size_t n, const char *end)
 
 int grams_number_words(struct grams *g, const struct words *ws, struct span text, bool ascii)
 {
-    const char *end = text.p + text.n;
+    const char *end = text.n ? text.p + text.n : text.p;
     uint32_t mask;
 
     g->n_types = 0;
@@ -202,6 +202,19 @@ size_t grams_chars(const struct grams *g, size_t first, size_t n)
 
     for (size_t i = first; i < first + n; i++)
         chars += g->type[g->id[i]].chars;
+    return chars;
+}
+
+size_t grams_covered(const struct grams *g, size_t n)
+{
+    size_t chars = 0, end = 0;
+
+    for (size_t i = 0; i < g->n_places; i++) {
+        size_t from = g->place[i] > end ? g->place[i] : end;
+
+        end = g->place[i] + n;
+        chars += grams_chars(g, from, end - from);
+    }
     return chars;
 }
 

@@ -62,6 +62,8 @@ struct gram_top {
 struct gram_top grams_top(const struct grams *g, size_t n_words, size_t n);
 /* Code points of n words from the word at `first`, nothing between. */
 size_t grams_chars(const struct grams *g, size_t first, size_t n);
+/* After grams_step: code points of the words that are in an n-gram that occurs twice. */
+size_t grams_covered(const struct grams *g, size_t n);
 
 /* Characters in n-grams that were there before, for n = 5..10 in chars[0..5].  n-grams
  * are equal if their words are without anything between; behind one that was there

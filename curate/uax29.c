@@ -153,7 +153,7 @@ static const char *plain_end(const char *p, const char *end)
 
 int uax29_split(struct words *ws, struct span text, struct err *e)
 {
-    const char *p = text.p, *end = text.p + text.n;
+    const char *p = text.p, *end = text.n ? p + text.n : p;
 
     ws->n = 0;
     if (text.n >= 1u << 30)

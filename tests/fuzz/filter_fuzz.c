@@ -5,6 +5,8 @@
 #include "base/utf8.h"
 #include "curate/filter.h"
 #include "curate/langid.h"
+#include "curate/scan.h"
+#include "curate/uax29.h"
 #include "curate/words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -43,6 +45,43 @@ static void check_words(struct span text)
         abort();
 }
 
+/* Words as split() cuts are what lies between white space, looked at one by one; those of
+ * UAX #29 begin with a letter or number and stand in order. */
+static void check_splits(struct span text)
+{
+    static struct scan scan;
+    static struct words ws;
+    const char *p = text.p, *end = text.n ? p + text.n : p;
+    size_t i = 0, chars = 0, last = 0;
+    struct err e;
+    bool in = false;
+    int n;
+
+    if (scan_text(&scan, text) < 0 || scan_split(&scan, text, &ws, &e) < 0)
+        abort();
+    for (; p < end; p += n, chars++) {
+        bool space = chars_space_at(p, end, &n);
+
+        if (!space)
+            chars_decode(p, &n);
+        if (!space && !in && (i == ws.n || ws.w[i].off != (size_t)(p - text.p)))
+            abort();
+        if (space && in && ws.w[i].off + ws.w[i].len != (size_t)(p - text.p))
+            abort();
+        i += space && in;
+        in = !space;
+    }
+    if (i + in != ws.n || chars != scan.chars || (in && ws.w[i].off + ws.w[i].len != text.n))
+        abort();
+    if (uax29_split(&ws, text, &e) < 0)
+        abort();
+    for (i = 0; i < ws.n; last = ws.w[i].off + ws.w[i].len, i++)
+        if (ws.w[i].off < last || !ws.w[i].len || !uax29_alnum(chars_decode(text.p + ws.w[i].off, &n)))
+            abort();
+    if (last > text.n)
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct stage decide, annotate;
@@ -65,6 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (utf8_repair((struct span){(const char *)data, size}, &b) < 0)
         return 0;
     check_words(buf_span(&b));
+    check_splits(buf_span(&b));
     run(&decide, threads[0], buf_span(&b));
     run(&annotate, threads[1], buf_span(&b));
     if (langid_detect(buf_span(&b), &l, &e) < 0 || !(l.score >= 0 && l.score <= 1))
