@@ -38,7 +38,7 @@ static struct rpv2 *number_words(struct filter_text *t)
 {
     struct rpv2 *r = see(t);
 
-    if (!filter_first(&r->have, PART_TYPES))
+    if (!filter_first(&r->have, PART_TYPES) || t->rc < 0)
         return r;
     r->word_chars = 0;
     if (grams_number_words(&r->grams, &r->text.words, buf_span(&r->text.norm), r->text.norm_chars == r->text.norm.n) < 0) {
@@ -191,7 +191,7 @@ static double bad_words(struct filter_text *t, int arg)
     size_t n = 0;
 
     (void)arg;
-    if (!filter_next_bad_words(t, &b))
+    if (t->rc < 0 || !filter_next_bad_words(t, &b))
         return NAN;
     do
         for (size_t i = 0; i < x->words.n; i++) {

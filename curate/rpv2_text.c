@@ -312,6 +312,8 @@ int rpv2_text_set(struct rpv2_text *t, struct span text, bool (*is_stop_word)(co
         return err_set(e, ERR_LIMIT, "a text of %zu bytes, 2^28 or more", text.n);
     t->chars = t->norm_chars = t->n_lines = t->words.n = t->norm.n = 0;
     memset(&t->raw, 0, sizeof t->raw);
+    if (buf_reserve(&t->norm, 1) < 0) /* so that it is somewhere even if it is empty */
+        return err_set(e, ERR_NOMEM, "no memory for a text");
     scan_raw(t, text, is_stop_word, list);
     t->raw.symbols = count_symbols(text);
     t->raw.braces = count_runs(text, '{', 1) + count_runs(text, '}', 1);
