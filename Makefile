@@ -30,6 +30,7 @@ needs_langid := CLD2
 needs_classify := ICU
 needs_dedup := ICU
 needs_curate := ICU BROTLI NETTLE
+needs_decontaminate := ICU
 
 OPT := $(if $(DEBUG),-Og,-O3) -g $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 WARN := -Wall -Wextra -Wshadow -Wvla -Wpointer-arith -Wcast-qual

@@ -144,6 +144,9 @@ static int commit_outputs(struct run *r, struct err *e)
 {
     struct file_out *f;
 
+    for (int i = 0; i < r->c->n_stages; i++)
+        if (r->c->stages[i].ops->finish)
+            TRY(r->c->stages[i].ops->finish(r->c->stages[i].state, e));
     if (r->rejects) {
         f = r->rejects;
         r->rejects = NULL;

@@ -2,6 +2,7 @@
 
 #include "curate/classify.h"
 #include "curate/clean.h"
+#include "curate/decontaminate.h"
 #include "curate/dedup_exact.h"
 #include "curate/dedup_fuzzy.h"
 #include "curate/dedup_lines.h"
@@ -28,6 +29,7 @@
 #if HAVE_ICU
 FORM(classify, CLASSIFY_OPTS)
 FORM(clean, CLEAN_OPTS)
+FORM(decontaminate, DECONTAMINATE_OPTS)
 FORM(dedup_fuzzy, DEDUP_FUZZY_OPTS)
 FORM(dedup_lines, DEDUP_LINES_OPTS)
 #endif
@@ -57,6 +59,7 @@ static const struct stage_kind kinds[] = {
 #if HAVE_ICU
     KIND("classify score", classify),
     KIND("clean", clean),
+    KIND("decontaminate", decontaminate),
     KIND("dedup fuzzy", dedup_fuzzy),
     KIND("dedup lines", dedup_lines),
 #endif
