@@ -22,7 +22,7 @@ struct decontaminate {
     struct eval_set evals;
     const struct eval_method *method;
     void *m;
-    struct file_out *report;
+    struct file_out *report; /* from the first commit: only the process that commits writes it */
     uint64_t documents;   /* that have a question */
     uint32_t *documents_of; /* each item */
 };
@@ -335,6 +335,8 @@ static int commit_report(void *stage, struct span note, struct verdict *v, struc
     if (note.n < sizeof n)
         return 0;
     memcpy(&n, note.p, sizeof n);
+    if (!s->report)
+        TRY(file_create(&s->report, s->conf.report, 0, e));
     TRY(file_write(s->report, note.p + sizeof n, note.n - sizeof n, e));
     if (n.drop) {
         verdict_drop(v, rules[n.rule], n.value, n.threshold);
@@ -346,10 +348,13 @@ static int commit_report(void *stage, struct span note, struct verdict *v, struc
 static int finish(void *stage, struct err *e)
 {
     struct decontaminate *s = stage;
-    struct file_out *f = s->report;
+    struct file_out *f;
 
+    if (!s->report)
+        TRY(file_create(&s->report, s->conf.report, 0, e));
+    f = s->report;
     s->report = NULL;
-    return f ? file_commit(f, e) : 0;
+    return file_commit(f, e);
 }
 
 static int put_count(struct buf *json, const char *key, size_t n)
@@ -358,22 +363,19 @@ static int put_count(struct buf *json, const char *key, size_t n)
     return json_put_int(json, (int64_t)n);
 }
 
-/* Questions of the task that begins at item i, how many of them were found, and in how
- * many documents; a task's questions stand together in a set. */
+/* Questions of the task that begins at item i, and documents that have them, counted once
+ * for each; a task's questions stand together in a set. */
 static int put_task(const struct decontaminate *s, struct buf *json, size_t *i)
 {
     struct span task = s->evals.v[*i].task;
-    size_t n = 0, found = 0;
+    size_t n = 0;
     uint64_t documents = 0;
 
-    for (; *i < s->evals.n && span_eq(s->evals.v[*i].task, task); ++*i, n++) {
-        found += s->documents_of[*i] != 0;
+    for (; *i < s->evals.n && span_eq(s->evals.v[*i].task, task); ++*i, n++)
         documents += s->documents_of[*i];
-    }
     TRY(buf_putc(json, '{'));
     TRY(put_named(json, "task", task));
     TRY(put_count(json, "questions", n));
-    TRY(put_count(json, "found", found));
     TRY(put_count(json, "documents", documents));
     return buf_putc(json, '}');
 }
@@ -486,7 +488,7 @@ static int open_parts(struct decontaminate *s, struct err *e)
     s->method->describe(s->m, &skipped, &bytes);
     log_msg(LOG_INFO, "%zu questions, %zu of them too short to be found; index of %.1f MB in %.0f ms", s->evals.n,
             skipped, (double)bytes / 1e6, 1e3 * (log_seconds() - start));
-    return s->conf.report ? file_create(&s->report, s->conf.report, 0, e) : 0;
+    return 0;
 }
 
 int decontaminate_stage_open(struct stage *st, const struct decontaminate_conf *c, struct err *e)

@@ -557,6 +557,8 @@ static int decide(const struct part_conf *c, const struct part_pass *pass, struc
         rc = commit_part(c, pass, i, &count[i], e);
     if (rc == 0 && c->stage[pass->last - 1].ops->resolve)
         rc = judge_parts(c, pass, count, e);
+    if (rc == 0 && c->stage[pass->last - 1].ops->finish)
+        rc = c->stage[pass->last - 1].ops->finish(c->stage[pass->last - 1].state, e);
     free(count);
     return rc;
 }

@@ -67,8 +67,8 @@ struct stage_ops {
      * and which it did not drop.  May set fields and drop. */
     int (*apply)(void *stage, void *thread, struct doc *d, struct span reply,
                  struct verdict *v, struct err *e);
-    /* Once, at the very end, before the output gets its name: makes files of its own whole.
-     * May be NULL. */
+    /* Once, where commit was called, after the last commit or resolve and before the output
+     * gets its name: makes files of its own whole.  May be NULL. */
     int (*finish)(void *stage, struct err *e);
     /* Appends pairs of its own to the JSON statistics (json_put_key).  Numbers are counts of
      * what was done since the stage was opened, which can be added up over processes, or

@@ -36,7 +36,7 @@ has "accounts for a run" rej '{"id":"thirteen","stage":"decontaminate","rule":"w
 has "accounts for a short question" rej '"id":"short","stage":"decontaminate","rule":"words","value":8,"threshold":8,"survivor":"short"'
 has "accounts for a share" rej '{"id":"changed","stage":"decontaminate","rule":"share","value":0.925,"threshold":0.8,"survivor":"long"}'
 has "reports both places" report '{"id":"thirteen","task":"t","question_id":"long","method":"quern","rule":"words","value":13,"threshold":13,"document":{"begin":111,"end":157,"text":"w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17"},"question":{"begin":12,"end":58,"text":"w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17"}}'
-has "counts by task" stats.json '{"task":"t","questions":2,"found":2,"documents":8},{"task":"u","questions":2,"found":1,"documents":1}'
+has "counts by task" stats.json '{"task":"t","questions":2,"documents":8},{"task":"u","questions":2,"documents":1}'
 cp out want
 cp report want.report
 for j in 1 3; do
@@ -90,6 +90,18 @@ for p in b c d; do printf '{"id":"%s","question":"%s"}\n' $p "$(words 1 30 $p)";
 status "decon runs" 0 quern-decontaminate -q -m decon -a eval.jsonl -a more.jsonl decon.jsonl --report report
 equal "decon keeps questions without their answers" "$(sed 's/.*"id":"\([^"]*\)".*/\1/' out | tr '\n' ' ')" "question half "
 has "decon's score" report '"question_id":"long","method":"decon","rule":"score","value":1,"threshold":0.8'
+
+# In a plan: the same documents and the same report.
+cat >plan.yaml <<EOF
+input: [in.jsonl]
+stages:
+  - decontaminate: {against: [eval.jsonl], report: plan.report}
+output: plan.out
+EOF
+check "runs in a plan" quern-curate -q plan.yaml
+quern-decontaminate -q -a eval.jsonl in.jsonl >want
+same "with the same documents" plan.out want
+same "and the same report" plan.report want.report
 
 # What makes no sense.
 status "needs a set" 2 quern-decontaminate in.jsonl
