@@ -8,7 +8,7 @@ comma := ,
 
 # Debian packages: to build, to test, for the demo.
 DEBS := gcc g++ make libc6-dev libsimdjson-dev libzstd-dev zlib1g-dev libdeflate-dev \
-  libxxhash-dev libyaml-dev libicu-dev libbrotli-dev nettle-dev libcld2-dev libfasttext-dev libdnnl-dev \
+  libxxhash-dev libyaml-dev libbz2-dev libicu-dev libbrotli-dev nettle-dev libcld2-dev libfasttext-dev libdnnl-dev \
   libpcre2-dev libpsl-dev libdivsufsort-dev libcmocka-dev zstd
 DEBS_DEMO := wget ca-certificates busybox
 DEBS_SHARED := python3
@@ -16,7 +16,7 @@ DEBS_DEV := clang libclang-rt-14-dev libomp-14-dev shellcheck man-db
 
 # LIBRARY:header:what the linker needs.  The first five are needed by everything.
 PROBES := SIMDJSON:simdjson.h:-lsimdjson ZSTD:zstd.h:-lzstd ZLIB:zlib.h:-lz \
-  LIBDEFLATE:libdeflate.h:-ldeflate YAML:yaml.h:-lyaml XXHASH:xxhash.h: \
+  LIBDEFLATE:libdeflate.h:-ldeflate YAML:yaml.h:-lyaml BZ2:bzlib.h:-lbz2 XXHASH:xxhash.h: \
   ICU:unicode/unorm2.h:-licui18n@-licuuc@-licudata \
   BROTLI:brotli/decode.h:-lbrotlidec@-lbrotlicommon CLD2:cld2/public/compact_lang_det.h:-lcld2_full@-lcld2 \
   NETTLE:nettle/sha1.h:-lnettle FASTTEXT:fasttext/fasttext.h:-lfasttext DIVSUFSORT:divsufsort.h:-ldivsufsort \

@@ -1,10 +1,10 @@
 /* base/file.h -- byte streams in and out, compressed or not.
  *
- * Input: plain, gzip (many members), zstd (many frames, skippable ones too), told
- * apart by the first bytes, never by the name.  "-" is standard input.  Output:
- * plain, or compressed by the name's ending (.gz, .zst); it appears under its final
- * name only when file_commit() has made it whole: written beside it under a
- * temporary name, flushed, fsynced, renamed.  "-" is standard output.
+ * Input: plain, gzip (many members), zstd (many frames, skippable ones too), bzip2
+ * (many streams; below, a member is any of these), told apart by the first bytes, never by
+ * the name.  "-" is standard input.  Output: plain, or compressed by the name's ending (.gz,
+ * .zst); it appears under its final name only when file_commit() has made it whole: written
+ * beside it under a temporary name, flushed, fsynced, renamed.  "-" is standard output.
  * Messages name the file, the offset and the reason.
  */
 #ifndef BASE_FILE_H
@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-enum file_codec { FILE_PLAIN, FILE_GZIP, FILE_ZSTD };
+enum file_codec { FILE_PLAIN, FILE_GZIP, FILE_ZSTD, FILE_BZ2 };
 
 /* ---- input ---- */
 
@@ -36,8 +36,8 @@ int file_open(struct file_in **f, const char *path, struct err *e);
 int file_open_mem(struct file_in **f, const char *name, struct span bytes, struct err *e);
 /* The next at most n decompressed bytes.  0 is the end; short reads happen.
  * A damaged or truncated member is ERR_FORMAT with file and offset of the member;
- * what had been decoded before was given out by earlier reads.  After ERR_FORMAT in
- * gzip data, file_skip_member() goes on. */
+ * what had been decoded before was given out by earlier reads.  After ERR_FORMAT
+ * file_skip_member() goes on. */
 ssize_t file_read(struct file_in *f, void *p, size_t n, struct err *e);
 /* For containers that hold one record a gzip member or zstd frame.  After
  * file_stop_at_members(f, true) a read returns 0 at the end of each member, and

@@ -2,7 +2,7 @@
  * members on top.  A gzip member that lies wholly in the window goes through
  * libdeflate in one call (over twice zlib's speed); what is larger, damaged or blows
  * up beyond WHOLE_MAX is streamed through zlib, so memory stays bounded. */
-#include "base/file.h"
+#include "base/file_in.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <libdeflate.h>
-#define ZLIB_CONST
-#include <zlib.h>
-#include <zstd.h>
 
 enum {
     WINDOW = 2 << 20,     /* stored bytes held at a time */
@@ -33,46 +28,12 @@ enum {
 #define ZSTD_SKIPPABLE 0x184D2A50u /* the low four bits are free */
 #define ZSTD_WARC_DICT 0x184D2A5Du /* IIPC, "WARC compression with Zstandard" */
 
-enum state {
-    BETWEEN,    /* before a member, or the end */
-    INSIDE,     /* a member is being read */
-    MEMBER_END, /* one has ended; file_next_member() goes on in stop mode */
-    BROKEN,     /* why says what stands in the way */
-    END
-};
-
-struct file_in {
-    char *name;
-    int fd; /* -1: in memory */
-    bool seekable, stop, first_done, ended, whole;
-    enum file_codec codec;
-    enum state state;
-    struct err why;
-
-    uint8_t *own;      /* WINDOW bytes; NULL in memory */
-    const uint8_t *in; /* the window: [at, n) is not consumed yet */
-    size_t at, n;
-    bool eof;
-    uint64_t base; /* offset in the file of in[0] */
-    uint64_t start, size, member, told;
-
-    struct libdeflate_decompressor *deflate;
-    z_stream z;
-    bool z_open;
-    ZSTD_DCtx *zstd;
-    uint8_t *out; /* a whole member; [out_at, out_n) is to be given out */
-    size_t out_cap, out_at, out_n;
-};
-
 static uint64_t offset(const struct file_in *f)
 {
     return f->base + f->at;
 }
 
-/* Records why reading cannot go on, for this and every later read. */
-static int broken(struct file_in *f, int code, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-static int broken(struct file_in *f, int code, const char *fmt, ...)
+int file_in_broken(struct file_in *f, int code, const char *fmt, ...)
 {
     char what[256];
     va_list ap;
@@ -101,8 +62,7 @@ static ssize_t read_fd(struct file_in *f, void *p, size_t n)
     return k;
 }
 
-/* Makes at least want (<= WINDOW) bytes available unless the file ends before. */
-static int fill(struct file_in *f, size_t want)
+int file_in_fill(struct file_in *f, size_t want)
 {
     if (f->n - f->at >= want || f->eof)
         return 0;
@@ -158,7 +118,7 @@ static int gzip_whole(struct file_in *f)
 static int gzip_begin(struct file_in *f)
 {
     for (;;) { /* NUL bytes between members and behind the last are padding */
-        TRY(fill(f, 1));
+        TRY(file_in_fill(f, 1));
         while (f->first_done && f->at < f->n && f->in[f->at] == 0)
             f->at++;
         if (f->at < f->n)
@@ -167,9 +127,9 @@ static int gzip_begin(struct file_in *f)
             return 0;
     }
     f->member = offset(f);
-    TRY(fill(f, WHOLE_IN));
+    TRY(file_in_fill(f, WHOLE_IN));
     if (f->n - f->at < 2 || f->in[f->at] != 0x1f || f->in[f->at + 1] != 0x8b)
-        return broken(f, ERR_FORMAT, "no gzip member but other bytes at offset %" PRIu64, f->member);
+        return file_in_broken(f, ERR_FORMAT, "no gzip member but other bytes at offset %" PRIu64, f->member);
     f->ended = false;
     f->whole = gzip_whole(f) == 1;
     if (f->whole)
@@ -177,7 +137,7 @@ static int gzip_begin(struct file_in *f)
     if (f->z_open)
         inflateReset(&f->z);
     else if (inflateInit2(&f->z, 15 + 16) != Z_OK)
-        return broken(f, ERR_NOMEM, "out of memory");
+        return file_in_broken(f, ERR_NOMEM, "out of memory");
     f->z_open = true;
     return 1;
 }
@@ -198,10 +158,10 @@ static ssize_t gzip_read(struct file_in *f, void *p, size_t n)
     while (!f->ended && f->z.avail_out == n) {
         int r;
 
-        if (fill(f, 1) < 0)
+        if (file_in_fill(f, 1) < 0)
             return f->why.code;
         if (f->at == f->n)
-            return broken(f, ERR_FORMAT, "gzip member at offset %" PRIu64 " is cut short", f->member);
+            return file_in_broken(f, ERR_FORMAT, "gzip member at offset %" PRIu64 " is cut short", f->member);
         size_t avail = f->n - f->at < 1u << 30 ? f->n - f->at : 1u << 30;
         f->z.next_in = f->in + f->at;
         f->z.avail_in = (uInt)avail;
@@ -210,9 +170,9 @@ static ssize_t gzip_read(struct file_in *f, void *p, size_t n)
         if (r == Z_STREAM_END)
             f->ended = true;
         else if (r == Z_MEM_ERROR)
-            broken(f, ERR_NOMEM, "out of memory");
+            file_in_broken(f, ERR_NOMEM, "out of memory");
         else if (r != Z_OK && r != Z_BUF_ERROR)
-            broken(f, ERR_FORMAT, "damaged gzip member at offset %" PRIu64 ": %s", f->member,
+            file_in_broken(f, ERR_FORMAT, "damaged gzip member at offset %" PRIu64 ": %s", f->member,
                    f->z.msg ? f->z.msg : "bad data");
         if (f->state == BROKEN)
             break;
@@ -228,7 +188,7 @@ static int zstd_open(struct file_in *f)
     if (!f->zstd) {
         f->zstd = ZSTD_createDCtx();
         if (!f->zstd)
-            return broken(f, ERR_NOMEM, "out of memory");
+            return file_in_broken(f, ERR_NOMEM, "out of memory");
         ZSTD_DCtx_setParameter(f->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG);
     }
     return 0;
@@ -240,7 +200,7 @@ static int zstd_load(struct file_in *f, const void *p, size_t n)
     ZSTD_DCtx_reset(f->zstd, ZSTD_reset_session_only);
     size_t r = ZSTD_DCtx_loadDictionary(f->zstd, p, n);
     if (ZSTD_isError(r))
-        return broken(f, ERR_FORMAT, "bad zstd dictionary: %s", ZSTD_getErrorName(r));
+        return file_in_broken(f, ERR_FORMAT, "bad zstd dictionary: %s", ZSTD_getErrorName(r));
     return 0;
 }
 
@@ -251,17 +211,17 @@ static int zstd_load_stored(struct file_in *f, const uint8_t *p, size_t n)
         return zstd_load(f, p, n);
     unsigned long long size = ZSTD_getFrameContentSize(p, n);
     if (size == ZSTD_CONTENTSIZE_ERROR)
-        return broken(f, ERR_FORMAT, "damaged zstd dictionary");
+        return file_in_broken(f, ERR_FORMAT, "damaged zstd dictionary");
     if (size == ZSTD_CONTENTSIZE_UNKNOWN)
         size = n < DICT_MAX / 64 ? (unsigned long long)n * 64 : DICT_MAX;
     if (size > DICT_MAX)
-        return broken(f, ERR_LIMIT, "zstd dictionary is larger than %d bytes", DICT_MAX);
+        return file_in_broken(f, ERR_LIMIT, "zstd dictionary is larger than %d bytes", DICT_MAX);
     uint8_t *dict = malloc(size ? size : 1);
     if (!dict)
-        return broken(f, ERR_NOMEM, "out of memory");
+        return file_in_broken(f, ERR_NOMEM, "out of memory");
     size_t k = ZSTD_decompress(dict, size, p, n);
     int rc = ZSTD_isError(k)
-                 ? broken(f, ERR_FORMAT, "damaged zstd dictionary: %s", ZSTD_getErrorName(k))
+                 ? file_in_broken(f, ERR_FORMAT, "damaged zstd dictionary: %s", ZSTD_getErrorName(k))
                  : zstd_load(f, dict, k);
     free(dict);
     return rc;
@@ -278,14 +238,14 @@ static int zstd_skip(struct file_in *f)
 
     f->at += 8;
     if (dict && left > DICT_MAX)
-        return broken(f, ERR_LIMIT, "zstd dictionary is larger than %d bytes", DICT_MAX);
+        return file_in_broken(f, ERR_LIMIT, "zstd dictionary is larger than %d bytes", DICT_MAX);
     if (dict && !(p = malloc(left ? left : 1)))
-        return broken(f, ERR_NOMEM, "out of memory");
+        return file_in_broken(f, ERR_NOMEM, "out of memory");
     while (left && rc == 0) {
-        rc = fill(f, 1);
+        rc = file_in_fill(f, 1);
         size_t k = f->n - f->at < left ? f->n - f->at : (size_t)left;
         if (rc == 0 && k == 0)
-            rc = broken(f, ERR_FORMAT, "zstd frame at offset %" PRIu64 " is cut short", f->member);
+            rc = file_in_broken(f, ERR_FORMAT, "zstd frame at offset %" PRIu64 " is cut short", f->member);
         if (p && k)
             memcpy(p + got, f->in + f->at, k);
         got += k;
@@ -301,7 +261,7 @@ static int zstd_skip(struct file_in *f)
 static int zstd_begin(struct file_in *f)
 {
     for (;;) {
-        TRY(fill(f, 8));
+        TRY(file_in_fill(f, 8));
         size_t avail = f->n - f->at;
         f->member = offset(f);
         if (avail == 0)
@@ -309,7 +269,7 @@ static int zstd_begin(struct file_in *f)
         if (avail >= 4 && load32(f->in + f->at) == ZSTD_FRAME)
             break;
         if (avail < 8 || (load32(f->in + f->at) & ~15u) != ZSTD_SKIPPABLE)
-            return broken(f, ERR_FORMAT, "no zstd frame but other bytes at offset %" PRIu64, f->member);
+            return file_in_broken(f, ERR_FORMAT, "no zstd frame but other bytes at offset %" PRIu64, f->member);
         TRY(zstd_skip(f));
     }
     TRY(zstd_open(f));
@@ -323,19 +283,19 @@ static ssize_t zstd_read(struct file_in *f, void *p, size_t n)
     ZSTD_outBuffer out = {p, n, 0};
 
     while (!f->ended && out.pos == 0) {
-        if (fill(f, 1) < 0)
+        if (file_in_fill(f, 1) < 0)
             return f->why.code;
         ZSTD_inBuffer in = {f->in + f->at, f->n - f->at, 0};
         size_t r = ZSTD_decompressStream(f->zstd, &out, &in);
         f->at += in.pos;
         if (ZSTD_isError(r)) {
-            broken(f, ERR_FORMAT, "damaged zstd frame at offset %" PRIu64 ": %s", f->member,
+            file_in_broken(f, ERR_FORMAT, "damaged zstd frame at offset %" PRIu64 ": %s", f->member,
                    ZSTD_getErrorName(r));
             break;
         }
         f->ended = r == 0;
         if (!f->ended && out.pos == 0 && in.size == 0)
-            return broken(f, ERR_FORMAT, "zstd frame at offset %" PRIu64 " is cut short", f->member);
+            return file_in_broken(f, ERR_FORMAT, "zstd frame at offset %" PRIu64 " is cut short", f->member);
     }
     return out.pos == 0 && f->state == BROKEN ? f->why.code : (ssize_t)out.pos;
 }
@@ -370,7 +330,10 @@ static ssize_t plain_read(struct file_in *f, void *p, size_t n)
 
 static int begin(struct file_in *f)
 {
-    int rc = f->codec == FILE_GZIP ? gzip_begin(f) : f->codec == FILE_ZSTD ? zstd_begin(f) : plain_begin(f);
+    int rc = f->codec == FILE_GZIP   ? gzip_begin(f)
+             : f->codec == FILE_ZSTD ? zstd_begin(f)
+             : f->codec == FILE_BZ2  ? file_bz2_begin(f)
+                                     : plain_begin(f);
 
     if (rc == 1) {
         f->state = INSIDE;
@@ -411,6 +374,7 @@ ssize_t file_read(struct file_in *f, void *p, size_t n, struct err *e)
         case INSIDE: {
             ssize_t k = f->codec == FILE_GZIP   ? gzip_read(f, p, n)
                         : f->codec == FILE_ZSTD ? zstd_read(f, p, n)
+                        : f->codec == FILE_BZ2  ? file_bz2_read(f, p, n)
                                                 : plain_read(f, p, n);
             if (k > 0) {
                 f->told += (uint64_t)k;
@@ -456,6 +420,8 @@ int file_next_member(struct file_in *f, struct err *e)
 /* Whether a member can begin at p, which has n bytes. */
 static bool member_at(const struct file_in *f, const uint8_t *p, size_t n)
 {
+    if (f->codec == FILE_BZ2)
+        return file_bz2_at(p, n);
     if (f->codec == FILE_ZSTD)
         return n >= 8 && (load32(p) == ZSTD_FRAME || (load32(p) & ~15u) == ZSTD_SKIPPABLE);
     return n >= GZIP_HEAD && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8 && (p[3] & 0xe0) == 0 &&
@@ -478,7 +444,7 @@ int file_skip_member(struct file_in *f, struct err *e)
         f->eof = false;
     } /* else a pipe that has moved on: search from where it stands */
     for (;;) {
-        if (fill(f, GZIP_HEAD) < 0)
+        if (file_in_fill(f, GZIP_HEAD) < 0)
             return give_why(f, e);
         if (f->n - f->at < 8)
             break;
@@ -497,7 +463,7 @@ int file_skip_member(struct file_in *f, struct err *e)
 
 int file_set_dictionary(struct file_in *f, struct span dict, struct err *e)
 {
-    enum state was = f->state;
+    enum file_state was = f->state;
     int rc = zstd_load(f, dict.p, dict.n);
 
     if (rc < 0) {
@@ -512,12 +478,15 @@ int file_set_dictionary(struct file_in *f, struct span dict, struct err *e)
 static int sniff(struct file_in *f, struct err *e)
 {
     /* A pipe may give a single byte first; four tell the codecs apart. */
-    if (fill(f, 4) < 0)
+    if (file_in_fill(f, 4) < 0)
         return give_why(f, e);
     if (f->n >= 2 && f->in[0] == 0x1f && f->in[1] == 0x8b)
         f->codec = FILE_GZIP;
     else if (f->n >= 4 && (load32(f->in) == ZSTD_FRAME || (load32(f->in) & ~15u) == ZSTD_SKIPPABLE))
         f->codec = FILE_ZSTD;
+    else if (f->n >= 3 && memcmp(f->in, "BZh", 3) == 0 && file_in_fill(f, BZ2_HEAD) == 0 &&
+             file_bz2_at(f->in, f->n))
+        f->codec = FILE_BZ2;
     if (f->codec == FILE_GZIP && !(f->deflate = libdeflate_alloc_decompressor()))
         return err_set(e, ERR_NOMEM, "out of memory");
     return 0;
@@ -654,6 +623,7 @@ void file_close(struct file_in *f)
     if (f->z_open)
         inflateEnd(&f->z);
     ZSTD_freeDCtx(f->zstd);
+    file_bz2_close(f);
     free(f->out);
     free(f->own);
     free(f->name);

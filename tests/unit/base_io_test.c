@@ -1,4 +1,4 @@
-/* Files: plain, gzip, zstd; members; damage; atomic output; full disks. */
+/* Files: plain, gzip, zstd, bzip2; members; damage; atomic output; full disks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +18,10 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+
+#if HAVE_BZ2
+#include <bzlib.h>
+#endif
 
 #include "base/file.h"
 #include "base/rng.h"
@@ -79,6 +83,28 @@ static void add_zstd(struct buf *b, const void *p, size_t n)
     assert_false(ZSTD_isError(k));
     b->n += k;
 }
+
+#if HAVE_BZ2
+static void add_bz2(struct buf *b, const void *p, size_t n)
+{
+    unsigned k = (unsigned)(n + n / 50 + 700);
+    assert_int_equal(buf_reserve(b, k), 0);
+    assert_int_equal(BZ2_bzBuffToBuffCompress(b->p + b->n, &k, (char *)(uintptr_t)p, (unsigned)n, 1, 0, 0), BZ_OK);
+    b->n += k;
+}
+
+#endif
+
+/* By enum file_codec. */
+static const struct {
+    void (*add)(struct buf *b, const void *p, size_t n);
+    const char *member;
+} codecs[] = {{NULL, NULL}, {add_gzip, "gzip member"}, {add_zstd, "zstd frame"},
+#if HAVE_BZ2
+            {add_bz2, "bzip2 stream"},
+#endif
+};
+enum { LAST_CODEC = sizeof codecs / sizeof *codecs - 1 };
 
 static void add_skippable(struct buf *b, uint32_t magic, const void *p, uint32_t n)
 {
@@ -167,16 +193,16 @@ static void members_are_read_one_by_one(void **s)
     struct err e;
 
     (void)s;
-    for (int zst = 0; zst < 2; zst++) {
+    for (int codec = FILE_GZIP; codec <= LAST_CODEC; codec++) {
         struct buf stored = {0}, got = {0};
         uint64_t offsets[6];
         struct file_in *f;
 
         for (int i = 0; i < 6; i++) {
-            if (zst)
+            if (codec == FILE_ZSTD)
                 add_skippable(&stored, 0x184D2A50, "skip me", 7);
             offsets[i] = stored.n;
-            (zst ? add_zstd : add_gzip)(&stored, text.p, sizes[i]);
+            codecs[codec].add(&stored, text.p, sizes[i]);
         }
         for (int how = 0; how < 3; how++) { /* memory, file, first read without next */
             if (how == 1) {
@@ -223,7 +249,7 @@ static void a_pipe_reads_as_a_file(void **s)
     struct buf text = text_of(4 << 20);
 
     (void)s;
-    for (int codec = 0; codec < 3; codec++) {
+    for (int codec = 0; codec <= LAST_CODEC; codec++) {
         struct buf stored = {0}, got = {0};
         struct file_in *f;
         struct err e;
@@ -233,7 +259,7 @@ static void a_pipe_reads_as_a_file(void **s)
         if (codec == FILE_PLAIN)
             buf_put(&stored, text.p, text.n);
         else
-            (codec == FILE_ZSTD ? add_zstd : add_gzip)(&stored, text.p, text.n);
+            codecs[codec].add(&stored, text.p, text.n);
         assert_int_equal(pipe(fds), 0);
         pid = fork();
         if (pid == 0) {
@@ -273,10 +299,10 @@ static void damage_is_named_and_what_was_good_comes_out(void **s)
     struct err e;
 
     (void)s;
-    for (int zst = 0; zst < 2; zst++) {
+    for (int codec = FILE_GZIP; codec <= LAST_CODEC; codec++) {
         struct buf b = {0};
         buf_clear(&one);
-        (zst ? add_zstd : add_gzip)(&one, text.p, text.n);
+        codecs[codec].add(&one, text.p, text.n);
         buf_put_span(&b, buf_span(&one));
         buf_put_span(&b, buf_span(&one));
 
@@ -284,7 +310,7 @@ static void damage_is_named_and_what_was_good_comes_out(void **s)
         assert_int_equal(read_mem(&b, &got, &e), ERR_FORMAT);
         char want[100];
         snprintf(want, sizeof want, "'mem': %s at offset %zu is cut short",
-                 zst ? "zstd frame" : "gzip member", one.n);
+                 codecs[codec].member, one.n);
         assert_string_equal(e.msg, want);
         assert_true(got.n > text.n && got.n < 2 * text.n);
         assert_memory_equal(got.p, text.p, text.n);
@@ -296,7 +322,7 @@ static void damage_is_named_and_what_was_good_comes_out(void **s)
         assert_non_null(strstr(e.msg, "other bytes at offset"));
         assert_int_equal(got.n, 2 * text.n);
 
-        if (zst == 0) { /* a wrong checksum; NUL bytes behind */
+        if (codec == FILE_GZIP) { /* a wrong checksum; NUL bytes behind */
             b.n = 2 * one.n;
             b.p[one.n - 6] ^= 1;
             assert_int_equal(read_mem(&b, &got, &e), ERR_FORMAT);
@@ -320,19 +346,19 @@ static void after_a_damaged_member_the_next_is_found(void **s)
     struct err e;
 
     (void)s;
-    for (int zst = 0; zst < 2; zst++)
+    for (int codec = FILE_GZIP; codec <= LAST_CODEC; codec++)
         for (int file = 0; file < 2; file++) {
             struct buf b = {0};
             struct file_in *f;
             size_t second, third;
 
-            (zst ? add_zstd : add_gzip)(&b, text.p, text.n);
+            codecs[codec].add(&b, text.p, text.n);
             second = b.n;
-            (zst ? add_zstd : add_gzip)(&b, text.p, text.n);
+            codecs[codec].add(&b, text.p, text.n);
             third = b.n;
             for (size_t i = second + 40; i < second + 80; i++)
                 b.p[i] = (char)(i * 37);
-            (zst ? add_zstd : add_gzip)(&b, text.p, text.n);
+            codecs[codec].add(&b, text.p, text.n);
             spew(at("d"), b.p, b.n);
             if (file)
                 assert_int_equal(file_open(&f, at("d"), &e), 0);

@@ -1,0 +1,58 @@
+/* base/file_in.h -- inside of reading, for base/file_in.c and its decoders alone. */
+#ifndef BASE_FILE_IN_H
+#define BASE_FILE_IN_H
+
+#include <libdeflate.h>
+#define ZLIB_CONST
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/file.h"
+
+enum file_state {
+    BETWEEN,    /* before a member, or the end */
+    INSIDE,     /* a member is being read */
+    MEMBER_END, /* one has ended; file_next_member() goes on in stop mode */
+    BROKEN,     /* why says what stands in the way */
+    END
+};
+
+struct file_in {
+    char *name;
+    int fd; /* -1: in memory */
+    bool seekable, stop, first_done, ended, whole;
+    enum file_codec codec;
+    enum file_state state;
+    struct err why;
+
+    uint8_t *own;      /* WINDOW bytes; NULL in memory */
+    const uint8_t *in; /* the window: [at, n) is not consumed yet */
+    size_t at, n;
+    bool eof;
+    uint64_t base; /* offset in the file of in[0] */
+    uint64_t start, size, member, told;
+
+    struct libdeflate_decompressor *deflate;
+    z_stream z;
+    bool z_open;
+    ZSTD_DCtx *zstd;
+    void *bz2; /* base/file_bz2.c's */
+    uint8_t *out; /* a whole member; [out_at, out_n) is to be given out */
+    size_t out_cap, out_at, out_n;
+};
+
+/* Records why reading cannot go on, for this and every later read; returns code. */
+int file_in_broken(struct file_in *f, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Makes at least want (<= the window) bytes available unless the file ends before. */
+int file_in_fill(struct file_in *f, size_t want);
+
+enum { BZ2_HEAD = 10 }; /* bytes by which a bzip2 stream is told */
+
+/* Whether a bzip2 stream begins at p, which has n bytes. */
+bool file_bz2_at(const uint8_t *p, size_t n);
+/* 1: a stream begins; 0: the end of the file; negative: broken. */
+int file_bz2_begin(struct file_in *f);
+/* The next bytes of the stream; 0 when it has ended. */
+ssize_t file_bz2_read(struct file_in *f, void *p, size_t n);
+void file_bz2_close(struct file_in *f);
+#endif
