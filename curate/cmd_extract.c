@@ -54,11 +54,12 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "extract",
         .usage = "[options] [PATH...]",
-        .about = "turn web archives, HTML pages and LaTeX into documents",
+        .about = "turn web archives, HTML, LaTeX and wikis' exports into documents",
         .details =
-            "Reads WARC, WET and ARC files (plain, gzip or zstd, told by their contents), HTML\n"
-            "files, and folders of either, and writes a JSON line for each page: id, url, title,\n"
-            "date, lang, text, and author, canonical and crawled where they are known.\n"
+            "Reads WARC, WET and ARC files, HTML files, LaTeX and MediaWiki's XML exports (such as\n"
+            "Wikipedia's dumps), all plain or packed by gzip, zstd or bzip2 and told by their\n"
+            "contents, and folders of them.  Writes a JSON line for each page: id, url, title, date,\n"
+            "lang, text, and author, canonical and crawled where they are known.\n"
             "\n"
             "Of an archive the successful responses of HTML and plain text become documents; other\n"
             "records are passed over and counted in --stats.  A damaged record is reported with\n"
@@ -66,7 +67,10 @@ int main(int argc, char **argv)
             "and stand in --rejects.\n"
             "\n"
             "LaTeX is a .tex file (what it inputs is looked for beside it), a gzip file of one, a tar\n"
-            "archive of an e-print, or an archive of gzipped e-prints, such as arXiv gives out.",
+            "archive of an e-print, or an archive of gzipped e-prints, such as arXiv gives out.\n"
+            "\n"
+            "Of a wiki's export the articles become documents; redirects and pages of other\n"
+            "namespaces are dropped, and stand in --rejects.",
         .example = "printf '<title>A page</title><p>Some text.' >page.html\nquern extract page.html",
     };
     struct extract_conf x;

@@ -12,7 +12,7 @@
 enum { HEAD_ROOM = 64 << 10 }; /* of a block beyond the page itself: the HTTP head */
 
 /* In the order of precedence. */
-static const struct extract_format *const formats[] = {&extract_warc, &extract_html, &extract_latex};
+static const struct extract_format *const formats[] = {&extract_warc, &extract_wiki, &extract_html, &extract_latex};
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 struct extract {
@@ -38,6 +38,7 @@ void extract_conf_init(struct extract_conf *c)
     latex_conf_init(&c->latex);
     c->max_page = 16 << 20;
     c->verify = false;
+    c->namespaces = "0";
 }
 
 /* ---- what formats use ---- */
@@ -78,6 +79,28 @@ struct span extract_pack(char **at, struct span s)
         memcpy(*at, s.p, s.n);
     *at += s.n;
     return copy;
+}
+
+static bool is_list(const char *list)
+{
+    for (;; list++) {
+        list += *list == '-';
+        if (*list < '0' || *list > '9')
+            return false;
+        list += strspn(list, "0123456789");
+        if (*list != ',')
+            return *list == '\0';
+    }
+}
+
+bool extract_has_namespace(const char *list, int64_t ns)
+{
+    for (char *end;; list = end + 1) {
+        if (strtoll(list, &end, 10) == ns)
+            return true;
+        if (*end != ',')
+            return false;
+    }
 }
 
 /* Sets a field from bytes that may be anything. */
@@ -175,7 +198,7 @@ static int recognise(struct extract *x, const struct walk_file *f, struct err *e
     }
     if (x->input.start.n == 0) /* an empty file holds no records, whatever it is */
         return 0;
-    return err_set(e, ERR_FORMAT, "'%s' is neither a WARC or ARC file nor HTML or LaTeX", f->path);
+    return err_set(e, ERR_FORMAT, "'%s' is neither a WARC or ARC file nor HTML, LaTeX or a wiki's export", f->path);
 }
 
 /* Opens the next file that is worth reading: 1, or 0 after the last.  ERR_FORMAT: one
@@ -309,6 +332,7 @@ static int extract_stats(void *source, struct buf *b)
     TRY(put_count(b, "page_bytes", n->entity_bytes));
     TRY(put_count(b, "html_utf8_bytes", n->html_bytes));
     TRY(put_count(b, "latex_utf8_bytes", n->latex_bytes));
+    TRY(put_count(b, "wikitext_bytes", n->wiki_bytes));
     TRY(put_count(b, "coding_faults", n->faults));
     return put_count(b, "truncated", n->truncated);
 }
@@ -344,6 +368,10 @@ int extract_open(struct source *s, const struct extract_conf *c, char *const *pa
     *s = (struct source){&ops, x};
     if (!x)
         return err_set(e, ERR_NOMEM, "out of memory");
+    if (!is_list(c->namespaces)) {
+        extract_close(s);
+        return err_set(e, ERR_ARG, "--namespaces: '%s' is no list of numbers", c->namespaces);
+    }
     x->conf = *c;
     x->input.conf = &x->conf;
     x->input.counts = &x->counts;

@@ -1,4 +1,5 @@
-/* curate/extract.h -- the source of documents that reads archives, HTML files and LaTeX.
+/* curate/extract.h -- the source of documents that reads archives, HTML files, LaTeX and
+ * exports of wikis.
  *
  * Reading goes in order: records are taken from the archives and judged by their
  * headers.  Pages are decoded and extracted in parallel.  See docs/extract.md for what
@@ -15,6 +16,7 @@
 struct extract_conf {
     struct html_conf html;
     struct latex_conf latex; /* format and max_bytes are html's and max_page */
+    const char *namespaces;  /* of wikis: the numbers of those whose pages are wanted, "0,14" */
     int64_t max_page; /* bytes of a page, decoded; longer ones are bad records */
     bool verify;      /* records whose stated SHA-1 is not that of their bytes are bad */
 };
@@ -28,6 +30,7 @@ void extract_conf_init(struct extract_conf *c);
     OPT_ENUM(0, "format", &(c).html.format, "text|markdown", "how headings, lists, tables and code are written"), \
     OPT_ENUM(0, "latex-math", &(c).latex.math, "expanded|source|none",                                        \
              "LaTeX's formulas: with the document's macros expanded, as written, or left out"),               \
+    OPT_STR(0, "namespaces", &(c).namespaces, "LIST", "of a wiki's export the pages of these namespaces, as 0,14"), \
     OPT_HEAD("Bounds a page"),                                                                                \
     OPT_SIZE(0, "max-page-bytes", &(c).max_page, 1024, INT64_C(1) << 30, "longer pages, decoded, are bad records"), \
     OPT_INT(0, "max-nodes", &(c).html.max_nodes, 1, UINT32_MAX / 64, "elements and texts; what lies behind is cut off"), \

@@ -16,7 +16,7 @@
 struct extract_counts {
     uint64_t records; /* of archives */
     uint64_t kind[PAGE_KINDS];
-    uint64_t entity_bytes, html_bytes, faults, truncated, latex_bytes;
+    uint64_t entity_bytes, html_bytes, faults, truncated, latex_bytes, wiki_bytes;
 };
 void extract_count(uint64_t *to, uint64_t n);
 
@@ -63,7 +63,10 @@ struct extract_format {
     int (*make)(void *maker, const struct extract_item *item, struct doc *d, struct verdict *v, struct err *e);
 };
 
-extern const struct extract_format extract_warc, extract_html, extract_latex;
+extern const struct extract_format extract_warc, extract_html, extract_latex, extract_wiki;
+
+/* Whether a list of numbers, "0,14", has this one. */
+bool extract_has_namespace(const char *list, int64_t ns);
 
 /* A document's fields.  Bytes that are not UTF-8 are repaired.  id, url, title, date, lang and
  * text are always written, the others unless p is NULL or n is 0. */

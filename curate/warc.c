@@ -627,6 +627,13 @@ ssize_t warc_read(struct warc *w, void *p, size_t n, struct err *e)
     return (ssize_t)n;
 }
 
+int warc_skip_member(struct warc *w, struct err *e)
+{
+    w->fault = false;
+    w->at = end_of(w);
+    return file_skip_member(w->f, e);
+}
+
 uint64_t warc_unseparated(const struct warc *w)
 {
     return w->unseparated;

@@ -61,6 +61,8 @@ int warc_read_whole(struct warc *w, size_t max, struct span *all, struct err *e)
 /* For the same streams, instead of warc_next: the next at most n bytes from the start on; 0
  * at the end.  Errors of file_read. */
 ssize_t warc_read(struct warc *w, void *p, size_t n, struct err *e);
+/* After its ERR_FORMAT: goes on with the next member, as file_skip_member. */
+int warc_skip_member(struct warc *w, struct err *e);
 
 /* Records so far that were whole but not set apart by empty lines as they should be. */
 uint64_t warc_unseparated(const struct warc *w);
