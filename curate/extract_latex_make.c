@@ -252,37 +252,28 @@ static int choose_main(const struct latex_member *member, int n)
 
 /* ---- gzip files in archives ---- */
 
-static ssize_t read_file(void *arg, void *p, size_t n, struct err *e)
-{
-    return file_read(arg, p, n, e);
-}
-
-struct span_reader {
-    struct span s;
-};
-
 static ssize_t read_span(void *arg, void *p, size_t n, struct err *e)
 {
-    struct span_reader *r = arg;
+    struct span *s = arg;
 
     (void)e;
-    if (n > r->s.n)
-        n = r->s.n;
-    memcpy(p, r->s.p, n);
-    r->s.p += n;
-    r->s.n -= n;
+    if (n > s->n)
+        n = s->n;
+    if (n)
+        memcpy(p, s->p, n);
+    s->p += n;
+    s->n -= n;
     return (ssize_t)n;
 }
 
 /* The members of an unpacked archive, into the arena. */
 static int read_members(struct latex_maker *m, struct span all, struct err *e)
 {
-    struct span_reader r = {all};
     struct tar_member found;
     struct latex_member *list = arena_calloc(&m->arena, LATEX_MEMBERS_MAX, sizeof *list);
     struct buf bytes = {.max = (size_t)m->conf->max_page * LATEX_EPRINT_MAX};
     struct tar *t = NULL;
-    int rc = list ? tar_open(&t, m->item->item.file, read_span, &r, e) : err_set(e, ERR_NOMEM, "out of memory");
+    int rc = list ? tar_open(&t, m->item->item.file, read_span, &all, e) : err_set(e, ERR_NOMEM, "out of memory");
 
     m->member = list;
     m->n = 0;
@@ -321,7 +312,7 @@ static int unpack(struct latex_maker *m, struct err *e)
         if (buf_reserve(&m->unpacked, 256 << 10) < 0)
             k = err_set(e, ERR_NOMEM, "out of memory for an archive");
         else
-            k = read_file(f, m->unpacked.p + m->unpacked.n, 256 << 10, e);
+            k = file_read(f, m->unpacked.p + m->unpacked.n, 256 << 10, e);
         m->unpacked.n += k > 0 ? (size_t)k : 0;
     }
     file_close(f);

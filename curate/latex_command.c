@@ -259,11 +259,7 @@ static int unknown(struct latex_worker *w, struct span name)
     latex_star(w, '*');
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (begins_with(name, settings[i])) { /* what it sets is no text */
-            while (latex_more(w) && (*latex_top(w)->p == '{' || *latex_top(w)->p == '['))
-                if (*latex_top(w)->p == '{')
-                    latex_arg(w);
-                else if (!latex_optional(w, &a))
-                    break;
+            latex_drop_arguments(w);
             return 0;
         }
     if (latex_more(w) && *latex_top(w)->p == '[')

@@ -141,8 +141,8 @@ struct latex_arg latex_arg(struct latex_worker *w);
 bool latex_optional(struct latex_worker *w, struct latex_arg *a);
 bool latex_delimited(struct latex_worker *w, char open, char close, struct latex_arg *a);
 bool latex_star(struct latex_worker *w, char star);
-/* Passes over the next token if it is this control word. */
-bool latex_next_is(struct latex_worker *w, const char *word);
+/* Passes over all {..} and [..] that follow directly. */
+void latex_drop_arguments(struct latex_worker *w);
 /* The text of an argument with parameters put in, in the arena of definitions. */
 struct span latex_flat(struct latex_worker *w, struct latex_arg a);
 /* As latex_flat, without white space at the ends. */
@@ -177,7 +177,8 @@ int latex_undo_mark(struct latex_worker *w);
 
 /* Expands a macro whose name has just been read. */
 int latex_expand(struct latex_worker *w, const struct latex_def *d);
-int latex_expand_env(struct latex_worker *w, const struct latex_def *d, struct span name);
+/* The same of the environment that was opened last. */
+int latex_expand_env(struct latex_worker *w, const struct latex_def *d);
 /* Runs a command that defines something: op of a builtin. */
 int latex_definition(struct latex_worker *w, const struct latex_builtin *b);
 

@@ -410,7 +410,7 @@ int latex_begin(struct latex_worker *w)
         return begin_theorem(w, name, d);
     if (d && d->kind == LATEX_ENVIRONMENT) {
         TRY(push_open(w, name, d, 0));
-        return latex_expand_env(w, d, name);
+        return latex_expand_env(w, d);
     }
     if (memmem(name.p, name.n, "erbatim", 7) || memmem(name.p, name.n, "listing", 7))
         return code_environment(w, name, "");

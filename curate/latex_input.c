@@ -165,23 +165,6 @@ struct span latex_command_name(struct latex_worker *w, struct latex_frame *f)
     return name;
 }
 
-bool latex_next_is(struct latex_worker *w, const char *word)
-{
-    struct latex_frame *f;
-    size_t n = strlen(word);
-
-    latex_skip_space(w);
-    if (!latex_more(w))
-        return false;
-    f = latex_top(w);
-    if ((size_t)(f->end - f->p) < n + 1 || f->p[0] != '\\' || memcmp(f->p + 1, word, n) != 0)
-        return false;
-    if ((size_t)(f->end - f->p) > n + 1 && is_letter(f->p[n + 1]))
-        return false;
-    latex_command_name(w, f);
-    return true;
-}
-
 /* ---- arguments ---- */
 
 /* The first place from p on where c stands outside groups, or the brace that closes the group
@@ -305,6 +288,17 @@ static bool ends_with_word(const struct buf *b)
     while (n && is_letter(b->p[n - 1]))
         n--;
     return n && n < b->n && b->p[n - 1] == '\\';
+}
+
+void latex_drop_arguments(struct latex_worker *w)
+{
+    struct latex_arg a;
+
+    while (latex_more(w) && (*latex_top(w)->p == '{' || *latex_top(w)->p == '['))
+        if (*latex_top(w)->p == '{')
+            latex_arg(w);
+        else if (!latex_optional(w, &a))
+            return;
 }
 
 /* Appends text with its parameters put in. */

@@ -162,12 +162,11 @@ int latex_expand(struct latex_worker *w, const struct latex_def *d)
     return latex_push(w, (struct latex_arg){d->body, env, d->at}, 0);
 }
 
-int latex_expand_env(struct latex_worker *w, const struct latex_def *d, struct span name)
+int latex_expand_env(struct latex_worker *w, const struct latex_def *d)
 {
     const struct latex_env *env = read_arguments(w, d);
     struct latex_open *o = &w->open[w->n_opens - 1];
 
-    (void)name;
     if (!env)
         return latex_limit(w, "memory for arguments");
     o->env = env;
@@ -425,11 +424,7 @@ static int define_code(struct latex_worker *w)
 
     latex_optional(w, &a);
     name = latex_flat_word(w, latex_arg(w));
-    while (latex_more(w) && strchr("{[", *latex_top(w)->p))
-        if (*latex_top(w)->p == '{')
-            latex_arg(w);
-        else if (!latex_optional(w, &a))
-            break;
+    latex_drop_arguments(w);
     return latex_define(w, env_name(w, name), &(struct latex_def){.kind = LATEX_BUILTIN, .builtin = &code});
 }
 

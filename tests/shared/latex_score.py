@@ -12,9 +12,10 @@ import re
 import sys
 import unicodedata
 
+GROUP = r"\{(?:[^{}\n]|\{(?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]*\})*\})*\})*\}"  # dollars may stand in it
 MATH = re.compile(
-    r"\$\$[^\n]*?\$\$|\$[^$\n]+\$|^\\begin\{((?:align|alignat|eqnarray|flalign|gather|multline|mathpar)\*?)\}"
-    r".*?^\\end\{\1\}", re.S | re.M)
+    r"\$\$[^\n]*?\$\$|\$(?:[^$\n{}\\]|\\.|" + GROUP + r")+\$"
+    r"|^ *\\begin\{((?:align|alignat|eqnarray|flalign|gather|multline|mathpar)\*?)\}.*?^ *\\end\{\1\}", re.S | re.M)
 WORD = re.compile(r"[^\W\d_]{3,}")
 
 
