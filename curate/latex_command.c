@@ -81,7 +81,9 @@ static int drop_assignment(struct latex_worker *w)
         return 0;
     f = latex_top(w);
     if (*f->p == '`') {
-        f->p += f->end - f->p > 2 && f->p[1] == '\\' ? 3 : f->end - f->p > 1 ? 2 : 1;
+        f->p += f->end - f->p > 2 && f->p[1] == '\\' ? 2 : 1;
+        if (f->p < f->end)
+            latex_character(f);
     } else if (*f->p == '\\') {
         struct span name = latex_command_name(w, f);
         if (span_is(name, "value"))
@@ -166,7 +168,7 @@ static int short_verb(struct latex_worker *w, bool on)
     s = latex_flat_word(w, latex_arg(w));
     if (s.n && s.p[0] == '\\')
         s.p++, s.n--;
-    latex_short_verb(w, on && s.n == 1 ? s.p[0] : 0);
+    latex_short_verb(w, on && s.n == 1 && (unsigned char)s.p[0] < 0x80 ? s.p[0] : 0);
     return 0;
 }
 
@@ -272,7 +274,10 @@ int latex_run_definition(struct latex_worker *w, const struct latex_def *d, stru
     switch (d->kind) {
     case LATEX_MACRO: return latex_expand(w, d);
     case LATEX_BUILTIN: return latex_command(w, d->builtin, name);
-    case LATEX_CHARACTER: return d->body.n == 1 ? latex_push(w, (struct latex_arg){d->body, NULL, false}, 0) : 0;
+    case LATEX_CHARACTER:
+        if (!d->body.n || d->body.p[0] == '\\')
+            return 0;
+        return latex_push(w, (struct latex_arg){d->body, NULL, false}, 0);
     case LATEX_IF: return latex_conditional(w, 'v', name, d);
     case LATEX_SET_IF:
         return latex_define(w, d->end, &(struct latex_def){.kind = LATEX_IF, .value = d->value});

@@ -154,6 +154,8 @@ bool latex_join(struct latex_worker *w);
 /* Reads and drops a dimension or number with what may stand before it. */
 void latex_skip_dimension(struct latex_worker *w);
 int latex_read_number(struct latex_worker *w, int64_t *v);
+/* Takes a character, of as many bytes as it has. */
+struct span latex_character(struct latex_frame *f);
 /* The end of the group that begins at p (behind its brace); end if there is none. */
 const char *latex_group_end(struct latex_worker *w, const char *p, const char *end);
 int latex_limit(struct latex_worker *w, const char *what);

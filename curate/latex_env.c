@@ -120,6 +120,8 @@ int latex_verb_text(struct latex_worker *w)
     char close;
 
     close = *f->p == '{' ? '}' : *f->p;
+    if ((unsigned char)close >= 0x80)
+        return 0;
     size_t left = (size_t)(f->end - f->p - 1);
     to = memchr(f->p + 1, close, left < CODE_MAX ? left : CODE_MAX);
     if (!to) {

@@ -71,7 +71,7 @@ static struct meaning read_meaning(struct latex_worker *w)
         return m;
     f = latex_top(w);
     if (*f->p != '\\') {
-        m.name = (struct span){f->p++, 1};
+        m.name = latex_character(f);
         return m;
     }
     m.name = latex_command_name(w, f);

@@ -167,6 +167,15 @@ struct span latex_command_name(struct latex_worker *w, struct latex_frame *f)
 
 /* ---- arguments ---- */
 
+struct span latex_character(struct latex_frame *f)
+{
+    const char *from = f->p++;
+
+    while (f->p < f->end && ((unsigned char)*f->p & 0xC0) == 0x80)
+        f->p++;
+    return (struct span){from, (size_t)(f->p - from)};
+}
+
 /* The first place from p on where c stands outside groups, or the brace that closes the group
  * around p; end if there is none. */
 static const char *find_outside(struct latex_worker *w, const char *p, const char *end, char c)
@@ -232,9 +241,7 @@ struct latex_arg latex_arg(struct latex_worker *w)
         latex_command_name(w, f);
         return a;
     }
-    f->p++;
-    while (f->p < f->end && ((unsigned char)*f->p & 0xC0) == 0x80)
-        f->p++;
+    latex_character(f);
     return piece(w, f, from, f->p);
 }
 

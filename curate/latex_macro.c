@@ -233,10 +233,10 @@ static int read_types(struct latex_worker *w, struct latex_def *d)
         if (!strchr(none, c) || c == '\0')
             continue;
         types[d->n] = c == 'o' || c == 'O' ? 'o' : c == 's' ? 's' : strchr("dDrR", c) ? 'd' : c == 't' ? 't' : 'm';
-        if (types[d->n] == 'd' && end - p > 2) {
+        if (types[d->n] == 'd' && end - p > 2 && (unsigned char)p[1] < 0x80 && (unsigned char)p[2] < 0x80) {
             given[d->n] = (struct span){p + 1, 2};
             p += 2;
-        } else if (c == 't' && end - p > 1) {
+        } else if (c == 't' && end - p > 1 && (unsigned char)p[1] < 0x80) {
             given[d->n] = (struct span){p + 1, 1};
             p++;
         }
@@ -343,7 +343,7 @@ static int define_let(struct latex_worker *w)
         return 0;
     f = latex_top(w);
     if (*f->p != '\\') {
-        d.body = (struct span){f->p++, 1};
+        d.body = latex_character(f);
         return latex_define(w, name, &d);
     }
     other = latex_command_name(w, f);

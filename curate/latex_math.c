@@ -133,7 +133,7 @@ static int control(struct latex_worker *w)
     if (!d || (b && !(b->flags & LB_MATH)))
         return put_command(w, name);
     if (d->kind == LATEX_CHARACTER) {
-        if (d->body.n > 1)
+        if (d->body.n > 1 && d->body.p[0] == '\\')
             return put_command(w, (struct span){d->body.p + 1, d->body.n - 1});
         return latex_push(w, (struct latex_arg){d->body, NULL, false}, 0);
     }

@@ -256,9 +256,7 @@ const struct latex_builtin latex_builtins[] = {
     T("texttwosuperior squared", "²"), T("textthreesuperior cubed", "³"), T("textperthousand", "‰"),
     T("textrightarrow", "→"), T("textleftarrow", "←"), T("textmusicalnote", "♪"), T("textnumero no", "№"),
     T("textvisiblespace", "␣"), T("textasteriskcentered", "∗"), T("textohm ohm", "Ω"), T("textestimated", "℮"),
-    T("textbrokenbar", "¦"),
-   
-    T("AmS", "AMS"), T("AmSLaTeX", "AMS-LaTeX"),
+    T("textbrokenbar", "¦"), T("AmS", "AMS"), T("AmSLaTeX", "AMS-LaTeX"),
     T("AmSTeX", "AMS-TeX"), T("MF", "METAFONT"), T("MP", "MetaPost"), T("SLiTeX", "SliTeX"), T("PiC", "PiC"),
     T("PiCTeX", "PiCTeX"), T("ConTeXt", "ConTeXt"), T("eTeX", "eTeX"), T("AllTeX", "(La)TeX"),
     T("degr", "°"), T("arcmin", "′"), T("arcsec", "″"), T("micron", "µm"), T("sun", "☉"), T("earth", "⊕"),

@@ -243,6 +243,8 @@ int latex_put_url(struct latex_worker *w)
     if (!latex_more(w))
         return 0;
     f = latex_top(w);
+    if ((unsigned char)*f->p >= 0x80)
+        return 0;
     if (*f->p != '{') { /* \url|...| */
         const char *to = memchr(f->p + 1, *f->p, (size_t)(f->end - f->p - 1));
         w->work -= (to ? to : f->end) - f->p;
@@ -289,7 +291,8 @@ int latex_put_character(struct latex_worker *w)
         f->p++;
     } else if (f->p + 1 < f->end && *f->p == '`') {
         f->p += f->p[1] == '\\' && f->end - f->p > 2 ? 2 : 1;
-        cp = (unsigned char)*f->p++;
+        struct span c = latex_character(f);
+        utf8_next(c.p, f->end, &cp);
         base = 0;
     }
     for (; base && f->p < f->end && cp < 0x110000; f->p++) {
