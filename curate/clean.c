@@ -322,6 +322,7 @@ int clean_text(struct clean *c, const struct clean_conf *conf, struct span text,
                struct err *e)
 {
     struct span s = text, t;
+    bool same;
 
     if (text.n >= 1u << 30)
         return err_set(e, ERR_LIMIT, "text of %zu bytes: cleaning takes less than 2^30", text.n);
@@ -338,7 +339,10 @@ int clean_text(struct clean *c, const struct clean_conf *conf, struct span text,
     for (int round = 0; round < 32; round++) {
         if (put_lines(conf, s, &c->a) < 0)
             return err_set(e, ERR_NOMEM, "no memory to clean a text");
+        same = span_eq(buf_span(&c->a), s);
         TRY(normalize(c, conf->form, buf_span(&c->a), &t, e));
+        if (same && t.p == c->a.p)
+            break;
         if (repair_text(&c->repair, &conf->repair, t, &s) < 0)
             return err_set(e, ERR_NOMEM, "no memory to clean a text");
         if (s.p == t.p && t.p == c->a.p)

@@ -9,7 +9,7 @@
 
 enum { SEGMENT = 1000000 /* code points */ };
 
-ISA_DECLARE(size_t, repair_scan, (const unsigned char *p, size_t from, size_t n));
+ISA_DECLARE(size_t, repair_scan, (const unsigned char *p, size_t from, size_t n, uint32_t *bits, size_t *next));
 
 void repair_free(struct repair *r)
 {
@@ -144,28 +144,34 @@ static bool unescapes(struct scan *c, size_t to)
     return c->conf->unescape == UNESCAPE_ON || (c->conf->unescape == UNESCAPE_AUTO && first_lt(c) >= to);
 }
 
+/* True if something at p[i], which the scan found, needs repair. */
+static bool is_dirty(struct scan *c, size_t i)
+{
+    const char *p = c->s.p;
+    size_t n = c->s.n;
+
+    if (p[i] == '&')
+        return marks_is_entity(p + i, n - i) && unescapes(c, i);
+    if (p[i] == 0x1B)
+        return c->conf->terminal_escapes && i + 1 < n && p[i + 1] == '[';
+    return c->conf->mojibake && !is_harmless(p, i, n) && is_bad_around(p, i, n);
+}
+
 /* The first place from `from` on at which something needs repair, or n. */
 static size_t next_dirty(struct scan *c, size_t from)
 {
-    size_t (*look)(const unsigned char *, size_t, size_t) = ISA_PICK(repair_scan);
+    size_t (*look)(const unsigned char *, size_t, size_t, uint32_t *, size_t *) = ISA_PICK(repair_scan);
     const struct repair_conf *conf = c->conf;
-    const char *p = c->s.p;
-    size_t i, n = c->s.n;
+    size_t n = c->s.n, found = n, next;
+    uint32_t bits;
 
-    for (i = from; (i = look((const unsigned char *)p, i, n)) < n; i++) {
-        if (p[i] == '&') {
-            if (marks_is_entity(p + i, n - i) && unescapes(c, i))
-                break;
-        } else if (p[i] == 0x1B) {
-            if (conf->terminal_escapes && i + 1 < n && p[i + 1] == '[')
-                break;
-        } else if (conf->mojibake && !is_harmless(p, i, n) && is_bad_around(p, i, n)) {
-            break;
-        }
-    }
+    for (size_t at = from; found == n && (at = look((const unsigned char *)c->s.p, at, n, &bits, &next)) < n; at = next)
+        for (; bits && found == n; bits &= bits - 1)
+            if (is_dirty(c, at + (size_t)__builtin_ctz(bits)))
+                found = at + (size_t)__builtin_ctz(bits);
     if (conf->quotes || conf->ligatures || conf->width)
-        i = marks_find(c->s, from, i, conf->quotes, conf->ligatures, conf->width);
-    return i;
+        found = marks_find(c->s, from, found, conf->quotes, conf->ligatures, conf->width);
+    return found;
 }
 
 int repair_text(struct repair *r, const struct repair_conf *conf, struct span text, struct span *out)

@@ -57,24 +57,34 @@ static inline uint32_t look_all(const unsigned char *p)
 }
 #endif
 
-/* The first such place in p[from..n), or n. */
-size_t ISA_FN(repair_scan)(const unsigned char *p, size_t from, size_t n);
-size_t ISA_FN(repair_scan)(const unsigned char *p, size_t from, size_t n)
+/* The first block of p[from..n) with such places: where it begins, which bytes in it by bits,
+ * and where to go on; n if there is none. */
+size_t ISA_FN(repair_scan)(const unsigned char *p, size_t from, size_t n, uint32_t *bits, size_t *next);
+size_t ISA_FN(repair_scan)(const unsigned char *p, size_t from, size_t n, uint32_t *bits, size_t *next)
 {
     size_t i = from;
 
-    if (i == 0 && n && look(0, p[0], n > 1 ? p[1] : 0))
-        return 0;
-    i += i == 0;
+    *bits = 1;
+    if (i == 0 && n) { /* nothing is before it */
+        *next = ++i;
+        if (look(0, p[0], n > 1 ? p[1] : 0))
+            return 0;
+    }
 #ifdef WIDTH
     for (; i + WIDTH < n; i += WIDTH) {
         uint32_t m = look_all(p + i);
-        if (m)
-            return i + (size_t)__builtin_ctz(m);
+        if (m) {
+            *bits = m;
+            *next = i + WIDTH;
+            return i;
+        }
     }
+    *bits = 1;
 #endif
     for (; i < n; i++)
-        if (look(p[i - 1], p[i], i + 1 < n ? p[i + 1] : 0))
+        if (look(p[i - 1], p[i], i + 1 < n ? p[i + 1] : 0)) {
+            *next = i + 1;
             return i;
+        }
     return n;
 }
