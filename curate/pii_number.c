@@ -5,8 +5,19 @@
 
 #include "curate/chars.h"
 
-/* Not within a word.  What is before `from` was replaced by a tag, which is none. */
-static bool starts_apart(struct span s, size_t from, size_t i) { return i == from || !pii_word_before(s, i); }
+/* Not the end of a longer number, nor within a word.  What is before `from` was replaced by a tag, which is none. */
+static bool starts_apart(struct span s, size_t from, size_t i)
+{
+    if (i > from + 1 && strchr("-./", s.p[i - 1]) && pii_digit(s.p[i - 2]))
+        return false;
+    return i == from || !pii_word_before(s, i);
+}
+
+/* Not the end of a longer number, nor within a word. */
+static bool ends_apart(struct span s, size_t i)
+{
+    return !pii_word_at(s, i) && !(pii_at(s, i) && strchr("-./", pii_at(s, i)) && pii_digit(pii_at(s, i + 1)));
+}
 
 /* ---- IP addresses ---- */
 
@@ -104,62 +115,64 @@ static bool ipv6_at(struct span s, size_t from, size_t i, struct pii_match *m)
 
 /* ---- telephone ---- */
 
-/* The length of what may stand between two groups of digits; 0: nothing of the kind. */
-static size_t phone_gap(struct span s, size_t i)
+/* The length of what may stand between two groups of digits; 0: nothing of the kind.  A
+ * parenthesis opens behind the first group only. */
+static size_t phone_gap(struct span s, size_t i, bool first, bool *open)
 {
     size_t n = 0;
     int marks = 0, spaces = 0;
 
     for (; n < 3 && pii_at(s, i + n) && strchr(" -./()", s.p[i + n]); n++) {
-        spaces += s.p[i + n] == ' ';
-        marks += strchr("-./", s.p[i + n]) != NULL;
+        char c = s.p[i + n];
+        if ((c == '(' && (!first || *open)) || (c == ')' && !*open))
+            return 0;
+        *open = c == '(' || (*open && c != ')');
+        spaces += c == ' ';
+        marks += strchr("-./", c) != NULL;
     }
     return marks < 2 && (size_t)spaces < (n == 1 ? 2 : n) && pii_digit(pii_at(s, i + n)) ? n : 0;
 }
 
-/* Groups of digits from i on, as many as have 15 in all: how many, and their end. */
-static int phone_digits(struct span s, size_t i, char digits[15], size_t *end)
-{
-    int n = 0;
+static bool is_north_american(const char *d) { return d[0] >= '2' && d[3] >= '2'; }
 
-    *end = i;
+/* Groups of digits from i on: the end of the longest number of min to 15 digits (for
+ * country code 1, if there is one: 11), or 0. */
+static size_t phone_end(struct span s, size_t i, int min, bool country)
+{
+    char d[15];
+    int n = 0;
+    bool open = i && s.p[i - 1] == '(';
+    size_t end = 0;
+
     for (;;) {
         int group = pii_digits(s, i, 16);
         size_t gap;
 
         if (!group || n + group > 15)
-            return n;
-        memcpy(digits + n, s.p + i, (size_t)group);
+            return end;
+        memcpy(d + n, s.p + i, (size_t)group);
         n += group;
-        *end = i + (size_t)group;
-        gap = phone_gap(s, *end);
+        i += (size_t)group;
+        if (n >= min && !open && ends_apart(s, i) &&
+            (!country || d[0] != '1' || (n == 11 && is_north_american(d + 1))))
+            end = i;
+        gap = phone_gap(s, i, n == group, &open);
         if (!gap)
-            return n;
-        i = *end + gap;
+            return end;
+        i += gap;
     }
 }
-
-/* Not the end of a longer number, nor within a word. */
-static bool ends_apart(struct span s, size_t i)
-{
-    return !pii_word_at(s, i) && !(pii_at(s, i) && strchr("-./", pii_at(s, i)) && pii_digit(pii_at(s, i + 1)));
-}
-
-static bool is_north_american(const char *d) { return d[0] >= '2' && d[3] >= '2'; }
 
 /* +CC and 8 to 15 digits in all. */
 static bool phone_plus(struct span s, size_t from, size_t i, struct pii_match *m)
 {
-    char d[15];
-    int n;
-
     m->start = i;
     if (m->start > from + 1 && s.p[m->start - 1] == '(')
         m->start--;
     if (m->start == from || s.p[--m->start] != '+' || !starts_apart(s, from, m->start) || s.p[i] == '0')
         return false;
-    n = phone_digits(s, i, d, &m->end);
-    return n >= 8 && (d[0] != '1' || (n == 11 && is_north_american(d + 1))) && ends_apart(s, m->end);
+    m->end = phone_end(s, i, 8, true);
+    return m->end != 0;
 }
 
 /* 212-555-0123, 212.555.0123, (212) 555-0123, with or without 1 before it. */
@@ -191,8 +204,7 @@ static bool phone_north_american(struct span s, size_t from, size_t i, struct pi
         return false;
     m->start = area == i && paren ? i - 1 : i;
     m->end = q + 8;
-    return s.p[area] >= '2' && s.p[q] >= '2' && starts_apart(s, from, m->start) &&
-           !(m->start > from && strchr("-./", s.p[m->start - 1])) && ends_apart(s, m->end);
+    return s.p[area] >= '2' && s.p[q] >= '2' && starts_apart(s, from, m->start) && ends_apart(s, m->end);
 }
 
 /* Six to fifteen digits behind a word that says so. */
@@ -202,11 +214,10 @@ static bool phone_after_word(struct span s, size_t from, size_t i, struct pii_ma
         "tel", "telephone", "telefon", "telefono", ("tel\xC3\xA9" "fono"), "telefone", "t\xC3\xA9l",
         "t\xC3\xA9l\xC3\xA9phone", "phone", "ph", "fax", "fon", "mobile", "mobil", "m\xC3\xB3vil", "gsm",
         "whatsapp", "\xD1\x82\xD0\xB5\xD0\xBB", "\xD1\x82\xD0\xB5\xD0\xBB\xD0\xB5\xD1\x84\xD0\xBE\xD0\xBD"};
-    char d[15];
-    int n = phone_digits(s, i, d, &m->end);
 
-    m->start = i && i > from && s.p[i - 1] == '(' ? i - 1 : i;
-    return n >= 6 && behind_word(s, m->start, words, sizeof words / sizeof *words) && ends_apart(s, m->end);
+    m->start = i > from && s.p[i - 1] == '(' ? i - 1 : i;
+    m->end = phone_end(s, i, 6, false);
+    return m->end && behind_word(s, m->start, words, sizeof words / sizeof *words);
 }
 
 static bool phone_at(struct span s, size_t from, size_t i, struct pii_match *m)
@@ -269,7 +280,7 @@ static bool card_at(struct span s, size_t from, size_t i, struct pii_match *m)
     int run = pii_digits(s, i, 20);
 
     *m = (struct pii_match){i, i + (size_t)run, PII_CARD};
-    if (!starts_apart(s, from, i) || (i > from + 1 && strchr("-.", s.p[i - 1]) && pii_digit(s.p[i - 2])))
+    if (!starts_apart(s, from, i))
         return false;
     if (run >= 12 && run <= 19)
         return ends_apart(s, m->end) && is_card(s.p + i, run);
