@@ -1,11 +1,18 @@
 #include "curate/dedup_exact.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/node.h"
+#include "base/pool.h"
+#include "curate/dedup_best.h"
 #include "curate/dedup_ids.h"
+#include "curate/dedup_normal.h"
+#include "curate/note_index.h"
 
 /* ---- set ---- */
 
@@ -97,27 +104,171 @@ int hash_set_add(struct hash_set *s, uint64_t lo, uint64_t hi, uint64_t *value)
     return 1;
 }
 
-/* ---- stage ---- */
+/* ---- the stage ---- */
 
 struct exact {
-    struct hash_set *set; /* text -> number of the document that stays */
-    struct id_list ids;   /* of those that stay */
+    struct dedup_exact_conf conf;
+    char kind[64];         /* of indexes */
+    uint64_t outside;      /* documents of --against, which come first */
+    uint64_t distinct;     /* that stay */
+    bool begun;            /* they have been read */
+    /* answered as they come */
+    struct hash_set *set;  /* text -> number of the document that stays */
+    struct id_list ids;    /* of those that stay */
+    /* or at the end */
+    struct dedup_best *best;
 };
 
-/* The note: the hash of the text, then the id. */
+struct note {
+    struct hash128 key;
+    uint64_t rank; /* by the rule of what stays; the higher stays */
+};
+
+struct worker {
+    struct normal_scratch scratch;
+    struct buf text;
+};
+
+static int exact_thread_open(void *stage, void **thread, struct err *e)
+{
+    (void)stage;
+    *thread = calloc(1, sizeof(struct worker));
+    return *thread ? 0 : err_set(e, ERR_NOMEM, "out of memory for a thread");
+}
+
+static void exact_thread_close(void *stage, void *thread)
+{
+    struct worker *w = thread;
+
+    (void)stage;
+    normal_free(&w->scratch);
+    buf_free(&w->text);
+    free(w);
+}
+
+/* Numbers in an order that unsigned integers have, all above 0. */
+static uint64_t order(double x)
+{
+    uint64_t bits;
+
+    x += 0.0; /* no minus zero */
+    memcpy(&bits, &x, sizeof bits);
+    return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+/* The number in d at a path such as "signals.x"; without it 0, the last. */
+static int rank_by(struct doc *d, const char *path, uint64_t *rank, struct err *e)
+{
+    size_t n = strcspn(path, ".");
+    struct span key = arena_dup(d->arena, (struct span){path, n}), raw;
+    const struct node *at;
+    struct node *root;
+
+    *rank = 0;
+    if (!key.p)
+        return err_set(e, ERR_NOMEM, "out of memory for a field");
+    raw = doc_raw(d, key.p);
+    if (!raw.p)
+        return 0;
+    TRY(node_parse_json(d->arena, raw, &root, e));
+    for (at = root; at && path[n]; n += 1 + strcspn(path + n + 1, ".")) {
+        key = arena_dup(d->arena, (struct span){path + n + 1, strcspn(path + n + 1, ".")});
+        if (!key.p)
+            return err_set(e, ERR_NOMEM, "out of memory for a field");
+        at = node_get(at, key.p);
+    }
+    if (at && (at->type == NODE_INT || at->type == NODE_NUM))
+        *rank = order(at->num);
+    return 0;
+}
+
+static int find_rank(const struct exact *x, struct doc *d, uint64_t *rank, struct err *e)
+{
+    *rank = 0;
+    if (x->conf.keep == KEEP_LONGEST)
+        *rank = d->text.n;
+    return x->conf.keep == KEEP_BEST ? rank_by(d, x->conf.by, rank, e) : 0;
+}
+
+static int normalize(const struct exact *x, struct worker *w, struct span text, struct span *out, struct err *e)
+{
+    *out = text;
+    buf_clear(&w->text);
+    if (x->conf.normalize == NORMALIZE_SPACE && normal_space(text, &w->text) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory to normalise a text");
+    if (x->conf.normalize == NORMALIZE_WORDS)
+        TRY(normal_words(text, &w->scratch, &w->text, e));
+    if (x->conf.normalize != NORMALIZE_NONE)
+        *out = buf_span(&w->text);
+    return 0;
+}
+
+/* The note: struct note, then the id. */
 static int exact_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
                       struct err *e)
 {
-    struct hash128 *h = arena_alloc(d->arena, sizeof *h + d->id.n);
+    struct note *h = arena_alloc(d->arena, sizeof *h + d->id.n);
+    struct span text;
 
-    (void)stage;
-    (void)thread;
     (void)v;
     if (!h)
         return err_set(e, ERR_NOMEM, "out of memory for a hash");
-    *h = hash_xxh3_128(d->text);
+    TRY(normalize(stage, thread, d->text, &text, e));
+    h->key = hash_xxh3_128(text);
+    TRY(find_rank(stage, d, &h->rank, e));
     memcpy(h + 1, d->id.p, d->id.n);
     *note = (struct span){(char *)h, sizeof *h + d->id.n};
+    return 0;
+}
+
+/* ---- one after the other ---- */
+
+static int parse_note(struct span note, struct note *h, struct span *id, struct err *e)
+{
+    if (note.n < sizeof *h)
+        return err_set(e, ERR_IO, "a note of %zu bytes is none of exact duplicates", note.n);
+    memcpy(h, note.p, sizeof *h);
+    *id = (struct span){note.p + sizeof *h, note.n - sizeof *h};
+    return 0;
+}
+
+/* Adds to the set.  1: the text is new; 0: document *number has it. */
+static int add_to_set(struct exact *x, const struct note *h, struct span id, uint64_t *number, struct err *e)
+{
+    int rc;
+
+    *number = x->ids.n;
+    rc = hash_set_add(x->set, h->key.lo, h->key.hi, number);
+    if (rc == 1 && id_list_add(&x->ids, id) < 0)
+        rc = ERR_NOMEM;
+    return rc < 0 ? err_set(e, rc, "out of memory: %zu different texts so far", x->ids.n) : rc;
+}
+
+/* A document of --against. */
+static int take_outside(void *to, struct span note, struct err *e)
+{
+    struct exact *x = to;
+    struct span id;
+    struct note h;
+    uint64_t number;
+
+    TRY(parse_note(note, &h, &id, e));
+    x->outside++;
+    if (x->best)
+        return dedup_best_add(x->best, h.key, UINT64_MAX, id, e);
+    return add_to_set(x, &h, id, &number, e) < 0 ? e->code : 0;
+}
+
+static const struct stage_ops exact_ops, exact_settled_ops;
+
+static int begin(struct exact *x, struct err *e)
+{
+    struct stage st = {x->best ? &exact_settled_ops : &exact_ops, x};
+
+    x->begun = true;
+    for (int i = 0; i < x->conf.against.n; i++)
+        if (notes_of(x->conf.against.v[i], &st, x->kind, pool_cpus(), take_outside, x, e) < 0)
+            return e->code = ERR_IO; /* whatever it is: the document at hand is not bad */
     return 0;
 }
 
@@ -125,29 +276,114 @@ static int exact_commit(void *stage, struct span note, struct verdict *v, struct
                         struct err *e)
 {
     struct exact *x = stage;
-    const struct hash128 *h = (const void *)note.p;
-    struct span id = {note.p + sizeof *h, note.n - sizeof *h};
-    uint64_t number = x->ids.n;
+    struct span id;
+    struct note h;
+    uint64_t number;
     int rc;
 
     (void)reply, (void)a;
-    rc = hash_set_add(x->set, h->lo, h->hi, &number);
-
-    if (rc == 1) {
-        rc = id_list_add(&x->ids, id);
-    } else if (rc == 0) {
+    if (!x->begun)
+        TRY(begin(x, e));
+    TRY(parse_note(note, &h, &id, e));
+    rc = add_to_set(x, &h, id, &number, e);
+    if (rc == 0) {
         verdict_drop(v, "duplicate", 1, NAN);
         v->survivor = x->ids.id[number];
     }
-    return rc < 0 ? err_set(e, rc, "out of memory: %zu different texts so far", x->ids.n) : 0;
+    x->distinct += rc == 1;
+    return rc < 0 ? rc : 0;
 }
+
+/* ---- at the end ---- */
+
+static int settled_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a,
+                          struct err *e)
+{
+    struct exact *x = stage;
+    struct span id;
+    struct note h;
+
+    (void)v, (void)reply, (void)a;
+    if (!x->begun)
+        TRY(begin(x, e));
+    TRY(parse_note(note, &h, &id, e));
+    if (x->conf.keep == KEEP_LAST)
+        h.rank = dedup_best_count(x->best);
+    return dedup_best_add(x->best, h.key, h.rank, id, e);
+}
+
+/* The notes of what stays; of a key the index needs the hash alone. */
+static int write_index(struct exact *x, struct err *e)
+{
+    struct note_index *index;
+    struct arena a = {0};
+    int rc = note_index_create(&index, x->conf.index, x->kind, e);
+
+    if (rc < 0)
+        return rc;
+    for (uint64_t n = x->outside; n < dedup_best_count(x->best) && rc == 0; n++) {
+        struct note h = {.rank = 0};
+        struct buf note = {0};
+        uint64_t survivor;
+        struct span id;
+
+        rc = dedup_best_survivor(x->best, n, &survivor, e);
+        if (rc == 0 && survivor != n)
+            continue;
+        if (rc == 0)
+            rc = dedup_best_key(x->best, n, &h.key, e);
+        if (rc == 0)
+            rc = dedup_best_id(x->best, n, &a, &id, e);
+        if (rc == 0 && (buf_put(&note, &h, sizeof h) < 0 || buf_put_span(&note, id) < 0))
+            rc = err_set(e, ERR_NOMEM, "out of memory for an index");
+        if (rc == 0)
+            rc = note_index_put(index, buf_span(&note), e);
+        buf_free(&note);
+        arena_reset(&a);
+    }
+    arena_free(&a);
+    if (rc == 0)
+        return note_index_commit(index, e);
+    note_index_abort(index);
+    return rc;
+}
+
+static int settled_resolve(void *stage, int jobs, struct err *e)
+{
+    struct exact *x = stage;
+
+    if (!x->begun) /* there was no document */
+        TRY(begin(x, e));
+    TRY(dedup_best_resolve(x->best, x->conf.keep == KEEP_NONE, jobs, e));
+    return x->conf.index ? write_index(x, e) : 0;
+}
+
+static int settled_judge(void *stage, uint64_t n, struct verdict *v, struct span *reply, struct arena *a,
+                         struct err *e)
+{
+    struct exact *x = stage;
+    uint64_t survivor;
+
+    (void)reply;
+    TRY(dedup_best_survivor(x->best, x->outside + n, &survivor, e));
+    if (survivor == x->outside + n) {
+        x->distinct++;
+        return 0;
+    }
+    verdict_drop(v, "duplicate", 1, NAN);
+    return dedup_best_id(x->best, survivor, a, &v->survivor, e);
+}
+
+/* ---- both ---- */
 
 static int exact_stats(void *stage, struct buf *json)
 {
     struct exact *x = stage;
 
     TRY(json_put_key(json, "distinct"));
-    return json_put_int(json, (int64_t)x->ids.n);
+    TRY(json_put_int(json, (int64_t)x->distinct));
+    TRY(json_put_key(json, "against"));
+    return json_put_int(json, (int64_t)x->outside);
 }
 
 static void exact_close(void *stage)
@@ -158,27 +394,82 @@ static void exact_close(void *stage)
         return;
     hash_set_free(x->set);
     id_list_free(&x->ids);
+    dedup_best_close(x->best);
+    free(x->conf.against.v);
     free(x);
 }
 
 static const struct stage_ops exact_ops = {
     .name = "dedup exact",
+    .thread_open = exact_thread_open,
+    .thread_close = exact_thread_close,
     .work = exact_work,
     .commit = exact_commit,
     .stats = exact_stats,
     .close = exact_close,
 };
 
-int dedup_exact_stage_open(struct stage *st, struct err *e)
-{
-    struct exact *x = calloc(1, sizeof *x);
+static const struct stage_ops exact_settled_ops = {
+    .name = "dedup exact",
+    .thread_open = exact_thread_open,
+    .thread_close = exact_thread_close,
+    .work = exact_work,
+    .commit = settled_commit,
+    .resolve = settled_resolve,
+    .judge = settled_judge,
+    .stats = exact_stats,
+    .close = exact_close,
+};
 
-    if (x)
-        x->set = hash_set_new();
-    if (!x || !x->set) {
-        exact_close(x);
+void dedup_exact_conf_init(struct dedup_exact_conf *c)
+{
+    *c = (struct dedup_exact_conf){0};
+}
+
+static int check(const struct dedup_exact_conf *c, struct err *e)
+{
+    if (c->keep == KEEP_BEST && !c->by)
+        return err_set(e, ERR_ARG, "to keep the best: by which field?");
+    if (c->by && c->keep != KEEP_BEST)
+        return err_set(e, ERR_ARG, "a field to go by is for keeping the best");
+    if (c->memory && c->memory < 64 << 20)
+        return err_set(e, ERR_ARG, "memory of less than 64M");
+    for (int i = 0; i < c->against.n; i++)
+        if (access(c->against.v[i], R_OK) < 0)
+            return err_sys(e, ERR_IO, "cannot open '%s'", c->against.v[i]);
+    return 0;
+}
+
+static int open_parts(struct exact *x, const struct dedup_exact_conf *c, bool settled, struct err *e)
+{
+    static const char *const how[] = {"none", "space", "words"};
+
+    snprintf(x->kind, sizeof x->kind, "dedup exact normalize=%s", how[c->normalize]);
+    x->conf = *c;
+    x->conf.against = (struct opt_list){0};
+    for (int i = 0; i < c->against.n; i++)
+        TRY(opt_list_add(&x->conf.against, c->against.v[i], e));
+    if (settled)
+        return dedup_best_open(&x->best, c->dir, c->memory ? c->memory : 1 << 30, e);
+    x->set = hash_set_new();
+    return x->set ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+}
+
+int dedup_exact_stage_open(struct stage *st, const struct dedup_exact_conf *conf, struct err *e)
+{
+    bool settled = conf->keep != KEEP_FIRST || conf->memory || conf->index;
+    struct exact *x;
+    int rc;
+
+    TRY(check(conf, e));
+    x = calloc(1, sizeof *x);
+    if (!x)
         return err_set(e, ERR_NOMEM, "out of memory");
+    rc = open_parts(x, conf, settled, e);
+    if (rc < 0) {
+        exact_close(x);
+        return rc;
     }
-    *st = (struct stage){&exact_ops, x};
+    *st = (struct stage){settled ? &exact_settled_ops : &exact_ops, x};
     return 0;
 }

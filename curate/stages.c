@@ -30,6 +30,7 @@
 FORM(classify, CLASSIFY_OPTS)
 FORM(clean, CLEAN_OPTS)
 FORM(decontaminate, DECONTAMINATE_OPTS)
+FORM(dedup_exact, DEDUP_EXACT_OPTS)
 FORM(dedup_fuzzy, DEDUP_FUZZY_OPTS)
 FORM(dedup_lines, DEDUP_LINES_OPTS)
 #endif
@@ -43,23 +44,12 @@ FORM(dedup_substring, DEDUP_SUBSTRING_OPTS)
 FORM(langid, LANGID_OPTS)
 #endif
 
-static int dedup_exact_open(struct stage *s, const void *conf, struct err *e)
-{
-    (void)conf;
-    return dedup_exact_stage_open(s, e);
-}
-static void no_init(void *conf) { (void)conf; }
-static void no_options(void *conf, struct opt out[STAGE_MAX_OPTS])
-{
-    (void)conf;
-    out[0] = (struct opt)OPT_END;
-}
-
 static const struct stage_kind kinds[] = {
 #if HAVE_ICU
     KIND("classify score", classify),
     KIND("clean", clean),
     KIND("decontaminate", decontaminate),
+    KIND("dedup exact", dedup_exact),
     KIND("dedup fuzzy", dedup_fuzzy),
     KIND("dedup lines", dedup_lines),
 #endif
@@ -72,7 +62,6 @@ static const struct stage_kind kinds[] = {
 #if HAVE_CLD2
     KIND("langid", langid),
 #endif
-    {"dedup exact", 0, no_init, no_options, dedup_exact_open},
 };
 
 const struct stage_kind *stage_kind_at(int i)

@@ -22,6 +22,64 @@ printf '%s\n' '{"id":"d","stage":"dedup exact","rule":"duplicate","value":1,"thr
 same "exact accounts for what it drops" rej want
 has "exact counts" stats.json '"distinct":8'
 
+
+# Which of several stays.
+cat >best.jsonl <<END
+{"id":"1","text":"One text.","score":2,"signals":{"x":1}}
+{"id":"2","text":"ONE  text","score":3,"signals":{"x":-5}}
+{"id":"3","text":"One text.","score":7.5,"signals":{"x":0.5}}
+{"id":"4","text":"another","score":1}
+{"id":"5","text":"One   text.","signals":{"x":"none"}}
+{"id":"6","text":"Ôné text","score":-1}
+END
+# kept NAME WANT OPTION...: the ids that stay, joined.
+kept() {
+    local name=$1 want=$2
+    shift 2
+    quern-dedup exact --rejects rej "$@" best.jsonl 2>err >out
+    equal "$name" "$(sed 's/.*"id":"\([^"]*\)".*/\1/' out | tr -d '\n')" "$want"
+}
+kept "exact: the first stays" 12456
+kept "exact: the last stays" 23456 --keep last
+kept "exact: none stays" 2456 --keep none
+kept "exact: the best stays" 23456 --keep best --by score
+kept "exact: the best by a number within" 12456 --keep best --by signals.x
+kept "exact but for white space" 1246 --normalize space
+kept "exact but for white space, the longest" 2456 --normalize space --keep longest
+kept "exact in letters and digits" 146 --normalize words
+kept "exact in letters and digits, the last" 456 --normalize words --keep last
+has "exact: who stays is named" rej '{"id":"1","stage":"dedup exact","rule":"duplicate","value":1,"threshold":null,"survivor":"5"}'
+kept "exact within a bound of memory" 12456 --memory 64M
+printf '{"id":"old","text":"another"}\n' >old.jsonl
+kept "exact against a file" 1256 --against old.jsonl
+has "exact: the file's document is named" rej '"id":"4","stage":"dedup exact","rule":"duplicate","value":1,"threshold":null,"survivor":"old"'
+kept "exact against a file, the last" 2356 --against old.jsonl --keep last
+status "exact writes an index" 0 quern-dedup exact --index old.idx --normalize words old.jsonl in.jsonl
+kept "exact against an index" 16 --against old.idx --normalize words
+kept "exact against an index and a file" 16 --against old.idx --against old.jsonl --normalize words
+status "an index of something else is refused" 3 quern-dedup exact --against old.idx best.jsonl
+has "and told" err "is an index of 'dedup exact normalize=words', not of 'dedup exact normalize=none'"
+head -c 200 old.idx >cut.idx
+status "an index that is cut short is refused" 3 quern-dedup exact --normalize words --against cut.idx best.jsonl
+has "with the place" err "'cut.idx' is cut short at byte 200"
+cp old.idx bad.idx
+printf X | dd of=bad.idx bs=1 seek=120 conv=notrunc 2>/dev/null
+status "a damaged index is refused" 3 quern-dedup exact --normalize words --against bad.idx best.jsonl
+has "with the place of the block" err "the block at byte"
+status "the best of what?" 2 quern-dedup exact --keep best best.jsonl
+# Many documents, little memory: as without a bound.
+awk 'BEGIN { srand(3); for (i = 0; i < 60000; i++) printf "{\"id\":\"%d\",\"text\":\"t%d\",\"s\":%d}\n", i, rand() * 20000, rand() * 9 }' >many.jsonl
+quern-dedup exact many.jsonl >want 2>/dev/null
+for m in "-j1 --memory 64M" "-j8 --memory 64M" "--memory 8G"; do
+    # shellcheck disable=SC2086
+    quern-dedup exact $m many.jsonl >out 2>/dev/null
+    same "exact with $m" out want
+done
+awk -F'[":,}]+' '{ if (!($5 in best) || $7 > best[$5]) { best[$5] = $7; line[$5] = $0; at[$5] = NR } } END { for (t in line) print at[t] "\t" line[t] }' many.jsonl |
+    sort -n | cut -f2- >want
+quern-dedup exact --keep best --by s many.jsonl >out 2>/dev/null
+same "exact: the best of many" out want
+
 status "fuzzy runs" 0 quern-dedup fuzzy --threshold 0.8 --clusters cl in.jsonl --rejects rej --stats stats.json
 grep -vE '"id":"(c|d)"' in.jsonl >want
 same "fuzzy drops what is close, and keeps texts without words" out want
