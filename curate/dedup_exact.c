@@ -371,7 +371,7 @@ static int settled_judge(void *stage, uint64_t n, struct verdict *v, struct span
         return 0;
     }
     verdict_drop(v, "duplicate", 1, NAN);
-    return dedup_best_id(x->best, survivor, a, &v->survivor, e);
+    return v->account ? dedup_best_id(x->best, survivor, a, &v->survivor, e) : 0;
 }
 
 /* ---- both ---- */

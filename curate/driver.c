@@ -68,7 +68,8 @@ static int turn_spool(struct run *r, struct stage *judge, struct err *e)
     if (fflush(r->spool) != 0 || fseeko(r->spool, 0, SEEK_SET) != 0)
         return err_sys(e, ERR_IO, "cannot write the temporary file");
     feed_close(&r->feed);
-    r->feed = (struct feed){.spool = r->spool, .judge = {ask_stage, judge}};
+    r->feed = (struct feed){.spool = r->spool, .judge = {ask_stage, judge},
+                            .account = r->rejects != NULL};
     r->spool = NULL;
     return 0;
 }

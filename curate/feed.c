@@ -395,6 +395,7 @@ static int fill_spooled(struct feed *f, struct block *b, struct err *e)
         it->file = h.file_n ? "" : NULL;
         TRY(read_spool(f, b, h.file_n, e));
         TRY(read_spool(f, b, h.n, e));
+        it->judged.account = f->account;
         TRY(f->judge.ask(f->judge.of, f->count + (uint64_t)b->n - 1, &it->judged, &it->reply, &b->arena, e));
     }
     if (ferror(f->spool))

@@ -55,6 +55,7 @@ struct feed {
     const struct source *source;
     FILE *spool;
     struct judge judge;  /* of the spool */
+    bool account;        /* survivors are wanted of it */
     size_t block_bytes;  /* 0: BLOCK_BYTES */
     uint64_t count;      /* items given so far */
     uint64_t size, consumed;   /* bytes of all input files; 0 when unknown */

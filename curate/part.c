@@ -481,14 +481,15 @@ static int commit_notes(const struct stage *st, struct span notes, struct file_o
     return rc;
 }
 
-static int judge_notes(const struct stage *st, uint64_t first, uint64_t count, struct file_out *out, struct err *e)
+static int judge_notes(const struct stage *st, bool account, uint64_t first, uint64_t count, struct file_out *out,
+                       struct err *e)
 {
     struct arena a = {0};
     struct buf b = {0};
     int rc = 0;
 
     for (uint64_t n = first; n < first + count && rc == 0; n++) {
-        struct verdict v = {0};
+        struct verdict v = {.account = account};
         struct span reply = {0};
 
         rc = st->ops->judge(st->state, n, &v, &reply, &a, e);
@@ -542,7 +543,7 @@ static int judge_parts(const struct part_conf *c, const struct part_pass *pass, 
 
         part_path(c->plan, pass->number, i, PART_ANSWERS, path);
         TRY(file_create(&out, path, 0, e));
-        TRY(end_answers(out, judge_notes(st, first, count[i], out, e), e));
+        TRY(end_answers(out, judge_notes(st, c->plan->rejects != NULL, first, count[i], out, e), e));
         first += count[i];
     }
     return 0;

@@ -28,6 +28,7 @@ struct verdict {
     double value, threshold;   /* NAN: there is none */
     struct span survivor;      /* duplicates: the id that stays; p NULL otherwise.
                                   Must live as long as the stage or the arena */
+    bool account;              /* set by the caller of judge: the survivor is wanted */
 };
 
 static inline int verdict_drop(struct verdict *v, const char *rule, double value,
