@@ -4,7 +4,7 @@
 
 #include "curate/dedup_repeats_parts.h"
 
-enum { MEMBERS = 1 << 16, AHEAD = 24, TRIM = 1 << 12 };
+enum { MEMBERS = 1 << 16, AHEAD = 24, TRIM = 1 << 8 };
 
 /* A run, and the passage that it has next: where it is, and its first 8 bytes as a number. */
 struct run {

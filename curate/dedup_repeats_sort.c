@@ -81,7 +81,7 @@ void candidates_trim(struct candidates *c)
 {
     size_t mapped = c->text_map.n + c->bits_map.n + c->struck.n;
 
-    if (mapped < (uint64_t)c->c.memory / 2 || resident() < (uint64_t)c->c.memory / 10 * 9)
+    if (mapped < (uint64_t)c->c.memory / 2 || resident() < (uint64_t)c->c.memory / 8 * 7)
         return;
     spill_map_forget(&c->text_map);
     spill_map_forget(&c->bits_map);

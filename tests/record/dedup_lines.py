@@ -5,15 +5,14 @@ corpus), lines_ccnet.jsonl and lines_datatrove.jsonl (the documents that stay).
 
 Needs datatrove (0.10.1 was used) with spacy, and cc_net 1.0.0 (its sources; numpy and psutil are
 enough for cc_net.dedup).  With --stdin the corpus is JSON lines on standard input and what comes
-out is `id<TAB>XXH64 of the text` of each document that datatrove keeps, for comparing whole
-collections.
+out is `id<TAB>SHA-1 of the text` of each document that datatrove keeps; tests/shared/dedup_lines.sh
+has the SHA-1 of that.
 """
+import hashlib
 import json
 import random
 import sys
 import tempfile
-
-import xxhash
 
 OPENINGS = ["The mill", "A quern", "Dr. Grün", "The U.S. office", "Mr. O'Brien", "Every stone", "ΟΔΥΣΣΕΥΣ", "İstanbul"]
 VERBS = ["ground 12.5 tons of", "weighed", "can't find", "sold (for $3,000)", "remembers", "doesn't sell", "filtered"]
@@ -90,7 +89,7 @@ def write(name, docs):
 def main():
     if "--stdin" in sys.argv:
         for d in datatrove([{"id": str(d.get("id")), "text": d["text"]} for d in map(json.loads, sys.stdin)]):
-            print(d["id"], xxhash.xxh64_hexdigest(d["text"].encode()), sep="\t")
+            print(d["id"], hashlib.sha1(d["text"].encode()).hexdigest(), sep="\t")
         return
     docs = list(corpus())
     write(sys.argv[1] + "/lines.jsonl", docs)

@@ -1,0 +1,69 @@
+/* Any text cut into units and tokens, in all ways: parts stay within the text, nothing is lost
+ * where nothing is dropped, and striking ends. */
+#include <stdlib.h>
+
+#include "base/utf8.h"
+#include "curate/dedup_text.h"
+#include "curate/dedup_tokens.h"
+#include "curate/stage.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void units(struct dedup_text *t, struct span text, enum dedup_unit unit, uint8_t how)
+{
+    static const struct dedup_left least = {3, 2};
+    struct hash128 *key;
+    struct verdict v = {0};
+    struct buf out = {0};
+    struct err e;
+    uint8_t *drop;
+    size_t kept;
+
+    check(dedup_text_cut(t, text, unit, &e) == 0);
+    for (size_t i = 0; i < t->n; i++)
+        check(t->piece[i].gap <= t->piece[i].from && t->piece[i].from <= t->piece[i].to &&
+              t->piece[i].to <= text.n && t->piece[i].gap == (i ? t->piece[i - 1].to : 0));
+    key = calloc(t->n + 1, sizeof *key);
+    drop = calloc(t->n + 1, 1);
+    check(key && drop);
+    check(dedup_text_keys(t, text, how % 3, how & 4 ? 3 : 1, how >> 4, key, &e) <= (int64_t)t->n);
+    check(dedup_text_join(t, text, unit, drop, &out, &kept) == 0 && kept == t->n);
+    check(unit == DEDUP_SENTENCE ? out.n <= text.n : span_eq(buf_span(&out), text));
+    for (size_t i = 0; i < t->n; i++)
+        drop[i] = key[i].lo == 0 && key[i].hi == 1;
+    check(dedup_text_join(t, text, unit, drop, &out, &kept) == 0 && out.n <= text.n && utf8_valid(buf_span(&out)));
+    check(dedup_text_left(t, buf_span(&out), &least, &v, &e) == 0);
+    buf_free(&out);
+    free(key);
+    free(drop);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct dedup_text t;
+    static struct dedup_tokens tokens;
+    struct span text;
+    struct err e;
+    char *copy;
+
+    if (!size || (!t.simple && dedup_text_open(&t, &e) < 0) || !(copy = malloc(size)))
+        return 0;
+    memcpy(copy, data + 1, size - 1); /* a text ends where its memory does */
+    text = (struct span){copy, size - 1};
+    if (utf8_valid(text)) {
+        for (enum dedup_unit u = DEDUP_LINE; u <= DEDUP_SENTENCE; u++)
+            units(&t, text, u, data[0]);
+        check(dedup_tokens_cut(&tokens, text, &e) == 0);
+        for (size_t i = 0; i < tokens.n; i++)
+            check(tokens.place[i].from < tokens.place[i].to && tokens.place[i].to <= text.n &&
+                  (!i || tokens.place[i - 1].to <= tokens.place[i].from));
+    }
+    free(copy);
+    return 0;
+}
