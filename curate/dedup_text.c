@@ -110,7 +110,7 @@ int dedup_text_cut(struct dedup_text *t, struct span text, enum dedup_unit unit,
          : unit == DEDUP_LINE ? cut_lines(t, text)
          : unit == DEDUP_PARAGRAPH ? cut_paragraphs(t, text)
                                    : cut_sentences(t, text, e);
-    t->tail = t->n && unit != DEDUP_SENTENCE ? t->piece[t->n - 1].to : text.n;
+    t->tail = unit == DEDUP_SENTENCE ? text.n : t->n ? t->piece[t->n - 1].to : 0;
     return rc == ERR_NOMEM ? err_set(e, rc, "out of memory for the parts of a text") : rc;
 }
 

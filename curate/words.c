@@ -368,7 +368,7 @@ static inline bool split_plain(struct words *ws, const char *text, const char *p
     uint32_t off = (uint32_t)(p - text);
     char c, d;
 
-    if (end - p < 32)
+    if (end - p < 32 || (size_t)(end - p) < n + 2) /* looks at what is behind the word */
         return false;
     c = p[n];
     if (c == ' ' || c == '\n') {

@@ -48,6 +48,19 @@ static void words_by_hand(void **s)
     assert_string_equal(split("10.0.0.1/x 8.8.8.8/x", out), "10.0.0.1|/|x|8.8.8.8/x");
 }
 
+static void nothing_behind_the_text_counts(void **s)
+{
+    struct span text = {"Donaudampfschifffahrtsgesellschaft, x", 34};
+    struct words ws = {0};
+    struct err e;
+
+    (void)s;
+    assert_int_equal(words_split(&ws, text, &e), 0);
+    assert_int_equal(ws.n, 1);
+    assert_int_equal(ws.w[0].len, 34);
+    words_free(&ws);
+}
+
 static void words_and_sentences_as_recorded(void **s)
 {
     struct file_in *f;
@@ -140,6 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_by_hand),
+        cmocka_unit_test(nothing_behind_the_text_counts),
         cmocka_unit_test(words_and_sentences_as_recorded),
         cmocka_unit_test(sentences_by_hand),
         cmocka_unit_test(hostile_texts_take_no_time),
