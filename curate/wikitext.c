@@ -14,8 +14,7 @@ static const bool special[256] = {['\n'] = true, ['\''] = true, ['['] = true, ['
                                   ['_'] = true,  ['('] = true,  [')'] = true, ['|'] = true, ['!'] = true,
                                   [':'] = true,  [0xEF] = true};
 
-/* The node at or behind at that has an end within the range, or NULL. */
-static const struct wt_node *node_at(const struct wt *w, struct wt_range *r)
+const struct wt_node *wt_node_at(const struct wt *w, struct wt_range *r)
 {
     const struct wt_node *v = w->nodes.v;
 
@@ -32,7 +31,7 @@ uint32_t wt_find(const struct wt *w, struct wt_range *r, const char *stops)
     for (const char *s = stops; *s; s++)
         stop[(unsigned char)*s] = true;
     for (;;) {
-        const struct wt_node *n = node_at(w, r);
+        const struct wt_node *n = wt_node_at(w, r);
         uint32_t to = n ? n->start : r->end;
 
         while (r->at < to && !stop[(unsigned char)w->t[r->at]])
@@ -154,7 +153,7 @@ void wt_walk(struct wt *w, struct wt_frame *f, struct wt_range r)
             wt_line(w, f, &r);
             continue;
         }
-        n = node_at(w, &r);
+        n = wt_node_at(w, &r);
         to = n ? n->start : r.end;
         for (at = r.at; at < to && !special[(unsigned char)w->t[at]]; at++)
             ;

@@ -154,8 +154,7 @@ static void rest_of_line(const struct wt *w, struct wt_range *r)
 /* A table of facts or for finding the way, as templates make them. */
 static bool is_furniture(struct span attrs)
 {
-    static const char *const classes[] = {"infobox", "navbox", "vertical-navbox", "metadata", "toccolours", "ambox",
-                                          "noprint", "nomobile"};
+    static const char *const classes[] = {"infobox", "navbox", "vertical-navbox", "metadata", "ambox", "noprint"};
 
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
         if (attrs.n && memmem(attrs.p, attrs.n, classes[i], strlen(classes[i])))

@@ -1,5 +1,4 @@
 /* Templates that put numbers, units and dates together. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "curate/wikitext_parts.h"
@@ -84,7 +83,7 @@ static void convert(struct wt *w, struct wt_frame *f, const struct wt_arg *arg, 
 
 static void named(struct wt *w, struct wt_frame *f, const struct wt_arg *arg, int n, const char *name, const char *before)
 {
-    const struct wt_arg *a = wt_argument(w, arg, n, span_of(name));
+    const struct wt_arg *a = wt_argument(arg, n, span_of(name));
 
     if (a) {
         struct wt_arg copy = *a;
@@ -163,7 +162,7 @@ static void date(struct wt *w, struct wt_frame *f, const struct wt_arg *arg, int
 
 static void as_of(struct wt *w, struct wt_frame *f, const struct wt_arg *arg, int n)
 {
-    const struct wt_arg *alt = wt_argument(w, arg, n, span_of("alt"));
+    const struct wt_arg *alt = wt_argument(arg, n, span_of("alt"));
     struct wt_arg copy;
 
     if (alt) {
@@ -171,8 +170,8 @@ static void as_of(struct wt *w, struct wt_frame *f, const struct wt_arg *arg, in
         part(w, f, &copy);
         return;
     }
-    if (!wt_argument(w, arg, n, span_of("bare"))) {
-        bool since = wt_argument(w, arg, n, span_of("since")), low = wt_argument(w, arg, n, span_of("lc"));
+    if (!wt_argument(arg, n, span_of("bare"))) {
+        bool since = wt_argument(arg, n, span_of("since")), low = wt_argument(arg, n, span_of("lc"));
         say(w, f, since ? (low ? "since " : "Since ") : low ? "as of " : "As of ");
     }
     date(w, f, arg, n);
@@ -210,7 +209,7 @@ static void languages(struct wt *w, struct wt_frame *f, const struct wt_arg *arg
     bool any = false;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (wt_argument(w, w->arg + first, n, span_of(names[i]))) {
+        if (wt_argument(w->arg + first, n, span_of(names[i]))) {
             named(w, f, w->arg + first, n, names[i], any ? "; " : "");
             any = true;
         }

@@ -253,6 +253,8 @@ static void forget(struct finder *f)
     f->n_braces = f->n_links = 0;
 }
 
+static const bool mark[256] = {['<'] = true, ['{'] = true, ['}'] = true, ['['] = true, [']'] = true, ['\n'] = true};
+
 int wt_nodes_find(struct wt_nodes *out, struct span text, bool variants)
 {
     struct finder f = {.out = out, .t = text.p, .n = (uint32_t)text.n, .variants = variants};
@@ -260,22 +262,23 @@ int wt_nodes_find(struct wt_nodes *out, struct span text, bool variants)
     int rc = 0;
 
     out->n = 0;
-    while (at < f.n && rc == 0) {
+    for (;;) {
+        while (at < f.n && !mark[(unsigned char)f.t[at]])
+            at++;
+        if (at == f.n || rc < 0)
+            return rc;
         switch (f.t[at]) {
         case '<': rc = take_angle(&f, &at); break;
         case '{': rc = open_braces(&f, &at); break;
         case '}': close_braces(&f, &at); break;
         case '[': rc = open_brackets(&f, &at); break;
         case ']': close_brackets(&f, &at); break;
-        case '\n':
+        default: /* a line's end */
             at++;
-            if (at < f.n && f.t[at] == '=' && at + 1 < f.n && f.t[at + 1] == '=')
+            if (f.n - at >= 2 && f.t[at] == '=' && f.t[at + 1] == '=')
                 forget(&f);
-            break;
-        default: at++;
         }
     }
-    return rc;
 }
 
 void wt_nodes_free(struct wt_nodes *n)

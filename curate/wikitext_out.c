@@ -1,7 +1,7 @@
 /* Writing: text with what is due before it, and the tidying of parentheses. */
 #include "curate/wikitext_parts.h"
 
-static void put_n(struct wt *w, const char *p, size_t n)
+void wt_put_n(struct wt *w, const char *p, size_t n)
 {
     if (w->rc == 0)
         w->rc = buf_put(w->out, p, n);
@@ -9,7 +9,7 @@ static void put_n(struct wt *w, const char *p, size_t n)
 
 void wt_put(struct wt *w, const char *html)
 {
-    put_n(w, html, strlen(html));
+    wt_put_n(w, html, strlen(html));
 }
 
 static bool blank(const char *p, size_t n)
@@ -44,7 +44,7 @@ void wt_text(struct wt *w, struct wt_frame *f, const char *p, size_t n)
 {
     if (!blank(p, n))
         begin_text(w, f, *p);
-    put_n(w, p, n);
+    wt_put_n(w, p, n);
 }
 
 bool wt_entity_at(const char *p, const char *end)
@@ -69,7 +69,7 @@ static void escape(struct wt *w, struct wt_frame *f, const char *p, size_t n, bo
         const char *q = p;
         while (q < end && *q != '<' && *q != '&' && *q != '"')
             q++;
-        put_n(w, p, (size_t)(q - p));
+        wt_put_n(w, p, (size_t)(q - p));
         if (q < end)
             wt_put(w, *q == '<' ? "&lt;" : *q == '"' ? "&quot;" : entities && wt_entity_at(q, end) ? "&" : "&amp;");
         p = q + 1;
@@ -218,7 +218,7 @@ void wt_paren_close(struct wt *w, struct wt_frame *f)
     memcpy(close, out->p + out->n - mark, mark);
     out->n -= mark;
     if (tidy(out, from)) {
-        put_n(w, close, mark);
+        wt_put_n(w, close, mark);
         return;
     }
     memmove(out->p + at, out->p + from, out->n - from); /* tags that stood inside */

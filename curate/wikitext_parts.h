@@ -101,6 +101,7 @@ struct wt {
 
 /* wikitext_out.c.  Tags and text in HTML; wt_text escapes, but keeps entities. */
 void wt_put(struct wt *w, const char *html);
+void wt_put_n(struct wt *w, const char *html, size_t n);
 void wt_text(struct wt *w, struct wt_frame *f, const char *p, size_t n);
 /* The paragraph that is due: before tags within a line. */
 void wt_begin(struct wt *w, struct wt_frame *f);
@@ -118,6 +119,8 @@ void wt_walk(struct wt *w, struct wt_frame *f, struct wt_range r);
 void wt_end_frame(struct wt *w, struct wt_frame *f);
 /* Writes an argument, or another part with a frame of its own. */
 void wt_part(struct wt *w, struct wt_frame *f, struct wt_range r, bool lines);
+/* The first node at or behind r->at that ends within r, or NULL; r->node goes along. */
+const struct wt_node *wt_node_at(const struct wt *w, struct wt_range *r);
 /* The first byte among stops at or behind r.at that is in no node; r.end if there is none.
  * r->node goes along. */
 uint32_t wt_find(const struct wt *w, struct wt_range *r, const char *stops);
@@ -151,8 +154,8 @@ uint32_t wt_section_end(const struct wt *w, struct span heading, int level, stru
 void wt_template(struct wt *w, struct wt_frame *f, const struct wt_node *n);
 /* wikitext_function.c: templates that a pattern does not describe. */
 void wt_function(struct wt *w, struct wt_frame *f, const char *name, const char *template, const struct wt_arg *arg, int n);
-/* An argument by name or by position (from "1"), if it is there and not empty. */
-const struct wt_arg *wt_argument(const struct wt *w, const struct wt_arg *arg, int n, struct span name);
+/* An argument by name or by position (from "1"; "-1": the last), if it is there and not empty. */
+const struct wt_arg *wt_argument(const struct wt_arg *arg, int n, struct span name);
 /* What a template called by this name (in the form of wiki_key) writes; NULL: nothing. */
 const char *wt_pattern(struct span name);
 #endif

@@ -49,20 +49,25 @@ static bool is_reference_heading(struct span heading)
 static size_t text_of_line(const struct wt *w, struct wt_range *r)
 {
     size_t n = 0;
+    char until = 0; /* ']' or '>' while inside an external link or a tag */
 
     for (;;) {
-        uint32_t from = r->at, at = wt_find(w, r, "\n[<");
+        const struct wt_node *node = wt_node_at(w, r);
+        uint32_t to = node ? node->start : r->end;
 
-        (void)from;
-        n += at - from;
-        if (at >= r->end || w->t[at] == '\n')
+        for (; r->at < to && w->t[r->at] != '\n'; r->at++) {
+            char c = w->t[r->at];
+            if (until)
+                until = c == until ? 0 : until;
+            else if (c == '[' || c == '<')
+                until = c == '[' ? ']' : '>';
+            else
+                n++;
+        }
+        if (r->at < to || !node)
             return n;
-        struct wt_range inside = {at + 1, r->end, r->node};
-        uint32_t to = wt_find(w, &inside, w->t[at] == '[' ? "]\n" : ">\n");
-        *r = inside;
-        if (to >= r->end || w->t[to] == '\n')
-            return n;
-        r->at++;
+        r->at = node->end;
+        r->node = node->next;
     }
 }
 

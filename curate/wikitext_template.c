@@ -6,7 +6,6 @@
  *   {*<li>~</li>}  each of those between the two parts
  *   <...>       a tag; @name: a function of wikitext_function.c; all else is text
  * Those that are not in the table write nothing. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "curate/wikitext_parts.h"
@@ -96,12 +95,11 @@ static bool find_args(struct wt *w, struct wt_range r)
     return true;
 }
 
-const struct wt_arg *wt_argument(const struct wt *w, const struct wt_arg *arg, int n, struct span name)
+const struct wt_arg *wt_argument(const struct wt_arg *arg, int n, struct span name)
 {
     const struct wt_arg *found = NULL;
     int number = 0, wanted = 0;
 
-    (void)w;
     if (name.n && name.n < 4)
         for (size_t i = 0; i < name.n; i++)
             wanted = name.p[i] >= '0' && name.p[i] <= '9' && wanted >= 0 ? wanted * 10 + name.p[i] - '0' : -1;
@@ -117,12 +115,6 @@ const struct wt_arg *wt_argument(const struct wt *w, const struct wt_arg *arg, i
 
 /* ---- patterns ---- */
 
-static void put_n(struct wt *w, const char *p, size_t n)
-{
-    if (w->rc == 0)
-        w->rc = buf_put(w->out, p, n);
-}
-
 /* Tags and text of a pattern without braces. */
 static void write_plain(struct wt *w, struct wt_frame *f, const char *p, size_t n)
 {
@@ -133,7 +125,7 @@ static void write_plain(struct wt *w, struct wt_frame *f, const char *p, size_t 
         if (*p == '<') {
             while (q < end && q[-1] != '>')
                 q++;
-            put_n(w, p, (size_t)(q - p));
+            wt_put_n(w, p, (size_t)(q - p));
         } else {
             while (q < end && *q != '<' && *q != '(' && *q != ')')
                 q++;
@@ -177,7 +169,7 @@ static bool write_one(struct wt *w, struct wt_frame *f, struct span spec, bool l
     while (p < end) {
         const char *bar = memchr(p, '|', (size_t)(end - p));
         struct span name = {p, (size_t)((bar ? bar : end) - p)};
-        const struct wt_arg *a = wt_argument(w, arg, n, name);
+        const struct wt_arg *a = wt_argument(arg, n, name);
         if (a) {
             size_t before = w->out->n;
             wt_part(w, f, a->value, lines || a->lines);
