@@ -72,6 +72,13 @@ static int add_bad(struct block *b, const char *file, uint64_t offset, const cha
 
 static const char *const standard_input[] = {"-"};
 
+bool feed_is_pipe(const char *path)
+{
+    struct stat st;
+
+    return strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+}
+
 int feed_check(struct feed *f, struct err *e)
 {
     if (f->n_inputs == 0 && !f->source) {
@@ -81,7 +88,7 @@ int feed_check(struct feed *f, struct err *e)
     }
     for (int i = 0; i < f->n_inputs && !f->source; i++) {
         struct file_in *in;
-        if (strcmp(f->inputs[i], "-") == 0)
+        if (feed_is_pipe(f->inputs[i])) /* to open it is to read it */
             continue;
         TRY(file_open(&in, f->inputs[i], e));
         f->size += file_size(in);

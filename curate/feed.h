@@ -68,7 +68,9 @@ int feed_fill(struct feed *f, struct block *b, struct err *e);
  * this offset (feed.offset then).  Nothing is said of bad ones: they were reported when they
  * were first read. */
 int feed_skip(struct feed *f, uint64_t n, uint64_t offset, struct err *e);
-/* Checks that all inputs can be opened, before any work. */
+/* Standard input, or a pipe or device by name: can be read only once. */
+bool feed_is_pipe(const char *path);
+/* Checks that all inputs can be opened, before any work; but for pipes. */
 int feed_check(struct feed *f, struct err *e);
 void feed_close(struct feed *f);
 

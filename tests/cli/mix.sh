@@ -1,0 +1,123 @@
+#!/bin/bash
+# quern mix at a shell.
+. "$ROOT/tests/lib.sh"
+docs() { seq -f "{\"id\":\"$1%g\",\"text\":\"$(printf "%${4:-10}s" | tr ' ' "$1")\",\"n\":3}" "$2" "$3"; }
+docs a 1 2000 100 >a.jsonl
+docs b 1 300 50 >b.jsonl
+docs c 1 50 >c.jsonl
+
+# A permutation, the same for any threads and memory, another for another seed.
+status "shuffles" 0 quern-mix -q --seed 7 a.jsonl b.jsonl
+cp out want
+sort out >sorted
+sort a.jsonl b.jsonl >all
+same "keeps every line as it is" sorted all
+for j in 1 2 5; do
+    quern-mix -q --seed 7 -j$j a.jsonl b.jsonl >got
+    same "the same with $j threads" got want
+done
+seq 1 60000 | awk '{ printf "{\"id\":%d,\"text\":\"%0*d\"}\n", $1, 200 + $1 % 1000, $1 }' >big.jsonl
+quern-mix -q -j2 --memory 4G big.jsonl >want.big
+for m in 16M 24M 100M; do
+    check "runs in $m" quern-mix -q -j3 --memory $m --tmp . -o got.big big.jsonl
+    same "the same in $m of memory" got.big want.big
+done
+check "compresses what it puts aside" quern-mix -q --memory 16M --compress-tmp -o got.big big.jsonl
+same "and gives the same" got.big want.big
+equal "leaves nothing behind" "$(find . -name '.*part' -o -name 'quern*' | wc -l)" 0
+quern-mix -q --seed 8 a.jsonl b.jsonl >got
+equal "another seed, another order" "$(cmp -s got want && echo same)" ""
+quern-mix -q -j3 --order input a.jsonl b.jsonl >got
+same "input order" got <(cat a.jsonl b.jsonl)
+sort -R --random-source=want a.jsonl >other.jsonl
+quern-mix -q --key id a.jsonl >got
+quern-mix -q --key id other.jsonl >got2
+same "by id the order of the input does not matter" got got2
+
+# Each document is as likely in each place: 400 shuffles of 20, chi-square with 361 degrees
+# of freedom stays below its 99.9th percentile, 448.
+docs d 1 20 >d.jsonl
+for s in $(seq 400); do quern-mix -q -j1 --seed "$s" d.jsonl; done | sed 's/.*"id":"d\([0-9]*\)".*/\1/' |
+    awk '{ n[$1, (NR - 1) % 20]++ } END { for (i = 1; i <= 20; i++) for (k = 0; k < 20; k++) x += (n[i, k] - 20) ^ 2 / 20; print (x < 448 && x > 280) ? "even" : x }' >chi
+equal "chance is even" "$(cat chi)" even
+
+# Blends.  Bytes: 2000 x 100, 300 x 50, 50 x 10.
+taken() { awk -v k="$1" 'BEGIN { RS = "," } $0 ~ "\"" k "\":" { sub(/.*:/, ""); sub(/[}\]].*/, ""); print }' stats.json | tr '\n' ' '; }
+status "blends to a budget" 0 quern-mix -q -b 100000 -s 3:a.jsonl -s 1:b.jsonl --stats stats.json
+equal "exactly" "$(taken taken_bytes)" "75000 25000 "
+equal "the smaller is repeated" "$(taken epochs)" "0.375 1.6666666666666667 "
+equal "whole epochs first" "$(grep -o '"id":"b[0-9]*"' out | sort | uniq -c | awk '{ print $1 }' | sort | uniq -c | tr -s ' \n' ' ')" " 100 1 200 2 "
+status "an odd budget" 0 quern-mix -q -b 99999 -s 3:a.jsonl -s 1:b.jsonl --stats stats.json
+equal "is not passed" "$(taken taken_bytes)" "74900 24950 "
+status "documents" 0 quern-mix -q -b 101 -u documents -s 1:a.jsonl -s 1:c.jsonl --stats stats.json
+equal "are counted" "$(taken taken_documents)" "50 50 "
+status "tokens of a field" 0 quern-mix -q -b 300 -u tokens --tokens-field n a.jsonl --stats stats.json
+equal "are counted too" "$(taken taken_documents)" "100 "
+status "tokens by estimate" 0 quern-mix -q -b 250 -u tokens --bytes-per-token 10 a.jsonl --stats stats.json
+equal "are bytes over a number" "$(taken taken_documents)" "25 "
+status "without a budget" 0 quern-mix -q -s 1:a.jsonl -s 1:b.jsonl --stats stats.json
+equal "nothing is repeated" "$(taken taken_bytes)" "15000 15000 "
+status "epochs" 0 quern-mix -q --by epochs -s 2:b.jsonl -s 0.5:a.jsonl --stats stats.json
+equal "are taken" "$(taken taken_documents)" "600 1000 "
+printf 'sources:\n  - name: x\n    weight: 3\n    files: [a.jsonl]\n  - {name: y, weight: 1, files: b.jsonl}\n' >plan.yaml
+quern-mix -q -b 100000 -s 3:a.jsonl -s 1:b.jsonl >want
+status "a plan" 0 quern-mix -q -b 100000 --plan plan.yaml
+same "says the same" out want
+quern-mix -q -j3 -b 100000 --memory 16M --plan plan.yaml >out
+same "with any threads" out want
+
+# Splits and shards.
+status "splits" 0 quern-mix -q --split train=0.8,valid=0.1,test=0.1 -o '%s.jsonl' a.jsonl --stats stats.json
+cat train.jsonl valid.jsonl test.jsonl | sort >got
+sort a.jsonl >all
+same "into all documents" got all
+equal "about as asked" "$(wc -l <train.jsonl | awk '{ print ($1 > 1540 && $1 < 1660) }')" 1
+sort valid.jsonl >valid.before
+quern-mix -q --seed 9 --split train=0.8,valid=0.1,test=0.1 -o '%s.jsonl' other.jsonl b.jsonl
+equal "a document stays where it was when the corpus grows" "$(sort valid.jsonl | comm -13 - valid.before | wc -l)" 0
+status "shards" 0 quern-mix -q --shards 7 -o 's-%05d.jsonl.gz' a.jsonl --stats stats.json
+equal "of equal numbers" "$(for f in s-*.gz; do zcat "$f" | wc -l; done | tr '\n' ' ')" "286 286 286 285 286 286 285 "
+quern-mix -q a.jsonl >want
+zcat s-*.gz >got
+same "are the whole in order" got want
+has "are listed" stats.json '{"file":"s-00006.jsonl.gz","documents":285,'
+status "shards by size" 0 quern-mix -q --shard-size 100K -o 't-%d.jsonl' a.jsonl
+cat t-0.jsonl t-1.jsonl t-2.jsonl >got
+same "hold all" got want
+equal "and are no larger" "$(find . -name 't-*.jsonl' -size +100k | wc -l)" 0
+head -n 2 c.jsonl >two.jsonl
+status "more shards than documents" 0 quern-mix -q --shards 3 -o "u-%d.jsonl" two.jsonl
+equal "are empty" "$(cat u-*.jsonl | wc -l) $(ls u-* | wc -l)" "2 3"
+
+# Killed: nothing half under the final name, and a rerun is as if nothing had been.
+for ms in 02 05 10 20 40; do
+    rm -f k.jsonl
+    quern-mix -q -o k.jsonl --memory 16M big.jsonl &
+    sleep 0.$ms
+    kill -9 $! 2>/dev/null
+    wait $! 2>/dev/null
+    [ ! -e k.jsonl ] || cmp -s k.jsonl want.big || bad "killed after 0.$ms s" "half a file"
+done
+check "runs again" quern-mix -q -o k.jsonl big.jsonl
+same "as if nothing had been" k.jsonl want.big
+
+# What is wrong.
+{ head -n 3 c.jsonl; echo '{"id":1}'; echo nonsense; } >bad.jsonl
+status "bad records" 1 quern-mix bad.jsonl
+equal "are skipped" "$(wc -l <out)" 3
+has "and named" err "'bad.jsonl' at byte 114: no \"text\" in the document; skipped"
+status "weights on standard input" 2 quern-mix -b 5 -
+quern-mix -q <(cat c.jsonl) >got
+quern-mix -q c.jsonl >want
+same "a pipe by name is read whole" got want
+status "fractions" 2 quern-mix --split a=0.5,b=0.4 -o '%s' c.jsonl
+status "a name for splits" 2 quern-mix --split a=0.5,b=0.5 -o x c.jsonl
+status "a name for shards" 2 quern-mix --shards 2 -o x c.jsonl
+status "a name that means nothing" 2 quern-mix --shards 2 -o 'x%x' c.jsonl
+status "no weight" 2 quern-mix -s c.jsonl
+status "a weight of nothing" 2 quern-mix -s 0:c.jsonl
+printf 'sources:\n  - {weight: 1, file: c.jsonl}\n' >plan.yaml
+status "an unknown key in a plan" 3 quern-mix --plan plan.yaml
+has "names the line" err "'plan.yaml' line 2: 'file' is unknown"
+status "a missing file" 3 quern-mix nowhere.jsonl
+finish
