@@ -411,7 +411,8 @@ static double passage_share(const struct decon *d, const struct cluster *k, cons
 static double combine(const struct decon_item *it, double q, double a, double p)
 {
     double sure = it->grams < INFORMATIVE_GRAMS ? 0.5 + 0.5 * it->grams / INFORMATIVE_GRAMS : 1;
-    double said = it->answers_different < INFORMATIVE_ANSWER ? 0.5 + 0.5 * it->answers_different / INFORMATIVE_ANSWER : 1;
+    double said =
+        it->answers_different < INFORMATIVE_ANSWER ? 0.5 + 0.5 * it->answers_different / INFORMATIVE_ANSWER : 1;
 
     if (it->answers && it->passages) {
         double moved = 0.7 * (1 - sure) / 2, wa = 0.2 + moved;

@@ -125,11 +125,12 @@ static void count_doc(struct mix *m, const struct seen *s, struct mix_source *su
 }
 
 /* Second reading, or the only one: every copy of the document that is taken. */
-static int place_doc(struct mix *m, int thread, const struct seen *s, struct span line, struct mix_source *sum, struct err *e)
+static int place_doc(struct mix *m, int thread, const struct seen *s, struct span line, struct mix_source *sum,
+                     struct err *e)
 {
     uint64_t copies = 1;
-    struct mix_record r = {.place = (uint64_t)(m->source - m->sources.v) << 48 | s->position, .split = (uint32_t)s->split,
-                           .n = line.n};
+    struct mix_record r = {.place = (uint64_t)(m->source - m->sources.v) << 48 | s->position,
+                           .split = (uint32_t)s->split, .n = line.n};
 
     if (!s->split && m->count_first)
         copies = m->source->epochs + (chance(m, s, FOR_PICK, 0) < m->source->below);

@@ -115,12 +115,14 @@ static int check(const struct mix_out_conf *c, struct err *e)
     TRY(rc);
     if (c->shards > 0 && c->shard_size > 0)
         return err_set(e, ERR_ARG, "either a number of shards or their size");
-    if (has[0] != (c->splits->n > 1))
-        return err_set(e, ERR_ARG, has[0] ? "'%s' names splits, and there are none" : "'%s' must have %%s where the split's name goes",
-                       c->pattern);
-    if (has[1] != is_sharded(c))
-        return err_set(e, ERR_ARG, has[1] ? "'%s' numbers shards, and there are none" : "'%s' must have %%05d where the shard's number goes",
-                       c->pattern);
+    if (has[0] && c->splits->n == 1)
+        return err_set(e, ERR_ARG, "'%s' names splits, and there are none", c->pattern);
+    if (!has[0] && c->splits->n > 1)
+        return err_set(e, ERR_ARG, "'%s' must have %%s where the split's name goes", c->pattern);
+    if (has[1] && !is_sharded(c))
+        return err_set(e, ERR_ARG, "'%s' numbers shards, and there are none", c->pattern);
+    if (!has[1] && is_sharded(c))
+        return err_set(e, ERR_ARG, "'%s' must have %%05d where the shard's number goes", c->pattern);
     return 0;
 }
 

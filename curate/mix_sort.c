@@ -390,8 +390,9 @@ static void give_thread(void *arg, int thread)
     gate_stop(&s->gate);
 }
 
-int mix_sort_each(struct mix_sort *s, int (*each)(void *arg, const struct mix_record *r, struct span line, struct err *e),
-                  void *arg, struct err *e)
+int mix_sort_each(struct mix_sort *s,
+                  int (*each)(void *arg, const struct mix_record *r, struct span line, struct err *e), void *arg,
+                  struct err *e)
 {
     struct err own = {0}, unused;
 

@@ -25,8 +25,9 @@ int mix_sort_open(struct mix_sort **s, const char *dir, uint64_t memory, int job
 /* Adds a record on thread 0 .. jobs-1. */
 int mix_sort_put(struct mix_sort *s, int thread, const struct mix_record *r, const char *line, struct err *e);
 /* Gives all records in order, one at a time; nothing can be put any more. */
-int mix_sort_each(struct mix_sort *s, int (*each)(void *arg, const struct mix_record *r, struct span line, struct err *e),
-                  void *arg, struct err *e);
+int mix_sort_each(struct mix_sort *s,
+                  int (*each)(void *arg, const struct mix_record *r, struct span line, struct err *e), void *arg,
+                  struct err *e);
 /* Bytes that were written to disk. */
 uint64_t mix_sort_spilled(const struct mix_sort *s);
 void mix_sort_close(struct mix_sort *s);

@@ -44,8 +44,9 @@ static int check_weight(double w, const char *where, int line, struct err *e)
 {
     if (w > 0 && w <= 1e9)
         return 0;
-    return err_set(e, line ? ERR_FORMAT : ERR_ARG, "'%s'%s%.0d: a weight is a number above 0", where, line ? " line " : "",
-                   line);
+    if (!line)
+        return err_set(e, ERR_ARG, "'%s': a weight is a number above 0", where);
+    return err_set(e, ERR_FORMAT, "'%s' line %d: a weight is a number above 0", where, line);
 }
 
 /* "0.7:web.jsonl.zst" */
@@ -95,8 +96,8 @@ static int read_source(struct mix_sources *s, const char *path, const struct nod
         else if (span_is(k->key, "weight") && (k->type == NODE_INT || k->type == NODE_NUM))
             to->weight = k->num;
         else if (!span_is(k->key, "files"))
-            return err_set(e, ERR_FORMAT, "'%s' line %d: '%s' is unknown or of another type; a source has name, weight, files",
-                           path, k->line, k->key.p);
+            return err_set(e, ERR_FORMAT, "'%s' line %d: '%s' is unknown or of another type; a source has name, "
+                                          "weight, files", path, k->line, k->key.p);
     }
     TRY(check_weight(to->weight, path, to->line, e));
     if (!node_get(n, "files"))
