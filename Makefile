@@ -30,6 +30,9 @@ needs_langid := CLD2
 needs_classify := ICU
 needs_dedup := ICU
 needs_curate := ICU BROTLI NETTLE
+needs_why := ICU PSL
+needs_stats := ICU PSL
+needs_report := ICU PSL
 needs_decontaminate := ICU
 
 OPT := $(if $(DEBUG),-Og,-O3) -g $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)

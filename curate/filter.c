@@ -410,6 +410,25 @@ int filter_stage_open(struct stage *s, const struct filter_conf *conf, struct er
 
 void filter_conf_init(struct filter_conf *c) { *c = (struct filter_conf){0}; }
 
+static const char *drops_where(const struct rule *r)
+{
+    return r->kind == RULE_ABOVE ? "above" : r->kind == RULE_REACHES ? "from" : "below";
+}
+
+bool filter_rule_next(int *at, struct span name, struct filter_rule *out)
+{
+    while (*at < N_PRESETS) {
+        const struct preset *p = presets[(*at)++];
+
+        for (const struct rule *r = p->rules; r->name; r++)
+            if (r->kind != RULE_SETTING && r->kind != RULE_SIGNAL && span_is(name, r->name)) {
+                *out = (struct filter_rule){p->name, p->source, drops_where(r)};
+                return true;
+            }
+    }
+    return false;
+}
+
 void filter_list_rules(FILE *out)
 {
     fprintf(out, "preset\trule\tdrops\tthreshold\tsource\n");
@@ -424,9 +443,7 @@ void filter_list_rules(FILE *out)
                     : r->needs == NEEDS_MODEL   ? "(needs a model)"
                     : r->kind == RULE_SIGNAL    ? "(signal)"
                     : r->action == ACTION_STRIP ? "lines"
-                    : r->kind == RULE_ABOVE     ? "above"
-                    : r->kind == RULE_REACHES   ? "from"
-                                                : "below",
+                                                : drops_where(r),
                     threshold, r->off ? " (off)" : "", presets[i]->source);
         }
 }

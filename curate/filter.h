@@ -43,4 +43,13 @@ int filter_stage_open(struct stage *s, const struct filter_conf *conf, struct er
 
 /* Prints every rule with its threshold and source, tab-separated with a heading. */
 void filter_list_rules(FILE *out);
+
+/* What the table says of a rule that drops documents. */
+struct filter_rule {
+    const char *preset, *source;
+    const char *drops; /* where: "above", "below", "from" the threshold */
+};
+/* The next rule of this name (several presets may have one); *at is 0 at first.  False: there
+ * is no more. */
+bool filter_rule_next(int *at, struct span name, struct filter_rule *r);
 #endif

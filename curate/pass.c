@@ -320,7 +320,7 @@ static int render_one(struct worker *w, const struct slot *s)
     if (s->v.drop)
         return c->rejects.put ? put_reject(w, s) : 0;
     if (!c->later)
-        return doc_write(&s->d, &w->docs);
+        return c->docs.put ? doc_write(&s->d, &w->docs) : 0;
     if (c->notes.put)
         TRY(frame_put_note(&w->notes, s->note));
     return frame_put_doc(&w->docs, &s->d);

@@ -1,0 +1,62 @@
+/* quern stats: the numbers of a corpus. */
+#include "base/file.h"
+#include "base/tool.h"
+#include "curate/corpus_stats.h"
+
+static int write_out(const struct corpus *c, const struct corpus_conf *conf, bool json, const char *output, struct err *e)
+{
+    struct buf b = {0};
+    int rc = (json ? corpus_put_json : corpus_put_text)(c, conf, &b);
+
+    if (rc < 0)
+        err_set(e, rc, "out of memory for the numbers");
+    else if (output)
+        rc = file_write_all(output, buf_span(&b), e);
+    else
+        fwrite(b.p, 1, b.n, stdout);
+    buf_free(&b);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct tool t = {
+        .name = "stats",
+        .usage = "[options] [FILE...]",
+        .about = "numbers of a corpus of documents",
+        .details =
+            "Counts documents as JSON lines: bytes of UTF-8, characters (code points), words (between white space), "
+            "lines (between newlines); their distribution over documents; languages (field lang), hosts (of url), "
+            "fields, and the distribution of every number in a field or in an object such as signals. Quantiles are "
+            "exact up to 4096 documents, then within 0.4 %; the JSON says which.",
+        .example = "echo '{\"id\":\"a\",\"url\":\"http://example.org/\",\"text\":\"A few words.\"}' | quern stats",
+    };
+    struct corpus_conf conf;
+    struct corpus c;
+    const char *output = NULL;
+    bool json = false;
+    const struct opt opts[] = {
+        CORPUS_OPTS(conf),
+        OPT_FLAG(0, "json", &json, "print JSON"),
+        OPT_STR('o', "output", &output, "FILE", "write here"),
+        TOOL_OPTS(t),
+        TOOL_JOBS(t),
+        OPT_END,
+    };
+    struct err e;
+    int code, n;
+
+    corpus_conf_init(&conf);
+    n = tool_begin(&t, opts, argc, argv, &code);
+    if (n < 0)
+        return code;
+    conf.inputs = argv + 1;
+    conf.n_inputs = n;
+    conf.jobs = tool_jobs(&t);
+    code = corpus_read(&c, &conf, &e);
+    if (code == 0)
+        code = write_out(&c, &conf, json, output, &e);
+    n = c.bad ? EXIT_SOME_BAD : EXIT_FINE;
+    corpus_free(&c);
+    return code < 0 ? tool_fail(&t, &e) : tool_end(&t, n);
+}
