@@ -18,10 +18,10 @@ enum { N_PATTERNS = sizeof patterns / sizeof *patterns, ARGS_MAX = 1000 };
 static int compare(const void *key, const void *item)
 {
     const struct span *k = key;
-    const char *name = ((const struct pattern *)item)->name;
-    int d = strncmp(k->p, name, k->n);
+    struct span name = span_of(((const struct pattern *)item)->name);
+    int d = memcmp(k->p, name.p, k->n < name.n ? k->n : name.n);
 
-    return d ? d : name[k->n] ? -1 : 0;
+    return d ? d : (k->n > name.n) - (k->n < name.n);
 }
 
 const char *wt_pattern(struct span name)

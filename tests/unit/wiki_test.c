@@ -93,7 +93,8 @@ static void lines_make_blocks(void **s)
          "Weblinks\n\nThis section has a sentence that somebody wrote, and not a few, but many of its words are here."},
         {"== Notes ==\n* {{cite|a very long title of a book that is quoted here, and many more words about it, as they are "
          "in references, with a publisher, a place, a year, the pages, an ISBN, and where it was found, when, and by whom, and "
-         "whether the address still works, or where a copy of it is kept; which makes more than three hundred bytes}}\n== B ==\nc",
+         "whether the address still works, or where a copy of it is kept; "
+         "which makes more than three hundred bytes}}\n== B ==\nc",
          "B\n\nc"},
         {"<poem>\na\nb\n</poem>", "a\nb"},
     };
@@ -215,6 +216,7 @@ static void patterns_are_in_order(void **s)
         assert_memory_equal(key, name.p, name.n);
     }
     assert_null(wt_pattern(span_of("infobox")));
+    assert_null(wt_pattern((struct span){"lang\0x", 6}));
 }
 
 /* ---- hostile pages ---- */
