@@ -360,6 +360,18 @@ int extract_restart(struct source *s, char *const *paths, int n, struct err *e)
     return walk_list(&x->files, n ? paths : only, n ? n : 1, e);
 }
 
+/* Whether jusText's rules can be had as they are wanted: said before any work. */
+static int check_justext(const struct html_conf *c, struct err *e)
+{
+    struct justext *j = NULL;
+
+    if (c->extractor != HTML_JUSTEXT)
+        return 0;
+    TRY(justext_new(&j, &c->justext, e));
+    justext_free(j);
+    return 0;
+}
+
 int extract_open(struct source *s, const struct extract_conf *c, char *const *paths, int n, struct err *e)
 {
     struct extract *x = calloc(1, sizeof *x);
@@ -371,6 +383,11 @@ int extract_open(struct source *s, const struct extract_conf *c, char *const *pa
     if (!is_list(c->namespaces)) {
         extract_close(s);
         return err_set(e, ERR_ARG, "--namespaces: '%s' is no list of numbers", c->namespaces);
+    }
+    rc = check_justext(&c->html, e);
+    if (rc < 0) {
+        extract_close(s);
+        return rc;
     }
     x->conf = *c;
     x->input.conf = &x->conf;

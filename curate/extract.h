@@ -25,12 +25,24 @@ struct extract_conf {
 void extract_conf_init(struct extract_conf *c);
 #define EXTRACT_OPTS(c)                                                                                       \
     OPT_HEAD("Text"),                                                                                         \
-    OPT_ENUM(0, "extractor", &(c).html.extractor, "main|everything",                                          \
-             "the main content, or all that a reader could see"),                                             \
+    OPT_ENUM(0, "extractor", &(c).html.extractor, "main|everything|justext",                                  \
+             "the main content, all that a reader could see, or what jusText's rules keep"),                  \
     OPT_ENUM(0, "format", &(c).html.format, "text|markdown", "how headings, lists, tables and code are written"), \
     OPT_ENUM(0, "latex-math", &(c).latex.math, "expanded|source|none",                                        \
              "LaTeX's formulas: with the document's macros expanded, as written, or left out"),               \
     OPT_STR(0, "namespaces", &(c).namespaces, "LIST", "of a wiki's export the pages of these namespaces, as 0,14"), \
+    OPT_HEAD("jusText's rules (--extractor justext)"),                                                        \
+    OPT_INT(0, "length-low", &(c).html.justext.length_low, 0, INT32_MAX, "shorter paragraphs follow their neighbours"), \
+    OPT_INT(0, "length-high", &(c).html.justext.length_high, 0, INT32_MAX, "longer ones can be good by themselves"), \
+    OPT_NUM(0, "stopwords-low", &(c).html.justext.stopwords_low, 0, 1, "paragraphs with a smaller share of stop words are bad"), \
+    OPT_NUM(0, "stopwords-high", &(c).html.justext.stopwords_high, 0, 1, "with a smaller share, near good at best"), \
+    OPT_NUM(0, "max-link-density", &(c).html.justext.max_link_density, 0, 1, "with more of their text in links, bad"), \
+    OPT_INT(0, "max-heading-distance", &(c).html.justext.max_heading_distance, 0, INT32_MAX,                  \
+            "characters from a heading to the good paragraph that saves it"),                                 \
+    OPT_FLAG(0, "headings", &(c).html.justext.headings, "good paragraphs save the headings before them"),     \
+    OPT_STR(0, "justext-lang", &(c).html.justext.lang, "CODE",                                                \
+            "stop words of this language, as de; auto: the page's, else English"),                            \
+    OPT_STR(0, "stop-words", &(c).html.justext.stop_words, "FILE", "these stop words, one a line, instead"),  \
     OPT_HEAD("Bounds a page"),                                                                                \
     OPT_SIZE(0, "max-page-bytes", &(c).max_page, 1024, INT64_C(1) << 30, "longer pages, decoded, are bad records"), \
     OPT_INT(0, "max-nodes", &(c).html.max_nodes, 1, UINT32_MAX / 64, "elements and texts; what lies behind is cut off"), \

@@ -14,6 +14,7 @@ struct html_worker {
     struct content_words words;
     struct html_tree tree;
     struct content_scratch scratch;
+    struct justext *justext;
     uint8_t *skip;
     size_t skip_size;
     struct buf text;
@@ -27,6 +28,7 @@ void html_conf_init(struct html_conf *c)
                             .max_bytes = 32 << 20,
                             .max_nodes = 2000000,
                             .max_seconds = 10};
+    justext_conf_init(&c->justext);
 }
 
 int html_worker_new(struct html_worker **w, const struct html_conf *c, struct err *e)
@@ -37,7 +39,7 @@ int html_worker_new(struct html_worker **w, const struct html_conf *c, struct er
     (*w)->conf = *c;
     html_names_init(&(*w)->names);
     content_words_init(&(*w)->words);
-    return 0;
+    return c->extractor == HTML_JUSTEXT ? justext_new(&(*w)->justext, &c->justext, e) : 0;
 }
 
 void html_worker_free(struct html_worker *w)
@@ -46,6 +48,7 @@ void html_worker_free(struct html_worker *w)
         return;
     html_tree_free(&w->tree);
     content_scratch_free(&w->scratch);
+    justext_free(w->justext);
     free(w->skip);
     buf_free(&w->text);
     html_meta_free(&w->meta);
@@ -62,7 +65,7 @@ static double deadline(const struct html_conf *c)
     return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9 + c->max_seconds;
 }
 
-static int make_text(struct html_worker *w, struct span title)
+static int make_text(struct html_worker *w, const struct html_page *page)
 {
     struct html_tree *t = &w->tree;
 
@@ -76,8 +79,10 @@ static int make_text(struct html_worker *w, struct span title)
         }
     }
     buf_clear(&w->text);
-    TRY(content_mark(&w->words, t, w->conf.extractor == HTML_MAIN, title, &w->scratch,
-                     w->skip));
+    if (w->justext)
+        TRY(justext_mark(w->justext, t, page->lang, w->skip));
+    else
+        TRY(content_mark(&w->words, t, w->conf.extractor == HTML_MAIN, page->title, &w->scratch, w->skip));
     return html_text_write(t, w->skip, w->conf.format == HTML_MARKDOWN, &w->text);
 }
 
@@ -92,7 +97,7 @@ int html_extract(struct html_worker *w, struct span utf8, struct span url,
     if (cut)
         utf8.n = (size_t)w->conf.max_bytes;
     TRY(html_tree_parse(&w->tree, &w->names, utf8, (uint32_t)w->conf.max_nodes, deadline(&w->conf), e));
-    if (html_meta_read(&w->meta, &w->tree, url, out) < 0 || make_text(w, out->title) < 0)
+    if (html_meta_read(&w->meta, &w->tree, url, out) < 0 || make_text(w, out) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for the text of a page");
     out->text = buf_span(&w->text);
     out->truncated = cut || w->tree.truncated;

@@ -13,10 +13,12 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "curate/justext.h"
 
 enum html_extractor {
-    HTML_MAIN,      /* the article, post, answer or manual page, without what surrounds it */
-    HTML_EVERYTHING /* all that a reader could see */
+    HTML_MAIN,       /* the article, post, answer or manual page, without what surrounds it */
+    HTML_EVERYTHING, /* all that a reader could see */
+    HTML_JUSTEXT     /* the paragraphs that jusText's rules find good */
 };
 
 enum html_format { HTML_TEXT, HTML_MARKDOWN };
@@ -27,6 +29,7 @@ struct html_conf {
     int64_t max_bytes;  /* of UTF-8, below 2^32; what lies behind is not looked at */
     int64_t max_nodes;  /* elements and pieces of text, at most 2^26; the same */
     double max_seconds; /* wall clock, then ERR_LIMIT; 0: none */
+    struct justext_conf justext;
 };
 
 /* Main content as plain text; 32 MiB, 2 million nodes, 10 s. */
@@ -47,7 +50,7 @@ struct html_page {
 struct html_worker;
 
 /* A worker belongs to one thread; it keeps its memory from page to page.  c is copied.
- * ERR_NOMEM. */
+ * ERR_NOMEM; those of justext_new. */
 int html_worker_new(struct html_worker **w, const struct html_conf *c, struct err *e);
 void html_worker_free(struct html_worker *w);
 

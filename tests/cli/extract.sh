@@ -112,4 +112,18 @@ sed 's/^abc/abd/' sum.warc >badsum.warc
 status 'a wrong digest' 1 quern extract --verify-digests badsum.warc
 has 'is named' err "'badsum.warc' at byte 0: WARC-Block-Digest is not that of the block"
 status 'is not looked at unasked' 0 quern extract badsum.warc
+
+words='It was not the first time that they had to wait for the boat, and it was not to be the last one either.'
+printf '<html lang=en><div>Menu</div><p>%s %s</p><p>%s %s</p><p><a href=x>More</a></p>' "$words" "$words" "$words" "$words" >j.html
+quern extract -q --extractor justext j.html >j.jsonl
+equal "jusText's rules" "$(sed 's/.*"text":"//' j.jsonl)" "$words $words\\n\\n$words $words\\n\"}"
+quern extract -q --extractor justext --stopwords-high .9 --stopwords-low .9 j.html --rejects r.jsonl >j.jsonl
+has 'with other bounds' r.jsonl '"rule":"empty"'
+echo bread >words.txt
+quern extract -q --extractor justext --stop-words words.txt j.html --rejects r.jsonl >j.jsonl
+has 'with other stop words' r.jsonl '"rule":"empty"'
+status 'a language without stop words' 2 quern extract --extractor justext --justext-lang ja j.html
+has 'is said' err "there is no stop list for 'ja'"
+status 'stop words that are not there' 3 quern extract --extractor justext --stop-words none.txt j.html
+
 finish

@@ -35,4 +35,11 @@ at_least "articles" "$f1" 0.975
 f1=$(python3 "$D/scorers/score_segments.py" "$D/segment-benchmark/dev/segments.jsonl" segment-benchmark.jsonl |
     sed 's/.* F1=\([0-9.]*\).*/\1/')
 at_least "segments" "$f1" 0.945
+if [ -z "${PEERS:-}" ]; then
+    echo "not run: comparison with jusText (PEERS, a Python that has it, is not set)"
+    finish
+fi
+for s in article segment; do
+    check "as jusText, ${s}s" "$PEERS" "$ROOT/tests/record/justext_diff.py" "$D/$s-benchmark/dev/html" 0.998
+done
 finish
