@@ -8,10 +8,10 @@
 #include "base/pool.h"
 
 /* Keys equal to BUCKET_NONE would read as "no bucket". */
-static uint64_t band_key(const uint64_t *sig, int rows)
+static uint64_t band_key(const uint64_t *sig, int rows, int band)
 {
     struct span s = {(const char *)sig, (size_t)rows * sizeof *sig};
-    uint64_t key = hash_xxh3_64(s);
+    uint64_t key = hash_xxh3_64_seed(s, (uint64_t)band);
 
     return key == BUCKET_NONE ? 0 : key;
 }
@@ -41,46 +41,39 @@ void dedup_bands_record(const struct dedup_bands *b, const uint64_t *sig, struct
     size_t n = (size_t)b->bands * (size_t)b->rows;
 
     for (int k = 0; k < b->bands; k++)
-        r->key[k] = band_key(sig + (size_t)k * (size_t)b->rows, b->rows);
+        r->key[k] = band_key(sig + (size_t)k * (size_t)b->rows, b->rows, k);
     for (size_t i = 0; i < n; i++)
         r->sketch[i] = (uint8_t)sig[i];
     memset(r->sketch + n, 0, b->sketch_bytes - n);
 }
 
-static int make_room(struct dedup_bands *b)
+int dedup_bands_room(struct dedup_bands *b, size_t docs, struct err *e)
 {
-    size_t cap = b->cap ? b->cap + b->cap / 2 : 1024;
-    void *p = realloc(b->key, cap * (size_t)b->bands * sizeof *b->key);
+    size_t cap = b->cap + b->cap / 2;
+    void *key, *sketch;
 
-    if (!p)
-        return ERR_NOMEM;
-    b->key = p;
-    p = realloc(b->sketch, cap * b->sketch_bytes);
-    if (!p)
-        return ERR_NOMEM;
-    b->sketch = p;
-    b->cap = cap;
+    if (docs > b->cap) {
+        cap = docs > cap ? docs : cap;
+        key = realloc(b->key, cap * (size_t)b->bands * sizeof *b->key);
+        b->key = key ? key : b->key;
+        sketch = key ? realloc(b->sketch, cap * b->sketch_bytes) : NULL;
+        b->sketch = sketch ? sketch : b->sketch;
+        if (!sketch)
+            return err_set(e, ERR_NOMEM, "out of memory for the signatures of %zu documents", docs);
+        b->cap = cap;
+    }
+    b->docs = docs;
     return 0;
 }
 
-int dedup_bands_add(struct dedup_bands *b, const struct band_record *r, struct err *e)
+struct band_record dedup_bands_at(struct dedup_bands *b, size_t doc)
 {
-    size_t bands = (size_t)b->bands;
-    uint64_t *key;
+    return (struct band_record){b->key + doc * (size_t)b->bands, b->sketch + doc * b->sketch_bytes};
+}
 
-    if (b->docs == b->cap && make_room(b) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for the signatures of %zu documents", b->docs);
-    key = b->key + b->docs * bands;
-    if (r) {
-        memcpy(key, r->key, bands * sizeof *key);
-        memcpy(b->sketch + b->docs * b->sketch_bytes, r->sketch, b->sketch_bytes);
-    } else {
-        for (size_t k = 0; k < bands; k++)
-            key[k] = BUCKET_NONE;
-        memset(b->sketch + b->docs * b->sketch_bytes, 0, b->sketch_bytes);
-    }
-    b->docs++;
-    return 0;
+size_t dedup_bands_bytes(const struct dedup_bands *b)
+{
+    return (size_t)b->bands * (sizeof *b->key + sizeof(uint32_t) + sizeof(struct bucket) / 2) + b->sketch_bytes;
 }
 
 /* ---- buckets ---- */

@@ -5,7 +5,8 @@
  * sketch is kept, one byte of each hash of the signature: from it a pair that cannot
  * have the similarity asked for is told without its shingles.
  *
- * Memory: a document takes 8 bytes a band and 1 byte a hash (rounded up to 64).
+ * Memory: a document takes 8 bytes a band and 1 byte a hash (rounded up to 64); its buckets
+ * at most 12 bytes more a band.
  */
 #ifndef CURATE_DEDUP_BANDS_H
 #define CURATE_DEDUP_BANDS_H
@@ -16,7 +17,8 @@
 
 #include "base/err.h"
 
-/* What is kept of one signature; made in parallel, added in order. */
+/* What is kept of one signature.  The key of a band depends on its number: equal keys of
+ * different bands are chance. */
 struct band_record {
     uint64_t *key;   /* bands */
     uint8_t *sketch; /* sketch_bytes */
@@ -45,10 +47,14 @@ struct dedup_bands {
 
 int dedup_bands_init(struct dedup_bands *b, int bands, int rows, struct err *e);
 void dedup_bands_free(struct dedup_bands *b);
+/* Bytes that a document takes when there are buckets; making them takes 32 more a thread. */
+size_t dedup_bands_bytes(const struct dedup_bands *b);
 /* Fills r from a signature of bands * rows hashes; any thread. */
 void dedup_bands_record(const struct dedup_bands *b, const uint64_t *sig, struct band_record *r);
-/* Adds the next document; r NULL: it has no shingles and meets nobody. */
-int dedup_bands_add(struct dedup_bands *b, const struct band_record *r, struct err *e);
+/* Makes room for that many documents; what was there stays, new records are to be filled. */
+int dedup_bands_room(struct dedup_bands *b, size_t docs, struct err *e);
+/* The record of a document, valid until there is more room.  Keys of BUCKET_NONE meet nobody. */
+struct band_record dedup_bands_at(struct dedup_bands *b, size_t doc);
 /* Finds the buckets of two or more, with jobs threads. */
 int dedup_bands_index(struct dedup_bands *b, int jobs, struct err *e);
 

@@ -18,8 +18,8 @@ struct match {
 
 struct worker;
 struct clustering {
+    const struct dedup_block *k;
     struct dedup_bands *b;
-    struct dedup_sets *s;
     double threshold;
     const struct dedup_listener *listener;
     int least; /* places in which the sketches must agree */
@@ -62,7 +62,7 @@ static int similar(struct worker *w, uint32_t doc, uint32_t other, int k, float 
     if (dedup_bands_agree(c->b, doc, other) < c->least)
         return 0;
     w->t.compared++;
-    TRY(dedup_jaccard(w->compare, doc, other, c->threshold, &s, e));
+    TRY(dedup_jaccard(w->compare, c->k->set[doc], c->k->set[other], c->threshold, &s, e));
     *similarity = (float)s;
     return s >= c->threshold;
 }
@@ -85,7 +85,7 @@ static int find_survivor(struct worker *w, uint32_t doc, struct err *e)
             if (rc < 0)
                 return rc;
             if (rc)
-                *fate = (struct dedup_fate){other, similarity};
+                *fate = (struct dedup_fate){.survivor = other, .similarity = similarity};
         }
     }
     return 0;
@@ -135,6 +135,7 @@ static int find_in_batch(struct worker *w, uint32_t doc, struct err *e)
 static int find_all(struct worker *w, uint32_t doc, struct err *e)
 {
     struct clustering *c = w->c;
+    uint32_t end = c->k->fixed_only ? c->k->fixed : doc;
 
     for (int k = 0; k < c->b->bands; k++) {
         const struct bucket *u = bucket_of(c->b, doc, k);
@@ -142,7 +143,7 @@ static int find_all(struct worker *w, uint32_t doc, struct err *e)
             uint32_t other = c->b->band[k].member[u->start + i];
             float similarity;
             int rc;
-            if (other >= doc)
+            if (other >= end)
                 break;
             rc = similar(w, doc, other, k, &similarity, e);
             if (rc > 0)
@@ -151,18 +152,6 @@ static int find_all(struct worker *w, uint32_t doc, struct err *e)
                 return rc;
         }
     }
-    return 0;
-}
-
-/* For united clusters: only the similarity is asked for. */
-static int measure(struct worker *w, uint32_t doc, struct err *e)
-{
-    struct dedup_fate *fate = &w->c->fate[doc];
-    double s = 1;
-
-    if (fate->survivor != doc)
-        TRY(dedup_jaccard(w->compare, fate->survivor, doc, 0, &s, e));
-    fate->similarity = (float)s;
     return 0;
 }
 
@@ -203,7 +192,7 @@ static int take_matches(struct clustering *c, uint32_t doc)
 
     while ((m = *list)) {
         if (fate->survivor == doc && c->fate[m->earlier].survivor == m->earlier)
-            *fate = (struct dedup_fate){m->earlier, m->similarity};
+            *fate = (struct dedup_fate){.survivor = m->earlier, .similarity = m->similarity};
         if (c->listener && rc == 0)
             rc = c->listener->pair(c->listener->arg, m->earlier, doc, m->similarity, c->e);
         *list = m->next;
@@ -236,7 +225,7 @@ static int workers_open(struct clustering *c, int jobs, struct err *e)
         return err_set(e, ERR_NOMEM, "out of memory for %d threads", jobs);
     for (int i = 0; i < jobs; i++) {
         c->worker[i].c = c;
-        TRY(dedup_compare_new(&c->worker[i].compare, c->s, e));
+        TRY(dedup_compare_new(&c->worker[i].compare, c->k->sets, e));
     }
     return 0;
 }
@@ -257,34 +246,20 @@ static void workers_close(struct clustering *c, int jobs)
     pthread_mutex_destroy(&c->lock);
 }
 
-static int count_clusters(const struct clustering *c, struct err *e)
-{
-    uint32_t *size = calloc(c->b->docs ? c->b->docs : 1, sizeof *size);
-
-    if (!size)
-        return err_set(e, ERR_NOMEM, "out of memory for %zu documents", c->b->docs);
-    for (size_t i = 0; i < c->b->docs; i++) {
-        uint32_t to = c->fate[i].survivor;
-        c->t->dropped += to != i;
-        size[to]++;
-        c->t->clusters += size[to] == 2;
-        if (size[to] > c->t->largest) {
-            c->t->largest = size[to];
-            c->t->largest_of = to;
-        }
-    }
-    free(size);
-    return 0;
-}
-
 static int verified(struct clustering *c, int jobs)
 {
+    const struct dedup_block *k = c->k;
+
     for (c->first = 0; c->first < c->b->docs; c->first = c->last) {
-        c->last = c->b->docs - c->first < BATCH ? (uint32_t)c->b->docs : c->first + BATCH;
-        if (c->listener) {
+        uint32_t end = c->first < k->fixed ? k->fixed : (uint32_t)c->b->docs;
+
+        c->last = end - c->first < BATCH ? end : c->first + BATCH;
+        if (c->first >= k->fixed && c->listener) {
             TRY(run_phase(c, jobs, find_all));
-        } else {
+        } else if (c->first >= k->fixed) {
             TRY(run_phase(c, jobs, find_survivor));
+            if (k->fixed_only)
+                continue;
             TRY(run_phase(c, jobs, find_in_batch));
         }
         TRY(decide(c));
@@ -292,67 +267,15 @@ static int verified(struct clustering *c, int jobs)
     return 0;
 }
 
-static uint32_t root_of(struct dedup_fate *fate, uint32_t doc)
+int dedup_cluster(const struct dedup_block *k, double threshold, int jobs, const struct dedup_listener *listener,
+                  struct dedup_fate *fate, struct dedup_tally *t, struct err *e)
 {
-    while (fate[doc].survivor != doc) {
-        fate[doc].survivor = fate[fate[doc].survivor].survivor; /* halves the way */
-        doc = fate[doc].survivor;
-    }
-    return doc;
-}
+    struct clustering c = {.k = k, .b = k->bands, .threshold = threshold, .listener = listener,
+                           .fate = fate, .t = t, .e = e, .least = dedup_bands_least(k->bands, threshold)};
+    int rc = workers_open(&c, jobs, e);
 
-/* Union-find; the smaller number is always the root, so the first document stays. */
-static void unite(const struct dedup_bands *b, struct dedup_fate *fate)
-{
-    for (int k = 0; k < b->bands; k++)
-        for (size_t i = 0; i < b->band[k].buckets; i++) {
-            const struct bucket *u = &b->band[k].bucket[i];
-            const uint32_t *member = b->band[k].member + u->start;
-            for (uint32_t j = 1; j < u->size; j++) {
-                uint32_t x = root_of(fate, member[0]), y = root_of(fate, member[j]);
-                if (x < y)
-                    fate[y].survivor = x;
-                else
-                    fate[x].survivor = y;
-            }
-        }
-    for (size_t i = 0; i < b->docs; i++)
-        fate[i].survivor = root_of(fate, (uint32_t)i);
-}
-
-static int cluster(struct clustering *c, int jobs, bool verify)
-{
-    int rc = workers_open(c, jobs, c->e);
-
-    *c->t = (struct dedup_tally){0};
-    for (size_t i = 0; i < c->b->docs; i++)
-        c->fate[i] = (struct dedup_fate){(uint32_t)i, 1};
-    if (rc == 0 && verify) {
-        c->least = dedup_bands_least(c->b, c->threshold);
-        rc = verified(c, jobs);
-    } else if (rc == 0) {
-        unite(c->b, c->fate);
-        c->last = (uint32_t)c->b->docs;
-        rc = run_phase(c, jobs, measure);
-    }
-    workers_close(c, jobs);
-    return rc < 0 ? rc : count_clusters(c, c->e);
-}
-
-int dedup_cluster_verified(struct dedup_bands *b, struct dedup_sets *s, double threshold, int jobs,
-                           const struct dedup_listener *listener, struct dedup_fate *fate,
-                           struct dedup_tally *t, struct err *e)
-{
-    struct clustering c = {.b = b, .s = s, .threshold = threshold, .listener = listener,
-                           .fate = fate, .t = t, .e = e};
-
-    return cluster(&c, jobs, true);
-}
-
-int dedup_cluster_united(struct dedup_bands *b, struct dedup_sets *s, int jobs,
-                         struct dedup_fate *fate, struct dedup_tally *t, struct err *e)
-{
-    struct clustering c = {.b = b, .s = s, .fate = fate, .t = t, .e = e};
-
-    return cluster(&c, jobs, false);
+    if (rc == 0)
+        rc = verified(&c, jobs);
+    workers_close(&c, jobs);
+    return rc;
 }

@@ -7,7 +7,6 @@
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/node.h"
 #include "base/pool.h"
 #include "curate/dedup_best.h"
 #include "curate/dedup_ids.h"
@@ -146,50 +145,6 @@ static void exact_thread_close(void *stage, void *thread)
     free(w);
 }
 
-/* Numbers in an order that unsigned integers have, all above 0. */
-static uint64_t order(double x)
-{
-    uint64_t bits;
-
-    x += 0.0; /* no minus zero */
-    memcpy(&bits, &x, sizeof bits);
-    return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
-}
-
-/* The number in d at a path such as "signals.x"; without it 0, the last. */
-static int rank_by(struct doc *d, const char *path, uint64_t *rank, struct err *e)
-{
-    size_t n = strcspn(path, ".");
-    struct span key = arena_dup(d->arena, (struct span){path, n}), raw;
-    const struct node *at;
-    struct node *root;
-
-    *rank = 0;
-    if (!key.p)
-        return err_set(e, ERR_NOMEM, "out of memory for a field");
-    raw = doc_raw(d, key.p);
-    if (!raw.p)
-        return 0;
-    TRY(node_parse_json(d->arena, raw, &root, e));
-    for (at = root; at && path[n]; n += 1 + strcspn(path + n + 1, ".")) {
-        key = arena_dup(d->arena, (struct span){path + n + 1, strcspn(path + n + 1, ".")});
-        if (!key.p)
-            return err_set(e, ERR_NOMEM, "out of memory for a field");
-        at = node_get(at, key.p);
-    }
-    if (at && (at->type == NODE_INT || at->type == NODE_NUM))
-        *rank = order(at->num);
-    return 0;
-}
-
-static int find_rank(const struct exact *x, struct doc *d, uint64_t *rank, struct err *e)
-{
-    *rank = 0;
-    if (x->conf.keep == KEEP_LONGEST)
-        *rank = d->text.n;
-    return x->conf.keep == KEEP_BEST ? rank_by(d, x->conf.by, rank, e) : 0;
-}
-
 static int normalize(const struct exact *x, struct worker *w, struct span text, struct span *out, struct err *e)
 {
     *out = text;
@@ -207,15 +162,16 @@ static int normalize(const struct exact *x, struct worker *w, struct span text, 
 static int exact_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
                       struct err *e)
 {
+    const struct exact *x = stage;
     struct note *h = arena_alloc(d->arena, sizeof *h + d->id.n);
     struct span text;
 
     (void)v;
     if (!h)
         return err_set(e, ERR_NOMEM, "out of memory for a hash");
-    TRY(normalize(stage, thread, d->text, &text, e));
+    TRY(normalize(x, thread, d->text, &text, e));
     h->key = hash_xxh3_128(text);
-    TRY(find_rank(stage, d, &h->rank, e));
+    TRY(dedup_keep_rank(x->conf.keep, x->conf.by, d, &h->rank, e));
     memcpy(h + 1, d->id.p, d->id.n);
     *note = (struct span){(char *)h, sizeof *h + d->id.n};
     return 0;
@@ -428,10 +384,7 @@ void dedup_exact_conf_init(struct dedup_exact_conf *c)
 
 static int check(const struct dedup_exact_conf *c, struct err *e)
 {
-    if (c->keep == KEEP_BEST && !c->by)
-        return err_set(e, ERR_ARG, "to keep the best: by which field?");
-    if (c->by && c->keep != KEEP_BEST)
-        return err_set(e, ERR_ARG, "a field to go by is for keeping the best");
+    TRY(dedup_keep_check(c->keep, c->by, e));
     if (c->memory && c->memory < 64 << 20)
         return err_set(e, ERR_ARG, "memory of less than 64M");
     for (int i = 0; i < c->against.n; i++)

@@ -10,9 +10,9 @@
 #define CURATE_DEDUP_EXACT_H
 
 #include "base/opt.h"
+#include "curate/dedup_keep.h"
 #include "curate/stage.h"
 
-enum dedup_keep { KEEP_FIRST, KEEP_LAST, KEEP_LONGEST, KEEP_BEST, KEEP_NONE };
 /* NONE: the bytes.  SPACE: each run of white space is one space, none at the ends.  WORDS: letters, marks
  * and digits alone, in Unicode's NFKC_Casefold. */
 enum dedup_normalize { NORMALIZE_NONE, NORMALIZE_SPACE, NORMALIZE_WORDS };

@@ -1,29 +1,13 @@
 #include "curate/dedup_sets.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "base/hash.h"
 
-enum { BUFFER = 1 << 17 }; /* hashes buffered before a write: 1 MiB */
-
-struct dedup_sets {
-    int fd;
-    uint64_t *at;   /* of each document, where it begins in the file, in hashes */
-    uint32_t *size; /* and how many */
-    size_t docs, cap;
-    uint64_t hashes;
-    uint64_t *buffer;
-    size_t buffered;
-};
-
 struct dedup_compare {
-    struct dedup_sets *sets;
-    uint32_t a; /* the document whose hashes the table holds; UINT32_MAX: none */
+    const struct spill *sets;
+    uint64_t a; /* where the set begins that the table holds; UINT64_MAX: none */
     uint64_t *table;
     size_t table_cap, mask;
     bool zero; /* a's set has hash 0, which marks free slots */
@@ -31,125 +15,13 @@ struct dedup_compare {
     size_t other_cap;
 };
 
-int dedup_sets_open(struct dedup_sets **out, const char *dir, struct err *e)
-{
-    struct dedup_sets *s = calloc(1, sizeof *s);
-    char name[4096];
-
-    *out = s;
-    if (!dir)
-        dir = getenv("TMPDIR");
-    if (!dir || !*dir)
-        dir = "/tmp";
-    if (!s || !(s->buffer = malloc(BUFFER * sizeof *s->buffer))) {
-        free(s);
-        *out = NULL;
-        return err_set(e, ERR_NOMEM, "out of memory");
-    }
-    snprintf(name, sizeof name, "%s/quern-sets", dir);
-    s->fd = file_nameless(name, e);
-    if (s->fd < 0) {
-        dedup_sets_close(s);
-        *out = NULL;
-        return ERR_IO;
-    }
-    return 0;
-}
-
-void dedup_sets_close(struct dedup_sets *s)
-{
-    if (!s)
-        return;
-    if (s->fd >= 0)
-        close(s->fd);
-    free(s->at);
-    free(s->size);
-    free(s->buffer);
-    free(s);
-}
-
-static int write_all(int fd, const void *p, size_t n, struct err *e)
-{
-    const char *at = p;
-
-    while (n) {
-        ssize_t k = write(fd, at, n);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return err_sys(e, ERR_IO, "cannot write the temporary file of shingles");
-        at += k;
-        n -= (size_t)k;
-    }
-    return 0;
-}
-
-int dedup_sets_flush(struct dedup_sets *s, struct err *e)
-{
-    TRY(write_all(s->fd, s->buffer, s->buffered * sizeof *s->buffer, e));
-    s->buffered = 0;
-    return 0;
-}
-
-static int add_doc(struct dedup_sets *s, size_t n, struct err *e)
-{
-    if (s->docs >= UINT32_MAX - 1 || n > UINT32_MAX)
-        return err_set(e, ERR_LIMIT, "more than %u documents", UINT32_MAX - 1);
-    if (s->docs == s->cap) {
-        size_t cap = s->cap ? s->cap * 2 : 1024;
-        uint64_t *at = realloc(s->at, cap * sizeof *at);
-        uint32_t *size;
-        if (at)
-            s->at = at;
-        size = at ? realloc(s->size, cap * sizeof *size) : NULL;
-        if (!size)
-            return err_set(e, ERR_NOMEM, "out of memory for %zu documents", cap);
-        s->size = size;
-        s->cap = cap;
-    }
-    s->at[s->docs] = s->hashes;
-    s->size[s->docs++] = (uint32_t)n;
-    s->hashes += n;
-    return 0;
-}
-
-int dedup_sets_put(struct dedup_sets *s, const uint64_t *hash, size_t n, struct err *e)
-{
-    TRY(add_doc(s, n, e));
-    if (s->buffered + n > BUFFER)
-        TRY(dedup_sets_flush(s, e));
-    if (n > BUFFER)
-        return write_all(s->fd, hash, n * sizeof *hash, e);
-    if (n)
-        memcpy(s->buffer + s->buffered, hash, n * sizeof *hash);
-    s->buffered += n;
-    return 0;
-}
-
-size_t dedup_sets_docs(const struct dedup_sets *s)
-{
-    return s->docs;
-}
-
-uint32_t dedup_sets_size(const struct dedup_sets *s, uint32_t doc)
-{
-    return s->size[doc];
-}
-
-uint64_t dedup_sets_bytes(const struct dedup_sets *s)
-{
-    return s->hashes * sizeof(uint64_t);
-}
-
-/* ---- similarity ---- */
-
-int dedup_compare_new(struct dedup_compare **c, struct dedup_sets *s, struct err *e)
+int dedup_compare_new(struct dedup_compare **c, const struct spill *sets, struct err *e)
 {
     *c = calloc(1, sizeof **c);
     if (!*c)
         return err_set(e, ERR_NOMEM, "out of memory for a thread");
-    (*c)->sets = s;
-    (*c)->a = UINT32_MAX;
+    (*c)->sets = sets;
+    (*c)->a = UINT64_MAX;
     return 0;
 }
 
@@ -162,39 +34,26 @@ void dedup_compare_free(struct dedup_compare *c)
     free(c);
 }
 
-/* Reads doc's hashes into c->other. */
-static int read_set(struct dedup_compare *c, uint32_t doc, struct err *e)
+/* Reads the hashes of a set into c->other. */
+static int read_set(struct dedup_compare *c, struct set_ref set, struct err *e)
 {
-    size_t n = c->sets->size[doc], done = 0, bytes = n * sizeof(uint64_t);
-
-    if (n > c->other_cap) {
+    if (set.size > c->other_cap) {
         free(c->other);
-        c->other_cap = n + n / 4;
+        c->other_cap = set.size + set.size / 4;
         c->other = malloc(c->other_cap * sizeof *c->other);
         if (!c->other) {
             c->other_cap = 0;
-            return err_set(e, ERR_NOMEM, "out of memory for %zu shingles", n);
+            return err_set(e, ERR_NOMEM, "out of memory for %zu shingles", (size_t)set.size);
         }
     }
-    while (done < bytes) {
-        ssize_t k = pread(c->sets->fd, (char *)c->other + done, bytes - done,
-                          (off_t)(c->sets->at[doc] * sizeof(uint64_t) + done));
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return err_sys(e, ERR_IO, "cannot read the temporary file of shingles");
-        if (k == 0)
-            return err_set(e, ERR_IO, "the temporary file of shingles ends too early");
-        done += (size_t)k;
-    }
-    return 0;
+    return spill_read(c->sets, set.at * sizeof *c->other, c->other, set.size * sizeof *c->other, e);
 }
 
-static int load(struct dedup_compare *c, uint32_t a, struct err *e)
+static int load(struct dedup_compare *c, struct set_ref a, struct err *e)
 {
-    size_t n = c->sets->size[a], cap = 64;
+    size_t n = a.size, cap = 64;
 
-    c->a = UINT32_MAX;
+    c->a = UINT64_MAX;
     TRY(read_set(c, a, e));
     while (cap < 2 * n)
         cap *= 2;
@@ -218,7 +77,7 @@ static int load(struct dedup_compare *c, uint32_t a, struct err *e)
             at = (at + 1) & c->mask;
         c->table[at] = c->other[i];
     }
-    c->a = a;
+    c->a = a.at;
     return 0;
 }
 
@@ -236,19 +95,18 @@ static uint64_t common(const struct dedup_compare *c, size_t n)
     return both;
 }
 
-int dedup_jaccard(struct dedup_compare *c, uint32_t a, uint32_t b, double floor,
+int dedup_jaccard(struct dedup_compare *c, struct set_ref a, struct set_ref b, double floor,
                   double *similarity, struct err *e)
 {
-    uint64_t na = c->sets->size[a], nb = c->sets->size[b], both;
-    uint64_t less = na < nb ? na : nb, more = na < nb ? nb : na;
+    uint64_t both, less = a.size < b.size ? a.size : b.size, more = a.size < b.size ? b.size : a.size;
 
     *similarity = 0;
     if (less == 0 || (double)less / (double)more < floor)
         return 0;
-    if (c->a != a)
+    if (c->a != a.at)
         TRY(load(c, a, e));
     TRY(read_set(c, b, e));
-    both = common(c, nb);
-    *similarity = (double)both / (double)(na + nb - both);
+    both = common(c, b.size);
+    *similarity = (double)both / (double)(a.size + b.size - both);
     return 0;
 }

@@ -122,6 +122,59 @@ for isa in base avx2; do
     same "$isa: same clusters" cn c1
 done
 
+# Any bound of memory.
+for m in 128M 256M 8G; do
+    quern-dedup fuzzy -q -j 2 --memory $m many.jsonl -o jn --rejects rn --clusters cn
+    same "--memory $m: same documents" jn j1
+    same "--memory $m: same account" rn r1
+    same "--memory $m: same clusters" cn c1
+done
+
+# Which of several stays: b is a part of a (J = .9), c as well.
+words70() { seq -f "v%g" 1 "$1" | tr '0-9\n' 'a-j '; }
+{
+    printf '{"id":"a","text":"%s","score":1}\n' "$(words70 64)"
+    printf '{"id":"b","text":"%s","score":3}\n' "$(words70 70)"
+    printf '{"id":"c","text":"%s"}\n' "$(words70 67)"
+    printf '{"id":"o","text":"%s"}\n' "$(words o)"
+} >keep.jsonl
+# stays NAME WANT OPTION...: the ids that stay, joined.
+stays() {
+    local name=$1 want=$2
+    shift 2
+    quern-dedup fuzzy --rejects rej "$@" keep.jsonl 2>err >out
+    equal "$name" "$(sed 's/.*"id":"\([^"]*\)".*/\1/' out | tr -d '\n')" "$want"
+}
+stays "fuzzy: the first stays" ao
+stays "fuzzy: the last stays" co --keep last
+stays "fuzzy: the longest stays" bo --keep longest
+stays "fuzzy: the best stays" bo --keep best --by score
+stays "fuzzy: the last of those linked" co --keep last --no-verify
+has "fuzzy: who stays is named" rej '"id":"a","stage":"dedup fuzzy","rule":"near-duplicate","value":0.952381,"threshold":null,"survivor":"c"'
+status "fuzzy: the best of what?" 2 quern-dedup fuzzy --keep best keep.jsonl
+status "fuzzy: one must stay" 2 quern-dedup fuzzy --keep none keep.jsonl
+status "fuzzy: too little memory" 2 quern-dedup fuzzy --memory 1M keep.jsonl
+
+# An old collection as documents, or as an index.
+head -n 1 keep.jsonl | sed 's/"a"/"old"/' >old.jsonl
+status "fuzzy writes an index" 0 quern-dedup fuzzy --index old.idx old.jsonl in.jsonl
+for o in old.jsonl old.idx "old.idx --memory 128M"; do
+    # shellcheck disable=SC2086
+    stays "fuzzy against $o" o --against $o --keep longest
+    has "fuzzy: the old document is named" rej '"survivor":"old"'
+done
+quern-dedup fuzzy --index new.idx --against old.jsonl keep.jsonl >out 2>/dev/null
+stays "an index has what stayed" a --against new.idx
+status "an index of another preset is refused" 3 quern-dedup fuzzy --preset nemo --against old.idx keep.jsonl
+has "and told" err "is an index of 'dedup fuzzy preset=quern bands=21 rows=6', not of 'dedup fuzzy preset=nemo bands=20 rows=13'"
+head -c 300 old.idx >cut.idx
+status "a fuzzy index that is cut short is refused" 3 quern-dedup fuzzy --against cut.idx keep.jsonl
+has "with the place" err "'cut.idx' is cut short at byte 300"
+cp old.idx bad.idx
+printf XYZ | dd of=bad.idx bs=1 seek=1000 conv=notrunc 2>/dev/null
+status "a damaged fuzzy index is refused" 3 quern-dedup fuzzy --against bad.idx keep.jsonl
+has "with the place of the block" err "the block at byte"
+
 # Ids that would break a line.
 printf '{"id":"t\\tb\\n\\\\","text":"x y z"}\n{"id":"s","text":"x y z"}\n' >odd.jsonl
 status "odd ids" 0 quern-dedup fuzzy --clusters cl odd.jsonl

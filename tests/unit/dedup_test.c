@@ -11,8 +11,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "curate/dedup_bands.h"
-#include "curate/dedup_clusters.h"
+#include "curate/dedup_blocks.h"
 #include "curate/dedup_exact.h"
 #include "curate/dedup_fuzzy.h"
 #include "curate/minhash_preset.h"
@@ -53,10 +52,11 @@ static void a_set_keeps_the_first_value(void **s)
 /* A collection of shingle sets, all that clustering needs. */
 struct collection {
     struct minhash m;
-    struct dedup_bands bands;
-    struct dedup_sets *sets;
+    struct dedup_bands shape;
+    struct dedup_store store;
     struct dedup_fate *fate;
     struct dedup_tally tally;
+    uint64_t dropped, clusters, largest;
 };
 
 static void collection_open(struct collection *c, int bands, int rows)
@@ -65,70 +65,83 @@ static void collection_open(struct collection *c, int bands, int rows)
 
     memset(c, 0, sizeof *c);
     assert_int_equal(minhash_init(&c->m, MINHASH_M61, bands * rows, 1), 0);
-    assert_int_equal(dedup_bands_init(&c->bands, bands, rows, &e), 0);
-    assert_int_equal(dedup_sets_open(&c->sets, NULL, &e), 0);
+    assert_int_equal(dedup_bands_init(&c->shape, bands, rows, &e), 0);
+    assert_int_equal(dedup_store_open(&c->store, &c->shape, NULL, 1 << 20, &e), 0);
 }
 
-static void collection_add(struct collection *c, const uint64_t *hash, size_t n)
+static void collection_rank(struct collection *c, const uint64_t *hash, size_t n, uint64_t rank)
 {
     uint64_t sig[MINHASH_MAX], key[MINHASH_MAX_BANDS];
     uint8_t sketch[MINHASH_MAX];
     struct band_record r = {key, sketch};
+    struct span none = {0};
     struct err e;
 
     if (n) {
         minhash_signature(&c->m, hash, n, sig);
-        dedup_bands_record(&c->bands, sig, &r);
+        dedup_bands_record(&c->shape, sig, &r);
     }
-    assert_int_equal(dedup_bands_add(&c->bands, n ? &r : NULL, &e), 0);
-    assert_int_equal(dedup_sets_put(c->sets, hash, n, &e), 0);
+    assert_int_equal(dedup_store_add(&c->store, n ? &r : NULL, hash, n, rank, none, none, &e), 0);
 }
 
-/* Counts the pairs that it hears of, and checks their order. */
-struct hearer {
-    uint32_t last_other, last_doc;
-    size_t count;
-};
+static void collection_add(struct collection *c, const uint64_t *hash, size_t n)
+{
+    collection_rank(c, hash, n, 0);
+}
 
+/* Counts the pairs that it hears of. */
 static int hear(void *arg, uint32_t other, uint32_t doc, float similarity, struct err *e)
 {
-    struct hearer *h = arg;
+    size_t *count = arg;
 
     (void)e;
     assert_true(other < doc && similarity >= 0.8f);
-    assert_true(doc > h->last_doc || (doc == h->last_doc && other > h->last_other) || !h->count);
-    h->last_doc = doc;
-    h->last_other = other;
-    h->count++;
+    ++*count;
     return 0;
 }
 
-static void cluster_heard(struct collection *c, double threshold, int jobs,
-                          const struct dedup_listener *l)
+/* threshold 0: united without verification. */
+static void cluster_within(struct collection *c, double threshold, int jobs, int64_t memory,
+                           const struct dedup_listener *l)
 {
+    struct dedup_plan p = {.store = &c->store, .bands = c->shape.bands, .rows = c->shape.rows, .threshold = threshold,
+                           .verify = threshold > 0, .memory = memory, .jobs = jobs, .listener = l};
+    uint32_t *size = calloc(c->store.n + 1, sizeof *size);
     struct err e;
 
-    c->fate = calloc(c->bands.docs + 1, sizeof *c->fate);
-    assert_int_equal(dedup_sets_flush(c->sets, &e), 0);
-    assert_int_equal(dedup_bands_index(&c->bands, jobs, &e), 0);
-    if (threshold > 0)
-        assert_int_equal(dedup_cluster_verified(&c->bands, c->sets, threshold, jobs, l,
-                                                c->fate, &c->tally, &e), 0);
-    else
-        assert_int_equal(dedup_cluster_united(&c->bands, c->sets, jobs, c->fate, &c->tally, &e), 0);
+    c->fate = calloc(c->store.n + 1, sizeof *c->fate);
+    assert_int_equal(dedup_store_flush(&c->store, &e), 0);
+    assert_int_equal(dedup_blocks_decide(&p, c->fate, &c->tally, &e), 0);
+    for (uint64_t i = 0; i < c->store.n; i++) {
+        uint32_t to = c->fate[i].survivor;
+        c->dropped += to != i;
+        c->clusters += ++size[to] == 2;
+        c->largest = size[to] > c->largest ? size[to] : c->largest;
+    }
+    free(size);
 }
 
 static void collection_cluster(struct collection *c, double threshold, int jobs)
 {
-    cluster_heard(c, threshold, jobs, NULL);
+    cluster_within(c, threshold, jobs, 1 << 24, NULL);
 }
 
 static void collection_close(struct collection *c)
 {
     minhash_free(&c->m);
-    dedup_bands_free(&c->bands);
-    dedup_sets_close(c->sets);
+    dedup_bands_free(&c->shape);
+    dedup_store_close(&c->store);
     free(c->fate);
+}
+
+static int jaccard(const struct collection *c, struct dedup_compare *cmp, uint64_t a, uint64_t b, double floor, double *x)
+{
+    struct store_doc d[2];
+    struct err e;
+
+    assert_int_equal(dedup_store_doc(&c->store, a, &d[0], &e), 0);
+    assert_int_equal(dedup_store_doc(&c->store, b, &d[1], &e), 0);
+    return dedup_jaccard(cmp, d[0].set, d[1].set, floor, x, &e);
 }
 
 static uint64_t shingle(uint64_t kind, uint64_t i)
@@ -160,23 +173,23 @@ static void similarity_is_exact(void **s)
     collection_add(&k, NULL, 0);
     collection_add(&k, zero, 1);
     collection_add(&k, two, 2);
-    assert_int_equal(dedup_sets_flush(k.sets, &e), 0);
-    assert_int_equal(dedup_compare_new(&c, k.sets, &e), 0);
-    assert_int_equal(dedup_jaccard(c, 0, 1, 0, &x, &e), 0);
+    assert_int_equal(dedup_store_flush(&k.store, &e), 0);
+    assert_int_equal(dedup_compare_new(&c, &k.store.sets, &e), 0);
+    assert_int_equal(jaccard(&k, c, 0, 1, 0, &x), 0);
     assert_true(x == 750.0 / 1250.0);
-    assert_int_equal(dedup_jaccard(c, 1, 0, 0.5, &x, &e), 0);
+    assert_int_equal(jaccard(&k, c, 1, 0, 0.5, &x), 0);
     assert_true(x == 0.6);
-    assert_int_equal(dedup_jaccard(c, 0, 0, 1, &x, &e), 0);
+    assert_int_equal(jaccard(&k, c, 0, 0, 1, &x), 0);
     assert_true(x == 1);
-    assert_int_equal(dedup_jaccard(c, 2, 0, 0, &x, &e), 0);
+    assert_int_equal(jaccard(&k, c, 2, 0, 0, &x), 0);
     assert_true(x == 0.001);
-    assert_int_equal(dedup_jaccard(c, 3, 0, 0, &x, &e), 0);
+    assert_int_equal(jaccard(&k, c, 3, 0, 0, &x), 0);
     assert_true(x == 0);
-    assert_int_equal(dedup_jaccard(c, 4, 5, 0, &x, &e), 0);
+    assert_int_equal(jaccard(&k, c, 4, 5, 0, &x), 0);
     assert_true(x == 0.5);
-    assert_int_equal(dedup_jaccard(c, 5, 4, 0, &x, &e), 0);
+    assert_int_equal(jaccard(&k, c, 5, 4, 0, &x), 0);
     assert_true(x == 0.5);
-    assert_int_equal(dedup_jaccard(c, 0, 4, 0, &x, &e), 0);
+    assert_int_equal(jaccard(&k, c, 0, 4, 0, &x), 0);
     assert_true(x == 0);
     dedup_compare_free(c);
     collection_close(&k);
@@ -188,37 +201,39 @@ static void sets_come_back_from_disk(void **s)
     size_t n = (1 << 17) + 5;
     uint64_t *h = malloc(n * sizeof *h);
     struct dedup_compare *c;
-    struct dedup_sets *sets;
+    struct collection k;
     struct err e;
     double x;
 
     (void)s;
     for (size_t i = 0; i < n; i++)
         h[i] = shingle(3, i);
-    assert_int_equal(dedup_sets_open(&sets, NULL, &e), 0);
-    assert_int_equal(dedup_sets_put(sets, h, 10, &e), 0);
-    assert_int_equal(dedup_sets_put(sets, h, n, &e), 0);
-    assert_int_equal(dedup_sets_put(sets, h, n - 6, &e), 0);
-    assert_int_equal(dedup_sets_put(sets, h, 20, &e), 0);
-    assert_int_equal(dedup_sets_flush(sets, &e), 0);
-    assert_int_equal(dedup_sets_docs(sets), 4);
-    assert_int_equal(dedup_sets_size(sets, 2), n - 6);
-    assert_int_equal(dedup_compare_new(&c, sets, &e), 0);
-    assert_int_equal(dedup_jaccard(c, 0, 3, 0, &x, &e), 0);
+    collection_open(&k, 2, 2);
+    collection_add(&k, h, 10);
+    collection_add(&k, h, n);
+    collection_add(&k, h, n - 6);
+    collection_add(&k, h, 20);
+    assert_int_equal(dedup_store_flush(&k.store, &e), 0);
+    assert_int_equal(k.store.n, 4);
+    assert_int_equal(dedup_compare_new(&c, &k.store.sets, &e), 0);
+    assert_int_equal(jaccard(&k, c, 0, 3, 0, &x), 0);
     assert_true(x == 0.5);
-    assert_int_equal(dedup_jaccard(c, 1, 2, 0, &x, &e), 0);
+    assert_int_equal(jaccard(&k, c, 1, 2, 0, &x), 0);
     assert_true(x == (double)(n - 6) / (double)n);
     dedup_compare_free(c);
-    dedup_sets_close(sets);
+    collection_close(&k);
     free(h);
-    assert_int_equal(dedup_sets_open(&sets, "/nonexistent/folder", &e), ERR_IO);
+    collection_open(&k, 2, 2);
+    dedup_store_close(&k.store);
+    assert_int_equal(dedup_store_open(&k.store, &k.shape, "/nonexistent/folder", 1 << 20, &e), ERR_IO);
     assert_non_null(strstr(e.msg, "/nonexistent/folder"));
+    collection_close(&k);
 }
 
-/* 3,000 pages share 70 % of their shingles (J = .54): all must live. */
+/* 10,000 pages share 70 % of their shingles (J = .54): all must live. */
 static void a_template_does_not_make_duplicates(void **s)
 {
-    enum { PAGES = 3000, SHARED = 70, OWN = 30 };
+    enum { PAGES = 10000, SHARED = 70, OWN = 30 };
     struct collection c;
     uint64_t h[SHARED + OWN];
 
@@ -232,7 +247,7 @@ static void a_template_does_not_make_duplicates(void **s)
         collection_add(&c, h, SHARED + OWN);
     }
     collection_cluster(&c, 0.8, 2);
-    assert_int_equal(c.tally.dropped, 0);
+    assert_int_equal(c.dropped, 0);
     assert_true(c.tally.candidates > PAGES * 100);          /* the trap was there */
     assert_true(c.tally.compared < c.tally.candidates / 5); /* and cost little */
     collection_close(&c);
@@ -273,12 +288,12 @@ static void a_chain_is_split_not_swallowed(void **s)
         assert_true(c.fate[i].similarity >= 0.8 - 1e-6);
     }
     assert_true(kept >= 100 && kept <= 200); /* J >= .8 reaches two places on */
-    assert_int_equal(c.tally.dropped, 400 - kept);
+    assert_int_equal(c.dropped, 400 - kept);
     collection_close(&c);
     chain(&c, 0, 2); /* united without verification: one cluster, as the others have it */
-    assert_int_equal(c.tally.clusters, 1);
-    assert_int_equal(c.tally.largest, 400);
-    assert_int_equal(c.tally.dropped, 399);
+    assert_int_equal(c.clusters, 1);
+    assert_int_equal(c.largest, 400);
+    assert_int_equal(c.dropped, 399);
     for (uint32_t i = 0; i < 400; i++)
         assert_true(fabs(overlap(i, 0) - c.fate[i].similarity) < 1e-6);
     collection_close(&c);
@@ -302,53 +317,150 @@ static void random_copies(struct collection *c, uint32_t docs)
     }
 }
 
-static void batches_and_threads_change_nothing(void **s)
+/* By the definition: in the order of rank and number, the first that stays. */
+static size_t by_definition(const struct collection *c, const uint64_t *key, uint32_t docs, const uint32_t *order,
+                            uint64_t outside, uint32_t *want)
 {
-    enum { DOCS = 2000 };
-    struct collection one, four, heard;
-    struct hearer h = {0};
-    struct dedup_listener l = {hear, &h};
-    size_t pairs = 0;
     struct dedup_compare *cmp;
     struct err e;
+    size_t pairs = 0;
+
+    assert_int_equal(dedup_compare_new(&cmp, &c->store.sets, &e), 0);
+    for (uint32_t i = 0; i < docs; i++) {
+        uint32_t d = order[i];
+        want[d] = d;
+        for (uint32_t j = 0; j < i; j++) {
+            uint32_t o = order[j];
+            bool meet = false;
+            double x;
+            for (int k = 0; k < 21; k++)
+                meet |= key[d * 21 + k] == key[o * 21 + k] && key[d * 21 + k] != 0;
+            if (!meet || (d < outside && o < outside))
+                continue;
+            assert_int_equal(jaccard(c, cmp, d, o, 0.8, &x), 0);
+            pairs += x >= 0.8;
+            if (x >= 0.8 && want[d] == d && want[o] == o)
+                want[d] = o;
+        }
+    }
+    dedup_compare_free(cmp);
+    return pairs;
+}
+
+static uint64_t *all_keys(const struct collection *c)
+{
+    uint64_t *key = calloc(c->store.n * 21, sizeof *key);
+    uint8_t sketch[MINHASH_MAX];
+    struct err e;
+
+    for (uint64_t d = 0; d < c->store.n; d++) {
+        struct band_record r = {key + d * 21, sketch};
+        assert_int_equal(dedup_store_record(&c->store, d, &r, &e), 0);
+    }
+    return key;
+}
+
+static void assert_same_fates(const struct collection *c, const struct collection *other, const uint32_t *want)
+{
+    for (uint64_t d = 0; d < c->store.n; d++) {
+        assert_int_equal(c->fate[d].survivor, other->fate[d].survivor);
+        assert_true(c->fate[d].similarity == other->fate[d].similarity);
+        assert_int_equal(c->fate[d].survivor, want[d]);
+    }
+}
+
+static const struct {
+    int jobs;
+    int64_t memory;
+} bounds[] = {{1, 1 << 24}, {4, 1 << 24}, {1, 400000}, {4, 100000}, {2, 1}};
+enum { BOUNDS = sizeof bounds / sizeof *bounds };
+
+static void bounds_and_threads_change_nothing(void **s)
+{
+    enum { DOCS = 2000 };
+    struct collection one, other;
+    uint32_t order[DOCS], want[DOCS];
+    size_t pairs = 0, heard;
     uint64_t *key;
 
     (void)s;
     random_copies(&one, DOCS);
-    key = malloc(DOCS * 21 * sizeof *key);
-    memcpy(key, one.bands.key, DOCS * 21 * sizeof *key);
     collection_cluster(&one, 0.8, 1);
-    random_copies(&four, DOCS);
-    collection_cluster(&four, 0.8, 4);
-    assert_memory_equal(one.fate, four.fate, DOCS * sizeof *one.fate);
-    assert_memory_equal(&one.tally, &four.tally, sizeof one.tally);
-    random_copies(&heard, DOCS); /* a listener changes nothing but the work */
-    cluster_heard(&heard, 0.8, 3, &l);
-    assert_memory_equal(one.fate, heard.fate, DOCS * sizeof *one.fate);
-    assert_true(one.tally.dropped > DOCS / 4 && one.tally.dropped < DOCS * 9 / 10);
-    assert_int_equal(dedup_compare_new(&cmp, one.sets, &e), 0);
-    for (uint32_t d = 0; d < DOCS; d++) { /* by the definition */
-        uint32_t want = d;
-        for (uint32_t o = 0; o < d; o++) {
-            bool meet = false;
-            double x;
-            for (int k = 0; k < 21; k++)
-                meet |= key[d * 21 + k] == key[o * 21 + k] && key[d * 21 + k] != BUCKET_NONE;
-            if (!meet)
-                continue;
-            assert_int_equal(dedup_jaccard(cmp, d, o, 0.8, &x, &e), 0);
-            pairs += x >= 0.8;
-            if (x >= 0.8 && want == d && one.fate[o].survivor == o)
-                want = o;
-        }
-        assert_int_equal(one.fate[d].survivor, want);
+    assert_true(one.dropped > DOCS / 4 && one.dropped < DOCS * 9 / 10);
+    key = all_keys(&one);
+    for (uint32_t i = 0; i < DOCS; i++)
+        order[i] = i;
+    pairs = by_definition(&one, key, DOCS, order, 0, want);
+    for (size_t i = 0; i < 2 * BOUNDS; i++) { /* a listener changes nothing but the work */
+        struct dedup_listener l = {hear, &heard};
+        heard = 0;
+        random_copies(&other, DOCS);
+        cluster_within(&other, 0.8, bounds[i / 2].jobs, bounds[i / 2].memory, i % 2 ? &l : NULL);
+        assert_same_fates(&other, &one, want);
+        assert_int_equal(heard, i % 2 ? pairs : 0);
+        if (bounds[i / 2].memory == 1 << 24 && i % 2 == 0)
+            assert_memory_equal(&one.tally, &other.tally, sizeof one.tally);
+        collection_close(&other);
     }
-    assert_int_equal(h.count, pairs);
-    dedup_compare_free(cmp);
     free(key);
-    collection_close(&heard);
     collection_close(&one);
-    collection_close(&four);
+}
+
+/* One group of all: pages of a template, each near some others, ranks, and some that stay in any case. */
+static void ranked_chain(struct collection *c, uint32_t docs)
+{
+    struct rng_mt r;
+    uint64_t h[80];
+
+    collection_open(c, 21, 6);
+    rng_mt_seed(&r, 5);
+    for (uint32_t d = 0; d < docs; d++) {
+        uint64_t at = rng_mt_interval(&r, docs);
+        for (uint64_t i = 0; i < 80; i++)
+            h[i] = shingle(1, at + i);
+        collection_rank(c, h, 80, d < docs / 10 ? UINT64_MAX : rng_mt_interval(&r, 9));
+    }
+}
+
+static void a_group_larger_than_memory_is_cut(void **s)
+{
+    enum { DOCS = 600 };
+    struct collection one, other;
+    uint32_t order[DOCS], want[DOCS];
+    uint64_t *key, rank[DOCS];
+    struct err e;
+
+    (void)s;
+    ranked_chain(&one, DOCS);
+    collection_cluster(&one, 0.8, 1);
+    for (uint32_t i = 0; i < DOCS; i++) { /* by falling rank */
+        struct store_doc d;
+        uint32_t at = i;
+        assert_int_equal(dedup_store_doc(&one.store, i, &d, &e), 0);
+        for (; at > 0 && rank[at - 1] < d.rank; at--) {
+            rank[at] = rank[at - 1];
+            order[at] = order[at - 1];
+        }
+        rank[at] = d.rank;
+        order[at] = i;
+    }
+    key = all_keys(&one);
+    by_definition(&one, key, DOCS, order, DOCS / 10, want);
+    for (uint32_t i = 0; i < DOCS / 10; i++)
+        assert_int_equal(one.fate[i].survivor, i);
+    for (size_t i = 0; i < BOUNDS; i++) {
+        ranked_chain(&other, DOCS);
+        cluster_within(&other, 0.8, bounds[i].jobs, bounds[i].memory, NULL);
+        assert_same_fates(&other, &one, want);
+        collection_close(&other);
+    }
+    ranked_chain(&other, DOCS); /* united: what has no need to stay goes, for the first of the highest rank */
+    cluster_within(&other, 0, 3, 1, NULL);
+    assert_int_equal(other.clusters, 1);
+    assert_int_equal(other.dropped, DOCS - DOCS / 10);
+    collection_close(&other);
+    free(key);
+    collection_close(&one);
 }
 
 /* Pairs of known similarity are found as often as theory says. */
@@ -370,7 +482,7 @@ static void recall_follows_the_curve(void **s)
             collection_add(&c, h, 100);
         }
         collection_cluster(&c, 0, 2);
-        got = (double)c.tally.dropped / PAIRS;
+        got = (double)c.dropped / PAIRS;
         if (!(fabs(got - want) <= 4 * sqrt(want * (1 - want) / PAIRS) + 0.002))
             fail_msg("J = %.3f: %.4f met, theory says %.4f", j, got, want);
         collection_close(&c);
@@ -418,7 +530,8 @@ int main(void)
         cmocka_unit_test(sets_come_back_from_disk),
         cmocka_unit_test(a_template_does_not_make_duplicates),
         cmocka_unit_test(a_chain_is_split_not_swallowed),
-        cmocka_unit_test(batches_and_threads_change_nothing),
+        cmocka_unit_test(bounds_and_threads_change_nothing),
+        cmocka_unit_test(a_group_larger_than_memory_is_cut),
         cmocka_unit_test(recall_follows_the_curve),
         cmocka_unit_test(sketches_never_cost_recall),
         cmocka_unit_test(impossible_settings_are_refused),
