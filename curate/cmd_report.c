@@ -1,0 +1,102 @@
+/* quern report: a page about what was kept and dropped. */
+#include "base/file.h"
+#include "base/tool.h"
+#include "curate/file_list.h"
+#include "curate/report.h"
+
+struct args {
+    struct opt_list stats, rejects, input, docs;
+    const char *output;
+};
+
+static int write_page(const struct report *r, const struct report_conf *conf, const char *output, struct err *e)
+{
+    struct buf b = {0};
+    int rc = report_put(r, conf, &b);
+
+    if (rc < 0)
+        err_set(e, rc, "out of memory for the page");
+    else if (output)
+        rc = file_write_all(output, buf_span(&b), e);
+    else
+        fwrite(b.p, 1, b.n, stdout);
+    buf_free(&b);
+    return rc;
+}
+
+/* 1 if lines were bad. */
+static int run(const struct args *a, struct report_conf *conf, struct err *e)
+{
+    const struct opt_list *const from[] = {&a->stats, &a->rejects, &a->input, &a->docs};
+    struct file_list files[4] = {{0}};
+    struct report r = {0};
+    int rc = 0, bad;
+
+    for (int i = 0; i < 4 && rc == 0; i++)
+        rc = file_list_add(&files[i], from[i], e);
+    conf->stats = files[0].v;
+    conf->n_stats = files[0].n;
+    conf->rejects = files[1].v;
+    conf->n_rejects = files[1].n;
+    conf->input = files[2].v;
+    conf->n_input = files[2].n;
+    conf->docs = files[3].v;
+    conf->n_docs = files[3].n;
+    if (rc == 0)
+        rc = report_read(&r, conf, e);
+    if (rc == 0)
+        rc = write_page(&r, conf, a->output, e);
+    bad = r.bad_lines > 0;
+    report_free(&r);
+    for (int i = 0; i < 4; i++)
+        file_list_free(&files[i]);
+    return rc < 0 ? rc : bad;
+}
+
+int main(int argc, char **argv)
+{
+    struct tool t = {
+        .name = "report",
+        .usage = "--stats FILE... --rejects FILE... [--input FILE...] [--docs FILE...] -o report.html",
+        .about = "a page about what was kept and dropped",
+        .details =
+            "Makes one HTML page, without scripts and without anything from elsewhere, from what stages write with "
+            "--stats and --rejects: documents and text through the stages, drops by rule, the dropped values against "
+            "their thresholds, examples. --input are the documents that went in, --docs those that were kept: with "
+            "them lengths, languages and hosts before and after, and the beginning of the examples' texts. Give "
+            "--stats in the order of the stages. A FILE may be a pattern in quotes.",
+        .example = "echo '{\"id\":\"a\",\"text\":\"Too short.\"}' >docs.jsonl\n"
+                   "quern filter --preset gopher-quality --rejects rejects.jsonl --stats stats.json docs.jsonl\n"
+                   "quern report --stats stats.json --rejects rejects.jsonl --input docs.jsonl -o report.html",
+    };
+    struct report_conf conf = {.examples = 3, .title = "What was kept, what was dropped"};
+    struct args a = {0};
+    const struct opt opts[] = {
+        OPT_LIST('s', "stats", &a.stats, "FILE", "statistics of a stage or a plan; give it for each"),
+        OPT_LIST('r', "rejects", &a.rejects, "FILE", "account of dropped documents; give it for each"),
+        OPT_LIST('i', "input", &a.input, "FILE", "documents that went in; give it for each"),
+        OPT_LIST('d', "docs", &a.docs, "FILE", "documents that were kept; give it for each"),
+        OPT_INT(0, "examples", &conf.examples, 0, 1000, "examples for each rule"),
+        OPT_STR(0, "title", &conf.title, "TEXT", "heading of the page"),
+        OPT_STR('o', "output", &a.output, "FILE", "write the page here"),
+        TOOL_OPTS(t),
+        TOOL_JOBS(t),
+        OPT_END,
+    };
+    struct err e;
+    int code, n = tool_begin(&t, opts, argc, argv, &code);
+
+    if (n < 0)
+        return code;
+    if (n > 0)
+        return tool_usage(&t, "'%s' is no option: name files with --stats, --rejects, --input or --docs", argv[1]);
+    if (!a.stats.n && !a.rejects.n)
+        return tool_usage(&t, "about what? --stats or --rejects");
+    conf.jobs = tool_jobs(&t);
+    code = run(&a, &conf, &e);
+    opt_list_free(&a.stats);
+    opt_list_free(&a.rejects);
+    opt_list_free(&a.input);
+    opt_list_free(&a.docs);
+    return code < 0 ? tool_fail(&t, &e) : tool_end(&t, code ? EXIT_SOME_BAD : EXIT_FINE);
+}
