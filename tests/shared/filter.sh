@@ -5,25 +5,6 @@
 source "$ROOT/tests/lib.sh"
 
 zstd -dcq "$ROOT/tests/data/filter/shared.tsv.zst" >table.tsv || exit 1
-cat >pick.py <<'PY'
-import json, os, subprocess
-root = os.environ["SHARED"] + "/data/"
-want = {}
-for row in open("table.tsv"):
-    name = row.split("\t", 1)[0]
-    if ":" in name:
-        path, at = name.split(":")
-        first, _, size = at.partition("+")
-        want.setdefault(path, []).append((int(first), int(size or 1), name))
-with open("docs.jsonl", "w") as out:
-    for path, picks in want.items():
-        data = (subprocess.run(["zstd", "-dcq", root + path], stdout=subprocess.PIPE, check=True).stdout
-                if path.endswith(".zst") else open(root + path, "rb").read())
-        lines = data.split(b"\n")
-        for first, size, name in picks:
-            text = "\n".join(json.loads(x)["text"] for x in lines[first:first + size])
-            out.write(json.dumps({"id": name, "text": text}) + "\n")
-PY
 cat >compare.py <<'PY'
 import json, sys, zlib
 rows = [line.rstrip("\n").split("\t") for line in open("table.tsv")]
@@ -59,7 +40,7 @@ else:
             print(name, "another text")
 sys.exit(wrong > 0)
 PY
-check "documents picked" python3 pick.py
+check "documents picked" python3 "$ROOT/tests/shared/filter_pick.py" table.tsv docs.jsonl
 n=$(wc -l <docs.jsonl)
 if [ "$n" -ge 2000 ]; then ok "$n documents"; else bad "documents" "only $n"; fi
 for p in gopher-quality gopher-repetition c4 fineweb; do
