@@ -11,11 +11,18 @@
 static const struct {
     const char *name, *about;
 } commands[] = {
-    {"extract", "WARC, WET and HTML to documents"},
+    {"extract", "web archives, pages, LaTeX and Wikipedia dumps to documents"},
     {"clean", "repair and normalise the text of documents"},
-    {"langid", "find the language of documents"},
+    {"langid", "find the language of documents and lines"},
     {"filter", "drop documents of low quality by rules"},
-    {"dedup", "drop exact and near duplicates"},
+    {"classify", "train a classifier; score documents with it"},
+    {"dedup", "drop exact and near duplicates; strike repeated passages"},
+    {"decontaminate", "keep evaluation sets out"},
+    {"mix", "sample, blend, shuffle, split and shard"},
+    {"curate", "a whole plan of these, resumable and shared by tasks"},
+    {"why", "say why a document was dropped"},
+    {"stats", "numbers of a corpus"},
+    {"report", "a page about a run"},
     {"tokenizer", "train a tokenizer; encode and decode with it"},
     {"tokenize", "documents to an indexed dataset of tokens"},
     {"dataset", "look into indexed datasets and verify them"},
@@ -28,7 +35,7 @@ static void list(FILE *out)
 {
     fprintf(out, "\nCommands:\n");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].about);
+        fprintf(out, "  %-14s %s\n", commands[i].name, commands[i].about);
 }
 
 /* The path of quern-NAME beside this program, or the bare name for PATH. */
