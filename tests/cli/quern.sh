@@ -6,6 +6,9 @@ status 'quern alone explains itself' 2 quern
 has 'it lists the commands' err tokenize
 status 'quern --help' 0 quern --help
 has 'with the commands' out 'extract '
+for p in "$ROOT/$B"/bin/quern-* "$B"/bin/quern-*; do
+    [ ! -x "$p" ] || has "it lists ${p##*/quern-}" out "  ${p##*/quern-} "
+done
 status 'an unknown command is a usage error' 2 quern frobnicate
 has 'and is named' err frobnicate
 status 'quern COMMAND runs quern-COMMAND' 0 quern clean --version
@@ -21,7 +24,7 @@ has 'a man page has a synopsis' "$T/usr/share/man/man1/quern-clean.1" '.SH SYNOP
 printf '{"id":"1","text":"one line"}\n' >good.jsonl
 gzip -c good.jsonl | head -c 30 >cut.jsonl.gz
 printf 'nonsense\n{"id":"2","text":"x"}\n\xff\n' >bad.jsonl
-for stage in clean langid 'filter --preset c4 --annotate' 'dedup exact' 'dedup fuzzy'; do
+for stage in clean langid 'filter --preset c4 --annotate' 'dedup exact' 'dedup fuzzy' 'dedup lines' 'dedup substring'; do
     # shellcheck disable=SC2086 # words
     set -- $stage
     status "$stage: a missing file" 3 quern "$@" missing.jsonl
