@@ -61,6 +61,14 @@ $B/config.mk: Makefile                      # which libraries are here
 	    $B/probe.cc $$l -o $B/probe 2>/dev/null; then echo "HAVE_$$n ?= 1"; else echo "HAVE_$$n ?= 0"; fi; \
 	  done >$@.tmp; rm -f $B/probe $B/probe.cc; mv $@.tmp $@
 
+# The CUDA backend is a shared object, built where nvcc is.  HAVE_CUDA=0: without; 1: fail if it is missing.
+NVCC ?= $(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc))
+HAVE_CUDA ?= $(if $(NVCC),1,0)
+NVFLAGS ?= -O3 -lineinfo -gencode arch=compute_90,code=[sm_90,compute_90]
+NVALL = -std=c++17 $(NVFLAGS) -I. -Werror all-warnings -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -MMD -MP
+CU := $(wildcard kernels/*.cu)
+CUDA_BACKEND := $(if $(filter 1,$(HAVE_CUDA)),$B/lib/quern-cuda.so)
+
 LIBS := $(foreach p,$(PROBES),$(firstword $(subst :, ,$p)))
 CPPFLAGS += $(foreach l,$(LIBS),-DHAVE_$l=$(HAVE_$l))
 MISSING := $(strip $(foreach l,$(LIBS),$(if $(filter 0,$(HAVE_$l)),$l)))
@@ -84,7 +92,7 @@ UNIT := $(patsubst %.c,$B/%,$(wildcard tests/unit/*_test.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$B-fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
 FUZZ_SECONDS ?= 60
 
-all: $(BINS)                                ## build every command
+all: $(BINS) $(CUDA_BACKEND)                ## build every command
 	@$(foreach n,$(filter-out $(ON),$(NAMES)),echo "left out: quern-$n, for want of $(call lacks,$n) (make deps installs it)";)
 check: deps-build                           ## install what is missing, build, run all tests
 	@$(MAKE) --no-print-directory test
@@ -104,9 +112,14 @@ fuzz: deps-dev                              ## every parser of outside bytes, FU
 	@$(MAKE) --no-print-directory B=$B fuzz-run
 fuzz-run: $(FUZZ)                           # FUZZ=build-fuzz/x_fuzz for one
 	@for f in $(FUZZ); do bash tests/fuzz/run.sh $$f $(FUZZ_SECONDS) || exit 1; done
+gpu-check: $B/tests/gpu_check $B/lib/quern-cuda.so      ## on a GPU: each kernel against its twin (gcc, make and CUDA suffice)
+	@QUERN_CUDA=$B/lib/quern-cuda.so $B/tests/gpu_check
+gpu-bench: $B/bench/gpu_bench $B/lib/quern-cuda.so      ## on a GPU: bytes a second of each kernel
+	@QUERN_CUDA=$B/lib/quern-cuda.so $B/bench/gpu_bench
 install: all                                ## commands and man pages under PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install $(BINS) $(DESTDIR)$(PREFIX)/bin
+	$(if $(CUDA_BACKEND),install -d $(DESTDIR)$(PREFIX)/lib/quern && install $(CUDA_BACKEND) $(DESTDIR)$(PREFIX)/lib/quern)
 	for n in $(filter-out quern,$(ON)); do $B/bin/quern-$$n --man >$(DESTDIR)$(PREFIX)/share/man/man1/quern-$$n.1 || exit 1; done
 	$B/bin/quern --man >$(DESTDIR)$(PREFIX)/share/man/man1/quern.1
 deps: deps-build deps-demo deps-shared deps-dev         ## install the Debian packages
@@ -118,7 +131,7 @@ clean:                                      ## remove what was built
 	rm -rf $B $B-fuzz
 help:                                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
-.PHONY: all check test check-shared test-shared demo bench lint fuzz fuzz-run install deps deps-build deps-demo deps-shared deps-dev clean help
+.PHONY: all check test check-shared test-shared demo bench lint fuzz fuzz-run gpu-check gpu-bench install deps deps-build deps-demo deps-shared deps-dev clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -129,6 +142,7 @@ endef
 $(foreach f,$(FLOORS),$(eval $(call floor,$f)))
 # What a command links: its folder and those below; the trainer's mains use tokenizers.
 not_base := comm kernels indexed_dataset curate tokenize train
+not_kernels := comm indexed_dataset curate tokenize train
 not_curate := tokenize train
 not_tokenize := curate train
 not_train := curate
@@ -138,6 +152,26 @@ $B/bin/$(if $(filter quern,$2),quern,quern-$2): $B/$1.o $(call links,$3)
 	@mkdir -p $$(@D); $$(CC) $$(CFLAGS) $$< -Wl,--start-group $(call links,$3) -Wl,--end-group $$(LDFLAGS) $$(LDLIBS) -o $$@
 endef
 $(foreach c,$(CMDS),$(eval $(call command,$c,$(patsubst cmd_%,%,$(basename $(notdir $c))),$(firstword $(subst /, ,$c)))))
+# The CUDA kernels once more, for the CPU: tests/simt.h.
+SIMT := $(patsubst %,$B/simt/%.o,$(filter-out kernels/device_cuda.cu kernels/cub_cuda.cu,$(CU)) tests/simt_kernels.cu tests/simt_device.cpp) \
+  $B/tests/twins.c.o
+$B/simt/%.o: % $B/flags
+	@mkdir -p $(@D); $(CXX) $(CPPFLAGS) $(CXXFLAGS) -fno-strict-aliasing -Wno-unknown-pragmas -x c++ -include tests/simt.h -c $< -o $@
+$B/tests/unit/twins_test: $B/tests/unit/twins_test.c.o $(SIMT) $(ARCHIVES)
+	@$(CC) $(CFLAGS) $< $(SIMT) -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
+# The GPU's programs stand on these files alone: no library but libc.
+GPU := base/err.c base/isa.c base/mem.c base/rng.c kernels/band_keys.c kernels/buckets.c kernels/cuda.c kernels/device.c \
+  kernels/device_cpu.c kernels/minhash.c kernels/minhash_chars.c kernels/minhash_sign.c kernels/minhash_words.c \
+  kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/set_common.c
+$B/tests/gpu_check: $B/tests/gpu_check.c.o $B/tests/twins.c.o $(call objs,$(GPU))
+	@$(CC) $(CFLAGS) $^ $(LDFLAGS) -lm -lpthread -ldl -o $@
+$B/bench/gpu_bench: $B/bench/gpu_bench.c.o $(call objs,$(GPU))
+	@mkdir -p $(@D); $(CC) $(CFLAGS) $^ $(LDFLAGS) -lm -lpthread -ldl -o $@
+$B/lib/quern-cuda.so: $(CU:%=$B/%.o) base/err.c
+	@mkdir -p $(@D); $(NVCC) -shared -cudart static -Xlinker -z,defs $(filter %.o,$^) -Xcompiler -fPIC,-fvisibility=hidden base/err.c -I. -o $@
+$B/%.cu.o: %.cu $B/flags
+	@test -n "$(NVCC)" || { echo "no nvcc here: set NVCC=" >&2; exit 1; }
+	@mkdir -p $(@D); $(NVCC) $(NVALL) -c $< -o $@
 $B/tests/unit/%_test: $B/tests/unit/%_test.c.o $(ARCHIVES)
 	@$(CC) $(CFLAGS) $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
 # Programs of the benchmarks; they link the floors under the trades.
@@ -146,6 +180,7 @@ $B/bench/%_bench: $B/bench/%_bench.c.o $(BENCH_LIBS)
 	@$(CC) $(CFLAGS) $< -Wl,--start-group $(BENCH_LIBS) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
 $B/%.c.o: %.c $B/flags
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+$B/kernels/cmd_doctor.c.o: CPPFLAGS += '-DQUERN_LIBRARIES="$(foreach l,$(LIBS),$l=$(HAVE_$l))"'
 $B/%.cpp.o: %.cpp $B/flags
 	@mkdir -p $(@D); $(CXX) $(CPPFLAGS) $(CXXFLAGS) -c $< -o $@
 define isa
@@ -164,7 +199,7 @@ fuzz-libs:
 archives: $(ARCHIVES)
 .PHONY: archives fuzz-libs
 # Changed flags rebuild.
-FLAGS = $(CC) $(CXX) $(CPPFLAGS) $(CFLAGS) $(CXXFLAGS) $(MISSING)
+FLAGS = $(CC) $(CXX) $(NVALL) $(CPPFLAGS) $(CFLAGS) $(CXXFLAGS) $(MISSING)
 ifneq ($(file <$B/flags),$(FLAGS))
 $(shell mkdir -p $B)$(file >$B/flags,$(FLAGS))
 endif

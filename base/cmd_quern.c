@@ -29,6 +29,7 @@ static const struct {
     {"train", "pretrain a GPT"},
     {"eval", "loss and perplexity of a checkpoint"},
     {"generate", "text from a checkpoint"},
+    {"doctor", "what this machine can do, and what is missing"},
 };
 
 static void list(FILE *out)

@@ -13,7 +13,8 @@ struct matmul_plans;
 struct device_impl {
     void *scratch;
     size_t scratch_bytes;
-    struct matmul_plans *plans;
+    struct matmul_plans *plans; /* training alone */
+    void (*plans_free)(struct matmul_plans *plans);
     double peak[2]; /* by dtype; 0: not measured */
 };
 

@@ -1,10 +1,11 @@
-/* kernels/device.h -- where ops run: memory, and the table of ops.
+/* kernels/device.h -- where ops run: memory, streams, events, and the tables of ops.
  *
  * A trainer is written against struct device_ops alone:
  *     TRY(dev->ops->act_fwd(dev, dt, ACT_GELU_TANH, y, x, n, e));
- * The CPU fills the table with the NAME_cpu functions; a CUDA backend is a shared
- * object opened at run time that fills it with NAME_cuda.  docs/numerics.md says
- * what each op promises, and how to add one.
+ * deduplication against struct dedup_ops in the same way.  The CPU fills the tables
+ * with the NAME_cpu functions; the CUDA backend is a shared object opened at run time
+ * (kernels/cuda.h) that fills them with NAME_cuda.  docs/numerics.md says what each op
+ * of training promises, docs/gpu.md what is twinned and how that is tested.
  */
 #ifndef KERNELS_DEVICE_H
 #define KERNELS_DEVICE_H
@@ -12,11 +13,17 @@
 #include "kernels/act.h"
 #include "kernels/adamw.h"
 #include "kernels/attention.h"
+#include "kernels/band_keys.h"
+#include "kernels/buckets.h"
 #include "kernels/dtype.h"
 #include "kernels/embedding.h"
 #include "kernels/matmul.h"
+#include "kernels/minhash_chars.h"
+#include "kernels/minhash_sign.h"
+#include "kernels/minhash_words.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
+#include "kernels/set_common.h"
 #include "kernels/vec.h"
 #include "kernels/xent.h"
 
@@ -57,32 +64,76 @@ struct device_ops {
     adamw_fn *adamw;
 };
 
+/* The same for deduplication. */
+struct dedup_ops {
+    minhash_sign_fn *minhash_sign;
+    minhash_chars_fn *minhash_chars;
+    minhash_words_fn *minhash_words;
+    band_keys_fn *band_keys;
+    buckets_fn *buckets;
+    set_common_fn *set_common;
+};
+
+/* Work in a stream is done in order; streams run beside each other. */
+struct device_stream;
+/* A point in a stream that can be waited for and timed. */
+struct device_event;
+
 struct device {
     enum device_kind kind;
     char name[80];   /* "cpu: avx512, bf16 by AMX, 2 threads" */
     int threads;     /* of the CPU device; 0 elsewhere */
     bool fast_bf16;  /* matrix products of bf16 run in bf16; else they are computed
                         in fp32 from converted copies: right, but no faster */
-    const struct device_ops *ops;
-    struct device_impl *impl; /* the backend's own */
+    const struct device_ops *ops;      /* training; NULL after device_open_dedup */
+    const struct dedup_ops *dedup;     /* always there */
+    const struct device_calls *calls;  /* the backend's part of what follows */
+    struct device_stream *stream;      /* where ops and copies go; NULL: the default one */
+    struct device_impl *impl;          /* the backend's own */
 };
 
-/* Opens "cpu", "cuda" or "auto" (a GPU if one works, else the CPU).  threads: how
- * many the CPU device uses (OpenMP's team; sets it for the process, oneDNN reads
- * it), 0 for as many as OpenMP would.  ERR_UNSUPPORTED says why there is no GPU,
- * ERR_ARG an unknown name. */
+/* Opens "cpu", "cuda" or "auto" (a GPU if one works, else the CPU) for training; there are
+ * no ops of training for CUDA yet, so "auto" is the CPU.  threads: how many the CPU device
+ * uses (OpenMP's team; sets it for the process, oneDNN reads it), 0 for as many as OpenMP
+ * would.  ERR_UNSUPPORTED says why there is no GPU, ERR_ARG an unknown name. */
 int device_open(struct device **dev, const char *kind, int threads, struct err *e);
+/* The same for deduplication, with dev->dedup alone.  For "auto", *why (NULL: not wanted;
+ * of WHY_BYTES) becomes the reason why it is not a GPU, or "". */
+enum { DEVICE_WHY_BYTES = 508 };
+int device_open_dedup(struct device **dev, const char *kind, int threads, char *why, struct err *e);
 void device_close(struct device *dev); /* NULL is fine; its memory dies with it */
 
 /* bytes of device memory, 64-byte aligned (4096 from 1 MiB), uninitialised. */
 int device_alloc(struct device *dev, void **p, size_t bytes, struct err *e);
 void device_free(struct device *dev, void *p); /* NULL is fine */
+/* Memory of the host that a GPU reaches by itself (pinned); plain memory on the CPU. */
+int device_alloc_host(struct device *dev, void **p, size_t bytes, struct err *e);
+void device_free_host(struct device *dev, void *p); /* NULL is fine */
+
+/* Host memory may be used again when put and get return. */
 int device_put(struct device *dev, void *dst, const void *host, size_t bytes, struct err *e);
 int device_get(struct device *dev, void *host, const void *src, size_t bytes, struct err *e);
 int device_copy(struct device *dev, void *dst, const void *src, size_t bytes, struct err *e);
 int device_zero(struct device *dev, void *dst, size_t bytes, struct err *e);
-/* Waits for all queued work; where a GPU's late failures surface. */
+/* As put and get, but only queued: host is of device_alloc_host, and belongs to the
+ * device until the stream is synchronised. */
+int device_put_later(struct device *dev, void *dst, const void *host, size_t bytes, struct err *e);
+int device_get_later(struct device *dev, void *host, const void *src, size_t bytes, struct err *e);
+/* Waits for all work queued in dev->stream; where a GPU's late failures surface. */
 int device_sync(struct device *dev, struct err *e);
+
+/* Set dev->stream to use one.  Free after its work is done; NULL is fine. */
+int device_stream_new(struct device *dev, struct device_stream **s, struct err *e);
+void device_stream_free(struct device *dev, struct device_stream *s);
+int device_event_new(struct device *dev, struct device_event **ev, struct err *e);
+void device_event_free(struct device *dev, struct device_event *ev);
+/* Puts the event behind what dev->stream holds so far. */
+int device_event_record(struct device *dev, struct device_event *ev, struct err *e);
+/* dev->stream goes on only when the event, of another stream, has come. */
+int device_event_wait(struct device *dev, struct device_event *ev, struct err *e);
+/* Seconds between two recorded events; waits for the later. */
+int device_event_seconds(struct device *dev, struct device_event *from, struct device_event *to,
+                         double *seconds, struct err *e);
 
 /* Memory that the device itself holds for ops: scratch, grown to the largest that
  * an op asked for (each header states its bound), and matmul plans. */

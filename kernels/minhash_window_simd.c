@@ -1,16 +1,17 @@
 #include "kernels/minhash_window.h"
 
-#include "base/hash.h"
+#include <string.h>
+
+#include "kernels/hashes.h"
 
 #if defined(__AVX512DQ__)
 #include <immintrin.h>
 
-/* XXH64's primes (Y. Collet's specification of xxHash). */
-#define P1 0x9E3779B185EBCA87ull
-#define P2 0xC2B2AE3D27D4EB4Full
-#define P3 0x165667B19E3779F9ull
-#define P4 0x85EBCA77C2B2AE63ull
-#define P5 0x27D4EB2F165667C5ull
+#define P1 XXH64_P1
+#define P2 XXH64_P2
+#define P3 XXH64_P3
+#define P4 XXH64_P4
+#define P5 XXH64_P5
 
 /* Longer ones are left to the scalar code: this one knows one stripe of 32 bytes. */
 enum { LONGEST = 63 };
@@ -141,7 +142,7 @@ static unsigned some_windows(const char *text, const uint32_t *start, int width,
 
 static inline uint64_t one(const char *text, const uint32_t *start, int width)
 {
-    return XXH64(text + start[0], start[width] - 1 - start[0], 0);
+    return xxh64((const unsigned char *)text + start[0], start[width] - 1 - start[0]);
 }
 
 void ISA_FN(minhash_window)(const char *text, const uint32_t *start, int width, size_t count,
@@ -168,11 +169,6 @@ void ISA_FN(minhash_window)(const char *text, const uint32_t *start, int width, 
 
 /* ---- characters ---- */
 
-static inline uint32_t rotl(uint32_t x, int n)
-{
-    return x << n | x >> (32 - n);
-}
-
 enum { ROW = 32, MAX_ROW_WIDTH = 64 };
 
 /* MurmurHash3_x86_32 of ROW windows of n bytes that begin at ROW bytes in a row, n a
@@ -184,39 +180,17 @@ static void murmur_row(const unsigned char *p, int n, uint32_t seed, uint64_t *h
 
     for (int j = 0; j < ROW + n - 4; j++) {
         k[j] = p[j] | (uint32_t)p[j + 1] << 8 | (uint32_t)p[j + 2] << 16 | (uint32_t)p[j + 3] << 24;
-        k[j] = rotl(k[j] * 0xcc9e2d51u, 15) * 0x1b873593u;
+        k[j] = murmur3_mixed(k[j]);
     }
     for (int j = 0; j < ROW; j++)
         h[j] = seed;
     for (int i = 0; i < n; i += 4)
         for (int j = 0; j < ROW; j++)
-            h[j] = rotl(h[j] ^ k[i + j], 13) * 5 + 0xe6546b64u;
+            h[j] = hash_rotl32(h[j] ^ k[i + j], 13) * 5 + 0xe6546b64u;
     for (int j = 0; j < ROW; j++) {
-        h[j] ^= (uint32_t)n;
-        h[j] = (h[j] ^ h[j] >> 16) * 0x85ebca6bu;
-        h[j] = (h[j] ^ h[j] >> 13) * 0xc2b2ae35u;
-        h[j] ^= h[j] >> 16;
+        h[j] = murmur3_end(h[j], (uint32_t)n);
         hash[j] = h[j] ? h[j] : 1;
     }
-}
-
-static uint32_t murmur_one(const unsigned char *p, uint32_t n, uint32_t seed)
-{
-    uint32_t h = seed, k, i = 0;
-
-    for (; i + 4 <= n; i += 4) {
-        memcpy(&k, p + i, 4);
-        h ^= rotl(k * 0xcc9e2d51u, 15) * 0x1b873593u;
-        h = rotl(h, 13) * 5 + 0xe6546b64u;
-    }
-    k = 0;
-    for (uint32_t j = n; j-- > i;)
-        k = k << 8 | p[j];
-    h ^= rotl(k * 0xcc9e2d51u, 15) * 0x1b873593u;
-    h ^= n;
-    h = (h ^ h >> 16) * 0x85ebca6bu;
-    h = (h ^ h >> 13) * 0xc2b2ae35u;
-    return h ^ h >> 16;
 }
 
 void ISA_FN(minhash_window_chars)(const char *text, const uint32_t *start, int width, size_t count,
@@ -231,7 +205,7 @@ void ISA_FN(minhash_window_chars)(const char *text, const uint32_t *start, int w
             murmur_row(p + start[i], width, seed, hash + i);
             i += ROW;
         } else {
-            uint32_t h = murmur_one(p + start[i], start[i + (size_t)width] - start[i], seed);
+            uint32_t h = murmur3(p + start[i], start[i + (size_t)width] - start[i], seed);
             hash[i++] = h ? h : 1;
         }
     }

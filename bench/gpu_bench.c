@@ -1,0 +1,345 @@
+/* Bytes a second of each op on the GPU, from device memory and with the transfers both ways.
+ * make gpu-bench; a table with tabs:  op  shape  seconds  GB/s  GB/s with transfers  what is counted
+ * Seconds and GB/s are of the best of seven runs after two, by events. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/device.h"
+
+enum { WARM = 2, RUNS = 7 };
+
+static struct device *dev;
+static struct err err;
+
+static void must(int rc)
+{
+    if (rc < 0) {
+        fprintf(stderr, "gpu_bench: %s\n", err.msg);
+        exit(1);
+    }
+}
+
+static void *on_device(size_t bytes)
+{
+    void *p;
+
+    must(device_alloc(dev, &p, bytes, &err));
+    return p;
+}
+
+static void *on_host(size_t bytes)
+{
+    void *p;
+
+    must(device_alloc_host(dev, &p, bytes, &err));
+    return p;
+}
+
+/* What one measurement moves: its input and output, on both sides. */
+struct job {
+    const char *op, *shape, *what;
+    double bytes; /* what the GB/s count */
+    void (*run)(void *arg);
+    void *arg;
+    struct {
+        void *host, *device;
+        size_t bytes;
+    } in[4], out[3];
+};
+
+static double timed(struct job *j, bool transfers)
+{
+    struct device_event *from, *to;
+    double best = 1e30, s;
+
+    must(device_event_new(dev, &from, &err));
+    must(device_event_new(dev, &to, &err));
+    for (int r = 0; r < WARM + RUNS; r++) {
+        must(device_event_record(dev, from, &err));
+        for (int i = 0; transfers && i < 4 && j->in[i].host; i++)
+            must(device_put_later(dev, j->in[i].device, j->in[i].host, j->in[i].bytes, &err));
+        j->run(j->arg);
+        for (int i = 0; transfers && i < 3 && j->out[i].host; i++)
+            must(device_get_later(dev, j->out[i].host, j->out[i].device, j->out[i].bytes, &err));
+        must(device_event_record(dev, to, &err));
+        must(device_event_seconds(dev, from, to, &s, &err));
+        if (r >= WARM && s < best)
+            best = s;
+    }
+    device_event_free(dev, from);
+    device_event_free(dev, to);
+    return best;
+}
+
+static void report(struct job *j)
+{
+    double s, with;
+
+    for (int i = 0; i < 4 && j->in[i].host; i++)
+        must(device_put(dev, j->in[i].device, j->in[i].host, j->in[i].bytes, &err));
+    s = timed(j, false);
+    with = timed(j, true);
+    printf("%s\t%s\t%.6f\t%.1f\t%.1f\t%s\n", j->op, j->shape, s, 1e-9 * j->bytes / s, 1e-9 * j->bytes / with, j->what);
+}
+
+/* Fast and good enough to be unlike: a congruential generator scrambled. */
+static uint64_t number(uint64_t *s)
+{
+    *s = *s * 6364136223846793005ull + 1442695040888963407ull;
+    return (*s ^ *s >> 29) * 0xff51afd7ed558ccdull;
+}
+
+/* docs sequences of `each` elements. */
+static struct ragged even(int64_t docs, int64_t each)
+{
+    int64_t *begin = on_host((size_t)docs * 8), *end = on_host((size_t)docs * 8);
+    int64_t *b = on_device((size_t)docs * 8), *e = on_device((size_t)docs * 8);
+
+    for (int64_t i = 0; i < docs; i++) {
+        begin[i] = i * each;
+        end[i] = begin[i] + each;
+    }
+    must(device_put(dev, b, begin, (size_t)docs * 8, &err));
+    must(device_put(dev, e, end, (size_t)docs * 8, &err));
+    return (struct ragged){docs, docs * each, b, e};
+}
+
+/* ---- the jobs ---- */
+
+struct sign {
+    struct minhash on;
+    struct ragged docs;
+    uint64_t *hash, *sig;
+};
+
+static void run_sign(void *arg)
+{
+    struct sign *s = arg;
+
+    must(dev->dedup->minhash_sign(dev, &s->on, &s->docs, s->hash, s->sig, &err));
+}
+
+static void bench_sign(enum minhash_family family, int n, const char *shape)
+{
+    enum { DOCS = 100000, EACH = 500 };
+    struct sign s = {.docs = even(DOCS, EACH)};
+    size_t in = (size_t)DOCS * EACH * 8, out = (size_t)DOCS * (size_t)n * 8;
+    uint64_t *host = on_host(in), seed = 1;
+    struct job j = {"minhash_sign", shape, "text, 6 bytes a shingle", 6.0 * DOCS * EACH, run_sign, &s, {{0}}, {{0}}};
+    struct minhash m;
+
+    for (size_t i = 0; i < in / 8; i++)
+        host[i] = number(&seed);
+    must(minhash_init(&m, family, n, 1));
+    must(minhash_to_device(dev, &m, &s.on, &err));
+    s.hash = on_device(in);
+    s.sig = on_device(out);
+    j.in[0].host = host, j.in[0].device = s.hash, j.in[0].bytes = in;
+    j.out[0].host = on_host(out), j.out[0].device = s.sig, j.out[0].bytes = out;
+    report(&j);
+    minhash_free(&m);
+    minhash_take_back(dev, &s.on);
+    device_free(dev, s.hash);
+    device_free(dev, s.sig);
+    device_free_host(dev, host);
+    device_free_host(dev, j.out[0].host);
+}
+
+struct chars {
+    struct minhash on;
+    struct minhash_chars p;
+    uint64_t *sig;
+};
+
+static void run_chars(void *arg)
+{
+    struct chars *c = arg;
+
+    must(dev->dedup->minhash_chars(dev, &c->on, &c->p, c->sig, &err));
+}
+
+static void bench_chars(int utf8, const char *shape)
+{
+    enum { DOCS = 40000, EACH = 5000, N = 260 };
+    struct chars c = {.p = {even(DOCS, EACH), NULL, 24, true, 0}};
+    size_t in = (size_t)DOCS * EACH + MINHASH_CHARS_PADDING, out = (size_t)DOCS * N * 8;
+    char *host = on_host(in);
+    struct job j = {"minhash_chars", shape, "text", (double)DOCS * EACH, run_chars, &c, {{0}}, {{0}}};
+    uint64_t seed = 2;
+    struct minhash m;
+
+    for (size_t i = 0; i < in; i++)
+        host[i] = (char)('a' + number(&seed) % 26);
+    for (size_t i = 0; utf8 && i + 40 < in; i += 40)
+        memcpy(host + i + i % 30, "\xc3\xa9", 2);
+    must(minhash_init(&m, MINHASH_U32, N, 42));
+    c.p.seed = m.a32[0];
+    must(minhash_to_device(dev, &m, &c.on, &err));
+    c.sig = on_device(out);
+    c.p.text = on_device(in);
+    j.in[0].host = host, j.in[0].device = (void *)(uintptr_t)c.p.text, j.in[0].bytes = in;
+    j.out[0].host = on_host(out), j.out[0].device = c.sig, j.out[0].bytes = out;
+    report(&j);
+    minhash_free(&m);
+    minhash_take_back(dev, &c.on);
+    device_free(dev, c.sig);
+    device_free(dev, j.in[0].device);
+    device_free_host(dev, host);
+    device_free_host(dev, j.out[0].host);
+}
+
+struct words {
+    char *text;
+    uint32_t *start;
+    uint64_t *hash;
+    int64_t count;
+};
+
+static void run_words(void *arg)
+{
+    struct words *w = arg;
+
+    must(dev->dedup->minhash_words(dev, w->text, w->start, 5, w->count, w->hash, &err));
+}
+
+static void bench_words(void)
+{
+    struct words w = {.count = 30000000};
+    size_t starts = (size_t)(w.count + 5) * 4, hashes = (size_t)w.count * 8, bytes;
+    uint32_t *start = on_host(starts), at = 0;
+    uint64_t seed = 3;
+    char *text;
+    struct job j = {"minhash_words", "30e6 windows of 5 words", "text", 0, run_words, &w, {{0}}, {{0}}};
+
+    for (int64_t i = 0; i < w.count + 5; i++) {
+        start[i] = at;
+        at += 2 + (uint32_t)(number(&seed) >> 40) % 9;
+    }
+    bytes = at + 16;
+    text = on_host(bytes);
+    memset(text, 'e', bytes);
+    w.text = on_device(bytes);
+    w.start = on_device(starts);
+    w.hash = on_device(hashes);
+    j.bytes = at;
+    j.in[0].host = text, j.in[0].device = w.text, j.in[0].bytes = bytes;
+    j.in[1].host = start, j.in[1].device = w.start, j.in[1].bytes = starts;
+    j.out[0].host = on_host(hashes), j.out[0].device = w.hash, j.out[0].bytes = hashes;
+    report(&j);
+    device_free(dev, w.text);
+    device_free(dev, w.start);
+    device_free(dev, w.hash);
+    device_free_host(dev, text);
+    device_free_host(dev, start);
+    device_free_host(dev, j.out[0].host);
+}
+
+static void run_keys(void *arg)
+{
+    must(dev->dedup->band_keys(dev, arg, &err));
+}
+
+static void run_buckets(void *arg)
+{
+    must(dev->dedup->buckets(dev, arg, &err));
+}
+
+/* Keys of bands, then the buckets of one band of them. */
+static void bench_bands(void)
+{
+    enum { DOCS = 2000000, BANDS = 14, ROWS = 8, N = BANDS * ROWS };
+    size_t sig = (size_t)DOCS * N * 8, keys = (size_t)DOCS * BANDS * 8, sketch = (size_t)DOCS * 128;
+    struct band_keys p = {DOCS, N, BANDS, ROWS, on_device(sig), on_device(keys), on_device(sketch), 128};
+    struct buckets b = {.docs = DOCS, .key = p.key, .stride = BANDS, .member = on_device(DOCS * 4),
+                        .start = on_device(DOCS * 4)};
+    uint64_t *host = on_host(sig), seed = 4;
+    struct job j = {"band_keys", "2e6 documents, 14 bands of 8, sketches", "signatures", (double)sig, run_keys, &p,
+                    {{0}}, {{0}}};
+    struct job k = {"buckets", "2e6 documents, one band", "12 bytes a document", 12.0 * DOCS, run_buckets, &b, {{0}}, {{0}}};
+
+    for (size_t i = 0; i < sig / 8; i++) /* a third of the documents are those before */
+        host[i] = i / N % 3 == 2 ? host[i - N] : number(&seed) >> 3;
+    j.in[0].host = host, j.in[0].device = (void *)(uintptr_t)p.sig, j.in[0].bytes = sig;
+    j.out[0].host = on_host(keys), j.out[0].device = p.key, j.out[0].bytes = keys;
+    j.out[1].host = on_host(sketch), j.out[1].device = p.sketch, j.out[1].bytes = sketch;
+    report(&j);
+    k.in[0].host = j.out[0].host, k.in[0].device = p.key, k.in[0].bytes = keys;
+    k.out[0].host = on_host(DOCS * 4), k.out[0].device = b.member, k.out[0].bytes = DOCS * 4;
+    report(&k);
+    device_free(dev, j.in[0].device);
+    device_free(dev, p.key);
+    device_free(dev, p.sketch);
+    device_free(dev, b.member);
+    device_free(dev, b.start);
+    device_free_host(dev, host);
+    device_free_host(dev, j.out[0].host);
+    device_free_host(dev, j.out[1].host);
+    device_free_host(dev, k.out[0].host);
+}
+
+static void run_common(void *arg)
+{
+    must(dev->dedup->set_common(dev, arg, &err));
+}
+
+static void bench_common(void)
+{
+    enum { SETS = 200000, EACH = 500, PAIRS = 1000000 };
+    size_t in = (size_t)SETS * EACH * 8;
+    struct set_common p = {.sets = even(SETS, EACH), .hash = on_device(in), .pairs = PAIRS, .common = on_device(PAIRS * 4)};
+    uint64_t *host = on_host(in), seed = 5, h = 0;
+    uint32_t *pair = on_host(2 * PAIRS * 4), *pairs = on_device(2 * PAIRS * 4);
+    struct job j = {"set_common", "1e6 pairs of sets of 500", "both sets, 8 bytes an element", 16.0 * EACH * PAIRS,
+                    run_common, &p, {{0}}, {{0}}};
+
+    for (size_t i = 0; i < in / 8; i++) {
+        h = i % EACH ? h : 0;
+        host[i] = h += 1 + (number(&seed) >> 60);
+    }
+    for (size_t i = 0; i < 2 * PAIRS; i++)
+        pair[i] = (uint32_t)(number(&seed) % SETS);
+    p.a = pairs;
+    p.b = pairs + PAIRS;
+    j.in[0].host = host, j.in[0].device = (void *)(uintptr_t)p.hash, j.in[0].bytes = in;
+    j.in[1].host = pair, j.in[1].device = pairs, j.in[1].bytes = 2 * PAIRS * 4;
+    j.out[0].host = on_host(PAIRS * 4), j.out[0].device = p.common, j.out[0].bytes = PAIRS * 4;
+    report(&j);
+}
+
+static void run_copy(void *arg)
+{
+    char *p = arg;
+
+    must(device_copy(dev, p, p + ((size_t)1 << 30), (size_t)1 << 30, &err));
+}
+
+/* What the memory gives: the ceiling of everything else. */
+static void bench_copy(void)
+{
+    char *p = on_device((size_t)2 << 30);
+    struct job j = {"copy", "1 GiB", "read and written", 2.0 * (1 << 30), run_copy, p, {{0}}, {{0}}};
+
+    j.in[0].host = on_host((size_t)1 << 30), j.in[0].device = p + ((size_t)1 << 30), j.in[0].bytes = (size_t)1 << 30;
+    j.out[0].host = j.in[0].host, j.out[0].device = p, j.out[0].bytes = (size_t)1 << 30;
+    report(&j);
+    device_free(dev, p);
+    device_free_host(dev, j.in[0].host);
+}
+
+int main(void)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    must(device_open_dedup(&dev, "cuda", 0, NULL, &err));
+    printf("# %s\nop\tshape\tseconds\tGB/s\tGB/s with transfers\tcounted\n", dev->name);
+    bench_copy();
+    bench_sign(MINHASH_M61, 112, "100e3 documents of 500 shingles, 112 of mersenne 61");
+    bench_sign(MINHASH_U32, 260, "100e3 documents of 500 shingles, 260 of 32 bits");
+    bench_chars(0, "40e3 documents of 5,000 bytes, 24 characters, 260 functions");
+    bench_chars(1, "the same, one character in 40 of two bytes");
+    bench_words();
+    bench_bands();
+    bench_common();
+    device_close(dev);
+    return 0;
+}

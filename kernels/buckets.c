@@ -1,0 +1,58 @@
+#include "kernels/buckets.h"
+
+#include "kernels/cpu.h"
+
+struct keyed {
+    uint64_t key;
+    uint32_t doc;
+};
+
+/* One stable pass over 16 bits of the key. */
+static void sort_digit(const struct keyed *from, struct keyed *to, int64_t n, int shift, uint32_t *at)
+{
+    uint32_t sum = 0;
+
+    memset(at, 0, sizeof *at << 16);
+    for (int64_t i = 0; i < n; i++)
+        at[from[i].key >> shift & 0xffff]++;
+    for (int digit = 0; digit < 1 << 16; digit++) {
+        uint32_t count = at[digit];
+        at[digit] = sum;
+        sum += count;
+    }
+    for (int64_t i = 0; i < n; i++)
+        to[at[from[i].key >> shift & 0xffff]++] = from[i];
+}
+
+int buckets_cpu(struct device *dev, struct buckets *p, struct err *e)
+{
+    struct keyed *a, *b;
+    size_t each;
+    int64_t n = 0;
+
+    p->buckets = p->members = 0;
+    if (p->docs < 0 || p->docs > INT32_MAX || p->stride < 1)
+        return err_set(e, ERR_ARG, "buckets of %lld documents cannot be", (long long)p->docs);
+    each = ((size_t)p->docs * sizeof *a + 63) / 64 * 64;
+    TRY(cpu_scratch(dev, (void **)&a, 2 * each + (sizeof(uint32_t) << 16), e));
+    b = (struct keyed *)((char *)a + each);
+    for (int64_t d = 0; d < p->docs; d++)
+        if (p->key[d * p->stride] != BAND_KEY_NONE)
+            a[n++] = (struct keyed){p->key[d * p->stride], (uint32_t)d};
+    for (int shift = 0; shift < 64; shift += 32) {
+        uint32_t *at = (uint32_t *)((char *)b + each);
+        sort_digit(a, b, n, shift, at);
+        sort_digit(b, a, n, shift + 16, at);
+    }
+    for (int64_t i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && a[j].key == a[i].key; j++)
+            ;
+        if (j - i == 1)
+            continue;
+        p->start[p->buckets++] = (uint32_t)p->members;
+        for (int64_t k = i; k < j; k++)
+            p->member[p->members++] = a[k].doc;
+    }
+    p->start[p->buckets] = (uint32_t)p->members;
+    return 0;
+}

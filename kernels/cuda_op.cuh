@@ -1,0 +1,56 @@
+/* kernels/cuda_op.cuh -- what the .cu file of an op stands on; for kernels/ alone.
+ *
+ * nvcc compiles these files for the GPU.  The tests compile them once more with g++ and
+ * tests/simt.h in front (which defines SIMT), with their own versions of the functions
+ * below; so a kernel is launched by LAUNCH only, and host code calls nothing of CUDA itself.
+ * Nor anything of the program that opens the backend: device_get is there, cuda_get here.
+ */
+#ifndef KERNELS_CUDA_OP_CUH
+#define KERNELS_CUDA_OP_CUH
+
+#include "kernels/device_calls.h"
+
+#if defined(__CUDACC__)
+#include <cuda_runtime.h>
+#define LAUNCH(kernel, grid, block, dev, ...) kernel<<<grid, block, 0, cuda_stream(dev)>>>(__VA_ARGS__)
+cudaStream_t cuda_stream(const struct device *dev);
+#elif !defined(SIMT)
+#error "compile with nvcc, or with tests/simt.h"
+#endif
+
+extern "C" {
+/* After a launch: did it start?  e names the op. */
+int cuda_launched(struct device *dev, const char *op, struct err *e);
+/* At least bytes of scratch, 256-byte aligned, valid until the next call in any stream: an
+ * op asks once.  Grows and never shrinks. */
+int cuda_scratch(struct device *dev, void **p, size_t bytes, struct err *e);
+int cuda_fill(struct device *dev, void *p, int byte, size_t bytes, struct err *e);
+int cuda_processors(const struct device *dev);
+
+/* CUB, in one file for it is slow to compile.  temp_bytes of temp are what cub_temp says.
+ * Sorts n keys with their values, stable, from _in to _out. */
+int cub_temp(struct device *dev, int64_t n, size_t *temp_bytes, struct err *e);
+int cub_sort(struct device *dev, void *temp, size_t temp_bytes, const uint64_t *key_in, uint64_t *key_out,
+             const uint32_t *value_in, uint32_t *value_out, int64_t n, struct err *e);
+/* v[i] becomes the sum of all before it. */
+int cub_sum(struct device *dev, void *temp, size_t temp_bytes, uint64_t *v, int64_t n, struct err *e);
+}
+
+enum { CUDA_BLOCK = 256, CUDA_WARPS = CUDA_BLOCK / 32 };
+
+/* Fetches a result for the host, and waits for it. */
+static inline int cuda_get(struct device *dev, void *host, const void *src, size_t bytes, struct err *e)
+{
+    TRY(dev->calls->copy(dev, host, src, bytes, COPY_GET, e));
+    return dev->calls->sync(dev, e);
+}
+
+/* Blocks for `work` pieces, `each` a block: all, but not more than keep the GPU full (grids stride). */
+static inline unsigned cuda_blocks(const struct device *dev, int64_t work, int64_t each)
+{
+    int64_t blocks = (work + each - 1) / each, most = (int64_t)cuda_processors(dev) * 32;
+
+    return (unsigned)(blocks < most ? blocks : most);
+}
+
+#endif

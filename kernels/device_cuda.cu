@@ -1,0 +1,258 @@
+/* The CUDA backend: memory, streams and events, and the table of its ops. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/cuda.h"
+#include "kernels/cuda_op.cuh"
+#include "kernels/device_calls.h"
+
+struct device_impl {
+    int number, processors;
+    void *scratch;
+    size_t scratch_bytes;
+};
+
+static int check(cudaError_t c, const char *what, struct err *e)
+{
+    if (c == cudaSuccess)
+        return 0;
+    (void)cudaGetLastError(); /* a failure is said once */
+    return err_set(e, c == cudaErrorMemoryAllocation ? ERR_NOMEM : ERR_DEVICE, "CUDA: %s: %s", what,
+                   cudaGetErrorString(c));
+}
+
+cudaStream_t cuda_stream(const struct device *dev)
+{
+    return (cudaStream_t)dev->stream;
+}
+
+/* ---- memory ---- */
+
+static void gpu_close(struct device *dev)
+{
+    cudaFree(dev->impl->scratch);
+    free(dev->impl);
+}
+
+static int gpu_alloc(struct device *dev, void **p, size_t bytes, struct err *e)
+{
+    (void)dev;
+    *p = NULL;
+    return check(cudaMalloc(p, bytes ? bytes : 1), "memory", e);
+}
+
+static void gpu_free(struct device *dev, void *p)
+{
+    (void)dev;
+    cudaFree(p);
+}
+
+static int gpu_alloc_host(struct device *dev, void **p, size_t bytes, struct err *e)
+{
+    (void)dev;
+    *p = NULL;
+    return check(cudaMallocHost(p, bytes ? bytes : 1), "pinned memory", e);
+}
+
+static void gpu_free_host(struct device *dev, void *p)
+{
+    (void)dev;
+    cudaFreeHost(p);
+}
+
+static int gpu_copy(struct device *dev, void *dst, const void *src, size_t bytes, enum copy_way way, struct err *e)
+{
+    static const cudaMemcpyKind kinds[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice};
+
+    return check(cudaMemcpyAsync(dst, src, bytes, kinds[way], cuda_stream(dev)), "copy", e);
+}
+
+static int gpu_zero(struct device *dev, void *dst, size_t bytes, struct err *e)
+{
+    return cuda_fill(dev, dst, 0, bytes, e);
+}
+
+static int gpu_sync(struct device *dev, struct err *e)
+{
+    return check(cudaStreamSynchronize(cuda_stream(dev)), "waiting", e);
+}
+
+/* ---- streams and events ---- */
+
+static int gpu_stream_new(struct device *dev, struct device_stream **s, struct err *e)
+{
+    cudaStream_t stream = NULL;
+    int rc = check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream", e);
+
+    (void)dev;
+    *s = (struct device_stream *)stream;
+    return rc;
+}
+
+static void gpu_stream_free(struct device *dev, struct device_stream *s)
+{
+    (void)dev;
+    cudaStreamDestroy((cudaStream_t)s);
+}
+
+static int gpu_event_new(struct device *dev, struct device_event **ev, struct err *e)
+{
+    cudaEvent_t event = NULL;
+    int rc = check(cudaEventCreate(&event), "event", e);
+
+    (void)dev;
+    *ev = (struct device_event *)event;
+    return rc;
+}
+
+static void gpu_event_free(struct device *dev, struct device_event *ev)
+{
+    (void)dev;
+    cudaEventDestroy((cudaEvent_t)ev);
+}
+
+static int gpu_event_record(struct device *dev, struct device_event *ev, struct err *e)
+{
+    return check(cudaEventRecord((cudaEvent_t)ev, cuda_stream(dev)), "event", e);
+}
+
+static int gpu_event_wait(struct device *dev, struct device_event *ev, struct err *e)
+{
+    return check(cudaStreamWaitEvent(cuda_stream(dev), (cudaEvent_t)ev, 0), "event", e);
+}
+
+static int gpu_event_seconds(struct device *dev, struct device_event *from, struct device_event *to, double *seconds,
+                             struct err *e)
+{
+    float ms = 0;
+
+    (void)dev;
+    TRY(check(cudaEventSynchronize((cudaEvent_t)to), "event", e));
+    TRY(check(cudaEventElapsedTime(&ms, (cudaEvent_t)from, (cudaEvent_t)to), "event", e));
+    *seconds = 1e-3 * ms;
+    return 0;
+}
+
+static const struct device_calls gpu_calls = {
+    gpu_close,      gpu_alloc,      gpu_free,         gpu_alloc_host, gpu_free_host,
+    gpu_copy,       gpu_zero,       gpu_sync,         gpu_stream_new, gpu_stream_free,
+    gpu_event_new,  gpu_event_free, gpu_event_record, gpu_event_wait, gpu_event_seconds,
+};
+
+static const struct dedup_ops gpu_dedup_ops = {
+    minhash_sign_cuda, minhash_chars_cuda, minhash_words_cuda, band_keys_cuda, buckets_cuda, set_common_cuda,
+};
+
+/* ---- for the ops ---- */
+
+extern "C" int cuda_launched(struct device *dev, const char *op, struct err *e)
+{
+    (void)dev;
+    return check(cudaGetLastError(), op, e);
+}
+
+extern "C" int cuda_fill(struct device *dev, void *p, int byte, size_t bytes, struct err *e)
+{
+    return check(cudaMemsetAsync(p, byte, bytes, cuda_stream(dev)), "fill", e);
+}
+
+extern "C" int cuda_processors(const struct device *dev)
+{
+    return dev->impl->processors;
+}
+
+extern "C" int cuda_scratch(struct device *dev, void **p, size_t bytes, struct err *e)
+{
+    struct device_impl *d = dev->impl;
+
+    *p = NULL;
+    if (bytes > d->scratch_bytes) {
+        void *bigger;
+
+        TRY(check(cudaMalloc(&bigger, bytes), "scratch memory", e));
+        cudaFree(d->scratch); /* waits for what still uses it */
+        d->scratch = bigger;
+        d->scratch_bytes = bytes;
+    }
+    *p = d->scratch;
+    return 0;
+}
+
+/* ---- opening ---- */
+
+/* Why there is no GPU, in words that say what to do. */
+static int no_gpu(cudaError_t c, struct err *e)
+{
+    (void)cudaGetLastError();
+    if (c == cudaErrorInsufficientDriver)
+        return err_set(e, ERR_UNSUPPORTED, "no GPU: no NVIDIA driver, or one too old for CUDA %d.%d", CUDART_VERSION / 1000,
+                       CUDART_VERSION % 1000 / 10);
+    return err_set(e, ERR_UNSUPPORTED, "no GPU: %s", c == cudaSuccess ? "the driver lists none" : cudaGetErrorString(c));
+}
+
+static int gpu_info(int number, struct cuda_info *info, struct err *e)
+{
+    cudaDeviceProp p;
+    cudaError_t c;
+    int khz = 0;
+
+    *info = cuda_info();
+    cudaRuntimeGetVersion(&info->runtime);
+    cudaDriverGetVersion(&info->driver);
+    c = cudaGetDeviceCount(&info->devices);
+    if (c != cudaSuccess || info->devices <= number) {
+        info->devices = c == cudaSuccess ? info->devices : 0;
+        return no_gpu(c, e);
+    }
+    c = cudaGetDeviceProperties(&p, number);
+    if (c != cudaSuccess)
+        return no_gpu(c, e);
+    snprintf(info->name, sizeof info->name, "%.79s", p.name);
+    info->major = p.major;
+    info->minor = p.minor;
+    info->processors = p.multiProcessorCount;
+    info->memory = p.totalGlobalMem;
+    info->l2 = (uint64_t)p.l2CacheSize;
+    if (cudaDeviceGetAttribute(&khz, cudaDevAttrMemoryClockRate, number) == cudaSuccess)
+        info->memory_bandwidth = 2e3 * khz * (p.memoryBusWidth / 8.0); /* double data rate */
+    (void)cudaGetLastError();
+    if (p.major < 9)
+        return err_set(e, ERR_UNSUPPORTED, "no GPU of compute capability 9.0 or more: %s has %d.%d", p.name, p.major, p.minor);
+    return 0;
+}
+
+static int gpu_open(struct device **out, int number, struct err *e)
+{
+    struct cuda_info info;
+    struct device *dev;
+    cudaError_t c;
+
+    *out = NULL;
+    TRY(gpu_info(number, &info, e));
+    c = cudaSetDevice(number);
+    if (c == cudaSuccess)
+        c = cudaFree(NULL); /* makes the context: now, not in the first op */
+    if (c != cudaSuccess)
+        return no_gpu(c, e);
+    dev = (struct device *)calloc(1, sizeof *dev);
+    if (dev)
+        dev->impl = (struct device_impl *)calloc(1, sizeof *dev->impl);
+    if (!dev || !dev->impl) {
+        free(dev);
+        return err_set(e, ERR_NOMEM, "out of memory");
+    }
+    dev->impl->number = number;
+    dev->impl->processors = info.processors;
+    dev->kind = DEVICE_CUDA;
+    dev->calls = &gpu_calls;
+    dev->dedup = &gpu_dedup_ops;
+    snprintf(dev->name, sizeof dev->name, "cuda: %.70s", info.name);
+    *out = dev;
+    return 0;
+}
+
+extern "C" __attribute__((visibility("default"))) const struct cuda_backend quern_cuda_backend = {
+    CUDA_BACKEND_ABI,
+    gpu_info,
+    gpu_open,
+};

@@ -1,0 +1,122 @@
+#include "kernels/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/isa.h"
+#include "kernels/cpu.h"
+#include "kernels/device_calls.h"
+
+static const struct device_ops cpu_ops = {
+    .matmul = matmul_cpu,
+    .embedding_fwd = embedding_fwd_cpu,
+    .embedding_bwd = embedding_bwd_cpu,
+    .layernorm_fwd = layernorm_fwd_cpu,
+    .layernorm_bwd = layernorm_bwd_cpu,
+    .rmsnorm_fwd = rmsnorm_fwd_cpu,
+    .rmsnorm_bwd = rmsnorm_bwd_cpu,
+    .act_fwd = act_fwd_cpu,
+    .act_bwd = act_bwd_cpu,
+    .glu_fwd = glu_fwd_cpu,
+    .glu_bwd = glu_bwd_cpu,
+    .rope = rope_cpu,
+    .attention_fwd = attention_fwd_cpu,
+    .attention_bwd = attention_bwd_cpu,
+    .xent = xent_cpu,
+    .xent_max = xent_max_cpu,
+    .xent_sum = xent_sum_cpu,
+    .xent_finish = xent_finish_cpu,
+    .vec_cast = vec_cast_cpu,
+    .vec_scale = vec_scale_cpu,
+    .vec_axpy = vec_axpy_cpu,
+    .vec_add = vec_add_cpu,
+    .vec_dropout = vec_dropout_cpu,
+    .vec_colsum = vec_colsum_cpu,
+    .vec_sumsq = vec_sumsq_cpu,
+    .clip_scale = clip_scale_cpu,
+    .adamw = adamw_cpu,
+};
+
+static int open_training(struct device **out, int threads, struct err *e)
+{
+    struct device *dev;
+    const char *how;
+
+    TRY(device_open_cpu(&dev, threads, e));
+    if (matmul_plans_new(&dev->impl->plans, e) < 0) {
+        device_close(dev);
+        return err_set(e, ERR_NOMEM, "out of memory");
+    }
+    dev->impl->plans_free = matmul_plans_free;
+    dev->fast_bf16 = matmul_has_bf16(&how);
+    dev->ops = &cpu_ops;
+    snprintf(dev->name, sizeof dev->name, "cpu: %s, %s, %d thread%s", isa_name(isa_best()), how,
+             dev->threads, dev->threads == 1 ? "" : "s");
+    *out = dev;
+    return 0;
+}
+
+int device_open(struct device **dev, const char *kind, int threads, struct err *e)
+{
+    *dev = NULL;
+    if (strcmp(kind, "cpu") == 0 || strcmp(kind, "auto") == 0)
+        return open_training(dev, threads, e);
+    if (strcmp(kind, "cuda") == 0)
+        return err_set(e, ERR_UNSUPPORTED, "the CUDA backend has no ops of training");
+    return err_set(e, ERR_ARG, "unknown device '%s' (auto, cpu, cuda)", kind);
+}
+
+size_t device_overhead_bytes(const struct device *dev)
+{
+    return dev->impl->scratch_bytes + matmul_plans_bytes(dev->impl->plans);
+}
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The best of five products of the shape of a transformer's layers. */
+static int measure_peak(struct device *dev, enum dtype dt, double *flops, struct err *e)
+{
+    enum { M = 1024, N = 3072, K = 1024 };
+    size_t w = dtype_size(dt), na = (size_t)M * K * w, nb = (size_t)N * K * w;
+    struct matmul p = {.m = M, .n = N, .k = K, .trans_b = true, .dt = dt, .dt_c = dt};
+    char *mem;
+    int rc = 0;
+
+    TRY(device_alloc(dev, (void **)&mem, na + nb + (size_t)M * N * w, e));
+    device_zero(dev, mem, na + nb, e);
+    p.a = mem;
+    p.b = mem + na;
+    p.c = mem + na + nb;
+    *flops = 0;
+    for (int i = 0; i < 6 && rc == 0; i++) {
+        double t = now(), f;
+
+        rc = dev->ops->matmul(dev, &p, e);
+        if (rc == 0)
+            rc = device_sync(dev, e);
+        f = 2.0 * M * N * K / (now() - t);
+        if (i > 0 && f > *flops) /* the first one makes the plan */
+            *flops = f;
+    }
+    device_free(dev, mem);
+    return rc;
+}
+
+int device_peak_flops(struct device *dev, enum dtype dt, double *flops, struct err *e)
+{
+    double *peak;
+
+    TRY(cpu_check_dtype(dt, "device_peak_flops", e));
+    peak = &dev->impl->peak[dt == DTYPE_BF16];
+    if (*peak == 0)
+        TRY(measure_peak(dev, dt, peak, e));
+    *flops = *peak;
+    return 0;
+}

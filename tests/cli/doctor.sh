@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# `quern doctor`: exit 0 with or without a GPU, and the reason why there is none.
+. "$ROOT/tests/lib.sh"
+
+status 'doctor' 0 quern doctor
+has 'the instruction set' out instruction_set
+has 'what this build has' out simdjson
+has 'whether a GPU can be used' out usable
+status 'doctor --json' 0 quern doctor --json
+has 'with the machine' out '"machine":{"processor":'
+has 'and the GPU' out '"gpu":{"usable":'
+printf '{"id":"1","text":"x","doctor":%s}\n' "$(cat out)" >doc.jsonl
+status 'is one JSON object' 0 quern dedup exact doc.jsonl
+status 'an instruction set lowered' 0 env QUERN_ISA=base quern doctor --json
+has 'is the one shown' out '"instruction_set":"base"'
+status 'a backend that is not there' 0 env QUERN_CUDA=/no/such/backend.so quern doctor --json
+has 'is the reason' out '"usable":false,"why_not":"cannot open the CUDA backend: /no/such/backend.so'
+status 'a backend that is none' 0 env QUERN_CUDA=libm.so.6 quern doctor
+has 'is the reason too' out 'is not the CUDA backend of this build'
+status 'an operand' 2 quern doctor x
+status 'a full disk' 3 bash -c 'quern doctor >/dev/full'
+finish

@@ -1,0 +1,71 @@
+// What kernels/cuda_op.cuh asks of the CUDA backend, for kernels that run on the CPU (tests/simt.h,
+// which comes first in this file), and the table of their ops.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "kernels/cuda_op.cuh"
+#include "tests/simt_device.h"
+
+extern "C" {
+int cuda_launched(struct device *, const char *, struct err *) { return 0; }
+
+int cuda_scratch(struct device *, void **p, size_t bytes, struct err *)
+{
+    static std::vector<char> scratch;
+    size_t space;
+
+    scratch.assign(bytes + 256, (char)0xa5); // nothing may rest on what it held
+    *p = scratch.data();
+    space = scratch.size();
+    std::align(256, bytes, *p, space);
+    return 0;
+}
+
+int cuda_fill(struct device *, void *p, int byte, size_t bytes, struct err *)
+{
+    memset(p, byte, bytes);
+    return 0;
+}
+
+int cuda_processors(const struct device *) { return 1; }
+
+int cub_temp(struct device *, int64_t, size_t *temp_bytes, struct err *)
+{
+    *temp_bytes = 1;
+    return 0;
+}
+
+int cub_sort(struct device *, void *, size_t, const uint64_t *key_in, uint64_t *key_out, const uint32_t *value_in,
+             uint32_t *value_out, int64_t n, struct err *)
+{
+    std::vector<int64_t> order((size_t)n);
+
+    for (int64_t i = 0; i < n; i++)
+        order[(size_t)i] = i;
+    std::stable_sort(order.begin(), order.end(), [=](int64_t x, int64_t y) { return key_in[x] < key_in[y]; });
+    for (int64_t i = 0; i < n; i++) {
+        key_out[i] = key_in[order[(size_t)i]];
+        value_out[i] = value_in[order[(size_t)i]];
+    }
+    return 0;
+}
+
+int cub_sum(struct device *, void *, size_t, uint64_t *v, int64_t n, struct err *)
+{
+    uint64_t sum = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t here = v[i];
+        v[i] = sum;
+        sum += here;
+    }
+    return 0;
+}
+
+const struct dedup_ops simt_dedup_ops = {
+    minhash_sign_cuda, minhash_chars_cuda, minhash_words_cuda, band_keys_cuda, buckets_cuda, set_common_cuda,
+};
+
+void simt_set_order(int order, uint64_t seed) { simt_order(order, seed); }
+}

@@ -1,0 +1,28 @@
+/* tests/simt_device.h -- the CUDA kernels as ops that run on the CPU (tests/simt.h). */
+#ifndef TESTS_SIMT_DEVICE_H
+#define TESTS_SIMT_DEVICE_H
+
+#include "kernels/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* For the dedup table of a CPU device.  One thread of the program at a time. */
+extern const struct dedup_ops simt_dedup_ops;
+/* Order of blocks, warps and lanes: 0 ascending, 1 descending, 2 random from the seed. */
+void simt_set_order(int order, uint64_t seed);
+
+/* tests/simt_kernels.cu: kernels that use every part of tests/simt.h, right or with a mistake.
+ * Each returns 0 if the result is what it should be. */
+enum simt_mistake { SIMT_RIGHT, SIMT_NO_BARRIER, SIMT_WRONG_MASK, SIMT_WRONG_LANE, SIMT_TWO_BARRIERS, SIMT_NO_ATOMIC,
+                    SIMT_STUCK };
+int simt_block_sums(enum simt_mistake mistake);
+int simt_warp_calls(enum simt_mistake mistake);
+int simt_atomics(enum simt_mistake mistake);
+int simt_shapes(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

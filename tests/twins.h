@@ -1,0 +1,23 @@
+/* tests/twins.h -- one implementation of the ops of deduplication against another, bit for bit.
+ *
+ * make gpu-check: the CPU's against the GPU's.  tests/unit/twins_test.c: the CPU's against the
+ * CUDA kernels run on the CPU.
+ */
+#ifndef TESTS_TWINS_H
+#define TESTS_TWINS_H
+
+#include "kernels/device.h"
+
+struct twins {
+    struct device *cpu, *other;
+    int scale;      /* 1: small; work grows with it */
+    char wrong[256]; /* what a case found, or "" */
+};
+
+struct twins_case {
+    const char *name;
+    void (*run)(struct twins *t);
+};
+/* Ends with a name of NULL. */
+extern const struct twins_case twins_cases[];
+#endif
