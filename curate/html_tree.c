@@ -190,6 +190,21 @@ static void read_raw(struct html_parser *s, unsigned tag, const char *name)
     }
 }
 
+/* True inside svg or math, but for the places in them where HTML stands. */
+static bool in_foreign(const struct html_parser *s)
+{
+    if (s->open[HTML_svg] + s->open[HTML_math] == 0)
+        return false;
+    for (int d = s->depth - 1; d >= 0; d--) {
+        unsigned at = s->stack[d].tag;
+        if (at == HTML_svg || at == HTML_math)
+            return true;
+        if (html_has_flag(at, TAG_SCOPE) || at == HTML_title)
+            return false;
+    }
+    return false;
+}
+
 static void read_start_tag(struct html_parser *s)
 {
     struct html_tree *t = s->t;
@@ -211,7 +226,7 @@ static void read_start_tag(struct html_parser *s)
         ((tok.tag == HTML_body || tok.tag == HTML_head) && s->open[tok.tag]))
         return;
     html_before_start(s, tok.tag);
-    foreign = s->open[HTML_svg] + s->open[HTML_math] > 0;
+    foreign = in_foreign(s);
     bool in_table = html_has_flag(html_top(s), TAG_TABLE);
     struct html_node *node = html_add_node(s, tok.tag);
     if (!node)
@@ -223,7 +238,8 @@ static void read_start_tag(struct html_parser *s)
     if (html_has_flag(tok.tag, TAG_VOID) || (tok.self_closing && (foreign || tok.tag == HTML_svg ||
                                                              tok.tag == HTML_math)))
         return;
-    if (html_has_flag(tok.tag, TAG_RAW | TAG_RCDATA)) {
+    if (html_has_flag(tok.tag, TAG_RAW | TAG_RCDATA) &&
+        (!foreign || tok.tag == HTML_script || tok.tag == HTML_style)) {
         name[n] = '\0';
         read_raw(s, tok.tag, name);
         return;
@@ -241,8 +257,7 @@ static void read_markup_declaration(struct html_parser *s)
     size_t left = (size_t)(s->end - s->p);
     const char *q;
 
-    if (left >= 9 && memcmp(s->p, "<![CDATA[", 9) == 0 &&
-        s->open[HTML_svg] + s->open[HTML_math]) {
+    if (left >= 9 && memcmp(s->p, "<![CDATA[", 9) == 0 && in_foreign(s)) {
         const char *from = s->p + 9;
         q = memmem(from, left - 9, "]]>", 3);
         html_add_text(s, from, q ? q : s->end, false);
