@@ -28,6 +28,7 @@ void extract_conf_init(struct extract_conf *c);
     OPT_ENUM(0, "extractor", &(c).html.extractor, "main|everything|justext",                                  \
              "the main content, all that a reader could see, or what jusText's rules keep"),                  \
     OPT_ENUM(0, "format", &(c).html.format, "text|markdown", "how headings, lists, tables and code are written"), \
+    OPT_FLAG(0, "images", &(c).html.images, "in Markdown images too, as ![alt](URL)"),                        \
     OPT_ENUM(0, "latex-math", &(c).latex.math, "expanded|source|none",                                        \
              "LaTeX's formulas: with the document's macros expanded, as written, or left out"),               \
     OPT_STR(0, "namespaces", &(c).namespaces, "LIST", "of a wiki's export the pages of these namespaces, as 0,14"), \

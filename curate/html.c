@@ -6,6 +6,7 @@
 #include "curate/html_meta.h"
 #include "curate/html_text.h"
 #include "curate/html_tree.h"
+#include "curate/html_url.h"
 #include "curate/main_content.h"
 
 struct html_worker {
@@ -17,7 +18,7 @@ struct html_worker {
     struct justext *justext;
     uint8_t *skip;
     size_t skip_size;
-    struct buf text;
+    struct buf text, base;
     struct html_meta meta;
 };
 
@@ -51,6 +52,7 @@ void html_worker_free(struct html_worker *w)
     justext_free(w->justext);
     free(w->skip);
     buf_free(&w->text);
+    buf_free(&w->base);
     html_meta_free(&w->meta);
     free(w);
 }
@@ -83,7 +85,11 @@ static int make_text(struct html_worker *w, const struct html_page *page)
         TRY(justext_mark(w->justext, t, page->lang, w->skip));
     else
         TRY(content_mark(&w->words, t, w->conf.extractor == HTML_MAIN, page->title, &w->scratch, w->skip));
-    return html_text_write(t, w->skip, w->conf.format == HTML_MARKDOWN, &w->text);
+    return html_text_write(t, w->skip,
+                           &(struct html_text_conf){.markdown = w->conf.format == HTML_MARKDOWN,
+                                                    .images = w->conf.images,
+                                                    .base = buf_span(&w->base)},
+                           &w->text);
 }
 
 int html_extract(struct html_worker *w, struct span utf8, struct span url,
@@ -97,7 +103,8 @@ int html_extract(struct html_worker *w, struct span utf8, struct span url,
     if (cut)
         utf8.n = (size_t)w->conf.max_bytes;
     TRY(html_tree_parse(&w->tree, &w->names, utf8, (uint32_t)w->conf.max_nodes, deadline(&w->conf), e));
-    if (html_meta_read(&w->meta, &w->tree, url, out) < 0 || make_text(w, out) < 0)
+    if (html_url_base(&w->tree, url, &w->base) < 0 ||
+        html_meta_read(&w->meta, &w->tree, buf_span(&w->base), out) < 0 || make_text(w, out) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for the text of a page");
     out->text = buf_span(&w->text);
     out->truncated = cut || w->tree.truncated;

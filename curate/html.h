@@ -26,6 +26,7 @@ enum html_format { HTML_TEXT, HTML_MARKDOWN };
 struct html_conf {
     int extractor;      /* enum html_extractor */
     int format;         /* enum html_format */
+    bool images;        /* Markdown: images too */
     int64_t max_bytes;  /* of UTF-8, below 2^32; what lies behind is not looked at */
     int64_t max_nodes;  /* elements and pieces of text, at most 2^26; the same */
     double max_seconds; /* wall clock, then ERR_LIMIT; 0: none */
@@ -55,8 +56,8 @@ int html_worker_new(struct html_worker **w, const struct html_conf *c, struct er
 void html_worker_free(struct html_worker *w);
 
 /* Extracts one page.  utf8: valid UTF-8 without NUL and without a BOM (other bytes do no
- * harm, but come out as they went in); url: where the page came from, to make canonical
- * absolute, may be empty.  ERR_NOMEM; ERR_LIMIT: max_seconds passed. */
+ * harm, but come out as they went in); url: where the page came from, to make canonical and
+ * Markdown's links absolute, may be empty.  ERR_NOMEM; ERR_LIMIT: max_seconds passed. */
 int html_extract(struct html_worker *w, struct span utf8, struct span url,
                  struct html_page *out, struct err *e);
 #endif

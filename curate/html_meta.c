@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "curate/html_text.h"
+#include "curate/html_url.h"
 
 enum { AUTHOR_MAX = 120, TITLE_MAX = 600, SUBTREE_MAX = 1000 /* nodes looked at */ };
 
@@ -50,41 +51,6 @@ static struct buf *buf_of(struct reader *r, enum field f)
     return of[f];
 }
 
-/* scheme "://" or "//": how many bytes of s are scheme and host, 0 if it has none. */
-static size_t origin(struct span s)
-{
-    const char *p = s.n ? memmem(s.p, s.n < 16 ? s.n : 16, "://", 3) : NULL;
-
-    if (!p)
-        return 0;
-    p += 3;
-    while (p < s.p + s.n && *p != '/' && *p != '?' && *p != '#')
-        p++;
-    return (size_t)(p - s.p);
-}
-
-/* Makes v absolute: a whole URL, or one relative to the page's. */
-static int put_url(struct reader *r, struct span v, struct buf *out)
-{
-    size_t host = origin(r->url), keep = host;
-
-    buf_clear(out);
-    if (v.n > 7 && (strncasecmp(v.p, "http://", 7) == 0 || strncasecmp(v.p, "https:/", 7) == 0))
-        return buf_put_span(out, v);
-    if (!host || !v.n || (memchr(v.p, ':', v.n) && v.p[0] != '/'))
-        return 0;
-    if (v.n > 1 && v.p[0] == '/' && v.p[1] == '/')
-        keep = (size_t)((const char *)memchr(r->url.p, ':', host) - r->url.p) + 1;
-    else if (v.p[0] != '/')
-        for (size_t i = host; i < r->url.n && r->url.p[i] != '?' && r->url.p[i] != '#'; i++)
-            if (r->url.p[i] == '/')
-                keep = i + 1;
-    TRY(buf_put(out, r->url.p, keep));
-    if (keep == host && v.p[0] != '/')
-        TRY(buf_putc(out, '/'));
-    return buf_put_span(out, v);
-}
-
 static bool looks_like_url(struct span s)
 {
     return memmem(s.p, s.n, "://", 3) || memmem(s.p, s.n, "www.", 4) || (s.n && s.p[0] == '@');
@@ -106,7 +72,9 @@ static int offer(struct reader *r, enum field f, int rank, struct span value)
     if (f == AUTHOR && (value.n > AUTHOR_MAX || looks_like_url(value)))
         return 0;
     if (f == CANONICAL) {
-        TRY(put_url(r, value, out));
+        TRY(html_url_resolve(r->url, value, out));
+        if (out->n < 8 || strncasecmp(out->p, "http", 4) != 0)
+            buf_clear(out);
     } else {
         buf_clear(out);
         TRY(html_fold(value, out));

@@ -3,25 +3,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MARKS_MAX = 32,    /* bytes of emphasis waiting for text */
-    FORMULA_MAX = 5000 /* nodes of a formula in which TeX is looked for */
-};
+#include "curate/html_markdown.h"
+#include "curate/html_text_parts.h"
+#include "curate/html_url.h"
+
+/* What Markdown puts around text. */
+enum mark { NO_MARK, BOLD, ITALIC, CODE, LINK, N_MARKS };
+static const char *const mark_text[N_MARKS] = {"", "**", "*", "`", "["};
+#define NOT_YET SIZE_MAX
 
 /* What an open element needs when it ends. */
 struct open_element {
     uint32_t end;
-    uint8_t tag;
-    bool marked, row, pre;
+    uint32_t node;
+    uint8_t tag, mark;
+    bool row, pre;
     int32_t number; /* ol: of the next item; else -1 */
+    int outer, width; /* list: the list around it, -1 for none; of its item's mark */
+    size_t at;      /* of its mark or fence in the output; NOT_YET before its first text */
+    uint32_t blocks; /* how many were begun before it */
 };
 
 struct writer {
     const struct html_tree *t;
     const uint8_t *layout; /* tr: not a row of cells */
+    const struct html_text_conf *conf;
     bool markdown;
     struct buf *out;
-    struct buf tmp;
+    struct buf tmp, url;
     int breaks;            /* newlines due before the next text */
     bool space;            /* a space is due */
     bool line_start;
@@ -29,8 +38,10 @@ struct writer {
     int32_t item_number;   /*   this number if positive */
     int heading;           /* '#'s due */
     bool pre_start;        /* in <pre>, nothing written of it yet */
-    char marks[MARKS_MAX];
-    int n_marks;
+    int pending;           /* the outermost open element whose mark waits for text, -1: none */
+    bool in[N_MARKS];
+    uint32_t blocks;       /* begun so far: a mark does not go from one to the next */
+    int list, indent;      /* innermost list, -1: none; columns of all lists */
     int pre, lists, quotes, row, cells, columns;
     size_t row_start;
     bool row_text;
@@ -91,14 +102,13 @@ static int put_prefix(struct writer *w)
 {
     for (int i = 0; w->markdown && i < w->quotes; i++)
         TRY(buf_puts(w->out, "> "));
-    for (int i = 1; i < w->lists; i++)
-        TRY(buf_puts(w->out, "  "));
+    int indent = w->indent - (w->item && w->list >= 0 ? w->open[w->list].width : 0);
+    while (indent-- > 0)
+        TRY(buf_putc(w->out, ' '));
     if (w->item && w->markdown && w->item_number >= 0)
         TRY(buf_printf(w->out, "%d. ", (int)w->item_number));
     else if (w->item)
         TRY(buf_puts(w->out, "- "));
-    else if (w->lists)
-        TRY(buf_puts(w->out, "  "));
     for (; w->heading > 0; w->heading--)
         TRY(buf_puts(w->out, w->heading > 1 ? "#" : "# "));
     w->item = false;
@@ -106,7 +116,22 @@ static int put_prefix(struct writer *w)
     return 0;
 }
 
-/* What is due before a word: line breaks, the line's prefix, a space, emphasis. */
+/* The marks of elements whose text begins. */
+static int put_marks(struct writer *w)
+{
+    for (int d = w->pending; d < w->depth; d++) {
+        struct open_element *o = &w->open[d];
+        if (!o->mark || o->at != NOT_YET)
+            continue;
+        o->at = w->out->n;
+        o->blocks = w->blocks;
+        TRY(buf_puts(w->out, mark_text[o->mark]));
+    }
+    w->pending = -1;
+    return 0;
+}
+
+/* What is due before a word: line breaks, the line's prefix, a space, marks. */
 static int before_word(struct writer *w)
 {
     if (w->line_start || w->breaks) {
@@ -116,6 +141,7 @@ static int before_word(struct writer *w)
             out->n--;
         for (int i = 0; out->n && i < n; i++)
             TRY(buf_putc(out, '\n'));
+        w->blocks += n > 1 || w->item || w->heading;
         TRY(put_prefix(w));
     } else if (w->space && w->out->n && w->out->p[w->out->n - 1] != ' ') {
         TRY(buf_putc(w->out, ' '));
@@ -123,15 +149,13 @@ static int before_word(struct writer *w)
     w->breaks = 0;
     w->space = w->line_start = false;
     w->row_text = true;
-    if (w->n_marks)
-        TRY(buf_put(w->out, w->marks, (size_t)w->n_marks));
-    w->n_marks = 0;
-    return 0;
+    return w->pending >= 0 ? put_marks(w) : 0;
 }
 
 static int put_words(struct writer *w, struct span s)
 {
-    const char *p = s.p, *end = s.p + s.n;
+    const char *p = s.p, *end = s.p + s.n, *raw = NULL;
+    struct markdown_place at = {.row = w->row > 0, .link = w->in[LINK], .code = w->in[CODE]};
     int n;
 
     while (p < end) {
@@ -144,9 +168,11 @@ static int put_words(struct writer *w, struct span s)
             p++;
         if (p == from)
             break;
-        if (w->line_start || w->breaks || w->space || w->n_marks)
+        at.line_start = (w->line_start || w->breaks) && w->pending < 0 && !w->heading;
+        if (w->line_start || w->breaks || w->space || w->pending >= 0)
             TRY(before_word(w));
-        TRY(buf_put(w->out, from, (size_t)(p - from)));
+        struct span word = {from, (size_t)(p - from)};
+        TRY(w->markdown ? markdown_put(word, end, &at, &raw, w->out) : buf_put_span(w->out, word));
         w->row_text = true;
     }
     return 0;
@@ -163,7 +189,7 @@ static int put_verbatim(struct writer *w, struct span s)
             w->breaks += !w->pre_start;
         if (newline || *p == '\r')
             continue;
-        if (w->line_start || w->breaks || w->n_marks) {
+        if (w->line_start || w->breaks || w->pending >= 0) {
             w->space = false;
             TRY(before_word(w));
         }
@@ -201,8 +227,10 @@ static int put_tex(struct writer *w, struct span s)
     if (!s.n)
         return 0;
     if (s.p[0] == '$' || s.p[0] == '\\')
-        if (s.p[0] == '$' || (s.n > 1 && (s.p[1] == '(' || s.p[1] == '[')))
-            return put_words(w, s);
+        if (s.p[0] == '$' || (s.n > 1 && (s.p[1] == '(' || s.p[1] == '['))) {
+            TRY(before_word(w));
+            return html_fold(s, w->out);
+        }
     TRY(before_word(w));
     TRY(buf_putc(w->out, '$'));
     TRY(html_fold(s, w->out));
@@ -211,35 +239,10 @@ static int put_tex(struct writer *w, struct span s)
 
 /* ---- mathematics ---- */
 
-/* The TeX of a formula, or p == NULL: an annotation, alttext, an image's alt. */
-static struct span find_tex(struct writer *w, uint32_t i, bool *escaped)
-{
-    const struct html_tree *t = w->t;
-    const struct html_node *n = &t->node[i];
-    struct span v = {NULL, 0};
-
-    if (n->tag == HTML_math) {
-        for (uint32_t k = i + 1; k < n->end && k - i < FORMULA_MAX; k++) {
-            if (t->node[k].tag != HTML_annotation || k + 1 >= t->node[k].end)
-                continue;
-            v = html_attr_raw(t, k, ATTR_encoding, NULL);
-            if (v.n >= 3 && memmem(v.p, v.n, "tex", 3) && t->node[k + 1].tag == HTML_text) {
-                *escaped = t->node[k + 1].flags & HTML_ESCAPED;
-                return html_text(t, k + 1);
-            }
-        }
-        return html_attr_raw(t, i, ATTR_alttext, escaped);
-    }
-    struct span class = html_attr_raw(t, i, ATTR_class, NULL);
-    if (class.n && (memmem(class.p, class.n, "tex", 3) || memmem(class.p, class.n, "math", 4)))
-        v = html_attr_raw(t, i, ATTR_alt, escaped);
-    return v;
-}
-
 static int put_formula(struct writer *w, uint32_t i, bool *done)
 {
     bool escaped = false;
-    struct span v = find_tex(w, i, &escaped);
+    struct span v = html_text_tex(w->t, i, &escaped);
 
     *done = v.n > 0;
     if (!v.n)
@@ -254,44 +257,86 @@ static int put_formula(struct writer *w, uint32_t i, bool *done)
 
 /* ---- elements ---- */
 
-static const char *mark_of(unsigned tag)
+static enum mark mark_of(unsigned tag)
 {
     switch (tag) {
-    case HTML_b: case HTML_strong: return "**";
-    case HTML_i: case HTML_em: return "*";
-    case HTML_code: case HTML_kbd: case HTML_samp: case HTML_tt: return "`";
-    default: return NULL;
+    case HTML_b: case HTML_strong: return BOLD;
+    case HTML_i: case HTML_em: return ITALIC;
+    case HTML_code: case HTML_kbd: case HTML_samp: case HTML_tt: return CODE;
+    case HTML_a: return LINK;
+    default: return NO_MARK;
     }
 }
 
-static void open_mark(struct writer *w, struct open_element *o, const char *mark)
+static void open_mark(struct writer *w, struct open_element *o)
 {
-    size_t n = strlen(mark);
+    enum mark mark = mark_of(o->tag);
 
-    if (w->n_marks + n > MARKS_MAX)
+    if (!w->markdown || !mark || w->pre || w->in[CODE] || w->in[mark] ||
+        (mark == LINK && !html_attr_raw(w->t, o->node, ATTR_href, NULL).n))
         return;
-    memcpy(w->marks + w->n_marks, mark, n);
-    w->n_marks += (int)n;
-    o->marked = true;
+    w->in[mark] = true;
+    o->mark = (uint8_t)mark;
+    if (w->pending < 0)
+        w->pending = w->depth - 1;
 }
 
-/* The end of emphasis: behind the last word, or forgotten when there was none. */
-static int close_mark(struct writer *w, const char *mark)
+/* The target of a link or image, absolute, into w->url. */
+static int find_url(struct writer *w, uint32_t node, enum html_attr_name attr)
 {
-    int n = (int)strlen(mark);
+    buf_clear(&w->tmp);
+    TRY(html_attr_get(w->t, node, attr, &w->tmp));
+    return html_url_resolve(w->conf->base, buf_span(&w->tmp), &w->url);
+}
 
-    if (w->n_marks >= n) {
-        w->n_marks -= n;
+/* The end of a mark: behind the last word, or taken back when there was none or another
+ * block began in between. */
+static int close_mark(struct writer *w, const struct open_element *o)
+{
+    struct buf *out = w->out;
+    size_t n = strlen(mark_text[o->mark]);
+
+    w->in[o->mark] = false;
+    if (o->at == NOT_YET) {
+        if (w->pending >= w->depth)
+            w->pending = -1;
         return 0;
     }
-    w->n_marks = 0;
-    return buf_puts(w->out, mark);
+    if (o->mark == LINK)
+        TRY(find_url(w, o->node, ATTR_href));
+    if (o->blocks != w->blocks || (o->mark == LINK && !w->url.n)) {
+        memmove(out->p + o->at, out->p + o->at + n, out->n - o->at - n);
+        out->n -= n;
+        return 0;
+    }
+    if (o->mark == CODE)
+        return markdown_close_code(out, o->at, false);
+    if (o->mark != LINK)
+        return buf_puts(out, mark_text[o->mark]);
+    TRY(buf_puts(out, "]("));
+    TRY(markdown_put_url(buf_span(&w->url), out));
+    return buf_putc(out, ')');
+}
+
+static int put_image(struct writer *w, uint32_t i)
+{
+    TRY(find_url(w, i, ATTR_src));
+    if (!w->url.n)
+        return 0;
+    buf_clear(&w->tmp);
+    TRY(html_attr_get(w->t, i, ATTR_alt, &w->tmp));
+    TRY(before_word(w));
+    TRY(buf_puts(w->out, "!["));
+    TRY(markdown_put_alt(buf_span(&w->tmp), w->out));
+    TRY(buf_puts(w->out, "]("));
+    TRY(markdown_put_url(buf_span(&w->url), w->out));
+    return buf_putc(w->out, ')');
 }
 
 static int open_cell(struct writer *w)
 {
     w->space = false;
-    w->n_marks = 0;
+    w->pending = -1;
     if (w->cells++ || w->markdown) {
         if (w->line_start || w->breaks) {
             bool text = w->row_text;
@@ -346,16 +391,32 @@ static int close_row(struct writer *w)
 
 static void open_item(struct writer *w)
 {
+    struct open_element *list = w->list >= 0 ? &w->open[w->list] : NULL;
+    int width = 2;
+
     need_break(w, 1);
     w->item = true;
     w->item_number = -1;
-    for (int d = w->depth - 2; d >= 0; d--) {
-        unsigned tag = w->open[d].tag;
-        if (tag == HTML_ol && w->open[d].number >= 0)
-            w->item_number = w->open[d].number++;
-        if (tag == HTML_ol || tag == HTML_ul || tag == HTML_li)
-            break;
+    if (!list)
+        return;
+    if (list->tag == HTML_ol) {
+        w->item_number = list->number++;
+        for (int n = w->item_number; w->markdown && (width == 2 || n); n /= 10)
+            width++;
     }
+    w->indent += width - list->width;
+    list->width = width;
+}
+
+static void open_list(struct writer *w, struct open_element *o)
+{
+    need_break(w, 2);
+    w->lists++;
+    o->number = o->tag == HTML_ol ? html_text_list_start(w->t, o->node) : -1;
+    o->outer = w->list;
+    o->width = 2;
+    w->list = w->depth - 1;
+    w->indent += o->width;
 }
 
 static int open_pre(struct writer *w, struct open_element *o)
@@ -364,7 +425,9 @@ static int open_pre(struct writer *w, struct open_element *o)
     o->pre = w->pre_start = true;
     if (w->markdown && !w->pre) {
         TRY(before_word(w));
+        o->at = w->out->n;
         TRY(buf_puts(w->out, "```"));
+        TRY(buf_put_span(w->out, markdown_language(w->t, o->node)));
         w->breaks = 1;
     }
     w->pre++;
@@ -375,9 +438,8 @@ static int open_element(struct writer *w, uint32_t i)
 {
     const struct html_node *n = &w->t->node[i];
     struct open_element *o = &w->open[w->depth++];
-    const char *mark = w->markdown && !w->pre ? mark_of(n->tag) : NULL;
 
-    *o = (struct open_element){.end = n->end, .tag = n->tag, .number = -1};
+    *o = (struct open_element){.end = n->end, .node = i, .tag = n->tag, .number = -1, .at = NOT_YET};
     switch (n->tag) {
     case HTML_br: need_break(w, 1); break;
     case HTML_p: case HTML_blockquote: case HTML_table: case HTML_figure: case HTML_dl: case HTML_hr:
@@ -385,15 +447,15 @@ static int open_element(struct writer *w, uint32_t i)
         w->quotes += n->tag == HTML_blockquote;
         if (n->tag == HTML_table)
             w->columns = 0;
+        if (n->tag == HTML_p && w->markdown && w->lists && !w->item && !w->row)
+            w->breaks = 2; /* an item's second paragraph */
         break;
     case HTML_h1: case HTML_h2: case HTML_h3: case HTML_h4: case HTML_h5: case HTML_h6:
         need_break(w, 2);
         w->heading = w->markdown ? n->tag - HTML_h1 + 1 : 0;
         break;
     case HTML_ul: case HTML_ol: case HTML_menu: case HTML_dir:
-        need_break(w, 2);
-        w->lists++;
-        o->number = n->tag == HTML_ol ? 1 : -1;
+        open_list(w, o);
         break;
     case HTML_li: open_item(w); break;
     case HTML_tr:
@@ -420,8 +482,8 @@ static int open_element(struct writer *w, uint32_t i)
     default:
         if (html_tag_flags[n->tag] & TAG_BLOCK)
             need_break(w, 1);
-        else if (mark)
-            open_mark(w, o, mark);
+        else
+            open_mark(w, o);
     }
     return 0;
 }
@@ -442,6 +504,8 @@ static int close_element(struct writer *w)
         break;
     case HTML_ul: case HTML_ol: case HTML_menu: case HTML_dir:
         w->lists--;
+        w->list = o->outer;
+        w->indent -= o->width;
         need_break(w, 2);
         break;
     case HTML_li:
@@ -460,56 +524,20 @@ static int close_element(struct writer *w)
         if (o->pre) {
             w->pre--;
             w->pre_start = false;
-            if (w->markdown && !w->pre)
-                TRY(buf_puts(w->out, "\n```"));
+            if (w->markdown && !w->pre) {
+                w->breaks = 1;
+                TRY(before_word(w));
+                TRY(markdown_close_code(w->out, o->at, true));
+            }
             w->breaks = 0;
             need_break(w, 2);
         } else if (html_tag_flags[o->tag] & TAG_BLOCK) {
             need_break(w, 1);
-        } else if (o->marked) {
-            TRY(close_mark(w, mark_of(o->tag)));
+        } else if (o->mark) {
+            TRY(close_mark(w, o));
         }
     }
     return 0;
-}
-
-/* ---- rows that are no rows ---- */
-
-/* Marks each tr that arranges the page instead of holding data.  One pass backwards:
- * what a node holds is added to its parent. */
-static uint8_t *find_layout(const struct html_tree *t)
-{
-    enum { STRUCTURE = 1, CELL = 2, CELLS = 4, PARAGRAPH = 8, BLOCKS = 16 };
-    uint8_t *has = calloc(t->n_nodes, 1);
-
-    for (uint32_t i = t->n_nodes; has && i-- > 1;) {
-        const struct html_node *n = &t->node[i];
-        uint8_t up = has[i] & (STRUCTURE | PARAGRAPH | BLOCKS), *parent = &has[n->parent];
-        switch (n->tag) {
-        case HTML_table: case HTML_ul: case HTML_ol: case HTML_dl: case HTML_pre:
-        case HTML_h1: case HTML_h2: case HTML_h3: case HTML_h4: case HTML_blockquote:
-            up = STRUCTURE;
-            break;
-        case HTML_p:
-            up |= PARAGRAPH;
-            break;
-        case HTML_td: case HTML_th:
-            up = (has[i] & STRUCTURE) | CELL | (has[i] & BLOCKS ? STRUCTURE : 0);
-            break;
-        case HTML_tr:
-            has[i] = has[i] & STRUCTURE || !(has[i] & CELLS);
-            up = 0;
-            break;
-        default:
-            break;
-        }
-        if (up & CELL && *parent & CELL)
-            up |= CELLS;
-        if (up & PARAGRAPH && *parent & PARAGRAPH)
-            up |= BLOCKS;
-        *parent |= up;
-    }
-    return has;
 }
 
 static int write_nodes(struct writer *w, const uint8_t *skip)
@@ -535,6 +563,10 @@ static int write_nodes(struct writer *w, const uint8_t *skip)
         }
         if (n->tag == HTML_math || n->tag == HTML_img)
             TRY(put_formula(w, i, &done));
+        if (!done && n->tag == HTML_img && w->markdown && w->conf->images) {
+            TRY(put_image(w, i));
+            done = true;
+        }
         if (!done && n->tag == HTML_script && i + 1 < n->end) {
             TRY(put_tex(w, html_text(t, i + 1)));
             done = true;
@@ -548,13 +580,14 @@ static int write_nodes(struct writer *w, const uint8_t *skip)
     return 0;
 }
 
-int html_text_write(const struct html_tree *t, const uint8_t *skip, bool markdown,
+int html_text_write(const struct html_tree *t, const uint8_t *skip, const struct html_text_conf *c,
                     struct buf *out)
 {
     struct buf text = {0};
-    struct writer w = {.t = t, .markdown = markdown, .out = &text, .line_start = true};
+    struct writer w = {.t = t, .conf = c, .markdown = c->markdown, .out = &text, .line_start = true,
+                       .pending = -1, .list = -1};
     int rc = ERR_NOMEM;
-    uint8_t *layout = find_layout(t);
+    uint8_t *layout = html_text_layout(t);
 
     w.layout = layout;
     if (layout)
@@ -565,6 +598,7 @@ int html_text_write(const struct html_tree *t, const uint8_t *skip, bool markdow
         rc = buf_putc(out, '\n');
     buf_free(&text);
     buf_free(&w.tmp);
+    buf_free(&w.url);
     free(layout);
     return rc;
 }

@@ -22,6 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         c.extractor = kinds[i].x;
         c.format = kinds[i].f;
         c.max_nodes = 5000;
+        c.images = true;
         if (!worker[i] && html_worker_new(&worker[i], &c, &e) < 0)
             abort();
         /* A copy of the very size, so that a byte read too far is seen. */

@@ -210,6 +210,74 @@ static void test_markdown(void **state)
     expect_md("<table><tr><th>k<th>v<tr><td>1<td>2</table>", "| k | v |\n| --- | --- |\n| 1 | 2 |\n");
     expect_md("<pre>a\n  b</pre>c", "```\na\n  b\n```\n\nc\n");
     expect_md("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n\n> b\n");
+    /* A mark does not reach from block to block. */
+    expect_md("<b><p>a</p><p>b</p></b><b>c<strong>d</strong></b>", "a\n\nb\n\n**cd**\n");
+}
+
+static void test_markdown_code(void **state)
+{
+    (void)state;
+    expect_md("<pre class='brush: js'>a</pre>", "```js\na\n```\n");
+    expect_md("<div class='highlight-c notranslate'><div class=highlight><pre>a</pre></div></div>", "```c\na\n```\n");
+    expect_md("<pre><code class='hljs language-c++'>a</code></pre>", "```c++\na\n```\n");
+    expect_md("<pre>```\n*a*</pre>", "````\n```\n*a*\n````\n");
+    expect_md("<code>a`b</code> <code>`</code> <code>*<a href=x>y</a><b>z</b></code>", "``a`b`` `` ` `` `*yz`\n");
+    expect_md("<ul><li>a<pre>b\nc</pre><li>d</ul>", "- a\n  ```\n  b\n  c\n  ```\n- d\n");
+}
+
+static void test_markdown_lists(void **state)
+{
+    (void)state;
+    expect_md("<ol start=9><li>a<ul><li>b</ul><li>c<p>d</ol>", "9. a\n   - b\n10. c\n\n    d\n");
+    expect_md("<ul><li><p>a</p><p>b</p></li><li>c</ul>", "- a\n\n  b\n- c\n");
+    expect_md("<table><tr><th>k|v<th>w<tr><td><code>a|b</code><td>c</table>",
+              "| k\\|v | w |\n| --- | --- |\n| `a\\|b` | c |\n");
+}
+
+static void test_markdown_escapes(void **state)
+{
+    (void)state;
+    expect_md("5*3 snake_case _x_ `t` a &lt;b&gt; &amp;amp; [1] [a](b) $5 $x 2 * 3 a\\*",
+              "5\\*3 snake_case \\_x\\_ \\`t\\` a \\<b> \\&amp; [1] [a\\]\\(b) $5 \\$x 2 * 3 a\\\\\\*\n");
+    expect_md("# a<br>- b<br>1. c<br>2) d<br>&gt; e<br>---<br>[f]: g<br>-5 1.5",
+              "\\# a\n\\- b\n1\\. c\n2\\) d\n\\> e\n\\---\n\\[f]: g\n-5 1.5\n");
+    expect_md("<h2>1. a</h2>", "## 1. a\n");
+    expect_md("\\(a_1*b\\) $$x*y$$ $a_1*2$ \\(*x", "\\(a_1*b\\) $$x*y$$ $a_1*2$ \\\\(\\*x\n");
+}
+
+static void expect_link(const char *url, const char *html, const char *want)
+{
+    struct html_worker *w = NULL;
+    struct html_page page;
+    struct html_conf c;
+
+    html_conf_init(&c);
+    c.extractor = HTML_EVERYTHING;
+    c.format = HTML_MARKDOWN;
+    c.images = true;
+    assert_int_equal(html_worker_new(&w, &c, NULL), 0);
+    assert_int_equal(html_extract(w, span_of(html), span_of(url), &page, NULL), 0);
+    if (!span_is(page.text, want))
+        fail_msg("from %s\ngot  [%.*s]\nwant [%s]", html, (int)page.text.n, page.text.p, want);
+    html_worker_free(w);
+}
+
+static void test_markdown_links(void **state)
+{
+    static const char url[] = "https://e.org/a/b?c#d";
+
+    (void)state;
+    expect_link(url, "a <a href=c>b <b>c</b></a>, d", "a [b **c**](https://e.org/a/c), d\n");
+    expect_link(url, "<a href='../x (1)?a=/../b'>b</a>", "[b](https://e.org/x%20%281%29?a=/../b)\n");
+    expect_link(url, "<a href='./../../y/./z/..'>b</a>", "[b](https://e.org/y/)\n");
+    expect_link(url, "<a href=/y//z>b</a><a href='?q'>c</a> <a href='#f'>d</a> <a href=//f.org>e</a>",
+                "[b](https://e.org/y//z)[c](https://e.org/a/b?q) [d](https://e.org/a/b?c#f) [e](https://f.org)\n");
+    expect_link(url, "<base href=/docs/><a href=x>b</a>", "[b](https://e.org/docs/x)\n");
+    expect_link(url, "<a href='javascript:x()'>b</a> <a href=' '>c</a> <a href=x> <i></i></a>", "b c\n");
+    expect_link(url, "<a href=x><h3>b</h3><p>c</p></a>", "### b\n\nc\n");
+    expect_link(url, "<a href=mailto:x@y>[b]</a> <img src=i.png alt='a [b]'>",
+                "[\\[b\\]](mailto:x@y) ![a \\[b\\]](https://e.org/a/i.png)\n");
+    expect_link("", "<a href=x>b</a>", "[b](x)\n");
 }
 
 /* ---- metadata ---- */
@@ -492,6 +560,10 @@ int main(void)
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_attributes),
         cmocka_unit_test(test_markdown),
+        cmocka_unit_test(test_markdown_code),
+        cmocka_unit_test(test_markdown_lists),
+        cmocka_unit_test(test_markdown_escapes),
+        cmocka_unit_test(test_markdown_links),
         cmocka_unit_test(test_meta),
         cmocka_unit_test(test_dates),
         cmocka_unit_test(test_boilerplate),
