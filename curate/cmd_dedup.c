@@ -19,7 +19,7 @@ static struct tool tool = {
         "is a duplicate, and so is what is linked by others, as in the systems that the\n"
         "presets are named after.  Presets: quern, 5 words, bands and rows by the threshold;\n"
         "datatrove, 5 words of simplified text, 14 bands of 8 rows; nemo, 24 characters, 20\n"
-        "bands of 13 rows.\n\n"
+        "bands of 13 rows; text-dedup, 5 words, 250 hashes; rpv2, 13 words, 128 hashes.\n\n"
         "lines: strikes lines, paragraphs or sentences that came before, and drops documents of\n"
         "which too little is left.  Presets: quern, lines of 30 characters or more; ccnet,\n"
         "no copy of a line stays that two documents have; dolma, lines as they are; datatrove,\n"

@@ -8,10 +8,10 @@
 #include "base/pool.h"
 
 /* Keys equal to BUCKET_NONE would read as "no bucket". */
-static uint64_t band_key(const uint64_t *sig, int rows, int band)
+static uint64_t band_key(const uint64_t *sig, int rows)
 {
     struct span s = {(const char *)sig, (size_t)rows * sizeof *sig};
-    uint64_t key = hash_xxh3_64_seed(s, (uint64_t)band);
+    uint64_t key = hash_xxh3_64(s);
 
     return key == BUCKET_NONE ? 0 : key;
 }
@@ -41,7 +41,7 @@ void dedup_bands_record(const struct dedup_bands *b, const uint64_t *sig, struct
     size_t n = (size_t)b->bands * (size_t)b->rows;
 
     for (int k = 0; k < b->bands; k++)
-        r->key[k] = band_key(sig + (size_t)k * (size_t)b->rows, b->rows, k);
+        r->key[k] = band_key(sig + (size_t)k * (size_t)b->rows, b->rows);
     for (size_t i = 0; i < n; i++)
         r->sketch[i] = (uint8_t)sig[i];
     memset(r->sketch + n, 0, b->sketch_bytes - n);

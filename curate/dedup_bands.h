@@ -17,8 +17,7 @@
 
 #include "base/err.h"
 
-/* What is kept of one signature.  The key of a band depends on its number: equal keys of
- * different bands are chance. */
+/* What is kept of one signature. */
 struct band_record {
     uint64_t *key;   /* bands */
     uint8_t *sketch; /* sketch_bytes */

@@ -11,6 +11,7 @@
 #include "base/pool.h"
 #include "curate/dedup_blocks.h"
 #include "curate/dedup_pairs.h"
+#include "curate/dedup_report.h"
 #include "curate/minhash_text.h"
 #include "curate/note_index.h"
 
@@ -35,21 +36,21 @@ struct fuzzy {
 };
 
 /* The note of a document: this, the hashes of its shingles, the keys of its bands, its
- * sketch, its id.  Without shingles: this and the id. */
+ * sketch, its id, and its text if there is to be a report.  Without shingles no keys and sketch. */
 struct note {
-    uint64_t count, id_n, rank, unused;
+    uint64_t count, id_n, rank, text_n;
 };
 struct note_parts {
     uint64_t *hash;
     struct band_record record;
-    char *id;
+    char *id; /* and the text behind it */
 };
 
-static size_t note_size(const struct fuzzy *f, uint64_t count, size_t id_n)
+static size_t note_size(const struct fuzzy *f, uint64_t count, size_t rest)
 {
     size_t bands = count ? (size_t)f->shape.bands * sizeof(uint64_t) + f->shape.sketch_bytes : 0;
 
-    return sizeof(struct note) + count * sizeof(uint64_t) + bands + id_n;
+    return sizeof(struct note) + count * sizeof(uint64_t) + bands + rest;
 }
 
 static struct note_parts note_parts(const struct fuzzy *f, struct note *h)
@@ -87,18 +88,20 @@ static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *
     struct note_parts p;
     uint64_t sig[MINHASH_MAX];
     const uint64_t *hash;
-    size_t count;
+    size_t count, text_n;
 
     (void)v;
     TRY(shingler_run(thread, d->text, &hash, &count, e));
-    note->n = note_size(f, count, d->id.n);
+    text_n = f->conf.report ? d->text.n : 0;
+    note->n = note_size(f, count, d->id.n + text_n);
     h = arena_alloc(d->arena, note->n);
     if (!h)
         return err_set(e, ERR_NOMEM, "out of memory for %zu shingles", count);
-    *h = (struct note){.count = count, .id_n = d->id.n};
+    *h = (struct note){.count = count, .id_n = d->id.n, .text_n = text_n};
     TRY(dedup_keep_rank(f->conf.keep, f->conf.by, d, &h->rank, e));
     p = note_parts(f, h);
     memcpy(p.id, d->id.p, d->id.n);
+    memcpy(p.id + d->id.n, d->text.p, text_n);
     note->p = (char *)h;
     if (!count)
         return 0;
@@ -117,7 +120,7 @@ static int parse_note(const struct fuzzy *f, struct span note, struct note **h, 
 
     *h = u.h;
     if (note.n < sizeof **h || u.h->count > note.n / sizeof(uint64_t) || u.h->id_n > note.n ||
-        note_size(f, u.h->count, u.h->id_n) != note.n)
+        u.h->text_n > note.n || note_size(f, u.h->count, u.h->id_n + u.h->text_n) != note.n)
         return err_set(e, ERR_IO, "a note of %zu bytes is none of near-duplicates", note.n);
     return 0;
 }
@@ -142,7 +145,7 @@ static int add(struct fuzzy *f, struct span note, bool outside, struct err *e)
     p = note_parts(f, h);
     rank = outside ? UINT64_MAX : f->conf.keep == KEEP_LAST ? f->store.n : h->rank;
     TRY(dedup_store_add(&f->store, h->count ? &p.record : NULL, p.hash, h->count, rank,
-                        (struct span){p.id, h->id_n}, (struct span){0}, e));
+                        (struct span){p.id, h->id_n}, (struct span){p.id + h->id_n, h->text_n}, e));
     if (memory_left(f, f->store.n) < LEAST_WORK)
         return err_set(e, ERR_LIMIT, "%" PRIu64 " documents take more memory than %" PRId64 " bytes", f->store.n,
                        f->conf.memory);
@@ -390,6 +393,8 @@ static int fuzzy_resolve(void *stage, int jobs, struct err *e)
         return err_set(e, ERR_NOMEM, "out of memory for %" PRIu64 " documents", f->store.n);
     TRY(decide(f, memory_left(f, f->store.n), jobs, e));
     TRY(count_clusters(f, e));
+    if (f->conf.report)
+        TRY(dedup_report_write(f->conf.report, &f->store, f->fate, (uint64_t)f->conf.report_over, e));
     if (f->conf.clusters)
         TRY(write_clusters(f, e));
     return f->conf.index ? write_index(f, e) : 0;
@@ -477,6 +482,8 @@ static int settle(const struct dedup_fuzzy_conf *c, const struct minhash_preset 
     TRY(dedup_keep_check(c->keep, c->by, e));
     if (c->keep == KEEP_NONE)
         return err_set(e, ERR_ARG, "one of the documents that are alike must stay");
+    if (c->report && !c->report_over)
+        return err_set(e, ERR_ARG, "a report of clusters over which size?");
     if (c->memory && c->memory < 128 << 20)
         return err_set(e, ERR_ARG, "memory of less than 128M");
     for (int i = 0; i < c->against.n; i++)
@@ -484,7 +491,9 @@ static int settle(const struct dedup_fuzzy_conf *c, const struct minhash_preset 
             return err_sys(e, ERR_IO, "cannot open '%s'", c->against.v[i]);
     *bands = c->bands ? (int)c->bands : p->bands;
     *rows = c->bands ? (int)c->rows : p->rows;
-    if (!*bands)
+    if (!*bands && p->hashes)
+        minhash_optimal(c->threshold, p->hashes, bands, rows);
+    else if (!*bands)
         minhash_choose(c->threshold, MINHASH_OWN_HASHES, bands, rows);
     if (*bands > MINHASH_MAX_BANDS || *rows > MINHASH_MAX || *bands * *rows > MINHASH_MAX)
         return err_set(e, ERR_ARG, "at most %d bands and %d hashes, not %d bands of %d rows",
@@ -494,9 +503,12 @@ static int settle(const struct dedup_fuzzy_conf *c, const struct minhash_preset 
 
 static int open_parts(struct fuzzy *f, const struct opt_list *against, struct err *e)
 {
+    int n;
+
     f->preset = minhash_preset_at(f->conf.preset);
     TRY(settle(&f->conf, f->preset, &f->n_bands, &f->n_rows, e));
-    if (minhash_init(&f->minhash, f->preset->family, f->n_bands * f->n_rows, f->preset->seed) < 0)
+    n = f->n_bands * f->n_rows < f->preset->hashes ? f->preset->hashes : f->n_bands * f->n_rows;
+    if (minhash_init(&f->minhash, f->preset->family, n, f->preset->seed) < 0)
         return err_set(e, ERR_NOMEM, "out of memory");
     snprintf(f->kind, sizeof f->kind, "dedup fuzzy preset=%s bands=%d rows=%d", f->preset->name, f->n_bands, f->n_rows);
     for (int i = 0; i < against->n; i++)

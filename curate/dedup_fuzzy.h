@@ -22,6 +22,7 @@ struct dedup_fuzzy_conf {
                              the similarity (verify only); NULL: none */
     const char *dir;      /* for temporary files; NULL: $TMPDIR or /tmp */
     int64_t report_over;  /* clusters of more documents are warned of; 0: none */
+    const char *report;   /* file of these clusters and the text they share; NULL: none */
     int keep;             /* enum dedup_keep; KEEP_NONE is refused */
     const char *by;       /* KEEP_BEST: the number of which the greatest stays */
     int64_t memory;       /* bytes; 0: DEDUP_FUZZY_MEMORY, or more if the documents need it */
@@ -43,6 +44,8 @@ void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
             "write all pairs that have the similarity, compared with all candidates"),                  \
     OPT_INT(0, "report-over", &(c).report_over, 0, INT64_MAX,                                           \
             "warn of clusters of more documents than this; 0: never"),                                  \
+    OPT_STR(0, "report", &(c).report, "FILE",                                                           \
+            "write these clusters with the text that they share (JSON lines)"),                         \
     OPT_ENUM(0, "keep", &(c).keep, "first|last|longest|best", "which of the documents that are alike stays"), \
     OPT_STR(0, "by", &(c).by, "FIELD", "with --keep best: the number of which the greatest stays"),     \
     OPT_LIST(0, "against", &(c).against, "FILE",                                                        \

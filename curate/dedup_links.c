@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/pool.h"
 
 enum { READ = 1 << 18, LEAST_SLOTS = 1 << 12 };
@@ -55,7 +54,7 @@ static void unite(const struct links *l, uint32_t a, uint32_t b)
 
 /* ---- a part ---- */
 
-/* Keys of which mix % rounds == round. */
+/* Keys of which the low half % rounds == round.  (All of a part have the same first bits.) */
 static int one_round(struct links *l, const struct spill *part, uint64_t round, uint64_t rounds,
                      struct store_key *table, size_t slots, struct err *e)
 {
@@ -66,14 +65,12 @@ static int one_round(struct links *l, const struct spill *part, uint64_t round, 
     for (size_t i = 0; i < slots; i++)
         table[i].doc = UINT64_MAX;
     for (uint64_t left = part->size / sizeof r; left-- > 0 && rc == 0;) {
-        uint64_t mix;
         size_t at;
 
         rc = spill_next(&in, &r, sizeof r, e);
-        mix = hash_mix64(r.key);
-        if (rc < 0 || (rounds > 1 && (uint32_t)mix % rounds != round))
+        if (rc < 0 || (rounds > 1 && (uint32_t)r.key % rounds != round))
             continue;
-        at = (size_t)((unsigned __int128)mix * slots >> 64);
+        at = (size_t)((unsigned __int128)(r.key << STORE_PART_BITS) * slots >> 64);
         while (table[at].doc != UINT64_MAX && table[at].key != r.key)
             at = at + 1 < slots ? at + 1 : 0;
         if (table[at].doc == UINT64_MAX)

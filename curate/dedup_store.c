@@ -1,6 +1,6 @@
 #include "curate/dedup_store.h"
 
-#include <string.h>
+#include "base/hash.h"
 
 static struct spill *file_of(struct dedup_store *s, int i)
 {
@@ -27,8 +27,8 @@ int dedup_store_open(struct dedup_store *s, const struct dedup_bands *b, const c
 static int add_keys(struct dedup_store *s, const uint64_t *key, struct err *e)
 {
     for (size_t k = 0; k < s->bands; k++) {
-        struct store_key r = {key[k], s->n};
-        TRY(spill_put(&s->keys[key[k] >> (64 - STORE_PART_BITS)], &r, sizeof r, e));
+        struct store_key r = {hash_mix64(key[k] + k), s->n};
+        TRY(spill_put(&s->keys[r.key >> (64 - STORE_PART_BITS)], &r, sizeof r, e));
     }
     return 0;
 }

@@ -20,7 +20,7 @@ struct store_doc {
     uint64_t id_end, text_end; /* in ids and texts, where the one before it ends as well */
     uint64_t rank;            /* the highest of those that are alike stays; UINT64_MAX: it always stays */
 };
-/* A band key, apart by its first bits. */
+/* A band key mixed with the number of the band; apart by its first bits. */
 struct store_key {
     uint64_t key, doc;
 };

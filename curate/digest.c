@@ -26,6 +26,14 @@ void digest_sha1_hex(struct span s, char hex[DIGEST_HEX])
     hex[DIGEST_HEX - 1] = '\0';
 }
 
+uint64_t digest_sha1_32(struct span s)
+{
+    uint8_t sum[SHA1_DIGEST_SIZE];
+
+    sha1(s, sum);
+    return sum[0] | (uint64_t)sum[1] << 8 | (uint64_t)sum[2] << 16 | (uint64_t)sum[3] << 24;
+}
+
 /* The value of a digit in base 2^bits: hexadecimal, base32, base64 and its URL kind. */
 static int digit(char c, int bits)
 {

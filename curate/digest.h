@@ -9,10 +9,13 @@
 
 enum { DIGEST_HEX = 41 };
 
-enum digest_match { DIGEST_UNKNOWN, DIGEST_SAME, DIGEST_OTHER };
-
 /* The SHA-1 of s in lower-case hexadecimal with a NUL. */
 void digest_sha1_hex(struct span s, char hex[DIGEST_HEX]);
+/* Its first four bytes as a little-endian number. */
+uint64_t digest_sha1_32(struct span s);
+
+enum digest_match { DIGEST_UNKNOWN, DIGEST_SAME, DIGEST_OTHER };
+
 /* Compares what a header states with the SHA-1 of s.  DIGEST_UNKNOWN: the header states
  * nothing, or something other than SHA-1. */
 enum digest_match digest_check(struct span stated, struct span s);

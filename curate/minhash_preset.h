@@ -14,7 +14,9 @@
 enum shingle_kind {
     SHINGLE_PLAIN_WORDS, /* runs of letters and digits, lower case */
     SHINGLE_TROVE_WORDS, /* datatrove: simplified text, words of spaCy's English tokenizer */
-    SHINGLE_CHARS        /* code points of the text as it is */
+    SHINGLE_CHARS,       /* code points of the text as it is */
+    SHINGLE_SPLIT_WORDS, /* text-dedup: between characters that are not \w */
+    SHINGLE_RPV2_WORDS   /* RedPajama-Data v2: of its normalised text */
 };
 
 struct minhash_preset {
@@ -25,6 +27,8 @@ struct minhash_preset {
     enum minhash_family family;
     uint32_t seed;
     int bands, rows;  /* 0: chosen by the threshold */
+    int hashes;       /* so many are drawn, and minhash_optimal chooses; 0: as many as needed,
+                         and minhash_choose does, of MINHASH_OWN_HASHES */
     bool verify;      /* candidate pairs must have the Jaccard similarity */
 };
 
@@ -43,4 +47,7 @@ double minhash_meet(double s, int bands, int rows);
  * candidates, with which bands * rows <= hashes and pairs just at the threshold meet
  * with probability 0.995 or more; one row if none do. */
 void minhash_choose(double threshold, int hashes, int *bands, int *rows);
+/* datasketch's choice, as text-dedup and RedPajama-Data v2 have it: the least sum of the areas of false
+ * positives below the threshold and false negatives above it. */
+void minhash_optimal(double threshold, int hashes, int *bands, int *rows);
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "curate/minhash_words.h"
 #include "curate/words_rules.h"
 #include "kernels/minhash_window.h"
 
@@ -38,6 +39,7 @@ struct shingler {
     bool odd, number;    /* of the word at the end: the tokenizer must see it; has a 0 */
     struct words tokens; /* what the tokenizer makes of such a word */
     int failed;
+    struct minhash_words others; /* the words of other systems */
     uint64_t *hash;
     size_t hash_cap;
     uint64_t *table; /* open addressing; 0: free */
@@ -407,6 +409,24 @@ static int make_unique(struct shingler *s, size_t *count)
     return 0;
 }
 
+/* As other systems cut and hash words. */
+static int run_others(struct shingler *s, struct span text, size_t *count, struct err *e)
+{
+    size_t width = (size_t)s->preset->width;
+
+    if (s->preset->kind == SHINGLE_RPV2_WORDS)
+        TRY(minhash_words_rpv2(&s->others, text, width, count, e));
+    else
+        TRY(minhash_words_text_dedup(&s->others, text, width, count, e));
+    if (make_room(&s->hash, &s->hash_cap, *count + 1, sizeof *s->hash) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for the words of a text of %zu bytes", text.n);
+    if (*count)
+        memcpy(s->hash, s->others.hash, *count * sizeof *s->hash);
+    if (make_unique(s, count) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for the words of a text of %zu bytes", text.n);
+    return 0;
+}
+
 static int run(struct shingler *s, struct span text, size_t *count)
 {
     if (s->preset->kind == SHINGLE_CHARS) {
@@ -428,6 +448,11 @@ int shingler_run(struct shingler *s, struct span text, const uint64_t **hash, si
     *count = 0;
     if (text.n >= MAX_TEXT)
         return err_set(e, ERR_LIMIT, "a text of %zu bytes is too long to compare", text.n);
+    if (s->preset->kind >= SHINGLE_SPLIT_WORDS) {
+        rc = run_others(s, text, count, e);
+        *hash = s->hash;
+        return rc;
+    }
     rc = run(s, text, count);
     if (rc < 0)
         err_set(e, rc, "out of memory for the words of a text of %zu bytes", text.n);
@@ -452,8 +477,9 @@ int shingler_simplify(struct shingler *s, struct span text, struct span *simple,
 
 struct span shingler_words(const struct shingler *s)
 {
-    struct span w = {s->words, s->used ? s->used - 1 : 0};
-    return w;
+    if (s->preset->kind >= SHINGLE_SPLIT_WORDS)
+        return minhash_words_text(&s->others);
+    return (struct span){s->words, s->used ? s->used - 1 : 0};
 }
 
 int shingler_new(struct shingler **out, const struct minhash_preset *p, uint32_t seed,
@@ -489,6 +515,7 @@ void shingler_free(struct shingler *s)
     free(s->words);
     free(s->start);
     words_free(&s->tokens);
+    minhash_words_free(&s->others);
     free(s->hash);
     free(s->table);
     free(s);

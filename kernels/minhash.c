@@ -1,5 +1,6 @@
 #include "kernels/minhash.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static int allocate(struct minhash *m, enum minhash_family family, int n)
         return ERR_ARG;
     m->n = n;
     m->padded = (n + MINHASH_PAD - 1) / MINHASH_PAD * MINHASH_PAD;
-    if (family == MINHASH_M61) {
+    if (family != MINHASH_U32) {
         m->a = mem_aligned((size_t)m->padded * sizeof *m->a);
         m->b = mem_aligned((size_t)m->padded * sizeof *m->b);
         return m->a && m->b ? 0 : ERR_NOMEM;
@@ -36,9 +37,9 @@ int minhash_init_with(struct minhash *m, enum minhash_family family, int n, cons
 {
     TRY(allocate(m, family, n));
     for (int j = 0; j < m->padded; j++) {
-        if (family == MINHASH_M61) {
+        if (family != MINHASH_U32) {
             m->a[j] = j < n ? a[j] : 0;
-            m->b[j] = j < n ? b[j] + 1 : 0;
+            m->b[j] = j < n ? b[j] + (family == MINHASH_M61) : 0;
         } else {
             m->a32[j] = j < n ? (uint32_t)a[j] : 0;
             m->b32[j] = j < n ? (uint32_t)b[j] : 0;
@@ -51,23 +52,21 @@ int minhash_init_with(struct minhash *m, enum minhash_family family, int n, cons
 int minhash_init(struct minhash *m, enum minhash_family family, int n, uint32_t seed)
 {
     uint64_t a[MINHASH_MAX], b[MINHASH_MAX];
+    bool in_turn = family == MINHASH_U32 || family == MINHASH_LOW32_TURNS;
+    uint64_t p = family == MINHASH_U32 ? 0x7fffffff : M61;
     struct rng_mt r;
 
     *m = (struct minhash){0};
     if (n < 1 || n > MINHASH_MAX)
         return ERR_ARG;
     rng_mt_seed(&r, seed);
-    if (family == MINHASH_M61) {
-        for (int j = 0; j < n; j++)
-            a[j] = 1 + rng_mt_interval(&r, M61 - 2);
-        for (int j = 0; j < n; j++)
-            b[j] = rng_mt_interval(&r, M61 - 1);
-    } else {
-        for (int j = 0; j < n; j++) {
-            a[j] = 1 + rng_mt_interval(&r, 0x7fffffff - 2);
-            b[j] = rng_mt_interval(&r, 0x7fffffff - 1);
-        }
+    for (int j = 0; j < n; j++) {
+        a[j] = 1 + rng_mt_interval(&r, p - 2);
+        if (in_turn)
+            b[j] = rng_mt_interval(&r, p - 1);
     }
+    for (int j = 0; j < n && !in_turn; j++)
+        b[j] = rng_mt_interval(&r, p - 1);
     return minhash_init_with(m, family, n, a, b);
 }
 
@@ -128,10 +127,23 @@ static void u32_signature(const struct minhash *m, const uint64_t *hash, size_t 
         sig[j] = min[j];
 }
 
+static void low32_signature(const struct minhash *m, const uint64_t *hash, size_t count, uint64_t *sig)
+{
+    _Alignas(64) uint64_t min[MINHASH_MAX];
+
+    for (int j = 0; j < m->padded; j++)
+        min[j] = UINT32_MAX;
+    for (size_t i = 0; i < count; i += CHUNK)
+        ISA_PICK(minhash_low32_min)(m->a, m->b, m->padded, hash + i, count - i < CHUNK ? count - i : CHUNK, min);
+    memcpy(sig, min, (size_t)m->n * sizeof *sig);
+}
+
 void minhash_signature(const struct minhash *m, const uint64_t *hash, size_t count, uint64_t *sig)
 {
     if (m->family == MINHASH_M61)
         m61_signature(m, hash, count, sig);
+    else if (m->family != MINHASH_U32)
+        low32_signature(m, hash, count, sig);
     else
         u32_signature(m, hash, count, sig);
 }

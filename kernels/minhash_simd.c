@@ -176,3 +176,50 @@ void ISA_FN(minhash_u32_min)(const uint32_t *a, const uint32_t *b, int padded,
     for (; j < padded; j += LANES32)
         u32_group(a + j, b + j, hash, count, min + j, 1);
 }
+
+/* x mod p of x = q 2^61 + r is q + r, less p if that is not below p. */
+#if defined(__AVX512F__)
+static void low32_group(const uint64_t *a, const uint64_t *b, const uint64_t *hash, size_t count, uint64_t *min)
+{
+    const __m512i p = _mm512_set1_epi64((long long)M61), low = _mm512_set1_epi64(UINT32_MAX);
+    __m512i va[2], vb[2], vm[2];
+
+    for (int k = 0; k < 2; k++) {
+        va[k] = _mm512_load_si512(a + 8 * k);
+        vb[k] = _mm512_load_si512(b + 8 * k);
+        vm[k] = _mm512_load_si512(min + 8 * k);
+    }
+    for (size_t i = 0; i < count; i++) {
+        __m512i h = _mm512_set1_epi64((long long)hash[i]);
+        for (int k = 0; k < 2; k++) {
+            __m512i t = _mm512_add_epi64(_mm512_mullo_epi64(va[k], h), vb[k]);
+            t = _mm512_add_epi64(_mm512_and_si512(t, p), _mm512_srli_epi64(t, 61));
+            t = _mm512_min_epu64(t, _mm512_sub_epi64(t, p));
+            vm[k] = _mm512_min_epu64(vm[k], _mm512_and_si512(t, low));
+        }
+    }
+    for (int k = 0; k < 2; k++)
+        _mm512_store_si512(min + 8 * k, vm[k]);
+}
+#else
+static void low32_group(const uint64_t *a, const uint64_t *b, const uint64_t *hash, size_t count, uint64_t *min)
+{
+    for (int k = 0; k < 16; k++) {
+        uint64_t va = a[k], vb = b[k], vm = min[k];
+        for (size_t i = 0; i < count; i++) {
+            uint64_t t = va * hash[i] + vb;
+            t = (t & M61) + (t >> 61);
+            t = (uint32_t)(t >= M61 ? t - M61 : t);
+            vm = vm < t ? vm : t;
+        }
+        min[k] = vm;
+    }
+}
+#endif
+
+void ISA_FN(minhash_low32_min)(const uint64_t *a, const uint64_t *b, int padded, const uint64_t *hash, size_t count,
+                               uint64_t *min)
+{
+    for (int j = 0; j < padded; j += 16)
+        low32_group(a + j, b + j, hash, count, min + j);
+}

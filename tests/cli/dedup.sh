@@ -97,8 +97,8 @@ printf 'a\tb\t0.756098\na\tc\t0.945946\nb\tc\t0.714286\na\td\t1.000000\nb\td\t0.
 same "all pairs, by the second" pairs want
 same "and the same clusters" cn cl
 
-for p in quern datatrove nemo; do
-    status "preset $p, verified" 0 quern-dedup fuzzy --preset $p --threshold 0.9 in.jsonl
+for p in quern datatrove nemo text-dedup rpv2; do
+    status "preset $p, verified" 0 quern-dedup fuzzy --preset $p --threshold 0.8 in.jsonl
     grep -vE '"id":"(c|d)"' in.jsonl >want
     same "preset $p drops the close ones" out want
     status "preset $p, not verified" 0 quern-dedup fuzzy --preset $p --no-verify --clusters cl.$p in.jsonl
@@ -175,6 +175,39 @@ printf XYZ | dd of=bad.idx bs=1 seek=1000 conv=notrunc 2>/dev/null
 status "a damaged fuzzy index is refused" 3 quern-dedup fuzzy --against bad.idx keep.jsonl
 has "with the place of the block" err "the block at byte"
 
+# The trap of a template: 10,000 pages of which 70 % is the same.  The trap of a chain: each
+# page is like the next, the ends have nothing in common.  Every text that is not close to
+# another stays, whatever links them.
+awk 'BEGIN {
+    for (i = 0; i < 70; i++) all = all "shared" i " "
+    for (p = 0; p < 10000; p++) {
+        own = ""
+        for (i = 0; i < 30; i++) own = own "p" p "w" i " "
+        printf "{\"id\":\"t%d\",\"text\":\"%s%s\"}\n", p, all, own
+    }
+}' >template.jsonl
+awk 'BEGIN {
+    for (p = 0; p < 500; p++) {
+        text = ""
+        for (i = 0; i < 104; i++) text = text "c" p * 4 + i " "
+        printf "{\"id\":\"c%d\",\"text\":\"%s\"}\n", p, text
+    }
+}' >chain.jsonl
+for m in "-j 1" "-j 3 --memory 128M"; do
+    # shellcheck disable=SC2086
+    quern-dedup fuzzy -q $m template.jsonl >out
+    same "template, $m: all pages stay" out template.jsonl
+    # shellcheck disable=SC2086
+    quern-dedup fuzzy -q $m --clusters cl chain.jsonl >out
+    equal "chain, $m: whoever goes is close to who stays for it" \
+        "$(awk -F '\t' '$3 < 0.8 { n++ } END { print n + 0 }' cl)" 0
+    [ "$(wc -l <out)" -ge 150 ] && ok "chain, $m: it is split" || bad "chain, $m: it is split" "$(wc -l <out) stay"
+done
+status "chain, not verified" 0 quern-dedup fuzzy --no-verify --report-over 400 --report report chain.jsonl
+equal "one stays for all" "$(wc -l <out)" 1
+has "and the report shows that they share nothing" report '"documents":500,"sample":["c1","c73",'
+has "in no passage" report '"share":0.000,"passages":[]}'
+
 # Ids that would break a line.
 printf '{"id":"t\\tb\\n\\\\","text":"x y z"}\n{"id":"s","text":"x y z"}\n' >odd.jsonl
 status "odd ids" 0 quern-dedup fuzzy --clusters cl odd.jsonl
@@ -183,6 +216,8 @@ same "odd ids are escaped" cl want
 
 status "clusters over a size are reported" 0 quern-dedup fuzzy --report-over 2 in.jsonl
 has "with their survivor" err "large cluster: 'a' stands for 3 documents"
+status "and what they share" 0 quern-dedup fuzzy --report-over 2 --report report in.jsonl
+has "in a report" report '{"survivor":"a","documents":3,"sample":["c","d"],"share":0.974,"passages":["wb wc wd '
 
 : >empty.jsonl
 for k in exact fuzzy; do

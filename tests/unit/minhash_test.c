@@ -48,9 +48,9 @@ static void plain(const struct minhash *m, const uint64_t *h, size_t n, uint64_t
     for (int j = 0; j < m->n; j++) {
         sig[j] = UINT64_MAX;
         for (size_t i = 0; i < n; i++) {
-            uint64_t v = m->family == MINHASH_M61
-                             ? (m->a[j] * h[i] + (m->b[j] - 1)) % M61
-                             : (uint32_t)(m->a32[j] * (uint32_t)h[i] + m->b32[j]);
+            uint64_t v = m->family == MINHASH_M61   ? (m->a[j] * h[i] + (m->b[j] - 1)) % M61
+                         : m->family == MINHASH_U32 ? (uint32_t)(m->a32[j] * (uint32_t)h[i] + m->b32[j])
+                                                    : (uint32_t)((m->a[j] * h[i] + m->b[j]) % M61);
             sig[j] = v < sig[j] ? v : sig[j];
         }
     }
@@ -80,7 +80,7 @@ static void signatures_are_as_defined(void **s)
     rng_mt_seed(&r, 11);
     for (size_t i = 0; i < 3000; i++)
         h[i] = rng_mt_u64(&r);
-    for (int family = 0; family < 2; family++)
+    for (int family = 0; family < 4; family++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             assert_int_equal(minhash_init(&m, (enum minhash_family)family, sizes[i], 7), 0);
             for (size_t j = 0; j < sizeof counts / sizeof *counts; j++)
@@ -103,13 +103,15 @@ static void the_modulus_is_exact_at_its_edges(void **s)
             edge[n++] = q * M61 + d - 12;
             edge[n++] = (q << 61) + d - 12;
         }
-    assert_int_equal(minhash_init_with(&m, MINHASH_M61, 4, a, b), 0);
-    for (size_t i = 0; i < n; i++)
-        check_plain(&m, edge + i, 1);
-    for (size_t i = 0; i + 5 <= n; i++)
-        check_plain(&m, edge + i, 5);
-    check_plain(&m, edge, n);
-    minhash_free(&m);
+    for (int low = 0; low < 2; low++) {
+        assert_int_equal(minhash_init_with(&m, low ? MINHASH_LOW32 : MINHASH_M61, 4, a, b), 0);
+        for (size_t i = 0; i < n; i++)
+            check_plain(&m, edge + i, 1);
+        for (size_t i = 0; i + 5 <= n; i++)
+            check_plain(&m, edge + i, 5);
+        check_plain(&m, edge, n);
+        minhash_free(&m);
+    }
 }
 
 #if defined(__x86_64__)
@@ -147,6 +149,18 @@ static void instruction_sets_agree(void **s)
     if (isa_best() >= ISA_AVX512) {
         minhash_u32_min_avx512(m.a32, m.b32, 272, h, 777, y[2]);
         assert_memory_equal(y[0], y[2], sizeof y[0]);
+    }
+    minhash_free(&m);
+    memset(x, 0x1f, sizeof x);
+    assert_int_equal(minhash_init(&m, MINHASH_LOW32, 144, 5), 0);
+    minhash_low32_min_base(m.a, m.b, 144, h, 777, x[0]);
+    if (isa_best() >= ISA_AVX2) {
+        minhash_low32_min_avx2(m.a, m.b, 144, h, 777, x[1]);
+        assert_memory_equal(x[0], x[1], sizeof x[0]);
+    }
+    if (isa_best() >= ISA_AVX512) {
+        minhash_low32_min_avx512(m.a, m.b, 144, h, 777, x[2]);
+        assert_memory_equal(x[0], x[2], sizeof x[0]);
     }
     minhash_free(&m);
 }
@@ -229,6 +243,74 @@ static void signatures_equal_datatroves(void **s)
     shingler_free(sh);
     json_reader_free(r);
     buf_free(&all);
+}
+
+/* A line of tests/record/minhash_peers.py: a choice of bands, or a text. */
+static void check_peer(const struct minhash_preset *p, struct shingler *sh, const struct minhash *m,
+                       const struct json_field *f, int n)
+{
+    struct buf b = {0}, w = {0};
+    struct span text = member(f, n, "text", &b), want;
+    const uint64_t *hash;
+    uint64_t sig[MINHASH_MAX];
+    size_t count;
+    char got[40];
+    struct err e;
+
+    if (!text.p) {
+        int bands, rows;
+        minhash_optimal(strtod(member(f, n, "threshold", &w).p, NULL), p->hashes, &bands, &rows);
+        snprintf(got, sizeof got, "[%d, %d]", bands, rows);
+        want = member(f, n, "shape", &w);
+    } else {
+        assert_int_equal(shingler_run(sh, text, &hash, &count, &e), 0);
+        want = member(f, n, "digest", &w);
+        if (count)
+            minhash_signature(m, hash, count, sig);
+        snprintf(got, sizeof got, "%016llx", (unsigned long long)hash_xxh64((struct span){(char *)sig, (size_t)m->n * 8}, 0));
+        got[count ? 16 : 0] = '\0';
+    }
+    if (!span_is(want, got))
+        fail_msg("%s: '%s', not '%.*s', of '%.*s'", p->name, got, (int)want.n, want.p, (int)text.n, text.p ? text.p : "");
+    buf_free(&b);
+    buf_free(&w);
+}
+
+static void signatures_equal_those_of_others(void **s)
+{
+    static const char *const names[] = {"text-dedup", "rpv2"};
+
+    (void)s;
+    for (int i = 0; i < 2; i++) {
+        const struct minhash_preset *p = minhash_preset_find(names[i]);
+        struct json_reader *r = json_reader_new();
+        struct buf all = {0};
+        struct shingler *sh;
+        struct minhash m;
+        struct err e;
+        char path[64];
+        int lines = 0;
+
+        snprintf(path, sizeof path, "tests/data/dedup/%s.jsonl", names[i]);
+        assert_int_equal(file_read_all(path, 1 << 20, &all, &e), 0);
+        assert_int_equal(buf_reserve(&all, JSON_PADDING), 0);
+        assert_int_equal(shingler_new(&sh, p, 0, &e), 0);
+        assert_int_equal(minhash_init(&m, p->family, p->hashes, p->seed), 0);
+        for (size_t at = 0; at < all.n; lines++) {
+            const char *end = memchr(all.p + at, '\n', all.n - at);
+            struct span line = {all.p + at, (size_t)(end - all.p) - at};
+            const struct json_field *f;
+            int n = json_read_object(r, line, &f, &e);
+            assert_true(n > 0);
+            check_peer(p, sh, &m, f, n);
+            at += line.n + 1;
+        }
+        assert_true(lines > 30);
+        minhash_free(&m);
+        shingler_free(sh);
+        json_reader_free(r);
+        buf_free(&all);
+    }
 }
 
 /* With MINHASH_DOCS naming a file of documents: XXH64 over the digests of the first 2,000
@@ -456,6 +538,7 @@ int main(void)
         cmocka_unit_test(instruction_sets_agree),
 #endif
         cmocka_unit_test(signatures_equal_datatroves),
+        cmocka_unit_test(signatures_equal_those_of_others),
         cmocka_unit_test(signatures_of_real_documents),
         cmocka_unit_test(signatures_equal_cudfs),
         cmocka_unit_test(murmur3_gives_its_test_vectors),
