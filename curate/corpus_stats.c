@@ -363,8 +363,8 @@ int corpus_read(struct corpus *c, const struct corpus_conf *conf, struct err *e)
 
     *c = (struct corpus){.langs.bound = 10000, .hosts.bound = (size_t)conf->max_hosts};
     c->field_docs = calloc(CORPUS_NAMES, sizeof *c->field_docs);
-    c->group = calloc(CORPUS_GROUPS + 1, sizeof *c->group);
-    if (flows_init(&flows, 1) < 0 || !c->field_docs || !c->group)
+    c->group = conf->by ? calloc(CORPUS_GROUPS + 1, sizeof *c->group) : NULL;
+    if (flows_init(&flows, 1) < 0 || !c->field_docs || (conf->by && !c->group))
         rc = err_set(e, ERR_NOMEM, "out of memory");
     else
         rc = feed_check(&feed, e);

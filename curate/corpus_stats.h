@@ -49,7 +49,7 @@ struct corpus {
     uint64_t left_out;        /* fields of documents that were one too many, or had too long a name */
     struct name_tally langs, hosts;
     struct name_table groups; /* values of the field `by`; the last may be one for all others */
-    struct corpus_part *group;
+    struct corpus_part *group; /* NULL without it */
     size_t sketches;
 };
 

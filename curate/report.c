@@ -109,6 +109,7 @@ struct gather {
     struct reject_reader reader;
     struct name_table wanted; /* ids of the examples */
     struct report_example **first; /* of each id; others of the same id get their text from it */
+    struct report_rule *last; /* rule: lines of one often stand together */
 };
 
 /* Among the examples of its rule if its id's hash is small enough. */
@@ -147,12 +148,14 @@ static int offer(struct gather *g, struct report_rule *rule, const struct reject
 static int see_reject(void *to, const struct item *it, struct err *e)
 {
     struct gather *g = to;
-    struct report_rule *rule;
+    struct report_rule *rule = g->last;
     struct reject x;
     int rc = 0;
 
     TRY(reject_parse(&g->reader, it->line, &x, e));
-    TRY(find_rule(g->r, x.stage, x.rule, &rule, e));
+    if (!rule || !span_eq(rule->rule, x.rule) || !span_eq(rule->stage, x.stage))
+        TRY(find_rule(g->r, x.stage, x.rule, &rule, e));
+    g->last = rule;
     rule->found++;
     if (isfinite(x.value) && isfinite(x.threshold)) {
         rule->against++;

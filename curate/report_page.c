@@ -160,11 +160,12 @@ static int put_head(struct buf *b, const struct report_conf *conf)
 /* What came in at a stage and not from the one before counts too. */
 static int put_summary(struct buf *b, const struct report *r)
 {
-    const struct report_stage *s = r->stage, *last = s + r->n_stages - 1;
+    const struct report_stage *s = r->stage, *last;
     uint64_t docs, bytes;
 
     if (!r->n_stages)
         return 0;
+    last = s + r->n_stages - 1;
     docs = s->docs_in;
     bytes = s->bytes_in;
     for (; s < last; s++) {
