@@ -37,7 +37,7 @@ if [ ! -s "$T/books" ]; then
 fi
 row stats "$(per_s "$(wc -c <"$T/books")" "$(cpu quern-stats -j1 "$T/books")")" GB/s "books, a core"
 zstd -dcq "$data/docs-dev.jsonl.zst" | quern-filter -q --preset gopher-quality,gopher-repetition,nemo --annotate >"$T/signals"
-row stats-signals "$(per_s "$(wc -c <"$T/signals")" "$(cpu quern-stats -j1 "$T/signals")")" GB/s "documents with 55 signals each"
+row stats-signals "$(per_s "$(wc -c <"$T/signals")" "$(cpu quern-stats -j1 "$T/signals")")" GB/s "documents with 52 signals each"
 if [ -z "${PEERS:-}" ]; then
     row stats-datatrove - - "left out: PEERS is not set"
     exit 0

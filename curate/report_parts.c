@@ -67,7 +67,7 @@ static int put_example(struct buf *b, const struct report_example *x, bool quest
     TRY(html_put_text(b, (struct span){x->id.p, x->id.n < 200 ? x->id.n : 200}, false));
     TRY(buf_puts(b, x->id.n < 200 ? "</bdi>" : "...</bdi>"));
     if (x->survivor.p) {
-        TRY(buf_puts(b, question ? "<br><span class=\"d\">question</span> <bdi>" : "<br><span class=\"d\">survivor</span> <bdi>"));
+        TRY(buf_printf(b, "<br><span class=\"d\">%s</span> <bdi>", question ? "question" : "survivor"));
         TRY(html_put_text(b, (struct span){x->survivor.p, x->survivor.n < 200 ? x->survivor.n : 200}, false));
         TRY(buf_puts(b, "</bdi>"));
     }
@@ -221,8 +221,9 @@ static int put_tally(struct buf *b, const char *what, const struct name_tally *b
         v = t->count[i].docs > v ? t->count[i].docs : v;
         most = v > most ? v : most;
     }
-    rc = buf_printf(b, "<h2>%s</h2>\n<table><tr><th></th><th class=\"n\">documents%s</th><th class=\"n\">%%</th>%s<th></th></tr>\n",
-                    what, both ? " before" : "", both ? "<th class=\"n\">after</th><th class=\"n\">kept %</th>" : "");
+    rc = buf_printf(b, "<h2>%s</h2>\n<table><tr><th></th><th class=\"n\">documents%s</th><th class=\"n\">%%</th>%s"
+                       "<th></th></tr>\n", what, both ? " before" : "",
+                    both ? "<th class=\"n\">after</th><th class=\"n\">kept %</th>" : "");
     for (size_t i = 0; i < n && i < ROWS && rc == 0; i++) {
         struct span name = t->names.name[order[i]];
         rc = put_tally_row(b, name, t->count[order[i]].docs, both ? docs_of(after, name) : 0, both, all, most);

@@ -81,14 +81,14 @@ static int put_chain(const struct why *w, const struct why_hit *h, struct buf *b
         if (n == WHY_CHAIN)
             return buf_puts(b, "    and so on\n");
         seen[n] = h;
-        TRY(buf_puts(b, rule_words(h->stage, h->rule).question ? "    the question is " : "    in place of it stays "));
+        TRY(buf_puts(b, rule_words(h->stage, h->rule).question ? "    its question " : "    its survivor "));
         TRY(put_visible(b, h->survivor, SEEN_BYTES));
         if (!why_survivor(w, h, &id))
             return buf_putc(b, '\n');
         if (!w->of[id]->first)
-            return buf_puts(b, w->of[id]->cut ? ", which was not looked for\n" : ", of which nothing else is said here\n");
+            return buf_puts(b, w->of[id]->cut ? " was not looked for\n" : " is named nowhere else\n");
         h = w->of[id]->first;
-        TRY(buf_puts(b, h->kept ? ", kept: " : ", which was dropped by "));
+        TRY(buf_puts(b, h->kept ? " was kept, " : " was dropped by "));
         TRY(h->kept ? put_place(b, h) : put_rule(b, h));
         if (!h->kept && !isnan(h->value) && !isnan(h->threshold)) {
             TRY(buf_puts(b, ": "));

@@ -26,10 +26,10 @@ has "is said too" out "    100001 is above 100000: words"
 check "survivors" quern why "copy 2" --rejects dedup.jsonl --rejects filter.jsonl
 cat >want <<'END'
 copy 2: dropped by dedup exact, rule duplicate
-    An earlier document has the same text, byte for byte.
+    Another document has the same text, as texts were to be compared.
     dedup.jsonl at byte 0
-    in place of it stays copy 1, which was dropped by dedup fuzzy, rule near-duplicate: 0.875 is above 0.8
-    in place of it stays short, which was dropped by filter, rule gopher_short_doc (gopher-quality, fineweb2-icu): 7 is below 50
+    its survivor copy 1 was dropped by dedup fuzzy, rule near-duplicate: 0.875 is above 0.8
+    its survivor short was dropped by filter, rule gopher_short_doc (gopher-quality, fineweb2-icu): 7 is below 50
 END
 same "are followed" out want
 quern why "copy 2" --rejects filter.jsonl --rejects dedup.jsonl >out
@@ -42,12 +42,12 @@ same "have a place" out want
 status "an unknown id" 1 quern why short nobody --rejects filter.jsonl
 has "is told" out "nobody: not found"
 status "a survivor that is kept" 0 quern why "copy 1" --rejects dedup.jsonl --docs <(echo '{"id":"short","text":"x"}')
-has "has its place" out "in place of it stays short, kept: /dev/fd/"
+has "has its place" out "its survivor short was kept, /dev/fd/"
 
 gzip -k filter.jsonl
 zstd -q dedup.jsonl
 check "compressed accounts" quern why short "copy 2" --rejects '*.jsonl.gz' --rejects '*.jsonl.zst'
-has "hold the same" out "which was dropped by filter, rule gopher_short_doc"
+has "hold the same" out "its survivor short was dropped by filter, rule gopher_short_doc"
 printf 'short\nlong\r\n' | quern why - --rejects filter.jsonl --json >out
 cat >want <<'END'
 {"id":"short","lines":1,"found":[{"fate":"dropped","stage":"filter","rule":"gopher_short_doc","value":7,"threshold":50,"meaning":"words that are more than symbols","file":"filter.jsonl","offset":0}]}
