@@ -7,7 +7,7 @@
 #include "curate/html_text.h"
 #include "curate/html_url.h"
 
-enum { AUTHOR_MAX = 120, TITLE_MAX = 600, SUBTREE_MAX = 1000 /* nodes looked at */ };
+enum { AUTHOR_MAX = 120, TITLE_MAX = 600, AUTHOR_NODES = 50, SUBTREE_MAX = 1000 /* nodes looked at */ };
 
 enum field { TITLE, AUTHOR, DATE, SITE, LANG, CANONICAL, N_FIELDS };
 
@@ -143,6 +143,24 @@ static bool has_word(struct span value, const char *word)
     return false;
 }
 
+/* An element that names the author: the name set apart in it, or its text if that has no
+ * number (a date, a count). */
+static int read_author(struct reader *r, uint32_t i, int rank)
+{
+    struct buf *tmp = &r->m->tmp;
+    uint32_t at = i;
+
+    for (uint32_t k = i + 1; at == i && k < r->t->node[i].end && k - i < AUTHOR_NODES; k++)
+        if (r->t->node[k].tag != HTML_meta && r->t->node[k].tag != HTML_text &&
+            has_word(html_attr_raw(r->t, k, ATTR_itemprop, NULL), "name"))
+            at = k;
+    TRY(subtree_text(r, at, AUTHOR_MAX + 1, tmp));
+    for (size_t k = 0; at == i && k < tmp->n; k++)
+        if (tmp->p[k] >= '0' && tmp->p[k] <= '9')
+            return 0;
+    return offer(r, AUTHOR, rank, buf_span(tmp));
+}
+
 static int read_element(struct reader *r, uint32_t i)
 {
     const struct html_tree *t = r->t;
@@ -164,11 +182,7 @@ static int read_element(struct reader *r, uint32_t i)
             TRY(subtree_text(r, i, 100, tmp));
         TRY(offer(r, DATE, rank, buf_span(tmp)));
     }
-    if (has_word(rel, "author") || has_word(prop, "author")) {
-        TRY(subtree_text(r, i, AUTHOR_MAX + 1, tmp));
-        TRY(offer(r, AUTHOR, has_word(prop, "author") ? 6 : 7, buf_span(tmp)));
-    }
-    return 0;
+    return has_word(rel, "author") || has_word(prop, "author") ? read_author(r, i, has_word(prop, "author") ? 6 : 7) : 0;
 }
 
 /* ---- JSON-LD ---- */

@@ -50,7 +50,7 @@ static unsigned find(const uint8_t *table, uint32_t mask, uint32_t hash,
 
     for (; table[i]; i = (i + 1) & mask) {
         const char *s = names[table[i]];
-        if (strncmp(s, name, n) == 0 && s[n] == '\0')
+        if (strlen(s) == n && memcmp(s, name, n) == 0)
             return table[i];
     }
     return 0;

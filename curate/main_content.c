@@ -277,6 +277,8 @@ static bool is_beside(const struct content_marker *m, uint32_t i, uint32_t root)
     const struct content_info *at = &m->info[i];
     uint8_t role = roles[m->t->node[i].tag];
 
+    if (m->t->node[i].tag == HTML_figcaption && at->para >= CAPTION_MIN)
+        return false;
     if (role & ANNOTATION || (at->hints & HINT_CAPTION && at->para * 4 < m->info[root].para))
         return true;
     if (at->link * 2 <= at->text)

@@ -11,6 +11,7 @@ enum {
     PARA_MIN = 30,   /* a shorter run of text is no paragraph */
     PARA_WORDS = 40, /* a paragraph that is mostly links needs so much that is none */
     LEAD_MIN = 110,  /* between the headline and the root: a shorter paragraph is no lead */
+    CAPTION_MIN = 220, /* a longer caption says something of its own */
     LINE_SHORT = 150, /* a longer line is content whatever it says */
     DATE_SLACK = 30, /* a line of a date has so much else at most */
     ENOUGH = 250     /* less text than this: try again with fewer hints */

@@ -301,6 +301,8 @@ static void check_meta(const char *html, const char *title, const char *author, 
 static void test_meta(void **state)
 {
     (void)state;
+    check_meta("<div itemprop=author>By <span itemprop=name>user51</span> 3 badges</div>", NULL, "user51", NULL, NULL, NULL);
+    check_meta("<a rel=author>Staff 10:43</a><a rel=author>Ann Lee</a>", NULL, "Ann Lee", NULL, NULL, NULL);
     check_meta("<p>nothing", NULL, NULL, NULL, NULL, NULL);
     check_meta("<html lang='de-AT'><title>A&amp;B\n c</title><link rel='x canonical' href='/d'>",
                "A&B c", NULL, NULL, "de-AT", "https://e.org/d");
