@@ -10,27 +10,32 @@ static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c ==
 
 /* ---- TeX in the text ---- */
 
-static const char *find_end(const char *p, const char *end, const char *closer)
+/* Behind the closer within TEX_MAX bytes of p, or NULL.  No byte is looked at twice. */
+static const char *find_end(const char *p, const char *end, const char *closer, const char **clear)
 {
-    size_t room = (size_t)(end - p) < TEX_MAX ? (size_t)(end - p) : TEX_MAX;
-    const char *q = memmem(p, room, closer, 2);
+    const char *from = *clear > p ? *clear : p, *stop = end - p < TEX_MAX ? end : p + TEX_MAX;
+    const char *q = from < stop ? memmem(from, (size_t)(stop - from), closer, 2) : NULL;
 
+    if (!q && from < stop)
+        *clear = stop - 1;
     return q ? q + 2 : NULL;
 }
 
 /* Where the TeX that begins at p ends; NULL if there is none. */
-static const char *tex_end(const char *p, const char *end)
+static const char *tex_end(const char *p, const char *end, struct markdown_tex *t)
 {
     bool tex = false;
 
     if (end - p < 3)
         return NULL;
     if (p[0] == '\\')
-        return p[1] == '(' ? find_end(p + 2, end, "\\)") : p[1] == '[' ? find_end(p + 2, end, "\\]") : NULL;
+        return p[1] == '('   ? find_end(p + 2, end, "\\)", &t->clear[0])
+               : p[1] == '[' ? find_end(p + 2, end, "\\]", &t->clear[1])
+                             : NULL;
     if (p[0] != '$')
         return NULL;
     if (p[1] == '$')
-        return find_end(p + 2, end, "$$");
+        return find_end(p + 2, end, "$$", &t->clear[2]);
     if (is_space(p[1]))
         return NULL;
     for (const char *q = p + 1; q < end && q - p < DOLLARS_MAX; q++) {
@@ -105,7 +110,7 @@ static bool is_mark(const char *p, const char *end, char before, char after, con
     }
 }
 
-int markdown_put(struct span word, const char *end, const struct markdown_place *at, const char **raw,
+int markdown_put(struct span word, const char *end, const struct markdown_place *at, struct markdown_tex *tex,
                  struct buf *out)
 {
     static const char marks[] = "\\`*_~<&$[](|";
@@ -116,9 +121,9 @@ int markdown_put(struct span word, const char *end, const struct markdown_place 
         bool first = (size_t)(p - word.p) == block;
         if (!first && !(*p > 0 && strchr(marks, *p)))
             continue;
-        if (at->code ? *p != '|' || !at->row : *raw && p < *raw)
+        if (at->code ? *p != '|' || !at->row : tex->end && p < tex->end)
             continue;
-        if (!at->code && (*p == '\\' || *p == '$') && (*raw = tex_end(p, end)))
+        if (!at->code && (*p == '\\' || *p == '$') && (tex->end = tex_end(p, end, tex)))
             continue;
         char before = p > word.p ? p[-1] : out->n && !at->line_start && !is_space(out->p[out->n - 1]) ? out->p[out->n - 1] : '\0';
         if (!first && !at->code && !is_mark(p, stop, before, p + 1 < stop ? p[1] : '\0', at))

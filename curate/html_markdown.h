@@ -13,10 +13,16 @@ struct markdown_place {
     bool code;       /* between backticks */
 };
 
+/* TeX in a text.  Zero for a new one. */
+struct markdown_tex {
+    const char *end;      /* what lies before it is not escaped */
+    const char *clear[3]; /* up to here there is no end for what \(, \[, $$ begins */
+};
+
 /* Appends word, which has no white space.  end: of the text that it is part of, in which
- * TeX may end that begins here; *raw, NULL for a new text, is where such TeX ends, which is
- * not escaped: \(..\), \[..\], $$..$$, and $..$ if it looks like TeX.  ERR_NOMEM. */
-int markdown_put(struct span word, const char *end, const struct markdown_place *at, const char **raw,
+ * TeX may end that begins here: \(..\), \[..\], $$..$$, and $..$ if it looks like TeX.
+ * ERR_NOMEM. */
+int markdown_put(struct span word, const char *end, const struct markdown_place *at, struct markdown_tex *tex,
                  struct buf *out);
 
 /* Appends a link's target: what would end it or begin something else is %-encoded. */

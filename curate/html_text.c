@@ -11,6 +11,7 @@
 enum mark { NO_MARK, BOLD, ITALIC, CODE, LINK, N_MARKS };
 static const char *const mark_text[N_MARKS] = {"", "**", "*", "`", "["};
 #define NOT_YET SIZE_MAX
+enum { URLS_MIN = 1 << 20, URLS_TIMES = 4 }; /* as many bytes and times the page are URLs at most */
 
 /* What an open element needs when it ends. */
 struct open_element {
@@ -31,6 +32,7 @@ struct writer {
     bool markdown;
     struct buf *out;
     struct buf tmp, url;
+    size_t urls;           /* bytes of URLs that may still be written: relative ones grow */
     int breaks;            /* newlines due before the next text */
     bool space;            /* a space is due */
     bool line_start;
@@ -154,7 +156,8 @@ static int before_word(struct writer *w)
 
 static int put_words(struct writer *w, struct span s)
 {
-    const char *p = s.p, *end = s.p + s.n, *raw = NULL;
+    const char *p = s.p, *end = s.p + s.n;
+    struct markdown_tex tex = {NULL};
     struct markdown_place at = {.row = w->row > 0, .link = w->in[LINK], .code = w->in[CODE]};
     int n;
 
@@ -172,7 +175,7 @@ static int put_words(struct writer *w, struct span s)
         if (w->line_start || w->breaks || w->space || w->pending >= 0)
             TRY(before_word(w));
         struct span word = {from, (size_t)(p - from)};
-        TRY(w->markdown ? markdown_put(word, end, &at, &raw, w->out) : buf_put_span(w->out, word));
+        TRY(w->markdown ? markdown_put(word, end, &at, &tex, w->out) : buf_put_span(w->out, word));
         w->row_text = true;
     }
     return 0;
@@ -285,8 +288,17 @@ static void open_mark(struct writer *w, struct open_element *o)
 static int find_url(struct writer *w, uint32_t node, enum html_attr_name attr)
 {
     buf_clear(&w->tmp);
+    buf_clear(&w->url);
+    if (!w->urls)
+        return 0;
     TRY(html_attr_get(w->t, node, attr, &w->tmp));
-    return html_url_resolve(w->conf->base, buf_span(&w->tmp), &w->url);
+    TRY(html_url_resolve(w->conf->base, buf_span(&w->tmp), &w->url));
+    if (w->url.n >= w->urls) {
+        w->urls = 0;
+        buf_clear(&w->url);
+    }
+    w->urls -= w->url.n;
+    return 0;
 }
 
 /* The end of a mark: behind the last word, or taken back when there was none or another
@@ -585,7 +597,7 @@ int html_text_write(const struct html_tree *t, const uint8_t *skip, const struct
 {
     struct buf text = {0};
     struct writer w = {.t = t, .conf = c, .markdown = c->markdown, .out = &text, .line_start = true,
-                       .pending = -1, .list = -1};
+                       .pending = -1, .list = -1, .urls = URLS_MIN + URLS_TIMES * t->src.n};
     int rc = ERR_NOMEM;
     uint8_t *layout = html_text_layout(t);
 

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { BASE_MAX = 2048 }; /* a longer base is none */
+
 static bool is_alpha(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
 
 /* The length of "scheme:" at the start of s; 0 if there is none. */
@@ -77,7 +79,7 @@ static bool is_page(struct span s)
 
 int html_url_resolve(struct span base, struct span ref, struct buf *out)
 {
-    size_t host = origin(base), path;
+    size_t host = base.n <= BASE_MAX ? origin(base) : 0, path;
 
     buf_clear(out);
     while (ref.n && (unsigned char)ref.p[0] <= ' ')
