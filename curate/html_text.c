@@ -11,7 +11,7 @@
 enum mark { NO_MARK, BOLD, ITALIC, CODE, LINK, N_MARKS };
 static const char *const mark_text[N_MARKS] = {"", "**", "*", "`", "["};
 #define NOT_YET SIZE_MAX
-enum { URLS_MIN = 1 << 20, URLS_TIMES = 4 }; /* as many bytes and times the page are URLs at most */
+enum { URLS_MIN = 1 << 20, URLS_TIMES = 2 }; /* as many bytes and times the page are URLs at most */
 
 /* What an open element needs when it ends. */
 struct open_element {
