@@ -65,7 +65,7 @@ $B/config.mk: Makefile                      # which libraries are here
 NVCC ?= $(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc))
 HAVE_CUDA ?= $(if $(NVCC),1,0)
 NVFLAGS ?= -O3 -lineinfo -gencode arch=compute_90,code=[sm_90,compute_90]
-NVALL = -std=c++17 $(NVFLAGS) -I. -Werror all-warnings -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -MMD -MP
+NVALL = -std=c++17 $(NVFLAGS) -I. -Werror all-warnings -Xptxas -warn-spills,-Werror -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -MMD -MP
 CU := $(wildcard kernels/*.cu)
 CUDA_BACKEND := $(if $(filter 1,$(HAVE_CUDA)),$B/lib/quern-cuda.so)
 
@@ -157,12 +157,12 @@ SIMT := $(patsubst %,$B/simt/%.o,$(filter-out kernels/device_cuda.cu kernels/cub
   $B/tests/twins.c.o
 $B/simt/%.o: % $B/flags
 	@mkdir -p $(@D); $(CXX) $(CPPFLAGS) $(CXXFLAGS) -fno-strict-aliasing -Wno-unknown-pragmas -x c++ -include tests/simt.h -c $< -o $@
-$B/tests/unit/twins_test: $B/tests/unit/twins_test.c.o $(SIMT) $(ARCHIVES)
-	@$(CC) $(CFLAGS) $< $(SIMT) -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
-# The GPU's programs stand on these files alone: no library but libc.
+# These programs stand on these files alone: gpu_check and gpu_bench need no library but libc.
 GPU := base/err.c base/isa.c base/mem.c base/rng.c kernels/band_keys.c kernels/buckets.c kernels/cuda.c kernels/device.c \
   kernels/device_cpu.c kernels/minhash.c kernels/minhash_chars.c kernels/minhash_sign.c kernels/minhash_words.c \
   kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/set_common.c
+$B/tests/unit/twins_test: $B/tests/unit/twins_test.c.o $(SIMT) $(call objs,$(GPU))
+	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/gpu_check: $B/tests/gpu_check.c.o $B/tests/twins.c.o $(call objs,$(GPU))
 	@$(CC) $(CFLAGS) $^ $(LDFLAGS) -lm -lpthread -ldl -o $@
 $B/bench/gpu_bench: $B/bench/gpu_bench.c.o $(call objs,$(GPU))

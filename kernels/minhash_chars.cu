@@ -57,7 +57,7 @@ struct window {
 };
 
 template <int K>
-static __global__ void __launch_bounds__(CUDA_BLOCK)
+static __global__ void __launch_bounds__(CUDA_BLOCK, MINHASH_BLOCKS)
     chars_kernel(struct minhash m, struct window w, uint64_t *__restrict__ sig)
 {
     const struct ragged &docs = w.p.docs;

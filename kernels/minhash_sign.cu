@@ -3,7 +3,7 @@
 #define M61 0x1fffffffffffffffull
 
 template <class S, int K>
-static __global__ void __launch_bounds__(CUDA_BLOCK)
+static __global__ void __launch_bounds__(CUDA_BLOCK, MINHASH_BLOCKS)
     sign_kernel(struct minhash m, struct ragged docs, const uint64_t *__restrict__ hash, uint64_t *__restrict__ sig)
 {
     int64_t warps = (int64_t)gridDim.x * CUDA_WARPS;

@@ -450,8 +450,9 @@ static void chain(struct twins *t)
 
     for (int64_t d = 0; d < x.n; d++) { /* every second is the one before, but for a byte in the middle */
         put_text(text + x.begin[d], x.end[d] - x.begin[d], (uint64_t)d / 2, 97);
-        if (d % 4 == 3 && x.end[d] > x.begin[d])
-            text[(x.begin[d] + x.end[d]) / 2] = 'X';
+        int64_t middle = (x.begin[d] + x.end[d]) / 2;
+        if (d % 4 == 3 && middle < x.end[d] && (unsigned char)text[middle] < 0x80)
+            text[middle] = 'X';
     }
     block[0] = give(&m, text, (size_t)x.length + MINHASH_CHARS_PADDING);
     block[1] = room(&m, (size_t)x.n * 260 * 8);
