@@ -40,6 +40,6 @@ if [ -z "${PEERS:-}" ]; then
     finish
 fi
 for s in article segment; do
-    check "as jusText, ${s}s" "$PEERS" "$ROOT/tests/record/justext_diff.py" "$D/$s-benchmark/dev/html" 0.998
+    check "as jusText, ${s}s" "$PEERS" "$ROOT/tests/record/justext_diff.py" "$D/$s-benchmark/dev/html" 0.996
 done
 finish
