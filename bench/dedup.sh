@@ -26,7 +26,7 @@ cpu() {
 rate() { awk -v b="$1" -v s="$2" 'BEGIN { printf "%.1f", b / 1e6 / s }'; }
 bytes=$(quern-dedup exact -q "$T/docs.jsonl" -o "$T/out" --stats "$T/s" &&
     sed 's/.*"bytes_in":\([0-9]*\),"bytes_out".*"seconds".*/\1/' "$T/s")
-for kind in exact "fuzzy" "fuzzy --preset datatrove" "fuzzy --preset datatrove --no-verify" "fuzzy --preset nemo"; do
+for kind in exact "fuzzy" "fuzzy --preset datatrove" "fuzzy --preset datatrove --no-verify" "fuzzy --preset nemo" "fuzzy --preset text-dedup" "fuzzy --preset rpv2"; do
     # shellcheck disable=SC2086
     s=$(cpu quern-dedup $kind -j 1 -q "$T/docs.jsonl" -o "$T/out")
     printf 'dedup-run-%s\t%s\tMB/s\twhole run with input and output, a core; %s s of CPU\n' \
@@ -37,7 +37,10 @@ if [ -z "$PEERS" ]; then
     printf 'dedup-datatrove\t-\t-\tleft out: PEERS is not set\n'
     exit 0
 fi
-head -n 1000 "$T/docs.jsonl" >"$T/few.jsonl"
+head -n 1000 "$T/docs.jsonl" >"$T/planted.jsonl"
+# Prose five times over: 10 MB of it, every copy with ids of its own.
+for f in "$data"/text/prose/*.jsonl.zst; do zstd -dcq "$f" | head -c 4000000 | sed '$d'; done >"$T/once.jsonl"
+for i in 1 2 3 4 5; do sed "s/\"id\": *\"/&$i-/" "$T/once.jsonl"; done >"$T/prose.jsonl"
 cat >"$T/peer.py" <<'P'
 import json, sys, time
 from datatrove.data import Document
@@ -55,15 +58,20 @@ m.MinhashDedupCluster(out + "/dup", out + "/rm", config=c).run(None, 0, 1)
 kept = sum(1 for _ in m.MinhashDedupFilter(out + "/rm").run(iter(docs), 0, 1))
 print(time.process_time() - start, kept, sum(len(d.text.encode()) for d in docs))
 P
-peer=$("$PEERS" "$T/peer.py" "$T/few.jsonl" "$T/peer" 2>/dev/null | tail -n 1)
-if [ -z "$peer" ]; then
-    printf 'dedup-datatrove\t-\t-\tleft out: it does not run here\n'
-    exit 0
-fi
-read -r secs kept few <<<"$peer"
-ours=$(cpu quern-dedup fuzzy --preset datatrove --no-verify -j 1 -q "$T/few.jsonl" -o "$T/out")
-quern-dedup fuzzy --preset datatrove --no-verify -q "$T/few.jsonl" -o "$T/out"
-printf 'dedup-datatrove\t%s\tMB/s\tdatatrove, signatures to filter, 1000 documents; it keeps %s\n' \
-    "$(rate "$few" "$secs")" "$kept"
-printf 'dedup-datatrove-ratio\t%s\ttimes\tour CPU seconds on the same documents with input and output; we keep %s\n' \
-    "$(awk -v a="$secs" -v b="$ours" 'BEGIN { printf "%.0f", a / b }')" "$(wc -l <"$T/out")"
+# compare NAME: datatrove's four steps and ours on $T/NAME.jsonl
+compare() {
+    local in=$T/$1.jsonl peer secs kept few ours
+    peer=$("$PEERS" "$T/peer.py" "$in" "$T/peer-$1" 2>/dev/null | tail -n 1)
+    if [ -z "$peer" ]; then
+        printf 'dedup-datatrove-%s\t-\t-\tleft out: it does not run here\n' "$1"
+        return
+    fi
+    read -r secs kept few <<<"$peer"
+    ours=$(cpu quern-dedup fuzzy --preset datatrove --no-verify -j 1 -q "$in" -o "$T/out")
+    printf 'dedup-datatrove-%s\t%s\tMB/s\tdatatrove, signatures to filter, %s documents; it keeps %s\n' \
+        "$1" "$(rate "$few" "$secs")" "$(wc -l <"$in")" "$kept"
+    printf 'dedup-datatrove-%s-ratio\t%s\ttimes\tour CPU seconds on the same documents with input and output; we keep %s\n' \
+        "$1" "$(awk -v a="$secs" -v b="$ours" 'BEGIN { printf "%.0f", a / b }')" "$(wc -l <"$T/out")"
+}
+compare planted
+compare prose
