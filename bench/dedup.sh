@@ -14,7 +14,7 @@ zstd -dcq "$docs" >"$T/docs.jsonl" || exit 1
 # The libraries are those of the Makefile.
 ${CC:-cc} -O2 -D_GNU_SOURCE -I. bench/dedup_bench.c -Wl,--start-group "$B"/libcurate.a \
     "$B"/libkernels.a "$B"/libbase.a -Wl,--end-group -licuuc -licudata -lsimdjson -lzstd -lz \
-    -ldeflate -lyaml -lstdc++ -lm -lpthread -o "$T/bench" || exit 1
+    -lbz2 -lnettle -ldeflate -lyaml -lstdc++ -lm -lpthread -o "$T/bench" || exit 1
 "$T/bench" "$T/docs.jsonl" || exit 1
 
 # user + system seconds of a command, median of three
