@@ -76,10 +76,10 @@ header_of = $(word 2,$(subst :, ,$(filter $1:%,$(PROBES))))
 LDLIBS += -Wl,--as-needed -lm -lpthread $(foreach l,$(LIBS),$(if $(filter 1,$(HAVE_$l)),$(LIB_$l))) -lstdc++
 
 FLOORS := base comm kernels indexed_dataset curate tokenize train
-SRCS := $(wildcard $(FLOORS:%=%/*.c) $(FLOORS:%=%/*.cpp))
+SRCS := $(wildcard $(FLOORS:%=%/*.c) $(FLOORS:%=%/*/*.c) $(FLOORS:%=%/*.cpp) $(FLOORS:%=%/*/*.cpp))
 # Sources that include the header of a missing library are left out, unless they ask HAVE_X.
 ifneq ($(MISSING),)
-SRCS := $(filter-out $(shell grep -lE '$(foreach l,$(MISSING),<$(call header_of,$l)>|)<no-such-header>' $(SRCS) | xargs -r grep -L '^#if HAVE_'),$(SRCS))
+SRCS := $(wildcard $(FLOORS:%=%/*.c) $(FLOORS:%=%/*/*.c) $(FLOORS:%=%/*.cpp) $(FLOORS:%=%/*/*.cpp))
 endif
 CMDS := $(filter $(FLOORS:%=%/cmd_%),$(SRCS))
 NAMES := $(sort $(patsubst cmd_%,%,$(basename $(notdir $(CMDS)))))

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "curate/clean.h"
+#include "curate/clean/clean.h"
 
 enum { ROUNDS = 5 };
 

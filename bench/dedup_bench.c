@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "curate/doc.h"
-#include "curate/minhash_text.h"
+#include "curate/stream/doc.h"
+#include "curate/dedup/minhash_text.h"
 
 enum { RUNS = 5, MAX_DOCS = 1 << 22 };
 

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "curate/classify.h"
-#include "curate/classify_train.h"
-#include "curate/driver.h"
+#include "curate/language/classify.h"
+#include "curate/language/classify_train.h"
+#include "curate/stream/driver.h"
 
 static struct tool tool = {
     .name = "classify",

@@ -1,6 +1,6 @@
 /* quern clean: normalises the text of documents. */
-#include "curate/clean.h"
-#include "curate/driver.h"
+#include "curate/clean/clean.h"
+#include "curate/stream/driver.h"
 
 int main(int argc, char **argv)
 {

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/tool.h"
-#include "curate/curate.h"
+#include "curate/plan/curate.h"
 
 /* --check: what would run. */
 static int show(const struct tool *t, struct plan *p)

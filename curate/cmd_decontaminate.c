@@ -1,6 +1,6 @@
 /* quern decontaminate: keeps the questions of evaluation sets out of a corpus. */
-#include "curate/decontaminate.h"
-#include "curate/driver.h"
+#include "curate/decontaminate/decontaminate.h"
+#include "curate/stream/driver.h"
 
 int main(int argc, char **argv)
 {

@@ -1,8 +1,8 @@
 /* quern dedup exact|fuzzy|lines|substring */
 #include <string.h>
 
-#include "curate/driver.h"
-#include "curate/stages.h"
+#include "curate/stream/driver.h"
+#include "curate/stream/stages.h"
 
 static struct tool tool = {
     .name = "dedup",

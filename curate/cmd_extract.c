@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "curate/driver.h"
-#include "curate/extract.h"
+#include "curate/stream/driver.h"
+#include "curate/archive/extract.h"
 
 static int run(const struct tool *t, const struct extract_conf *x, struct driver_conf *c, int n, char **argv)
 {

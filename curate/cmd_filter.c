@@ -1,6 +1,6 @@
 /* quern filter: drops documents of low quality by rules. */
-#include "curate/driver.h"
-#include "curate/filter.h"
+#include "curate/stream/driver.h"
+#include "curate/filter/filter.h"
 
 int main(int argc, char **argv)
 {

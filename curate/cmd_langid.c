@@ -1,6 +1,6 @@
 /* quern langid: finds the language of documents. */
-#include "curate/driver.h"
-#include "curate/langid.h"
+#include "curate/stream/driver.h"
+#include "curate/language/langid.h"
 
 int main(int argc, char **argv)
 {

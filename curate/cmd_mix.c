@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/tool.h"
-#include "curate/mix.h"
+#include "curate/mix/mix.h"
 
 int main(int argc, char **argv)
 {

@@ -1,8 +1,8 @@
 /* quern report: a page about what was kept and dropped. */
 #include "base/file.h"
 #include "base/tool.h"
-#include "curate/file_list.h"
-#include "curate/report.h"
+#include "curate/stream/file_list.h"
+#include "curate/report/report.h"
 
 struct args {
     struct opt_list stats, rejects, input, docs;

@@ -1,7 +1,7 @@
 /* quern stats: the numbers of a corpus. */
 #include "base/file.h"
 #include "base/tool.h"
-#include "curate/corpus_stats.h"
+#include "curate/report/corpus_stats.h"
 
 static int write_out(const struct corpus *c, const struct corpus_conf *conf, bool json, const char *output, struct err *e)
 {

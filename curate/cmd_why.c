@@ -3,8 +3,8 @@
 
 #include "base/file.h"
 #include "base/tool.h"
-#include "curate/file_list.h"
-#include "curate/why.h"
+#include "curate/stream/file_list.h"
+#include "curate/report/why.h"
 
 struct args {
     struct opt_list rejects, docs;

@@ -5,8 +5,8 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "curate/decontaminate_method.h"
-#include "curate/decontaminate_words.h"
+#include "curate/decontaminate/decontaminate_method.h"
+#include "curate/decontaminate/decontaminate_words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

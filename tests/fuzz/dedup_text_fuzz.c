@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "curate/dedup_text.h"
-#include "curate/dedup_tokens.h"
-#include "curate/stage.h"
+#include "curate/dedup/dedup_text.h"
+#include "curate/dedup/dedup_tokens.h"
+#include "curate/stream/stage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "curate/fasttext.h"
+#include "curate/language/fasttext.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

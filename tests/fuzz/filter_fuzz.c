@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "curate/filter.h"
-#include "curate/langid.h"
-#include "curate/scan.h"
-#include "curate/uax29.h"
-#include "curate/words.h"
+#include "curate/filter/filter.h"
+#include "curate/language/langid.h"
+#include "curate/text/scan.h"
+#include "curate/text/uax29.h"
+#include "curate/text/words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "curate/html.h"
+#include "curate/html/html.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "curate/page.h"
+#include "curate/archive/page.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "curate/latex.h"
+#include "curate/latex/latex.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "curate/urls.h"
+#include "curate/filter/urls.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "curate/mix_out.h"
-#include "curate/mix_sources.h"
+#include "curate/mix/mix_out.h"
+#include "curate/mix/mix_sources.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/node.h"
-#include "curate/report.h"
-#include "curate/why.h"
+#include "curate/report/report.h"
+#include "curate/report/why.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,8 +2,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "curate/page.h"
-#include "curate/warc.h"
+#include "curate/archive/page.h"
+#include "curate/archive/warc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

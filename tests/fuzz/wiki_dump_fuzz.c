@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "curate/wiki_dump.h"
-#include "curate/wiki_site.h"
+#include "curate/wiki/wiki_dump.h"
+#include "curate/wiki/wiki_site.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "curate/wikitext.h"
+#include "curate/wiki/wikitext.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

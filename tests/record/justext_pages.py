@@ -2,12 +2,12 @@
 """Records jusText's stop lists, and what it makes of pages.
 
     pip install justext==3.0.2
-    python tests/record/justext_pages.py lists >curate/justext_lists.inc
+    python tests/record/justext_pages.py lists >curate/html/justext_lists.inc
     python tests/record/justext_pages.py pages tests/data/justext/*.html     # writes a .tsv beside each
 
-Lists: the WORDS most frequent words of each language that curate/lang_data.inc has, in lower case.
+Lists: the WORDS most frequent words of each language that curate/text/lang_data.inc has, in lower case.
 A line of a .tsv is a paragraph: class without context, class, 1 for a heading, length, text.  The
-pages are classified with the English list of curate/justext_lists.inc.
+pages are classified with the English list of curate/html/justext_lists.inc.
 """
 import os
 import re
@@ -45,7 +45,7 @@ def lists():
 
 
 def pages(paths):
-    english = re.search(r'\{"en",\n(.*?)\},', open(ROOT + "/curate/justext_lists.inc").read(), re.S).group(1)
+    english = re.search(r'\{"en",\n(.*?)\},', open(ROOT + "/curate/html/justext_lists.inc").read(), re.S).group(1)
     stop = frozenset("".join(re.findall(r'"([^"]*)"', english)).split())
     for path in paths:
         with open(path, encoding="utf-8") as f, open(path[:-5] + ".tsv", "w", encoding="utf-8") as out:

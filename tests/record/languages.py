@@ -6,9 +6,9 @@
     python tests/record/languages.py own DOCS.jsonl >...   # with datatrove's own tokenizers
 
 DOCS.jsonl is what tests/shared/languages.py writes, through quern clean.  With `icu` the filters
-get the words of ICU, cut as curate/segment.h says: decisions must be equal.  With `own` they
+get the words of ICU, cut as curate/text/segment.h says: decisions must be equal.  With `own` they
 get those of the tokenizer that datatrove has for the language, and differ where that matters.
-Parameters: curate/lang_data.inc.  Lines: name, reason of the first filter that drops or "-"; "?" where a
+Parameters: curate/text/lang_data.inc.  Lines: name, reason of the first filter that drops or "-"; "?" where a
 tokenizer does not run.
 """
 import json
@@ -21,7 +21,7 @@ from datatrove.pipeline.filters import FineWebQualityFilter, GopherQualityFilter
 from datatrove.utils.word_tokenizers import WordTokenizer
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
-ROWS = re.findall(r'LANG\("(\w\w)", "([^"]*)", ([\w |]+), NUMBERS\(([^)]*)\),\s*"([^"]*)"\)', open(ROOT + "/curate/lang_data.inc").read())
+ROWS = re.findall(r'LANG\("(\w\w)", "([^"]*)", ([\w |]+), NUMBERS\(([^)]*)\),\s*"([^"]*)"\)', open(ROOT + "/curate/text/lang_data.inc").read())
 
 
 class Icu(WordTokenizer):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes curate/repair_data.inc: the character sets that text is mistaken for, the role
+"""Writes curate/clean/repair_data.inc: the character sets that text is mistaken for, the role
 each character has in mojibake, and plain forms, as ftfy (6.3.1) and Python's codecs have
 them.  Run from the repository root with a Python that has ftfy."""
 import re
@@ -35,7 +35,7 @@ def fill(items):
     return "\n".join(lines + [line]) + "\n"
 
 
-out = """/* curate/repair_data.inc -- what characters are in mojibake, as in ftfy 6.3.1 (Apache-2.0).
+out = """/* curate/clean/repair_data.inc -- what characters are in mojibake, as in ftfy 6.3.1 (Apache-2.0).
  * Written by tests/record/mojibake.py. */
 #ifdef REPAIR_CHARSETS
 /* Name, whether unassigned bytes and U+FFFD (as 0x1A) count, characters of 0x80..0xFF. */
@@ -67,5 +67,5 @@ def plain(kind, table):
 out += fill(sorted(plain("LIGATURE", chardata.LIGATURES) + plain("WIDTH", chardata.WIDTH_MAP),
                    key=lambda s: int(s[3:s.index(",")], 16)))
 out += "#endif\n"
-with open("curate/repair_data.inc", "w") as f:
+with open("curate/clean/repair_data.inc", "w") as f:
     f.write(out)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes curate/words_data.inc: the facts of spaCy's blank English tokenizer, and the
+"""Writes curate/text/words_data.inc: the facts of spaCy's blank English tokenizer, and the
 character sets of datatrove's filters, found by asking both about every code point.
 
-    pip install datatrove spacy && python tests/record/words.py >curate/words_data.inc
+    pip install datatrove spacy && python tests/record/words.py >curate/text/words_data.inc
 """
 import re
 from importlib.metadata import version
@@ -32,7 +32,7 @@ def single(listing):
 
 
 currency1 = {c.replace("\\", "") for c in LIST_CURRENCY if len(c.replace("\\", "")) == 1}
-# The bits of enum in curate/chars.h, in its order.
+# The bits of enum in curate/text/chars.h, in its order.
 classes = [
     ("CHAR_ALPHA", char_set(ALPHA)),
     ("CHAR_LOWER", char_set(ALPHA_LOWER)),

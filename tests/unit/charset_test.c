@@ -8,7 +8,7 @@
 #include <iconv.h>
 
 #include "base/utf8.h"
-#include "curate/charset.h"
+#include "curate/archive/charset.h"
 
 static struct charset *c;
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "curate/classify.h"
+#include "curate/language/classify.h"
 
 #define MODEL "tests/data/fasttext/binary.bin"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "curate/clean.h"
+#include "curate/clean/clean.h"
 
 static struct clean c;
 static struct clean_conf defaults; /* set by main */

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "curate/dedup_repeats.h"
-#include "curate/dedup_units.h"
+#include "curate/dedup/dedup_repeats.h"
+#include "curate/dedup/dedup_units.h"
 
 static void marks_are_those_of_a_table(void **state)
 {

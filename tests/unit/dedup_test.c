@@ -11,10 +11,10 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "curate/dedup_blocks.h"
-#include "curate/dedup_exact.h"
-#include "curate/dedup_fuzzy.h"
-#include "curate/minhash_preset.h"
+#include "curate/dedup/dedup_blocks.h"
+#include "curate/dedup/dedup_exact.h"
+#include "curate/dedup/dedup_fuzzy.h"
+#include "curate/dedup/minhash_preset.h"
 
 static void a_set_keeps_the_first_value(void **s)
 {

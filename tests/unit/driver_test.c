@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "base/file.h"
-#include "curate/driver.h"
+#include "curate/stream/driver.h"
 
 static char dir[64];
 

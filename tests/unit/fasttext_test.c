@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "curate/fasttext.h"
+#include "curate/language/fasttext.h"
 
 #define DATA "tests/data/fasttext/"
 

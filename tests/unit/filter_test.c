@@ -15,8 +15,8 @@
 
 #include "base/file.h"
 #include "base/node.h"
-#include "curate/filter.h"
-#include "curate/grams.h"
+#include "curate/filter/filter.h"
+#include "curate/text/grams.h"
 
 static char *load(const char *path)
 {

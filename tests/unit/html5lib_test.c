@@ -16,7 +16,7 @@
 
 #include "base/file.h"
 #include "base/node.h"
-#include "curate/html_tree.h"
+#include "curate/html/html_tree.h"
 
 enum { EQUAL, MOVED, WRONG, N_RESULTS };
 

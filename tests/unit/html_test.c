@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "curate/html.h"
-#include "curate/html_meta.h"
-#include "curate/html_tree.h"
+#include "curate/html/html.h"
+#include "curate/html/html_meta.h"
+#include "curate/html/html_tree.h"
 
 static struct html_worker *worker_new(enum html_extractor x, enum html_format f)
 {

@@ -9,8 +9,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "curate/http.h"
-#include "curate/page.h"
+#include "curate/archive/http.h"
+#include "curate/archive/page.h"
 
 enum { MAX = 1 << 20 };
 

@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "curate/html.h"
-#include "curate/html_text.h"
-#include "curate/html_tree.h"
-#include "curate/justext.h"
+#include "curate/html/html.h"
+#include "curate/html/html_text.h"
+#include "curate/html/html_tree.h"
+#include "curate/html/justext.h"
 
 struct page {
     struct html_tree tree;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "curate/segment.h"
+#include "curate/text/segment.h"
 
 static void codes(void **s)
 {

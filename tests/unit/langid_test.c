@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "curate/cld2.h"
-#include "curate/langid.h"
-#include "curate/langid_model.h"
+#include "curate/language/cld2.h"
+#include "curate/language/langid.h"
+#include "curate/language/langid_model.h"
 
 static void languages_of_plain_sentences(void **s)
 {

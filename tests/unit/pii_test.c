@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "curate/pii.h"
+#include "curate/clean/pii.h"
 
 static struct buf a, b;
 

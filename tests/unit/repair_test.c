@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "curate/repair.h"
+#include "curate/clean/repair.h"
 
 static struct repair r;
 static const struct repair_conf encoding = {.mojibake = true, .unescape = UNESCAPE_OFF};

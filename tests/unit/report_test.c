@@ -11,10 +11,10 @@
 #include <math.h>
 
 #include "base/hash.h"
-#include "curate/name_tally.h"
-#include "curate/report_page.h"
-#include "curate/rules.h"
-#include "curate/sketch.h"
+#include "curate/report/name_tally.h"
+#include "curate/report/report_page.h"
+#include "curate/report/rules.h"
+#include "curate/report/sketch.h"
 
 static double quantile(const struct sketch *s, double q)
 {

@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/node.h"
-#include "curate/filter.h"
+#include "curate/filter/filter.h"
 
 /* CRC-32 of "start end value" of each line, values with 6 decimals, joined by spaces. */
 static void line_crc(const struct node *list, char out[16])

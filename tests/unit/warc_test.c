@@ -9,8 +9,8 @@
 #include <libdeflate.h>
 #include <zstd.h>
 
-#include "curate/digest.h"
-#include "curate/warc.h"
+#include "curate/archive/digest.h"
+#include "curate/archive/warc.h"
 
 enum { MAX_BLOCK = 1 << 20 };
 

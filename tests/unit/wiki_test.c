@@ -11,9 +11,9 @@
 
 #include <time.h>
 
-#include "curate/wiki_dump.h"
-#include "curate/wikitext.h"
-#include "curate/wikitext_parts.h"
+#include "curate/wiki/wiki_dump.h"
+#include "curate/wiki/wikitext.h"
+#include "curate/wiki/wikitext_parts.h"
 
 static const char head[] =
     "<mediawiki version=\"0.11\" xml:lang=\"de\"><siteinfo><sitename>W</sitename><base>https://de.x.org/wiki/A/Start</base>"
@@ -202,7 +202,7 @@ static void chinese_variants(void **s)
 static void patterns_are_in_order(void **s)
 {
     static const struct { const char *name, *text; } rows[] = {
-#include "curate/wikitext_patterns.inc"
+#include "curate/wiki/wikitext_patterns.inc"
     };
     char key[WIKI_KEY_MAX];
 

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/node.h"
-#include "curate/words.h"
+#include "curate/text/words.h"
 
 /* The words joined by '|'. */
 static const char *split(const char *text, char *out)

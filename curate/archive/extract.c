@@ -1,0 +1,411 @@
+#include "curate/archive/extract.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/utf8.h"
+#include "curate/archive/extract_format.h"
+#include "curate/archive/walk.h"
+
+enum { HEAD_ROOM = 64 << 10 }; /* of a block beyond the page itself: the HTTP head */
+
+/* In the order of precedence. */
+static const struct extract_format *const formats[] = {&extract_warc, &extract_wiki, &extract_html, &extract_latex};
+enum { N_FORMATS = sizeof formats / sizeof *formats };
+
+struct extract {
+    struct extract_conf conf;
+    struct extract_counts counts;
+    struct walk files;
+    int at; /* the file after the one that is open */
+    struct file_in *in;
+    struct extract_input input;
+    const struct extract_format *format; /* of the open file; NULL: not told yet */
+    void *reader;
+    uint64_t of_format[N_FORMATS], unread;
+};
+
+struct extract_thread {
+    void *maker[N_FORMATS];
+};
+
+void extract_conf_init(struct extract_conf *c)
+{
+    html_conf_init(&c->html);
+    c->html.max_bytes = UINT32_MAX / 2; /* max_page bounds it */
+    latex_conf_init(&c->latex);
+    c->max_page = 16 << 20;
+    c->verify = false;
+    c->namespaces = "0";
+}
+
+/* ---- what formats use ---- */
+
+void extract_count(uint64_t *to, uint64_t n)
+{
+    __atomic_fetch_add(to, n, __ATOMIC_RELAXED);
+}
+
+static bool ends_with(struct span s, const char *end)
+{
+    size_t n = strlen(end);
+
+    return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
+}
+
+bool extract_named(const char *path, const char *const *endings)
+{
+    static const char *const packed[] = {".gz", ".zst", ".bz2"};
+    struct span s = span_of(path);
+
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+        if (ends_with(s, packed[i])) {
+            s.n -= strlen(packed[i]);
+            break;
+        }
+    for (; *endings; endings++)
+        if (ends_with(s, *endings))
+            return true;
+    return false;
+}
+
+struct span extract_pack(char **at, struct span s)
+{
+    struct span copy = {*at, s.n};
+
+    if (s.n)
+        memcpy(*at, s.p, s.n);
+    *at += s.n;
+    return copy;
+}
+
+static bool is_list(const char *list)
+{
+    for (;; list++) {
+        list += *list == '-';
+        if (*list < '0' || *list > '9')
+            return false;
+        list += strspn(list, "0123456789");
+        if (*list != ',')
+            return *list == '\0';
+    }
+}
+
+bool extract_has_namespace(const char *list, int64_t ns)
+{
+    for (char *end;; list = end + 1) {
+        if (strtoll(list, &end, 10) == ns)
+            return true;
+        if (*end != ',')
+            return false;
+    }
+}
+
+/* Sets a field from bytes that may be anything. */
+static int set_any(struct doc *d, const char *key, struct span value)
+{
+    struct buf repaired = {0};
+    int rc;
+
+    if (value.n == 0)
+        value.p = "";
+    if (utf8_valid(value))
+        return doc_set_string(d, key, value);
+    rc = utf8_repair(value, &repaired);
+    if (rc == 0)
+        rc = doc_set_string(d, key, buf_span(&repaired));
+    buf_free(&repaired);
+    return rc;
+}
+
+static int set_id(struct doc *d, const struct extract_item *it)
+{
+    struct buf name = {0};
+    int rc;
+
+    if (it->id.n)
+        return set_any(d, "id", it->id);
+    rc = buf_printf(&name, "%s:%" PRIu64, it->file, it->offset);
+    if (rc == 0)
+        rc = set_any(d, "id", buf_span(&name));
+    buf_free(&name);
+    return rc;
+}
+
+static int set_fields(struct doc *d, const struct extract_item *it, const struct extract_fields *f)
+{
+    TRY(set_id(d, it));
+    TRY(set_any(d, "url", f->url));
+    TRY(set_any(d, "title", f->title));
+    TRY(set_any(d, "date", f->date));
+    TRY(set_any(d, "lang", f->lang));
+    if (f->author.n)
+        TRY(set_any(d, "author", f->author));
+    if (f->canonical.n)
+        TRY(set_any(d, "canonical", f->canonical));
+    if (f->crawled.n)
+        TRY(set_any(d, "crawled", f->crawled));
+    return set_any(d, "text", f->text);
+}
+
+int extract_set_fields(struct doc *d, const struct extract_item *it, const struct extract_fields *f, struct err *e)
+{
+    return set_fields(d, it, f) < 0 ? err_set(e, ERR_NOMEM, "out of memory for a document") : 0;
+}
+
+/* ---- files ---- */
+
+static void close_file(struct extract *x)
+{
+    if (x->format)
+        x->format->close(&x->input, x->reader);
+    warc_close(x->input.stream);
+    file_close(x->in);
+    x->format = NULL;
+    x->reader = NULL;
+    x->input.stream = NULL;
+    x->in = NULL;
+}
+
+/* Decides what the open file is and begins to read it: 1; 0: it is of no interest. */
+static int recognise(struct extract *x, const struct walk_file *f, struct err *e)
+{
+    enum extract_match best = EXTRACT_NO;
+    int is = -1;
+
+    TRY(warc_kind(x->input.stream, e));
+    x->input.path = f->path;
+    x->input.named = f->named;
+    x->input.start = warc_peek(x->input.stream);
+    for (int i = 0; i < N_FORMATS && best < EXTRACT_SURE; i++) {
+        enum extract_match m = formats[i]->probe(&x->input);
+        if (m > best) {
+            best = m;
+            is = i;
+        }
+    }
+    if (is >= 0) {
+        x->of_format[is]++;
+        TRY(formats[is]->open(&x->input, &x->reader, e));
+        x->format = formats[is];
+        return 1;
+    }
+    if (!f->named) {
+        x->unread++;
+        return 0;
+    }
+    if (x->input.start.n == 0) /* an empty file holds no records, whatever it is */
+        return 0;
+    return err_set(e, ERR_FORMAT, "'%s' is neither a WARC or ARC file nor HTML, LaTeX or a wiki's export", f->path);
+}
+
+/* Opens the next file that is worth reading: 1, or 0 after the last.  ERR_FORMAT: one
+ * that cannot be read. */
+static int open_next(struct extract *x, struct err *e)
+{
+    while (x->at < x->files.n) {
+        const struct walk_file *f = &x->files.file[x->at++];
+        int rc = file_open(&x->in, f->path, e);
+
+        if (rc == ERR_IO && !f->named)
+            return e->code = ERR_FORMAT;
+        if (rc < 0)
+            return rc;
+        rc = warc_open(&x->input.stream, x->in, (size_t)x->conf.max_page + HEAD_ROOM, e);
+        if (rc == 0)
+            rc = recognise(x, f, e);
+        if (rc == 1)
+            return 1;
+        close_file(x);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* ---- the source ---- */
+
+static int extract_read(void *source, void **item, size_t *size, bool *bad, struct err *e)
+{
+    struct extract *x = source;
+    struct extract_item *it;
+    int rc;
+
+    do {
+        rc = x->format ? 1 : open_next(x, e);
+        if (rc == 0)
+            return 0;
+        if (rc == 1)
+            rc = x->format->next(&x->input, x->reader, &it, e);
+        if (rc == 1) {
+            it->format = x->format;
+            it->file = x->input.path;
+            *item = it;
+            *size = it->size;
+        }
+        if (rc == 0)
+            close_file(x);
+    } while (rc == 0);
+    if (rc != ERR_FORMAT)
+        return rc < 0 ? rc : 0;
+    *bad = true;
+    return 0;
+}
+
+static void item_free(void *source, void *item)
+{
+    (void)source;
+    free(item);
+}
+
+static int thread_open(void *source, void **thread, struct err *e)
+{
+    (void)source;
+    *thread = calloc(1, sizeof(struct extract_thread));
+    return *thread ? 0 : err_set(e, ERR_NOMEM, "out of memory for a thread");
+}
+
+static void thread_close(void *source, void *thread)
+{
+    struct extract_thread *t = thread;
+
+    (void)source;
+    for (int i = 0; i < N_FORMATS; i++)
+        if (t->maker[i])
+            formats[i]->maker_close(t->maker[i]);
+    free(t);
+}
+
+static bool is_blank(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!strchr(" \t\r\n\f", s.p[i]))
+            return false;
+    return true;
+}
+
+static int extract_make(void *source, void *thread, void *item, struct doc *d, struct verdict *v,
+                        struct err *e)
+{
+    struct extract *x = source;
+    struct extract_thread *t = thread;
+    const struct extract_item *it = item;
+    int i = 0;
+
+    d->file = it->file;
+    d->offset = it->offset;
+    while (formats[i] != it->format)
+        i++;
+    if (!t->maker[i])
+        TRY(it->format->maker_open(&x->conf, &x->counts, &t->maker[i], e));
+    TRY(it->format->make(t->maker[i], it, d, v, e));
+    if (!v->drop && is_blank(d->text))
+        verdict_drop(v, "empty", 0, 1);
+    return 0;
+}
+
+/* ---- statistics ---- */
+
+static int put_count(struct buf *b, const char *key, uint64_t n)
+{
+    TRY(json_put_key(b, key));
+    return json_put_int(b, (int64_t)n);
+}
+
+static int extract_stats(void *source, struct buf *b)
+{
+    const struct extract *x = source;
+    const struct extract_counts *n = &x->counts;
+
+    for (int i = 0; i < N_FORMATS; i++)
+        TRY(put_count(b, formats[i]->stat, x->of_format[i]));
+    TRY(put_count(b, "other_files", x->unread));
+    TRY(put_count(b, "records", n->records));
+    TRY(json_put_key(b, "passed_over"));
+    TRY(buf_putc(b, '{'));
+    for (int i = PAGE_UNSURE + 1; i < PAGE_KINDS; i++)
+        if (n->kind[i])
+            TRY(put_count(b, page_kind_name((enum page_kind)i), n->kind[i]));
+    TRY(buf_putc(b, '}'));
+    TRY(put_count(b, "page_bytes", n->entity_bytes));
+    TRY(put_count(b, "html_utf8_bytes", n->html_bytes));
+    TRY(put_count(b, "latex_utf8_bytes", n->latex_bytes));
+    TRY(put_count(b, "wikitext_bytes", n->wiki_bytes));
+    TRY(put_count(b, "coding_faults", n->faults));
+    return put_count(b, "truncated", n->truncated);
+}
+
+/* ---- open and close ---- */
+
+static const struct source_ops ops = {
+    .name = "extract",
+    .read = extract_read,
+    .thread_open = thread_open,
+    .thread_close = thread_close,
+    .make = extract_make,
+    .item_free = item_free,
+    .stats = extract_stats,
+};
+
+int extract_restart(struct source *s, char *const *paths, int n, struct err *e)
+{
+    struct extract *x = s->state;
+    char standard[] = "-", *const only[] = {standard};
+
+    close_file(x);
+    walk_free(&x->files);
+    x->at = 0;
+    return walk_list(&x->files, n ? paths : only, n ? n : 1, e);
+}
+
+/* Whether jusText's rules can be had as they are wanted: said before any work. */
+static int check_justext(const struct html_conf *c, struct err *e)
+{
+    struct justext *j = NULL;
+
+    if (c->extractor != HTML_JUSTEXT)
+        return 0;
+    TRY(justext_new(&j, &c->justext, e));
+    justext_free(j);
+    return 0;
+}
+
+int extract_open(struct source *s, const struct extract_conf *c, char *const *paths, int n, struct err *e)
+{
+    struct extract *x = calloc(1, sizeof *x);
+    int rc;
+
+    *s = (struct source){&ops, x};
+    if (!x)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    if (!is_list(c->namespaces)) {
+        extract_close(s);
+        return err_set(e, ERR_ARG, "--namespaces: '%s' is no list of numbers", c->namespaces);
+    }
+    rc = check_justext(&c->html, e);
+    if (rc < 0) {
+        extract_close(s);
+        return rc;
+    }
+    x->conf = *c;
+    x->input.conf = &x->conf;
+    x->input.counts = &x->counts;
+    rc = extract_restart(s, paths, n, e);
+    if (rc < 0)
+        extract_close(s);
+    return rc;
+}
+
+void extract_close(struct source *s)
+{
+    struct extract *x = s->state;
+
+    if (!x)
+        return;
+    close_file(x);
+    walk_free(&x->files);
+    free(x);
+    s->state = NULL;
+}

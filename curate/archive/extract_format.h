@@ -1,0 +1,85 @@
+/* curate/archive/extract_format.h -- a format that `extract` reads: how its files are told, taken
+ * apart and made into documents.  For extract.c and the formats only; the table of all
+ * formats is in extract.c.
+ *
+ * Reading goes in order, one thread at a time, and should do little; making goes on in
+ * any thread.
+ */
+#ifndef CURATE_EXTRACT_FORMAT_H
+#define CURATE_EXTRACT_FORMAT_H
+
+#include "curate/archive/extract.h"
+#include "curate/archive/page.h"
+
+/* What is counted for --stats.  The first two are the readers'; the others are counted by
+ * all threads, with extract_count. */
+struct extract_counts {
+    uint64_t records; /* of archives */
+    uint64_t kind[PAGE_KINDS];
+    uint64_t entity_bytes, html_bytes, faults, truncated, latex_bytes, wiki_bytes;
+};
+void extract_count(uint64_t *to, uint64_t n);
+
+/* A file that is being read. */
+struct extract_input {
+    const struct extract_conf *conf;
+    struct extract_counts *counts;
+    const char *path;
+    bool named;        /* on the command line, not found in a folder */
+    struct span start; /* the first 64 KiB, decompressed, unless there is less */
+    struct warc *stream; /* of all its bytes: warc_read, warc_read_whole, or records */
+};
+
+/* What a reader gives: one block of malloc, freed by free.  A format puts what else it needs
+ * behind this, in a struct that begins with it. */
+struct extract_item {
+    const struct extract_format *format; /* set by extract.c, as is file */
+    const char *file;
+    uint64_t offset; /* in the decompressed file, for messages and for an id */
+    size_t size;     /* its weight in bytes */
+    struct span id;  /* empty: FILE:OFFSET */
+};
+
+enum extract_match { EXTRACT_NO, EXTRACT_LOOKS, EXTRACT_SURE };
+
+struct extract_format {
+    const char *stat; /* the count of its files in --stats: "html_files" */
+    /* Whether a file is of this format, by its name and first bytes.  The surest is taken;
+     * of several the first in the table. */
+    enum extract_match (*probe)(const struct extract_input *in);
+
+    /* The open file.  Only one is open at a time, so a format may do without state. */
+    int (*open)(struct extract_input *in, void **reader, struct err *e);
+    /* The next item: 1, or 0 at the end.  ERR_FORMAT: a bad record, the reason with file and
+     * offset in e; reading goes on behind it.  Others end the run. */
+    int (*next)(struct extract_input *in, void *reader, struct extract_item **item, struct err *e);
+    void (*close)(struct extract_input *in, void *reader);
+
+    /* What a thread needs to make documents; opened with the first item of the format. */
+    int (*maker_open)(const struct extract_conf *c, struct extract_counts *n, void **maker, struct err *e);
+    void (*maker_close)(void *maker);
+    /* Makes the document of an item, with extract_set_fields or by doc_set_*; may drop it, or
+     * call it bad (ERR_FORMAT, ERR_LIMIT).  d->file and d->offset are set. */
+    int (*make)(void *maker, const struct extract_item *item, struct doc *d, struct verdict *v, struct err *e);
+};
+
+extern const struct extract_format extract_warc, extract_html, extract_latex, extract_wiki;
+
+/* Whether a list of numbers, "0,14", has this one. */
+bool extract_has_namespace(const char *list, int64_t ns);
+
+/* A document's fields.  Bytes that are not UTF-8 are repaired.  id, url, title, date, lang and
+ * text are always written, the others unless p is NULL or n is 0. */
+struct extract_fields {
+    struct span url, title, date, lang, author, canonical, crawled, text;
+};
+/* Sets id and the fields, text last.  ERR_NOMEM. */
+int extract_set_fields(struct doc *d, const struct extract_item *it, const struct extract_fields *f, struct err *e);
+
+/* Whether a file's name ends in one of these (NULL at the end), maybe with .gz, .zst or .bz2
+ * behind it. */
+bool extract_named(const char *path, const char *const *endings);
+
+/* Copies s to *at, moves *at behind it: for items that own what they hold. */
+struct span extract_pack(char **at, struct span s);
+#endif

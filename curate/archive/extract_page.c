@@ -1,0 +1,240 @@
+/* Two formats: archives of pages, and an HTML file as one page. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "curate/archive/digest.h"
+#include "curate/archive/extract_format.h"
+
+/* A page on its way from reading to extraction; the spans lie behind the struct. */
+struct page_item {
+    struct extract_item item;
+    bool archived;
+    enum page_kind kind;
+    struct span uri, date, mime, block, block_digest, payload_digest;
+};
+
+/* ---- telling and reading ---- */
+
+static enum extract_match probe_warc(const struct extract_input *in)
+{
+    static const char *const endings[] = {".warc", ".wet", ".wat", ".arc", NULL};
+
+    struct err e;
+
+    return warc_kind(in->stream, &e) > WARC_NONE || extract_named(in->path, endings) ? EXTRACT_SURE : EXTRACT_NO;
+}
+
+static enum extract_match probe_html(const struct extract_input *in)
+{
+    static const char *const endings[] = {".html", ".htm", ".xhtml", ".xht", ".shtml", NULL};
+
+    if (extract_named(in->path, endings))
+        return EXTRACT_SURE;
+    return page_is_html(in->start) ? EXTRACT_LOOKS : EXTRACT_NO;
+}
+
+static int make_item(const struct warc_record *r, enum page_kind kind, bool archived, struct extract_item **item,
+                     struct err *e)
+{
+    size_t n = r->id.n + r->uri.n + r->date.n + r->mime.n + r->block.n + r->block_digest.n + r->payload_digest.n;
+    struct page_item *it = malloc(sizeof *it + n);
+    char *at = (char *)(it + 1);
+
+    if (!it)
+        return err_set(e, ERR_NOMEM, "out of memory for a page");
+    *it = (struct page_item){.item = {.offset = r->offset, .size = r->block.n}, .kind = kind, .archived = archived};
+    it->item.id = extract_pack(&at, r->id);
+    it->uri = extract_pack(&at, r->uri);
+    it->date = extract_pack(&at, r->date);
+    it->mime = extract_pack(&at, r->mime);
+    it->block = extract_pack(&at, r->block);
+    it->block_digest = extract_pack(&at, r->block_digest);
+    it->payload_digest = extract_pack(&at, r->payload_digest);
+    *item = &it->item;
+    return 1;
+}
+
+static int no_state(struct extract_input *in, void **reader, struct err *e)
+{
+    (void)in;
+    (void)e;
+    *reader = NULL;
+    return 0;
+}
+
+static int next_record(struct extract_input *in, void *reader, struct extract_item **item, struct err *e)
+{
+    struct warc_record r;
+    struct http_head head;
+    enum page_kind kind;
+    int rc;
+
+    (void)reader;
+    while ((rc = warc_next(in->stream, &r, e)) > 0) {
+        in->counts->records++;
+        kind = page_judge(&r, &head);
+        in->counts->kind[kind]++;
+        if (kind > PAGE_UNSURE)
+            continue;
+        if (r.cut)
+            return err_set(e, ERR_FORMAT,
+                           "'%s' at byte %" PRIu64 ": the page of %" PRId64 " bytes is longer than %" PRId64,
+                           in->path, r.offset, r.length, in->conf->max_page);
+        return make_item(&r, kind, true, item, e);
+    }
+    return rc;
+}
+
+static void close_archive(struct extract_input *in, void *reader)
+{
+    uint64_t n = warc_unseparated(in->stream);
+
+    (void)reader;
+    if (n)
+        log_msg(LOG_WARN, "'%s': %" PRIu64 " records are not set apart by empty lines; they were read", in->path, n);
+}
+
+/* The reader of an HTML file: whether it has been read. */
+static int open_html(struct extract_input *in, void **reader, struct err *e)
+{
+    (void)in;
+    *reader = calloc(1, sizeof(bool));
+    return *reader ? 0 : err_set(e, ERR_NOMEM, "out of memory for a page");
+}
+
+static int next_html(struct extract_input *in, void *reader, struct extract_item **item, struct err *e)
+{
+    struct warc_record r = {.length = 0};
+    bool *done = reader;
+    int rc;
+
+    if (*done)
+        return 0;
+    *done = true;
+    rc = warc_read_whole(in->stream, (size_t)in->conf->max_page, &r.block, e);
+    if (rc == ERR_LIMIT)
+        return e->code = ERR_FORMAT;
+    if (rc < 0)
+        return rc;
+    r.id = span_of(in->path);
+    return make_item(&r, PAGE_HTML, false, item, e);
+}
+
+static void close_html(struct extract_input *in, void *reader)
+{
+    (void)in;
+    free(reader);
+}
+
+/* ---- making documents ---- */
+
+struct page_maker {
+    const struct extract_conf *conf;
+    struct extract_counts *counts;
+    struct page_reader reader;
+    struct html_worker *html;
+};
+
+static void maker_close(void *maker)
+{
+    struct page_maker *m = maker;
+
+    page_reader_close(&m->reader);
+    html_worker_free(m->html);
+    free(m);
+}
+
+static int maker_open(const struct extract_conf *c, struct extract_counts *n, void **maker, struct err *e)
+{
+    struct page_maker *m = calloc(1, sizeof *m);
+
+    if (!m)
+        return err_set(e, ERR_NOMEM, "out of memory for a thread");
+    *maker = m;
+    m->conf = c;
+    m->counts = n;
+    TRY(page_reader_open(&m->reader, e));
+    return html_worker_new(&m->html, &c->html, e);
+}
+
+/* Holds the record's bytes against what its header states. */
+static int verify(const struct page_item *it, const struct http_head *head, struct err *e)
+{
+    struct span body = {it->block.p + head->length, it->block.n - head->length};
+
+    if (digest_check(it->block_digest, it->block) == DIGEST_OTHER)
+        return err_set(e, ERR_FORMAT, "WARC-Block-Digest is not that of the block");
+    if (it->block_digest.n == 0 && digest_check(it->payload_digest, body) == DIGEST_OTHER)
+        return err_set(e, ERR_FORMAT, "WARC-Payload-Digest is not that of the payload");
+    return 0;
+}
+
+static int make_page(struct page_maker *m, const struct page_item *it, struct html_page *out, struct verdict *v,
+                     struct err *e)
+{
+    struct http_head head = {0};
+    struct page page;
+    bool html = it->kind != PAGE_TEXT;
+
+    if (it->archived)
+        http_parse_head(it->block, &head);
+    if (m->conf->verify)
+        TRY(verify(it, &head, e));
+    TRY(page_decode(&m->reader, it->block, &head, it->mime, html, (size_t)m->conf->max_page, &page, e));
+    extract_count(&m->counts->entity_bytes, page.entity.n);
+    if (page.fault)
+        extract_count(&m->counts->faults, 1);
+    if (it->kind == PAGE_UNSURE && !page_is_html(page.utf8))
+        return verdict_drop(v, "not_html", NAN, NAN);
+    if (!html) {
+        *out = (struct html_page){.text = page.utf8};
+        return 0;
+    }
+    extract_count(&m->counts->html_bytes, page.utf8.n);
+    TRY(html_extract(m->html, page.utf8, it->uri, out, e));
+    if (out->truncated)
+        extract_count(&m->counts->truncated, 1);
+    return 0;
+}
+
+static int make(void *maker, const struct extract_item *item, struct doc *d, struct verdict *v, struct err *e)
+{
+    const struct page_item *it = (const struct page_item *)item;
+    struct html_page p = {.title = {NULL, 0}};
+
+    TRY(make_page(maker, it, &p, v, e));
+    return extract_set_fields(d, item,
+                              &(struct extract_fields){.url = it->uri,
+                                                       .title = p.title,
+                                                       .date = p.date,
+                                                       .lang = p.lang,
+                                                       .author = p.author,
+                                                       .canonical = p.canonical,
+                                                       .crawled = it->date,
+                                                       .text = p.text},
+                              e);
+}
+
+const struct extract_format extract_warc = {
+    .stat = "archives",
+    .probe = probe_warc,
+    .open = no_state,
+    .next = next_record,
+    .close = close_archive,
+    .maker_open = maker_open,
+    .maker_close = maker_close,
+    .make = make,
+};
+
+const struct extract_format extract_html = {
+    .stat = "html_files",
+    .probe = probe_html,
+    .open = open_html,
+    .next = next_html,
+    .close = close_html,
+    .maker_open = maker_open,
+    .maker_close = maker_close,
+    .make = make,
+};

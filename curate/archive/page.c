@@ -1,0 +1,129 @@
+#include "curate/archive/page.h"
+
+#include <strings.h>
+
+static const char *const kind_names[PAGE_KINDS] = {
+    "html", "text", "untyped", "info", "request", "metadata", "revisit", "other_record", "status", "media_type",
+};
+
+const char *page_kind_name(enum page_kind kind)
+{
+    return kind_names[kind];
+}
+
+static bool is_word(struct span s, const char *word)
+{
+    return s.n == strlen(word) && strncasecmp(s.p, word, s.n) == 0;
+}
+
+static bool begins_with(struct span s, const char *word)
+{
+    size_t n = strlen(word);
+
+    return s.n >= n && strncasecmp(s.p, word, n) == 0;
+}
+
+static enum page_kind kind_of_mime(struct span mime)
+{
+    char type[64];
+
+    http_media_type(mime, type, sizeof type);
+    if (strcmp(type, "text/html") == 0 || strcmp(type, "application/xhtml+xml") == 0 ||
+        strcmp(type, "application/vnd.wap.xhtml+xml") == 0)
+        return PAGE_HTML;
+    if (strcmp(type, "text/plain") == 0)
+        return PAGE_TEXT;
+    if (!*type || strcmp(type, "unknown/unknown") == 0 || strcmp(type, "application/unknown") == 0 ||
+        strcmp(type, "*/*") == 0)
+        return PAGE_UNSURE;
+    return PAGE_MEDIA;
+}
+
+static enum page_kind judge_response(const struct warc_record *r, struct http_head *head)
+{
+    http_parse_head(r->block, head);
+    if (head->status)
+        return head->status < 200 || head->status > 299 ? PAGE_STATUS : kind_of_mime(head->mime);
+    if (r->arc)
+        return kind_of_mime(r->mime);
+    /* A response without its head: what HTTP it was cannot be told. */
+    return begins_with(r->mime, "application/http") ? PAGE_UNSURE : kind_of_mime(r->mime);
+}
+
+enum page_kind page_judge(const struct warc_record *r, struct http_head *head)
+{
+    static const struct {
+        const char *type;
+        enum page_kind kind;
+    } plain[] = {
+        {"warcinfo", PAGE_INFO},     {"filedesc", PAGE_INFO},     {"request", PAGE_REQUEST},
+        {"metadata", PAGE_METADATA}, {"revisit", PAGE_REVISIT},
+    };
+
+    *head = (struct http_head){0};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (is_word(r->type, plain[i].type))
+            return plain[i].kind;
+    if (is_word(r->type, "response") || is_word(r->type, "arc"))
+        return judge_response(r, head);
+    if (is_word(r->type, "resource")) /* wget keeps its manifest and log as such */
+        return begins_with(r->uri, "metadata:") ? PAGE_METADATA : kind_of_mime(r->mime);
+    if (is_word(r->type, "conversion"))
+        return kind_of_mime(r->mime);
+    return PAGE_OTHER_RECORD;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f';
+}
+
+bool page_is_html(struct span s)
+{
+    static const char *const tags[] = {
+        "!doctype html", "html", "head", "body", "title", "meta", "script", "style", "div", "h1", "h2", "p",
+        "table", "a", "b", "br", "font", "iframe", "center", "article", "main", "section", "ul",
+    };
+
+    if (s.n > 3 && memcmp(s.p, "\xEF\xBB\xBF", 3) == 0)
+        s.p += 3, s.n -= 3;
+    while (s.n && is_space(s.p[0]))
+        s.p++, s.n--;
+    if (s.n > 1024)
+        s.n = 1024;
+    if (begins_with(s, "<!--"))
+        return true;
+    if (begins_with(s, "<?xml"))
+        return memmem(s.p, s.n, "<html", 5) != NULL;
+    for (size_t i = 0; i < sizeof tags / sizeof *tags && s.n && s.p[0] == '<'; i++) {
+        struct span rest = {s.p + 1, s.n - 1};
+        size_t n = strlen(tags[i]);
+        if (begins_with(rest, tags[i]) && rest.n > n && (is_space(rest.p[n]) || rest.p[n] == '>' || rest.p[n] == '/'))
+            return true;
+    }
+    return false;
+}
+
+int page_decode(struct page_reader *p, struct span block, const struct http_head *head, struct span mime,
+                bool markup, size_t max, struct page *out, struct err *e)
+{
+    struct span body = {block.p + head->length, block.n - head->length};
+    struct span label = http_parameter(head->status ? head->mime : mime, "charset");
+
+    TRY(http_decode(p->http, head, body, max, &out->entity, &out->fault, e));
+    return charset_decode(p->charset, out->entity, label, markup, &out->utf8, &out->charset, e);
+}
+
+int page_reader_open(struct page_reader *p, struct err *e)
+{
+    *p = (struct page_reader){0};
+    TRY(http_decoder_new(&p->http, e));
+    return charset_new(&p->charset, e);
+}
+
+void page_reader_close(struct page_reader *p)
+{
+    http_decoder_free(p->http);
+    charset_free(p->charset);
+    *p = (struct page_reader){0};
+}

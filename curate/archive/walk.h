@@ -1,0 +1,27 @@
+/* curate/archive/walk.h -- the files that operands stand for.
+ *
+ * A folder stands for all files in it and below, in byte order of their paths; names
+ * that begin with a dot are passed over, links to folders are not followed.  Anything
+ * else stands for itself.
+ */
+#ifndef CURATE_WALK_H
+#define CURATE_WALK_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+struct walk_file {
+    char *path;
+    bool named; /* an operand itself, not found in a folder */
+};
+
+struct walk {
+    struct walk_file *file;
+    int n, cap;
+};
+
+/* Lists the files.  ERR_IO: an operand is missing, a folder cannot be read. */
+int walk_list(struct walk *w, char *const *operands, int n, struct err *e);
+void walk_free(struct walk *w);
+#endif

@@ -1,0 +1,119 @@
+#include "curate/dedup/dedup_anchors.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Odd, and random. */
+#define BASE 0x9e6c63d0876a3f35ULL
+
+void anchors_free(struct anchors *as)
+{
+    free(as->a);
+    free(as->ring);
+    *as = (struct anchors){0};
+}
+
+/* The smallest of the window that ends at `last`; the first of equal ones. */
+struct least {
+    uint64_t hash;
+    size_t at;
+    bool twice; /* there was another like it */
+};
+
+static struct least least_of(const uint64_t *ring, size_t mask, size_t first, size_t last)
+{
+    struct least m = {ring[first & mask], first, false};
+
+    for (size_t i = first + 1; i <= last; i++) {
+        uint64_t h = ring[i & mask];
+        if (h < m.hash)
+            m = (struct least){h, i, false};
+        else if (h == m.hash)
+            m.twice = true;
+    }
+    return m;
+}
+
+static int put(struct anchors *as, const struct least *m, size_t starts)
+{
+    if (as->n + 2 > as->cap) {
+        size_t cap = as->cap * 2 + 64;
+        struct anchor *a = realloc(as->a, cap * sizeof *a);
+        if (!a)
+            return ERR_NOMEM;
+        as->a = a;
+        as->cap = cap;
+    }
+    as->a[as->n++] = (struct anchor){m->hash, (uint32_t)starts};
+    if (m->twice)
+        as->a[as->n++] = (struct anchor){m->hash, 0};
+    return 0;
+}
+
+static inline uint64_t element(const void *p, size_t i, int width, const uint64_t *table)
+{
+    return width == 1 ? table[((const uint8_t *)p)[i]] : hash_mix64(((const uint32_t *)p)[i] + 1ULL);
+}
+
+/* Hashes of k elements roll along; the window has w of them. */
+static inline int roll(struct anchors *as, const void *p, size_t n, int width, size_t k, size_t w, size_t mask)
+{
+    uint64_t table[256], out = 1, h = 0;
+    struct least m = {0};
+    size_t from = 0;
+
+    for (uint64_t i = 0; i < 256; i++)
+        table[i] = hash_mix64(i + 1);
+    for (size_t i = 0; i < k; i++)
+        out *= BASE;
+    for (size_t i = 0; i < k - 1; i++)
+        h = h * BASE + element(p, i, width, table);
+    for (size_t i = 0; i + k <= n; i++) {
+        size_t start = i - w + 1; /* of the passage whose last hash this is */
+        h = h * BASE + element(p, i + k - 1, width, table);
+        if (i)
+            h -= element(p, i - 1, width, table) * out;
+        as->ring[i & mask] = h;
+        if (i + 1 < w)
+            continue;
+        if (i + 1 == w) {
+            m = least_of(as->ring, mask, 0, i);
+        } else if (h < m.hash || m.at < start) {
+            struct least next = {h, i, false};
+            if (h >= m.hash)
+                next = least_of(as->ring, mask, start, i);
+            if (next.hash != m.hash) {
+                TRY(put(as, &m, start - from));
+                from = start;
+                m = next;
+            } else {
+                m.at = next.at;
+                m.twice = true;
+            }
+        } else if (h == m.hash) {
+            m.twice = true;
+        }
+    }
+    return put(as, &m, n - k - w + 2 - from);
+}
+
+int anchors_find(struct anchors *as, const void *p, size_t n, int width, size_t length)
+{
+    size_t k = (length + 1) / 2, w = length - k + 1, cap = 64;
+
+    as->n = 0;
+    if (n < length)
+        return 0;
+    while (cap < w)
+        cap *= 2;
+    if (cap > as->ring_cap) {
+        free(as->ring);
+        as->ring_cap = 0;
+        as->ring = malloc(cap * sizeof *as->ring);
+        if (!as->ring)
+            return ERR_NOMEM;
+        as->ring_cap = cap;
+    }
+    return width == 1 ? roll(as, p, n, 1, k, w, as->ring_cap - 1) : roll(as, p, n, 4, k, w, as->ring_cap - 1);
+}

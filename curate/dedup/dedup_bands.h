@@ -1,0 +1,67 @@
+/* curate/dedup/dedup_bands.h -- candidates by locality-sensitive hashing (Indyk and Motwani).
+ *
+ * A signature is cut into bands of some rows; documents that agree in a whole band
+ * share a bucket, and those that share a bucket are candidates.  Beside the band keys a
+ * sketch is kept, one byte of each hash of the signature: from it a pair that cannot
+ * have the similarity asked for is told without its shingles.
+ *
+ * Memory: a document takes 8 bytes a band and 1 byte a hash (rounded up to 64); its buckets
+ * at most 12 bytes more a band.
+ */
+#ifndef CURATE_DEDUP_BANDS_H
+#define CURATE_DEDUP_BANDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* What is kept of one signature. */
+struct band_record {
+    uint64_t *key;   /* bands */
+    uint8_t *sketch; /* sketch_bytes */
+};
+
+/* Documents with equal keys in one band.  member[start .. start + size), ascending. */
+struct bucket {
+    uint32_t start, size;
+    uint32_t kept, seen; /* dedup_clusters.c: how far it is */
+};
+struct band {
+    struct bucket *bucket;
+    uint32_t *member;
+    size_t buckets;
+};
+
+struct dedup_bands {
+    int bands, rows;
+    size_t sketch_bytes;
+    size_t docs, cap;
+    uint64_t *key;   /* docs x bands; once indexed, the number of the bucket, or NONE */
+    uint8_t *sketch; /* docs x sketch_bytes */
+    struct band *band;
+};
+#define BUCKET_NONE UINT64_MAX
+
+int dedup_bands_init(struct dedup_bands *b, int bands, int rows, struct err *e);
+void dedup_bands_free(struct dedup_bands *b);
+/* Bytes that a document takes when there are buckets; making them takes 32 more a thread. */
+size_t dedup_bands_bytes(const struct dedup_bands *b);
+/* Fills r from a signature of bands * rows hashes; any thread. */
+void dedup_bands_record(const struct dedup_bands *b, const uint64_t *sig, struct band_record *r);
+/* Makes room for that many documents; what was there stays, new records are to be filled. */
+int dedup_bands_room(struct dedup_bands *b, size_t docs, struct err *e);
+/* The record of a document, valid until there is more room.  Keys of BUCKET_NONE meet nobody. */
+struct band_record dedup_bands_at(struct dedup_bands *b, size_t doc);
+/* Finds the buckets of two or more, with jobs threads. */
+int dedup_bands_index(struct dedup_bands *b, int jobs, struct err *e);
+
+/* True if band k is the first in which a and b share a bucket. */
+bool dedup_bands_first(const struct dedup_bands *b, uint32_t a, uint32_t other, int k);
+/* Places in which the sketches agree. */
+int dedup_bands_agree(const struct dedup_bands *b, uint32_t a, uint32_t other);
+/* A pair of the similarity `threshold` agrees in fewer places than this with a
+ * probability of less than one in a million. */
+int dedup_bands_least(const struct dedup_bands *b, double threshold);
+#endif

@@ -1,0 +1,387 @@
+#include "curate/dedup/dedup_blocks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pool.h"
+#include "curate/dedup/dedup_links.h"
+
+/* While groups are looked for, fate.survivor is the root of a document's group and fate.similarity
+ * one of these; a document that has been decided has its similarity. */
+#define ALONE (-1.0f)
+#define ROOT (-2.0f) /* and others are linked with it */
+
+enum { RANGES = 1 << 16, LEAST_BLOCK = 16 };
+
+struct member {
+    uint64_t rank;
+    uint32_t root, number;
+};
+
+struct blocks {
+    const struct dedup_plan *p;
+    struct dedup_fate *fate; /* of all */
+    struct dedup_tally *t;
+    size_t cap;              /* documents of a block */
+    struct member *member;
+    size_t members, room;
+    /* The block: documents, and what becomes of them by their places in it. */
+    const struct member **doc;
+    size_t docs;
+    struct dedup_fate *own;
+    struct set_ref *set;
+    struct order { uint32_t number, place; } *order;
+    struct dedup_bands bands;
+    /* Of a group that was cut: those that later pieces must be held against. */
+    const struct member **before;
+    size_t n_before, before_cap;
+};
+
+/* ---- a block ---- */
+
+static bool stays(const struct blocks *b, const struct member *m)
+{
+    return b->fate[m->number].survivor == m->number;
+}
+
+static int by_number(const void *x, const void *y)
+{
+    const struct order *a = x, *b = y;
+
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* Reads signatures in the order in which they are on disk. */
+static int load(struct blocks *b, struct err *e)
+{
+    TRY(dedup_bands_room(&b->bands, b->docs, e));
+    for (size_t i = 0; i < b->docs; i++)
+        b->order[i] = (struct order){b->doc[i]->number, (uint32_t)i};
+    qsort(b->order, b->docs, sizeof *b->order, by_number);
+    for (size_t i = 0; i < b->docs; i++) {
+        struct band_record r = dedup_bands_at(&b->bands, b->order[i].place);
+        struct store_doc d;
+
+        TRY(dedup_store_record(b->p->store, b->order[i].number, &r, e));
+        TRY(dedup_store_doc(b->p->store, b->order[i].number, &d, e));
+        b->set[b->order[i].place] = d.set;
+    }
+    return 0;
+}
+
+static int tell_pair(void *arg, uint32_t other, uint32_t doc, float similarity, struct err *e)
+{
+    const struct blocks *b = arg;
+    uint32_t x = b->doc[other]->number, y = b->doc[doc]->number;
+
+    return b->p->listener->pair(b->p->listener->arg, x < y ? x : y, x < y ? y : x, similarity, e);
+}
+
+/* Decides the block; of a document that was dropped before, nothing changes. */
+static int run_block(struct blocks *b, size_t fixed, bool fixed_only, struct err *e)
+{
+    const struct dedup_plan *p = b->p;
+    struct dedup_listener listener = {tell_pair, b};
+    struct dedup_block k = {.bands = &b->bands, .set = b->set, .sets = &p->store->sets, .fixed = (uint32_t)fixed,
+                            .fixed_only = fixed_only};
+    int rc;
+
+    TRY(dedup_bands_init(&b->bands, p->bands, p->rows, e));
+    rc = load(b, e);
+    for (uint32_t i = 0; i < b->docs; i++)
+        b->own[i] = (struct dedup_fate){.survivor = stays(b, b->doc[i]) ? i : UINT32_MAX, .similarity = 1};
+    if (rc == 0)
+        rc = dedup_bands_index(&b->bands, p->jobs, e);
+    if (rc == 0)
+        rc = dedup_cluster(&k, p->threshold, p->jobs, p->listener ? &listener : NULL, b->own, b->t, e);
+    dedup_bands_free(&b->bands);
+    for (uint32_t i = 0; i < b->docs && rc == 0; i++)
+        if (b->own[i].survivor != i && b->own[i].survivor != UINT32_MAX)
+            b->fate[b->doc[i]->number] = (struct dedup_fate){.survivor = b->doc[b->own[i].survivor]->number,
+                                                             .similarity = b->own[i].similarity};
+    return rc;
+}
+
+/* ---- groups ---- */
+
+/* Whole groups at once: first those that stay in any case. */
+static int whole_groups(struct blocks *b, const struct member *m, size_t n, struct err *e)
+{
+    size_t fixed;
+
+    b->docs = 0;
+    for (size_t i = 0; i < n; i++)
+        if (m[i].rank == UINT64_MAX)
+            b->doc[b->docs++] = &m[i];
+    fixed = b->docs;
+    for (size_t i = 0; i < n; i++)
+        if (m[i].rank != UINT64_MAX)
+            b->doc[b->docs++] = &m[i];
+    return run_block(b, fixed, false, e);
+}
+
+/* The block becomes `fixed` of those before and what is left of the piece. */
+static void fill(struct blocks *b, size_t from, size_t fixed, const struct member *piece, size_t n)
+{
+    b->docs = 0;
+    for (size_t i = 0; i < fixed; i++)
+        b->doc[b->docs++] = b->before[from + i];
+    for (size_t i = 0; i < n; i++)
+        if (b->p->listener || stays(b, &piece[i]))
+            b->doc[b->docs++] = &piece[i];
+}
+
+static int remember(struct blocks *b, const struct member *m, struct err *e)
+{
+    if (b->n_before == b->before_cap) {
+        size_t cap = b->before_cap ? 2 * b->before_cap : 1024;
+        const struct member **p = realloc(b->before, cap * sizeof *p);
+
+        if (!p)
+            return err_set(e, ERR_NOMEM, "out of memory for %zu documents that are linked", cap);
+        b->before = p;
+        b->before_cap = cap;
+    }
+    b->before[b->n_before++] = m;
+    return 0;
+}
+
+static int cut_group(struct blocks *b, const struct member *m, size_t n, struct err *e)
+{
+    size_t piece = b->cap / 2, i = 0;
+
+    b->n_before = 0;
+    for (; i < n && m[i].rank == UINT64_MAX; i++)
+        TRY(remember(b, &m[i], e));
+    for (size_t end; i < n; i = end) {
+        end = n - i < piece ? n : i + piece;
+        for (size_t from = 0, fixed; from < b->n_before; from += fixed) {
+            fixed = b->n_before - from < piece ? b->n_before - from : piece;
+            fill(b, from, fixed, m + i, end - i);
+            if (b->docs > fixed)
+                TRY(run_block(b, fixed, true, e));
+        }
+        fill(b, 0, 0, m + i, end - i);
+        TRY(run_block(b, 0, false, e));
+        for (size_t j = i; j < end; j++)
+            if (b->p->listener || stays(b, &m[j]))
+                TRY(remember(b, &m[j], e));
+    }
+    return 0;
+}
+
+/* ---- without verification ---- */
+
+struct measuring {
+    struct blocks *b;
+    size_t next;
+    pthread_mutex_t lock;
+    struct err *e;
+    int failed;
+};
+
+static int measure(struct measuring *w, struct dedup_compare *c, uint32_t number, struct err *e)
+{
+    struct dedup_fate *fate = &w->b->fate[number];
+    struct store_doc a, d;
+    double s = 1;
+
+    if (fate->survivor != number) {
+        TRY(dedup_store_doc(w->b->p->store, fate->survivor, &a, e));
+        TRY(dedup_store_doc(w->b->p->store, number, &d, e));
+        TRY(dedup_jaccard(c, a.set, d.set, 0, &s, e));
+    }
+    fate->similarity = (float)s;
+    return 0;
+}
+
+static void measure_some(void *arg, int thread)
+{
+    struct measuring *w = arg;
+    struct dedup_compare *c;
+    struct err e = {0};
+    size_t i;
+    int rc = dedup_compare_new(&c, &w->b->p->store->sets, &e);
+
+    (void)thread;
+    while (rc == 0 && (i = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED)) < w->b->members)
+        rc = measure(w, c, w->b->member[i].number, &e);
+    dedup_compare_free(c);
+    if (rc < 0) {
+        pthread_mutex_lock(&w->lock);
+        if (!w->failed && w->e)
+            *w->e = e;
+        w->failed = rc;
+        pthread_mutex_unlock(&w->lock);
+    }
+}
+
+/* The first of each group stays, and what stays in any case. */
+static int unite_groups(struct blocks *b, struct err *e)
+{
+    struct measuring w = {.b = b, .e = e};
+    const struct member *first = b->member;
+
+    for (size_t i = 0; i < b->members; i++) {
+        const struct member *m = &b->member[i];
+        if (m->root != first->root)
+            first = m;
+        if (m->rank != UINT64_MAX)
+            b->fate[m->number].survivor = first->number;
+    }
+    pthread_mutex_init(&w.lock, NULL);
+    pool_run(b->p->jobs, measure_some, &w, NULL);
+    pthread_mutex_destroy(&w.lock);
+    return w.failed;
+}
+
+/* ---- all groups ---- */
+
+/* Groups together, in each the highest rank first. */
+static int by_group(const void *x, const void *y)
+{
+    const struct member *a = x, *b = y;
+
+    if (a->root != b->root)
+        return a->root < b->root ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank > b->rank ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static size_t group_size(const struct blocks *b, size_t i)
+{
+    size_t end = i;
+
+    while (end < b->members && b->member[end].root == b->member[i].root)
+        end++;
+    return end - i;
+}
+
+static int verify_groups(struct blocks *b, struct err *e)
+{
+    for (size_t i = 0, n = 0, next; i < b->members; i += n, n = 0) {
+        while (i + n < b->members && (next = group_size(b, i + n)) <= b->cap - n)
+            n += next;
+        if (n == 0) {
+            n = group_size(b, i);
+            TRY(cut_group(b, b->member + i, n, e));
+        } else {
+            TRY(whole_groups(b, b->member + i, n, e));
+        }
+    }
+    return 0;
+}
+
+static bool in_group(const struct blocks *b, uint32_t d)
+{
+    return b->fate[d].similarity == ROOT ||
+           (b->fate[d].similarity == ALONE && b->fate[d].survivor != d);
+}
+
+/* The groups whose roots are in [first, last), n documents in all. */
+static int some_groups(struct blocks *b, uint64_t first, uint64_t last, size_t n, struct err *e)
+{
+    struct store_doc d;
+
+    if (n > b->room) {
+        free(b->member);
+        b->room = n;
+        b->member = malloc(n * sizeof *b->member);
+        if (!b->member)
+            return err_set(e, ERR_NOMEM, "out of memory: %zu documents are linked", n);
+    }
+    b->members = 0;
+    for (uint64_t i = first; i < b->p->store->n && b->members < n; i++) {
+        uint32_t root = b->fate[i].survivor;
+        if (root < first || root >= last || !in_group(b, (uint32_t)i))
+            continue;
+        TRY(dedup_store_doc(b->p->store, i, &d, e));
+        b->member[b->members++] = (struct member){d.rank, root, (uint32_t)i};
+    }
+    for (size_t i = 0; i < b->members; i++) /* each its own until decided */
+        b->fate[b->member[i].number] = (struct dedup_fate){.survivor = b->member[i].number, .similarity = 1};
+    qsort(b->member, b->members, sizeof *b->member, by_group);
+    return b->p->verify ? verify_groups(b, e) : unite_groups(b, e);
+}
+
+/* Ranges of roots with as many documents as there is room for. */
+static int all_groups(struct blocks *b, size_t room, uint64_t *count, struct err *e)
+{
+    uint64_t docs = b->p->store->n, width = docs / RANGES + 1;
+    size_t n = 0;
+
+    for (uint64_t d = 0; d < docs; d++) {
+        b->fate[d].similarity = b->fate[d].similarity == ROOT ? ROOT : ALONE;
+        if (b->fate[d].survivor != d)
+            b->fate[b->fate[d].survivor].similarity = ROOT;
+    }
+    for (uint64_t d = 0; d < docs; d++)
+        count[b->fate[d].survivor / width] += in_group(b, (uint32_t)d);
+    for (uint64_t i = 0, from = 0; i < RANGES; i++) {
+        n += count[i];
+        if (n && (i + 1 == RANGES || n + count[i + 1] > room)) {
+            TRY(some_groups(b, from * width, (i + 1) * width, n, e));
+            n = 0;
+        }
+        from = n ? from : i + 1;
+    }
+    for (uint64_t d = 0; d < docs; d++)
+        if (b->fate[d].similarity == ALONE)
+            b->fate[d].similarity = 1;
+    return 0;
+}
+
+/* What a document of a block takes. */
+static size_t block_bytes(const struct dedup_plan *p, const struct dedup_bands *b)
+{
+    return dedup_bands_bytes(b) + 32 * (size_t)p->jobs + sizeof(struct order) + sizeof(struct set_ref) +
+           sizeof(struct dedup_fate) + sizeof(struct member *);
+}
+
+static int open_blocks(struct blocks *b, struct err *e)
+{
+    const struct dedup_plan *p = b->p;
+    size_t fit;
+
+    TRY(dedup_bands_init(&b->bands, p->bands, p->rows, e));
+    fit = (size_t)(p->memory / 4 * 3) / block_bytes(p, &b->bands);
+    dedup_bands_free(&b->bands);
+    b->cap = fit < LEAST_BLOCK ? LEAST_BLOCK : fit < p->store->n ? fit : (size_t)p->store->n;
+    b->doc = malloc((b->cap + 1) * sizeof *b->doc);
+    b->own = malloc((b->cap + 1) * sizeof *b->own);
+    b->set = malloc((b->cap + 1) * sizeof *b->set);
+    b->order = malloc((b->cap + 1) * sizeof *b->order);
+    if (!b->doc || !b->own || !b->set || !b->order)
+        return err_set(e, ERR_NOMEM, "out of memory for %zu documents at a time", b->cap);
+    return 0;
+}
+
+static void close_blocks(struct blocks *b)
+{
+    free(b->member);
+    free(b->doc);
+    free(b->own);
+    free(b->set);
+    free(b->order);
+    free(b->before);
+}
+
+int dedup_blocks_decide(const struct dedup_plan *p, struct dedup_fate *fate, struct dedup_tally *t, struct err *e)
+{
+    struct blocks b = {.p = p, .fate = fate, .t = t};
+    uint64_t *count;
+    int rc;
+
+    *t = (struct dedup_tally){0};
+    for (uint64_t i = 0; i < p->store->n; i++)
+        fate[i].similarity = 0;
+    TRY(dedup_links_find(p->store, &fate->survivor, sizeof *fate, p->memory, p->jobs, e));
+    count = calloc(RANGES, sizeof *count);
+    rc = count ? open_blocks(&b, e) : err_set(e, ERR_NOMEM, "out of memory");
+    if (rc == 0)
+        rc = all_groups(&b, (size_t)p->memory / 4 / sizeof(struct member), count, e);
+    free(count);
+    close_blocks(&b);
+    return rc;
+}

@@ -1,0 +1,57 @@
+/* curate/dedup/dedup_exact.h -- the stage that drops copies: same text, byte for byte or but for what
+ * normalisation takes away.
+ *
+ * Texts are told apart by their XXH3-128 (two different ones among 10^10 collide with
+ * probability 10^-19).  When the first document of a text is to stay and nothing bounds the
+ * memory, documents are answered as they come; else all are seen first, on disk
+ * (curate/dedup/dedup_best.h).
+ */
+#ifndef CURATE_DEDUP_EXACT_H
+#define CURATE_DEDUP_EXACT_H
+
+#include "base/opt.h"
+#include "curate/dedup/dedup_keep.h"
+#include "curate/stream/stage.h"
+
+/* NONE: the bytes.  SPACE: each run of white space is one space, none at the ends.  WORDS: letters, marks
+ * and digits alone, in Unicode's NFKC_Casefold. */
+enum dedup_normalize { NORMALIZE_NONE, NORMALIZE_SPACE, NORMALIZE_WORDS };
+
+struct dedup_exact_conf {
+    int keep;                /* enum dedup_keep */
+    const char *by;          /* KEEP_BEST: the number of which the greatest stays, such as "score" or
+                                "signals.x" */
+    int normalize;           /* enum dedup_normalize */
+    int64_t memory;          /* bytes; 0: no bound */
+    struct opt_list against; /* files of documents, or indexes, whose texts go */
+    const char *index;       /* file for the index of the documents that stay; NULL: none */
+    const char *dir;         /* for temporary files; NULL: $TMPDIR or /tmp */
+};
+/* The first stays, bytes as they are, memory without a bound. */
+void dedup_exact_conf_init(struct dedup_exact_conf *c);
+#define DEDUP_EXACT_OPTS(c)                                                                              \
+    OPT_ENUM(0, "keep", &(c).keep, "first|last|longest|best|none",                                       \
+             "of documents with one text; none: not even one"),                                          \
+    OPT_STR(0, "by", &(c).by, "FIELD", "with --keep best: the number of which the greatest stays"),      \
+    OPT_ENUM(0, "normalize", &(c).normalize, "none|space|words",                                         \
+             "compare bytes, or but for white space, or letters and digits in one case"),                \
+    OPT_LIST(0, "against", &(c).against, "FILE", "drop what this file of documents, or index, has as well"), \
+    OPT_STR(0, "index", &(c).index, "FILE", "write an index of what stays, for --against"),              \
+    OPT_SIZE(0, "memory", &(c).memory, 0, INT64_MAX, "memory for comparing, from 64M; the rest is on disk; 0: no bound"), \
+    OPT_STR(0, "tmp", &(c).dir, "DIR", "for temporary files, 72 bytes a document and its id")
+
+/* Makes the stage; its state is freed by ops->close.  Strings in conf must outlive it.  ERR_ARG,
+ * ERR_IO, ERR_NOMEM. */
+int dedup_exact_stage_open(struct stage *st, const struct dedup_exact_conf *conf, struct err *e);
+
+/* ---- the set, for itself ---- */
+
+/* 128-bit keys and a number with each: 24 bytes a slot, 32 to 64 a key. */
+struct hash_set;
+struct hash_set *hash_set_new(void); /* NULL: out of memory */
+void hash_set_free(struct hash_set *s);
+/* Adds key with value unless it is there.  1 added; 0 there, its value in *value;
+ * ERR_NOMEM (the set stays as it was). */
+int hash_set_add(struct hash_set *s, uint64_t lo, uint64_t hi, uint64_t *value);
+size_t hash_set_count(const struct hash_set *s);
+#endif

@@ -1,0 +1,542 @@
+#include "curate/dedup/dedup_fuzzy.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/pool.h"
+#include "curate/dedup/dedup_blocks.h"
+#include "curate/dedup/dedup_pairs.h"
+#include "curate/dedup/dedup_report.h"
+#include "curate/dedup/minhash_text.h"
+#include "curate/stream/note_index.h"
+
+/* Of a bound on memory: what the rest of the program takes (threads' blocks, libraries), what is
+ * left for blocks at least, and the share of files' buffers. */
+enum { OTHERS = 48 << 20, LEAST_WORK = 32 << 20, BUFFERS = 16 };
+
+struct fuzzy {
+    struct dedup_fuzzy_conf conf;
+    const struct minhash_preset *preset;
+    int n_bands, n_rows; /* as settled */
+    char kind[96];       /* of indexes */
+    struct minhash minhash;
+    struct dedup_bands shape; /* for records; holds none */
+    struct dedup_store store;
+    uint64_t outside; /* documents of --against, which come first */
+    bool begun;       /* they have been read */
+    struct dedup_fate *fate; /* of all */
+    struct dedup_tally tally;
+    uint64_t clusters, largest, largest_of; /* survivors of others; documents of the largest; its survivor */
+    char *largest_id;
+};
+
+/* The note of a document: this, the hashes of its shingles, the keys of its bands, its
+ * sketch, its id, and its text if there is to be a report.  Without shingles no keys and sketch. */
+struct note {
+    uint64_t count, id_n, rank, text_n;
+};
+struct note_parts {
+    uint64_t *hash;
+    struct band_record record;
+    char *id; /* and the text behind it */
+};
+
+static size_t note_size(const struct fuzzy *f, uint64_t count, size_t rest)
+{
+    size_t bands = count ? (size_t)f->shape.bands * sizeof(uint64_t) + f->shape.sketch_bytes : 0;
+
+    return sizeof(struct note) + count * sizeof(uint64_t) + bands + rest;
+}
+
+static struct note_parts note_parts(const struct fuzzy *f, struct note *h)
+{
+    struct note_parts p = {.hash = (uint64_t *)(h + 1)};
+
+    p.record.key = p.hash + h->count;
+    p.record.sketch = (uint8_t *)(p.record.key + (h->count ? f->shape.bands : 0));
+    p.id = (char *)p.record.sketch + (h->count ? f->shape.sketch_bytes : 0);
+    return p;
+}
+
+static int fuzzy_thread_open(void *stage, void **thread, struct err *e)
+{
+    struct fuzzy *f = stage;
+    uint32_t seed = f->minhash.family == MINHASH_U32 ? f->minhash.a32[0] : 0;
+    struct shingler *s;
+    int rc = shingler_new(&s, f->preset, seed, e);
+
+    *thread = s;
+    return rc;
+}
+
+static void fuzzy_thread_close(void *stage, void *thread)
+{
+    (void)stage;
+    shingler_free(thread);
+}
+
+static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
+                      struct err *e)
+{
+    const struct fuzzy *f = stage;
+    struct note *h;
+    struct note_parts p;
+    uint64_t sig[MINHASH_MAX];
+    const uint64_t *hash;
+    size_t count, text_n;
+
+    (void)v;
+    TRY(shingler_run(thread, d->text, &hash, &count, e));
+    text_n = f->conf.report ? d->text.n : 0;
+    note->n = note_size(f, count, d->id.n + text_n);
+    h = arena_alloc(d->arena, note->n);
+    if (!h)
+        return err_set(e, ERR_NOMEM, "out of memory for %zu shingles", count);
+    *h = (struct note){.count = count, .id_n = d->id.n, .text_n = text_n};
+    TRY(dedup_keep_rank(f->conf.keep, f->conf.by, d, &h->rank, e));
+    p = note_parts(f, h);
+    memcpy(p.id, d->id.p, d->id.n);
+    memcpy(p.id + d->id.n, d->text.p, text_n);
+    note->p = (char *)h;
+    if (!count)
+        return 0;
+    memcpy(p.hash, hash, count * sizeof *hash);
+    minhash_signature(&f->minhash, hash, count, sig);
+    dedup_bands_record(&f->shape, sig, &p.record);
+    return 0;
+}
+
+/* ---- one after the other ---- */
+
+/* Notes may come from a file that others made. */
+static int parse_note(const struct fuzzy *f, struct span note, struct note **h, struct err *e)
+{
+    union { const char *in; struct note *h; } u = {note.p}; /* only read */
+
+    *h = u.h;
+    if (note.n < sizeof **h || u.h->count > note.n / sizeof(uint64_t) || u.h->id_n > note.n ||
+        u.h->text_n > note.n || note_size(f, u.h->count, u.h->id_n + u.h->text_n) != note.n)
+        return err_set(e, ERR_IO, "a note of %zu bytes is none of near-duplicates", note.n);
+    return 0;
+}
+
+/* What the bound leaves for finding clusters among that many documents; less than LEAST_WORK if they
+ * are too many. */
+static int64_t memory_left(const struct fuzzy *f, uint64_t docs)
+{
+    int64_t memory = f->conf.memory ? f->conf.memory : DEDUP_FUZZY_MEMORY;
+    int64_t left = memory - OTHERS - (int64_t)(docs * sizeof(struct dedup_fate));
+
+    return f->conf.memory ? left : left < memory / 2 ? memory / 2 : left;
+}
+
+static int add(struct fuzzy *f, struct span note, bool outside, struct err *e)
+{
+    struct note_parts p;
+    struct note *h;
+    uint64_t rank;
+
+    TRY(parse_note(f, note, &h, e));
+    p = note_parts(f, h);
+    rank = outside ? UINT64_MAX : f->conf.keep == KEEP_LAST ? f->store.n : h->rank;
+    TRY(dedup_store_add(&f->store, h->count ? &p.record : NULL, p.hash, h->count, rank,
+                        (struct span){p.id, h->id_n}, (struct span){p.id + h->id_n, h->text_n}, e));
+    if (memory_left(f, f->store.n) < LEAST_WORK)
+        return err_set(e, ERR_LIMIT, "%" PRIu64 " documents take more memory than %" PRId64 " bytes", f->store.n,
+                       f->conf.memory);
+    return 0;
+}
+
+static int take_outside(void *to, struct span note, struct err *e)
+{
+    struct fuzzy *f = to;
+
+    f->outside++;
+    return add(f, note, true, e);
+}
+
+static const struct stage_ops fuzzy_ops;
+
+static int begin(struct fuzzy *f, struct err *e)
+{
+    struct stage st = {&fuzzy_ops, f};
+
+    f->begun = true;
+    for (int i = 0; i < f->conf.against.n; i++)
+        if (notes_of(f->conf.against.v[i], &st, f->kind, pool_cpus(), take_outside, f, e) < 0)
+            return e->code = ERR_IO; /* whatever it is: the document at hand is not bad */
+    return 0;
+}
+
+static int fuzzy_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a,
+                        struct err *e)
+{
+    struct fuzzy *f = stage;
+
+    (void)v, (void)reply, (void)a;
+    if (!f->begun)
+        TRY(begin(f, e));
+    return add(f, note, false, e);
+}
+
+/* ---- the end ---- */
+
+/* An id as a field of a line: tabs, newlines and backslashes are escaped. */
+static int put_field(struct buf *b, struct span id)
+{
+    for (size_t i = 0; i < id.n; i++) {
+        const char *escape = id.p[i] == '\t'   ? "\\t"
+                             : id.p[i] == '\n' ? "\\n"
+                             : id.p[i] == '\r' ? "\\r"
+                             : id.p[i] == '\\' ? "\\\\"
+                                               : NULL;
+        if (escape)
+            TRY(buf_puts(b, escape));
+        else
+            TRY(buf_putc(b, id.p[i]));
+    }
+    return 0;
+}
+
+/* A file of pairs that is being written. */
+struct pair_file {
+    const struct fuzzy *f;
+    struct file_out *out;
+    struct buf line;
+    struct arena arena;
+};
+
+static int put_pair(struct pair_file *p, struct span x, struct span y, float similarity)
+{
+    buf_clear(&p->line);
+    TRY(put_field(&p->line, x));
+    TRY(buf_putc(&p->line, '\t'));
+    TRY(put_field(&p->line, y));
+    return buf_printf(&p->line, "\t%.6f\n", similarity);
+}
+
+static int write_pair(void *arg, uint32_t x, uint32_t y, float similarity, struct err *e)
+{
+    struct pair_file *p = arg;
+    struct span first, second;
+
+    arena_reset(&p->arena);
+    TRY(dedup_store_id(&p->f->store, x, &p->arena, &first, e));
+    TRY(dedup_store_id(&p->f->store, y, &p->arena, &second, e));
+    if (put_pair(p, first, second, similarity) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a line of '%s'", file_out_name(p->out));
+    return file_write(p->out, p->line.p, p->line.n, e);
+}
+
+/* Ends the file, whole or, after a failure, not at all. */
+static int finish_pairs(struct pair_file *p, int rc, struct err *e)
+{
+    buf_free(&p->line);
+    arena_free(&p->arena);
+    if (p->out && rc == 0)
+        return file_commit(p->out, e);
+    file_abort(p->out);
+    return rc;
+}
+
+static bool stays(const struct fuzzy *f, uint64_t n)
+{
+    return f->fate[n].survivor == n;
+}
+
+static int write_clusters(const struct fuzzy *f, struct err *e)
+{
+    struct pair_file p = {.f = f};
+    int rc = 0;
+
+    TRY(file_create(&p.out, f->conf.clusters, 0, e));
+    for (uint64_t i = 0; i < f->store.n && rc == 0; i++)
+        if (!stays(f, i))
+            rc = write_pair(&p, f->fate[i].survivor, (uint32_t)i, f->fate[i].similarity, e);
+    return finish_pairs(&p, rc, e);
+}
+
+static int write_pairs(const struct fuzzy *f, struct dedup_pairs *pairs, int64_t memory, struct err *e)
+{
+    struct pair_file p = {.f = f};
+    struct dedup_listener to = {write_pair, &p};
+
+    TRY(file_create(&p.out, f->conf.pairs, 0, e));
+    return finish_pairs(&p, dedup_pairs_give(pairs, memory, &to, e), e);
+}
+
+/* The note of document n as work made it. */
+static int note_again(const struct fuzzy *f, uint64_t n, struct arena *a, struct span *note, struct err *e)
+{
+    struct store_doc d;
+    struct note_parts p;
+    struct note *h;
+    struct span id;
+
+    TRY(dedup_store_doc(&f->store, n, &d, e));
+    TRY(dedup_store_id(&f->store, n, a, &id, e));
+    note->n = note_size(f, d.set.size, id.n);
+    h = arena_alloc(a, note->n);
+    if (!h)
+        return err_set(e, ERR_NOMEM, "out of memory for an index");
+    note->p = (char *)h;
+    *h = (struct note){.count = d.set.size, .id_n = id.n};
+    p = note_parts(f, h);
+    memcpy(p.id, id.p, id.n);
+    if (!d.set.size)
+        return 0;
+    TRY(spill_read(&f->store.sets, d.set.at * sizeof *p.hash, p.hash, d.set.size * sizeof *p.hash, e));
+    return dedup_store_record(&f->store, n, &p.record, e);
+}
+
+static int write_index(const struct fuzzy *f, struct err *e)
+{
+    struct note_index *index;
+    struct arena a = {0};
+    struct span note;
+    int rc = note_index_create(&index, f->conf.index, f->kind, e);
+
+    for (uint64_t n = f->outside; n < f->store.n && rc == 0; n++) {
+        if (!stays(f, n))
+            continue;
+        rc = note_again(f, n, &a, &note, e);
+        if (rc == 0)
+            rc = note_index_put(index, note, e);
+        arena_reset(&a);
+    }
+    arena_free(&a);
+    if (rc == 0)
+        return note_index_commit(index, e);
+    note_index_abort(index);
+    return rc;
+}
+
+/* A cluster of very many is more often a template than a text. */
+static int warn_of_large(const struct fuzzy *f, uint64_t n, struct arena *a, struct err *e)
+{
+    struct span id;
+
+    TRY(dedup_store_id(&f->store, n, a, &id, e));
+    log_msg(LOG_WARN, "large cluster: '%.*s' stands for %" PRIu32 " documents", (int)(id.n < 200 ? id.n : 200), id.p,
+            f->fate[n].size);
+    return 0;
+}
+
+static int count_clusters(struct fuzzy *f, struct err *e)
+{
+    struct arena a = {0};
+    struct span id;
+    int rc = 0;
+
+    for (uint64_t i = 0; i < f->store.n; i++)
+        if (stays(f, i))
+            f->fate[i].size = 1;
+    for (uint64_t i = 0; i < f->store.n; i++)
+        if (!stays(f, i))
+            f->fate[f->fate[i].survivor].size++;
+    for (uint64_t i = 0; i < f->store.n && rc == 0; i++) {
+        if (!stays(f, i))
+            continue;
+        f->clusters += f->fate[i].size > 1;
+        if (f->fate[i].size > f->largest) {
+            f->largest = f->fate[i].size;
+            f->largest_of = i;
+        }
+        if (f->conf.report_over && f->fate[i].size > (uint64_t)f->conf.report_over)
+            rc = warn_of_large(f, i, &a, e);
+        arena_reset(&a);
+    }
+    if (rc == 0 && f->clusters) {
+        rc = dedup_store_id(&f->store, f->largest_of, &a, &id, e);
+        f->largest_id = rc == 0 ? strndup(id.p, id.n) : NULL;
+    }
+    arena_free(&a);
+    return rc;
+}
+
+static int decide(struct fuzzy *f, int64_t memory, int jobs, struct err *e)
+{
+    struct dedup_pairs *pairs = NULL;
+    struct dedup_listener listener = {dedup_pairs_put, NULL};
+    struct dedup_plan plan = {.store = &f->store, .bands = f->n_bands, .rows = f->n_rows,
+                              .threshold = f->conf.threshold, .verify = f->conf.verify, .memory = memory,
+                              .jobs = jobs};
+    int rc = 0;
+
+    if (f->conf.pairs) {
+        rc = dedup_pairs_open(&pairs, f->store.n, f->conf.dir, e);
+        listener.arg = pairs;
+        plan.listener = &listener;
+    }
+    if (rc == 0)
+        rc = dedup_blocks_decide(&plan, f->fate, &f->tally, e);
+    if (rc == 0 && pairs)
+        rc = write_pairs(f, pairs, memory, e);
+    dedup_pairs_close(pairs);
+    return rc;
+}
+
+static int fuzzy_resolve(void *stage, int jobs, struct err *e)
+{
+    struct fuzzy *f = stage;
+
+    if (!f->begun) /* there was no document */
+        TRY(begin(f, e));
+    TRY(dedup_store_flush(&f->store, e));
+    f->fate = malloc((f->store.n + 1) * sizeof *f->fate);
+    if (!f->fate)
+        return err_set(e, ERR_NOMEM, "out of memory for %" PRIu64 " documents", f->store.n);
+    TRY(decide(f, memory_left(f, f->store.n), jobs, e));
+    TRY(count_clusters(f, e));
+    if (f->conf.report)
+        TRY(dedup_report_write(f->conf.report, &f->store, f->fate, (uint64_t)f->conf.report_over, e));
+    if (f->conf.clusters)
+        TRY(write_clusters(f, e));
+    return f->conf.index ? write_index(f, e) : 0;
+}
+
+static int fuzzy_judge(void *stage, uint64_t n, struct verdict *v, struct span *reply, struct arena *a,
+                       struct err *e)
+{
+    const struct fuzzy *f = stage;
+    const struct dedup_fate *fate = &f->fate[f->outside + n];
+
+    (void)reply;
+    if (stays(f, f->outside + n))
+        return 0;
+    verdict_drop(v, "near-duplicate", round(fate->similarity * 1e6) / 1e6,
+                 f->conf.verify ? f->conf.threshold : NAN);
+    return v->account ? dedup_store_id(&f->store, fate->survivor, a, &v->survivor, e) : 0;
+}
+
+static int put_count(struct buf *json, const char *key, uint64_t n)
+{
+    TRY(json_put_key(json, key));
+    return json_put_int(json, (int64_t)n);
+}
+
+static int fuzzy_stats(void *stage, struct buf *json)
+{
+    const struct fuzzy *f = stage;
+    const struct dedup_tally *t = &f->tally;
+
+    TRY(json_put_key(json, "preset"));
+    TRY(json_put_string(json, span_of(f->preset->name)));
+    TRY(put_count(json, "bands", (uint64_t)f->n_bands));
+    TRY(put_count(json, "rows", (uint64_t)f->n_rows));
+    TRY(put_count(json, "shingle_bytes", f->store.sets.size));
+    TRY(put_count(json, "candidates", t->candidates));
+    TRY(put_count(json, "compared", t->compared));
+    TRY(put_count(json, "against", f->outside));
+    TRY(put_count(json, "clusters", f->clusters));
+    TRY(put_count(json, "largest_cluster", f->clusters ? f->largest : 0));
+    TRY(json_put_key(json, "largest_survivor"));
+    if (!f->largest_id)
+        return buf_puts(json, "null");
+    return json_put_string(json, span_of(f->largest_id));
+}
+
+static void fuzzy_close(void *stage)
+{
+    struct fuzzy *f = stage;
+
+    if (!f)
+        return;
+    minhash_free(&f->minhash);
+    dedup_bands_free(&f->shape);
+    dedup_store_close(&f->store);
+    free(f->fate);
+    free(f->largest_id);
+    free(f->conf.against.v);
+    free(f);
+}
+
+static const struct stage_ops fuzzy_ops = {
+    .name = "dedup fuzzy",
+    .thread_open = fuzzy_thread_open,
+    .thread_close = fuzzy_thread_close,
+    .work = fuzzy_work,
+    .commit = fuzzy_commit,
+    .resolve = fuzzy_resolve,
+    .judge = fuzzy_judge,
+    .stats = fuzzy_stats,
+    .close = fuzzy_close,
+};
+
+/* Checks the settings; bands and rows come back. */
+static int settle(const struct dedup_fuzzy_conf *c, const struct minhash_preset *p, int *bands, int *rows,
+                  struct err *e)
+{
+    if (!(c->threshold > 0 && c->threshold <= 1))
+        return err_set(e, ERR_ARG, "the threshold must be above 0 and at most 1, not %g",
+                       c->threshold);
+    if ((c->bands > 0) != (c->rows > 0))
+        return err_set(e, ERR_ARG, "bands and rows go together");
+    if (c->pairs && !c->verify)
+        return err_set(e, ERR_ARG, "pairs are listed only where they are verified");
+    TRY(dedup_keep_check(c->keep, c->by, e));
+    if (c->keep == KEEP_NONE)
+        return err_set(e, ERR_ARG, "one of the documents that are alike must stay");
+    if (c->report && !c->report_over)
+        return err_set(e, ERR_ARG, "a report of clusters over which size?");
+    if (c->memory && c->memory < 128 << 20)
+        return err_set(e, ERR_ARG, "memory of less than 128M");
+    for (int i = 0; i < c->against.n; i++)
+        if (access(c->against.v[i], R_OK) < 0)
+            return err_sys(e, ERR_IO, "cannot open '%s'", c->against.v[i]);
+    *bands = c->bands ? (int)c->bands : p->bands;
+    *rows = c->bands ? (int)c->rows : p->rows;
+    if (!*bands && p->hashes)
+        minhash_optimal(c->threshold, p->hashes, bands, rows);
+    else if (!*bands)
+        minhash_choose(c->threshold, MINHASH_OWN_HASHES, bands, rows);
+    if (*bands > MINHASH_MAX_BANDS || *rows > MINHASH_MAX || *bands * *rows > MINHASH_MAX)
+        return err_set(e, ERR_ARG, "at most %d bands and %d hashes, not %d bands of %d rows",
+                       MINHASH_MAX_BANDS, MINHASH_MAX, *bands, *rows);
+    return 0;
+}
+
+static int open_parts(struct fuzzy *f, const struct opt_list *against, struct err *e)
+{
+    int n;
+
+    f->preset = minhash_preset_at(f->conf.preset);
+    TRY(settle(&f->conf, f->preset, &f->n_bands, &f->n_rows, e));
+    n = f->n_bands * f->n_rows < f->preset->hashes ? f->preset->hashes : f->n_bands * f->n_rows;
+    if (minhash_init(&f->minhash, f->preset->family, n, f->preset->seed) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    snprintf(f->kind, sizeof f->kind, "dedup fuzzy preset=%s bands=%d rows=%d", f->preset->name, f->n_bands, f->n_rows);
+    for (int i = 0; i < against->n; i++)
+        TRY(opt_list_add(&f->conf.against, against->v[i], e));
+    TRY(dedup_bands_init(&f->shape, f->n_bands, f->n_rows, e));
+    return dedup_store_open(&f->store, &f->shape, f->conf.dir,
+                            (f->conf.memory ? f->conf.memory : DEDUP_FUZZY_MEMORY) / BUFFERS, e);
+}
+
+void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c)
+{
+    *c = (struct dedup_fuzzy_conf){.threshold = 0.8, .verify = true, .report_over = 1000};
+}
+
+int dedup_fuzzy_stage_open(struct stage *st, const struct dedup_fuzzy_conf *conf, struct err *e)
+{
+    struct fuzzy *f = calloc(1, sizeof *f);
+    int rc;
+
+    if (!f)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    f->conf = *conf;
+    f->conf.against = (struct opt_list){0};
+    rc = open_parts(f, &conf->against, e);
+    if (rc < 0) {
+        fuzzy_close(f);
+        return rc;
+    }
+    *st = (struct stage){&fuzzy_ops, f};
+    return 0;
+}

@@ -1,0 +1,61 @@
+/* curate/dedup/dedup_fuzzy.h -- the stage that drops near-duplicates (MinHash).
+ *
+ * Shingles and signature in parallel; the records collected in order, on disk; then links,
+ * buckets, verification and clusters, within a bound of memory; then each document is told
+ * its fate.
+ */
+#ifndef CURATE_DEDUP_FUZZY_H
+#define CURATE_DEDUP_FUZZY_H
+
+#include "base/opt.h"
+#include "curate/dedup/dedup_keep.h"
+#include "curate/dedup/minhash_preset.h"
+#include "curate/stream/stage.h"
+
+struct dedup_fuzzy_conf {
+    int preset;           /* the number of it, as minhash_preset_at gives them */
+    double threshold;     /* Jaccard similarity that makes a duplicate, in (0, 1] */
+    bool verify;          /* false: whatever shares a band is a duplicate */
+    int64_t bands, rows;  /* 0: the preset's; if it has none, by the threshold */
+    const char *clusters; /* file of "survivor<TAB>member<TAB>similarity"; NULL: none */
+    const char *pairs;    /* file of "first<TAB>second<TAB>similarity": all pairs that have
+                             the similarity (verify only); NULL: none */
+    const char *dir;      /* for temporary files; NULL: $TMPDIR or /tmp */
+    int64_t report_over;  /* clusters of more documents are warned of; 0: none */
+    const char *report;   /* file of these clusters and the text they share; NULL: none */
+    int keep;             /* enum dedup_keep; KEEP_NONE is refused */
+    const char *by;       /* KEEP_BEST: the number of which the greatest stays */
+    int64_t memory;       /* bytes; 0: DEDUP_FUZZY_MEMORY, or more if the documents need it */
+    struct opt_list against; /* files of documents, or indexes, whose near-duplicates go */
+    const char *index;    /* file for the index of the documents that stay; NULL: none */
+};
+#define DEDUP_FUZZY_MEMORY (INT64_C(1) << 30)
+/* Preset quern, threshold .8, verified, clusters over 1000 reported. */
+void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
+#define DEDUP_FUZZY_OPTS(c)                                                                             \
+    OPT_NUM(0, "threshold", &(c).threshold, 0, 1, "Jaccard similarity of duplicates"),                  \
+    OPT_ENUM(0, "preset", &(c).preset, minhash_preset_names, "how text becomes a signature"),           \
+    OPT_FLAG(0, "verify", &(c).verify, "compare the shingles of candidates"),                           \
+    OPT_INT(0, "bands", &(c).bands, 0, MINHASH_MAX_BANDS, "bands; 0: the preset's"),                    \
+    OPT_INT(0, "rows", &(c).rows, 0, MINHASH_MAX, "rows a band; 0: the preset's"),                      \
+    OPT_STR(0, "clusters", &(c).clusters, "FILE",                                                       \
+            "write survivor, member, similarity of each dropped document"),                             \
+    OPT_STR(0, "pairs", &(c).pairs, "FILE",                                                             \
+            "write all pairs that have the similarity, compared with all candidates"),                  \
+    OPT_INT(0, "report-over", &(c).report_over, 0, INT64_MAX,                                           \
+            "warn of clusters of more documents than this; 0: never"),                                  \
+    OPT_STR(0, "report", &(c).report, "FILE",                                                           \
+            "write these clusters with the text that they share (JSON lines)"),                         \
+    OPT_ENUM(0, "keep", &(c).keep, "first|last|longest|best", "which of the documents that are alike stays"), \
+    OPT_STR(0, "by", &(c).by, "FIELD", "with --keep best: the number of which the greatest stays"),     \
+    OPT_LIST(0, "against", &(c).against, "FILE",                                                        \
+             "drop what is like a document of this file, or index"),                                    \
+    OPT_STR(0, "index", &(c).index, "FILE", "write an index of what stays, for --against"),             \
+    OPT_SIZE(0, "memory", &(c).memory, 0, INT64_MAX,                                                    \
+             "memory for comparing, from 128M and 8 bytes a document; 0: 1G, or what it takes"),        \
+    OPT_STR(0, "tmp", &(c).dir, "DIR", "for temporary files, 1.5 times the text and 500 bytes a document")
+
+/* Makes the stage; its state is freed by ops->close.  Strings in conf must outlive it.
+ * ERR_ARG, ERR_NOMEM, ERR_IO. */
+int dedup_fuzzy_stage_open(struct stage *st, const struct dedup_fuzzy_conf *conf, struct err *e);
+#endif

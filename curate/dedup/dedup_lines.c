@@ -1,0 +1,254 @@
+#include "curate/dedup/dedup_lines.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "curate/dedup/dedup_text.h"
+#include "curate/dedup/dedup_units.h"
+#include "curate/stream/spill.h"
+
+enum { COUNTS = 1 << 16 };
+
+/* What the names in the options mean, and the presets made of them. */
+static const struct {
+    enum dedup_unit unit;
+    int span;
+} units[] = {{DEDUP_LINE, 1}, {DEDUP_PARAGRAPH, 1}, {DEDUP_SENTENCE, 1}, {DEDUP_SENTENCE, 3}};
+enum { LINE = 1, PARAGRAPH, SENTENCE, SENTENCES3, FIRST = 1, NONE, RAW = 1, CCNET, SIMPLE };
+
+static const struct preset {
+    int unit, keep, match;
+    int64_t min_length, min_words, min_sentences;
+    bool drop_empty; /* a document that had no text goes too */
+} presets[] = {
+    {LINE, FIRST, SIMPLE, 30, 0, 0, false},
+    {LINE, NONE, CCNET, 0, 0, 0, true},
+    {LINE, FIRST, RAW, 0, 0, 0, false},
+    {SENTENCES3, FIRST, SIMPLE, 1, 50, 3, true},
+};
+
+struct lines {
+    enum dedup_unit unit;
+    enum dedup_form form;
+    int span;
+    bool keep_none, drop_empty;
+    int64_t min_length;
+    struct dedup_left least;
+    struct dedup_units *units;
+    struct spill counts; /* units of each document, 32 bits */
+    struct spill_reader judged;
+    uint64_t docs_changed, pieces_struck, bytes_struck;
+};
+
+struct worker {
+    struct dedup_text text;
+    struct buf out;
+    uint8_t *drop;
+    size_t cap;
+};
+
+static void lines_thread_close(void *stage, void *thread)
+{
+    struct worker *w = thread;
+
+    (void)stage;
+    dedup_text_close(&w->text);
+    buf_free(&w->out);
+    free(w->drop);
+    free(w);
+}
+
+static int lines_thread_open(void *stage, void **thread, struct err *e)
+{
+    struct worker *w = calloc(1, sizeof *w);
+    int rc;
+
+    if (!w)
+        return err_set(e, ERR_NOMEM, "out of memory for a thread");
+    rc = dedup_text_open(&w->text, e);
+    if (rc < 0)
+        lines_thread_close(stage, w);
+    else
+        *thread = w;
+    return rc;
+}
+
+/* The note: a key for each unit. */
+static int lines_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
+                      struct err *e)
+{
+    const struct lines *l = stage;
+    struct worker *w = thread;
+    struct hash128 *key;
+    int64_t n;
+
+    if (l->drop_empty && !d->text.n)
+        return verdict_drop(v, "nothing-left", 0, NAN);
+    TRY(dedup_text_cut(&w->text, d->text, l->unit, e));
+    key = arena_alloc(d->arena, (w->text.n + 1) * sizeof *key);
+    if (!key)
+        return err_set(e, ERR_NOMEM, "out of memory for %zu units of a text", w->text.n);
+    n = dedup_text_keys(&w->text, d->text, l->form, l->span, l->min_length, key, e);
+    if (n < 0)
+        return (int)n;
+    *note = (struct span){(const char *)key, (size_t)n * sizeof *key};
+    return 0;
+}
+
+static int lines_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a,
+                        struct err *e)
+{
+    struct lines *l = stage;
+    const struct hash128 *key = (const void *)note.p;
+    uint32_t n = (uint32_t)(note.n / sizeof *key);
+
+    (void)v;
+    (void)reply;
+    (void)a;
+    for (uint32_t i = 0; i < n; i++) {
+        if (key[i].lo || key[i].hi > 1)
+            TRY(dedup_units_add(l->units, key[i], e));
+        else if (key[i].hi)
+            TRY(dedup_units_add_marked(l->units, e));
+        else
+            TRY(dedup_units_add_unmarked(l->units, e));
+    }
+    return spill_put(&l->counts, &n, sizeof n, e);
+}
+
+static int lines_resolve(void *stage, int jobs, struct err *e)
+{
+    struct lines *l = stage;
+
+    TRY(dedup_units_resolve(l->units, l->keep_none, jobs, e));
+    TRY(spill_flush(&l->counts, e));
+    return spill_reader_open(&l->judged, &l->counts, 0, l->counts.size, COUNTS, e);
+}
+
+/* The reply: the unit's marks, where there is one. */
+static int lines_judge(void *stage, uint64_t n, struct verdict *v, struct span *reply, struct arena *a,
+                       struct err *e)
+{
+    struct lines *l = stage;
+    uint32_t count;
+    uint8_t *mark;
+
+    (void)n;
+    (void)v;
+    TRY(spill_next(&l->judged, &count, sizeof count, e));
+    mark = arena_alloc(a, count + 1u);
+    if (!mark)
+        return err_set(e, ERR_NOMEM, "out of memory for %u units of a text", count);
+    dedup_units_next(l->units, count, mark);
+    if (memchr(mark, 1, count))
+        *reply = (struct span){(const char *)mark, count};
+    return 0;
+}
+
+static int lines_apply(void *stage, void *thread, struct doc *d, struct span reply, struct verdict *v,
+                       struct err *e)
+{
+    struct lines *l = stage;
+    struct worker *w = thread;
+    struct dedup_text *t = &w->text;
+    size_t kept;
+
+    TRY(dedup_text_cut(t, d->text, l->unit, e));
+    if (t->n > w->cap || !w->drop) {
+        free(w->drop);
+        w->cap = t->n + t->n / 2 + 64;
+        w->drop = malloc(w->cap);
+    }
+    if (!w->drop)
+        return err_set(e, ERR_NOMEM, "out of memory for %zu units of a text", t->n);
+    memset(w->drop, 0, t->n);
+    for (size_t i = 0; i < reply.n; i++)
+        for (size_t k = i; reply.p[i] && k < i + (size_t)l->span && k < t->n; k++)
+            w->drop[k] = 1;
+    if (dedup_text_join(t, d->text, l->unit, w->drop, &w->out, &kept) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", d->text.n);
+    TRY(dedup_text_left(t, buf_span(&w->out), &l->least, v, e));
+    if (v->drop)
+        return 0;
+    __atomic_fetch_add(&l->docs_changed, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&l->pieces_struck, t->n - kept, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&l->bytes_struck, d->text.n - w->out.n, __ATOMIC_RELAXED);
+    if (doc_set_string(d, "text", buf_span(&w->out)) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", w->out.n);
+    return 0;
+}
+
+static int put_count(struct buf *json, const char *key, uint64_t n)
+{
+    TRY(json_put_key(json, key));
+    return json_put_int(json, (int64_t)n);
+}
+
+static int lines_stats(void *stage, struct buf *json)
+{
+    const struct lines *l = stage;
+
+    TRY(put_count(json, "units", dedup_units_count(l->units)));
+    TRY(put_count(json, "docs_shortened", l->docs_changed));
+    TRY(put_count(json, "units_struck", l->pieces_struck));
+    return put_count(json, "bytes_struck", l->bytes_struck);
+}
+
+static void lines_close(void *stage)
+{
+    struct lines *l = stage;
+
+    if (!l)
+        return;
+    dedup_units_close(l->units);
+    spill_reader_close(&l->judged);
+    spill_close(&l->counts);
+    free(l);
+}
+
+static const struct stage_ops lines_ops = {
+    .name = "dedup lines",
+    .thread_open = lines_thread_open,
+    .thread_close = lines_thread_close,
+    .work = lines_work,
+    .commit = lines_commit,
+    .resolve = lines_resolve,
+    .judge = lines_judge,
+    .apply = lines_apply,
+    .stats = lines_stats,
+    .close = lines_close,
+};
+
+void dedup_lines_conf_init(struct dedup_lines_conf *c)
+{
+    *c = (struct dedup_lines_conf){.min_length = -1, .min_words = -1, .min_sentences = -1, .memory = 1 << 30};
+}
+
+int dedup_lines_stage_open(struct stage *st, const struct dedup_lines_conf *c, struct err *e)
+{
+    const struct preset *p = &presets[c->preset];
+    struct lines *l = calloc(1, sizeof *l);
+    int unit = c->unit ? c->unit : p->unit, rc;
+
+    if (!l)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    l->counts.fd = -1;
+    l->unit = units[unit - 1].unit;
+    l->span = units[unit - 1].span;
+    l->keep_none = (c->keep ? c->keep : p->keep) == NONE;
+    l->form = (enum dedup_form)((c->match ? c->match : p->match) - 1);
+    l->drop_empty = p->drop_empty;
+    l->min_length = c->min_length >= 0 ? c->min_length : p->min_length;
+    l->least.words = c->min_words >= 0 ? c->min_words : p->min_words;
+    l->least.sentences = c->min_sentences >= 0 ? c->min_sentences : p->min_sentences;
+    rc = dedup_units_open(&l->units, c->dir, c->memory, e);
+    if (rc == 0)
+        rc = spill_open(&l->counts, c->dir, COUNTS, e);
+    if (rc < 0) {
+        lines_close(l);
+        return rc;
+    }
+    *st = (struct stage){&lines_ops, l};
+    return 0;
+}

@@ -1,0 +1,135 @@
+#include "curate/dedup/dedup_links.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pool.h"
+
+enum { READ = 1 << 18, LEAST_SLOTS = 1 << 12 };
+
+struct links {
+    struct dedup_store *s;
+    char *root;
+    size_t stride;
+    size_t slots; /* most that a thread's table may have */
+    int next;     /* part */
+    pthread_mutex_t lock;
+    struct err *e;
+    int failed;
+};
+
+/* ---- union-find, by any number of threads (Anderson and Woll 1991) ---- */
+
+static uint32_t *root_at(const struct links *l, uint64_t doc)
+{
+    void *p = l->root + doc * l->stride;
+
+    return p;
+}
+
+static uint32_t root_of(const struct links *l, uint32_t doc)
+{
+    for (;;) {
+        uint32_t up = __atomic_load_n(root_at(l, doc), __ATOMIC_RELAXED);
+        uint32_t next = __atomic_load_n(root_at(l, up), __ATOMIC_RELAXED);
+
+        if (up == next)
+            return up;
+        __atomic_compare_exchange_n(root_at(l, doc), &up, next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        doc = next;
+    }
+}
+
+/* The greater root goes below the smaller one, so that the end is the same in any order. */
+static void unite(const struct links *l, uint32_t a, uint32_t b)
+{
+    for (;;) {
+        uint32_t x = root_of(l, a), y = root_of(l, b), less = x < y ? x : y, more = x < y ? y : x;
+
+        if (x == y || __atomic_compare_exchange_n(root_at(l, more), &more, less, false, __ATOMIC_RELAXED,
+                                                  __ATOMIC_RELAXED))
+            return;
+    }
+}
+
+/* ---- a part ---- */
+
+/* Keys of which the low half % rounds == round.  (All of a part have the same first bits.) */
+static int one_round(struct links *l, const struct spill *part, uint64_t round, uint64_t rounds,
+                     struct store_key *table, size_t slots, struct err *e)
+{
+    struct spill_reader in;
+    struct store_key r;
+    int rc = spill_reader_open(&in, part, 0, part->size, READ, e);
+
+    for (size_t i = 0; i < slots; i++)
+        table[i].doc = UINT64_MAX;
+    for (uint64_t left = part->size / sizeof r; left-- > 0 && rc == 0;) {
+        size_t at;
+
+        rc = spill_next(&in, &r, sizeof r, e);
+        if (rc < 0 || (rounds > 1 && (uint32_t)r.key % rounds != round))
+            continue;
+        at = (size_t)((unsigned __int128)(r.key << STORE_PART_BITS) * slots >> 64);
+        while (table[at].doc != UINT64_MAX && table[at].key != r.key)
+            at = at + 1 < slots ? at + 1 : 0;
+        if (table[at].doc == UINT64_MAX)
+            table[at] = r;
+        else
+            unite(l, (uint32_t)table[at].doc, (uint32_t)r.doc);
+    }
+    spill_reader_close(&in);
+    return rc;
+}
+
+/* Tables are at most two thirds full if keys are spread evenly, and never quite full. */
+static int one_part(struct links *l, const struct spill *part, struct err *e)
+{
+    uint64_t keys = part->size / sizeof(struct store_key), rounds;
+    size_t want = (size_t)(keys + keys / 2 + LEAST_SLOTS), slots = want < l->slots ? want : l->slots;
+    struct store_key *table = malloc(slots * sizeof *table);
+    int rc = table ? 0 : err_set(e, ERR_NOMEM, "out of memory for the bands of documents");
+
+    rounds = slots == want ? 1 : (uint64_t)(want - LEAST_SLOTS) / (slots - slots / 4) + 1;
+    for (uint64_t i = 0; i < rounds && rc == 0; i++)
+        rc = one_round(l, part, i, rounds, table, slots, e);
+    free(table);
+    return rc;
+}
+
+static void work(void *arg, int thread)
+{
+    struct links *l = arg;
+    struct err e = {0};
+    int i, rc = 0;
+
+    (void)thread;
+    while (rc == 0 && (i = __atomic_fetch_add(&l->next, 1, __ATOMIC_RELAXED)) < STORE_PARTS) {
+        rc = one_part(l, &l->s->keys[i], &e);
+        spill_close(&l->s->keys[i]);
+    }
+    if (rc < 0) {
+        pthread_mutex_lock(&l->lock);
+        if (!l->failed && l->e)
+            *l->e = e;
+        l->failed = rc;
+        pthread_mutex_unlock(&l->lock);
+    }
+}
+
+int dedup_links_find(struct dedup_store *s, uint32_t *root, size_t stride, int64_t memory, int jobs, struct err *e)
+{
+    struct links l = {.s = s, .root = (char *)root, .stride = stride, .e = e};
+
+    l.slots = (size_t)memory / (size_t)jobs / sizeof(struct store_key);
+    if (l.slots < LEAST_SLOTS)
+        l.slots = LEAST_SLOTS;
+    for (uint64_t d = 0; d < s->n; d++)
+        *root_at(&l, d) = (uint32_t)d;
+    pthread_mutex_init(&l.lock, NULL);
+    pool_run(jobs, work, &l, NULL); /* fewer threads do as well */
+    pthread_mutex_destroy(&l.lock);
+    for (uint64_t d = 0; d < s->n && !l.failed; d++)
+        *root_at(&l, d) = root_of(&l, (uint32_t)d);
+    return l.failed;
+}

@@ -1,0 +1,19 @@
+/* curate/dedup/dedup_normal.h -- the part of a text by which exact copies are told. */
+#ifndef CURATE_DEDUP_NORMAL_H
+#define CURATE_DEDUP_NORMAL_H
+
+#include "base/err.h"
+#include "base/mem.h"
+
+/* Appends text to out with each run of white space as one space, none at the ends. */
+int normal_space(struct span text, struct buf *out);
+/* Appends the letters, marks and numbers of text in NFKC_Casefold (Unicode's normalisation for
+ * comparison without regard to case).  u16 is scratch: room in it is kept.  ERR_NOMEM;
+ * ERR_LIMIT from 2^29 bytes on. */
+struct normal_scratch {
+    uint16_t *text, *folded;
+    size_t cap_text, cap_folded;
+};
+void normal_free(struct normal_scratch *s);
+int normal_words(struct span text, struct normal_scratch *s, struct buf *out, struct err *e);
+#endif

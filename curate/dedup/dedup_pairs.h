@@ -1,0 +1,15 @@
+/* curate/dedup/dedup_pairs.h -- pairs of documents put in order, on disk. */
+#ifndef CURATE_DEDUP_PAIRS_H
+#define CURATE_DEDUP_PAIRS_H
+
+#include "curate/dedup/dedup_clusters.h"
+
+struct dedup_pairs;
+/* Of n documents. */
+int dedup_pairs_open(struct dedup_pairs **p, uint64_t n, const char *dir, struct err *e);
+void dedup_pairs_close(struct dedup_pairs *p);
+/* As a listener's function, arg being the struct dedup_pairs. */
+int dedup_pairs_put(void *arg, uint32_t other, uint32_t doc, float similarity, struct err *e);
+/* Gives all of them, by doc, then other, with about `memory` bytes. */
+int dedup_pairs_give(struct dedup_pairs *p, int64_t memory, const struct dedup_listener *to, struct err *e);
+#endif

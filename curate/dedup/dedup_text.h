@@ -1,0 +1,60 @@
+/* curate/dedup/dedup_text.h -- a text's units (lines, paragraphs, sentences) and what makes two of
+ * them the same.
+ */
+#ifndef CURATE_DEDUP_TEXT_H
+#define CURATE_DEDUP_TEXT_H
+
+#include "base/hash.h"
+#include "curate/dedup/minhash_text.h"
+#include "curate/text/words.h"
+
+enum dedup_unit { DEDUP_LINE, DEDUP_PARAGRAPH, DEDUP_SENTENCE };
+/* RAW: the bytes.  CCNET: without white space at the ends, lower case, each digit a 0, without
+ * control characters and CCNet's list of punctuation.  SIMPLE: datatrove's simplified text
+ * (docs/dedup.md, presets). */
+enum dedup_form { DEDUP_RAW, DEDUP_CCNET, DEDUP_SIMPLE };
+
+/* text[from, to) is the unit; text[gap, from) parts it from the one before, and goes with it. */
+struct piece {
+    uint32_t gap, from, to;
+};
+
+/* Cuts and normalises; one a thread. */
+struct dedup_text {
+    struct words words;
+    struct shingler *simple;
+    struct piece *piece;
+    size_t n, cap;
+    size_t tail; /* behind the last piece: belongs to none and stays */
+    uint32_t *ends;
+    size_t ends_cap;
+    struct buf form;
+    size_t *form_end; /* where each piece's normal form ends in `form` */
+    size_t form_cap;
+};
+int dedup_text_open(struct dedup_text *t, struct err *e);
+void dedup_text_close(struct dedup_text *t);
+
+/* Cuts text into t->piece[0..t->n).  Lines end at each \n; paragraphs at blank lines; sentences
+ * are spaCy's (curate/text/words.h), and what white space is behind the last is dropped when the
+ * text is put together again.  ERR_LIMIT from 2^28 bytes on. */
+int dedup_text_cut(struct dedup_text *t, struct span text, enum dedup_unit unit, struct err *e);
+/* Keys of t's pieces, `span` consecutive ones together (their normal forms joined by single
+ * spaces): key[i] of pieces i to i + span - 1.  Pieces of white space at the end do not count when
+ * span > 1.  A key whose normal form has fewer than min characters is {0, 0}; one that the text
+ * has before is {0, 1}.  The number of keys, at most t->n; room for them is the caller's. */
+int64_t dedup_text_keys(struct dedup_text *t, struct span text, enum dedup_form form, int span, int64_t min,
+                        struct hash128 *key, struct err *e);
+/* The text without the pieces whose drop[i] is set, into out; *kept is their number. */
+int dedup_text_join(const struct dedup_text *t, struct span text, enum dedup_unit unit, const uint8_t *drop,
+                    struct buf *out, size_t *kept);
+
+/* What must be left of a text that was shortened. */
+struct dedup_left {
+    int64_t words, sentences; /* 0: no bound */
+};
+struct verdict;
+/* Drops by the rules "nothing-left", "words-left", "sentences-left". */
+int dedup_text_left(struct dedup_text *t, struct span text, const struct dedup_left *least, struct verdict *v,
+                    struct err *e);
+#endif

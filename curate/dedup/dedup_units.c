@@ -1,0 +1,269 @@
+#include "curate/dedup/dedup_units.h"
+
+#include <stdlib.h>
+
+#include "base/pool.h"
+#include "curate/stream/spill.h"
+
+enum { PART_BITS = 6, PARTS = 1 << PART_BITS, READ = 1 << 18, MARKS = 1 << 16 };
+
+struct record {
+    uint64_t lo, hi, unit;
+};
+
+struct dedup_units {
+    const char *dir;
+    int64_t memory;
+    struct spill part[PARTS];
+    struct spill marked; /* numbers of those that are marked anyway */
+    uint64_t n, read;
+    struct spill_map bits;
+    bool all;
+    int jobs, next_part;
+    pthread_mutex_t lock; /* failed, e */
+    int failed;
+    struct err *e;
+};
+
+int dedup_units_open(struct dedup_units **out, const char *dir, int64_t memory, struct err *e)
+{
+    struct dedup_units *u = calloc(1, sizeof *u);
+    size_t cap = (size_t)memory / 4 / PARTS;
+    int rc = 0;
+
+    *out = u;
+    if (!u)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    u->dir = dir;
+    u->memory = memory;
+    u->marked.fd = -1;
+    for (int i = 0; i < PARTS; i++)
+        u->part[i].fd = -1;
+    pthread_mutex_init(&u->lock, NULL);
+    cap = cap < 4096 ? 4096 : cap > 1 << 18 ? 1 << 18 : cap;
+    rc = spill_open(&u->marked, dir, cap, e);
+    for (int i = 0; i < PARTS && rc == 0; i++)
+        rc = spill_open(&u->part[i], dir, cap, e);
+    if (rc < 0) {
+        dedup_units_close(u);
+        *out = NULL;
+    }
+    return rc;
+}
+
+void dedup_units_close(struct dedup_units *u)
+{
+    if (!u)
+        return;
+    for (int i = 0; i < PARTS; i++)
+        spill_close(&u->part[i]);
+    spill_close(&u->marked);
+    spill_map_close(&u->bits);
+    pthread_mutex_destroy(&u->lock);
+    free(u);
+}
+
+int dedup_units_add(struct dedup_units *u, struct hash128 key, struct err *e)
+{
+    struct record r = {key.lo, key.hi, u->n++};
+
+    return spill_put(&u->part[key.hi >> (64 - PART_BITS)], &r, sizeof r, e);
+}
+
+int dedup_units_add_unmarked(struct dedup_units *u, struct err *e)
+{
+    (void)e;
+    u->n++;
+    return 0;
+}
+
+int dedup_units_add_marked(struct dedup_units *u, struct err *e)
+{
+    uint64_t unit = u->n++;
+
+    return spill_put(&u->marked, &unit, sizeof unit, e);
+}
+
+uint64_t dedup_units_count(const struct dedup_units *u)
+{
+    return u->n;
+}
+
+/* ---- a part ---- */
+
+/* Keys without their lowest bits: hi's is 1 where a slot is taken, lo's tells "twice". */
+struct slot {
+    uint64_t lo, hi;
+};
+struct table {
+    struct slot *slot;
+    size_t cap, used;
+};
+
+static struct slot *find(const struct table *t, const struct record *r)
+{
+    size_t at = (size_t)((unsigned __int128)r->lo * t->cap >> 64);
+
+    for (;; at = at + 1 < t->cap ? at + 1 : 0) {
+        struct slot *s = &t->slot[at];
+        if (!s->hi || (s->hi == (r->hi | 1) && (s->lo | 1) == (r->lo | 1)))
+            return s;
+    }
+}
+
+static void mark(struct dedup_units *u, uint64_t unit)
+{
+    __atomic_fetch_or(&u->bits.p[unit / 8], (unsigned char)(1u << (unit & 7)), __ATOMIC_RELAXED);
+}
+
+/* Keys that are badly spread need more room than was counted on. */
+static int grow(struct table *t)
+{
+    struct table big = {.cap = t->cap * 2, .used = t->used, .slot = calloc(t->cap, 2 * sizeof *t->slot)};
+
+    if (!big.slot)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < t->cap; i++)
+        if (t->slot[i].hi)
+            *find(&big, &(struct record){t->slot[i].lo, t->slot[i].hi, 0}) = t->slot[i];
+    free(t->slot);
+    *t = big;
+    return 0;
+}
+
+/* 1: the key is there already; 0: it was not. */
+static int enter(struct table *t, const struct record *r)
+{
+    struct slot *s;
+
+    if (t->used >= t->cap / 10 * 9)
+        TRY(grow(t));
+    s = find(t, r);
+    if (s->hi) {
+        s->lo |= 1;
+        return 1;
+    }
+    *s = (struct slot){r->lo & ~1ULL, r->hi | 1};
+    t->used++;
+    return 0;
+}
+
+/* Goes through the records of a part that belong to slice k of n: enters them and marks those
+ * that were there, or with `second` marks those that came twice. */
+static int scan(struct dedup_units *u, const struct spill *part, struct table *t, uint64_t k, uint64_t n,
+                bool second, struct err *e)
+{
+    struct spill_reader r;
+    struct record x;
+    size_t got;
+    int there, rc = spill_reader_open(&r, part, 0, part->size, READ / sizeof x * sizeof x, e);
+
+    while (rc == 0 && (rc = spill_ahead(&r, sizeof x, &got, e)) == 0 && got) {
+        memcpy(&x, r.buf + r.pos, sizeof x);
+        r.pos += sizeof x;
+        if ((unsigned __int128)(x.hi << PART_BITS) * n >> 64 != k)
+            continue;
+        if (second) {
+            there = find(t, &x)->lo & 1;
+        } else {
+            there = enter(t, &x);
+            if (there < 0)
+                rc = err_set(e, there, "out of memory for %zu keys", t->used);
+        }
+        if (there > 0 && (second || !u->all))
+            mark(u, x.unit);
+    }
+    spill_reader_close(&r);
+    return rc;
+}
+
+static int do_part(struct dedup_units *u, struct spill *part, struct err *e)
+{
+    size_t records = (size_t)(part->size / sizeof(struct record));
+    size_t room = (size_t)(u->memory * 3 / 4) / (size_t)u->jobs / sizeof(struct slot) * 2 / 3;
+    size_t slices, most;
+
+    if (!records)
+        return 0;
+    if (room < 4096)
+        room = 4096;
+    slices = records / room + 1;
+    most = records / slices;
+    most += most / 8 + 1024; /* slices are not quite equal */
+    if (most > records)
+        most = records;
+    for (size_t k = 0; k < slices; k++) {
+        struct table t = {.cap = most + most / 2 + 1};
+        int rc;
+        t.slot = calloc(t.cap, sizeof *t.slot);
+        if (!t.slot)
+            return err_set(e, ERR_NOMEM, "out of memory for %zu keys", most);
+        rc = scan(u, part, &t, k, slices, false, e);
+        if (rc == 0 && u->all)
+            rc = scan(u, part, &t, k, slices, true, e);
+        free(t.slot);
+        TRY(rc);
+    }
+    if (u->bits.n > (size_t)u->memory / 16)
+        spill_map_forget(&u->bits);
+    return 0;
+}
+
+static void work(void *arg, int thread)
+{
+    struct dedup_units *u = arg;
+    struct err e;
+    int i, rc = 0;
+
+    (void)thread;
+    while (rc == 0 && (i = __atomic_fetch_add(&u->next_part, 1, __ATOMIC_RELAXED)) < PARTS) {
+        rc = do_part(u, &u->part[i], &e);
+        spill_close(&u->part[i]);
+    }
+    if (rc < 0) {
+        pthread_mutex_lock(&u->lock);
+        if (!u->failed && u->e)
+            *u->e = e;
+        u->failed = rc;
+        pthread_mutex_unlock(&u->lock);
+    }
+}
+
+static int mark_anyway(struct dedup_units *u, struct err *e)
+{
+    struct spill_reader r;
+    uint64_t unit;
+    size_t got;
+    int rc = spill_reader_open(&r, &u->marked, 0, u->marked.size, MARKS, e);
+
+    while (rc == 0 && (rc = spill_ahead(&r, sizeof unit, &got, e)) == 0 && got) {
+        memcpy(&unit, r.buf + r.pos, sizeof unit);
+        r.pos += sizeof unit;
+        mark(u, unit);
+    }
+    spill_reader_close(&r);
+    return rc;
+}
+
+int dedup_units_resolve(struct dedup_units *u, bool all, int jobs, struct err *e)
+{
+    u->all = all;
+    u->jobs = jobs > PARTS ? PARTS : jobs;
+    u->e = e;
+    for (int i = 0; i < PARTS; i++)
+        TRY(spill_flush(&u->part[i], e));
+    TRY(spill_flush(&u->marked, e));
+    TRY(spill_map_open(&u->bits, u->dir, (size_t)(u->n / 8 + 1), e));
+    TRY(mark_anyway(u, e));
+    pool_run(u->jobs, work, u, NULL); /* fewer threads do it too */
+    return u->failed;
+}
+
+void dedup_units_next(struct dedup_units *u, size_t n, uint8_t *mark_of)
+{
+    for (size_t i = 0; i < n; i++, u->read++)
+        mark_of[i] = u->bits.p[u->read / 8] >> (u->read & 7) & 1;
+    /* (a forward walk: what lies behind may leave memory) */
+    if (u->bits.n > (size_t)u->memory / 16 && (u->read >> 24) != ((u->read - n) >> 24))
+        spill_map_forget(&u->bits);
+}

@@ -1,0 +1,32 @@
+/* curate/dedup/dedup_units.h -- which of very many numbered keys are there already.
+ *
+ * Units (lines, sentences, passages) are numbered in the order in which they are added.
+ * Their keys go to disk, apart by their first bits; then each part is looked through by
+ * itself, with as much of it in memory at a time as is allowed.  So the answer is exact for
+ * any bound on memory, and the same for any number of threads.  24 bytes of disk a key, one
+ * bit a unit.
+ */
+#ifndef CURATE_DEDUP_UNITS_H
+#define CURATE_DEDUP_UNITS_H
+
+#include "base/hash.h"
+#include "base/err.h"
+
+struct dedup_units;
+/* memory: bytes that it may take.  dir: for temporary files (NULL: $TMPDIR or /tmp). */
+int dedup_units_open(struct dedup_units **u, const char *dir, int64_t memory, struct err *e);
+void dedup_units_close(struct dedup_units *u);
+
+/* The next unit: one with a key, one that is never marked, one that is marked anyway. */
+int dedup_units_add(struct dedup_units *u, struct hash128 key, struct err *e);
+int dedup_units_add_unmarked(struct dedup_units *u, struct err *e);
+int dedup_units_add_marked(struct dedup_units *u, struct err *e);
+
+/* Marks the units whose key came before, or with `all` every unit whose key comes twice or
+ * more.  Once, after the last unit. */
+int dedup_units_resolve(struct dedup_units *u, bool all, int jobs, struct err *e);
+/* After that: the marks of the next n units, a byte each, 0 or 1. */
+void dedup_units_next(struct dedup_units *u, size_t n, uint8_t *mark);
+
+uint64_t dedup_units_count(const struct dedup_units *u);
+#endif

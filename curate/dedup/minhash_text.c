@@ -1,0 +1,522 @@
+#include "curate/dedup/minhash_text.h"
+
+#include <stdlib.h>
+#include <unicode/uchar.h>
+#include <unicode/unorm2.h>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "curate/dedup/minhash_words.h"
+#include "curate/text/words_rules.h"
+#include "kernels/minhash_window.h"
+
+/* What becomes of a code point. */
+enum glyph_kind { GLYPH_TEXT, GLYPH_SPACE, GLYPH_DIGIT, GLYPH_SIGMA };
+struct glyph {
+    uint8_t kind, n; /* the first n bytes of s go to the words */
+    bool odd;        /* a rule of the tokenizer may cut at it */
+    char s[13];      /* the longest is a musical symbol of three code points: 12 */
+};
+
+enum { PAGE = 256, PAGES = 0x110000 / PAGE, MAX_TEXT = 1 << 28 };
+
+struct shingler {
+    const struct minhash_preset *preset;
+    uint32_t seed;
+    const UNormalizer2 *nfd;
+    struct glyph *page[PAGES]; /* made when first met: a text uses few of them */
+    char ascii[128];           /* lower case of letters (and plain digits); 0: see page */
+
+    char *words; /* joined by single spaces, one behind the last too */
+    size_t used, words_cap;
+    uint32_t *start; /* of each word, and where the next would be */
+    size_t n_words, start_cap;
+    bool whole;          /* words stay as they are: the tokenizer is not asked */
+    bool odd, number;    /* of the word at the end: the tokenizer must see it; has a 0 */
+    struct words tokens; /* what the tokenizer makes of such a word */
+    int failed;
+    struct minhash_words others; /* the words of other systems */
+    uint64_t *hash;
+    size_t hash_cap;
+    uint64_t *table; /* open addressing; 0: free */
+    size_t table_cap;
+};
+
+/* Room for `need` things; what was there is lost. */
+static int make_room(void *pointer, size_t *cap, size_t need, size_t size)
+{
+    void **p = pointer;
+
+    if (need <= *cap)
+        return 0;
+    free(*p);
+    *cap = 0;
+    *p = mem_aligned((need + need / 4) * size);
+    if (!*p)
+        return ERR_NOMEM;
+    *cap = need + need / 4;
+    return 0;
+}
+
+/* ---- code points ---- */
+
+/* str.isspace() of Python. */
+static bool is_space(UChar32 c)
+{
+    return (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||
+           c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
+           c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
+/* What datatrove turns into a space: all of ASCII that is no letter or digit, the C1
+ * controls, and these. */
+static bool is_trove_punctuation(UChar32 c)
+{
+    static const uint16_t others[] = {
+        0x00ab, 0x00b4, 0x00bb, 0x2013, 0x2014, 0x2019, 0x201c, 0x201d, 0x201e, 0x2026,
+        0x2236, 0x2501, 0x25ba, 0x3001, 0x3002, 0x3008, 0x3009, 0x300a, 0x300b, 0x300c,
+        0x300d, 0x3010, 0x3011, 0xff01, 0xff05, 0xff08, 0xff09, 0xff0c, 0xff0e, 0xff1a,
+        0xff1b, 0xff1f, 0xff5e,
+    };
+
+    if (c < 0x80)
+        return !u_isalnum(c);
+    if (c < 0xa0)
+        return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i] == c)
+            return true;
+    return false;
+}
+
+static void glyph_add(struct glyph *g, UChar32 c)
+{
+    char utf8[4];
+    int n = utf8_put(utf8, (uint32_t)c);
+
+    g->odd |= !(chars_classes()[c] & CHAR_INERT);
+    if (g->n + n <= (int)sizeof g->s) {
+        memcpy(g->s + g->n, utf8, (size_t)n);
+        g->n = (uint8_t)(g->n + n);
+    }
+}
+
+/* Canonical decomposition without the non-spacing marks.  (NFD would also put spacing
+ * marks of unequal combining class in order where two follow one another; there are
+ * some thirty such marks in Unicode, and no word has two.) */
+static void glyph_decompose(const struct shingler *s, struct glyph *g, UChar32 c)
+{
+    UChar d[32];
+    UErrorCode status = U_ZERO_ERROR;
+    int32_t n = unorm2_getDecomposition(s->nfd, c, d, 32, &status);
+
+    if (n < 0 || U_FAILURE(status)) {
+        if (u_charType(c) != U_NON_SPACING_MARK)
+            glyph_add(g, c);
+        return;
+    }
+    for (int32_t i = 0; i < n;) {
+        UChar32 part;
+        U16_NEXT(d, i, n, part);
+        if (u_charType(part) != U_NON_SPACING_MARK)
+            glyph_add(g, part);
+    }
+}
+
+static struct glyph glyph_make(const struct shingler *s, UChar32 c)
+{
+    bool trove = s->preset->kind == SHINGLE_TROVE_WORDS;
+    struct glyph g = {.kind = GLYPH_TEXT};
+    UChar32 lower = u_tolower(c);
+
+    if (c == 0x3a3) {
+        g.kind = GLYPH_SIGMA;
+    } else if (trove && (is_space(c) || is_trove_punctuation(c))) {
+        g.kind = GLYPH_SPACE;
+    } else if (trove && u_charType(c) == U_DECIMAL_DIGIT_NUMBER) {
+        g.kind = GLYPH_DIGIT;
+    } else if (trove) {
+        glyph_decompose(s, &g, c == 0x130 ? 'i' : lower);
+    } else if ((U_MASK(u_charType(c)) & (U_GC_L_MASK | U_GC_N_MASK)) == 0) {
+        g.kind = GLYPH_SPACE;
+    } else if (c == 0x130) { /* i and a dot above, which is no letter */
+        g.n = 2;
+        memcpy(g.s, "i ", 2);
+    } else {
+        glyph_add(&g, lower);
+    }
+    return g;
+}
+
+static struct glyph *page_make(struct shingler *s, uint32_t number)
+{
+    struct glyph *page = malloc(PAGE * sizeof *page);
+
+    for (uint32_t i = 0; page && i < PAGE; i++)
+        page[i] = glyph_make(s, (UChar32)(number * PAGE + i));
+    s->page[number] = page;
+    return page;
+}
+
+/* NULL: out of memory. */
+static inline const struct glyph *glyph_of(struct shingler *s, uint32_t c)
+{
+    const struct glyph *page = s->page[c / PAGE];
+
+    if (!page)
+        page = page_make(s, c / PAGE);
+    return page ? &page[c % PAGE] : NULL;
+}
+
+/* ---- words ---- */
+
+/* Puts spaces where the tokenizer cuts the word that ends at s->used. */
+static void cut_word(struct shingler *s)
+{
+    size_t from = s->start[s->n_words];
+    struct span word = {s->words + from, s->used - from};
+    struct words *t = &s->tokens;
+    struct err e;
+    int rc = words_split(t, word, &e);
+
+    if (rc < 0) {
+        s->failed = rc;
+        return;
+    }
+    for (size_t i = t->n; i-- > 1;) {
+        char *to = s->words + from + t->w[i].off + i;
+        memmove(to, to - i, t->w[i].len);
+        to[-1] = ' ';
+    }
+    for (size_t i = 1; i < t->n; i++)
+        s->start[++s->n_words] = (uint32_t)(from + t->w[i].off + i);
+    s->used += t->n ? t->n - 1 : 0;
+}
+
+/* The word that ends at s->used, if there is one, is whole.  The tokenizer has to see it
+ * only if a rule can apply: an exception, a number with something to it, an odd character.
+ * (Its rules across words need marks that simplified text has not.) */
+static inline void end_word(struct shingler *s)
+{
+    const char *word = s->words + s->start[s->n_words];
+    size_t n = s->used - s->start[s->n_words];
+
+    if (n == 0)
+        return;
+    if (s->preset->kind == SHINGLE_TROVE_WORDS && !s->whole &&
+        (s->odd || (s->number && n > 1) || (n <= SPECIAL_MAX && words_maybe_special(word, n))))
+        cut_word(s);
+    s->odd = s->number = false;
+    s->words[s->used++] = ' ';
+    s->start[++s->n_words] = (uint32_t)s->used;
+}
+
+static bool is_digit(struct shingler *s, const char *p, const char *end, int *n)
+{
+    uint32_t c;
+    const struct glyph *g;
+
+    if (p >= end)
+        return false;
+    *n = utf8_next(p, end, &c);
+    g = glyph_of(s, c);
+    return g && g->kind == GLYPH_DIGIT;
+}
+
+/* Behind a number that begins at p: digits, and once a separator and more digits. */
+static const char *skip_number(struct shingler *s, const char *p, const char *end)
+{
+    int n;
+    uint32_t c;
+
+    while (is_digit(s, p, end, &n))
+        p += n;
+    if (p >= end)
+        return p;
+    n = utf8_next(p, end, &c);
+    if (c != '.' && c != ',' && c != 0x60c && c != 0x66b && !(c >= 0x2396 && c <= 0x2398))
+        return p;
+    if (!is_digit(s, p + n, end, &(int){0}))
+        return p;
+    for (p += n; is_digit(s, p, end, &n); p += n)
+        ;
+    return p;
+}
+
+/* One code point that is no ASCII letter; returns where the next begins. */
+static const char *take_other(struct shingler *s, struct span text, const char *p)
+{
+    const char *next;
+    int n;
+    const struct glyph *g = glyph_of(s, chars_decode(p, &n));
+
+    next = p + n;
+    if (!g)
+        return NULL;
+    if (g->kind == GLYPH_SPACE) {
+        end_word(s);
+    } else if (g->kind == GLYPH_DIGIT) {
+        s->words[s->used++] = '0';
+        s->number = true;
+        next = skip_number(s, p, text.p + text.n);
+    } else if (g->kind == GLYPH_SIGMA) {
+        s->used += (size_t)utf8_put(s->words + s->used, chars_lower_sigma(text, p));
+    } else if (g->n == 2 && g->s[1] == ' ') {
+        s->words[s->used++] = g->s[0];
+        end_word(s);
+    } else {
+        memcpy(s->words + s->used, g->s, sizeof g->s);
+        s->used += g->n;
+        s->odd |= g->odd;
+    }
+    return next;
+}
+
+#if defined(__SSE2__)
+/* Takes words of ASCII and what separates them, up to a byte that has to be looked at by
+ * itself or the last 15.  Sixteen bytes at a time: most words and their separators. */
+static const char *take_ascii(struct shingler *s, const char *p, const char *end)
+{
+    const bool digits = s->preset->kind == SHINGLE_PLAIN_WORDS;
+
+    while (end - p >= 16) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i low = _mm_or_si128(x, _mm_set1_epi8(32)); /* digits have that bit */
+        __m128i d = _mm_sub_epi8(x, _mm_set1_epi8('0')), l = _mm_sub_epi8(low, _mm_set1_epi8('a'));
+        unsigned digit, in, apart, n;
+
+        l = _mm_cmpeq_epi8(_mm_min_epu8(l, _mm_set1_epi8(25)), l);
+        d = _mm_cmpeq_epi8(_mm_min_epu8(d, _mm_set1_epi8(9)), d);
+        digit = (unsigned)_mm_movemask_epi8(d);
+        in = (unsigned)_mm_movemask_epi8(l) | (digits ? digit : 0);
+        apart = ~(in | digit | (unsigned)_mm_movemask_epi8(x)) & 0xffff;
+        n = (unsigned)__builtin_ctz(~in);
+        _mm_storeu_si128((__m128i *)(void *)(s->words + s->used), low);
+        s->used += n;
+        p += n;
+        apart = ~(apart >> n);
+        if (n == 16)
+            continue;
+        if (apart & 1)
+            return p;
+        end_word(s);
+        p += __builtin_ctz(apart);
+    }
+    return p;
+}
+#else
+static const char *take_ascii(struct shingler *s, const char *p, const char *end)
+{
+    for (; p < end && (unsigned char)*p < 0x80 && s->ascii[(unsigned char)*p]; p++)
+        s->words[s->used++] = s->ascii[(unsigned char)*p];
+    return p;
+}
+#endif
+
+static int split_words(struct shingler *s, struct span text)
+{
+    const char *p = text.p, *end = text.p + text.n;
+
+    /* At worst three bytes for one (Hangul: 3 to 9), and a space behind a letter. */
+    TRY(make_room(&s->words, &s->words_cap, 4 * text.n + 64, 1));
+    TRY(make_room(&s->start, &s->start_cap, text.n + 2, sizeof *s->start));
+    s->used = s->n_words = 0;
+    s->start[0] = 0;
+    s->failed = 0;
+    while (p < end) {
+        p = take_ascii(s, p, end);
+        while (p < end) { /* letters beyond ASCII come in runs */
+            char c = (unsigned char)*p < 0x80 ? s->ascii[(unsigned char)*p] : 0;
+            if (c && end - p >= 16)
+                break;
+            if (c) {
+                s->words[s->used++] = c;
+                p++;
+            } else if (!(p = take_other(s, text, p))) {
+                return ERR_NOMEM;
+            }
+        }
+    }
+    end_word(s);
+    return s->failed;
+}
+
+/* ---- shingles ---- */
+
+static void hash_words(struct shingler *s, size_t *count)
+{
+    size_t width = (size_t)s->preset->width, n = s->n_words;
+
+    *count = 0;
+    if (n < width) {
+        if (s->preset->short_whole && n)
+            s->hash[(*count)++] = XXH64(s->words, s->used - 1, 0);
+        return;
+    }
+    *count = n - width + 1;
+    ISA_PICK(minhash_window)(s->words, s->start, (int)width, *count, s->hash);
+}
+
+static int hash_chars(struct shingler *s, struct span text, size_t *count)
+{
+    size_t n = 0, width = (size_t)s->preset->width;
+
+    TRY(make_room(&s->start, &s->start_cap, text.n + 2, sizeof *s->start));
+    for (size_t i = 0; i < text.n; i++)
+        if (((unsigned char)text.p[i] & 0xc0) != 0x80)
+            s->start[n++] = (uint32_t)i;
+    s->start[n] = (uint32_t)text.n;
+    if (n < width) { /* one short window from the first character to the last */
+        *count = n && s->preset->short_whole;
+        s->start[1] = (uint32_t)text.n;
+        width = 1;
+    } else {
+        *count = n - width + 1;
+    }
+    ISA_PICK(minhash_window_chars)(text.p, s->start, (int)width, *count, s->seed, s->hash);
+    return 0;
+}
+
+/* Keeps the first of equal hashes. */
+static int make_unique(struct shingler *s, size_t *count)
+{
+    size_t cap = 64, kept = 0;
+    bool zero = false;
+
+    while (cap < 3 * *count)
+        cap *= 2;
+    TRY(make_room(&s->table, &s->table_cap, cap, sizeof *s->table));
+    memset(s->table, 0, cap * sizeof *s->table);
+    for (size_t i = 0; i < *count; i++) {
+        uint64_t h = s->hash[i];
+        size_t at = h & (cap - 1);
+        if (h == 0) {
+            if (!zero)
+                s->hash[kept++] = 0;
+            zero = true;
+            continue;
+        }
+        while (s->table[at] && s->table[at] != h)
+            at = (at + 1) & (cap - 1);
+        if (!s->table[at])
+            s->table[at] = s->hash[kept++] = h;
+    }
+    *count = kept;
+    return 0;
+}
+
+/* As other systems cut and hash words. */
+static int run_others(struct shingler *s, struct span text, size_t *count, struct err *e)
+{
+    size_t width = (size_t)s->preset->width;
+
+    if (s->preset->kind == SHINGLE_RPV2_WORDS)
+        TRY(minhash_words_rpv2(&s->others, text, width, count, e));
+    else
+        TRY(minhash_words_text_dedup(&s->others, text, width, count, e));
+    if (make_room(&s->hash, &s->hash_cap, *count + 1, sizeof *s->hash) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for the words of a text of %zu bytes", text.n);
+    if (*count)
+        memcpy(s->hash, s->others.hash, *count * sizeof *s->hash);
+    if (make_unique(s, count) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for the words of a text of %zu bytes", text.n);
+    return 0;
+}
+
+static int run(struct shingler *s, struct span text, size_t *count)
+{
+    if (s->preset->kind == SHINGLE_CHARS) {
+        TRY(make_room(&s->hash, &s->hash_cap, text.n + 1, sizeof *s->hash));
+        TRY(hash_chars(s, text, count));
+        return make_unique(s, count);
+    }
+    TRY(split_words(s, text));
+    TRY(make_room(&s->hash, &s->hash_cap, s->n_words + 1, sizeof *s->hash));
+    hash_words(s, count);
+    return make_unique(s, count);
+}
+
+int shingler_run(struct shingler *s, struct span text, const uint64_t **hash, size_t *count,
+                 struct err *e)
+{
+    int rc;
+
+    *count = 0;
+    if (text.n >= MAX_TEXT)
+        return err_set(e, ERR_LIMIT, "a text of %zu bytes is too long to compare", text.n);
+    if (s->preset->kind >= SHINGLE_SPLIT_WORDS) {
+        rc = run_others(s, text, count, e);
+        *hash = s->hash;
+        return rc;
+    }
+    rc = run(s, text, count);
+    if (rc < 0)
+        err_set(e, rc, "out of memory for the words of a text of %zu bytes", text.n);
+    *hash = s->hash;
+    return rc;
+}
+
+int shingler_simplify(struct shingler *s, struct span text, struct span *simple, struct err *e)
+{
+    int rc;
+
+    if (text.n >= MAX_TEXT)
+        return err_set(e, ERR_LIMIT, "a text of %zu bytes is too long to compare", text.n);
+    s->whole = true;
+    rc = split_words(s, text);
+    s->whole = false;
+    if (rc < 0)
+        err_set(e, rc, "out of memory for the words of a text of %zu bytes", text.n);
+    *simple = shingler_words(s);
+    return rc;
+}
+
+struct span shingler_words(const struct shingler *s)
+{
+    if (s->preset->kind >= SHINGLE_SPLIT_WORDS)
+        return minhash_words_text(&s->others);
+    return (struct span){s->words, s->used ? s->used - 1 : 0};
+}
+
+int shingler_new(struct shingler **out, const struct minhash_preset *p, uint32_t seed,
+                 struct err *e)
+{
+    UErrorCode status = U_ZERO_ERROR;
+    struct shingler *s = calloc(1, sizeof *s);
+
+    *out = s;
+    if (!s)
+        return err_set(e, ERR_NOMEM, "out of memory for a thread");
+    s->preset = p;
+    s->seed = seed;
+    s->nfd = unorm2_getNFDInstance(&status);
+    if (U_FAILURE(status))
+        return err_set(e, ERR_UNSUPPORTED, "cannot load ICU's normalisation data: %s",
+                       u_errorName(status));
+    if (!chars_classes() || !words_rules_init())
+        return err_set(e, ERR_NOMEM, "out of memory for the tables of words");
+    for (int c = 'a'; c <= 'z'; c++)
+        s->ascii[c] = s->ascii[c - 'a' + 'A'] = (char)c;
+    for (int c = '0'; c <= '9' && p->kind == SHINGLE_PLAIN_WORDS; c++)
+        s->ascii[c] = (char)c;
+    return 0;
+}
+
+void shingler_free(struct shingler *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < PAGES; i++)
+        free(s->page[i]);
+    free(s->words);
+    free(s->start);
+    words_free(&s->tokens);
+    minhash_words_free(&s->others);
+    free(s->hash);
+    free(s->table);
+    free(s);
+}

@@ -1,0 +1,30 @@
+/* curate/dedup/minhash_text.h -- from a text to its set of shingle hashes.
+ *
+ * A shingle is some consecutive words joined by one space, or some consecutive
+ * characters.  Words are hashed with XXH64 (seed 0), characters with MurmurHash3_x86_32
+ * (seed: the preset's first coefficient a, and never 0, as cuDF does).
+ */
+#ifndef CURATE_MINHASH_TEXT_H
+#define CURATE_MINHASH_TEXT_H
+
+#include "base/mem.h"
+#include "curate/dedup/minhash_preset.h"
+
+/* One a thread: tables and buffers that grow to the longest text. */
+struct shingler;
+/* p must outlive it; seed is for SHINGLE_CHARS.  ERR_NOMEM. */
+int shingler_new(struct shingler **s, const struct minhash_preset *p, uint32_t seed,
+                 struct err *e);
+void shingler_free(struct shingler *s);
+
+/* The hashes of text's shingles, each once, in the order of first occurrence; valid
+ * until the next call.  text must be valid UTF-8 of less than 256 MiB (ERR_LIMIT).
+ * *count may be 0.  ERR_NOMEM. */
+int shingler_run(struct shingler *s, struct span text, const uint64_t **hash, size_t *count,
+                 struct err *e);
+/* The simplified text itself, words between single spaces: datatrove's for a preset of
+ * SHINGLE_TROVE_WORDS.  Valid until the next call. */
+int shingler_simplify(struct shingler *s, struct span text, struct span *simple, struct err *e);
+/* The words after shingler_run, joined by single spaces (kinds of words only). */
+struct span shingler_words(const struct shingler *s);
+#endif

@@ -1,0 +1,92 @@
+#include <string.h>
+
+#include "curate/html/main_content.h"
+
+/* Short lines that are no part of the content, wherever they stand.  Spaces, case and
+ * punctuation do not matter. */
+
+/* The line is this, but for a few letters. */
+static const char *const whole[] = {
+    "advertisement", "advert", "sponsored", "read more", "more", "continue reading", "share",
+    "share this", "share this article", "comments", "comment", "comments comments",
+    "leave a comment", "leave a reply", "post a comment", "reply", "print", "tweet", "email",
+    "like this", "loading", "log in", "sign up", "subscribe", "newsletter", "related",
+    "related articles", "related posts", "related stories", "related content", "related topics",
+    "recommended", "recommended for you", "most read", "most popular", "trending", "trending now",
+    "dont miss", "must read", "tags", "topics", "back to top", "next", "previous",
+    "skip to content", "text size", "something to consider", "watch", "view comments", "anzeige",
+    "werbung", "weiterlesen", "mehr lesen", "mehr", "teilen", "artikel teilen", "kommentare",
+    "kommentieren", "kommentar schreiben", "drucken", "auch interessant", "mehr zum thema",
+    "mehr zum artikel", "zum thema", "meistgelesen", "empfehlungen der redaktion",
+    "empfehlungen aus der redaktion", "unsere empfehlungen", "ähnliche beiträge",
+    "ähnliche artikel", "weitere artikel", "weitere beiträge", "weitere themen",
+    "weitere meldungen", "schon gelesen", "schlagworte", "stichworte", "nach oben", "zurück",
+    "externer inhalt", "bild anzeigen", "artikel bewerten", "das könnte dich auch interessieren",
+    "das könnte sie auch interessieren", "noch keine bewertungen", "aktivieren", "zur startseite",
+    "publicité", "lire la suite", "partager", "partager cet article", "commentaires",
+    "vous aimerez aussi", "sur le même sujet", "à lire aussi", "articles liés", "à voir aussi",
+    "voir aussi", "permalien", "publicidad", "leer más", "compartir", "comentarios",
+    "más noticias", "te puede interesar", "le puede interesar", "te recomendamos", "relacionadas",
+    "noticias relacionadas", "etiquetas", "publicidade", "leia mais", "compartilhar",
+    "comentários", "leia também", "veja também", "pubblicità", "leggi tutto", "condividi",
+    "commenti", "leggi anche", "potrebbe interessarti", "reklama", "czytaj więcej", "czytaj dalej",
+    "udostępnij", "komentarze", "zobacz także", "czytaj także", "advertentie", "lees meer",
+    "delen", "reacties", "lees ook", "annons", "läs mer", "dela", "läs också", "реклама",
+    "читать далее", "поделиться", "комментарии",
+    "читайте также", "похожие статьи", "広告", "シェア",
+    "関連記事", "相关阅读", "相关新闻", "广告"};
+
+/* The line begins with this and is short. */
+static const char *const first[] = {
+    "read also", "also read", "read next", "read more", "you may also", "you might also",
+    "filed under", "tagged", "posted in", "posted by", "posted on", "this entry was posted",
+    "photo by", "photo credit", "photo", "photograph by", "photos", "image credit", "image source",
+    "image", "getty images", "follow us", "follow our", "sign up for", "subscribe to",
+    "get the latest", "share on", "share this", "last updated", "updated", "published on",
+    "published by", "all rights reserved", "copyright", "\xC2\xA9", "reading time", "click here to",
+    "file photo", "picture", "lesen sie auch", "lesen sie mehr", "lesen sie hier", "lesen sie dazu",
+    "lies auch", "mehr dazu", "mehr zum thema", "auch interessant", "foto", "fotos", "bild",
+    "bilder", "bildquelle", "titelbild", "abbildung", "bildnachweis", "folge uns", "folgen sie uns",
+    "abonnieren sie", "das könnte", "aktualisiert", "zuletzt aktualisiert", "veröffentlicht am",
+    "erstellt am", "lesezeit", "alle rechte vorbehalten", "artikel bewerten", "bloggern gefällt",
+    "weitere beiträge", "weitere artikel", "quellenangaben", "crédit photo", "crédits photo",
+    "lire aussi", "à lire", "lire également", "suivez", "abonnez", "publié le", "mis à jour",
+    "vous pourriez", "partager sur", "lee también", "lea también", "lea además", "puedes ver",
+    "mira también", "síguenos", "suscríbete", "publicado el", "te puede interesar", "foto de",
+    "compartir en", "leia também", "tempo de leitura", "publicado em", "leggi anche",
+    "pubblicato il", "czytaj też", "czytaj także", "zobacz też", "fot", "lees ook",
+    "läs också", "читайте также", "фото", "опубликовано",
+    "источник фото"};
+
+enum { SLACK = 4, FIRST_MAX = 110 };
+
+/* Letters of phrase that key begins with, 0 if it does not. */
+static size_t matched(const char *phrase, const char *key, size_t n)
+{
+    size_t k = 0;
+
+    for (const char *p = phrase; *p; p++) {
+        if (*p == ' ')
+            continue;
+        if (k == n || key[k] != *p)
+            return 0;
+        k++;
+    }
+    return k;
+}
+
+bool content_phrase(const char *key, size_t n, bool labelled)
+{
+    size_t k;
+
+    for (unsigned i = 0; i < sizeof whole / sizeof *whole; i++)
+        if (whole[i][0] == key[0] && (k = matched(whole[i], key, n)) && n <= k + SLACK)
+            return true;
+    if (n > FIRST_MAX)
+        return false;
+    for (unsigned i = 0; i < sizeof first / sizeof *first; i++)
+        if (first[i][0] == key[0] && (k = matched(first[i], key, n)) &&
+            (labelled || memchr(first[i], ' ', strlen(first[i]))))
+            return true;
+    return false;
+}

@@ -1,0 +1,43 @@
+/* curate/plan/curate.h -- runs a plan: the whole chain, resumable, by one process or many.
+ *
+ * The chain is cut into passes behind each stage that must know other documents.  Each input
+ * goes through each pass by itself (curate/plan/part.h); which process takes it makes no
+ * difference to what comes out.  Between two passes task 0 has the stage decide.  Processes
+ * meet in the work folder and nowhere else, so tasks may run on any machines that share it,
+ * at once or one after the other.
+ */
+#ifndef CURATE_CURATE_H
+#define CURATE_CURATE_H
+
+#include "curate/plan/plan.h"
+
+struct curate_conf {
+    struct plan *plan;
+    int jobs;            /* threads in all of this task */
+    int64_t checkpoint;  /* bytes of input after which a part can go on */
+    int64_t processes;   /* that this task divides itself into; 0: as many as readers are needed */
+    int64_t task, tasks; /* this is number task of tasks; tasks 0: by the environment */
+    bool wait;           /* for other tasks; false: come back when they have gone on */
+    bool again;          /* forget what a former run left */
+};
+void curate_conf_init(struct curate_conf *c);
+#define CURATE_OPTS(c)                                                                                        \
+    OPT_SIZE(0, "checkpoint", &(c).checkpoint, 1, INT64_MAX / 2,                                              \
+             "input bytes of which a killed run loses at most so many"),                                      \
+    OPT_INT(0, "processes", &(c).processes, 0, 4096, "divide the threads among N processes; 0: one for 8 threads"), \
+    OPT_INT(0, "task", &(c).task, 0, 1000000, "with --tasks: the number of this task, from 0"),              \
+    OPT_INT(0, "tasks", &(c).tasks, 0, 1000000, "tasks that share the work; 0: by Slurm or MPI, else 1"),     \
+    OPT_FLAG(0, "wait", &(c).wait, "wait for other tasks between passes"),                                    \
+    OPT_FLAG(0, "again", &(c).again, "forget what a former run has done")
+
+struct curate_result {
+    bool finished; /* everything is done; else other tasks have work left */
+    bool already;  /* and was so before */
+    uint64_t docs_in, docs_out, dropped, bad; /* once finished */
+    double seconds;
+};
+
+/* Checks everything, then runs.  Errors as plan_settle and plan_open_stages; ERR_ARG: the
+ * work folder belongs to another plan. */
+int curate_run(const struct curate_conf *c, struct curate_result *r, struct err *e);
+#endif

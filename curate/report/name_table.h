@@ -1,0 +1,22 @@
+/* curate/report/name_table.h -- different strings, numbered in the order in which they came. */
+#ifndef CURATE_NAME_TABLE_H
+#define CURATE_NAME_TABLE_H
+
+#include "base/err.h"
+#include "base/mem.h"
+
+/* Start with zeroes.  name[0..n) stay where they are until the table is freed. */
+struct name_table {
+    struct span *name;
+    size_t n, cap;
+    struct name_slot *slot;
+    size_t slots; /* a power of two, or 0 */
+    struct arena bytes;
+};
+
+/* The number of s, which is copied when it is new.  1: it is new; 0: it was there; ERR_NOMEM. */
+int name_table_add(struct name_table *t, struct span s, size_t *number);
+/* The number of s; false if it is not there. */
+bool name_table_find(const struct name_table *t, struct span s, size_t *number);
+void name_table_free(struct name_table *t);
+#endif

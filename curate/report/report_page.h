@@ -1,0 +1,27 @@
+/* curate/report/report_page.h -- the parts of the page.  Inside the report only. */
+#ifndef CURATE_REPORT_PAGE_H
+#define CURATE_REPORT_PAGE_H
+
+#include "curate/report/report.h"
+
+/* Text for HTML, in an element or an attribute: markup escaped; what is invisible, controls or
+ * turns the writing around is named (\u202e).  `lines`: newlines and tabs stay. */
+int html_put_text(struct buf *b, struct span s, bool lines);
+/* Numbers as a person reads them: 12 345 678; 3 significant digits and a unit; 4 digits. */
+int html_put_count(struct buf *b, uint64_t v);
+int html_put_bytes(struct buf *b, uint64_t v);
+int html_put_num(struct buf *b, double v);
+/* Per cent with one decimal; "-" of nothing. */
+int html_put_share(struct buf *b, uint64_t part, uint64_t whole);
+
+/* An SVG histogram of the values of dropped documents with the threshold in it.  Nothing if
+ * there are no two different values.  1: there is one. */
+int plot_values(struct buf *b, const struct report_rule *r);
+/* An SVG histogram of lengths in powers of two, of one or two corpora (b NULL). */
+int plot_lengths(struct buf *b, const struct sketch *before, const struct sketch *after);
+
+int page_put_rules(struct buf *b, const struct report *r, const struct report_conf *conf);
+int page_put_corpora(struct buf *b, const struct report *r);
+/* The numbers of the rules that dropped: by stage, as they came, and then the most frequent first. */
+size_t *page_rule_order(const struct report *r, size_t *n);
+#endif

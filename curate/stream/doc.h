@@ -1,0 +1,50 @@
+/* curate/stream/doc.h -- a document on its way through the stages.
+ *
+ * A document is a JSON object: id, url, text and whatever else came with it.  Fields
+ * keep their order and, unless a stage sets them, their bytes.  Everything a document
+ * holds lives in its arena (or in the block of input it was parsed from).
+ */
+#ifndef CURATE_DOC_H
+#define CURATE_DOC_H
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+/* raw is the value's JSON; p NULL: a string that was set and is not yet escaped, as
+ * most are set again before they are written. */
+struct doc_field {
+    struct span key, raw, value;
+};
+
+struct doc {
+    struct arena *arena;
+    const char *file;  /* where it came from: name and, for messages, */
+    uint64_t offset;   /*   byte offset in the decompressed input */
+    struct span id;    /* decoded "id"; FILE:OFFSET when there is none */
+    struct span text;  /* decoded "text"; empty when there is none */
+    struct doc_field *field;
+    int n_fields, cap_fields;
+    struct span line; /* the input as read while nothing was set; else p == NULL */
+};
+
+/* Parses one line (JSON_PADDING readable bytes behind it, which must outlive d).
+ * ERR_FORMAT: not an object, no text, text or id of another type.  d->arena must be
+ * set; file and offset are the caller's. */
+int doc_parse(struct doc *d, struct json_reader *r, struct span line, struct err *e);
+/* An empty document in arena. */
+void doc_init(struct doc *d, struct arena *arena);
+
+/* The raw JSON of a field; p is NULL if there is none (or memory is out). */
+struct span doc_raw(struct doc *d, const char *key);
+/* The decoded text of a string field, in the arena; p is NULL if there is none or
+ * it is no string. */
+struct span doc_string(struct doc *d, const char *key);
+/* Sets a field: in place if it is there, else behind the others.  The bytes are
+ * copied.  Setting "text" or "id" also sets d->text or d->id.  ERR_NOMEM. */
+int doc_set_string(struct doc *d, const char *key, struct span value);
+int doc_set_raw(struct doc *d, const char *key, struct span json);
+int doc_set_num(struct doc *d, const char *key, double value);
+/* Appends the document as one line with its newline. */
+int doc_write(const struct doc *d, struct buf *out);
+#endif

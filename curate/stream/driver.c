@@ -1,0 +1,210 @@
+#include "curate/stream/driver.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "curate/stream/pass.h"
+
+struct run {
+    const struct driver_conf *c;
+    struct feed feed;
+    struct flows flows;
+    FILE *spool; /* that the pass under way writes */
+    struct file_out *out, *rejects;
+    double start;
+};
+
+static int put_spool(void *to, struct span s, struct err *e)
+{
+    if (fwrite(s.p, 1, s.n, to) != s.n)
+        return err_sys(e, ERR_IO, "cannot write the temporary file (TMPDIR chooses its place)");
+    return 0;
+}
+
+static const char *spool_dir(const struct driver_conf *c, char *buf, size_t size)
+{
+    const char *tmp = getenv("TMPDIR"), *slash;
+
+    if (tmp && *tmp)
+        return tmp;
+    slash = c->output ? strrchr(c->output, '/') : NULL;
+    if (slash && (size_t)(slash - c->output) < size) {
+        snprintf(buf, size, "%.*s", (int)(slash - c->output) + (slash == c->output), c->output);
+        return buf;
+    }
+    return c->output && strcmp(c->output, "-") != 0 ? "." : "/tmp";
+}
+
+static int ask_stage(void *of, uint64_t n, struct verdict *v, struct span *reply, struct arena *a, struct err *e)
+{
+    const struct stage *st = of;
+
+    return st->ops->judge(st->state, n, v, reply, a, e);
+}
+
+/* Stages [first, last), up to one that must see all documents, or to the end. */
+static int one_pass(struct run *r, int first, int last, bool later, struct err *e)
+{
+    const struct driver_conf *c = r->c;
+    struct pass_conf conf = {.stages = c->stages, .n_stages = c->n_stages, .first = first, .last = last,
+                             .later = later, .source = c->source, .feed = &r->feed, .jobs = c->jobs,
+                             .flows = &r->flows};
+    struct pass *p;
+    int rc;
+
+    conf.docs = later ? (struct sink){put_spool, r->spool} : (struct sink){sink_file, r->out};
+    if (r->rejects)
+        conf.rejects = (struct sink){sink_file, r->rejects};
+    TRY(pass_open(&p, &conf, e));
+    rc = pass_run(p, 0, e);
+    pass_close(p);
+    return rc;
+}
+
+/* The next pass reads what this one kept. */
+static int turn_spool(struct run *r, struct stage *judge, struct err *e)
+{
+    if (fflush(r->spool) != 0 || fseeko(r->spool, 0, SEEK_SET) != 0)
+        return err_sys(e, ERR_IO, "cannot write the temporary file");
+    feed_close(&r->feed);
+    r->feed = (struct feed){.spool = r->spool, .judge = {ask_stage, judge},
+                            .account = r->rejects != NULL};
+    r->spool = NULL;
+    return 0;
+}
+
+static int all_passes(struct run *r, struct err *e)
+{
+    const struct driver_conf *c = r->c;
+    char dir[4096];
+
+    for (int first = 0, last = 0;; first = last) {
+        bool later = false;
+
+        while (last < c->n_stages && !later)
+            later = c->stages[last++].ops->resolve != NULL;
+        if (later)
+            TRY(spool_open(&r->spool, spool_dir(c, dir, sizeof dir), e));
+        TRY(one_pass(r, first, last, later, e));
+        if (!later)
+            return 0;
+        TRY(c->stages[last - 1].ops->resolve(c->stages[last - 1].state, c->jobs, e));
+        TRY(turn_spool(r, &c->stages[last - 1], e));
+    }
+}
+
+/* ---- statistics ---- */
+
+static int put_stats(struct buf *b, const struct run *r)
+{
+    const struct driver_conf *c = r->c;
+    struct buf *own = calloc((size_t)c->n_stages + 1, sizeof *own);
+    int rc = own ? 0 : ERR_NOMEM;
+
+    if (rc == 0 && c->source && c->source->ops->stats)
+        rc = c->source->ops->stats(c->source->state, &own[0]);
+    for (int i = 0; i < c->n_stages && rc == 0; i++)
+        if (c->stages[i].ops->stats)
+            rc = c->stages[i].ops->stats(c->stages[i].state, &own[i + 1]);
+    if (rc == 0)
+        rc = stats_put(b, &r->flows, c->source, c->stages, own, log_seconds() - r->start);
+    for (int i = 0; i <= c->n_stages && own; i++)
+        buf_free(&own[i]);
+    free(own);
+    return rc;
+}
+
+static int write_stats(const struct run *r, struct err *e)
+{
+    struct buf b = {0};
+    int rc = put_stats(&b, r);
+
+    if (rc < 0)
+        err_set(e, rc, "out of memory for the statistics");
+    else
+        rc = file_write_all(r->c->stats, buf_span(&b), e);
+    buf_free(&b);
+    return rc;
+}
+
+/* ---- the whole ---- */
+
+static int open_outputs(struct run *r, struct err *e)
+{
+    const char *out = r->c->output ? r->c->output : "-";
+
+    TRY(file_create(&r->out, out, 0, e));
+    if (r->c->rejects)
+        TRY(file_create(&r->rejects, r->c->rejects, 0, e));
+    return 0;
+}
+
+/* The output last: while it is not there the run has to be done again. */
+static int commit_outputs(struct run *r, struct err *e)
+{
+    struct file_out *f;
+
+    for (int i = 0; i < r->c->n_stages; i++)
+        if (r->c->stages[i].ops->finish)
+            TRY(r->c->stages[i].ops->finish(r->c->stages[i].state, e));
+    if (r->rejects) {
+        f = r->rejects;
+        r->rejects = NULL;
+        TRY(file_commit(f, e));
+    }
+    if (r->c->stats)
+        TRY(write_stats(r, e));
+    f = r->out;
+    r->out = NULL;
+    return file_commit(f, e);
+}
+
+static int run_all(struct run *r, struct err *e)
+{
+    TRY(feed_check(&r->feed, e));
+    TRY(open_outputs(r, e));
+    TRY(all_passes(r, e));
+    return commit_outputs(r, e);
+}
+
+int driver_run(const struct driver_conf *c, struct driver_result *res, struct err *e)
+{
+    struct run r = {.c = c, .start = log_seconds()};
+    const struct flow *in, *out;
+    int rc;
+
+    r.feed = (struct feed){.inputs = c->inputs, .n_inputs = c->n_inputs, .source = c->source,
+                           .max_line = c->max_line};
+    if (flows_init(&r.flows, c->n_stages) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    rc = run_all(&r, e);
+    in = r.flows.flow;
+    out = &r.flows.flow[c->n_stages];
+    *res = (struct driver_result){in->docs_in,  out->docs_out,  r.flows.dropped,        r.flows.bad,
+                                  in->bytes_in, out->bytes_out, log_seconds() - r.start};
+    feed_close(&r.feed);
+    if (r.spool)
+        fclose(r.spool);
+    file_abort(r.out);
+    file_abort(r.rejects);
+    flows_free(&r.flows);
+    return rc;
+}
+
+int driver_main(const struct tool *t, struct driver_conf *c, int n_operands, char **argv)
+{
+    struct driver_result r;
+    struct err e;
+
+    c->inputs = argv + 1;
+    c->n_inputs = n_operands;
+    c->jobs = tool_jobs(t);
+    if (driver_run(c, &r, &e) < 0)
+        return tool_fail(t, &e);
+    log_progress_end();
+    log_msg(LOG_INFO, "%" PRIu64 " in, %" PRIu64 " out, %" PRIu64 " dropped, %" PRIu64
+            " bad; %.1f MB in %.1f s", r.docs_in, r.docs_out, r.dropped, r.bad,
+            (double)r.bytes_in / 1e6, r.seconds);
+    return tool_end(t, r.bad ? EXIT_SOME_BAD : EXIT_FINE);
+}

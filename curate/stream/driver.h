@@ -1,0 +1,72 @@
+/* curate/stream/driver.h -- runs stages over a stream of documents.
+ *
+ * Reads JSON lines (or what a source of its own gives), runs the stages with `jobs`
+ * threads, writes the kept documents in input order.  Output, rejects and statistics
+ * (but for the times) are the same bytes for any number of threads.  Memory is bounded
+ * by jobs times the block, the longest line and what the stages keep.
+ */
+#ifndef CURATE_DRIVER_H
+#define CURATE_DRIVER_H
+
+#include "base/opt.h"
+#include "base/tool.h"
+#include "curate/stream/stage.h"
+
+/* Where documents come from when not from JSON lines.  `read` is called in order, one
+ * thread at a time; `make` in parallel, each thread with its own state. */
+struct source_ops {
+    const char *name;
+    /* Fills *item (malloc'd by the source, or NULL at the end of all input).  size is
+     * its weight in bytes, for blocks and progress.  A record that is bad is reported
+     * with *bad = true and the reason in e (file and offset in it), item NULL. */
+    int (*read)(void *source, void **item, size_t *size, bool *bad, struct err *e);
+    int (*thread_open)(void *source, void **thread, struct err *e);
+    void (*thread_close)(void *source, void *thread);
+    /* Makes the document of an item; may instead drop it (v) or call it bad
+     * (ERR_FORMAT, ERR_LIMIT). */
+    int (*make)(void *source, void *thread, void *item, struct doc *d, struct verdict *v,
+                struct err *e);
+    void (*item_free)(void *source, void *item);
+    /* As a stage's: pairs of its own for the JSON statistics.  May be NULL. */
+    int (*stats)(void *source, struct buf *json);
+};
+struct source {
+    const struct source_ops *ops;
+    void *state;
+};
+
+struct driver_conf {
+    char *const *inputs; /* file names; n_inputs 0 means standard input */
+    int n_inputs;
+    const struct source *source; /* NULL: JSON lines from the inputs */
+    struct stage *stages;
+    int n_stages;
+    int jobs;
+    const char *output;  /* NULL or "-": standard output */
+    const char *rejects; /* NULL: no account */
+    const char *stats;   /* NULL: none; JSON, written at the end */
+    int64_t max_line;    /* longest line accepted, bytes; 0: 256 MiB */
+};
+
+/* What came of it. */
+struct driver_result {
+    uint64_t docs_in, docs_out, dropped, bad;
+    uint64_t bytes_in, bytes_out; /* of text, as decoded UTF-8 */
+    double seconds;
+};
+
+/* Runs everything.  Bad records are logged (file, offset, reason), counted and
+ * skipped.  On failure nothing stands under the names of output, rejects and stats.
+ * The stages stay open: the caller closes them. */
+int driver_run(const struct driver_conf *c, struct driver_result *r, struct err *e);
+
+/* The options that every stage has: -o, --rejects, --stats. */
+#define DRIVER_OPTS(c)                                                         \
+    OPT_STR('o', "output", &(c).output, "FILE", "write documents here; .gz and .zst compress"), \
+    OPT_STR(0, "rejects", &(c).rejects, "FILE", "write a JSON line for each dropped document"), \
+    OPT_STR(0, "stats", &(c).stats, "FILE", "write counts as JSON")
+
+/* What a stage's main does once its options are parsed: runs it over the operands and
+ * returns the exit status. */
+int driver_main(const struct tool *t, struct driver_conf *c, int n_operands, char **argv);
+#endif

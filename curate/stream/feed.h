@@ -1,0 +1,87 @@
+/* curate/stream/feed.h -- where a pass gets its documents from, a block at a time.
+ *
+ * Inside passes only.  A feed fills blocks in order, one thread at a time; making
+ * documents of a block's items is done in parallel.  Three feeds: JSON lines from
+ * files, a source (curate/stream/driver.h), and the spool that keeps documents aside while a
+ * stage that must see them all makes up its mind.
+ */
+#ifndef CURATE_FEED_H
+#define CURATE_FEED_H
+
+#include <stdio.h>
+
+#include "base/file.h"
+#include "curate/stream/driver.h"
+
+/* Bytes of input that a thread takes at a time: small enough to share a small input
+ * among threads, large enough that the gates cost nothing. */
+enum { BLOCK_BYTES = 256 << 10, BLOCK_ITEMS = 4096 };
+
+struct item {
+    const char *file;
+    uint64_t offset;
+    struct span line; /* JSON; p NULL: raw of a source, or a bad record */
+    void *raw;
+    const char *bad;  /* why this record is no document; in the block's arena */
+    struct verdict judged; /* spool: what the stage before decided, */
+    struct span reply;     /*   and what it has to say of the document */
+};
+
+struct block {
+    struct arena arena; /* for all that the documents of this block hold */
+    struct buf bytes;
+    struct item *item;
+    int n, cap;
+    uint64_t first;  /* number of item[0] among all items */
+    uint64_t weight; /* bytes of input that it holds */
+};
+void block_reset(struct block *b);
+void block_free(struct block *b);
+
+/* What was decided of kept documents: asked about each, in order. */
+struct judge {
+    int (*ask)(void *of, uint64_t n, struct verdict *v, struct span *reply, struct arena *a, struct err *e);
+    void *of;
+};
+
+struct feed {
+    char *const *inputs;
+    int n_inputs, at;
+    int64_t max_line;
+    struct file_in *in;
+    bool broken;   /* the member being read is damaged: skip it next time */
+    struct buf tail; /* the beginning of a line whose end is yet to be read */
+    uint64_t offset; /* in the decompressed file, of tail: of what the next block begins with */
+    const struct source *source;
+    FILE *spool;
+    struct judge judge;  /* of the spool */
+    bool account;        /* survivors are wanted of it */
+    size_t block_bytes;  /* 0: BLOCK_BYTES */
+    uint64_t count;      /* items given so far */
+    uint64_t size, consumed;   /* bytes of all input files; 0 when unknown */
+};
+
+/* Fills b (reset before) with the next items; none means the end.  Failures are of
+ * the whole run; what is wrong with one record is in item.bad. */
+int feed_fill(struct feed *f, struct block *b, struct err *e);
+/* Passes over the first n items, which ended where a block did, of a file of JSON lines at
+ * this offset (feed.offset then).  Nothing is said of bad ones: they were reported when they
+ * were first read. */
+int feed_skip(struct feed *f, uint64_t n, uint64_t offset, struct err *e);
+/* Standard input, or a pipe or device by name: can be read only once. */
+bool feed_is_pipe(const char *path);
+/* Checks that all inputs can be opened, before any work; but for pipes. */
+int feed_check(struct feed *f, struct err *e);
+void feed_close(struct feed *f);
+
+/* A spool is a file of frames: a document with where it came from. */
+int frame_put_doc(struct buf *b, const struct doc *d);
+/* A stage's note, kept beside: its length, its bytes, filled up so that the next begins at
+ * a multiple of 16. */
+int frame_put_note(struct buf *b, struct span note);
+/* The note at *at in the mapped bytes; *at moves behind it.  1, 0 at the end, ERR_FORMAT. */
+int frame_next_note(struct span all, size_t *at, struct span *note, struct err *e);
+
+/* The spool of a pipe: a nameless temporary file in dir. */
+int spool_open(FILE **spool, const char *dir, struct err *e);
+#endif

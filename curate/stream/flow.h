@@ -1,0 +1,44 @@
+/* curate/stream/flow.h -- how much passed each stage, and why documents were dropped. */
+#ifndef CURATE_FLOW_H
+#define CURATE_FLOW_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/node.h"
+#include "curate/stream/driver.h"
+
+/* What passed one stage.  Bytes are of text. */
+struct flow {
+    uint64_t docs_in, docs_out, bytes_in, bytes_out;
+    struct rule_count {
+        const char *rule; /* owned */
+        uint64_t n;
+    } *rule; /* how often each rule dropped, in the order of their first drop */
+    int n_rules;
+};
+
+/* Of a chain.  flow[0] is the making of documents (parsing, a source), flow[k + 1] stage k. */
+struct flows {
+    struct flow *flow;
+    int n; /* stages + 1 */
+    uint64_t dropped, bad;
+};
+
+/* ERR_NOMEM. */
+int flows_init(struct flows *t, int n_stages);
+void flows_free(struct flows *t);
+int flow_count_rule(struct flow *f, const char *rule, uint64_t n);
+/* Adds the counts of b to a (as many stages); b's rules come behind those that a has. */
+int flows_add(struct flows *a, const struct flows *b);
+
+/* As JSON, and back (ERR_FORMAT if it is not what was written for as many stages). */
+int flows_put(const struct flows *t, struct buf *json);
+int flows_get(struct flows *t, const struct node *n, struct err *e);
+
+/* The statistics of a run: what --stats writes.  own[k] holds the pairs that the source
+ * (k = 0) or stage k - 1 adds, as JSON without the braces. */
+int stats_put(struct buf *json, const struct flows *t, const struct source *source, const struct stage *stages,
+              const struct buf *own, double seconds);
+#endif

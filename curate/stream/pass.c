@@ -1,0 +1,503 @@
+#include "curate/stream/pass.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <libdeflate.h>
+#include <math.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+#include "base/log.h"
+#include "base/pool.h"
+
+/* A document of a block, and what became of it. */
+struct slot {
+    struct doc d;
+    struct verdict v;
+    struct span note, reply;
+    int by;          /* what dropped it: 0 its making, else 1 + the stage */
+    const char *bad; /* it is no document, or a stage could not use it: why */
+};
+
+struct worker {
+    struct pass *pass;
+    uint64_t ticket; /* of the block in hand, at every gate */
+    struct block block;
+    struct slot *slot;
+    int cap;
+    struct json_reader *json;
+    void *source_thread, **stage_thread;
+    struct flows flows; /* of the block in hand */
+    struct buf docs, rejects, notes, packed;
+    ZSTD_CCtx *zstd;
+    struct libdeflate_compressor *gzip;
+};
+
+struct pass {
+    struct pass_conf c;
+    struct gate read_gate, *stage_gate, write_gate;
+    uint64_t ticket;
+    uint64_t taken, bound; /* bytes of input since pass_run, and the most */
+    bool ended;
+    struct worker *worker;
+    int n_workers;
+    pthread_mutex_t lock; /* failed, e */
+    int failed;
+    struct err *e;
+    double start;
+};
+
+int sink_file(void *file_out, struct span s, struct err *e)
+{
+    return file_write(file_out, s.p, s.n, e);
+}
+
+static void fail(struct pass *p, const struct err *e)
+{
+    pthread_mutex_lock(&p->lock);
+    if (!p->failed) {
+        p->failed = e->code;
+        if (p->e)
+            *p->e = *e;
+    }
+    pthread_mutex_unlock(&p->lock);
+    gate_stop(&p->read_gate);
+    for (int i = p->c.first; i < p->c.last; i++)
+        gate_stop(&p->stage_gate[i]);
+    gate_stop(&p->write_gate);
+}
+
+/* ---- a worker's own state ---- */
+
+/* The stages of this pass, and the one that judges what it reads. */
+static int first_thread(const struct pass_conf *c)
+{
+    return c->feed->judge.ask ? c->first - 1 : c->first;
+}
+
+static int open_packer(struct worker *w, struct err *e)
+{
+    if (w->pass->c.codec == FILE_ZSTD) {
+        w->zstd = ZSTD_createCCtx();
+        if (w->zstd)
+            ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_checksumFlag, 1);
+    } else if (w->pass->c.codec == FILE_GZIP) {
+        w->gzip = libdeflate_alloc_compressor(6);
+    } else {
+        return 0;
+    }
+    return w->zstd || w->gzip ? 0 : err_set(e, ERR_NOMEM, "out of memory for a compressor");
+}
+
+static int worker_open(struct worker *w, struct pass *p, struct err *e)
+{
+    const struct pass_conf *c = &p->c;
+
+    *w = (struct worker){.pass = p};
+    w->json = json_reader_new();
+    w->stage_thread = calloc((size_t)c->n_stages + 1, sizeof *w->stage_thread);
+    if (!w->json || !w->stage_thread || flows_init(&w->flows, c->n_stages) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a thread");
+    TRY(open_packer(w, e));
+    if (c->feed->source && c->feed->source->ops->thread_open)
+        TRY(c->feed->source->ops->thread_open(c->feed->source->state, &w->source_thread, e));
+    for (int i = first_thread(c); i < c->last; i++)
+        if (c->stages[i].ops->thread_open)
+            TRY(c->stages[i].ops->thread_open(c->stages[i].state, &w->stage_thread[i], e));
+    return 0;
+}
+
+static void worker_close(struct worker *w)
+{
+    const struct pass_conf *c = &w->pass->c;
+    const struct source *source = c->feed->source;
+
+    for (int i = first_thread(c); i < c->last && w->stage_thread; i++)
+        if (w->stage_thread[i] && c->stages[i].ops->thread_close)
+            c->stages[i].ops->thread_close(c->stages[i].state, w->stage_thread[i]);
+    if (w->source_thread && source->ops->thread_close)
+        source->ops->thread_close(source->state, w->source_thread);
+    for (int i = 0; i < w->block.n; i++)
+        if (w->block.item[i].raw)
+            source->ops->item_free(source->state, w->block.item[i].raw);
+    free(w->stage_thread);
+    flows_free(&w->flows);
+    free(w->slot);
+    json_reader_free(w->json);
+    block_free(&w->block);
+    buf_free(&w->docs);
+    buf_free(&w->rejects);
+    buf_free(&w->notes);
+    buf_free(&w->packed);
+    ZSTD_freeCCtx(w->zstd);
+    if (w->gzip)
+        libdeflate_free_compressor(w->gzip);
+}
+
+/* ---- the way of a block ---- */
+
+/* Takes rc of a document's making or of a stage: a bad document is noted (0), a
+ * failure of the run comes back. */
+static int note_bad(struct worker *w, struct slot *s, int rc, const struct err *e)
+{
+    if (rc != ERR_FORMAT && rc != ERR_LIMIT)
+        return rc;
+    s->bad = arena_dup(&w->block.arena, span_of(e->msg)).p;
+    return s->bad ? 0 : ERR_NOMEM;
+}
+
+static int make_one(struct worker *w, struct item *it, struct slot *s, struct err *e)
+{
+    struct feed *f = w->pass->c.feed;
+    int rc;
+
+    s->d.file = it->file;
+    s->d.offset = it->offset;
+    if (it->bad) {
+        s->bad = it->bad;
+        return 0;
+    }
+    if (it->raw) {
+        rc = f->source->ops->make(f->source->state, w->source_thread, it->raw, &s->d, &s->v, e);
+        f->source->ops->item_free(f->source->state, it->raw);
+        it->raw = NULL;
+    } else {
+        rc = doc_parse(&s->d, w->json, it->line, e);
+    }
+    return note_bad(w, s, rc, e);
+}
+
+static bool alive(const struct slot *s)
+{
+    return !s->bad && !s->v.drop;
+}
+
+static void count_out(struct flow *f, const struct slot *s)
+{
+    if (alive(s)) {
+        f->docs_out++;
+        f->bytes_out += s->d.text.n;
+    }
+}
+
+/* Stage k changes the document by what it replied. */
+static int apply(struct worker *w, int k, struct slot *s, struct err *e)
+{
+    struct span reply = s->reply;
+    const struct stage *st;
+
+    if (!alive(s) || !reply.p)
+        return 0;
+    s->reply = (struct span){0};
+    st = &w->pass->c.stages[k];
+    return note_bad(w, s, st->ops->apply(st->state, w->stage_thread[k], &s->d, reply, &s->v, e), e);
+}
+
+/* Documents from items; what the judge of the pass before dropped stays dropped. */
+static int make_docs(struct worker *w, struct err *e)
+{
+    struct block *b = &w->block;
+    int by = w->pass->c.first; /* flow[0], or the stage that judged */
+    struct flow *f = &w->flows.flow[by];
+
+    if (b->n > w->cap) {
+        free(w->slot);
+        w->cap = b->n * 2;
+        w->slot = malloc((size_t)w->cap * sizeof *w->slot);
+        if (!w->slot)
+            return err_set(e, ERR_NOMEM, "out of memory for %d documents", w->cap);
+    }
+    for (int i = 0; i < b->n; i++) {
+        struct slot *s = &w->slot[i];
+        *s = (struct slot){.by = by, .v = b->item[i].judged, .reply = b->item[i].reply};
+        doc_init(&s->d, &b->arena);
+        TRY(make_one(w, &b->item[i], s, e));
+        TRY(apply(w, by - 1, s, e));
+        if (by == 0 && !s->bad) {
+            f->docs_in++;
+            f->bytes_in += s->d.text.n;
+        }
+        count_out(f, s);
+    }
+    return 0;
+}
+
+/* Stage k, in input order. */
+static int commit(struct worker *w, int k, struct err *e)
+{
+    const struct stage *st = &w->pass->c.stages[k];
+
+    TRY(gate_enter(&w->pass->stage_gate[k], w->ticket));
+    for (int i = 0; i < w->block.n; i++) {
+        struct slot *s = &w->slot[i];
+        if (alive(s))
+            TRY(note_bad(w, s, st->ops->commit(st->state, s->note, &s->v, &s->reply, &w->block.arena, e), e));
+    }
+    gate_leave(&w->pass->stage_gate[k]);
+    return 0;
+}
+
+static int run_stage(struct worker *w, int k, struct err *e)
+{
+    const struct pass_conf *c = &w->pass->c;
+    const struct stage *st = &c->stages[k];
+    struct flow *f = &w->flows.flow[k + 1];
+    bool later = c->later && k == c->last - 1;
+
+    for (int i = 0; i < w->block.n; i++) {
+        struct slot *s = &w->slot[i];
+        if (!alive(s))
+            continue;
+        f->docs_in++;
+        f->bytes_in += s->d.text.n;
+        s->by = k + 1;
+        if (st->ops->work)
+            TRY(note_bad(w, s, st->ops->work(st->state, w->stage_thread[k], &s->d, &s->v, &s->note, e), e));
+    }
+    if (st->ops->commit && !(later && c->notes.put))
+        TRY(commit(w, k, e));
+    if (later)
+        return 0;
+    for (int i = 0; i < w->block.n; i++) {
+        struct slot *s = &w->slot[i];
+        TRY(apply(w, k, s, e));
+        s->note = (struct span){0};
+        count_out(f, s);
+    }
+    return 0;
+}
+
+/* ---- the end of the way ---- */
+
+static int put_reject(struct worker *w, const struct slot *s)
+{
+    const struct pass_conf *c = &w->pass->c;
+    struct buf *b = &w->rejects;
+    const char *stage = s->by ? c->stages[s->by - 1].ops->name : c->source ? c->source->ops->name : "read";
+
+    TRY(buf_puts(b, "{\"id\":"));
+    TRY(json_put_string(b, s->d.id));
+    TRY(json_put_key(b, "stage"));
+    TRY(json_put_string(b, span_of(stage)));
+    TRY(json_put_key(b, "rule"));
+    TRY(json_put_string(b, span_of(s->v.rule)));
+    TRY(json_put_key(b, "value"));
+    TRY(json_put_num(b, s->v.value));
+    TRY(json_put_key(b, "threshold"));
+    TRY(json_put_num(b, s->v.threshold));
+    if (s->v.survivor.p) {
+        TRY(json_put_key(b, "survivor"));
+        TRY(json_put_string(b, s->v.survivor));
+    }
+    return buf_puts(b, "}\n");
+}
+
+/* Compresses w->docs into w->packed. */
+static int pack(struct worker *w)
+{
+    enum file_codec codec = w->pass->c.codec;
+    size_t bound, n;
+
+    buf_clear(&w->packed);
+    if (!w->docs.n)
+        return 0;
+    bound = codec == FILE_ZSTD ? ZSTD_compressBound(w->docs.n) : libdeflate_gzip_compress_bound(w->gzip, w->docs.n);
+    TRY(buf_reserve(&w->packed, bound));
+    n = codec == FILE_ZSTD ? ZSTD_compress2(w->zstd, w->packed.p, bound, w->docs.p, w->docs.n)
+                           : libdeflate_gzip_compress(w->gzip, w->docs.p, w->docs.n, w->packed.p, bound);
+    if (n == 0 || (codec == FILE_ZSTD && ZSTD_isError(n)))
+        return ERR_NOMEM;
+    w->packed.n = n;
+    return 0;
+}
+
+static int render_one(struct worker *w, const struct slot *s)
+{
+    const struct pass_conf *c = &w->pass->c;
+
+    if (s->bad)
+        return 0;
+    if (s->v.drop)
+        return c->rejects.put ? put_reject(w, s) : 0;
+    if (!c->later)
+        return c->docs.put ? doc_write(&s->d, &w->docs) : 0;
+    if (c->notes.put)
+        TRY(frame_put_note(&w->notes, s->note));
+    return frame_put_doc(&w->docs, &s->d);
+}
+
+/* The bytes of the output: in parallel, before the write gate. */
+static int render(struct worker *w, struct err *e)
+{
+    int rc = 0;
+
+    buf_clear(&w->docs);
+    buf_clear(&w->rejects);
+    buf_clear(&w->notes);
+    for (int i = 0; i < w->block.n && rc == 0; i++)
+        rc = render_one(w, &w->slot[i]);
+    if (rc == 0 && (w->zstd || w->gzip))
+        rc = pack(w);
+    return rc < 0 ? err_set(e, rc, "out of memory for the output of %d documents", w->block.n) : 0;
+}
+
+static void say_bad(const struct slot *s)
+{
+    if (s->d.file)
+        log_msg(LOG_WARN, "'%s' at byte %" PRIu64 ": %s; skipped", s->d.file, s->d.offset, s->bad);
+    else
+        log_msg(LOG_WARN, "%s; skipped", s->bad);
+}
+
+static int put(const struct sink *to, const struct buf *b, struct err *e)
+{
+    return b->n && to->put ? to->put(to->to, buf_span(b), e) : 0;
+}
+
+static void clear_flows(struct flows *t)
+{
+    for (int i = 0; i < t->n; i++)
+        t->flow[i].docs_in = t->flow[i].docs_out = t->flow[i].bytes_in = t->flow[i].bytes_out = 0;
+}
+
+/* In input order. */
+static int finish_block(struct worker *w, struct err *e)
+{
+    struct pass *p = w->pass;
+    struct flows *t = p->c.flows;
+    double secs;
+
+    for (int i = 0; i < w->block.n; i++) {
+        struct slot *s = &w->slot[i];
+        if (s->bad) {
+            t->bad++;
+            say_bad(s);
+        } else if (s->v.drop) {
+            t->dropped++;
+            if (flow_count_rule(&t->flow[s->by], s->v.rule, 1) < 0)
+                return err_set(e, ERR_NOMEM, "out of memory");
+        }
+    }
+    if (flows_add(t, &w->flows) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    clear_flows(&w->flows);
+    TRY(put(&p->c.docs, w->zstd || w->gzip ? &w->packed : &w->docs, e));
+    TRY(put(&p->c.notes, &w->notes, e));
+    TRY(put(&p->c.rejects, &w->rejects, e));
+    secs = log_seconds() - p->start;
+    log_progress("%" PRIu64 " read, %" PRIu64 " dropped, %" PRIu64 " bad, %.1f MB/s",
+                 w->block.first + (uint64_t)w->block.n, t->dropped, t->bad,
+                 (double)t->flow[p->c.first].bytes_in / 1e6 / (secs > 0 ? secs : 1));
+    return 0;
+}
+
+/* ---- running ---- */
+
+/* The next block from the feed; an empty one at the end or at the bound. */
+static int take_block(struct worker *w, struct err *e)
+{
+    struct pass *p = w->pass;
+
+    if (p->ended || (p->bound && p->taken >= p->bound)) {
+        block_reset(&w->block);
+        return 0;
+    }
+    p->ended = true; /* unless this goes well */
+    TRY(feed_fill(p->c.feed, &w->block, e));
+    p->ended = w->block.n == 0;
+    p->taken += w->block.weight;
+    return 0;
+}
+
+/* One block from the feed to the output.  1, 0 at the end, or a failure. */
+static int one_block(struct worker *w, struct err *e)
+{
+    struct pass *p = w->pass;
+    int rc;
+
+    w->ticket = __atomic_fetch_add(&p->ticket, 1, __ATOMIC_RELAXED);
+    TRY(gate_enter(&p->read_gate, w->ticket));
+    rc = take_block(w, e);
+    gate_leave(&p->read_gate);
+    if (rc < 0 || w->block.n == 0)
+        return rc;
+    TRY(make_docs(w, e));
+    for (int k = p->c.first; k < p->c.last; k++)
+        TRY(run_stage(w, k, e));
+    TRY(render(w, e));
+    TRY(gate_enter(&p->write_gate, w->ticket));
+    TRY(finish_block(w, e));
+    gate_leave(&p->write_gate);
+    return 1;
+}
+
+static void work(void *arg, int thread)
+{
+    struct pass *p = arg;
+    struct err e = {0};
+    int rc;
+
+    do
+        rc = one_block(&p->worker[thread], &e);
+    while (rc > 0);
+    if (rc < 0 && rc != ERR_STOPPED)
+        fail(p, &e);
+}
+
+int pass_run(struct pass *p, uint64_t bytes, struct err *e)
+{
+    struct err thread_error;
+
+    gate_init(&p->read_gate);
+    gate_init(&p->write_gate);
+    for (int i = p->c.first; i < p->c.last; i++)
+        gate_init(&p->stage_gate[i]);
+    p->ticket = 0;
+    p->taken = 0;
+    p->bound = bytes;
+    p->ended = false;
+    p->e = e;
+    if (pool_run(p->n_workers, work, p, &thread_error) < 0)
+        log_msg(LOG_WARN, "%s; going on with fewer", thread_error.msg);
+    gate_destroy(&p->read_gate);
+    gate_destroy(&p->write_gate);
+    for (int i = p->c.first; i < p->c.last; i++)
+        gate_destroy(&p->stage_gate[i]);
+    return p->failed ? p->failed : !p->ended;
+}
+
+int pass_open(struct pass **out, const struct pass_conf *c, struct err *e)
+{
+    struct pass *p = calloc(1, sizeof *p);
+    int rc = 0;
+
+    *out = NULL;
+    if (p) {
+        p->c = *c;
+        p->start = log_seconds();
+        pthread_mutex_init(&p->lock, NULL);
+        p->worker = calloc((size_t)c->jobs, sizeof *p->worker);
+        p->stage_gate = calloc((size_t)c->n_stages + 1, sizeof *p->stage_gate);
+    }
+    if (!p || !p->worker || !p->stage_gate)
+        rc = err_set(e, ERR_NOMEM, "out of memory for %d threads", c->jobs);
+    while (rc == 0 && p->n_workers < c->jobs)
+        rc = worker_open(&p->worker[p->n_workers++], p, e);
+    if (rc < 0)
+        pass_close(p);
+    else
+        *out = p;
+    return rc;
+}
+
+void pass_close(struct pass *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < p->n_workers; i++)
+        worker_close(&p->worker[i]);
+    free(p->worker);
+    free(p->stage_gate);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}

@@ -1,0 +1,214 @@
+#include "curate/stream/spill.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+static int make_file(const char *dir, struct err *e)
+{
+    char name[4096];
+
+    if (!dir)
+        dir = getenv("TMPDIR");
+    if (!dir || !*dir)
+        dir = "/tmp";
+    snprintf(name, sizeof name, "%s/quern-spill", dir);
+    return file_nameless(name, e);
+}
+
+int spill_open(struct spill *s, const char *dir, size_t cap, struct err *e)
+{
+    *s = (struct spill){.fd = make_file(dir, e), .cap = cap};
+    if (s->fd < 0)
+        return ERR_IO;
+    s->buf = malloc(cap);
+    return s->buf ? 0 : err_set(e, ERR_NOMEM, "out of memory for a temporary file");
+}
+
+static int write_all(int fd, const char *p, size_t n, struct err *e)
+{
+    while (n) {
+        ssize_t k = write(fd, p, n);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return err_sys(e, ERR_IO, "cannot write a temporary file");
+        p += k;
+        n -= (size_t)k;
+    }
+    return 0;
+}
+
+int spill_put(struct spill *s, const void *p, size_t n, struct err *e)
+{
+    s->size += n;
+    if (n > s->cap - s->used) {
+        TRY(write_all(s->fd, s->buf, s->used, e));
+        s->used = 0;
+    }
+    if (n > s->cap)
+        return write_all(s->fd, p, n, e);
+    if (n)
+        memcpy(s->buf + s->used, p, n);
+    s->used += n;
+    return 0;
+}
+
+int spill_flush(struct spill *s, struct err *e)
+{
+    TRY(write_all(s->fd, s->buf, s->used, e));
+    free(s->buf);
+    s->buf = NULL;
+    s->used = s->cap = 0;
+    return 0;
+}
+
+int spill_write(const struct spill *s, uint64_t offset, const void *p, size_t n, struct err *e)
+{
+    const char *from = p;
+
+    while (n) {
+        ssize_t k = pwrite(s->fd, from, n, (off_t)offset);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return err_sys(e, ERR_IO, "cannot write a temporary file");
+        from += k;
+        offset += (uint64_t)k;
+        n -= (size_t)k;
+    }
+    return 0;
+}
+
+int spill_read(const struct spill *s, uint64_t offset, void *p, size_t n, struct err *e)
+{
+    char *to = p;
+
+    while (n) {
+        ssize_t k = pread(s->fd, to, n, (off_t)offset);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return err_sys(e, ERR_IO, "cannot read a temporary file");
+        if (k == 0)
+            return err_set(e, ERR_IO, "a temporary file ends too early");
+        to += k;
+        offset += (uint64_t)k;
+        n -= (size_t)k;
+    }
+    return 0;
+}
+
+void spill_close(struct spill *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    free(s->buf);
+    *s = (struct spill){.fd = -1};
+}
+
+/* ---- in order ---- */
+
+int spill_reader_open(struct spill_reader *r, const struct spill *s, uint64_t at, uint64_t end, size_t cap,
+                      struct err *e)
+{
+    *r = (struct spill_reader){.s = s, .at = at, .end = end, .buf = malloc(cap), .cap = cap};
+    return r->buf ? 0 : err_set(e, ERR_NOMEM, "out of memory for reading a temporary file");
+}
+
+int spill_ahead(struct spill_reader *r, size_t n, size_t *got, struct err *e)
+{
+    size_t left = r->have - r->pos, more;
+
+    if (left < n && r->at < r->end) {
+        memmove(r->buf, r->buf + r->pos, left);
+        more = r->cap - left;
+        if (more > r->end - r->at)
+            more = (size_t)(r->end - r->at);
+        TRY(spill_read(r->s, r->at, r->buf + left, more, e));
+        r->at += more;
+        r->pos = 0;
+        r->have = left = left + more;
+    }
+    *got = left < n ? left : n;
+    return 0;
+}
+
+int spill_next(struct spill_reader *r, void *p, size_t n, struct err *e)
+{
+    char *to = p;
+    size_t got;
+
+    while (n) {
+        TRY(spill_ahead(r, n < r->cap ? n : r->cap, &got, e));
+        if (!got)
+            return err_set(e, ERR_IO, "a temporary file ends too early");
+        memcpy(to, r->buf + r->pos, got);
+        r->pos += got;
+        to += got;
+        n -= got;
+    }
+    return 0;
+}
+
+void spill_reader_close(struct spill_reader *r)
+{
+    free(r->buf);
+    *r = (struct spill_reader){0};
+}
+
+/* ---- mapped ---- */
+
+static int map_fd(struct spill_map *m, int fd, size_t n, int prot, struct err *e)
+{
+    void *p = n ? mmap(NULL, n, prot, MAP_SHARED, fd, 0) : NULL;
+
+    if (p == MAP_FAILED)
+        return err_sys(e, ERR_NOMEM, "cannot map %zu bytes of a temporary file", n);
+    *m = (struct spill_map){p, n};
+    return 0;
+}
+
+int spill_map_open(struct spill_map *m, const char *dir, size_t n, struct err *e)
+{
+    int rc, fd = make_file(dir, e);
+
+    *m = (struct spill_map){0};
+    if (fd < 0)
+        return ERR_IO;
+    /* room is taken now: a full disk would later be a signal */
+    rc = n ? posix_fallocate(fd, 0, (off_t)n) : 0;
+    if (rc) {
+        errno = rc;
+        rc = err_sys(e, ERR_IO, "no room for a temporary file of %zu bytes", n);
+    } else {
+        rc = map_fd(m, fd, n, PROT_READ | PROT_WRITE, e);
+    }
+    close(fd);
+    return rc;
+}
+
+int spill_map_file(struct spill_map *m, const struct spill *s, struct err *e)
+{
+    *m = (struct spill_map){0};
+    return map_fd(m, s->fd, (size_t)s->size, PROT_READ, e);
+}
+
+void spill_map_forget(const struct spill_map *m)
+{
+    if (m->n)
+        madvise(m->p, m->n, MADV_DONTNEED);
+}
+
+void spill_map_close(struct spill_map *m)
+{
+    if (m->n)
+        munmap(m->p, m->n);
+    *m = (struct spill_map){0};
+}

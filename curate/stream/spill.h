@@ -1,0 +1,60 @@
+/* curate/stream/spill.h -- what a stage puts aside on disk: a nameless temporary file that is
+ * first written from front to back, then read.
+ */
+#ifndef CURATE_SPILL_H
+#define CURATE_SPILL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Start with {.fd = -1}.  size counts what was put, buffered or not. */
+struct spill {
+    int fd;
+    char *buf;
+    size_t used, cap;
+    uint64_t size;
+};
+
+/* Makes the file in dir (NULL: $TMPDIR or /tmp); writes go through cap bytes of memory.
+ * Close it in any case. */
+int spill_open(struct spill *s, const char *dir, size_t cap, struct err *e);
+int spill_put(struct spill *s, const void *p, size_t n, struct err *e);
+/* Writes out what is buffered, and gives the buffer back: between the last put and the
+ * first read. */
+int spill_flush(struct spill *s, struct err *e);
+/* Instead of puts: writes at an offset, in any order; any number of threads. */
+int spill_write(const struct spill *s, uint64_t offset, const void *p, size_t n, struct err *e);
+/* Reads n bytes at an offset; any number of threads. */
+int spill_read(const struct spill *s, uint64_t offset, void *p, size_t n, struct err *e);
+void spill_close(struct spill *s);
+
+/* The bytes of [at, end) of a flushed spill, in order, through cap bytes of memory. */
+struct spill_reader {
+    const struct spill *s;
+    uint64_t at, end;
+    char *buf;
+    size_t pos, have, cap;
+};
+int spill_reader_open(struct spill_reader *r, const struct spill *s, uint64_t at, uint64_t end, size_t cap,
+                      struct err *e);
+/* Makes n <= cap bytes readable at r->buf + r->pos, or as many as are left; their number.
+ * The caller moves pos. */
+int spill_ahead(struct spill_reader *r, size_t n, size_t *got, struct err *e);
+/* Copies the next n bytes, any number; ERR_IO if there are fewer. */
+int spill_next(struct spill_reader *r, void *p, size_t n, struct err *e);
+void spill_reader_close(struct spill_reader *r);
+
+/* A nameless file of n zero bytes, mapped for reading and writing; n 0: no bytes. */
+struct spill_map {
+    unsigned char *p;
+    size_t n;
+};
+int spill_map_open(struct spill_map *m, const char *dir, size_t n, struct err *e);
+/* Maps a flushed spill for reading. */
+int spill_map_file(struct spill_map *m, const struct spill *s, struct err *e);
+/* The pages are not to count as this process's memory any longer; the bytes stay. */
+void spill_map_forget(const struct spill_map *m);
+void spill_map_close(struct spill_map *m);
+#endif

@@ -1,0 +1,30 @@
+/* curate/stream/stages.h -- the table of all stages, by which a plan finds them.
+ *
+ * A stage's own header has its settings (struct x_conf), their defaults (x_conf_init),
+ * their options (X_OPTS) and x_stage_open; a command uses those directly.  Here they
+ * stand behind one form for all.
+ */
+#ifndef CURATE_STAGES_H
+#define CURATE_STAGES_H
+
+#include "base/opt.h"
+#include "curate/stream/stage.h"
+
+enum { STAGE_MAX_OPTS = 64 };
+
+struct stage_kind {
+    const char *name; /* as the command: "clean", "dedup exact" */
+    size_t conf_size;
+    void (*init)(void *conf); /* sets the defaults */
+    /* Fills out with the options, OPT_END included, bound to conf. */
+    void (*options)(void *conf, struct opt out[STAGE_MAX_OPTS]);
+    /* Makes the stage.  Strings in conf must outlive it. */
+    int (*open)(struct stage *s, const void *conf, struct err *e);
+};
+
+/* Number i of them; NULL beyond the last.  Those whose library this build lacks are not
+ * among them. */
+const struct stage_kind *stage_kind_at(int i);
+/* NULL if there is none of that name. */
+const struct stage_kind *stage_kind_find(struct span name);
+#endif
