@@ -202,38 +202,6 @@ static size_t encode_short(const struct bpe *b, const uint8_t *piece, size_t n, 
     return n;
 }
 
-int bpe_add_ranks(struct bpe *b, const struct vocab *v, struct err *e)
-{
-    for (uint32_t id = 0; id < v->n; id++) {
-        struct span s = vocab_get(v, id);
-        const uint8_t *p = (const uint8_t *)s.p;
-        struct bpe_scratch scratch = {0};
-        uint32_t sym[SHORT], rank[SHORT], joined[SHORT], *long_ids = NULL, *ids = sym;
-        int64_t n;
-
-        if (s.n < 2)
-            continue;
-        if (s.n <= SHORT) {
-            for (size_t i = 0; i < s.n; i++)
-                sym[i] = b->byte_id[p[i]];
-            for (size_t i = 0; i + 1 < s.n; i++)
-                rank[i] = pair_rank(b, sym[i], sym[i + 1], &joined[i]);
-            rank[s.n - 1] = NO_RANK;
-            n = (int64_t)merge_short(b, sym, rank, joined, s.n);
-        } else {
-            ids = long_ids = malloc(s.n * sizeof *ids);
-            n = ids ? bpe_encode(b, &scratch, p, s.n, ids) : ERR_NOMEM;
-            bpe_scratch_free(&scratch);
-        }
-        if (n == 2)
-            n = bpe_add_merge(b, ids[0], ids[1], id, id, e);
-        free(long_ids);
-        if (n < 0)
-            return err_set(e, ERR_NOMEM, "out of memory for merges");
-    }
-    return 0;
-}
-
 /* ---- long pieces: a heap of candidate pairs over a linked list of symbols ---- */
 
 struct symbol {
@@ -289,13 +257,14 @@ static size_t offer(const struct bpe *b, const struct symbol *s, int32_t i, stru
     return n + 1;
 }
 
-static size_t encode_long(const struct bpe *b, struct symbol *s, struct candidate *h, const uint8_t *piece,
-                          size_t n, uint32_t *ids)
+/* The symbols sym[0..n-1] joined as far as they can be, to ids; their number. */
+static size_t merge_long(const struct bpe *b, struct symbol *s, struct candidate *h, const uint32_t *sym, size_t n,
+                         uint32_t *ids)
 {
     size_t heap = 0, count = 0;
 
     for (size_t i = 0; i < n; i++)
-        s[i] = (struct symbol){b->byte_id[piece[i]], (int32_t)i - 1, i + 1 < n ? (int32_t)i + 1 : -1};
+        s[i] = (struct symbol){sym[i], (int32_t)i - 1, i + 1 < n ? (int32_t)i + 1 : -1};
     for (size_t i = 0; i + 1 < n; i++) {
         uint32_t id, rank = pair_rank(b, s[i].id, s[i + 1].id, &id);
         if (rank != NO_RANK)
@@ -336,18 +305,60 @@ bool bpe_has_bytes(const struct bpe *b, const uint8_t *piece, size_t n)
     return true;
 }
 
-int64_t bpe_encode(const struct bpe *b, struct bpe_scratch *s, const uint8_t *piece, size_t n, uint32_t *ids)
+int64_t bpe_merge(const struct bpe *b, struct bpe_scratch *s, uint32_t *ids, size_t n)
 {
     /* Each join takes one candidate off the heap and puts back at most two. */
     size_t symbols = n * sizeof(struct symbol), heap = 2 * n * sizeof(struct candidate);
+    uint32_t rank[SHORT], joined[SHORT];
 
-    if (n <= SHORT)
-        return n ? (int64_t)encode_short(b, piece, n, ids) : 0;
+    if (n <= SHORT) {
+        for (size_t i = 0; i + 1 < n; i++)
+            rank[i] = pair_rank(b, ids[i], ids[i + 1], &joined[i]);
+        if (n)
+            rank[n - 1] = NO_RANK;
+        return (int64_t)merge_short(b, ids, rank, joined, n);
+    }
     s->symbols.n = s->heap.n = 0;
     if (buf_reserve(&s->symbols, symbols) < 0 || buf_reserve(&s->heap, heap) < 0)
         return ERR_NOMEM;
-    return (int64_t)encode_long(b, (struct symbol *)(void *)s->symbols.p, (struct candidate *)(void *)s->heap.p,
-                                piece, n, ids);
+    return (int64_t)merge_long(b, (struct symbol *)(void *)s->symbols.p, (struct candidate *)(void *)s->heap.p, ids, n,
+                               ids);
+}
+
+int64_t bpe_encode(const struct bpe *b, struct bpe_scratch *s, const uint8_t *piece, size_t n, uint32_t *ids)
+{
+    if (n <= SHORT)
+        return n ? (int64_t)encode_short(b, piece, n, ids) : 0;
+    for (size_t i = 0; i < n; i++)
+        ids[i] = b->byte_id[piece[i]];
+    return bpe_merge(b, s, ids, n);
+}
+
+int bpe_add_ranks(struct bpe *b, const struct vocab *v, struct err *e)
+{
+    struct bpe_scratch scratch = {0};
+    struct buf ids = {0};
+    int64_t n = 0;
+
+    for (uint32_t id = 0; id < v->n && n >= 0; id++) {
+        struct span s = vocab_get(v, id);
+        uint32_t *sym;
+
+        if (s.n < 2)
+            continue;
+        buf_clear(&ids);
+        n = buf_reserve(&ids, s.n * sizeof *sym);
+        sym = (uint32_t *)(void *)ids.p;
+        for (size_t i = 0; i < s.n && n == 0; i++)
+            sym[i] = b->byte_id[(uint8_t)s.p[i]];
+        if (n == 0)
+            n = bpe_merge(b, &scratch, sym, s.n);
+        if (n == 2)
+            n = bpe_add_merge(b, sym[0], sym[1], id, id, e);
+    }
+    bpe_scratch_free(&scratch);
+    buf_free(&ids);
+    return n < 0 ? err_set(e, ERR_NOMEM, "out of memory for merges") : 0;
 }
 
 uint64_t bpe_hash(const struct bpe *b)

@@ -56,6 +56,10 @@ bool bpe_has_bytes(const struct bpe *b, const uint8_t *piece, size_t n);
  * Returns their number or ERR_NOMEM.  O(n log n); quadratic only below 50 bytes. */
 int64_t bpe_encode(const struct bpe *b, struct bpe_scratch *s, const uint8_t *piece, size_t n, uint32_t *ids);
 
+/* Joins the symbols ids[0..n-1], which may be numbers that no pair has, in place; their number
+ * or ERR_NOMEM.  As fast as bpe_encode. */
+int64_t bpe_merge(const struct bpe *b, struct bpe_scratch *s, uint32_t *ids, size_t n);
+
 /* A hash of all merges, whatever the order they were added in. */
 uint64_t bpe_hash(const struct bpe *b);
 void bpe_free(struct bpe *b);
