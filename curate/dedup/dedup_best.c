@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/pool.h"
-#include "curate/stream/spill.h"
+#include "base/spill.h"
 
 enum { PART_BITS = 6, PARTS = 1 << PART_BITS, READ = 1 << 18, MAX_RANGES = 256 };
 enum { OTHERS = 28 << 20 }; /* what the rest of the program takes: threads' blocks, libraries */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/spill.h"
 #include "curate/dedup/dedup_text.h"
 #include "curate/dedup/dedup_units.h"
-#include "curate/stream/spill.h"
 
 enum { COUNTS = 1 << 16 };
 

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "curate/stream/spill.h"
+#include "base/spill.h"
 
 enum { READ = 1 << 18, SLICES = 1 << 12 };
 

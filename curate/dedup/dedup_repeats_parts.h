@@ -4,8 +4,8 @@
 #ifndef CURATE_DEDUP_REPEATS_PARTS_H
 #define CURATE_DEDUP_REPEATS_PARTS_H
 
+#include "base/spill.h"
 #include "curate/dedup/dedup_repeats.h"
-#include "curate/stream/spill.h"
 
 struct candidates {
     struct repeats_conf c;

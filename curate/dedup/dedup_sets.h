@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "curate/stream/spill.h"
+#include "base/spill.h"
 
 /* A set, each hash once: where it begins in the file, and how many; both in hashes. */
 struct set_ref {

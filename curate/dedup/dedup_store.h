@@ -9,9 +9,9 @@
 #define CURATE_DEDUP_STORE_H
 
 #include "base/mem.h"
+#include "base/spill.h"
 #include "curate/dedup/dedup_bands.h"
 #include "curate/dedup/dedup_sets.h"
-#include "curate/stream/spill.h"
 
 enum { STORE_PART_BITS = 6, STORE_PARTS = 1 << STORE_PART_BITS };
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/pool.h"
-#include "curate/stream/spill.h"
+#include "base/spill.h"
 
 enum { PART_BITS = 6, PARTS = 1 << PART_BITS, READ = 1 << 18, MARKS = 1 << 16 };
 

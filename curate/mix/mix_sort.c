@@ -6,7 +6,7 @@
 #include <zstd.h>
 
 #include "base/pool.h"
-#include "curate/stream/spill.h"
+#include "base/spill.h"
 
 enum { BUCKETS = 256, LEAST_BUFFER = 8 << 10, MOST_BUFFER = 1 << 20, LAST_LEVEL = 7 };
 

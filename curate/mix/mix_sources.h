@@ -2,8 +2,8 @@
 #ifndef CURATE_MIX_SOURCES_H
 #define CURATE_MIX_SOURCES_H
 
+#include "base/spill.h"
 #include "curate/mix/mix.h"
-#include "curate/stream/spill.h"
 
 struct mix_source {
     struct span name;

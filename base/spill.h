@@ -1,8 +1,8 @@
-/* curate/stream/spill.h -- what a stage puts aside on disk: a nameless temporary file that is
+/* base/spill.h -- what a program puts aside on disk: a nameless temporary file that is
  * first written from front to back, then read.
  */
-#ifndef CURATE_SPILL_H
-#define CURATE_SPILL_H
+#ifndef BASE_SPILL_H
+#define BASE_SPILL_H
 
 #include <stddef.h>
 #include <stdint.h>

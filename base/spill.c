@@ -1,4 +1,4 @@
-#include "curate/stream/spill.h"
+#include "base/spill.h"
 
 #include <errno.h>
 #include <fcntl.h>
