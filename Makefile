@@ -9,7 +9,7 @@ comma := ,
 # Debian packages: to build, to test, for the demo.
 DEBS := gcc g++ make libc6-dev libsimdjson-dev libzstd-dev zlib1g-dev libdeflate-dev \
   libxxhash-dev libyaml-dev libbz2-dev libicu-dev libbrotli-dev nettle-dev libcld2-dev libfasttext-dev libdnnl-dev \
-  libpcre2-dev libpsl-dev libdivsufsort-dev libcmocka-dev zstd
+  libpcre2-dev libpsl-dev libdivsufsort-dev libcmocka-dev libopenmpi-dev openmpi-bin zstd
 DEBS_DEMO := wget ca-certificates busybox
 DEBS_SHARED := python3
 DEBS_DEV := clang libclang-rt-14-dev libomp-14-dev shellcheck man-db
@@ -69,6 +69,11 @@ NVALL = -std=c++17 $(NVFLAGS) -I. -Werror all-warnings -Xptxas -warn-spills,-Wer
 CU := $(wildcard kernels/*.cu)
 CUDA_BACKEND := $(if $(filter 1,$(HAVE_CUDA)),$B/lib/quern-cuda.so)
 
+# The MPI backend is one too, built where mpicc is.  HAVE_MPI=0: without; 1: fail if it is missing.
+MPICC ?= $(shell command -v mpicc)
+HAVE_MPI ?= $(if $(MPICC),1,0)
+MPI_BACKEND := $(if $(filter 1,$(HAVE_MPI)),$B/lib/quern-mpi.so)
+
 LIBS := $(foreach p,$(PROBES),$(firstword $(subst :, ,$p)))
 CPPFLAGS += $(foreach l,$(LIBS),-DHAVE_$l=$(HAVE_$l))
 MISSING := $(strip $(foreach l,$(LIBS),$(if $(filter 0,$(HAVE_$l)),$l)))
@@ -76,7 +81,7 @@ header_of = $(word 2,$(subst :, ,$(filter $1:%,$(PROBES))))
 LDLIBS += -Wl,--as-needed -lm -lpthread $(foreach l,$(LIBS),$(if $(filter 1,$(HAVE_$l)),$(LIB_$l))) -lstdc++
 
 FLOORS := base comm kernels indexed_dataset curate tokenize train
-SRCS := $(wildcard $(FLOORS:%=%/*.c) $(FLOORS:%=%/*/*.c) $(FLOORS:%=%/*.cpp) $(FLOORS:%=%/*/*.cpp))
+SRCS := $(filter-out comm/mpi_backend.c,$(wildcard $(FLOORS:%=%/*.c) $(FLOORS:%=%/*/*.c) $(FLOORS:%=%/*.cpp) $(FLOORS:%=%/*/*.cpp)))
 # Sources that include the header of a missing library are left out, unless they ask HAVE_X.
 ifneq ($(MISSING),)
 SRCS := $(wildcard $(FLOORS:%=%/*.c) $(FLOORS:%=%/*/*.c) $(FLOORS:%=%/*.cpp) $(FLOORS:%=%/*/*.cpp))
@@ -92,15 +97,16 @@ UNIT := $(patsubst %.c,$B/%,$(wildcard tests/unit/*_test.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$B-fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
 FUZZ_SECONDS ?= 60
 
-all: $(BINS) $(CUDA_BACKEND)                ## build every command
+all: $(BINS) $(CUDA_BACKEND) $(MPI_BACKEND)                ## build every command
 	@$(foreach n,$(filter-out $(ON),$(NAMES)),echo "left out: quern-$n, for want of $(call lacks,$n) (make deps installs it)";)
+	@$(if $(MPI_BACKEND),,echo "left out: several ranks (quern-mpi.so), for want of mpicc (make deps installs it)")
 check: deps-build                           ## install what is missing, build, run all tests
 	@$(MAKE) --no-print-directory test
-test: all $(UNIT)                           # what check runs, with what is installed
+test: all $(UNIT) $B/tests/comm_ranks       # what check runs, with what is installed
 	@B=$B sh tests/run.sh unit cli
 check-shared: deps-build deps-shared        ## tests on the data in ../shared (set SHARED=)
 	@$(MAKE) --no-print-directory test-shared
-test-shared: all $(UNIT)
+test-shared: all $(UNIT) $B/tests/comm_ranks
 	@B=$B sh tests/run.sh shared
 demo: deps-build deps-demo                  ## from a crawl to a model that writes; SHORT=1 for a quick one
 	@$(MAKE) --no-print-directory all && B=$B SHORT=$(SHORT) sh pipelines/demo.sh
@@ -120,6 +126,7 @@ install: all                                ## commands and man pages under PREF
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install $(BINS) $(DESTDIR)$(PREFIX)/bin
 	$(if $(CUDA_BACKEND),install -d $(DESTDIR)$(PREFIX)/lib/quern && install $(CUDA_BACKEND) $(DESTDIR)$(PREFIX)/lib/quern)
+	$(if $(MPI_BACKEND),install -d $(DESTDIR)$(PREFIX)/lib/quern && install $(MPI_BACKEND) $(DESTDIR)$(PREFIX)/lib/quern)
 	for n in $(filter-out quern,$(ON)); do $B/bin/quern-$$n --man >$(DESTDIR)$(PREFIX)/share/man/man1/quern-$$n.1 || exit 1; done
 	$B/bin/quern --man >$(DESTDIR)$(PREFIX)/share/man/man1/quern.1
 deps: deps-build deps-demo deps-shared deps-dev         ## install the Debian packages
@@ -142,7 +149,7 @@ endef
 $(foreach f,$(FLOORS),$(eval $(call floor,$f)))
 # What a command links: its folder and those below; the trainer's mains use tokenizers.
 not_base := comm kernels indexed_dataset curate tokenize train
-not_kernels := comm indexed_dataset curate tokenize train
+not_kernels := indexed_dataset curate tokenize train
 not_curate := tokenize train
 not_tokenize := curate train
 not_train := curate
@@ -158,7 +165,7 @@ SIMT := $(patsubst %,$B/simt/%.o,$(filter-out kernels/device_cuda.cu kernels/cub
 $B/simt/%.o: % $B/flags
 	@mkdir -p $(@D); $(CXX) $(CPPFLAGS) $(CXXFLAGS) -fno-strict-aliasing -Wno-unknown-pragmas -x c++ -include tests/simt.h -c $< -o $@
 # These programs stand on these files alone: gpu_check and gpu_bench need no library but libc.
-GPU := base/err.c base/isa.c base/mem.c base/rng.c kernels/band_keys.c kernels/buckets.c kernels/cuda.c kernels/device.c \
+GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_keys.c kernels/buckets.c kernels/cuda.c kernels/device.c \
   kernels/device_cpu.c kernels/minhash.c kernels/minhash_chars.c kernels/minhash_sign.c kernels/minhash_words.c \
   kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/set_common.c
 $B/tests/unit/twins_test: $B/tests/unit/twins_test.c.o $(SIMT) $(call objs,$(GPU))
@@ -172,6 +179,11 @@ $B/lib/quern-cuda.so: $(CU:%=$B/%.o) base/err.c
 $B/%.cu.o: %.cu $B/flags
 	@test -n "$(NVCC)" || { echo "no nvcc here: set NVCC=" >&2; exit 1; }
 	@mkdir -p $(@D); $(NVCC) $(NVALL) -c $< -o $@
+$B/lib/quern-mpi.so: comm/mpi_backend.c comm/message.h comm/comm.h base/err.h base/err.c $B/flags
+	@mkdir -p $(@D); $(MPICC) -std=c11 -D_GNU_SOURCE -I. -O2 -g $(WARN) -shared -fPIC -fvisibility=hidden comm/mpi_backend.c base/err.c -o $@
+# Runs under mpirun: tests/cli/comm.sh.
+$B/tests/comm_ranks: $B/tests/comm_ranks.c.o $B/libcomm.a $B/libbase.a
+	@$(CC) $(CFLAGS) $^ $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/unit/%_test: $B/tests/unit/%_test.c.o $(ARCHIVES)
 	@$(CC) $(CFLAGS) $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
 # Programs of the benchmarks; they link the floors under the trades.

@@ -1,6 +1,11 @@
 #include "comm/comm.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/plugin.h"
+#include "comm/message.h"
 
 size_t comm_type_size(enum comm_type t)
 {
@@ -9,18 +14,126 @@ size_t comm_type_size(enum comm_type t)
     return size[t];
 }
 
+const char *comm_type_name(enum comm_type t)
+{
+    static const char *const name[] = {"u8", "i32", "i64", "fp32", "fp64", "bf16"};
+
+    return name[t];
+}
+
 const char *comm_kind_name(enum comm_kind k)
 {
-    static const char *const name[] = {"all-reduce", "reduce-scatter", "all-gather", "broadcast",
-                                       "all-to-all", "send",           "receive"};
+    static const char *const name[] = {"all-reduce", "reduce-scatter", "all-gather",
+                                       "broadcast",  "all-to-all",     "send",
+                                       "receive",    "all-to-all-v",   "barrier"};
 
     return name[k];
+}
+
+static int from_env(const char *name)
+{
+    const char *v = getenv(name);
+
+    return v ? (int)strtol(v, NULL, 10) : 0;
+}
+
+int comm_ranks_started(void)
+{
+    int n = from_env("OMPI_COMM_WORLD_SIZE");
+
+    if (n == 0)
+        n = from_env("PMI_SIZE");
+    /* srun sets this for each task, sbatch for none. */
+    if (n == 0 && getenv("SLURM_PROCID"))
+        n = from_env("SLURM_STEP_NUM_TASKS");
+    return n > 1 ? n : 1;
+}
+
+int mpi_backend_open(const struct mpi_backend **b, struct err *e)
+{
+    const void *table;
+    char path[4096];
+    int rc = plugin_find("quern-mpi.so", "QUERN_MPI", path, sizeof path, e);
+
+    *b = NULL;
+    if (rc < 0) {
+        err_wrap(e, "this build has no MPI backend (make it where mpicc is)");
+        return rc;
+    }
+    TRY(plugin_open(path, true, "MPI", MPI_BACKEND_SYMBOL, MPI_BACKEND_ABI, &table, e));
+    *b = table;
+    return 0;
+}
+
+static int open_mpi(struct comm **c, int started, struct err *e)
+{
+    const struct mpi_backend *b;
+    int rc = mpi_backend_open(&b, e);
+
+    if (rc == 0)
+        rc = collective_open(c, &b->net, e);
+    if (rc < 0) {
+        err_wrap(e, "%d ranks were started, but cannot be used", started);
+        return rc;
+    }
+    if (started > 1 && (*c)->size != started) {
+        comm_close(*c);
+        *c = NULL;
+        return err_set(e, ERR_UNSUPPORTED,
+                       "%d ranks were started, but each is alone for MPI: start them with mpirun "
+                       "or srun --mpi=pmix",
+                       started);
+    }
+    return 0;
+}
+
+int comm_open(struct comm **c, const char *backend, double timeout, struct err *e)
+{
+    int started = comm_ranks_started();
+
+    *c = NULL;
+    if (strcmp(backend, "self") == 0 || (strcmp(backend, "auto") == 0 && started == 1))
+        TRY(comm_open_self(c, e));
+    else if (strcmp(backend, "mpi") == 0 || strcmp(backend, "auto") == 0)
+        TRY(open_mpi(c, started, e));
+    else
+        return err_set(e, ERR_ARG, "no backend '%s' for ranks: self, mpi or auto", backend);
+    (*c)->world_rank = (*c)->rank;
+    (*c)->timeout = timeout;
+    snprintf((*c)->name, sizeof (*c)->name, "world");
+    return 0;
+}
+
+int comm_split(struct comm *c, int colour, int key, const char *name, struct comm **out, struct err *e)
+{
+    struct comm *to = calloc(1, sizeof *to);
+    int rc;
+
+    *out = NULL;
+    if (!to)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    to->backend = c->backend;
+    to->world_rank = c->world_rank;
+    to->timeout = c->timeout;
+    snprintf(to->name, sizeof to->name, "%s", name);
+    rc = c->backend->split(c, colour, key, to, e);
+    if (rc < 0 || colour < 0) {
+        free(to);
+        return rc;
+    }
+    *out = to;
+    return 0;
+}
+
+static bool has_peer(enum comm_kind k)
+{
+    return k == COMM_BROADCAST || k == COMM_SEND || k == COMM_RECV;
 }
 
 int comm_start(struct comm *c, const struct comm_call *call, struct comm_handle *h, struct err *e)
 {
     memset(h, 0, sizeof *h);
-    if (call->kind == COMM_BROADCAST || call->kind == COMM_SEND || call->kind == COMM_RECV) {
+    if (has_peer(call->kind)) {
         if (call->peer < 0 || call->peer >= c->size)
             return err_set(e, ERR_ARG, "%s: rank %d is outside the group of %d",
                            comm_kind_name(call->kind), call->peer, c->size);
@@ -33,12 +146,24 @@ int comm_start(struct comm *c, const struct comm_call *call, struct comm_handle 
     return c->backend->start(c, call, h, e);
 }
 
+int comm_test(struct comm_handle *h, bool *done, struct err *e)
+{
+    int rc = 0;
+
+    *done = true;
+    if (h->comm)
+        rc = h->comm->backend->test(h, done, e);
+    if (*done || rc < 0)
+        h->comm = NULL;
+    return rc;
+}
+
 int comm_wait(struct comm_handle *h, struct err *e)
 {
-    struct comm *c = h->comm;
+    int rc = h->comm ? h->comm->backend->wait(h, e) : 0;
 
     h->comm = NULL;
-    return c ? c->backend->wait(h, e) : 0;
+    return rc;
 }
 
 void comm_close(struct comm *c)
@@ -47,12 +172,41 @@ void comm_close(struct comm *c)
         c->backend->free(c);
 }
 
+int comm_run(struct comm *c, const struct comm_call *call, struct err *e)
+{
+    struct comm_handle h;
+
+    TRY(comm_start(c, call, &h, e));
+    return comm_wait(&h, e);
+}
+
 int comm_all_reduce(struct comm *c, void *buf, size_t n, enum comm_type type, enum comm_op op,
                     struct err *e)
 {
-    struct comm_call call = {COMM_ALL_REDUCE, buf, buf, n, type, op, 0};
-    struct comm_handle h;
+    struct comm_call call = {.kind = COMM_ALL_REDUCE, .send = buf, .recv = buf, .n = n, .type = type, .op = op};
 
-    TRY(comm_start(c, &call, &h, e));
-    return comm_wait(&h, e);
+    return comm_run(c, &call, e);
+}
+
+int comm_all_gather(struct comm *c, const void *send, void *recv, size_t n, enum comm_type type,
+                    struct err *e)
+{
+    struct comm_call call = {.kind = COMM_ALL_GATHER, .send = send, .recv = recv, .n = n, .type = type};
+
+    return comm_run(c, &call, e);
+}
+
+int comm_broadcast(struct comm *c, void *buf, size_t n, enum comm_type type, int root, struct err *e)
+{
+    struct comm_call call = {
+        .kind = COMM_BROADCAST, .send = buf, .recv = buf, .n = n, .type = type, .peer = root};
+
+    return comm_run(c, &call, e);
+}
+
+int comm_barrier(struct comm *c, struct err *e)
+{
+    struct comm_call call = {.kind = COMM_BARRIER};
+
+    return comm_run(c, &call, e);
 }

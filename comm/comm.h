@@ -1,17 +1,30 @@
 /* comm/comm.h -- groups of ranks and what they do together.
  *
  * A group (struct comm) is a set of ranks 0 .. size-1 that all make the same calls in
- * the same order.  A call is a record (struct comm_call) that is started, runs while
- * the caller does something else, and is waited for; the record also says what hung
- * when a rank never arrives.  The wrappers below start and wait at once.
+ * the same order; messages between two ranks are ordered by themselves.  A call is a
+ * record (struct comm_call) that is started, runs while the caller does something else,
+ * and is waited for; the record also says what hung when a rank never arrives.  The
+ * wrappers below start and wait at once.
  *
- * A backend is a table of three functions (struct comm_backend).  Here is `self`, a
- * group of one: what leaves arrives.  Several processes (MPI) and GPUs (NCCL) are
- * further tables; nothing above this header changes for them.
+ * Several calls may be in flight, and be waited for in any order.  No thread works
+ * behind the caller's back: calls get on during comm_test and comm_wait, of whichever
+ * call and group.  One thread of a process at a time may be in here.
+ *
+ * Reductions give the same bits on every rank and in every run: for each element the
+ * ranks' values are combined as a balanced tree over rank order, ((0+1)+(2+3))+((4+5)+6),
+ * in the element's type; bf16 in fp32, rounded once at the end.  Integers wrap; a NaN
+ * wins over every number.
+ *
+ * A call that gets nowhere for the timeout fails with ERR_LIMIT, and says which rank of
+ * which group waited in which collective, of how many elements of which type, and for
+ * whom.  After any failure of a call the group and those split from the same world are
+ * of no more use: close them (which leaves MPI as it is) and exit with a status that is
+ * not 0; the launcher then ends the other ranks.
  */
 #ifndef COMM_COMM_H
 #define COMM_COMM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,14 +41,18 @@ enum comm_kind {
     COMM_BROADCAST,      /* recv[n] = send[n] of rank peer; send is not read elsewhere */
     COMM_ALL_TO_ALL,     /* the r-th n of recv = this rank's n of rank r's send */
     COMM_SEND,           /* send[n] to rank peer */
-    COMM_RECV            /* recv[n] from rank peer */
+    COMM_RECV,           /* recv[n] from rank peer */
+    COMM_ALL_TO_ALL_V,   /* the same with counts by rank, see struct comm_call */
+    COMM_BARRIER         /* returns when all ranks have started it; n is 0 */
 };
 
 enum comm_type { COMM_U8, COMM_I32, COMM_I64, COMM_F32, COMM_F64, COMM_BF16 };
 enum comm_op { COMM_SUM, COMM_MAX, COMM_MIN };
 
 /* Buffers belong to the caller and must stay until comm_wait.  send == recv is in
- * place where both have the same length; otherwise they must not overlap. */
+ * place where both have the same length, but for all-to-all; so is send == recv + rank * n
+ * of an all-gather, and recv == send + rank * n of a reduce-scatter.  Otherwise they must
+ * not overlap.  n may be any size_t. */
 struct comm_call {
     enum comm_kind kind;
     const void *send;
@@ -44,46 +61,83 @@ struct comm_call {
     enum comm_type type;
     enum comm_op op;
     int peer;
+    /* COMM_ALL_TO_ALL_V: how many elements go to, and come from, each rank; they stand one
+     * after another in send and recv.  Copied by comm_start. */
+    const size_t *send_counts, *recv_counts;
 };
 
 struct comm;
 
-/* A call in flight.  Zeroed is "none", which comm_wait accepts. */
+/* A call in flight.  Zeroed is "none", which comm_wait accepts.  May be moved. */
 struct comm_handle {
     struct comm *comm;
     struct comm_call call;
     void *state; /* the backend's */
 };
 
+/* A backend: how calls are carried out.  test must get this call on, and sets *done; it
+ * releases the state when it is done or has failed.  wait is test until done. */
 struct comm_backend {
     const char *name;
     int (*start)(struct comm *c, const struct comm_call *call, struct comm_handle *h, struct err *e);
+    int (*test)(struct comm_handle *h, bool *done, struct err *e);
     int (*wait)(struct comm_handle *h, struct err *e);
+    int (*split)(struct comm *c, int colour, int key, struct comm *to, struct err *e);
     void (*free)(struct comm *c);
 };
 
 struct comm {
     const struct comm_backend *backend;
     int rank, size;
-    void *state; /* the backend's */
+    int world_rank;
+    char name[32];
+    double timeout; /* seconds */
+    void *state;    /* the backend's */
 };
 
+/* Megatron's default; --distributed-timeout-minutes. */
+#define COMM_TIMEOUT_MINUTES 10.0
+
+/* The group of all ranks, named "world", by backend: "self" (this process alone), "mpi", or
+ * "auto": mpi where mpirun or srun started this process as one of several, else self.  A
+ * call may stand still for timeout seconds.  One world a process, since MPI starts and ends
+ * once.  ERR_ARG: no such backend.  ERR_UNSUPPORTED: MPI is not here, with the reason. */
+int comm_open(struct comm **c, const char *backend, double timeout, struct err *e);
 /* The group of this process alone.  ERR_NOMEM. */
 int comm_open_self(struct comm **c, struct err *e);
+/* How many ranks mpirun or srun says it started: 1 when none did. */
+int comm_ranks_started(void);
+
+/* All ranks of c call it: those of one colour make a group, ranked by key, then by rank in c; a
+ * negative colour makes none (*to is NULL).  name is for messages.  A group is closed before
+ * the one it came from. */
+int comm_split(struct comm *c, int colour, int key, const char *name, struct comm **to, struct err *e);
+/* NULL is fine.  All ranks close the world together, unless a call has failed. */
 void comm_close(struct comm *c);
 
 /* Starts call.  ERR_ARG for one that makes no sense (a peer outside the group, a
  * message to oneself). */
 int comm_start(struct comm *c, const struct comm_call *call, struct comm_handle *h, struct err *e);
+/* Gets the calls in flight on, without waiting; *done: this one is complete, as after comm_wait. */
+int comm_test(struct comm_handle *h, bool *done, struct err *e);
 /* Returns when the call is complete and its buffers are the caller's again. */
 int comm_wait(struct comm_handle *h, struct err *e);
 
 size_t comm_type_size(enum comm_type t);
+const char *comm_type_name(enum comm_type t);
 const char *comm_kind_name(enum comm_kind k);
 
+/* Start and wait. */
+int comm_run(struct comm *c, const struct comm_call *call, struct err *e);
 /* In place: buf[n] = op over ranks of buf[n], the same bits on every rank. */
 int comm_all_reduce(struct comm *c, void *buf, size_t n, enum comm_type type, enum comm_op op,
                     struct err *e);
+/* recv[n * size] = the ranks' send[n]. */
+int comm_all_gather(struct comm *c, const void *send, void *recv, size_t n, enum comm_type type,
+                    struct err *e);
+/* buf[n] of rank root to all. */
+int comm_broadcast(struct comm *c, void *buf, size_t n, enum comm_type type, int root, struct err *e);
+int comm_barrier(struct comm *c, struct err *e);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@
 #include "base/isa.h"
 #include "base/json.h"
 #include "base/tool.h"
+#include "comm/message.h"
 #include "kernels/cuda.h"
 
 #ifndef QUERN_LIBRARIES
@@ -181,11 +182,15 @@ static const char *loadable(const char *const *names)
 
 static void put_network(struct report *r)
 {
-    static const char *const mpi[] = {"libmpi.so.40", "libmpi.so.12", "libmpi.so", NULL};
     static const char *const nccl[] = {"libnccl.so.2", "libnccl.so", NULL};
+    const struct mpi_backend *mpi;
+    struct err e = {0};
+    int rc = mpi_backend_open(&mpi, &e);
 
     section(r, "communication");
-    put_text(r, "mpi", loadable(mpi));
+    put_bool(r, "several_ranks", rc == 0);
+    put_text(r, "why_only_one", rc == 0 ? NULL : e.msg);
+    put_text(r, "mpi", rc == 0 ? mpi->library() : NULL);
     put_text(r, "nccl", loadable(nccl));
 }
 
@@ -196,8 +201,8 @@ int main(int argc, char **argv)
         .usage = "[options]",
         .about = "what this machine can do, and what is missing",
         .details = "Prints the processor and the instruction set that is used (QUERN_ISA lowers it), memory, the "
-                   "libraries of this build, whether a GPU can be used and if not why, and which libraries of "
-                   "communication the loader finds.  The exit status is 0 whatever is missing.",
+                   "libraries of this build, whether a GPU, and several ranks over MPI, can be used and if "
+                   "not why.  The exit status is 0 whatever is missing.",
         .example = "quern doctor --json",
     };
     struct report r = {0};

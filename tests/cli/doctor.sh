@@ -17,6 +17,10 @@ status 'a backend that is not there' 0 env QUERN_CUDA=/no/such/backend.so quern 
 has 'is the reason' out '"usable":false,"why_not":"cannot open the CUDA backend: /no/such/backend.so'
 status 'a backend that is none' 0 env QUERN_CUDA=libm.so.6 quern doctor
 has 'is the reason too' out 'is not the CUDA backend of this build'
+status 'ranks over MPI' 0 quern doctor --json
+has 'and by which' out '"several_ranks":true,"why_only_one":null,"mpi":"Open MPI'
+status 'no MPI' 0 env QUERN_MPI=/no/such/backend.so quern doctor --json
+has 'is a reason' out '"several_ranks":false,"why_only_one":"cannot open the MPI backend: /no/such/backend.so'
 status 'an operand' 2 quern doctor x
 status 'a full disk' 3 bash -c 'quern doctor >/dev/full'
 finish

@@ -246,7 +246,7 @@ static void a_group_of_one_copies(void **state)
     struct err e;
     float v[3] = {1, 2, 3}, w[3] = {0};
     struct comm_handle h = {0};
-    struct comm_call call = {COMM_ALL_GATHER, v, w, 3, COMM_F32, COMM_SUM, 0};
+    struct comm_call call = {.kind = COMM_ALL_GATHER, .send = v, .recv = w, .n = 3, .type = COMM_F32};
 
     (void)state;
     assert_int_equal(comm_open_self(&c, &e), 0);
