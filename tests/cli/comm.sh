@@ -1,5 +1,6 @@
+# shellcheck shell=bash
 # Ranks over MPI: tests/comm_ranks.c under mpirun, and what is said when a rank hangs, dies or errs.
-. tests/lib.sh
+. "$ROOT/tests/lib.sh"
 # mpirun wants to be told that root is meant, and looks for a remote shell that it does not need.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated OMP_NUM_THREADS=1
 case $B in /*) ;; *) B=$ROOT/$B ;; esac
