@@ -18,8 +18,16 @@
 extern "C" {
 #endif
 
+/* Heads inside wider rows, as q and k of a packed qkv: row i of a tensor is head
+ * i % heads, of C elements, of its row i / heads, and those lie ld elements apart.
+ * heads 0: dense rows of C.  mean and rstd are always dense. */
+struct norm_heads {
+    int64_t heads, ld;
+};
+
 struct norm_fwd {
     int64_t t, c;
+    struct norm_heads x_heads, y_heads; /* of x and y; without residual only */
     float eps;                  /* > 0; added to the variance (or mean square) */
     const void *x;              /* (T, C) */
     const void *residual;       /* (T, C) or NULL */
@@ -37,6 +45,7 @@ typedef layernorm_fwd_fn rmsnorm_fwd_fn;
 
 struct norm_bwd {
     int64_t t, c;
+    struct norm_heads heads;    /* of dy, s and ds; without dres and drop only */
     const void *dy;             /* (T, C) */
     const void *dres;           /* (T, C) or NULL (0) */
     const void *s;              /* (T, C): forward's s, or its x without residual */

@@ -4,6 +4,12 @@
 
 #include "kernels/simd.h"
 
+/* Where row t begins. */
+INLINE int64_t row_at(const struct norm_heads *h, int64_t t, int64_t c)
+{
+    return h->heads ? t / h->heads * h->ld + t % h->heads * c : t * c;
+}
+
 /* s = residual + dropout(x) for one row. */
 INLINE void add_row(enum dtype dt, const struct norm_fwd *p, int64_t t)
 {
@@ -59,22 +65,23 @@ INLINE void fwd_rows(enum dtype dt, const struct norm_fwd *p, bool rms, int64_t 
 
     for (int64_t t = lo; t < hi; t++) {
         const void *s = p->residual ? p->s : p->x;
+        int64_t from = row_at(&p->x_heads, t, c), to = row_at(&p->y_heads, t, c);
         float mean, ss, rstd;
         vf m, r;
 
         if (p->residual)
             add_row(dt, p, t);
-        row_moments(dt, s, t * c, c, rms, &mean, &ss);
+        row_moments(dt, s, from, c, rms, &mean, &ss);
         rstd = 1.0f / sqrtf(ss / (float)c + p->eps);
         m = vf_set(mean);
         r = vf_set(rstd);
         for (int64_t i = 0; i < c; i += VW) {
             int64_t left = c - i;
-            vf v = (vf_get(dt, s, t * c + i, left) - m) * r * vf_get(dt, p->gamma, i, left);
+            vf v = (vf_get(dt, s, from + i, left) - m) * r * vf_get(dt, p->gamma, i, left);
 
             if (p->beta)
                 v = v + vf_get(dt, p->beta, i, left);
-            vf_put(dt, p->y, t * c + i, left, v);
+            vf_put(dt, p->y, to + i, left, v);
         }
         if (p->rstd)
             p->rstd[t] = rstd;
@@ -120,7 +127,7 @@ INLINE void bwd_rows(enum dtype dt, const struct norm_bwd *p, bool rms, int64_t 
     for (int64_t t = lo; t < hi; t++) {
         vf m = vf_set(rms ? 0 : p->mean[t]), r = vf_set(p->rstd[t]);
         vf a = vf_set(0), b = vf_set(0);
-        int64_t at = t * c;
+        int64_t at = row_at(&p->heads, t, c);
 
         for (int64_t i = 0; i < c; i += VW) {
             int64_t left = c - i;

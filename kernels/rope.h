@@ -23,9 +23,18 @@ typedef int rope_fn(struct device *dev, enum dtype dt, void *x, const struct rop
                     struct err *e);
 rope_fn rope_cpu;
 
-/* Fills cs (host memory) for positions 0 .. n_pos - 1: angle pos * base^(-2i / rot),
- * computed in double. */
-void rope_table(float *cs, int64_t n_pos, int64_t rot, double base);
+/* Llama 3.1's change of the frequencies, by their wavelength w against the context that the
+ * model was trained with: w < original / high: none; w > original / low: divided by factor;
+ * in between from the one to the other linearly in original / w.  Source: transformers,
+ * modeling_rope_utils, rope_type "llama3". */
+struct rope_scaling {
+    double factor, low, high;
+    int64_t original;
+};
+
+/* Fills cs (host memory) for positions 0 .. n_pos - 1: angle pos * base^(-2i / rot), its
+ * frequency scaled by s (NULL: not), computed in double. */
+void rope_table(float *cs, int64_t n_pos, int64_t rot, double base, const struct rope_scaling *s);
 
 #ifdef __cplusplus
 }

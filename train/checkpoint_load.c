@@ -59,26 +59,45 @@ static int check_seal(const char *what, struct span text, struct err *e)
     return 0;
 }
 
+/* False: it is of another type, or impossible. */
+static bool parse_field(const struct model_field *f, const struct node *n, struct model_config *m)
+{
+    void *at = (char *)m + f->at;
+    int w = 0;
+
+    switch (f->type) {
+    case FIELD_INT:
+        *(int64_t *)at = n->integer;
+        return n->type == NODE_INT && n->integer >= f->needed && n->integer <= 1 << 30;
+    case FIELD_NUM:
+        *(double *)at = n->num;
+        return (n->type == NODE_NUM || n->type == NODE_INT) && n->num >= 0 && n->num <= 1e18;
+    case FIELD_BOOL:
+        *(bool *)at = n->integer != 0;
+        return n->type == NODE_BOOL;
+    default:
+        while (w < 4 && f->words[w] && !(n->type == NODE_STR && span_is(n->str, f->words[w])))
+            w++;
+        *(int *)at = w;
+        return w < 4 && f->words[w];
+    }
+}
+
 static int parse_model(const struct node *n, struct model_config *m, const char *what, struct err *e)
 {
-    struct {
-        const char *key;
-        int64_t *v;
-    } field[] = {
-        {"num_layers", &m->layers},      {"hidden_size", &m->hidden},
-        {"num_attention_heads", &m->heads}, {"ffn_hidden_size", &m->ffn},
-        {"seq_length", &m->seq},         {"max_position_embeddings", &m->positions},
-        {"vocab_size", &m->vocab},       {"padded_vocab_size", &m->padded_vocab},
-    };
+    int64_t padded;
 
-    for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
-        *field[i].v = node_int(n, field[i].key, 0);
-        if (*field[i].v < 1 || *field[i].v > 1 << 30)
-            return err_set(e, ERR_FORMAT, "%s: model.%s is missing or impossible", what, field[i].key);
+    for (int i = 0; i < model_fields_n; i++) {
+        const struct model_field *f = &model_fields[i];
+        const struct node *v = node_get(n, f->key);
+
+        if (v ? !parse_field(f, v, m) : f->needed)
+            return err_set(e, ERR_FORMAT, "%s: model.%s is missing or impossible", what, f->key);
     }
-    if (m->hidden % m->heads || m->padded_vocab < m->vocab || m->positions < m->seq)
+    padded = m->padded_vocab;
+    if (model_config_check(m, 1, e) < 0 || padded < m->vocab)
         return err_set(e, ERR_FORMAT, "%s: the model makes no sense", what);
-    m->untie = node_bool(n, "untie_embeddings_and_output_weights", false);
+    m->padded_vocab = padded;
     return 0;
 }
 

@@ -120,14 +120,17 @@ static int list_tensors(struct arena *a, struct part_file *f, const struct param
 
 static int put_model(struct buf *b, const struct model_config *m)
 {
-    return buf_printf(b,
-                      ",\"model\":{\"num_layers\":%" PRId64 ",\"hidden_size\":%" PRId64
-                      ",\"num_attention_heads\":%" PRId64 ",\"ffn_hidden_size\":%" PRId64
-                      ",\"seq_length\":%" PRId64 ",\"max_position_embeddings\":%" PRId64
-                      ",\"vocab_size\":%" PRId64 ",\"padded_vocab_size\":%" PRId64
-                      ",\"untie_embeddings_and_output_weights\":%s}",
-                      m->layers, m->hidden, m->heads, m->ffn, m->seq, m->positions, m->vocab, m->padded_vocab,
-                      m->untie ? "true" : "false");
+    char text[64];
+
+    TRY(buf_puts(b, ",\"model\":{"));
+    for (int i = 0; i < model_fields_n; i++) {
+        const struct model_field *f = &model_fields[i];
+        const char *quote = f->type == FIELD_WORD ? "\"" : "";
+
+        TRY(buf_printf(b, "%s\"%s\":%s%s%s", i ? "," : "", f->key, quote, model_field_text(f, m, text, sizeof text),
+                       quote));
+    }
+    return buf_putc(b, '}');
 }
 
 static int put_files(struct buf *b, const struct part_file *files, int n)

@@ -53,6 +53,9 @@ static int measure(struct eval *v, const struct checkpoint *ck, struct device *d
     static const enum gpt_split split_of[] = {GPT_VALID, GPT_TEST, GPT_TRAIN, GPT_TRAIN};
     enum gpt_split split = split_of[v->part];
     const struct train_config *c = &v->config;
+    const struct model_run run = {
+        .dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_EVAL, .b = c->micro_batch, .t = c->model.seq,
+    };
     int64_t wanted[GPT_SPLITS] = {0}, n;
     struct model *m = NULL;
     struct data *d = NULL;
@@ -64,8 +67,7 @@ static int measure(struct eval *v, const struct checkpoint *ck, struct device *d
     if (rc == 0 && data_size(d, split) == 0)
         rc = err_set(e, ERR_ARG, "--split %s leaves nothing for that part", c->split);
     if (rc == 0)
-        rc = model_restore(&m, ck, dev, c->bf16 ? DTYPE_BF16 : DTYPE_F32, MODEL_EVAL, c->micro_batch, c->model.seq,
-                           e);
+        rc = model_restore(&m, ck, dev, &run, e);
     if (rc == 0) {
         n = data_size(d, split);
         if (v->iters && v->iters * c->micro_batch < n)

@@ -135,6 +135,7 @@ static int with_model(struct job *j, const struct checkpoint *ck, int threads, s
     const struct options *o = j->o;
     const struct model_config *c = &checkpoint_info(ck)->model;
     int64_t n = (int64_t)(j->prompt.n / sizeof(int32_t)), count = o->tokens;
+    struct model_run run = {.dt = o->bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_GENERATE, .b = o->samples};
     struct device *dev = NULL;
     struct model *m = NULL;
     int rc;
@@ -146,10 +147,10 @@ static int with_model(struct job *j, const struct checkpoint *ck, int threads, s
         log_msg(LOG_WARN, "the model has %" PRId64 " positions: %" PRId64 " tokens instead of %" PRId64, c->positions,
                 count, o->tokens);
     }
+    run.t = n + (count ? count - 1 : 0);
     rc = device_open(&dev, train_config_device[o->device], threads, e);
     if (rc == 0)
-        rc = model_restore(&m, ck, dev, o->bf16 ? DTYPE_BF16 : DTYPE_F32, MODEL_GENERATE, o->samples,
-                           n + (count ? count - 1 : 0), e);
+        rc = model_restore(&m, ck, dev, &run, e);
     if (rc == 0)
         rc = sample(j, m, count, e);
     model_close(m);

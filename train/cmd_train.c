@@ -115,7 +115,7 @@ static void print_plan(struct train_config *c, const struct train_memory *m, con
            model_config_params(&c->model), c->model.padded_vocab, model_config_flops(&c->model, c->model.seq));
     printf("memory: weights %.1f + gradients %.1f + optimizer %.1f + activations %.1f = %.1f MiB\n",
            (double)(m->model.weights + m->model.low) / mib, (double)m->model.grads / mib, (double)m->optimizer / mib,
-           (double)m->model.activations / mib, (double)m->total / mib);
+           (double)(m->model.activations + m->model.tables) / mib, (double)m->total / mib);
     printf("steps: %" PRId64 " of %" PRId64 " samples in %" PRId64 " micro-batches\n", c->iters, c->global_batch,
            c->micro_batches);
     fflush(stdout);
@@ -223,8 +223,8 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "train",
         .usage = "[options]",
-        .about = "pretrain a GPT",
-        .details = "Trains a GPT-2 from an indexed dataset (quern tokenize). Flags have Megatron's names and\n"
+        .about = "pretrain a GPT or a Llama",
+        .details = "Trains a GPT or a Llama on an indexed dataset (quern tokenize). Flags have Megatron's names and\n"
                    "defaults. SIGTERM or SIGINT: the step is finished, a checkpoint saved, the exit status 0; the\n"
                    "same command then goes on where it stopped, with the same bits. docs/training.md says more.",
         .example = "quern train --mock-data --vocab-size 256 --num-layers 2 --hidden-size 64 \\\n"

@@ -1,6 +1,7 @@
 #include "train/config.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,13 @@ void train_config_init(struct train_config *c)
     memset(c, 0, sizeof *c);
     c->model.attention_dropout = c->model.hidden_dropout = 0.1;
     c->model.init_std = 0.02;
+    c->model.norm_eps = 1e-5;
+    c->model.rotary_base = 10000;
+    c->model.rotary_percent = 1;
+    c->model.rope_factor = 8;
     c->vocab_divisor = 128;
     c->micro_batch = 1;
+    c->recompute_layers = 1;
     c->seed = 1234;
     c->lr_style = LR_LINEAR;
     c->weight_decay = 0.01;
@@ -27,7 +33,7 @@ void train_config_init(struct train_config *c)
     c->timeout_minutes = 10;
     c->later = (struct train_later){
         .tensor_parallel = 1, .pipeline_parallel = 1, .context_parallel = 1, .expert_parallel = 1,
-        .amax_history = 1, .rotary_base = 10000, .rotary_percent = 1,
+        .amax_history = 1,
     };
 }
 
@@ -46,12 +52,27 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
     struct train_later *l = &c->later;
     const struct opt own[] = {
         OPT_HEAD("Model"),
+        OPT_STR(0, "preset", &c->preset, "NAME", "gpt2-124m, gpt3-175b, llama3-8b, ...: the model's flags, where not given"),
         OPT_INT(0, "num-layers", &m->layers, 1, 100000, "transformer layers"),
         OPT_INT(0, "hidden-size", &m->hidden, 1, 1 << 20, "width of the residual stream"),
-        OPT_INT(0, "num-attention-heads", &m->heads, 1, 1 << 16, "attention heads; divides the hidden size"),
-        OPT_INT(0, "ffn-hidden-size", &m->ffn, 0, 1 << 24, "width inside the MLP; 0: 4 * hidden size"),
+        OPT_INT(0, "num-attention-heads", &m->heads, 1, 1 << 16, "attention heads"),
+        OPT_INT(0, "kv-channels", &m->head_dim, 0, 256, "width of a head; 0: hidden size / heads"),
+        OPT_FLAG(0, "group-query-attention", &c->group_query, "heads share keys and values"),
+        OPT_INT(0, "num-query-groups", &m->groups, 0, 1 << 16, "groups of heads that share; 0: one"),
+        OPT_INT(0, "ffn-hidden-size", &m->ffn, 0, 1 << 24, "width inside the MLP; 0: 4 (gated: 8/3) * hidden size"),
         OPT_INT(0, "seq-length", &m->seq, 1, 1 << 24, "tokens of a sample"),
-        OPT_INT(0, "max-position-embeddings", &m->positions, 0, 1 << 24, "learned positions; 0: the sequence length"),
+        OPT_INT(0, "max-position-embeddings", &m->positions, 0, 1 << 24, "the longest sequence; 0: seq-length"),
+        OPT_ENUM(0, "position-embedding-type", &m->position, "learned_absolute|rope|none", "how positions are told"),
+        OPT_NUM(0, "rotary-base", &m->rotary_base, 1, 1e12, "base of the rotary angles"),
+        OPT_NUM(0, "rotary-percent", &m->rotary_percent, 1e-6, 1, "share of a head that is rotated"),
+        OPT_FLAG(0, "use-rope-scaling", &m->rope_scaling, "Llama 3.1's rotary angles"),
+        OPT_NUM(0, "rope-scaling-factor", &m->rope_factor, 1, 1e6, "how much longer its context is than 8192"),
+        OPT_ENUM(0, "normalization", &m->norm, "LayerNorm|RMSNorm", "kind of norm"),
+        OPT_NUM(0, "norm-epsilon", &m->norm_eps, 1e-30, 1, "added to the variance"),
+        OPT_FLAG(0, "swiglu", &m->swiglu, "a gated MLP"),
+        OPT_FLAG(0, "qk-layernorm", &m->qk_norm, "normalise queries and keys, head by head"),
+        OPT_FLAG(0, "disable-bias-linear", &m->no_bias, "no biases in linear layers"),
+        OPT_FLAG(0, "add-qkv-bias", &m->qkv_bias, "a bias of queries, keys and values even then"),
         OPT_INT(0, "vocab-size", &m->vocab, 0, INT32_MAX, "ids that the tokenizer gives, end of document included"),
         OPT_INT(0, "make-vocab-size-divisible-by", &c->vocab_divisor, 1, 1 << 20, "pad the vocabulary to a multiple"),
         OPT_FLAG(0, "untie-embeddings-and-output-weights", &m->untie, "an output layer of its own"),
@@ -68,6 +89,8 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_INT(0, "seed", &c->seed, 0, UINT32_MAX, "of weights, dropout and data order"),
         OPT_ENUM(0, "recompute-granularity", &c->recompute, "none|full|selective",
                  "compute activations again in backward"),
+        OPT_ENUM(0, "recompute-method", &c->recompute_method, "uniform|block", "full: all in chunks, or the first layers"),
+        OPT_INT(0, "recompute-num-layers", &c->recompute_layers, 1, 100000, "layers of a chunk; block: how many layers"),
         OPT_FLAG(0, "bf16", &c->bf16, "bf16 matrix products and activations, fp32 master weights"),
         OPT_ENUM(0, "device", &c->device, "auto|cpu|cuda", "where to run"),
         OPT_HEAD("Optimizer"),
@@ -117,19 +140,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_FLAG(0, "overlap-param-gather", &l->overlap_gather, "gather parameters while forward runs"),
         OPT_INT(0, "ddp-bucket-size", &l->bucket_size, 0, MAX_N, "parameters of a bucket"),
         OPT_FLAG(0, "grad-reduce-in-bf16", &l->reduce_bf16, "reduce gradients in bf16"),
-        OPT_INT(0, "kv-channels", &l->kv_channels, 0, 1 << 20, "width of a head; 0: hidden size / heads"),
-        OPT_FLAG(0, "group-query-attention", &l->group_query, "heads share keys and values"),
-        OPT_INT(0, "num-query-groups", &l->query_groups, 0, 1 << 16, "groups of heads"),
-        OPT_ENUM(0, "position-embedding-type", &l->position_type, "learned_absolute|rope|none", "positions"),
-        OPT_NUM(0, "rotary-base", &l->rotary_base, 1, 1e12, "base of the rotary angles"),
-        OPT_NUM(0, "rotary-percent", &l->rotary_percent, 0, 1, "share of a head that is rotated"),
-        OPT_FLAG(0, "swiglu", &l->swiglu, "gated linear units"),
-        OPT_ENUM(0, "normalization", &l->normalization, "LayerNorm|RMSNorm", "kind of norm"),
-        OPT_FLAG(0, "qk-layernorm", &l->qk_layernorm, "normalise queries and keys"),
-        OPT_FLAG(0, "disable-bias-linear", &l->no_bias, "no biases in linear layers"),
         OPT_STR(0, "rampup-batch-size", &l->rampup, "S,I,N", "start, increment and samples of a batch ramp-up"),
-        OPT_ENUM(0, "recompute-method", &l->recompute_method, "uniform|block", "which layers to compute again"),
-        OPT_INT(0, "recompute-num-layers", &l->recompute_layers, 0, 100000, "how many layers to compute again"),
         OPT_ENUM(0, "fp8-format", &l->fp8, "none|e4m3|hybrid", "matrix products in FP8"),
         OPT_ENUM(0, "fp8-recipe", &l->fp8_recipe, "delayed|tensorwise|mxfp8", "how FP8 is scaled"),
         OPT_INT(0, "fp8-amax-history-len", &l->amax_history, 1, 1 << 20, "steps of amax kept"),
@@ -149,6 +160,8 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
     if (all) {
         memcpy(all, own, sizeof own);
         memcpy(all + sizeof own / sizeof *own, more, n * sizeof *more);
+        for (int i = 1; i < MODEL_OPTIONS && all[i].type != OPT_TYPE_HEAD; i++)
+            all[i].given = &c->given[i];
     }
     return all;
 }
@@ -175,20 +188,7 @@ static int check_later(const struct train_config *c, struct err *e)
         {l->overlap_gather, "overlap-param-gather"},
         {l->bucket_size != 0, "ddp-bucket-size"},
         {l->reduce_bf16, "grad-reduce-in-bf16"},
-        {l->kv_channels != 0 && l->kv_channels * c->model.heads != c->model.hidden, "kv-channels"},
-        {l->group_query, "group-query-attention"},
-        {l->query_groups != 0, "num-query-groups"},
-        {l->position_type != 0, "position-embedding-type"},
-        {l->rotary_base != o->rotary_base, "rotary-base"},
-        {l->rotary_percent != o->rotary_percent, "rotary-percent"},
-        {l->swiglu, "swiglu"},
-        {l->normalization != 0, "normalization"},
-        {l->qk_layernorm, "qk-layernorm"},
-        {l->no_bias, "disable-bias-linear"},
         {l->rampup != NULL, "rampup-batch-size"},
-        {c->recompute == RECOMPUTE_SELECTIVE, "recompute-granularity selective"},
-        {l->recompute_method != 0, "recompute-method"},
-        {l->recompute_layers > 1, "recompute-num-layers"},
         {l->fp8 != 0, "fp8-format"},
         {l->fp8_recipe != 0, "fp8-recipe"},
         {l->amax_history != o->amax_history, "fp8-amax-history-len"},
@@ -206,32 +206,51 @@ static int check_later(const struct train_config *c, struct err *e)
     return 0;
 }
 
-int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err *e)
+static int no_preset(const char *name, struct err *e)
 {
-    const struct {
-        int64_t v;
-        const char *flag;
-    } need[] = {{m->layers, "num-layers"}, {m->hidden, "hidden-size"}, {m->heads, "num-attention-heads"},
-                {m->seq, "seq-length"}, {m->vocab, "vocab-size"}};
+    char all[480];
+    size_t n = 0;
 
-    for (size_t i = 0; i < sizeof need / sizeof *need; i++)
-        if (need[i].v <= 0)
-            return err_set(e, ERR_ARG, "--%s is needed", need[i].flag);
-    if (m->hidden % m->heads)
-        return err_set(e, ERR_ARG,
-                       "--num-attention-heads: %" PRId64 " does not divide the hidden size %" PRId64, m->heads,
-                       m->hidden);
-    if (!m->ffn)
-        m->ffn = 4 * m->hidden;
-    if (!m->positions)
-        m->positions = m->seq;
-    if (m->positions < m->seq)
-        return err_set(e, ERR_ARG,
-                       "--max-position-embeddings: %" PRId64 " is less than the sequence length %" PRId64,
-                       m->positions, m->seq);
-    m->padded_vocab = (m->vocab + vocab_divisor - 1) / vocab_divisor * vocab_divisor;
-    if (m->padded_vocab > INT32_MAX)
-        return err_set(e, ERR_ARG, "--vocab-size: %" PRId64 " is too large", m->vocab);
+    for (const char *const *p = model_preset_names(); *p && n < sizeof all; p++)
+        n += (size_t)snprintf(all + n, sizeof all - n, " %s", *p);
+    return err_set(e, ERR_ARG, "--preset: '%s' is none of%s", name, all);
+}
+
+/* Sets the flags of the preset that were not given. */
+static int apply_preset(struct train_config *c, struct err *e)
+{
+    const struct opt none[] = {OPT_END};
+    const char *flags = c->preset ? model_preset(c->preset) : NULL;
+    struct opt *opts;
+    char name[64], value[64];
+    int used, rc = 0;
+
+    if (!c->preset)
+        return 0;
+    if (!flags)
+        return no_preset(c->preset, e);
+    opts = train_config_options(c, none);
+    if (!opts)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (; rc == 0 && sscanf(flags, " %63s %63s%n", name, value, &used) == 2; flags += used) {
+        const struct opt *o = opt_find(opts, name);
+
+        if (!o || !*o->given)
+            rc = opt_set(opts, name, value, e);
+    }
+    free(opts);
+    return rc;
+}
+
+/* Megatron's two flags for the groups, one number here. */
+static int check_groups(struct train_config *c, struct err *e)
+{
+    struct model_config *m = &c->model;
+
+    if (!c->group_query && m->groups && m->groups != m->heads)
+        return err_set(e, ERR_ARG, "--num-query-groups: %" PRId64 " needs --group-query-attention", m->groups);
+    if (c->group_query && !m->groups)
+        m->groups = 1;
     return 0;
 }
 
@@ -295,6 +314,10 @@ int train_config_args(struct train_config *c, struct arena *a, struct checkpoint
 int train_config_check(struct train_config *c, struct err *e)
 {
     TRY(check_later(c, e));
+    TRY(apply_preset(c, e));
+    TRY(check_groups(c, e));
+    if (c->recompute != RECOMPUTE_FULL && (c->recompute_method || c->recompute_layers > 1))
+        return err_set(e, ERR_ARG, "--recompute-method and --recompute-num-layers need --recompute-granularity full");
     TRY(model_config_check(&c->model, c->vocab_divisor, e));
     if (!c->global_batch)
         c->global_batch = c->micro_batch;
@@ -318,25 +341,4 @@ int train_config_check(struct train_config *c, struct err *e)
     if (c->ckpt_step && !c->load)
         return err_set(e, ERR_ARG, "--ckpt-step needs --load");
     return 0;
-}
-
-/* Weights of the matrix products: attention 4 h^2, MLP 2 h f a layer, and the logits. */
-static double matmul_params(const struct model_config *m)
-{
-    double h = (double)m->hidden;
-
-    return (double)m->layers * (4 * h * h + 2 * h * (double)m->ffn) + (double)m->padded_vocab * h;
-}
-
-int64_t model_config_params(const struct model_config *m)
-{
-    int64_t h = m->hidden, f = m->ffn;
-    int64_t layer = 2 * h + (3 * h * h + 3 * h) + (h * h + h) + 2 * h + (h * f + f) + (f * h + h);
-
-    return m->padded_vocab * h * (m->untie ? 2 : 1) + m->positions * h + m->layers * layer + 2 * h;
-}
-
-double model_config_flops(const struct model_config *m, int64_t seq)
-{
-    return 6 * matmul_params(m) + 6.0 * (double)m->layers * (double)m->hidden * (double)seq;
 }

@@ -13,44 +13,37 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/opt.h"
+#include "train/model.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The architecture: what a checkpoint must agree with. */
-struct model_config {
-    int64_t layers, hidden, heads, ffn;
-    int64_t seq;          /* tokens a training sample has */
-    int64_t positions;    /* rows of the position embedding, >= seq */
-    int64_t vocab;        /* ids the tokenizer can give */
-    int64_t padded_vocab; /* rows of the word embedding */
-    bool untie;           /* an output layer of its own */
-    double attention_dropout, hidden_dropout;
-    double init_std;
-};
-
 enum lr_style { LR_CONSTANT, LR_LINEAR, LR_COSINE, LR_INVERSE_SQRT, LR_WSD };
 enum wsd_style { WSD_EXPONENTIAL, WSD_LINEAR, WSD_COSINE, WSD_MINUS_SQRT };
-enum recompute { RECOMPUTE_NONE, RECOMPUTE_FULL, RECOMPUTE_SELECTIVE };
 
 /* Flags that are read so that they can be refused by name: see config.c. */
 struct train_later {
     int64_t tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, virtual_layers;
-    int64_t kv_channels, query_groups, bucket_size, amax_history, recompute_layers;
-    bool group_query, swiglu, qk_layernorm, no_bias, sequence_parallel, distributed_optimizer;
+    int64_t bucket_size, amax_history;
+    bool sequence_parallel, distributed_optimizer;
     bool overlap_reduce, overlap_gather, reduce_bf16, reset_positions, reset_mask, mask_eod, async_save;
-    int position_type, normalization, fp8, fp8_recipe, amax_algo, recompute_method;
+    int fp8, fp8_recipe, amax_algo;
     const char *rampup, *tensorboard;
-    double rotary_base, rotary_percent;
 };
+
+enum { MODEL_OPTIONS = 64 }; /* at least as many as the heading Model has */
 
 struct train_config {
     struct model_config model;
+    const char *preset;        /* the flags of model_preset(), where not given */
+    bool given[MODEL_OPTIONS]; /* which flags of the model were, in the order of the table */
+    bool group_query;
     int64_t vocab_divisor;
 
     int64_t micro_batch, global_batch, train_iters, train_samples, seed, exit_interval, exit_minutes;
-    int recompute; /* enum recompute */
+    int recompute, recompute_method; /* enum recompute; 0: uniform, 1: block */
+    int64_t recompute_layers;
 
     double lr, min_lr, warmup_fraction, weight_decay, beta1, beta2, eps, clip_grad;
     int lr_style, wsd_style; /* enum lr_style, wsd_style */
@@ -99,17 +92,6 @@ int train_config_args(struct train_config *c, struct arena *a, struct checkpoint
 /* Fills in what depends on other settings, and refuses what cannot be run: ERR_ARG or
  * ERR_UNSUPPORTED, naming the flag. */
 int train_config_check(struct train_config *c, struct err *e);
-
-/* Derives padded_vocab, ffn and positions where they are 0 and checks the shape. */
-int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err *e);
-
-/* Elements of all parameters (padded vocabulary included). */
-int64_t model_config_params(const struct model_config *m);
-
-/* Floating-point operations of forward and backward for one token of a sequence of
- * seq tokens: 6 for each weight of a matrix product (the output layer included, the
- * embedding look-ups not), and 6 * layers * hidden * seq for causal attention. */
-double model_config_flops(const struct model_config *m, int64_t seq);
 
 #ifdef __cplusplus
 }

@@ -2,13 +2,13 @@
 
 #include <stdlib.h>
 
-int model_restore(struct model **out, const struct checkpoint *ck, struct device *dev, enum dtype dt,
-                  enum model_use use, int64_t b, int64_t t, struct err *e)
+int model_restore(struct model **out, const struct checkpoint *ck, struct device *dev,
+                  const struct model_run *run, struct err *e)
 {
     struct model *m;
     int rc;
 
-    TRY(model_open(&m, dev, &checkpoint_info(ck)->model, dt, use, b, t, e));
+    TRY(model_open(&m, dev, &checkpoint_info(ck)->model, run, e));
     rc = checkpoint_load(ck, CHECKPOINT_WEIGHTS, &m->params, m->weights, e);
     if (rc == 0)
         rc = model_weights_changed(m, e);

@@ -10,10 +10,10 @@
 extern "C" {
 #endif
 
-/* Opens the model of ck for MODEL_EVAL or MODEL_GENERATE, b sequences of t tokens, and loads
- * its weights.  The checkpoint may be closed afterwards. */
-int model_restore(struct model **m, const struct checkpoint *ck, struct device *dev, enum dtype dt,
-                  enum model_use use, int64_t b, int64_t t, struct err *e);
+/* Opens the model of ck, for MODEL_EVAL or MODEL_GENERATE, and loads its weights.  The
+ * checkpoint may be closed afterwards. */
+int model_restore(struct model **m, const struct checkpoint *ck, struct device *dev,
+                  const struct model_run *run, struct err *e);
 
 /* Mean loss of a token over samples first .. first + n - 1 of a split, without dropout.  m was
  * opened with the sequence length of d. */

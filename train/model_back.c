@@ -19,7 +19,7 @@ static int linear_weight(struct model *m, const void *dy, const void *x, int w, 
     return m->dev->ops->vec_colsum(m->dev, m->dt, pass_grad(m, b), dy, m->b * m->t, p->shape[0], p->shape[0], e);
 }
 
-/* dX = dY . W, and through the GELU that made X from aux. */
+/* dX = dY . W, and with aux through the GELU that made X from it. */
 static int linear_input(struct model *m, void *dx, const void *dy, int w, const void *aux, struct err *e)
 {
     const struct param *p = &m->params.v[w];
@@ -31,41 +31,73 @@ static int linear_input(struct model *m, void *dx, const void *dy, int w, const 
     return m->dev->ops->matmul(m->dev, &mm, e);
 }
 
+/* p with its weights, as the model's kind of norm. */
+static int norm_op(struct model *m, struct norm_bwd *p, int w, int b, struct err *e)
+{
+    const struct device_ops *ops = m->dev->ops;
+
+    p->gamma = pass_weight(m, w);
+    p->dgamma = pass_grad(m, w);
+    p->dbeta = pass_grad(m, b);
+    return (m->config.norm == NORM_RMS ? ops->rmsnorm_bwd : ops->layernorm_bwd)(m->dev, m->dt, p, e);
+}
+
 /* Through s = residual + dropout(x), y = norm(s): m->ds and m->dln to m->ds and the
  * gradient of x, whose place comes back in *dx. */
-static int norm_back(struct model *m, bool has_dres, const void *s, const float *mean, const float *rstd, int w,
+static int norm_back(struct model *m, bool has_dres, const void *s, const float *mean, const float *rstd, int w, int b,
                      const struct dropout *drop, const void **dx, struct err *e)
 {
     struct norm_bwd p = {
         .t = m->b * m->t, .c = m->config.hidden, .dy = m->dln, .dres = has_dres ? m->ds : NULL, .s = s,
-        .mean = mean, .rstd = rstd, .gamma = pass_weight(m, w), .drop = drop, .ds = m->ds,
-        .dx = drop ? m->dx : NULL, .dgamma = pass_grad(m, w), .dbeta = pass_grad(m, w + 1),
+        .mean = mean, .rstd = rstd, .drop = drop, .ds = m->ds, .dx = drop ? m->dx : NULL,
     };
 
     *dx = drop ? m->dx : m->ds;
-    return m->dev->ops->layernorm_bwd(m->dev, m->dt, &p, e);
+    return norm_op(m, &p, w, b, e);
+}
+
+/* The gradients of q and k in m->dwide, from behind the turn and the norm to before them. */
+static int qk_back(struct model *m, int64_t layer, struct err *e)
+{
+    const struct model_config *c = &m->config;
+    struct layer_acts *a = &m->layers[layer];
+    int64_t n = m->b * m->t, ld = model_qkv_width(c), q = model_q_width(c);
+    void *dk = pass_at(m, m->dwide, q);
+    struct norm_bwd nq = {
+        .t = n * c->heads, .c = c->head_dim, .heads = {c->heads, ld}, .dy = m->dwide, .s = a->qkv,
+        .mean = a->mean_q, .rstd = a->rstd_q, .ds = m->dwide,
+    };
+    struct norm_bwd nk = {
+        .t = n * c->groups, .c = c->head_dim, .heads = {c->groups, ld}, .dy = dk, .s = pass_at(m, a->qkv, q),
+        .mean = a->mean_k, .rstd = a->rstd_k, .ds = dk,
+    };
+
+    TRY(pass_rope(m, m->dwide, ld, n, true, e));
+    if (!c->qk_norm)
+        return 0;
+    TRY(norm_op(m, &nq, pass_param(m, layer, Q_NORM_W), pass_param(m, layer, Q_NORM_B), e));
+    return norm_op(m, &nk, pass_param(m, layer, K_NORM_W), pass_param(m, layer, K_NORM_B), e);
 }
 
 /* From dx, the gradient of the layer's attention output, to m->dln, that of norm1's. */
 static int attention_back(struct model *m, int64_t layer, const void *dx, const struct model_dropout *md,
                           bool first, struct err *e)
 {
-    const struct params *p = &m->params;
     struct layer_acts *a = &m->layers[layer];
     struct attention at = pass_attention(m, layer, m->b, m->t);
-    int64_t h = m->config.hidden, row = 3 * h;
-    size_t w = dtype_size(m->dt);
-    struct attention_view dq = {m->dwide, m->t * row, row}, dk = dq, dv = dq, dout = {m->dln, m->t * h, h};
+    int64_t q = model_q_width(&m->config), kv = model_kv_width(&m->config), row = q + 2 * kv;
+    struct attention_view dq = {m->dwide, m->t * row, row}, dk = dq, dv = dq, dout = {m->dln, m->t * q, q};
     struct dropout d;
-    int qkv = params_layer(p, layer, QKV_W), proj = params_layer(p, layer, PROJ_W);
+    int qkv = pass_param(m, layer, QKV_W), proj = pass_param(m, layer, PROJ_W);
 
-    dk.p = (char *)m->dwide + (size_t)h * w;
-    dv.p = (char *)m->dwide + (size_t)(2 * h) * w;
-    TRY(linear_weight(m, dx, a->att, proj, proj + 1, first, e));
+    dk.p = pass_at(m, m->dwide, q);
+    dv.p = pass_at(m, m->dwide, q + kv);
+    TRY(linear_weight(m, dx, a->att, proj, pass_param(m, layer, PROJ_B), first, e));
     TRY(linear_input(m, m->dln, dx, proj, NULL, e));
     at.drop = pass_dropout(m, md, layer, DROP_ATTENTION, &d);
     TRY(m->dev->ops->attention_bwd(m->dev, m->dt, &at, dout, dq, dk, dv, e));
-    TRY(linear_weight(m, m->dwide, a->ln1, qkv, qkv + 1, first, e));
+    TRY(qk_back(m, layer, e));
+    TRY(linear_weight(m, m->dwide, a->ln1, qkv, pass_param(m, layer, QKV_B), first, e));
     return linear_input(m, m->dln, m->dwide, qkv, NULL, e);
 }
 
@@ -73,30 +105,31 @@ static int attention_back(struct model *m, int64_t layer, const void *dx, const 
 static int mlp_back(struct model *m, int64_t layer, const void *dx, bool first, struct err *e)
 {
     struct layer_acts *a = &m->layers[layer];
-    int fc1 = params_layer(&m->params, layer, FC1_W), fc2 = params_layer(&m->params, layer, FC2_W);
+    int fc1 = pass_param(m, layer, FC1_W), fc2 = pass_param(m, layer, FC2_W);
 
-    TRY(linear_weight(m, dx, a->act, fc2, fc2 + 1, first, e));
-    TRY(linear_input(m, m->dwide, dx, fc2, a->fc1, e));
-    TRY(linear_weight(m, m->dwide, a->ln2, fc1, fc1 + 1, first, e));
+    TRY(linear_weight(m, dx, a->act, fc2, pass_param(m, layer, FC2_B), first, e));
+    if (m->config.swiglu) {
+        TRY(linear_input(m, a->act, dx, fc2, NULL, e)); /* what act was is needed no more */
+        TRY(m->dev->ops->glu_bwd(m->dev, m->dt, ACT_SILU, m->dwide, a->act, a->fc1, m->b * m->t, m->config.ffn, e));
+    } else {
+        TRY(linear_input(m, m->dwide, dx, fc2, a->fc1, e));
+    }
+    TRY(linear_weight(m, m->dwide, a->ln2, fc1, pass_param(m, layer, FC1_B), first, e));
     return linear_input(m, m->dln, m->dwide, fc1, NULL, e);
 }
 
 static int layer_back(struct model *m, int64_t layer, const void **dx, const struct model_dropout *md, bool first,
                       struct err *e)
 {
-    const struct params *p = &m->params;
     struct layer_acts *a = &m->layers[layer];
     struct dropout d;
 
-    if (m->use == MODEL_RECOMPUTE) {
-        TRY(pass_norm1(m, layer, m->b * m->t, e));
-        TRY(pass_layer(m, layer, m->b, m->t, -1, md, e));
-    }
+    TRY(pass_again(m, layer, md, e));
     TRY(mlp_back(m, layer, *dx, first, e));
-    TRY(norm_back(m, true, a->s2, a->mean2, a->rstd2, params_layer(p, layer, LN2_W),
+    TRY(norm_back(m, true, a->s2, a->mean2, a->rstd2, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B),
                   pass_dropout(m, md, layer, DROP_PROJ, &d), dx, e));
     TRY(attention_back(m, layer, *dx, md, first, e));
-    return norm_back(m, true, a->s1, a->mean1, a->rstd1, params_layer(p, layer, LN1_W),
+    return norm_back(m, true, a->s1, a->mean1, a->rstd1, pass_param(m, layer, LN1_W), pass_param(m, layer, LN1_B),
                      layer ? pass_dropout(m, md, layer - 1, DROP_MLP, &d) : NULL, dx, e);
 }
 
@@ -127,7 +160,7 @@ int model_backward(struct model *m, const struct model_dropout *md, bool first, 
         TRY(zero_added(m, e));
     TRY(linear_weight(m, m->logits, m->ln_final, p->output, -1, first, e));
     TRY(linear_input(m, m->dln, m->logits, p->output, NULL, e));
-    TRY(norm_back(m, false, m->s_final, m->mean_final, m->rstd_final, p->final_w,
+    TRY(norm_back(m, false, m->s_final, m->mean_final, m->rstd_final, p->final_w, p->final_b,
                   pass_dropout(m, md, last, DROP_MLP, &d), &dx, e));
     for (int64_t i = last; i >= 0; i--)
         TRY(layer_back(m, i, &dx, md, first, e));

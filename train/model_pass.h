@@ -11,16 +11,27 @@ enum drop_place { DROP_EMBEDDING, DROP_ATTENTION, DROP_PROJ, DROP_MLP };
 const struct dropout *pass_dropout(const struct model *m, const struct model_dropout *md, int64_t layer,
                                    enum drop_place place, struct dropout *d);
 
-/* Weight i in the type of the matrix products, and its gradient. */
+/* Weight i in the type of the matrix products, and its gradient; NULL for what the model
+ * does not have (-1). */
 static inline const void *pass_weight(const struct model *m, int i)
 {
-    size_t at = m->params.v[i].at;
-
-    return m->low ? (const void *)(m->low + at) : m->weights + at;
+    if (i < 0)
+        return NULL;
+    return m->low ? (const void *)(m->low + m->params.v[i].at) : m->weights + m->params.v[i].at;
 }
 static inline float *pass_grad(const struct model *m, int i)
 {
-    return m->grads + m->params.v[i].at;
+    return i < 0 ? NULL : m->grads + m->params.v[i].at;
+}
+static inline int pass_param(const struct model *m, int64_t layer, enum layer_param which)
+{
+    return params_layer(&m->params, layer, which);
+}
+
+/* A pointer n elements of the model's type on. */
+static inline void *pass_at(const struct model *m, void *p, int64_t n)
+{
+    return (char *)p + (size_t)n * dtype_size(m->dt);
 }
 
 /* One layer from a->s1 and a->ln1 up to a->act: everything but the MLP's last product.
@@ -28,12 +39,20 @@ static inline float *pass_grad(const struct model *m, int i)
 int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int64_t past,
                const struct model_dropout *md, struct err *e);
 
-/* a->ln1 of layer from its a->s1 alone, as recomputation needs it. */
-int pass_norm1(struct model *m, int64_t layer, int64_t rows, struct err *e);
+/* From a->act of layer to the next layer's s1 and ln1, or to s_final and ln_final. */
+int pass_layer_end(struct model *m, int64_t layer, int64_t rows, const struct model_dropout *md, struct err *e);
+
+/* What layer ended its forward pass without: everything from the start of its chunk, or with
+ * RECOMPUTE_SELECTIVE ln1, ln2 and act.  Nothing when it kept all. */
+int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, struct err *e);
+
+/* The first layer of the chunk that is run again for layer; -1: it keeps its own. */
+int64_t pass_chunk(const struct model *m, int64_t layer);
 
 /* The attention of layer over its own qkv. */
 struct attention pass_attention(const struct model *m, int64_t layer, int64_t b, int64_t t);
 
-enum { NORM_EPS_MILLIONTHS = 10 }; /* GPT-2's and Megatron's 1e-5 */
+/* Turns (or turns back) rows of q and k heads, ld apart, by m->positions. */
+int pass_rope(struct model *m, void *qk, int64_t ld, int64_t rows, bool inverse, struct err *e);
 
 #endif

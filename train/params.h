@@ -4,7 +4,12 @@
  * layout: a tensor begins at the same element in each.  The names are those of the
  * logical tensors (Megatron Core's), the same for every division of the work, and
  * are what a checkpoint stores.  Linear weights are [out, in], row-major; the rows of
- * linear_qkv are all queries, then all keys, then all values, head by head.
+ * linear_qkv are all queries, then all keys, then all values, head by head; those of a
+ * gated linear_fc1 are the gate's, then the other half's.
+ *
+ * Tensor parallelism cuts a tensor along its axis `split`: 0 by rows (a column-parallel
+ * layer), 1 by columns (a row-parallel one), -1 not at all.  With several parts each part
+ * is cut by itself: rank r of n has rows [r, r + 1) * part / n of each.
  */
 #ifndef TRAIN_PARAMS_H
 #define TRAIN_PARAMS_H
@@ -14,14 +19,15 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "train/config.h"
+#include "train/model_config.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 enum layer_param {
-    LN1_W, LN1_B, QKV_W, QKV_B, PROJ_W, PROJ_B, LN2_W, LN2_B, FC1_W, FC1_B, FC2_W, FC2_B,
+    LN1_W, LN1_B, QKV_W, QKV_B, Q_NORM_W, Q_NORM_B, K_NORM_W, K_NORM_B, PROJ_W, PROJ_B,
+    LN2_W, LN2_B, FC1_W, FC1_B, FC2_W, FC2_B,
     LAYER_PARAMS
 };
 
@@ -31,6 +37,9 @@ struct param {
     int64_t shape[2];
     size_t at; /* first element in the slab, a multiple of 16 */
     size_t n;  /* elements */
+    int split;       /* see above */
+    int parts;       /* 1 to 3 */
+    int64_t part[3]; /* rows of each; their sum is shape[0] */
     double std; /* initial values: normal(0, std); 0: all equal fill */
     float fill;
 };
@@ -39,18 +48,20 @@ struct params {
     struct param *v;
     int n;
     size_t elements; /* of a slab, padding between tensors included */
-    int word, position, final_w, final_b, output; /* indices; output == word when tied */
-    int first_layer;
+    int word, position, final_w, final_b, output; /* indices; -1: the model has none; output
+                                                     == word when tied */
+    int first_layer, per_layer;
+    int place[LAYER_PARAMS]; /* within a layer; -1: the model has none */
 };
 
 /* Lays out the parameters of m.  ERR_NOMEM. */
 int params_init(struct params *p, const struct model_config *m, struct err *e);
 void params_free(struct params *p);
 
-/* The index of parameter which of layer. */
+/* The index of parameter which of layer; -1 if the model has none. */
 static inline int params_layer(const struct params *p, int64_t layer, enum layer_param which)
 {
-    return p->first_layer + (int)layer * LAYER_PARAMS + (int)which;
+    return p->place[which] < 0 ? -1 : p->first_layer + (int)layer * p->per_layer + p->place[which];
 }
 
 /* Weight decay applies to matrices, not to biases and norms, as in Megatron. */

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,21 +12,21 @@
 
 const char *const train_phase_name[PHASES] = {"data", "forward", "backward", "reduce", "optimizer"};
 
-static enum dtype config_dtype(const struct train_config *c)
+static struct model_run config_run(const struct train_config *c)
 {
-    return c->bf16 ? DTYPE_BF16 : DTYPE_F32;
-}
-
-static enum model_use config_use(const struct train_config *c)
-{
-    return c->recompute == RECOMPUTE_FULL ? MODEL_RECOMPUTE : MODEL_TRAIN;
+    return (struct model_run){
+        .dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_TRAIN, .b = c->micro_batch, .t = c->model.seq,
+        .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
+    };
 }
 
 int trainer_plan(const struct train_config *c, struct train_memory *m, struct err *e)
 {
-    TRY(model_plan(&m->model, &c->model, config_dtype(c), config_use(c), c->micro_batch, c->model.seq, e));
+    const struct model_run run = config_run(c);
+
+    TRY(model_plan(&m->model, &c->model, &run, e));
     m->optimizer = 2 * m->model.weights;
-    m->total = m->model.weights + m->model.low + m->model.grads + m->model.activations + m->optimizer;
+    m->total = m->model.weights + m->model.low + m->model.grads + m->model.activations + m->model.tables + m->optimizer;
     return 0;
 }
 
@@ -33,25 +34,17 @@ int trainer_plan(const struct train_config *c, struct train_memory *m, struct er
 
 static int same_model(const struct model_config *a, const struct model_config *b, const char *path, struct err *e)
 {
-    const struct {
-        int64_t have, want;
-        const char *flag;
-    } f[] = {
-        {a->layers, b->layers, "num-layers"},
-        {a->hidden, b->hidden, "hidden-size"},
-        {a->heads, b->heads, "num-attention-heads"},
-        {a->ffn, b->ffn, "ffn-hidden-size"},
-        {a->positions, b->positions, "max-position-embeddings"},
-        {a->vocab, b->vocab, "vocab-size"},
-        {a->padded_vocab, b->padded_vocab, "make-vocab-size-divisible-by (padded vocabulary)"},
-        {a->untie, b->untie, "untie-embeddings-and-output-weights"},
-    };
+    const struct model_field *f = model_config_differs(a, b);
+    char have[64], want[64], flag[64];
 
-    for (size_t i = 0; i < sizeof f / sizeof *f; i++)
-        if (f[i].have != f[i].want)
-            return err_set(e, ERR_ARG, "%s: its --%s is %" PRId64 ", not %" PRId64, path, f[i].flag, f[i].have,
-                           f[i].want);
-    return 0;
+    if (!f)
+        return 0;
+    snprintf(flag, sizeof flag, "%s", f->key);
+    for (char *c = flag; *c; c++)
+        if (*c == '_')
+            *c = '-';
+    return err_set(e, ERR_ARG, "%s: its --%s is %s, not %s", path, flag, model_field_text(f, a, have, sizeof have),
+                   model_field_text(f, b, want, sizeof want));
 }
 
 /* Says what is not as it was when the checkpoint was written. */
@@ -124,9 +117,10 @@ static int start_point(struct trainer *t, struct err *e)
 static int open_memory(struct trainer *t, struct err *e)
 {
     const struct train_config *c = t->config;
+    const struct model_run run = config_run(c);
     size_t ids = (size_t)(c->micro_batch * c->model.seq) * sizeof *t->tokens;
 
-    TRY(model_open(&t->model, t->dev, &c->model, config_dtype(c), config_use(c), c->micro_batch, c->model.seq, e));
+    TRY(model_open(&t->model, t->dev, &c->model, &run, e));
     TRY(device_alloc(t->dev, (void **)&t->exp_avg, t->model->memory.weights, e));
     TRY(device_alloc(t->dev, (void **)&t->exp_avg_sq, t->model->memory.weights, e));
     TRY(device_zero(t->dev, t->exp_avg, t->model->memory.weights, e));

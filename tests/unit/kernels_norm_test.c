@@ -230,7 +230,7 @@ static void rotary_turns_and_turns_back(void **st)
         struct rope p = {.t = t, .heads = h, .d = d, .ldx = ld, .rot = rot, .n_pos = 50, .cs = cs};
         double *want = tn_doubles(t * ld);
 
-        rope_table(cs, 50, rot, 10000);
+        rope_table(cs, 50, rot, 10000, NULL);
         p.pos = tn_ids(t, 41, 50);
         memcpy(want, x.v, (size_t)(t * ld) * sizeof *want);
         for (int64_t i = 0; i < t * h * half; i++) {

@@ -1,7 +1,8 @@
-/* A small GPT-2 against values recorded from PyTorch (tests/record/gpt2_parity.py):
- * logits, loss, every gradient, and ten steps of clipping and AdamW. */
+/* Small models against values recorded from PyTorch and transformers (tests/record/gpt2_parity.py,
+ * llama_parity.py): logits, loss, every gradient, and ten steps of clipping and AdamW. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,9 +19,27 @@
 
 enum { B = 2, T = 32, V = 211, STEPS = 10 };
 
-static const struct model_config config = {
-    .layers = 2, .hidden = 48, .heads = 4, .ffn = 192, .seq = T, .positions = T, .vocab = V, .padded_vocab = 256,
+/* What is recorded; some models have losses and gradient norms only. */
+struct recording {
+    const char *prefix;
+    bool all;
+    struct model_config config;
+    const char *file;
 };
+#define SHAPE .layers = 2, .hidden = 48, .heads = 4, .seq = T, .vocab = V
+#define LLAMA SHAPE, .groups = 2, .ffn = 64, .norm = NORM_RMS, .norm_eps = 1e-6, .position = POSITION_ROPE, \
+    .swiglu = true, .no_bias = true
+static struct recording models[] = {
+    {"", true, {SHAPE}, "tests/data/train/gpt2_parity.safetensors"},
+    {"llama.", true, {LLAMA, .head_dim = 16, .untie = true, .rotary_base = 500, .rope_scaling = true, .rope_original = 8},
+     "tests/data/train/llama_parity.safetensors"},
+    {"qwen2.", false, {LLAMA, .qkv_bias = true, .rotary_base = 1e6}, "tests/data/train/llama_parity.safetensors"},
+    {"qwen3.", false, {LLAMA, .head_dim = 16, .qk_norm = true}, "tests/data/train/llama_parity.safetensors"},
+    {"neox.", false, {SHAPE, .position = POSITION_ROPE, .rotary_percent = 0.5, .untie = true},
+     "tests/data/train/llama_parity.safetensors"},
+};
+enum { GPT2, LLAMA_3, MODELS = sizeof models / sizeof *models };
+static const struct recording *model;
 static struct file_map map;
 static struct arena arena;
 static struct safetensors want;
@@ -30,11 +49,10 @@ static struct err e;
 static int start(void **state)
 {
     (void)state;
-    if (file_map_open(&map, "tests/data/train/gpt2_parity.safetensors", &e) < 0 ||
-        safetensors_parse(&arena, "recorded", (struct span){(const char *)map.p, map.n}, &want, &e) < 0 ||
-        device_open(&dev, "cpu", 2, &e) < 0)
-        return fprintf(stderr, "%s\n", e.msg), -1;
-    return 0;
+    for (int i = 0; i < MODELS; i++)
+        if (model_config_check(&models[i].config, 128, &e) < 0)
+            return fprintf(stderr, "%s\n", e.msg), -1;
+    return device_open(&dev, "cpu", 2, &e) < 0 ? -1 : 0;
 }
 
 static int end(void **state)
@@ -46,17 +64,34 @@ static int end(void **state)
     return 0;
 }
 
+/* Makes models[i] the one that is compared. */
+static void take(int i)
+{
+    model = &models[i];
+    arena_free(&arena);
+    file_map_close(&map);
+    if (file_map_open(&map, model->file, &e) < 0 ||
+        safetensors_parse(&arena, model->file, (struct span){(const char *)map.p, map.n}, &want, &e) < 0)
+        fail_msg("%s", e.msg);
+}
+
 static const float *recorded(const char *prefix, const char *name, size_t n)
 {
-    char full[128];
+    char full[160];
     const struct safetensor *t;
 
-    snprintf(full, sizeof full, "%s%s", prefix, name);
+    snprintf(full, sizeof full, "%s%s%s", model->prefix, prefix, name);
     t = safetensors_find(&want, full);
     if (!t)
         fail_msg("nothing recorded for %s", full);
     assert_int_equal(t->data.n, n * sizeof(float));
     return (const float *)(const void *)t->data.p;
+}
+
+/* Elements that are no padding of the vocabulary. */
+static size_t real(const struct params *p, int k)
+{
+    return k == p->word || k == p->output ? (size_t)V * 48 : p->v[k].n;
 }
 
 /* As made_up() in the script. */
@@ -65,7 +100,7 @@ static void make_up(const struct params *p, float *w)
     memset(w, 0, p->elements * sizeof *w);
     for (int k = 0; k < p->n; k++) {
         bool norm = strstr(p->v[k].name, "layernorm.weight") != NULL;
-        size_t n = k == p->word ? (size_t)V * 48 : p->v[k].n; /* not the padding of the vocabulary */
+        size_t n = real(p, k);
 
         for (size_t i = 0; i < n; i++) {
             uint32_t x = (uint32_t)(i + (size_t)k * 1000003);
@@ -121,14 +156,17 @@ static void check_logits(const struct model *m, double tol)
     }
 }
 
-/* Logits, loss and gradients of the first batch, cut into micro-batches of b. */
-static void first_batch(enum dtype dt, enum model_use use, int64_t b, double tol)
+/* Logits, loss and gradients of the first batch, cut into micro-batches of run.b. */
+static void first_batch(int which, struct model_run run, double tol)
 {
     struct model *m;
     int32_t tokens[B * T], targets[B * T];
     double sum, total = 0;
+    int64_t b = run.b;
 
-    assert_int_equal(model_open(&m, dev, &config, dt, use, b, T, &e), 0);
+    take(which);
+    run.t = T;
+    assert_int_equal(model_open(&m, dev, &model->config, &run, &e), 0);
     make_up(&m->params, m->weights);
     assert_int_equal(model_weights_changed(m, &e), 0);
     memset(m->grads, 0, m->memory.grads);
@@ -145,7 +183,7 @@ static void first_batch(enum dtype dt, enum model_use use, int64_t b, double tol
     close_to("loss", "", &loss, recorded("losses", "", STEPS), 1, tol);
     for (int k = 0; k < m->params.n; k++) {
         const struct param *p = &m->params.v[k];
-        size_t n = k == m->params.word ? (size_t)V * 48 : p->n;
+        size_t n = real(&m->params, k);
 
         close_to("gradient", p->name, m->grads + p->at, recorded("grad.", p->name, n), n, tol);
         for (size_t i = n; i < p->n; i++)
@@ -157,26 +195,35 @@ static void first_batch(enum dtype dt, enum model_use use, int64_t b, double tol
 static void fp32_equals_pytorch(void **state)
 {
     (void)state;
-    first_batch(DTYPE_F32, MODEL_TRAIN, B, 1e-4);
+    first_batch(GPT2, (struct model_run){.b = B}, 1e-4);
+    first_batch(LLAMA_3, (struct model_run){.b = B}, 1e-4);
 }
 
 static void recomputation_equals_pytorch(void **state)
 {
     (void)state;
-    first_batch(DTYPE_F32, MODEL_RECOMPUTE, B, 1e-4);
+    for (int which = GPT2; which <= LLAMA_3; which++)
+        for (int layers = 1; layers <= 2; layers++) {
+            first_batch(which, (struct model_run){.b = B, .recompute = RECOMPUTE_FULL, .layers = layers}, 1e-4);
+            first_batch(which, (struct model_run){.b = B, .recompute = RECOMPUTE_FULL, .layers = layers, .block = true},
+                        1e-4);
+            first_batch(which, (struct model_run){.b = B, .recompute = RECOMPUTE_SELECTIVE}, 1e-4);
+        }
 }
 
 static void accumulation_equals_pytorch(void **state)
 {
     (void)state;
-    first_batch(DTYPE_F32, MODEL_TRAIN, 1, 1e-4);
+    first_batch(GPT2, (struct model_run){.b = 1}, 1e-4);
+    first_batch(LLAMA_3, (struct model_run){.b = 1}, 1e-4);
 }
 
 /* Eight bits of mantissa in weights and activations: 3 % of a tensor's largest value. */
 static void bf16_is_near_pytorch(void **state)
 {
     (void)state;
-    first_batch(DTYPE_BF16, MODEL_TRAIN, B, 3e-2);
+    first_batch(GPT2, (struct model_run){.b = B, .dt = DTYPE_BF16}, 3e-2);
+    first_batch(LLAMA_3, (struct model_run){.b = B, .dt = DTYPE_BF16}, 3e-2);
 }
 
 /* Ten steps; m, v: moments. */
@@ -211,20 +258,31 @@ static void steps(struct model *m, float *mom, float *var, double tol)
     device_free(dev, sumsq);
 }
 
-static void ten_steps(enum dtype dt, double tol)
+static int64_t params_count(const struct params *p)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i < p->n; i++)
+        n += (int64_t)p->v[i].n;
+    return n;
+}
+
+static void ten_steps(int which, enum dtype dt, double tol)
 {
     struct model *m;
     float *mom, *var;
 
-    assert_int_equal(model_open(&m, dev, &config, dt, MODEL_TRAIN, B, T, &e), 0);
+    take(which);
+    assert_int_equal(model_open(&m, dev, &model->config, &(struct model_run){.dt = dt, .b = B, .t = T}, &e), 0);
+    assert_int_equal(model_config_params(&model->config), params_count(&m->params));
     make_up(&m->params, m->weights);
     assert_int_equal(model_weights_changed(m, &e), 0);
     mom = calloc(m->params.elements, sizeof *mom);
     var = calloc(m->params.elements, sizeof *var);
     steps(m, mom, var, tol);
-    for (int k = 0; dt == DTYPE_F32 && k < m->params.n; k++) {
+    for (int k = 0; which == GPT2 && dt == DTYPE_F32 && k < m->params.n; k++) {
         const struct param *p = &m->params.v[k];
-        size_t n = k == m->params.word ? (size_t)V * 48 : p->n;
+        size_t n = real(&m->params, k);
 
         close_to("weights after ten steps", p->name, m->weights + p->at, recorded("after.", p->name, n), n, tol);
     }
@@ -236,13 +294,15 @@ static void ten_steps(enum dtype dt, double tol)
 static void ten_steps_equal_pytorch(void **state)
 {
     (void)state;
-    ten_steps(DTYPE_F32, 1e-4);
+    for (int i = 0; i < MODELS; i++)
+        ten_steps(i, DTYPE_F32, 1e-4);
 }
 
 static void ten_bf16_steps_are_near_pytorch(void **state)
 {
     (void)state;
-    ten_steps(DTYPE_BF16, 2e-2);
+    for (int i = 0; i < MODELS; i++)
+        ten_steps(i, DTYPE_BF16, 2e-2);
 }
 
 int main(void)

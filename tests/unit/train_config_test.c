@@ -82,14 +82,15 @@ static void refusals_name_the_flag(void **state)
         {"data-path=x", "--mock-data", ERR_ARG},
         {"save-interval=5", "--save", ERR_ARG},
         {"hidden-dropout=1", "--hidden-dropout", ERR_ARG},
+        {"preset=llama9", "llama3-70b", ERR_ARG},
+        {"num-query-groups=2", "--group-query-attention", ERR_ARG},
+        {"kv-channels=300", "--kv-channels", ERR_ARG},
+        {"recompute-num-layers=2", "--recompute-granularity", ERR_ARG},
+        {"use-rope-scaling=true", "--use-rope-scaling", ERR_ARG},
         {"tensor-model-parallel-size=2", "--tensor-model-parallel-size", ERR_UNSUPPORTED},
         {"pipeline-model-parallel-size=2", "--pipeline-model-parallel-size", ERR_UNSUPPORTED},
         {"use-distributed-optimizer=true", "--use-distributed-optimizer", ERR_UNSUPPORTED},
-        {"swiglu=true", "--swiglu", ERR_UNSUPPORTED},
-        {"normalization=RMSNorm", "--normalization", ERR_UNSUPPORTED},
-        {"position-embedding-type=rope", "--position-embedding-type", ERR_UNSUPPORTED},
         {"fp8-format=hybrid", "--fp8-format", ERR_UNSUPPORTED},
-        {"recompute-granularity=selective", "--recompute-granularity", ERR_UNSUPPORTED},
         {"async-save=true", "--async-save", ERR_UNSUPPORTED},
     };
 
@@ -133,6 +134,69 @@ static void parameters_are_counted(void **state)
     assert_int_equal(params_init(&p, &m, &e), 0);
     assert_string_equal(p.v[p.output].name, "output_layer.weight");
     params_free(&p);
+}
+
+/* The published numbers of parameters; GPT-3's by the formula, its paper rounds them. */
+static void presets_have_the_published_sizes(void **state)
+{
+    static const struct {
+        const char *name;
+        int64_t params;
+    } want[] = {
+        {"gpt2-124m", 124439808}, {"gpt2-355m", 354823168}, {"gpt2-774m", 774030080}, {"gpt2-1.5b", 1557611200},
+        {"gpt3-125m", 125226240}, {"gpt3-175b", 174604259328},
+        {"llama-7b", 6738415616}, {"llama-13b", 13015864320}, {"llama-30b", 32528943616}, {"llama-65b", 65285660672},
+        {"llama2-7b", 6738415616}, {"llama2-13b", 13015864320}, {"llama2-70b", 68976648192},
+        {"llama3-8b", 8030261248}, {"llama3-70b", 70553706496}, {"llama3.1-405b", 405853388800},
+        {"llama3.2-1b", 1235814400}, {"llama3.2-3b", 3212749824},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        struct train_config c;
+        struct params p;
+        struct err e;
+        char preset[64];
+        int64_t n = 0;
+
+        snprintf(preset, sizeof preset, "preset=%s", want[i].name);
+        if (config(&c, &e, (const char *const[]){preset, "make-vocab-size-divisible-by=1", "mock-data=true",
+                                                 "train-iters=1", "lr=1", NULL}) < 0)
+            fail_msg("%s: %s", want[i].name, e.msg);
+        if (model_config_params(&c.model) != want[i].params)
+            fail_msg("%s: %lld parameters, not %lld", want[i].name, (long long)model_config_params(&c.model),
+                     (long long)want[i].params);
+        assert_int_equal(params_init(&p, &c.model, &e), 0);
+        for (int k = 0; k < p.n; k++) {
+            int64_t rows = 0;
+
+            for (int q = 0; q < p.v[k].parts; q++)
+                rows += p.v[k].part[q];
+            assert_int_equal(rows, p.v[k].shape[0]);
+            n += (int64_t)p.v[k].n;
+        }
+        assert_int_equal(n, want[i].params);
+        params_free(&p);
+        train_config_free(&c);
+    }
+}
+
+static void flags_go_before_the_preset(void **state)
+{
+    struct train_config c;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(CONFIG(&c, &e, "preset=llama2-70b", "num-query-groups=2", "kv-channels=32",
+                            "normalization=LayerNorm", "attention-dropout=0.2"), 0);
+    assert_int_equal(c.model.hidden, 64); /* BASE gives it */
+    assert_int_equal(c.model.head_dim, 32);
+    assert_int_equal(c.model.groups, 2);
+    assert_int_equal(c.model.norm, NORM_LAYER);
+    assert_int_equal(c.model.ffn, 28672); /* the preset's */
+    assert_int_equal(c.model.position, POSITION_ROPE);
+    assert_true(c.model.attention_dropout == 0.2 && c.model.hidden_dropout == 0);
+    train_config_free(&c);
 }
 
 static void initial_weights_do_not_depend_on_the_layout(void **state)
@@ -273,6 +337,8 @@ int main(void)
         cmocka_unit_test(defaults_are_megatrons),
         cmocka_unit_test(refusals_name_the_flag),
         cmocka_unit_test(parameters_are_counted),
+        cmocka_unit_test(presets_have_the_published_sizes),
+        cmocka_unit_test(flags_go_before_the_preset),
         cmocka_unit_test(initial_weights_do_not_depend_on_the_layout),
         cmocka_unit_test(schedules_follow_megatron),
         cmocka_unit_test(warm_up_can_be_a_fraction),

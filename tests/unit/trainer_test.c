@@ -224,6 +224,16 @@ static void resume_gives_the_same_bits_recomputed(void **state)
                                           NULL});
 }
 
+#define LLAMA "normalization=RMSNorm", "position-embedding-type=rope", "swiglu=true", "disable-bias-linear=true", \
+    "num-attention-heads=4", "group-query-attention=true", "num-query-groups=2", "kv-channels=12", "qk-layernorm=true", \
+    "untie-embeddings-and-output-weights=true"
+
+static void a_llama_resumes_with_the_same_bits(void **state)
+{
+    (void)state;
+    stop_and_resume((const char *const[]){LLAMA, "num-layers=3", NULL});
+}
+
 /* Runs a configuration from scratch, without checkpoints. */
 static void steps_of(const char *const *set, struct record *r)
 {
@@ -247,7 +257,22 @@ static void recomputation_gives_the_same_bits(void **state)
         steps_of((const char *const[]){dt, NULL}, &a);
         steps_of((const char *const[]){dt, "recompute-granularity=full", NULL}, &b);
         same_steps(&a, &b);
+        steps_of((const char *const[]){dt, "recompute-granularity=selective", NULL}, &b);
+        same_steps(&a, &b);
     }
+    steps_of((const char *const[]){LLAMA, "num-layers=5", NULL}, &a);
+    for (int layers = 1; layers <= 6; layers++) {
+        char n[32];
+
+        snprintf(n, sizeof n, "recompute-num-layers=%d", layers);
+        steps_of((const char *const[]){LLAMA, "num-layers=5", "recompute-granularity=full", n, NULL}, &b);
+        same_steps(&a, &b);
+        steps_of((const char *const[]){LLAMA, "num-layers=5", "recompute-granularity=full", n, "recompute-method=block",
+                                       NULL}, &b);
+        same_steps(&a, &b);
+    }
+    steps_of((const char *const[]){LLAMA, "num-layers=5", "recompute-granularity=selective", NULL}, &b);
+    same_steps(&a, &b);
 }
 
 /* Micro-batches of 1, 2 and 4: the same samples and the same dropout, sums in another
@@ -356,7 +381,7 @@ static struct model *restored(enum model_use use, enum dtype dt, int64_t b, int6
     struct model *m;
 
     assert_int_equal(checkpoint_open(&ck, store, 0, &e), 0);
-    assert_int_equal(model_restore(&m, ck, dev, dt, use, b, t, &e), 0);
+    assert_int_equal(model_restore(&m, ck, dev, &(struct model_run){.dt = dt, .use = use, .b = b, .t = t}, &e), 0);
     checkpoint_close(ck);
     return m;
 }
@@ -365,14 +390,13 @@ static const int32_t text[16] = {5, 38, 25, 9, 1, 10, 12, 26, 2, 17, 0, 3, 60, 4
 
 /* Token by token through the cache, in pieces, and all at once: the same logits as a
  * plain forward pass. */
-static void cached_logits_equal_a_full_pass(void **state)
+static void check_cache(void)
 {
     struct model *full = restored(MODEL_EVAL, DTYPE_F32, 1, 16), *gen = restored(MODEL_GENERATE, DTYPE_F32, 2, 16);
     int32_t two[32], targets[16] = {0};
     float logits[2 * 64];
     double loss;
 
-    (void)state;
     assert_int_equal(model_forward(full, text, targets, NULL, 0, &loss, &e), 0);
     for (int piece = 1; piece <= 16; piece *= 4)
         for (int past = 0; past < 16; past += piece) {
@@ -391,6 +415,19 @@ static void cached_logits_equal_a_full_pass(void **state)
     assert_int_equal(model_extend(gen, two, 2, 1, 16, logits, &e), ERR_ARG);
     model_close(full);
     model_close(gen);
+}
+
+static void cached_logits_equal_a_full_pass(void **state)
+{
+    (void)state;
+    check_cache();
+}
+
+/* On the checkpoint that a_llama_resumes_with_the_same_bits left. */
+static void a_llama_generates_through_its_cache(void **state)
+{
+    (void)state;
+    check_cache();
 }
 
 struct texts {
@@ -519,6 +556,8 @@ int main(void)
         cmocka_unit_test(resume_gives_the_same_bits),
         cmocka_unit_test(resume_gives_the_same_bits_in_bf16),
         cmocka_unit_test(resume_gives_the_same_bits_recomputed),
+        cmocka_unit_test(a_llama_resumes_with_the_same_bits),
+        cmocka_unit_test(a_llama_generates_through_its_cache),
         cmocka_unit_test(recomputation_gives_the_same_bits),
         cmocka_unit_test(micro_batches_only_round),
         cmocka_unit_test(threads_do_not_change_the_bits),

@@ -1,0 +1,107 @@
+/* train/model_config.h -- the architecture of a model: GPT-2, GPT-3 and the Llama family.
+ *
+ * What 0 stands for in a field is what model_config_check() puts there, so that a GPT-2 is
+ * {.layers, .hidden, .heads, .seq, .vocab} and nothing else.
+ */
+#ifndef TRAIN_MODEL_CONFIG_H
+#define TRAIN_MODEL_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum norm_kind { NORM_LAYER, NORM_RMS };
+enum position_kind { POSITION_LEARNED, POSITION_ROPE, POSITION_NONE };
+
+/* What a checkpoint must agree with. */
+struct model_config {
+    int64_t layers, hidden, heads;
+    int64_t groups;       /* heads of keys and values; 0: heads */
+    int64_t head_dim;     /* 0: hidden / heads */
+    int64_t ffn;          /* 0: 4 hidden; with swiglu 8/3 hidden, down to a multiple of 64 */
+    int64_t seq;          /* tokens a training sample has */
+    int64_t positions;    /* the longest sequence, >= seq; rows of a learned position embedding */
+    int64_t vocab;        /* ids the tokenizer can give */
+    int64_t padded_vocab; /* rows of the word embedding */
+    int norm, position;   /* enum norm_kind, position_kind */
+    bool untie;           /* an output layer of its own */
+    bool swiglu;          /* fc2(silu(gate) * up), else fc2(gelu(fc1)) */
+    bool qk_norm;         /* queries and keys normalised, head by head, before they turn */
+    bool no_bias;         /* no biases in linear layers ... */
+    bool qkv_bias;        /* ... but in linear_qkv */
+    double norm_eps;      /* 0: 1e-5 */
+    double rotary_base;   /* 0: 10000 */
+    double rotary_percent; /* share of a head that turns; 0: 1 */
+    bool rope_scaling;    /* Llama 3.1's: kernels/rope.h */
+    double rope_factor, rope_low, rope_high; /* 0: 8, 1, 4 */
+    int64_t rope_original;                   /* 0: 8192 */
+    double attention_dropout, hidden_dropout;
+    double init_std;
+};
+
+/* Derives what is 0 and checks the shape; ERR_ARG names the flag. */
+int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err *e);
+
+/* Widths in elements: of the queries, of the keys (and of the values), of linear_qkv's and
+ * linear_fc1's output; and how many elements of a head turn. */
+static inline int64_t model_q_width(const struct model_config *m)
+{
+    return m->heads * m->head_dim;
+}
+static inline int64_t model_kv_width(const struct model_config *m)
+{
+    return m->groups * m->head_dim;
+}
+static inline int64_t model_qkv_width(const struct model_config *m)
+{
+    return model_q_width(m) + 2 * model_kv_width(m);
+}
+static inline int64_t model_fc1_width(const struct model_config *m)
+{
+    return m->swiglu ? 2 * m->ffn : m->ffn;
+}
+int64_t model_rotary_width(const struct model_config *m);
+
+/* Elements of all parameters (padded vocabulary included). */
+int64_t model_config_params(const struct model_config *m);
+
+/* Floating-point operations of forward and backward for one token of a sequence of
+ * seq tokens: 6 for each weight of a matrix product (the output layer included, the
+ * embedding look-ups not), and 6 * layers * heads * head_dim * seq for causal attention. */
+double model_config_flops(const struct model_config *m, int64_t seq);
+
+/* The fields by name, for what writes, reads and compares them. */
+enum model_field_type { FIELD_INT, FIELD_NUM, FIELD_BOOL, FIELD_WORD /* an int: the index of a word */ };
+struct model_field {
+    const char *key;  /* in a checkpoint's metadata; the flag has dashes for underscores */
+    enum model_field_type type;
+    size_t at;        /* offset in struct model_config */
+    bool needed;      /* metadata without it make no sense */
+    bool shape;       /* a checkpoint that differs here is of another model */
+    const char *words[4];
+};
+extern const struct model_field model_fields[];
+extern const int model_fields_n;
+
+/* The first field of `shape` in which a and b differ; NULL: none. */
+const struct model_field *model_config_differs(const struct model_config *a, const struct model_config *b);
+
+/* A field as text; for a message. */
+const char *model_field_text(const struct model_field *f, const struct model_config *m, char *buf, size_t size);
+
+/* The flags that a preset stands for, "name value name value ..."; NULL if there is none of
+ * that name.  Sources: docs/training.md. */
+const char *model_preset(const char *name);
+/* The names of all presets, NULL at the end. */
+const char *const *model_preset_names(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,335 @@
+/* The forward pass. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "train/model.h"
+#include "train/model_pass.h"
+
+const struct dropout *pass_dropout(const struct model *m, const struct model_dropout *md, int64_t layer,
+                                   enum drop_place place, struct dropout *d)
+{
+    double p = place == DROP_ATTENTION ? m->config.attention_dropout : m->config.hidden_dropout;
+    int64_t rows = place == DROP_ATTENTION ? m->t * m->config.heads : m->t;
+
+    if (!md || p == 0)
+        return NULL;
+    d->p = (float)p;
+    d->key = hash_xxh3_64_seed(span_of("dropout"), md->seed);
+    d->stream = md->step << 20 | (uint64_t)layer << 2 | (uint64_t)place;
+    d->row0 = md->first_sample * rows;
+    return d;
+}
+
+/* y = act(x . W^T + b); aux keeps what goes into act. */
+static int linear(struct model *m, void *y, const void *x, int w, int b, int64_t rows, enum act act, void *aux,
+                  struct err *e)
+{
+    const struct param *p = &m->params.v[w];
+    struct matmul mm = {
+        .m = rows, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt,
+        .a = x, .b = pass_weight(m, w), .c = y, .bias = b < 0 ? NULL : pass_weight(m, b),
+        .act = act, .aux = aux,
+    };
+
+    return m->dev->ops->matmul(m->dev, &mm, e);
+}
+
+/* p with its weights and the model's eps, as the model's kind of norm. */
+static int norm_op(struct model *m, struct norm_fwd *p, int w, int b, struct err *e)
+{
+    const struct device_ops *ops = m->dev->ops;
+
+    p->eps = (float)m->config.norm_eps;
+    p->gamma = pass_weight(m, w);
+    p->beta = pass_weight(m, b);
+    return (m->config.norm == NORM_RMS ? ops->rmsnorm_fwd : ops->layernorm_fwd)(m->dev, m->dt, p, e);
+}
+
+/* norm1 of layer, taken of a->s1 alone: before the first layer and when it is made again. */
+static int norm1(struct model *m, int64_t layer, int64_t rows, struct err *e)
+{
+    struct layer_acts *a = &m->layers[layer];
+    struct norm_fwd p = {.t = rows, .c = m->config.hidden, .x = a->s1, .y = a->ln1, .mean = a->mean1, .rstd = a->rstd1};
+
+    return norm_op(m, &p, pass_param(m, layer, LN1_W), pass_param(m, layer, LN1_B), e);
+}
+
+/* ---- attention ---- */
+
+struct attention pass_attention(const struct model *m, int64_t layer, int64_t b, int64_t t)
+{
+    const struct layer_acts *a = &m->layers[layer];
+    const struct model_config *c = &m->config;
+    int64_t q = model_q_width(c), kv = model_kv_width(c), row = q + 2 * kv, row_qk = a->qk ? q + kv : row;
+    void *qk = a->qk ? a->qk : a->qkv;
+    struct attention at = {
+        .b = b, .t = t, .t_kv = t, .heads = c->heads, .kv_heads = c->groups,
+        .d = c->head_dim, .scale = 1 / sqrtf((float)c->head_dim),
+        .q = {qk, t * row_qk, row_qk},
+        .k = {pass_at(m, qk, q), t * row_qk, row_qk},
+        .v = {pass_at(m, a->qkv, q + kv), t * row, row},
+        .o = {a->att, t * q, q},
+        .lse = a->lse,
+    };
+
+    return at;
+}
+
+int pass_rope(struct model *m, void *qk, int64_t ld, int64_t rows, bool inverse, struct err *e)
+{
+    const struct model_config *c = &m->config;
+    const struct rope r = {
+        .t = rows, .heads = c->heads + c->groups, .d = c->head_dim, .ldx = ld, .rot = model_rotary_width(c),
+        .n_pos = m->t, .cs = m->turns, .pos = m->positions, .inverse = inverse,
+    };
+
+    return c->position == POSITION_ROPE ? m->dev->ops->rope(m->dev, m->dt, qk, &r, e) : 0;
+}
+
+/* Queries and keys from a->qkv as attention takes them: normalised and turned. */
+static int prepare_qk(struct model *m, int64_t layer, int64_t rows, struct err *e)
+{
+    const struct model_config *c = &m->config;
+    struct layer_acts *a = &m->layers[layer];
+    int64_t q = model_q_width(c), ld = model_qkv_width(c), to = q + model_kv_width(c);
+    struct norm_fwd nq = {
+        .t = rows * c->heads, .c = c->head_dim, .x_heads = {c->heads, ld}, .y_heads = {c->heads, to},
+        .x = a->qkv, .y = a->qk, .mean = a->mean_q, .rstd = a->rstd_q,
+    };
+    struct norm_fwd nk = {
+        .t = rows * c->groups, .c = c->head_dim, .x_heads = {c->groups, ld}, .y_heads = {c->groups, to},
+        .x = pass_at(m, a->qkv, q), .y = pass_at(m, a->qk, q), .mean = a->mean_k, .rstd = a->rstd_k,
+    };
+
+    if (!c->qk_norm)
+        return pass_rope(m, a->qkv, ld, rows, false, e);
+    TRY(norm_op(m, &nq, pass_param(m, layer, Q_NORM_W), pass_param(m, layer, Q_NORM_B), e));
+    TRY(norm_op(m, &nk, pass_param(m, layer, K_NORM_W), pass_param(m, layer, K_NORM_B), e));
+    return pass_rope(m, a->qk, to, rows, false, e);
+}
+
+/* Appends the new keys and values to the cache and lets at read them there. */
+static int through_cache(struct model *m, int64_t layer, struct attention *at, int64_t past, struct err *e)
+{
+    int64_t kv = model_kv_width(&m->config);
+    size_t w = dtype_size(m->dt), row = (size_t)kv * w;
+    char *base[2] = {m->cache_k, m->cache_v};
+    struct attention_view *view[2] = {&at->k, &at->v};
+
+    for (int i = 0; i < 2; i++) {
+        char *cache = base[i] + (size_t)(layer * m->b * m->t) * row;
+
+        for (int64_t r = 0; r < at->b * at->t; r++) {
+            int64_t s = r / at->t, j = r % at->t;
+            const char *from = (const char *)view[i]->p + (size_t)(s * view[i]->batch + j * view[i]->row) * w;
+
+            TRY(device_copy(m->dev, cache + (size_t)(s * m->t + past + j) * row, from, row, e));
+        }
+        *view[i] = (struct attention_view){cache, m->t * kv, kv};
+    }
+    at->t_kv = past + at->t;
+    at->lse = NULL;
+    return 0;
+}
+
+/* ---- layers ---- */
+
+/* a->act from a->fc1. */
+static int activate(struct model *m, int64_t layer, int64_t rows, struct err *e)
+{
+    const struct device_ops *ops = m->dev->ops;
+    struct layer_acts *a = &m->layers[layer];
+
+    if (m->config.swiglu)
+        return ops->glu_fwd(m->dev, m->dt, ACT_SILU, a->act, a->fc1, rows, m->config.ffn, e);
+    return ops->act_fwd(m->dev, m->dt, ACT_GELU_TANH, a->act, a->fc1, rows * m->config.ffn, e);
+}
+
+static int mlp(struct model *m, int64_t layer, int64_t rows, struct err *e)
+{
+    struct layer_acts *a = &m->layers[layer];
+    int w = pass_param(m, layer, FC1_W), b = pass_param(m, layer, FC1_B);
+
+    if (!m->config.swiglu)
+        return linear(m, a->act, a->ln2, w, b, rows, ACT_GELU_TANH, a->fc1, e);
+    TRY(linear(m, a->fc1, a->ln2, w, b, rows, ACT_NONE, NULL, e));
+    return activate(m, layer, rows, e);
+}
+
+int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int64_t past,
+               const struct model_dropout *md, struct err *e)
+{
+    struct layer_acts *a = &m->layers[layer];
+    struct attention at = pass_attention(m, layer, b, t);
+    struct dropout d, d2;
+    int64_t n = b * t;
+    struct norm_fwd norm2 = {
+        .t = n, .c = m->config.hidden, .x = m->out, .residual = a->s1, .drop = pass_dropout(m, md, layer, DROP_PROJ, &d2),
+        .s = a->s2, .y = a->ln2, .mean = a->mean2, .rstd = a->rstd2,
+    };
+
+    TRY(linear(m, a->qkv, a->ln1, pass_param(m, layer, QKV_W), pass_param(m, layer, QKV_B), n, ACT_NONE, NULL, e));
+    TRY(prepare_qk(m, layer, n, e));
+    if (past >= 0)
+        TRY(through_cache(m, layer, &at, past, e));
+    at.drop = pass_dropout(m, md, layer, DROP_ATTENTION, &d);
+    TRY(m->dev->ops->attention_fwd(m->dev, m->dt, &at, e));
+    TRY(linear(m, m->out, a->att, pass_param(m, layer, PROJ_W), pass_param(m, layer, PROJ_B), n, ACT_NONE, NULL, e));
+    TRY(norm_op(m, &norm2, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B), e));
+    return mlp(m, layer, n, e);
+}
+
+int pass_layer_end(struct model *m, int64_t layer, int64_t rows, const struct model_dropout *md, struct err *e)
+{
+    struct layer_acts *a = &m->layers[layer];
+    bool last = layer + 1 == m->config.layers;
+    struct layer_acts *next = last ? NULL : a + 1;
+    struct dropout d;
+    struct norm_fwd p = {
+        .t = rows, .c = m->config.hidden, .x = m->out, .residual = a->s2, .drop = pass_dropout(m, md, layer, DROP_MLP, &d),
+        .s = last ? m->s_final : next->s1, .y = last ? m->ln_final : next->ln1,
+        .mean = last ? m->mean_final : next->mean1, .rstd = last ? m->rstd_final : next->rstd1,
+    };
+
+    TRY(linear(m, m->out, a->act, pass_param(m, layer, FC2_W), pass_param(m, layer, FC2_B), rows, ACT_NONE, NULL, e));
+    if (last)
+        return norm_op(m, &p, m->params.final_w, m->params.final_b, e);
+    return norm_op(m, &p, pass_param(m, layer + 1, LN1_W), pass_param(m, layer + 1, LN1_B), e);
+}
+
+int64_t pass_chunk(const struct model *m, int64_t layer)
+{
+    const struct model_run *r = &m->run;
+
+    if (r->use != MODEL_TRAIN || r->recompute != RECOMPUTE_FULL)
+        return -1;
+    if (r->block)
+        return layer < r->layers ? layer : -1;
+    return layer - layer % r->layers;
+}
+
+int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, struct err *e)
+{
+    struct layer_acts *a = &m->layers[layer];
+    int64_t n = m->b * m->t, chunk = pass_chunk(m, layer);
+    struct norm_fwd p = {.t = n, .c = m->config.hidden, .x = a->s2, .y = a->ln2, .mean = a->mean2, .rstd = a->rstd2};
+
+    if (m->run.recompute == RECOMPUTE_SELECTIVE) {
+        TRY(norm1(m, layer, n, e));
+        TRY(norm_op(m, &p, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B), e));
+        return activate(m, layer, n, e);
+    }
+    if (chunk < 0 || (layer + 1 < m->config.layers && pass_chunk(m, layer + 1) == chunk))
+        return 0; /* kept, or already run again with its chunk */
+    TRY(norm1(m, chunk, n, e));
+    for (int64_t i = chunk; i <= layer; i++) {
+        TRY(pass_layer(m, i, m->b, m->t, -1, md, e));
+        if (i < layer)
+            TRY(pass_layer_end(m, i, n, md, e));
+    }
+    return 0;
+}
+
+/* Embeddings, all layers, final norm: tokens to m->ln_final. */
+static int pass_trunk(struct model *m, const int32_t *tokens, int64_t b, int64_t t, int64_t past,
+                      const struct model_dropout *md, struct err *e)
+{
+    const struct params *p = &m->params;
+    struct embedding emb = {
+        .t = b * t, .c = m->config.hidden, .token = m->tokens, .pos = m->positions,
+        .n_vocab = m->config.padded_vocab, .n_pos = m->config.positions,
+    };
+    struct layer_acts *a = m->layers;
+    struct dropout d;
+    const struct dropout *drop = pass_dropout(m, md, 0, DROP_EMBEDDING, &d);
+
+    TRY(device_put(m->dev, m->tokens, tokens, (size_t)(b * t) * sizeof *tokens, e));
+    TRY(m->dev->ops->embedding_fwd(m->dev, m->dt, a->s1, &emb, pass_weight(m, p->word),
+                                   pass_weight(m, p->position), e));
+    if (drop)
+        TRY(m->dev->ops->vec_dropout(m->dev, m->dt, a->s1, a->s1, b * t, m->config.hidden, drop, e));
+    TRY(norm1(m, 0, b * t, e));
+    for (int64_t i = 0; i < m->config.layers; i++) {
+        TRY(pass_layer(m, i, b, t, past, md, e));
+        TRY(pass_layer_end(m, i, b * t, md, e));
+    }
+    return 0;
+}
+
+/* Positions first .. first + t - 1 for each of b sequences. */
+static int put_positions(struct model *m, int64_t b, int64_t t, int64_t first, struct err *e)
+{
+    int32_t *pos = malloc((size_t)(b * t) * sizeof *pos);
+    int rc;
+
+    if (!pos)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int64_t i = 0; i < b * t; i++)
+        pos[i] = (int32_t)(first + i % t);
+    rc = device_put(m->dev, m->positions, pos, (size_t)(b * t) * sizeof *pos, e);
+    free(pos);
+    return rc;
+}
+
+int model_forward(struct model *m, const int32_t *tokens, const int32_t *targets,
+                  const struct model_dropout *drop, float grad_scale, double *loss_sum, struct err *e)
+{
+    int64_t n = m->b * m->t;
+    struct xent x = {
+        .t = n, .v = m->config.vocab, .ld = m->config.padded_vocab, .logits = m->logits,
+        .target = m->targets, .scale = grad_scale > 0 ? m->scale : NULL,
+    };
+    float *host = malloc((size_t)n * sizeof *host);
+    int rc;
+
+    if (!host)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int64_t i = 0; i < n; i++)
+        host[i] = grad_scale;
+    rc = put_positions(m, m->b, m->t, 0, e);
+    if (rc == 0)
+        rc = device_put(m->dev, m->scale, host, (size_t)n * sizeof *host, e);
+    if (rc == 0)
+        rc = device_put(m->dev, m->targets, targets, (size_t)n * sizeof *targets, e);
+    if (rc == 0)
+        rc = pass_trunk(m, tokens, m->b, m->t, -1, drop, e);
+    if (rc == 0)
+        rc = linear(m, m->logits, m->ln_final, m->params.output, -1, n, ACT_NONE, NULL, e);
+    if (rc == 0)
+        rc = m->dev->ops->xent(m->dev, m->dt, &x, m->loss, e);
+    if (rc == 0)
+        rc = device_get(m->dev, host, m->loss, (size_t)n * sizeof *host, e);
+    *loss_sum = 0;
+    for (int64_t i = 0; rc == 0 && i < n; i++)
+        *loss_sum += host[i];
+    free(host);
+    return rc;
+}
+
+int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, int64_t past, float *logits,
+                 struct err *e)
+{
+    int64_t v = m->config.padded_vocab;
+    size_t row = (size_t)m->config.hidden * dtype_size(m->dt);
+
+    if (m->run.use != MODEL_GENERATE || b < 1 || b > m->b || t < 1 || past < 0 || past + t > m->t)
+        return err_set(e, ERR_ARG, "%lld tokens behind %lld do not fit a cache of %lld", (long long)t,
+                       (long long)past, (long long)m->t);
+    TRY(put_positions(m, b, t, past, e));
+    TRY(pass_trunk(m, tokens, b, t, past, NULL, e));
+    for (int64_t i = 0; i < b; i++) /* the last row of each sequence, packed into s_final */
+        TRY(device_copy(m->dev, (char *)m->s_final + (size_t)i * row,
+                        (const char *)m->ln_final + (size_t)((i + 1) * t - 1) * row, row, e));
+    TRY(linear(m, m->logits, m->s_final, m->params.output, -1, b, ACT_NONE, NULL, e));
+    if (m->dt == DTYPE_F32)
+        return device_get(m->dev, logits, m->logits, (size_t)(b * v) * sizeof *logits, e);
+    uint16_t *low = malloc((size_t)(b * v) * sizeof *low);
+    if (!low)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    int rc = device_get(m->dev, low, m->logits, (size_t)(b * v) * sizeof *low, e);
+    for (int64_t i = 0; rc == 0 && i < b * v; i++)
+        logits[i] = bf16_to(low[i]);
+    free(low);
+    return rc;
+}
