@@ -58,7 +58,7 @@ status "heads that do not divide" 2 train --mock-data --train-iters 1 --num-atte
 status "tensor parallelism is refused" 3 train --mock-data --train-iters 1 --tensor-model-parallel-size 2
 has "tensor parallelism: the flag" err "--tensor-model-parallel-size"
 status "cuda is refused" 3 train --mock-data --train-iters 1 --device cuda
-status "more memory than there is" 3 train --mock-data --train-iters 1 --hidden-size 262144 --num-layers 1000
+status "more memory than there is" 3 train --mock-data --train-iters 1 --hidden-size 262144 --num-attention-heads 2048 --num-layers 1000
 has "more memory: how much" err "GiB of memory"
 
 # ---- data ----
