@@ -102,7 +102,7 @@ all: $(BINS) $(CUDA_BACKEND) $(MPI_BACKEND)                ## build every comman
 	@$(if $(MPI_BACKEND),,echo "left out: several ranks (quern-mpi.so), for want of mpicc (make deps installs it)")
 check: deps-build                           ## install what is missing, build, run all tests
 	@$(MAKE) --no-print-directory test
-test: all $(UNIT) $B/tests/comm_ranks       # what check runs, with what is installed
+test: all $(UNIT) $B/tests/comm_ranks $B/tests/simt-cuda.so     # what check runs, with what is installed
 	@B=$B sh tests/run.sh unit cli
 check-shared: deps-build deps-shared        ## tests on the data in ../shared (set SHARED=)
 	@$(MAKE) --no-print-directory test-shared
@@ -160,16 +160,18 @@ $B/bin/$(if $(filter quern,$2),quern,quern-$2): $B/$1.o $(call links,$3)
 endef
 $(foreach c,$(CMDS),$(eval $(call command,$c,$(patsubst cmd_%,%,$(basename $(notdir $c))),$(firstword $(subst /, ,$c)))))
 # The CUDA kernels once more, for the CPU: tests/simt.h.
-SIMT := $(patsubst %,$B/simt/%.o,$(filter-out kernels/device_cuda.cu kernels/cub_cuda.cu,$(CU)) tests/simt_kernels.cu tests/simt_device.cpp) \
-  $B/tests/twins.c.o
+SIMTFLAGS := -fPIC -fno-strict-aliasing -Wno-unknown-pragmas
+SIMT := $(patsubst %,$B/simt/%.o,$(filter-out kernels/device_cuda.cu kernels/cub_cuda.cu,$(CU)) tests/simt_device.cpp)
 $B/simt/%.o: % $B/flags
-	@mkdir -p $(@D); $(CXX) $(CPPFLAGS) $(CXXFLAGS) -fno-strict-aliasing -Wno-unknown-pragmas -x c++ -include tests/simt.h -c $< -o $@
+	@mkdir -p $(@D); $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(SIMTFLAGS) -x c++ -include tests/simt.h -c $< -o $@
 # These programs stand on these files alone: gpu_check and gpu_bench need no library but libc.
 GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_keys.c kernels/buckets.c kernels/cuda.c kernels/device.c \
   kernels/device_cpu.c kernels/minhash.c kernels/minhash_chars.c kernels/minhash_sign.c kernels/minhash_words.c \
-  kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/set_common.c
-$B/tests/unit/twins_test: $B/tests/unit/twins_test.c.o $(SIMT) $(call objs,$(GPU))
+  kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/mirror.c kernels/set_common.c
+$B/tests/unit/twins_test: $B/tests/unit/twins_test.c.o $B/tests/twins.c.o $B/simt/tests/simt_kernels.cu.o $(SIMT) $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
+$B/tests/simt-cuda.so: $B/simt/tests/simt_backend.cpp.o $(SIMT) base/err.c
+	@$(CC) -shared -fPIC $(CPPFLAGS) $(CFLAGS) -MF $@.d base/err.c $(filter %.o,$^) $(LDFLAGS) -lstdc++ -o $@
 $B/tests/gpu_check: $B/tests/gpu_check.c.o $B/tests/twins.c.o $(call objs,$(GPU))
 	@$(CC) $(CFLAGS) $^ $(LDFLAGS) -lm -lpthread -ldl -o $@
 $B/bench/gpu_bench: $B/bench/gpu_bench.c.o $(call objs,$(GPU))
@@ -211,7 +213,7 @@ fuzz-libs:
 archives: $(ARCHIVES)
 .PHONY: archives fuzz-libs
 # Changed flags rebuild.
-FLAGS = $(CC) $(CXX) $(NVALL) $(CPPFLAGS) $(CFLAGS) $(CXXFLAGS) $(MISSING)
+FLAGS = $(CC) $(CXX) $(NVALL) $(SIMTFLAGS) $(CPPFLAGS) $(CFLAGS) $(CXXFLAGS) $(MISSING)
 ifneq ($(file <$B/flags),$(FLAGS))
 $(shell mkdir -p $B)$(file >$B/flags,$(FLAGS))
 endif

@@ -23,7 +23,7 @@ struct buckets {
     int64_t buckets, members; /* come back, on the host */
 };
 
-/* On a GPU this waits for the result.  ERR_ARG, ERR_NOMEM (24 bytes of scratch a document
+/* On a GPU this waits for the result.  ERR_ARG, ERR_NOMEM (scratch: 32 bytes a document; on a GPU 24
  * and what the sort asks for), ERR_DEVICE. */
 typedef int buckets_fn(struct device *dev, struct buckets *p, struct err *e);
 buckets_fn buckets_cpu, buckets_cuda;

@@ -7,7 +7,7 @@
  * bits do not depend on the order.
  *
  * Operations a hash and function: U32 one multiply-add and one minimum; M61 three multiply-adds,
- * eight of add, shift, and, compare, select.  An H200 has 132 x 64 x 1.98e9 = 1.67e13 a second of
+ * eight of add, shift, and, compare, select; LOW32 some twelve.  An H200 has 132 x 64 x 1.98e9 = 1.67e13 a second of
  * each of the two kinds: 1.6e13 and 2.1e12 hash-functions a second, that is 64 GB/s of text with 260
  * functions a byte, and 19e9 shingles a second (112 GB/s of text at 6 bytes a word) with 112
  * functions a word.  The bytes (8 a shingle read, 8 a function and document written) take a tenth of
@@ -22,6 +22,7 @@
 /* Hashes or bytes a chunk; blocks a multiprocessor: 24 warps with 80 registers a thread, enough for 12
  * functions of 32 bits without a spill (the build fails if there is one). */
 enum { MINHASH_CHUNK = 1024, MINHASH_BLOCKS = 3 };
+#define MINHASH_M61_MASK 0x1fffffffffffffffull
 
 /* The first sequence that ends behind `at`; n if none does. */
 static __device__ __forceinline__ int64_t ragged_find(const struct ragged &r, int64_t at)
@@ -38,9 +39,41 @@ static __device__ __forceinline__ int64_t ragged_find(const struct ragged &r, in
     return lo;
 }
 
+/* The three kinds of function: what coefficients and least values are, and what is minimised. */
+struct signs_u32 {
+    typedef uint32_t word, least;
+    static __device__ __forceinline__ const word *a(const struct minhash &m) { return m.a32; }
+    static __device__ __forceinline__ const word *b(const struct minhash &m) { return m.b32; }
+    static __device__ __forceinline__ least value(word a, word b, uint64_t hash) { return a * (uint32_t)hash + b; }
+};
+struct signs_wide {
+    typedef uint64_t word;
+    static __device__ __forceinline__ const word *a(const struct minhash &m) { return m.a; }
+    static __device__ __forceinline__ const word *b(const struct minhash &m) { return m.b; }
+};
+/* The least of (t + (t >> 61)) mod 2^61, t = a h + b + 1, as kernels/minhash.c explains. */
+struct signs_m61 : signs_wide {
+    typedef uint64_t least;
+    static __device__ __forceinline__ least value(word a, word b, uint64_t hash)
+    {
+        uint64_t t = a * hash + b;
+        return (t + (t >> 61)) & MINHASH_M61_MASK;
+    }
+};
+struct signs_low32 : signs_wide {
+    typedef uint32_t least;
+    static __device__ __forceinline__ least value(word a, word b, uint64_t hash)
+    {
+        uint64_t t = a * hash + b;
+        t = (t & MINHASH_M61_MASK) + (t >> 61);
+        return (uint32_t)(t >= MINHASH_M61_MASK ? t - MINHASH_M61_MASK : t);
+    }
+};
+
 /* Functions first + lane + 32 k, k < K, of n. */
-template <int K> struct signer_u32 {
-    uint32_t a[K], b[K], min[K];
+template <class F, int K> struct signer {
+    typename F::word a[K], b[K];
+    typename F::least min[K];
     int first, n;
 
     __device__ __forceinline__ void load(const struct minhash &m, int group)
@@ -50,71 +83,37 @@ template <int K> struct signer_u32 {
 #pragma unroll
         for (int k = 0; k < K; k++) {
             int j = first + 32 * k;
-            a[k] = j < n ? m.a32[j] : 0;
-            b[k] = j < n ? m.b32[j] : 0;
+            a[k] = j < n ? F::a(m)[j] : 0;
+            b[k] = j < n ? F::b(m)[j] : 0;
         }
     }
     __device__ __forceinline__ void reset()
     {
 #pragma unroll
         for (int k = 0; k < K; k++)
-            min[k] = ~0u;
+            min[k] = (typename F::least)-1;
     }
     __device__ __forceinline__ void add(uint64_t hash)
     {
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            uint32_t v = a[k] * (uint32_t)hash + b[k];
+            typename F::least v = F::value(a[k], b[k], hash);
             min[k] = v < min[k] ? v : min[k];
         }
     }
-};
-
-/* The least of (t + (t >> 61)) mod 2^61, t = a h + b + 1, as kernels/minhash.c explains. */
-template <int K> struct signer_m61 {
-    uint64_t a[K], b[K], min[K];
-    int first, n;
-
-    __device__ __forceinline__ void load(const struct minhash &m, int group)
+    /* The minima to sig, the signature of one document; whole: nobody else has a part of it. */
+    __device__ __forceinline__ void put(uint64_t *sig, bool whole) const
     {
-        first = group * 32 * K + (int)(threadIdx.x & 31);
-        n = m.n;
 #pragma unroll
         for (int k = 0; k < K; k++) {
             int j = first + 32 * k;
-            a[k] = j < n ? m.a[j] : 0;
-            b[k] = j < n ? m.b[j] : 0;
-        }
-    }
-    __device__ __forceinline__ void reset()
-    {
-#pragma unroll
-        for (int k = 0; k < K; k++)
-            min[k] = ~0ull;
-    }
-    __device__ __forceinline__ void add(uint64_t hash)
-    {
-#pragma unroll
-        for (int k = 0; k < K; k++) {
-            uint64_t t = a[k] * hash + b[k];
-            t = (t + (t >> 61)) & 0x1fffffffffffffffull;
-            min[k] = t < min[k] ? t : min[k];
+            if (j < n && whole)
+                sig[j] = min[k];
+            else if (j < n)
+                atomicMin((unsigned long long *)sig + j, (unsigned long long)min[k]);
         }
     }
 };
-
-/* The minima to sig, the signature of one document; whole: nobody else has a part of it. */
-template <class S, int K> static __device__ __forceinline__ void signer_put(const S &s, uint64_t *sig, bool whole)
-{
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-        int j = s.first + 32 * k;
-        if (j < s.n && whole)
-            sig[j] = s.min[k];
-        else if (j < s.n)
-            atomicMin((unsigned long long *)sig + j, (unsigned long long)s.min[k]);
-    }
-}
 
 /* K for n functions with at most `most` a lane: one of 1, 2, 4, 6, 9, 12, the least that needs
  * no more groups of warps than the most would. */

@@ -63,7 +63,7 @@ static __global__ void __launch_bounds__(CUDA_BLOCK, MINHASH_BLOCKS)
     const struct ragged &docs = w.p.docs;
     int64_t warps = (int64_t)gridDim.x * CUDA_WARPS;
     int lane = (int)(threadIdx.x & 31);
-    signer_u32<K> s;
+    signer<signs_u32, K> s;
 
     s.load(m, (int)blockIdx.y);
     for (int64_t c = (int64_t)blockIdx.x * CUDA_WARPS + threadIdx.x / 32; c * MINHASH_CHUNK < docs.length; c += warps) {
@@ -88,7 +88,7 @@ static __global__ void __launch_bounds__(CUDA_BLOCK, MINHASH_BLOCKS)
                     s.add(__shfl_sync(0xffffffffu, hash, j));
             }
             if (any)
-                signer_put<signer_u32<K>, K>(s, sig + d * m.n, begin == from && end == to);
+                s.put(sig + d * m.n, begin == from && end == to);
         }
     }
 }

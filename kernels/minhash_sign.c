@@ -17,7 +17,7 @@ int minhash_to_device(struct device *dev, const struct minhash *m, struct minhas
     int rc;
 
     *on = (struct minhash){.family = m->family, .n = m->n, .padded = m->padded};
-    if (m->family == MINHASH_M61) {
+    if (m->family != MINHASH_U32) {
         rc = upload(dev, &on->a, m->a, n * sizeof *m->a, e);
         if (rc == 0)
             rc = upload(dev, &on->b, m->b, n * sizeof *m->b, e);

@@ -1,13 +1,11 @@
 #include "kernels/minhash.cuh"
 
-#define M61 0x1fffffffffffffffull
-
-template <class S, int K>
+template <class F, int K>
 static __global__ void __launch_bounds__(CUDA_BLOCK, MINHASH_BLOCKS)
     sign_kernel(struct minhash m, struct ragged docs, const uint64_t *__restrict__ hash, uint64_t *__restrict__ sig)
 {
     int64_t warps = (int64_t)gridDim.x * CUDA_WARPS;
-    S s;
+    signer<F, K> s;
 
     s.load(m, (int)blockIdx.y);
     for (int64_t c = (int64_t)blockIdx.x * CUDA_WARPS + threadIdx.x / 32; c * MINHASH_CHUNK < docs.length; c += warps) {
@@ -21,7 +19,7 @@ static __global__ void __launch_bounds__(CUDA_BLOCK, MINHASH_BLOCKS)
 #pragma unroll 4
             for (int64_t i = from; i < to; i++)
                 s.add(hash[i]);
-            signer_put<S, K>(s, sig + d * m.n, begin == from && end == to);
+            s.put(sig + d * m.n, begin == from && end == to);
         }
     }
 }
@@ -41,44 +39,36 @@ static __global__ void __launch_bounds__(CUDA_BLOCK)
             sig[i] = min - 1;
             continue;
         }
-        min = M61;
+        min = MINHASH_M61_MASK;
         for (int64_t h = docs.begin[d]; h < docs.end[d]; h++) {
             uint64_t x = m.a[j] * hash[h] + (m.b[j] - 1);
-            x = (x & M61) + (x >> 61);
-            x = x >= M61 ? x - M61 : x;
+            x = (x & MINHASH_M61_MASK) + (x >> 61);
+            x = x >= MINHASH_M61_MASK ? x - MINHASH_M61_MASK : x;
             min = x < min ? x : min;
         }
         sig[i] = min;
     }
 }
 
-#define RUN(family, K)                                                                                              \
-    LAUNCH((sign_kernel<signer_##family<K>, K>), dim3(blocks, (unsigned)((m->n + 32 * K - 1) / (32 * K))), CUDA_BLOCK, \
-           dev, *m, *docs, hash, sig)
+#define RUN(K)                                                                                                  \
+    LAUNCH((sign_kernel<F, K>), dim3(blocks, (unsigned)((m->n + 32 * K - 1) / (32 * K))), CUDA_BLOCK, dev, *m, *docs, \
+           hash, sig)
 
-static void run_u32(struct device *dev, unsigned blocks, const struct minhash *m, const struct ragged *docs,
-                    const uint64_t *hash, uint64_t *sig)
+/* At most MOST functions a lane. */
+template <class F, int MOST>
+static void run(struct device *dev, unsigned blocks, const struct minhash *m, const struct ragged *docs,
+                const uint64_t *hash, uint64_t *sig)
 {
-    switch (signer_functions(m->n, 12)) {
-    case 1: RUN(u32, 1); break;
-    case 2: RUN(u32, 2); break;
-    case 4: RUN(u32, 4); break;
-    case 6: RUN(u32, 6); break;
-    case 9: RUN(u32, 9); break;
-    default: RUN(u32, 12); break;
-    }
-}
+    const int NINE = MOST < 9 ? MOST : 9;
 
-static void run_m61(struct device *dev, unsigned blocks, const struct minhash *m, const struct ragged *docs,
-                    const uint64_t *hash, uint64_t *sig)
-{
-    switch (signer_functions(m->n, 6)) {
-    case 1: RUN(m61, 1); break;
-    case 2: RUN(m61, 2); break;
-    case 4: RUN(m61, 4); break;
-    default: RUN(m61, 6); break;
+    switch (signer_functions(m->n, MOST)) {
+    case 1: RUN(1); break;
+    case 2: RUN(2); break;
+    case 4: RUN(4); break;
+    case 6: RUN(6); break;
+    case 9: RUN(NINE); break;
+    default: RUN(MOST); break;
     }
-    LAUNCH(finish_m61_kernel, dim3(cuda_blocks(dev, docs->n * m->n, CUDA_BLOCK)), CUDA_BLOCK, dev, *m, *docs, hash, sig);
 }
 
 extern "C" int minhash_sign_cuda(struct device *dev, const struct minhash *m, const struct ragged *docs,
@@ -92,9 +82,13 @@ extern "C" int minhash_sign_cuda(struct device *dev, const struct minhash *m, co
     TRY(cuda_fill(dev, sig, 0xff, (size_t)docs->n * (size_t)m->n * sizeof *sig, e));
     if (docs->length == 0)
         return 0;
-    if (m->family == MINHASH_M61)
-        run_m61(dev, blocks, m, docs, hash, sig);
+    if (m->family == MINHASH_U32)
+        run<signs_u32, 12>(dev, blocks, m, docs, hash, sig);
+    else if (m->family != MINHASH_M61)
+        run<signs_low32, 6>(dev, blocks, m, docs, hash, sig);
     else
-        run_u32(dev, blocks, m, docs, hash, sig);
+        run<signs_m61, 6>(dev, blocks, m, docs, hash, sig);
+    if (m->family == MINHASH_M61)
+        LAUNCH(finish_m61_kernel, dim3(cuda_blocks(dev, docs->n * m->n, CUDA_BLOCK)), CUDA_BLOCK, dev, *m, *docs, hash, sig);
     return cuda_launched(dev, "minhash_sign", e);
 }

@@ -4,17 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/pool.h"
-
-/* Keys equal to BUCKET_NONE would read as "no bucket". */
-static uint64_t band_key(const uint64_t *sig, int rows)
-{
-    struct span s = {(const char *)sig, (size_t)rows * sizeof *sig};
-    uint64_t key = hash_xxh3_64(s);
-
-    return key == BUCKET_NONE ? 0 : key;
-}
 
 int dedup_bands_init(struct dedup_bands *b, int bands, int rows, struct err *e)
 {
@@ -34,17 +24,6 @@ void dedup_bands_free(struct dedup_bands *b)
     free(b->key);
     free(b->sketch);
     *b = (struct dedup_bands){0};
-}
-
-void dedup_bands_record(const struct dedup_bands *b, const uint64_t *sig, struct band_record *r)
-{
-    size_t n = (size_t)b->bands * (size_t)b->rows;
-
-    for (int k = 0; k < b->bands; k++)
-        r->key[k] = band_key(sig + (size_t)k * (size_t)b->rows, b->rows);
-    for (size_t i = 0; i < n; i++)
-        r->sketch[i] = (uint8_t)sig[i];
-    memset(r->sketch + n, 0, b->sketch_bytes - n);
 }
 
 int dedup_bands_room(struct dedup_bands *b, size_t docs, struct err *e)
@@ -78,108 +57,99 @@ size_t dedup_bands_bytes(const struct dedup_bands *b)
 
 /* ---- buckets ---- */
 
-struct pair {
-    uint64_t key;
-    uint32_t doc;
-};
-
-/* One pass of a stable radix sort on 11 bits. */
-static void sort_pass(const struct pair *from, struct pair *to, size_t n, int shift)
+/* Finds band k's buckets; key[] of the members becomes their number.  keys: the device's, as they were. */
+static int index_band(struct dedup_bands *b, int k, struct device *dev, const uint64_t *keys, uint32_t *member,
+                      uint32_t *start, struct err *e)
 {
-    size_t count[2048] = {0}, sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        count[from[i].key >> shift & 2047]++;
-    for (int d = 0; d < 2048; d++) {
-        size_t c = count[d];
-        count[d] = sum;
-        sum += c;
-    }
-    for (size_t i = 0; i < n; i++)
-        to[count[from[i].key >> shift & 2047]++] = from[i];
-}
-
-/* Sorts by key; documents with equal keys stay in order.  The result is in a. */
-static void sort_pairs(struct pair *a, struct pair *tmp, size_t n)
-{
-    for (int pass = 0; pass < 6; pass += 2) {
-        sort_pass(a, tmp, n, pass * 11);
-        sort_pass(tmp, a, n, (pass + 1) * 11);
-    }
-}
-
-/* From sorted pairs to the band's buckets; key[] of the members becomes the number. */
-static int take_buckets(struct dedup_bands *b, int k, const struct pair *p, size_t n)
-{
+    struct buckets f = {.docs = (int64_t)b->docs, .key = keys + k, .stride = b->bands, .member = member, .start = start};
     struct band *band = &b->band[k];
-    size_t buckets = 0, members = 0;
+    uint64_t *key = b->key + k;
+    uint32_t *at;
+    int rc;
 
-    for (size_t i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && p[j].key == p[i].key; j++)
-            ;
-        buckets += j - i > 1;
-        members += j - i > 1 ? j - i : 0;
+    TRY(dev->dedup->buckets(dev, &f, e));
+    band->buckets = (size_t)f.buckets;
+    band->bucket = malloc((band->buckets + 1) * sizeof *band->bucket);
+    band->member = malloc(((size_t)f.members + 1) * sizeof *band->member);
+    at = malloc((band->buckets + 1) * sizeof *at);
+    if (!band->bucket || !band->member || !at) {
+        free(at);
+        return err_set(e, ERR_NOMEM, "out of memory for the buckets of %zu documents", b->docs);
     }
-    band->bucket = malloc((buckets ? buckets : 1) * sizeof *band->bucket);
-    band->member = malloc((members ? members : 1) * sizeof *band->member);
-    if (!band->bucket || !band->member)
-        return ERR_NOMEM;
-    members = 0;
-    for (size_t i = 0, j; i < n; i = j) {
-        uint64_t number = BUCKET_NONE;
-        for (j = i + 1; j < n && p[j].key == p[i].key; j++)
-            ;
-        if (j - i > 1) {
-            number = band->buckets++;
-            band->bucket[number] = (struct bucket){(uint32_t)members, (uint32_t)(j - i), 0, 0};
-        }
-        for (size_t m = i; m < j; m++) {
-            b->key[(size_t)p[m].doc * (size_t)b->bands + (size_t)k] = number;
-            if (j - i > 1)
-                band->member[members++] = p[m].doc;
-        }
+    rc = device_get(dev, at, start, (band->buckets + 1) * sizeof *at, e);
+    if (rc == 0)
+        rc = device_get(dev, band->member, member, (size_t)f.members * sizeof *member, e);
+    for (size_t d = 0; d < b->docs; d++)
+        key[d * (size_t)b->bands] = BUCKET_NONE;
+    for (size_t i = 0; i < band->buckets && rc == 0; i++) {
+        band->bucket[i] = (struct bucket){at[i], at[i + 1] - at[i], 0, 0};
+        for (uint32_t m = at[i]; m < at[i + 1]; m++)
+            key[(size_t)band->member[m] * (size_t)b->bands] = i;
     }
-    return 0;
+    free(at);
+    return rc;
 }
 
 struct index_work {
     struct dedup_bands *b;
+    struct device *gpu;
     int next; /* band that is to be done */
+    pthread_mutex_t lock;
+    struct err *e;
     int failed;
 };
+
+/* Bands of which this thread finds the buckets, on a device. */
+static int index_some(struct index_work *w, struct device *dev, struct err *e)
+{
+    struct dedup_bands *b = w->b;
+    size_t bytes = b->docs * (size_t)b->bands * sizeof *b->key;
+    void *keys = b->key, *member = NULL, *start = NULL;
+    int rc = device_alloc(dev, &member, (b->docs + 1) * sizeof(uint32_t), e), k;
+
+    if (rc == 0)
+        rc = device_alloc(dev, &start, (b->docs / 2 + 2) * sizeof(uint32_t), e);
+    if (rc == 0 && w->gpu)
+        rc = device_alloc(dev, &keys, bytes, e);
+    if (rc == 0 && w->gpu)
+        rc = device_put(dev, keys, b->key, bytes, e);
+    while (rc == 0 && (k = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED)) < b->bands)
+        rc = index_band(b, k, dev, keys, member, start, e);
+    device_free(dev, member);
+    device_free(dev, start);
+    if (keys != b->key)
+        device_free(dev, keys);
+    return rc;
+}
 
 static void index_bands(void *arg, int thread)
 {
     struct index_work *w = arg;
-    struct dedup_bands *b = w->b;
-    struct pair *p = malloc(2 * (b->docs ? b->docs : 1) * sizeof *p);
-    int k;
+    struct device *own = NULL;
+    struct err e = {0};
+    int rc = w->gpu ? 0 : device_open_dedup(&own, "cpu", 1, NULL, &e);
 
     (void)thread;
-    while (p && (k = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED)) < b->bands) {
-        size_t n = 0;
-        for (size_t i = 0; i < b->docs; i++) {
-            uint64_t key = b->key[i * (size_t)b->bands + (size_t)k];
-            if (key != BUCKET_NONE)
-                p[n++] = (struct pair){key, (uint32_t)i};
-        }
-        sort_pairs(p, p + b->docs, n);
-        if (take_buckets(b, k, p, n) < 0)
-            break;
+    if (rc == 0)
+        rc = index_some(w, w->gpu ? w->gpu : own, &e);
+    device_close(own);
+    if (rc < 0) {
+        pthread_mutex_lock(&w->lock);
+        if (!w->failed && w->e)
+            *w->e = e;
+        w->failed = rc;
+        pthread_mutex_unlock(&w->lock);
     }
-    if (!p || k < b->bands)
-        __atomic_store_n(&w->failed, 1, __ATOMIC_RELAXED);
-    free(p);
 }
 
-int dedup_bands_index(struct dedup_bands *b, int jobs, struct err *e)
+int dedup_bands_index(struct dedup_bands *b, struct device *gpu, int jobs, struct err *e)
 {
-    struct index_work w = {.b = b};
+    struct index_work w = {.b = b, .gpu = gpu, .e = e};
 
-    pool_run(jobs < b->bands ? jobs : b->bands, index_bands, &w, NULL);
-    if (w.failed)
-        return err_set(e, ERR_NOMEM, "out of memory for the buckets of %zu documents", b->docs);
-    return 0;
+    pthread_mutex_init(&w.lock, NULL);
+    pool_run(gpu ? 1 : jobs < b->bands ? jobs : b->bands, index_bands, &w, NULL);
+    pthread_mutex_destroy(&w.lock);
+    return w.failed;
 }
 
 /* ---- pairs ---- */

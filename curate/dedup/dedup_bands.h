@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "kernels/device.h"
 
-/* What is kept of one signature. */
+/* What is kept of one signature: kernels/band_keys.h. */
 struct band_record {
     uint64_t *key;   /* bands */
     uint8_t *sketch; /* sketch_bytes */
@@ -42,20 +42,18 @@ struct dedup_bands {
     uint8_t *sketch; /* docs x sketch_bytes */
     struct band *band;
 };
-#define BUCKET_NONE UINT64_MAX
+#define BUCKET_NONE BAND_KEY_NONE
 
 int dedup_bands_init(struct dedup_bands *b, int bands, int rows, struct err *e);
 void dedup_bands_free(struct dedup_bands *b);
-/* Bytes that a document takes when there are buckets; making them takes 32 more a thread. */
+/* Bytes that a document takes when there are buckets; making them takes 40 more a thread. */
 size_t dedup_bands_bytes(const struct dedup_bands *b);
-/* Fills r from a signature of bands * rows hashes; any thread. */
-void dedup_bands_record(const struct dedup_bands *b, const uint64_t *sig, struct band_record *r);
 /* Makes room for that many documents; what was there stays, new records are to be filled. */
 int dedup_bands_room(struct dedup_bands *b, size_t docs, struct err *e);
 /* The record of a document, valid until there is more room.  Keys of BUCKET_NONE meet nobody. */
 struct band_record dedup_bands_at(struct dedup_bands *b, size_t doc);
-/* Finds the buckets of two or more, with jobs threads. */
-int dedup_bands_index(struct dedup_bands *b, int jobs, struct err *e);
+/* Finds the buckets of two or more, on the GPU or, if that is NULL, with jobs threads. */
+int dedup_bands_index(struct dedup_bands *b, struct device *gpu, int jobs, struct err *e);
 
 /* True if band k is the first in which a and b share a bucket. */
 bool dedup_bands_first(const struct dedup_bands *b, uint32_t a, uint32_t other, int k);

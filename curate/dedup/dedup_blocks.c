@@ -37,6 +37,15 @@ struct blocks {
     size_t n_before, before_cap;
 };
 
+/* Hashes of shingles that a thread holds while it compares: a 64th of the memory, little enough for a cache
+ * of the CPU. */
+static size_t hashes_at_once(const struct dedup_plan *p)
+{
+    size_t share = (size_t)p->memory / 64 / (size_t)p->jobs / sizeof(uint64_t);
+
+    return p->gpu || share < 1 << 15 ? share : 1 << 15;
+}
+
 /* ---- a block ---- */
 
 static bool stays(const struct blocks *b, const struct member *m)
@@ -83,7 +92,7 @@ static int run_block(struct blocks *b, size_t fixed, bool fixed_only, struct err
     const struct dedup_plan *p = b->p;
     struct dedup_listener listener = {tell_pair, b};
     struct dedup_block k = {.bands = &b->bands, .set = b->set, .sets = &p->store->sets, .fixed = (uint32_t)fixed,
-                            .fixed_only = fixed_only};
+                            .fixed_only = fixed_only, .gpu = p->gpu, .hashes = hashes_at_once(p)};
     int rc;
 
     TRY(dedup_bands_init(&b->bands, p->bands, p->rows, e));
@@ -91,7 +100,7 @@ static int run_block(struct blocks *b, size_t fixed, bool fixed_only, struct err
     for (uint32_t i = 0; i < b->docs; i++)
         b->own[i] = (struct dedup_fate){.survivor = stays(b, b->doc[i]) ? i : UINT32_MAX, .similarity = 1};
     if (rc == 0)
-        rc = dedup_bands_index(&b->bands, p->jobs, e);
+        rc = dedup_bands_index(&b->bands, p->gpu, p->jobs, e);
     if (rc == 0)
         rc = dedup_cluster(&k, p->threshold, p->jobs, p->listener ? &listener : NULL, b->own, b->t, e);
     dedup_bands_free(&b->bands);
@@ -172,6 +181,8 @@ static int cut_group(struct blocks *b, const struct member *m, size_t n, struct 
 
 /* ---- without verification ---- */
 
+enum { AT_ONCE = 512 };
+
 struct measuring {
     struct blocks *b;
     size_t next;
@@ -180,32 +191,49 @@ struct measuring {
     int failed;
 };
 
-static int measure(struct measuring *w, struct dedup_compare *c, uint32_t number, struct err *e)
+/* The similarities of n members to their survivors. */
+static int measure(struct measuring *w, struct dedup_compare *c, const struct member *m, size_t n, struct err *e)
 {
-    struct dedup_fate *fate = &w->b->fate[number];
-    struct store_doc a, d;
-    double s = 1;
+    struct dedup_fate *fate = w->b->fate;
+    struct set_ref set[2 * AT_ONCE];
+    struct set_pair pair[AT_ONCE];
+    struct store_doc d;
+    uint32_t k = 0;
 
-    if (fate->survivor != number) {
-        TRY(dedup_store_doc(w->b->p->store, fate->survivor, &a, e));
+    for (size_t i = 0; i < n; i++) {
+        uint32_t number = m[i].number;
+        fate[number].similarity = 1;
+        if (fate[number].survivor == number)
+            continue;
+        TRY(dedup_store_doc(w->b->p->store, fate[number].survivor, &d, e));
+        set[2 * k] = d.set;
         TRY(dedup_store_doc(w->b->p->store, number, &d, e));
-        TRY(dedup_jaccard(c, a.set, d.set, 0, &s, e));
+        set[2 * k + 1] = d.set;
+        pair[k] = (struct set_pair){.a = 2 * k, .b = 2 * k + 1};
+        k++;
     }
-    fate->similarity = (float)s;
+    TRY(dedup_compare_run(c, set, 0, pair, k, e));
+    k = 0;
+    for (size_t i = 0; i < n; i++)
+        if (fate[m[i].number].survivor != m[i].number)
+            fate[m[i].number].similarity = (float)pair[k++].similarity;
     return 0;
 }
 
 static void measure_some(void *arg, int thread)
 {
     struct measuring *w = arg;
+    const struct dedup_plan *p = w->b->p;
     struct dedup_compare *c;
     struct err e = {0};
-    size_t i;
-    int rc = dedup_compare_new(&c, &w->b->p->store->sets, &e);
+    size_t i, left;
+    int rc = dedup_compare_new(&c, &p->store->sets, p->gpu, hashes_at_once(p), &e);
 
     (void)thread;
-    while (rc == 0 && (i = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED)) < w->b->members)
-        rc = measure(w, c, w->b->member[i].number, &e);
+    while (rc == 0 && (i = __atomic_fetch_add(&w->next, AT_ONCE, __ATOMIC_RELAXED)) < w->b->members) {
+        left = w->b->members - i;
+        rc = measure(w, c, w->b->member + i, left < AT_ONCE ? left : AT_ONCE, &e);
+    }
     dedup_compare_free(c);
     if (rc < 0) {
         pthread_mutex_lock(&w->lock);
@@ -230,7 +258,7 @@ static int unite_groups(struct blocks *b, struct err *e)
             b->fate[m->number].survivor = first->number;
     }
     pthread_mutex_init(&w.lock, NULL);
-    pool_run(b->p->jobs, measure_some, &w, NULL);
+    pool_run(b->p->gpu ? 1 : b->p->jobs, measure_some, &w, NULL);
     pthread_mutex_destroy(&w.lock);
     return w.failed;
 }
@@ -335,7 +363,7 @@ static int all_groups(struct blocks *b, size_t room, uint64_t *count, struct err
 /* What a document of a block takes. */
 static size_t block_bytes(const struct dedup_plan *p, const struct dedup_bands *b)
 {
-    return dedup_bands_bytes(b) + 32 * (size_t)p->jobs + sizeof(struct order) + sizeof(struct set_ref) +
+    return dedup_bands_bytes(b) + 40 * (size_t)p->jobs + sizeof(struct order) + sizeof(struct set_ref) +
            sizeof(struct dedup_fate) + sizeof(struct member *);
 }
 

@@ -6,8 +6,9 @@
 
 /* Documents are taken a batch at a time: first each is compared, in parallel, with the
  * survivors of earlier batches; then those left with one another; then, in order, it is
- * decided which of these stay.  That gives what one document at a time would give. */
-enum { BATCH = 512 };
+ * decided which of these stay.  That gives what one document at a time would give.
+ * A thread takes one document of it after the other, or for a GPU its share at once. */
+enum { BATCH = 512, PAIRS = 4096 };
 
 /* A document of the batch and an earlier one of it that has the similarity. */
 struct match {
@@ -27,10 +28,13 @@ struct clustering {
     struct dedup_tally *t;
 
     uint32_t first, last; /* the batch */
-    int (*phase)(struct worker *w, uint32_t doc, struct err *e);
+    uint32_t step;        /* documents that a thread takes */
+    int (*look)(struct worker *w, uint32_t doc, struct err *e);
+    int (*take)(struct worker *w, const struct set_pair *similar, struct err *e);
     struct match *match[BATCH]; /* ascending */
     uint32_t next;              /* document to be taken by a thread */
     struct worker *worker;
+    pthread_mutex_t gpu;  /* one thread at a time has it */
     pthread_mutex_t lock;
     struct err *e;
     int failed;
@@ -40,6 +44,8 @@ struct worker {
     struct clustering *c;
     struct dedup_compare *compare;
     struct dedup_tally t;
+    struct set_pair pair[PAIRS]; /* a document and an earlier one, to be compared */
+    size_t n;
 };
 
 static struct bucket *bucket_of(const struct dedup_bands *b, uint32_t doc, int k)
@@ -49,12 +55,30 @@ static struct bucket *bucket_of(const struct dedup_bands *b, uint32_t doc, int k
     return number == BUCKET_NONE ? NULL : &b->band[k].bucket[number];
 }
 
-/* Compares two candidates unless an earlier band had them.  1: similar; 0: not. */
-static int similar(struct worker *w, uint32_t doc, uint32_t other, int k, float *similarity,
-                   struct err *e)
+/* Compares the pairs that have been found; those that are similar are taken. */
+static int compare(struct worker *w, struct err *e)
+{
+    struct clustering *c = w->c;
+    int rc;
+
+    if (c->k->gpu)
+        pthread_mutex_lock(&c->gpu);
+    rc = dedup_compare_run(w->compare, c->k->set, c->threshold, w->pair, w->n, e);
+    if (c->k->gpu)
+        pthread_mutex_unlock(&c->gpu);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->pair[i].similarity >= c->threshold)
+            TRY(c->take(w, &w->pair[i], e));
+    w->n = 0;
+    return 0;
+}
+
+/* Two candidates are to be compared, unless an earlier band had them or their sketches say enough. */
+static int candidates(struct worker *w, uint32_t doc, uint32_t other, int k, struct err *e)
 {
     const struct clustering *c = w->c;
-    double s;
 
     if (!dedup_bands_first(c->b, doc, other, k))
         return 0;
@@ -62,50 +86,49 @@ static int similar(struct worker *w, uint32_t doc, uint32_t other, int k, float 
     if (dedup_bands_agree(c->b, doc, other) < c->least)
         return 0;
     w->t.compared++;
-    TRY(dedup_jaccard(w->compare, c->k->set[doc], c->k->set[other], c->threshold, &s, e));
-    *similarity = (float)s;
-    return s >= c->threshold;
+    w->pair[w->n++] = (struct set_pair){.a = doc, .b = other};
+    return w->n == PAIRS ? compare(w, e) : 0;
 }
 
-/* Looks for the first survivor of earlier batches that doc is like. */
-static int find_survivor(struct worker *w, uint32_t doc, struct err *e)
+/* Looks at the survivors of earlier batches. */
+static int look_at_survivors(struct worker *w, uint32_t doc, struct err *e)
 {
     const struct clustering *c = w->c;
-    struct dedup_fate *fate = &c->fate[doc];
 
     for (int k = 0; k < c->b->bands; k++) {
         const struct bucket *u = bucket_of(c->b, doc, k);
-        for (uint32_t i = 0; u && i < u->kept; i++) {
-            uint32_t other = c->b->band[k].member[u->start + i];
-            float similarity;
-            int rc;
-            if (other >= fate->survivor)
-                break;
-            rc = similar(w, doc, other, k, &similarity, e);
-            if (rc < 0)
-                return rc;
-            if (rc)
-                *fate = (struct dedup_fate){.survivor = other, .similarity = similarity};
-        }
+        for (uint32_t i = 0; u && i < u->kept; i++)
+            TRY(candidates(w, doc, c->b->band[k].member[u->start + i], k, e));
     }
     return 0;
 }
 
-static int add_match(struct match **list, uint32_t other, float similarity, struct err *e)
+/* The first survivor that a document is like is its own. */
+static int take_survivor(struct worker *w, const struct set_pair *p, struct err *e)
 {
-    struct match *m = malloc(sizeof *m);
+    struct dedup_fate *fate = &w->c->fate[p->a];
+
+    (void)e;
+    if (p->b < fate->survivor)
+        *fate = (struct dedup_fate){.survivor = p->b, .similarity = (float)p->similarity};
+    return 0;
+}
+
+static int take_match(struct worker *w, const struct set_pair *p, struct err *e)
+{
+    struct match **list = &w->c->match[p->a - w->c->first], *m = malloc(sizeof *m);
 
     if (!m)
         return err_set(e, ERR_NOMEM, "out of memory for a pair");
-    while (*list && (*list)->earlier < other)
+    while (*list && (*list)->earlier < p->b)
         list = &(*list)->next;
-    *m = (struct match){other, similarity, *list};
+    *m = (struct match){p->b, (float)p->similarity, *list};
     *list = m;
     return 0;
 }
 
-/* Finds those of its own batch, and still undecided, that doc is like. */
-static int find_in_batch(struct worker *w, uint32_t doc, struct err *e)
+/* Looks at those of its own batch that are undecided as well. */
+static int look_in_batch(struct worker *w, uint32_t doc, struct err *e)
 {
     struct clustering *c = w->c;
 
@@ -115,42 +138,25 @@ static int find_in_batch(struct worker *w, uint32_t doc, struct err *e)
         const struct bucket *u = bucket_of(c->b, doc, k);
         for (uint32_t i = u ? u->seen : 0; u && i < u->size; i++) {
             uint32_t other = c->b->band[k].member[u->start + i];
-            float similarity;
-            int rc;
             if (other >= doc)
                 break;
-            if (c->fate[other].survivor != other)
-                continue;
-            rc = similar(w, doc, other, k, &similarity, e);
-            if (rc > 0)
-                rc = add_match(&c->match[doc - c->first], other, similarity, e);
-            if (rc < 0)
-                return rc;
+            if (c->fate[other].survivor == other)
+                TRY(candidates(w, doc, other, k, e));
         }
     }
     return 0;
 }
 
-/* For a listener: all earlier ones that doc is like, whatever became of them. */
-static int find_all(struct worker *w, uint32_t doc, struct err *e)
+/* For a listener: all earlier ones, whatever became of them. */
+static int look_at_all(struct worker *w, uint32_t doc, struct err *e)
 {
     struct clustering *c = w->c;
     uint32_t end = c->k->fixed_only ? c->k->fixed : doc;
 
     for (int k = 0; k < c->b->bands; k++) {
         const struct bucket *u = bucket_of(c->b, doc, k);
-        for (uint32_t i = 0; u && i < u->size; i++) {
-            uint32_t other = c->b->band[k].member[u->start + i];
-            float similarity;
-            int rc;
-            if (other >= end)
-                break;
-            rc = similar(w, doc, other, k, &similarity, e);
-            if (rc > 0)
-                rc = add_match(&c->match[doc - c->first], other, similarity, e);
-            if (rc < 0)
-                return rc;
-        }
+        for (uint32_t i = 0; u && i < u->size && c->b->band[k].member[u->start + i] < end; i++)
+            TRY(candidates(w, doc, c->b->band[k].member[u->start + i], k, e));
     }
     return 0;
 }
@@ -160,11 +166,17 @@ static void work(void *arg, int thread)
     struct clustering *c = arg;
     struct worker *w = &c->worker[thread];
     struct err e = {0};
-    uint32_t doc;
+    uint32_t doc, end;
     int rc = 0;
 
-    while (rc == 0 && (doc = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->last)
-        rc = c->phase(w, doc, &e);
+    w->n = 0;
+    while (rc == 0 && (doc = __atomic_fetch_add(&c->next, c->step, __ATOMIC_RELAXED)) < c->last) {
+        end = c->last - doc < c->step ? c->last : doc + c->step;
+        for (; doc < end && rc == 0; doc++)
+            rc = c->look(w, doc, &e);
+        if (rc == 0)
+            rc = compare(w, &e);
+    }
     if (rc < 0) {
         pthread_mutex_lock(&c->lock);
         if (!c->failed)
@@ -174,10 +186,11 @@ static void work(void *arg, int thread)
     }
 }
 
-static int run_phase(struct clustering *c, int jobs,
-                     int (*phase)(struct worker *w, uint32_t doc, struct err *e))
+static int run_phase(struct clustering *c, int jobs, int (*look)(struct worker *w, uint32_t doc, struct err *e),
+                     int (*take)(struct worker *w, const struct set_pair *similar, struct err *e))
 {
-    c->phase = phase;
+    c->look = look;
+    c->take = take;
     c->next = c->first;
     pool_run(jobs, work, c, NULL);
     return c->failed;
@@ -220,12 +233,13 @@ static int decide(struct clustering *c)
 static int workers_open(struct clustering *c, int jobs, struct err *e)
 {
     pthread_mutex_init(&c->lock, NULL);
+    pthread_mutex_init(&c->gpu, NULL);
     c->worker = calloc((size_t)jobs, sizeof *c->worker);
     if (!c->worker)
         return err_set(e, ERR_NOMEM, "out of memory for %d threads", jobs);
     for (int i = 0; i < jobs; i++) {
         c->worker[i].c = c;
-        TRY(dedup_compare_new(&c->worker[i].compare, c->k->sets, e));
+        TRY(dedup_compare_new(&c->worker[i].compare, c->k->sets, c->k->gpu, c->k->hashes, e));
     }
     return 0;
 }
@@ -244,6 +258,7 @@ static void workers_close(struct clustering *c, int jobs)
         }
     free(c->worker);
     pthread_mutex_destroy(&c->lock);
+    pthread_mutex_destroy(&c->gpu);
 }
 
 static int verified(struct clustering *c, int jobs)
@@ -255,12 +270,12 @@ static int verified(struct clustering *c, int jobs)
 
         c->last = end - c->first < BATCH ? end : c->first + BATCH;
         if (c->first >= k->fixed && c->listener) {
-            TRY(run_phase(c, jobs, find_all));
+            TRY(run_phase(c, jobs, look_at_all, take_match));
         } else if (c->first >= k->fixed) {
-            TRY(run_phase(c, jobs, find_survivor));
+            TRY(run_phase(c, jobs, look_at_survivors, take_survivor));
             if (k->fixed_only)
                 continue;
-            TRY(run_phase(c, jobs, find_in_batch));
+            TRY(run_phase(c, jobs, look_in_batch, take_match));
         }
         TRY(decide(c));
     }
@@ -271,7 +286,8 @@ int dedup_cluster(const struct dedup_block *k, double threshold, int jobs, const
                   struct dedup_fate *fate, struct dedup_tally *t, struct err *e)
 {
     struct clustering c = {.k = k, .b = k->bands, .threshold = threshold, .listener = listener,
-                           .fate = fate, .t = t, .e = e, .least = dedup_bands_least(k->bands, threshold)};
+                           .fate = fate, .t = t, .e = e, .least = dedup_bands_least(k->bands, threshold),
+                           .step = k->gpu ? (uint32_t)((BATCH + jobs - 1) / jobs) : 1};
     int rc = workers_open(&c, jobs, e);
 
     if (rc == 0)

@@ -19,6 +19,8 @@ struct dedup_block {
     const struct spill *sets;
     uint32_t fixed;  /* the fate of the first so many is settled: nobody compares them with one another */
     bool fixed_only; /* the others are compared with those alone */
+    struct device *gpu;    /* that compares; NULL: the CPU does */
+    size_t hashes;         /* as dedup_compare_new has it, for each thread */
 };
 
 struct dedup_fate {

@@ -12,12 +12,13 @@
 #include "curate/dedup/dedup_blocks.h"
 #include "curate/dedup/dedup_pairs.h"
 #include "curate/dedup/dedup_report.h"
+#include "curate/dedup/dedup_sign.h"
 #include "curate/dedup/minhash_text.h"
 #include "curate/stream/note_index.h"
 
 /* Of a bound on memory: what the rest of the program takes (threads' blocks, libraries), what is
- * left for blocks at least, and the share of files' buffers. */
-enum { OTHERS = 48 << 20, LEAST_WORK = 32 << 20, BUFFERS = 16 };
+ * left for blocks at least, and the shares of files' buffers and of a batch for a GPU. */
+enum { OTHERS = 48 << 20, LEAST_WORK = 32 << 20, BUFFERS = 16, BATCHES = 16 };
 
 struct fuzzy {
     struct dedup_fuzzy_conf conf;
@@ -26,6 +27,9 @@ struct fuzzy {
     char kind[96];       /* of indexes */
     struct minhash minhash;
     struct dedup_bands shape; /* for records; holds none */
+    struct device *gpu;       /* NULL: the CPU does it all */
+    struct dedup_sign *sign;  /* of notes without a record, */
+    struct device *cpu;       /* by this if there is no GPU */
     struct dedup_store store;
     uint64_t outside; /* documents of --against, which come first */
     bool begun;       /* they have been read */
@@ -36,93 +40,120 @@ struct fuzzy {
 };
 
 /* The note of a document: this, the hashes of its shingles, the keys of its bands, its
- * sketch, its id, and its text if there is to be a report.  Without shingles no keys and sketch. */
+ * sketch, its id, and its text if there is to be a report.  No keys and sketch if there are no
+ * shingles, or if a GPU is to make them. */
 struct note {
     uint64_t count, id_n, rank, text_n;
 };
 struct note_parts {
     uint64_t *hash;
     struct band_record record;
+    bool has_record;
     char *id; /* and the text behind it */
 };
 
-static size_t note_size(const struct fuzzy *f, uint64_t count, size_t rest)
+static size_t record_size(const struct fuzzy *f)
 {
-    size_t bands = count ? (size_t)f->shape.bands * sizeof(uint64_t) + f->shape.sketch_bytes : 0;
-
-    return sizeof(struct note) + count * sizeof(uint64_t) + bands + rest;
+    return (size_t)f->shape.bands * sizeof(uint64_t) + f->shape.sketch_bytes;
 }
 
-static struct note_parts note_parts(const struct fuzzy *f, struct note *h)
+/* The size of a note, and where its parts are. */
+static size_t note_parts(const struct fuzzy *f, struct note *h, bool has_record, struct note_parts *p)
 {
-    struct note_parts p = {.hash = (uint64_t *)(h + 1)};
+    size_t size = sizeof *h + h->count * sizeof(uint64_t) + h->id_n + h->text_n;
 
-    p.record.key = p.hash + h->count;
-    p.record.sketch = (uint8_t *)(p.record.key + (h->count ? f->shape.bands : 0));
-    p.id = (char *)p.record.sketch + (h->count ? f->shape.sketch_bytes : 0);
-    return p;
+    *p = (struct note_parts){.hash = (uint64_t *)(h + 1), .has_record = has_record};
+    p->record.key = p->hash + h->count;
+    p->record.sketch = (uint8_t *)(p->record.key + (has_record ? f->shape.bands : 0));
+    p->id = (char *)p->record.sketch + (has_record ? f->shape.sketch_bytes : 0);
+    return size + (has_record ? record_size(f) : 0);
+}
+
+static struct note *note_new(const struct fuzzy *f, struct arena *a, const struct note *head, bool has_record,
+                             struct note_parts *p, struct span *note, struct err *e)
+{
+    struct note h = *head, *to;
+
+    note->n = note_parts(f, &h, has_record, p);
+    to = arena_alloc(a, note->n);
+    note->p = (char *)to;
+    if (!to) {
+        err_set(e, ERR_NOMEM, "out of memory for %zu shingles", (size_t)h.count);
+        return NULL;
+    }
+    *to = h;
+    note_parts(f, to, has_record, p);
+    return to;
+}
+
+struct thread {
+    struct shingler *shingler;
+    struct device *cpu; /* NULL: the GPU signs */
+};
+
+static void fuzzy_thread_close(void *stage, void *thread)
+{
+    struct thread *t = thread;
+
+    (void)stage;
+    shingler_free(t->shingler);
+    device_close(t->cpu);
+    free(t);
 }
 
 static int fuzzy_thread_open(void *stage, void **thread, struct err *e)
 {
     struct fuzzy *f = stage;
     uint32_t seed = f->minhash.family == MINHASH_U32 ? f->minhash.a32[0] : 0;
-    struct shingler *s;
-    int rc = shingler_new(&s, f->preset, seed, e);
+    struct thread *t = calloc(1, sizeof *t);
+    int rc;
 
-    *thread = s;
+    if (!t)
+        return err_set(e, ERR_NOMEM, "out of memory for a thread");
+    rc = shingler_new(&t->shingler, f->preset, seed, e);
+    if (rc == 0 && !f->gpu)
+        rc = device_open_dedup(&t->cpu, "cpu", 1, NULL, e);
+    if (rc < 0)
+        fuzzy_thread_close(stage, t);
+    else
+        *thread = t;
     return rc;
-}
-
-static void fuzzy_thread_close(void *stage, void *thread)
-{
-    (void)stage;
-    shingler_free(thread);
 }
 
 static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
                       struct err *e)
 {
     const struct fuzzy *f = stage;
-    struct note *h;
+    struct thread *t = thread;
+    struct note h = {.id_n = d->id.n, .text_n = f->conf.report ? d->text.n : 0};
     struct note_parts p;
     uint64_t sig[MINHASH_MAX];
     const uint64_t *hash;
-    size_t count, text_n;
 
     (void)v;
-    TRY(shingler_run(thread, d->text, &hash, &count, e));
-    text_n = f->conf.report ? d->text.n : 0;
-    note->n = note_size(f, count, d->id.n + text_n);
-    h = arena_alloc(d->arena, note->n);
-    if (!h)
-        return err_set(e, ERR_NOMEM, "out of memory for %zu shingles", count);
-    *h = (struct note){.count = count, .id_n = d->id.n, .text_n = text_n};
-    TRY(dedup_keep_rank(f->conf.keep, f->conf.by, d, &h->rank, e));
-    p = note_parts(f, h);
+    TRY(shingler_run(t->shingler, d->text, &hash, &h.count, e));
+    TRY(dedup_keep_rank(f->conf.keep, f->conf.by, d, &h.rank, e));
+    if (!note_new(f, d->arena, &h, h.count && t->cpu, &p, note, e))
+        return ERR_NOMEM;
     memcpy(p.id, d->id.p, d->id.n);
-    memcpy(p.id + d->id.n, d->text.p, text_n);
-    note->p = (char *)h;
-    if (!count)
-        return 0;
-    memcpy(p.hash, hash, count * sizeof *hash);
-    minhash_signature(&f->minhash, hash, count, sig);
-    dedup_bands_record(&f->shape, sig, &p.record);
-    return 0;
+    memcpy(p.id + d->id.n, d->text.p, h.text_n);
+    if (h.count)
+        memcpy(p.hash, hash, h.count * sizeof *hash);
+    return p.has_record ? dedup_sign_one(t->cpu, &f->minhash, &f->shape, p.hash, h.count, sig, &p.record, e) : 0;
 }
 
 /* ---- one after the other ---- */
 
 /* Notes may come from a file that others made. */
-static int parse_note(const struct fuzzy *f, struct span note, struct note **h, struct err *e)
+static int parse_note(const struct fuzzy *f, struct span note, struct note **h, struct note_parts *p, struct err *e)
 {
     union { const char *in; struct note *h; } u = {note.p}; /* only read */
 
     *h = u.h;
-    if (note.n < sizeof **h || u.h->count > note.n / sizeof(uint64_t) || u.h->id_n > note.n ||
-        u.h->text_n > note.n || note_size(f, u.h->count, u.h->id_n + u.h->text_n) != note.n)
-        return err_set(e, ERR_IO, "a note of %zu bytes is none of near-duplicates", note.n);
-    return 0;
+    if (note.n >= sizeof **h && u.h->count <= note.n / sizeof(uint64_t) && u.h->id_n <= note.n && u.h->text_n <= note.n &&
+        (note_parts(f, u.h, u.h->count > 0, p) == note.n || (u.h->count && note_parts(f, u.h, false, p) == note.n)))
+        return 0;
+    return err_set(e, ERR_IO, "a note of %zu bytes is none of near-duplicates", note.n);
 }
 
 /* What the bound leaves for finding clusters among that many documents; less than LEAST_WORK if they
@@ -135,17 +166,35 @@ static int64_t memory_left(const struct fuzzy *f, uint64_t docs)
     return f->conf.memory ? left : left < memory / 2 ? memory / 2 : left;
 }
 
+/* Records are made, or taken from the notes, in order. */
+static int add_record(struct fuzzy *f, const struct note_parts *p, size_t count, struct err *e)
+{
+    int64_t memory = f->conf.memory ? f->conf.memory : DEDUP_FUZZY_MEMORY;
+
+    if (p->has_record || (!count && !f->sign)) {
+        if (f->sign)
+            TRY(dedup_sign_finish(f->sign, e));
+        return dedup_store_put_record(&f->store, p->has_record ? &p->record : NULL, e);
+    }
+    if (!f->gpu && !f->cpu) /* the notes are of a run with a GPU */
+        TRY(device_open_dedup(&f->cpu, "cpu", 1, NULL, e));
+    if (!f->sign)
+        TRY(dedup_sign_open(&f->sign, f->gpu ? f->gpu : f->cpu, &f->minhash, &f->shape, &f->store, (size_t)f->conf.batch,
+                            (size_t)memory / BATCHES, e));
+    return dedup_sign_add(f->sign, p->hash, count, e);
+}
+
 static int add(struct fuzzy *f, struct span note, bool outside, struct err *e)
 {
     struct note_parts p;
     struct note *h;
     uint64_t rank;
 
-    TRY(parse_note(f, note, &h, e));
-    p = note_parts(f, h);
+    TRY(parse_note(f, note, &h, &p, e));
     rank = outside ? UINT64_MAX : f->conf.keep == KEEP_LAST ? f->store.n : h->rank;
-    TRY(dedup_store_add(&f->store, h->count ? &p.record : NULL, p.hash, h->count, rank,
-                        (struct span){p.id, h->id_n}, (struct span){p.id + h->id_n, h->text_n}, e));
+    TRY(dedup_store_add(&f->store, p.hash, h->count, rank, (struct span){p.id, h->id_n},
+                        (struct span){p.id + h->id_n, h->text_n}, e));
+    TRY(add_record(f, &p, h->count, e));
     if (memory_left(f, f->store.n) < LEAST_WORK)
         return err_set(e, ERR_LIMIT, "%" PRIu64 " documents take more memory than %" PRId64 " bytes", f->store.n,
                        f->conf.memory);
@@ -270,27 +319,24 @@ static int write_pairs(const struct fuzzy *f, struct dedup_pairs *pairs, int64_t
     return finish_pairs(&p, dedup_pairs_give(pairs, memory, &to, e), e);
 }
 
-/* The note of document n as work made it. */
+/* The note of document n as a CPU's work made it. */
 static int note_again(const struct fuzzy *f, uint64_t n, struct arena *a, struct span *note, struct err *e)
 {
     struct store_doc d;
     struct note_parts p;
-    struct note *h;
+    struct note h = {0};
     struct span id;
 
     TRY(dedup_store_doc(&f->store, n, &d, e));
     TRY(dedup_store_id(&f->store, n, a, &id, e));
-    note->n = note_size(f, d.set.size, id.n);
-    h = arena_alloc(a, note->n);
-    if (!h)
-        return err_set(e, ERR_NOMEM, "out of memory for an index");
-    note->p = (char *)h;
-    *h = (struct note){.count = d.set.size, .id_n = id.n};
-    p = note_parts(f, h);
+    h.count = d.set.size;
+    h.id_n = id.n;
+    if (!note_new(f, a, &h, h.count > 0, &p, note, e))
+        return ERR_NOMEM;
     memcpy(p.id, id.p, id.n);
-    if (!d.set.size)
+    if (!h.count)
         return 0;
-    TRY(spill_read(&f->store.sets, d.set.at * sizeof *p.hash, p.hash, d.set.size * sizeof *p.hash, e));
+    TRY(spill_read(&f->store.sets, d.set.at * sizeof *p.hash, p.hash, h.count * sizeof *p.hash, e));
     return dedup_store_record(&f->store, n, &p.record, e);
 }
 
@@ -365,7 +411,7 @@ static int decide(struct fuzzy *f, int64_t memory, int jobs, struct err *e)
     struct dedup_listener listener = {dedup_pairs_put, NULL};
     struct dedup_plan plan = {.store = &f->store, .bands = f->n_bands, .rows = f->n_rows,
                               .threshold = f->conf.threshold, .verify = f->conf.verify, .memory = memory,
-                              .jobs = jobs};
+                              .jobs = jobs, .gpu = f->gpu};
     int rc = 0;
 
     if (f->conf.pairs) {
@@ -387,6 +433,10 @@ static int fuzzy_resolve(void *stage, int jobs, struct err *e)
 
     if (!f->begun) /* there was no document */
         TRY(begin(f, e));
+    if (f->sign)
+        TRY(dedup_sign_finish(f->sign, e));
+    dedup_sign_close(f->sign);
+    f->sign = NULL;
     TRY(dedup_store_flush(&f->store, e));
     f->fate = malloc((f->store.n + 1) * sizeof *f->fate);
     if (!f->fate)
@@ -447,6 +497,9 @@ static void fuzzy_close(void *stage)
 
     if (!f)
         return;
+    dedup_sign_close(f->sign);
+    device_close(f->gpu);
+    device_close(f->cpu);
     minhash_free(&f->minhash);
     dedup_bands_free(&f->shape);
     dedup_store_close(&f->store);
@@ -501,6 +554,20 @@ static int settle(const struct dedup_fuzzy_conf *c, const struct minhash_preset 
     return 0;
 }
 
+/* The GPU; without one, for auto, what it is that runs. */
+static int open_gpu(struct fuzzy *f, struct err *e)
+{
+    char why[DEVICE_WHY_BYTES];
+
+    TRY(device_open_dedup(&f->gpu, f->conf.device == 1 ? "cuda" : "auto", 1, why, e));
+    if (f->gpu->kind == DEVICE_CPU) {
+        log_msg(LOG_INFO, "on the CPU: %s", why);
+        device_close(f->gpu);
+        f->gpu = NULL;
+    }
+    return 0;
+}
+
 static int open_parts(struct fuzzy *f, const struct opt_list *against, struct err *e)
 {
     int n;
@@ -511,6 +578,8 @@ static int open_parts(struct fuzzy *f, const struct opt_list *against, struct er
     if (minhash_init(&f->minhash, f->preset->family, n, f->preset->seed) < 0)
         return err_set(e, ERR_NOMEM, "out of memory");
     snprintf(f->kind, sizeof f->kind, "dedup fuzzy preset=%s bands=%d rows=%d", f->preset->name, f->n_bands, f->n_rows);
+    if (f->conf.device)
+        TRY(open_gpu(f, e));
     for (int i = 0; i < against->n; i++)
         TRY(opt_list_add(&f->conf.against, against->v[i], e));
     TRY(dedup_bands_init(&f->shape, f->n_bands, f->n_rows, e));
@@ -520,7 +589,7 @@ static int open_parts(struct fuzzy *f, const struct opt_list *against, struct er
 
 void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c)
 {
-    *c = (struct dedup_fuzzy_conf){.threshold = 0.8, .verify = true, .report_over = 1000};
+    *c = (struct dedup_fuzzy_conf){.threshold = 0.8, .verify = true, .report_over = 1000, .batch = 100000};
 }
 
 int dedup_fuzzy_stage_open(struct stage *st, const struct dedup_fuzzy_conf *conf, struct err *e)

@@ -2,7 +2,8 @@
  *
  * Shingles and signature in parallel; the records collected in order, on disk; then links,
  * buckets, verification and clusters, within a bound of memory; then each document is told
- * its fate.
+ * its fate.  On a CPU a document is signed by the thread that has its shingles; for a GPU they are collected
+ * and signed in batches (curate/dedup/dedup_sign.h).  What comes out is the same.
  */
 #ifndef CURATE_DEDUP_FUZZY_H
 #define CURATE_DEDUP_FUZZY_H
@@ -28,9 +29,11 @@ struct dedup_fuzzy_conf {
     int64_t memory;       /* bytes; 0: DEDUP_FUZZY_MEMORY, or more if the documents need it */
     struct opt_list against; /* files of documents, or indexes, whose near-duplicates go */
     const char *index;    /* file for the index of the documents that stay; NULL: none */
+    int device;           /* 0 cpu, 1 cuda, 2 auto: a GPU if one works */
+    int64_t batch;        /* documents that a GPU is given at once, at most */
 };
 #define DEDUP_FUZZY_MEMORY (INT64_C(1) << 30)
-/* Preset quern, threshold .8, verified, clusters over 1000 reported. */
+/* Preset quern, threshold .8, verified, clusters over 1000 reported, on the CPU. */
 void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
 #define DEDUP_FUZZY_OPTS(c)                                                                             \
     OPT_NUM(0, "threshold", &(c).threshold, 0, 1, "Jaccard similarity of duplicates"),                  \
@@ -53,9 +56,11 @@ void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
     OPT_STR(0, "index", &(c).index, "FILE", "write an index of what stays, for --against"),             \
     OPT_SIZE(0, "memory", &(c).memory, 0, INT64_MAX,                                                    \
              "memory for comparing, from 128M and 8 bytes a document; 0: 1G, or what it takes"),        \
+    OPT_ENUM(0, "device", &(c).device, "cpu|cuda|auto", "what signs and compares; auto: a GPU if one works"), \
+    OPT_INT(0, "batch", &(c).batch, 1, INT32_MAX, "documents that a GPU is given at once, as memory allows"), \
     OPT_STR(0, "tmp", &(c).dir, "DIR", "for temporary files, 1.5 times the text and 500 bytes a document")
 
 /* Makes the stage; its state is freed by ops->close.  Strings in conf must outlive it.
- * ERR_ARG, ERR_NOMEM, ERR_IO. */
+ * ERR_ARG, ERR_NOMEM, ERR_IO; ERR_UNSUPPORTED: why there is no GPU. */
 int dedup_fuzzy_stage_open(struct stage *st, const struct dedup_fuzzy_conf *conf, struct err *e);
 #endif

@@ -1,112 +1,137 @@
 #include "curate/dedup/dedup_sets.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/hash.h"
+#include "kernels/mirror.h"
+
+enum { PAIRS = 4096 }; /* at a time */
 
 struct dedup_compare {
     const struct spill *sets;
-    uint64_t a; /* where the set begins that the table holds; UINT64_MAX: none */
-    uint64_t *table;
-    size_t table_cap, mask;
-    bool zero; /* a's set has hash 0, which marks free slots */
-    uint64_t *other;
-    size_t other_cap;
+    struct device *dev;
+    bool own; /* dev */
+    size_t most;
+    struct mirror hash, begin, end, a, b, common;
+    struct set_pair *pair[PAIRS]; /* that are in there */
+    size_t n_pairs, n_sets, used;
+    uint64_t last; /* where the last a begins, and its number */
+    uint32_t last_number;
 };
-
-int dedup_compare_new(struct dedup_compare **c, const struct spill *sets, struct err *e)
-{
-    *c = calloc(1, sizeof **c);
-    if (!*c)
-        return err_set(e, ERR_NOMEM, "out of memory for a thread");
-    (*c)->sets = sets;
-    (*c)->a = UINT64_MAX;
-    return 0;
-}
 
 void dedup_compare_free(struct dedup_compare *c)
 {
+    struct mirror *m;
+
     if (!c)
         return;
-    free(c->table);
-    free(c->other);
+    m = c->dev ? &c->hash : NULL;
+    for (; m && m <= &c->common; m++)
+        mirror_free(c->dev, m);
+    if (c->own)
+        device_close(c->dev);
     free(c);
 }
 
-/* Reads the hashes of a set into c->other. */
-static int read_set(struct dedup_compare *c, struct set_ref set, struct err *e)
+static int open_parts(struct dedup_compare *c, struct err *e)
 {
-    if (set.size > c->other_cap) {
-        free(c->other);
-        c->other_cap = set.size + set.size / 4;
-        c->other = malloc(c->other_cap * sizeof *c->other);
-        if (!c->other) {
-            c->other_cap = 0;
-            return err_set(e, ERR_NOMEM, "out of memory for %zu shingles", (size_t)set.size);
-        }
-    }
-    return spill_read(c->sets, set.at * sizeof *c->other, c->other, set.size * sizeof *c->other, e);
+    c->own = !c->dev;
+    if (c->own)
+        TRY(device_open_dedup(&c->dev, "cpu", 1, NULL, e));
+    TRY(mirror_room(c->dev, &c->begin, 2 * PAIRS * sizeof(int64_t), e));
+    TRY(mirror_room(c->dev, &c->end, 2 * PAIRS * sizeof(int64_t), e));
+    TRY(mirror_room(c->dev, &c->a, PAIRS * sizeof(uint32_t), e));
+    TRY(mirror_room(c->dev, &c->b, PAIRS * sizeof(uint32_t), e));
+    return mirror_room(c->dev, &c->common, PAIRS * sizeof(uint32_t), e);
 }
 
-static int load(struct dedup_compare *c, struct set_ref a, struct err *e)
+int dedup_compare_new(struct dedup_compare **out, const struct spill *sets, struct device *gpu, size_t hashes, struct err *e)
 {
-    size_t n = a.size, cap = 64;
+    struct dedup_compare *c = calloc(1, sizeof *c);
+    int rc;
 
-    c->a = UINT64_MAX;
-    TRY(read_set(c, a, e));
-    while (cap < 2 * n)
-        cap *= 2;
-    if (cap > c->table_cap) {
-        free(c->table);
-        c->table = malloc(cap * sizeof *c->table);
-        c->table_cap = c->table ? cap : 0;
-        if (!c->table)
-            return err_set(e, ERR_NOMEM, "out of memory for %zu shingles", n);
-    }
-    memset(c->table, 0, cap * sizeof *c->table);
-    c->mask = cap - 1;
-    c->zero = false;
-    for (size_t i = 0; i < n; i++) {
-        size_t at = hash_mix64(c->other[i]) & c->mask;
-        if (c->other[i] == 0) {
-            c->zero = true;
-            continue;
-        }
-        while (c->table[at])
-            at = (at + 1) & c->mask;
-        c->table[at] = c->other[i];
-    }
-    c->a = a.at;
-    return 0;
+    *out = NULL;
+    if (!c)
+        return err_set(e, ERR_NOMEM, "out of memory for a thread");
+    c->sets = sets;
+    c->dev = gpu;
+    c->most = hashes;
+    rc = open_parts(c, e);
+    if (rc < 0)
+        dedup_compare_free(c);
+    else
+        *out = c;
+    return rc;
 }
 
-static uint64_t common(const struct dedup_compare *c, size_t n)
+/* The pairs that have been put in. */
+static int run(struct dedup_compare *c, const struct set_ref *set, struct err *e)
 {
-    uint64_t both = 0;
+    struct ragged sets = {(int64_t)c->n_sets, (int64_t)c->used, c->begin.on, c->end.on};
+    struct set_common p = {sets, c->hash.on, (int64_t)c->n_pairs, c->a.on, c->b.on, c->common.on};
+    const uint32_t *common = c->common.host;
+    size_t n = c->n_pairs;
 
-    for (size_t i = 0; i < n; i++) {
-        uint64_t h = c->other[i];
-        size_t at = hash_mix64(h) & c->mask;
-        while (c->table[at] != h && c->table[at])
-            at = (at + 1) & c->mask;
-        both += h ? c->table[at] == h : c->zero;
-    }
-    return both;
-}
-
-int dedup_jaccard(struct dedup_compare *c, struct set_ref a, struct set_ref b, double floor,
-                  double *similarity, struct err *e)
-{
-    uint64_t both, less = a.size < b.size ? a.size : b.size, more = a.size < b.size ? b.size : a.size;
-
-    *similarity = 0;
-    if (less == 0 || (double)less / (double)more < floor)
+    if (!n)
         return 0;
-    if (c->a != a.at)
-        TRY(load(c, a, e));
-    TRY(read_set(c, b, e));
-    both = common(c, b.size);
-    *similarity = (double)both / (double)(a.size + b.size - both);
+    TRY(mirror_put(c->dev, &c->hash, c->used * sizeof(uint64_t), e));
+    TRY(mirror_put(c->dev, &c->begin, c->n_sets * sizeof(int64_t), e));
+    TRY(mirror_put(c->dev, &c->end, c->n_sets * sizeof(int64_t), e));
+    TRY(mirror_put(c->dev, &c->a, n * sizeof(uint32_t), e));
+    TRY(mirror_put(c->dev, &c->b, n * sizeof(uint32_t), e));
+    TRY(c->dev->dedup->set_common(c->dev, &p, e));
+    TRY(mirror_get(c->dev, &c->common, n * sizeof(uint32_t), e));
+    TRY(device_sync(c->dev, e));
+    for (size_t i = 0; i < n; i++) {
+        struct set_pair *s = c->pair[i];
+        s->similarity = (double)common[i] / (double)(set[s->a].size + set[s->b].size - common[i]);
+    }
+    c->n_pairs = c->n_sets = c->used = 0;
+    c->last = UINT64_MAX;
     return 0;
+}
+
+/* Reads a set; there is room.  Its number. */
+static int put_set(struct dedup_compare *c, struct set_ref set, uint32_t *number, struct err *e)
+{
+    int64_t *begin = c->begin.host, *end = c->end.host;
+    uint64_t *hash = (uint64_t *)c->hash.host + c->used;
+
+    TRY(spill_read(c->sets, set.at * sizeof *hash, hash, set.size * sizeof *hash, e));
+    *number = (uint32_t)c->n_sets;
+    begin[c->n_sets] = (int64_t)c->used;
+    c->used += set.size;
+    end[c->n_sets++] = (int64_t)c->used;
+    return 0;
+}
+
+static int put_pair(struct dedup_compare *c, const struct set_ref *set, struct set_pair *p, struct err *e)
+{
+    struct set_ref a = set[p->a], b = set[p->b];
+    size_t room = c->hash.bytes / sizeof(uint64_t);
+
+    if (c->n_pairs == PAIRS || c->used + a.size + b.size > room)
+        TRY(run(c, set, e));
+    if (a.size + b.size > room || !room)
+        TRY(mirror_room(c->dev, &c->hash, (a.size + b.size > c->most ? a.size + b.size : c->most) * sizeof(uint64_t), e));
+    if (c->n_pairs == 0 || c->last != a.at) {
+        TRY(put_set(c, a, &c->last_number, e));
+        c->last = a.at;
+    }
+    ((uint32_t *)c->a.host)[c->n_pairs] = c->last_number;
+    TRY(put_set(c, b, &((uint32_t *)c->b.host)[c->n_pairs], e));
+    c->pair[c->n_pairs++] = p;
+    return 0;
+}
+
+int dedup_compare_run(struct dedup_compare *c, const struct set_ref *set, double floor, struct set_pair *pair, size_t n,
+                      struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t x = set[pair[i].a].size, y = set[pair[i].b].size, less = x < y ? x : y, more = x < y ? y : x;
+
+        pair[i].similarity = 0;
+        if (less && (double)less / (double)more >= floor)
+            TRY(put_pair(c, set, &pair[i], e));
+    }
+    return run(c, set, e);
 }

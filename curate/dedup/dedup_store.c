@@ -24,17 +24,8 @@ int dedup_store_open(struct dedup_store *s, const struct dedup_bands *b, const c
     return 0;
 }
 
-static int add_keys(struct dedup_store *s, const uint64_t *key, struct err *e)
-{
-    for (size_t k = 0; k < s->bands; k++) {
-        struct store_key r = {hash_mix64(key[k] + k), s->n};
-        TRY(spill_put(&s->keys[r.key >> (64 - STORE_PART_BITS)], &r, sizeof r, e));
-    }
-    return 0;
-}
-
-int dedup_store_add(struct dedup_store *s, const struct band_record *r, const uint64_t *hash, size_t n_hashes,
-                    uint64_t rank, struct span id, struct span text, struct err *e)
+int dedup_store_add(struct dedup_store *s, const uint64_t *hash, size_t n_hashes, uint64_t rank, struct span id,
+                    struct span text, struct err *e)
 {
     struct store_doc d = {.set = {s->sets.size / sizeof *hash, n_hashes}, .rank = rank};
 
@@ -46,10 +37,25 @@ int dedup_store_add(struct dedup_store *s, const struct band_record *r, const ui
     d.id_end = s->ids.size;
     d.text_end = s->texts.size;
     TRY(spill_put(&s->docs, &d, sizeof d, e));
-    if (r) {
+    s->n++;
+    return 0;
+}
+
+static int put_keys(struct dedup_store *s, const uint64_t *key, struct err *e)
+{
+    for (size_t k = 0; k < s->bands; k++) {
+        struct store_key r = {hash_mix64(key[k] + k), s->records};
+        TRY(spill_put(&s->keys[r.key >> (64 - STORE_PART_BITS)], &r, sizeof r, e));
+    }
+    return 0;
+}
+
+int dedup_store_put_record(struct dedup_store *s, const struct band_record *r, struct err *e)
+{
+    if (r && r->key[0] != BUCKET_NONE) {
         TRY(spill_put(&s->sigs, r->key, s->bands * sizeof *r->key, e));
         TRY(spill_put(&s->sigs, r->sketch, s->sketch_bytes, e));
-        TRY(add_keys(s, r->key, e));
+        TRY(put_keys(s, r->key, e));
     } else { /* a hole: it is never read */
         static const char none[4096];
         for (size_t left = s->bands * sizeof *r->key + s->sketch_bytes, n; left; left -= n) {
@@ -57,7 +63,7 @@ int dedup_store_add(struct dedup_store *s, const struct band_record *r, const ui
             TRY(spill_put(&s->sigs, none, n, e));
         }
     }
-    s->n++;
+    s->records++;
     return 0;
 }
 

@@ -28,17 +28,18 @@ struct store_key {
 struct dedup_store {
     size_t bands, sketch_bytes;
     struct spill docs, sigs, sets, ids, texts, keys[STORE_PARTS];
-    uint64_t n;
+    uint64_t n, records;
 };
 
 /* bands and sketch_bytes as in b.  buffers: bytes of memory for all files together.  Close it in any case. */
 int dedup_store_open(struct dedup_store *s, const struct dedup_bands *b, const char *dir, int64_t buffers,
                      struct err *e);
-/* The next document; r NULL: it has no shingles and meets nobody.  text may be empty.  ERR_LIMIT beyond
- * 2^32 - 2 documents. */
-int dedup_store_add(struct dedup_store *s, const struct band_record *r, const uint64_t *hash, size_t n_hashes,
-                    uint64_t rank, struct span id, struct span text, struct err *e);
-/* Between the last add and the first read. */
+/* The next document.  text may be empty.  ERR_LIMIT beyond 2^32 - 2 documents. */
+int dedup_store_add(struct dedup_store *s, const uint64_t *hash, size_t n_hashes, uint64_t rank, struct span id,
+                    struct span text, struct err *e);
+/* The record of the first document that has none yet; r NULL, or with a key of BUCKET_NONE: it meets nobody. */
+int dedup_store_put_record(struct dedup_store *s, const struct band_record *r, struct err *e);
+/* Between the last record and the first read. */
 int dedup_store_flush(struct dedup_store *s, struct err *e);
 void dedup_store_close(struct dedup_store *s);
 

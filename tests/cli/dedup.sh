@@ -122,6 +122,42 @@ for isa in base avx2; do
     same "$isa: same clusters" cn c1
 done
 
+# The kernels of a GPU, run on the CPU: the same bytes for any batch.
+simt=$(cd "$ROOT" && cd "$B" && pwd)/tests/simt-cuda.so
+cpu() { quern-dedup fuzzy -q "$@" many.jsonl -o cpu.out --rejects cpu.rej --clusters cpu.cl --stats cpu.st; }
+gpu() { QUERN_CUDA=$simt quern-dedup fuzzy -q --device cuda "$@" many.jsonl -o gpu.out --rejects gpu.rej --clusters gpu.cl --stats gpu.st; }
+counts() { sed -i 's/"seconds":.*//; s/"time.*//' "$1"; }
+twin() {
+    local name=$1
+    shift
+    status "$name: the CPU" 0 cpu "$@"
+    status "$name: the GPU's kernels" 0 gpu "${batch[@]}" "$@"
+    counts cpu.st
+    counts gpu.st
+    for f in out rej cl st; do same "$name: same $f" gpu.$f cpu.$f; done
+}
+batch=()
+for p in quern datatrove nemo text-dedup rpv2; do twin "preset $p" --preset $p; done
+twin "not verified" --no-verify
+for b in 1 7 100; do
+    batch=(--batch $b)
+    twin "batches of $b" -j 3 --index x.idx
+    mv x.idx gpu.idx
+    cpu --index cpu.idx
+    same "batches of $b: the same index" gpu.idx cpu.idx
+    cpu --against cpu.idx --keep last
+    QUERN_CUDA=$simt quern-dedup fuzzy -q --device cuda "${batch[@]}" --against gpu.idx --keep last many.jsonl -o gpu.out
+    same "batches of $b: the same against an index" gpu.out cpu.out
+done
+cpu --pairs cpu.pairs --threshold 0.5
+gpu --pairs gpu.pairs --threshold 0.5
+same "all pairs by the GPU's kernels" gpu.pairs cpu.pairs
+status "no GPU: told why" 3 env QUERN_CUDA=/no/such.so quern-dedup fuzzy --device cuda many.jsonl
+has "with what was looked for" err "/no/such.so"
+status "auto without a GPU" 0 env QUERN_CUDA=/no/such.so quern-dedup fuzzy -v --device auto many.jsonl
+same "auto: the same documents" out j1
+has "auto: says why not" err "on the CPU: "
+
 # Any bound of memory.
 for m in 128M 256M 8G; do
     quern-dedup fuzzy -q -j 2 --memory $m many.jsonl -o jn --rejects rn --clusters cn

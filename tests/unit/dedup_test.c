@@ -14,6 +14,7 @@
 #include "curate/dedup/dedup_blocks.h"
 #include "curate/dedup/dedup_exact.h"
 #include "curate/dedup/dedup_fuzzy.h"
+#include "curate/dedup/dedup_sign.h"
 #include "curate/dedup/minhash_preset.h"
 
 static void a_set_keeps_the_first_value(void **s)
@@ -52,6 +53,7 @@ static void a_set_keeps_the_first_value(void **s)
 /* A collection of shingle sets, all that clustering needs. */
 struct collection {
     struct minhash m;
+    struct device *cpu;
     struct dedup_bands shape;
     struct dedup_store store;
     struct dedup_fate *fate;
@@ -65,6 +67,7 @@ static void collection_open(struct collection *c, int bands, int rows)
 
     memset(c, 0, sizeof *c);
     assert_int_equal(minhash_init(&c->m, MINHASH_M61, bands * rows, 1), 0);
+    assert_int_equal(device_open_dedup(&c->cpu, "cpu", 1, NULL, &e), 0);
     assert_int_equal(dedup_bands_init(&c->shape, bands, rows, &e), 0);
     assert_int_equal(dedup_store_open(&c->store, &c->shape, NULL, 1 << 20, &e), 0);
 }
@@ -77,11 +80,10 @@ static void collection_rank(struct collection *c, const uint64_t *hash, size_t n
     struct span none = {0};
     struct err e;
 
-    if (n) {
-        minhash_signature(&c->m, hash, n, sig);
-        dedup_bands_record(&c->shape, sig, &r);
-    }
-    assert_int_equal(dedup_store_add(&c->store, n ? &r : NULL, hash, n, rank, none, none, &e), 0);
+    if (n)
+        assert_int_equal(dedup_sign_one(c->cpu, &c->m, &c->shape, hash, n, sig, &r, &e), 0);
+    assert_int_equal(dedup_store_add(&c->store, hash, n, rank, none, none, &e), 0);
+    assert_int_equal(dedup_store_put_record(&c->store, n ? &r : NULL, &e), 0);
 }
 
 static void collection_add(struct collection *c, const uint64_t *hash, size_t n)
@@ -129,6 +131,7 @@ static void collection_cluster(struct collection *c, double threshold, int jobs)
 static void collection_close(struct collection *c)
 {
     minhash_free(&c->m);
+    device_close(c->cpu);
     dedup_bands_free(&c->shape);
     dedup_store_close(&c->store);
     free(c->fate);
@@ -137,11 +140,18 @@ static void collection_close(struct collection *c)
 static int jaccard(const struct collection *c, struct dedup_compare *cmp, uint64_t a, uint64_t b, double floor, double *x)
 {
     struct store_doc d[2];
+    struct set_ref set[2];
+    struct set_pair pair = {.a = 0, .b = 1};
     struct err e;
+    int rc;
 
     assert_int_equal(dedup_store_doc(&c->store, a, &d[0], &e), 0);
     assert_int_equal(dedup_store_doc(&c->store, b, &d[1], &e), 0);
-    return dedup_jaccard(cmp, d[0].set, d[1].set, floor, x, &e);
+    set[0] = d[0].set;
+    set[1] = d[1].set;
+    rc = dedup_compare_run(cmp, set, floor, &pair, 1, &e);
+    *x = pair.similarity;
+    return rc;
 }
 
 static uint64_t shingle(uint64_t kind, uint64_t i)
@@ -174,7 +184,7 @@ static void similarity_is_exact(void **s)
     collection_add(&k, zero, 1);
     collection_add(&k, two, 2);
     assert_int_equal(dedup_store_flush(&k.store, &e), 0);
-    assert_int_equal(dedup_compare_new(&c, &k.store.sets, &e), 0);
+    assert_int_equal(dedup_compare_new(&c, &k.store.sets, NULL, 1 << 10, &e), 0);
     assert_int_equal(jaccard(&k, c, 0, 1, 0, &x), 0);
     assert_true(x == 750.0 / 1250.0);
     assert_int_equal(jaccard(&k, c, 1, 0, 0.5, &x), 0);
@@ -215,7 +225,7 @@ static void sets_come_back_from_disk(void **s)
     collection_add(&k, h, 20);
     assert_int_equal(dedup_store_flush(&k.store, &e), 0);
     assert_int_equal(k.store.n, 4);
-    assert_int_equal(dedup_compare_new(&c, &k.store.sets, &e), 0);
+    assert_int_equal(dedup_compare_new(&c, &k.store.sets, NULL, 1 << 10, &e), 0);
     assert_int_equal(jaccard(&k, c, 0, 3, 0, &x), 0);
     assert_true(x == 0.5);
     assert_int_equal(jaccard(&k, c, 1, 2, 0, &x), 0);
@@ -325,7 +335,7 @@ static size_t by_definition(const struct collection *c, const uint64_t *key, uin
     struct err e;
     size_t pairs = 0;
 
-    assert_int_equal(dedup_compare_new(&cmp, &c->store.sets, &e), 0);
+    assert_int_equal(dedup_compare_new(&cmp, &c->store.sets, NULL, 1 << 10, &e), 0);
     for (uint32_t i = 0; i < docs; i++) {
         uint32_t d = order[i];
         want[d] = d;

@@ -1,0 +1,75 @@
+// A CUDA backend without a GPU: what kernels/cuda.h opens at run time, its kernels run on the CPU by
+// tests/simt.h.  Its device has memory of its own, poisoned: what is not copied there and back is
+// not there.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/cuda.h"
+#include "kernels/device_calls.h"
+#include "tests/simt_device.h"
+
+static int simt_alloc(struct device *, void **p, size_t bytes, struct err *e)
+{
+    *p = aligned_alloc(256, bytes / 256 * 256 + 256);
+    if (!*p)
+        return err_set(e, ERR_NOMEM, "no %zu bytes of memory", bytes);
+    memset(*p, 0xa5, bytes);
+    return 0;
+}
+
+static void simt_free(struct device *, void *p)
+{
+    free(p);
+}
+
+static int simt_copy(struct device *, void *dst, const void *src, size_t bytes, enum copy_way, struct err *)
+{
+    if (bytes)
+        memcpy(dst, src, bytes);
+    return 0;
+}
+
+static int simt_zero(struct device *, void *dst, size_t bytes, struct err *)
+{
+    memset(dst, 0, bytes);
+    return 0;
+}
+
+static int simt_sync(struct device *, struct err *)
+{
+    return 0;
+}
+
+static void simt_close(struct device *) {}
+
+static int simt_info(int, struct cuda_info *info, struct err *)
+{
+    *info = cuda_info();
+    info->devices = 1;
+    snprintf(info->name, sizeof info->name, "no GPU: kernels run on the CPU");
+    return 0;
+}
+
+static int simt_open(struct device **dev, int, struct err *e)
+{
+    static struct device_calls calls;
+
+    calls.close = simt_close;
+    calls.alloc = calls.alloc_host = simt_alloc;
+    calls.free = calls.free_host = simt_free;
+    calls.copy = simt_copy;
+    calls.zero = simt_zero;
+    calls.sync = simt_sync;
+    *dev = (struct device *)calloc(1, sizeof **dev);
+    if (!*dev)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    (*dev)->kind = DEVICE_CUDA;
+    (*dev)->calls = &calls;
+    (*dev)->dedup = &simt_dedup_ops;
+    snprintf((*dev)->name, sizeof (*dev)->name, "cuda: by tests/simt.h");
+    return 0;
+}
+
+extern "C" __attribute__((visibility("default"))) const struct cuda_backend quern_cuda_backend = {
+    CUDA_BACKEND_ABI, simt_info, simt_open,
+};
