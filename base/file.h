@@ -87,6 +87,17 @@ int file_flush(struct file_out *f, struct err *e);
 int file_commit(struct file_out *f, struct err *e);
 /* Removes what was written and frees f.  NULL is fine. */
 void file_abort(struct file_out *f);
+
+/* For work that a killed run must be able to go on with, in plain files.  file_resume: as
+ * file_create, but the first size bytes stay that another run left under the temporary name;
+ * ERR_FORMAT when there are fewer.  file_sync: what was written so far is on disk; more may
+ * follow.  file_leave: closes and frees f (NULL is fine); what was written stays. */
+int file_resume(struct file_out **f, const char *path, uint64_t size, struct err *e);
+int file_sync(struct file_out *f, struct err *e);
+void file_leave(struct file_out *f);
+/* Overwrites n bytes at an offset, and reads at most n back; of a plain file with a temporary name. */
+int file_patch(struct file_out *f, uint64_t at, const void *p, size_t n, struct err *e);
+ssize_t file_reread(struct file_out *f, uint64_t at, void *p, size_t n, struct err *e);
 const char *file_out_name(const struct file_out *f);
 /* Bytes given to file_write so far. */
 uint64_t file_out_tell(const struct file_out *f);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,14 +159,25 @@ static int temp_name(struct file_out *f)
     return asprintf(&f->temp, "%.*s.%s.part", dir, f->final, f->final + dir) < 0 ? ERR_NOMEM : 0;
 }
 
+static int keep_bytes(struct file_out *f, uint64_t size, uint64_t keep, struct err *e)
+{
+    if (size < keep)
+        return err_set(e, ERR_FORMAT, "'%s' has %" PRIu64 " bytes of the %" PRIu64 " that were written", f->temp, size,
+                       keep);
+    if (ftruncate(f->fd, (off_t)keep) < 0 || lseek(f->fd, (off_t)keep, SEEK_SET) < 0)
+        return failed_sys(f, e, "create");
+    f->told = keep;
+    return 0;
+}
+
 /* Opens and locks the temporary file: two writers of one name would mix their bytes.
  * File systems without locks go without. */
-static int open_temp(struct file_out *f, struct err *e)
+static int open_temp(struct file_out *f, uint64_t keep, struct err *e)
 {
     for (int i = 0; i < OPEN_TRIES; i++) {
         struct stat a, b;
 
-        f->fd = open(f->temp, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        f->fd = open(f->temp, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (f->fd < 0)
             return failed_sys(f, e, "create");
         if (flock(f->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
@@ -176,14 +188,14 @@ static int open_temp(struct file_out *f, struct err *e)
         /* The one who had it may have renamed it since we opened it. */
         if (fstat(f->fd, &a) == 0 && stat(f->temp, &b) == 0 && a.st_ino == b.st_ino &&
             a.st_dev == b.st_dev)
-            return ftruncate(f->fd, 0) < 0 ? failed_sys(f, e, "create") : 0;
+            return keep_bytes(f, (uint64_t)a.st_size, keep, e);
         close(f->fd);
         f->fd = -1;
     }
     return err_set(e, ERR_IO, "cannot create '%s': others keep replacing it", f->name);
 }
 
-static int open_out(struct file_out *f, const char *path, struct err *e)
+static int open_out(struct file_out *f, const char *path, uint64_t keep, struct err *e)
 {
     struct stat st;
 
@@ -206,7 +218,7 @@ static int open_out(struct file_out *f, const char *path, struct err *e)
         f->final = strdup(path);
     if (!f->final || temp_name(f) < 0)
         return err_set(e, ERR_NOMEM, "out of memory");
-    return open_temp(f, e);
+    return open_temp(f, keep, e);
 }
 
 static void release(struct file_out *f)
@@ -223,7 +235,7 @@ static void release(struct file_out *f)
     free(f);
 }
 
-int file_create(struct file_out **out, const char *path, int level, struct err *e)
+static int create(struct file_out **out, const char *path, int level, uint64_t keep, struct err *e)
 {
     struct file_out *f = calloc(1, sizeof *f);
     int rc;
@@ -235,13 +247,28 @@ int file_create(struct file_out **out, const char *path, int level, struct err *
     f->name = strdup(strcmp(path, "-") == 0 ? "standard output" : path);
     rc = f->name ? set_codec(f, level, e) : err_set(e, ERR_NOMEM, "out of memory");
     if (rc == 0)
-        rc = open_out(f, path, e);
+        rc = open_out(f, path, keep, e);
     if (rc < 0) {
         release(f);
         return rc;
     }
     *out = f;
     return 0;
+}
+
+int file_create(struct file_out **out, const char *path, int level, struct err *e)
+{
+    return create(out, path, level, 0, e);
+}
+
+int file_resume(struct file_out **out, const char *path, uint64_t size, struct err *e)
+{
+    TRY(create(out, path, 0, size, e));
+    if ((*out)->temp && (*out)->codec == FILE_PLAIN)
+        return 0;
+    release(*out);
+    *out = NULL;
+    return err_set(e, ERR_ARG, "'%s' is no plain file: what is written to it cannot be kept", path);
 }
 
 /* ---- finishing ---- */
@@ -268,6 +295,57 @@ int file_flush(struct file_out *f, struct err *e)
         return failed_sys(f, e, "write");
     f->sealed = true;
     return 0;
+}
+
+int file_sync(struct file_out *f, struct err *e)
+{
+    if (f->failed)
+        return err_set(e, f->failed, "cannot write '%s': an earlier write failed", f->name);
+    if (f->n)
+        TRY(flush(f, e));
+    return fdatasync(f->fd) < 0 && errno != EINVAL ? failed_sys(f, e, "write") : 0;
+}
+
+int file_patch(struct file_out *f, uint64_t at, const void *p, size_t n, struct err *e)
+{
+    if (f->n)
+        TRY(flush(f, e));
+    for (const char *s = p; n;) {
+        ssize_t k = pwrite(f->fd, s, n, (off_t)at);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return failed_sys(f, e, "write");
+        s += k;
+        n -= (size_t)k;
+        at += (uint64_t)k;
+    }
+    return 0;
+}
+
+ssize_t file_reread(struct file_out *f, uint64_t at, void *p, size_t n, struct err *e)
+{
+    size_t got = 0;
+
+    if (f->n)
+        TRY(flush(f, e));
+    while (got < n) {
+        ssize_t k = pread(f->fd, (char *)p + got, n - got, (off_t)(at + got));
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return failed_sys(f, e, "read");
+        if (k == 0)
+            break;
+        got += (size_t)k;
+    }
+    return (ssize_t)got;
+}
+
+void file_leave(struct file_out *f)
+{
+    if (f)
+        release(f);
 }
 
 static int publish(struct file_out *f, struct err *e)

@@ -1,19 +1,23 @@
 #include "indexed_dataset/idx_write.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "indexed_dataset/idx_sum.h"
 
+enum { BLOCK = 8192 };
+
 struct idx_writer {
     char prefix[IDX_PATH_MAX];
     enum idx_dtype dtype;
     struct file_out *bin;
-    FILE *lengths;   /* i32 a sequence */
-    FILE *documents; /* i64 a document: the sequences up to its end */
+    struct file_out *lengths;   /* i32 a sequence */
+    struct file_out *documents; /* i64 a document: the sequences up to its end */
     struct idx_sum bin_sum, idx_sum;
     struct idx_totals total;
     uint64_t ended; /* sequences up to the end of the last document */
@@ -44,48 +48,57 @@ static int name_of(char *path, const char *prefix, const char *ending, struct er
     return 0;
 }
 
-/* A file without a name in the folder of prefix. */
-static int open_nameless(FILE **f, const char *prefix, struct err *e)
+/* Lengths and documents wait beside the .bin under names that never become final. */
+static int open_file(struct idx_writer *w, struct file_out **f, const char *ending, uint64_t size, struct err *e)
 {
-    int fd = file_nameless(prefix, e);
+    char path[IDX_PATH_MAX];
 
-    if (fd < 0)
-        return fd;
-    *f = fdopen(fd, "w+");
-    if (!*f) {
-        close(fd);
-        return err_set(e, ERR_NOMEM, "out of memory");
-    }
-    return 0;
+    TRY(name_of(path, w->prefix, ending, e));
+    return file_resume(f, path, size, e);
 }
 
-int idx_create(struct idx_writer **out, const char *prefix, enum idx_dtype dtype, struct err *e)
+/* Takes over w->total: so much is in the files. */
+static int open_all(struct idx_writer *w, struct err *e)
 {
-    struct idx_writer *w = calloc(1, sizeof *w);
+    TRY(open_file(w, &w->bin, ".bin", w->total.tokens * idx_dtype_size(w->dtype), e));
+    TRY(open_file(w, &w->lengths, ".lengths", w->total.sequences * sizeof(int32_t), e));
+    return open_file(w, &w->documents, ".documents", w->total.documents * sizeof(uint64_t), e);
+}
+
+static int writer_new(struct idx_writer **out, const char *prefix, enum idx_dtype dtype, struct err *e)
+{
+    struct idx_writer *w = mem_aligned(sizeof *w); /* XXH3's state wants it */
     char path[IDX_PATH_MAX];
     int rc;
 
     *out = NULL;
     if (!w)
         return err_set(e, ERR_NOMEM, "out of memory");
+    memset(w, 0, sizeof *w);
     w->dtype = dtype;
     idx_sum_init(&w->bin_sum);
     idx_sum_init(&w->idx_sum);
-    rc = name_of(w->prefix, prefix, "", e);
-    if (rc == 0)
-        rc = name_of(path, prefix, ".bin", e);
-    if (rc == 0)
-        rc = file_create(&w->bin, path, 0, e);
-    if (rc == 0)
-        rc = open_nameless(&w->lengths, prefix, e);
-    if (rc == 0)
-        rc = open_nameless(&w->documents, prefix, e);
+    rc = name_of(path, prefix, ".documents.part", e); /* the longest */
     if (rc < 0) {
-        idx_abort(w);
+        free(w);
         return rc;
     }
+    memcpy(w->prefix, prefix, strlen(prefix) + 1);
     *out = w;
     return 0;
+}
+
+int idx_create(struct idx_writer **out, const char *prefix, enum idx_dtype dtype, struct err *e)
+{
+    int rc;
+
+    TRY(writer_new(out, prefix, dtype, e));
+    rc = open_all(*out, e);
+    if (rc < 0) {
+        idx_abort(*out);
+        *out = NULL;
+    }
+    return rc;
 }
 
 static int put_bytes(struct idx_writer *w, const void *p, size_t n, struct err *e)
@@ -97,51 +110,83 @@ static int put_bytes(struct idx_writer *w, const void *p, size_t n, struct err *
     return file_write(w->bin, p, n, e);
 }
 
-static int spool_failed(const struct idx_writer *w, struct err *e)
+/* Lengths of sequences: those of no tokens are none. */
+static int put_lengths(struct idx_writer *w, const int32_t *lengths, size_t n, struct err *e)
 {
-    return err_sys(e, ERR_IO, "cannot write a temporary file beside '%s'", w->prefix);
+    uint64_t tokens = 0;
+    size_t some = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (lengths[i] < 0)
+            return err_set(e, ERR_ARG, "a sequence of %d tokens", lengths[i]);
+        tokens += (uint64_t)lengths[i];
+        some += lengths[i] > 0;
+    }
+    w->total.tokens += tokens;
+    w->total.sequences += some;
+    if (some == n)
+        return n ? file_write(w->lengths, lengths, n * sizeof *lengths, e) : 0;
+    for (size_t i = 0; i < n; i++)
+        if (lengths[i])
+            TRY(file_write(w->lengths, &lengths[i], sizeof *lengths, e));
+    return 0;
 }
 
-static int put_length(struct idx_writer *w, int32_t length, struct err *e)
+/* n documents, which end behind so many sequences in all. */
+static int put_ends(struct idx_writer *w, const uint64_t *ends, size_t n, struct err *e)
 {
-    if (length < 0)
-        return err_set(e, ERR_ARG, "a sequence of %d tokens", length);
-    if (length == 0)
+    if (n == 0)
         return 0;
-    if (fwrite(&length, sizeof length, 1, w->lengths) != 1)
-        return spool_failed(w, e);
-    w->total.sequences++;
-    w->total.tokens += (uint64_t)length;
+    w->total.documents += n;
+    w->ended = ends[n - 1];
+    return file_write(w->documents, ends, n * sizeof *ends, e);
+}
+
+/* Each sequence is a document. */
+static int put_single(struct idx_writer *w, const int32_t *lengths, size_t n, struct err *e)
+{
+    uint64_t ends[BLOCK];
+
+    while (n) {
+        size_t k = n < BLOCK ? n : BLOCK;
+        uint64_t seqs = w->total.sequences;
+        for (size_t i = 0; i < k; i++)
+            ends[i] = seqs += lengths[i] > 0;
+        TRY(put_lengths(w, lengths, k, e));
+        TRY(put_ends(w, ends, k, e));
+        lengths += k;
+        n -= k;
+    }
     return 0;
 }
 
-/* The document ends behind `seqs` sequences in all. */
-static int put_document(struct idx_writer *w, uint64_t seqs, struct err *e)
+/* docs[j] of the lengths stand before the end of document j. */
+static int put_grouped(struct idx_writer *w, const int32_t *lengths, size_t n, const uint64_t *docs, size_t n_docs,
+                       struct err *e)
 {
-    if (fwrite(&seqs, sizeof seqs, 1, w->documents) != 1)
-        return spool_failed(w, e);
-    w->total.documents++;
-    w->ended = seqs;
-    return 0;
+    uint64_t ends[BLOCK], seqs = w->total.sequences;
+    size_t at = 0, fill = 0;
+
+    for (size_t d = 0; d < n_docs; d++) {
+        if (docs[d] < at || docs[d] > n)
+            return err_set(e, ERR_ARG, "the documents of a block of %zu sequences are out of order", n);
+        for (; at < docs[d]; at++)
+            seqs += lengths[at] > 0;
+        ends[fill++] = seqs;
+        if (fill == BLOCK || d + 1 == n_docs) {
+            TRY(put_ends(w, ends, fill, e));
+            fill = 0;
+        }
+    }
+    return put_lengths(w, lengths, n, e);
 }
 
 int idx_add_block(struct idx_writer *w, const void *bytes, const int32_t *lengths,
                   size_t n_seqs, const uint64_t *docs, size_t n_docs, struct err *e)
 {
     uint64_t tokens = w->total.tokens;
-    size_t d = 0;
 
-    for (size_t i = 0; i <= n_seqs; i++) {
-        for (; docs && d < n_docs && docs[d] == i; d++)
-            TRY(put_document(w, w->total.sequences, e));
-        if (i == n_seqs)
-            break;
-        TRY(put_length(w, lengths[i], e));
-        if (!docs)
-            TRY(put_document(w, w->total.sequences, e));
-    }
-    if (docs && d < n_docs)
-        return err_set(e, ERR_ARG, "the documents of a block of %zu sequences are out of order", n_seqs);
+    TRY(docs ? put_grouped(w, lengths, n_seqs, docs, n_docs, e) : put_single(w, lengths, n_seqs, e));
     return put_bytes(w, bytes, (w->total.tokens - tokens) * idx_dtype_size(w->dtype), e);
 }
 
@@ -174,9 +219,9 @@ int idx_add_document(struct idx_writer *w, const uint32_t *ids, size_t n, struct
 {
     if (n > INT32_MAX)
         return err_set(e, ERR_ARG, "a document of %zu tokens; a sequence has room for %d", n, INT32_MAX);
+    int32_t length = (int32_t)n;
     TRY(put_ids(w, ids, n, e));
-    TRY(put_length(w, (int32_t)n, e));
-    return put_document(w, w->total.sequences, e);
+    return put_single(w, &length, 1, e);
 }
 
 /* ---- the .idx ---- */
@@ -203,38 +248,43 @@ static int put_header(struct idx_writer *w, struct file_out *f, struct err *e)
 /* Lengths as they are, then the offsets that follow from them. */
 static int put_sequences(struct idx_writer *w, struct file_out *f, bool offsets, struct err *e)
 {
-    int32_t len[8192];
-    int64_t at[8192], offset = 0;
+    int32_t len[BLOCK];
+    int64_t at[BLOCK], offset = 0;
     int64_t size = (int64_t)idx_dtype_size(w->dtype);
-    size_t n;
 
-    rewind(w->lengths);
-    while ((n = fread(len, sizeof *len, 8192, w->lengths)) > 0) {
-        for (size_t i = 0; i < n && offsets; i++) {
-            at[i] = offset;
-            offset += len[i] * size;
+    for (uint64_t i = 0; i < w->total.sequences;) {
+        ssize_t n = file_reread(w->lengths, i * sizeof *len, len, sizeof len, e);
+        if (n < (ssize_t)sizeof *len)
+            return n < 0 ? (int)n : err_set(e, ERR_IO, "a temporary file beside '%s' was cut", w->prefix);
+        n /= (ssize_t)sizeof *len;
+        for (ssize_t k = 0; k < n && offsets; k++) {
+            at[k] = offset;
+            offset += len[k] * size;
         }
-        TRY(put_idx(w, f, offsets ? (void *)at : (void *)len, n * (offsets ? 8 : 4), e));
+        TRY(put_idx(w, f, offsets ? (void *)at : (void *)len, (size_t)n * (offsets ? 8 : 4), e));
+        i += (uint64_t)n;
     }
-    return ferror(w->lengths) ? spool_failed(w, e) : 0;
+    return 0;
 }
 
 static int put_documents(struct idx_writer *w, struct file_out *f, struct err *e)
 {
-    int64_t end[8192] = {0};
-    size_t n;
+    int64_t end[BLOCK] = {0};
 
     TRY(put_idx(w, f, end, 8, e)); /* the first document begins at 0 */
-    rewind(w->documents);
-    while ((n = fread(end, sizeof *end, 8192, w->documents)) > 0)
-        TRY(put_idx(w, f, end, n * 8, e));
-    return ferror(w->documents) ? spool_failed(w, e) : 0;
+    for (uint64_t i = 0; i < w->total.documents;) {
+        ssize_t n = file_reread(w->documents, i * sizeof *end, end, sizeof end, e);
+        if (n < (ssize_t)sizeof *end)
+            return n < 0 ? (int)n : err_set(e, ERR_IO, "a temporary file beside '%s' was cut", w->prefix);
+        n /= (ssize_t)sizeof *end;
+        TRY(put_idx(w, f, end, (size_t)n * 8, e));
+        i += (uint64_t)n;
+    }
+    return 0;
 }
 
 static int put_all(struct idx_writer *w, struct file_out *f, struct err *e)
 {
-    if (fflush(w->lengths) != 0 || fflush(w->documents) != 0)
-        return spool_failed(w, e);
     TRY(put_header(w, f, e));
     TRY(put_sequences(w, f, false, e));
     TRY(put_sequences(w, f, true, e));
@@ -313,21 +363,108 @@ int idx_commit(struct idx_writer *w, struct span extra, struct err *e)
     return rc;
 }
 
-void idx_abort(struct idx_writer *w)
+static void release(struct idx_writer *w)
 {
-    if (!w)
-        return;
-    file_abort(w->bin);
-    if (w->lengths)
-        fclose(w->lengths);
-    if (w->documents)
-        fclose(w->documents);
     buf_free(&w->bin_sum.chunks);
     buf_free(&w->idx_sum.chunks);
     free(w);
 }
 
+void idx_abort(struct idx_writer *w)
+{
+    if (!w)
+        return;
+    file_abort(w->bin);
+    file_abort(w->lengths);
+    file_abort(w->documents);
+    release(w);
+}
+
 struct idx_totals idx_totals(const struct idx_writer *w)
 {
     return w->total;
+}
+
+/* ---- going on ---- */
+
+void idx_leave(struct idx_writer *w)
+{
+    if (!w)
+        return;
+    file_leave(w->bin);
+    file_leave(w->lengths);
+    file_leave(w->documents);
+    release(w);
+}
+
+int idx_checkpoint(struct idx_writer *w, struct buf *state, struct err *e)
+{
+    TRY(file_sync(w->bin, e));
+    TRY(file_sync(w->lengths, e));
+    TRY(file_sync(w->documents, e));
+    if (buf_printf(state, "{\"documents\":%" PRIu64 ",\"sequences\":%" PRIu64 ",\"tokens\":%" PRIu64
+                   ",\"ended\":%" PRIu64 ",\"sum\":", w->total.documents, w->total.sequences, w->total.tokens,
+                   w->ended) < 0 ||
+        idx_sum_save(&w->bin_sum, state) < 0 || buf_putc(state, '}') < 0)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    return 0;
+}
+
+/* A run that was killed while the names changed: the .bin gets its temporary name back, or
+ * all is done (1). */
+static int undo_names(const char *prefix, struct err *e)
+{
+    static const char *const left[] = {"lengths", "documents"};
+    char part[IDX_PATH_MAX + 32], bin[IDX_PATH_MAX + 8], idx[IDX_PATH_MAX + 8];
+    const char *slash = strrchr(prefix, '/');
+    int dir = slash ? (int)(slash + 1 - prefix) : 0;
+
+    snprintf(part, sizeof part, "%.*s.%s.bin.part", dir, prefix, prefix + dir);
+    snprintf(bin, sizeof bin, "%s.bin", prefix);
+    snprintf(idx, sizeof idx, "%s.idx", prefix);
+    if (access(part, F_OK) == 0 || access(bin, F_OK) != 0)
+        return 0;
+    if (access(idx, F_OK) != 0)
+        return rename(bin, part) < 0 ? err_sys(e, ERR_IO, "cannot rename '%s'", bin) : 0;
+    for (int i = 0; i < 2; i++) {
+        snprintf(part, sizeof part, "%.*s.%s.%s.part", dir, prefix, prefix + dir, left[i]);
+        unlink(part);
+    }
+    return 1;
+}
+
+/* The checksums so far; those of the chunk that is not full yet are made anew. */
+static int resume_sums(struct idx_writer *w, const struct node *state, struct err *e)
+{
+    uint64_t bytes = w->total.tokens * idx_dtype_size(w->dtype), part = bytes % IDX_CHUNK;
+    char *p = malloc(IDX_CHUNK);
+    ssize_t n = p ? file_reread(w->bin, bytes - part, p, part, e) : err_set(e, ERR_NOMEM, "out of memory");
+    int rc = n < 0 ? (int)n : idx_sum_restore(&w->bin_sum, node_get(state, "sum"), bytes, p, e);
+
+    free(p);
+    return rc < 0 ? err_wrap(e, "'%s.bin', half-written", w->prefix) : 0;
+}
+
+int idx_resume(struct idx_writer **out, const char *prefix, enum idx_dtype dtype, const struct node *state,
+               struct err *e)
+{
+    int rc;
+
+    *out = NULL;
+    rc = undo_names(prefix, e);
+    if (rc)
+        return rc < 0 ? rc : 0;
+    TRY(writer_new(out, prefix, dtype, e));
+    (*out)->total.documents = (uint64_t)node_int(state, "documents", 0);
+    (*out)->total.sequences = (uint64_t)node_int(state, "sequences", 0);
+    (*out)->total.tokens = (uint64_t)node_int(state, "tokens", 0);
+    (*out)->ended = (uint64_t)node_int(state, "ended", 0);
+    rc = open_all(*out, e);
+    if (rc == 0)
+        rc = resume_sums(*out, state, e);
+    if (rc < 0) {
+        idx_leave(*out);
+        *out = NULL;
+    }
+    return rc;
 }

@@ -2,7 +2,7 @@
  *
  * Megatron's MMIDIDX version 1 (docs/indexed-dataset.md): the same bytes as its
  * IndexedDatasetBuilder writes.  Tokens go to the .bin as they come; 4 bytes a
- * sequence and 8 a document wait in nameless files beside it, so memory is bounded.
+ * sequence and 8 a document wait in hidden files beside it, so memory is bounded.
  * The .bin, its checksums (PREFIX.sum.json) and the .idx take their names only when all
  * are whole.  Not thread-safe: append in order, from one thread at a time.
  */
@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/node.h"
 
 /* The dtype byte of the .idx.  Token ids are written as IDX_U16 or IDX_I32. */
 enum { IDX_HEADER = 34, IDX_PATH_MAX = 4096 };
@@ -58,4 +59,16 @@ struct idx_totals idx_totals(const struct idx_writer *w);
 int idx_commit(struct idx_writer *w, struct span extra, struct err *e);
 /* Removes what was written and frees w.  NULL is fine. */
 void idx_abort(struct idx_writer *w);
+
+/* ---- going on with what a killed run left ---- */
+
+/* Everything so far is on disk: appends a JSON object from which idx_resume() goes on. */
+int idx_checkpoint(struct idx_writer *w, struct buf *state, struct err *e);
+/* Frees w; what was written stays for idx_resume(). */
+void idx_leave(struct idx_writer *w);
+/* Goes on behind a checkpoint; what was written after it is cut off.  *w becomes NULL when the run
+ * had come to the end and the dataset stands.  ERR_FORMAT when the files are not those of the
+ * checkpoint. */
+int idx_resume(struct idx_writer **w, const char *prefix, enum idx_dtype dtype, const struct node *state,
+               struct err *e);
 #endif

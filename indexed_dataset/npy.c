@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PREAMBLE = 10, ALIGN = 64, HEADER_MAX = 256, GROWTH = 21 };
+enum { PREAMBLE = 10, ALIGN = 64, GROWTH = 21 };
 
 static const struct {
     const char *descr;
     int64_t size;
-} types[] = {{"<i2", 2}, {"<i4", 4}, {"<u4", 4}, {"<i8", 8}};
+} types[] = {{"<u2", 2}, {"<i2", 2}, {"<i4", 4}, {"<u4", 4}, {"<i8", 8}};
 
 /* Bytes of the elements, or -1 when they are too many to count. */
 static int64_t bytes_of(enum npy_type type, int64_t rows, int64_t cols)
@@ -34,14 +34,14 @@ int npy_new(struct npy *a, enum npy_type type, int64_t rows, int64_t cols, struc
 
 /* The dictionary as numpy 1.24 and later writes it: with room for the first dimension to
  * grow, filled to a multiple of 64 bytes. */
-static size_t header(const struct npy *a, char h[HEADER_MAX])
+size_t npy_header(enum npy_type type, int64_t rows, int64_t cols, char h[NPY_HEADER_MAX])
 {
     char shape[64], digits[24];
-    int n, grow = GROWTH - snprintf(digits, sizeof digits, "%" PRId64, a->rows);
+    int n, grow = GROWTH - snprintf(digits, sizeof digits, "%" PRId64, rows);
 
-    snprintf(shape, sizeof shape, a->cols ? "(%" PRId64 ", %" PRId64 ")" : "(%" PRId64 ",)", a->rows, a->cols);
-    n = snprintf(h + PREAMBLE, HEADER_MAX - PREAMBLE, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }%*s",
-                 types[a->type].descr, shape, grow, "");
+    snprintf(shape, sizeof shape, cols ? "(%" PRId64 ", %" PRId64 ")" : "(%" PRId64 ",)", rows, cols);
+    n = snprintf(h + PREAMBLE, NPY_HEADER_MAX - PREAMBLE, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }%*s",
+                 types[type].descr, shape, grow, "");
     size_t total = ((size_t)n + PREAMBLE + 1 + ALIGN - 1) / ALIGN * ALIGN;
     memset(h + PREAMBLE + n, ' ', total - PREAMBLE - (size_t)n);
     h[total - 1] = '\n';
@@ -54,8 +54,8 @@ static size_t header(const struct npy *a, char h[HEADER_MAX])
 int npy_save(const struct npy *a, const char *path, struct err *e)
 {
     struct file_out *f;
-    char h[HEADER_MAX];
-    size_t n = header(a, h);
+    char h[NPY_HEADER_MAX];
+    size_t n = npy_header(a->type, a->rows, a->cols, h);
     int rc;
 
     TRY(file_create(&f, path, 0, e));
@@ -73,7 +73,7 @@ int npy_save(const struct npy *a, const char *path, struct err *e)
 static int parse(struct npy *a, const char *path, struct err *e)
 {
     const char *p = (const char *)a->map.p;
-    char h[HEADER_MAX], descr[8], shape[64];
+    char h[NPY_HEADER_MAX], descr[8], shape[64];
     int64_t n;
     size_t len;
     int end = 0;

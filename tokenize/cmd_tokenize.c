@@ -1,79 +1,182 @@
-/* quern tokenize: documents to PREFIX_KEY_document.bin and .idx. */
+/* quern tokenize: documents to PREFIX_KEY_document.bin and .idx, or to shards of tokens. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/tool.h"
-#include "tokenize/pipeline.h"
+#include "tokenize/jobs.h"
+
+static struct {
+    const char *tokenizer, *pattern, *prefix, *keys, *start;
+    int format;
+    int64_t shards, task, tasks, shard_tokens;
+} o = {.keys = "text", .tasks = 1, .shard_tokens = 100000000};
 
 static void report_bad(const struct corpus_line *x, const struct err *e)
 {
     log_msg(LOG_WARN, "'%s', offset %" PRIu64 ": %s: skipped", x->file, x->offset, e->msg);
 }
 
-static int run_all(const struct tool *t, const char *prefix, char **paths, int n, struct pipeline_options *x)
+static void tell(const struct pipeline_job *job, const struct pipeline_options *x, const struct pipeline_result *r,
+                 double seconds)
+{
+    uint64_t tokens = 0, bytes = 0, specials = 0;
+
+    for (int k = 0; k < x->n_keys; k++) {
+        tokens += r->key[k].tokens;
+        bytes += r->key[k].bytes;
+        specials += r->key[k].specials;
+    }
+    if (r->already)
+        log_msg(LOG_INFO, "'%s' is done already; --again does it again", job->prefix);
+    else
+        log_msg(LOG_INFO, "%" PRIu64 " documents, %" PRIu64 " tokens (%s) from %.1f MB of text in %.1f s%s: '%s'",
+                r->documents, tokens, r->width == 2 ? "u16" : x->format ? "u32" : "i32", (double)bytes / 1e6, seconds,
+                r->resumed ? " and an earlier run" : "", job->prefix);
+    if (specials)
+        log_msg(LOG_WARN, "%" PRIu64 " special tokens in the text were encoded as plain text (--allow-special)",
+                specials);
+    if (r->bad)
+        log_msg(LOG_WARN, "%" PRIu64 " lines were bad and were skipped", r->bad);
+}
+
+static int run_all(const struct tool *t, char **paths, int n, const struct pipeline_options *x)
 {
     struct pipeline_result r;
-    char path[4096];
-    double start = log_seconds(), seconds;
+    uint64_t bad = 0;
+    struct jobs jobs;
     struct err e;
+    int rc = jobs_make(&jobs, o.prefix, (int)o.shards, paths, n, &e);
 
-    if ((size_t)snprintf(path, sizeof path, "%s_%s_document", prefix, x->key) >= sizeof path)
-        return tool_usage(t, "--output-prefix is too long");
-    x->prefix = path;
+    if (rc < 0)
+        return tool_fail(t, &e);
+    if (o.tasks > 1 && jobs.n == 1 && !o.shards)
+        log_msg(LOG_WARN, "one output cannot be divided among tasks: --shards N, or a folder as prefix");
+    for (int k = (int)o.task; k < jobs.n && rc == 0; k += (int)o.tasks) {
+        double start = log_seconds();
+        rc = pipeline_run(&jobs.job[k], x, &r, &e);
+        if (rc == 0)
+            tell(&jobs.job[k], x, &r, log_seconds() - start);
+        bad += rc == 0 ? r.bad : 0;
+    }
+    jobs_free(&jobs);
+    return rc < 0 ? tool_fail(t, &e) : tool_end(t, bad ? EXIT_SOME_BAD : EXIT_FINE);
+}
+
+/* Cuts "a,b" at its commas, in place; 0 when a name is empty, given twice, or there are too many. */
+static int cut_keys(char *list, const char *keys[CORPUS_MAX_KEYS])
+{
+    int n = 0;
+
+    for (char *p = list; p;) {
+        char *comma = strchr(p, ',');
+        if (comma)
+            *comma = '\0';
+        if (!*p || n == CORPUS_MAX_KEYS)
+            return 0;
+        for (int k = 0; k < n; k++)
+            if (strcmp(keys[k], p) == 0)
+                return 0;
+        keys[n++] = p;
+        p = comma ? comma + 1 : NULL;
+    }
+    return n;
+}
+
+/* The token in front of each document of a stream. */
+static int64_t start_token(const struct tokenizer *t)
+{
+    int64_t id;
+
+    if (o.start)
+        return tokenizer_find(t, span_of(o.start));
+    id = tokenizer_find(t, span_of("<|begin_of_text|>"));
+    return id >= 0 ? id : tokenizer_eod(t);
+}
+
+static int with_tokenizer(const struct tool *t, struct pipeline_options *x, char **paths, int n)
+{
+    const char *keys[CORPUS_MAX_KEYS];
+    char list[4096];
+
+    if (snprintf(list, sizeof list, "%s", o.keys) >= (int)sizeof list)
+        return tool_usage(t, "--json-keys is too long");
+    x->keys = keys;
+    x->n_keys = cut_keys(list, keys);
+    if (x->n_keys == 0)
+        return tool_usage(t, "--json-keys: at most %d different names, separated by commas", CORPUS_MAX_KEYS);
+    if (x->format && x->n_keys > 1)
+        return tool_usage(t, "--format llmc and npy write one stream: name one key");
     if (x->append_eod && tokenizer_eod(x->tokenizer) < 0)
         return tool_usage(t, "--append-eod: the tokenizer has no token that ends a document");
-    if (pipeline_run(paths, n, x, &r, &e) < 0)
-        return tool_fail(t, &e);
-    seconds = log_seconds() - start;
-    log_msg(LOG_INFO, "%" PRIu64 " documents, %" PRIu64 " tokens (%s) from %.1f MB of text in %.1f s: '%s.bin'",
-            r.documents, r.tokens, r.width == 2 ? "u16" : "i32", (double)r.bytes / 1e6, seconds, path);
-    if (r.specials)
-        log_msg(LOG_WARN, "%" PRIu64 " special tokens in the text were encoded as plain text (--allow-special)",
-                r.specials);
-    if (r.bad)
-        log_msg(LOG_WARN, "%" PRIu64 " lines were bad and were skipped", r.bad);
-    return tool_end(t, r.bad ? EXIT_SOME_BAD : EXIT_FINE);
+    x->prepend = x->format ? start_token(x->tokenizer) : -1;
+    if (x->format && x->prepend < 0 && !(o.start && !*o.start))
+        return tool_usage(t, o.start ? "--start-token: the tokenizer has no '%s'"
+                                     : "the tokenizer has no token%s that could begin a document: --start-token",
+                          o.start ? o.start : "");
+    return run_all(t, paths, n, x);
 }
 
 int main(int argc, char **argv)
 {
-    const char *path = NULL, *pattern = NULL, *prefix = NULL;
-    struct pipeline_options x = {.key = "text", .bad = report_bad};
+    struct pipeline_options x = {.bad = report_bad, .version = QUERN_VERSION, .checkpoint = 30};
     struct tokenizer *tokenizer;
     struct tool t = {
         .name = "tokenize",
         .usage = "--tokenizer PATH --output-prefix PREFIX [options] [FILE...]",
         .about = "documents to an indexed dataset of tokens",
         .details =
-            "Reads JSON lines (plain, .gz or .zst; standard input by default) and writes\n"
+            "Reads JSON lines (plain, .gz, .zst or .bz2; standard input by default) and writes\n"
             "PREFIX_text_document.bin and .idx as Megatron's preprocess_data.py does: two bytes a token when the\n"
             "vocabulary is below 65,500, else four.  PREFIX_text_document.sum.json says how they were made.  The\n"
-            "files appear when they are whole.  Lines that are no document are named and skipped.",
+            "files appear when they are whole.  Lines that are no document are named and skipped.\n\n"
+            "A run over files that was killed goes on when it is started again; one that is done is not done again.\n"
+            "PREFIX with a slash behind it is a folder with a dataset for each FILE.  --shards divides the\n"
+            "input into PREFIX-00000-of-00008_text_document and so on; quern dataset merge puts them together, and\n"
+            "--task and --tasks share them among machines.\n\n"
+            "--format llmc writes PREFIX_000000.bin ... for llm.c, --format npy PREFIX_000000.npy ... for NumPy: one\n"
+            "stream, each document behind a start token.",
         .example = "printf '{\"text\":\"The mill grinds.\"}\\n' >docs.jsonl\n"
                    "quern tokenizer train --vocab-size 258 -o tokenizer.json docs.jsonl\n"
                    "quern tokenize --tokenizer tokenizer.json --append-eod --output-prefix mill docs.jsonl",
     };
     const struct opt opts[] = {
-        OPT_STR(0, "tokenizer", &path, "PATH", "as for quern tokenizer"),
-        OPT_STR(0, "pattern", &pattern, "NAME", "as for quern tokenizer"),
-        OPT_STR(0, "output-prefix", &prefix, "PREFIX", "the files' names but for _text_document.bin and .idx"),
-        OPT_STR(0, "json-keys", &x.key, "KEY", "where a document has its text"),
+        OPT_STR(0, "tokenizer", &o.tokenizer, "PATH", "as for quern tokenizer"),
+        OPT_STR(0, "pattern", &o.pattern, "NAME", "as for quern tokenizer"),
+        OPT_STR(0, "output-prefix", &o.prefix, "PREFIX", "the files' names but for _text_document.bin and .idx"),
+        OPT_STR(0, "json-keys", &o.keys, "KEY[,KEY]", "where a document has its texts; a dataset for each"),
         OPT_FLAG(0, "append-eod", &x.append_eod, "end each document with the token for that"),
         OPT_FLAG(0, "allow-special", &x.allow_special, "special tokens in a text are special"),
+        OPT_HEAD("Dividing"),
+        OPT_INT(0, "shards", &o.shards, 0, 99999, "so many datasets, of equal parts of the input; 0: one"),
+        OPT_INT(0, "task", &o.task, 0, 99999, "which task this is, from 0"),
+        OPT_INT(0, "tasks", &o.tasks, 1, 99999, "how many tasks share the datasets"),
+        OPT_HEAD("Going on"),
+        OPT_FLAG(0, "again", &x.again, "begin afresh, whatever an earlier run left"),
+        OPT_NUM(0, "checkpoint", &x.checkpoint, 0, 1e9, "seconds of work that a killed run may lose"),
+        OPT_HEAD("Other formats"),
+        OPT_ENUM(0, "format", &o.format, "megatron|llmc|npy", "what to write"),
+        OPT_INT(0, "shard-tokens", &o.shard_tokens, 1, INT32_MAX, "llmc, npy: tokens a file"),
+        OPT_STR(0, "start-token", &o.start, "TOKEN",
+                "llmc, npy: what begins a document, '' for nothing; by default <|begin_of_text|> or what ends one"),
         TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
     struct err e;
     int code, n = tool_begin(&t, opts, argc, argv, &code);
 
     if (n < 0)
         return code;
-    if (!path || !prefix)
+    if (!o.tokenizer || !o.prefix)
         return tool_usage(&t, "--tokenizer and --output-prefix are needed");
-    if (tokenizer_open(&tokenizer, path, pattern, &e) < 0)
+    if (o.task >= o.tasks)
+        return tool_usage(&t, "task %" PRId64 " of %" PRId64 ": tasks are counted from 0", o.task, o.tasks);
+    if (tokenizer_open(&tokenizer, o.tokenizer, o.pattern, &e) < 0)
         return tool_fail(&t, &e);
     x.tokenizer = tokenizer;
     x.threads = tool_jobs(&t);
-    code = run_all(&t, prefix, argv + 1, n, &x);
+    x.format = (enum pipeline_format)o.format;
+    x.shard_tokens = (uint64_t)o.shard_tokens;
+    code = with_tokenizer(&t, &x, argv + 1, n);
     tokenizer_close(tokenizer);
     return code;
 }

@@ -1,6 +1,7 @@
 #include "tokenize/corpus.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { BLOCK = 1 << 20, LINE_MAX_BYTES = 1 << 30 };
 
@@ -74,6 +75,7 @@ static int read_more(struct corpus *c, struct corpus_block *b, struct err *e)
     n = file_read(c->in, b->bytes.p + b->bytes.n, BLOCK, e);
     if (n == ERR_FORMAT || n == ERR_LIMIT || n == ERR_UNSUPPORTED) {
         c->damaged = c->ended = true;
+        c->damages++;
         return add_line(c, b, (struct span){NULL, 0}, file_tell(c->in), e->msg, e);
     }
     if (n < 0)
@@ -110,6 +112,12 @@ static int cut_lines(struct corpus *c, struct corpus_block *b, struct err *e)
     while (p < end) {
         const char *nl = memchr(p, '\n', (size_t)(end - p)), *q = nl ? nl : end;
         struct span line = {p, (size_t)(q - p)};
+        if (c->offset + (uint64_t)(p - b->bytes.p) >= c->to) {
+            c->ended = true;
+            c->damaged = false;
+            end = p;
+            break;
+        }
         if (!nl && !c->ended)
             break;
         if (c->plain)
@@ -148,6 +156,74 @@ static int skip_long_line(struct corpus *c, struct corpus_block *b, struct err *
     return add_line(c, b, (struct span){NULL, 0}, start, why, e);
 }
 
+static int open_file(struct corpus *c, struct err *e)
+{
+    c->offset = c->damages = 0;
+    c->to = c->range ? c->range[c->at].to : UINT64_MAX;
+    c->started = c->ended = c->damaged = false;
+    return file_open(&c->in, c->paths[c->at], e);
+}
+
+/* Opens the next file and goes to the first line of its range. */
+static int begin_file(struct corpus *c, struct err *e)
+{
+    char byte = 0;
+    ssize_t n;
+
+    TRY(open_file(c, e));
+    if (!c->range || !c->range[c->at].from)
+        return 1;
+    c->offset = c->range[c->at].from - 1; /* a line may end just before the range */
+    n = file_seek(c->in, c->offset, e);
+    if (n == 0)
+        return err_set(e, ERR_ARG, "'%s' is no plain file: no part of it can be taken", c->paths[c->at]);
+    for (; n > 0 && byte != '\n'; c->offset += n > 0)
+        n = file_read(c->in, &byte, 1, e);
+    return n < 0 ? (int)n : 1;
+}
+
+/* Reads on to a place; a damage that was met before it is passed over. */
+static int read_up_to(struct corpus *c, const struct corpus_place *p, struct err *e)
+{
+    char *scratch = malloc(BLOCK);
+    int rc = scratch ? 0 : no_memory(e);
+
+    while (rc == 0 && (c->damages < p->damages || file_tell(c->in) < p->offset)) {
+        uint64_t left = p->offset - file_tell(c->in);
+        ssize_t n;
+        if (c->damaged && (rc = file_skip_member(c->in, e)) <= 0)
+            break;
+        c->damaged = false;
+        rc = 0;
+        n = file_read(c->in, scratch, left == 0 ? 1 : left < BLOCK ? (size_t)left : BLOCK, e);
+        if (n == ERR_FORMAT || n == ERR_LIMIT || n == ERR_UNSUPPORTED) {
+            c->damages++;
+            c->damaged = c->ended = true;
+        } else if (n <= 0) {
+            rc = n < 0 ? (int)n : 1;
+        }
+    }
+    free(scratch);
+    if (rc >= 0 && file_tell(c->in) != p->offset)
+        rc = err_set(e, ERR_FORMAT, "'%s' is not the file that was read before", c->paths[c->at]);
+    return rc < 0 ? rc : 0;
+}
+
+int corpus_goto(struct corpus *c, const struct corpus_place *p, struct err *e)
+{
+    int rc;
+
+    if (p->at < 0 || p->at >= c->n_paths)
+        return err_set(e, ERR_ARG, "there is no file %d", p->at);
+    c->at = p->at;
+    TRY(open_file(c, e));
+    rc = p->damages ? 0 : file_seek(c->in, p->offset, e);
+    if (rc == 0)
+        rc = read_up_to(c, p, e);
+    c->offset = p->offset;
+    return rc < 0 ? rc : 0;
+}
+
 static int next_file(struct corpus *c, struct err *e)
 {
     if (c->in && c->damaged) {
@@ -168,10 +244,7 @@ static int next_file(struct corpus *c, struct err *e)
     }
     if (c->at == c->n_paths)
         return 0;
-    TRY(file_open(&c->in, c->paths[c->at], e));
-    c->offset = 0;
-    c->started = c->ended = false;
-    return 1;
+    return begin_file(c, e);
 }
 
 static int fill(struct corpus *c, struct corpus_block *b, struct err *e)
@@ -210,6 +283,7 @@ int corpus_fill(struct corpus *c, struct corpus_block *b, struct err *e)
             buf_free(&b->bytes);
         TRY(fill(c, b, e));
     }
+    b->next = (struct corpus_place){c->at, c->offset, c->damages};
     return 0;
 }
 
@@ -226,25 +300,25 @@ void corpus_reader_free(struct corpus_reader *r)
     buf_free(&r->text);
 }
 
-/* The JSON string that a line is, or that it has under the key. */
-static int find_string(struct corpus_reader *r, struct span line, const char *key, struct span *raw, struct err *e)
+/* The fields of the object that a line holds; a line that is a string is one under "". */
+static int read_line(struct corpus_reader *r, struct span line, bool *string, const struct json_field **f,
+                     struct err *e)
 {
-    const struct json_field *f;
-    int n;
-
     while (line.n && memchr(" \t\r", line.p[0], 3))
         line.p++, line.n--;
-    if (line.n && line.p[0] == '"') { /* the JSON reader wants an object */
+    *string = line.n && line.p[0] == '"';
+    if (*string) { /* the JSON reader wants an object */
         buf_clear(&r->object);
         if (buf_puts(&r->object, "{\"\":") < 0 || buf_put_span(&r->object, line) < 0 ||
             buf_putc(&r->object, '}') < 0 || buf_reserve(&r->object, JSON_PADDING) < 0)
             return no_memory(e);
         line = buf_span(&r->object);
-        key = "";
     }
-    n = json_read_object(r->json, line, &f, e);
-    if (n < 0)
-        return n;
+    return json_read_object(r->json, line, f, e);
+}
+
+static int find_string(const struct json_field *f, int n, const char *key, struct span *raw, struct err *e)
+{
     for (int i = 0; i < n; i++) {
         if (!span_is(f[i].key, key))
             continue;
@@ -256,21 +330,37 @@ static int find_string(struct corpus_reader *r, struct span line, const char *ke
     return err_set(e, ERR_FORMAT, "no \"%s\" in the document", key);
 }
 
-int corpus_text(const struct corpus *c, const struct corpus_block *b, size_t i, struct corpus_reader *r,
-                struct span *text, struct err *e)
+int corpus_texts(const struct corpus_block *b, size_t i, const char *const *keys, int n, struct corpus_reader *r,
+                 struct span *texts, struct err *e)
 {
     const struct corpus_line *x = corpus_line(b, i);
-    struct span raw;
+    const struct json_field *f = NULL;
+    size_t from[CORPUS_MAX_KEYS];
+    bool string = false;
+    int fields = 0;
 
     if (x->why)
         return err_set(e, ERR_FORMAT, "%s", b->faults.p + x->why - 1);
-    if (x->plain) {
-        *text = x->line;
-        return 0;
+    if (!x->plain) {
+        fields = read_line(r, x->line, &string, &f, e);
+        TRY(fields);
     }
-    TRY(find_string(r, x->line, c->key, &raw, e));
     buf_clear(&r->text);
-    TRY(json_unescape(raw, &r->text, e));
-    *text = buf_span(&r->text);
+    for (int k = 0; k < n; k++) {
+        texts[k] = x->line;
+        if (x->plain)
+            continue;
+        TRY(find_string(f, fields, string ? "" : keys[k], &texts[k], e));
+        from[k] = r->text.n;
+        TRY(json_unescape(texts[k], &r->text, e));
+    }
+    for (int k = 0; k < n && !x->plain; k++) /* now that the buffer no longer moves */
+        texts[k] = (struct span){r->text.p + from[k], (k + 1 < n ? from[k + 1] : r->text.n) - from[k]};
     return 0;
+}
+
+int corpus_text(const struct corpus *c, const struct corpus_block *b, size_t i, struct corpus_reader *r,
+                struct span *text, struct err *e)
+{
+    return corpus_texts(b, i, &c->key, 1, r, text, e);
 }

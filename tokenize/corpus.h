@@ -21,17 +21,31 @@ enum corpus_form {
     CORPUS_JSONL
 };
 
+/* The lines of a plain file that begin within [from, to). */
+struct corpus_range {
+    uint64_t from, to;
+};
+/* Behind a line: the file, the place in what it decompresses to, the damages met in it so far. */
+struct corpus_place {
+    int at;
+    uint64_t offset, damages;
+};
+enum { CORPUS_MAX_KEYS = 16 };
+
 struct corpus {
     char *const *paths;
     int n_paths;
     enum corpus_form form;
     const char *key;   /* where a document has its text */
     uint64_t size;     /* of all files as stored, 0 if unknown; see corpus_open */
+    const struct corpus_range *range; /* for each path, set after corpus_open; NULL: all of it */
     /* state */
     int at;
     struct file_in *in;
     bool started, plain, ended, damaged;
     uint64_t offset;   /* of rest, in the decompressed file */
+    uint64_t to;       /* no line that begins there or behind */
+    uint64_t damages;  /* in this file */
     struct buf rest;
 };
 
@@ -48,6 +62,7 @@ struct corpus_block {
     struct buf lines;  /* struct corpus_line */
     struct buf faults; /* NUL-terminated messages, one after another */
     size_t n;
+    struct corpus_place next; /* behind its last line */
 };
 
 /* Takes the paths ("-": standard input; none: "-" too) and checks that each opens. */
@@ -56,6 +71,8 @@ int corpus_open(struct corpus *c, char *const *paths, int n_paths, enum corpus_f
 /* The next lines; none: the end.  A failure ends the run; a fault of the data is a line with
  * a fault. */
 int corpus_fill(struct corpus *c, struct corpus_block *b, struct err *e);
+/* Goes to a place that a block of the same files had; before the first corpus_fill. */
+int corpus_goto(struct corpus *c, const struct corpus_place *p, struct err *e);
 /* Compressed or plain bytes consumed so far, for progress. */
 uint64_t corpus_consumed(const struct corpus *c);
 void corpus_close(struct corpus *c);
@@ -75,6 +92,9 @@ void corpus_reader_free(struct corpus_reader *r);
  * has none, with the reason (without the file's name). */
 int corpus_text(const struct corpus *c, const struct corpus_block *b, size_t i, struct corpus_reader *r,
                 struct span *text, struct err *e);
+/* The texts under several keys of a document, at most CORPUS_MAX_KEYS; a line lacks one: it has none. */
+int corpus_texts(const struct corpus_block *b, size_t i, const char *const *keys, int n, struct corpus_reader *r,
+                 struct span *texts, struct err *e);
 void corpus_block_free(struct corpus_block *b);
 
 #endif

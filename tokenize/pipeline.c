@@ -5,28 +5,31 @@
 
 #include "base/log.h"
 #include "base/pool.h"
-#include "indexed_dataset/idx_write.h"
+#include "tokenize/output.h"
 
 struct pipeline {
     const struct pipeline_options *x;
     struct corpus corpus;
-    struct idx_writer *out;
+    struct output out;
     struct gate read, write;
     uint64_t next; /* ticket */
     int width;
     /* Under the write gate. */
     struct pipeline_result total;
+    double saved; /* when the last checkpoint was */
     /* The first failure. */
     pthread_mutex_t lock;
     struct err err;
     int rc;
 };
 
-/* What a thread makes of a block. */
+/* What a thread makes of a block: for each key tokens in the output's type, and int32_t a document. */
 struct product {
-    struct buf tokens, lengths; /* bytes in the dataset's type; int32_t a document */
-    struct buf faults;          /* struct fault, in order */
-    uint64_t empty, bytes;
+    struct {
+        struct buf tokens, lengths;
+        struct pipeline_key_counts count;
+    } key[CORPUS_MAX_KEYS];
+    struct buf faults; /* struct fault, in order */
 };
 
 struct fault {
@@ -46,44 +49,80 @@ static void fail(struct pipeline *p, int rc, const struct err *e)
     gate_stop(&p->write);
 }
 
-/* Appends one document. */
-static int encode_document(struct pipeline *p, struct encoder *enc, struct span text, struct product *out,
-                           struct err *e)
+static int put_token(const struct pipeline *p, uint32_t id, struct buf *tokens, struct err *e)
 {
-    size_t before = out->tokens.n;
+    uint16_t half = (uint16_t)id;
+
+    if (buf_put(tokens, p->width == 2 ? (void *)&half : (void *)&id, (size_t)p->width) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for tokens");
+    return 0;
+}
+
+/* Appends one text. */
+static int encode_text(struct pipeline *p, struct encoder *enc, struct span text, struct product *out, int k,
+                       struct err *e)
+{
+    const struct pipeline_options *x = p->x;
+    struct buf *tokens = &out->key[k].tokens;
+    struct pipeline_key_counts *c = &out->key[k].count;
+    size_t before = tokens->n;
+    uint64_t specials = encoder_specials_seen(enc);
     int32_t length;
 
-    TRY(encoder_encode(enc, text, p->x->allow_special ? ENCODER_SPECIAL : 0, p->width, &out->tokens, e));
+    if (x->format != PIPELINE_MEGATRON && x->prepend >= 0)
+        TRY(put_token(p, (uint32_t)x->prepend, tokens, e));
+    TRY(encoder_encode(enc, text, x->allow_special ? ENCODER_SPECIAL : 0, p->width, tokens, e));
     /* As Megatron does it: an empty document gets no end. */
-    if (p->x->append_eod && out->tokens.n > before) {
-        uint32_t id = (uint32_t)tokenizer_eod(p->x->tokenizer);
-        uint16_t half = (uint16_t)id;
-        if (buf_put(&out->tokens, p->width == 2 ? (void *)&half : (void *)&id, (size_t)p->width) < 0)
-            return err_set(e, ERR_NOMEM, "out of memory for tokens");
+    if (x->append_eod && tokens->n > before)
+        TRY(put_token(p, (uint32_t)tokenizer_eod(x->tokenizer), tokens, e));
+    length = (int32_t)((tokens->n - before) / (size_t)p->width);
+    c->tokens += (uint64_t)length;
+    c->empty += length == 0;
+    c->bytes += text.n;
+    c->specials += encoder_specials_seen(enc) - specials;
+    return buf_put(&out->key[k].lengths, &length, sizeof length) < 0
+               ? err_set(e, ERR_NOMEM, "out of memory for lengths") : 0;
+}
+
+/* Appends one document: a text for each key, or, if one of them cannot be, none. */
+static int encode_document(struct pipeline *p, struct encoder *enc, const struct span *texts, struct product *out,
+                           struct err *e)
+{
+    size_t tokens[CORPUS_MAX_KEYS], lengths[CORPUS_MAX_KEYS];
+    struct pipeline_key_counts count[CORPUS_MAX_KEYS];
+    int rc = 0, k;
+
+    for (k = 0; k < p->x->n_keys && rc == 0; k++) {
+        tokens[k] = out->key[k].tokens.n;
+        lengths[k] = out->key[k].lengths.n;
+        count[k] = out->key[k].count;
+        rc = encode_text(p, enc, texts[k], out, k, e);
     }
-    length = (int32_t)((out->tokens.n - before) / (size_t)p->width);
-    out->empty += length == 0;
-    out->bytes += text.n;
-    return buf_put(&out->lengths, &length, sizeof length) < 0 ? err_set(e, ERR_NOMEM, "out of memory for lengths") : 0;
+    while (rc < 0 && k-- > 0) {
+        out->key[k].tokens.n = tokens[k];
+        out->key[k].lengths.n = lengths[k];
+        out->key[k].count = count[k];
+    }
+    return rc;
 }
 
 static int encode_block(struct pipeline *p, struct encoder *enc, const struct corpus_block *b,
                         struct corpus_reader *r, struct product *out, struct err *e)
 {
-    struct span text;
+    struct span texts[CORPUS_MAX_KEYS];
 
-    out->empty = out->bytes = 0;
-    buf_clear(&out->tokens);
-    buf_clear(&out->lengths);
+    for (int k = 0; k < p->x->n_keys; k++) {
+        buf_clear(&out->key[k].tokens);
+        buf_clear(&out->key[k].lengths);
+        out->key[k].count = (struct pipeline_key_counts){0};
+    }
     buf_clear(&out->faults);
     for (size_t i = 0; i < b->n; i++) {
-        size_t before = out->tokens.n;
-        int rc = corpus_text(&p->corpus, b, i, r, &text, e);
+        int rc = corpus_texts(b, i, p->x->keys, p->x->n_keys, r, texts, e);
         if (rc == 0)
-            rc = encode_document(p, enc, text, out, e);
+            rc = encode_document(p, enc, texts, out, e);
         if (rc == ERR_FORMAT) { /* of this document alone */
             struct fault f = {i, *e};
-            out->tokens.n = before;
             rc = buf_put(&out->faults, &f, sizeof f) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
         }
         if (rc < 0)
@@ -94,20 +133,27 @@ static int encode_block(struct pipeline *p, struct encoder *enc, const struct co
 
 static int write_block(struct pipeline *p, const struct corpus_block *b, const struct product *made, struct err *e)
 {
-    size_t n = made->lengths.n / sizeof(int32_t), faults = made->faults.n / sizeof(struct fault);
+    size_t n = made->key[0].lengths.n / sizeof(int32_t), faults = made->faults.n / sizeof(struct fault);
     const struct fault *f = (const struct fault *)(const void *)made->faults.p;
 
     for (size_t i = 0; i < faults; i++)
         p->x->bad(corpus_line(b, f[i].line), &f[i].err);
     p->total.bad += faults;
     p->total.documents += n;
-    p->total.empty += made->empty;
-    p->total.bytes += made->bytes;
-    p->total.tokens += made->tokens.n / (size_t)p->width;
-    log_progress("%" PRIu64 " documents, %.1f million tokens", p->total.documents, (double)p->total.tokens / 1e6);
-    if (n == 0)
+    for (int k = 0; k < p->x->n_keys; k++) {
+        struct pipeline_key_counts *t = &p->total.key[k];
+        const struct pipeline_key_counts *c = &made->key[k].count;
+        *t = (struct pipeline_key_counts){t->tokens + c->tokens, t->empty + c->empty, t->bytes + c->bytes,
+                                          t->specials + c->specials};
+        TRY(output_add(&p->out, k, buf_span(&made->key[k].tokens),
+                       (const int32_t *)(const void *)made->key[k].lengths.p, n, e));
+    }
+    log_progress("%" PRIu64 " documents, %.1f million tokens", p->total.documents, (double)p->total.key[0].tokens / 1e6);
+    if (!p->out.lasting || log_seconds() - p->saved < p->x->checkpoint)
         return 0;
-    return idx_add_block(p->out, made->tokens.p, (const int32_t *)(const void *)made->lengths.p, n, NULL, 0, e);
+    TRY(output_checkpoint(&p->out, &p->total, &b->next, e));
+    p->saved = log_seconds();
+    return 0;
 }
 
 static int work(struct pipeline *p, struct encoder *enc, struct corpus_block *b, struct corpus_reader *r,
@@ -143,71 +189,55 @@ static void run_thread(void *arg, int thread)
         rc = work(p, enc, &b, &r, &made, &e);
     if (rc < 0 && rc != ERR_STOPPED)
         fail(p, rc, &e);
-    pthread_mutex_lock(&p->lock);
-    p->total.specials += enc ? encoder_specials_seen(enc) : 0;
-    pthread_mutex_unlock(&p->lock);
     encoder_free(enc);
     corpus_reader_free(&r);
     corpus_block_free(&b);
-    buf_free(&made.tokens);
-    buf_free(&made.lengths);
+    for (int k = 0; k < p->x->n_keys; k++) {
+        buf_free(&made.key[k].tokens);
+        buf_free(&made.key[k].lengths);
+    }
     buf_free(&made.faults);
 }
 
-/* How the tokens were made, for PREFIX.sum.json. */
-static int describe(const struct pipeline *p, struct buf *b)
+static void run_threads(struct pipeline *p)
 {
-    const struct tokenizer *t = p->x->tokenizer;
-    struct tokenizer_facts f = tokenizer_facts(t);
-    struct tokenizer_hash h = tokenizer_hash(t);
-
-    buf_puts(b, "\"tokenizer\":{\"format\":");
-    json_put_string(b, span_of(f.format));
-    buf_printf(b, ",\"xxh3_128\":\"%016" PRIx64 "%016" PRIx64 "\",\"vocab_size\":%" PRIu32 ",\"pattern\":", h.hi, h.lo,
-               tokenizer_vocab_size(t));
-    json_put_string(b, span_of(f.pattern_name));
-    buf_puts(b, ",\"normalizer\":");
-    json_put_string(b, span_of(f.normalizer));
-    return buf_printf(b,
-                      ",\"unicode\":\"%s\"},\"append_eod\":%s,\"special_tokens_as_text\":%" PRIu64
-                      ",\"text_bytes\":%" PRIu64 ",\"bad_lines\":%" PRIu64 ",\"empty_documents\":%" PRIu64,
-                      tokenizer_unicode(), p->x->append_eod ? "true" : "false", p->total.specials, p->total.bytes,
-                      p->total.bad, p->total.empty);
+    gate_init(&p->read);
+    gate_init(&p->write);
+    pthread_mutex_init(&p->lock, NULL);
+    pool_run(p->x->threads, run_thread, p, NULL); /* fewer threads than wished still do it all */
+    log_progress_end();
+    pthread_mutex_destroy(&p->lock);
+    gate_destroy(&p->write);
+    gate_destroy(&p->read);
 }
 
-int pipeline_run(char *const *paths, int n_paths, const struct pipeline_options *x, struct pipeline_result *r,
+int pipeline_run(const struct pipeline_job *job, const struct pipeline_options *x, struct pipeline_result *r,
                  struct err *e)
 {
-    enum idx_dtype dtype = idx_dtype_for_vocab(tokenizer_vocab_size(x->tokenizer));
-    struct pipeline p = {.x = x, .width = (int)idx_dtype_size(dtype)};
-    struct buf about = {0};
-    int rc = corpus_open(&p.corpus, paths, n_paths, CORPUS_JSONL, x->key, e);
+    struct pipeline p = {.x = x, .saved = log_seconds()};
+    struct corpus_place place = {0};
+    int rc = corpus_open(&p.corpus, job->paths, job->n_paths, CORPUS_JSONL, x->keys[0], e);
 
+    if (job->paths && job->n_paths == 0)
+        p.corpus.n_paths = 0;
     if (rc == 0)
-        rc = idx_create(&p.out, x->prefix, dtype, e);
-    if (rc < 0) {
-        corpus_close(&p.corpus);
-        return rc;
+        rc = output_open(&p.out, job, x, &p.total, &place, e);
+    if (rc == 0 && !p.total.already) {
+        p.corpus.range = job->range;
+        p.width = p.out.width;
+        if (p.total.resumed)
+            rc = corpus_goto(&p.corpus, &place, e);
+        if (rc == 0) {
+            run_threads(&p);
+            if ((rc = p.rc) < 0)
+                *e = p.err;
+        }
+        if (rc == 0)
+            rc = output_commit(&p.out, &p.total, e);
+        else
+            output_abort(&p.out);
     }
-    gate_init(&p.read);
-    gate_init(&p.write);
-    pthread_mutex_init(&p.lock, NULL);
-    pool_run(x->threads, run_thread, &p, NULL); /* fewer threads than wished still do it all */
-    log_progress_end();
-    p.total.width = p.width;
     *r = p.total;
-    if ((rc = p.rc) < 0)
-        *e = p.err;
-    else if (describe(&p, &about) < 0)
-        rc = err_set(e, ERR_NOMEM, "out of memory");
-    if (rc == 0)
-        rc = idx_commit(p.out, buf_span(&about), e);
-    else
-        idx_abort(p.out);
-    pthread_mutex_destroy(&p.lock);
-    gate_destroy(&p.write);
-    gate_destroy(&p.read);
     corpus_close(&p.corpus);
-    buf_free(&about);
     return rc;
 }

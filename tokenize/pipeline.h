@@ -1,7 +1,9 @@
-/* tokenize/pipeline.h -- documents to an indexed dataset of tokens, by many threads.
+/* tokenize/pipeline.h -- documents to tokens on disk, by many threads.
  *
  * Blocks of lines are read in order, encoded in parallel, and appended in order: the
- * same bytes for any number of threads, and memory for a block or two a thread.
+ * output does not depend on the number of threads, and memory is bounded by a block
+ * or two a thread.  Now and then everything so far is made to last, with the place in the input
+ * (DIR/.NAME.resume), so that a killed run goes on there.
  */
 #ifndef TOKENIZE_PIPELINE_H
 #define TOKENIZE_PIPELINE_H
@@ -10,23 +12,48 @@
 #include "tokenize/corpus.h"
 #include "tokenize/tokenizer.h"
 
+/* What is written: Megatron's indexed dataset, or one stream of tokens in shards for llm.c or NumPy
+ * (indexed_dataset/token_shards.h). */
+enum pipeline_format { PIPELINE_MEGATRON, PIPELINE_LLMC, PIPELINE_NPY };
+
 struct pipeline_options {
     const struct tokenizer *tokenizer;
-    const char *prefix; /* PREFIX.bin and PREFIX.idx */
-    const char *key;
+    const char *const *keys; /* of the texts; in MEGATRON format each has its own dataset */
+    int n_keys;              /* 1 .. CORPUS_MAX_KEYS; 1 for the other formats */
+    enum pipeline_format format;
+    uint64_t shard_tokens;   /* of LLMC and NPY */
+    int64_t prepend;         /* LLMC and NPY: the token in front of each document; -1: none */
+    const char *version;     /* of quern, for the record */
     int threads;
     bool append_eod;
     bool allow_special;
+    bool again;              /* begin afresh whatever an earlier run left */
+    double checkpoint;       /* seconds between */
     void (*bad)(const struct corpus_line *line, const struct err *e); /* told in order */
 };
 
-struct pipeline_result {
-    uint64_t documents, empty, tokens, bytes, bad, specials;
-    int width; /* of a token: 2 or 4 */
+/* One output and what goes into it. */
+struct pipeline_job {
+    const char *prefix; /* PREFIX_KEY_document.bin and .idx; or PREFIX_000000.bin or .npy ... */
+    char *const *paths; /* NULL: standard input */
+    const struct corpus_range *range; /* for each path; NULL: all of it */
+    int n_paths;
 };
 
-/* Reads the files (none: standard input).  On failure no file appears. */
-int pipeline_run(char *const *paths, int n_paths, const struct pipeline_options *x, struct pipeline_result *r,
+struct pipeline_key_counts {
+    uint64_t tokens, empty, bytes, specials;
+};
+struct pipeline_result {
+    uint64_t documents, bad;
+    struct pipeline_key_counts key[CORPUS_MAX_KEYS];
+    int width;         /* of a token: 2 or 4 */
+    bool already;      /* an earlier run had done all of it */
+    bool resumed;      /* an earlier run had done some of it */
+};
+
+/* On failure no file appears; what the last checkpoint has stays for another run.  ERR_ARG: an
+ * earlier run with other inputs or options left its work there. */
+int pipeline_run(const struct pipeline_job *job, const struct pipeline_options *x, struct pipeline_result *r,
                  struct err *e);
 
 #endif
