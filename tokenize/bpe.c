@@ -59,6 +59,11 @@ static int resize(struct bpe *b, uint32_t size, struct err *e)
     return 0;
 }
 
+int bpe_begin(struct bpe *b, struct err *e)
+{
+    return resize(b, 1024, e);
+}
+
 int bpe_set_bytes(struct bpe *b, const struct vocab *v, struct err *e)
 {
     for (int i = 0; i < 256; i++) {
@@ -365,7 +370,7 @@ uint64_t bpe_hash(const struct bpe *b)
 {
     uint64_t h = 0;
 
-    for (uint32_t i = 0; i <= b->mask; i++) {
+    for (uint32_t i = 0; b->pairs && i <= b->mask; i++) {
         const struct bpe_pair *p = &b->pairs[i];
         if (p->left != FREE)
             h += hash_mix64(hash_mix64((uint64_t)p->left << 32 | p->right) ^ ((uint64_t)p->rank << 32 | p->id));

@@ -34,6 +34,8 @@ struct bpe_scratch {
 
 /* Finds the tokens of one byte in v.  ERR_FORMAT if one is missing that UTF-8 can have. */
 int bpe_set_bytes(struct bpe *b, const struct vocab *v, struct err *e);
+/* Instead of bpe_set_bytes where symbols are no bytes. */
+int bpe_begin(struct bpe *b, struct err *e);
 /* (left, right) -> id at this rank.  A pair given again keeps its first rank. */
 int bpe_add_merge(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, uint32_t id, struct err *e);
 /* Every token of v with two bytes or more is what its rank, which is its id, joins.

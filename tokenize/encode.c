@@ -19,6 +19,8 @@ struct encoder {
     const struct tokenizer *t;
     struct word_table words;
     struct bpe_scratch scratch;
+    struct rules_scratch rules;
+    const char *begin; /* of the text, as it came */
     struct buf ids;    /* of one piece that was merged */
     struct buf normal; /* a text in form C */
     uint64_t specials;
@@ -46,6 +48,7 @@ void encoder_free(struct encoder *enc)
         return;
     word_table_free(&enc->words);
     bpe_scratch_free(&enc->scratch);
+    rules_scratch_free(&enc->rules);
     buf_free(&enc->ids);
     buf_free(&enc->normal);
     free(enc);
@@ -103,6 +106,8 @@ static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
     if (id >= 0 && !vocab_is_added(&t->vocab, (uint32_t)id)) {
         ids[0] = (uint32_t)id;
         count = 1;
+    } else if (t->rules && t->rules->model != MODEL_BYTES) {
+        count = rules_encode(t, &enc->rules, &enc->scratch, p, n, ids);
     } else if (!bpe_has_bytes(&t->bpe, p, n)) {
         return ERR_FORMAT;
     } else {
@@ -140,7 +145,7 @@ static inline char *put_part(struct encoder *enc, const uint8_t *p, size_t n, ch
  * reaches across: scripts without spaces have pieces of whole sentences. */
 static __attribute__((noinline)) char *put_slowly(struct encoder *enc, const uint8_t *p, size_t n, char *o, int width)
 {
-    while (n > WORDS_KEY) {
+    while (n > WORDS_KEY && (!enc->t->rules || enc->t->rules->joins)) {
         size_t cut = bpe_cut(&enc->t->bpe, p, n, 1);
         if (cut == n)
             break;
@@ -213,6 +218,14 @@ static inline char *put_chunk(struct encoder *enc, const uint8_t *text, size_t s
     return put_pieces(enc, tail, 0, tail_ends, n - safe, o, width);
 }
 
+static int64_t next_ends(struct encoder *enc, struct split_state *st, struct err *e)
+{
+    const struct tokenizer *t = enc->t;
+
+    return t->rules && t->rules->model != MODEL_BYTES ? rules_cut(t->rules, st, enc->ends, ENDS)
+                                                      : split_next(&t->split, st, enc->ends, ENDS, e);
+}
+
 /* Text without added tokens. */
 static int encode_plain(struct encoder *enc, struct span text, int width, struct buf *out, struct err *e)
 {
@@ -221,7 +234,9 @@ static int encode_plain(struct encoder *enc, struct span text, int width, struct
     uint32_t begin = 0;
     int64_t n;
 
-    while ((n = split_next(&enc->t->split, &st, enc->ends, ENDS, e)) > 0) {
+    if (enc->t->rules && enc->t->rules->model == MODEL_UNIGRAM)
+        return unigram_text(&enc->t->rules->unigram, &enc->rules.unigram, &enc->words, text, width, out, e);
+    while ((n = next_ends(enc, &st, e)) > 0) {
         uint32_t end = enc->ends[n - 1];
         char *o;
         int rc = buf_reserve(out, (size_t)(end - begin) * (size_t)width + 32);
@@ -261,7 +276,9 @@ static int encode_stage(struct encoder *enc, int stage, struct span text, int fl
     struct added_match m = {0};
     size_t done = 0;
 
-    if (stage == 1 && enc->t->nfc)
+    if (stage == 1 && enc->t->rules)
+        TRY(rules_normalize(enc->t->rules, text, text.p == enc->begin, &enc->normal, &text, e));
+    else if (stage == 1 && enc->t->nfc)
         TRY(normal_nfc(text, &enc->normal, &text, e));
     while (stage < 2 && set->n && added_find(set, text, m.next, done, &m)) {
         if (m.token->special && !(flags & ENCODER_SPECIAL)) {
@@ -285,5 +302,6 @@ int encoder_encode(struct encoder *enc, struct span text, int flags, int width, 
         return err_set(e, ERR_LIMIT, "a text of %zu bytes is too long: at most 2 GiB", text.n);
     if (width == 2 && enc->t->vocab.n > 65536)
         return err_set(e, ERR_ARG, "%u ids do not fit into 16 bits", enc->t->vocab.n);
+    enc->begin = text.p;
     return encode_stage(enc, 0, text, flags, width, out, e);
 }

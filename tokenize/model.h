@@ -6,6 +6,7 @@
 #include "base/node.h"
 #include "tokenize/added.h"
 #include "tokenize/bpe.h"
+#include "tokenize/rules.h"
 #include "tokenize/split.h"
 #include "tokenize/tokenizer.h"
 #include "tokenize/vocab.h"
@@ -17,6 +18,7 @@ struct tokenizer {
     struct added added;
     bool nfc;         /* text is normalised first */
     bool whole_first; /* a piece that is a token is that token, whatever the merges say */
+    struct rules *rules; /* NULL: bytes, one pattern and merges are all there is */
     const char *format;
     int64_t eod;
 };
@@ -29,6 +31,9 @@ int format_read_gpt2(struct tokenizer *t, const char *vocab_name, struct span vo
                      struct span merges, const char *pattern, struct err *e);
 int format_read_tiktoken(struct tokenizer *t, const char *name, struct span ranks, const char *pattern,
                          struct err *e);
+
+int format_read_sentencepiece(struct tokenizer *t, const char *name, struct span model, const char *pattern,
+                              struct err *e);
 
 /* An added token: found in text before it is cut.  Its bytes go into the vocabulary unless
  * the model has them under this id. */

@@ -60,6 +60,8 @@ static int open_one(struct tokenizer *t, const char *path, const char *pattern, 
             i++;
         if (i < b.n && b.p[i] == '{')
             rc = format_read_huggingface(t, path, buf_span(&b), pattern, e);
+        else if (ends_with(path, ".model") || (b.n > 4 && b.p[0] == '\n' && memchr(b.p + 2, '\n', 2)))
+            rc = format_read_sentencepiece(t, path, buf_span(&b), pattern, e);
         else
             rc = format_read_tiktoken(t, path, buf_span(&b), pattern, e);
     }
@@ -114,7 +116,7 @@ static int finish(struct tokenizer **out, struct tokenizer *t, int rc, struct er
 
     if (rc == 0 && t->nfc)
         rc = normal_ready(e);
-    if (rc == 0)
+    if (rc == 0 && t->bpe.pairs)
         rc = bpe_finish(&t->bpe, &t->vocab, e);
     if (rc == 0 && t->whole_first)
         rc = bpe_check_cuts(&t->bpe, &t->vocab, e);
@@ -145,6 +147,13 @@ int tokenizer_open_json(struct tokenizer **out, const char *name, struct span js
     return t ? finish(out, t, format_read_huggingface(t, name, json, pattern, e), e) : ERR_NOMEM;
 }
 
+int tokenizer_open_sentencepiece(struct tokenizer **out, const char *name, struct span model, struct err *e)
+{
+    struct tokenizer *t = tokenizer_new(e);
+
+    return t ? finish(out, t, format_read_sentencepiece(t, name, model, NULL, e), e) : ERR_NOMEM;
+}
+
 void tokenizer_close(struct tokenizer *t)
 {
     if (!t)
@@ -153,6 +162,7 @@ void tokenizer_close(struct tokenizer *t)
     bpe_free(&t->bpe);
     split_free(&t->split);
     added_free(&t->added);
+    rules_free(t->rules);
     free(t);
 }
 
@@ -227,6 +237,8 @@ struct tokenizer_hash tokenizer_hash(const struct tokenizer *t)
         XXH3_128bits_update(x, &merges, sizeof merges);
         XXH3_128bits_update(x, pattern, strlen(pattern));
         XXH3_128bits_update(x, &flags, sizeof flags);
+        if (t->rules)
+            XXH3_128bits_update(x, &t->rules->hash, sizeof t->rules->hash);
         hash_added(x, &t->added.raw);
         hash_added(x, &t->added.normalized);
         h = XXH3_128bits_digest(x);
@@ -242,6 +254,8 @@ const char *tokenizer_unicode(void)
 
 int tokenizer_decode(const struct tokenizer *t, const uint32_t *ids, size_t n, struct buf *out, struct err *e)
 {
+    if (t->rules)
+        return rules_decode(t, ids, n, out, e);
     for (size_t i = 0; i < n; i++) {
         struct span s = vocab_get(&t->vocab, ids[i]);
         if (!s.p)

@@ -6,7 +6,8 @@
  * one a thread.  Byte-level BPE: any bytes can be encoded, and decoding gives the same
  * bytes back unless the tokenizer normalises (NFC).  Bytes that are not UTF-8 are
  * encoded as they are: each maximal ill-formed part counts as one symbol character
- * where text is cut into pieces.
+ * where text is cut into pieces.  Tokenizers whose tokens are made of characters
+ * read U+FFFD there: SentencePiece one for each byte, others one for each such part.
  */
 #ifndef TOKENIZE_TOKENIZER_H
 #define TOKENIZE_TOKENIZER_H
@@ -24,7 +25,8 @@ struct tokenizer;
  *   - a folder with tokenizer.json, vocab.json + merges.txt, or encoder.json +
  *     vocab.bpe, or the path of one of the latter four, or PREFIX for
  *     PREFIX-vocab.json + PREFIX-merges.txt;
- *   - a tiktoken rank file.
+ *   - a tiktoken rank file;
+ *   - a SentencePiece model (BPE or Unigram).
  * pattern: a name that split_find() knows (gpt2, cl100k, o200k ...), or a regular
  * expression when it is none; NULL: what the file says, else what its name says,
  * else gpt2 for vocab.json + merges.txt.
@@ -33,6 +35,8 @@ int tokenizer_open(struct tokenizer **t, const char *path, const char *pattern, 
 /* tokenizer_open over the bytes of a tokenizer.json; name is for messages. */
 int tokenizer_open_json(struct tokenizer **t, const char *name, struct span json, const char *pattern,
                         struct err *e);
+/* tokenizer_open over the bytes of a SentencePiece model. */
+int tokenizer_open_sentencepiece(struct tokenizer **t, const char *name, struct span model, struct err *e);
 void tokenizer_close(struct tokenizer *t);
 
 /* For reports.  The strings live as long as t. */

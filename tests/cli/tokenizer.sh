@@ -4,6 +4,13 @@
 . "$ROOT/tests/lib.sh"
 D=$ROOT/tests/data/tokenizer
 
+# decoded WANT GOT NAME: the same JSON strings, however they are escaped.
+decoded() {
+    quern tokenizer encode --jsonl --tokenizer "$D/gpt2.json" "$1" >want.ids
+    quern tokenizer encode --jsonl --tokenizer "$D/gpt2.json" "$2" >got.ids
+    same "$3" want.ids got.ids
+}
+
 # Ids that Hugging Face's tokenizers and tiktoken gave, for each instruction set.
 for v in gpt2 llama3 qwen2 o200k tekken neox; do
     for isa in base avx2 avx512; do
@@ -19,6 +26,18 @@ status "vocab.json + merges.txt" 0 quern tokenizer verify --tokenizer "$D/vocab.
 status "another pattern cuts otherwise" 1 quern tokenizer verify --tokenizer "$D/ranks.tiktoken" --pattern o200k --against "$D/gpt2.tiktoken.jsonl"
 cp "$D/vocab.json" x-vocab.json && cp "$D/merges.txt" x-merges.txt
 status "a prefix of both" 0 quern tokenizer verify --tokenizer x --against "$D/gpt2.tiktoken.jsonl"
+
+# SentencePiece: ids and texts that it gave.
+for v in llama bpe_user bpe_suffix unigram unigram_user unigram_free; do
+    status "SentencePiece, $v" 0 quern tokenizer verify --tokenizer "$D/spm_$v.model" --against "$D/spm_$v.jsonl"
+    has "SentencePiece, $v: all" out "88 texts have the same ids, 0 differ"
+    sed 's/.*"ids":\(\[[0-9,]*\]\).*/\1/' "$D/spm_$v.jsonl" | quern tokenizer decode --jsonl --tokenizer "$D/spm_$v.model" >back
+    sed 's/.*"decoded":\(.*\)}$/\1/' "$D/spm_$v.jsonl" >want
+    decoded want back "SentencePiece, $v: decoding"
+done
+head -c 3000 "$D/spm_llama.model" >cut.model
+status "a model cut short" 3 quern tokenizer info cut.model
+has "a model cut short: why" err "damaged"
 
 # Forms of encode and decode.
 TOK=$D/gpt2.json

@@ -1,0 +1,294 @@
+#include "tokenize/model_chars.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/utf8.h"
+
+enum {
+    FROZEN = 1 << 30,       /* a user-defined piece: an id that nothing is joined with */
+    OTHER = (1 << 30) - 1,  /* a character that no piece has */
+    PIECE_MAX = 1024        /* pairs of a piece are as many as its characters, their search quadratic */
+};
+
+void chars_set_bytes(int64_t byte_id[256], const struct vocab *v)
+{
+    for (int i = 0; i < 256; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "<0x%02X>", (unsigned)i);
+        byte_id[i] = vocab_find(v, span_of(name));
+    }
+}
+
+bool chars_has_all_bytes(const int64_t byte_id[256])
+{
+    for (int i = 0; i < 256; i++)
+        if (byte_id[i] < 0)
+            return false;
+    return true;
+}
+
+/* The length of the character at p by its first byte, as SentencePiece steps. */
+static size_t char_length(const uint8_t *p, size_t left)
+{
+    size_t n = (size_t)"\1\1\1\1\1\1\1\1\1\1\1\1\2\2\3\4"[*p >> 4];
+    return n < left ? n : left;
+}
+
+/* ---- SentencePiece: what can be joined ---- */
+
+int chars_add_piece(struct chars *c, uint32_t id, struct span piece, struct err *e)
+{
+    if (piece.n > PIECE_MAX)
+        return err_set(e, ERR_LIMIT, "piece %u is longer than %d bytes", id, PIECE_MAX);
+    if (trie_find(&c->symbols, piece.p, piece.n) != TRIE_NONE)
+        return err_set(e, ERR_FORMAT, "piece '%.*s' is there twice", (int)piece.n, piece.p);
+    return trie_add(&c->symbols, piece, (int32_t)id, e);
+}
+
+struct scored {
+    float score;
+    uint32_t id;
+};
+
+static int by_score(const void *x, const void *y)
+{
+    const struct scored *a = x, *b = y;
+
+    if (a->score != b->score)
+        return a->score < b->score ? 1 : -1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* A symbol for each character of a piece that is no piece. */
+static int add_virtual(struct chars *c, const struct vocab *v, struct span piece, struct err *e)
+{
+    for (size_t i = 0, n; i < piece.n; i += n) {
+        struct span one = {piece.p + i, n = char_length((const uint8_t *)piece.p + i, piece.n - i)};
+        int64_t id;
+        if (trie_find(&c->symbols, one.p, one.n) != TRIE_NONE)
+            continue;
+        id = vocab_find(v, one);
+        TRY(trie_add(&c->symbols, one, (int32_t)(c->first_virtual + c->virtual_ids.n / sizeof id), e));
+        if (buf_put(&c->virtual_ids, &id, sizeof id) < 0)
+            return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
+    }
+    return 0;
+}
+
+/* Every two symbols that together are the piece. */
+static int add_splits(struct chars *c, struct bpe *b, struct span piece, uint32_t rank, uint32_t id, struct err *e)
+{
+    uint32_t node = TRIE_ROOT;
+    size_t at = 0;
+
+    while (at < piece.n) {
+        size_t n = char_length((const uint8_t *)piece.p + at, piece.n - at);
+        int32_t left, right;
+        for (size_t i = 0; i < n; i++) /* the piece is in the trie */
+            node = trie_step(&c->symbols, node, (uint8_t)piece.p[at + i]);
+        at += n;
+        if (at == piece.n || (left = trie_value(&c->symbols, node)) == TRIE_NONE)
+            continue;
+        right = trie_find(&c->symbols, piece.p + at, piece.n - at);
+        if (right != TRIE_NONE)
+            TRY(bpe_add_merge(b, (uint32_t)left, (uint32_t)right, rank, id, e));
+    }
+    return 0;
+}
+
+int chars_add_pairs(struct chars *c, struct bpe *b, const struct vocab *v, const float *scores, struct err *e)
+{
+    struct scored *order = malloc((v->n + 1) * sizeof *order);
+    uint32_t n = 0, rank = 0;
+    int rc = order ? 0 : err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
+
+    c->first_virtual = v->n;
+    for (uint32_t id = 0; id < v->n && rc == 0; id++) {
+        struct span s = vocab_get(v, id);
+        if (!s.p || trie_find(&c->symbols, s.p, s.n) != (int32_t)id)
+            continue;
+        order[n++] = (struct scored){scores[id], id};
+        rc = add_virtual(c, v, s, e);
+    }
+    if (rc == 0)
+        qsort(order, n, sizeof *order, by_score);
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        rank += i && order[i].score != order[i - 1].score;
+        rc = add_splits(c, b, vocab_get(v, order[i].id), rank, order[i].id, e);
+    }
+    free(order);
+    return rc;
+}
+
+int chars_finish(struct chars *c, const struct vocab *v, struct err *e)
+{
+    c->bmp = malloc(65536 * sizeof *c->bmp);
+    if (!c->bmp)
+        return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
+    for (uint32_t cp = 0; cp < 65536; cp++) {
+        char s[4];
+        size_t n = cp >= 0xD800 && cp < 0xE000 ? 0 : (size_t)utf8_put(s, cp);
+        int64_t id = -1;
+        if (n)
+            id = c->sentencepiece ? trie_find(&c->symbols, s, n) : vocab_find(v, (struct span){s, n});
+        c->bmp[cp] = id < 0 ? OTHER : (uint32_t)id;
+    }
+    return 0;
+}
+
+void chars_free(struct chars *c)
+{
+    trie_free(&c->user);
+    trie_free(&c->symbols);
+    buf_free(&c->virtual_ids);
+    free(c->bmp);
+    free((void *)(uintptr_t)c->prefix);
+    free((void *)(uintptr_t)c->suffix);
+    memset(c, 0, sizeof *c);
+}
+
+/* ---- SentencePiece: encoding ---- */
+
+static uint32_t symbol_of(const struct chars *c, const uint8_t *p, size_t n)
+{
+    int32_t x;
+
+    if (n == 1 && *p < 0x80)
+        return c->bmp[*p];
+    if (n == 3 && *p > 0xE0 && (p[1] & 0xC0) == 0x80 && (p[2] & 0xC0) == 0x80)
+        return c->bmp[(*p & 15u) << 12 | (p[1] & 63u) << 6 | (p[2] & 63u)];
+    x = trie_find(&c->symbols, (const char *)p, n);
+    return x == TRIE_NONE ? OTHER : (uint32_t)x;
+}
+
+/* What a symbol that is no piece leaves behind; the ids' number. */
+static size_t put_unknown(const struct chars *c, const uint8_t *p, size_t n, uint32_t *ids, bool *after)
+{
+    if (c->byte_fallback) {
+        for (size_t i = 0; i < n; i++)
+            ids[i] = (uint32_t)c->byte_id[p[i]];
+        return n;
+    }
+    if (*after)
+        return 0;
+    *after = true;
+    ids[0] = (uint32_t)c->unknown;
+    return 1;
+}
+
+static int64_t encode_pieces(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_scratch *s,
+                             const uint8_t *p, size_t n, uint32_t *ids)
+{
+    size_t k = 0, count = 0, len;
+    bool after = false;
+    int64_t left;
+    uint32_t *sym = ids;
+
+    for (size_t at = 0; at < n; at += len) {
+        int32_t user = c->user.values.n ? trie_longest(&c->user, (const char *)p + at, n - at, &len) : TRIE_NONE;
+        if (user == TRIE_NONE)
+            len = char_length(p + at, n - at);
+        sym[k++] = user == TRIE_NONE ? symbol_of(c, p + at, len) : FROZEN | (uint32_t)user;
+    }
+    left = bpe_merge(b, s, sym, k);
+    if (left < 0)
+        return left;
+    /* Ids are never more than bytes, but they may be more than symbols: those move to the end. */
+    sym = ids + (n - (size_t)left);
+    memmove(sym, ids, (size_t)left * sizeof *sym);
+    for (size_t i = 0, at = 0; i < (size_t)left; i++, at += len) {
+        uint32_t x = sym[i] & ~(uint32_t)FROZEN;
+        int64_t id = x;
+        if (x >= c->first_virtual) {
+            len = char_length(p + at, n - at);
+            id = x == OTHER ? -1 : ((const int64_t *)(const void *)c->virtual_ids.p)[x - c->first_virtual];
+        } else {
+            len = vocab_get(v, x).n;
+        }
+        if (id < 0) {
+            count += put_unknown(c, p + at, len, ids + count, &after);
+        } else {
+            ids[count++] = (uint32_t)id;
+            after = false;
+        }
+    }
+    return (int64_t)count;
+}
+
+/* ---- Hugging Face ---- */
+
+/* The token of a character with its affixes, or -1. */
+static int64_t affixed(const struct chars *c, const struct vocab *v, struct span one, bool first, bool last)
+{
+    struct buf b = {0};
+    int64_t id;
+
+    if (c->prefix && !first)
+        buf_puts(&b, c->prefix);
+    buf_put_span(&b, one);
+    if (c->suffix && last)
+        buf_puts(&b, c->suffix);
+    id = vocab_find(v, buf_span(&b));
+    buf_free(&b);
+    return id;
+}
+
+static int64_t token_of(const struct chars *c, const struct vocab *v, const uint8_t *p, size_t n, bool first, bool last)
+{
+    struct span one = {(const char *)p, n};
+    uint32_t x;
+
+    if (c->prefix || c->suffix)
+        return affixed(c, v, one, first, last);
+    if (n == 4)
+        return vocab_find(v, one);
+    x = c->bmp[n == 1   ? p[0]
+               : n == 2 ? (p[0] & 31u) << 6 | (p[1] & 63u)
+                        : (p[0] & 15u) << 12 | (p[1] & 63u) << 6 | (p[2] & 63u)];
+    return x == OTHER ? -1 : (int64_t)x;
+}
+
+/* True if there is a token for each of these bytes. */
+static bool falls_back(const struct chars *c, const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (c->byte_id[p[i]] < 0)
+            return false;
+    return c->byte_fallback;
+}
+
+static int64_t encode_merges(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_scratch *s,
+                             const uint8_t *p, size_t n, uint32_t *ids)
+{
+    size_t k = 0, len;
+    bool pending = false; /* an unknown token, which comes before the next known one */
+
+    for (size_t at = 0; at < n; at += len) {
+        int64_t id;
+        len = char_length(p + at, n - at);
+        id = token_of(c, v, p + at, len, at == 0, at + len == n);
+        if (id >= 0) {
+            if (pending)
+                ids[k++] = (uint32_t)c->unknown;
+            pending = false;
+            ids[k++] = (uint32_t)id;
+        } else if (falls_back(c, p + at, len)) {
+            for (size_t i = 0; i < len; i++)
+                ids[k++] = (uint32_t)c->byte_id[p[at + i]];
+        } else if (c->unknown >= 0) {
+            if (pending && !c->fuse_unknown)
+                ids[k++] = (uint32_t)c->unknown;
+            pending = true;
+        }
+    }
+    if (pending)
+        ids[k++] = (uint32_t)c->unknown;
+    return bpe_merge(b, s, ids, k);
+}
+
+int64_t chars_encode(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_scratch *s,
+                     const uint8_t *p, size_t n, uint32_t *ids)
+{
+    return c->sentencepiece ? encode_pieces(c, b, v, s, p, n, ids) : encode_merges(c, b, v, s, p, n, ids);
+}

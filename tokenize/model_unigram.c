@@ -1,0 +1,279 @@
+#include "tokenize/model_unigram.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The best way to a place in the text. */
+struct node {
+    double score;
+    int32_t id;
+    uint32_t from; /* UINT32_MAX: no way yet */
+};
+
+enum { NO_WAY = UINT32_MAX };
+
+int unigram_add(struct unigram *u, uint32_t id, struct span piece, double score, uint32_t n_ids, struct err *e)
+{
+    if (!u->scores) {
+        u->scores = calloc(n_ids + 1, sizeof *u->scores);
+        u->user = calloc(n_ids + 1, 1);
+        if (!u->scores || !u->user)
+            return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
+    }
+    u->scores[id] = score;
+    return piece.n ? trie_add(&u->trie, piece, (int32_t)id, e) : 0;
+}
+
+void unigram_finish(struct unigram *u, const struct vocab *v)
+{
+    int32_t mark = trie_find(&u->trie, SPACE_MARK, 3);
+
+    marks_find(&u->marks, v);
+    u->marks.cuts = mark != TRIE_NONE && mark != u->unknown; /* else it would join a run of unknown characters */
+}
+
+void unigram_free(struct unigram *u)
+{
+    trie_free(&u->trie);
+    free(u->scores);
+    free(u->user);
+    memset(u, 0, sizeof *u);
+}
+
+void unigram_scratch_free(struct unigram_scratch *s)
+{
+    buf_free(&s->nodes);
+    buf_free(&s->path);
+}
+
+static size_t char_length(const uint8_t *p, size_t left)
+{
+    size_t n = (size_t)"\1\1\1\1\1\1\1\1\1\1\1\1\2\2\3\4"[*p >> 4];
+    return n < left ? n : left;
+}
+
+/* A way to x of this score: the first of equal ones stays.  *margin: the least difference
+ * between a way taken and one not. */
+static inline void offer(const struct unigram *u, struct node *x, double score, int32_t id, uint32_t from,
+                         double *margin)
+{
+    double d;
+
+    if (x->from != NO_WAY) {
+        d = fabs(score - x->score);
+        if (d < *margin)
+            *margin = d;
+        if (!(score > x->score))
+            return;
+    }
+    *x = (struct node){u->sentencepiece ? (float)score : score, id, from};
+}
+
+static inline double score_of(const struct unigram *u, int32_t id, size_t n)
+{
+    return u->user[id] ? (double)((float)n * u->bonus) - 0.1 : u->scores[id];
+}
+
+/* Fills the nodes behind those of p[0..n-1] from nodes[0].score on. */
+static void find_ways(const struct unigram *u, struct node *nodes, const uint8_t *p, size_t n, double *margin)
+{
+    size_t step;
+
+    for (size_t i = 1; i <= n; i++)
+        nodes[i].from = NO_WAY;
+    for (size_t at = 0; at < n; at += step) {
+        uint32_t node = TRIE_ROOT;
+        double here = nodes[at].score, unknown;
+        bool single = false;
+
+        step = char_length(p + at, n - at);
+        for (size_t i = at; i < n && (node = trie_step(&u->trie, node, p[i]));) {
+            int32_t id = trie_value(&u->trie, node);
+            i++;
+            if (id == TRIE_NONE)
+                continue;
+            offer(u, &nodes[i], here + score_of(u, id, i - at), id, (uint32_t)at, margin);
+            single |= i - at == step;
+        }
+        if (single)
+            continue;
+        unknown = here + u->unknown_score;
+        offer(u, &nodes[at + step], u->sentencepiece ? (float)unknown : unknown, -1, (uint32_t)at, margin);
+    }
+}
+
+/* What unknown text leaves behind. */
+static size_t put_unknown(const struct unigram *u, const uint8_t *p, size_t n, uint32_t *ids)
+{
+    size_t i = 0;
+
+    if (u->byte_fallback) {
+        for (; i < n && u->byte_id[p[i]] >= 0; i++)
+            ids[i] = (uint32_t)u->byte_id[p[i]];
+        if (i == n)
+            return n;
+    }
+    ids[0] = (uint32_t)u->unknown;
+    return 1;
+}
+
+/* The ids along the best way to nodes[n]. */
+static int64_t put_way(const struct unigram *u, struct unigram_scratch *s, const struct node *nodes, const uint8_t *p,
+                       size_t n, uint32_t *ids)
+{
+    uint32_t *path;
+    size_t steps = 0, count = 0;
+
+    s->path.n = 0;
+    if (buf_reserve(&s->path, (n + 1) * sizeof *path) < 0)
+        return ERR_NOMEM;
+    path = (uint32_t *)(void *)s->path.p;
+    for (size_t at = n; at > 0; at = nodes[at].from)
+        path[steps++] = (uint32_t)at;
+    for (size_t k = steps; k-- > 0;) {
+        size_t end = path[k], from = nodes[end].from;
+        bool unknown = nodes[end].id < 0 || (!u->sentencepiece && nodes[end].id == u->unknown);
+        if (!unknown) {
+            ids[count++] = (uint32_t)nodes[end].id;
+            continue;
+        }
+        if (u->unknown < 0)
+            return ERR_FORMAT;
+        while (u->fuse_unknown && k > 0 &&
+               (nodes[path[k - 1]].id < 0 || (!u->sentencepiece && nodes[path[k - 1]].id == u->unknown)))
+            end = path[--k];
+        if (!u->sentencepiece && trie_find(&u->trie, (const char *)p + from, end - from) != TRIE_NONE)
+            ids[count++] = (uint32_t)trie_find(&u->trie, (const char *)p + from, end - from);
+        else
+            count += put_unknown(u, p + from, end - from, ids + count);
+    }
+    return (int64_t)count;
+}
+
+static struct node *nodes_for(struct unigram_scratch *s, size_t n)
+{
+    s->nodes.n = 0;
+    return buf_reserve(&s->nodes, (n + 1) * sizeof(struct node)) < 0 ? NULL : (struct node *)(void *)s->nodes.p;
+}
+
+int64_t unigram_encode(const struct unigram *u, struct unigram_scratch *s, const uint8_t *p, size_t n, uint32_t *ids)
+{
+    struct node *nodes = nodes_for(s, n);
+    double margin = INFINITY;
+
+    if (!nodes)
+        return ERR_NOMEM;
+    nodes[0].score = 0;
+    find_ways(u, nodes, p, n, &margin);
+    return put_way(u, s, nodes, p, n, ids);
+}
+
+/* ---- a whole text ---- */
+
+/* The sum of scores runs on through a text and is rounded at every step, so a word's ids may
+ * depend on what came before it, but only if two ways are nearly equal.  With a word is remembered to which power
+ * of two the sum may grow: below 2^L a step is wrong by at most 2^(L-24), and two ways differ by n steps of each. */
+enum { WORD_LONGEST = 64, LEVEL_MAX = 40 };
+
+/* The level to which a word of n bytes holds whose ways differ by at least margin, as measured from
+ * a sum on; 0: none. */
+static uint32_t word_level(double margin, size_t n, double sum)
+{
+    int now, level;
+    double room;
+
+    frexp(sum, &now);
+    now = now < 8 ? 8 : now;
+    room = margin / (double)n - ldexp(1, now - 23);
+    if (!(room > 0))
+        return 0;
+    frexp(room, &level);
+    level += 22;
+    return level < now ? 0 : level > LEVEL_MAX ? LEVEL_MAX : (uint32_t)level;
+}
+
+/* A word by Viterbi's algorithm from the sum on; its ids in *ids, which has room for one in front. */
+static int64_t new_word(const struct unigram *u, struct unigram_scratch *s, struct word_table *words, const uint8_t *p,
+                        size_t n, double *sum, uint32_t *ids)
+{
+    struct node *nodes = nodes_for(s, n);
+    double margin = INFINITY;
+    uint32_t level;
+    int64_t count;
+
+    if (!nodes)
+        return ERR_NOMEM;
+    nodes[0].score = *sum;
+    find_ways(u, nodes, p, n, &margin);
+    count = put_way(u, s, nodes, p, n, ids);
+    for (size_t at = n; count > 0 && at > 0; at = nodes[at].from)
+        if (nodes[at].id < 0 || (u->sentencepiece && u->user[nodes[at].id]))
+            margin = 0; /* its sum is not that of the ids' scores */
+    level = count > 0 && n <= WORD_LONGEST ? word_level(margin, n, *sum) : 0;
+    if (level && words) {
+        ids[-1] = level;
+        word_table_put(words, p, n, ids - 1, (size_t)count + 1);
+    }
+    *sum = nodes[n].score;
+    return count;
+}
+
+static double add_score(const struct unigram *u, double sum, uint32_t id)
+{
+    return u->sentencepiece ? (float)(sum + u->scores[id]) : sum + u->scores[id];
+}
+
+static char *put_ids(char *o, const uint32_t *ids, size_t n, int width)
+{
+    for (size_t i = 0; i < n; i++, o += width) {
+        uint16_t half = (uint16_t)ids[i];
+        memcpy(o, width == 2 ? (const void *)&half : (const void *)&ids[i], (size_t)width);
+    }
+    return o;
+}
+
+int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word_table *words, struct span text,
+                 int width, struct buf *out, struct err *e)
+{
+    const uint8_t *p = (const uint8_t *)text.p;
+    struct buf fresh = {0};
+    double sum = 0;
+    size_t n;
+    int64_t rc = 0;
+
+    for (size_t at = 0; at < text.n && rc >= 0; at += n) {
+        const uint32_t *ids = NULL;
+        uint32_t few[WORDS_INLINE];
+        size_t count = 0;
+        const struct word *x;
+
+        n = marks_word(&u->marks, p + at, text.n - at);
+        x = n <= WORD_LONGEST ? word_table_find(words, p + at, n, &ids, &count) : NULL;
+        for (size_t i = 0; x && !ids && i < count; i++)
+            few[i] = word_id(x, (unsigned)i);
+        ids = ids ? ids : few;
+        if (x && fabs(sum) < ldexp(1, (int)ids[0])) {
+            ids++;
+            count--;
+            for (size_t i = 0; i < count; i++)
+                sum = add_score(u, sum, ids[i]);
+        } else {
+            fresh.n = 0;
+            rc = buf_reserve(&fresh, (n + 1) * sizeof *ids);
+            if (rc == 0)
+                rc = new_word(u, s, x ? NULL : words, p + at, n, &sum, (uint32_t *)(void *)fresh.p + 1);
+            ids = (const uint32_t *)(const void *)fresh.p + 1;
+            count = rc > 0 ? (size_t)rc : 0;
+        }
+        if (rc >= 0)
+            rc = buf_reserve(out, count * (size_t)width);
+        if (rc >= 0)
+            out->n = (size_t)(put_ids(out->p + out->n, ids, count, width) - out->p);
+    }
+    buf_free(&fresh);
+    if (rc >= 0)
+        return 0;
+    return err_set(e, (int)rc, rc == ERR_FORMAT  ? "the text has a character that the tokenizer has no token for"
+                               : rc == ERR_LIMIT ? "too many tokens"
+                                                 : "out of memory for tokens");
+}

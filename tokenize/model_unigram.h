@@ -1,0 +1,47 @@
+/* tokenize/model_unigram.h -- the segmentation of highest score (Kudo 2018), by Viterbi's
+ * algorithm, as SentencePiece and Hugging Face compute it to the last rounding.
+ * SentencePiece: as its releases up to 0.2.1, which compare sums before they round them; 0.2.3 compares rounded ones, and so takes
+ * another of two equally good ways now and then.
+ */
+#ifndef TOKENIZE_MODEL_UNIGRAM_H
+#define TOKENIZE_MODEL_UNIGRAM_H
+
+#include "tokenize/marks.h"
+#include "tokenize/trie.h"
+#include "tokenize/vocab.h"
+#include "tokenize/word_table.h"
+
+/* Zero-initialise, fill in the settings, add pieces, then unigram_finish. */
+struct unigram {
+    bool sentencepiece; /* sums in single precision; else in double */
+    bool fuse_unknown;  /* a run of unknown characters is one unknown token */
+    bool byte_fallback;
+    int64_t unknown;    /* -1: the model has none */
+    double unknown_score;
+    int64_t byte_id[256];
+    struct trie trie;
+    double *scores;     /* by id; owned */
+    uint8_t *user;      /* SentencePiece: user-defined, by id; owned */
+    float bonus;        /* a user-defined piece of n bytes has the score n * bonus - 0.1 */
+    /* made by unigram_finish */
+    struct marks marks;
+};
+
+struct unigram_scratch {
+    struct buf nodes, path;
+};
+
+int unigram_add(struct unigram *u, uint32_t id, struct span piece, double score, uint32_t n_ids, struct err *e);
+void unigram_finish(struct unigram *u, const struct vocab *v);
+void unigram_free(struct unigram *u);
+void unigram_scratch_free(struct unigram_scratch *s);
+
+/* The ids of a piece: at most n, to ids; their number, ERR_NOMEM, or ERR_FORMAT: a character
+ * is unknown and there is no unknown token.  Linear in n times the longest token. */
+int64_t unigram_encode(const struct unigram *u, struct unigram_scratch *s, const uint8_t *p, size_t n, uint32_t *ids);
+/* Appends the ids of a text that was cut nowhere, word by word where that is the same.
+ * words: a table that nothing else uses. */
+int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word_table *words, struct span text,
+                 int width, struct buf *out, struct err *e);
+
+#endif

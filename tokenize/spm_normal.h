@@ -1,0 +1,24 @@
+/* tokenize/spm_normal.h -- text as SentencePiece's models want it: rules for characters
+ * applied, white space single and written U+2581. */
+#ifndef TOKENIZE_SPM_NORMAL_H
+#define TOKENIZE_SPM_NORMAL_H
+
+#include "tokenize/charsmap.h"
+#include "tokenize/marks.h"
+#include "tokenize/trie.h"
+
+/* Zero-initialise, fill in, then spm_normal_finish. */
+struct spm_normal {
+    struct charsmap map;
+    struct trie user; /* pieces that stay as they are */
+    bool has_user;
+    bool dummy_prefix, remove_extra, escape, suffix;
+    uint8_t plain[128]; /* before another ASCII byte or the end it stays what it is */
+};
+
+void spm_normal_finish(struct spm_normal *s);
+void spm_normal_free(struct spm_normal *s);
+/* Appends text so normalised.  Bytes that are not UTF-8 become U+FFFD each.  ERR_NOMEM. */
+int spm_normalize(const struct spm_normal *s, struct span text, struct buf *out, struct err *e);
+
+#endif

@@ -1,0 +1,106 @@
+#include "tokenize/trie.h"
+
+#include <stdlib.h>
+
+enum { NODES_MAX = 1 << 24 };
+
+static int no_memory(struct err *e)
+{
+    return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
+}
+
+static int grow(struct trie *t, struct err *e)
+{
+    uint64_t *old = t->edges;
+    uint32_t old_size = old ? t->mask + 1 : 0, size = old ? old_size * 2 : 1024;
+
+    t->edges = calloc(size, sizeof *t->edges);
+    if (!t->edges) {
+        t->edges = old;
+        return no_memory(e);
+    }
+    t->mask = size - 1;
+    for (uint32_t k = 0; k < old_size; k++)
+        if (old[k]) {
+            uint32_t i = (uint32_t)((old[k] >> 24) * 0x9E3779B97F4A7C15ULL >> 32) & t->mask;
+            while (t->edges[i])
+                i = (i + 1) & t->mask;
+            t->edges[i] = old[k];
+        }
+    free(old);
+    return 0;
+}
+
+static int add_node(struct trie *t, struct err *e)
+{
+    int32_t none = TRIE_NONE;
+
+    return buf_put(&t->values, &none, sizeof none) < 0 ? no_memory(e) : 0;
+}
+
+/* The node behind an edge that there was not. */
+static int add_edge(struct trie *t, uint32_t node, uint8_t byte, uint32_t *child, struct err *e)
+{
+    uint64_t key = (uint64_t)node << 8 | byte;
+    uint32_t i;
+
+    *child = (uint32_t)(t->values.n / sizeof(int32_t));
+    if (*child >= NODES_MAX)
+        return err_set(e, ERR_LIMIT, "the vocabulary is too large");
+    if ((t->used + 1) * 2 > (t->edges ? t->mask + 1 : 0))
+        TRY(grow(t, e));
+    TRY(add_node(t, e));
+    i = (uint32_t)(key * 0x9E3779B97F4A7C15ULL >> 32) & t->mask;
+    while (t->edges[i])
+        i = (i + 1) & t->mask;
+    t->edges[i] = key << 24 | *child;
+    t->used++;
+    if (node == TRIE_ROOT)
+        t->root[byte] = *child;
+    return 0;
+}
+
+int trie_add(struct trie *t, struct span key, int32_t value, struct err *e)
+{
+    uint32_t node = TRIE_ROOT, child;
+
+    if (!t->values.n)
+        TRY(add_node(t, e));
+    for (size_t i = 0; i < key.n; i++, node = child) {
+        child = t->edges ? trie_step(t, node, (uint8_t)key.p[i]) : 0;
+        if (!child)
+            TRY(add_edge(t, node, (uint8_t)key.p[i], &child, e));
+    }
+    ((int32_t *)(void *)t->values.p)[node] = value;
+    return 0;
+}
+
+int32_t trie_find(const struct trie *t, const char *p, size_t n)
+{
+    uint32_t node = TRIE_ROOT;
+
+    for (size_t i = 0; i < n; i++)
+        if (!(node = trie_step(t, node, (uint8_t)p[i])))
+            return TRIE_NONE;
+    return t->values.n ? trie_value(t, node) : TRIE_NONE;
+}
+
+int32_t trie_longest(const struct trie *t, const char *p, size_t n, size_t *length)
+{
+    uint32_t node = TRIE_ROOT;
+    int32_t found = TRIE_NONE;
+
+    for (size_t i = 0; i < n && (node = trie_step(t, node, (uint8_t)p[i])); i++)
+        if (trie_value(t, node) != TRIE_NONE) {
+            found = trie_value(t, node);
+            *length = i + 1;
+        }
+    return found;
+}
+
+void trie_free(struct trie *t)
+{
+    free(t->edges);
+    buf_free(&t->values);
+    memset(t, 0, sizeof *t);
+}
