@@ -71,7 +71,7 @@ int file_in_fill(struct file_in *f, size_t want)
     f->n -= f->at;
     f->at = 0;
     while (f->n < want && !f->eof) {
-        ssize_t k = read_fd(f, f->own + f->n, WINDOW - f->n);
+        ssize_t k = read_fd(f, f->own + f->n, f->cap - f->n);
         if (k < 0)
             return (int)k;
         f->n += (size_t)k;
@@ -436,6 +436,8 @@ int file_skip_member(struct file_in *f, struct err *e)
         return 0;
     if (f->state == BROKEN && f->why.code == ERR_IO)
         return give_why(f, e);
+    if (f->codec == FILE_BZ2 && file_bz2_go_back(f) < 0)
+        return give_why(f, e);
     if (from >= f->base && from <= f->base + f->n) {
         f->at = (size_t)(from - f->base);
     } else if (f->seekable && lseek(f->fd, (off_t)(f->start + from), SEEK_SET) >= 0) {
@@ -500,6 +502,8 @@ static struct file_in *new_file(const char *name, size_t window)
         return NULL;
     f->fd = -1;
     f->name = strdup(name);
+    f->threads = 1;
+    f->cap = window;
     f->own = window ? malloc(window) : NULL;
     f->in = f->own;
     if (f->name && (f->own || !window))
@@ -569,6 +573,11 @@ int file_open_mem(struct file_in **out, const char *name, struct span bytes, str
     }
     *out = f;
     return 0;
+}
+
+void file_set_threads(struct file_in *f, int n)
+{
+    f->threads = n;
 }
 
 enum file_codec file_codec(const struct file_in *f)

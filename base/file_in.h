@@ -25,9 +25,10 @@ struct file_in {
     enum file_state state;
     struct err why;
 
-    uint8_t *own;      /* WINDOW bytes; NULL in memory */
+    int threads;       /* that may decode */
+    uint8_t *own;      /* cap bytes; NULL in memory */
     const uint8_t *in; /* the window: [at, n) is not consumed yet */
-    size_t at, n;
+    size_t at, n, cap;
     bool eof;
     uint64_t base; /* offset in the file of in[0] */
     uint64_t start, size, member, told;
@@ -54,5 +55,8 @@ bool file_bz2_at(const uint8_t *p, size_t n);
 int file_bz2_begin(struct file_in *f);
 /* The next bytes of the stream; 0 when it has ended. */
 ssize_t file_bz2_read(struct file_in *f, void *p, size_t n);
+/* Forgets what was read ahead: the window begins with what is to be given out next, at the
+ * latest with the block that was. */
+int file_bz2_go_back(struct file_in *f);
 void file_bz2_close(struct file_in *f);
 #endif

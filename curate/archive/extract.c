@@ -21,6 +21,7 @@ struct extract {
     struct walk files;
     int at; /* the file after the one that is open */
     struct file_in *in;
+    int jobs;
     struct extract_input input;
     const struct extract_format *format; /* of the open file; NULL: not told yet */
     void *reader;
@@ -213,6 +214,7 @@ static int open_next(struct extract *x, struct err *e)
             return e->code = ERR_FORMAT;
         if (rc < 0)
             return rc;
+        file_set_threads(x->in, x->jobs);
         rc = warc_open(&x->input.stream, x->in, (size_t)x->conf.max_page + HEAD_ROOM, e);
         if (rc == 0)
             rc = recognise(x, f, e);
@@ -252,6 +254,13 @@ static int extract_read(void *source, void **item, size_t *size, bool *bad, stru
         return rc < 0 ? rc : 0;
     *bad = true;
     return 0;
+}
+
+static void set_jobs(void *source, int jobs)
+{
+    struct extract *x = source;
+
+    x->jobs = jobs;
 }
 
 static void item_free(void *source, void *item)
@@ -341,6 +350,7 @@ static int extract_stats(void *source, struct buf *b)
 
 static const struct source_ops ops = {
     .name = "extract",
+    .set_jobs = set_jobs,
     .read = extract_read,
     .thread_open = thread_open,
     .thread_close = thread_close,

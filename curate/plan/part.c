@@ -207,7 +207,7 @@ static int open_input(struct runner *r, const struct node *state, struct err *e)
 {
     char **input = &r->c->plan->input[r->input];
 
-    r->feed = (struct feed){.block_bytes = BATCH_BLOCK};
+    r->feed = (struct feed){.block_bytes = BATCH_BLOCK, .jobs = r->c->jobs};
     if (r->pass->number > 0) {
         r->feed.judge = (struct judge){read_answer, r};
         TRY(open_kept(r, e));

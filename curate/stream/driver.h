@@ -16,6 +16,8 @@
  * thread at a time; `make` in parallel, each thread with its own state. */
 struct source_ops {
     const char *name;
+    /* The threads that reading may use, before it begins.  May be NULL. */
+    void (*set_jobs)(void *source, int jobs);
     /* Fills *item (malloc'd by the source, or NULL at the end of all input).  size is
      * its weight in bytes, for blocks and progress.  A record that is bad is reported
      * with *bad = true and the reason in e (file and offset in it), item NULL. */

@@ -103,6 +103,7 @@ static int open_next(struct feed *f, struct err *e)
     if (f->at == f->n_inputs)
         return 0;
     TRY(file_open(&f->in, f->inputs[f->at], e));
+    file_set_threads(f->in, f->jobs);
     f->at++;
     f->offset = 0;
     f->broken = false;

@@ -47,6 +47,7 @@ struct judge {
 struct feed {
     char *const *inputs;
     int n_inputs, at;
+    int jobs;        /* threads that reading may use; 0: 1 */
     int64_t max_line;
     struct file_in *in;
     bool broken;   /* the member being read is damaged: skip it next time */

@@ -1,5 +1,11 @@
-/* Compressed files: reads everything, member by member and across, over the damage. */
+/* Compressed files: reads everything, member by member and across, over the damage; and bzip2 as
+ * libbz2 does by itself. */
 #include <stdlib.h>
+#include <string.h>
+
+#if HAVE_BZ2
+#include <bzlib.h>
+#endif
 
 #include "base/file.h"
 
@@ -37,9 +43,45 @@ static void read_all(struct span bytes, bool members)
     file_close(f);
 }
 
+#if HAVE_BZ2
+/* The first stream is whole, with these bytes, exactly when libbz2 says so. */
+static void check_bz2(struct span bytes, int threads)
+{
+    static char ours[1 << 20], theirs[1 << 20];
+    unsigned n = sizeof theirs;
+    struct file_in *f;
+    struct err e;
+    size_t got = 0;
+    ssize_t k = 1;
+    int r;
+
+    if (bytes.n < 10 || memcmp(bytes.p, "BZh", 3) != 0)
+        return;
+    r = BZ2_bzBuffToBuffDecompress(theirs, &n, (char *)(uintptr_t)bytes.p, (unsigned)bytes.n, 0, 0);
+    if (file_open_mem(&f, "mem", bytes, &e) < 0)
+        abort();
+    if (r == BZ_OK && file_codec(f) != FILE_BZ2)
+        abort();
+    file_set_threads(f, threads);
+    file_stop_at_members(f, true);
+    while (file_codec(f) == FILE_BZ2 && got < sizeof ours && (k = file_read(f, ours + got, sizeof ours - got, &e)) > 0)
+        got += (size_t)k;
+    if (r == BZ_OK && (k < 0 || got != n || memcmp(ours, theirs, n) != 0))
+        abort();
+    if (file_codec(f) == FILE_BZ2 && k == 0 && r != BZ_OK)
+        abort();
+    file_close(f);
+}
+#endif
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct span s = {(const char *)data, size};
+
+#if HAVE_BZ2
+    check_bz2(s, 1);
+    check_bz2(s, 3);
+#endif
 
     read_all(s, false);
     read_all(s, true);
