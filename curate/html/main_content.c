@@ -63,6 +63,41 @@ static bool is_formula(const struct html_tree *t, uint32_t script)
     return type.n >= 8 && memcmp(type.p, "math/tex", 8) == 0;
 }
 
+static bool is_blank(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] > ' ')
+            return false;
+    return true;
+}
+
+/* What MathJax writes: a formula as it is shown. */
+static bool is_mathjax(const struct html_tree *t, uint32_t i)
+{
+    struct span v = html_attr_raw(t, i, ATTR_class, NULL);
+
+    return (v.n >= 7 && memcmp(v.p, "MathJax", 7) == 0) || (v.n >= 4 && memcmp(v.p, "mjx-", 4) == 0);
+}
+
+/* MathJax 2 leaves the TeX of a formula in a script, behind the preview and the shown formula. */
+static bool is_shown_tex(const struct html_tree *t, uint32_t i)
+{
+    uint32_t next = i;
+
+    if (!is_mathjax(t, i))
+        return false;
+    for (int k = 0; k < 4; k++) {
+        next = t->node[next].end;
+        if (next >= t->n_nodes || t->node[next].parent != t->node[i].parent)
+            return false;
+        if (t->node[next].tag == HTML_script)
+            return is_formula(t, next);
+        if (t->node[next].tag == HTML_text ? !is_blank(html_text(t, next)) : !is_mathjax(t, next))
+            return false;
+    }
+    return false;
+}
+
 static bool is_hidden(const struct html_tree *t, uint32_t i)
 {
     const struct html_node *n = &t->node[i];
@@ -152,7 +187,7 @@ static void prepare(struct content_marker *m, const struct content_words *w)
     for (uint32_t i = 1; i < t->n_nodes; i++) {
         const struct html_node *n = &t->node[i];
         struct content_info *at = &m->info[i];
-        at->hints = n->tag != HTML_text && n->n_attrs ? content_hints(w, t, i) : 0;
+        at->hints = n->tag != HTML_text && n->n_attrs && !is_mathjax(t, i) ? content_hints(w, t, i) : 0;
         at->block = is_block(t, i) ? i : m->info[n->parent].block;
     }
 }
@@ -162,7 +197,8 @@ static void skip_hidden(struct content_marker *m)
     const struct html_tree *t = m->t;
 
     for (uint32_t i = 1; i < t->n_nodes; i++)
-        if (roles[t->node[i].tag] & NO_TEXT || (t->node[i].tag == HTML_script && !is_formula(t, i)))
+        if (roles[t->node[i].tag] & NO_TEXT || (t->node[i].tag == HTML_script && !is_formula(t, i)) ||
+            (t->node[i].n_attrs && is_shown_tex(t, i)))
             m->skip[i] = 1;
     measure_text(m);
     measure(m);

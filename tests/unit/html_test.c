@@ -103,6 +103,22 @@ static void test_math(void **state)
     expect("<img class='latex' alt='\\frac12'>", "$\\frac12$\n");
     expect("<script type='math/tex'>e=mc^2</script>", "$e=mc^2$\n");
     expect("<math><mi>x</mi><mo>=</mo><mn>1</mn></math>", "x=1\n");
+    /* MathJax 2: a preview, what is shown, the TeX */
+    expect("<p>so <span class='MathJax_Preview'>x+y</span><span class='MathJax'><nobr aria-hidden='true'>x+y</nobr>"
+           "<span class='MJX_Assistive_MathML'><math><mi>x</mi><mo>+</mo><mi>y</mi></math></span></span>"
+           "<script type='math/tex'>x+y</script> holds",
+           "so $x+y$ holds\n");
+    expect("<div class=MathJax_Display><span class='MathJax'><span>E</span>=mc</span></div>"
+           "<script type='math/tex; mode=display'>E=mc</script><p>Thus <span class=MathJax>n</span> is <b>q</b>",
+           "$E=mc$\n\nThus n is q\n");
+    /* MathJax 3, KaTeX */
+    expect("<p>so <mjx-container class='MathJax CtxtMenu_Attached_0'><mjx-math aria-hidden=true></mjx-math>"
+           "<mjx-assistive-mml><math><mi>x</mi></math></mjx-assistive-mml></mjx-container> holds",
+           "so x holds\n");
+    expect("<p>so <span class=katex><span class=katex-mathml><math><semantics><mi>x</mi><annotation "
+           "encoding='application/x-tex'>x</annotation></semantics></math></span><span class=katex-html "
+           "aria-hidden=true>x</span></span> holds",
+           "so $x$ holds\n");
 }
 
 static void test_entities(void **state)
