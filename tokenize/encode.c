@@ -1,18 +1,13 @@
 /* The encoder: cut, look pieces up, merge those that are new. */
 #include <stdlib.h>
-#ifdef __SSSE3__
-#include <tmmintrin.h>
-#endif
 
 #include "tokenize/model.h"
 #include "tokenize/normal.h"
 #include "tokenize/word_table.h"
 
 enum {
-    TABLE_LOG2 = 19, /* 16 MiB a thread: the words of a language or two */
-    ENDS = 1024,
-    AHEAD = 16, /* pieces whose entries are fetched before they are needed */
-    PADDING = 16 /* bytes that must be readable behind the beginning of a piece */
+    TABLE_LOG2 = 19, /* 32 MiB a thread: the words of a language or two */
+    CUTS = 1024
 };
 
 struct encoder {
@@ -25,7 +20,12 @@ struct encoder {
     struct buf normal; /* a text in form C */
     uint64_t specials;
     int failure;
-    uint32_t ends[ENDS];
+    void (*seek)(const struct word_table *w, const uint8_t *text, size_t size, const uint32_t *cuts, size_t n,
+                 struct word_batch *b);
+    char *(*put2)(const struct word_table *w, const uint8_t *text, const uint32_t *cuts, struct word_batch *b, char *o);
+    char *(*put4)(const struct word_table *w, const uint8_t *text, const uint32_t *cuts, struct word_batch *b, char *o);
+    struct word_batch batch;
+    uint32_t cuts[CUTS + 1]; /* a piece begins at the first, and at each but the last */
 };
 
 struct encoder *encoder_new(const struct tokenizer *t)
@@ -35,6 +35,9 @@ struct encoder *encoder_new(const struct tokenizer *t)
     if (!enc)
         return NULL;
     enc->t = t;
+    enc->seek = ISA_PICK(words_seek);
+    enc->put2 = ISA_PICK(words_put2);
+    enc->put4 = ISA_PICK(words_put4);
     if (word_table_init(&enc->words, TABLE_LOG2) < 0) {
         free(enc);
         return NULL;
@@ -68,26 +71,11 @@ static inline char *put_id(char *o, uint32_t id, int width)
     return o + width;
 }
 
-/* Writes the ids of an entry with at most WORDS_INLINE; touches 20 bytes of o. */
-static inline char *put_word(char *o, const struct word *x, int width)
+static char *put_packed(char *o, const uint8_t *ids, size_t count, int width)
 {
-#ifdef __SSSE3__
-    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)x->ids);
-    if (width == 2) {
-        const __m128i pick = _mm_setr_epi8(0, 1, 3, 4, 6, 7, 9, 10, 12, 13, -1, -1, -1, -1, -1, -1);
-        _mm_storeu_si128((__m128i *)(void *)o, _mm_shuffle_epi8(v, pick));
-    } else {
-        const __m128i pick = _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
-        uint32_t fifth = word_id(x, 4);
-        _mm_storeu_si128((__m128i *)(void *)o, _mm_shuffle_epi8(v, pick));
-        memcpy(o + 16, &fifth, 4);
-    }
-#else
-    char *q = o;
-    for (unsigned i = 0; i < WORDS_INLINE; i++)
-        q = put_id(q, word_id(x, i), width);
-#endif
-    return o + x->n * width;
+    for (size_t i = 0; i < count; i++)
+        o = put_id(o, word_id(ids, i), width);
+    return o;
 }
 
 /* The ids of a piece that the table has not, and into the table with it.  Their number or an error. */
@@ -119,33 +107,31 @@ static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
 }
 
 /* A piece, or a part of one that is merged by itself.  NULL: enc->failure says why. */
-static inline char *put_part(struct encoder *enc, const uint8_t *p, size_t n, char *o, int width)
+static char *put_part(struct encoder *enc, const uint8_t *p, size_t n, char *o, int width)
 {
-    const uint32_t *ids = NULL;
+    const uint32_t *ids;
+    const uint8_t *packed;
     size_t count = 0;
-    const struct word *x = n <= WORDS_LONGEST ? word_table_find(&enc->words, p, n, &ids, &count) : NULL;
+    int64_t merged;
 
-    if (x && !ids)
-        return put_word(o, x, width);
-    if (!x) {
-        int64_t merged = merge_piece(enc, p, n);
-        if (merged < 0) {
-            enc->failure = (int)merged;
-            return NULL;
-        }
-        ids = (const uint32_t *)(const void *)enc->ids.p;
-        count = (size_t)merged;
+    if (n <= WORDS_LONGEST && (packed = word_table_find(&enc->words, p, n, &count)))
+        return put_packed(o, packed, count, width);
+    merged = merge_piece(enc, p, n);
+    if (merged < 0) {
+        enc->failure = (int)merged;
+        return NULL;
     }
-    for (size_t i = 0; i < count; i++)
+    ids = (const uint32_t *)(const void *)enc->ids.p;
+    for (size_t i = 0; i < (size_t)merged; i++)
         o = put_id(o, ids[i], width);
     return o;
 }
 
 /* A piece that was not found at the first look.  A long one is taken apart where no token
  * reaches across: scripts without spaces have pieces of whole sentences. */
-static __attribute__((noinline)) char *put_slowly(struct encoder *enc, const uint8_t *p, size_t n, char *o, int width)
+static char *put_slowly(struct encoder *enc, const uint8_t *p, size_t n, char *o, int width)
 {
-    while (n > WORDS_KEY && (!enc->t->rules || enc->t->rules->joins)) {
+    while (n > WORDS_SHORT && (!enc->t->rules || enc->t->rules->joins)) {
         size_t cut = bpe_cut(&enc->t->bpe, p, n, 1);
         if (cut == n)
             break;
@@ -158,100 +144,56 @@ static __attribute__((noinline)) char *put_slowly(struct encoder *enc, const uin
     return put_part(enc, p, n, o, width);
 }
 
-/* The pieces begin..ends[0], ..., ..ends[n-1] of text, each with PADDING readable bytes
- * from its beginning on.  o has room for an id a byte, and 20 bytes. */
-static inline char *put_pieces(struct encoder *enc, const uint8_t *text, uint32_t begin, const uint32_t *ends,
-                               size_t n, char *o, int width)
+/* The pieces cuts[0]..cuts[1], ..., ..cuts[n] of text.  o has room for an id a byte, and
+ * WORDS_SLACK. */
+static char *put_pieces(struct encoder *enc, struct span text, const uint32_t *cuts, size_t n, char *o, int width)
 {
-    const struct word *entries = enc->words.entries;
-    uint64_t mask = enc->words.mask;
-    struct word_key keys[AHEAD];
-    uint32_t starts[AHEAD], fetch = begin;
+    const uint8_t *p = (const uint8_t *)text.p;
+    struct word_batch *b = &enc->batch;
 
-#define FETCH(j)                                                                       \
-    do {                                                                               \
-        uint32_t len_ = ends[j] - fetch;                                               \
-        keys[(j) % AHEAD] = word_key_of(text + fetch, len_ <= WORDS_KEY ? len_ : 16);    \
-        starts[(j) % AHEAD] = fetch;                                                   \
-        __builtin_prefetch(entries + (keys[(j) % AHEAD].hash & mask));                 \
-        fetch = ends[j];                                                               \
-    } while (0)
-    for (size_t j = 0; j < n && j < AHEAD - 1; j++)
-        FETCH(j);
-    for (size_t i = 0; i < n; i++) {
-        const struct word_key *k = &keys[i % AHEAD];
-        const struct word *x = entries + (k->hash & mask);
-        uint32_t start = starts[i % AHEAD];
-
-        if (i + AHEAD - 1 < n)
-            FETCH(i + AHEAD - 1);
-        if (__builtin_expect(((x->lo ^ k->lo) | (x->hi ^ k->hi)) == 0 && x->n <= WORDS_INLINE, 1)) {
-            o = put_word(o, x, width);
-        } else {
-            o = put_slowly(enc, text + start, ends[i] - start, o, width);
+    for (; n; cuts += b->n, n -= b->n) {
+        enc->seek(&enc->words, p, text.n, cuts, n < WORDS_BATCH ? n : WORDS_BATCH, b);
+        while (o = (width == 2 ? enc->put2 : enc->put4)(&enc->words, p, cuts, b, o), b->next < b->n) {
+            o = put_slowly(enc, p + cuts[b->next], cuts[b->next + 1] - cuts[b->next], o, width);
             if (!o)
                 return NULL;
+            b->next++;
         }
     }
-#undef FETCH
     return o;
 }
 
-static inline char *put_chunk(struct encoder *enc, const uint8_t *text, size_t size, uint32_t begin,
-                              const uint32_t *ends, size_t n, char *o, int width)
-{
-    uint8_t tail[2 * PADDING];
-    uint32_t tail_ends[PADDING], from = begin;
-    size_t safe = n;
-
-    /* The last pieces, which begin within 16 bytes of the end, are copied. */
-    while (safe && (safe > 1 ? ends[safe - 2] : begin) + PADDING > size)
-        safe--;
-    o = put_pieces(enc, text, begin, ends, safe, o, width);
-    if (!o || safe == n)
-        return o;
-    from = safe ? ends[safe - 1] : begin;
-    memset(tail, 0, sizeof tail);
-    memcpy(tail, text + from, size - from);
-    for (size_t i = safe; i < n; i++)
-        tail_ends[i - safe] = ends[i] - from;
-    return put_pieces(enc, tail, 0, tail_ends, n - safe, o, width);
-}
-
-static int64_t next_ends(struct encoder *enc, struct split_state *st, struct err *e)
+static int64_t next_cuts(struct encoder *enc, struct split_state *st, struct err *e)
 {
     const struct tokenizer *t = enc->t;
 
-    return t->rules && t->rules->model != MODEL_BYTES ? rules_cut(t->rules, st, enc->ends, ENDS)
-                                                      : split_next(&t->split, st, enc->ends, ENDS, e);
+    return t->rules && t->rules->model != MODEL_BYTES ? rules_cut(t->rules, st, enc->cuts + 1, CUTS)
+                                                      : split_next(&t->split, st, enc->cuts + 1, CUTS, e);
 }
 
 /* Text without added tokens. */
 static int encode_plain(struct encoder *enc, struct span text, int width, struct buf *out, struct err *e)
 {
-    const uint8_t *p = (const uint8_t *)text.p;
-    struct split_state st = {.text = p, .n = text.n};
-    uint32_t begin = 0;
+    struct split_state st = {.text = (const uint8_t *)text.p, .n = text.n};
+    uint32_t *cuts = enc->cuts;
     int64_t n;
 
     if (enc->t->rules && enc->t->rules->model == MODEL_UNIGRAM)
         return unigram_text(&enc->t->rules->unigram, &enc->rules.unigram, &enc->words, text, width, out, e);
-    while ((n = next_ends(enc, &st, e)) > 0) {
-        uint32_t end = enc->ends[n - 1];
+    cuts[0] = 0;
+    while ((n = next_cuts(enc, &st, e)) > 0) {
         char *o;
-        int rc = buf_reserve(out, (size_t)(end - begin) * (size_t)width + 32);
+        int rc = buf_reserve(out, (size_t)(cuts[n] - cuts[0]) * (size_t)width + WORDS_SLACK);
 
         if (rc < 0)
             return err_set(e, rc, rc == ERR_LIMIT ? "too many tokens" : "out of memory for tokens");
-        o = out->p + out->n;
-        o = width == 2 ? put_chunk(enc, p, text.n, begin, enc->ends, (size_t)n, o, 2)
-                       : put_chunk(enc, p, text.n, begin, enc->ends, (size_t)n, o, 4);
+        o = put_pieces(enc, text, cuts, (size_t)n, out->p + out->n, width);
         if (!o)
             return err_set(e, enc->failure, enc->failure == ERR_NOMEM
                                                 ? "out of memory for a piece"
                                                 : "the text has a byte that the tokenizer has no token for");
         out->n = (size_t)(o - out->p);
-        begin = end;
+        cuts[0] = cuts[n];
     }
     return n < 0 ? (int)n : 0;
 }

@@ -242,16 +242,15 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
     int64_t rc = 0;
 
     for (size_t at = 0; at < text.n && rc >= 0; at += n) {
-        const uint32_t *ids = NULL;
-        uint32_t few[WORDS_INLINE];
+        uint32_t known[WORD_LONGEST + 1];
+        const uint32_t *ids = known;
         size_t count = 0;
-        const struct word *x;
+        const uint8_t *x;
 
         n = marks_word(&u->marks, p + at, text.n - at);
-        x = n <= WORD_LONGEST ? word_table_find(words, p + at, n, &ids, &count) : NULL;
-        for (size_t i = 0; x && !ids && i < count; i++)
-            few[i] = word_id(x, (unsigned)i);
-        ids = ids ? ids : few;
+        x = n <= WORD_LONGEST ? word_table_find(words, p + at, n, &count) : NULL;
+        for (size_t i = 0; x && i < count; i++)
+            known[i] = word_id(x, i);
         if (x && fabs(sum) < ldexp(1, (int)ids[0])) {
             ids++;
             count--;

@@ -4,140 +4,169 @@
 
 #include "base/err.h"
 #include "base/hash.h"
+#include "tokenize/word_hash.h"
 
-enum { STORE_MAX = 16 << 20 };
+enum { STORE_MAX = 16 << 20, HUGE = 2 << 20, WINDOW = 8, LINES = 4 };
 
-int word_table_init(struct word_table *w, unsigned log2_entries)
+int word_table_init(struct word_table *w, unsigned log2_words)
 {
-    size_t n = ((size_t)1 << log2_entries) + WORDS_WINDOW;
-    void *p;
+    size_t words = ((size_t)1 << log2_words) + WINDOW, lines = ((size_t)1 << log2_words) / 2 + LINES;
+    size_t word_bytes = words * sizeof *w->words;
+    char *p;
 
     memset(w, 0, sizeof *w);
-    w->mask = ((uint64_t)1 << log2_entries) - 1;
-    w->mapped = (n * sizeof *w->entries + (2 << 20) - 1) & ~((size_t)(2 << 20) - 1);
+    w->shift = 52 - (log2_words - 1);
+    w->word_count = words;
+    w->line_mask = ((uint64_t)1 << log2_words) / 2 - 1;
+    w->mapped = word_bytes + lines * sizeof *w->lines + WORDS_SLACK + 2 * HUGE;
     p = mmap(NULL, w->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return ERR_NOMEM;
-    madvise(p, w->mapped, MADV_HUGEPAGE);
-    w->entries = p;
+    w->map = p;
+    p = (char *)(((uintptr_t)p + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
+    madvise(p, w->mapped - HUGE, MADV_HUGEPAGE);
+    w->words = (struct word *)(void *)p;
+    w->lines = (struct word_line *)(void *)(p + word_bytes);
     w->store.max = STORE_MAX;
     return 0;
 }
 
 void word_table_free(struct word_table *w)
 {
-    if (w->entries)
-        munmap(w->entries, w->mapped);
+    if (w->map)
+        munmap(w->map, w->mapped);
     buf_free(&w->store);
     memset(w, 0, sizeof *w);
 }
 
-/* The key of any piece: what does not fit is hashed and marked. */
-static struct word_key key_of(const uint8_t *p, size_t n)
+static void empty(struct word_table *w)
 {
-    struct span s = {(const char *)p, n};
-    uint8_t copy[16] = {0};
-    struct word_key k;
-
-    if (n > WORDS_KEY) {
-        k.lo = hash_xxh3_64(s);
-        k.hi = (uint64_t)0x80 << 56 | n;
-        k.hash = k.lo;
-        return k;
-    }
-    memcpy(copy, p, n);
-    return word_key_of(copy, n);
+    memset(w->words, 0, w->word_count * sizeof *w->words);
+    memset(w->lines, 0, (w->line_mask + 1 + LINES) * sizeof *w->lines);
+    w->store.n = 0;
 }
 
-/* Where an entry's part of the store begins, and how many ids it has. */
-static const char *stored_at(const struct word_table *w, const struct word *x, size_t *count)
+/* The key of any piece: what does not fit is hashed and marked.  Returns its set. */
+static struct word *key_of(const struct word_table *w, const uint8_t *p, size_t n, struct word_key *key)
 {
-    uint32_t at[2];
-
-    memcpy(at, x->ids, sizeof at);
-    *count = at[1];
-    return w->store.p + at[0];
+    if (n > WORDS_SHORT)
+        *key = (struct word_key){hash_xxh3_64((struct span){(const char *)p, n}), n | (uint64_t)0x80 << 56};
+    else
+        *key = word_key_of(p, n);
+    return w->words + 2 * (word_hash_key(key->lo, key->hi) >> w->shift);
 }
 
-static bool is_stored(const struct word *x)
+static bool is_key(const struct word *x, const struct word_key *key)
 {
-    return x->n == WORDS_STORED;
+    return ((word_load(x->key) ^ key->lo) | (word_load(x->key + 8) ^ key->hi)) == 0;
 }
 
-static size_t padded(size_t n)
+static const uint8_t *find_line(const struct word_table *w, const uint8_t *p, size_t n, size_t *count)
 {
-    return (n + 3) & ~(size_t)3;
+    const struct word_line *x = w->lines + (word_hash_long(p, n) & w->line_mask);
+
+    for (int i = 0; i < LINES && x[i].n; i++)
+        if (x[i].n == n && memcmp(x[i].bytes, p, n) == 0) {
+            *count = x[i].count;
+            return x[i].bytes + n;
+        }
+    return NULL;
 }
 
-const struct word *word_table_find(const struct word_table *w, const uint8_t *p, size_t n, const uint32_t **stored,
-                              size_t *count)
+const uint8_t *word_table_find(struct word_table *w, const uint8_t *p, size_t n, size_t *count)
 {
-    struct word_key k = key_of(p, n);
-    const struct word *x = w->entries + (k.hash & w->mask);
+    struct word_key key;
+    struct word *x;
+    const uint8_t *found;
 
-    for (int i = 0; i < WORDS_WINDOW && x[i].hi; i++) {
-        const char *at;
-        if (x[i].lo != k.lo || x[i].hi != k.hi)
+    if (n > WORDS_SHORT && n < WORDS_LINE && (found = find_line(w, p, n, count)))
+        return found;
+    x = key_of(w, p, n, &key);
+    for (int i = 0; i < WINDOW && x[i].key[15]; i++) {
+        if (!is_key(&x[i], &key))
             continue;
-        if (!is_stored(&x[i])) {
+        if (i >= 2) { /* to where the next look finds it at once */
+            struct word y = x[i];
+            x[i] = x[1];
+            x[1] = y;
+            i = 1;
+        }
+        if (x[i].n != WORDS_STORED) {
             *count = x[i].n;
-            return &x[i];
+            return x[i].ids;
         }
-        at = stored_at(w, &x[i], count);
-        if (n > WORDS_KEY) {
-            if (memcmp(at, p, n) != 0)
-                continue;
-            at += padded(n);
-        }
-        *stored = (const uint32_t *)(const void *)at;
-        return &x[i];
+        found = word_stored(w, &x[i], count);
+        if (n <= WORDS_SHORT)
+            return found;
+        if (memcmp(found, p, n) == 0)
+            return found + n;
     }
     return NULL;
+}
+
+static void pack(uint8_t *to, const uint32_t *ids, size_t count)
+{
+    for (size_t j = 0; j < count; j++)
+        for (int b = 0; b < 3; b++)
+            to[3 * j + (size_t)b] = (uint8_t)(ids[j] >> 8 * b);
+}
+
+static void put_line(struct word_table *w, const uint8_t *p, size_t n, const uint32_t *ids, size_t count)
+{
+    struct word_line *x = w->lines + (word_hash_long(p, n) & w->line_mask);
+    int i = 0;
+
+    while (i < LINES && x[i].n)
+        i++;
+    if (i == LINES)
+        i = (int)(w->turn++ % LINES);
+    x[i].n = (uint8_t)n;
+    x[i].count = (uint8_t)count;
+    memcpy(x[i].bytes, p, n);
+    pack(x[i].bytes + n, ids, count);
 }
 
 /* Appends what does not fit into an entry; the offset, or -1 when there is no room. */
 static int64_t store(struct word_table *w, const uint8_t *p, size_t n, const uint32_t *ids, size_t count)
 {
-    size_t at = w->store.n, bytes = n > WORDS_KEY ? padded(n) : 0;
+    size_t at = w->store.n;
 
-    if (buf_reserve(&w->store, bytes + count * sizeof *ids) < 0)
+    if (buf_reserve(&w->store, n + 3 * count + WORDS_SLACK) < 0)
         return -1;
-    if (bytes) {
-        memcpy(w->store.p + at, p, n);
-        memset(w->store.p + at + n, 0, bytes - n);
-    }
-    memcpy(w->store.p + at + bytes, ids, count * sizeof *ids);
-    w->store.n += bytes + count * sizeof *ids;
+    memcpy(w->store.p + at, p, n);
+    pack((uint8_t *)w->store.p + at + n, ids, count);
+    w->store.n += n + 3 * count;
     return (int64_t)at;
 }
 
 void word_table_put(struct word_table *w, const uint8_t *p, size_t n, const uint32_t *ids, size_t count)
 {
-    struct word_key k = key_of(p, n);
-    struct word *x = w->entries + (k.hash & w->mask);
+    struct word_key key;
+    struct word *x;
     int i = 0;
 
     if (n > WORDS_LONGEST || n == 0)
         return;
-    while (i < WORDS_WINDOW && x[i].hi)
+    if (n > WORDS_SHORT && n + 3 * count <= WORDS_LINE) {
+        put_line(w, p, n, ids, count);
+        return;
+    }
+    x = key_of(w, p, n, &key);
+    while (i < WINDOW && x[i].key[15])
         i++;
-    if (i == WORDS_WINDOW)
-        i = (int)(w->turn++ % WORDS_WINDOW);
-    if (n > WORDS_KEY || count > WORDS_INLINE) {
-        int64_t at = store(w, p, n, ids, count);
+    if (i == WINDOW)
+        i = (int)(w->turn++ % WINDOW);
+    if (n > WORDS_SHORT || count > WORDS_INLINE) {
+        int64_t at = store(w, p, n > WORDS_SHORT ? n : 0, ids, count);
         if (at < 0) { /* the store is full: begin again */
-            memset(w->entries, 0, (w->mask + 1 + WORDS_WINDOW) * sizeof *w->entries);
-            w->store.n = 0;
+            empty(w);
             return;
         }
         memcpy(x[i].ids, &(uint32_t[2]){(uint32_t)at, (uint32_t)count}, 8);
         x[i].n = WORDS_STORED;
     } else {
-        for (size_t j = 0; j < count; j++)
-            for (int b = 0; b < 3; b++)
-                x[i].ids[3 * j + (size_t)b] = (uint8_t)(ids[j] >> 8 * b);
+        pack(x[i].ids, ids, count);
         x[i].n = (uint8_t)count;
     }
-    x[i].lo = k.lo;
-    x[i].hi = k.hi;
+    memcpy(x[i].key, &key, 16);
 }

@@ -1,85 +1,94 @@
 /* tokenize/word_table.h -- a bounded table of pieces seen, with their ids.
  *
- * An entry is 32 bytes: a key of 16 (the piece itself, when it has at most 15 bytes) and up to
- * five ids of 24 bits.  Longer pieces and longer lists of ids lie in a second store; a
- * long piece is compared byte for byte, so the table never mistakes one for another.
- * Open addressing within WORDS_WINDOW entries: a full window loses one of its entries,
- * a full store empties the table.  One a thread.
+ * Three parts.  Entries of 32 bytes hold pieces of at most 15 bytes with up to five ids, in
+ * sets of two that share a cache line.  Entries of 64 bytes, a cache line each, hold longer
+ * pieces that fit into 62 bytes together with their ids.  What is larger lies in a store
+ * that entries of the first kind point to.  Ids take three bytes everywhere.  Pieces are
+ * compared byte for byte, so the table never mistakes one for another; a full window loses
+ * one of its entries, a full store empties the table.  One a thread.
  */
 #ifndef TOKENIZE_WORD_TABLE_H
 #define TOKENIZE_WORD_TABLE_H
 
 #include <stdint.h>
 #include <string.h>
-#ifdef __SSE4_2__
-#include <nmmintrin.h>
-#endif
 
+#include "base/isa.h"
 #include "base/mem.h"
 
 enum {
-    WORDS_KEY = 15,    /* bytes of a piece that fit into the key */
-    WORDS_INLINE = 5,  /* ids that fit into an entry */
+    WORDS_SHORT = 15,   /* bytes of a piece that fit into a short entry */
+    WORDS_INLINE = 5,   /* ids there */
     WORDS_STORED = 255, /* n of an entry whose ids are in the store */
-    WORDS_WINDOW = 8,
-    WORDS_LONGEST = 16384 /* longer pieces are not kept; tables drawn with lines come close */
+    WORDS_LINE = 62,    /* bytes of a piece and its ids in a long entry */
+    WORDS_LONGEST = 16384, /* longer pieces are not kept; tables drawn with lines come close */
+    WORDS_SLACK = 80,   /* bytes behind the ids that writers may touch */
+    WORDS_BATCH = 64
 };
 
 struct word {
-    uint64_t lo, hi; /* hi >> 56: the length, or 0x80 for a long piece; 0: free */
-    uint8_t ids[15];
+    uint8_t key[16]; /* word_hash.h's; of a long piece: hash, length and 0x80; all 0: free */
+    uint8_t ids[15]; /* or where in the store they are, and how many: uint32_t each */
     uint8_t n;
 };
 
+struct word_line {
+    uint8_t n, count; /* 0: free */
+    uint8_t bytes[WORDS_LINE];
+};
+
 struct word_table {
-    struct word *entries; /* mask + 1 + WORDS_WINDOW */
-    uint64_t mask;
+    struct word *words;
+    struct word_line *lines; /* behind the words in the same memory */
+    unsigned shift; /* of a key's hash, to the number of its set */
+    uint64_t word_count, line_mask;
     size_t mapped;
-    struct buf store; /* for each long list: the ids; for each long piece: length, bytes, ids */
+    void *map;
+    struct buf store; /* for each: the piece, if it is a long one, then its ids */
     unsigned turn;
 };
 
-/* 2^log2_entries entries, in huge pages if the system has them.  ERR_NOMEM. */
-int word_table_init(struct word_table *w, unsigned log2_entries);
+static inline const uint8_t *word_stored(const struct word_table *w, const struct word *x, size_t *count)
+{
+    uint32_t at[2];
+
+    memcpy(at, x->ids, sizeof at);
+    *count = at[1];
+    return (const uint8_t *)w->store.p + at[0];
+}
+
+/* 2^log2_words short entries and half as many long ones, in huge pages if the system has
+ * them.  ERR_NOMEM. */
+int word_table_init(struct word_table *w, unsigned log2_words);
 void word_table_free(struct word_table *w);
 
-struct word_key {
-    uint64_t lo, hi, hash;
-};
-
-/* The key of a piece of n <= 15 bytes; 16 bytes must be readable at p. */
-static inline struct word_key word_key_of(const uint8_t *p, size_t n)
+/* The ids of the piece, 3 bytes each with WORDS_SLACK readable behind; NULL if it is not there. */
+const uint8_t *word_table_find(struct word_table *w, const uint8_t *p, size_t n, size_t *count);
+static inline uint32_t word_id(const uint8_t *ids, size_t i)
 {
-    static const uint8_t ones[32] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
-    struct word_key k;
-    uint64_t m;
-
-    memcpy(&k.lo, p, 8);
-    memcpy(&m, ones + 16 - n, 8);
-    k.lo &= m;
-    memcpy(&k.hi, p + 8, 8);
-    memcpy(&m, ones + 24 - n, 8);
-    k.hi = (k.hi & m) | (uint64_t)n << 56;
-#ifdef __SSE4_2__
-    k.hash = _mm_crc32_u64(_mm_crc32_u64(0, k.lo), k.hi);
-#else
-    k.hash = (k.lo * 0x9E3779B97F4A7C15ULL ^ k.hi) * 0xff51afd7ed558ccdULL;
-    k.hash ^= k.hash >> 32;
-#endif
-    return k;
+    return ids[3 * i] | (uint32_t)ids[3 * i + 1] << 8 | (uint32_t)ids[3 * i + 2] << 16;
 }
-
-/* The entry of the piece, its ids in *ids (24 bits each, packed, for entries with n <=
- * WORDS_INLINE; else *stored, *n of them); NULL if it is not there. */
-const struct word *word_table_find(const struct word_table *w, const uint8_t *p, size_t n, const uint32_t **stored,
-                              size_t *count);
-/* Remembers the ids of a piece (if it is short enough).  Failing for want of memory is
- * no error: the piece is not remembered. */
+/* Remembers the ids of a piece that is not there (if it is short enough).  Failing for want of
+ * memory is no error: the piece is not remembered. */
 void word_table_put(struct word_table *w, const uint8_t *p, size_t n, const uint32_t *ids, size_t count);
 
-static inline uint32_t word_id(const struct word *x, unsigned i)
-{
-    return x->ids[3 * i] | (uint32_t)x->ids[3 * i + 1] << 8 | (uint32_t)x->ids[3 * i + 2] << 16;
-}
+/* ---- many pieces at a time (words_simd.c) ---- */
+
+/* Pieces cuts[i]..cuts[i + 1] of a text, looked for together so that memory is asked early. */
+struct word_batch {
+    uint8_t key[WORDS_BATCH][16];
+    uint64_t at[WORDS_BATCH][2]; /* [0]: where to look, in bytes from words */
+    size_t n, next;
+};
+
+/* Begins to look for n <= WORDS_BATCH pieces of text (of `size` bytes). */
+ISA_DECLARE(void, words_seek, (const struct word_table *w, const uint8_t *text, size_t size, const uint32_t *cuts,
+                               size_t n, struct word_batch *b));
+/* Writes ids of two or four bytes to o up to b->n or a piece, b->next, that is not where it is looked
+ * for first.  Returns the end of what it wrote; it may touch WORDS_SLACK bytes more. */
+ISA_DECLARE(char *, words_put2, (const struct word_table *w, const uint8_t *text, const uint32_t *cuts,
+                                 struct word_batch *b, char *o));
+ISA_DECLARE(char *, words_put4, (const struct word_table *w, const uint8_t *text, const uint32_t *cuts,
+                                 struct word_batch *b, char *o));
 
 #endif
