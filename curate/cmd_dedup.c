@@ -1,6 +1,7 @@
 /* quern dedup exact|fuzzy|lines|substring */
 #include <string.h>
 
+#include "curate/dedup/dedup_ranks.h"
 #include "curate/stream/driver.h"
 #include "curate/stream/stages.h"
 
@@ -25,7 +26,10 @@ static struct tool tool = {
         "no copy of a line stays that two documents have; dolma, lines as they are; datatrove,\n"
         "three sentences in a row, 50 words and 3 sentences must be left.\n\n"
         "substring: strikes passages of --length bytes or more that came before, wherever they\n"
-        "stand, by suffix arrays; with --tokens whatever white space is between.",
+        "stand, by suffix arrays; with --tokens whatever white space is between.\n\n"
+        "`mpirun -n 8 quern dedup fuzzy -o kept.jsonl crawl/*.jsonl.zst` (or exact) shares the files\n"
+        "among 8 ranks, on any hosts; the output is the same, and the first rank writes it.\n"
+        "--memory is for each rank.",
     .example = "printf '{\"id\":\"a\",\"text\":\"x\"}\\n{\"id\":\"b\",\"text\":\"x\"}\\n' | "
                "quern dedup exact --rejects -",
 };
@@ -59,23 +63,36 @@ static int say_kinds(void)
     return tool_usage(&tool, "say which kind first, of those that this build has: %s", names);
 }
 
+/* Options for ranks. */
+struct rank_conf {
+    const char *backend;
+    double minutes;
+};
+
 static int run(const struct stage_kind *k, const void *conf, const struct opt *opts, struct driver_conf *driver,
-               int argc, char **argv)
+               const struct rank_conf *ranks, int argc, char **argv)
 {
+    struct comm *c;
     struct stage stage;
     struct err e;
-    int code, n = tool_begin(&tool, opts, argc, argv, &code);
+    int rc, code, n = tool_begin(&tool, opts, argc, argv, &code);
 
     if (n < 0)
         return code;
     if (!k)
         return say_kinds();
-    if (k->open(&stage, conf, &e) < 0)
+    if (comm_open(&c, ranks->backend, ranks->minutes * 60, &e) < 0)
+        return tool_fail(&tool, &e);
+    driver->ranks = c->size > 1 ? c : NULL;
+    rc = driver->ranks ? dedup_ranks_stage_open(&stage, c, k, conf, &e) : k->open(&stage, conf, &e);
+    if (rc < 0)
         return tool_fail(&tool, &e);
     driver->stages = &stage;
     driver->n_stages = 1;
     code = driver_main(&tool, driver, n, argv);
     stage.ops->close(stage.state);
+    if (code == EXIT_FINE || code == EXIT_SOME_BAD) /* else the launcher is to end the others */
+        comm_close(c);
     return code;
 }
 
@@ -84,8 +101,14 @@ int main(int argc, char **argv)
     static struct opt opts[MAX_OPTS];
     static _Alignas(16) char conf[MAX_KINDS][4096];
     struct driver_conf driver = {0};
+    struct rank_conf ranks = {"auto", COMM_TIMEOUT_MINUTES};
     const struct opt common[] = {
-        OPT_HEAD("Documents"), DRIVER_OPTS(driver), TOOL_JOBS(tool), TOOL_OPTS(tool), OPT_END,
+        OPT_HEAD("Documents"), DRIVER_OPTS(driver), TOOL_JOBS(tool),
+        OPT_STR(0, "ranks", &ranks.backend, "KIND",
+                "share the files with the ranks of mpirun or srun: auto, mpi, or self (alone)"),
+        OPT_NUM(0, "distributed-timeout-minutes", &ranks.minutes, 0.001, 1e6,
+                "how long a rank may keep the others waiting in an exchange"),
+        TOOL_OPTS(tool), OPT_END,
     };
     const struct stage_kind *k = NULL, *other;
     char name[64];
@@ -104,5 +127,5 @@ int main(int argc, char **argv)
                 n = add_kind(other, conf[used++], opts, n);
     }
     memcpy(opts + n, common, sizeof common);
-    return run(k, conf[0], opts, &driver, argc, argv);
+    return run(k, conf[0], opts, &driver, &ranks, argc, argv);
 }

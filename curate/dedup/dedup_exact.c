@@ -188,6 +188,16 @@ static int parse_note(struct span note, struct note *h, struct span *id, struct 
     return 0;
 }
 
+int dedup_exact_note_key(struct span note, uint64_t *key, struct err *e)
+{
+    struct span id;
+    struct note h;
+
+    TRY(parse_note(note, &h, &id, e));
+    *key = h.key.lo;
+    return 0;
+}
+
 /* Adds to the set.  1: the text is new; 0: document *number has it. */
 static int add_to_set(struct exact *x, const struct note *h, struct span id, uint64_t *number, struct err *e)
 {

@@ -44,6 +44,9 @@ void dedup_exact_conf_init(struct dedup_exact_conf *c);
  * ERR_IO, ERR_NOMEM. */
 int dedup_exact_stage_open(struct stage *st, const struct dedup_exact_conf *conf, struct err *e);
 
+/* For ranks that share the documents: 64 bits of what is compared.  ERR_IO: it is no note of this stage. */
+int dedup_exact_note_key(struct span note, uint64_t *key, struct err *e);
+
 /* ---- the set, for itself ---- */
 
 /* 128-bit keys and a number with each: 24 bytes a slot, 32 to 64 a key. */

@@ -260,13 +260,12 @@ struct pair_file {
     struct arena arena;
 };
 
-static int put_pair(struct pair_file *p, struct span x, struct span y, float similarity)
+int dedup_fuzzy_put_pair(struct buf *line, struct span x, struct span y, float similarity)
 {
-    buf_clear(&p->line);
-    TRY(put_field(&p->line, x));
-    TRY(buf_putc(&p->line, '\t'));
-    TRY(put_field(&p->line, y));
-    return buf_printf(&p->line, "\t%.6f\n", similarity);
+    TRY(put_field(line, x));
+    TRY(buf_putc(line, '\t'));
+    TRY(put_field(line, y));
+    return buf_printf(line, "\t%.6f\n", similarity);
 }
 
 static int write_pair(void *arg, uint32_t x, uint32_t y, float similarity, struct err *e)
@@ -277,7 +276,8 @@ static int write_pair(void *arg, uint32_t x, uint32_t y, float similarity, struc
     arena_reset(&p->arena);
     TRY(dedup_store_id(&p->f->store, x, &p->arena, &first, e));
     TRY(dedup_store_id(&p->f->store, y, &p->arena, &second, e));
-    if (put_pair(p, first, second, similarity) < 0)
+    buf_clear(&p->line);
+    if (dedup_fuzzy_put_pair(&p->line, first, second, similarity) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a line of '%s'", file_out_name(p->out));
     return file_write(p->out, p->line.p, p->line.n, e);
 }
@@ -470,25 +470,61 @@ static int put_count(struct buf *json, const char *key, uint64_t n)
     return json_put_int(json, (int64_t)n);
 }
 
-static int fuzzy_stats(void *stage, struct buf *json)
+int dedup_fuzzy_put_stats(const void *stage, const struct dedup_fuzzy_counts *n, struct buf *json)
 {
     const struct fuzzy *f = stage;
-    const struct dedup_tally *t = &f->tally;
 
     TRY(json_put_key(json, "preset"));
     TRY(json_put_string(json, span_of(f->preset->name)));
     TRY(put_count(json, "bands", (uint64_t)f->n_bands));
     TRY(put_count(json, "rows", (uint64_t)f->n_rows));
-    TRY(put_count(json, "shingle_bytes", f->store.sets.size));
-    TRY(put_count(json, "candidates", t->candidates));
-    TRY(put_count(json, "compared", t->compared));
-    TRY(put_count(json, "against", f->outside));
-    TRY(put_count(json, "clusters", f->clusters));
-    TRY(put_count(json, "largest_cluster", f->clusters ? f->largest : 0));
+    TRY(put_count(json, "shingle_bytes", n->shingle_bytes));
+    TRY(put_count(json, "candidates", n->candidates));
+    TRY(put_count(json, "compared", n->compared));
+    TRY(put_count(json, "against", n->against));
+    TRY(put_count(json, "clusters", n->clusters));
+    TRY(put_count(json, "largest_cluster", n->clusters ? n->largest : 0));
     TRY(json_put_key(json, "largest_survivor"));
-    if (!f->largest_id)
+    if (!n->largest_id)
         return buf_puts(json, "null");
-    return json_put_string(json, span_of(f->largest_id));
+    return json_put_string(json, span_of(n->largest_id));
+}
+
+void dedup_fuzzy_counts(const void *stage, struct dedup_fuzzy_counts *to)
+{
+    const struct fuzzy *f = stage;
+
+    *to = (struct dedup_fuzzy_counts){.shingle_bytes = f->store.sets.size, .candidates = f->tally.candidates,
+                                      .compared = f->tally.compared, .against = f->outside,
+                                      .clusters = f->clusters, .largest = f->largest,
+                                      .largest_of = f->largest_of - f->outside, .largest_id = f->largest_id};
+}
+
+static int fuzzy_stats(void *stage, struct buf *json)
+{
+    struct dedup_fuzzy_counts n;
+
+    dedup_fuzzy_counts(stage, &n);
+    return dedup_fuzzy_put_stats(stage, &n, json);
+}
+
+int dedup_fuzzy_note(const void *stage, struct span note, struct dedup_fuzzy_note *to, struct err *e)
+{
+    const struct fuzzy *f = stage;
+    struct note_parts p;
+    struct note *h;
+
+    TRY(parse_note(f, note, &h, e));
+    p = note_parts(f, h);
+    *to = (struct dedup_fuzzy_note){h->count, p.record.key, h->count ? (size_t)f->shape.bands : 0, {p.id, h->id_n}};
+    return 0;
+}
+
+float dedup_fuzzy_similarity(const void *stage, uint64_t n)
+{
+    const struct fuzzy *f = stage;
+
+    return f->fate[f->outside + n].similarity;
 }
 
 static void fuzzy_close(void *stage)

@@ -63,4 +63,30 @@ void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
 /* Makes the stage; its state is freed by ops->close.  Strings in conf must outlive it.
  * ERR_ARG, ERR_NOMEM, ERR_IO; ERR_UNSUPPORTED: why there is no GPU. */
 int dedup_fuzzy_stage_open(struct stage *st, const struct dedup_fuzzy_conf *conf, struct err *e);
+
+/* ---- for ranks that share the documents (curate/dedup/dedup_ranks.h) ---- */
+
+/* What others see of a note: documents that agree in key k of both are candidates.  No keys: it meets nobody. */
+struct dedup_fuzzy_note {
+    uint64_t shingles;
+    const uint64_t *key;
+    size_t keys;
+    struct span id;
+};
+/* ERR_IO: it is no note of this stage.  to points into it. */
+int dedup_fuzzy_note(const void *stage, struct span note, struct dedup_fuzzy_note *to, struct err *e);
+/* After resolve: of document n, as judge counts, with its survivor. */
+float dedup_fuzzy_similarity(const void *stage, uint64_t n);
+/* A line of the file of clusters. */
+int dedup_fuzzy_put_pair(struct buf *line, struct span x, struct span y, float similarity);
+
+/* What a run counts. */
+struct dedup_fuzzy_counts {
+    uint64_t shingle_bytes, candidates, compared, against, clusters;
+    uint64_t largest, largest_of; /* documents of the largest cluster; its survivor, as judge counts */
+    const char *largest_id;       /* the stage's, or NULL */
+};
+void dedup_fuzzy_counts(const void *stage, struct dedup_fuzzy_counts *to);
+/* The pairs of the statistics, with these counts. */
+int dedup_fuzzy_put_stats(const void *stage, const struct dedup_fuzzy_counts *n, struct buf *json);
 #endif

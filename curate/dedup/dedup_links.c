@@ -8,9 +8,14 @@
 enum { READ = 1 << 18, LEAST_SLOTS = 1 << 12 };
 
 struct links {
-    struct dedup_store *s;
     char *root;
     size_t stride;
+};
+
+struct join {
+    struct spill *parts;
+    dedup_same *same;
+    void *arg;
     size_t slots; /* most that a thread's table may have */
     int next;     /* part */
     pthread_mutex_t lock;
@@ -41,21 +46,25 @@ static uint32_t root_of(const struct links *l, uint32_t doc)
 }
 
 /* The greater root goes below the smaller one, so that the end is the same in any order. */
-static void unite(const struct links *l, uint32_t a, uint32_t b)
+static int unite(void *links, uint64_t a, uint64_t b, struct err *e)
 {
+    const struct links *l = links;
+
+    (void)e;
     for (;;) {
-        uint32_t x = root_of(l, a), y = root_of(l, b), less = x < y ? x : y, more = x < y ? y : x;
+        uint32_t x = root_of(l, (uint32_t)a), y = root_of(l, (uint32_t)b), less = x < y ? x : y,
+                 more = x < y ? y : x;
 
         if (x == y || __atomic_compare_exchange_n(root_at(l, more), &more, less, false, __ATOMIC_RELAXED,
                                                   __ATOMIC_RELAXED))
-            return;
+            return 0;
     }
 }
 
 /* ---- a part ---- */
 
 /* Keys of which the low half % rounds == round.  (All of a part have the same first bits.) */
-static int one_round(struct links *l, const struct spill *part, uint64_t round, uint64_t rounds,
+static int one_round(const struct join *l, const struct spill *part, uint64_t round, uint64_t rounds,
                      struct store_key *table, size_t slots, struct err *e)
 {
     struct spill_reader in;
@@ -76,14 +85,14 @@ static int one_round(struct links *l, const struct spill *part, uint64_t round, 
         if (table[at].doc == UINT64_MAX)
             table[at] = r;
         else
-            unite(l, (uint32_t)table[at].doc, (uint32_t)r.doc);
+            rc = l->same(l->arg, table[at].doc, r.doc, e);
     }
     spill_reader_close(&in);
     return rc;
 }
 
 /* Tables are at most two thirds full if keys are spread evenly, and never quite full. */
-static int one_part(struct links *l, const struct spill *part, struct err *e)
+static int one_part(const struct join *l, const struct spill *part, struct err *e)
 {
     uint64_t keys = part->size / sizeof(struct store_key), rounds;
     size_t want = (size_t)(keys + keys / 2 + LEAST_SLOTS), slots = want < l->slots ? want : l->slots;
@@ -99,14 +108,14 @@ static int one_part(struct links *l, const struct spill *part, struct err *e)
 
 static void work(void *arg, int thread)
 {
-    struct links *l = arg;
+    struct join *l = arg;
     struct err e = {0};
     int i, rc = 0;
 
     (void)thread;
     while (rc == 0 && (i = __atomic_fetch_add(&l->next, 1, __ATOMIC_RELAXED)) < STORE_PARTS) {
-        rc = one_part(l, &l->s->keys[i], &e);
-        spill_close(&l->s->keys[i]);
+        rc = one_part(l, &l->parts[i], &e);
+        spill_close(&l->parts[i]);
     }
     if (rc < 0) {
         pthread_mutex_lock(&l->lock);
@@ -117,19 +126,27 @@ static void work(void *arg, int thread)
     }
 }
 
-int dedup_links_find(struct dedup_store *s, uint32_t *root, size_t stride, int64_t memory, int jobs, struct err *e)
+int dedup_links_join(struct spill *parts, int64_t memory, int jobs, dedup_same *same, void *arg, struct err *e)
 {
-    struct links l = {.s = s, .root = (char *)root, .stride = stride, .e = e};
+    struct join l = {.parts = parts, .same = same, .arg = arg, .e = e};
 
     l.slots = (size_t)memory / (size_t)jobs / sizeof(struct store_key);
     if (l.slots < LEAST_SLOTS)
         l.slots = LEAST_SLOTS;
-    for (uint64_t d = 0; d < s->n; d++)
-        *root_at(&l, d) = (uint32_t)d;
     pthread_mutex_init(&l.lock, NULL);
     pool_run(jobs, work, &l, NULL); /* fewer threads do as well */
     pthread_mutex_destroy(&l.lock);
-    for (uint64_t d = 0; d < s->n && !l.failed; d++)
-        *root_at(&l, d) = root_of(&l, (uint32_t)d);
     return l.failed;
+}
+
+int dedup_links_find(struct dedup_store *s, uint32_t *root, size_t stride, int64_t memory, int jobs, struct err *e)
+{
+    struct links l = {.root = (char *)root, .stride = stride};
+
+    for (uint64_t d = 0; d < s->n; d++)
+        *root_at(&l, d) = (uint32_t)d;
+    TRY(dedup_links_join(s->keys, memory, jobs, unite, &l, e));
+    for (uint64_t d = 0; d < s->n; d++)
+        *root_at(&l, d) = root_of(&l, (uint32_t)d);
+    return 0;
 }

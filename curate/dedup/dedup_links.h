@@ -9,6 +9,12 @@
 
 #include "curate/dedup/dedup_store.h"
 
+/* Keys apart in STORE_PARTS files by their first bits, which are gone after that.  Of each key some document
+ * is the first; same is told of it and of each other one, in any order, by any thread.  memory: for tables,
+ * all threads together. */
+typedef int dedup_same(void *arg, uint64_t first, uint64_t doc, struct err *e);
+int dedup_links_join(struct spill *parts, int64_t memory, int jobs, dedup_same *same, void *arg, struct err *e);
+
 /* root[d], one every `stride` bytes, becomes the least document that d is linked with.  The keys of
  * the store are gone after that.  memory: for tables, all threads together. */
 int dedup_links_find(struct dedup_store *s, uint32_t *root, size_t stride, int64_t memory, int jobs, struct err *e);

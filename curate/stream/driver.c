@@ -5,6 +5,10 @@
 
 #include "base/log.h"
 #include "curate/stream/pass.h"
+#include "curate/stream/ranks.h"
+
+/* What ranks send to the first one. */
+enum { DOCS, REJECTS, FLOWS, KINDS };
 
 struct run {
     const struct driver_conf *c;
@@ -13,7 +17,13 @@ struct run {
     FILE *spool; /* that the pass under way writes */
     struct file_out *out, *rejects;
     double start;
+    struct rank_stream to_first[KINDS]; /* what a rank that does not write sends to the one that does */
 };
+
+static bool writes(const struct run *r)
+{
+    return !r->c->ranks || r->c->ranks->rank == 0;
+}
 
 static int put_spool(void *to, struct span s, struct err *e)
 {
@@ -56,6 +66,11 @@ static int one_pass(struct run *r, int first, int last, bool later, struct err *
     conf.docs = later ? (struct sink){put_spool, r->spool} : (struct sink){sink_file, r->out};
     if (r->rejects)
         conf.rejects = (struct sink){sink_file, r->rejects};
+    if (!writes(r) && !later) {
+        conf.docs = (struct sink){ranks_put, &r->to_first[DOCS]};
+        if (c->rejects)
+            conf.rejects = (struct sink){ranks_put, &r->to_first[REJECTS]};
+    }
     TRY(pass_open(&p, &conf, e));
     rc = pass_run(p, 0, e);
     pass_close(p);
@@ -69,7 +84,7 @@ static int turn_spool(struct run *r, struct stage *judge, struct err *e)
         return err_sys(e, ERR_IO, "cannot write the temporary file");
     feed_close(&r->feed);
     r->feed = (struct feed){.spool = r->spool, .judge = {ask_stage, judge},
-                            .account = r->rejects != NULL};
+                            .account = r->c->rejects != NULL};
     r->spool = NULL;
     return 0;
 }
@@ -128,12 +143,71 @@ static int write_stats(const struct run *r, struct err *e)
     return rc;
 }
 
+/* ---- ranks ---- */
+
+static int share_inputs(struct run *r, struct err *e)
+{
+    static char nothing[] = "/dev/null";
+    static char *const none[] = {nothing};
+    int first, n;
+
+    if (!r->c->ranks)
+        return 0;
+    for (int i = 0; i < KINDS; i++)
+        r->to_first[i] = (struct rank_stream){r->c->ranks, i};
+    TRY(ranks_share(r->c->ranks, r->c->inputs, r->c->n_inputs, &first, &n, e));
+    r->feed.inputs = n ? r->c->inputs + first : none;
+    r->feed.n_inputs = n ? n : 1;
+    return 0;
+}
+
+static int add_flows(void *run, struct span json, struct err *e)
+{
+    struct run *r = run;
+    struct arena a = {0};
+    struct flows more;
+    struct node *root;
+    int rc = flows_init(&more, r->c->n_stages) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+
+    if (rc == 0)
+        rc = node_parse_json(&a, json, &root, e);
+    if (rc == 0)
+        rc = flows_get(&more, root, e);
+    if (rc == 0 && flows_add(&r->flows, &more) < 0)
+        rc = err_set(e, ERR_NOMEM, "out of memory");
+    flows_free(&more);
+    arena_free(&a);
+    return rc;
+}
+
+static int send_flows(struct run *r, struct err *e)
+{
+    struct buf b = {0};
+    int rc = flows_put(&r->flows, &b);
+
+    rc = rc < 0 ? err_set(e, rc, "out of memory for the counts") : ranks_put(&r->to_first[FLOWS], buf_span(&b), e);
+    buf_free(&b);
+    return rc < 0 ? rc : ranks_end(r->c->ranks, e);
+}
+
+/* After its own, the first rank writes what the others have. */
+static int gather(struct run *r, struct err *e)
+{
+    const struct sink to[KINDS] = {{sink_file, r->out}, {sink_file, r->rejects}, {add_flows, r}};
+
+    if (!r->c->ranks)
+        return 0;
+    return writes(r) ? ranks_collect(r->c->ranks, to, KINDS, e) : send_flows(r, e);
+}
+
 /* ---- the whole ---- */
 
 static int open_outputs(struct run *r, struct err *e)
 {
     const char *out = r->c->output ? r->c->output : "-";
 
+    if (!writes(r))
+        return 0;
     TRY(file_create(&r->out, out, 0, e));
     if (r->c->rejects)
         TRY(file_create(&r->rejects, r->c->rejects, 0, e));
@@ -153,6 +227,8 @@ static int commit_outputs(struct run *r, struct err *e)
         r->rejects = NULL;
         TRY(file_commit(f, e));
     }
+    if (!writes(r))
+        return 0;
     if (r->c->stats)
         TRY(write_stats(r, e));
     f = r->out;
@@ -162,9 +238,11 @@ static int commit_outputs(struct run *r, struct err *e)
 
 static int run_all(struct run *r, struct err *e)
 {
+    TRY(share_inputs(r, e));
     TRY(feed_check(&r->feed, e));
     TRY(open_outputs(r, e));
     TRY(all_passes(r, e));
+    TRY(gather(r, e));
     return commit_outputs(r, e);
 }
 
@@ -202,6 +280,8 @@ int driver_main(const struct tool *t, struct driver_conf *c, int n_operands, cha
     c->jobs = tool_jobs(t);
     if (driver_run(c, &r, &e) < 0)
         return tool_fail(t, &e);
+    if (c->ranks && c->ranks->rank)
+        return tool_end(t, EXIT_FINE);
     log_progress_end();
     log_msg(LOG_INFO, "%" PRIu64 " in, %" PRIu64 " out, %" PRIu64 " dropped, %" PRIu64
             " bad; %.1f MB in %.1f s", r.docs_in, r.docs_out, r.dropped, r.bad,

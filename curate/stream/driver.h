@@ -10,6 +10,7 @@
 
 #include "base/opt.h"
 #include "base/tool.h"
+#include "comm/comm.h"
 #include "curate/stream/stage.h"
 
 /* Where documents come from when not from JSON lines.  `read` is called in order, one
@@ -48,6 +49,8 @@ struct driver_conf {
     const char *rejects; /* NULL: no account */
     const char *stats;   /* NULL: none; JSON, written at the end */
     int64_t max_line;    /* longest line accepted, bytes; 0: 256 MiB */
+    struct comm *ranks;  /* that share the inputs, which are files then; the last stage is one for ranks, the
+                            only one that drops, and rank 0 writes.  NULL: this process is alone */
 };
 
 /* What came of it. */
