@@ -1,0 +1,89 @@
+# shellcheck shell=bash
+# quern dedup exact and fuzzy by several ranks: the bytes of one process.
+. "$ROOT/tests/lib.sh"
+# mpirun wants to be told that root is meant, and looks for a remote shell that it does not need.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated
+ranks() { timeout 120 mpirun --oversubscribe -n "$@"; }
+command -v mpirun >/dev/null || bad 'mpirun is here' 'make deps installs it'
+
+# 4,000 documents of some hundred words: copies, near copies far apart, a template that many share, chains of
+# small changes, texts without words; in seven files, one of them empty, one with a bad line.
+awk 'function word(i) { return "w" int(i * 7919 % 5003) }
+    BEGIN {
+        srand(11)
+        for (d = 0; d < 4000; d++) {
+            kind = rand(); n = 40 + int(rand() * 100); text = ""
+            if (d > 50 && kind < .1) text = kept[int(rand() * d)]
+            else if (d > 50 && kind < .4) {
+                m = split(kept[int(rand() * d)], w, " ")
+                for (k = 0; k < 1 + m / 60; k++) w[1 + int(rand() * m)] = "x" int(rand() * 1e6)
+                for (k = 1; k <= m; k++) text = text (k > 1 ? " " : "") w[k]
+            } else if (kind < .5) {
+                for (k = 0; k < 90; k++) text = text (k ? " " : "") (k < 75 ? "template" k : word(rand() * 1e6))
+            } else if (kind > .01) for (k = 0; k < n; k++) text = text (k ? " " : "") word(rand() * 1e6)
+            kept[d] = text
+            printf "{\"id\":\"d\\u00e9%d\",\"text\":\"%s\",\"score\":%d}\n", d, text, rand() * 50
+        }
+    }' >all.jsonl
+mkdir in
+head -n 700 all.jsonl >in/1.jsonl
+sed -n 701,1500p all.jsonl >in/2.jsonl
+: >in/3.jsonl
+{ sed -n 1501,2000p all.jsonl; echo '{"id":"no text"}'; } | gzip >in/4.jsonl.gz
+sed -n 2001,2010p all.jsonl >in/5.jsonl
+sed -n 2011,3600p all.jsonl | zstd -q >in/6.jsonl.zst
+sed -n 3601,4000p all.jsonl >in/7.jsonl
+
+# What a run gives, under DIR: documents, rejects, clusters, statistics but for time and for how often it had to
+# look, which depends on what comes together.
+run() { # DIR LAUNCHER... -- KIND OPTION...
+    local dir=$1 launch=()
+    shift
+    mkdir -p "$dir"
+    while [ "$1" != -- ]; do launch+=("$1"); shift; done
+    shift
+    "${launch[@]}" quern-dedup "$@" -o "$dir/docs" --rejects "$dir/rejects" --stats "$dir/stats" in/* 2>"$dir/err"
+    [ $? = 1 ] || return 1 # one line is bad
+    sed -i -E 's/"(seconds|candidates|compared)":[0-9.e+-]+//g' "$dir/stats"
+}
+all_equal() { # NAME WANT GOT
+    for f in docs rejects stats clusters; do
+        [ -e "$2/$f" ] && same "$1: $f" "$3/$f" "$2/$f"
+    done
+}
+i=0
+for how in 'fuzzy' 'fuzzy --keep best --by score --memory 256M' 'fuzzy --keep last --preset datatrove' \
+    'fuzzy --no-verify --keep longest' 'exact' 'exact --keep last --memory 64M' 'exact --keep none --normalize words'; do
+    i=$((i + 1))
+    clusters=
+    # shellcheck disable=SC2086
+    case $how in fuzzy*) clusters=1 ;; esac
+    # shellcheck disable=SC2086
+    check "$how, one process" run "plain$i" -- $how ${clusters:+--clusters plain$i/clusters}
+    counts=8
+    [ $i = 1 ] && counts='1 2 4 8'
+    [ $i = 5 ] && counts='2 8'
+    for n in $counts; do
+        # shellcheck disable=SC2086
+        check "$how, $n ranks" run "ranks$i.$n" ranks $n -- $how ${clusters:+--clusters ranks$i.$n/clusters}
+        all_equal "$how, $n ranks" "plain$i" "ranks$i.$n"
+    done
+done
+[ "$(wc -l <plain1/clusters)" -gt 800 ] && ok 'there was something to find' || bad 'there was something to find'
+has 'the bad line is named by whoever read it' ranks1.8/err "'in/4.jsonl.gz' at byte"
+check 'more threads' run ranks.j ranks 2 -- fuzzy -j 3 --clusters ranks.j/clusters
+all_equal 'more threads' plain1 ranks.j
+
+status 'no files' 2 ranks 2 quern-dedup exact
+has 'are said to be needed' err 'several ranks need input files'
+status 'a pipe' 2 ranks 2 quern-dedup exact /dev/stdin
+status 'a file that is not there' 3 ranks 2 quern-dedup fuzzy -o x.jsonl in/1.jsonl no-such.jsonl
+status 'another kind' 3 ranks 2 quern-dedup lines -o x.jsonl in/1.jsonl
+has 'is refused' err "'dedup lines' is not for several ranks"
+status 'a setting that ranks do not have' 3 ranks 2 quern-dedup fuzzy --pairs p -o x.jsonl in/1.jsonl
+has 'is refused too' err '--pairs is not for several ranks'
+# Ranks that have nothing to do with one another.
+check 'each rank for itself' ranks 2 sh -c 'quern-dedup exact --ranks self -o own.$OMPI_COMM_WORLD_RANK in/1.jsonl'
+same 'gives each the whole' own.0 own.1
+absent 'nothing half done' x.jsonl
+finish
