@@ -511,12 +511,11 @@ static int fuzzy_stats(void *stage, struct buf *json)
 int dedup_fuzzy_note(const void *stage, struct span note, struct dedup_fuzzy_note *to, struct err *e)
 {
     const struct fuzzy *f = stage;
-    struct note_parts p;
+    struct note_parts p = {0};
     struct note *h;
 
-    TRY(parse_note(f, note, &h, e));
-    p = note_parts(f, h);
-    *to = (struct dedup_fuzzy_note){h->count, p.record.key, h->count ? (size_t)f->shape.bands : 0, {p.id, h->id_n}};
+    TRY(parse_note(f, note, &h, &p, e));
+    *to = (struct dedup_fuzzy_note){h->count, p.record.key, p.has_record ? (size_t)f->shape.bands : 0, {p.id, h->id_n}};
     return 0;
 }
 

@@ -66,7 +66,8 @@ int dedup_fuzzy_stage_open(struct stage *st, const struct dedup_fuzzy_conf *conf
 
 /* ---- for ranks that share the documents (curate/dedup/dedup_ranks.h) ---- */
 
-/* What others see of a note: documents that agree in key k of both are candidates.  No keys: it meets nobody. */
+/* What others see of a note made on a CPU: documents that agree in key k of both are candidates.  No keys:
+ * it meets nobody. */
 struct dedup_fuzzy_note {
     uint64_t shingles;
     const uint64_t *key;

@@ -534,6 +534,9 @@ static int open_fuzzy(struct sharded *s, const struct dedup_fuzzy_conf *c, struc
 
     if (c->pairs || c->report || c->index || c->against.n)
         return one_process_only(c->pairs ? "--pairs" : c->report ? "--report" : c->index ? "--index" : "--against", e);
+    if (c->device == 1)
+        return one_process_only("--device cuda", e);
+    own.device = 0;
     s->dir = c->dir;
     s->clusters = c->clusters;
     s->bounded = c->memory > 0;
