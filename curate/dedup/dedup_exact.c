@@ -225,6 +225,30 @@ static int take_outside(void *to, struct span note, struct err *e)
     return add_to_set(x, &h, id, &number, e) < 0 ? e->code : 0;
 }
 
+int dedup_exact_outside(void *stage, struct span note, struct err *e)
+{
+    return take_outside(stage, note, e);
+}
+
+int dedup_exact_to_index(struct span note, struct err *e)
+{
+    union { const char *in; char *out; } u = {note.p};
+    struct span id;
+    struct note h;
+
+    TRY(parse_note(note, &h, &id, e));
+    h.rank = 0;
+    memcpy(u.out, &h, sizeof h);
+    return 0;
+}
+
+const char *dedup_exact_kind(const void *stage)
+{
+    const struct exact *x = stage;
+
+    return x->kind;
+}
+
 static const struct stage_ops exact_ops, exact_settled_ops;
 
 static int begin(struct exact *x, struct err *e)

@@ -44,8 +44,16 @@ void dedup_exact_conf_init(struct dedup_exact_conf *c);
  * ERR_IO, ERR_NOMEM. */
 int dedup_exact_stage_open(struct stage *st, const struct dedup_exact_conf *conf, struct err *e);
 
-/* For ranks that share the documents: 64 bits of what is compared.  ERR_IO: it is no note of this stage. */
+/* ---- for ranks that share the documents (curate/dedup/dedup_ranks.h), at the end only ---- */
+
+/* 64 bits of what is compared.  ERR_IO: it is no note of this stage. */
 int dedup_exact_note_key(struct span note, uint64_t *key, struct err *e);
+/* A note of a document that only others are held against; before all that commit is given. */
+int dedup_exact_outside(void *stage, struct span note, struct err *e);
+/* Makes the note what an index has of it. */
+int dedup_exact_to_index(struct span note, struct err *e);
+/* Of indexes; the stage's. */
+const char *dedup_exact_kind(const void *stage);
 
 /* ---- the set, for itself ---- */
 

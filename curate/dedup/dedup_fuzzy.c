@@ -497,7 +497,7 @@ void dedup_fuzzy_counts(const void *stage, struct dedup_fuzzy_counts *to)
     *to = (struct dedup_fuzzy_counts){.shingle_bytes = f->store.sets.size, .candidates = f->tally.candidates,
                                       .compared = f->tally.compared, .against = f->outside,
                                       .clusters = f->clusters, .largest = f->largest,
-                                      .largest_of = f->largest_of - f->outside, .largest_id = f->largest_id};
+                                      .largest_of = f->largest_of, .largest_id = f->largest_id};
 }
 
 static int fuzzy_stats(void *stage, struct buf *json)
@@ -517,6 +517,28 @@ int dedup_fuzzy_note(const void *stage, struct span note, struct dedup_fuzzy_not
     TRY(parse_note(f, note, &h, &p, e));
     *to = (struct dedup_fuzzy_note){h->count, p.record.key, p.has_record ? (size_t)f->shape.bands : 0, {p.id, h->id_n}};
     return 0;
+}
+
+int dedup_fuzzy_outside(void *stage, struct span note, struct err *e)
+{
+    return take_outside(stage, note, e);
+}
+
+int dedup_fuzzy_to_index(const void *stage, struct span note, struct err *e)
+{
+    struct note_parts p;
+    struct note *h;
+
+    TRY(parse_note(stage, note, &h, &p, e));
+    h->rank = 0;
+    return 0;
+}
+
+const char *dedup_fuzzy_kind(const void *stage)
+{
+    const struct fuzzy *f = stage;
+
+    return f->kind;
 }
 
 float dedup_fuzzy_similarity(const void *stage, uint64_t n)

@@ -76,6 +76,12 @@ struct dedup_fuzzy_note {
 };
 /* ERR_IO: it is no note of this stage.  to points into it. */
 int dedup_fuzzy_note(const void *stage, struct span note, struct dedup_fuzzy_note *to, struct err *e);
+/* A note of a document that only others are held against; before all that commit is given. */
+int dedup_fuzzy_outside(void *stage, struct span note, struct err *e);
+/* Makes the note what an index has of it. */
+int dedup_fuzzy_to_index(const void *stage, struct span note, struct err *e);
+/* Of indexes; the stage's. */
+const char *dedup_fuzzy_kind(const void *stage);
 /* After resolve: of document n, as judge counts, with its survivor. */
 float dedup_fuzzy_similarity(const void *stage, uint64_t n);
 /* A line of the file of clusters. */
@@ -84,7 +90,7 @@ int dedup_fuzzy_put_pair(struct buf *line, struct span x, struct span y, float s
 /* What a run counts. */
 struct dedup_fuzzy_counts {
     uint64_t shingle_bytes, candidates, compared, against, clusters;
-    uint64_t largest, largest_of; /* documents of the largest cluster; its survivor, as judge counts */
+    uint64_t largest, largest_of; /* documents of the largest cluster; its survivor, as they were given, outside first */
     const char *largest_id;       /* the stage's, or NULL */
 };
 void dedup_fuzzy_counts(const void *stage, struct dedup_fuzzy_counts *to);

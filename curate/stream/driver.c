@@ -20,9 +20,23 @@ struct run {
     struct rank_stream to_first[KINDS]; /* what a rank that does not write sends to the one that does */
 };
 
-static bool writes(const struct run *r)
+static bool is_first(const struct run *r)
 {
     return !r->c->ranks || r->c->ranks->rank == 0;
+}
+
+/* A rank's own file stands at NAME with its number for the *, else the first rank writes NAME. */
+static int create(const struct run *r, struct file_out **out, const char *name, struct err *e)
+{
+    const char *star = r->c->ranks ? strchr(name, '*') : NULL;
+    char own[4096];
+
+    if (!star)
+        return is_first(r) ? file_create(out, name, 0, e) : 0;
+    if (snprintf(own, sizeof own, "%.*s%05d%s", (int)(star - name), name, r->c->ranks->rank, star + 1) >=
+        (int)sizeof own)
+        return err_set(e, ERR_ARG, "the name '%.100s...' is too long", name);
+    return file_create(out, own, 0, e);
 }
 
 static int put_spool(void *to, struct span s, struct err *e)
@@ -63,14 +77,13 @@ static int one_pass(struct run *r, int first, int last, bool later, struct err *
     struct pass *p;
     int rc;
 
-    conf.docs = later ? (struct sink){put_spool, r->spool} : (struct sink){sink_file, r->out};
+    conf.docs = later    ? (struct sink){put_spool, r->spool}
+                : r->out ? (struct sink){sink_file, r->out}
+                         : (struct sink){ranks_put, &r->to_first[DOCS]};
     if (r->rejects)
         conf.rejects = (struct sink){sink_file, r->rejects};
-    if (!writes(r) && !later) {
-        conf.docs = (struct sink){ranks_put, &r->to_first[DOCS]};
-        if (c->rejects)
-            conf.rejects = (struct sink){ranks_put, &r->to_first[REJECTS]};
-    }
+    else if (c->rejects && !later)
+        conf.rejects = (struct sink){ranks_put, &r->to_first[REJECTS]};
     TRY(pass_open(&p, &conf, e));
     rc = pass_run(p, 0, e);
     pass_close(p);
@@ -197,21 +210,15 @@ static int gather(struct run *r, struct err *e)
 
     if (!r->c->ranks)
         return 0;
-    return writes(r) ? ranks_collect(r->c->ranks, to, KINDS, e) : send_flows(r, e);
+    return is_first(r) ? ranks_collect(r->c->ranks, to, KINDS, e) : send_flows(r, e);
 }
 
 /* ---- the whole ---- */
 
 static int open_outputs(struct run *r, struct err *e)
 {
-    const char *out = r->c->output ? r->c->output : "-";
-
-    if (!writes(r))
-        return 0;
-    TRY(file_create(&r->out, out, 0, e));
-    if (r->c->rejects)
-        TRY(file_create(&r->rejects, r->c->rejects, 0, e));
-    return 0;
+    TRY(create(r, &r->out, r->c->output ? r->c->output : "-", e));
+    return r->c->rejects ? create(r, &r->rejects, r->c->rejects, e) : 0;
 }
 
 /* The output last: while it is not there the run has to be done again. */
@@ -227,13 +234,11 @@ static int commit_outputs(struct run *r, struct err *e)
         r->rejects = NULL;
         TRY(file_commit(f, e));
     }
-    if (!writes(r))
-        return 0;
-    if (r->c->stats)
+    if (r->c->stats && is_first(r))
         TRY(write_stats(r, e));
     f = r->out;
     r->out = NULL;
-    return file_commit(f, e);
+    return f ? file_commit(f, e) : 0;
 }
 
 static int run_all(struct run *r, struct err *e)

@@ -50,7 +50,8 @@ struct driver_conf {
     const char *stats;   /* NULL: none; JSON, written at the end */
     int64_t max_line;    /* longest line accepted, bytes; 0: 256 MiB */
     struct comm *ranks;  /* that share the inputs, which are files then; the last stage is one for ranks, the
-                            only one that drops, and rank 0 writes.  NULL: this process is alone */
+                            only one that drops.  Rank 0 writes, or where output or rejects have a *, each
+                            rank its own with its number there.  NULL: this process is alone */
 };
 
 /* What came of it. */

@@ -74,6 +74,37 @@ has 'the bad line is named by whoever read it' ranks1.8/err "'in/4.jsonl.gz' at 
 check 'more threads' run ranks.j ranks 2 -- fuzzy -j 3 --clusters ranks.j/clusters
 all_equal 'more threads' plain1 ranks.j
 
+# Against an index and a file; an index of what stays; a file for each rank.
+for kind in fuzzy exact; do
+    quern-dedup $kind -q --index old.idx -o old.jsonl in/1.jsonl
+    for l in '' 'ranks 3' 'ranks 8'; do
+        dir=$kind.${l#ranks }
+        mkdir "$dir"
+        check "$kind against others, ${l:-one process}" $l quern-dedup $kind -q --against old.idx --against in/2.jsonl \
+            --keep longest --index "$dir/idx" -o "$dir/docs" --rejects "$dir/rejects" --stats "$dir/stats" in/[567]*
+        sed -i -E 's/"(seconds|candidates|compared)":[0-9.e+-]+//g' "$dir/stats"
+        for f in docs rejects stats idx; do
+            [ -z "$l" ] || same "$kind against others, $l: $f" "$dir/$f" "$kind./$f"
+        done
+    done
+    has "$kind against others: they are named" $kind./rejects '"survivor":"dé'
+done
+check 'a file for each rank' ranks 3 quern-dedup exact -q -o 'part-*.jsonl.gz' --rejects 'part-*.rejects' in/[1-3]* in/[5-7]*
+check 'one file' quern-dedup exact -q -o whole --rejects whole.rejects in/[1-3]* in/[5-7]*
+zcat part-0000[012].jsonl.gz >parts
+same 'the files are the parts of one' parts whole
+cat part-0000[012].rejects >parts
+same 'so are the accounts' parts whole.rejects
+
+# A rank that is killed: the others end too, and nothing stands under the name.
+for i in $(seq 30); do cat all.jsonl; done >more1.jsonl
+cp more1.jsonl more2.jsonl
+( for _ in $(seq 300); do [ -s pid.1 ] && break; sleep .05; done; sleep .3; kill -9 "$(cat pid.1)" ) &
+status 'a rank that is killed' 137 ranks 2 sh -c \
+    'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec quern-dedup fuzzy -q -o killed.jsonl --clusters killed.tsv more1.jsonl more2.jsonl'
+wait
+absent 'leaves nothing half done' killed.jsonl killed.tsv
+
 status 'no files' 2 ranks 2 quern-dedup exact
 has 'are said to be needed' err 'several ranks need input files'
 status 'a pipe' 2 ranks 2 quern-dedup exact /dev/stdin

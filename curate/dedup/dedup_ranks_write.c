@@ -1,0 +1,202 @@
+/* What is written of all ranks: clusters, an index, counts. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "curate/dedup/dedup_sharded.h"
+#include "curate/stream/note_index.h"
+#include "curate/stream/ranks.h"
+
+/* The lines of this rank's documents. */
+static int cluster_lines(struct sharded *s, const struct sink *to, struct err *e)
+{
+    struct spill_reader ids = {0};
+    struct buf line = {0};
+    struct arena a = {0};
+    int rc = spill_reader_open(&ids, &s->ids, 0, s->ids.size, SHARDED_READ, e);
+
+    for (uint64_t i = s->outside; i < s->n && rc == 0; i++) {
+        struct span survivor = {0};
+        struct answer x;
+        uint64_t n;
+        char *id;
+
+        arena_reset(&a);
+        rc = sharded_next_answer(s, &x, &survivor, &a, e);
+        if (rc == 0)
+            rc = spill_next(&ids, &n, sizeof n, e);
+        id = rc == 0 ? arena_alloc(&a, n + 1) : NULL;
+        if (rc == 0)
+            rc = id ? spill_next(&ids, id, n, e) : err_set(e, ERR_NOMEM, "out of memory for an id");
+        if (rc == 0 && x.dropped && dedup_fuzzy_put_pair(&line, survivor, (struct span){id, n}, x.similarity) < 0)
+            rc = err_set(e, ERR_NOMEM, "out of memory for a line of clusters");
+        if (rc == 0 && (line.n > SHARDED_READ || i + 1 == s->n)) {
+            rc = to->put(to->to, buf_span(&line), e);
+            buf_clear(&line);
+        }
+    }
+    spill_reader_close(&ids);
+    buf_free(&line);
+    arena_free(&a);
+    return rc;
+}
+
+int sharded_write_clusters(struct sharded *s, struct err *e)
+{
+    struct rank_stream stream = {s->c, 0};
+    struct sink to = {ranks_put, &stream};
+    struct file_out *out = NULL;
+    int rc = spill_flush(&s->ids, e);
+
+    if (rc == 0 && s->c->rank == 0) {
+        rc = file_create(&out, s->clusters, 0, e);
+        to = (struct sink){sink_file, out};
+    }
+    if (rc == 0)
+        rc = cluster_lines(s, &to, e);
+    if (rc == 0)
+        rc = s->c->rank == 0 ? ranks_collect(s->c, &to, 1, e) : ranks_end(s->c, e);
+    if (rc == 0 && out)
+        return file_commit(out, e);
+    file_abort(out);
+    return rc;
+}
+
+/* Where the notes of an index go. */
+struct index_file {
+    struct note_index *index; /* of rank 0 */
+    struct rank_stream stream;
+    struct buf frames; /* of another rank: what is yet to be sent */
+};
+
+/* Notes of another rank. */
+static int put_frames(void *to, struct span s, struct err *e)
+{
+    struct index_file *x = to;
+    struct span note;
+    size_t at = 0;
+    int rc;
+
+    while ((rc = frame_next_note(s, &at, &note, e)) > 0)
+        TRY(note_index_put(x->index, note, e));
+    return rc;
+}
+
+static int put_in_index(struct sharded *s, struct index_file *x, struct span note, struct err *e)
+{
+    TRY(s->fuzzy ? dedup_fuzzy_to_index(s->inner.state, note, e) : dedup_exact_to_index(note, e));
+    if (x->index)
+        return note_index_put(x->index, note, e);
+    if (frame_put_note(&x->frames, note) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for an index");
+    if (x->frames.n < SHARDED_READ)
+        return 0;
+    TRY(ranks_put(&x->stream, buf_span(&x->frames), e));
+    buf_clear(&x->frames);
+    return 0;
+}
+
+/* Of this rank's documents those that stay. */
+static int index_notes(struct sharded *s, struct index_file *x, struct err *e)
+{
+    struct parcels p = {0};
+    struct arena a = {0};
+    int rc = spill_reader_open(&p.in, &s->notes, 0, s->notes.size, SHARDED_READ, e);
+
+    for (uint64_t i = 0; i < s->n && rc == 0; i++) {
+        struct span survivor;
+        struct answer answer = {0};
+        struct parcel h;
+
+        arena_reset(&a);
+        rc = parcel_next(&p, &h, e);
+        if (rc == 0 && i >= s->outside)
+            rc = sharded_next_answer(s, &answer, &survivor, &a, e);
+        if (rc == 0 && i >= s->outside && !answer.dropped)
+            rc = put_in_index(s, x, buf_span(&p.note), e);
+    }
+    parcels_close(&p);
+    arena_free(&a);
+    return rc;
+}
+
+int sharded_write_index(struct sharded *s, struct err *e)
+{
+    struct index_file x = {.stream = {s->c, 0}};
+    struct sink to = {put_frames, &x};
+    const char *kind = s->fuzzy ? dedup_fuzzy_kind(s->inner.state) : dedup_exact_kind(s->inner.state);
+    int rc = spill_flush(&s->notes, e);
+
+    if (rc == 0 && s->c->rank == 0)
+        rc = note_index_create(&x.index, s->index, kind, e);
+    if (rc == 0)
+        rc = index_notes(s, &x, e);
+    if (rc == 0 && x.frames.n)
+        rc = ranks_put(&x.stream, buf_span(&x.frames), e);
+    buf_free(&x.frames);
+    if (rc == 0)
+        rc = x.index ? ranks_collect(s->c, &to, 1, e) : ranks_end(s->c, e);
+    if (rc == 0 && x.index)
+        return note_index_commit(x.index, e);
+    note_index_abort(x.index);
+    return rc;
+}
+
+/* The largest cluster of all ranks; of equal ones that of the first survivor. */
+static int find_largest(struct sharded *s, const struct dedup_fuzzy_counts *own, struct err *e)
+{
+    uint64_t mine[2] = {0}, *all = calloc(2 * (size_t)s->c->size, sizeof *all), n = 0;
+    int best = 0, rc = all ? 0 : err_set(e, ERR_NOMEM, "out of memory for %d ranks", s->c->size);
+
+    if (own->clusters) {
+        mine[0] = own->largest;
+        if (rc == 0)
+            rc = spill_read(&s->numbers, own->largest_of * sizeof *mine, &mine[1], sizeof *mine, e);
+        n = strlen(own->largest_id);
+    }
+    if (rc == 0)
+        rc = comm_all_gather(s->c, mine, all, 2, COMM_I64, e);
+    for (int r = 1; r < s->c->size && rc == 0; r++)
+        if (all[2 * r] > all[2 * best] || (all[2 * r] == all[2 * best] && all[2 * r + 1] < all[2 * best + 1]))
+            best = r;
+    if (rc == 0)
+        rc = comm_broadcast(s->c, &n, 1, COMM_I64, best, e);
+    s->counts.largest = rc == 0 ? all[2 * best] : 0;
+    free(all);
+    if (rc < 0 || !s->counts.largest)
+        return rc;
+    s->largest_id = calloc(n + 1, 1);
+    if (!s->largest_id)
+        return err_set(e, ERR_NOMEM, "out of memory for an id");
+    if (best == s->c->rank)
+        memcpy(s->largest_id, own->largest_id, n);
+    s->counts.largest_id = s->largest_id;
+    return comm_broadcast(s->c, s->largest_id, n, COMM_U8, best, e);
+}
+
+int sharded_count(struct sharded *s, struct err *e)
+{
+    struct dedup_fuzzy_counts own = {0};
+    uint64_t all = s->docs.first[s->c->size];
+    uint64_t sum[] = {s->stay, s->sent, 8 * s->shingles, 0, 0, 0, s->outside, 0};
+
+    for (int r = 0; r < s->c->size; r++)
+        sum[7] += s->came[r];
+
+    if (s->fuzzy) {
+        dedup_fuzzy_counts(s->inner.state, &own);
+        sum[3] = own.candidates;
+        sum[4] = own.compared;
+        sum[5] = own.clusters;
+    }
+    TRY(comm_all_reduce(s->c, sum, sizeof sum / sizeof *sum, COMM_I64, COMM_SUM, e));
+    s->stay = sum[0];
+    if (s->c->rank == 0)
+        log_msg(LOG_INFO, "%d ranks, %" PRIu64 " documents, %" PRIu64 " compared with others; %.1f bytes a document "
+                "went to other ranks", s->c->size, all, sum[7], (double)sum[1] / (double)(all ? all : 1));
+    s->counts = (struct dedup_fuzzy_counts){.shingle_bytes = sum[2], .candidates = sum[3], .compared = sum[4],
+                                            .clusters = sum[5], .against = sum[6]};
+    return s->fuzzy ? find_largest(s, &own, e) : 0;
+}

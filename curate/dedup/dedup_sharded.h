@@ -1,0 +1,70 @@
+/* curate/dedup/dedup_sharded.h -- inside deduplication by ranks (curate/dedup/dedup_ranks.h) only: its state, and
+ * what its two files share. */
+#ifndef CURATE_DEDUP_SHARDED_H
+#define CURATE_DEDUP_SHARDED_H
+
+#include "curate/dedup/dedup_exact.h"
+#include "curate/dedup/dedup_fuzzy.h"
+#include "curate/dedup/rank_links.h"
+
+/* Bytes read at a time, and by how much of the memory files' buffers are. */
+enum { SHARDED_READ = 1 << 18, SHARDED_BUFFERS = 16 };
+
+struct sharded {
+    struct stage inner; /* decides what came to this rank */
+    struct comm *c;
+    bool fuzzy;
+    const char *dir, *clusters, *index;
+    struct opt_list against;
+    int64_t memory;
+    bool bounded;          /* by the user */
+    bool begun;            /* --against has been read */
+    uint64_t n;            /* documents of this rank, */
+    uint64_t outside;      /*   of which the first are those of its files of --against */
+    struct rank_docs docs; /* and of the others */
+    uint64_t *outsides;
+    struct spill notes;    /* fuzzy, and for an index: of all of them */
+    struct spill ids;      /* for clusters */
+    struct spill route;    /* to which rank each goes, 32 bits */
+    struct spill numbers;  /* fuzzy: over all ranks, of what came here */
+    struct rank_files out; /* exact: notes; fuzzy: keys */
+    struct rank_files answers;
+    struct spill_reader route_in, *answer_in;
+    uint64_t *came; /* how many from each rank */
+    uint64_t sent, shingles, stay;
+    struct dedup_fuzzy_counts counts; /* of all ranks */
+    char *largest_id;
+};
+
+/* A record of a file of notes, before the note. */
+struct parcel {
+    uint64_t number, n; /* of the document on its rank; bytes */
+};
+
+struct answer {
+    double value, threshold;
+    float similarity;
+    uint32_t dropped;
+    uint64_t id_n; /* of the survivor, behind this */
+};
+
+/* Reads parcels one after the other, a note aligned as a stage wants it. */
+struct parcels {
+    struct spill_reader in;
+    struct buf note;
+};
+int parcel_note(struct parcels *p, const struct parcel *h, struct err *e); /* its header has been read */
+int parcel_next(struct parcels *p, struct parcel *h, struct err *e);
+void parcels_close(struct parcels *p);
+
+/* Answers again from the first document on. */
+int sharded_open_answers(struct sharded *s, struct err *e);
+/* Of the next document of this rank that is not outside; survivor in a. */
+int sharded_next_answer(struct sharded *s, struct answer *x, struct span *survivor, struct arena *a, struct err *e);
+
+/* After all answers are here; by all ranks.  counts, stay. */
+int sharded_count(struct sharded *s, struct err *e);
+/* Needs the answers open. */
+int sharded_write_clusters(struct sharded *s, struct err *e);
+int sharded_write_index(struct sharded *s, struct err *e);
+#endif
