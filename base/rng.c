@@ -29,17 +29,19 @@ static void refill(struct rng_mt *r)
     r->at = 0;
 }
 
-uint32_t rng_mt_u32(struct rng_mt *r)
+static inline uint32_t temper(uint32_t y)
 {
-    uint32_t y;
-
-    if (r->at >= 624)
-        refill(r);
-    y = r->mt[r->at++];
     y ^= y >> 11;
     y ^= (y << 7) & 0x9d2c5680u;
     y ^= (y << 15) & 0xefc60000u;
     return y ^ (y >> 18);
+}
+
+uint32_t rng_mt_u32(struct rng_mt *r)
+{
+    if (r->at >= 624)
+        refill(r);
+    return temper(r->mt[r->at++]);
 }
 
 uint64_t rng_mt_u64(struct rng_mt *r)
@@ -67,24 +69,60 @@ double rng_mt_double(struct rng_mt *r)
     return (a * 67108864.0 + b) / 9007199254740992.0;
 }
 
+/* For elements i, i - 1, ... above 0, n of them: whom each is exchanged with, by masked rejection as
+ * rng_mt_interval().  Words are accepted without a branch: which are is as good as random. */
+static void draw_partners(struct rng_mt *r, uint32_t i, size_t n, uint32_t *partner)
+{
+    uint32_t word[64];
+
+    while (n) {
+        uint32_t mask = UINT32_MAX >> __builtin_clz(i), low = (mask >> 1) + 1;
+        size_t run = i - low + 1 < n ? i - low + 1 : n, k = 0; /* those of one mask */
+        while (k < run) {
+            size_t m = run - k < 64 ? run - k : 64;
+            if (r->at >= 624)
+                refill(r);
+            m = m < (size_t)(624 - r->at) ? m : (size_t)(624 - r->at);
+            for (size_t j = 0; j < m; j++)
+                word[j] = temper(r->mt[r->at + (int)j]) & mask;
+            r->at += (int)m;
+            for (size_t j = 0; j < m; j++) {
+                uint32_t yes = word[j] <= i;
+                partner[k] = word[j];
+                k += yes;
+                i -= yes;
+            }
+        }
+        partner += run;
+        n -= run;
+    }
+}
+
 /* The partners of the next elements are drawn ahead and fetched into the cache: on a
  * large array nearly every exchange would wait for memory. */
-enum { AHEAD = 64 };
+enum { AHEAD = 128 };
 #define SHUFFLE(type)                                                          \
     do {                                                                       \
-        size_t at[AHEAD];                                                      \
-        while (n > 1) {                                                        \
-            size_t k = n - 1 < AHEAD ? n - 1 : AHEAD;                          \
+        uint32_t at[2][AHEAD];                                                 \
+        size_t k = 0, next;                                                    \
+        for (; n > (size_t)UINT32_MAX + 1; n--) {                              \
+            size_t j = (size_t)rng_mt_interval(r, n - 1);                      \
+            type t = a[n - 1];                                                 \
+            a[n - 1] = a[j];                                                   \
+            a[j] = t;                                                          \
+        }                                                                      \
+        for (int turn = 0; n > 1 || k; turn = !turn, k = next) {               \
+            next = n < 2 ? 0 : n - 1 < AHEAD ? n - 1 : AHEAD;                  \
+            if (next)                                                          \
+                draw_partners(r, (uint32_t)(n - 1), next, at[turn]);           \
+            for (size_t b = 0; b < next; b++)                                  \
+                __builtin_prefetch(&a[at[turn][b]], 1);                        \
             for (size_t b = 0; b < k; b++) {                                   \
-                at[b] = (size_t)rng_mt_interval(r, n - 1 - b);                 \
-                __builtin_prefetch(&a[at[b]], 1);                              \
+                type t = a[n + k - 1 - b];                                     \
+                a[n + k - 1 - b] = a[at[!turn][b]];                            \
+                a[at[!turn][b]] = t;                                           \
             }                                                                  \
-            for (size_t b = 0; b < k; b++) {                                   \
-                type t = a[n - 1 - b];                                         \
-                a[n - 1 - b] = a[at[b]];                                       \
-                a[at[b]] = t;                                                  \
-            }                                                                  \
-            n -= k;                                                            \
+            n -= next;                                                         \
         }                                                                      \
     } while (0)
 
@@ -96,6 +134,19 @@ void rng_mt_shuffle_u32(struct rng_mt *r, uint32_t *a, size_t n)
 void rng_mt_shuffle_u64(struct rng_mt *r, uint64_t *a, size_t n)
 {
     SHUFFLE(uint64_t);
+}
+
+void rng_mt_skip_shuffle(struct rng_mt *r, size_t n)
+{
+    uint32_t at[AHEAD];
+
+    for (; n > (size_t)UINT32_MAX + 1; n--)
+        rng_mt_interval(r, n - 1);
+    while (n > 1) {
+        size_t k = n - 1 < AHEAD ? n - 1 : AHEAD;
+        draw_partners(r, (uint32_t)(n - 1), k, at);
+        n -= k;
+    }
 }
 
 void rng_normal2(uint32_t w0, uint32_t w1, double out[2])

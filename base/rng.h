@@ -38,6 +38,8 @@ double rng_mt_double(struct rng_mt *r);
  * bytes: for i = n-1 .. 1 swap with interval(i). */
 void rng_mt_shuffle_u32(struct rng_mt *r, uint32_t *a, size_t n);
 void rng_mt_shuffle_u64(struct rng_mt *r, uint64_t *a, size_t n);
+/* Draws what a shuffle of n items would draw, for what comes after it. */
+void rng_mt_skip_shuffle(struct rng_mt *r, size_t n);
 
 /* Four words from a 64-bit key and a 128-bit counter (lo, hi). */
 static inline void rng_philox(uint64_t key, uint64_t lo, uint64_t hi, uint32_t out[4])

@@ -196,6 +196,19 @@ static int save_blend(const struct gpt_dataset *d, const char *dir, const char *
     return gpt_cache_describe(dir, name, description, e);
 }
 
+static bool cached_blend(struct gpt_dataset *d, const struct gpt_conf *c, const char *name)
+{
+    const char **prefix = calloc((size_t)d->n_parts, sizeof *prefix);
+    bool hit;
+
+    for (int i = 0; prefix && i < d->n_parts; i++)
+        prefix[i] = idx_prefix(d->part[i].x);
+    hit = c->cache && prefix && gpt_cache_has(c->cache, name, prefix, d->n_parts) &&
+          load_blend(d, c->cache, name, NULL) == 0;
+    free(prefix);
+    return hit;
+}
+
 static int mix(struct gpt_dataset *d, const struct gpt_conf *c, const struct gpt_index_conf *conf,
                const double *weight, struct err *e)
 {
@@ -204,22 +217,16 @@ static int mix(struct gpt_dataset *d, const struct gpt_conf *c, const struct gpt
     struct err why;
     int rc = gpt_describe_blend(&description, conf, d->n_parts, weight, d->n, e);
 
-    if (rc == 0) {
-        bool hit = false;
+    if (rc == 0)
         gpt_cache_name(name, buf_span(&description), "BlendedDataset", conf->split);
-        if (c->cache) {
-            const char **prefix = calloc((size_t)d->n_parts, sizeof *prefix);
-            for (int i = 0; prefix && i < d->n_parts; i++)
-                prefix[i] = idx_prefix(d->part[i].x);
-            hit = prefix && gpt_cache_has(c->cache, name, prefix, d->n_parts) &&
-                  load_blend(d, c->cache, name, &why) == 0;
-            free(prefix);
-        }
-        if (!hit) {
+    if (rc == 0 && !cached_blend(d, c, name)) {
+        int lock = c->cache ? gpt_cache_lock(c->cache, name) : -1;
+        if (lock < 0 || !cached_blend(d, c, name)) { /* another process may have made it meanwhile */
             rc = draw_parts(d, weight, e);
             if (rc == 0 && c->cache && save_blend(d, c->cache, name, buf_span(&description), &why) < 0)
                 log_msg(LOG_WARN, "indices not cached: %s", why.msg);
         }
+        gpt_cache_unlock(c->cache, name, lock);
     }
     buf_free(&description);
     return rc;

@@ -31,6 +31,7 @@ struct gpt_conf {
     int64_t samples[GPT_SPLITS]; /* at least so many of each; 0: not
                                     opened; < 0: one epoch, not of a weighted blend */
     uint32_t seed;
+    int jobs;          /* threads that build; 0: one */
     const char *cache; /* folder for the indices; NULL: they are built anew each time */
     /* JSON of what identifies the tokenizer: it enters only the names in the cache.
      * NULL: null. */

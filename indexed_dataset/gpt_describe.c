@@ -1,8 +1,11 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/node.h"
 #include "base/utf8.h"
@@ -251,6 +254,44 @@ int gpt_cache_describe(const char *dir, const char *name, struct span descriptio
 
     TRY(cache_path(path, dir, name, "description.txt", e));
     return file_write_all(path, description, e);
+}
+
+/* DIR/.NAME.lock, which goes when the work is done; the lock itself goes with the process. */
+int gpt_cache_lock(const char *dir, const char *name)
+{
+    char path[IDX_PATH_MAX];
+    struct stat a, b;
+
+    if (gpt_cache_make(dir, NULL) < 0 ||
+        snprintf(path, sizeof path, "%s/.%s.lock", dir, name) >= (int)sizeof path)
+        return -1;
+    for (;;) {
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666), rc;
+        if (fd < 0)
+            return -1;
+        do
+            rc = flock(fd, LOCK_EX);
+        while (rc < 0 && errno == EINTR);
+        if (rc < 0) {
+            close(fd);
+            return -1;
+        }
+        /* The one who had it may have removed it since we opened it. */
+        if (fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
+            return fd;
+        close(fd);
+    }
+}
+
+void gpt_cache_unlock(const char *dir, const char *name, int lock)
+{
+    char path[IDX_PATH_MAX];
+
+    if (lock < 0)
+        return;
+    if (snprintf(path, sizeof path, "%s/.%s.lock", dir, name) < (int)sizeof path)
+        unlink(path);
+    close(lock);
 }
 
 int gpt_cache_make(const char *dir, struct err *e)

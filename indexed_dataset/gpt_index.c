@@ -5,27 +5,13 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "base/rng.h"
-
-enum { AHEAD = 32 };
-
-/* What follows from the sizes alone. */
-struct plan {
-    int64_t first, docs;  /* the sequences of the split */
-    int64_t tokens;       /* in one epoch */
-    int64_t epochs;
-    int64_t n;            /* samples in all */
-    int64_t head;         /* samples shuffled apart from those of the last epoch, or n */
-    bool separate;        /* the last epoch is shuffled by itself */
-    enum npy_type sample_type, shuffle_type;
-};
 
 static int too_large(struct err *e)
 {
     return err_set(e, ERR_ARG, "so many samples that their number overflows");
 }
 
-static int plan_epochs(struct plan *p, int64_t samples, int64_t seq, struct err *e)
+static int plan_epochs(struct gpt_plan *p, int64_t samples, int64_t seq, struct err *e)
 {
     int64_t want, all;
 
@@ -50,11 +36,11 @@ static int plan_epochs(struct plan *p, int64_t samples, int64_t seq, struct err 
     return 0;
 }
 
-static int make_plan(struct plan *p, const struct idx *x, const struct gpt_index_conf *c, struct err *e)
+static int make_plan(struct gpt_plan *p, const struct idx *x, const struct gpt_index_conf *c, struct err *e)
 {
     int64_t n = (int64_t)idx_n_sequences(x), end = n, longest = 0;
 
-    *p = (struct plan){0};
+    *p = (struct gpt_plan){0};
     if (n > INT32_MAX)
         return err_set(e, ERR_UNSUPPORTED, "'%s' has %" PRId64 " sequences; their numbers are 32 bits wide",
                        c->path, n);
@@ -79,84 +65,6 @@ static int make_plan(struct plan *p, const struct idx *x, const struct gpt_index
     return 0;
 }
 
-/* ---- building ---- */
-
-static int build_documents(struct gpt_index *g, const struct plan *p, struct rng_mt *r, struct err *e)
-{
-    int64_t n = p->epochs * p->docs, head = p->separate ? n - p->docs : n;
-    uint32_t *d;
-
-    TRY(npy_new(&g->document, NPY_I4, n, 0, e));
-    d = g->document.own;
-    for (int64_t i = 0, k = 0; i < n; i++, k = k + 1 == p->docs ? 0 : k + 1)
-        d[i] = (uint32_t)(p->first + k);
-    rng_mt_shuffle_u32(r, d, (size_t)head);
-    rng_mt_shuffle_u32(r, d + head, (size_t)(n - head));
-    return 0;
-}
-
-static void put_sample(struct npy *a, int64_t i, int64_t document, int64_t token)
-{
-    if (a->type == NPY_I4) {
-        ((int32_t *)a->own)[2 * i] = (int32_t)document;
-        ((int32_t *)a->own)[2 * i + 1] = (int32_t)token;
-    } else {
-        ((int64_t *)a->own)[2 * i] = document;
-        ((int64_t *)a->own)[2 * i + 1] = token;
-    }
-}
-
-/* Sample k begins at token k * seq of the documents laid end to end: the last token of
- * sample k - 1 is the first of sample k. */
-static int build_samples(struct gpt_index *g, const struct plan *p, int64_t seq, struct err *e)
-{
-    const int32_t *d = g->document.own;
-    int64_t k = 1, at = 0;
-
-    TRY(npy_new(&g->sample, p->sample_type, p->n + 1, 2, e));
-    put_sample(&g->sample, 0, 0, 0);
-    for (int64_t i = 0; i < g->document.rows; i++) {
-        if (i + AHEAD < g->document.rows) /* lengths are looked up in shuffled order */
-            idx_prefetch_length(g->x, (uint64_t)d[i + AHEAD]);
-        int64_t end = at + idx_length(g->x, (uint64_t)d[i]);
-        for (; k <= p->n && k * seq < end; k++)
-            put_sample(&g->sample, k, i, k * seq - at);
-        at = end;
-    }
-    if (k != p->n + 1)
-        return err_set(e, ERR_FORMAT, "'%s' changed while its samples were counted", idx_prefix(g->x));
-    return 0;
-}
-
-static int build_shuffle(struct gpt_index *g, const struct plan *p, struct rng_mt *r, struct err *e)
-{
-    TRY(npy_new(&g->shuffle, p->shuffle_type, p->n, 0, e));
-    if (p->shuffle_type == NPY_U4) {
-        uint32_t *s = g->shuffle.own;
-        for (int64_t i = 0; i < p->n; i++)
-            s[i] = (uint32_t)i;
-        rng_mt_shuffle_u32(r, s, (size_t)p->head);
-        rng_mt_shuffle_u32(r, s + p->head, (size_t)(p->n - p->head));
-    } else {
-        uint64_t *s = g->shuffle.own;
-        for (int64_t i = 0; i < p->n; i++)
-            s[i] = (uint64_t)i;
-        rng_mt_shuffle_u64(r, s, (size_t)p->head);
-        rng_mt_shuffle_u64(r, s + p->head, (size_t)(p->n - p->head));
-    }
-    return 0;
-}
-
-static int build(struct gpt_index *g, const struct plan *p, const struct gpt_conf *c, struct err *e)
-{
-    struct rng_mt r;
-
-    rng_mt_seed(&r, c->seed);
-    TRY(build_documents(g, p, &r, e));
-    TRY(build_samples(g, p, c->seq_length, e));
-    return build_shuffle(g, p, &r, e);
-}
-
 /* ---- cache ---- */
 
 static void free_arrays(struct gpt_index *g)
@@ -166,7 +74,7 @@ static void free_arrays(struct gpt_index *g)
     npy_free(&g->shuffle);
 }
 
-static int load(struct gpt_index *g, const struct plan *p, const char *dir, const char *name, struct err *e)
+static int load(struct gpt_index *g, const struct gpt_plan *p, const char *dir, const char *name, struct err *e)
 {
     int rc = gpt_cache_load(dir, name, "document_index", &g->document, NPY_I4, p->epochs * p->docs, 0, e);
 
@@ -188,22 +96,12 @@ static int save(const struct gpt_index *g, const char *dir, const char *name, st
     return gpt_cache_describe(dir, name, buf_span(&g->description), e);
 }
 
-/* From the cache, or built and put there.  A cache that does not fit is replaced; one
- * that cannot be written (another process is at it, the disk is full) is done without. */
-static int load_or_build(struct gpt_index *g, const struct plan *p, const struct gpt_conf *c,
-                         enum gpt_split split, struct err *e)
+static int build_and_save(struct gpt_index *g, const struct gpt_plan *p, const struct gpt_conf *c, const char *name,
+                          struct err *e)
 {
-    const char *prefix = idx_prefix(g->x);
-    char name[GPT_NAME_MAX];
     struct err why;
 
-    gpt_cache_name(name, buf_span(&g->description), "GPTDataset", split);
-    if (c->cache && gpt_cache_has(c->cache, name, &prefix, 1)) {
-        if (load(g, p, c->cache, name, &why) == 0)
-            return 0;
-        log_msg(LOG_WARN, "%s; building it anew", why.msg);
-    }
-    TRY(build(g, p, c, e));
+    TRY(gpt_build(g, p, c, e));
     if (!c->cache)
         return 0;
     if (save(g, c->cache, name, &why) < 0) {
@@ -214,9 +112,35 @@ static int load_or_build(struct gpt_index *g, const struct plan *p, const struct
     return load(g, p, c->cache, name, e);
 }
 
+/* From the cache, or built and put there, by one process while others wait.  A cache that does not fit is replaced; one
+ * that cannot be written (another process is at it, the disk is full) is done without. */
+static int load_or_build(struct gpt_index *g, const struct gpt_plan *p, const struct gpt_conf *c,
+                         enum gpt_split split, struct err *e)
+{
+    const char *prefix = idx_prefix(g->x);
+    char name[GPT_NAME_MAX];
+    struct err why;
+    int rc, lock = -1;
+
+    gpt_cache_name(name, buf_span(&g->description), "GPTDataset", split);
+    if (c->cache && gpt_cache_has(c->cache, name, &prefix, 1)) {
+        if (load(g, p, c->cache, name, &why) == 0)
+            return 0;
+        log_msg(LOG_WARN, "%s; building it anew", why.msg);
+    }
+    if (c->cache)
+        lock = gpt_cache_lock(c->cache, name);
+    if (lock >= 0 && gpt_cache_has(c->cache, name, &prefix, 1) && load(g, p, c->cache, name, &why) == 0) {
+        gpt_cache_unlock(c->cache, name, lock); /* another process has built them meanwhile */
+        return 0;
+    }
+    rc = build_and_save(g, p, c, name, e);
+    gpt_cache_unlock(c->cache, name, lock);
+    return rc;
+}
 int gpt_index_open(struct gpt_index *g, const struct gpt_index_conf *c, bool *none, struct err *e)
 {
-    struct plan p;
+    struct gpt_plan p;
     int rc;
 
     *g = (struct gpt_index){0};

@@ -35,6 +35,22 @@ void gpt_index_close(struct gpt_index *g);
 int gpt_index_get(const struct gpt_index *g, int64_t seq_length, int64_t i, int32_t *tokens,
                   struct err *e);
 
+/* ---- gpt_build.c ---- */
+
+/* What follows from the sizes alone. */
+struct gpt_plan {
+    int64_t first, docs;  /* the sequences of the split */
+    int64_t tokens;       /* in one epoch */
+    int64_t epochs;
+    int64_t n;            /* samples in all */
+    int64_t head;         /* samples shuffled apart from those of the last epoch, or n */
+    bool separate;        /* the last epoch is shuffled by itself */
+    enum npy_type sample_type, shuffle_type;
+};
+/* Builds the three arrays, with two threads if c->jobs > 1: holds them, and meanwhile 4 bytes more for
+ * each document and epoch. */
+int gpt_build(struct gpt_index *g, const struct gpt_plan *p, const struct gpt_conf *c, struct err *e);
+
 /* ---- gpt_describe.c: Megatron's descriptions, the text that Python's json.dumps(indent=4)
  * gives; their MD5 names the files in the cache ---- */
 
@@ -57,6 +73,10 @@ int gpt_cache_save(const char *dir, const char *name, const char *kind, const st
                    struct err *e);
 /* Last, when the arrays are there. */
 int gpt_cache_describe(const char *dir, const char *name, struct span description, struct err *e);
+/* Waits until no other process builds NAME, and keeps the others waiting: for gpt_cache_unlock().  -1
+ * where it cannot be done (no folder, no locks in this file system): then each builds for itself. */
+int gpt_cache_lock(const char *dir, const char *name);
+void gpt_cache_unlock(const char *dir, const char *name, int lock);
 /* Makes the folder and those above it. */
 int gpt_cache_make(const char *dir, struct err *e);
 #endif

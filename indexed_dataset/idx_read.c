@@ -153,7 +153,6 @@ enum idx_dtype idx_dtype(const struct idx *x) { return x->dtype; }
 uint64_t idx_n_sequences(const struct idx *x) { return x->n_seqs; }
 uint64_t idx_n_documents(const struct idx *x) { return x->n_offsets - 1; }
 int32_t idx_length(const struct idx *x, uint64_t i) { return i32_at(x->lengths, i); }
-void idx_prefetch_length(const struct idx *x, uint64_t i) { __builtin_prefetch(x->lengths + 4 * i); }
 
 static uint64_t place(const struct idx *x, const uint8_t *array, uint64_t i, unsigned size)
 {

@@ -29,8 +29,6 @@ uint64_t idx_n_documents(const struct idx *x);
 /* Length of sequence i in tokens, i < idx_n_sequences; may be negative when the file is
  * damaged. */
 int32_t idx_length(const struct idx *x, uint64_t i);
-/* Has the length fetched into the cache, for a look-up soon. */
-void idx_prefetch_length(const struct idx *x, uint64_t i);
 /* The tokens of sequence i as they lie in .bin; not aligned.  ERR_FORMAT if they would
  * not lie within it, ERR_ARG if there is no such sequence. */
 int idx_sequence(const struct idx *x, uint64_t i, const void **tokens, int32_t *length,

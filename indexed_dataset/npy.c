@@ -3,8 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
-enum { PREAMBLE = 10, ALIGN = 64, GROWTH = 21 };
+enum { PREAMBLE = 10, ALIGN = 64, GROWTH = 21, HUGE_PAGE = 2 << 20 };
 
 static const struct {
     const char *descr;
@@ -29,6 +30,11 @@ int npy_new(struct npy *a, enum npy_type type, int64_t rows, int64_t cols, struc
     *a = (struct npy){.type = type, .rows = rows, .cols = cols};
     a->own = n >= 0 ? malloc((size_t)n + 1) : NULL;
     a->data = a->own;
+    if (a->own && n > HUGE_PAGE) { /* it will be reached into everywhere */
+        uintptr_t from = ((uintptr_t)a->own + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE, to = ((uintptr_t)a->own + (uintptr_t)n) / HUGE_PAGE * HUGE_PAGE;
+        if (from < to)
+            madvise((char *)a->own + (from - (uintptr_t)a->own), to - from, MADV_HUGEPAGE);
+    }
     return a->own ? 0 : err_set(e, ERR_NOMEM, "out of memory for an index of %" PRId64 " entries", rows);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "base/rng.h"
 
 struct data {
@@ -38,6 +39,7 @@ int data_open(struct data **out, const struct train_config *c, const int64_t sam
         struct gpt_conf conf = {
             .paths = {c->data_path.v, c->data_path.n}, .split = c->split,
             .seq_length = c->model.seq, .seed = (uint32_t)c->seed, .cache = c->cache_path,
+            .jobs = pool_cpus(),
         };
 
         memcpy(conf.samples, samples, sizeof conf.samples);

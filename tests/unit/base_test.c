@@ -154,6 +154,41 @@ static void mt19937_draws_what_numpy_draws(void **s)
     assert_true(rng_mt_double(&r) == 0.22199317108973948);
 }
 
+/* Shuffles, by the definition: for i = n-1 .. 1 exchange with interval(i). */
+static void shuffles_follow_their_definition(void **s)
+{
+    static const size_t sizes[] = {0, 1, 2, 3, 64, 65, 128, 129, 130, 257, 1000, 4096, 4097, 70000};
+    uint32_t *a = malloc(70000 * sizeof *a), *want = malloc(70000 * sizeof *want);
+    uint64_t *wide = malloc(70000 * sizeof *wide);
+
+    (void)s;
+    assert_true(a && want && wide);
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        struct rng_mt r, r32, r64, skip;
+        size_t n = sizes[k];
+        rng_mt_seed(&r, (uint32_t)k);
+        r32 = r64 = skip = r;
+        for (size_t i = 0; i < n; i++)
+            wide[i] = a[i] = want[i] = (uint32_t)i;
+        for (size_t i = n; i-- > 1;) {
+            size_t j = (size_t)rng_mt_interval(&r, i);
+            uint32_t t = want[i];
+            want[i] = want[j];
+            want[j] = t;
+        }
+        rng_mt_shuffle_u32(&r32, a, n);
+        rng_mt_shuffle_u64(&r64, wide, n);
+        rng_mt_skip_shuffle(&skip, n);
+        for (size_t i = 0; i < n; i++)
+            assert_true(a[i] == want[i] && wide[i] == want[i]);
+        uint32_t next = rng_mt_u32(&r);
+        assert_true(rng_mt_u32(&r32) == next && rng_mt_u32(&r64) == next && rng_mt_u32(&skip) == next);
+    }
+    free(a);
+    free(want);
+    free(wide);
+}
+
 /* Known answers published with Random123 for philox4x32-10. */
 static void philox_gives_its_known_answers(void **s)
 {
@@ -251,6 +286,7 @@ int main(void)
         cmocka_unit_test(options_parse_every_type),
         cmocka_unit_test(options_refuse_nonsense_by_name),
         cmocka_unit_test(mt19937_draws_what_numpy_draws),
+        cmocka_unit_test(shuffles_follow_their_definition),
         cmocka_unit_test(philox_gives_its_known_answers),
         cmocka_unit_test(utf8_repairs_by_maximal_subpart),
         cmocka_unit_test(gate_lets_tickets_through_in_order),

@@ -362,6 +362,31 @@ static void many_processes_share_a_cache(void **s)
         assert_int_equal(status, 0);
     }
     assert_int_equal(count_files("shared"), 11); /* two parts, one blend */
+    assert_int_equal(system("test -z \"$(ls -A shared | grep '^[.]')\""), 0); /* and no locks or half files */
+}
+
+static void threads_change_nothing(void **s)
+{
+    static const char *const path[] = {"many"};
+    struct gpt_dataset *d[2][GPT_SPLITS];
+    struct err e;
+
+    (void)s;
+    make("many", 11, 70000, 9, IDX_U16);
+    for (int i = 0; i < 2; i++) {
+        struct gpt_conf c = {.paths = {path, 1}, .split = "1", .seq_length = 7, .samples = {100000, 0, 0}, .seed = 5,
+                             .jobs = i ? 4 : 1};
+        assert_int_equal(gpt_dataset_open(d[i], &c, &e), 0);
+    }
+    assert_int_equal(gpt_dataset_samples(d[0][0]), gpt_dataset_samples(d[1][0]));
+    for (int64_t i = 0; i < gpt_dataset_samples(d[0][0]); i += 97) {
+        int32_t a[8], b[8];
+        assert_int_equal(gpt_dataset_get(d[0][0], i, a, &e), 0);
+        assert_int_equal(gpt_dataset_get(d[1][0], i, b, &e), 0);
+        assert_memory_equal(a, b, sizeof a);
+    }
+    gpt_dataset_close(d[0][0]);
+    gpt_dataset_close(d[1][0]);
 }
 
 static void what_makes_no_sense_is_refused(void **s)
@@ -709,6 +734,7 @@ int main(void)
         cmocka_unit_test(caches_the_files_that_megatron_caches),
         cmocka_unit_test(a_stale_or_damaged_cache_is_built_anew),
         cmocka_unit_test(many_processes_share_a_cache),
+        cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(what_makes_no_sense_is_refused),
         cmocka_unit_test(reads_back_through_an_independent_reader),
         cmocka_unit_test(the_writer_refuses_what_does_not_fit),
