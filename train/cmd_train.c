@@ -116,8 +116,11 @@ static void print_plan(struct train_config *c, const struct train_memory *m, con
     printf("memory: weights %.1f + gradients %.1f + optimizer %.1f + activations %.1f = %.1f MiB\n",
            (double)(m->model.weights + m->model.low) / mib, (double)m->model.grads / mib, (double)m->optimizer / mib,
            (double)(m->model.activations + m->model.tables) / mib, (double)m->total / mib);
-    printf("steps: %" PRId64 " of %" PRId64 " samples in %" PRId64 " micro-batches\n", c->iters, c->global_batch,
+    printf("steps: %" PRId64 " of %" PRId64 " samples in %" PRId64 " micro-batches", c->iters, c->global_batch,
            c->micro_batches);
+    if (c->ranks > 1)
+        printf(" on each of %" PRId64 " data-parallel ranks", c->ranks);
+    putchar('\n');
     fflush(stdout);
 }
 
@@ -148,47 +151,47 @@ static int final_losses(struct trainer *t, struct err *e)
 
         if (!v[i].wanted || data_size(t->data, v[i].split) == 0)
             continue;
-        TRY(evaluate(t->model, t->data, v[i].split, i ? 0 : c->iters / c->eval_interval * n, n, &loss, e));
-        printf("%s loss %.4f, perplexity %.2f\n", v[i].name, loss, exp(loss));
+        TRY(evaluate(t->model, t->data, t->ranks.group, v[i].split, i ? 0 : c->iters / c->eval_interval * n, n, &loss, e));
+        if (t->ranks.group->rank == 0)
+            printf("%s loss %.4f, perplexity %.2f\n", v[i].name, loss, exp(loss));
     }
     return 0;
 }
 
 static int train(struct run *r, struct trainer *t, struct err *e)
 {
+    bool first = t->ranks.group->rank == 0;
     enum train_end end;
     int64_t from = t->step;
 
-    if (from)
+    if (from && first)
         printf("going on after step %" PRId64 "\n", from);
-    TRY(trainer_run(t, &stop, on_step, r, &end, e));
+    TRY(trainer_run(t, &stop, first ? on_step : NULL, r, &end, e));
     if (end == TRAIN_SIGNAL)
         log_msg(LOG_INFO, "stopped by a signal after step %" PRId64 "%s", t->step,
                 t->config->save ? "; the same command goes on from there" : "; nothing saved: no --save");
     if (end == TRAIN_ALL_DONE && t->step > from)
         TRY(final_losses(t, e));
-    printf("memory of the ops: %.1f MiB\n", (double)device_overhead_bytes(t->dev) / (1 << 20));
+    if (first)
+        printf("memory of the ops: %.1f MiB\n", (double)device_overhead_bytes(t->dev) / (1 << 20));
     return 0;
 }
 
-static int run(struct train_config *c, int threads, bool quiet, struct err *e)
+static int run(struct train_config *c, struct comm *group, int threads, bool quiet, struct err *e)
 {
     struct run r = {.config = c, .log_fd = -1};
     struct train_memory m;
     struct device *dev = NULL;
-    struct comm *group = NULL;
     struct trainer *t = NULL;
     int rc = trainer_plan(c, &m, e);
 
     if (rc == 0)
         rc = check_memory(&m, e);
-    if (rc == 0 && c->log_file) {
+    if (rc == 0 && c->log_file && group->rank == 0) {
         r.log_fd = open(c->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
         if (r.log_fd < 0)
             rc = err_sys(e, ERR_IO, "cannot open '%s'", c->log_file);
     }
-    if (rc == 0)
-        rc = comm_open_self(&group, e);
     if (rc == 0)
         rc = device_open(&dev, train_config_device[c->device], threads, e);
     if (rc == 0)
@@ -196,14 +199,15 @@ static int run(struct train_config *c, int threads, bool quiet, struct err *e)
     if (rc == 0) {
         r.tokens_per_step = (double)(c->global_batch * c->model.seq);
         r.flops_per_step = r.tokens_per_step * model_config_flops(&c->model, c->model.seq);
-        print_plan(c, &m, dev, r.peak, quiet);
+        r.peak *= group->size;
+        if (group->rank == 0)
+            print_plan(c, &m, dev, r.peak, quiet);
         rc = trainer_open(&t, c, dev, group, e);
     }
     if (rc == 0)
         rc = train(&r, t, e);
     trainer_close(t);
     device_close(dev);
-    comm_close(group);
     if (r.log_fd >= 0)
         close(r.log_fd);
     return rc;
@@ -217,16 +221,33 @@ static int more_paths(struct train_config *c, int n, char **operands, struct err
     return 0;
 }
 
+/* The ranks that mpirun or srun started share the batch.  The first speaks for all; the others
+ * have only failures to tell. */
+static int open_ranks(struct comm **group, struct train_config *c, struct err *e)
+{
+    static char prefix[48];
+
+    TRY(comm_open(group, "auto", 60.0 * (double)c->timeout_minutes, e));
+    c->ranks = (*group)->size;
+    if ((*group)->rank) {
+        snprintf(prefix, sizeof prefix, "quern-train, rank %d", (*group)->rank);
+        log_init(prefix, LOG_ERROR);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct train_config c;
+    struct comm *group = NULL;
     struct tool t = {
         .name = "train",
         .usage = "[options]",
         .about = "pretrain a GPT or a Llama",
         .details = "Trains a GPT or a Llama on an indexed dataset (quern tokenize). Flags have Megatron's names and\n"
                    "defaults. SIGTERM or SIGINT: the step is finished, a checkpoint saved, the exit status 0; the\n"
-                   "same command then goes on where it stopped, with the same bits. docs/training.md says more.",
+                   "same command then goes on where it stopped, with the same bits. Under mpirun the ranks share\n"
+                   "each batch. docs/training.md says more.",
         .example = "quern train --mock-data --vocab-size 256 --num-layers 2 --hidden-size 64 \\\n"
                    "    --num-attention-heads 4 --seq-length 64 --micro-batch-size 4 --train-iters 10 \\\n"
                    "    --lr 1e-3 --eval-iters 0 --log-interval 1",
@@ -247,11 +268,13 @@ int main(int argc, char **argv)
         code = tool_usage(&t, "it takes no operands: '%s'", argv[1]);
     } else if (n >= 0) {
         catch_signals();
-        if (more_paths(&c, n, argv + 1, &e) < 0 || train_config_check(&c, &e) < 0 || run(&c, tool_jobs(&t), t.quiet, &e) < 0)
+        if (open_ranks(&group, &c, &e) < 0 || more_paths(&c, n, argv + 1, &e) < 0 || train_config_check(&c, &e) < 0 ||
+            run(&c, group, tool_jobs(&t), t.quiet, &e) < 0)
             code = tool_fail(&t, &e);
         else
             code = tool_end(&t, EXIT_FINE);
     }
+    comm_close(group);
     free(opts);
     train_config_free(&c);
     return code;

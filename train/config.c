@@ -31,6 +31,7 @@ void train_config_init(struct train_config *c)
     c->eval_iters = 100;
     c->log_interval = 100;
     c->timeout_minutes = 10;
+    c->ranks = 1;
     c->later = (struct train_later){
         .tensor_parallel = 1, .pipeline_parallel = 1, .context_parallel = 1, .expert_parallel = 1,
         .amax_history = 1,
@@ -128,6 +129,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_INT(0, "log-interval", &c->log_interval, 1, MAX_N, "steps between lines on standard output"),
         OPT_STR(0, "log-file", &c->log_file, "FILE", "append a JSON line a step"),
         OPT_INT(0, "distributed-timeout-minutes", &c->timeout_minutes, 1, 1 << 20, "name a collective that hangs"),
+        OPT_FLAG(0, "deterministic", &c->deterministic, "the same bits for any number of data-parallel ranks"),
         OPT_HEAD("Known, but refused unless left as they are"),
         OPT_INT(0, "tensor-model-parallel-size", &l->tensor_parallel, 1, 1 << 20, "ranks that share a layer"),
         OPT_INT(0, "pipeline-model-parallel-size", &l->pipeline_parallel, 1, 1 << 20, "ranks that share the depth"),
@@ -311,6 +313,23 @@ int train_config_args(struct train_config *c, struct arena *a, struct checkpoint
     return rc;
 }
 
+/* A global batch is so many micro-batches of each rank. */
+static int check_batch(struct train_config *c, struct err *e)
+{
+    int64_t n = c->micro_batch * c->ranks;
+
+    if (c->global_batch % n)
+        return err_set(e, ERR_ARG,
+                       "--global-batch-size: %" PRId64 " is not a multiple of the micro-batch of %" PRId64 " on %" PRId64
+                       " data-parallel rank%s", c->global_batch, c->micro_batch, c->ranks, c->ranks == 1 ? "" : "s");
+    c->micro_batches = c->global_batch / n;
+    if (c->deterministic && c->ranks > 1 && (c->micro_batches & (c->micro_batches - 1)))
+        return err_set(e, ERR_ARG,
+                       "--deterministic: %" PRId64 " micro-batches a step of each of %" PRId64
+                       " ranks; it needs a power of two", c->micro_batches, c->ranks);
+    return 0;
+}
+
 int train_config_check(struct train_config *c, struct err *e)
 {
     TRY(check_later(c, e));
@@ -320,15 +339,11 @@ int train_config_check(struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--recompute-method and --recompute-num-layers need --recompute-granularity full");
     TRY(model_config_check(&c->model, c->vocab_divisor, e));
     if (!c->global_batch)
-        c->global_batch = c->micro_batch;
-    if (c->global_batch % c->micro_batch)
-        return err_set(e, ERR_ARG,
-                       "--global-batch-size: %" PRId64 " is not a multiple of the micro-batch of %" PRId64,
-                       c->global_batch, c->micro_batch);
+        c->global_batch = c->micro_batch * c->ranks;
+    TRY(check_batch(c, e));
     if (c->micro_batch * c->model.seq > INT32_MAX)
         return err_set(e, ERR_ARG, "--micro-batch-size: %" PRId64 " samples of %" PRId64 " tokens are too many",
                        c->micro_batch, c->model.seq);
-    c->micro_batches = c->global_batch / c->micro_batch;
     TRY(check_schedule(c, e));
     if (!c->mock_data && !c->data_path.n && !c->part_path[0].n)
         return err_set(e, ERR_ARG, "--data-path (or --train-data-path, or --mock-data) is needed");

@@ -63,10 +63,12 @@ struct train_config {
     const char *log_file;
     int device; /* index into train_config_device */
     int64_t timeout_minutes;
+    bool deterministic; /* the same bits for any number of data-parallel ranks */
+    int64_t ranks;      /* that share the batch; to be set before train_config_check, 1 by default */
     struct train_later later;
 
     /* Derived by train_config_check. */
-    int64_t micro_batches; /* a step */
+    int64_t micro_batches; /* a step, of one rank */
     int64_t iters;         /* in all */
 };
 

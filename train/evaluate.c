@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "train/data_parallel.h"
+
 int model_restore(struct model **out, const struct checkpoint *ck, struct device *dev,
                   const struct model_run *run, struct err *e)
 {
@@ -20,26 +22,31 @@ int model_restore(struct model **out, const struct checkpoint *ck, struct device
     return 0;
 }
 
-int evaluate(struct model *m, struct data *d, enum gpt_split split, int64_t first, int64_t n, double *loss,
+int evaluate(struct model *m, struct data *d, struct comm *group, enum gpt_split split, int64_t first, int64_t n, double *loss,
              struct err *e)
 {
     int64_t rows = m->b * m->t;
+    int64_t batches = (n + m->b - 1) / m->b, ranks = group ? group->size : 1;
     int32_t *tokens = calloc((size_t)rows, sizeof *tokens), *targets = malloc((size_t)rows * sizeof *targets);
-    double sum = 0, part = 0;
-    int rc = tokens && targets ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+    double *part = calloc((size_t)batches, sizeof *part), sum = 0;
+    int rc = tokens && targets && part ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 
-    for (int64_t i = 0; rc == 0 && i < n; i += m->b) {
-        int64_t take = n - i < m->b ? n - i : m->b;
+    for (int64_t k = group ? group->rank : 0; rc == 0 && k < batches; k += ranks) {
+        int64_t i = k * m->b, take = n - i < m->b ? n - i : m->b;
 
         for (int64_t j = take * m->t; j < rows; j++) /* a last batch that is not full */
             targets[j] = -1;
         rc = data_batch(d, split, first + i, take, tokens, targets, e);
         if (rc == 0)
-            rc = model_forward(m, tokens, targets, NULL, 0, &part, e);
-        sum += part;
+            rc = model_forward(m, tokens, targets, NULL, 0, &part[k], e);
     }
+    if (rc == 0 && group)
+        rc = data_parallel_gather(group, part, batches, e);
+    for (int64_t k = 0; rc == 0 && k < batches; k++)
+        sum += part[k];
     free(tokens);
     free(targets);
+    free(part);
     *loss = sum / (double)(n * m->t);
     return rc;
 }

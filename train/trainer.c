@@ -25,6 +25,8 @@ int trainer_plan(const struct train_config *c, struct train_memory *m, struct er
     const struct model_run run = config_run(c);
 
     TRY(model_plan(&m->model, &c->model, &run, e));
+    if (c->deterministic)
+        m->model.grads += (size_t)data_parallel_levels(c->micro_batches) * m->model.weights;
     m->optimizer = 2 * m->model.weights;
     m->total = m->model.weights + m->model.low + m->model.grads + m->model.activations + m->model.tables + m->optimizer;
     return 0;
@@ -114,7 +116,7 @@ static int start_point(struct trainer *t, struct err *e)
     return rc < 0 ? rc : model_weights_changed(t->model, e);
 }
 
-static int open_memory(struct trainer *t, struct err *e)
+static int open_memory(struct trainer *t, struct comm *group, struct err *e)
 {
     const struct train_config *c = t->config;
     const struct model_run run = config_run(c);
@@ -129,7 +131,11 @@ static int open_memory(struct trainer *t, struct err *e)
     TRY(device_alloc(t->dev, (void **)&t->clip, sizeof *t->clip, e));
     t->tokens = malloc(ids);
     t->targets = malloc(ids);
-    return t->tokens && t->targets ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+    t->losses = malloc((size_t)(c->micro_batches * group->size) * sizeof *t->losses);
+    if (!t->tokens || !t->targets || !t->losses)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    return data_parallel_open(&t->ranks, group, t->dev, t->model->params.elements, c->micro_batches, c->deterministic,
+                              e);
 }
 
 int trainer_open(struct trainer **out, struct train_config *c, struct device *dev, struct comm *group, struct err *e)
@@ -142,7 +148,6 @@ int trainer_open(struct trainer **out, struct train_config *c, struct device *de
         return err_set(e, ERR_NOMEM, "out of memory");
     t->config = c;
     t->dev = dev;
-    t->data_group = group;
     t->saved_step = -1;
     t->schedule = schedule_of(c);
     data_wanted(c, wanted);
@@ -150,9 +155,11 @@ int trainer_open(struct trainer **out, struct train_config *c, struct device *de
     if (rc == 0)
         rc = data_open(&t->data, c, wanted, e);
     if (rc == 0)
-        rc = open_memory(t, e);
+        rc = open_memory(t, group, e);
     if (rc == 0)
         rc = start_point(t, e);
+    if (rc == 0)
+        rc = data_parallel_same(group, t->step, "the step to go on from", e);
     if (rc < 0) {
         trainer_close(t);
         return rc;
@@ -171,8 +178,10 @@ void trainer_close(struct trainer *t)
     device_free(t->dev, t->clip);
     model_close(t->model);
     data_close(t->data);
+    data_parallel_close(&t->ranks);
     free(t->tokens);
     free(t->targets);
+    free(t->losses);
     arena_free(&t->arena);
     free(t);
 }
@@ -188,26 +197,43 @@ static void lap(struct train_step *s, enum train_phase phase, double *at)
     *at = now;
 }
 
-static int micro_step(struct trainer *t, int64_t i, double *loss_sum, struct train_step *s, double *at,
-                      struct err *e)
+/* The i-th micro-batch of this rank: forward and backward. */
+static int micro_step(struct trainer *t, int64_t i, struct train_step *s, double *at, struct err *e)
 {
     const struct train_config *c = t->config;
-    struct model_dropout drop = {(uint64_t)c->seed, (uint64_t)t->step, i * c->micro_batch};
-    int64_t first = t->consumed + i * c->micro_batch;
+    int64_t k = t->ranks.group->rank * c->micro_batches + i; /* within the step */
+    struct model_dropout drop = {(uint64_t)c->seed, (uint64_t)t->step, k * c->micro_batch};
     float scale = (float)(1.0 / (double)(c->global_batch * c->model.seq));
-    double sum;
 
-    TRY(data_batch(t->data, GPT_TRAIN, first, c->micro_batch, t->tokens, t->targets, e));
+    TRY(data_batch(t->data, GPT_TRAIN, t->consumed + k * c->micro_batch, c->micro_batch, t->tokens, t->targets, e));
     lap(s, PHASE_DATA, at);
-    TRY(model_forward(t->model, t->tokens, t->targets, &drop, scale, &sum, e));
+    TRY(model_forward(t->model, t->tokens, t->targets, &drop, scale, &t->losses[k], e));
     lap(s, PHASE_FORWARD, at);
-    if (!isfinite(sum))
-        return err_set(e, ERR_LIMIT,
-                       "step %" PRId64 ": the loss of training samples %" PRId64 "..%" PRId64
-                       " is not finite; stopped before the update", t->step + 1, first, first + c->micro_batch - 1);
-    *loss_sum += sum;
-    TRY(model_backward(t->model, &drop, i == 0, e));
+    TRY(model_backward(t->model, &drop, data_parallel_first(&t->ranks, i), e));
+    TRY(data_parallel_add(&t->ranks, t->model->grads, i, c->micro_batches, e));
     lap(s, PHASE_BACKWARD, at);
+    return 0;
+}
+
+/* The loss of the step from those of the micro-batches, added in their order whoever had them. */
+static int step_loss(struct trainer *t, double *loss, struct err *e)
+{
+    const struct train_config *c = t->config;
+    int64_t n = c->micro_batches * t->ranks.group->size;
+
+    TRY(data_parallel_gather(t->ranks.group, t->losses, n, e));
+    *loss = 0;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t first = t->consumed + k * c->micro_batch;
+
+        if (!isfinite(t->losses[k]))
+            return err_set(e, ERR_LIMIT,
+                           "step %" PRId64 ": the loss of training samples %" PRId64 "..%" PRId64
+                           " is not finite; stopped before the update", t->step + 1, first,
+                           first + c->micro_batch - 1);
+        *loss += t->losses[k];
+    }
+    *loss /= (double)(c->global_batch * c->model.seq);
     return 0;
 }
 
@@ -253,20 +279,20 @@ static double cpu_seconds(void)
 static int one_step(struct trainer *t, struct train_step *s, struct err *e)
 {
     const struct train_config *c = t->config;
-    double start = log_seconds(), cpu = cpu_seconds(), at = start, loss = 0;
+    double start = log_seconds(), cpu = cpu_seconds(), at = start;
 
     memset(s, 0, sizeof *s);
     s->step = t->step + 1;
     s->lr = schedule_lr(&t->schedule, t->consumed);
     s->valid_loss = NAN;
+    memset(t->losses, 0, (size_t)(c->micro_batches * t->ranks.group->size) * sizeof *t->losses);
     for (int64_t i = 0; i < c->micro_batches; i++)
-        TRY(micro_step(t, i, &loss, s, &at, e));
-    TRY(comm_all_reduce(t->data_group, t->model->grads, t->model->params.elements, COMM_F32, COMM_SUM, e));
-    TRY(comm_all_reduce(t->data_group, &loss, 1, COMM_F64, COMM_SUM, e));
+        TRY(micro_step(t, i, s, &at, e));
+    TRY(step_loss(t, &s->loss, e));
+    TRY(data_parallel_reduce(&t->ranks, t->model->grads, e));
     lap(s, PHASE_REDUCE, &at);
     TRY(update(t, s, e));
     lap(s, PHASE_OPTIMIZER, &at);
-    s->loss = loss / (double)(c->global_batch * c->model.seq);
     s->seconds = at - start;
     s->cpu_seconds = cpu_seconds() - cpu;
     t->step++;
@@ -280,10 +306,13 @@ static int save(struct trainer *t, struct err *e)
 {
     struct checkpoint_info info = {t->step, t->consumed, t->config->model, t->args, t->n_args};
     const float *const slabs[CHECKPOINT_PARTS] = {t->model->weights, t->exp_avg, t->exp_avg_sq};
+    int rc = 0;
 
     if (!t->config->save || t->saved_step == t->step)
         return 0;
-    TRY(checkpoint_save(t->config->save, &info, &t->model->params, slabs, e));
+    if (t->ranks.group->rank == 0)
+        rc = checkpoint_save(t->config->save, &info, &t->model->params, slabs, e);
+    TRY(data_parallel_of(t->ranks.group, 0, rc, e));
     t->saved_step = t->step;
     log_msg(LOG_INFO, "saved %s/iter_%07" PRId64, t->config->save, t->step);
     return 0;
@@ -297,7 +326,20 @@ static int evaluate_valid(struct trainer *t, struct train_step *s, struct err *e
 
     if (!c->eval_interval || !n || t->step % c->eval_interval || data_size(t->data, GPT_VALID) == 0)
         return 0;
-    return evaluate(t->model, t->data, GPT_VALID, (t->step / c->eval_interval - 1) * n, n, &s->valid_loss, e);
+    return evaluate(t->model, t->data, t->ranks.group, GPT_VALID, (t->step / c->eval_interval - 1) * n, n, &s->valid_loss, e);
+}
+
+/* A signal or the clock of any rank ends the run of all, after the same step. */
+static int wants_to_end(struct trainer *t, bool stop, double start, enum train_end *end, struct err *e)
+{
+    int64_t minutes = t->config->exit_minutes;
+    bool late = log_seconds() - start > 60.0 * (double)minutes;
+
+    TRY(data_parallel_any(t->ranks.group, &stop, e));
+    if (minutes)
+        TRY(data_parallel_any(t->ranks.group, &late, e));
+    *end = stop ? TRAIN_SIGNAL : minutes && late ? TRAIN_EXIT : TRAIN_ALL_DONE;
+    return 0;
 }
 
 int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step_fn *report, void *arg,
@@ -310,17 +352,17 @@ int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step
 
     *end = TRAIN_ALL_DONE;
     while (t->step < c->iters) {
-        if (*stop) {
-            *end = TRAIN_SIGNAL;
+        TRY(wants_to_end(t, *stop, start, end, e));
+        if (*end != TRAIN_ALL_DONE)
             break;
-        }
         TRY(one_step(t, &s, e));
         TRY(evaluate_valid(t, &s, e));
-        report(arg, &s);
-        if (c->save_interval && t->step % c->save_interval == 0 && t->step < c->iters && save(t, &se) < 0)
+        if (report)
+            report(arg, &s);
+        if (c->save_interval && t->step % c->save_interval == 0 && t->step < c->iters && save(t, &se) < 0 &&
+            t->ranks.group->rank == 0)
             log_msg(LOG_ERROR, "no checkpoint of step %" PRId64 ": %s; training goes on", t->step, se.msg);
-        if (t->step < c->iters && ((c->exit_interval && t->step % c->exit_interval == 0) ||
-                                   (c->exit_minutes && log_seconds() - start > 60.0 * (double)c->exit_minutes))) {
+        if (t->step < c->iters && c->exit_interval && t->step % c->exit_interval == 0) {
             *end = TRAIN_EXIT;
             break;
         }

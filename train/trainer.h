@@ -14,6 +14,7 @@
 #include "train/checkpoint.h"
 #include "train/config.h"
 #include "train/data.h"
+#include "train/data_parallel.h"
 #include "train/model.h"
 #include "train/schedule.h"
 
@@ -40,7 +41,8 @@ enum train_end { TRAIN_ALL_DONE, TRAIN_SIGNAL, TRAIN_EXIT /* --exit-interval or 
 struct trainer {
     struct train_config *config;
     struct device *dev;
-    struct comm *data_group; /* ranks that share the weights and split the batch */
+    struct data_parallel ranks;
+    double *losses; /* of the micro-batches of a step, all ranks' */
     struct model *model;
     struct data *data;
     struct schedule schedule;
@@ -70,7 +72,7 @@ int trainer_open(struct trainer **t, struct train_config *c, struct device *dev,
 void trainer_close(struct trainer *t);
 
 /* Trains until all steps are done, *stop is set (by a signal handler), or --exit-interval
- * or --exit-duration-in-mins says so; saves a checkpoint then.  report is called after each step.  A checkpoint that
+ * or --exit-duration-in-mins says so; saves a checkpoint then.  report, unless NULL, is called after each step.  A checkpoint that
  * cannot be written on the way is logged and training goes on; the last one is an
  * error.  A loss or gradient norm that is not finite is ERR_LIMIT, naming the batch. */
 int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step_fn *report, void *arg,

@@ -1,0 +1,65 @@
+# shellcheck shell=bash
+# Data parallelism over MPI: the same training for any number of ranks.
+. "$ROOT/tests/lib.sh"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated OMP_NUM_THREADS=1
+case $B in /*) ;; *) B=$ROOT/$B ;; esac
+export QUERN_MPI=$B/lib/quern-mpi.so
+model="--num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --vocab-size 64 --mock-data -j 1"
+batch="--micro-batch-size 2 --global-batch-size 16 --lr 0.01 --eval-iters 3 --eval-interval 5 --log-interval 5"
+# ranks N ARG...: a run of N ranks.
+# shellcheck disable=SC2317
+ranks() {
+    local n=$1
+    shift
+    # shellcheck disable=SC2086
+    timeout 100 mpirun --oversubscribe -n "$n" quern-train $model $batch "$@"
+}
+# What a log says of the mathematics.
+losses() { sed -E 's/"(lr|tokens_per_s|flops_per_s|mfu|[a-z]*_s)":[^,}]*,?//g' "$1"; }
+# close A B: the losses and gradient norms of two logs differ by 1e-5 at most.
+# shellcheck disable=SC2317
+close() {
+    paste <(grep -oE '"(loss|grad_norm|valid_loss)":[^,}]*' "$1" | cut -d: -f2) \
+        <(grep -oE '"(loss|grad_norm|valid_loss)":[^,}]*' "$2" | cut -d: -f2) |
+        awk '{ d = $1 - $2; if (d < 0) d = -d; if (!(d <= 1e-5)) exit 1; n++ } END { exit !(n >= 44) }'
+}
+
+# shellcheck disable=SC2086
+check 'one process' quern-train $model $batch --train-iters 20 --log-file one.jsonl --save one
+for n in 2 4 8; do
+    check "$n ranks" ranks $n --train-iters 20 --log-file $n.jsonl --save "$n"
+    has "$n ranks: what each does" out "on each of $n data-parallel ranks"
+    equal "$n ranks: one log, one voice" "$(grep -c '^step ' out) $(wc -l <$n.jsonl)" '4 20'
+    check "$n ranks: losses, norms and validation within 1e-5" close one.jsonl $n.jsonl
+done
+for n in 1 2 4 8; do
+    check "$n ranks, deterministic" ranks $n --deterministic --train-iters 20 --log-file d$n.jsonl --save d$n
+    same "$n ranks, deterministic: the same bits of loss" <(losses d1.jsonl) <(losses d$n.jsonl)
+    for f in model optimizer; do
+        same "$n ranks, deterministic: $f" {d1,d$n}/iter_0000020/$f.safetensors
+    done
+done
+
+# A run goes on with another number of ranks.
+check 'half of it with 2 ranks' ranks 2 --deterministic --train-iters 20 --exit-interval 10 --log-file h.jsonl --save h
+check 'the rest with 4' ranks 4 --deterministic --train-iters 20 --log-file h.jsonl --save h
+same 'is the run in one' <(losses d1.jsonl) <(losses h.jsonl)
+
+# A signal ends all after the same step.
+# shellcheck disable=SC2086
+mpirun --oversubscribe -n 2 quern-train $model $batch --train-iters 1000000 --eval-interval 0 --log-file s.jsonl \
+    --save s >out 2>err </dev/null &
+pid=$!
+for _ in $(seq 200); do [ -s s.jsonl ] && break; sleep 0.05; done
+kill -TERM $pid
+wait $pid
+equal 'SIGTERM to mpirun: a checkpoint of the last step' "$(wc -l <s.jsonl)" "$(cat s/latest_checkpointed_iteration.txt)"
+
+# What cannot be.
+status 'a batch that ranks cannot share' 2 ranks 3 --train-iters 1
+has 'is said' err 'not a multiple of the micro-batch of 2 on 3 data-parallel ranks'
+status 'deterministic needs powers of two' 2 ranks 2 --deterministic --global-batch-size 12 --train-iters 1
+has 'is said too' err 'it needs a power of two'
+status 'no place for a checkpoint' 3 ranks 2 --train-iters 1 --save /dev/null/x
+has 'is the first rank'"'"'s to say' err '/dev/null/x'
+finish
