@@ -41,6 +41,11 @@ static inline struct block block_or(struct block b, char c)
 {
     return (struct block){_mm512_or_si512(b.v, _mm512_set1_epi8(c))};
 }
+/* The bytes that have one of these bits. */
+static inline bits block_any(struct block b, int c)
+{
+    return _mm512_test_epi8_mask(b.v, _mm512_set1_epi8((char)c));
+}
 #elif defined(__AVX2__)
 struct block {
     __m256i v[2];
@@ -73,6 +78,12 @@ static inline struct block block_or(struct block b, char c)
 {
     __m256i x = _mm256_set1_epi8(c);
     return (struct block){{_mm256_or_si256(b.v[0], x), _mm256_or_si256(b.v[1], x)}};
+}
+static inline bits block_any(struct block b, int c)
+{
+    __m256i x = _mm256_set1_epi8((char)c), zero = _mm256_setzero_si256();
+    return ~join2(_mm256_cmpeq_epi8(_mm256_and_si256(b.v[0], x), zero),
+                  _mm256_cmpeq_epi8(_mm256_and_si256(b.v[1], x), zero));
 }
 #elif defined(__SSE2__)
 struct block {
@@ -116,6 +127,14 @@ static inline struct block block_or(struct block b, char c)
         b.v[i] = _mm_or_si128(b.v[i], _mm_set1_epi8(c));
     return b;
 }
+static inline bits block_any(struct block b, int c)
+{
+    __m128i x = _mm_set1_epi8((char)c), zero = _mm_setzero_si128();
+    bits m = 0;
+    for (int i = 0; i < 4; i++)
+        m |= (bits)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_and_si128(b.v[i], x), zero)) << 16 * i;
+    return ~m;
+}
 #else
 struct block {
     uint8_t v[64];
@@ -146,6 +165,13 @@ static inline struct block block_or(struct block b, char c)
     for (int i = 0; i < 64; i++)
         b.v[i] |= (uint8_t)c;
     return b;
+}
+static inline bits block_any(struct block b, int c)
+{
+    bits m = 0;
+    for (int i = 0; i < 64; i++)
+        m |= (bits)((b.v[i] & c) != 0) << i;
+    return m;
 }
 #endif
 

@@ -140,7 +140,7 @@ static int64_t next_pcre(const struct split *s, struct split_state *st, uint32_t
     return (int64_t)n;
 }
 
-enum { RUN_MIN = 64, PATIENCE_MAX = 64 };
+enum { RUN_MIN = 16, PATIENCE_MAX = 64 };
 
 int64_t split_next(const struct split *s, struct split_state *st, uint32_t *ends, size_t max, struct err *e)
 {

@@ -1,43 +1,122 @@
-/* Splitters for ASCII, 64 bytes at a time: a bit for each byte says whether a piece
- * begins there, from class masks by shifts and additions.
+/* Splitters, 64 bytes at a time: a bit for each byte says whether a piece begins there, from
+ * class masks by shifts and additions.  All bytes of a character have its class, so a run of
+ * letters is a run of bits whatever their lengths; what asks for single characters (the last of
+ * white space, a lone symbol) asks at their first bytes.
  *
- * A block of 64 is decided with the masks of the next one at hand.  What the bits cannot
- * decide (a byte outside ASCII, the end of the text, runs that are rare and long) ends the run at
- * the last sure beginning; the caller cuts on from there by the exact functions. */
+ * A block of 64 is decided with the masks of the next one at hand; behind the end of the text
+ * spaces seem to go on for ever.  What the bits cannot decide (bytes that are no UTF-8, runs that are
+ * rare and long) ends the run at the last sure beginning; the caller cuts on from there by
+ * the exact functions. */
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/block.h"
 #include "tokenize/split_run.h"
+#include "tokenize/ucd.h"
 
 /* ---- classes ---- */
 
+/* Of the patterns with cases (o200k), letter means letters and marks. */
 struct masks {
-    bits letter, upper, number, space, blank, newline, sp, quote, slash, high;
+    const uint8_t *p; /* the bytes, and AROUND more */
+    bits letter, upper, lower, other, mark, number, space, blank, newline, sp, quote, slash;
+    bits high, start, long2, long3, long4; /* outside ASCII; first bytes: all, and by the characters' lengths */
+    bits bad;
 };
 
-static inline struct masks classify(const uint8_t *p, bool cased)
+/* A character that goes on in the next block. */
+struct straddle {
+    unsigned left; /* bytes */
+    uint8_t class;
+};
+
+enum { AROUND = 8 };
+
+/* The class of the well-formed character at p and its length; 0: there is none. */
+static inline unsigned decode(const uint8_t *p, uint8_t *class)
+{
+    uint32_t w, cp;
+
+    memcpy(&w, p, 4);
+    if (p[0] < 0xE0) {
+        *class = ucd_blocks[ucd_index[(w & 0x1F) >> 1]][(w & 1) << 6 | (w >> 8 & 0x3F)];
+        return p[0] >= 0xC2 && (w & 0xC000) == 0x8000 ? 2 : 0;
+    }
+    if (p[0] < 0xF0) {
+        cp = (w & 0xF) << 12 | (w >> 2 & 0xFC0) | (w >> 16 & 0x3F);
+        *class = (uint8_t)ucd_class(cp);
+        return (w & 0xC0C000) == 0x808000 && cp >= 0x800 && (cp & 0xF800) != 0xD800 ? 3 : 0;
+    }
+    cp = (w & 7) << 18 | (w << 4 & 0x3F000) | (w >> 10 & 0xFC0) | (w >> 24 & 0x3F);
+    if (p[0] > 0xF4 || (w & 0xC0C0C000) != 0x80808000 || cp < 0x10000 || cp > 0x10FFFF)
+        return 0;
+    *class = (uint8_t)ucd_class(cp);
+    return 4;
+}
+
+/* Adds what is outside ASCII. */
+static __attribute__((noinline)) void classify_high(struct masks *m, struct straddle *t, bool cased)
+{
+    uint8_t class[64 + AROUND];
+    bits covered = ((bits)1 << t->left) - 1, left = m->high & ~covered;
+    struct block b;
+
+    memset(class, t->class, 4);
+    t->left = 0;
+    m->start &= ~covered;
+    while (left) {
+        unsigned i = (unsigned)__builtin_ctzll(left), n = decode(m->p + i, &t->class);
+        bits whole;
+        if (n == 0) {
+            m->bad = left;
+            break;
+        }
+        memset(class + i, t->class, 4);
+        whole = (((bits)1 << n) - 1) << i;
+        left &= ~whole;
+        m->start &= ~whole | (bits)1 << i;
+        m->long2 |= (bits)(n == 2) << i;
+        m->long3 |= (bits)(n == 3) << i;
+        m->long4 |= (bits)(n == 4) << i;
+        t->left = i + n > 64 ? i + n - 64 : 0;
+    }
+    b = block_load(class);
+    m->number |= block_any(b, UCD_NUMBER) & m->high;
+    m->space |= block_any(b, UCD_SPACE) & m->high;
+    m->letter |= block_any(b, cased ? UCD_LETTER | UCD_MARK : UCD_LETTER) & m->high;
+    if (cased) {
+        m->upper |= block_any(b, UCD_UPPER) & m->high;
+        m->lower |= block_any(b, UCD_LOWER) & m->high;
+        m->other = block_any(b, UCD_CASELESS | UCD_MARK) & m->high;
+        m->mark = block_any(b, UCD_MARK) & m->high;
+    }
+}
+
+static inline struct masks classify(const uint8_t *p, struct straddle *t, bool cased)
 {
     struct block b = block_load(p);
-    struct masks m;
+    struct masks m = {.p = p, .start = ~(bits)0};
 
     m.upper = block_in(b, 'A', 26);
-    m.letter = m.upper | block_in(b, 'a', 26);
+    m.lower = block_in(b, 'a', 26);
+    m.letter = m.upper | m.lower;
     m.number = block_in(b, '0', 10);
     m.sp = block_eq(b, ' ');
     m.space = m.sp | block_in(b, '\t', 5);
     m.newline = block_eq(b, '\n') | block_eq(b, '\r');
-    m.blank = m.space & ~m.newline;
     m.quote = block_eq(b, '\'');
     m.slash = cased ? block_eq(b, '/') : 0;
     m.high = block_high(b);
+    if (m.high)
+        classify_high(&m, t, cased);
+    m.blank = m.space & ~m.newline;
     return m;
 }
 
 /* What stood before a block; zero where a piece begins at its first byte.  Bit 0 speaks of
  * the byte before, but for the two triples. */
 struct carry {
-    bits letter, lower, number, symbol, space, sp, blank, newline;
+    bits letter, lower, other, number, symbol, space, sp, blank, newline;
     bits lone;         /* a symbol that no symbol and no space precedes */
     bits absorbing;    /* a symbol, or a newline that symbols took */
     bits taken;        /* a newline that symbols took */
@@ -49,8 +128,7 @@ struct carry {
 
 /* A block and the one behind it. */
 struct view {
-    const uint8_t *p; /* the block's bytes */
-    size_t at, left;  /* its place in the text, and the bytes from there to the end */
+    size_t at; /* its place in the text */
     struct masks m, next;
 };
 
@@ -63,18 +141,27 @@ static inline bits before(bits x, bits next)
     return x >> 1 | next << 63;
 }
 
+/* Which characters, by their first bytes, one of x follows. */
+static inline bits followed(const struct masks *m, bits x, bits next)
+{
+    bits f = before(x, next);
+
+    if (m->high)
+        f = (f & ~(m->long2 | m->long3 | m->long4)) | (m->long2 & (x >> 2 | next << 62)) |
+            (m->long3 & (x >> 3 | next << 61)) | (m->long4 & (x >> 4 | next << 60));
+    return f;
+}
+
 /* The length of the contraction that begins with the apostrophe at byte i of the block,
- * or 0.  Near the end of the text, where nothing is trusted, it does not look. */
+ * or 0.  fold: 0x20 for upper case too, and U+017F, which folds to s. */
 static inline unsigned contraction(const struct view *v, unsigned i, unsigned fold)
 {
-    unsigned a, b;
+    unsigned a = v->m.p[i + 1] | fold, b = v->m.p[i + 2] | fold;
 
-    if (i + 2 >= v->left)
-        return 0;
-    a = v->p[i + 1] | fold;
-    b = v->p[i + 2] | fold;
     if (a == 's' || a == 't' || a == 'm' || a == 'd')
         return 2;
+    if (fold && v->m.p[i + 1] == 0xC5 && v->m.p[i + 2] == 0xBF)
+        return 3;
     return (a == 'l' && b == 'l') || (a == 'v' && b == 'e') || (a == 'r' && b == 'e') ? 3 : 0;
 }
 
@@ -135,7 +222,7 @@ static inline bits starts_gpt2(const struct view *v, struct carry *c)
                  (symbol & ~after(symbol, c->symbol));
     /* A space goes with what follows; of a run of white space, all but the last is a piece. */
     bits s = (words & ~after(m.sp, c->sp)) |
-             (m.space & ~(after(m.space, c->space) & before(m.space, v->next.space)));
+             (m.space & m.start & ~(after(m.space, c->space) & followed(&v->m, m.space, v->next.space)));
 
     c->letter = m.letter >> 63;
     c->number = m.number >> 63;
@@ -158,20 +245,41 @@ static inline bits in_threes(bits number, bits starts, struct carry *c)
     return all;
 }
 
+/* Numbers outside ASCII: those by themselves are pieces; *stop: those in a row with others. */
+static inline bits high_numbers(const struct view *v, const struct carry *c, bits *stop)
+{
+    bits high = v->m.number & v->m.high & v->m.start;
+    bits in_row = high & (after(v->m.number, c->number) | followed(&v->m, v->m.number, v->next.number));
+
+    *stop |= in_row;
+    return high & ~in_row;
+}
+
 /* Words, numbers and symbols of cl100k and o200k: a word takes the blank or the lone symbol
  * before it, symbols take the space before them. */
-static inline bits starts_words(const struct masks *m, struct carry *c, bits symbol, bool each_digit)
+static inline bits starts_words(const struct view *v, struct carry *c, bits symbol, bits *stop, bool each_digit)
 {
-    bits lone = symbol & ~after(symbol, c->symbol) & ~after(m->sp, c->sp);
-    bits words = m->letter & ~after(m->letter | m->blank | lone, c->letter | c->blank | c->lone);
-    bits numbers = each_digit ? m->number : in_threes(m->number, m->number & ~after(m->number, c->number), c);
+    const struct masks *m = &v->m;
+    bits lone = symbol & ~after(symbol, c->symbol) & ~after(m->sp, c->sp), whole = lone, words, numbers;
 
+    if (m->high) /* all its bytes */
+        for (int i = 0; i < 3; i++)
+            whole |= after(whole, c->lone) & ~m->start;
+    words = m->letter & ~after(m->letter | m->blank | whole, c->letter | c->blank | c->lone);
+    if (each_digit) {
+        numbers = m->number & m->start;
+    } else {
+        bits ascii = m->number & ~m->high;
+        numbers = in_threes(ascii, ascii & ~after(m->number, c->number), c);
+        if (m->number & m->high)
+            numbers |= high_numbers(v, c, stop);
+    }
     c->letter = m->letter >> 63;
     c->number = m->number >> 63;
     c->symbol = symbol >> 63;
     c->sp = m->sp >> 63;
     c->blank = m->blank >> 63;
-    c->lone = lone >> 63;
+    c->lone = whole >> 63;
     return words | numbers | lone;
 }
 
@@ -182,20 +290,20 @@ static inline bits starts_behind_newlines(const struct view *v, bits edge, bits 
     bits s = 0, behind, one;
 
     if (!__builtin_add_overflow(v->m.blank, edge, &behind) &&
-        !(behind & ~v->m.blank & (v->m.newline | v->m.high)))
+        !(behind & ~v->m.blank & (v->m.newline | v->m.bad)))
         return edge;
     for (; edge; edge &= edge - 1) {
-        bits newline = v->m.newline, high = v->m.high;
+        bits newline = v->m.newline, unknown = v->m.bad;
         one = edge & -edge;
         if (__builtin_add_overflow(v->m.blank, one, &behind)) { /* the run goes on in the next block */
             behind = ~v->next.blank & (v->next.blank + 1);
             newline = v->next.newline;
-            high = v->next.high | (behind == 0 ? ~(bits)0 : 0);
+            unknown = v->next.bad | (behind == 0 ? ~(bits)0 : 0);
             behind = behind ? behind : 1;
         } else {
             behind &= ~v->m.blank;
         }
-        if (behind & high)
+        if (behind & unknown)
             *stop |= one;
         else if (!(behind & newline))
             s |= one;
@@ -211,7 +319,7 @@ static inline bits starts_space(const struct view *v, struct carry *c, bits symb
     /* Adding a bit to the first of a run of newlines clears the run: so it is found. */
     bits first = m.newline & after(symbol, c->absorbing), taken = m.newline & ~(m.newline + first);
     bits run = m.space & ~taken;
-    bits s = (run & ~after(run, c->space)) | (m.blank & ~before(m.space, v->next.space));
+    bits s = (run & ~after(run, c->space)) | (m.blank & m.start & ~followed(&v->m, m.space, v->next.space));
     bits edge = m.blank & after(m.newline, c->newline);
 
     if (edge)
@@ -227,7 +335,7 @@ static inline bits starts_space(const struct view *v, struct carry *c, bits symb
 static inline bits starts_cl100k(const struct view *v, struct carry *c, bits *stop, bool each_digit)
 {
     bits symbol = ~(v->m.letter | v->m.number | v->m.space), behind_taken;
-    bits s = starts_words(&v->m, c, symbol, each_digit);
+    bits s = starts_words(v, c, symbol, stop, each_digit);
 
     s |= starts_space(v, c, symbol, &behind_taken, stop);
     return cut_contractions(v, c, s, 0x20);
@@ -236,10 +344,15 @@ static inline bits starts_cl100k(const struct view *v, struct carry *c, bits *st
 static inline bits starts_o200k(const struct view *v, struct carry *c, bits *stop, bool each_digit, bool suffix)
 {
     bits symbol = ~(v->m.letter | v->m.number | v->m.space), behind_taken;
-    bits lower = v->m.letter & ~v->m.upper, behind_letter = after(v->m.letter, c->letter);
-    bits s = starts_words(&v->m, c, symbol, each_digit) | (v->m.upper & after(lower, c->lower));
+    bits behind_letter = after(v->m.letter, c->letter);
+    bits s = v->m.upper & after(v->m.lower, c->lower);
 
-    c->lower = lower >> 63;
+    /* Capitals behind letters without case, and marks behind symbols: what begins there hangs on
+     * what stands further off. */
+    *stop |= (v->m.upper & after(v->m.other, c->other)) | (v->m.mark & after(symbol, c->symbol));
+    c->lower = v->m.lower >> 63;
+    c->other = v->m.other >> 63;
+    s |= starts_words(v, c, symbol, stop, each_digit);
     s |= starts_space(v, c, symbol, &behind_taken, stop);
     *stop |= v->m.slash & behind_taken; /* symbols take these slashes too: too rare for bits */
     return suffix ? cut_suffixes(v, c, s, behind_letter) : s;
@@ -249,35 +362,34 @@ static inline bits starts_o200k(const struct view *v, struct carry *c, bits *sto
 
 enum pattern { GPT2, CL100K, QWEN2, O200K, TEKKEN };
 
-/* The masks of the 64 bytes at `at`; bytes beyond the text look like non-ASCII. */
-static inline struct masks classify_at(const uint8_t *text, size_t n, size_t at, bool cased)
+/* The masks of the 64 bytes at `at`. */
+static inline struct masks classify_at(const uint8_t *text, size_t n, size_t at, uint8_t tail[64 + AROUND],
+                                       struct straddle *t, bool cased)
 {
-    uint8_t tail[64];
-
-    if (at + 64 <= n)
-        return classify(text + at, cased);
-    memset(tail, 0x80, sizeof tail);
+    if (at + 64 + AROUND <= n)
+        return classify(text + at, t, cased);
+    memset(tail, ' ', 64 + AROUND);
     if (at < n)
         memcpy(tail, text + at, n - at);
-    return classify(tail, cased);
+    return classify(tail, t, cased);
 }
 
-/* A beginning is sure when the two bytes behind it are known to be ASCII.  Returns how many bits
- * of the block are sure (64: all), and where the trouble is. */
+/* A beginning is sure when the four bytes behind it are known.  Returns how many bits of the
+ * block are sure (64: all), and where the trouble is. */
 static inline unsigned trusted(const struct view *v, bits stop, size_t *trouble)
 {
     unsigned limit = 64, h;
 
-    if (!(stop | v->m.high | (v->next.high & 3)))
+    if (!(stop | v->m.bad | (v->next.bad & 15)))
         return 64;
-    if (v->next.high & 3) {
-        h = (unsigned)__builtin_ctzll(v->next.high);
-        limit = 62 + h;
+    if (v->next.bad & 15) {
+        h = (unsigned)__builtin_ctzll(v->next.bad);
+        limit = 60 + h;
         *trouble = v->at + 64 + h;
     }
-    if (v->m.high) {
-        h = (unsigned)__builtin_ctzll(v->m.high);
-        limit = h < 2 ? 0 : h - 2;
+    if (v->m.bad) {
+        h = (unsigned)__builtin_ctzll(v->m.bad);
+        limit = h < 4 ? 0 : h - 4;
         *trouble = v->at + h;
     }
     if (stop && (h = (unsigned)__builtin_ctzll(stop)) < limit) {
@@ -290,29 +402,34 @@ static inline unsigned trusted(const struct view *v, bits stop, size_t *trouble)
 static inline void run(const uint8_t *text, size_t n, struct split_run *r, enum pattern pattern)
 {
     bool cased = pattern == O200K || pattern == TEKKEN;
+    uint8_t tails[2][64 + AROUND];
+    struct straddle t = {0};
     struct carry c = {.suffix_end = SIZE_MAX};
-    struct view v = {.at = r->at, .next = classify_at(text, n, r->at, cased)};
+    struct view v = {.at = r->at, .next = classify_at(text, n, r->at, tails[1], &t, cased)};
     uint32_t *out = r->ends + r->n, *end = r->ends + r->max - SPLIT_RUN_ROOM;
     bits known = ~(bits)1; /* the run's own beginning is no end */
 
     r->stop = 0;
-    for (; out <= end; v.at += 64) {
+    for (int i = 0; out <= end; v.at += 64, i ^= 1) {
         bits s, stop = 0;
-        unsigned sure;
+        unsigned sure, left = n - v.at < 64 ? (unsigned)(n - v.at) : 64;
 
-        v.p = text + v.at;
-        v.left = n - v.at;
         v.m = v.next;
-        v.next = classify_at(text, n, v.at + 64, cased);
+        v.next = classify_at(text, n, v.at + 64, tails[i], &t, cased);
         s = pattern == GPT2 ? starts_gpt2(&v, &c)
             : cased         ? starts_o200k(&v, &c, &stop, pattern == TEKKEN, pattern == O200K)
                             : starts_cl100k(&v, &c, &stop, pattern == QWEN2);
         s &= known;
         known = ~(bits)0;
         sure = trusted(&v, stop, &r->stop);
-        if (sure < 64) {
+        if (sure < left) {
             out = put_positions(out, s & (((bits)1 << sure) - 1), (uint32_t)v.at);
             r->stop++;
+            break;
+        }
+        if (left < 64 || v.at + 64 == n) { /* the end of the text is one of a piece */
+            out = put_positions(out, left < 64 ? s & (((bits)1 << left) - 1) : s, (uint32_t)v.at);
+            *out++ = (uint32_t)n;
             break;
         }
         out = put_positions(out, s, (uint32_t)v.at);
