@@ -24,7 +24,8 @@ struct encoder {
                  struct word_batch *b);
     char *(*put2)(const struct word_table *w, const uint8_t *text, const uint32_t *cuts, struct word_batch *b, char *o);
     char *(*put4)(const struct word_table *w, const uint8_t *text, const uint32_t *cuts, struct word_batch *b, char *o);
-    struct word_batch batch;
+    struct word_batch batch, part_batch;
+    uint32_t parts[WORDS_BATCH + 1];
     uint32_t cuts[CUTS + 1]; /* a piece begins at the first, and at each but the last */
 };
 
@@ -69,6 +70,18 @@ static inline char *put_id(char *o, uint32_t id, int width)
 
     memcpy(o, width == 2 ? (const void *)&half : (const void *)&id, (size_t)width);
     return o + width;
+}
+
+static inline uint32_t get_id(const char *p, int width)
+{
+    uint16_t half;
+    uint32_t id;
+
+    memcpy(&half, p, 2);
+    if (width == 2)
+        return half;
+    memcpy(&id, p, 4);
+    return id;
 }
 
 static char *put_packed(char *o, const uint8_t *ids, size_t count, int width)
@@ -127,34 +140,63 @@ static char *put_part(struct encoder *enc, const uint8_t *p, size_t n, char *o, 
     return o;
 }
 
-/* A piece that was not found at the first look.  A long one is taken apart where no token
- * reaches across: scripts without spaces have pieces of whole sentences. */
-static char *put_slowly(struct encoder *enc, const uint8_t *p, size_t n, char *o, int width)
+/* A piece that was taken apart, remembered whole if an entry can hold it: its ids end at o. */
+static void remember(struct encoder *enc, const uint8_t *p, size_t n, const char *ids, const char *o, int width)
 {
-    while (n > WORDS_SHORT && (!enc->t->rules || enc->t->rules->joins)) {
-        size_t cut = bpe_cut(&enc->t->bpe, p, n, 1);
-        if (cut == n)
-            break;
-        o = put_part(enc, p, cut, o, width);
-        if (!o)
-            return NULL;
-        p += cut;
-        n -= cut;
-    }
-    return put_part(enc, p, n, o, width);
+    uint32_t copy[WORDS_LINE / 3];
+    size_t count = (size_t)(o - ids) / (size_t)width;
+
+    if (n + 3 * count > WORDS_LINE)
+        return;
+    for (size_t i = 0; i < count; i++)
+        copy[i] = get_id(ids + i * (size_t)width, width);
+    word_table_put(&enc->words, p, n, copy, count);
+}
+
+static char *put_pieces(struct encoder *enc, struct span text, const uint32_t *cuts, size_t n, char *o, int width,
+                        struct word_batch *b);
+
+/* A piece of n bytes at the beginning of text, which was not found at the first look.  A long one is taken
+ * apart where no token reaches across: scripts without spaces have pieces of whole sentences. */
+static char *put_slowly(struct encoder *enc, struct span text, size_t n, char *o, int width)
+{
+    const uint8_t *p = (const uint8_t *)text.p, *packed;
+    uint32_t *parts = enc->parts;
+    char *begin = o;
+    size_t count;
+
+    if (n <= WORDS_SHORT || (enc->t->rules && !enc->t->rules->joins))
+        return put_part(enc, p, n, o, width);
+    if (n < WORDS_LINE && (packed = word_table_find(&enc->words, p, n, &count)))
+        return put_packed(o, packed, count, width);
+    parts[0] = 0;
+    do {
+        size_t k = 0;
+        for (; k < WORDS_BATCH && parts[k] < n; k++)
+            parts[k + 1] = parts[k] + (uint32_t)bpe_cut(&enc->t->bpe, p + parts[k], n - parts[k], 1);
+        if (parts[0] == 0 && k == 1)
+            return put_part(enc, p, n, o, width);
+        o = put_pieces(enc, text, parts, k, o, width, &enc->part_batch);
+        parts[0] = parts[k];
+    } while (o && parts[0] < n);
+    if (o && n < WORDS_LINE)
+        remember(enc, p, n, begin, o, width);
+    return o;
 }
 
 /* The pieces cuts[0]..cuts[1], ..., ..cuts[n] of text.  o has room for an id a byte, and
- * WORDS_SLACK. */
-static char *put_pieces(struct encoder *enc, struct span text, const uint32_t *cuts, size_t n, char *o, int width)
+ * WORDS_SLACK.  With b the encoder's part_batch they are parts of a piece. */
+static char *put_pieces(struct encoder *enc, struct span text, const uint32_t *cuts, size_t n, char *o, int width,
+                        struct word_batch *b)
 {
     const uint8_t *p = (const uint8_t *)text.p;
-    struct word_batch *b = &enc->batch;
 
     for (; n; cuts += b->n, n -= b->n) {
         enc->seek(&enc->words, p, text.n, cuts, n < WORDS_BATCH ? n : WORDS_BATCH, b);
         while (o = (width == 2 ? enc->put2 : enc->put4)(&enc->words, p, cuts, b, o), b->next < b->n) {
-            o = put_slowly(enc, p + cuts[b->next], cuts[b->next + 1] - cuts[b->next], o, width);
+            size_t at = cuts[b->next], len = cuts[b->next + 1] - at;
+            o = b == &enc->part_batch ? put_part(enc, p + at, len, o, width)
+                                      : put_slowly(enc, (struct span){text.p + at, text.n - at}, len, o, width);
             if (!o)
                 return NULL;
             b->next++;
@@ -187,7 +229,7 @@ static int encode_plain(struct encoder *enc, struct span text, int width, struct
 
         if (rc < 0)
             return err_set(e, rc, rc == ERR_LIMIT ? "too many tokens" : "out of memory for tokens");
-        o = put_pieces(enc, text, cuts, (size_t)n, out->p + out->n, width);
+        o = put_pieces(enc, text, cuts, (size_t)n, out->p + out->n, width, &enc->batch);
         if (!o)
             return err_set(e, enc->failure, enc->failure == ERR_NOMEM
                                                 ? "out of memory for a piece"
