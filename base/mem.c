@@ -1,8 +1,10 @@
 #include "base/mem.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/err.h"
 
@@ -186,4 +188,19 @@ void *mem_aligned(size_t n)
     if (n > SIZE_MAX - 64)
         return NULL;
     return aligned_alloc(64, ((n ? n : 1) + 63) & ~(size_t)63);
+}
+
+struct mem_resident mem_resident(void)
+{
+    char text[128];
+    unsigned long long all = 0, files = 0;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    sscanf(text, "%*u %llu %llu", &all, &files);
+    return (struct mem_resident){all * page, files * page};
 }

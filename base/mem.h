@@ -82,6 +82,13 @@ void arena_free(struct arena *a);
 /* Aligned memory for vector code: 64-byte alignment, n rounded up.  free(). */
 void *mem_aligned(size_t n);
 
+/* Resident bytes of the process, and those of mapped files among them; 0 if they cannot be
+ * told. */
+struct mem_resident {
+    uint64_t all, files;
+};
+struct mem_resident mem_resident(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/node.h"
@@ -11,9 +12,10 @@
 #include "tokenize/train.h"
 
 static struct {
-    const char *tokenizer, *pattern, *output, *against, *key;
+    const char *tokenizer, *pattern, *output, *folder, *ranks, *tmp, *against, *key;
     bool jsonl, allow_special;
-    int64_t vocab_size, min_frequency;
+    int64_t vocab_size, min_frequency, max_length, memory;
+    int ties;
     struct opt_list specials;
 } o = {.key = "text", .vocab_size = 32000};
 
@@ -280,27 +282,41 @@ static int verify(const struct tool *t, const struct tokenizer *tok)
 
 /* ---- train ---- */
 
+static uint64_t half_of_memory(void)
+{
+    uint64_t half = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+
+    return half > TRAIN_MEMORY_MIN ? half : TRAIN_MEMORY_MIN;
+}
+
 static int train(const struct tool *t, char **paths, int n_paths)
 {
     static const char *const end_of_text[] = {"<|endoftext|>"};
     struct train_options x = {.vocab_size = (uint32_t)o.vocab_size,
                               .min_frequency = (uint64_t)o.min_frequency,
+                              .max_length = (uint32_t)o.max_length,
+                              .ties = o.ties,
                               .specials = o.specials.n ? o.specials.v : end_of_text,
                               .n_specials = o.specials.n ? o.specials.n : 1,
                               .pattern = o.pattern,
                               .threads = tool_jobs(t),
+                              .memory = o.memory ? (uint64_t)o.memory : half_of_memory(),
+                              .tmp = o.tmp,
                               .key = o.key,
+                              .output = o.output,
+                              .folder = o.folder,
+                              .ranks = o.ranks,
                               .bad = report_bad};
     struct train_result r;
     struct err e;
 
-    if (!o.output)
-        return tool_usage(t, "train needs -o");
-    if (train_tokenizer(paths, n_paths, &x, o.output, &r, &e) < 0)
+    if (!o.output && !o.folder && !o.ranks)
+        return tool_usage(t, "train needs -o, --vocab-merges or --ranks");
+    if (train_tokenizer(paths, n_paths, &x, &r, &e) < 0)
         return tool_fail(t, &e);
     log_msg(LOG_INFO, "%" PRIu64 " texts, %" PRIu64 " bytes, %" PRIu64 " distinct words: %" PRIu32 " tokens, %" PRIu32
                       " merges in '%s'",
-            r.texts, r.bytes, r.words, r.tokens, r.merges, o.output);
+            r.texts, r.bytes, r.words, r.tokens, r.merges, o.output ? o.output : o.folder ? o.folder : o.ranks);
     if (r.tokens < x.vocab_size)
         log_msg(LOG_WARN, "the corpus has no more pairs to join: %" PRIu32 " tokens, not %" PRIu32, r.tokens,
                 x.vocab_size);
@@ -340,9 +356,18 @@ int main(int argc, char **argv)
         OPT_HEAD("Training"),
         OPT_INT(0, "vocab-size", &o.vocab_size, 257, 1 << 23, "tokens, special ones and 256 bytes included"),
         OPT_INT(0, "min-frequency", &o.min_frequency, 0, INT64_MAX, "join no pair that is rarer"),
+        OPT_INT(0, "max-token-length", &o.max_length, 0, UINT32_MAX,
+                "tokens are shorter than this, in bytes; 0: no bound"),
+        OPT_ENUM(0, "ties", &o.ties, "huggingface|tiktoken",
+                 "which of two equally frequent pairs: the one of lower ids, or the one that comes first"),
         OPT_LIST(0, "special-tokens", &o.specials, "TOKEN",
                  "a special token; may be repeated; <|endoftext|> if none is given"),
         OPT_STR('o', "output", &o.output, "FILE", "where the tokenizer.json goes"),
+        OPT_STR(0, "vocab-merges", &o.folder, "FOLDER", "where vocab.json and merges.txt go"),
+        OPT_STR(0, "ranks", &o.ranks, "FILE", "where tiktoken's ranks go"),
+        OPT_SIZE(0, "memory", &o.memory, 0, INT64_MAX,
+                 "memory to take, from 64M; the rest is on disk; 0: half of the machine's"),
+        OPT_STR(0, "tmp", &o.tmp, "DIR", "for temporary files, up to 40 times the bytes of distinct words; TMPDIR or /tmp otherwise"),
         TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
     static const char *const actions[] = {"train", "encode", "decode", "info", "verify"};
     struct tokenizer *tok;

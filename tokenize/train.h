@@ -1,9 +1,11 @@
 /* tokenize/train.h -- byte-level BPE training.
  *
- * The merges are those of Hugging Face's BpeTrainer on the same texts: the pair that
- * occurs most is joined, the one of the lowest ids among equals; its alphabet (all 256
- * bytes, in the order of the characters that write them), its order of ids (special
- * tokens, alphabet, merges).  Counts have 64 bits.  The same for any number of threads.
+ * The pair that occurs most is joined, again and again.  Ties and ids are those of Hugging Face's
+ * BpeTrainer on the same texts (the pair of the lowest ids; special tokens, then all 256 bytes in
+ * the order of the characters that write them, then merges) or of tiktoken's educational
+ * trainer (the pair that comes first; bytes by value, merges, special tokens).
+ *
+ * Counts have 64 bits.  The result is the same for any number of threads and any bound on memory.
  */
 #ifndef TOKENIZE_TRAIN_H
 #define TOKENIZE_TRAIN_H
@@ -11,14 +13,23 @@
 #include "base/err.h"
 #include "tokenize/corpus.h"
 
+enum train_ties { TRAIN_TIES_HUGGINGFACE, TRAIN_TIES_TIKTOKEN };
+
 struct train_options {
-    uint32_t vocab_size;
-    uint64_t min_frequency; /* pairs that occur less are not joined */
+    uint32_t vocab_size;     /* special tokens and bytes included */
+    uint64_t min_frequency;  /* pairs that occur less are not joined */
+    uint32_t max_length;     /* Hugging Face's max_token_length: tokens are shorter, in bytes; 0: no bound */
+    int ties;                /* enum train_ties */
     const char *const *specials;
     int n_specials;
-    const char *pattern; /* NULL: gpt2 */
-    const char *key;     /* of documents */
+    const char *pattern;     /* NULL: gpt2 */
+    const char *key;         /* of documents */
     int threads;
+    uint64_t memory;         /* bytes; what does not fit goes to temporary files */
+    const char *tmp;         /* folder for those; NULL: $TMPDIR or /tmp */
+    const char *output;      /* a tokenizer.json; any of the three may be NULL */
+    const char *folder;      /* which gets vocab.json and merges.txt; made if need be */
+    const char *ranks;       /* tiktoken's: the 256 bytes and the merges, from 0 on */
     void (*bad)(const struct corpus_line *line, const struct err *e); /* told of each bad line */
 };
 
@@ -27,8 +38,11 @@ struct train_result {
     uint32_t tokens, merges;
 };
 
-/* Reads the files (none: standard input) and writes a tokenizer.json. */
-int train_tokenizer(char *const *paths, int n_paths, const struct train_options *x, const char *output,
-                    struct train_result *r, struct err *e);
+enum { TRAIN_MEMORY_MIN = 64 << 20 };
+
+/* Reads the files (none: standard input) and writes what is asked for, each file whole or not at
+ * all. */
+int train_tokenizer(char *const *paths, int n_paths, const struct train_options *x, struct train_result *r,
+                    struct err *e);
 
 #endif

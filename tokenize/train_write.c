@@ -1,12 +1,14 @@
 /* A trained tokenizer as tokenizer.json, with the keys and in the order that Hugging Face's
- * library writes. */
+ * library writes; as its vocab.json and merges.txt; as tiktoken's ranks. */
+#include "tokenize/train_write.h"
+
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/json.h"
-#include "tokenize/train_write.h"
+#include "tokenize/model.h"
 
 static const char byte_level[] =
     "{\n    \"type\": \"ByteLevel\",\n    \"add_prefix_space\": false,\n    \"trim_offsets\": true,\n"
@@ -27,14 +29,19 @@ static void put_pre_tokenizer(struct buf *b, const char *pattern)
                 "        \"trim_offsets\": true,\n        \"use_regex\": false\n      }\n    ]\n  },\n");
 }
 
+bool train_is_repeated(const struct train_options *x, int i)
+{
+    for (int j = 0; j < i; j++)
+        if (strcmp(x->specials[i], x->specials[j]) == 0)
+            return true;
+    return false;
+}
+
 static void put_head(struct buf *b, const struct train_options *x, const struct vocab *v, const char *pattern)
 {
     buf_puts(b, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
     for (int i = 0; i < x->n_specials; i++) {
-        bool again = false;
-        for (int j = 0; j < i; j++)
-            again |= strcmp(x->specials[i], x->specials[j]) == 0;
-        if (again)
+        if (train_is_repeated(x, i))
             continue;
         buf_printf(b, "%s\n    {\n      \"id\": %d,\n      \"content\": ", i ? "," : "",
                    (int)vocab_find(v, span_of(x->specials[i])));
@@ -51,75 +58,153 @@ static void put_head(struct buf *b, const struct train_options *x, const struct 
                 "    \"vocab\": {");
 }
 
-/* Marks merges whose pair comes again: the last one counts.  NULL: out of memory. */
-static bool *find_repeated(const struct merge *m, size_t n)
+/* A merge's two tokens with a space between. */
+static int put_merge(struct buf *b, const struct vocab *v, const struct merge *m)
 {
-    size_t size = 1024, i;
-    bool *repeated;
-    uint32_t *slots;
-
-    while (size < 2 * n)
-        size *= 2;
-    repeated = calloc(n + 1, sizeof *repeated);
-    slots = calloc(size, sizeof *slots);
-    if (!repeated || !slots) {
-        free(repeated);
-        free(slots);
-        return NULL;
-    }
-    for (i = 0; i < n; i++) {
-        size_t s = hash_mix64((uint64_t)m[i].left << 32 | m[i].right) & (size - 1);
-        while (slots[s] && (m[slots[s] - 1].left != m[i].left || m[slots[s] - 1].right != m[i].right))
-            s = (s + 1) & (size - 1);
-        if (slots[s])
-            repeated[slots[s] - 1] = true;
-        slots[s] = (uint32_t)i + 1;
-    }
-    free(slots);
-    return repeated;
+    buf_put_span(b, vocab_get(v, m->left));
+    buf_putc(b, ' ');
+    return buf_put_span(b, vocab_get(v, m->right));
 }
 
-int train_write(const char *path, const struct train_options *x, const struct vocab *v, const struct merge *m,
-                size_t n, uint32_t *n_merges, struct err *e)
+static int put_tokenizer(struct buf *b, const struct train_options *x, const struct vocab *v, const struct merge *m,
+                         size_t n, struct err *e)
 {
-    struct split split;
-    const char *pattern = NULL;
-    bool *repeated = find_repeated(m, n);
-    struct buf b = {0};
+    struct split split = {0};
+    struct buf pair = {0};
     int rc;
 
-    if (!repeated)
-        return err_set(e, ERR_NOMEM, "out of memory for merges");
-    rc = x->pattern ? split_find(&split, x->pattern, e) : 0;
-    if (rc == 0 && x->pattern && split.kind != SPLIT_GPT2)
-        pattern = split_pattern(&split);
-    if (rc == 0) {
-        put_head(&b, x, v, pattern);
-        for (uint32_t id = 0; id < v->n; id++) {
-            buf_puts(&b, id ? ",\n      " : "\n      ");
-            json_put_string(&b, vocab_get(v, id));
-            buf_printf(&b, ": %u", id);
-        }
-        buf_puts(&b, "\n    },\n    \"merges\": [");
-        *n_merges = 0;
-        for (size_t i = 0; i < n; i++) {
-            struct buf pair = {0};
-            if (repeated[i])
-                continue;
-            buf_put_span(&pair, vocab_get(v, m[i].left));
-            buf_putc(&pair, ' ');
-            buf_put_span(&pair, vocab_get(v, m[i].right));
-            buf_puts(&b, (*n_merges)++ ? ",\n      " : "\n      ");
-            json_put_string(&b, buf_span(&pair));
-            buf_free(&pair);
-        }
-        rc = buf_puts(&b, "\n    ]\n  }\n}\n");
-        rc = rc < 0 ? err_set(e, ERR_NOMEM, "out of memory for a tokenizer")
-                    : file_write_all(path, buf_span(&b), e);
-    }
-    if (x->pattern && rc >= 0)
+    if (x->pattern)
+        TRY(split_find(&split, x->pattern, e));
+    put_head(b, x, v, x->pattern && split.kind != SPLIT_GPT2 ? split_pattern(&split) : NULL);
+    if (x->pattern)
         split_free(&split);
-    free(repeated);
+    for (uint32_t id = 0; id < v->n; id++) {
+        buf_puts(b, id ? ",\n      " : "\n      ");
+        json_put_string(b, vocab_get(v, id));
+        buf_printf(b, ": %u", id);
+    }
+    buf_puts(b, "\n    },\n    \"merges\": [");
+    for (size_t i = 0; i < n; i++) {
+        buf_clear(&pair);
+        put_merge(&pair, v, &m[i]);
+        buf_puts(b, i ? ",\n      " : "\n      ");
+        json_put_string(b, buf_span(&pair));
+    }
+    rc = buf_puts(b, "\n    ]\n  }\n}\n");
+    buf_free(&pair);
+    return rc < 0 ? err_set(e, ERR_NOMEM, "out of memory for a tokenizer") : 0;
+}
+
+static int put_vocab(struct buf *b, const struct vocab *v, struct err *e)
+{
+    for (uint32_t id = 0; id < v->n; id++) {
+        buf_putc(b, id ? ',' : '{');
+        json_put_string(b, vocab_get(v, id));
+        buf_printf(b, ":%u", id);
+    }
+    return buf_putc(b, '}') < 0 ? err_set(e, ERR_NOMEM, "out of memory for a vocabulary") : 0;
+}
+
+static int put_merges(struct buf *b, const struct vocab *v, const struct merge *m, size_t n, struct err *e)
+{
+    int rc = buf_puts(b, "#version: 0.2\n");
+
+    for (size_t i = 0; i < n; i++) {
+        put_merge(b, v, &m[i]);
+        rc = buf_putc(b, '\n');
+    }
+    return rc < 0 ? err_set(e, ERR_NOMEM, "out of memory for merges") : 0;
+}
+
+static void put_base64(struct buf *b, struct span s)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (size_t i = 0; i < s.n; i += 3) {
+        uint32_t bits = 0;
+        for (size_t k = 0; k < 3; k++)
+            bits = bits << 8 | (i + k < s.n ? (unsigned char)s.p[i + k] : 0);
+        for (size_t k = 0; k < 4; k++)
+            buf_putc(b, i + k <= s.n ? digits[bits >> (18 - 6 * k) & 63] : '=');
+    }
+}
+
+/* The bytes and the merges, in the order of their ids. */
+static int put_ranks(struct buf *b, const struct vocab *v, const uint32_t byte_id[256], const struct merge *m,
+                     size_t n, struct err *e)
+{
+    struct buf bytes = {0};
+    uint32_t first = byte_id[0];
+    int rc = 0;
+
+    for (int i = 0; i < 256; i++)
+        first = byte_id[i] < first ? byte_id[i] : first;
+    for (size_t i = 0; i < 256 + n; i++) {
+        buf_clear(&bytes);
+        if (format_unmap_bytes(vocab_get(v, i < 256 ? first + (uint32_t)i : m[i - 256].id), &bytes) < 0)
+            break;
+        put_base64(b, buf_span(&bytes));
+        rc = buf_printf(b, " %zu\n", i);
+    }
+    buf_free(&bytes);
+    return rc < 0 ? err_set(e, ERR_NOMEM, "out of memory for ranks") : 0;
+}
+
+/* Writes b out to a file of the folder (or of that name), which file_commit then shows. */
+static int write_out(struct file_out **f, const char *folder, const char *name, struct buf *b, struct err *e)
+{
+    struct buf path = {0};
+    int rc = folder ? buf_printf(&path, "%s/%s", folder, name) : buf_puts(&path, name);
+
+    if (rc < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a name");
+    rc = file_create(f, path.p, 0, e);
+    if (rc == 0)
+        rc = file_write(*f, b->p, b->n, e);
+    if (rc == 0)
+        rc = file_flush(*f, e);
+    buf_free(&path);
+    buf_clear(b);
+    return rc;
+}
+
+static int write_files(struct file_out *f[4], const struct train_options *x, const struct vocab *v,
+                       const uint32_t byte_id[256], const struct merge *m, size_t n, struct buf *b, struct err *e)
+{
+    if (x->output) {
+        TRY(put_tokenizer(b, x, v, m, n, e));
+        TRY(write_out(&f[0], NULL, x->output, b, e));
+    }
+    if (x->folder) {
+        if (mkdir(x->folder, 0777) < 0 && errno != EEXIST)
+            return err_sys(e, ERR_IO, "cannot make '%s'", x->folder);
+        TRY(put_vocab(b, v, e));
+        TRY(write_out(&f[1], x->folder, "vocab.json", b, e));
+        TRY(put_merges(b, v, m, n, e));
+        TRY(write_out(&f[2], x->folder, "merges.txt", b, e));
+    }
+    if (x->ranks) {
+        TRY(put_ranks(b, v, byte_id, m, n, e));
+        TRY(write_out(&f[3], NULL, x->ranks, b, e));
+    }
+    return 0;
+}
+
+int train_write(const struct train_options *x, const struct vocab *v, const uint32_t byte_id[256],
+                const struct merge *m, size_t n, struct err *e)
+{
+    struct file_out *f[4] = {0};
+    struct buf b = {0};
+    int rc = write_files(f, x, v, byte_id, m, n, &b, e);
+
     buf_free(&b);
+    for (int i = 0; i < 4; i++) {
+        if (!f[i])
+            continue;
+        if (rc < 0)
+            file_abort(f[i]);
+        else
+            rc = file_commit(f[i], e);
+    }
     return rc;
 }

@@ -1,10 +1,7 @@
 /* The candidates' suffix arrays. */
 #include <divsufsort.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/pool.h"
 #include "curate/dedup/dedup_repeats_parts.h"
@@ -63,25 +60,11 @@ int candidates_put_starts(struct candidates *c, int bit, uint64_t n, struct err 
     return 0;
 }
 
-/* Resident bytes of the process, 0 if they cannot be told. */
-static uint64_t resident(void)
-{
-    char text[128];
-    unsigned long long pages = 0;
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    return sscanf(text, "%*u %llu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
 void candidates_trim(struct candidates *c)
 {
     size_t mapped = c->text_map.n + c->bits_map.n + c->struck.n;
 
-    if (mapped < (uint64_t)c->c.memory / 2 || resident() < (uint64_t)c->c.memory / 8 * 7)
+    if (mapped < (uint64_t)c->c.memory / 2 || mem_resident().all < (uint64_t)c->c.memory / 8 * 7)
         return;
     spill_map_forget(&c->text_map);
     spill_map_forget(&c->bits_map);

@@ -97,6 +97,24 @@ status "another pattern" 0 quern tokenizer train --vocab-size 400 --pattern llam
 check "which the file has" quern tokenizer info l.json
 has "by its name" out "pattern     llama3"
 
+quern tokenizer train --vocab-size 420 --vocab-merges v --ranks r.tiktoken "$D/corpus.txt" 2>/dev/null
+tail -n +2 v/merges.txt >merges
+same "merges.txt" merges "$D/trained.txt"
+quern tokenizer encode --tokenizer t.json "$D/corpus.txt" >ids
+quern tokenizer encode --tokenizer v "$D/corpus.txt" >ids2
+same "vocab.json and merges.txt, the same ids" ids ids2
+quern tokenizer encode --tokenizer r.tiktoken --pattern gpt2 "$D/corpus.txt" | awk '{ for (i = 1; i <= NF; i++) $i++; print }' >ids2
+same "ranks, the same ids but for the special token" ids ids2
+status "nowhere to write" 2 quern tokenizer train "$D/corpus.txt"
+# 300,000 different words: with little memory they go to disk.
+awk 'BEGIN { srand(1); for (i = 0; i < 300000; i++) { w = ""; for (k = 0; k < 9; k++) w = w substr("etaoinshrdlu", int(rand() * 12) + 1, 1); print w } }' >many
+for ties in huggingface tiktoken; do
+    quern tokenizer train --ties $ties --vocab-size 700 --memory 1G -j1 -o m1.json many 2>/dev/null
+    status "little memory, $ties" 0 quern tokenizer train --ties $ties --vocab-size 700 --memory 64M -j2 -o m2.json many
+    same "little memory, $ties: the same bytes" m1.json m2.json
+done
+status "too little memory" 2 quern tokenizer train --memory 1M -o m3.json many
+
 # What is wrong is named, and nothing is left half-written.
 status "no file" 3 quern tokenizer encode --tokenizer nowhere.json a.txt
 has "named" err nowhere.json

@@ -17,7 +17,6 @@
 #include "tokenize/split.h"
 #include "tokenize/split_pcre.h"
 #include "tokenize/split_run.h"
-#include "tokenize/tally.h"
 #include "tokenize/tokenizer.h"
 #include "tokenize/word_table.h"
 
@@ -379,28 +378,6 @@ static void words_are_found_or_forgotten_never_mistaken(void **state)
     word_table_free(&w);
 }
 
-static void tallies_count(void **state)
-{
-    struct tally t = {0};
-    uint64_t sum = 0, words = 0;
-
-    (void)state;
-    for (uint32_t i = 0; i < 300000; i++) {
-        char text[40];
-        uint32_t k = i % 100000;
-        int n = snprintf(text, sizeof text, k % 3 ? "%u" : "a long word with number %u", k);
-        assert_int_equal(tally_add(&t, (const uint8_t *)text, (size_t)n, 1ULL << 40), 0);
-    }
-    assert_int_equal(t.n, 100000);
-    for (uint64_t i = 0; i <= t.mask; i++) {
-        sum += t.entries[i].count;
-        words += t.entries[i].count == 3ULL << 40;
-    }
-    assert_int_equal(words, 100000);
-    assert_int_equal(sum, 300000ULL << 40); /* more than 32 bits hold */
-    tally_free(&t);
-}
-
 /* ---- files ---- */
 
 static int open_text(const char *json, struct err *e)
@@ -457,7 +434,6 @@ int main(void)
         cmocka_unit_test(ranks_give_the_same_as_their_merges),
         cmocka_unit_test(long_pieces_take_no_longer_than_they_should),
         cmocka_unit_test(words_are_found_or_forgotten_never_mistaken),
-        cmocka_unit_test(tallies_count),
         cmocka_unit_test(strange_files_are_refused_by_name),
     };
 

@@ -1,0 +1,398 @@
+#include "tokenize/train_count.h"
+
+#include <stdlib.h>
+
+#include "base/pool.h"
+#include "tokenize/split.h"
+
+enum { ENDS = 1024, READ_BUFFER = 1 << 16, WRITE_BUFFER = 1 << 20, THREAD_NEEDS = 6 << 20 };
+
+/* ---- reading ---- */
+
+struct counting {
+    const struct train_options *x;
+    struct corpus corpus;
+    struct split split;
+    struct gate read;
+    struct tally *tally; /* one a thread */
+    struct tally_disk disk;
+    uint64_t share; /* bytes that each tally may take */
+    uint64_t next;
+    pthread_mutex_t lock; /* of what follows */
+    uint64_t texts, bytes, bad;
+    struct err err;
+    int rc;
+};
+
+struct counter { /* of a thread */
+    struct counting *c;
+    struct tally *tally;
+    struct corpus_block block;
+    struct corpus_reader reader;
+    uint32_t ends[ENDS];
+    uint64_t place; /* of the next word in the corpus: words are numbered within blocks */
+};
+
+static int no_memory(struct err *e)
+{
+    return err_set(e, ERR_NOMEM, "out of memory for words");
+}
+
+static void fail(struct counting *c, int rc, const struct err *e)
+{
+    pthread_mutex_lock(&c->lock);
+    if (c->rc == 0) {
+        c->rc = rc;
+        c->err = *e;
+    }
+    pthread_mutex_unlock(&c->lock);
+    gate_stop(&c->read);
+}
+
+static int count_text(struct counter *k, struct span text, struct err *e)
+{
+    struct split_state st = {.text = (const uint8_t *)text.p, .n = text.n};
+    uint32_t begin = 0;
+    int64_t n;
+
+    if (text.n > INT32_MAX)
+        return err_set(e, ERR_FORMAT, "the text is longer than 2 GiB");
+    while ((n = split_next(&k->c->split, &st, k->ends, ENDS, e)) > 0) {
+        uint32_t end = k->ends[n - 1];
+        if (k->tally->n && tally_size_with(k->tally, (uint64_t)n, end - begin) > k->c->share)
+            TRY(tally_disk_put(&k->c->disk, k->tally, e));
+        if (tally_text(k->tally, st.text, begin, k->ends, (size_t)n, k->place) < 0)
+            return no_memory(e);
+        k->place += (uint64_t)n;
+        begin = end;
+    }
+    return n < 0 ? (int)n : 0;
+}
+
+/* The words of a block; its bad lines are told at once: their order among threads is free,
+ * so the caller gets them under the lock. */
+static int count_block(struct counter *k, struct err *e)
+{
+    struct counting *c = k->c;
+    uint64_t texts = 0, bytes = 0;
+
+    for (size_t i = 0; i < k->block.n; i++) {
+        struct span text;
+        int rc = corpus_text(&c->corpus, &k->block, i, &k->reader, &text, e);
+        if (rc == 0)
+            rc = count_text(k, text, e);
+        if (rc == ERR_FORMAT) {
+            pthread_mutex_lock(&c->lock);
+            c->bad++;
+            if (c->x->bad)
+                c->x->bad(corpus_line(&k->block, i), e);
+            pthread_mutex_unlock(&c->lock);
+            continue;
+        }
+        if (rc < 0)
+            return err_wrap(e, "'%s', offset %llu", corpus_line(&k->block, i)->file,
+                            (unsigned long long)corpus_line(&k->block, i)->offset);
+        texts++;
+        bytes += text.n;
+    }
+    pthread_mutex_lock(&c->lock);
+    c->texts += texts;
+    c->bytes += bytes;
+    pthread_mutex_unlock(&c->lock);
+    return 0;
+}
+
+static void count_thread(void *arg, int thread)
+{
+    struct counting *c = arg;
+    struct counter *k = calloc(1, sizeof *k);
+    struct err e;
+    int rc = k ? corpus_reader_init(&k->reader, &e) : no_memory(&e);
+
+    while (rc == 0) {
+        uint64_t ticket = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED);
+        if (gate_enter(&c->read, ticket) < 0)
+            break;
+        rc = corpus_fill(&c->corpus, &k->block, &e);
+        gate_leave(&c->read);
+        if (rc < 0 || k->block.n == 0)
+            break;
+        k->c = c;
+        k->tally = &c->tally[thread];
+        k->place = ticket << 32;
+        rc = count_block(k, &e);
+    }
+    if (rc < 0)
+        fail(c, rc, &e);
+    if (k) {
+        corpus_reader_free(&k->reader);
+        corpus_block_free(&k->block);
+    }
+    free(k);
+}
+
+static int count_files(struct counting *c, char *const *paths, int n_paths, int threads, struct err *e)
+{
+    const struct train_options *x = c->x;
+    int rc = split_find(&c->split, x->pattern ? x->pattern : "gpt2", e);
+
+    if (rc < 0)
+        return rc;
+    rc = corpus_open(&c->corpus, paths, n_paths, CORPUS_AUTO, x->key, e);
+    gate_init(&c->read);
+    pthread_mutex_init(&c->lock, NULL);
+    if (rc == 0)
+        rc = pool_run(threads, count_thread, c, e);
+    if (rc == 0 && (rc = c->rc) < 0)
+        *e = c->err;
+    pthread_mutex_destroy(&c->lock);
+    gate_destroy(&c->read);
+    corpus_close(&c->corpus);
+    split_free(&c->split);
+    return rc;
+}
+
+/* ---- together ---- */
+
+/* The tallies of all threads together in the first, if it may grow so much; or on disk. */
+static int join_tallies(struct counting *c, int n, uint64_t memory, struct err *e)
+{
+    uint64_t size = 0;
+
+    for (int i = 0; i < n; i++)
+        size += tally_size(&c->tally[i]);
+    if (tally_disk_empty(&c->disk) && (n == 1 || size * 3 <= memory)) {
+        for (int i = 1; i < n; i++) {
+            for (const struct tally_entry *x = NULL; (x = tally_next(&c->tally[i], x));)
+                if (tally_add(&c->tally[0], tally_word(&c->tally[i], x), x->count, x->place) < 0)
+                    return no_memory(e);
+            tally_free(&c->tally[i]);
+        }
+        return 0;
+    }
+    for (int i = 0; i < n; i++) {
+        if (c->tally[i].n)
+            TRY(tally_disk_put(&c->disk, &c->tally[i], e));
+        tally_free(&c->tally[i]);
+    }
+    return 0;
+}
+
+/* ---- words in order ---- */
+
+struct record { /* a word's bytes follow */
+    uint64_t count, place;
+    uint32_t length;
+} __attribute__((packed));
+
+static int by_place(const void *a, const void *b)
+{
+    const struct tally_entry *x = *(const struct tally_entry *const *)a, *y = *(const struct tally_entry *const *)b;
+
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* The words of a tally in the order asked for; *n of them.  NULL: out of memory. */
+static const struct tally_entry **list_words(const struct tally *t, bool in_order, uint64_t *n)
+{
+    const struct tally_entry **v = malloc((t->n + 1) * sizeof *v);
+
+    *n = 0;
+    for (const struct tally_entry *x = NULL; v && (x = tally_next(t, x));)
+        v[(*n)++] = x;
+    if (v && in_order)
+        qsort(v, *n, sizeof *v, by_place);
+    return v;
+}
+
+/* Counts the words themselves. */
+static int sum_words(struct word_counts *w, const struct tally *t, struct err *e)
+{
+    for (const struct tally_entry *x = NULL; (x = tally_next(t, x));) {
+        uint64_t n = tally_word(t, x).n, sum;
+        w->n++;
+        w->bytes += n;
+        if (__builtin_mul_overflow(n, x->count, &sum) || __builtin_add_overflow(sum, w->total, &w->total) ||
+            w->total > INT64_MAX)
+            return err_set(e, ERR_LIMIT, "the counts of words are too high: 2^63 bytes and more");
+    }
+    return 0;
+}
+
+static int write_words(struct word_counts *w, const struct tally *t, struct err *e)
+{
+    uint64_t n;
+    const struct tally_entry **v = list_words(t, w->in_order, &n);
+    int rc = v ? 0 : no_memory(e);
+
+    for (uint64_t i = 0; i < n && rc == 0; i++) {
+        struct span s = tally_word(t, v[i]);
+        struct record r = {v[i]->count, v[i]->place, (uint32_t)s.n};
+        rc = spill_put(&w->words, &r, sizeof r, e);
+        if (rc == 0)
+            rc = spill_put(&w->words, s.p, s.n, e);
+    }
+    free(v);
+    return rc;
+}
+
+static int gather_parts(struct word_counts *w, const struct tally_disk *d, const struct train_options *x,
+                        struct err *e)
+{
+    struct tally t = {0};
+    int rc = 0;
+
+    w->on_disk = true;
+    TRY(spill_open(&w->words, x->tmp, WRITE_BUFFER, e));
+    for (int i = 0; i < TALLY_PARTS && rc == 0; i++) {
+        tally_clear(&t);
+        rc = tally_disk_get(d, i, &t, e);
+        if (rc == 0)
+            rc = sum_words(w, &t, e);
+        if (rc == 0)
+            rc = write_words(w, &t, e);
+        w->part[i + 1] = w->words.size;
+    }
+    tally_free(&t);
+    return rc < 0 ? rc : spill_flush(&w->words, e);
+}
+
+int word_counts_move(struct word_counts *w, const struct train_options *x, struct err *e)
+{
+    if (w->on_disk)
+        return 0;
+    w->on_disk = true;
+    TRY(spill_open(&w->words, x->tmp, WRITE_BUFFER, e));
+    TRY(write_words(w, &w->tally, e));
+    tally_free(&w->tally);
+    for (int i = 1; i <= TALLY_PARTS; i++)
+        w->part[i] = w->words.size;
+    return spill_flush(&w->words, e);
+}
+
+int word_counts_make(struct word_counts *w, char *const *paths, int n_paths, const struct train_options *x,
+                     struct train_result *r, struct err *e)
+{
+    int most = (int)(x->memory / (2 * THREAD_NEEDS)), threads = most < 1 ? 1 : x->threads < most ? x->threads : most;
+    struct counting c = {.x = x, .tally = calloc((size_t)threads, sizeof *c.tally)};
+    int rc;
+
+    *w = (struct word_counts){.in_order = x->ties == TRAIN_TIES_TIKTOKEN, .words = {.fd = -1}};
+    if (!c.tally)
+        return no_memory(e);
+    c.share = x->memory / (uint64_t)threads - THREAD_NEEDS;
+    rc = tally_disk_open(&c.disk, x->tmp, e);
+    if (rc == 0)
+        rc = count_files(&c, paths, n_paths, threads, e);
+    if (rc == 0)
+        rc = join_tallies(&c, threads, x->memory, e);
+    if (rc == 0 && !tally_disk_empty(&c.disk)) {
+        rc = gather_parts(w, &c.disk, x, e);
+    } else if (rc == 0) {
+        w->tally = c.tally[0];
+        c.tally[0] = (struct tally){0};
+        rc = sum_words(w, &w->tally, e);
+    }
+    for (int i = 0; i < threads; i++)
+        tally_free(&c.tally[i]);
+    free(c.tally);
+    tally_disk_close(&c.disk);
+    r->texts = c.texts;
+    r->bytes = c.bytes;
+    r->bad = c.bad;
+    r->words = w->n;
+    return rc;
+}
+
+void word_counts_free(struct word_counts *w)
+{
+    tally_free(&w->tally);
+    spill_close(&w->words);
+}
+
+/* ---- giving them out ---- */
+
+struct source { /* a part */
+    struct spill_reader r;
+    struct record x;
+    bool open;
+};
+
+/* The next word's record; false: the end. */
+static bool next_record(struct source *s, int *rc, struct err *e)
+{
+    if (s->r.at == s->r.end && s->r.pos == s->r.have)
+        return false;
+    *rc = spill_next(&s->r, &s->x, sizeof s->x, e);
+    return *rc == 0;
+}
+
+static int give(struct source *s, struct buf *word, void (*fn)(void *arg, struct span word, uint64_t count),
+                void *arg, struct err *e)
+{
+    buf_clear(word);
+    if (buf_reserve(word, s->x.length) < 0)
+        return no_memory(e);
+    TRY(spill_next(&s->r, word->p, s->x.length, e));
+    fn(arg, (struct span){word->p, s->x.length}, s->x.count);
+    return 0;
+}
+
+/* All parts at once, the lowest place first. */
+static int merge_parts(struct source *s, struct buf *word, void (*fn)(void *, struct span, uint64_t), void *arg,
+                       struct err *e)
+{
+    int rc = 0;
+
+    for (int i = 0; i < TALLY_PARTS; i++)
+        s[i].open = next_record(&s[i], &rc, e);
+    while (rc == 0) {
+        int best = -1;
+        for (int i = 0; i < TALLY_PARTS; i++)
+            if (s[i].open && (best < 0 || s[i].x.place < s[best].x.place))
+                best = i;
+        if (best < 0)
+            break;
+        rc = give(&s[best], word, fn, arg, e);
+        if (rc == 0)
+            s[best].open = next_record(&s[best], &rc, e);
+    }
+    return rc;
+}
+
+static int each_on_disk(struct word_counts *w, void (*fn)(void *, struct span, uint64_t), void *arg, struct err *e)
+{
+    struct source *s = calloc(TALLY_PARTS, sizeof *s);
+    struct buf word = {0};
+    int rc = s ? 0 : no_memory(e);
+
+    for (int i = 0; i < TALLY_PARTS && rc == 0; i++)
+        rc = spill_reader_open(&s[i].r, &w->words, w->part[i], w->part[i + 1], READ_BUFFER, e);
+    if (rc == 0 && w->in_order)
+        rc = merge_parts(s, &word, fn, arg, e);
+    for (int i = 0; i < TALLY_PARTS && rc == 0; i++)
+        while (rc == 0 && next_record(&s[i], &rc, e))
+            rc = give(&s[i], &word, fn, arg, e);
+    for (int i = 0; s && i < TALLY_PARTS; i++)
+        spill_reader_close(&s[i].r);
+    free(s);
+    buf_free(&word);
+    return rc;
+}
+
+int word_counts_each(struct word_counts *w, void (*fn)(void *arg, struct span word, uint64_t count), void *arg,
+                     struct err *e)
+{
+    const struct tally_entry **v;
+    uint64_t n;
+
+    if (w->on_disk)
+        return each_on_disk(w, fn, arg, e);
+    v = list_words(&w->tally, w->in_order, &n);
+    if (!v)
+        return no_memory(e);
+    for (uint64_t i = 0; i < n; i++)
+        fn(arg, tally_word(&w->tally, v[i]), v[i]->count);
+    free(v);
+    return 0;
+}
