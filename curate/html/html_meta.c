@@ -1,13 +1,13 @@
-#include "curate/html/html_meta.h"
+#include "curate/html/html_meta_parts.h"
 
 #include <string.h>
 #include <strings.h>
 
-#include "base/utf8.h"
 #include "curate/html/html_text.h"
 #include "curate/html/html_url.h"
 
-enum { AUTHOR_MAX = 120, TITLE_MAX = 600, AUTHOR_NODES = 50, SUBTREE_MAX = 1000 /* nodes looked at */ };
+enum { AUTHOR_MAX = 120, TITLE_MAX = 600, AUTHOR_NODES = 50, SUBTREE_MAX = 1000 /* nodes looked at */,
+       DATED_MAX = 80, BYLINE_MAX = 60, CLASS_NODES = 8 };
 
 enum field { TITLE, AUTHOR, DATE, SITE, LANG, CANONICAL, N_FIELDS };
 
@@ -23,11 +23,13 @@ static const struct {
     {AUTHOR, 2, "parsely-author"}, {AUTHOR, 2, "sailthru.author"}, {AUTHOR, 3, "article:author"},
     {AUTHOR, 3, "byl"}, {AUTHOR, 3, "dcterms.creator"},
     {DATE, 1, "article:published_time"}, {DATE, 1, "og:article:published_time"},
-    {DATE, 2, "datepublished"}, {DATE, 3, "citation_publication_date"},
+    {DATE, 2, "article:published"}, {DATE, 2, "shareaholic:article_published_time"},
+    {DATE, 2, "datepublished"}, {DATE, 3, "sn-post-date"}, {DATE, 3, "sw-pubdate"}, {DATE, 3, "citation_publication_date"},
     {DATE, 3, "parsely-pub-date"}, {DATE, 3, "sailthru.date"}, {DATE, 3, "pubdate"},
     {DATE, 3, "publishdate"}, {DATE, 3, "publish-date"}, {DATE, 3, "publication_date"},
     {DATE, 3, "dc.date.issued"}, {DATE, 3, "dcterms.issued"}, {DATE, 3, "dcterms.created"},
     {DATE, 4, "date"}, {DATE, 4, "dc.date"}, {DATE, 4, "dc.date.created"}, {DATE, 5, "datecreated"},
+    {DATE, 5, "created"},
     {DATE, 5, "og:published_time"}, {DATE, 6, "citation_date"},
     {SITE, 1, "og:site_name"}, {SITE, 2, "application-name"},
     {LANG, 3, "content-language"}, {LANG, 4, "og:locale"}, {LANG, 5, "dc.language"},
@@ -109,20 +111,28 @@ static int subtree_text(struct reader *r, uint32_t i, size_t max, struct buf *ou
 
 /* ---- <meta>, <link>, elements with itemprop and the like ---- */
 
+static int read_meta_name(struct reader *r, uint32_t i, struct span name)
+{
+    for (unsigned j = 0; name.n && j < sizeof sources / sizeof *sources; j++) {
+        if (strlen(sources[j].name) != name.n || strncasecmp(sources[j].name, name.p, name.n) != 0)
+            continue;
+        buf_clear(&r->m->tmp);
+        TRY(html_attr_get(r->t, i, ATTR_content, &r->m->tmp));
+        TRY(offer(r, sources[j].field, sources[j].rank, buf_span(&r->m->tmp)));
+    }
+    return 0;
+}
+
 static int read_meta(struct reader *r, uint32_t i)
 {
     static const enum html_attr_name by[] = {ATTR_property, ATTR_name, ATTR_itemprop,
                                              ATTR_http_equiv};
     for (unsigned k = 0; k < sizeof by / sizeof *by; k++) {
         struct span name = html_attr_raw(r->t, i, by[k], NULL);
-        for (unsigned j = 0; name.n && j < sizeof sources / sizeof *sources; j++) {
-            if (strlen(sources[j].name) != name.n ||
-                strncasecmp(sources[j].name, name.p, name.n) != 0)
-                continue;
-            buf_clear(&r->m->tmp);
-            TRY(html_attr_get(r->t, i, ATTR_content, &r->m->tmp));
-            TRY(offer(r, sources[j].field, sources[j].rank, buf_span(&r->m->tmp)));
-        }
+        const char *gap = by[k] == ATTR_itemprop && name.n ? memchr(name.p, ' ', name.n) : NULL;
+        if (gap) /* of several the first is enough */
+            name.n = (size_t)(gap - name.p);
+        TRY(read_meta_name(r, i, name));
     }
     return 0;
 }
@@ -161,6 +171,99 @@ static int read_author(struct reader *r, uint32_t i, int rank)
     return offer(r, AUTHOR, rank, buf_span(tmp));
 }
 
+/* Whether a word of the class ends in one of these, whatever its case: "news-date", "postAuthor". */
+static bool class_says(struct span class, const char *const *ends, unsigned n)
+{
+    for (size_t at = 0, end; at < class.n; at = end + 1) {
+        for (end = at; end < class.n && class.p[end] != ' '; end++)
+            ;
+        for (unsigned k = 0; k < n; k++) {
+            size_t len = strlen(ends[k]);
+            if (end - at >= len && strncasecmp(class.p + end - len, ends[k], len) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A short text whose class calls it a date: from its first digit on, or from its beginning. */
+static int read_dated(struct reader *r, uint32_t i)
+{
+    struct buf *tmp = &r->m->tmp;
+    size_t k = 0;
+
+    if (r->t->node[i].tag == HTML_abbr) { /* a microformat has it in the title */
+        buf_clear(tmp);
+        TRY(html_attr_get(r->t, i, ATTR_title, tmp));
+        TRY(offer(r, DATE, 8, buf_span(tmp)));
+    }
+    TRY(subtree_text(r, i, DATED_MAX + 1, tmp));
+    if (tmp->n > DATED_MAX)
+        return 0;
+    TRY(offer(r, DATE, 10, buf_span(tmp)));
+    while (k < tmp->n && !(tmp->p[k] >= '0' && tmp->p[k] <= '9'))
+        k++;
+    return offer(r, DATE, 10, (struct span){tmp->p + k, tmp->n - k});
+}
+
+/* A short text whose class calls it an author's: a few words without numbers, but for "By". */
+static int read_byline(struct reader *r, uint32_t i)
+{
+    static const char *const by[] = {"posted by ", "written by ", "geschrieben von ", "erstellt von ", "eingestellt von ",
+                                     "by ", "von ", "vom ", "par ", "por ", "di ", "door ", "av "};
+    struct buf *tmp = &r->m->tmp;
+    struct span name;
+    int words = 1;
+
+    TRY(subtree_text(r, i, BYLINE_MAX + 1, tmp));
+    name = buf_span(tmp);
+    for (unsigned k = 0; k < sizeof by / sizeof *by; k++)
+        if (name.n > strlen(by[k]) && strncasecmp(name.p, by[k], strlen(by[k])) == 0) {
+            name.p += strlen(by[k]);
+            name.n -= strlen(by[k]);
+        }
+    for (size_t k = 0; k < name.n; k++) {
+        if ((name.p[k] >= '0' && name.p[k] <= '9') || strchr(":;!?|@*(<", name.p[k]))
+            return 0;
+        words += name.p[k] == ' ';
+    }
+    if (name.n < 4 || name.n > BYLINE_MAX || words < 2 || words > 5 || (name.p[0] >= 'a' && name.p[0] <= 'z'))
+        return 0;
+    return offer(r, AUTHOR, 8, name);
+}
+
+/* Elements that nothing but their class speaks for. */
+static int read_class(struct reader *r, uint32_t i)
+{
+    static const char *const dates[] = {"date", "datum", "published", "pubdate", "timestamp", "posted-on"};
+    static const char *const nobody[] = {"event-date", "update", "modified-date", "candidate"};
+    static const char *const authors[] = {"author", "author-name", "author__name", "byline", "byline-name", "autor"};
+    struct span class = html_attr_raw(r->t, i, ATTR_class, NULL);
+
+    if (!class.n || r->t->node[i].end - i > CLASS_NODES || memmem(class.p, class.n, "comment", 7))
+        return 0;
+    if (!r->rank[AUTHOR] && class_says(class, authors, sizeof authors / sizeof *authors))
+        TRY(read_byline(r, i));
+    if (r->rank[DATE] && r->rank[DATE] <= 10)
+        return 0;
+    if (class_says(class, dates, sizeof dates / sizeof *dates) && !class_says(class, nobody, sizeof nobody / sizeof *nobody))
+        TRY(read_dated(r, i));
+    return 0;
+}
+
+/* RDFa: property="schema:datePublished". */
+static int read_property(struct reader *r, uint32_t i)
+{
+    struct span prop = html_attr_raw(r->t, i, ATTR_property, NULL);
+    int rank = span_is(prop, "schema:datePublished") ? 2 : span_is(prop, "schema:dateCreated") ? 5 : 0;
+
+    if (!rank)
+        return 0;
+    buf_clear(&r->m->tmp);
+    TRY(html_attr_get(r->t, i, ATTR_content, &r->m->tmp));
+    return offer(r, DATE, rank, buf_span(&r->m->tmp));
+}
+
 static int read_element(struct reader *r, uint32_t i)
 {
     const struct html_tree *t = r->t;
@@ -182,86 +285,12 @@ static int read_element(struct reader *r, uint32_t i)
             TRY(subtree_text(r, i, 100, tmp));
         TRY(offer(r, DATE, rank, buf_span(tmp)));
     }
+    TRY(read_property(r, i));
+    TRY(read_class(r, i));
     return has_word(rel, "author") || has_word(prop, "author") ? read_author(r, i, has_word(prop, "author") ? 6 : 7) : 0;
 }
 
 /* ---- JSON-LD ---- */
-
-/* The four hexadecimal digits behind the 'u' at p. */
-static bool json_hex(const char *p, const char *end, uint32_t *v)
-{
-    *v = 0;
-    if (end - p < 5)
-        return false;
-    for (int k = 1; k <= 4; k++) {
-        char c = (char)(p[k] | 0x20);
-        if (!(p[k] >= '0' && p[k] <= '9') && !(c >= 'a' && c <= 'f'))
-            return false;
-        *v = *v << 4 | (uint32_t)(c >= 'a' ? c - 'a' + 10 : p[k] - '0');
-    }
-    return true;
-}
-
-/* The string that begins at p ('"'), unescaped, into out.  Returns what lies behind. */
-static const char *json_string(const char *p, const char *end, struct buf *out, int *rc)
-{
-    buf_clear(out);
-    for (p++; p < end && *p != '"' && *rc == 0; p++) {
-        char c = *p;
-        if (c == '\\' && p + 1 < end) {
-            uint32_t cp = 0;
-            c = *++p;
-            if (c == 'u' && json_hex(p, end, &cp)) {
-                uint32_t low;
-                char u[4];
-                p += 4;
-                if (cp >> 10 == 0xD800 >> 10 && end - p > 2 && p[1] == '\\' && p[2] == 'u' &&
-                    json_hex(p + 2, end, &low) && low >> 10 == 0xDC00 >> 10) {
-                    cp = 0x10000 + ((cp & 0x3FF) << 10) + (low & 0x3FF);
-                    p += 6;
-                }
-                *rc = buf_put(out, u, (size_t)utf8_put(u, cp >> 11 == 0xD800 >> 11 ? 0xFFFD : cp));
-                continue;
-            }
-            c = c == 'n' || c == 't' || c == 'r' || c == 'b' || c == 'f' ? ' ' : c;
-        }
-        *rc = buf_putc(out, c);
-    }
-    return p;
-}
-
-/* The first string value of key in s, unescaped into out; for an object or array, of the
- * first "name" in it.  1: found. */
-static int json_find(struct span s, const char *key, struct buf *out)
-{
-    const char *p = s.p, *end = s.p + s.n;
-    size_t n = strlen(key);
-    int rc = 0;
-
-    while ((p = memmem(p, (size_t)(end - p), key, n))) {
-        p += n;
-        while (p < end && strchr(" \t\r\n:", *p))
-            p++;
-        if (p < end && (*p == '{' || *p == '[')) {
-            const char *name = memmem(p, (size_t)(end - p), "\"name\"", 6);
-            const char *str = p + 1;
-            while (str < end && strchr(" \t\r\n", *str))
-                str++;
-            if (*p == '[' && str < end && *str == '"')
-                p = str;
-            else if ((p = name))
-                for (p += 6; p < end && strchr(" \t\r\n:", *p); p++)
-                    ;
-        }
-        if (!p)
-            return 0;
-        if (p < end && *p == '"') {
-            json_string(p, end, out, &rc);
-            return rc < 0 ? rc : out->n > 0;
-        }
-    }
-    return 0;
-}
 
 static int read_json_ld(struct reader *r, struct span s)
 {
@@ -270,7 +299,7 @@ static int read_json_ld(struct reader *r, struct span s)
         {"\"author\"", AUTHOR, 1}};
 
     for (unsigned k = 0; k < sizeof keys / sizeof *keys; k++) {
-        int rc = json_find(s, keys[k].key, &r->m->tmp);
+        int rc = html_json_find(s, keys[k].key, AUTHOR_MAX, &r->m->tmp);
         if (rc < 0)
             return rc;
         if (rc && memchr(r->m->tmp.p, '&', r->m->tmp.n)) {
@@ -405,6 +434,20 @@ static int read_nodes(struct reader *r)
     return 0;
 }
 
+/* "/2019/11/19/" in the page's address says when it was published. */
+static int read_url_date(struct reader *r)
+{
+    struct span urls[] = {buf_span(&r->m->canonical), r->url};
+
+    for (unsigned k = 0; k < sizeof urls / sizeof *urls; k++)
+        for (size_t i = 0; i + 12 <= urls[k].n; i++) {
+            const char *p = urls[k].p + i;
+            if (p[0] == '/' && (p[1] == '1' || p[1] == '2') && p[5] == '/' && p[8] == '/' && p[11] == '/')
+                TRY(offer(r, DATE, 7, (struct span){p + 1, 10}));
+        }
+    return 0;
+}
+
 static struct span answer(const struct buf *b)
 {
     return b->n ? buf_span(b) : (struct span){NULL, 0};
@@ -418,6 +461,7 @@ int html_meta_read(struct html_meta *m, const struct html_tree *t, struct span u
     for (int f = 0; f < N_FIELDS; f++)
         buf_clear(buf_of(&r, (enum field)f));
     TRY(read_nodes(&r));
+    TRY(read_url_date(&r));
     TRY(read_lang(&r));
     TRY(choose_title(&r));
     out->title = answer(&m->title);

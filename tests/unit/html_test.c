@@ -341,6 +341,38 @@ static void test_meta(void **state)
                "What happened", NULL, NULL, NULL, NULL);
 }
 
+static void test_meta_json(void **state)
+{
+    (void)state;
+    /* an author is its own name, never another's; a reference is followed; of several all */
+    check_meta("<script type='application/ld+json'>{\"author\":{\"@id\":\"#a\"},\"itemListElement\":[{\"name\":\"Home\"}],"
+               "\"x\":{\"@id\":\"#a\",\"image\":\"i\",\"name\":\"Ann \\u00c9\"}}</script>",
+               NULL, "Ann \xC3\x89", NULL, NULL, NULL);
+    check_meta("<script type='application/ld+json'>{\"author\":{\"@id\":\"#a\"},\"y\":{\"name\":\"Home\"}}</script>",
+               NULL, NULL, NULL, NULL, NULL);
+    check_meta("<script type='application/ld+json'>{\"author\":[{\"name\":\"A B\",\"worksFor\":{\"name\":\"Org\"}},\"C D\","
+               "{\"name\":\"E\"}],\"publisher\":{\"name\":\"P\"}}</script>",
+               NULL, "A B, C D, E", NULL, NULL, NULL);
+    check_meta("<script type='application/ld+json'>{\"author\":{\"name\":\"A B", NULL, "A B", NULL, NULL, NULL);
+}
+
+static void test_meta_of_classes(void **state)
+{
+    (void)state;
+    check_meta("<meta property='article:published' itemprop='datePublished dateCreated' content=2019-11-19>", NULL, NULL,
+               "2019-11-19", NULL, NULL);
+    check_meta("<span property='schema:dateCreated' content=2022-01-28></span>", NULL, NULL, "2022-01-28", NULL, NULL);
+    check_meta("<link rel=canonical href=/2018/2/x/2018/03/04/y><time>May 3rd, 2021</time>", NULL, NULL, "2018-03-04", NULL,
+               "https://e.org/2018/2/x/2018/03/04/y");
+    check_meta("<p class=comment-date>1.2.2020</p><span class='big news-Date'>Bonn, 12.03.2020</span>", NULL, NULL,
+               "2020-03-12", NULL, NULL);
+    check_meta("<abbr class=published title='2020-04-28T21:00'>May</abbr>", NULL, NULL, "2020-04-28T21:00:00", NULL, NULL);
+    check_meta("<p class=comment-form-author>Name here</p><p class=author>7 posts<p class=update>1.2.2020"
+               "<p class='x post-author'>Von Ann Lee</p>",
+               NULL, "Ann Lee", NULL, NULL, NULL);
+    check_meta("<p class=author>Name *</p><p class=byline>anonymous coward</p>", NULL, NULL, NULL, NULL, NULL);
+}
+
 static void test_dates(void **state)
 {
     static const struct { const char *from, *to; } cases[] = {
@@ -583,6 +615,8 @@ int main(void)
         cmocka_unit_test(test_markdown_escapes),
         cmocka_unit_test(test_markdown_links),
         cmocka_unit_test(test_meta),
+        cmocka_unit_test(test_meta_json),
+        cmocka_unit_test(test_meta_of_classes),
         cmocka_unit_test(test_dates),
         cmocka_unit_test(test_boilerplate),
         cmocka_unit_test(test_names_that_mislead),
