@@ -1,5 +1,9 @@
 #include "curate/plan/answers.h"
 
+#include <inttypes.h>
+
+enum { PART_MAX = 1 << 30 }; /* bytes; no stage says as much */
+
 struct answer {
     double value, threshold;
     uint64_t drop, rule_n;
@@ -20,10 +24,13 @@ int answer_write(struct file_out *out, struct buf *b, const struct verdict *v, s
 
 static int read_span(FILE *in, uint64_t n, struct span *s, struct arena *a, struct err *e)
 {
-    char *p = arena_alloc(a, n + 1);
+    char *p;
 
+    if (n > PART_MAX)
+        return err_set(e, ERR_FORMAT, "the file of answers is damaged");
+    p = arena_alloc(a, n + 1);
     if (!p)
-        return err_set(e, ERR_NOMEM, "out of memory for an answer of %llu bytes", (unsigned long long)n);
+        return err_set(e, ERR_NOMEM, "out of memory for an answer of %" PRIu64 " bytes", n);
     if (n && fread(p, 1, n, in) != n)
         return err_set(e, ERR_FORMAT, "the file of answers ends too soon");
     p[n] = '\0';

@@ -1,0 +1,60 @@
+/* Any bytes as a plan, and as the configuration of the filters: taken, or refused with file and line. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "curate/filter/filter.h"
+#include "curate/plan/plan.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void need(bool truth)
+{
+    if (!truth)
+        abort();
+}
+
+static void load_plan(const char *path)
+{
+    struct plan p = {0};
+    struct err e;
+
+    if (plan_load(&p, path, &e) < 0)
+        need(e.code < 0 && e.msg[0]);
+    else
+        need(p.n_stages >= 0 && p.n_inputs >= 0);
+    plan_free(&p);
+}
+
+static void load_rules(const char *path)
+{
+    struct filter_conf c;
+    struct stage s;
+    struct err e;
+
+    filter_conf_init(&c);
+    c.presets = "gopher-quality,c4,fineweb";
+    c.config = path;
+    if (filter_stage_open(&s, &c, &e) < 0)
+        need(e.code < 0 && e.msg[0]);
+    else
+        s.ops->close(s.state);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static int fd = -1;
+    char name[32];
+
+    if (size && (memchr(data, '/', size) || memchr(data, '*', size) || memchr(data, '?', size)))
+        return 0; /* a pattern could look through the whole disk */
+    if (fd < 0)
+        fd = memfd_create("fuzz", 0);
+    need(fd >= 0 && ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == (ssize_t)size);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    load_plan(name);
+    load_rules(name);
+    return 0;
+}
