@@ -135,4 +135,26 @@ int bz2_decode(const struct buf *wrapped, struct buf *out, bool *big)
         buf_clear(out);
     return r == BZ_STREAM_END && z.avail_in == 0 ? 0 : r == BZ_MEM_ERROR ? ERR_NOMEM : ERR_FORMAT;
 }
+
+size_t bz2_block_bytes(const uint8_t *p, size_t n_bytes, unsigned bit, char level, bool *more)
+{
+    char head[HEAD] = {'B', 'Z', 'h', level}, in, out;
+    bz_stream z = {.next_in = head, .avail_in = sizeof head};
+    size_t n = 0;
+    int r = BZ2_bzDecompressInit(&z, 0, 0);
+
+    z.next_out = &out;
+    z.avail_out = 1;
+    if (r == BZ_OK)
+        r = BZ2_bzDecompress(&z);
+    for (; r == BZ_OK && z.avail_out && n < n_bytes; n++) {
+        in = (char)(p[n] << bit | (bit && n + 1 < n_bytes ? p[n + 1] >> (8 - bit) : 0));
+        z.next_in = &in;
+        z.avail_in = 1;
+        r = BZ2_bzDecompress(&z);
+    }
+    *more = r == BZ_OK && z.avail_out;
+    BZ2_bzDecompressEnd(&z);
+    return z.avail_out ? 0 : n;
+}
 #endif

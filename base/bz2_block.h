@@ -35,5 +35,9 @@ int bz2_wrap(const uint8_t *p, size_t from, size_t to, char level, struct buf *o
  * out has its bytes, or, if they are more than BZ2_OUT_MAX, none, and *big is set.  ERR_FORMAT,
  * ERR_NOMEM: out has nothing of use. */
 int bz2_decode(const struct buf *wrapped, struct buf *out, bool *big);
+/* In how many of the n bytes of p, from this bit (0 to 7) of the first on, there is a whole block, whatever
+ * its check sum; 0: in none.  *more: there could be one if more bytes followed.  It is slow: libbz2
+ * is given a byte at a time. */
+size_t bz2_block_bytes(const uint8_t *p, size_t n, unsigned bit, char level, bool *more);
 
 #endif

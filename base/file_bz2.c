@@ -324,31 +324,6 @@ static int go_back(struct file_in *f)
     return file_in_broken(f, ERR_NOMEM, "out of memory");
 }
 
-/* In how many bytes, from this bit on, libbz2 finds a whole block; 0: none.  *more: it would read
- * on if there were more of them. */
-static size_t block_bytes(const struct buf *raw, unsigned bit, char level, bool *more)
-{
-    const uint8_t *p = (const uint8_t *)raw->p;
-    char head[STREAM_HEAD] = {'B', 'Z', 'h', level}, in, out;
-    bz_stream z = {.next_in = head, .avail_in = sizeof head};
-    size_t n = 0;
-    int r = BZ2_bzDecompressInit(&z, 0, 0);
-
-    z.next_out = &out;
-    z.avail_out = 1;
-    if (r == BZ_OK)
-        r = BZ2_bzDecompress(&z);
-    for (; r == BZ_OK && z.avail_out && n < raw->n; n++) {
-        in = (char)(p[n] << bit | (bit && n + 1 < raw->n ? p[n + 1] >> (8 - bit) : 0));
-        z.next_in = &in;
-        z.avail_in = 1;
-        r = BZ2_bzDecompress(&z);
-    }
-    *more = r == BZ_OK && z.avail_out;
-    BZ2_bzDecompressEnd(&z);
-    return z.avail_out ? 0 : n;
-}
-
 /* Takes bytes from the window until the piece has n. */
 static int gather(struct file_in *f, struct piece *p, size_t n)
 {
@@ -369,7 +344,7 @@ static int decode_open(struct file_in *f, struct piece *p, bool *more)
     buf_clear(&p->raw);
     for (;; want *= 4) {
         TRY(gather(f, p, want));
-        bytes = block_bytes(&p->raw, (unsigned)p->from, p->level, more);
+        bytes = bz2_block_bytes((uint8_t *)p->raw.p, p->raw.n, (unsigned)p->from, p->level, more);
         if (!*more || p->raw.n < want || want >= BLOCK_MAX)
             break;
     }

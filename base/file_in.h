@@ -47,6 +47,15 @@ int file_in_broken(struct file_in *f, int code, const char *fmt, ...) __attribut
 /* Makes at least want (<= the window) bytes available unless the file ends before. */
 int file_in_fill(struct file_in *f, size_t want);
 
+/* Whether a zstd frame, skippable or not, begins at p, which has n bytes. */
+bool file_zstd_at(const uint8_t *p, size_t n);
+/* 1: a frame begins; 0: the end of the file; negative: broken. */
+int file_zstd_begin(struct file_in *f);
+/* The next bytes of the frame; 0 when it has ended. */
+ssize_t file_zstd_read(struct file_in *f, void *p, size_t n);
+/* Takes a dictionary for all frames. */
+int file_zstd_load(struct file_in *f, const void *p, size_t n);
+
 enum { BZ2_HEAD = 10 }; /* bytes by which a bzip2 stream is told */
 
 /* Whether a bzip2 stream begins at p, which has n bytes. */

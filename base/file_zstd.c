@@ -1,0 +1,142 @@
+/* zstd frames, one after another.  Skippable ones are passed over, but the first of a .warc.zst:
+ * it holds the dictionary of all others. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file_in.h"
+
+enum {
+    DICT_MAX = 64 << 20,
+    ZSTD_WINDOW_LOG = 31 /* what zstd --long=31 wrote can be read: 2 GiB at worst */
+};
+#define ZSTD_FRAME 0xFD2FB528u
+#define ZSTD_SKIPPABLE 0x184D2A50u /* the low four bits are free */
+#define ZSTD_WARC_DICT 0x184D2A5Du /* IIPC, "WARC compression with Zstandard" */
+
+static uint32_t load32(const uint8_t *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+bool file_zstd_at(const uint8_t *p, size_t n)
+{
+    return n >= 4 && (load32(p) == ZSTD_FRAME || (load32(p) & ~15u) == ZSTD_SKIPPABLE);
+}
+
+static int zstd_open(struct file_in *f)
+{
+    if (!f->zstd) {
+        f->zstd = ZSTD_createDCtx();
+        if (!f->zstd)
+            return file_in_broken(f, ERR_NOMEM, "out of memory");
+        ZSTD_DCtx_setParameter(f->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG);
+    }
+    return 0;
+}
+
+int file_zstd_load(struct file_in *f, const void *p, size_t n)
+{
+    TRY(zstd_open(f));
+    ZSTD_DCtx_reset(f->zstd, ZSTD_reset_session_only);
+    size_t r = ZSTD_DCtx_loadDictionary(f->zstd, p, n);
+    if (ZSTD_isError(r))
+        return file_in_broken(f, ERR_FORMAT, "bad zstd dictionary: %s", ZSTD_getErrorName(r));
+    return 0;
+}
+
+/* The dictionary of a WARC file, itself perhaps compressed. */
+static int zstd_load_stored(struct file_in *f, const uint8_t *p, size_t n)
+{
+    if (n < 4 || load32(p) != ZSTD_FRAME)
+        return file_zstd_load(f, p, n);
+    unsigned long long size = ZSTD_getFrameContentSize(p, n);
+    if (size == ZSTD_CONTENTSIZE_ERROR)
+        return file_in_broken(f, ERR_FORMAT, "damaged zstd dictionary");
+    if (size == ZSTD_CONTENTSIZE_UNKNOWN)
+        size = n < DICT_MAX / 64 ? (unsigned long long)n * 64 : DICT_MAX;
+    if (size > DICT_MAX)
+        return file_in_broken(f, ERR_LIMIT, "zstd dictionary is larger than %d bytes", DICT_MAX);
+    uint8_t *dict = malloc(size ? size : 1);
+    if (!dict)
+        return file_in_broken(f, ERR_NOMEM, "out of memory");
+    size_t k = ZSTD_decompress(dict, size, p, n);
+    int rc = ZSTD_isError(k)
+                 ? file_in_broken(f, ERR_FORMAT, "damaged zstd dictionary: %s", ZSTD_getErrorName(k))
+                 : file_zstd_load(f, dict, k);
+    free(dict);
+    return rc;
+}
+
+/* At a skippable frame: takes a dictionary from the first, passes over the others. */
+static int zstd_skip(struct file_in *f)
+{
+    uint64_t left = load32(f->in + f->at + 4);
+    bool dict = f->base + f->at == 0 && load32(f->in + f->at) == ZSTD_WARC_DICT;
+    uint8_t *p = NULL;
+    size_t got = 0;
+    int rc = 0;
+
+    f->at += 8;
+    if (dict && left > DICT_MAX)
+        return file_in_broken(f, ERR_LIMIT, "zstd dictionary is larger than %d bytes", DICT_MAX);
+    if (dict && !(p = malloc(left ? left : 1)))
+        return file_in_broken(f, ERR_NOMEM, "out of memory");
+    while (left && rc == 0) {
+        rc = file_in_fill(f, 1);
+        size_t k = f->n - f->at < left ? f->n - f->at : (size_t)left;
+        if (rc == 0 && k == 0)
+            rc = file_in_broken(f, ERR_FORMAT, "zstd frame at offset %" PRIu64 " is cut short", f->member);
+        if (p && k)
+            memcpy(p + got, f->in + f->at, k);
+        got += k;
+        f->at += k;
+        left -= k;
+    }
+    if (dict && rc == 0)
+        rc = zstd_load_stored(f, p, got);
+    free(p);
+    return rc;
+}
+
+int file_zstd_begin(struct file_in *f)
+{
+    for (;;) {
+        TRY(file_in_fill(f, 8));
+        size_t avail = f->n - f->at;
+        f->member = f->base + f->at;
+        if (avail == 0)
+            return 0;
+        if (avail >= 4 && load32(f->in + f->at) == ZSTD_FRAME)
+            break;
+        if (avail < 8 || (load32(f->in + f->at) & ~15u) != ZSTD_SKIPPABLE)
+            return file_in_broken(f, ERR_FORMAT, "no zstd frame but other bytes at offset %" PRIu64, f->member);
+        TRY(zstd_skip(f));
+    }
+    TRY(zstd_open(f));
+    ZSTD_DCtx_reset(f->zstd, ZSTD_reset_session_only);
+    f->ended = false;
+    return 1;
+}
+
+ssize_t file_zstd_read(struct file_in *f, void *p, size_t n)
+{
+    ZSTD_outBuffer out = {p, n, 0};
+
+    while (!f->ended && out.pos == 0) {
+        if (file_in_fill(f, 1) < 0)
+            return f->why.code;
+        ZSTD_inBuffer in = {f->in + f->at, f->n - f->at, 0};
+        size_t r = ZSTD_decompressStream(f->zstd, &out, &in);
+        f->at += in.pos;
+        if (ZSTD_isError(r)) {
+            file_in_broken(f, ERR_FORMAT, "damaged zstd frame at offset %" PRIu64 ": %s", f->member,
+                   ZSTD_getErrorName(r));
+            break;
+        }
+        f->ended = r == 0;
+        if (!f->ended && out.pos == 0 && in.size == 0)
+            return file_in_broken(f, ERR_FORMAT, "zstd frame at offset %" PRIu64 " is cut short", f->member);
+    }
+    return out.pos == 0 && f->state == BROKEN ? f->why.code : (ssize_t)out.pos;
+}
