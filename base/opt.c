@@ -238,10 +238,22 @@ const char *opt_text(const struct opt *o, char *buf, size_t size)
 }
 
 /* What goes in brackets behind the help: nothing for a flag that is off. */
+/* One line: newlines and tabs as in C. */
 static const char *default_text(const struct opt *o, char *buf, size_t size)
 {
-    const char *t = opt_text(o, buf, size);
-    return o->type == OPT_TYPE_FLAG && t[0] == 'f' ? "" : t;
+    char whole[256];
+    const char *t = opt_text(o, whole, sizeof whole);
+    size_t n = 0;
+
+    if (o->type == OPT_TYPE_FLAG && t[0] == 'f')
+        return "";
+    for (; *t && n + 3 < size; t++) {
+        if (*t == '\n' || *t == '\t')
+            buf[n++] = '\\';
+        buf[n++] = *t == '\n' ? 'n' : *t == '\t' ? 't' : *t;
+    }
+    buf[n] = '\0';
+    return buf;
 }
 
 void opt_help(const struct opt *opts, FILE *out)

@@ -53,7 +53,7 @@ void decontaminate_conf_init(struct decontaminate_conf *c);
     OPT_INT(0, "min-piece", &(c).min_piece, 0, 1 << 30, "curator: drop pieces of at most so many characters"), \
     OPT_INT(0, "max-splits", &(c).max_splits, 0, 1 << 30, "curator: drop a document in more pieces"),          \
     OPT_STR(0, "separator", &(c).separator, "TEXT", "curator: what joins the pieces"),                         \
-    OPT_INT(0, "sample-every", &(c).sample_every, 1, 1 << 20, "decon: look at every so manieth word"),         \
+    OPT_INT(0, "sample-every", &(c).sample_every, 1, 1 << 20, "decon: of so many words look at one"),         \
     OPT_INT(0, "max-misses", &(c).max_misses, 1, 1 << 20, "decon: words without a match that end a cluster"),  \
     OPT_INT(0, "perfect-until", &(c).perfect_until, 0, 1 << 20, "decon: words up to which all must match"),    \
     OPT_INT(0, "perfect-end", &(c).perfect_end, 0, 1 << 20, "decon: words from which the threshold holds")
