@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# What README and the pages show works when pasted, on small files of those names.
+# shellcheck source=tests/lib.sh
+. "$ROOT/tests/lib.sh"
+page='<html lang=en><title>A page</title><p>The mill of the village stands by the river and grinds the grain of all who live there.</p>'
+http=$(printf 'HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n%s' "$page")
+printf 'WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:1>\r\nWARC-Target-URI: http://example.org/\r\n%s\r\n%s\r\n\r\n%s\r\n\r\n' \
+    'Content-Type: application/http; msgtype=response' "Content-Length: $(printf %s "$http" | wc -c)" "$http" |
+    gzip >crawl.warc.gz
+awk 'BEGIN { for (i = 0; i < 200; i++) printf "{\"id\":\"d%d\",\"text\":\"document %d of some words\"}\n", i, i }' >docs.jsonl
+for f in big wiki web; do cp docs.jsonl $f.jsonl; done
+for f in web books; do zstd -q docs.jsonl -o $f.jsonl.zst; done
+cp docs.jsonl books.jsonl
+mkdir data crawl
+cp crawl.warc.gz crawl
+
+# Indented lines of a page from the first that begins with TEXT up to an empty one.
+indented() { awk -v s="$2" 'index($0, "    " s) == 1 { on = 1 } on && $0 == "" { exit } on { print substr($0, 5) }' "$ROOT/$1"; }
+# The first block of KIND in a page.
+block() { awk -v s='```'"$2" 'on && /^```/ { exit } on; $0 == s { on = 1 }' "$ROOT/$1"; }
+
+indented README.md 'quern extract' >readme.sh
+status "README's pipe" 0 bash -eo pipefail readme.sh
+check "it wrote its file" test -f docs.jsonl.zst
+block docs/curate.md yaml >plan.yaml
+status "the plan of curate's page" 0 quern curate --check plan.yaml
+if command -v quern-dedup >/dev/null && command -v quern-langid >/dev/null; then
+    status "it runs" 0 quern curate -q plan.yaml
+fi
+block docs/mix.md '' | sed 's/1e10/1e3/' >mix.sh # not so many tokens of so little
+equal "mix's page shows commands" "$(grep -c '^quern mix' mix.sh)" 5
+status "they run" 0 bash -e mix.sh
+indented docs/report.md 'quern dedup exact' >report.sh
+status "report's page" 0 bash -eo pipefail report.sh
+finish
