@@ -36,6 +36,7 @@ struct opt_list {
     const char **v;
     int n;
 };
+/* Adds s, which is borrowed.  ERR_NOMEM.  opt_list_free empties the list. */
 int opt_list_add(struct opt_list *l, const char *s, struct err *e);
 void opt_list_free(struct opt_list *l);
 

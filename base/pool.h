@@ -37,6 +37,7 @@ struct gate {
     bool stopped;
 };
 
+/* Open for ticket 0.  Destroy it when nobody waits any more. */
 void gate_init(struct gate *g);
 void gate_destroy(struct gate *g);
 /* Waits until ticket is next.  0, or ERR_STOPPED once gate_stop() was called. */

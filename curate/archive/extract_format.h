@@ -18,6 +18,7 @@ struct extract_counts {
     uint64_t kind[PAGE_KINDS];
     uint64_t entity_bytes, html_bytes, faults, truncated, latex_bytes, wiki_bytes;
 };
+/* Adds n to a count, from any thread. */
 void extract_count(uint64_t *to, uint64_t n);
 
 /* A file that is being read. */

@@ -34,6 +34,7 @@ struct page_reader {
     struct http_decoder *http;
     struct charset *charset;
 };
+/* A thread's own.  ERR_NOMEM; p can be closed all the same. */
 int page_reader_open(struct page_reader *p, struct err *e);
 void page_reader_close(struct page_reader *p);
 

@@ -54,6 +54,7 @@ static inline uint64_t gram_drop(const struct gram_index *x, uint64_t hash, uint
 {
     return hash - word * x->power;
 }
+/* The hash of the gram of these words, as gram_push makes it word by word. */
 uint64_t gram_hash(const uint64_t *word, int width);
 
 /* Three bits of a word of the filter. */

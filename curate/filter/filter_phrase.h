@@ -17,6 +17,7 @@ enum {
     PHRASE_TERMS = 16,  /* "terms of use" */
     PHRASE_CART = 32    /* "cart" */
 };
+/* Those of the above that can be in s; what is not named is not in it. */
 unsigned phrase_hints(struct span s);
 /* Is the phrase (ASCII, small letters) in s? */
 bool phrase_in(struct span s, const char *phrase);

@@ -42,6 +42,7 @@ struct filter_text {
     size_t cap_span;
 };
 
+/* Begins another text, which is borrowed and must outlive its use; what was found in the last is forgotten. */
 void filter_text_set(struct filter_text *t, struct span text);
 void filter_text_free(struct filter_text *t);
 

@@ -21,6 +21,7 @@ int fasttext_open(struct fasttext **m, const char *path, struct err *e);
 int fasttext_open_mem(struct fasttext **m, const char *name, struct span bytes, struct err *e);
 void fasttext_close(struct fasttext *m);
 
+/* How many labels the model has: they are numbered from 0. */
 int fasttext_n_labels(const struct fasttext *m);
 /* A label as it stands in the model, prefix and all: "__label__en". */
 struct span fasttext_label(const struct fasttext *m, int i);

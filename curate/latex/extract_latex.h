@@ -25,6 +25,7 @@ struct latex_item {
 /* Whether \input may name such a file of an e-print: no picture, table of data, class ... */
 bool latex_may_be_input(struct span name);
 
+/* The format's maker (curate/archive/extract_format.h): a thread's state, and a document of an item. */
 int latex_maker_open(const struct extract_conf *c, struct extract_counts *n, void **maker, struct err *e);
 void latex_maker_close(void *maker);
 int latex_make(void *maker, const struct extract_item *item, struct doc *d, struct verdict *v, struct err *e);

@@ -4,6 +4,9 @@
  * body but is a piece of input with the arguments that it was itself written among, so expanding
  * costs no copies.  A frame may say what is to be done at its end, and so a command that writes
  * its argument somewhere else needs no recursion.
+ *
+ * What is called int and not said otherwise returns 0, or ERR_NOMEM or ERR_LIMIT, which end the
+ * document; faults of the source are passed over.
  */
 #ifndef CURATE_LATEX_ENGINE_H
 #define CURATE_LATEX_ENGINE_H

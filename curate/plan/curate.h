@@ -20,6 +20,7 @@ struct curate_conf {
     bool wait;           /* for other tasks; false: come back when they have gone on */
     bool again;          /* forget what a former run left */
 };
+/* Defaults: 256 MiB between checkpoints, tasks by the environment, waiting. */
 void curate_conf_init(struct curate_conf *c);
 #define CURATE_OPTS(c)                                                                                        \
     OPT_SIZE(0, "checkpoint", &(c).checkpoint, 1, INT64_MAX / 2,                                              \

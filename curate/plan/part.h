@@ -41,6 +41,7 @@ struct part_counts {
     struct flows flows;
     struct buf *own;
 };
+/* Nothing counted yet.  ERR_NOMEM. */
 int part_counts_init(struct part_counts *c, const struct plan *p);
 void part_counts_free(struct part_counts *c);
 /* Adds what a part that is done counted. */

@@ -20,6 +20,7 @@ int plot_values(struct buf *b, const struct report_rule *r);
 /* An SVG histogram of lengths in powers of two, of one or two corpora (b NULL). */
 int plot_lengths(struct buf *b, const struct sketch *before, const struct sketch *after);
 
+/* The sections of the page: rules with their plots and samples; corpora side by side.  HTML, escaped. */
 int page_put_rules(struct buf *b, const struct report *r, const struct report_conf *conf);
 int page_put_corpora(struct buf *b, const struct report *r);
 /* The numbers of the rules that dropped: by stage, as they came, and then the most frequent first. */

@@ -35,6 +35,7 @@ struct block {
     uint64_t first;  /* number of item[0] among all items */
     uint64_t weight; /* bytes of input that it holds */
 };
+/* Empties a block and keeps its memory, unless a long line made it large. */
 void block_reset(struct block *b);
 void block_free(struct block *b);
 

@@ -18,6 +18,7 @@ struct sink {
     int (*put)(void *to, struct span s, struct err *e);
     void *to;
 };
+/* The put of a sink into a struct file_out. */
 int sink_file(void *file_out, struct span s, struct err *e);
 
 struct pass_conf {

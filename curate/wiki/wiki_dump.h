@@ -44,6 +44,7 @@ struct wiki_piece {
 /* Whether a file that starts like this is an export, or the inner part of one. */
 bool wiki_dump_is(struct span start);
 
+/* A reader over in, which is copied; pages longer than max_page bytes of XML are faults.  ERR_NOMEM. */
 int wiki_dump_open(struct wiki_dump **d, const struct wiki_input *in, size_t max_page, struct err *e);
 void wiki_dump_close(struct wiki_dump *d);
 /* The next page: 1, or 0 at the end.  ERR_FORMAT: file, offset and reason; the next call goes

@@ -23,6 +23,7 @@ struct xml_scan {
     bool literal;            /*   it stood in CDATA */
 };
 
+/* Begins at the start of xml, which is borrowed. */
 void xml_scan_init(struct xml_scan *x, struct span xml);
 /* The next tag or text; comments and instructions are passed over.  ERR_FORMAT: the offset
  * in the piece and the reason. */
