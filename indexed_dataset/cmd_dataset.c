@@ -1,4 +1,4 @@
-/* quern dataset: info, verify, head, merge. */
+/* quern dataset: info, verify, head, merge, filter, split. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,15 +7,17 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/tool.h"
-#include "indexed_dataset/idx_merge.h"
+#include "indexed_dataset/idx_copy.h"
 #include "indexed_dataset/idx_read.h"
 #include "indexed_dataset/idx_stats.h"
 
 static struct {
     bool json;
     int64_t documents, skip, vocab;
-    const char *output;
-} o = {.documents = 5};
+    const char *output, *shares;
+    int64_t seed;
+    struct idx_wanted want;
+} o = {.documents = 5, .want = {.max_tokens = -1}, .seed = 1};
 
 /* ---- info ---- */
 
@@ -167,25 +169,104 @@ static int merge(const struct tool *t, char **part, int n)
     return tool_end(t, EXIT_FINE);
 }
 
+static int filter(const struct tool *t, char **part, int n)
+{
+    uint64_t kept;
+    struct err e;
+
+    if (!o.output || n != 1)
+        return tool_usage(t, "filter needs one PREFIX and --output PREFIX");
+    if (idx_filter(o.output, part[0], &o.want, &kept, &e) < 0)
+        return tool_fail(t, &e);
+    log_msg(LOG_INFO, "%" PRIu64 " documents: '%s'", kept, o.output);
+    return tool_end(t, EXIT_FINE);
+}
+
+/* "train:90,valid:10", in place: names of outputs and shares.  The number of them, or 0. */
+static int cut_shares(char *list, struct buf *names, const char *prefix[IDX_SPLITS_MAX], double share[IDX_SPLITS_MAX])
+{
+    size_t at[IDX_SPLITS_MAX];
+    int n = 0;
+
+    for (char *p = list, *next; p; p = next, n++) {
+        char *colon = strchr(p, ':'), *end;
+        next = strchr(p, ',');
+        if (next)
+            *next++ = '\0';
+        if (!colon || colon == p || n == IDX_SPLITS_MAX)
+            return 0;
+        *colon = '\0';
+        share[n] = strtod(colon + 1, &end);
+        if (end == colon + 1 || *end)
+            return 0;
+        for (int k = 0; k < n; k++)
+            if (strcmp(names->p + at[k] + strlen(o.output) + 1, p) == 0)
+                return 0;
+        at[n] = names->n;
+        if (buf_printf(names, "%s_%s", o.output, p) < 0 || buf_putc(names, '\0') < 0)
+            return 0;
+    }
+    for (int k = 0; k < n; k++)
+        prefix[k] = names->p + at[k];
+    return n;
+}
+
+static int split(const struct tool *t, char **part, int n)
+{
+    const char *prefix[IDX_SPLITS_MAX];
+    double share[IDX_SPLITS_MAX];
+    struct buf names = {0};
+    char list[4096];
+    struct err e;
+    int code;
+
+    if (!o.output || !o.shares || n != 1)
+        return tool_usage(t, "split needs one PREFIX, --output PREFIX and --shares");
+    n = snprintf(list, sizeof list, "%s", o.shares) < (int)sizeof list ? cut_shares(list, &names, prefix, share) : 0;
+    if (n == 0)
+        code = tool_usage(t, "--shares: not NAME:SHARE,NAME:SHARE with different names");
+    else if (idx_split(prefix, share, n, part[0], (uint64_t)o.seed, &e) < 0)
+        code = tool_fail(t, &e);
+    else
+        code = tool_end(t, EXIT_FINE);
+    buf_free(&names);
+    return code;
+}
+
+static bool is_known(const char *what)
+{
+    static const char *const all[] = {"info", "verify", "head", "merge", "filter", "split"};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(what, all[i]) == 0)
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     struct tool t = {
         .name = "dataset",
-        .usage = "info|verify|head|merge [options] PREFIX...",
-        .about = "look into indexed datasets of tokens, verify and merge them",
+        .usage = "info|verify|head|merge|filter|split [options] PREFIX...",
+        .about = "look into indexed datasets of tokens, verify, merge and divide them",
         .details = "PREFIX names PREFIX.bin and PREFIX.idx, the format of Megatron-LM; it may end in .bin or .idx.\n"
                    "\n"
                    "info    documents, sequences, tokens, and how long the documents are\n"
                    "verify  every length, offset and document, the checksums of PREFIX.sum.json where it is,\n"
                    "        and with --vocab-size every id; exit status 1 when a dataset is faulty\n"
                    "head    the ids of the first documents, a line each\n"
-                   "merge   the documents of all PREFIXes, in order, as one dataset",
+                   "merge   the documents of all PREFIXes, in order, as one dataset\n"
+                   "filter  the documents of one PREFIX that meet all conditions\n"
+                   "split   the documents of one PREFIX divided at random, each part in the order they had: with\n"
+                   "        --shares train:98,valid:2 into OUTPUT_train and OUTPUT_valid",
         .example = "printf '%s\\n' '{\"text\":\"One.\"}' '{\"text\":\"Two, three.\"}' >docs.jsonl\n"
                    "quern tokenizer train --vocab-size 300 -o tokenizer.json docs.jsonl\n"
                    "quern tokenize --tokenizer tokenizer.json --output-prefix my docs.jsonl\n"
                    "quern dataset info my_text_document\n"
                    "quern dataset verify --vocab-size 300 my_text_document\n"
-                   "quern dataset merge -o twice my_text_document my_text_document",
+                   "quern dataset merge -o twice my_text_document my_text_document\n"
+                   "quern dataset filter -o long --min-tokens 10 twice\n"
+                   "quern dataset split -o part --shares train:3,valid:1 twice",
     };
     const struct opt opts[] = {
         OPT_HEAD("info and head"),
@@ -195,8 +276,14 @@ int main(int argc, char **argv)
         OPT_HEAD("verify"),
         OPT_INT(0, "vocab-size", &o.vocab, 0, INT64_MAX, "ids must be below N; 0: do not look at them"),
         TOOL_JOBS(t),
-        OPT_HEAD("merge"),
-        OPT_STR('o', "output", &o.output, "PREFIX", "the dataset to write"),
+        OPT_HEAD("merge, filter and split"),
+        OPT_STR('o', "output", &o.output, "PREFIX", "the dataset to write; split: how their names begin"),
+        OPT_INT(0, "min-tokens", &o.want.min_tokens, 0, INT64_MAX, "filter: documents of at least so many tokens"),
+        OPT_INT(0, "max-tokens", &o.want.max_tokens, -1, INT64_MAX, "filter: of at most so many; -1: no bound"),
+        OPT_STR(0, "keep", &o.want.keep, "FILE", "filter: those whose number, from 0, is a line of FILE"),
+        OPT_STR(0, "drop", &o.want.drop, "FILE", "filter: those whose number is not"),
+        OPT_STR(0, "shares", &o.shares, "NAME:X,...", "split: the names of the parts, and their shares"),
+        OPT_INT(0, "seed", &o.seed, 0, INT64_MAX, "split: another seed, another division"),
         TOOL_OPTS(t),
         OPT_END,
     };
@@ -205,10 +292,15 @@ int main(int argc, char **argv)
 
     if (n < 0)
         return code;
-    if (strcmp(what, "info") != 0 && strcmp(what, "verify") != 0 && strcmp(what, "head") != 0 &&
-        strcmp(what, "merge") != 0)
-        return tool_usage(&t, n ? "'%s' is not one of info, verify, head and merge" : "what is to be done%s?", what);
+    if (!is_known(what))
+        return tool_usage(&t, n ? "'%s' is not one of info, verify, head, merge, filter and split" : "what is to be done%s?",
+                          what);
     if (n < 2)
         return tool_usage(&t, "%s: of which dataset?", what);
-    return *what == 'm' ? merge(&t, argv + 2, n - 1) : each(&t, what, argv + 2, n - 1);
+    switch (*what) {
+    case 'm': return merge(&t, argv + 2, n - 1);
+    case 'f': return filter(&t, argv + 2, n - 1);
+    case 's': return split(&t, argv + 2, n - 1);
+    default: return each(&t, what, argv + 2, n - 1);
+    }
 }

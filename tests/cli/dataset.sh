@@ -81,6 +81,46 @@ absent "merge of a faulty one: nothing written" m.bin m.idx .m.bin.part
 status "merge onto a part" 2 quern dataset merge -o a a ab
 status "merge without a name" 2 quern dataset merge a
 status "no such thing" 2 quern dataset frob a
+
+# Filter and split: [7 8 9] [] [300], three times.
+check "three times" quern dataset merge -o abc a a a
+filtered() { # NAME WANT OPTION...
+    local name=$1 want=$2
+    shift 2
+    status "filter $name" 0 quern dataset filter -o f "$@" abc
+    quern dataset head -n 99 f >got
+    equal "filter $name: ids" "$(tr '\n' ';' <got)" "$want"
+    status "filter $name: verified" 0 quern dataset verify f
+}
+filtered "all" "7 8 9;;300;7 8 9;;300;7 8 9;;300;"
+filtered "by least" "7 8 9;300;7 8 9;300;7 8 9;300;" --min-tokens 1
+filtered "by both" "300;300;300;" --min-tokens 1 --max-tokens 2
+printf '8\n0\n\n1\r\n8\n5' >list
+filtered "by list" "7 8 9;;300;300;" --keep list
+filtered "by list and length" "7 8 9;300;300;" --keep list --min-tokens 1
+filtered "without a list" "300;7 8 9;;7 8 9;;" --drop list
+filtered "nothing" "" --min-tokens 99
+for bad in 9 x -1 '1 2' 99999999999999999999999999; do
+    printf '3\n%s\n' "$bad" >list
+    status "a list with $bad" 3 quern dataset filter -o g --keep list abc
+    has "a list with $bad: line" err "'list', line 2"
+done
+absent "nothing is left" g.bin .g.bin.part .g.lengths.part .g.documents.part
+status "onto itself" 2 quern dataset filter -o abc abc
+cp abc.idx one.idx
+cp abc.bin one.bin
+for _ in 1 2 3 4 5 6; do quern dataset merge -q -o more one one one && mv more.bin one.bin && mv more.idx one.idx; done
+status "split" 0 quern dataset split -o part --shares train:0.9,valid:.05,test:0.05 one
+equal "split: documents" "$(for p in train valid test; do quern dataset info --json part_$p | grep -o '"documents":[0-9]*,' | head -1; done)" \
+    $'"documents":5905,\n"documents":328,\n"documents":328,'
+status "split: verified" 0 quern dataset verify --vocab-size 301 part_train part_valid part_test
+equal "split: every document once" "$(for p in train valid test; do quern dataset head -n 99999 part_$p; done | sort | md5sum)" \
+    "$(quern dataset head -n 99999 one | sort | md5sum)"
+quern dataset split -q -o again --shares train:90,valid:5,test:5 one
+same "split: the same again" again_valid.bin part_valid.bin
+quern dataset split -q -o again --seed 2 --shares train:90,valid:5,test:5 one
+cmp -s again_valid.bin part_valid.bin && bad "split: another seed" || ok "split: another seed"
+for bad in x x:1,x:2 x: :1 x:1, x:-1 x:0 x:nan; do status "shares $bad" 2 quern dataset split -o s --shares "$bad" one; done
 status "nothing" 2 quern dataset
 status "no dataset named" 2 quern dataset info
 status "a full disk" 3 bash -c 'quern dataset info a >/dev/full'

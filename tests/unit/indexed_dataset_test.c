@@ -21,7 +21,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "indexed_dataset/gpt_dataset.h"
-#include "indexed_dataset/idx_merge.h"
+#include "indexed_dataset/idx_copy.h"
 #include "indexed_dataset/idx_read.h"
 #include "indexed_dataset/idx_write.h"
 #include "indexed_dataset/md5.h"

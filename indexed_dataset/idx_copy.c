@@ -1,0 +1,316 @@
+#include "indexed_dataset/idx_copy.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/rng.h"
+
+enum { BLOCK = 8192 }; /* sequences and documents appended at a time */
+
+/* One output, and what is to be appended next. */
+struct copy {
+    struct idx_writer *w;
+    const char *bytes, *end; /* the sequences lie one after another in a part's .bin */
+    int32_t length[BLOCK];
+    uint64_t doc[BLOCK]; /* the sequences of the block before its end */
+    size_t n_seqs, n_docs;
+};
+
+static int flush(struct copy *c, struct err *e)
+{
+    int rc = idx_add_block(c->w, c->bytes, c->length, c->n_seqs, c->doc, c->n_docs, e);
+
+    c->n_seqs = c->n_docs = 0;
+    return rc;
+}
+
+/* Sequences [first, end) as a document. */
+static int add_document(struct copy *c, const struct idx *x, uint64_t first, uint64_t end, struct err *e)
+{
+    size_t size = idx_dtype_size(idx_dtype(x));
+
+    for (; first < end; first++) {
+        const void *p = NULL;
+        int32_t n = 0;
+        TRY(idx_sequence(x, first, &p, &n, e));
+        if (n == 0)
+            return err_set(e, ERR_FORMAT, "'%s.idx': sequence %" PRIu64 " is empty", idx_prefix(x), first);
+        if (c->n_seqs == BLOCK || (c->n_seqs && p != c->end))
+            TRY(flush(c, e));
+        if (c->n_seqs == 0)
+            c->bytes = p;
+        c->end = (const char *)p + (size_t)n * size;
+        c->length[c->n_seqs++] = n;
+    }
+    c->doc[c->n_docs++] = c->n_seqs;
+    return c->n_docs == BLOCK ? flush(c, e) : 0;
+}
+
+/* Document d, which must begin where its predecessor ended. */
+static int next_document(const struct idx *x, uint64_t d, uint64_t *first, uint64_t *end, struct err *e)
+{
+    uint64_t at = d ? *end : 0;
+
+    TRY(idx_document(x, d, first, end, e));
+    if (*first != at)
+        return err_set(e, ERR_FORMAT, "'%s.idx': document %" PRIu64 " begins with sequence %" PRIu64
+                       ", not %" PRIu64, idx_prefix(x), d, *first, at);
+    if (d + 1 == idx_n_documents(x) && *end != idx_n_sequences(x))
+        return err_set(e, ERR_FORMAT, "'%s.idx': its documents end at sequence %" PRIu64 " of %" PRIu64,
+                       idx_prefix(x), *end, idx_n_sequences(x));
+    return 0;
+}
+
+/* Whether PREFIX.bin is the part's: it would be read while it is replaced. */
+static bool same_file(const char *prefix, const struct idx *x)
+{
+    char a[IDX_PATH_MAX + 8], b[IDX_PATH_MAX + 8];
+    struct stat s, t;
+
+    snprintf(a, sizeof a, "%.*s.bin", IDX_PATH_MAX, prefix);
+    snprintf(b, sizeof b, "%s.bin", idx_prefix(x));
+    return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+static int copy_new(struct copy **c, const char *prefix, const struct idx *x, struct err *e)
+{
+    int rc;
+
+    if (same_file(prefix, x))
+        return err_set(e, ERR_ARG, "'%s' is both a part and the result", prefix);
+    *c = calloc(1, sizeof **c);
+    if (!*c)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    (*c)->bytes = "";
+    rc = idx_create(&(*c)->w, prefix, idx_dtype(x), e);
+    if (rc < 0) {
+        free(*c);
+        *c = NULL;
+    }
+    return rc;
+}
+
+/* Finishes if rc is 0, else gives up; frees; returns rc or what went wrong now. */
+static int copy_end(struct copy *c, int rc, struct err *e)
+{
+    if (!c)
+        return rc;
+    if (rc == 0)
+        rc = flush(c, e);
+    if (rc == 0)
+        rc = idx_commit(c->w, (struct span){0}, e);
+    else
+        idx_abort(c->w);
+    free(c);
+    return rc;
+}
+
+/* ---- merge ---- */
+
+static int add_part(struct copy *c, const struct idx *x, struct err *e)
+{
+    uint64_t first = 0, end = 0;
+
+    if (idx_n_documents(x) == 0 && idx_n_sequences(x))
+        return err_set(e, ERR_FORMAT, "'%s.idx': its sequences belong to no document", idx_prefix(x));
+    for (uint64_t d = 0; d < idx_n_documents(x); d++) {
+        TRY(next_document(x, d, &first, &end, e));
+        TRY(add_document(c, x, first, end, e));
+    }
+    return flush(c, e);
+}
+
+/* Every part is looked at before any work, and opened again in its turn: the number of parts is not
+ * bounded by that of maps. */
+static int check_parts(const char *prefix, const char *const *part, int n, struct err *e)
+{
+    enum idx_dtype first = IDX_U16;
+
+    for (int i = 0; i < n; i++) {
+        struct idx *x;
+        int rc = 0;
+        TRY(idx_open(&x, part[i], e));
+        first = i ? first : idx_dtype(x);
+        if (idx_dtype(x) != first)
+            rc = err_set(e, ERR_ARG, "'%s' holds %s, '%s' %s", part[0], idx_dtype_name(first), part[i],
+                         idx_dtype_name(idx_dtype(x)));
+        else if (same_file(prefix, x))
+            rc = err_set(e, ERR_ARG, "'%s' is both a part and the result", prefix);
+        idx_close(x);
+        TRY(rc);
+    }
+    return 0;
+}
+
+int idx_merge(const char *prefix, const char *const *part, int n, struct err *e)
+{
+    struct copy *c = NULL;
+    int rc = n > 0 ? check_parts(prefix, part, n, e) : err_set(e, ERR_ARG, "nothing to merge");
+
+    for (int i = 0; i < n && rc == 0; i++) {
+        struct idx *x;
+        rc = idx_open(&x, part[i], e);
+        if (rc == 0 && i == 0)
+            rc = copy_new(&c, prefix, x, e);
+        if (rc == 0)
+            rc = add_part(c, x, e);
+        idx_close(x);
+    }
+    return copy_end(c, rc, e);
+}
+
+/* ---- filter ---- */
+
+/* Sets the bits of the documents that the file names. */
+static int read_list(const char *path, uint64_t documents, uint8_t *bits, struct err *e)
+{
+    char block[65536];
+    struct file_in *f;
+    uint64_t v = 0, line = 1;
+    bool digits = false, fault = false;
+    ssize_t n = 1;
+
+    TRY(file_open(&f, path, e));
+    while (n > 0 && !fault) {
+        n = file_read(f, block, sizeof block, e);
+        for (ssize_t i = 0; i < (n ? n : 1) && n >= 0 && !fault; i++) {
+            char c = n ? block[i] : '\n'; /* the last line may have no end */
+            if (c >= '0' && c <= '9' && v < documents) {
+                v = 10 * v + (uint64_t)(c - '0');
+                digits = true;
+            } else if (c == '\n' && (!digits || v < documents)) {
+                if (digits)
+                    bits[v / 8] |= (uint8_t)(1 << v % 8);
+                v = 0;
+                digits = false;
+                line++;
+            } else {
+                fault = c != '\r';
+            }
+        }
+    }
+    file_close(f);
+    if (n < 0)
+        return (int)n;
+    return fault ? err_set(e, ERR_FORMAT, "'%s', line %" PRIu64 ": no number of one of %" PRIu64 " documents", path, line,
+                           documents) : 0;
+}
+
+static int load_list(uint8_t **bits, const char *path, uint64_t documents, struct err *e)
+{
+    if (!path)
+        return 0;
+    *bits = calloc(documents / 8 + 1, 1);
+    return *bits ? read_list(path, documents, *bits, e) : err_set(e, ERR_NOMEM, "out of memory");
+}
+
+static int filter_documents(struct copy *c, const struct idx *x, const struct idx_wanted *want, const uint8_t *keep,
+                            const uint8_t *drop, uint64_t *kept, struct err *e)
+{
+    uint64_t first = 0, end = 0;
+
+    for (uint64_t d = 0; d < idx_n_documents(x); d++) {
+        int64_t tokens = 0;
+        TRY(next_document(x, d, &first, &end, e));
+        for (uint64_t s = first; s < end; s++)
+            tokens += idx_length(x, s);
+        if (tokens < want->min_tokens || (want->max_tokens >= 0 && tokens > want->max_tokens) ||
+            (keep && !(keep[d / 8] >> d % 8 & 1)) || (drop && drop[d / 8] >> d % 8 & 1))
+            continue;
+        TRY(add_document(c, x, first, end, e));
+        ++*kept;
+    }
+    return 0;
+}
+
+int idx_filter(const char *prefix, const char *part, const struct idx_wanted *want, uint64_t *kept, struct err *e)
+{
+    uint8_t *keep = NULL, *drop = NULL;
+    struct copy *c = NULL;
+    struct idx *x;
+    int rc;
+
+    *kept = 0;
+    TRY(idx_open(&x, part, e));
+    rc = load_list(&keep, want->keep, idx_n_documents(x), e);
+    if (rc == 0)
+        rc = load_list(&drop, want->drop, idx_n_documents(x), e);
+    if (rc == 0)
+        rc = copy_new(&c, prefix, x, e);
+    if (rc == 0)
+        rc = filter_documents(c, x, want, keep, drop, kept, e);
+    rc = copy_end(c, rc, e);
+    free(keep);
+    free(drop);
+    idx_close(x);
+    return rc;
+}
+
+/* ---- split ---- */
+
+/* How many documents each gets. */
+static int divide(uint64_t documents, const double *share, int n, uint64_t *left, struct err *e)
+{
+    double sum = 0, so_far = 0;
+    uint64_t given = 0;
+
+    if (n < 1 || n > IDX_SPLITS_MAX)
+        return err_set(e, ERR_ARG, "%d shares; at least 1 and at most %d", n, IDX_SPLITS_MAX);
+    for (int k = 0; k < n; k++) {
+        if (!(share[k] >= 0 && isfinite(share[k])))
+            return err_set(e, ERR_ARG, "a share is not at least 0");
+        sum += share[k];
+    }
+    if (!(sum > 0 && isfinite(sum)))
+        return err_set(e, ERR_ARG, "the shares give nothing to anyone");
+    for (int k = 0; k < n; k++) {
+        so_far += share[k];
+        uint64_t until = k + 1 == n ? documents : (uint64_t)rint(so_far / sum * (double)documents);
+        left[k] = until - given;
+        given = until;
+    }
+    return 0;
+}
+
+/* Every division with those numbers is as likely: each document is as if it drew one of the tickets that are
+ * left. */
+static int split_documents(struct copy *const *c, uint64_t *left, const struct idx *x, uint64_t seed, struct err *e)
+{
+    uint64_t first = 0, end = 0, n = idx_n_documents(x);
+
+    for (uint64_t d = 0; d < n; d++) {
+        uint32_t w[4];
+        int k = 0;
+        TRY(next_document(x, d, &first, &end, e));
+        rng_philox(seed, d, 0, w);
+        uint64_t ticket = (uint64_t)((unsigned __int128)((uint64_t)w[1] << 32 | w[0]) * (n - d) >> 64);
+        while (ticket >= left[k])
+            ticket -= left[k++];
+        left[k]--;
+        TRY(add_document(c[k], x, first, end, e));
+    }
+    return 0;
+}
+
+int idx_split(const char *const *prefix, const double *share, int n, const char *part, uint64_t seed, struct err *e)
+{
+    struct copy *c[IDX_SPLITS_MAX] = {0};
+    uint64_t left[IDX_SPLITS_MAX];
+    struct idx *x;
+    int rc;
+
+    TRY(idx_open(&x, part, e));
+    rc = divide(idx_n_documents(x), share, n, left, e);
+    for (int k = 0; k < n && rc == 0; k++)
+        rc = copy_new(&c[k], prefix[k], x, e);
+    if (rc == 0)
+        rc = split_documents(c, left, x, seed, e);
+    for (int k = 0; k < IDX_SPLITS_MAX; k++)
+        rc = copy_end(c[k], rc, e);
+    idx_close(x);
+    return rc;
+}
