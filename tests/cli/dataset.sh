@@ -120,7 +120,7 @@ quern dataset split -q -o again --shares train:90,valid:5,test:5 one
 same "split: the same again" again_valid.bin part_valid.bin
 quern dataset split -q -o again --seed 2 --shares train:90,valid:5,test:5 one
 cmp -s again_valid.bin part_valid.bin && bad "split: another seed" || ok "split: another seed"
-for bad in x x:1,x:2 x: :1 x:1, x:-1 x:0 x:nan; do status "shares $bad" 2 quern dataset split -o s --shares "$bad" one; done
+for bad in x x:1,x:2 x: :1 'x:1,' x:-1 x:0 x:nan; do status "shares $bad" 2 quern dataset split -o s --shares "$bad" one; done
 status "nothing" 2 quern dataset
 status "no dataset named" 2 quern dataset info
 status "a full disk" 3 bash -c 'quern dataset info a >/dev/full'
