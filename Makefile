@@ -52,6 +52,7 @@ isa_avx2 := -march=x86-64-v3
 isa_avx512 := -march=x86-64-v4 -mavx512vbmi -mavx512vbmi2 -mavx512ifma -mavx512vnni -mavx512bitalg -mavx512vpopcntdq -mgfni -mprefer-vector-width=512
 endif
 
+MPICC ?= $(shell command -v mpicc)
 -include $B/config.mk
 $B/config.mk: Makefile                      # which libraries are here
 	@mkdir -p $B; for p in $(PROBES); do n=$${p%%:*}; p=$${p#*:}; \
@@ -59,7 +60,9 @@ $B/config.mk: Makefile                      # which libraries are here
 	  l=$$(echo "$${p#*:}" | tr @ ' '); echo "LIB_$$n := $$l"; \
 	  if $(CXX) -std=c++17 -DPCRE2_CODE_UNIT_WIDTH=8 -include stdarg.h -include setjmp.h -include stdint.h $(INC) \
 	    $B/probe.cc $$l -o $B/probe 2>/dev/null; then echo "HAVE_$$n ?= 1"; else echo "HAVE_$$n ?= 0"; fi; \
-	  done >$@.tmp; rm -f $B/probe $B/probe.cc; mv $@.tmp $@
+	  done >$@.tmp; echo '#include <mpi.h>' >$B/probe.c; \
+	  if [ -n "$(MPICC)" ] && $(MPICC) -shared -fPIC $B/probe.c -o $B/probe 2>/dev/null; then echo "HAVE_MPI ?= 1"; else echo "HAVE_MPI ?= 0"; fi >>$@.tmp; \
+	  rm -f $B/probe $B/probe.c $B/probe.cc; mv $@.tmp $@
 
 # The CUDA backend is a shared object, built where nvcc is.  HAVE_CUDA=0: without; 1: fail if it is missing.
 NVCC ?= $(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc))
@@ -69,9 +72,7 @@ NVALL = -std=c++17 $(NVFLAGS) -I. -Werror all-warnings -Xptxas -warn-spills,-Wer
 CU := $(wildcard kernels/*.cu)
 CUDA_BACKEND := $(if $(filter 1,$(HAVE_CUDA)),$B/lib/quern-cuda.so)
 
-# The MPI backend is one too, built where mpicc is.  HAVE_MPI=0: without; 1: fail if it is missing.
-MPICC ?= $(shell command -v mpicc)
-HAVE_MPI ?= $(if $(MPICC),1,0)
+# The MPI backend is one too, built where mpicc works.  HAVE_MPI=0: without; 1: fail if it is missing.
 MPI_BACKEND := $(if $(filter 1,$(HAVE_MPI)),$B/lib/quern-mpi.so)
 
 LIBS := $(foreach p,$(PROBES),$(firstword $(subst :, ,$p)))
