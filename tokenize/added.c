@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "tokenize/hf_table.h"
 #include "tokenize/ucd.h"
 
 int added_add(struct added *a, const struct added_token *token, struct err *e)
@@ -77,7 +78,7 @@ static const struct added_token *token_at(const struct added_set *s, const char 
     return NULL;
 }
 
-static size_t skip_space(struct span text, size_t at)
+size_t added_skip_space(struct span text, size_t at)
 {
     while (at < text.n) {
         uint32_t cp;
@@ -89,7 +90,7 @@ static size_t skip_space(struct span text, size_t at)
     return at;
 }
 
-static size_t skip_space_back(struct span text, size_t at, size_t least)
+size_t added_skip_space_back(struct span text, size_t at, size_t least)
 {
     while (at > least) {
         size_t b = at - 1;
@@ -101,6 +102,25 @@ static size_t skip_space_back(struct span text, size_t at, size_t least)
         at = b;
     }
     return at;
+}
+
+/* True if neither a word ends at begin nor one starts at end. */
+static bool is_single(struct span text, size_t begin, size_t end)
+{
+    size_t b = begin;
+    uint32_t cp;
+
+    if (end < text.n) {
+        utf8_next(text.p + end, text.p + text.n, &cp);
+        if (hf_class(cp) & HF_WORD)
+            return false;
+    }
+    while (b > 0 && b + 4 > begin && ((unsigned char)text.p[--b] & 0xC0) == 0x80)
+        ;
+    if (begin == 0)
+        return true;
+    utf8_next(text.p + b, text.p + begin, &cp);
+    return !(hf_class(cp) & HF_WORD);
 }
 
 bool added_find(const struct added_set *s, struct span text, size_t from, size_t from_text, struct added_match *m)
@@ -118,13 +138,16 @@ bool added_find(const struct added_set *s, struct span text, size_t from, size_t
         }
         if (at >= text.n)
             return false;
-        if ((t = token_at(s, text.p + at, text.n - at)))
+        if (!(t = token_at(s, text.p + at, text.n - at)))
+            continue;
+        if (!t->single_word || is_single(text, at, at + t->text.n))
             break;
+        at += t->text.n - 1;
     }
     m->token = t;
-    m->begin = t->lstrip ? skip_space_back(text, at, from_text < at ? from_text : at) : at;
+    m->begin = t->lstrip ? added_skip_space_back(text, at, from_text < at ? from_text : at) : at;
     m->next = at + t->text.n;
-    m->end = t->rstrip ? skip_space(text, m->next) : m->next;
+    m->end = t->rstrip ? added_skip_space(text, m->next) : m->next;
     return true;
 }
 

@@ -17,7 +17,7 @@ struct added_token {
     struct span text; /* owned */
     uint32_t id;
     bool special;
-    bool normalized, lstrip, rstrip; /* false but for Hugging Face's */
+    bool normalized, lstrip, rstrip, single_word; /* false but for Hugging Face's */
 };
 
 /* Tokens searched for together, sorted for the search. */
@@ -49,6 +49,9 @@ void added_finish(struct added *a);
 bool added_find(const struct added_set *s, struct span text, size_t from, size_t from_text, struct added_match *m);
 /* The token with this id, or NULL. */
 const struct added_token *added_get(const struct added *a, uint32_t id);
+/* Where white space from `at` on ends; where that before `at` begins, not below `least`. */
+size_t added_skip_space(struct span text, size_t at);
+size_t added_skip_space_back(struct span text, size_t at, size_t least);
 void added_free(struct added *a);
 
 #endif

@@ -366,6 +366,15 @@ int bpe_add_ranks(struct bpe *b, const struct vocab *v, struct err *e)
     return n < 0 ? err_set(e, ERR_NOMEM, "out of memory for merges") : 0;
 }
 
+bool bpe_uses(const struct bpe *b, const int64_t *ids, size_t n)
+{
+    for (uint32_t i = 0; i <= b->mask; i++)
+        for (size_t k = 0; k < n && b->pairs[i].left != FREE; k++)
+            if (b->pairs[i].left == ids[k] || b->pairs[i].right == ids[k])
+                return true;
+    return false;
+}
+
 uint64_t bpe_hash(const struct bpe *b)
 {
     uint64_t h = 0;

@@ -62,6 +62,9 @@ int64_t bpe_encode(const struct bpe *b, struct bpe_scratch *s, const uint8_t *pi
  * or ERR_NOMEM.  As fast as bpe_encode. */
 int64_t bpe_merge(const struct bpe *b, struct bpe_scratch *s, uint32_t *ids, size_t n);
 
+/* True if a pair has one of these n ids, of which negative ones do not count. */
+bool bpe_uses(const struct bpe *b, const int64_t *ids, size_t n);
+
 /* A hash of all merges, whatever the order they were added in. */
 uint64_t bpe_hash(const struct bpe *b);
 void bpe_free(struct bpe *b);

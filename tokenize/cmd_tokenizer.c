@@ -337,8 +337,8 @@ int main(int argc, char **argv)
             "(standard input by default) separated by spaces; with --jsonl, of each line, a document or a JSON\n"
             "string, as a JSON array.  decode is the reverse.  info says what a tokenizer is.  verify\n"
             "compares with recorded ids.\n\n"
-            "A tokenizer is a tokenizer.json (byte-level BPE), a folder with one, or with vocab.json and\n"
-            "merges.txt or encoder.json and vocab.bpe, or a tiktoken rank file.\n\n"
+            "A tokenizer is a tokenizer.json, a SentencePiece .model, a folder with a tokenizer.json or with\n"
+            "vocab.json and merges.txt or encoder.json and vocab.bpe, or a tiktoken rank file.\n\n"
             "Bytes that are not UTF-8 are encoded as they are: decode gives them back.",
         .example = "echo 'The mill grinds the grain, the grain feeds the mill.' >text.txt\n"
                    "quern tokenizer train --vocab-size 270 -o tokenizer.json text.txt\n"

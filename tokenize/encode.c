@@ -213,29 +213,55 @@ static int64_t next_cuts(struct encoder *enc, struct split_state *st, struct err
                                                       : split_next(&t->split, st, enc->cuts + 1, CUTS, e);
 }
 
+/* The n pieces of text from enc->cuts on, appended. */
+static int put_ids(struct encoder *enc, struct span text, size_t n, int width, struct buf *out, struct err *e)
+{
+    const uint32_t *cuts = enc->cuts;
+    char *o;
+    int rc = buf_reserve(out, (size_t)(cuts[n] - cuts[0]) * (size_t)width + WORDS_SLACK);
+
+    if (rc < 0)
+        return err_set(e, rc, rc == ERR_LIMIT ? "too many tokens" : "out of memory for tokens");
+    o = put_pieces(enc, text, cuts, n, out->p + out->n, width, &enc->batch);
+    if (!o)
+        return err_set(e, enc->failure, enc->failure == ERR_NOMEM
+                                            ? "out of memory for a piece"
+                                            : "the text has a byte or a word that the tokenizer has no token for");
+    out->n = (size_t)(o - out->p);
+    return 0;
+}
+
+/* Text that steps cut. */
+static int encode_steps(struct encoder *enc, struct span text, int width, struct buf *out, struct err *e)
+{
+    const struct strings *pieces = &enc->rules.pieces;
+    size_t n;
+
+    TRY(rules_pieces(enc->t->rules, &enc->rules, text, e));
+    enc->cuts[0] = 0;
+    for (size_t i = 0, all = strings_n(pieces); i < all; i += n) {
+        n = all - i < CUTS ? all - i : CUTS;
+        memcpy(enc->cuts + 1, pieces->ends.p + i * sizeof *enc->cuts, n * sizeof *enc->cuts);
+        TRY(put_ids(enc, buf_span(&pieces->text), n, width, out, e));
+        enc->cuts[0] = enc->cuts[n];
+    }
+    return 0;
+}
+
 /* Text without added tokens. */
 static int encode_plain(struct encoder *enc, struct span text, int width, struct buf *out, struct err *e)
 {
     struct split_state st = {.text = (const uint8_t *)text.p, .n = text.n};
-    uint32_t *cuts = enc->cuts;
     int64_t n;
 
+    if (enc->t->rules && rules_has_steps(enc->t->rules))
+        return encode_steps(enc, text, width, out, e);
     if (enc->t->rules && enc->t->rules->model == MODEL_UNIGRAM)
         return unigram_text(&enc->t->rules->unigram, &enc->rules.unigram, &enc->words, text, width, out, e);
-    cuts[0] = 0;
+    enc->cuts[0] = 0;
     while ((n = next_cuts(enc, &st, e)) > 0) {
-        char *o;
-        int rc = buf_reserve(out, (size_t)(cuts[n] - cuts[0]) * (size_t)width + WORDS_SLACK);
-
-        if (rc < 0)
-            return err_set(e, rc, rc == ERR_LIMIT ? "too many tokens" : "out of memory for tokens");
-        o = put_pieces(enc, text, cuts, (size_t)n, out->p + out->n, width, &enc->batch);
-        if (!o)
-            return err_set(e, enc->failure, enc->failure == ERR_NOMEM
-                                                ? "out of memory for a piece"
-                                                : "the text has a byte that the tokenizer has no token for");
-        out->n = (size_t)(o - out->p);
-        cuts[0] = cuts[n];
+        TRY(put_ids(enc, text, (size_t)n, width, out, e));
+        enc->cuts[0] = enc->cuts[n];
     }
     return n < 0 ? (int)n : 0;
 }
@@ -261,9 +287,11 @@ static int encode_stage(struct encoder *enc, int stage, struct span text, int fl
     size_t done = 0;
 
     if (stage == 1 && enc->t->rules)
-        TRY(rules_normalize(enc->t->rules, text, text.p == enc->begin, &enc->normal, &text, e));
+        TRY(rules_normalize(enc->t->rules, &enc->rules, text, text.p == enc->begin, &enc->normal, &text, e));
     else if (stage == 1 && enc->t->nfc)
-        TRY(normal_nfc(text, &enc->normal, &text, e));
+        TRY(normal_form(NORMAL_NFC, text, &enc->normal, &text, e));
+    if (!text.n)
+        return 0;
     while (stage < 2 && set->n && added_find(set, text, m.next, done, &m)) {
         if (m.token->special && !(flags & ENCODER_SPECIAL)) {
             enc->specials++;

@@ -86,13 +86,14 @@ int format_read_vocab(struct tokenizer *t, const struct node *tokens, struct err
     return rc < 0 ? rc : 0;
 }
 
-int format_add_merge(struct tokenizer *t, struct span left, struct span right, uint32_t rank, struct buf *scratch,
-                     struct err *e)
+int format_add_merge(struct tokenizer *t, struct span left, struct span right, size_t prefix, uint32_t rank,
+                     struct buf *scratch, struct err *e)
 {
     int64_t l = vocab_find(&t->vocab, left), r = vocab_find(&t->vocab, right), id;
 
     buf_clear(scratch);
-    if (buf_put_span(scratch, left) < 0 || buf_put_span(scratch, right) < 0)
+    prefix = prefix < right.n ? prefix : right.n;
+    if (buf_put_span(scratch, left) < 0 || buf_put(scratch, right.p + prefix, right.n - prefix) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for merges");
     id = vocab_find(&t->vocab, buf_span(scratch));
     if (l < 0 || r < 0 || id < 0) {

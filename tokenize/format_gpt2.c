@@ -35,7 +35,7 @@ static int read_merges(struct tokenizer *t, struct span text, struct buf *scratc
         }
         left = (struct span){parts.p, cut};
         right = (struct span){parts.p + cut, parts.n - cut};
-        rc = format_add_merge(t, left, right, rank++, scratch, e);
+        rc = format_add_merge(t, left, right, 0, rank++, scratch, e);
         p = next;
     }
     buf_free(&parts);

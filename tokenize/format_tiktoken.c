@@ -41,8 +41,7 @@ static int base64_value(unsigned char c)
                                   : -1;
 }
 
-/* Appends what n characters of base64 stand for; false if they are none. */
-static bool base64_decode(const char *p, size_t n, struct buf *out)
+bool format_base64(const char *p, size_t n, struct buf *out)
 {
     uint32_t bits = 0;
     int have = 0;
@@ -76,7 +75,7 @@ static int read_line(struct tokenizer *t, const char *p, size_t n, long line, st
     while (i < n && (p[i] == ' ' || p[i] == '\r'))
         i++;
     buf_clear(bytes);
-    if (!gap || gap == p || !digits || i < n || !base64_decode(p, (size_t)(gap - p), bytes))
+    if (!gap || gap == p || !digits || i < n || !format_base64(p, (size_t)(gap - p), bytes))
         return err_set(e, ERR_FORMAT, "line %ld is not base64 and a rank", line);
     if (id > VOCAB_MAX_ID)
         return err_set(e, ERR_FORMAT, "line %ld: rank %llu is above %d", line, (unsigned long long)id, VOCAB_MAX_ID);

@@ -46,9 +46,11 @@ int format_unmap_bytes(struct span token, struct buf *out);
 int format_read_vocab(struct tokenizer *t, const struct node *map, struct err *e);
 /* The reverse: appends the UTF-8 text of these bytes. */
 int format_map_bytes(struct span bytes, struct buf *out);
-/* Adds the merge of two tokens given by their bytes, the rank-th; the error says which token
- * the vocabulary lacks. */
-int format_add_merge(struct tokenizer *t, struct span left, struct span right, uint32_t rank, struct buf *scratch,
-                     struct err *e);
+/* Adds the merge of two tokens given by their bytes, the rank-th; what they become lacks the first `prefix` bytes
+ * of the right one.  The error says which token the vocabulary lacks. */
+int format_add_merge(struct tokenizer *t, struct span left, struct span right, size_t prefix, uint32_t rank,
+                     struct buf *scratch, struct err *e);
+/* Appends what n characters of base64 stand for; false if they are none. */
+bool format_base64(const char *p, size_t n, struct buf *out);
 
 #endif

@@ -2,9 +2,10 @@
 
 #include "base/utf8.h"
 
-/* Below U+0300 nothing changes: true if no byte can begin a later character. */
-static bool is_plain(struct span s)
+/* Form C leaves what is below U+0300, the others ASCII: true if no byte begins a later character. */
+static bool is_plain(enum normal_form form, struct span s)
 {
+    unsigned char limit = form == NORMAL_NFC ? 0xCC : 0x80;
     size_t i = 0;
     unsigned char most = 0;
 
@@ -13,11 +14,11 @@ static bool is_plain(struct span s)
             unsigned char c = (unsigned char)s.p[i + j];
             most = c > most ? c : most;
         }
-        if (most >= 0xCC)
+        if (most >= limit)
             return false;
     }
     for (; i < s.n; i++)
-        if ((unsigned char)s.p[i] >= 0xCC)
+        if ((unsigned char)s.p[i] >= limit)
             return false;
     return true;
 }
@@ -25,13 +26,14 @@ static bool is_plain(struct span s)
 #if HAVE_ICU
 
 #include <pthread.h>
+#include <unicode/uchar.h>
 #include <unicode/unorm2.h>
 #include <unicode/uset.h>
 #include <unicode/ustring.h>
 
-/* ICU's form C, and that of Unicode 9.0 only; live as long as the process. */
+/* ICU's forms, and those of Unicode 9.0 only; they live as long as the process. */
 static struct {
-    const UNormalizer2 *now, *then;
+    const UNormalizer2 *now[4], *then[4];
     UErrorCode code;
 } forms;
 
@@ -40,11 +42,15 @@ static void open_forms(void)
     static const UChar pattern[] = u"[:age=9.0:]";
     USet *old = uset_openPattern(pattern, -1, &forms.code);
 
-    forms.now = unorm2_getNFCInstance(&forms.code);
+    forms.now[NORMAL_NFC] = unorm2_getNFCInstance(&forms.code);
+    forms.now[NORMAL_NFD] = unorm2_getNFDInstance(&forms.code);
+    forms.now[NORMAL_NFKC] = unorm2_getNFKCInstance(&forms.code);
+    forms.now[NORMAL_NFKD] = unorm2_getNFKDInstance(&forms.code);
     if (U_FAILURE(forms.code))
         return;
     uset_freeze(old);
-    forms.then = unorm2_openFiltered(forms.now, old, &forms.code); /* refers to the set */
+    for (int i = 0; i < 4; i++)
+        forms.then[i] = unorm2_openFiltered(forms.now[i], old, &forms.code); /* refers to the set */
 }
 
 int normal_ready(struct err *e)
@@ -56,8 +62,8 @@ int normal_ready(struct err *e)
                                  : 0;
 }
 
-/* Well-formed UTF-8 (repaired before) to form C through UTF-16. */
-static int by_icu(struct span text, struct buf *b, struct span *out, struct err *e)
+/* Well-formed UTF-8 (repaired before) to a form through UTF-16. */
+static int by_icu(enum normal_form form, struct span text, struct buf *b, struct span *out, struct err *e)
 {
     UErrorCode code = U_ZERO_ERROR;
     struct buf u16 = {0}, normal = {0};
@@ -69,15 +75,20 @@ static int by_icu(struct span text, struct buf *b, struct span *out, struct err 
     if (buf_reserve(&u16, (text.n + 1) * sizeof(UChar)) < 0)
         goto nomem;
     u_strFromUTF8((UChar *)(void *)u16.p, (int32_t)text.n + 1, &n, text.p, (int32_t)text.n, &code);
-    m = unorm2_spanQuickCheckYes(forms.now, (UChar *)(void *)u16.p, n, &code);
+    m = unorm2_spanQuickCheckYes(forms.now[form], (UChar *)(void *)u16.p, n, &code);
     if (U_SUCCESS(code) && m == n) {
         *out = text;
         goto done;
     }
     code = U_ZERO_ERROR;
-    if (buf_reserve(&normal, ((size_t)n * 3 + 1) * sizeof(UChar)) < 0)
-        goto nomem;
-    m = unorm2_normalize(forms.then, (UChar *)(void *)u16.p, n, (UChar *)(void *)normal.p, n * 3 + 1, &code);
+    for (int64_t room = (int64_t)n * 3 + 1;; room = (int64_t)m + 1) {
+        code = U_ZERO_ERROR;
+        if (room > INT32_MAX / 4 || buf_reserve(&normal, (size_t)room * sizeof(UChar)) < 0)
+            goto nomem;
+        m = unorm2_normalize(forms.then[form], (UChar *)(void *)u16.p, n, (UChar *)(void *)normal.p, (int32_t)room, &code);
+        if (code != U_BUFFER_OVERFLOW_ERROR)
+            break;
+    }
     if (U_SUCCESS(code)) {
         struct buf *to = b;
         struct buf copy = {0};
@@ -104,10 +115,10 @@ done:
     return rc;
 }
 
-int normal_nfc(struct span text, struct buf *b, struct span *out, struct err *e)
+int normal_form(enum normal_form form, struct span text, struct buf *b, struct span *out, struct err *e)
 {
     *out = text;
-    if (is_plain(text))
+    if (is_plain(form, text))
         return 0;
     TRY(normal_ready(e));
     if (!utf8_valid(text)) {
@@ -116,21 +127,46 @@ int normal_nfc(struct span text, struct buf *b, struct span *out, struct err *e)
             return err_set(e, ERR_NOMEM, "out of memory for a text");
         text = *out = buf_span(b);
     }
-    return by_icu(text, b, out, e);
+    return by_icu(form, text, b, out, e);
+}
+
+size_t normal_extends(uint32_t cp, const char *p, const char *end)
+{
+    int32_t before = u_getIntPropertyValue((UChar32)cp, UCHAR_GRAPHEME_CLUSTER_BREAK);
+    size_t n = 0;
+
+    while (p + n < end && before != U_GCB_CONTROL && before != U_GCB_CR && before != U_GCB_LF) {
+        uint32_t next;
+        size_t k = (size_t)utf8_next(p + n, end, &next);
+        int32_t x = u_getIntPropertyValue((UChar32)next, UCHAR_GRAPHEME_CLUSTER_BREAK);
+        bool joins = x == U_GCB_EXTEND || x == U_GCB_ZWJ || x == U_GCB_SPACING_MARK ||
+                     (before == U_GCB_PREPEND && x != U_GCB_CONTROL && x != U_GCB_CR && x != U_GCB_LF);
+        if (!joins)
+            break;
+        before = x;
+        n += k;
+    }
+    return n;
 }
 
 #else
 
-int normal_ready(struct err *e)
+size_t normal_extends(uint32_t cp, const char *p, const char *end)
 {
-    return err_set(e, ERR_UNSUPPORTED, "the normalizer NFC needs ICU, which this build does without");
+    (void)cp, (void)p, (void)end;
+    return 0;
 }
 
-int normal_nfc(struct span text, struct buf *b, struct span *out, struct err *e)
+int normal_ready(struct err *e)
+{
+    return err_set(e, ERR_UNSUPPORTED, "the normalizer needs ICU, which this build does without");
+}
+
+int normal_form(enum normal_form form, struct span text, struct buf *b, struct span *out, struct err *e)
 {
     (void)b;
     *out = text;
-    return is_plain(text) ? 0 : normal_ready(e);
+    return is_plain(form, text) ? 0 : normal_ready(e);
 }
 
 #endif

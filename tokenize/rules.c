@@ -11,6 +11,10 @@ void rules_free(struct rules *r)
         return;
     chars_free(&r->chars);
     unigram_free(&r->unigram);
+    words_free(&r->words);
+    steps_free(&r->normal);
+    steps_free(&r->cut);
+    steps_free(&r->decode);
     spm_normal_free(&r->spm);
     spm_normal_free(&r->denormal);
     free(r->types);
@@ -21,14 +25,55 @@ void rules_free(struct rules *r)
 void rules_scratch_free(struct rules_scratch *s)
 {
     unigram_scratch_free(&s->unigram);
+    step_scratch_free(&s->steps);
+    strings_free(&s->pieces);
+    buf_free(&s->ends);
 }
 
-int rules_normalize(const struct rules *r, struct span text, bool first, struct buf *b, struct span *out, struct err *e)
+int rules_normalize(const struct rules *r, struct rules_scratch *s, struct span text, bool first, struct buf *b,
+                    struct span *out, struct err *e)
 {
-    (void)first;
+    bool lost = false;
+
     buf_clear(b);
-    TRY(spm_normalize(&r->spm, text, b, e));
+    if (r->sentencepiece)
+        TRY(spm_normalize(&r->spm, text, b, e));
+    else
+        TRY(steps_normalize(&r->normal, &s->steps, text, b, &lost, e));
     *out = buf_span(b);
+    s->first = first && !lost ? b->p : NULL;
+    return 0;
+}
+
+/* ---- cutting ---- */
+
+/* Pieces into words where words are merged by themselves. */
+static int cut_words(const struct rules *r, struct rules_scratch *s)
+{
+    struct buf swap = s->pieces.ends;
+
+    buf_clear(&s->ends);
+    for (size_t i = 0; i < strings_n(&s->pieces); i++) {
+        struct span piece = strings_get(&s->pieces, i);
+        for (size_t at = 0; at < piece.n;) {
+            uint32_t end;
+            at += marks_word(&r->marks, (const uint8_t *)piece.p + at, piece.n - at);
+            end = (uint32_t)((size_t)(piece.p - s->pieces.text.p) + at);
+            TRY(buf_put(&s->ends, &end, sizeof end));
+        }
+    }
+    s->pieces.ends = s->ends;
+    s->ends = swap;
+    return 0;
+}
+
+int rules_pieces(const struct rules *r, struct rules_scratch *s, struct span text, struct err *e)
+{
+    TRY(steps_cut(&r->cut, &s->steps, text, text.p == s->first, r->model != MODEL_BYTES, &s->pieces, e));
+    if (s->pieces.text.n > UINT32_MAX / 2)
+        return err_set(e, ERR_LIMIT, "a text is too long once it is normalised");
+    if (r->model == MODEL_CHARS && r->marks.cuts && cut_words(r, s) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a text");
     return 0;
 }
 
@@ -52,6 +97,8 @@ int64_t rules_encode(const struct tokenizer *t, struct rules_scratch *s, struct 
 
     if (r->model == MODEL_UNIGRAM)
         return unigram_encode(&r->unigram, &s->unigram, p, n, ids);
+    if (r->model == MODEL_WORDS)
+        return words_encode(&r->words, &t->vocab, p, n, ids);
     return chars_encode(&r->chars, &t->bpe, &t->vocab, merging, p, n, ids);
 }
 
@@ -128,7 +175,30 @@ static int decode_pieces(const struct tokenizer *t, const uint32_t *ids, size_t 
     return rc == ERR_NOMEM || rc == ERR_LIMIT ? err_set(e, rc, "out of memory for a text") : rc;
 }
 
+static int decode_tokens(const struct tokenizer *t, const uint32_t *ids, size_t n, struct buf *out, struct err *e)
+{
+    struct step_scratch w = {0};
+    struct strings tokens = {0};
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct added_token *a = t->added.normalized.n ? added_get(&t->added, ids[i]) : NULL;
+        struct span s = a && a->normalized ? a->text : vocab_get(&t->vocab, ids[i]);
+        if (!s.p)
+            rc = err_set(e, ERR_FORMAT, "id %u is not in the vocabulary (number %zu)", ids[i], i + 1);
+        else if (t->rules->model == MODEL_BYTES)
+            rc = buf_put_span(out, s);
+        else if ((rc = buf_put_span(&tokens.text, s)) == 0)
+            rc = strings_end(&tokens);
+    }
+    if (rc == 0 && t->rules->model != MODEL_BYTES)
+        rc = steps_decode(&t->rules->decode, &w, &tokens, out, e);
+    strings_free(&tokens);
+    step_scratch_free(&w);
+    return rc == ERR_NOMEM || rc == ERR_LIMIT ? err_set(e, rc, "out of memory for a text") : rc;
+}
+
 int rules_decode(const struct tokenizer *t, const uint32_t *ids, size_t n, struct buf *out, struct err *e)
 {
-    return decode_pieces(t, ids, n, out, e);
+    return t->rules->sentencepiece ? decode_pieces(t, ids, n, out, e) : decode_tokens(t, ids, n, out, e);
 }

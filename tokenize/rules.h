@@ -7,10 +7,12 @@
 #include "tokenize/marks.h"
 #include "tokenize/model_chars.h"
 #include "tokenize/model_unigram.h"
+#include "tokenize/model_words.h"
 #include "tokenize/spm_normal.h"
+#include "tokenize/steps.h"
 #include "tokenize/tokenizer.h"
 
-enum model_kind { MODEL_BYTES, MODEL_CHARS, MODEL_UNIGRAM };
+enum model_kind { MODEL_BYTES, MODEL_CHARS, MODEL_UNIGRAM, MODEL_WORDS };
 
 struct rules {
     enum model_kind model;
@@ -20,6 +22,9 @@ struct rules {
     bool joins;    /* MODEL_CHARS: long pieces may be cut where no token reaches across */
     struct chars chars;
     struct unigram unigram;
+    struct words words;
+    struct steps normal, cut, decode; /* of a tokenizer.json */
+    int64_t model_tokens, last_added; /* while it is read: tokens of the model, the highest id added */
     /* SentencePiece */
     struct spm_normal spm;
     uint8_t *types;         /* of pieces, by id; owned */
@@ -31,6 +36,10 @@ struct rules {
 /* What a thread needs. */
 struct rules_scratch {
     struct unigram_scratch unigram;
+    struct step_scratch steps;
+    struct strings pieces;
+    const char *first; /* where the text that begins the whole begins, as it was normalised */
+    struct buf ends;
 };
 
 struct tokenizer;
@@ -39,7 +48,15 @@ void rules_free(struct rules *r);
 void rules_scratch_free(struct rules_scratch *s);
 
 /* Text made ready for cutting: *out lies in b (overwritten).  first: it begins the text. */
-int rules_normalize(const struct rules *r, struct span text, bool first, struct buf *b, struct span *out, struct err *e);
+int rules_normalize(const struct rules *r, struct rules_scratch *s, struct span text, bool first, struct buf *b,
+                    struct span *out, struct err *e);
+/* True if rules_pieces cuts text, and not rules_cut or unigram_text. */
+static inline bool rules_has_steps(const struct rules *r)
+{
+    return r->cut.n > 0;
+}
+/* Text, normalised, into s->pieces. */
+int rules_pieces(const struct rules *r, struct rules_scratch *s, struct span text, struct err *e);
 /* The ends of the next pieces, as split_next. */
 int64_t rules_cut(const struct rules *r, struct split_state *st, uint32_t *ends, size_t max);
 /* The ids of a piece, at most n; their number, ERR_NOMEM or ERR_FORMAT. */

@@ -4,6 +4,7 @@
 
 #include <pcre2.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -15,25 +16,32 @@ struct split_pcre {
 
 #define SPACES "\\x09-\\x0d\\x20\\x85\\xa0\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
 
-/* The pattern with \s and \S spelled out. */
+/* The pattern with \s and \S spelled out, and without the brackets of sets within sets. */
 static int translate(const char *pattern, struct buf *out, struct err *e)
 {
-    bool in_class = false;
-    int rc = 0;
+    int depth = 0, rc = 0;
 
     for (const char *p = pattern; *p && rc == 0; p++) {
         if (*p == '\\' && (p[1] == 's' || p[1] == 'S')) {
-            if (in_class && p[1] == 'S')
+            if (depth && p[1] == 'S')
                 return err_set(e, ERR_UNSUPPORTED, "\\S within brackets in the pattern '%s'", pattern);
-            rc = buf_puts(out, in_class ? SPACES : p[1] == 's' ? "[" SPACES "]" : "[^" SPACES "]");
+            rc = buf_puts(out, depth ? SPACES : p[1] == 's' ? "[" SPACES "]" : "[^" SPACES "]");
             p++;
         } else if (*p == '\\' && p[1]) {
             rc = buf_put(out, p++, 2);
+        } else if (depth && *p == '[' && p[1] == ':') {
+            const char *end = strstr(p, ":]");
+            if (!end)
+                return err_set(e, ERR_ARG, "a bracket is not closed in the pattern '%s'", pattern);
+            rc = buf_put(out, p, (size_t)(end + 2 - p));
+            p = end + 1;
+        } else if (depth && ((*p == '[' && p[1] == '^') || (*p == '&' && p[1] == '&'))) {
+            return err_set(e, ERR_UNSUPPORTED, "sets are subtracted or cut in the pattern '%s'", pattern);
+        } else if (*p == '[' || (*p == ']' && depth)) {
+            bool outer = *p == '[' ? depth++ == 0 : --depth == 0;
+            if (outer)
+                rc = buf_putc(out, *p);
         } else {
-            if (*p == '[')
-                in_class = true;
-            else if (*p == ']')
-                in_class = false;
             rc = buf_putc(out, *p);
         }
     }

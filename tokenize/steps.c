@@ -1,0 +1,61 @@
+#include "tokenize/steps.h"
+
+#include <stdlib.h>
+
+struct span strings_get(const struct strings *s, size_t i)
+{
+    const uint32_t *ends = (const uint32_t *)(const void *)s->ends.p;
+    uint32_t begin = i ? ends[i - 1] : 0;
+
+    return (struct span){s->text.p + begin, ends[i] - begin};
+}
+
+int strings_end(struct strings *s)
+{
+    uint32_t end = (uint32_t)s->text.n;
+
+    return buf_put(&s->ends, &end, sizeof end);
+}
+
+void strings_clear(struct strings *s)
+{
+    buf_clear(&s->text);
+    buf_clear(&s->ends);
+}
+
+void strings_free(struct strings *s)
+{
+    buf_free(&s->text);
+    buf_free(&s->ends);
+}
+
+struct step *steps_add(struct steps *s, enum step_kind kind)
+{
+    struct step *v = realloc(s->v, (s->n + 1) * sizeof *v);
+
+    if (!v)
+        return NULL;
+    s->v = v;
+    memset(&v[s->n], 0, sizeof *v);
+    v[s->n].kind = kind;
+    return &v[s->n++];
+}
+
+void steps_free(struct steps *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        free((void *)(uintptr_t)s->v[i].text.p);
+        free((void *)(uintptr_t)s->v[i].content.p);
+        split_free(&s->v[i].split);
+        charsmap_free(&s->v[i].map);
+    }
+    free(s->v);
+    memset(s, 0, sizeof *s);
+}
+
+void step_scratch_free(struct step_scratch *s)
+{
+    buf_free(&s->work);
+    buf_free(&s->matches);
+    strings_free(&s->other);
+}

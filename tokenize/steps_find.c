@@ -1,0 +1,140 @@
+#include "tokenize/steps_find.h"
+
+#include "base/utf8.h"
+#include "tokenize/hf_table.h"
+#include "tokenize/split_pcre.h"
+#include "tokenize/ucd.h"
+
+static int add(struct buf *matches, size_t end, bool match)
+{
+    struct step_match m = {(uint32_t)end, match};
+
+    return buf_put(matches, &m, sizeof m);
+}
+
+/* The end of the last part. */
+static size_t done(const struct buf *matches)
+{
+    return matches->n ? ((const struct step_match *)(const void *)(matches->p + matches->n))[-1].end : 0;
+}
+
+static int find_regex(const struct split *x, struct span text, struct buf *matches, struct err *e)
+{
+    const uint8_t *p = (const uint8_t *)text.p;
+    struct split_state st = {.text = p, .n = text.n};
+    uint32_t ends[SPLIT_MIN_ENDS * 2];
+    size_t at = 0, bounds[2];
+    int64_t n = 0;
+    int rc = 0;
+
+    while (x->kind == SPLIT_PCRE && at < text.n && rc == 0) {
+        int found = split_pcre_match(x->pcre, p, text.n, at, bounds, e);
+        if (found < 0)
+            return found;
+        if (!found)
+            break;
+        if (bounds[0] > done(matches))
+            rc = add(matches, bounds[0], false);
+        if (rc == 0 && bounds[1] > bounds[0])
+            rc = add(matches, bounds[1], true);
+        at = bounds[1];
+    }
+    while (x->kind != SPLIT_PCRE && rc == 0 && (n = split_next(x, &st, ends, SPLIT_MIN_ENDS * 2, e)) > 0)
+        for (int64_t i = 0; i < n && rc == 0; i++)
+            rc = add(matches, ends[i], true);
+    return n < 0 ? (int)n : rc;
+}
+
+static int find_text(struct span what, struct span text, struct buf *matches)
+{
+    size_t at = 0;
+
+    while (what.n && at < text.n) {
+        const char *hit = memmem(text.p + at, text.n - at, what.p, what.n);
+        if (!hit)
+            break;
+        if (hit > text.p + at)
+            TRY(add(matches, (size_t)(hit - text.p), false));
+        at = (size_t)(hit - text.p) + what.n;
+        TRY(add(matches, at, true));
+    }
+    return 0;
+}
+
+/* What kind of character this is to a step: 0: not looked for; parts with the same number of
+ * more than 1 stay together. */
+static int kind_of(const struct step *s, uint32_t cp)
+{
+    bool space = ucd_class(cp) & UCD_SPACE;
+
+    switch (s->kind) {
+    case STEP_DIGITS:
+        return (hf_class(cp) & HF_NUMBER) != 0;
+    case STEP_PUNCTUATION:
+        return (hf_class(cp) & HF_PUNCT) != 0;
+    case STEP_WHITESPACE_SPLIT:
+        return space;
+    case STEP_WHITESPACE:
+        return space ? 0 : hf_class(cp) & HF_WORD ? 2 : 3;
+    default:
+        return space ? 0 : hf_class(cp) & HF_PUNCT ? 1 : 2; /* BERT_SPLIT */
+    }
+}
+
+static int find_chars(const struct step *s, struct span text, struct buf *matches)
+{
+    const char *p = text.p, *end = text.p + text.n, *begin = p;
+    int last = -1;
+
+    while (p < end) {
+        uint32_t cp;
+        int n = utf8_next(p, end, &cp), kind = kind_of(s, cp);
+        if (p > text.p && (kind != last || kind == 1))
+            TRY(add(matches, (size_t)(p - begin), last != 0));
+        last = kind;
+        p += n;
+    }
+    return text.n ? add(matches, text.n, last != 0) : 0;
+}
+
+static int find_lengths(const struct step *s, struct span text, struct buf *matches)
+{
+    size_t chars = 0;
+
+    for (size_t i = 0; i < text.n; i++) {
+        if (((unsigned char)text.p[i] & 0xC0) == 0x80 || chars++ < s->start)
+            continue;
+        TRY(add(matches, i, true));
+        chars = 1;
+    }
+    return text.n ? add(matches, text.n, true) : 0;
+}
+
+int steps_find(const struct step *s, struct span text, struct buf *matches, struct err *e)
+{
+    int rc;
+
+    buf_clear(matches);
+    if (s->kind == STEP_FIXED_LENGTH)
+        rc = find_lengths(s, text, matches);
+    else if (s->kind == STEP_SPLIT || s->kind == STEP_REPLACE || s->kind == STEP_BYTE_LEVEL)
+        rc = s->is_regex ? find_regex(&s->split, text, matches, e) : find_text(s->text, text, matches);
+    else
+        rc = find_chars(s, text, matches);
+    if (rc == 0 && done(matches) < text.n)
+        rc = add(matches, text.n, false);
+    return rc == ERR_NOMEM ? err_set(e, rc, "out of memory for a text") : rc;
+}
+
+int steps_replace(const struct step *s, struct step_scratch *w, struct span text, struct buf *out, struct err *e)
+{
+    const struct step_match *m;
+    size_t begin = 0, n;
+    int rc = steps_find(s, text, &w->matches, e);
+
+    m = (const struct step_match *)(const void *)w->matches.p;
+    n = w->matches.n / sizeof *m;
+    for (size_t i = 0; i < n && rc == 0; begin = m[i++].end)
+        rc = m[i].match ? buf_put_span(out, s->content) : buf_put(out, text.p + begin, m[i].end - begin);
+    return rc == ERR_NOMEM ? err_set(e, rc, "out of memory for a text") : rc;
+}

@@ -1,0 +1,18 @@
+/* tokenize/steps_find.h -- where a step's pattern stands in a text. */
+#ifndef TOKENIZE_STEPS_FIND_H
+#define TOKENIZE_STEPS_FIND_H
+
+#include "tokenize/steps.h"
+
+/* A part of a text, from the end of the one before it. */
+struct step_match {
+    uint32_t end;
+    bool match;
+};
+
+/* All of text in parts (struct step_match, overwritten): those that the step looks for, and what lies between. */
+int steps_find(const struct step *s, struct span text, struct buf *matches, struct err *e);
+/* Appends text with what the step looks for replaced by its content. */
+int steps_replace(const struct step *s, struct step_scratch *w, struct span text, struct buf *out, struct err *e);
+
+#endif
