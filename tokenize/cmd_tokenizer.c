@@ -216,68 +216,148 @@ static int info(const struct tool *t, const struct tokenizer *tok)
     return tool_end(t, EXIT_FINE);
 }
 
-/* One line {"text", "ids"}: 1 equal, 0 not. */
-static int verify_line(struct encoder *enc, const struct node *n, struct buf *ids, struct err *e)
+/* The ids of text against those wanted: 1 equal; 0 not, and the message says where: ids stand for the bytes from there on. */
+static int compare(const struct tokenizer *tok, struct encoder *enc, struct span text, const struct buf *want,
+                   struct buf *ids, struct err *e)
 {
-    const struct node *text = node_get(n, "text"), *want = node_get(n, "ids");
-    const uint32_t *got;
-    size_t i = 0;
+    const uint32_t *w = (const uint32_t *)(const void *)want->p, *g;
+    size_t n = want->n / 4, m, i = 0;
+    struct buf head = {0}, ours = {0}, theirs = {0};
 
-    if (!text || text->type != NODE_STR || !want || want->type != NODE_LIST)
-        return err_set(e, ERR_FORMAT, "no \"text\" and \"ids\"");
     buf_clear(ids);
-    TRY(encoder_encode(enc, text->str, o.allow_special ? ENCODER_SPECIAL : 0, 4, ids, e));
-    got = (const uint32_t *)(const void *)ids->p;
-    for (const struct node *x = want->child; x; x = x->next, i++)
-        if (i >= ids->n / 4 || x->type != NODE_INT || x->integer != (int64_t)got[i])
-            break;
-    if (i == ids->n / 4 && (int64_t)i == want->count)
+    TRY(encoder_encode(enc, text, o.allow_special ? ENCODER_SPECIAL : 0, 4, ids, e));
+    g = (const uint32_t *)(const void *)ids->p;
+    m = ids->n / 4;
+    while (i < n && i < m && w[i] == g[i])
+        i++;
+    if (i == n && i == m)
         return 1;
-    err_set(e, ERR_FORMAT, "id %zu differs", i);
+    if (i)
+        tokenizer_decode(tok, g, i, &head, NULL);
+    put_ids(&ours, g + i, m - i < 8 ? m - i : 8, " ");
+    put_ids(&theirs, w + i, n - i < 8 ? n - i : 8, " ");
+    err_set(e, ERR_FORMAT, "id %zu differs (byte %zu as decoded): ours %.*s, theirs %.*s", i, head.n, (int)ours.n,
+            ours.n ? ours.p : "", (int)theirs.n, theirs.n ? theirs.p : "");
+    buf_free(&head);
+    buf_free(&ours);
+    buf_free(&theirs);
     return 0;
 }
 
-static int verify(const struct tool *t, const struct tokenizer *tok)
+/* Lines of files, one after another. */
+struct lines {
+    struct corpus c;
+    struct corpus_block b;
+    size_t i;
+    bool any; /* i is the line last given */
+};
+
+/* The next line: 1, 0 at the end, or an error. */
+static int lines_next(struct lines *l, const struct corpus_line **x, struct err *e)
+{
+    if (l->any)
+        l->i++;
+    while (l->i >= l->b.n) {
+        TRY(corpus_fill(&l->c, &l->b, e));
+        l->i = 0;
+        if (!l->b.n)
+            return 0;
+    }
+    l->any = true;
+    *x = corpus_line(&l->b, l->i);
+    return (*x)->why ? err_set(e, ERR_FORMAT, "%s", l->b.faults.p + (*x)->why - 1) : 1;
+}
+
+static void lines_close(struct lines *l)
+{
+    corpus_close(&l->c);
+    corpus_block_free(&l->b);
+}
+
+/* One line {"text", "ids"}: its text, and its ids appended. */
+static int read_pair(struct arena *a, struct span line, struct span *text, struct buf *want, struct err *e)
+{
+    const struct node *t, *ids;
+    struct node *n;
+
+    TRY(node_parse_json(a, line, &n, e));
+    t = node_get(n, "text");
+    ids = node_get(n, "ids");
+    if (!t || t->type != NODE_STR || !ids || ids->type != NODE_LIST)
+        return err_set(e, ERR_FORMAT, "no \"text\" and \"ids\"");
+    *text = t->str;
+    for (const struct node *x = ids->child; x; x = x->next) {
+        uint32_t id = x->type == NODE_INT && x->integer >= 0 ? (uint32_t)x->integer : UINT32_MAX;
+        if (buf_put(want, &id, sizeof id) < 0)
+            return err_set(e, ERR_NOMEM, "out of memory");
+    }
+    return 0;
+}
+
+/* Each document of `texts` against its line of ids, or (without `texts`) each line's text against its ids. */
+static int verify_all(const struct tokenizer *tok, struct encoder *enc, struct lines *texts, struct lines *ids,
+                      uint64_t counts[2], struct err *e)
+{
+    const struct corpus_line *x = NULL, *doc = NULL;
+    struct corpus_reader r = {0};
+    struct buf want = {0}, got = {0};
+    struct arena a = {0};
+    uint64_t number = 0;
+    int rc = corpus_reader_init(&r, e), more = 0;
+
+    while (rc >= 0 && (more = rc = lines_next(ids, &x, e)) > 0) {
+        struct span text = {NULL, 0};
+        buf_clear(&want);
+        arena_reset(&a);
+        if (!texts) {
+            rc = read_pair(&a, x->line, &text, &want, e);
+        } else if ((rc = parse_ids(x->line, " \t\r\n[],", &want, e)) == 0) {
+            rc = lines_next(texts, &doc, e);
+            rc = rc > 0 ? corpus_text(&texts->c, &texts->b, texts->i, &r, &text, e)
+                 : rc ? rc : err_set(e, ERR_FORMAT, "there are more lines of ids than documents");
+        }
+        if (rc == 0)
+            rc = compare(tok, enc, text, &want, &got, e);
+        if (rc < 0)
+            break;
+        counts[rc]++;
+        if (rc == 0 && counts[0] <= 10)
+            log_msg(LOG_WARN, "'%s', document %" PRIu64 ", offset %" PRIu64 ": %s", x->file, number, x->offset, e->msg);
+        number++;
+    }
+    if (rc < 0 && x)
+        err_wrap(e, "'%s', offset %" PRIu64, x->file, x->offset);
+    if (rc == 0 && more == 0 && texts && (rc = lines_next(texts, &doc, e)) > 0)
+        rc = err_set(e, ERR_FORMAT, "'%s' has a document without ids at offset %" PRIu64, doc->file, doc->offset);
+    corpus_reader_free(&r);
+    buf_free(&want);
+    buf_free(&got);
+    arena_free(&a);
+    return rc;
+}
+
+static int verify(const struct tool *t, const struct tokenizer *tok, char **paths, int n_paths)
 {
     struct encoder *enc = encoder_new(tok);
-    struct corpus c;
-    struct corpus_block b = {0};
-    struct buf ids = {0};
-    struct arena a = {0};
-    uint64_t same = 0, different = 0;
+    struct lines texts = {0}, ids = {0};
+    uint64_t counts[2] = {0, 0};
     struct err e;
     char *path = (char *)(uintptr_t)o.against;
-    int rc = corpus_open(&c, &path, 1, CORPUS_JSONL, "text", &e);
+    int rc = corpus_open(&ids.c, &path, 1, n_paths ? CORPUS_AUTO : CORPUS_JSONL, "text", &e);
 
-    if (!enc)
+    if (rc == 0 && n_paths)
+        rc = corpus_open(&texts.c, paths, n_paths, CORPUS_AUTO, o.key, &e);
+    if (rc == 0 && !enc)
         rc = err_set(&e, ERR_NOMEM, "out of memory");
-    while (rc == 0 && (rc = corpus_fill(&c, &b, &e)) == 0 && b.n) {
-        for (size_t i = 0; i < b.n && rc >= 0; i++) {
-            const struct corpus_line *x = corpus_line(&b, i);
-            struct node *n;
-            arena_reset(&a);
-            rc = x->why ? err_set(&e, ERR_FORMAT, "%s", b.faults.p + x->why - 1) : node_parse_json(&a, x->line, &n, &e);
-            if (rc == 0)
-                rc = verify_line(enc, n, &ids, &e);
-            if (rc < 0) {
-                err_wrap(&e, "'%s', offset %" PRIu64, x->file, x->offset);
-            } else if (rc) {
-                same++;
-            } else if (++different <= 10) {
-                log_msg(LOG_WARN, "'%s', offset %" PRIu64 ": %s", x->file, x->offset, e.msg);
-            }
-        }
-        rc = rc < 0 ? rc : 0;
-    }
-    corpus_close(&c);
-    corpus_block_free(&b);
+    if (rc == 0)
+        rc = verify_all(tok, enc, n_paths ? &texts : NULL, &ids, counts, &e);
+    lines_close(&ids);
+    lines_close(&texts);
     encoder_free(enc);
-    buf_free(&ids);
-    arena_free(&a);
     if (rc < 0)
         return tool_fail(t, &e);
-    printf("%" PRIu64 " texts have the same ids, %" PRIu64 " differ\n", same, different);
-    return tool_end(t, different ? EXIT_SOME_BAD : EXIT_FINE);
+    printf("%" PRIu64 " texts have the same ids, %" PRIu64 " differ\n", counts[1], counts[0]);
+    return tool_end(t, counts[0] ? EXIT_SOME_BAD : EXIT_FINE);
 }
 
 /* ---- train ---- */
@@ -337,7 +417,7 @@ int main(int argc, char **argv)
             "(standard input by default) separated by spaces; with --jsonl, of each line, a document or a JSON\n"
             "string, as a JSON array.  decode is the reverse.  info says what a tokenizer is.  verify\n"
             "compares with recorded ids.\n\n"
-            "A tokenizer is a tokenizer.json, a SentencePiece .model, a folder with a tokenizer.json or with\n"
+            "A tokenizer is a tokenizer.json, a tekken.json, a SentencePiece .model, a folder with a tokenizer.json or with\n"
             "vocab.json and merges.txt or encoder.json and vocab.bpe, or a tiktoken rank file.\n\n"
             "Bytes that are not UTF-8 are encoded as they are: decode gives them back.",
         .example = "echo 'The mill grinds the grain, the grain feeds the mill.' >text.txt\n"
@@ -352,7 +432,7 @@ int main(int argc, char **argv)
         OPT_FLAG(0, "jsonl", &o.jsonl, "a line, a text"),
         OPT_STR(0, "json-key", &o.key, "KEY", "where a document has its text"),
         OPT_FLAG(0, "allow-special", &o.allow_special, "special tokens in a text are special"),
-        OPT_STR(0, "against", &o.against, "FILE", "verify: JSON lines with \"text\" and \"ids\""),
+        OPT_STR(0, "against", &o.against, "FILE", "verify: a line of ids for each document of FILE; without FILE, JSON lines with \"text\" and \"ids\""),
         OPT_HEAD("Training"),
         OPT_INT(0, "vocab-size", &o.vocab_size, 257, 1 << 23, "tokens, special ones and 256 bytes included"),
         OPT_INT(0, "min-frequency", &o.min_frequency, 0, INT64_MAX, "join no pair that is rarer"),
@@ -393,7 +473,7 @@ int main(int argc, char **argv)
     code = action == 1   ? encode(&t, tok, argv + 2, n - 1)
            : action == 2 ? decode(&t, tok, argv + 2, n - 1)
            : action == 3 ? info(&t, tok)
-                         : verify(&t, tok);
+                         : verify(&t, tok, argv + 2, n - 1);
     tokenizer_close(tok);
     opt_list_free(&o.specials);
     return code;

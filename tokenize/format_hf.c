@@ -166,6 +166,11 @@ int format_read_huggingface(struct tokenizer *t, const char *name, struct span j
     struct node *root;
     int rc = node_parse_json(&a, json, &root, e);
 
+    if (rc == 0 && format_is_tekken(root)) {
+        rc = format_read_tekken(t, root, pattern, e);
+        arena_free(&a);
+        return rc < 0 ? err_wrap(e, "'%s'", name) : 0;
+    }
     t->format = "tokenizer.json (Hugging Face)";
     t->rules = calloc(1, sizeof *t->rules);
     if (rc == 0 && !t->rules)

@@ -28,4 +28,8 @@ int hf_read_decoder(struct steps *s, const struct node *n, const struct hf_place
  * and nothing else forbids it, it is a model of bytes (MODEL_BYTES). */
 int hf_read_model(struct tokenizer *t, const struct node *n, bool bytes, struct err *e);
 
+/* tekken.json, which is JSON too (format_tekken.c). */
+bool format_is_tekken(const struct node *root);
+int format_read_tekken(struct tokenizer *t, const struct node *root, const char *pattern, struct err *e);
+
 #endif

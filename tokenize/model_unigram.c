@@ -247,6 +247,7 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
         size_t count = 0;
         const uint8_t *x;
 
+        known[0] = 0;
         n = marks_word(&u->marks, p + at, text.n - at);
         x = n <= WORD_LONGEST ? word_table_find(words, p + at, n, &count) : NULL;
         for (size_t i = 0; x && i < count; i++)

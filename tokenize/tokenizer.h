@@ -21,7 +21,7 @@
 struct tokenizer;
 
 /* Opens a tokenizer:
- *   - a tokenizer.json (Hugging Face);
+ *   - a tokenizer.json (Hugging Face), a tekken.json (Mistral);
  *   - a folder with tokenizer.json, vocab.json + merges.txt, or encoder.json +
  *     vocab.bpe, or the path of one of the latter four, or PREFIX for
  *     PREFIX-vocab.json + PREFIX-merges.txt;

@@ -39,6 +39,32 @@ head -c 3000 "$D/spm_llama.model" >cut.model
 status "a model cut short" 3 quern tokenizer info cut.model
 has "a model cut short: why" err "damaged"
 
+# tekken.json: the ranks again, behind ten special tokens.
+awk 'BEGIN { printf "{\"config\":{\"pattern\":\"none\",\"num_vocab_tokens\":%d,\"default_vocab_size\":%d,\"default_num_special_tokens\":10,\"version\":\"v3\"},\"vocab\":[", '"$(wc -l <"$D/ranks.tiktoken"), $(($(wc -l <"$D/ranks.tiktoken") + 10))"' }
+    { printf "%s{\"rank\":%d,\"token_bytes\":\"%s\",\"token_str\":null}", (NR > 1 ? "," : ""), NR - 1, $1 } END { print "]}" }' "$D/ranks.tiktoken" >tekken.json
+awk '{ i = index($0, "\"ids\":["); printf "%s", substr($0, 1, i + 6); n = split(substr($0, i + 7), a, /[],}]/)
+    for (k = 1; k <= n; k++) if (a[k] != "") printf "%s%d", (k > 1 ? "," : ""), a[k] + 9; print "]}" }' "$D/o200k.tiktoken.jsonl" >tekken.jsonl
+status "tekken.json" 0 quern tokenizer verify --tokenizer tekken.json --pattern o200k --against tekken.jsonl
+has "tekken.json: all" out "78 texts have the same ids, 0 differ"
+quern tokenizer info tekken.json >out
+has "tekken.json: its special tokens" out "10 of them added"
+
+# verify: ids beside documents.
+printf '{"text":"the mill"}\n{"text":"grinds"}\n' >docs.jsonl
+quern tokenizer encode --jsonl --tokenizer "$D/gpt2.json" docs.jsonl >docs.ids
+status "verify: arrays" 0 quern tokenizer verify --tokenizer "$D/gpt2.json" --against docs.ids docs.jsonl
+tr -d '[]' <docs.ids | tr , ' ' >docs.plain
+status "verify: numbers" 0 quern tokenizer verify --tokenizer "$D/gpt2.json" --against docs.plain docs.jsonl
+has "verify: both documents" out "2 texts have the same ids, 0 differ"
+{ head -1 docs.ids; echo '[1,2]'; } >other.ids
+status "verify: other ids" 1 quern tokenizer verify --tokenizer "$D/gpt2.json" --against other.ids docs.jsonl
+has "verify: which document" err "document 1"
+has "verify: which byte, whose ids" err "id 0 differs (byte 0 as decoded): ours"
+head -1 docs.ids >few.ids
+status "verify: too few" 3 quern tokenizer verify --tokenizer "$D/gpt2.json" --against few.ids docs.jsonl
+{ cat docs.ids; echo '[3]'; } >many.ids
+status "verify: too many" 3 quern tokenizer verify --tokenizer "$D/gpt2.json" --against many.ids docs.jsonl
+
 # Forms of encode and decode.
 TOK=$D/gpt2.json
 printf 'The quern\n' >a.txt
