@@ -170,7 +170,7 @@ static size_t next_dirty(struct scan *c, size_t from)
             if (is_dirty(c, at + (size_t)__builtin_ctz(bits)))
                 found = at + (size_t)__builtin_ctz(bits);
     if (conf->quotes || conf->ligatures || conf->width)
-        found = marks_find(c->s, from, found, conf->quotes, conf->ligatures, conf->width);
+        found = repair_marks_find(c->s, from, found, conf->quotes, conf->ligatures, conf->width);
     return found;
 }
 

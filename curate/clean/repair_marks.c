@@ -230,7 +230,7 @@ void marks_terminal(struct cps *t)
     t->n = n;
 }
 
-size_t marks_find(struct span s, size_t from, size_t to, bool quotes, bool ligatures, bool width)
+size_t repair_marks_find(struct span s, size_t from, size_t to, bool quotes, bool ligatures, bool width)
 {
     int n;
 

@@ -20,5 +20,5 @@ void marks_quotes(struct cps *t);
 void marks_terminal(struct cps *t);
 
 /* The first place in s from `from` up to `to` at which one of these may be; else to. */
-size_t marks_find(struct span s, size_t from, size_t to, bool quotes, bool ligatures, bool width);
+size_t repair_marks_find(struct span s, size_t from, size_t to, bool quotes, bool ligatures, bool width);
 #endif
