@@ -57,12 +57,16 @@ static int open_file(struct idx_writer *w, struct file_out **f, const char *endi
     return file_resume(f, path, size, e);
 }
 
-/* Takes over w->total: so much is in the files. */
-static int open_all(struct idx_writer *w, struct err *e)
+/* Takes over w->total: so much is in the files.  The documents come first: who has them has it all. */
+static int open_documents(struct idx_writer *w, struct err *e)
+{
+    return open_file(w, &w->documents, ".documents", w->total.documents * sizeof(uint64_t), e);
+}
+
+static int open_others(struct idx_writer *w, struct err *e)
 {
     TRY(open_file(w, &w->bin, ".bin", w->total.tokens * idx_dtype_size(w->dtype), e));
-    TRY(open_file(w, &w->lengths, ".lengths", w->total.sequences * sizeof(int32_t), e));
-    return open_file(w, &w->documents, ".documents", w->total.documents * sizeof(uint64_t), e);
+    return open_file(w, &w->lengths, ".lengths", w->total.sequences * sizeof(int32_t), e);
 }
 
 static int writer_new(struct idx_writer **out, const char *prefix, enum idx_dtype dtype, struct err *e)
@@ -93,7 +97,9 @@ int idx_create(struct idx_writer **out, const char *prefix, enum idx_dtype dtype
     int rc;
 
     TRY(writer_new(out, prefix, dtype, e));
-    rc = open_all(*out, e);
+    rc = open_documents(*out, e);
+    if (rc == 0)
+        rc = open_others(*out, e);
     if (rc < 0) {
         idx_abort(*out);
         *out = NULL;
@@ -410,27 +416,48 @@ int idx_checkpoint(struct idx_writer *w, struct buf *state, struct err *e)
     return 0;
 }
 
-/* A run that was killed while the names changed: the .bin gets its temporary name back, or
- * all is done (1). */
-static int undo_names(const char *prefix, struct err *e)
+static void part_path(char path[IDX_PATH_MAX + 32], const char *prefix, const char *ending)
 {
-    static const char *const left[] = {"lengths", "documents"};
-    char part[IDX_PATH_MAX + 32], bin[IDX_PATH_MAX + 8], idx[IDX_PATH_MAX + 8];
     const char *slash = strrchr(prefix, '/');
     int dir = slash ? (int)(slash + 1 - prefix) : 0;
 
-    snprintf(part, sizeof part, "%.*s.%s.bin.part", dir, prefix, prefix + dir);
-    snprintf(bin, sizeof bin, "%s.bin", prefix);
-    snprintf(idx, sizeof idx, "%s.idx", prefix);
-    if (access(part, F_OK) == 0 || access(bin, F_OK) != 0)
-        return 0;
-    if (access(idx, F_OK) != 0)
-        return rename(bin, part) < 0 ? err_sys(e, ERR_IO, "cannot rename '%s'", bin) : 0;
+    snprintf(path, IDX_PATH_MAX + 32, "%.*s.%s.%s.part", dir, prefix, prefix + dir, ending);
+}
+
+static bool exists(const char *prefix, const char *ending)
+{
+    char path[IDX_PATH_MAX + 8];
+
+    snprintf(path, sizeof path, "%s%s", prefix, ending);
+    return access(path, F_OK) == 0;
+}
+
+/* Whether the run was killed when the dataset had both its names; then what is left of it goes. */
+static bool stands(const char *prefix)
+{
+    static const char *const left[] = {"lengths", "documents"};
+    char part[IDX_PATH_MAX + 32];
+
+    part_path(part, prefix, "bin");
+    if (access(part, F_OK) == 0 || !exists(prefix, ".bin") || !exists(prefix, ".idx"))
+        return false;
     for (int i = 0; i < 2; i++) {
-        snprintf(part, sizeof part, "%.*s.%s.%s.part", dir, prefix, prefix + dir, left[i]);
+        part_path(part, prefix, left[i]);
         unlink(part);
     }
-    return 1;
+    return true;
+}
+
+/* A run that was killed between the two names: the .bin gets its temporary name back. */
+static int undo_name(const char *prefix, struct err *e)
+{
+    char part[IDX_PATH_MAX + 32], bin[IDX_PATH_MAX + 8];
+
+    part_path(part, prefix, "bin");
+    snprintf(bin, sizeof bin, "%s.bin", prefix);
+    if (access(part, F_OK) == 0 || access(bin, F_OK) != 0)
+        return 0;
+    return rename(bin, part) < 0 ? err_sys(e, ERR_IO, "cannot rename '%s'", bin) : 0;
 }
 
 /* The checksums so far; those of the chunk that is not full yet are made anew. */
@@ -451,15 +478,18 @@ int idx_resume(struct idx_writer **out, const char *prefix, enum idx_dtype dtype
     int rc;
 
     *out = NULL;
-    rc = undo_names(prefix, e);
-    if (rc)
-        return rc < 0 ? rc : 0;
+    if (stands(prefix))
+        return 0;
     TRY(writer_new(out, prefix, dtype, e));
     (*out)->total.documents = (uint64_t)node_int(state, "documents", 0);
     (*out)->total.sequences = (uint64_t)node_int(state, "sequences", 0);
     (*out)->total.tokens = (uint64_t)node_int(state, "tokens", 0);
     (*out)->ended = (uint64_t)node_int(state, "ended", 0);
-    rc = open_all(*out, e);
+    rc = open_documents(*out, e); /* locked against a run that is still at it */
+    if (rc == 0)
+        rc = undo_name(prefix, e);
+    if (rc == 0)
+        rc = open_others(*out, e);
     if (rc == 0)
         rc = resume_sums(*out, state, e);
     if (rc < 0) {

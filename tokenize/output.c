@@ -125,6 +125,7 @@ static int resume_all(struct output *o, const struct node *state, struct pipelin
     const struct node *keys = node_get(state, "keys"), *c = keys ? keys->child : NULL;
     char path[IDX_PATH_MAX];
 
+    o->checkpointed = true; /* whatever happens, nothing is removed */
     for (int k = 0; k < n_outputs(o); k++, c = c ? c->next : NULL) {
         const struct node *out = node_get(c, "out");
         TRY(prefix_of(o, k, path, e));
@@ -141,7 +142,7 @@ static int resume_all(struct output *o, const struct node *state, struct pipelin
                                    (uint64_t)node_int(state, "damages", 0)};
     r->documents = (uint64_t)node_int(state, "documents", 0);
     r->bad = (uint64_t)node_int(state, "bad", 0);
-    r->resumed = o->checkpointed = true;
+    r->resumed = true;
     return 0;
 }
 

@@ -119,6 +119,23 @@ for ((i = 0; i < 200; i++)); do [ -e .left.resume ] && break; sleep 0.01; done
 kill -9 $!
 wait $! 2>/dev/null
 if [ -e .left.resume ]; then
+    for copy in torn cut spoilt; do
+        for f in .left*; do cp "$f" ".$copy${f#.left}"; done
+    done
+    tokenize --output-prefix whole big.jsonl 2>/dev/null
+    mv .torn_text_document.bin.part torn_text_document.bin # as if killed between the two names
+    status "killed between two names" 1 tokenize --output-prefix torn big.jsonl
+    same "killed between two names: .bin" torn_text_document.bin whole_text_document.bin
+    same "killed between two names: .idx" torn_text_document.idx whole_text_document.idx
+    : >.cut_text_document.bin.part
+    status "half-written, then cut" 3 tokenize --output-prefix cut big.jsonl
+    has "half-written, then cut: says so" err "of the"
+    size=$(grep -o '"tokens":[0-9]*,"ended' .spoilt.resume | head -1 | tr -dc 0-9)
+    [ "$size" ] || size=$(grep -o '"tokens":[0-9]*' .spoilt.resume | head -1 | tr -dc 0-9)
+    printf '\xff\xff' | dd of=.spoilt_text_document.bin.part bs=1 seek=$((2 * size - 2)) conv=notrunc status=none
+    status "half-written, then spoilt" 3 tokenize --output-prefix spoilt big.jsonl
+    has "half-written, then spoilt: says so" err "its last bytes"
+    [ -e .spoilt_text_document.bin.part ] && ok "and is still there" || bad "and is still there"
     status "another's work" 2 tokenize --append-eod --output-prefix left big.jsonl
     has "another's work: says so" err "--again"
     echo '{"text":"changed"}' >>big.jsonl
