@@ -26,9 +26,10 @@ static const struct {
     {"tokenizer", "train a tokenizer; encode and decode with it"},
     {"tokenize", "documents to an indexed dataset of tokens"},
     {"dataset", "look into indexed datasets and verify them"},
-    {"train", "pretrain a GPT"},
+    {"train", "pretrain a GPT or a Llama"},
     {"eval", "loss and perplexity of a checkpoint"},
     {"generate", "text from a checkpoint"},
+    {"checkpoint", "look into checkpoints; exchange them with transformers"},
     {"doctor", "what this machine can do, and what is missing"},
 };
 

@@ -38,23 +38,45 @@ struct checkpoint_info {
 enum checkpoint_part { CHECKPOINT_WEIGHTS, CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ, CHECKPOINT_PARTS };
 extern const char *const checkpoint_prefix[CHECKPOINT_PARTS];
 
-/* Writes info and the three slabs, laid out by p, as a checkpoint in dir (made if it
- * is missing).  A checkpoint of the same step is replaced.  On failure what stood in
- * dir stands as it was, and nothing of this one is left. */
+/* Gives the fp32 bytes of parameter i in part; they stay until the next call. */
+typedef int checkpoint_data_fn(void *arg, enum checkpoint_part part, int i, struct span *data, struct err *e);
+
+/* Writes info and the parts below `parts` (all, or 1: weights alone), laid out by p, as a
+ * checkpoint in dir (made if it is missing), a tensor at a time.  A checkpoint of the same step
+ * is replaced.  On failure what stood in dir stands as it was, and nothing of this one is
+ * left. */
+int checkpoint_save_from(const char *dir, const struct checkpoint_info *info, const struct params *p, int parts,
+                         checkpoint_data_fn *fn, void *arg, struct err *e);
+/* The same from three slabs. */
 int checkpoint_save(const char *dir, const struct checkpoint_info *info, const struct params *p,
                     const float *const slab[CHECKPOINT_PARTS], struct err *e);
 
 struct checkpoint;
 
-/* Opens a checkpoint in dir and verifies all of it.  step 0: the one that
+/* Opens a checkpoint in dir and verifies all of it.  step CHECKPOINT_LAST: the one that
  * latest_checkpointed_iteration.txt names, or if it is damaged the one before it, with
  * a warning that names the damage.  Otherwise that step or an error.  *ck is NULL,
- * with 0 returned, when step is 0 and dir has no checkpoint at all. */
+ * with 0 returned, when no step is given and dir has no checkpoint at all. */
+enum { CHECKPOINT_LAST = -1 };
 int checkpoint_open(struct checkpoint **ck, const char *dir, int64_t step, struct err *e);
+/* The same without reading the tensors: their checksums are not verified. */
+int checkpoint_peek(struct checkpoint **ck, const char *dir, int64_t step, struct err *e);
 void checkpoint_close(struct checkpoint *ck);
 const struct checkpoint_info *checkpoint_info(const struct checkpoint *ck);
 const char *checkpoint_path(const struct checkpoint *ck);
+/* Whether it has the tensors of part: an imported one has weights alone. */
+bool checkpoint_has(const struct checkpoint *ck, enum checkpoint_part part);
+/* Its tensors, file after file; NULL behind the last. */
+const struct safetensor *checkpoint_tensor(const struct checkpoint *ck, int i);
 
+/* The steps in dir, newest first, in *steps (to be freed); how many, or < 0.  A dir that is not
+ * there has none. */
+int checkpoint_steps(const char *dir, int64_t **steps, struct err *e);
+
+/* The bytes of a parameter in the checkpoint, as long as it is open.  ERR_FORMAT names a tensor
+ * that is missing or has another shape. */
+int checkpoint_find(const struct checkpoint *ck, enum checkpoint_part part, const struct param *p, struct span *data,
+                    struct err *e);
 /* Fills slab, laid out by p, from the checkpoint.  ERR_FORMAT names a tensor that is
  * missing or has another shape.  Padding between tensors is set to 0. */
 int checkpoint_load(const struct checkpoint *ck, enum checkpoint_part part, const struct params *p,

@@ -19,6 +19,7 @@ struct checkpoint {
     struct file_map *maps;
     struct safetensors *files;
     int n;
+    bool verify;
     char path[4160];
 };
 
@@ -173,7 +174,7 @@ static int verify_file(struct checkpoint *ck, const struct node *n, struct err *
     if (!hash_is(node_str(n, "header"), hash_xxh3_64(safetensors_header(file))))
         return err_set(e, ERR_FORMAT, "%s: damaged: the checksum of its header does not match", path);
     TRY(safetensors_parse(&ck->arena, path, file, st, e));
-    for (int i = 0; i < st->n; i++) {
+    for (int i = 0; ck->verify && i < st->n; i++) {
         st->v[i].hash = hash_xxh3_64(st->v[i].data);
         if (!hash_is(node_str(hashes, st->v[i].name.p), st->v[i].hash))
             return err_set(e, ERR_FORMAT, "%s: damaged: the checksum of '%s' does not match", path,
@@ -207,13 +208,14 @@ static int read_checkpoint(struct checkpoint *ck, struct err *e)
     return 0;
 }
 
-static int open_step(struct checkpoint **out, const char *dir, int64_t step, struct err *e)
+static int open_step(struct checkpoint **out, const char *dir, int64_t step, bool verify, struct err *e)
 {
     struct checkpoint *ck = calloc(1, sizeof *ck);
     int rc;
 
     if (!ck)
         return err_set(e, ERR_NOMEM, "out of memory");
+    ck->verify = verify;
     snprintf(ck->path, sizeof ck->path, "%s/iter_%07" PRId64, dir, step);
     rc = read_checkpoint(ck, e);
     if (rc == 0 && ck->info.iteration != step)
@@ -235,8 +237,7 @@ static int newest_first(const void *x, const void *y)
     return (a < b) - (a > b);
 }
 
-/* The steps of the iter_ folders in dir, newest first.  A dir that is not there has none. */
-static int list_steps(const char *dir, int64_t **steps, struct err *e)
+int checkpoint_steps(const char *dir, int64_t **steps, struct err *e)
 {
     DIR *d = opendir(dir);
     struct dirent *f;
@@ -249,7 +250,7 @@ static int list_steps(const char *dir, int64_t **steps, struct err *e)
         return errno == ENOENT ? 0 : err_sys(e, ERR_IO, "cannot read folder '%s'", dir);
     while (rc == 0 && (f = readdir(d))) {
         end = 0;
-        if (sscanf(f->d_name, "iter_%" SCNd64 "%n", &step, &end) == 1 && end && !f->d_name[end] && step > 0)
+        if (sscanf(f->d_name, "iter_%" SCNd64 "%n", &step, &end) == 1 && end && !f->d_name[end] && step >= 0)
             rc = buf_put(&b, &step, sizeof step);
     }
     closedir(d);
@@ -277,8 +278,8 @@ static int64_t latest_step(const char *dir)
         buf_free(&b);
         return INT64_MAX;
     }
-    v = b.n ? strtoll(b.p, &end, 10) : 0;
-    if (v <= 0 || (*end && *end != '\n')) {
+    v = b.n ? strtoll(b.p, &end, 10) : -1;
+    if (v < 0 || end == b.p || (*end && *end != '\n')) {
         log_msg(LOG_WARN, "%s: no step number in it; looking for the newest checkpoint", path);
         v = INT64_MAX;
     }
@@ -286,7 +287,7 @@ static int64_t latest_step(const char *dir)
     return v;
 }
 
-int checkpoint_open(struct checkpoint **ck, const char *dir, int64_t step, struct err *e)
+static int open_any(struct checkpoint **ck, const char *dir, int64_t step, bool verify, struct err *e)
 {
     int64_t *steps, latest;
     int n, tried = 0, rc = 0;
@@ -294,9 +295,9 @@ int checkpoint_open(struct checkpoint **ck, const char *dir, int64_t step, struc
     *ck = NULL;
     if (strlen(dir) > 4000)
         return err_set(e, ERR_ARG, "folder name too long: '%s'", dir);
-    if (step)
-        return open_step(ck, dir, step, e);
-    n = list_steps(dir, &steps, e);
+    if (step != CHECKPOINT_LAST)
+        return open_step(ck, dir, step, verify, e);
+    n = checkpoint_steps(dir, &steps, e);
     if (n < 0)
         return n;
     latest = latest_step(dir);
@@ -304,7 +305,7 @@ int checkpoint_open(struct checkpoint **ck, const char *dir, int64_t step, struc
         if (steps[i] > latest)
             continue;
         tried++;
-        rc = open_step(ck, dir, steps[i], e);
+        rc = open_step(ck, dir, steps[i], verify, e);
         if (rc == ERR_NOMEM || rc == ERR_UNSUPPORTED)
             break;
         if (rc < 0)
@@ -321,26 +322,72 @@ int checkpoint_open(struct checkpoint **ck, const char *dir, int64_t step, struc
     return 0;
 }
 
-int checkpoint_load(const struct checkpoint *ck, enum checkpoint_part part, const struct params *p,
-                    float *slab, struct err *e)
+int checkpoint_open(struct checkpoint **ck, const char *dir, int64_t step, struct err *e)
+{
+    return open_any(ck, dir, step, true, e);
+}
+
+int checkpoint_peek(struct checkpoint **ck, const char *dir, int64_t step, struct err *e)
+{
+    return open_any(ck, dir, step, false, e);
+}
+
+/* ---- tensors ---- */
+
+const struct safetensor *checkpoint_tensor(const struct checkpoint *ck, int i)
+{
+    for (int f = 0; f < ck->n; i -= ck->files[f++].n)
+        if (i < ck->files[f].n)
+            return &ck->files[f].v[i];
+    return NULL;
+}
+
+static const struct safetensor *find(const struct checkpoint *ck, const char *name)
+{
+    const struct safetensor *t = NULL;
+
+    for (int f = 0; f < ck->n && !t; f++)
+        t = safetensors_find(&ck->files[f], name);
+    return t;
+}
+
+bool checkpoint_has(const struct checkpoint *ck, enum checkpoint_part part)
+{
+    const struct safetensor *t;
+    size_t n = strlen(checkpoint_prefix[part]);
+
+    for (int i = 0; (t = checkpoint_tensor(ck, i)); i++)
+        if (t->name.n > n && memcmp(t->name.p, checkpoint_prefix[part], n) == 0)
+            return true;
+    return false;
+}
+
+int checkpoint_find(const struct checkpoint *ck, enum checkpoint_part part, const struct param *q, struct span *data,
+                    struct err *e)
 {
     const struct safetensor *t;
     char name[96];
 
+    snprintf(name, sizeof name, "%s%s", checkpoint_prefix[part], q->name);
+    t = find(ck, name);
+    if (!t)
+        return err_set(e, ERR_FORMAT, "%s: no tensor '%s'", ck->path, name);
+    if (strcmp(t->dtype, "F32") != 0 || t->dims != q->dims || t->shape[0] != q->shape[0] ||
+        (q->dims == 2 && t->shape[1] != q->shape[1]))
+        return err_set(e, ERR_FORMAT, "%s: '%s' has another type or shape than this model's", ck->path, name);
+    *data = t->data;
+    return 0;
+}
+
+int checkpoint_load(const struct checkpoint *ck, enum checkpoint_part part, const struct params *p,
+                    float *slab, struct err *e)
+{
+    struct span data;
+
     memset(slab, 0, p->elements * sizeof *slab);
     for (int i = 0; i < p->n; i++) {
-        const struct param *q = &p->v[i];
-
-        snprintf(name, sizeof name, "%s%s", checkpoint_prefix[part], q->name);
-        t = NULL;
-        for (int f = 0; f < ck->n && !t; f++)
-            t = safetensors_find(&ck->files[f], name);
-        if (!t)
-            return err_set(e, ERR_FORMAT, "%s: no tensor '%s'", ck->path, name);
-        if (strcmp(t->dtype, "F32") != 0 || t->dims != q->dims || t->shape[0] != q->shape[0] ||
-            (q->dims == 2 && t->shape[1] != q->shape[1]))
-            return err_set(e, ERR_FORMAT, "%s: '%s' has another type or shape than this model's", ck->path, name);
-        memcpy(slab + q->at, t->data.p, t->data.n);
+        TRY(checkpoint_find(ck, part, &p->v[i], &data, e));
+        memcpy(slab + p->v[i].at, data.p, data.n);
     }
     return 0;
 }

@@ -93,8 +93,7 @@ static int sync_folder(const char *path, struct err *e)
 }
 
 /* Lists the tensors of f; names live in a. */
-static int list_tensors(struct arena *a, struct part_file *f, const struct params *p,
-                        const float *const slab[], struct err *e)
+static int list_tensors(struct arena *a, struct part_file *f, const struct params *p, struct err *e)
 {
     f->v = arena_calloc(a, (size_t)(f->parts * p->n), sizeof *f->v);
     if (!f->v)
@@ -113,9 +112,24 @@ static int list_tensors(struct arena *a, struct part_file *f, const struct param
             t->dims = q->dims;
             t->shape[0] = q->shape[0];
             t->shape[1] = q->shape[1];
-            t->data = (struct span){(const char *)(slab[k] + q->at), q->n * sizeof(float)};
+            t->data.n = q->n * sizeof(float);
         }
     return 0;
+}
+
+/* Where the tensors of a file come from. */
+struct source {
+    const struct part_file *file;
+    const struct params *p;
+    checkpoint_data_fn *fn;
+    void *arg;
+};
+
+static int give(void *arg, int i, struct span *data, struct err *e)
+{
+    const struct source *s = arg;
+
+    return s->fn(s->arg, (enum checkpoint_part)(s->file->first + i / s->p->n), i % s->p->n, data, e);
 }
 
 static int put_model(struct buf *b, const struct model_config *m)
@@ -164,7 +178,7 @@ static int put_metadata(struct buf *b, const struct checkpoint_info *info, const
 }
 
 static int write_folder(const char *tmp, const struct checkpoint_info *info, struct part_file *files, int n,
-                        struct err *e)
+                        struct source *source, struct err *e)
 {
     struct buf meta = {0};
     char path[4224];
@@ -172,7 +186,9 @@ static int write_folder(const char *tmp, const struct checkpoint_info *info, str
 
     for (int i = 0; i < n; i++) {
         snprintf(path, sizeof path, "%s/%s", tmp, files[i].name);
-        TRY(safetensors_write(path, files[i].v, files[i].n, &files[i].header_hash, &files[i].bytes, e));
+        source->file = &files[i];
+        TRY(safetensors_write(path, files[i].v, files[i].n, NULL, give, source, &files[i].header_hash, &files[i].bytes,
+                              e));
     }
     rc = put_metadata(&meta, info, files, n);
     snprintf(path, sizeof path, "%s/metadata.json", tmp);
@@ -195,14 +211,15 @@ static int commit_folder(const char *dir, const char *tmp, const char *final, st
     return sync_folder(dir, e);
 }
 
-int checkpoint_save(const char *dir, const struct checkpoint_info *info, const struct params *p,
-                    const float *const slab[CHECKPOINT_PARTS], struct err *e)
+int checkpoint_save_from(const char *dir, const struct checkpoint_info *info, const struct params *p, int parts,
+                         checkpoint_data_fn *fn, void *arg, struct err *e)
 {
     struct part_file files[] = {
         {.name = "model.safetensors", .first = CHECKPOINT_WEIGHTS, .parts = 1},
         {.name = "optimizer.safetensors", .first = CHECKPOINT_EXP_AVG, .parts = 2},
     };
-    const int n = sizeof files / sizeof *files;
+    struct source source = {.p = p, .fn = fn, .arg = arg};
+    const int n = parts > 1 ? 2 : 1;
     char tmp[4160], final[4160], latest[4160], text[32];
     struct arena a = {0};
     int rc;
@@ -216,9 +233,9 @@ int checkpoint_save(const char *dir, const struct checkpoint_info *info, const s
         return err_sys(e, ERR_IO, "cannot make folder '%s'", tmp);
     rc = 0;
     for (int i = 0; rc == 0 && i < n; i++)
-        rc = list_tensors(&a, &files[i], p, slab, e);
+        rc = list_tensors(&a, &files[i], p, e);
     if (rc == 0)
-        rc = write_folder(tmp, info, files, n, e);
+        rc = write_folder(tmp, info, files, n, &source, e);
     if (rc == 0)
         rc = commit_folder(dir, tmp, final, e);
     if (rc < 0)
@@ -227,4 +244,27 @@ int checkpoint_save(const char *dir, const struct checkpoint_info *info, const s
     TRY(rc);
     snprintf(text, sizeof text, "%" PRId64 "\n", info->iteration);
     return file_write_all(latest, span_of(text), e);
+}
+
+struct slabs {
+    const struct params *p;
+    const float *const *slab;
+};
+
+static int from_slabs(void *arg, enum checkpoint_part part, int i, struct span *data, struct err *e)
+{
+    const struct slabs *s = arg;
+    const struct param *q = &s->p->v[i];
+
+    (void)e;
+    *data = (struct span){(const char *)(s->slab[part] + q->at), q->n * sizeof(float)};
+    return 0;
+}
+
+int checkpoint_save(const char *dir, const struct checkpoint_info *info, const struct params *p,
+                    const float *const slab[CHECKPOINT_PARTS], struct err *e)
+{
+    struct slabs s = {p, slab};
+
+    return checkpoint_save_from(dir, info, p, CHECKPOINT_PARTS, from_slabs, &s, e);
 }

@@ -125,7 +125,7 @@ int main(int argc, char **argv)
     const struct opt opts[] = {
         OPT_HEAD("Evaluation"),
         OPT_STR(0, "load", &c->load, "DIR", "the checkpoint's folder"),
-        OPT_INT(0, "ckpt-step", &c->ckpt_step, 0, INT64_MAX, "the checkpoint of this step; 0: the last whole one"),
+        OPT_INT(0, "ckpt-step", &c->ckpt_step, -1, INT64_MAX, "the checkpoint of this step; -1: the last whole one"),
         OPT_LIST(0, "data-path", &c->data_path, "PREFIX", "PREFIX.bin and .idx; a blend: weight, prefix, ..."),
         {OPT_TYPE_STR, 0, "split", "A,B,C", "shares of train, valid and test", &c->split, 0, 0, 0, 0,
          &v.split_given},

@@ -188,7 +188,7 @@ static int run(const struct options *o, int threads, struct err *e)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.tokens = 128, .samples = 1, .temperature = 1, .top_p = 1, .seed = 1234, .eod = -1};
+    struct options o = {.tokens = 128, .samples = 1, .temperature = 1, .top_p = 1, .seed = 1234, .eod = -1, .step = CHECKPOINT_LAST};
     struct tool t = {
         .name = "generate",
         .usage = "--load DIR --tokenizer FILE [options]",
@@ -207,7 +207,7 @@ int main(int argc, char **argv)
     struct opt opts[] = {
         OPT_HEAD("Generation"),
         OPT_STR(0, "load", &o.load, "DIR", "the checkpoint's folder"),
-        OPT_INT(0, "ckpt-step", &o.step, 0, INT64_MAX, "the checkpoint of this step; 0: the last whole one"),
+        OPT_INT(0, "ckpt-step", &o.step, -1, INT64_MAX, "the checkpoint of this step; -1: the last whole one"),
         OPT_STR(0, "tokenizer", &o.tokenizer, "FILE", "tokenizer.json"),
         OPT_STR(0, "pattern", &o.pattern, "NAME", "how text is cut into pieces (default: what the tokenizer says)"),
         OPT_STR(0, "prompt", &o.prompt, "TEXT", "go on from here (default: the start of a document)"),

@@ -30,6 +30,7 @@ void train_config_init(struct train_config *c)
     c->eval_interval = 1000;
     c->eval_iters = 100;
     c->log_interval = 100;
+    c->ckpt_step = -1;
     c->timeout_minutes = 10;
     c->ranks = 1;
     c->later = (struct train_later){
@@ -120,7 +121,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_STR(0, "save", &c->save, "DIR", "write checkpoints here; go on from the last one found here"),
         OPT_STR(0, "load", &c->load, "DIR", "start from the last checkpoint here (default: the one of --save)"),
         OPT_INT(0, "save-interval", &c->save_interval, 0, MAX_N, "steps between checkpoints; 0: at the end only"),
-        OPT_INT(0, "ckpt-step", &c->ckpt_step, 0, MAX_N, "load the checkpoint of this step; 0: the last whole one"),
+        OPT_INT(0, "ckpt-step", &c->ckpt_step, -1, MAX_N, "load the checkpoint of this step; -1: the last whole one"),
         OPT_FLAG(0, "finetune", &c->finetune, "load weights only and start at step 0"),
         OPT_FLAG(0, "no-load-optim", &c->no_load_optim, "load weights and step, not the optimizer's moments"),
         OPT_HEAD("Evaluation and log"),
@@ -353,7 +354,7 @@ int train_config_check(struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--valid-data-path and --test-data-path need --train-data-path");
     if (c->save_interval && !c->save)
         return err_set(e, ERR_ARG, "--save-interval needs --save");
-    if (c->ckpt_step && !c->load)
+    if (c->ckpt_step >= 0 && !c->load)
         return err_set(e, ERR_ARG, "--ckpt-step needs --load");
     return 0;
 }

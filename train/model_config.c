@@ -54,6 +54,8 @@ int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err
         if (need[i].v <= 0)
             return err_set(e, ERR_ARG, "--%s is needed", need[i].flag);
     derive(m, vocab_divisor);
+    if (m->layers > 100000)
+        return err_set(e, ERR_ARG, "--num-layers: %" PRId64 " are more than 100000", m->layers);
     if (!m->head_dim)
         return err_set(e, ERR_ARG, "--num-attention-heads: %" PRId64 " does not divide the hidden size %" PRId64
                        " (give --kv-channels for heads of another width)", m->heads, m->hidden);

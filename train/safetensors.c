@@ -148,13 +148,22 @@ const struct safetensor *safetensors_find(const struct safetensors *st, const ch
     return NULL;
 }
 
-static int put_header(struct buf *b, const struct safetensor *v, int n)
+size_t safetensors_size(const char *dtype)
+{
+    const char *kept;
+
+    return dtype_size(dtype, &kept);
+}
+
+static int put_header(struct buf *b, const struct safetensor *v, int n, const char *meta)
 {
     uint64_t at = 0, h;
 
     TRY(buf_put(b, "\0\0\0\0\0\0\0\0{", 9));
+    if (meta)
+        TRY(buf_printf(b, "\"__metadata__\":%s", meta));
     for (int i = 0; i < n; i++) {
-        if (i)
+        if (i || meta)
             TRY(buf_putc(b, ','));
         TRY(json_put_string(b, v[i].name));
         TRY(buf_printf(b, ":{\"dtype\":\"%s\",\"shape\":[", v[i].dtype));
@@ -172,12 +181,12 @@ static int put_header(struct buf *b, const struct safetensor *v, int n)
     return 0;
 }
 
-int safetensors_write(const char *path, struct safetensor *v, int n, uint64_t *header_hash,
-                      uint64_t *bytes, struct err *e)
+int safetensors_write(const char *path, struct safetensor *v, int n, const char *meta, safetensors_data_fn *fn,
+                      void *arg, uint64_t *header_hash, uint64_t *bytes, struct err *e)
 {
     struct buf b = {0};
     struct file_out *f = NULL;
-    int rc = put_header(&b, v, n);
+    int rc = put_header(&b, v, n, meta);
 
     if (rc < 0)
         err_set(e, rc, "%s: no memory for the header", path);
@@ -187,8 +196,14 @@ int safetensors_write(const char *path, struct safetensor *v, int n, uint64_t *h
         rc = file_write(f, b.p, b.n, e);
     *header_hash = hash_xxh3_64(buf_span(&b));
     for (int i = 0; rc == 0 && i < n; i++) {
-        v[i].hash = hash_xxh3_64(v[i].data);
-        rc = file_write(f, v[i].data.p, v[i].data.n, e);
+        struct span data = v[i].data;
+
+        if (fn)
+            rc = fn(arg, i, &data, e);
+        if (rc == 0) {
+            v[i].hash = hash_xxh3_64(data);
+            rc = file_write(f, data.p, data.n, e);
+        }
     }
     buf_free(&b);
     if (rc < 0) {

@@ -48,10 +48,19 @@ int safetensors_parse(struct arena *a, const char *what, struct span file, struc
 /* The tensor by name; NULL if there is none. */
 const struct safetensor *safetensors_find(const struct safetensors *st, const char *name);
 
-/* Writes v[0..n) to path (atomically) in that order and sets each one's hash.
- * *header_hash gets the XXH3-64 of the header, *bytes the size of the file. */
-int safetensors_write(const char *path, struct safetensor *v, int n, uint64_t *header_hash,
-                      uint64_t *bytes, struct err *e);
+/* Gives the bytes of the i-th tensor, as many as v[i].data.n says; they stay until the next
+ * call. */
+typedef int safetensors_data_fn(void *arg, int i, struct span *data, struct err *e);
+
+/* Writes v[0..n) to path (atomically) in that order, each one's bytes from fn at its turn, or
+ * from v[i].data where fn is NULL, and sets each one's hash.  meta: the value of "__metadata__",
+ * a JSON object; or NULL.  *header_hash gets the XXH3-64 of the header, *bytes the size of
+ * the file. */
+int safetensors_write(const char *path, struct safetensor *v, int n, const char *meta, safetensors_data_fn *fn,
+                      void *arg, uint64_t *header_hash, uint64_t *bytes, struct err *e);
+
+/* Bytes of an element; 0: no such dtype. */
+size_t safetensors_size(const char *dtype);
 
 #ifdef __cplusplus
 }

@@ -71,7 +71,8 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool finetu
 {
     const struct checkpoint_info *info = checkpoint_info(ck);
     const struct params *p = &t->model->params;
-    bool moments = !finetune && !t->config->no_load_optim;
+    /* An imported one has no moments: it is a beginning. */
+    bool moments = !finetune && !t->config->no_load_optim && (info->iteration || checkpoint_has(ck, CHECKPOINT_EXP_AVG));
 
     TRY(same_model(&info->model, &t->config->model, checkpoint_path(ck), e));
     TRY(checkpoint_load(ck, CHECKPOINT_WEIGHTS, p, t->model->weights, e));
@@ -97,8 +98,8 @@ static int start_point(struct trainer *t, struct err *e)
     bool own = false;
     int rc;
 
-    if (c->save && !c->ckpt_step) {
-        TRY(checkpoint_open(&ck, c->save, 0, e));
+    if (c->save && c->ckpt_step < 0) {
+        TRY(checkpoint_open(&ck, c->save, CHECKPOINT_LAST, e));
         own = ck != NULL;
     }
     if (!ck && c->load) {

@@ -1,11 +1,13 @@
-/* Any bytes as a safetensors file and, sealed with the right checksum, as metadata. */
+/* Any bytes as a safetensors file, as config.json and index.json of transformers and, sealed with the right
+ * checksum, as metadata. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash.h"
-#include "train/checkpoint.h"
+#include "train/hf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -43,6 +45,35 @@ static void fuzz_metadata(struct span text)
     arena_free(&a);
 }
 
+static void fuzz_hf(struct span text)
+{
+    struct arena a = {.max = 64 << 20};
+    struct hf_piece piece[HF_PIECES];
+    struct model_config m;
+    enum hf_family family;
+    const char **files;
+    struct params p;
+    struct buf b = {0};
+    struct err e;
+    volatile size_t sum = 0;
+    int n;
+
+    if (hf_index_parse(&a, "fuzz", text, &files, &n, &e) == 0)
+        for (int i = 0; i < n; i++)
+            sum += strlen(files[i]);
+    arena_free(&a);
+    if (hf_config_parse("fuzz", text, 128, &m, &family, &e) < 0 || m.layers > 1000 || params_init(&p, &m, &e) < 0)
+        return;
+    for (int i = 0; i < p.n; i++)
+        if (hf_pieces(&m, family, &p, i, piece) < 1)
+            abort();
+    params_free(&p);
+    if (hf_family_of(&m, &family, &e) == 0 && hf_config_put(&b, &m, family, "float32") == 0 &&
+        hf_config_parse("fuzz", buf_span(&b), 128, &m, &family, &e) < 0)
+        abort(); /* what we write we can read */
+    buf_free(&b);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *copy = malloc(size ? size : 1); /* of the very size, so that a byte too far is seen */
@@ -53,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         copy[i] = (char)data[i];
     fuzz_safetensors((struct span){copy, size});
     fuzz_metadata((struct span){copy, size});
+    fuzz_hf((struct span){copy, size});
     free(copy);
     return 0;
 }

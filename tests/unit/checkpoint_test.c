@@ -102,10 +102,10 @@ static void round_trip(void **state)
     FILE *f;
 
     (void)state;
-    assert_int_equal(opened(0), 0); /* an empty folder has none */
+    assert_int_equal(opened(CHECKPOINT_LAST), 0); /* an empty folder has none */
     assert_int_equal(save(10), 0);
     assert_int_equal(save(20), 0);
-    assert_int_equal(checkpoint_open(&ck, dir, 0, &e), 0);
+    assert_int_equal(checkpoint_open(&ck, dir, CHECKPOINT_LAST, &e), 0);
     info = checkpoint_info(ck);
     assert_int_equal(info->iteration, 20);
     assert_int_equal(info->consumed, 80);
@@ -149,7 +149,7 @@ static void damage_is_found_and_the_one_before_used(void **state)
             b.p[where] ^= 0x10;
             spew(path, b.p, b.n);
             b.p[where] ^= 0x10;
-            if (opened(0) != 10)
+            if (opened(CHECKPOINT_LAST) != 10)
                 fail_msg("%s: flipped byte %zu of %zu was not found", names[i], where, b.n);
             assert_true(opened(20) < 0);
             if (!strstr(e.msg, names[i]))
@@ -157,12 +157,12 @@ static void damage_is_found_and_the_one_before_used(void **state)
         }
         for (size_t n = 0; n < b.n; n += b.n / 11 + 1) {
             spew(path, b.p, n);
-            assert_int_equal(opened(0), 10);
+            assert_int_equal(opened(CHECKPOINT_LAST), 10);
         }
         assert_int_equal(unlink(path), 0);
-        assert_int_equal(opened(0), 10);
+        assert_int_equal(opened(CHECKPOINT_LAST), 10);
         spew(path, b.p, b.n);
-        assert_int_equal(opened(0), 20);
+        assert_int_equal(opened(CHECKPOINT_LAST), 20);
         buf_free(&b);
     }
 }
@@ -173,7 +173,7 @@ static void all_damaged_is_an_error(void **state)
     assert_int_equal(save(10) | save(20), 0);
     spew(at("iter_0000010/model.safetensors"), "x", 1);
     spew(at("iter_0000020/model.safetensors"), "x", 1);
-    assert_int_equal(opened(0), ERR_FORMAT);
+    assert_int_equal(opened(CHECKPOINT_LAST), ERR_FORMAT);
     assert_non_null(strstr(e.msg, "none of its 2 checkpoints is whole"));
     assert_true(opened(30) < 0);
     assert_int_equal(save(10), 0);
@@ -185,15 +185,15 @@ static void the_text_file_says_which_is_last(void **state)
     (void)state;
     assert_int_equal(save(10) | save(20), 0);
     spew(at("latest_checkpointed_iteration.txt"), "10\n", 3);
-    assert_int_equal(opened(0), 10); /* a user may go back */
+    assert_int_equal(opened(CHECKPOINT_LAST), 10); /* a user may go back */
     spew(at("latest_checkpointed_iteration.txt"), "15", 2);
-    assert_int_equal(opened(0), 10);
+    assert_int_equal(opened(CHECKPOINT_LAST), 10);
     spew(at("latest_checkpointed_iteration.txt"), "5", 1);
-    assert_int_equal(opened(0), ERR_FORMAT);
+    assert_int_equal(opened(CHECKPOINT_LAST), ERR_FORMAT);
     spew(at("latest_checkpointed_iteration.txt"), "nonsense", 8);
-    assert_int_equal(opened(0), 20);
+    assert_int_equal(opened(CHECKPOINT_LAST), 20);
     unlink(at("latest_checkpointed_iteration.txt"));
-    assert_int_equal(opened(0), 20);
+    assert_int_equal(opened(CHECKPOINT_LAST), 20);
 }
 
 /* In a child, so that limits and death stay there. */
@@ -229,7 +229,7 @@ static void a_failed_save_leaves_nothing(void **state)
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
         assert_int_equal(access(at("iter_0000030"), F_OK), -1);
         assert_int_equal(access(at(".iter_0000030.tmp"), F_OK), -1);
-        assert_int_equal(opened(0), 20);
+        assert_int_equal(opened(CHECKPOINT_LAST), 20);
     }
 }
 
@@ -256,11 +256,11 @@ static void a_killed_save_leaves_a_whole_one(void **state)
         usleep((useconds_t)(3000 + i * 1700));
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
-        got = opened(0);
+        got = opened(CHECKPOINT_LAST);
         assert_true(got >= before || got >= 40);
     }
     assert_int_equal(save(1000000), 0); /* clears what was left */
-    assert_int_equal(opened(0), 1000000);
+    assert_int_equal(opened(CHECKPOINT_LAST), 1000000);
 }
 
 static void another_models_checkpoint_is_refused(void **state)

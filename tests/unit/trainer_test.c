@@ -335,7 +335,7 @@ static void exit_interval_saves_and_leaves(void **state)
     config(&c, (const char *const[]){"exit-interval=4", save, NULL});
     assert_int_equal(run(&c, &r, NULL), 0);
     assert_int_equal(r.n, 4);
-    assert_int_equal(checkpoint_open(&ck, store, 0, &e), 0);
+    assert_int_equal(checkpoint_open(&ck, store, CHECKPOINT_LAST, &e), 0);
     assert_int_equal(checkpoint_info(ck)->iteration, 4);
     assert_int_equal(checkpoint_info(ck)->consumed, 16);
     checkpoint_close(ck);
@@ -380,7 +380,7 @@ static struct model *restored(enum model_use use, enum dtype dt, int64_t b, int6
     struct checkpoint *ck;
     struct model *m;
 
-    assert_int_equal(checkpoint_open(&ck, store, 0, &e), 0);
+    assert_int_equal(checkpoint_open(&ck, store, CHECKPOINT_LAST, &e), 0);
     assert_int_equal(model_restore(&m, ck, dev, &(struct model_run){.dt = dt, .use = use, .b = b, .t = t}, &e), 0);
     checkpoint_close(ck);
     return m;

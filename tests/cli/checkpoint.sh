@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# quern checkpoint at a shell: info, verify, import, export; training from an imported model.
+# shellcheck source=tests/lib.sh
+. "$ROOT/tests/lib.sh"
+export OMP_WAIT_POLICY=passive
+hf=$ROOT/tests/data/train/hf
+
+status "no action" 2 quern-checkpoint
+status "an unknown action" 2 quern-checkpoint look x
+status "import without a place" 2 quern-checkpoint import "$hf/llama"
+status "no checkpoint" 3 quern-checkpoint info nothing
+status "no model" 3 quern-checkpoint import nothing --save x
+has "no model: its name" err "nothing/config.json"
+
+check "import" quern-checkpoint import "$hf/llama" --save llama --seq-length 16
+check "info" quern-checkpoint info llama --tensors
+has "info: groups" out "num_query_groups                     2"
+has "info: scaling" out "rope_scaling_original                16"
+has "info: no optimizer" out "no optimizer state"
+has "info: tensors" out "decoder.layers.1.self_attention.linear_qkv.weight"
+check "verify" quern-checkpoint verify llama
+check "export" quern-checkpoint export llama --output theirs --dtype bf16 --max-shard-size 6K
+status "export to a folder that has something" 2 quern-checkpoint export llama --output theirs
+check "generate" quern-generate --load llama --prompt-ids 5,9 --max-tokens 6 --temperature 0 --print-ids
+equal "generate: ids" "$(cat out)" "$(quern-checkpoint import theirs --save twice >/dev/null && quern-generate --load twice \
+    --prompt-ids 5,9 --max-tokens 6 --temperature 0 --print-ids)"
+
+# An imported model is where a run begins: with its weights, from step 0.
+flags="--mock-data --position-embedding-type rope --normalization RMSNorm --swiglu --disable-bias-linear
+    --untie-embeddings-and-output-weights --num-layers 2 --hidden-size 16 --num-attention-heads 4 --group-query-attention
+    --num-query-groups 2 --kv-channels 8 --ffn-hidden-size 24 --vocab-size 61 --seq-length 16 --max-position-embeddings 32
+    --micro-batch-size 2 --lr 0.01 --eval-iters 0 --log-interval 1 -j 1 --attention-dropout 0 --hidden-dropout 0"
+# shellcheck disable=SC2086
+check "train from it" quern-train $flags --load llama --save more --train-iters 3
+has "train: from step 1" out "step 1/3"
+check "verify both kinds" quern-checkpoint verify more
+# shellcheck disable=SC2086
+status "another model's" 2 quern-train $flags --load llama --train-iters 3 --num-query-groups 4
+has "another model's: the flag" err "--num-query-groups is 2, not 4"
+check "info of a run" quern-checkpoint info more
+has "info of a run: settings" out "train-iters"
+printf 'x' | dd of=more/iter_0000003/optimizer.safetensors bs=1 seek=3000 conv=notrunc 2>dd
+status "damage" 1 quern-checkpoint verify more
+has "damage: where" out "optimizer.safetensors"
+finish

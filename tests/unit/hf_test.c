@@ -1,0 +1,257 @@
+/* Checkpoints of transformers (tests/record/hf_models.py): the same logits, the same weights back, and
+ * every kind of wrong folder refused by name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "train/evaluate.h"
+#include "train/hf.h"
+#include "train/hf_copy.h"
+
+enum { T = 12, V = 61 };
+static const char *const names[] = {"gpt2", "llama", "qwen2", "qwen3"};
+static const char *const dtypes[] = {"F16", "BF16", "F32", "F32"};
+
+static char dir[64];
+static struct device *dev;
+static struct err e;
+
+static const char *at(const char *a, const char *b)
+{
+    static char path[8][256];
+    static int i;
+
+    i = (i + 1) % 8;
+    snprintf(path[i], sizeof path[i], "%s/%s", a, b);
+    return path[i];
+}
+
+static int start(void **state)
+{
+    (void)state;
+    log_init("hf_test", LOG_ERROR);
+    snprintf(dir, sizeof dir, "/tmp/quern-hf-XXXXXX");
+    return mkdtemp(dir) ? device_open(&dev, "cpu", 2, &e) : -1;
+}
+
+static int end(void **state)
+{
+    char cmd[128];
+
+    (void)state;
+    device_close(dev);
+    snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
+    return system(cmd);
+}
+
+static void ok(int rc)
+{
+    if (rc < 0)
+        fail_msg("%s", e.msg);
+}
+
+static void shell(const char *fmt, ...)
+{
+    char cmd[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(cmd, sizeof cmd, fmt, ap);
+    va_end(ap);
+    assert_int_equal(system(cmd), 0);
+}
+
+/* The largest difference to the recorded logits of name, as a share of the largest logit. */
+static double logits_differ(const char *store, const char *name)
+{
+    struct arena a = {0};
+    struct file_map map;
+    struct safetensors st;
+    struct checkpoint *ck;
+    struct model *m;
+    int32_t targets[T] = {0};
+    double loss, worst = 0, most = 0;
+
+    ok(file_map_open(&map, "tests/data/train/hf/logits.safetensors", &e));
+    ok(safetensors_parse(&a, "logits", (struct span){(const char *)map.p, map.n}, &st, &e));
+    ok(checkpoint_open(&ck, store, 0, &e));
+    ok(model_restore(&m, ck, dev, &(struct model_run){.use = MODEL_EVAL, .b = 1, .t = T}, &e));
+    ok(model_forward(m, (const int32_t *)(const void *)safetensors_find(&st, "ids")->data.p, targets, NULL, 0, &loss, &e));
+    const float *want = (const float *)(const void *)safetensors_find(&st, name)->data.p;
+    for (int i = 0; i < T * V; i++) {
+        most = fmax(most, fabs(want[i]));
+        worst = fmax(worst, fabs(((float *)m->logits)[i / V * m->config.padded_vocab + i % V] - want[i]));
+    }
+    model_close(m);
+    checkpoint_close(ck);
+    arena_free(&a);
+    file_map_close(&map);
+    return worst / most;
+}
+
+static void the_same_logits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        ok(hf_import(at("tests/data/train/hf", names[i]), at(dir, names[i]), 16, 128, &e));
+        double d = logits_differ(at(dir, names[i]), names[i]);
+
+        if (!(d < 2e-6))
+            fail_msg("%s: logits differ by %.3g of the largest", names[i], d);
+    }
+}
+
+/* Every tensor of the folder a in b, with the same bytes. */
+static void same_tensors(const char *a, const char *b)
+{
+    struct hf_files *x, *y;
+    const struct safetensor *t, *u;
+    const char *file;
+    int n = 0;
+
+    ok(hf_files_open(&x, a, &e));
+    ok(hf_files_open(&y, b, &e));
+    for (; (t = hf_files_tensor(x, n, &file)); n++) {
+        u = hf_files_find(y, t->name.p, &file);
+        if (!u || strcmp(t->dtype, u->dtype) != 0 || t->dims != u->dims || t->data.n != u->data.n ||
+            memcmp(t->shape, u->shape, sizeof t->shape) != 0 || memcmp(t->data.p, u->data.p, t->data.n) != 0)
+            fail_msg("%s: '%s' is not the same in %s", a, t->name.p, b);
+    }
+    assert_true(n > 10 && !hf_files_tensor(y, n, &file));
+    hf_files_close(x);
+    hf_files_close(y);
+}
+
+static void out_again_with_the_same_bytes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct checkpoint *ck;
+        const char *out = at(dir, "out");
+
+        ok(checkpoint_open(&ck, at(dir, names[i]), 0, &e));
+        assert_false(checkpoint_has(ck, CHECKPOINT_EXP_AVG));
+        ok(hf_export(ck, out, dtypes[i], i % 2 ? 5000 : 1 << 30, &e));
+        same_tensors(at("tests/data/train/hf", names[i]), out);
+        assert_int_equal(hf_export(ck, out, dtypes[i], 5000, &e), ERR_ARG); /* not empty */
+        checkpoint_close(ck);
+        ok(hf_import(out, at(dir, "again"), 0, 1, &e));
+        assert_true(logits_differ(at(dir, "again"), names[i]) < 2e-6);
+        shell("rm -rf '%s' '%s'", out, at(dir, "again"));
+    }
+}
+
+static void wrong_folders_are_named(void **state)
+{
+    static const struct {
+        const char *model, *edit, *says; /* edit: a shell command in a copy */
+    } t[] = {
+        {"llama", "rm config.json", "config.json"},
+        {"llama", "rm model-00002-of-00003.safetensors", "model-00002-of-00003.safetensors"},
+        {"llama", "sed -i 's/weight_map/map/' *.index.json", "no weight_map"},
+        {"llama", "sed -i 's/layers.1.mlp.up_proj/layers.1.mlp.down_proj2/' *.index.json", "down_proj2"},
+        {"llama", "sed -i 's/down_proj.weight\": \"model-0000[0-9]/down_proj.weight\": \"model-00002/' *.index.json", "is not in"},
+        {"llama", "sed -i 's/: \"model-00001-of/: \"..\\/model-00001-of/' *.index.json", "no file with a name"},
+        {"llama", "sed -i 's/\"hidden_size\": 16/\"hidden_size\": 24/' config.json", "is 61 x 16, not 61 x 24"},
+        {"llama", "sed -i 's/\"num_hidden_layers\": 2/\"num_hidden_layers\": 3/' config.json", "no tensor 'model.layers.2."},
+        {"llama", "sed -i 's/\"num_hidden_layers\": 2/\"num_hidden_layers\": 1/' config.json", "has no place in the model"},
+        {"llama", "sed -i 's/\"num_hidden_layers\": 2/\"num_hidden_layers\": 1000000000/' config.json", "--num-layers"},
+        {"llama", "sed -i 's/\"num_attention_heads\": 4/\"num_attention_heads\": 5/' config.json", "--num-query-groups"},
+        {"llama", "sed -i 's/\"silu\"/\"relu\"/' config.json", "hidden_act"},
+        {"llama", "sed -i 's/\"llama3\"/\"yarn\"/' config.json", "rope_type 'yarn'"},
+        {"llama", "sed -i 's/\"model_type\": \"llama\"/\"model_type\": \"mamba\"/' config.json", "model_type 'mamba'"},
+        {"llama", "sed -i 's/\"vocab_size\": 61/\"vocab_size\": -1/' config.json", "vocab_size"},
+        {"llama", "echo '{' >config.json", "config.json"},
+        {"llama", "truncate -s 5000 model-00001-of-00003.safetensors", "model-00001-of-00003.safetensors"},
+        {"gpt2", "sed -i 's/gelu_new/relu/' config.json", "activation_function"},
+        {"gpt2", "sed -i 's/\"n_embd\": 16/\"n_embd\": 32/' config.json", "'transformer.wte.weight' is 61 x 16, not 61 x 32"},
+        {"gpt2", "sed -i 's/\"tie_word_embeddings\": true/\"tie_word_embeddings\": false/' config.json", "lm_head.weight"},
+        {"gpt2", "rm model.safetensors", "model.safetensors"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        const char *copy = at(dir, "copy");
+
+        shell("rm -rf '%s'; cp -r 'tests/data/train/hf/%s' '%s' && cd '%s' && %s", copy, t[i].model, copy, copy, t[i].edit);
+        if (hf_import(copy, at(dir, "none"), 0, 128, &e) >= 0)
+            fail_msg("%s: taken as it is", t[i].edit);
+        if (!strstr(e.msg, t[i].says))
+            fail_msg("%s: '%s' does not say %s", t[i].edit, e.msg, t[i].says);
+        assert_int_equal(access(at(dir, "none/iter_0000000"), F_OK), -1);
+    }
+    ok(hf_import("tests/data/train/hf/gpt2", at(dir, "short"), 32, 128, &e));
+    assert_int_equal(hf_import("tests/data/train/hf/gpt2", at(dir, "long"), 33, 128, &e), ERR_ARG);
+}
+
+static void models_that_nobody_has_are_refused(void **state)
+{
+    struct model_config m = {.layers = 1, .hidden = 16, .heads = 2, .seq = 8, .vocab = 50};
+    enum hf_family f;
+
+    (void)state;
+    ok(model_config_check(&m, 1, &e));
+    ok(hf_family_of(&m, &f, &e));
+    assert_int_equal(f, HF_GPT2);
+    m.swiglu = true;
+    assert_int_equal(hf_family_of(&m, &f, &e), ERR_UNSUPPORTED);
+    m.norm = NORM_RMS;
+    m.position = POSITION_ROPE;
+    ok(hf_family_of(&m, &f, &e));
+    assert_int_equal(f, HF_LLAMA); /* with biases */
+    m.rotary_percent = 0.5;
+    assert_int_equal(hf_family_of(&m, &f, &e), ERR_UNSUPPORTED);
+}
+
+/* Every F16 there and back; rounding against the exact neighbours. */
+static void halves_are_exact(void **state)
+{
+    (void)state;
+    for (int h = 0; h < 0x10000; h++) {
+        uint16_t in = (uint16_t)h, out;
+        float x, up;
+
+        ok(hf_widen(&x, &in, "F16", 1, 1, false, &e));
+        ok(hf_narrow(&out, &x, "F16", 1, 1, false, &e));
+        if (isnan(x) ? (out & 0x7fff) <= 0x7c00 : out != in)
+            fail_msg("%04x is %g is %04x", in, x, out);
+        if ((h & 0x7fff) >= 0x7bff)
+            continue;
+        in++;
+        ok(hf_widen(&up, &in, "F16", 1, 1, false, &e));
+        x = (x + up) / 2; /* halfway: to the even one */
+        ok(hf_narrow(&out, &x, "F16", 1, 1, false, &e));
+        assert_int_equal(out, h & 1 ? h + 1 : h);
+        x = nextafterf(x, up);
+        ok(hf_narrow(&out, &x, "F16", 1, 1, false, &e));
+        assert_int_equal(out, h + 1);
+    }
+    float big = 70000;
+    uint16_t out;
+
+    assert_int_equal(hf_narrow(&out, &big, "F16", 1, 1, false, &e), ERR_LIMIT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_logits),
+        cmocka_unit_test(out_again_with_the_same_bytes),
+        cmocka_unit_test(wrong_folders_are_named),
+        cmocka_unit_test(models_that_nobody_has_are_refused),
+        cmocka_unit_test(halves_are_exact),
+    };
+
+    return cmocka_run_group_tests_name("hf", tests, start, end);
+}

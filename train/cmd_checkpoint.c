@@ -1,0 +1,166 @@
+/* quern checkpoint: look into checkpoints, verify them, exchange them with transformers. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/tool.h"
+#include "train/hf.h"
+
+enum type { TYPE_F32, TYPE_BF16, TYPE_F16 };
+
+struct options {
+    const char *save, *output;
+    int64_t step, seq, divisor, shard;
+    int type;
+    bool tensors;
+};
+
+static int open_checkpoint(struct checkpoint **ck, const char *dir, int64_t step, bool verify, struct err *e)
+{
+    TRY((verify ? checkpoint_open : checkpoint_peek)(ck, dir, step, e));
+    return *ck ? 0 : err_set(e, ERR_IO, "no checkpoint in '%s'", dir);
+}
+
+static void print_shape(const struct safetensor *t)
+{
+    printf("  %-64s %s [", t->name.p, t->dtype);
+    for (int d = 0; d < t->dims; d++)
+        printf("%s%" PRId64, d ? ", " : "", t->shape[d]);
+    printf("]\n");
+}
+
+static int run_info(const struct options *o, const char *dir, struct err *e)
+{
+    const struct checkpoint_info *info;
+    const struct safetensor *t;
+    struct checkpoint *ck;
+    uint64_t bytes = 0;
+    char text[64];
+    int n = 0;
+
+    TRY(open_checkpoint(&ck, dir, o->step, false, e));
+    info = checkpoint_info(ck);
+    for (; (t = checkpoint_tensor(ck, n)); n++)
+        bytes += t->data.n;
+    printf("%s\nstep %" PRId64 ", %" PRId64 " samples consumed\n%" PRId64 " parameters; %d tensors, %.1f MiB%s\n",
+           checkpoint_path(ck), info->iteration, info->consumed, model_config_params(&info->model), n,
+           (double)bytes / (1 << 20), checkpoint_has(ck, CHECKPOINT_EXP_AVG) ? "" : "; no optimizer state");
+    for (int i = 0; i < model_fields_n; i++)
+        printf("  %-36s %s\n", model_fields[i].key, model_field_text(&model_fields[i], &info->model, text, sizeof text));
+    if (info->n_args)
+        printf("made with:\n");
+    for (int i = 0; i < info->n_args; i++)
+        printf("  %-36s %s\n", info->args[i].name, info->args[i].text);
+    for (int i = 0; o->tensors && (t = checkpoint_tensor(ck, i)); i++)
+        print_shape(t);
+    checkpoint_close(ck);
+    return 0;
+}
+
+/* Each checkpoint of dir, or that of one step.  1: some are damaged. */
+static int run_verify(const struct options *o, const char *dir, struct err *e)
+{
+    int64_t *steps = NULL;
+    int n = 1, bad = 0;
+
+    if (o->step == CHECKPOINT_LAST) {
+        n = checkpoint_steps(dir, &steps, e);
+        if (n <= 0)
+            return n < 0 ? n : err_set(e, ERR_IO, "no checkpoint in '%s'", dir);
+    }
+    for (int i = 0; i < n; i++) {
+        struct checkpoint *ck;
+        struct err why;
+
+        if (checkpoint_open(&ck, dir, steps ? steps[i] : o->step, &why) < 0) {
+            printf("damaged  %s\n", why.msg);
+            bad++;
+        } else {
+            printf("whole    %s\n", checkpoint_path(ck));
+            checkpoint_close(ck);
+        }
+    }
+    free(steps);
+    return bad > 0;
+}
+
+static int run_import(const struct options *o, const char *from, struct err *e)
+{
+    if (!o->save)
+        return err_set(e, ERR_ARG, "--save is needed: where the checkpoint goes");
+    TRY(hf_import(from, o->save, o->seq, o->divisor, e));
+    printf("imported %s as %s/iter_0000000\n", from, o->save);
+    return 0;
+}
+
+static int run_export(const struct options *o, const char *dir, struct err *e)
+{
+    static const char *const types[] = {"F32", "BF16", "F16"};
+    struct checkpoint *ck;
+    int rc;
+
+    if (!o->output)
+        return err_set(e, ERR_ARG, "--output is needed: where the model goes");
+    TRY(open_checkpoint(&ck, dir, o->step, true, e));
+    rc = hf_export(ck, o->output, types[o->type], o->shard, e);
+    if (rc == 0)
+        printf("exported %s to %s\n", checkpoint_path(ck), o->output);
+    checkpoint_close(ck);
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(const struct options *o, const char *where, struct err *e);
+} actions[] = {{"info", run_info}, {"verify", run_verify}, {"import", run_import}, {"export", run_export}};
+
+int main(int argc, char **argv)
+{
+    struct options o = {.step = CHECKPOINT_LAST, .divisor = 128, .shard = INT64_C(5) << 30};
+    struct tool t = {
+        .name = "checkpoint",
+        .usage = "info|verify|import|export [options] FOLDER",
+        .about = "look into checkpoints, verify them, exchange them with transformers",
+        .details = "info    what the checkpoint is of; reads no tensor\n"
+                   "verify  compares every byte with its checksum; exit status 1 if a checkpoint is damaged\n"
+                   "import  a GPT-2, Llama, Mistral, Qwen2 or Qwen3 of transformers (config.json and safetensors,\n"
+                   "        one file or several) to a checkpoint of step 0 in --save\n"
+                   "export  a checkpoint's weights to a folder that transformers loads, --output\n"
+                   "A tensor at a time: memory is that of the largest one. docs/training.md says more.",
+        .example = "quern train -q --mock-data --vocab-size 256 --num-layers 2 --hidden-size 64 \\\n"
+                   "    --num-attention-heads 4 --seq-length 64 --micro-batch-size 4 --train-iters 2 \\\n"
+                   "    --lr 1e-3 --eval-iters 0 --save mill\n"
+                   "quern checkpoint verify mill\n"
+                   "quern checkpoint export mill --output mill-hf --dtype bf16\n"
+                   "quern checkpoint import mill-hf --save mill-again\n"
+                   "quern checkpoint info mill-again",
+    };
+    const struct opt opts[] = {
+        OPT_HEAD("Checkpoint"),
+        OPT_INT(0, "ckpt-step", &o.step, -1, INT64_MAX, "the checkpoint of this step; -1: the last whole one (verify: all)"),
+        OPT_FLAG(0, "tensors", &o.tensors, "info: every tensor"),
+        OPT_STR(0, "save", &o.save, "DIR", "import: where the checkpoint goes"),
+        OPT_INT(0, "seq-length", &o.seq, 0, 1 << 24, "import: tokens of a sample; 0: as many as the model takes"),
+        OPT_INT(0, "make-vocab-size-divisible-by", &o.divisor, 1, 1 << 20, "import: pad the vocabulary to a multiple"),
+        OPT_STR('o', "output", &o.output, "DIR", "export: where the model goes; empty or not there yet"),
+        OPT_ENUM(0, "dtype", &o.type, "fp32|bf16|fp16", "export: type of the weights"),
+        OPT_SIZE(0, "max-shard-size", &o.shard, 1, INT64_MAX, "export: size at which another file begins"),
+        TOOL_OPTS(t),
+        OPT_END,
+    };
+    struct err e;
+    int n, code, rc = 1;
+    size_t a = 0;
+
+    n = tool_begin(&t, opts, argc, argv, &code);
+    if (n < 0)
+        return code;
+    while (n && a < sizeof actions / sizeof *actions && strcmp(argv[1], actions[a].name) != 0)
+        a++;
+    if (n != 2 || a == sizeof actions / sizeof *actions)
+        return tool_usage(&t, "it takes info, verify, import or export, and a folder");
+    rc = actions[a].run(&o, argv[2], &e);
+    return rc < 0 ? tool_fail(&t, &e) : tool_end(&t, rc ? EXIT_SOME_BAD : EXIT_FINE);
+}

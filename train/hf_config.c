@@ -1,0 +1,215 @@
+/* config.json. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/json.h"
+#include "base/node.h"
+#include "train/hf.h"
+
+static const char *const family_name[] = {"gpt2", "llama", "qwen2", "qwen3"};
+static const char *const class_name[] = {"GPT2LMHeadModel", "LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"};
+
+/* ---- reading ---- */
+
+/* A size; fallback where it is absent or null; fallback < 0: it is needed. */
+static int size_of(const char *what, const struct node *root, const char *key, int64_t fallback, int64_t *v, struct err *e)
+{
+    const struct node *n = node_get(root, key);
+
+    if (!n || n->type == NODE_NULL) {
+        *v = fallback;
+        return fallback < 0 ? err_set(e, ERR_FORMAT, "%s: no %s", what, key) : 0;
+    }
+    if (n->type != NODE_INT || n->integer < 1 || n->integer > 1 << 30)
+        return err_set(e, ERR_FORMAT, "%s: %s is not a size", what, key);
+    *v = n->integer;
+    return 0;
+}
+
+/* A positive number. */
+static int number_of(const char *what, const struct node *root, const char *key, double fallback, double *v, struct err *e)
+{
+    const struct node *n = node_get(root, key);
+
+    *v = fallback;
+    if (!n || n->type == NODE_NULL)
+        return 0;
+    if ((n->type != NODE_NUM && n->type != NODE_INT) || !(n->num > 0) || !(n->num < 1e18))
+        return err_set(e, ERR_FORMAT, "%s: %s is not a positive number", what, key);
+    *v = n->num;
+    return 0;
+}
+
+/* What must be so, or we would compute something else. */
+static int only(const char *what, const struct node *root, const char *key, const char *want, const char *also, struct err *e)
+{
+    const struct node *n = node_get(root, key);
+
+    if (!n || (n->type == NODE_STR && (span_is(n->str, want) || span_is(n->str, also))))
+        return 0;
+    return err_set(e, ERR_UNSUPPORTED, "%s: %s is not '%s'", what, key, want);
+}
+
+static int off(const char *what, const struct node *root, const char *key, struct err *e)
+{
+    return node_bool(root, key, false) ? err_set(e, ERR_UNSUPPORTED, "%s: %s cannot be done here", what, key) : 0;
+}
+
+static int parse_gpt2(const char *what, const struct node *root, struct model_config *m, struct err *e)
+{
+    TRY(size_of(what, root, "n_layer", -1, &m->layers, e));
+    TRY(size_of(what, root, "n_embd", -1, &m->hidden, e));
+    TRY(size_of(what, root, "n_head", -1, &m->heads, e));
+    TRY(size_of(what, root, "n_inner", 0, &m->ffn, e));
+    TRY(size_of(what, root, "n_positions", 1024, &m->positions, e));
+    TRY(number_of(what, root, "layer_norm_epsilon", 1e-5, &m->norm_eps, e));
+    TRY(only(what, root, "activation_function", "gelu_new", "gelu_pytorch_tanh", e));
+    TRY(off(what, root, "scale_attn_by_inverse_layer_idx", e));
+    if (!node_bool(root, "scale_attn_weights", true))
+        return err_set(e, ERR_UNSUPPORTED, "%s: scale_attn_weights is false", what);
+    m->untie = !node_bool(root, "tie_word_embeddings", true);
+    return 0;
+}
+
+/* rope_parameters as transformers 5 writes it; before that rope_theta and rope_scaling. */
+static int parse_rope(const char *what, const struct node *root, struct model_config *m, struct err *e)
+{
+    const struct node *r = node_get(root, "rope_parameters");
+    const char *type;
+
+    if (!r || r->type != NODE_MAP)
+        r = node_get(root, "rope_scaling");
+    TRY(number_of(what, root, "rope_theta", 10000, &m->rotary_base, e));
+    TRY(number_of(what, r, "rope_theta", m->rotary_base, &m->rotary_base, e));
+    TRY(number_of(what, root, "partial_rotary_factor", 1, &m->rotary_percent, e));
+    TRY(number_of(what, r, "partial_rotary_factor", m->rotary_percent, &m->rotary_percent, e));
+    type = node_str(r, "rope_type");
+    if (!type)
+        type = node_str(r, "type");
+    if (!type || strcmp(type, "default") == 0)
+        return 0;
+    if (strcmp(type, "llama3") != 0)
+        return err_set(e, ERR_UNSUPPORTED, "%s: rope_type '%s' cannot be done here", what, type);
+    m->rope_scaling = true;
+    TRY(number_of(what, r, "factor", 8, &m->rope_factor, e));
+    TRY(number_of(what, r, "low_freq_factor", 1, &m->rope_low, e));
+    TRY(number_of(what, r, "high_freq_factor", 4, &m->rope_high, e));
+    return size_of(what, r, "original_max_position_embeddings", 8192, &m->rope_original, e);
+}
+
+static int parse_llama(const char *what, const struct node *root, enum hf_family family, struct model_config *m, struct err *e)
+{
+    const struct node *window = node_get(root, "sliding_window");
+    bool windowed = family == HF_LLAMA || node_bool(root, "use_sliding_window", false);
+
+    TRY(size_of(what, root, "num_hidden_layers", -1, &m->layers, e));
+    TRY(size_of(what, root, "hidden_size", -1, &m->hidden, e));
+    TRY(size_of(what, root, "num_attention_heads", -1, &m->heads, e));
+    TRY(size_of(what, root, "intermediate_size", -1, &m->ffn, e));
+    TRY(size_of(what, root, "max_position_embeddings", -1, &m->positions, e));
+    TRY(size_of(what, root, "num_key_value_heads", m->heads, &m->groups, e));
+    TRY(size_of(what, root, "head_dim", family == HF_QWEN3 ? 128 : 0, &m->head_dim, e));
+    TRY(number_of(what, root, "rms_norm_eps", 1e-6, &m->norm_eps, e));
+    TRY(only(what, root, "hidden_act", "silu", "swish", e));
+    TRY(parse_rope(what, root, m, e));
+    if (windowed && window && window->type == NODE_INT && window->integer < m->positions)
+        return err_set(e, ERR_UNSUPPORTED, "%s: a sliding_window of %" PRId64 " cannot be done here", what, window->integer);
+    m->norm = NORM_RMS;
+    m->position = POSITION_ROPE;
+    m->swiglu = true;
+    m->qk_norm = family == HF_QWEN3;
+    m->untie = !node_bool(root, "tie_word_embeddings", false);
+    m->no_bias = !node_bool(root, "mlp_bias", false);
+    if (m->no_bias == node_bool(root, "attention_bias", false))
+        return err_set(e, ERR_UNSUPPORTED, "%s: attention_bias and mlp_bias are not the same", what);
+    m->qkv_bias = family == HF_QWEN2;
+    return 0;
+}
+
+int hf_config_parse(const char *what, struct span text, int64_t divisor, struct model_config *m,
+                    enum hf_family *family, struct err *e)
+{
+    struct arena a = {.max = 64 << 20};
+    struct node *root;
+    const char *type;
+    int rc = node_parse_json(&a, text, &root, e), f = 0;
+
+    memset(m, 0, sizeof *m);
+    m->init_std = 0.02;
+    if (rc < 0) {
+        arena_free(&a);
+        return err_wrap(e, "%s", what);
+    }
+    type = node_str(root, "model_type");
+    if (type && strcmp(type, "mistral") == 0)
+        type = "llama"; /* the same but for its window */
+    while (f < 4 && !(type && strcmp(type, family_name[f]) == 0))
+        f++;
+    if (f == 4)
+        rc = err_set(e, type ? ERR_UNSUPPORTED : ERR_FORMAT,
+                     "%s: model_type '%s' is not one of gpt2, llama, mistral, qwen2, qwen3", what, type ? type : "");
+    *family = (enum hf_family)f;
+    if (rc == 0)
+        rc = size_of(what, root, "vocab_size", -1, &m->vocab, e);
+    if (rc == 0)
+        rc = *family == HF_GPT2 ? parse_gpt2(what, root, m, e) : parse_llama(what, root, *family, m, e);
+    m->seq = m->positions;
+    if (rc == 0 && model_config_check(m, divisor, e) < 0)
+        rc = err_wrap(e, "%s", what);
+    arena_free(&a);
+    return rc;
+}
+
+/* ---- writing ---- */
+
+int hf_family_of(const struct model_config *m, enum hf_family *family, struct err *e)
+{
+    bool llama = m->position == POSITION_ROPE && m->norm == NORM_RMS && m->swiglu && m->rotary_percent == 1;
+    bool gpt2 = m->position == POSITION_LEARNED && m->norm == NORM_LAYER && !m->swiglu && !m->qk_norm && !m->no_bias &&
+                m->groups == m->heads && model_q_width(m) == m->hidden;
+
+    if (gpt2)
+        *family = HF_GPT2;
+    else if (llama && !m->qk_norm && !(m->no_bias && m->qkv_bias))
+        *family = HF_LLAMA;
+    else if (llama && !m->qk_norm && model_q_width(m) == m->hidden)
+        *family = HF_QWEN2;
+    else if (llama && m->qk_norm && m->no_bias && !m->qkv_bias)
+        *family = HF_QWEN3;
+    else
+        return err_set(e, ERR_UNSUPPORTED,
+                       "no model of transformers (gpt2, llama, qwen2, qwen3) has this one's positions, norms, MLP and biases");
+    return 0;
+}
+
+static int put_llama(struct buf *b, const struct model_config *m, enum hf_family family)
+{
+    const char *bias = m->no_bias ? "false" : "true";
+
+    TRY(buf_printf(b, ",\"num_hidden_layers\":%" PRId64 ",\"hidden_size\":%" PRId64 ",\"num_attention_heads\":%" PRId64
+                      ",\"intermediate_size\":%" PRId64 ",\"max_position_embeddings\":%" PRId64
+                      ",\"num_key_value_heads\":%" PRId64 ",\"head_dim\":%" PRId64 ",\"rms_norm_eps\":%.17g"
+                      ",\"hidden_act\":\"silu\",\"rope_theta\":%.17g",
+                   m->layers, m->hidden, m->heads, m->ffn, m->positions, m->groups, m->head_dim, m->norm_eps, m->rotary_base));
+    if (family == HF_LLAMA)
+        TRY(buf_printf(b, ",\"attention_bias\":%s,\"mlp_bias\":%s", bias, bias));
+    if (!m->rope_scaling)
+        return buf_puts(b, ",\"rope_scaling\":null");
+    return buf_printf(b, ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":%.17g,\"low_freq_factor\":%.17g"
+                         ",\"high_freq_factor\":%.17g,\"original_max_position_embeddings\":%" PRId64 "}",
+                      m->rope_factor, m->rope_low, m->rope_high, m->rope_original);
+}
+
+int hf_config_put(struct buf *b, const struct model_config *m, enum hf_family family, const char *dtype)
+{
+    TRY(buf_printf(b, "{\"model_type\":\"%s\",\"architectures\":[\"%s\"],\"torch_dtype\":\"%s\",\"vocab_size\":%" PRId64
+                      ",\"tie_word_embeddings\":%s,\"bos_token_id\":null,\"eos_token_id\":null",
+                   family_name[family], class_name[family], dtype, m->vocab, m->untie ? "false" : "true"));
+    if (family == HF_GPT2)
+        TRY(buf_printf(b, ",\"n_layer\":%" PRId64 ",\"n_embd\":%" PRId64 ",\"n_head\":%" PRId64 ",\"n_inner\":%" PRId64
+                          ",\"n_positions\":%" PRId64 ",\"layer_norm_epsilon\":%.17g,\"activation_function\":\"gelu_new\"",
+                       m->layers, m->hidden, m->heads, m->ffn, m->positions, m->norm_eps));
+    else
+        TRY(put_llama(b, m, family));
+    return buf_puts(b, "}\n");
+}

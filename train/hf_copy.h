@@ -1,0 +1,25 @@
+/* train/hf_copy.h -- elements of another type, and transposed; for hf_import.c and hf_export.c. */
+#ifndef TRAIN_HF_COPY_H
+#define TRAIN_HF_COPY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* out (rows, cols) fp32 from in, which is of dtype "F32", "BF16", "F16" or "F64" (anything else is
+ * ERR_UNSUPPORTED) and, if transposed, (cols, rows). */
+int hf_widen(float *out, const void *in, const char *dtype, int64_t rows, int64_t cols, bool transposed, struct err *e);
+
+/* The way back to "F32", "BF16" or "F16", rounded to nearest even; ERR_LIMIT: a value that is
+ * finite, but not in F16. */
+int hf_narrow(void *out, const float *in, const char *dtype, int64_t rows, int64_t cols, bool transposed, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

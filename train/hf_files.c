@@ -1,0 +1,236 @@
+/* The files of a folder of transformers, and which of their tensors are which of ours. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/node.h"
+#include "train/hf.h"
+
+enum { FILES_MAX = 4096, INDEX_MAX = 1 << 28 };
+
+struct hf_files {
+    struct arena arena;
+    struct file_map *maps;
+    struct safetensors *files;
+    const char **names;
+    int n;
+};
+
+/* ---- names ---- */
+
+/* Ours, then GPT-2's, then Llama's. */
+static const struct {
+    const char *ours, *gpt2, *llama;
+} layer_names[] = {
+    {"input_layernorm.", "ln_1.", "input_layernorm."},
+    {"self_attention.q_layernorm.", NULL, "self_attn.q_norm."},
+    {"self_attention.k_layernorm.", NULL, "self_attn.k_norm."},
+    {"self_attention.linear_qkv.", "attn.c_attn.", "self_attn.q_proj.|self_attn.k_proj.|self_attn.v_proj."},
+    {"self_attention.linear_proj.", "attn.c_proj.", "self_attn.o_proj."},
+    {"pre_mlp_layernorm.", "ln_2.", "post_attention_layernorm."},
+    {"mlp.linear_fc1.", "mlp.c_fc.", "mlp.gate_proj.|mlp.up_proj."},
+    {"mlp.linear_fc2.", "mlp.c_proj.", "mlp.down_proj."},
+};
+static const struct {
+    const char *ours, *gpt2, *llama;
+} top_names[] = {
+    {"embedding.word_embeddings.", "transformer.wte.", "model.embed_tokens."},
+    {"embedding.position_embeddings.", "transformer.wpe.", NULL},
+    {"decoder.final_layernorm.", "transformer.ln_f.", "model.norm."},
+    {"output_layer.", "lm_head.", "lm_head."},
+};
+
+/* The first `n` pieces of names ("a.|b.") in front of what. */
+static int split_names(const char *before, const char *names, const char *what, struct hf_piece *piece)
+{
+    int n = 0;
+
+    for (; n < HF_PIECES; n++) {
+        size_t len = strcspn(names, "|");
+
+        snprintf(piece[n].name, sizeof piece[n].name, "%s%.*s%s", before, (int)len, names, what);
+        if (!names[len])
+            return n + 1;
+        names += len + 1;
+    }
+    return n;
+}
+
+static int name_pieces(const char *ours, bool gpt2, struct hf_piece *piece)
+{
+    char before[48];
+    int64_t layer;
+    int at = 0;
+
+    if (sscanf(ours, "decoder.layers.%" SCNd64 ".%n", &layer, &at) == 1 && at) {
+        snprintf(before, sizeof before, gpt2 ? "transformer.h.%" PRId64 "." : "model.layers.%" PRId64 ".", layer);
+        for (size_t i = 0; i < sizeof layer_names / sizeof *layer_names; i++) {
+            size_t n = strlen(layer_names[i].ours);
+
+            if (strncmp(ours + at, layer_names[i].ours, n) == 0)
+                return split_names(before, gpt2 ? layer_names[i].gpt2 : layer_names[i].llama, ours + at + n, piece);
+        }
+    }
+    for (size_t i = 0; i < sizeof top_names / sizeof *top_names; i++) {
+        size_t n = strlen(top_names[i].ours);
+
+        if (strncmp(ours, top_names[i].ours, n) == 0)
+            return split_names("", gpt2 ? top_names[i].gpt2 : top_names[i].llama, ours + n, piece);
+    }
+    return 0;
+}
+
+int hf_pieces(const struct model_config *m, enum hf_family family, const struct params *p, int i,
+              struct hf_piece piece[HF_PIECES])
+{
+    const struct param *q = &p->v[i];
+    bool vocab = i == p->word || i == p->output, gpt2 = family == HF_GPT2;
+    int n = name_pieces(q->name, gpt2, piece);
+    int64_t row = 0;
+
+    for (int k = 0; k < n; k++) {
+        piece[k].row = row;
+        piece[k].rows = vocab ? m->vocab : n == 1 ? q->shape[0] : q->part[k];
+        piece[k].transposed = gpt2 && q->dims == 2 && !vocab && i != p->position;
+        row += piece[k].rows;
+    }
+    return n;
+}
+
+/* ---- files ---- */
+
+int hf_index_parse(struct arena *a, const char *what, struct span text, const char ***files, int *n, struct err *e)
+{
+    const struct node *map;
+    struct node *root;
+
+    *n = 0;
+    if (node_parse_json(a, text, &root, e) < 0)
+        return err_wrap(e, "%s", what);
+    map = node_get(root, "weight_map");
+    if (!map || map->type != NODE_MAP || !map->count)
+        return err_set(e, ERR_FORMAT, "%s: no weight_map", what);
+    *files = arena_calloc(a, FILES_MAX, sizeof **files);
+    if (!*files)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (const struct node *f = map->child; f; f = f->next) {
+        int i = 0;
+
+        if (f->type != NODE_STR || !f->str.n || strlen(f->str.p) != f->str.n || memchr(f->str.p, '/', f->str.n) || f->str.n > 200)
+            return err_set(e, ERR_FORMAT, "%s: '%s' is in no file with a name", what, f->key.p);
+        while (i < *n && strcmp((*files)[i], f->str.p) != 0)
+            i++;
+        if (i == FILES_MAX)
+            return err_set(e, ERR_LIMIT, "%s: more than %d files", what, FILES_MAX);
+        (*files)[i] = f->str.p;
+        *n += i == *n;
+    }
+    return 0;
+}
+
+/* Every tensor of the index stands in the file that it says. */
+static int check_index(const struct hf_files *h, const char *what, struct span text, struct err *e)
+{
+    struct arena a = {0};
+    struct node *root;
+    const struct safetensor *t;
+    const char *file;
+    int rc = node_parse_json(&a, text, &root, e);
+
+    for (const struct node *f = rc < 0 ? NULL : node_get(root, "weight_map")->child; f && rc == 0; f = f->next) {
+        t = hf_files_find(h, f->key.p, &file);
+        if (!t || strcmp(file, f->str.p) != 0)
+            rc = err_set(e, ERR_FORMAT, "%s: '%s' is not in '%s', as it says, but %s%s", what, f->key.p, f->str.p,
+                         t ? "in " : "nowhere", t ? file : "");
+    }
+    arena_free(&a);
+    return rc;
+}
+
+static int open_files(struct hf_files *h, const char *dir, struct err *e)
+{
+    static const char *single[] = {"model.safetensors"};
+    const char **names = single;
+    struct buf text = {0};
+    char path[4352], index[4352];
+    int n = 1, rc = 0;
+    bool sharded;
+
+    snprintf(index, sizeof index, "%s/model.safetensors.index.json", dir);
+    sharded = access(index, F_OK) == 0;
+    if (sharded) {
+        rc = file_read_all(index, INDEX_MAX, &text, e);
+        if (rc == 0)
+            rc = hf_index_parse(&h->arena, index, buf_span(&text), &names, &n, e);
+    }
+    if (rc == 0) {
+        h->names = names;
+        h->maps = arena_calloc(&h->arena, (size_t)n, sizeof *h->maps);
+        h->files = arena_calloc(&h->arena, (size_t)n, sizeof *h->files);
+        if (!h->maps || !h->files)
+            rc = err_set(e, ERR_NOMEM, "out of memory");
+    }
+    for (int i = 0; rc == 0 && i < n; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        rc = file_map_open(&h->maps[i], path, e);
+        h->n += rc == 0;
+        if (rc == 0)
+            rc = safetensors_parse(&h->arena, path, (struct span){(const char *)h->maps[i].p, h->maps[i].n}, &h->files[i], e);
+    }
+    if (rc == 0 && sharded)
+        rc = check_index(h, index, buf_span(&text), e);
+    buf_free(&text);
+    return rc;
+}
+
+int hf_files_open(struct hf_files **out, const char *dir, struct err *e)
+{
+    struct hf_files *h = calloc(1, sizeof *h);
+    int rc;
+
+    if (!h)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    rc = open_files(h, dir, e);
+    if (rc < 0) {
+        hf_files_close(h);
+        return rc;
+    }
+    *out = h;
+    return 0;
+}
+
+void hf_files_close(struct hf_files *h)
+{
+    if (!h)
+        return;
+    for (int i = 0; i < h->n; i++)
+        file_map_close(&h->maps[i]);
+    arena_free(&h->arena);
+    free(h);
+}
+
+const struct safetensor *hf_files_find(const struct hf_files *h, const char *name, const char **file)
+{
+    for (int i = 0; i < h->n; i++) {
+        const struct safetensor *t = safetensors_find(&h->files[i], name);
+
+        if (t) {
+            *file = h->names[i];
+            return t;
+        }
+    }
+    return NULL;
+}
+
+const struct safetensor *hf_files_tensor(const struct hf_files *h, int i, const char **file)
+{
+    for (int f = 0; f < h->n; i -= h->files[f++].n)
+        if (i < h->files[f].n) {
+            *file = h->names[f];
+            return &h->files[f].v[i];
+        }
+    return NULL;
+}

@@ -1,0 +1,165 @@
+/* A model of transformers as a checkpoint of ours. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "train/hf.h"
+#include "train/hf_copy.h"
+
+enum { CONFIG_MAX = 1 << 24 };
+
+struct import {
+    const char *from;
+    struct model_config model;
+    enum hf_family family;
+    struct hf_files *files;
+    struct params params;
+    float *room; /* of the largest parameter */
+};
+
+/* The name without the prefix that GPT-2's first files lack. */
+static const char *short_name(const char *name)
+{
+    static const char prefix[] = "transformer.";
+
+    return strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name;
+}
+
+static const struct safetensor *find(const struct import *m, const char *name, const char **file)
+{
+    const struct safetensor *t = hf_files_find(m->files, name, file);
+
+    return t ? t : hf_files_find(m->files, short_name(name), file);
+}
+
+static int read_config(struct import *m, int64_t seq, int64_t divisor, struct err *e)
+{
+    struct buf text = {0};
+    char path[4352];
+    int rc;
+
+    snprintf(path, sizeof path, "%s/config.json", m->from);
+    rc = file_read_all(path, CONFIG_MAX, &text, e);
+    if (rc == 0)
+        rc = hf_config_parse(path, buf_span(&text), divisor, &m->model, &m->family, e);
+    buf_free(&text);
+    if (rc == 0 && seq > m->model.positions)
+        rc = err_set(e, ERR_ARG, "--seq-length: %" PRId64 " is more than the %" PRId64 " positions of the model", seq,
+                     m->model.positions);
+    if (seq)
+        m->model.seq = seq;
+    return rc;
+}
+
+static int check_piece(const struct import *m, const struct param *q, const struct hf_piece *p, struct err *e)
+{
+    const char *file;
+    const struct safetensor *t = find(m, p->name, &file);
+    int64_t want[2] = {p->rows, q->shape[1]};
+
+    if (!t)
+        return err_set(e, ERR_FORMAT, "%s: no tensor '%s'", m->from, p->name);
+    if (p->transposed) {
+        want[0] = q->shape[1];
+        want[1] = p->rows;
+    }
+    if (t->dims == q->dims && t->shape[0] == want[0] && (t->dims == 1 || t->shape[1] == want[1]))
+        return 0;
+    if (t->dims > 2 || q->dims == 1)
+        return err_set(e, ERR_FORMAT, "%s/%s: '%s' has %d dimensions and %" PRId64 " rows, not %d and %" PRId64, m->from,
+                       file, p->name, t->dims, t->dims ? t->shape[0] : 0, q->dims, want[0]);
+    return err_set(e, ERR_FORMAT, "%s/%s: '%s' is %" PRId64 " x %" PRId64 ", not %" PRId64 " x %" PRId64, m->from, file,
+                   p->name, t->shape[0], t->dims == 2 ? t->shape[1] : 1, want[0], want[1]);
+}
+
+static bool ends_in(struct span s, const char *end)
+{
+    size_t n = strlen(end);
+
+    return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
+}
+
+/* A tensor that we do not know would be a model that we compute wrongly. */
+static int check_unknown(const struct import *m, const struct safetensor *t, const char *file, struct err *e)
+{
+    static const char *const ignored[] = {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"};
+    struct hf_piece p[HF_PIECES];
+
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        if (ends_in(t->name, ignored[i]))
+            return 0;
+    if (!m->model.untie && span_is(t->name, "lm_head.weight"))
+        return 0; /* the word embedding once more */
+    for (int i = 0; i < m->params.n; i++)
+        for (int k = hf_pieces(&m->model, m->family, &m->params, i, p); k-- > 0;)
+            if (span_is(t->name, p[k].name) || span_is(t->name, short_name(p[k].name)))
+                return 0;
+    return err_set(e, ERR_UNSUPPORTED, "%s/%s: '%s' has no place in the model of config.json", m->from, file, t->name.p);
+}
+
+/* Everything that can be wrong, before anything is written. */
+static int check(struct import *m, struct err *e)
+{
+    struct hf_piece p[HF_PIECES];
+    const struct safetensor *t;
+    const char *file;
+    size_t most = 0;
+
+    for (int i = 0; i < m->params.n; i++) {
+        int n = hf_pieces(&m->model, m->family, &m->params, i, p);
+
+        for (int k = 0; k < n; k++)
+            TRY(check_piece(m, &m->params.v[i], &p[k], e));
+        if (m->params.v[i].n > most)
+            most = m->params.v[i].n;
+    }
+    for (int i = 0; (t = hf_files_tensor(m->files, i, &file)); i++)
+        TRY(check_unknown(m, t, file, e));
+    m->room = malloc(most * sizeof *m->room);
+    return m->room ? 0 : err_set(e, ERR_NOMEM, "a tensor of %zu MiB", most * sizeof *m->room >> 20);
+}
+
+/* A parameter: its pieces, one below the other; rows of padding are 0. */
+static int give(void *arg, enum checkpoint_part part, int i, struct span *data, struct err *e)
+{
+    struct import *m = arg;
+    const struct param *q = &m->params.v[i];
+    int64_t cols = q->dims == 2 ? q->shape[1] : 1, row = 0;
+    struct hf_piece p[HF_PIECES];
+    int n = hf_pieces(&m->model, m->family, &m->params, i, p);
+
+    (void)part;
+    for (int k = 0; k < n; k++) {
+        const char *file;
+        const struct safetensor *t = find(m, p[k].name, &file);
+
+        if (hf_widen(m->room + p[k].row * cols, t->data.p, t->dtype, p[k].rows, cols, p[k].transposed, e) < 0)
+            return err_wrap(e, "%s/%s: '%s'", m->from, file, p[k].name);
+        row = p[k].row + p[k].rows;
+    }
+    memset(m->room + row * cols, 0, (size_t)((q->shape[0] - row) * cols) * sizeof *m->room);
+    *data = (struct span){(const char *)m->room, q->n * sizeof *m->room};
+    return 0;
+}
+
+int hf_import(const char *from, const char *dir, int64_t seq, int64_t divisor, struct err *e)
+{
+    struct import m = {.from = from};
+    struct checkpoint_info info = {0};
+    int rc = read_config(&m, seq, divisor, e);
+
+    if (rc == 0)
+        rc = hf_files_open(&m.files, from, e);
+    if (rc == 0)
+        rc = params_init(&m.params, &m.model, e);
+    if (rc == 0)
+        rc = check(&m, e);
+    info.model = m.model;
+    if (rc == 0)
+        rc = checkpoint_save_from(dir, &info, &m.params, 1, give, &m, e);
+    free(m.room);
+    params_free(&m.params);
+    hf_files_close(m.files);
+    return rc;
+}
