@@ -39,7 +39,7 @@ status "another model's" 2 quern-train $flags --load llama --train-iters 3 --num
 has "another model's: the flag" err "--num-query-groups is 2, not 4"
 check "info of a run" quern-checkpoint info more
 has "info of a run: settings" out "train-iters"
-printf 'x' | dd of=more/iter_0000003/optimizer.safetensors bs=1 seek=3000 conv=notrunc 2>dd
+printf 'x' | dd of=more/iter_0000003/optimizer.safetensors bs=1 seek=3000 conv=notrunc 2>dd.err
 status "damage" 1 quern-checkpoint verify more
 has "damage: where" out "optimizer.safetensors"
 finish
