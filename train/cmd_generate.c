@@ -188,7 +188,8 @@ static int run(const struct options *o, int threads, struct err *e)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.tokens = 128, .samples = 1, .temperature = 1, .top_p = 1, .seed = 1234, .eod = -1, .step = CHECKPOINT_LAST};
+    struct options o = {.tokens = 128, .samples = 1, .temperature = 1, .top_p = 1, .seed = 1234, .eod = -1,
+                        .step = CHECKPOINT_LAST};
     struct tool t = {
         .name = "generate",
         .usage = "--load DIR --tokenizer FILE [options]",
