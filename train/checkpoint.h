@@ -32,6 +32,7 @@ struct checkpoint_info {
     struct model_config model;
     struct checkpoint_arg *args;
     int n_args;
+    struct guard guard;
 };
 
 /* The tensors of a part are named prefix and parameter. */

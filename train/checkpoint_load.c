@@ -137,6 +137,9 @@ int checkpoint_parse_metadata(struct arena *a, const char *what, struct span tex
         return err_set(e, ERR_FORMAT, "%s: no iteration or consumed_samples", what);
     TRY(parse_model(node_get(root, "model"), &info->model, what, e));
     TRY(parse_args(a, node_get(root, "args"), info, e));
+    info->guard.loss = node_num(node_get(root, "running"), "loss", 0);
+    info->guard.norm = node_num(node_get(root, "running"), "grad_norm", 0);
+    info->guard.n = node_int(node_get(root, "running"), "steps", 0);
     *files = node_get(root, "files");
     if (!*files || (*files)->type != NODE_LIST || (*files)->count < 1 || (*files)->count > FILES_MAX)
         return err_set(e, ERR_FORMAT, "%s: no files", what);

@@ -173,6 +173,8 @@ static int put_metadata(struct buf *b, const struct checkpoint_info *info, const
         TRY(json_put_string(b, span_of(info->args[i].text)));
     }
     TRY(buf_putc(b, '}'));
+    TRY(buf_printf(b, ",\"running\":{\"loss\":%.17g,\"grad_norm\":%.17g,\"steps\":%" PRId64 "}", info->guard.loss,
+                   info->guard.norm, info->guard.n));
     TRY(put_files(b, files, n));
     return buf_printf(b, ",\"xxh3\":\"%016" PRIx64 "\"}\n", hash_xxh3_64(buf_span(b)));
 }

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/tool.h"
 #include "train/evaluate.h"
+#include "train/tensorboard.h"
 #include "train/trainer.h"
 
 static volatile sig_atomic_t stop;
@@ -37,19 +38,37 @@ static void catch_signals(void)
 
 struct run {
     const struct train_config *config;
-    double flops_per_step, tokens_per_step, peak;
+    const struct trainer *trainer;
+    double flops_per_token, peak;
     int log_fd;
-    bool log_failed;
+    bool log_failed, board_failed;
+    struct tensorboard *board;
 };
+
+static double tokens_per_second(const struct run *r, const struct train_step *s)
+{
+    return (double)(s->batch * r->config->model.seq) / s->seconds;
+}
+
+/* {"NAME":loss,...} of several validation sets. */
+static int put_sets(struct buf *b, const struct run *r, const struct train_step *s)
+{
+    TRY(buf_puts(b, ",\"valid_losses\":{"));
+    for (int i = 0; i < data_valid_sets(r->trainer->data); i++) {
+        TRY(json_put_key(b, data_valid_name(r->trainer->data, i)));
+        TRY(json_put_num(b, s->valid[i]));
+    }
+    return buf_putc(b, '}');
+}
 
 static void log_line(struct run *r, const struct train_step *s)
 {
-    double rate = 1 / s->seconds, flops = r->flops_per_step * rate;
+    double rate = tokens_per_second(r, s), flops = r->flops_per_token * rate;
     const struct {
         const char *key;
         double v;
     } field[] = {{"loss", s->loss}, {"grad_norm", s->grad_norm}, {"lr", s->lr},
-                 {"tokens_per_s", r->tokens_per_step * rate}, {"flops_per_s", flops}, {"mfu", flops / r->peak}};
+                 {"tokens_per_s", rate}, {"flops_per_s", flops}, {"mfu", flops / r->peak}};
     struct buf b = {0};
     int rc = buf_printf(&b, "{\"step\":%" PRId64, s->step);
 
@@ -62,7 +81,11 @@ static void log_line(struct run *r, const struct train_step *s)
         rc = json_put_key(&b, "valid_loss");
         if (rc == 0)
             rc = json_put_num(&b, s->valid_loss);
+        if (rc == 0 && r->config->valid_sets)
+            rc = put_sets(&b, r, s);
     }
+    if (rc == 0)
+        rc = buf_printf(&b, ",\"batch\":%" PRId64 ",\"save_s\":%.6f", s->batch, s->save_seconds);
     for (int i = 0; i < PHASES && rc == 0; i++)
         rc = buf_printf(&b, ",\"%s_s\":%.6f", train_phase_name[i], s->phase[i]);
     if (rc == 0)
@@ -74,15 +97,46 @@ static void log_line(struct run *r, const struct train_step *s)
     buf_free(&b);
 }
 
+/* Megatron's tags. */
+static int board_scalars(struct run *r, const struct train_step *s, struct err *e)
+{
+    const struct {
+        const char *tag;
+        double v;
+    } field[] = {{"lm loss", s->loss}, {"grad-norm", s->grad_norm}, {"learning-rate", s->lr},
+                 {"batch-size", (double)s->batch}, {"iteration-time", s->seconds},
+                 {"throughput", r->flops_per_token * tokens_per_second(r, s) / 1e12}};
+    char tag[512];
+
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
+        TRY(tensorboard_scalar(r->board, field[i].tag, field[i].v, e));
+    for (int i = 0; !isnan(s->valid_loss) && i < data_valid_sets(r->trainer->data); i++) {
+        snprintf(tag, sizeof tag, "lm loss validation%s%s", r->config->valid_sets ? " " : "",
+                 data_valid_name(r->trainer->data, i));
+        TRY(tensorboard_scalar(r->board, tag, s->valid[i], e));
+    }
+    return tensorboard_step(r->board, s->step, e);
+}
+
+static void to_board(struct run *r, const struct train_step *s)
+{
+    struct err e;
+
+    if (r->board && board_scalars(r, s, &e) < 0 && !r->board_failed) {
+        r->board_failed = true;
+        log_msg(LOG_ERROR, "%s; training goes on", e.msg);
+    }
+}
+
 static void on_step(void *arg, const struct train_step *s)
 {
     struct run *r = arg;
-    double rate = 1 / s->seconds, flops = r->flops_per_step * rate;
+    double rate = tokens_per_second(r, s), flops = r->flops_per_token * rate;
     char line[256];
     int n = snprintf(line, sizeof line,
                      "step %" PRId64 "/%" PRId64
                      "  loss %.4f  grad norm %.3f  lr %.3e  %.0f tokens/s  %.1f GFLOP/s  mfu %.1f %%",
-                     s->step, r->config->iters, s->loss, s->grad_norm, s->lr, r->tokens_per_step * rate, flops / 1e9,
+                     s->step, r->config->iters, s->loss, s->grad_norm, s->lr, rate, flops / 1e9,
                      100 * flops / r->peak);
 
     if (!isnan(s->valid_loss))
@@ -96,6 +150,7 @@ static void on_step(void *arg, const struct train_step *s)
     }
     if (r->log_fd >= 0)
         log_line(r, s);
+    to_board(r, s);
 }
 
 static void print_plan(struct train_config *c, const struct train_memory *m, const struct device *dev, double peak,
@@ -113,14 +168,17 @@ static void print_plan(struct train_config *c, const struct train_memory *m, con
     printf("device: %s, peak %.1f GFLOP/s in %s\n", dev->name, peak / 1e9, c->bf16 ? "bf16" : "fp32");
     printf("model: %" PRId64 " parameters, vocabulary padded to %" PRId64 ", %.4g FLOP a token\n",
            model_config_params(&c->model), c->model.padded_vocab, model_config_flops(&c->model, c->model.seq));
-    printf("memory: weights %.1f + gradients %.1f + optimizer %.1f + activations %.1f = %.1f MiB\n",
+    printf("memory: weights %.1f + gradients %.1f + optimizer %.1f + activations %.1f + copy for saving %.1f = %.1f MiB\n",
            (double)(m->model.weights + m->model.low) / mib, (double)m->model.grads / mib, (double)m->optimizer / mib,
-           (double)(m->model.activations + m->model.tables) / mib, (double)m->total / mib);
-    printf("steps: %" PRId64 " of %" PRId64 " samples in %" PRId64 " micro-batches", c->iters, c->global_batch,
-           c->micro_batches);
+           (double)(m->model.activations + m->model.tables) / mib, (double)m->save / mib, (double)m->total / mib);
+    printf("steps: %" PRId64 " of %" PRId64 " samples in micro-batches of %" PRId64, c->iters, c->global_batch,
+           c->micro_batch);
     if (c->ranks > 1)
         printf(" on each of %" PRId64 " data-parallel ranks", c->ranks);
     putchar('\n');
+    if (c->ramp_each)
+        printf("ramp: from %" PRId64 " samples, %" PRId64 " more after each %" PRId64 "\n", c->ramp_start, c->ramp_add,
+               c->ramp_each);
     fflush(stdout);
 }
 
@@ -135,27 +193,30 @@ static int check_memory(const struct train_memory *m, struct err *e)
     return 0;
 }
 
+static int final_loss(struct trainer *t, int split, const char *name, int64_t first, struct err *e)
+{
+    int64_t n = t->config->eval_iters * t->config->global_batch;
+    double loss;
+
+    if (n == 0 || data_size(t->data, split) == 0)
+        return 0;
+    TRY(evaluate(t->model, t->data, t->ranks.group, split, first, n, &loss, e));
+    if (t->ranks.group->rank == 0)
+        printf("%s loss %.4f, perplexity %.2f\n", name, loss, exp(loss));
+    return 0;
+}
+
 /* Megatron's last words: the loss on splits that training did not see. */
 static int final_losses(struct trainer *t, struct err *e)
 {
     const struct train_config *c = t->config;
-    int64_t n = c->eval_iters * c->global_batch;
-    const struct {
-        enum gpt_split split;
-        const char *name;
-        bool wanted;
-    } v[] = {{GPT_VALID, "valid", c->eval_interval > 0}, {GPT_TEST, "test", true}};
+    char name[512];
 
-    for (int i = 0; i < 2 && n > 0; i++) {
-        double loss;
-
-        if (!v[i].wanted || data_size(t->data, v[i].split) == 0)
-            continue;
-        TRY(evaluate(t->model, t->data, t->ranks.group, v[i].split, i ? 0 : c->iters / c->eval_interval * n, n, &loss, e));
-        if (t->ranks.group->rank == 0)
-            printf("%s loss %.4f, perplexity %.2f\n", v[i].name, loss, exp(loss));
+    for (int i = 0; c->eval_interval && i < data_valid_sets(t->data); i++) {
+        snprintf(name, sizeof name, "valid%s%s", c->valid_sets ? " " : "", data_valid_name(t->data, i));
+        TRY(final_loss(t, data_valid(i), name, c->iters / c->eval_interval * c->eval_iters * c->global_batch, e));
     }
-    return 0;
+    return final_loss(t, GPT_TEST, "test", 0, e);
 }
 
 static int train(struct run *r, struct trainer *t, struct err *e)
@@ -164,6 +225,7 @@ static int train(struct run *r, struct trainer *t, struct err *e)
     enum train_end end;
     int64_t from = t->step;
 
+    r->trainer = t;
     if (from && first)
         printf("going on after step %" PRId64 "\n", from);
     TRY(trainer_run(t, &stop, first ? on_step : NULL, r, &end, e));
@@ -192,13 +254,14 @@ static int run(struct train_config *c, struct comm *group, int threads, bool qui
         if (r.log_fd < 0)
             rc = err_sys(e, ERR_IO, "cannot open '%s'", c->log_file);
     }
+    if (rc == 0 && c->tensorboard && group->rank == 0)
+        rc = tensorboard_open(&r.board, c->tensorboard, e);
     if (rc == 0)
         rc = device_open(&dev, train_config_device[c->device], threads, e);
     if (rc == 0)
         rc = device_peak_flops(dev, c->bf16 ? DTYPE_BF16 : DTYPE_F32, &r.peak, e);
     if (rc == 0) {
-        r.tokens_per_step = (double)(c->global_batch * c->model.seq);
-        r.flops_per_step = r.tokens_per_step * model_config_flops(&c->model, c->model.seq);
+        r.flops_per_token = model_config_flops(&c->model, c->model.seq);
         r.peak *= group->size;
         if (group->rank == 0)
             print_plan(c, &m, dev, r.peak, quiet);
@@ -208,6 +271,7 @@ static int run(struct train_config *c, struct comm *group, int threads, bool qui
         rc = train(&r, t, e);
     trainer_close(t);
     device_close(dev);
+    tensorboard_close(r.board);
     if (r.log_fd >= 0)
         close(r.log_fd);
     return rc;

@@ -19,6 +19,9 @@ void train_config_init(struct train_config *c)
     c->vocab_divisor = 128;
     c->micro_batch = 1;
     c->recompute_layers = 1;
+    c->spike_window = 64;
+    c->max_bad_steps = 10;
+    c->spike_action = BAD_SKIP;
     c->seed = 1234;
     c->lr_style = LR_LINEAR;
     c->weight_decay = 0.01;
@@ -84,10 +87,16 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_HEAD("Training"),
         OPT_INT(0, "micro-batch-size", &c->micro_batch, 1, 1 << 20, "samples of one forward pass"),
         OPT_INT(0, "global-batch-size", &c->global_batch, 0, 1 << 24, "samples of one step; 0: one micro-batch"),
+        OPT_STR(0, "rampup-batch-size", &c->rampup, "S,I,N", "begin with S samples, reach the global batch by I at a time in N"),
         OPT_INT(0, "train-iters", &c->train_iters, 0, MAX_N, "steps in all"),
         OPT_INT(0, "train-samples", &c->train_samples, 0, MAX_N, "samples in all, instead of steps"),
         OPT_INT(0, "exit-interval", &c->exit_interval, 0, MAX_N, "save and exit after a step divisible by this"),
         OPT_INT(0, "exit-duration-in-mins", &c->exit_minutes, 0, 1 << 30, "save and exit after this long; 0: never"),
+        OPT_ENUM(0, "nan-action", &c->nan_action, "stop|skip|rollback", "when a loss or gradient is not finite"),
+        OPT_NUM(0, "spike-factor", &c->spike_factor, 0, 1e6, "a loss or norm so many times its mean is a spike; 0: none is"),
+        OPT_INT(0, "spike-window", &c->spike_window, 2, MAX_N, "steps of that mean"),
+        OPT_ENUM(0, "spike-action", &c->spike_action, "stop|skip|rollback", "when there is one"),
+        OPT_INT(0, "max-bad-steps", &c->max_bad_steps, 1, MAX_N, "stop after so many without a good one between"),
         OPT_INT(0, "seed", &c->seed, 0, UINT32_MAX, "of weights, dropout and data order"),
         OPT_ENUM(0, "recompute-granularity", &c->recompute, "none|full|selective",
                  "compute activations again in backward"),
@@ -122,12 +131,15 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_STR(0, "load", &c->load, "DIR", "start from the last checkpoint here (default: the one of --save)"),
         OPT_INT(0, "save-interval", &c->save_interval, 0, MAX_N, "steps between checkpoints; 0: at the end only"),
         OPT_INT(0, "ckpt-step", &c->ckpt_step, -1, MAX_N, "load the checkpoint of this step; -1: the last whole one"),
+        OPT_FLAG(0, "async-save", &c->async_save, "write checkpoints while training goes on, from a copy in memory"),
         OPT_FLAG(0, "finetune", &c->finetune, "load weights only and start at step 0"),
         OPT_FLAG(0, "no-load-optim", &c->no_load_optim, "load weights and step, not the optimizer's moments"),
         OPT_HEAD("Evaluation and log"),
         OPT_INT(0, "eval-interval", &c->eval_interval, 0, MAX_N, "steps between evaluations; 0: never"),
         OPT_INT(0, "eval-iters", &c->eval_iters, 0, MAX_N, "global batches of an evaluation; 0: no evaluation"),
         OPT_INT(0, "log-interval", &c->log_interval, 1, MAX_N, "steps between lines on standard output"),
+        OPT_FLAG(0, "multiple-validation-sets", &c->valid_sets, "each valid-data-path is a set of its own, no blend"),
+        OPT_STR(0, "tensorboard-dir", &c->tensorboard, "DIR", "write TensorBoard event files here"),
         OPT_STR(0, "log-file", &c->log_file, "FILE", "append a JSON line a step"),
         OPT_INT(0, "distributed-timeout-minutes", &c->timeout_minutes, 1, 1 << 20, "name a collective that hangs"),
         OPT_FLAG(0, "deterministic", &c->deterministic, "the same bits for any number of data-parallel ranks"),
@@ -143,7 +155,6 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_FLAG(0, "overlap-param-gather", &l->overlap_gather, "gather parameters while forward runs"),
         OPT_INT(0, "ddp-bucket-size", &l->bucket_size, 0, MAX_N, "parameters of a bucket"),
         OPT_FLAG(0, "grad-reduce-in-bf16", &l->reduce_bf16, "reduce gradients in bf16"),
-        OPT_STR(0, "rampup-batch-size", &l->rampup, "S,I,N", "start, increment and samples of a batch ramp-up"),
         OPT_ENUM(0, "fp8-format", &l->fp8, "none|e4m3|hybrid", "matrix products in FP8"),
         OPT_ENUM(0, "fp8-recipe", &l->fp8_recipe, "delayed|tensorwise|mxfp8", "how FP8 is scaled"),
         OPT_INT(0, "fp8-amax-history-len", &l->amax_history, 1, 1 << 20, "steps of amax kept"),
@@ -151,8 +162,6 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_FLAG(0, "reset-position-ids", &l->reset_positions, "positions start again after a document"),
         OPT_FLAG(0, "reset-attention-mask", &l->reset_mask, "no attention across documents"),
         OPT_FLAG(0, "eod-mask-loss", &l->mask_eod, "no loss on the end of a document"),
-        OPT_FLAG(0, "async-save", &l->async_save, "save while training goes on"),
-        OPT_STR(0, "tensorboard-dir", &l->tensorboard, "DIR", "write TensorBoard event files"),
     };
     size_t n = 1;
     struct opt *all;
@@ -191,7 +200,6 @@ static int check_later(const struct train_config *c, struct err *e)
         {l->overlap_gather, "overlap-param-gather"},
         {l->bucket_size != 0, "ddp-bucket-size"},
         {l->reduce_bf16, "grad-reduce-in-bf16"},
-        {l->rampup != NULL, "rampup-batch-size"},
         {l->fp8 != 0, "fp8-format"},
         {l->fp8_recipe != 0, "fp8-recipe"},
         {l->amax_history != o->amax_history, "fp8-amax-history-len"},
@@ -199,8 +207,6 @@ static int check_later(const struct train_config *c, struct err *e)
         {l->reset_positions, "reset-position-ids"},
         {l->reset_mask, "reset-attention-mask"},
         {l->mask_eod, "eod-mask-loss"},
-        {l->async_save, "async-save"},
-        {l->tensorboard != NULL, "tensorboard-dir"},
     };
 
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
@@ -257,13 +263,70 @@ static int check_groups(struct train_config *c, struct err *e)
     return 0;
 }
 
+/* "S,I,N" or "S I N". */
+static int parse_rampup(struct train_config *c, struct err *e)
+{
+    int64_t each = c->micro_batch * c->ranks;
+    long long start, add, samples, steps;
+    int end = 0;
+
+    if (!c->rampup)
+        return 0;
+    if (sscanf(c->rampup, "%lld%*1[, ]%lld%*1[, ]%lld%n", &start, &add, &samples, &end) != 3 || c->rampup[end] || start < 1 ||
+        add < 1 || samples < 1 || start > c->global_batch)
+        return err_set(e, ERR_ARG, "--rampup-batch-size: '%s' is not START,INCREMENT,SAMPLES of a ramp to %" PRId64,
+                       c->rampup, c->global_batch);
+    if (start % each || add % each || (c->global_batch - start) % add)
+        return err_set(e, ERR_ARG, "--rampup-batch-size: from %lld by %lld to %" PRId64 " is no row of multiples of the"
+                       " micro-batch of %" PRId64 " on %" PRId64 " ranks", start, add, c->global_batch, c->micro_batch, c->ranks);
+    if (c->deterministic && c->ranks > 1)
+        return err_set(e, ERR_ARG, "--rampup-batch-size and --deterministic: on one rank only");
+    if (!c->train_samples)
+        return err_set(e, ERR_ARG, "--rampup-batch-size needs --train-samples");
+    steps = (c->global_batch - start) / add;
+    if (!steps)
+        return 0;
+    if (samples < steps)
+        return err_set(e, ERR_ARG, "--rampup-batch-size: %lld samples are fewer than its %lld increments", samples, steps);
+    c->ramp_start = start;
+    c->ramp_add = add;
+    c->ramp_each = samples / steps;
+    return 0;
+}
+
+int64_t train_config_batch(const struct train_config *c, int64_t consumed)
+{
+    int64_t batch;
+
+    if (!c->ramp_each)
+        return c->global_batch;
+    batch = c->ramp_start + consumed / c->ramp_each * c->ramp_add;
+    return batch < c->global_batch ? batch : c->global_batch;
+}
+
+/* Whole steps that samples make. */
+static int64_t steps_of(const struct train_config *c, int64_t samples)
+{
+    int64_t n = 0, used = 0;
+
+    while (train_config_batch(c, used) < c->global_batch && used + train_config_batch(c, used) <= samples) {
+        used += train_config_batch(c, used);
+        n++;
+    }
+    if (train_config_batch(c, used) < c->global_batch)
+        return n;
+    return n + (samples - used) / c->global_batch;
+}
+
 static int check_schedule(struct train_config *c, struct err *e)
 {
     if (c->train_iters && c->train_samples)
         return err_set(e, ERR_ARG, "--train-iters and --train-samples: give one of them");
     if (!c->train_iters && !c->train_samples)
         return err_set(e, ERR_ARG, "--train-iters (or --train-samples) is needed");
-    c->iters = c->train_iters ? c->train_iters : c->train_samples / c->global_batch;
+    TRY(parse_rampup(c, e));
+    c->iters = c->train_iters ? c->train_iters : steps_of(c, c->train_samples);
+    c->samples = c->ramp_each ? c->train_samples : c->iters * c->global_batch;
     if (c->iters < 1)
         return err_set(e, ERR_ARG, "--train-samples: %" PRId64 " is less than a global batch of %" PRId64,
                        c->train_samples, c->global_batch);
@@ -352,6 +415,11 @@ int train_config_check(struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--data-path, --train-data-path and --mock-data: give one of them");
     if ((c->part_path[1].n || c->part_path[2].n) && !c->part_path[0].n)
         return err_set(e, ERR_ARG, "--valid-data-path and --test-data-path need --train-data-path");
+    if (c->valid_sets && !c->part_path[1].n)
+        return err_set(e, ERR_ARG, "--multiple-validation-sets needs --valid-data-path");
+    if ((c->async_save || c->nan_action == BAD_ROLLBACK || (c->spike_factor > 0 && c->spike_action == BAD_ROLLBACK)) && !c->save)
+        return err_set(e, ERR_ARG, "--%s needs --save", c->async_save ? "async-save" : c->nan_action == BAD_ROLLBACK ?
+                       "nan-action rollback" : "spike-action rollback");
     if (c->save_interval && !c->save)
         return err_set(e, ERR_ARG, "--save-interval needs --save");
     if (c->ckpt_step >= 0 && !c->load)

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/opt.h"
+#include "train/guard.h"
 #include "train/model.h"
 
 #ifdef __cplusplus
@@ -27,9 +28,8 @@ struct train_later {
     int64_t tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, virtual_layers;
     int64_t bucket_size, amax_history;
     bool sequence_parallel, distributed_optimizer;
-    bool overlap_reduce, overlap_gather, reduce_bf16, reset_positions, reset_mask, mask_eod, async_save;
+    bool overlap_reduce, overlap_gather, reduce_bf16, reset_positions, reset_mask, mask_eod;
     int fp8, fp8_recipe, amax_algo;
-    const char *rampup, *tensorboard;
 };
 
 enum { MODEL_OPTIONS = 64 }; /* at least as many as the heading Model has */
@@ -42,6 +42,10 @@ struct train_config {
     int64_t vocab_divisor;
 
     int64_t micro_batch, global_batch, train_iters, train_samples, seed, exit_interval, exit_minutes;
+    const char *rampup;   /* "START,INCREMENT,SAMPLES"; NULL: the global batch from the start */
+    int nan_action, spike_action; /* enum bad_action */
+    double spike_factor;          /* 0: no step is a spike */
+    int64_t spike_window, max_bad_steps;
     int recompute, recompute_method; /* enum recompute; 0: uniform, 1: block */
     int64_t recompute_layers;
 
@@ -57,10 +61,11 @@ struct train_config {
 
     const char *save, *load;
     int64_t save_interval, ckpt_step;
-    bool finetune, no_load_optim;
+    bool finetune, no_load_optim, async_save;
 
     int64_t eval_interval, eval_iters, log_interval;
-    const char *log_file;
+    const char *log_file, *tensorboard;
+    bool valid_sets; /* each path of part_path[1] is a set of its own */
     int device; /* index into train_config_device */
     int64_t timeout_minutes;
     bool deterministic; /* the same bits for any number of data-parallel ranks */
@@ -69,8 +74,13 @@ struct train_config {
 
     /* Derived by train_config_check. */
     int64_t micro_batches; /* a step, of one rank */
-    int64_t iters;         /* in all */
+    int64_t iters;                           /* in all */
+    int64_t samples;                         /* in all */
+    int64_t ramp_start, ramp_add, ramp_each; /* batch START, and ADD more after each EACH samples; EACH 0: no ramp */
 };
+
+/* Samples of the step that begins after consumed ones: Megatron's ramp. */
+int64_t train_config_batch(const struct train_config *c, int64_t consumed);
 
 /* The names that --device takes, for device_open. */
 extern const char *const train_config_device[];

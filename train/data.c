@@ -9,19 +9,65 @@
 
 struct data {
     const struct train_config *config;
-    struct gpt_dataset *sets[GPT_SPLITS];
+    struct gpt_dataset **sets; /* GPT_SPLITS, then the validation sets behind the first */
+    int n_sets;
     int32_t *ids; /* seq + 1 */
 };
 
-static const char *const split_name[GPT_SPLITS] = {"train", "valid", "test"};
+static const char *split_name(int split)
+{
+    static const char *const names[GPT_SPLITS] = {"train", "valid", "test"};
+
+    return split < GPT_SPLITS ? names[split] : "valid";
+}
 
 void data_wanted(const struct train_config *c, int64_t samples[GPT_SPLITS])
 {
     int64_t evaluation = c->eval_iters * c->global_batch;
 
-    samples[GPT_TRAIN] = c->iters * c->global_batch;
+    samples[GPT_TRAIN] = c->samples;
     samples[GPT_VALID] = c->eval_interval ? (c->iters / c->eval_interval + 1) * evaluation : 0;
     samples[GPT_TEST] = evaluation;
+}
+
+int data_valid_sets(const struct data *d)
+{
+    return d->n_sets - GPT_SPLITS + 1;
+}
+
+const char *data_valid_name(const struct data *d, int i)
+{
+    return d->config->valid_sets ? d->config->part_path[GPT_VALID].v[i] : "";
+}
+
+/* Opens the splits, and set after set what else there is to validate with. */
+static int open_sets(struct data *d, const int64_t samples[GPT_SPLITS], struct err *e)
+{
+    const struct train_config *c = d->config;
+    struct gpt_dataset *three[GPT_SPLITS];
+    struct gpt_conf conf = {
+        .paths = {c->data_path.v, c->data_path.n}, .split = c->split,
+        .seq_length = c->model.seq, .seed = (uint32_t)c->seed, .cache = c->cache_path,
+        .jobs = pool_cpus(),
+    };
+
+    memcpy(conf.samples, samples, sizeof conf.samples);
+    for (int s = 0; s < GPT_SPLITS && c->part_path[GPT_TRAIN].n; s++) {
+        conf.split = NULL;
+        conf.split_paths[s] = (struct gpt_paths){c->part_path[s].v, c->part_path[s].n};
+    }
+    if (c->valid_sets)
+        conf.split_paths[GPT_VALID].n = 1;
+    TRY(gpt_dataset_open(d->sets, &conf, e));
+    conf.samples[GPT_TRAIN] = conf.samples[GPT_TEST] = 0;
+    for (int i = 1; i < data_valid_sets(d); i++) {
+        conf.split_paths[GPT_VALID].word = c->part_path[GPT_VALID].v + i;
+        TRY(gpt_dataset_open(three, &conf, e));
+        d->sets[data_valid(i)] = three[GPT_VALID];
+        gpt_dataset_close(three[GPT_TRAIN]);
+        gpt_dataset_close(three[GPT_TEST]);
+    }
+    return 0;
 }
 
 int data_open(struct data **out, const struct train_config *c, const int64_t samples[GPT_SPLITS], struct err *e)
@@ -32,23 +78,13 @@ int data_open(struct data **out, const struct train_config *c, const int64_t sam
     if (!d)
         return err_set(e, ERR_NOMEM, "out of memory");
     d->config = c;
+    d->n_sets = GPT_SPLITS + (c->valid_sets && !c->mock_data ? c->part_path[GPT_VALID].n - 1 : 0);
+    d->sets = calloc((size_t)d->n_sets, sizeof *d->sets);
     d->ids = malloc((size_t)(c->model.seq + 1) * sizeof *d->ids);
-    if (!d->ids)
+    if (!d->ids || !d->sets)
         rc = err_set(e, ERR_NOMEM, "out of memory");
-    if (rc == 0 && !c->mock_data) {
-        struct gpt_conf conf = {
-            .paths = {c->data_path.v, c->data_path.n}, .split = c->split,
-            .seq_length = c->model.seq, .seed = (uint32_t)c->seed, .cache = c->cache_path,
-            .jobs = pool_cpus(),
-        };
-
-        memcpy(conf.samples, samples, sizeof conf.samples);
-        for (int s = 0; s < GPT_SPLITS && c->part_path[GPT_TRAIN].n; s++) {
-            conf.split = NULL;
-            conf.split_paths[s] = (struct gpt_paths){c->part_path[s].v, c->part_path[s].n};
-        }
-        rc = gpt_dataset_open(d->sets, &conf, e);
-    }
+    if (rc == 0 && !c->mock_data)
+        rc = open_sets(d, samples, e);
     if (rc < 0) {
         data_close(d);
         return rc;
@@ -61,20 +97,21 @@ void data_close(struct data *d)
 {
     if (!d)
         return;
-    for (int s = 0; s < GPT_SPLITS; s++)
+    for (int s = 0; d->sets && s < d->n_sets; s++)
         gpt_dataset_close(d->sets[s]);
+    free(d->sets);
     free(d->ids);
     free(d);
 }
 
-int64_t data_size(const struct data *d, enum gpt_split split)
+int64_t data_size(const struct data *d, int split)
 {
     if (d->config->mock_data)
         return INT64_MAX;
     return d->sets[split] ? gpt_dataset_samples(d->sets[split]) : 0;
 }
 
-static void mock_sample(const struct data *d, enum gpt_split split, int64_t s, int32_t *ids)
+static void mock_sample(const struct data *d, int split, int64_t s, int32_t *ids)
 {
     uint64_t key = (uint64_t)d->config->seed << 2 | (uint64_t)split;
     uint32_t w[4];
@@ -86,13 +123,13 @@ static void mock_sample(const struct data *d, enum gpt_split split, int64_t s, i
     }
 }
 
-int data_batch(const struct data *d, enum gpt_split split, int64_t first, int64_t n, int32_t *tokens,
+int data_batch(const struct data *d, int split, int64_t first, int64_t n, int32_t *tokens,
                int32_t *targets, struct err *e)
 {
     int64_t seq = d->config->model.seq, size = data_size(d, split);
 
     if (size == 0)
-        return err_set(e, ERR_ARG, "there is no data for %s (--split %s)", split_name[split], d->config->split);
+        return err_set(e, ERR_ARG, "there is no data for %s (--split %s)", split_name(split), d->config->split);
     for (int64_t i = 0; i < n; i++) {
         int64_t s = (first + i) % size;
 
@@ -104,7 +141,7 @@ int data_batch(const struct data *d, enum gpt_split split, int64_t first, int64_
             if (d->ids[j] < 0 || d->ids[j] >= d->config->model.vocab)
                 return err_set(e, ERR_FORMAT,
                                "%s sample %" PRId64 " has token %" PRId32 ", outside a vocabulary of %" PRId64
-                               " (--vocab-size)", split_name[split], s, d->ids[j], d->config->model.vocab);
+                               " (--vocab-size)", split_name(split), s, d->ids[j], d->config->model.vocab);
         memcpy(tokens + i * seq, d->ids, (size_t)seq * sizeof *tokens);
         memcpy(targets + i * seq, d->ids + 1, (size_t)seq * sizeof *targets);
     }

@@ -23,12 +23,21 @@ int data_open(struct data **d, const struct train_config *c, const int64_t sampl
               struct err *e);
 void data_close(struct data *d);
 
+/* Validation sets: 1, or with --multiple-validation-sets one for each --valid-data-path.  Set i is
+ * what the functions below take as the split data_valid(i); its name is its path. */
+int data_valid_sets(const struct data *d);
+static inline int data_valid(int i)
+{
+    return i ? GPT_SPLITS + i - 1 : GPT_VALID;
+}
+const char *data_valid_name(const struct data *d, int i);
+
 /* Samples of a split; 0 if it is not open or has no share.  INT64_MAX for mock data. */
-int64_t data_size(const struct data *d, enum gpt_split split);
+int64_t data_size(const struct data *d, int split);
 
 /* tokens and targets (n, seq): samples first .. first + n - 1, counted modulo the size.
  * ERR_FORMAT names a sample with an id outside the vocabulary. */
-int data_batch(const struct data *d, enum gpt_split split, int64_t first, int64_t n, int32_t *tokens,
+int data_batch(const struct data *d, int split, int64_t first, int64_t n, int32_t *tokens,
                int32_t *targets, struct err *e);
 
 /* The samples that training and its evaluations take, by Megatron's formulae. */

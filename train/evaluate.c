@@ -22,7 +22,7 @@ int model_restore(struct model **out, const struct checkpoint *ck, struct device
     return 0;
 }
 
-int evaluate(struct model *m, struct data *d, struct comm *group, enum gpt_split split, int64_t first, int64_t n, double *loss,
+int evaluate(struct model *m, struct data *d, struct comm *group, int split, int64_t first, int64_t n, double *loss,
              struct err *e)
 {
     int64_t rows = m->b * m->t;

@@ -19,7 +19,7 @@ int model_restore(struct model **m, const struct checkpoint *ck, struct device *
 /* Mean loss of a token over samples first .. first + n - 1 of a split, without dropout.  m was
  * opened with the sequence length of d.  The ranks of group (NULL: none but this one), which have
  * the same weights, share the work; the result is the same on all, and for any number of them. */
-int evaluate(struct model *m, struct data *d, struct comm *group, enum gpt_split split, int64_t first, int64_t n, double *loss,
+int evaluate(struct model *m, struct data *d, struct comm *group, int split, int64_t first, int64_t n, double *loss,
              struct err *e);
 
 #ifdef __cplusplus

@@ -12,7 +12,8 @@ struct schedule schedule_of(const struct train_config *c)
     };
     double batch = (double)c->global_batch;
 
-    s.decay = (double)c->decay_iters * batch;
+    /* With a ramp, steps differ: the default is all samples, anything else counts whole batches. */
+    s.decay = c->ramp_each && c->decay_iters == c->iters ? (double)c->samples : (double)c->decay_iters * batch;
     s.warmup = c->warmup_fraction > 0 ? c->warmup_fraction * s.decay : (double)c->warmup_iters * batch;
     s.wsd = (double)c->wsd_iters * batch;
     return s;

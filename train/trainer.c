@@ -28,7 +28,8 @@ int trainer_plan(const struct train_config *c, struct train_memory *m, struct er
     if (c->deterministic)
         m->model.grads += (size_t)data_parallel_levels(c->micro_batches) * m->model.weights;
     m->optimizer = 2 * m->model.weights;
-    m->total = m->model.weights + m->model.low + m->model.grads + m->model.activations + m->model.tables + m->optimizer;
+    m->save = c->async_save ? 3 * m->model.weights : 0;
+    m->total = m->save + m->model.weights + m->model.low + m->model.grads + m->model.activations + m->model.tables + m->optimizer;
     return 0;
 }
 
@@ -52,7 +53,8 @@ static int same_model(const struct model_config *a, const struct model_config *b
 /* Says what is not as it was when the checkpoint was written. */
 static void compare_args(const struct trainer *t, const struct checkpoint_info *info)
 {
-    static const char *const may_differ[] = {"save", "load", "log-file", "log-interval", "ckpt-step", "exit-interval"};
+    static const char *const may_differ[] = {"save", "load", "log-file", "log-interval", "ckpt-step", "exit-interval",
+                                             "exit-duration-in-mins", "tensorboard-dir", "async-save"};
 
     for (int i = 0; i < t->n_args; i++) {
         const struct checkpoint_arg *now = &t->args[i];
@@ -85,6 +87,7 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool finetu
         t->step = info->iteration;
         t->consumed = info->consumed;
         t->saved_step = info->iteration;
+        t->guard = info->guard;
     }
     log_msg(LOG_INFO, "loaded %s%s", checkpoint_path(ck), finetune ? " (weights only, from step 0)" : "");
     return 0;
@@ -130,10 +133,13 @@ static int open_memory(struct trainer *t, struct comm *group, struct err *e)
     TRY(device_zero(t->dev, t->exp_avg_sq, t->model->memory.weights, e));
     TRY(device_alloc(t->dev, (void **)&t->sumsq, sizeof *t->sumsq, e));
     TRY(device_alloc(t->dev, (void **)&t->clip, sizeof *t->clip, e));
+    if (c->async_save && group->rank == 0)
+        TRY(saver_open(&t->saver, t->dev, c->save, &t->model->params, e));
+    t->valid = calloc((size_t)data_valid_sets(t->data), sizeof *t->valid);
     t->tokens = malloc(ids);
     t->targets = malloc(ids);
     t->losses = malloc((size_t)(c->micro_batches * group->size) * sizeof *t->losses);
-    if (!t->tokens || !t->targets || !t->losses)
+    if (!t->valid || !t->tokens || !t->targets || !t->losses)
         return err_set(e, ERR_NOMEM, "out of memory");
     return data_parallel_open(&t->ranks, group, t->dev, t->model->params.elements, c->micro_batches, c->deterministic,
                               e);
@@ -173,6 +179,8 @@ void trainer_close(struct trainer *t)
 {
     if (!t)
         return;
+    saver_close(t->saver);
+    free(t->valid);
     device_free(t->dev, t->exp_avg);
     device_free(t->dev, t->exp_avg_sq);
     device_free(t->dev, t->sumsq);
@@ -198,43 +206,52 @@ static void lap(struct train_step *s, enum train_phase phase, double *at)
     *at = now;
 }
 
+/* Micro-batches that each rank takes of a step. */
+static int64_t share(const struct trainer *t, const struct train_step *s)
+{
+    return s->batch / (t->config->micro_batch * t->ranks.group->size);
+}
+
 /* The i-th micro-batch of this rank: forward and backward. */
 static int micro_step(struct trainer *t, int64_t i, struct train_step *s, double *at, struct err *e)
 {
     const struct train_config *c = t->config;
-    int64_t k = t->ranks.group->rank * c->micro_batches + i; /* within the step */
+    int64_t k = t->ranks.group->rank * share(t, s) + i; /* within the step */
     struct model_dropout drop = {(uint64_t)c->seed, (uint64_t)t->step, k * c->micro_batch};
-    float scale = (float)(1.0 / (double)(c->global_batch * c->model.seq));
+    float scale = (float)(1.0 / (double)(s->batch * c->model.seq));
 
     TRY(data_batch(t->data, GPT_TRAIN, t->consumed + k * c->micro_batch, c->micro_batch, t->tokens, t->targets, e));
     lap(s, PHASE_DATA, at);
     TRY(model_forward(t->model, t->tokens, t->targets, &drop, scale, &t->losses[k], e));
     lap(s, PHASE_FORWARD, at);
     TRY(model_backward(t->model, &drop, data_parallel_first(&t->ranks, i), e));
-    TRY(data_parallel_add(&t->ranks, t->model->grads, i, c->micro_batches, e));
+    TRY(data_parallel_add(&t->ranks, t->model->grads, i, share(t, s), e));
     lap(s, PHASE_BACKWARD, at);
     return 0;
 }
 
 /* The loss of the step from those of the micro-batches, added in their order whoever had them. */
-static int step_loss(struct trainer *t, double *loss, struct err *e)
+static int step_loss(struct trainer *t, struct train_step *s, struct err *e)
 {
-    const struct train_config *c = t->config;
-    int64_t n = c->micro_batches * t->ranks.group->size;
+    int64_t n = share(t, s) * t->ranks.group->size;
 
     TRY(data_parallel_gather(t->ranks.group, t->losses, n, e));
-    *loss = 0;
-    for (int64_t k = 0; k < n; k++) {
-        int64_t first = t->consumed + k * c->micro_batch;
+    for (int64_t k = 0; k < n; k++)
+        s->loss += t->losses[k];
+    s->loss /= (double)(s->batch * t->config->model.seq);
+    return 0;
+}
 
-        if (!isfinite(t->losses[k]))
-            return err_set(e, ERR_LIMIT,
-                           "step %" PRId64 ": the loss of training samples %" PRId64 "..%" PRId64
-                           " is not finite; stopped before the update", t->step + 1, first,
-                           first + c->micro_batch - 1);
-        *loss += t->losses[k];
-    }
-    *loss /= (double)(c->global_batch * c->model.seq);
+static int gradient_norm(struct trainer *t, struct train_step *s, struct err *e)
+{
+    const struct device_ops *ops = t->dev->ops;
+    double sumsq;
+
+    TRY(device_zero(t->dev, t->sumsq, sizeof *t->sumsq, e));
+    TRY(ops->vec_sumsq(t->dev, DTYPE_F32, t->sumsq, t->model->grads, (int64_t)t->model->params.elements, e));
+    TRY(ops->clip_scale(t->dev, t->clip, t->sumsq, (float)t->config->clip_grad, e));
+    TRY(device_get(t->dev, &sumsq, t->sumsq, sizeof sumsq, e));
+    s->grad_norm = sqrt(sumsq);
     return 0;
 }
 
@@ -242,20 +259,8 @@ static int step_loss(struct trainer *t, double *loss, struct err *e)
 static int update(struct trainer *t, struct train_step *s, struct err *e)
 {
     const struct train_config *c = t->config;
-    const struct device_ops *ops = t->dev->ops;
     struct model *m = t->model;
-    double sumsq;
 
-    TRY(device_zero(t->dev, t->sumsq, sizeof *t->sumsq, e));
-    TRY(ops->vec_sumsq(t->dev, DTYPE_F32, t->sumsq, m->grads, (int64_t)m->params.elements, e));
-    TRY(ops->clip_scale(t->dev, t->clip, t->sumsq, (float)c->clip_grad, e));
-    TRY(device_get(t->dev, &sumsq, t->sumsq, sizeof sumsq, e));
-    s->grad_norm = sqrt(sumsq);
-    if (!isfinite(s->grad_norm))
-        return err_set(e, ERR_LIMIT,
-                       "step %" PRId64 ": the gradient of training samples %" PRId64 "..%" PRId64
-                       " is not finite; stopped before the update", t->step + 1, t->consumed,
-                       t->consumed + c->global_batch - 1);
     for (int i = 0; i < m->params.n; i++) {
         const struct param *p = &m->params.v[i];
         struct adamw a = {
@@ -263,10 +268,70 @@ static int update(struct trainer *t, struct train_step *s, struct err *e)
             .weight_decay = param_decays(p) ? c->weight_decay : 0, .grad_scale = t->clip,
         };
 
-        TRY(ops->adamw(t->dev, &a, m->weights + p->at, t->exp_avg + p->at, t->exp_avg_sq + p->at,
-                       m->grads + p->at, m->low ? m->low + p->at : NULL, (int64_t)p->n, e));
+        TRY(t->dev->ops->adamw(t->dev, &a, m->weights + p->at, t->exp_avg + p->at, t->exp_avg_sq + p->at,
+                               m->grads + p->at, m->low ? m->low + p->at : NULL, (int64_t)p->n, e));
     }
     return 0;
+}
+
+/* Looks after the checkpoint that the first rank is writing, if one is. */
+static int save_progress(struct trainer *t, bool wait, struct err *e)
+{
+    int64_t step = 0;
+    int rc = t->saver ? saver_done(t->saver, wait, &step, e) : 0;
+
+    if (rc > 0)
+        log_msg(LOG_INFO, "saved %s/iter_%07" PRId64, t->config->save, step);
+    if (rc < 0 && t->saved_step == step)
+        t->saved_step = -1;
+    return rc < 0 ? rc : 0;
+}
+
+/* Weights, moments and step of the last checkpoint; the samples go on behind the bad batch. */
+static int roll_back(struct trainer *t, struct err *e)
+{
+    int64_t behind = t->consumed, step = t->step;
+    struct checkpoint *ck;
+    int rc = save_progress(t, true, e);
+
+    if (rc < 0)
+        log_msg(LOG_ERROR, "no checkpoint: %s", e->msg);
+    TRY(data_parallel_of(t->ranks.group, 0, 0, e)); /* only now is it there for all */
+    TRY(checkpoint_open(&ck, t->config->save, CHECKPOINT_LAST, e));
+    if (!ck)
+        return err_set(e, ERR_LIMIT, "no checkpoint to roll back to in '%s'", t->config->save);
+    rc = load_from(t, ck, false, e);
+    checkpoint_close(ck);
+    TRY(rc);
+    TRY(data_parallel_same(t->ranks.group, t->step, "the step to roll back to", e));
+    t->consumed = behind;
+    t->saved_step = -1; /* from here on another run */
+    log_msg(LOG_WARN, "rolled back from step %" PRId64 " to %" PRId64, step, t->step);
+    return model_weights_changed(t->model, e);
+}
+
+/* Says what is wrong with which batch, and does what is to be done.  The step counts, its samples are
+ * consumed. */
+static int bad_step(struct trainer *t, const struct train_step *s, enum verdict_of_step v, struct err *e)
+{
+    const struct train_config *c = t->config;
+    int action = v == STEP_SPIKE ? c->spike_action : c->nan_action;
+    bool loss = v == STEP_SPIKE ? s->loss > c->spike_factor * t->guard.loss : !isfinite(s->loss);
+    char what[400];
+
+    snprintf(what, sizeof what, "step %" PRId64 ": the %s of training samples %" PRId64 "..%" PRId64 " is %s%.6g%s", s->step,
+             loss ? "loss" : "gradient norm", t->consumed, t->consumed + s->batch - 1, v == STEP_SPIKE ? "" : "not finite: ",
+             loss ? s->loss : s->grad_norm, v == STEP_SPIKE ? ", a spike" : "");
+    if (action == BAD_STOP)
+        return err_set(e, ERR_LIMIT, "%s; stopped before the update", what);
+    if (++t->bad >= c->max_bad_steps)
+        return err_set(e, ERR_LIMIT, "%s; stopped: %" PRId64 " bad steps without a good one between", what, t->bad);
+    log_msg(LOG_WARN, "%s; %s", what, action == BAD_SKIP ? "skipped" : "rolling back");
+    if (s->step > t->bad_step)
+        t->bad_step = s->step;
+    t->step++;
+    t->consumed += s->batch;
+    return action == BAD_SKIP ? 0 : roll_back(t, e);
 }
 
 static double cpu_seconds(void)
@@ -277,46 +342,103 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Forward, backward, exchange: gradients, their norm, and the loss, the same on all ranks. */
+static int gradients(struct trainer *t, struct train_step *s, double *at, struct err *e)
+{
+    memset(t->losses, 0, (size_t)(share(t, s) * t->ranks.group->size) * sizeof *t->losses);
+    for (int64_t i = 0; i < share(t, s); i++)
+        TRY(micro_step(t, i, s, at, e));
+    TRY(step_loss(t, s, e));
+    TRY(data_parallel_reduce(&t->ranks, t->model->grads, e));
+    lap(s, PHASE_REDUCE, at);
+    return gradient_norm(t, s, e);
+}
+
 static int one_step(struct trainer *t, struct train_step *s, struct err *e)
 {
     const struct train_config *c = t->config;
     double start = log_seconds(), cpu = cpu_seconds(), at = start;
+    enum verdict_of_step v;
 
     memset(s, 0, sizeof *s);
     s->step = t->step + 1;
     s->lr = schedule_lr(&t->schedule, t->consumed);
+    s->batch = train_config_batch(c, t->consumed);
     s->valid_loss = NAN;
-    memset(t->losses, 0, (size_t)(c->micro_batches * t->ranks.group->size) * sizeof *t->losses);
-    for (int64_t i = 0; i < c->micro_batches; i++)
-        TRY(micro_step(t, i, s, &at, e));
-    TRY(step_loss(t, &s->loss, e));
-    TRY(data_parallel_reduce(&t->ranks, t->model->grads, e));
-    lap(s, PHASE_REDUCE, &at);
-    TRY(update(t, s, e));
+    s->save_seconds = t->save_seconds;
+    t->save_seconds = 0;
+    TRY(gradients(t, s, &at, e));
+    v = guard_judge(&t->guard, s->loss, s->grad_norm, c->spike_factor, c->spike_window);
+    if (v == STEP_GOOD)
+        TRY(update(t, s, e));
     lap(s, PHASE_OPTIMIZER, &at);
     s->seconds = at - start;
     s->cpu_seconds = cpu_seconds() - cpu;
+    if (v != STEP_GOOD)
+        return bad_step(t, s, v, e);
+    guard_add(&t->guard, s->loss, s->grad_norm, c->spike_window);
+    if (s->step > t->bad_step) /* after a roll back the steps up to there are no progress */
+        t->bad = 0;
     t->step++;
-    t->consumed += c->global_batch;
+    t->consumed += s->batch;
     return 0;
 }
 
 /* ---- the loop ---- */
 
-static int save(struct trainer *t, struct err *e)
+/* What the first rank does to save. */
+static int save_here(struct trainer *t, struct err *e)
 {
-    struct checkpoint_info info = {t->step, t->consumed, t->config->model, t->args, t->n_args};
+    struct checkpoint_info info = {t->step, t->consumed, t->config->model, t->args, t->n_args, t->guard};
     const float *const slabs[CHECKPOINT_PARTS] = {t->model->weights, t->exp_avg, t->exp_avg_sq};
-    int rc = 0;
 
-    if (!t->config->save || t->saved_step == t->step)
+    if (t->saved_step == t->step)
         return 0;
-    if (t->ranks.group->rank == 0)
-        rc = checkpoint_save(t->config->save, &info, &t->model->params, slabs, e);
-    TRY(data_parallel_of(t->ranks.group, 0, rc, e));
+    if (t->saver) {
+        TRY(save_progress(t, true, e));
+        TRY(saver_start(t->saver, &info, slabs, e));
+        t->saved_step = t->step;
+        return 0;
+    }
+    TRY(checkpoint_save(t->config->save, &info, &t->model->params, slabs, e));
     t->saved_step = t->step;
     log_msg(LOG_INFO, "saved %s/iter_%07" PRId64, t->config->save, t->step);
     return 0;
+}
+
+/* Behind a step: what is due is saved; a failure is told and training goes on. */
+static void save_on_the_way(struct trainer *t)
+{
+    const struct train_config *c = t->config;
+    double start = log_seconds();
+    struct err e;
+
+    if (t->ranks.group->rank)
+        return;
+    if (save_progress(t, false, &e) < 0)
+        log_msg(LOG_ERROR, "no checkpoint: %s; training goes on", e.msg);
+    if (!c->save_interval || t->step % c->save_interval || t->step >= c->iters)
+        return;
+    if (save_here(t, &e) < 0)
+        log_msg(LOG_ERROR, "no checkpoint of step %" PRId64 ": %s; training goes on", t->step, e.msg);
+    t->save_seconds = log_seconds() - start;
+}
+
+/* The last one: until it is on disk.  If the one before it failed, it is tried all the same. */
+static int save_at_the_end(struct trainer *t, struct err *e)
+{
+    int rc = 0;
+
+    if (!t->config->save)
+        return 0;
+    if (t->ranks.group->rank == 0) {
+        if (save_progress(t, true, e) < 0)
+            log_msg(LOG_ERROR, "no checkpoint: %s", e->msg);
+        rc = save_here(t, e);
+        if (rc == 0)
+            rc = save_progress(t, true, e);
+    }
+    return data_parallel_of(t->ranks.group, 0, rc, e);
 }
 
 /* Evaluation number k takes the k-th stretch of the valid split, as Megatron does. */
@@ -324,10 +446,19 @@ static int evaluate_valid(struct trainer *t, struct train_step *s, struct err *e
 {
     const struct train_config *c = t->config;
     int64_t n = c->eval_iters * c->global_batch;
+    int sets = data_valid_sets(t->data);
+    double sum = 0;
 
     if (!c->eval_interval || !n || t->step % c->eval_interval || data_size(t->data, GPT_VALID) == 0)
         return 0;
-    return evaluate(t->model, t->data, t->ranks.group, GPT_VALID, (t->step / c->eval_interval - 1) * n, n, &s->valid_loss, e);
+    for (int i = 0; i < sets; i++) {
+        TRY(evaluate(t->model, t->data, t->ranks.group, data_valid(i), (t->step / c->eval_interval - 1) * n, n, &t->valid[i],
+                     e));
+        sum += t->valid[i];
+    }
+    s->valid_loss = sum / sets;
+    s->valid = t->valid;
+    return 0;
 }
 
 /* A signal or the clock of any rank ends the run of all, after the same step. */
@@ -349,7 +480,6 @@ int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step
     const struct train_config *c = t->config;
     double start = log_seconds();
     struct train_step s;
-    struct err se;
 
     *end = TRAIN_ALL_DONE;
     while (t->step < c->iters) {
@@ -360,13 +490,11 @@ int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step
         TRY(evaluate_valid(t, &s, e));
         if (report)
             report(arg, &s);
-        if (c->save_interval && t->step % c->save_interval == 0 && t->step < c->iters && save(t, &se) < 0 &&
-            t->ranks.group->rank == 0)
-            log_msg(LOG_ERROR, "no checkpoint of step %" PRId64 ": %s; training goes on", t->step, se.msg);
+        save_on_the_way(t);
         if (t->step < c->iters && c->exit_interval && t->step % c->exit_interval == 0) {
             *end = TRAIN_EXIT;
             break;
         }
     }
-    return save(t, e);
+    return save_at_the_end(t, e);
 }

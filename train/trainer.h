@@ -16,6 +16,7 @@
 #include "train/data.h"
 #include "train/data_parallel.h"
 #include "train/model.h"
+#include "train/saver.h"
 #include "train/schedule.h"
 
 #ifdef __cplusplus
@@ -32,7 +33,10 @@ struct train_step {
     double seconds; /* of the step itself */
     double cpu_seconds; /* of the processors in this process */
     double phase[PHASES];
-    double valid_loss; /* NaN unless the step was followed by an evaluation */
+    int64_t batch;        /* samples */
+    double valid_loss;    /* mean over the sets; NaN unless the step was followed by an evaluation */
+    const double *valid;  /* of each set (data_valid_sets), when there is one */
+    double save_seconds;  /* that a checkpoint behind the step before held training up */
 };
 typedef void train_step_fn(void *arg, const struct train_step *s);
 
@@ -49,6 +53,11 @@ struct trainer {
     float *exp_avg, *exp_avg_sq; /* slabs as the weights' */
     double *sumsq;               /* the device's */
     float *clip;
+    struct saver *saver;         /* --async-save; else NULL */
+    struct guard guard;
+    int64_t bad, bad_step;     /* bad steps since one beyond the last of them was good; which was the last */
+    double save_seconds;
+    double *valid;             /* losses of the sets */
     int32_t *tokens, *targets; /* one micro-batch */
     int64_t step, consumed;    /* done so far */
     int64_t saved_step;        /* of the last checkpoint written or read; -1: none */
@@ -60,7 +69,7 @@ struct trainer {
 /* Bytes that a run takes, beside what the device's ops keep for themselves. */
 struct train_memory {
     struct model_memory model;
-    size_t optimizer, total;
+    size_t optimizer, save, total; /* save: --async-save's copy */
 };
 int trainer_plan(const struct train_config *c, struct train_memory *m, struct err *e);
 
@@ -72,9 +81,10 @@ int trainer_open(struct trainer **t, struct train_config *c, struct device *dev,
 void trainer_close(struct trainer *t);
 
 /* Trains until all steps are done, *stop is set (by a signal handler), or --exit-interval
- * or --exit-duration-in-mins says so; saves a checkpoint then.  report, unless NULL, is called after each step.  A checkpoint that
- * cannot be written on the way is logged and training goes on; the last one is an
- * error.  A loss or gradient norm that is not finite is ERR_LIMIT, naming the batch. */
+ * or --exit-duration-in-mins says so; saves a checkpoint then.  report, unless NULL, is called after each step.  A
+ * checkpoint that cannot be written on the way is logged and training goes on; the last one is an
+ * error.  A bad step (train/guard.h) ends with ERR_LIMIT, is skipped or rolled back, as the settings
+ * say; each time the batch is named. */
 int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step_fn *report, void *arg,
                 enum train_end *end, struct err *e);
 

@@ -68,7 +68,7 @@ static int end(void **state)
 static int save(int64_t step)
 {
     struct checkpoint_arg args[] = {{"lr", "0.001"}, {"split", "a \"quoted\", one"}};
-    struct checkpoint_info info = {step, step * 4, model, args, 2};
+    struct checkpoint_info info = {step, step * 4, model, args, 2, {2.5, 0.1, step}};
 
     return checkpoint_save(dir, &info, &params, (const float *const *)slab, &e);
 }
@@ -111,6 +111,7 @@ static void round_trip(void **state)
     assert_int_equal(info->consumed, 80);
     assert_int_equal(info->model.hidden, 24);
     assert_int_equal(info->model.padded_vocab, 64);
+    assert_true(info->guard.loss == 2.5 && info->guard.norm == 0.1 && info->guard.n == 20);
     assert_int_equal(info->n_args, 2);
     assert_string_equal(info->args[1].text, "a \"quoted\", one");
     for (int k = 0; k < CHECKPOINT_PARTS; k++) {

@@ -51,7 +51,7 @@ static void defaults_are_megatrons(void **state)
     assert_int_equal(c.model.ffn, 256);
     assert_int_equal(c.model.positions, 32);
     assert_int_equal(c.model.padded_vocab, 256);
-    assert_int_equal(c.micro_batches, 3);
+    assert_int_equal(train_config_batch(&c, 0), 12);
     assert_int_equal(c.seed, 1234);
     assert_int_equal(c.lr_style, LR_LINEAR);
     assert_true(c.beta1 == 0.9 && c.beta2 == 0.999 && c.eps == 1e-8 && c.clip_grad == 1 && c.weight_decay == 0.01);
@@ -91,7 +91,13 @@ static void refusals_name_the_flag(void **state)
         {"pipeline-model-parallel-size=2", "--pipeline-model-parallel-size", ERR_UNSUPPORTED},
         {"use-distributed-optimizer=true", "--use-distributed-optimizer", ERR_UNSUPPORTED},
         {"fp8-format=hybrid", "--fp8-format", ERR_UNSUPPORTED},
-        {"async-save=true", "--async-save", ERR_UNSUPPORTED},
+        {"async-save=true", "--async-save", ERR_ARG},
+        {"nan-action=rollback", "--nan-action rollback", ERR_ARG},
+        {"multiple-validation-sets=true", "--valid-data-path", ERR_ARG},
+        {"rampup-batch-size=4", "--rampup-batch-size", ERR_ARG},
+        {"rampup-batch-size=1,1,10", "--train-samples", ERR_ARG},
+        {"rampup-batch-size=1,2,10", "multiples of the micro-batch", ERR_ARG},
+        {"rampup-batch-size=8,1,10", "a ramp to 4", ERR_ARG},
     };
 
     (void)state;
@@ -273,6 +279,36 @@ static void schedules_follow_megatron(void **state)
     }
 }
 
+/* Megatron: from 2 by 2 to 8 in 60 samples: 20 samples each. */
+static void batches_ramp_up(void **state)
+{
+    struct train_config c;
+    struct err e;
+    int64_t consumed = 0, steps = 0;
+
+    (void)state;
+    assert_int_equal(CONFIG(&c, &e, "train-iters=0", "train-samples=200", "global-batch-size=8", "micro-batch-size=2",
+                            "rampup-batch-size=2,2,60"), 0);
+    assert_int_equal(train_config_batch(&c, 0), 2);
+    assert_int_equal(train_config_batch(&c, 19), 2);
+    assert_int_equal(train_config_batch(&c, 20), 4);
+    assert_int_equal(train_config_batch(&c, 40), 6);
+    assert_int_equal(train_config_batch(&c, 60), 8);
+    assert_int_equal(train_config_batch(&c, 100000), 8);
+    for (; consumed + train_config_batch(&c, consumed) <= 200; steps++)
+        consumed += train_config_batch(&c, consumed);
+    assert_int_equal(c.iters, steps); /* 10 of 2, 5 of 4, 4 of 6, then of 8 */
+    assert_int_equal(steps, 10 + 5 + 4 + (200 - 64) / 8);
+    struct schedule s = schedule_of(&c);
+    assert_true(s.decay == 200);
+    assert_int_equal(CONFIG(&c, &e, "train-iters=0", "train-samples=9", "global-batch-size=8", "micro-batch-size=2",
+                            "rampup-batch-size=2,2,60"), 0);
+    assert_int_equal(c.iters, 4);
+    assert_int_equal(CONFIG(&c, &e, "train-iters=0", "train-samples=64", "global-batch-size=8", "micro-batch-size=2",
+                            "rampup-batch-size=8 2 60"), 0);
+    assert_int_equal(c.iters, 8);
+}
+
 static void warm_up_can_be_a_fraction(void **state)
 {
     struct train_config c;
@@ -341,6 +377,7 @@ int main(void)
         cmocka_unit_test(flags_go_before_the_preset),
         cmocka_unit_test(initial_weights_do_not_depend_on_the_layout),
         cmocka_unit_test(schedules_follow_megatron),
+        cmocka_unit_test(batches_ramp_up),
         cmocka_unit_test(warm_up_can_be_a_fraction),
         cmocka_unit_test(settings_are_listed_for_the_checkpoint),
         cmocka_unit_test(a_group_of_one_copies),

@@ -18,6 +18,7 @@
 #include "indexed_dataset/idx_write.h"
 #include "train/evaluate.h"
 #include "train/generate.h"
+#include "train/tensorboard.h"
 #include "train/trainer.h"
 
 enum { MAX_STEPS = 32 };
@@ -180,7 +181,9 @@ static void stop_and_resume(const char *const *set)
         more[n] = set[n];
     snprintf(save, sizeof save, "save=%s", store);
     more[n] = save;
-    more[n + 1] = NULL;
+    more[n + 1] = "async-save=true";
+    more[n + 2] = "save-interval=4";
+    more[n + 3] = NULL;
     config(&c, set);
     a = calloc(1, slab_size(&c));
     b = calloc(1, slab_size(&c));
@@ -233,6 +236,97 @@ static void a_llama_resumes_with_the_same_bits(void **state)
     (void)state;
     stop_and_resume((const char *const[]){LLAMA, "num-layers=3", NULL});
 }
+
+static void a_ramp_resumes_with_the_same_bits(void **state)
+{
+    (void)state;
+    /* 2, 2, 4, 6, then 8: 20 steps */
+    stop_and_resume((const char *const[]){"train-iters=0", "train-samples=146", "global-batch-size=8",
+                                          "rampup-batch-size=2,2,12", "lr-warmup-iters=1", NULL});
+}
+
+/* Steps whose loss or norm is above the mean are skipped; which, a resumed run knows too. */
+static void skipped_steps_resume_with_the_same_bits(void **state)
+{
+    static struct record r;
+    struct train_config c;
+    int skipped = 0;
+
+    (void)state;
+    stop_and_resume((const char *const[]){"spike-factor=1.15", "spike-window=4", NULL});
+    memset(&r, 0, sizeof r);
+    config(&c, (const char *const[]){"spike-factor=1.15", "spike-window=4", NULL});
+    assert_int_equal(run(&c, &r, NULL), 0);
+    train_config_free(&c);
+    struct guard g = {0};
+    for (int i = 0; i < 20; i++)
+        if (guard_judge(&g, r.step[i].loss, r.step[i].grad_norm, 1.15, 4) == STEP_GOOD)
+            guard_add(&g, r.step[i].loss, r.step[i].grad_norm, 4);
+        else
+            skipped++;
+    assert_true(skipped > 0 && skipped < 20);
+    assert_int_equal(g.n, 20 - skipped);
+}
+
+static void the_guard_judges(void **state)
+{
+    struct guard g = {0};
+
+    (void)state;
+    assert_int_equal(guard_judge(&g, NAN, 1, 0, 4), STEP_NOT_FINITE);
+    assert_int_equal(guard_judge(&g, 1, INFINITY, 0, 4), STEP_NOT_FINITE);
+    assert_int_equal(guard_judge(&g, 100, 1, 2, 4), STEP_GOOD); /* nothing to hold it against yet */
+    for (int i = 0; i < 8; i++)
+        guard_add(&g, 3, 1, 4);
+    assert_true(g.loss == 3 && g.norm == 1);
+    assert_int_equal(guard_judge(&g, 6.1, 1, 2, 4), STEP_SPIKE);
+    assert_int_equal(guard_judge(&g, 3, 2.1, 2, 4), STEP_SPIKE);
+    assert_int_equal(guard_judge(&g, 6, 2, 2, 4), STEP_GOOD);
+    assert_int_equal(guard_judge(&g, 100, 100, 0, 4), STEP_GOOD);
+    guard_add(&g, 7, 1, 4);
+    assert_true(g.loss == 4);
+}
+
+/* A spike goes back to the last checkpoint, and on behind its batch. */
+static void a_spike_rolls_back(void **state)
+{
+    static struct record r;
+    struct train_config c;
+    struct trainer *t;
+    enum train_end how;
+    char save[128];
+
+    (void)state;
+    forget_checkpoints();
+    snprintf(save, sizeof save, "save=%s", store);
+    config(&c, (const char *const[]){save, "spike-factor=1.2", "spike-window=4", "spike-action=rollback", "save-interval=2",
+                                     "async-save=true", "max-bad-steps=1000", NULL});
+    memset(&r, 0, sizeof r);
+    assert_int_equal(trainer_open(&t, &c, dev, group, &e), 0);
+    if (trainer_run(t, &r.stop, on_step, &r, &how, &e) < 0)
+        fail_msg("%s", e.msg);
+    assert_int_equal(t->step, 20);
+    assert_int_equal(t->consumed, 4 * r.n); /* every batch once, taken or not */
+    assert_true(r.n > 20);
+    trainer_close(t);
+    train_config_free(&c);
+}
+
+/* Weights that have become infinite do not mend by skipping: it stops, and says so. */
+static void bad_steps_have_a_bound(void **state)
+{
+    struct train_config c;
+    struct record r = {0};
+
+    (void)state;
+    config(&c, (const char *const[]){"lr=1000000", "clip-grad=0", "lr-warmup-iters=1", "init-method-std=10",
+                                     "lr-decay-style=constant", "nan-action=skip", "max-bad-steps=3", NULL});
+    assert_int_equal(run(&c, &r, NULL), ERR_LIMIT);
+    assert_non_null(strstr(e.msg, "3 bad steps"));
+    assert_non_null(strstr(e.msg, "training samples"));
+    train_config_free(&c);
+}
+
 
 /* Runs a configuration from scratch, without checkpoints. */
 static void steps_of(const char *const *set, struct record *r)
@@ -526,6 +620,46 @@ static void parts_can_have_data_of_their_own(void **state)
     train_config_free(&one);
 }
 
+/* Three sets to validate with: each has its own loss, and the step's is their mean. */
+static void validation_on_several_sets(void **state)
+{
+    struct train_config own;
+    struct trainer *t;
+    struct record r = {0};
+    enum train_end how;
+    struct opt_list none = {0};
+
+    (void)state;
+    config(&own, (const char *const[]){"train-iters=6", NULL});
+    own.part_path[GPT_TRAIN] = own.data_path;
+    own.part_path[GPT_VALID] = (struct opt_list){(const char *[]){prefix, prefix, prefix}, 3};
+    own.data_path = none;
+    own.valid_sets = true;
+    assert_int_equal(trainer_open(&t, &own, dev, group, &e), 0);
+    assert_int_equal(data_valid_sets(t->data), 3);
+    assert_string_equal(data_valid_name(t->data, 2), prefix);
+    assert_int_equal(trainer_run(t, &r.stop, on_step, &r, &how, &e), 0);
+    assert_true(t->valid[0] > 0 && t->valid[0] == t->valid[1] && t->valid[1] == t->valid[2]);
+    assert_true(fabs(r.step[5].valid_loss - t->valid[0]) < 1e-12 && isnan(r.step[4].valid_loss));
+    trainer_close(t);
+    own.part_path[GPT_VALID] = none;
+    train_config_free(&own);
+}
+
+/* The record that tensorboardX 2.6 writes for file version 2 at time 0, and scalars read back. */
+static void tensorboard_records(void **state)
+{
+    /* length 24; event: 1 double 0, 3 "brain.Event:2" */
+    static const char event[] = "\x09\0\0\0\0\0\0\0\0\x1a\x0d" "brain.Event:2";
+    struct buf b = {0};
+
+    (void)state;
+    assert_int_equal(tensorboard_record(&b, (struct span){event, 24}), 0);
+    assert_int_equal(b.n, 8 + 4 + 24 + 4);
+    assert_memory_equal(b.p, "\x18\0\0\0\0\0\0\0\xa3\x7f\x4b\x22", 12); /* as every event file begins */
+    buf_free(&b);
+}
+
 /* The loss of 5 samples in batches of 2 is that of each alone. */
 static void evaluation_takes_a_last_batch_that_is_not_full(void **state)
 {
@@ -559,6 +693,13 @@ int main(void)
         cmocka_unit_test(a_llama_resumes_with_the_same_bits),
         cmocka_unit_test(a_llama_generates_through_its_cache),
         cmocka_unit_test(recomputation_gives_the_same_bits),
+        cmocka_unit_test(a_ramp_resumes_with_the_same_bits),
+        cmocka_unit_test(skipped_steps_resume_with_the_same_bits),
+        cmocka_unit_test(the_guard_judges),
+        cmocka_unit_test(a_spike_rolls_back),
+        cmocka_unit_test(bad_steps_have_a_bound),
+        cmocka_unit_test(validation_on_several_sets),
+        cmocka_unit_test(tensorboard_records),
         cmocka_unit_test(micro_batches_only_round),
         cmocka_unit_test(threads_do_not_change_the_bits),
         cmocka_unit_test(a_loss_that_is_not_finite_names_the_batch),
