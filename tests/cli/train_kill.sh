@@ -5,7 +5,7 @@
 . "$ROOT/tests/lib.sh"
 export OMP_WAIT_POLICY=passive
 
-flags="--mock-data --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 16 --vocab-size 2000
+flags="--mock-data --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --vocab-size 500
     --micro-batch-size 2 --rampup-batch-size 2,2,40 --global-batch-size 4 --train-samples 600 --lr 0.01 --eval-iters 0
     --spike-factor 1.2 --spike-window 8 --max-bad-steps 100 -j 1"
 # shellcheck disable=SC2086
