@@ -131,9 +131,40 @@ quern tokenizer encode --tokenizer v "$D/corpus.txt" >ids2
 same "vocab.json and merges.txt, the same ids" ids ids2
 quern tokenizer encode --tokenizer r.tiktoken --pattern gpt2 "$D/corpus.txt" | awk '{ for (i = 1; i <= NF; i++) $i++; print }' >ids2
 same "ranks, the same ids but for the special token" ids ids2
-status "nowhere to write" 2 quern tokenizer train "$D/corpus.txt"
 # 300,000 different words: with little memory they go to disk.
 awk 'BEGIN { srand(1); for (i = 0; i < 300000; i++) { w = ""; for (k = 0; k < 9; k++) w = w substr("etaoinshrdlu", int(rand() * 12) + 1, 1); print w } }' >many
+# as NAME PATTERN OPTION...: vocab.json and merges.txt as Hugging Face's library saves them.
+as() {
+    local name=$1 pattern=$2
+    shift 2
+    quern tokenizer train --pattern "$pattern" --vocab-size 600 --vocab-merges o "$@" "$D/train/texts.jsonl" 2>/dev/null
+    same "as Hugging Face's trainer, $name: merges" o/merges.txt "$D/train/$name-merges.txt"
+    same "as Hugging Face's trainer, $name: ids" o/vocab.json "$D/train/$name-vocab.json"
+}
+for v in gpt2 llama3 qwen2 o200k tekken; do as $v $v; done
+as frequency llama3 --vocab-size 2000 --min-frequency 4
+as specials o200k --special-tokens '<s>' --special-tokens the --special-tokens '</s>' --special-tokens '<s>' --special-tokens 12
+as short gpt2 --max-token-length 6
+quern tokenizer train --ties tiktoken --pattern cl100k --vocab-size 601 --ranks o.tiktoken "$D/train/one.jsonl" 2>/dev/null
+same "as tiktoken's educational trainer" o.tiktoken "$D/train/educational.tiktoken"
+zstd -q "$D/train/texts.jsonl" -o texts.zst && gzip -c "$D/train/texts.jsonl" >texts.gz
+for z in zst gz; do
+    quern tokenizer train --vocab-size 600 --vocab-merges z texts.$z 2>/dev/null
+    same "compressed, .$z" z/merges.txt "$D/train/gpt2-merges.txt"
+done
+: >empty.txt
+status "an empty corpus" 0 quern tokenizer train --vocab-size 300 -o e.json empty.txt
+has "has 256 bytes and a special token" err "257 tokens, 0 merges"
+printf 'abc \377\376\377\376 abc\n\377\376' >invalid
+status "bytes that are not UTF-8" 0 quern tokenizer train --vocab-size 260 -o i.json invalid
+quern tokenizer encode --tokenizer i.json invalid | quern tokenizer decode --tokenizer i.json >back
+same "come back" back invalid
+quern tokenizer train --vocab-size 32000 --memory 64M -o killed.json many 2>/dev/null &
+sleep 0.3
+kill -9 $!
+wait $! 2>/dev/null
+absent "nothing is left of a killed run" killed.json
+status "nowhere to write" 2 quern tokenizer train "$D/corpus.txt"
 for ties in huggingface tiktoken; do
     quern tokenizer train --ties $ties --vocab-size 700 --memory 1G -j1 -o m1.json many 2>/dev/null
     status "little memory, $ties" 0 quern tokenizer train --ties $ties --vocab-size 700 --memory 64M -j2 -o m2.json many
