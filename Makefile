@@ -168,7 +168,8 @@ $B/simt/%.o: % $B/flags
 # These programs stand on these files alone: gpu_check and gpu_bench need no library but libc.
 GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_keys.c kernels/buckets.c kernels/cuda.c kernels/device.c \
   kernels/device_cpu.c kernels/minhash.c kernels/minhash_chars.c kernels/minhash_sign.c kernels/minhash_words.c \
-  kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/mirror.c kernels/set_common.c
+  kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/mirror.c kernels/set_common.c kernels/text_hash.c \
+  kernels/text_hash_simd.c
 $B/tests/unit/twins_test: $B/tests/unit/twins_test.c.o $B/tests/twins.c.o $B/simt/tests/simt_kernels.cu.o $(SIMT) $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/simt-cuda.so: $B/simt/tests/simt_backend.cpp.o $(SIMT) base/err.c

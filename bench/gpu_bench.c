@@ -307,6 +307,23 @@ static void bench_common(void)
     report(&j);
 }
 
+static void run_hash(void *arg)
+{
+    must(dev->dedup->text_hash(dev, arg, &err));
+}
+
+static void bench_hash(void)
+{
+    enum { TEXTS = 500000, BYTES = 4000 };
+    size_t in = (size_t)TEXTS * BYTES;
+    struct text_hash p = {even(TEXTS, BYTES), on_device(in + TEXT_HASH_PADDING), on_device(TEXTS * 16)};
+    struct job j = {"text_hash", "XXH3-128 of texts of 4000", "text", (double)in, run_hash, &p, {{0}}, {{0}}};
+
+    j.in[0].host = on_host(in), j.in[0].device = (void *)(uintptr_t)p.text, j.in[0].bytes = in;
+    j.out[0].host = on_host(TEXTS * 16), j.out[0].device = p.hash, j.out[0].bytes = TEXTS * 16;
+    report(&j);
+}
+
 static void run_copy(void *arg)
 {
     char *p = arg;
@@ -340,6 +357,7 @@ int main(void)
     bench_words();
     bench_bands();
     bench_common();
+    bench_hash();
     device_close(dev);
     return 0;
 }

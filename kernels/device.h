@@ -24,6 +24,7 @@
 #include "kernels/norm.h"
 #include "kernels/rope.h"
 #include "kernels/set_common.h"
+#include "kernels/text_hash.h"
 #include "kernels/vec.h"
 #include "kernels/xent.h"
 
@@ -72,6 +73,7 @@ struct dedup_ops {
     band_keys_fn *band_keys;
     buckets_fn *buckets;
     set_common_fn *set_common;
+    text_hash_fn *text_hash;
 };
 
 /* Work in a stream is done in order; streams run beside each other. */

@@ -17,6 +17,7 @@ const struct dedup_ops dedup_ops_cpu = {
     .band_keys = band_keys_cpu,
     .buckets = buckets_cpu,
     .set_common = set_common_cpu,
+    .text_hash = text_hash_cpu,
 };
 
 static void cpu_close(struct device *dev)

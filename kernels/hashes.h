@@ -90,6 +90,12 @@ HASH_FN uint64_t xxh64_merge(uint64_t h, uint64_t acc)
 {
     return (h ^ xxh64_round(0, acc)) * XXH64_P1 + XXH64_P4;
 }
+HASH_FN uint64_t xxh64_avalanche(uint64_t h)
+{
+    h = (h ^ h >> 33) * XXH64_P2;
+    h = (h ^ h >> 29) * XXH64_P3;
+    return h ^ h >> 32;
+}
 HASH_FN uint64_t xxh64(const unsigned char *p, size_t n)
 {
     uint64_t h = XXH64_P5;
@@ -113,12 +119,10 @@ HASH_FN uint64_t xxh64(const unsigned char *p, size_t n)
         h = hash_rotl64(h ^ hash_read32(p) * XXH64_P1, 23) * XXH64_P2 + XXH64_P3;
     for (; left; p++, left--)
         h = hash_rotl64(h ^ *p * XXH64_P5, 11) * XXH64_P1;
-    h = (h ^ h >> 33) * XXH64_P2;
-    h = (h ^ h >> 29) * XXH64_P3;
-    return h ^ h >> 32;
+    return xxh64_avalanche(h);
 }
 
-/* ---- XXH3, 64 bits, seed 0, of n >= 1 whole words of 64 bits ---- */
+/* ---- XXH3, seed 0: 64 bits of n >= 1 whole words of 64 bits; 128 bits of any bytes ---- */
 
 /* The 8 bytes of the default secret that begin at byte `at`. */
 HASH_FN uint64_t xxh3_secret(int at)
@@ -136,15 +140,15 @@ HASH_FN uint64_t xxh3_secret(int at)
 
     return shift ? low | secret[at / 8 + 1] << (64 - shift) : low;
 }
-HASH_FN uint64_t xxh3_fold(uint64_t a, uint64_t b)
+HASH_FN uint64_t hash_high64(uint64_t a, uint64_t b)
 {
 #if defined(__CUDACC__) || defined(SIMT)
-    return a * b ^ __umul64hi(a, b);
+    return __umul64hi(a, b);
 #else
-    unsigned __int128 product = (unsigned __int128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
+    return (uint64_t)((unsigned __int128)a * b >> 64);
 #endif
 }
+HASH_FN uint64_t xxh3_fold(uint64_t a, uint64_t b) { return a * b ^ hash_high64(a, b); }
 HASH_FN uint64_t xxh3_avalanche(uint64_t h)
 {
     h = (h ^ h >> 37) * 0x165667919E3779F9ull;
@@ -221,5 +225,77 @@ HASH_FN uint64_t xxh3_words(const uint64_t *w, int n)
     for (int i = 8; i < n / 2; i++)
         h += xxh3_mix(w + 2 * i, 16 * (i - 8) + 3);
     return xxh3_avalanche(h + xxh3_mix(w + n - 2, 119));
+}
+
+/* Both halves, low first. */
+struct xxh3_128 {
+    uint64_t lo, hi;
+};
+HASH_FN struct xxh3_128 xxh3_128_tiny(const unsigned char *p, uint32_t n)
+{
+    struct xxh3_128 r;
+
+    if (n > 8) {
+        uint64_t hi = hash_read64(p + n - 8);
+        uint64_t x = hash_read64(p) ^ hi ^ xxh3_secret(32) ^ xxh3_secret(40);
+        uint64_t low = x * XXH64_P1 + ((uint64_t)(n - 1) << 54), high = hash_high64(x, XXH64_P1);
+        hi ^= xxh3_secret(48) ^ xxh3_secret(56);
+        high += hi + (hi & 0xffffffffu) * (XXH32_P2 - 1);
+        low ^= hash_swap64(high);
+        r.lo = xxh3_avalanche(low * XXH64_P2);
+        r.hi = xxh3_avalanche(hash_high64(low, XXH64_P2) + high * XXH64_P2);
+    } else if (n > 3) {
+        uint64_t x = (hash_read32(p) | (uint64_t)hash_read32(p + n - 4) << 32) ^ xxh3_secret(16) ^ xxh3_secret(24);
+        uint64_t by = XXH64_P1 + (n << 2);
+        r.lo = x * by;
+        r.hi = hash_high64(x, by) + (r.lo << 1);
+        r.lo ^= r.hi >> 3;
+        r.lo = (r.lo ^ r.lo >> 35) * 0x9FB21C651E98DF25ull;
+        r.lo ^= r.lo >> 28;
+        r.hi = xxh3_avalanche(r.hi);
+    } else if (n) {
+        uint32_t low = (uint32_t)p[0] << 16 | (uint32_t)p[n >> 1] << 24 | p[n - 1] | n << 8;
+        uint32_t high = hash_rotl32((uint32_t)(hash_swap64(low) >> 32), 13);
+        uint64_t a = xxh3_secret(0), b = xxh3_secret(8);
+        r.lo = xxh64_avalanche(low ^ (uint64_t)((uint32_t)a ^ (uint32_t)(a >> 32)));
+        r.hi = xxh64_avalanche(high ^ (uint64_t)((uint32_t)b ^ (uint32_t)(b >> 32)));
+    } else {
+        r.lo = xxh64_avalanche(xxh3_secret(64) ^ xxh3_secret(72));
+        r.hi = xxh64_avalanche(xxh3_secret(80) ^ xxh3_secret(88));
+    }
+    return r;
+}
+/* Adds 16 bytes at a and 16 at b. */
+HASH_FN void xxh3_128_mix(struct xxh3_128 *r, const unsigned char *a, const unsigned char *b, int at)
+{
+    uint64_t a0 = hash_read64(a), a1 = hash_read64(a + 8), b0 = hash_read64(b), b1 = hash_read64(b + 8);
+
+    r->lo = (r->lo + xxh3_fold(a0 ^ xxh3_secret(at), a1 ^ xxh3_secret(at + 8))) ^ (b0 + b1);
+    r->hi = (r->hi + xxh3_fold(b0 ^ xxh3_secret(at + 16), b1 ^ xxh3_secret(at + 24))) ^ (a0 + a1);
+}
+/* Of up to 240 bytes. */
+HASH_FN struct xxh3_128 xxh3_128_short(const unsigned char *p, uint32_t n)
+{
+    struct xxh3_128 acc, r;
+
+    acc.lo = n * XXH64_P1;
+    acc.hi = 0;
+    if (n <= 16)
+        return xxh3_128_tiny(p, n);
+    if (n <= 128) { /* from the middle outwards */
+        for (int i = (int)(n - 1) / 32; i >= 0; i--)
+            xxh3_128_mix(&acc, p + 16 * i, p + n - 16 * (i + 1), 32 * i);
+    } else {
+        for (int i = 0; i < 4; i++)
+            xxh3_128_mix(&acc, p + 32 * i, p + 32 * i + 16, 32 * i);
+        acc.lo = xxh3_avalanche(acc.lo);
+        acc.hi = xxh3_avalanche(acc.hi);
+        for (uint32_t i = 4; i < n / 32; i++)
+            xxh3_128_mix(&acc, p + 32 * i, p + 32 * i + 16, 3 + 32 * (int)(i - 4));
+        xxh3_128_mix(&acc, p + n - 16, p + n - 32, 103);
+    }
+    r.lo = xxh3_avalanche(acc.lo + acc.hi);
+    r.hi = 0 - xxh3_avalanche(acc.lo * XXH64_P1 + acc.hi * XXH64_P4 + n * XXH64_P2);
+    return r;
 }
 #endif

@@ -65,6 +65,7 @@ int cub_sum(struct device *, void *, size_t, uint64_t *v, int64_t n, struct err 
 
 const struct dedup_ops simt_dedup_ops = {
     minhash_sign_cuda, minhash_chars_cuda, minhash_words_cuda, band_keys_cuda, buckets_cuda, set_common_cuda,
+    text_hash_cuda,
 };
 
 void simt_set_order(int order, uint64_t seed) { simt_order(order, seed); }

@@ -267,6 +267,37 @@ static void chars(struct twins *t)
     }
 }
 
+/* ---- whole texts ---- */
+
+/* Every length up to where the hash knows only one way, then some. */
+static void text_hash(struct twins *t)
+{
+    static int64_t lengths[320];
+    struct made m = {.t = t};
+    struct extents x;
+    size_t bytes;
+    char *text;
+    int on_text, hash;
+
+    for (int i = 0; i < 300; i++)
+        lengths[i] = i * 7 % 300;
+    for (int i = 300; i < 320; i++)
+        lengths[i] = 1024 * (i - 299) + i % 3 - 1;
+    x = extents_of(&m, 320 + 20 * t->scale, lengths, 320, 5000);
+    text = host_of(&m, (size_t)x.length + TEXT_HASH_PADDING);
+    put_text(text, x.length, 17, 70);
+    on_text = give(&m, text, (size_t)x.length + TEXT_HASH_PADDING);
+    bytes = (size_t)x.n * 2 * sizeof(uint64_t);
+    hash = room(&m, bytes);
+    for (int w = 0; w < 2; w++) {
+        struct device *dev = device_of(t, w);
+        struct text_hash p = {ragged_on(&m, &x, w), m.on[w][on_text], m.on[w][hash]};
+        CHECK(&m, dev->dedup->text_hash(dev, &p, &m.e));
+    }
+    compare(&m, "hashes", hash, bytes);
+    forget(&m);
+}
+
 /* ---- windows of words ---- */
 
 static void words(struct twins *t)
@@ -521,6 +552,7 @@ const struct twins_case twins_cases[] = {
     {"minhash_sign, edges of the modulus", sign_edges},
     {"minhash_chars", chars},
     {"minhash_words", words},
+    {"text_hash", text_hash},
     {"band_keys", band_keys},
     {"buckets", buckets},
     {"set_common", set_common},

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/pool.h"
 #include "curate/dedup/dedup_best.h"
+#include "curate/dedup/dedup_hash.h"
 #include "curate/dedup/dedup_ids.h"
 #include "curate/dedup/dedup_normal.h"
 #include "curate/stream/note_index.h"
@@ -116,33 +117,54 @@ struct exact {
     struct id_list ids;    /* of those that stay */
     /* or at the end */
     struct dedup_best *best;
+    struct device *gpu, *cpu; /* gpu NULL: each thread hashes; cpu: for notes of a run with a GPU */
+    struct dedup_hash *hash;  /* of notes without a key */
 };
 
+/* The note of a document: this, then its id; or, for a GPU, a key of NO_KEY, the text's length, the text, the
+ * id.  (No text has that key but by a chance of 2^-128.) */
 struct note {
     struct hash128 key;
     uint64_t rank; /* by the rule of what stays; the higher stays */
 };
+#define NO_KEY UINT64_MAX
+struct note_parts {
+    struct note h;
+    bool has_key;
+    struct span text, id;
+};
 
 struct worker {
+    struct device *cpu; /* NULL: the GPU hashes */
     struct normal_scratch scratch;
     struct buf text;
 };
-
-static int exact_thread_open(void *stage, void **thread, struct err *e)
-{
-    (void)stage;
-    *thread = calloc(1, sizeof(struct worker));
-    return *thread ? 0 : err_set(e, ERR_NOMEM, "out of memory for a thread");
-}
 
 static void exact_thread_close(void *stage, void *thread)
 {
     struct worker *w = thread;
 
     (void)stage;
+    device_close(w->cpu);
     normal_free(&w->scratch);
     buf_free(&w->text);
     free(w);
+}
+
+static int exact_thread_open(void *stage, void **thread, struct err *e)
+{
+    const struct exact *x = stage;
+    struct worker *w = calloc(1, sizeof *w);
+    int rc;
+
+    if (!w)
+        return err_set(e, ERR_NOMEM, "out of memory for a thread");
+    rc = x->gpu ? 0 : device_open_dedup(&w->cpu, "cpu", 1, NULL, e);
+    if (rc < 0)
+        exact_thread_close(stage, w);
+    else
+        *thread = w;
+    return rc;
 }
 
 static int normalize(const struct exact *x, struct worker *w, struct span text, struct span *out, struct err *e)
@@ -158,71 +180,123 @@ static int normalize(const struct exact *x, struct worker *w, struct span text, 
     return 0;
 }
 
-/* The note: struct note, then the id. */
 static int exact_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
                       struct err *e)
 {
     const struct exact *x = stage;
-    struct note *h = arena_alloc(d->arena, sizeof *h + d->id.n);
+    struct worker *w = thread;
+    struct note h = {.key = {NO_KEY, NO_KEY}};
     struct span text;
+    uint64_t text_n;
+    size_t rest;
+    char *to;
 
     (void)v;
-    if (!h)
-        return err_set(e, ERR_NOMEM, "out of memory for a hash");
-    TRY(normalize(x, thread, d->text, &text, e));
-    h->key = hash_xxh3_128(text);
-    TRY(dedup_keep_rank(x->conf.keep, x->conf.by, d, &h->rank, e));
-    memcpy(h + 1, d->id.p, d->id.n);
-    *note = (struct span){(char *)h, sizeof *h + d->id.n};
+    TRY(normalize(x, w, d->text, &text, e));
+    TRY(dedup_keep_rank(x->conf.keep, x->conf.by, d, &h.rank, e));
+    if (w->cpu)
+        TRY(dedup_hash_one(w->cpu, text, &h.key, e));
+    rest = w->cpu ? 0 : sizeof text_n + text.n;
+    to = arena_alloc(d->arena, sizeof h + rest + d->id.n);
+    if (!to)
+        return err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", text.n);
+    *note = (struct span){to, sizeof h + rest + d->id.n};
+    memcpy(to, &h, sizeof h);
+    if (rest) {
+        text_n = text.n;
+        memcpy(to + sizeof h, &text_n, sizeof text_n);
+        memcpy(to + sizeof h + sizeof text_n, text.p, text.n);
+    }
+    memcpy(to + sizeof h + rest, d->id.p, d->id.n);
     return 0;
 }
 
 /* ---- one after the other ---- */
 
-static int parse_note(struct span note, struct note *h, struct span *id, struct err *e)
+static int parse_note(struct span note, struct note_parts *p, struct err *e)
 {
-    if (note.n < sizeof *h)
+    struct span rest = {note.p + sizeof p->h, note.n - sizeof p->h};
+    uint64_t text_n = 0;
+
+    if (note.n < sizeof p->h)
         return err_set(e, ERR_IO, "a note of %zu bytes is none of exact duplicates", note.n);
-    memcpy(h, note.p, sizeof *h);
-    *id = (struct span){note.p + sizeof *h, note.n - sizeof *h};
+    memcpy(&p->h, note.p, sizeof p->h);
+    p->has_key = p->h.key.lo != NO_KEY || p->h.key.hi != NO_KEY;
+    if (!p->has_key) {
+        if (rest.n >= sizeof text_n)
+            memcpy(&text_n, rest.p, sizeof text_n);
+        if (rest.n < sizeof text_n || text_n > rest.n - sizeof text_n)
+            return err_set(e, ERR_IO, "a note of %zu bytes is none of exact duplicates", note.n);
+        p->text = (struct span){rest.p + sizeof text_n, text_n};
+        rest = (struct span){p->text.p + text_n, rest.n - sizeof text_n - text_n};
+    }
+    p->id = rest;
     return 0;
 }
 
 int dedup_exact_note_key(struct span note, uint64_t *key, struct err *e)
 {
-    struct span id;
-    struct note h;
+    struct note_parts p;
 
-    TRY(parse_note(note, &h, &id, e));
-    *key = h.key.lo;
+    TRY(parse_note(note, &p, e));
+    *key = p.h.key.lo;
     return 0;
 }
 
+/* A key for a note without one, where the answer cannot wait. */
+static int hash_now(struct exact *x, struct note_parts *p, struct err *e)
+{
+    if (p->has_key)
+        return 0;
+    if (!x->cpu)
+        TRY(device_open_dedup(&x->cpu, "cpu", 1, NULL, e));
+    return dedup_hash_one(x->cpu, p->text, &p->h.key, e);
+}
+
 /* Adds to the set.  1: the text is new; 0: document *number has it. */
-static int add_to_set(struct exact *x, const struct note *h, struct span id, uint64_t *number, struct err *e)
+static int add_to_set(struct exact *x, struct note_parts *p, uint64_t *number, struct err *e)
 {
     int rc;
 
+    TRY(hash_now(x, p, e));
     *number = x->ids.n;
-    rc = hash_set_add(x->set, h->key.lo, h->key.hi, number);
-    if (rc == 1 && id_list_add(&x->ids, id) < 0)
+    rc = hash_set_add(x->set, p->h.key.lo, p->h.key.hi, number);
+    if (rc == 1 && id_list_add(&x->ids, p->id) < 0)
         rc = ERR_NOMEM;
     return rc < 0 ? err_set(e, rc, "out of memory: %zu different texts so far", x->ids.n) : rc;
+}
+
+static int take_key(void *to, struct hash128 key, uint64_t rank, struct span id, struct err *e)
+{
+    struct exact *x = to;
+
+    return dedup_best_add(x->best, key, x->conf.keep == KEEP_LAST && rank != UINT64_MAX ? dedup_best_count(x->best) : rank,
+                          id, e);
+}
+
+/* A document of which the answer comes at the end. */
+static int settle(struct exact *x, struct note_parts *p, uint64_t rank, struct err *e)
+{
+    if (x->hash && !p->has_key)
+        return dedup_hash_add(x->hash, p->text, rank, p->id, e);
+    if (x->hash)
+        TRY(dedup_hash_finish(x->hash, e));
+    TRY(hash_now(x, p, e));
+    return take_key(x, p->h.key, rank, p->id, e);
 }
 
 /* A document of --against. */
 static int take_outside(void *to, struct span note, struct err *e)
 {
     struct exact *x = to;
-    struct span id;
-    struct note h;
+    struct note_parts p;
     uint64_t number;
 
-    TRY(parse_note(note, &h, &id, e));
+    TRY(parse_note(note, &p, e));
     x->outside++;
     if (x->best)
-        return dedup_best_add(x->best, h.key, UINT64_MAX, id, e);
-    return add_to_set(x, &h, id, &number, e) < 0 ? e->code : 0;
+        return settle(x, &p, UINT64_MAX, e);
+    return add_to_set(x, &p, &number, e) < 0 ? e->code : 0;
 }
 
 int dedup_exact_outside(void *stage, struct span note, struct err *e)
@@ -233,12 +307,11 @@ int dedup_exact_outside(void *stage, struct span note, struct err *e)
 int dedup_exact_to_index(struct span note, struct err *e)
 {
     union { const char *in; char *out; } u = {note.p};
-    struct span id;
-    struct note h;
+    struct note_parts p;
 
-    TRY(parse_note(note, &h, &id, e));
-    h.rank = 0;
-    memcpy(u.out, &h, sizeof h);
+    TRY(parse_note(note, &p, e));
+    p.h.rank = 0;
+    memcpy(u.out, &p.h, sizeof p.h);
     return 0;
 }
 
@@ -266,16 +339,15 @@ static int exact_commit(void *stage, struct span note, struct verdict *v, struct
                         struct err *e)
 {
     struct exact *x = stage;
-    struct span id;
-    struct note h;
+    struct note_parts p;
     uint64_t number;
     int rc;
 
     (void)reply, (void)a;
     if (!x->begun)
         TRY(begin(x, e));
-    TRY(parse_note(note, &h, &id, e));
-    rc = add_to_set(x, &h, id, &number, e);
+    TRY(parse_note(note, &p, e));
+    rc = add_to_set(x, &p, &number, e);
     if (rc == 0) {
         verdict_drop(v, "duplicate", 1, NAN);
         v->survivor = x->ids.id[number];
@@ -290,16 +362,13 @@ static int settled_commit(void *stage, struct span note, struct verdict *v, stru
                           struct err *e)
 {
     struct exact *x = stage;
-    struct span id;
-    struct note h;
+    struct note_parts p;
 
     (void)v, (void)reply, (void)a;
     if (!x->begun)
         TRY(begin(x, e));
-    TRY(parse_note(note, &h, &id, e));
-    if (x->conf.keep == KEEP_LAST)
-        h.rank = dedup_best_count(x->best);
-    return dedup_best_add(x->best, h.key, h.rank, id, e);
+    TRY(parse_note(note, &p, e));
+    return settle(x, &p, p.h.rank, e);
 }
 
 /* The notes of what stays; of a key the index needs the hash alone. */
@@ -344,6 +413,10 @@ static int settled_resolve(void *stage, int jobs, struct err *e)
 
     if (!x->begun) /* there was no document */
         TRY(begin(x, e));
+    if (x->hash)
+        TRY(dedup_hash_finish(x->hash, e));
+    dedup_hash_close(x->hash);
+    x->hash = NULL;
     TRY(dedup_best_resolve(x->best, x->conf.keep == KEEP_NONE, jobs, e));
     return x->conf.index ? write_index(x, e) : 0;
 }
@@ -385,6 +458,9 @@ static void exact_close(void *stage)
     hash_set_free(x->set);
     id_list_free(&x->ids);
     dedup_best_close(x->best);
+    dedup_hash_close(x->hash);
+    device_close(x->gpu);
+    device_close(x->cpu);
     free(x->conf.against.v);
     free(x);
 }
@@ -413,7 +489,7 @@ static const struct stage_ops exact_settled_ops = {
 
 void dedup_exact_conf_init(struct dedup_exact_conf *c)
 {
-    *c = (struct dedup_exact_conf){0};
+    *c = (struct dedup_exact_conf){.batch = DEDUP_BATCH};
 }
 
 static int check(const struct dedup_exact_conf *c, struct err *e)
@@ -427,24 +503,30 @@ static int check(const struct dedup_exact_conf *c, struct err *e)
     return 0;
 }
 
-static int open_parts(struct exact *x, const struct dedup_exact_conf *c, bool settled, struct err *e)
+/* Of a bound on memory, the share of a batch for a GPU. */
+enum { BATCHES = 8 };
+
+static int open_parts(struct exact *x, const struct dedup_exact_conf *c, struct err *e)
 {
     static const char *const how[] = {"none", "space", "words"};
+    int64_t memory = c->memory ? c->memory : 1 << 30;
 
     snprintf(x->kind, sizeof x->kind, "dedup exact normalize=%s", how[c->normalize]);
     x->conf = *c;
     x->conf.against = (struct opt_list){0};
     for (int i = 0; i < c->against.n; i++)
         TRY(opt_list_add(&x->conf.against, c->against.v[i], e));
-    if (settled)
-        return dedup_best_open(&x->best, c->dir, c->memory ? c->memory : 1 << 30, e);
+    TRY(dedup_device_open(&x->gpu, c->device, e));
+    if (x->gpu)
+        TRY(dedup_hash_open(&x->hash, x->gpu, (size_t)c->batch, (size_t)memory / BATCHES, take_key, x, e));
+    if (x->gpu || c->keep != KEEP_FIRST || c->memory || c->index)
+        return dedup_best_open(&x->best, c->dir, memory, e);
     x->set = hash_set_new();
     return x->set ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 }
 
 int dedup_exact_stage_open(struct stage *st, const struct dedup_exact_conf *conf, struct err *e)
 {
-    bool settled = conf->keep != KEEP_FIRST || conf->memory || conf->index;
     struct exact *x;
     int rc;
 
@@ -452,11 +534,11 @@ int dedup_exact_stage_open(struct stage *st, const struct dedup_exact_conf *conf
     x = calloc(1, sizeof *x);
     if (!x)
         return err_set(e, ERR_NOMEM, "out of memory");
-    rc = open_parts(x, conf, settled, e);
+    rc = open_parts(x, conf, e);
     if (rc < 0) {
         exact_close(x);
         return rc;
     }
-    *st = (struct stage){settled ? &exact_settled_ops : &exact_ops, x};
+    *st = (struct stage){x->best ? &exact_settled_ops : &exact_ops, x};
     return 0;
 }

@@ -611,20 +611,6 @@ static int settle(const struct dedup_fuzzy_conf *c, const struct minhash_preset 
     return 0;
 }
 
-/* The GPU; without one, for auto, what it is that runs. */
-static int open_gpu(struct fuzzy *f, struct err *e)
-{
-    char why[DEVICE_WHY_BYTES];
-
-    TRY(device_open_dedup(&f->gpu, f->conf.device == 1 ? "cuda" : "auto", 1, why, e));
-    if (f->gpu->kind == DEVICE_CPU) {
-        log_msg(LOG_INFO, "on the CPU: %s", why);
-        device_close(f->gpu);
-        f->gpu = NULL;
-    }
-    return 0;
-}
-
 static int open_parts(struct fuzzy *f, const struct opt_list *against, struct err *e)
 {
     int n;
@@ -635,8 +621,7 @@ static int open_parts(struct fuzzy *f, const struct opt_list *against, struct er
     if (minhash_init(&f->minhash, f->preset->family, n, f->preset->seed) < 0)
         return err_set(e, ERR_NOMEM, "out of memory");
     snprintf(f->kind, sizeof f->kind, "dedup fuzzy preset=%s bands=%d rows=%d", f->preset->name, f->n_bands, f->n_rows);
-    if (f->conf.device)
-        TRY(open_gpu(f, e));
+    TRY(dedup_device_open(&f->gpu, f->conf.device, e));
     for (int i = 0; i < against->n; i++)
         TRY(opt_list_add(&f->conf.against, against->v[i], e));
     TRY(dedup_bands_init(&f->shape, f->n_bands, f->n_rows, e));
@@ -646,7 +631,7 @@ static int open_parts(struct fuzzy *f, const struct opt_list *against, struct er
 
 void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c)
 {
-    *c = (struct dedup_fuzzy_conf){.threshold = 0.8, .verify = true, .report_over = 1000, .batch = 100000};
+    *c = (struct dedup_fuzzy_conf){.threshold = 0.8, .verify = true, .report_over = 1000, .batch = DEDUP_BATCH};
 }
 
 int dedup_fuzzy_stage_open(struct stage *st, const struct dedup_fuzzy_conf *conf, struct err *e)

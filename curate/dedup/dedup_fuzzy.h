@@ -9,6 +9,7 @@
 #define CURATE_DEDUP_FUZZY_H
 
 #include "base/opt.h"
+#include "curate/dedup/dedup_device.h"
 #include "curate/dedup/dedup_keep.h"
 #include "curate/dedup/minhash_preset.h"
 #include "curate/stream/stage.h"
@@ -29,7 +30,7 @@ struct dedup_fuzzy_conf {
     int64_t memory;       /* bytes; 0: DEDUP_FUZZY_MEMORY, or more if the documents need it */
     struct opt_list against; /* files of documents, or indexes, whose near-duplicates go */
     const char *index;    /* file for the index of the documents that stay; NULL: none */
-    int device;           /* 0 cpu, 1 cuda, 2 auto: a GPU if one works */
+    int device;           /* enum dedup_device */
     int64_t batch;        /* documents that a GPU is given at once, at most */
 };
 #define DEDUP_FUZZY_MEMORY (INT64_C(1) << 30)
@@ -56,7 +57,7 @@ void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
     OPT_STR(0, "index", &(c).index, "FILE", "write an index of what stays, for --against"),             \
     OPT_SIZE(0, "memory", &(c).memory, 0, INT64_MAX,                                                    \
              "memory for comparing, from 128M and 8 bytes a document; 0: 1G, or what it takes"),        \
-    OPT_ENUM(0, "device", &(c).device, "cpu|cuda|auto", "what signs and compares; auto: a GPU if one works"), \
+    OPT_ENUM(0, "device", &(c).device, DEDUP_DEVICES, "what signs and compares; auto: a GPU if one works"), \
     OPT_INT(0, "batch", &(c).batch, 1, INT32_MAX, "documents that a GPU is given at once, as memory allows"), \
     OPT_STR(0, "tmp", &(c).dir, "DIR", "for temporary files, 1.5 times the text and 500 bytes a document")
 

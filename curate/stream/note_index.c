@@ -147,6 +147,17 @@ static int take_frames(struct span all, note_taker *take, void *to, struct err *
     return rc;
 }
 
+/* Nothing may follow. */
+static int read_end(struct file_in *in, struct err *e)
+{
+    uint64_t at = file_tell(in);
+    char more;
+    ssize_t k = file_read(in, &more, 1, e);
+
+    return k <= 0 ? (int)k : err_set(e, ERR_FORMAT, "the index '%s' is damaged: it goes on at byte %" PRIu64 ", behind"
+                                     " its end; make it anew", file_name(in), at);
+}
+
 static int read_blocks(struct file_in *in, struct buf *b, note_taker *take, void *to, struct err *e)
 {
     uint64_t sum = 0, head[2];
@@ -156,7 +167,7 @@ static int read_blocks(struct file_in *in, struct buf *b, note_taker *take, void
 
         TRY(read_exactly(in, head, sizeof head, e));
         if (head[0] == 0 && head[1] == sum)
-            return 0;
+            return read_end(in, e);
         if (head[0] == 0 || head[0] > MAX_BLOCK)
             return err_set(e, ERR_FORMAT, "the index '%s' is damaged at byte %" PRIu64 ": make it anew",
                            file_name(in), at);

@@ -66,6 +66,11 @@ cp old.idx bad.idx
 printf X | dd of=bad.idx bs=1 seek=120 conv=notrunc 2>/dev/null
 status "a damaged index is refused" 3 quern-dedup exact --normalize words --against bad.idx best.jsonl
 has "with the place of the block" err "the block at byte"
+{ cat old.idx; printf x; } >more.idx
+status "an index with more behind it is refused" 3 quern-dedup exact --normalize words --against more.idx best.jsonl
+has "with the place where it goes on" err "it goes on at byte"
+status "it is made anew" 0 quern-dedup exact --index bad.idx --normalize words old.jsonl in.jsonl
+same "as it was" bad.idx old.idx
 status "the best of what?" 2 quern-dedup exact --keep best best.jsonl
 # Many documents, little memory: as without a bound.
 awk 'BEGIN { srand(3); for (i = 0; i < 60000; i++) printf "{\"id\":\"%d\",\"text\":\"t%d\",\"s\":%d}\n", i, rand() * 20000, rand() * 9 }' >many.jsonl
@@ -79,6 +84,23 @@ awk -F'[":,}]+' '{ if (!($5 in best) || $7 > best[$5]) { best[$5] = $7; line[$5]
     sort -n | cut -f2- >want
 quern-dedup exact --keep best --by s many.jsonl >out 2>/dev/null
 same "exact: the best of many" out want
+
+# The kernels of a GPU, run on the CPU: the same bytes for any batch.
+simt=$(cd "$ROOT" && cd "$B" && pwd)/tests/simt-cuda.so
+head -n 3000 many.jsonl >fewer.jsonl
+cat in.jsonl best.jsonl >>fewer.jsonl
+for o in "" "--keep last" "--keep longest --normalize words" "--keep none --normalize space" "--against old.idx --normalize words" "--against old.jsonl"; do
+    # shellcheck disable=SC2086
+    quern-dedup exact -q $o --index cpu.idx fewer.jsonl >want 2>/dev/null
+    for b in 1 7 100000; do
+        # shellcheck disable=SC2086
+        QUERN_CUDA=$simt quern-dedup exact -q --device cuda --batch $b $o --index gpu.idx fewer.jsonl >out 2>/dev/null
+        same "exact on a GPU, $o, batches of $b" out want
+        same "exact on a GPU, $o, batches of $b: same index" gpu.idx cpu.idx
+    done
+done
+status "exact, no GPU: told why" 3 env QUERN_CUDA=/no/such.so quern-dedup exact --device cuda fewer.jsonl
+has "with what was looked for" err "/no/such.so"
 
 status "fuzzy runs" 0 quern-dedup fuzzy --threshold 0.8 --clusters cl in.jsonl --rejects rej --stats stats.json
 grep -vE '"id":"(c|d)"' in.jsonl >want
@@ -123,7 +145,6 @@ for isa in base avx2; do
 done
 
 # The kernels of a GPU, run on the CPU: the same bytes for any batch.
-simt=$(cd "$ROOT" && cd "$B" && pwd)/tests/simt-cuda.so
 cpu() { quern-dedup fuzzy -q "$@" many.jsonl -o cpu.out --rejects cpu.rej --clusters cpu.cl --stats cpu.st; }
 gpu() { QUERN_CUDA=$simt quern-dedup fuzzy -q --device cuda "$@" many.jsonl -o gpu.out --rejects gpu.rej --clusters gpu.cl --stats gpu.st; }
 counts() { sed -i 's/"seconds":.*//; s/"time.*//' "$1"; }
@@ -210,6 +231,8 @@ cp old.idx bad.idx
 printf XYZ | dd of=bad.idx bs=1 seek=1000 conv=notrunc 2>/dev/null
 status "a damaged fuzzy index is refused" 3 quern-dedup fuzzy --against bad.idx keep.jsonl
 has "with the place of the block" err "the block at byte"
+status "it is made anew by the same command" 0 quern-dedup fuzzy --index bad.idx old.jsonl in.jsonl
+same "as it was" bad.idx old.idx
 
 # The trap of a template: 10,000 pages of which 70 % is the same.  The trap of a chain: each
 # page is like the next, the ends have nothing in common.  Every text that is not close to
