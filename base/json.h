@@ -52,6 +52,8 @@ int json_put_int(struct buf *b, int64_t v);
 int json_put_num(struct buf *b, double v);
 /* "key": (with a comma before it unless the last byte is '{') */
 int json_put_key(struct buf *b, const char *key);
+/* A key, as above, and a number. */
+int json_put_count(struct buf *b, const char *key, uint64_t n);
 
 #ifdef __cplusplus
 }

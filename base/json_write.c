@@ -76,3 +76,9 @@ int json_put_key(struct buf *b, const char *key)
     TRY(json_put_string(b, span_of(key)));
     return buf_putc(b, ':');
 }
+
+int json_put_count(struct buf *b, const char *key, uint64_t n)
+{
+    TRY(json_put_key(b, key));
+    return json_put_int(b, (int64_t)n);
+}

@@ -317,33 +317,27 @@ static int extract_make(void *source, void *thread, void *item, struct doc *d, s
 
 /* ---- statistics ---- */
 
-static int put_count(struct buf *b, const char *key, uint64_t n)
-{
-    TRY(json_put_key(b, key));
-    return json_put_int(b, (int64_t)n);
-}
-
 static int extract_stats(void *source, struct buf *b)
 {
     const struct extract *x = source;
     const struct extract_counts *n = &x->counts;
 
     for (int i = 0; i < N_FORMATS; i++)
-        TRY(put_count(b, formats[i]->stat, x->of_format[i]));
-    TRY(put_count(b, "other_files", x->unread));
-    TRY(put_count(b, "records", n->records));
+        TRY(json_put_count(b, formats[i]->stat, x->of_format[i]));
+    TRY(json_put_count(b, "other_files", x->unread));
+    TRY(json_put_count(b, "records", n->records));
     TRY(json_put_key(b, "passed_over"));
     TRY(buf_putc(b, '{'));
     for (int i = PAGE_UNSURE + 1; i < PAGE_KINDS; i++)
         if (n->kind[i])
-            TRY(put_count(b, page_kind_name((enum page_kind)i), n->kind[i]));
+            TRY(json_put_count(b, page_kind_name((enum page_kind)i), n->kind[i]));
     TRY(buf_putc(b, '}'));
-    TRY(put_count(b, "page_bytes", n->entity_bytes));
-    TRY(put_count(b, "html_utf8_bytes", n->html_bytes));
-    TRY(put_count(b, "latex_utf8_bytes", n->latex_bytes));
-    TRY(put_count(b, "wikitext_bytes", n->wiki_bytes));
-    TRY(put_count(b, "coding_faults", n->faults));
-    return put_count(b, "truncated", n->truncated);
+    TRY(json_put_count(b, "page_bytes", n->entity_bytes));
+    TRY(json_put_count(b, "html_utf8_bytes", n->html_bytes));
+    TRY(json_put_count(b, "latex_utf8_bytes", n->latex_bytes));
+    TRY(json_put_count(b, "wikitext_bytes", n->wiki_bytes));
+    TRY(json_put_count(b, "coding_faults", n->faults));
+    return json_put_count(b, "truncated", n->truncated);
 }
 
 /* ---- open and close ---- */

@@ -357,12 +357,6 @@ static int finish(void *stage, struct err *e)
     return file_commit(f, e);
 }
 
-static int put_count(struct buf *json, const char *key, size_t n)
-{
-    TRY(json_put_key(json, key));
-    return json_put_int(json, (int64_t)n);
-}
-
 /* Questions of the task that begins at item i, and documents that have them, counted once
  * for each; a task's questions stand together in a set. */
 static int put_task(const struct decontaminate *s, struct buf *json, size_t *i)
@@ -375,8 +369,8 @@ static int put_task(const struct decontaminate *s, struct buf *json, size_t *i)
         documents += s->documents_of[*i];
     TRY(buf_putc(json, '{'));
     TRY(put_named(json, "task", task));
-    TRY(put_count(json, "questions", n));
-    TRY(put_count(json, "documents", documents));
+    TRY(json_put_count(json, "questions", n));
+    TRY(json_put_count(json, "documents", documents));
     return buf_putc(json, '}');
 }
 
@@ -387,10 +381,10 @@ static int put_stats(void *stage, struct buf *json)
 
     s->method->describe(s->m, &skipped, &bytes);
     TRY(put_named(json, "method", span_of(s->method->name)));
-    TRY(put_count(json, "questions", s->evals.n));
-    TRY(put_count(json, "too_short", skipped));
-    TRY(put_count(json, "index_bytes", bytes));
-    TRY(put_count(json, "contaminated", s->documents));
+    TRY(json_put_count(json, "questions", s->evals.n));
+    TRY(json_put_count(json, "too_short", skipped));
+    TRY(json_put_count(json, "index_bytes", bytes));
+    TRY(json_put_count(json, "contaminated", s->documents));
     TRY(json_put_key(json, "tasks"));
     TRY(buf_putc(json, '['));
     for (size_t i = 0; i < s->evals.n;) {

@@ -518,12 +518,6 @@ static int apply(void *stage, void *thread, struct doc *d, struct span reply, st
     return doc_set_string(d, "text", buf_span(&w->pieces)) < 0 ? err_set(e, ERR_NOMEM, "out of memory for a text") : 0;
 }
 
-static int put_count(struct buf *json, const char *key, uint64_t n)
-{
-    TRY(json_put_key(json, key));
-    return json_put_int(json, (int64_t)n);
-}
-
 static int stats(void *stage, struct buf *json)
 {
     const struct curator *c = stage;
@@ -535,11 +529,11 @@ static int stats(void *stage, struct buf *json)
     }
     TRY(json_put_key(json, "method"));
     TRY(json_put_string(json, span_of("curator")));
-    TRY(put_count(json, "grams", c->used));
-    TRY(put_count(json, "too_short", c->skipped));
-    TRY(put_count(json, "grams_matched", matched));
-    TRY(put_count(json, "grams_too_common", common));
-    return put_count(json, "contaminated", c->cut_documents);
+    TRY(json_put_count(json, "grams", c->used));
+    TRY(json_put_count(json, "too_short", c->skipped));
+    TRY(json_put_count(json, "grams_matched", matched));
+    TRY(json_put_count(json, "grams_too_common", common));
+    return json_put_count(json, "contaminated", c->cut_documents);
 }
 
 static void close_stage(void *stage)

@@ -3,11 +3,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/pool.h"
 #include "curate/dedup/dedup_best.h"
 #include "curate/dedup/dedup_hash.h"
 #include "curate/dedup/dedup_ids.h"
@@ -329,10 +327,7 @@ static int begin(struct exact *x, struct err *e)
     struct stage st = {x->best ? &exact_settled_ops : &exact_ops, x};
 
     x->begun = true;
-    for (int i = 0; i < x->conf.against.n; i++)
-        if (notes_of(x->conf.against.v[i], &st, x->kind, pool_cpus(), take_outside, x, e) < 0)
-            return e->code = ERR_IO; /* whatever it is: the document at hand is not bad */
-    return 0;
+    return notes_of_all(&x->conf.against, &st, x->kind, take_outside, x, e);
 }
 
 static int exact_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a,
@@ -401,10 +396,7 @@ static int write_index(struct exact *x, struct err *e)
         arena_reset(&a);
     }
     arena_free(&a);
-    if (rc == 0)
-        return note_index_commit(index, e);
-    note_index_abort(index);
-    return rc;
+    return note_index_end(index, rc, e);
 }
 
 static int settled_resolve(void *stage, int jobs, struct err *e)
@@ -461,7 +453,7 @@ static void exact_close(void *stage)
     dedup_hash_close(x->hash);
     device_close(x->gpu);
     device_close(x->cpu);
-    free(x->conf.against.v);
+    opt_list_free(&x->conf.against);
     free(x);
 }
 
@@ -497,9 +489,6 @@ static int check(const struct dedup_exact_conf *c, struct err *e)
     TRY(dedup_keep_check(c->keep, c->by, e));
     if (c->memory && c->memory < 64 << 20)
         return err_set(e, ERR_ARG, "memory of less than 64M");
-    for (int i = 0; i < c->against.n; i++)
-        if (access(c->against.v[i], R_OK) < 0)
-            return err_sys(e, ERR_IO, "cannot open '%s'", c->against.v[i]);
     return 0;
 }
 
@@ -513,9 +502,7 @@ static int open_parts(struct exact *x, const struct dedup_exact_conf *c, struct 
 
     snprintf(x->kind, sizeof x->kind, "dedup exact normalize=%s", how[c->normalize]);
     x->conf = *c;
-    x->conf.against = (struct opt_list){0};
-    for (int i = 0; i < c->against.n; i++)
-        TRY(opt_list_add(&x->conf.against, c->against.v[i], e));
+    TRY(notes_list(&x->conf.against, &c->against, e));
     TRY(dedup_device_open(&x->gpu, c->device, e));
     if (x->gpu)
         TRY(dedup_hash_open(&x->hash, x->gpu, (size_t)c->batch, (size_t)memory / BATCHES, take_key, x, e));

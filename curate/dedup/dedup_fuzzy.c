@@ -3,12 +3,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/pool.h"
 #include "curate/dedup/dedup_blocks.h"
 #include "curate/dedup/dedup_pairs.h"
 #include "curate/dedup/dedup_report.h"
@@ -216,10 +214,7 @@ static int begin(struct fuzzy *f, struct err *e)
     struct stage st = {&fuzzy_ops, f};
 
     f->begun = true;
-    for (int i = 0; i < f->conf.against.n; i++)
-        if (notes_of(f->conf.against.v[i], &st, f->kind, pool_cpus(), take_outside, f, e) < 0)
-            return e->code = ERR_IO; /* whatever it is: the document at hand is not bad */
-    return 0;
+    return notes_of_all(&f->conf.against, &st, f->kind, take_outside, f, e);
 }
 
 static int fuzzy_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a,
@@ -356,10 +351,7 @@ static int write_index(const struct fuzzy *f, struct err *e)
         arena_reset(&a);
     }
     arena_free(&a);
-    if (rc == 0)
-        return note_index_commit(index, e);
-    note_index_abort(index);
-    return rc;
+    return note_index_end(index, rc, e);
 }
 
 /* A cluster of very many is more often a template than a text. */
@@ -464,26 +456,20 @@ static int fuzzy_judge(void *stage, uint64_t n, struct verdict *v, struct span *
     return v->account ? dedup_store_id(&f->store, fate->survivor, a, &v->survivor, e) : 0;
 }
 
-static int put_count(struct buf *json, const char *key, uint64_t n)
-{
-    TRY(json_put_key(json, key));
-    return json_put_int(json, (int64_t)n);
-}
-
 int dedup_fuzzy_put_stats(const void *stage, const struct dedup_fuzzy_counts *n, struct buf *json)
 {
     const struct fuzzy *f = stage;
 
     TRY(json_put_key(json, "preset"));
     TRY(json_put_string(json, span_of(f->preset->name)));
-    TRY(put_count(json, "bands", (uint64_t)f->n_bands));
-    TRY(put_count(json, "rows", (uint64_t)f->n_rows));
-    TRY(put_count(json, "shingle_bytes", n->shingle_bytes));
-    TRY(put_count(json, "candidates", n->candidates));
-    TRY(put_count(json, "compared", n->compared));
-    TRY(put_count(json, "against", n->against));
-    TRY(put_count(json, "clusters", n->clusters));
-    TRY(put_count(json, "largest_cluster", n->clusters ? n->largest : 0));
+    TRY(json_put_count(json, "bands", (uint64_t)f->n_bands));
+    TRY(json_put_count(json, "rows", (uint64_t)f->n_rows));
+    TRY(json_put_count(json, "shingle_bytes", n->shingle_bytes));
+    TRY(json_put_count(json, "candidates", n->candidates));
+    TRY(json_put_count(json, "compared", n->compared));
+    TRY(json_put_count(json, "against", n->against));
+    TRY(json_put_count(json, "clusters", n->clusters));
+    TRY(json_put_count(json, "largest_cluster", n->clusters ? n->largest : 0));
     TRY(json_put_key(json, "largest_survivor"));
     if (!n->largest_id)
         return buf_puts(json, "null");
@@ -562,7 +548,7 @@ static void fuzzy_close(void *stage)
     dedup_store_close(&f->store);
     free(f->fate);
     free(f->largest_id);
-    free(f->conf.against.v);
+    opt_list_free(&f->conf.against);
     free(f);
 }
 
@@ -596,9 +582,6 @@ static int settle(const struct dedup_fuzzy_conf *c, const struct minhash_preset 
         return err_set(e, ERR_ARG, "a report of clusters over which size?");
     if (c->memory && c->memory < 128 << 20)
         return err_set(e, ERR_ARG, "memory of less than 128M");
-    for (int i = 0; i < c->against.n; i++)
-        if (access(c->against.v[i], R_OK) < 0)
-            return err_sys(e, ERR_IO, "cannot open '%s'", c->against.v[i]);
     *bands = c->bands ? (int)c->bands : p->bands;
     *rows = c->bands ? (int)c->rows : p->rows;
     if (!*bands && p->hashes)
@@ -622,8 +605,7 @@ static int open_parts(struct fuzzy *f, const struct opt_list *against, struct er
         return err_set(e, ERR_NOMEM, "out of memory");
     snprintf(f->kind, sizeof f->kind, "dedup fuzzy preset=%s bands=%d rows=%d", f->preset->name, f->n_bands, f->n_rows);
     TRY(dedup_device_open(&f->gpu, f->conf.device, e));
-    for (int i = 0; i < against->n; i++)
-        TRY(opt_list_add(&f->conf.against, against->v[i], e));
+    TRY(notes_list(&f->conf.against, against, e));
     TRY(dedup_bands_init(&f->shape, f->n_bands, f->n_rows, e));
     return dedup_store_open(&f->store, &f->shape, f->conf.dir,
                             (f->conf.memory ? f->conf.memory : DEDUP_FUZZY_MEMORY) / BUFFERS, e);

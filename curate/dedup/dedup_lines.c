@@ -38,11 +38,11 @@ struct lines {
     struct dedup_units *units;
     struct spill counts; /* units of each document, 32 bits */
     struct spill_reader judged;
-    uint64_t docs_changed, pieces_struck, bytes_struck;
+    struct dedup_struck struck;
 };
 
 struct worker {
-    struct dedup_text text;
+    struct dedup_text text; /* first */
     struct buf out;
     uint8_t *drop;
     size_t cap;
@@ -61,17 +61,8 @@ static void lines_thread_close(void *stage, void *thread)
 
 static int lines_thread_open(void *stage, void **thread, struct err *e)
 {
-    struct worker *w = calloc(1, sizeof *w);
-    int rc;
-
-    if (!w)
-        return err_set(e, ERR_NOMEM, "out of memory for a thread");
-    rc = dedup_text_open(&w->text, e);
-    if (rc < 0)
-        lines_thread_close(stage, w);
-    else
-        *thread = w;
-    return rc;
+    (void)stage;
+    return dedup_text_thread(thread, sizeof(struct worker), e);
 }
 
 /* The note: a key for each unit. */
@@ -168,31 +159,15 @@ static int lines_apply(void *stage, void *thread, struct doc *d, struct span rep
             w->drop[k] = 1;
     if (dedup_text_join(t, d->text, l->unit, w->drop, &w->out, &kept) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", d->text.n);
-    TRY(dedup_text_left(t, buf_span(&w->out), &l->least, v, e));
-    if (v->drop)
-        return 0;
-    __atomic_fetch_add(&l->docs_changed, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&l->pieces_struck, t->n - kept, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&l->bytes_struck, d->text.n - w->out.n, __ATOMIC_RELAXED);
-    if (doc_set_string(d, "text", buf_span(&w->out)) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", w->out.n);
-    return 0;
-}
-
-static int put_count(struct buf *json, const char *key, uint64_t n)
-{
-    TRY(json_put_key(json, key));
-    return json_put_int(json, (int64_t)n);
+    return dedup_text_replace(t, d, buf_span(&w->out), t->n - kept, &l->least, &l->struck, v, e);
 }
 
 static int lines_stats(void *stage, struct buf *json)
 {
     const struct lines *l = stage;
 
-    TRY(put_count(json, "units", dedup_units_count(l->units)));
-    TRY(put_count(json, "docs_shortened", l->docs_changed));
-    TRY(put_count(json, "units_struck", l->pieces_struck));
-    return put_count(json, "bytes_struck", l->bytes_struck);
+    TRY(json_put_count(json, "units", dedup_units_count(l->units)));
+    return dedup_struck_stats(&l->struck, "units_struck", json);
 }
 
 static void lines_close(void *stage)

@@ -446,14 +446,14 @@ static int open_fuzzy(struct sharded *s, const struct dedup_fuzzy_conf *c, struc
 {
     struct dedup_fuzzy_conf own = *c;
 
-    if (c->pairs || c->report || c->device == 1)
+    if (c->pairs || c->report || c->device == DEDUP_CUDA)
         return one_process_only(c->pairs ? "--pairs" : c->report ? "--report" : "--device cuda", e);
     s->dir = c->dir;
     s->clusters = c->clusters;
     s->index = c->index;
     s->bounded = c->memory > 0;
     s->memory = c->memory ? c->memory : DEDUP_FUZZY_MEMORY;
-    own.device = 0;
+    own.device = DEDUP_CPU;
     own.clusters = own.index = NULL;
     own.against = (struct opt_list){0};
     return dedup_fuzzy_stage_open(&s->inner, &own, e);
@@ -463,7 +463,10 @@ static int open_exact(struct sharded *s, const struct dedup_exact_conf *c, struc
 {
     struct dedup_exact_conf own = *c;
 
+    if (c->device == DEDUP_CUDA)
+        return one_process_only("--device cuda", e);
     s->dir = c->dir;
+    own.device = DEDUP_CPU;
     s->index = c->index;
     s->memory = own.memory = c->memory ? c->memory : 1 << 30; /* so that all are seen before one is decided */
     own.index = NULL;

@@ -16,11 +16,11 @@ struct substring {
     struct repeats *repeats;
     struct buf ranges;
     struct dedup_left least;
-    uint64_t docs_changed, ranges_struck, bytes_struck;
+    struct dedup_struck struck;
 };
 
 struct worker {
-    struct dedup_text text;
+    struct dedup_text text; /* first */
     struct dedup_tokens tokens;
     struct anchors anchors;
     struct buf out;
@@ -45,17 +45,8 @@ static void substring_thread_close(void *stage, void *thread)
 
 static int substring_thread_open(void *stage, void **thread, struct err *e)
 {
-    struct worker *w = calloc(1, sizeof *w);
-    int rc;
-
-    if (!w)
-        return err_set(e, ERR_NOMEM, "out of memory for a thread");
-    rc = dedup_text_open(&w->text, e);
-    if (rc < 0)
-        substring_thread_close(stage, w);
-    else
-        *thread = w;
-    return rc;
+    (void)stage;
+    return dedup_text_thread(thread, sizeof(struct worker), e);
 }
 
 static int substring_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
@@ -195,35 +186,19 @@ static int substring_apply(void *stage, void *thread, struct doc *d, struct span
 
     if (struck <= 0)
         return (int)struck;
-    TRY(dedup_text_left(&w->text, buf_span(&w->out), &s->least, v, e));
-    if (v->drop)
-        return 0;
-    __atomic_fetch_add(&s->docs_changed, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&s->ranges_struck, (uint64_t)struck, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&s->bytes_struck, d->text.n - w->out.n, __ATOMIC_RELAXED);
-    if (doc_set_string(d, "text", buf_span(&w->out)) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", w->out.n);
-    return 0;
+    return dedup_text_replace(&w->text, d, buf_span(&w->out), (uint64_t)struck, &s->least, &s->struck, v, e);
 }
 
 /* ---- the stage ---- */
-
-static int put_count(struct buf *json, const char *key, uint64_t n)
-{
-    TRY(json_put_key(json, key));
-    return json_put_int(json, (int64_t)n);
-}
 
 static int substring_stats(void *stage, struct buf *json)
 {
     const struct substring *s = stage;
     struct repeats_tally t = repeats_tally(s->repeats);
 
-    TRY(put_count(json, s->width == 4 ? "tokens" : "bytes", t.elements));
-    TRY(put_count(json, "candidates", t.candidates));
-    TRY(put_count(json, "docs_shortened", s->docs_changed));
-    TRY(put_count(json, "passages_struck", s->ranges_struck));
-    return put_count(json, "bytes_struck", s->bytes_struck);
+    TRY(json_put_count(json, s->width == 4 ? "tokens" : "bytes", t.elements));
+    TRY(json_put_count(json, "candidates", t.candidates));
+    return dedup_struck_stats(&s->struck, "passages_struck", json);
 }
 
 static void substring_close(void *stage)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unicode/uchar.h>
 
+#include "base/json.h"
 #include "curate/stream/stage.h"
 
 enum { MAX_TEXT = 1 << 28 };
@@ -12,6 +13,19 @@ int dedup_text_open(struct dedup_text *t, struct err *e)
 {
     *t = (struct dedup_text){0};
     return shingler_new(&t->simple, minhash_preset_find("datatrove"), 0, e);
+}
+
+int dedup_text_thread(void **thread, size_t size, struct err *e)
+{
+    void *t = calloc(1, size);
+    int rc = t ? dedup_text_open(t, e) : err_set(e, ERR_NOMEM, "out of memory for a thread");
+
+    *thread = rc < 0 ? NULL : t;
+    if (rc < 0 && t) {
+        dedup_text_close(t);
+        free(t);
+    }
+    return rc;
 }
 
 void dedup_text_close(struct dedup_text *t)
@@ -285,4 +299,25 @@ int dedup_text_left(struct dedup_text *t, struct span text, const struct dedup_l
     if (sentences < least->sentences)
         return verdict_drop(v, "sentences-left", (double)sentences, (double)least->sentences);
     return 0;
+}
+
+int dedup_text_replace(struct dedup_text *t, struct doc *d, struct span text, uint64_t pieces,
+                       const struct dedup_left *least, struct dedup_struck *all, struct verdict *v, struct err *e)
+{
+    TRY(dedup_text_left(t, text, least, v, e));
+    if (v->drop)
+        return 0;
+    __atomic_fetch_add(&all->docs, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&all->pieces, pieces, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&all->bytes, d->text.n - text.n, __ATOMIC_RELAXED);
+    if (doc_set_string(d, "text", text) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", text.n);
+    return 0;
+}
+
+int dedup_struck_stats(const struct dedup_struck *all, const char *pieces, struct buf *json)
+{
+    TRY(json_put_count(json, "docs_shortened", all->docs));
+    TRY(json_put_count(json, pieces, all->pieces));
+    return json_put_count(json, "bytes_struck", all->bytes);
 }

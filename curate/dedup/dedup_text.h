@@ -33,6 +33,8 @@ struct dedup_text {
     size_t form_cap;
 };
 int dedup_text_open(struct dedup_text *t, struct err *e);
+/* What a thread has: `size` bytes, a struct dedup_text first (opened) and zeros. */
+int dedup_text_thread(void **thread, size_t size, struct err *e);
 void dedup_text_close(struct dedup_text *t);
 
 /* Cuts text into t->piece[0..t->n).  Lines end at each \n; paragraphs at blank lines; sentences
@@ -57,4 +59,14 @@ struct verdict;
 /* Drops by the rules "nothing-left", "words-left", "sentences-left". */
 int dedup_text_left(struct dedup_text *t, struct span text, const struct dedup_left *least, struct verdict *v,
                     struct err *e);
+/* What all threads struck. */
+struct dedup_struck {
+    uint64_t docs, pieces, bytes;
+};
+struct doc;
+/* The document's text becomes this one, of which so many pieces were struck, unless too little is left. */
+int dedup_text_replace(struct dedup_text *t, struct doc *d, struct span text, uint64_t pieces,
+                       const struct dedup_left *least, struct dedup_struck *all, struct verdict *v, struct err *e);
+/* Their counts for a stage's statistics. */
+int dedup_struck_stats(const struct dedup_struck *all, const char *pieces, struct buf *json);
 #endif

@@ -324,12 +324,6 @@ static int put_out(void *arg, const struct mix_record *r, struct span line, stru
     return mix_out_put(m->out, (int)r->split, line, e);
 }
 
-static int put_count(struct buf *b, const char *key, uint64_t n)
-{
-    TRY(json_put_key(b, key));
-    return json_put_int(b, (int64_t)n);
-}
-
 static int put_source(struct buf *b, const struct mix *m, const struct mix_source *s)
 {
     TRY(buf_putc(b, '{'));
@@ -337,17 +331,17 @@ static int put_source(struct buf *b, const struct mix *m, const struct mix_sourc
     TRY(json_put_string(b, s->name));
     TRY(json_put_key(b, "weight"));
     TRY(json_put_num(b, s->weight));
-    TRY(put_count(b, "documents", s->docs));
-    TRY(put_count(b, "bytes", s->bytes));
-    TRY(put_count(b, "size", s->size));
-    TRY(put_count(b, "held_out", s->held));
+    TRY(json_put_count(b, "documents", s->docs));
+    TRY(json_put_count(b, "bytes", s->bytes));
+    TRY(json_put_count(b, "size", s->size));
+    TRY(json_put_count(b, "held_out", s->held));
     if (m->count_first) {
         TRY(json_put_key(b, "target"));
         TRY(json_put_num(b, s->target));
     }
-    TRY(put_count(b, "taken_documents", s->taken_docs));
-    TRY(put_count(b, "taken_bytes", s->taken_bytes));
-    TRY(put_count(b, "taken_size", s->taken_size));
+    TRY(json_put_count(b, "taken_documents", s->taken_docs));
+    TRY(json_put_count(b, "taken_bytes", s->taken_bytes));
+    TRY(json_put_count(b, "taken_size", s->taken_size));
     TRY(json_put_key(b, "epochs"));
     TRY(json_put_num(b, s->size ? (double)s->taken_size / (double)s->size : 0));
     return buf_putc(b, '}');
@@ -359,10 +353,10 @@ static int put_stats(struct buf *b, const struct mix *m)
 
     TRY(buf_puts(b, "{\"unit\":"));
     TRY(json_put_string(b, span_of(units[m->c->unit])));
-    TRY(put_count(b, "seed", (uint64_t)m->c->seed));
-    TRY(put_count(b, "documents_in", m->docs_in));
-    TRY(put_count(b, "bad", m->bad));
-    TRY(put_count(b, "documents_out", m->docs_out));
+    TRY(json_put_count(b, "seed", (uint64_t)m->c->seed));
+    TRY(json_put_count(b, "documents_in", m->docs_in));
+    TRY(json_put_count(b, "bad", m->bad));
+    TRY(json_put_count(b, "documents_out", m->docs_out));
     TRY(json_put_key(b, "sources"));
     TRY(buf_putc(b, '['));
     for (int i = 0; i < m->sources.n; i++) {

@@ -68,30 +68,24 @@ int flows_add(struct flows *a, const struct flows *b)
 
 /* ---- JSON ---- */
 
-static int put_count(struct buf *b, const char *key, uint64_t n)
-{
-    TRY(json_put_key(b, key));
-    return json_put_int(b, (int64_t)n);
-}
-
 static int put_flow(struct buf *b, const struct flow *f)
 {
-    TRY(put_count(b, "docs_in", f->docs_in));
-    TRY(put_count(b, "docs_out", f->docs_out));
-    TRY(put_count(b, "bytes_in", f->bytes_in));
-    TRY(put_count(b, "bytes_out", f->bytes_out));
+    TRY(json_put_count(b, "docs_in", f->docs_in));
+    TRY(json_put_count(b, "docs_out", f->docs_out));
+    TRY(json_put_count(b, "bytes_in", f->bytes_in));
+    TRY(json_put_count(b, "bytes_out", f->bytes_out));
     TRY(json_put_key(b, "dropped_by"));
     TRY(buf_putc(b, '{'));
     for (int i = 0; i < f->n_rules; i++)
-        TRY(put_count(b, f->rule[i].rule, f->rule[i].n));
+        TRY(json_put_count(b, f->rule[i].rule, f->rule[i].n));
     return buf_putc(b, '}');
 }
 
 int flows_put(const struct flows *t, struct buf *json)
 {
     TRY(buf_putc(json, '{'));
-    TRY(put_count(json, "dropped", t->dropped));
-    TRY(put_count(json, "bad", t->bad));
+    TRY(json_put_count(json, "dropped", t->dropped));
+    TRY(json_put_count(json, "bad", t->bad));
     TRY(json_put_key(json, "flow"));
     TRY(buf_putc(json, '['));
     for (int i = 0; i < t->n; i++) {
@@ -150,12 +144,12 @@ int stats_put(struct buf *json, const struct flows *t, const struct source *sour
               const struct buf *own, double seconds)
 {
     TRY(buf_puts(json, "{\"quern\":\"" QUERN_VERSION "\""));
-    TRY(put_count(json, "docs_in", t->flow[0].docs_in));
-    TRY(put_count(json, "docs_out", t->flow[t->n - 1].docs_out));
-    TRY(put_count(json, "dropped", t->dropped));
-    TRY(put_count(json, "bad", t->bad));
-    TRY(put_count(json, "bytes_in", t->flow[0].bytes_in));
-    TRY(put_count(json, "bytes_out", t->flow[t->n - 1].bytes_out));
+    TRY(json_put_count(json, "docs_in", t->flow[0].docs_in));
+    TRY(json_put_count(json, "docs_out", t->flow[t->n - 1].docs_out));
+    TRY(json_put_count(json, "dropped", t->dropped));
+    TRY(json_put_count(json, "bad", t->bad));
+    TRY(json_put_count(json, "bytes_in", t->flow[0].bytes_in));
+    TRY(json_put_count(json, "bytes_out", t->flow[t->n - 1].bytes_out));
     TRY(json_put_key(json, "seconds"));
     TRY(json_put_num(json, seconds));
     TRY(json_put_key(json, "stages"));

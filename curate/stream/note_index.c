@@ -2,8 +2,10 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/hash.h"
+#include "base/pool.h"
 #include "curate/stream/pass.h"
 
 #define MAGIC "quern-index 1\n"
@@ -85,6 +87,14 @@ void note_index_abort(struct note_index *x)
     file_abort(x->out);
     buf_free(&x->block);
     free(x);
+}
+
+int note_index_end(struct note_index *x, int rc, struct err *e)
+{
+    if (rc == 0)
+        return note_index_commit(x, e);
+    note_index_abort(x);
+    return rc;
 }
 
 /* ---- reading ---- */
@@ -242,4 +252,24 @@ int notes_of(const char *path, const struct stage *st, const char *kind, int job
     }
     buf_free(&b);
     return rc;
+}
+
+int notes_of_all(const struct opt_list *paths, const struct stage *st, const char *kind, note_taker *take, void *to,
+                 struct err *e)
+{
+    for (int i = 0; i < paths->n; i++)
+        if (notes_of(paths->v[i], st, kind, pool_cpus(), take, to, e) < 0)
+            return e->code = ERR_IO;
+    return 0;
+}
+
+int notes_list(struct opt_list *to, const struct opt_list *paths, struct err *e)
+{
+    *to = (struct opt_list){0};
+    for (int i = 0; i < paths->n; i++) {
+        if (access(paths->v[i], R_OK) < 0)
+            return err_sys(e, ERR_IO, "cannot open '%s'", paths->v[i]);
+        TRY(opt_list_add(to, paths->v[i], e));
+    }
+    return 0;
 }

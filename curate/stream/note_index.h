@@ -9,6 +9,7 @@
 #define CURATE_NOTE_INDEX_H
 
 #include "base/file.h"
+#include "base/opt.h"
 #include "curate/stream/stage.h"
 
 struct note_index;
@@ -19,6 +20,8 @@ int note_index_put(struct note_index *x, struct span note, struct err *e);
 int note_index_commit(struct note_index *x, struct err *e);
 /* Nothing appears.  NULL is fine. */
 void note_index_abort(struct note_index *x);
+/* One of the two: rc < 0 is what failed before, and comes back. */
+int note_index_end(struct note_index *x, int rc, struct err *e);
 
 typedef int note_taker(void *to, struct span note, struct err *e);
 /* Gives every note of the collection at path, in order: an index of this kind, or a file of
@@ -26,4 +29,10 @@ typedef int note_taker(void *to, struct span note, struct err *e);
  * damaged or of another kind, with file, offset and reason. */
 int notes_of(const char *path, const struct stage *st, const char *kind, int jobs, note_taker *take, void *to,
              struct err *e);
+/* The same for several, in order, while a document is being looked at: whatever fails is ERR_IO, for that
+ * document is not bad. */
+int notes_of_all(const struct opt_list *paths, const struct stage *st, const char *kind, note_taker *take, void *to,
+                 struct err *e);
+/* Copies the list, having seen that all can be opened. */
+int notes_list(struct opt_list *to, const struct opt_list *paths, struct err *e);
 #endif
