@@ -81,6 +81,41 @@ for isa in base avx2; do
     same "planted-dev, $isa: the same clusters" c planted-dev.0.8
 done
 
+# Killed at 50 moments each: no half file stands under its name, and what comes in the end is the same.
+zstd -dcq "$data/planted-dev/docs.jsonl.zst" | split -n l/4 -d - part.
+fuzzy() { exec quern-dedup fuzzy -q part.0? -o run.out --index run.idx; }
+(fuzzy)
+mv run.out want.out
+mv run.idx want.idx
+half=0
+for k in $(seq 50); do
+    (fuzzy) &
+    sleep "$(awk -v k="$k" 'BEGIN { srand(k); print rand() }')"
+    kill -9 $! 2>/dev/null
+    wait $! 2>/dev/null
+    for f in out idx; do if [ -e run.$f ] && ! cmp -s run.$f want.$f; then half=1; fi; done
+    rm -f run.out run.idx
+done 2>/dev/null
+equal "50 kills leave no half file" "$half" 0
+equal "and no temporary one" "$(find . -name '*run.*' | wc -l)" 0
+(fuzzy)
+same "run again: the same documents" run.out want.out
+same "and the same index" run.idx want.idx
+printf 'input: ["part.0?"]\nstages:\n  - dedup fuzzy: {index: plan.idx}\noutput: plan.out\n' >plan.yaml
+kills=0
+for k in $(seq 500); do
+    [ $kills = 50 ] && break
+    quern curate -q --checkpoint 1M plan.yaml 2>/dev/null &
+    sleep "$(awk -v k="$k" 'BEGIN { srand(k); print .05 + rand() / 4 }')"
+    kill -9 $! 2>/dev/null && kills=$((kills + 1)) || rm -rf plan.out*
+    wait $! 2>/dev/null
+done 2>/dev/null
+equal "a plan was killed 50 times" $kills 50
+status "and ends" 0 quern curate -q --checkpoint 1M plan.yaml
+same "with the same documents" plan.out want.out
+same "and the same index" plan.idx want.idx
+rm -f part.0? run.* plan.* want.*
+
 # XXH64 of what `tests/record/minhash.py --stdin` prints for the first 2,000 documents.
 status "signatures of 2,000 real documents" 0 env -C "$ROOT" \
     MINHASH_DOCS="$data/planted-dev/docs.jsonl.zst" "$B/tests/unit/minhash_test"

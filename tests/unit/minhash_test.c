@@ -126,7 +126,7 @@ static void the_modulus_is_exact_at_its_edges(void **s)
             min##_avx2(m.a, m.b, n, h, 777, (out)[1]);                                          \
         if (isa_best() >= ISA_AVX512)                                                           \
             min##_avx512(m.a, m.b, n, h, 777, (out)[2]);                                        \
-        for (int i = 1; i <= (int)isa_best(); i++)                                                  \
+        for (int i = 1; i <= (int)isa_best(); i++)                                              \
             assert_memory_equal((out)[0], (out)[i], sizeof(out)[0]);                            \
         minhash_free(&m);                                                                       \
     } while (0)
