@@ -100,11 +100,11 @@ c = m.MinhashConfig()
 step = m.MinhashDedupSignature(sys.argv[2] + "/sig", config=c)
 step.get_shingles("load the tokenizer before the clock starts")
 step.run(docs(), 0, 1)
-print("done")
+print("finished")
 P
 ( ulimit -t "$(awk -v s="$ours" 'BEGIN { printf "%d", 20 * s + 30 }')"
   "$PEERS" "$T/full.py" "$T/full.jsonl" "$T/peer-full" ) 2>/dev/null >"$T/progress"
-if [ "$(tail -n 1 "$T/progress")" = done ]; then
+if [ "$(tail -n 1 "$T/progress")" = finished ]; then
     printf 'dedup-full-datatrove\t-\t-\tends its first step of four within 20 times our time\n'
 else
     tail -n 1 "$T/progress" | awk -v all="$(stat -c %s "$T/full.jsonl")" -v ours="$ours" '{

@@ -161,7 +161,7 @@ batch=()
 for p in quern datatrove nemo text-dedup rpv2; do twin "preset $p" --preset $p; done
 twin "not verified" --no-verify
 for b in 1 7 100; do
-    batch=(--batch $b)
+    batch=(--batch "$b")
     twin "batches of $b" -j 3 --index x.idx
     mv x.idx gpu.idx
     cpu --index cpu.idx
