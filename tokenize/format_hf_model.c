@@ -119,7 +119,7 @@ static int read_chars(struct tokenizer *t, const struct node *m, struct err *e)
         bool all = c->byte_fallback && chars_has_all_bytes(c->byte_id);
         /* A character that leaves nothing behind lets its neighbours join. */
         r->marks.cuts = vocab_find(&t->vocab, span_of(SPACE_MARK)) >= 0 && (all || c->unknown >= 0);
-        marks_find(&r->marks, &t->vocab);
+        word_marks_find(&r->marks, &t->vocab);
         r->joins = all && !bpe_uses(&t->bpe, c->byte_id, 256);
     }
     return chars_finish(c, &t->vocab, e);
@@ -185,7 +185,7 @@ static int read_unigram(struct tokenizer *t, const struct node *m, struct err *e
 
 static int read_words(struct tokenizer *t, const struct node *m, bool whole, struct err *e)
 {
-    struct words *w = &t->rules->words;
+    struct wordlist *w = &t->rules->words;
     const char *prefix = node_str(m, "continuing_subword_prefix");
 
     TRY(hf_only_keys(m, whole ? "type|vocab|unk_token" : "type|vocab|unk_token|continuing_subword_prefix|"
@@ -200,7 +200,7 @@ static int read_words(struct tokenizer *t, const struct node *m, bool whole, str
     /* A token that is nowhere is missed only when a word is unknown. */
     if (read_unknown(t, m, &w->unknown, e) < 0)
         w->unknown = -1;
-    return words_finish(w, &t->vocab, e);
+    return wordlist_finish(w, &t->vocab, e);
 }
 
 int hf_read_model(struct tokenizer *t, const struct node *m, bool bytes, struct err *e)

@@ -269,7 +269,7 @@ static int make_bpe(struct tokenizer *t, const struct spm *m, struct err *e)
     mark = trie_find(&c->symbols, SPACE_MARK, 3);
     t->rules->marks.cuts = mark >= 0 && (uint32_t)mark < m->n;
     t->rules->joins = m->byte_fallback;
-    marks_find(&t->rules->marks, &t->vocab);
+    word_marks_find(&t->rules->marks, &t->vocab);
     return chars_finish(c, &t->vocab, e);
 }
 

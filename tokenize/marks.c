@@ -5,7 +5,7 @@ static bool is_mark(const uint8_t *p)
     return p[0] == 0xE2 && p[1] == 0x96 && p[2] == 0x81;
 }
 
-void marks_find(struct marks *m, const struct vocab *v)
+void word_marks_find(struct word_marks *m, const struct vocab *v)
 {
     for (uint32_t id = 0; id < v->n; id++) {
         struct span s = vocab_get(v, id);
@@ -16,7 +16,7 @@ void marks_find(struct marks *m, const struct vocab *v)
     }
 }
 
-size_t marks_word(const struct marks *m, const uint8_t *p, size_t n)
+size_t word_marks_length(const struct word_marks *m, const uint8_t *p, size_t n)
 {
     for (size_t i = 1; m->cuts && i + 3 <= n; i++) {
         const uint8_t *hit = memchr(p + i, 0xE2, n - i);

@@ -7,14 +7,14 @@
 #define SPACE_MARK "\xe2\x96\x81" /* U+2581 */
 
 /* Zero-initialise. */
-struct marks {
+struct word_marks {
     bool cuts;            /* there is something to cut by; set by the owner */
     uint8_t crossed[256]; /* bytes such that some token has one, then a mark */
 };
 
-void marks_find(struct marks *m, const struct vocab *v);
+void word_marks_find(struct word_marks *m, const struct vocab *v);
 /* The length of the word at p (n > 0): up to the next mark that is not behind another one or a
  * byte that is crossed. */
-size_t marks_word(const struct marks *m, const uint8_t *p, size_t n);
+size_t word_marks_length(const struct word_marks *m, const uint8_t *p, size_t n);
 
 #endif

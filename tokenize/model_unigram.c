@@ -28,7 +28,7 @@ void unigram_finish(struct unigram *u, const struct vocab *v)
 {
     int32_t mark = trie_find(&u->trie, SPACE_MARK, 3);
 
-    marks_find(&u->marks, v);
+    word_marks_find(&u->marks, v);
     u->marks.cuts = mark != TRIE_NONE && mark != u->unknown; /* else it would join a run of unknown characters */
 }
 
@@ -248,7 +248,7 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
         const uint8_t *x;
 
         known[0] = 0;
-        n = marks_word(&u->marks, p + at, text.n - at);
+        n = word_marks_length(&u->marks, p + at, text.n - at);
         x = n <= WORD_LONGEST ? word_table_find(words, p + at, n, &count) : NULL;
         for (size_t i = 0; x && i < count; i++)
             known[i] = word_id(x, i);

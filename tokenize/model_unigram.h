@@ -1,7 +1,7 @@
 /* tokenize/model_unigram.h -- the segmentation of highest score (Kudo 2018), by Viterbi's
  * algorithm, as SentencePiece and Hugging Face compute it to the last rounding.
- * SentencePiece: as its releases up to 0.2.1, which compare sums before they round them; 0.2.3 compares rounded ones, and so takes
- * another of two equally good ways now and then.
+ * SentencePiece: as its releases up to 0.2.1, which compare sums before they round them; 0.2.3
+ * compares rounded ones, and so takes another of two equally good ways now and then.
  */
 #ifndef TOKENIZE_MODEL_UNIGRAM_H
 #define TOKENIZE_MODEL_UNIGRAM_H
@@ -24,7 +24,7 @@ struct unigram {
     uint8_t *user;      /* SentencePiece: user-defined, by id; owned */
     float bonus;        /* a user-defined piece of n bytes has the score n * bonus - 0.1 */
     /* made by unigram_finish */
-    struct marks marks;
+    struct word_marks marks;
 };
 
 struct unigram_scratch {

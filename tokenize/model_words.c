@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-int words_finish(struct words *w, const struct vocab *v, struct err *e)
+int wordlist_finish(struct wordlist *w, const struct vocab *v, struct err *e)
 {
     size_t n = w->prefix ? strlen(w->prefix) : 0;
 
@@ -17,7 +17,7 @@ int words_finish(struct words *w, const struct vocab *v, struct err *e)
     return 0;
 }
 
-void words_free(struct words *w)
+void wordlist_free(struct wordlist *w)
 {
     trie_free(&w->first);
     trie_free(&w->next);
@@ -25,13 +25,13 @@ void words_free(struct words *w)
     memset(w, 0, sizeof *w);
 }
 
-static int64_t unknown(const struct words *w, uint32_t *ids)
+static int64_t unknown(const struct wordlist *w, uint32_t *ids)
 {
     ids[0] = (uint32_t)w->unknown;
     return w->unknown < 0 ? ERR_FORMAT : 1;
 }
 
-int64_t words_encode(const struct words *w, const struct vocab *v, const uint8_t *p, size_t n, uint32_t *ids)
+int64_t wordlist_encode(const struct wordlist *w, const struct vocab *v, const uint8_t *p, size_t n, uint32_t *ids)
 {
     int64_t count = 0, chars = 0;
 

@@ -11,7 +11,7 @@ void rules_free(struct rules *r)
         return;
     chars_free(&r->chars);
     unigram_free(&r->unigram);
-    words_free(&r->words);
+    wordlist_free(&r->words);
     steps_free(&r->normal);
     steps_free(&r->cut);
     steps_free(&r->decode);
@@ -57,7 +57,7 @@ static int cut_words(const struct rules *r, struct rules_scratch *s)
         struct span piece = strings_get(&s->pieces, i);
         for (size_t at = 0; at < piece.n;) {
             uint32_t end;
-            at += marks_word(&r->marks, (const uint8_t *)piece.p + at, piece.n - at);
+            at += word_marks_length(&r->marks, (const uint8_t *)piece.p + at, piece.n - at);
             end = (uint32_t)((size_t)(piece.p - s->pieces.text.p) + at);
             TRY(buf_put(&s->ends, &end, sizeof end));
         }
@@ -82,7 +82,7 @@ int64_t rules_cut(const struct rules *r, struct split_state *st, uint32_t *ends,
     size_t n = 0;
 
     while (st->at < st->n && n < max) {
-        st->at += marks_word(&r->marks, st->text + st->at, st->n - st->at);
+        st->at += word_marks_length(&r->marks, st->text + st->at, st->n - st->at);
         ends[n++] = (uint32_t)st->at;
     }
     return (int64_t)n;
@@ -98,7 +98,7 @@ int64_t rules_encode(const struct tokenizer *t, struct rules_scratch *s, struct 
     if (r->model == MODEL_UNIGRAM)
         return unigram_encode(&r->unigram, &s->unigram, p, n, ids);
     if (r->model == MODEL_WORDS)
-        return words_encode(&r->words, &t->vocab, p, n, ids);
+        return wordlist_encode(&r->words, &t->vocab, p, n, ids);
     return chars_encode(&r->chars, &t->bpe, &t->vocab, merging, p, n, ids);
 }
 

@@ -18,11 +18,11 @@ struct rules {
     enum model_kind model;
     bool sentencepiece;
     uint64_t hash; /* of the file that all this is from */
-    struct marks marks; /* MODEL_CHARS: text is cut there */
+    struct word_marks marks; /* MODEL_CHARS: text is cut there */
     bool joins;    /* MODEL_CHARS: long pieces may be cut where no token reaches across */
     struct chars chars;
     struct unigram unigram;
-    struct words words;
+    struct wordlist words;
     struct steps normal, cut, decode; /* of a tokenizer.json */
     int64_t model_tokens, last_added; /* while it is read: tokens of the model, the highest id added */
     /* SentencePiece */

@@ -7,7 +7,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char bytes[] = "The mill's 1234  grains,\n\n d'accord \xc3\xa9\xe4\xb8\x80 \xff\xe2\x96 <s>\xe2\x96\x81 the mill";
+    static const char bytes[] =
+        "The mill's 1234  grains,\n\n d'accord \xc3\xa9\xe4\xb8\x80 \xff\xe2\x96 <s>\xe2\x96\x81 the mill";
     struct span text = {bytes, sizeof bytes - 1};
     struct buf ids = {0}, back = {0};
     struct tokenizer *t;
