@@ -25,12 +25,14 @@ for src, out in (sys.argv[1:3], sys.argv[3:5]):
                 break
 PY
 ${CC:-cc} -O2 -D_GNU_SOURCE -I. bench/tokenize_bench.c -Wl,--start-group "$B"/libtokenize.a "$B"/libindexed_dataset.a \
-    "$B"/libbase.a -Wl,--end-group -Wl,--as-needed -lpcre2-8 -licui18n -licuuc -licudata -lsimdjson -lzstd -lz -ldeflate -lyaml \
+    "$B"/libbase.a -Wl,--end-group -Wl,--as-needed -lpcre2-8 -licui18n -licuuc -licudata -lsimdjson -lzstd -lz -ldeflate -lyaml -lbz2 \
     -lstdc++ -lm -lpthread -o "$T/bench" || exit 1
+cat "$data"/tokenizers/texts/code_* "$data"/tokenizers/texts/html_page.txt >"$T/code" || exit 1
 for t in gpt2 tiktoken/cl100k_base.tiktoken tiktoken/o200k_base.tiktoken; do
     n=$(basename "$t" .tiktoken)
     "$T/bench" "$data/tokenizers/$t" "$n-english" "$T/english"
     "$T/bench" "$data/tokenizers/$t" "$n-multilingual" "$T/all"
+    "$T/bench" "$data/tokenizers/$t" "$n-code" "$T/code"
 done
 
 # user + system seconds of a command, median of three
@@ -41,8 +43,16 @@ cpu() {
 }
 rate() { awk -v b="$1" -v s="$2" 'BEGIN { printf "%.1f", b / 1e6 / s }'; }
 bytes=$(stat -c %s "$T/books.jsonl")
-s=$(cpu quern-tokenize -q -j1 --tokenizer "$data/tokenizers/gpt2" --append-eod --output-prefix "$T/a" "$T/books.jsonl")
+# run JOBS: from the beginning each time
+run() {
+    rm -f "$T"/a_*
+    quern-tokenize -q "-j$1" --tokenizer "$data/tokenizers/gpt2" --append-eod --output-prefix "$T/a" "$T/books.jsonl"
+}
+s=$(cpu run 1)
 printf 'tokenize-run-gpt2\t%s\tMB/s\tJSON lines to .bin and .idx on a RAM disk, a core, whole run; %s s of CPU\n' "$(rate "$bytes" "$s")" "$s"
+two=$(cpu run 2)
+printf 'tokenize-run-gpt2-two\t%s\ttimes\tspeed of two cores over one, by the CPU time of both\n' \
+    "$(awk -v a="$s" -v b="$two" 'BEGIN { printf "%.2f", 2 * a / b }')"
 s=$(cpu quern-tokenizer train -q --vocab-size 32000 -o "$T/t.json" "$T/all.jsonl")
 printf 'tokenizer-train-32000\t%s\ts\tof CPU, %s bytes of JSON lines\n' "$s" "$(stat -c %s "$T/all.jsonl")"
 
@@ -50,24 +60,27 @@ if [ -z "$PEERS" ]; then
     printf 'tokenize-peers\t-\t-\tleft out: PEERS is not set\n'
     exit 0
 fi
-RAYON_NUM_THREADS=1 "$PEERS" - "$data/tokenizers" "$T/english" <<'PY'
+RAYON_NUM_THREADS=1 "$PEERS" - "$data/tokenizers" "$T/english" "$T/all" "$T/code" <<'PY'
 import base64, statistics, sys, time
-folder, path = sys.argv[1:]
-text = open(path, encoding="utf-8").read()
-docs = [text[i:i + 16384] for i in range(0, len(text), 16384)]
-def measure(name, part, fn):
-    some = docs[:max(1, int(len(docs) * part))]
+folder, *paths = sys.argv[1:]
+def parts_of(path):
+    text = open(path, encoding="utf-8").read()
+    return [text[i:i + 16384] for i in range(0, len(text), 16384)]
+texts = dict(zip(("english", "multilingual", "code"), map(parts_of, paths)))
+def measure(name, part, fn, of="english"):
+    some = texts[of][:max(1, int(len(texts[of]) * part))]
     size, runs = sum(len(d.encode()) for d in some), []
     for _ in range(4):
         t0 = time.process_time()
         fn(some)
         runs.append(size / 1e6 / (time.process_time() - t0))
-    print(f"tokenize-{name}\t{statistics.median(runs[1:]):.1f}\tMB/s\tin memory, warm, CPU time", flush=True)
+    print(f"tokenize-{name}-{of}\t{statistics.median(runs[1:]):.1f}\tMB/s\tin memory, warm, CPU time", flush=True)
 try:
     import gigatoken
     for n in ("r50k_base", "cl100k_base", "o200k_base"):
         g = gigatoken.Tokenizer.from_tiktoken(f"{folder}/tiktoken/{n}.tiktoken")
-        measure(f"gigatoken-{n}", 1, lambda s: g.encode_batch(s, parallel=False))
+        for of in texts:
+            measure(f"gigatoken-{n}", 1, lambda s: g.encode_batch(s, parallel=False), of)
 except ImportError:
     print("tokenize-gigatoken\t-\t-\tleft out: not installed")
 try:

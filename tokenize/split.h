@@ -31,7 +31,7 @@ struct split {
     enum split_kind kind;
     /* The length of the piece at p, where one begins (p < end). */
     size_t (*next)(const uint8_t *p, const uint8_t *end);
-    /* Fast over plain ASCII (split_run.h); NULL if there is none. */
+    /* Many pieces at once (split_run.h); NULL if there is none. */
     void (*run)(const uint8_t *text, size_t n, struct split_run *r);
     struct split_pcre *pcre; /* PCRE only */
 };

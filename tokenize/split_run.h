@@ -1,4 +1,4 @@
-/* tokenize/split_run.h -- the fast splitters for ASCII (split_simd.c). */
+/* tokenize/split_run.h -- the fast splitters (split_simd.c). */
 #ifndef TOKENIZE_SPLIT_RUN_H
 #define TOKENIZE_SPLIT_RUN_H
 

@@ -1,5 +1,5 @@
-/* Exact splitters, a character at a time: for text that is not ASCII, and what the fast
- * ones are tested against.  Each function follows its pattern's alternatives in order;
+/* Exact splitters, a character at a time: for what the fast ones leave, and what those
+ * are tested against.  Each function follows its pattern's alternatives in order;
  * the patterns stand in split.c. */
 #include "tokenize/split_scan.h"
 

@@ -140,7 +140,7 @@ static void runs_cut_as_scans(void **state)
             for (int i = 0; i < 6000; i++) {
                 size_t n = 0, na, cut = below(40);
                 while (n < 300)
-                    n += random_text(text + n, 2000, i % 5 != 0);
+                    n += random_text(text + n, 2000, i % 5 < 2);
                 n -= cut;
                 na = ends_by_scan(&s, text, n, a);
                 if (na != ends_by_split(&s, text, n, b, 128 + below(900)) || memcmp(a, b, na * sizeof *a) != 0)
@@ -378,6 +378,72 @@ static void words_are_found_or_forgotten_never_mistaken(void **state)
     word_table_free(&w);
 }
 
+/* Ids that a piece would have: some for each byte, or one. */
+static size_t ids_of(const uint8_t *p, size_t n, uint32_t *ids)
+{
+    size_t count = p[0] % 3 ? 1 : n;
+
+    for (size_t i = 0; i < count; i++)
+        ids[i] = p[i] * 7u + (uint32_t)n;
+    return count;
+}
+
+/* Batches on each instruction set, up to the last byte of the text. */
+static void batches_give_what_was_put(void **state)
+{
+    typedef void (*seek_fn)(const struct word_table *, const uint8_t *, size_t, const uint32_t *, size_t,
+                            struct word_batch *);
+    typedef char *(*put_fn)(const struct word_table *, const uint8_t *, const uint32_t *, struct word_batch *, char *);
+#if defined(__x86_64__)
+#define EACH(name) {name##_base, name##_avx2, name##_avx512}
+#else
+#define EACH(name) {name##_base, NULL, NULL}
+#endif
+    static const seek_fn seek[] = EACH(words_seek);
+    static const put_fn put[] = EACH(words_put4), put_half[] = EACH(words_put2);
+    struct word_batch b;
+    struct word_table w;
+
+    (void)state;
+    assert_int_equal(word_table_init(&w, 12), 0);
+    for (int round = 0; round < 3000; round++) {
+        int isa = round % ((int)isa_best() + 1);
+        size_t pieces = 1 + below(WORDS_BATCH), n = 0;
+        uint32_t cuts[WORDS_BATCH + 1] = {0}, ids[80];
+        uint8_t *text = malloc(pieces * 70), *exact;
+        char out[WORDS_BATCH * 70 * 4 + WORDS_SLACK], *o = out;
+        for (size_t i = 0; i < pieces; i++) {
+            size_t len = 1 + below(below(6) ? 15 : 70);
+            memset(text + n, 'a' + (int)below(9), len);
+            cuts[i + 1] = (uint32_t)(n += len);
+        }
+        exact = malloc(n); /* nothing behind the text */
+        memcpy(exact, text, n);
+        seek[isa](&w, exact, n, cuts, pieces, &b);
+        for (bool half = round & 64;; b.next++) {
+            const uint8_t *p;
+            size_t len, count, got;
+            o = (half ? put_half : put)[isa](&w, exact, cuts, &b, o);
+            if (b.next == pieces)
+                break;
+            p = exact + cuts[b.next], len = cuts[b.next + 1] - cuts[b.next];
+            count = ids_of(p, len, ids);
+            if (!word_table_find(&w, p, len, &got))
+                word_table_put(&w, p, len, ids, count);
+            for (size_t i = 0; i < count; i++, o += half ? 2 : 4)
+                memcpy(o, &ids[i], half ? 2 : 4);
+        }
+        for (size_t i = 0, at = 0; i < pieces; i++) {
+            size_t count = ids_of(exact + cuts[i], cuts[i + 1] - cuts[i], ids), width = round & 64 ? 2 : 4;
+            for (size_t j = 0; j < count; j++, at += width)
+                assert_memory_equal(out + at, &ids[j], width);
+        }
+        free(text);
+        free(exact);
+    }
+    word_table_free(&w);
+}
+
 /* ---- files ---- */
 
 static int open_text(const char *json, struct err *e)
@@ -440,6 +506,7 @@ int main(void)
         cmocka_unit_test(ranks_give_the_same_as_their_merges),
         cmocka_unit_test(long_pieces_take_no_longer_than_they_should),
         cmocka_unit_test(words_are_found_or_forgotten_never_mistaken),
+        cmocka_unit_test(batches_give_what_was_put),
         cmocka_unit_test(strange_files_are_refused_by_name),
     };
 
