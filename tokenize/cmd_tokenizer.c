@@ -448,7 +448,8 @@ int main(int argc, char **argv)
         OPT_STR(0, "ranks", &o.ranks, "FILE", "where tiktoken's ranks go"),
         OPT_SIZE(0, "memory", &o.memory, 0, INT64_MAX,
                  "memory to take, from 64M; the rest is on disk; 0: half of the machine's"),
-        OPT_STR(0, "tmp", &o.tmp, "DIR", "for temporary files, up to 40 times the bytes of distinct words; TMPDIR or /tmp otherwise"),
+        OPT_STR(0, "tmp", &o.tmp, "DIR",
+                "for temporary files, up to 40 times the bytes of distinct words; TMPDIR or /tmp otherwise"),
         TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
     static const char *const actions[] = {"train", "encode", "decode", "info", "verify"};
     struct tokenizer *tok;
