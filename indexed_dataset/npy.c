@@ -31,7 +31,9 @@ int npy_new(struct npy *a, enum npy_type type, int64_t rows, int64_t cols, struc
     a->own = n >= 0 ? malloc((size_t)n + 1) : NULL;
     a->data = a->own;
     if (a->own && n > HUGE_PAGE) { /* it will be reached into everywhere */
-        uintptr_t from = ((uintptr_t)a->own + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE, to = ((uintptr_t)a->own + (uintptr_t)n) / HUGE_PAGE * HUGE_PAGE;
+        uintptr_t from = ((uintptr_t)a->own + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+        uintptr_t to = ((uintptr_t)a->own + (uintptr_t)n) / HUGE_PAGE * HUGE_PAGE;
+
         if (from < to)
             madvise((char *)a->own + (from - (uintptr_t)a->own), to - from, MADV_HUGEPAGE);
     }
