@@ -294,7 +294,7 @@ int tally_disk_put(struct tally_disk *d, struct tally *t, struct err *e)
         b[i].at = run.at[i];
     rc = write_run(d, t, b, e);
     free(b);
-    tally_clear(t);
+    tally_free(t); /* a table that stays large would be full again at once */
     return rc;
 }
 

@@ -53,7 +53,7 @@ struct tally_disk {
 };
 
 int tally_disk_open(struct tally_disk *d, const char *dir, struct err *e);
-/* Writes the tally out and clears it; any number of threads. */
+/* Writes the tally out and frees it; any number of threads. */
 int tally_disk_put(struct tally_disk *d, struct tally *t, struct err *e);
 /* Adds what was written of one part to `into`.  No puts any more. */
 int tally_disk_get(const struct tally_disk *d, int part, struct tally *into, struct err *e);
