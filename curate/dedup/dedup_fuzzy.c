@@ -194,7 +194,7 @@ static int add(struct fuzzy *f, struct span note, bool outside, struct err *e)
                         (struct span){p.id + h->id_n, h->text_n}, e));
     TRY(add_record(f, &p, h->count, e));
     if (memory_left(f, f->store.n) < LEAST_WORK)
-        return err_set(e, ERR_LIMIT, "%" PRIu64 " documents take more memory than %" PRId64 " bytes", f->store.n,
+        return err_set(e, ERR_NOMEM, "%" PRIu64 " documents take more memory than %" PRId64 " bytes", f->store.n,
                        f->conf.memory);
     return 0;
 }

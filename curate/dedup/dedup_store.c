@@ -30,7 +30,7 @@ int dedup_store_add(struct dedup_store *s, const uint64_t *hash, size_t n_hashes
     struct store_doc d = {.set = {s->sets.size / sizeof *hash, n_hashes}, .rank = rank};
 
     if (s->n >= UINT32_MAX - 1)
-        return err_set(e, ERR_LIMIT, "more than %u documents", UINT32_MAX - 1);
+        return err_set(e, ERR_UNSUPPORTED, "more than %u documents", UINT32_MAX - 1);
     TRY(spill_put(&s->sets, hash, n_hashes * sizeof *hash, e));
     TRY(spill_put(&s->ids, id.p, id.n, e));
     TRY(spill_put(&s->texts, text.p, text.n, e));
