@@ -73,9 +73,12 @@ static int next_field(struct proto *m, struct field *f, struct err *e)
     return ok ? 1 : err_set(e, ERR_FORMAT, "it is damaged %zd bytes before the end of a message", m->end - m->p);
 }
 
+/* A message that is not there is an empty one. */
 static struct proto message(struct span s)
 {
-    return (struct proto){(const unsigned char *)s.p, (const unsigned char *)s.p + s.n};
+    const unsigned char *p = (const unsigned char *)(s.p ? s.p : "");
+
+    return (struct proto){p, p + s.n};
 }
 
 /* ---- the model ---- */

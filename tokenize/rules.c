@@ -109,16 +109,17 @@ enum { UNKNOWN = 2, CONTROL = 3, BYTE = 6 };
 /* Appends bytes of byte pieces as text: each that is no part of a character is U+FFFD. */
 static int put_bytes(struct buf *bytes, struct buf *out)
 {
-    const char *p = bytes->p, *end = bytes->p + bytes->n;
+    size_t at = 0;
 
-    while (p < end) {
+    while (at < bytes->n) {
+        const char *p = bytes->p + at;
         uint32_t cp;
-        int n = utf8_next(p, end, &cp), rc;
+        int n = utf8_next(p, bytes->p + bytes->n, &cp), rc;
         bool bad = cp == 0xFFFD && !(n == 3 && memcmp(p, "\xef\xbf\xbd", 3) == 0);
         rc = bad ? buf_puts(out, "\xef\xbf\xbd") : buf_put(out, p, (size_t)n);
         if (rc < 0)
             return rc;
-        p += bad ? 1 : n;
+        at += bad ? 1 : (size_t)n;
     }
     buf_clear(bytes);
     return 0;

@@ -20,7 +20,7 @@ static void set_and_write(struct doc *d, struct json_reader *r, struct span valu
 {
     struct buf out = {0};
     struct arena a = {0};
-    struct doc again = {.arena = &a};
+    struct doc again = {.arena = &a, .file = "again"};
     struct err e;
 
     need(doc_write(d, &out) == 0 && out.n == d->line.n + 1);
@@ -39,7 +39,7 @@ static void parse(struct span bytes)
     static struct json_reader *r;
     struct arena a = {0};
     struct buf line = {0};
-    struct doc d = {.arena = &a};
+    struct doc d = {.arena = &a, .file = "fuzz"};
     struct err e;
 
     if (!r)
