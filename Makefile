@@ -41,7 +41,7 @@ INC := -I.
 CPPFLAGS += -D_GNU_SOURCE -DPCRE2_CODE_UNIT_WIDTH=8 $(INC) -MMD -MP
 CFLAGS += -std=c11 $(OPT) $(WARN) -Wstrict-prototypes -Wmissing-prototypes -ffp-contract=off -fopenmp
 # The C compiler links, which lacks what checks the types of C++ objects.
-CXXFLAGS += -std=c++17 $(OPT) $(WARN) -ffp-contract=off $(if $(SAN),-fno-sanitize=vptr)
+CXXFLAGS += -std=c++17 $(OPT) $(WARN) -ffp-contract=off $(if $(SAN),-fno-sanitize=vptr$(if $(findstring clang,$(CXX)),$(comma)function))
 # base/isa.h: NAME_simd.c is compiled once for each of these.
 ISAS := base
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
