@@ -109,6 +109,8 @@ check-shared: deps-build deps-shared        ## tests on the data in ../shared (s
 	@$(MAKE) --no-print-directory test-shared
 test-shared: all $(UNIT) $B/tests/comm_ranks
 	@B=$B sh tests/run.sh shared
+check-hosts: all                            ## ranks on several hosts, made of network namespaces (root, iproute2)
+	@B=$B sh tests/run.sh hosts
 demo: deps-build deps-demo                  ## from a crawl to a model that writes; SHORT=1 for a quick one
 	@$(MAKE) --no-print-directory all && B=$B SHORT=$(SHORT) sh pipelines/demo.sh
 bench: all                                  ## measure; BENCH=name for one
@@ -139,7 +141,7 @@ clean:                                      ## remove what was built
 	rm -rf $B $B-fuzz
 help:                                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
-.PHONY: all check test check-shared test-shared demo bench lint fuzz fuzz-run gpu-check gpu-bench install deps deps-build deps-demo deps-shared deps-dev clean help
+.PHONY: all check test check-shared test-shared check-hosts demo bench lint fuzz fuzz-run gpu-check gpu-bench install deps deps-build deps-demo deps-shared deps-dev clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 

@@ -36,12 +36,9 @@ int main(int argc, char **argv)
 
     decontaminate_conf_init(&d);
     n = tool_begin(&t, opts, argc, argv, &code);
-    if (n < 0)
-        return code;
-    code = -1;
-    if (decontaminate_stage_open(&stage, &d, &e) < 0)
+    if (n >= 0 && decontaminate_stage_open(&stage, &d, &e) < 0) {
         code = tool_fail(&t, &e);
-    if (code < 0) {
+    } else if (n >= 0) {
         code = driver_main(&t, &c, n, argv);
         stage.ops->close(stage.state);
     }

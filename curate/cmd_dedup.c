@@ -85,13 +85,15 @@ static int run(const struct stage_kind *k, const void *conf, const struct opt *o
         return tool_fail(&tool, &e);
     driver->ranks = c->size > 1 ? c : NULL;
     rc = driver->ranks ? dedup_ranks_stage_open(&stage, c, k, conf, &e) : k->open(&stage, conf, &e);
-    if (rc < 0)
-        return tool_fail(&tool, &e);
-    driver->stages = &stage;
-    driver->n_stages = 1;
-    code = driver_main(&tool, driver, n, argv);
-    stage.ops->close(stage.state);
-    if (code == EXIT_FINE || code == EXIT_SOME_BAD) /* else the launcher is to end the others */
+    if (rc < 0) {
+        code = tool_fail(&tool, &e);
+    } else {
+        driver->stages = &stage;
+        driver->n_stages = 1;
+        code = driver_main(&tool, driver, n, argv);
+        stage.ops->close(stage.state);
+    }
+    if (c->size == 1 || code == EXIT_FINE || code == EXIT_SOME_BAD) /* else the launcher is to end the others */
         comm_close(c);
     return code;
 }
