@@ -67,6 +67,10 @@ int file_write_all(const char *path, struct span s, struct err *e)
     struct file_out *f;
     int rc;
 
+    if (!path) {
+        fwrite(s.p, 1, s.n, stdout);
+        return 0;
+    }
     TRY(file_create(&f, path, 0, e));
     rc = file_write(f, s.p, s.n, e);
     if (rc < 0) {

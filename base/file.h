@@ -112,7 +112,7 @@ uint64_t file_out_tell(const struct file_out *f);
 
 /* Reads all of path (decompressed), at most max bytes (else ERR_LIMIT), into b. */
 int file_read_all(const char *path, size_t max, struct buf *b, struct err *e);
-/* Writes path atomically. */
+/* Writes path atomically; NULL: to standard output, where tool_end finds what failed. */
 int file_write_all(const char *path, struct span s, struct err *e);
 /* fsyncs the folder that holds path, so that a rename in it lasts. */
 int file_sync_parent(const char *path, struct err *e);

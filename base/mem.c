@@ -190,6 +190,36 @@ void *mem_aligned(size_t n)
     return aligned_alloc(64, ((n ? n : 1) + 63) & ~(size_t)63);
 }
 
+/* The pointer is copied as bytes: its type is the caller's. */
+int mem_grow_more(void *p, size_t *cap, size_t need, size_t size)
+{
+    size_t n = *cap < SIZE_MAX / 2 && 2 * *cap > need ? 2 * *cap : need + 64;
+    void *old, *q;
+
+    if (n < need || n > SIZE_MAX / size)
+        return ERR_NOMEM;
+    memcpy(&old, p, sizeof old);
+    q = realloc(old, n * size);
+    if (!q)
+        return ERR_NOMEM;
+    memcpy(p, &q, sizeof q);
+    *cap = n;
+    return 0;
+}
+
+int mem_room_more(void *p, size_t *cap, size_t need, size_t size)
+{
+    size_t n = need + need / 4;
+    void *q;
+
+    memcpy(&q, p, sizeof q);
+    free(q);
+    q = n < need || n > SIZE_MAX / size ? NULL : mem_aligned(n * size);
+    memcpy(p, &q, sizeof q);
+    *cap = q ? n : 0;
+    return q ? 0 : ERR_NOMEM;
+}
+
 struct mem_resident mem_resident(void)
 {
     char text[128];

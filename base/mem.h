@@ -82,6 +82,20 @@ void arena_free(struct arena *a);
 /* Aligned memory for vector code: 64-byte alignment, n rounded up.  free(). */
 void *mem_aligned(size_t n);
 
+/* Make *p, a pointer to objects of size bytes, hold at least need of them; *cap is how many it
+ * holds.  p is the pointer's address.  mem_grow keeps what is there, and at least doubles;
+ * mem_room loses it, and is aligned as mem_aligned.  free().  ERR_NOMEM. */
+int mem_grow_more(void *p, size_t *cap, size_t need, size_t size);
+int mem_room_more(void *p, size_t *cap, size_t need, size_t size);
+static inline int mem_grow(void *p, size_t *cap, size_t need, size_t size)
+{
+    return need <= *cap ? 0 : mem_grow_more(p, cap, need, size);
+}
+static inline int mem_room(void *p, size_t *cap, size_t need, size_t size)
+{
+    return need <= *cap ? 0 : mem_room_more(p, cap, need, size);
+}
+
 /* Resident bytes of the process, and those of mapped files among them; 0 if they cannot be
  * told. */
 struct mem_resident {

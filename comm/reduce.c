@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/bf16.h"
+
 /* Elements at a time, so that what is combined stays in the cache. */
 enum { BLOCK = 1024 };
 
@@ -18,26 +20,6 @@ static int levels_of(int size)
 size_t reduce_work_size(int size)
 {
     return (size_t)levels_of(size) * BLOCK * 8;
-}
-
-static float load_bf16(uint16_t v)
-{
-    uint32_t bits = (uint32_t)v << 16;
-    float f;
-
-    memcpy(&f, &bits, 4);
-    return f;
-}
-
-/* To nearest, ties to even; a NaN stays one. */
-static uint16_t store_bf16(float f)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &f, 4);
-    if (f != f)
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 #define SAME(v) (v)
@@ -85,7 +67,7 @@ REDUCE(i32, int32_t, int32_t, uint32_t, SAME, SAME)
 REDUCE(i64, int64_t, int64_t, uint64_t, SAME, SAME)
 REDUCE(f32, float, float, float, SAME, SAME)
 REDUCE(f64, double, double, double, SAME, SAME)
-REDUCE(bf16, uint16_t, float, float, load_bf16, store_bf16)
+REDUCE(bf16, uint16_t, float, float, bf16_to, bf16_of)
 
 void reduce_ranks(void *to, const void *const *from, int size, size_t n, enum comm_type type,
                   enum comm_op op, void *work)

@@ -16,10 +16,8 @@ static int write_page(const struct report *r, const struct report_conf *conf, co
 
     if (rc < 0)
         err_set(e, rc, "out of memory for the page");
-    else if (output)
-        rc = file_write_all(output, buf_span(&b), e);
     else
-        fwrite(b.p, 1, b.n, stdout);
+        rc = file_write_all(output, buf_span(&b), e);
     buf_free(&b);
     return rc;
 }

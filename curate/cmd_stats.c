@@ -10,10 +10,8 @@ static int write_out(const struct corpus *c, const struct corpus_conf *conf, boo
 
     if (rc < 0)
         err_set(e, rc, "out of memory for the numbers");
-    else if (output)
-        rc = file_write_all(output, buf_span(&b), e);
     else
-        fwrite(b.p, 1, b.n, stdout);
+        rc = file_write_all(output, buf_span(&b), e);
     buf_free(&b);
     return rc;
 }

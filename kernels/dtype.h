@@ -24,6 +24,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/bf16.h"
 #include "base/err.h"
 
 #ifdef __cplusplus
@@ -36,25 +37,6 @@ enum dtype { DTYPE_F32, DTYPE_BF16 };
 
 static inline size_t dtype_size(enum dtype dt) { return dt == DTYPE_BF16 ? 2 : 4; }
 static inline const char *dtype_name(enum dtype dt) { return dt == DTYPE_BF16 ? "bf16" : "fp32"; }
-
-/* The upper half of an IEEE float; rounds to nearest even, NaN stays NaN. */
-static inline uint16_t bf16_of(float x)
-{
-    uint32_t u;
-
-    memcpy(&u, &x, 4);
-    if ((u & 0x7fffffffu) > 0x7f800000u)
-        return (uint16_t)(u >> 16 | 0x40);
-    return (uint16_t)((u + 0x7fffu + (u >> 16 & 1)) >> 16);
-}
-static inline float bf16_to(uint16_t h)
-{
-    uint32_t u = (uint32_t)h << 16;
-    float x;
-
-    memcpy(&x, &u, 4);
-    return x;
-}
 
 /* Dropout without a stored mask: element (row, col) of a matrix with `cols` columns
  * uses word col % 4 of Philox4x32-10(key, lo = (row0 + row) * ceil(cols / 4) + col / 4,

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bf16.h"
 #include "comm/comm.h"
 
 static struct comm *world;
@@ -33,23 +34,6 @@ static void expect(int good, struct comm *c, const char *what, enum comm_type t,
             comm_type_name(t));
 }
 
-static float from_bf16(uint16_t v)
-{
-    uint32_t bits = (uint32_t)v << 16;
-    float f;
-
-    memcpy(&f, &bits, 4);
-    return f;
-}
-
-static uint16_t to_bf16(float f)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &f, 4);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 /* Element i of what rank r gives: large and small, of both signs, so that order shows. */
 static void put(void *buf, size_t at, enum comm_type t, int r, size_t i)
 {
@@ -64,7 +48,7 @@ static void put(void *buf, size_t at, enum comm_type t, int r, size_t i)
     case COMM_I64: ((uint64_t *)buf)[at] = h; break;
     case COMM_F32: ((float *)buf)[at] = (float)v; break;
     case COMM_F64: ((double *)buf)[at] = v; break;
-    case COMM_BF16: ((uint16_t *)buf)[at] = to_bf16((float)v); break;
+    case COMM_BF16: ((uint16_t *)buf)[at] = bf16_of((float)v); break;
     }
 }
 
@@ -101,7 +85,7 @@ static void put_reduced(void *buf, size_t at, enum comm_type t, int size, size_t
             continue;
         }
         put(&half, 0, t, r, i);
-        v.f32[r] = from_bf16(half);
+        v.f32[r] = bf16_to(half);
     }
     switch (t) {
     case COMM_U8: ((uint8_t *)buf)[at] = tree_u8(v.u8, size, op); break;
@@ -109,7 +93,7 @@ static void put_reduced(void *buf, size_t at, enum comm_type t, int size, size_t
     case COMM_I64: ((int64_t *)buf)[at] = tree_i64(v.i64, size, op); break;
     case COMM_F32: ((float *)buf)[at] = tree_f32(v.f32, size, op); break;
     case COMM_F64: ((double *)buf)[at] = tree_f64(v.f64, size, op); break;
-    case COMM_BF16: ((uint16_t *)buf)[at] = to_bf16(tree_f32(v.f32, size, op)); break;
+    case COMM_BF16: ((uint16_t *)buf)[at] = bf16_of(tree_f32(v.f32, size, op)); break;
     }
 }
 

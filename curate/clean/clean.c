@@ -259,16 +259,6 @@ static int put_lines(const struct clean_conf *conf, struct span s, struct buf *o
 
 /* ---- normalisation ---- */
 
-static int grow16(uint16_t **p, size_t *cap, size_t n)
-{
-    if (n > *cap) {
-        free(*p);
-        *p = malloc(n * sizeof **p);
-        *cap = *p ? n : 0;
-    }
-    return *p ? 0 : ERR_NOMEM;
-}
-
 /* Everything below U+0300 is in NFC, and stays so: no mark, no partner of a mark. */
 static bool may_need_nfc(struct span s)
 {
@@ -292,7 +282,7 @@ static int normalize(struct clean *c, int form, struct span s, struct span *out,
     norm = form == CLEAN_NFC ? unorm2_getNFCInstance(&u) : unorm2_getNFKCInstance(&u);
     if (U_FAILURE(u))
         return err_set(e, ERR_UNSUPPORTED, "ICU has no normalisation data: %s", u_errorName(u));
-    if (grow16(&c->u16, &c->cap_u16, s.n + 1) < 0)
+    if (mem_room(&c->u16, &c->cap_u16, s.n + 1, sizeof(uint16_t)) < 0)
         return err_set(e, ERR_NOMEM, "no memory to normalise a text");
     u_strFromUTF8(c->u16, (int32_t)c->cap_u16, &n, s.p, (int32_t)s.n, &u);
     good = U_SUCCESS(u) ? unorm2_spanQuickCheckYes(norm, c->u16, n, &u) : 0;
@@ -302,7 +292,7 @@ static int normalize(struct clean *c, int form, struct span s, struct span *out,
     if (u != U_BUFFER_OVERFLOW_ERROR && U_FAILURE(u))
         return err_set(e, ERR_FORMAT, "cannot normalise a text: %s", u_errorName(u));
     u = U_ZERO_ERROR;
-    if (grow16(&c->norm, &c->cap_norm, (size_t)m + 1) < 0)
+    if (mem_room(&c->norm, &c->cap_norm, (size_t)m + 1, sizeof(uint16_t)) < 0)
         return err_set(e, ERR_NOMEM, "no memory to normalise a text");
     m = unorm2_normalize(norm, c->u16, n, c->norm, (int32_t)c->cap_norm, &u);
     buf_clear(&c->b);

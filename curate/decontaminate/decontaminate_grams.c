@@ -2,28 +2,12 @@
 
 #include <stdlib.h>
 
-static int grow(void *pointer, size_t *cap, size_t need, size_t size)
-{
-    void **p = pointer;
-    size_t to = *cap * 2 > need ? *cap * 2 : need + 1024;
-    void *q;
-
-    if (need <= *cap)
-        return 0;
-    q = realloc(*p, to * size);
-    if (!q)
-        return ERR_NOMEM;
-    *p = q;
-    *cap = to;
-    return 0;
-}
-
 int gram_index_add(struct gram_index *x, const struct hashed_words *ws, struct err *e)
 {
     if (x->n_words + ws->n >= GRAM_NONE)
         return err_set(e, ERR_LIMIT, "the evaluation sets have 2^32 words or more");
-    if (grow(&x->word, &x->cap_words, x->n_words + ws->n, sizeof *x->word) < 0 ||
-        grow(&x->start, &x->cap_texts, x->n_texts + 2, sizeof *x->start) < 0)
+    if (mem_grow(&x->word, &x->cap_words, x->n_words + ws->n, sizeof *x->word) < 0 ||
+        mem_grow(&x->start, &x->cap_texts, x->n_texts + 2, sizeof *x->start) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for the words of the evaluation sets");
     x->start[x->n_texts++] = (uint32_t)x->n_words;
     for (size_t i = 0; i < ws->n; i++)

@@ -39,16 +39,6 @@ void normal_free(struct normal_scratch *s)
     *s = (struct normal_scratch){0};
 }
 
-static int grow(uint16_t **p, size_t *cap, size_t n)
-{
-    if (n > *cap) {
-        free(*p);
-        *p = malloc(n * sizeof **p);
-        *cap = *p ? n : 0;
-    }
-    return *p ? 0 : ERR_NOMEM;
-}
-
 /* ASCII needs no library. */
 static bool fold_ascii(struct span text, struct buf *out)
 {
@@ -100,17 +90,17 @@ int normal_words(struct span text, struct normal_scratch *s, struct buf *out, st
         return err_set(e, ERR_NOMEM, "out of memory to normalise a text");
     if (fold_ascii(text, out))
         return 0;
-    if (grow(&s->text, &s->cap_text, text.n + 1) < 0)
+    if (mem_room(&s->text, &s->cap_text, text.n + 1, sizeof(uint16_t)) < 0)
         return err_set(e, ERR_NOMEM, "out of memory to normalise a text");
     u_strFromUTF8(s->text, (int32_t)s->cap_text, &n, text.p, (int32_t)text.n, &u);
     if (U_FAILURE(u))
         return err_set(e, ERR_FORMAT, "cannot normalise a text: %s", u_errorName(u));
-    if (!s->folded && grow(&s->folded, &s->cap_folded, (size_t)n + 64) < 0)
+    if (!s->folded && mem_room(&s->folded, &s->cap_folded, (size_t)n + 64, sizeof(uint16_t)) < 0)
         return err_set(e, ERR_NOMEM, "out of memory to normalise a text");
     m = unorm2_normalize(fold, s->text, n, s->folded, (int32_t)s->cap_folded, &u);
     if (u == U_BUFFER_OVERFLOW_ERROR) {
         u = U_ZERO_ERROR;
-        if (grow(&s->folded, &s->cap_folded, (size_t)m + 1) < 0)
+        if (mem_room(&s->folded, &s->cap_folded, (size_t)m + 1, sizeof(uint16_t)) < 0)
             return err_set(e, ERR_NOMEM, "out of memory to normalise a text");
         m = unorm2_normalize(fold, s->text, n, s->folded, (int32_t)s->cap_folded, &u);
     }

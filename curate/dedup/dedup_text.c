@@ -38,26 +38,11 @@ void dedup_text_close(struct dedup_text *t)
     buf_free(&t->form);
 }
 
-static int room(void *pointer, size_t *cap, size_t need, size_t size)
-{
-    void **p = pointer, *q;
-
-    if (need <= *cap)
-        return 0;
-    need += need / 2 + 64;
-    q = realloc(*p, need * size);
-    if (!q)
-        return ERR_NOMEM;
-    *p = q;
-    *cap = need;
-    return 0;
-}
-
 /* ---- cutting ---- */
 
 static int add(struct dedup_text *t, size_t gap, size_t from, size_t to)
 {
-    TRY(room(&t->piece, &t->cap, t->n + 1, sizeof *t->piece));
+    TRY(mem_grow(&t->piece, &t->cap, t->n + 1, sizeof *t->piece));
     t->piece[t->n++] = (struct piece){(uint32_t)gap, (uint32_t)from, (uint32_t)to};
     return 0;
 }
@@ -104,7 +89,7 @@ static int cut_sentences(struct dedup_text *t, struct span text, struct err *e)
     size_t n, from = 0;
 
     TRY(words_split(&t->words, text, e));
-    TRY(room(&t->ends, &t->ends_cap, t->words.n + 2, sizeof *t->ends));
+    TRY(mem_grow(&t->ends, &t->ends_cap, t->words.n + 2, sizeof *t->ends));
     n = words_sentences(&t->words, text, t->ends);
     for (size_t i = 0; i < n; i++) {
         TRY(add(t, from, from, t->ends[i]));
@@ -195,7 +180,7 @@ static int put_form(struct dedup_text *t, struct span s, enum dedup_form form, s
 /* All forms, a space behind each. */
 static int put_forms(struct dedup_text *t, struct span text, enum dedup_form form, struct err *e)
 {
-    TRY(room(&t->form_end, &t->form_cap, t->n, sizeof *t->form_end));
+    TRY(mem_grow(&t->form_end, &t->form_cap, t->n, sizeof *t->form_end));
     buf_clear(&t->form);
     for (size_t i = 0; i < t->n; i++) {
         struct span s = {text.p + t->piece[i].from, t->piece[i].to - t->piece[i].from};

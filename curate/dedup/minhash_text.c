@@ -46,22 +46,6 @@ struct shingler {
     size_t table_cap;
 };
 
-/* Room for `need` things; what was there is lost. */
-static int make_room(void *pointer, size_t *cap, size_t need, size_t size)
-{
-    void **p = pointer;
-
-    if (need <= *cap)
-        return 0;
-    free(*p);
-    *cap = 0;
-    *p = mem_aligned((need + need / 4) * size);
-    if (!*p)
-        return ERR_NOMEM;
-    *cap = need + need / 4;
-    return 0;
-}
-
 /* ---- code points ---- */
 
 /* str.isspace() of Python. */
@@ -322,8 +306,8 @@ static int split_words(struct shingler *s, struct span text)
     const char *p = text.p, *end = text.p + text.n;
 
     /* At worst three bytes for one (Hangul: 3 to 9), and a space behind a letter. */
-    TRY(make_room(&s->words, &s->words_cap, 4 * text.n + 64, 1));
-    TRY(make_room(&s->start, &s->start_cap, text.n + 2, sizeof *s->start));
+    TRY(mem_room(&s->words, &s->words_cap, 4 * text.n + 64, 1));
+    TRY(mem_room(&s->start, &s->start_cap, text.n + 2, sizeof *s->start));
     s->used = s->n_words = 0;
     s->start[0] = 0;
     s->failed = 0;
@@ -365,7 +349,7 @@ static int hash_chars(struct shingler *s, struct span text, size_t *count)
 {
     size_t n = 0, width = (size_t)s->preset->width;
 
-    TRY(make_room(&s->start, &s->start_cap, text.n + 2, sizeof *s->start));
+    TRY(mem_room(&s->start, &s->start_cap, text.n + 2, sizeof *s->start));
     for (size_t i = 0; i < text.n; i++)
         if (((unsigned char)text.p[i] & 0xc0) != 0x80)
             s->start[n++] = (uint32_t)i;
@@ -389,7 +373,7 @@ static int make_unique(struct shingler *s, size_t *count)
 
     while (cap < 3 * *count)
         cap *= 2;
-    TRY(make_room(&s->table, &s->table_cap, cap, sizeof *s->table));
+    TRY(mem_room(&s->table, &s->table_cap, cap, sizeof *s->table));
     memset(s->table, 0, cap * sizeof *s->table);
     for (size_t i = 0; i < *count; i++) {
         uint64_t h = s->hash[i];
@@ -418,7 +402,7 @@ static int run_others(struct shingler *s, struct span text, size_t *count, struc
         TRY(minhash_words_rpv2(&s->others, text, width, count, e));
     else
         TRY(minhash_words_text_dedup(&s->others, text, width, count, e));
-    if (make_room(&s->hash, &s->hash_cap, *count + 1, sizeof *s->hash) < 0)
+    if (mem_room(&s->hash, &s->hash_cap, *count + 1, sizeof *s->hash) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for the words of a text of %zu bytes", text.n);
     if (*count)
         memcpy(s->hash, s->others.hash, *count * sizeof *s->hash);
@@ -430,12 +414,12 @@ static int run_others(struct shingler *s, struct span text, size_t *count, struc
 static int run(struct shingler *s, struct span text, size_t *count)
 {
     if (s->preset->kind == SHINGLE_CHARS) {
-        TRY(make_room(&s->hash, &s->hash_cap, text.n + 1, sizeof *s->hash));
+        TRY(mem_room(&s->hash, &s->hash_cap, text.n + 1, sizeof *s->hash));
         TRY(hash_chars(s, text, count));
         return make_unique(s, count);
     }
     TRY(split_words(s, text));
-    TRY(make_room(&s->hash, &s->hash_cap, s->n_words + 1, sizeof *s->hash));
+    TRY(mem_room(&s->hash, &s->hash_cap, s->n_words + 1, sizeof *s->hash));
     hash_words(s, count);
     return make_unique(s, count);
 }

@@ -24,23 +24,6 @@ void grams_free(struct grams *g)
     memset(g, 0, sizeof *g);
 }
 
-static int room(void *p, size_t *cap, size_t want, size_t size)
-{
-    size_t n = *cap ? *cap : 1024;
-    void *old;
-
-    if (want <= *cap)
-        return 0;
-    while (n < want)
-        n *= 2;
-    memcpy(&old, p, sizeof old);
-    free(old);
-    old = malloc(n * size);
-    memcpy(p, &old, sizeof old);
-    *cap = old ? n : 0;
-    return old ? 0 : ERR_NOMEM;
-}
-
 /* A cleared table for n keys that is at most two thirds full; *mask is its size - 1. */
 static int clear_slots(struct grams *g, size_t n, uint32_t *mask)
 {
@@ -48,7 +31,7 @@ static int clear_slots(struct grams *g, size_t n, uint32_t *mask)
 
     while (size < n + n / 2)
         size *= 2;
-    TRY(room(&g->slot, &g->cap_slot, size, sizeof *g->slot));
+    TRY(mem_room(&g->slot, &g->cap_slot, size, sizeof *g->slot));
     memset(g->slot, 0, size * sizeof *g->slot);
     *mask = (uint32_t)size - 1;
     return 0;
@@ -79,8 +62,8 @@ int grams_number_words(struct grams *g, const struct words *ws, struct span text
 
     g->n_types = 0;
     TRY(clear_slots(g, ws->n, &mask));
-    TRY(room(&g->id, &g->cap_id, ws->n + 1, sizeof *g->id));
-    TRY(room(&g->type, &g->cap_types, ws->n + 1, sizeof *g->type));
+    TRY(mem_room(&g->id, &g->cap_id, ws->n + 1, sizeof *g->id));
+    TRY(mem_room(&g->type, &g->cap_types, ws->n + 1, sizeof *g->type));
     for (size_t i = 0; i < ws->n; i++) {
         struct word w = ws->w[i];
         uint64_t key = word_key(text.p + w.off, w.len, end);
@@ -150,9 +133,9 @@ static int first_step(struct grams *g, size_t n_words)
     size_t k = 0;
     uint32_t mask;
 
-    TRY(room(&g->gram, &g->cap_gram, n_words + 1, sizeof *g->gram));
-    TRY(room(&g->here, &g->cap_here, n_words + 1, sizeof *g->here));
-    TRY(room(&g->place, &g->cap_place, n_words + 1, sizeof *g->place));
+    TRY(mem_room(&g->gram, &g->cap_gram, n_words + 1, sizeof *g->gram));
+    TRY(mem_room(&g->here, &g->cap_here, n_words + 1, sizeof *g->here));
+    TRY(mem_room(&g->place, &g->cap_place, n_words + 1, sizeof *g->place));
     TRY(clear_slots(g, n_words, &mask));
     for (size_t i = 0; i + 1 < n_words; i++) {
         if (g->type[g->id[i]].count < 2 || g->type[g->id[i + 1]].count < 2)
@@ -225,8 +208,8 @@ static int join_words(struct grams *g, const struct words *ws, struct span text)
 {
     uint32_t at = 0;
 
-    TRY(room(&g->joined, &g->cap_joined, text.n + PAD, 1));
-    TRY(room(&g->start, &g->cap_start, ws->n + MOST, sizeof *g->start));
+    TRY(mem_room(&g->joined, &g->cap_joined, text.n + PAD, 1));
+    TRY(mem_room(&g->start, &g->cap_start, ws->n + MOST, sizeof *g->start));
     for (size_t i = 0; i < ws->n; i++) {
         struct word w = ws->w[i];
 
@@ -270,7 +253,7 @@ static int keep_places(struct grams *g, size_t n_words, size_t least, size_t win
 
     while (size < 12 * *n)
         size *= 2;
-    TRY(room(&g->seen, &g->cap_seen, size, 1));
+    TRY(mem_room(&g->seen, &g->cap_seen, size, 1));
     memset(g->seen, 0, size);
     for (size_t i = 0; i < *n; i++) {
         uint32_t h = window_hash(g->joined + g->start[g->place[i]], window) & ((uint32_t)size - 1);
@@ -323,8 +306,8 @@ int grams_find_duplicates(struct grams *g, const struct words *ws, struct span t
     uint32_t mask;
 
     TRY(join_words(g, ws, text));
-    TRY(room(&g->hash, &g->cap_hash, n_places + 1, sizeof *g->hash));
-    TRY(room(&g->place, &g->cap_place, n_places + 1, sizeof *g->place));
+    TRY(mem_room(&g->hash, &g->cap_hash, n_places + 1, sizeof *g->hash));
+    TRY(mem_room(&g->place, &g->cap_place, n_places + 1, sizeof *g->place));
     for (size_t i = 0; i < n_places; i++)
         g->place[i] = (uint32_t)i;
     for (size_t n = 5; n <= 10; n++) {

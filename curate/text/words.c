@@ -26,32 +26,10 @@ void words_free(struct words *ws)
     memset(ws, 0, sizeof *ws);
 }
 
-/* Makes *p hold at least want objects of size bytes. */
-static int grow_by_copy(void *p, size_t *cap, size_t want, size_t size)
-{
-    size_t n = *cap ? *cap : 256;
-    void *q, *old;
-
-    while (n < want)
-        n *= 2;
-    memcpy(&old, p, sizeof old);
-    q = realloc(old, n * size);
-    if (!q)
-        return ERR_NOMEM;
-    memcpy(p, &q, sizeof q);
-    *cap = n;
-    return 0;
-}
-
-static inline int grow(void *p, size_t *cap, size_t want, size_t size)
-{
-    return want <= *cap ? 0 : grow_by_copy(p, cap, want, size);
-}
-
 /* Room in w for what a chunk of so many bytes can become (and a little). */
 static inline int reserve(struct words *ws, size_t bytes)
 {
-    return grow(&ws->w, &ws->cap, ws->n + bytes + 2, sizeof *ws->w);
+    return mem_grow(&ws->w, &ws->cap, ws->n + bytes + 2, sizeof *ws->w);
 }
 
 static inline void put(struct words *ws, uint32_t off, uint32_t len)
@@ -88,7 +66,7 @@ static int put_affix(struct words *ws, size_t a, size_t b, bool suffix)
         put(ws, x.off, x.len);
         return 0;
     }
-    TRY(grow(&ws->suffix, &ws->cap_suffix, ws->n_suffix + 1, sizeof *ws->suffix));
+    TRY(mem_grow(&ws->suffix, &ws->cap_suffix, ws->n_suffix + 1, sizeof *ws->suffix));
     ws->suffix[ws->n_suffix++] = x;
     return 0;
 }
@@ -151,7 +129,7 @@ static void split_infixes(struct words *ws, size_t a, size_t b, const uint16_t *
  * have its second token: those that do not begin with an ASCII letter or digit. */
 static int note_triggers(struct words *ws, const char *text, size_t from)
 {
-    TRY(grow(&ws->trigger, &ws->cap_trigger, ws->n_trigger + (ws->n - from), sizeof *ws->trigger));
+    TRY(mem_grow(&ws->trigger, &ws->cap_trigger, ws->n_trigger + (ws->n - from), sizeof *ws->trigger));
     for (size_t i = from; i < ws->n; i++) {
         unsigned char c = (unsigned char)text[ws->w[i].off];
         if (!((c | 32u) - 'a' < 26 || c - '0' + 0u < 10))
@@ -170,8 +148,8 @@ static int split_chunk(struct words *ws, const char *text, uint32_t from, uint32
     TRY(reserve(ws, to - from));
     if (to - from + 1 > ws->cap_chunk) {
         size_t cap = ws->cap_chunk;
-        TRY(grow(&ws->cp, &cap, to - from + 1, sizeof *ws->cp));
-        TRY(grow(&ws->at, &ws->cap_chunk, to - from + 1, sizeof *ws->at));
+        TRY(mem_grow(&ws->cp, &cap, to - from + 1, sizeof *ws->cp));
+        TRY(mem_grow(&ws->at, &ws->cap_chunk, to - from + 1, sizeof *ws->at));
     }
     for (uint32_t p = from; p < to;) {
         int len;
@@ -249,7 +227,7 @@ static int find_matches_at(struct words *ws, const char *text, size_t i)
         m.count = stands_at(ws, text, i, *p);
         if (!m.count)
             continue;
-        TRY(grow(&ws->match, &ws->cap_match, ws->n_match + 1, sizeof m));
+        TRY(mem_grow(&ws->match, &ws->cap_match, ws->n_match + 1, sizeof m));
         ws->match[ws->n_match++] = m;
     }
     return 0;
@@ -316,7 +294,7 @@ static int join_exceptions(struct words *ws, const char *text)
     TRY(choose_matches(ws, text));
     for (size_t k = 0; k < ws->n_match; k++)
         grown += strlen(ws->match[k].special->parts);
-    TRY(grow(&ws->spare, &ws->cap_spare, n + grown + 2, sizeof *ws->spare));
+    TRY(mem_grow(&ws->spare, &ws->cap_spare, n + grown + 2, sizeof *ws->spare));
     ws->w = ws->spare;
     ws->n = 0;
     for (size_t k = 0; k < ws->n_match; k++) {
@@ -412,7 +390,7 @@ int words_split(struct words *ws, struct span text, struct err *e)
             continue;
         }
         if (reserve(ws, 32) < 0 ||
-            grow(&ws->trigger, &ws->cap_trigger, ws->n_trigger + 1, sizeof *ws->trigger) < 0)
+            mem_grow(&ws->trigger, &ws->cap_trigger, ws->n_trigger + 1, sizeof *ws->trigger) < 0)
             goto nomem;
         k = letters(p, end);
         if (!k && (unsigned char)*p - '0' + 0u < 10) { /* a number by itself */
