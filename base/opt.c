@@ -12,6 +12,13 @@ void opt_list_free(struct opt_list *l)
     l->n = 0;
 }
 
+void opt_lists_free(const struct opt *opts)
+{
+    for (; opts->type != OPT_TYPE_END; opts++)
+        if (opts->type == OPT_TYPE_LIST)
+            opt_list_free(opts->value);
+}
+
 int opt_list_add(struct opt_list *l, const char *s, struct err *e)
 {
     const char **v = realloc(l->v, (size_t)(l->n + 1) * sizeof *v);

@@ -39,6 +39,9 @@ struct opt_list {
 /* Adds s, which is borrowed.  ERR_NOMEM.  opt_list_free empties the list. */
 int opt_list_add(struct opt_list *l, const char *s, struct err *e);
 void opt_list_free(struct opt_list *l);
+struct opt;
+/* Empties every list of the table. */
+void opt_lists_free(const struct opt *opts);
 
 struct opt {
     enum opt_type type;

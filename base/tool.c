@@ -92,6 +92,7 @@ int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, in
     n = opt_parse(opts, argc, argv, &e);
     if (n < 0) {
         *code = tool_usage(t, "%s", e.msg);
+        opt_lists_free(opts);
         return -1;
     }
     log_init(prefix, t->quiet ? LOG_ERROR : t->verbose ? LOG_DEBUG : LOG_INFO);
@@ -107,6 +108,7 @@ int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, in
             print_help(t, opts);
     }
     *code = tool_end(t, EXIT_FINE);
+    opt_lists_free(opts);
     return -1;
 }
 

@@ -43,7 +43,7 @@ struct tool {
 
 /* Parses the command line.  Returns the number of operands (argv[1..]), or -1 when
  * main has to return *code at once: help, version and man page were printed, or the
- * usage error was. */
+ * usage error was; lists are empty then. */
 int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, int *code);
 /* Prints "quern-NAME: WHAT" and how to get help; returns EXIT_USAGE. */
 int tool_usage(const struct tool *t, const char *fmt, ...)

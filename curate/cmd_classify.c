@@ -99,8 +99,7 @@ static int run_train(int argc, char **argv)
     n = tool_begin(&tool, opts, argc, argv, &code);
     if (n >= 0)
         code = train(&conf, output, n, argv);
-    opt_list_free(&conf.positive);
-    opt_list_free(&conf.negative);
+    opt_lists_free(opts);
     return code;
 }
 

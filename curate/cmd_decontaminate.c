@@ -42,6 +42,6 @@ int main(int argc, char **argv)
         code = driver_main(&t, &c, n, argv);
         stage.ops->close(stage.state);
     }
-    opt_list_free(&d.against);
+    opt_lists_free(opts);
     return code;
 }

@@ -69,16 +69,14 @@ struct rank_conf {
     double minutes;
 };
 
-static int run(const struct stage_kind *k, const void *conf, const struct opt *opts, struct driver_conf *driver,
-               const struct rank_conf *ranks, int argc, char **argv)
+static int run(const struct stage_kind *k, const void *conf, struct driver_conf *driver, const struct rank_conf *ranks,
+               int n, char **argv)
 {
-    struct comm *c;
+    static struct comm *c; /* not closed after a failure, and no leak */
     struct stage stage;
     struct err e;
-    int rc, code, n = tool_begin(&tool, opts, argc, argv, &code);
+    int rc, code;
 
-    if (n < 0)
-        return code;
     if (!k)
         return say_kinds();
     if (comm_open(&c, ranks->backend, ranks->minutes * 60, &e) < 0)
@@ -114,7 +112,7 @@ int main(int argc, char **argv)
     };
     const struct stage_kind *k = NULL, *other;
     char name[64];
-    int n = 0;
+    int code, n = 0;
 
     snprintf(name, sizeof name, "dedup %s", argc > 1 ? argv[1] : "");
     k = stage_kind_find(span_of(name));
@@ -129,5 +127,9 @@ int main(int argc, char **argv)
                 n = add_kind(other, conf[used++], opts, n);
     }
     memcpy(opts + n, common, sizeof common);
-    return run(k, conf[0], opts, &driver, &ranks, argc, argv);
+    n = tool_begin(&tool, opts, argc, argv, &code);
+    if (n >= 0)
+        code = run(k, conf[0], &driver, &ranks, n, argv);
+    opt_lists_free(opts);
+    return code;
 }

@@ -2,6 +2,23 @@
 #include "curate/stream/driver.h"
 #include "curate/filter/filter.h"
 
+static int run(const struct tool *t, struct driver_conf *c, const struct filter_conf *f, int n, char **argv)
+{
+    struct stage stage;
+    struct err e;
+    int code;
+
+    if (!f->presets)
+        return tool_usage(t, "which --preset? --list-rules shows them");
+    if (filter_stage_open(&stage, f, &e) < 0)
+        return tool_fail(t, &e);
+    c->stages = &stage;
+    c->n_stages = 1;
+    code = driver_main(t, c, n, argv);
+    stage.ops->close(stage.state);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     struct tool t = {
@@ -17,8 +34,7 @@ int main(int argc, char **argv)
         .example = "echo '{\"id\":\"a\",\"text\":\"Too short.\"}' | quern filter --preset gopher-quality --annotate",
     };
     struct filter_conf f;
-    struct stage stage;
-    struct driver_conf c = {.stages = &stage, .n_stages = 1};
+    struct driver_conf c = {0};
     bool list = false;
     const struct opt opts[] = {
         FILTER_OPTS(f),
@@ -28,22 +44,16 @@ int main(int argc, char **argv)
         TOOL_JOBS(t),
         OPT_END,
     };
-    struct err e;
     int code, n;
 
     filter_conf_init(&f);
     n = tool_begin(&t, opts, argc, argv, &code);
-    if (n < 0)
-        return code;
-    if (list) {
+    if (n >= 0 && list) {
         filter_list_rules(stdout);
-        return tool_end(&t, EXIT_FINE);
+        code = tool_end(&t, EXIT_FINE);
+    } else if (n >= 0) {
+        code = run(&t, &c, &f, n, argv);
     }
-    if (!f.presets)
-        return tool_usage(&t, "which --preset? --list-rules shows them");
-    if (filter_stage_open(&stage, &f, &e) < 0)
-        return tool_fail(&t, &e);
-    code = driver_main(&t, &c, n, argv);
-    stage.ops->close(stage.state);
+    opt_lists_free(opts);
     return code;
 }

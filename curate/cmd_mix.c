@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     c.n_inputs = n;
     c.jobs = tool_jobs(&t);
     code = mix_run(&c, &r, &e) < 0 ? tool_fail(&t, &e) : -1;
-    opt_list_free(&c.sources);
+    opt_lists_free(opts);
     if (code >= 0)
         return code;
     log_progress_end();

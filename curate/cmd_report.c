@@ -23,7 +23,7 @@ static int write_page(const struct report *r, const struct report_conf *conf, co
 }
 
 /* 1 if lines were bad. */
-static int run(const struct args *a, struct report_conf *conf, struct err *e)
+static int make(const struct args *a, struct report_conf *conf, struct err *e)
 {
     const struct opt_list *const from[] = {&a->stats, &a->rejects, &a->input, &a->docs};
     struct file_list files[4] = {{0}};
@@ -49,6 +49,18 @@ static int run(const struct args *a, struct report_conf *conf, struct err *e)
     for (int i = 0; i < 4; i++)
         file_list_free(&files[i]);
     return rc < 0 ? rc : bad;
+}
+
+static int run(const struct tool *t, const struct args *a, struct report_conf *conf)
+{
+    struct err e;
+    int rc;
+
+    if (!a->stats.n && !a->rejects.n)
+        return tool_usage(t, "about what? --stats or --rejects");
+    conf->jobs = tool_jobs(t);
+    rc = make(a, conf, &e);
+    return rc < 0 ? tool_fail(t, &e) : tool_end(t, rc ? EXIT_SOME_BAD : EXIT_FINE);
 }
 
 int main(int argc, char **argv)
@@ -81,20 +93,12 @@ int main(int argc, char **argv)
         TOOL_JOBS(t),
         OPT_END,
     };
-    struct err e;
     int code, n = tool_begin(&t, opts, argc, argv, &code);
 
-    if (n < 0)
-        return code;
     if (n > 0)
-        return tool_usage(&t, "'%s' is no option: name files with --stats, --rejects, --input or --docs", argv[1]);
-    if (!a.stats.n && !a.rejects.n)
-        return tool_usage(&t, "about what? --stats or --rejects");
-    conf.jobs = tool_jobs(&t);
-    code = run(&a, &conf, &e);
-    opt_list_free(&a.stats);
-    opt_list_free(&a.rejects);
-    opt_list_free(&a.input);
-    opt_list_free(&a.docs);
-    return code < 0 ? tool_fail(&t, &e) : tool_end(&t, code ? EXIT_SOME_BAD : EXIT_FINE);
+        code = tool_usage(&t, "'%s' is no option: name files with --stats, --rejects, --input or --docs", argv[1]);
+    else if (n == 0)
+        code = run(&t, &a, &conf);
+    opt_lists_free(opts);
+    return code;
 }

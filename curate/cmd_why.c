@@ -51,7 +51,7 @@ static int print(const struct why *w, bool json, struct err *e)
     return missing;
 }
 
-static int run(struct why *w, const struct args *a, int n, char **id, struct err *e)
+static int search(struct why *w, const struct args *a, int n, char **id, struct err *e)
 {
     struct file_list rejects = {0}, docs = {0};
     int rc = file_list_add(&rejects, &a->rejects, e);
@@ -67,6 +67,21 @@ static int run(struct why *w, const struct args *a, int n, char **id, struct err
     file_list_free(&rejects);
     file_list_free(&docs);
     return rc < 0 ? rc : rc || w->bad;
+}
+
+static int run(const struct tool *t, const struct args *a, int n, char **id)
+{
+    struct why w = {0};
+    struct err e;
+    int rc;
+
+    if (n == 0)
+        return tool_usage(t, "which document? give its id");
+    if (!a->rejects.n && !a->docs.n)
+        return tool_usage(t, "where to look? --rejects or --docs");
+    rc = search(&w, a, n, id, &e);
+    why_free(&w);
+    return rc < 0 ? tool_fail(t, &e) : tool_end(t, rc ? EXIT_SOME_BAD : EXIT_FINE);
 }
 
 int main(int argc, char **argv)
@@ -95,19 +110,10 @@ int main(int argc, char **argv)
         TOOL_OPTS(t),
         OPT_END,
     };
-    struct why w = {0};
-    struct err e;
     int code, n = tool_begin(&t, opts, argc, argv, &code);
 
-    if (n < 0)
-        return code;
-    if (n == 0)
-        return tool_usage(&t, "which document? give its id");
-    if (!a.rejects.n && !a.docs.n)
-        return tool_usage(&t, "where to look? --rejects or --docs");
-    code = run(&w, &a, n, argv + 1, &e);
-    why_free(&w);
-    opt_list_free(&a.rejects);
-    opt_list_free(&a.docs);
-    return code < 0 ? tool_fail(&t, &e) : tool_end(&t, code ? EXIT_SOME_BAD : EXIT_FINE);
+    if (n >= 0)
+        code = run(&t, &a, n, argv + 1);
+    opt_lists_free(opts);
+    return code;
 }

@@ -6,6 +6,7 @@
 #   hosts   tests/hosts/*.sh, on hosts made of network namespaces, and that data
 # A script prints "ok - NAME" or "not ok - NAME" a case (see tests/lib.sh).
 # ONLY=PATTERN runs the files whose name has it.
+# Of programs built with sanitizers every report counts, whatever the test makes of it.
 set -u
 B=${B:-build}
 ROOT=$PWD
@@ -14,16 +15,27 @@ case $B in /*) PATH=$B/bin:$PATH ;; esac
 SHARED=${SHARED:-$ROOT/../shared}
 # Idle OpenMP threads sleep: on a busy machine spinning ones hold up those that work.
 OMP_WAIT_POLICY=passive
-export PATH ROOT SHARED B OMP_WAIT_POLICY
+reports=$(mktemp -d) || exit 1
+trap 'rm -rf "$reports"' EXIT
+log=$reports/log
+ASAN_OPTIONS=log_path=$reports/san
+LSAN_OPTIONS=suppressions=$ROOT/tests/lsan.supp:print_suppressions=0
+TSAN_OPTIONS=log_path=$reports/san:suppressions=$ROOT/tests/tsan.supp:halt_on_error=0
+UBSAN_OPTIONS=print_stacktrace=1
+export PATH ROOT SHARED B OMP_WAIT_POLICY ASAN_OPTIONS LSAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS
 passed=0 failed=0 broken=
-log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
 
 count() { # name status: adds the cases in $log
     p=$(grep -cE '^(ok - |\[       OK \])' "$log")
     f=$(grep -cE '^(not ok - |\[  FAILED  \] [a-z_0-9]+$)' "$log")
     if [ "$2" != 0 ] && [ "$f" = 0 ]; then f=1; fi
     if [ "$2" = 0 ] && [ "$p" = 0 ]; then f=1; echo "$1: ran no test"; fi
+    for r in "$reports"/san.*; do
+        [ -f "$r" ] || continue
+        f=$((f + 1))
+        head -n 40 "$r"
+        rm "$r"
+    done
     passed=$((passed + p)) failed=$((failed + f))
     if [ "$f" != 0 ]; then
         broken="$broken $1"

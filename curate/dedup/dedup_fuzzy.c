@@ -33,6 +33,8 @@ struct fuzzy {
     bool begun;       /* they have been read */
     struct dedup_fate *fate; /* of all */
     struct dedup_tally tally;
+    struct dedup_pairs *pairs;
+    struct dedup_taker divert_pairs, divert_report; /* instead of the files */
     uint64_t clusters, largest, largest_of; /* survivors of others; documents of the largest; its survivor */
     char *largest_id;
 };
@@ -247,14 +249,6 @@ static int put_field(struct buf *b, struct span id)
     return 0;
 }
 
-/* A file of pairs that is being written. */
-struct pair_file {
-    const struct fuzzy *f;
-    struct file_out *out;
-    struct buf line;
-    struct arena arena;
-};
-
 int dedup_fuzzy_put_pair(struct buf *line, struct span x, struct span y, float similarity)
 {
     TRY(put_field(line, x));
@@ -263,9 +257,17 @@ int dedup_fuzzy_put_pair(struct buf *line, struct span x, struct span y, float s
     return buf_printf(line, "\t%.6f\n", similarity);
 }
 
-static int write_pair(void *arg, uint32_t x, uint32_t y, float similarity, struct err *e)
+/* Lines of pairs, and where they go. */
+struct pair_lines {
+    const struct fuzzy *f;
+    const struct dedup_taker *to;
+    struct buf line;
+    struct arena arena;
+};
+
+static int give_pair(void *arg, uint32_t x, uint32_t y, float similarity, struct err *e)
 {
-    struct pair_file *p = arg;
+    struct pair_lines *p = arg;
     struct span first, second;
 
     arena_reset(&p->arena);
@@ -273,18 +275,14 @@ static int write_pair(void *arg, uint32_t x, uint32_t y, float similarity, struc
     TRY(dedup_store_id(&p->f->store, y, &p->arena, &second, e));
     buf_clear(&p->line);
     if (dedup_fuzzy_put_pair(&p->line, first, second, similarity) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for a line of '%s'", file_out_name(p->out));
-    return file_write(p->out, p->line.p, p->line.n, e);
+        return err_set(e, ERR_NOMEM, "out of memory for a line of a pair");
+    return p->to->take(p->to->to, y, buf_span(&p->line), e);
 }
 
-/* Ends the file, whole or, after a failure, not at all. */
-static int finish_pairs(struct pair_file *p, int rc, struct err *e)
+static int end_pairs(struct pair_lines *p, int rc)
 {
     buf_free(&p->line);
     arena_free(&p->arena);
-    if (p->out && rc == 0)
-        return file_commit(p->out, e);
-    file_abort(p->out);
     return rc;
 }
 
@@ -293,25 +291,55 @@ static bool stays(const struct fuzzy *f, uint64_t n)
     return f->fate[n].survivor == n;
 }
 
-static int write_clusters(const struct fuzzy *f, struct err *e)
+static int give_clusters(const struct fuzzy *f, const struct dedup_taker *to, struct err *e)
 {
-    struct pair_file p = {.f = f};
+    struct pair_lines p = {.f = f, .to = to};
     int rc = 0;
 
-    TRY(file_create(&p.out, f->conf.clusters, 0, e));
     for (uint64_t i = 0; i < f->store.n && rc == 0; i++)
         if (!stays(f, i))
-            rc = write_pair(&p, f->fate[i].survivor, (uint32_t)i, f->fate[i].similarity, e);
-    return finish_pairs(&p, rc, e);
+            rc = give_pair(&p, f->fate[i].survivor, (uint32_t)i, f->fate[i].similarity, e);
+    return end_pairs(&p, rc);
 }
 
-static int write_pairs(const struct fuzzy *f, struct dedup_pairs *pairs, int64_t memory, struct err *e)
+static int give_pairs(const struct fuzzy *f, const struct dedup_taker *to, struct err *e)
 {
-    struct pair_file p = {.f = f};
-    struct dedup_listener to = {write_pair, &p};
+    struct pair_lines p = {.f = f, .to = to};
+    struct dedup_listener listener = {give_pair, &p};
 
-    TRY(file_create(&p.out, f->conf.pairs, 0, e));
-    return finish_pairs(&p, dedup_pairs_give(pairs, memory, &to, e), e);
+    return end_pairs(&p, dedup_pairs_give(f->pairs, memory_left(f, f->store.n), &listener, e));
+}
+
+static int give_report(const struct fuzzy *f, const struct dedup_taker *to, struct err *e)
+{
+    return dedup_report_give(&f->store, f->fate, (uint64_t)f->conf.report_over, to, e);
+}
+
+static int take_line(void *out, uint64_t doc, struct span line, struct err *e)
+{
+    (void)doc;
+    return file_write(out, line.p, line.n, e);
+}
+
+/* What is given goes to the file, if one is named, or to what is there instead. */
+static int write_lines(const struct fuzzy *f, const char *path, const struct dedup_taker *instead,
+                       int (*give)(const struct fuzzy *f, const struct dedup_taker *to, struct err *e), struct err *e)
+{
+    struct dedup_taker to = {take_line, NULL};
+    struct file_out *out;
+    int rc;
+
+    if (!path)
+        return 0;
+    if (instead->take)
+        return give(f, instead, e);
+    TRY(file_create(&out, path, 0, e));
+    to.to = out;
+    rc = give(f, &to, e);
+    if (rc == 0)
+        return file_commit(out, e);
+    file_abort(out);
+    return rc;
 }
 
 /* The note of document n as a CPU's work made it. */
@@ -397,26 +425,23 @@ static int count_clusters(struct fuzzy *f, struct err *e)
     return rc;
 }
 
-static int decide(struct fuzzy *f, int64_t memory, int jobs, struct err *e)
+static int decide(struct fuzzy *f, int jobs, struct err *e)
 {
-    struct dedup_pairs *pairs = NULL;
     struct dedup_listener listener = {dedup_pairs_put, NULL};
     struct dedup_plan plan = {.store = &f->store, .bands = f->n_bands, .rows = f->n_rows,
-                              .threshold = f->conf.threshold, .verify = f->conf.verify, .memory = memory,
+                              .threshold = f->conf.threshold, .verify = f->conf.verify, .memory = memory_left(f, f->store.n),
                               .jobs = jobs, .gpu = f->gpu};
-    int rc = 0;
 
     if (f->conf.pairs) {
-        rc = dedup_pairs_open(&pairs, f->store.n, f->conf.dir, e);
-        listener.arg = pairs;
+        TRY(dedup_pairs_open(&f->pairs, f->store.n, f->conf.dir, e));
+        listener.arg = f->pairs;
         plan.listener = &listener;
     }
-    if (rc == 0)
-        rc = dedup_blocks_decide(&plan, f->fate, &f->tally, e);
-    if (rc == 0 && pairs)
-        rc = write_pairs(f, pairs, memory, e);
-    dedup_pairs_close(pairs);
-    return rc;
+    TRY(dedup_blocks_decide(&plan, f->fate, &f->tally, e));
+    TRY(write_lines(f, f->conf.pairs, &f->divert_pairs, give_pairs, e));
+    dedup_pairs_close(f->pairs);
+    f->pairs = NULL;
+    return 0;
 }
 
 static int fuzzy_resolve(void *stage, int jobs, struct err *e)
@@ -433,12 +458,10 @@ static int fuzzy_resolve(void *stage, int jobs, struct err *e)
     f->fate = malloc((f->store.n + 1) * sizeof *f->fate);
     if (!f->fate)
         return err_set(e, ERR_NOMEM, "out of memory for %" PRIu64 " documents", f->store.n);
-    TRY(decide(f, memory_left(f, f->store.n), jobs, e));
+    TRY(decide(f, jobs, e));
     TRY(count_clusters(f, e));
-    if (f->conf.report)
-        TRY(dedup_report_write(f->conf.report, &f->store, f->fate, (uint64_t)f->conf.report_over, e));
-    if (f->conf.clusters)
-        TRY(write_clusters(f, e));
+    TRY(write_lines(f, f->conf.report, &f->divert_report, give_report, e));
+    TRY(write_lines(f, f->conf.clusters, &(struct dedup_taker){0}, give_clusters, e));
     return f->conf.index ? write_index(f, e) : 0;
 }
 
@@ -510,14 +533,24 @@ int dedup_fuzzy_outside(void *stage, struct span note, struct err *e)
     return take_outside(stage, note, e);
 }
 
-int dedup_fuzzy_to_index(const void *stage, struct span note, struct err *e)
+int dedup_fuzzy_to_index(const void *stage, struct span *note, struct err *e)
 {
     struct note_parts p;
     struct note *h;
 
-    TRY(parse_note(stage, note, &h, &p, e));
+    TRY(parse_note(stage, *note, &h, &p, e));
     h->rank = 0;
+    note->n -= h->text_n;
+    h->text_n = 0;
     return 0;
+}
+
+void dedup_fuzzy_divert(void *stage, const struct dedup_taker *pairs, const struct dedup_taker *report)
+{
+    struct fuzzy *f = stage;
+
+    f->divert_pairs = *pairs;
+    f->divert_report = *report;
 }
 
 const char *dedup_fuzzy_kind(const void *stage)
@@ -541,6 +574,7 @@ static void fuzzy_close(void *stage)
     if (!f)
         return;
     dedup_sign_close(f->sign);
+    dedup_pairs_close(f->pairs);
     device_close(f->gpu);
     device_close(f->cpu);
     minhash_free(&f->minhash);

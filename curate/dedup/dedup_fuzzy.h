@@ -11,6 +11,7 @@
 #include "base/opt.h"
 #include "curate/dedup/dedup_device.h"
 #include "curate/dedup/dedup_keep.h"
+#include "curate/dedup/dedup_store.h"
 #include "curate/dedup/minhash_preset.h"
 #include "curate/stream/stage.h"
 
@@ -80,7 +81,10 @@ int dedup_fuzzy_note(const void *stage, struct span note, struct dedup_fuzzy_not
 /* A note of a document that only others are held against; before all that commit is given. */
 int dedup_fuzzy_outside(void *stage, struct span note, struct err *e);
 /* Makes the note what an index has of it. */
-int dedup_fuzzy_to_index(const void *stage, struct span note, struct err *e);
+int dedup_fuzzy_to_index(const void *stage, struct span *note, struct err *e);
+/* Before resolve: pairs and report, if there are to be any, are not written but given to these, by the number of a
+ * pair's second document and of a cluster's survivor, as they were given, outside first. */
+void dedup_fuzzy_divert(void *stage, const struct dedup_taker *pairs, const struct dedup_taker *report);
 /* Of indexes; the stage's. */
 const char *dedup_fuzzy_kind(const void *stage);
 /* After resolve: of document n, as judge counts, with its survivor. */

@@ -38,7 +38,7 @@ static int sharded_work(void *stage, void *thread, struct doc *d, struct verdict
 
 /* ---- one after the other ---- */
 
-static int put_parcel(struct spill *to, uint64_t number, struct span note, struct err *e)
+int parcel_put(struct spill *to, uint64_t number, struct span note, struct err *e)
 {
     struct parcel p = {number, note.n};
 
@@ -68,8 +68,8 @@ static int commit_exact(struct sharded *s, struct span note, struct err *e)
     rank = rank_key_owner(s->c, hash_mix64(key));
     TRY(put_route(s, (uint32_t)rank, e));
     if (s->index)
-        TRY(put_parcel(&s->notes, s->n, note, e));
-    return put_parcel(&s->out.file[rank], s->n, note, e);
+        TRY(parcel_put(&s->notes, s->n, note, e));
+    return parcel_put(&s->out.file[rank], s->n, note, e);
 }
 
 static int commit_fuzzy(struct sharded *s, struct span note, bool outside, struct err *e)
@@ -88,7 +88,7 @@ static int commit_fuzzy(struct sharded *s, struct span note, bool outside, struc
         TRY(spill_put(&s->ids, &id_n, sizeof id_n, e));
         TRY(spill_put(&s->ids, x.id.p, x.id.n, e));
     }
-    return put_parcel(&s->notes, s->n, note, e);
+    return parcel_put(&s->notes, s->n, note, e);
 }
 
 static int add(struct sharded *s, struct span note, bool outside, struct err *e)
@@ -170,7 +170,7 @@ static int route_fuzzy(struct sharded *s, const uint64_t *root, struct rank_file
         if (rc == 0)
             rc = put_route(s, root[i] & RANK_LINKED ? (uint32_t)rank : NOWHERE, e);
         if (rc == 0 && root[i] & RANK_LINKED)
-            rc = put_parcel(&out->file[rank], i, buf_span(&p.note), e);
+            rc = parcel_put(&out->file[rank], i, buf_span(&p.note), e);
     }
     parcels_close(&p);
     return rc;
@@ -343,6 +343,18 @@ int sharded_next_answer(struct sharded *s, struct answer *x, struct span *surviv
     return spill_next(&s->answer_in[rank], id, x->id_n, e);
 }
 
+static int decide(struct sharded *s, int jobs, struct err *e)
+{
+    TRY(rank_lines_open(&s->pair_lines, s, s->pairs, e));
+    TRY(rank_lines_open(&s->report_lines, s, s->report, e));
+    if (s->fuzzy)
+        dedup_fuzzy_divert(s->inner.state, &(struct dedup_taker){rank_lines_take, s->pair_lines},
+                           &(struct dedup_taker){rank_lines_take, s->report_lines});
+    TRY(s->inner.ops->resolve(s->inner.state, jobs, e));
+    TRY(rank_lines_write(s->pair_lines, s, e));
+    return rank_lines_write(s->report_lines, s, e);
+}
+
 static int sharded_resolve(void *stage, int jobs, struct err *e)
 {
     struct sharded *s = stage;
@@ -359,7 +371,7 @@ static int sharded_resolve(void *stage, int jobs, struct err *e)
     TRY(take_all_notes(s, e));
     TRY(spill_flush(&s->route, e));
     TRY(spill_flush(&s->numbers, e));
-    TRY(s->inner.ops->resolve(s->inner.state, jobs, e));
+    TRY(decide(s, jobs, e));
     TRY(answer_all(s, e));
     TRY(sharded_count(s, e));
     if (s->clusters) {
@@ -415,6 +427,8 @@ static void sharded_close(void *stage)
     free(s->outsides);
     free(s->against.v);
     free(s->largest_id);
+    rank_lines_close(s->pair_lines);
+    rank_lines_close(s->report_lines);
     rank_docs_close(&s->docs);
     spill_close(&s->notes);
     spill_close(&s->ids);
@@ -437,19 +451,21 @@ static const struct stage_ops exact_ops = SHARDED("dedup exact"), fuzzy_ops = SH
 
 /* ---- opening ---- */
 
-static int one_process_only(const char *option, struct err *e)
+static int cpu_only(struct err *e)
 {
-    return err_set(e, ERR_UNSUPPORTED, "%s is not for several ranks: run one process", option);
+    return err_set(e, ERR_UNSUPPORTED, "--device cuda is not for several ranks: run one process");
 }
 
 static int open_fuzzy(struct sharded *s, const struct dedup_fuzzy_conf *c, struct err *e)
 {
     struct dedup_fuzzy_conf own = *c;
 
-    if (c->pairs || c->report || c->device == DEDUP_CUDA)
-        return one_process_only(c->pairs ? "--pairs" : c->report ? "--report" : "--device cuda", e);
+    if (c->device == DEDUP_CUDA)
+        return cpu_only(e);
     s->dir = c->dir;
     s->clusters = c->clusters;
+    s->pairs = c->pairs;
+    s->report = c->report;
     s->index = c->index;
     s->bounded = c->memory > 0;
     s->memory = c->memory ? c->memory : DEDUP_FUZZY_MEMORY;
@@ -464,7 +480,7 @@ static int open_exact(struct sharded *s, const struct dedup_exact_conf *c, struc
     struct dedup_exact_conf own = *c;
 
     if (c->device == DEDUP_CUDA)
-        return one_process_only("--device cuda", e);
+        return cpu_only(e);
     s->dir = c->dir;
     own.device = DEDUP_CPU;
     s->index = c->index;

@@ -1,4 +1,4 @@
-/* What is written of all ranks: clusters, an index, counts. */
+/* What is written of all ranks: pairs and reports, clusters, an index, counts. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,123 @@
 #include "curate/dedup/dedup_sharded.h"
 #include "curate/stream/note_index.h"
 #include "curate/stream/ranks.h"
+
+/* ---- pairs and reports ---- */
+
+struct rank_lines {
+    const char *path;
+    struct rank_files out;       /* all to rank 0 */
+    struct spill_reader numbers; /* of the documents that came here, */
+    uint64_t doc, number;        /*   as far as the one before this */
+};
+
+int rank_lines_open(struct rank_lines **out, const struct sharded *s, const char *path, struct err *e)
+{
+    struct rank_lines *l = path ? calloc(1, sizeof *l) : NULL;
+
+    *out = l;
+    if (!path)
+        return 0;
+    if (!l)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    l->path = path;
+    TRY(rank_files_open(&l->out, s->c, s->dir, s->memory / SHARDED_BUFFERS, e));
+    return spill_reader_open(&l->numbers, &s->numbers, 0, s->numbers.size, SHARDED_READ, e);
+}
+
+void rank_lines_close(struct rank_lines *l)
+{
+    if (!l)
+        return;
+    rank_files_close(&l->out);
+    spill_reader_close(&l->numbers);
+    free(l);
+}
+
+int rank_lines_take(void *arg, uint64_t doc, struct span line, struct err *e)
+{
+    struct rank_lines *l = arg;
+
+    for (; l->doc <= doc; l->doc++)
+        TRY(spill_next(&l->numbers, &l->number, sizeof l->number, e));
+    return parcel_put(&l->out.file[0], l->number, line, e);
+}
+
+/* What comes from a rank, its next line's header read. */
+struct incoming {
+    struct parcels p;
+    struct parcel h;
+    bool more;
+};
+
+static int next_header(struct incoming *x, struct err *e)
+{
+    x->more = x->p.in.at - (x->p.in.have - x->p.in.pos) < x->p.in.end;
+    return x->more ? spill_next(&x->p.in, &x->h, sizeof x->h, e) : 0;
+}
+
+/* Always the line of the least document. */
+static int merge(struct incoming *from, int n, struct file_out *out, struct err *e)
+{
+    for (;;) {
+        struct incoming *least = NULL;
+
+        for (int r = 0; r < n; r++)
+            if (from[r].more && (!least || from[r].h.number < least->h.number))
+                least = &from[r];
+        if (!least)
+            return 0;
+        TRY(parcel_note(&least->p, &least->h, e));
+        TRY(file_write(out, least->p.note.p, least->p.note.n, e));
+        TRY(next_header(least, e));
+    }
+}
+
+static int write_merged(const struct sharded *s, const char *path, const struct rank_files *in, struct err *e)
+{
+    int64_t cap = s->memory / SHARDED_BUFFERS / s->c->size;
+    struct incoming *from = calloc((size_t)s->c->size, sizeof *from);
+    struct file_out *out = NULL;
+    int rc = from ? file_create(&out, path, 0, e) : err_set(e, ERR_NOMEM, "out of memory for %d ranks", s->c->size);
+
+    cap = cap < 4096 ? 4096 : cap > SHARDED_READ ? SHARDED_READ : cap;
+    for (int r = 0; r < s->c->size && rc == 0; r++) {
+        rc = spill_reader_open(&from[r].p.in, &in->file[r], 0, in->file[r].size, (size_t)cap, e);
+        if (rc == 0)
+            rc = next_header(&from[r], e);
+    }
+    if (rc == 0)
+        rc = merge(from, s->c->size, out, e);
+    for (int r = 0; r < s->c->size && from; r++)
+        parcels_close(&from[r].p);
+    free(from);
+    if (rc == 0)
+        return file_commit(out, e);
+    file_abort(out);
+    return rc;
+}
+
+int rank_lines_write(struct rank_lines *l, struct sharded *s, struct err *e)
+{
+    struct rank_files in = {0};
+    int rc;
+
+    if (!l)
+        return 0;
+    rc = rank_files_flush(&l->out, e);
+    if (rc == 0)
+        rc = rank_meet(s->c, e);
+    if (rc == 0)
+        rc = rank_files_open(&in, s->c, s->dir, s->memory / SHARDED_BUFFERS, e);
+    if (rc == 0)
+        rc = rank_exchange_files(s->c, &l->out, &in, s->memory / SHARDED_BUFFERS, &s->sent, e);
+    if (rc == 0 && s->c->rank == 0)
+        rc = write_merged(s, l->path, &in, e);
+    rank_files_close(&in);
+    return rc;
+}
+
+/* ---- clusters ---- */
 
 /* The lines of this rank's documents. */
 static int cluster_lines(struct sharded *s, const struct sink *to, struct err *e)
@@ -64,6 +181,8 @@ int sharded_write_clusters(struct sharded *s, struct err *e)
     return rc;
 }
 
+/* ---- the index ---- */
+
 /* Where the notes of an index go. */
 struct index_file {
     struct note_index *index; /* of rank 0 */
@@ -86,7 +205,7 @@ static int put_frames(void *to, struct span s, struct err *e)
 
 static int put_in_index(struct sharded *s, struct index_file *x, struct span note, struct err *e)
 {
-    TRY(s->fuzzy ? dedup_fuzzy_to_index(s->inner.state, note, e) : dedup_exact_to_index(note, e));
+    TRY(s->fuzzy ? dedup_fuzzy_to_index(s->inner.state, &note, e) : dedup_exact_to_index(note, e));
     if (x->index)
         return note_index_put(x->index, note, e);
     if (frame_put_note(&x->frames, note) < 0)
@@ -143,6 +262,8 @@ int sharded_write_index(struct sharded *s, struct err *e)
     note_index_abort(x.index);
     return rc;
 }
+
+/* ---- counts ---- */
 
 /* The largest cluster of all ranks; of equal ones that of the first survivor. */
 static int find_largest(struct sharded *s, const struct dedup_fuzzy_counts *own, struct err *e)

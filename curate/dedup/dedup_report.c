@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "curate/dedup/dedup_shared.h"
 
@@ -89,29 +88,23 @@ static int describe(const struct report *r, const struct large *l, struct arena 
     return put_large(b, l, id, &s) < 0 ? err_set(e, ERR_NOMEM, "out of memory for a report") : 0;
 }
 
-int dedup_report_write(const char *path, const struct dedup_store *s, const struct dedup_fate *fate, uint64_t over,
-                       struct err *e)
+int dedup_report_give(const struct dedup_store *s, const struct dedup_fate *fate, uint64_t over,
+                      const struct dedup_taker *to, struct err *e)
 {
     struct report r = {.store = s, .fate = fate};
-    struct file_out *out;
     struct arena a = {0};
     struct buf b = {0};
-    int rc;
+    int rc = take_samples(&r, over, e);
 
-    TRY(file_create(&out, path, 0, e));
-    rc = take_samples(&r, over, e);
     for (size_t i = 0; i < r.n && rc == 0; i++) {
         rc = describe(&r, &r.large[i], &a, &b, e);
         if (rc == 0)
-            rc = file_write(out, b.p, b.n, e);
+            rc = to->take(to->to, r.large[i].survivor, buf_span(&b), e);
         buf_clear(&b);
         arena_reset(&a);
     }
     arena_free(&a);
     buf_free(&b);
     free(r.large);
-    if (rc == 0)
-        return file_commit(out, e);
-    file_abort(out);
     return rc;
 }

@@ -14,7 +14,7 @@ struct sharded {
     struct stage inner; /* decides what came to this rank */
     struct comm *c;
     bool fuzzy;
-    const char *dir, *clusters, *index;
+    const char *dir, *clusters, *index, *pairs, *report;
     struct opt_list against;
     int64_t memory;
     bool bounded;          /* by the user */
@@ -27,6 +27,7 @@ struct sharded {
     struct spill ids;      /* for clusters */
     struct spill route;    /* to which rank each goes, 32 bits */
     struct spill numbers;  /* fuzzy: over all ranks, of what came here */
+    struct rank_lines *pair_lines, *report_lines; /* of what was decided here */
     struct rank_files out; /* exact: notes; fuzzy: keys */
     struct rank_files answers;
     struct spill_reader route_in, *answer_in;
@@ -53,6 +54,7 @@ struct parcels {
     struct spill_reader in;
     struct buf note;
 };
+int parcel_put(struct spill *to, uint64_t number, struct span note, struct err *e);
 int parcel_note(struct parcels *p, const struct parcel *h, struct err *e); /* its header has been read */
 int parcel_next(struct parcels *p, struct parcel *h, struct err *e);
 void parcels_close(struct parcels *p);
@@ -61,6 +63,16 @@ void parcels_close(struct parcels *p);
 int sharded_open_answers(struct sharded *s, struct err *e);
 /* Of the next document of this rank that is not outside; survivor in a. */
 int sharded_next_answer(struct sharded *s, struct answer *x, struct span *survivor, struct arena *a, struct err *e);
+
+/* Lines that ranks decide become the file of that name, which rank 0 writes, by their documents over all ranks. */
+struct rank_lines;
+/* NULL: no file. */
+int rank_lines_open(struct rank_lines **l, const struct sharded *s, const char *path, struct err *e);
+/* As a taker's function, arg being the struct rank_lines; after s->numbers is flushed. */
+int rank_lines_take(void *arg, uint64_t doc, struct span line, struct err *e);
+/* By all ranks. */
+int rank_lines_write(struct rank_lines *l, struct sharded *s, struct err *e);
+void rank_lines_close(struct rank_lines *l);
 
 /* After all answers are here; by all ranks.  counts, stay. */
 int sharded_count(struct sharded *s, struct err *e);

@@ -25,6 +25,12 @@ struct store_key {
     uint64_t key, doc;
 };
 
+/* Takes lines of a file, each with the document that it stands by, ascending. */
+struct dedup_taker {
+    int (*take)(void *to, uint64_t doc, struct span line, struct err *e);
+    void *to;
+};
+
 struct dedup_store {
     size_t bands, sketch_bytes;
     struct spill docs, sigs, sets, ids, texts, keys[STORE_PARTS];

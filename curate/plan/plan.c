@@ -254,6 +254,12 @@ int plan_load(struct plan *p, const char *path, struct err *e)
 
 void plan_free(struct plan *p)
 {
+    struct opt opts[STAGE_MAX_OPTS];
+
+    for (int i = 0; i < p->n_stages; i++) {
+        p->stage[i].kind->options(p->stage[i].conf, opts);
+        opt_lists_free(opts);
+    }
     arena_free(&p->arena);
     *p = (struct plan){0};
 }

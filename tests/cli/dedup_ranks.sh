@@ -76,11 +76,11 @@ all_equal 'more threads' plain1 ranks.j
 
 # Against an index and a file; an index of what stays; a file for each rank.
 for kind in fuzzy exact; do
-    quern-dedup $kind -q --index old.idx -o old.jsonl in/1.jsonl
+    quern-dedup $kind -q --index $kind.idx -o old.jsonl in/1.jsonl
     for l in '' 'ranks 3' 'ranks 8'; do
         dir=$kind.${l#ranks }
         mkdir "$dir"
-        check "$kind against others, ${l:-one process}" $l quern-dedup $kind -q --against old.idx --against in/2.jsonl \
+        check "$kind against others, ${l:-one process}" $l quern-dedup $kind -q --against $kind.idx --against in/2.jsonl \
             --keep longest --index "$dir/idx" -o "$dir/docs" --rejects "$dir/rejects" --stats "$dir/stats" in/[567]*
         sed -i -E 's/"(seconds|candidates|compared)":[0-9.e+-]+//g' "$dir/stats"
         for f in docs rejects stats idx; do
@@ -95,6 +95,26 @@ zcat part-0000[012].jsonl.gz >parts
 same 'the files are the parts of one' parts whole
 cat part-0000[012].rejects >parts
 same 'so are the accounts' parts whole.rejects
+
+# All pairs, and what large clusters share: in the order of one process; an index beside them has no texts.
+for how in '--keep longest --against fuzzy.idx --against in/2.jsonl --index x' '--no-verify --threshold .7' '--memory 128M -j 2'; do
+    pairs='--pairs pairs'
+    case $how in *no-verify*) pairs= ;; esac
+    for n in 0 1 2 4 8; do
+        l=
+        [ $n = 0 ] || l="ranks $n"
+        rm -rf "extra.$n"
+        mkdir "extra.$n"
+        # shellcheck disable=SC2086
+        (cd "extra.$n" && ln -s ../in ../fuzzy.idx . && $l quern-dedup fuzzy -q $how $pairs --report report --report-over 3 \
+            -o docs --rejects rejects in/[4-7]* 2>err)
+        equal "fuzzy $how, pairs and report, $n ranks" $? 1
+        for f in docs rejects ${pairs:+pairs} report; do same "$f" "extra.$n/$f" "extra.0/$f"; done
+        case $how in *index*) same 'the index' "extra.$n/x" extra.0/x ;; esac
+    done
+    if [ "$pairs" ]; then [ "$(wc -l <extra.0/pairs)" -gt 100 ] && ok "there are pairs" || bad "there are pairs" "$(wc -l extra.0/pairs)"; fi
+    [ "$(wc -l <extra.0/report)" -gt 1 ] && ok 'there are large clusters' || bad 'there are large clusters' "$(wc -l extra.0/report)"
+done
 
 # A rank that is killed: the others end too, and nothing stands under the name.
 for i in $(seq 30); do cat all.jsonl; done >more1.jsonl
@@ -111,8 +131,8 @@ status 'a pipe' 2 ranks 2 quern-dedup exact /dev/stdin
 status 'a file that is not there' 3 ranks 2 quern-dedup fuzzy -o x.jsonl in/1.jsonl no-such.jsonl
 status 'another kind' 3 ranks 2 quern-dedup lines -o x.jsonl in/1.jsonl
 has 'is refused' err "'dedup lines' is not for several ranks"
-status 'a setting that ranks do not have' 3 ranks 2 quern-dedup fuzzy --pairs p -o x.jsonl in/1.jsonl
-has 'is refused too' err '--pairs is not for several ranks'
+status 'a setting that ranks do not have' 3 ranks 2 quern-dedup fuzzy --device cuda -o x.jsonl in/1.jsonl
+has 'is refused too' err '--device cuda is not for several ranks'
 # Ranks that have nothing to do with one another.
 check 'each rank for itself' ranks 2 sh -c 'quern-dedup exact --ranks self -o own.$OMPI_COMM_WORLD_RANK in/1.jsonl'
 same 'gives each the whole' own.0 own.1
