@@ -3,58 +3,36 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "tokenize/bpe_pairs.h"
 
-struct bpe_pair {
-    uint32_t left, right, rank, id;
-};
+enum { NO_RANK = BPE_NO_RANK, GONE = UINT32_MAX };
 
-enum { FREE = UINT32_MAX, NO_RANK = UINT32_MAX, SHORT = 48 };
-
-static uint32_t slot_of(const struct bpe *b, uint32_t left, uint32_t right)
+/* Where the pair is, or would go. */
+static struct bpe_pair *place_of(const struct bpe *b, uint64_t key)
 {
-    uint64_t key = (uint64_t)left << 32 | right;
-    uint32_t i = (uint32_t)(key * 0x9E3779B97F4A7C15ULL >> 32) & b->mask;
+    uint32_t i = bpe_line(b, key);
 
-    while (b->pairs[i].left != FREE && (b->pairs[i].left != left || b->pairs[i].right != right))
+    while (b->pairs[i].key != BPE_FREE && b->pairs[i].key != key)
         i = (i + 1) & b->mask;
-    return i;
-}
-
-/* The rank of joining two tokens and what they become; NO_RANK if nothing. */
-static inline uint32_t pair_rank(const struct bpe *b, uint32_t left, uint32_t right, uint32_t *id)
-{
-    const struct bpe_pair *p = &b->pairs[slot_of(b, left, right)];
-
-    *id = p->id;
-    return p->rank;
-}
-
-static inline uint32_t byte_pair_rank(const struct bpe *b, uint8_t left, uint8_t right, uint32_t *id)
-{
-    uint32_t slot = b->byte_pairs[left << 8 | right];
-
-    if (!slot)
-        return NO_RANK;
-    *id = b->pairs[slot - 1].id;
-    return b->pairs[slot - 1].rank;
+    return &b->pairs[i];
 }
 
 static int resize(struct bpe *b, uint32_t size, struct err *e)
 {
-    struct bpe_pair *old = b->pairs;
+    struct bpe_pair *old = b->pairs, *pairs = mem_aligned((size_t)size * sizeof *pairs);
     uint32_t old_size = old ? b->mask + 1 : 0;
 
-    b->pairs = malloc((size_t)size * sizeof *b->pairs);
-    if (!b->pairs) {
-        b->pairs = old;
+    if (!pairs)
         return err_set(e, ERR_NOMEM, "out of memory for merges");
-    }
+    b->pairs = pairs;
     b->mask = size - 1;
+    b->shift = 64 - (unsigned)__builtin_ctz(size / BPE_LINE);
+    b->join = ISA_PICK(bpe_join);
     for (uint32_t i = 0; i < size; i++)
-        b->pairs[i] = (struct bpe_pair){FREE, FREE, NO_RANK, 0};
+        pairs[i] = (struct bpe_pair){BPE_FREE, 0, 0};
     for (uint32_t i = 0; i < old_size; i++)
-        if (old[i].left != FREE)
-            b->pairs[slot_of(b, old[i].left, old[i].right)] = old[i];
+        if (old[i].key != BPE_FREE)
+            *place_of(b, old[i].key) = old[i];
     free(old);
     return 0;
 }
@@ -81,13 +59,13 @@ int bpe_set_bytes(struct bpe *b, const struct vocab *v, struct err *e)
 
 int bpe_add_merge(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, uint32_t id, struct err *e)
 {
-    uint32_t i;
+    struct bpe_pair *p;
 
     if ((b->n + 1) * 2 > b->mask + 1)
         TRY(resize(b, (b->mask + 1) * 2, e));
-    i = slot_of(b, left, right);
-    if (b->pairs[i].left == FREE) {
-        b->pairs[i] = (struct bpe_pair){left, right, rank, id};
+    p = place_of(b, bpe_key(left, right));
+    if (p->key == BPE_FREE) {
+        *p = (struct bpe_pair){bpe_key(left, right), rank + 1, id};
         b->n++;
     }
     return 0;
@@ -154,57 +132,97 @@ size_t bpe_cut(const struct bpe *b, const uint8_t *piece, size_t n, size_t from)
     return n;
 }
 
+/* True if the dense table can hold all pairs; sets dense_id. */
+static bool can_be_dense(struct bpe *b)
+{
+    bool first = true;
+
+    for (uint32_t i = 0; i <= b->mask; i++) {
+        const struct bpe_pair *p = &b->pairs[i];
+        uint32_t left = (uint32_t)(p->key >> 32), right = (uint32_t)p->key;
+        if (p->key == BPE_FREE)
+            continue;
+        if (first)
+            b->dense_id = p->id - (p->next - 1);
+        first = false;
+        if (left >= BPE_DENSE_IDS || right >= BPE_DENSE_IDS || p->id >= BPE_DENSE_IDS || p->next > BPE_DENSE_RANKS ||
+            p->id - (p->next - 1) != b->dense_id)
+            return false;
+    }
+    for (int i = 0; i < 256; i++)
+        if (b->byte_id[i] != BPE_NO_BYTE && b->byte_id[i] >= BPE_DENSE_IDS)
+            return false;
+    return true;
+}
+
+/* Pairs that overflow their line go into the next one; behind the last are as many more as that can take. */
+static int make_dense(struct bpe *b, struct err *e)
+{
+    size_t lines = b->n / 5 + 1, spare = lines / 8 + 64, size = (lines + spare) * BPE_DENSE_LINE;
+
+    if (!can_be_dense(b))
+        return 0;
+    b->dense = mem_aligned(size * sizeof *b->dense);
+    if (!b->dense)
+        return err_set(e, ERR_NOMEM, "out of memory for merges");
+    memset(b->dense, 0, size * sizeof *b->dense);
+    b->dense_lines = (uint32_t)lines;
+    for (uint32_t i = 0; i <= b->mask; i++) {
+        const struct bpe_pair *p = &b->pairs[i];
+        uint64_t key = bpe_dense_key((uint32_t)(p->key >> 32), (uint32_t)p->key);
+        const uint64_t *x;
+        if (p->key == BPE_FREE)
+            continue;
+        for (x = bpe_dense_line(b, key); *x; x++)
+            ;
+        if (x >= b->dense + size - BPE_DENSE_LINE) { /* the last line stays free */
+            free(b->dense);
+            b->dense = NULL;
+            return 0;
+        }
+        b->dense[x - b->dense] = key << BPE_DENSE_RANK | p->next;
+    }
+    b->words = ISA_PICK(bpe_words);
+    return 0;
+}
+
 int bpe_finish(struct bpe *b, const struct vocab *v, struct err *e)
 {
     b->byte_pairs = calloc(65536, sizeof *b->byte_pairs);
     if (!b->byte_pairs)
         return err_set(e, ERR_NOMEM, "out of memory for merges");
     for (unsigned i = 0; i < 65536; i++) {
-        uint32_t slot = slot_of(b, b->byte_id[i >> 8], b->byte_id[i & 255]);
-        b->byte_pairs[i] = b->pairs[slot].left == FREE ? 0 : slot + 1;
+        struct bpe_byte_pair *p = &b->byte_pairs[i];
+        p->rank = bpe_pair_rank(b, b->byte_id[i >> 8], b->byte_id[i & 255], &p->id);
     }
+    TRY(make_dense(b, e));
     return note_crossings(b, v, e);
 }
 
-/* ---- short pieces: look for the lowest rank again and again ---- */
-
-/* id[0..n-1] are the symbols; joins what can be joined and returns how many are left. */
-static size_t merge_short(const struct bpe *b, uint32_t *id, uint32_t *rank, uint32_t *joined, size_t n)
+/* Without the dense pairs. */
+static void encode_short(const struct bpe *b, struct bpe_word *w)
 {
-    while (n > 1) {
-        size_t best = 0;
-        for (size_t i = 1; i + 1 < n; i++)
-            if (rank[i] < rank[best])
-                best = i;
-        if (rank[best] == NO_RANK)
-            break;
-        id[best] = joined[best];
-        memmove(id + best + 1, id + best + 2, (n - best - 2) * sizeof *id);
-        memmove(rank + best + 1, rank + best + 2, (n - best - 2) * sizeof *id);
-        memmove(joined + best + 1, joined + best + 2, (n - best - 2) * sizeof *id);
-        n--;
-        rank[n - 1] = NO_RANK;
-        if (best + 1 < n)
-            rank[best] = pair_rank(b, id[best], id[best + 1], &joined[best]);
-        if (best > 0)
-            rank[best - 1] = pair_rank(b, id[best - 1], id[best], &joined[best - 1]);
+    uint32_t rank[BPE_SHORT], joined[BPE_SHORT];
+
+    for (size_t i = 0; i + 1 < w->n; i++) {
+        const struct bpe_byte_pair *p = &b->byte_pairs[w->p[i] << 8 | w->p[i + 1]];
+        w->ids[i] = b->byte_id[w->p[i]];
+        rank[i] = p->rank;
+        joined[i] = p->id;
     }
-    return n;
+    w->ids[w->n - 1] = b->byte_id[w->p[w->n - 1]];
+    rank[w->n - 1] = NO_RANK;
+    w->count = (uint32_t)b->join(b, w->ids, rank, joined, w->n);
 }
 
-static size_t encode_short(const struct bpe *b, const uint8_t *piece, size_t n, uint32_t *ids)
+void bpe_encode_words(const struct bpe *b, struct bpe_word *words, size_t n)
 {
-    uint32_t id[SHORT], rank[SHORT], joined[SHORT];
-
-    for (size_t i = 0; i + 1 < n; i++) {
-        id[i] = b->byte_id[piece[i]];
-        rank[i] = byte_pair_rank(b, piece[i], piece[i + 1], &joined[i]);
+    if (b->dense) {
+        b->words(b, words, n);
+        return;
     }
-    id[n - 1] = b->byte_id[piece[n - 1]];
-    rank[n - 1] = NO_RANK;
-    n = merge_short(b, id, rank, joined, n);
-    memcpy(ids, id, n * sizeof *ids);
-    return n;
+    for (size_t i = 0; i < n; i++)
+        encode_short(b, &words[i]);
 }
 
 /* ---- long pieces: a heap of candidate pairs over a linked list of symbols ---- */
@@ -255,7 +273,7 @@ static size_t offer(const struct bpe *b, const struct symbol *s, int32_t i, stru
 
     if (i < 0 || s[i].next < 0)
         return n;
-    rank = pair_rank(b, s[i].id, s[s[i].next].id, &id);
+    rank = bpe_pair_rank(b, s[i].id, s[s[i].next].id, &id);
     if (rank == NO_RANK)
         return n;
     push(h, n, (struct candidate){rank, (uint32_t)i, s[i].id, s[s[i].next].id});
@@ -271,7 +289,7 @@ static size_t merge_long(const struct bpe *b, struct symbol *s, struct candidate
     for (size_t i = 0; i < n; i++)
         s[i] = (struct symbol){sym[i], (int32_t)i - 1, i + 1 < n ? (int32_t)i + 1 : -1};
     for (size_t i = 0; i + 1 < n; i++) {
-        uint32_t id, rank = pair_rank(b, s[i].id, s[i + 1].id, &id);
+        uint32_t id, rank = bpe_pair_rank(b, s[i].id, s[i + 1].id, &id);
         if (rank != NO_RANK)
             h[heap++] = (struct candidate){rank, (uint32_t)i, s[i].id, s[i + 1].id};
     }
@@ -280,19 +298,19 @@ static size_t merge_long(const struct bpe *b, struct symbol *s, struct candidate
     while (heap) {
         struct candidate top = h[0];
         int32_t i = (int32_t)top.at, r = s[i].next;
-        uint32_t id;
+        uint32_t id = 0;
 
         h[0] = h[--heap];
         if (heap)
             sift_down(h, heap, 0);
         if (r < 0 || s[i].id != top.left || s[r].id != top.right)
             continue;
-        pair_rank(b, top.left, top.right, &id);
+        bpe_pair_rank(b, top.left, top.right, &id);
         s[i].id = id;
         s[i].next = s[r].next;
         if (s[r].next >= 0)
             s[s[r].next].prev = i;
-        s[r].id = FREE;
+        s[r].id = GONE;
         s[r].next = -1;
         heap = offer(b, s, s[i].prev, h, heap);
         heap = offer(b, s, i, h, heap);
@@ -314,14 +332,14 @@ int64_t bpe_merge(const struct bpe *b, struct bpe_scratch *s, uint32_t *ids, siz
 {
     /* Each join takes one candidate off the heap and puts back at most two. */
     size_t symbols = n * sizeof(struct symbol), heap = 2 * n * sizeof(struct candidate);
-    uint32_t rank[SHORT], joined[SHORT];
+    uint32_t rank[BPE_SHORT], joined[BPE_SHORT];
 
-    if (n <= SHORT) {
+    if (n <= BPE_SHORT) {
         for (size_t i = 0; i + 1 < n; i++)
-            rank[i] = pair_rank(b, ids[i], ids[i + 1], &joined[i]);
+            rank[i] = bpe_pair_rank(b, ids[i], ids[i + 1], &joined[i]);
         if (n)
             rank[n - 1] = NO_RANK;
-        return (int64_t)merge_short(b, ids, rank, joined, n);
+        return (int64_t)b->join(b, ids, rank, joined, n);
     }
     s->symbols.n = s->heap.n = 0;
     if (buf_reserve(&s->symbols, symbols) < 0 || buf_reserve(&s->heap, heap) < 0)
@@ -332,8 +350,13 @@ int64_t bpe_merge(const struct bpe *b, struct bpe_scratch *s, uint32_t *ids, siz
 
 int64_t bpe_encode(const struct bpe *b, struct bpe_scratch *s, const uint8_t *piece, size_t n, uint32_t *ids)
 {
-    if (n <= SHORT)
-        return n ? (int64_t)encode_short(b, piece, n, ids) : 0;
+    if (n == 0)
+        return 0;
+    if (n <= BPE_SHORT) {
+        struct bpe_word w = {.p = piece, .ids = ids, .n = (uint32_t)n};
+        bpe_encode_words(b, &w, 1);
+        return w.count;
+    }
     for (size_t i = 0; i < n; i++)
         ids[i] = b->byte_id[piece[i]];
     return bpe_merge(b, s, ids, n);
@@ -369,8 +392,8 @@ int bpe_add_ranks(struct bpe *b, const struct vocab *v, struct err *e)
 bool bpe_uses(const struct bpe *b, const int64_t *ids, size_t n)
 {
     for (uint32_t i = 0; i <= b->mask; i++)
-        for (size_t k = 0; k < n && b->pairs[i].left != FREE; k++)
-            if (b->pairs[i].left == ids[k] || b->pairs[i].right == ids[k])
+        for (size_t k = 0; k < n && b->pairs[i].key != BPE_FREE; k++)
+            if ((int64_t)(b->pairs[i].key >> 32) == ids[k] || (int64_t)(uint32_t)b->pairs[i].key == ids[k])
                 return true;
     return false;
 }
@@ -381,8 +404,8 @@ uint64_t bpe_hash(const struct bpe *b)
 
     for (uint32_t i = 0; b->pairs && i <= b->mask; i++) {
         const struct bpe_pair *p = &b->pairs[i];
-        if (p->left != FREE)
-            h += hash_mix64(hash_mix64((uint64_t)p->left << 32 | p->right) ^ ((uint64_t)p->rank << 32 | p->id));
+        if (p->key != BPE_FREE)
+            h += hash_mix64(hash_mix64(p->key) ^ ((uint64_t)(p->next - 1) << 32 | p->id));
     }
     return h;
 }
@@ -390,6 +413,7 @@ uint64_t bpe_hash(const struct bpe *b)
 void bpe_free(struct bpe *b)
 {
     free(b->pairs);
+    free(b->dense);
     free(b->byte_pairs);
     free(b->crossed);
     memset(b, 0, sizeof *b);

@@ -12,18 +12,32 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/isa.h"
 #include "base/mem.h"
 #include "tokenize/vocab.h"
 
 #define BPE_NO_BYTE UINT32_MAX
 
+/* A short piece, and room for n ids; count is how many it has. */
+struct bpe_word {
+    const uint8_t *p;
+    uint32_t *ids;
+    uint32_t n, count;
+};
+enum { BPE_SHORT = 48 };
+
 /* Zero-initialise, then bpe_set_bytes, then the merges. */
 struct bpe {
     uint32_t byte_id[256];
     bool lacks_bytes; /* some of those that UTF-8 never has; their id is BPE_NO_BYTE */
-    struct bpe_pair *pairs; /* hash table */
+    struct bpe_pair *pairs; /* hash table (bpe_pairs.h) */
     uint32_t mask, n;
-    uint32_t *byte_pairs; /* [256][256]: the slot + 1 of the pair of these bytes */
+    unsigned shift; /* of a pair's hash */
+    size_t (*join)(const struct bpe *b, uint32_t *id, uint32_t *rank, uint32_t *joined, size_t n);
+    uint64_t *dense; /* the same pairs for bpe_encode; NULL: they cannot be had */
+    uint32_t dense_lines, dense_id; /* id - rank */
+    void (*words)(const struct bpe *b, struct bpe_word *words, size_t n);
+    struct bpe_byte_pair *byte_pairs; /* [256][256] */
     uint64_t *crossed;    /* bitmaps: see bpe_cut */
 };
 
@@ -57,6 +71,9 @@ bool bpe_has_bytes(const struct bpe *b, const uint8_t *piece, size_t n);
 /* Writes the ids of the piece (bpe_has_bytes, n < 2^31) to ids, which has room for n.
  * Returns their number or ERR_NOMEM.  O(n log n); quadratic only below 50 bytes. */
 int64_t bpe_encode(const struct bpe *b, struct bpe_scratch *s, const uint8_t *piece, size_t n, uint32_t *ids);
+
+/* The same for many pieces of 1 to BPE_SHORT bytes, whose bytes all have tokens; faster than one by one. */
+void bpe_encode_words(const struct bpe *b, struct bpe_word *words, size_t n);
 
 /* Joins the symbols ids[0..n-1], which may be numbers that no pair has, in place; their number
  * or ERR_NOMEM.  As fast as bpe_encode. */

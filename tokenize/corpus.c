@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BLOCK = 1 << 20, LINE_MAX_BYTES = 1 << 30 };
+enum { BLOCK = 1 << 17, LINE_MAX_BYTES = 1 << 30 };
 
 static int no_memory(struct err *e)
 {

@@ -7,7 +7,15 @@
 
 enum {
     TABLE_LOG2 = 19, /* 32 MiB a thread: the words of a language or two */
-    CUTS = 1024
+    CUTS = 1024,
+    LATE = 64
+};
+
+/* Pieces that were not found at the first look and are merged together: their ids go in where they are missing. */
+struct late {
+    struct bpe_word piece[LATE];
+    size_t from[LATE]; /* where in what was written, in bytes */
+    size_t n;
 };
 
 struct encoder {
@@ -25,6 +33,8 @@ struct encoder {
     char *(*put2)(const struct word_table *w, const uint8_t *text, const uint32_t *cuts, struct word_batch *b, char *o);
     char *(*put4)(const struct word_table *w, const uint8_t *text, const uint32_t *cuts, struct word_batch *b, char *o);
     struct word_batch batch, part_batch;
+    struct late late, part_late;
+    bool together; /* short pieces can be merged together */
     uint32_t parts[WORDS_BATCH + 1];
     uint32_t cuts[CUTS + 1]; /* a piece begins at the first, and at each but the last */
 };
@@ -36,6 +46,7 @@ struct encoder *encoder_new(const struct tokenizer *t)
     if (!enc)
         return NULL;
     enc->t = t;
+    enc->together = !t->rules || t->rules->model == MODEL_BYTES;
     enc->seek = ISA_PICK(words_seek);
     enc->put2 = ISA_PICK(words_put2);
     enc->put4 = ISA_PICK(words_put4);
@@ -91,20 +102,26 @@ static char *put_packed(char *o, const uint8_t *ids, size_t count, int width)
     return o;
 }
 
+/* The id of a piece that is taken as it is, or VOCAB_NONE. */
+static int64_t whole_id(const struct tokenizer *t, const uint8_t *p, size_t n)
+{
+    int64_t id = t->whole_first ? vocab_find(&t->vocab, (struct span){(const char *)p, n}) : VOCAB_NONE;
+
+    return id >= 0 && vocab_is_added(&t->vocab, (uint32_t)id) ? VOCAB_NONE : id;
+}
+
 /* The ids of a piece that the table has not, and into the table with it.  Their number or an error. */
 static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
 {
     const struct tokenizer *t = enc->t;
-    struct span s = {(const char *)p, n};
     uint32_t *ids;
-    int64_t count, id;
+    int64_t count, id = whole_id(t, p, n);
 
     enc->ids.n = 0;
     if (buf_reserve(&enc->ids, n * sizeof *ids) < 0)
         return ERR_NOMEM;
     ids = (uint32_t *)(void *)enc->ids.p;
-    id = t->whole_first ? vocab_find(&t->vocab, s) : VOCAB_NONE;
-    if (id >= 0 && !vocab_is_added(&t->vocab, (uint32_t)id)) {
+    if (id >= 0) {
         ids[0] = (uint32_t)id;
         count = 1;
     } else if (t->rules && t->rules->model != MODEL_BYTES) {
@@ -117,6 +134,77 @@ static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
     if (count > 0)
         word_table_put(&enc->words, p, n, ids, (size_t)count);
     return count;
+}
+
+/* Finds the ids of late pieces: in the table after all, or merged and into the table.  0, or why not. */
+static int encode_late(struct encoder *enc, struct late *late)
+{
+    const struct tokenizer *t = enc->t;
+    struct bpe_word new[LATE];
+    uint32_t *ids;
+    size_t room = 0, n = 0;
+
+    for (size_t i = 0; i < late->n; i++)
+        room += late->piece[i].n;
+    enc->ids.n = 0;
+    if (buf_reserve(&enc->ids, room * sizeof *ids) < 0)
+        return ERR_NOMEM;
+    ids = (uint32_t *)(void *)enc->ids.p;
+    for (size_t i = 0; i < late->n; i++) {
+        struct bpe_word *w = &late->piece[i];
+        size_t count;
+        const uint8_t *packed = word_table_find(&enc->words, w->p, w->n, &count);
+        int64_t id;
+        w->ids = ids;
+        ids += w->n;
+        w->count = 0;
+        if (packed) {
+            w->count = (uint32_t)count;
+            for (size_t k = 0; k < count; k++)
+                w->ids[k] = word_id(packed, k);
+        } else if ((id = whole_id(t, w->p, w->n)) >= 0) {
+            w->count = 1;
+            w->ids[0] = (uint32_t)id;
+            word_table_put(&enc->words, w->p, w->n, w->ids, 1);
+        } else if (!bpe_has_bytes(&t->bpe, w->p, w->n)) {
+            return ERR_FORMAT;
+        } else {
+            new[n++] = *w;
+        }
+    }
+    bpe_encode_words(&t->bpe, new, n);
+    for (size_t i = 0, k = 0; i < late->n; i++)
+        if (!late->piece[i].count) {
+            late->piece[i].count = new[k].count;
+            word_table_put(&enc->words, new[k].p, new[k].n, new[k].ids, new[k].count);
+            k++;
+        }
+    return 0;
+}
+
+/* Puts the ids of late pieces where they are missing in what was written from begin to o.  Its new end, or NULL. */
+static char *put_late(struct encoder *enc, struct late *late, char *begin, char *o, int width)
+{
+    size_t end = (size_t)(o - begin), more = 0;
+    int rc = encode_late(enc, late);
+
+    if (rc < 0) {
+        enc->failure = rc;
+        late->n = 0;
+        return NULL;
+    }
+    for (size_t i = 0; i < late->n; i++)
+        more += late->piece[i].count * (size_t)width;
+    o += more;
+    for (; late->n; end = late->from[late->n]) {
+        const struct bpe_word *w = &late->piece[--late->n];
+        size_t from = late->from[late->n];
+        memmove(begin + from + more, begin + from, end - from);
+        more -= w->count * (size_t)width;
+        for (size_t k = 0; k < w->count; k++)
+            put_id(begin + from + more + k * (size_t)width, w->ids[k], width);
+    }
+    return o;
 }
 
 /* A piece, or a part of one that is merged by itself.  NULL: enc->failure says why. */
@@ -190,19 +278,31 @@ static char *put_pieces(struct encoder *enc, struct span text, const uint32_t *c
                         struct word_batch *b)
 {
     const uint8_t *p = (const uint8_t *)text.p;
+    bool parts = b == &enc->part_batch;
+    struct late *late = parts ? &enc->part_late : &enc->late;
+    size_t latest = !enc->together ? 0 : parts ? BPE_SHORT : WORDS_SHORT;
+    char *begin = o;
 
     for (; n; cuts += b->n, n -= b->n) {
         enc->seek(&enc->words, p, text.n, cuts, n < WORDS_BATCH ? n : WORDS_BATCH, b);
         while (o = (width == 2 ? enc->put2 : enc->put4)(&enc->words, p, cuts, b, o), b->next < b->n) {
             size_t at = cuts[b->next], len = cuts[b->next + 1] - at;
-            o = b == &enc->part_batch ? put_part(enc, p + at, len, o, width)
-                                      : put_slowly(enc, (struct span){text.p + at, text.n - at}, len, o, width);
+            if (len <= latest) {
+                late->from[late->n] = (size_t)(o - begin);
+                late->piece[late->n++] = (struct bpe_word){.p = p + at, .n = (uint32_t)len};
+                if (late->n == LATE)
+                    o = put_late(enc, late, begin, o, width);
+            } else if (parts) {
+                o = put_part(enc, p + at, len, o, width);
+            } else {
+                o = put_slowly(enc, (struct span){text.p + at, text.n - at}, len, o, width);
+            }
             if (!o)
                 return NULL;
             b->next++;
         }
     }
-    return o;
+    return late->n ? put_late(enc, late, begin, o, width) : o;
 }
 
 static int64_t next_cuts(struct encoder *enc, struct split_state *st, struct err *e)

@@ -12,7 +12,7 @@
 
 #include "base/rng.h"
 #include "base/utf8.h"
-#include "tokenize/bpe.h"
+#include "tokenize/bpe_pairs.h"
 #include "tokenize/model.h"
 #include "tokenize/split.h"
 #include "tokenize/split_pcre.h"
@@ -242,6 +242,43 @@ static size_t merge_plainly(const struct vocab *v, const uint32_t (*rule)[2], ui
     }
 }
 
+/* What an instruction set has for merging; false: not this processor. */
+static bool use_isa(struct bpe *b, enum isa isa)
+{
+    b->join = bpe_join_base;
+    b->words = bpe_words_base;
+#if defined(__x86_64__)
+    if (isa == ISA_AVX2)
+        b->join = bpe_join_avx2, b->words = bpe_words_avx2;
+    if (isa == ISA_AVX512)
+        b->join = bpe_join_avx512, b->words = bpe_words_avx512;
+#endif
+    return isa <= isa_best();
+}
+
+/* Words at once give what they give one by one. */
+static void words_at_once(const struct bpe *b)
+{
+    enum { WORDS = 30 };
+    struct bpe_scratch scratch = {0};
+    struct bpe_word words[WORDS];
+    uint8_t text[WORDS][BPE_SHORT];
+    uint32_t ids[WORDS][BPE_SHORT], one[BPE_SHORT];
+    size_t n = below(WORDS + 1);
+
+    for (size_t i = 0; i < n; i++) {
+        words[i] = (struct bpe_word){.p = text[i], .ids = ids[i], .n = 1 + below(BPE_SHORT)};
+        for (size_t j = 0; j < words[i].n; j++)
+            text[i][j] = (uint8_t)('a' + below(3));
+    }
+    bpe_encode_words(b, words, n);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(words[i].count, bpe_encode(b, &scratch, text[i], words[i].n, one));
+        assert_memory_equal(ids[i], one, words[i].count * sizeof *one);
+    }
+    bpe_scratch_free(&scratch);
+}
+
 static void merging_follows_the_definition(void **state)
 {
     enum { MERGES = 60 };
@@ -262,14 +299,18 @@ static void merging_follows_the_definition(void **state)
         for (uint32_t r = 0; r < MERGES; r++) { /* ids have no text here: only pairs count */
             rule[r][0] = below(2) || r == 0 ? 'a' + below(3) : 256 + below(r);
             rule[r][1] = below(2) || r == 0 ? 'a' + below(3) : 256 + below(r);
-            bpe_add_merge(&b, rule[r][0], rule[r][1], r, 256 + r, &e);
+            bpe_add_merge(&b, rule[r][0], rule[r][1], round % 2 ? r : 2 * r, 256 + r, &e);
             for (uint32_t q = 0; q < r; q++) /* a pair given again keeps its first rank */
                 if (rule[q][0] == rule[r][0] && rule[q][1] == rule[r][1])
                     rule[r][0] = UINT32_MAX;
         }
         assert_int_equal(bpe_finish(&b, &v, &e), 0);
+        assert_int_equal(b.dense != NULL, round % 2); /* numbers of pairs and tokens in step */
         for (int i = 0; i < 200; i++) {
             uint8_t text[400];
+            if (!use_isa(&b, (enum isa)(i % 3)))
+                continue;
+            words_at_once(&b);
             size_t n = 1 + below(i % 2 ? 40 : 390), k;
             for (size_t j = 0; j < n; j++)
                 text[j] = (uint8_t)('a' + below(3));
