@@ -67,8 +67,8 @@ $B/config.mk: Makefile                      # which libraries are here
 # The CUDA backend is a shared object, built where nvcc is.  HAVE_CUDA=0: without; 1: fail if it is missing.
 NVCC ?= $(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc))
 HAVE_CUDA ?= $(if $(NVCC),1,0)
-NVFLAGS ?= -O3 -lineinfo -gencode arch=compute_90,code=[sm_90,compute_90]
-NVALL = -std=c++17 $(NVFLAGS) -I. -Werror all-warnings -Xptxas -warn-spills,-Werror -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -MMD -MP
+NVFLAGS ?= -O3 -lineinfo -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
+NVALL = -std=c++17 $(NVFLAGS) -fmad=false -I. -Werror all-warnings -Xptxas -warn-spills,-Werror -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -MMD -MP
 CU := $(wildcard kernels/*.cu)
 CUDA_BACKEND := $(if $(filter 1,$(HAVE_CUDA)),$B/lib/quern-cuda.so)
 
@@ -167,19 +167,25 @@ SIMTFLAGS := -fPIC -fno-strict-aliasing -Wno-unknown-pragmas
 SIMT := $(patsubst %,$B/simt/%.o,$(filter-out kernels/device_cuda.cu kernels/cub_cuda.cu,$(CU)) tests/simt_device.cpp)
 $B/simt/%.o: % $B/flags
 	@mkdir -p $(@D); $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(SIMTFLAGS) -x c++ -include tests/simt.h -c $< -o $@
-# These programs stand on these files alone: gpu_check and gpu_bench need no library but libc.
+# These programs stand on these files alone: gpu_check and gpu_bench need no library but libc
+# (and oneDNN where it is).
 GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_keys.c kernels/buckets.c kernels/cuda.c kernels/device.c \
   kernels/device_cpu.c kernels/minhash.c kernels/minhash_chars.c kernels/minhash_sign.c kernels/minhash_words.c \
   kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/mirror.c kernels/set_common.c kernels/text_hash.c \
   kernels/text_hash_simd.c
+GPU_LIBS := -lm -lpthread -ldl $(if $(filter 1,$(HAVE_DNNL)),$(LIB_DNNL))
+TRAIN := act adamw attention embedding matmul norm rope vec xent
+GPU += kernels/device_train.c kernels/matmul_dnnl.c $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope,$(TRAIN)))
+$B/tests/unit/train_twins_test: $B/tests/unit/train_twins_test.c.o $B/tests/train_twins.c.o $(SIMT) $(call objs,$(GPU))
+	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/unit/twins_test: $B/tests/unit/twins_test.c.o $B/tests/twins.c.o $B/simt/tests/simt_kernels.cu.o $(SIMT) $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/simt-cuda.so: $B/simt/tests/simt_backend.cpp.o $(SIMT) base/err.c
 	@mkdir -p $(@D); $(CC) -shared -fPIC $(CPPFLAGS) $(CFLAGS) -MF $@.d base/err.c $(filter %.o,$^) $(LDFLAGS) -lstdc++ -o $@
-$B/tests/gpu_check: $B/tests/gpu_check.c.o $B/tests/twins.c.o $(call objs,$(GPU))
-	@$(CC) $(CFLAGS) $^ $(LDFLAGS) -lm -lpthread -ldl -o $@
+$B/tests/gpu_check: $B/tests/gpu_check.c.o $B/tests/twins.c.o $B/tests/train_twins.c.o $(call objs,$(GPU))
+	@$(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
 $B/bench/gpu_bench: $B/bench/gpu_bench.c.o $(call objs,$(GPU))
-	@mkdir -p $(@D); $(CC) $(CFLAGS) $^ $(LDFLAGS) -lm -lpthread -ldl -o $@
+	@mkdir -p $(@D); $(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
 $B/lib/quern-cuda.so: $(CU:%=$B/%.o) base/err.c
 	@mkdir -p $(@D); $(NVCC) -shared -cudart static -Xlinker -z,defs $(filter %.o,$^) -Xcompiler -fPIC,-fvisibility=hidden base/err.c -I. -o $@
 $B/%.cu.o: %.cu $B/flags

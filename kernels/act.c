@@ -1,21 +1,12 @@
 #include "kernels/act.h"
 
 #include "kernels/act_simd.h"
-
-static int check(enum dtype dt, enum act act, int64_t t, int64_t f, const char *op, struct err *e)
-{
-    TRY(cpu_check_dtype(dt, op, e));
-    if (act != ACT_GELU_TANH && act != ACT_GELU_ERF && act != ACT_SILU)
-        return err_set(e, ERR_ARG, "%s: no such activation", op);
-    if (t < 0 || f < 0)
-        return err_set(e, ERR_ARG, "%s: %lld by %lld elements", op, (long long)t, (long long)f);
-    return 0;
-}
+#include "kernels/check.h"
 
 int act_fwd_cpu(struct device *dev, enum dtype dt, enum act act, void *y, const void *x, int64_t n,
                 struct err *e)
 {
-    TRY(check(dt, act, n, 1, "act_fwd", e));
+    TRY(check_act(dt, act, n, 1, "act_fwd", e));
     ISA_PICK(act_fwd_loop)(dev, dt, act, y, x, n);
     return 0;
 }
@@ -23,7 +14,7 @@ int act_fwd_cpu(struct device *dev, enum dtype dt, enum act act, void *y, const 
 int act_bwd_cpu(struct device *dev, enum dtype dt, enum act act, void *dx, const void *dy,
                 const void *x, int64_t n, struct err *e)
 {
-    TRY(check(dt, act, n, 1, "act_bwd", e));
+    TRY(check_act(dt, act, n, 1, "act_bwd", e));
     ISA_PICK(act_bwd_loop)(dev, dt, act, dx, dy, x, n);
     return 0;
 }
@@ -31,7 +22,7 @@ int act_bwd_cpu(struct device *dev, enum dtype dt, enum act act, void *dx, const
 int glu_fwd_cpu(struct device *dev, enum dtype dt, enum act act, void *y, const void *x, int64_t t,
                 int64_t f, struct err *e)
 {
-    TRY(check(dt, act, t, f, "glu_fwd", e));
+    TRY(check_act(dt, act, t, f, "glu_fwd", e));
     ISA_PICK(glu_fwd_loop)(dev, dt, act, y, x, t, f);
     return 0;
 }
@@ -39,7 +30,7 @@ int glu_fwd_cpu(struct device *dev, enum dtype dt, enum act act, void *y, const 
 int glu_bwd_cpu(struct device *dev, enum dtype dt, enum act act, void *dx, const void *dy,
                 const void *x, int64_t t, int64_t f, struct err *e)
 {
-    TRY(check(dt, act, t, f, "glu_bwd", e));
+    TRY(check_act(dt, act, t, f, "glu_bwd", e));
     ISA_PICK(glu_bwd_loop)(dev, dt, act, dx, dy, x, t, f);
     return 0;
 }

@@ -21,10 +21,10 @@ typedef int glu_fwd_fn(struct device *dev, enum dtype dt, enum act act, void *y,
 /* dx (T, 2F) from dy (T, F) and forward's x; dx may be x. */
 typedef int glu_bwd_fn(struct device *dev, enum dtype dt, enum act act, void *dx, const void *dy,
                        const void *x, int64_t t, int64_t f, struct err *e);
-act_fwd_fn act_fwd_cpu;
-act_bwd_fn act_bwd_cpu;
-glu_fwd_fn glu_fwd_cpu;
-glu_bwd_fn glu_bwd_cpu;
+act_fwd_fn act_fwd_cpu, act_fwd_cuda;
+act_bwd_fn act_bwd_cpu, act_bwd_cuda;
+glu_fwd_fn glu_fwd_cpu, glu_fwd_cuda;
+glu_bwd_fn glu_bwd_cpu, glu_bwd_cuda;
 
 #ifdef __cplusplus
 }

@@ -22,7 +22,7 @@ struct adamw {
  * NULL. */
 typedef int adamw_fn(struct device *dev, const struct adamw *p, float *w, float *m, float *v,
                      const float *grad, uint16_t *low, int64_t n, struct err *e);
-adamw_fn adamw_cpu;
+adamw_fn adamw_cpu, adamw_cuda;
 
 #ifdef __cplusplus
 }

@@ -3,11 +3,9 @@
 #define KERNELS_ADAMW_SIMD_H
 
 #include "base/isa.h"
+#include "kernels/adamw_constants.h"
 #include "kernels/cpu.h"
 
-struct adamw_constants {
-    float scale, b1, b2, one_b1, one_b2, decay, rate, root, eps;
-};
 ISA_DECLARE(void, adamw_loop, (struct device *, const struct adamw_constants *, float *, float *,
                                float *, const float *, uint16_t *, int64_t));
 

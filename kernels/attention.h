@@ -47,8 +47,8 @@ typedef int attention_fwd_fn(struct device *dev, enum dtype dt, const struct att
 typedef int attention_bwd_fn(struct device *dev, enum dtype dt, const struct attention *p,
                              struct attention_view dout, struct attention_view dq,
                              struct attention_view dk, struct attention_view dv, struct err *e);
-attention_fwd_fn attention_fwd_cpu;
-attention_bwd_fn attention_bwd_cpu;
+attention_fwd_fn attention_fwd_cpu, attention_fwd_cuda;
+attention_bwd_fn attention_bwd_cpu, attention_bwd_cuda;
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,6 @@ struct device_impl {
     size_t scratch_bytes;
     struct matmul_plans *plans; /* training alone */
     void (*plans_free)(struct matmul_plans *plans);
-    double peak[2]; /* by dtype; 0: not measured */
 };
 
 /* At least bytes of 64-byte aligned scratch, valid until the next call: an op asks once.
@@ -28,10 +27,6 @@ void matmul_plans_free(struct matmul_plans *plans);
 size_t matmul_plans_bytes(const struct matmul_plans *plans);
 /* Whether bf16 products run as such: oneDNN is there and the processor has AVX-512. */
 bool matmul_has_bf16(const char **how);
-
-/* Is dt one of ours, and the dropout sane? */
-int cpu_check_dtype(enum dtype dt, const char *op, struct err *e);
-int cpu_check_dropout(const struct dropout *d, const char *op, struct err *e);
 
 /* This thread's part of n inside a parallel region: [*lo, *hi), cut at multiples of unit. */
 void cpu_share(int64_t n, int64_t unit, int64_t *lo, int64_t *hi);

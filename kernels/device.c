@@ -8,7 +8,7 @@
 
 /* ---- opening ---- */
 
-static int open_cuda(struct device **dev, struct err *e)
+int device_open_cuda(struct device **dev, struct err *e)
 {
     const struct cuda_backend *b;
 
@@ -25,9 +25,9 @@ int device_open_dedup(struct device **dev, const char *kind, int threads, char *
     if (why)
         *why = '\0';
     if (strcmp(kind, "cuda") == 0)
-        return open_cuda(dev, e);
+        return device_open_cuda(dev, e);
     if (strcmp(kind, "auto") == 0) {
-        rc = open_cuda(dev, &none);
+        rc = device_open_cuda(dev, &none);
         if (rc == 0)
             return 0;
         if (why)

@@ -87,16 +87,16 @@ struct device {
     int threads;     /* of the CPU device; 0 elsewhere */
     bool fast_bf16;  /* matrix products of bf16 run in bf16; else they are computed
                         in fp32 from converted copies: right, but no faster */
-    const struct device_ops *ops;      /* training; NULL after device_open_dedup */
+    const struct device_ops *ops;      /* training; of the CPU NULL after device_open_dedup */
     const struct dedup_ops *dedup;     /* always there */
     const struct device_calls *calls;  /* the backend's part of what follows */
     struct device_stream *stream;      /* where ops and copies go; NULL: the default one */
     struct device_impl *impl;          /* the backend's own */
+    double peak[2];  /* device_peak_flops by dtype; 0: not measured */
 };
 
-/* Opens "cpu", "cuda" or "auto" (a GPU if one works, else the CPU) for training; there are
- * no ops of training for CUDA yet, so "auto" is the CPU.  threads: how many the CPU device
- * uses (OpenMP's team; sets it for the process, oneDNN reads it), 0 for as many as OpenMP
+/* Opens "cpu", "cuda" or "auto" (a GPU if one works, else the CPU) for training.  threads: how
+ * many the CPU device uses (OpenMP's team; sets it for the process, oneDNN reads it), 0 for as many as OpenMP
  * would.  ERR_UNSUPPORTED says why there is no GPU, ERR_ARG an unknown name. */
 int device_open(struct device **dev, const char *kind, int threads, struct err *e);
 /* The same for deduplication, with dev->dedup alone.  For "auto", *why (NULL: not wanted;

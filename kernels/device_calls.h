@@ -29,12 +29,15 @@ struct device_calls {
     int (*event_wait)(struct device *dev, struct device_event *ev, struct err *e);
     int (*event_seconds)(struct device *dev, struct device_event *from, struct device_event *to,
                          double *seconds, struct err *e);
+    size_t (*overhead)(const struct device *dev); /* NULL: the CPU's, device_train.c knows it */
 };
 
 /* A CPU device with memory and ops of deduplication; the trainer's half is added by
  * device_open. */
 int device_open_cpu(struct device **dev, int threads, struct err *e);
 extern const struct dedup_ops dedup_ops_cpu;
+/* The first GPU, with all its ops. */
+int device_open_cuda(struct device **dev, struct err *e);
 
 #ifdef __cplusplus
 }

@@ -214,18 +214,3 @@ void cpu_share(int64_t n, int64_t unit, int64_t *lo, int64_t *hi)
     if (*hi > n)
         *hi = n;
 }
-
-int cpu_check_dtype(enum dtype dt, const char *op, struct err *e)
-{
-    if (dt != DTYPE_F32 && dt != DTYPE_BF16)
-        return err_set(e, ERR_ARG, "%s: no such element type", op);
-    return 0;
-}
-
-int cpu_check_dropout(const struct dropout *d, const char *op, struct err *e)
-{
-    if (d && !(d->p >= 0 && d->p < 1 && d->row0 >= 0))
-        return err_set(e, ERR_ARG, "%s: dropout %g, first row %lld", op, (double)d->p,
-                       (long long)d->row0);
-    return 0;
-}

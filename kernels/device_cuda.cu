@@ -4,6 +4,7 @@
 
 #include "kernels/cuda.h"
 #include "kernels/cuda_op.cuh"
+#include "kernels/cuda_ops.h"
 #include "kernels/device_calls.h"
 
 struct device_impl {
@@ -133,10 +134,15 @@ static int gpu_event_seconds(struct device *dev, struct device_event *from, stru
     return 0;
 }
 
+static size_t gpu_overhead(const struct device *dev)
+{
+    return dev->impl->scratch_bytes;
+}
+
 static const struct device_calls gpu_calls = {
     gpu_close,      gpu_alloc,      gpu_free,         gpu_alloc_host, gpu_free_host,
     gpu_copy,       gpu_zero,       gpu_sync,         gpu_stream_new, gpu_stream_free,
-    gpu_event_new,  gpu_event_free, gpu_event_record, gpu_event_wait, gpu_event_seconds,
+    gpu_event_new,  gpu_event_free, gpu_event_record, gpu_event_wait, gpu_event_seconds, gpu_overhead,
 };
 
 static const struct dedup_ops gpu_dedup_ops = {
@@ -217,8 +223,8 @@ static int gpu_info(int number, struct cuda_info *info, struct err *e)
     if (cudaDeviceGetAttribute(&khz, cudaDevAttrMemoryClockRate, number) == cudaSuccess)
         info->memory_bandwidth = 2e3 * khz * (p.memoryBusWidth / 8.0); /* double data rate */
     (void)cudaGetLastError();
-    if (p.major < 9)
-        return err_set(e, ERR_UNSUPPORTED, "no GPU of compute capability 9.0 or more: %s has %d.%d", p.name, p.major, p.minor);
+    if (p.major < 8)
+        return err_set(e, ERR_UNSUPPORTED, "no GPU of compute capability 8.0 or more: %s has %d.%d", p.name, p.major, p.minor);
     return 0;
 }
 
@@ -247,6 +253,8 @@ static int gpu_open(struct device **out, int number, struct err *e)
     dev->kind = DEVICE_CUDA;
     dev->calls = &gpu_calls;
     dev->dedup = &gpu_dedup_ops;
+    dev->ops = &cuda_ops;
+    dev->fast_bf16 = true;
     snprintf(dev->name, sizeof dev->name, "cuda: %.70s", info.name);
     *out = dev;
     return 0;

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/isa.h"
+#include "kernels/check.h"
 #include "kernels/cpu.h"
 #include "kernels/device_calls.h"
 
@@ -59,16 +60,22 @@ static int open_training(struct device **out, int threads, struct err *e)
 
 int device_open(struct device **dev, const char *kind, int threads, struct err *e)
 {
+    struct err none;
+
     *dev = NULL;
+    if (strcmp(kind, "cuda") == 0)
+        return device_open_cuda(dev, e);
+    if (strcmp(kind, "auto") == 0 && device_open_cuda(dev, &none) == 0)
+        return 0;
     if (strcmp(kind, "cpu") == 0 || strcmp(kind, "auto") == 0)
         return open_training(dev, threads, e);
-    if (strcmp(kind, "cuda") == 0)
-        return err_set(e, ERR_UNSUPPORTED, "the CUDA backend has no ops of training");
     return err_set(e, ERR_ARG, "unknown device '%s' (auto, cpu, cuda)", kind);
 }
 
 size_t device_overhead_bytes(const struct device *dev)
 {
+    if (dev->calls->overhead)
+        return dev->calls->overhead(dev);
     return dev->impl->scratch_bytes + matmul_plans_bytes(dev->impl->plans);
 }
 
@@ -80,16 +87,16 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The best of five products of the shape of a transformer's layers. */
+/* The best of five products of the shape of a transformer's layers, on a GPU of a large one's. */
 static int measure_peak(struct device *dev, enum dtype dt, double *flops, struct err *e)
 {
-    enum { M = 1024, N = 3072, K = 1024 };
-    size_t w = dtype_size(dt), na = (size_t)M * K * w, nb = (size_t)N * K * w;
-    struct matmul p = {.m = M, .n = N, .k = K, .trans_b = true, .dt = dt, .dt_c = dt};
+    int64_t by = dev->kind == DEVICE_CPU ? 1 : 8;
+    struct matmul p = {.m = 1024 * by, .n = 3072 * by, .k = 1024 * by, .trans_b = true, .dt = dt, .dt_c = dt};
+    size_t w = dtype_size(dt), na = (size_t)(p.m * p.k) * w, nb = (size_t)(p.n * p.k) * w;
     char *mem;
     int rc = 0;
 
-    TRY(device_alloc(dev, (void **)&mem, na + nb + (size_t)M * N * w, e));
+    TRY(device_alloc(dev, (void **)&mem, na + nb + (size_t)(p.m * p.n) * w, e));
     device_zero(dev, mem, na + nb, e);
     p.a = mem;
     p.b = mem + na;
@@ -101,7 +108,7 @@ static int measure_peak(struct device *dev, enum dtype dt, double *flops, struct
         rc = dev->ops->matmul(dev, &p, e);
         if (rc == 0)
             rc = device_sync(dev, e);
-        f = 2.0 * M * N * K / (now() - t);
+        f = 2.0 * (double)p.m * (double)p.n * (double)p.k / (now() - t);
         if (i > 0 && f > *flops) /* the first one makes the plan */
             *flops = f;
     }
@@ -113,8 +120,8 @@ int device_peak_flops(struct device *dev, enum dtype dt, double *flops, struct e
 {
     double *peak;
 
-    TRY(cpu_check_dtype(dt, "device_peak_flops", e));
-    peak = &dev->impl->peak[dt == DTYPE_BF16];
+    TRY(check_dtype(dt, "device_peak_flops", e));
+    peak = &dev->peak[dt == DTYPE_BF16];
     if (*peak == 0)
         TRY(measure_peak(dev, dt, peak, e));
     *flops = *peak;

@@ -1,15 +1,12 @@
 #include "kernels/embedding.h"
 
+#include "kernels/check.h"
 #include "kernels/embedding_simd.h"
 
 static int check(enum dtype dt, const struct embedding *p, bool positions, const char *op,
                  struct err *e)
 {
-    TRY(cpu_check_dtype(dt, op, e));
-    if (p->t < 0 || p->c < 1 || p->n_vocab < 0 || p->first < 0)
-        return err_set(e, ERR_ARG, "%s: %lld tokens of %lld channels, vocabulary %lld + %lld", op,
-                       (long long)p->t, (long long)p->c, (long long)p->first,
-                       (long long)p->n_vocab);
+    TRY(check_embedding(dt, p, op, e));
     for (int64_t t = 0; t < p->t; t++) {
         if (p->token[t] < 0)
             return err_set(e, ERR_ARG, "%s: token %d at %lld", op, p->token[t], (long long)t);

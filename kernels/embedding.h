@@ -26,8 +26,8 @@ typedef int embedding_fwd_fn(struct device *dev, enum dtype dt, void *out,
  * any number of threads. */
 typedef int embedding_bwd_fn(struct device *dev, enum dtype dt, float *dwte, float *dwpe,
                              const struct embedding *p, const void *dout, struct err *e);
-embedding_fwd_fn embedding_fwd_cpu;
-embedding_bwd_fn embedding_bwd_cpu;
+embedding_fwd_fn embedding_fwd_cpu, embedding_fwd_cuda;
+embedding_bwd_fn embedding_bwd_cpu, embedding_bwd_cuda;
 
 #ifdef __cplusplus
 }

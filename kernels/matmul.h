@@ -41,11 +41,11 @@ struct matmul {
  * what oneDNN asks for; without fast_bf16 the fp32 copies, 4 (mk + kn + mn) bytes.
  * Errors: ERR_ARG, ERR_NOMEM, ERR_DEVICE (oneDNN's). */
 typedef int matmul_fn(struct device *dev, const struct matmul *p, struct err *e);
-matmul_fn matmul_cpu;
+matmul_fn matmul_cpu, matmul_cuda;
 
 /* The same without oneDNN: a blocked loop, any type, fp32 sums.  What machines
  * without oneDNN use and the tests compare with. */
-matmul_fn matmul_plain_cpu;
+matmul_fn matmul_plain_cpu, matmul_plain_cuda;
 
 #ifdef __cplusplus
 }

@@ -63,8 +63,8 @@ typedef int layernorm_bwd_fn(struct device *dev, enum dtype dt, const struct nor
                              struct err *e);
 typedef layernorm_bwd_fn rmsnorm_bwd_fn;
 
-layernorm_fwd_fn layernorm_fwd_cpu, rmsnorm_fwd_cpu;
-layernorm_bwd_fn layernorm_bwd_cpu, rmsnorm_bwd_cpu;
+layernorm_fwd_fn layernorm_fwd_cpu, layernorm_fwd_cuda, rmsnorm_fwd_cpu, rmsnorm_fwd_cuda;
+layernorm_bwd_fn layernorm_bwd_cpu, layernorm_bwd_cuda, rmsnorm_bwd_cpu, rmsnorm_bwd_cuda;
 
 #ifdef __cplusplus
 }

@@ -21,7 +21,7 @@ struct rope {
 };
 typedef int rope_fn(struct device *dev, enum dtype dt, void *x, const struct rope *p,
                     struct err *e);
-rope_fn rope_cpu;
+rope_fn rope_cpu, rope_cuda;
 
 /* Llama 3.1's change of the frequencies, by their wavelength w against the context that the
  * model was trained with: w < original / high: none; w > original / low: divided by factor;

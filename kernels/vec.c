@@ -2,15 +2,8 @@
 
 #include <math.h>
 
+#include "kernels/check.h"
 #include "kernels/vec_simd.h"
-
-static int check_n(enum dtype dt, int64_t n, const char *op, struct err *e)
-{
-    TRY(cpu_check_dtype(dt, op, e));
-    if (n < 0)
-        return err_set(e, ERR_ARG, "%s: %lld elements", op, (long long)n);
-    return 0;
-}
 
 int vec_cast_cpu(struct device *dev, void *y, enum dtype dy, const void *x, enum dtype dx,
                  int64_t n, struct err *e)
@@ -51,7 +44,7 @@ int vec_dropout_cpu(struct device *dev, enum dtype dt, void *y, const void *x, i
 
     TRY(check_n(dt, t, "vec_dropout", e));
     TRY(check_n(dt, c, "vec_dropout", e));
-    TRY(cpu_check_dropout(drop, "vec_dropout", e));
+    TRY(check_dropout(drop, "vec_dropout", e));
     ISA_PICK(vec_dropout_loop)(dev, dt, y, x, t, c, drop ? drop : &none);
     return 0;
 }
@@ -61,10 +54,7 @@ int vec_colsum_cpu(struct device *dev, enum dtype dt, float *sum, const void *x,
 {
     void *part;
 
-    TRY(check_n(dt, t, "vec_colsum", e));
-    if (c < 0 || ldx < c)
-        return err_set(e, ERR_ARG, "vec_colsum: %lld columns, rows %lld apart", (long long)c,
-                       (long long)ldx);
+    TRY(check_colsum(dt, t, c, ldx, e));
     TRY(cpu_scratch(dev, &part, (size_t)(CPU_GROUPS * c) * sizeof(float), e));
     ISA_PICK(vec_colsum_loop)(dev, dt, sum, part, x, t, c, ldx);
     return 0;

@@ -37,14 +37,14 @@ typedef int vec_sumsq_fn(struct device *dev, enum dtype dt, double *sum, const v
  * Both are the device's. */
 typedef int clip_scale_fn(struct device *dev, float *scale, const double *sum, float max_norm,
                           struct err *e);
-vec_cast_fn vec_cast_cpu;
-vec_scale_fn vec_scale_cpu;
-vec_axpy_fn vec_axpy_cpu;
-vec_add_fn vec_add_cpu;
-vec_dropout_fn vec_dropout_cpu;
-vec_colsum_fn vec_colsum_cpu;
-vec_sumsq_fn vec_sumsq_cpu;
-clip_scale_fn clip_scale_cpu;
+vec_cast_fn vec_cast_cpu, vec_cast_cuda;
+vec_scale_fn vec_scale_cpu, vec_scale_cuda;
+vec_axpy_fn vec_axpy_cpu, vec_axpy_cuda;
+vec_add_fn vec_add_cpu, vec_add_cuda;
+vec_dropout_fn vec_dropout_cpu, vec_dropout_cuda;
+vec_colsum_fn vec_colsum_cpu, vec_colsum_cuda;
+vec_sumsq_fn vec_sumsq_cpu, vec_sumsq_cuda;
+clip_scale_fn clip_scale_cpu, clip_scale_cuda;
 
 #ifdef __cplusplus
 }

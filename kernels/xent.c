@@ -1,14 +1,12 @@
 #include "kernels/xent.h"
 
+#include "kernels/check.h"
 #include "kernels/xent_simd.h"
 
 static int check(enum dtype dt, const struct xent *p, int64_t vocabulary, const char *op,
                  struct err *e)
 {
-    TRY(cpu_check_dtype(dt, op, e));
-    if (p->t < 0 || p->v < 0 || p->ld < p->v || p->first < 0)
-        return err_set(e, ERR_ARG, "%s: %lld rows of %lld columns, %lld apart, from %lld", op,
-                       (long long)p->t, (long long)p->v, (long long)p->ld, (long long)p->first);
+    TRY(check_xent(dt, p, op, e));
     for (int64_t t = 0; t < p->t; t++)
         if (p->target[t] >= vocabulary)
             return err_set(e, ERR_ARG, "%s: target %d at %lld is beyond the vocabulary of %lld", op,
@@ -19,8 +17,7 @@ static int check(enum dtype dt, const struct xent *p, int64_t vocabulary, const 
 int xent_cpu(struct device *dev, enum dtype dt, const struct xent *p, float *loss, struct err *e)
 {
     TRY(check(dt, p, p->v, "xent", e));
-    if (p->first != 0)
-        return err_set(e, ERR_ARG, "xent: a split vocabulary goes through the three phases");
+    TRY(check_xent_whole(p, e));
     ISA_PICK(xent_loop)(dev, dt, p, loss);
     return 0;
 }

@@ -42,10 +42,10 @@ typedef int xent_sum_fn(struct device *dev, enum dtype dt, const struct xent *p,
 typedef int xent_finish_fn(struct device *dev, enum dtype dt, const struct xent *p,
                            const float *max, const float *sum, const float *at, float *loss,
                            struct err *e);
-xent_fn xent_cpu;
-xent_max_fn xent_max_cpu;
-xent_sum_fn xent_sum_cpu;
-xent_finish_fn xent_finish_cpu;
+xent_fn xent_cpu, xent_cuda;
+xent_max_fn xent_max_cpu, xent_max_cuda;
+xent_sum_fn xent_sum_cpu, xent_sum_cuda;
+xent_finish_fn xent_finish_cpu, xent_finish_cuda;
 
 #ifdef __cplusplus
 }

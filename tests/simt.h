@@ -24,6 +24,7 @@
 #ifdef __cplusplus
 #define SIMT 1
 
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,13 @@ struct uint3 {
 struct dim3 {
     unsigned x, y, z;
     dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) {}
+};
+
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
 };
 
 namespace simt {
@@ -496,6 +504,18 @@ template <class T> T atomicCAS(T *p, simt::same<T> want, simt::same<T> v)
 }
 inline void __threadfence() { __asm__ volatile("" ::: "memory"); } /* one thread runs them all */
 
+inline unsigned __float_as_uint(float x)
+{
+    unsigned u;
+    memcpy(&u, &x, 4);
+    return u;
+}
+inline float __uint_as_float(unsigned u)
+{
+    float x;
+    memcpy(&x, &u, 4);
+    return x;
+}
 template <class T> T __ldg(const T *p) { return *p; }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }

@@ -42,6 +42,11 @@ static int simt_sync(struct device *, struct err *)
 
 static void simt_close(struct device *) {}
 
+static size_t simt_overhead(const struct device *)
+{
+    return 0;
+}
+
 static int simt_info(int, struct cuda_info *info, struct err *)
 {
     *info = cuda_info();
@@ -60,12 +65,16 @@ static int simt_open(struct device **dev, int, struct err *e)
     calls.copy = simt_copy;
     calls.zero = simt_zero;
     calls.sync = simt_sync;
+    calls.overhead = simt_overhead;
     *dev = (struct device *)calloc(1, sizeof **dev);
     if (!*dev)
         return err_set(e, ERR_NOMEM, "out of memory");
     (*dev)->kind = DEVICE_CUDA;
     (*dev)->calls = &calls;
     (*dev)->dedup = &simt_dedup_ops;
+    (*dev)->ops = &simt_ops;
+    (*dev)->fast_bf16 = true;
+    (*dev)->peak[0] = (*dev)->peak[1] = 1e9; /* not to be measured */
     snprintf((*dev)->name, sizeof (*dev)->name, "cuda: by tests/simt.h");
     return 0;
 }

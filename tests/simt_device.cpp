@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cuda_op.cuh"
+#include "kernels/cuda_ops.h"
 #include "tests/simt_device.h"
 
 extern "C" {
@@ -67,6 +68,8 @@ const struct dedup_ops simt_dedup_ops = {
     minhash_sign_cuda, minhash_chars_cuda, minhash_words_cuda, band_keys_cuda, buckets_cuda, set_common_cuda,
     text_hash_cuda,
 };
+
+const struct device_ops simt_ops = cuda_ops;
 
 void simt_set_order(int order, uint64_t seed) { simt_order(order, seed); }
 }

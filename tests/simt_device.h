@@ -8,8 +8,9 @@
 extern "C" {
 #endif
 
-/* For the dedup table of a CPU device.  One thread of the program at a time. */
+/* For the tables of a CPU device.  One thread of the program at a time. */
 extern const struct dedup_ops simt_dedup_ops;
+extern const struct device_ops simt_ops;
 /* Order of blocks, warps and lanes: 0 ascending, 1 descending, 2 random from the seed. */
 void simt_set_order(int order, uint64_t seed);
 

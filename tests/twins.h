@@ -1,4 +1,5 @@
-/* tests/twins.h -- one implementation of the ops of deduplication against another, bit for bit.
+/* tests/twins.h -- one implementation of the ops against another: of deduplication bit for bit, of training within
+ * tolerances.
  *
  * make gpu-check: the CPU's against the GPU's.  tests/unit/twins_test.c: the CPU's against the
  * CUDA kernels run on the CPU.
@@ -11,6 +12,7 @@
 struct twins {
     struct device *cpu, *other;
     int scale;      /* 1: small; work grows with it */
+    matmul_fn *plain; /* other's product without a library, to be checked too; or NULL */
     char wrong[256]; /* what a case found, or "" */
 };
 
@@ -19,5 +21,5 @@ struct twins_case {
     void (*run)(struct twins *t);
 };
 /* Ends with a name of NULL. */
-extern const struct twins_case twins_cases[];
+extern const struct twins_case twins_cases[], train_twins_cases[];
 #endif

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "train/host_copy.h"
+
 int data_parallel_levels(int64_t micro_batches)
 {
     int n = 0;
@@ -59,8 +61,17 @@ int data_parallel_add(struct data_parallel *p, float *grads, int64_t i, int64_t 
 
 int data_parallel_reduce(struct data_parallel *p, float *grads, struct err *e)
 {
+    struct host_copy h;
+    int rc, closed;
+
     TRY(device_sync(p->dev, e));
-    return comm_all_reduce(p->group, grads, p->elements, COMM_F32, COMM_SUM, e);
+    if (p->group->size == 1)
+        return 0;
+    rc = host_copy_open(&h, p->dev, grads, p->elements * sizeof *grads, true, e);
+    if (rc == 0)
+        rc = comm_all_reduce(p->group, h.host, p->elements, COMM_F32, COMM_SUM, e);
+    closed = host_copy_close(&h, rc == 0, e);
+    return rc < 0 ? rc : closed;
 }
 
 int data_parallel_gather(struct comm *group, double *each, int64_t n, struct err *e)

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "train/evaluate.h"
+#include "train/host_copy.h"
 
 const char *const train_phase_name[PHASES] = {"data", "forward", "backward", "reduce", "optimizer"};
 
@@ -77,10 +78,10 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool finetu
     bool moments = !finetune && !t->config->no_load_optim && (info->iteration || checkpoint_has(ck, CHECKPOINT_EXP_AVG));
 
     TRY(same_model(&info->model, &t->config->model, checkpoint_path(ck), e));
-    TRY(checkpoint_load(ck, CHECKPOINT_WEIGHTS, p, t->model->weights, e));
+    TRY(host_copy_load(t->dev, ck, CHECKPOINT_WEIGHTS, p, t->model->weights, e));
     if (moments) {
-        TRY(checkpoint_load(ck, CHECKPOINT_EXP_AVG, p, t->exp_avg, e));
-        TRY(checkpoint_load(ck, CHECKPOINT_EXP_AVG_SQ, p, t->exp_avg_sq, e));
+        TRY(host_copy_load(t->dev, ck, CHECKPOINT_EXP_AVG, p, t->exp_avg, e));
+        TRY(host_copy_load(t->dev, ck, CHECKPOINT_EXP_AVG_SQ, p, t->exp_avg_sq, e));
     }
     if (!finetune) {
         compare_args(t, info);
@@ -91,6 +92,16 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool finetu
     }
     log_msg(LOG_INFO, "loaded %s%s", checkpoint_path(ck), finetune ? " (weights only, from step 0)" : "");
     return 0;
+}
+
+static int first_weights(struct trainer *t, struct err *e)
+{
+    struct host_copy h;
+    int rc = host_copy_open(&h, t->dev, t->model->weights, t->model->memory.weights, false, e);
+
+    if (rc == 0)
+        params_fill(&t->model->params, (uint64_t)t->config->seed, h.host);
+    return rc < 0 ? rc : host_copy_close(&h, true, e);
 }
 
 /* --save goes before --load: a job that is started again goes on where it was. */
@@ -114,8 +125,7 @@ static int start_point(struct trainer *t, struct err *e)
         rc = load_from(t, ck, c->finetune && !own, e);
         checkpoint_close(ck);
     } else {
-        params_fill(&t->model->params, (uint64_t)c->seed, t->model->weights);
-        rc = 0;
+        rc = first_weights(t, e);
     }
     return rc < 0 ? rc : model_weights_changed(t->model, e);
 }
@@ -386,21 +396,40 @@ static int one_step(struct trainer *t, struct train_step *s, struct err *e)
 
 /* ---- the loop ---- */
 
+static int save_slabs(struct trainer *t, const struct checkpoint_info *info, float *const slabs[CHECKPOINT_PARTS],
+                      struct err *e)
+{
+    struct host_copy h[CHECKPOINT_PARTS] = {{0}};
+    const float *host[CHECKPOINT_PARTS];
+    struct err none;
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < CHECKPOINT_PARTS; i++) {
+        rc = host_copy_open(&h[i], t->dev, slabs[i], t->model->memory.weights, true, e);
+        host[i] = h[i].host;
+    }
+    if (rc == 0)
+        rc = checkpoint_save(t->config->save, info, &t->model->params, host, e);
+    for (int i = 0; i < CHECKPOINT_PARTS; i++)
+        host_copy_close(&h[i], false, &none);
+    return rc;
+}
+
 /* What the first rank does to save. */
 static int save_here(struct trainer *t, struct err *e)
 {
     struct checkpoint_info info = {t->step, t->consumed, t->config->model, t->args, t->n_args, t->guard};
-    const float *const slabs[CHECKPOINT_PARTS] = {t->model->weights, t->exp_avg, t->exp_avg_sq};
+    float *const slabs[CHECKPOINT_PARTS] = {t->model->weights, t->exp_avg, t->exp_avg_sq};
 
     if (t->saved_step == t->step)
         return 0;
     if (t->saver) {
         TRY(save_progress(t, true, e));
-        TRY(saver_start(t->saver, &info, slabs, e));
+        TRY(saver_start(t->saver, &info, (const float *const *)slabs, e));
         t->saved_step = t->step;
         return 0;
     }
-    TRY(checkpoint_save(t->config->save, &info, &t->model->params, slabs, e));
+    TRY(save_slabs(t, &info, slabs, e));
     t->saved_step = t->step;
     log_msg(LOG_INFO, "saved %s/iter_%07" PRId64, t->config->save, t->step);
     return 0;

@@ -161,6 +161,7 @@ static void devices_open_and_move_bytes(void **s)
     (void)s;
     assert_int_equal(device_open(&dev, "tpu", 0, &tn_err), ERR_ARG);
     assert_null(dev);
+    setenv("QUERN_CUDA", "/no/such/library.so", 1);
     assert_int_equal(device_open(&dev, "cuda", 0, &tn_err), ERR_UNSUPPORTED);
     assert_int_equal(device_open(&dev, "cpu", -1, &tn_err), ERR_ARG);
     OK(device_open(&dev, "auto", 2, &tn_err));

@@ -1,0 +1,39 @@
+#include "kernels/adamw_constants.h"
+#include "kernels/lanes.cuh"
+
+/* 16 bytes read and 12 or 14 written an element.  The scale is read here: no clipping factor goes over the host. */
+static __global__ void __launch_bounds__(CUDA_BLOCK)
+    update_kernel(struct adamw_constants k, const float *scale, float *w, float *m, float *v, const float *grad,
+                  uint16_t *low, int64_t n)
+{
+    int64_t step = (int64_t)gridDim.x * blockDim.x * PACK;
+    float s = scale ? *scale : 1.0f;
+
+    for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * PACK; i < n; i += step) {
+        pack g = pack_get<DTYPE_F32>(grad, i, n - i), m1 = pack_get<DTYPE_F32>(m, i, n - i);
+        pack v1 = pack_get<DTYPE_F32>(v, i, n - i), w1 = pack_get<DTYPE_F32>(w, i, n - i);
+#pragma unroll
+        for (int j = 0; j < PACK; j++) {
+            float x = g.v[j] * s;
+            m1.v[j] = fmaf(k.one_b1, x, k.b1 * m1.v[j]);
+            v1.v[j] = fmaf(k.one_b2 * x, x, k.b2 * v1.v[j]);
+            w1.v[j] = w1.v[j] * k.decay - k.rate * m1.v[j] / fmaf(sqrtf(v1.v[j]), k.root, k.eps);
+        }
+        pack_put<DTYPE_F32>(m, i, n - i, m1);
+        pack_put<DTYPE_F32>(v, i, n - i, v1);
+        pack_put<DTYPE_F32>(w, i, n - i, w1);
+        if (low)
+            pack_put<DTYPE_BF16>(low, i, n - i, w1);
+    }
+}
+
+extern "C" int adamw_cuda(struct device *dev, const struct adamw *p, float *w, float *m, float *v, const float *grad,
+                          uint16_t *low, int64_t n, struct err *e)
+{
+    TRY(check_adamw(p, n, e));
+    if (n == 0)
+        return 0;
+    LAUNCH(update_kernel, dim3(cuda_blocks(dev, packs_of(n), CUDA_BLOCK)), CUDA_BLOCK, dev, adamw_constants_of(p),
+           p->grad_scale, w, m, v, grad, low, n);
+    return cuda_launched(dev, "adamw", e);
+}

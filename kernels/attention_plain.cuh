@@ -1,0 +1,15 @@
+/* kernels/attention_plain.cuh -- attention of any shape without tensor cores, for attention.cu; arguments are checked. */
+#ifndef KERNELS_ATTENTION_PLAIN_CUH
+#define KERNELS_ATTENTION_PLAIN_CUH
+
+#include "kernels/lanes.cuh"
+
+int attention_plain_fwd(struct device *dev, enum dtype dt, const struct attention *p, struct err *e);
+/* Scratch: 4 b heads t bytes. */
+int attention_plain_bwd(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout,
+                        struct attention_view dq, struct attention_view dk, struct attention_view dv, struct err *e);
+/* delta (b, heads, t): the sum of dout * o over each row of a head. */
+int attention_delta(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout, float *delta,
+                    struct err *e);
+
+#endif

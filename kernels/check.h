@@ -1,0 +1,186 @@
+/* kernels/check.h -- what both twins of an op ask of its arguments before they write anything; for
+ * kernels/ alone.  Inline, for the CUDA backend has nothing of the program that opens it.
+ *
+ * What lies in the device's memory (tokens, positions, targets) is looked at by the CPU alone.
+ */
+#ifndef KERNELS_CHECK_H
+#define KERNELS_CHECK_H
+
+#include "kernels/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+static inline int check_dtype(enum dtype dt, const char *op, struct err *e)
+{
+    if (dt != DTYPE_F32 && dt != DTYPE_BF16)
+        return err_set(e, ERR_ARG, "%s: no such element type", op);
+    return 0;
+}
+
+static inline int check_dropout(const struct dropout *d, const char *op, struct err *e)
+{
+    if (d && !(d->p >= 0 && d->p < 1 && d->row0 >= 0))
+        return err_set(e, ERR_ARG, "%s: dropout %g, first row %lld", op, (double)d->p, (long long)d->row0);
+    return 0;
+}
+
+static inline int check_n(enum dtype dt, int64_t n, const char *op, struct err *e)
+{
+    TRY(check_dtype(dt, op, e));
+    if (n < 0)
+        return err_set(e, ERR_ARG, "%s: %lld elements", op, (long long)n);
+    return 0;
+}
+
+static inline int check_colsum(enum dtype dt, int64_t t, int64_t c, int64_t ldx, struct err *e)
+{
+    TRY(check_n(dt, t, "vec_colsum", e));
+    if (c < 0 || ldx < c)
+        return err_set(e, ERR_ARG, "vec_colsum: %lld columns, rows %lld apart", (long long)c, (long long)ldx);
+    return 0;
+}
+
+static inline int check_act(enum dtype dt, enum act act, int64_t t, int64_t f, const char *op, struct err *e)
+{
+    TRY(check_dtype(dt, op, e));
+    if (act != ACT_GELU_TANH && act != ACT_GELU_ERF && act != ACT_SILU)
+        return err_set(e, ERR_ARG, "%s: no such activation", op);
+    if (t < 0 || f < 0)
+        return err_set(e, ERR_ARG, "%s: %lld by %lld elements", op, (long long)t, (long long)f);
+    return 0;
+}
+
+static inline int check_adamw(const struct adamw *p, int64_t n, struct err *e)
+{
+    if (n < 0 || p->step < 1 || !(p->beta1 >= 0 && p->beta1 < 1) || !(p->beta2 >= 0 && p->beta2 < 1) || !(p->eps > 0))
+        return err_set(e, ERR_ARG, "adamw: %lld elements, step %lld, betas %g and %g, eps %g", (long long)n,
+                       (long long)p->step, p->beta1, p->beta2, p->eps);
+    return 0;
+}
+
+static inline int check_embedding(enum dtype dt, const struct embedding *p, const char *op, struct err *e)
+{
+    TRY(check_dtype(dt, op, e));
+    if (p->t < 0 || p->c < 1 || p->n_vocab < 0 || p->first < 0)
+        return err_set(e, ERR_ARG, "%s: %lld tokens of %lld channels, vocabulary %lld + %lld", op, (long long)p->t,
+                       (long long)p->c, (long long)p->first, (long long)p->n_vocab);
+    return 0;
+}
+
+static inline int check_rope(enum dtype dt, const struct rope *p, struct err *e)
+{
+    TRY(check_dtype(dt, "rope", e));
+    if (p->t < 0 || p->heads < 0 || p->rot < 0 || p->rot % 2 || p->rot > p->d || p->ldx < p->heads * p->d)
+        return err_set(e, ERR_ARG, "rope: %lld of %lld elements in %lld heads, rows %lld apart", (long long)p->rot,
+                       (long long)p->d, (long long)p->heads, (long long)p->ldx);
+    return 0;
+}
+
+static inline int check_norm_shape(enum dtype dt, int64_t t, int64_t c, const struct dropout *drop, const char *op,
+                                   struct err *e)
+{
+    TRY(check_dtype(dt, op, e));
+    TRY(check_dropout(drop, op, e));
+    if (t < 0 || c < 1)
+        return err_set(e, ERR_ARG, "%s: %lld rows of %lld channels", op, (long long)t, (long long)c);
+    return 0;
+}
+
+static inline int check_norm_heads(const struct norm_heads *h, int64_t c, bool others, const char *op, struct err *e)
+{
+    if (h->heads && (h->heads < 0 || h->ld < h->heads * c || others))
+        return err_set(e, ERR_ARG, "%s: %lld heads of %lld in rows of %lld%s", op, (long long)h->heads, (long long)c,
+                       (long long)h->ld, others ? ", with what goes only with dense rows" : "");
+    return 0;
+}
+
+static inline int check_norm_fwd(enum dtype dt, const struct norm_fwd *p, const char *op, struct err *e)
+{
+    TRY(check_norm_shape(dt, p->t, p->c, p->drop, op, e));
+    if (!(p->eps > 0) || !p->residual != !p->s || (p->drop && !p->residual))
+        return err_set(e, ERR_ARG, "%s: %s", op, !(p->eps > 0) ? "eps must be positive"
+                                                               : "residual and s go together, and dropout with them");
+    TRY(check_norm_heads(&p->x_heads, p->c, p->residual != NULL, op, e));
+    return check_norm_heads(&p->y_heads, p->c, p->residual != NULL, op, e);
+}
+
+static inline int check_norm_bwd(enum dtype dt, const struct norm_bwd *p, const char *op, struct err *e)
+{
+    TRY(check_norm_shape(dt, p->t, p->c, p->drop, op, e));
+    if (!p->drop != !p->dx)
+        return err_set(e, ERR_ARG, "%s: dropout and dx go together", op);
+    return check_norm_heads(&p->heads, p->c, p->dres || p->drop, op, e);
+}
+
+static inline int check_xent(enum dtype dt, const struct xent *p, const char *op, struct err *e)
+{
+    TRY(check_dtype(dt, op, e));
+    if (p->t < 0 || p->v < 0 || p->ld < p->v || p->first < 0)
+        return err_set(e, ERR_ARG, "%s: %lld rows of %lld columns, %lld apart, from %lld", op, (long long)p->t,
+                       (long long)p->v, (long long)p->ld, (long long)p->first);
+    return 0;
+}
+
+/* xent's: the whole vocabulary. */
+static inline int check_xent_whole(const struct xent *p, struct err *e)
+{
+    if (p->first != 0)
+        return err_set(e, ERR_ARG, "xent: a split vocabulary goes through the three phases");
+    return 0;
+}
+
+static inline int check_attention(enum dtype dt, const struct attention *p, const char *op, struct err *e)
+{
+    TRY(check_dtype(dt, op, e));
+    TRY(check_dropout(p->drop, op, e));
+    if (p->b < 0 || p->t < 0 || p->t_kv < p->t || p->d < 1 || p->d > 256 || p->heads < 1 || p->kv_heads < 1 ||
+        p->heads % p->kv_heads)
+        return err_set(e, ERR_ARG, "%s: %lld x %lld queries, %lld keys, %lld heads on %lld of %lld elements", op,
+                       (long long)p->b, (long long)p->t, (long long)p->t_kv, (long long)p->heads, (long long)p->kv_heads,
+                       (long long)p->d);
+    return 0;
+}
+
+static inline int check_attention_bwd(enum dtype dt, const struct attention *p, struct err *e)
+{
+    TRY(check_attention(dt, p, "attention_bwd", e));
+    if (!p->lse)
+        return err_set(e, ERR_ARG, "attention_bwd: forward's log-sum-exp is missing");
+    return 0;
+}
+
+/* Checks q, and makes p the same with its strides filled in. */
+static inline int check_matmul(const struct matmul *q, struct matmul *p, struct err *e)
+{
+    bool epilogue = q->bias || q->act != ACT_NONE || q->dact != ACT_NONE;
+
+    TRY(check_dtype(q->dt, "matmul", e));
+    TRY(check_dtype(q->dt_c, "matmul", e));
+    if (q->m < 0 || q->n < 0 || q->k < 0 || q->lda < 0 || q->ldb < 0 || q->ldc < 0)
+        return err_set(e, ERR_ARG, "matmul: %lld x %lld x %lld", (long long)q->m, (long long)q->n, (long long)q->k);
+    if (q->dt_c != q->dt && q->dt_c != DTYPE_F32)
+        return err_set(e, ERR_ARG, "matmul: %s times %s is not stored as %s", dtype_name(q->dt), dtype_name(q->dt),
+                       dtype_name(q->dt_c));
+    if ((q->beta != 0 && q->beta != 1) || (q->beta == 1 && epilogue))
+        return err_set(e, ERR_ARG, "matmul: beta is 0, or 1 without an epilogue");
+    if ((q->act != ACT_NONE && (!q->aux || q->dt_c != q->dt)) || (q->dact != ACT_NONE && (!q->dact_aux || q->dt_c != q->dt)) ||
+        (q->act != ACT_NONE && q->dact != ACT_NONE))
+        return err_set(e, ERR_ARG, "matmul: an activation needs its other matrix, and one type");
+    if ((q->act != ACT_NONE || q->dact != ACT_NONE) && q->ldc && q->ldc != q->n)
+        return err_set(e, ERR_ARG, "matmul: an activation needs a dense result");
+    *p = *q;
+    p->lda = p->lda ? p->lda : (p->trans_a ? p->m : p->k);
+    p->ldb = p->ldb ? p->ldb : (p->trans_b ? p->k : p->n);
+    p->ldc = p->ldc ? p->ldc : p->n;
+    if (p->m && p->n && (p->lda < (p->trans_a ? p->m : p->k) || p->ldb < (p->trans_b ? p->k : p->n) || p->ldc < p->n))
+        return err_set(e, ERR_ARG, "matmul: rows overlap: strides %lld, %lld, %lld", (long long)p->lda, (long long)p->ldb,
+                       (long long)p->ldc);
+    return 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

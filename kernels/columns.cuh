@@ -1,0 +1,41 @@
+/* kernels/columns.cuh -- inside norm.cu and vec.cu: sums of columns whose rows were summed in parts. */
+#ifndef KERNELS_COLUMNS_CUH
+#define KERNELS_COLUMNS_CUH
+
+#include "kernels/lanes.cuh"
+
+enum { COLUMN_RANGES = 16 };
+
+/* a[i] += the sum of column i of part (parts, a_n + b_n); b[i] the same of column a_n + i; NULL: not wanted.
+ * A warp has 32 columns and one of 16 ranges of the parts, which are added in order. */
+static __global__ void __launch_bounds__(32 * COLUMN_RANGES)
+    columns_kernel(float *a, int64_t a_n, float *b, int64_t b_n, const float *part, int parts)
+{
+    __shared__ float sum[COLUMN_RANGES][32];
+    int lane = (int)threadIdx.x % 32, range = (int)threadIdx.x / 32;
+    int lo = range * parts / COLUMN_RANGES, hi = (range + 1) * parts / COLUMN_RANGES;
+    int64_t row = a_n + b_n, i = (int64_t)blockIdx.x * 32 + lane;
+    float s = 0;
+
+    if (i < row)
+#pragma unroll 4
+        for (int g = lo; g < hi; g++)
+            s += part[g * row + i];
+    sum[range][lane] = s;
+    __syncthreads();
+    if (range > 0 || i >= row)
+        return;
+    for (int r = 1; r < COLUMN_RANGES; r++)
+        s += sum[r][lane];
+    if (i < a_n && a)
+        a[i] += s;
+    if (i >= a_n && b)
+        b[i - a_n] += s;
+}
+
+static inline void columns_add(struct device *dev, float *a, int64_t a_n, float *b, int64_t b_n, const float *part, int parts)
+{
+    LAUNCH(columns_kernel, dim3((unsigned)((a_n + b_n + 31) / 32)), 32 * COLUMN_RANGES, dev, a, a_n, b, b_n, part, parts);
+}
+
+#endif

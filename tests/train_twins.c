@@ -1,0 +1,537 @@
+/* The ops of training, one implementation against the other within the tolerances of docs/numerics.md. */
+#include <math.h>
+
+#include "tests/twins_memory.h"
+
+/* ---- tensors on both devices ---- */
+
+/* n elements, `off` elements into a block: what is not aligned to 16 bytes.  64 bytes of 0xff behind them. */
+struct tensor {
+    int block;
+    enum dtype dt;
+    int64_t n, off;
+};
+
+static struct tensor tensor_of(struct made *m, enum dtype dt, int64_t n, int64_t off, const float *value)
+{
+    size_t w = dtype_size(dt), bytes = (size_t)(off + n) * w + 64;
+    unsigned char *host = host_of(m, bytes);
+
+    memset(host, 0xff, bytes); /* NaN in either type */
+    for (int64_t i = 0; value && i < n; i++) {
+        uint16_t low = bf16_of(value[i]);
+        memcpy(host + (size_t)(off + i) * w, dt == DTYPE_BF16 ? (const void *)&low : (const void *)&value[i], w);
+    }
+    return (struct tensor){give(m, host, bytes), dt, n, off};
+}
+
+/* Normal numbers times scale plus shift. */
+static struct tensor normal(struct made *m, enum dtype dt, int64_t n, int64_t off, uint64_t seed, float scale, float shift)
+{
+    float *v = malloc((size_t)(n + 1) * sizeof *v);
+    struct tensor t;
+
+    for (int64_t i = 0; v && i < n; i += 2) {
+        uint32_t w[4];
+        double z[2];
+        rng_philox(seed, (uint64_t)i, 6, w);
+        rng_normal2(w[0], w[1], z);
+        v[i] = (float)z[0] * scale + shift;
+        v[i + 1] = (float)z[1] * scale + shift;
+    }
+    t = tensor_of(m, dt, n, off, v);
+    free(v);
+    return t;
+}
+
+/* A result: NaN until it is written. */
+static struct tensor result(struct made *m, enum dtype dt, int64_t n, int64_t off)
+{
+    return tensor_of(m, dt, n, off, NULL);
+}
+
+static void *on(const struct made *m, int w, const struct tensor *t)
+{
+    return (char *)m->on[w][t->block] + (size_t)t->off * dtype_size(t->dt);
+}
+
+static float value_at(const unsigned char *p, enum dtype dt, int64_t i)
+{
+    uint16_t low;
+    float x;
+
+    if (dt == DTYPE_F32) {
+        memcpy(&x, p + (size_t)i * 4, 4);
+        return x;
+    }
+    memcpy(&low, p + (size_t)i * 2, 2);
+    return bf16_to(low);
+}
+
+/* |got - want| <= tol (|want| + s), NaN never; tol 0: the same bits.  bf16 may be one rounding further off. */
+static void near(struct made *m, const char *what, const struct tensor *t, double tol, double s)
+{
+    size_t w = dtype_size(t->dt), bytes = (size_t)(t->off + t->n) * w + 64;
+    unsigned char *want = malloc(bytes), *got = malloc(bytes);
+
+    CHECK(m, device_get(m->t->cpu, want, m->on[0][t->block], bytes, &m->e));
+    CHECK(m, device_get(m->t->other, got, m->on[1][t->block], bytes, &m->e));
+    for (size_t i = bytes - 64; i < bytes; i++)
+        if (want[i] != 0xff || got[i] != 0xff)
+            wrong(m->t, "%s: wrote behind its end", what);
+    for (int64_t i = 0; i < t->off; i++)
+        if (!isnan(value_at(got, t->dt, i)))
+            wrong(m->t, "%s: wrote before its beginning", what);
+    for (int64_t i = t->off; i < t->off + t->n && !m->t->wrong[0]; i++) {
+        double a = (double)value_at(want, t->dt, i), b = (double)value_at(got, t->dt, i);
+        double err = fabs(a - b) / (fabs(a) + s), most = tol + (t->dt == DTYPE_BF16 && tol > 0 ? 0x1p-8 : 0);
+        if (tol > 0 ? !(err <= most) : memcmp(want + (size_t)i * w, got + (size_t)i * w, w) != 0)
+            wrong(m->t, "%s: element %lld of %lld is %.9g, not %.9g", what, (long long)(i - t->off), (long long)t->n, b, a);
+    }
+    free(want);
+    free(got);
+}
+
+/* Ids below `limit`, every seventh -1 if `some` is set. */
+static int ids(struct made *m, int64_t n, uint64_t seed, int64_t limit, bool some)
+{
+    int32_t *v = host_of(m, (size_t)n * 4);
+
+    for (int64_t i = 0; i < n; i++)
+        v[i] = some && i % 7 == 5 ? -1 : (int32_t)(number(seed, i) % (uint64_t)limit);
+    return give(m, v, (size_t)n * 4);
+}
+
+#define BOTH for (int w = 0; w < 2; w++)
+#define OPS(m, w) (device_of((m)->t, w)->ops)
+#define DEV(m, w) device_of((m)->t, w)
+static const enum dtype both_types[] = {DTYPE_F32, DTYPE_BF16};
+static const char *name_of(char *buf, const char *what, enum dtype dt, int64_t a, int64_t b)
+{
+    snprintf(buf, 80, "%s %s, %lld x %lld", what, dtype_name(dt), (long long)a, (long long)b);
+    return buf;
+}
+
+/* ---- elements ---- */
+
+static const int64_t lengths[] = {1, 7, 8, 15, 1000, 4099};
+
+static void elements_of(struct made *m, enum dtype dt, int64_t n, int64_t off)
+{
+    char s[80];
+    struct tensor x = normal(m, dt, n, off, 1, 2, 0), y = normal(m, dt, n, off, 2, 1, 0), z = result(m, dt, n, 0);
+    struct tensor f = result(m, DTYPE_F32, n, off), h = result(m, DTYPE_BF16, n, off), sum = normal(m, dt, n, off, 3, 1, 0);
+
+    BOTH {
+        CHECK(m, OPS(m, w)->vec_cast(DEV(m, w), on(m, w, &f), DTYPE_F32, on(m, w, &x), dt, n, &m->e));
+        CHECK(m, OPS(m, w)->vec_cast(DEV(m, w), on(m, w, &h), DTYPE_BF16, on(m, w, &x), dt, n, &m->e));
+        CHECK(m, OPS(m, w)->vec_add(DEV(m, w), dt, on(m, w, &z), on(m, w, &x), on(m, w, &y), n, &m->e));
+        CHECK(m, OPS(m, w)->vec_scale(DEV(m, w), dt, on(m, w, &y), 0.3f, n, &m->e));
+        CHECK(m, OPS(m, w)->vec_axpy(DEV(m, w), dt, on(m, w, &sum), 1.7f, on(m, w, &x), n, &m->e));
+    }
+    near(m, name_of(s, "cast to fp32", dt, n, off), &f, 0, 1);
+    near(m, name_of(s, "cast to bf16", dt, n, off), &h, 0, 1);
+    near(m, name_of(s, "add", dt, n, off), &z, 0, 1);
+    near(m, name_of(s, "scale", dt, n, off), &y, 0, 1);
+    near(m, name_of(s, "axpy", dt, n, off), &sum, 2e-7, 1);
+}
+
+static void elements(struct twins *t)
+{
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (int d = 0; d < 2; d++)
+            for (int64_t off = 0; off < 2; off++) {
+                struct made m = {.t = t};
+                elements_of(&m, both_types[d], lengths[i] * (i > 3 ? t->scale : 1), off);
+                forget(&m);
+            }
+}
+
+static void activations(struct twins *t)
+{
+    static const enum act acts[] = {ACT_GELU_TANH, ACT_GELU_ERF, ACT_SILU};
+
+    for (int a = 0; a < 3; a++)
+        for (int k = 0; k < 4; k++) {
+            struct made m = {.t = t};
+            enum dtype dt = both_types[k % 2];
+            int64_t rows = 5 * t->scale, f = k < 2 ? 37 : 512, n = rows * f;
+            char s[80];
+            struct tensor x = normal(&m, dt, 2 * n, k < 2, 4, 4, 0), dy = normal(&m, dt, n, 0, 5, 1, 0);
+            struct tensor y = result(&m, dt, 2 * n, 0), dx = result(&m, dt, 2 * n, k < 2), gy = result(&m, dt, n, 0);
+            struct tensor gx = result(&m, dt, 2 * n, 0);
+            BOTH {
+                CHECK(&m, OPS(&m, w)->act_fwd(DEV(&m, w), dt, acts[a], on(&m, w, &y), on(&m, w, &x), 2 * n, &m.e));
+                CHECK(&m, OPS(&m, w)->act_bwd(DEV(&m, w), dt, acts[a], on(&m, w, &dx), on(&m, w, &y), on(&m, w, &x), 2 * n, &m.e));
+                CHECK(&m, OPS(&m, w)->glu_fwd(DEV(&m, w), dt, acts[a], on(&m, w, &gy), on(&m, w, &x), rows, f, &m.e));
+                CHECK(&m, OPS(&m, w)->glu_bwd(DEV(&m, w), dt, acts[a], on(&m, w, &gx), on(&m, w, &dy), on(&m, w, &x), rows, f, &m.e));
+            }
+            near(&m, name_of(s, "act", dt, a, f), &y, 1e-6, 1);
+            near(&m, name_of(s, "act backward", dt, a, f), &dx, dt == DTYPE_BF16 ? 0x1p-7 : 3e-6, 1); /* its dy was rounded */
+            near(&m, name_of(s, "glu", dt, a, f), &gy, 2e-6, 1);
+            near(&m, name_of(s, "glu backward", dt, a, f), &gx, 4e-6, 1);
+            forget(&m);
+        }
+}
+
+static void dropouts(struct twins *t)
+{
+    static const float ps[] = {0, 0.1f, 0.5f, 0.999f};
+
+    for (int k = 0; k < 8; k++) {
+        struct made m = {.t = t};
+        enum dtype dt = both_types[k % 2];
+        int64_t rows = 6 * t->scale, c = k < 4 ? 203 : 96;
+        struct dropout d = {ps[k / 2], 0x123456789abcdefull, 0xfedcba987654321ull, (int64_t)k << 33};
+        char s[80];
+        struct tensor x = normal(&m, dt, rows * c, 0, 6, 1, 0), y = result(&m, dt, rows * c, 0);
+        BOTH CHECK(&m, OPS(&m, w)->vec_dropout(DEV(&m, w), dt, on(&m, w, &y), on(&m, w, &x), rows, c, &d, &m.e));
+        near(&m, name_of(s, "dropout", dt, rows, c), &y, 0, 1);
+        forget(&m);
+    }
+}
+
+static void sums(struct twins *t)
+{
+    static const int64_t shape[][3] = {{1, 1, 1}, {33, 5, 9}, {100, 300, 300}, {600, 64, 192}, {700, 2100, 2100}};
+
+    for (int k = 0; k < 10; k++) {
+        struct made m = {.t = t};
+        enum dtype dt = both_types[k % 2];
+        int64_t rows = shape[k / 2][0] * t->scale, c = shape[k / 2][1], ld = shape[k / 2][2];
+        float clip_at[2] = {1.0f, 1e6f}, poison = NAN;
+        double zero = 0.25, norm[2];
+        char s[80];
+        struct tensor x = normal(&m, dt, rows * ld, 0, 7, 1, 0.1f), sum = normal(&m, DTYPE_F32, c, 0, 8, 1, 0);
+        struct tensor clip[2] = {tensor_of(&m, DTYPE_F32, 1, 0, &poison), tensor_of(&m, DTYPE_F32, 1, 0, &poison)};
+        int squares = give(&m, &zero, sizeof zero);
+        BOTH {
+            CHECK(&m, OPS(&m, w)->vec_colsum(DEV(&m, w), dt, on(&m, w, &sum), on(&m, w, &x), rows, c, ld, &m.e));
+            CHECK(&m, OPS(&m, w)->vec_sumsq(DEV(&m, w), dt, m.on[w][squares], on(&m, w, &x), rows * ld, &m.e));
+            CHECK(&m, device_get(DEV(&m, w), &norm[w], m.on[w][squares], sizeof zero, &m.e));
+            for (int i = 0; i < 2; i++)
+                CHECK(&m, OPS(&m, w)->clip_scale(DEV(&m, w), on(&m, w, &clip[i]), m.on[w][squares], clip_at[i], &m.e));
+        }
+        near(&m, name_of(s, "column sums", dt, rows, c), &sum, 1e-7 * sqrt((double)rows) * 10, sqrt((double)rows));
+        if (!(fabs(norm[0] - norm[1]) <= 1e-6 * norm[0]))
+            wrong(t, "sum of squares of %lld: %.17g, not %.17g", (long long)(rows * ld), norm[1], norm[0]);
+        near(&m, "clip", &clip[0], 1e-6, 0);
+        near(&m, "no clip", &clip[1], 1e-6, 0);
+        forget(&m);
+    }
+}
+
+static void adamw(struct twins *t)
+{
+    for (int k = 0; k < 4; k++) {
+        struct made m = {.t = t};
+        int64_t n = (k < 2 ? 1003 : 64) * t->scale, off = k % 2;
+        float one = 0.37f;
+        char s[80];
+        struct tensor w_ = normal(&m, DTYPE_F32, n, off, 9, 1, 0), m_ = normal(&m, DTYPE_F32, n, off, 10, 0, 0);
+        struct tensor v_ = normal(&m, DTYPE_F32, n, off, 11, 0, 0), low = result(&m, DTYPE_BF16, n, off), g[3];
+        struct tensor scale = tensor_of(&m, DTYPE_F32, 1, 0, &one);
+        for (int i = 0; i < 3; i++)
+            g[i] = normal(&m, DTYPE_F32, n, off, 12 + (uint64_t)i, 0.1f, 0);
+        for (int i = 0; i < 3; i++)
+            BOTH {
+                struct adamw a = {i + 1, 1e-2, 0.9, 0.95, 1e-8, 0.1, k < 2 ? on(&m, w, &scale) : NULL};
+                CHECK(&m, OPS(&m, w)->adamw(DEV(&m, w), &a, on(&m, w, &w_), on(&m, w, &m_), on(&m, w, &v_), on(&m, w, &g[i]),
+                                            k == 3 ? NULL : on(&m, w, &low), n, &m.e));
+            }
+        near(&m, name_of(s, "weights", DTYPE_F32, n, k), &w_, 1e-6, 1);
+        near(&m, name_of(s, "moments", DTYPE_F32, n, k), &m_, 1e-6, 1e-3);
+        near(&m, name_of(s, "second moments", DTYPE_F32, n, k), &v_, 1e-6, 1e-5);
+        if (k < 3)
+            near(&m, name_of(s, "bf16 weights", DTYPE_BF16, n, k), &low, 1e-6, 1);
+        forget(&m);
+    }
+}
+
+/* ---- rows ---- */
+
+static void embedding(struct twins *t)
+{
+    for (int k = 0; k < 8; k++) {
+        struct made m = {.t = t};
+        enum dtype dt = both_types[k % 2];
+        int64_t rows = 60 * t->scale, c = k < 4 ? 72 : 301, vocab = 23, positions = k % 4 < 2 ? 20 : 0;
+        struct tensor wte = normal(&m, dt, vocab * c, 0, 20, 1, 0), wpe = normal(&m, dt, 20 * c, 0, 21, 1, 0);
+        struct tensor out = result(&m, dt, rows * c, 0), dout = normal(&m, dt, rows * c, 0, 22, 1, 0);
+        struct tensor dwte = normal(&m, DTYPE_F32, vocab * c, 0, 23, 1, 0), dwpe = normal(&m, DTYPE_F32, 20 * c, 0, 24, 1, 0);
+        int token = ids(&m, rows, 25, k < 6 ? vocab : 2 * vocab, false), pos = ids(&m, rows, 26, 20, false);
+        char s[80];
+        BOTH {
+            struct embedding p = {rows, c, m.on[w][token], m.on[w][pos], k < 6 ? 0 : 11, vocab, positions};
+            CHECK(&m, OPS(&m, w)->embedding_fwd(DEV(&m, w), dt, on(&m, w, &out), &p, on(&m, w, &wte),
+                                                positions ? on(&m, w, &wpe) : NULL, &m.e));
+            CHECK(&m, OPS(&m, w)->embedding_bwd(DEV(&m, w), dt, on(&m, w, &dwte), positions ? on(&m, w, &dwpe) : NULL, &p,
+                                                on(&m, w, &dout), &m.e));
+        }
+        near(&m, name_of(s, "embedding", dt, rows, c), &out, 0, 1);
+        near(&m, name_of(s, "token gradients", dt, rows, c), &dwte, 0, 1);
+        near(&m, name_of(s, "position gradients", dt, rows, c), &dwpe, 0, 1);
+        forget(&m);
+    }
+}
+
+static void rope(struct twins *t)
+{
+    static const int64_t shape[][5] = {{9, 3, 64, 64, 192}, {10, 2, 20, 12, 50}, {5, 4, 128, 128, 600}};
+
+    for (int k = 0; k < 12; k++) {
+        const int64_t *h = shape[k / 4];
+        struct made m = {.t = t};
+        enum dtype dt = both_types[k % 2];
+        int64_t rows = h[0] * t->scale;
+        struct tensor x = normal(&m, dt, rows * h[4], 0, 30, 1, 0), cs;
+        int pos = ids(&m, rows, 31, 40, false);
+        float *table = malloc((size_t)(40 * h[3]) * 4);
+        char s[80];
+        rope_table(table, 40, h[3], 10000, NULL);
+        cs = tensor_of(&m, DTYPE_F32, 40 * h[3], 0, table);
+        free(table);
+        BOTH {
+            struct rope p = {rows, h[1], h[2], h[4], h[3], 40, on(&m, w, &cs), m.on[w][pos], k % 4 > 1};
+            CHECK(&m, OPS(&m, w)->rope(DEV(&m, w), dt, on(&m, w, &x), &p, &m.e));
+        }
+        near(&m, name_of(s, "rope", dt, rows, h[2]), &x, 1e-6, 1);
+        forget(&m);
+    }
+}
+
+static void norm_forward(struct made *m, enum dtype dt, bool rms, int how, int64_t rows, int64_t c)
+{
+    int64_t heads = how == 3 ? 3 : 0, ld = 3 * c + 8, n = heads ? rows / 3 * ld : rows * c;
+    struct dropout d = {0.2f, 77, 5, 1000};
+    struct tensor x = normal(m, dt, n, 0, 40, 1, 0.5f), r = normal(m, dt, n, 0, 41, 1, 0), s = result(m, dt, n, 0);
+    struct tensor y = heads ? normal(m, dt, n, 0, 44, 1, 0) : result(m, dt, n, 0), g = normal(m, dt, c, 0, 42, 1, 1);
+    struct tensor b = normal(m, dt, c, 0, 43, 1, 0), mean = result(m, DTYPE_F32, rows, 0), rstd = result(m, DTYPE_F32, rows, 0);
+    char name[80];
+
+    BOTH {
+        struct norm_fwd p = {.t = rows, .c = c, .x_heads = {heads, ld}, .y_heads = {heads, ld}, .eps = 1e-5f, .x = on(m, w, &x),
+                             .residual = how == 1 || how == 2 ? on(m, w, &r) : NULL, .drop = how == 2 ? &d : NULL,
+                             .gamma = on(m, w, &g), .beta = rms ? NULL : on(m, w, &b), .y = on(m, w, &y),
+                             .mean = rms ? NULL : on(m, w, &mean), .rstd = on(m, w, &rstd)};
+        p.s = p.residual ? on(m, w, &s) : NULL;
+        CHECK(m, (rms ? OPS(m, w)->rmsnorm_fwd : OPS(m, w)->layernorm_fwd)(DEV(m, w), dt, &p, &m->e));
+    }
+    if (how == 1 || how == 2)
+        near(m, name_of(name, "stream", dt, rows, c), &s, 2e-7, 1);
+    near(m, name_of(name, "norm", dt, rows, c), &y, 4e-6, 1);
+    near(m, name_of(name, "deviation", dt, rows, c), &rstd, 4e-6, 0);
+    if (!rms)
+        near(m, name_of(name, "mean", dt, rows, c), &mean, 2e-6, 1);
+}
+
+static void norm_backward(struct made *m, enum dtype dt, bool rms, int how, int64_t rows, int64_t c)
+{
+    int64_t heads = how == 3 ? 3 : 0, ld = 3 * c + 8, n = heads ? rows / 3 * ld : rows * c;
+    struct dropout d = {0.2f, 77, 5, 1000};
+    struct tensor dy = normal(m, dt, n, 0, 50, 1, 0), dres = normal(m, dt, n, 0, 51, 1, 0), s = normal(m, dt, n, 0, 52, 1, 0.3f);
+    struct tensor mean = normal(m, DTYPE_F32, rows, 0, 53, 0.1f, 0.3f), rstd = normal(m, DTYPE_F32, rows, 0, 54, 0.05f, 1);
+    struct tensor g = normal(m, dt, c, 0, 55, 1, 1), ds = result(m, dt, n, 0), dx = result(m, dt, n, 0);
+    struct tensor dg = normal(m, DTYPE_F32, c, 0, 56, 1, 0), db = normal(m, DTYPE_F32, c, 0, 57, 1, 0);
+    char name[80];
+
+    BOTH {
+        struct norm_bwd p = {.t = rows, .c = c, .heads = {heads, ld}, .dy = on(m, w, &dy), .dres = how == 1 || how == 2 ? on(m, w, &dres) : NULL,
+                             .s = on(m, w, &s), .mean = rms ? NULL : on(m, w, &mean), .rstd = on(m, w, &rstd), .gamma = on(m, w, &g),
+                             .drop = how == 2 ? &d : NULL, .ds = how == 2 ? on(m, w, &ds) : on(m, w, &dy),
+                             .dx = how == 2 ? on(m, w, &dx) : NULL, .dgamma = on(m, w, &dg), .dbeta = rms ? NULL : on(m, w, &db)};
+        CHECK(m, (rms ? OPS(m, w)->rmsnorm_bwd : OPS(m, w)->layernorm_bwd)(DEV(m, w), dt, &p, &m->e));
+    }
+    near(m, name_of(name, "stream's gradient", dt, rows, c), how == 2 ? &ds : &dy, 1e-5, 1);
+    if (how == 2)
+        near(m, name_of(name, "branch's gradient", dt, rows, c), &dx, 1e-5, 1);
+    near(m, name_of(name, "gamma's gradient", dt, rows, c), &dg, 1e-5, sqrt((double)rows));
+    near(m, name_of(name, "beta's gradient", dt, rows, c), &db, 1e-5, sqrt((double)rows));
+}
+
+static void norms(struct twins *t)
+{
+    static const int64_t cs[] = {1, 64, 100, 256, 264, 1601, 4100, 8200};
+
+    for (int k = 0; k < 8; k++)
+        for (int how = 0; how < 4; how++)
+            for (int i = 0; i < 4; i++) {
+                struct made m = {.t = t};
+                int64_t rows = (k < 6 ? 18 : 3) * t->scale;
+                norm_forward(&m, both_types[i % 2], i > 1, how, rows, cs[k]);
+                forget(&m);
+                norm_backward(&m, both_types[i % 2], i > 1, how, rows, cs[k]);
+                forget(&m);
+            }
+}
+
+/* ---- cross-entropy ---- */
+
+static void xent_with(struct made *m, enum dtype dt, int64_t rows, int64_t v, int64_t ld, bool split, bool gradient)
+{
+    struct tensor x = normal(m, dt, rows * ld, 0, 60, 3, 1), scale = normal(m, DTYPE_F32, rows, 0, 61, 0.1f, 0.5f);
+    struct tensor loss = result(m, DTYPE_F32, rows, 0), max = result(m, DTYPE_F32, rows, 0), sum = result(m, DTYPE_F32, rows, 0);
+    struct tensor at = result(m, DTYPE_F32, rows, 0);
+    int target = ids(m, rows, 62, split ? 3 * v : v, true);
+    char name[80];
+    float none = 0;
+
+    BOTH {
+        struct xent p = {rows, v, ld, split ? v : 0, on(m, w, &x), m->on[w][target], gradient ? on(m, w, &scale) : NULL};
+        if (rows > 3) /* a masked token */
+            CHECK(m, device_put(DEV(m, w), (char *)on(m, w, &scale) + 8, &none, 4, &m->e));
+        if (!split) {
+            CHECK(m, OPS(m, w)->xent(DEV(m, w), dt, &p, on(m, w, &loss), &m->e));
+            continue;
+        }
+        CHECK(m, OPS(m, w)->xent_max(DEV(m, w), dt, &p, on(m, w, &max), &m->e));
+        CHECK(m, OPS(m, w)->xent_sum(DEV(m, w), dt, &p, on(m, w, &max), on(m, w, &sum), on(m, w, &at), &m->e));
+        CHECK(m, OPS(m, w)->xent_finish(DEV(m, w), dt, &p, on(m, w, &max), on(m, w, &sum), on(m, w, &at), on(m, w, &loss), &m->e));
+    }
+    if (split) {
+        near(m, name_of(name, "largest logit", dt, rows, v), &max, 0, 0);
+        near(m, name_of(name, "sum", dt, rows, v), &sum, 2e-6, 0);
+        near(m, name_of(name, "target's logit", dt, rows, v), &at, 0, 0);
+    }
+    near(m, name_of(name, "loss", dt, rows, v), &loss, 2e-6, 1);
+    near(m, name_of(name, "logits' gradient", dt, rows, v), &x, gradient ? 4e-6 : 1e-30, 1e-3);
+}
+
+static void xent(struct twins *t)
+{
+    static const int64_t shape[][3] = {{5, 1, 1}, {9, 50, 64}, {4, 501, 503}, {3, 9001, 9088}};
+
+    for (int k = 0; k < 32; k++) {
+        struct made m = {.t = t};
+        const int64_t *s = shape[k / 8];
+        xent_with(&m, both_types[k % 2], s[0] * t->scale, s[1], s[2], k & 2, k & 4);
+        forget(&m);
+    }
+}
+
+/* ---- matrix products ---- */
+
+struct product {
+    int64_t m, n, k;
+    bool ta, tb, wide, bias;
+    float beta;
+    enum act act, dact;
+    int64_t pad;
+};
+
+static void product_with(struct made *m, enum dtype dt, const struct product *q, bool plain)
+{
+    enum dtype dc = q->wide ? DTYPE_F32 : dt;
+    int64_t lda = (q->ta ? q->m : q->k) + q->pad, ldb = (q->tb ? q->k : q->n) + q->pad, ldc = q->n + (q->act || q->dact ? 0 : q->pad);
+    struct tensor a = normal(m, dt, (q->ta ? q->k : q->m) * lda, 0, 70, 1, 0), b = normal(m, dt, (q->tb ? q->n : q->k) * ldb, 0, 71, 1, 0);
+    struct tensor c = normal(m, dc, q->m * ldc, 0, 72, 1, 0), bias = normal(m, dt, q->n, 0, 73, 1, 0);
+    struct tensor aux = result(m, dt, q->m * q->n, 0), daux = normal(m, dt, q->m * q->n, 0, 74, 1, 0);
+    double s = 1 + sqrt((double)q->k);
+    char name[80];
+
+    BOTH {
+        struct matmul p = {.m = q->m, .n = q->n, .k = q->k, .trans_a = q->ta, .trans_b = q->tb, .dt = dt, .dt_c = dc,
+                           .a = on(m, w, &a), .b = on(m, w, &b), .c = on(m, w, &c), .lda = lda, .ldb = ldb, .ldc = ldc,
+                           .beta = q->beta, .bias = q->bias ? on(m, w, &bias) : NULL, .act = q->act,
+                           .aux = q->act ? on(m, w, &aux) : NULL, .dact = q->dact, .dact_aux = q->dact ? on(m, w, &daux) : NULL};
+        CHECK(m, (plain && w && m->t->plain ? m->t->plain : OPS(m, w)->matmul)(DEV(m, w), &p, &m->e));
+    }
+    /* an activation of the product: of the rounded one or not */
+    near(m, name_of(name, "product", dt, q->m, q->n), &c, dt == DTYPE_BF16 && (q->act || q->dact) ? 0x1p-7 : 3e-6, s);
+    if (q->act)
+        near(m, name_of(name, "product before its activation", dt, q->m, q->n), &aux, 3e-6, s);
+}
+
+static const struct product products[] = {
+    {.m = 1, .n = 1, .k = 1}, {.m = 70, .n = 33, .k = 40, .tb = true}, {.m = 64, .n = 128, .k = 16, .bias = true},
+    {.m = 70, .n = 65, .k = 33, .tb = true, .bias = true, .act = ACT_GELU_TANH}, {.m = 64, .n = 64, .k = 64, .tb = true, .bias = true, .act = ACT_GELU_TANH},
+    {.m = 64, .n = 64, .k = 24, .tb = true, .bias = true, .act = ACT_SILU}, {.m = 33, .n = 72, .k = 8, .dact = ACT_GELU_TANH},
+    {.m = 32, .n = 64, .k = 16, .dact = ACT_GELU_TANH}, {.m = 33, .n = 40, .k = 70, .ta = true, .wide = true, .beta = 1},
+    {.m = 64, .n = 32, .k = 48, .ta = true, .wide = true, .beta = 1}, {.m = 64, .n = 32, .k = 48, .ta = true, .wide = true},
+    {.m = 20, .n = 24, .k = 31, .ta = true, .tb = true, .pad = 5}, {.m = 20, .n = 24, .k = 40, .wide = true, .bias = true},
+    {.m = 8, .n = 24, .k = 0, .bias = true}, {.m = 9, .n = 24, .k = 0, .tb = true, .beta = 1}, {.m = 0, .n = 24, .k = 3},
+};
+
+static void matmul(struct twins *t)
+{
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+        for (int k = 0; k < 4; k++) {
+            struct made m = {.t = t};
+            struct product q = products[i];
+            if (q.k > 1 && t->scale > 1) /* whole tiles stay so */
+                q.m *= 8, q.n *= 8, q.k *= 8;
+            product_with(&m, both_types[k % 2], &q, k > 1);
+            forget(&m);
+        }
+}
+
+/* ---- attention ---- */
+
+struct heads {
+    int64_t b, t, t_kv, heads, kv, d;
+    float p;
+};
+
+static struct attention_view view(void *p, int64_t t, int64_t row)
+{
+    return (struct attention_view){p, t * row, row};
+}
+
+/* q, k and v packed in rows when as many keys as queries are there, else apart; the gradients likewise. */
+static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
+{
+    int64_t qw = h->heads * h->d, kw = h->kv * h->d, row = qw + 2 * kw, n = h->b * h->t_kv * row, no = h->b * h->t * qw;
+    size_t es = dtype_size(dt);
+    struct tensor qkv = normal(m, dt, n, 0, 80, 1, 0), o = result(m, dt, no, 0), lse = result(m, DTYPE_F32, h->b * h->heads * h->t, 0);
+    struct tensor dout = normal(m, dt, no, 0, 81, 1, 0), dqkv = normal(m, dt, n, 0, 82, 0, 0);
+    struct dropout d = {h->p, 99, 3, 40};
+    char name[80];
+
+    BOTH {
+        char *base = on(m, w, &qkv), *g = on(m, w, &dqkv);
+        struct attention p = {.b = h->b, .t = h->t, .heads = h->heads, .kv_heads = h->kv, .d = h->d, .t_kv = h->t_kv,
+                              .scale = 1 / sqrtf((float)h->d), .q = view(base, h->t_kv, row), .k = view(base + (size_t)qw * es, h->t_kv, row),
+                              .v = view(base + (size_t)(qw + kw) * es, h->t_kv, row), .o = view(on(m, w, &o), h->t, qw),
+                              .lse = on(m, w, &lse), .drop = h->p > 0 ? &d : NULL};
+        CHECK(m, OPS(m, w)->attention_fwd(DEV(m, w), dt, &p, &m->e));
+        CHECK(m, OPS(m, w)->attention_bwd(DEV(m, w), dt, &p, view(on(m, w, &dout), h->t, qw), view(g, h->t_kv, row),
+                                          view(g + (size_t)qw * es, h->t_kv, row), view(g + (size_t)(qw + kw) * es, h->t_kv, row), &m->e));
+    }
+    near(m, name_of(name, "attention", dt, h->t, h->d), &o, dt == DTYPE_BF16 ? 0x1p-7 : 1e-5, 1);
+    near(m, name_of(name, "log-sum-exp", dt, h->t, h->d), &lse, 2e-6, 1);
+    near(m, name_of(name, "attention's gradients", dt, h->t, h->d), &dqkv, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
+}
+
+static void attention(struct twins *t)
+{
+    static const struct heads shape[] = {
+        {2, 5, 5, 2, 1, 5, 0},     {1, 1, 40, 3, 3, 64, 0},  {1, 70, 70, 2, 2, 64, 0}, {1, 66, 66, 4, 2, 32, 0.3f},
+        {1, 33, 70, 2, 1, 128, 0}, {1, 20, 20, 1, 1, 200, 0.1f}, {2, 130, 130, 2, 1, 64, 0}, {1, 64, 64, 2, 2, 64, 0.2f},
+        {1, 80, 80, 1, 1, 96, 0},
+    };
+
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
+        for (int d = 0; d < 2; d++) {
+            struct made m = {.t = t};
+            struct heads h = shape[i];
+            if (t->scale > 1)
+                h.b *= 3, h.t *= 5, h.t_kv *= 5;
+            attention_with(&m, both_types[d], &h);
+            forget(&m);
+        }
+}
+
+const struct twins_case train_twins_cases[] = {
+    {"elements", elements},
+    {"activations", activations},
+    {"dropout", dropouts},
+    {"sums", sums},
+    {"adamw", adamw},
+    {"embedding", embedding},
+    {"rope", rope},
+    {"norms", norms},
+    {"cross-entropy", xent},
+    {"matmul", matmul},
+    {"attention", attention},
+    {NULL, NULL},
+};
