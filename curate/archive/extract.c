@@ -266,6 +266,7 @@ static void set_jobs(void *source, int jobs)
 static void item_free(void *source, void *item)
 {
     (void)source;
+    free(((struct extract_item *)item)->also);
     free(item);
 }
 

@@ -31,9 +31,10 @@ struct extract_input {
     struct warc *stream; /* of all its bytes: warc_read, warc_read_whole, or records */
 };
 
-/* What a reader gives: one block of malloc, freed by free.  A format puts what else it needs
- * behind this, in a struct that begins with it. */
+/* What a reader gives: one block of malloc, freed by free, and maybe one more.  A format puts what else
+ * it needs behind this, in a struct that begins with it. */
 struct extract_item {
+    void *also; /* the other block, or NULL */
     const struct extract_format *format; /* set by extract.c, as is file */
     const char *file;
     uint64_t offset; /* in the decompressed file, for messages and for an id */

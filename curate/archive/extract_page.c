@@ -7,13 +7,15 @@
 #include "curate/archive/digest.h"
 #include "curate/archive/extract_format.h"
 
-/* A page on its way from reading to extraction; the spans lie behind the struct. */
+/* A page on its way from reading to extraction; the spans lie behind the struct, a long block by itself. */
 struct page_item {
     struct extract_item item;
     bool archived;
     enum page_kind kind;
     struct span uri, date, mime, block, block_digest, payload_digest;
 };
+
+enum { LONG_PAGE = 1 << 20 }; /* a file of so many bytes is handed on, not copied */
 
 /* ---- telling and reading ---- */
 
@@ -35,7 +37,7 @@ static enum extract_match probe_html(const struct extract_input *in)
     return page_is_html(in->start) ? EXTRACT_LOOKS : EXTRACT_NO;
 }
 
-static int make_item(const struct warc_record *r, enum page_kind kind, bool archived, struct extract_item **item,
+static int make_item(const struct warc_record *r, enum page_kind kind, bool archived, struct page_item **item,
                      struct err *e)
 {
     size_t n = r->id.n + r->uri.n + r->date.n + r->mime.n + r->block.n + r->block_digest.n + r->payload_digest.n;
@@ -52,7 +54,7 @@ static int make_item(const struct warc_record *r, enum page_kind kind, bool arch
     it->block = extract_pack(&at, r->block);
     it->block_digest = extract_pack(&at, r->block_digest);
     it->payload_digest = extract_pack(&at, r->payload_digest);
-    *item = &it->item;
+    *item = it;
     return 1;
 }
 
@@ -66,6 +68,7 @@ static int no_state(struct extract_input *in, void **reader, struct err *e)
 
 static int next_record(struct extract_input *in, void *reader, struct extract_item **item, struct err *e)
 {
+    struct page_item *it;
     struct warc_record r;
     struct http_head head;
     enum page_kind kind;
@@ -82,7 +85,9 @@ static int next_record(struct extract_input *in, void *reader, struct extract_it
             return err_set(e, ERR_FORMAT,
                            "'%s' at byte %" PRIu64 ": the page of %" PRId64 " bytes is longer than %" PRId64,
                            in->path, r.offset, r.length, in->conf->max_page);
-        return make_item(&r, kind, true, item, e);
+        TRY(make_item(&r, kind, true, &it, e));
+        *item = &it->item;
+        return 1;
     }
     return rc;
 }
@@ -107,19 +112,30 @@ static int open_html(struct extract_input *in, void **reader, struct err *e)
 static int next_html(struct extract_input *in, void *reader, struct extract_item **item, struct err *e)
 {
     struct warc_record r = {.length = 0};
+    struct page_item *it;
+    struct span page;
     bool *done = reader;
     int rc;
 
     if (*done)
         return 0;
     *done = true;
-    rc = warc_read_whole(in->stream, (size_t)in->conf->max_page, &r.block, e);
+    rc = warc_read_whole(in->stream, (size_t)in->conf->max_page, &page, e);
     if (rc == ERR_LIMIT)
         return e->code = ERR_FORMAT;
     if (rc < 0)
         return rc;
     r.id = span_of(in->path);
-    return make_item(&r, PAGE_HTML, false, item, e);
+    if (page.n < LONG_PAGE)
+        r.block = page;
+    TRY(make_item(&r, PAGE_HTML, false, &it, e));
+    *item = &it->item;
+    if (page.n < LONG_PAGE)
+        return 1;
+    it->block = page;
+    it->item.size = page.n;
+    it->item.also = warc_take_whole(in->stream);
+    return 1;
 }
 
 static void close_html(struct extract_input *in, void *reader)

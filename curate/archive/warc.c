@@ -610,6 +610,16 @@ int warc_read_whole(struct warc *w, size_t max, struct span *all, struct err *e)
     return 0;
 }
 
+char *warc_take_whole(struct warc *w)
+{
+    char *p = w->buf;
+
+    w->at = w->base = end_of(w);
+    w->buf = NULL;
+    w->n = w->cap = 0;
+    return p;
+}
+
 ssize_t warc_read(struct warc *w, void *p, size_t n, struct err *e)
 {
     size_t left = (size_t)(end_of(w) - w->at);

@@ -57,6 +57,8 @@ int warc_next(struct warc *w, struct warc_record *r, struct err *e);
 /* For streams of WARC_NONE, before the first warc_next: all of the stream, at most max
  * bytes (ERR_LIMIT).  ERR_FORMAT when it is damaged. */
 int warc_read_whole(struct warc *w, size_t max, struct span *all, struct err *e);
+/* After it: the block of malloc in which these bytes lie is the caller's. */
+char *warc_take_whole(struct warc *w);
 
 /* For the same streams, instead of warc_next: the next at most n bytes from the start on; 0
  * at the end.  Errors of file_read. */

@@ -154,6 +154,12 @@ static int before_word(struct writer *w)
     return w->pending >= 0 ? put_marks(w) : 0;
 }
 
+/* Between two words: they can be put as they stand. */
+static bool one_space(const char *p, const char *end)
+{
+    return *p == ' ' && p + 1 < end && !space_at(p + 1, end);
+}
+
 static int put_words(struct writer *w, struct span s)
 {
     const char *p = s.p, *end = s.p + s.n;
@@ -167,7 +173,7 @@ static int put_words(struct writer *w, struct span s)
             w->space = true;
         }
         const char *from = p;
-        while (p < end && !space_at(p, end))
+        while (p < end && (!space_at(p, end) || (!w->markdown && one_space(p, end))))
             p++;
         if (p == from)
             break;

@@ -358,7 +358,7 @@ int content_mark(const struct content_words *w, const struct html_tree *t, bool 
     static const struct { uint32_t hints, para_min; } levels[] = {
         {ALL_HINTS, PARA_MIN}, {FEW_HINTS, PARA_MIN}, {0, PARA_MIN}, {FEW_HINTS, 1}};
     size_t need = t->n_nodes * (sizeof(struct content_info) + 2);
-    struct content_marker m = {.t = t, .skip = skip, .para_min = levels[0].para_min};
+    struct content_marker m = {.t = t, .words = w, .skip = skip, .para_min = levels[0].para_min};
     uint32_t most = 0, all;
 
     if (scratch->size < need) {

@@ -23,9 +23,15 @@ enum {
     HINT_TEASER = 1 << 14   /* a lead, or what stands for another page */
 };
 
-/* The words behind the hints, found by hash.  Fill once, then read from any thread. */
+/* Phrases, in chains by their first byte: 1 + the number of one, 0 at the end. */
+struct content_phrases {
+    uint8_t head[256], next[256];
+};
+
+/* The words behind the hints, found by hash, and phrases.  Fill once, then read from any thread. */
 struct content_words {
     uint16_t slot[1024];
+    struct content_phrases whole, first;
 };
 void content_words_init(struct content_words *w);
 /* The hints of node i's class, id, role and itemprop. */
@@ -33,7 +39,7 @@ uint32_t content_hints(const struct content_words *w, const struct html_tree *t,
 
 /* True if a line says that it is not content ("Read more", "Photo: ...").  key: its letters
  * and digits in lower case (n > 0); labelled: its first word or words end in a colon. */
-bool content_phrase(const char *key, size_t n, bool labelled);
+bool content_phrase(const struct content_words *w, const char *key, size_t n, bool labelled);
 
 /* Memory of content_mark, kept from page to page.  Zero to start. */
 struct content_scratch {

@@ -147,7 +147,7 @@ static bool is_furniture(const struct content_marker *m, const struct line *l)
     /* The title again: under a picture, say. */
     if (n >= 16 && n == m->n_title && memcmp(key, m->title, n) == 0)
         return true;
-    return n && content_phrase(key, n, colon);
+    return n && content_phrase(m->words, key, n, colon);
 }
 
 /* The next line of the root from *i on; false at its end.  *gap: text was skipped on the

@@ -31,6 +31,7 @@ struct content_info {
 
 struct content_marker {
     const struct html_tree *t;
+    const struct content_words *words;
     struct content_info *info;
     uint8_t *skip;
     char title[CONTENT_KEY_MAX]; /* content_key of the title */
@@ -38,6 +39,8 @@ struct content_marker {
     uint32_t para_min; /* a shorter run of text is no paragraph */
 };
 
+/* Part of content_words_init. */
+void content_phrases_init(struct content_words *w);
 /* The letters and digits of s, in lower case as far as ASCII goes, without references:
  * what two ways to write a title have in common.  Appends to the n bytes in key; returns
  * how many there are now. */

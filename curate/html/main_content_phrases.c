@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "curate/html/main_content.h"
+#include "curate/html/main_content_parts.h"
 
 /* Short lines that are no part of the content, wherever they stand.  Spaces, case and
  * punctuation do not matter. */
@@ -75,18 +75,36 @@ static size_t matched(const char *phrase, const char *key, size_t n)
     return k;
 }
 
-bool content_phrase(const char *key, size_t n, bool labelled)
+enum { N_WHOLE = sizeof whole / sizeof *whole, N_FIRST = sizeof first / sizeof *first };
+_Static_assert(N_WHOLE < 256 && N_FIRST < 256, "a phrase has a number of 8 bits");
+
+static void chain(struct content_phrases *c, const char *const *phrase, unsigned n)
+{
+    for (unsigned i = n; i-- > 0;) {
+        uint8_t *head = &c->head[(unsigned char)phrase[i][0]];
+
+        c->next[i + 1] = *head;
+        *head = (uint8_t)(i + 1);
+    }
+}
+
+void content_phrases_init(struct content_words *w)
+{
+    chain(&w->whole, whole, N_WHOLE);
+    chain(&w->first, first, N_FIRST);
+}
+
+bool content_phrase(const struct content_words *w, const char *key, size_t n, bool labelled)
 {
     size_t k;
 
-    for (unsigned i = 0; i < sizeof whole / sizeof *whole; i++)
-        if (whole[i][0] == key[0] && (k = matched(whole[i], key, n)) && n <= k + SLACK)
+    for (unsigned i = w->whole.head[(unsigned char)key[0]]; i; i = w->whole.next[i])
+        if ((k = matched(whole[i - 1], key, n)) && n <= k + SLACK)
             return true;
     if (n > FIRST_MAX)
         return false;
-    for (unsigned i = 0; i < sizeof first / sizeof *first; i++)
-        if (first[i][0] == key[0] && (k = matched(first[i], key, n)) &&
-            (labelled || memchr(first[i], ' ', strlen(first[i]))))
+    for (unsigned i = w->first.head[(unsigned char)key[0]]; i; i = w->first.next[i])
+        if ((k = matched(first[i - 1], key, n)) && (labelled || strchr(first[i - 1], ' ')))
             return true;
     return false;
 }

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "curate/html/main_content.h"
+#include "curate/html/main_content_parts.h"
 
 /* Where in a class name a word must stand to mean something. */
 enum where { ANY, FIRST, WHOLE };
@@ -126,6 +126,7 @@ void content_words_init(struct content_words *w)
             w->slot[i] = (uint16_t)((line << 11 | (unsigned)(word - s)) + 1);
         }
     }
+    content_phrases_init(w);
 }
 
 /* The hints of a word that stands at most there (ANY is the weakest place). */
