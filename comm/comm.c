@@ -210,3 +210,25 @@ int comm_barrier(struct comm *c, struct err *e)
 
     return comm_run(c, &call, e);
 }
+
+int comm_agree(struct comm *c, int *rc, struct err *why, struct err *e)
+{
+    int32_t first = *rc < 0 ? c->rank : INT32_MAX;
+    struct err said = {0};
+
+    if (*rc < 0)
+        said = *why;
+    if (comm_all_reduce(c, &first, 1, COMM_I32, COMM_MIN, e) < 0)
+        return e->code;
+    if (first == INT32_MAX)
+        return 0;
+    if (*rc < 0)
+        said.code = *rc;
+    if (comm_broadcast(c, &said, sizeof said, COMM_U8, first, e) < 0)
+        return e->code;
+    *why = said;
+    *rc = said.code;
+    if (first != c->rank)
+        err_wrap(why, "rank %d", first);
+    return 0;
+}

@@ -138,6 +138,10 @@ int comm_all_gather(struct comm *c, const void *send, void *recv, size_t n, enum
 /* buf[n] of rank root to all. */
 int comm_broadcast(struct comm *c, void *buf, size_t n, enum comm_type type, int root, struct err *e);
 int comm_barrier(struct comm *c, struct err *e);
+/* What each rank did by itself has failed for all if it has for one: all ranks get *rc and *why of
+ * the lowest rank whose *rc is negative; the others' message begins with "rank N: ".  < 0: the
+ * group itself has failed.  why may be e. */
+int comm_agree(struct comm *c, int *rc, struct err *why, struct err *e);
 
 #ifdef __cplusplus
 }

@@ -5,8 +5,11 @@
  *                    metadata.json           step, model, settings, checksums
  *   DIR/latest_checkpointed_iteration.txt    100
  *
- * A checkpoint is written to DIR/.iter_0000100.tmp, each file fsynced, metadata last,
- * then renamed, then the text file is replaced: whoever is killed anywhere in between
+ * Several ranks write model-rank-00000.safetensors and so on, with slices of the logical tensors
+ * (train/slices.h); any ranks load what any ranks have saved.
+ *
+ * A checkpoint is written to a folder DIR/.iter_0000100.MARK.tmp, each file fsynced, metadata
+ * last, then renamed, then the text file is replaced: whoever is killed anywhere in between
  * leaves the one before it.  Every byte is under an XXH3 checksum in the metadata, and
  * the metadata under its own.  docs/training.md has the format byte by byte.
  */
@@ -20,7 +23,9 @@
 #include "base/mem.h"
 #include "train/config.h"
 #include "train/params.h"
+#include "train/pieces.h"
 #include "train/safetensors.h"
+#include "train/slices.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,22 +40,35 @@ struct checkpoint_info {
     struct guard guard;
 };
 
-/* The tensors of a part are named prefix and parameter. */
-enum checkpoint_part { CHECKPOINT_WEIGHTS, CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ, CHECKPOINT_PARTS };
-extern const char *const checkpoint_prefix[CHECKPOINT_PARTS];
+/* ---- writing; train/saver.h is how ranks do it ---- */
 
-/* Gives the fp32 bytes of parameter i in part; they stay until the next call. */
-typedef int checkpoint_data_fn(void *arg, enum checkpoint_part part, int i, struct span *data, struct err *e);
+/* The folder of a checkpoint that is being written; dir is the caller's. */
+struct checkpoint_folder {
+    const char *dir;
+    int64_t step;
+    uint64_t mark; /* the same on all ranks */
+};
 
-/* Writes info and the parts below `parts` (all, or 1: weights alone), laid out by p, as a
- * checkpoint in dir (made if it is missing), a tensor at a time.  A checkpoint of the same step
- * is replaced.  On failure what stood in dir stands as it was, and nothing of this one is
- * left. */
-int checkpoint_save_from(const char *dir, const struct checkpoint_info *info, const struct params *p, int parts,
-                         checkpoint_data_fn *fn, void *arg, struct err *e);
-/* The same from three slabs. */
-int checkpoint_save(const char *dir, const struct checkpoint_info *info, const struct params *p,
-                    const float *const slab[CHECKPOINT_PARTS], struct err *e);
+/* One rank, before all others: makes dir if it is missing, removes what killed runs have left there, makes
+ * the folder and sets its mark. */
+int checkpoint_begin(struct checkpoint_folder *f, struct err *e);
+/* Each rank: writes v[0..n), piece i's bytes from fn, to files of its own, fsynced, and appends their
+ * entries in the metadata. */
+int checkpoint_write(const struct checkpoint_folder *f, int rank, int ranks, const struct piece *v, int n,
+                     safetensors_data_fn *fn, void *arg, struct buf *entries, struct err *e);
+/* One rank, behind all others: entries are all ranks', in their order, each as checkpoint_write gave it.  A
+ * checkpoint of the same step is replaced.  On failure what stood in dir stands as it was, and
+ * nothing of this one is left. */
+int checkpoint_commit(const struct checkpoint_folder *f, const struct checkpoint_info *info, const struct span *entries,
+                      int ranks, struct err *e);
+/* In its place: removes the folder. */
+void checkpoint_abort(const struct checkpoint_folder *f);
+
+/* All of it by one process, without others. */
+int checkpoint_save_from(const char *dir, const struct checkpoint_info *info, const struct piece *v, int n,
+                         safetensors_data_fn *fn, void *arg, struct err *e);
+
+/* ---- reading ---- */
 
 struct checkpoint;
 
@@ -60,6 +78,8 @@ struct checkpoint;
  * with 0 returned, when no step is given and dir has no checkpoint at all. */
 enum { CHECKPOINT_LAST = -1 };
 int checkpoint_open(struct checkpoint **ck, const char *dir, int64_t step, struct err *e);
+/* The same by all ranks of group: each verifies a share, and all open the same one. */
+int checkpoint_open_all(struct checkpoint **ck, struct comm *group, const char *dir, int64_t step, struct err *e);
 /* The same without reading the tensors: their checksums are not verified. */
 int checkpoint_peek(struct checkpoint **ck, const char *dir, int64_t step, struct err *e);
 void checkpoint_close(struct checkpoint *ck);
@@ -67,21 +87,21 @@ const struct checkpoint_info *checkpoint_info(const struct checkpoint *ck);
 const char *checkpoint_path(const struct checkpoint *ck);
 /* Whether it has the tensors of part: an imported one has weights alone. */
 bool checkpoint_has(const struct checkpoint *ck, enum checkpoint_part part);
-/* Its tensors, file after file; NULL behind the last. */
-const struct safetensor *checkpoint_tensor(const struct checkpoint *ck, int i);
+/* What its files hold, sorted. */
+const struct slices *checkpoint_slices(const struct checkpoint *ck);
 
 /* The steps in dir, newest first, in *steps (to be freed); how many, or < 0.  A dir that is not
  * there has none. */
 int checkpoint_steps(const char *dir, int64_t **steps, struct err *e);
 
-/* The bytes of a parameter in the checkpoint, as long as it is open.  ERR_FORMAT names a tensor
- * that is missing or has another shape. */
-int checkpoint_find(const struct checkpoint *ck, enum checkpoint_part part, const struct param *p, struct span *data,
-                    struct err *e);
-/* Fills slab, laid out by p, from the checkpoint.  ERR_FORMAT names a tensor that is
- * missing or has another shape.  Padding between tensors is set to 0. */
-int checkpoint_load(const struct checkpoint *ck, enum checkpoint_part part, const struct params *p,
-                    float *slab, struct err *e);
+/* Fills pieces (slices_load): what each rank wants, whoever saved it, from the mapped files. */
+int checkpoint_load(const struct checkpoint *ck, struct device *dev, const struct piece *v, int n, struct err *e);
+/* Fills a part's slab on dev, laid out by p.  Padding between tensors is set to 0. */
+int checkpoint_load_slab(const struct checkpoint *ck, struct device *dev, enum checkpoint_part part,
+                         const struct params *p, float *slab, struct err *e);
+
+/* Writes it to dir as one process would have: whole tensors in two files. */
+int checkpoint_join(const struct checkpoint *ck, const char *dir, struct err *e);
 
 /* Parses metadata.json into info; strings live in a.  For checkpoint_open and fuzzing. */
 struct node;

@@ -11,15 +11,23 @@
 #include "base/node.h"
 #include "train/checkpoint.h"
 
-enum { FILES_MAX = 65536, METADATA_MAX = 1 << 28 };
+enum { METADATA_MAX = 1 << 28 };
+
+/* A tensor in a file, and the checksum that it must have. */
+struct stored {
+    const char *file;
+    struct span name, data;
+    const char *hash;
+};
 
 struct checkpoint {
     struct checkpoint_info info;
     struct arena arena;
     struct file_map *maps;
-    struct safetensors *files;
     int n;
-    bool verify;
+    struct slices slices;
+    struct stored *stored; /* as many, file after file */
+    size_t cap_slices, cap_stored;
     char path[4160];
 };
 
@@ -39,111 +47,10 @@ void checkpoint_close(struct checkpoint *ck)
         return;
     for (int i = 0; i < ck->n; i++)
         file_map_close(&ck->maps[i]);
+    free(ck->slices.v);
+    free(ck->stored);
     arena_free(&ck->arena);
     free(ck);
-}
-
-/* ---- metadata ---- */
-
-/* The text ends in ,"xxh3":"0123456789abcdef"}\n over all that is before it. */
-static int check_seal(const char *what, struct span text, struct err *e)
-{
-    char seal[32];
-    size_t n = strlen(",\"xxh3\":\"0123456789abcdef\"}\n");
-
-    if (text.n < n)
-        return err_set(e, ERR_FORMAT, "%s: cut short: %zu bytes", what, text.n);
-    snprintf(seal, sizeof seal, ",\"xxh3\":\"%016" PRIx64 "\"}\n",
-             hash_xxh3_64((struct span){text.p, text.n - n}));
-    if (memcmp(seal, text.p + text.n - n, n) != 0)
-        return err_set(e, ERR_FORMAT, "%s: damaged: its checksum does not match", what);
-    return 0;
-}
-
-/* False: it is of another type, or impossible. */
-static bool parse_field(const struct model_field *f, const struct node *n, struct model_config *m)
-{
-    void *at = (char *)m + f->at;
-    int w = 0;
-
-    switch (f->type) {
-    case FIELD_INT:
-        *(int64_t *)at = n->integer;
-        return n->type == NODE_INT && n->integer >= f->needed && n->integer <= 1 << 30;
-    case FIELD_NUM:
-        *(double *)at = n->num;
-        return (n->type == NODE_NUM || n->type == NODE_INT) && n->num >= 0 && n->num <= 1e18;
-    case FIELD_BOOL:
-        *(bool *)at = n->integer != 0;
-        return n->type == NODE_BOOL;
-    default:
-        while (w < 4 && f->words[w] && !(n->type == NODE_STR && span_is(n->str, f->words[w])))
-            w++;
-        *(int *)at = w;
-        return w < 4 && f->words[w];
-    }
-}
-
-static int parse_model(const struct node *n, struct model_config *m, const char *what, struct err *e)
-{
-    int64_t padded;
-
-    for (int i = 0; i < model_fields_n; i++) {
-        const struct model_field *f = &model_fields[i];
-        const struct node *v = node_get(n, f->key);
-
-        if (v ? !parse_field(f, v, m) : f->needed)
-            return err_set(e, ERR_FORMAT, "%s: model.%s is missing or impossible", what, f->key);
-    }
-    padded = m->padded_vocab;
-    if (model_config_check(m, 1, e) < 0 || padded < m->vocab)
-        return err_set(e, ERR_FORMAT, "%s: the model makes no sense", what);
-    m->padded_vocab = padded;
-    return 0;
-}
-
-static int parse_args(struct arena *a, const struct node *n, struct checkpoint_info *info, struct err *e)
-{
-    const struct node *c = n && n->type == NODE_MAP ? n->child : NULL;
-
-    info->args = arena_calloc(a, c ? (size_t)n->count : 1, sizeof *info->args);
-    if (!info->args)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    for (; c; c = c->next)
-        if (c->type == NODE_STR)
-            info->args[info->n_args++] = (struct checkpoint_arg){c->key.p, c->str.p};
-    return 0;
-}
-
-int checkpoint_parse_metadata(struct arena *a, const char *what, struct span text,
-                              struct checkpoint_info *info, const struct node **files, struct err *e)
-{
-    struct node *root;
-    const char *format;
-
-    memset(info, 0, sizeof *info);
-    TRY(check_seal(what, text, e));
-    if (node_parse_json(a, text, &root, e) < 0)
-        return err_wrap(e, "%s", what);
-    format = node_str(root, "format");
-    if (!format || strcmp(format, "quern-checkpoint") != 0)
-        return err_set(e, ERR_FORMAT, "%s: not the metadata of a checkpoint", what);
-    if (node_int(root, "version", 0) != 1)
-        return err_set(e, ERR_UNSUPPORTED, "%s: version %" PRId64 " is not known here", what,
-                       node_int(root, "version", 0));
-    info->iteration = node_int(root, "iteration", -1);
-    info->consumed = node_int(root, "consumed_samples", -1);
-    if (info->iteration < 0 || info->consumed < 0)
-        return err_set(e, ERR_FORMAT, "%s: no iteration or consumed_samples", what);
-    TRY(parse_model(node_get(root, "model"), &info->model, what, e));
-    TRY(parse_args(a, node_get(root, "args"), info, e));
-    info->guard.loss = node_num(node_get(root, "running"), "loss", 0);
-    info->guard.norm = node_num(node_get(root, "running"), "grad_norm", 0);
-    info->guard.n = node_int(node_get(root, "running"), "steps", 0);
-    *files = node_get(root, "files");
-    if (!*files || (*files)->type != NODE_LIST || (*files)->count < 1 || (*files)->count > FILES_MAX)
-        return err_set(e, ERR_FORMAT, "%s: no files", what);
-    return 0;
 }
 
 /* ---- one checkpoint ---- */
@@ -156,16 +63,41 @@ static bool hash_is(const char *hex, uint64_t hash)
     return hex && strcmp(hex, want) == 0;
 }
 
-static int verify_file(struct checkpoint *ck, const struct node *n, struct err *e)
+/* The tensors of a file that has been opened; n is its entry. */
+static int add_tensors(struct checkpoint *ck, const char *path, struct span file, const struct node *n, struct err *e)
+{
+    const struct node *hashes = node_get(n, "tensors"), *next = hashes->child;
+    size_t have = (size_t)ck->slices.n;
+    struct safetensors st;
+
+    TRY(safetensors_parse(&ck->arena, path, file, &st, e));
+    if (mem_grow(&ck->slices.v, &ck->cap_slices, have + (size_t)st.n, sizeof *ck->slices.v) < 0 ||
+        mem_grow(&ck->stored, &ck->cap_stored, have + (size_t)st.n, sizeof *ck->stored) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int i = 0; i < st.n; i++) {
+        struct stored *s = &ck->stored[ck->slices.n];
+
+        *s = (struct stored){node_str(n, "name"), st.v[i].name, st.v[i].data, NULL};
+        if (next && span_eq(next->key, s->name)) { /* nearly always: they stand in the same order */
+            s->hash = next->type == NODE_STR ? next->str.p : NULL;
+            next = next->next;
+        } else {
+            s->hash = node_str(hashes, s->name.p);
+        }
+        TRY(slice_parse(&ck->arena, path, &st.v[i], &ck->slices.v[ck->slices.n], e));
+        ck->slices.n++;
+    }
+    return 0;
+}
+
+static int open_file(struct checkpoint *ck, const struct node *n, struct err *e)
 {
     const char *name = node_str(n, "name");
-    const struct node *hashes = node_get(n, "tensors");
-    struct safetensors *st = &ck->files[ck->n];
     struct file_map *map = &ck->maps[ck->n];
     struct span file;
     char path[4352];
 
-    if (!name || strchr(name, '/') || strlen(name) > 160 || !hashes)
+    if (!name || strchr(name, '/') || strlen(name) > 160 || !node_get(n, "tensors"))
         return err_set(e, ERR_FORMAT, "%s/metadata.json: a file without name or tensors", ck->path);
     snprintf(path, sizeof path, "%s/%s", ck->path, name);
     TRY(file_map_open(map, path, e));
@@ -176,12 +108,26 @@ static int verify_file(struct checkpoint *ck, const struct node *n, struct err *
     file = (struct span){(const char *)map->p, map->n};
     if (!hash_is(node_str(n, "header"), hash_xxh3_64(safetensors_header(file))))
         return err_set(e, ERR_FORMAT, "%s: damaged: the checksum of its header does not match", path);
-    TRY(safetensors_parse(&ck->arena, path, file, st, e));
-    for (int i = 0; ck->verify && i < st->n; i++) {
-        st->v[i].hash = hash_xxh3_64(st->v[i].data);
-        if (!hash_is(node_str(hashes, st->v[i].name.p), st->v[i].hash))
-            return err_set(e, ERR_FORMAT, "%s: damaged: the checksum of '%s' does not match", path,
-                           st->v[i].name.p);
+    return add_tensors(ck, path, file, n, e);
+}
+
+/* Of all bytes the r-th n-th, by whole tensors. */
+static int verify_share(const struct checkpoint *ck, int r, int n, struct err *e)
+{
+    uint64_t all = 0, at = 0;
+
+    for (int i = 0; i < ck->slices.n; i++)
+        all += ck->stored[i].data.n;
+    for (int i = 0; i < ck->slices.n; i++) {
+        const struct stored *s = &ck->stored[i];
+        uint64_t middle = at + s->data.n / 2;
+
+        at += s->data.n;
+        if ((int)((__uint128_t)middle * (unsigned)n / (all ? all : 1)) != r)
+            continue;
+        if (!hash_is(s->hash, hash_xxh3_64(s->data)))
+            return err_set(e, ERR_FORMAT, "%s/%s: damaged: the checksum of '%s' does not match", ck->path, s->file,
+                           s->name.p);
     }
     return 0;
 }
@@ -203,29 +149,34 @@ static int read_checkpoint(struct checkpoint *ck, struct err *e)
         return err_set(e, ERR_NOMEM, "out of memory");
     TRY(checkpoint_parse_metadata(&ck->arena, path, kept, &ck->info, &files, e));
     ck->maps = arena_calloc(&ck->arena, (size_t)files->count, sizeof *ck->maps);
-    ck->files = arena_calloc(&ck->arena, (size_t)files->count, sizeof *ck->files);
-    if (!ck->maps || !ck->files)
+    if (!ck->maps)
         return err_set(e, ERR_NOMEM, "out of memory");
     for (const struct node *f = files->child; f; f = f->next)
-        TRY(verify_file(ck, f, e));
+        TRY(open_file(ck, f, e));
     return 0;
 }
 
-static int open_step(struct checkpoint **out, const char *dir, int64_t step, bool verify, struct err *e)
+/* By all of group; NULL: by this process, without verifying the tensors. */
+static int open_step(struct checkpoint **out, struct comm *group, const char *dir, int64_t step, struct err *e)
 {
     struct checkpoint *ck = calloc(1, sizeof *ck);
-    int rc;
+    int rc = ck ? 0 : err_set(e, ERR_NOMEM, "out of memory"), lost = 0;
 
-    if (!ck)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    ck->verify = verify;
-    snprintf(ck->path, sizeof ck->path, "%s/iter_%07" PRId64, dir, step);
-    rc = read_checkpoint(ck, e);
+    if (ck) {
+        snprintf(ck->path, sizeof ck->path, "%s/iter_%07" PRId64, dir, step);
+        rc = read_checkpoint(ck, e);
+    }
     if (rc == 0 && ck->info.iteration != step)
         rc = err_set(e, ERR_FORMAT, "%s/metadata.json: it is of step %" PRId64, ck->path, ck->info.iteration);
-    if (rc < 0) {
+    if (rc == 0 && group)
+        rc = verify_share(ck, group->rank, group->size, e);
+    if (rc == 0)
+        rc = slices_sort(&ck->slices, ck->path, e);
+    if (group)
+        lost = comm_agree(group, &rc, e, e);
+    if (rc < 0 || lost < 0) {
         checkpoint_close(ck);
-        return rc;
+        return lost < 0 ? lost : rc;
     }
     *out = ck;
     return 0;
@@ -290,107 +241,166 @@ static int64_t latest_step(const char *dir)
     return v;
 }
 
-static int open_any(struct checkpoint **ck, const char *dir, int64_t step, bool verify, struct err *e)
+/* The next step to try, below *step: what the first rank finds in the folder, on all.  1; 0: there
+ * is none. */
+static int next_step(struct comm *group, const int64_t *steps, int n, int64_t *step, struct err *e)
 {
-    int64_t *steps, latest;
-    int n, tried = 0, rc = 0;
+    int64_t next = -1;
+
+    for (int i = n - 1; i >= 0; i--)
+        if (steps[i] < *step)
+            next = steps[i];
+    if (group)
+        TRY(comm_broadcast(group, &next, 1, COMM_I64, 0, e));
+    *step = next;
+    return next >= 0;
+}
+
+/* From the newest that may be it to the oldest. */
+static int open_last(struct checkpoint **ck, struct comm *group, const char *dir, const int64_t *steps, int n,
+                     int64_t latest, struct err *e)
+{
+    int64_t step = latest < INT64_MAX ? latest + 1 : INT64_MAX;
+    int tried = 0, more, rc;
+
+    while ((more = next_step(group, steps, n, &step, e)) > 0) {
+        tried++;
+        rc = open_step(ck, group, dir, step, e);
+        if (rc == 0 || rc == ERR_NOMEM || rc == ERR_UNSUPPORTED)
+            return rc;
+        if (!group || group->rank == 0)
+            log_msg(LOG_WARN, "%s; trying the checkpoint before it", e->msg);
+    }
+    TRY(more);
+    return tried ? err_set(e, ERR_FORMAT, "%s: none of its %d checkpoints is whole", dir, tried) : 0;
+}
+
+static int open_any(struct checkpoint **ck, struct comm *group, const char *dir, int64_t step, struct err *e)
+{
+    int64_t *steps = NULL, latest = INT64_MAX;
+    int n = 0, rc = 0;
 
     *ck = NULL;
     if (strlen(dir) > 4000)
         return err_set(e, ERR_ARG, "folder name too long: '%s'", dir);
     if (step != CHECKPOINT_LAST)
-        return open_step(ck, dir, step, verify, e);
-    n = checkpoint_steps(dir, &steps, e);
-    if (n < 0)
-        return n;
-    latest = latest_step(dir);
-    for (int i = 0; i < n && !*ck; i++) {
-        if (steps[i] > latest)
-            continue;
-        tried++;
-        rc = open_step(ck, dir, steps[i], verify, e);
-        if (rc == ERR_NOMEM || rc == ERR_UNSUPPORTED)
-            break;
-        if (rc < 0)
-            log_msg(LOG_WARN, "%s; trying the checkpoint before it", e->msg);
+        return open_step(ck, group, dir, step, e);
+    if (!group || group->rank == 0) {
+        n = rc = checkpoint_steps(dir, &steps, e);
+        latest = latest_step(dir);
     }
+    if (group && comm_agree(group, &rc, e, e) < 0)
+        rc = e->code;
+    if (rc >= 0)
+        rc = open_last(ck, group, dir, steps, n, latest, e);
     free(steps);
-    if (*ck || rc == ERR_NOMEM || rc == ERR_UNSUPPORTED)
-        return *ck ? 0 : rc;
-    if (tried)
-        return err_set(e, ERR_FORMAT, "%s: none of its %d checkpoints is whole", dir, tried);
-    if (latest != INT64_MAX || n)
-        return err_set(e, ERR_FORMAT, "%s: latest_checkpointed_iteration.txt names step %" PRId64
-                       ", but there is no such checkpoint and none before it", dir, latest);
-    return 0;
+    if (rc == 0 && !*ck && (latest != INT64_MAX || n))
+        rc = err_set(e, ERR_FORMAT, "%s: latest_checkpointed_iteration.txt names step %" PRId64
+                     ", but there is no such checkpoint and none before it", dir, latest);
+    if (group && !*ck)
+        TRY(comm_agree(group, &rc, e, e));
+    return rc < 0 ? rc : 0;
 }
 
 int checkpoint_open(struct checkpoint **ck, const char *dir, int64_t step, struct err *e)
 {
-    return open_any(ck, dir, step, true, e);
+    struct comm *self;
+    int rc;
+
+    TRY(comm_open_self(&self, e));
+    rc = open_any(ck, self, dir, step, e);
+    comm_close(self);
+    return rc;
+}
+
+int checkpoint_open_all(struct checkpoint **ck, struct comm *group, const char *dir, int64_t step, struct err *e)
+{
+    return open_any(ck, group, dir, step, e);
 }
 
 int checkpoint_peek(struct checkpoint **ck, const char *dir, int64_t step, struct err *e)
 {
-    return open_any(ck, dir, step, false, e);
+    return open_any(ck, NULL, dir, step, e);
 }
 
 /* ---- tensors ---- */
 
-const struct safetensor *checkpoint_tensor(const struct checkpoint *ck, int i)
+const struct slices *checkpoint_slices(const struct checkpoint *ck)
 {
-    for (int f = 0; f < ck->n; i -= ck->files[f++].n)
-        if (i < ck->files[f].n)
-            return &ck->files[f].v[i];
-    return NULL;
-}
-
-static const struct safetensor *find(const struct checkpoint *ck, const char *name)
-{
-    const struct safetensor *t = NULL;
-
-    for (int f = 0; f < ck->n && !t; f++)
-        t = safetensors_find(&ck->files[f], name);
-    return t;
+    return &ck->slices;
 }
 
 bool checkpoint_has(const struct checkpoint *ck, enum checkpoint_part part)
 {
-    const struct safetensor *t;
-    size_t n = strlen(checkpoint_prefix[part]);
-
-    for (int i = 0; (t = checkpoint_tensor(ck, i)); i++)
-        if (t->name.n > n && memcmp(t->name.p, checkpoint_prefix[part], n) == 0)
+    for (int i = 0; i < ck->slices.n; i++)
+        if (ck->slices.v[i].at.part == part)
             return true;
     return false;
 }
 
-int checkpoint_find(const struct checkpoint *ck, enum checkpoint_part part, const struct param *q, struct span *data,
-                    struct err *e)
+int checkpoint_load(const struct checkpoint *ck, struct device *dev, const struct piece *v, int n, struct err *e)
 {
-    const struct safetensor *t;
-    char name[96];
-
-    snprintf(name, sizeof name, "%s%s", checkpoint_prefix[part], q->name);
-    t = find(ck, name);
-    if (!t)
-        return err_set(e, ERR_FORMAT, "%s: no tensor '%s'", ck->path, name);
-    if (strcmp(t->dtype, "F32") != 0 || t->dims != q->dims || t->shape[0] != q->shape[0] ||
-        (q->dims == 2 && t->shape[1] != q->shape[1]))
-        return err_set(e, ERR_FORMAT, "%s: '%s' has another type or shape than this model's", ck->path, name);
-    *data = t->data;
-    return 0;
+    return slices_load(&ck->slices, ck->path, dev, v, n, e);
 }
 
-int checkpoint_load(const struct checkpoint *ck, enum checkpoint_part part, const struct params *p,
-                    float *slab, struct err *e)
+int checkpoint_load_slab(const struct checkpoint *ck, struct device *dev, enum checkpoint_part part,
+                         const struct params *p, float *slab, struct err *e)
 {
-    struct span data;
+    struct piece *v = malloc((size_t)p->n * PIECES_PER_PARAM * sizeof *v);
+    int rc = v ? device_zero(dev, slab, p->elements * sizeof *slab, e) : err_set(e, ERR_NOMEM, "out of memory");
 
-    memset(slab, 0, p->elements * sizeof *slab);
-    for (int i = 0; i < p->n; i++) {
-        TRY(checkpoint_find(ck, part, &p->v[i], &data, e));
-        memcpy(slab + p->v[i].at, data.p, data.n);
+    if (rc == 0)
+        rc = checkpoint_load(ck, dev, v, params_pieces(p, part, slab, v), e);
+    free(v);
+    return rc;
+}
+
+/* ---- in one piece ---- */
+
+struct join {
+    const struct checkpoint *ck;
+    const struct piece *v;
+    float *room; /* JOIN_ROOM */
+};
+
+enum { JOIN_ROOM = 1 << 20 };
+
+/* As many whole rows as there is room for, or a piece of one. */
+static int join_give(void *arg, int i, size_t at, struct span *data, struct err *e)
+{
+    const struct join *j = arg;
+    int64_t first = (int64_t)(at / sizeof(float)), n = j->v[i].rows * j->v[i].cols - first;
+    struct piece range[3];
+
+    if (n > JOIN_ROOM)
+        n = JOIN_ROOM;
+    if (piece_range(&j->v[i], first, n, range) > 1)
+        n = range[0].rows * range[0].cols;
+    range[0].data = j->room;
+    range[0].ld = range[0].cols;
+    *data = (struct span){(const char *)j->room, (size_t)n * sizeof(float)};
+    return checkpoint_load(j->ck, NULL, range, 1, e);
+}
+
+int checkpoint_join(const struct checkpoint *ck, const char *dir, struct err *e)
+{
+    struct join j = {.ck = ck, .room = malloc(JOIN_ROOM * sizeof(float))};
+    struct params p;
+    struct piece *v;
+    int n = 0, rc;
+
+    rc = j.room ? params_init(&p, &ck->info.model, e) : err_set(e, ERR_NOMEM, "out of memory");
+    if (rc < 0) {
+        free(j.room);
+        return rc;
     }
-    return 0;
+    j.v = v = malloc((size_t)p.n * CHECKPOINT_PARTS * PIECES_PER_PARAM * sizeof *v);
+    for (int k = 0; v && k < CHECKPOINT_PARTS; k++)
+        if (checkpoint_has(ck, (enum checkpoint_part)k))
+            n += params_pieces(&p, (enum checkpoint_part)k, NULL, v + n);
+    rc = v ? checkpoint_save_from(dir, &ck->info, v, n, join_give, &j, e) : err_set(e, ERR_NOMEM, "out of memory");
+    free(v);
+    free(j.room);
+    params_free(&p);
+    return rc;
 }

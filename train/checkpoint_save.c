@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -13,16 +14,7 @@
 #include "base/json.h"
 #include "train/checkpoint.h"
 
-/* What one safetensors file of the checkpoint has. */
-struct part_file {
-    const char *name;
-    int first, parts; /* enum checkpoint_part */
-    struct safetensor *v;
-    int n;
-    uint64_t header_hash, bytes;
-};
-
-const char *const checkpoint_prefix[CHECKPOINT_PARTS] = {"", "exp_avg.", "exp_avg_sq."};
+enum { PATH_ROOM = 4224 };
 
 /* Removes a flat folder; what cannot be removed stays and is no error here. */
 static void remove_folder(const char *path)
@@ -44,15 +36,19 @@ static void remove_leftovers(const char *dir)
 {
     DIR *d = opendir(dir);
     struct dirent *f;
-    char path[4096];
+    char path[PATH_ROOM];
+    uint64_t mark;
     int64_t step;
-    int end;
 
     if (!d)
         return;
     while ((f = readdir(d))) {
-        end = 0;
-        if (sscanf(f->d_name, ".iter_%" SCNd64 ".tmp%n", &step, &end) == 1 && end && !f->d_name[end]) {
+        int end = 0, old = 0; /* older ones have no mark */
+
+        sscanf(f->d_name, ".iter_%" SCNd64 ".%" SCNx64 ".tmp%n", &step, &mark, &end);
+        sscanf(f->d_name, ".iter_%" SCNd64 ".tmp%n", &step, &old);
+        end = end ? end : old;
+        if (end && !f->d_name[end]) {
             snprintf(path, sizeof path, "%s/%s", dir, f->d_name);
             remove_folder(path);
         }
@@ -62,10 +58,10 @@ static void remove_leftovers(const char *dir)
 
 static int make_folders(const char *dir, struct err *e)
 {
-    char path[4096];
+    char path[PATH_ROOM];
     size_t n = strlen(dir);
 
-    if (n + 64 > sizeof path)
+    if (n + 192 > sizeof path)
         return err_set(e, ERR_ARG, "folder name too long: '%s'", dir);
     memcpy(path, dir, n + 1);
     for (size_t i = 1; i <= n; i++) {
@@ -92,45 +88,123 @@ static int sync_folder(const char *path, struct err *e)
     return rc;
 }
 
-/* Lists the tensors of f; names live in a. */
-static int list_tensors(struct arena *a, struct part_file *f, const struct params *p, struct err *e)
+static void temporary(const struct checkpoint_folder *f, char path[PATH_ROOM])
 {
-    f->v = arena_calloc(a, (size_t)(f->parts * p->n), sizeof *f->v);
-    if (!f->v)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    for (int k = f->first; k < f->first + f->parts; k++)
-        for (int i = 0; i < p->n; i++) {
-            struct safetensor *t = &f->v[f->n++];
-            const struct param *q = &p->v[i];
-            char name[96];
-
-            snprintf(name, sizeof name, "%s%s", checkpoint_prefix[k], q->name);
-            t->name = arena_dup(a, span_of(name));
-            if (!t->name.p)
-                return err_set(e, ERR_NOMEM, "out of memory");
-            t->dtype = "F32";
-            t->dims = q->dims;
-            t->shape[0] = q->shape[0];
-            t->shape[1] = q->shape[1];
-            t->data.n = q->n * sizeof(float);
-        }
-    return 0;
+    snprintf(path, PATH_ROOM, "%s/.iter_%07" PRId64 ".%016" PRIx64 ".tmp", f->dir, f->step, f->mark);
 }
 
-/* Where the tensors of a file come from. */
+int checkpoint_begin(struct checkpoint_folder *f, struct err *e)
+{
+    struct timespec now;
+    char path[PATH_ROOM];
+
+    /* Ranks of a killed run may live on for a while; they must not meet these. */
+    clock_gettime(CLOCK_REALTIME, &now);
+    f->mark = hash_mix64((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + ((uint64_t)getpid() << 40));
+    TRY(make_folders(f->dir, e));
+    remove_leftovers(f->dir);
+    temporary(f, path);
+    return mkdir(path, 0777) == 0 ? 0 : err_sys(e, ERR_IO, "cannot make folder '%s'", path);
+}
+
+void checkpoint_abort(const struct checkpoint_folder *f)
+{
+    char path[PATH_ROOM];
+
+    temporary(f, path);
+    remove_folder(path);
+}
+
+/* ---- a rank's files ---- */
+
+/* The pieces of one file, and where their bytes come from. */
 struct source {
-    const struct part_file *file;
-    const struct params *p;
-    checkpoint_data_fn *fn;
+    const int *piece; /* indices */
+    safetensors_data_fn *fn;
     void *arg;
 };
 
-static int give(void *arg, int i, struct span *data, struct err *e)
+static int give(void *arg, int i, size_t at, struct span *data, struct err *e)
 {
     const struct source *s = arg;
 
-    return s->fn(s->arg, (enum checkpoint_part)(s->file->first + i / s->p->n), i % s->p->n, data, e);
+    return s->fn(s->arg, s->piece[i], at, data, e);
 }
+
+static int list_tensor(struct arena *a, const struct piece *p, struct safetensor *t, struct err *e)
+{
+    char name[SLICE_NAME];
+
+    TRY(slice_name(p, name, e));
+    t->name = arena_dup(a, span_of(name));
+    t->dtype = "F32";
+    t->dims = p->dims;
+    t->shape[0] = p->rows;
+    t->shape[1] = p->cols;
+    t->data.n = (size_t)(p->rows * p->cols) * sizeof(float);
+    return t->name.p ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+}
+
+/* The entry of a file in the metadata. */
+static int put_file(struct buf *b, const char *name, uint64_t bytes, uint64_t header, const struct safetensor *v, int n)
+{
+    TRY(buf_printf(b, "%s{\"name\":\"%s\",\"bytes\":%" PRIu64 ",\"header\":\"%016" PRIx64 "\",\"tensors\":{",
+                   b->n ? "," : "", name, bytes, header));
+    for (int i = 0; i < n; i++) {
+        if (i)
+            TRY(buf_putc(b, ','));
+        TRY(json_put_string(b, v[i].name));
+        TRY(buf_printf(b, ":\"%016" PRIx64 "\"", v[i].hash));
+    }
+    return buf_puts(b, "}}");
+}
+
+/* The pieces of parts first to last; no file when there are none. */
+static int write_file(const struct checkpoint_folder *f, const char *name, const struct piece *p, int n, int first, int last,
+                      struct source *s, struct buf *entries, struct err *e)
+{
+    struct safetensor *v = calloc((size_t)n + 1, sizeof *v);
+    int *piece = calloc((size_t)n + 1, sizeof *piece), k = 0, rc = 0;
+    char path[PATH_ROOM];
+    uint64_t header, bytes;
+    struct arena a = {0};
+
+    if (!v || !piece)
+        rc = err_set(e, ERR_NOMEM, "out of memory");
+    for (int i = 0; rc == 0 && i < n; i++)
+        if ((int)p[i].part >= first && (int)p[i].part <= last) {
+            piece[k] = i;
+            rc = list_tensor(&a, &p[i], &v[k++], e);
+        }
+    if (rc == 0 && k) {
+        temporary(f, path);
+        snprintf(path + strlen(path), sizeof path - strlen(path), "/%s", name);
+        s->piece = piece;
+        rc = safetensors_write(path, v, k, NULL, give, s, &header, &bytes, e);
+        if (rc == 0 && put_file(entries, name, bytes, header, v, k) < 0)
+            rc = err_set(e, ERR_NOMEM, "out of memory");
+    }
+    free(v);
+    free(piece);
+    arena_free(&a);
+    return rc;
+}
+
+int checkpoint_write(const struct checkpoint_folder *f, int rank, int ranks, const struct piece *v, int n,
+                     safetensors_data_fn *fn, void *arg, struct buf *entries, struct err *e)
+{
+    struct source s = {.fn = fn, .arg = arg};
+    char of[32] = "", name[64];
+
+    if (ranks > 1)
+        snprintf(of, sizeof of, "-rank-%05d", rank);
+    snprintf(name, sizeof name, "model%s.safetensors", of);
+    TRY(write_file(f, name, v, n, CHECKPOINT_WEIGHTS, CHECKPOINT_WEIGHTS, &s, entries, e));
+    snprintf(name, sizeof name, "optimizer%s.safetensors", of);
+    return write_file(f, name, v, n, CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ, &s, entries, e);
+}
+
+/* ---- metadata, and the name ---- */
 
 static int put_model(struct buf *b, const struct model_config *m)
 {
@@ -147,25 +221,13 @@ static int put_model(struct buf *b, const struct model_config *m)
     return buf_putc(b, '}');
 }
 
-static int put_files(struct buf *b, const struct part_file *files, int n)
+static int put_metadata(struct buf *b, const struct checkpoint_info *info, const struct span *entries, int ranks)
 {
-    TRY(buf_puts(b, ",\"files\":["));
-    for (int i = 0; i < n; i++) {
-        const struct part_file *f = &files[i];
+    bool first = true;
 
-        TRY(buf_printf(b, "%s{\"name\":\"%s\",\"bytes\":%" PRIu64 ",\"header\":\"%016" PRIx64 "\",\"tensors\":{",
-                       i ? "," : "", f->name, f->bytes, f->header_hash));
-        for (int j = 0; j < f->n; j++)
-            TRY(buf_printf(b, "%s\"%s\":\"%016" PRIx64 "\"", j ? "," : "", f->v[j].name.p, f->v[j].hash));
-        TRY(buf_puts(b, "}}"));
-    }
-    return buf_puts(b, "]");
-}
-
-static int put_metadata(struct buf *b, const struct checkpoint_info *info, const struct part_file *files, int n)
-{
-    TRY(buf_printf(b, "{\"format\":\"quern-checkpoint\",\"version\":1,\"iteration\":%" PRId64
-                      ",\"consumed_samples\":%" PRId64, info->iteration, info->consumed));
+    /* Version 1 has whole tensors alone. */
+    TRY(buf_printf(b, "{\"format\":\"quern-checkpoint\",\"version\":%d,\"iteration\":%" PRId64
+                      ",\"consumed_samples\":%" PRId64, ranks > 1 ? 2 : 1, info->iteration, info->consumed));
     TRY(put_model(b, &info->model));
     TRY(buf_puts(b, ",\"args\":{"));
     for (int i = 0; i < info->n_args; i++) {
@@ -175,33 +237,22 @@ static int put_metadata(struct buf *b, const struct checkpoint_info *info, const
     TRY(buf_putc(b, '}'));
     TRY(buf_printf(b, ",\"running\":{\"loss\":%.17g,\"grad_norm\":%.17g,\"steps\":%" PRId64 "}", info->guard.loss,
                    info->guard.norm, info->guard.n));
-    TRY(put_files(b, files, n));
-    return buf_printf(b, ",\"xxh3\":\"%016" PRIx64 "\"}\n", hash_xxh3_64(buf_span(b)));
-}
-
-static int write_folder(const char *tmp, const struct checkpoint_info *info, struct part_file *files, int n,
-                        struct source *source, struct err *e)
-{
-    struct buf meta = {0};
-    char path[4224];
-    int rc;
-
-    for (int i = 0; i < n; i++) {
-        snprintf(path, sizeof path, "%s/%s", tmp, files[i].name);
-        source->file = &files[i];
-        TRY(safetensors_write(path, files[i].v, files[i].n, NULL, give, source, &files[i].header_hash, &files[i].bytes,
-                              e));
+    TRY(buf_puts(b, ",\"files\":["));
+    for (int r = 0; r < ranks; r++) {
+        if (!entries[r].n)
+            continue;
+        if (!first)
+            TRY(buf_putc(b, ','));
+        TRY(buf_put_span(b, entries[r]));
+        first = false;
     }
-    rc = put_metadata(&meta, info, files, n);
-    snprintf(path, sizeof path, "%s/metadata.json", tmp);
-    rc = rc < 0 ? err_set(e, rc, "%s: no memory", path) : file_write_all(path, buf_span(&meta), e);
-    buf_free(&meta);
-    return rc < 0 ? rc : sync_folder(tmp, e);
+    TRY(buf_putc(b, ']'));
+    return buf_printf(b, ",\"xxh3\":\"%016" PRIx64 "\"}\n", hash_xxh3_64(buf_span(b)));
 }
 
 /* Puts tmp in the place of final.  An older checkpoint of this step changes places
  * with it in one system call, so that there is a whole one at every moment. */
-static int commit_folder(const char *dir, const char *tmp, const char *final, struct err *e)
+static int put_in_place(const char *dir, const char *tmp, const char *final, struct err *e)
 {
     if (rename(tmp, final) != 0) {
         if (errno != ENOTEMPTY && errno != EEXIST)
@@ -213,60 +264,46 @@ static int commit_folder(const char *dir, const char *tmp, const char *final, st
     return sync_folder(dir, e);
 }
 
-int checkpoint_save_from(const char *dir, const struct checkpoint_info *info, const struct params *p, int parts,
-                         checkpoint_data_fn *fn, void *arg, struct err *e)
+int checkpoint_commit(const struct checkpoint_folder *f, const struct checkpoint_info *info, const struct span *entries,
+                      int ranks, struct err *e)
 {
-    struct part_file files[] = {
-        {.name = "model.safetensors", .first = CHECKPOINT_WEIGHTS, .parts = 1},
-        {.name = "optimizer.safetensors", .first = CHECKPOINT_EXP_AVG, .parts = 2},
-    };
-    struct source source = {.p = p, .fn = fn, .arg = arg};
-    const int n = parts > 1 ? 2 : 1;
-    char tmp[4160], final[4160], latest[4160], text[32];
-    struct arena a = {0};
+    char tmp[PATH_ROOM], path[PATH_ROOM + 64], text[32];
+    struct buf meta = {0};
+    int rc = put_metadata(&meta, info, entries, ranks);
+
+    temporary(f, tmp);
+    snprintf(path, sizeof path, "%s/metadata.json", tmp);
+    rc = rc < 0 ? err_set(e, rc, "%s: no memory", path) : file_write_all(path, buf_span(&meta), e);
+    buf_free(&meta);
+    if (rc == 0)
+        rc = sync_folder(tmp, e);
+    snprintf(path, sizeof path, "%s/iter_%07" PRId64, f->dir, f->step);
+    if (rc == 0)
+        rc = put_in_place(f->dir, tmp, path, e);
+    if (rc < 0) {
+        remove_folder(tmp);
+        return rc;
+    }
+    snprintf(path, sizeof path, "%s/latest_checkpointed_iteration.txt", f->dir);
+    snprintf(text, sizeof text, "%" PRId64 "\n", f->step);
+    return file_write_all(path, span_of(text), e);
+}
+
+int checkpoint_save_from(const char *dir, const struct checkpoint_info *info, const struct piece *v, int n,
+                         safetensors_data_fn *fn, void *arg, struct err *e)
+{
+    struct checkpoint_folder f = {.dir = dir, .step = info->iteration};
+    struct buf entries = {0};
+    struct span all;
     int rc;
 
-    TRY(make_folders(dir, e));
-    remove_leftovers(dir);
-    snprintf(tmp, sizeof tmp, "%s/.iter_%07" PRId64 ".tmp", dir, info->iteration);
-    snprintf(final, sizeof final, "%s/iter_%07" PRId64, dir, info->iteration);
-    snprintf(latest, sizeof latest, "%s/latest_checkpointed_iteration.txt", dir);
-    if (mkdir(tmp, 0777) != 0)
-        return err_sys(e, ERR_IO, "cannot make folder '%s'", tmp);
-    rc = 0;
-    for (int i = 0; rc == 0 && i < n; i++)
-        rc = list_tensors(&a, &files[i], p, e);
+    TRY(checkpoint_begin(&f, e));
+    rc = checkpoint_write(&f, 0, 1, v, n, fn, arg, &entries, e);
+    all = buf_span(&entries);
     if (rc == 0)
-        rc = write_folder(tmp, info, files, n, &source, e);
-    if (rc == 0)
-        rc = commit_folder(dir, tmp, final, e);
-    if (rc < 0)
-        remove_folder(tmp);
-    arena_free(&a);
-    TRY(rc);
-    snprintf(text, sizeof text, "%" PRId64 "\n", info->iteration);
-    return file_write_all(latest, span_of(text), e);
-}
-
-struct slabs {
-    const struct params *p;
-    const float *const *slab;
-};
-
-static int from_slabs(void *arg, enum checkpoint_part part, int i, struct span *data, struct err *e)
-{
-    const struct slabs *s = arg;
-    const struct param *q = &s->p->v[i];
-
-    (void)e;
-    *data = (struct span){(const char *)(s->slab[part] + q->at), q->n * sizeof(float)};
-    return 0;
-}
-
-int checkpoint_save(const char *dir, const struct checkpoint_info *info, const struct params *p,
-                    const float *const slab[CHECKPOINT_PARTS], struct err *e)
-{
-    struct slabs s = {p, slab};
-
-    return checkpoint_save_from(dir, info, p, CHECKPOINT_PARTS, from_slabs, &s, e);
+        rc = checkpoint_commit(&f, info, &all, 1, e);
+    else
+        checkpoint_abort(&f);
+    buf_free(&entries);
+    return rc;
 }

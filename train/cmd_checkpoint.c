@@ -23,38 +23,52 @@ static int open_checkpoint(struct checkpoint **ck, const char *dir, int64_t step
     return *ck ? 0 : err_set(e, ERR_IO, "no checkpoint in '%s'", dir);
 }
 
-static void print_shape(const struct safetensor *t)
+/* A logical tensor, which lies in n slices. */
+static void print_tensor(const struct piece *p, int n)
 {
-    printf("  %-64s %s [", t->name.p, t->dtype);
-    for (int d = 0; d < t->dims; d++)
-        printf("%s%" PRId64, d ? ", " : "", t->shape[d]);
-    printf("]\n");
+    printf("  %s%-*s F32 [%" PRId64, checkpoint_prefix[p->part], 64 - (int)strlen(checkpoint_prefix[p->part]), p->name,
+           p->shape[0]);
+    if (p->dims == 2)
+        printf(", %" PRId64, p->shape[1]);
+    printf("]");
+    if (n > 1)
+        printf(" in %d slices", n);
+    putchar('\n');
 }
 
 static int run_info(const struct options *o, const char *dir, struct err *e)
 {
     const struct checkpoint_info *info;
-    const struct safetensor *t;
+    const struct slices *s;
     struct checkpoint *ck;
     uint64_t bytes = 0;
+    int tensors = 0;
     char text[64];
-    int n = 0;
 
     TRY(open_checkpoint(&ck, dir, o->step, false, e));
     info = checkpoint_info(ck);
-    for (; (t = checkpoint_tensor(ck, n)); n++)
-        bytes += t->data.n;
-    printf("%s\nstep %" PRId64 ", %" PRId64 " samples consumed\n%" PRId64 " parameters; %d tensors, %.1f MiB%s\n",
-           checkpoint_path(ck), info->iteration, info->consumed, model_config_params(&info->model), n,
-           (double)bytes / (1 << 20), checkpoint_has(ck, CHECKPOINT_EXP_AVG) ? "" : "; no optimizer state");
+    s = checkpoint_slices(ck);
+    for (int i = 0, n; i < s->n; i += n, tensors++) {
+        slices_find(s, s->v[i].at.part, s->v[i].at.name, &n);
+        for (int k = i; k < i + n; k++)
+            bytes += s->v[k].data.n;
+    }
+    printf("%s\nstep %" PRId64 ", %" PRId64 " samples consumed\n%" PRId64 " parameters; %d tensors", checkpoint_path(ck),
+           info->iteration, info->consumed, model_config_params(&info->model), tensors);
+    if (s->n > tensors)
+        printf(" in %d slices", s->n);
+    printf(", %.1f MiB%s\n", (double)bytes / (1 << 20),
+           checkpoint_has(ck, CHECKPOINT_EXP_AVG) ? "" : "; no optimizer state");
     for (int i = 0; i < model_fields_n; i++)
         printf("  %-36s %s\n", model_fields[i].key, model_field_text(&model_fields[i], &info->model, text, sizeof text));
     if (info->n_args)
         printf("made with:\n");
     for (int i = 0; i < info->n_args; i++)
         printf("  %-36s %s\n", info->args[i].name, info->args[i].text);
-    for (int i = 0; o->tensors && (t = checkpoint_tensor(ck, i)); i++)
-        print_shape(t);
+    for (int i = 0, n; o->tensors && i < s->n; i += n) {
+        slices_find(s, s->v[i].at.part, s->v[i].at.name, &n);
+        print_tensor(&s->v[i].at, n);
+    }
     checkpoint_close(ck);
     return 0;
 }
@@ -111,23 +125,40 @@ static int run_export(const struct options *o, const char *dir, struct err *e)
     return rc;
 }
 
+static int run_join(const struct options *o, const char *dir, struct err *e)
+{
+    struct checkpoint *ck;
+    int rc;
+
+    if (!o->save)
+        return err_set(e, ERR_ARG, "--save is needed: where the checkpoint goes");
+    TRY(open_checkpoint(&ck, dir, o->step, true, e));
+    rc = checkpoint_join(ck, o->save, e);
+    if (rc == 0)
+        printf("joined %s in %s/iter_%07" PRId64 "\n", checkpoint_path(ck), o->save, checkpoint_info(ck)->iteration);
+    checkpoint_close(ck);
+    return rc;
+}
+
 static const struct {
     const char *name;
     int (*run)(const struct options *o, const char *where, struct err *e);
-} actions[] = {{"info", run_info}, {"verify", run_verify}, {"import", run_import}, {"export", run_export}};
+} actions[] = {{"info", run_info}, {"verify", run_verify}, {"import", run_import}, {"export", run_export},
+             {"join", run_join}};
 
 int main(int argc, char **argv)
 {
     struct options o = {.step = CHECKPOINT_LAST, .divisor = 128, .shard = INT64_C(5) << 30};
     struct tool t = {
         .name = "checkpoint",
-        .usage = "info|verify|import|export [options] FOLDER",
+        .usage = "info|verify|import|export|join [options] FOLDER",
         .about = "look into checkpoints, verify them, exchange them with transformers",
         .details = "info    what the checkpoint is of; reads no tensor\n"
                    "verify  compares every byte with its checksum; exit status 1 if a checkpoint is damaged\n"
                    "import  a GPT-2, Llama, Mistral, Qwen2 or Qwen3 of transformers (config.json and safetensors,\n"
                    "        one file or several) to a checkpoint of step 0 in --save\n"
                    "export  a checkpoint's weights to a folder that transformers loads, --output\n"
+                   "join    a checkpoint of several ranks as one process would have saved it, to --save\n"
                    "A tensor at a time: memory is that of the largest one. docs/training.md says more.",
         .example = "quern train -q --mock-data --vocab-size 256 --num-layers 2 --hidden-size 64 \\\n"
                    "    --num-attention-heads 4 --seq-length 64 --micro-batch-size 4 --train-iters 2 \\\n"
@@ -141,7 +172,7 @@ int main(int argc, char **argv)
         OPT_HEAD("Checkpoint"),
         OPT_INT(0, "ckpt-step", &o.step, -1, INT64_MAX, "the checkpoint of this step; -1: the last whole one (verify: all)"),
         OPT_FLAG(0, "tensors", &o.tensors, "info: every tensor"),
-        OPT_STR(0, "save", &o.save, "DIR", "import: where the checkpoint goes"),
+        OPT_STR(0, "save", &o.save, "DIR", "import, join: where the checkpoint goes"),
         OPT_INT(0, "seq-length", &o.seq, 0, 1 << 24, "import: tokens of a sample; 0: as many as the model takes"),
         OPT_INT(0, "make-vocab-size-divisible-by", &o.divisor, 1, 1 << 20, "import: pad the vocabulary to a multiple"),
         OPT_STR('o', "output", &o.output, "DIR", "export: where the model goes; empty or not there yet"),
@@ -160,7 +191,7 @@ int main(int argc, char **argv)
     while (n && a < sizeof actions / sizeof *actions && strcmp(argv[1], actions[a].name) != 0)
         a++;
     if (n != 2 || a == sizeof actions / sizeof *actions)
-        return tool_usage(&t, "it takes info, verify, import or export, and a folder");
+        return tool_usage(&t, "it takes info, verify, import, export or join, and a folder");
     rc = actions[a].run(&o, argv[2], &e);
     return rc < 0 ? tool_fail(&t, &e) : tool_end(&t, rc ? EXIT_SOME_BAD : EXIT_FINE);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "train/data_parallel.h"
-#include "train/host_copy.h"
 
 int model_restore(struct model **out, const struct checkpoint *ck, struct device *dev,
                   const struct model_run *run, struct err *e)
@@ -12,7 +11,7 @@ int model_restore(struct model **out, const struct checkpoint *ck, struct device
     int rc;
 
     TRY(model_open(&m, dev, &checkpoint_info(ck)->model, run, e));
-    rc = host_copy_load(dev, ck, CHECKPOINT_WEIGHTS, &m->params, m->weights, e);
+    rc = checkpoint_load_slab(ck, dev, CHECKPOINT_WEIGHTS, &m->params, m->weights, e);
     if (rc == 0)
         rc = model_weights_changed(m, e);
     if (rc < 0) {

@@ -28,11 +28,12 @@ struct export {
     int n, shards, first; /* first: of the shard being written */
     const char *dtype;
     void *room;
+    float *ours; /* the same in fp32, as it stands in the checkpoint */
 };
 
 static int list(struct export *x, enum hf_family family, int64_t shard, struct err *e)
 {
-    size_t size = safetensors_size(x->dtype), most = 0, used = 0;
+    size_t size = safetensors_size(x->dtype), most = 0, used = 0; /* most: elements */
 
     x->v = arena_calloc(&x->arena, (size_t)x->params.n * HF_PIECES, sizeof *x->v);
     x->source = arena_calloc(&x->arena, (size_t)x->params.n * HF_PIECES, sizeof *x->source);
@@ -61,28 +62,32 @@ static int list(struct export *x, enum hf_family family, int64_t shard, struct e
                 used = 0;
             }
             used += t->data.n;
-            most = t->data.n > most ? t->data.n : most;
+            most = t->data.n / size > most ? t->data.n / size : most;
             x->source[x->n++].shard = x->shards;
         }
     }
     x->shards++;
-    x->room = malloc(most);
-    return x->room ? 0 : err_set(e, ERR_NOMEM, "a tensor of %zu MiB", most >> 20);
+    x->room = malloc(most * size);
+    x->ours = malloc(most * sizeof *x->ours);
+    return x->room && x->ours ? 0 : err_set(e, ERR_NOMEM, "a tensor of %zu million elements", most / 1000000);
 }
 
-static int give(void *arg, int i, struct span *data, struct err *e)
+static int give(void *arg, int i, size_t at, struct span *data, struct err *e)
 {
     struct export *x = arg;
     const struct source *s = &x->source[x->first + i];
     const struct param *q = &x->params.v[s->param];
-    int64_t cols = q->dims == 2 ? q->shape[1] : 1;
-    struct span ours;
+    const int64_t cols = q->dims == 2 ? q->shape[1] : 1;
+    const struct piece ours = {
+        .part = CHECKPOINT_WEIGHTS, .name = q->name, .dims = q->dims, .shape = {q->shape[0], q->shape[1]},
+        .row = s->piece.row, .rows = s->piece.rows, .cols = cols, .data = x->ours, .ld = cols,
+    };
 
-    TRY(checkpoint_find(x->ck, CHECKPOINT_WEIGHTS, q, &ours, e));
-    if (hf_narrow(x->room, (const float *)(const void *)ours.p + s->piece.row * cols, x->dtype, s->piece.rows, cols,
-                  s->piece.transposed, e) < 0)
+    (void)at; /* all of it at once */
+    TRY(checkpoint_load(x->ck, NULL, &ours, 1, e));
+    if (hf_narrow(x->room, x->ours, x->dtype, s->piece.rows, cols, s->piece.transposed, e) < 0)
         return err_wrap(e, "'%s'", s->piece.name);
-    data->p = x->room;
+    *data = (struct span){x->room, (size_t)(s->piece.rows * cols) * safetensors_size(x->dtype)};
     return 0;
 }
 
@@ -186,6 +191,7 @@ int hf_export(const struct checkpoint *ck, const char *to, const char *dtype, in
     if (rc == 0)
         rc = write_json(&x, to, family, e);
     free(x.room);
+    free(x.ours);
     params_free(&x.params);
     arena_free(&x.arena);
     return rc;

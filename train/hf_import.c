@@ -121,7 +121,7 @@ static int check(struct import *m, struct err *e)
 }
 
 /* A parameter: its pieces, one below the other; rows of padding are 0. */
-static int give(void *arg, enum checkpoint_part part, int i, struct span *data, struct err *e)
+static int give(void *arg, int i, size_t at, struct span *data, struct err *e)
 {
     struct import *m = arg;
     const struct param *q = &m->params.v[i];
@@ -129,7 +129,7 @@ static int give(void *arg, enum checkpoint_part part, int i, struct span *data, 
     struct hf_piece p[HF_PIECES];
     int n = hf_pieces(&m->model, m->family, &m->params, i, p);
 
-    (void)part;
+    (void)at; /* all of it at once */
     for (int k = 0; k < n; k++) {
         const char *file;
         const struct safetensor *t = find(m, p[k].name, &file);
@@ -147,6 +147,7 @@ int hf_import(const char *from, const char *dir, int64_t seq, int64_t divisor, s
 {
     struct import m = {.from = from};
     struct checkpoint_info info = {0};
+    struct piece *v = NULL;
     int rc = read_config(&m, seq, divisor, e);
 
     if (rc == 0)
@@ -156,8 +157,11 @@ int hf_import(const char *from, const char *dir, int64_t seq, int64_t divisor, s
     if (rc == 0)
         rc = check(&m, e);
     info.model = m.model;
+    if (rc == 0 && !(v = malloc((size_t)m.params.n * PIECES_PER_PARAM * sizeof *v)))
+        rc = err_set(e, ERR_NOMEM, "out of memory");
     if (rc == 0)
-        rc = checkpoint_save_from(dir, &info, &m.params, 1, give, &m, e);
+        rc = checkpoint_save_from(dir, &info, v, params_pieces(&m.params, CHECKPOINT_WEIGHTS, NULL, v), give, &m, e);
+    free(v);
     free(m.room);
     params_free(&m.params);
     hf_files_close(m.files);

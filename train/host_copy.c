@@ -24,15 +24,3 @@ int host_copy_close(struct host_copy *h, bool write, struct err *e)
     h->host = NULL;
     return rc;
 }
-
-int host_copy_load(struct device *dev, const struct checkpoint *ck, enum checkpoint_part part, const struct params *p,
-                   float *slab, struct err *e)
-{
-    struct host_copy h;
-    int rc = host_copy_open(&h, dev, slab, p->elements * sizeof *slab, false, e), closed;
-
-    if (rc == 0)
-        rc = checkpoint_load(ck, part, p, h.host, e);
-    closed = host_copy_close(&h, rc == 0, e);
-    return rc < 0 ? rc : closed;
-}

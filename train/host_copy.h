@@ -3,7 +3,6 @@
 #define TRAIN_HOST_COPY_H
 
 #include "kernels/device.h"
-#include "train/checkpoint.h"
 
 struct host_copy {
     struct device *dev;
@@ -16,9 +15,5 @@ struct host_copy {
 int host_copy_open(struct host_copy *h, struct device *dev, float *slab, size_t bytes, bool read, struct err *e);
 /* With write the slab becomes what h->host holds.  All zero is fine. */
 int host_copy_close(struct host_copy *h, bool write, struct err *e);
-
-/* checkpoint_load into a slab of dev. */
-int host_copy_load(struct device *dev, const struct checkpoint *ck, enum checkpoint_part part, const struct params *p,
-                   float *slab, struct err *e);
 
 #endif

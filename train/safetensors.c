@@ -181,6 +181,22 @@ static int put_header(struct buf *b, const struct safetensor *v, int n, const ch
     return 0;
 }
 
+static int write_tensor(struct file_out *f, struct safetensor *t, int i, safetensors_data_fn *fn, void *arg, struct err *e)
+{
+    struct span data = t->data;
+    XXH3_state_t hash;
+
+    XXH3_64bits_reset(&hash);
+    for (size_t at = 0; at < t->data.n; at += data.n) {
+        if (fn)
+            TRY(fn(arg, i, at, &data, e));
+        XXH3_64bits_update(&hash, data.p, data.n);
+        TRY(file_write(f, data.p, data.n, e));
+    }
+    t->hash = XXH3_64bits_digest(&hash);
+    return 0;
+}
+
 int safetensors_write(const char *path, struct safetensor *v, int n, const char *meta, safetensors_data_fn *fn,
                       void *arg, uint64_t *header_hash, uint64_t *bytes, struct err *e)
 {
@@ -195,16 +211,8 @@ int safetensors_write(const char *path, struct safetensor *v, int n, const char 
     if (rc == 0)
         rc = file_write(f, b.p, b.n, e);
     *header_hash = hash_xxh3_64(buf_span(&b));
-    for (int i = 0; rc == 0 && i < n; i++) {
-        struct span data = v[i].data;
-
-        if (fn)
-            rc = fn(arg, i, &data, e);
-        if (rc == 0) {
-            v[i].hash = hash_xxh3_64(data);
-            rc = file_write(f, data.p, data.n, e);
-        }
-    }
+    for (int i = 0; rc == 0 && i < n; i++)
+        rc = write_tensor(f, &v[i], i, fn, arg, e);
     buf_free(&b);
     if (rc < 0) {
         file_abort(f);

@@ -48,9 +48,9 @@ int safetensors_parse(struct arena *a, const char *what, struct span file, struc
 /* The tensor by name; NULL if there is none. */
 const struct safetensor *safetensors_find(const struct safetensors *st, const char *name);
 
-/* Gives the bytes of the i-th tensor, as many as v[i].data.n says; they stay until the next
- * call. */
-typedef int safetensors_data_fn(void *arg, int i, struct span *data, struct err *e);
+/* Gives the bytes of the i-th tensor from byte at on: all that v[i].data.n says, or fewer, at least
+ * one; they stay until the next call. */
+typedef int safetensors_data_fn(void *arg, int i, size_t at, struct span *data, struct err *e);
 
 /* Writes v[0..n) to path (atomically) in that order, each one's bytes from fn at its turn, or
  * from v[i].data where fn is NULL, and sets each one's hash.  meta: the value of "__metadata__",

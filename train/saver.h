@@ -1,7 +1,11 @@
-/* train/saver.h -- checkpoints that are written while training goes on.
+/* train/saver.h -- how ranks save a checkpoint, beside training or not.
  *
- * saver_start() copies weights and moments into a buffer that is allocated once and returns; a
- * thread writes the checkpoint from there, one at a time.
+ * Each rank writes a share of the pieces that it holds (train/pieces.h) to files of its own; the
+ * first commits when all have finished (train/checkpoint.h).  A thread of each rank writes, one
+ * checkpoint at a time.  Beside training it writes from a copy in a buffer that is allocated once;
+ * else from where the pieces are, and the caller waits for it.
+ *
+ * All ranks make the same calls.  None of the threads uses the group.
  */
 #ifndef TRAIN_SAVER_H
 #define TRAIN_SAVER_H
@@ -15,19 +19,26 @@ extern "C" {
 
 struct saver;
 
-/* p, dir and what info points to must outlive it.  Its buffer is bytes long for each part. */
-int saver_open(struct saver **s, struct device *dev, const char *dir, const struct params *p, struct err *e);
-/* Waits for the writer. */
+/* v[0..n): what this rank holds, the same at every save; what they point to and group, dev (NULL: v is in
+ * host memory) and dir must outlive it.  async: beside training, with a buffer as large as this rank's share. */
+int saver_open(struct saver **s, struct comm *group, struct device *dev, const char *dir, const struct piece *v, int n,
+               bool async, struct err *e);
+/* Waits for this rank's writer.  What has not been committed is lost. */
 void saver_close(struct saver *s); /* NULL is fine */
 
-/* Copies the slabs (the device's) and begins to write them; nothing may be being written
- * (saver_done with wait). */
-int saver_start(struct saver *s, const struct checkpoint_info *info, const float *const slab[CHECKPOINT_PARTS],
-                struct err *e);
+/* Begins to save; nothing may be being saved (saver_done with wait).  What info points to must stay
+ * until it is done; so must the pieces as they are, unless beside training.  < 0: group or device
+ * failed; that the checkpoint cannot be written is for saver_done to say. */
+int saver_start(struct saver *s, const struct checkpoint_info *info, struct err *e);
 
-/* 1: the checkpoint of *step was written since the last call; 0: nothing new; < 0: it could not be.
- * wait: until nothing is being written. */
+enum saver_state { SAVER_NOTHING, SAVER_SAVED, SAVER_FAILED };
+/* What has become of the checkpoint since the last call, the same on all ranks: nothing new; that of
+ * *step is on disk; or it could not be written, e says why, and the earlier ones stand.
+ * wait: until nothing is being saved.  < 0: the group failed. */
 int saver_done(struct saver *s, bool wait, int64_t *step, struct err *e);
+
+/* Bytes of the buffer. */
+size_t saver_bytes(const struct saver *s);
 
 #ifdef __cplusplus
 }

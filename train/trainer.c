@@ -29,7 +29,7 @@ int trainer_plan(const struct train_config *c, struct train_memory *m, struct er
     if (c->deterministic)
         m->model.grads += (size_t)data_parallel_levels(c->micro_batches) * m->model.weights;
     m->optimizer = 2 * m->model.weights;
-    m->save = c->async_save ? 3 * m->model.weights : 0;
+    m->save = c->async_save ? 3 * m->model.weights / (size_t)c->ranks : 0;
     m->total = m->save + m->model.weights + m->model.low + m->model.grads + m->model.activations + m->model.tables + m->optimizer;
     return 0;
 }
@@ -78,10 +78,10 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool finetu
     bool moments = !finetune && !t->config->no_load_optim && (info->iteration || checkpoint_has(ck, CHECKPOINT_EXP_AVG));
 
     TRY(same_model(&info->model, &t->config->model, checkpoint_path(ck), e));
-    TRY(host_copy_load(t->dev, ck, CHECKPOINT_WEIGHTS, p, t->model->weights, e));
+    TRY(checkpoint_load_slab(ck, t->dev, CHECKPOINT_WEIGHTS, p, t->model->weights, e));
     if (moments) {
-        TRY(host_copy_load(t->dev, ck, CHECKPOINT_EXP_AVG, p, t->exp_avg, e));
-        TRY(host_copy_load(t->dev, ck, CHECKPOINT_EXP_AVG_SQ, p, t->exp_avg_sq, e));
+        TRY(checkpoint_load_slab(ck, t->dev, CHECKPOINT_EXP_AVG, p, t->exp_avg, e));
+        TRY(checkpoint_load_slab(ck, t->dev, CHECKPOINT_EXP_AVG_SQ, p, t->exp_avg_sq, e));
     }
     if (!finetune) {
         compare_args(t, info);
@@ -113,11 +113,11 @@ static int start_point(struct trainer *t, struct err *e)
     int rc;
 
     if (c->save && c->ckpt_step < 0) {
-        TRY(checkpoint_open(&ck, c->save, CHECKPOINT_LAST, e));
+        TRY(checkpoint_open_all(&ck, t->ranks.group, c->save, CHECKPOINT_LAST, e));
         own = ck != NULL;
     }
     if (!ck && c->load) {
-        TRY(checkpoint_open(&ck, c->load, c->ckpt_step, e));
+        TRY(checkpoint_open_all(&ck, t->ranks.group, c->load, c->ckpt_step, e));
         if (!ck)
             return err_set(e, ERR_IO, "--load: no checkpoint in '%s'", c->load);
     }
@@ -128,6 +128,23 @@ static int start_point(struct trainer *t, struct err *e)
         rc = first_weights(t, e);
     }
     return rc < 0 ? rc : model_weights_changed(t->model, e);
+}
+
+/* What this rank has is what it can save. */
+static int open_saver(struct trainer *t, struct comm *group, struct err *e)
+{
+    float *const slab[CHECKPOINT_PARTS] = {t->model->weights, t->exp_avg, t->exp_avg_sq};
+    const struct params *p = &t->model->params;
+    struct piece *v = malloc((size_t)p->n * CHECKPOINT_PARTS * PIECES_PER_PARAM * sizeof *v);
+    int n = 0, rc;
+
+    if (!v)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int k = 0; k < CHECKPOINT_PARTS; k++)
+        n += params_pieces(p, (enum checkpoint_part)k, slab[k], v + n);
+    rc = saver_open(&t->saver, group, t->dev, t->config->save, v, n, t->config->async_save, e);
+    free(v);
+    return rc;
 }
 
 static int open_memory(struct trainer *t, struct comm *group, struct err *e)
@@ -143,8 +160,8 @@ static int open_memory(struct trainer *t, struct comm *group, struct err *e)
     TRY(device_zero(t->dev, t->exp_avg_sq, t->model->memory.weights, e));
     TRY(device_alloc(t->dev, (void **)&t->sumsq, sizeof *t->sumsq, e));
     TRY(device_alloc(t->dev, (void **)&t->clip, sizeof *t->clip, e));
-    if (c->async_save && group->rank == 0)
-        TRY(saver_open(&t->saver, t->dev, c->save, &t->model->params, e));
+    if (c->save)
+        TRY(open_saver(t, group, e));
     t->valid = calloc((size_t)data_valid_sets(t->data), sizeof *t->valid);
     t->tokens = malloc(ids);
     t->targets = malloc(ids);
@@ -284,16 +301,28 @@ static int update(struct trainer *t, struct train_step *s, struct err *e)
     return 0;
 }
 
-/* Looks after the checkpoint that the first rank is writing, if one is. */
+/* Looks after the checkpoint that is being written, if one is: enum saver_state, of which FAILED leaves in
+ * e why; < 0: the ranks are lost. */
 static int save_progress(struct trainer *t, bool wait, struct err *e)
 {
     int64_t step = 0;
-    int rc = t->saver ? saver_done(t->saver, wait, &step, e) : 0;
+    int rc = t->saver ? saver_done(t->saver, wait, &step, e) : SAVER_NOTHING;
 
-    if (rc > 0)
+    if (rc == SAVER_SAVED)
         log_msg(LOG_INFO, "saved %s/iter_%07" PRId64, t->config->save, step);
-    if (rc < 0 && t->saved_step == step)
-        t->saved_step = -1;
+    if (rc == SAVER_FAILED) {
+        err_wrap(e, "no checkpoint of step %" PRId64, step);
+        if (t->saved_step == step)
+            t->saved_step = -1;
+    }
+    return rc;
+}
+
+/* A checkpoint that could not be written is told, and training goes on: rc is save_progress's. */
+static int go_on(const struct trainer *t, int rc, const struct err *e)
+{
+    if (rc == SAVER_FAILED && t->ranks.group->rank == 0)
+        log_msg(LOG_ERROR, "%s; training goes on", e->msg);
     return rc < 0 ? rc : 0;
 }
 
@@ -302,12 +331,10 @@ static int roll_back(struct trainer *t, struct err *e)
 {
     int64_t behind = t->consumed, step = t->step;
     struct checkpoint *ck;
-    int rc = save_progress(t, true, e);
+    int rc;
 
-    if (rc < 0)
-        log_msg(LOG_ERROR, "no checkpoint: %s", e->msg);
-    TRY(data_parallel_of(t->ranks.group, 0, 0, e)); /* only now is it there for all */
-    TRY(checkpoint_open(&ck, t->config->save, CHECKPOINT_LAST, e));
+    TRY(go_on(t, save_progress(t, true, e), e));
+    TRY(checkpoint_open_all(&ck, t->ranks.group, t->config->save, CHECKPOINT_LAST, e));
     if (!ck)
         return err_set(e, ERR_LIMIT, "no checkpoint to roll back to in '%s'", t->config->save);
     rc = load_from(t, ck, false, e);
@@ -396,78 +423,42 @@ static int one_step(struct trainer *t, struct train_step *s, struct err *e)
 
 /* ---- the loop ---- */
 
-static int save_slabs(struct trainer *t, const struct checkpoint_info *info, float *const slabs[CHECKPOINT_PARTS],
-                      struct err *e)
-{
-    struct host_copy h[CHECKPOINT_PARTS] = {{0}};
-    const float *host[CHECKPOINT_PARTS];
-    struct err none;
-    int rc = 0;
-
-    for (int i = 0; rc == 0 && i < CHECKPOINT_PARTS; i++) {
-        rc = host_copy_open(&h[i], t->dev, slabs[i], t->model->memory.weights, true, e);
-        host[i] = h[i].host;
-    }
-    if (rc == 0)
-        rc = checkpoint_save(t->config->save, info, &t->model->params, host, e);
-    for (int i = 0; i < CHECKPOINT_PARTS; i++)
-        host_copy_close(&h[i], false, &none);
-    return rc;
-}
-
-/* What the first rank does to save. */
+/* Begins to save, and beside no training ends: as save_progress. */
 static int save_here(struct trainer *t, struct err *e)
 {
     struct checkpoint_info info = {t->step, t->consumed, t->config->model, t->args, t->n_args, t->guard};
-    float *const slabs[CHECKPOINT_PARTS] = {t->model->weights, t->exp_avg, t->exp_avg_sq};
 
-    if (t->saved_step == t->step)
-        return 0;
-    if (t->saver) {
-        TRY(save_progress(t, true, e));
-        TRY(saver_start(t->saver, &info, (const float *const *)slabs, e));
-        t->saved_step = t->step;
-        return 0;
-    }
-    TRY(save_slabs(t, &info, slabs, e));
+    if (!t->saver || t->saved_step == t->step)
+        return SAVER_NOTHING;
+    TRY(go_on(t, save_progress(t, true, e), e));
+    TRY(saver_start(t->saver, &info, e));
     t->saved_step = t->step;
-    log_msg(LOG_INFO, "saved %s/iter_%07" PRId64, t->config->save, t->step);
-    return 0;
+    return t->config->async_save ? SAVER_NOTHING : save_progress(t, true, e);
 }
 
-/* Behind a step: what is due is saved; a failure is told and training goes on. */
-static void save_on_the_way(struct trainer *t)
+/* Behind a step: what is due is saved. */
+static int save_on_the_way(struct trainer *t, struct err *e)
 {
     const struct train_config *c = t->config;
     double start = log_seconds();
-    struct err e;
 
-    if (t->ranks.group->rank)
-        return;
-    if (save_progress(t, false, &e) < 0)
-        log_msg(LOG_ERROR, "no checkpoint: %s; training goes on", e.msg);
-    if (!c->save_interval || t->step % c->save_interval || t->step >= c->iters)
-        return;
-    if (save_here(t, &e) < 0)
-        log_msg(LOG_ERROR, "no checkpoint of step %" PRId64 ": %s; training goes on", t->step, e.msg);
+    TRY(go_on(t, save_progress(t, false, e), e));
+    if (c->save_interval && t->step % c->save_interval == 0 && t->step < c->iters)
+        TRY(go_on(t, save_here(t, e), e));
     t->save_seconds = log_seconds() - start;
+    return 0;
 }
 
 /* The last one: until it is on disk.  If the one before it failed, it is tried all the same. */
 static int save_at_the_end(struct trainer *t, struct err *e)
 {
-    int rc = 0;
+    int rc;
 
-    if (!t->config->save)
-        return 0;
-    if (t->ranks.group->rank == 0) {
-        if (save_progress(t, true, e) < 0)
-            log_msg(LOG_ERROR, "no checkpoint: %s", e->msg);
-        rc = save_here(t, e);
-        if (rc == 0)
-            rc = save_progress(t, true, e);
-    }
-    return data_parallel_of(t->ranks.group, 0, rc, e);
+    TRY(go_on(t, save_progress(t, true, e), e));
+    rc = save_here(t, e);
+    if (rc == SAVER_NOTHING)
+        rc = save_progress(t, true, e);
+    return data_parallel_of(t->ranks.group, 0, rc == SAVER_FAILED ? e->code : rc < 0 ? rc : 0, e);
 }
 
 /* Evaluation number k takes the k-th stretch of the valid split, as Megatron does. */
@@ -519,7 +510,7 @@ int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step
         TRY(evaluate_valid(t, &s, e));
         if (report)
             report(arg, &s);
-        save_on_the_way(t);
+        TRY(save_on_the_way(t, e));
         if (t->step < c->iters && c->exit_interval && t->step % c->exit_interval == 0) {
             *end = TRAIN_EXIT;
             break;

@@ -53,7 +53,7 @@ struct trainer {
     float *exp_avg, *exp_avg_sq; /* slabs as the weights' */
     double *sumsq;               /* the device's */
     float *clip;
-    struct saver *saver;         /* --async-save; else NULL */
+    struct saver *saver;         /* NULL without --save */
     struct guard guard;
     int64_t bad, bad_step;     /* bad steps since one beyond the last of them was good; which was the last */
     double save_seconds;

@@ -35,15 +35,30 @@ done
 for n in 1 2 4 8; do
     check "$n ranks, deterministic" ranks $n --deterministic --train-iters 20 --log-file d$n.jsonl --save d$n
     same "$n ranks, deterministic: the same bits of loss" <(losses d1.jsonl) <(losses d$n.jsonl)
+    check "$n ranks, deterministic: joined" quern-checkpoint join d$n --save j$n
     for f in model optimizer; do
-        same "$n ranks, deterministic: $f" {d1,d$n}/iter_0000020/$f.safetensors
+        same "$n ranks, deterministic: $f" {d1,j$n}/iter_0000020/$f.safetensors
     done
 done
 
+for r in 0 1 2 3; do stat -c %s d4/iter_0000020/*-rank-0000$r.safetensors | awk '{ n += $1 } END { print n }'; done >sizes
+check 'each rank wrote a fourth' awk '{ n += $1; if ($1 > most) most = $1 } END { exit !(NR == 4 && most < 0.3 * n) }' sizes
+
 # A run goes on with another number of ranks.
-check 'half of it with 2 ranks' ranks 2 --deterministic --train-iters 20 --exit-interval 10 --log-file h.jsonl --save h
+check 'half of it with 2 ranks' ranks 2 --deterministic --train-iters 20 --exit-interval 10 --async-save --log-file h.jsonl --save h
 check 'the rest with 4' ranks 4 --deterministic --train-iters 20 --log-file h.jsonl --save h
 same 'is the run in one' <(losses d1.jsonl) <(losses h.jsonl)
+check 'every checkpoint is whole' quern-checkpoint verify h
+# shellcheck disable=SC2086
+check 'one process goes on from two' quern-train $model $batch --deterministic --train-iters 20 --load h --ckpt-step 10 --log-file o.jsonl
+same 'as the run in one' <(losses d1.jsonl | tail -n 10) <(losses o.jsonl)
+check 'generate from shares' quern-generate --load d4 --prompt-ids 5,9 --max-tokens 6 --temperature 0 --print-ids
+equal 'as from one file' "$(cat out)" "$(quern-generate --load d1 --prompt-ids 5,9 --max-tokens 6 --temperature 0 --print-ids)"
+check 'export of shares' quern-checkpoint export d4 --output x4 --max-shard-size 40K
+check 'export of one file' quern-checkpoint export d1 --output x1 --max-shard-size 40K
+same 'the same files' <(cd x4 && sha256sum -- *) <(cd x1 && sha256sum -- *)
+check 'info of shares' quern-checkpoint info d4 --tensors
+has 'says how many' out 'slices'
 
 # A signal ends all after the same step.
 # shellcheck disable=SC2086

@@ -1,4 +1,4 @@
-/* Any bytes as a safetensors file, as config.json and index.json of transformers and, sealed with the right
+/* Any bytes as a safetensors file, whose tensors are taken for slices of larger ones, as config.json and index.json of transformers and, sealed with the right
  * checksum, as metadata. */
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +11,33 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* The tensors of a file as slices: what they are said to cover can be put together from them. */
+static void fuzz_slices(struct arena *a, const struct safetensors *st)
+{
+    struct slices s = {.v = arena_calloc(a, (size_t)st->n + 1, sizeof *s.v)};
+    struct err e;
+
+    for (; s.v && s.n < st->n; s.n++)
+        if (slice_parse(a, "fuzz", &st->v[s.n], &s.v[s.n], &e) < 0)
+            return;
+    if (!s.v || slices_sort(&s, "fuzz", &e) < 0)
+        return;
+    for (int i = 0, n; i < s.n; i += n) {
+        struct piece p = s.v[i].at;
+
+        slices_find(&s, p.part, p.name, &n);
+        p.row = p.shape[0] / 3;
+        p.rows = p.shape[0] - p.row;
+        p.col = piece_width(&p) / 2;
+        p.cols = piece_width(&p) - p.col;
+        p.ld = p.cols;
+        p.data = calloc((size_t)(p.rows * p.cols), sizeof *p.data);
+        if (!p.data || slices_load(&s, "fuzz", NULL, &p, 1, &e) < 0)
+            abort();
+        free(p.data);
+    }
+}
+
 /* Reads every byte that the table says a tensor has. */
 static void fuzz_safetensors(struct span file)
 {
@@ -19,9 +46,11 @@ static void fuzz_safetensors(struct span file)
     struct err e;
     volatile uint64_t sum = 0;
 
-    if (safetensors_parse(&a, "fuzz", file, &st, &e) == 0)
+    if (safetensors_parse(&a, "fuzz", file, &st, &e) == 0) {
         for (int i = 0; i < st.n; i++)
             sum += hash_xxh3_64(st.v[i].data) + (uint64_t)st.v[i].name.p[st.v[i].name.n];
+        fuzz_slices(&a, &st);
+    }
     arena_free(&a);
 }
 
