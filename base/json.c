@@ -7,7 +7,7 @@
 #include "base/json_walk.h"
 #include "base/utf8.h"
 
-ISA_DECLARE(size_t, json_copy_to_backslash, (char *dst, const char *src, size_t n));
+ISA_DECLARE(size_t, json_unescape_run, (char *dst, const char *src, size_t n, size_t *used));
 
 /* ---- scalars ---- */
 
@@ -372,20 +372,13 @@ int json_read_object(struct json_reader *r, struct span line, const struct json_
 
 /* ---- strings ---- */
 
-/* Appends what the escape at p stands for; returns its length, or 0 for half of a
- * surrogate pair. */
-static size_t put_escape(const char *p, const char *end, struct buf *out)
+/* Writes what the \u at p stands for; returns its length, or 0 for half of a surrogate pair. */
+static size_t put_escape(const char *p, const char *end, char **dst)
 {
-    static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
-    uint32_t c, low;
+    uint32_t c = (uint32_t)hex4(p + 2), low;
 
-    if (p[1] != 'u') {
-        out->p[out->n++] = values[strchr(letters, p[1]) - letters];
-        return 2;
-    }
-    c = (uint32_t)hex4(p + 2);
     if (c < 0xD800 || c > 0xDFFF) {
-        out->n += (size_t)utf8_put(out->p + out->n, c);
+        *dst += utf8_put(*dst, c);
         return 6;
     }
     if (c > 0xDBFF || end - p < 12 || p[6] != '\\' || p[7] != 'u')
@@ -393,28 +386,51 @@ static size_t put_escape(const char *p, const char *end, struct buf *out)
     low = (uint32_t)hex4(p + 8);
     if (low < 0xDC00 || low > 0xDFFF)
         return 0;
-    out->n += (size_t)utf8_put(out->p + out->n, 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00));
+    *dst += utf8_put(*dst, 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00));
     return 12;
 }
 
-int json_unescape(struct span raw, struct buf *out, struct err *e)
+/* The text that raw[1..n - 2] stands for, to dst, which may be raw + 1: an escape is longer than what it stands for. */
+static int unescape(char *dst, struct span raw, size_t *n, struct err *e)
 {
-    size_t (*copy)(char *, const char *, size_t) = ISA_PICK(json_copy_to_backslash);
+    size_t (*run)(char *, const char *, size_t, size_t *) = ISA_PICK(json_unescape_run);
     const char *p = raw.p + 1, *end = raw.p + raw.n - 1;
+    char *o = dst;
 
-    if (buf_reserve(out, raw.n) < 0) /* an escape is longer than what it stands for */
-        return err_set(e, ERR_NOMEM, "out of memory");
     for (;;) {
-        size_t k = copy(out->p + out->n, p, (size_t)(end - p));
-        out->n += k;
+        size_t k;
+        o += run(o, p, (size_t)(end - p), &k);
         p += k;
         if (p == end)
             break;
-        k = put_escape(p, end, out);
+        k = put_escape(p, end, &o);
         if (k == 0)
             return err_set(e, ERR_FORMAT, "half of a surrogate pair, \\%.5s, in a string", p + 1);
         p += k;
     }
+    *n = (size_t)(o - dst);
+    return 0;
+}
+
+int json_unescape(struct span raw, struct buf *out, struct err *e)
+{
+    size_t n;
+
+    if (buf_reserve(out, raw.n) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    TRY(unescape(out->p + out->n, raw, &n, e));
+    out->n += n;
     out->p[out->n] = '\0';
+    return 0;
+}
+
+int json_unescape_here(struct span raw, struct span *text, struct err *e)
+{
+    char *p = (char *)(uintptr_t)raw.p + 1, *end = p + raw.n - 2, *first = memchr(p, '\\', raw.n - 2);
+    size_t n = 0;
+
+    if (first)
+        TRY(unescape(first, (struct span){first - 1, (size_t)(end + 1 - (first - 1))}, &n, e));
+    *text = (struct span){p, (size_t)((first ? first : end) - p) + n};
     return 0;
 }

@@ -41,6 +41,9 @@ int json_read_object(struct json_reader *r, struct span line,
 /* Appends the text that the string value raw (quotes included, validated before)
  * stands for, as UTF-8.  A lone surrogate is ERR_FORMAT. */
 int json_unescape(struct span raw, struct buf *out, struct err *e);
+/* The same in raw's own place, which is writable: nothing is copied up to the first escape, and what stood behind it is
+ * overwritten.  *text lies between the quotes. */
+int json_unescape_here(struct span raw, struct span *text, struct err *e);
 
 /* ---- writing: append to b; errors of buf_put ---- */
 

@@ -1,90 +1,172 @@
-/* Copying strings up to the next byte that needs more than copying. */
+/* Strings, with and without their escapes: what needs no more than copying, and a little more. */
 #include "base/isa.h"
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-/* One vector: copies WIDTH bytes, and says by bits which stop the copy.  With quotes:
- * what JSON must escape; without: the backslash alone. */
+/* One vector: copies WIDTH bytes, and says by bits where one is that JSON must escape. */
 #if defined(__AVX512BW__)
 #define WIDTH 64
-static inline uint64_t step(char *dst, const char *src, int quotes)
+static inline uint64_t step(char *dst, const char *src)
 {
     __m512i v = _mm512_loadu_si512(src);
-    uint64_t m = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\\'));
 
     _mm512_storeu_si512(dst, v);
-    if (quotes)
-        m |= _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('"')) |
-             _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20));
-    return m;
+    return _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\\')) | _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('"')) |
+           _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20));
 }
 #elif defined(__AVX2__)
 #define WIDTH 32
-static inline uint64_t step(char *dst, const char *src, int quotes)
+static inline uint64_t step(char *dst, const char *src)
 {
-    __m256i v = _mm256_loadu_si256((const void *)src);
+    __m256i v = _mm256_loadu_si256((const void *)src), low = _mm256_set1_epi8(0x1f);
     __m256i m = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'));
 
     _mm256_storeu_si256((void *)dst, v);
-    if (quotes) {
-        __m256i low = _mm256_set1_epi8(0x1f);
-        m = _mm256_or_si256(m, _mm256_cmpeq_epi8(v, _mm256_set1_epi8('"')));
-        m = _mm256_or_si256(m, _mm256_cmpeq_epi8(_mm256_max_epu8(v, low), low));
-    }
+    m = _mm256_or_si256(m, _mm256_cmpeq_epi8(v, _mm256_set1_epi8('"')));
+    m = _mm256_or_si256(m, _mm256_cmpeq_epi8(_mm256_max_epu8(v, low), low));
     return (uint32_t)_mm256_movemask_epi8(m);
 }
 #elif defined(__SSE2__)
 #define WIDTH 16
-static inline uint64_t step(char *dst, const char *src, int quotes)
+static inline uint64_t step(char *dst, const char *src)
 {
-    __m128i v = _mm_loadu_si128((const void *)src);
+    __m128i v = _mm_loadu_si128((const void *)src), low = _mm_set1_epi8(0x1f);
     __m128i m = _mm_cmpeq_epi8(v, _mm_set1_epi8('\\'));
 
     _mm_storeu_si128((void *)dst, v);
-    if (quotes) {
-        __m128i low = _mm_set1_epi8(0x1f);
-        m = _mm_or_si128(m, _mm_cmpeq_epi8(v, _mm_set1_epi8('"')));
-        m = _mm_or_si128(m, _mm_cmpeq_epi8(_mm_max_epu8(v, low), low));
-    }
+    m = _mm_or_si128(m, _mm_cmpeq_epi8(v, _mm_set1_epi8('"')));
+    m = _mm_or_si128(m, _mm_cmpeq_epi8(_mm_max_epu8(v, low), low));
     return (uint32_t)_mm_movemask_epi8(m);
 }
 #endif
 
-static inline size_t copy(char *dst, const char *src, size_t n, int quotes)
+/* Copies src[0..n) to dst up to the first quote, backslash or byte below 0x20; returns how many bytes that is.
+ * What stands in dst behind them, up to n, is scratch. */
+size_t ISA_FN(json_copy_to_special)(char *dst, const char *src, size_t n);
+size_t ISA_FN(json_copy_to_special)(char *dst, const char *src, size_t n)
 {
     size_t i = 0;
 
 #ifdef WIDTH
     for (; n - i >= WIDTH; i += WIDTH) {
-        uint64_t m = step(dst + i, src + i, quotes);
+        uint64_t m = step(dst + i, src + i);
         if (m)
             return i + (size_t)__builtin_ctzll(m);
     }
 #endif
     for (; i < n; i++) {
         unsigned char c = (unsigned char)src[i];
-        if (c == '\\' || (quotes && (c == '"' || c < 0x20)))
+        if (c == '\\' || c == '"' || c < 0x20)
             break;
         dst[i] = src[i];
     }
     return i;
 }
 
-/* Copies src[0..n) to dst up to the first backslash; returns how many bytes that is.
- * What stands in dst behind them, up to n, is scratch. */
-size_t ISA_FN(json_copy_to_backslash)(char *dst, const char *src, size_t n);
-size_t ISA_FN(json_copy_to_backslash)(char *dst, const char *src, size_t n)
+/* What a letter behind a backslash stands for. */
+static const char letters[128] = {['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+                                  ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};
+
+/* Unescapes src[0..n), which is well formed, to dst, up to the first \u.  Returns how many bytes it wrote; *used:
+ * how many it took.  dst may be src or lie before it; what stands there behind them, up to n, is scratch
+ * where nothing is still to be read. */
+size_t ISA_FN(json_unescape_run)(char *dst, const char *src, size_t n, size_t *used);
+#if defined(__AVX512VBMI2__)
+static inline uint64_t low_bits(size_t n)
 {
-    return copy(dst, src, n, 0);
+    return n < 64 ? ((uint64_t)1 << n) - 1 : ~(uint64_t)0;
 }
 
-/* The same up to the first quote, backslash or byte below 0x20. */
-size_t ISA_FN(json_copy_to_special)(char *dst, const char *src, size_t n);
-size_t ISA_FN(json_copy_to_special)(char *dst, const char *src, size_t n)
+/* Which backslashes begin an escape: of those in a row every other one. */
+static inline uint64_t escapes(uint64_t backslashes)
 {
-    return copy(dst, src, n, 1);
+    uint64_t starts = 0;
+
+    if (!(backslashes & backslashes << 1))
+        return backslashes;
+    while (backslashes) {
+        uint64_t first = backslashes & -backslashes;
+        starts |= first;
+        backslashes &= ~(first | first << 1);
+    }
+    return starts;
 }
+
+size_t ISA_FN(json_unescape_run)(char *dst, const char *src, size_t n, size_t *used)
+{
+    const __m512i low = _mm512_loadu_si512(letters), high = _mm512_loadu_si512(letters + 64);
+    size_t i = 0, o = 0;
+    uint64_t hard = 0;
+
+    while (i < n && !hard) {
+        size_t take = n - i < 64 ? n - i : 64;
+        __m512i v = _mm512_maskz_loadu_epi8(low_bits(take), src + i);
+        uint64_t starts = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\\')), kept;
+        if (starts) {
+            starts = escapes(starts);
+            take -= starts >> 63; /* its letter is in the next vector */
+            hard = _mm512_mask_cmpeq_epi8_mask(starts << 1, v, _mm512_set1_epi8('u'));
+            if (hard)
+                take = (size_t)__builtin_ctzll(hard) - 1;
+            v = _mm512_mask_mov_epi8(v, starts << 1, _mm512_permutex2var_epi8(low, v, high));
+            v = _mm512_maskz_compress_epi8(~starts, v);
+        }
+        kept = (uint64_t)__builtin_popcountll(low_bits(take) & ~starts);
+        if (take == 64) /* all of it has been read */
+            _mm512_storeu_si512(dst + o, v);
+        else
+            _mm512_mask_storeu_epi8(dst + o, low_bits(kept), v);
+        i += take;
+        o += kept;
+    }
+    *used = i;
+    return o;
+}
+#else
+/* The bytes before the first backslash in src[0..n), copied. */
+static inline size_t copy_plain(char *dst, const char *src, size_t n)
+{
+    size_t i = 0;
+
+#if defined(__AVX2__)
+    for (; n - i >= 32; i += 32) {
+        __m256i v = _mm256_loadu_si256((const void *)(src + i));
+        if (_mm256_movemask_epi8(_mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'))))
+            break;
+        _mm256_storeu_si256((void *)(dst + i), v);
+    }
+#elif defined(__SSE2__)
+    for (; n - i >= 16; i += 16) {
+        __m128i v = _mm_loadu_si128((const void *)(src + i));
+        if (_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8('\\'))))
+            break;
+        _mm_storeu_si128((void *)(dst + i), v);
+    }
+#endif
+    for (; i < n && src[i] != '\\'; i++)
+        dst[i] = src[i];
+    return i;
+}
+
+size_t ISA_FN(json_unescape_run)(char *dst, const char *src, size_t n, size_t *used)
+{
+    size_t i = 0, o = 0;
+
+    for (;;) {
+        size_t k = copy_plain(dst + o, src + i, n - i);
+        o += k;
+        i += k;
+        if (i == n || src[i + 1] == 'u')
+            break;
+        dst[o++] = letters[src[i + 1] & 127];
+        i += 2;
+    }
+    *used = i;
+    return o;
+}
+#endif

@@ -297,7 +297,6 @@ void corpus_reader_free(struct corpus_reader *r)
 {
     json_reader_free(r->json);
     buf_free(&r->object);
-    buf_free(&r->text);
 }
 
 /* The fields of the object that a line holds; a line that is a string is one under "". */
@@ -335,7 +334,6 @@ int corpus_texts(const struct corpus_block *b, size_t i, const char *const *keys
 {
     const struct corpus_line *x = corpus_line(b, i);
     const struct json_field *f = NULL;
-    size_t from[CORPUS_MAX_KEYS];
     bool string = false;
     int fields = 0;
 
@@ -345,17 +343,13 @@ int corpus_texts(const struct corpus_block *b, size_t i, const char *const *keys
         fields = read_line(r, x->line, &string, &f, e);
         TRY(fields);
     }
-    buf_clear(&r->text);
     for (int k = 0; k < n; k++) {
         texts[k] = x->line;
-        if (x->plain)
-            continue;
-        TRY(find_string(f, fields, string ? "" : keys[k], &texts[k], e));
-        from[k] = r->text.n;
-        TRY(json_unescape(texts[k], &r->text, e));
+        if (!x->plain)
+            TRY(find_string(f, fields, string ? "" : keys[k], &texts[k], e));
     }
-    for (int k = 0; k < n && !x->plain; k++) /* now that the buffer no longer moves */
-        texts[k] = (struct span){r->text.p + from[k], (k + 1 < n ? from[k + 1] : r->text.n) - from[k]};
+    for (int k = 0; k < n && !x->plain; k++)
+        TRY(json_unescape_here(texts[k], &texts[k], e));
     return 0;
 }
 

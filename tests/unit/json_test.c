@@ -15,7 +15,7 @@
 #include "base/rng.h"
 #include "base/utf8.h"
 
-ISA_DECLARE(size_t, json_copy_to_backslash, (char *dst, const char *src, size_t n));
+ISA_DECLARE(size_t, json_unescape_run, (char *dst, const char *src, size_t n, size_t *used));
 ISA_DECLARE(size_t, json_copy_to_special, (char *dst, const char *src, size_t n));
 
 /* line with padding behind it, in memory of exactly that size */
@@ -297,6 +297,7 @@ static void strings_unescape(void **s)
         {"\"\\ud83d\\ude00!\"", "\xF0\x9F\x98\x80!"}};
     static const char *const lone[] = {"\"\\ud83d\"", "\"\\ude00\"", "\"\\ud83d\\u0041\"", "\"\\ud83dabcdefgh\""};
     struct buf b = {0};
+    struct span text;
     struct err e;
 
     (void)s;
@@ -304,6 +305,10 @@ static void strings_unescape(void **s)
         buf_clear(&b);
         assert_int_equal(json_unescape(span_of(cases[i][0]), &b, &e), 0);
         assert_string_equal(b.p, cases[i][1]);
+        buf_clear(&b);
+        buf_puts(&b, cases[i][0]);
+        assert_int_equal(json_unescape_here(buf_span(&b), &text, &e), 0);
+        assert_true(span_is(text, cases[i][1]) && text.p == b.p + 1);
     }
     for (size_t i = 0; i < sizeof lone / sizeof *lone; i++) {
         assert_int_equal(json_unescape(span_of(lone[i]), &b, &e), ERR_FORMAT);
@@ -358,30 +363,79 @@ static void every_instruction_set_copies_alike(void **s)
         for (size_t stop = 0; stop <= n; stop += 1 + n / 40)
             for (int what = 0; what < 4; what++) {
                 static const char stops[] = "\\\"\x1f\x00";
-                size_t want = n;
                 memset(src, 'x', sizeof src);
                 src[7] = '\x7f';
                 src[9] = '\xff';
                 if (stop < n)
                     src[stop] = stops[what];
-                for (int special = 0; special < 2; special++) {
-                    want = stop < n && (special || what == 0) ? stop : n;
-                    for (int isa = 0; isa <= (int)isa_best(); isa++) {
-                        size_t (*f)(char *, const char *, size_t) =
-                            special ? json_copy_to_special_base : json_copy_to_backslash_base;
+                for (int isa = 0; isa <= (int)isa_best(); isa++) {
+                    size_t (*f)(char *, const char *, size_t) = json_copy_to_special_base;
 #if defined(__x86_64__)
-                        if (isa == ISA_AVX2)
-                            f = special ? json_copy_to_special_avx2 : json_copy_to_backslash_avx2;
-                        if (isa == ISA_AVX512)
-                            f = special ? json_copy_to_special_avx512 : json_copy_to_backslash_avx512;
+                    f = isa == ISA_AVX2     ? json_copy_to_special_avx2
+                        : isa == ISA_AVX512 ? json_copy_to_special_avx512
+                                            : json_copy_to_special_base;
 #endif
-                        memset(dst, '#', sizeof dst);
-                        assert_int_equal(f(dst, src, n), want);
-                        assert_memory_equal(dst, src, want);
-                        assert_int_equal(dst[n], '#');
-                    }
+                    memset(dst, '#', sizeof dst);
+                    assert_int_equal(f(dst, src, n), stop);
+                    assert_memory_equal(dst, src, stop);
+                    assert_int_equal(dst[n], '#');
                 }
             }
+}
+
+/* One escape after another; *used: up to the first \u. */
+static size_t unescape_plainly(char *dst, const char *src, size_t n, size_t *used)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    size_t o = 0, i = 0;
+
+    while (i < n && !(src[i] == '\\' && src[i + 1] == 'u')) {
+        bool escape = src[i] == '\\';
+        i += escape;
+        dst[o++] = escape ? to[strchr(from, src[i]) - from] : src[i];
+        i++;
+    }
+    *used = i;
+    return o;
+}
+
+static void every_instruction_set_unescapes_alike(void **s)
+{
+    char src[400], want[400], dst[400];
+    struct rng_mt r;
+
+    (void)s;
+    rng_mt_seed(&r, 5);
+    for (int round = 0; round < 20000; round++) {
+        size_t n = 0, most = (size_t)rng_mt_interval(&r, 300), used, k;
+        uint64_t odd = 1 + rng_mt_interval(&r, 80);
+        while (n < most)
+            if (rng_mt_interval(&r, odd) == 0) {
+                src[n++] = '\\';
+                src[n++] = "\"\\/bfnrt\\\\\\u"[rng_mt_interval(&r, round % 4 ? 10 : 11)];
+            } else {
+                src[n++] = (char)('a' + rng_mt_interval(&r, 25));
+            }
+        k = unescape_plainly(want, src, n, &used);
+        for (int isa = 0; isa <= (int)isa_best(); isa++)
+            for (int here = 0; here < 2; here++) {
+                size_t (*f)(char *, const char *, size_t, size_t *) = json_unescape_run_base, got = 0;
+#if defined(__x86_64__)
+                f = isa == ISA_AVX2     ? json_unescape_run_avx2
+                    : isa == ISA_AVX512 ? json_unescape_run_avx512
+                                        : json_unescape_run_base;
+#endif
+                memset(dst, '#', sizeof dst);
+                if (here)
+                    memcpy(dst, src, n);
+                assert_int_equal(f(dst, here ? dst : src, n, &got), k);
+                assert_int_equal(got, used);
+                assert_memory_equal(dst, want, k);
+                assert_int_equal(dst[n], '#');
+                if (here) /* what is not yet taken stays */
+                    assert_memory_equal(dst + used, src + used, n - used);
+            }
+    }
 }
 
 static void numbers_are_written_short_and_exact(void **s)
@@ -421,6 +475,7 @@ int main(void)
         cmocka_unit_test(strings_unescape),
         cmocka_unit_test(strings_come_back_as_they_went),
         cmocka_unit_test(every_instruction_set_copies_alike),
+        cmocka_unit_test(every_instruction_set_unescapes_alike),
         cmocka_unit_test(numbers_are_written_short_and_exact),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);
