@@ -7,6 +7,7 @@
 #include "base/json_walk.h"
 #include "base/utf8.h"
 
+ISA_DECLARE(size_t, json_find_hard, (const char *src, size_t n));
 ISA_DECLARE(size_t, json_unescape_run, (char *dst, const char *src, size_t n, size_t *used));
 
 /* ---- scalars ---- */
@@ -37,15 +38,13 @@ static int hex4(const char *p)
  * and its UTF-8 have been seen to. */
 static ptrdiff_t bad_escape(struct span raw)
 {
+    size_t (*find)(const char *, size_t) = ISA_PICK(json_find_hard);
     const char *p = raw.p + 1, *end = raw.p + raw.n - 1;
 
-    while (p < end && (*p == '\\' || (p = memchr(p, '\\', (size_t)(end - p))))) {
-        if (end - p >= 6 && p[1] == 'u' && hex4(p + 2) >= 0)
-            p += 6;
-        else if (end - p >= 2 && p[1] && strchr("\"\\/bfnrt", p[1]))
-            p += 2;
-        else
+    while ((p += find(p, (size_t)(end - p))) < end) {
+        if (end - p < 6 || p[1] != 'u' || hex4(p + 2) < 0)
             return p - raw.p;
+        p += 6;
     }
     return -1;
 }

@@ -76,6 +76,8 @@ static const char letters[128] = {['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b
  * how many it took.  dst may be src or lie before it; what stands there behind them, up to n, is scratch
  * where nothing is still to be read. */
 size_t ISA_FN(json_unescape_run)(char *dst, const char *src, size_t n, size_t *used);
+/* The place of the first backslash in src[0..n) that no such letter follows, which may be a \\u, or n. */
+size_t ISA_FN(json_find_hard)(const char *src, size_t n);
 #if defined(__AVX512VBMI2__)
 static inline uint64_t low_bits(size_t n)
 {
@@ -127,6 +129,30 @@ size_t ISA_FN(json_unescape_run)(char *dst, const char *src, size_t n, size_t *u
     *used = i;
     return o;
 }
+
+size_t ISA_FN(json_find_hard)(const char *src, size_t n)
+{
+    const __m512i low = _mm512_loadu_si512(letters), high = _mm512_loadu_si512(letters + 64);
+
+    for (size_t i = 0, take; i < n; i += take) {
+        __m512i v;
+        uint64_t starts, fine;
+        take = n - i < 64 ? n - i : 64;
+        v = _mm512_maskz_loadu_epi8(low_bits(take), src + i);
+        starts = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\\'));
+        if (!starts)
+            continue;
+        starts = escapes(starts);
+        if (starts >> 63 && n - i > 64)
+            starts ^= (uint64_t)1 << --take; /* its letter is in the next vector */
+        fine = ~_mm512_movepi8_mask(v);
+        v = _mm512_permutex2var_epi8(low, v, high);
+        fine &= _mm512_test_epi8_mask(v, v) & low_bits(take);
+        if (starts & ~(fine >> 1))
+            return i + (size_t)__builtin_ctzll(starts & ~(fine >> 1));
+    }
+    return n;
+}
 #else
 /* The bytes before the first backslash in src[0..n), copied. */
 static inline size_t copy_plain(char *dst, const char *src, size_t n)
@@ -168,5 +194,17 @@ size_t ISA_FN(json_unescape_run)(char *dst, const char *src, size_t n, size_t *u
     }
     *used = i;
     return o;
+}
+
+size_t ISA_FN(json_find_hard)(const char *src, size_t n)
+{
+    const char *p = src, *end = src + n;
+
+    while (p < end && (*p == '\\' || (p = memchr(p, '\\', (size_t)(end - p))))) {
+        if (end - p < 2 || (unsigned char)p[1] > 127 || !letters[(unsigned char)p[1]])
+            return (size_t)(p - src);
+        p += 2;
+    }
+    return n;
 }
 #endif

@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "base/utf8.h"
 
+ISA_DECLARE(size_t, json_find_hard, (const char *src, size_t n));
 ISA_DECLARE(size_t, json_unescape_run, (char *dst, const char *src, size_t n, size_t *used));
 ISA_DECLARE(size_t, json_copy_to_special, (char *dst, const char *src, size_t n));
 
@@ -438,6 +439,30 @@ static void every_instruction_set_unescapes_alike(void **s)
     }
 }
 
+static void every_instruction_set_finds_hard_escapes(void **s)
+{
+    char src[300];
+    struct rng_mt r;
+
+    (void)s;
+    rng_mt_seed(&r, 6);
+    for (int round = 0; round < 20000; round++) {
+        size_t n = (size_t)rng_mt_interval(&r, 290), want = 0;
+        for (size_t i = 0; i < n; i++)
+            src[i] = "\\\\\"\"nt/bfru\x80\xEEx"[rng_mt_interval(&r, round % 3 ? 9 : 13)];
+        while (want < n && !(src[want] == '\\' &&
+                             (want + 1 == n || !memchr("\"\\/bfnrt", src[want + 1], 8))))
+            want += src[want] == '\\' ? 2 : 1;
+        for (int isa = 0; isa <= (int)isa_best(); isa++) {
+            size_t (*f)(const char *, size_t) = json_find_hard_base;
+#if defined(__x86_64__)
+            f = isa == ISA_AVX2 ? json_find_hard_avx2 : isa == ISA_AVX512 ? json_find_hard_avx512 : json_find_hard_base;
+#endif
+            assert_int_equal(f(src, n), want);
+        }
+    }
+}
+
 static void numbers_are_written_short_and_exact(void **s)
 {
     static const struct {
@@ -476,6 +501,7 @@ int main(void)
         cmocka_unit_test(strings_come_back_as_they_went),
         cmocka_unit_test(every_instruction_set_copies_alike),
         cmocka_unit_test(every_instruction_set_unescapes_alike),
+        cmocka_unit_test(every_instruction_set_finds_hard_escapes),
         cmocka_unit_test(numbers_are_written_short_and_exact),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);
