@@ -32,8 +32,10 @@ struct attention {
     float *lse;     /* (B, H, t): log of the sum of exponentials, base e; forward writes
                        it (NULL when no backward follows), backward reads it */
     const struct dropout *drop;    /* of the probabilities, key by query: row
-                                      (b H + h) t_kv + key, column query, of t columns;
-                                      or NULL */
+                                      (b all_heads + first_head + h) t_kv + key, column
+                                      query, of t columns; or NULL */
+    int64_t all_heads, first_head; /* where heads stand among those of all ranks, for drop;
+                                      all_heads 0: these are all */
 };
 /* Few queries and many keys (generation) take a path of their own, without tiles.  d is at
  * most 256.  Scratch a thread: 8 t_kv d bytes, and under 1 MiB. */

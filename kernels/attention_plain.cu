@@ -42,10 +42,11 @@ static __device__ __forceinline__ float drop_one(const struct drop &d, const str
                                                  int64_t query)
 {
     float f[4];
+    int64_t all = p.all_heads ? p.all_heads : p.heads;
 
     if (d.keep == 0)
         return 1;
-    drop_four(d, bh * p.t_kv + key, query / 4, f);
+    drop_four(d, (bh / p.heads * all + p.first_head + bh % p.heads) * p.t_kv + key, query / 4, f);
     return query % 4 == 0 ? f[0] : query % 4 == 1 ? f[1] : query % 4 == 2 ? f[2] : f[3];
 }
 

@@ -49,8 +49,11 @@ NOINLINE void mask_tile(float *s, int64_t j0, int64_t keys, int64_t last)
 NOINLINE void drop_tile(float *out, const float *in, const struct attention *p, int64_t bh,
                         int64_t j0, int64_t keys, int64_t q0)
 {
+    int64_t b = bh / p->heads, h = bh % p->heads;
+    int64_t row = (b * (p->all_heads ? p->all_heads : p->heads) + p->first_head + h) * p->t_kv;
+
     for (int64_t i = 0; i < keys; i++) {
-        struct drop_row d = drop_row_of(p->drop, bh * p->t_kv + j0 + i, p->t);
+        struct drop_row d = drop_row_of(p->drop, row + j0 + i, p->t);
         float f[TILE + 4 * VW];
 
         drop_fill(&d, q0, TILE, f);

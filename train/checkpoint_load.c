@@ -389,7 +389,7 @@ int checkpoint_join(const struct checkpoint *ck, const char *dir, struct err *e)
     struct piece *v;
     int n = 0, rc;
 
-    rc = j.room ? params_init(&p, &ck->info.model, e) : err_set(e, ERR_NOMEM, "out of memory");
+    rc = j.room ? params_init(&p, &ck->info.model, NULL, e) : err_set(e, ERR_NOMEM, "out of memory");
     if (rc < 0) {
         free(j.room);
         return rc;

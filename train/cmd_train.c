@@ -200,8 +200,8 @@ static int final_loss(struct trainer *t, int split, const char *name, int64_t fi
 
     if (n == 0 || data_size(t->data, split) == 0)
         return 0;
-    TRY(evaluate(t->model, t->data, t->ranks.group, split, first, n, &loss, e));
-    if (t->ranks.group->rank == 0)
+    TRY(evaluate(t->parts->model, t->data, t->layout.batch, split, first, n, &loss, e));
+    if (t->layout.world->rank == 0)
         printf("%s loss %.4f, perplexity %.2f\n", name, loss, exp(loss));
     return 0;
 }
@@ -221,7 +221,7 @@ static int final_losses(struct trainer *t, struct err *e)
 
 static int train(struct run *r, struct trainer *t, struct err *e)
 {
-    bool first = t->ranks.group->rank == 0;
+    bool first = t->layout.world->rank == 0;
     enum train_end end;
     int64_t from = t->step;
 
@@ -292,7 +292,7 @@ static int open_ranks(struct comm **group, struct train_config *c, struct err *e
     static char prefix[48];
 
     TRY(comm_open(group, "auto", 60.0 * (double)c->timeout_minutes, e));
-    c->ranks = (*group)->size;
+    c->world = (*group)->size;
     if ((*group)->rank) {
         snprintf(prefix, sizeof prefix, "quern-train, rank %d", (*group)->rank);
         log_init(prefix, LOG_ERROR);

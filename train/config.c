@@ -35,11 +35,9 @@ void train_config_init(struct train_config *c)
     c->log_interval = 100;
     c->ckpt_step = -1;
     c->timeout_minutes = 10;
-    c->ranks = 1;
-    c->later = (struct train_later){
-        .tensor_parallel = 1, .pipeline_parallel = 1, .context_parallel = 1, .expert_parallel = 1,
-        .amax_history = 1,
-    };
+    c->world = c->ranks = 1;
+    c->layout = (struct layout_sizes){.tensor = 1, .context = 1, .expert = 1, .pipe = 1, .chunks = 1};
+    c->later.amax_history = 1;
 }
 
 void train_config_free(struct train_config *c)
@@ -143,12 +141,13 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_STR(0, "log-file", &c->log_file, "FILE", "append a JSON line a step"),
         OPT_INT(0, "distributed-timeout-minutes", &c->timeout_minutes, 1, 1 << 20, "name a collective that hangs"),
         OPT_FLAG(0, "deterministic", &c->deterministic, "the same bits for any number of data-parallel ranks"),
+        OPT_HEAD("Parallelism"),
+        OPT_INT(0, "tensor-model-parallel-size", &c->layout.tensor, 1, 1 << 20, "ranks that share each layer"),
+        OPT_FLAG(0, "sequence-parallel", &c->layout.sequence, "they share the rows of norms and dropout too"),
         OPT_HEAD("Known, but refused unless left as they are"),
-        OPT_INT(0, "tensor-model-parallel-size", &l->tensor_parallel, 1, 1 << 20, "ranks that share a layer"),
-        OPT_INT(0, "pipeline-model-parallel-size", &l->pipeline_parallel, 1, 1 << 20, "ranks that share the depth"),
-        OPT_INT(0, "context-parallel-size", &l->context_parallel, 1, 1 << 20, "ranks that share a sequence"),
-        OPT_INT(0, "expert-model-parallel-size", &l->expert_parallel, 1, 1 << 20, "ranks that share the experts"),
-        OPT_FLAG(0, "sequence-parallel", &l->sequence_parallel, "split norms and dropout over tensor ranks"),
+        OPT_INT(0, "pipeline-model-parallel-size", &c->layout.pipe, 1, 1 << 20, "ranks that share the depth"),
+        OPT_INT(0, "context-parallel-size", &c->layout.context, 1, 1 << 20, "ranks that share a sequence"),
+        OPT_INT(0, "expert-model-parallel-size", &c->layout.expert, 1, 1 << 20, "ranks that share the experts"),
         OPT_INT(0, "num-layers-per-virtual-pipeline-stage", &l->virtual_layers, 0, 100000, "interleaved 1F1B"),
         OPT_FLAG(0, "use-distributed-optimizer", &l->distributed_optimizer, "ZeRO-1"),
         OPT_FLAG(0, "overlap-grad-reduce", &l->overlap_reduce, "reduce gradients while backward runs"),
@@ -189,11 +188,9 @@ static int check_later(const struct train_config *c, struct err *e)
         bool differs;
         const char *flag;
     } later[] = {
-        {l->tensor_parallel != o->tensor_parallel, "tensor-model-parallel-size"},
-        {l->pipeline_parallel != o->pipeline_parallel, "pipeline-model-parallel-size"},
-        {l->context_parallel != o->context_parallel, "context-parallel-size"},
-        {l->expert_parallel != o->expert_parallel, "expert-model-parallel-size"},
-        {l->sequence_parallel, "sequence-parallel"},
+        {c->layout.pipe != 1, "pipeline-model-parallel-size"},
+        {c->layout.context != 1, "context-parallel-size"},
+        {c->layout.expert != 1, "expert-model-parallel-size"},
         {l->virtual_layers != 0, "num-layers-per-virtual-pipeline-stage"},
         {l->distributed_optimizer, "use-distributed-optimizer"},
         {l->overlap_reduce, "overlap-grad-reduce"},
@@ -397,6 +394,7 @@ static int check_batch(struct train_config *c, struct err *e)
 int train_config_check(struct train_config *c, struct err *e)
 {
     TRY(check_later(c, e));
+    TRY(layout_data(&c->layout, c->world, &c->ranks, e));
     TRY(apply_preset(c, e));
     TRY(check_groups(c, e));
     if (c->recompute != RECOMPUTE_FULL && (c->recompute_method || c->recompute_layers > 1))

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/opt.h"
 #include "train/guard.h"
+#include "train/layout.h"
 #include "train/model.h"
 
 #ifdef __cplusplus
@@ -25,9 +26,9 @@ enum wsd_style { WSD_EXPONENTIAL, WSD_LINEAR, WSD_COSINE, WSD_MINUS_SQRT };
 
 /* Flags that are read so that they can be refused by name: see config.c. */
 struct train_later {
-    int64_t tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, virtual_layers;
+    int64_t virtual_layers;
     int64_t bucket_size, amax_history;
-    bool sequence_parallel, distributed_optimizer;
+    bool distributed_optimizer;
     bool overlap_reduce, overlap_gather, reduce_bf16, reset_positions, reset_mask, mask_eod;
     int fp8, fp8_recipe, amax_algo;
 };
@@ -69,10 +70,12 @@ struct train_config {
     int device; /* index into train_config_device */
     int64_t timeout_minutes;
     bool deterministic; /* the same bits for any number of data-parallel ranks */
-    int64_t ranks;      /* that share the batch; to be set before train_config_check, 1 by default */
+    int64_t world;      /* ranks in all; to be set before train_config_check, 1 by default */
+    struct layout_sizes layout;
     struct train_later later;
 
     /* Derived by train_config_check. */
+    int64_t ranks;         /* that share the batch */
     int64_t micro_batches; /* a step, of one rank */
     int64_t iters;                           /* in all */
     int64_t samples;                         /* in all */

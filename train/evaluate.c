@@ -10,7 +10,7 @@ int model_restore(struct model **out, const struct checkpoint *ck, struct device
     struct model *m;
     int rc;
 
-    TRY(model_open(&m, dev, &checkpoint_info(ck)->model, run, e));
+    TRY(model_open(&m, dev, &checkpoint_info(ck)->model, NULL, run, e));
     rc = checkpoint_load_slab(ck, dev, CHECKPOINT_WEIGHTS, &m->params, m->weights, e);
     if (rc == 0)
         rc = model_weights_changed(m, e);
@@ -38,7 +38,7 @@ int evaluate(struct model *m, struct data *d, struct comm *group, int split, int
             targets[j] = -1;
         rc = data_batch(d, split, first + i, take, tokens, targets, e);
         if (rc == 0)
-            rc = model_forward(m, tokens, targets, NULL, 0, &part[k], e);
+            rc = model_forward(m, &(struct model_batch){.tokens = tokens, .targets = targets}, &part[k], e);
     }
     if (rc == 0 && group)
         rc = data_parallel_gather(group, part, batches, e);

@@ -181,7 +181,7 @@ int hf_export(const struct checkpoint *ck, const char *to, const char *dtype, in
     int rc = hf_family_of(x.model, &family, e);
 
     if (rc == 0)
-        rc = params_init(&x.params, x.model, e);
+        rc = params_init(&x.params, x.model, NULL, e);
     if (rc == 0)
         rc = list(&x, family, shard, e);
     if (rc == 0)

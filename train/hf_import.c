@@ -153,7 +153,7 @@ int hf_import(const char *from, const char *dir, int64_t seq, int64_t divisor, s
     if (rc == 0)
         rc = hf_files_open(&m.files, from, e);
     if (rc == 0)
-        rc = params_init(&m.params, &m.model, e);
+        rc = params_init(&m.params, &m.model, NULL, e);
     if (rc == 0)
         rc = check(&m, e);
     info.model = m.model;

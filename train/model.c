@@ -22,12 +22,11 @@ static void *carve(struct carve *c, int64_t n, size_t size)
 /* ln1, ln2 and act, which RECOMPUTE_SELECTIVE has once for all layers. */
 static void plan_light(struct model *m, struct layer_acts *a, struct carve *c)
 {
-    int64_t n = m->b * m->t;
     size_t w = dtype_size(m->dt);
 
-    a->ln1 = carve(c, n * m->config.hidden, w);
-    a->ln2 = carve(c, n * m->config.hidden, w);
-    a->act = carve(c, n * m->config.ffn, w);
+    a->ln1 = carve(c, m->own * m->config.hidden, w);
+    a->ln2 = carve(c, m->own * m->config.hidden, w);
+    a->act = carve(c, m->b * m->t * m->config.ffn, w);
 }
 
 static void plan_layer(struct model *m, struct layer_acts *a, struct carve *c)
@@ -36,21 +35,21 @@ static void plan_layer(struct model *m, struct layer_acts *a, struct carve *c)
     int64_t n = m->b * m->t;
     size_t w = dtype_size(m->dt);
 
-    if (m->run.recompute != RECOMPUTE_SELECTIVE || a == m->layers)
+    if (m->run.recompute != RECOMPUTE_SELECTIVE || a == m->slot->layers)
         plan_light(m, a, c);
     else {
-        a->ln1 = m->layers->ln1;
-        a->ln2 = m->layers->ln2;
-        a->act = m->layers->act;
+        a->ln1 = m->slot->layers->ln1;
+        a->ln2 = m->slot->layers->ln2;
+        a->act = m->slot->layers->act;
     }
     a->qkv = carve(c, n * model_qkv_width(mc), w);
     a->att = carve(c, n * model_q_width(mc), w);
-    a->s2 = carve(c, n * mc->hidden, w);
+    a->s2 = carve(c, m->own * mc->hidden, w);
     a->fc1 = carve(c, n * model_fc1_width(mc), w);
-    a->mean1 = carve(c, n, sizeof(float));
-    a->rstd1 = carve(c, n, sizeof(float));
-    a->mean2 = carve(c, n, sizeof(float));
-    a->rstd2 = carve(c, n, sizeof(float));
+    a->mean1 = carve(c, m->own, sizeof(float));
+    a->rstd1 = carve(c, m->own, sizeof(float));
+    a->mean2 = carve(c, m->own, sizeof(float));
+    a->rstd2 = carve(c, m->own, sizeof(float));
     a->lse = carve(c, n * mc->heads, sizeof(float));
     if (!mc->qk_norm)
         return;
@@ -61,94 +60,165 @@ static void plan_layer(struct model *m, struct layer_acts *a, struct carve *c)
     a->rstd_k = carve(c, n * mc->groups, sizeof(float));
 }
 
-/* Each layer has buffers of its own, or those of a chunk share one set and keep the first s1;
- * without backward all layers share one set with its s1. */
-static void plan_layers(struct model *m, struct carve *c)
+/* Each layer has buffers of its own, or those of a chunk share one set, also among slots, and keep
+ * the first s1; without backward all layers share one set with its s1. */
+static void plan_layers(struct model *m, struct model_acts *acts, struct carve *c)
 {
-    int64_t n = m->b * m->t, h = m->config.hidden;
     bool backward = m->run.use == MODEL_TRAIN;
 
     for (int64_t i = 0; i < m->config.layers; i++) {
-        struct layer_acts *a = &m->layers[i];
+        struct layer_acts *a = &acts->layers[i];
         int64_t chunk = pass_chunk(m, i), same = chunk < 0 ? i : i - chunk;
 
         if (!backward)
             same = 0;
-        if (same < i)
-            *a = m->layers[same];
+        if (backward && chunk >= 0 && acts != m->slot)
+            *a = m->slot->layers[i];
+        else if (same < i)
+            *a = acts->layers[same];
         else
             plan_layer(m, a, c);
-        if (same == i || (backward && chunk == i))
-            a->s1 = carve(c, n * h, dtype_size(m->dt));
+        if ((same == i && (chunk < 0 || acts == m->slot)) || (backward && chunk == i))
+            a->s1 = carve(c, m->own * m->config.hidden, dtype_size(m->dt));
     }
+}
+
+static void plan_slot(struct model *m, struct model_acts *acts, struct carve *c)
+{
+    int64_t h = m->config.hidden;
+    size_t w = dtype_size(m->dt);
+
+    plan_layers(m, acts, c);
+    acts->s_final = carve(c, m->own * h, w);
+    if (m->part.embeds)
+        acts->tokens = carve(c, m->b * m->t, sizeof(int32_t));
+    if (!m->part.heads)
+        return;
+    acts->ln_final = carve(c, m->own * h, w);
+    acts->mean_final = carve(c, m->own, sizeof(float));
+    acts->rstd_final = carve(c, m->own, sizeof(float));
+}
+
+static void plan_head(struct model *m, struct carve *c)
+{
+    int64_t n = m->b * m->t, rows = m->run.use == MODEL_GENERATE ? m->b : n;
+
+    m->logits = carve(c, rows * m->config.padded_vocab, dtype_size(m->dt));
+    m->loss = carve(c, n, sizeof(float));
+    m->scale = carve(c, n, sizeof(float));
+    m->targets = carve(c, n, sizeof(int32_t));
+    if (!pass_shared(m))
+        return;
+    m->max = carve(c, n, sizeof(float));
+    m->sum = carve(c, n, sizeof(float));
+    m->at = carve(c, n, sizeof(float));
 }
 
 static void plan(struct model *m, struct carve *c)
 {
     const struct model_config *mc = &m->config;
-    int64_t n = m->b * m->t, h = mc->hidden, q = model_q_width(mc), wide = model_fc1_width(mc);
-    int64_t rows = m->run.use == MODEL_GENERATE ? m->b : n;
+    int64_t n = m->b * m->t, h = mc->hidden, q = model_q_width(mc), wide = model_fc1_width(mc), shared = 0;
     size_t w = dtype_size(m->dt);
 
-    plan_layers(m, c);
+    for (int i = 0; i < m->run.slots; i++)
+        plan_slot(m, &m->slot[i], c);
+    m->acts = m->slot;
     m->out = carve(c, n * h, w);
-    m->s_final = carve(c, n * h, w);
-    m->ln_final = carve(c, n * h, w);
-    m->logits = carve(c, rows * mc->padded_vocab, w);
-    m->mean_final = carve(c, n, sizeof(float));
-    m->rstd_final = carve(c, n, sizeof(float));
-    m->loss = carve(c, n, sizeof(float));
-    m->scale = carve(c, n, sizeof(float));
-    m->tokens = carve(c, n, sizeof(int32_t));
-    m->targets = carve(c, n, sizeof(int32_t));
     m->positions = carve(c, n, sizeof(int32_t));
+    if (m->part.sequence)
+        m->full = carve(c, n * h, w);
+    if (m->part.heads)
+        plan_head(m, c);
     if (m->run.use != MODEL_TRAIN)
         return;
     if (wide < model_qkv_width(mc))
         wide = model_qkv_width(mc);
-    m->ds = carve(c, n * h, w);
-    m->dx = carve(c, n * h, w);
+    m->ds = carve(c, m->own * h, w);
+    m->dx = carve(c, m->own * h, w);
     m->dln = carve(c, n * (h > q ? h : q), w);
     m->dwide = carve(c, n * wide, w);
+    for (int i = 0; i < m->params.n; i++)
+        shared += m->params.v[i].summed ? (int64_t)m->params.v[i].n : 0;
+    m->shared = shared ? carve(c, shared, sizeof(float)) : NULL;
+}
+
+/* What of config a tensor rank has of a layer, and how many layers there are. */
+static struct model_config share_of(const struct model_config *config, const struct model_part *part)
+{
+    struct model_config c = *config;
+    int64_t n = part->tensor ? part->tensor->size : 1;
+
+    c.layers = part->layers;
+    c.heads /= n;
+    c.groups /= n;
+    c.ffn /= n;
+    c.padded_vocab /= n;
+    return c;
 }
 
 /* Sets up the table of parameters and measures; no slab is allocated. */
-static int measure(struct model *m, const struct model_config *config, const struct model_run *run, struct err *e)
+static int measure(struct model *m, const struct model_config *config, const struct model_part *part,
+                   const struct model_run *run, struct err *e)
 {
     struct carve c = {NULL, 0};
 
-    m->config = *config;
+    m->whole = *config;
+    m->part = part ? *part : model_part_whole(config);
     m->run = *run;
     if (m->run.layers < 1)
         m->run.layers = 1;
+    if (m->run.slots < 1)
+        m->run.slots = 1;
     m->dt = run->dt;
     m->b = run->b;
     m->t = run->t;
-    TRY(params_init(&m->params, config, e));
-    m->layers = calloc((size_t)config->layers, sizeof *m->layers);
-    if (!m->layers)
+    if (!pass_shared(m))
+        m->part.sequence = false;
+    TRY(params_init(&m->params, config, &m->part, e));
+    m->config = share_of(config, &m->part);
+    m->own = m->b * m->t;
+    if (m->part.sequence) {
+        if (m->own % m->part.tensor->size)
+            return err_set(e, ERR_ARG, "--sequence-parallel: %d ranks cannot share the %lld tokens of a micro-batch",
+                           m->part.tensor->size, (long long)m->own);
+        m->own /= m->part.tensor->size;
+    }
+    m->slot = calloc((size_t)m->run.slots, sizeof *m->slot);
+    if (!m->slot)
         return err_set(e, ERR_NOMEM, "out of memory");
+    for (int i = 0; i < m->run.slots; i++) {
+        m->slot[i].layers = calloc((size_t)(m->config.layers + 1), sizeof *m->slot[i].layers);
+        if (!m->slot[i].layers)
+            return err_set(e, ERR_NOMEM, "out of memory");
+    }
     plan(m, &c);
     m->memory.weights = m->params.elements * sizeof(float);
     m->memory.low = m->dt == DTYPE_BF16 ? m->params.elements * 2 : 0;
     m->memory.grads = run->use == MODEL_TRAIN ? m->memory.weights : 0;
     m->memory.activations = c.used;
     if (run->use == MODEL_GENERATE)
-        m->memory.cache = (size_t)(2 * config->layers * m->b * m->t * model_kv_width(config)) * dtype_size(m->dt);
+        m->memory.cache = (size_t)(2 * m->config.layers * m->b * m->t * model_kv_width(&m->config)) * dtype_size(m->dt);
     if (config->position == POSITION_ROPE)
         m->memory.tables = (size_t)(m->t * model_rotary_width(config)) * sizeof(float);
     return 0;
 }
 
-int model_plan(struct model_memory *memory, const struct model_config *config, const struct model_run *run,
-               struct err *e)
+static void free_tables(struct model *m)
+{
+    params_free(&m->params);
+    for (int i = 0; m->slot && i < m->run.slots; i++)
+        free(m->slot[i].layers);
+    free(m->slot);
+}
+
+int model_plan(struct model_memory *memory, const struct model_config *config, const struct model_part *part,
+               const struct model_run *run, struct err *e)
 {
     struct model m = {0};
-    int rc = measure(&m, config, run, e);
+    int rc = measure(&m, config, part, run, e);
 
     *memory = m.memory;
-    params_free(&m.params);
-    free(m.layers);
+    free_tables(&m);
     return rc;
 }
 
@@ -194,7 +264,7 @@ static int allocate(struct model *m, struct err *e)
 }
 
 int model_open(struct model **out, struct device *dev, const struct model_config *config,
-               const struct model_run *run, struct err *e)
+               const struct model_part *part, const struct model_run *run, struct err *e)
 {
     struct model *m = calloc(1, sizeof *m);
     int rc;
@@ -202,7 +272,7 @@ int model_open(struct model **out, struct device *dev, const struct model_config
     if (!m)
         return err_set(e, ERR_NOMEM, "out of memory");
     m->dev = dev;
-    rc = measure(m, config, run, e);
+    rc = measure(m, config, part, run, e);
     if (rc == 0)
         rc = allocate(m, e);
     if (rc == 0)
@@ -228,8 +298,7 @@ void model_close(struct model *m)
     device_free(m->dev, m->slab);
     device_free(m->dev, m->cache_slab);
     device_free(m->dev, m->turns);
-    params_free(&m->params);
-    free(m->layers);
+    free_tables(m);
     free(m);
 }
 

@@ -7,6 +7,10 @@
  * Weights and gradients are slabs laid out by params.h; activations live in one slab,
  * planned when the model is opened: no step allocates device memory.  All work goes through the
  * device's table of ops.  Sources: Radford et al. 2019; arXiv:1706.03762, 2302.13971.
+ *
+ * A struct model may be a part of a model (params.h): a stage of a pipeline, which takes the stream s
+ * from the part before and leaves it for the next; and each of its layers may be shared by tensor
+ * ranks (arXiv:1909.08053), also the rows of norms and dropout (arXiv:2205.05198).
  */
 #ifndef TRAIN_MODEL_H
 #define TRAIN_MODEL_H
@@ -41,6 +45,7 @@ struct model_run {
     enum recompute recompute; /* with TRAIN */
     bool block;
     int64_t layers; /* 0: 1 */
+    int slots;      /* micro-batches that may stand between forward and backward; 0: 1 */
 };
 
 /* What one layer leaves for its backward pass; n = b * t rows.  dt unless float. */
@@ -58,18 +63,30 @@ struct layer_acts {
     void *act;           /* (n, f) after it; backward writes its gradient here */
 };
 
+/* What a micro-batch leaves for its backward pass; n rows are b * t, or a rank's share of them. */
+struct model_acts {
+    struct layer_acts *layers;
+    void *s_final, *ln_final;       /* (n, h); s_final without a head: what goes to the next part */
+    float *mean_final, *rstd_final; /* (n) */
+    int32_t *tokens;                /* (b, t) */
+};
+
 /* Bytes by kind. */
 struct model_memory {
     size_t weights, low, grads, activations, cache, tables;
 };
 
 struct model {
-    struct model_config config;
+    struct model_config config; /* of what is here: heads, groups, ffn, vocabulary and layers are this
+                                   rank's share */
+    struct model_config whole;  /* of the logical model */
+    struct model_part part;
     struct params params;
     struct device *dev;
     struct model_run run;
     enum dtype dt; /* run's, and its b and t */
     int64_t b, t;
+    int64_t own;   /* rows of the stream that are here: b * t, or a share of it with part.sequence */
 
     float *weights;  /* master */
     uint16_t *low;   /* bf16 copy of weights; NULL with fp32 */
@@ -78,13 +95,16 @@ struct model {
 
     /* Carved out of one slab each; see plan() in model.c. */
     void *slab, *cache_slab;
-    struct layer_acts *layers;
+    struct model_acts *slot, *acts; /* run.slots; the one of the pass under way */
     void *cache_k, *cache_v; /* (layers, b, t, kv width) */
     float *turns;            /* (t, rotary width) cosines and sines; NULL without rope */
-    void *out, *s_final, *ln_final, *logits;
-    float *mean_final, *rstd_final, *loss, *scale;
-    int32_t *tokens, *targets, *positions;
+    void *out;               /* (b * t, h) what a layer adds to the stream */
+    void *full;              /* (b * t, h) rows gathered from the tensor ranks; with part.sequence */
+    void *logits;
+    float *loss, *scale, *max, *sum, *at; /* (b * t); the last three with a shared vocabulary */
+    int32_t *targets, *positions;
     void *ds, *dx, *dln, *dwide; /* gradients: stream, branch, norm's or attention's output, qkv or fc1 */
+    float *shared;           /* gradients that the tensor ranks add up, packed */
 };
 
 /* What dropout needs to know.  The masks depend on seed, step and a sample's place in the
@@ -94,33 +114,49 @@ struct model_dropout {
     int64_t first_sample; /* of this micro-batch within the global batch */
 };
 
-/* Bytes that model_open would take.  Allocates nothing large. */
-int model_plan(struct model_memory *memory, const struct model_config *config, const struct model_run *run,
-               struct err *e);
-
-/* Allocates slabs on dev for a checked config; weights are not set.  ERR_NOMEM and the device's
- * errors. */
-int model_open(struct model **m, struct device *dev, const struct model_config *config,
+/* Bytes that model_open would take; part NULL: the whole model.  Allocates nothing large. */
+int model_plan(struct model_memory *memory, const struct model_config *config, const struct model_part *part,
                const struct model_run *run, struct err *e);
+
+/* Allocates slabs on dev for a part (NULL: all) of a checked config; weights are not set.  ERR_NOMEM,
+ * the device's errors, and ERR_ARG when the tensor ranks cannot share it evenly. */
+int model_open(struct model **m, struct device *dev, const struct model_config *config,
+               const struct model_part *part, const struct model_run *run, struct err *e);
 void model_close(struct model *m);
 
 /* To be called after weights were written by others than the optimizer: makes the copy in bf16. */
 int model_weights_changed(struct model *m, struct err *e);
 
-/* tokens and targets: (b, t) of model_open, in host memory.  *loss_sum gets the sum of
- * the tokens' losses.  drop NULL: no dropout.  grad_scale > 0 leaves in m->logits the
- * gradient of grad_scale * loss_sum, for model_backward; 0: loss only. */
-int model_forward(struct model *m, const int32_t *tokens, const int32_t *targets,
-                  const struct model_dropout *drop, float grad_scale, double *loss_sum,
-                  struct err *e);
+/* A micro-batch on its way through a part. */
+struct model_batch {
+    int slot;               /* where its activations stay; 0 .. run.slots - 1 */
+    const int32_t *tokens;  /* (b, t) of model_open, in host memory; for a part that embeds */
+    const int32_t *targets; /* the same, for a part that heads */
+    const struct model_dropout *drop; /* NULL: none */
+    float grad_scale;       /* > 0: leaves in m->logits the gradient of grad_scale * loss_sum, which
+                               backward of this batch must take up before another forward; 0: loss only */
+};
 
-/* Adds the gradients of the last model_forward to m->grads; with first, overwrites
- * them.  drop as in forward. */
-int model_backward(struct model *m, const struct model_dropout *drop, bool first, struct err *e);
+/* The device's buffers of the stream between parts, (m->own, h) elements of m->dt: where forward takes
+ * it from, where it leaves it, and where backward takes its gradient from and leaves it. */
+void *model_stream_in(struct model *m, int slot);
+void *model_stream_out(struct model *m, int slot);
+void *model_stream_grad(struct model *m);
+
+/* *loss_sum gets the sum of the tokens' losses from a part that heads; 0 from others. */
+int model_forward(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e);
+
+/* Adds the gradients of batch, whose model_forward was the last in its slot, to m->grads; with first,
+ * overwrites them. */
+int model_backward(struct model *m, const struct model_batch *batch, bool first, struct err *e);
+
+/* To be called before gradients are used: adds up over the tensor ranks those that each has a share
+ * of. */
+int model_sum_grads(struct model *m, struct err *e);
 
 /* GENERATE: b sequences of t new tokens each (host), which stand at positions past ..
  * past + t - 1 behind what the cache has.  *logits gets (b, padded_vocab) of the last ones,
- * fp32, in host memory that the caller owns. */
+ * fp32, in host memory that the caller owns.  For a whole model. */
 int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, int64_t past,
                  float *logits, struct err *e);
 

@@ -1,6 +1,7 @@
 /* The backward pass. */
 #include <stdbool.h>
 
+#include "train/exchange.h"
 #include "train/model.h"
 #include "train/model_pass.h"
 
@@ -42,16 +43,19 @@ static int norm_op(struct model *m, struct norm_bwd *p, int w, int b, struct err
     return (m->config.norm == NORM_RMS ? ops->rmsnorm_bwd : ops->layernorm_bwd)(m->dev, m->dt, p, e);
 }
 
-/* Through s = residual + dropout(x), y = norm(s): m->ds and m->dln to m->ds and the
- * gradient of x, whose place comes back in *dx. */
+/* Through s = residual + dropout(x), y = norm(s): m->ds and the tensor ranks' summands of y's gradient
+ * in m->dln to m->ds and the gradient of x, whose place comes back in *dx. */
 static int norm_back(struct model *m, bool has_dres, const void *s, const float *mean, const float *rstd, int w, int b,
                      const struct dropout *drop, const void **dx, struct err *e)
 {
     struct norm_bwd p = {
-        .t = m->b * m->t, .c = m->config.hidden, .dy = m->dln, .dres = has_dres ? m->ds : NULL, .s = s,
+        .t = m->own, .c = m->config.hidden, .dres = has_dres ? m->ds : NULL, .s = s,
         .mean = mean, .rstd = rstd, .drop = drop, .ds = m->ds, .dx = drop ? m->dx : NULL,
     };
+    void *dy;
 
+    TRY(pass_sum(m, &dy, m->dln, m->b * m->t, e));
+    p.dy = dy;
     *dx = drop ? m->dx : m->ds;
     return norm_op(m, &p, w, b, e);
 }
@@ -60,7 +64,7 @@ static int norm_back(struct model *m, bool has_dres, const void *s, const float 
 static int qk_back(struct model *m, int64_t layer, struct err *e)
 {
     const struct model_config *c = &m->config;
-    struct layer_acts *a = &m->layers[layer];
+    struct layer_acts *a = &m->acts->layers[layer];
     int64_t n = m->b * m->t, ld = model_qkv_width(c), q = model_q_width(c);
     void *dk = pass_at(m, m->dwide, q);
     struct norm_bwd nq = {
@@ -79,17 +83,19 @@ static int qk_back(struct model *m, int64_t layer, struct err *e)
     return norm_op(m, &nk, pass_param(m, layer, K_NORM_W), pass_param(m, layer, K_NORM_B), e);
 }
 
-/* From dx, the gradient of the layer's attention output, to m->dln, that of norm1's. */
+/* From dx, the gradient of the layer's attention output, to m->dln, that of norm1's (a summand of it). */
 static int attention_back(struct model *m, int64_t layer, const void *dx, const struct model_dropout *md,
                           bool first, struct err *e)
 {
-    struct layer_acts *a = &m->layers[layer];
+    const void *x;
+    struct layer_acts *a = &m->acts->layers[layer];
     struct attention at = pass_attention(m, layer, m->b, m->t);
     int64_t q = model_q_width(&m->config), kv = model_kv_width(&m->config), row = q + 2 * kv;
     struct attention_view dq = {m->dwide, m->t * row, row}, dk = dq, dv = dq, dout = {m->dln, m->t * q, q};
     struct dropout d;
     int qkv = pass_param(m, layer, QKV_W), proj = pass_param(m, layer, PROJ_W);
 
+    TRY(pass_gather(m, &dx, dx, m->b * m->t, e));
     dk.p = pass_at(m, m->dwide, q);
     dv.p = pass_at(m, m->dwide, q + kv);
     TRY(linear_weight(m, dx, a->att, proj, pass_param(m, layer, PROJ_B), first, e));
@@ -97,16 +103,19 @@ static int attention_back(struct model *m, int64_t layer, const void *dx, const 
     at.drop = pass_dropout(m, md, layer, DROP_ATTENTION, &d);
     TRY(m->dev->ops->attention_bwd(m->dev, m->dt, &at, dout, dq, dk, dv, e));
     TRY(qk_back(m, layer, e));
-    TRY(linear_weight(m, m->dwide, a->ln1, qkv, pass_param(m, layer, QKV_B), first, e));
+    TRY(pass_gather(m, &x, a->ln1, m->b * m->t, e));
+    TRY(linear_weight(m, m->dwide, x, qkv, pass_param(m, layer, QKV_B), first, e));
     return linear_input(m, m->dln, m->dwide, qkv, NULL, e);
 }
 
-/* From dx, the gradient of the MLP's output, to m->dln, that of norm2's. */
+/* From dx, the gradient of the MLP's output, to m->dln, that of norm2's (a summand of it). */
 static int mlp_back(struct model *m, int64_t layer, const void *dx, bool first, struct err *e)
 {
-    struct layer_acts *a = &m->layers[layer];
+    struct layer_acts *a = &m->acts->layers[layer];
     int fc1 = pass_param(m, layer, FC1_W), fc2 = pass_param(m, layer, FC2_W);
+    const void *x;
 
+    TRY(pass_gather(m, &dx, dx, m->b * m->t, e));
     TRY(linear_weight(m, dx, a->act, fc2, pass_param(m, layer, FC2_B), first, e));
     if (m->config.swiglu) {
         TRY(linear_input(m, a->act, dx, fc2, NULL, e)); /* what act was is needed no more */
@@ -114,14 +123,15 @@ static int mlp_back(struct model *m, int64_t layer, const void *dx, bool first, 
     } else {
         TRY(linear_input(m, m->dwide, dx, fc2, a->fc1, e));
     }
-    TRY(linear_weight(m, m->dwide, a->ln2, fc1, pass_param(m, layer, FC1_B), first, e));
+    TRY(pass_gather(m, &x, a->ln2, m->b * m->t, e));
+    TRY(linear_weight(m, m->dwide, x, fc1, pass_param(m, layer, FC1_B), first, e));
     return linear_input(m, m->dln, m->dwide, fc1, NULL, e);
 }
 
 static int layer_back(struct model *m, int64_t layer, const void **dx, const struct model_dropout *md, bool first,
                       struct err *e)
 {
-    struct layer_acts *a = &m->layers[layer];
+    struct layer_acts *a = &m->acts->layers[layer];
     struct dropout d;
 
     TRY(pass_again(m, layer, md, e));
@@ -144,29 +154,78 @@ static int zero_added(struct model *m, struct err *e)
     return 0;
 }
 
-int model_backward(struct model *m, const struct model_dropout *md, bool first, struct err *e)
+void *model_stream_grad(struct model *m)
+{
+    return m->ds;
+}
+
+/* From the logits' gradient, or the stream's that the next part has left in m->ds, to the gradient of
+ * what the last layer adds to the stream, at *dx. */
+static int head_back(struct model *m, const struct model_dropout *md, const void **dx, bool first, struct err *e)
 {
     const struct params *p = &m->params;
-    int64_t last = m->config.layers - 1;
-    struct embedding emb = {
-        .t = m->b * m->t, .c = m->config.hidden, .token = m->tokens, .pos = m->positions,
-        .n_vocab = m->config.padded_vocab, .n_pos = m->config.positions,
-    };
+    const struct model_acts *a = m->acts;
     struct dropout d;
-    const struct dropout *drop;
+    const struct dropout *drop = pass_dropout(m, md, m->config.layers - 1, DROP_MLP, &d);
+    const void *x;
+
+    if (m->part.heads) {
+        TRY(pass_gather(m, &x, a->ln_final, m->b * m->t, e));
+        TRY(linear_weight(m, m->logits, x, p->output, -1, first, e));
+        TRY(linear_input(m, m->dln, m->logits, p->output, NULL, e));
+        return norm_back(m, false, a->s_final, a->mean_final, a->rstd_final, p->final_w, p->final_b, drop, dx, e);
+    }
+    *dx = drop ? m->dx : m->ds;
+    return drop ? m->dev->ops->vec_dropout(m->dev, m->dt, m->dx, m->ds, m->own, m->config.hidden, drop, e) : 0;
+}
+
+/* From the gradient of the first s1 to that of the embeddings. */
+static int embed_back(struct model *m, const struct model_dropout *md, struct err *e)
+{
+    const struct params *p = &m->params;
+    struct embedding emb = pass_embedding(m, m->b * m->t);
+    struct dropout d;
+    const struct dropout *drop = pass_dropout(m, md, 0, DROP_EMBEDDING, &d);
+    const void *ds;
+
+    if (drop)
+        TRY(m->dev->ops->vec_dropout(m->dev, m->dt, m->ds, m->ds, m->own, m->config.hidden, drop, e));
+    TRY(pass_gather(m, &ds, m->ds, m->b * m->t, e));
+    return m->dev->ops->embedding_bwd(m->dev, m->dt, pass_grad(m, p->word), pass_grad(m, p->position), &emb, ds, e);
+}
+
+int model_backward(struct model *m, const struct model_batch *batch, bool first, struct err *e)
+{
     const void *dx;
 
+    m->acts = &m->slot[batch->slot];
     if (first)
         TRY(zero_added(m, e));
-    TRY(linear_weight(m, m->logits, m->ln_final, p->output, -1, first, e));
-    TRY(linear_input(m, m->dln, m->logits, p->output, NULL, e));
-    TRY(norm_back(m, false, m->s_final, m->mean_final, m->rstd_final, p->final_w, p->final_b,
-                  pass_dropout(m, md, last, DROP_MLP, &d), &dx, e));
-    for (int64_t i = last; i >= 0; i--)
-        TRY(layer_back(m, i, &dx, md, first, e));
-    drop = pass_dropout(m, md, 0, DROP_EMBEDDING, &d);
-    if (drop)
-        TRY(m->dev->ops->vec_dropout(m->dev, m->dt, m->ds, m->ds, m->b * m->t, m->config.hidden, drop, e));
-    return m->dev->ops->embedding_bwd(m->dev, m->dt, pass_grad(m, p->word), pass_grad(m, p->position), &emb,
-                                      m->ds, e);
+    TRY(head_back(m, batch->drop, &dx, first, e));
+    for (int64_t i = m->config.layers - 1; i >= 0; i--)
+        TRY(layer_back(m, i, &dx, batch->drop, first, e));
+    return m->part.embeds ? embed_back(m, batch->drop, e) : 0;
+}
+
+int model_sum_grads(struct model *m, struct err *e)
+{
+    size_t n = 0;
+
+    for (int pass = 0; pass < 2 && m->shared; pass++) {
+        size_t at = 0;
+
+        for (int i = 0; i < m->params.n; i++) {
+            const struct param *p = &m->params.v[i];
+            float *g = m->grads + p->at;
+
+            if (!p->summed)
+                continue;
+            TRY(device_copy(m->dev, pass ? g : m->shared + at, pass ? m->shared + at : g, p->n * sizeof *g, e));
+            at += p->n;
+        }
+        n = at;
+        if (pass == 0)
+            TRY(exchange_sum(m->dev, m->part.tensor, m->shared, n, COMM_F32, e));
+    }
+    return 0;
 }

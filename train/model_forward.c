@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "train/exchange.h"
 #include "train/model.h"
 #include "train/model_pass.h"
 
@@ -10,25 +11,58 @@ const struct dropout *pass_dropout(const struct model *m, const struct model_dro
                                    enum drop_place place, struct dropout *d)
 {
     double p = place == DROP_ATTENTION ? m->config.attention_dropout : m->config.hidden_dropout;
-    int64_t rows = place == DROP_ATTENTION ? m->t * m->config.heads : m->t;
+    int64_t rows = place == DROP_ATTENTION ? m->t * m->whole.heads : m->t;
 
     if (!md || p == 0)
         return NULL;
     d->p = (float)p;
     d->key = hash_xxh3_64_seed(span_of("dropout"), md->seed);
-    d->stream = md->step << 20 | (uint64_t)layer << 2 | (uint64_t)place;
+    d->stream = md->step << 20 | (uint64_t)(m->part.first + layer) << 2 | (uint64_t)place;
     d->row0 = md->first_sample * rows;
+    if (m->part.sequence && place != DROP_ATTENTION)
+        d->row0 += m->part.tensor->rank * m->own;
     return d;
 }
 
-/* y = act(x . W^T + b); aux keeps what goes into act. */
+/* ---- what tensor ranks do together ---- */
+
+int pass_sum(struct model *m, void **result, void *buf, int64_t rows, struct err *e)
+{
+    int64_t own = pass_own(m, rows) * m->config.hidden;
+    struct comm_call call = {
+        .kind = COMM_REDUCE_SCATTER, .send = buf, .n = (size_t)own, .type = exchange_type(m->dt), .op = COMM_SUM,
+    };
+
+    *result = buf;
+    if (!pass_shared(m))
+        return 0;
+    if (!m->part.sequence)
+        return exchange_sum(m->dev, m->part.tensor, buf, (size_t)(rows * m->config.hidden), exchange_type(m->dt), e);
+    *result = call.recv = pass_at(m, buf, m->part.tensor->rank * own);
+    return exchange(m->dev, m->part.tensor, &call, e);
+}
+
+int pass_gather(struct model *m, const void **result, const void *x, int64_t rows, struct err *e)
+{
+    struct comm_call call = {
+        .kind = COMM_ALL_GATHER, .send = x, .recv = m->full, .n = (size_t)(pass_own(m, rows) * m->config.hidden),
+        .type = exchange_type(m->dt),
+    };
+
+    *result = m->part.sequence ? m->full : x;
+    return m->part.sequence ? exchange(m->dev, m->part.tensor, &call, e) : 0;
+}
+
+/* y = act(x . W^T + b); aux keeps what goes into act.  Of a row-parallel layer each tensor rank has a
+ * summand, and the first of them the bias. */
 static int linear(struct model *m, void *y, const void *x, int w, int b, int64_t rows, enum act act, void *aux,
                   struct err *e)
 {
     const struct param *p = &m->params.v[w];
+    bool biased = b >= 0 && !(p->split == 1 && pass_shared(m) && m->part.tensor->rank > 0);
     struct matmul mm = {
         .m = rows, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt,
-        .a = x, .b = pass_weight(m, w), .c = y, .bias = b < 0 ? NULL : pass_weight(m, b),
+        .a = x, .b = pass_weight(m, w), .c = y, .bias = biased ? pass_weight(m, b) : NULL,
         .act = act, .aux = aux,
     };
 
@@ -46,11 +80,12 @@ static int norm_op(struct model *m, struct norm_fwd *p, int w, int b, struct err
     return (m->config.norm == NORM_RMS ? ops->rmsnorm_fwd : ops->layernorm_fwd)(m->dev, m->dt, p, e);
 }
 
-/* norm1 of layer, taken of a->s1 alone: before the first layer and when it is made again. */
-static int norm1(struct model *m, int64_t layer, int64_t rows, struct err *e)
+int pass_norm1(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
-    struct layer_acts *a = &m->layers[layer];
-    struct norm_fwd p = {.t = rows, .c = m->config.hidden, .x = a->s1, .y = a->ln1, .mean = a->mean1, .rstd = a->rstd1};
+    struct layer_acts *a = &m->acts->layers[layer];
+    struct norm_fwd p = {
+        .t = pass_own(m, rows), .c = m->config.hidden, .x = a->s1, .y = a->ln1, .mean = a->mean1, .rstd = a->rstd1,
+    };
 
     return norm_op(m, &p, pass_param(m, layer, LN1_W), pass_param(m, layer, LN1_B), e);
 }
@@ -59,13 +94,14 @@ static int norm1(struct model *m, int64_t layer, int64_t rows, struct err *e)
 
 struct attention pass_attention(const struct model *m, int64_t layer, int64_t b, int64_t t)
 {
-    const struct layer_acts *a = &m->layers[layer];
+    const struct layer_acts *a = &m->acts->layers[layer];
     const struct model_config *c = &m->config;
     int64_t q = model_q_width(c), kv = model_kv_width(c), row = q + 2 * kv, row_qk = a->qk ? q + kv : row;
     void *qk = a->qk ? a->qk : a->qkv;
     struct attention at = {
         .b = b, .t = t, .t_kv = t, .heads = c->heads, .kv_heads = c->groups,
-        .d = c->head_dim, .scale = 1 / sqrtf((float)c->head_dim),
+        .d = c->head_dim, .scale = 1 / sqrtf((float)c->head_dim), .all_heads = m->whole.heads,
+        .first_head = pass_shared(m) ? m->part.tensor->rank * c->heads : 0,
         .q = {qk, t * row_qk, row_qk},
         .k = {pass_at(m, qk, q), t * row_qk, row_qk},
         .v = {pass_at(m, a->qkv, q + kv), t * row, row},
@@ -91,7 +127,7 @@ int pass_rope(struct model *m, void *qk, int64_t ld, int64_t rows, bool inverse,
 static int prepare_qk(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
     const struct model_config *c = &m->config;
-    struct layer_acts *a = &m->layers[layer];
+    struct layer_acts *a = &m->acts->layers[layer];
     int64_t q = model_q_width(c), ld = model_qkv_width(c), to = q + model_kv_width(c);
     struct norm_fwd nq = {
         .t = rows * c->heads, .c = c->head_dim, .x_heads = {c->heads, ld}, .y_heads = {c->heads, to},
@@ -139,7 +175,7 @@ static int through_cache(struct model *m, int64_t layer, struct attention *at, i
 static int activate(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
-    struct layer_acts *a = &m->layers[layer];
+    struct layer_acts *a = &m->acts->layers[layer];
 
     if (m->config.swiglu)
         return ops->glu_fwd(m->dev, m->dt, ACT_SILU, a->act, a->fc1, rows, m->config.ffn, e);
@@ -148,51 +184,77 @@ static int activate(struct model *m, int64_t layer, int64_t rows, struct err *e)
 
 static int mlp(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
-    struct layer_acts *a = &m->layers[layer];
+    struct layer_acts *a = &m->acts->layers[layer];
     int w = pass_param(m, layer, FC1_W), b = pass_param(m, layer, FC1_B);
+    const void *x;
 
+    TRY(pass_gather(m, &x, a->ln2, rows, e));
     if (!m->config.swiglu)
-        return linear(m, a->act, a->ln2, w, b, rows, ACT_GELU_TANH, a->fc1, e);
-    TRY(linear(m, a->fc1, a->ln2, w, b, rows, ACT_NONE, NULL, e));
+        return linear(m, a->act, x, w, b, rows, ACT_GELU_TANH, a->fc1, e);
+    TRY(linear(m, a->fc1, x, w, b, rows, ACT_NONE, NULL, e));
     return activate(m, layer, rows, e);
 }
 
 int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int64_t past,
                const struct model_dropout *md, struct err *e)
 {
-    struct layer_acts *a = &m->layers[layer];
+    struct layer_acts *a = &m->acts->layers[layer];
     struct attention at = pass_attention(m, layer, b, t);
     struct dropout d, d2;
     int64_t n = b * t;
     struct norm_fwd norm2 = {
-        .t = n, .c = m->config.hidden, .x = m->out, .residual = a->s1, .drop = pass_dropout(m, md, layer, DROP_PROJ, &d2),
+        .t = pass_own(m, n), .c = m->config.hidden, .residual = a->s1, .drop = pass_dropout(m, md, layer, DROP_PROJ, &d2),
         .s = a->s2, .y = a->ln2, .mean = a->mean2, .rstd = a->rstd2,
     };
+    const void *x;
+    void *added;
 
-    TRY(linear(m, a->qkv, a->ln1, pass_param(m, layer, QKV_W), pass_param(m, layer, QKV_B), n, ACT_NONE, NULL, e));
+    TRY(pass_gather(m, &x, a->ln1, n, e));
+    TRY(linear(m, a->qkv, x, pass_param(m, layer, QKV_W), pass_param(m, layer, QKV_B), n, ACT_NONE, NULL, e));
     TRY(prepare_qk(m, layer, n, e));
     if (past >= 0)
         TRY(through_cache(m, layer, &at, past, e));
     at.drop = pass_dropout(m, md, layer, DROP_ATTENTION, &d);
     TRY(m->dev->ops->attention_fwd(m->dev, m->dt, &at, e));
     TRY(linear(m, m->out, a->att, pass_param(m, layer, PROJ_W), pass_param(m, layer, PROJ_B), n, ACT_NONE, NULL, e));
+    TRY(pass_sum(m, &added, m->out, n, e));
+    norm2.x = added;
     TRY(norm_op(m, &norm2, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B), e));
     return mlp(m, layer, n, e);
 }
 
+/* s_final = s2 + dropout(added) of the last layer, which another part goes on from. */
+static int leave(struct model *m, int64_t layer, void *added, int64_t rows, const struct model_dropout *md, struct err *e)
+{
+    const struct device_ops *ops = m->dev->ops;
+    int64_t own = pass_own(m, rows), h = m->config.hidden;
+    struct dropout d;
+    const struct dropout *drop = pass_dropout(m, md, layer, DROP_MLP, &d);
+
+    if (drop)
+        TRY(ops->vec_dropout(m->dev, m->dt, added, added, own, h, drop, e));
+    return ops->vec_add(m->dev, m->dt, m->acts->s_final, m->acts->layers[layer].s2, added, own * h, e);
+}
+
 int pass_layer_end(struct model *m, int64_t layer, int64_t rows, const struct model_dropout *md, struct err *e)
 {
-    struct layer_acts *a = &m->layers[layer];
+    struct model_acts *acts = m->acts;
+    struct layer_acts *a = &acts->layers[layer];
     bool last = layer + 1 == m->config.layers;
     struct layer_acts *next = last ? NULL : a + 1;
     struct dropout d;
     struct norm_fwd p = {
-        .t = rows, .c = m->config.hidden, .x = m->out, .residual = a->s2, .drop = pass_dropout(m, md, layer, DROP_MLP, &d),
-        .s = last ? m->s_final : next->s1, .y = last ? m->ln_final : next->ln1,
-        .mean = last ? m->mean_final : next->mean1, .rstd = last ? m->rstd_final : next->rstd1,
+        .t = pass_own(m, rows), .c = m->config.hidden, .residual = a->s2, .drop = pass_dropout(m, md, layer, DROP_MLP, &d),
+        .s = last ? acts->s_final : next->s1, .y = last ? acts->ln_final : next->ln1,
+        .mean = last ? acts->mean_final : next->mean1, .rstd = last ? acts->rstd_final : next->rstd1,
     };
+    void *added;
 
     TRY(linear(m, m->out, a->act, pass_param(m, layer, FC2_W), pass_param(m, layer, FC2_B), rows, ACT_NONE, NULL, e));
+    TRY(pass_sum(m, &added, m->out, rows, e));
+    if (last && !m->part.heads)
+        return leave(m, layer, added, rows, md, e);
+    p.x = added;
     if (last)
         return norm_op(m, &p, m->params.final_w, m->params.final_b, e);
     return norm_op(m, &p, pass_param(m, layer + 1, LN1_W), pass_param(m, layer + 1, LN1_B), e);
@@ -211,18 +273,18 @@ int64_t pass_chunk(const struct model *m, int64_t layer)
 
 int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, struct err *e)
 {
-    struct layer_acts *a = &m->layers[layer];
+    struct layer_acts *a = &m->acts->layers[layer];
     int64_t n = m->b * m->t, chunk = pass_chunk(m, layer);
-    struct norm_fwd p = {.t = n, .c = m->config.hidden, .x = a->s2, .y = a->ln2, .mean = a->mean2, .rstd = a->rstd2};
+    struct norm_fwd p = {.t = m->own, .c = m->config.hidden, .x = a->s2, .y = a->ln2, .mean = a->mean2, .rstd = a->rstd2};
 
     if (m->run.recompute == RECOMPUTE_SELECTIVE) {
-        TRY(norm1(m, layer, n, e));
+        TRY(pass_norm1(m, layer, n, e));
         TRY(norm_op(m, &p, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B), e));
         return activate(m, layer, n, e);
     }
     if (chunk < 0 || (layer + 1 < m->config.layers && pass_chunk(m, layer + 1) == chunk))
         return 0; /* kept, or already run again with its chunk */
-    TRY(norm1(m, chunk, n, e));
+    TRY(pass_norm1(m, chunk, n, e));
     for (int64_t i = chunk; i <= layer; i++) {
         TRY(pass_layer(m, i, m->b, m->t, -1, md, e));
         if (i < layer)
@@ -231,25 +293,43 @@ int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, s
     return 0;
 }
 
-/* Embeddings, all layers, final norm: tokens to m->ln_final. */
+struct embedding pass_embedding(const struct model *m, int64_t rows)
+{
+    return (struct embedding){
+        .t = rows, .c = m->config.hidden, .token = m->acts->tokens, .pos = m->positions, .n_vocab = m->config.padded_vocab,
+        .n_pos = m->config.positions, .first = pass_shared(m) ? m->part.tensor->rank * m->config.padded_vocab : 0,
+    };
+}
+
+/* Tokens to s1 of the first layer; rows of the vocabulary that other ranks have come by the sum, and
+ * positions from the first of them. */
+static int embed(struct model *m, const int32_t *tokens, int64_t rows, const struct model_dropout *md, struct err *e)
+{
+    const struct params *p = &m->params;
+    struct embedding emb = pass_embedding(m, rows);
+    bool first = !pass_shared(m) || m->part.tensor->rank == 0;
+    void *to = m->part.sequence ? m->full : model_stream_in(m, (int)(m->acts - m->slot)), *s;
+    struct dropout d;
+    const struct dropout *drop = pass_dropout(m, md, 0, DROP_EMBEDDING, &d);
+    int64_t own = pass_own(m, rows), h = m->config.hidden;
+
+    TRY(device_put(m->dev, m->acts->tokens, tokens, (size_t)rows * sizeof *tokens, e));
+    TRY(m->dev->ops->embedding_fwd(m->dev, m->dt, to, &emb, pass_weight(m, p->word),
+                                   first ? pass_weight(m, p->position) : NULL, e));
+    TRY(pass_sum(m, &s, to, rows, e));
+    to = model_stream_in(m, (int)(m->acts - m->slot));
+    if (drop)
+        return m->dev->ops->vec_dropout(m->dev, m->dt, to, s, own, h, drop, e);
+    return s == to ? 0 : device_copy(m->dev, to, s, (size_t)(own * h) * dtype_size(m->dt), e);
+}
+
+/* Embeddings, all layers, final norm, as far as the part has them. */
 static int pass_trunk(struct model *m, const int32_t *tokens, int64_t b, int64_t t, int64_t past,
                       const struct model_dropout *md, struct err *e)
 {
-    const struct params *p = &m->params;
-    struct embedding emb = {
-        .t = b * t, .c = m->config.hidden, .token = m->tokens, .pos = m->positions,
-        .n_vocab = m->config.padded_vocab, .n_pos = m->config.positions,
-    };
-    struct layer_acts *a = m->layers;
-    struct dropout d;
-    const struct dropout *drop = pass_dropout(m, md, 0, DROP_EMBEDDING, &d);
-
-    TRY(device_put(m->dev, m->tokens, tokens, (size_t)(b * t) * sizeof *tokens, e));
-    TRY(m->dev->ops->embedding_fwd(m->dev, m->dt, a->s1, &emb, pass_weight(m, p->word),
-                                   pass_weight(m, p->position), e));
-    if (drop)
-        TRY(m->dev->ops->vec_dropout(m->dev, m->dt, a->s1, a->s1, b * t, m->config.hidden, drop, e));
-    TRY(norm1(m, 0, b * t, e));
+    if (m->part.embeds)
+        TRY(embed(m, tokens, b * t, md, e));
+    TRY(pass_norm1(m, 0, b * t, e));
     for (int64_t i = 0; i < m->config.layers; i++) {
         TRY(pass_layer(m, i, b, t, past, md, e));
         TRY(pass_layer_end(m, i, b * t, md, e));
@@ -272,39 +352,77 @@ static int put_positions(struct model *m, int64_t b, int64_t t, int64_t first, s
     return rc;
 }
 
-int model_forward(struct model *m, const int32_t *tokens, const int32_t *targets,
-                  const struct model_dropout *drop, float grad_scale, double *loss_sum, struct err *e)
+void *model_stream_in(struct model *m, int slot)
 {
-    int64_t n = m->b * m->t;
+    return m->slot[slot].layers[0].s1;
+}
+
+void *model_stream_out(struct model *m, int slot)
+{
+    return m->slot[slot].s_final;
+}
+
+/* The losses of the rows of m->logits, in m->loss, and the gradient in their place. */
+static int losses(struct model *m, bool gradient, struct err *e)
+{
+    const struct device_ops *ops = m->dev->ops;
+    struct comm *ranks = m->part.tensor;
+    size_t n = (size_t)(m->b * m->t);
+    int64_t first = pass_shared(m) ? ranks->rank * m->config.padded_vocab : 0, here = m->config.vocab - first;
     struct xent x = {
-        .t = n, .v = m->config.vocab, .ld = m->config.padded_vocab, .logits = m->logits,
-        .target = m->targets, .scale = grad_scale > 0 ? m->scale : NULL,
+        .t = (int64_t)n, .ld = m->config.padded_vocab, .first = first, .logits = m->logits, .target = m->targets,
+        .scale = gradient ? m->scale : NULL, .v = here < 0 ? 0 : here < m->config.padded_vocab ? here : m->config.padded_vocab,
     };
-    float *host = malloc((size_t)n * sizeof *host);
+    struct comm_call most = {
+        .kind = COMM_ALL_REDUCE, .send = m->max, .recv = m->max, .n = n, .type = COMM_F32, .op = COMM_MAX,
+    };
+
+    if (!pass_shared(m))
+        return ops->xent(m->dev, m->dt, &x, m->loss, e);
+    TRY(ops->xent_max(m->dev, m->dt, &x, m->max, e));
+    TRY(exchange(m->dev, ranks, &most, e));
+    TRY(ops->xent_sum(m->dev, m->dt, &x, m->max, m->sum, m->at, e));
+    TRY(exchange_sum(m->dev, ranks, m->sum, n, COMM_F32, e));
+    TRY(exchange_sum(m->dev, ranks, m->at, n, COMM_F32, e));
+    return ops->xent_finish(m->dev, m->dt, &x, m->max, m->sum, m->at, m->loss, e);
+}
+
+/* ln_final to logits and losses. */
+static int head(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e)
+{
+    size_t n = (size_t)(m->b * m->t);
+    float *host = malloc(n * sizeof *host);
+    const void *x;
     int rc;
 
     if (!host)
         return err_set(e, ERR_NOMEM, "out of memory");
-    for (int64_t i = 0; i < n; i++)
-        host[i] = grad_scale;
-    rc = put_positions(m, m->b, m->t, 0, e);
+    for (size_t i = 0; i < n; i++)
+        host[i] = batch->grad_scale;
+    rc = device_put(m->dev, m->scale, host, n * sizeof *host, e);
     if (rc == 0)
-        rc = device_put(m->dev, m->scale, host, (size_t)n * sizeof *host, e);
+        rc = device_put(m->dev, m->targets, batch->targets, n * sizeof *batch->targets, e);
     if (rc == 0)
-        rc = device_put(m->dev, m->targets, targets, (size_t)n * sizeof *targets, e);
+        rc = pass_gather(m, &x, m->acts->ln_final, (int64_t)n, e);
     if (rc == 0)
-        rc = pass_trunk(m, tokens, m->b, m->t, -1, drop, e);
+        rc = linear(m, m->logits, x, m->params.output, -1, (int64_t)n, ACT_NONE, NULL, e);
     if (rc == 0)
-        rc = linear(m, m->logits, m->ln_final, m->params.output, -1, n, ACT_NONE, NULL, e);
+        rc = losses(m, batch->grad_scale > 0, e);
     if (rc == 0)
-        rc = m->dev->ops->xent(m->dev, m->dt, &x, m->loss, e);
-    if (rc == 0)
-        rc = device_get(m->dev, host, m->loss, (size_t)n * sizeof *host, e);
-    *loss_sum = 0;
-    for (int64_t i = 0; rc == 0 && i < n; i++)
+        rc = device_get(m->dev, host, m->loss, n * sizeof *host, e);
+    for (size_t i = 0; rc == 0 && i < n; i++)
         *loss_sum += host[i];
     free(host);
     return rc;
+}
+
+int model_forward(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e)
+{
+    *loss_sum = 0;
+    m->acts = &m->slot[batch->slot];
+    TRY(put_positions(m, m->b, m->t, 0, e));
+    TRY(pass_trunk(m, batch->tokens, m->b, m->t, -1, batch->drop, e));
+    return m->part.heads ? head(m, batch, loss_sum, e) : 0;
 }
 
 int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, int64_t past, float *logits,
@@ -313,15 +431,16 @@ int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, i
     int64_t v = m->config.padded_vocab;
     size_t row = (size_t)m->config.hidden * dtype_size(m->dt);
 
+    m->acts = m->slot;
     if (m->run.use != MODEL_GENERATE || b < 1 || b > m->b || t < 1 || past < 0 || past + t > m->t)
         return err_set(e, ERR_ARG, "%lld tokens behind %lld do not fit a cache of %lld", (long long)t,
                        (long long)past, (long long)m->t);
     TRY(put_positions(m, b, t, past, e));
     TRY(pass_trunk(m, tokens, b, t, past, NULL, e));
     for (int64_t i = 0; i < b; i++) /* the last row of each sequence, packed into s_final */
-        TRY(device_copy(m->dev, (char *)m->s_final + (size_t)i * row,
-                        (const char *)m->ln_final + (size_t)((i + 1) * t - 1) * row, row, e));
-    TRY(linear(m, m->logits, m->s_final, m->params.output, -1, b, ACT_NONE, NULL, e));
+        TRY(device_copy(m->dev, (char *)m->acts->s_final + (size_t)i * row,
+                        (const char *)m->acts->ln_final + (size_t)((i + 1) * t - 1) * row, row, e));
+    TRY(linear(m, m->logits, m->acts->s_final, m->params.output, -1, b, ACT_NONE, NULL, e));
     if (m->dt == DTYPE_F32)
         return device_get(m->dev, logits, m->logits, (size_t)(b * v) * sizeof *logits, e);
     uint16_t *low = malloc((size_t)(b * v) * sizeof *low);

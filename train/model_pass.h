@@ -11,6 +11,23 @@ enum drop_place { DROP_EMBEDDING, DROP_ATTENTION, DROP_PROJ, DROP_MLP };
 const struct dropout *pass_dropout(const struct model *m, const struct model_dropout *md, int64_t layer,
                                    enum drop_place place, struct dropout *d);
 
+/* Whether tensor ranks share the layers. */
+static inline bool pass_shared(const struct model *m)
+{
+    return m->part.tensor && m->part.tensor->size > 1;
+}
+
+/* buf (rows, h) becomes its sum over the tensor ranks.  The result: where the rows of this rank are,
+ * which is buf itself unless they are shared (sequence). */
+int pass_sum(struct model *m, void **result, void *buf, int64_t rows, struct err *e);
+/* All rows of what each rank has its own rows of at x: x itself, or m->full. */
+int pass_gather(struct model *m, const void **result, const void *x, int64_t rows, struct err *e);
+/* Of rows of a whole stream, how many are here. */
+static inline int64_t pass_own(const struct model *m, int64_t rows)
+{
+    return m->part.sequence ? rows / m->part.tensor->size : rows;
+}
+
 /* Weight i in the type of the matrix products, and its gradient; NULL for what the model
  * does not have (-1). */
 static inline const void *pass_weight(const struct model *m, int i)
@@ -34,12 +51,15 @@ static inline void *pass_at(const struct model *m, void *p, int64_t n)
     return (char *)p + (size_t)n * dtype_size(m->dt);
 }
 
+/* norm1 of layer, taken of a->s1 alone: before the first layer and when it is made again. */
+int pass_norm1(struct model *m, int64_t layer, int64_t rows, struct err *e);
+
 /* One layer from a->s1 and a->ln1 up to a->act: everything but the MLP's last product.
  * b sequences of t rows; with past >= 0 keys and values go through the cache. */
 int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int64_t past,
                const struct model_dropout *md, struct err *e);
 
-/* From a->act of layer to the next layer's s1 and ln1, or to s_final and ln_final. */
+/* From a->act of layer to the next layer's s1 and ln1, or to s_final and, with a head, ln_final. */
 int pass_layer_end(struct model *m, int64_t layer, int64_t rows, const struct model_dropout *md, struct err *e);
 
 /* What layer ended its forward pass without: everything from the start of its chunk, or with
@@ -48,6 +68,9 @@ int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, s
 
 /* The first layer of the chunk that is run again for layer; -1: it keeps its own. */
 int64_t pass_chunk(const struct model *m, int64_t layer);
+
+/* The look-up of rows tokens, m->acts->tokens, in what is here of the vocabulary. */
+struct embedding pass_embedding(const struct model *m, int64_t rows);
 
 /* The attention of layer over its own qkv. */
 struct attention pass_attention(const struct model *m, int64_t layer, int64_t b, int64_t t);

@@ -22,16 +22,21 @@ struct shape {
     int64_t part[3]; /* rows; all 0: one part */
 };
 
-static int add(struct params *p, const char *before, const struct shape *s)
+/* Who takes which share of a cut tensor. */
+struct share {
+    int rank, ranks;
+};
+
+/* What of s a rank has.  repeated: of a part of the model that another one has too. */
+static int add(struct params *p, const char *before, const struct shape *s, struct share share, bool repeated)
 {
     struct param *q = &p->v[p->n];
+    int64_t cols = s->cols, row = 0;
 
     snprintf(q->name, sizeof q->name, "%s%s", before, s->name);
     q->dims = s->cols ? 2 : 1;
-    q->shape[0] = s->rows;
-    q->shape[1] = s->cols;
-    q->at = p->elements;
-    q->n = (size_t)s->rows * (size_t)(s->cols ? s->cols : 1);
+    q->whole[0] = s->rows;
+    q->whole[1] = s->cols;
     q->split = s->split;
     for (; q->parts < 3 && s->part[q->parts]; q->parts++)
         q->part[q->parts] = s->part[q->parts];
@@ -39,6 +44,23 @@ static int add(struct params *p, const char *before, const struct shape *s)
         q->parts = 1;
         q->part[0] = s->rows;
     }
+    for (int i = 0; i < q->parts; i++) {
+        q->first[i] = row;
+        row += q->part[i];
+        if (s->split == 0) {
+            q->part[i] /= share.ranks;
+            q->first[i] += share.rank * q->part[i];
+        }
+        q->shape[0] += q->part[i];
+    }
+    if (s->split == 1) {
+        cols /= share.ranks;
+        q->column = share.rank * cols;
+    }
+    q->shape[1] = cols;
+    q->at = p->elements;
+    q->n = (size_t)q->shape[0] * (size_t)(cols ? cols : 1);
+    q->repeated = repeated || (s->split < 0 && share.rank > 0);
     q->std = s->std;
     q->fill = s->fill;
     p->elements += (q->n + PARAM_ALIGN - 1) / PARAM_ALIGN * PARAM_ALIGN;
@@ -74,7 +96,7 @@ static void layer_shapes(const struct model_config *m, struct shape t[LAYER_PARA
     memcpy(t, all, sizeof all);
 }
 
-static void add_layers(struct params *p, const struct model_config *m)
+static void add_layers(struct params *p, const struct model_config *m, const struct model_part *part, struct share share)
 {
     struct shape t[LAYER_PARAMS];
     char before[48];
@@ -83,33 +105,77 @@ static void add_layers(struct params *p, const struct model_config *m)
     p->first_layer = p->n;
     for (int i = 0; i < LAYER_PARAMS; i++)
         p->place[i] = t[i].rows ? p->per_layer++ : -1;
-    for (int64_t layer = 0; layer < m->layers; layer++) {
+    for (int64_t layer = part->first; layer < part->first + part->layers; layer++) {
         snprintf(before, sizeof before, "decoder.layers.%" PRId64 ".", layer);
         for (int i = 0; i < LAYER_PARAMS; i++)
-            if (t[i].rows)
-                add(p, before, &t[i]);
+            if (t[i].rows) {
+                struct param *q = &p->v[add(p, before, &t[i], share, false)];
+
+                /* Norms of heads see the heads of a rank alone; the others, with sequence
+                 * parallelism, some of the rows. */
+                q->summed = share.ranks > 1 && ((i >= Q_NORM_W && i <= K_NORM_B) ||
+                                                (part->sequence && (i <= LN1_B || i == LN2_W || i == LN2_B)));
+            }
     }
 }
 
-int params_init(struct params *p, const struct model_config *m, struct err *e)
+struct model_part model_part_whole(const struct model_config *m)
+{
+    return (struct model_part){.layers = m->layers, .embeds = true, .heads = true};
+}
+
+static int check_share(const struct model_config *m, int ranks, struct err *e)
+{
+    const struct {
+        const char *what;
+        int64_t n;
+    } cut[] = {
+        {"attention heads", m->heads}, {"query groups", m->groups}, {"elements of the MLP", m->ffn},
+        {"rows of the padded vocabulary", m->padded_vocab},
+    };
+
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++)
+        if (cut[i].n % ranks)
+            return err_set(e, ERR_ARG, "--tensor-model-parallel-size: %d ranks cannot share %" PRId64 " %s", ranks, cut[i].n,
+                           cut[i].what);
+    return 0;
+}
+
+int params_init(struct params *p, const struct model_config *m, const struct model_part *given, struct err *e)
 {
     int64_t h = m->hidden;
     const struct shape word = {"embedding.word_embeddings.weight", m->padded_vocab, h, 0, m->init_std, 0, {0}};
     const struct shape position = {"embedding.position_embeddings.weight", m->positions, h, -1, m->init_std, 0, {0}};
     const struct shape output = {"output_layer.weight", m->padded_vocab, h, 0, m->init_std, 0, {0}};
+    const struct shape final_w = {"decoder.final_layernorm.weight", h, 0, -1, 0, 1, {0}};
+    const struct shape final_b = {"decoder.final_layernorm.bias", h, 0, -1, 0, 0, {0}};
+    struct model_part part = given ? *given : model_part_whole(m);
+    struct share share = {part.tensor ? part.tensor->rank : 0, part.tensor ? part.tensor->size : 1};
 
     memset(p, 0, sizeof *p);
-    p->v = calloc((size_t)m->layers * LAYER_PARAMS + 5, sizeof *p->v);
+    p->word = p->position = p->final_w = p->final_b = p->output = -1;
+    TRY(check_share(m, share.ranks, e));
+    p->v = calloc((size_t)part.layers * LAYER_PARAMS + 5, sizeof *p->v);
     if (!p->v)
         return err_set(e, ERR_NOMEM, "out of memory");
-    p->word = add(p, "", &word);
-    p->position = m->position == POSITION_LEARNED ? add(p, "", &position) : -1;
-    add_layers(p, m);
-    p->final_w = add(p, "", &(struct shape){"decoder.final_layernorm.weight", h, 0, -1, 0, 1, {0}});
-    p->final_b = -1;
-    if (m->norm == NORM_LAYER)
-        p->final_b = add(p, "", &(struct shape){"decoder.final_layernorm.bias", h, 0, -1, 0, 0, {0}});
-    p->output = m->untie ? add(p, "", &output) : p->word;
+    if (part.embeds) {
+        p->word = add(p, "", &word, share, false);
+        if (m->position == POSITION_LEARNED)
+            p->position = add(p, "", &position, share, false);
+    }
+    add_layers(p, m, &part, share);
+    if (!part.heads)
+        return 0;
+    p->final_w = add(p, "", &final_w, share, false);
+    p->v[p->final_w].summed = part.sequence && share.ranks > 1;
+    if (m->norm == NORM_LAYER) {
+        p->final_b = add(p, "", &final_b, share, false);
+        p->v[p->final_b].summed = p->v[p->final_w].summed;
+    }
+    if (m->untie)
+        p->output = add(p, "", &output, share, false);
+    else
+        p->output = part.embeds ? p->word : add(p, "", &word, share, true);
     return 0;
 }
 
@@ -119,21 +185,33 @@ void params_free(struct params *p)
     memset(p, 0, sizeof *p);
 }
 
-/* Elements 4i .. 4i+3 of a tensor come from one Philox block. */
+/* Elements first .. first + n - 1 of a logical tensor; 4i .. 4i+3 come from one Philox block. */
+static void fill_row(uint64_t key, double std, int64_t first, int64_t n, float *out)
+{
+    uint32_t w[4];
+    double z[4];
+
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = first + i;
+
+        if (i == 0 || at % 4 == 0) {
+            rng_philox(key, (uint64_t)(at / 4), 0, w);
+            rng_normal2(w[0], w[1], z);
+            rng_normal2(w[2], w[3], z + 2);
+        }
+        out[i] = (float)(z[at % 4] * std);
+    }
+}
+
 static void fill_normal(const struct param *p, uint64_t seed, float *out)
 {
     uint64_t key = hash_xxh3_64_seed(span_of(p->name), seed);
 
+    for (int i = 0; i < p->parts; i++) {
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < p->n; i += 4) {
-        uint32_t w[4];
-        double z[4];
-
-        rng_philox(key, i / 4, 0, w);
-        rng_normal2(w[0], w[1], z);
-        rng_normal2(w[2], w[3], z + 2);
-        for (size_t j = 0; j < 4 && i + j < p->n; j++)
-            out[i + j] = (float)(z[j] * p->std);
+        for (int64_t r = 0; r < p->part[i]; r++)
+            fill_row(key, p->std, (p->first[i] + r) * p->whole[1] + p->column, p->shape[1], out + r * p->shape[1]);
+        out += p->part[i] * p->shape[1];
     }
 }
 

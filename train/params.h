@@ -7,7 +7,8 @@
  * linear_qkv are all queries, then all keys, then all values, head by head; those of a
  * gated linear_fc1 are the gate's, then the other half's.
  *
- * Tensor parallelism cuts a tensor along its axis `split`: 0 by rows (a column-parallel
+ * A rank may hold a part of the model: some of its layers, and of these what tensor parallelism
+ * leaves it.  That cuts a tensor along its axis `split`: 0 by rows (a column-parallel
  * layer), 1 by columns (a row-parallel one), -1 not at all.  With several parts each part
  * is cut by itself: rank r of n has rows [r, r + 1) * part / n of each.
  */
@@ -19,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "comm/comm.h"
 #include "train/model_config.h"
 
 #ifdef __cplusplus
@@ -34,12 +36,17 @@ enum layer_param {
 struct param {
     char name[72];
     int dims;
-    int64_t shape[2];
+    int64_t whole[2]; /* of the logical tensor */
+    int64_t shape[2]; /* of what is here */
     size_t at; /* first element in the slab, a multiple of 16 */
     size_t n;  /* elements */
-    int split;       /* see above */
-    int parts;       /* 1 to 3 */
-    int64_t part[3]; /* rows of each; their sum is shape[0] */
+    int split;        /* see above */
+    int parts;        /* 1 to 3 */
+    int64_t part[3];  /* rows of each that are here; their sum is shape[0] */
+    int64_t first[3]; /* the logical row where each begins */
+    int64_t column;   /* the logical column where all begin */
+    bool repeated;    /* a copy: another rank of the model has the same, and counts it (norm, checkpoint) */
+    bool summed;      /* its gradient is whole only when added up over the tensor ranks */
     double std; /* initial values: normal(0, std); 0: all equal fill */
     float fill;
 };
@@ -48,17 +55,31 @@ struct params {
     struct param *v;
     int n;
     size_t elements; /* of a slab, padding between tensors included */
-    int word, position, final_w, final_b, output; /* indices; -1: the model has none; output
+    int word, position, final_w, final_b, output; /* indices; -1: there is none; output
                                                      == word when tied */
     int first_layer, per_layer;
     int place[LAYER_PARAMS]; /* within a layer; -1: the model has none */
 };
 
-/* Lays out the parameters of m.  ERR_NOMEM. */
-int params_init(struct params *p, const struct model_config *m, struct err *e);
+/* The part of a model that a rank holds. */
+struct model_part {
+    int64_t first, layers; /* layers first .. first + layers - 1 */
+    bool embeds;           /* it begins with the embeddings */
+    bool heads;            /* it ends with the final norm and the output layer */
+    struct comm *tensor;   /* the ranks that share its layers; NULL: this one alone */
+    bool sequence;         /* they share the rows of norms and dropout too */
+};
+
+/* All of m. */
+struct model_part model_part_whole(const struct model_config *m);
+
+/* Lays out the parameters of part of m; NULL: all.  Layers are counted from the first of the part.
+ * A tied output layer that stands apart from the embedding is a copy of it.  ERR_NOMEM.  ERR_ARG
+ * when the tensor ranks cannot share m evenly. */
+int params_init(struct params *p, const struct model_config *m, const struct model_part *part, struct err *e);
 void params_free(struct params *p);
 
-/* The index of parameter which of layer; -1 if the model has none. */
+/* The index of parameter which of layer (of the part); -1 if the model has none. */
 static inline int params_layer(const struct params *p, int64_t layer, enum layer_param which)
 {
     return p->place[which] < 0 ? -1 : p->first_layer + (int)layer * p->per_layer + p->place[which];

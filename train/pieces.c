@@ -10,16 +10,26 @@ const char *const checkpoint_prefix[CHECKPOINT_PARTS] = {"", "exp_avg.", "exp_av
 
 int params_pieces(const struct params *p, enum checkpoint_part part, float *slab, struct piece *v)
 {
+    int n = 0;
+
     for (int i = 0; i < p->n; i++) {
         const struct param *q = &p->v[i];
         int64_t cols = q->dims == 2 ? q->shape[1] : 1;
+        float *data = slab ? slab + q->at : NULL;
 
-        v[i] = (struct piece){
-            .part = part, .name = q->name, .dims = q->dims, .shape = {q->shape[0], q->shape[1]}, .rows = q->shape[0],
-            .cols = cols, .data = slab ? slab + q->at : NULL, .ld = cols,
-        };
+        for (int k = 0; k < q->parts; k++) {
+            if (k && q->first[k] == q->first[k - 1] + q->part[k - 1]) { /* all rows are here */
+                v[n - 1].rows += q->part[k];
+                continue;
+            }
+            v[n++] = (struct piece){
+                .part = part, .name = q->name, .dims = q->dims, .shape = {q->whole[0], q->whole[1]}, .row = q->first[k],
+                .rows = q->part[k], .col = q->column, .cols = cols, .data = data, .ld = cols,
+            };
+            data = data ? data + q->part[k] * cols : NULL;
+        }
     }
-    return p->n;
+    return n;
 }
 
 /* Appends rows and cols from (row, col) within p on. */

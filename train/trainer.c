@@ -21,11 +21,23 @@ static struct model_run config_run(const struct train_config *c)
     };
 }
 
+/* What a rank has of the model. */
+static struct model_part part_of(const struct train_config *c, struct comm *tensor)
+{
+    struct model_part p = model_part_whole(&c->model);
+
+    p.tensor = tensor;
+    p.sequence = c->layout.sequence;
+    return p;
+}
+
 int trainer_plan(const struct train_config *c, struct train_memory *m, struct err *e)
 {
     const struct model_run run = config_run(c);
+    struct comm tensor = {.size = (int)c->layout.tensor}; /* one of them */
+    struct model_part part = part_of(c, &tensor);
 
-    TRY(model_plan(&m->model, &c->model, &run, e));
+    TRY(model_plan(&m->model, &c->model, &part, &run, e));
     if (c->deterministic)
         m->model.grads += (size_t)data_parallel_levels(c->micro_batches) * m->model.weights;
     m->optimizer = 2 * m->model.weights;
@@ -73,15 +85,19 @@ static void compare_args(const struct trainer *t, const struct checkpoint_info *
 static int load_from(struct trainer *t, const struct checkpoint *ck, bool finetune, struct err *e)
 {
     const struct checkpoint_info *info = checkpoint_info(ck);
-    const struct params *p = &t->model->params;
     /* An imported one has no moments: it is a beginning. */
     bool moments = !finetune && !t->config->no_load_optim && (info->iteration || checkpoint_has(ck, CHECKPOINT_EXP_AVG));
 
     TRY(same_model(&info->model, &t->config->model, checkpoint_path(ck), e));
-    TRY(checkpoint_load_slab(ck, t->dev, CHECKPOINT_WEIGHTS, p, t->model->weights, e));
-    if (moments) {
-        TRY(checkpoint_load_slab(ck, t->dev, CHECKPOINT_EXP_AVG, p, t->exp_avg, e));
-        TRY(checkpoint_load_slab(ck, t->dev, CHECKPOINT_EXP_AVG_SQ, p, t->exp_avg_sq, e));
+    for (int i = 0; i < t->n_parts; i++) {
+        struct train_part *part = &t->parts[i];
+        const struct params *p = &part->model->params;
+
+        TRY(checkpoint_load_slab(ck, t->dev, CHECKPOINT_WEIGHTS, p, part->model->weights, e));
+        if (!moments)
+            continue;
+        TRY(checkpoint_load_slab(ck, t->dev, CHECKPOINT_EXP_AVG, p, part->exp_avg, e));
+        TRY(checkpoint_load_slab(ck, t->dev, CHECKPOINT_EXP_AVG_SQ, p, part->exp_avg_sq, e));
     }
     if (!finetune) {
         compare_args(t, info);
@@ -96,12 +112,23 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool finetu
 
 static int first_weights(struct trainer *t, struct err *e)
 {
-    struct host_copy h;
-    int rc = host_copy_open(&h, t->dev, t->model->weights, t->model->memory.weights, false, e);
+    for (int i = 0; i < t->n_parts; i++) {
+        struct model *m = t->parts[i].model;
+        struct host_copy h;
+        int rc = host_copy_open(&h, t->dev, m->weights, m->memory.weights, false, e);
 
-    if (rc == 0)
-        params_fill(&t->model->params, (uint64_t)t->config->seed, h.host);
-    return rc < 0 ? rc : host_copy_close(&h, true, e);
+        if (rc == 0)
+            params_fill(&m->params, (uint64_t)t->config->seed, h.host);
+        TRY(rc < 0 ? rc : host_copy_close(&h, true, e));
+    }
+    return 0;
+}
+
+static int weights_changed(struct trainer *t, struct err *e)
+{
+    for (int i = 0; i < t->n_parts; i++)
+        TRY(model_weights_changed(t->parts[i].model, e));
+    return 0;
 }
 
 /* --save goes before --load: a job that is started again goes on where it was. */
@@ -113,11 +140,11 @@ static int start_point(struct trainer *t, struct err *e)
     int rc;
 
     if (c->save && c->ckpt_step < 0) {
-        TRY(checkpoint_open_all(&ck, t->ranks.group, c->save, CHECKPOINT_LAST, e));
+        TRY(checkpoint_open_all(&ck, t->layout.world, c->save, CHECKPOINT_LAST, e));
         own = ck != NULL;
     }
     if (!ck && c->load) {
-        TRY(checkpoint_open_all(&ck, t->ranks.group, c->load, c->ckpt_step, e));
+        TRY(checkpoint_open_all(&ck, t->layout.world, c->load, c->ckpt_step, e));
         if (!ck)
             return err_set(e, ERR_IO, "--load: no checkpoint in '%s'", c->load);
     }
@@ -127,52 +154,69 @@ static int start_point(struct trainer *t, struct err *e)
     } else {
         rc = first_weights(t, e);
     }
-    return rc < 0 ? rc : model_weights_changed(t->model, e);
+    return rc < 0 ? rc : weights_changed(t, e);
 }
 
 /* What this rank has is what it can save. */
-static int open_saver(struct trainer *t, struct comm *group, struct err *e)
+static int open_saver(struct trainer *t, struct err *e)
 {
-    float *const slab[CHECKPOINT_PARTS] = {t->model->weights, t->exp_avg, t->exp_avg_sq};
-    const struct params *p = &t->model->params;
-    struct piece *v = malloc((size_t)p->n * CHECKPOINT_PARTS * PIECES_PER_PARAM * sizeof *v);
+    struct piece *v;
     int n = 0, rc;
 
+    for (int i = 0; i < t->n_parts; i++)
+        n += t->parts[i].model->params.n * CHECKPOINT_PARTS * PIECES_PER_PARAM;
+    v = malloc((size_t)n * sizeof *v);
     if (!v)
         return err_set(e, ERR_NOMEM, "out of memory");
+    n = 0;
     for (int k = 0; k < CHECKPOINT_PARTS; k++)
-        n += params_pieces(p, (enum checkpoint_part)k, slab[k], v + n);
-    rc = saver_open(&t->saver, group, t->dev, t->config->save, v, n, t->config->async_save, e);
+        for (int i = 0; i < t->n_parts; i++) {
+            const struct train_part *p = &t->parts[i];
+            float *const slab[CHECKPOINT_PARTS] = {p->model->weights, p->exp_avg, p->exp_avg_sq};
+
+            n += params_pieces(&p->model->params, (enum checkpoint_part)k, slab[k], v + n);
+        }
+    rc = saver_open(&t->saver, t->layout.world, t->dev, t->config->save, v, n, t->config->async_save, e);
     free(v);
     return rc;
 }
 
-static int open_memory(struct trainer *t, struct comm *group, struct err *e)
+static int open_parts(struct trainer *t, struct err *e)
 {
     const struct train_config *c = t->config;
     const struct model_run run = config_run(c);
+    const struct model_part of = part_of(c, t->layout.tensor);
+
+    t->parts = calloc(1, sizeof *t->parts);
+    if (!t->parts)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    t->n_parts = 1;
+    for (int i = 0; i < t->n_parts; i++) {
+        struct train_part *p = &t->parts[i];
+
+        TRY(model_open(&p->model, t->dev, &c->model, &of, &run, e));
+        TRY(data_parallel_open(&p->ranks, t->layout.replicas, t->dev, p->model->params.elements, c->micro_batches,
+                               c->deterministic, e));
+    }
+    return optimizer_open(&t->optimizer, t->dev, &t->layout, t->parts, t->n_parts, e);
+}
+
+static int open_memory(struct trainer *t, struct err *e)
+{
+    const struct train_config *c = t->config;
     size_t ids = (size_t)(c->micro_batch * c->model.seq) * sizeof *t->tokens;
 
-    TRY(model_open(&t->model, t->dev, &c->model, &run, e));
-    TRY(device_alloc(t->dev, (void **)&t->exp_avg, t->model->memory.weights, e));
-    TRY(device_alloc(t->dev, (void **)&t->exp_avg_sq, t->model->memory.weights, e));
-    TRY(device_zero(t->dev, t->exp_avg, t->model->memory.weights, e));
-    TRY(device_zero(t->dev, t->exp_avg_sq, t->model->memory.weights, e));
-    TRY(device_alloc(t->dev, (void **)&t->sumsq, sizeof *t->sumsq, e));
-    TRY(device_alloc(t->dev, (void **)&t->clip, sizeof *t->clip, e));
+    TRY(open_parts(t, e));
     if (c->save)
-        TRY(open_saver(t, group, e));
+        TRY(open_saver(t, e));
     t->valid = calloc((size_t)data_valid_sets(t->data), sizeof *t->valid);
     t->tokens = malloc(ids);
     t->targets = malloc(ids);
-    t->losses = malloc((size_t)(c->micro_batches * group->size) * sizeof *t->losses);
-    if (!t->valid || !t->tokens || !t->targets || !t->losses)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    return data_parallel_open(&t->ranks, group, t->dev, t->model->params.elements, c->micro_batches, c->deterministic,
-                              e);
+    t->losses = malloc((size_t)(c->micro_batches * t->layout.data) * sizeof *t->losses);
+    return t->valid && t->tokens && t->targets && t->losses ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 }
 
-int trainer_open(struct trainer **out, struct train_config *c, struct device *dev, struct comm *group, struct err *e)
+int trainer_open(struct trainer **out, struct train_config *c, struct device *dev, struct comm *world, struct err *e)
 {
     struct trainer *t = calloc(1, sizeof *t);
     int64_t wanted[GPT_SPLITS];
@@ -185,15 +229,17 @@ int trainer_open(struct trainer **out, struct train_config *c, struct device *de
     t->saved_step = -1;
     t->schedule = schedule_of(c);
     data_wanted(c, wanted);
-    rc = train_config_args(c, &t->arena, &t->args, &t->n_args, e);
+    rc = layout_open(&t->layout, world, &c->layout, e);
+    if (rc == 0)
+        rc = train_config_args(c, &t->arena, &t->args, &t->n_args, e);
     if (rc == 0)
         rc = data_open(&t->data, c, wanted, e);
     if (rc == 0)
-        rc = open_memory(t, group, e);
+        rc = open_memory(t, e);
     if (rc == 0)
         rc = start_point(t, e);
     if (rc == 0)
-        rc = data_parallel_same(group, t->step, "the step to go on from", e);
+        rc = data_parallel_same(world, t->step, "the step to go on from", e);
     if (rc < 0) {
         trainer_close(t);
         return rc;
@@ -208,17 +254,18 @@ void trainer_close(struct trainer *t)
         return;
     saver_close(t->saver);
     free(t->valid);
-    device_free(t->dev, t->exp_avg);
-    device_free(t->dev, t->exp_avg_sq);
-    device_free(t->dev, t->sumsq);
-    device_free(t->dev, t->clip);
-    model_close(t->model);
+    optimizer_close(&t->optimizer);
+    for (int i = 0; i < t->n_parts; i++) {
+        data_parallel_close(&t->parts[i].ranks);
+        model_close(t->parts[i].model);
+    }
+    free(t->parts);
     data_close(t->data);
-    data_parallel_close(&t->ranks);
     free(t->tokens);
     free(t->targets);
     free(t->losses);
     arena_free(&t->arena);
+    layout_close(&t->layout);
     free(t);
 }
 
@@ -236,23 +283,27 @@ static void lap(struct train_step *s, enum train_phase phase, double *at)
 /* Micro-batches that each rank takes of a step. */
 static int64_t share(const struct trainer *t, const struct train_step *s)
 {
-    return s->batch / (t->config->micro_batch * t->ranks.group->size);
+    return s->batch / (t->config->micro_batch * t->layout.data);
 }
 
 /* The i-th micro-batch of this rank: forward and backward. */
 static int micro_step(struct trainer *t, int64_t i, struct train_step *s, double *at, struct err *e)
 {
     const struct train_config *c = t->config;
-    int64_t k = t->ranks.group->rank * share(t, s) + i; /* within the step */
+    struct train_part *part = t->parts;
+    int64_t k = t->layout.batch->rank * share(t, s) + i; /* within the step */
     struct model_dropout drop = {(uint64_t)c->seed, (uint64_t)t->step, k * c->micro_batch};
-    float scale = (float)(1.0 / (double)(s->batch * c->model.seq));
+    struct model_batch batch = {
+        .tokens = t->tokens, .targets = t->targets, .drop = &drop,
+        .grad_scale = (float)(1.0 / (double)(s->batch * c->model.seq)),
+    };
 
     TRY(data_batch(t->data, GPT_TRAIN, t->consumed + k * c->micro_batch, c->micro_batch, t->tokens, t->targets, e));
     lap(s, PHASE_DATA, at);
-    TRY(model_forward(t->model, t->tokens, t->targets, &drop, scale, &t->losses[k], e));
+    TRY(model_forward(part->model, &batch, &t->losses[k], e));
     lap(s, PHASE_FORWARD, at);
-    TRY(model_backward(t->model, &drop, data_parallel_first(&t->ranks, i), e));
-    TRY(data_parallel_add(&t->ranks, t->model->grads, i, share(t, s), e));
+    TRY(model_backward(part->model, &batch, data_parallel_first(&part->ranks, i), e));
+    TRY(data_parallel_add(&part->ranks, part->model->grads, i, share(t, s), e));
     lap(s, PHASE_BACKWARD, at);
     return 0;
 }
@@ -260,45 +311,23 @@ static int micro_step(struct trainer *t, int64_t i, struct train_step *s, double
 /* The loss of the step from those of the micro-batches, added in their order whoever had them. */
 static int step_loss(struct trainer *t, struct train_step *s, struct err *e)
 {
-    int64_t n = share(t, s) * t->ranks.group->size;
+    int64_t n = share(t, s) * t->layout.data;
 
-    TRY(data_parallel_gather(t->ranks.group, t->losses, n, e));
+    if (t->layout.tensor->rank > 0) /* each of them has it */
+        memset(t->losses, 0, (size_t)n * sizeof *t->losses);
+    TRY(data_parallel_gather(t->layout.world, t->losses, n, e));
     for (int64_t k = 0; k < n; k++)
         s->loss += t->losses[k];
     s->loss /= (double)(s->batch * t->config->model.seq);
     return 0;
 }
 
-static int gradient_norm(struct trainer *t, struct train_step *s, struct err *e)
-{
-    const struct device_ops *ops = t->dev->ops;
-    double sumsq;
-
-    TRY(device_zero(t->dev, t->sumsq, sizeof *t->sumsq, e));
-    TRY(ops->vec_sumsq(t->dev, DTYPE_F32, t->sumsq, t->model->grads, (int64_t)t->model->params.elements, e));
-    TRY(ops->clip_scale(t->dev, t->clip, t->sumsq, (float)t->config->clip_grad, e));
-    TRY(device_get(t->dev, &sumsq, t->sumsq, sizeof sumsq, e));
-    s->grad_norm = sqrt(sumsq);
-    return 0;
-}
-
-/* Clips and updates.  Weight decay differs by tensor, so each has a call of its own. */
-static int update(struct trainer *t, struct train_step *s, struct err *e)
+static int update(struct trainer *t, const struct train_step *s, struct err *e)
 {
     const struct train_config *c = t->config;
-    struct model *m = t->model;
+    const struct adamw a = {.step = t->step + 1, .lr = s->lr, .beta1 = c->beta1, .beta2 = c->beta2, .eps = c->eps};
 
-    for (int i = 0; i < m->params.n; i++) {
-        const struct param *p = &m->params.v[i];
-        struct adamw a = {
-            .step = t->step + 1, .lr = s->lr, .beta1 = c->beta1, .beta2 = c->beta2, .eps = c->eps,
-            .weight_decay = param_decays(p) ? c->weight_decay : 0, .grad_scale = t->clip,
-        };
-
-        TRY(t->dev->ops->adamw(t->dev, &a, m->weights + p->at, t->exp_avg + p->at, t->exp_avg_sq + p->at,
-                               m->grads + p->at, m->low ? m->low + p->at : NULL, (int64_t)p->n, e));
-    }
-    return 0;
+    return optimizer_update(&t->optimizer, &a, c->weight_decay, e);
 }
 
 /* Looks after the checkpoint that is being written, if one is: enum saver_state, of which FAILED leaves in
@@ -321,7 +350,7 @@ static int save_progress(struct trainer *t, bool wait, struct err *e)
 /* A checkpoint that could not be written is told, and training goes on: rc is save_progress's. */
 static int go_on(const struct trainer *t, int rc, const struct err *e)
 {
-    if (rc == SAVER_FAILED && t->ranks.group->rank == 0)
+    if (rc == SAVER_FAILED && t->layout.world->rank == 0)
         log_msg(LOG_ERROR, "%s; training goes on", e->msg);
     return rc < 0 ? rc : 0;
 }
@@ -334,17 +363,17 @@ static int roll_back(struct trainer *t, struct err *e)
     int rc;
 
     TRY(go_on(t, save_progress(t, true, e), e));
-    TRY(checkpoint_open_all(&ck, t->ranks.group, t->config->save, CHECKPOINT_LAST, e));
+    TRY(checkpoint_open_all(&ck, t->layout.world, t->config->save, CHECKPOINT_LAST, e));
     if (!ck)
         return err_set(e, ERR_LIMIT, "no checkpoint to roll back to in '%s'", t->config->save);
     rc = load_from(t, ck, false, e);
     checkpoint_close(ck);
     TRY(rc);
-    TRY(data_parallel_same(t->ranks.group, t->step, "the step to roll back to", e));
+    TRY(data_parallel_same(t->layout.world, t->step, "the step to roll back to", e));
     t->consumed = behind;
     t->saved_step = -1; /* from here on another run */
     log_msg(LOG_WARN, "rolled back from step %" PRId64 " to %" PRId64, step, t->step);
-    return model_weights_changed(t->model, e);
+    return weights_changed(t, e);
 }
 
 /* Says what is wrong with which batch, and does what is to be done.  The step counts, its samples are
@@ -382,13 +411,13 @@ static double cpu_seconds(void)
 /* Forward, backward, exchange: gradients, their norm, and the loss, the same on all ranks. */
 static int gradients(struct trainer *t, struct train_step *s, double *at, struct err *e)
 {
-    memset(t->losses, 0, (size_t)(share(t, s) * t->ranks.group->size) * sizeof *t->losses);
+    memset(t->losses, 0, (size_t)(share(t, s) * t->layout.data) * sizeof *t->losses);
     for (int64_t i = 0; i < share(t, s); i++)
         TRY(micro_step(t, i, s, at, e));
     TRY(step_loss(t, s, e));
-    TRY(data_parallel_reduce(&t->ranks, t->model->grads, e));
+    TRY(optimizer_reduce(&t->optimizer, e));
     lap(s, PHASE_REDUCE, at);
-    return gradient_norm(t, s, e);
+    return optimizer_norm(&t->optimizer, t->config->clip_grad, &s->grad_norm, e);
 }
 
 static int one_step(struct trainer *t, struct train_step *s, struct err *e)
@@ -458,7 +487,7 @@ static int save_at_the_end(struct trainer *t, struct err *e)
     rc = save_here(t, e);
     if (rc == SAVER_NOTHING)
         rc = save_progress(t, true, e);
-    return data_parallel_of(t->ranks.group, 0, rc == SAVER_FAILED ? e->code : rc < 0 ? rc : 0, e);
+    return data_parallel_of(t->layout.world, 0, rc == SAVER_FAILED ? e->code : rc < 0 ? rc : 0, e);
 }
 
 /* Evaluation number k takes the k-th stretch of the valid split, as Megatron does. */
@@ -472,8 +501,8 @@ static int evaluate_valid(struct trainer *t, struct train_step *s, struct err *e
     if (!c->eval_interval || !n || t->step % c->eval_interval || data_size(t->data, GPT_VALID) == 0)
         return 0;
     for (int i = 0; i < sets; i++) {
-        TRY(evaluate(t->model, t->data, t->ranks.group, data_valid(i), (t->step / c->eval_interval - 1) * n, n, &t->valid[i],
-                     e));
+        TRY(evaluate(t->parts->model, t->data, t->layout.batch, data_valid(i), (t->step / c->eval_interval - 1) * n, n,
+                     &t->valid[i], e));
         sum += t->valid[i];
     }
     s->valid_loss = sum / sets;
@@ -487,9 +516,9 @@ static int wants_to_end(struct trainer *t, bool stop, double start, enum train_e
     int64_t minutes = t->config->exit_minutes;
     bool late = log_seconds() - start > 60.0 * (double)minutes;
 
-    TRY(data_parallel_any(t->ranks.group, &stop, e));
+    TRY(data_parallel_any(t->layout.world, &stop, e));
     if (minutes)
-        TRY(data_parallel_any(t->ranks.group, &late, e));
+        TRY(data_parallel_any(t->layout.world, &late, e));
     *end = stop ? TRAIN_SIGNAL : minutes && late ? TRAIN_EXIT : TRAIN_ALL_DONE;
     return 0;
 }

@@ -1,6 +1,6 @@
 /* train/trainer.h -- the training loop.
  *
- * A step: micro-batches of forward and backward whose gradients add up, one all-reduce,
+ * A step: micro-batches of forward and backward whose gradients add up (in a rank, and over ranks),
  * the gradient norm, AdamW.  Whatever a step computes depends on the settings, the
  * weights, the moments and the count of samples consumed; a checkpoint has just these,
  * so a run that was stopped and resumed gives the bits of one that was not.
@@ -14,8 +14,8 @@
 #include "train/checkpoint.h"
 #include "train/config.h"
 #include "train/data.h"
-#include "train/data_parallel.h"
-#include "train/model.h"
+#include "train/layout.h"
+#include "train/optimizer.h"
 #include "train/saver.h"
 #include "train/schedule.h"
 
@@ -45,14 +45,13 @@ enum train_end { TRAIN_ALL_DONE, TRAIN_SIGNAL, TRAIN_EXIT /* --exit-interval or 
 struct trainer {
     struct train_config *config;
     struct device *dev;
-    struct data_parallel ranks;
+    struct layout layout;
+    struct train_part *parts;  /* of the model, that this rank has */
+    int n_parts;
+    struct optimizer optimizer;
     double *losses; /* of the micro-batches of a step, all ranks' */
-    struct model *model;
     struct data *data;
     struct schedule schedule;
-    float *exp_avg, *exp_avg_sq; /* slabs as the weights' */
-    double *sumsq;               /* the device's */
-    float *clip;
     struct saver *saver;         /* NULL without --save */
     struct guard guard;
     int64_t bad, bad_step;     /* bad steps since one beyond the last of them was good; which was the last */
@@ -74,9 +73,9 @@ struct train_memory {
 int trainer_plan(const struct train_config *c, struct train_memory *m, struct err *e);
 
 /* Opens data and memory for a checked configuration, and fills weights from a checkpoint
- * or from the seed: --save's last checkpoint if it has one, else --load's.  c, dev and
- * group must outlive it.  ERR_ARG when a checkpoint is of another model. */
-int trainer_open(struct trainer **t, struct train_config *c, struct device *dev, struct comm *group,
+ * or from the seed: --save's last checkpoint if it has one, else --load's.  world: all ranks that
+ * train the model; c, dev and world must outlive it.  ERR_ARG when a checkpoint is of another model. */
+int trainer_open(struct trainer **t, struct train_config *c, struct device *dev, struct comm *world,
                  struct err *e);
 void trainer_close(struct trainer *t);
 

@@ -55,8 +55,8 @@ has "no data: the flag" err "--data-path"
 status "no steps" 2 train --data-path data
 status "an unknown flag" 2 train --frobnicate
 status "heads that do not divide" 2 train --mock-data --train-iters 1 --num-attention-heads 5
-status "tensor parallelism is refused" 3 train --mock-data --train-iters 1 --tensor-model-parallel-size 2
-has "tensor parallelism: the flag" err "--tensor-model-parallel-size"
+status "more shares than ranks" 2 train --mock-data --train-iters 1 --tensor-model-parallel-size 2
+has "more shares than ranks: which" err "1 ranks are no multiple of 2 (tensor)"
 status "cuda is refused" 3 train --mock-data --train-iters 1 --device cuda
 status "more memory than there is" 3 train --mock-data --train-iters 1 --hidden-size 262144 --num-attention-heads 2048 --num-layers 1000
 has "more memory: how much" err "GiB of memory"

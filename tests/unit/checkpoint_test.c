@@ -48,7 +48,7 @@ static int start(void **state)
     if (comm_open_self(&self, &e) < 0 || device_open(&dev, "cpu", 1, &e) < 0)
         return -1;
     snprintf(dir, sizeof dir, "/tmp/quern-ck-XXXXXX");
-    if (!mkdtemp(dir) || model_config_check(&model, 16, &e) < 0 || params_init(&params, &model, &e) < 0)
+    if (!mkdtemp(dir) || model_config_check(&model, 16, &e) < 0 || params_init(&params, &model, NULL, &e) < 0)
         return -1;
     for (int k = 0; k < CHECKPOINT_PARTS; k++) {
         slab[k] = mem_aligned(params.elements * sizeof(float));
@@ -310,7 +310,7 @@ static void another_models_checkpoint_is_refused(void **state)
 
     (void)state;
     other.hidden = 16;
-    assert_int_equal(params_init(&p, &other, &e), 0);
+    assert_int_equal(params_init(&p, &other, NULL, &e), 0);
     assert_int_equal(save(1000001), 0);
     assert_int_equal(checkpoint_open(&ck, dir, 1000001, &e), 0);
     assert_int_equal(checkpoint_load_slab(ck, dev, CHECKPOINT_WEIGHTS, &p, back, &e), ERR_FORMAT);

@@ -81,13 +81,15 @@ static double logits_differ(const char *store, const char *name)
     struct checkpoint *ck;
     struct model *m;
     int32_t targets[T] = {0};
+    struct model_batch batch = {.targets = targets};
     double loss, worst = 0, most = 0;
 
     ok(file_map_open(&map, "tests/data/train/hf/logits.safetensors", &e));
     ok(safetensors_parse(&a, "logits", (struct span){(const char *)map.p, map.n}, &st, &e));
     ok(checkpoint_open(&ck, store, 0, &e));
     ok(model_restore(&m, ck, dev, &(struct model_run){.use = MODEL_EVAL, .b = 1, .t = T}, &e));
-    ok(model_forward(m, (const int32_t *)(const void *)safetensors_find(&st, "ids")->data.p, targets, NULL, 0, &loss, &e));
+    batch.tokens = (const int32_t *)(const void *)safetensors_find(&st, "ids")->data.p;
+    ok(model_forward(m, &batch, &loss, &e));
     const float *want = (const float *)(const void *)safetensors_find(&st, name)->data.p;
     for (int i = 0; i < T * V; i++) {
         most = fmax(most, fabs(want[i]));

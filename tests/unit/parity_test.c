@@ -161,22 +161,24 @@ static void first_batch(int which, struct model_run run, double tol)
 {
     struct model *m;
     int32_t tokens[B * T], targets[B * T];
+    const struct model_batch mb = {.tokens = tokens, .targets = targets};
+    const struct model_batch scaled = {.tokens = tokens, .targets = targets, .grad_scale = 1.0f / (B * T)};
     double sum, total = 0;
     int64_t b = run.b;
 
     take(which);
     run.t = T;
-    assert_int_equal(model_open(&m, dev, &model->config, &run, &e), 0);
+    assert_int_equal(model_open(&m, dev, &model->config, NULL, &run, &e), 0);
     make_up(&m->params, m->weights);
     assert_int_equal(model_weights_changed(m, &e), 0);
     memset(m->grads, 0, m->memory.grads);
     for (int64_t i = 0; i < B; i += b) {
         batch(0, i, b, tokens, targets);
-        assert_int_equal(model_forward(m, tokens, targets, NULL, 0, &sum, &e), 0);
+        assert_int_equal(model_forward(m, &mb, &sum, &e), 0);
         if (b == B)
             check_logits(m, tol);
-        assert_int_equal(model_forward(m, tokens, targets, NULL, 1.0f / (B * T), &sum, &e), 0);
-        assert_int_equal(model_backward(m, NULL, i == 0, &e), 0);
+        assert_int_equal(model_forward(m, &scaled, &sum, &e), 0);
+        assert_int_equal(model_backward(m, &scaled, i == 0, &e), 0);
         total += sum;
     }
     float loss = (float)(total / (B * T));
@@ -232,13 +234,14 @@ static void steps(struct model *m, float *mom, float *var, double tol)
     float *clip, loss[STEPS], norm[STEPS];
     double *sumsq, sum;
     int32_t tokens[B * T], targets[B * T];
+    const struct model_batch scaled = {.tokens = tokens, .targets = targets, .grad_scale = 1.0f / (B * T)};
 
     assert_int_equal(device_alloc(dev, (void **)&clip, sizeof *clip, &e), 0);
     assert_int_equal(device_alloc(dev, (void **)&sumsq, sizeof *sumsq, &e), 0);
     for (int s = 0; s < STEPS; s++) {
         batch(s, 0, B, tokens, targets);
-        assert_int_equal(model_forward(m, tokens, targets, NULL, 1.0f / (B * T), &sum, &e), 0);
-        assert_int_equal(model_backward(m, NULL, true, &e), 0);
+        assert_int_equal(model_forward(m, &scaled, &sum, &e), 0);
+        assert_int_equal(model_backward(m, &scaled, true, &e), 0);
         *sumsq = 0;
         assert_int_equal(dev->ops->vec_sumsq(dev, DTYPE_F32, sumsq, m->grads, (int64_t)m->params.elements, &e), 0);
         assert_int_equal(dev->ops->clip_scale(dev, clip, sumsq, 0.5f, &e), 0);
@@ -273,7 +276,7 @@ static void ten_steps(int which, enum dtype dt, double tol)
     float *mom, *var;
 
     take(which);
-    assert_int_equal(model_open(&m, dev, &model->config, &(struct model_run){.dt = dt, .b = B, .t = T}, &e), 0);
+    assert_int_equal(model_open(&m, dev, &model->config, NULL, &(struct model_run){.dt = dt, .b = B, .t = T}, &e), 0);
     assert_int_equal(model_config_params(&model->config), params_count(&m->params));
     make_up(&m->params, m->weights);
     assert_int_equal(model_weights_changed(m, &e), 0);

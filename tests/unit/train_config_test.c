@@ -87,7 +87,7 @@ static void refusals_name_the_flag(void **state)
         {"kv-channels=300", "--kv-channels", ERR_ARG},
         {"recompute-num-layers=2", "--recompute-granularity", ERR_ARG},
         {"use-rope-scaling=true", "--use-rope-scaling", ERR_ARG},
-        {"tensor-model-parallel-size=2", "--tensor-model-parallel-size", ERR_UNSUPPORTED},
+        {"tensor-model-parallel-size=2", "(tensor)", ERR_ARG},
         {"pipeline-model-parallel-size=2", "--pipeline-model-parallel-size", ERR_UNSUPPORTED},
         {"use-distributed-optimizer=true", "--use-distributed-optimizer", ERR_UNSUPPORTED},
         {"fp8-format=hybrid", "--fp8-format", ERR_UNSUPPORTED},
@@ -123,7 +123,7 @@ static void parameters_are_counted(void **state)
     (void)state;
     assert_int_equal(model_config_check(&m, 1, &e), 0);
     assert_int_equal(model_config_params(&m), 124439808);
-    assert_int_equal(params_init(&p, &m, &e), 0);
+    assert_int_equal(params_init(&p, &m, NULL, &e), 0);
     for (int i = 0; i < p.n; i++) {
         assert_int_equal(p.v[i].at % 16, 0);
         assert_true(i == 0 || p.v[i].at >= p.v[i - 1].at + p.v[i - 1].n);
@@ -137,7 +137,7 @@ static void parameters_are_counted(void **state)
     /* 6 * (12 * 12 * 768^2 + 50304 * 768) + 6 * 12 * 768 * 1024 */
     assert_true(model_config_flops(&m, 1024) == 6.0 * (12 * 12 * 589824.0 + 50304 * 768.0) + 56623104.0);
     m.untie = true;
-    assert_int_equal(params_init(&p, &m, &e), 0);
+    assert_int_equal(params_init(&p, &m, NULL, &e), 0);
     assert_string_equal(p.v[p.output].name, "output_layer.weight");
     params_free(&p);
 }
@@ -172,7 +172,7 @@ static void presets_have_the_published_sizes(void **state)
         if (model_config_params(&c.model) != want[i].params)
             fail_msg("%s: %lld parameters, not %lld", want[i].name, (long long)model_config_params(&c.model),
                      (long long)want[i].params);
-        assert_int_equal(params_init(&p, &c.model, &e), 0);
+        assert_int_equal(params_init(&p, &c.model, NULL, &e), 0);
         for (int k = 0; k < p.n; k++) {
             int64_t rows = 0;
 
@@ -217,7 +217,7 @@ static void initial_weights_do_not_depend_on_the_layout(void **state)
     small.init_std = deep.init_std = 0.02;
     deep.layers = 3;
     assert_int_equal(model_config_check(&small, 1, &e) | model_config_check(&deep, 1, &e), 0);
-    assert_int_equal(params_init(&p, &small, &e) | params_init(&q, &deep, &e), 0);
+    assert_int_equal(params_init(&p, &small, NULL, &e) | params_init(&q, &deep, NULL, &e), 0);
     a = malloc(p.elements * sizeof *a);
     b = malloc(q.elements * sizeof *b);
     params_fill(&p, 7, a);

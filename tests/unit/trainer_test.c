@@ -141,7 +141,7 @@ static int run(struct train_config *c, struct record *r, float *weights)
     if (rc == 0)
         assert_int_equal(how, r->stop ? TRAIN_SIGNAL : c->exit_interval ? TRAIN_EXIT : TRAIN_ALL_DONE);
     if (weights)
-        memcpy(weights, t->model->weights, t->model->memory.weights);
+        memcpy(weights, t->parts->model->weights, t->parts->model->memory.weights);
     trainer_close(t);
     return rc;
 }
@@ -491,7 +491,7 @@ static void check_cache(void)
     float logits[2 * 64];
     double loss;
 
-    assert_int_equal(model_forward(full, text, targets, NULL, 0, &loss, &e), 0);
+    assert_int_equal(model_forward(full, &(struct model_batch){.tokens = text, .targets = targets}, &loss, &e), 0);
     for (int piece = 1; piece <= 16; piece *= 4)
         for (int past = 0; past < 16; past += piece) {
             for (int b = 0; b < 2; b++)
