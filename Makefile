@@ -164,7 +164,7 @@ endef
 $(foreach c,$(CMDS),$(eval $(call command,$c,$(patsubst cmd_%,%,$(basename $(notdir $c))),$(firstword $(subst /, ,$c)))))
 # The CUDA kernels once more, for the CPU: tests/simt.h.
 SIMTFLAGS := -fPIC -fno-strict-aliasing -Wno-unknown-pragmas
-SIMT := $(patsubst %,$B/simt/%.o,$(filter-out kernels/device_cuda.cu kernels/cub_cuda.cu,$(CU)) tests/simt_device.cpp)
+SIMT := $(patsubst %,$B/simt/%.o,$(filter-out kernels/device_cuda.cu kernels/cub_cuda.cu,$(CU)) tests/simt_device.cpp tests/simt_lt.cpp)
 $B/simt/%.o: % $B/flags
 	@mkdir -p $(@D); $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(SIMTFLAGS) -x c++ -include tests/simt.h -c $< -o $@
 # These programs stand on these files alone: gpu_check and gpu_bench need no library but libc

@@ -1,3 +1,4 @@
+#include "kernels/attention_mma.cuh"
 #include "kernels/attention_plain.cuh"
 
 /* Which way a call of attention takes. */
@@ -7,6 +8,8 @@ extern "C" int attention_fwd_cuda(struct device *dev, enum dtype dt, const struc
     TRY(check_attention(dt, p, "attention_fwd", e));
     if (p->b == 0 || p->t == 0)
         return 0;
+    if (attention_mma_fits(dt, p))
+        return attention_mma_fwd(dev, p, e);
     return attention_plain_fwd(dev, dt, p, e);
 }
 
@@ -16,5 +19,8 @@ extern "C" int attention_bwd_cuda(struct device *dev, enum dtype dt, const struc
     TRY(check_attention_bwd(dt, p, e));
     if (p->b == 0 || p->t_kv == 0)
         return 0;
+    if (attention_mma_fits(dt, p) && attention_mma_view_fits(&dout) && attention_mma_view_fits(&dq) &&
+        attention_mma_view_fits(&dk) && attention_mma_view_fits(&dv))
+        return attention_mma_bwd(dev, p, dout, dq, dk, dv, e);
     return attention_plain_bwd(dev, dt, p, dout, dq, dk, dv, e);
 }

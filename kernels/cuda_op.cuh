@@ -27,6 +27,15 @@ int cuda_scratch(struct device *dev, void **p, size_t bytes, struct err *e);
 int cuda_fill(struct device *dev, void *p, int byte, size_t bytes, struct err *e);
 int cuda_processors(const struct device *dev);
 
+/* What an op keeps with the device: made once (tried says that it was), freed with it. */
+struct cuda_state {
+    bool tried;
+    void *p;
+    void (*free)(void *p);
+};
+enum cuda_state_of { CUDA_STATE_MATMUL, CUDA_STATE_ATTENTION, CUDA_STATES };
+struct cuda_state *cuda_kept(struct device *dev, enum cuda_state_of which);
+
 /* CUB, in one file for it is slow to compile.  temp_bytes of temp are what cub_temp says.
  * Sorts n keys with their values, stable, from _in to _out. */
 int cub_temp(struct device *dev, int64_t n, size_t *temp_bytes, struct err *e);

@@ -1,4 +1,6 @@
 /* The CUDA backend: memory, streams and events, and the table of its ops. */
+#include <dlfcn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,11 +8,13 @@
 #include "kernels/cuda_op.cuh"
 #include "kernels/cuda_ops.h"
 #include "kernels/device_calls.h"
+#include "kernels/lt_api.h"
 
 struct device_impl {
     int number, processors;
     void *scratch;
     size_t scratch_bytes;
+    struct cuda_state state[CUDA_STATES];
 };
 
 static int check(cudaError_t c, const char *what, struct err *e)
@@ -31,6 +35,10 @@ cudaStream_t cuda_stream(const struct device *dev)
 
 static void gpu_close(struct device *dev)
 {
+    cudaDeviceSynchronize();
+    for (int i = 0; i < CUDA_STATES; i++)
+        if (dev->impl->state[i].free)
+            dev->impl->state[i].free(dev->impl->state[i].p);
     cudaFree(dev->impl->scratch);
     free(dev->impl);
 }
@@ -183,6 +191,71 @@ extern "C" int cuda_scratch(struct device *dev, void **p, size_t bytes, struct e
     }
     *p = d->scratch;
     return 0;
+}
+
+extern "C" struct cuda_state *cuda_kept(struct device *dev, enum cuda_state_of which)
+{
+    return &dev->impl->state[which];
+}
+
+/* ---- cuBLASLt: found at run time, for only training needs it ---- */
+
+#if __has_include(<cublasLt.h>)
+#include <cublasLt.h>
+#define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "kernels/lt_api.h is not the library's interface")
+SAME(LT_F32, CUDA_R_32F);
+SAME(LT_BF16, CUDA_R_16BF);
+SAME(LT_COMPUTE_F32, CUBLAS_COMPUTE_32F);
+SAME(LT_OP_N, CUBLAS_OP_N);
+SAME(LT_OP_T, CUBLAS_OP_T);
+SAME(LT_DESC_TRANSA, CUBLASLT_MATMUL_DESC_TRANSA);
+SAME(LT_DESC_TRANSB, CUBLASLT_MATMUL_DESC_TRANSB);
+SAME(LT_DESC_EPILOGUE, CUBLASLT_MATMUL_DESC_EPILOGUE);
+SAME(LT_DESC_BIAS_POINTER, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+SAME(LT_DESC_AUX_POINTER, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER);
+SAME(LT_DESC_AUX_LD, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD);
+SAME(LT_DESC_BIAS_TYPE, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE);
+SAME(LT_EPILOGUE_NONE, CUBLASLT_EPILOGUE_DEFAULT);
+SAME(LT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_BIAS);
+SAME(LT_EPILOGUE_GELU_AUX, CUBLASLT_EPILOGUE_GELU_AUX);
+SAME((LT_EPILOGUE_GELU_AUX | LT_EPILOGUE_BIAS), CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
+SAME(LT_EPILOGUE_DGELU, CUBLASLT_EPILOGUE_DGELU);
+SAME(LT_PREF_WORKSPACE, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+SAME(LT_PREF_ALIGN_A, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+SAME(LT_PREF_ALIGN_D, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+static_assert(sizeof(struct lt_algo) == sizeof(cublasLtMatmulAlgo_t) && sizeof(struct lt_result) == sizeof(cublasLtMatmulHeuristicResult_t) &&
+                  offsetof(struct lt_result, state) == offsetof(cublasLtMatmulHeuristicResult_t, state),
+              "kernels/lt_api.h is not the library's interface");
+#endif
+
+extern "C" const struct lt_api *cuda_lt(void)
+{
+    static const char *const names[] = {
+        "cublasLtGetVersion",                  "cublasLtCreate",                        "cublasLtDestroy",
+        "cublasLtMatmulDescCreate",            "cublasLtMatmulDescDestroy",             "cublasLtMatmulDescSetAttribute",
+        "cublasLtMatrixLayoutCreate",          "cublasLtMatrixLayoutDestroy",           "cublasLtMatmulPreferenceCreate",
+        "cublasLtMatmulPreferenceDestroy",     "cublasLtMatmulPreferenceSetAttribute",  "cublasLtMatmulAlgoGetHeuristic",
+        "cublasLtMatmulAlgoCheck",             "cublasLtMatmul",
+    };
+    static struct lt_api api;
+    static int state; /* 0: not tried; 1: here; -1: not */
+    void *at[sizeof names / sizeof *names], *library;
+    char name[40];
+
+    static_assert(sizeof at == sizeof api, "a name for each function");
+    if (state)
+        return state > 0 ? &api : NULL;
+    state = -1;
+    snprintf(name, sizeof name, "libcublasLt.so.%d", CUDART_VERSION / 1000);
+    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        library = dlopen("libcublasLt.so", RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!library || !(at[i] = dlsym(library, names[i])))
+            return NULL;
+    memcpy(&api, at, sizeof api);
+    state = 1;
+    return &api;
 }
 
 /* ---- opening ---- */

@@ -1,6 +1,341 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/lt_api.h"
+#include "kernels/lt_cache.h"
 #include "kernels/matmul_plain.cuh"
+
+/* Matrix products by cuBLASLt.  It thinks in columns: what lies in rows as (r, c) is to it (c, r), so it is asked for
+ * C^T = op(B)^T op(A)^T, and B comes first.  A call makes a plan for its shape once: which parts of the epilogue the library
+ * has for these types, and the fastest of the algorithms that it proposes, which is also kept on disk (lt_cache.h).
+ * What it does not do is done by kernels of our own (matmul_plain.cu). */
+
+enum { PLANS = 1024, PROPOSALS = 8, TIMED = 3, WORKSPACE = 32 << 20 };
+
+struct lt_key {
+    int64_t m, n, k, lda, ldb, ldc;
+    int32_t trans_a, trans_b, dt, dt_c, bias, act, dact, beta, align, zero;
+};
+
+struct lt_plan {
+    struct lt_key key;
+    void *desc, *a, *b, *c; /* desc NULL: the library has no algorithm */
+    struct lt_algo algo;
+    size_t workspace;
+    unsigned did; /* what of the call it does, MATMUL_DID_ */
+};
+
+struct lt {
+    const struct lt_api *api;
+    void *handle, *pref;
+    struct lt_cache cache;
+    bool tune;
+    int plans;
+    struct lt_plan *plan[PLANS]; /* open addressing */
+};
+
+static void plan_free(const struct lt_api *api, struct lt_plan *p)
+{
+    if (p->desc)
+        api->desc_destroy(p->desc);
+    if (p->a)
+        api->layout_destroy(p->a);
+    if (p->b)
+        api->layout_destroy(p->b);
+    if (p->c)
+        api->layout_destroy(p->c);
+    free(p);
+}
+
+static void lt_free(void *state)
+{
+    struct lt *lt = (struct lt *)state;
+
+    for (int i = 0; i < PLANS; i++)
+        if (lt->plan[i])
+            plan_free(lt->api, lt->plan[i]);
+    if (lt->pref)
+        lt->api->pref_destroy(lt->pref);
+    if (lt->handle)
+        lt->api->destroy(lt->handle);
+    lt_cache_close(&lt->cache);
+    free(lt);
+}
+
+/* The device's; NULL, with nothing said, where the library is not to be had. */
+static struct lt *lt_of(struct device *dev)
+{
+    struct cuda_state *s = cuda_kept(dev, CUDA_STATE_MATMUL);
+    const char *tune = getenv("QUERN_CUDA_TUNE");
+    struct lt *lt = (struct lt *)s->p;
+
+    if (s->tried)
+        return lt;
+    s->tried = true;
+    if (!cuda_lt())
+        return NULL;
+    lt = (struct lt *)calloc(1, sizeof *lt);
+    if (!lt)
+        return NULL;
+    lt->api = cuda_lt();
+    lt->tune = !tune || strcmp(tune, "0") != 0;
+    if (lt->api->create(&lt->handle) || lt->api->pref_create(&lt->pref)) {
+        lt_free(lt);
+        return NULL;
+    }
+    if (lt->tune)
+        lt_cache_open(&lt->cache, lt->api->version(), dev->name);
+    s->p = lt;
+    s->free = lt_free;
+    return lt;
+}
+
+/* ---- plans ---- */
+
+/* The largest power of two up to 256 that divides all addresses of the call. */
+static int32_t alignment(const struct matmul *p)
+{
+    uintptr_t all = (uintptr_t)p->a | (uintptr_t)p->b | (uintptr_t)p->c | (uintptr_t)p->bias | (uintptr_t)p->aux |
+                    (uintptr_t)p->dact_aux | 256;
+
+    return (int32_t)(all & (0 - all));
+}
+
+static struct lt_key key_of(const struct matmul *p)
+{
+    struct lt_key k = {};
+
+    k.m = p->m, k.n = p->n, k.k = p->k, k.lda = p->lda, k.ldb = p->ldb, k.ldc = p->ldc;
+    k.trans_a = p->trans_a, k.trans_b = p->trans_b, k.dt = p->dt, k.dt_c = p->dt_c;
+    k.bias = p->bias != NULL, k.act = p->act, k.dact = p->dact, k.beta = p->beta == 1, k.align = alignment(p);
+    return k;
+}
+
+static int type_of(enum dtype dt) { return dt == DTYPE_BF16 ? LT_BF16 : LT_F32; }
+
+/* What the call means for the library, with the epilogue of `did`. */
+static int describe(const struct lt_api *api, struct lt_plan *p, unsigned did)
+{
+    const struct lt_key *k = &p->key;
+    int32_t ta = k->trans_b ? LT_OP_T : LT_OP_N, tb = k->trans_a ? LT_OP_T : LT_OP_N, epilogue = LT_EPILOGUE_NONE;
+    int32_t type = type_of((enum dtype)k->dt);
+    int64_t ld = k->n;
+    int rc = 0;
+
+    if (did & MATMUL_DID_ACT)
+        epilogue = k->dact ? LT_EPILOGUE_DGELU : LT_EPILOGUE_GELU_AUX;
+    if (k->bias && did & MATMUL_DID_BIAS)
+        epilogue = epilogue == LT_EPILOGUE_NONE ? LT_EPILOGUE_BIAS : epilogue | LT_EPILOGUE_BIAS;
+    if (!p->desc)
+        rc = api->desc_create(&p->desc, LT_COMPUTE_F32, LT_F32);
+    rc = rc ? rc : api->desc_set(p->desc, LT_DESC_TRANSA, &ta, sizeof ta);
+    rc = rc ? rc : api->desc_set(p->desc, LT_DESC_TRANSB, &tb, sizeof tb);
+    rc = rc ? rc : api->desc_set(p->desc, LT_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    if (rc == 0 && k->bias && did & MATMUL_DID_BIAS)
+        rc = api->desc_set(p->desc, LT_DESC_BIAS_TYPE, &type, sizeof type);
+    if (rc == 0 && did & MATMUL_DID_ACT)
+        rc = api->desc_set(p->desc, LT_DESC_AUX_LD, &ld, sizeof ld);
+    p->did = did;
+    return rc;
+}
+
+/* The addresses that belong to the epilogue and not to a matrix. */
+static int describe_call(const struct lt_api *api, const struct lt_plan *p, const struct matmul *q)
+{
+    const void *aux = q->dact ? q->dact_aux : q->aux, *bias = q->bias;
+    int rc = 0;
+
+    if (bias && p->did & MATMUL_DID_BIAS)
+        rc = api->desc_set(p->desc, LT_DESC_BIAS_POINTER, &bias, sizeof bias);
+    if (rc == 0 && p->did & MATMUL_DID_ACT)
+        rc = api->desc_set(p->desc, LT_DESC_AUX_POINTER, &aux, sizeof aux);
+    return rc;
+}
+
+static int layouts(const struct lt_api *api, struct lt_plan *p)
+{
+    const struct lt_key *k = &p->key;
+    int type = type_of((enum dtype)k->dt);
+    uint64_t m = (uint64_t)k->m, n = (uint64_t)k->n, inner = (uint64_t)k->k;
+    int rc = api->layout_create(&p->a, type, k->trans_b ? inner : n, k->trans_b ? n : inner, k->ldb);
+
+    rc = rc ? rc : api->layout_create(&p->b, type, k->trans_a ? m : inner, k->trans_a ? inner : m, k->lda);
+    return rc ? rc : api->layout_create(&p->c, type_of((enum dtype)k->dt_c), n, m, k->ldc);
+}
+
+static int run(struct device *dev, const struct lt *lt, const struct lt_plan *p, const struct lt_algo *algo,
+               const struct matmul *q, void *d, void *workspace, size_t bytes)
+{
+    float one = 1, beta = q->beta;
+
+    return lt->api->matmul(lt->handle, p->desc, &one, q->b, p->a, q->a, p->b, &beta, q->c, p->c, d, p->c, algo, workspace, bytes,
+                           dev->stream);
+}
+
+/* Seconds of TIMED calls after one; < 0: it fails. */
+static double seconds_of(struct device *dev, const struct lt *lt, const struct lt_plan *p, const struct lt_algo *algo,
+                         const struct matmul *q, void *d, void *workspace, struct device_event *ev[2])
+{
+    double s = -1;
+    struct err none;
+
+    if (run(dev, lt, p, algo, q, d, workspace, WORKSPACE) || dev->calls->event_record(dev, ev[0], &none) < 0)
+        return -1;
+    for (int i = 0; i < TIMED; i++)
+        if (run(dev, lt, p, algo, q, d, workspace, WORKSPACE))
+            return -1;
+    if (dev->calls->event_record(dev, ev[1], &none) < 0 || dev->calls->event_seconds(dev, ev[0], ev[1], &s, &none) < 0)
+        return -1;
+    return s;
+}
+
+/* The fastest of count proposals.  Everything that a call writes it may write again, but for what it adds to: that goes to
+ * memory of its own, and if there is none the first proposal stands. */
+static int fastest(struct device *dev, const struct lt *lt, const struct lt_plan *p, const struct lt_result *r, int count,
+                   const struct matmul *q, void *workspace)
+{
+    struct device_event *ev[2] = {NULL, NULL};
+    void *d = NULL;
+    double least = -1;
+    struct err none;
+    int best = 0;
+
+    if (q->beta == 1 && dev->calls->alloc(dev, &d, (size_t)q->m * (size_t)q->ldc * dtype_size(q->dt_c), &none) < 0)
+        return 0;
+    if (dev->calls->event_new(dev, &ev[0], &none) == 0 && dev->calls->event_new(dev, &ev[1], &none) == 0)
+        for (int i = 0; i < count; i++) {
+            double s = r[i].state == 0 ? seconds_of(dev, lt, p, &r[i].algo, q, d ? d : q->c, workspace, ev) : -1;
+            if (s >= 0 && (least < 0 || s < least)) {
+                least = s;
+                best = i;
+            }
+        }
+    for (int i = 0; i < 2; i++)
+        if (ev[i])
+            dev->calls->event_free(dev, ev[i]);
+    if (d) {
+        dev->calls->sync(dev, &none);
+        dev->calls->free(dev, d);
+    }
+    return best;
+}
+
+/* An algorithm for the plan as it is described: from the disk, or by trying.  False: there is none. */
+static bool choose(struct device *dev, struct lt *lt, struct lt_plan *p, const struct matmul *q, void *workspace)
+{
+    const struct lt_api *api = lt->api;
+    struct lt_result r[PROPOSALS], checked;
+    uint64_t bytes = WORKSPACE;
+    int count = 0, best = 0;
+    char key[LT_CACHE_KEY];
+
+    snprintf(key, sizeof key, "%lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %d %d %u", (long long)p->key.m,
+             (long long)p->key.n, (long long)p->key.k, (long long)p->key.lda, (long long)p->key.ldb, (long long)p->key.ldc,
+             p->key.trans_a, p->key.trans_b, p->key.dt, p->key.dt_c, p->key.bias, p->key.act, p->key.dact, p->key.beta,
+             p->key.align, p->did);
+    if (describe_call(api, p, q))
+        return false;
+    if (lt_cache_find(&lt->cache, key, p->algo.data) &&
+        api->check(lt->handle, p->desc, p->a, p->b, p->c, p->c, &p->algo, &checked) == 0 && checked.workspace <= WORKSPACE)
+        return true;
+    for (int what = LT_PREF_ALIGN_A; what <= LT_PREF_ALIGN_D; what++) {
+        uint32_t align = (uint32_t)p->key.align;
+        if (api->pref_set(lt->pref, what, &align, sizeof align))
+            return false;
+    }
+    if (api->pref_set(lt->pref, LT_PREF_WORKSPACE, &bytes, sizeof bytes) ||
+        api->heuristic(lt->handle, p->desc, p->a, p->b, p->c, p->c, lt->pref, lt->tune ? PROPOSALS : 1, r, &count) || count < 1 ||
+        r[0].state)
+        return false;
+    if (lt->tune)
+        best = fastest(dev, lt, p, r, count, q, workspace);
+    p->algo = r[best].algo;
+    if (lt->tune)
+        lt_cache_add(&lt->cache, key, p->algo.data);
+    return true;
+}
+
+/* As much of the epilogue as the library has for this: all, the bias alone, none of it. */
+static bool plan_make(struct device *dev, struct lt *lt, struct lt_plan *p, const struct matmul *q, void *workspace)
+{
+    bool gelu = (q->act == ACT_GELU_TANH && !q->dact) || (q->dact == ACT_GELU_TANH && !q->bias);
+    const unsigned tries[] = {gelu ? MATMUL_DID_PRODUCT | MATMUL_DID_BIAS | MATMUL_DID_ACT : 0u,
+                              MATMUL_DID_PRODUCT | MATMUL_DID_BIAS, q->bias ? (unsigned)MATMUL_DID_PRODUCT : 0u};
+
+    if (layouts(lt->api, p))
+        return false;
+    for (int i = 0; i < 3; i++) {
+        struct matmul to = *q;
+        if (!tries[i])
+            continue;
+        if (to.act && !(tries[i] & MATMUL_DID_ACT))
+            to.c = to.aux;
+        if (p->desc)
+            lt->api->desc_destroy(p->desc);
+        p->desc = NULL;
+        if (describe(lt->api, p, tries[i]) == 0 && choose(dev, lt, p, &to, workspace))
+            return true;
+    }
+    return false;
+}
+
+static uint64_t hash_of(const struct lt_key *k)
+{
+    const unsigned char *b = (const unsigned char *)k;
+    uint64_t h = 14695981039346656037ull;
+
+    for (size_t i = 0; i < sizeof *k; i++)
+        h = (h ^ b[i]) * 1099511628211ull;
+    return h;
+}
+
+/* NULL: the library is not to be used for this. */
+static struct lt_plan *plan_of(struct device *dev, struct lt *lt, const struct matmul *q, void *workspace)
+{
+    struct lt_key key = key_of(q);
+    uint64_t at = hash_of(&key) % PLANS;
+    struct lt_plan *p;
+
+    for (; lt->plan[at]; at = (at + 1) % PLANS)
+        if (memcmp(&lt->plan[at]->key, &key, sizeof key) == 0)
+            return lt->plan[at]->desc ? lt->plan[at] : NULL;
+    if (lt->plans == PLANS / 2)
+        return NULL; /* more shapes than a trainer has */
+    p = (struct lt_plan *)calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->key = key;
+    if (!plan_make(dev, lt, p, q, workspace) && p->desc) {
+        lt->api->desc_destroy(p->desc);
+        p->desc = NULL;
+    }
+    lt->plan[at] = p;
+    lt->plans++;
+    return p->desc ? p : NULL;
+}
+
+static int by_library(struct device *dev, struct matmul *q, unsigned *did, struct err *e)
+{
+    struct lt *lt = lt_of(dev);
+    const struct lt_plan *p;
+    void *workspace;
+
+    if (!lt || q->k == 0 || alignment(q) < 16)
+        return 0;
+    TRY(cuda_scratch(dev, &workspace, WORKSPACE, e));
+    p = plan_of(dev, lt, q, workspace);
+    if (!p)
+        return 0;
+    if (q->act && !(p->did & MATMUL_DID_ACT))
+        q->c = q->aux;
+    if (describe_call(lt->api, p, q) || run(dev, lt, p, &p->algo, q, q->c, workspace, WORKSPACE))
+        return err_set(e, ERR_DEVICE, "matmul: cuBLASLt refuses %lld x %lld x %lld", (long long)q->m, (long long)q->n,
+                       (long long)q->k);
+    *did = p->did;
+    return 0;
+}
 
 extern "C" int matmul_cuda(struct device *dev, const struct matmul *p, struct err *e)
 {
-    return matmul_plain_cuda(dev, p, e);
+    return matmul_through(dev, p, by_library, e);
 }

@@ -460,6 +460,7 @@ inline void simt_order(int order, uint64_t seed)
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __shared__ static
+#define __align__(n) __attribute__((aligned(n)))
 #define SIMT_DYNAMIC_SHARED(T, name) T *name = (T *)simt::m.dynamic
 #define SIMT_LAUNCH(kernel, grid, block, dynamic, ...) \
     simt::launch(grid, block, dynamic, [&] { kernel(__VA_ARGS__); })

@@ -3,6 +3,7 @@
 // not there.
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "kernels/cuda.h"
 #include "kernels/device_calls.h"
@@ -40,7 +41,37 @@ static int simt_sync(struct device *, struct err *)
     return 0;
 }
 
-static void simt_close(struct device *) {}
+struct device_event {
+    struct timespec at;
+};
+
+static int simt_event_new(struct device *, struct device_event **ev, struct err *e)
+{
+    *ev = (struct device_event *)calloc(1, sizeof **ev);
+    return *ev ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+}
+
+static void simt_event_free(struct device *, struct device_event *ev)
+{
+    free(ev);
+}
+
+static int simt_event_record(struct device *, struct device_event *ev, struct err *)
+{
+    clock_gettime(CLOCK_MONOTONIC, &ev->at);
+    return 0;
+}
+
+static int simt_event_seconds(struct device *, struct device_event *from, struct device_event *to, double *seconds, struct err *)
+{
+    *seconds = (double)(to->at.tv_sec - from->at.tv_sec) + 1e-9 * (double)(to->at.tv_nsec - from->at.tv_nsec);
+    return 0;
+}
+
+static void simt_close(struct device *)
+{
+    simt_forget();
+}
 
 static size_t simt_overhead(const struct device *)
 {
@@ -66,6 +97,10 @@ static int simt_open(struct device **dev, int, struct err *e)
     calls.zero = simt_zero;
     calls.sync = simt_sync;
     calls.overhead = simt_overhead;
+    calls.event_new = simt_event_new;
+    calls.event_free = simt_event_free;
+    calls.event_record = simt_event_record;
+    calls.event_seconds = simt_event_seconds;
     *dev = (struct device *)calloc(1, sizeof **dev);
     if (!*dev)
         return err_set(e, ERR_NOMEM, "out of memory");

@@ -31,6 +31,12 @@ int cuda_fill(struct device *, void *p, int byte, size_t bytes, struct err *)
 
 int cuda_processors(const struct device *) { return 1; }
 
+struct cuda_state *cuda_kept(struct device *, enum cuda_state_of which)
+{
+    static struct cuda_state states[CUDA_STATES]; // of all devices
+    return &states[which];
+}
+
 int cub_temp(struct device *, int64_t, size_t *temp_bytes, struct err *)
 {
     *temp_bytes = 1;
@@ -69,7 +75,19 @@ const struct dedup_ops simt_dedup_ops = {
     text_hash_cuda,
 };
 
+static const struct cuda_state cuda_state_none = {false, NULL, NULL};
+
 const struct device_ops simt_ops = cuda_ops;
+
+void simt_forget(void)
+{
+    for (int i = 0; i < CUDA_STATES; i++) {
+        struct cuda_state *s = cuda_kept(NULL, (enum cuda_state_of)i);
+        if (s->free)
+            s->free(s->p);
+        *s = cuda_state_none;
+    }
+}
 
 void simt_set_order(int order, uint64_t seed) { simt_order(order, seed); }
 }

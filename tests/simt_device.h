@@ -14,6 +14,9 @@ extern const struct device_ops simt_ops;
 /* Order of blocks, warps and lanes: 0 ascending, 1 descending, 2 random from the seed. */
 void simt_set_order(int order, uint64_t seed);
 
+/* Frees what ops keep with a device. */
+void simt_forget(void);
+
 /* tests/simt_kernels.cu: kernels that use every part of tests/simt.h, right or with a mistake.
  * Each returns 0 if the result is what it should be. */
 enum simt_mistake { SIMT_RIGHT, SIMT_NO_BARRIER, SIMT_WRONG_MASK, SIMT_WRONG_LANE, SIMT_TWO_BARRIERS, SIMT_NO_ATOMIC,

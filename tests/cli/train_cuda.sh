@@ -5,7 +5,7 @@
 . "$ROOT/tests/lib.sh"
 export OMP_WAIT_POLICY=passive
 QUERN_CUDA=$(cd "$ROOT" && cd "$B" && pwd)/tests/simt-cuda.so
-export QUERN_CUDA
+export QUERN_CUDA XDG_CACHE_HOME="$T/cache"
 
 le() { awk -v n="$1" 'BEGIN { for (i = 2; i < ARGC; i++) { v = ARGV[i]; for (b = 0; b < n; b++) {
     printf "\\x%02x", v % 256; v = int(v / 256) } } }' "$@" | { read -r s; printf '%b' "$s"; }; }
@@ -56,6 +56,10 @@ status "the same again" 0 quern-train $run $gpt --bf16 --device cuda --log-file 
 same "the same bits" <(sed 's/,"tokens_per_s.*//' gpt-bf16-cuda.jsonl) <(sed 's/,"tokens_per_s.*//' again.jsonl)
 
 # ---- checkpoints go from one device to the other ----
+check "algorithms are kept" grep -q "by tests/simt.h" cache/quern/cublaslt.tsv
+n=$(wc -l <cache/quern/cublaslt.tsv)
+status "algorithms are found again" 0 quern-train $run $gpt --bf16 --device cuda --train-iters 1
+equal "and are not sought again" "$(wc -l <cache/quern/cublaslt.tsv)" "$n"
 rm -rf half && cp -r gpt-fp32-cuda half && rm -rf half/iter_0000006 && echo 3 >half/latest_checkpointed_iteration.txt
 status "a resumed run" 0 quern-train $run $gpt --device cuda --save half --log-file rest.jsonl
 same "goes on with the same bits" <(sed 's/,"tokens_per_s.*//;1,3d' gpt-fp32-cuda.jsonl) <(sed 's/,"tokens_per_s.*//' rest.jsonl)

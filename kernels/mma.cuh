@@ -1,0 +1,92 @@
+/* kernels/mma.cuh -- the tensor cores as warps use them, and the same in plain steps where kernels run on the CPU.
+ *
+ * A product of 16 x 16 (A) and 16 x 8 (B) of bf16 added to 16 x 8 (C) of fp32, spread over a warp.  With g = lane / 4 and
+ * i = lane % 4 a lane holds, two elements a word,
+ *     A   rows g, g + 8, g, g + 8   columns 2 i, 2 i, 2 i + 8, 2 i + 8 (and the next)
+ *     B   column g                  rows 2 i, 2 i + 8 (and the next)
+ *     C   rows g, g, g + 8, g + 8   columns 2 i, 2 i + 1, 2 i, 2 i + 1
+ * Source: NVIDIA, PTX ISA, "Matrix fragments for mma.m16n8k16".
+ */
+#ifndef KERNELS_MMA_CUH
+#define KERNELS_MMA_CUH
+
+#include "kernels/lanes.cuh"
+
+static __device__ __forceinline__ int mma_g() { return (int)threadIdx.x % 32 / 4; }
+static __device__ __forceinline__ int mma_i() { return (int)threadIdx.x % 4; }
+
+#if defined(SIMT)
+static inline void mma(float c[4], const uint32_t a[4], const uint32_t b[2])
+{
+    static uint32_t all[32][32][6]; /* what the lanes of each warp gave */
+    uint32_t(*warp)[6] = all[threadIdx.x / 32];
+
+    for (int i = 0; i < 6; i++)
+        warp[threadIdx.x % 32][i] = i < 4 ? a[i] : b[i - 4];
+    __syncwarp();
+    for (int i = 0; i < 4; i++) {
+        int row = mma_g() + i / 2 * 8, col = mma_i() * 2 + i % 2;
+        for (int k = 0; k < 16; k++) {
+            uint32_t x = warp[row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2], y = warp[col * 4 + k % 8 / 2][4 + k / 8];
+            c[i] += (k % 2 ? bf16_high(x) : bf16_low(x)) * (k % 2 ? bf16_high(y) : bf16_low(y));
+        }
+    }
+    __syncwarp();
+}
+#else
+static __device__ __forceinline__ void mma(float c[4], const uint32_t a[4], const uint32_t b[2])
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#endif
+
+/* A from rows row0 .. of a tile in shared memory, columns col0 ..; S elements between rows. */
+template <int S> static __device__ __forceinline__ void mma_a(uint32_t a[4], const uint16_t *tile, int row0, int col0)
+{
+    const uint16_t *p = tile + (row0 + mma_g()) * S + col0 + mma_i() * 2;
+
+    a[0] = *(const uint32_t *)p;
+    a[1] = *(const uint32_t *)(p + 8 * S);
+    a[2] = *(const uint32_t *)(p + 8);
+    a[3] = *(const uint32_t *)(p + 8 * S + 8);
+}
+
+/* A from two neighbouring C: a product's result goes into the next. */
+static __device__ __forceinline__ void mma_a_of(uint32_t a[4], const float left[4], const float right[4])
+{
+    a[0] = bf16_pair(left[0], left[1]);
+    a[1] = bf16_pair(left[2], left[3]);
+    a[2] = bf16_pair(right[0], right[1]);
+    a[3] = bf16_pair(right[2], right[3]);
+}
+
+/* B[k][n] = tile[n0 + n][k0 + k]. */
+template <int S> static __device__ __forceinline__ void mma_b_rows(uint32_t b[2], const uint16_t *tile, int n0, int k0)
+{
+    const uint16_t *p = tile + (n0 + mma_g()) * S + k0 + mma_i() * 2;
+
+    b[0] = *(const uint32_t *)p;
+    b[1] = *(const uint32_t *)(p + 8);
+}
+
+/* B[k][n] = tile[k0 + k][n0 + n], and in b[2], b[3] the same for n0 + 8. */
+template <int S> static __device__ __forceinline__ void mma_b_columns(uint32_t b[4], const uint16_t *tile, int k0, int n0)
+{
+#if defined(SIMT)
+    for (int q = 0; q < 4; q++) {
+        const uint16_t *p = tile + (k0 + q % 2 * 8 + mma_i() * 2) * S + n0 + q / 2 * 8 + mma_g();
+        b[q] = (uint32_t)p[0] | (uint32_t)p[S] << 16;
+    }
+#else
+    /* lanes 0 - 15 name the rows of the first two matrices, 16 - 31 those of the others */
+    const uint16_t *p = tile + (k0 + (int)threadIdx.x % 16) * S + n0 + (int)threadIdx.x % 32 / 16 * 8;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
+                 : "r"((uint32_t)__cvta_generic_to_shared(p))
+                 : "memory");
+#endif
+}
+
+#endif

@@ -1,0 +1,198 @@
+// Stands for cuBLASLt where kernels run on the CPU: the same interface (kernels/lt_api.h) over plain loops, column-major as the
+// library is.  It checks what it is given, and lacks what the library lacks in places: the GELU epilogues are for bf16 alone and
+// want matrices of a multiple of 8 rows; a bias wants the type of the result.
+#include <math.h>
+#include <string.h>
+
+#include "kernels/dtype.h"
+#include "kernels/lt_api.h"
+
+namespace {
+
+enum { DESC = 0x4d1, LAYOUT, PREF, HANDLE, ALGO };
+
+struct desc {
+    int kind, compute, scale, op_a, op_b, epilogue, bias_type;
+    const void *bias;
+    void *aux;
+    int64_t aux_ld;
+};
+struct layout {
+    int kind, type;
+    int64_t rows, cols, ld;
+};
+struct pref {
+    int kind;
+    uint64_t workspace;
+};
+
+float at(int type, const void *p, int64_t i) { return type == LT_BF16 ? bf16_to(((const uint16_t *)p)[i]) : ((const float *)p)[i]; }
+void put(int type, void *p, int64_t i, float x)
+{
+    if (type == LT_BF16)
+        ((uint16_t *)p)[i] = bf16_of(x);
+    else
+        ((float *)p)[i] = x;
+}
+
+size_t version(void) { return 1; }
+int create(void **h)
+{
+    static int handle = HANDLE;
+    *h = &handle;
+    return 0;
+}
+int destroy(void *) { return 0; }
+
+int desc_create(void **d, int compute, int scale)
+{
+    desc *n = new desc();
+    n->kind = DESC, n->compute = compute, n->scale = scale, n->epilogue = LT_EPILOGUE_NONE, n->bias_type = -1;
+    *d = n;
+    return compute != LT_COMPUTE_F32 || scale != LT_F32;
+}
+int desc_destroy(void *d)
+{
+    delete (desc *)d;
+    return 0;
+}
+int desc_set(void *to, int what, const void *v, size_t bytes)
+{
+    desc *d = (desc *)to;
+    struct {
+        int what;
+        void *at;
+        size_t bytes;
+    } all[] = {{LT_DESC_TRANSA, &d->op_a, 4},     {LT_DESC_TRANSB, &d->op_b, 4},      {LT_DESC_EPILOGUE, &d->epilogue, 4},
+               {LT_DESC_BIAS_POINTER, &d->bias, 8}, {LT_DESC_AUX_POINTER, &d->aux, 8}, {LT_DESC_AUX_LD, &d->aux_ld, 8},
+               {LT_DESC_BIAS_TYPE, &d->bias_type, 4}};
+
+    for (auto &a : all)
+        if (a.what == what && a.bytes == bytes) {
+            memcpy(a.at, v, bytes);
+            return d->kind != DESC;
+        }
+    return 7;
+}
+
+int layout_create(void **l, int type, uint64_t rows, uint64_t cols, int64_t ld)
+{
+    layout *n = new layout();
+    *n = {LAYOUT, type, (int64_t)rows, (int64_t)cols, ld};
+    *l = n;
+    return (type != LT_F32 && type != LT_BF16) || ld < (int64_t)rows;
+}
+int layout_destroy(void *l)
+{
+    delete (layout *)l;
+    return 0;
+}
+int pref_create(void **p)
+{
+    *p = new pref{PREF, 0};
+    return 0;
+}
+int pref_destroy(void *p)
+{
+    delete (pref *)p;
+    return 0;
+}
+int pref_set(void *p, int what, const void *v, size_t bytes)
+{
+    if (what == LT_PREF_WORKSPACE && bytes == 8)
+        memcpy(&((pref *)p)->workspace, v, 8);
+    else if (what < LT_PREF_ALIGN_A || what > LT_PREF_ALIGN_D || bytes != 4 || *(const uint32_t *)v < 16)
+        return 7;
+    return 0;
+}
+
+bool gelu(const desc *d) { return d->epilogue & 0xe0; }
+bool biased(const desc *d) { return d->epilogue & LT_EPILOGUE_BIAS; }
+
+/* 0: can be done; 15: not supported; 7: makes no sense. */
+int fits(const desc *d, const layout *a, const layout *b, const layout *c)
+{
+    int64_t m = d->op_a ? a->cols : a->rows, k = d->op_a ? a->rows : a->cols, n = d->op_b ? b->rows : b->cols;
+
+    if (d->kind != DESC || a->kind != LAYOUT || b->kind != LAYOUT || c->kind != LAYOUT || a->type != b->type ||
+        k != (d->op_b ? b->cols : b->rows) || c->rows != m || c->cols != n || k < 1)
+        return 7;
+    if (gelu(d) && (c->type != LT_BF16 || m % 8 || d->aux_ld % 8))
+        return 15;
+    if (gelu(d) && (!d->aux || d->aux_ld < m))
+        return 7;
+    return biased(d) && (!d->bias || d->bias_type != c->type) ? 15 : 0;
+}
+
+int check(void *, void *d, void *a, void *b, void *c, void *, const lt_algo *algo, lt_result *r)
+{
+    int rc = fits((desc *)d, (layout *)a, (layout *)b, (layout *)c);
+
+    *r = lt_result();
+    r->algo = *algo;
+    return rc ? rc : algo->data[0] == ALGO && algo->data[7] < 3 ? 0 : 15;
+}
+
+int heuristic(void *, void *d, void *a, void *b, void *c, void *, void *p, int most, lt_result *r, int *count)
+{
+    int rc = fits((desc *)d, (layout *)a, (layout *)b, (layout *)c);
+
+    *count = 0;
+    if (rc || ((pref *)p)->workspace < 1 << 20)
+        return rc ? rc : 7;
+    for (int i = 0; i < 3 && i < most; i++, ++*count) {
+        r[i] = lt_result();
+        r[i].algo.data[0] = ALGO;
+        r[i].algo.data[7] = (uint64_t)i;
+        r[i].state = i == 1 ? 14 : 0;
+    }
+    return 0;
+}
+
+float gelu_of(float x) { return 0.5f * x * (1 + tanhf(0.797884561f * (x + 0.044715f * x * x * x))); }
+float dgelu_of(float x)
+{
+    float u = 0.797884561f * (x + 0.044715f * x * x * x), t = tanhf(u);
+    return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * 0.797884561f * (1 + 3 * 0.044715f * x * x);
+}
+
+int matmul(void *, void *dd, const void *alpha, const void *pa, void *la, const void *pb, void *lb, const void *beta,
+           const void *pc, void *lc, void *pd, void *ld, const lt_algo *algo, void *workspace, size_t bytes, void *)
+{
+    const desc *d = (const desc *)dd;
+    const layout *a = (const layout *)la, *b = (const layout *)lb, *c = (const layout *)lc;
+    float al = *(const float *)alpha, be = *(const float *)beta;
+    lt_result r;
+    int rc = check(NULL, dd, la, lb, lc, ld, algo, &r);
+
+    if (rc || algo->data[7] == 1)
+        return rc ? rc : 14;
+    memset(workspace, 0xff, bytes < 4096 ? bytes : 4096);
+    for (int64_t j = 0; j < c->cols; j++)
+        for (int64_t i = 0; i < c->rows; i++) {
+            int64_t k = d->op_a ? a->rows : a->cols;
+            float s = 0;
+            for (int64_t x = 0; x < k; x++)
+                s += at(a->type, pa, d->op_a ? i * a->ld + x : x * a->ld + i) * at(b->type, pb, d->op_b ? x * b->ld + j : j * b->ld + x);
+            s = al * s + (be != 0 ? be * at(c->type, pc, j * c->ld + i) : 0);
+            if (biased(d))
+                s += at(d->bias_type, d->bias, i);
+            if ((d->epilogue & ~LT_EPILOGUE_BIAS) == LT_EPILOGUE_GELU_AUX) {
+                put(c->type, d->aux, j * d->aux_ld + i, s);
+                s = gelu_of(s);
+            } else if (gelu(d)) {
+                s *= dgelu_of(at(c->type, d->aux, j * d->aux_ld + i));
+            }
+            put(c->type, pd, j * c->ld + i, s);
+        }
+    return 0;
+}
+
+} // namespace
+
+extern "C" const struct lt_api *cuda_lt(void)
+{
+    static const struct lt_api api = {version,        create,      destroy,      desc_create, desc_destroy, desc_set,  layout_create,
+                                      layout_destroy, pref_create, pref_destroy, pref_set,    heuristic,    check,     matmul};
+    return &api;
+}
