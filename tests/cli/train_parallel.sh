@@ -7,6 +7,7 @@ case $B in /*) ;; *) B=$ROOT/$B ;; esac
 export QUERN_MPI=$B/lib/quern-mpi.so
 run="--mock-data -j 1 --micro-batch-size 2 --global-batch-size 8 --lr 0.002 --train-iters 20 --eval-iters 3 --eval-interval 5"
 gpt="--num-layers 4 --hidden-size 32 --num-attention-heads 4 --seq-length 16 --vocab-size 61 $run"
+# shellcheck disable=SC2034
 llama="$gpt --group-query-attention --num-query-groups 2 --swiglu --normalization RMSNorm --position-embedding-type rope
     --qk-layernorm --disable-bias-linear --untie-embeddings-and-output-weights"
 
