@@ -175,15 +175,16 @@ static void *clean_up(void *arg)
     return NULL;
 }
 
-/* Without memory for a thread it is done here. */
+/* Here it is done without memory for a thread, and where it needs the device, which is one thread's. */
 static void start_thread(struct saver *s, void *(*fn)(void *))
 {
+    bool here = fn == write_files && !s->async && s->dev && s->dev->kind != DEVICE_CPU;
     sigset_t all, old;
 
     s->finished = false;
     sigfillset(&all); /* signals are the trainer's */
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    s->running = pthread_create(&s->thread, NULL, fn, s) == 0;
+    s->running = !here && pthread_create(&s->thread, NULL, fn, s) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (!s->running)
         fn(s);

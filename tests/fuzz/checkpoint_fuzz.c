@@ -1,5 +1,5 @@
-/* Any bytes as a safetensors file, whose tensors are taken for slices of larger ones, as config.json and index.json of transformers and, sealed with the right
- * checksum, as metadata. */
+/* Any bytes as a safetensors file, whose tensors are taken for slices of larger ones, as config.json and
+ * index.json of transformers and, sealed with the right checksum, as metadata. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

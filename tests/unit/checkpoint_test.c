@@ -319,6 +319,121 @@ static void another_models_checkpoint_is_refused(void **state)
     params_free(&p);
 }
 
+/* ---- rectangles ---- */
+
+/* Each range of a matrix, as rectangles: together they are its elements in their order. */
+static void ranges_are_rectangles(void **state)
+{
+    enum { R = 5, C = 4, LD = 6 };
+    float data[R * LD], got[R * C];
+    const struct piece whole = {.name = "x", .dims = 2, .shape = {9, 7}, .row = 3, .rows = R, .col = 2, .cols = C,
+                                .data = data, .ld = LD};
+    struct piece out[3];
+
+    (void)state;
+    for (int i = 0; i < R * LD; i++)
+        data[i] = i % LD < C ? (float)(i / LD * C + i % LD) : -1;
+    for (int64_t first = 0; first < R * C; first++)
+        for (int64_t n = 1; first + n <= R * C; n++) {
+            int k = piece_range(&whole, first, n, out);
+            int64_t at = first;
+
+            assert_in_range(k, 1, 3);
+            for (int i = 0; i < k; i++) {
+                assert_int_equal((out[i].row - 3) * C + out[i].col - 2, at);
+                assert_true(out[i].row + out[i].rows <= 8 && out[i].col + out[i].cols <= 6);
+                assert_int_equal(piece_get(NULL, &out[i], 0, out[i].rows * out[i].cols, got, &e), 0);
+                for (int64_t j = 0; j < out[i].rows * out[i].cols; j++, at++)
+                    assert_true(got[j] == (float)at);
+            }
+            assert_int_equal(at, first + n);
+        }
+    assert_int_equal(piece_range(&whole, 0, R * C, out), 1);
+    assert_int_equal(piece_get(dev, &whole, 6, 9, got, &e), 0); /* from the middle of a row to another */
+    assert_true(got[0] == 6 && got[8] == 14);
+}
+
+static int zeros(void *arg, int i, size_t at, struct span *data, struct err *err)
+{
+    static const float zero;
+
+    (void)arg, (void)i, (void)at, (void)err;
+    *data = (struct span){(const char *)&zero, 4}; /* an element at a time */
+    return 0;
+}
+
+/* A checkpoint that says of itself that something is missing is no checkpoint. */
+static void a_hole_is_named(void **state)
+{
+    struct checkpoint_info info = {.iteration = 2000000, .model = model};
+    struct piece v[] = {
+        {.name = "w", .dims = 2, .shape = {6, 8}, .row = 0, .rows = 2, .col = 0, .cols = 8},
+        {.name = "w", .dims = 2, .shape = {6, 8}, .row = 2, .rows = 4, .col = 0, .cols = 3},
+        {.name = "w", .dims = 2, .shape = {6, 8}, .row = 2, .rows = 3, .col = 3, .cols = 5},
+        {.name = "w", .dims = 2, .shape = {6, 8}, .row = 5, .rows = 1, .col = 3, .cols = 4},
+    };
+    float room[16] = {0};
+    struct piece want = {.name = "w", .dims = 2, .shape = {6, 8}, .row = 1, .rows = 2, .col = 1, .cols = 4, .data = room,
+                         .ld = 8};
+    struct checkpoint *ck;
+
+    (void)state;
+    assert_int_equal(save(1000002), 0);
+    assert_int_equal(checkpoint_save_from(dir, &info, v, 4, zeros, NULL, &e), 0);
+    assert_int_equal(checkpoint_peek(&ck, dir, 2000000, &e), ERR_FORMAT);
+    assert_non_null(strstr(e.msg, "rows 5 to 5, columns 7 to 7 of 'w' are in none of its files"));
+    assert_int_equal(opened(CHECKPOINT_LAST), 1000002);
+    v[3].cols = 5;
+    assert_int_equal(checkpoint_save_from(dir, &info, v, 4, zeros, NULL, &e), 0);
+    assert_int_equal(opened(CHECKPOINT_LAST), 2000000);
+    assert_int_equal(checkpoint_open(&ck, dir, 2000000, &e), 0);
+    assert_int_equal(checkpoint_load(ck, NULL, &want, 1, &e), 0);
+    want.name = "v";
+    assert_int_equal(checkpoint_load(ck, NULL, &want, 1, &e), ERR_FORMAT);
+    assert_non_null(strstr(e.msg, "no tensor 'v'"));
+    want.name = "w";
+    want.shape[1] = 9;
+    assert_int_equal(checkpoint_load(ck, NULL, &want, 1, &e), ERR_FORMAT);
+    assert_non_null(strstr(e.msg, "another shape"));
+    checkpoint_close(ck);
+    v[1].shape[1] = 9; /* one of them is of another tensor */
+    assert_int_equal(checkpoint_save_from(dir, &info, v, 4, zeros, NULL, &e), 0);
+    assert_int_equal(checkpoint_peek(&ck, dir, 2000000, &e), ERR_FORMAT);
+    assert_non_null(strstr(e.msg, "of different shapes"));
+}
+
+static void names_of_slices_are_checked(void **state)
+{
+    static const struct {
+        const char *name;
+        int dims;
+        int64_t rows, cols;
+        int rc;
+    } t[] = {
+        {"w", 2, 2, 3, 0}, {"w[0:2/4,1:4/4]", 2, 2, 3, 0}, {"exp_avg_sq.w[3:4/9]", 1, 1, 0, 0}, {"a[0]b", 1, 2, 0, 0},
+        {"w[0:2/4,1:4/4]", 2, 3, 2, ERR_FORMAT}, {"w[0:2/4]", 2, 2, 3, ERR_FORMAT}, {"w[0:2/4,1:4/4]", 1, 2, 0, ERR_FORMAT},
+        {"w[0:2/1,0:3/3]", 2, 2, 3, ERR_FORMAT}, {"w[-2:0/4]", 1, 2, 0, ERR_FORMAT}, {"w[2:2/4]", 1, 0, 0, ERR_FORMAT},
+        {"w[0:2/4]]", 1, 2, 0, ERR_FORMAT}, {"w[ 0:2/4]", 1, 2, 0, ERR_FORMAT}, {"w[0:2/99999999999999999999]", 1, 2, 0, ERR_FORMAT},
+        {"w[]", 1, 2, 0, ERR_FORMAT}, {"w", 2, 0, 3, ERR_FORMAT}, {"w", 0, 0, 0, ERR_FORMAT}, {"w", 3, 1, 1, ERR_FORMAT},
+    };
+    struct arena a = {0};
+    struct slice s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        struct safetensor st = {.name = span_of(t[i].name), .dtype = "F32", .dims = t[i].dims, .shape = {t[i].rows, t[i].cols}};
+        char name[SLICE_NAME];
+
+        if (slice_parse(&a, "x", &st, &s, &e) != t[i].rc)
+            fail_msg("%s: not %d", t[i].name, t[i].rc);
+        if (t[i].rc == 0) {
+            assert_int_equal(slice_name(&s.at, name, &e), 0);
+            assert_string_equal(name, t[i].name);
+        }
+    }
+    arena_free(&a);
+}
+
 static int parse(const char *json, size_t data)
 {
     struct arena a = {0};
@@ -392,6 +507,9 @@ int main(void)
         cmocka_unit_test(a_failed_save_leaves_nothing),
         cmocka_unit_test(a_killed_save_leaves_a_whole_one),
         cmocka_unit_test(another_models_checkpoint_is_refused),
+        cmocka_unit_test(ranges_are_rectangles),
+        cmocka_unit_test(a_hole_is_named),
+        cmocka_unit_test(names_of_slices_are_checked),
         cmocka_unit_test(safetensors_headers_are_checked),
     };
 
