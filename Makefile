@@ -109,6 +109,10 @@ check-shared: deps-build deps-shared        ## tests on the data in ../shared (s
 	@$(MAKE) --no-print-directory test-shared
 test-shared: all $(UNIT) $B/tests/comm_ranks
 	@B=$B sh tests/run.sh shared
+check-san: deps-build deps-dev              ## the tools' tests under sanitizers: SANS=address,undefined or thread; ONLY=dedup for some
+	@$(MAKE) --no-print-directory CC="$(CLANG)" CXX="$(CLANG)++" HAVE_CUDA=0 DEBUG=1 SAN=$(or $(SANS),address$(comma)undefined) test-cli
+test-cli: all $B/tests/comm_ranks $B/tests/simt-cuda.so
+	@B=$B sh tests/run.sh cli
 check-hosts: all                            ## ranks on several hosts, made of network namespaces (root, iproute2)
 	@B=$B sh tests/run.sh hosts
 demo: deps-build deps-demo                  ## from a crawl to a model that writes; SHORT=1 for a quick one
@@ -141,7 +145,7 @@ clean:                                      ## remove what was built
 	rm -rf $B $B-fuzz
 help:                                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
-.PHONY: all check test check-shared test-shared check-hosts demo bench lint fuzz fuzz-run gpu-check gpu-bench install deps deps-build deps-demo deps-shared deps-dev clean help
+.PHONY: all check test check-san test-cli check-shared test-shared check-hosts demo bench lint fuzz fuzz-run gpu-check gpu-bench install deps deps-build deps-demo deps-shared deps-dev clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 

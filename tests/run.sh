@@ -19,10 +19,9 @@ reports=$(mktemp -d) || exit 1
 trap 'rm -rf "$reports"' EXIT
 log=$reports/log
 ASAN_OPTIONS=log_path=$reports/san
-LSAN_OPTIONS=suppressions=$ROOT/tests/lsan.supp:print_suppressions=0
-TSAN_OPTIONS=log_path=$reports/san:suppressions=$ROOT/tests/tsan.supp:halt_on_error=0
+TSAN_OPTIONS=log_path=$reports/san:suppressions=$ROOT/tests/tsan.supp
 UBSAN_OPTIONS=print_stacktrace=1
-export PATH ROOT SHARED B OMP_WAIT_POLICY ASAN_OPTIONS LSAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS
+export PATH ROOT SHARED B OMP_WAIT_POLICY ASAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS
 passed=0 failed=0 broken=
 
 count() { # name status: adds the cases in $log

@@ -5,6 +5,7 @@
 
 #include "base/pool.h"
 #include "curate/dedup/dedup_links.h"
+#include "curate/dedup/dedup_members.h"
 
 /* While groups are looked for, fate.survivor is the root of a document's group and fate.similarity
  * one of these; a document that has been decided has its similarity. */
@@ -13,28 +14,23 @@
 
 enum { RANGES = 1 << 16, LEAST_BLOCK = 16 };
 
-struct member {
-    uint64_t rank;
-    uint32_t root, number;
-};
-
 struct blocks {
     const struct dedup_plan *p;
     struct dedup_fate *fate; /* of all */
     struct dedup_tally *t;
     size_t cap;              /* documents of a block */
-    struct member *member;
-    size_t members, room;
+    struct members members;
     /* The block: documents, and what becomes of them by their places in it. */
-    const struct member **doc;
+    struct member *doc;
     size_t docs;
     struct dedup_fate *own;
     struct set_ref *set;
     struct order { uint32_t number, place; } *order;
     struct dedup_bands bands;
-    /* Of a group that was cut: those that later pieces must be held against. */
-    const struct member **before;
-    size_t n_before, before_cap;
+    /* Of a group that was cut: the piece, and on disk those that later ones must be held against. */
+    struct member *piece;
+    struct spill before;
+    uint64_t n_before;
 };
 
 /* Hashes of shingles that a thread holds while it compares: a 64th of the memory, little enough for a cache
@@ -65,7 +61,7 @@ static int load(struct blocks *b, struct err *e)
 {
     TRY(dedup_bands_room(&b->bands, b->docs, e));
     for (size_t i = 0; i < b->docs; i++)
-        b->order[i] = (struct order){b->doc[i]->number, (uint32_t)i};
+        b->order[i] = (struct order){b->doc[i].number, (uint32_t)i};
     qsort(b->order, b->docs, sizeof *b->order, by_number);
     for (size_t i = 0; i < b->docs; i++) {
         struct band_record r = dedup_bands_at(&b->bands, b->order[i].place);
@@ -81,7 +77,7 @@ static int load(struct blocks *b, struct err *e)
 static int tell_pair(void *arg, uint32_t other, uint32_t doc, float similarity, struct err *e)
 {
     const struct blocks *b = arg;
-    uint32_t x = b->doc[other]->number, y = b->doc[doc]->number;
+    uint32_t x = b->doc[other].number, y = b->doc[doc].number;
 
     return b->p->listener->pair(b->p->listener->arg, x < y ? x : y, x < y ? y : x, similarity, e);
 }
@@ -98,7 +94,7 @@ static int run_block(struct blocks *b, size_t fixed, bool fixed_only, struct err
     TRY(dedup_bands_init(&b->bands, p->bands, p->rows, e));
     rc = load(b, e);
     for (uint32_t i = 0; i < b->docs; i++)
-        b->own[i] = (struct dedup_fate){.survivor = stays(b, b->doc[i]) ? i : UINT32_MAX, .similarity = 1};
+        b->own[i] = (struct dedup_fate){.survivor = stays(b, &b->doc[i]) ? i : UINT32_MAX, .similarity = 1};
     if (rc == 0)
         rc = dedup_bands_index(&b->bands, p->gpu, p->jobs, e);
     if (rc == 0)
@@ -106,75 +102,85 @@ static int run_block(struct blocks *b, size_t fixed, bool fixed_only, struct err
     dedup_bands_free(&b->bands);
     for (uint32_t i = 0; i < b->docs && rc == 0; i++)
         if (b->own[i].survivor != i && b->own[i].survivor != UINT32_MAX)
-            b->fate[b->doc[i]->number] = (struct dedup_fate){.survivor = b->doc[b->own[i].survivor]->number,
-                                                             .similarity = b->own[i].similarity};
+            b->fate[b->doc[i].number] = (struct dedup_fate){.survivor = b->doc[b->own[i].survivor].number,
+                                                            .similarity = b->own[i].similarity};
     return rc;
 }
 
 /* ---- groups ---- */
 
-/* Whole groups at once: first those that stay in any case. */
-static int whole_groups(struct blocks *b, const struct member *m, size_t n, struct err *e)
+/* Whole groups at once, which are in b->doc: first those that stay in any case. */
+static int whole_groups(struct blocks *b, size_t n, struct err *e)
 {
-    size_t fixed;
+    size_t fixed = 0, others = 0;
 
-    b->docs = 0;
     for (size_t i = 0; i < n; i++)
-        if (m[i].rank == UINT64_MAX)
-            b->doc[b->docs++] = &m[i];
-    fixed = b->docs;
-    for (size_t i = 0; i < n; i++)
-        if (m[i].rank != UINT64_MAX)
-            b->doc[b->docs++] = &m[i];
+        if (b->doc[i].rank == UINT64_MAX)
+            fixed++;
+    for (size_t i = 0, at = 0; i < n && fixed; i++) { /* each group begins with its own */
+        if (b->doc[i].rank == UINT64_MAX)
+            b->piece[at++] = b->doc[i];
+        else
+            b->doc[others++] = b->doc[i];
+    }
+    if (fixed) {
+        memmove(b->doc + fixed, b->doc, others * sizeof *b->doc);
+        memcpy(b->doc, b->piece, fixed * sizeof *b->doc);
+    }
+    b->docs = n;
     return run_block(b, fixed, false, e);
 }
 
-/* The block becomes `fixed` of those before and what is left of the piece. */
-static void fill(struct blocks *b, size_t from, size_t fixed, const struct member *piece, size_t n)
+/* The block becomes `fixed` of those before and what is left of the piece of n. */
+static int fill(struct blocks *b, uint64_t from, size_t fixed, size_t n, struct err *e)
 {
-    b->docs = 0;
-    for (size_t i = 0; i < fixed; i++)
-        b->doc[b->docs++] = b->before[from + i];
+    if (fixed)
+        TRY(spill_read(&b->before, from * sizeof *b->doc, b->doc, fixed * sizeof *b->doc, e));
+    b->docs = fixed;
     for (size_t i = 0; i < n; i++)
-        if (b->p->listener || stays(b, &piece[i]))
-            b->doc[b->docs++] = &piece[i];
-}
-
-static int remember(struct blocks *b, const struct member *m, struct err *e)
-{
-    if (b->n_before == b->before_cap) {
-        size_t cap = b->before_cap ? 2 * b->before_cap : 1024;
-        const struct member **p = realloc(b->before, cap * sizeof *p);
-
-        if (!p)
-            return err_set(e, ERR_NOMEM, "out of memory for %zu documents that are linked", cap);
-        b->before = p;
-        b->before_cap = cap;
-    }
-    b->before[b->n_before++] = m;
+        if (b->p->listener || stays(b, &b->piece[i]))
+            b->doc[b->docs++] = b->piece[i];
     return 0;
 }
 
-static int cut_group(struct blocks *b, const struct member *m, size_t n, struct err *e)
+/* Those of the piece that stay, or all for a listener. */
+static int remember(struct blocks *b, size_t n, struct err *e)
 {
-    size_t piece = b->cap / 2, i = 0;
+    size_t keep = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (b->p->listener || stays(b, &b->piece[i]))
+            b->piece[keep++] = b->piece[i];
+    TRY(spill_write(&b->before, b->n_before * sizeof *b->piece, b->piece, keep * sizeof *b->piece, e));
+    b->n_before += keep;
+    return 0;
+}
+
+/* The n members from `at` on, a piece at a time. */
+static int cut_group(struct blocks *b, uint64_t at, uint64_t n, struct err *e)
+{
+    size_t most = b->cap / 2, piece, fixed;
 
     b->n_before = 0;
-    for (; i < n && m[i].rank == UINT64_MAX; i++)
-        TRY(remember(b, &m[i], e));
-    for (size_t end; i < n; i = end) {
-        end = n - i < piece ? n : i + piece;
-        for (size_t from = 0, fixed; from < b->n_before; from += fixed) {
-            fixed = b->n_before - from < piece ? b->n_before - from : piece;
-            fill(b, from, fixed, m + i, end - i);
+    for (uint64_t end = at + n; at < end; at += piece) {
+        piece = end - at < most ? (size_t)(end - at) : most;
+        TRY(members_get(&b->members, at, piece, b->piece, e));
+        if (b->piece[0].rank == UINT64_MAX) { /* those that stay in any case come first, and are not compared */
+            for (fixed = 1; fixed < piece && b->piece[fixed].rank == UINT64_MAX;)
+                fixed++;
+            piece = fixed;
+            TRY(remember(b, piece, e));
+            continue;
+        }
+        for (uint64_t from = 0; from < b->n_before; from += fixed) {
+            fixed = b->n_before - from < most ? (size_t)(b->n_before - from) : most;
+            TRY(fill(b, from, fixed, piece, e));
             if (b->docs > fixed)
                 TRY(run_block(b, fixed, true, e));
         }
-        fill(b, 0, 0, m + i, end - i);
+        TRY(fill(b, 0, 0, piece, e));
         TRY(run_block(b, 0, false, e));
-        for (size_t j = i; j < end; j++)
-            if (b->p->listener || stays(b, &m[j]))
-                TRY(remember(b, &m[j], e));
+        TRY(remember(b, piece, e));
     }
     return 0;
 }
@@ -185,7 +191,7 @@ enum { AT_ONCE = 512 };
 
 struct measuring {
     struct blocks *b;
-    size_t next;
+    size_t n, next; /* of b->doc */
     pthread_mutex_t lock;
     struct err *e;
     int failed;
@@ -230,9 +236,9 @@ static void measure_some(void *arg, int thread)
     int rc = dedup_compare_new(&c, &p->store->sets, p->gpu, hashes_at_once(p), &e);
 
     (void)thread;
-    while (rc == 0 && (i = __atomic_fetch_add(&w->next, AT_ONCE, __ATOMIC_RELAXED)) < w->b->members) {
-        left = w->b->members - i;
-        rc = measure(w, c, w->b->member + i, left < AT_ONCE ? left : AT_ONCE, &e);
+    while (rc == 0 && (i = __atomic_fetch_add(&w->next, AT_ONCE, __ATOMIC_RELAXED)) < w->n) {
+        left = w->n - i;
+        rc = measure(w, c, w->b->doc + i, left < AT_ONCE ? left : AT_ONCE, &e);
     }
     dedup_compare_free(c);
     if (rc < 0) {
@@ -244,58 +250,81 @@ static void measure_some(void *arg, int thread)
     }
 }
 
-/* The first of each group stays, and what stays in any case. */
-static int unite_groups(struct blocks *b, struct err *e)
+static int measure_all(struct blocks *b, size_t n, struct err *e)
 {
-    struct measuring w = {.b = b, .e = e};
-    const struct member *first = b->member;
+    struct measuring w = {.b = b, .n = n, .e = e};
 
-    for (size_t i = 0; i < b->members; i++) {
-        const struct member *m = &b->member[i];
-        if (m->root != first->root)
-            first = m;
-        if (m->rank != UINT64_MAX)
-            b->fate[m->number].survivor = first->number;
-    }
     pthread_mutex_init(&w.lock, NULL);
     pool_run(b->p->gpu ? 1 : b->p->jobs, measure_some, &w, NULL);
     pthread_mutex_destroy(&w.lock);
     return w.failed;
 }
 
-/* ---- all groups ---- */
-
-/* Groups together, in each the highest rank first. */
-static int by_group(const void *x, const void *y)
+/* The first of each group stays, and what stays in any case. */
+static int unite_groups(struct blocks *b, struct err *e)
 {
-    const struct member *a = x, *b = y;
+    struct member first = {.root = UINT32_MAX};
+    size_t n;
 
-    if (a->root != b->root)
-        return a->root < b->root ? -1 : 1;
-    if (a->rank != b->rank)
-        return a->rank > b->rank ? -1 : 1;
-    return a->number < b->number ? -1 : a->number > b->number;
+    for (uint64_t at = 0; at < b->members.n; at += n) {
+        n = b->members.n - at < b->cap ? (size_t)(b->members.n - at) : b->cap;
+        TRY(members_get(&b->members, at, n, b->doc, e));
+        for (size_t i = 0; i < n; i++) {
+            if (b->doc[i].root != first.root)
+                first = b->doc[i];
+            if (b->doc[i].rank != UINT64_MAX)
+                b->fate[b->doc[i].number].survivor = first.number;
+        }
+        TRY(measure_all(b, n, e));
+    }
+    return 0;
 }
 
-static size_t group_size(const struct blocks *b, size_t i)
-{
-    size_t end = i;
+/* ---- all groups ---- */
 
-    while (end < b->members && b->member[end].root == b->member[i].root)
-        end++;
-    return end - i;
+/* b->doc has n members from `at` on: how many of them are whole groups, given that these are not all there are. */
+static size_t whole(const struct blocks *b, size_t n)
+{
+    size_t end = n - 1;
+
+    while (end > 0 && b->doc[end - 1].root == b->doc[n - 1].root)
+        end--;
+    return end;
+}
+
+/* The size of the group that begins there and is larger than a block. */
+static int large_group(struct blocks *b, uint64_t at, uint64_t *n, struct err *e)
+{
+    uint32_t root = b->doc[0].root;
+
+    for (*n = b->cap; at + *n < b->members.n;) {
+        uint64_t left = b->members.n - at - *n;
+        size_t more = left < b->cap ? (size_t)left : b->cap, i = 0;
+
+        TRY(members_get(&b->members, at + *n, more, b->doc, e));
+        while (i < more && b->doc[i].root == root)
+            i++;
+        *n += i;
+        if (i < more)
+            break;
+    }
+    return 0;
 }
 
 static int verify_groups(struct blocks *b, struct err *e)
 {
-    for (size_t i = 0, n = 0, next; i < b->members; i += n, n = 0) {
-        while (i + n < b->members && (next = group_size(b, i + n)) <= b->cap - n)
-            n += next;
+    uint64_t n;
+
+    for (uint64_t at = 0; at < b->members.n; at += n) {
+        n = b->members.n - at < b->cap ? b->members.n - at : b->cap;
+        TRY(members_get(&b->members, at, (size_t)n, b->doc, e));
+        if (at + n < b->members.n)
+            n = whole(b, (size_t)n);
         if (n == 0) {
-            n = group_size(b, i);
-            TRY(cut_group(b, b->member + i, n, e));
+            TRY(large_group(b, at, &n, e));
+            TRY(cut_group(b, at, n, e));
         } else {
-            TRY(whole_groups(b, b->member + i, n, e));
+            TRY(whole_groups(b, (size_t)n, e));
         }
     }
     return 0;
@@ -307,37 +336,42 @@ static bool in_group(const struct blocks *b, uint32_t d)
            (b->fate[d].similarity == ALONE && b->fate[d].survivor != d);
 }
 
+/* Each its own until decided. */
+static int let_stay(struct blocks *b, struct err *e)
+{
+    size_t n;
+
+    for (uint64_t at = 0; at < b->members.n; at += n) {
+        n = b->members.n - at < b->cap ? (size_t)(b->members.n - at) : b->cap;
+        TRY(members_get(&b->members, at, n, b->doc, e));
+        for (size_t i = 0; i < n; i++)
+            b->fate[b->doc[i].number] = (struct dedup_fate){.survivor = b->doc[i].number, .similarity = 1};
+    }
+    return 0;
+}
+
 /* The groups whose roots are in [first, last), n documents in all. */
-static int some_groups(struct blocks *b, uint64_t first, uint64_t last, size_t n, struct err *e)
+static int some_groups(struct blocks *b, uint64_t first, uint64_t last, uint64_t n, struct err *e)
 {
     struct store_doc d;
 
-    if (n > b->room) {
-        free(b->member);
-        b->room = n;
-        b->member = malloc(n * sizeof *b->member);
-        if (!b->member)
-            return err_set(e, ERR_NOMEM, "out of memory: %zu documents are linked", n);
-    }
-    b->members = 0;
-    for (uint64_t i = first; i < b->p->store->n && b->members < n; i++) {
+    members_clear(&b->members);
+    for (uint64_t i = first; i < b->p->store->n && b->members.n < n; i++) {
         uint32_t root = b->fate[i].survivor;
         if (root < first || root >= last || !in_group(b, (uint32_t)i))
             continue;
         TRY(dedup_store_doc(b->p->store, i, &d, e));
-        b->member[b->members++] = (struct member){d.rank, root, (uint32_t)i};
+        TRY(members_add(&b->members, &(struct member){d.rank, root, (uint32_t)i}, e));
     }
-    for (size_t i = 0; i < b->members; i++) /* each its own until decided */
-        b->fate[b->member[i].number] = (struct dedup_fate){.survivor = b->member[i].number, .similarity = 1};
-    qsort(b->member, b->members, sizeof *b->member, by_group);
+    TRY(members_sort(&b->members, e));
+    TRY(let_stay(b, e));
     return b->p->verify ? verify_groups(b, e) : unite_groups(b, e);
 }
 
 /* Ranges of roots with as many documents as there is room for. */
-static int all_groups(struct blocks *b, size_t room, uint64_t *count, struct err *e)
+static int all_groups(struct blocks *b, uint64_t *count, struct err *e)
 {
-    uint64_t docs = b->p->store->n, width = docs / RANGES + 1;
-    size_t n = 0;
+    uint64_t docs = b->p->store->n, width = docs / RANGES + 1, n = 0;
 
     for (uint64_t d = 0; d < docs; d++) {
         b->fate[d].similarity = b->fate[d].similarity == ROOT ? ROOT : ALONE;
@@ -348,7 +382,7 @@ static int all_groups(struct blocks *b, size_t room, uint64_t *count, struct err
         count[b->fate[d].survivor / width] += in_group(b, (uint32_t)d);
     for (uint64_t i = 0, from = 0; i < RANGES; i++) {
         n += count[i];
-        if (n && (i + 1 == RANGES || n + count[i + 1] > room)) {
+        if (n && (i + 1 == RANGES || n + count[i + 1] > b->members.room)) {
             TRY(some_groups(b, from * width, (i + 1) * width, n, e));
             n = 0;
         }
@@ -364,40 +398,44 @@ static int all_groups(struct blocks *b, size_t room, uint64_t *count, struct err
 static size_t block_bytes(const struct dedup_plan *p, const struct dedup_bands *b)
 {
     return dedup_bands_bytes(b) + 40 * (size_t)p->jobs + sizeof(struct order) + sizeof(struct set_ref) +
-           sizeof(struct dedup_fate) + sizeof(struct member *);
+           sizeof(struct dedup_fate) + 2 * sizeof(struct member);
 }
 
 static int open_blocks(struct blocks *b, struct err *e)
 {
     const struct dedup_plan *p = b->p;
-    size_t fit;
+    size_t fit, room;
 
     TRY(dedup_bands_init(&b->bands, p->bands, p->rows, e));
     fit = (size_t)(p->memory / 4 * 3) / block_bytes(p, &b->bands);
     dedup_bands_free(&b->bands);
     b->cap = fit < LEAST_BLOCK ? LEAST_BLOCK : fit < p->store->n ? fit : (size_t)p->store->n;
     b->doc = malloc((b->cap + 1) * sizeof *b->doc);
+    b->piece = malloc((b->cap + 1) * sizeof *b->piece);
     b->own = malloc((b->cap + 1) * sizeof *b->own);
     b->set = malloc((b->cap + 1) * sizeof *b->set);
     b->order = malloc((b->cap + 1) * sizeof *b->order);
-    if (!b->doc || !b->own || !b->set || !b->order)
+    if (!b->doc || !b->piece || !b->own || !b->set || !b->order)
         return err_set(e, ERR_NOMEM, "out of memory for %zu documents at a time", b->cap);
-    return 0;
+    TRY(spill_open(&b->before, p->dir, 1, e));
+    room = (size_t)p->memory / 6 / sizeof(struct member); /* a quarter, with what merging takes */
+    return members_open(&b->members, room < p->store->n ? room + 1 : (size_t)p->store->n + 1, p->dir, e);
 }
 
 static void close_blocks(struct blocks *b)
 {
-    free(b->member);
+    members_close(&b->members);
+    spill_close(&b->before);
     free(b->doc);
+    free(b->piece);
     free(b->own);
     free(b->set);
     free(b->order);
-    free(b->before);
 }
 
 int dedup_blocks_decide(const struct dedup_plan *p, struct dedup_fate *fate, struct dedup_tally *t, struct err *e)
 {
-    struct blocks b = {.p = p, .fate = fate, .t = t};
+    struct blocks b = {.p = p, .fate = fate, .t = t, .before = {.fd = -1}};
     uint64_t *count;
     int rc;
 
@@ -408,7 +446,7 @@ int dedup_blocks_decide(const struct dedup_plan *p, struct dedup_fate *fate, str
     count = calloc(RANGES, sizeof *count);
     rc = count ? open_blocks(&b, e) : err_set(e, ERR_NOMEM, "out of memory");
     if (rc == 0)
-        rc = all_groups(&b, (size_t)p->memory / 4 / sizeof(struct member), count, e);
+        rc = all_groups(&b, count, e);
     free(count);
     close_blocks(&b);
     return rc;

@@ -19,6 +19,7 @@ struct dedup_plan {
     bool verify;    /* false: all that are linked are one cluster, of which the highest rank stays */
     int64_t memory; /* bytes, beside the 8 a document of the answer */
     int jobs;
+    const char *dir; /* for temporary files, as spill_open has it */
     struct device *gpu; /* for buckets and comparing; NULL: the CPU */
     /* verify only, may be NULL: told of all pairs of candidates that have the similarity, by their
      * numbers, in no order that can be relied on */

@@ -430,7 +430,7 @@ static int decide(struct fuzzy *f, int jobs, struct err *e)
     struct dedup_listener listener = {dedup_pairs_put, NULL};
     struct dedup_plan plan = {.store = &f->store, .bands = f->n_bands, .rows = f->n_rows,
                               .threshold = f->conf.threshold, .verify = f->conf.verify, .memory = memory_left(f, f->store.n),
-                              .jobs = jobs, .gpu = f->gpu};
+                              .jobs = jobs, .dir = f->conf.dir, .gpu = f->gpu};
 
     if (f->conf.pairs) {
         TRY(dedup_pairs_open(&f->pairs, f->store.n, f->conf.dir, e));

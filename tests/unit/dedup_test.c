@@ -468,6 +468,11 @@ static void a_group_larger_than_memory_is_cut(void **s)
     cluster_within(&other, 0, 3, 1, NULL);
     assert_int_equal(other.clusters, 1);
     assert_int_equal(other.dropped, DOCS - DOCS / 10);
+    collection_close(&one);
+    ranked_chain(&one, DOCS);
+    cluster_within(&one, 0, 1, 1 << 24, NULL);
+    for (uint32_t i = 0; i < DOCS; i++)
+        assert_int_equal(one.fate[i].survivor, other.fate[i].survivor);
     collection_close(&other);
     free(key);
     collection_close(&one);
