@@ -20,12 +20,30 @@ static void print_lines(const char *text, const char *indent, FILE *out)
     }
 }
 
+/* The same, with longer lines broken at spaces. */
+static void print_wrapped(const char *text, FILE *out)
+{
+    enum { WIDTH = 100 };
+
+    while (*text) {
+        size_t n = strcspn(text, "\n"), cut = n;
+
+        if (n > WIDTH) {
+            for (cut = WIDTH; cut > 0 && text[cut] != ' ';)
+                cut--;
+            cut = cut ? cut : strcspn(text, " \n");
+        }
+        fprintf(out, "%.*s\n", (int)cut, text);
+        text += cut + (text[cut] == '\n' || text[cut] == ' ');
+    }
+}
+
 static void print_help(const struct tool *t, const struct opt *opts)
 {
     printf("quern %s - %s\n\nusage: quern %s %s\n", t->name, t->about, t->name, t->usage);
     if (t->details) {
         putchar('\n');
-        print_lines(t->details, "", stdout);
+        print_wrapped(t->details, stdout);
     }
     opt_help(opts, stdout);
     if (t->example) {
