@@ -168,7 +168,7 @@ endef
 $(foreach c,$(CMDS),$(eval $(call command,$c,$(patsubst cmd_%,%,$(basename $(notdir $c))),$(firstword $(subst /, ,$c)))))
 # The CUDA kernels once more, for the CPU: tests/simt.h.
 SIMTFLAGS := -fPIC -fno-strict-aliasing -Wno-unknown-pragmas
-SIMT := $(patsubst %,$B/simt/%.o,$(filter-out kernels/device_cuda.cu kernels/cub_cuda.cu,$(CU)) tests/simt_device.cpp tests/simt_lt.cpp)
+SIMT := $(patsubst %,$B/simt/%.o,$(filter-out kernels/device_cuda.cu kernels/cub_cuda.cu,$(CU)) tests/simt_device.cpp tests/simt_lt.cpp tests/simt_dnn.cpp)
 $B/simt/%.o: % $B/flags
 	@mkdir -p $(@D); $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(SIMTFLAGS) -x c++ -include tests/simt.h -c $< -o $@
 # These programs stand on these files alone: gpu_check and gpu_bench need no library but libc
@@ -181,6 +181,8 @@ GPU_LIBS := -lm -lpthread -ldl $(if $(filter 1,$(HAVE_DNNL)),$(LIB_DNNL))
 TRAIN := act adamw attention embedding matmul norm rope vec xent
 GPU += kernels/device_train.c kernels/matmul_dnnl.c $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope,$(TRAIN)))
 $B/tests/unit/train_twins_test: $B/tests/unit/train_twins_test.c.o $B/tests/train_twins.c.o $(SIMT) $(call objs,$(GPU))
+	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
+$B/tests/unit/cudnn_test: $B/tests/unit/cudnn_test.c.o $(SIMT) $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/unit/twins_test: $B/tests/unit/twins_test.c.o $B/tests/twins.c.o $B/simt/tests/simt_kernels.cu.o $(SIMT) $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@

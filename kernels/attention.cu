@@ -1,14 +1,34 @@
+#include <stdlib.h>
+
+#include "kernels/attention_cudnn.cuh"
 #include "kernels/attention_mma.cuh"
 #include "kernels/attention_plain.cuh"
 
-/* Which way a call of attention takes. */
+/* Which way a call of attention takes.  Forward cuDNN's where it can; backward our own, for cuDNN's has no fixed order of its
+ * sums.  QUERN_ATTENTION=cudnn takes cuDNN's backward too, own leaves the library out, plain the tensor cores also. */
+enum way { WAY_AUTO, WAY_CUDNN, WAY_OWN, WAY_PLAIN };
+static enum way way_of(void)
+{
+    const char *s = getenv("QUERN_ATTENTION");
+
+    return !s ? WAY_AUTO : strcmp(s, "cudnn") == 0 ? WAY_CUDNN : strcmp(s, "own") == 0 ? WAY_OWN
+           : strcmp(s, "plain") == 0                                                    ? WAY_PLAIN
+                                                                                        : WAY_AUTO;
+}
 
 extern "C" int attention_fwd_cuda(struct device *dev, enum dtype dt, const struct attention *p, struct err *e)
 {
+    bool done = false;
+
     TRY(check_attention(dt, p, "attention_fwd", e));
     if (p->b == 0 || p->t == 0)
         return 0;
-    if (attention_mma_fits(dt, p))
+    if (way_of() <= WAY_CUDNN) {
+        TRY(attention_cudnn_fwd(dev, dt, p, &done, e));
+        if (done)
+            return 0;
+    }
+    if (way_of() != WAY_PLAIN && attention_mma_fits(dt, p))
         return attention_mma_fwd(dev, p, e);
     return attention_plain_fwd(dev, dt, p, e);
 }
@@ -16,10 +36,17 @@ extern "C" int attention_fwd_cuda(struct device *dev, enum dtype dt, const struc
 extern "C" int attention_bwd_cuda(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout,
                                   struct attention_view dq, struct attention_view dk, struct attention_view dv, struct err *e)
 {
+    bool done = false;
+
     TRY(check_attention_bwd(dt, p, e));
     if (p->b == 0 || p->t_kv == 0)
         return 0;
-    if (attention_mma_fits(dt, p) && attention_mma_view_fits(&dout) && attention_mma_view_fits(&dq) &&
+    if (way_of() == WAY_CUDNN) {
+        TRY(attention_cudnn_bwd(dev, dt, p, dout, dq, dk, dv, &done, e));
+        if (done)
+            return 0;
+    }
+    if (way_of() != WAY_PLAIN && attention_mma_fits(dt, p) && attention_mma_view_fits(&dout) && attention_mma_view_fits(&dq) &&
         attention_mma_view_fits(&dk) && attention_mma_view_fits(&dv))
         return attention_mma_bwd(dev, p, dout, dq, dk, dv, e);
     return attention_plain_bwd(dev, dt, p, dout, dq, dk, dv, e);

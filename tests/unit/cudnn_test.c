@@ -1,0 +1,63 @@
+/* cuDNN's own checks of our attention graphs, for an H200 that is not here.  Wants the library and the driver's stub of the CUDA
+ * toolkit (CUDA=/usr/local/cuda); without them there is nothing to check, and the test says so. */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/simt_device.h"
+
+static char library[4096];
+
+static int find(void **s)
+{
+    const char *cuda = getenv("CUDA") ? getenv("CUDA") : "/usr/local/cuda";
+    char stub[4096];
+
+    (void)s;
+    snprintf(library, sizeof library, "%s/lib64/libcudnn.so.9", cuda);
+    snprintf(stub, sizeof stub, "%s/lib64/stubs/libcuda.so", cuda);
+    if (access(library, R_OK) != 0 || !dlopen(stub, RTLD_NOW | RTLD_GLOBAL)) {
+        printf("no cuDNN with the driver's stub in %s\n", cuda);
+        library[0] = '\0';
+    }
+    return 0;
+}
+
+static void graphs_are_supported(void **s)
+{
+    static const struct {
+        int64_t b, t, heads, kv_heads, d;
+        int backward;
+    } shape[] = {
+        {4, 1024, 12, 12, 64, 0}, {4, 1024, 12, 12, 64, 1}, {8, 1024, 25, 25, 64, 0}, {8, 1024, 25, 25, 64, 1},
+        {1, 4096, 32, 32, 128, 0}, {1, 4096, 32, 32, 128, 1}, {2, 2048, 32, 8, 128, 0},
+    };
+    struct err e;
+
+    (void)s;
+    if (!library[0])
+        skip();
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
+        int engines = 0;
+        int rc = simt_dnn_engines(library, shape[i].b, shape[i].t, shape[i].heads, shape[i].kv_heads, shape[i].d, shape[i].backward,
+                                  &engines, &e);
+        if (rc < 0)
+            fail_msg("shape %zu: %s", i, e.msg);
+        if (engines < 1)
+            fail_msg("shape %zu: no engine", i);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(graphs_are_supported)};
+
+    return cmocka_run_group_tests_name("cudnn", tests, find, NULL);
+}
