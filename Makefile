@@ -127,8 +127,10 @@ fuzz-run: $(FUZZ)                           # FUZZ=build-fuzz/x_fuzz for one
 	@for f in $(FUZZ); do bash tests/fuzz/run.sh $$f $(FUZZ_SECONDS) || exit 1; done
 gpu-check: $B/tests/gpu_check $B/lib/quern-cuda.so      ## on a GPU: each kernel against its twin (gcc, make and CUDA suffice)
 	@QUERN_CUDA=$B/lib/quern-cuda.so $B/tests/gpu_check
-gpu-bench: $B/bench/gpu_bench $B/lib/quern-cuda.so      ## on a GPU: bytes a second of each kernel
+gpu-bench: $B/bench/gpu_bench $B/bench/gpu_train_bench $B/lib/quern-cuda.so      ## on a GPU: each kernel and whole steps, beside PyTorch if it is here
 	@QUERN_CUDA=$B/lib/quern-cuda.so $B/bench/gpu_bench
+	@QUERN_CUDA=$B/lib/quern-cuda.so $B/bench/gpu_train_bench
+	@if python3 -c 'import torch' 2>/dev/null; then timeout 240 python3 bench/gpu_torch.py; else echo "no python3 with torch here: no peer"; fi
 install: all                                ## commands and man pages under PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install $(BINS) $(DESTDIR)$(PREFIX)/bin
@@ -188,8 +190,16 @@ $B/tests/unit/twins_test: $B/tests/unit/twins_test.c.o $B/tests/twins.c.o $B/sim
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/simt-cuda.so: $B/simt/tests/simt_backend.cpp.o $(SIMT) base/err.c
 	@mkdir -p $(@D); $(CC) -shared -fPIC $(CPPFLAGS) $(CFLAGS) -MF $@.d base/err.c $(filter %.o,$^) $(LDFLAGS) -lstdc++ -o $@
-$B/tests/gpu_check: $B/tests/gpu_check.c.o $B/tests/twins.c.o $B/tests/train_twins.c.o $(call objs,$(GPU))
+# A model that trains, with a hash for seeds where xxHash is missing.
+STEPS := tests/steps.c train/model.c train/model_forward.c train/model_back.c train/model_config.c train/params.c train/exchange.c \
+  comm/self.c comm/comm.c comm/collective.c comm/reduce.c
+ifneq ($(HAVE_XXHASH),1)
+$B/train/%.c.o: CPPFLAGS += -Itests/bare
+endif
+$B/tests/gpu_check: $B/tests/gpu_check.c.o $B/tests/twins.c.o $B/tests/train_twins.c.o $(call objs,$(STEPS) $(GPU))
 	@$(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
+$B/bench/gpu_train_bench: $B/bench/gpu_train_bench.c.o $(call objs,$(STEPS) $(GPU))
+	@mkdir -p $(@D); $(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
 $B/bench/gpu_bench: $B/bench/gpu_bench.c.o $(call objs,$(GPU))
 	@mkdir -p $(@D); $(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
 $B/lib/quern-cuda.so: $(CU:%=$B/%.o) base/err.c

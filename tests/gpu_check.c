@@ -1,30 +1,131 @@
-/* Runs every op of the CUDA backend against its CPU twin, on the GPU.  make gpu-check */
+/* Runs every op of the CUDA backend against its CPU twin, on the GPU, and trains small models on both.  make gpu-check
+ *     gpu_check [SCALE]     1: small (default 50) */
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
+#include "tests/steps.h"
 #include "tests/twins.h"
 
-int main(void)
+static int passed, failed;
+
+static double now(void)
 {
-    struct twins t = {.scale = 50};
-    int passed = 0, failed = 0;
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void say(const char *name, const char *wrong, double start)
+{
+    passed += !wrong[0];
+    failed += wrong[0] != 0;
+    printf("%s - %s%s%s (%.1f s)\n", wrong[0] ? "not ok" : "ok", name, wrong[0] ? ": " : "", wrong, now() - start);
+}
+
+static void run_cases(struct twins *t, const struct twins_case *c)
+{
+    for (; c->name; c++) {
+        double start = now();
+        t->wrong[0] = '\0';
+        c->run(t);
+        say(c->name, t->wrong, start);
+    }
+}
+
+/* ---- training ---- */
+
+enum { STEPS = 50 };
+struct curve {
+    double loss[STEPS], norm[STEPS];
+};
+
+static void train(struct device *dev, const struct model_config *config, enum dtype dt, int steps, struct curve *c, char *wrong)
+{
+    struct model_run run = {.dt = dt, .use = MODEL_TRAIN, .b = 2, .t = config->seq};
+    struct steps s;
+    struct err e;
+    int rc = steps_open(&s, dev, *config, &run, false, &e);
+
+    for (int i = 0; rc == 0 && i < steps; i++)
+        rc = steps_one(&s, &c->loss[i], &c->norm[i], &e);
+    if (rc < 0)
+        snprintf(wrong, 256, "%.60s: %.150s", dev->name, e.msg);
+    steps_close(&s);
+}
+
+/* Losses of both devices step by step; then the GPU once more, which must give the same bits. */
+static void parity(struct device *cpu, struct device *gpu, const char *name, const struct model_config *config, enum dtype dt,
+                   double tol, int steps)
+{
+    struct curve a = {.loss = {0}}, b = a, c = a;
+    char wrong[256] = "", title[100];
+    double start = now(), most = 0;
+
+    train(cpu, config, dt, steps, &a, wrong);
+    train(gpu, config, dt, steps, &b, wrong);
+    for (int i = 0; i < steps && !wrong[0]; i++) {
+        double err = fabs(a.loss[i] - b.loss[i]) / a.loss[i];
+        most = err > most ? err : most;
+        if (!(err <= tol))
+            snprintf(wrong, sizeof wrong, "step %d: loss %.7f, not %.7f", i + 1, b.loss[i], a.loss[i]);
+    }
+    if (!wrong[0] && steps == STEPS && !(b.loss[STEPS - 1] < 0.8 * b.loss[0]))
+        snprintf(wrong, sizeof wrong, "the loss went from %.4f to %.4f only", b.loss[0], b.loss[STEPS - 1]);
+    snprintf(title, sizeof title, "%s, %s, %d steps: within %.1e of the CPU", name, dtype_name(dt), steps, most);
+    say(title, wrong, start);
+    start = now();
+    train(gpu, config, dt, steps, &c, wrong);
+    if (!wrong[0] && memcmp(&b, &c, sizeof b) != 0)
+        snprintf(wrong, sizeof wrong, "a second run gave other bits");
+    snprintf(title, sizeof title, "%s, %s: the same bits again", name, dtype_name(dt));
+    say(title, wrong, start);
+}
+
+static void train_both(struct device *cpu, struct device *gpu, int scale)
+{
+    int64_t wide = scale > 1 ? 256 : 32;
+    struct model_config gpt = {.layers = 4, .hidden = wide, .heads = wide / 64 ? wide / 64 : 1, .seq = wide, .positions = wide,
+                               .vocab = 500, .hidden_dropout = 0.1, .attention_dropout = 0.1, .init_std = 0.02};
+    struct model_config llama = {.layers = 4, .hidden = wide, .heads = wide / 64 ? wide / 64 : 2, .groups = wide / 128 ? wide / 128 : 1,
+                                 .seq = wide, .positions = wide, .vocab = 500, .norm = NORM_RMS, .position = POSITION_ROPE,
+                                 .untie = true, .swiglu = true, .no_bias = true, .init_std = 0.02};
+    int steps = scale > 1 ? STEPS : 3;
+
+    parity(cpu, gpu, "GPT", &gpt, DTYPE_F32, 1e-3, steps);
+    parity(cpu, gpu, "GPT", &gpt, DTYPE_BF16, 2e-2, steps);
+    gpt.hidden_dropout = gpt.attention_dropout = 0;
+    parity(cpu, gpu, "GPT without dropout", &gpt, DTYPE_BF16, 2e-2, steps);
+    parity(cpu, gpu, "Llama", &llama, DTYPE_F32, 1e-3, steps);
+    parity(cpu, gpu, "Llama", &llama, DTYPE_BF16, 2e-2, steps);
+}
+
+int main(int argc, char **argv)
+{
+    struct twins t = {.scale = argc > 1 ? atoi(argv[1]) : 50};
+    static const char *const ways[] = {"plain", "own", "cudnn"};
     struct err e;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (device_open_dedup(&t.other, "cuda", 0, NULL, &e) < 0 || device_open_dedup(&t.cpu, "cpu", 0, NULL, &e) < 0) {
+    if (device_open(&t.other, "cuda", 0, &e) < 0 || device_open(&t.cpu, "cpu", 0, &e) < 0) {
         printf("not ok - open the GPU: %s\n0 passed, 1 failed\n", e.msg);
         return 1;
     }
     printf("# %s against %s\n", t.other->name, t.cpu->name);
-    for (const struct twins_case *c = twins_cases; c->name; c++) {
-        t.wrong[0] = '\0';
-        c->run(&t);
-        passed += !t.wrong[0];
-        failed += t.wrong[0] != 0;
-        if (t.wrong[0])
-            printf("not ok - %s: %s\n", c->name, t.wrong);
-        else
-            printf("ok - %s\n", c->name);
+    run_cases(&t, twins_cases);
+    run_cases(&t, train_twins_cases);
+    for (int i = 0; i < 3; i++) {
+        printf("# attention: %s\n", ways[i]);
+        setenv("QUERN_ATTENTION", ways[i], 1);
+        for (const struct twins_case *c = train_twins_cases; c->name; c++)
+            if (strcmp(c->name, "attention") == 0)
+                run_cases(&t, (const struct twins_case[]){*c, {NULL, NULL}});
     }
+    unsetenv("QUERN_ATTENTION");
+    train_both(t.cpu, t.other, t.scale);
+    printf("# memory of the ops: %.1f MiB\n", (double)device_overhead_bytes(t.other) / (1 << 20));
     device_close(t.other);
     device_close(t.cpu);
     printf("%d passed, %d failed\n", passed, failed);

@@ -62,6 +62,17 @@ static int simt_event_record(struct device *, struct device_event *ev, struct er
     return 0;
 }
 
+static int simt_event_wait(struct device *, struct device_event *, struct err *)
+{
+    return 0;
+}
+
+static int simt_stream_new(struct device *, struct device_stream **s, struct err *)
+{
+    *s = NULL;
+    return 0;
+}
+
 static int simt_event_seconds(struct device *, struct device_event *from, struct device_event *to, double *seconds, struct err *)
 {
     *seconds = (double)(to->at.tv_sec - from->at.tv_sec) + 1e-9 * (double)(to->at.tv_nsec - from->at.tv_nsec);
@@ -98,6 +109,8 @@ static int simt_open(struct device **dev, int, struct err *e)
     calls.sync = simt_sync;
     calls.overhead = simt_overhead;
     calls.event_new = simt_event_new;
+    calls.event_wait = simt_event_wait;
+    calls.stream_new = simt_stream_new;
     calls.event_free = simt_event_free;
     calls.event_record = simt_event_record;
     calls.event_seconds = simt_event_seconds;

@@ -1,0 +1,124 @@
+#include "tests/steps.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+
+/* The same million numbers again and again. */
+static int put_quick(struct steps *s, struct err *e)
+{
+    enum { N = 1 << 20 };
+    struct model *m = s->model;
+    size_t all = m->memory.weights / sizeof(float);
+    float *host = malloc(N * sizeof *host);
+    int rc = host ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+
+    for (int i = 0; rc == 0 && i < N; i += 2) {
+        uint32_t w[4];
+        double z[2];
+        rng_philox(3, (uint64_t)i, 0, w);
+        rng_normal2(w[0], w[1], z);
+        host[i] = 0.02f * (float)z[0];
+        host[i + 1] = 0.02f * (float)z[1];
+    }
+    for (size_t i = 0; rc == 0 && i < all; i += N)
+        rc = device_put(s->dev, m->weights + i, host, (all - i < N ? all - i : N) * sizeof *host, e);
+    free(host);
+    return rc < 0 ? rc : model_weights_changed(m, e);
+}
+
+static int put_weights(struct steps *s, struct err *e)
+{
+    struct model *m = s->model;
+    float *host = malloc(m->memory.weights);
+    int rc = host ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+
+    if (rc == 0) {
+        params_fill(&m->params, 1234, host);
+        rc = device_put(s->dev, m->weights, host, m->memory.weights, e);
+    }
+    free(host);
+    return rc < 0 ? rc : model_weights_changed(m, e);
+}
+
+int steps_open(struct steps *s, struct device *dev, struct model_config config, const struct model_run *run, bool quick,
+               struct err *e)
+{
+    size_t n = (size_t)(run->b * run->t);
+
+    *s = (struct steps){.dev = dev};
+    TRY(model_config_check(&config, 128, e));
+    TRY(model_open(&s->model, dev, &config, NULL, run, e));
+    TRY(device_alloc(dev, (void **)&s->exp_avg, s->model->memory.weights, e));
+    TRY(device_alloc(dev, (void **)&s->exp_avg_sq, s->model->memory.weights, e));
+    TRY(device_alloc(dev, (void **)&s->sumsq, sizeof *s->sumsq, e));
+    TRY(device_alloc(dev, (void **)&s->clip, sizeof *s->clip, e));
+    TRY(device_zero(dev, s->exp_avg, s->model->memory.weights, e));
+    TRY(device_zero(dev, s->exp_avg_sq, s->model->memory.weights, e));
+    s->tokens = malloc(n * sizeof *s->tokens);
+    s->targets = malloc(n * sizeof *s->targets);
+    if (!s->tokens || !s->targets)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    return quick ? put_quick(s, e) : put_weights(s, e);
+}
+
+/* Sequences that can be learnt: each token follows from the one before, with some noise. */
+static void fill(struct steps *s)
+{
+    int64_t vocab = s->model->whole.vocab;
+    uint32_t w[4];
+    int64_t x = 0;
+
+    for (int64_t i = 0; i < s->model->b * s->model->t; i++) {
+        rng_philox(7, (uint64_t)s->step, (uint64_t)i, w);
+        x = i % s->model->t == 0 || w[0] % 8 == 0 ? (int64_t)(w[1] % (uint32_t)vocab) : (5 * x + 1) % vocab;
+        s->tokens[i] = (int32_t)x;
+        if (i > 0)
+            s->targets[i - 1] = s->tokens[i];
+    }
+    for (int64_t i = s->model->t - 1; i < s->model->b * s->model->t; i += s->model->t)
+        s->targets[i] = -1;
+}
+
+int steps_one(struct steps *s, double *loss, double *norm, struct err *e)
+{
+    struct model *m = s->model;
+    const struct device_ops *ops = s->dev->ops;
+    double rows = (double)(m->b * m->t);
+    struct model_dropout drop = {11, (uint64_t)s->step, 0};
+    struct model_batch batch = {.tokens = s->tokens, .targets = s->targets, .drop = &drop, .grad_scale = (float)(1 / rows)};
+
+    fill(s);
+    TRY(model_forward(m, &batch, loss, e));
+    *loss /= rows;
+    TRY(model_backward(m, &batch, true, e));
+    TRY(device_zero(s->dev, s->sumsq, sizeof *s->sumsq, e));
+    TRY(ops->vec_sumsq(s->dev, DTYPE_F32, s->sumsq, m->grads, (int64_t)m->params.elements, e));
+    TRY(ops->clip_scale(s->dev, s->clip, s->sumsq, 1, e));
+    s->step++;
+    for (int i = 0; i < m->params.n; i++) {
+        const struct param *p = &m->params.v[i];
+        struct adamw a = {s->step, 1e-3, 0.9, 0.95, 1e-8, param_decays(p) ? 0.1 : 0, s->clip};
+        TRY(ops->adamw(s->dev, &a, m->weights + p->at, s->exp_avg + p->at, s->exp_avg_sq + p->at, m->grads + p->at,
+                       m->low ? m->low + p->at : NULL, (int64_t)p->n, e));
+    }
+    if (norm) {
+        TRY(device_get(s->dev, norm, s->sumsq, sizeof *norm, e));
+        *norm = sqrt(*norm);
+    }
+    return 0;
+}
+
+void steps_close(struct steps *s)
+{
+    if (!s->dev)
+        return;
+    device_free(s->dev, s->exp_avg);
+    device_free(s->dev, s->exp_avg_sq);
+    device_free(s->dev, s->sumsq);
+    device_free(s->dev, s->clip);
+    model_close(s->model);
+    free(s->tokens);
+    free(s->targets);
+}

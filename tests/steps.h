@@ -1,0 +1,25 @@
+/* tests/steps.h -- a model that trains on numbers without meaning, for gpu_check and gpu_train_bench: the trainer's model and its
+ * ops, without its files, data and checkpoints. */
+#ifndef TESTS_STEPS_H
+#define TESTS_STEPS_H
+
+#include "train/model.h"
+
+struct steps {
+    struct device *dev;
+    struct model *model;
+    float *exp_avg, *exp_avg_sq, *clip;
+    double *sumsq;
+    int32_t *tokens, *targets;
+    int64_t step;
+};
+
+/* config is checked here; weights are the same on every device.  quick: weights for timing alone, without waiting for the host to
+ * make billions of them. */
+int steps_open(struct steps *s, struct device *dev, struct model_config config, const struct model_run *run, bool quick,
+               struct err *e);
+/* One step of AdamW; norm NULL: the host does not wait for it. */
+int steps_one(struct steps *s, double *loss, double *norm, struct err *e);
+void steps_close(struct steps *s);
+
+#endif
