@@ -5,7 +5,7 @@
 #include "curate/report/report.h"
 
 struct args {
-    struct opt_list stats, rejects, input, docs;
+    struct opt_list stats, rejects, input, docs, other;
     const char *output;
 };
 
@@ -25,12 +25,13 @@ static int write_page(const struct report *r, const struct report_conf *conf, co
 /* 1 if lines were bad. */
 static int make(const struct args *a, struct report_conf *conf, struct err *e)
 {
-    const struct opt_list *const from[] = {&a->stats, &a->rejects, &a->input, &a->docs};
-    struct file_list files[4] = {{0}};
+    const struct opt_list *const from[] = {&a->stats, &a->rejects, &a->input, &a->docs, &a->other};
+    enum { LISTS = sizeof from / sizeof *from };
+    struct file_list files[LISTS] = {{0}};
     struct report r = {0};
     int rc = 0, bad;
 
-    for (int i = 0; i < 4 && rc == 0; i++)
+    for (int i = 0; i < LISTS && rc == 0; i++)
         rc = file_list_add(&files[i], from[i], e);
     conf->stats = files[0].v;
     conf->n_stats = files[0].n;
@@ -40,13 +41,15 @@ static int make(const struct args *a, struct report_conf *conf, struct err *e)
     conf->n_input = files[2].n;
     conf->docs = files[3].v;
     conf->n_docs = files[3].n;
+    conf->other = files[4].v;
+    conf->n_other = files[4].n;
     if (rc == 0)
         rc = report_read(&r, conf, e);
     if (rc == 0)
         rc = write_page(&r, conf, a->output, e);
     bad = r.bad_lines > 0;
     report_free(&r);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < LISTS; i++)
         file_list_free(&files[i]);
     return rc < 0 ? rc : bad;
 }
@@ -73,8 +76,9 @@ int main(int argc, char **argv)
             "Makes one HTML page, without scripts and without anything from elsewhere, from what stages write with "
             "--stats and --rejects: documents and text through the stages, drops by rule, the dropped values against "
             "their thresholds, examples. --input are the documents that went in, --docs those that were kept: with "
-            "them lengths, languages and hosts before and after, and the beginning of the examples' texts. Give "
-            "--stats in the order of the stages. A FILE may be a pattern in quotes.",
+            "them lengths, languages and hosts before and after, and the beginning of the examples' texts, "
+            "and the distribution of every signal that filter --annotate has set. --other-stats puts another run beside this "
+            "one. Give --stats in the order of the stages. A FILE may be a pattern in quotes.",
         .example = "echo '{\"id\":\"a\",\"text\":\"Too short.\"}' >docs.jsonl\n"
                    "quern filter --preset gopher-quality --rejects rejects.jsonl --stats stats.json docs.jsonl\n"
                    "quern report --stats stats.json --rejects rejects.jsonl --input docs.jsonl -o report.html",
@@ -86,6 +90,7 @@ int main(int argc, char **argv)
         OPT_LIST('r', "rejects", &a.rejects, "FILE", "account of dropped documents; give it for each"),
         OPT_LIST('i', "input", &a.input, "FILE", "documents that went in; give it for each"),
         OPT_LIST('d', "docs", &a.docs, "FILE", "documents that were kept; give it for each"),
+        OPT_LIST(0, "other-stats", &a.other, "FILE", "statistics of another run, to stand beside this one; give it for each"),
         OPT_INT(0, "examples", &conf.examples, 0, 1000, "examples for each rule"),
         OPT_STR(0, "title", &conf.title, "TEXT", "heading of the page"),
         OPT_STR('o', "output", &a.output, "FILE", "write the page here"),

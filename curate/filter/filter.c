@@ -422,7 +422,7 @@ bool filter_rule_next(int *at, struct span name, struct filter_rule *out)
 
         for (const struct rule *r = p->rules; r->name; r++)
             if (r->kind != RULE_SETTING && r->kind != RULE_SIGNAL && span_is(name, r->name)) {
-                *out = (struct filter_rule){p->name, p->source, drops_where(r)};
+                *out = (struct filter_rule){p->name, p->source, drops_where(r), r->limit || r->off ? NAN : r->threshold};
                 return true;
             }
     }

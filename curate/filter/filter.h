@@ -48,6 +48,7 @@ void filter_list_rules(FILE *out);
 struct filter_rule {
     const char *preset, *source;
     const char *drops; /* where: "above", "below", "from" the threshold */
+    double threshold;  /* where none is configured; NAN: it is off, or follows the document */
 };
 /* The next rule of this name (several presets may have one); *at is 0 at first.  False: there
  * is no more. */

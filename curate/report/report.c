@@ -60,17 +60,19 @@ static uint64_t count_of(const struct node *n, const char *key)
     return v > 0 ? (uint64_t)v : 0;
 }
 
-static int add_stage(struct report *r, const struct node *n, const char *file, struct err *e)
+static int add_stage(struct report *r, const struct node *n, const char *file, bool other, struct err *e)
 {
+    struct report_stage **list = other ? &r->other : &r->stage;
+    int *count = other ? &r->n_others : &r->n_stages;
     const struct node *rules = node_get(n, "dropped_by");
     const char *name = node_str(n, "stage");
-    struct report_stage *s = realloc(r->stage, (size_t)(r->n_stages + 1) * sizeof *s);
+    struct report_stage *s = realloc(*list, (size_t)(*count + 1) * sizeof *s);
     struct report_rule *rule;
 
     if (!s)
         return no_memory(e);
-    r->stage = s;
-    s = &r->stage[r->n_stages++];
+    *list = s;
+    s += (*count)++;
     *s = (struct report_stage){{0}, file, count_of(n, "docs_in"), count_of(n, "docs_out"), count_of(n, "bytes_in"),
                                count_of(n, "bytes_out")};
     s->name = arena_dup(&r->bytes, head(span_of(name ? name : "?"), REPORT_NAME_BYTES));
@@ -78,12 +80,12 @@ static int add_stage(struct report *r, const struct node *n, const char *file, s
         return no_memory(e);
     for (const struct node *k = rules ? rules->child : NULL; k; k = k->next) {
         TRY(find_rule(r, s->name, k->key, &rule, e));
-        rule->said += k->type == NODE_INT && k->integer > 0 ? (uint64_t)k->integer : 0;
+        *(other ? &rule->other : &rule->said) += k->type == NODE_INT && k->integer > 0 ? (uint64_t)k->integer : 0;
     }
     return 0;
 }
 
-static int read_stats(struct report *r, const char *file, struct err *e)
+static int read_stats(struct report *r, const char *file, bool other, struct err *e)
 {
     struct arena a = {0};
     struct node *root;
@@ -94,8 +96,8 @@ static int read_stats(struct report *r, const char *file, struct err *e)
     if (rc == 0 && (!stages || stages->type != NODE_LIST))
         rc = err_set(e, ERR_FORMAT, "'%s' has no statistics of stages", file);
     for (const struct node *n = rc == 0 ? stages->child : NULL; n && rc == 0; n = n->next)
-        rc = add_stage(r, n, file, e);
-    if (rc == 0)
+        rc = add_stage(r, n, file, other, e);
+    if (rc == 0 && !other)
         r->bad += count_of(root, "bad");
     arena_free(&a);
     return rc;
@@ -259,7 +261,9 @@ static int read_all(struct gather *g, struct err *e)
     struct report *r = g->r;
 
     for (int i = 0; i < c->n_stats; i++)
-        TRY(read_stats(r, c->stats[i], e));
+        TRY(read_stats(r, c->stats[i], false, e));
+    for (int i = 0; i < c->n_other; i++)
+        TRY(read_stats(r, c->other[i], true, e));
     TRY(lines_read(c->rejects, c->n_rejects, see_reject, g, &r->bad_lines, e));
     TRY(read_corpus(&r->input, &r->have_input, c->input, c->n_input, c->jobs, e));
     TRY(read_corpus(&r->docs, &r->have_docs, c->docs, c->n_docs, c->jobs, e));
@@ -292,6 +296,7 @@ void report_free(struct report *r)
     }
     free(r->rule);
     free(r->stage);
+    free(r->other);
     name_table_free(&r->rules);
     if (r->have_input)
         corpus_free(&r->input);

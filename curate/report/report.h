@@ -18,6 +18,8 @@ enum {
 struct report_conf {
     char *const *stats, *const *rejects, *const *input, *const *docs;
     int n_stats, n_rejects, n_input, n_docs, jobs;
+    char *const *other; /* statistics of another run */
+    int n_other;
     int64_t examples; /* a rule */
     const char *title;
 };
@@ -39,6 +41,7 @@ struct report_example {
 struct report_rule {
     struct span stage, rule;
     uint64_t said;    /* drops by the statistics */
+    uint64_t other;   /* by those of the other run */
     uint64_t found;   /* lines of the accounts */
     uint64_t near;    /* of these, values within a tenth of their threshold */
     uint64_t against; /* of these, with a value and a threshold */
@@ -50,6 +53,8 @@ struct report_rule {
 struct report {
     struct report_stage *stage; /* in the order of the files */
     int n_stages;
+    struct report_stage *other; /* of the other run */
+    int n_others;
     uint64_t bad;        /* by the statistics */
     uint64_t bad_lines;  /* of the accounts and documents, logged */
     struct report_rule *rule; /* in the order in which they were met */

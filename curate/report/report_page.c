@@ -141,7 +141,9 @@ static const char style[] =
     ".k i,.k u{display:inline-block;width:.8rem;height:.8rem;vertical-align:-.1rem;margin:0 .3rem 0 .8rem;"
     "background:var(--bar)}.k u{background:var(--soft)}\n"
     ".c{display:grid;grid-template-columns:21.5rem 1fr;gap:1rem 1.5rem}\n"
-    "@media(max-width:50rem){.r,.c{grid-template-columns:1fr}}\n";
+    ".w{display:grid;grid-template-columns:repeat(auto-fill,minmax(20rem,1fr));gap:1rem 1.5rem}.w>div{min-width:0}\n"
+    "@media(max-width:50rem){.r,.c{grid-template-columns:minmax(0,1fr)}.x,.b{display:none}"
+    ".scroll{overflow-x:auto}.scroll code{overflow-wrap:normal}td,th{padding-right:.4rem}}\n";
 
 static int put_head(struct buf *b, const struct report_conf *conf)
 {
@@ -158,21 +160,24 @@ static int put_head(struct buf *b, const struct report_conf *conf)
     return buf_puts(b, "</h1>\n");
 }
 
-/* What came in at a stage and not from the one before counts too. */
+void page_came_in(const struct report_stage *s, int n, uint64_t *docs, uint64_t *bytes)
+{
+    *docs = n ? s->docs_in : 0;
+    *bytes = n ? s->bytes_in : 0;
+    for (; n > 1; n--, s++) {
+        *docs += s[1].docs_in > s->docs_out ? s[1].docs_in - s->docs_out : 0;
+        *bytes += s[1].bytes_in > s->bytes_out ? s[1].bytes_in - s->bytes_out : 0;
+    }
+}
+
 static int put_summary(struct buf *b, const struct report *r)
 {
-    const struct report_stage *s = r->stage, *last;
+    const struct report_stage *last = r->stage + r->n_stages - 1;
     uint64_t docs, bytes;
 
     if (!r->n_stages)
         return 0;
-    last = s + r->n_stages - 1;
-    docs = s->docs_in;
-    bytes = s->bytes_in;
-    for (; s < last; s++) {
-        docs += s[1].docs_in > s->docs_out ? s[1].docs_in - s->docs_out : 0;
-        bytes += s[1].bytes_in > s->bytes_out ? s[1].bytes_in - s->bytes_out : 0;
-    }
+    page_came_in(r->stage, r->n_stages, &docs, &bytes);
     TRY(buf_puts(b, "<p>Of <b>"));
     TRY(html_put_count(b, docs));
     TRY(buf_puts(b, "</b> documents (<b>"));
@@ -224,8 +229,8 @@ static int put_stages(struct buf *b, const struct report *r)
         bytes = s->bytes_out > bytes ? s->bytes_out : bytes;
     }
     TRY(buf_puts(b, "<h2>Through the stages</h2>\n<table><tr><th>stage</th><th class=\"n\">documents in</th>"
-                    "<th class=\"n\">kept</th><th class=\"n\">%</th><th></th><th class=\"n\">text kept</th>"
-                    "<th class=\"n\">%</th><th></th></tr>\n"));
+                    "<th class=\"n\">kept</th><th class=\"n\">%</th><th class=\"b\"></th><th class=\"n\">text kept</th>"
+                    "<th class=\"n\">%</th><th class=\"b\"></th></tr>\n"));
     for (int i = 0; i < r->n_stages; i++)
         TRY(put_stage(b, &r->stage[i], docs, bytes));
     return buf_puts(b, "</table>\n<p class=\"k\"><i></i>kept<u></u>dropped or cut, of what came into the stage</p>\n");
@@ -267,7 +272,7 @@ size_t *page_rule_order(const struct report *r, size_t *n)
 
     *n = 0;
     for (size_t i = 0; i <= REPORT_RULES && order; i++)
-        if (report_drops(&r->rule[i]))
+        if (report_drops(&r->rule[i]) || r->rule[i].other)
             order[(*n)++] = i;
     if (order)
         qsort_r(order, *n, sizeof *order, by_place, u.out);
@@ -282,7 +287,7 @@ static int put_drops_row(struct buf *b, const struct report_rule *x, bool first,
     TRY(first ? html_put_text(b, x->stage, false) : 0);
     TRY(buf_puts(b, "</td><td><code>"));
     TRY(html_put_text(b, x->rule, false));
-    TRY(buf_puts(b, "</code></td><td class=\"d\">"));
+    TRY(buf_puts(b, "</code></td><td class=\"d x\">"));
     TRY(html_put_text(b, span_of(words.value ? words.value : words.why ? words.why : ""), false));
     TRY(buf_puts(b, "</td>"));
     TRY(put_cell_count(b, report_drops(x)));
@@ -295,21 +300,28 @@ static int put_drops(struct buf *b, const struct report *r)
 {
     size_t n, *order = page_rule_order(r, &n);
     uint64_t all = 0, most = 0;
+    struct span stage = {0};
+    bool any = false;
     int rc = order ? 0 : ERR_NOMEM;
 
     for (size_t i = 0; i < n; i++) {
         uint64_t v = report_drops(&r->rule[order[i]]);
+        any |= v > 0;
         all += v;
         most = v > most ? v : most;
     }
-    if (n && rc == 0)
-        rc = buf_puts(b, "<h2>Documents dropped, by rule</h2>\n<table><tr><th>stage</th><th>rule</th><th>what is measured</th>"
-                         "<th class=\"n\">dropped</th><th class=\"n\">% of all</th><th></th></tr>\n");
+    if (any && rc == 0)
+        rc = buf_puts(b, "<h2>Documents dropped, by rule</h2>\n<table><tr><th>stage</th><th>rule</th><th class=\"x\">what is measured</th>"
+                         "<th class=\"n\">dropped</th><th class=\"n\">% of all</th><th class=\"b\"></th></tr>\n");
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct report_rule *x = &r->rule[order[i]];
-        rc = put_drops_row(b, x, !i || !span_eq(x->stage, r->rule[order[i - 1]].stage), all, most);
+
+        if (!report_drops(x))
+            continue;
+        rc = put_drops_row(b, x, !span_eq(x->stage, stage), all, most);
+        stage = x->stage;
     }
-    if (n && rc == 0)
+    if (any && rc == 0)
         rc = buf_puts(b, "</table>\n");
     free(order);
     return rc;
@@ -321,7 +333,9 @@ int report_put(const struct report *r, const struct report_conf *conf, struct bu
     TRY(put_summary(b, r));
     TRY(put_stages(b, r));
     TRY(put_drops(b, r));
+    TRY(page_put_comparison(b, r));
     TRY(page_put_corpora(b, r));
+    TRY(page_put_signals(b, r));
     TRY(page_put_rules(b, r, conf));
     return buf_puts(b, "<p>quern " QUERN_VERSION "</p>\n</body></html>\n");
 }

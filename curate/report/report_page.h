@@ -17,12 +17,18 @@ int html_put_share(struct buf *b, uint64_t part, uint64_t whole);
 /* An SVG histogram of the values of dropped documents with the threshold in it.  Nothing if
  * there are no two different values.  1: there is one. */
 int plot_values(struct buf *b, const struct report_rule *r);
+/* The same of all documents, before and after (either may be NULL). */
+int plot_signal(struct buf *b, const struct sketch *before, const struct sketch *after, const struct sketch *threshold);
 /* An SVG histogram of lengths in powers of two, of one or two corpora (b NULL). */
 int plot_lengths(struct buf *b, const struct sketch *before, const struct sketch *after);
 
 /* The sections of the page: rules with their plots and samples; corpora side by side.  HTML, escaped. */
 int page_put_rules(struct buf *b, const struct report *r, const struct report_conf *conf);
 int page_put_corpora(struct buf *b, const struct report *r);
-/* The numbers of the rules that dropped: by stage, as they came, and then the most frequent first. */
+int page_put_signals(struct buf *b, const struct report *r);
+int page_put_comparison(struct buf *b, const struct report *r);
+/* Documents and bytes that came in: at the first stage, and at a later one more than the stage before gave. */
+void page_came_in(const struct report_stage *s, int n, uint64_t *docs, uint64_t *bytes);
+/* The numbers of the rules that dropped, in either run: by stage, as they came, and then the most frequent first. */
 size_t *page_rule_order(const struct report *r, size_t *n);
 #endif

@@ -160,7 +160,7 @@ static int put_lengths(struct buf *b, const struct report *r)
     TRY(buf_puts(b, "<p class=\"k\">"));
     TRY(before ? buf_puts(b, "<u></u>before") : 0);
     TRY(after ? buf_puts(b, "<i></i>after") : 0);
-    TRY(buf_puts(b, "; documents by characters, from</p></div><div><table><tr><th></th><th class=\"n\">all</th>"
+    TRY(buf_puts(b, "; documents by characters, from</p></div><div class=\"scroll\"><table><tr><th></th><th class=\"n\">all</th>"
                     "<th class=\"n\">mean</th><th class=\"n\">5 %</th><th class=\"n\">25 %</th><th class=\"n\">50 %</th>"
                     "<th class=\"n\">75 %</th><th class=\"n\">95 %</th></tr>\n"));
     for (int i = CORPUS_CHARS; i < CORPUS_SIZES; i++) {
@@ -222,7 +222,7 @@ static int put_tally(struct buf *b, const char *what, const struct name_tally *b
         most = v > most ? v : most;
     }
     rc = buf_printf(b, "<h2>%s</h2>\n<table><tr><th></th><th class=\"n\">documents%s</th><th class=\"n\">%%</th>%s"
-                       "<th></th></tr>\n", what, both ? " before" : "",
+                       "<th class=\"b\"></th></tr>\n", what, both ? " before" : "",
                     both ? "<th class=\"n\">after</th><th class=\"n\">kept %</th>" : "");
     for (size_t i = 0; i < n && i < ROWS && rc == 0; i++) {
         struct span name = t->names.name[order[i]];

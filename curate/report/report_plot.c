@@ -37,17 +37,18 @@ static double place(const struct axis *a, double x)
 
 /* From the hundredth to the last but the hundredth of the values, and the thresholds: what lies
  * beyond is counted in the outer bins. */
-static void choose_axis(struct axis *a, const struct sketch_point *p, size_t n, const struct report_rule *r)
+static void choose_axis(struct axis *a, const struct sketch_point *p, size_t n, const struct sketch *value,
+                        const struct sketch *threshold)
 {
     double low = sketch_quantile(p, n, .01), high = sketch_quantile(p, n, .99);
 
-    if (r->threshold.n) {
-        low = r->threshold.min < low ? r->threshold.min : low;
-        high = r->threshold.max > high ? r->threshold.max : high;
+    if (threshold->n) {
+        low = threshold->min < low ? threshold->min : low;
+        high = threshold->max > high ? threshold->max : high;
     }
     if (high <= low) {
-        low = r->value.min;
-        high = r->value.max;
+        low = value->min;
+        high = value->max;
     }
     low = within(low);
     high = within(high);
@@ -60,19 +61,19 @@ static void choose_axis(struct axis *a, const struct sketch_point *p, size_t n, 
         a->step = fmax(.1, nice_step((high - low) / 40));
     } else {
         a->step = nice_step((high - low) / 40);
-        if (!r->value.broken && a->step < 1)
+        if (!value->broken && a->step < 1)
             a->step = 1;
     }
     a->low = floor(low / a->step + 1e-9) * a->step;
-    if (r->threshold.n && r->threshold.min == r->threshold.max && fabs(r->threshold.min) < 0x1p64 &&
-        !(a->log && r->threshold.min <= 0)) {
-        double t = a->log ? log10(r->threshold.min) : r->threshold.min; /* between two bins */
+    if (threshold->n && threshold->min == threshold->max && fabs(threshold->min) < 0x1p64 &&
+        !(a->log && threshold->min <= 0)) {
+        double t = a->log ? log10(threshold->min) : threshold->min; /* between two bins */
         a->low = t - ceil((t - low) / a->step - 1e-9) * a->step;
     }
     a->bins = (int)fmin(floor((high - a->low) / a->step - 1e-9) + 1, BINS);
     if (a->bins < 1)
         a->bins = 1;
-    if (!a->log && r->value.max >= a->low + a->bins * a->step && a->bins < BINS)
+    if (!a->log && value->max >= a->low + a->bins * a->step && a->bins < BINS)
         a->bins++; /* the greatest value lies on the edge */
     a->high = a->low + a->bins * a->step;
 }
@@ -156,37 +157,68 @@ static int put_threshold(struct buf *b, const struct axis *a, const struct sketc
     return buf_puts(b, "</text>");
 }
 
-static int put_values(struct buf *b, const struct report_rule *r, const struct sketch_point *p, size_t n)
+/* Bars of the values, one kind before the other, on one axis. */
+struct layer {
+    const char *class;
+    const struct sketch *value;
+    struct sketch_point *p;
+    size_t n;
+    uint64_t count[BINS];
+};
+
+static int put_layers(struct buf *b, const char *what, struct layer *l, int n, const struct sketch *threshold)
 {
     struct axis a = {0};
     uint64_t most = 0;
+    double wide;
 
-    choose_axis(&a, p, n, r);
-    fill_axis(&a, p, n);
-    for (int i = 0; i < a.bins; i++)
-        most = a.count[i] > most ? a.count[i] : most;
-    TRY(put_frame(b, "documents dropped, by value", most));
-    for (int i = 0; i < a.bins; i++) {
-        double wide = (double)(WIDTH - LEFT - RIGHT) / a.bins;
-        TRY(put_bar(b, "v", LEFT + i * wide, wide - (wide > 3 ? 1 : 0), a.count[i], most));
+    choose_axis(&a, l[0].p, l[0].n, l[0].value, threshold);
+    for (int k = 0; k < n; k++) {
+        memset(a.count, 0, sizeof a.count);
+        fill_axis(&a, l[k].p, l[k].n);
+        memcpy(l[k].count, a.count, sizeof a.count);
+        for (int i = 0; i < a.bins; i++)
+            most = a.count[i] > most ? a.count[i] : most;
     }
+    TRY(put_frame(b, what, most));
+    wide = (double)(WIDTH - LEFT - RIGHT) / a.bins;
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < a.bins; i++)
+            TRY(put_bar(b, l[k].class, LEFT + i * wide, wide - (wide > 3 ? 1 : 0), l[k].count[i], most));
     TRY(put_ticks(b, &a));
-    TRY(put_threshold(b, &a, &r->threshold));
+    TRY(put_threshold(b, &a, threshold));
     return buf_puts(b, "</svg>");
+}
+
+static int plot_layers(struct buf *b, const char *what, struct layer *l, int n, const struct sketch *threshold)
+{
+    int rc = 0;
+
+    if (!n || l[0].value->n == 0 || l[0].value->min == l[0].value->max)
+        return 0;
+    for (int k = 0; k < n && rc == 0; k++)
+        rc = sketch_points(l[k].value, &l[k].p, &l[k].n);
+    if (rc == 0)
+        rc = put_layers(b, what, l, n, threshold);
+    for (int k = 0; k < n; k++)
+        free(l[k].p);
+    return rc < 0 ? rc : 1;
 }
 
 int plot_values(struct buf *b, const struct report_rule *r)
 {
-    struct sketch_point *p;
-    size_t n;
-    int rc = 0;
+    struct layer l = {.class = "v", .value = &r->value};
 
-    if (r->value.n == 0 || r->value.min == r->value.max)
-        return 0;
-    TRY(sketch_points(&r->value, &p, &n));
-    rc = put_values(b, r, p, n);
-    free(p);
-    return rc < 0 ? rc : 1;
+    return plot_layers(b, "documents dropped, by value", &l, 1, &r->threshold);
+}
+
+int plot_signal(struct buf *b, const struct sketch *before, const struct sketch *after, const struct sketch *threshold)
+{
+    struct layer l[2] = {{.class = "v0", .value = before}, {.class = "v", .value = after}};
+
+    if (!before)
+        l[0] = l[1];
+    return plot_layers(b, "documents, by value", l, before && after ? 2 : before || after ? 1 : 0, threshold);
 }
 
 /* ---- lengths ---- */

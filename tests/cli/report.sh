@@ -37,6 +37,24 @@ printf '{"stages":[{"stage":"x","docs_in":5,"docs_out":5,"bytes_in":10,"bytes_ou
 check "a stage that reads more than the one before wrote" quern report --stats first.json --stats s1.json -o one.html
 has "adds to what came in" one.html "Of <b>300</b> documents"
 
+# Another run beside it, and signals: all documents, what stays of them, thresholds of the accounts or the presets.
+quern filter --preset gopher-quality,fineweb --annotate -q -o signals.jsonl in.jsonl
+quern filter --preset gopher-quality -c conf.yaml -q --rejects r3.jsonl --stats s3.json -o kept.jsonl signals.jsonl
+check "beside another run" quern report --stats s3.json --rejects r3.jsonl --other-stats s1.json --other-stats s2.json \
+    --input signals.jsonl --docs kept.jsonl -o two.html
+cp two.html out
+has "its documents" out "Of <b>300</b> documents the other run kept <b>$kept</b>"
+kept3=$(wc -l <kept.jsonl)
+other=$(wc -l <out.jsonl)
+has "a stage of both" out "<tr><td>filter</td><td class=\"n\">$other</td>"
+has "a stage of the other" out "<tr><td>dedup exact</td><td class=\"n\">300</td><td class=\"n\">100.0</td><td class=\"n\">–</td><td></td>"
+has "the change" out "<td class=\"n\">$((kept3 < other ? other - kept3 : kept3 - other))</td></tr>"
+has "a signal" out '<div><p><code>gopher_short_doc</code> words that are more than symbols</p><svg'
+has "the preset's threshold" out '>threshold 0.67</text>'
+equal "signals of all documents" "$(grep -c "<title>documents, by value<" out)" 5
+check "another run alone" quern report --stats s3.json --other-stats s2.json -o one.html
+status "no statistics of another run" 3 quern report --stats s3.json --other-stats in.jsonl
+
 # Hostile: markup, quotes, controls, directions, very long names, numbers beyond all bounds.
 evil='\"><script>alert(1)</script><img src=x onerror=y>&amp;\u0000\u001b[2J\u202e'
 long=$(head -c 300000 /dev/zero | tr '\0' '<')
@@ -47,11 +65,11 @@ long=$(head -c 300000 /dev/zero | tr '\0' '<')
     printf '{"id":"%s","stage":"s","rule":"%s","value":null,"threshold":0}\n' "$long" "$long"
     awk 'BEGIN { for (i = 0; i < 1500; i++) printf "{\"id\":\"%d\",\"stage\":\"many\",\"rule\":\"r%d\",\"value\":%d,\"threshold\":0}\n", i, i, i }'
 } >evil.rejects
-printf '{"id":"%s","lang":"%s","url":"http://%s/","text":"%s\\n\\tline</pre><b>"}\n' "$evil" "$evil" "$evil" "$evil" >evil.jsonl
+printf '{"id":"%s","lang":"%s","url":"http://%s/","text":"%s\\n\\tline</pre><b>","signals":{"%s":1}}\n' "$evil" "$evil" "$evil" "$evil" "$evil" >evil.jsonl
 printf '{"bad":-5,"stages":[{"stage":"%s","docs_in":-1,"docs_out":9223372036854775807,"dropped_by":{"%s":-3,"x":"y"}},{"stage":7},8]}' \
     "$evil" "$evil" >evil.json
 check "hostile files" quern report --stats evil.json --rejects evil.rejects --input evil.jsonl --docs evil.jsonl \
-    --title '</title><script>' -o evil.html
+    --other-stats evil.json --title '</title><script>' -o evil.html
 check "no markup of theirs" bash -c "! grep -qE '<script|<img|<b>alert|line</pre>' evil.html"
 check "no control characters" bash -c "! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]' evil.html"
 has "but named" evil.html '&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=y&gt;&amp;amp;\u0000\u001b[2J\u202e'
