@@ -255,7 +255,7 @@ static char *put_slowly(struct encoder *enc, struct span text, size_t n, char *o
 
     if (n <= WORDS_SHORT || (enc->t->rules && !enc->t->rules->joins))
         return put_part(enc, p, n, o, width);
-    if (n < WORDS_LINE && (packed = word_table_find(&enc->words, p, n, &count)))
+    if (n < WORDS_LINE && (packed = word_table_find_line(&enc->words, p, n, &count)))
         return put_packed(o, packed, count, width);
     parts[0] = 0;
     do {

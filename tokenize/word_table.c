@@ -61,7 +61,7 @@ static bool is_key(const struct word *x, const struct word_key *key)
     return ((word_load(x->key) ^ key->lo) | (word_load(x->key + 8) ^ key->hi)) == 0;
 }
 
-static const uint8_t *find_line(const struct word_table *w, const uint8_t *p, size_t n, size_t *count)
+const uint8_t *word_table_find_line(const struct word_table *w, const uint8_t *p, size_t n, size_t *count)
 {
     const struct word_line *x = w->lines + (word_hash_long(p, n) & w->line_mask);
 
@@ -79,7 +79,7 @@ const uint8_t *word_table_find(struct word_table *w, const uint8_t *p, size_t n,
     struct word *x;
     const uint8_t *found;
 
-    if (n > WORDS_SHORT && n < WORDS_LINE && (found = find_line(w, p, n, count)))
+    if (n > WORDS_SHORT && n < WORDS_LINE && (found = word_table_find_line(w, p, n, count)))
         return found;
     x = key_of(w, p, n, &key);
     for (int i = 0; i < WINDOW && x[i].key[15]; i++) {
