@@ -161,7 +161,9 @@ static int open_file(struct corpus *c, struct err *e)
     c->offset = c->damages = 0;
     c->to = c->range ? c->range[c->at].to : UINT64_MAX;
     c->started = c->ended = c->damaged = false;
-    return file_open(&c->in, c->paths[c->at], e);
+    TRY(file_open(&c->in, c->paths[c->at], e));
+    file_set_threads(c->in, c->threads > 1 ? c->threads : 1);
+    return 0;
 }
 
 /* Opens the next file and goes to the first line of its range. */

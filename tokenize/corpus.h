@@ -39,6 +39,7 @@ struct corpus {
     const char *key;   /* where a document has its text */
     uint64_t size;     /* of all files as stored, 0 if unknown; see corpus_open */
     const struct corpus_range *range; /* for each path, set after corpus_open; NULL: all of it */
+    int threads;       /* that may decode an input (file_set_threads), set after corpus_open; 0: one */
     /* state */
     int at;
     struct file_in *in;

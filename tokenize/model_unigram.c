@@ -232,11 +232,30 @@ static char *put_ids(char *o, const uint32_t *ids, size_t n, int width)
     return o;
 }
 
+/* The next words of a text, whose places in the table are asked for early. */
+struct ahead {
+    uint32_t cuts[WORDS_BATCH + 1];
+    size_t n, next;
+    struct word_batch batch;
+};
+
+static void look_ahead(const struct unigram *u, const struct word_table *words, struct span text, size_t at,
+                       struct ahead *a)
+{
+    const uint8_t *p = (const uint8_t *)text.p;
+
+    a->n = a->next = 0;
+    for (a->cuts[0] = (uint32_t)at; a->n < WORDS_BATCH && at < text.n; a->cuts[++a->n] = (uint32_t)at)
+        at += word_marks_length(&u->marks, p + at, text.n - at);
+    ISA_PICK(words_seek)(words, p, text.n, a->cuts, a->n, &a->batch);
+}
+
 int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word_table *words, struct span text,
                  int width, struct buf *out, struct err *e)
 {
     const uint8_t *p = (const uint8_t *)text.p;
     struct buf fresh = {0};
+    struct ahead a = {.n = 0};
     double sum = 0;
     size_t n;
     int64_t rc = 0;
@@ -248,11 +267,13 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
         const uint8_t *x;
 
         known[0] = 0;
-        n = word_marks_length(&u->marks, p + at, text.n - at);
+        if (a.next == a.n)
+            look_ahead(u, words, text, at, &a);
+        n = a.cuts[++a.next] - at;
         x = n <= WORD_LONGEST ? word_table_find(words, p + at, n, &count) : NULL;
         for (size_t i = 0; x && i < count; i++)
             known[i] = word_id(x, i);
-        if (x && fabs(sum) < ldexp(1, (int)ids[0])) {
+        if (x && fabs(sum) < (double)((uint64_t)1 << ids[0])) {
             ids++;
             count--;
             for (size_t i = 0; i < count; i++)

@@ -224,6 +224,7 @@ int pipeline_run(const struct pipeline_job *job, const struct pipeline_options *
         rc = output_open(&p.out, job, x, &p.total, &place, e);
     if (rc == 0 && !p.total.already) {
         p.corpus.range = job->range;
+        p.corpus.threads = x->threads;
         p.width = p.out.width;
         if (p.total.resumed)
             rc = corpus_goto(&p.corpus, &place, e);

@@ -19,7 +19,37 @@ void rules_free(struct rules *r)
     spm_normal_free(&r->denormal);
     free(r->types);
     free(r->unknown_surface);
+    free(r->normal_names);
+    free(r->cut_names);
     free(r);
+}
+
+static int spm_names(const struct spm_normal *s, struct buf *b)
+{
+    const char *const names[] = {s->map.n_units ? "Precompiled" : NULL, s->remove_extra ? "single spaces" : NULL,
+                                 s->dummy_prefix ? "dummy prefix" : NULL, s->suffix ? "dummy suffix" : NULL,
+                                 s->escape ? "U+2581 for spaces" : NULL};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i])
+            TRY(buf_printf(b, "%s%s", b->n ? ", " : "", names[i]));
+    return 0;
+}
+
+int rules_name(struct rules *r, struct err *e)
+{
+    struct buf normal = {0}, cut = {0};
+    int rc = steps_names(&r->normal, &normal);
+
+    if (rc == 0)
+        rc = steps_names(&r->cut, &cut);
+    if (rc == 0 && r->sentencepiece)
+        rc = spm_names(&r->spm, &normal);
+    if (rc == 0)
+        rc = buf_puts(&normal, normal.n ? "" : "none");
+    r->normal_names = normal.p;
+    r->cut_names = cut.p;
+    return rc < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
 }
 
 void rules_scratch_free(struct rules_scratch *s)

@@ -29,6 +29,7 @@ struct rules {
     struct spm_normal spm;
     uint8_t *types;         /* of pieces, by id; owned */
     char *unknown_surface;  /* what the unknown piece decodes to; owned */
+    char *normal_names, *cut_names; /* what is done to text, for people; owned */
     bool denormalizes;
     struct spm_normal denormal;
 };
@@ -45,6 +46,8 @@ struct rules_scratch {
 struct tokenizer;
 struct split_state;
 void rules_free(struct rules *r);
+/* Sets normal_names and cut_names when all the rest is there. */
+int rules_name(struct rules *r, struct err *e);
 void rules_scratch_free(struct rules_scratch *s);
 
 /* Text made ready for cutting: *out lies in b (overwritten).  first: it begins the text. */

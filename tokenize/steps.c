@@ -59,3 +59,21 @@ void step_scratch_free(struct step_scratch *s)
     buf_free(&s->matches);
     strings_free(&s->other);
 }
+
+int steps_names(const struct steps *s, struct buf *out)
+{
+    static const char *const names[] = {
+        [STEP_NFC] = "NFC", [STEP_NFD] = "NFD", [STEP_NFKC] = "NFKC", [STEP_NFKD] = "NFKD",
+        [STEP_LOWERCASE] = "Lowercase", [STEP_STRIP_ACCENTS] = "StripAccents", [STEP_BERT] = "BertNormalizer",
+        [STEP_REPLACE] = "Replace", [STEP_PREPEND] = "Prepend", [STEP_STRIP] = "Strip",
+        [STEP_PRECOMPILED] = "Precompiled", [STEP_NMT] = "Nmt", [STEP_BYTE_LEVEL] = "ByteLevel",
+        [STEP_SPLIT] = "Split", [STEP_METASPACE] = "Metaspace", [STEP_DIGITS] = "Digits",
+        [STEP_PUNCTUATION] = "Punctuation", [STEP_WHITESPACE] = "Whitespace",
+        [STEP_WHITESPACE_SPLIT] = "WhitespaceSplit", [STEP_BERT_SPLIT] = "BertPreTokenizer",
+        [STEP_FIXED_LENGTH] = "FixedLength", [STEP_BYTE_FALLBACK] = "ByteFallback", [STEP_FUSE] = "Fuse",
+        [STEP_WORDPIECE] = "WordPiece", [STEP_BPE] = "BPEDecoder", [STEP_CTC] = "CTC"};
+
+    for (size_t i = 0; i < s->n; i++)
+        TRY(buf_printf(out, "%s%s", i ? ", " : "", names[s->v[i].kind]));
+    return 0;
+}

@@ -67,6 +67,8 @@ struct steps {
 /* Appends a zeroed step; NULL: out of memory. */
 struct step *steps_add(struct steps *s, enum step_kind kind);
 void steps_free(struct steps *s);
+/* Appends their names, as tokenizer.json has them, with commas between.  ERR_NOMEM. */
+int steps_names(const struct steps *s, struct buf *out);
 
 /* What a thread needs. */
 struct step_scratch {

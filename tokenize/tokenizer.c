@@ -120,6 +120,8 @@ static int finish(struct tokenizer **out, struct tokenizer *t, int rc, struct er
         rc = bpe_finish(&t->bpe, &t->vocab, e);
     if (rc == 0 && t->whole_first)
         rc = bpe_check_cuts(&t->bpe, &t->vocab, e);
+    if (rc == 0 && t->rules)
+        rc = rules_name(t->rules, e);
     if (rc < 0) {
         tokenizer_close(t);
         return rc;
@@ -198,11 +200,15 @@ struct tokenizer_facts tokenizer_facts(const struct tokenizer *t)
         .format = t->format,
         .pattern_name = split_name(&t->split),
         .pattern = split_pattern(&t->split),
-        .normalizer = t->nfc ? "NFC" : "none",
+        .normalizer = t->rules ? t->rules->normal_names : t->nfc ? "NFC" : "none",
         .merges = t->bpe.n,
         .added = t->added.raw.n + t->added.normalized.n,
         .tokens = 0,
     };
+    if (t->rules && t->rules->cut_names) { /* pre-tokenizers one after another */
+        f.pattern_name = "steps";
+        f.pattern = t->rules->cut_names;
+    }
     for (uint32_t i = 0; i < t->vocab.n; i++)
         f.tokens += vocab_get(&t->vocab, i).p != NULL;
     return f;

@@ -49,6 +49,14 @@ has "tekken.json: all" out "78 texts have the same ids, 0 differ"
 quern tokenizer info tekken.json >out
 has "tekken.json: its special tokens" out "10 of them added"
 
+# info: what is done to text before it is cut.
+sed 's/"normalizer":null/"normalizer":{"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"StripAccents"},{"type":"Lowercase"}]}/' \
+    "$D/gpt2.json" >steps.json
+quern tokenizer info steps.json >out
+has "info: steps that normalise" out "normalizer  NFD, StripAccents, Lowercase"
+quern tokenizer info "$D/spm_bpe_user.model" >out
+has "info: a SentencePiece model's" out "dummy prefix, U+2581 for spaces"
+
 # verify: ids beside documents.
 printf '{"text":"the mill"}\n{"text":"grinds"}\n' >docs.jsonl
 quern tokenizer encode --jsonl --tokenizer "$D/gpt2.json" docs.jsonl >docs.ids

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# SentencePiece models and BPE training, and their peers in the same run on the same bytes; ratios of CPU time.
+# MB=8 and TRAIN_MB=24: how much of text/prose is encoded and trained on.
+set -u
+data=$SHARED/data
+MB=${MB:-8} TRAIN_MB=${TRAIN_MB:-24}
+if [ ! -r "$data/text/prose/books-dev.jsonl.zst" ]; then
+    printf 'tokenizer-models\t-\t-\tleft out: no %s\n' "$data/text/prose/books-dev.jsonl.zst"
+    exit 0
+fi
+T=$(mktemp -d /dev/shm/quern.XXXXXX) || exit 1
+trap 'rm -rf "$T"' EXIT
+cut_text() { # INPUT OUTPUT MEGABYTES: the texts, a line each as they have them
+    zstd -dcq "$1" | python3 -c '
+import json, sys
+left, out = int(sys.argv[2]) * 1000000, open(sys.argv[1], "w", encoding="utf-8")
+for line in sys.stdin:
+    text = json.loads(line)["text"].replace("\r", "").strip() + "\n"
+    out.write(text)
+    left -= len(text.encode())
+    if left < 0:
+        break' "$2" "$3"
+}
+cut_text "$data/text/prose/books-dev.jsonl.zst" "$T/english" "$MB" || exit 1
+cut_text "$data/text/prose/man-dev.jsonl.zst" "$T/multilingual" "$MB" || exit 1
+cut_text "$data/text/prose/books-dev.jsonl.zst" "$T/train" "$TRAIN_MB" || exit 1
+${CC:-cc} -O2 -D_GNU_SOURCE -I. bench/tokenize_bench.c -Wl,--start-group "$B"/libtokenize.a "$B"/libindexed_dataset.a \
+    "$B"/libbase.a -Wl,--end-group -Wl,--as-needed -lpcre2-8 -licui18n -licuuc -licudata -lsimdjson -lzstd -lz -ldeflate -lyaml -lbz2 \
+    -lstdc++ -lm -lpthread -o "$T/bench" || exit 1
+models="sp8k_bpe_bytefallback sp8k_unigram_nmt_nfkc"
+for m in $models; do
+    for of in english multilingual; do
+        "$T/bench" "$data/tokenizers/sentencepiece/$m.model" "$m-$of" "$T/$of"
+    done
+done | tee "$T/ours"
+
+train() { # OUTPUT INPUT: seconds of CPU
+    ( TIMEFORMAT='%U %S'; time quern-tokenizer train -q -j1 --vocab-size 32000 --vocab-merges "$1" "$2" >/dev/null 2>&1 ) 2>&1 |
+        tail -n 1 | awk '{ print $1 + $2 }'
+}
+s=$(train "$T/quern" "$T/train")
+bytes=$(stat -c %s "$T/train")
+printf 'tokenizer-train-32000-%sMB\t%s\ts\tof CPU, %s bytes of plain text\n' "$TRAIN_MB" "$s" "$bytes"
+if [ -z "$PEERS" ]; then
+    printf 'tokenizer-models-peers\t-\t-\tleft out: PEERS is not set\n'
+    exit 0
+fi
+TOKENIZERS_PARALLELISM=false RAYON_NUM_THREADS=1 "$PEERS" - "$data/tokenizers/sentencepiece" "$T" "$s" "$models" <<'PY'
+import os, sys, time
+folder, tmp, ours, models = sys.argv[1:]
+warm = {l.split("\t")[0]: float(l.split("\t")[1]) for l in open(f"{tmp}/ours")}
+def cpu(fn):
+    t0 = time.process_time()
+    fn()
+    return time.process_time() - t0
+try:
+    import sentencepiece
+    for m in models.split():
+        sp = sentencepiece.SentencePieceProcessor(model_file=f"{folder}/{m}.model")
+        for of in ("english", "multilingual"):
+            text = open(f"{tmp}/{of}", encoding="utf-8").read()
+            parts = [text[i:i + 16384] for i in range(0, len(text), 16384)]
+            sp.encode(parts[0])
+            rate = len(text.encode()) / 1e6 / cpu(lambda: [sp.encode(p) for p in parts])
+            print(f"sentencepiece-{m}-{of}\t{rate:.1f}\tMB/s\tin memory, CPU time; version {sentencepiece.__version__}")
+            print(f"sentencepiece-{m}-{of}-ratio\t{warm[f'tokenize-{m}-{of}-warm'] / rate:.1f}\ttimes\tquern warm over it", flush=True)
+except ImportError:
+    print("sentencepiece\t-\t-\tleft out: not installed")
+try:
+    import tokenizers
+    from tokenizers import Tokenizer, models as m, pre_tokenizers, trainers
+    level = pre_tokenizers.ByteLevel
+    t = Tokenizer(m.BPE())
+    t.pre_tokenizer = level(add_prefix_space=False)
+    s = cpu(lambda: t.train([f"{tmp}/train"], trainers.BpeTrainer(
+        vocab_size=32000, show_progress=False, special_tokens=["<|endoftext|>"], initial_alphabet=level.alphabet())))
+    t.model.save(tmp)
+    rules = lambda p: [l for l in open(p, encoding="utf-8") if not l.startswith("#version")]
+    same = rules(f"{tmp}/merges.txt") == rules(f"{tmp}/quern/merges.txt")
+    print(f"tokenizers-train-32000\t{s:.1f}\ts\tof CPU, the same file; version {tokenizers.__version__}; the same merges: {'yes' if same else 'no'}")
+    print(f"tokenizers-train-32000-ratio\t{s / float(ours):.1f}\ttimes\tits CPU time over quern's", flush=True)
+except ImportError:
+    print("tokenizers\t-\t-\tleft out: not installed")
+try:
+    import sentencepiece
+    s = cpu(lambda: sentencepiece.SentencePieceTrainer.train(
+        input=f"{tmp}/train", model_prefix=f"{tmp}/sp", vocab_size=32000, model_type="bpe", byte_fallback=True, num_threads=1,
+        max_sentence_length=1 << 20, minloglevel=2))
+    print(f"sentencepiece-train-32000\t{s:.1f}\ts\tof CPU, BPE of characters, the same file")
+    print(f"sentencepiece-train-32000-ratio\t{s / float(ours):.1f}\ttimes\tits CPU time over quern's", flush=True)
+except ImportError:
+    pass
+PY
