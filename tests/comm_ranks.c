@@ -313,6 +313,24 @@ static void check_groups(void)
         comm_close(group[i]);
 }
 
+/* The lowest rank that has failed speaks for all. */
+static void check_agree(struct comm *c)
+{
+    for (int first = 0; first <= c->size; first++) {
+        int rc = c->rank >= first ? ERR_IO - c->rank : 7;
+        struct err why;
+        char want[64];
+
+        err_set(&why, rc, "no room at %d", c->rank);
+        must(comm_agree(c, &rc, &why, &err));
+        snprintf(want, sizeof want, c->rank == first ? "no room at %d" : "rank %d: no room at %d", first, first);
+        if (first == c->size)
+            expect(rc == 7, c, "rc when none fails", COMM_I32, 1);
+        else
+            expect(rc == ERR_IO - first && why.code == rc && strcmp(why.msg, want) == 0, c, "agreement", COMM_I32, 1);
+    }
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -365,7 +383,7 @@ int main(int argc, char **argv)
     if (n == 0)
         n = 5000001;
     if (strcmp(mode, "all") == 0)
-        check_all(world);
+        check_all(world), check_agree(world);
     else if (strcmp(mode, "large") == 0)
         check_large(n);
     else if (strcmp(mode, "huge") == 0)
