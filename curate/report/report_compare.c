@@ -112,7 +112,8 @@ int page_put_comparison(struct buf *b, const struct report *r)
     TRY(html_put_count(b, r->other[r->n_others - 1].docs_out));
     TRY(buf_puts(b, "</b>: <b>"));
     TRY(html_put_share(b, r->other[r->n_others - 1].docs_out, other_came));
-    TRY(buf_puts(b, " %</b>. Documents kept, by stage; % of what came into it:</p>\n<div class=\"scroll\"><table><tr><th>stage</th>" RUNS));
+    TRY(buf_puts(b, " %</b>. Documents kept, by stage; % of what came into it:</p>\n"
+                    "<div class=\"scroll\"><table><tr><th>stage</th>" RUNS));
     TRY(put_stage_rows(b, r, true));
     TRY(put_stage_rows(b, r, false));
     TRY(buf_puts(b, "</table></div>\n<p>Documents dropped, by rule; % of all that came in:</p>\n"

@@ -311,7 +311,8 @@ static int put_drops(struct buf *b, const struct report *r)
         most = v > most ? v : most;
     }
     if (any && rc == 0)
-        rc = buf_puts(b, "<h2>Documents dropped, by rule</h2>\n<table><tr><th>stage</th><th>rule</th><th class=\"x\">what is measured</th>"
+        rc = buf_puts(b, "<h2>Documents dropped, by rule</h2>\n<table><tr><th>stage</th><th>rule</th>"
+                         "<th class=\"x\">what is measured</th>"
                          "<th class=\"n\">dropped</th><th class=\"n\">% of all</th><th class=\"b\"></th></tr>\n");
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct report_rule *x = &r->rule[order[i]];

@@ -81,8 +81,8 @@ int page_put_signals(struct buf *b, const struct report *r)
         if (!is_signal(c, i))
             continue;
         if (!n++)
-            TRY(buf_printf(b, "<h2>Signals</h2>\n<p class=\"k\">All documents by value%s%s; thresholds are those of the accounts, "
-                              "else the presets'.</p>\n<div class=\"w\">\n",
+            TRY(buf_printf(b, "<h2>Signals</h2>\n<p class=\"k\">All documents by value%s%s; "
+                              "thresholds are those of the accounts, else the presets'.</p>\n<div class=\"w\">\n",
                            r->have_input ? "<u></u>before" : "", r->have_docs ? "<i></i>after" : ""));
         TRY(put_signal(b, r, c->fields.name[i]));
     }
