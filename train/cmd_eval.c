@@ -72,7 +72,7 @@ static int measure(struct eval *v, const struct checkpoint *ck, struct device *d
         n = data_size(d, split);
         if (v->iters && v->iters * c->micro_batch < n)
             n = v->iters * c->micro_batch;
-        rc = evaluate(m, d, NULL, split, 0, n, &loss, e);
+        rc = evaluate(m, d, split, 0, n, &loss, e);
     }
     if (rc == 0)
         printf("loss %.6f  perplexity %.4f  tokens %" PRId64 "  checkpoint %s\n", loss, exp(loss), n * c->model.seq,

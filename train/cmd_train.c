@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/tool.h"
-#include "train/evaluate.h"
 #include "train/tensorboard.h"
 #include "train/trainer.h"
 
@@ -200,7 +199,7 @@ static int final_loss(struct trainer *t, int split, const char *name, int64_t fi
 
     if (n == 0 || data_size(t->data, split) == 0)
         return 0;
-    TRY(evaluate(t->parts->model, t->data, t->layout.batch, split, first, n, &loss, e));
+    TRY(passes_evaluate(&t->passes, split, first, n, &loss, e));
     if (t->layout.world->rank == 0)
         printf("%s loss %.4f, perplexity %.2f\n", name, loss, exp(loss));
     return 0;

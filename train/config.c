@@ -144,11 +144,17 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_HEAD("Parallelism"),
         OPT_INT(0, "tensor-model-parallel-size", &c->layout.tensor, 1, 1 << 20, "ranks that share each layer"),
         OPT_FLAG(0, "sequence-parallel", &c->layout.sequence, "they share the rows of norms and dropout too"),
+        OPT_INT(0, "pipeline-model-parallel-size", &c->layout.pipe, 1, 1 << 20, "stages: ranks that share the depth"),
+        OPT_INT(0, "num-layers-per-virtual-pipeline-stage", &c->virtual_layers, 0, 100000,
+                "interleaved stages: layers of each of a stage's parts; 0: one part a stage"),
+        OPT_INT(0, "num-virtual-stages-per-pipeline-rank", &c->virtual_stages, 0, 100000, "the same, as how many parts"),
+        OPT_INT(0, "decoder-first-pipeline-num-layers", &c->stages.first, 0, 100000, "layers of the first stage; 0: as others"),
+        OPT_INT(0, "decoder-last-pipeline-num-layers", &c->stages.last, 0, 100000, "layers of the last stage; 0: as others"),
+        OPT_FLAG(0, "account-for-embedding-in-pipeline-split", &c->stages.embedding, "the embedding counts as a layer"),
+        OPT_FLAG(0, "account-for-loss-in-pipeline-split", &c->stages.head, "the output layer counts as a layer"),
         OPT_HEAD("Known, but refused unless left as they are"),
-        OPT_INT(0, "pipeline-model-parallel-size", &c->layout.pipe, 1, 1 << 20, "ranks that share the depth"),
         OPT_INT(0, "context-parallel-size", &c->layout.context, 1, 1 << 20, "ranks that share a sequence"),
         OPT_INT(0, "expert-model-parallel-size", &c->layout.expert, 1, 1 << 20, "ranks that share the experts"),
-        OPT_INT(0, "num-layers-per-virtual-pipeline-stage", &l->virtual_layers, 0, 100000, "interleaved 1F1B"),
         OPT_FLAG(0, "use-distributed-optimizer", &l->distributed_optimizer, "ZeRO-1"),
         OPT_FLAG(0, "overlap-grad-reduce", &l->overlap_reduce, "reduce gradients while backward runs"),
         OPT_FLAG(0, "overlap-param-gather", &l->overlap_gather, "gather parameters while forward runs"),
@@ -188,10 +194,8 @@ static int check_later(const struct train_config *c, struct err *e)
         bool differs;
         const char *flag;
     } later[] = {
-        {c->layout.pipe != 1, "pipeline-model-parallel-size"},
         {c->layout.context != 1, "context-parallel-size"},
         {c->layout.expert != 1, "expert-model-parallel-size"},
-        {l->virtual_layers != 0, "num-layers-per-virtual-pipeline-stage"},
         {l->distributed_optimizer, "use-distributed-optimizer"},
         {l->overlap_reduce, "overlap-grad-reduce"},
         {l->overlap_gather, "overlap-param-gather"},
@@ -263,7 +267,7 @@ static int check_groups(struct train_config *c, struct err *e)
 /* "S,I,N" or "S I N". */
 static int parse_rampup(struct train_config *c, struct err *e)
 {
-    int64_t each = c->micro_batch * c->ranks;
+    int64_t each = c->micro_batch * c->ranks * (c->layout.chunks > 1 ? c->layout.pipe : 1);
     long long start, add, samples, steps;
     int end = 0;
 
@@ -374,6 +378,33 @@ int train_config_args(struct train_config *c, struct arena *a, struct checkpoint
     return rc;
 }
 
+/* How the layers are shared out; how many parts a stage has. */
+static int check_stages(struct train_config *c, struct err *e)
+{
+    struct stages *s = &c->stages;
+    int64_t counted = c->model.layers + s->embedding + s->head;
+
+    s->layers = c->model.layers;
+    s->stages = c->layout.pipe;
+    s->chunks = c->virtual_stages ? c->virtual_stages : 1;
+    if (c->virtual_layers && c->virtual_stages)
+        return err_set(e, ERR_ARG, "--num-layers-per-virtual-pipeline-stage and --num-virtual-stages-per-pipeline-rank:"
+                       " give one of them");
+    if (c->virtual_layers && (s->first || s->last))
+        return err_set(e, ERR_ARG, "--num-layers-per-virtual-pipeline-stage: with --decoder-%s-pipeline-num-layers give"
+                       " --num-virtual-stages-per-pipeline-rank", s->first ? "first" : "last");
+    if (c->virtual_layers && counted % (s->stages * c->virtual_layers))
+        return err_set(e, ERR_ARG, "--num-layers-per-virtual-pipeline-stage: %" PRId64 " layers are no multiple of %" PRId64
+                       " stages times %" PRId64, counted, s->stages, c->virtual_layers);
+    if (c->virtual_layers)
+        s->chunks = counted / s->stages / c->virtual_layers;
+    if (s->chunks > 1 && s->stages == 1)
+        return err_set(e, ERR_ARG, "--num-%s needs --pipeline-model-parallel-size",
+                       c->virtual_layers ? "layers-per-virtual-pipeline-stage" : "virtual-stages-per-pipeline-rank");
+    c->layout.chunks = s->chunks;
+    return stages_check(s, e);
+}
+
 /* A global batch is so many micro-batches of each rank. */
 static int check_batch(struct train_config *c, struct err *e)
 {
@@ -384,6 +415,9 @@ static int check_batch(struct train_config *c, struct err *e)
                        "--global-batch-size: %" PRId64 " is not a multiple of the micro-batch of %" PRId64 " on %" PRId64
                        " data-parallel rank%s", c->global_batch, c->micro_batch, c->ranks, c->ranks == 1 ? "" : "s");
     c->micro_batches = c->global_batch / n;
+    if (c->layout.chunks > 1 && c->micro_batches % c->layout.pipe)
+        return err_set(e, ERR_ARG, "--global-batch-size: %" PRId64 " micro-batches a step are no multiple of the %" PRId64
+                       " stages, as interleaved stages need them", c->micro_batches, c->layout.pipe);
     if (c->deterministic && c->ranks > 1 && (c->micro_batches & (c->micro_batches - 1)))
         return err_set(e, ERR_ARG,
                        "--deterministic: %" PRId64 " micro-batches a step of each of %" PRId64
@@ -400,8 +434,9 @@ int train_config_check(struct train_config *c, struct err *e)
     if (c->recompute != RECOMPUTE_FULL && (c->recompute_method || c->recompute_layers > 1))
         return err_set(e, ERR_ARG, "--recompute-method and --recompute-num-layers need --recompute-granularity full");
     TRY(model_config_check(&c->model, c->vocab_divisor, e));
+    TRY(check_stages(c, e));
     if (!c->global_batch)
-        c->global_batch = c->micro_batch * c->ranks;
+        c->global_batch = c->micro_batch * c->ranks * (c->layout.chunks > 1 ? c->layout.pipe : 1);
     TRY(check_batch(c, e));
     if (c->micro_batch * c->model.seq > INT32_MAX)
         return err_set(e, ERR_ARG, "--micro-batch-size: %" PRId64 " samples of %" PRId64 " tokens are too many",

@@ -16,6 +16,7 @@
 #include "train/guard.h"
 #include "train/layout.h"
 #include "train/model.h"
+#include "train/stages.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,7 +27,6 @@ enum wsd_style { WSD_EXPONENTIAL, WSD_LINEAR, WSD_COSINE, WSD_MINUS_SQRT };
 
 /* Flags that are read so that they can be refused by name: see config.c. */
 struct train_later {
-    int64_t virtual_layers;
     int64_t bucket_size, amax_history;
     bool distributed_optimizer;
     bool overlap_reduce, overlap_gather, reduce_bf16, reset_positions, reset_mask, mask_eod;
@@ -72,6 +72,8 @@ struct train_config {
     bool deterministic; /* the same bits for any number of data-parallel ranks */
     int64_t world;      /* ranks in all; to be set before train_config_check, 1 by default */
     struct layout_sizes layout;
+    struct stages stages; /* what is not in layout; whole when checked */
+    int64_t virtual_layers, virtual_stages; /* layers of a chunk, or chunks; 0: one chunk a stage */
     struct train_later later;
 
     /* Derived by train_config_check. */

@@ -2,7 +2,6 @@
 #ifndef TRAIN_EVALUATE_H
 #define TRAIN_EVALUATE_H
 
-#include "comm/comm.h"
 #include "train/checkpoint.h"
 #include "train/data.h"
 #include "train/model.h"
@@ -16,11 +15,9 @@ extern "C" {
 int model_restore(struct model **m, const struct checkpoint *ck, struct device *dev,
                   const struct model_run *run, struct err *e);
 
-/* Mean loss of a token over samples first .. first + n - 1 of a split, without dropout.  m was
- * opened with the sequence length of d.  The ranks of group (NULL: none but this one), which have
- * the same weights, share the work; the result is the same on all, and for any number of them. */
-int evaluate(struct model *m, struct data *d, struct comm *group, int split, int64_t first, int64_t n, double *loss,
-             struct err *e);
+/* Mean loss of a token over samples first .. first + n - 1 of a split, without dropout.  m is whole, and was
+ * opened with the sequence length of d. */
+int evaluate(struct model *m, struct data *d, int split, int64_t first, int64_t n, double *loss, struct err *e);
 
 #ifdef __cplusplus
 }

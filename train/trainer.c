@@ -8,10 +8,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "train/evaluate.h"
 #include "train/host_copy.h"
-
-const char *const train_phase_name[PHASES] = {"data", "forward", "backward", "reduce", "optimizer"};
 
 static struct model_run config_run(const struct train_config *c)
 {
@@ -21,28 +18,55 @@ static struct model_run config_run(const struct train_config *c)
     };
 }
 
-/* What a rank has of the model. */
-static struct model_part part_of(const struct train_config *c, struct comm *tensor)
+/* What a stage has of the model in its i-th part, and how it is used. */
+static void part_of(const struct train_config *c, struct comm *tensor, int stage, int i, struct model_part *part, struct model_run *run)
 {
-    struct model_part p = model_part_whole(&c->model);
+    const struct stages *s = &c->stages;
+    const struct pipeline_shape shape = {(int)s->stages, (int)s->chunks, c->micro_batches, false};
 
-    p.tensor = tensor;
-    p.sequence = c->layout.sequence;
-    return p;
+    *part = (struct model_part){
+        .embeds = stage == 0 && i == 0, .heads = stage == s->stages - 1 && i == s->chunks - 1, .tensor = tensor,
+        .sequence = c->layout.sequence,
+    };
+    stages_layers(s, stage, i, &part->first, &part->layers);
+    *run = config_run(c);
+    run->slots = pipeline_slots(&shape, stage, i);
+}
+
+/* Adds what the i-th part of a stage takes. */
+static int add_part(const struct train_config *c, int stage, int i, struct train_memory *m, struct err *e)
+{
+    struct comm tensor = {.size = (int)c->layout.tensor}; /* one of them */
+    struct model_part part;
+    struct model_run run;
+    struct model_memory one;
+
+    part_of(c, &tensor, stage, i, &part, &run);
+    TRY(model_plan(&one, &c->model, &part, &run, e));
+    m->model.weights += one.weights;
+    m->model.low += one.low;
+    m->model.grads += one.grads;
+    m->model.activations += one.activations;
+    m->model.tables += one.tables;
+    if (c->deterministic)
+        m->model.grads += (size_t)data_parallel_levels(c->micro_batches) * one.weights;
+    m->optimizer += 2 * one.weights;
+    m->save += c->async_save ? 3 * one.weights / (size_t)c->ranks : 0;
+    return 0;
 }
 
 int trainer_plan(const struct train_config *c, struct train_memory *m, struct err *e)
 {
-    const struct model_run run = config_run(c);
-    struct comm tensor = {.size = (int)c->layout.tensor}; /* one of them */
-    struct model_part part = part_of(c, &tensor);
+    memset(m, 0, sizeof *m);
+    for (int stage = 0; stage < c->stages.stages; stage++) {
+        struct train_memory s = {0};
 
-    TRY(model_plan(&m->model, &c->model, &part, &run, e));
-    if (c->deterministic)
-        m->model.grads += (size_t)data_parallel_levels(c->micro_batches) * m->model.weights;
-    m->optimizer = 2 * m->model.weights;
-    m->save = c->async_save ? 3 * m->model.weights / (size_t)c->ranks : 0;
-    m->total = m->save + m->model.weights + m->model.low + m->model.grads + m->model.activations + m->model.tables + m->optimizer;
+        for (int i = 0; i < c->stages.chunks; i++)
+            TRY(add_part(c, stage, i, &s, e));
+        s.total = s.save + s.model.weights + s.model.low + s.model.grads + s.model.activations + s.model.tables + s.optimizer;
+        if (s.total > m->total)
+            *m = s;
+    }
     return 0;
 }
 
@@ -184,16 +208,17 @@ static int open_saver(struct trainer *t, struct err *e)
 static int open_parts(struct trainer *t, struct err *e)
 {
     const struct train_config *c = t->config;
-    const struct model_run run = config_run(c);
-    const struct model_part of = part_of(c, t->layout.tensor);
+    struct model_part of;
+    struct model_run run;
 
-    t->parts = calloc(1, sizeof *t->parts);
+    t->n_parts = (int)c->stages.chunks;
+    t->parts = calloc((size_t)t->n_parts, sizeof *t->parts);
     if (!t->parts)
         return err_set(e, ERR_NOMEM, "out of memory");
-    t->n_parts = 1;
     for (int i = 0; i < t->n_parts; i++) {
         struct train_part *p = &t->parts[i];
 
+        part_of(c, t->layout.tensor, t->layout.pipe->rank, i, &of, &run);
         TRY(model_open(&p->model, t->dev, &c->model, &of, &run, e));
         TRY(data_parallel_open(&p->ranks, t->layout.replicas, t->dev, p->model->params.elements, c->micro_batches,
                                c->deterministic, e));
@@ -204,16 +229,14 @@ static int open_parts(struct trainer *t, struct err *e)
 static int open_memory(struct trainer *t, struct err *e)
 {
     const struct train_config *c = t->config;
-    size_t ids = (size_t)(c->micro_batch * c->model.seq) * sizeof *t->tokens;
 
     TRY(open_parts(t, e));
+    TRY(passes_open(&t->passes, &t->layout, t->parts, t->n_parts, t->data, e));
     if (c->save)
         TRY(open_saver(t, e));
     t->valid = calloc((size_t)data_valid_sets(t->data), sizeof *t->valid);
-    t->tokens = malloc(ids);
-    t->targets = malloc(ids);
     t->losses = malloc((size_t)(c->micro_batches * t->layout.data) * sizeof *t->losses);
-    return t->valid && t->tokens && t->targets && t->losses ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+    return t->valid && t->losses ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 }
 
 int trainer_open(struct trainer **out, struct train_config *c, struct device *dev, struct comm *world, struct err *e)
@@ -255,14 +278,13 @@ void trainer_close(struct trainer *t)
     saver_close(t->saver);
     free(t->valid);
     optimizer_close(&t->optimizer);
-    for (int i = 0; i < t->n_parts; i++) {
+    passes_close(&t->passes);
+    for (int i = 0; t->parts && i < t->n_parts; i++) {
         data_parallel_close(&t->parts[i].ranks);
         model_close(t->parts[i].model);
     }
     free(t->parts);
     data_close(t->data);
-    free(t->tokens);
-    free(t->targets);
     free(t->losses);
     arena_free(&t->arena);
     layout_close(&t->layout);
@@ -278,48 +300,6 @@ static void lap(struct train_step *s, enum train_phase phase, double *at)
 
     s->phase[phase] += now - *at;
     *at = now;
-}
-
-/* Micro-batches that each rank takes of a step. */
-static int64_t share(const struct trainer *t, const struct train_step *s)
-{
-    return s->batch / (t->config->micro_batch * t->layout.data);
-}
-
-/* The i-th micro-batch of this rank: forward and backward. */
-static int micro_step(struct trainer *t, int64_t i, struct train_step *s, double *at, struct err *e)
-{
-    const struct train_config *c = t->config;
-    struct train_part *part = t->parts;
-    int64_t k = t->layout.batch->rank * share(t, s) + i; /* within the step */
-    struct model_dropout drop = {(uint64_t)c->seed, (uint64_t)t->step, k * c->micro_batch};
-    struct model_batch batch = {
-        .tokens = t->tokens, .targets = t->targets, .drop = &drop,
-        .grad_scale = (float)(1.0 / (double)(s->batch * c->model.seq)),
-    };
-
-    TRY(data_batch(t->data, GPT_TRAIN, t->consumed + k * c->micro_batch, c->micro_batch, t->tokens, t->targets, e));
-    lap(s, PHASE_DATA, at);
-    TRY(model_forward(part->model, &batch, &t->losses[k], e));
-    lap(s, PHASE_FORWARD, at);
-    TRY(model_backward(part->model, &batch, data_parallel_first(&part->ranks, i), e));
-    TRY(data_parallel_add(&part->ranks, part->model->grads, i, share(t, s), e));
-    lap(s, PHASE_BACKWARD, at);
-    return 0;
-}
-
-/* The loss of the step from those of the micro-batches, added in their order whoever had them. */
-static int step_loss(struct trainer *t, struct train_step *s, struct err *e)
-{
-    int64_t n = share(t, s) * t->layout.data;
-
-    if (t->layout.tensor->rank > 0) /* each of them has it */
-        memset(t->losses, 0, (size_t)n * sizeof *t->losses);
-    TRY(data_parallel_gather(t->layout.world, t->losses, n, e));
-    for (int64_t k = 0; k < n; k++)
-        s->loss += t->losses[k];
-    s->loss /= (double)(s->batch * t->config->model.seq);
-    return 0;
 }
 
 static int update(struct trainer *t, const struct train_step *s, struct err *e)
@@ -411,13 +391,17 @@ static double cpu_seconds(void)
 /* Forward, backward, exchange: gradients, their norm, and the loss, the same on all ranks. */
 static int gradients(struct trainer *t, struct train_step *s, double *at, struct err *e)
 {
-    memset(t->losses, 0, (size_t)(share(t, s) * t->layout.data) * sizeof *t->losses);
-    for (int64_t i = 0; i < share(t, s); i++)
-        TRY(micro_step(t, i, s, at, e));
-    TRY(step_loss(t, s, e));
+    const struct train_config *c = t->config;
+    const struct passes_step step = {(uint64_t)c->seed, (uint64_t)t->step, t->consumed, s->batch};
+
+    TRY(passes_step(&t->passes, &step, t->losses, s->phase, e));
+    for (int64_t k = 0; k < s->batch / c->micro_batch; k++) /* in their order, whoever had them */
+        s->loss += t->losses[k];
+    s->loss /= (double)(s->batch * c->model.seq);
+    *at = log_seconds();
     TRY(optimizer_reduce(&t->optimizer, e));
     lap(s, PHASE_REDUCE, at);
-    return optimizer_norm(&t->optimizer, t->config->clip_grad, &s->grad_norm, e);
+    return optimizer_norm(&t->optimizer, c->clip_grad, &s->grad_norm, e);
 }
 
 static int one_step(struct trainer *t, struct train_step *s, struct err *e)
@@ -501,8 +485,7 @@ static int evaluate_valid(struct trainer *t, struct train_step *s, struct err *e
     if (!c->eval_interval || !n || t->step % c->eval_interval || data_size(t->data, GPT_VALID) == 0)
         return 0;
     for (int i = 0; i < sets; i++) {
-        TRY(evaluate(t->parts->model, t->data, t->layout.batch, data_valid(i), (t->step / c->eval_interval - 1) * n, n,
-                     &t->valid[i], e));
+        TRY(passes_evaluate(&t->passes, data_valid(i), (t->step / c->eval_interval - 1) * n, n, &t->valid[i], e));
         sum += t->valid[i];
     }
     s->valid_loss = sum / sets;

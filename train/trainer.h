@@ -15,16 +15,13 @@
 #include "train/config.h"
 #include "train/data.h"
 #include "train/layout.h"
-#include "train/optimizer.h"
+#include "train/passes.h"
 #include "train/saver.h"
 #include "train/schedule.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-enum train_phase { PHASE_DATA, PHASE_FORWARD, PHASE_BACKWARD, PHASE_REDUCE, PHASE_OPTIMIZER, PHASES };
-extern const char *const train_phase_name[PHASES];
 
 /* What a step has to tell. */
 struct train_step {
@@ -49,6 +46,7 @@ struct trainer {
     struct train_part *parts;  /* of the model, that this rank has */
     int n_parts;
     struct optimizer optimizer;
+    struct passes passes;
     double *losses; /* of the micro-batches of a step, all ranks' */
     struct data *data;
     struct schedule schedule;
@@ -57,7 +55,6 @@ struct trainer {
     int64_t bad, bad_step;     /* bad steps since one beyond the last of them was good; which was the last */
     double save_seconds;
     double *valid;             /* losses of the sets */
-    int32_t *tokens, *targets; /* one micro-batch */
     int64_t step, consumed;    /* done so far */
     int64_t saved_step;        /* of the last checkpoint written or read; -1: none */
     struct arena arena;
@@ -65,7 +62,7 @@ struct trainer {
     int n_args;
 };
 
-/* Bytes that a run takes, beside what the device's ops keep for themselves. */
+/* Bytes that the rank that needs most of them takes, beside what the device's ops keep for themselves. */
 struct train_memory {
     struct model_memory model;
     size_t optimizer, save, total; /* save: --async-save's copy */

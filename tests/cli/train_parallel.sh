@@ -38,6 +38,18 @@ for m in gpt llama; do
 done
 as_one gpt 4 --tensor-model-parallel-size 4 --sequence-parallel
 
+# Stages: gpt's embedding is tied, so the first and the last have it; llama's is not.
+for m in gpt llama; do
+    as_one $m 2 --pipeline-model-parallel-size 2
+    as_one $m 2 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1 --recompute-granularity full
+    as_one $m 8 --pipeline-model-parallel-size 2 --tensor-model-parallel-size 2
+done
+as_one gpt 4 --pipeline-model-parallel-size 4
+as_one gpt 4 --pipeline-model-parallel-size 2
+as_one gpt 2 --pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1 --recompute-granularity selective
+as_one gpt 3 --pipeline-model-parallel-size 3 --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split
+as_one llama 4 --pipeline-model-parallel-size 2 --tensor-model-parallel-size 2 --sequence-parallel --num-virtual-stages-per-pipeline-rank 2
+
 # A checkpoint of one layout goes on in another.
 sed -n '11,20p' gpt.jsonl >rest.jsonl
 # shellcheck disable=SC2086
@@ -51,6 +63,18 @@ for how in '1' '2' '2 --tensor-model-parallel-size 2' '4 --tensor-model-parallel
         --log-file log.jsonl
     check "the rest: $how: as without a stop" close rest.jsonl log.jsonl 22
 done
+rm -rf half
+# shellcheck disable=SC2086
+check 'half of it, by stages' timeout 100 mpirun --oversubscribe -n 2 quern-train $gpt --pipeline-model-parallel-size 2 \
+    --num-layers-per-virtual-pipeline-stage 1 --exit-interval 10 --save half
+for how in '1' '4 --pipeline-model-parallel-size 4'; do
+    rm -rf go log.jsonl
+    cp -r half go
+    # shellcheck disable=SC2086
+    check "the rest of stages: $how" timeout 100 mpirun --oversubscribe -n ${how%% *} quern-train $gpt ${how#?} --save go \
+        --log-file log.jsonl
+    check "the rest of stages: $how: as without a stop" close rest.jsonl log.jsonl 22
+done
 
 # shellcheck disable=SC2086
 status 'heads that ranks cannot share' 2 mpirun --oversubscribe -n 3 quern-train $gpt --tensor-model-parallel-size 3
@@ -58,4 +82,11 @@ has 'is said' err '3 ranks cannot share 4 attention heads'
 # shellcheck disable=SC2086
 status 'groups that ranks cannot share' 2 mpirun --oversubscribe -n 4 quern-train $llama --tensor-model-parallel-size 4
 has 'is said' err '4 ranks cannot share 2 query groups'
+# shellcheck disable=SC2086
+status 'layers that stages cannot share' 2 mpirun --oversubscribe -n 3 quern-train $gpt --pipeline-model-parallel-size 3
+has 'is said' err '4 layers cannot be shared evenly by 3 stages'
+# shellcheck disable=SC2086
+status 'micro-batches that interleaved stages cannot take' 2 mpirun --oversubscribe -n 2 quern-train $gpt --global-batch-size 6 \
+    --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1
+has 'is said' err '3 micro-batches a step are no multiple of the 2 stages'
 finish

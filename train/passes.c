@@ -1,0 +1,166 @@
+#include "train/passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "train/exchange.h"
+
+const char *const train_phase_name[PHASES] = {"data", "forward", "backward", "wait", "reduce", "optimizer"};
+
+int passes_open(struct passes *p, const struct layout *layout, struct train_part *parts, int n, struct data *data,
+                struct err *e)
+{
+    const struct model *m = parts->model;
+    size_t ids = (size_t)(m->b * m->t) * sizeof *p->tokens;
+
+    *p = (struct passes){.layout = layout, .parts = parts, .n = n, .data = data};
+    p->tokens = calloc(1, ids);
+    p->targets = calloc(1, ids);
+    if (!p->tokens || !p->targets)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    return pipeline_open(&p->pipe, layout ? layout->pipe : NULL, n, m->dev, (size_t)(m->own * m->config.hidden),
+                         exchange_type(m->dt), e);
+}
+
+void passes_close(struct passes *p)
+{
+    pipeline_close(&p->pipe);
+    free(p->tokens);
+    free(p->targets);
+    *p = (struct passes){0};
+}
+
+/* ---- one micro-batch through one part ---- */
+
+/* What the operations of a run share. */
+struct under_way {
+    struct passes *p;
+    const struct passes_step *step; /* NULL: evaluation */
+    int split;
+    int64_t first, n;      /* samples */
+    int64_t share;         /* micro-batches of each data-parallel rank */
+    double *losses;        /* by micro-batch, of all ranks */
+    double *phase, at;
+};
+
+static void lap(struct under_way *u, enum train_phase phase)
+{
+    double now = log_seconds();
+
+    u->phase[phase] += now - u->at;
+    u->at = now;
+}
+
+/* Tokens and targets of micro-batch k, where the part needs them. */
+static int read_batch(struct under_way *u, const struct model *m, int64_t k, struct err *e)
+{
+    struct passes *p = u->p;
+    int64_t done = k * m->b, take = u->n - done < m->b ? u->n - done : m->b;
+
+    if (!m->part.embeds && !m->part.heads)
+        return 0;
+    if (take < 0)
+        take = 0;
+    for (int64_t i = take * m->t; i < m->b * m->t; i++) /* a last batch that is not full */
+        p->targets[i] = -1;
+    return data_batch(p->data, u->split, u->first + done, take, p->tokens, p->targets, e);
+}
+
+static int forward(struct under_way *u, struct model *m, const struct model_batch *b, int64_t k, const void *in, void *out,
+                   struct err *e)
+{
+    size_t bytes = u->p->pipe.n * dtype_size(m->dt);
+    double loss;
+
+    TRY(read_batch(u, m, k, e));
+    lap(u, PHASE_DATA);
+    if (in)
+        TRY(device_put(m->dev, model_stream_in(m, b->slot), in, bytes, e));
+    TRY(model_forward(m, b, &loss, e));
+    if (m->part.heads)
+        u->losses[k] = loss;
+    if (out)
+        TRY(device_get(m->dev, out, model_stream_out(m, b->slot), bytes, e));
+    lap(u, PHASE_FORWARD);
+    return 0;
+}
+
+static int backward(struct under_way *u, struct train_part *part, const struct model_batch *b, int64_t i, const void *in,
+                    void *out, struct err *e)
+{
+    struct model *m = part->model;
+    size_t bytes = u->p->pipe.n * dtype_size(m->dt);
+
+    if (in)
+        TRY(device_put(m->dev, model_stream_grad(m), in, bytes, e));
+    TRY(model_backward(m, b, data_parallel_first(&part->ranks, i), e));
+    if (out)
+        TRY(device_get(m->dev, out, model_stream_grad(m), bytes, e));
+    TRY(data_parallel_add(&part->ranks, m->grads, i, u->share, e));
+    lap(u, PHASE_BACKWARD);
+    return 0;
+}
+
+static int one(void *arg, const struct pipeline_op *op, const void *in, void *out, struct err *e)
+{
+    struct under_way *u = arg;
+    struct train_part *part = &u->p->parts[op->chunk];
+    struct model *m = part->model;
+    int64_t k = (u->p->layout ? u->p->layout->batch->rank : 0) * u->share + op->micro;
+    struct model_dropout drop;
+    struct model_batch b = {.slot = (int)(op->micro % m->run.slots), .tokens = u->p->tokens, .targets = u->p->targets};
+
+    lap(u, PHASE_WAIT);
+    if (u->step) {
+        drop = (struct model_dropout){u->step->seed, u->step->step, k * m->b};
+        b.drop = &drop;
+        b.grad_scale = (float)(1.0 / (double)(u->n * m->t));
+    }
+    return op->back ? backward(u, part, &b, op->micro, in, out, e) : forward(u, m, &b, k, in, out, e);
+}
+
+/* All micro-batches of this rank; then losses are those of all ranks. */
+static int run(struct under_way *u, struct err *e)
+{
+    const struct layout *l = u->p->layout;
+    int64_t all = u->share * (l ? l->data : 1);
+
+    memset(u->losses, 0, (size_t)all * sizeof *u->losses);
+    u->at = log_seconds();
+    TRY(pipeline_run(&u->p->pipe, u->share, !u->step, one, u, e));
+    lap(u, PHASE_WAIT);
+    if (!l)
+        return 0;
+    if (l->tensor->rank > 0) /* each of them has it */
+        memset(u->losses, 0, (size_t)all * sizeof *u->losses);
+    return data_parallel_gather(l->world, u->losses, all, e);
+}
+
+int passes_step(struct passes *p, const struct passes_step *s, double *losses, double *phase, struct err *e)
+{
+    int64_t each = p->parts->model->b * (p->layout ? p->layout->data : 1);
+    struct under_way u = {
+        .p = p, .step = s, .split = GPT_TRAIN, .first = s->first, .n = s->batch, .share = s->batch / each, .losses = losses,
+        .phase = phase,
+    };
+
+    return run(&u, e);
+}
+
+int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, double *loss, struct err *e)
+{
+    int64_t ranks = p->layout ? p->layout->data : 1, each = p->parts->model->b * ranks, share = (n + each - 1) / each;
+    double unused[PHASES], sum = 0;
+    struct under_way u = {
+        .p = p, .split = split, .first = first, .n = n, .share = share, .phase = unused,
+        .losses = malloc((size_t)(share * ranks + 1) * sizeof *u.losses),
+    };
+    int rc = u.losses ? run(&u, e) : err_set(e, ERR_NOMEM, "out of memory");
+
+    for (int64_t k = 0; rc == 0 && k < share * ranks; k++)
+        sum += u.losses[k];
+    free(u.losses);
+    *loss = sum / (double)(n * p->parts->model->t);
+    return rc;
+}

@@ -1,0 +1,53 @@
+/* train/passes.h -- micro-batches through the parts of a model that this rank has: the gradients of a step, the
+ * loss of a split. */
+#ifndef TRAIN_PASSES_H
+#define TRAIN_PASSES_H
+
+#include "train/data.h"
+#include "train/layout.h"
+#include "train/optimizer.h"
+#include "train/pipeline.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Seconds by what they went for. */
+enum train_phase { PHASE_DATA, PHASE_FORWARD, PHASE_BACKWARD, PHASE_WAIT /* for another stage */, PHASE_REDUCE, PHASE_OPTIMIZER, PHASES };
+extern const char *const train_phase_name[PHASES];
+
+struct passes {
+    const struct layout *layout; /* NULL: this rank has the whole model and all data */
+    struct train_part *parts;
+    int n;
+    struct data *data;
+    struct pipeline pipe;
+    int32_t *tokens, *targets; /* one micro-batch */
+};
+
+/* parts: of this rank, in the order of its chunks, models open; n: how many.  All are the caller's and stay; the ranks
+ * of layout->pipe call it together. */
+int passes_open(struct passes *p, const struct layout *layout, struct train_part *parts, int n, struct data *data,
+                struct err *e);
+void passes_close(struct passes *p); /* zeroed is fine */
+
+/* Of a step. */
+struct passes_step {
+    uint64_t seed, step; /* for dropout */
+    int64_t first;       /* sample of the training split with which the step begins */
+    int64_t batch;       /* samples, of all ranks */
+};
+
+/* Forward and backward of the step's micro-batches of this rank: their gradients, added up, in each part's model.
+ * losses[batch / micro-batch size] gets the sum of losses of each micro-batch, on all ranks.  phase[PHASES] gets
+ * seconds added. */
+int passes_step(struct passes *p, const struct passes_step *s, double *losses, double *phase, struct err *e);
+
+/* Mean loss of a token over samples first .. first + n - 1 of a split, without dropout; the same on all ranks
+ * of the layout, which share the work, and for any number of them. */
+int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, double *loss, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,181 @@
+#include "train/pipeline.h"
+
+#include <string.h>
+
+/* ---- schedules ---- */
+
+/* The k-th pass one way. */
+static struct pipeline_op nth(const struct pipeline_shape *s, bool back, int64_t k)
+{
+    int64_t group = k / (s->stages * s->chunks) * s->stages, at = k % (s->stages * s->chunks);
+    int64_t n = s->micros - group < s->stages ? s->micros - group : s->stages; /* micro-batches of the group */
+    struct pipeline_op op = {back, 0, k};
+
+    if (s->chunks == 1)
+        return op;
+    op.chunk = (int)(at / n);
+    op.micro = group + at % n;
+    if (back)
+        op.chunk = s->chunks - 1 - op.chunk;
+    return op;
+}
+
+int64_t pipeline_ops(const struct pipeline_shape *s)
+{
+    return s->micros * s->chunks * (s->forward ? 1 : 2);
+}
+
+struct pipeline_op pipeline_at(const struct pipeline_shape *s, int stage, int64_t i)
+{
+    int64_t all = s->micros * s->chunks, ahead = s->stages - 1 - stage;
+
+    if (s->chunks > 1)
+        ahead = 2 * ahead + (int64_t)(s->chunks - 1) * s->stages;
+    if (s->forward || ahead > all)
+        ahead = all;
+    if (i < ahead)
+        return nth(s, false, i);
+    i -= ahead;
+    if (i >= 2 * (all - ahead))
+        return nth(s, true, i - (all - ahead));
+    return nth(s, i % 2, i % 2 ? i / 2 : ahead + i / 2);
+}
+
+int pipeline_slots(const struct pipeline_shape *s, int stage, int chunk)
+{
+    int64_t n = pipeline_ops(s);
+    int now = 0, most = 1;
+
+    for (int64_t i = 0; i < n && !s->forward; i++) {
+        struct pipeline_op op = pipeline_at(s, stage, i);
+
+        if (op.chunk != chunk)
+            continue;
+        now += op.back ? -1 : 1;
+        if (now > most)
+            most = now;
+    }
+    return most;
+}
+
+/* ---- messages ---- */
+
+/* Forward and backward have a group each, so that messages of one kind meet in the order in which both
+ * sides have them, also where two stages are each other's next. */
+int pipeline_open(struct pipeline *p, struct comm *group, int chunks, struct device *dev, size_t n, enum comm_type type,
+                  struct err *e)
+{
+    *p = (struct pipeline){.dev = dev, .chunks = chunks, .n = n, .type = type};
+    if (!group || group->size == 1)
+        return 0;
+    p->forth = group;
+    TRY(comm_split(group, 0, group->rank, "pipeline, backward", &p->back, e));
+    for (int back = 0; back < 2; back++) {
+        struct pipeline_way *ways[] = {&p->in[back], &p->out[back]};
+
+        for (int i = 0; i < 4; i++) {
+            ways[i / 2]->group = back ? p->back : p->forth;
+            TRY(device_alloc_host(dev, &ways[i / 2]->buf[i % 2], n * comm_type_size(type), e));
+        }
+    }
+    return 0;
+}
+
+void pipeline_close(struct pipeline *p)
+{
+    for (int i = 0; i < 4 && p->dev; i++) {
+        device_free_host(p->dev, p->in[i / 2].buf[i % 2]);
+        device_free_host(p->dev, p->out[i / 2].buf[i % 2]);
+    }
+    comm_close(p->back);
+    memset(p, 0, sizeof *p);
+}
+
+static int stage_of(const struct pipeline *p)
+{
+    return p->forth ? p->forth->rank : 0;
+}
+
+/* Whether op takes something from another stage (or gives it something). */
+static bool is_linked(const struct pipeline *p, const struct pipeline_op *op, bool gives)
+{
+    bool ahead = gives != op->back; /* in the order of the model */
+
+    if (!p->forth)
+        return false;
+    if (ahead)
+        return stage_of(p) < p->forth->size - 1 || op->chunk < p->chunks - 1;
+    return stage_of(p) > 0 || op->chunk > 0;
+}
+
+/* Posts message w->n, in the buffer whose turn it is. */
+static int post(struct pipeline *p, struct pipeline_way *w, bool back, bool gives, struct err *e)
+{
+    int turn = (int)(w->n++ % 2), step = gives != back ? 1 : w->group->size - 1;
+    struct comm_call call = {
+        .kind = gives ? COMM_SEND : COMM_RECV, .send = w->buf[turn], .recv = w->buf[turn], .n = p->n, .type = p->type,
+        .peer = (w->group->rank + step) % w->group->size,
+    };
+
+    return comm_start(w->group, &call, &w->handle[turn], e);
+}
+
+/* Where the stage stands, for each way which operation is the next to receive. */
+struct place {
+    const struct pipeline_shape *shape;
+    int64_t next[2];
+};
+
+/* Posts the next receive one way, if there is another. */
+static int post_next(struct pipeline *p, struct place *at, bool back, struct err *e)
+{
+    int64_t all = pipeline_ops(at->shape);
+
+    while (at->next[back] < all) {
+        struct pipeline_op op = pipeline_at(at->shape, stage_of(p), at->next[back]++);
+
+        if (op.back == back && is_linked(p, &op, false))
+            return post(p, &p->in[back], back, false, e);
+    }
+    return 0;
+}
+
+/* The next receive is posted before the operation runs, and two messages may be under way to the next stage. */
+static int one(struct pipeline *p, struct place *at, const struct pipeline_op *op, pipeline_fn *run, void *arg, struct err *e)
+{
+    struct pipeline_way *from = &p->in[op->back], *to = &p->out[op->back];
+    const void *in = NULL;
+    void *out = NULL;
+    int turn = (int)(to->n % 2);
+
+    if (is_linked(p, op, false)) {
+        int last = (int)((from->n - 1) % 2);
+
+        TRY(comm_wait(&from->handle[last], e));
+        in = from->buf[last];
+        TRY(post_next(p, at, op->back, e));
+    }
+    if (is_linked(p, op, true)) {
+        TRY(comm_wait(&to->handle[turn], e));
+        out = to->buf[turn];
+    }
+    TRY(run(arg, op, in, out, e));
+    return out ? post(p, to, op->back, true, e) : 0;
+}
+
+int pipeline_run(struct pipeline *p, int64_t micros, bool forward, pipeline_fn *run, void *arg, struct err *e)
+{
+    const struct pipeline_shape shape = {p->forth ? p->forth->size : 1, p->chunks, micros, forward};
+    struct place at = {&shape, {0, 0}};
+
+    for (int back = 0; back < 2; back++)
+        TRY(post_next(p, &at, back, e));
+    for (int64_t i = 0; i < pipeline_ops(&shape); i++) {
+        struct pipeline_op op = pipeline_at(&shape, stage_of(p), i);
+
+        TRY(one(p, &at, &op, run, arg, e));
+    }
+    for (int i = 0; i < 4; i++)
+        TRY(comm_wait(&p->out[i / 2].handle[i % 2], e));
+    return 0;
+}
