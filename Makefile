@@ -103,7 +103,7 @@ all: $(BINS) $(CUDA_BACKEND) $(MPI_BACKEND)                ## build every comman
 	@$(if $(MPI_BACKEND),,echo "left out: several ranks (quern-mpi.so), for want of mpicc (make deps installs it)")
 check: deps-build                           ## install what is missing, build, run all tests
 	@$(MAKE) --no-print-directory test
-test: all $(UNIT) $B/tests/comm_ranks $B/tests/checkpoint_ranks $B/tests/simt-cuda.so     # what check runs, with what is installed
+test: all $(UNIT) $B/tests/comm_ranks $B/tests/checkpoint_ranks $B/tests/pipeline_ranks $B/tests/simt-cuda.so     # what check runs, with what is installed
 	@B=$B sh tests/run.sh unit cli
 check-shared: deps-build deps-shared        ## tests on the data in ../shared (set SHARED=)
 	@$(MAKE) --no-print-directory test-shared
@@ -212,7 +212,7 @@ $B/lib/quern-mpi.so: comm/mpi_backend.c comm/message.h comm/comm.h base/err.h ba
 # Runs under mpirun: tests/cli/comm.sh.
 $B/tests/comm_ranks: $B/tests/comm_ranks.c.o $B/libcomm.a $B/libbase.a
 	@$(CC) $(CFLAGS) $^ $(LDFLAGS) $(LDLIBS) -o $@
-$B/tests/checkpoint_ranks: $B/tests/checkpoint_ranks.c.o $(ARCHIVES)
+$B/tests/checkpoint_ranks $B/tests/pipeline_ranks: %: %.c.o $(ARCHIVES)
 	@$(CC) $(CFLAGS) $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/unit/%_test: $B/tests/unit/%_test.c.o $(ARCHIVES)
 	@$(CC) $(CFLAGS) $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@

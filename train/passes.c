@@ -128,7 +128,7 @@ static int run(struct under_way *u, struct err *e)
 
     memset(u->losses, 0, (size_t)all * sizeof *u->losses);
     u->at = log_seconds();
-    TRY(pipeline_run(&u->p->pipe, u->share, !u->step, one, u, e));
+    TRY(pipeline_pass(&u->p->pipe, u->share, !u->step, one, u, e));
     lap(u, PHASE_WAIT);
     if (!l)
         return 0;

@@ -163,7 +163,7 @@ static int one(struct pipeline *p, struct place *at, const struct pipeline_op *o
     return out ? post(p, to, op->back, true, e) : 0;
 }
 
-int pipeline_run(struct pipeline *p, int64_t micros, bool forward, pipeline_fn *run, void *arg, struct err *e)
+int pipeline_pass(struct pipeline *p, int64_t micros, bool forward, pipeline_fn *run, void *arg, struct err *e)
 {
     const struct pipeline_shape shape = {p->forth ? p->forth->size : 1, p->chunks, micros, forward};
     struct place at = {&shape, {0, 0}};

@@ -67,7 +67,7 @@ void pipeline_close(struct pipeline *p); /* zeroed is fine */
 
 /* Runs this stage's operations in order; all stages call it.  Messages are received ahead and sent while the
  * next operation runs. */
-int pipeline_run(struct pipeline *p, int64_t micros, bool forward, pipeline_fn *run, void *arg, struct err *e);
+int pipeline_pass(struct pipeline *p, int64_t micros, bool forward, pipeline_fn *run, void *arg, struct err *e);
 
 #ifdef __cplusplus
 }

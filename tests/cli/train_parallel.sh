@@ -50,6 +50,23 @@ as_one gpt 2 --pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layer
 as_one gpt 3 --pipeline-model-parallel-size 3 --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split
 as_one llama 4 --pipeline-model-parallel-size 2 --tensor-model-parallel-size 2 --sequence-parallel --num-virtual-stages-per-pipeline-rank 2
 
+# Stages that sleep, and are idle for as long as the formula says, within a tenth; others may hold them up, so three tries.
+# idle RANKS CHUNKS MICRO-BATCHES MILLISECONDS
+# shellcheck disable=SC2317
+idle() {
+    local n=$1 try
+    shift
+    for try in 1 2 3; do
+        timeout 100 mpirun --oversubscribe -n "$n" "$B/tests/pipeline_ranks" "$@" >idle || return 1
+        awk '{ d = $1 / $2; exit !(d > 0.9 && d < 1.1) }' idle && return 0
+    done
+    cat idle
+    return 1
+}
+check '1F1B, bubble' idle 4 1 8 200
+check 'interleaved, bubble' idle 4 2 8 200
+check 'messages of two interleaved stages' mpirun --oversubscribe -n 2 "$B/tests/pipeline_ranks" 3 6 0
+
 # A checkpoint of one layout goes on in another.
 sed -n '11,20p' gpt.jsonl >rest.jsonl
 # shellcheck disable=SC2086

@@ -79,7 +79,7 @@ static void what_cannot_be_shared_is_refused(void **state)
 
 /* ---- a clock ---- */
 
-/* What pipeline_run does with its messages: a receive is posted when the one before it is consumed, a buffer is
+/* What pipeline_pass does with its messages: a receive is posted when the one before it is consumed, a buffer is
  * sent from again when the message before the last one has arrived. */
 struct clock {
     struct pipeline_shape shape;
