@@ -181,7 +181,7 @@ GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_ke
   kernels/text_hash_simd.c
 GPU_LIBS := -lm -lpthread -ldl $(if $(filter 1,$(HAVE_DNNL)),$(LIB_DNNL))
 TRAIN := act adamw attention embedding matmul norm rope vec xent
-GPU += kernels/device_train.c kernels/matmul_dnnl.c $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope,$(TRAIN)))
+GPU += kernels/device_train.c $(if $(filter 1,$(HAVE_DNNL)),kernels/matmul_dnnl.c) $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope,$(TRAIN)))
 $B/tests/unit/train_twins_test: $B/tests/unit/train_twins_test.c.o $B/tests/train_twins.c.o $(SIMT) $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/unit/cudnn_test: $B/tests/unit/cudnn_test.c.o $(SIMT) $(call objs,$(GPU))

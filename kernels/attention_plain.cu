@@ -20,6 +20,7 @@ template <enum dtype DT> static __device__ __forceinline__ float dot(const float
 {
     float s = 0;
 
+#pragma unroll 1
     for (int64_t c = 0; c < d; c += PACK) {
         pack v = pack_get<DT>(p, at + c, d - c);
 #pragma unroll
@@ -54,12 +55,13 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
 {
     __shared__ struct shared_warp shared[WARPS];
     struct shared_warp *w = &shared[threadIdx.x / 32];
-    int64_t item = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32, bh = item / p.t, i = item % p.t, d = p.d;
-    int64_t b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads), last = i + p.t_kv - p.t;
+    unsigned heads = (unsigned)p.heads, group = heads / (unsigned)p.kv_heads;
+    int64_t bh = blockIdx.x, i = (int64_t)blockIdx.y * WARPS + threadIdx.x / 32, d = p.d;
+    int64_t b = blockIdx.x / heads, h = blockIdx.x % heads, kvh = blockIdx.x % heads / group, last = i + p.t_kv - p.t;
     int lane = (int)threadIdx.x % 32;
     float m = __uint_as_float(0xff800000u), l = 0, o[J] = {};
 
-    if (bh >= p.b * p.heads)
+    if (i >= p.t)
         return;
     keep_row<DT>(w->x, p.q, view_at(p.q, b, i, h, d), d, p.scale);
     __syncwarp();
@@ -75,6 +77,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
 #pragma unroll
         for (int j = 0; j < J; j++)
             o[j] *= alpha;
+#pragma unroll 1
         for (int k = 0; k < n; k++) {
             int64_t at = view_at(p.v, b, j0 + k, kvh, d);
 #pragma unroll
@@ -98,11 +101,12 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
 template <enum dtype DT> static __global__ void __launch_bounds__(32 * WARPS)
     delta_kernel(struct attention p, struct attention_view dout, float *delta)
 {
-    int64_t item = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32, bh = item / p.t, i = item % p.t;
-    int64_t b = bh / p.heads, h = bh % p.heads;
+    unsigned heads = (unsigned)p.heads;
+    int64_t i = (int64_t)blockIdx.y * WARPS + threadIdx.x / 32, item = blockIdx.x * p.t + i;
+    int64_t b = blockIdx.x / heads, h = blockIdx.x % heads;
     float s = 0;
 
-    if (bh >= p.b * p.heads)
+    if (i >= p.t)
         return;
     for (int64_t c = threadIdx.x % 32 * PACK; c < p.d; c += 32 * PACK) {
         pack x = pack_get<DT>(p.o.p, view_at(p.o, b, i, h, p.d) + c, p.d - c);
@@ -121,12 +125,13 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
 {
     __shared__ struct shared_warp shared[WARPS];
     struct shared_warp *w = &shared[threadIdx.x / 32];
-    int64_t item = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32, bh = item / p.t, i = item % p.t, d = p.d;
-    int64_t b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads), last = i + p.t_kv - p.t;
+    unsigned heads = (unsigned)p.heads, group = heads / (unsigned)p.kv_heads;
+    int64_t bh = blockIdx.x, i = (int64_t)blockIdx.y * WARPS + threadIdx.x / 32, item = bh * p.t + i, d = p.d;
+    int64_t b = blockIdx.x / heads, h = blockIdx.x % heads, kvh = blockIdx.x % heads / group, last = i + p.t_kv - p.t;
     int lane = (int)threadIdx.x % 32;
     float g[J] = {};
 
-    if (bh >= p.b * p.heads)
+    if (i >= p.t)
         return;
     keep_row<DT>(w->x, p.q, view_at(p.q, b, i, h, d), d, p.scale);
     keep_row<DT>(w->y, dout, view_at(dout, b, i, h, d), d, 1);
@@ -140,6 +145,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
             w->a[lane] = expf(s - p.lse[item]) * (dp - delta[item]);
         }
         __syncwarp();
+#pragma unroll 1
         for (int k = 0; k < n; k++) {
             int64_t at = view_at(p.k, b, j0 + k, kvh, d);
 #pragma unroll
@@ -162,12 +168,13 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
 {
     __shared__ struct shared_warp shared[WARPS];
     struct shared_warp *w = &shared[threadIdx.x / 32];
-    int64_t item = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32, key = item % p.t_kv, d = p.d, group = p.heads / p.kv_heads;
-    int64_t b = item / p.t_kv / p.kv_heads, kvh = item / p.t_kv % p.kv_heads, first = key - (p.t_kv - p.t);
+    unsigned kv_heads = (unsigned)p.kv_heads, group = (unsigned)p.heads / kv_heads;
+    int64_t key = (int64_t)blockIdx.y * WARPS + threadIdx.x / 32, d = p.d;
+    int64_t b = blockIdx.x / kv_heads, kvh = blockIdx.x % kv_heads, first = key - (p.t_kv - p.t);
     int lane = (int)threadIdx.x % 32;
     float gk[J] = {}, gv[J] = {};
 
-    if (b >= p.b)
+    if (key >= p.t_kv)
         return;
     first = first < 0 ? 0 : first;
     keep_row<DT>(w->x, p.k, view_at(p.k, b, key, kvh, d), d, p.scale);
@@ -184,6 +191,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
                 w->b[lane] = pr * (dp - delta[bh * p.t + i]) * p.scale;
             }
             __syncwarp();
+#pragma unroll 1
             for (int k = 0; k < n; k++) {
                 int64_t at = view_at(p.q, b, i0 + k, h, d), dat = view_at(dout, b, i0 + k, h, d);
 #pragma unroll
@@ -210,18 +218,21 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
         LAUNCH(kernel, __VA_ARGS__);                                                                       \
     })
 
-static dim3 warps_for(int64_t items) { return dim3((unsigned)((items + WARPS - 1) / WARPS)); }
+/* A warp for each of rows of each head.  No division of 64 bits in a kernel: it is a call, and costs registers. */
+static dim3 warps_for(int64_t heads, int64_t rows) { return dim3((unsigned)heads, (unsigned)((rows + WARPS - 1) / WARPS)); }
 
 int attention_plain_fwd(struct device *dev, enum dtype dt, const struct attention *p, struct err *e)
 {
-    BY_HEAD(dt, p->d, fwd_kernel, warps_for(p->b * p->heads * p->t), 32 * WARPS, dev, *p, drop_of(p->drop, p->t));
+    if (p->t_kv > 65535 * WARPS)
+        return err_set(e, ERR_UNSUPPORTED, "attention_fwd: %lld keys", (long long)p->t_kv);
+    BY_HEAD(dt, p->d, fwd_kernel, warps_for(p->b * p->heads, p->t), 32 * WARPS, dev, *p, drop_of(p->drop, p->t));
     return cuda_launched(dev, "attention_fwd", e);
 }
 
 int attention_delta(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout, float *delta,
                     struct err *e)
 {
-    BY_TYPE(dt, LAUNCH(delta_kernel<DT>, warps_for(p->b * p->heads * p->t), 32 * WARPS, dev, *p, dout, delta));
+    BY_TYPE(dt, LAUNCH(delta_kernel<DT>, warps_for(p->b * p->heads, p->t), 32 * WARPS, dev, *p, dout, delta));
     return cuda_launched(dev, "attention_bwd", e);
 }
 
@@ -231,10 +242,12 @@ int attention_plain_bwd(struct device *dev, enum dtype dt, const struct attentio
     struct drop drop = drop_of(p->drop, p->t);
     void *s;
 
+    if (p->t_kv > 65535 * WARPS)
+        return err_set(e, ERR_UNSUPPORTED, "attention_bwd: %lld keys", (long long)p->t_kv);
     TRY(cuda_scratch(dev, &s, (size_t)(p->b * p->heads * p->t) * sizeof(float), e));
     float *delta = (float *)s;
     TRY(attention_delta(dev, dt, p, dout, delta, e));
-    BY_HEAD(dt, p->d, dq_kernel, warps_for(p->b * p->heads * p->t), 32 * WARPS, dev, *p, dout, dq, delta, drop);
-    BY_HEAD(dt, p->d, dkv_kernel, warps_for(p->b * p->kv_heads * p->t_kv), 32 * WARPS, dev, *p, dout, dk, dv, delta, drop);
+    BY_HEAD(dt, p->d, dq_kernel, warps_for(p->b * p->heads, p->t), 32 * WARPS, dev, *p, dout, dq, delta, drop);
+    BY_HEAD(dt, p->d, dkv_kernel, warps_for(p->b * p->kv_heads, p->t_kv), 32 * WARPS, dev, *p, dout, dk, dv, delta, drop);
     return cuda_launched(dev, "attention_bwd", e);
 }

@@ -8,12 +8,26 @@
 
 /* ---- opening ---- */
 
+/* What Open MPI, Slurm and torchrun call the number of this process among those of its machine. */
+static int local_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "LOCAL_RANK"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return atoi(getenv(names[i]));
+    return 0;
+}
+
 int device_open_cuda(struct device **dev, struct err *e)
 {
     const struct cuda_backend *b;
+    struct cuda_info info;
+    int rank = local_rank();
 
     TRY(cuda_backend_open(&b, e));
-    return b->open(dev, 0, e);
+    TRY(b->info(0, &info, e));
+    return b->open(dev, rank > 0 ? rank % info.devices : 0, e);
 }
 
 int device_open_dedup(struct device **dev, const char *kind, int threads, char *why, struct err *e)

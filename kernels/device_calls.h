@@ -36,7 +36,7 @@ struct device_calls {
  * device_open. */
 int device_open_cpu(struct device **dev, int threads, struct err *e);
 extern const struct dedup_ops dedup_ops_cpu;
-/* The first GPU, with all its ops. */
+/* A GPU, with all its ops: the first, or where several ranks run on the machine each its own, in turn. */
 int device_open_cuda(struct device **dev, struct err *e);
 
 #ifdef __cplusplus
