@@ -331,7 +331,7 @@ extern "C" const struct dnn_api *cuda_dnn(void)
     static int state; /* 0: not tried; 1: here; -1: not */
 
     if (!state)
-        state = dnn_load(&api, "libcudnn.so.9") ? 1 : -1;
+        state = dnn_load(&api, "libcudnn.so.9") || dnn_load(&api, "/usr/local/cuda/lib64/libcudnn.so.9") ? 1 : -1;
     return state > 0 ? &api : NULL;
 }
 
@@ -347,16 +347,16 @@ extern "C" const struct lt_api *cuda_lt(void)
     static struct lt_api api;
     static int state; /* 0: not tried; 1: here; -1: not */
     void *at[sizeof names / sizeof *names], *library;
-    char name[40];
+    char name[60];
 
     static_assert(sizeof at == sizeof api, "a name for each function");
     if (state)
         return state > 0 ? &api : NULL;
     state = -1;
-    snprintf(name, sizeof name, "libcublasLt.so.%d", CUDART_VERSION / 1000);
-    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    snprintf(name, sizeof name, "/usr/local/cuda/lib64/libcublasLt.so.%d", CUDART_VERSION / 1000);
+    library = dlopen(strrchr(name, '/') + 1, RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        library = dlopen("libcublasLt.so", RTLD_NOW | RTLD_LOCAL);
+        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!library || !(at[i] = dlsym(library, names[i])))
             return NULL;
