@@ -78,7 +78,8 @@ static int run_copy(const int64_t *n) { return device_copy(dev, place[1], place[
 /* n: m, n, k, kind (0 bias, 1 bias and GELU, 2 input gradient, 3 through GELU, 4 weight gradient) */
 static int run_matmul(const int64_t *n)
 {
-    struct matmul p = {.m = n[0], .n = n[1], .k = n[2], .dt = DTYPE_BF16, .dt_c = DTYPE_BF16, .a = place[0], .b = place[1], .c = place[2]};
+    struct matmul p = {.m = n[0], .n = n[1], .k = n[2], .dt = DTYPE_BF16, .dt_c = DTYPE_BF16, .a = place[0], .b = place[1],
+        .c = place[2]};
 
     p.trans_b = n[3] < 2;
     p.bias = n[3] < 2 ? place[3] : NULL;
@@ -98,15 +99,16 @@ static void bench_matmul(int64_t m, int64_t n, int64_t k, int64_t kind)
     char shape[80];
 
     snprintf(shape, sizeof shape, "%lld x %lld x %lld", (long long)m, (long long)n, (long long)k);
-    job(kinds[kind], shape, run_matmul, (const int64_t[]){m, n, k, kind}, 2.0 * (double)(m * k + n * k + (kind == 4 ? 4 : 1) * m * n),
-        2.0 * (double)m * (double)n * (double)k);
+    job(kinds[kind], shape, run_matmul, (const int64_t[]){m, n, k, kind},
+        2.0 * (double)(m * k + n * k + (kind == 4 ? 4 : 1) * m * n), 2.0 * (double)m * (double)n * (double)k);
 }
 
 /* n: b, t, heads, kv heads, d, backward */
 static int run_attention(const int64_t *n)
 {
     int64_t q = n[2] * n[4], kv = n[3] * n[4], row = q + 2 * kv, t = n[1];
-    struct attention p = {.b = n[0], .t = t, .t_kv = t, .heads = n[2], .kv_heads = n[3], .d = n[4], .scale = 0.1f, .lse = place[2]};
+    struct attention p = {.b = n[0], .t = t, .t_kv = t, .heads = n[2], .kv_heads = n[3], .d = n[4], .scale = 0.1f,
+        .lse = place[2]};
     uint16_t *qkv = place[0], *g = place[4];
 
     p.q = (struct attention_view){qkv, t * row, row};
@@ -115,8 +117,10 @@ static int run_attention(const int64_t *n)
     p.o = (struct attention_view){place[1], t * q, q};
     if (!n[5])
         return dev->ops->attention_fwd(dev, DTYPE_BF16, &p, &err);
-    return dev->ops->attention_bwd(dev, DTYPE_BF16, &p, (struct attention_view){place[3], t * q, q}, (struct attention_view){g, t * row, row},
-                                   (struct attention_view){g + q, t * row, row}, (struct attention_view){g + q + kv, t * row, row}, &err);
+    return dev->ops->attention_bwd(dev, DTYPE_BF16, &p, (struct attention_view){place[3], t * q, q},
+                                   (struct attention_view){g, t * row, row},
+                                   (struct attention_view){g + q, t * row, row},
+                                   (struct attention_view){g + q + kv, t * row, row}, &err);
 }
 
 static void bench_attention(int64_t b, int64_t t, int64_t heads, int64_t kv, int64_t d)
@@ -125,7 +129,8 @@ static void bench_attention(int64_t b, int64_t t, int64_t heads, int64_t kv, int
     double flops = 2.0 * (double)(b * heads * t) * (double)(t * d), bytes = 2.0 * (double)(b * t * d * (2 * heads + 2 * kv));
     char shape[80], name[80];
 
-    snprintf(shape, sizeof shape, "%lld x %lld, %lld on %lld heads of %lld", (long long)b, (long long)t, (long long)heads, (long long)kv,
+    snprintf(shape, sizeof shape, "%lld x %lld, %lld on %lld heads of %lld", (long long)b, (long long)t, (long long)heads,
+             (long long)kv,
              (long long)d);
     for (int w = 0; w < 2; w++) {
         setenv("QUERN_ATTENTION", ways[w], 1);
@@ -149,18 +154,25 @@ static int run_norm(const int64_t *n)
 static int run_norm_back(const int64_t *n)
 {
     float *stat = place[7];
-    struct norm_bwd p = {.t = n[0], .c = n[1], .dy = place[0], .dres = place[1], .s = place[2], .mean = stat, .rstd = stat + n[0],
+    struct norm_bwd p = {.t = n[0], .c = n[1], .dy = place[0], .dres = place[1], .s = place[2], .mean = stat,
+        .rstd = stat + n[0],
                          .gamma = place[3], .ds = place[4], .dgamma = place[5], .dbeta = n[2] ? NULL : place[6]};
 
     return (n[2] ? dev->ops->rmsnorm_bwd : dev->ops->layernorm_bwd)(dev, DTYPE_BF16, &p, &err);
 }
 
-static int run_glu(const int64_t *n) { return dev->ops->glu_fwd(dev, DTYPE_BF16, ACT_SILU, place[1], place[0], n[0], n[1], &err); }
+static int run_glu(const int64_t *n)
+{
+    return dev->ops->glu_fwd(dev, DTYPE_BF16, ACT_SILU, place[1], place[0], n[0], n[1], &err);
+}
 static int run_glu_back(const int64_t *n)
 {
     return dev->ops->glu_bwd(dev, DTYPE_BF16, ACT_SILU, place[2], place[1], place[0], n[0], n[1], &err);
 }
-static int run_colsum(const int64_t *n) { return dev->ops->vec_colsum(dev, DTYPE_BF16, place[1], place[0], n[0], n[1], n[1], &err); }
+static int run_colsum(const int64_t *n)
+{
+    return dev->ops->vec_colsum(dev, DTYPE_BF16, place[1], place[0], n[0], n[1], n[1], &err);
+}
 static int run_sumsq(const int64_t *n) { return dev->ops->vec_sumsq(dev, DTYPE_F32, place[1], place[0], n[0], &err); }
 static int run_cast(const int64_t *n) { return dev->ops->vec_cast(dev, place[1], DTYPE_BF16, place[0], DTYPE_F32, n[0], &err); }
 
@@ -307,7 +319,8 @@ static void bench_step(const struct sized *x, double memory)
     seconds = (now() - start) / STEPS;
     rate = (double)(x->b * c.seq) / seconds;
     flops = rate * model_config_flops(&s.model->whole, c.seq);
-    printf("%s\t%lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", x->name, (long long)x->b, (long long)c.seq, (long long)c.layers,
+    printf("%s\t%lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", x->name, (long long)x->b, (long long)c.seq,
+           (long long)c.layers,
            1e-6 * (double)model_config_params(&s.model->whole), rate, 1e-12 * flops, 100 * flops / peak, bytes >> 20);
     steps_close(&s);
 }

@@ -8,7 +8,8 @@
  * causal, without dropout, as many keys as queries.  Plans are kept by shape. */
 
 /* What a tensor outside of the graph is called; those inside count on from INNER. */
-enum { ID_Q = 1, ID_K, ID_V, ID_O, ID_STATS, ID_SCALE, ID_MASKED, ID_DOUT, ID_DQ, ID_DK, ID_DV, ID_DELTA, ID_DQ_SUM, IDS, INNER = 100 };
+enum { ID_Q = 1, ID_K, ID_V, ID_O, ID_STATS, ID_SCALE, ID_MASKED, ID_DOUT, ID_DQ, ID_DK, ID_DV, ID_DELTA, ID_DQ_SUM, IDS,
+        INNER = 100 };
 enum { PLANS = 64, KEPT = 256, OPS = 24, PROPOSALS = 8 };
 enum { AT_Q, AT_K, AT_V, AT_O, AT_DOUT, AT_DQ, AT_DK, AT_DV };
 
@@ -52,7 +53,8 @@ static void finalize(struct graph *g, void *d)
 
 /* ---- tensors of four dimensions: sequence, head, row, column ---- */
 
-static void *tensor(struct graph *g, int type, int64_t id, const int64_t dim[4], const int64_t stride[4], bool by_value, int order)
+static void *tensor(struct graph *g, int type, int64_t id, const int64_t dim[4], const int64_t stride[4], bool by_value,
+                    int order)
 {
     void *d = make(g, DNN_TENSOR);
     int64_t align = 16, uid = id ? id : INNER + g->next++;
@@ -352,7 +354,8 @@ static struct dnn_plan *plan_of(struct dnn *d, const struct dnn_shape *s)
 
 static bool fits(enum dtype dt, const struct attention *p)
 {
-    return dt == DTYPE_BF16 && p->t == p->t_kv && p->lse && !(p->drop && p->drop->p > 0) && p->d % 8 == 0 && p->d <= 128 && p->t >= 64 &&
+    return dt == DTYPE_BF16 && p->t == p->t_kv && p->lse && !(p->drop && p->drop->p > 0) && p->d % 8 == 0 && p->d <= 128 &&
+        p->t >= 64 &&
            attention_mma_view_fits(&p->q) && attention_mma_view_fits(&p->k) && attention_mma_view_fits(&p->v) &&
            attention_mma_view_fits(&p->o);
 }
@@ -372,7 +375,8 @@ static struct dnn_shape shape_of(const struct attention *p, const struct attenti
     return s;
 }
 
-static int execute(struct device *dev, struct dnn *d, const struct dnn_plan *p, void *const *at, void *workspace, const char *op,
+static int execute(struct device *dev, struct dnn *d, const struct dnn_plan *p, void *const *at, void *workspace,
+                   const char *op,
                    struct err *e)
 {
     const struct dnn_api *api = d->api;
@@ -416,7 +420,8 @@ int attention_cudnn_fwd(struct device *dev, enum dtype dt, const struct attentio
     return execute(dev, d, plan, at, workspace, "attention_fwd", e);
 }
 
-int attention_cudnn_bwd(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout, struct attention_view dq,
+int attention_cudnn_bwd(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout,
+                        struct attention_view dq,
                         struct attention_view dk, struct attention_view dv, bool *did, struct err *e)
 {
     const struct attention_view more[4] = {dout, dq, dk, dv};

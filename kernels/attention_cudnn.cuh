@@ -23,7 +23,8 @@ int dnn_plan_make(const struct dnn_api *api, void *handle, void *prop, struct dn
 
 /* Does what it can: *done says whether it did.  Backward's sums have no order of their own there. */
 int attention_cudnn_fwd(struct device *dev, enum dtype dt, const struct attention *p, bool *done, struct err *e);
-int attention_cudnn_bwd(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout, struct attention_view dq,
+int attention_cudnn_bwd(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout,
+                        struct attention_view dq,
                         struct attention_view dk, struct attention_view dv, bool *done, struct err *e);
 
 #endif

@@ -3,16 +3,17 @@
 #include "kernels/attention_plain.cuh"
 #include "kernels/mma.cuh"
 
-/* Tiled attention with an online softmax on the tensor cores (arXiv:2205.14135, arXiv:2307.08691).  A block of four warps has 64
- * queries (dk and dv: 64 keys) of a head, 16 a warp, and goes over the others in tiles through shared memory.  Backward is two
- * kernels, one over queries for dq and one over keys for dk and dv: 7 products where one kernel with atomics would do with 5, but
- * every sum has its order, so the bits are the same every time. */
+/* Tiled attention with an online softmax on the tensor cores (arXiv:2205.14135, arXiv:2307.08691).  A block of four warps has
+ * 64 queries (dk and dv: 64 keys) of a head, 16 a warp, and goes over the others in tiles through shared memory.  Backward is two
+ * kernels, one over queries for dq and one over keys for dk and dv: 7 products where one kernel with atomics would do with
+ * 5, but every sum has its order, so the bits are the same every time. */
 
 enum { WARPS = 4, OWN = 16 * WARPS, FEW = 16 };
 #define LOG2E 1.44269504f
 
 /* Rows row0 .. row0 + ROWS - 1 of a head into a tile of rows of S elements; zeros from `rows` on. */
-template <int D, int S, int ROWS> static __device__ __forceinline__ void fill(uint16_t *tile, const struct attention_view &v, int64_t b,
+template <int D, int S, int ROWS> static __device__ __forceinline__ void fill(uint16_t *tile, const struct attention_view &v,
+        int64_t b,
                                                                               int64_t h, int64_t row0, int64_t rows)
 {
     for (int x = (int)threadIdx.x; x < ROWS * (D / 8); x += 32 * WARPS) {
@@ -69,7 +70,8 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
     __shared__ __align__(16) uint16_t tiles[2 * N * S];
     uint16_t *kt = tiles, *vt = tiles + N * S;
     int64_t bh = blockIdx.y, b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads), off = p.t_kv - p.t;
-    int64_t q0 = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN, row = q0 + threadIdx.x / 32 * 16 + mma_g(); /* the long ones first */
+    int64_t q0 = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN,
+        row = q0 + threadIdx.x / 32 * 16 + mma_g(); /* the long ones first */
     int64_t end = q0 + OWN + off < p.t_kv ? q0 + OWN + off : p.t_kv;
     float m[2] = {__uint_as_float(0xff800000u), __uint_as_float(0xff800000u)}, l[2] = {0, 0}, o[D / 8][4] = {};
     float k = p.scale * LOG2E;

@@ -51,7 +51,8 @@ static __device__ __forceinline__ float drop_one(const struct drop &d, const str
     return query % 4 == 0 ? f[0] : query % 4 == 1 ? f[1] : query % 4 == 2 ? f[2] : f[3];
 }
 
-template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WARPS) fwd_kernel(struct attention p, struct drop drop)
+template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WARPS) fwd_kernel(struct attention p,
+        struct drop drop)
 {
     __shared__ struct shared_warp shared[WARPS];
     struct shared_warp *w = &shared[threadIdx.x / 32];

@@ -15,7 +15,7 @@ static int local_rank(void)
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (getenv(names[i]))
-            return atoi(getenv(names[i]));
+            return (int)strtol(getenv(names[i]), NULL, 10);
     return 0;
 }
 

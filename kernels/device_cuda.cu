@@ -224,7 +224,8 @@ SAME(LT_EPILOGUE_DGELU, CUBLASLT_EPILOGUE_DGELU);
 SAME(LT_PREF_WORKSPACE, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
 SAME(LT_PREF_ALIGN_A, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
 SAME(LT_PREF_ALIGN_D, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
-static_assert(sizeof(struct lt_algo) == sizeof(cublasLtMatmulAlgo_t) && sizeof(struct lt_result) == sizeof(cublasLtMatmulHeuristicResult_t) &&
+static_assert(sizeof(struct lt_algo) == sizeof(cublasLtMatmulAlgo_t) &&
+              sizeof(struct lt_result) == sizeof(cublasLtMatmulHeuristicResult_t) &&
                   offsetof(struct lt_result, state) == offsetof(cublasLtMatmulHeuristicResult_t, state),
               "kernels/lt_api.h is not the library's interface");
 #endif

@@ -1,7 +1,8 @@
 /* kernels/lt_api.h -- the part of cuBLASLt's C interface that matmul.cu uses, as functions found at run time.
  *
- * Declared here, so that a build needs neither its header nor its library (half a gigabyte, which a machine without a GPU lacks),
- * and so that tests can put another behind it.  kernels/device_cuda.cu compares the numbers with the header's where it is there.
+ * Declared here, so that a build needs neither its header nor its library (half a gigabyte, which a machine without a GPU
+ * lacks), and so that tests can put another behind it.  kernels/device_cuda.cu compares the numbers with the header's where
+ * it is there.
  * Source: NVIDIA, cuBLAS library documentation, "Using the cuBLASLt API".
  */
 #ifndef KERNELS_LT_API_H

@@ -64,7 +64,8 @@ static inline void lt_cache_open(struct lt_cache *c, size_t version, const char 
     else if (home && *home)
         snprintf(c->path, sizeof c->path, "%.4000s/.cache/quern/cublaslt.tsv", home);
     f = c->path[0] ? fopen(c->path, "re") : NULL;
-    if (f && fstat(fileno(f), &s) == 0 && s.st_size <= LT_CACHE_MOST && (c->text = (char *)malloc((size_t)s.st_size + 2)) != NULL) {
+    if (f && fstat(fileno(f), &s) == 0 && s.st_size <= LT_CACHE_MOST &&
+        (c->text = (char *)malloc((size_t)s.st_size + 2)) != NULL) {
         size_t n = fread(c->text + 1, 1, (size_t)s.st_size, f);
         c->text[0] = '\n';
         c->text[n + 1] = '\0';

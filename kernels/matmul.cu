@@ -168,7 +168,8 @@ static int run(struct device *dev, const struct lt *lt, const struct lt_plan *p,
 {
     float one = 1, beta = q->beta;
 
-    return lt->api->matmul(lt->handle, p->desc, &one, q->b, p->a, q->a, p->b, &beta, q->c, p->c, d, p->c, algo, workspace, bytes,
+    return lt->api->matmul(lt->handle, p->desc, &one, q->b, p->a, q->a, p->b, &beta, q->c, p->c, d, p->c, algo, workspace,
+                           bytes,
                            dev->stream);
 }
 
@@ -244,7 +245,8 @@ static bool choose(struct device *dev, struct lt *lt, struct lt_plan *p, const s
             return false;
     }
     if (api->pref_set(lt->pref, LT_PREF_WORKSPACE, &bytes, sizeof bytes) ||
-        api->heuristic(lt->handle, p->desc, p->a, p->b, p->c, p->c, lt->pref, lt->tune ? PROPOSALS : 1, r, &count) || count < 1 ||
+        api->heuristic(lt->handle, p->desc, p->a, p->b, p->c, p->c, lt->pref, lt->tune ? PROPOSALS : 1, r, &count) ||
+            count < 1 ||
         r[0].state)
         return false;
     if (lt->tune)

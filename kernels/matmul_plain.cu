@@ -4,7 +4,8 @@
  * where cuBLASLt is missing or does not know a product, and to check what is around it. */
 enum { TILE = 64, STEP = 16 };
 
-template <enum dtype DT> static __device__ __forceinline__ void load(float (*to)[TILE + 1], const void *p, int64_t ld, bool k_inner,
+template <enum dtype DT> static __device__ __forceinline__ void load(float (*to)[TILE + 1], const void *p, int64_t ld,
+                                                                     bool k_inner,
                                                                      int64_t row0, int64_t rows, int64_t k0, int64_t ks)
 {
     for (int x = (int)threadIdx.x; x < TILE * STEP; x += CUDA_BLOCK) {

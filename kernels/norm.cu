@@ -9,7 +9,8 @@ static __device__ __forceinline__ int64_t row_at(const struct norm_heads &h, int
 /* ---- forward: a warp a row.  The row is read once from memory; what is read again is in the first cache ---- */
 
 /* A pack of s, as it is stored; it is made and stored here if there is a residual. */
-template <enum dtype DT> static __device__ __forceinline__ pack stream(const struct norm_fwd &p, const struct drop &d, int64_t t,
+template <enum dtype DT> static __device__ __forceinline__ pack stream(const struct norm_fwd &p, const struct drop &d,
+        int64_t t,
                                                                        int64_t from, int64_t i)
 {
     pack v = pack_get<DT>(p.x, from + i, p.c - i);

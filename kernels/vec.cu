@@ -73,7 +73,8 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
 
 /* 65,536 elements a block, in double. */
 enum { SUMSQ_BLOCK = 65536 };
-template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK) sumsq_kernel(double *part, const void *x, int64_t n)
+template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK) sumsq_kernel(double *part, const void *x,
+        int64_t n)
 {
     __shared__ double sum[CUDA_WARPS];
     int64_t lo = (int64_t)blockIdx.x * SUMSQ_BLOCK, hi = lo + SUMSQ_BLOCK < n ? lo + SUMSQ_BLOCK : n;

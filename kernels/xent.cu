@@ -20,7 +20,8 @@ template <enum dtype DT> static __device__ __forceinline__ float row_max(const s
     return block_max(m, part);
 }
 
-template <enum dtype DT> static __device__ __forceinline__ float row_sum(const struct xent &p, int64_t t, float max, float *part)
+template <enum dtype DT> static __device__ __forceinline__ float row_sum(const struct xent &p, int64_t t, float max,
+        float *part)
 {
     float s = 0;
 
@@ -34,7 +35,8 @@ template <enum dtype DT> static __device__ __forceinline__ float row_sum(const s
 }
 
 /* Maximum and sum in one go over the row: a sum so far is scaled when a larger value comes. */
-template <enum dtype DT> static __device__ __forceinline__ void row_both(const struct xent &p, int64_t t, float *max, float *sum,
+template <enum dtype DT> static __device__ __forceinline__ void row_both(const struct xent &p, int64_t t, float *max,
+        float *sum,
                                                                          float (*part)[32])
 {
     float m = -infinity(), s = 0;
@@ -57,7 +59,8 @@ template <enum dtype DT> static __device__ __forceinline__ void row_both(const s
 }
 
 /* The target's logit - max if it is among the local columns, else 0.  NaN for a target beyond a whole vocabulary. */
-template <enum dtype DT> static __device__ __forceinline__ float row_target(const struct xent &p, int64_t t, float max, bool whole)
+template <enum dtype DT> static __device__ __forceinline__ float row_target(const struct xent &p, int64_t t, float max,
+        bool whole)
 {
     int64_t j = p.target[t] - p.first;
 
@@ -67,7 +70,8 @@ template <enum dtype DT> static __device__ __forceinline__ float row_target(cons
 }
 
 /* Every thread reads and writes the same elements of the row, so no barrier is needed here. */
-template <enum dtype DT> static __device__ __forceinline__ void row_gradient(const struct xent &p, int64_t t, float max, float sum)
+template <enum dtype DT> static __device__ __forceinline__ void row_gradient(const struct xent &p, int64_t t, float max,
+        float sum)
 {
     int64_t target = p.target[t] - p.first;
     float scale = p.target[t] < 0 ? 0.0f : p.scale[t], k = scale / sum;

@@ -89,7 +89,8 @@ static void train_both(struct device *cpu, struct device *gpu, int scale)
     int64_t wide = scale > 1 ? 256 : 32;
     struct model_config gpt = {.layers = 4, .hidden = wide, .heads = wide / 64 ? wide / 64 : 1, .seq = wide, .positions = wide,
                                .vocab = 500, .hidden_dropout = 0.1, .attention_dropout = 0.1, .init_std = 0.02};
-    struct model_config llama = {.layers = 4, .hidden = wide, .heads = wide / 64 ? wide / 64 : 2, .groups = wide / 128 ? wide / 128 : 1,
+    struct model_config llama = {.layers = 4, .hidden = wide, .heads = wide / 64 ? wide / 64 : 2,
+                                 .groups = wide / 128 ? wide / 128 : 1,
                                  .seq = wide, .positions = wide, .vocab = 500, .norm = NORM_RMS, .position = POSITION_ROPE,
                                  .untie = true, .swiglu = true, .no_bias = true, .init_std = 0.02};
     int steps = scale > 1 ? STEPS : 3;

@@ -73,7 +73,8 @@ static int simt_stream_new(struct device *, struct device_stream **s, struct err
     return 0;
 }
 
-static int simt_event_seconds(struct device *, struct device_event *from, struct device_event *to, double *seconds, struct err *)
+static int simt_event_seconds(struct device *, struct device_event *from, struct device_event *to, double *seconds,
+                              struct err *)
 {
     *seconds = (double)(to->at.tv_sec - from->at.tv_sec) + 1e-9 * (double)(to->at.tv_nsec - from->at.tv_nsec);
     return 0;

@@ -26,7 +26,10 @@ struct pref {
     uint64_t workspace;
 };
 
-float at(int type, const void *p, int64_t i) { return type == LT_BF16 ? bf16_to(((const uint16_t *)p)[i]) : ((const float *)p)[i]; }
+float at(int type, const void *p, int64_t i)
+{
+    return type == LT_BF16 ? bf16_to(((const uint16_t *)p)[i]) : ((const float *)p)[i];
+}
 void put(int type, void *p, int64_t i, float x)
 {
     if (type == LT_BF16)
@@ -173,7 +176,8 @@ int matmul(void *, void *dd, const void *alpha, const void *pa, void *la, const 
             int64_t k = d->op_a ? a->rows : a->cols;
             float s = 0;
             for (int64_t x = 0; x < k; x++)
-                s += at(a->type, pa, d->op_a ? i * a->ld + x : x * a->ld + i) * at(b->type, pb, d->op_b ? x * b->ld + j : j * b->ld + x);
+                s += at(a->type, pa, d->op_a ? i * a->ld + x : x * a->ld + i) *
+                     at(b->type, pb, d->op_b ? x * b->ld + j : j * b->ld + x);
             s = al * s + (be != 0 ? be * at(c->type, pc, j * c->ld + i) : 0);
             if (biased(d))
                 s += at(d->bias_type, d->bias, i);
@@ -192,7 +196,8 @@ int matmul(void *, void *dd, const void *alpha, const void *pa, void *la, const 
 
 extern "C" const struct lt_api *cuda_lt(void)
 {
-    static const struct lt_api api = {version,        create,      destroy,      desc_create, desc_destroy, desc_set,  layout_create,
+    static const struct lt_api api = {version,        create,      destroy,      desc_create, desc_destroy, desc_set,
+                                      layout_create,
                                       layout_destroy, pref_create, pref_destroy, pref_set,    heuristic,    check,     matmul};
     return &api;
 }

@@ -162,9 +162,11 @@ static void activations(struct twins *t)
             struct tensor gx = result(&m, dt, 2 * n, 0);
             BOTH {
                 CHECK(&m, OPS(&m, w)->act_fwd(DEV(&m, w), dt, acts[a], on(&m, w, &y), on(&m, w, &x), 2 * n, &m.e));
-                CHECK(&m, OPS(&m, w)->act_bwd(DEV(&m, w), dt, acts[a], on(&m, w, &dx), on(&m, w, &y), on(&m, w, &x), 2 * n, &m.e));
+                CHECK(&m, OPS(&m, w)->act_bwd(DEV(&m, w), dt, acts[a], on(&m, w, &dx), on(&m, w, &y),
+                                                   on(&m, w, &x), 2 * n, &m.e));
                 CHECK(&m, OPS(&m, w)->glu_fwd(DEV(&m, w), dt, acts[a], on(&m, w, &gy), on(&m, w, &x), rows, f, &m.e));
-                CHECK(&m, OPS(&m, w)->glu_bwd(DEV(&m, w), dt, acts[a], on(&m, w, &gx), on(&m, w, &dy), on(&m, w, &x), rows, f, &m.e));
+                CHECK(&m, OPS(&m, w)->glu_bwd(DEV(&m, w), dt, acts[a], on(&m, w, &gx), on(&m, w, &dy),
+                                                   on(&m, w, &x), rows, f, &m.e));
             }
             near(&m, name_of(s, "act", dt, a, f), &y, 1e-6, 1);
             near(&m, name_of(s, "act backward", dt, a, f), &dx, dt == DTYPE_BF16 ? 0x1p-7 : 3e-6, 1); /* its dy was rounded */
@@ -336,9 +338,10 @@ static void norm_backward(struct made *m, enum dtype dt, bool rms, int how, int6
     char name[80];
 
     BOTH {
-        struct norm_bwd p = {.t = rows, .c = c, .heads = {heads, ld}, .dy = on(m, w, &dy), .dres = how == 1 || how == 2 ? on(m, w, &dres) : NULL,
-                             .s = on(m, w, &s), .mean = rms ? NULL : on(m, w, &mean), .rstd = on(m, w, &rstd), .gamma = on(m, w, &g),
-                             .drop = how == 2 ? &d : NULL, .ds = how == 2 ? on(m, w, &ds) : on(m, w, &dy),
+        struct norm_bwd p = {.t = rows, .c = c, .heads = {heads, ld}, .dy = on(m, w, &dy),
+                             .dres = how == 1 || how == 2 ? on(m, w, &dres) : NULL,
+                             .s = on(m, w, &s), .mean = rms ? NULL : on(m, w, &mean), .rstd = on(m, w, &rstd),
+                             .gamma = on(m, w, &g), .drop = how == 2 ? &d : NULL, .ds = how == 2 ? on(m, w, &ds) : on(m, w, &dy),
                              .dx = how == 2 ? on(m, w, &dx) : NULL, .dgamma = on(m, w, &dg), .dbeta = rms ? NULL : on(m, w, &db)};
         CHECK(m, (rms ? OPS(m, w)->rmsnorm_bwd : OPS(m, w)->layernorm_bwd)(DEV(m, w), dt, &p, &m->e));
     }
@@ -386,7 +389,8 @@ static void xent_with(struct made *m, enum dtype dt, int64_t rows, int64_t v, in
         }
         CHECK(m, OPS(m, w)->xent_max(DEV(m, w), dt, &p, on(m, w, &max), &m->e));
         CHECK(m, OPS(m, w)->xent_sum(DEV(m, w), dt, &p, on(m, w, &max), on(m, w, &sum), on(m, w, &at), &m->e));
-        CHECK(m, OPS(m, w)->xent_finish(DEV(m, w), dt, &p, on(m, w, &max), on(m, w, &sum), on(m, w, &at), on(m, w, &loss), &m->e));
+        CHECK(m, OPS(m, w)->xent_finish(DEV(m, w), dt, &p, on(m, w, &max), on(m, w, &sum), on(m, w, &at),
+                                           on(m, w, &loss), &m->e));
     }
     if (split) {
         near(m, name_of(name, "largest logit", dt, rows, v), &max, 0, 0);
@@ -422,8 +426,10 @@ struct product {
 static void product_with(struct made *m, enum dtype dt, const struct product *q, bool plain)
 {
     enum dtype dc = q->wide ? DTYPE_F32 : dt;
-    int64_t lda = (q->ta ? q->m : q->k) + q->pad, ldb = (q->tb ? q->k : q->n) + q->pad, ldc = q->n + (q->act || q->dact ? 0 : q->pad);
-    struct tensor a = normal(m, dt, (q->ta ? q->k : q->m) * lda, 0, 70, 1, 0), b = normal(m, dt, (q->tb ? q->n : q->k) * ldb, 0, 71, 1, 0);
+    int64_t lda = (q->ta ? q->m : q->k) + q->pad, ldb = (q->tb ? q->k : q->n) + q->pad;
+    int64_t ldc = q->n + (q->act || q->dact ? 0 : q->pad);
+    struct tensor a = normal(m, dt, (q->ta ? q->k : q->m) * lda, 0, 70, 1, 0);
+    struct tensor b = normal(m, dt, (q->tb ? q->n : q->k) * ldb, 0, 71, 1, 0);
     struct tensor c = normal(m, dc, q->m * ldc, 0, 72, 1, 0), bias = normal(m, dt, q->n, 0, 73, 1, 0);
     struct tensor aux = result(m, dt, q->m * q->n, 0), daux = normal(m, dt, q->m * q->n, 0, 74, 1, 0);
     double s = 1 + sqrt((double)q->k);
@@ -444,7 +450,8 @@ static void product_with(struct made *m, enum dtype dt, const struct product *q,
 
 static const struct product products[] = {
     {.m = 1, .n = 1, .k = 1}, {.m = 70, .n = 33, .k = 40, .tb = true}, {.m = 64, .n = 128, .k = 16, .bias = true},
-    {.m = 70, .n = 65, .k = 33, .tb = true, .bias = true, .act = ACT_GELU_TANH}, {.m = 64, .n = 64, .k = 64, .tb = true, .bias = true, .act = ACT_GELU_TANH},
+    {.m = 70, .n = 65, .k = 33, .tb = true, .bias = true, .act = ACT_GELU_TANH},
+    {.m = 64, .n = 64, .k = 64, .tb = true, .bias = true, .act = ACT_GELU_TANH},
     {.m = 64, .n = 64, .k = 24, .tb = true, .bias = true, .act = ACT_SILU}, {.m = 33, .n = 72, .k = 8, .dact = ACT_GELU_TANH},
     {.m = 32, .n = 64, .k = 16, .dact = ACT_GELU_TANH}, {.m = 33, .n = 40, .k = 70, .ta = true, .wide = true, .beta = 1},
     {.m = 64, .n = 32, .k = 48, .ta = true, .wide = true, .beta = 1}, {.m = 64, .n = 32, .k = 48, .ta = true, .wide = true},
@@ -482,7 +489,8 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
 {
     int64_t qw = h->heads * h->d, kw = h->kv * h->d, row = qw + 2 * kw, n = h->b * h->t_kv * row, no = h->b * h->t * qw;
     size_t es = dtype_size(dt);
-    struct tensor qkv = normal(m, dt, n, 0, 80, 1, 0), o = result(m, dt, no, 0), lse = result(m, DTYPE_F32, h->b * h->heads * h->t, 0);
+    struct tensor qkv = normal(m, dt, n, 0, 80, 1, 0), o = result(m, dt, no, 0);
+    struct tensor lse = result(m, DTYPE_F32, h->b * h->heads * h->t, 0);
     struct tensor dout = normal(m, dt, no, 0, 81, 1, 0), dqkv = normal(m, dt, n, 0, 82, 0, 0);
     struct dropout d = {h->p, 99, 3, 40};
     char name[80];
@@ -490,12 +498,14 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
     BOTH {
         char *base = on(m, w, &qkv), *g = on(m, w, &dqkv);
         struct attention p = {.b = h->b, .t = h->t, .heads = h->heads, .kv_heads = h->kv, .d = h->d, .t_kv = h->t_kv,
-                              .scale = 1 / sqrtf((float)h->d), .q = view(base, h->t_kv, row), .k = view(base + (size_t)qw * es, h->t_kv, row),
+                              .scale = 1 / sqrtf((float)h->d), .q = view(base, h->t_kv, row),
+                              .k = view(base + (size_t)qw * es, h->t_kv, row),
                               .v = view(base + (size_t)(qw + kw) * es, h->t_kv, row), .o = view(on(m, w, &o), h->t, qw),
                               .lse = on(m, w, &lse), .drop = h->p > 0 ? &d : NULL};
         CHECK(m, OPS(m, w)->attention_fwd(DEV(m, w), dt, &p, &m->e));
         CHECK(m, OPS(m, w)->attention_bwd(DEV(m, w), dt, &p, view(on(m, w, &dout), h->t, qw), view(g, h->t_kv, row),
-                                          view(g + (size_t)qw * es, h->t_kv, row), view(g + (size_t)(qw + kw) * es, h->t_kv, row), &m->e));
+                                          view(g + (size_t)qw * es, h->t_kv, row),
+                                          view(g + (size_t)(qw + kw) * es, h->t_kv, row), &m->e));
     }
     near(m, name_of(name, "attention", dt, h->t, h->d), &o, dt == DTYPE_BF16 ? 0x1p-7 : 1e-5, 1);
     near(m, name_of(name, "log-sum-exp", dt, h->t, h->d), &lse, 2e-6, 1);

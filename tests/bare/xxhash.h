@@ -1,5 +1,5 @@
-/* tests/bare/xxhash.h -- stands for xxHash in the programs of make gpu-check and gpu-bench on a machine without it.  Other numbers,
- * for seeds alone, which only have to be the same on both devices. */
+/* tests/bare/xxhash.h -- stands for xxHash in the programs of make gpu-check and gpu-bench on a machine without it.  Other
+ * numbers, for seeds alone, which only have to be the same on both devices. */
 #ifndef TESTS_BARE_XXHASH_H
 #define TESTS_BARE_XXHASH_H
 

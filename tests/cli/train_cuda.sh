@@ -24,7 +24,9 @@ le 2 $(awk 'BEGIN { x = 7; for (i = 0; i < 2000; i++) { x = (x * 5 + i % 3) % 61
 
 run="--data-path data --seq-length 16 --vocab-size 64 --micro-batch-size 4 --global-batch-size 8 --lr 0.01 --eval-iters 1
     --eval-interval 3 --split 80,10,10 -j 1 --train-iters 6"
+# shellcheck disable=SC2034
 gpt="--num-layers 2 --hidden-size 32 --num-attention-heads 2"
+# shellcheck disable=SC2034
 llama="--num-layers 2 --hidden-size 48 --num-attention-heads 4 --group-query-attention --num-query-groups 2 --ffn-hidden-size 64
     --position-embedding-type rope --normalization RMSNorm --swiglu --disable-bias-linear --qk-layernorm
     --untie-embeddings-and-output-weights --attention-dropout 0 --hidden-dropout 0 --recompute-granularity full

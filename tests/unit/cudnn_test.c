@@ -46,8 +46,8 @@ static void graphs_are_supported(void **s)
         skip();
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
         int engines = 0;
-        int rc = simt_dnn_engines(library, shape[i].b, shape[i].t, shape[i].heads, shape[i].kv_heads, shape[i].d, shape[i].backward,
-                                  &engines, &e);
+        int rc = simt_dnn_engines(library, shape[i].b, shape[i].t, shape[i].heads, shape[i].kv_heads, shape[i].d,
+                                  shape[i].backward, &engines, &e);
         if (rc < 0)
             fail_msg("shape %zu: %s", i, e.msg);
         if (engines < 1)
