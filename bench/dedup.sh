@@ -38,8 +38,9 @@ if [ -z "$PEERS" ]; then
     exit 0
 fi
 head -n 1000 "$T/docs.jsonl" >"$T/planted.jsonl"
-# Prose five times over: 10 MB of it, every copy with ids of its own.
-for f in "$data"/text/prose/*.jsonl.zst; do zstd -dcq "$f" | head -c 4000000 | sed '$d'; done >"$T/once.jsonl"
+# Prose five times over: 12 MB of it, or with EVERY=N every Nth document; every copy with ids of its own.
+some() { if [ -n "${EVERY:-}" ]; then awk -v n="$EVERY" 'NR % n == 1'; else head -c 4000000 | sed '$d'; fi; }
+for f in "$data"/text/prose/*.jsonl.zst; do zstd -dcq "$f" | some; done >"$T/once.jsonl"
 for i in 1 2 3 4 5; do sed "s/\"id\": *\"/&$i-/" "$T/once.jsonl"; done >"$T/prose.jsonl"
 cat >"$T/peer.py" <<'P'
 import json, sys, time
