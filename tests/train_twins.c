@@ -508,7 +508,7 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
                                           view(g + (size_t)(qw + kw) * es, h->t_kv, row), &m->e));
     }
     near(m, name_of(name, "attention", dt, h->t, h->d), &o, dt == DTYPE_BF16 ? 0x1p-7 : 1e-5, 1);
-    near(m, name_of(name, "log-sum-exp", dt, h->t, h->d), &lse, 2e-6, 1);
+    near(m, name_of(name, "log-sum-exp", dt, h->t, h->d), &lse, dt == DTYPE_BF16 ? 2e-5 : 2e-6, 1);
     near(m, name_of(name, "attention's gradients", dt, h->t, h->d), &dqkv, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
 }
 
