@@ -175,6 +175,10 @@ static void print_plan(struct train_config *c, const struct train_memory *m, con
     if (c->ranks > 1)
         printf(" on each of %" PRId64 " data-parallel ranks", c->ranks);
     putchar('\n');
+    if (c->stages.stages > 1)
+        printf("pipeline: %" PRId64 " stages of %" PRId64 " part%s; the memory is that of the largest; if all are equal they"
+               " idle for %.1f %% of the time they work\n", c->stages.stages, c->stages.chunks, c->stages.chunks == 1 ? "" : "s",
+               100.0 * (double)(c->stages.stages - 1) / (double)(c->micro_batches * c->stages.chunks));
     if (c->ramp_each)
         printf("ramp: from %" PRId64 " samples, %" PRId64 " more after each %" PRId64 "\n", c->ramp_start, c->ramp_add,
                c->ramp_each);

@@ -279,7 +279,8 @@ static int parse_rampup(struct train_config *c, struct err *e)
                        c->rampup, c->global_batch);
     if (start % each || add % each || (c->global_batch - start) % add)
         return err_set(e, ERR_ARG, "--rampup-batch-size: from %lld by %lld to %" PRId64 " is no row of multiples of the"
-                       " micro-batch of %" PRId64 " on %" PRId64 " ranks", start, add, c->global_batch, c->micro_batch, c->ranks);
+                       " micro-batch of %" PRId64 " on %" PRId64 " ranks%s",
+                       start, add, c->global_batch, c->micro_batch, c->ranks, c->layout.chunks > 1 ? ", times the stages" : "");
     if (c->deterministic && c->ranks > 1)
         return err_set(e, ERR_ARG, "--rampup-batch-size and --deterministic: on one rank only");
     if (!c->train_samples)

@@ -13,7 +13,10 @@ extern "C" {
 #endif
 
 /* Seconds by what they went for. */
-enum train_phase { PHASE_DATA, PHASE_FORWARD, PHASE_BACKWARD, PHASE_WAIT /* for another stage */, PHASE_REDUCE, PHASE_OPTIMIZER, PHASES };
+enum train_phase {
+    PHASE_DATA, PHASE_FORWARD, PHASE_BACKWARD, PHASE_WAIT /* for another stage */, PHASE_REDUCE, PHASE_OPTIMIZER,
+    PHASES
+};
 extern const char *const train_phase_name[PHASES];
 
 struct passes {

@@ -42,8 +42,8 @@ static int check_said(const struct stages *s, int64_t others, struct err *e)
     if (s->stages == 1 && (s->first || s->last || s->embedding || s->head))
         return err_set(e, ERR_ARG, "layers are shared out, but there is one stage: --pipeline-model-parallel-size is 1");
     if (others == 0 && s->first + s->last != s->layers)
-        return err_set(e, ERR_ARG, "--decoder-first-pipeline-num-layers: %" PRId64 " and %" PRId64 " in the last stage are not %" PRId64
-                       " layers", s->first, s->last, s->layers);
+        return err_set(e, ERR_ARG, "--decoder-first-pipeline-num-layers: %" PRId64 " and %" PRId64 " in the last stage are not"
+                       " %" PRId64 " layers", s->first, s->last, s->layers);
     return 0;
 }
 

@@ -19,7 +19,8 @@ static struct model_run config_run(const struct train_config *c)
 }
 
 /* What a stage has of the model in its i-th part, and how it is used. */
-static void part_of(const struct train_config *c, struct comm *tensor, int stage, int i, struct model_part *part, struct model_run *run)
+static void part_of(const struct train_config *c, struct comm *tensor, int stage, int i, struct model_part *part,
+                    struct model_run *run)
 {
     const struct stages *s = &c->stages;
     const struct pipeline_shape shape = {(int)s->stages, (int)s->chunks, c->micro_batches, false};
