@@ -172,7 +172,7 @@ static int fwd(struct device *dev, enum dtype dt, const struct norm_fwd *p, bool
 }
 
 /* How many teams share the rows: by the shape alone, so that the same sums are added everywhere. */
-enum { WARP_TEAMS = 2048, BLOCK_TEAMS = 512, TEAM_MOST = 3 * 512 * PACK };
+enum { WARP_TEAMS = 2048, BLOCK_TEAMS = 512, TEAM_MOST = 2 * 512 * PACK };
 
 template <enum dtype DT, int K, bool WARP> static void launch_bwd(struct device *dev, const struct norm_bwd *p, bool rms,
                                                                  unsigned blocks, unsigned threads, float *part)
@@ -189,7 +189,7 @@ static int bwd(struct device *dev, enum dtype dt, const struct norm_bwd *p, bool
 {
     bool warp = p->c <= 32 * PACK;
     int64_t most = warp ? WARP_TEAMS : BLOCK_TEAMS, teams = p->t < most ? p->t : most;
-    int k = warp || p->c <= 512 * PACK ? 1 : p->c <= 2 * 512 * PACK ? 2 : 3;
+    int k = warp || p->c <= 512 * PACK ? 1 : 2;
     void *part;
 
     TRY(check_norm_bwd(dt, p, op, e));
@@ -207,10 +207,8 @@ static int bwd(struct device *dev, enum dtype dt, const struct norm_bwd *p, bool
             launch_bwd<DT, 1, true>(dev, p, rms, blocks, threads, (float *)part);
         else if (k == 1)
             launch_bwd<DT, 1, false>(dev, p, rms, blocks, threads, (float *)part);
-        else if (k == 2)
-            launch_bwd<DT, 2, false>(dev, p, rms, blocks, threads, (float *)part);
         else
-            launch_bwd<DT, 3, false>(dev, p, rms, blocks, threads, (float *)part);
+            launch_bwd<DT, 2, false>(dev, p, rms, blocks, threads, (float *)part);
     });
     columns_add(dev, p->dgamma, p->c, p->dbeta, p->c, (const float *)part, (int)teams);
     return cuda_launched(dev, op, e);
