@@ -172,11 +172,12 @@ void page_came_in(const struct report_stage *s, int n, uint64_t *docs, uint64_t 
 
 static int put_summary(struct buf *b, const struct report *r)
 {
-    const struct report_stage *last = r->stage + r->n_stages - 1;
+    const struct report_stage *last;
     uint64_t docs, bytes;
 
     if (!r->n_stages)
         return 0;
+    last = r->stage + r->n_stages - 1;
     page_came_in(r->stage, r->n_stages, &docs, &bytes);
     TRY(buf_puts(b, "<p>Of <b>"));
     TRY(html_put_count(b, docs));
