@@ -60,19 +60,13 @@ int vec_colsum_cpu(struct device *dev, enum dtype dt, float *sum, const void *x,
     return 0;
 }
 
-int vec_sumsq_cpu(struct device *dev, enum dtype dt, double *sum, const void *x, int64_t n,
+int vec_sumsq_cpu(struct device *dev, enum dtype dt, double *sum, int64_t block, const void *x, int64_t n,
                   struct err *e)
 {
-    int64_t blocks = (n + VEC_BLOCK - 1) / VEC_BLOCK;
-    void *mem;
-    double *part;
-
     TRY(check_n(dt, n, "vec_sumsq", e));
-    TRY(cpu_scratch(dev, &mem, (size_t)blocks * sizeof *part, e));
-    part = mem;
-    ISA_PICK(vec_sumsq_loop)(dev, dt, part, x, n);
-    for (int64_t b = 0; b < blocks; b++)
-        *sum += part[b];
+    TRY(check_n(dt, block, "vec_sumsq", e));
+    if (n)
+        ISA_PICK(vec_sumsq_loop)(dev, dt, sum, block, x, n);
     return 0;
 }
 

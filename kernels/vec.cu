@@ -71,13 +71,11 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
     pack_put<DTYPE_F32>(part, g * c + i, c - i, s);
 }
 
-/* 65,536 elements a block, in double. */
-enum { SUMSQ_BLOCK = 65536 };
-template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK) sumsq_kernel(double *part, const void *x,
-        int64_t n)
+template <enum dtype DT>
+static __global__ void __launch_bounds__(CUDA_BLOCK) sumsq_kernel(double *to, int64_t block, const void *x, int64_t n)
 {
     __shared__ double sum[CUDA_WARPS];
-    int64_t lo = (int64_t)blockIdx.x * SUMSQ_BLOCK, hi = lo + SUMSQ_BLOCK < n ? lo + SUMSQ_BLOCK : n;
+    int64_t lo = (int64_t)blockIdx.x * block, hi = block < n - lo ? lo + block : n;
     double s = 0;
 
 #pragma unroll 4
@@ -97,26 +95,7 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK) su
         return;
     for (int i = 1; i < CUDA_WARPS; i++)
         s += sum[i];
-    part[blockIdx.x] = s;
-}
-
-/* One block: *to += all parts. */
-static __global__ void __launch_bounds__(CUDA_BLOCK) sumsq_end_kernel(double *to, const double *part, int64_t parts)
-{
-    __shared__ double sum[CUDA_WARPS];
-    double s = 0;
-
-    for (int64_t i = threadIdx.x; i < parts; i += CUDA_BLOCK)
-        s += part[i];
-    s = warp_sum(s);
-    if (threadIdx.x % 32 == 0)
-        sum[threadIdx.x / 32] = s;
-    __syncthreads();
-    if (threadIdx.x > 0)
-        return;
-    for (int i = 1; i < CUDA_WARPS; i++)
-        s += sum[i];
-    *to += s;
+    to[blockIdx.x] += s;
 }
 
 static __global__ void clip_kernel(float *scale, const double *sum, float max_norm)
@@ -210,17 +189,14 @@ extern "C" int vec_colsum_cuda(struct device *dev, enum dtype dt, float *sum, co
     return cuda_launched(dev, "vec_colsum", e);
 }
 
-extern "C" int vec_sumsq_cuda(struct device *dev, enum dtype dt, double *sum, const void *x, int64_t n, struct err *e)
+extern "C" int vec_sumsq_cuda(struct device *dev, enum dtype dt, double *sum, int64_t block, const void *x, int64_t n,
+                              struct err *e)
 {
-    int64_t parts = (n + SUMSQ_BLOCK - 1) / SUMSQ_BLOCK;
-    void *part;
-
     TRY(check_n(dt, n, "vec_sumsq", e));
+    TRY(check_n(dt, block, "vec_sumsq", e));
     if (n == 0)
         return 0;
-    TRY(cuda_scratch(dev, &part, (size_t)parts * sizeof(double), e));
-    BY_TYPE(dt, LAUNCH(sumsq_kernel<DT>, dim3((unsigned)parts), CUDA_BLOCK, dev, (double *)part, x, n));
-    LAUNCH(sumsq_end_kernel, 1, CUDA_BLOCK, dev, sum, (const double *)part, parts);
+    BY_TYPE(dt, LAUNCH(sumsq_kernel<DT>, dim3((unsigned)((n + block - 1) / block)), CUDA_BLOCK, dev, sum, block, x, n));
     return cuda_launched(dev, "vec_sumsq", e);
 }
 

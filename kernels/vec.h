@@ -27,11 +27,11 @@ typedef int vec_dropout_fn(struct device *dev, enum dtype dt, void *y, const voi
  * in 32 fixed groups, added in order.  Scratch: 32 C floats. */
 typedef int vec_colsum_fn(struct device *dev, enum dtype dt, float *sum, const void *x,
                           int64_t t, int64_t c, int64_t ldx, struct err *e);
-/* *sum += the sum of squares of x (n), in double, in fixed blocks of 65,536, added in
- * order.  sum is the device's; zero it first.  Several calls make the norm of several
- * tensors; the bits do not depend on the number of threads.  Scratch: n / 8192 bytes. */
-typedef int vec_sumsq_fn(struct device *dev, enum dtype dt, double *sum, const void *x, int64_t n,
-                         struct err *e);
+/* sum[i] += the squares of elements i * block .. of x (n), block at a time, in double; the last
+ * may be shorter.  sum is the device's; zero it first.  The bits of a block depend on its own elements
+ * alone. */
+typedef int vec_sumsq_fn(struct device *dev, enum dtype dt, double *sum, int64_t block, const void *x,
+                         int64_t n, struct err *e);
 /* *scale = min(1, max_norm / (sqrt(*sum) + 1e-6)), Megatron's clipping factor; max_norm
  * <= 0: 1.  NaN in *sum gives NaN, infinity 0: look at the norm before an update.
  * Both are the device's. */

@@ -152,14 +152,14 @@ INLINE double sumsq_block(enum dtype dt, const void *x, int64_t lo, int64_t hi)
     return s;
 }
 
-void ISA_FN(vec_sumsq_loop)(struct device *dev, enum dtype dt, double *part, const void *x,
+void ISA_FN(vec_sumsq_loop)(struct device *dev, enum dtype dt, double *sum, int64_t block, const void *x,
                             int64_t n)
 {
-    int64_t blocks = (n + VEC_BLOCK - 1) / VEC_BLOCK;
+    int64_t blocks = (n + block - 1) / block;
 
 #pragma omp parallel for num_threads(cpu_team(dev, n)) schedule(static)
     for (int64_t b = 0; b < blocks; b++) {
-        int64_t lo = b * VEC_BLOCK, hi = lo + VEC_BLOCK < n ? lo + VEC_BLOCK : n;
-        BY_DTYPE(dt, part[b] = sumsq_block(DT, x, lo, hi));
+        int64_t lo = b * block, hi = block < n - lo ? lo + block : n;
+        BY_DTYPE(dt, sum[b] += sumsq_block(DT, x, lo, hi));
     }
 }

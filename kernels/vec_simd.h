@@ -16,8 +16,6 @@ ISA_DECLARE(void, vec_dropout_loop, (struct device *, enum dtype, void *, const 
                                      int64_t, const struct dropout *));
 ISA_DECLARE(void, vec_colsum_loop, (struct device *, enum dtype, float *, float *, const void *,
                                     int64_t, int64_t, int64_t));
-/* Sums of squares of blocks of VEC_BLOCK. */
-enum { VEC_BLOCK = 65536 };
-ISA_DECLARE(void, vec_sumsq_loop, (struct device *, enum dtype, double *, const void *, int64_t));
+ISA_DECLARE(void, vec_sumsq_loop, (struct device *, enum dtype, double *, int64_t, const void *, int64_t));
 
 #endif

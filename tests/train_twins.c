@@ -210,7 +210,7 @@ static void sums(struct twins *t)
         int squares = give(&m, &zero, sizeof zero);
         BOTH {
             CHECK(&m, OPS(&m, w)->vec_colsum(DEV(&m, w), dt, on(&m, w, &sum), on(&m, w, &x), rows, c, ld, &m.e));
-            CHECK(&m, OPS(&m, w)->vec_sumsq(DEV(&m, w), dt, m.on[w][squares], on(&m, w, &x), rows * ld, &m.e));
+            CHECK(&m, OPS(&m, w)->vec_sumsq(DEV(&m, w), dt, m.on[w][squares], rows * ld, on(&m, w, &x), rows * ld, &m.e));
             CHECK(&m, device_get(DEV(&m, w), &norm[w], m.on[w][squares], sizeof zero, &m.e));
             for (int i = 0; i < 2; i++)
                 CHECK(&m, OPS(&m, w)->clip_scale(DEV(&m, w), on(&m, w, &clip[i]), m.on[w][squares], clip_at[i], &m.e));

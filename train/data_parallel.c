@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "train/host_copy.h"
-
 int data_parallel_levels(int64_t micro_batches)
 {
     int n = 0;
@@ -42,36 +40,22 @@ bool data_parallel_first(const struct data_parallel *p, int64_t i)
 
 /* A binary counter: micro-batch i is added to what its trailing ones have kept, and kept in turn;
  * the last takes all that is left. */
-int data_parallel_add(struct data_parallel *p, float *grads, int64_t i, int64_t n, struct err *e)
+int data_parallel_add(struct data_parallel *p, float *grads, size_t at, size_t len, int64_t i, int64_t n, struct err *e)
 {
     const struct device_ops *ops = p->dev->ops;
     bool last = i == n - 1;
-    int at = 0;
+    int k = 0;
 
     if (!p->levels)
         return 0;
-    for (; i >> at; at++) {
-        if (i >> at & 1)
-            TRY(ops->vec_add(p->dev, DTYPE_F32, grads, p->level[at], grads, (int64_t)p->elements, e));
+    grads += at;
+    for (; i >> k; k++) {
+        if (i >> k & 1)
+            TRY(ops->vec_add(p->dev, DTYPE_F32, grads, p->level[k] + at, grads, (int64_t)len, e));
         else if (!last)
             break;
     }
-    return last ? 0 : device_copy(p->dev, p->level[at], grads, p->elements * sizeof(float), e);
-}
-
-int data_parallel_reduce(struct data_parallel *p, float *grads, struct err *e)
-{
-    struct host_copy h;
-    int rc, closed;
-
-    TRY(device_sync(p->dev, e));
-    if (p->group->size == 1)
-        return 0;
-    rc = host_copy_open(&h, p->dev, grads, p->elements * sizeof *grads, true, e);
-    if (rc == 0)
-        rc = comm_all_reduce(p->group, h.host, p->elements, COMM_F32, COMM_SUM, e);
-    closed = host_copy_close(&h, rc == 0, e);
-    return rc < 0 ? rc : closed;
+    return last ? 0 : device_copy(p->dev, p->level[k] + at, grads, len * sizeof(float), e);
 }
 
 int data_parallel_gather(struct comm *group, double *each, int64_t n, struct err *e)

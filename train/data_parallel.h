@@ -38,11 +38,10 @@ void data_parallel_close(struct data_parallel *p);
 
 /* Whether backward of the i-th micro-batch of this rank overwrites the gradients; else it adds. */
 bool data_parallel_first(const struct data_parallel *p, int64_t i);
-/* To be called after backward of the i-th of n micro-batches of this rank: with a tree, keeps grads or
- * adds what was kept to them.  After the last, grads hold the sum of all n. */
-int data_parallel_add(struct data_parallel *p, float *grads, int64_t i, int64_t n, struct err *e);
-/* grads = their sum over the ranks. */
-int data_parallel_reduce(struct data_parallel *p, float *grads, struct err *e);
+/* To be called after backward of the i-th of n micro-batches of this rank, for all elements at .. at + len - 1 of
+ * grads: with a tree, keeps them or adds what was kept to them.  After the last, they are the sum of
+ * all n. */
+int data_parallel_add(struct data_parallel *p, float *grads, size_t at, size_t len, int64_t i, int64_t n, struct err *e);
 
 /* each[n], of which every rank has filled in its own and left the others 0, becomes whole on all. */
 int data_parallel_gather(struct comm *group, double *each, int64_t n, struct err *e);

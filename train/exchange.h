@@ -22,6 +22,23 @@ int exchange(struct device *dev, struct comm *c, const struct comm_call *call, s
 /* In place: buf[n] = sum over the ranks. */
 int exchange_sum(struct device *dev, struct comm *c, void *buf, size_t n, enum comm_type type, struct err *e);
 
+/* A call under way.  Zeroed is none. */
+struct exchange_call {
+    struct device *dev;
+    struct comm_handle handle;
+    void *to;       /* the device's */
+    void *from, *in; /* of the host, for a GPU */
+    size_t bytes;   /* that come in */
+    bool running, arrived;
+};
+/* The same in two halves, between which the caller does something else.  x must be none; after a failure
+ * it is none again. */
+int exchange_start(struct exchange_call *x, struct device *dev, struct comm *c, const struct comm_call *call, struct err *e);
+/* Gets calls on; without waiting. */
+int exchange_poke(struct exchange_call *x, struct err *e);
+/* Afterwards x is none.  None is fine. */
+int exchange_wait(struct exchange_call *x, struct err *e);
+
 #ifdef __cplusplus
 }
 #endif

@@ -175,6 +175,7 @@ static int measure(struct model *m, const struct model_config *config, const str
     if (!pass_shared(m))
         m->part.sequence = false;
     TRY(params_init(&m->params, config, &m->part, e));
+    params_round(&m->params, run->multiple ? run->multiple : 1);
     m->config = share_of(config, &m->part);
     m->own = m->b * m->t;
     if (m->part.sequence) {
@@ -192,9 +193,10 @@ static int measure(struct model *m, const struct model_config *config, const str
             return err_set(e, ERR_NOMEM, "out of memory");
     }
     plan(m, &c);
-    m->memory.weights = m->params.elements * sizeof(float);
+    m->memory.elements = m->params.elements;
+    m->memory.weights = run->no_master ? 0 : m->params.elements * sizeof(float);
     m->memory.low = m->dt == DTYPE_BF16 ? m->params.elements * 2 : 0;
-    m->memory.grads = run->use == MODEL_TRAIN ? m->memory.weights : 0;
+    m->memory.grads = run->use == MODEL_TRAIN ? m->params.elements * sizeof(float) : 0;
     m->memory.activations = c.used;
     if (run->use == MODEL_GENERATE)
         m->memory.cache = (size_t)(2 * m->config.layers * m->b * m->t * model_kv_width(&m->config)) * dtype_size(m->dt);
@@ -259,7 +261,7 @@ static int allocate(struct model *m, struct err *e)
     for (size_t i = 0; i < sizeof slabs / sizeof *slabs; i++)
         if (slabs[i].bytes && device_alloc(m->dev, slabs[i].p, slabs[i].bytes, e) < 0)
             return err_wrap(e, "%s: %zu MiB", slabs[i].what, slabs[i].bytes >> 20);
-    /* Padding between tensors is never written, and counts in the norm. */
+    /* Padding between tensors is never written, but added up over ranks. */
     return m->grads ? device_zero(m->dev, m->grads, m->memory.grads, e) : 0;
 }
 

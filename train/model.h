@@ -46,6 +46,8 @@ struct model_run {
     bool block;
     int64_t layers; /* 0: 1 */
     int slots;      /* micro-batches that may stand between forward and backward; 0: 1 */
+    size_t multiple; /* slabs of parameters are of a multiple of so many elements (params_round); 0: of any */
+    bool no_master;  /* with bf16: the fp32 weights are elsewhere */
 };
 
 /* What one layer leaves for its backward pass; n = b * t rows.  dt unless float. */
@@ -74,6 +76,7 @@ struct model_acts {
 /* Bytes by kind. */
 struct model_memory {
     size_t weights, low, grads, activations, cache, tables;
+    size_t elements; /* of a slab of parameters: a number, no bytes */
 };
 
 struct model {
@@ -88,7 +91,7 @@ struct model {
     int64_t b, t;
     int64_t own;   /* rows of the stream that are here: b * t, or a share of it with part.sequence */
 
-    float *weights;  /* master */
+    float *weights;  /* master; NULL with run.no_master */
     uint16_t *low;   /* bf16 copy of weights; NULL with fp32 */
     float *grads;    /* fp32; NULL without backward */
     struct model_memory memory;
@@ -104,7 +107,7 @@ struct model {
     float *loss, *scale, *max, *sum, *at; /* (b * t); the last three with a shared vocabulary */
     int32_t *targets, *positions;
     void *ds, *dx, *dln, *dwide; /* gradients: stream, branch, norm's or attention's output, qkv or fc1 */
-    float *shared;           /* gradients that the tensor ranks add up, packed */
+    float *shared;           /* room for all gradients that the tensor ranks add up (params.h: summed) */
 };
 
 /* What dropout needs to know.  The masks depend on seed, step and a sample's place in the
@@ -149,10 +152,6 @@ int model_forward(struct model *m, const struct model_batch *batch, double *loss
 /* Adds the gradients of batch, whose model_forward was the last in its slot, to m->grads; with first,
  * overwrites them. */
 int model_backward(struct model *m, const struct model_batch *batch, bool first, struct err *e);
-
-/* To be called before gradients are used: adds up over the tensor ranks those that each has a share
- * of. */
-int model_sum_grads(struct model *m, struct err *e);
 
 /* GENERATE: b sequences of t new tokens each (host), which stand at positions past ..
  * past + t - 1 behind what the cache has.  *logits gets (b, padded_vocab) of the last ones,

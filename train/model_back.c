@@ -1,7 +1,6 @@
 /* The backward pass. */
 #include <stdbool.h>
 
-#include "train/exchange.h"
 #include "train/model.h"
 #include "train/model_pass.h"
 
@@ -205,27 +204,4 @@ int model_backward(struct model *m, const struct model_batch *batch, bool first,
     for (int64_t i = m->config.layers - 1; i >= 0; i--)
         TRY(layer_back(m, i, &dx, batch->drop, first, e));
     return m->part.embeds ? embed_back(m, batch->drop, e) : 0;
-}
-
-int model_sum_grads(struct model *m, struct err *e)
-{
-    size_t n = 0;
-
-    for (int pass = 0; pass < 2 && m->shared; pass++) {
-        size_t at = 0;
-
-        for (int i = 0; i < m->params.n; i++) {
-            const struct param *p = &m->params.v[i];
-            float *g = m->grads + p->at;
-
-            if (!p->summed)
-                continue;
-            TRY(device_copy(m->dev, pass ? g : m->shared + at, pass ? m->shared + at : g, p->n * sizeof *g, e));
-            at += p->n;
-        }
-        n = at;
-        if (pass == 0)
-            TRY(exchange_sum(m->dev, m->part.tensor, m->shared, n, COMM_F32, e));
-    }
-    return 0;
 }

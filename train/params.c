@@ -154,6 +154,7 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
 
     memset(p, 0, sizeof *p);
     p->word = p->position = p->final_w = p->final_b = p->output = -1;
+    p->tied_apart = !m->untie && part.embeds != part.heads;
     TRY(check_share(m, share.ranks, e));
     p->v = calloc((size_t)part.layers * LAYER_PARAMS + 5, sizeof *p->v);
     if (!p->v)
@@ -177,6 +178,27 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
     else
         p->output = part.embeds ? p->word : add(p, "", &word, share, true);
     return 0;
+}
+
+static size_t round_up(size_t n, size_t multiple)
+{
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+void params_round(struct params *p, size_t multiple)
+{
+    int i = params_apart(p);
+
+    /* The embedding is the first of its part; its copy is the last. */
+    if (i >= 0) {
+        int next = i == p->word ? i + 1 : i;
+        size_t from = next < p->n ? p->v[next].at : p->elements, add = round_up(from, multiple) - from;
+
+        for (int k = next; k < p->n; k++)
+            p->v[k].at += add;
+        p->elements += add;
+    }
+    p->elements = round_up(p->elements, multiple);
 }
 
 void params_free(struct params *p)
@@ -203,28 +225,42 @@ static void fill_row(uint64_t key, double std, int64_t first, int64_t n, float *
     }
 }
 
-static void fill_normal(const struct param *p, uint64_t seed, float *out)
+/* Elements first .. first + n - 1 of what is here of p. */
+static void fill_normal(const struct param *p, uint64_t seed, int64_t first, int64_t n, float *out)
 {
     uint64_t key = hash_xxh3_64_seed(span_of(p->name), seed);
+    int64_t cols = p->shape[1] ? p->shape[1] : 1, width = p->whole[1] ? p->whole[1] : 1, row = 0;
 
     for (int i = 0; i < p->parts; i++) {
 #pragma omp parallel for schedule(static)
-        for (int64_t r = 0; r < p->part[i]; r++)
-            fill_row(key, p->std, (p->first[i] + r) * p->whole[1] + p->column, p->shape[1], out + r * p->shape[1]);
-        out += p->part[i] * p->shape[1];
+        for (int64_t r = 0; r < p->part[i]; r++) {
+            int64_t at = (row + r) * cols - first, lo = at < 0 ? -at : 0, hi = at + cols > n ? n - at : cols;
+
+            if (lo < hi)
+                fill_row(key, p->std, (p->first[i] + r) * width + p->column + lo, hi - lo, out + at + lo);
+        }
+        row += p->part[i];
+    }
+}
+
+void params_fill_range(const struct params *p, uint64_t seed, size_t first, size_t n, float *out)
+{
+    memset(out, 0, n * sizeof *out);
+    for (int i = 0; i < p->n; i++) {
+        const struct param *q = &p->v[i];
+        size_t lo = q->at > first ? q->at : first, hi = q->at + q->n < first + n ? q->at + q->n : first + n;
+
+        if (lo >= hi)
+            continue;
+        if (q->std > 0)
+            fill_normal(q, seed, (int64_t)(lo - q->at), (int64_t)(hi - lo), out + (lo - first));
+        else
+            for (size_t j = lo; j < hi; j++)
+                out[j - first] = q->fill;
     }
 }
 
 void params_fill(const struct params *p, uint64_t seed, float *slab)
 {
-    memset(slab, 0, p->elements * sizeof *slab);
-    for (int i = 0; i < p->n; i++) {
-        const struct param *q = &p->v[i];
-
-        if (q->std > 0)
-            fill_normal(q, seed, slab + q->at);
-        else
-            for (size_t j = 0; j < q->n; j++)
-                slab[q->at + j] = q->fill;
-    }
+    params_fill_range(p, seed, 0, p->elements, slab);
 }

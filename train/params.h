@@ -55,6 +55,7 @@ struct params {
     struct param *v;
     int n;
     size_t elements; /* of a slab, padding between tensors included */
+    bool tied_apart; /* another part has a copy of the embedding */
     int word, position, final_w, final_b, output; /* indices; -1: there is none; output
                                                      == word when tied */
     int first_layer, per_layer;
@@ -79,6 +80,15 @@ struct model_part model_part_whole(const struct model_config *m);
 int params_init(struct params *p, const struct model_config *m, const struct model_part *part, struct err *e);
 void params_free(struct params *p);
 
+/* Makes slabs a multiple of so many elements.  A tied embedding whose copy another part has then begins and
+ * ends at a multiple, so that both parts divide it alike (train/shards.h). */
+void params_round(struct params *p, size_t multiple);
+/* The index of such an embedding; -1: there is none. */
+static inline int params_apart(const struct params *p)
+{
+    return p->tied_apart ? (p->word >= 0 ? p->word : p->output) : -1;
+}
+
 /* The index of parameter which of layer (of the part); -1 if the model has none. */
 static inline int params_layer(const struct params *p, int64_t layer, enum layer_param which)
 {
@@ -95,6 +105,8 @@ static inline bool param_decays(const struct param *p)
  * sqrt(2 * layers) for what is added to the residual stream.  Each number depends on
  * (seed, name, element) alone (Philox), so it is the same for every layout. */
 void params_fill(const struct params *p, uint64_t seed, float *slab);
+/* The same for elements first .. first + n - 1 of a slab, to out. */
+void params_fill_range(const struct params *p, uint64_t seed, size_t first, size_t n, float *out);
 
 #ifdef __cplusplus
 }

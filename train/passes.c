@@ -97,7 +97,8 @@ static int backward(struct under_way *u, struct train_part *part, const struct m
     TRY(model_backward(m, b, data_parallel_first(&part->ranks, i), e));
     if (out)
         TRY(device_get(m->dev, out, model_stream_grad(m), bytes, e));
-    TRY(data_parallel_add(&part->ranks, m->grads, i, u->share, e));
+    if (i < u->share - 1) /* the optimizer takes the last up */
+        TRY(data_parallel_add(&part->ranks, m->grads, 0, m->params.elements, i, u->share, e));
     lap(u, PHASE_BACKWARD);
     return 0;
 }

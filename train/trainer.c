@@ -8,14 +8,16 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "train/host_copy.h"
 
 static struct model_run config_run(const struct train_config *c)
 {
-    return (struct model_run){
+    struct model_run run = {
         .dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_TRAIN, .b = c->micro_batch, .t = c->model.seq,
         .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
     };
+
+    optimizer_of_run(&run, &c->model, (enum sharding)c->sharding, c->ranks * c->layout.context);
+    return run;
 }
 
 /* What a stage has of the model in its i-th part, and how it is used. */
@@ -41,18 +43,21 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
     struct model_part part;
     struct model_run run;
     struct model_memory one;
+    int64_t replicas = c->ranks * c->layout.context;
+    size_t slab;
 
     part_of(c, &tensor, stage, i, &part, &run);
     TRY(model_plan(&one, &c->model, &part, &run, e));
+    slab = one.elements * sizeof(float);
     m->model.weights += one.weights;
     m->model.low += one.low;
     m->model.grads += one.grads;
     m->model.activations += one.activations;
     m->model.tables += one.tables;
     if (c->deterministic)
-        m->model.grads += (size_t)data_parallel_levels(c->micro_batches) * one.weights;
-    m->optimizer += 2 * one.weights;
-    m->save += c->async_save ? 3 * one.weights / (size_t)c->ranks : 0;
+        m->model.grads += (size_t)data_parallel_levels(c->micro_batches) * slab;
+    m->optimizer += optimizer_bytes(&one, &run, (enum sharding)c->sharding, replicas);
+    m->save += c->async_save ? 3 * slab / (size_t)replicas : 0;
     return 0;
 }
 
@@ -114,16 +119,7 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool finetu
     bool moments = !finetune && !t->config->no_load_optim && (info->iteration || checkpoint_has(ck, CHECKPOINT_EXP_AVG));
 
     TRY(same_model(&info->model, &t->config->model, checkpoint_path(ck), e));
-    for (int i = 0; i < t->n_parts; i++) {
-        struct train_part *part = &t->parts[i];
-        const struct params *p = &part->model->params;
-
-        TRY(checkpoint_load_slab(ck, t->dev, CHECKPOINT_WEIGHTS, p, part->model->weights, e));
-        if (!moments)
-            continue;
-        TRY(checkpoint_load_slab(ck, t->dev, CHECKPOINT_EXP_AVG, p, part->exp_avg, e));
-        TRY(checkpoint_load_slab(ck, t->dev, CHECKPOINT_EXP_AVG_SQ, p, part->exp_avg_sq, e));
-    }
+    TRY(optimizer_load(&t->optimizer, ck, moments, e));
     if (!finetune) {
         compare_args(t, info);
         t->step = info->iteration;
@@ -132,27 +128,6 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool finetu
         t->guard = info->guard;
     }
     log_msg(LOG_INFO, "loaded %s%s", checkpoint_path(ck), finetune ? " (weights only, from step 0)" : "");
-    return 0;
-}
-
-static int first_weights(struct trainer *t, struct err *e)
-{
-    for (int i = 0; i < t->n_parts; i++) {
-        struct model *m = t->parts[i].model;
-        struct host_copy h;
-        int rc = host_copy_open(&h, t->dev, m->weights, m->memory.weights, false, e);
-
-        if (rc == 0)
-            params_fill(&m->params, (uint64_t)t->config->seed, h.host);
-        TRY(rc < 0 ? rc : host_copy_close(&h, true, e));
-    }
-    return 0;
-}
-
-static int weights_changed(struct trainer *t, struct err *e)
-{
-    for (int i = 0; i < t->n_parts; i++)
-        TRY(model_weights_changed(t->parts[i].model, e));
     return 0;
 }
 
@@ -176,32 +151,19 @@ static int start_point(struct trainer *t, struct err *e)
     if (ck) {
         rc = load_from(t, ck, c->finetune && !own, e);
         checkpoint_close(ck);
-    } else {
-        rc = first_weights(t, e);
+        return rc;
     }
-    return rc < 0 ? rc : weights_changed(t, e);
+    return optimizer_fill(&t->optimizer, (uint64_t)c->seed, e);
 }
 
 /* What this rank has is what it can save. */
 static int open_saver(struct trainer *t, struct err *e)
 {
     struct piece *v;
-    int n = 0, rc;
+    int n, rc = optimizer_pieces(&t->optimizer, &v, &n, e);
 
-    for (int i = 0; i < t->n_parts; i++)
-        n += t->parts[i].model->params.n * CHECKPOINT_PARTS * PIECES_PER_PARAM;
-    v = malloc((size_t)n * sizeof *v);
-    if (!v)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    n = 0;
-    for (int k = 0; k < CHECKPOINT_PARTS; k++)
-        for (int i = 0; i < t->n_parts; i++) {
-            const struct train_part *p = &t->parts[i];
-            float *const slab[CHECKPOINT_PARTS] = {p->model->weights, p->exp_avg, p->exp_avg_sq};
-
-            n += params_pieces(&p->model->params, (enum checkpoint_part)k, slab[k], v + n);
-        }
-    rc = saver_open(&t->saver, t->layout.world, t->dev, t->config->save, v, n, t->config->async_save, e);
+    if (rc == 0)
+        rc = saver_open(&t->saver, t->layout.world, t->dev, t->config->save, v, n, t->config->async_save, e);
     free(v);
     return rc;
 }
@@ -224,7 +186,7 @@ static int open_parts(struct trainer *t, struct err *e)
         TRY(data_parallel_open(&p->ranks, t->layout.replicas, t->dev, p->model->params.elements, c->micro_batches,
                                c->deterministic, e));
     }
-    return optimizer_open(&t->optimizer, t->dev, &t->layout, t->parts, t->n_parts, e);
+    return optimizer_open(&t->optimizer, t->dev, &t->layout, t->parts, t->n_parts, (enum sharding)c->sharding, c->bucket, e);
 }
 
 static int open_memory(struct trainer *t, struct err *e)
@@ -354,7 +316,7 @@ static int roll_back(struct trainer *t, struct err *e)
     t->consumed = behind;
     t->saved_step = -1; /* from here on another run */
     log_msg(LOG_WARN, "rolled back from step %" PRId64 " to %" PRId64, step, t->step);
-    return weights_changed(t, e);
+    return 0;
 }
 
 /* Says what is wrong with which batch, and does what is to be done.  The step counts, its samples are
@@ -400,7 +362,7 @@ static int gradients(struct trainer *t, struct train_step *s, double *at, struct
         s->loss += t->losses[k];
     s->loss /= (double)(s->batch * c->model.seq);
     *at = log_seconds();
-    TRY(optimizer_reduce(&t->optimizer, e));
+    TRY(optimizer_reduce(&t->optimizer, s->batch / (c->micro_batch * t->layout.data), e));
     lap(s, PHASE_REDUCE, at);
     return optimizer_norm(&t->optimizer, c->clip_grad, &s->grad_norm, e);
 }

@@ -139,18 +139,24 @@ static void norms_add_up_and_clip(void **s)
     for (int k = 0; k < N_SIZES + 1; k++) {
         int64_t n = k < N_SIZES ? sizes[k] : 200003;
         struct tn x = tn_random(DTYPE_F32, n, 11, 1, 0), h = tn_random(DTYPE_BF16, n, 11, 1, 0);
-        double want = 0, got[3];
+        double want = 0, got[3], block[2][3200];
         float scale;
 
         for (int64_t i = 0; i < n; i++)
             want += x.v[i] * x.v[i] + h.v[i] * h.v[i];
         for (int d = 0; d < 3; d++) {
             got[d] = 0;
-            OK(vec_sumsq_cpu(tn_devices[d], DTYPE_F32, &got[d], x.p, n, &tn_err));
-            OK(vec_sumsq_cpu(tn_devices[d], DTYPE_BF16, &got[d], h.p, n, &tn_err));
+            OK(vec_sumsq_cpu(tn_devices[d], DTYPE_F32, &got[d], n + 1, x.p, n, &tn_err));
+            OK(vec_sumsq_cpu(tn_devices[d], DTYPE_BF16, &got[d], n + 1, h.p, n, &tn_err));
             assert_true(fabs(got[d] - want) <= 1e-6 * want);
             assert_memory_equal(&got[0], &got[d], sizeof *got);
         }
+        /* A block has the same bits wherever a call begins. */
+        memset(block, 0, sizeof block);
+        OK(vec_sumsq_cpu(tn_devices[2], DTYPE_F32, block[0], 64, x.p, n, &tn_err));
+        for (int64_t i = 0; i < n; i += 192)
+            OK(vec_sumsq_cpu(tn_devices[0], DTYPE_F32, block[1] + i / 64, 64, (float *)x.p + i, n - i < 192 ? n - i : 192, &tn_err));
+        assert_memory_equal(block[0], block[1], sizeof *block);
         OK(clip_scale_cpu(tn_devices[0], &scale, got, 1.0f, &tn_err));
         assert_true(fabs((double)scale - fmin(1, 1 / (sqrt(want) + 1e-6))) <= 1e-6);
         OK(clip_scale_cpu(tn_devices[0], &scale, got, 0, &tn_err));

@@ -91,7 +91,7 @@ static void refusals_name_the_flag(void **state)
         {"pipeline-model-parallel-size=2", "(pipeline)", ERR_ARG},
         {"num-virtual-stages-per-pipeline-rank=2", "needs --pipeline-model-parallel-size", ERR_ARG},
         {"num-layers-per-virtual-pipeline-stage=1", "needs --pipeline-model-parallel-size", ERR_ARG},
-        {"use-distributed-optimizer=true", "--use-distributed-optimizer", ERR_UNSUPPORTED},
+        {"overlap-grad-reduce=true", "--overlap-grad-reduce", ERR_UNSUPPORTED},
         {"fp8-format=hybrid", "--fp8-format", ERR_UNSUPPORTED},
         {"async-save=true", "--async-save", ERR_ARG},
         {"nan-action=rollback", "--nan-action rollback", ERR_ARG},

@@ -1,0 +1,89 @@
+# shellcheck shell=bash
+# Ranks that share the optimizer's state train as those that each have all of it: the same bits.
+. "$ROOT/tests/lib.sh"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated OMP_NUM_THREADS=1
+case $B in /*) ;; *) B=$ROOT/$B ;; esac
+export QUERN_MPI=$B/lib/quern-mpi.so
+model="--num-layers 3 --hidden-size 32 --num-attention-heads 4 --seq-length 16 --vocab-size 61 --mock-data -j 1
+    --micro-batch-size 2 --global-batch-size 8 --lr 0.002 --train-iters 20 --eval-iters 2 --eval-interval 5"
+zero="--use-distributed-optimizer --ddp-bucket-size 5000"
+# ranks N ARG...: a run of N ranks.
+# shellcheck disable=SC2317
+ranks() {
+    local n=$1
+    shift
+    # shellcheck disable=SC2086
+    timeout 100 mpirun --oversubscribe -n "$n" quern-train $model "$@"
+}
+# What a log says of the mathematics.
+losses() { sed -E 's/"(lr|tokens_per_s|flops_per_s|mfu|[a-z]*_s)":[^,}]*,?//g' "$1"; }
+# close A B: losses and norms of two logs differ by 1e-5 at most.
+# shellcheck disable=SC2317
+close() {
+    paste <(grep -oE '"(loss|grad_norm|valid_loss)":[^,}]*' "$1" | cut -d: -f2) \
+        <(grep -oE '"(loss|grad_norm|valid_loss)":[^,}]*' "$2" | cut -d: -f2) |
+        awk '{ d = $1 - $2; if (d < 0) d = -d; if (!(d <= 1e-5)) exit 1; n++ } END { exit !(n >= 22) }'
+}
+# joined DIR: the checkpoint of step 20 as one process would have written it.
+# shellcheck disable=SC2317
+joined() { rm -rf "j$1" && quern-checkpoint join "$1" --save "j$1"; }
+# tensors A B: two checkpoints joined are the same.
+tensors() {
+    for f in model optimizer; do
+        same "$1 and $2: $f" {j$1,j$2}/iter_0000020/$f.safetensors
+    done
+}
+
+# shellcheck disable=SC2086
+check 'one process' quern-train $model --log-file one.jsonl
+for how in '2' '4' '2 --bf16' '4 --deterministic' '4 --tensor-model-parallel-size 2 --sequence-parallel' \
+    '4 --pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1'; do
+    n=${how%% *}
+    # shellcheck disable=SC2086
+    {
+        check "$how: without" ranks $how --log-file a.jsonl --save a
+        check "$how: shared" ranks $how $zero --log-file z.jsonl --save z
+    }
+    same "$how: the same bits of losses and norms" <(losses a.jsonl) <(losses z.jsonl)
+    check "$how: joined" joined a
+    check "$how: shared, joined" joined z
+    tensors a z
+    case $how in *bf16*) ;; *) check "$how: as one process" close one.jsonl z.jsonl ;; esac
+    rm -rf a z a.jsonl z.jsonl
+done
+
+# A checkpoint of shares goes on in any division, and in the same one to the same bits.
+# shellcheck disable=SC2086
+{
+    check 'two ranks, shared, in bf16' ranks 2 $zero --bf16 --deterministic --log-file whole.jsonl
+    check 'the first half' ranks 2 $zero --bf16 --deterministic --exit-interval 10 --save half
+}
+sed -n '11,20p' whole.jsonl >rest.jsonl
+for how in '2' '1' '4'; do
+    rm -rf go log.jsonl
+    cp -r half go
+    # shellcheck disable=SC2086
+    check "the rest by $how" ranks $how $zero --bf16 --deterministic --save go --log-file log.jsonl
+    same "the rest by $how: the same bits" <(losses rest.jsonl) <(losses log.jsonl)
+done
+# shellcheck disable=SC2086
+{
+    check 'two, one, four: two' ranks 2 $zero --exit-interval 5 --save chain --log-file chain.jsonl
+    check 'two, one, four: one, without' quern-train $model --exit-interval 10 --save chain --log-file chain.jsonl
+    check 'two, one, four: four' ranks 4 $zero --save chain --log-file chain.jsonl
+}
+check 'two, one, four: as one process' close one.jsonl chain.jsonl
+
+# What it takes.
+memory() { grep -oE "$1 [0-9.]+" out | cut -d' ' -f2; }
+big="--hidden-size 256 --vocab-size 4000 --train-iters 1 --bf16"
+# shellcheck disable=SC2086
+{
+    check 'memory without' ranks 4 $big
+    w=$(memory weights) o=$(memory optimizer)
+    check 'memory of four that share' ranks 4 $big $zero
+}
+# bf16 and fp32 weights, two moments: 6 + 8 bytes a parameter; now 2 + 12 / 4.
+check 'as planned' awk -v w="$w" -v o="$o" -v sw="$(memory weights)" -v so="$(memory optimizer)" \
+    'function near(a, b) { return a > 0.98 * b && a < 1.02 * b } BEGIN { exit !(near(sw, w / 3) && near(so, o * 3 / 8)) }'
+finish

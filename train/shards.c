@@ -1,0 +1,115 @@
+#include "train/shards.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+size_t shards_unit(int64_t parameters)
+{
+    size_t unit = 64;
+
+    while ((size_t)parameters > unit << 15)
+        unit *= 2;
+    return unit;
+}
+
+/* Where the buckets end, from the last to the first, in at[0..]; how many.  A tied embedding whose
+ * copy another part has is a bucket of its own, so that both parts divide it alike. */
+static int cut(const struct params *p, size_t multiple, size_t bucket, size_t *at)
+{
+    int n = 0, apart = params_apart(p);
+    size_t end = p->elements;
+
+    at[n++] = end;
+    for (int i = p->n - 1; i >= 0; i--) {
+        size_t from = p->v[i].at / multiple * multiple;
+        bool own = apart >= 0 && (i == apart || i == apart + 1);
+
+        if (from < end && from > 0 && (end - from >= bucket || own))
+            at[n++] = end = from;
+    }
+    if (end > 0)
+        at[n++] = 0;
+    return n - 1;
+}
+
+int shards_open(struct shards *s, const struct params *p, size_t unit, int ranks, int rank, size_t bucket, struct err *e)
+{
+    size_t *at = malloc(((size_t)p->n + 2) * sizeof *at);
+
+    *s = (struct shards){.ranks = ranks, .rank = rank, .unit = unit};
+    if (!at)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    s->n = cut(p, shards_multiple(unit, ranks), bucket, at);
+    for (int i = 0, k = s->n; i < k; i++, k--) {
+        size_t swap = at[i];
+
+        at[i] = at[k];
+        at[k] = swap;
+    }
+    s->at = at;
+    return 0;
+}
+
+void shards_close(struct shards *s)
+{
+    free(s->at);
+    memset(s, 0, sizeof *s);
+}
+
+bool shards_next(const struct shards *s, const struct params *p, struct shard_range *r)
+{
+    for (; r->bucket < s->n; r->bucket++, r->next = 0) {
+        size_t from = shards_from(s, r->bucket), to = from + shards_share(s, r->bucket);
+
+        while (r->next < p->n && p->v[r->next].at < to) {
+            const struct param *q = &p->v[r->next++];
+            size_t lo = q->at > from ? q->at : from, hi = q->at + q->n < to ? q->at + q->n : to;
+
+            if (lo >= hi)
+                continue;
+            r->param = q;
+            r->at = lo;
+            r->n = hi - lo;
+            r->here = shards_here(s, r->bucket) + lo - from;
+            return true;
+        }
+    }
+    return false;
+}
+
+int shards_pieces_max(const struct shards *s, const struct params *p)
+{
+    return s->ranks == 1 ? p->n * PIECES_PER_PARAM : (p->n + s->n) * PIECES_PER_PARAM * 3;
+}
+
+int shards_pieces(const struct shards *s, const struct params *p, enum checkpoint_part part, float *data, bool in_slab,
+                  struct piece *v)
+{
+    struct shard_range r = {0};
+    int n = 0;
+
+    if (s->ranks == 1)
+        return params_pieces(p, part, data, v);
+    while (shards_next(s, p, &r)) {
+        const struct params one = {.v = &p->v[r.next - 1], .n = 1};
+        struct piece whole[PIECES_PER_PARAM];
+        int k = params_pieces(&one, part, NULL, whole);
+        size_t here = in_slab ? r.at : r.here;
+        int64_t first = (int64_t)(r.at - r.param->at), end = first + (int64_t)r.n, before = 0;
+
+        for (int i = 0; i < k; i++) {
+            int64_t all = whole[i].rows * whole[i].cols, lo = first - before, hi = end - before;
+
+            lo = lo > 0 ? lo : 0;
+            hi = hi < all ? hi : all;
+            before += all;
+            if (lo >= hi)
+                continue;
+            for (int j = piece_range(&whole[i], lo, hi - lo, v + n); j > 0; j--, n++) {
+                v[n].data = data + here;
+                here += (size_t)(v[n].rows * v[n].cols);
+            }
+        }
+    }
+    return n;
+}
