@@ -45,10 +45,10 @@ static inline int pass_param(const struct model *m, int64_t layer, enum layer_pa
     return params_layer(&m->params, layer, which);
 }
 
-/* A pointer n elements of the model's type on. */
+/* A pointer n elements of the model's type on; NULL stays NULL. */
 static inline void *pass_at(const struct model *m, void *p, int64_t n)
 {
-    return (char *)p + (size_t)n * dtype_size(m->dt);
+    return p ? (char *)p + (size_t)n * dtype_size(m->dt) : NULL;
 }
 
 /* norm1 of layer, taken of a->s1 alone: before the first layer and when it is made again. */

@@ -51,6 +51,17 @@ as_one gpt 2 --pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layer
 as_one gpt 3 --pipeline-model-parallel-size 3 --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split
 as_one llama 4 --pipeline-model-parallel-size 2 --tensor-model-parallel-size 2 --sequence-parallel --num-virtual-stages-per-pipeline-rank 2
 
+as_one llama 4 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1 --use-distributed-optimizer
+# --deterministic holds for stages and their tied embedding too.
+for n in 4 8; do
+    # shellcheck disable=SC2086
+    check "$n deterministic ranks" timeout 100 mpirun --oversubscribe -n $n quern-train $gpt --tensor-model-parallel-size 2 \
+        --pipeline-model-parallel-size 2 --deterministic --exit-interval 4 --save bits$n
+    check "their files as one" quern-checkpoint join bits$n --save whole$n
+done
+same 'the same weights' whole4/iter_0000004/model.safetensors whole8/iter_0000004/model.safetensors
+same 'the same moments' whole4/iter_0000004/optimizer.safetensors whole8/iter_0000004/optimizer.safetensors
+
 # Stages that sleep, and are idle for as long as the formula says, within a tenth; others may hold them up, so three tries.
 # idle RANKS CHUNKS MICRO-BATCHES MILLISECONDS
 # shellcheck disable=SC2317
