@@ -155,12 +155,12 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_FLAG(0, "account-for-embedding-in-pipeline-split", &c->stages.embedding, "the embedding counts as a layer"),
         OPT_FLAG(0, "account-for-loss-in-pipeline-split", &c->stages.head, "the output layer counts as a layer"),
         OPT_FLAG(0, "use-distributed-optimizer", &c->distributed_optimizer, "data-parallel ranks share its state (ZeRO-1)"),
+        OPT_FLAG(0, "overlap-grad-reduce", &c->overlap_reduce, "reduce gradients while backward runs"),
+        OPT_FLAG(0, "overlap-param-gather", &c->overlap_gather, "gather parameters while forward runs"),
         OPT_INT(0, "ddp-bucket-size", &c->bucket_size, 0, MAX_N, "parameters reduced in one call; 0: 40M, or 1M a rank"),
         OPT_HEAD("Known, but refused unless left as they are"),
         OPT_INT(0, "context-parallel-size", &c->layout.context, 1, 1 << 20, "ranks that share a sequence"),
         OPT_INT(0, "expert-model-parallel-size", &c->layout.expert, 1, 1 << 20, "ranks that share the experts"),
-        OPT_FLAG(0, "overlap-grad-reduce", &l->overlap_reduce, "reduce gradients while backward runs"),
-        OPT_FLAG(0, "overlap-param-gather", &l->overlap_gather, "gather parameters while forward runs"),
         OPT_FLAG(0, "grad-reduce-in-bf16", &l->reduce_bf16, "reduce gradients in bf16"),
         OPT_ENUM(0, "fp8-format", &l->fp8, "none|e4m3|hybrid", "matrix products in FP8"),
         OPT_ENUM(0, "fp8-recipe", &l->fp8_recipe, "delayed|tensorwise|mxfp8", "how FP8 is scaled"),
@@ -198,8 +198,6 @@ static int check_later(const struct train_config *c, struct err *e)
     } later[] = {
         {c->layout.context != 1, "context-parallel-size"},
         {c->layout.expert != 1, "expert-model-parallel-size"},
-        {l->overlap_reduce, "overlap-grad-reduce"},
-        {l->overlap_gather, "overlap-param-gather"},
         {l->reduce_bf16, "grad-reduce-in-bf16"},
         {l->fp8 != 0, "fp8-format"},
         {l->fp8_recipe != 0, "fp8-recipe"},
@@ -430,6 +428,8 @@ int train_config_check(struct train_config *c, struct err *e)
 {
     TRY(check_later(c, e));
     TRY(layout_data(&c->layout, c->world, &c->ranks, e));
+    if (c->overlap_gather && (!c->distributed_optimizer || !c->overlap_reduce)) /* as Megatron has it */
+        return err_set(e, ERR_ARG, "--overlap-param-gather needs --use-distributed-optimizer and --overlap-grad-reduce");
     c->sharding = c->distributed_optimizer ? SHARD_OPTIMIZER : SHARD_NOTHING;
     c->bucket = (size_t)(c->bucket_size ? c->bucket_size : c->ranks > 40 ? c->ranks * 1000000 : 40000000);
     TRY(apply_preset(c, e));

@@ -28,7 +28,7 @@ enum wsd_style { WSD_EXPONENTIAL, WSD_LINEAR, WSD_COSINE, WSD_MINUS_SQRT };
 /* Flags that are read so that they can be refused by name: see config.c. */
 struct train_later {
     int64_t amax_history;
-    bool overlap_reduce, overlap_gather, reduce_bf16, reset_positions, reset_mask, mask_eod;
+    bool reduce_bf16, reset_positions, reset_mask, mask_eod;
     int fp8, fp8_recipe, amax_algo;
 };
 
@@ -73,7 +73,7 @@ struct train_config {
     struct layout_sizes layout;
     struct stages stages; /* what is not in layout; whole when checked */
     int64_t virtual_layers, virtual_stages; /* layers of a chunk, or chunks; 0: one chunk a stage */
-    bool distributed_optimizer;
+    bool distributed_optimizer, overlap_reduce, overlap_gather;
     int64_t bucket_size; /* parameters; 0: Megatron's default */
     struct train_later later;
 

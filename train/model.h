@@ -79,6 +79,17 @@ struct model_memory {
     size_t elements; /* of a slab of parameters: a number, no bytes */
 };
 
+/* Where a pass has come, for whoever moves weights and gradients meanwhile. */
+enum model_point {
+    MODEL_READS, /* forward is about to read weights before element `at` of the slab; at the end of it, all */
+    MODEL_WROTE, /* backward is through with gradients from element `at` on; at the end of it, all */
+    MODEL_WORKS  /* between two ops */
+};
+struct model_watch {
+    int (*fn)(void *arg, enum model_point point, size_t at, struct err *e); /* NULL: nobody */
+    void *arg;
+};
+
 struct model {
     struct model_config config; /* of what is here: heads, groups, ffn, vocabulary and layers are this
                                    rank's share */
@@ -86,6 +97,7 @@ struct model {
     struct model_part part;
     struct params params;
     struct device *dev;
+    struct model_watch watch; /* to be set by others */
     struct model_run run;
     enum dtype dt; /* run's, and its b and t */
     int64_t b, t;

@@ -13,6 +13,7 @@ static int linear_weight(struct model *m, const void *dy, const void *x, int w, 
         .a = dy, .b = x, .c = pass_grad(m, w), .beta = first ? 0 : 1,
     };
 
+    TRY(pass_at_point(m, MODEL_WORKS, 0, e));
     TRY(m->dev->ops->matmul(m->dev, &mm, e));
     if (b < 0)
         return 0;
@@ -28,6 +29,7 @@ static int linear_input(struct model *m, void *dx, const void *dy, int w, const 
         .a = dy, .b = pass_weight(m, w), .c = dx, .dact = aux ? ACT_GELU_TANH : ACT_NONE, .dact_aux = aux,
     };
 
+    TRY(pass_at_point(m, MODEL_WORKS, 0, e));
     return m->dev->ops->matmul(m->dev, &mm, e);
 }
 
@@ -201,7 +203,12 @@ int model_backward(struct model *m, const struct model_batch *batch, bool first,
     if (first)
         TRY(zero_added(m, e));
     TRY(head_back(m, batch->drop, &dx, first, e));
-    for (int64_t i = m->config.layers - 1; i >= 0; i--)
+    for (int64_t i = m->config.layers - 1; i >= 0; i--) {
+        TRY(pass_at_point(m, MODEL_WROTE, pass_begins(m, i + 1), e));
         TRY(layer_back(m, i, &dx, batch->drop, first, e));
-    return m->part.embeds ? embed_back(m, batch->drop, e) : 0;
+    }
+    TRY(pass_at_point(m, MODEL_WROTE, pass_begins(m, 0), e));
+    if (m->part.embeds)
+        TRY(embed_back(m, batch->drop, e));
+    return pass_at_point(m, MODEL_WROTE, 0, e);
 }

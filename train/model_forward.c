@@ -66,6 +66,7 @@ static int linear(struct model *m, void *y, const void *x, int w, int b, int64_t
         .act = act, .aux = aux,
     };
 
+    TRY(pass_at_point(m, MODEL_WORKS, 0, e));
     return m->dev->ops->matmul(m->dev, &mm, e);
 }
 
@@ -327,11 +328,15 @@ static int embed(struct model *m, const int32_t *tokens, int64_t rows, const str
 static int pass_trunk(struct model *m, const int32_t *tokens, int64_t b, int64_t t, int64_t past,
                       const struct model_dropout *md, struct err *e)
 {
+    TRY(pass_at_point(m, MODEL_READS, pass_begins(m, 0), e));
     if (m->part.embeds)
         TRY(embed(m, tokens, b * t, md, e));
-    TRY(pass_norm1(m, 0, b * t, e));
     for (int64_t i = 0; i < m->config.layers; i++) {
+        TRY(pass_at_point(m, MODEL_READS, pass_begins(m, i + 1), e));
+        if (i == 0)
+            TRY(pass_norm1(m, 0, b * t, e));
         TRY(pass_layer(m, i, b, t, past, md, e));
+        TRY(pass_at_point(m, MODEL_READS, pass_begins(m, i + 2), e)); /* it ends with what comes next: a norm, the head */
         TRY(pass_layer_end(m, i, b * t, md, e));
     }
     return 0;

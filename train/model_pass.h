@@ -28,6 +28,18 @@ static inline int64_t pass_own(const struct model *m, int64_t rows)
     return m->part.sequence ? rows / m->part.tensor->size : rows;
 }
 
+static inline int pass_at_point(const struct model *m, enum model_point point, size_t at, struct err *e)
+{
+    return m->watch.fn ? m->watch.fn(m->watch.arg, point, at, e) : 0;
+}
+/* Where layer begins in the slab; behind the last one, where the final norm does; else the end. */
+static inline size_t pass_begins(const struct model *m, int64_t layer)
+{
+    size_t i = (size_t)m->params.first_layer + (size_t)(layer * m->params.per_layer);
+
+    return i < (size_t)m->params.n ? m->params.v[i].at : m->params.elements;
+}
+
 /* Weight i in the type of the matrix products, and its gradient; NULL for what the model
  * does not have (-1). */
 static inline const void *pass_weight(const struct model *m, int i)

@@ -6,6 +6,8 @@
 
 #include "train/host_copy.h"
 
+enum { UNDER_WAY = 2 }; /* buckets of a part: each takes buffers of the transport */
+
 /* ---- memory ---- */
 
 void optimizer_of_run(struct model_run *run, const struct model_config *config, enum sharding sharding, int64_t replicas)
@@ -34,8 +36,10 @@ static int open_part(struct optimizer *o, struct train_part *p, int ranks, size_
     struct comm *group = o->layout->replicas;
     float **slab[] = {&p->exp_avg, &p->exp_avg_sq, m->run.no_master ? &p->master : NULL};
 
+    p->optimizer = o;
     TRY(shards_open(&p->shards, &m->params, m->run.multiple / (size_t)ranks, ranks, ranks > 1 ? group->rank : 0, bucket, e));
     p->calls = calloc((size_t)p->shards.n, sizeof *p->calls);
+    p->asked = p->gathered = p->shards.n;
     if (!p->calls)
         return err_set(e, ERR_NOMEM, "out of memory");
     for (size_t k = 0; k < sizeof slab / sizeof *slab && slab[k]; k++) {
@@ -104,13 +108,34 @@ static int gather(struct optimizer *o, struct train_part *p, int i, struct err *
     return exchange_start(&p->calls[i], o->dev, o->layout->replicas, &call, e);
 }
 
-static int gather_all(struct optimizer *o, struct train_part *p, struct err *e)
+/* Buckets that begin before element `at` have come, and the next ones are under way. */
+static int gather_until(struct optimizer *o, struct train_part *p, size_t at, struct err *e)
 {
-    for (int i = 0; i < p->shards.n && p->shards.ranks > 1; i++) {
-        TRY(gather(o, p, i, e));
-        TRY(exchange_wait(&p->calls[i], e));
+    const struct shards *s = &p->shards;
+
+    for (;;) {
+        for (; p->asked < s->n && p->asked < p->gathered + UNDER_WAY; p->asked++)
+            TRY(gather(o, p, p->asked, e));
+        if (p->gathered == s->n || s->at[p->gathered] >= at)
+            return 0;
+        TRY(exchange_wait(&p->calls[p->gathered++], e));
     }
+}
+
+int optimizer_settle(struct optimizer *o, struct err *e)
+{
+    for (int k = 0; k < o->n; k++)
+        TRY(gather_until(o, &o->parts[k], SIZE_MAX, e));
     return 0;
+}
+
+/* The share has new weights, which all are to have. */
+static int gather_again(struct optimizer *o, struct train_part *p, bool later, struct err *e)
+{
+    if (p->shards.ranks == 1)
+        return 0;
+    p->asked = p->gathered = 0;
+    return gather_until(o, p, later ? 0 : SIZE_MAX, e);
 }
 
 /* Whatever wrote the weights of this rank's share: all models have them. */
@@ -123,7 +148,7 @@ static int weights_changed(struct optimizer *o, struct err *e)
         for (int i = 0; i < p->shards.n && m->low; i++)
             TRY(o->dev->ops->vec_cast(o->dev, m->low + shards_from(&p->shards, i), DTYPE_BF16, own_weights(p, i), DTYPE_F32,
                                       (int64_t)shards_share(&p->shards, i), e));
-        TRY(gather_all(o, p, e));
+        TRY(gather_again(o, p, false, e));
     }
     return 0;
 }
@@ -186,7 +211,7 @@ int optimizer_pieces(const struct optimizer *o, struct piece **v, int *n, struct
 int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool moments, struct err *e)
 {
     struct piece *v = malloc((size_t)pieces_max(o) * sizeof *v);
-    int rc = v ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+    int rc = v ? optimizer_settle(o, e) : err_set(e, ERR_NOMEM, "out of memory");
 
     for (int k = 0; rc == 0 && k < (moments ? CHECKPOINT_PARTS : 1); k++)
         rc = checkpoint_load(ck, o->dev, v, pieces_of(o, (enum checkpoint_part)k, v), e);
@@ -214,6 +239,51 @@ static int reduce(struct optimizer *o, struct train_part *p, int i, int64_t micr
         call.n = shards_share(s, i);
     }
     return exchange_start(&p->calls[i], o->dev, o->layout->replicas, &call, e);
+}
+
+/* Begins with the buckets all of whose gradients are at element `at` or behind it. */
+static int reduce_from(struct optimizer *o, struct train_part *p, size_t at, int64_t micro_batches, struct err *e)
+{
+    int n = p->shards.n;
+
+    for (; p->reduced < n && p->shards.at[n - 1 - p->reduced] >= at; p->reduced++) {
+        int i = n - 1 - p->reduced;
+
+        if (i + UNDER_WAY < n)
+            TRY(exchange_wait(&p->calls[i + UNDER_WAY], e));
+        TRY(reduce(o, p, i, micro_batches, e));
+    }
+    return 0;
+}
+
+/* Gets on whatever is under way: one call gets all on. */
+static int poke(struct optimizer *o, struct err *e)
+{
+    for (int k = 0; k < o->n; k++)
+        for (int i = 0; i < o->parts[k].shards.n; i++)
+            if (o->parts[k].calls[i].running && !o->parts[k].calls[i].arrived)
+                return exchange_poke(&o->parts[k].calls[i], e);
+    return 0;
+}
+
+static int on_point(void *arg, enum model_point point, size_t at, struct err *e)
+{
+    struct train_part *p = arg;
+    struct optimizer *o = p->optimizer;
+
+    if (point == MODEL_READS)
+        TRY(gather_until(o, p, at, e));
+    if (point == MODEL_WROTE && o->overlap_reduce && p->micro_batches)
+        TRY(reduce_from(o, p, at, p->micro_batches, e));
+    return poke(o, e);
+}
+
+void optimizer_overlap(struct optimizer *o, bool reduce, bool gather)
+{
+    o->overlap_reduce = reduce;
+    o->overlap_gather = gather;
+    for (int k = 0; k < o->n && (reduce || gather); k++)
+        o->parts[k].model->watch = (struct model_watch){on_point, &o->parts[k]};
 }
 
 /* Of what this rank keeps, gradients of which each tensor rank has a share: packed, added up, put back. */
@@ -258,10 +328,11 @@ int optimizer_reduce(struct optimizer *o, int64_t micro_batches, struct err *e)
     for (int k = 0; k < o->n; k++) {
         struct train_part *p = &o->parts[k];
 
-        for (int i = p->shards.n - 1; i >= 0; i--) {
-            TRY(reduce(o, p, i, micro_batches, e));
+        TRY(reduce_from(o, p, 0, micro_batches, e));
+        for (int i = p->shards.n - 1; i >= 0; i--)
             TRY(exchange_wait(&p->calls[i], e));
-        }
+        p->reduced = 0;
+        p->micro_batches = 0;
         TRY(sum_shared(o, p, e));
         TRY(sum_tied(o, p, e));
     }
@@ -334,7 +405,7 @@ int optimizer_update(struct optimizer *o, const struct adamw *settings, double w
             TRY(o->dev->ops->adamw(o->dev, &a, p->master ? p->master + r.here : m->weights + r.at, p->exp_avg + r.here,
                                    p->exp_avg_sq + r.here, m->grads + r.at, m->low ? m->low + r.at : NULL, (int64_t)r.n, e));
         }
-        TRY(gather_all(o, p, e));
+        TRY(gather_again(o, p, o->overlap_gather, e));
     }
     return 0;
 }

@@ -22,14 +22,21 @@
 extern "C" {
 #endif
 
+struct optimizer;
+
 /* A part of the model that this rank trains. */
 struct train_part {
     struct model *model;
+    struct optimizer *optimizer; /* its own */
     struct data_parallel ranks;  /* those that have the same part */
     struct shards shards;
     float *master;               /* the fp32 weights of this rank's share; NULL: they are the model's */
     float *exp_avg, *exp_avg_sq; /* of the share; the device's */
     struct exchange_call *calls; /* one a bucket */
+    /* In the slab's order: how many buckets of weights are being gathered or have been, and are there; in the
+     * opposite one: how many of gradients are being reduced or have been. */
+    int asked, gathered, reduced;
+    int64_t micro_batches; /* of this rank in the step, while backward of the last of them runs; else 0 */
 };
 
 /* The parts of a rank; borrowed from the trainer. */
@@ -38,6 +45,7 @@ struct optimizer {
     const struct layout *layout;
     struct train_part *parts;
     int n;
+    bool overlap_reduce, overlap_gather;
     int64_t blocks;       /* of the norm, of all parts */
     double *sums, *host;  /* one a block; the device's, the host's */
     float *clip;
@@ -62,6 +70,13 @@ int optimizer_fill(struct optimizer *o, uint64_t seed, struct err *e);
 int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool moments, struct err *e);
 /* All that this rank holds of the state of training, for a saver: *v, to be freed, of *n.  ERR_NOMEM. */
 int optimizer_pieces(const struct optimizer *o, struct piece **v, int *n, struct err *e);
+
+/* Reduces a bucket of gradients while backward of the last micro-batch (part->micro_batches) is still
+ * at others; gathers a bucket of weights while forward of the next step is still before it.  Two of a
+ * part are under way at a time.  The bits do not change.  Gather: with sharding. */
+void optimizer_overlap(struct optimizer *o, bool reduce, bool gather);
+/* Weights that are on their way have come. */
+int optimizer_settle(struct optimizer *o, struct err *e);
 
 /* Gradients become the sums over all ranks that have a share in them; with sharding, of this rank's share
  * alone.  micro_batches: those of this rank in the step; data_parallel_add was called for all but the last. */

@@ -94,6 +94,7 @@ static int backward(struct under_way *u, struct train_part *part, const struct m
 
     if (in)
         TRY(device_put(m->dev, model_stream_grad(m), in, bytes, e));
+    part->micro_batches = i == u->share - 1 ? u->share : 0;
     TRY(model_backward(m, b, data_parallel_first(&part->ranks, i), e));
     if (out)
         TRY(device_get(m->dev, out, model_stream_grad(m), bytes, e));

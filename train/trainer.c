@@ -186,7 +186,9 @@ static int open_parts(struct trainer *t, struct err *e)
         TRY(data_parallel_open(&p->ranks, t->layout.replicas, t->dev, p->model->params.elements, c->micro_batches,
                                c->deterministic, e));
     }
-    return optimizer_open(&t->optimizer, t->dev, &t->layout, t->parts, t->n_parts, (enum sharding)c->sharding, c->bucket, e);
+    TRY(optimizer_open(&t->optimizer, t->dev, &t->layout, t->parts, t->n_parts, (enum sharding)c->sharding, c->bucket, e));
+    optimizer_overlap(&t->optimizer, c->overlap_reduce, c->overlap_gather);
+    return 0;
 }
 
 static int open_memory(struct trainer *t, struct err *e)
@@ -491,5 +493,6 @@ int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step
             break;
         }
     }
+    TRY(optimizer_settle(&t->optimizer, e));
     return save_at_the_end(t, e);
 }

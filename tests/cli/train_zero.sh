@@ -7,6 +7,7 @@ export QUERN_MPI=$B/lib/quern-mpi.so
 model="--num-layers 3 --hidden-size 32 --num-attention-heads 4 --seq-length 16 --vocab-size 61 --mock-data -j 1
     --micro-batch-size 2 --global-batch-size 8 --lr 0.002 --train-iters 20 --eval-iters 2 --eval-interval 5"
 zero="--use-distributed-optimizer --ddp-bucket-size 5000"
+beside="--overlap-grad-reduce --overlap-param-gather"
 # ranks N ARG...: a run of N ranks.
 # shellcheck disable=SC2317
 ranks() {
@@ -43,14 +44,35 @@ for how in '2' '4' '2 --bf16' '4 --deterministic' '4 --tensor-model-parallel-siz
     {
         check "$how: without" ranks $how --log-file a.jsonl --save a
         check "$how: shared" ranks $how $zero --log-file z.jsonl --save z
+        check "$how: beside the passes" ranks $how $zero $beside --log-file b.jsonl --save b
     }
     same "$how: the same bits of losses and norms" <(losses a.jsonl) <(losses z.jsonl)
+    same "$how: the same bits beside the passes" <(losses a.jsonl) <(losses b.jsonl)
+    for f in z/iter_0000020/*-rank-*; do
+        same "$how: the same files: ${f##*/}" "$f" "b/${f#*/}"
+    done
     check "$how: joined" joined a
     check "$how: shared, joined" joined z
     tensors a z
     case $how in *bf16*) ;; *) check "$how: as one process" close one.jsonl z.jsonl ;; esac
-    rm -rf a z a.jsonl z.jsonl
+    rm -rf a z b a.jsonl z.jsonl b.jsonl
 done
+
+# Without shares, gradients alone are reduced beside backward.
+for how in '2' '4 --deterministic' '4 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --num-layers 4'; do
+    # shellcheck disable=SC2086
+    {
+        check "$how: without" ranks $how --log-file a.jsonl
+        check "$how: gradients beside" ranks $how --overlap-grad-reduce --ddp-bucket-size 5000 --log-file b.jsonl
+        check "$how: all beside" ranks $how $zero $beside --log-file z.jsonl
+    }
+    same "$how: gradients beside: the same bits" <(losses a.jsonl) <(losses b.jsonl)
+    same "$how: all beside: the same bits" <(losses a.jsonl) <(losses z.jsonl)
+    rm -f a.jsonl b.jsonl z.jsonl
+done
+# shellcheck disable=SC2086
+status 'weights beside need shares' 2 ranks 2 --overlap-param-gather
+has 'is said' err '--overlap-param-gather needs --use-distributed-optimizer'
 
 # A checkpoint of shares goes on in any division, and in the same one to the same bits.
 # shellcheck disable=SC2086
