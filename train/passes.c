@@ -8,6 +8,13 @@
 
 const char *const train_phase_name[PHASES] = {"data", "forward", "backward", "wait", "reduce", "optimizer"};
 
+size_t passes_bytes(int64_t stages, const struct model_config *c, const struct model_part *part, const struct model_run *run)
+{
+    int64_t rows = run->b * run->t / (part->sequence && part->tensor ? part->tensor->size : 1);
+
+    return pipeline_bytes((int)stages, (size_t)(rows * c->hidden), exchange_type(run->dt));
+}
+
 int passes_open(struct passes *p, const struct layout *layout, struct train_part *parts, int n, struct data *data,
                 struct err *e)
 {

@@ -28,6 +28,9 @@ struct passes {
     int32_t *tokens, *targets; /* one micro-batch */
 };
 
+/* Bytes of messages between stages, of parts like this one. */
+size_t passes_bytes(int64_t stages, const struct model_config *c, const struct model_part *part, const struct model_run *run);
+
 /* parts: of this rank, in the order of its chunks, models open; n: how many.  All are the caller's and stay; the ranks
  * of layout->pipe call it together. */
 int passes_open(struct passes *p, const struct layout *layout, struct train_part *parts, int n, struct data *data,

@@ -59,6 +59,12 @@ struct pipeline {
     struct pipeline_way in[2], out[2]; /* forward, backward */
 };
 
+/* Bytes of host memory that pipeline_open takes. */
+static inline size_t pipeline_bytes(int stages, size_t n, enum comm_type type)
+{
+    return stages > 1 ? 8 * n * comm_type_size(type) : 0;
+}
+
 /* The stages are the ranks of group (NULL: this process alone), in order; all of them call it.  Messages have n elements.
  * group and dev must outlive it.  ERR_NOMEM and the errors of comm_split. */
 int pipeline_open(struct pipeline *p, struct comm *group, int chunks, struct device *dev, size_t n, enum comm_type type,

@@ -53,6 +53,8 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
     m->model.low += one.low;
     m->model.grads += one.grads;
     m->model.activations += one.activations;
+    if (i == 0)
+        m->model.activations += passes_bytes(c->stages.stages, &c->model, &part, &run);
     m->model.tables += one.tables;
     if (c->deterministic)
         m->model.grads += (size_t)data_parallel_levels(c->micro_batches) * slab;

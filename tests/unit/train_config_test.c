@@ -14,8 +14,11 @@
 #include "comm/comm.h"
 #include "train/params.h"
 #include "train/schedule.h"
+#include "train/trainer.h"
 
 static const struct opt no_more[] = {OPT_END};
+
+static int64_t world = 1; /* ranks */
 
 /* A configuration from "name=value" words, NULL at the end; returns check's code. */
 static int config(struct train_config *c, struct err *e, const char *const *set)
@@ -24,6 +27,7 @@ static int config(struct train_config *c, struct err *e, const char *const *set)
     int rc = 0;
 
     train_config_init(c);
+    c->world = world;
     opts = train_config_options(c, no_more);
     assert_non_null(opts);
     for (; *set && rc == 0; set++) {
@@ -343,6 +347,32 @@ static void settings_are_listed_for_the_checkpoint(void **state)
     arena_free(&a);
 }
 
+/* The stage that takes most is planned, with activations of as many micro-batches as there are stages,
+ * however many a step has. */
+static void stages_bound_memory(void **state)
+{
+    struct train_config c;
+    struct train_memory whole, few, many, interleaved;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(CONFIG(&c, &e, "num-layers=8"), 0);
+    assert_int_equal(trainer_plan(&c, &whole, &e), 0);
+    world = 4;
+    assert_int_equal(CONFIG(&c, &e, "num-layers=8", "pipeline-model-parallel-size=4", "global-batch-size=4"), 0);
+    assert_int_equal(trainer_plan(&c, &few, &e), 0);
+    assert_int_equal(CONFIG(&c, &e, "num-layers=8", "pipeline-model-parallel-size=4", "global-batch-size=64"), 0);
+    assert_int_equal(trainer_plan(&c, &many, &e), 0);
+    assert_int_equal(CONFIG(&c, &e, "num-layers=8", "pipeline-model-parallel-size=4", "global-batch-size=64",
+                            "num-layers-per-virtual-pipeline-stage=1"), 0);
+    assert_int_equal(c.stages.chunks, 2);
+    assert_int_equal(trainer_plan(&c, &interleaved, &e), 0);
+    world = 1;
+    assert_memory_equal(&few, &many, sizeof few);
+    assert_true(few.model.weights < whole.model.weights / 2 && few.model.activations < 2 * whole.model.activations);
+    assert_true(interleaved.model.activations > many.model.activations);
+}
+
 static void a_group_of_one_copies(void **state)
 {
     struct comm *c;
@@ -383,6 +413,7 @@ int main(void)
         cmocka_unit_test(batches_ramp_up),
         cmocka_unit_test(warm_up_can_be_a_fraction),
         cmocka_unit_test(settings_are_listed_for_the_checkpoint),
+        cmocka_unit_test(stages_bound_memory),
         cmocka_unit_test(a_group_of_one_copies),
     };
 
