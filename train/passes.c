@@ -15,6 +15,35 @@ size_t passes_bytes(int64_t stages, const struct model_config *c, const struct m
     return pipeline_bytes((int)stages, (size_t)(rows * c->hidden), exchange_type(run->dt));
 }
 
+/* Whoever else watches a part, and messages between stages that get on while it works. */
+struct passes_watch {
+    struct passes *p;
+    struct model_watch next;
+};
+
+static int on_point(void *arg, enum model_point point, size_t at, struct err *e)
+{
+    struct passes_watch *w = arg;
+
+    if (w->next.fn)
+        TRY(w->next.fn(w->next.arg, point, at, e));
+    return pipeline_poke(&w->p->pipe, e);
+}
+
+static int watch_parts(struct passes *p, struct err *e)
+{
+    p->watch = calloc((size_t)p->n, sizeof *p->watch);
+    if (!p->watch)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int i = 0; i < p->n; i++) {
+        struct model *m = p->parts[i].model;
+
+        p->watch[i] = (struct passes_watch){p, m->watch};
+        m->watch = (struct model_watch){on_point, &p->watch[i]};
+    }
+    return 0;
+}
+
 int passes_open(struct passes *p, const struct layout *layout, struct train_part *parts, int n, struct data *data,
                 struct err *e)
 {
@@ -26,6 +55,8 @@ int passes_open(struct passes *p, const struct layout *layout, struct train_part
     p->targets = calloc(1, ids);
     if (!p->tokens || !p->targets)
         return err_set(e, ERR_NOMEM, "out of memory");
+    if (layout && layout->pipe->size > 1)
+        TRY(watch_parts(p, e));
     return pipeline_open(&p->pipe, layout ? layout->pipe : NULL, n, m->dev, (size_t)(m->own * m->config.hidden),
                          exchange_type(m->dt), e);
 }
@@ -33,6 +64,9 @@ int passes_open(struct passes *p, const struct layout *layout, struct train_part
 void passes_close(struct passes *p)
 {
     pipeline_close(&p->pipe);
+    for (int i = 0; p->watch && i < p->n; i++)
+        p->parts[i].model->watch = p->watch[i].next;
+    free(p->watch);
     free(p->tokens);
     free(p->targets);
     *p = (struct passes){0};

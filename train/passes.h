@@ -25,6 +25,7 @@ struct passes {
     int n;
     struct data *data;
     struct pipeline pipe;
+    struct passes_watch *watch; /* one a part; NULL with one stage */
     int32_t *tokens, *targets; /* one micro-batch */
 };
 

@@ -120,6 +120,21 @@ static int post(struct pipeline *p, struct pipeline_way *w, bool back, bool give
     return comm_start(w->group, &call, &w->handle[turn], e);
 }
 
+/* One that is under way gets all on. */
+int pipeline_poke(struct pipeline *p, struct err *e)
+{
+    bool done = true;
+
+    for (int i = 0; i < 8 && done; i++) {
+        struct pipeline_way *w = i < 4 ? &p->in[i / 2] : &p->out[i / 2 - 2];
+        struct comm_handle *h = &w->handle[i % 2];
+
+        if (h->comm)
+            TRY(comm_test(h, &done, e));
+    }
+    return 0;
+}
+
 /* Where the stage stands, for each way which operation is the next to receive. */
 struct place {
     const struct pipeline_shape *shape;
