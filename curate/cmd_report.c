@@ -2,10 +2,11 @@
 #include "base/file.h"
 #include "base/tool.h"
 #include "curate/stream/file_list.h"
+#include "curate/report/curves.h"
 #include "curate/report/report.h"
 
 struct args {
-    struct opt_list stats, rejects, input, docs, other;
+    struct opt_list stats, rejects, input, docs, other, curves;
     const char *output;
 };
 
@@ -54,15 +55,36 @@ static int make(const struct args *a, struct report_conf *conf, struct err *e)
     return rc < 0 ? rc : bad;
 }
 
+/* The page of training's curves.  1 if lines were bad. */
+static int make_curves(const struct args *a, const char *title, struct err *e)
+{
+    struct file_list files = {0};
+    struct buf b = {0};
+    uint64_t bad = 0;
+    int rc = file_list_add(&files, &a->curves, e);
+
+    if (rc == 0)
+        rc = curves_put(&b, files.v, files.n, title, &bad, e);
+    if (rc == 0)
+        rc = file_write_all(a->output, buf_span(&b), e);
+    buf_free(&b);
+    file_list_free(&files);
+    return rc < 0 ? rc : bad > 0;
+}
+
 static int run(const struct tool *t, const struct args *a, struct report_conf *conf)
 {
     struct err e;
     int rc;
 
-    if (!a->stats.n && !a->rejects.n)
-        return tool_usage(t, "about what? --stats or --rejects");
+    if (!a->stats.n && !a->rejects.n && !a->curves.n)
+        return tool_usage(t, "about what? --stats or --rejects, or --curves");
+    if (a->curves.n && a->stats.n + a->rejects.n + a->input.n + a->docs.n + a->other.n)
+        return tool_usage(t, "--curves make a page of their own");
     conf->jobs = tool_jobs(t);
-    rc = make(a, conf, &e);
+    if (!conf->title)
+        conf->title = a->curves.n ? "How training went" : "What was kept, what was dropped";
+    rc = a->curves.n ? make_curves(a, conf->title, &e) : make(a, conf, &e);
     return rc < 0 ? tool_fail(t, &e) : tool_end(t, rc ? EXIT_SOME_BAD : EXIT_FINE);
 }
 
@@ -70,20 +92,21 @@ int main(int argc, char **argv)
 {
     struct tool t = {
         .name = "report",
-        .usage = "--stats FILE... --rejects FILE... [--input FILE...] [--docs FILE...] -o report.html",
-        .about = "a page about what was kept and dropped",
+        .usage = "--stats FILE... --rejects FILE... [--input FILE...] [--docs FILE...] | --curves FILE... -o report.html",
+        .about = "a page about what was kept and dropped, or how training went",
         .details =
             "Makes one HTML page, without scripts and without anything from elsewhere, from what stages write with "
             "--stats and --rejects: documents and text through the stages, drops by rule, the dropped values against "
             "their thresholds, examples. --input are the documents that went in, --docs those that were kept: with "
             "them lengths, languages and hosts before and after, and the beginning of the examples' texts, "
             "and the distribution of every signal that filter --annotate has set. --other-stats puts another run beside this "
-            "one. Give --stats in the order of the stages. A FILE may be a pattern in quotes.",
+            "one. Give --stats in the order of the stages. A FILE may be a pattern in quotes. With --curves the page has the "
+            "curves of training instead: loss, gradient, rates, where the time went; up to six runs beside each other.",
         .example = "echo '{\"id\":\"a\",\"text\":\"Too short.\"}' >docs.jsonl\n"
                    "quern filter --preset gopher-quality --rejects rejects.jsonl --stats stats.json docs.jsonl\n"
                    "quern report --stats stats.json --rejects rejects.jsonl --input docs.jsonl -o report.html",
     };
-    struct report_conf conf = {.examples = 3, .title = "What was kept, what was dropped"};
+    struct report_conf conf = {.examples = 3};
     struct args a = {0};
     const struct opt opts[] = {
         OPT_LIST('s', "stats", &a.stats, "FILE", "statistics of a stage or a plan; give it for each"),
@@ -91,6 +114,7 @@ int main(int argc, char **argv)
         OPT_LIST('i', "input", &a.input, "FILE", "documents that went in; give it for each"),
         OPT_LIST('d', "docs", &a.docs, "FILE", "documents that were kept; give it for each"),
         OPT_LIST(0, "other-stats", &a.other, "FILE", "statistics of another run, to stand beside this one; give it for each"),
+        OPT_LIST(0, "curves", &a.curves, "FILE", "log of quern train --log-file; give it for each run"),
         OPT_INT(0, "examples", &conf.examples, 0, 1000, "examples for each rule"),
         OPT_STR(0, "title", &conf.title, "TEXT", "heading of the page"),
         OPT_STR('o', "output", &a.output, "FILE", "write the page here"),

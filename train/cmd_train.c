@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/tool.h"
+#include "train/plan_options.h"
 #include "train/tensorboard.h"
 #include "train/trainer.h"
 
@@ -39,6 +40,7 @@ struct run {
     const struct train_config *config;
     const struct trainer *trainer;
     double flops_per_token, peak;
+    double seconds; /* of all steps */
     int log_fd;
     bool log_failed, board_failed;
     struct tensorboard *board;
@@ -150,6 +152,22 @@ static void on_step(void *arg, const struct train_step *s)
     if (r->log_fd >= 0)
         log_line(r, s);
     to_board(r, s);
+    r->seconds += s->seconds;
+}
+
+/* Holds the plan (train/plan.h) against the run: this machine's products as measured, ranks side by side in it. */
+static int check_plan(const struct run *r, int64_t steps, struct err *e)
+{
+    const struct train_config *c = r->config;
+    const struct plan_machine here = {
+        .flops = r->peak / (double)c->world, .efficiency = 1, .memory = 1e18, .memory_bandwidth = 1e10, .node = c->world,
+        .node_bandwidth = 5e9, .network_bandwidth = 1e9,
+    };
+    struct plan_step s;
+
+    TRY(plan_step(c, &here, &s, e));
+    printf("a step took %.3f s; at the peak of the products it would be %.3f s\n", r->seconds / (double)steps, s.seconds);
+    return 0;
 }
 
 static void print_plan(struct train_config *c, const struct train_memory *m, const struct device *dev, double peak,
@@ -237,6 +255,8 @@ static int train(struct run *r, struct trainer *t, struct err *e)
                 t->config->save ? "; the same command goes on from there" : "; nothing saved: no --save");
     if (end == TRAIN_ALL_DONE && t->step > from)
         TRY(final_losses(t, e));
+    if (first && t->step > from)
+        TRY(check_plan(r, t->step - from, e));
     if (first)
         printf("memory of the ops: %.1f MiB\n", (double)device_overhead_bytes(t->dev) / (1 << 20));
     return 0;
@@ -314,17 +334,20 @@ int main(int argc, char **argv)
         .details = "Trains a GPT or a Llama on an indexed dataset (quern tokenize). Flags have Megatron's names and\n"
                    "defaults. SIGTERM or SIGINT: the step is finished, a checkpoint saved, the exit status 0; the\n"
                    "same command then goes on where it stopped, with the same bits. Under mpirun the ranks share\n"
-                   "each batch. docs/training.md says more.",
+                   "each batch and, as the layout says, the model. --plan predicts a step on other machines.\n"
+                   "docs/training.md says more.",
         .example = "quern train --mock-data --vocab-size 256 --num-layers 2 --hidden-size 64 \\\n"
                    "    --num-attention-heads 4 --seq-length 64 --micro-batch-size 4 --train-iters 10 \\\n"
                    "    --lr 1e-3 --eval-iters 0 --log-interval 1",
     };
-    const struct opt general[] = {TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
+    struct plan_options plan;
+    const struct opt general[] = {PLAN_OPTS(plan), TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
     struct opt *opts;
     struct err e;
     int n, code = EXIT_FATAL;
 
     train_config_init(&c);
+    plan_options_init(&plan);
     opts = train_config_options(&c, general);
     if (!opts) {
         log_msg(LOG_ERROR, "out of memory");
@@ -333,6 +356,13 @@ int main(int argc, char **argv)
     n = tool_begin(&t, opts, argc, argv, &code);
     if (n > 0 && c.data_path.n == 0) {
         code = tool_usage(&t, "it takes no operands: '%s'", argv[1]);
+    } else if (n >= 0 && plan.plan) {
+        struct buf text = {0};
+
+        code = plan_run(&c, &plan, &text, &e) < 0 ? tool_fail(&t, &e) : EXIT_FINE;
+        fwrite(text.p, 1, text.n, stdout);
+        buf_free(&text);
+        code = code == EXIT_FINE ? tool_end(&t, code) : code;
     } else if (n >= 0) {
         catch_signals();
         if (open_ranks(&group, &c, &e) < 0 || more_paths(&c, n, argv + 1, &e) < 0 || train_config_check(&c, &e) < 0 ||

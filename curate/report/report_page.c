@@ -141,13 +141,17 @@ static const char style[] =
     ".k i,.k u{display:inline-block;width:.8rem;height:.8rem;vertical-align:-.1rem;margin:0 .3rem 0 .8rem;"
     "background:var(--bar)}.k u{background:var(--soft)}\n"
     ".c{display:grid;grid-template-columns:21.5rem 1fr;gap:1rem 1.5rem}\n"
+    "svg .l{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke:var(--bar)}svg .l1{stroke:var(--mark)}"
+    "svg .l2{stroke:#3d9a50}svg .l3{stroke:#a05bb5}svg .l4{stroke:#b58900}svg .l5{stroke:#2aa198}\n"
+    ".cs{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(26rem,100%),1fr));gap:1.25rem 1.5rem;margin-top:1.5rem}"
+    ".o{overflow-x:auto}.o td,.o th{white-space:nowrap}.o svg{max-width:none}.o code{overflow-wrap:normal}\n"
     ".w{display:grid;grid-template-columns:repeat(auto-fill,minmax(20rem,1fr));gap:1rem 1.5rem}.w>div{min-width:0}\n"
     "@media(max-width:50rem){.r,.c{grid-template-columns:minmax(0,1fr)}.x,.b{display:none}"
     ".scroll{overflow-x:auto}.scroll code{overflow-wrap:normal}td,th{padding-right:.4rem}}\n";
 
-static int put_head(struct buf *b, const struct report_conf *conf)
+int page_put_head(struct buf *b, const char *text)
 {
-    struct span title = span_of(conf->title);
+    struct span title = span_of(text);
 
     TRY(buf_puts(b, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
@@ -331,7 +335,7 @@ static int put_drops(struct buf *b, const struct report *r)
 
 int report_put(const struct report *r, const struct report_conf *conf, struct buf *b)
 {
-    TRY(put_head(b, conf));
+    TRY(page_put_head(b, conf->title));
     TRY(put_summary(b, r));
     TRY(put_stages(b, r));
     TRY(put_drops(b, r));

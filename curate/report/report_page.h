@@ -22,6 +22,9 @@ int plot_signal(struct buf *b, const struct sketch *before, const struct sketch 
 /* An SVG histogram of lengths in powers of two, of one or two corpora (b NULL). */
 int plot_lengths(struct buf *b, const struct sketch *before, const struct sketch *after);
 
+/* Everything up to the heading, which is title. */
+int page_put_head(struct buf *b, const char *title);
+
 /* The sections of the page: rules with their plots and samples; corpora side by side.  HTML, escaped. */
 int page_put_rules(struct buf *b, const struct report *r, const struct report_conf *conf);
 int page_put_corpora(struct buf *b, const struct report *r);

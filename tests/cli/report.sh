@@ -82,4 +82,22 @@ has "is refused" err "'none.json' has no statistics of stages"
 status "lines that are no account" 1 quern report --rejects in.jsonl -o bad.html
 status "nothing" 2 quern report
 status "an operand" 2 quern report s1.json
+
+# Curves of training.
+for k in 1 2; do
+    for i in $(seq $((k * 1000))); do
+        printf '{"step":%d,"loss":%d.5,"grad_norm":0.25,"lr":null,"batch":8,"valid_loss":%s,"data_s":0.1,"forward_s":0.3,"future":{"a":[1]}}\n' \
+            "$i" $((i + k)) "$((i % 100)).75"
+    done >log$k.jsonl
+done
+check "curves" quern report --curves log1.jsonl --curves log2.jsonl -o curves.html
+equal "a line a run and plot" "$(grep -o 'class="l l0"' curves.html | wc -l) $(grep -o 'class="l l1"' curves.html | wc -l)" '5 5'
+equal "no plot of what no log has" "$(grep -c 'Learning rate' curves.html)" 0
+has "the last step" curves.html $'<td class="n">2\xe2\x80\xaf000</td>'
+has "the share of a phase" curves.html '<td class="n">75.0</td>'
+check "from a pipe" bash -c 'quern report --curves - <log1.jsonl >piped.html'
+check "long runs are drawn by means" test "$(grep -o '<path class="l l1".*"/>' curves.html | head -1 | wc -c)" -lt 60000
+status "no training" 3 quern report --curves none.json
+has "is refused" err "'none.json' has no steps of training"
+status "two kinds of page" 2 quern report --curves log1.jsonl --stats s1.json
 finish

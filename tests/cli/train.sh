@@ -146,4 +146,21 @@ status "eval on some" 0 quern-eval --load a --part train --eval-iters 3 --micro-
 has "eval on some counts its tokens" out "tokens 96"
 status "eval without a checkpoint" 2 quern-eval
 status "a log that cannot be written" 3 train --mock-data --train-iters 1 --log-file nowhere/log.jsonl
+
+# Plans.
+plan="quern-train --plan --bf16 --preset gpt3-175b --tensor-model-parallel-size 8 --sequence-parallel --global-batch-size 64"
+# shellcheck disable=SC2086
+check "a plan of 175 billion on 64 devices" $plan --plan-ranks 64 --pipeline-model-parallel-size 8 \
+    --num-layers-per-virtual-pipeline-stage 4 --plan-device a100
+has "its bubble is (p - 1) / (m v)" out "bubble: 3.6 %"
+has "it fits" out "= 67.32 GB of 80"
+equal "its step is near the published 13.75 s" "$(awk '/^step:/ { print ($2 > 12.5 && $2 < 15) }' out)" 1
+# shellcheck disable=SC2086
+check "on one node it does not fit" $plan --plan-ranks 8
+has "is said" out "DOES NOT FIT"
+check "layouts are proposed" quern-train --plan --bf16 --preset llama2-70b --global-batch-size 64 --plan-ranks 64 --plan-layouts 5
+equal "five of them, the fastest first" "$(awk 'NR > 1 { n++; if ($8 < last) bad++; last = $8 } END { print n, bad + 0 }' out)" '5 0'
+check "none fits" quern-train --plan --preset gpt3-175b --plan-ranks 1 --plan-layouts 3
+has "is said too" out "no layout of 1 ranks fits into 80 GB each"
+status "an unknown device" 2 quern-train --plan --preset gpt2-124m --plan-device abacus
 finish

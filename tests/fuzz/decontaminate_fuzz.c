@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (utf8_repair((struct span){(const char *)data, size}, &b) < 0)
         return 0;
     all = (struct span){b.p ? b.p : "", b.n};
-    for (half = b.n / 2; half < b.n && ((unsigned char)b.p[half] & 0xc0) == 0x80;)
+    for (half = b.n / 2; half < b.n && ((unsigned char)b.p[half] & 0x80);) /* a byte parts question and answer */
         half++;
     item[0].text = item[1].passage = (struct span){all.p, half};
     item[0].question = half;

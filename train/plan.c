@@ -1,0 +1,176 @@
+#include "train/plan.h"
+
+#include <string.h>
+
+bool plan_machine_named(struct plan_machine *m, const char *name)
+{
+    static const struct {
+        const char *name;
+        struct plan_machine m;
+    } known[] = {
+        {"a100", {312e12, 0.75, 3500, 80e9, 2.0e12, 8, 300e9, 25e9}},
+        {"h100", {989e12, 0.75, 3500, 80e9, 3.35e12, 8, 450e9, 50e9}},
+        {"h200", {989e12, 0.75, 3500, 141e9, 4.8e12, 8, 450e9, 50e9}},
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].name, name) == 0) {
+            *m = known[i].m;
+            return true;
+        }
+    return false;
+}
+
+/* Bytes a second of a rank in a group whose ranks lie within `span` neighbours. */
+static double bandwidth(const struct plan_machine *m, int64_t span)
+{
+    return span <= m->node ? m->node_bandwidth : m->network_bandwidth;
+}
+
+/* Seconds to gather, or to scatter, bytes over n ranks; a sum is both. */
+static double ring(double bytes, int64_t n, double per_second)
+{
+    return bytes * (double)(n - 1) / (double)n / per_second;
+}
+
+/* FLOP/s that the products of this model reach: narrow ones fall short of the device's best. */
+static double reached(const struct train_config *c, const struct plan_machine *m)
+{
+    double h = (double)c->model.hidden;
+
+    return m->flops * m->efficiency * h / (h + m->half_width);
+}
+
+/* What a micro-batch is, and what of it a rank has. */
+struct shape {
+    double tokens;  /* of a rank */
+    double stream;  /* bytes of the residual stream of these */
+    int64_t layers; /* of the stage that has most */
+    double again;   /* forward passes in all: 1, 2 with full recomputation */
+};
+
+static struct shape shape_of(const struct train_config *c)
+{
+    struct shape s = {.again = c->recompute == RECOMPUTE_FULL ? 2 : 1};
+
+    s.tokens = (double)(c->micro_batch * c->model.seq) / (double)c->layout.context;
+    s.stream = s.tokens * (double)c->model.hidden * (c->bf16 ? 2 : 4);
+    s.layers = (c->model.layers + c->layout.pipe - 1) / c->layout.pipe;
+    return s;
+}
+
+/* Products of the slowest stage for a micro-batch. */
+static double products(const struct train_config *c, const struct plan_machine *m, const struct shape *s)
+{
+    const struct model_config *mc = &c->model;
+    double head = 6 * (double)mc->padded_vocab * (double)mc->hidden;
+    double layer = (model_config_flops(mc, mc->seq) - head) / (double)mc->layers;
+    double inner = layer * (double)s->layers * (2 + s->again) / 3;
+
+    return s->tokens * (inner + head) / (double)c->layout.tensor / reached(c, m);
+}
+
+/* A layer sums its stream twice forward and twice backward. */
+static double tensor_sums(const struct train_config *c, const struct plan_machine *m, const struct shape *s)
+{
+    int64_t n = c->layout.tensor;
+
+    return (double)s->layers * 2 * (1 + s->again) * 2 * ring(s->stream, n, bandwidth(m, n));
+}
+
+/* Keys and values go round, and their gradients with them in backward; behind attention, where it is longer. */
+static double context_ring(const struct train_config *c, const struct plan_machine *m, const struct shape *s)
+{
+    int64_t n = c->layout.context;
+    double bytes = s->tokens * 2 * (double)model_kv_width(&c->model) / (double)c->layout.tensor * (c->bf16 ? 2 : 4);
+    double sent = (double)(n - 1) * bytes * (s->again + 2) / bandwidth(m, n * c->layout.tensor);
+    double attention = 6 * s->tokens * (double)model_q_width(&c->model) * (double)c->model.seq / (double)c->layout.tensor /
+                       reached(c, m);
+
+    return sent > attention ? (double)s->layers * (sent - attention) : 0;
+}
+
+/* Gradients are summed in fp32 over replicas; with the distributed optimizer they are scattered, and the
+ * weights gathered. */
+static double reduction(const struct train_config *c, const struct plan_machine *m, double weights)
+{
+    int64_t n = c->ranks * c->layout.context;
+
+    return 2 * ring(4 * weights, n, bandwidth(m, n * c->layout.tensor));
+}
+
+int plan_step(const struct train_config *c, const struct plan_machine *m, struct plan_step *p, struct err *e)
+{
+    const struct shape s = shape_of(c);
+    double parts = (double)c->layout.chunks, stages = (double)c->layout.pipe, n = (double)c->micro_batches, weights, stage;
+
+    memset(p, 0, sizeof *p);
+    TRY(trainer_plan(c, &p->memory, e));
+    weights = (double)p->memory.model.weights / sizeof(float);
+    p->compute = n * products(c, m, &s);
+    p->tensor = n * tensor_sums(c, m, &s);
+    p->context = n * context_ring(c, m, &s);
+    if (c->layout.pipe > 1)
+        p->stream = n * 2 * parts * s.stream / (c->layout.sequence ? (double)c->layout.tensor : 1) / bandwidth(m, c->world);
+    stage = p->compute + p->tensor + p->context + p->stream;
+    p->bubble_share = (stages - 1) / (n * parts);
+    p->bubble = stage * p->bubble_share;
+    p->reduce = reduction(c, m, weights);
+    /* Gradient, master weight and two moments are read, three of them and the copy in bf16 written. */
+    p->optimizer = (double)(p->memory.optimizer / 8) * 30 / m->memory_bandwidth;
+    p->seconds = stage + p->bubble + p->reduce + p->optimizer;
+    p->mfu = model_config_flops(&c->model, c->model.seq) * (double)(c->global_batch * c->model.seq) / p->seconds /
+             (m->flops * (double)c->world);
+    return 0;
+}
+
+/* ---- which layout ---- */
+
+static bool better(const struct plan_choice *a, const struct plan_choice *b)
+{
+    return a->step.seconds < b->step.seconds;
+}
+
+/* Keeps the n best in order. */
+static int keep(struct plan_choice *v, int have, int n, const struct plan_choice *c)
+{
+    int at = have;
+
+    while (at > 0 && better(c, &v[at - 1]))
+        at--;
+    if (at == n)
+        return have;
+    if (have < n)
+        have++;
+    memmove(v + at + 1, v + at, (size_t)(have - at - 1) * sizeof *v);
+    v[at] = *c;
+    return have;
+}
+
+int plan_search(const struct train_config *c, const struct plan_machine *m, struct plan_choice *v, int n)
+{
+    int have = 0;
+    struct err why;
+
+    for (int64_t tensor = 1; tensor <= m->node; tensor *= 2)
+        for (int64_t pipe = 1; pipe <= c->model.layers; pipe++)
+            for (int64_t micro = 1; micro <= 8; micro *= 2)
+                for (int again = RECOMPUTE_NONE; again <= RECOMPUTE_SELECTIVE; again++) {
+                    struct train_config k = *c;
+                    struct plan_choice one = {.micro_batch = micro, .recompute = again};
+
+                    k.layout.tensor = tensor;
+                    k.layout.sequence = tensor > 1;
+                    k.layout.pipe = pipe;
+                    k.micro_batch = micro;
+                    k.recompute = again;
+                    if (c->world % (tensor * pipe * k.layout.context) || c->model.layers % pipe ||
+                        train_config_check(&k, &why) < 0 || plan_step(&k, m, &one.step, &why) < 0 ||
+                        (double)one.step.memory.total > m->memory)
+                        continue;
+                    one.layout = k.layout;
+                    one.data = k.ranks;
+                    have = keep(v, have, n, &one);
+                }
+    return have;
+}

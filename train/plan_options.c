@@ -1,0 +1,108 @@
+#include "train/plan_options.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+void plan_options_init(struct plan_options *p)
+{
+    *p = (struct plan_options){.ranks = 1, .device = "h100"};
+}
+
+static int machine_of(struct plan_machine *m, const struct plan_options *p, struct err *e)
+{
+    const struct {
+        double given, unit, *to;
+    } over[] = {
+        {p->tflops, 1e12, &m->flops}, {p->efficiency, 1, &m->efficiency}, {p->memory, 1e9, &m->memory},
+        {p->memory_bandwidth, 1e9, &m->memory_bandwidth}, {p->node_bandwidth, 1e9, &m->node_bandwidth},
+        {p->network_bandwidth, 1e9, &m->network_bandwidth},
+    };
+
+    if (!plan_machine_named(m, p->device))
+        return err_set(e, ERR_ARG, "--plan-device: '%s' is none of a100, h100, h200", p->device);
+    for (size_t i = 0; i < sizeof over / sizeof *over; i++)
+        if (over[i].given > 0)
+            *over[i].to = over[i].given * over[i].unit;
+    if (p->node)
+        m->node = p->node;
+    return 0;
+}
+
+static int put_step(struct buf *b, const struct train_config *c, const struct plan_machine *m, const struct plan_step *s)
+{
+    const struct model_memory *mm = &s->memory.model;
+    const double gb = 1e9;
+
+    TRY(buf_printf(b, "model: %.4g billion parameters, %.4g FLOP a token\n", (double)model_config_params(&c->model) / 1e9,
+           model_config_flops(&c->model, c->model.seq)));
+    TRY(buf_printf(b, "layout: %" PRId64 " ranks = tensor %" PRId64 "%s x context %" PRId64 " x pipeline %" PRId64 " (%" PRId64
+           " parts each) x data %" PRId64 "; %" PRId64 " micro-batches of %" PRId64 "\n",
+           c->world, c->layout.tensor, c->layout.sequence ? " (sequence)" : "", c->layout.context, c->layout.pipe,
+           c->layout.chunks, c->ranks, c->micro_batches, c->micro_batch));
+    TRY(buf_printf(b, "memory of the fullest rank: weights %.2f + gradients %.2f + optimizer %.2f + activations %.2f"
+                   " + copy for saving %.2f = %.2f GB of %.0f%s\n",
+                   (double)(mm->weights + mm->low) / gb, (double)mm->grads / gb, (double)s->memory.optimizer / gb,
+                   (double)(mm->activations + mm->tables) / gb, (double)s->memory.save / gb, (double)s->memory.total / gb,
+                   m->memory / gb, (double)s->memory.total > m->memory ? ": DOES NOT FIT" : ""));
+    TRY(buf_printf(b, "step: %.3f s = products %.3f + tensor %.3f + context %.3f + stream %.3f + bubble %.3f + reduce %.3f"
+                   " + optimizer %.3f\n",
+                   s->seconds, s->compute, s->tensor, s->context, s->stream, s->bubble, s->reduce, s->optimizer));
+    return buf_printf(b, "bubble: %.1f %% of a step without it; %.0f tokens/s, %.0f TFLOP/s a device, mfu %.1f %%\n",
+                      100 * s->bubble_share, (double)(c->global_batch * c->model.seq) / s->seconds, s->mfu * m->flops / 1e12,
+                      100 * s->mfu);
+}
+
+static int put_choice(struct buf *b, const struct plan_choice *v)
+{
+    static const char *const again[] = {"none", "full", "selective"};
+
+    return buf_printf(b, "%6" PRId64 "  %8" PRId64 "  %4" PRId64 "  %11" PRId64 "  %-9s  %8.2f  %8.1f  %7.3f  %5.1f\n",
+                      v->layout.tensor, v->layout.pipe, v->data, v->micro_batch, again[v->recompute],
+                      (double)v->step.memory.total / 1e9, 100 * v->step.bubble_share, v->step.seconds, 100 * v->step.mfu);
+}
+
+static int put_layouts(struct buf *b, const struct train_config *c, const struct plan_machine *m, int64_t n, struct err *e)
+{
+    struct plan_choice *v = calloc((size_t)n, sizeof *v);
+    int have = v ? plan_search(c, m, v, (int)n) : ERR_NOMEM, rc = have < 0 ? have : 0;
+
+    if (have == 0)
+        rc = buf_printf(b, "no layout of %" PRId64 " ranks fits into %.0f GB each\n", c->world, m->memory / 1e9);
+    else if (have > 0)
+        rc = buf_puts(b, "tensor  pipeline  data  micro-batch  recompute        GB  bubble %  seconds  mfu %\n");
+    for (int i = 0; i < have && rc == 0; i++)
+        rc = put_choice(b, &v[i]);
+    free(v);
+    return rc < 0 ? err_set(e, rc, "out of memory") : 0;
+}
+
+int plan_run(struct train_config *c, const struct plan_options *p, struct buf *out, struct err *e)
+{
+    struct plan_machine m;
+    struct plan_step s;
+
+    TRY(machine_of(&m, p, e));
+    c->world = p->ranks;
+    c->mock_data = true;
+    opt_list_free(&c->data_path);
+    for (int i = 0; i < 3; i++)
+        opt_list_free(&c->part_path[i]);
+    c->valid_sets = false;
+    if (!c->train_iters && !c->train_samples)
+        c->train_iters = 1;
+    if (c->lr <= 0)
+        c->lr = 1;
+    if (p->layouts) {
+        struct train_config whole = *c; /* what any layout needs: the model, by its own check */
+
+        whole.layout = (struct layout_sizes){.tensor = 1, .context = 1, .expert = 1, .pipe = 1, .chunks = 1};
+        whole.world = 1;
+        whole.micro_batch = 1;
+        TRY(train_config_check(&whole, e));
+        whole.world = c->world;
+        return put_layouts(out, &whole, &m, p->layouts, e);
+    }
+    TRY(train_config_check(c, e));
+    TRY(plan_step(c, &m, &s, e));
+    return put_step(out, c, &m, &s) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+}
