@@ -21,14 +21,22 @@ struct attention_view {
     int64_t batch, row;
 };
 
+/* The keys of a query may come in several calls, the blocks of ring attention (arXiv:2310.01889).
+ * Forward of the first writes o, in fp32, and lse; each further one goes on from what they hold.
+ * Backward takes the lse of all blocks, and o of all in dt, and adds its share to dq, dk and dv, which
+ * are fp32 then. */
+enum attention_block { ATTENTION_ALONE, ATTENTION_FIRST, ATTENTION_FURTHER };
+
 struct attention {
     int64_t b, t, heads, kv_heads, d; /* heads % kv_heads == 0: query head h reads kv
                                          head h / (heads / kv_heads) */
     int64_t t_kv;   /* keys; >= t.  Query i sees keys 0 .. i + t_kv - t: equal to t in
                        training, more when the first ones come from a cache */
+    bool full;      /* every query sees all keys, of which there may be any number */
+    enum attention_block block;
     float scale;    /* 1 / sqrt(d) as a rule */
     struct attention_view q, k, v; /* (B, t, H, d), (B, t_kv, Hkv, d) twice; only read */
-    struct attention_view o;       /* (B, t, H, d) */
+    struct attention_view o;       /* (B, t, H, d); forward's of a block is fp32 */
     float *lse;     /* (B, H, t): log of the sum of exponentials, base e; forward writes
                        it (NULL when no backward follows), backward reads it */
     const struct dropout *drop;    /* of the probabilities, key by query: row
@@ -36,13 +44,15 @@ struct attention {
                                       query, of t columns; or NULL */
     int64_t all_heads, first_head; /* where heads stand among those of all ranks, for drop;
                                       all_heads 0: these are all */
+    int64_t all_t, first_query, first_key; /* the same for queries and keys of a sequence of
+                                      all_t; 0: these are all */
 };
 /* Few queries and many keys (generation) take a path of their own, without tiles.  d is at
  * most 256.  Scratch a thread: 8 t_kv d bytes, and under 1 MiB. */
 typedef int attention_fwd_fn(struct device *dev, enum dtype dt, const struct attention *p,
                              struct err *e);
 /* dq, dk, dv from dout, with forward's arguments (o and lse included) in p.  They are
- * overwritten; they may lie packed as q, k and v do.  A kv head's gradient is summed
+ * overwritten (but see enum attention_block); they may lie packed as q, k and v do.  A kv head's gradient is summed
  * over its query heads in order, so the bits do not depend on the number of threads.
  * dout may not overlap the gradients.  Scratch a thread: 16 t_kv d bytes,
  * and under 1 MiB. */

@@ -38,32 +38,57 @@ template <enum dtype DT> static __device__ __forceinline__ void keep_row(float *
         x[c] = c < d ? one_get<DT>(v.p, at + c) * scale : 0.0f;
 }
 
+/* Kernels ask for a block at a time at least: what the compiler would have by itself spills registers. */
+
+/* The last key that query i sees. */
+static __device__ __forceinline__ int64_t last_key(const struct attention &p, int64_t i)
+{
+    return p.full ? p.t_kv - 1 : i + p.t_kv - p.t;
+}
+
+/* An element of a gradient: a block's is added. */
+template <enum dtype DT> static __device__ __forceinline__ void grad_put(const struct attention &p, void *to, int64_t at, float x)
+{
+    if (p.block)
+        ((float *)to)[at] += x;
+    else
+        one_put<DT>(to, at, x);
+}
+
 /* The factor of one probability. */
 static __device__ __forceinline__ float drop_one(const struct drop &d, const struct attention &p, int64_t bh, int64_t key,
                                                  int64_t query)
 {
+    unsigned heads = (unsigned)p.heads;
     float f[4];
-    int64_t all = p.all_heads ? p.all_heads : p.heads;
 
     if (d.keep == 0)
         return 1;
-    drop_four(d, (bh / p.heads * all + p.first_head + bh % p.heads) * p.t_kv + key, query / 4, f);
+    query += p.first_query;
+    drop_four(d, ((unsigned)bh / heads * p.all_heads + (unsigned)bh % heads) * p.all_t + key, query / 4, f);
     return query % 4 == 0 ? f[0] : query % 4 == 1 ? f[1] : query % 4 == 2 ? f[2] : f[3];
 }
 
-template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WARPS) fwd_kernel(struct attention p,
+template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WARPS, 1) fwd_kernel(struct attention p,
         struct drop drop)
 {
     __shared__ struct shared_warp shared[WARPS];
     struct shared_warp *w = &shared[threadIdx.x / 32];
     unsigned heads = (unsigned)p.heads, group = heads / (unsigned)p.kv_heads;
     int64_t bh = blockIdx.x, i = (int64_t)blockIdx.y * WARPS + threadIdx.x / 32, d = p.d;
-    int64_t b = blockIdx.x / heads, h = blockIdx.x % heads, kvh = blockIdx.x % heads / group, last = i + p.t_kv - p.t;
+    int64_t b = blockIdx.x / heads, h = blockIdx.x % heads, kvh = blockIdx.x % heads / group, last = last_key(p, i);
     int lane = (int)threadIdx.x % 32;
     float m = __uint_as_float(0xff800000u), l = 0, o[J] = {};
 
     if (i >= p.t)
         return;
+    if (p.block == ATTENTION_FURTHER) { /* the state of the softmax after the blocks before */
+        m = p.lse[bh * p.t + i];
+        l = 1;
+#pragma unroll
+        for (int j = 0; j < J; j++)
+            o[j] = lane + 32 * j < d ? ((const float *)p.o.p)[view_at(p.o, b, i, h, d) + lane + 32 * j] : 0.0f;
+    }
     keep_row<DT>(w->x, p.q, view_at(p.q, b, i, h, d), d, p.scale);
     __syncwarp();
     for (int64_t j0 = 0; j0 <= last; j0 += 32) {
@@ -90,8 +115,13 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
     }
 #pragma unroll
     for (int j = 0; j < J; j++)
-        if (lane + 32 * j < d)
-            one_put<DT>(p.o.p, view_at(p.o, b, i, h, d) + lane + 32 * j, o[j] * (1.0f / l));
+        if (lane + 32 * j < d) {
+            int64_t at = view_at(p.o, b, i, h, d) + lane + 32 * j;
+            if (p.block)
+                ((float *)p.o.p)[at] = o[j] * (1.0f / l);
+            else
+                one_put<DT>(p.o.p, at, o[j] * (1.0f / l));
+        }
     if (p.lse && lane == 0)
         p.lse[bh * p.t + i] = m + logf(l);
 }
@@ -99,7 +129,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
 /* ---- backward ---- */
 
 /* delta = the sum of dout * o, which is also that of probability * its gradient; (B, H, t). */
-template <enum dtype DT> static __global__ void __launch_bounds__(32 * WARPS)
+template <enum dtype DT> static __global__ void __launch_bounds__(32 * WARPS, 1)
     delta_kernel(struct attention p, struct attention_view dout, float *delta)
 {
     unsigned heads = (unsigned)p.heads;
@@ -121,14 +151,14 @@ template <enum dtype DT> static __global__ void __launch_bounds__(32 * WARPS)
         delta[item] = s;
 }
 
-template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WARPS)
+template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WARPS, 1)
     dq_kernel(struct attention p, struct attention_view dout, struct attention_view dq, const float *delta, struct drop drop)
 {
     __shared__ struct shared_warp shared[WARPS];
     struct shared_warp *w = &shared[threadIdx.x / 32];
     unsigned heads = (unsigned)p.heads, group = heads / (unsigned)p.kv_heads;
     int64_t bh = blockIdx.x, i = (int64_t)blockIdx.y * WARPS + threadIdx.x / 32, item = bh * p.t + i, d = p.d;
-    int64_t b = blockIdx.x / heads, h = blockIdx.x % heads, kvh = blockIdx.x % heads / group, last = i + p.t_kv - p.t;
+    int64_t b = blockIdx.x / heads, h = blockIdx.x % heads, kvh = blockIdx.x % heads / group, last = last_key(p, i);
     int lane = (int)threadIdx.x % 32;
     float g[J] = {};
 
@@ -159,11 +189,11 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
 #pragma unroll
     for (int j = 0; j < J; j++)
         if (lane + 32 * j < d)
-            one_put<DT>(dq.p, view_at(dq, b, i, h, d) + lane + 32 * j, g[j] * p.scale);
+            grad_put<DT>(p, dq.p, view_at(dq, b, i, h, d) + lane + 32 * j, g[j] * p.scale);
 }
 
 /* The query heads of the group in order, and the queries of each in order. */
-template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WARPS)
+template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WARPS, 1)
     dkv_kernel(struct attention p, struct attention_view dout, struct attention_view dk, struct attention_view dv,
                const float *delta, struct drop drop)
 {
@@ -171,7 +201,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
     struct shared_warp *w = &shared[threadIdx.x / 32];
     unsigned kv_heads = (unsigned)p.kv_heads, group = (unsigned)p.heads / kv_heads;
     int64_t key = (int64_t)blockIdx.y * WARPS + threadIdx.x / 32, d = p.d;
-    int64_t b = blockIdx.x / kv_heads, kvh = blockIdx.x % kv_heads, first = key - (p.t_kv - p.t);
+    int64_t b = blockIdx.x / kv_heads, kvh = blockIdx.x % kv_heads, first = p.full ? 0 : key - (p.t_kv - p.t);
     int lane = (int)threadIdx.x % 32;
     float gk[J] = {}, gv[J] = {};
 
@@ -207,8 +237,8 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
 #pragma unroll
     for (int j = 0; j < J; j++)
         if (lane + 32 * j < d) {
-            one_put<DT>(dk.p, view_at(dk, b, key, kvh, d) + lane + 32 * j, gk[j]);
-            one_put<DT>(dv.p, view_at(dv, b, key, kvh, d) + lane + 32 * j, gv[j]);
+            grad_put<DT>(p, dk.p, view_at(dk, b, key, kvh, d) + lane + 32 * j, gk[j]);
+            grad_put<DT>(p, dv.p, view_at(dv, b, key, kvh, d) + lane + 32 * j, gv[j]);
         }
 }
 
@@ -219,6 +249,23 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
         LAUNCH(kernel, __VA_ARGS__);                                                                       \
     })
 
+/* For the kernels: dropout of the rows from this rank's first head and key on, ... */
+static struct drop drop_here(const struct attention *p)
+{
+    struct drop d = drop_of(p->drop, p->all_t ? p->all_t : p->t);
+
+    d.row0 += (uint64_t)(p->first_head * (p->all_t ? p->all_t : p->t_kv) + p->first_key);
+    return d;
+}
+/* ... and arguments without zeros that stand for something. */
+static struct attention filled(const struct attention *p)
+{
+    struct attention a = *p;
+
+    a.all_heads = p->all_heads ? p->all_heads : p->heads;
+    a.all_t = p->all_t ? p->all_t : p->t_kv;
+    return a;
+}
 /* A warp for each of rows of each head.  No division of 64 bits in a kernel: it is a call, and costs registers. */
 static dim3 warps_for(int64_t heads, int64_t rows) { return dim3((unsigned)heads, (unsigned)((rows + WARPS - 1) / WARPS)); }
 
@@ -226,7 +273,7 @@ int attention_plain_fwd(struct device *dev, enum dtype dt, const struct attentio
 {
     if (p->t_kv > 65535 * WARPS)
         return err_set(e, ERR_UNSUPPORTED, "attention_fwd: %lld keys", (long long)p->t_kv);
-    BY_HEAD(dt, p->d, fwd_kernel, warps_for(p->b * p->heads, p->t), 32 * WARPS, dev, *p, drop_of(p->drop, p->t));
+    BY_HEAD(dt, p->d, fwd_kernel, warps_for(p->b * p->heads, p->t), 32 * WARPS, dev, filled(p), drop_here(p));
     return cuda_launched(dev, "attention_fwd", e);
 }
 
@@ -240,7 +287,7 @@ int attention_delta(struct device *dev, enum dtype dt, const struct attention *p
 int attention_plain_bwd(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout,
                         struct attention_view dq, struct attention_view dk, struct attention_view dv, struct err *e)
 {
-    struct drop drop = drop_of(p->drop, p->t);
+    struct drop drop = drop_here(p);
     void *s;
 
     if (p->t_kv > 65535 * WARPS)
@@ -248,7 +295,7 @@ int attention_plain_bwd(struct device *dev, enum dtype dt, const struct attentio
     TRY(cuda_scratch(dev, &s, (size_t)(p->b * p->heads * p->t) * sizeof(float), e));
     float *delta = (float *)s;
     TRY(attention_delta(dev, dt, p, dout, delta, e));
-    BY_HEAD(dt, p->d, dq_kernel, warps_for(p->b * p->heads, p->t), 32 * WARPS, dev, *p, dout, dq, delta, drop);
-    BY_HEAD(dt, p->d, dkv_kernel, warps_for(p->b * p->kv_heads, p->t_kv), 32 * WARPS, dev, *p, dout, dk, dv, delta, drop);
+    BY_HEAD(dt, p->d, dq_kernel, warps_for(p->b * p->heads, p->t), 32 * WARPS, dev, filled(p), dout, dq, delta, drop);
+    BY_HEAD(dt, p->d, dkv_kernel, warps_for(p->b * p->kv_heads, p->t_kv), 32 * WARPS, dev, filled(p), dout, dk, dv, delta, drop);
     return cuda_launched(dev, "attention_bwd", e);
 }

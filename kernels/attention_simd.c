@@ -36,6 +36,12 @@ INLINE void pack_head(enum dtype dt, float *out, const struct attention *p,
               p->d, p->t_kv + TILE_MR, 1);
 }
 
+/* The last key that query i sees. */
+INLINE int64_t last_key(const struct attention *p, int64_t i)
+{
+    return p->full ? p->t_kv - 1 : i + p->t_kv - p->t;
+}
+
 /* Key j0 + i is hidden from query q0 + j (the last key a query sees is its own place). */
 NOINLINE void mask_tile(float *s, int64_t j0, int64_t keys, int64_t last)
 {
@@ -50,16 +56,35 @@ NOINLINE void drop_tile(float *out, const float *in, const struct attention *p, 
                         int64_t j0, int64_t keys, int64_t q0)
 {
     int64_t b = bh / p->heads, h = bh % p->heads;
-    int64_t row = (b * (p->all_heads ? p->all_heads : p->heads) + p->first_head + h) * p->t_kv;
+    int64_t row = (b * (p->all_heads ? p->all_heads : p->heads) + p->first_head + h) * (p->all_t ? p->all_t : p->t_kv);
+    int64_t column = p->first_query + q0, off = column % 4; /* drop_fill takes a multiple of 4 */
 
     for (int64_t i = 0; i < keys; i++) {
-        struct drop_row d = drop_row_of(p->drop, row + j0 + i, p->t);
+        struct drop_row d = drop_row_of(p->drop, row + p->first_key + j0 + i, p->all_t ? p->all_t : p->t);
         float f[TILE + 4 * VW];
 
-        drop_fill(&d, q0, TILE, f);
+        drop_fill(&d, column - off, TILE + off, f);
         for (int64_t j = 0; j < TILE; j += VW)
-            vf_store(out + i * TILE + j, vf_load(in + i * TILE + j) * vf_load(f + j));
+            vf_store(out + i * TILE + j, vf_load(in + i * TILE + j) * vf_load(f + off + j));
     }
+}
+
+/* What the blocks before have given to a tile of queries: the state of its softmax. */
+INLINE void fwd_resume(const struct attention *p, float *o, vf m[QV], vf l[QV], int64_t b, int64_t h, int64_t q0, int64_t nq)
+{
+    float lse[TILE], one[TILE];
+    int64_t dp = attention_padded(p->d);
+
+    for (int64_t i = 0; i < TILE; i++) {
+        lse[i] = i < nq ? p->lse[(b * p->heads + h) * p->t + q0 + i] : -INFINITY;
+        one[i] = i < nq;
+    }
+    for (int j = 0; j < QV; j++) {
+        m[j] = vf_load(lse + j * VW);
+        l[j] = vf_load(one + j * VW);
+    }
+    for (int64_t i = 0; i < nq; i++)
+        memcpy(o + i * dp, view_at(DTYPE_F32, &p->o, b, q0 + i, h, p->d), (size_t)p->d * sizeof *o);
 }
 
 /* One tile of queries of one head, forward. */
@@ -67,7 +92,7 @@ INLINE void fwd_tile(enum dtype dt, const struct attention *p, const float *k, c
                      int64_t b, int64_t h, int64_t q0, float *w)
 {
     int64_t d = p->d, dp = attention_padded(d);
-    int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, seen = q0 + nq + p->t_kv - p->t;
+    int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, seen = last_key(p, q0 + nq - 1) + 1;
     int64_t bh = b * p->heads + h;
     float *qt = w, *o = qt + TILE * dp;
     float *tmp = o + TILE * dp, *s = tmp + TILE * dp, *sd = s + TILE * TILE;
@@ -81,13 +106,15 @@ INLINE void fwd_tile(enum dtype dt, const struct attention *p, const float *k, c
         m[j] = vf_set(-INFINITY);
         l[j] = vf_set(0);
     }
+    if (p->block == ATTENTION_FURTHER)
+        fwd_resume(p, o, m, l, b, h, q0, nq);
     for (int64_t j0 = 0; j0 < seen; j0 += TILE) {
         int64_t nk = seen - j0 < TILE ? seen - j0 : TILE;
         const float *pv = s;
 
         tile_mm(s, TILE, k + j0 * dp, dp, 1, qt, TILE, nk, TILE, dp, false);
-        if (j0 + nk - 1 > q0 + p->t_kv - p->t)
-            mask_tile(s, j0, nk, q0 + p->t_kv - p->t);
+        if (j0 + nk - 1 > last_key(p, q0))
+            mask_tile(s, j0, nk, last_key(p, q0));
         for (int j = 0; j < QV; j++) {
             vf old = m[j], sum = vf_set(0), a;
 
@@ -106,7 +133,7 @@ INLINE void fwd_tile(enum dtype dt, const struct attention *p, const float *k, c
             drop_tile(sd, s, p, bh, j0, nk, q0);
             pv = sd;
         }
-        if (j0 > 0)
+        if (j0 > 0 || p->block == ATTENTION_FURTHER)
             for (int64_t i = 0; i < nq; i++)
                 for (int64_t c = 0; c < dp; c += VW)
                     vf_store(o + i * dp + c, vf_load(o + i * dp + c) * vf_set(alpha[i]));
@@ -118,10 +145,11 @@ INLINE void fwd_tile(enum dtype dt, const struct attention *p, const float *k, c
         vf_store(sd + j * VW, l[j]);
     }
     for (int64_t i = 0; i < nq; i++) {
-        void *out = view_out(dt, &p->o, b, q0 + i, h, d);
+        enum dtype to = p->block ? DTYPE_F32 : dt;
+        void *out = view_out(to, &p->o, b, q0 + i, h, d);
 
         for (int64_t c = 0; c < d; c += VW)
-            vf_put(dt, out, c, d - c, vf_load(o + i * dp + c) * vf_set(alpha[i]));
+            vf_put(to, out, c, d - c, vf_load(o + i * dp + c) * vf_set(alpha[i]));
         if (p->lse)
             p->lse[bh * p->t + q0 + i] = s[i] + logf(sd[i]);
     }
@@ -190,7 +218,7 @@ INLINE void fwd_item(enum dtype dt, const struct attention *p, int64_t item, boo
 void ISA_FN(attention_fwd_loop)(struct device *dev, enum dtype dt, const struct attention *p,
                                 float *scratch)
 {
-    bool few = p->t < 8 && !(p->drop && p->drop->p > 0);
+    bool few = p->t < 8 && !(p->drop && p->drop->p > 0) && !p->full && !p->block;
     int64_t items = p->b * p->heads * (few ? p->t : 1);
 
 #pragma omp parallel num_threads(cpu_team(dev, items * p->t * p->t_kv * p->d))
@@ -248,8 +276,8 @@ NOINLINE void bwd_pair(const struct attention *p, struct bwd_tile *x, const floa
 
     tile_mm(s, TILE, k, dp, 1, x->qt, TILE, nk, TILE, dp, false);
     tile_mm(ds, TILE, v, dp, 1, x->dot, TILE, nk, TILE, dp, false);
-    if (j0 + nk - 1 > q0 + p->t_kv - p->t)
-        mask_tile(s, j0, nk, q0 + p->t_kv - p->t);
+    if (j0 + nk - 1 > last_key(p, q0))
+        mask_tile(s, j0, nk, last_key(p, q0));
     if (drops)
         drop_tile(ds, ds, p, bh, j0, nk, q0);
     for (int64_t i = 0; i < nk; i++)
@@ -269,6 +297,19 @@ NOINLINE void bwd_pair(const struct attention *p, struct bwd_tile *x, const floa
     tile_mm(x->dq, dp, ds, 1, TILE, k, dp, nq, dp, nk, true);
 }
 
+/* A row of a gradient times scale, written or added. */
+INLINE void grad_row(enum dtype dt, const struct attention *p, void *out, const float *row, float scale)
+{
+    for (int64_t c = 0; c < p->d; c += VW) {
+        vf x = vf_load(row + c) * vf_set(scale);
+
+        if (p->block)
+            vf_put(DTYPE_F32, out, c, p->d - c, x + vf_get(DTYPE_F32, out, c, p->d - c));
+        else
+            vf_put(dt, out, c, p->d - c, x);
+    }
+}
+
 /* All query heads of one kv head. */
 INLINE void bwd_head(enum dtype dt, const struct attention *p, const struct attention_view *dout,
                      const struct attention_view grad[3], int64_t b, int64_t kvh, float *w)
@@ -277,6 +318,7 @@ INLINE void bwd_head(enum dtype dt, const struct attention *p, const struct atte
     int64_t rows = (p->t_kv + TILE) * dp;
     float *k = w, *v = k + rows, *dk = v + rows, *dv = dk + rows, *tmp = dv + rows;
     struct bwd_tile x = {.q = tmp + TILE * dp};
+    enum dtype to = p->block ? DTYPE_F32 : dt;
     float *tiles;
 
     x.qt = x.q + TILE * dp;
@@ -289,7 +331,7 @@ INLINE void bwd_head(enum dtype dt, const struct attention *p, const struct atte
     memset(dk, 0, (size_t)(2 * rows) * sizeof *dk);
     for (int64_t h = kvh * group; h < (kvh + 1) * group; h++)
         for (int64_t q0 = 0; q0 < p->t; q0 += TILE) {
-            int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, seen = q0 + nq + p->t_kv - p->t;
+            int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, seen = last_key(p, q0 + nq - 1) + 1;
 
             bwd_load(dt, p, dout, &x, tmp, b, h, q0, nq);
             for (int64_t j0 = 0; j0 < seen; j0 += TILE) {
@@ -299,15 +341,12 @@ INLINE void bwd_head(enum dtype dt, const struct attention *p, const struct atte
                          b * p->heads + h, q0, nq, j0, nk);
             }
             for (int64_t i = 0; i < nq; i++)
-                for (int64_t c = 0; c < d; c += VW)
-                    vf_put(dt, view_out(dt, &grad[0], b, q0 + i, h, d), c, d - c,
-                           vf_load(x.dq + i * dp + c) * vf_set(p->scale));
+                grad_row(dt, p, view_out(to, &grad[0], b, q0 + i, h, d), x.dq + i * dp, p->scale);
         }
-    for (int64_t i = 0; i < p->t_kv; i++) /* dk is right as it is: q was scaled */
-        for (int64_t c = 0; c < d; c += VW) {
-            vf_put(dt, view_out(dt, &grad[1], b, i, kvh, d), c, d - c, vf_load(dk + i * dp + c));
-            vf_put(dt, view_out(dt, &grad[2], b, i, kvh, d), c, d - c, vf_load(dv + i * dp + c));
-        }
+    for (int64_t i = 0; i < p->t_kv; i++) { /* dk is right as it is: q was scaled */
+        grad_row(dt, p, view_out(to, &grad[1], b, i, kvh, d), dk + i * dp, 1);
+        grad_row(dt, p, view_out(to, &grad[2], b, i, kvh, d), dv + i * dp, 1);
+    }
 }
 
 void ISA_FN(attention_bwd_loop)(struct device *dev, enum dtype dt, const struct attention *p,

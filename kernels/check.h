@@ -135,11 +135,13 @@ static inline int check_attention(enum dtype dt, const struct attention *p, cons
 {
     TRY(check_dtype(dt, op, e));
     TRY(check_dropout(p->drop, op, e));
-    if (p->b < 0 || p->t < 0 || p->t_kv < p->t || p->d < 1 || p->d > 256 || p->heads < 1 || p->kv_heads < 1 ||
+    if (p->b < 0 || p->t < 0 || p->t_kv < (p->full ? 1 : p->t) || p->d < 1 || p->d > 256 || p->heads < 1 || p->kv_heads < 1 ||
         p->heads % p->kv_heads)
         return err_set(e, ERR_ARG, "%s: %lld x %lld queries, %lld keys, %lld heads on %lld of %lld elements", op,
                        (long long)p->b, (long long)p->t, (long long)p->t_kv, (long long)p->heads, (long long)p->kv_heads,
                        (long long)p->d);
+    if (p->block && !p->lse)
+        return err_set(e, ERR_ARG, "%s: a block needs its log-sum-exp", op);
     return 0;
 }
 

@@ -109,6 +109,12 @@ int device_copy(struct device *dev, void *dst, const void *src, size_t bytes, st
     return dev->calls->copy(dev, dst, src, bytes, COPY_INSIDE, e);
 }
 
+int device_copy_rows(struct device *dev, void *dst, size_t dst_row, const void *src, size_t src_row, size_t bytes,
+                     size_t rows, struct err *e)
+{
+    return dev->calls->copy_rows(dev, dst, dst_row, src, src_row, bytes, rows, e);
+}
+
 int device_zero(struct device *dev, void *dst, size_t bytes, struct err *e)
 {
     return dev->calls->zero(dev, dst, bytes, e);

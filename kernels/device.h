@@ -116,6 +116,9 @@ void device_free_host(struct device *dev, void *p); /* NULL is fine */
 int device_put(struct device *dev, void *dst, const void *host, size_t bytes, struct err *e);
 int device_get(struct device *dev, void *host, const void *src, size_t bytes, struct err *e);
 int device_copy(struct device *dev, void *dst, const void *src, size_t bytes, struct err *e);
+/* bytes of each of `rows` rows, which lie dst_row and src_row bytes apart. */
+int device_copy_rows(struct device *dev, void *dst, size_t dst_row, const void *src, size_t src_row, size_t bytes,
+                     size_t rows, struct err *e);
 int device_zero(struct device *dev, void *dst, size_t bytes, struct err *e);
 /* As put and get, but only queued: host is of device_alloc_host, and belongs to the
  * device until the stream is synchronised. */

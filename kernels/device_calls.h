@@ -19,6 +19,8 @@ struct device_calls {
     void (*free_host)(struct device *dev, void *p);
     int (*copy)(struct device *dev, void *dst, const void *src, size_t bytes, enum copy_way way,
                 struct err *e); /* queued */
+    int (*copy_rows)(struct device *dev, void *dst, size_t dst_row, const void *src, size_t src_row, size_t bytes,
+                     size_t rows, struct err *e);
     int (*zero)(struct device *dev, void *dst, size_t bytes, struct err *e);
     int (*sync)(struct device *dev, struct err *e);
     int (*stream_new)(struct device *dev, struct device_stream **s, struct err *e);

@@ -70,6 +70,16 @@ static int cpu_copy(struct device *dev, void *dst, const void *src, size_t bytes
     return 0;
 }
 
+static int cpu_copy_rows(struct device *dev, void *dst, size_t dst_row, const void *src, size_t src_row, size_t bytes,
+                         size_t rows, struct err *e)
+{
+    (void)e;
+#pragma omp parallel for num_threads(cpu_team(dev, (int64_t)(bytes * rows) / 16))
+    for (size_t i = 0; i < rows; i++)
+        memcpy((char *)dst + i * dst_row, (const char *)src + i * src_row, bytes);
+    return 0;
+}
+
 static int cpu_zero(struct device *dev, void *dst, size_t bytes, struct err *e)
 {
     (void)e;
@@ -149,6 +159,7 @@ static const struct device_calls cpu_calls = {
     .alloc_host = cpu_alloc,
     .free_host = cpu_free,
     .copy = cpu_copy,
+    .copy_rows = cpu_copy_rows,
     .zero = cpu_zero,
     .sync = cpu_sync,
     .stream_new = cpu_stream_new,

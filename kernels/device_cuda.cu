@@ -77,6 +77,12 @@ static int gpu_copy(struct device *dev, void *dst, const void *src, size_t bytes
     return check(cudaMemcpyAsync(dst, src, bytes, kinds[way], cuda_stream(dev)), "copy", e);
 }
 
+static int gpu_copy_rows(struct device *dev, void *dst, size_t dst_row, const void *src, size_t src_row, size_t bytes, size_t rows,
+                         struct err *e)
+{
+    return check(cudaMemcpy2DAsync(dst, dst_row, src, src_row, bytes, rows, cudaMemcpyDeviceToDevice, cuda_stream(dev)), "copy", e);
+}
+
 static int gpu_zero(struct device *dev, void *dst, size_t bytes, struct err *e)
 {
     return cuda_fill(dev, dst, 0, bytes, e);
@@ -150,7 +156,7 @@ static size_t gpu_overhead(const struct device *dev)
 
 static const struct device_calls gpu_calls = {
     gpu_close,      gpu_alloc,      gpu_free,         gpu_alloc_host, gpu_free_host,
-    gpu_copy,       gpu_zero,       gpu_sync,         gpu_stream_new, gpu_stream_free,
+    gpu_copy,       gpu_copy_rows,  gpu_zero,         gpu_sync,         gpu_stream_new, gpu_stream_free,
     gpu_event_new,  gpu_event_free, gpu_event_record, gpu_event_wait, gpu_event_seconds, gpu_overhead,
 };
 

@@ -43,12 +43,27 @@ static inline const char *dtype_name(enum dtype dt) { return dt == DTYPE_BF16 ? 
  * hi = stream) and is kept exactly if that word >= p * 2^32 (rounded); kept elements
  * are multiplied by 1 / (1 - p).  Backward calls again with the same values.
  * stream must differ for each place, layer, micro-batch and step; row0 is the global
- * number of row 0 when the rows are a slice.  NULL or p == 0: none.  0 <= p < 1. */
+ * number of row 0 when the rows are a slice.  NULL or p == 0: none.  0 <= p < 1.
+ * With cut > 0 the rows are number `first` and on of a row of stretches of cut rows: stretch n
+ * begins at row0 + n / 2 * every + at[n % 2].  (A rank has two of each sequence.)  first + rows < 2^31. */
 struct dropout {
     float p;
     uint64_t key, stream;
     int64_t row0;
+    int64_t cut, first, every, at[2];
 };
+
+/* The global number of a row. */
+static inline int64_t dropout_row(const struct dropout *d, int64_t row)
+{
+    int64_t n;
+
+    if (!d->cut)
+        return d->row0 + row;
+    row += d->first;
+    n = row / d->cut;
+    return d->row0 + n / 2 * d->every + d->at[n % 2] + row % d->cut;
+}
 
 /* Activations.  GELU_TANH: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), GPT-2's;
  * GELU_ERF: x/2 (1 + erf(x / sqrt 2)); SILU: x / (1 + e^-x). */

@@ -171,6 +171,17 @@ static inline struct drop drop_of(const struct dropout *d, int64_t cols)
     return r;
 }
 
+/* A kernel takes rows of one stretch: how many of row .. rows - 1 there are, and their dropout. */
+static inline int64_t drop_stretch(const struct dropout *d, int64_t row, int64_t rows, struct dropout *one)
+{
+    int64_t n = d->cut - (d->first + row) % d->cut;
+
+    *one = *d;
+    one->row0 = dropout_row(d, row);
+    one->cut = 0;
+    return n < rows - row ? n : rows - row;
+}
+
 /* The factors (0 or 1 / (1 - p)) of columns 4 group .. 4 group + 3 of a row. */
 static __device__ __forceinline__ void drop_four(const struct drop &d, int64_t row, int64_t group, float f[4])
 {

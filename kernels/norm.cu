@@ -159,11 +159,31 @@ template <enum dtype DT, bool RMS, int K, bool WARP> static __global__ void __la
 
 /* ---- the ops ---- */
 
+/* n elements on; NULL stays. */
+template <typename T> static T *on(T *p, int64_t n, size_t size)
+{
+    return p ? (T *)((const char *)p + (size_t)n * size) : NULL;
+}
+
 static int fwd(struct device *dev, enum dtype dt, const struct norm_fwd *p, bool rms, const char *op, struct err *e)
 {
+    size_t w = dtype_size(dt);
+
     TRY(check_norm_fwd(dt, p, op, e));
     if (p->t == 0)
         return 0;
+    for (int64_t r = 0, n; p->drop && p->drop->cut; r += n) {
+        struct norm_fwd q = *p;
+        struct dropout one;
+        if (r == p->t)
+            return 0;
+        n = q.t = drop_stretch(p->drop, r, p->t, &one);
+        q.drop = &one;
+        q.x = on(p->x, r * p->c, w), q.residual = on(p->residual, r * p->c, w);
+        q.s = on(p->s, r * p->c, w), q.y = on(p->y, r * p->c, w);
+        q.mean = on(p->mean, r, sizeof(float)), q.rstd = on(p->rstd, r, sizeof(float));
+        TRY(fwd(dev, dt, &q, rms, op, e));
+    }
     BY_TYPE(dt, {
         auto *kernel = rms ? fwd_kernel<DT, true> : fwd_kernel<DT, false>;
         LAUNCH(kernel, dim3(cuda_blocks(dev, p->t, CUDA_WARPS)), CUDA_BLOCK, dev, *p, drop_of(p->drop, p->c));
@@ -189,6 +209,7 @@ static int bwd(struct device *dev, enum dtype dt, const struct norm_bwd *p, bool
 {
     bool warp = p->c <= 32 * PACK;
     int64_t most = warp ? WARP_TEAMS : BLOCK_TEAMS, teams = p->t < most ? p->t : most;
+    size_t w = dtype_size(dt);
     int k = warp || p->c <= 512 * PACK ? 1 : 2;
     void *part;
 
@@ -197,6 +218,18 @@ static int bwd(struct device *dev, enum dtype dt, const struct norm_bwd *p, bool
         return err_set(e, ERR_UNSUPPORTED, "%s: %lld channels are more than %d", op, (long long)p->c, TEAM_MOST);
     if (p->t == 0)
         return 0;
+    for (int64_t r = 0, n; p->drop && p->drop->cut; r += n) {
+        struct norm_bwd q = *p;
+        struct dropout one;
+        if (r == p->t)
+            return 0;
+        n = q.t = drop_stretch(p->drop, r, p->t, &one);
+        q.drop = &one;
+        q.dy = on(p->dy, r * p->c, w), q.dres = on(p->dres, r * p->c, w), q.s = on(p->s, r * p->c, w);
+        q.mean = on(p->mean, r, sizeof(float)), q.rstd = on(p->rstd, r, sizeof(float));
+        q.ds = on(p->ds, r * p->c, w), q.dx = on(p->dx, r * p->c, w);
+        TRY(bwd(dev, dt, &q, rms, op, e));
+    }
     unsigned threads = warp ? (unsigned)CUDA_BLOCK : (unsigned)((packs_of(p->c) + k - 1) / k + 31) / 32 * 32;
     if (warp)
         teams = (teams + CUDA_WARPS - 1) / CUDA_WARPS * CUDA_WARPS;

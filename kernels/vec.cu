@@ -166,6 +166,14 @@ extern "C" int vec_dropout_cuda(struct device *dev, enum dtype dt, void *y, cons
     TRY(check_dropout(drop, "vec_dropout", e));
     if (t == 0 || c == 0)
         return 0;
+    for (int64_t r = 0, n; drop && drop->cut; r += n) {
+        struct dropout one;
+        size_t at = (size_t)(r * c) * dtype_size(dt);
+        if (r == t)
+            return 0;
+        n = drop_stretch(drop, r, t, &one);
+        TRY(vec_dropout_cuda(dev, dt, (char *)y + at, (const char *)x + at, n, c, &one, e));
+    }
     if (d.keep == 0)
         d.keep = 1; /* with a threshold of 0 */
     BY_TYPE(dt, LAUNCH(dropout_kernel<DT>, dim3(cuda_blocks(dev, t, 1)), row_threads(c), dev, y, x, t, c, d));

@@ -30,6 +30,14 @@ static int simt_copy(struct device *, void *dst, const void *src, size_t bytes, 
     return 0;
 }
 
+static int simt_copy_rows(struct device *, void *dst, size_t dst_row, const void *src, size_t src_row, size_t bytes, size_t rows,
+                          struct err *)
+{
+    for (size_t i = 0; i < rows; i++)
+        memcpy((char *)dst + i * dst_row, (const char *)src + i * src_row, bytes);
+    return 0;
+}
+
 static int simt_zero(struct device *, void *dst, size_t bytes, struct err *)
 {
     memset(dst, 0, bytes);
@@ -106,6 +114,7 @@ static int simt_open(struct device **dev, int, struct err *e)
     calls.alloc = calls.alloc_host = simt_alloc;
     calls.free = calls.free_host = simt_free;
     calls.copy = simt_copy;
+    calls.copy_rows = simt_copy_rows;
     calls.zero = simt_zero;
     calls.sync = simt_sync;
     calls.overhead = simt_overhead;

@@ -185,7 +185,9 @@ static void dropouts(struct twins *t)
         struct made m = {.t = t};
         enum dtype dt = both_types[k % 2];
         int64_t rows = 6 * t->scale, c = k < 4 ? 203 : 96;
-        struct dropout d = {ps[k / 2], 0x123456789abcdefull, 0xfedcba987654321ull, (int64_t)k << 33};
+        struct dropout d = {
+            .p = ps[k / 2], .key = 0x123456789abcdefull, .stream = 0xfedcba987654321ull, .row0 = (int64_t)k << 33,
+        };
         char s[80];
         struct tensor x = normal(&m, dt, rows * c, 0, 6, 1, 0), y = result(&m, dt, rows * c, 0);
         BOTH CHECK(&m, OPS(&m, w)->vec_dropout(DEV(&m, w), dt, on(&m, w, &y), on(&m, w, &x), rows, c, &d, &m.e));
@@ -306,7 +308,7 @@ static void rope(struct twins *t)
 static void norm_forward(struct made *m, enum dtype dt, bool rms, int how, int64_t rows, int64_t c)
 {
     int64_t heads = how == 3 ? 3 : 0, ld = 3 * c + 8, n = heads ? rows / 3 * ld : rows * c;
-    struct dropout d = {0.2f, 77, 5, 1000};
+    struct dropout d = {.p = 0.2f, .key = 77, .stream = 5, .row0 = 1000, .cut = 3, .first = 2, .every = 40, .at = {6, 33}};
     struct tensor x = normal(m, dt, n, 0, 40, 1, 0.5f), r = normal(m, dt, n, 0, 41, 1, 0), s = result(m, dt, n, 0);
     struct tensor y = heads ? normal(m, dt, n, 0, 44, 1, 0) : result(m, dt, n, 0), g = normal(m, dt, c, 0, 42, 1, 1);
     struct tensor b = normal(m, dt, c, 0, 43, 1, 0), mean = result(m, DTYPE_F32, rows, 0), rstd = result(m, DTYPE_F32, rows, 0);
@@ -331,7 +333,7 @@ static void norm_forward(struct made *m, enum dtype dt, bool rms, int how, int64
 static void norm_backward(struct made *m, enum dtype dt, bool rms, int how, int64_t rows, int64_t c)
 {
     int64_t heads = how == 3 ? 3 : 0, ld = 3 * c + 8, n = heads ? rows / 3 * ld : rows * c;
-    struct dropout d = {0.2f, 77, 5, 1000};
+    struct dropout d = {.p = 0.2f, .key = 77, .stream = 5, .row0 = 1000, .cut = 3, .first = 2, .every = 40, .at = {6, 33}};
     struct tensor dy = normal(m, dt, n, 0, 50, 1, 0), dres = normal(m, dt, n, 0, 51, 1, 0), s = normal(m, dt, n, 0, 52, 1, 0.3f);
     struct tensor mean = normal(m, DTYPE_F32, rows, 0, 53, 0.1f, 0.3f), rstd = normal(m, DTYPE_F32, rows, 0, 54, 0.05f, 1);
     struct tensor g = normal(m, dt, c, 0, 55, 1, 1), ds = result(m, dt, n, 0), dx = result(m, dt, n, 0);
@@ -493,7 +495,7 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
     struct tensor qkv = normal(m, dt, n, 0, 80, 1, 0), o = result(m, dt, no, 0);
     struct tensor lse = result(m, DTYPE_F32, h->b * h->heads * h->t, 0);
     struct tensor dout = normal(m, dt, no, 0, 81, 1, 0), dqkv = normal(m, dt, n, 0, 82, 0, 0);
-    struct dropout d = {h->p, 99, 3, 40};
+    struct dropout d = {.p = h->p, .key = 99, .stream = 3, .row0 = 40};
     char name[80];
 
     BOTH {
@@ -513,6 +515,49 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
     near(m, name_of(name, "attention's gradients", dt, h->t, h->d), &dqkv, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
 }
 
+/* Queries of a half with keys of both, as blocks: the first half fully seen, the other one as far as it is. */
+static void attention_blocks(struct made *m, enum dtype dt, const struct heads *h)
+{
+    int64_t qw = h->heads * h->d, kw = h->kv * h->d, n = h->b * h->t * kw, no = h->b * h->t * qw;
+    struct tensor q = normal(m, dt, no, 0, 83, 1, 0), k[2] = {normal(m, dt, n, 0, 84, 1, 0), normal(m, dt, n, 0, 85, 1, 0)};
+    struct tensor v[2] = {normal(m, dt, n, 0, 86, 1, 0), normal(m, dt, n, 0, 87, 1, 0)}, sum = result(m, DTYPE_F32, no, 0);
+    struct tensor o = result(m, dt, no, 0), lse = result(m, DTYPE_F32, h->b * h->heads * h->t, 0);
+    struct tensor dout = normal(m, dt, no, 0, 88, 1, 0), dq = normal(m, DTYPE_F32, no, 0, 89, 1, 0);
+    struct tensor dk = normal(m, DTYPE_F32, n, 0, 90, 1, 0), dv = normal(m, DTYPE_F32, n, 0, 91, 1, 0);
+    struct dropout d = {.p = h->p, .key = 99, .stream = 3, .row0 = 40};
+    char name[80];
+
+    BOTH {
+        struct attention p = {.b = h->b, .t = h->t, .heads = h->heads, .kv_heads = h->kv, .d = h->d, .t_kv = h->t,
+                              .scale = 1 / sqrtf((float)h->d), .q = view(on(m, w, &q), h->t, qw), .o = view(on(m, w, &sum), h->t, qw),
+                              .lse = on(m, w, &lse), .drop = h->p > 0 ? &d : NULL, .all_heads = h->heads + 2, .first_head = 1,
+                              .all_t = 3 * h->t, .first_query = 2 * h->t};
+        for (int i = 0; i < 2; i++) {
+            p.k = view(on(m, w, &k[i]), h->t, kw);
+            p.v = view(on(m, w, &v[i]), h->t, kw);
+            p.first_key = i ? 2 * h->t : 0;
+            p.full = i == 0;
+            p.block = i ? ATTENTION_FURTHER : ATTENTION_FIRST;
+            CHECK(m, OPS(m, w)->attention_fwd(DEV(m, w), dt, &p, &m->e));
+        }
+        CHECK(m, OPS(m, w)->vec_cast(DEV(m, w), on(m, w, &o), dt, on(m, w, &sum), DTYPE_F32, no, &m->e));
+        p.o.p = on(m, w, &o);
+        for (int i = 0; i < 2; i++) {
+            p.k = view(on(m, w, &k[i]), h->t, kw);
+            p.v = view(on(m, w, &v[i]), h->t, kw);
+            p.first_key = i ? 2 * h->t : 0;
+            p.full = i == 0;
+            CHECK(m, OPS(m, w)->attention_bwd(DEV(m, w), dt, &p, view(on(m, w, &dout), h->t, qw), view(on(m, w, &dq), h->t, qw),
+                                              view(on(m, w, &dk), h->t, kw), view(on(m, w, &dv), h->t, kw), &m->e));
+        }
+    }
+    near(m, name_of(name, "attention by blocks", dt, h->t, h->d), &sum, dt == DTYPE_BF16 ? 0x1p-7 : 1e-5, 1);
+    near(m, name_of(name, "their log-sum-exp", dt, h->t, h->d), &lse, 2e-6, 1);
+    near(m, name_of(name, "gradients of queries", dt, h->t, h->d), &dq, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
+    near(m, name_of(name, "gradients of keys", dt, h->t, h->d), &dk, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
+    near(m, name_of(name, "gradients of values", dt, h->t, h->d), &dv, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
+}
+
 static void attention(struct twins *t)
 {
     static const struct heads shape[] = {
@@ -528,6 +573,9 @@ static void attention(struct twins *t)
             if (t->scale > 1)
                 h.b *= 3, h.t *= 5, h.t_kv *= 5;
             attention_with(&m, both_types[d], &h);
+            forget(&m);
+            m = (struct made){.t = t};
+            attention_blocks(&m, both_types[d], &h);
             forget(&m);
         }
 }

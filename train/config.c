@@ -146,6 +146,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_HEAD("Parallelism"),
         OPT_INT(0, "tensor-model-parallel-size", &c->layout.tensor, 1, 1 << 20, "ranks that share each layer"),
         OPT_FLAG(0, "sequence-parallel", &c->layout.sequence, "they share the rows of norms and dropout too"),
+        OPT_INT(0, "context-parallel-size", &c->layout.context, 1, 1 << 20, "ranks that share each sequence"),
         OPT_INT(0, "pipeline-model-parallel-size", &c->layout.pipe, 1, 1 << 20, "stages: ranks that share the depth"),
         OPT_INT(0, "num-layers-per-virtual-pipeline-stage", &c->virtual_layers, 0, 100000,
                 "interleaved stages: layers of each of a stage's parts; 0: one part a stage"),
@@ -159,7 +160,6 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_FLAG(0, "overlap-param-gather", &c->overlap_gather, "gather parameters while forward runs"),
         OPT_INT(0, "ddp-bucket-size", &c->bucket_size, 0, MAX_N, "parameters reduced in one call; 0: 40M, or 1M a rank"),
         OPT_HEAD("Known, but refused unless left as they are"),
-        OPT_INT(0, "context-parallel-size", &c->layout.context, 1, 1 << 20, "ranks that share a sequence"),
         OPT_INT(0, "expert-model-parallel-size", &c->layout.expert, 1, 1 << 20, "ranks that share the experts"),
         OPT_FLAG(0, "grad-reduce-in-bf16", &l->reduce_bf16, "reduce gradients in bf16"),
         OPT_ENUM(0, "fp8-format", &l->fp8, "none|e4m3|hybrid", "matrix products in FP8"),
@@ -196,7 +196,6 @@ static int check_later(const struct train_config *c, struct err *e)
         bool differs;
         const char *flag;
     } later[] = {
-        {c->layout.context != 1, "context-parallel-size"},
         {c->layout.expert != 1, "expert-model-parallel-size"},
         {l->reduce_bf16, "grad-reduce-in-bf16"},
         {l->fp8 != 0, "fp8-format"},
@@ -417,6 +416,9 @@ static int check_batch(struct train_config *c, struct err *e)
     if (c->layout.chunks > 1 && c->micro_batches % c->layout.pipe)
         return err_set(e, ERR_ARG, "--global-batch-size: %" PRId64 " micro-batches a step are no multiple of the %" PRId64
                        " stages, as interleaved stages need them", c->micro_batches, c->layout.pipe);
+    if (c->deterministic && c->layout.context > 1 && (c->ranks & (c->ranks - 1)))
+        return err_set(e, ERR_ARG, "--deterministic: with --context-parallel-size it needs a power of two of data-parallel ranks,"
+                       " not %" PRId64, c->ranks);
     if (c->deterministic && c->ranks > 1 && (c->micro_batches & (c->micro_batches - 1)))
         return err_set(e, ERR_ARG,
                        "--deterministic: %" PRId64 " micro-batches a step of each of %" PRId64
@@ -438,6 +440,9 @@ int train_config_check(struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--recompute-method and --recompute-num-layers need --recompute-granularity full");
     TRY(model_config_check(&c->model, c->vocab_divisor, e));
     TRY(check_stages(c, e));
+    if (c->layout.context > 1 && c->model.seq % (2 * c->layout.context))
+        return err_set(e, ERR_ARG, "--context-parallel-size: %" PRId64 " ranks cut a sequence in %" PRId64 " equal parts;"
+                       " --seq-length %" PRId64 " is no multiple of that", c->layout.context, 2 * c->layout.context, c->model.seq);
     if (!c->global_batch)
         c->global_batch = c->micro_batch * c->ranks * (c->layout.chunks > 1 ? c->layout.pipe : 1);
     TRY(check_batch(c, e));

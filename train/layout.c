@@ -59,7 +59,8 @@ int layout_open(struct layout *l, struct comm *world, const struct layout_sizes 
     };
 
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-        TRY(comm_split(world, groups[i].colour, rank, groups[i].name, groups[i].to, e));
+        TRY(comm_split(world, groups[i].colour, groups[i].to == &l->replicas ? d + nd * c : rank, groups[i].name,
+                       groups[i].to, e));
     return 0;
 }
 

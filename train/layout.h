@@ -32,7 +32,8 @@ struct layout {
     struct comm *world;        /* the caller's */
     struct comm *tensor, *context, *pipe;
     struct comm *batch;      /* differ in the data index alone: share the samples of a step */
-    struct comm *replicas;   /* batch and context: hold the same weights, add up their gradients */
+    struct comm *replicas;   /* batch and context: hold the same weights, add up their gradients; data-parallel
+                                neighbours first, so that they are a tree of their own in every sum */
     struct comm *model;      /* tensor and pipe: hold one copy of the model */
     struct comm *tied;       /* the first and the last stage, for an embedding that both have; NULL elsewhere,
                                 and with one stage */

@@ -114,6 +114,20 @@ static void plan_head(struct model *m, struct carve *c)
     m->at = carve(c, n, sizeof(float));
 }
 
+static void plan_ring(struct model *m, struct carve *c)
+{
+    int64_t n = m->b * m->t, kv = 2 * model_kv_width(&m->config);
+
+    if (!pass_ring(m))
+        return;
+    for (int i = 0; i < 2; i++)
+        m->ring_kv[i] = carve(c, n * kv, dtype_size(m->dt));
+    for (int i = 0; i < 3 && m->run.use == MODEL_TRAIN; i++)
+        m->ring_grad[i] = carve(c, n * kv, sizeof(float));
+    if (m->dt != DTYPE_F32)
+        m->ring_sum = carve(c, n * model_qkv_width(&m->config), sizeof(float));
+}
+
 static void plan(struct model *m, struct carve *c)
 {
     const struct model_config *mc = &m->config;
@@ -127,6 +141,7 @@ static void plan(struct model *m, struct carve *c)
     m->positions = carve(c, n, sizeof(int32_t));
     if (m->part.sequence)
         m->full = carve(c, n * h, w);
+    plan_ring(m, c);
     if (m->part.heads)
         plan_head(m, c);
     if (m->run.use != MODEL_TRAIN)
@@ -172,6 +187,12 @@ static int measure(struct model *m, const struct model_config *config, const str
     m->dt = run->dt;
     m->b = run->b;
     m->t = run->t;
+    if (pass_ring(m)) {
+        if (m->t % (2 * m->part.context->size))
+            return err_set(e, ERR_ARG, "--context-parallel-size: %d ranks cut a sequence in %d equal parts; its %lld tokens"
+                           " are no multiple of that", m->part.context->size, 2 * m->part.context->size, (long long)m->t);
+        m->t /= m->part.context->size;
+    }
     if (!pass_shared(m))
         m->part.sequence = false;
     TRY(params_init(&m->params, config, &m->part, e));
@@ -201,7 +222,7 @@ static int measure(struct model *m, const struct model_config *config, const str
     if (run->use == MODEL_GENERATE)
         m->memory.cache = (size_t)(2 * m->config.layers * m->b * m->t * model_kv_width(&m->config)) * dtype_size(m->dt);
     if (config->position == POSITION_ROPE)
-        m->memory.tables = (size_t)(m->t * model_rotary_width(config)) * sizeof(float);
+        m->memory.tables = (size_t)(run->t * model_rotary_width(config)) * sizeof(float);
     return 0;
 }
 
@@ -237,7 +258,7 @@ static int fill_turns(struct model *m, struct err *e)
     host = malloc(m->memory.tables);
     if (!host)
         return err_set(e, ERR_NOMEM, "out of memory");
-    rope_table(host, m->t, model_rotary_width(c), c->rotary_base, c->rope_scaling ? &s : NULL);
+    rope_table(host, m->run.t, model_rotary_width(c), c->rotary_base, c->rope_scaling ? &s : NULL);
     rc = device_put(m->dev, m->turns, host, m->memory.tables, e);
     free(host);
     return rc;

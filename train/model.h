@@ -10,7 +10,8 @@
  *
  * A struct model may be a part of a model (params.h): a stage of a pipeline, which takes the stream s
  * from the part before and leaves it for the next; and each of its layers may be shared by tensor
- * ranks (arXiv:1909.08053), also the rows of norms and dropout (arXiv:2205.05198).
+ * ranks (arXiv:1909.08053), also the rows of norms and dropout (arXiv:2205.05198), and each sequence
+ * by context ranks (arXiv:2310.01889).
  */
 #ifndef TRAIN_MODEL_H
 #define TRAIN_MODEL_H
@@ -41,7 +42,8 @@ enum recompute { RECOMPUTE_NONE, RECOMPUTE_FULL, RECOMPUTE_SELECTIVE };
 struct model_run {
     enum dtype dt;
     enum model_use use;
-    int64_t b, t; /* the largest micro-batch and length; t: the cache's with GENERATE */
+    int64_t b, t; /* the largest micro-batch and length; t: the cache's with GENERATE; of the whole
+                     sequence where context ranks share it */
     enum recompute recompute; /* with TRAIN */
     bool block;
     int64_t layers; /* 0: 1 */
@@ -99,8 +101,8 @@ struct model {
     struct device *dev;
     struct model_watch watch; /* to be set by others */
     struct model_run run;
-    enum dtype dt; /* run's, and its b and t */
-    int64_t b, t;
+    enum dtype dt; /* run's, and its b */
+    int64_t b, t;  /* t: the tokens of a sequence that are here */
     int64_t own;   /* rows of the stream that are here: b * t, or a share of it with part.sequence */
 
     float *weights;  /* master; NULL with run.no_master */
@@ -112,7 +114,7 @@ struct model {
     void *slab, *cache_slab;
     struct model_acts *slot, *acts; /* run.slots; the one of the pass under way */
     void *cache_k, *cache_v; /* (layers, b, t, kv width) */
-    float *turns;            /* (t, rotary width) cosines and sines; NULL without rope */
+    float *turns;            /* (run.t, rotary width) cosines and sines; NULL without rope */
     void *out;               /* (b * t, h) what a layer adds to the stream */
     void *full;              /* (b * t, h) rows gathered from the tensor ranks; with part.sequence */
     void *logits;
@@ -120,6 +122,9 @@ struct model {
     int32_t *targets, *positions;
     void *ds, *dx, *dln, *dwide; /* gradients: stream, branch, norm's or attention's output, qkv or fc1 */
     float *shared;           /* room for all gradients that the tensor ranks add up (params.h: summed) */
+    void *ring_kv[2];        /* (b * t, 2 kv width) keys and values on their way around the context ranks, */
+    float *ring_grad[3];     /* and their gradients; */
+    float *ring_sum;         /* (b * t, qkv width) sums over blocks; NULL with fp32, which has them in place */
 };
 
 /* What dropout needs to know.  The masks depend on seed, step and a sample's place in the
@@ -145,7 +150,7 @@ int model_weights_changed(struct model *m, struct err *e);
 /* A micro-batch on its way through a part. */
 struct model_batch {
     int slot;               /* where its activations stay; 0 .. run.slots - 1 */
-    const int32_t *tokens;  /* (b, t) of model_open, in host memory; for a part that embeds */
+    const int32_t *tokens;  /* (b, t) of struct model_run, whole sequences, in host memory; for a part that embeds */
     const int32_t *targets; /* the same, for a part that heads */
     const struct model_dropout *drop; /* NULL: none */
     float grad_scale;       /* > 0: leaves in m->logits the gradient of grad_scale * loss_sum, which
@@ -158,7 +163,7 @@ void *model_stream_in(struct model *m, int slot);
 void *model_stream_out(struct model *m, int slot);
 void *model_stream_grad(struct model *m);
 
-/* *loss_sum gets the sum of the tokens' losses from a part that heads; 0 from others. */
+/* *loss_sum gets the sum of the losses of the tokens that are here from a part that heads; 0 from others. */
 int model_forward(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e);
 
 /* Adds the gradients of batch, whose model_forward was the last in its slot, to m->grads; with first,

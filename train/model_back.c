@@ -102,7 +102,10 @@ static int attention_back(struct model *m, int64_t layer, const void *dx, const 
     TRY(linear_weight(m, dx, a->att, proj, pass_param(m, layer, PROJ_B), first, e));
     TRY(linear_input(m, m->dln, dx, proj, NULL, e));
     at.drop = pass_dropout(m, md, layer, DROP_ATTENTION, &d);
-    TRY(m->dev->ops->attention_bwd(m->dev, m->dt, &at, dout, dq, dk, dv, e));
+    if (pass_ring(m))
+        TRY(pass_ring_backward(m, layer, at.drop, e));
+    else
+        TRY(m->dev->ops->attention_bwd(m->dev, m->dt, &at, dout, dq, dk, dv, e));
     TRY(qk_back(m, layer, e));
     TRY(pass_gather(m, &x, a->ln1, m->b * m->t, e));
     TRY(linear_weight(m, m->dwide, x, qkv, pass_param(m, layer, QKV_B), first, e));

@@ -11,16 +11,27 @@ const struct dropout *pass_dropout(const struct model *m, const struct model_dro
                                    enum drop_place place, struct dropout *d)
 {
     double p = place == DROP_ATTENTION ? m->config.attention_dropout : m->config.hidden_dropout;
-    int64_t rows = place == DROP_ATTENTION ? m->t * m->whole.heads : m->t;
+    int64_t rows = place == DROP_ATTENTION ? m->run.t * m->whole.heads : m->run.t;
+    int64_t first = m->part.sequence ? m->part.tensor->rank * m->own : 0;
 
     if (!md || p == 0)
         return NULL;
-    d->p = (float)p;
-    d->key = hash_xxh3_64_seed(span_of("dropout"), md->seed);
-    d->stream = md->step << 20 | (uint64_t)(m->part.first + layer) << 2 | (uint64_t)place;
-    d->row0 = md->first_sample * rows;
-    if (m->part.sequence && place != DROP_ATTENTION)
-        d->row0 += m->part.tensor->rank * m->own;
+    *d = (struct dropout){
+        .p = (float)p, .key = hash_xxh3_64_seed(span_of("dropout"), md->seed),
+        .stream = md->step << 20 | (uint64_t)(m->part.first + layer) << 2 | (uint64_t)place,
+        .row0 = md->first_sample * rows,
+    };
+    if (place == DROP_ATTENTION)
+        return d;
+    if (!pass_ring(m)) {
+        d->row0 += first;
+        return d;
+    }
+    d->cut = m->t / 2;
+    d->first = first;
+    d->every = m->run.t;
+    for (int i = 0; i < 2; i++)
+        d->at[i] = pass_half_at(m, m->part.context->rank, i);
     return d;
 }
 
@@ -118,7 +129,7 @@ int pass_rope(struct model *m, void *qk, int64_t ld, int64_t rows, bool inverse,
     const struct model_config *c = &m->config;
     const struct rope r = {
         .t = rows, .heads = c->heads + c->groups, .d = c->head_dim, .ldx = ld, .rot = model_rotary_width(c),
-        .n_pos = m->t, .cs = m->turns, .pos = m->positions, .inverse = inverse,
+        .n_pos = m->run.t, .cs = m->turns, .pos = m->positions, .inverse = inverse,
     };
 
     return c->position == POSITION_ROPE ? m->dev->ops->rope(m->dev, m->dt, qk, &r, e) : 0;
@@ -216,7 +227,7 @@ int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int64_t pas
     if (past >= 0)
         TRY(through_cache(m, layer, &at, past, e));
     at.drop = pass_dropout(m, md, layer, DROP_ATTENTION, &d);
-    TRY(m->dev->ops->attention_fwd(m->dev, m->dt, &at, e));
+    TRY(pass_ring(m) ? pass_ring_forward(m, layer, at.drop, e) : m->dev->ops->attention_fwd(m->dev, m->dt, &at, e));
     TRY(linear(m, m->out, a->att, pass_param(m, layer, PROJ_W), pass_param(m, layer, PROJ_B), n, ACT_NONE, NULL, e));
     TRY(pass_sum(m, &added, m->out, n, e));
     norm2.x = added;
@@ -302,11 +313,31 @@ struct embedding pass_embedding(const struct model *m, int64_t rows)
     };
 }
 
+/* What is here of ids (b, run.t) to the device. */
+static int put_ids(struct model *m, int32_t *to, const int32_t *ids, int64_t b, int64_t t, struct err *e)
+{
+    int64_t n = b * t;
+    int32_t *own;
+    int rc;
+
+    if (!pass_ring(m))
+        return device_put(m->dev, to, ids, (size_t)n * sizeof *ids, e);
+    own = malloc((size_t)n * sizeof *own);
+    if (!own)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int64_t i = 0; i < n; i++)
+        own[i] = ids[i / t * m->run.t + pass_position(m, i, t)];
+    rc = device_put(m->dev, to, own, (size_t)n * sizeof *own, e);
+    free(own);
+    return rc;
+}
+
 /* Tokens to s1 of the first layer; rows of the vocabulary that other ranks have come by the sum, and
  * positions from the first of them. */
-static int embed(struct model *m, const int32_t *tokens, int64_t rows, const struct model_dropout *md, struct err *e)
+static int embed(struct model *m, const int32_t *tokens, int64_t b, int64_t t, const struct model_dropout *md, struct err *e)
 {
     const struct params *p = &m->params;
+    int64_t rows = b * t;
     struct embedding emb = pass_embedding(m, rows);
     bool first = !pass_shared(m) || m->part.tensor->rank == 0;
     void *to = m->part.sequence ? m->full : model_stream_in(m, (int)(m->acts - m->slot)), *s;
@@ -314,7 +345,7 @@ static int embed(struct model *m, const int32_t *tokens, int64_t rows, const str
     const struct dropout *drop = pass_dropout(m, md, 0, DROP_EMBEDDING, &d);
     int64_t own = pass_own(m, rows), h = m->config.hidden;
 
-    TRY(device_put(m->dev, m->acts->tokens, tokens, (size_t)rows * sizeof *tokens, e));
+    TRY(put_ids(m, m->acts->tokens, tokens, b, t, e));
     TRY(m->dev->ops->embedding_fwd(m->dev, m->dt, to, &emb, pass_weight(m, p->word),
                                    first ? pass_weight(m, p->position) : NULL, e));
     TRY(pass_sum(m, &s, to, rows, e));
@@ -330,7 +361,7 @@ static int pass_trunk(struct model *m, const int32_t *tokens, int64_t b, int64_t
 {
     TRY(pass_at_point(m, MODEL_READS, pass_begins(m, 0), e));
     if (m->part.embeds)
-        TRY(embed(m, tokens, b * t, md, e));
+        TRY(embed(m, tokens, b, t, md, e));
     for (int64_t i = 0; i < m->config.layers; i++) {
         TRY(pass_at_point(m, MODEL_READS, pass_begins(m, i + 1), e));
         if (i == 0)
@@ -351,7 +382,7 @@ static int put_positions(struct model *m, int64_t b, int64_t t, int64_t first, s
     if (!pos)
         return err_set(e, ERR_NOMEM, "out of memory");
     for (int64_t i = 0; i < b * t; i++)
-        pos[i] = (int32_t)(first + i % t);
+        pos[i] = (int32_t)(first + pass_position(m, i, t));
     rc = device_put(m->dev, m->positions, pos, (size_t)(b * t) * sizeof *pos, e);
     free(pos);
     return rc;
@@ -406,7 +437,7 @@ static int head(struct model *m, const struct model_batch *batch, double *loss_s
         host[i] = batch->grad_scale;
     rc = device_put(m->dev, m->scale, host, n * sizeof *host, e);
     if (rc == 0)
-        rc = device_put(m->dev, m->targets, batch->targets, n * sizeof *batch->targets, e);
+        rc = put_ids(m, m->targets, batch->targets, m->b, m->t, e);
     if (rc == 0)
         rc = pass_gather(m, &x, m->acts->ln_final, (int64_t)n, e);
     if (rc == 0)

@@ -17,6 +17,27 @@ static inline bool pass_shared(const struct model *m)
     return m->part.tensor && m->part.tensor->size > 1;
 }
 
+/* Whether context ranks share the sequences.  Each has two halves of the same length. */
+static inline bool pass_ring(const struct model *m)
+{
+    return m->part.context && m->part.context->size > 1;
+}
+/* The position in the sequence where a half (0 or 1) of what a context rank has begins. */
+int64_t pass_half_at(const struct model *m, int rank, int half);
+/* The position of row i of t rows a sequence. */
+static inline int64_t pass_position(const struct model *m, int64_t i, int64_t t)
+{
+    int64_t half = t / 2;
+
+    if (!pass_ring(m))
+        return i % t;
+    return pass_half_at(m, m->part.context->rank, i % t >= half) + i % t % half;
+}
+/* Attention of layer over the whole sequence, and its backward pass from m->dln to m->dwide: as the op does
+ * alone, but with the keys and values of all context ranks. */
+int pass_ring_forward(struct model *m, int64_t layer, const struct dropout *drop, struct err *e);
+int pass_ring_backward(struct model *m, int64_t layer, const struct dropout *drop, struct err *e);
+
 /* buf (rows, h) becomes its sum over the tensor ranks.  The result: where the rows of this rank are,
  * which is buf itself unless they are shared (sequence). */
 int pass_sum(struct model *m, void **result, void *buf, int64_t rows, struct err *e);

@@ -69,6 +69,7 @@ struct model_part {
     bool heads;            /* it ends with the final norm and the output layer */
     struct comm *tensor;   /* the ranks that share its layers; NULL: this one alone */
     bool sequence;         /* they share the rows of norms and dropout too */
+    struct comm *context;  /* the ranks that share a sequence (see model_ring.c); NULL: this one alone */
 };
 
 /* All of m. */

@@ -48,7 +48,7 @@ int passes_open(struct passes *p, const struct layout *layout, struct train_part
                 struct err *e)
 {
     const struct model *m = parts->model;
-    size_t ids = (size_t)(m->b * m->t) * sizeof *p->tokens;
+    size_t ids = (size_t)(m->b * m->run.t) * sizeof *p->tokens;
 
     *p = (struct passes){.layout = layout, .parts = parts, .n = n, .data = data};
     p->tokens = calloc(1, ids);
@@ -103,7 +103,7 @@ static int read_batch(struct under_way *u, const struct model *m, int64_t k, str
         return 0;
     if (take < 0)
         take = 0;
-    for (int64_t i = take * m->t; i < m->b * m->t; i++) /* a last batch that is not full */
+    for (int64_t i = take * m->run.t; i < m->b * m->run.t; i++) /* a last batch that is not full */
         p->targets[i] = -1;
     return data_batch(p->data, u->split, u->first + done, take, p->tokens, p->targets, e);
 }
@@ -158,7 +158,7 @@ static int one(void *arg, const struct pipeline_op *op, const void *in, void *ou
     if (u->step) {
         drop = (struct model_dropout){u->step->seed, u->step->step, k * m->b};
         b.drop = &drop;
-        b.grad_scale = (float)(1.0 / (double)(u->n * m->t));
+        b.grad_scale = (float)(1.0 / (double)(u->n * m->run.t));
     }
     return op->back ? backward(u, part, &b, op->micro, in, out, e) : forward(u, m, &b, k, in, out, e);
 }
@@ -204,6 +204,6 @@ int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, doubl
     for (int64_t k = 0; rc == 0 && k < share * ranks; k++)
         sum += u.losses[k];
     free(u.losses);
-    *loss = sum / (double)(n * p->parts->model->t);
+    *loss = sum / (double)(n * p->parts->model->run.t);
     return rc;
 }

@@ -21,15 +21,15 @@ static struct model_run config_run(const struct train_config *c)
 }
 
 /* What a stage has of the model in its i-th part, and how it is used. */
-static void part_of(const struct train_config *c, struct comm *tensor, int stage, int i, struct model_part *part,
-                    struct model_run *run)
+static void part_of(const struct train_config *c, struct comm *tensor, struct comm *context, int stage, int i,
+                    struct model_part *part, struct model_run *run)
 {
     const struct stages *s = &c->stages;
     const struct pipeline_shape shape = {(int)s->stages, (int)s->chunks, c->micro_batches, false};
 
     *part = (struct model_part){
         .embeds = stage == 0 && i == 0, .heads = stage == s->stages - 1 && i == s->chunks - 1, .tensor = tensor,
-        .sequence = c->layout.sequence,
+        .sequence = c->layout.sequence, .context = context,
     };
     stages_layers(s, stage, i, &part->first, &part->layers);
     *run = config_run(c);
@@ -39,14 +39,14 @@ static void part_of(const struct train_config *c, struct comm *tensor, int stage
 /* Adds what the i-th part of a stage takes. */
 static int add_part(const struct train_config *c, int stage, int i, struct train_memory *m, struct err *e)
 {
-    struct comm tensor = {.size = (int)c->layout.tensor}; /* one of them */
+    struct comm tensor = {.size = (int)c->layout.tensor}, context = {.size = (int)c->layout.context}; /* one of them */
     struct model_part part;
     struct model_run run;
     struct model_memory one;
     int64_t replicas = c->ranks * c->layout.context;
     size_t slab;
 
-    part_of(c, &tensor, stage, i, &part, &run);
+    part_of(c, &tensor, &context, stage, i, &part, &run);
     TRY(model_plan(&one, &c->model, &part, &run, e));
     slab = one.elements * sizeof(float);
     m->model.weights += one.weights;
@@ -183,7 +183,7 @@ static int open_parts(struct trainer *t, struct err *e)
     for (int i = 0; i < t->n_parts; i++) {
         struct train_part *p = &t->parts[i];
 
-        part_of(c, t->layout.tensor, t->layout.pipe->rank, i, &of, &run);
+        part_of(c, t->layout.tensor, t->layout.context, t->layout.pipe->rank, i, &of, &run);
         TRY(model_open(&p->model, t->dev, &c->model, &of, &run, e));
         TRY(data_parallel_open(&p->ranks, t->layout.replicas, t->dev, p->model->params.elements, c->micro_batches,
                                c->deterministic, e));

@@ -2,31 +2,7 @@
 # A model shared by ranks trains as it does in one process: losses and gradient norms over 20 steps
 # (dropout included) and validation losses within 1e-5.
 . "$ROOT/tests/lib.sh"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated OMP_NUM_THREADS=1
-case $B in /*) ;; *) B=$ROOT/$B ;; esac
-export QUERN_MPI=$B/lib/quern-mpi.so
-run="--mock-data -j 1 --micro-batch-size 2 --global-batch-size 8 --lr 0.002 --train-iters 20 --eval-iters 3 --eval-interval 5"
-gpt="--num-layers 4 --hidden-size 32 --num-attention-heads 4 --seq-length 16 --vocab-size 61 $run"
-# shellcheck disable=SC2034
-llama="$gpt --group-query-attention --num-query-groups 2 --swiglu --normalization RMSNorm --position-embedding-type rope
-    --qk-layernorm --disable-bias-linear --untie-embeddings-and-output-weights"
-
-# close A B N: the N numbers of two logs differ by 1e-5 at most.
-# shellcheck disable=SC2317
-close() {
-    paste <(grep -oE '"(loss|grad_norm|valid_loss)":[^,}]*' "$1" | cut -d: -f2) \
-        <(grep -oE '"(loss|grad_norm|valid_loss)":[^,}]*' "$2" | cut -d: -f2) |
-        awk '{ d = $1 - $2; if (d < 0) d = -d; if (!(d <= 1e-5)) exit 1; n++ } END { exit n != '"$3"' }'
-}
-# as_one MODEL N ARG...: N ranks with ARG train MODEL (gpt or llama) as one process does.
-as_one() {
-    local name=$1 n=$2
-    shift 2
-    rm -f log.jsonl
-    # shellcheck disable=SC2086
-    check "$name, $n ranks: $*" timeout 100 mpirun --oversubscribe -n "$n" quern-train ${!name} "$@" --log-file log.jsonl
-    check "$name, $n ranks: $*: the same training" close "$name.jsonl" log.jsonl 44
-}
+. "$ROOT/tests/as_one.sh"
 
 for m in gpt llama; do
     # shellcheck disable=SC2086

@@ -244,16 +244,111 @@ static void a_cache_gives_the_same_answers(void **st)
     }
 }
 
+/* v from a row on, in elements of size w. */
+static struct attention_view rows(struct attention_view v, int64_t row, size_t w)
+{
+    v.p = (char *)v.p + (size_t)(row * v.row) * w;
+    return v;
+}
+
+/* A sequence in two stretches: the first one's queries in one call, those of the second in two, of the keys of either first. */
+struct cut {
+    struct attention whole;
+    enum dtype dt;
+    int64_t from[2], len[2];
+    int first; /* stretch of the keys that the second one's queries see first */
+    struct tn dout, sum, lse[2], grad[3];
+};
+
+static void cut_call(struct cut *c, struct device *dev, int call, bool back)
+{
+    int query = call > 0, keys = call == 1 ? c->first : call == 2 ? 1 - c->first : 0;
+    int64_t t = c->whole.t, row = c->whole.heads * c->whole.d, kv = c->whole.kv_heads * c->whole.d;
+    size_t w = dtype_size(c->dt), f = sizeof(float);
+    struct attention a = c->whole;
+    struct attention_view dout = rows(view(&c->dout, 0, t * row, row), c->from[query], w);
+
+    a.t = c->len[query];
+    a.t_kv = c->len[keys];
+    a.full = keys < query;
+    a.block = call < 2 ? ATTENTION_FIRST : ATTENTION_FURTHER;
+    a.q = rows(a.q, c->from[query], w);
+    a.k = rows(a.k, c->from[keys], w);
+    a.v = rows(a.v, c->from[keys], w);
+    a.o = back ? rows(a.o, c->from[query], w) : rows(view(&c->sum, 0, t * row, row), c->from[query], f);
+    a.lse = c->lse[query].p;
+    a.all_t = t;
+    a.first_query = c->from[query];
+    a.first_key = c->from[keys];
+    if (!back)
+        OK(attention_fwd_cpu(dev, c->dt, &a, &tn_err));
+    else
+        OK(attention_bwd_cpu(dev, c->dt, &a, dout, rows(view(&c->grad[0], 0, t * row, row), c->from[query], f),
+                             rows(view(&c->grad[1], 0, t * kv, kv), c->from[keys], f),
+                             rows(view(&c->grad[2], 0, t * kv, kv), c->from[keys], f), &tn_err));
+}
+
+static void close_to(struct tn *got, struct tn *want, double tol)
+{
+    tn_whole("in blocks", got);
+    for (int64_t i = 0; i < want->n; i++)
+        assert_true(fabs(tn_at(got, i) - tn_at(want, i)) <= tol * (fabs(tn_at(want, i)) + 1));
+}
+
+static void blocks_make_the_whole(void **st)
+{
+    const struct shape shapes[] = {{2, 13, 2, 1, 8, 13}, {1, 150, 4, 2, 20, 150}, {1, 130, 1, 1, 64, 130}, {1, 9, 2, 2, 200, 9}};
+    const int64_t cuts[] = {6, 67, 63, 1};
+
+    (void)st;
+    for (int k = 0; k < 16; k++) {
+        struct shape s = shapes[k / 4];
+        enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
+        double tol = dt == DTYPE_BF16 ? 0x1p-8 : 5e-6;
+        int64_t row = s.heads * s.d, kv = s.kv * s.d;
+        struct tn q = tn_random(dt, s.b * s.t * row, 50, 1, 0), key = tn_random(dt, s.b * s.t * kv, 51, 1, 0);
+        struct tn v = tn_random(dt, key.n, 52, 1, 0), o = tn_poison(dt, q.n), lse = tn_poison(DTYPE_F32, s.b * s.heads * s.t);
+        struct tn want[3] = {tn_poison(dt, q.n), tn_poison(dt, key.n), tn_poison(dt, key.n)}, one[3];
+        struct cut c = {.dt = dt, .from = {0, cuts[k / 4]}, .len = {cuts[k / 4], s.t - cuts[k / 4]}, .first = k / 4 % 2,
+                        .dout = tn_random(dt, q.n, 53, 1, 0)};
+
+        c.whole = args(&s, &q, &key, &v, &o, &lse, k / 2 % 2 ? &drop : NULL);
+        OK(attention_fwd_cpu(tn_devices[0], dt, &c.whole, &tn_err));
+        OK(attention_bwd_cpu(tn_devices[0], dt, &c.whole, view(&c.dout, 0, s.t * row, row), view(&want[0], 0, s.t * row, row),
+                             view(&want[1], 0, s.t * kv, kv), view(&want[2], 0, s.t * kv, kv), &tn_err));
+        for (int i = 0; i < 3; i++) {
+            c.sum = tn_poison(DTYPE_F32, q.n);
+            for (int j = 0; j < 2; j++)
+                c.lse[j] = tn_poison(DTYPE_F32, s.b * s.heads * c.len[j]);
+            for (int j = 0; j < 3; j++) {
+                c.grad[j] = tn_poison(DTYPE_F32, want[j].n);
+                memset(c.grad[j].p, 0, (size_t)want[j].n * sizeof(float));
+            }
+            for (int call = 0; call < 6; call++)
+                cut_call(&c, tn_devices[i], call % 3, call >= 3);
+            close_to(&c.sum, &o, tol);
+            for (int j = 0; j < 3; j++) {
+                close_to(&c.grad[j], &want[j], tol);
+                one[j] = i ? one[j] : c.grad[j];
+                tn_same("gradient", &one[j], &c.grad[j]);
+            }
+            for (int j = 0; j < 2; j++)
+                for (int64_t n = 0; n < c.lse[j].n; n++)
+                    assert_true(fabs(tn_at(&c.lse[j], n) - tn_at(&lse, n / c.len[j] * s.t + c.from[j] + n % c.len[j])) <= 2e-5);
+        }
+    }
+}
+
 static void nonsense_is_refused(void **st)
 {
     float x = 0;
     struct attention_view v = {&x, 1, 1};
     const struct attention good = {.b = 1, .t = 1, .t_kv = 1, .heads = 1, .kv_heads = 1, .d = 1,
                                    .scale = 1, .q = v, .k = v, .v = v, .o = v};
-    struct attention bad[5];
+    struct attention bad[6];
 
     (void)st;
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         bad[i] = good;
     bad[0].d = 257;
     bad[1].t_kv = 0;
@@ -261,7 +356,8 @@ static void nonsense_is_refused(void **st)
     bad[2].kv_heads = 2;
     bad[3].drop = &(struct dropout){.p = 1};
     bad[4].kv_heads = 0;
-    for (int i = 0; i < 5; i++)
+    bad[5].block = ATTENTION_FIRST; /* no lse */
+    for (int i = 0; i < 6; i++)
         assert_int_equal(attention_fwd_cpu(tn_devices[0], DTYPE_F32, &bad[i], &tn_err), ERR_ARG);
     assert_int_equal(attention_bwd_cpu(tn_devices[0], DTYPE_F32, &good, v, v, v, v, &tn_err),
                      ERR_ARG); /* no lse */
@@ -274,6 +370,7 @@ int main(void)
         OPS_TEST(gradients_are_slopes),
         OPS_TEST(packed_views_work_in_place),
         OPS_TEST(a_cache_gives_the_same_answers),
+        OPS_TEST(blocks_make_the_whole),
         OPS_TEST(nonsense_is_refused),
     };
     return cmocka_run_group_tests_name("kernels_attention", tests, tn_open, tn_close);

@@ -94,6 +94,25 @@ static void dropout_follows_philox(void **s)
     }
 }
 
+/* Rows 5 .. 24 of stretches of 4 rows, which begin at 100, 7, 130, 37, 160, 67, ... */
+static void dropout_of_stretches(void **s)
+{
+    struct dropout drop = {.p = 0.4f, .key = 5, .stream = 6, .row0 = 90, .cut = 4, .first = 5, .every = 30, .at = {10, -83}};
+    struct tn x = tn_random(DTYPE_F32, 20 * 33, 8, 1, 3), y = tn_poison(DTYPE_F32, x.n), one = tn_poison(DTYPE_F32, 33);
+
+    (void)s;
+    OK(vec_dropout_cpu(tn_devices[1], DTYPE_F32, y.p, x.p, 20, 33, &drop, &tn_err));
+    drop.cut = 0;
+    for (int64_t i = 0; i < 20; i++) {
+        int64_t n = (i + 5) / 4;
+
+        drop.row0 = (n % 2 ? 7 : 100) + n / 2 * 30 + (i + 5) % 4;
+        OK(vec_dropout_cpu(tn_devices[1], DTYPE_F32, one.p, (float *)x.p + i * 33, 1, 33, &drop, &tn_err));
+        for (int64_t j = 0; j < 33; j++)
+            assert_true(tn_at(&one, j) == tn_at(&y, i * 33 + j));
+    }
+}
+
 static void dropout_keeps_the_share_it_should(void **s)
 {
     int64_t t = 100, c = 4096, kept = 0;
@@ -327,6 +346,7 @@ int main(void)
         OPS_TEST(casts_round_to_nearest_even),
         OPS_TEST(sums_and_scales),
         OPS_TEST(dropout_follows_philox),
+        OPS_TEST(dropout_of_stretches),
         OPS_TEST(dropout_keeps_the_share_it_should),
         OPS_TEST(column_sums_are_exact_and_thread_free),
         OPS_TEST(norms_add_up_and_clip),
