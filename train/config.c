@@ -442,7 +442,8 @@ int train_config_check(struct train_config *c, struct err *e)
     TRY(check_stages(c, e));
     if (c->layout.context > 1 && c->model.seq % (2 * c->layout.context))
         return err_set(e, ERR_ARG, "--context-parallel-size: %" PRId64 " ranks cut a sequence in %" PRId64 " equal parts;"
-                       " --seq-length %" PRId64 " is no multiple of that", c->layout.context, 2 * c->layout.context, c->model.seq);
+                       " --seq-length %" PRId64 " is no multiple of that",
+                       c->layout.context, 2 * c->layout.context, c->model.seq);
     if (!c->global_batch)
         c->global_batch = c->micro_batch * c->ranks * (c->layout.chunks > 1 ? c->layout.pipe : 1);
     TRY(check_batch(c, e));

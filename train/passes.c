@@ -10,8 +10,10 @@ const char *const train_phase_name[PHASES] = {"data", "forward", "backward", "wa
 
 size_t passes_bytes(int64_t stages, const struct model_config *c, const struct model_part *part, const struct model_run *run)
 {
-    int64_t rows = run->b * run->t / (part->sequence && part->tensor ? part->tensor->size : 1);
+    int64_t rows = run->b * run->t / (part->context ? part->context->size : 1);
 
+    if (part->sequence && part->tensor)
+        rows /= part->tensor->size;
     return pipeline_bytes((int)stages, (size_t)(rows * c->hidden), exchange_type(run->dt));
 }
 

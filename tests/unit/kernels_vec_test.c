@@ -174,7 +174,8 @@ static void norms_add_up_and_clip(void **s)
         memset(block, 0, sizeof block);
         OK(vec_sumsq_cpu(tn_devices[2], DTYPE_F32, block[0], 64, x.p, n, &tn_err));
         for (int64_t i = 0; i < n; i += 192)
-            OK(vec_sumsq_cpu(tn_devices[0], DTYPE_F32, block[1] + i / 64, 64, (float *)x.p + i, n - i < 192 ? n - i : 192, &tn_err));
+            OK(vec_sumsq_cpu(tn_devices[0], DTYPE_F32, block[1] + i / 64, 64, (float *)x.p + i,
+                             n - i < 192 ? n - i : 192, &tn_err));
         assert_memory_equal(block[0], block[1], sizeof *block);
         OK(clip_scale_cpu(tn_devices[0], &scale, got, 1.0f, &tn_err));
         assert_true(fabs((double)scale - fmin(1, 1 / (sqrt(want) + 1e-6))) <= 1e-6);

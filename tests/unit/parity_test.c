@@ -243,7 +243,8 @@ static void steps(struct model *m, float *mom, float *var, double tol)
         assert_int_equal(model_forward(m, &scaled, &sum, &e), 0);
         assert_int_equal(model_backward(m, &scaled, true, &e), 0);
         *sumsq = 0;
-        assert_int_equal(dev->ops->vec_sumsq(dev, DTYPE_F32, sumsq, (int64_t)m->params.elements, m->grads, (int64_t)m->params.elements, &e), 0);
+        assert_int_equal(dev->ops->vec_sumsq(dev, DTYPE_F32, sumsq, (int64_t)m->params.elements, m->grads,
+                                             (int64_t)m->params.elements, &e), 0);
         assert_int_equal(dev->ops->clip_scale(dev, clip, sumsq, 0.5f, &e), 0);
         loss[s] = (float)(sum / (B * T));
         norm[s] = (float)sqrt(*sumsq);
