@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/plugin.h"
 #include "comm/message.h"
 
@@ -115,6 +116,8 @@ int comm_split(struct comm *c, int colour, int key, const char *name, struct com
     to->backend = c->backend;
     to->world_rank = c->world_rank;
     to->timeout = c->timeout;
+    to->watch = c->watch;
+    to->watch_arg = c->watch_arg;
     snprintf(to->name, sizeof to->name, "%s", name);
     rc = c->backend->split(c, colour, key, to, e);
     if (rc < 0 || colour < 0) {
@@ -143,7 +146,16 @@ int comm_start(struct comm *c, const struct comm_call *call, struct comm_handle 
     }
     h->comm = c;
     h->call = *call;
+    if (c->watch)
+        h->from = log_seconds();
     return c->backend->start(c, call, h, e);
+}
+
+/* since: when the caller began to wait. */
+static void tell(const struct comm_handle *h, double now, double since)
+{
+    if (h->comm && h->comm->watch && h->comm->size > 1)
+        h->comm->watch(h->comm->watch_arg, h, h->from, now, now - since);
 }
 
 int comm_test(struct comm_handle *h, bool *done, struct err *e)
@@ -153,6 +165,11 @@ int comm_test(struct comm_handle *h, bool *done, struct err *e)
     *done = true;
     if (h->comm)
         rc = h->comm->backend->test(h, done, e);
+    if (*done && h->comm && h->comm->watch) {
+        double now = log_seconds();
+
+        tell(h, now, now);
+    }
     if (*done || rc < 0)
         h->comm = NULL;
     return rc;
@@ -160,8 +177,11 @@ int comm_test(struct comm_handle *h, bool *done, struct err *e)
 
 int comm_wait(struct comm_handle *h, struct err *e)
 {
+    double since = h->comm && h->comm->watch ? log_seconds() : 0;
     int rc = h->comm ? h->comm->backend->wait(h, e) : 0;
 
+    if (h->comm && h->comm->watch)
+        tell(h, log_seconds(), since);
     h->comm = NULL;
     return rc;
 }

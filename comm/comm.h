@@ -73,7 +73,12 @@ struct comm_handle {
     struct comm *comm;
     struct comm_call call;
     void *state; /* the backend's */
+    double from; /* when it was started, where somebody watches */
 };
+
+/* To whoever watches a group: a call was started and found done at these times (log_seconds), and the caller stood in
+ * comm_wait for `waited` seconds of them. */
+typedef void comm_watch_fn(void *arg, const struct comm_handle *h, double from, double to, double waited);
 
 /* A backend: how calls are carried out.  test must get this call on, and sets *done; it
  * releases the state when it is done or has failed.  wait is test until done. */
@@ -93,6 +98,8 @@ struct comm {
     char name[32];
     double timeout; /* seconds */
     void *state;    /* the backend's */
+    comm_watch_fn *watch; /* NULL: nobody; groups that are split from this one take it over */
+    void *watch_arg;
 };
 
 /* Megatron's default; --distributed-timeout-minutes. */

@@ -257,6 +257,13 @@ static int train(struct run *r, struct trainer *t, struct err *e)
         TRY(final_losses(t, e));
     if (first && t->step > from)
         TRY(check_plan(r, t->step - from, e));
+    if (t->trace && first) {
+        double under_way, waited;
+
+        trace_replicas(t->trace, &under_way, &waited);
+        printf("gradients and weights among replicas: %.3f s under way, %.3f s of it waited for (%.1f %% hidden)\n", under_way,
+               waited, under_way > 0 ? 100 * (1 - waited / under_way) : 0);
+    }
     if (first)
         printf("memory of the ops: %.1f MiB\n", (double)device_overhead_bytes(t->dev) / (1 << 20));
     return 0;

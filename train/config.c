@@ -141,6 +141,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_FLAG(0, "multiple-validation-sets", &c->valid_sets, "each valid-data-path is a set of its own, no blend"),
         OPT_STR(0, "tensorboard-dir", &c->tensorboard, "DIR", "write TensorBoard event files here"),
         OPT_STR(0, "log-file", &c->log_file, "FILE", "append a JSON line a step"),
+        OPT_STR(0, "trace", &c->trace, "FILE", "write a timeline for Chrome's tracing, a file a rank"),
         OPT_INT(0, "distributed-timeout-minutes", &c->timeout_minutes, 1, 1 << 20, "name a collective that hangs"),
         OPT_FLAG(0, "deterministic", &c->deterministic, "the same bits for any number of data-parallel ranks"),
         OPT_HEAD("Parallelism"),

@@ -64,7 +64,7 @@ struct train_config {
     bool finetune, no_load_optim, async_save;
 
     int64_t eval_interval, eval_iters, log_interval;
-    const char *log_file, *tensorboard;
+    const char *log_file, *trace, *tensorboard;
     bool valid_sets; /* each path of part_path[1] is a set of its own */
     int device; /* index into train_config_device */
     int64_t timeout_minutes;

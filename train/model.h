@@ -19,6 +19,7 @@
 #include "kernels/device.h"
 #include "train/model_config.h"
 #include "train/params.h"
+#include "train/trace.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -99,7 +100,8 @@ struct model {
     struct model_part part;
     struct params params;
     struct device *dev;
-    struct model_watch watch; /* to be set by others */
+    struct model_watch watch; /* to be set by others, */
+    struct trace *trace;      /* as this; NULL: none */
     struct model_run run;
     enum dtype dt; /* run's, and its b */
     int64_t b, t;  /* t: the tokens of a sequence that are here */

@@ -1,6 +1,7 @@
 /* The backward pass. */
 #include <stdbool.h>
 
+#include "base/log.h"
 #include "train/model.h"
 #include "train/model_pass.h"
 
@@ -207,8 +208,12 @@ int model_backward(struct model *m, const struct model_batch *batch, bool first,
         TRY(zero_added(m, e));
     TRY(head_back(m, batch->drop, &dx, first, e));
     for (int64_t i = m->config.layers - 1; i >= 0; i--) {
+        double start = m->trace ? log_seconds() : 0;
+
         TRY(pass_at_point(m, MODEL_WROTE, pass_begins(m, i + 1), e));
         TRY(layer_back(m, i, &dx, batch->drop, first, e));
+        if (m->trace)
+            trace_span(m->trace, TRACE_LAYERS, "backward", m->part.first + i, start, log_seconds());
     }
     TRY(pass_at_point(m, MODEL_WROTE, pass_begins(m, 0), e));
     if (m->part.embeds)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "train/exchange.h"
 #include "train/model.h"
 #include "train/model_pass.h"
@@ -363,12 +364,16 @@ static int pass_trunk(struct model *m, const int32_t *tokens, int64_t b, int64_t
     if (m->part.embeds)
         TRY(embed(m, tokens, b, t, md, e));
     for (int64_t i = 0; i < m->config.layers; i++) {
+        double start = m->trace ? log_seconds() : 0;
+
         TRY(pass_at_point(m, MODEL_READS, pass_begins(m, i + 1), e));
         if (i == 0)
             TRY(pass_norm1(m, 0, b * t, e));
         TRY(pass_layer(m, i, b, t, past, md, e));
         TRY(pass_at_point(m, MODEL_READS, pass_begins(m, i + 2), e)); /* it ends with what comes next: a norm, the head */
         TRY(pass_layer_end(m, i, b * t, md, e));
+        if (m->trace)
+            trace_span(m->trace, TRACE_LAYERS, "forward", m->part.first + i, start, log_seconds());
     }
     return 0;
 }

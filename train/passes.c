@@ -92,6 +92,7 @@ static void lap(struct under_way *u, enum train_phase phase)
     double now = log_seconds();
 
     u->phase[phase] += now - u->at;
+    trace_span(u->p->trace, TRACE_PHASES, train_phase_name[phase], -1, u->at, now);
     u->at = now;
 }
 

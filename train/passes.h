@@ -27,6 +27,7 @@ struct passes {
     struct pipeline pipe;
     struct passes_watch *watch; /* one a part; NULL with one stage */
     int32_t *tokens, *targets; /* one micro-batch */
+    struct trace *trace; /* to be set by others; NULL: none */
 };
 
 /* Bytes of messages between stages, of parts like this one. */

@@ -99,7 +99,7 @@ static int same_model(const struct model_config *a, const struct model_config *b
 static void compare_args(const struct trainer *t, const struct checkpoint_info *info)
 {
     static const char *const may_differ[] = {"save", "load", "log-file", "log-interval", "ckpt-step", "exit-interval",
-                                             "exit-duration-in-mins", "tensorboard-dir", "async-save"};
+                                             "exit-duration-in-mins", "tensorboard-dir", "async-save", "trace"};
 
     for (int i = 0; i < t->n_args; i++) {
         const struct checkpoint_arg *now = &t->args[i];
@@ -199,11 +199,24 @@ static int open_memory(struct trainer *t, struct err *e)
 
     TRY(open_parts(t, e));
     TRY(passes_open(&t->passes, &t->layout, t->parts, t->n_parts, t->data, e));
+    t->passes.trace = t->trace;
+    for (int i = 0; i < t->n_parts; i++)
+        t->parts[i].model->trace = t->trace;
     if (c->save)
         TRY(open_saver(t, e));
     t->valid = calloc((size_t)data_valid_sets(t->data), sizeof *t->valid);
     t->losses = malloc((size_t)(c->micro_batches * t->layout.data) * sizeof *t->losses);
     return t->valid && t->losses ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+}
+
+/* Before there are groups, so that all are watched. */
+static int open_trace(struct trainer *t, struct comm *world, struct err *e)
+{
+    int rc = t->config->trace ? trace_open(&t->trace, t->config->trace, world, e) : 0;
+
+    if (t->config->trace)
+        TRY(comm_agree(world, &rc, e, e));
+    return rc;
 }
 
 int trainer_open(struct trainer **out, struct train_config *c, struct device *dev, struct comm *world, struct err *e)
@@ -219,7 +232,9 @@ int trainer_open(struct trainer **out, struct train_config *c, struct device *de
     t->saved_step = -1;
     t->schedule = schedule_of(c);
     data_wanted(c, wanted);
-    rc = layout_open(&t->layout, world, &c->layout, e);
+    rc = open_trace(t, world, e);
+    if (rc == 0)
+        rc = layout_open(&t->layout, world, &c->layout, e);
     if (rc == 0)
         rc = train_config_args(c, &t->arena, &t->args, &t->n_args, e);
     if (rc == 0)
@@ -240,6 +255,8 @@ int trainer_open(struct trainer **out, struct train_config *c, struct device *de
 
 void trainer_close(struct trainer *t)
 {
+    struct err e;
+
     if (!t)
         return;
     saver_close(t->saver);
@@ -255,16 +272,19 @@ void trainer_close(struct trainer *t)
     free(t->losses);
     arena_free(&t->arena);
     layout_close(&t->layout);
+    if (trace_close(t->trace, &e) < 0)
+        log_msg(LOG_ERROR, "%s", e.msg);
     free(t);
 }
 
 /* ---- a step ---- */
 
 /* Adds the seconds since *at to phase and moves *at on. */
-static void lap(struct train_step *s, enum train_phase phase, double *at)
+static void lap(const struct trainer *t, struct train_step *s, enum train_phase phase, double *at)
 {
     double now = log_seconds();
 
+    trace_span(t->trace, TRACE_PHASES, train_phase_name[phase], -1, *at, now);
     s->phase[phase] += now - *at;
     *at = now;
 }
@@ -367,7 +387,7 @@ static int gradients(struct trainer *t, struct train_step *s, double *at, struct
     s->loss /= (double)(s->batch * c->model.seq);
     *at = log_seconds();
     TRY(optimizer_reduce(&t->optimizer, s->batch / (c->micro_batch * t->layout.data), e));
-    lap(s, PHASE_REDUCE, at);
+    lap(t, s, PHASE_REDUCE, at);
     return optimizer_norm(&t->optimizer, c->clip_grad, &s->grad_norm, e);
 }
 
@@ -388,7 +408,7 @@ static int one_step(struct trainer *t, struct train_step *s, struct err *e)
     v = guard_judge(&t->guard, s->loss, s->grad_norm, c->spike_factor, c->spike_window);
     if (v == STEP_GOOD)
         TRY(update(t, s, e));
-    lap(s, PHASE_OPTIMIZER, &at);
+    lap(t, s, PHASE_OPTIMIZER, &at);
     s->seconds = at - start;
     s->cpu_seconds = cpu_seconds() - cpu;
     if (v != STEP_GOOD)

@@ -51,6 +51,7 @@ struct trainer {
     struct data *data;
     struct schedule schedule;
     struct saver *saver;         /* NULL without --save */
+    struct trace *trace;         /* NULL without --trace */
     struct guard guard;
     int64_t bad, bad_step;     /* bad steps since one beyond the last of them was good; which was the last */
     double save_seconds;

@@ -59,7 +59,8 @@ for how in '2' '4' '2 --bf16' '4 --deterministic' '4 --tensor-model-parallel-siz
 done
 
 # Without shares, gradients alone are reduced beside backward.
-for how in '2' '4 --deterministic' '4 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --num-layers 4'; do
+for how in '2' '4 --deterministic' \
+    '4 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --num-layers 4'; do
     # shellcheck disable=SC2086
     {
         check "$how: without" ranks $how --log-file a.jsonl
@@ -73,6 +74,21 @@ done
 # shellcheck disable=SC2086
 status 'weights beside need shares' 2 ranks 2 --overlap-param-gather
 has 'is said' err '--overlap-param-gather needs --use-distributed-optimizer'
+
+# A timeline: of each rank phases, layers, and every call; what was waited for is said.
+# shellcheck disable=SC2086
+check 'a timeline' ranks 2 $zero $beside --trace tl --eval-iters 0 --train-iters 4
+has 'says what was waited for' out 'gradients and weights among replicas'
+buckets=$(grep -c '"name":"reduce-scatter"' tl.0)
+check 'several buckets' test "$buckets" -gt 8
+for r in 0 1; do
+    equal "rank $r: an array of events, one a line" \
+        "$(grep -vcE '^[{]"name":"[^"]*","ph":"X",.*[}],?$' tl.$r) $(head -n 1 tl.$r) $(tail -n 1 tl.$r)" '2 [ ]'
+    # One gather a bucket before the first step, one a bucket after each.
+    gathers=$(grep -c '"name":"all-gather".*replicas' tl.$r)
+    equal "rank $r: calls of all steps" "$(grep -c '"name":"reduce-scatter"' tl.$r) $gathers" "$buckets $((buckets * 5 / 4))"
+    equal "rank $r: layers" "$(grep -c '"name":"forward 2"' tl.$r) $(grep -c '"name":"backward 0"' tl.$r)" '8 8'
+done
 
 # A checkpoint of shares goes on in any division, and in the same one to the same bits.
 # shellcheck disable=SC2086
