@@ -530,7 +530,8 @@ static void attention_blocks(struct made *m, enum dtype dt, const struct heads *
     BOTH {
         struct attention p = {.b = h->b, .t = h->t, .heads = h->heads, .kv_heads = h->kv, .d = h->d, .t_kv = h->t,
                               .scale = 1 / sqrtf((float)h->d), .q = view(on(m, w, &q), h->t, qw),
-                              .o = view(on(m, w, &sum), h->t, qw), .lse = on(m, w, &lse), .drop = h->p > 0 ? &d : NULL, .all_heads = h->heads + 2, .first_head = 1,
+                              .o = view(on(m, w, &sum), h->t, qw),
+                              .lse = on(m, w, &lse), .drop = h->p > 0 ? &d : NULL, .all_heads = h->heads + 2, .first_head = 1,
                               .all_t = 3 * h->t, .first_query = 2 * h->t};
         for (int i = 0; i < 2; i++) {
             p.k = view(on(m, w, &k[i]), h->t, kw);
