@@ -90,13 +90,25 @@ static double context_ring(const struct train_config *c, const struct plan_machi
     return sent > attention ? (double)s->layers * (sent - attention) : 0;
 }
 
+static double beyond(double seconds, bool beside, double work)
+{
+    if (!beside)
+        return seconds;
+    return seconds > work ? seconds - work : 0;
+}
+
 /* Gradients are summed in fp32 over replicas; with the distributed optimizer they are scattered, and the
- * weights gathered. */
-static double reduction(const struct train_config *c, const struct plan_machine *m, double weights)
+ * weights gathered.  stage: seconds of a micro-batch, the last one's backward and the first one's forward pass
+ * of which may hide them. */
+static double reduction(const struct train_config *c, const struct plan_machine *m, double weights, double stage)
 {
     int64_t n = c->ranks * c->layout.context;
+    double per_second = bandwidth(m, n * c->layout.tensor), scatter = ring(4 * weights, n, per_second);
 
-    return 2 * ring(4 * weights, n, bandwidth(m, n * c->layout.tensor));
+    if (!c->distributed_optimizer)
+        return beyond(2 * scatter, c->overlap_reduce, stage * 2 / 3);
+    return beyond(scatter, c->overlap_reduce, stage * 2 / 3) +
+           beyond(scatter * (c->bf16 ? 0.5 : 1), c->overlap_gather, stage / 3);
 }
 
 int plan_step(const struct train_config *c, const struct plan_machine *m, struct plan_step *p, struct err *e)
@@ -106,7 +118,7 @@ int plan_step(const struct train_config *c, const struct plan_machine *m, struct
 
     memset(p, 0, sizeof *p);
     TRY(trainer_plan(c, &p->memory, e));
-    weights = (double)p->memory.model.weights / sizeof(float);
+    weights = c->bf16 ? (double)p->memory.model.low / 2 : (double)p->memory.model.weights / sizeof(float);
     p->compute = n * products(c, m, &s);
     p->tensor = n * tensor_sums(c, m, &s);
     p->context = n * context_ring(c, m, &s);
@@ -115,7 +127,7 @@ int plan_step(const struct train_config *c, const struct plan_machine *m, struct
     stage = p->compute + p->tensor + p->context + p->stream;
     p->bubble_share = (stages - 1) / (n * parts);
     p->bubble = stage * p->bubble_share;
-    p->reduce = reduction(c, m, weights);
+    p->reduce = reduction(c, m, weights, stage / n);
     /* Gradient, master weight and two moments are read, three of them and the copy in bf16 written. */
     p->optimizer = (double)(p->memory.optimizer / 8) * 30 / m->memory_bandwidth;
     p->seconds = stage + p->bubble + p->reduce + p->optimizer;

@@ -41,7 +41,7 @@ struct plan_step {
     double context;   /* of the ring */
     double stream;    /* between stages */
     double bubble;    /* in which a stage waits for others */
-    double reduce;    /* of gradients and weights over replicas */
+    double reduce;    /* of gradients and weights over replicas, as far as it is not hidden */
     double optimizer;
     double seconds;   /* the sum */
     double bubble_share; /* (p - 1) / (m v), Megatron's bubble fraction */
