@@ -25,8 +25,8 @@ struct trace {
 
 static void event(struct trace *t, int row, const char *name, const char *more, double from, double to)
 {
-    fprintf(t->f, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f%s}", t->some ? "," : "[", name,
-            t->rank, row, (from - t->start) * 1e6, (to - from) * 1e6, more);
+    fprintf(t->f, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f%s}",
+            t->some ? "," : "[", name, t->rank, row, (from - t->start) * 1e6, (to - from) * 1e6, more);
     t->some = true;
 }
 
