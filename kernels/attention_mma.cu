@@ -316,9 +316,9 @@ bool attention_mma_fits(enum dtype dt, const struct attention *p)
 {
     bool slice = p->drop && (p->all_t || (p->all_heads && p->all_heads != p->heads)); /* other ranks have the rest */
 
-    return dt == DTYPE_BF16 && !p->block && !p->full && !slice && (p->d == 64 || p->d == 128) && p->t >= FEW && p->b * p->heads <= 65535 &&
-           attention_mma_view_fits(&p->q) && attention_mma_view_fits(&p->k) && attention_mma_view_fits(&p->v) &&
-           attention_mma_view_fits(&p->o);
+    return dt == DTYPE_BF16 && !p->block && !p->full && !slice && (p->d == 64 || p->d == 128) && p->t >= FEW &&
+           p->b * p->heads <= 65535 && attention_mma_view_fits(&p->q) && attention_mma_view_fits(&p->k) &&
+           attention_mma_view_fits(&p->v) && attention_mma_view_fits(&p->o);
 }
 
 static dim3 grid_of(int64_t rows, int64_t heads) { return dim3((unsigned)((rows + OWN - 1) / OWN), (unsigned)heads); }

@@ -77,10 +77,11 @@ static int gpu_copy(struct device *dev, void *dst, const void *src, size_t bytes
     return check(cudaMemcpyAsync(dst, src, bytes, kinds[way], cuda_stream(dev)), "copy", e);
 }
 
-static int gpu_copy_rows(struct device *dev, void *dst, size_t dst_row, const void *src, size_t src_row, size_t bytes, size_t rows,
-                         struct err *e)
+static int gpu_copy_rows(struct device *dev, void *dst, size_t dst_row, const void *src, size_t src_row, size_t bytes,
+                         size_t rows, struct err *e)
 {
-    return check(cudaMemcpy2DAsync(dst, dst_row, src, src_row, bytes, rows, cudaMemcpyDeviceToDevice, cuda_stream(dev)), "copy", e);
+    return check(cudaMemcpy2DAsync(dst, dst_row, src, src_row, bytes, rows, cudaMemcpyDeviceToDevice, cuda_stream(dev)),
+                 "copy", e);
 }
 
 static int gpu_zero(struct device *dev, void *dst, size_t bytes, struct err *e)

@@ -98,8 +98,14 @@ static int same_model(const struct model_config *a, const struct model_config *b
 /* Says what is not as it was when the checkpoint was written. */
 static void compare_args(const struct trainer *t, const struct checkpoint_info *info)
 {
-    static const char *const may_differ[] = {"save", "load", "log-file", "log-interval", "ckpt-step", "exit-interval",
-                                             "exit-duration-in-mins", "tensorboard-dir", "async-save", "trace"};
+    static const char *const may_differ[] = {
+        "save", "load", "log-file", "log-interval", "ckpt-step", "exit-interval", "exit-duration-in-mins", "tensorboard-dir",
+        "async-save", "trace", "tensor-model-parallel-size", "sequence-parallel", "pipeline-model-parallel-size",
+        "context-parallel-size", "num-layers-per-virtual-pipeline-stage", "num-virtual-stages-per-pipeline-rank",
+        "decoder-first-pipeline-num-layers", "decoder-last-pipeline-num-layers", "account-for-embedding-in-pipeline-split",
+        "account-for-loss-in-pipeline-split", "use-distributed-optimizer",
+        "overlap-grad-reduce", "overlap-param-gather", "ddp-bucket-size",
+    };
 
     for (int i = 0; i < t->n_args; i++) {
         const struct checkpoint_arg *now = &t->args[i];
