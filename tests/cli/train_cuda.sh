@@ -7,20 +7,8 @@ export OMP_WAIT_POLICY=passive
 QUERN_CUDA=$(cd "$ROOT" && cd "$B" && pwd)/tests/simt-cuda.so
 export QUERN_CUDA XDG_CACHE_HOME="$T/cache"
 
-le() { awk -v n="$1" 'BEGIN { for (i = 2; i < ARGC; i++) { v = ARGV[i]; for (b = 0; b < n; b++) {
-    printf "\\x%02x", v % 256; v = int(v / 256) } } }' "$@" | { read -r s; printf '%b' "$s"; }; }
-
-# 40 documents of 50 tokens below 61: dataset data.bin, data.idx
-le 2 $(awk 'BEGIN { x = 7; for (i = 0; i < 2000; i++) { x = (x * 5 + i % 3) % 61; print x } }') >data.bin
-{
-    printf 'MMIDIDX\0\0'
-    le 8 1
-    le 1 8
-    le 8 40 41
-    le 4 $(for _ in $(seq 40); do echo 50; done)
-    le 8 $(seq 0 100 3900)
-    le 8 $(seq 0 40)
-} >data.idx
+. "$ROOT/tests/train_lib.sh"
+data
 
 run="--data-path data --seq-length 16 --vocab-size 64 --micro-batch-size 4 --global-batch-size 8 --lr 0.01 --eval-iters 1
     --eval-interval 3 --split 80,10,10 -j 1 --train-iters 6"

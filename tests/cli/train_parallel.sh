@@ -2,7 +2,7 @@
 # A model shared by ranks trains as it does in one process: losses and gradient norms over 20 steps
 # (dropout included) and validation losses within 1e-5.
 . "$ROOT/tests/lib.sh"
-. "$ROOT/tests/as_one.sh"
+. "$ROOT/tests/train_lib.sh"
 
 for m in gpt llama; do
     # shellcheck disable=SC2086

@@ -2,9 +2,7 @@
 # Training by ranks that save beside it: any of them killed at random moments, and the rest with another number of ranks;
 # a disk that is full for one of them.
 . "$ROOT/tests/lib.sh"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated OMP_NUM_THREADS=1
-case $B in /*) ;; *) B=$ROOT/$B ;; esac
-export QUERN_MPI=$B/lib/quern-mpi.so
+. "$ROOT/tests/train_lib.sh"
 flags="--mock-data --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --vocab-size 64 -j 1
     --micro-batch-size 2 --global-batch-size 16 --train-iters 150 --lr 0.01 --eval-interval 0 --deterministic"
 losses() { sed -E 's/,"tokens_per_s.*//' "$1" | sort -u -t: -k2n; }
