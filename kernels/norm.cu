@@ -160,9 +160,17 @@ template <enum dtype DT, bool RMS, int K, bool WARP> static __global__ void __la
 /* ---- the ops ---- */
 
 /* n elements on; NULL stays. */
-template <typename T> static T *on(T *p, int64_t n, size_t size)
+static const void *on(const void *p, int64_t n, size_t size)
 {
-    return p ? (T *)((const char *)p + (size_t)n * size) : NULL;
+    return p ? (const char *)p + (size_t)n * size : NULL;
+}
+static void *on(void *p, int64_t n, size_t size)
+{
+    return p ? (char *)p + (size_t)n * size : NULL;
+}
+template <typename T> static T *on(T *p, int64_t n)
+{
+    return p ? p + n : NULL;
 }
 
 static int fwd(struct device *dev, enum dtype dt, const struct norm_fwd *p, bool rms, const char *op, struct err *e)
@@ -181,7 +189,7 @@ static int fwd(struct device *dev, enum dtype dt, const struct norm_fwd *p, bool
         q.drop = &one;
         q.x = on(p->x, r * p->c, w), q.residual = on(p->residual, r * p->c, w);
         q.s = on(p->s, r * p->c, w), q.y = on(p->y, r * p->c, w);
-        q.mean = on(p->mean, r, sizeof(float)), q.rstd = on(p->rstd, r, sizeof(float));
+        q.mean = on(p->mean, r), q.rstd = on(p->rstd, r);
         TRY(fwd(dev, dt, &q, rms, op, e));
     }
     BY_TYPE(dt, {
@@ -226,7 +234,7 @@ static int bwd(struct device *dev, enum dtype dt, const struct norm_bwd *p, bool
         n = q.t = drop_stretch(p->drop, r, p->t, &one);
         q.drop = &one;
         q.dy = on(p->dy, r * p->c, w), q.dres = on(p->dres, r * p->c, w), q.s = on(p->s, r * p->c, w);
-        q.mean = on(p->mean, r, sizeof(float)), q.rstd = on(p->rstd, r, sizeof(float));
+        q.mean = on(p->mean, r), q.rstd = on(p->rstd, r);
         q.ds = on(p->ds, r * p->c, w), q.dx = on(p->dx, r * p->c, w);
         TRY(bwd(dev, dt, &q, rms, op, e));
     }
