@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -55,9 +56,23 @@ static void graphs_are_supported(void **s)
     }
 }
 
+static void a_missing_library_is_named(void **s)
+{
+    struct err e = {0};
+    int engines = 7;
+
+    (void)s;
+    assert_int_equal(simt_dnn_engines("/nowhere/libcudnn.so.9", 1, 64, 1, 1, 64, 0, &engines, &e), ERR_UNSUPPORTED);
+    assert_int_equal(engines, 0);
+    assert_non_null(strstr(e.msg, "/nowhere/libcudnn.so.9"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(graphs_are_supported)};
+    const struct CMUnitTest tests[] = { /* in this order: a library once opened stays */
+        cmocka_unit_test(a_missing_library_is_named),
+        cmocka_unit_test(graphs_are_supported),
+    };
 
     return cmocka_run_group_tests_name("cudnn", tests, find, NULL);
 }
