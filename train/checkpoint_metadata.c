@@ -74,7 +74,7 @@ static int parse_args(struct arena *a, const struct node *n, struct checkpoint_i
         return err_set(e, ERR_NOMEM, "out of memory");
     for (; c; c = c->next)
         if (c->type == NODE_STR)
-            info->args[info->n_args++] = (struct checkpoint_arg){c->key.p, c->str.p};
+            info->args[info->n_args++] = (struct checkpoint_arg){.name = c->key.p, .text = c->str.p};
     return 0;
 }
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/optimizer.h"
 
 const char *const train_config_device[] = {"auto", "cpu", "cuda"};
 
@@ -38,8 +37,8 @@ void train_config_init(struct train_config *c)
     c->ckpt_step = -1;
     c->timeout_minutes = 10;
     c->world = c->ranks = 1;
-    c->layout = (struct layout_sizes){.tensor = 1, .context = 1, .expert = 1, .pipe = 1, .chunks = 1};
-    c->later.amax_history = 1;
+    c->layout = LAYOUT_ALONE;
+    c->later = (struct train_later){.expert_parallel = 1, .amax_history = 1};
 }
 
 void train_config_free(struct train_config *c)
@@ -50,6 +49,9 @@ void train_config_free(struct train_config *c)
 }
 
 #define MAX_N INT64_C(1000000000000)
+
+/* The heading of what may differ from run to run with nothing to be said of it. */
+#define DIVISION "Parallelism"
 
 struct opt *train_config_options(struct train_config *c, const struct opt *more)
 {
@@ -144,7 +146,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_STR(0, "trace", &c->trace, "FILE", "write a timeline for Chrome's tracing, a file a rank"),
         OPT_INT(0, "distributed-timeout-minutes", &c->timeout_minutes, 1, 1 << 20, "name a collective that hangs"),
         OPT_FLAG(0, "deterministic", &c->deterministic, "the same bits for any number of data-parallel ranks"),
-        OPT_HEAD("Parallelism"),
+        OPT_HEAD(DIVISION),
         OPT_INT(0, "tensor-model-parallel-size", &c->layout.tensor, 1, 1 << 20, "ranks that share each layer"),
         OPT_FLAG(0, "sequence-parallel", &c->layout.sequence, "they share the rows of norms and dropout too"),
         OPT_INT(0, "context-parallel-size", &c->layout.context, 1, 1 << 20, "ranks that share each sequence"),
@@ -161,7 +163,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_FLAG(0, "overlap-param-gather", &c->overlap_gather, "gather parameters while forward runs"),
         OPT_INT(0, "ddp-bucket-size", &c->bucket_size, 0, MAX_N, "parameters reduced in one call; 0: 40M, or 1M a rank"),
         OPT_HEAD("Known, but refused unless left as they are"),
-        OPT_INT(0, "expert-model-parallel-size", &c->layout.expert, 1, 1 << 20, "ranks that share the experts"),
+        OPT_INT(0, "expert-model-parallel-size", &l->expert_parallel, 1, 1 << 20, "ranks that share the experts"),
         OPT_FLAG(0, "grad-reduce-in-bf16", &l->reduce_bf16, "reduce gradients in bf16"),
         OPT_ENUM(0, "fp8-format", &l->fp8, "none|e4m3|hybrid", "matrix products in FP8"),
         OPT_ENUM(0, "fp8-recipe", &l->fp8_recipe, "delayed|tensorwise|mxfp8", "how FP8 is scaled"),
@@ -197,7 +199,7 @@ static int check_later(const struct train_config *c, struct err *e)
         bool differs;
         const char *flag;
     } later[] = {
-        {c->layout.expert != 1, "expert-model-parallel-size"},
+        {l->expert_parallel != 1, "expert-model-parallel-size"},
         {l->reduce_bf16, "grad-reduce-in-bf16"},
         {l->fp8 != 0, "fp8-format"},
         {l->fp8_recipe != 0, "fp8-recipe"},
@@ -262,10 +264,16 @@ static int check_groups(struct train_config *c, struct err *e)
     return 0;
 }
 
+/* Samples of the smallest step that can be. */
+static int64_t least_batch(const struct train_config *c)
+{
+    return c->micro_batch * c->ranks * (c->stages.chunks > 1 ? c->layout.pipe : 1);
+}
+
 /* "S,I,N" or "S I N". */
 static int parse_rampup(struct train_config *c, struct err *e)
 {
-    int64_t each = c->micro_batch * c->ranks * (c->layout.chunks > 1 ? c->layout.pipe : 1);
+    int64_t each = least_batch(c);
     long long start, add, samples, steps;
     int end = 0;
 
@@ -278,7 +286,7 @@ static int parse_rampup(struct train_config *c, struct err *e)
     if (start % each || add % each || (c->global_batch - start) % add)
         return err_set(e, ERR_ARG, "--rampup-batch-size: from %lld by %lld to %" PRId64 " is no row of multiples of the"
                        " micro-batch of %" PRId64 " on %" PRId64 " ranks%s",
-                       start, add, c->global_batch, c->micro_batch, c->ranks, c->layout.chunks > 1 ? ", times the stages" : "");
+                       start, add, c->global_batch, c->micro_batch, c->ranks, c->stages.chunks > 1 ? ", times the stages" : "");
     if (c->deterministic && c->ranks > 1)
         return err_set(e, ERR_ARG, "--rampup-batch-size and --deterministic: on one rank only");
     if (!c->train_samples)
@@ -354,6 +362,7 @@ int train_config_args(struct train_config *c, struct arena *a, struct checkpoint
     struct opt *opts = train_config_options(c, none);
     struct checkpoint_arg *v;
     char buf[1024];
+    bool division = false;
     int rc = 0, count = 0;
 
     for (const struct opt *o = opts; o && o->type != OPT_TYPE_END; o++)
@@ -365,9 +374,12 @@ int train_config_args(struct train_config *c, struct arena *a, struct checkpoint
     for (const struct opt *o = opts; rc == 0 && o->type != OPT_TYPE_END; o++) {
         const char *text = opt_text(o, buf, sizeof buf);
 
+        if (o->type == OPT_TYPE_HEAD)
+            division = strcmp(o->help, DIVISION) == 0;
         if (!text[0])
             continue;
         v[*n].name = o->name;
+        v[*n].division = division;
         v[*n].text = arena_dup(a, span_of(text)).p;
         if (!v[(*n)++].text)
             rc = err_set(e, ERR_NOMEM, "out of memory");
@@ -400,7 +412,6 @@ static int check_stages(struct train_config *c, struct err *e)
     if (s->chunks > 1 && s->stages == 1)
         return err_set(e, ERR_ARG, "--num-%s needs --pipeline-model-parallel-size",
                        c->virtual_layers ? "layers-per-virtual-pipeline-stage" : "virtual-stages-per-pipeline-rank");
-    c->layout.chunks = s->chunks;
     return stages_check(s, e);
 }
 
@@ -414,7 +425,7 @@ static int check_batch(struct train_config *c, struct err *e)
                        "--global-batch-size: %" PRId64 " is not a multiple of the micro-batch of %" PRId64 " on %" PRId64
                        " data-parallel rank%s", c->global_batch, c->micro_batch, c->ranks, c->ranks == 1 ? "" : "s");
     c->micro_batches = c->global_batch / n;
-    if (c->layout.chunks > 1 && c->micro_batches % c->layout.pipe)
+    if (c->stages.chunks > 1 && c->micro_batches % c->layout.pipe)
         return err_set(e, ERR_ARG, "--global-batch-size: %" PRId64 " micro-batches a step are no multiple of the %" PRId64
                        " stages, as interleaved stages need them", c->micro_batches, c->layout.pipe);
     if (c->deterministic && c->layout.context > 1 && (c->ranks & (c->ranks - 1)))
@@ -433,7 +444,6 @@ int train_config_check(struct train_config *c, struct err *e)
     TRY(layout_data(&c->layout, c->world, &c->ranks, e));
     if (c->overlap_gather && (!c->distributed_optimizer || !c->overlap_reduce)) /* as Megatron has it */
         return err_set(e, ERR_ARG, "--overlap-param-gather needs --use-distributed-optimizer and --overlap-grad-reduce");
-    c->sharding = c->distributed_optimizer ? SHARD_OPTIMIZER : SHARD_NOTHING;
     c->bucket = (size_t)(c->bucket_size ? c->bucket_size : c->ranks > 40 ? c->ranks * 1000000 : 40000000);
     TRY(apply_preset(c, e));
     TRY(check_groups(c, e));
@@ -446,7 +456,7 @@ int train_config_check(struct train_config *c, struct err *e)
                        " --seq-length %" PRId64 " is no multiple of that",
                        c->layout.context, 2 * c->layout.context, c->model.seq);
     if (!c->global_batch)
-        c->global_batch = c->micro_batch * c->ranks * (c->layout.chunks > 1 ? c->layout.pipe : 1);
+        c->global_batch = least_batch(c);
     TRY(check_batch(c, e));
     if (c->micro_batch * c->model.seq > INT32_MAX)
         return err_set(e, ERR_ARG, "--micro-batch-size: %" PRId64 " samples of %" PRId64 " tokens are too many",

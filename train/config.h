@@ -27,7 +27,7 @@ enum wsd_style { WSD_EXPONENTIAL, WSD_LINEAR, WSD_COSINE, WSD_MINUS_SQRT };
 
 /* Flags that are read so that they can be refused by name: see config.c. */
 struct train_later {
-    int64_t amax_history;
+    int64_t expert_parallel, amax_history;
     bool reduce_bf16, reset_positions, reset_mask, mask_eod;
     int fp8, fp8_recipe, amax_algo;
 };
@@ -79,13 +79,18 @@ struct train_config {
 
     /* Derived by train_config_check. */
     int64_t ranks;         /* that share the batch */
-    int sharding;          /* enum sharding of train/optimizer.h */
     size_t bucket;         /* parameters of one */
     int64_t micro_batches; /* a step, of one rank */
     int64_t iters;                           /* in all */
     int64_t samples;                         /* in all */
     int64_t ramp_start, ramp_add, ramp_each; /* batch START, and ADD more after each EACH samples; EACH 0: no ramp */
 };
+
+/* Ranks that hold the same weights and add up their gradients. */
+static inline int64_t train_config_replicas(const struct train_config *c)
+{
+    return c->ranks * c->layout.context;
+}
 
 /* Samples of the step that begins after consumed ones: Megatron's ramp. */
 int64_t train_config_batch(const struct train_config *c, int64_t consumed);
@@ -104,6 +109,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
 /* A setting as text: what a checkpoint remembers and a resume compares. */
 struct checkpoint_arg {
     const char *name, *text;
+    bool division; /* says how ranks divide the work, not what is computed; not remembered */
 };
 /* Every setting that has a value, in a. */
 int train_config_args(struct train_config *c, struct arena *a, struct checkpoint_arg **args, int *n,

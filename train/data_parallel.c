@@ -72,18 +72,6 @@ int data_parallel_any(struct comm *group, bool *flag, struct err *e)
     return 0;
 }
 
-int data_parallel_of(struct comm *group, int root, int rc, struct err *e)
-{
-    int32_t v = rc;
-    struct err lost;
-
-    if (group->size == 1)
-        return rc;
-    if (comm_broadcast(group, &v, 1, COMM_I32, root, rc < 0 ? &lost : e) < 0)
-        return rc < 0 ? rc : e->code;
-    return v < 0 && group->rank != root ? err_set(e, v, "rank %d failed, see its message", root) : v;
-}
-
 int data_parallel_same(struct comm *group, int64_t value, const char *what, struct err *e)
 {
     int64_t v[2] = {value, -value};

@@ -47,8 +47,6 @@ int data_parallel_add(struct data_parallel *p, float *grads, size_t at, size_t l
 int data_parallel_gather(struct comm *group, double *each, int64_t n, struct err *e);
 /* *flag becomes true on all ranks when it is so on one. */
 int data_parallel_any(struct comm *group, bool *flag, struct err *e);
-/* rc and e of rank root, on all: what one rank does for all, such as writing a checkpoint. */
-int data_parallel_of(struct comm *group, int root, int rc, struct err *e);
 /* ERR_ARG unless value is the same on all ranks; what is for the message. */
 int data_parallel_same(struct comm *group, int64_t value, const char *what, struct err *e);
 

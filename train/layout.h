@@ -4,8 +4,6 @@
  * that share a sequence, then the data-parallel ones, and the stages of the pipeline are furthest
  * apart:
  *     rank = tensor + tensors * (context + contexts * (data + datas * stage))
- * Experts are shared within the data- and context-parallel ranks: of the ranks that differ in these
- * two, numbered context first, `experts` neighbours hold one copy of all experts.
  */
 #ifndef TRAIN_LAYOUT_H
 #define TRAIN_LAYOUT_H
@@ -19,15 +17,16 @@
 extern "C" {
 #endif
 
-/* How many ranks share what; 0 is 1. */
+/* How many ranks share what. */
 struct layout_sizes {
-    int64_t tensor, context, expert, pipe;
-    int64_t chunks;  /* parts of the model that a stage holds (interleaved 1F1B) */
+    int64_t tensor, context, pipe;
     bool sequence;   /* tensor ranks share the rows of norms and dropout too */
 };
 
+/* This process alone. */
+#define LAYOUT_ALONE ((struct layout_sizes){.tensor = 1, .context = 1, .pipe = 1})
+
 struct layout {
-    struct layout_sizes sizes; /* none 0 */
     int64_t data;              /* data-parallel ranks: what is left */
     struct comm *world;        /* the caller's */
     struct comm *tensor, *context, *pipe;
@@ -37,12 +36,9 @@ struct layout {
     struct comm *model;      /* tensor and pipe: hold one copy of the model */
     struct comm *tied;       /* the first and the last stage, for an embedding that both have; NULL elsewhere,
                                 and with one stage */
-    struct comm *experts;    /* hold one copy of the experts */
-    struct comm *expert_replicas; /* hold the same experts */
 };
 
-/* How many data-parallel ranks `ranks` make.  ERR_ARG unless it is a whole number, or sizes make
- * no sense together. */
+/* How many data-parallel ranks `ranks` make.  ERR_ARG unless it is a whole number. */
 int layout_data(const struct layout_sizes *s, int64_t ranks, int64_t *data, struct err *e);
 
 /* All ranks of world call it.  world must outlive it.  The errors of layout_data and of comm_split. */

@@ -300,13 +300,17 @@ int model_open(struct model **out, struct device *dev, const struct model_config
         rc = allocate(m, e);
     if (rc == 0)
         rc = fill_turns(m, e);
+    if (rc == 0) {
+        plan(m, &(struct carve){m->slab, 0});
+        m->cache_k = m->cache_slab;
+        m->cache_v = m->cache_slab ? (char *)m->cache_slab + m->memory.cache / 2 : NULL;
+        if (run->use != MODEL_GENERATE)
+            rc = pass_positions(m, m->b, m->t, 0, e);
+    }
     if (rc < 0) {
         model_close(m);
         return rc;
     }
-    plan(m, &(struct carve){m->slab, 0});
-    m->cache_k = m->cache_slab;
-    m->cache_v = m->cache_slab ? (char *)m->cache_slab + m->memory.cache / 2 : NULL;
     *out = m;
     return 0;
 }

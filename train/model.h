@@ -121,6 +121,7 @@ struct model {
     void *full;              /* (b * t, h) rows gathered from the tensor ranks; with part.sequence */
     void *logits;
     float *loss, *scale, *max, *sum, *at; /* (b * t); the last three with a shared vocabulary */
+    float scaled;            /* what scale is full of; 0: nothing yet */
     int32_t *targets, *positions;
     void *ds, *dx, *dln, *dwide; /* gradients: stream, branch, norm's or attention's output, qkv or fc1 */
     float *shared;           /* room for all gradients that the tensor ranks add up (params.h: summed) */

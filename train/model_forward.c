@@ -378,8 +378,7 @@ static int pass_trunk(struct model *m, const int32_t *tokens, int64_t b, int64_t
     return 0;
 }
 
-/* Positions first .. first + t - 1 for each of b sequences. */
-static int put_positions(struct model *m, int64_t b, int64_t t, int64_t first, struct err *e)
+int pass_positions(struct model *m, int64_t b, int64_t t, int64_t first, struct err *e)
 {
     int32_t *pos = malloc((size_t)(b * t) * sizeof *pos);
     int rc;
@@ -438,11 +437,13 @@ static int head(struct model *m, const struct model_batch *batch, double *loss_s
 
     if (!host)
         return err_set(e, ERR_NOMEM, "out of memory");
-    for (size_t i = 0; i < n; i++)
-        host[i] = batch->grad_scale;
-    rc = device_put(m->dev, m->scale, host, n * sizeof *host, e);
-    if (rc == 0)
-        rc = put_ids(m, m->targets, batch->targets, m->b, m->t, e);
+    rc = put_ids(m, m->targets, batch->targets, m->b, m->t, e);
+    if (rc == 0 && batch->grad_scale > 0 && batch->grad_scale != m->scaled) {
+        for (size_t i = 0; i < n; i++)
+            host[i] = batch->grad_scale;
+        rc = device_put(m->dev, m->scale, host, n * sizeof *host, e);
+        m->scaled = rc < 0 ? 0 : batch->grad_scale;
+    }
     if (rc == 0)
         rc = pass_gather(m, &x, m->acts->ln_final, (int64_t)n, e);
     if (rc == 0)
@@ -461,7 +462,6 @@ int model_forward(struct model *m, const struct model_batch *batch, double *loss
 {
     *loss_sum = 0;
     m->acts = &m->slot[batch->slot];
-    TRY(put_positions(m, m->b, m->t, 0, e));
     TRY(pass_trunk(m, batch->tokens, m->b, m->t, -1, batch->drop, e));
     return m->part.heads ? head(m, batch, loss_sum, e) : 0;
 }
@@ -476,7 +476,7 @@ int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, i
     if (m->run.use != MODEL_GENERATE || b < 1 || b > m->b || t < 1 || past < 0 || past + t > m->t)
         return err_set(e, ERR_ARG, "%lld tokens behind %lld do not fit a cache of %lld", (long long)t,
                        (long long)past, (long long)m->t);
-    TRY(put_positions(m, b, t, past, e));
+    TRY(pass_positions(m, b, t, past, e));
     TRY(pass_trunk(m, tokens, b, t, past, NULL, e));
     for (int64_t i = 0; i < b; i++) /* the last row of each sequence, packed into s_final */
         TRY(device_copy(m->dev, (char *)m->acts->s_final + (size_t)i * row,

@@ -102,6 +102,9 @@ int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, s
 /* The first layer of the chunk that is run again for layer; -1: it keeps its own. */
 int64_t pass_chunk(const struct model *m, int64_t layer);
 
+/* m->positions: first and on, of b sequences of t tokens. */
+int pass_positions(struct model *m, int64_t b, int64_t t, int64_t first, struct err *e);
+
 /* The look-up of rows tokens, m->acts->tokens, in what is here of the vocabulary. */
 struct embedding pass_embedding(const struct model *m, int64_t rows);
 

@@ -4,15 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/host_copy.h"
 
 enum { UNDER_WAY = 2 }; /* buckets of a part: each takes buffers of the transport */
 
 /* ---- memory ---- */
 
-void optimizer_of_run(struct model_run *run, const struct model_config *config, enum sharding sharding, int64_t replicas)
+void optimizer_of_run(struct model_run *run, const struct model_config *config, bool sharded, int64_t replicas)
 {
-    int ranks = sharding ? (int)replicas : 1;
+    int ranks = sharded ? (int)replicas : 1;
 
     run->multiple = shards_multiple(shards_unit(model_config_params(config)), ranks);
     run->no_master = run->dt == DTYPE_BF16 && ranks > 1;
@@ -23,9 +22,9 @@ static size_t blocks_of(size_t elements, size_t unit)
     return (elements + unit - 1) / unit;
 }
 
-size_t optimizer_bytes(const struct model_memory *m, const struct model_run *run, enum sharding sharding, int64_t replicas)
+size_t optimizer_bytes(const struct model_memory *m, const struct model_run *run, bool sharded, int64_t replicas)
 {
-    size_t ranks = sharding ? (size_t)replicas : 1, own = m->elements / ranks * sizeof(float);
+    size_t ranks = sharded ? (size_t)replicas : 1, own = m->elements / ranks * sizeof(float);
 
     return own * (run->no_master ? 3 : 2) + blocks_of(m->elements, run->multiple / ranks) * sizeof(double) + sizeof(float);
 }
@@ -54,11 +53,11 @@ static int open_part(struct optimizer *o, struct train_part *p, int ranks, size_
 }
 
 int optimizer_open(struct optimizer *o, struct device *dev, const struct layout *l, struct train_part *parts, int n,
-                   enum sharding sharding, size_t bucket, struct err *e)
+                   bool sharded, size_t bucket, struct err *e)
 {
     *o = (struct optimizer){.dev = dev, .layout = l, .parts = parts, .n = n};
     for (int i = 0; i < n; i++)
-        TRY(open_part(o, &parts[i], sharding ? l->replicas->size : 1, bucket, e));
+        TRY(open_part(o, &parts[i], sharded ? l->replicas->size : 1, bucket, e));
     o->host = malloc((size_t)o->blocks * sizeof *o->host);
     if (!o->host)
         return err_set(e, ERR_NOMEM, "out of memory");
@@ -153,21 +152,29 @@ static int weights_changed(struct optimizer *o, struct err *e)
     return 0;
 }
 
+/* Bucket i of a part, in place or by way of the host's memory. */
+static int fill(struct optimizer *o, const struct train_part *p, int i, uint64_t seed, struct err *e)
+{
+    size_t first = shards_from(&p->shards, i), n = shards_share(&p->shards, i);
+    float *to = own_weights(p, i);
+    void *host = to;
+    int rc = 0;
+
+    if (o->dev->kind != DEVICE_CPU)
+        TRY(device_alloc_host(o->dev, &host, n * sizeof *to, e));
+    params_fill_range(&p->model->params, seed, first, n, host);
+    if (host != to) {
+        rc = device_put(o->dev, to, host, n * sizeof *to, e);
+        device_free_host(o->dev, host);
+    }
+    return rc;
+}
+
 int optimizer_fill(struct optimizer *o, uint64_t seed, struct err *e)
 {
-    for (int k = 0; k < o->n; k++) {
-        const struct train_part *p = &o->parts[k];
-
-        for (int i = 0; i < p->shards.n; i++) {
-            size_t n = shards_share(&p->shards, i);
-            struct host_copy h;
-            int rc = host_copy_open(&h, o->dev, own_weights(p, i), n * sizeof(float), false, e);
-
-            if (rc == 0)
-                params_fill_range(&p->model->params, seed, shards_from(&p->shards, i), n, h.host);
-            TRY(rc < 0 ? rc : host_copy_close(&h, true, e));
-        }
-    }
+    for (int k = 0; k < o->n; k++)
+        for (int i = 0; i < o->parts[k].shards.n; i++)
+            TRY(fill(o, &o->parts[k], i, seed, e));
     return weights_changed(o, e);
 }
 

@@ -1,6 +1,6 @@
 /* train/optimizer.h -- from the gradients of all ranks to new weights: sums, norm, clipping, AdamW.
  *
- * With SHARD_OPTIMIZER (ZeRO-1, arXiv:1910.02054) each data-parallel rank keeps the moments of its share
+ * Sharded (ZeRO-1, arXiv:1910.02054) each data-parallel rank keeps the moments of its share
  * of the parameters alone, and with bf16 the fp32 weights: gradients are reduce-scattered, the share is
  * updated, and the weights that the model computes with are gathered.  Each element goes
  * through the same arithmetic as without, so the bits are the same.
@@ -51,17 +51,14 @@ struct optimizer {
     float *clip;
 };
 
-/* What of the state of training data-parallel ranks share out. */
-enum sharding { SHARD_NOTHING, SHARD_OPTIMIZER };
-
 /* What the models of parts have to be opened with, for a model of config: run's multiple and no_master. */
-void optimizer_of_run(struct model_run *run, const struct model_config *config, enum sharding sharding, int64_t replicas);
+void optimizer_of_run(struct model_run *run, const struct model_config *config, bool sharded, int64_t replicas);
 /* Bytes of the optimizer for a part that has been planned for such a run. */
-size_t optimizer_bytes(const struct model_memory *m, const struct model_run *run, enum sharding sharding, int64_t replicas);
+size_t optimizer_bytes(const struct model_memory *m, const struct model_run *run, bool sharded, int64_t replicas);
 
 /* Divides parts, whose models are open, and allocates moments, zeroes.  bucket: parameters of one.  ERR_NOMEM. */
 int optimizer_open(struct optimizer *o, struct device *dev, const struct layout *l, struct train_part *parts, int n,
-                   enum sharding sharding, size_t bucket, struct err *e);
+                   bool sharded, size_t bucket, struct err *e);
 void optimizer_close(struct optimizer *o); /* the models stay */
 
 /* Weights by params_fill. */
@@ -73,16 +70,16 @@ int optimizer_pieces(const struct optimizer *o, struct piece **v, int *n, struct
 
 /* Reduces a bucket of gradients while backward of the last micro-batch (part->micro_batches) is still
  * at others; gathers a bucket of weights while forward of the next step is still before it.  Two of a
- * part are under way at a time.  The bits do not change.  Gather: with sharding. */
+ * part are under way at a time.  The bits do not change.  Gather: when sharded. */
 void optimizer_overlap(struct optimizer *o, bool reduce, bool gather);
 /* Weights that are on their way have come. */
 int optimizer_settle(struct optimizer *o, struct err *e);
 
-/* Gradients become the sums over all ranks that have a share in them; with sharding, of this rank's share
+/* Gradients become the sums over all ranks that have a share in them; when sharded, of this rank's share
  * alone.  micro_batches: those of this rank in the step; data_parallel_add was called for all but the last. */
 int optimizer_reduce(struct optimizer *o, int64_t micro_batches, struct err *e);
 
-/* *norm: of the gradients of the whole model, the same on all ranks and for any sharding; update() clips
+/* *norm: of the gradients of the whole model, the same on all ranks sharded or not; update() clips
  * to max_norm (0: not at all). */
 int optimizer_norm(struct optimizer *o, double max_norm, double *norm, struct err *e);
 

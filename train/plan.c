@@ -102,7 +102,7 @@ static double beyond(double seconds, bool beside, double work)
  * of which may hide them. */
 static double reduction(const struct train_config *c, const struct plan_machine *m, double weights, double stage)
 {
-    int64_t n = c->ranks * c->layout.context;
+    int64_t n = train_config_replicas(c);
     double per_second = bandwidth(m, n * c->layout.tensor), scatter = ring(4 * weights, n, per_second);
 
     if (!c->distributed_optimizer)
@@ -114,7 +114,7 @@ static double reduction(const struct train_config *c, const struct plan_machine 
 int plan_step(const struct train_config *c, const struct plan_machine *m, struct plan_step *p, struct err *e)
 {
     const struct shape s = shape_of(c);
-    double parts = (double)c->layout.chunks, stages = (double)c->layout.pipe, n = (double)c->micro_batches, weights, stage;
+    double parts = (double)c->stages.chunks, stages = (double)c->layout.pipe, n = (double)c->micro_batches, weights, stage;
 
     memset(p, 0, sizeof *p);
     TRY(trainer_plan(c, &p->memory, e));

@@ -38,7 +38,7 @@ static int put_step(struct buf *b, const struct train_config *c, const struct pl
     TRY(buf_printf(b, "layout: %" PRId64 " ranks = tensor %" PRId64 "%s x context %" PRId64 " x pipeline %" PRId64 " (%" PRId64
            " parts each) x data %" PRId64 "; %" PRId64 " micro-batches of %" PRId64 "\n",
            c->world, c->layout.tensor, c->layout.sequence ? " (sequence)" : "", c->layout.context, c->layout.pipe,
-           c->layout.chunks, c->ranks, c->micro_batches, c->micro_batch));
+           c->stages.chunks, c->ranks, c->micro_batches, c->micro_batch));
     TRY(buf_printf(b, "memory of the fullest rank: weights %.2f + gradients %.2f + optimizer %.2f + activations %.2f"
                    " + copy for saving %.2f = %.2f GB of %.0f%s\n",
                    (double)(mm->weights + mm->low) / gb, (double)mm->grads / gb, (double)s->memory.optimizer / gb,
@@ -95,7 +95,7 @@ int plan_run(struct train_config *c, const struct plan_options *p, struct buf *o
     if (p->layouts) {
         struct train_config whole = *c; /* what any layout needs: the model, by its own check */
 
-        whole.layout = (struct layout_sizes){.tensor = 1, .context = 1, .expert = 1, .pipe = 1, .chunks = 1};
+        whole.layout = LAYOUT_ALONE;
         whole.world = 1;
         whole.micro_batch = 1;
         TRY(train_config_check(&whole, e));

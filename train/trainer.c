@@ -16,7 +16,7 @@ static struct model_run config_run(const struct train_config *c)
         .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
     };
 
-    optimizer_of_run(&run, &c->model, (enum sharding)c->sharding, c->ranks * c->layout.context);
+    optimizer_of_run(&run, &c->model, c->distributed_optimizer, train_config_replicas(c));
     return run;
 }
 
@@ -43,7 +43,7 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
     struct model_part part;
     struct model_run run;
     struct model_memory one;
-    int64_t replicas = c->ranks * c->layout.context;
+    int64_t replicas = train_config_replicas(c);
     size_t slab;
 
     part_of(c, &tensor, &context, stage, i, &part, &run);
@@ -58,7 +58,7 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
     m->model.tables += one.tables;
     if (c->deterministic)
         m->model.grads += (size_t)data_parallel_levels(c->micro_batches) * slab;
-    m->optimizer += optimizer_bytes(&one, &run, (enum sharding)c->sharding, replicas);
+    m->optimizer += optimizer_bytes(&one, &run, c->distributed_optimizer, replicas);
     m->save += c->async_save ? 3 * slab / (size_t)replicas : 0;
     return 0;
 }
@@ -98,18 +98,12 @@ static int same_model(const struct model_config *a, const struct model_config *b
 /* Says what is not as it was when the checkpoint was written. */
 static void compare_args(const struct trainer *t, const struct checkpoint_info *info)
 {
-    static const char *const may_differ[] = {
-        "save", "load", "log-file", "log-interval", "ckpt-step", "exit-interval", "exit-duration-in-mins", "tensorboard-dir",
-        "async-save", "trace", "tensor-model-parallel-size", "sequence-parallel", "pipeline-model-parallel-size",
-        "context-parallel-size", "num-layers-per-virtual-pipeline-stage", "num-virtual-stages-per-pipeline-rank",
-        "decoder-first-pipeline-num-layers", "decoder-last-pipeline-num-layers", "account-for-embedding-in-pipeline-split",
-        "account-for-loss-in-pipeline-split", "use-distributed-optimizer",
-        "overlap-grad-reduce", "overlap-param-gather", "ddp-bucket-size",
-    };
+    static const char *const may_differ[] = {"save", "load", "log-file", "log-interval", "ckpt-step", "exit-interval",
+                                             "exit-duration-in-mins", "tensorboard-dir", "async-save", "trace"};
 
     for (int i = 0; i < t->n_args; i++) {
         const struct checkpoint_arg *now = &t->args[i];
-        bool skip = false;
+        bool skip = now->division;
 
         for (size_t k = 0; k < sizeof may_differ / sizeof *may_differ; k++)
             skip |= strcmp(now->name, may_differ[k]) == 0;
@@ -194,7 +188,7 @@ static int open_parts(struct trainer *t, struct err *e)
         TRY(data_parallel_open(&p->ranks, t->layout.replicas, t->dev, p->model->params.elements, c->micro_batches,
                                c->deterministic, e));
     }
-    TRY(optimizer_open(&t->optimizer, t->dev, &t->layout, t->parts, t->n_parts, (enum sharding)c->sharding, c->bucket, e));
+    TRY(optimizer_open(&t->optimizer, t->dev, &t->layout, t->parts, t->n_parts, c->distributed_optimizer, c->bucket, e));
     optimizer_overlap(&t->optimizer, c->overlap_reduce, c->overlap_gather);
     return 0;
 }
@@ -464,7 +458,7 @@ static int save_at_the_end(struct trainer *t, struct err *e)
     rc = save_here(t, e);
     if (rc == SAVER_NOTHING)
         rc = save_progress(t, true, e);
-    return data_parallel_of(t->layout.world, 0, rc == SAVER_FAILED ? e->code : rc < 0 ? rc : 0, e);
+    return rc == SAVER_FAILED ? e->code : rc < 0 ? rc : 0;
 }
 
 /* Evaluation number k takes the k-th stretch of the valid split, as Megatron does. */

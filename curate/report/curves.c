@@ -5,19 +5,20 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_shim.h"
 #include "base/tool.h"
 #include "curate/report/reject.h"
 #include "curate/report/report_page.h"
 
 enum { WIDTH = 520, HEIGHT = 220, LEFT = 58, RIGHT = 24, TOP = 14, BOTTOM = 22 };
 
-/* What a line of the log has; a key that begins with '+' is a phase: part of the seconds of a step. */
+/* What a line of the log has: what is drawn, then the phases, parts of the seconds of a step. */
 static const struct {
     const char *key, *title;
 } metric[] = {
     {"loss", "Loss"}, {"valid_loss", "Loss on validation"}, {"grad_norm", "Norm of the gradient"}, {"lr", "Learning rate"},
     {"tokens_per_s", "Tokens a second"}, {"mfu", "Share of the peak FLOP/s"}, {"batch", "Samples of a step"},
-    {"data_s", "data"}, {"forward_s", "forward"}, {"backward_s", "backward"}, {"reduce_s", "reduce"},
+    {"data_s", "data"}, {"forward_s", "forward"}, {"backward_s", "backward"}, {"wait_s", "wait"}, {"reduce_s", "reduce"},
     {"optimizer_s", "optimizer"}, {"save_s", "save"},
 };
 enum { METRICS = sizeof metric / sizeof *metric, PLOTS = 7, PHASES = METRICS - PLOTS };
@@ -51,17 +52,6 @@ static void curve_add(struct curve *c, int64_t step, double v)
     c->n[step / c->width]++;
 }
 
-static double number(struct span raw)
-{
-    char text[64];
-
-    if (raw.n >= sizeof text)
-        return NAN;
-    memcpy(text, raw.p, raw.n);
-    text[raw.n] = '\0';
-    return strtod(text, NULL);
-}
-
 static int see_step(void *to, const struct item *it, struct err *e)
 {
     struct log_run *r = to;
@@ -75,11 +65,11 @@ static int see_step(void *to, const struct item *it, struct err *e)
     for (int i = 0; i < n; i++) {
         if (f[i].type != JSON_NUMBER)
             continue;
-        if (span_eq(f[i].key, span_of("step")))
-            step = number(f[i].raw);
+        if (span_is(f[i].key, "step"))
+            step = json_parse_double(f[i].raw.p, f[i].raw.n);
         for (int m = 0; m < METRICS; m++)
-            if (span_eq(f[i].key, span_of(metric[m].key)))
-                v[m] = number(f[i].raw);
+            if (span_is(f[i].key, metric[m].key))
+                v[m] = json_parse_double(f[i].raw.p, f[i].raw.n);
     }
     if (!(step >= 0 && step < 0x1p53))
         return err_set(e, ERR_FORMAT, "no step");
@@ -156,35 +146,20 @@ static double up(const struct range *g, double v)
     return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (v - g->low) / (g->high - g->low);
 }
 
-/* 1, 2 or 5 times a power of ten, at least x. */
-static double tick_step(double x)
-{
-    double p = pow(10, floor(log10(x)));
-
-    return x <= p ? p : x <= 2 * p ? 2 * p : x <= 5 * p ? 5 * p : 10 * p;
-}
-
-static int put_tick(struct buf *b, double x, double y, const char *anchor, double v)
-{
-    TRY(buf_printf(b, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor));
-    TRY(html_put_num(b, v));
-    return buf_puts(b, "</text>");
-}
-
 static int put_axes(struct buf *b, const struct range *g)
 {
-    double step = g->log ? fmax(1, ceil((g->high - g->low) / 5)) : tick_step((g->high - g->low) / 5);
-    double first = ceil(g->low / step - 1e-9) * step, right = tick_step((double)g->last / 6);
+    double step = g->log ? fmax(1, ceil((g->high - g->low) / 5)) : plot_step((g->high - g->low) / 5);
+    double first = ceil(g->low / step - 1e-9) * step, right = plot_step((double)g->last / 6);
 
     TRY(buf_printf(b, "<path class=\"g\" d=\"M%d %dV%dH%d\"/>", LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT));
     for (int i = 0; i < 12 && first + i * step <= g->high + 1e-9 * step; i++) {
         double t = first + i * step, v = g->log ? pow(10, t) : fabs(t) < step * 1e-6 ? 0 : t;
 
         TRY(buf_printf(b, "<path class=\"g\" d=\"M%d %.1fH%d\"/>", LEFT, up(g, v), WIDTH - RIGHT));
-        TRY(put_tick(b, LEFT - 5, up(g, v) + 3.5, "end", v));
+        TRY(plot_label(b, LEFT - 5, up(g, v) + 3.5, "end", v));
     }
     for (int i = 0; i < 8 && i * right <= (double)g->last; i++)
-        TRY(put_tick(b, across(g, i * right), HEIGHT - 6, "middle", i * right));
+        TRY(plot_label(b, across(g, i * right), HEIGHT - 6, "middle", i * right));
     return 0;
 }
 

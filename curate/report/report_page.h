@@ -14,6 +14,9 @@ int html_put_num(struct buf *b, double v);
 /* Per cent with one decimal; "-" of nothing. */
 int html_put_share(struct buf *b, uint64_t part, uint64_t whole);
 
+/* For the axes of plots: 1, 2 or 5 times a power of ten, at least x; a number at a place, anchored as SVG's text is. */
+double plot_step(double x);
+int plot_label(struct buf *b, double x, double y, const char *anchor, double v);
 /* An SVG histogram of the values of dropped documents with the threshold in it.  Nothing if
  * there are no two different values.  1: there is one. */
 int plot_values(struct buf *b, const struct report_rule *r);

@@ -13,8 +13,7 @@ struct axis {
     uint64_t count[BINS];
 };
 
-/* 1, 2 or 5 times a power of ten, at least x. */
-static double nice_step(double x)
+double plot_step(double x)
 {
     double p = pow(10, floor(log10(x)));
 
@@ -58,9 +57,9 @@ static void choose_axis(struct axis *a, const struct sketch_point *p, size_t n, 
     if (a->log) {
         low = log10(low);
         high = log10(high);
-        a->step = fmax(.1, nice_step((high - low) / 40));
+        a->step = fmax(.1, plot_step((high - low) / 40));
     } else {
-        a->step = nice_step((high - low) / 40);
+        a->step = plot_step((high - low) / 40);
         if (!value->broken && a->step < 1)
             a->step = 1;
     }
@@ -88,7 +87,7 @@ static void fill_axis(struct axis *a, const struct sketch_point *p, size_t n)
     }
 }
 
-static int put_label(struct buf *b, double x, double y, const char *anchor, double v)
+int plot_label(struct buf *b, double x, double y, const char *anchor, double v)
 {
     TRY(buf_printf(b, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor));
     TRY(html_put_num(b, v));
@@ -119,7 +118,7 @@ static int put_bar(struct buf *b, const char *class, double x, double width, uin
 
 static int put_ticks(struct buf *b, const struct axis *a)
 {
-    double step = a->log ? ceil((a->high - a->low) / 6) : nice_step((a->high - a->low) / 6);
+    double step = a->log ? ceil((a->high - a->low) / 6) : plot_step((a->high - a->low) / 6);
     double first = ceil(a->low / step - 1e-9) * step;
 
     for (int i = 0; i < 20 && first + i * step <= a->high + 1e-9; i++) {
@@ -128,7 +127,7 @@ static int put_ticks(struct buf *b, const struct axis *a)
         v = a->log ? pow(10, v) : fabs(v) < step * 1e-6 ? 0 : v;
         x = place(a, v);
         TRY(buf_printf(b, "<path class=\"g\" d=\"M%.1f %dv4\"/>", x, HEIGHT - BOTTOM));
-        TRY(put_label(b, x, HEIGHT - 5, "middle", v));
+        TRY(plot_label(b, x, HEIGHT - 5, "middle", v));
     }
     return 0;
 }
