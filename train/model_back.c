@@ -5,35 +5,6 @@
 #include "train/model.h"
 #include "train/model_pass.h"
 
-/* dW (+)= dY^T . X and, with a bias, db += column sums of dY. */
-static int linear_weight(struct model *m, const void *dy, const void *x, int w, int b, bool first, struct err *e)
-{
-    const struct param *p = &m->params.v[w];
-    struct matmul mm = {
-        .m = p->shape[0], .n = p->shape[1], .k = m->b * m->t, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32,
-        .a = dy, .b = x, .c = pass_grad(m, w), .beta = first ? 0 : 1,
-    };
-
-    TRY(pass_at_point(m, MODEL_WORKS, 0, e));
-    TRY(m->dev->ops->matmul(m->dev, &mm, e));
-    if (b < 0)
-        return 0;
-    return m->dev->ops->vec_colsum(m->dev, m->dt, pass_grad(m, b), dy, m->b * m->t, p->shape[0], p->shape[0], e);
-}
-
-/* dX = dY . W, and with aux through the GELU that made X from it. */
-static int linear_input(struct model *m, void *dx, const void *dy, int w, const void *aux, struct err *e)
-{
-    const struct param *p = &m->params.v[w];
-    struct matmul mm = {
-        .m = m->b * m->t, .n = p->shape[1], .k = p->shape[0], .dt = m->dt, .dt_c = m->dt,
-        .a = dy, .b = pass_weight(m, w), .c = dx, .dact = aux ? ACT_GELU_TANH : ACT_NONE, .dact_aux = aux,
-    };
-
-    TRY(pass_at_point(m, MODEL_WORKS, 0, e));
-    return m->dev->ops->matmul(m->dev, &mm, e);
-}
-
 /* p with its weights, as the model's kind of norm. */
 static int norm_op(struct model *m, struct norm_bwd *p, int w, int b, struct err *e)
 {
@@ -100,8 +71,7 @@ static int attention_back(struct model *m, int64_t layer, const void *dx, const 
     TRY(pass_gather(m, &dx, dx, m->b * m->t, e));
     dk.p = pass_at(m, m->dwide, q);
     dv.p = pass_at(m, m->dwide, q + kv);
-    TRY(linear_weight(m, dx, a->att, proj, pass_param(m, layer, PROJ_B), first, e));
-    TRY(linear_input(m, m->dln, dx, proj, NULL, e));
+    TRY(pass_linear_back(m, m->dln, dx, a->att, proj, pass_param(m, layer, PROJ_B), NULL, first, e));
     at.drop = pass_dropout(m, md, layer, DROP_ATTENTION, &d);
     if (pass_ring(m))
         TRY(pass_ring_backward(m, layer, at.drop, e));
@@ -109,28 +79,25 @@ static int attention_back(struct model *m, int64_t layer, const void *dx, const 
         TRY(m->dev->ops->attention_bwd(m->dev, m->dt, &at, dout, dq, dk, dv, e));
     TRY(qk_back(m, layer, e));
     TRY(pass_gather(m, &x, a->ln1, m->b * m->t, e));
-    TRY(linear_weight(m, m->dwide, x, qkv, pass_param(m, layer, QKV_B), first, e));
-    return linear_input(m, m->dln, m->dwide, qkv, NULL, e);
+    return pass_linear_back(m, m->dln, m->dwide, x, qkv, pass_param(m, layer, QKV_B), NULL, first, e);
 }
 
 /* From dx, the gradient of the MLP's output, to m->dln, that of norm2's (a summand of it). */
 static int mlp_back(struct model *m, int64_t layer, const void *dx, bool first, struct err *e)
 {
     struct layer_acts *a = &m->acts->layers[layer];
-    int fc1 = pass_param(m, layer, FC1_W), fc2 = pass_param(m, layer, FC2_W);
+    int fc2 = pass_param(m, layer, FC2_W), fc2_b = pass_param(m, layer, FC2_B);
     const void *x;
 
     TRY(pass_gather(m, &dx, dx, m->b * m->t, e));
-    TRY(linear_weight(m, dx, a->act, fc2, pass_param(m, layer, FC2_B), first, e));
     if (m->config.swiglu) {
-        TRY(linear_input(m, a->act, dx, fc2, NULL, e)); /* what act was is needed no more */
+        TRY(pass_linear_back(m, a->act, dx, a->act, fc2, fc2_b, NULL, first, e)); /* what act was is needed no more */
         TRY(m->dev->ops->glu_bwd(m->dev, m->dt, ACT_SILU, m->dwide, a->act, a->fc1, m->b * m->t, m->config.ffn, e));
     } else {
-        TRY(linear_input(m, m->dwide, dx, fc2, a->fc1, e));
+        TRY(pass_linear_back(m, m->dwide, dx, a->act, fc2, fc2_b, a->fc1, first, e));
     }
     TRY(pass_gather(m, &x, a->ln2, m->b * m->t, e));
-    TRY(linear_weight(m, m->dwide, x, fc1, pass_param(m, layer, FC1_B), first, e));
-    return linear_input(m, m->dln, m->dwide, fc1, NULL, e);
+    return pass_linear_back(m, m->dln, m->dwide, x, pass_param(m, layer, FC1_W), pass_param(m, layer, FC1_B), NULL, first, e);
 }
 
 static int layer_back(struct model *m, int64_t layer, const void **dx, const struct model_dropout *md, bool first,
@@ -176,8 +143,7 @@ static int head_back(struct model *m, const struct model_dropout *md, const void
 
     if (m->part.heads) {
         TRY(pass_gather(m, &x, a->ln_final, m->b * m->t, e));
-        TRY(linear_weight(m, m->logits, x, p->output, -1, first, e));
-        TRY(linear_input(m, m->dln, m->logits, p->output, NULL, e));
+        TRY(pass_linear_back(m, m->dln, m->logits, x, p->output, -1, NULL, first, e));
         return norm_back(m, false, a->s_final, a->mean_final, a->rstd_final, p->final_w, p->final_b, drop, dx, e);
     }
     *dx = drop ? m->dx : m->ds;

@@ -65,23 +65,6 @@ int pass_gather(struct model *m, const void **result, const void *x, int64_t row
     return m->part.sequence ? exchange(m->dev, m->part.tensor, &call, e) : 0;
 }
 
-/* y = act(x . W^T + b); aux keeps what goes into act.  Of a row-parallel layer each tensor rank has a
- * summand, and the first of them the bias. */
-static int linear(struct model *m, void *y, const void *x, int w, int b, int64_t rows, enum act act, void *aux,
-                  struct err *e)
-{
-    const struct param *p = &m->params.v[w];
-    bool biased = b >= 0 && !(p->split == 1 && pass_shared(m) && m->part.tensor->rank > 0);
-    struct matmul mm = {
-        .m = rows, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt,
-        .a = x, .b = pass_weight(m, w), .c = y, .bias = biased ? pass_weight(m, b) : NULL,
-        .act = act, .aux = aux,
-    };
-
-    TRY(pass_at_point(m, MODEL_WORKS, 0, e));
-    return m->dev->ops->matmul(m->dev, &mm, e);
-}
-
 /* p with its weights and the model's eps, as the model's kind of norm. */
 static int norm_op(struct model *m, struct norm_fwd *p, int w, int b, struct err *e)
 {
@@ -203,8 +186,8 @@ static int mlp(struct model *m, int64_t layer, int64_t rows, struct err *e)
 
     TRY(pass_gather(m, &x, a->ln2, rows, e));
     if (!m->config.swiglu)
-        return linear(m, a->act, x, w, b, rows, ACT_GELU_TANH, a->fc1, e);
-    TRY(linear(m, a->fc1, x, w, b, rows, ACT_NONE, NULL, e));
+        return pass_linear(m, a->act, x, w, b, rows, ACT_GELU_TANH, a->fc1, e);
+    TRY(pass_linear(m, a->fc1, x, w, b, rows, ACT_NONE, NULL, e));
     return activate(m, layer, rows, e);
 }
 
@@ -223,13 +206,13 @@ int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int64_t pas
     void *added;
 
     TRY(pass_gather(m, &x, a->ln1, n, e));
-    TRY(linear(m, a->qkv, x, pass_param(m, layer, QKV_W), pass_param(m, layer, QKV_B), n, ACT_NONE, NULL, e));
+    TRY(pass_linear(m, a->qkv, x, pass_param(m, layer, QKV_W), pass_param(m, layer, QKV_B), n, ACT_NONE, NULL, e));
     TRY(prepare_qk(m, layer, n, e));
     if (past >= 0)
         TRY(through_cache(m, layer, &at, past, e));
     at.drop = pass_dropout(m, md, layer, DROP_ATTENTION, &d);
     TRY(pass_ring(m) ? pass_ring_forward(m, layer, at.drop, e) : m->dev->ops->attention_fwd(m->dev, m->dt, &at, e));
-    TRY(linear(m, m->out, a->att, pass_param(m, layer, PROJ_W), pass_param(m, layer, PROJ_B), n, ACT_NONE, NULL, e));
+    TRY(pass_linear(m, m->out, a->att, pass_param(m, layer, PROJ_W), pass_param(m, layer, PROJ_B), n, ACT_NONE, NULL, e));
     TRY(pass_sum(m, &added, m->out, n, e));
     norm2.x = added;
     TRY(norm_op(m, &norm2, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B), e));
@@ -263,7 +246,7 @@ int pass_layer_end(struct model *m, int64_t layer, int64_t rows, const struct mo
     };
     void *added;
 
-    TRY(linear(m, m->out, a->act, pass_param(m, layer, FC2_W), pass_param(m, layer, FC2_B), rows, ACT_NONE, NULL, e));
+    TRY(pass_linear(m, m->out, a->act, pass_param(m, layer, FC2_W), pass_param(m, layer, FC2_B), rows, ACT_NONE, NULL, e));
     TRY(pass_sum(m, &added, m->out, rows, e));
     if (last && !m->part.heads)
         return leave(m, layer, added, rows, md, e);
@@ -447,7 +430,7 @@ static int head(struct model *m, const struct model_batch *batch, double *loss_s
     if (rc == 0)
         rc = pass_gather(m, &x, m->acts->ln_final, (int64_t)n, e);
     if (rc == 0)
-        rc = linear(m, m->logits, x, m->params.output, -1, (int64_t)n, ACT_NONE, NULL, e);
+        rc = pass_linear(m, m->logits, x, m->params.output, -1, (int64_t)n, ACT_NONE, NULL, e);
     if (rc == 0)
         rc = losses(m, batch->grad_scale > 0, e);
     if (rc == 0)
@@ -481,7 +464,7 @@ int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, i
     for (int64_t i = 0; i < b; i++) /* the last row of each sequence, packed into s_final */
         TRY(device_copy(m->dev, (char *)m->acts->s_final + (size_t)i * row,
                         (const char *)m->acts->ln_final + (size_t)((i + 1) * t - 1) * row, row, e));
-    TRY(linear(m, m->logits, m->acts->s_final, m->params.output, -1, b, ACT_NONE, NULL, e));
+    TRY(pass_linear(m, m->logits, m->acts->s_final, m->params.output, -1, b, ACT_NONE, NULL, e));
     if (m->dt == DTYPE_F32)
         return device_get(m->dev, logits, m->logits, (size_t)(b * v) * sizeof *logits, e);
     uint16_t *low = malloc((size_t)(b * v) * sizeof *low);

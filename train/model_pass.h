@@ -84,6 +84,14 @@ static inline void *pass_at(const struct model *m, void *p, int64_t n)
     return p ? (char *)p + (size_t)n * dtype_size(m->dt) : NULL;
 }
 
+/* y (rows, out) = act(x . W^T + b), W and b being parameters w and b (-1: none); aux keeps what goes into act.  Of a
+ * row-parallel layer each tensor rank has a summand, and the first of them the bias. */
+int pass_linear(struct model *m, void *y, const void *x, int w, int b, int64_t rows, enum act act, void *aux, struct err *e);
+/* Its backward pass of all rows: dW (+)= dY^T . X (first: overwritten), db += column sums of dY, then dX = dY . W, with aux through
+ * the GELU that made X from it.  dx may be x, not dy. */
+int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, int w, int b, const void *aux, bool first,
+                     struct err *e);
+
 /* norm1 of layer, taken of a->s1 alone: before the first layer and when it is made again. */
 int pass_norm1(struct model *m, int64_t layer, int64_t rows, struct err *e);
 

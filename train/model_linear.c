@@ -1,0 +1,40 @@
+/* The linear layers: every product with a weight, forward and backward. */
+#include "train/model.h"
+#include "train/model_pass.h"
+
+int pass_linear(struct model *m, void *y, const void *x, int w, int b, int64_t rows, enum act act, void *aux, struct err *e)
+{
+    const struct param *p = &m->params.v[w];
+    bool biased = b >= 0 && !(p->split == 1 && pass_shared(m) && m->part.tensor->rank > 0);
+    struct matmul mm = {
+        .m = rows, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt,
+        .a = x, .b = pass_weight(m, w), .c = y, .bias = biased ? pass_weight(m, b) : NULL,
+        .act = act, .aux = aux,
+    };
+
+    TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+    return m->dev->ops->matmul(m->dev, &mm, e);
+}
+
+int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, int w, int b, const void *aux, bool first,
+                     struct err *e)
+{
+    const struct device_ops *ops = m->dev->ops;
+    const struct param *p = &m->params.v[w];
+    int64_t rows = m->b * m->t, in = p->shape[1], out = p->shape[0];
+    struct matmul weight = {
+        .m = out, .n = in, .k = rows, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32,
+        .a = dy, .b = x, .c = pass_grad(m, w), .beta = first ? 0 : 1,
+    };
+    struct matmul input = {
+        .m = rows, .n = in, .k = out, .dt = m->dt, .dt_c = m->dt,
+        .a = dy, .b = pass_weight(m, w), .c = dx, .dact = aux ? ACT_GELU_TANH : ACT_NONE, .dact_aux = aux,
+    };
+
+    TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+    TRY(ops->matmul(m->dev, &weight, e));
+    if (b >= 0)
+        TRY(ops->vec_colsum(m->dev, m->dt, pass_grad(m, b), dy, rows, out, out, e));
+    TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+    return ops->matmul(m->dev, &input, e);
+}
