@@ -348,7 +348,15 @@ int main(int argc, char **argv)
                    "    --lr 1e-3 --eval-iters 0 --log-interval 1",
     };
     struct plan_options plan;
-    const struct opt general[] = {PLAN_OPTS(plan), TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
+    struct arena texts = {0};
+    const char *file = NULL;
+    const struct opt general[] = {
+        PLAN_OPTS(plan),
+        TOOL_OPTS(t),
+        TOOL_JOBS(t),
+        OPT_STR(0, "yaml-cfg", &file, "FILE", "settings by their names above, where no flag gives them"),
+        OPT_END,
+    };
     struct opt *opts;
     struct err e;
     int n, code = EXIT_FATAL;
@@ -361,7 +369,9 @@ int main(int argc, char **argv)
         return EXIT_FATAL;
     }
     n = tool_begin(&t, opts, argc, argv, &code);
-    if (n > 0 && c.data_path.n == 0) {
+    if (n >= 0 && file && train_config_read(&c, file, &texts, &e) < 0) {
+        code = tool_fail(&t, &e);
+    } else if (n > 0 && c.data_path.n == 0) {
         code = tool_usage(&t, "it takes no operands: '%s'", argv[1]);
     } else if (n >= 0 && plan.plan) {
         struct buf text = {0};
@@ -381,5 +391,6 @@ int main(int argc, char **argv)
     comm_close(group);
     free(opts);
     train_config_free(&c);
+    arena_free(&texts);
     return code;
 }

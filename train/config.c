@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/opt_map.h"
 
 const char *const train_config_device[] = {"auto", "cpu", "cuda"};
 
@@ -173,6 +174,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_FLAG(0, "reset-attention-mask", &l->reset_mask, "no attention across documents"),
         OPT_FLAG(0, "eod-mask-loss", &l->mask_eod, "no loss on the end of a document"),
     };
+    _Static_assert(sizeof own / sizeof *own <= TRAIN_OPTIONS, "room for what was given");
     size_t n = 1;
     struct opt *all;
 
@@ -182,10 +184,26 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
     if (all) {
         memcpy(all, own, sizeof own);
         memcpy(all + sizeof own / sizeof *own, more, n * sizeof *more);
-        for (int i = 1; i < MODEL_OPTIONS && all[i].type != OPT_TYPE_HEAD; i++)
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
             all[i].given = &c->given[i];
     }
     return all;
+}
+
+int train_config_read(struct train_config *c, const char *path, struct arena *a, struct err *e)
+{
+    const struct opt none[] = {OPT_END};
+    struct opt *opts;
+    struct node *root;
+    int rc;
+
+    TRY(node_load_yaml(a, path, &root, e));
+    opts = train_config_options(c, none);
+    if (!opts)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    rc = opt_set_map(opts, "train", root, path, a, e);
+    free(opts);
+    return rc;
 }
 
 /* Each of these must be as it came; kept as a table so that none is forgotten. */

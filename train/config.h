@@ -32,12 +32,12 @@ struct train_later {
     int fp8, fp8_recipe, amax_algo;
 };
 
-enum { MODEL_OPTIONS = 64 }; /* at least as many as the heading Model has */
+enum { TRAIN_OPTIONS = 192 }; /* at least as many as the table has */
 
 struct train_config {
     struct model_config model;
     const char *preset;        /* the flags of model_preset(), where not given */
-    bool given[MODEL_OPTIONS]; /* which flags of the model were, in the order of the table */
+    bool given[TRAIN_OPTIONS]; /* which flags were, in the order of the table */
     bool group_query;
     int64_t vocab_divisor;
 
@@ -105,6 +105,10 @@ void train_config_free(struct train_config *c);
 /* The option table over c, with the entries of more (to its OPT_END) behind it.
  * To be freed by the caller; NULL when memory is out. */
 struct opt *train_config_options(struct train_config *c, const struct opt *more);
+
+/* Sets what the map in a YAML file names and no flag has given.  Texts live in a.  The errors of node_load_yaml
+ * and opt_set_map. */
+int train_config_read(struct train_config *c, const char *path, struct arena *a, struct err *e);
 
 /* A setting as text: what a checkpoint remembers and a resume compares. */
 struct checkpoint_arg {

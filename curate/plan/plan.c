@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <sys/stat.h>
 
-#include "base/node.h"
+#include "base/opt_map.h"
 #include "base/tool.h"
 #include "curate/archive/walk.h"
 
@@ -90,58 +90,6 @@ int plan_set_inputs(struct plan *p, char *const *names, int n, struct err *e)
 
 /* ---- stages ---- */
 
-static int set_text(const struct plan *p, const struct opt *opts, const struct node *n, const char *text,
-                    struct err *e)
-{
-    struct err why;
-
-    if (opt_set(opts, n->key.p, text, &why) < 0)
-        return wrong(p, n->line, e, "%s", why.msg);
-    return 0;
-}
-
-/* A list: each entry of a LIST option, or the entries joined by commas. */
-static int set_list(struct plan *p, const struct opt *opts, const struct opt *o, const struct node *n, struct err *e)
-{
-    struct buf all = {0};
-    struct span copy;
-    int rc = 0;
-
-    for (const struct node *i = n->child; i && rc == 0; i = i->next) {
-        if (i->type == NODE_LIST || i->type == NODE_MAP || i->type == NODE_NULL)
-            rc = wrong(p, i->line, e, "%.*s takes a list of words", (int)n->key.n, n->key.p);
-        else if (o->type == OPT_TYPE_LIST)
-            rc = set_text(p, opts, n, i->str.p, e);
-        else if (o->type != OPT_TYPE_STR)
-            rc = wrong(p, n->line, e, "%.*s takes one value, not a list", (int)n->key.n, n->key.p);
-        else if (buf_puts(&all, all.n ? "," : "") < 0 || buf_put_span(&all, i->str) < 0)
-            rc = no_memory(e);
-    }
-    copy = arena_dup(&p->arena, buf_span(&all));
-    buf_free(&all);
-    if (rc == 0 && !copy.p)
-        return no_memory(e);
-    return rc < 0 || o->type == OPT_TYPE_LIST ? rc : set_text(p, opts, n, copy.p, e);
-}
-
-static int set_options(struct plan *p, const char *stage, const struct opt *opts, const struct node *map, struct err *e)
-{
-    if (map->type == NODE_NULL)
-        return 0;
-    if (map->type != NODE_MAP)
-        return wrong(p, map->line, e, "%s takes a map of settings", stage);
-    for (const struct node *n = map->child; n; n = n->next) {
-        const struct opt *o = opt_find(opts, n->key.p);
-
-        if (!o)
-            return wrong(p, n->line, e, "%s has no setting '%.*s'", stage, (int)n->key.n, n->key.p);
-        if (n->type == NODE_NULL || n->type == NODE_MAP)
-            return wrong(p, n->line, e, "%.*s needs a value", (int)n->key.n, n->key.p);
-        TRY(n->type == NODE_LIST ? set_list(p, opts, o, n, e) : set_text(p, opts, n, n->str.p, e));
-    }
-    return 0;
-}
-
 static int add_extract(struct plan *p, const struct node *settings, struct err *e)
 {
     const struct opt opts[] = {EXTRACT_OPTS(p->extract_conf), OPT_END};
@@ -150,7 +98,7 @@ static int add_extract(struct plan *p, const struct node *settings, struct err *
         return wrong(p, settings->line, e, "extract can only be the first stage");
     p->extract = true;
     extract_conf_init(&p->extract_conf);
-    return set_options(p, "extract", opts, settings, e);
+    return opt_set_map(opts, "extract", settings, p->file, &p->arena, e);
 }
 
 /* One of `stages`: a name, or a map of one name to settings. */
@@ -176,7 +124,7 @@ static int add_stage(struct plan *p, const struct node *n, struct err *e)
     p->n_stages++;
     s->kind->init(s->conf);
     s->kind->options(s->conf, opts);
-    return set_options(p, s->kind->name, opts, settings, e);
+    return opt_set_map(opts, s->kind->name, settings, p->file, &p->arena, e);
 }
 
 static int read_stages(struct plan *p, const struct node *list, struct err *e)
@@ -209,13 +157,17 @@ static int read_inputs(struct plan *p, const struct node *n, struct err *e)
 
 static int read_key(struct plan *p, const struct opt *opts, const struct node *n, struct err *e)
 {
+    struct err why;
+
     if (span_is(n->key, "stages") || span_is(n->key, "input"))
         return 0;
     if (!opt_find(opts, n->key.p))
         return wrong(p, n->line, e, "a plan has no key '%.*s'", (int)n->key.n, n->key.p);
     if (n->type != NODE_STR)
         return wrong(p, n->line, e, "%.*s needs a word", (int)n->key.n, n->key.p);
-    return set_text(p, opts, n, n->str.p, e);
+    if (opt_set(opts, n->key.p, n->str.p, &why) < 0)
+        return wrong(p, n->line, e, "%s", why.msg);
+    return 0;
 }
 
 static int read_plan(struct plan *p, const struct node *root, struct err *e)

@@ -48,6 +48,22 @@ status "cuda is refused" 3 train --mock-data --train-iters 1 --device cuda
 status "more memory than there is" 3 train --mock-data --train-iters 1 --hidden-size 262144 --num-attention-heads 2048 --num-layers 1000
 has "more memory: how much" err "GiB of memory"
 
+# ---- settings from a file ----
+printf '%s\n' 'train-iters: 2' 'lr: 0.5' 'data-path: [0.3, data, 0.7, data]' 'num-layers: 1' 'bf16: false' >run.yaml
+status "settings from a file" 0 train --yaml-cfg run.yaml --log-file yaml.jsonl
+equal "the same run" "$(losses yaml.jsonl)" "$(losses blend.jsonl)"
+status "a flag goes before the file" 0 train --yaml-cfg run.yaml --data-path data --train-iters 1 --log-file flag.jsonl
+equal "a flag goes before the file: steps" "$(wc -l <flag.jsonl)" 1
+echo 'hidden: 3' >>run.yaml
+status "an unknown setting" 3 train --yaml-cfg run.yaml
+has "an unknown setting: where" err "'run.yaml' line 6: train has no setting 'hidden'"
+echo 'hidden-size: -3' >run.yaml
+status "a setting out of range, but a flag gives another" 0 train --yaml-cfg run.yaml --mock-data --train-iters 1
+echo 'train-iters: [1, 2]' >run.yaml
+status "a list for one value" 3 train --yaml-cfg run.yaml --mock-data
+has "a list for one value: where" err "'run.yaml' line 1: train-iters takes one value"
+status "no such file" 3 train --yaml-cfg nothing.yaml --mock-data
+
 # ---- data ----
 status "data that is not there" 3 train --data-path nothing --train-iters 1
 has "data that is not there: its name" err "nothing"
