@@ -23,7 +23,7 @@ static int put_quick(struct steps *s, struct err *e)
         host[i + 1] = 0.02f * (float)z[1];
     }
     for (size_t i = 0; rc == 0 && i < all; i += N)
-        rc = device_put(s->dev, m->weights + i, host, (all - i < N ? all - i : N) * sizeof *host, e);
+        rc = device_put(s->dev, m->dense.weights + i, host, (all - i < N ? all - i : N) * sizeof *host, e);
     free(host);
     return rc < 0 ? rc : model_weights_changed(m, e);
 }
@@ -35,8 +35,8 @@ static int put_weights(struct steps *s, struct err *e)
     int rc = host ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 
     if (rc == 0) {
-        params_fill(&m->params, 1234, host);
-        rc = device_put(s->dev, m->weights, host, m->memory.weights, e);
+        params_fill(&m->dense.params, 1234, host);
+        rc = device_put(s->dev, m->dense.weights, host, m->memory.weights, e);
     }
     free(host);
     return rc < 0 ? rc : model_weights_changed(m, e);
@@ -94,14 +94,14 @@ int steps_one(struct steps *s, double *loss, double *norm, struct err *e)
     *loss /= rows;
     TRY(model_backward(m, &batch, true, e));
     TRY(device_zero(s->dev, s->sumsq, sizeof *s->sumsq, e));
-    TRY(ops->vec_sumsq(s->dev, DTYPE_F32, s->sumsq, m->grads, (int64_t)m->params.elements, e));
+    TRY(ops->vec_sumsq(s->dev, DTYPE_F32, s->sumsq, m->dense.grads, (int64_t)m->dense.params.elements, e));
     TRY(ops->clip_scale(s->dev, s->clip, s->sumsq, 1, e));
     s->step++;
-    for (int i = 0; i < m->params.n; i++) {
-        const struct param *p = &m->params.v[i];
+    for (int i = 0; i < m->dense.params.n; i++) {
+        const struct param *p = &m->dense.params.v[i];
         struct adamw a = {s->step, 1e-3, 0.9, 0.95, 1e-8, param_decays(p) ? 0.1 : 0, s->clip};
-        TRY(ops->adamw(s->dev, &a, m->weights + p->at, s->exp_avg + p->at, s->exp_avg_sq + p->at, m->grads + p->at,
-                       m->low ? m->low + p->at : NULL, (int64_t)p->n, e));
+        TRY(ops->adamw(s->dev, &a, m->dense.weights + p->at, s->exp_avg + p->at, s->exp_avg_sq + p->at, m->dense.grads + p->at,
+                       m->dense.low ? m->dense.low + p->at : NULL, (int64_t)p->n, e));
     }
     if (norm) {
         TRY(device_get(s->dev, norm, s->sumsq, sizeof *norm, e));

@@ -12,10 +12,10 @@ int data_parallel_levels(int64_t micro_batches)
     return n;
 }
 
-int data_parallel_open(struct data_parallel *p, struct comm *group, struct device *dev, size_t elements,
-                       int64_t micro_batches, bool tree, struct err *e)
+int data_parallel_open(struct data_parallel *p, struct device *dev, size_t elements, int64_t micro_batches, bool tree,
+                       struct err *e)
 {
-    *p = (struct data_parallel){.group = group, .dev = dev, .elements = elements};
+    *p = (struct data_parallel){.dev = dev, .elements = elements};
     if (tree)
         p->levels = data_parallel_levels(micro_batches);
     if (p->levels > DATA_PARALLEL_LEVELS)

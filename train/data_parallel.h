@@ -19,7 +19,6 @@ extern "C" {
 enum { DATA_PARALLEL_LEVELS = 24 };
 
 struct data_parallel {
-    struct comm *group;
     struct device *dev;
     size_t elements;
     int levels;                        /* 0: gradients are added up as they come */
@@ -31,9 +30,9 @@ int data_parallel_levels(int64_t micro_batches);
 
 /* elements: of the slab of gradients.  micro_batches: the most that a rank takes in a step.
  * tree: the same bits for any number of ranks, as long as each takes a power of two of
- * micro-batches.  group and dev must outlive it.  ERR_NOMEM. */
-int data_parallel_open(struct data_parallel *p, struct comm *group, struct device *dev, size_t elements,
-                       int64_t micro_batches, bool tree, struct err *e);
+ * micro-batches.  dev must outlive it.  ERR_NOMEM. */
+int data_parallel_open(struct data_parallel *p, struct device *dev, size_t elements, int64_t micro_batches, bool tree,
+                       struct err *e);
 void data_parallel_close(struct data_parallel *p);
 
 /* Whether backward of the i-th micro-batch of this rank overwrites the gradients; else it adds. */

@@ -9,7 +9,7 @@ int model_restore(struct model **out, const struct checkpoint *ck, struct device
     int rc;
 
     TRY(model_open(&m, dev, &checkpoint_info(ck)->model, NULL, run, e));
-    rc = checkpoint_load_slab(ck, dev, CHECKPOINT_WEIGHTS, &m->params, m->weights, e);
+    rc = checkpoint_load_slab(ck, dev, CHECKPOINT_WEIGHTS, &m->dense.params, m->dense.weights, e);
     if (rc == 0)
         rc = model_weights_changed(m, e);
     if (rc < 0) {

@@ -152,8 +152,8 @@ static void plan(struct model *m, struct carve *c)
     m->dx = carve(c, m->own * h, w);
     m->dln = carve(c, n * (h > q ? h : q), w);
     m->dwide = carve(c, n * wide, w);
-    for (int i = 0; i < m->params.n; i++)
-        shared += m->params.v[i].summed ? (int64_t)m->params.v[i].n : 0;
+    for (int i = 0; i < m->dense.params.n; i++)
+        shared += m->dense.params.v[i].summed ? (int64_t)m->dense.params.v[i].n : 0;
     m->shared = shared ? carve(c, shared, sizeof(float)) : NULL;
 }
 
@@ -195,8 +195,9 @@ static int measure(struct model *m, const struct model_config *config, const str
     }
     if (!pass_shared(m))
         m->part.sequence = false;
-    TRY(params_init(&m->params, config, &m->part, e));
-    params_round(&m->params, run->multiple ? run->multiple : 1);
+    m->stores[m->n_stores++] = &m->dense;
+    TRY(params_init(&m->dense.params, config, &m->part, e));
+    TRY(store_plan(&m->dense, &run->dense, m->dt, run->use == MODEL_TRAIN, e));
     m->config = share_of(config, &m->part);
     m->own = m->b * m->t;
     if (m->part.sequence) {
@@ -214,10 +215,12 @@ static int measure(struct model *m, const struct model_config *config, const str
             return err_set(e, ERR_NOMEM, "out of memory");
     }
     plan(m, &c);
-    m->memory.elements = m->params.elements;
-    m->memory.weights = run->no_master ? 0 : m->params.elements * sizeof(float);
-    m->memory.low = m->dt == DTYPE_BF16 ? m->params.elements * 2 : 0;
-    m->memory.grads = run->use == MODEL_TRAIN ? m->params.elements * sizeof(float) : 0;
+    for (int i = 0; i < m->n_stores; i++) {
+        m->memory.store[i] = m->stores[i]->memory;
+        m->memory.weights += m->stores[i]->memory.weights;
+        m->memory.low += m->stores[i]->memory.low;
+        m->memory.grads += m->stores[i]->memory.grads;
+    }
     m->memory.activations = c.used;
     if (run->use == MODEL_GENERATE)
         m->memory.cache = (size_t)(2 * m->config.layers * m->b * m->t * model_kv_width(&m->config)) * dtype_size(m->dt);
@@ -228,7 +231,8 @@ static int measure(struct model *m, const struct model_config *config, const str
 
 static void free_tables(struct model *m)
 {
-    params_free(&m->params);
+    for (int i = 0; i < m->n_stores; i++)
+        store_close(m->stores[i]);
     for (int i = 0; m->slot && i < m->run.slots; i++)
         free(m->slot[i].layers);
     free(m->slot);
@@ -271,19 +275,17 @@ static int allocate(struct model *m, struct err *e)
         size_t bytes;
         const char *what;
     } slabs[] = {
-        {(void **)&m->weights, m->memory.weights, "weights"},
-        {(void **)&m->low, m->memory.low, "bf16 weights"},
-        {(void **)&m->grads, m->memory.grads, "gradients"},
         {&m->slab, m->memory.activations, "activations"},
         {&m->cache_slab, m->memory.cache, "the key-value cache"},
         {(void **)&m->turns, m->memory.tables, "the rotary angles"},
     };
 
+    for (int i = 0; i < m->n_stores; i++)
+        TRY(store_open(m->stores[i], m->dev, e));
     for (size_t i = 0; i < sizeof slabs / sizeof *slabs; i++)
         if (slabs[i].bytes && device_alloc(m->dev, slabs[i].p, slabs[i].bytes, e) < 0)
             return err_wrap(e, "%s: %zu MiB", slabs[i].what, slabs[i].bytes >> 20);
-    /* Padding between tensors is never written, but added up over ranks. */
-    return m->grads ? device_zero(m->dev, m->grads, m->memory.grads, e) : 0;
+    return 0;
 }
 
 int model_open(struct model **out, struct device *dev, const struct model_config *config,
@@ -319,9 +321,6 @@ void model_close(struct model *m)
 {
     if (!m)
         return;
-    device_free(m->dev, m->weights);
-    device_free(m->dev, m->low);
-    device_free(m->dev, m->grads);
     device_free(m->dev, m->slab);
     device_free(m->dev, m->cache_slab);
     device_free(m->dev, m->turns);
@@ -331,8 +330,7 @@ void model_close(struct model *m)
 
 int model_weights_changed(struct model *m, struct err *e)
 {
-    if (!m->low)
-        return 0;
-    return m->dev->ops->vec_cast(m->dev, m->low, DTYPE_BF16, m->weights, DTYPE_F32,
-                                 (int64_t)m->params.elements, e);
+    for (int i = 0; i < m->n_stores; i++)
+        TRY(store_weights_changed(m->stores[i], e));
+    return 0;
 }

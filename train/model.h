@@ -4,7 +4,7 @@
  *     each layer:  s += dropout(proj(attention(turn(qkv(norm1(s))))))
  *                  s += dropout(fc2(act(fc1(norm2(s)))))
  *     logits = output(final_norm(s))
- * Weights and gradients are slabs laid out by params.h; activations live in one slab,
+ * Weights and gradients are in stores (store.h); activations live in one slab,
  * planned when the model is opened: no step allocates device memory.  All work goes through the
  * device's table of ops.  Sources: Radford et al. 2019; arXiv:1706.03762, 2302.13971.
  *
@@ -18,7 +18,7 @@
 
 #include "kernels/device.h"
 #include "train/model_config.h"
-#include "train/params.h"
+#include "train/store.h"
 #include "train/trace.h"
 
 #ifdef __cplusplus
@@ -49,8 +49,7 @@ struct model_run {
     bool block;
     int64_t layers; /* 0: 1 */
     int slots;      /* micro-batches that may stand between forward and backward; 0: 1 */
-    size_t multiple; /* slabs of parameters are of a multiple of so many elements (params_round); 0: of any */
-    bool no_master;  /* with bf16: the fp32 weights are elsewhere */
+    struct store_conf dense; /* how ranks divide the weights; zeroed: not at all */
 };
 
 /* What one layer leaves for its backward pass; n = b * t rows.  dt unless float. */
@@ -76,20 +75,26 @@ struct model_acts {
     int32_t *tokens;                /* (b, t) */
 };
 
-/* Bytes by kind. */
+enum { MODEL_STORES = 1 }; /* at most */
+
+/* Bytes by kind; weights, low and grads of all stores. */
 struct model_memory {
     size_t weights, low, grads, activations, cache, tables;
-    size_t elements; /* of a slab of parameters: a number, no bytes */
+    struct store_memory store[MODEL_STORES];
 };
 
 /* Where a pass has come, for whoever moves weights and gradients meanwhile. */
 enum model_point {
-    MODEL_READS, /* forward is about to read weights before element `at` of the slab; at the end of it, all */
-    MODEL_WROTE, /* backward is through with gradients from element `at` on; at the end of it, all */
-    MODEL_WORKS  /* between two ops */
+    MODEL_READS,      /* forward is about to read the weights of a section (struct params), in their order; a tied
+                         embedding again for the output layer */
+    MODEL_READS_BACK, /* backward is, from the last on */
+    MODEL_LEFT,       /* whoever read a section needs it no more for now */
+    MODEL_WRITES,     /* backward is about to write the gradients of a section */
+    MODEL_WROTE,      /* backward is through with the gradients of a section and those behind it */
+    MODEL_WORKS       /* between two ops */
 };
 struct model_watch {
-    int (*fn)(void *arg, enum model_point point, size_t at, struct err *e); /* NULL: nobody */
+    int (*fn)(void *arg, enum model_point point, int section, struct err *e); /* NULL: nobody */
     void *arg;
 };
 
@@ -98,7 +103,9 @@ struct model {
                                    rank's share */
     struct model_config whole;  /* of the logical model */
     struct model_part part;
-    struct params params;
+    struct store dense;                 /* all weights */
+    struct store *stores[MODEL_STORES]; /* the ones that there are */
+    int n_stores;
     struct device *dev;
     struct model_watch watch; /* to be set by others, */
     struct trace *trace;      /* as this; NULL: none */
@@ -107,9 +114,6 @@ struct model {
     int64_t b, t;  /* t: the tokens of a sequence that are here */
     int64_t own;   /* rows of the stream that are here: b * t, or a share of it with part.sequence */
 
-    float *weights;  /* master; NULL with run.no_master */
-    uint16_t *low;   /* bf16 copy of weights; NULL with fp32 */
-    float *grads;    /* fp32; NULL without backward */
     struct model_memory memory;
 
     /* Carved out of one slab each; see plan() in model.c. */
@@ -169,7 +173,7 @@ void *model_stream_grad(struct model *m);
 /* *loss_sum gets the sum of the losses of the tokens that are here from a part that heads; 0 from others. */
 int model_forward(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e);
 
-/* Adds the gradients of batch, whose model_forward was the last in its slot, to m->grads; with first,
+/* Adds the gradients of batch, whose model_forward was the last in its slot, to those of its stores; with first,
  * overwrites them. */
 int model_backward(struct model *m, const struct model_batch *batch, bool first, struct err *e);
 

@@ -58,7 +58,7 @@ static int qk_back(struct model *m, int64_t layer, struct err *e)
 
 /* From dx, the gradient of the layer's attention output, to m->dln, that of norm1's (a summand of it). */
 static int attention_back(struct model *m, int64_t layer, const void *dx, const struct model_dropout *md,
-                          bool first, struct err *e)
+                          struct err *e)
 {
     const void *x;
     struct layer_acts *a = &m->acts->layers[layer];
@@ -71,7 +71,7 @@ static int attention_back(struct model *m, int64_t layer, const void *dx, const 
     TRY(pass_gather(m, &dx, dx, m->b * m->t, e));
     dk.p = pass_at(m, m->dwide, q);
     dv.p = pass_at(m, m->dwide, q + kv);
-    TRY(pass_linear_back(m, m->dln, dx, a->att, proj, pass_param(m, layer, PROJ_B), NULL, first, e));
+    TRY(pass_linear_back(m, m->dln, dx, a->att, proj, pass_param(m, layer, PROJ_B), NULL, e));
     at.drop = pass_dropout(m, md, layer, DROP_ATTENTION, &d);
     if (pass_ring(m))
         TRY(pass_ring_backward(m, layer, at.drop, e));
@@ -79,11 +79,11 @@ static int attention_back(struct model *m, int64_t layer, const void *dx, const 
         TRY(m->dev->ops->attention_bwd(m->dev, m->dt, &at, dout, dq, dk, dv, e));
     TRY(qk_back(m, layer, e));
     TRY(pass_gather(m, &x, a->ln1, m->b * m->t, e));
-    return pass_linear_back(m, m->dln, m->dwide, x, qkv, pass_param(m, layer, QKV_B), NULL, first, e);
+    return pass_linear_back(m, m->dln, m->dwide, x, qkv, pass_param(m, layer, QKV_B), NULL, e);
 }
 
 /* From dx, the gradient of the MLP's output, to m->dln, that of norm2's (a summand of it). */
-static int mlp_back(struct model *m, int64_t layer, const void *dx, bool first, struct err *e)
+static int mlp_back(struct model *m, int64_t layer, const void *dx, struct err *e)
 {
     struct layer_acts *a = &m->acts->layers[layer];
     int fc2 = pass_param(m, layer, FC2_W), fc2_b = pass_param(m, layer, FC2_B);
@@ -91,38 +91,46 @@ static int mlp_back(struct model *m, int64_t layer, const void *dx, bool first, 
 
     TRY(pass_gather(m, &dx, dx, m->b * m->t, e));
     if (m->config.swiglu) {
-        TRY(pass_linear_back(m, a->act, dx, a->act, fc2, fc2_b, NULL, first, e)); /* what act was is needed no more */
+        TRY(pass_linear_back(m, a->act, dx, a->act, fc2, fc2_b, NULL, e)); /* what act was is needed no more */
         TRY(m->dev->ops->glu_bwd(m->dev, m->dt, ACT_SILU, m->dwide, a->act, a->fc1, m->b * m->t, m->config.ffn, e));
     } else {
-        TRY(pass_linear_back(m, m->dwide, dx, a->act, fc2, fc2_b, a->fc1, first, e));
+        TRY(pass_linear_back(m, m->dwide, dx, a->act, fc2, fc2_b, a->fc1, e));
     }
     TRY(pass_gather(m, &x, a->ln2, m->b * m->t, e));
-    return pass_linear_back(m, m->dln, m->dwide, x, pass_param(m, layer, FC1_W), pass_param(m, layer, FC1_B), NULL, first, e);
+    return pass_linear_back(m, m->dln, m->dwide, x, pass_param(m, layer, FC1_W), pass_param(m, layer, FC1_B), NULL, e);
 }
 
-static int layer_back(struct model *m, int64_t layer, const void **dx, const struct model_dropout *md, bool first,
-                      struct err *e)
+static int layer_back(struct model *m, int64_t layer, const void **dx, const struct model_dropout *md, struct err *e)
 {
     struct layer_acts *a = &m->acts->layers[layer];
     struct dropout d;
 
     TRY(pass_again(m, layer, md, e));
-    TRY(mlp_back(m, layer, *dx, first, e));
+    TRY(mlp_back(m, layer, *dx, e));
     TRY(norm_back(m, true, a->s2, a->mean2, a->rstd2, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B),
                   pass_dropout(m, md, layer, DROP_PROJ, &d), dx, e));
-    TRY(attention_back(m, layer, *dx, md, first, e));
+    TRY(attention_back(m, layer, *dx, md, e));
     return norm_back(m, true, a->s1, a->mean1, a->rstd1, pass_param(m, layer, LN1_W), pass_param(m, layer, LN1_B),
                      layer ? pass_dropout(m, md, layer - 1, DROP_MLP, &d) : NULL, dx, e);
 }
 
-/* Everything that is not the weight of a matrix product is only ever added to. */
-static int zero_added(struct model *m, struct err *e)
+/* Before the gradients of a section of s are written.  Everything that is not the weight of a matrix product is
+ * only ever added to. */
+static int begin_section(struct model *m, const struct store *s, int section, struct err *e)
 {
-    const struct params *p = &m->params;
+    const struct params *p = &s->params;
 
-    for (int i = 0; i < p->n; i++)
-        if (p->v[i].dims == 1 || i == p->position || (i == p->word && p->word != p->output))
-            TRY(device_zero(m->dev, pass_grad(m, i), p->v[i].n * sizeof(float), e));
+    for (int i = 0; s->overwrite && i < p->n; i++)
+        if (p->v[i].section == section && (p->v[i].dims == 1 || i == p->position || (i == p->word && p->word != p->output)))
+            TRY(device_zero(m->dev, store_grad(s, i), p->v[i].n * sizeof(float), e));
+    return 0;
+}
+
+static int begin_writing(struct model *m, int section, struct err *e)
+{
+    TRY(pass_at_point(m, MODEL_WRITES, section, e));
+    for (int i = 0; i < m->n_stores; i++)
+        TRY(begin_section(m, m->stores[i], section, e));
     return 0;
 }
 
@@ -133,9 +141,9 @@ void *model_stream_grad(struct model *m)
 
 /* From the logits' gradient, or the stream's that the next part has left in m->ds, to the gradient of
  * what the last layer adds to the stream, at *dx. */
-static int head_back(struct model *m, const struct model_dropout *md, const void **dx, bool first, struct err *e)
+static int head_back(struct model *m, const struct model_dropout *md, const void **dx, struct err *e)
 {
-    const struct params *p = &m->params;
+    const struct params *p = &m->dense.params;
     const struct model_acts *a = m->acts;
     struct dropout d;
     const struct dropout *drop = pass_dropout(m, md, m->config.layers - 1, DROP_MLP, &d);
@@ -143,7 +151,7 @@ static int head_back(struct model *m, const struct model_dropout *md, const void
 
     if (m->part.heads) {
         TRY(pass_gather(m, &x, a->ln_final, m->b * m->t, e));
-        TRY(pass_linear_back(m, m->dln, m->logits, x, p->output, -1, NULL, first, e));
+        TRY(pass_linear_back(m, m->dln, m->logits, x, p->output, -1, NULL, e));
         return norm_back(m, false, a->s_final, a->mean_final, a->rstd_final, p->final_w, p->final_b, drop, dx, e);
     }
     *dx = drop ? m->dx : m->ds;
@@ -153,7 +161,7 @@ static int head_back(struct model *m, const struct model_dropout *md, const void
 /* From the gradient of the first s1 to that of the embeddings. */
 static int embed_back(struct model *m, const struct model_dropout *md, struct err *e)
 {
-    const struct params *p = &m->params;
+    const struct params *p = &m->dense.params;
     struct embedding emb = pass_embedding(m, m->b * m->t);
     struct dropout d;
     const struct dropout *drop = pass_dropout(m, md, 0, DROP_EMBEDDING, &d);
@@ -165,24 +173,47 @@ static int embed_back(struct model *m, const struct model_dropout *md, struct er
     return m->dev->ops->embedding_bwd(m->dev, m->dt, pass_grad(m, p->word), pass_grad(m, p->position), &emb, ds, e);
 }
 
+/* What comes before the layers in backward: the output layer, which may be the embedding too. */
+static int head_section(struct model *m, const struct model_dropout *md, const void **dx, struct err *e)
+{
+    int last = pass_section(m->config.layers);
+
+    TRY(pass_at_point(m, MODEL_READS_BACK, last, e));
+    TRY(begin_writing(m, last, e));
+    if (pass_tied(m)) {
+        TRY(pass_at_point(m, MODEL_READS_BACK, 0, e));
+        TRY(begin_writing(m, 0, e));
+    }
+    TRY(head_back(m, md, dx, e));
+    if (pass_tied(m))
+        TRY(pass_at_point(m, MODEL_LEFT, 0, e));
+    TRY(pass_at_point(m, MODEL_LEFT, last, e));
+    return pass_at_point(m, MODEL_WROTE, last, e);
+}
+
 int model_backward(struct model *m, const struct model_batch *batch, bool first, struct err *e)
 {
     const void *dx;
 
     m->acts = &m->slot[batch->slot];
-    if (first)
-        TRY(zero_added(m, e));
-    TRY(head_back(m, batch->drop, &dx, first, e));
+    for (int i = 0; i < m->n_stores; i++)
+        m->stores[i]->overwrite = first || store_shares(&m->stores[i]->conf, SHARD_OPTIM_GRADS);
+    TRY(head_section(m, batch->drop, &dx, e));
     for (int64_t i = m->config.layers - 1; i >= 0; i--) {
         double start = m->trace ? log_seconds() : 0;
 
-        TRY(pass_at_point(m, MODEL_WROTE, pass_begins(m, i + 1), e));
-        TRY(layer_back(m, i, &dx, batch->drop, first, e));
+        TRY(pass_at_point(m, MODEL_READS_BACK, pass_section(i), e));
+        TRY(begin_writing(m, pass_section(i), e));
+        TRY(layer_back(m, i, &dx, batch->drop, e));
+        TRY(pass_at_point(m, MODEL_LEFT, pass_section(i), e));
+        TRY(pass_at_point(m, MODEL_WROTE, pass_section(i), e));
         if (m->trace)
             trace_span(m->trace, TRACE_LAYERS, "backward", m->part.first + i, start, log_seconds());
     }
-    TRY(pass_at_point(m, MODEL_WROTE, pass_begins(m, 0), e));
-    if (m->part.embeds)
-        TRY(embed_back(m, batch->drop, e));
+    if (!m->part.embeds)
+        return 0;
+    if (!pass_tied(m))
+        TRY(begin_writing(m, 0, e));
+    TRY(embed_back(m, batch->drop, e));
     return pass_at_point(m, MODEL_WROTE, 0, e);
 }

@@ -252,7 +252,7 @@ int pass_layer_end(struct model *m, int64_t layer, int64_t rows, const struct mo
         return leave(m, layer, added, rows, md, e);
     p.x = added;
     if (last)
-        return norm_op(m, &p, m->params.final_w, m->params.final_b, e);
+        return norm_op(m, &p, m->dense.params.final_w, m->dense.params.final_b, e);
     return norm_op(m, &p, pass_param(m, layer + 1, LN1_W), pass_param(m, layer + 1, LN1_B), e);
 }
 
@@ -280,13 +280,18 @@ int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, s
     }
     if (chunk < 0 || (layer + 1 < m->config.layers && pass_chunk(m, layer + 1) == chunk))
         return 0; /* kept, or already run again with its chunk */
+    TRY(pass_at_point(m, MODEL_READS, pass_section(chunk), e));
     TRY(pass_norm1(m, chunk, n, e));
     for (int64_t i = chunk; i <= layer; i++) {
         TRY(pass_layer(m, i, m->b, m->t, -1, md, e));
-        if (i < layer)
-            TRY(pass_layer_end(m, i, n, md, e));
+        if (i == layer)
+            break;
+        TRY(pass_at_point(m, MODEL_READS, pass_section(i + 1), e));
+        TRY(pass_layer_end(m, i, n, md, e));
+        if (i + 1 < layer) /* the last two are needed next */
+            TRY(pass_at_point(m, MODEL_LEFT, pass_section(i), e));
     }
-    return 0;
+    return pass_at_point(m, MODEL_READS_BACK, pass_section(layer), e);
 }
 
 struct embedding pass_embedding(const struct model *m, int64_t rows)
@@ -320,7 +325,7 @@ static int put_ids(struct model *m, int32_t *to, const int32_t *ids, int64_t b, 
  * positions from the first of them. */
 static int embed(struct model *m, const int32_t *tokens, int64_t b, int64_t t, const struct model_dropout *md, struct err *e)
 {
-    const struct params *p = &m->params;
+    const struct params *p = &m->dense.params;
     int64_t rows = b * t;
     struct embedding emb = pass_embedding(m, rows);
     bool first = !pass_shared(m) || m->part.tensor->rank == 0;
@@ -343,18 +348,20 @@ static int embed(struct model *m, const int32_t *tokens, int64_t b, int64_t t, c
 static int pass_trunk(struct model *m, const int32_t *tokens, int64_t b, int64_t t, int64_t past,
                       const struct model_dropout *md, struct err *e)
 {
-    TRY(pass_at_point(m, MODEL_READS, pass_begins(m, 0), e));
+    TRY(pass_at_point(m, MODEL_READS, 0, e));
     if (m->part.embeds)
         TRY(embed(m, tokens, b, t, md, e));
+    TRY(pass_at_point(m, MODEL_LEFT, 0, e));
     for (int64_t i = 0; i < m->config.layers; i++) {
         double start = m->trace ? log_seconds() : 0;
 
-        TRY(pass_at_point(m, MODEL_READS, pass_begins(m, i + 1), e));
+        TRY(pass_at_point(m, MODEL_READS, pass_section(i), e));
         if (i == 0)
             TRY(pass_norm1(m, 0, b * t, e));
         TRY(pass_layer(m, i, b, t, past, md, e));
-        TRY(pass_at_point(m, MODEL_READS, pass_begins(m, i + 2), e)); /* it ends with what comes next: a norm, the head */
+        TRY(pass_at_point(m, MODEL_READS, pass_section(i + 1), e)); /* it ends with what comes next: a norm */
         TRY(pass_layer_end(m, i, b * t, md, e));
+        TRY(pass_at_point(m, MODEL_LEFT, pass_section(i), e));
         if (m->trace)
             trace_span(m->trace, TRACE_LAYERS, "forward", m->part.first + i, start, log_seconds());
     }
@@ -430,7 +437,7 @@ static int head(struct model *m, const struct model_batch *batch, double *loss_s
     if (rc == 0)
         rc = pass_gather(m, &x, m->acts->ln_final, (int64_t)n, e);
     if (rc == 0)
-        rc = pass_linear(m, m->logits, x, m->params.output, -1, (int64_t)n, ACT_NONE, NULL, e);
+        rc = pass_linear(m, m->logits, x, m->dense.params.output, -1, (int64_t)n, ACT_NONE, NULL, e);
     if (rc == 0)
         rc = losses(m, batch->grad_scale > 0, e);
     if (rc == 0)
@@ -443,10 +450,19 @@ static int head(struct model *m, const struct model_batch *batch, double *loss_s
 
 int model_forward(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e)
 {
+    int last = pass_section(m->config.layers);
+
     *loss_sum = 0;
     m->acts = &m->slot[batch->slot];
     TRY(pass_trunk(m, batch->tokens, m->b, m->t, -1, batch->drop, e));
-    return m->part.heads ? head(m, batch, loss_sum, e) : 0;
+    if (!m->part.heads)
+        return 0;
+    if (pass_tied(m))
+        TRY(pass_at_point(m, MODEL_READS, 0, e));
+    TRY(head(m, batch, loss_sum, e));
+    if (pass_tied(m))
+        TRY(pass_at_point(m, MODEL_LEFT, 0, e));
+    return pass_at_point(m, MODEL_LEFT, last, e);
 }
 
 int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, int64_t past, float *logits,
@@ -464,7 +480,7 @@ int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, i
     for (int64_t i = 0; i < b; i++) /* the last row of each sequence, packed into s_final */
         TRY(device_copy(m->dev, (char *)m->acts->s_final + (size_t)i * row,
                         (const char *)m->acts->ln_final + (size_t)((i + 1) * t - 1) * row, row, e));
-    TRY(pass_linear(m, m->logits, m->acts->s_final, m->params.output, -1, b, ACT_NONE, NULL, e));
+    TRY(pass_linear(m, m->logits, m->acts->s_final, m->dense.params.output, -1, b, ACT_NONE, NULL, e));
     if (m->dt == DTYPE_F32)
         return device_get(m->dev, logits, m->logits, (size_t)(b * v) * sizeof *logits, e);
     uint16_t *low = malloc((size_t)(b * v) * sizeof *low);

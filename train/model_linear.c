@@ -4,7 +4,7 @@
 
 int pass_linear(struct model *m, void *y, const void *x, int w, int b, int64_t rows, enum act act, void *aux, struct err *e)
 {
-    const struct param *p = &m->params.v[w];
+    const struct param *p = &m->dense.params.v[w];
     bool biased = b >= 0 && !(p->split == 1 && pass_shared(m) && m->part.tensor->rank > 0);
     struct matmul mm = {
         .m = rows, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt,
@@ -16,15 +16,14 @@ int pass_linear(struct model *m, void *y, const void *x, int w, int b, int64_t r
     return m->dev->ops->matmul(m->dev, &mm, e);
 }
 
-int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, int w, int b, const void *aux, bool first,
-                     struct err *e)
+int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, int w, int b, const void *aux, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
-    const struct param *p = &m->params.v[w];
+    const struct param *p = &m->dense.params.v[w];
     int64_t rows = m->b * m->t, in = p->shape[1], out = p->shape[0];
     struct matmul weight = {
         .m = out, .n = in, .k = rows, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32,
-        .a = dy, .b = x, .c = pass_grad(m, w), .beta = first ? 0 : 1,
+        .a = dy, .b = x, .c = pass_grad(m, w), .beta = m->dense.overwrite ? 0 : 1,
     };
     struct matmul input = {
         .m = rows, .n = in, .k = out, .dt = m->dt, .dt_c = m->dt,

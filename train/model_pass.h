@@ -49,33 +49,34 @@ static inline int64_t pass_own(const struct model *m, int64_t rows)
     return m->part.sequence ? rows / m->part.tensor->size : rows;
 }
 
-static inline int pass_at_point(const struct model *m, enum model_point point, size_t at, struct err *e)
+static inline int pass_at_point(const struct model *m, enum model_point point, int section, struct err *e)
 {
-    return m->watch.fn ? m->watch.fn(m->watch.arg, point, at, e) : 0;
+    return m->watch.fn ? m->watch.fn(m->watch.arg, point, section, e) : 0;
 }
-/* Where layer begins in the slab; behind the last one, where the final norm does; else the end. */
-static inline size_t pass_begins(const struct model *m, int64_t layer)
+/* The section of layer; behind the last one, of the final norm and the output layer. */
+static inline int pass_section(int64_t layer)
 {
-    size_t i = (size_t)m->params.first_layer + (size_t)(layer * m->params.per_layer);
-
-    return i < (size_t)m->params.n ? m->params.v[i].at : m->params.elements;
+    return (int)layer + 1;
+}
+/* Whether the output layer is the embedding, in the first section. */
+static inline bool pass_tied(const struct model *m)
+{
+    return m->dense.params.word >= 0 && m->dense.params.word == m->dense.params.output;
 }
 
 /* Weight i in the type of the matrix products, and its gradient; NULL for what the model
  * does not have (-1). */
 static inline const void *pass_weight(const struct model *m, int i)
 {
-    if (i < 0)
-        return NULL;
-    return m->low ? (const void *)(m->low + m->params.v[i].at) : m->weights + m->params.v[i].at;
+    return store_weight(&m->dense, i);
 }
 static inline float *pass_grad(const struct model *m, int i)
 {
-    return i < 0 ? NULL : m->grads + m->params.v[i].at;
+    return store_grad(&m->dense, i);
 }
 static inline int pass_param(const struct model *m, int64_t layer, enum layer_param which)
 {
-    return params_layer(&m->params, layer, which);
+    return params_layer(&m->dense.params, layer, which);
 }
 
 /* A pointer n elements of the model's type on; NULL stays NULL. */
@@ -87,10 +88,9 @@ static inline void *pass_at(const struct model *m, void *p, int64_t n)
 /* y (rows, out) = act(x . W^T + b), W and b being parameters w and b (-1: none); aux keeps what goes into act.  Of a
  * row-parallel layer each tensor rank has a summand, and the first of them the bias. */
 int pass_linear(struct model *m, void *y, const void *x, int w, int b, int64_t rows, enum act act, void *aux, struct err *e);
-/* Its backward pass of all rows: dW (+)= dY^T . X (first: overwritten), db += column sums of dY, then dX = dY . W, with aux through
+/* Its backward pass of all rows: dW (+)= dY^T . X, db += column sums of dY, then dX = dY . W, with aux through
  * the GELU that made X from it.  dx may be x, not dy. */
-int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, int w, int b, const void *aux, bool first,
-                     struct err *e);
+int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, int w, int b, const void *aux, struct err *e);
 
 /* norm1 of layer, taken of a->s1 alone: before the first layer and when it is made again. */
 int pass_norm1(struct model *m, int64_t layer, int64_t rows, struct err *e);

@@ -12,11 +12,9 @@
 #define TRAIN_OPTIMIZER_H
 
 #include "train/checkpoint.h"
-#include "train/data_parallel.h"
-#include "train/exchange.h"
+#include "train/division.h"
 #include "train/layout.h"
 #include "train/model.h"
-#include "train/shards.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,37 +26,29 @@ struct optimizer;
 struct train_part {
     struct model *model;
     struct optimizer *optimizer; /* its own */
-    struct data_parallel ranks;  /* those that have the same part */
-    struct shards shards;
-    float *master;               /* the fp32 weights of this rank's share; NULL: they are the model's */
-    float *exp_avg, *exp_avg_sq; /* of the share; the device's */
-    struct exchange_call *calls; /* one a bucket */
-    /* In the slab's order: how many buckets of weights are being gathered or have been, and are there; in the
-     * opposite one: how many of gradients are being reduced or have been. */
-    int asked, gathered, reduced;
-    int64_t micro_batches; /* of this rank in the step, while backward of the last of them runs; else 0 */
+    struct division *divisions;  /* one of each store of the model, in their order */
+    int64_t micro, micro_batches; /* of this rank in the step: the one backward is at, of so many; else 0 of 0 */
 };
 
-/* The parts of a rank; borrowed from the trainer. */
+/* The parts of a rank; borrowed from the trainer.  Each has the same number of stores, and those in the same place are
+ * divided among the same ranks. */
 struct optimizer {
     struct device *dev;
     const struct layout *layout;
     struct train_part *parts;
-    int n;
+    int n, stores;
     bool overlap_reduce, overlap_gather;
-    int64_t blocks;       /* of the norm, of all parts */
+    int64_t blocks;       /* of the norm: of the first stores of all parts, then of the second ones */
     double *sums, *host;  /* one a block; the device's, the host's */
     float *clip;
 };
 
-/* What the models of parts have to be opened with, for a model of config: run's multiple and no_master. */
-void optimizer_of_run(struct model_run *run, const struct model_config *config, bool sharded, int64_t replicas);
-/* Bytes of the optimizer for a part that has been planned for such a run. */
-size_t optimizer_bytes(const struct model_memory *m, const struct model_run *run, bool sharded, int64_t replicas);
+/* Bytes of an optimizer that are not of its divisions. */
+size_t optimizer_bytes(void);
 
-/* Divides parts, whose models are open, and allocates moments, zeroes.  bucket: parameters of one.  ERR_NOMEM. */
+/* Divides the stores of parts, whose models are open.  ERR_NOMEM. */
 int optimizer_open(struct optimizer *o, struct device *dev, const struct layout *l, struct train_part *parts, int n,
-                   bool sharded, size_t bucket, struct err *e);
+                   const struct division_conf *how, struct err *e);
 void optimizer_close(struct optimizer *o); /* the models stay */
 
 /* Weights by params_fill. */
@@ -68,15 +58,19 @@ int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool moment
 /* All that this rank holds of the state of training, for a saver: *v, to be freed, of *n.  ERR_NOMEM. */
 int optimizer_pieces(const struct optimizer *o, struct piece **v, int *n, struct err *e);
 
-/* Reduces a bucket of gradients while backward of the last micro-batch (part->micro_batches) is still
- * at others; gathers a bucket of weights while forward of the next step is still before it.  Two of a
- * part are under way at a time.  The bits do not change.  Gather: when sharded. */
+/* Reduces a bucket of gradients while backward of the last micro-batch is still at others; gathers a bucket of weights
+ * while forward of the next step is still before it.  The bits do not change.  Gather: when sharded. */
 void optimizer_overlap(struct optimizer *o, bool reduce, bool gather);
 /* Weights that are on their way have come. */
 int optimizer_settle(struct optimizer *o, struct err *e);
 
-/* Gradients become the sums over all ranks that have a share in them; when sharded, of this rank's share
- * alone.  micro_batches: those of this rank in the step; data_parallel_add was called for all but the last. */
+/* To be called before and after backward of the i-th of n micro-batches of this rank; *first: it is to overwrite gradients,
+ * else to add to them. */
+void optimizer_before(struct train_part *p, int64_t i, int64_t n, bool *first);
+int optimizer_after(struct train_part *p, struct err *e);
+
+/* Behind the last: gradients become the sums over all ranks that have a share in them; when sharded, of this rank's share
+ * alone. */
 int optimizer_reduce(struct optimizer *o, int64_t micro_batches, struct err *e);
 
 /* *norm: of the gradients of the whole model, the same on all ranks sharded or not; update() clips

@@ -58,6 +58,7 @@ static int add(struct params *p, const char *before, const struct shape *s, stru
         q->column = share.rank * cols;
     }
     q->shape[1] = cols;
+    q->section = p->sections;
     q->at = p->elements;
     q->n = (size_t)q->shape[0] * (size_t)(cols ? cols : 1);
     q->repeated = repeated || (s->split < 0 && share.rank > 0);
@@ -106,6 +107,7 @@ static void add_layers(struct params *p, const struct model_config *m, const str
     for (int i = 0; i < LAYER_PARAMS; i++)
         p->place[i] = t[i].rows ? p->per_layer++ : -1;
     for (int64_t layer = part->first; layer < part->first + part->layers; layer++) {
+        p->sections = 1 + (int)(layer - part->first);
         snprintf(before, sizeof before, "decoder.layers.%" PRId64 ".", layer);
         for (int i = 0; i < LAYER_PARAMS; i++)
             if (t[i].rows) {
@@ -141,14 +143,35 @@ static int check_share(const struct model_config *m, int ranks, struct err *e)
     return 0;
 }
 
-int params_init(struct params *p, const struct model_config *m, const struct model_part *given, struct err *e)
+static struct shape word_shape(const struct model_config *m)
+{
+    return (struct shape){"embedding.word_embeddings.weight", m->padded_vocab, m->hidden, 0, m->init_std, 0, {0}};
+}
+
+static void add_head(struct params *p, const struct model_config *m, const struct model_part *part, struct share share)
 {
     int64_t h = m->hidden;
-    const struct shape word = {"embedding.word_embeddings.weight", m->padded_vocab, h, 0, m->init_std, 0, {0}};
-    const struct shape position = {"embedding.position_embeddings.weight", m->positions, h, -1, m->init_std, 0, {0}};
+    const struct shape word = word_shape(m);
     const struct shape output = {"output_layer.weight", m->padded_vocab, h, 0, m->init_std, 0, {0}};
     const struct shape final_w = {"decoder.final_layernorm.weight", h, 0, -1, 0, 1, {0}};
     const struct shape final_b = {"decoder.final_layernorm.bias", h, 0, -1, 0, 0, {0}};
+
+    p->final_w = add(p, "", &final_w, share, false);
+    p->v[p->final_w].summed = part->sequence && share.ranks > 1;
+    if (m->norm == NORM_LAYER) {
+        p->final_b = add(p, "", &final_b, share, false);
+        p->v[p->final_b].summed = p->v[p->final_w].summed;
+    }
+    if (m->untie)
+        p->output = add(p, "", &output, share, false);
+    else
+        p->output = part->embeds ? p->word : add(p, "", &word, share, true);
+}
+
+int params_init(struct params *p, const struct model_config *m, const struct model_part *given, struct err *e)
+{
+    const struct shape word = word_shape(m);
+    const struct shape position = {"embedding.position_embeddings.weight", m->positions, m->hidden, -1, m->init_std, 0, {0}};
     struct model_part part = given ? *given : model_part_whole(m);
     struct share share = {part.tensor ? part.tensor->rank : 0, part.tensor ? part.tensor->size : 1};
 
@@ -165,18 +188,10 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
             p->position = add(p, "", &position, share, false);
     }
     add_layers(p, m, &part, share);
-    if (!part.heads)
-        return 0;
-    p->final_w = add(p, "", &final_w, share, false);
-    p->v[p->final_w].summed = part.sequence && share.ranks > 1;
-    if (m->norm == NORM_LAYER) {
-        p->final_b = add(p, "", &final_b, share, false);
-        p->v[p->final_b].summed = p->v[p->final_w].summed;
-    }
-    if (m->untie)
-        p->output = add(p, "", &output, share, false);
-    else
-        p->output = part.embeds ? p->word : add(p, "", &word, share, true);
+    p->sections = (int)part.layers + 1;
+    if (part.heads)
+        add_head(p, m, &part, share);
+    p->sections++;
     return 0;
 }
 
@@ -185,20 +200,35 @@ static size_t round_up(size_t n, size_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
-void params_round(struct params *p, size_t multiple)
+void params_round(struct params *p, size_t section, size_t slab)
 {
-    int i = params_apart(p);
+    int apart = params_apart(p);
+    size_t more = 0;
 
-    /* The embedding is the first of its part; its copy is the last. */
-    if (i >= 0) {
-        int next = i == p->word ? i + 1 : i;
-        size_t from = next < p->n ? p->v[next].at : p->elements, add = round_up(from, multiple) - from;
+    for (int i = 0; i < p->n; i++) {
+        struct param *q = &p->v[i];
+        bool begins = i > 0 && q->section != q[-1].section;
+        size_t multiple = apart >= 0 && (i == apart || i == apart + 1) ? slab : begins ? section : 1, at = q->at + more;
 
-        for (int k = next; k < p->n; k++)
-            p->v[k].at += add;
-        p->elements += add;
+        more += round_up(at, multiple) - at;
+        q->at += more;
     }
-    p->elements = round_up(p->elements, multiple);
+    p->elements = round_up(p->elements + more, slab);
+}
+
+size_t params_section(const struct params *p, int section)
+{
+    int lo = 0, hi = p->n;
+
+    while (lo < hi) {
+        int mid = (lo + hi) / 2;
+
+        if (p->v[mid].section < section)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < p->n ? p->v[lo].at : p->elements;
 }
 
 void params_free(struct params *p)

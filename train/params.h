@@ -38,6 +38,7 @@ struct param {
     int dims;
     int64_t whole[2]; /* of the logical tensor */
     int64_t shape[2]; /* of what is here */
+    int section; /* see struct params */
     size_t at; /* first element in the slab, a multiple of 16 */
     size_t n;  /* elements */
     int split;        /* see above */
@@ -51,9 +52,12 @@ struct param {
     float fill;
 };
 
+/* A pass takes the sections of a slab in their order: 0 is the embeddings, 1 + i layer i, the last one the final
+ * norm and the output layer.  One may be empty. */
 struct params {
     struct param *v;
     int n;
+    int sections;
     size_t elements; /* of a slab, padding between tensors included */
     bool tied_apart; /* another part has a copy of the embedding */
     int word, position, final_w, final_b, output; /* indices; -1: there is none; output
@@ -81,9 +85,12 @@ struct model_part model_part_whole(const struct model_config *m);
 int params_init(struct params *p, const struct model_config *m, const struct model_part *part, struct err *e);
 void params_free(struct params *p);
 
-/* Makes slabs a multiple of so many elements.  A tied embedding whose copy another part has then begins and
- * ends at a multiple, so that both parts divide it alike (train/shards.h). */
-void params_round(struct params *p, size_t multiple);
+/* Makes sections begin at a multiple of `section` elements, and slabs a multiple of `slab`, which is one of that.  A
+ * tied embedding whose copy another part has begins and ends at a multiple of `slab`, so that both parts
+ * divide it alike (train/shards.h). */
+void params_round(struct params *p, size_t section, size_t slab);
+/* Where a section begins in the slab; elements for p->sections. */
+size_t params_section(const struct params *p, int section);
 /* The index of such an embedding; -1: there is none. */
 static inline int params_apart(const struct params *p)
 {

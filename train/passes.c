@@ -23,12 +23,12 @@ struct passes_watch {
     struct model_watch next;
 };
 
-static int on_point(void *arg, enum model_point point, size_t at, struct err *e)
+static int on_point(void *arg, enum model_point point, int section, struct err *e)
 {
     struct passes_watch *w = arg;
 
     if (w->next.fn)
-        TRY(w->next.fn(w->next.arg, point, at, e));
+        TRY(w->next.fn(w->next.arg, point, section, e));
     return pipeline_poke(&w->p->pipe, e);
 }
 
@@ -135,15 +135,15 @@ static int backward(struct under_way *u, struct train_part *part, const struct m
 {
     struct model *m = part->model;
     size_t bytes = u->p->pipe.n * dtype_size(m->dt);
+    bool overwrite;
 
     if (in)
         TRY(device_put(m->dev, model_stream_grad(m), in, bytes, e));
-    part->micro_batches = i == u->share - 1 ? u->share : 0;
-    TRY(model_backward(m, b, data_parallel_first(&part->ranks, i), e));
+    optimizer_before(part, i, u->share, &overwrite);
+    TRY(model_backward(m, b, overwrite, e));
     if (out)
         TRY(device_get(m->dev, out, model_stream_grad(m), bytes, e));
-    if (i < u->share - 1) /* the optimizer takes the last up */
-        TRY(data_parallel_add(&part->ranks, m->grads, 0, m->params.elements, i, u->share, e));
+    TRY(optimizer_after(part, e));
     lap(u, PHASE_BACKWARD);
     return 0;
 }

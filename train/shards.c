@@ -7,7 +7,7 @@ size_t shards_unit(int64_t parameters)
 {
     size_t unit = 64;
 
-    while ((size_t)parameters > unit << 15)
+    while ((size_t)parameters > unit << 18)
         unit *= 2;
     return unit;
 }

@@ -27,7 +27,7 @@ struct shards {
     size_t *at;      /* n + 1: bucket i is elements at[i] .. at[i + 1] - 1 */
 };
 
-/* For a model of so many parameters: at least 64, and at most 2^15 of them make the model. */
+/* For a model of so many parameters: at least 64, and at most 2^18 of them make the model. */
 size_t shards_unit(int64_t parameters);
 /* What slabs must be a multiple of. */
 static inline size_t shards_multiple(size_t unit, int ranks)

@@ -9,30 +9,37 @@
 
 #include "base/log.h"
 
-static struct model_run config_run(const struct train_config *c)
+/* replicas, model: the groups of those names (train/layout.h), of which for a plan the size is enough. */
+static struct model_run config_run(const struct train_config *c, struct comm *replicas, struct comm *model)
 {
-    struct model_run run = {
+    return (struct model_run){
         .dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_TRAIN, .b = c->micro_batch, .t = c->model.seq,
         .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
+        .dense = {
+            .sharding = c->distributed_optimizer ? SHARD_OPTIM : NO_SHARD, .replicas = replicas, .model = model,
+            .unit = shards_unit(model_config_params(&c->model)),
+        },
     };
+}
 
-    optimizer_of_run(&run, &c->model, c->distributed_optimizer, train_config_replicas(c));
-    return run;
+static struct division_conf config_division(const struct train_config *c)
+{
+    return (struct division_conf){.bucket = c->bucket, .micro_batches = c->micro_batches, .tree = c->deterministic};
 }
 
 /* What a stage has of the model in its i-th part, and how it is used. */
-static void part_of(const struct train_config *c, struct comm *tensor, struct comm *context, int stage, int i,
-                    struct model_part *part, struct model_run *run)
+static void part_of(const struct train_config *c, const struct layout *l, int stage, int i, struct model_part *part,
+                    struct model_run *run)
 {
     const struct stages *s = &c->stages;
     const struct pipeline_shape shape = {(int)s->stages, (int)s->chunks, c->micro_batches, false};
 
     *part = (struct model_part){
-        .embeds = stage == 0 && i == 0, .heads = stage == s->stages - 1 && i == s->chunks - 1, .tensor = tensor,
-        .sequence = c->layout.sequence, .context = context,
+        .embeds = stage == 0 && i == 0, .heads = stage == s->stages - 1 && i == s->chunks - 1, .tensor = l->tensor,
+        .sequence = c->layout.sequence, .context = l->context,
     };
     stages_layers(s, stage, i, &part->first, &part->layers);
-    *run = config_run(c);
+    *run = config_run(c, l->replicas, l->model);
     run->slots = pipeline_slots(&shape, stage, i);
 }
 
@@ -40,26 +47,26 @@ static void part_of(const struct train_config *c, struct comm *tensor, struct co
 static int add_part(const struct train_config *c, int stage, int i, struct train_memory *m, struct err *e)
 {
     struct comm tensor = {.size = (int)c->layout.tensor}, context = {.size = (int)c->layout.context}; /* one of them */
+    struct comm replicas = {.size = (int)train_config_replicas(c)};
+    const struct layout l = {.tensor = &tensor, .context = &context, .replicas = &replicas};
+    const struct division_conf how = config_division(c);
     struct model_part part;
     struct model_run run;
     struct model_memory one;
-    int64_t replicas = train_config_replicas(c);
-    size_t slab;
+    struct division_memory d;
 
-    part_of(c, &tensor, &context, stage, i, &part, &run);
+    part_of(c, &l, stage, i, &part, &run);
     TRY(model_plan(&one, &c->model, &part, &run, e));
-    slab = one.elements * sizeof(float);
+    d = division_plan(&one.store[0], &run.dense, &how);
     m->model.weights += one.weights;
     m->model.low += one.low;
-    m->model.grads += one.grads;
+    m->model.grads += one.grads + d.grads;
     m->model.activations += one.activations;
     if (i == 0)
         m->model.activations += passes_bytes(c->stages.stages, &c->model, &part, &run);
     m->model.tables += one.tables;
-    if (c->deterministic)
-        m->model.grads += (size_t)data_parallel_levels(c->micro_batches) * slab;
-    m->optimizer += optimizer_bytes(&one, &run, c->distributed_optimizer, replicas);
-    m->save += c->async_save ? 3 * slab / (size_t)replicas : 0;
+    m->optimizer += d.optimizer;
+    m->save += c->async_save ? 3 * one.store[0].elements * sizeof(float) / (size_t)replicas.size : 0;
     return 0;
 }
 
@@ -67,7 +74,7 @@ int trainer_plan(const struct train_config *c, struct train_memory *m, struct er
 {
     memset(m, 0, sizeof *m);
     for (int stage = 0; stage < c->stages.stages; stage++) {
-        struct train_memory s = {0};
+        struct train_memory s = {.optimizer = optimizer_bytes()};
 
         for (int i = 0; i < c->stages.chunks; i++)
             TRY(add_part(c, stage, i, &s, e));
@@ -173,6 +180,7 @@ static int open_saver(struct trainer *t, struct err *e)
 static int open_parts(struct trainer *t, struct err *e)
 {
     const struct train_config *c = t->config;
+    const struct division_conf how = config_division(c);
     struct model_part of;
     struct model_run run;
 
@@ -183,12 +191,10 @@ static int open_parts(struct trainer *t, struct err *e)
     for (int i = 0; i < t->n_parts; i++) {
         struct train_part *p = &t->parts[i];
 
-        part_of(c, t->layout.tensor, t->layout.context, t->layout.pipe->rank, i, &of, &run);
+        part_of(c, &t->layout, t->layout.pipe->rank, i, &of, &run);
         TRY(model_open(&p->model, t->dev, &c->model, &of, &run, e));
-        TRY(data_parallel_open(&p->ranks, t->layout.replicas, t->dev, p->model->params.elements, c->micro_batches,
-                               c->deterministic, e));
     }
-    TRY(optimizer_open(&t->optimizer, t->dev, &t->layout, t->parts, t->n_parts, c->distributed_optimizer, c->bucket, e));
+    TRY(optimizer_open(&t->optimizer, t->dev, &t->layout, t->parts, t->n_parts, &how, e));
     optimizer_overlap(&t->optimizer, c->overlap_reduce, c->overlap_gather);
     return 0;
 }
@@ -263,10 +269,8 @@ void trainer_close(struct trainer *t)
     free(t->valid);
     optimizer_close(&t->optimizer);
     passes_close(&t->passes);
-    for (int i = 0; t->parts && i < t->n_parts; i++) {
-        data_parallel_close(&t->parts[i].ranks);
+    for (int i = 0; t->parts && i < t->n_parts; i++)
         model_close(t->parts[i].model);
-    }
     free(t->parts);
     data_close(t->data);
     free(t->losses);

@@ -112,5 +112,5 @@ big="--hidden-size 256 --vocab-size 4000 --train-iters 1 --bf16"
 }
 # bf16 and fp32 weights, two moments: 6 + 8 bytes a parameter; now 2 + 12 / 4.
 check 'as planned' awk -v w="$w" -v o="$o" -v sw="$(memory weights)" -v so="$(memory optimizer)" \
-    'function near(a, b) { return a > 0.98 * b && a < 1.02 * b } BEGIN { exit !(near(sw, w / 3) && near(so, o * 3 / 8)) }'
+    'function near(a, b) { return a > 0.97 * b && a < 1.03 * b } BEGIN { exit !(near(sw, w / 3) && near(so, o * 3 / 8)) }'
 finish

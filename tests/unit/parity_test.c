@@ -169,9 +169,9 @@ static void first_batch(int which, struct model_run run, double tol)
     take(which);
     run.t = T;
     assert_int_equal(model_open(&m, dev, &model->config, NULL, &run, &e), 0);
-    make_up(&m->params, m->weights);
+    make_up(&m->dense.params, m->dense.weights);
     assert_int_equal(model_weights_changed(m, &e), 0);
-    memset(m->grads, 0, m->memory.grads);
+    memset(m->dense.grads, 0, m->memory.grads);
     for (int64_t i = 0; i < B; i += b) {
         batch(0, i, b, tokens, targets);
         assert_int_equal(model_forward(m, &mb, &sum, &e), 0);
@@ -183,13 +183,13 @@ static void first_batch(int which, struct model_run run, double tol)
     }
     float loss = (float)(total / (B * T));
     close_to("loss", "", &loss, recorded("losses", "", STEPS), 1, tol);
-    for (int k = 0; k < m->params.n; k++) {
-        const struct param *p = &m->params.v[k];
-        size_t n = real(&m->params, k);
+    for (int k = 0; k < m->dense.params.n; k++) {
+        const struct param *p = &m->dense.params.v[k];
+        size_t n = real(&m->dense.params, k);
 
-        close_to("gradient", p->name, m->grads + p->at, recorded("grad.", p->name, n), n, tol);
+        close_to("gradient", p->name, m->dense.grads + p->at, recorded("grad.", p->name, n), n, tol);
         for (size_t i = n; i < p->n; i++)
-            assert_true(m->grads[p->at + i] == 0); /* of padding rows */
+            assert_true(m->dense.grads[p->at + i] == 0); /* of padding rows */
     }
     model_close(m);
 }
@@ -243,17 +243,17 @@ static void steps(struct model *m, float *mom, float *var, double tol)
         assert_int_equal(model_forward(m, &scaled, &sum, &e), 0);
         assert_int_equal(model_backward(m, &scaled, true, &e), 0);
         *sumsq = 0;
-        assert_int_equal(dev->ops->vec_sumsq(dev, DTYPE_F32, sumsq, (int64_t)m->params.elements, m->grads,
-                                             (int64_t)m->params.elements, &e), 0);
+        assert_int_equal(dev->ops->vec_sumsq(dev, DTYPE_F32, sumsq, (int64_t)m->dense.params.elements, m->dense.grads,
+                                             (int64_t)m->dense.params.elements, &e), 0);
         assert_int_equal(dev->ops->clip_scale(dev, clip, sumsq, 0.5f, &e), 0);
         loss[s] = (float)(sum / (B * T));
         norm[s] = (float)sqrt(*sumsq);
-        for (int k = 0; k < m->params.n; k++) {
-            const struct param *p = &m->params.v[k];
+        for (int k = 0; k < m->dense.params.n; k++) {
+            const struct param *p = &m->dense.params.v[k];
             struct adamw a = {s + 1, 1e-3, 0.9, 0.95, 1e-5, param_decays(p) ? 0.1 : 0, clip};
 
-            assert_int_equal(dev->ops->adamw(dev, &a, m->weights + p->at, mom + p->at, var + p->at, m->grads + p->at,
-                                             m->low ? m->low + p->at : NULL, (int64_t)p->n, &e), 0);
+            assert_int_equal(dev->ops->adamw(dev, &a, m->dense.weights + p->at, mom + p->at, var + p->at, m->dense.grads + p->at,
+                                             m->dense.low ? m->dense.low + p->at : NULL, (int64_t)p->n, &e), 0);
         }
     }
     close_to("losses", "", loss, recorded("losses", "", STEPS), STEPS, tol);
@@ -278,17 +278,17 @@ static void ten_steps(int which, enum dtype dt, double tol)
 
     take(which);
     assert_int_equal(model_open(&m, dev, &model->config, NULL, &(struct model_run){.dt = dt, .b = B, .t = T}, &e), 0);
-    assert_int_equal(model_config_params(&model->config), params_count(&m->params));
-    make_up(&m->params, m->weights);
+    assert_int_equal(model_config_params(&model->config), params_count(&m->dense.params));
+    make_up(&m->dense.params, m->dense.weights);
     assert_int_equal(model_weights_changed(m, &e), 0);
-    mom = calloc(m->params.elements, sizeof *mom);
-    var = calloc(m->params.elements, sizeof *var);
+    mom = calloc(m->dense.params.elements, sizeof *mom);
+    var = calloc(m->dense.params.elements, sizeof *var);
     steps(m, mom, var, tol);
-    for (int k = 0; which == GPT2 && dt == DTYPE_F32 && k < m->params.n; k++) {
-        const struct param *p = &m->params.v[k];
-        size_t n = real(&m->params, k);
+    for (int k = 0; which == GPT2 && dt == DTYPE_F32 && k < m->dense.params.n; k++) {
+        const struct param *p = &m->dense.params.v[k];
+        size_t n = real(&m->dense.params, k);
 
-        close_to("weights after ten steps", p->name, m->weights + p->at, recorded("after.", p->name, n), n, tol);
+        close_to("weights after ten steps", p->name, m->dense.weights + p->at, recorded("after.", p->name, n), n, tol);
     }
     free(mom);
     free(var);

@@ -141,7 +141,7 @@ static int run(struct train_config *c, struct record *r, float *weights)
     if (rc == 0)
         assert_int_equal(how, r->stop ? TRAIN_SIGNAL : c->exit_interval ? TRAIN_EXIT : TRAIN_ALL_DONE);
     if (weights)
-        memcpy(weights, t->parts->model->weights, t->parts->model->memory.weights);
+        memcpy(weights, t->parts->model->dense.weights, t->parts->model->memory.weights);
     trainer_close(t);
     return rc;
 }

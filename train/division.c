@@ -1,0 +1,268 @@
+#include "train/division.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNDER_WAY = 2 };
+
+/* ---- memory ---- */
+
+static size_t blocks_of(size_t elements, size_t unit)
+{
+    return unit ? (elements + unit - 1) / unit : 1;
+}
+
+/* Whether the fp32 weights of the share stand apart from the store. */
+static bool has_master(const struct store_memory *m)
+{
+    return m->weights == 0;
+}
+
+struct division_memory division_plan(const struct store_memory *m, const struct store_conf *c, const struct division_conf *how)
+{
+    size_t own = m->elements / (size_t)store_ranks(c) * sizeof(float);
+    struct division_memory d = {.optimizer = own * (has_master(m) ? 3 : 2) + blocks_of(m->elements, c->unit) * sizeof(double)};
+
+    if (how->tree)
+        d.grads = (size_t)data_parallel_levels(how->micro_batches) * m->grads;
+    return d;
+}
+
+int division_open(struct division *d, struct store *store, const struct division_conf *how, struct err *e)
+{
+    const struct store_conf *c = &store->conf;
+    int ranks = store_ranks(c);
+    size_t unit = c->unit ? c->unit : store->params.elements;
+    float **own[] = {&d->exp_avg, &d->exp_avg_sq, has_master(&store->memory) ? &d->master : NULL};
+
+    *d = (struct division){.store = store, .dev = store->dev};
+    TRY(shards_open(&d->shards, &store->params, unit, ranks, ranks > 1 ? c->replicas->rank : 0, how->bucket, e));
+    d->calls = calloc((size_t)d->shards.n, sizeof *d->calls);
+    d->asked = d->gathered = d->shards.n;
+    if (!d->calls)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    TRY(data_parallel_open(&d->sums, d->dev, store->params.elements, how->micro_batches, how->tree, e));
+    for (size_t k = 0; k < sizeof own / sizeof *own && own[k]; k++) {
+        size_t bytes = shards_own(&d->shards) * sizeof(float);
+
+        TRY(device_alloc(d->dev, (void **)own[k], bytes, e));
+        TRY(device_zero(d->dev, *own[k], bytes, e));
+    }
+    /* The padding of weights is gathered too. */
+    return store->weights ? device_zero(d->dev, store->weights, store->memory.weights, e) : 0;
+}
+
+void division_close(struct division *d)
+{
+    if (d->dev) {
+        device_free(d->dev, d->exp_avg);
+        device_free(d->dev, d->exp_avg_sq);
+        device_free(d->dev, d->master);
+    }
+    data_parallel_close(&d->sums);
+    free(d->calls);
+    shards_close(&d->shards);
+    *d = (struct division){0};
+}
+
+/* ---- weights ---- */
+
+/* The fp32 weights of this rank's share of bucket i. */
+static float *own_weights(const struct division *d, int i)
+{
+    return d->master ? d->master + shards_here(&d->shards, i) : d->store->weights + shards_from(&d->shards, i);
+}
+
+/* Of bucket i, what the model computes with goes from the rank that keeps it to all. */
+static int gather(struct division *d, int i, struct err *e)
+{
+    const struct shards *s = &d->shards;
+    const struct store *store = d->store;
+    void *slab = store->low ? (void *)store->low : store->weights;
+    size_t size = dtype_size(store->dt);
+    struct comm_call call = {
+        .kind = COMM_ALL_GATHER, .send = (char *)slab + shards_from(s, i) * size, .recv = (char *)slab + s->at[i] * size,
+        .n = shards_share(s, i), .type = exchange_type(store->dt),
+    };
+
+    return exchange_start(&d->calls[i], d->dev, store->conf.replicas, &call, e);
+}
+
+int division_gather_until(struct division *d, size_t at, struct err *e)
+{
+    const struct shards *s = &d->shards;
+
+    for (;;) {
+        for (; d->asked < s->n && d->asked < d->gathered + UNDER_WAY; d->asked++)
+            TRY(gather(d, d->asked, e));
+        if (d->gathered == s->n || s->at[d->gathered] >= at)
+            return 0;
+        TRY(exchange_wait(&d->calls[d->gathered++], e));
+    }
+}
+
+/* The share has new weights, which all are to have. */
+static int gather_again(struct division *d, bool later, struct err *e)
+{
+    if (d->shards.ranks == 1)
+        return 0;
+    d->asked = d->gathered = 0;
+    return division_gather_until(d, later ? 0 : SIZE_MAX, e);
+}
+
+int division_weights_changed(struct division *d, struct err *e)
+{
+    uint16_t *low = d->store->low;
+
+    for (int i = 0; i < d->shards.n && low; i++)
+        TRY(d->dev->ops->vec_cast(d->dev, low + shards_from(&d->shards, i), DTYPE_BF16, own_weights(d, i), DTYPE_F32,
+                                  (int64_t)shards_share(&d->shards, i), e));
+    return gather_again(d, false, e);
+}
+
+/* Bucket i, in place or by way of the host's memory. */
+static int fill(struct division *d, int i, uint64_t seed, struct err *e)
+{
+    size_t first = shards_from(&d->shards, i), n = shards_share(&d->shards, i);
+    float *to = own_weights(d, i);
+    void *host = to;
+    int rc = 0;
+
+    if (d->dev->kind != DEVICE_CPU)
+        TRY(device_alloc_host(d->dev, &host, n * sizeof *to, e));
+    params_fill_range(&d->store->params, seed, first, n, host);
+    if (host != to) {
+        rc = device_put(d->dev, to, host, n * sizeof *to, e);
+        device_free_host(d->dev, host);
+    }
+    return rc;
+}
+
+int division_fill(struct division *d, uint64_t seed, struct err *e)
+{
+    for (int i = 0; i < d->shards.n; i++)
+        TRY(fill(d, i, seed, e));
+    return 0;
+}
+
+int division_pieces_max(const struct division *d)
+{
+    return shards_pieces_max(&d->shards, &d->store->params);
+}
+
+int division_pieces(const struct division *d, enum checkpoint_part part, struct piece *v)
+{
+    bool in_slab = part == CHECKPOINT_WEIGHTS && !d->master;
+    float *data[CHECKPOINT_PARTS] = {in_slab ? d->store->weights : d->master, d->exp_avg, d->exp_avg_sq};
+
+    return shards_pieces(&d->shards, &d->store->params, part, data[part], in_slab, v);
+}
+
+/* ---- gradients ---- */
+
+int division_add(struct division *d, int64_t i, int64_t n, struct err *e)
+{
+    return data_parallel_add(&d->sums, d->store->grads, 0, d->store->params.elements, i, n, e);
+}
+
+static int reduce(struct division *d, int i, int64_t micro_batches, struct err *e)
+{
+    const struct shards *s = &d->shards;
+    struct comm *replicas = d->store->conf.replicas;
+    float *grads = d->store->grads;
+    size_t n = s->at[i + 1] - s->at[i];
+    struct comm_call call = {
+        .kind = COMM_ALL_REDUCE, .send = grads + s->at[i], .recv = grads + s->at[i], .n = n, .type = COMM_F32, .op = COMM_SUM,
+    };
+
+    TRY(data_parallel_add(&d->sums, grads, s->at[i], n, micro_batches - 1, micro_batches, e));
+    if (!replicas || replicas->size == 1)
+        return device_sync(d->dev, e);
+    if (s->ranks > 1) {
+        call.kind = COMM_REDUCE_SCATTER;
+        call.recv = grads + shards_from(s, i);
+        call.n = shards_share(s, i);
+    }
+    return exchange_start(&d->calls[i], d->dev, replicas, &call, e);
+}
+
+int division_reduce_from(struct division *d, size_t at, int64_t n, struct err *e)
+{
+    int buckets = d->shards.n;
+
+    for (; d->reduced < buckets && d->shards.at[buckets - 1 - d->reduced] >= at; d->reduced++) {
+        int i = buckets - 1 - d->reduced;
+
+        if (i + UNDER_WAY < buckets)
+            TRY(exchange_wait(&d->calls[i + UNDER_WAY], e));
+        TRY(reduce(d, i, n, e));
+    }
+    return 0;
+}
+
+int division_reduce(struct division *d, int64_t n, struct err *e)
+{
+    TRY(division_reduce_from(d, 0, n, e));
+    for (int i = d->shards.n - 1; i >= 0; i--)
+        TRY(exchange_wait(&d->calls[i], e));
+    d->reduced = 0;
+    return 0;
+}
+
+int division_poke(struct division *d, bool *some, struct err *e)
+{
+    *some = false;
+    for (int i = 0; i < d->shards.n && !*some; i++)
+        if (d->calls[i].running && !d->calls[i].arrived) {
+            *some = true;
+            return exchange_poke(&d->calls[i], e);
+        }
+    return 0;
+}
+
+float *division_grad(const struct division *d, const struct shard_range *r)
+{
+    return d->store->grads + r->at;
+}
+
+/* ---- norm ---- */
+
+int64_t division_blocks(const struct division *d)
+{
+    return (int64_t)blocks_of(d->store->params.elements, d->shards.unit);
+}
+
+int division_squares(const struct division *d, double *sums, struct err *e)
+{
+    struct shard_range r = {0};
+    size_t unit = d->shards.unit;
+
+    while (shards_next(&d->shards, &d->store->params, &r)) {
+        const float *grad = division_grad(d, &r);
+        size_t lo = r.at, end = r.at + r.n;
+
+        while (lo < end && !r.param->repeated) {
+            size_t n = lo % unit && unit - lo % unit < end - lo ? unit - lo % unit : end - lo;
+
+            TRY(d->dev->ops->vec_sumsq(d->dev, DTYPE_F32, sums + lo / unit, (int64_t)unit, grad + (lo - r.at), (int64_t)n, e));
+            lo += n;
+        }
+    }
+    return 0;
+}
+
+/* ---- update ---- */
+
+int division_update(struct division *d, const struct adamw *settings, double weight_decay, bool later, struct err *e)
+{
+    const struct store *s = d->store;
+    struct adamw a = *settings;
+    struct shard_range r = {0};
+
+    while (shards_next(&d->shards, &s->params, &r)) { /* weight decay differs by tensor, so each has a call of its own */
+        a.weight_decay = param_decays(r.param) ? weight_decay : 0;
+        TRY(d->dev->ops->adamw(d->dev, &a, d->master ? d->master + r.here : s->weights + r.at, d->exp_avg + r.here,
+                               d->exp_avg_sq + r.here, division_grad(d, &r), s->low ? s->low + r.at : NULL, (int64_t)r.n, e));
+    }
+    return gather_again(d, later, e);
+}

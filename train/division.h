@@ -1,0 +1,87 @@
+/* train/division.h -- a store divided among the ranks that have the same weights: who keeps what of the
+ * optimizer's state, how gradients come together and weights go out.
+ *
+ * The store is cut into buckets (shards.h).  Those of gradients are reduced in backward's order, those of weights
+ * gathered in forward's; two of each are under way at a time, since each takes buffers of the transport.
+ */
+#ifndef TRAIN_DIVISION_H
+#define TRAIN_DIVISION_H
+
+#include "train/data_parallel.h"
+#include "train/exchange.h"
+#include "train/shards.h"
+#include "train/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How. */
+struct division_conf {
+    size_t bucket;         /* parameters of one */
+    int64_t micro_batches; /* the most of a step, of one rank */
+    bool tree;             /* the same bits for any number of ranks (data_parallel.h) */
+};
+
+struct division {
+    struct store *store; /* its conf says which ranks */
+    struct device *dev;
+    struct shards shards;
+    struct data_parallel sums;   /* over the micro-batches of this rank */
+    float *master;               /* the fp32 weights of this rank's share; NULL: they are the store's */
+    float *exp_avg, *exp_avg_sq; /* of the share; the device's */
+    struct exchange_call *calls; /* one a bucket */
+    /* In the slab's order: how many buckets of weights are being gathered or have been, and are there; in the
+     * opposite one: how many of gradients are being reduced or have been. */
+    int asked, gathered, reduced;
+};
+
+/* Bytes beside the store's slabs: more gradients, and the state of the optimizer. */
+struct division_memory {
+    size_t grads, optimizer;
+};
+struct division_memory division_plan(const struct store_memory *m, const struct store_conf *c, const struct division_conf *how);
+
+/* Divides an open store; moments are 0.  ERR_NOMEM. */
+int division_open(struct division *d, struct store *store, const struct division_conf *how, struct err *e);
+void division_close(struct division *d); /* the store stays; zeroed is fine */
+
+/* ---- weights ---- */
+
+/* The share gets initial weights (params_fill); then division_weights_changed is due. */
+int division_fill(struct division *d, uint64_t seed, struct err *e);
+/* The share's fp32 weights were written: the store has them all. */
+int division_weights_changed(struct division *d, struct err *e);
+/* Weights before element `at` of the slab have come, and the next buckets are under way. */
+int division_gather_until(struct division *d, size_t at, struct err *e);
+
+/* What this rank keeps, as pieces of a checkpoint; v has room for division_pieces_max.  How many. */
+int division_pieces_max(const struct division *d);
+int division_pieces(const struct division *d, enum checkpoint_part part, struct piece *v);
+
+/* ---- gradients ---- */
+
+/* After backward of the i-th of n micro-batches of this rank but the last. */
+int division_add(struct division *d, int64_t i, int64_t n, struct err *e);
+/* After backward of the last of n, or during it: starts with the buckets all of whose gradients are at element `at` of the
+ * slab or behind it. */
+int division_reduce_from(struct division *d, size_t at, int64_t n, struct err *e);
+/* All of them, and waits: then gradients of the share are the sums over micro-batches and ranks. */
+int division_reduce(struct division *d, int64_t n, struct err *e);
+/* Gets on what is under way; *some: there is something. */
+int division_poke(struct division *d, bool *some, struct err *e);
+/* The gradient of what of a parameter this rank keeps. */
+float *division_grad(const struct division *d, const struct shard_range *r);
+
+/* How many blocks the norm has; sums[blocks] (the device's) get the squares of what this rank keeps and no other rank of the
+ * model counts. */
+int64_t division_blocks(const struct division *d);
+int division_squares(const struct division *d, double *sums, struct err *e);
+
+/* AdamW on the share; then the store has all new weights or, with later, they are under way. */
+int division_update(struct division *d, const struct adamw *a, double weight_decay, bool later, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
