@@ -180,7 +180,7 @@ GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_ke
   kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/mirror.c kernels/set_common.c kernels/text_hash.c \
   kernels/text_hash_simd.c
 GPU_LIBS := -lm -lpthread -ldl $(if $(filter 1,$(HAVE_DNNL)),$(LIB_DNNL))
-TRAIN := act adamw attention embedding matmul norm rope vec xent
+TRAIN := act adamw attention embedding matmul norm rope route vec xent
 GPU += kernels/device_train.c $(if $(filter 1,$(HAVE_DNNL)),kernels/matmul_dnnl.c) $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope,$(TRAIN)))
 $B/tests/unit/train_twins_test: $B/tests/unit/train_twins_test.c.o $B/tests/train_twins.c.o $(SIMT) $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@

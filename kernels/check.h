@@ -153,6 +153,22 @@ static inline int check_attention_bwd(enum dtype dt, const struct attention *p, 
     return 0;
 }
 
+static inline int check_route(const struct route *p, const char *op, struct err *e)
+{
+    if (p->t < 0 || p->experts < 1 || p->k < 1 || p->k > p->experts || p->k > ROUTE_MOST || p->t * p->k > INT32_MAX)
+        return err_set(e, ERR_ARG, "%s: %lld tokens, %lld of %lld experts each", op, (long long)p->t, (long long)p->k,
+                       (long long)p->experts);
+    return 0;
+}
+
+static inline int check_rows(enum dtype dt, int64_t n, int64_t c, const char *op, struct err *e)
+{
+    TRY(check_dtype(dt, op, e));
+    if (n < 0 || c < 1)
+        return err_set(e, ERR_ARG, "%s: %lld rows of %lld channels", op, (long long)n, (long long)c);
+    return 0;
+}
+
 /* Checks q, and makes p the same with its strides filled in. */
 static inline int check_matmul(const struct matmul *q, struct matmul *p, struct err *e)
 {

@@ -23,6 +23,7 @@
 #include "kernels/minhash_words.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
+#include "kernels/route.h"
 #include "kernels/set_common.h"
 #include "kernels/text_hash.h"
 #include "kernels/vec.h"
@@ -63,6 +64,12 @@ struct device_ops {
     vec_sumsq_fn *vec_sumsq;
     clip_scale_fn *clip_scale;
     adamw_fn *adamw;
+    route_fwd_fn *route_fwd;
+    route_bwd_fn *route_bwd;
+    route_place_fn *route_place;
+    route_take_fn *route_take;
+    route_join_fn *route_join;
+    route_join_bwd_fn *route_join_bwd;
 };
 
 /* The same for deduplication. */

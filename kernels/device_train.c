@@ -37,6 +37,12 @@ static const struct device_ops cpu_ops = {
     .vec_sumsq = vec_sumsq_cpu,
     .clip_scale = clip_scale_cpu,
     .adamw = adamw_cpu,
+    .route_fwd = route_fwd_cpu,
+    .route_bwd = route_bwd_cpu,
+    .route_place = route_place_cpu,
+    .route_take = route_take_cpu,
+    .route_join = route_join_cpu,
+    .route_join_bwd = route_join_bwd_cpu,
 };
 
 static int open_training(struct device **out, int threads, struct err *e)

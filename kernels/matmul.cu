@@ -227,6 +227,7 @@ static bool choose(struct device *dev, struct lt *lt, struct lt_plan *p, const s
     const struct lt_api *api = lt->api;
     struct lt_result r[PROPOSALS], checked;
     uint64_t bytes = WORKSPACE;
+    bool tune = lt->tune && !q->ragged;
     int count = 0, best = 0;
     char key[LT_CACHE_KEY];
 
@@ -236,7 +237,7 @@ static bool choose(struct device *dev, struct lt *lt, struct lt_plan *p, const s
              p->key.align, p->did);
     if (describe_call(api, p, q))
         return false;
-    if (lt_cache_find(&lt->cache, key, p->algo.data) &&
+    if (tune && lt_cache_find(&lt->cache, key, p->algo.data) &&
         api->check(lt->handle, p->desc, p->a, p->b, p->c, p->c, &p->algo, &checked) == 0 && checked.workspace <= WORKSPACE)
         return true;
     for (int what = LT_PREF_ALIGN_A; what <= LT_PREF_ALIGN_D; what++) {
@@ -245,14 +246,14 @@ static bool choose(struct device *dev, struct lt *lt, struct lt_plan *p, const s
             return false;
     }
     if (api->pref_set(lt->pref, LT_PREF_WORKSPACE, &bytes, sizeof bytes) ||
-        api->heuristic(lt->handle, p->desc, p->a, p->b, p->c, p->c, lt->pref, lt->tune ? PROPOSALS : 1, r, &count) ||
+        api->heuristic(lt->handle, p->desc, p->a, p->b, p->c, p->c, lt->pref, tune ? PROPOSALS : 1, r, &count) ||
             count < 1 ||
         r[0].state)
         return false;
-    if (lt->tune)
+    if (tune)
         best = fastest(dev, lt, p, r, count, q, workspace);
     p->algo = r[best].algo;
-    if (lt->tune)
+    if (tune)
         lt_cache_add(&lt->cache, key, p->algo.data);
     return true;
 }
@@ -316,25 +317,42 @@ static struct lt_plan *plan_of(struct device *dev, struct lt *lt, const struct m
     return p->desc ? p : NULL;
 }
 
+/* For a shape that does not come again: the library's first proposal, kept nowhere.  NULL as above. */
+static struct lt_plan *plan_once(struct device *dev, struct lt *lt, const struct matmul *q, void *workspace)
+{
+    struct lt_plan *p = (struct lt_plan *)calloc(1, sizeof *p);
+
+    if (!p)
+        return NULL;
+    p->key = key_of(q);
+    if (plan_make(dev, lt, p, q, workspace))
+        return p;
+    plan_free(lt->api, p);
+    return NULL;
+}
+
 static int by_library(struct device *dev, struct matmul *q, unsigned *did, struct err *e)
 {
     struct lt *lt = lt_of(dev);
-    const struct lt_plan *p;
+    struct lt_plan *p;
     void *workspace;
+    int rc = 0;
 
     if (!lt || q->k == 0 || alignment(q) < 16)
         return 0;
     TRY(cuda_scratch(dev, &workspace, WORKSPACE, e));
-    p = plan_of(dev, lt, q, workspace);
+    p = q->ragged ? plan_once(dev, lt, q, workspace) : plan_of(dev, lt, q, workspace);
     if (!p)
         return 0;
     if (q->act && !(p->did & MATMUL_DID_ACT))
         q->c = q->aux;
     if (describe_call(lt->api, p, q) || run(dev, lt, p, &p->algo, q, q->c, workspace, WORKSPACE))
-        return err_set(e, ERR_DEVICE, "matmul: cuBLASLt refuses %lld x %lld x %lld", (long long)q->m, (long long)q->n,
-                       (long long)q->k);
+        rc = err_set(e, ERR_DEVICE, "matmul: cuBLASLt refuses %lld x %lld x %lld", (long long)q->m, (long long)q->n,
+                     (long long)q->k);
     *did = p->did;
-    return 0;
+    if (q->ragged)
+        plan_free(lt->api, p);
+    return rc;
 }
 
 extern "C" int matmul_cuda(struct device *dev, const struct matmul *p, struct err *e)

@@ -32,12 +32,14 @@ struct matmul {
                                backward pass; needed with act */
     enum act dact;          /* C = product * dact'(dact_aux): backward through an */
     const void *dact_aux;   /* activation, dact_aux (m, n) being what went into it */
+    bool ragged;            /* the rows (m, or with trans_a k) are others at every call, as those of an expert */
 };
 
 /* Accumulates in fp32.  The same call gives the same bits every time with the same number
  * of threads.  Another number may change the last bits where oneDNN splits k over
  * threads: bf16 with trans_a, and products whose m and n are small (docs/numerics.md).
- * A bf16 shape seen for the first time makes a plan, of which 256 are kept.  Scratch:
+ * A bf16 shape seen for the first time makes a plan, of which 256 are kept; ragged ones are computed in
+ * pieces of few sizes.  Scratch:
  * what oneDNN asks for; without fast_bf16 the fp32 copies, 4 (mk + kn + mn) bytes.
  * Errors: ERR_ARG, ERR_NOMEM, ERR_DEVICE (oneDNN's). */
 typedef int matmul_fn(struct device *dev, const struct matmul *p, struct err *e);

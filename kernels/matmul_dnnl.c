@@ -266,15 +266,46 @@ static int through_fp32(struct device *dev, const struct matmul *p, struct err *
     return 0;
 }
 
-int matmul_dnnl(struct device *dev, const struct matmul *p, struct err *e)
+static int planned(struct device *dev, const struct matmul *p, struct err *e)
 {
     struct matmul_plans *s = dev->impl->plans;
     struct plan *plan = NULL;
 
+    TRY(plan_get(s, p, &plan, e));
+    return plan->primitive ? execute(dev, s, plan, p, e) : through_fp32(dev, p, e);
+}
+
+/* Powers of two from 16 on, and less than that at the end: few plans for any number of rows. */
+static int in_pieces(struct device *dev, const struct matmul *p, struct err *e)
+{
+    struct matmul q = *p;
+    int64_t rows = p->trans_a ? p->k : p->m, step = (int64_t)1 << 20;
+
+    for (int64_t n; rows; rows -= n) {
+        while (step > rows && step > 8)
+            step /= 2;
+        n = step > 8 ? step : rows;
+        *(p->trans_a ? &q.k : &q.m) = n;
+        TRY(planned(dev, &q, e));
+        q.a = (const uint16_t *)q.a + n * q.lda; /* stored row by row, transposed or not */
+        if (p->trans_a) {
+            q.b = (const uint16_t *)q.b + n * q.ldb;
+            q.beta = 1;
+        } else {
+            q.c = (char *)q.c + (size_t)(n * q.ldc) * dtype_size(q.dt_c);
+        }
+    }
+    return 0;
+}
+
+int matmul_dnnl(struct device *dev, const struct matmul *p, struct err *e)
+{
     if (p->dt == DTYPE_F32)
         return sgemm(dev, p, e);
     if (!dev->fast_bf16)
         return through_fp32(dev, p, e);
-    TRY(plan_get(s, p, &plan, e));
-    return plan->primitive ? execute(dev, s, plan, p, e) : through_fp32(dev, p, e);
+    /* A sum over rows may be cut where it is kept in fp32. */
+    if (p->ragged && !(p->trans_a && (p->trans_b || p->dt_c == DTYPE_BF16 || p->bias)))
+        return in_pieces(dev, p, e);
+    return planned(dev, p, e);
 }

@@ -1,0 +1,172 @@
+#include "kernels/route.h"
+
+#include <math.h>
+#include <omp.h>
+
+#include "kernels/check.h"
+#include "kernels/route_simd.h"
+
+/* ---- the choice ---- */
+
+/* Whether logit a of expert i comes behind logit b of expert j.  NaN counts as the least. */
+static bool behind(float a, int64_t i, float b, int64_t j)
+{
+    return a < b || (a == b && i > j);
+}
+
+static float ranked(float x)
+{
+    return isnan(x) ? -INFINITY : x;
+}
+
+/* The k first of a row of logits. */
+static void choose(const float *x, int64_t experts, int64_t k, int32_t *choice)
+{
+    for (int64_t j = 0; j < k; j++) {
+        int64_t best = -1;
+
+        for (int64_t i = 0; i < experts; i++)
+            if ((j == 0 || behind(ranked(x[i]), i, ranked(x[choice[j - 1]]), choice[j - 1])) &&
+                (best < 0 || ranked(x[i]) > ranked(x[best])))
+                best = i;
+        choice[j] = (int32_t)best;
+    }
+}
+
+static void route_row(const struct route *p, float *x, float *lse, int32_t *choice, float *weight)
+{
+    float max, sum = 0, of_chosen = 0;
+
+    choose(x, p->experts, p->k, choice);
+    max = x[choice[0]];
+    for (int64_t j = 0; j < p->k; j++) {
+        weight[j] = expf(x[choice[j]] - max);
+        of_chosen += weight[j];
+    }
+    for (int64_t i = 0; i < p->experts; i++) {
+        x[i] = expf(x[i] - max);
+        sum += x[i];
+    }
+    *lse = max + logf(sum);
+    for (int64_t j = 0; j < p->k; j++)
+        weight[j] /= p->pre ? sum : of_chosen;
+    for (int64_t i = 0; i < p->experts; i++)
+        x[i] /= sum;
+}
+
+int route_fwd_cpu(struct device *dev, const struct route *p, float *logits, float *lse, int32_t *choice, float *weight,
+                  struct err *e)
+{
+    TRY(check_route(p, "route_fwd", e));
+#pragma omp parallel for num_threads(cpu_team(dev, 8 * p->t * p->experts)) schedule(static)
+    for (int64_t t = 0; t < p->t; t++)
+        route_row(p, logits + t * p->experts, lse + t, choice + t * p->k, weight + t * p->k);
+    return 0;
+}
+
+/* d: room for a row. */
+static void route_row_bwd(const struct route *p, int64_t t, const struct route_grad *g, float *d)
+{
+    const float *prob = g->prob + t * p->experts, *w = g->weight + t * p->k, *dw = g->dweight + t * p->k;
+    const int32_t *choice = g->choice + t * p->k;
+    float sum = 0, of_chosen = 0, z = g->z * g->lse[t];
+
+    for (int64_t i = 0; i < p->experts; i++)
+        d[i] = g->balance ? g->balance[i] : 0;
+    for (int64_t j = 0; j < p->k; j++) {
+        d[choice[j]] += p->pre ? dw[j] : 0;
+        of_chosen += w[j] * dw[j];
+    }
+    for (int64_t i = 0; i < p->experts; i++)
+        sum += prob[i] * d[i];
+    for (int64_t i = 0; i < p->experts; i++)
+        d[i] = prob[i] * (d[i] - sum + z);
+    for (int64_t j = 0; j < p->k && !p->pre; j++)
+        d[choice[j]] += w[j] * (dw[j] - of_chosen);
+}
+
+int route_bwd_cpu(struct device *dev, enum dtype dt, const struct route *p, void *dlogits, const struct route_grad *g,
+                  struct err *e)
+{
+    int64_t room = (p->experts + 15) / 16 * 16; /* threads write no cache line together */
+    void *scratch;
+
+    TRY(check_dtype(dt, "route_bwd", e));
+    TRY(check_route(p, "route_bwd", e));
+    TRY(cpu_scratch(dev, &scratch, (size_t)(dev->threads * room) * sizeof(float), e));
+#pragma omp parallel num_threads(cpu_team(dev, 8 * p->t * p->experts))
+    {
+        int64_t lo, hi;
+        float *d = (float *)scratch + omp_get_thread_num() * room;
+
+        cpu_share(p->t, 1, &lo, &hi);
+        for (int64_t t = lo; t < hi; t++) {
+            route_row_bwd(p, t, g, d);
+            for (int64_t i = 0; i < p->experts; i++)
+                if (dt == DTYPE_BF16)
+                    ((uint16_t *)dlogits)[t * p->experts + i] = bf16_of(d[i]);
+                else
+                    ((float *)dlogits)[t * p->experts + i] = d[i];
+        }
+    }
+    return 0;
+}
+
+/* ---- the way ---- */
+
+int route_place_cpu(struct device *dev, const struct route *p, const int32_t *choice, int32_t *place, int32_t *from,
+                    int32_t *count, struct err *e)
+{
+    int32_t *next, row = 0;
+    void *scratch;
+
+    TRY(check_route(p, "route_place", e));
+    for (int64_t i = 0; i < p->t * p->k; i++)
+        if (choice[i] < 0 || choice[i] >= p->experts)
+            return err_set(e, ERR_ARG, "route_place: expert %d at %lld is not in 0 .. %lld", choice[i], (long long)i,
+                           (long long)p->experts - 1);
+    TRY(cpu_scratch(dev, &scratch, (size_t)p->experts * sizeof *next, e));
+    next = scratch;
+    memset(count, 0, (size_t)p->experts * sizeof *count);
+    for (int64_t i = 0; i < p->t * p->k; i++)
+        count[choice[i]]++;
+    for (int64_t i = 0; i < p->experts; i++) {
+        next[i] = row;
+        row += count[i];
+    }
+    for (int64_t i = 0; i < p->t * p->k; i++) {
+        place[i] = next[choice[i]]++;
+        from[place[i]] = (int32_t)(i / p->k);
+    }
+    return 0;
+}
+
+int route_take_cpu(struct device *dev, enum dtype dt, void *y, const void *x, const int32_t *from, int64_t n, int64_t c,
+                   struct err *e)
+{
+    size_t row = (size_t)c * dtype_size(dt);
+
+    TRY(check_rows(dt, n, c, "route_take", e));
+#pragma omp parallel for num_threads(cpu_team(dev, n * c)) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        memcpy((char *)y + (size_t)i * row, (const char *)x + (size_t)from[i] * row, row);
+    return 0;
+}
+
+int route_join_cpu(struct device *dev, enum dtype dt, const struct route *p, void *y, const void *x, const int32_t *place,
+                   const float *weight, int64_t c, struct err *e)
+{
+    TRY(check_route(p, "route_join", e));
+    TRY(check_rows(dt, p->t, c, "route_join", e));
+    ISA_PICK(route_join_loop)(dev, dt, p, y, x, place, weight, c);
+    return 0;
+}
+
+int route_join_bwd_cpu(struct device *dev, enum dtype dt, const struct route *p, void *dx, float *dweight, const void *dy,
+                       const void *x, const int32_t *place, const float *weight, int64_t c, struct err *e)
+{
+    TRY(check_route(p, "route_join_bwd", e));
+    TRY(check_rows(dt, p->t, c, "route_join_bwd", e));
+    ISA_PICK(route_join_bwd_loop)(dev, dt, p, dx, dweight, dy, x, place, weight, c);
+    return 0;
+}

@@ -1,0 +1,283 @@
+#include "kernels/lanes.cuh"
+
+/* ---- the choice: a warp a token ---- */
+
+static __device__ __forceinline__ float minus_infinity() { return __uint_as_float(0xff800000u); }
+
+/* A logit and its expert; NaN counts as the least. */
+struct ranked {
+    float x;
+    int i;
+};
+
+static __device__ __forceinline__ bool behind(const ranked &a, const ranked &b) { return a.x < b.x || (a.x == b.x && a.i > b.i); }
+
+static __device__ __forceinline__ ranked warp_first(ranked a)
+{
+#pragma unroll
+    for (int o = 16; o; o /= 2) {
+        ranked b = {__shfl_xor_sync(~0u, a.x, o), __shfl_xor_sync(~0u, a.i, o)};
+        if (behind(a, b))
+            a = b;
+    }
+    return a;
+}
+
+/* The first of a row behind `last`. */
+static __device__ __forceinline__ ranked next_of(const float *x, int64_t experts, const ranked &last, bool any)
+{
+    ranked best = {minus_infinity(), INT32_MAX};
+
+    for (int64_t i = threadIdx.x % 32; i < experts; i += 32) {
+        ranked r = {x[i] == x[i] ? x[i] : minus_infinity(), (int)i};
+        if ((any || behind(r, last)) && behind(best, r))
+            best = r;
+    }
+    return warp_first(best);
+}
+
+static __global__ void __launch_bounds__(CUDA_BLOCK)
+    fwd_kernel(struct route p, float *logits, float *lse, int32_t *choice, float *weight)
+{
+    int lane = threadIdx.x % 32;
+
+    for (int64_t t = (int64_t)blockIdx.x * CUDA_WARPS + threadIdx.x / 32; t < p.t; t += (int64_t)gridDim.x * CUDA_WARPS) {
+        float *x = logits + t * p.experts, max = 0, sum = 0, of_chosen = 0;
+        ranked r = {0, 0};
+        for (int64_t j = 0; j < p.k; j++) {
+            r = next_of(x, p.experts, r, j == 0);
+            float v = x[r.i];
+            max = j == 0 ? v : max;
+            v = expf(v - max);
+            of_chosen += v;
+            if (lane == 0) {
+                choice[t * p.k + j] = r.i;
+                weight[t * p.k + j] = v;
+            }
+        }
+        for (int64_t i = lane; i < p.experts; i += 32)
+            sum += expf(x[i] - max);
+        sum = warp_sum(sum);
+        __syncwarp(); /* all have read */
+        for (int64_t i = lane; i < p.experts; i += 32)
+            x[i] = expf(x[i] - max) / sum;
+        if (lane == 0) {
+            lse[t] = max + logf(sum);
+            for (int64_t j = 0; j < p.k; j++)
+                weight[t * p.k + j] /= p.pre ? sum : of_chosen;
+        }
+    }
+}
+
+/* The gradient by the probability of an expert, and how many of the choices it is: its own part of softmax over them. */
+static __device__ __forceinline__ float by_prob(const struct route &p, const struct route_grad &g, int64_t t, int64_t i,
+                                                float of_chosen, float *chosen)
+{
+    float d = g.balance ? g.balance[i] : 0.0f;
+
+    *chosen = 0;
+    for (int64_t j = t * p.k; j < (t + 1) * p.k; j++)
+        if (g.choice[j] == i) {
+            d += p.pre ? g.dweight[j] : 0.0f;
+            *chosen = p.pre ? 0.0f : g.weight[j] * (g.dweight[j] - of_chosen);
+        }
+    return d;
+}
+
+template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
+    bwd_kernel(struct route p, void *dlogits, struct route_grad g)
+{
+    for (int64_t t = (int64_t)blockIdx.x * CUDA_WARPS + threadIdx.x / 32; t < p.t; t += (int64_t)gridDim.x * CUDA_WARPS) {
+        float of_chosen = 0, sum = 0, chosen, z = g.z * g.lse[t];
+        const float *prob = g.prob + t * p.experts;
+        for (int64_t j = t * p.k; j < (t + 1) * p.k; j++)
+            of_chosen += g.weight[j] * g.dweight[j];
+        for (int64_t i = threadIdx.x % 32; i < p.experts; i += 32)
+            sum += prob[i] * by_prob(p, g, t, i, of_chosen, &chosen);
+        sum = warp_sum(sum);
+        for (int64_t i = threadIdx.x % 32; i < p.experts; i += 32) {
+            float d = by_prob(p, g, t, i, of_chosen, &chosen);
+            one_put<DT>(dlogits, t * p.experts + i, prob[i] * (d - sum + z) + chosen);
+        }
+    }
+}
+
+/* ---- the way: a block an expert goes over all choices in their order ---- */
+
+static __device__ __forceinline__ bool chosen_by(const struct route &p, const int32_t *choice, int64_t t, int expert, int64_t *at)
+{
+    for (int64_t j = t * p.k; j < (t + 1) * p.k && t < p.t; j++)
+        if (choice[j] == expert) {
+            *at = j;
+            return true;
+        }
+    return false;
+}
+
+static __global__ void __launch_bounds__(CUDA_BLOCK) count_kernel(struct route p, const int32_t *choice, int32_t *count)
+{
+    __shared__ int part[CUDA_WARPS];
+    int here = 0;
+    int64_t at;
+
+    for (int64_t t = threadIdx.x; t < p.t; t += CUDA_BLOCK)
+        here += chosen_by(p, choice, t, (int)blockIdx.x, &at);
+#pragma unroll
+    for (int o = 16; o; o /= 2)
+        here += __shfl_xor_sync(~0u, here, o);
+    if (threadIdx.x % 32 == 0)
+        part[threadIdx.x / 32] = here;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int i = 1; i < CUDA_WARPS; i++)
+            here += part[i];
+        count[blockIdx.x] = here;
+    }
+}
+
+static __global__ void __launch_bounds__(CUDA_BLOCK)
+    place_kernel(struct route p, const int32_t *choice, int32_t *place, int32_t *from, const int32_t *count)
+{
+    __shared__ int part[CUDA_WARPS];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = 0;
+
+    for (int i = 0; i < (int)blockIdx.x; i++)
+        row += count[i];
+    for (int64_t first = 0; first < p.t; first += CUDA_BLOCK) {
+        int64_t t = first + threadIdx.x, at = 0;
+        bool here = chosen_by(p, choice, t, (int)blockIdx.x, &at);
+        unsigned all = __ballot_sync(~0u, here);
+        if (lane == 0)
+            part[warp] = __popc(all);
+        __syncthreads();
+        int before = __popc(all & ((1u << lane) - 1)), sum = 0;
+        for (int i = 0; i < CUDA_WARPS; i++) {
+            before += i < warp ? part[i] : 0;
+            sum += part[i];
+        }
+        if (here) {
+            place[at] = row + before;
+            from[row + before] = (int32_t)t;
+        }
+        row += sum;
+        __syncthreads();
+    }
+}
+
+/* ---- rows: a block a row ---- */
+
+template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
+    take_kernel(void *y, const void *x, const int32_t *from, int64_t n, int64_t c)
+{
+    for (int64_t r = blockIdx.x; r < n; r += gridDim.x)
+        for (int64_t i = threadIdx.x * PACK; i < c; i += blockDim.x * PACK)
+            pack_put<DT>(y, r * c + i, c - i, pack_get<DT>(x, from[r] * c + i, c - i));
+}
+
+template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
+    join_kernel(struct route p, void *y, const void *x, const int32_t *place, const float *weight, int64_t c)
+{
+    for (int64_t t = blockIdx.x; t < p.t; t += gridDim.x)
+        for (int64_t i = threadIdx.x * PACK; i < c; i += blockDim.x * PACK) {
+            pack sum = {};
+            for (int64_t j = t * p.k; j < (t + 1) * p.k; j++) {
+                pack v = pack_get<DT>(x, place[j] * c + i, c - i);
+                float w = weight ? weight[j] : 1.0f;
+#pragma unroll
+                for (int l = 0; l < PACK; l++)
+                    sum.v[l] = fmaf(w, v.v[l], sum.v[l]);
+            }
+            pack_put<DT>(y, t * c + i, c - i, sum);
+        }
+}
+
+template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
+    join_bwd_kernel(struct route p, void *dx, float *dweight, const void *dy, const void *x, const int32_t *place,
+                    const float *weight, int64_t c)
+{
+    __shared__ float part[32];
+
+    for (int64_t j = blockIdx.x; j < p.t * p.k; j += gridDim.x) {
+        float sum = 0, w = weight[j];
+        for (int64_t i = threadIdx.x * PACK; i < c; i += blockDim.x * PACK) {
+            int64_t at = place[j] * c + i;
+            pack d = pack_get<DT>(dy, j / p.k * c + i, c - i), v = pack_get<DT>(x, at, c - i);
+#pragma unroll
+            for (int l = 0; l < PACK; l++) {
+                sum = fmaf(d.v[l], v.v[l], sum);
+                d.v[l] *= w;
+            }
+            pack_put<DT>(dx, at, c - i, d);
+        }
+        sum = block_sum(sum, part);
+        if (threadIdx.x == 0)
+            dweight[j] = sum;
+        __syncthreads(); /* part is used again */
+    }
+}
+
+/* ---- the ops ---- */
+
+extern "C" int route_fwd_cuda(struct device *dev, const struct route *p, float *logits, float *lse, int32_t *choice,
+                              float *weight, struct err *e)
+{
+    TRY(check_route(p, "route_fwd", e));
+    if (p->t == 0)
+        return 0;
+    LAUNCH(fwd_kernel, dim3(cuda_blocks(dev, p->t, CUDA_WARPS)), CUDA_BLOCK, dev, *p, logits, lse, choice, weight);
+    return cuda_launched(dev, "route_fwd", e);
+}
+
+extern "C" int route_bwd_cuda(struct device *dev, enum dtype dt, const struct route *p, void *dlogits,
+                              const struct route_grad *g, struct err *e)
+{
+    TRY(check_dtype(dt, "route_bwd", e));
+    TRY(check_route(p, "route_bwd", e));
+    if (p->t == 0)
+        return 0;
+    BY_TYPE(dt, LAUNCH(bwd_kernel<DT>, dim3(cuda_blocks(dev, p->t, CUDA_WARPS)), CUDA_BLOCK, dev, *p, dlogits, *g));
+    return cuda_launched(dev, "route_bwd", e);
+}
+
+extern "C" int route_place_cuda(struct device *dev, const struct route *p, const int32_t *choice, int32_t *place,
+                                int32_t *from, int32_t *count, struct err *e)
+{
+    TRY(check_route(p, "route_place", e));
+    LAUNCH(count_kernel, dim3((unsigned)p->experts), CUDA_BLOCK, dev, *p, choice, count);
+    LAUNCH(place_kernel, dim3((unsigned)p->experts), CUDA_BLOCK, dev, *p, choice, place, from, (const int32_t *)count);
+    return cuda_launched(dev, "route_place", e);
+}
+
+extern "C" int route_take_cuda(struct device *dev, enum dtype dt, void *y, const void *x, const int32_t *from, int64_t n,
+                               int64_t c, struct err *e)
+{
+    TRY(check_rows(dt, n, c, "route_take", e));
+    if (n == 0)
+        return 0;
+    BY_TYPE(dt, LAUNCH(take_kernel<DT>, dim3(cuda_blocks(dev, n, 1)), row_threads(c), dev, y, x, from, n, c));
+    return cuda_launched(dev, "route_take", e);
+}
+
+extern "C" int route_join_cuda(struct device *dev, enum dtype dt, const struct route *p, void *y, const void *x,
+                               const int32_t *place, const float *weight, int64_t c, struct err *e)
+{
+    TRY(check_route(p, "route_join", e));
+    TRY(check_rows(dt, p->t, c, "route_join", e));
+    if (p->t == 0)
+        return 0;
+    BY_TYPE(dt, LAUNCH(join_kernel<DT>, dim3(cuda_blocks(dev, p->t, 1)), row_threads(c), dev, *p, y, x, place, weight, c));
+    return cuda_launched(dev, "route_join", e);
+}
+
+extern "C" int route_join_bwd_cuda(struct device *dev, enum dtype dt, const struct route *p, void *dx, float *dweight,
+                                   const void *dy, const void *x, const int32_t *place, const float *weight, int64_t c,
+                                   struct err *e)
+{
+    TRY(check_route(p, "route_join_bwd", e));
+    TRY(check_rows(dt, p->t, c, "route_join_bwd", e));
+    if (p->t == 0)
+        return 0;
+    BY_TYPE(dt, LAUNCH(join_bwd_kernel<DT>, dim3(cuda_blocks(dev, p->t * p->k, 1)), row_threads(c), dev, *p, dx, dweight, dy,
+                       x, place, weight, c));
+    return cuda_launched(dev, "route_join_bwd", e);
+}

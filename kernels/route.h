@@ -1,0 +1,62 @@
+/* kernels/route.h -- a mixture of experts: which experts each token goes to, the way there and back.
+ *
+ * A router gives each of T tokens a logit an expert; its k largest choose (arXiv:1701.06538), without a
+ * capacity: no token is dropped.  Rows that go to experts stand by expert, and for one expert in the order of
+ * tokens: row place[t, j] is token t's for its j-th choice.
+ */
+#ifndef KERNELS_ROUTE_H
+#define KERNELS_ROUTE_H
+
+#include "kernels/dtype.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ROUTE_MOST = 64 }; /* choices of a token */
+
+struct route {
+    int64_t t, experts, k; /* k <= experts, ROUTE_MOST */
+    bool pre;              /* softmax over all experts, then the choice; else softmax over the chosen */
+};
+
+/* logits (T, E) become their softmax; lse (T) their log-sum-exp; choice (T, k) the experts of the k
+ * largest, the largest first and of equal ones the lower number; weight (T, k) their softmax (see pre). */
+typedef int route_fwd_fn(struct device *dev, const struct route *p, float *logits, float *lse, int32_t *choice,
+                         float *weight, struct err *e);
+/* The gradient by the logits, to dlogits (T, E) of dt: from dweight (T, k), from balance (E; NULL: none), the
+ * gradient by each probability of that expert, and from z * lse, that by each lse.  prob, lse, choice and
+ * weight are forward's. */
+struct route_grad {
+    const float *prob, *lse, *weight, *dweight, *balance;
+    const int32_t *choice;
+    float z;
+};
+typedef int route_bwd_fn(struct device *dev, enum dtype dt, const struct route *p, void *dlogits,
+                         const struct route_grad *g, struct err *e);
+
+/* place (T, k) as above, from (T k) the token of each row, count (E) the rows of each expert. */
+typedef int route_place_fn(struct device *dev, const struct route *p, const int32_t *choice, int32_t *place, int32_t *from,
+                           int32_t *count, struct err *e);
+
+/* y (n, C)[i] = x[from[i]]. */
+typedef int route_take_fn(struct device *dev, enum dtype dt, void *y, const void *x, const int32_t *from, int64_t n,
+                          int64_t c, struct err *e);
+/* y (T, C)[t] = sum over j of weight[t, j] x[place[t, j]], in fp32 and in the order of j; weight NULL: 1. */
+typedef int route_join_fn(struct device *dev, enum dtype dt, const struct route *p, void *y, const void *x,
+                          const int32_t *place, const float *weight, int64_t c, struct err *e);
+/* Its backward pass: dx (T k, C)[place[t, j]] = weight[t, j] dy[t], and dweight[t, j] = dy[t] . x[place[t, j]]. */
+typedef int route_join_bwd_fn(struct device *dev, enum dtype dt, const struct route *p, void *dx, float *dweight,
+                              const void *dy, const void *x, const int32_t *place, const float *weight, int64_t c,
+                              struct err *e);
+route_fwd_fn route_fwd_cpu, route_fwd_cuda;
+route_bwd_fn route_bwd_cpu, route_bwd_cuda;
+route_place_fn route_place_cpu, route_place_cuda;
+route_take_fn route_take_cpu, route_take_cuda;
+route_join_fn route_join_cpu, route_join_cuda;
+route_join_bwd_fn route_join_bwd_cpu, route_join_bwd_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
