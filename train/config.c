@@ -159,7 +159,9 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_INT(0, "decoder-last-pipeline-num-layers", &c->stages.last, 0, 100000, "layers of the last stage; 0: as others"),
         OPT_FLAG(0, "account-for-embedding-in-pipeline-split", &c->stages.embedding, "the embedding counts as a layer"),
         OPT_FLAG(0, "account-for-loss-in-pipeline-split", &c->stages.head, "the output layer counts as a layer"),
-        OPT_FLAG(0, "use-distributed-optimizer", &c->distributed_optimizer, "data-parallel ranks share its state (ZeRO-1)"),
+        OPT_ENUM(0, "data-parallel-sharding-strategy", &c->sharding, "no_shard|optim|optim_grads|optim_grads_params",
+                 "what data-parallel ranks share: nothing, or as ZeRO-1, 2, 3"),
+        OPT_FLAG(0, "use-distributed-optimizer", &c->distributed_optimizer, "they share the optimizer's state (optim)"),
         OPT_FLAG(0, "overlap-grad-reduce", &c->overlap_reduce, "reduce gradients while backward runs"),
         OPT_FLAG(0, "overlap-param-gather", &c->overlap_gather, "gather parameters while forward runs"),
         OPT_INT(0, "ddp-bucket-size", &c->bucket_size, 0, MAX_N, "parameters reduced in one call; 0: 40M, or 1M a rank"),
@@ -449,10 +451,34 @@ static int check_batch(struct train_config *c, struct err *e)
     if (c->deterministic && c->layout.context > 1 && (c->ranks & (c->ranks - 1)))
         return err_set(e, ERR_ARG, "--deterministic: with --context-parallel-size it needs a power of two of data-parallel ranks,"
                        " not %" PRId64, c->ranks);
-    if (c->deterministic && c->ranks > 1 && (c->micro_batches & (c->micro_batches - 1)))
+    if (c->deterministic && c->sharding < SHARD_OPTIM_GRADS && c->ranks > 1 && (c->micro_batches & (c->micro_batches - 1)))
         return err_set(e, ERR_ARG,
                        "--deterministic: %" PRId64 " micro-batches a step of each of %" PRId64
                        " ranks; it needs a power of two", c->micro_batches, c->ranks);
+    return 0;
+}
+
+/* What ranks share of weights, gradients and the optimizer's state. */
+static int check_sharding(struct train_config *c, struct err *e)
+{
+    const char *flag = "--data-parallel-sharding-strategy optim_grads and optim_grads_params";
+
+    if (c->distributed_optimizer && c->sharding < SHARD_OPTIM)
+        c->sharding = SHARD_OPTIM;
+    if (c->overlap_gather && (!c->sharding || !c->overlap_reduce)) /* as Megatron has it */
+        return err_set(e, ERR_ARG, "--overlap-param-gather needs --use-distributed-optimizer and --overlap-grad-reduce");
+    if (c->sharding < SHARD_OPTIM_GRADS)
+        return 0;
+    if (c->layout.pipe > 1 && !c->model.untie)
+        return err_set(e, ERR_ARG, "%s: with stages they need --untie-embeddings-and-output-weights, since the first and the last stage"
+                       " would divide the matrix that both have differently", flag);
+    /* Micro-batches are summed over ranks one by one: a tree whose lower part is the ranks'. */
+    if (c->deterministic && (c->ranks & (c->ranks - 1)))
+        return err_set(e, ERR_ARG, "--deterministic: with %s it needs a power of two of data-parallel ranks, not %" PRId64, flag,
+                       c->ranks);
+    if (c->deterministic && c->layout.context > 1)
+        return err_set(e, ERR_ARG, "--deterministic: not with %s and --context-parallel-size: the sum over parts of a sequence would"
+                       " come before or after that over samples by the number of ranks", flag);
     return 0;
 }
 
@@ -460,8 +486,6 @@ int train_config_check(struct train_config *c, struct err *e)
 {
     TRY(check_later(c, e));
     TRY(layout_data(&c->layout, c->world, &c->ranks, e));
-    if (c->overlap_gather && (!c->distributed_optimizer || !c->overlap_reduce)) /* as Megatron has it */
-        return err_set(e, ERR_ARG, "--overlap-param-gather needs --use-distributed-optimizer and --overlap-grad-reduce");
     c->bucket = (size_t)(c->bucket_size ? c->bucket_size : c->ranks > 40 ? c->ranks * 1000000 : 40000000);
     TRY(apply_preset(c, e));
     TRY(check_groups(c, e));
@@ -469,6 +493,7 @@ int train_config_check(struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--recompute-method and --recompute-num-layers need --recompute-granularity full");
     TRY(model_config_check(&c->model, c->vocab_divisor, e));
     TRY(check_stages(c, e));
+    TRY(check_sharding(c, e));
     if (c->layout.context > 1 && c->model.seq % (2 * c->layout.context))
         return err_set(e, ERR_ARG, "--context-parallel-size: %" PRId64 " ranks cut a sequence in %" PRId64 " equal parts;"
                        " --seq-length %" PRId64 " is no multiple of that",

@@ -73,7 +73,9 @@ struct train_config {
     struct layout_sizes layout;
     struct stages stages; /* what is not in layout; whole when checked */
     int64_t virtual_layers, virtual_stages; /* layers of a chunk, or chunks; 0: one chunk a stage */
-    bool distributed_optimizer, overlap_reduce, overlap_gather;
+    bool distributed_optimizer; /* at least SHARD_OPTIM */
+    int sharding;               /* enum sharding */
+    bool overlap_reduce, overlap_gather;
     int64_t bucket_size; /* parameters; 0: Megatron's default */
     struct train_later later;
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/division_passages.h"
+
 enum { UNDER_WAY = 2 };
 
 /* ---- memory ---- */
@@ -18,46 +20,96 @@ static bool has_master(const struct store_memory *m)
     return m->weights == 0;
 }
 
-struct division_memory division_plan(const struct store_memory *m, const struct store_conf *c, const struct division_conf *how)
+/* All passages. */
+static size_t passing(const struct store_memory *m)
 {
-    size_t own = m->elements / (size_t)store_ranks(c) * sizeof(float);
+    size_t n = 0;
+
+    for (int i = 0; i < STORE_PASSAGES; i++)
+        n += m->passage[i];
+    return n;
+}
+
+struct division_memory division_plan(const struct store_memory *m, const struct store_conf *c, enum dtype dt,
+                                     const struct division_conf *how)
+{
+    size_t own = m->elements / (size_t)store_ranks(c) * sizeof(float), levels = 0;
     struct division_memory d = {.optimizer = own * (has_master(m) ? 3 : 2) + blocks_of(m->elements, c->unit) * sizeof(double)};
 
     if (how->tree)
-        d.grads = (size_t)data_parallel_levels(how->micro_batches) * m->grads;
+        levels = (size_t)data_parallel_levels(how->micro_batches);
+    if (store_shares(c, SHARD_OPTIM_GRADS))
+        d.grads = passing(m) * sizeof(float) + own * (1 + levels);
+    else
+        d.grads = m->grads * levels;
+    if (store_shares(c, SHARD_OPTIM_GRADS_PARAMS))
+        d.weights = passing(m) * dtype_size(dt);
     return d;
+}
+
+static int alloc_zeroed(struct division *d, void **p, size_t bytes, struct err *e)
+{
+    TRY(device_alloc(d->dev, p, bytes, e));
+    return device_zero(d->dev, *p, bytes, e);
+}
+
+/* What of the store has no slab. */
+static int open_passages(struct division *d, struct err *e)
+{
+    const struct store *s = d->store;
+
+    for (int i = 0; i < STORE_PASSAGES; i++) {
+        size_t n = s->memory.passage[i];
+
+        d->weight[i].section = d->grad[i].section = -1;
+        if (n && store_shares(&s->conf, SHARD_OPTIM_GRADS))
+            TRY(alloc_zeroed(d, &d->grad[i].p, n * sizeof(float), e));
+        if (n && store_shares(&s->conf, SHARD_OPTIM_GRADS_PARAMS))
+            TRY(alloc_zeroed(d, &d->weight[i].p, n * dtype_size(s->dt), e));
+    }
+    return 0;
 }
 
 int division_open(struct division *d, struct store *store, const struct division_conf *how, struct err *e)
 {
     const struct store_conf *c = &store->conf;
     int ranks = store_ranks(c);
+    bool passes = store_shares(c, SHARD_OPTIM_GRADS);
     size_t unit = c->unit ? c->unit : store->params.elements;
-    float **own[] = {&d->exp_avg, &d->exp_avg_sq, has_master(&store->memory) ? &d->master : NULL};
+    const struct {
+        float **p;
+        bool here;
+    } own[] = {{&d->exp_avg, true}, {&d->exp_avg_sq, true}, {&d->master, has_master(&store->memory)}, {&d->grads, passes}};
 
-    *d = (struct division){.store = store, .dev = store->dev};
-    TRY(shards_open(&d->shards, &store->params, unit, ranks, ranks > 1 ? c->replicas->rank : 0, how->bucket, e));
+    *d = (struct division){
+        .store = store, .dev = store->dev, .overlap_reduce = how->overlap_reduce, .overlap_gather = how->overlap_gather,
+    };
+    TRY(shards_open(&d->shards, &store->params, unit, ranks, ranks > 1 ? c->replicas->rank : 0, passes ? 0 : how->bucket, e));
     d->calls = calloc((size_t)d->shards.n, sizeof *d->calls);
     d->asked = d->gathered = d->shards.n;
     if (!d->calls)
         return err_set(e, ERR_NOMEM, "out of memory");
-    TRY(data_parallel_open(&d->sums, d->dev, store->params.elements, how->micro_batches, how->tree, e));
-    for (size_t k = 0; k < sizeof own / sizeof *own && own[k]; k++) {
-        size_t bytes = shards_own(&d->shards) * sizeof(float);
-
-        TRY(device_alloc(d->dev, (void **)own[k], bytes, e));
-        TRY(device_zero(d->dev, *own[k], bytes, e));
-    }
+    TRY(data_parallel_open(&d->sums, d->dev, passes ? shards_own(&d->shards) : store->params.elements, how->micro_batches,
+                           how->tree, e));
+    for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+        if (own[k].here)
+            TRY(alloc_zeroed(d, (void **)own[k].p, shards_own(&d->shards) * sizeof(float), e));
+    TRY(open_passages(d, e));
     /* The padding of weights is gathered too. */
     return store->weights ? device_zero(d->dev, store->weights, store->memory.weights, e) : 0;
 }
 
 void division_close(struct division *d)
 {
+    for (int i = 0; d->dev && i < STORE_PASSAGES; i++) {
+        device_free(d->dev, d->weight[i].p);
+        device_free(d->dev, d->grad[i].p);
+    }
     if (d->dev) {
         device_free(d->dev, d->exp_avg);
         device_free(d->dev, d->exp_avg_sq);
         device_free(d->dev, d->master);
+        device_free(d->dev, d->grads);
     }
     data_parallel_close(&d->sums);
     free(d->calls);
@@ -85,10 +137,11 @@ static int gather(struct division *d, int i, struct err *e)
         .n = shards_share(s, i), .type = exchange_type(store->dt),
     };
 
-    return exchange_start(&d->calls[i], d->dev, store->conf.replicas, &call, e);
+    return call.n ? exchange_start(&d->calls[i], d->dev, store->conf.replicas, &call, e) : 0;
 }
 
-int division_gather_until(struct division *d, size_t at, struct err *e)
+/* Weights before element `at` of the slab have come, and the next buckets are under way. */
+static int gather_until(struct division *d, size_t at, struct err *e)
 {
     const struct shards *s = &d->shards;
 
@@ -106,8 +159,27 @@ static int gather_again(struct division *d, bool later, struct err *e)
 {
     if (d->shards.ranks == 1)
         return 0;
+    if (passages_of_weights(d))
+        return passages_forget(d, later, e);
     d->asked = d->gathered = 0;
-    return division_gather_until(d, later ? 0 : SIZE_MAX, e);
+    return gather_until(d, later ? 0 : SIZE_MAX, e);
+}
+
+int division_reads(struct division *d, int section, bool back, struct err *e)
+{
+    if (passages_of_weights(d))
+        return passages_read(d, section, back, e);
+    return gather_until(d, d->store->section[section + 1].at, e);
+}
+
+int division_left(struct division *d, int section, struct err *e)
+{
+    return passages_of_weights(d) ? passages_left(d, section, e) : 0;
+}
+
+int division_settle(struct division *d, struct err *e)
+{
+    return passages_of_weights(d) ? passages_settle(d, e) : gather_until(d, SIZE_MAX, e);
 }
 
 int division_weights_changed(struct division *d, struct err *e)
@@ -162,6 +234,8 @@ int division_pieces(const struct division *d, enum checkpoint_part part, struct 
 
 int division_add(struct division *d, int64_t i, int64_t n, struct err *e)
 {
+    if (d->grads || i + 1 == n)
+        return 0;
     return data_parallel_add(&d->sums, d->store->grads, 0, d->store->params.elements, i, n, e);
 }
 
@@ -186,7 +260,9 @@ static int reduce(struct division *d, int i, int64_t micro_batches, struct err *
     return exchange_start(&d->calls[i], d->dev, replicas, &call, e);
 }
 
-int division_reduce_from(struct division *d, size_t at, int64_t n, struct err *e)
+/* Starts with the buckets all of whose gradients are at element `at` of the slab or behind it, behind backward of the
+ * last of n micro-batches or during it. */
+static int reduce_from(struct division *d, size_t at, int64_t n, struct err *e)
 {
     int buckets = d->shards.n;
 
@@ -200,29 +276,52 @@ int division_reduce_from(struct division *d, size_t at, int64_t n, struct err *e
     return 0;
 }
 
+int division_writes(struct division *d, int section, struct err *e)
+{
+    return d->grads ? passages_write(d, section, e) : 0;
+}
+
+int division_wrote(struct division *d, int section, int64_t i, int64_t n, struct err *e)
+{
+    if (d->grads)
+        return passages_wrote(d, section, i, n, e);
+    return d->overlap_reduce && i + 1 == n ? reduce_from(d, d->store->section[section].at, n, e) : 0;
+}
+
 int division_reduce(struct division *d, int64_t n, struct err *e)
 {
-    TRY(division_reduce_from(d, 0, n, e));
+    if (d->grads)
+        return passages_reduce(d, e);
+    TRY(reduce_from(d, 0, n, e));
     for (int i = d->shards.n - 1; i >= 0; i--)
         TRY(exchange_wait(&d->calls[i], e));
     d->reduced = 0;
     return 0;
 }
 
+static int poke(struct exchange_call *x, bool *some, struct err *e)
+{
+    if (*some || !x->running || x->arrived)
+        return 0;
+    *some = true;
+    return exchange_poke(x, e);
+}
+
 int division_poke(struct division *d, bool *some, struct err *e)
 {
     *some = false;
     for (int i = 0; i < d->shards.n && !*some; i++)
-        if (d->calls[i].running && !d->calls[i].arrived) {
-            *some = true;
-            return exchange_poke(&d->calls[i], e);
-        }
+        TRY(poke(&d->calls[i], some, e));
+    for (int i = 0; i < STORE_PASSAGES && !*some; i++) {
+        TRY(poke(&d->weight[i].call, some, e));
+        TRY(poke(&d->grad[i].call, some, e));
+    }
     return 0;
 }
 
 float *division_grad(const struct division *d, const struct shard_range *r)
 {
-    return d->store->grads + r->at;
+    return d->grads ? d->grads + r->here : d->store->grads + r->at;
 }
 
 /* ---- norm ---- */
@@ -253,7 +352,7 @@ int division_squares(const struct division *d, double *sums, struct err *e)
 
 /* ---- update ---- */
 
-int division_update(struct division *d, const struct adamw *settings, double weight_decay, bool later, struct err *e)
+int division_update(struct division *d, const struct adamw *settings, double weight_decay, struct err *e)
 {
     const struct store *s = d->store;
     struct adamw a = *settings;
@@ -264,5 +363,5 @@ int division_update(struct division *d, const struct adamw *settings, double wei
         TRY(d->dev->ops->adamw(d->dev, &a, d->master ? d->master + r.here : s->weights + r.at, d->exp_avg + r.here,
                                d->exp_avg_sq + r.here, division_grad(d, &r), s->low ? s->low + r.at : NULL, (int64_t)r.n, e));
     }
-    return gather_again(d, later, e);
+    return gather_again(d, d->overlap_gather, e);
 }

@@ -3,6 +3,11 @@
  *
  * The store is cut into buckets (shards.h).  Those of gradients are reduced in backward's order, those of weights
  * gathered in forward's; two of each are under way at a time, since each takes buffers of the transport.
+ *
+ * Of gradients that are divided (ZeRO-2) a bucket is a section: backward writes it to a buffer, behind each
+ * micro-batch it is summed over the ranks, and each adds its share to what it keeps.  Of weights that are
+ * divided (ZeRO-3) a section is gathered into a buffer before a pass reads it, and the one that will be
+ * read next while the pass is still at this one.  The buffers are those of store.h's passages.
  */
 #ifndef TRAIN_DIVISION_H
 #define TRAIN_DIVISION_H
@@ -21,6 +26,18 @@ struct division_conf {
     size_t bucket;         /* parameters of one */
     int64_t micro_batches; /* the most of a step, of one rank */
     bool tree;             /* the same bits for any number of ranks (data_parallel.h) */
+    /* A bucket of gradients is reduced while backward is still at others, of weights gathered while forward is
+     * still before it.  The bits do not change. */
+    bool overlap_reduce, overlap_gather;
+};
+
+/* A buffer that sections pass through. */
+struct passage {
+    void *p;
+    int section; /* which one is in it, or on its way; -1: none */
+    bool held;   /* by a pass */
+    int64_t micro, micro_batches; /* gradients: of which micro-batch of how many */
+    struct exchange_call call;
 };
 
 struct division {
@@ -30,17 +47,22 @@ struct division {
     struct data_parallel sums;   /* over the micro-batches of this rank */
     float *master;               /* the fp32 weights of this rank's share; NULL: they are the store's */
     float *exp_avg, *exp_avg_sq; /* of the share; the device's */
+    float *grads;                /* of the share; NULL: they are the store's */
+    struct passage weight[STORE_PASSAGES], grad[STORE_PASSAGES]; /* p NULL: all have them */
+    int way; /* of the pass that reads: 1 forward, -1 backward */
     struct exchange_call *calls; /* one a bucket */
+    bool overlap_reduce, overlap_gather;
     /* In the slab's order: how many buckets of weights are being gathered or have been, and are there; in the
      * opposite one: how many of gradients are being reduced or have been. */
     int asked, gathered, reduced;
 };
 
-/* Bytes beside the store's slabs: more gradients, and the state of the optimizer. */
+/* Bytes beside the store's slabs: buffers of weights; of gradients, and shares of them; the optimizer's state. */
 struct division_memory {
-    size_t grads, optimizer;
+    size_t weights, grads, optimizer;
 };
-struct division_memory division_plan(const struct store_memory *m, const struct store_conf *c, const struct division_conf *how);
+struct division_memory division_plan(const struct store_memory *m, const struct store_conf *c, enum dtype dt,
+                                     const struct division_conf *how);
 
 /* Divides an open store; moments are 0.  ERR_NOMEM. */
 int division_open(struct division *d, struct store *store, const struct division_conf *how, struct err *e);
@@ -52,8 +74,11 @@ void division_close(struct division *d); /* the store stays; zeroed is fine */
 int division_fill(struct division *d, uint64_t seed, struct err *e);
 /* The share's fp32 weights were written: the store has them all. */
 int division_weights_changed(struct division *d, struct err *e);
-/* Weights before element `at` of the slab have come, and the next buckets are under way. */
-int division_gather_until(struct division *d, size_t at, struct err *e);
+/* The model's points (struct model_watch): a pass is about to read a section; it needs it no more. */
+int division_reads(struct division *d, int section, bool back, struct err *e);
+int division_left(struct division *d, int section, struct err *e);
+/* Weights that are on their way have come. */
+int division_settle(struct division *d, struct err *e);
 
 /* What this rank keeps, as pieces of a checkpoint; v has room for division_pieces_max.  How many. */
 int division_pieces_max(const struct division *d);
@@ -61,12 +86,12 @@ int division_pieces(const struct division *d, enum checkpoint_part part, struct 
 
 /* ---- gradients ---- */
 
-/* After backward of the i-th of n micro-batches of this rank but the last. */
+/* The model's points: backward of the i-th of n micro-batches of this rank is about to write a section, is through with it. */
+int division_writes(struct division *d, int section, struct err *e);
+int division_wrote(struct division *d, int section, int64_t i, int64_t n, struct err *e);
+/* Behind backward of the i-th of n. */
 int division_add(struct division *d, int64_t i, int64_t n, struct err *e);
-/* After backward of the last of n, or during it: starts with the buckets all of whose gradients are at element `at` of the
- * slab or behind it. */
-int division_reduce_from(struct division *d, size_t at, int64_t n, struct err *e);
-/* All of them, and waits: then gradients of the share are the sums over micro-batches and ranks. */
+/* Behind the last of n: gradients of the share become the sums over micro-batches and ranks. */
 int division_reduce(struct division *d, int64_t n, struct err *e);
 /* Gets on what is under way; *some: there is something. */
 int division_poke(struct division *d, bool *some, struct err *e);
@@ -78,8 +103,8 @@ float *division_grad(const struct division *d, const struct shard_range *r);
 int64_t division_blocks(const struct division *d);
 int division_squares(const struct division *d, double *sums, struct err *e);
 
-/* AdamW on the share; then the store has all new weights or, with later, they are under way. */
-int division_update(struct division *d, const struct adamw *a, double weight_decay, bool later, struct err *e);
+/* AdamW on the share; then the store has all new weights, or they are under way. */
+int division_update(struct division *d, const struct adamw *a, double weight_decay, struct err *e);
 
 #ifdef __cplusplus
 }

@@ -280,6 +280,8 @@ int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, s
     }
     if (chunk < 0 || (layer + 1 < m->config.layers && pass_chunk(m, layer + 1) == chunk))
         return 0; /* kept, or already run again with its chunk */
+    if (chunk < layer) /* first others are needed */
+        TRY(pass_at_point(m, MODEL_LEFT, pass_section(layer), e));
     TRY(pass_at_point(m, MODEL_READS, pass_section(chunk), e));
     TRY(pass_norm1(m, chunk, n, e));
     for (int64_t i = chunk; i <= layer; i++) {

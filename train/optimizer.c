@@ -9,6 +9,45 @@ size_t optimizer_bytes(void)
     return sizeof(float);
 }
 
+/* The i-th of all divisions: the first of all parts, then the second ones; NULL behind the last. */
+static struct division *division_of(const struct optimizer *o, int i)
+{
+    return i < o->n * o->stores ? &o->parts[i % o->n].divisions[i / o->n] : NULL;
+}
+
+/* ---- beside the passes ---- */
+
+/* Gets on whatever is under way: one call gets all on. */
+static int poke(struct optimizer *o, struct err *e)
+{
+    struct division *d;
+    bool some = false;
+
+    for (int i = 0; !some && (d = division_of(o, i)); i++)
+        TRY(division_poke(d, &some, e));
+    return 0;
+}
+
+static int on_point(void *arg, enum model_point point, int section, struct err *e)
+{
+    struct train_part *p = arg;
+    struct optimizer *o = p->optimizer;
+
+    for (int k = 0; k < o->stores; k++) {
+        struct division *d = &p->divisions[k];
+
+        if (point == MODEL_READS || point == MODEL_READS_BACK)
+            TRY(division_reads(d, section, point == MODEL_READS_BACK, e));
+        if (point == MODEL_LEFT)
+            TRY(division_left(d, section, e));
+        if (point == MODEL_WRITES)
+            TRY(division_writes(d, section, e));
+        if (point == MODEL_WROTE)
+            TRY(division_wrote(d, section, p->micro, p->micro_batches, e));
+    }
+    return poke(o, e);
+}
+
 /* ---- memory ---- */
 
 static int open_part(struct optimizer *o, struct train_part *p, const struct division_conf *how, struct err *e)
@@ -23,6 +62,7 @@ static int open_part(struct optimizer *o, struct train_part *p, const struct div
         TRY(division_open(&p->divisions[k], m->stores[k], how, e));
         o->blocks += division_blocks(&p->divisions[k]);
     }
+    m->watch = (struct model_watch){on_point, p};
     return 0;
 }
 
@@ -57,12 +97,6 @@ void optimizer_close(struct optimizer *o)
     *o = (struct optimizer){0};
 }
 
-/* The i-th of all divisions: the first of all parts, then the second ones; NULL behind the last. */
-static struct division *division_of(const struct optimizer *o, int i)
-{
-    return i < o->n * o->stores ? &o->parts[i % o->n].divisions[i / o->n] : NULL;
-}
-
 /* ---- weights ---- */
 
 int optimizer_settle(struct optimizer *o, struct err *e)
@@ -70,7 +104,7 @@ int optimizer_settle(struct optimizer *o, struct err *e)
     struct division *d;
 
     for (int i = 0; (d = division_of(o, i)); i++)
-        TRY(division_gather_until(d, SIZE_MAX, e));
+        TRY(division_settle(d, e));
     return 0;
 }
 
@@ -137,43 +171,6 @@ int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool moment
     return rc < 0 ? rc : weights_changed(o, e);
 }
 
-/* ---- beside the passes ---- */
-
-/* Gets on whatever is under way: one call gets all on. */
-static int poke(struct optimizer *o, struct err *e)
-{
-    struct division *d;
-    bool some = false;
-
-    for (int i = 0; !some && (d = division_of(o, i)); i++)
-        TRY(division_poke(d, &some, e));
-    return 0;
-}
-
-static int on_point(void *arg, enum model_point point, int section, struct err *e)
-{
-    struct train_part *p = arg;
-    struct optimizer *o = p->optimizer;
-
-    for (int k = 0; k < o->stores; k++) {
-        struct division *d = &p->divisions[k];
-
-        if (point == MODEL_READS)
-            TRY(division_gather_until(d, d->store->section[section + 1].at, e));
-        if (point == MODEL_WROTE && o->overlap_reduce && p->micro + 1 == p->micro_batches)
-            TRY(division_reduce_from(d, d->store->section[section].at, p->micro_batches, e));
-    }
-    return poke(o, e);
-}
-
-void optimizer_overlap(struct optimizer *o, bool reduce, bool gather)
-{
-    o->overlap_reduce = reduce;
-    o->overlap_gather = gather;
-    for (int k = 0; k < o->n && (reduce || gather); k++)
-        o->parts[k].model->watch = (struct model_watch){on_point, &o->parts[k]};
-}
-
 /* ---- gradients ---- */
 
 void optimizer_before(struct train_part *p, int64_t i, int64_t n, bool *first)
@@ -185,7 +182,7 @@ void optimizer_before(struct train_part *p, int64_t i, int64_t n, bool *first)
 
 int optimizer_after(struct train_part *p, struct err *e)
 {
-    for (int k = 0; k < p->optimizer->stores && p->micro + 1 < p->micro_batches; k++)
+    for (int k = 0; k < p->optimizer->stores; k++)
         TRY(division_add(&p->divisions[k], p->micro, p->micro_batches, e));
     return 0;
 }
@@ -293,6 +290,6 @@ int optimizer_update(struct optimizer *o, const struct adamw *settings, double w
 
     a.grad_scale = o->clip;
     for (int i = 0; (d = division_of(o, i)); i++)
-        TRY(division_update(d, &a, weight_decay, o->overlap_gather, e));
+        TRY(division_update(d, &a, weight_decay, e));
     return 0;
 }

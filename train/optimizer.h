@@ -37,7 +37,6 @@ struct optimizer {
     const struct layout *layout;
     struct train_part *parts;
     int n, stores;
-    bool overlap_reduce, overlap_gather;
     int64_t blocks;       /* of the norm: of the first stores of all parts, then of the second ones */
     double *sums, *host;  /* one a block; the device's, the host's */
     float *clip;
@@ -46,7 +45,7 @@ struct optimizer {
 /* Bytes of an optimizer that are not of its divisions. */
 size_t optimizer_bytes(void);
 
-/* Divides the stores of parts, whose models are open.  ERR_NOMEM. */
+/* Divides the stores of parts, whose models are open, and watches these.  ERR_NOMEM. */
 int optimizer_open(struct optimizer *o, struct device *dev, const struct layout *l, struct train_part *parts, int n,
                    const struct division_conf *how, struct err *e);
 void optimizer_close(struct optimizer *o); /* the models stay */
@@ -58,9 +57,6 @@ int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool moment
 /* All that this rank holds of the state of training, for a saver: *v, to be freed, of *n.  ERR_NOMEM. */
 int optimizer_pieces(const struct optimizer *o, struct piece **v, int *n, struct err *e);
 
-/* Reduces a bucket of gradients while backward of the last micro-batch is still at others; gathers a bucket of weights
- * while forward of the next step is still before it.  The bits do not change.  Gather: when sharded. */
-void optimizer_overlap(struct optimizer *o, bool reduce, bool gather);
 /* Weights that are on their way have come. */
 int optimizer_settle(struct optimizer *o, struct err *e);
 

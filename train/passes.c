@@ -148,12 +148,23 @@ static int backward(struct under_way *u, struct train_part *part, const struct m
     return 0;
 }
 
+/* Which micro-batch of the step is this rank's i-th: ranks have neighbours each; or, where each is summed over ranks by
+ * itself, take them by turns. */
+static int64_t batch_of(const struct under_way *u, const struct model *m, int64_t i)
+{
+    const struct comm *batch = u->p->layout ? u->p->layout->batch : NULL;
+
+    if (!batch)
+        return i;
+    return store_shares(&m->dense.conf, SHARD_OPTIM_GRADS) ? i * batch->size + batch->rank : batch->rank * u->share + i;
+}
+
 static int one(void *arg, const struct pipeline_op *op, const void *in, void *out, struct err *e)
 {
     struct under_way *u = arg;
     struct train_part *part = &u->p->parts[op->chunk];
     struct model *m = part->model;
-    int64_t k = (u->p->layout ? u->p->layout->batch->rank : 0) * u->share + op->micro;
+    int64_t k = batch_of(u, m, op->micro);
     struct model_dropout drop;
     struct model_batch b = {.slot = (int)(op->micro % m->run.slots), .tokens = u->p->tokens, .targets = u->p->targets};
 

@@ -98,17 +98,22 @@ static double beyond(double seconds, bool beside, double work)
 }
 
 /* Gradients are summed in fp32 over replicas; with the distributed optimizer they are scattered, and the
- * weights gathered.  stage: seconds of a micro-batch, the last one's backward and the first one's forward pass
+ * weights gathered; divided gradients are scattered, and divided weights gathered twice, every micro-batch.  stage: seconds of a micro-batch, the last one's backward and the first one's forward pass
  * of which may hide them. */
 static double reduction(const struct train_config *c, const struct plan_machine *m, double weights, double stage)
 {
     int64_t n = train_config_replicas(c);
     double per_second = bandwidth(m, n * c->layout.tensor), scatter = ring(4 * weights, n, per_second);
+    double gather = scatter * (c->bf16 ? 0.5 : 1), micro = (double)c->micro_batches;
 
-    if (!c->distributed_optimizer)
+    if (c->sharding == NO_SHARD)
         return beyond(2 * scatter, c->overlap_reduce, stage * 2 / 3);
-    return beyond(scatter, c->overlap_reduce, stage * 2 / 3) +
-           beyond(scatter * (c->bf16 ? 0.5 : 1), c->overlap_gather, stage / 3);
+    if (c->sharding == SHARD_OPTIM)
+        return beyond(scatter, c->overlap_reduce, stage * 2 / 3) + beyond(gather, c->overlap_gather, stage / 3);
+    if (c->sharding == SHARD_OPTIM_GRADS)
+        return micro * beyond(scatter, c->overlap_reduce, stage * 2 / 3) + beyond(gather, c->overlap_gather, stage / 3);
+    return micro * (beyond(scatter + (c->overlap_gather ? gather : 0), c->overlap_reduce, stage * 2 / 3) +
+                    beyond(gather, c->overlap_gather, stage / 3) + (c->overlap_gather ? 0 : gather));
 }
 
 int plan_step(const struct train_config *c, const struct plan_machine *m, struct plan_step *p, struct err *e)
@@ -118,7 +123,7 @@ int plan_step(const struct train_config *c, const struct plan_machine *m, struct
 
     memset(p, 0, sizeof *p);
     TRY(trainer_plan(c, &p->memory, e));
-    weights = c->bf16 ? (double)p->memory.model.low / 2 : (double)p->memory.model.weights / sizeof(float);
+    weights = (double)p->memory.elements;
     p->compute = n * products(c, m, &s);
     p->tensor = n * tensor_sums(c, m, &s);
     p->context = n * context_ring(c, m, &s);

@@ -32,14 +32,22 @@ static int cut(const struct params *p, size_t multiple, size_t bucket, size_t *a
     return n - 1;
 }
 
+/* The same with a bucket for each section. */
+static int cut_sections(const struct params *p, size_t *at)
+{
+    for (int i = 0; i <= p->sections; i++)
+        at[p->sections - i] = params_section(p, i);
+    return p->sections;
+}
+
 int shards_open(struct shards *s, const struct params *p, size_t unit, int ranks, int rank, size_t bucket, struct err *e)
 {
-    size_t *at = malloc(((size_t)p->n + 2) * sizeof *at);
+    size_t *at = malloc(((size_t)p->n + (size_t)p->sections + 2) * sizeof *at);
 
     *s = (struct shards){.ranks = ranks, .rank = rank, .unit = unit};
     if (!at)
         return err_set(e, ERR_NOMEM, "out of memory");
-    s->n = cut(p, shards_multiple(unit, ranks), bucket, at);
+    s->n = bucket ? cut(p, shards_multiple(unit, ranks), bucket, at) : cut_sections(p, at);
     for (int i = 0, k = s->n; i < k; i++, k--) {
         size_t swap = at[i];
 

@@ -35,7 +35,8 @@ static inline size_t shards_multiple(size_t unit, int ranks)
     return unit * (size_t)ranks;
 }
 
-/* p: rounded by params_round to shards_multiple; bucket: parameters that are enough for one.  ERR_NOMEM. */
+/* p: rounded by params_round to shards_multiple; bucket: parameters that are enough for one; 0: a bucket is a section, also
+ * an empty one, and sections begin at such multiples.  ERR_NOMEM. */
 int shards_open(struct shards *s, const struct params *p, size_t unit, int ranks, int rank, size_t bucket, struct err *e);
 void shards_close(struct shards *s);
 

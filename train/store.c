@@ -3,6 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+int store_passage(const struct store *s, int section)
+{
+    const struct params *p = &s->params;
+
+    if (section > 0 && section < p->sections - 1)
+        return section % 2;
+    return section > 0 && p->output == p->word ? 3 : 2;
+}
+
 int store_plan(struct store *s, const struct store_conf *conf, enum dtype dt, bool backward, struct err *e)
 {
     struct params *p = &s->params;
@@ -17,6 +26,11 @@ int store_plan(struct store *s, const struct store_conf *conf, enum dtype dt, bo
     for (int i = 0; i <= p->sections; i++)
         s->section[i].at = params_section(p, i);
     s->memory = (struct store_memory){.elements = p->elements};
+    for (int i = 0; i < p->sections; i++) {
+        size_t n = s->section[i + 1].at - s->section[i].at, *most = &s->memory.passage[store_passage(s, i)];
+
+        *most = n > *most ? n : *most;
+    }
     /* In bf16 the fp32 weights are the optimizer's, which has them by shares. */
     if (!store_shares(conf, dt == DTYPE_BF16 ? SHARD_OPTIM : SHARD_OPTIM_GRADS_PARAMS))
         s->memory.weights = p->elements * sizeof(float);

@@ -39,10 +39,15 @@ static inline bool store_shares(const struct store_conf *c, enum sharding x)
     return store_ranks(c) > 1 && c->sharding >= x;
 }
 
+/* What is not in a slab passes through buffers, each section through the same one always: those next to
+ * each other through different ones. */
+enum { STORE_PASSAGES = 4 };
+
 /* Bytes of slabs; a slab that the store does not have is 0. */
 struct store_memory {
     size_t weights, low, grads;
-    size_t elements; /* of a slab: a number */
+    size_t elements;               /* of a slab: a number */
+    size_t passage[STORE_PASSAGES]; /* elements of the largest section that passes there */
 };
 
 struct store_section {
@@ -72,6 +77,10 @@ void store_close(struct store *s); /* zeroed is fine */
 
 /* To be called after all of s->weights was written: makes the copy in bf16. */
 int store_weights_changed(struct store *s, struct err *e);
+
+/* Where a section passes through: layers by turns; the embedding and the output layer, which are large, through one,
+ * unless they are the same matrix: then the last section has one of its own. */
+int store_passage(const struct store *s, int section);
 
 /* Parameter i in the type of the matrix products, and its gradient; NULL for what there is none of (-1). */
 static inline void *store_weight(const struct store *s, int i)

@@ -16,7 +16,7 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
         .dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_TRAIN, .b = c->micro_batch, .t = c->model.seq,
         .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
         .dense = {
-            .sharding = c->distributed_optimizer ? SHARD_OPTIM : NO_SHARD, .replicas = replicas, .model = model,
+            .sharding = (enum sharding)c->sharding, .replicas = replicas, .model = model,
             .unit = shards_unit(model_config_params(&c->model)),
         },
     };
@@ -24,7 +24,10 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
 
 static struct division_conf config_division(const struct train_config *c)
 {
-    return (struct division_conf){.bucket = c->bucket, .micro_batches = c->micro_batches, .tree = c->deterministic};
+    return (struct division_conf){
+        .bucket = c->bucket, .micro_batches = c->micro_batches, .tree = c->deterministic, .overlap_reduce = c->overlap_reduce,
+        .overlap_gather = c->overlap_gather,
+    };
 }
 
 /* What a stage has of the model in its i-th part, and how it is used. */
@@ -57,8 +60,9 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
 
     part_of(c, &l, stage, i, &part, &run);
     TRY(model_plan(&one, &c->model, &part, &run, e));
-    d = division_plan(&one.store[0], &run.dense, &how);
-    m->model.weights += one.weights;
+    d = division_plan(&one.store[0], &run.dense, run.dt, &how);
+    m->elements += one.store[0].elements;
+    m->model.weights += one.weights + d.weights;
     m->model.low += one.low;
     m->model.grads += one.grads + d.grads;
     m->model.activations += one.activations;
@@ -194,9 +198,7 @@ static int open_parts(struct trainer *t, struct err *e)
         part_of(c, &t->layout, t->layout.pipe->rank, i, &of, &run);
         TRY(model_open(&p->model, t->dev, &c->model, &of, &run, e));
     }
-    TRY(optimizer_open(&t->optimizer, t->dev, &t->layout, t->parts, t->n_parts, &how, e));
-    optimizer_overlap(&t->optimizer, c->overlap_reduce, c->overlap_gather);
-    return 0;
+    return optimizer_open(&t->optimizer, t->dev, &t->layout, t->parts, t->n_parts, &how, e);
 }
 
 static int open_memory(struct trainer *t, struct err *e)

@@ -67,6 +67,7 @@ struct trainer {
 struct train_memory {
     struct model_memory model;
     size_t optimizer, save, total; /* save: --async-save's copy */
+    size_t elements;               /* a number: weights of that rank's part, divided or not */
 };
 int trainer_plan(const struct train_config *c, struct train_memory *m, struct err *e);
 

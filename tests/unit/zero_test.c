@@ -1,0 +1,243 @@
+/* What ranks share of weights, gradients and the optimizer's state: the plan is what is allocated, to the byte, and
+ * a step allocates nothing; sections of a store and their buffers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "base/log.h"
+#include "kernels/device_calls.h"
+#include "train/trainer.h"
+
+enum { RANKS = 4, RANK = 1 };
+
+static struct err e;
+
+/* ---- a group whose other ranks have what this one has ---- */
+
+static int mirror_start(struct comm *c, const struct comm_call *call, struct comm_handle *h, struct err *err)
+{
+    size_t n = call->n, w = comm_type_size(call->type);
+    const char *send = call->send;
+
+    (void)h, (void)err;
+    if (call->kind == COMM_REDUCE_SCATTER)
+        send += (size_t)c->rank * n * w;
+    if (call->kind == COMM_ALL_GATHER) {
+        for (int r = 0; r < c->size; r++)
+            if ((char *)call->recv + (size_t)r * n * w != send)
+                memcpy((char *)call->recv + (size_t)r * n * w, send, n * w);
+        return 0;
+    }
+    if (n && send != call->recv)
+        memmove(call->recv, send, n * w);
+    for (size_t i = 0; i < n && call->op == COMM_SUM && call->type == COMM_F32; i++)
+        ((float *)call->recv)[i] *= (float)c->size;
+    return 0;
+}
+
+static int mirror_test(struct comm_handle *h, bool *done, struct err *err)
+{
+    (void)h, (void)err;
+    *done = true;
+    return 0;
+}
+
+static int mirror_wait(struct comm_handle *h, struct err *err)
+{
+    (void)h, (void)err;
+    return 0;
+}
+
+static int mirror_split(struct comm *c, int colour, int key, struct comm *to, struct err *err)
+{
+    bool all = strcmp(to->name, "data") == 0 || strcmp(to->name, "replicas") == 0;
+
+    (void)c, (void)colour, (void)key, (void)err;
+    to->size = all ? RANKS : 1;
+    to->rank = all ? RANK : 0;
+    return 0;
+}
+
+static void mirror_free(struct comm *c)
+{
+    free(c);
+}
+
+static const struct comm_backend mirror = {"mirror", mirror_start, mirror_test, mirror_wait, mirror_split, mirror_free};
+
+/* ---- a device that counts ---- */
+
+static struct device_calls calls;
+static const struct device_calls *real_calls;
+static size_t allocated;
+
+static int counting_alloc(struct device *dev, void **p, size_t bytes, struct err *err)
+{
+    allocated += bytes;
+    return real_calls->alloc(dev, p, bytes, err);
+}
+
+static void config(struct train_config *c, const char *const *set)
+{
+    static const struct opt no_more[] = {OPT_END};
+    static const char *const base[] = {
+        "num-layers=5", "hidden-size=32", "num-attention-heads=2", "seq-length=16", "vocab-size=64", "mock-data=true",
+        "make-vocab-size-divisible-by=16", "micro-batch-size=1", "global-batch-size=16", "train-iters=3", "lr=0.01", "eval-iters=1",
+        "eval-interval=2", NULL,
+    };
+    const char *const *lists[] = {base, set};
+    struct opt *opts;
+
+    train_config_init(c);
+    c->world = RANKS;
+    opts = train_config_options(c, no_more);
+    assert_non_null(opts);
+    for (int k = 0; k < 2; k++)
+        for (const char *const *s = lists[k]; *s; s++) {
+            const char *eq = strchr(*s, '=');
+            char name[64];
+
+            snprintf(name, sizeof name, "%.*s", (int)(eq - *s), *s);
+            if (opt_set(opts, name, eq + 1, &e) < 0)
+                fail_msg("%s", e.msg);
+        }
+    free(opts);
+    if (train_config_check(c, &e) < 0)
+        fail_msg("%s", e.msg);
+}
+
+static struct device *dev;
+static size_t after_first;
+
+static void on_step(void *arg, const struct train_step *s)
+{
+    (void)arg;
+    assert_true(isfinite(s->loss) && isfinite(s->grad_norm));
+    if (s->step == 1)
+        after_first = allocated;
+}
+
+/* What a run with these settings allocates. */
+static size_t run(const char *const *set)
+{
+    struct train_config c;
+    struct train_memory m;
+    struct trainer *t;
+    struct comm *world = calloc(1, sizeof *world);
+    enum train_end how;
+    volatile sig_atomic_t stop = 0;
+    size_t opened;
+
+    assert_non_null(world);
+    *world = (struct comm){.backend = &mirror, .size = RANKS, .rank = RANK, .timeout = 60, .name = "world"};
+    config(&c, set);
+    assert_int_equal(trainer_plan(&c, &m, &e), 0);
+    allocated = 0;
+    if (trainer_open(&t, &c, dev, world, &e) < 0)
+        fail_msg("%s", e.msg);
+    opened = allocated;
+    if (opened != m.total)
+        fail_msg("%s: planned %zu, allocated %zu", set[0], m.total, opened);
+    if (trainer_run(t, &stop, on_step, NULL, &how, &e) < 0)
+        fail_msg("%s", e.msg);
+    assert_int_equal(after_first, opened);
+    assert_int_equal(allocated, opened);
+    trainer_close(t);
+    train_config_free(&c);
+    comm_close(world);
+    return opened;
+}
+
+#define STRATEGY(x) "data-parallel-sharding-strategy=" x
+
+static void the_plan_is_what_is_allocated(void **state)
+{
+    static const char *const strategy[] = {STRATEGY("no_shard"), STRATEGY("optim"), STRATEGY("optim_grads"),
+                                           STRATEGY("optim_grads_params")};
+    static const char *const how[][4] = {
+        {NULL},
+        {"overlap-grad-reduce=true", NULL},
+        {"bf16=true", "untie-embeddings-and-output-weights=true", NULL},
+        {"deterministic=true", "bf16=true", NULL},
+        {"recompute-granularity=full", "recompute-num-layers=3", NULL},
+    };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof how / sizeof *how; k++) {
+        size_t before = SIZE_MAX;
+
+        for (size_t i = 0; i < sizeof strategy / sizeof *strategy; i++) {
+            const char *set[8] = {strategy[i]};
+            size_t bytes;
+
+            memcpy(set + 1, how[k], sizeof how[k]);
+            bytes = run(set);
+            assert_true(bytes < before);
+            before = bytes;
+        }
+    }
+}
+
+static void sections_begin_where_they_are_divided(void **state)
+{
+    struct store s = {0};
+    struct comm four = {.size = RANKS};
+    struct store_conf conf = {.sharding = SHARD_OPTIM_GRADS_PARAMS, .replicas = &four, .unit = 64};
+    struct train_config c;
+    size_t largest[STORE_PASSAGES] = {0};
+
+    (void)state;
+    config(&c, (const char *const[]){NULL});
+    assert_int_equal(params_init(&s.params, &c.model, NULL, &e), 0);
+    assert_int_equal(store_plan(&s, &conf, DTYPE_BF16, true, &e), 0);
+    assert_int_equal(s.params.sections, 7);
+    assert_int_equal(s.memory.weights + s.memory.low + s.memory.grads, 0);
+    for (int i = 0; i < s.params.sections; i++) {
+        size_t n = s.section[i + 1].at - s.section[i].at;
+        int k = store_passage(&s, i);
+
+        assert_int_equal(s.section[i].at % (64 * RANKS), 0);
+        assert_true(n > 0);
+        assert_true(i == 0 || k != store_passage(&s, i - 1)); /* a pass needs two at once */
+        largest[k] = n > largest[k] ? n : largest[k];
+    }
+    assert_int_not_equal(store_passage(&s, 0), store_passage(&s, 6)); /* a tied embedding is needed with the last norm */
+    assert_memory_equal(largest, s.memory.passage, sizeof largest);
+    for (int i = 0; i < s.params.n; i++) {
+        assert_true(s.params.v[i].at >= s.section[s.params.v[i].section].at);
+        assert_true(s.params.v[i].at + s.params.v[i].n <= s.section[s.params.v[i].section + 1].at);
+        assert_null(store_weight(&s, i)); /* until somebody puts it there */
+        assert_null(store_grad(&s, i));
+    }
+    store_close(&s);
+    train_config_free(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_plan_is_what_is_allocated),
+        cmocka_unit_test(sections_begin_where_they_are_divided),
+    };
+    int failed;
+
+    log_init("zero_test", LOG_ERROR);
+    if (device_open(&dev, "cpu", 1, &e) < 0)
+        return 1;
+    real_calls = dev->calls;
+    calls = *real_calls;
+    calls.alloc = counting_alloc;
+    dev->calls = &calls;
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    dev->calls = real_calls;
+    device_close(dev);
+    return failed;
+}
