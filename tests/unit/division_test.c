@@ -229,7 +229,7 @@ int main(void)
     };
     int failed;
 
-    log_init("zero_test", LOG_ERROR);
+    log_init("division_test", LOG_ERROR);
     if (device_open(&dev, "cpu", 1, &e) < 0)
         return 1;
     real_calls = dev->calls;
