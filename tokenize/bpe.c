@@ -71,67 +71,6 @@ int bpe_add_merge(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, u
     return 0;
 }
 
-/* ---- what tokens reach across ---- */
-
-/* A token that has l bytes before a place and r behind it is noted by the nearest two of
- * each: four maps, for one or more bytes on each side. */
-enum { CROSS_BITS = 18, CROSS_WORDS = 1 << (CROSS_BITS - 6) };
-
-static inline uint32_t cross_bit(const uint8_t *at, bool left2, bool right2)
-{
-    uint32_t x = (uint32_t)at[-1] << 8 | at[0];
-
-    if (left2)
-        x |= (uint32_t)at[-2] << 16;
-    if (right2)
-        x |= (uint32_t)at[1] << 24;
-    return x * 0x9E3779B1u >> (32 - CROSS_BITS);
-}
-
-static inline bool is_crossed(const struct bpe *b, const uint8_t *at, bool left2, bool right2)
-{
-    uint32_t bit = cross_bit(at, left2, right2);
-    return b->crossed[(left2 * 2 + right2) * CROSS_WORDS + (bit >> 6)] >> (bit & 63) & 1;
-}
-
-/* Between two characters, one of them not ASCII. */
-static inline bool is_place(const uint8_t *at)
-{
-    return (at[0] & 0xC0) != 0x80 && (at[0] | at[-1]) >= 0x80;
-}
-
-static int note_crossings(struct bpe *b, const struct vocab *v, struct err *e)
-{
-    b->crossed = calloc(4 * CROSS_WORDS, sizeof *b->crossed);
-    if (!b->crossed)
-        return err_set(e, ERR_NOMEM, "out of memory for merges");
-    for (uint32_t id = 0; id < v->n; id++) {
-        struct span s = vocab_get(v, id);
-        for (size_t k = 1; k < s.n; k++) {
-            const uint8_t *at = (const uint8_t *)s.p + k;
-            bool left2 = k > 1, right2 = s.n - k > 1;
-            uint32_t bit;
-            if (!is_place(at))
-                continue;
-            bit = cross_bit(at, left2, right2);
-            b->crossed[(left2 * 2 + right2) * CROSS_WORDS + (bit >> 6)] |= (uint64_t)1 << (bit & 63);
-        }
-    }
-    return 0;
-}
-
-size_t bpe_cut(const struct bpe *b, const uint8_t *piece, size_t n, size_t from)
-{
-    for (size_t k = from ? from : 1; k < n; k++) {
-        const uint8_t *at = piece + k;
-        bool left2 = k > 1, right2 = n - k > 1;
-        if (is_place(at) && !is_crossed(b, at, false, false) && !(left2 && is_crossed(b, at, true, false)) &&
-            !(right2 && is_crossed(b, at, false, true)) && !(left2 && right2 && is_crossed(b, at, true, true)))
-            return k;
-    }
-    return n;
-}
-
 /* True if the dense table can hold all pairs; sets dense_id. */
 static bool can_be_dense(struct bpe *b)
 {
@@ -196,7 +135,7 @@ int bpe_finish(struct bpe *b, const struct vocab *v, struct err *e)
         p->rank = bpe_pair_rank(b, b->byte_id[i >> 8], b->byte_id[i & 255], &p->id);
     }
     TRY(make_dense(b, e));
-    return note_crossings(b, v, e);
+    return bpe_crossings_note(&b->crossings, v, e);
 }
 
 /* Without the dense pairs. */
@@ -415,7 +354,7 @@ void bpe_free(struct bpe *b)
     free(b->pairs);
     free(b->dense);
     free(b->byte_pairs);
-    free(b->crossed);
+    bpe_crossings_free(&b->crossings);
     memset(b, 0, sizeof *b);
 }
 
@@ -439,8 +378,8 @@ int bpe_check_cuts(struct bpe *b, const struct vocab *v, struct err *e)
         else if (bpe_encode(b, &scratch, p, s.n, (uint32_t *)(void *)ids.p) != 1)
             rc = 1;
     }
-    if (rc == 1) /* everything is crossed */
-        memset(b->crossed, 0xFF, 4 * CROSS_WORDS * sizeof *b->crossed);
+    if (rc == 1)
+        bpe_crossings_free(&b->crossings);
     bpe_scratch_free(&scratch);
     buf_free(&ids);
     return rc < 0 ? err_set(e, ERR_NOMEM, "out of memory for merges") : 0;

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/isa.h"
 #include "base/mem.h"
+#include "tokenize/bpe_cut.h"
 #include "tokenize/vocab.h"
 
 #define BPE_NO_BYTE UINT32_MAX
@@ -38,7 +39,7 @@ struct bpe {
     uint32_t dense_lines, dense_id; /* id - rank */
     void (*words)(const struct bpe *b, struct bpe_word *words, size_t n);
     struct bpe_byte_pair *byte_pairs; /* [256][256] */
-    uint64_t *crossed;    /* bitmaps: see bpe_cut */
+    struct bpe_crossings crossings;
 };
 
 /* What a thread needs to merge; grows to the longest piece.  Zero-initialise. */
@@ -58,12 +59,8 @@ int bpe_add_ranks(struct bpe *b, const struct vocab *v, struct err *e);
 /* Call when all merges are there, with the tokens they make. */
 int bpe_finish(struct bpe *b, const struct vocab *v, struct err *e);
 
-/* The first place k in from..n-1, between two characters of which one is not ASCII, that
- * no token reaches across; n if there is none.  What stands before and behind it is
- * merged independently, so a long run of letters without spaces can be taken apart. */
-size_t bpe_cut(const struct bpe *b, const uint8_t *piece, size_t n, size_t from);
-/* For tokenizers that take a piece which is a token as it is: no more cuts if merging would
- * make another of some token, since a part may not be taken as it is. */
+/* For tokenizers that take a piece which is a token as it is: no crossings, so no piece is taken apart, if merging
+ * would make another of some token, since a part may not be taken as it is. */
 int bpe_check_cuts(struct bpe *b, const struct vocab *v, struct err *e);
 
 /* True if there is a token for each byte. */

@@ -35,8 +35,10 @@ struct encoder {
     struct word_batch batch, part_batch;
     struct late late, part_late;
     bool together; /* short pieces can be merged together */
-    uint32_t parts[WORDS_BATCH + 1];
+    size_t (*apart)(const struct bpe_crossings *c, struct span text, uint32_t *cuts, size_t n, size_t *done, size_t keep,
+                    uint32_t *parts, size_t max); /* NULL: pieces are not to be taken apart */
     uint32_t cuts[CUTS + 1]; /* a piece begins at the first, and at each but the last */
+    uint32_t parts[CUTS], slow_parts[2 * BPE_CUT_ROOM];
 };
 
 struct encoder *encoder_new(const struct tokenizer *t)
@@ -50,6 +52,8 @@ struct encoder *encoder_new(const struct tokenizer *t)
     enc->seek = ISA_PICK(words_seek);
     enc->put2 = ISA_PICK(words_put2);
     enc->put4 = ISA_PICK(words_put4);
+    if (t->bpe.crossings.near && (!t->rules || t->rules->joins))
+        enc->apart = ISA_PICK(bpe_parts);
     if (word_table_init(&enc->words, TABLE_LOG2) < 0) {
         free(enc);
         return NULL;
@@ -244,29 +248,24 @@ static void remember(struct encoder *enc, const uint8_t *p, size_t n, const char
 static char *put_pieces(struct encoder *enc, struct span text, const uint32_t *cuts, size_t n, char *o, int width,
                         struct word_batch *b);
 
-/* A piece of n bytes at the beginning of text, which was not found at the first look.  A long one is taken
- * apart where no token reaches across: scripts without spaces have pieces of whole sentences. */
+/* A piece of n bytes at the beginning of text, which was not found at the first look. */
 static char *put_slowly(struct encoder *enc, struct span text, size_t n, char *o, int width)
 {
     const uint8_t *p = (const uint8_t *)text.p, *packed;
-    uint32_t *parts = enc->parts;
+    uint32_t cuts[2] = {0, (uint32_t)n};
+    size_t count, done = 0;
     char *begin = o;
-    size_t count;
 
-    if (n <= WORDS_SHORT || (enc->t->rules && !enc->t->rules->joins))
+    if (n <= WORDS_SHORT || !enc->apart)
         return put_part(enc, p, n, o, width);
     if (n < WORDS_LINE && (packed = word_table_find_line(&enc->words, p, n, &count)))
         return put_packed(o, packed, count, width);
-    parts[0] = 0;
-    do {
-        size_t k = 0;
-        for (; k < WORDS_BATCH && parts[k] < n; k++)
-            parts[k + 1] = parts[k] + (uint32_t)bpe_cut(&enc->t->bpe, p + parts[k], n - parts[k], 1);
-        if (parts[0] == 0 && k == 1)
+    while (o && !done) {
+        size_t k = enc->apart(&enc->t->bpe.crossings, text, cuts, 1, &done, 0, enc->slow_parts, 2 * BPE_CUT_ROOM);
+        if (k == 1 && enc->slow_parts[0] == 0 && done)
             return put_part(enc, p, n, o, width);
-        o = put_pieces(enc, text, parts, k, o, width, &enc->part_batch);
-        parts[0] = parts[k];
-    } while (o && parts[0] < n);
+        o = put_pieces(enc, text, enc->slow_parts, k, o, width, &enc->part_batch);
+    }
     if (o && n < WORDS_LINE)
         remember(enc, p, n, begin, o, width);
     return o;
@@ -313,16 +312,24 @@ static int64_t next_cuts(struct encoder *enc, struct split_state *st, struct err
                                                       : split_next(&t->split, st, enc->cuts + 1, CUTS, e);
 }
 
-/* The n pieces of text from enc->cuts on, appended. */
+/* The n pieces of text from enc->cuts on, appended.  Long ones in scripts without spaces, which are whole sentences
+ * and do not come again, are taken apart first. */
 static int put_ids(struct encoder *enc, struct span text, size_t n, int width, struct buf *out, struct err *e)
 {
-    const uint32_t *cuts = enc->cuts;
+    uint32_t *cuts = enc->cuts;
+    size_t done = 0;
     char *o;
     int rc = buf_reserve(out, (size_t)(cuts[n] - cuts[0]) * (size_t)width + WORDS_SLACK);
 
     if (rc < 0)
         return err_set(e, rc, rc == ERR_LIMIT ? "too many tokens" : "out of memory for tokens");
-    o = put_pieces(enc, text, cuts, n, out->p + out->n, width, &enc->batch);
+    o = out->p + out->n;
+    if (!enc->apart)
+        o = put_pieces(enc, text, cuts, n, o, width, &enc->batch);
+    while (enc->apart && o && done < n) {
+        size_t k = enc->apart(&enc->t->bpe.crossings, text, cuts, n, &done, WORDS_LINE, enc->parts, CUTS);
+        o = put_pieces(enc, text, enc->parts, k, o, width, &enc->batch);
+    }
     if (!o)
         return err_set(e, enc->failure, enc->failure == ERR_NOMEM
                                             ? "out of memory for a piece"

@@ -32,6 +32,110 @@ struct straddle {
 
 enum { AROUND = 8 };
 
+/* The class of each of the 64 code points whose characters of n bytes differ in their last byte only, where p
+ * is one of them. */
+static inline const uint8_t *classes_of(const uint8_t *p, unsigned n)
+{
+    uint32_t block = n == 2   ? p[0] & 0x1F
+                     : n == 3 ? (p[0] & 0xFu) << 6 | (p[1] & 0x3F)
+                              : (p[0] & 7u) << 12 | (p[1] & 0x3Fu) << 6 | (p[2] & 0x3F);
+    return &ucd_blocks[ucd_index[block >> 1]][(block & 1) << 6];
+}
+
+/* The masks that classes outside ASCII add to. */
+static inline void add_classes(struct masks *m, struct block b, bool cased)
+{
+    m->number |= block_any(b, UCD_NUMBER) & m->high;
+    m->space |= block_any(b, UCD_SPACE) & m->high;
+    m->letter |= block_any(b, cased ? UCD_LETTER | UCD_MARK : UCD_LETTER) & m->high;
+    if (cased) {
+        m->upper |= block_any(b, UCD_UPPER) & m->high;
+        m->lower |= block_any(b, UCD_LOWER) & m->high;
+        m->other = block_any(b, UCD_CASELESS | UCD_MARK) & m->high;
+        m->mark = block_any(b, UCD_MARK) & m->high;
+    }
+}
+
+#if defined(__AVX512VBMI__)
+/* Classes of the characters of a length that begin at `left`: those with the same bytes but the last together. */
+static inline __m512i add_length(__m512i class, const uint8_t *p, bits left, unsigned n, const __m512i byte[4])
+{
+    while (left) {
+        const uint8_t *c = p + __builtin_ctzll(left);
+        bits same = left;
+        for (unsigned k = 0; k + 1 < n; k++)
+            same = _mm512_mask_cmpeq_epi8_mask(same, byte[k], _mm512_set1_epi8((char)c[k]));
+        class = _mm512_mask_permutexvar_epi8(class, same, byte[n - 1], _mm512_loadu_si512(classes_of(c, n)));
+        left &= ~same;
+    }
+    return class;
+}
+
+static inline bits is_byte(__m512i v, int c)
+{
+    return _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8((char)c));
+}
+
+/* The bytes k of 0..63 come from where byte k - n was. */
+static inline __m512i moved_up(__m512i v, bits to, int n)
+{
+    __m512i from = _mm512_set_epi8(63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43,
+                                   42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22,
+                                   21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    return _mm512_maskz_permutexvar_epi8(to, _mm512_sub_epi8(from, _mm512_set1_epi8((char)n)), v);
+}
+
+/* Adds what is outside ASCII. */
+static __attribute__((noinline)) void classify_high(struct masks *m, struct straddle *t, bool cased)
+{
+    const __m512i v[4] = {_mm512_loadu_si512(m->p), _mm512_loadu_si512(m->p + 1), _mm512_loadu_si512(m->p + 2),
+                          _mm512_loadu_si512(m->p + 3)};
+    bits covered = ((bits)1 << t->left) - 1, one, two, three, starts, alike, bad;
+    bits more1 = block_in((struct block){v[1]}, (char)0x80, 0x40), more2 = block_in((struct block){v[2]}, (char)0x80, 0x40);
+    struct block b = {v[0]};
+    __m512i class = _mm512_maskz_set1_epi8(covered, (char)t->class);
+
+    m->long2 = block_in(b, (char)0xC2, 30) & more1;
+    m->long3 = block_in(b, (char)0xE0, 16) & more1 & more2;
+    /* Not the shortest form, or a surrogate */
+    m->long3 &= ~(is_byte(v[0], 0xE0) & ~block_in((struct block){v[1]}, (char)0xA0, 0x20)) &
+                ~(is_byte(v[0], 0xED) & block_in((struct block){v[1]}, (char)0xA0, 0x20));
+    m->long4 = block_in(b, (char)0xF0, 5) & more1 & more2;
+    if (m->long4) {
+        m->long4 &= block_in((struct block){v[3]}, (char)0x80, 0x40);
+        m->long4 &= ~(is_byte(v[0], 0xF0) & block_in((struct block){v[1]}, (char)0x80, 0x10)) &
+                    ~(is_byte(v[0], 0xF4) & ~block_in((struct block){v[1]}, (char)0x80, 0x10));
+    }
+    starts = m->long2 | m->long3 | m->long4;
+    one = starts << 1;
+    two = (m->long3 | m->long4) << 2;
+    three = m->long4 << 3;
+    m->start &= ~(covered | one | two | three);
+    bad = m->high & ~(covered | starts | one | two | three);
+    m->bad = bad ? m->high & -(bad & -bad) : 0;
+
+    /* U+4000..4DBF, U+4E00..9FFF, U+B000..CFFF: ideographs and Hangul */
+    alike = m->long3 & (block_in(b, (char)0xE4, 6) | block_in(b, (char)0xEB, 2));
+    alike &= ~(is_byte(v[0], 0xE4) & is_byte(v[1], 0xB7));
+    class = _mm512_mask_mov_epi8(class, alike, _mm512_set1_epi8(UCD_CASELESS));
+    class = add_length(class, m->p, m->long2, 2, v);
+    class = add_length(class, m->p, m->long3 & ~alike, 3, v);
+    class = add_length(class, m->p, m->long4, 4, v);
+    class = _mm512_or_si512(class, moved_up(class, one, 1)); /* what was covered by the block before stays */
+    class = _mm512_or_si512(class, moved_up(class, two, 1));
+    class = _mm512_or_si512(class, moved_up(class, three, 1));
+    add_classes(m, (struct block){class}, cased);
+    t->left = 0;
+    if (m->high >> 63 && starts) {
+        unsigned i = 63 - (unsigned)__builtin_clzll(starts);
+        unsigned end = i + 2 + (unsigned)(m->long3 >> i & 1) + 2 * (unsigned)(m->long4 >> i & 1);
+        uint8_t all[64];
+        _mm512_storeu_si512(all, class);
+        t->left = end > 64 ? end - 64 : 0;
+        t->class = all[i];
+    }
+}
+#else
 /* The class of the well-formed character at p and its length; 0: there is none. */
 static inline unsigned decode(const uint8_t *p, uint8_t *class)
 {
@@ -59,7 +163,6 @@ static __attribute__((noinline)) void classify_high(struct masks *m, struct stra
 {
     uint8_t class[64 + AROUND];
     bits covered = ((bits)1 << t->left) - 1, left = m->high & ~covered;
-    struct block b;
 
     memset(class, t->class, 4);
     t->left = 0;
@@ -80,17 +183,9 @@ static __attribute__((noinline)) void classify_high(struct masks *m, struct stra
         m->long4 |= (bits)(n == 4) << i;
         t->left = i + n > 64 ? i + n - 64 : 0;
     }
-    b = block_load(class);
-    m->number |= block_any(b, UCD_NUMBER) & m->high;
-    m->space |= block_any(b, UCD_SPACE) & m->high;
-    m->letter |= block_any(b, cased ? UCD_LETTER | UCD_MARK : UCD_LETTER) & m->high;
-    if (cased) {
-        m->upper |= block_any(b, UCD_UPPER) & m->high;
-        m->lower |= block_any(b, UCD_LOWER) & m->high;
-        m->other = block_any(b, UCD_CASELESS | UCD_MARK) & m->high;
-        m->mark = block_any(b, UCD_MARK) & m->high;
-    }
+    add_classes(m, block_load(class), cased);
 }
+#endif
 
 static inline struct masks classify(const uint8_t *p, struct straddle *t, bool cased)
 {

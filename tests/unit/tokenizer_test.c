@@ -116,17 +116,25 @@ static void splitters_cut_as_pcre2(void **state)
     }
 }
 
-/* Each instruction set, whole texts and every beginning and end of some. */
-static void runs_cut_as_scans(void **state)
+typedef void (*split_run_fn)(const uint8_t *, size_t, struct split_run *);
+
+/* What an instruction set has for patterns[k]. */
+static split_run_fn run_of(size_t k, enum isa isa)
 {
-    typedef void (*run)(const uint8_t *, size_t, struct split_run *);
-    static const run runs[][3] = {
+    static const split_run_fn runs[][3] = {
 #if defined(__x86_64__)
 #define ALL(name) {split_run_##name##_base, split_run_##name##_avx2, split_run_##name##_avx512}
 #else
 #define ALL(name) {split_run_##name##_base, NULL, NULL}
 #endif
         ALL(gpt2), ALL(cl100k), ALL(cl100k), ALL(qwen2), ALL(o200k), ALL(tekken)};
+
+    return runs[k][isa];
+}
+
+/* Each instruction set, whole texts and every beginning and end of some. */
+static void runs_cut_as_scans(void **state)
+{
     struct split s;
     char text[8192];
     uint32_t a[8192], b[8192];
@@ -136,7 +144,7 @@ static void runs_cut_as_scans(void **state)
     for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
         for (int isa = 0; isa <= (int)isa_best(); isa++) {
             assert_int_equal(split_find(&s, patterns[k], &e), 0);
-            s.run = runs[k][isa];
+            s.run = run_of(k, (enum isa)isa);
             for (int i = 0; i < 6000; i++) {
                 size_t n = 0, na, cut = below(40);
                 while (n < 300)
@@ -148,6 +156,35 @@ static void runs_cut_as_scans(void **state)
             }
         }
     }
+}
+
+/* Each code point of the planes that have letters, between others of each kind. */
+static void each_character_has_its_class(void **state)
+{
+    enum { TOGETHER = 64 };
+    static char text[TOGETHER * 24];
+    static uint32_t a[sizeof text], b[sizeof text];
+
+    (void)state;
+    for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k += 4) /* gpt2, o200k */
+        for (int isa = 0; isa <= (int)isa_best(); isa++) {
+            struct split s;
+            struct err e;
+            assert_int_equal(split_find(&s, patterns[k], &e), 0);
+            s.run = run_of(k, (enum isa)isa);
+            for (uint32_t c = 0x80; c < 0x20000; c += TOGETHER) {
+                size_t n = 0, na;
+                for (uint32_t i = c; i < c + TOGETHER; i++)
+                    if (i < 0xD800 || i > 0xDFFF)
+                        for (const char *p = "aB1, "; *p; p++) {
+                            text[n++] = *p;
+                            n += (size_t)utf8_put(text + n, i);
+                        }
+                na = ends_by_scan(&s, text, n, a);
+                if (na != ends_by_split(&s, text, n, b, 1024) || memcmp(a, b, na * sizeof *a) != 0)
+                    fail_text(patterns[k], isa_name((enum isa)isa), text, n);
+            }
+        }
 }
 
 static void ill_formed_bytes_are_cut_alike(void **state)
@@ -186,8 +223,8 @@ static void unknown_patterns_are_errors(void **state)
 
 /* ---- merging ---- */
 
-/* 256 bytes and some merges over the letters a to d. */
-static void make_bpe(struct bpe *b, struct vocab *v, int merges)
+/* 256 bytes and some merges over some of them. */
+static void make_bpe(struct bpe *b, struct vocab *v, int merges, const char *letters)
 {
     struct err e;
     uint32_t id = 256;
@@ -200,8 +237,9 @@ static void make_bpe(struct bpe *b, struct vocab *v, int merges)
     }
     assert_int_equal(bpe_set_bytes(b, v, &e), 0);
     while (merges > 0) {
-        uint32_t l = below(2) ? 'a' + below(4) : below(id - 256 + 1) + 255;
-        uint32_t r = below(2) ? 'a' + below(4) : below(id - 256 + 1) + 255;
+        uint32_t kinds = (uint32_t)strlen(letters);
+        uint32_t l = below(2) ? (uint8_t)letters[below(kinds)] : below(id - 256 + 1) + 255;
+        uint32_t r = below(2) ? (uint8_t)letters[below(kinds)] : below(id - 256 + 1) + 255;
         char text[256];
         struct span x = vocab_get(v, l), y = vocab_get(v, r);
         if (l == 255 || r == 255 || x.n + y.n > 40)
@@ -333,7 +371,7 @@ static void ranks_give_the_same_as_their_merges(void **state)
     uint32_t a[300], b[300];
 
     (void)state;
-    make_bpe(&merges, &v, 80);
+    make_bpe(&merges, &v, 80, "abcd");
     assert_int_equal(bpe_set_bytes(&ranks, &v, &e), 0);
     assert_int_equal(bpe_add_ranks(&ranks, &v, &e), 0);
     assert_int_equal(bpe_finish(&ranks, &v, &e), 0);
@@ -350,6 +388,64 @@ static void ranks_give_the_same_as_their_merges(void **state)
     vocab_free(&v);
 }
 
+/* The ids of a piece's parts, one after the other, of which there are *parts. */
+static size_t encode_parts(const struct bpe *b, enum isa isa, const char *p, size_t n, uint32_t *ids, size_t *parts)
+{
+    size_t (*apart)(const struct bpe_crossings *, struct span, uint32_t *, size_t, size_t *, size_t, uint32_t *, size_t) =
+        bpe_parts_base;
+    uint32_t cuts[2] = {0, (uint32_t)n}, at[BPE_CUT_ROOM];
+    struct bpe_scratch scratch = {0};
+    size_t done = 0, count = 0, end = 0;
+
+#if defined(__x86_64__)
+    apart = isa == ISA_AVX512 ? bpe_parts_avx512 : isa == ISA_AVX2 ? bpe_parts_avx2 : apart;
+#endif
+    while (!done) {
+        size_t k = apart(&b->crossings, (struct span){p, n}, cuts, 1, &done, 0, at, BPE_CUT_ROOM);
+        for (size_t i = 0; i < k; end = at[++i]) {
+            assert_int_equal(at[i], end);
+            count += (size_t)bpe_encode(b, &scratch, (const uint8_t *)p + end, at[i + 1] - end, ids + count);
+        }
+        *parts += k;
+    }
+    assert_int_equal(end, n);
+    bpe_scratch_free(&scratch);
+    return count;
+}
+
+static void parts_are_merged_as_the_whole(void **state)
+{
+    static const char *const chars[] = {"\xE4\xB8\xAD", "\xE4\xBD\x93", "\xC3\xA9", "\xC3\xB8", "a", " "};
+    uint32_t whole[1200], got[1200];
+    size_t parts = 0, pieces = 0;
+
+    (void)state;
+    for (int round = 0; round < 400; round++) {
+        struct bpe_scratch scratch = {0};
+        struct bpe b;
+        struct vocab v;
+        make_bpe(&b, &v, round % 40, "\xE4\xB8\xAD\xBD\x93\xC3\xA9 a");
+        for (int i = 0; i < 20; i++, pieces++) {
+            size_t n = 0, most = i % 2 ? 1100 : 70, count;
+            char text[1200];
+            while (n < most) {
+                const char *c = chars[below(sizeof chars / sizeof *chars)];
+                memcpy(text + n, c, strlen(c));
+                n += strlen(c);
+            }
+            count = (size_t)bpe_encode(&b, &scratch, (const uint8_t *)text, n, whole);
+            for (int isa = 0; isa <= (int)isa_best(); isa++) {
+                assert_int_equal(encode_parts(&b, (enum isa)isa, text, n, got, &parts), count);
+                assert_memory_equal(got, whole, count * sizeof *got);
+            }
+        }
+        bpe_scratch_free(&scratch);
+        bpe_free(&b);
+        vocab_free(&v);
+    }
+    assert_true(parts > 30 * pieces);
+}
+
 static void long_pieces_take_no_longer_than_they_should(void **state)
 {
     /* Quadratic merging of 4 MB would run for hours: this test would not end. */
@@ -361,7 +457,7 @@ static void long_pieces_take_no_longer_than_they_should(void **state)
     uint32_t *ids = malloc(N * sizeof *ids);
 
     (void)state;
-    make_bpe(&b, &v, 60);
+    make_bpe(&b, &v, 60, "abcd");
     for (int kind = 0; kind < 2; kind++) {
         int64_t n;
         size_t total = 0;
@@ -541,10 +637,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(splitters_cut_as_pcre2),
         cmocka_unit_test(runs_cut_as_scans),
+        cmocka_unit_test(each_character_has_its_class),
         cmocka_unit_test(ill_formed_bytes_are_cut_alike),
         cmocka_unit_test(unknown_patterns_are_errors),
         cmocka_unit_test(merging_follows_the_definition),
         cmocka_unit_test(ranks_give_the_same_as_their_merges),
+        cmocka_unit_test(parts_are_merged_as_the_whole),
         cmocka_unit_test(long_pieces_take_no_longer_than_they_should),
         cmocka_unit_test(words_are_found_or_forgotten_never_mistaken),
         cmocka_unit_test(batches_give_what_was_put),
