@@ -180,7 +180,7 @@ GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_ke
   kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/mirror.c kernels/set_common.c kernels/text_hash.c \
   kernels/text_hash_simd.c
 GPU_LIBS := -lm -lpthread -ldl $(if $(filter 1,$(HAVE_DNNL)),$(LIB_DNNL))
-TRAIN := act adamw attention embedding matmul norm rope route vec xent
+TRAIN := act adamw attention embedding fp8 matmul norm rope route vec xent
 GPU += kernels/device_train.c $(if $(filter 1,$(HAVE_DNNL)),kernels/matmul_dnnl.c) $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope,$(TRAIN)))
 $B/tests/unit/train_twins_test: $B/tests/unit/train_twins_test.c.o $B/tests/train_twins.c.o $(SIMT) $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
@@ -191,7 +191,7 @@ $B/tests/unit/twins_test: $B/tests/unit/twins_test.c.o $B/tests/twins.c.o $B/sim
 $B/tests/simt-cuda.so: $B/simt/tests/simt_backend.cpp.o $(SIMT) base/err.c
 	@mkdir -p $(@D); $(CC) -shared -fPIC $(CPPFLAGS) $(CFLAGS) -MF $@.d base/err.c $(filter %.o,$^) $(LDFLAGS) -lstdc++ -o $@
 # A model that trains, with a hash for seeds where xxHash is missing.
-STEPS := tests/steps.c train/model.c train/model_forward.c train/model_back.c train/model_linear.c train/model_config.c train/params.c train/exchange.c \
+STEPS := tests/steps.c train/model.c train/model_forward.c train/model_back.c train/model_linear.c train/model_fp8.c train/model_config.c train/params.c train/exchange.c \
   comm/self.c comm/comm.c comm/collective.c comm/reduce.c
 ifneq ($(HAVE_XXHASH),1)
 $B/train/%.c.o: CPPFLAGS += -Itests/bare

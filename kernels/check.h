@@ -169,6 +169,21 @@ static inline int check_rows(enum dtype dt, int64_t n, int64_t c, const char *op
     return 0;
 }
 
+static inline int check_fp8_quantize(const struct fp8_quantize *p, struct err *e)
+{
+    TRY(check_dtype(p->dt, "fp8_quantize", e));
+    if (p->rows < 0 || p->cols < 0 || (p->to != FP8_E4M3 && p->to != FP8_E5M2) || !p->scale)
+        return err_set(e, ERR_ARG, "fp8_quantize: %lld x %lld", (long long)p->rows, (long long)p->cols);
+    return 0;
+}
+
+static inline int check_fp8_update(const struct fp8_update *p, struct err *e)
+{
+    if (p->n < 0 || p->len < 1 || p->ld < p->len + FP8_HISTORY || p->margin < 0 || p->margin > 100)
+        return err_set(e, ERR_ARG, "fp8_update: %lld rows of %lld steps, margin %d", (long long)p->n, (long long)p->len, p->margin);
+    return 0;
+}
+
 /* Checks q, and makes p the same with its strides filled in. */
 static inline int check_matmul(const struct matmul *q, struct matmul *p, struct err *e)
 {
@@ -188,6 +203,9 @@ static inline int check_matmul(const struct matmul *q, struct matmul *p, struct 
         return err_set(e, ERR_ARG, "matmul: an activation needs its other matrix, and one type");
     if ((q->act != ACT_NONE || q->dact != ACT_NONE) && q->ldc && q->ldc != q->n)
         return err_set(e, ERR_ARG, "matmul: an activation needs a dense result");
+    if ((q->fp8_a || q->fp8_b) && (!q->fp8_a || !q->fp8_b || !q->inv_a || !q->inv_b || q->dt != DTYPE_BF16 || q->trans_a ||
+                                   !q->trans_b))
+        return err_set(e, ERR_ARG, "matmul: FP8 is of both matrices, k inside, with their scales");
     *p = *q;
     p->lda = p->lda ? p->lda : (p->trans_a ? p->m : p->k);
     p->ldb = p->ldb ? p->ldb : (p->trans_b ? p->k : p->n);

@@ -13,6 +13,8 @@ struct matmul_plans;
 struct device_impl {
     void *scratch;
     size_t scratch_bytes;
+    void *decoded; /* matmul's own, of FP8 */
+    size_t decoded_bytes;
     struct matmul_plans *plans; /* training alone */
     void (*plans_free)(struct matmul_plans *plans);
 };
@@ -20,6 +22,9 @@ struct device_impl {
 /* At least bytes of 64-byte aligned scratch, valid until the next call: an op asks once.
  * Grows and never shrinks. */
 int cpu_scratch(struct device *dev, void **p, size_t bytes, struct err *e);
+
+/* The same for what the product of FP8 is made of, which takes scratch itself. */
+int cpu_decoded(struct device *dev, void **p, size_t bytes, struct err *e);
 
 /* Matmul plans (oneDNN's primitives by shape). */
 int matmul_plans_new(struct matmul_plans **plans, struct err *e);

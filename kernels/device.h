@@ -17,6 +17,7 @@
 #include "kernels/buckets.h"
 #include "kernels/dtype.h"
 #include "kernels/embedding.h"
+#include "kernels/fp8.h"
 #include "kernels/matmul.h"
 #include "kernels/minhash_chars.h"
 #include "kernels/minhash_sign.h"
@@ -70,6 +71,9 @@ struct device_ops {
     route_take_fn *route_take;
     route_join_fn *route_join;
     route_join_bwd_fn *route_join_bwd;
+    fp8_amax_fn *fp8_amax;
+    fp8_quantize_fn *fp8_quantize;
+    fp8_update_fn *fp8_update;
 };
 
 /* The same for deduplication. */
@@ -94,6 +98,7 @@ struct device {
     int threads;     /* of the CPU device; 0 elsewhere */
     bool fast_bf16;  /* matrix products of bf16 run in bf16; else they are computed
                         in fp32 from converted copies: right, but no faster */
+    bool fast_fp8;   /* the same of FP8: right everywhere, fast where this is set */
     const struct device_ops *ops;      /* training; of the CPU NULL after device_open_dedup */
     const struct dedup_ops *dedup;     /* always there */
     const struct device_calls *calls;  /* the backend's part of what follows */

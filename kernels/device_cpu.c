@@ -25,6 +25,7 @@ static void cpu_close(struct device *dev)
     if (dev->impl->plans_free)
         dev->impl->plans_free(dev->impl->plans);
     free(dev->impl->scratch);
+    free(dev->impl->decoded);
     free(dev->impl);
 }
 
@@ -199,20 +200,31 @@ int device_open_cpu(struct device **out, int threads, struct err *e)
 
 /* ---- for the ops ---- */
 
-int cpu_scratch(struct device *dev, void **p, size_t bytes, struct err *e)
+static int grow(void **p, size_t *have, size_t bytes, struct err *e)
 {
-    struct device_impl *d = dev->impl;
-
-    if (bytes > d->scratch_bytes) {
+    if (bytes > *have) {
         void *bigger = alloc_bytes(bytes);
 
         if (!bigger)
             return err_set(e, ERR_NOMEM, "no %zu bytes of scratch memory", bytes);
-        free(d->scratch);
-        d->scratch = bigger;
-        d->scratch_bytes = bytes;
+        free(*p);
+        *p = bigger;
+        *have = bytes;
     }
-    *p = d->scratch;
+    return 0;
+}
+
+int cpu_scratch(struct device *dev, void **p, size_t bytes, struct err *e)
+{
+    TRY(grow(&dev->impl->scratch, &dev->impl->scratch_bytes, bytes, e));
+    *p = dev->impl->scratch;
+    return 0;
+}
+
+int cpu_decoded(struct device *dev, void **p, size_t bytes, struct err *e)
+{
+    TRY(grow(&dev->impl->decoded, &dev->impl->decoded_bytes, bytes, e));
+    *p = dev->impl->decoded;
     return 0;
 }
 

@@ -213,6 +213,8 @@ extern "C" struct cuda_state *cuda_kept(struct device *dev, enum cuda_state_of w
 #include <cublasLt.h>
 SAME(LT_F32, CUDA_R_32F);
 SAME(LT_BF16, CUDA_R_16BF);
+SAME(LT_E4M3, CUDA_R_8F_E4M3);
+SAME(LT_E5M2, CUDA_R_8F_E5M2);
 SAME(LT_COMPUTE_F32, CUBLAS_COMPUTE_32F);
 SAME(LT_OP_N, CUBLAS_OP_N);
 SAME(LT_OP_T, CUBLAS_OP_T);
@@ -222,6 +224,9 @@ SAME(LT_DESC_EPILOGUE, CUBLASLT_MATMUL_DESC_EPILOGUE);
 SAME(LT_DESC_BIAS_POINTER, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
 SAME(LT_DESC_AUX_POINTER, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER);
 SAME(LT_DESC_AUX_LD, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD);
+SAME(LT_DESC_A_SCALE, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER);
+SAME(LT_DESC_B_SCALE, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER);
+SAME(LT_DESC_FAST, CUBLASLT_MATMUL_DESC_FAST_ACCUM);
 SAME(LT_DESC_BIAS_TYPE, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE);
 SAME(LT_EPILOGUE_NONE, CUBLASLT_EPILOGUE_DEFAULT);
 SAME(LT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_BIAS);
@@ -443,6 +448,7 @@ static int gpu_open(struct device **out, int number, struct err *e)
     dev->dedup = &gpu_dedup_ops;
     dev->ops = &cuda_ops;
     dev->fast_bf16 = true;
+    dev->fast_fp8 = info.major > 8 || (info.major == 8 && info.minor >= 9);
     snprintf(dev->name, sizeof dev->name, "cuda: %.70s", info.name);
     *out = dev;
     return 0;

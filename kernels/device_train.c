@@ -43,6 +43,9 @@ static const struct device_ops cpu_ops = {
     .route_take = route_take_cpu,
     .route_join = route_join_cpu,
     .route_join_bwd = route_join_bwd_cpu,
+    .fp8_amax = fp8_amax_cpu,
+    .fp8_quantize = fp8_quantize_cpu,
+    .fp8_update = fp8_update_cpu,
 };
 
 static int open_training(struct device **out, int threads, struct err *e)
@@ -82,7 +85,7 @@ size_t device_overhead_bytes(const struct device *dev)
 {
     if (dev->calls->overhead)
         return dev->calls->overhead(dev);
-    return dev->impl->scratch_bytes + matmul_plans_bytes(dev->impl->plans);
+    return dev->impl->scratch_bytes + dev->impl->decoded_bytes + matmul_plans_bytes(dev->impl->plans);
 }
 
 static double now(void)

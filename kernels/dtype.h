@@ -38,6 +38,9 @@ enum dtype { DTYPE_F32, DTYPE_BF16 };
 static inline size_t dtype_size(enum dtype dt) { return dt == DTYPE_BF16 ? 2 : 4; }
 static inline const char *dtype_name(enum dtype dt) { return dt == DTYPE_BF16 ? "bf16" : "fp32"; }
 
+/* What stands for numbers in eight bits: kernels/fp8.h. */
+enum fp8 { FP8_NONE, FP8_E4M3, FP8_E5M2 };
+
 /* Dropout without a stored mask: element (row, col) of a matrix with `cols` columns
  * uses word col % 4 of Philox4x32-10(key, lo = (row0 + row) * ceil(cols / 4) + col / 4,
  * hi = stream) and is kept exactly if that word >= p * 2^32 (rounded); kept elements

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "kernels/check.h"
+#include "kernels/fp8_simd.h"
 #include "kernels/matmul_dnnl.h"
 #include "kernels/matmul_simd.h"
 
@@ -18,6 +19,26 @@ static int product_plain(struct device *dev, const struct matmul *p, struct err 
     return 0;
 }
 
+/* FP8: every number of it is one of bf16. */
+static int product_fp8(struct device *dev, const struct matmul *p, product_fn *product, struct err *e)
+{
+    struct matmul of = {.m = p->m, .n = p->n, .k = p->k, .trans_b = true, .dt = DTYPE_BF16, .dt_c = DTYPE_F32,
+                        .lda = p->k, .ldb = p->k, .ldc = p->n};
+    size_t na = (size_t)(p->m * p->k), nb = (size_t)(p->n * p->k), nc = (size_t)(p->m * p->n);
+    void *memory;
+
+    TRY(cpu_decoded(dev, &memory, nc * sizeof(float) + (na + nb) * sizeof(uint16_t), e));
+    of.c = memory;
+    uint16_t *a = (uint16_t *)((float *)memory + nc), *b = a + na;
+    of.a = a;
+    of.b = b;
+    ISA_PICK(fp8_decode_loop)(dev, a, p->fp8_a, p->a, p->m, p->k, p->lda);
+    ISA_PICK(fp8_decode_loop)(dev, b, p->fp8_b, p->b, p->n, p->k, p->ldb);
+    TRY(product(dev, &of, e));
+    ISA_PICK(fp8_finish_loop)(dev, p, memory, *p->inv_a * *p->inv_b);
+    return 0;
+}
+
 static int run(struct device *dev, const struct matmul *q, product_fn *product, struct err *e)
 {
     struct matmul p;
@@ -30,7 +51,7 @@ static int run(struct device *dev, const struct matmul *q, product_fn *product, 
     if (p.k == 0) /* nothing to multiply: the bias, or what was there */
         TRY(product_plain(dev, &p, e));
     else
-        TRY(product(dev, &p, e));
+        TRY(p.fp8_a ? product_fp8(dev, &p, product, e) : product(dev, &p, e));
     if (p.act != ACT_NONE)
         return act_fwd_cpu(dev, p.dt, p.act, q->c, p.aux, p.m * p.n, e);
     if (p.dact != ACT_NONE)

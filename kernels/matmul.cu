@@ -14,7 +14,7 @@ enum { PLANS = 1024, PROPOSALS = 8, TIMED = 3, WORKSPACE = 32 << 20 };
 
 struct lt_key {
     int64_t m, n, k, lda, ldb, ldc;
-    int32_t trans_a, trans_b, dt, dt_c, bias, act, dact, beta, align, zero;
+    int32_t trans_a, trans_b, dt, dt_c, bias, act, dact, beta, align, fp8_a, fp8_b, fast;
 };
 
 struct lt_plan {
@@ -108,18 +108,21 @@ static struct lt_key key_of(const struct matmul *p)
     k.m = p->m, k.n = p->n, k.k = p->k, k.lda = p->lda, k.ldb = p->ldb, k.ldc = p->ldc;
     k.trans_a = p->trans_a, k.trans_b = p->trans_b, k.dt = p->dt, k.dt_c = p->dt_c;
     k.bias = p->bias != NULL, k.act = p->act, k.dact = p->dact, k.beta = p->beta == 1, k.align = alignment(p);
+    k.fp8_a = p->fp8_a, k.fp8_b = p->fp8_b, k.fast = p->fast;
     return k;
 }
 
-static int type_of(enum dtype dt) { return dt == DTYPE_BF16 ? LT_BF16 : LT_F32; }
+static int type_of(int32_t dt) { return dt == DTYPE_BF16 ? LT_BF16 : LT_F32; }
+static int operand_type(int32_t fp8, int32_t dt) { return fp8 == FP8_E4M3 ? LT_E4M3 : fp8 == FP8_E5M2 ? LT_E5M2 : type_of(dt); }
 
 /* What the call means for the library, with the epilogue of `did`. */
 static int describe(const struct lt_api *api, struct lt_plan *p, unsigned did)
 {
     const struct lt_key *k = &p->key;
     int32_t ta = k->trans_b ? LT_OP_T : LT_OP_N, tb = k->trans_a ? LT_OP_T : LT_OP_N, epilogue = LT_EPILOGUE_NONE;
-    int32_t type = type_of((enum dtype)k->dt);
+    int32_t type = type_of(k->dt);
     int64_t ld = k->n;
+    int8_t fast = (int8_t)k->fast;
     int rc = 0;
 
     if (did & MATMUL_DID_ACT)
@@ -131,6 +134,8 @@ static int describe(const struct lt_api *api, struct lt_plan *p, unsigned did)
     rc = rc ? rc : api->desc_set(p->desc, LT_DESC_TRANSA, &ta, sizeof ta);
     rc = rc ? rc : api->desc_set(p->desc, LT_DESC_TRANSB, &tb, sizeof tb);
     rc = rc ? rc : api->desc_set(p->desc, LT_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    if (rc == 0 && k->fp8_a)
+        rc = api->desc_set(p->desc, LT_DESC_FAST, &fast, sizeof fast);
     if (rc == 0 && k->bias && did & MATMUL_DID_BIAS)
         rc = api->desc_set(p->desc, LT_DESC_BIAS_TYPE, &type, sizeof type);
     if (rc == 0 && did & MATMUL_DID_ACT)
@@ -139,7 +144,7 @@ static int describe(const struct lt_api *api, struct lt_plan *p, unsigned did)
     return rc;
 }
 
-/* The addresses that belong to the epilogue and not to a matrix. */
+/* The addresses that do not belong to a matrix.  What is A here is B there. */
 static int describe_call(const struct lt_api *api, const struct lt_plan *p, const struct matmul *q)
 {
     const void *aux = q->dact ? q->dact_aux : q->aux, *bias = q->bias;
@@ -149,18 +154,21 @@ static int describe_call(const struct lt_api *api, const struct lt_plan *p, cons
         rc = api->desc_set(p->desc, LT_DESC_BIAS_POINTER, &bias, sizeof bias);
     if (rc == 0 && p->did & MATMUL_DID_ACT)
         rc = api->desc_set(p->desc, LT_DESC_AUX_POINTER, &aux, sizeof aux);
+    if (rc == 0 && q->fp8_a)
+        rc = api->desc_set(p->desc, LT_DESC_A_SCALE, &q->inv_b, sizeof q->inv_b);
+    if (rc == 0 && q->fp8_a)
+        rc = api->desc_set(p->desc, LT_DESC_B_SCALE, &q->inv_a, sizeof q->inv_a);
     return rc;
 }
 
 static int layouts(const struct lt_api *api, struct lt_plan *p)
 {
     const struct lt_key *k = &p->key;
-    int type = type_of((enum dtype)k->dt);
     uint64_t m = (uint64_t)k->m, n = (uint64_t)k->n, inner = (uint64_t)k->k;
-    int rc = api->layout_create(&p->a, type, k->trans_b ? inner : n, k->trans_b ? n : inner, k->ldb);
+    int rc = api->layout_create(&p->a, operand_type(k->fp8_b, k->dt), k->trans_b ? inner : n, k->trans_b ? n : inner, k->ldb);
 
-    rc = rc ? rc : api->layout_create(&p->b, type, k->trans_a ? m : inner, k->trans_a ? inner : m, k->lda);
-    return rc ? rc : api->layout_create(&p->c, type_of((enum dtype)k->dt_c), n, m, k->ldc);
+    rc = rc ? rc : api->layout_create(&p->b, operand_type(k->fp8_a, k->dt), k->trans_a ? m : inner, k->trans_a ? inner : m, k->lda);
+    return rc ? rc : api->layout_create(&p->c, type_of(k->dt_c), n, m, k->ldc);
 }
 
 static int run(struct device *dev, const struct lt *lt, const struct lt_plan *p, const struct lt_algo *algo,
@@ -231,10 +239,10 @@ static bool choose(struct device *dev, struct lt *lt, struct lt_plan *p, const s
     int count = 0, best = 0;
     char key[LT_CACHE_KEY];
 
-    snprintf(key, sizeof key, "%lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %d %d %u", (long long)p->key.m,
+    snprintf(key, sizeof key, "%lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %d %d %d %d %d %u", (long long)p->key.m,
              (long long)p->key.n, (long long)p->key.k, (long long)p->key.lda, (long long)p->key.ldb, (long long)p->key.ldc,
              p->key.trans_a, p->key.trans_b, p->key.dt, p->key.dt_c, p->key.bias, p->key.act, p->key.dact, p->key.beta,
-             p->key.align, p->did);
+             p->key.align, p->key.fp8_a, p->key.fp8_b, p->key.fast, p->did);
     if (describe_call(api, p, q))
         return false;
     if (tune && lt_cache_find(&lt->cache, key, p->algo.data) &&

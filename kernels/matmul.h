@@ -33,6 +33,9 @@ struct matmul {
     enum act dact;          /* C = product * dact'(dact_aux): backward through an */
     const void *dact_aux;   /* activation, dact_aux (m, n) being what went into it */
     bool ragged;            /* the rows (m, or with trans_a k) are others at every call, as those of an expert */
+    enum fp8 fp8_a, fp8_b;  /* A and B are of these formats (kernels/fp8.h), or neither: then dt is bf16, */
+    const float *inv_a, *inv_b; /* the product is multiplied by both (the device's), and both matrices lie */
+    bool fast;              /* with k inside (trans_b alone).  fast: sums may be of fewer bits than fp32 */
 };
 
 /* Accumulates in fp32.  The same call gives the same bits every time with the same number
@@ -40,7 +43,8 @@ struct matmul {
  * threads: bf16 with trans_a, and products whose m and n are small (docs/numerics.md).
  * A bf16 shape seen for the first time makes a plan, of which 256 are kept; ragged ones are computed in
  * pieces of few sizes.  Scratch:
- * what oneDNN asks for; without fast_bf16 the fp32 copies, 4 (mk + kn + mn) bytes.
+ * what oneDNN asks for; without fast_bf16 the fp32 copies, 4 (mk + kn + mn) bytes.  FP8 on a CPU:
+ * the same numbers as bf16, into fp32, 2 (mk + kn) + 4 mn bytes more.
  * Errors: ERR_ARG, ERR_NOMEM, ERR_DEVICE (oneDNN's). */
 typedef int matmul_fn(struct device *dev, const struct matmul *p, struct err *e);
 matmul_fn matmul_cpu, matmul_cuda;

@@ -70,13 +70,16 @@ int vec_sumsq_cpu(struct device *dev, enum dtype dt, double *sum, int64_t block,
     return 0;
 }
 
-int clip_scale_cpu(struct device *dev, float *scale, const double *sum, float max_norm,
+int clip_scale_cpu(struct device *dev, float *scale, double *sum, int64_t n, float max_norm,
                    struct err *e)
 {
-    double f = (double)max_norm / (sqrt(*sum) + 1e-6);
+    double f;
 
     (void)dev;
     (void)e;
+    for (int64_t i = 1; i < n; i++)
+        *sum += sum[i];
+    f = (double)max_norm / (sqrt(*sum) + 1e-6);
     *scale = max_norm <= 0 || f > 1 ? 1.0f : (float)f;
     return 0;
 }

@@ -98,10 +98,28 @@ static __global__ void __launch_bounds__(CUDA_BLOCK) sumsq_kernel(double *to, in
     to[blockIdx.x] += s;
 }
 
-static __global__ void clip_kernel(float *scale, const double *sum, float max_norm)
+/* One block, whose first thread adds what all fetch. */
+static __global__ void __launch_bounds__(CUDA_BLOCK) clip_kernel(float *scale, double *sum, int64_t n, float max_norm)
 {
-    double f = (double)max_norm / (sqrt(*sum) + 1e-6);
+    __shared__ double part[CUDA_BLOCK];
+    double s = 0, f;
 
+    for (int64_t i = 0; i < n; i += CUDA_BLOCK) {
+        int here = n - i < CUDA_BLOCK ? (int)(n - i) : CUDA_BLOCK;
+        if ((int)threadIdx.x < here)
+            part[threadIdx.x] = sum[i + threadIdx.x];
+        __syncthreads();
+        if (threadIdx.x == 0) {
+#pragma unroll 8
+            for (int j = 0; j < here; j++)
+                s = i + j ? s + part[j] : part[j];
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x > 0)
+        return;
+    *sum = s;
+    f = (double)max_norm / (sqrt(s) + 1e-6);
     *scale = max_norm <= 0 || f > 1 ? 1.0f : (float)f;
 }
 
@@ -208,8 +226,8 @@ extern "C" int vec_sumsq_cuda(struct device *dev, enum dtype dt, double *sum, in
     return cuda_launched(dev, "vec_sumsq", e);
 }
 
-extern "C" int clip_scale_cuda(struct device *dev, float *scale, const double *sum, float max_norm, struct err *e)
+extern "C" int clip_scale_cuda(struct device *dev, float *scale, double *sum, int64_t n, float max_norm, struct err *e)
 {
-    LAUNCH(clip_kernel, 1, 1, dev, scale, sum, max_norm);
+    LAUNCH(clip_kernel, 1, CUDA_BLOCK, dev, scale, sum, n, max_norm);
     return cuda_launched(dev, "clip_scale", e);
 }

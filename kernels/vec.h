@@ -32,10 +32,11 @@ typedef int vec_colsum_fn(struct device *dev, enum dtype dt, float *sum, const v
  * alone. */
 typedef int vec_sumsq_fn(struct device *dev, enum dtype dt, double *sum, int64_t block, const void *x,
                          int64_t n, struct err *e);
-/* *scale = min(1, max_norm / (sqrt(*sum) + 1e-6)), Megatron's clipping factor; max_norm
- * <= 0: 1.  NaN in *sum gives NaN, infinity 0: look at the norm before an update.
- * Both are the device's. */
-typedef int clip_scale_fn(struct device *dev, float *scale, const double *sum, float max_norm,
+/* sum[0] becomes the sum of sum[0], sum[1] ... sum[n - 1], added in that order, and
+ * *scale = min(1, max_norm / (sqrt(sum[0]) + 1e-6)), Megatron's clipping factor; max_norm
+ * <= 0: 1.  NaN in sum gives NaN, infinity 0: look at the norm before an update.
+ * Both are the device's.  n >= 1. */
+typedef int clip_scale_fn(struct device *dev, float *scale, double *sum, int64_t n, float max_norm,
                           struct err *e);
 vec_cast_fn vec_cast_cpu, vec_cast_cuda;
 vec_scale_fn vec_scale_cpu, vec_scale_cuda;

@@ -1,10 +1,12 @@
 // Stands for cuBLASLt where kernels run on the CPU: the same interface (kernels/lt_api.h) over plain loops, column-major as the
 // library is.  It checks what it is given, and lacks what the library lacks in places: the GELU epilogues are for bf16 alone and
-// want matrices of a multiple of 8 rows; a bias wants the type of the result.
+// want matrices of a multiple of 8 rows; a bias wants the type of the result, or bf16 with FP8, which is for transposed A alone
+// and dimensions of a multiple of 16, and has no derivative of GELU.
 #include <math.h>
 #include <string.h>
 
 #include "kernels/dtype.h"
+#include "kernels/fp8_convert.h"
 #include "kernels/lt_api.h"
 
 namespace {
@@ -16,6 +18,8 @@ struct desc {
     const void *bias;
     void *aux;
     int64_t aux_ld;
+    const float *scale_a, *scale_b;
+    int8_t fast;
 };
 struct layout {
     int kind, type;
@@ -26,8 +30,12 @@ struct pref {
     uint64_t workspace;
 };
 
+bool fp8(int type) { return type == LT_E4M3 || type == LT_E5M2; }
+
 float at(int type, const void *p, int64_t i)
 {
+    if (fp8(type))
+        return fp8_to(type == LT_E4M3 ? FP8_E4M3 : FP8_E5M2, ((const uint8_t *)p)[i]);
     return type == LT_BF16 ? bf16_to(((const uint16_t *)p)[i]) : ((const float *)p)[i];
 }
 void put(int type, void *p, int64_t i, float x)
@@ -68,7 +76,8 @@ int desc_set(void *to, int what, const void *v, size_t bytes)
         size_t bytes;
     } all[] = {{LT_DESC_TRANSA, &d->op_a, 4},     {LT_DESC_TRANSB, &d->op_b, 4},      {LT_DESC_EPILOGUE, &d->epilogue, 4},
                {LT_DESC_BIAS_POINTER, &d->bias, 8}, {LT_DESC_AUX_POINTER, &d->aux, 8}, {LT_DESC_AUX_LD, &d->aux_ld, 8},
-               {LT_DESC_BIAS_TYPE, &d->bias_type, 4}};
+               {LT_DESC_BIAS_TYPE, &d->bias_type, 4}, {LT_DESC_A_SCALE, &d->scale_a, 8}, {LT_DESC_B_SCALE, &d->scale_b, 8},
+               {LT_DESC_FAST, &d->fast, 1}};
 
     for (auto &a : all)
         if (a.what == what && a.bytes == bytes) {
@@ -83,7 +92,7 @@ int layout_create(void **l, int type, uint64_t rows, uint64_t cols, int64_t ld)
     layout *n = new layout();
     *n = {LAYOUT, type, (int64_t)rows, (int64_t)cols, ld};
     *l = n;
-    return (type != LT_F32 && type != LT_BF16) || ld < (int64_t)rows;
+    return (type != LT_F32 && type != LT_BF16 && !fp8(type)) || ld < (int64_t)rows;
 }
 int layout_destroy(void *l)
 {
@@ -117,14 +126,22 @@ int fits(const desc *d, const layout *a, const layout *b, const layout *c)
 {
     int64_t m = d->op_a ? a->cols : a->rows, k = d->op_a ? a->rows : a->cols, n = d->op_b ? b->rows : b->cols;
 
-    if (d->kind != DESC || a->kind != LAYOUT || b->kind != LAYOUT || c->kind != LAYOUT || a->type != b->type ||
-        k != (d->op_b ? b->cols : b->rows) || c->rows != m || c->cols != n || k < 1)
+    if (d->kind != DESC || a->kind != LAYOUT || b->kind != LAYOUT || c->kind != LAYOUT || fp8(a->type) != fp8(b->type) ||
+        (!fp8(a->type) && a->type != b->type) || k != (d->op_b ? b->cols : b->rows) || c->rows != m || c->cols != n || k < 1)
         return 7;
+    if (fp8(a->type) && (!d->op_a || d->op_b || m % 16 || n % 16 || k % 16 || fp8(c->type)))
+        return 15;
+    if (fp8(a->type) && (!d->scale_a || !d->scale_b))
+        return 7;
+    if (a->type == LT_E5M2 && b->type == LT_E5M2)
+        return 15;
+    if (gelu(d) && fp8(a->type) && d->epilogue == LT_EPILOGUE_DGELU)
+        return 15;
     if (gelu(d) && (c->type != LT_BF16 || m % 8 || d->aux_ld % 8))
         return 15;
     if (gelu(d) && (!d->aux || d->aux_ld < m))
         return 7;
-    return biased(d) && (!d->bias || d->bias_type != c->type) ? 15 : 0;
+    return biased(d) && (!d->bias || d->bias_type != (fp8(a->type) ? (int)LT_BF16 : c->type)) ? 15 : 0;
 }
 
 int check(void *, void *d, void *a, void *b, void *c, void *, const lt_algo *algo, lt_result *r)
@@ -178,7 +195,7 @@ int matmul(void *, void *dd, const void *alpha, const void *pa, void *la, const 
             for (int64_t x = 0; x < k; x++)
                 s += at(a->type, pa, d->op_a ? i * a->ld + x : x * a->ld + i) *
                      at(b->type, pb, d->op_b ? x * b->ld + j : j * b->ld + x);
-            s = al * s + (be != 0 ? be * at(c->type, pc, j * c->ld + i) : 0);
+            s = al * (fp8(a->type) ? *d->scale_a * *d->scale_b : 1.0f) * s + (be != 0 ? be * at(c->type, pc, j * c->ld + i) : 0);
             if (biased(d))
                 s += at(d->bias_type, d->bias, i);
             if ((d->epilogue & ~LT_EPILOGUE_BIAS) == LT_EPILOGUE_GELU_AUX) {

@@ -42,6 +42,12 @@ static int put_weights(struct steps *s, struct err *e)
     return rc < 0 ? rc : model_weights_changed(m, e);
 }
 
+enum { BLOCK = 65536 }; /* of the norm */
+static int64_t blocks_of(const struct model *m)
+{
+    return ((int64_t)m->dense.params.elements + BLOCK - 1) / BLOCK;
+}
+
 int steps_open(struct steps *s, struct device *dev, struct model_config config, const struct model_run *run, bool quick,
                struct err *e)
 {
@@ -52,7 +58,7 @@ int steps_open(struct steps *s, struct device *dev, struct model_config config, 
     TRY(model_open(&s->model, dev, &config, NULL, run, e));
     TRY(device_alloc(dev, (void **)&s->exp_avg, s->model->memory.weights, e));
     TRY(device_alloc(dev, (void **)&s->exp_avg_sq, s->model->memory.weights, e));
-    TRY(device_alloc(dev, (void **)&s->sumsq, sizeof *s->sumsq, e));
+    TRY(device_alloc(dev, (void **)&s->sumsq, (size_t)blocks_of(s->model) * sizeof *s->sumsq, e));
     TRY(device_alloc(dev, (void **)&s->clip, sizeof *s->clip, e));
     TRY(device_zero(dev, s->exp_avg, s->model->memory.weights, e));
     TRY(device_zero(dev, s->exp_avg_sq, s->model->memory.weights, e));
@@ -90,12 +96,17 @@ int steps_one(struct steps *s, double *loss, double *norm, struct err *e)
     struct model_batch batch = {.tokens = s->tokens, .targets = s->targets, .drop = &drop, .grad_scale = (float)(1 / rows)};
 
     fill(s);
+    model_fp8_begin(m);
     TRY(model_forward(m, &batch, loss, e));
     *loss /= rows;
     TRY(model_backward(m, &batch, true, e));
-    TRY(device_zero(s->dev, s->sumsq, sizeof *s->sumsq, e));
-    TRY(ops->vec_sumsq(s->dev, DTYPE_F32, s->sumsq, m->dense.grads, (int64_t)m->dense.params.elements, e));
-    TRY(ops->clip_scale(s->dev, s->clip, s->sumsq, 1, e));
+    if (m->fp8 && !m->run.fp8.tensorwise) {
+        TRY(model_fp8_amax(m, e));
+        TRY(model_fp8_end(m, e));
+    }
+    TRY(device_zero(s->dev, s->sumsq, (size_t)blocks_of(m) * sizeof *s->sumsq, e));
+    TRY(ops->vec_sumsq(s->dev, DTYPE_F32, s->sumsq, BLOCK, m->dense.grads, (int64_t)m->dense.params.elements, e));
+    TRY(ops->clip_scale(s->dev, s->clip, s->sumsq, blocks_of(m), 1, e));
     s->step++;
     for (int i = 0; i < m->dense.params.n; i++) {
         const struct param *p = &m->dense.params.v[i];

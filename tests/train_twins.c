@@ -215,13 +215,24 @@ static void sums(struct twins *t)
             CHECK(&m, OPS(&m, w)->vec_sumsq(DEV(&m, w), dt, m.on[w][squares], rows * ld, on(&m, w, &x), rows * ld, &m.e));
             CHECK(&m, device_get(DEV(&m, w), &norm[w], m.on[w][squares], sizeof zero, &m.e));
             for (int i = 0; i < 2; i++)
-                CHECK(&m, OPS(&m, w)->clip_scale(DEV(&m, w), on(&m, w, &clip[i]), m.on[w][squares], clip_at[i], &m.e));
+                CHECK(&m, OPS(&m, w)->clip_scale(DEV(&m, w), on(&m, w, &clip[i]), m.on[w][squares], 1, clip_at[i], &m.e));
         }
         near(&m, name_of(s, "column sums", dt, rows, c), &sum, 1e-7 * sqrt((double)rows) * 10, sqrt((double)rows));
         if (!(fabs(norm[0] - norm[1]) <= 1e-6 * norm[0]))
             wrong(t, "sum of squares of %lld: %.17g, not %.17g", (long long)(rows * ld), norm[1], norm[0]);
-        near(&m, "clip", &clip[0], 1e-6, 0);
         near(&m, "no clip", &clip[1], 1e-6, 0);
+        double many[700];
+        for (int i = 0; i < 700; i++)
+            many[i] = (double)(i * 7919 % 1009) * 0x1.8p-20;
+        squares = give(&m, many, sizeof many);
+        BOTH {
+            CHECK(&m, OPS(&m, w)->clip_scale(DEV(&m, w), on(&m, w, &clip[1]), m.on[w][squares], 700 - 61 * k, 0.1f, &m.e));
+            CHECK(&m, device_get(DEV(&m, w), &norm[w], m.on[w][squares], sizeof norm[w], &m.e));
+        }
+        if (norm[0] != norm[1])
+            wrong(t, "sum of %d blocks: %.17g, not %.17g", 700 - 61 * k, norm[1], norm[0]);
+        near(&m, "clip by many", &clip[1], 1e-6, 0);
+        near(&m, "clip", &clip[0], 1e-6, 0);
         forget(&m);
     }
 }
@@ -479,6 +490,102 @@ static void matmul(struct twins *t)
         }
 }
 
+/* ---- FP8 ---- */
+
+static struct tensor bytes_of(struct made *m, int64_t n)
+{
+    return result(m, DTYPE_F32, (n + 3) / 4, 0);
+}
+
+/* A matrix in FP8 with its scales, as quantize makes it; and the same transposed. */
+static void quantized(struct made *m, struct tensor q[2], const struct tensor *x, enum fp8 to, const struct tensor *cells,
+                      int64_t rows, int64_t cols)
+{
+    q[0] = bytes_of(m, rows * cols);
+    q[1] = bytes_of(m, rows * cols);
+    BOTH {
+        float *cell = on(m, w, cells);
+        struct fp8_quantize p = {rows, cols, to, x->dt, on(m, w, x), on(m, w, &q[0]), on(m, w, &q[1]), cell + FP8_SCALE,
+                                 cell + FP8_HISTORY};
+        CHECK(m, OPS(m, w)->fp8_quantize(DEV(m, w), &p, &m->e));
+    }
+}
+
+static void fp8_conversions(struct twins *t)
+{
+    static const int64_t shape[][2] = {{1, 1}, {16, 128}, {37, 45}, {130, 259}, {128, 136}};
+
+    for (int k = 0; k < 20; k++) {
+        struct made m = {.t = t};
+        enum dtype dt = both_types[k % 2];
+        enum fp8 to = k / 2 % 2 ? FP8_E5M2 : FP8_E4M3;
+        int64_t rows = shape[k / 4][0] * t->scale, cols = shape[k / 4][1];
+        float first[8] = {fp8_max(to), 0, 0, 0, 0.5f, 3, 0, 9};
+        struct tensor x = normal(&m, dt, rows * cols, 0, 100, 3, 0), cells = tensor_of(&m, DTYPE_F32, 8, 0, first), q[2];
+        char s[80];
+        BOTH {
+            struct fp8_update u = {on(&m, w, &cells), 1, 8, 4, 0, false, true};
+            CHECK(&m, OPS(&m, w)->fp8_amax(DEV(&m, w), dt, (float *)on(&m, w, &cells) + FP8_NOW, on(&m, w, &x), rows * cols, &m.e));
+            CHECK(&m, OPS(&m, w)->fp8_update(DEV(&m, w), &u, &m.e));
+        }
+        quantized(&m, q, &x, to, &cells, rows, cols);
+        near(&m, name_of(s, "FP8", dt, rows, cols), &q[0], 0, 1);
+        near(&m, name_of(s, "FP8 transposed", dt, rows, cols), &q[1], 0, 1);
+        near(&m, name_of(s, "scales", dt, rows, cols), &cells, 0, 1);
+        BOTH {
+            struct fp8_update u = {on(&m, w, &cells), 1, 8, 1 + k % 4, k % 3, k % 2, false};
+            CHECK(&m, OPS(&m, w)->fp8_update(DEV(&m, w), &u, &m.e));
+        }
+        near(&m, name_of(s, "new scales", dt, rows, cols), &cells, 0, 1);
+        forget(&m);
+    }
+}
+
+static void fp8_product_with(struct made *m, const struct product *q, enum fp8 fa, bool plain)
+{
+    enum dtype dc = q->wide ? DTYPE_F32 : DTYPE_BF16;
+    float first[2][5] = {{fp8_max(fa), 0, 64, 1.0f / 64}, {448, 0, 32, 1.0f / 32}};
+    struct tensor a = normal(m, DTYPE_BF16, q->m * q->k, 0, 110, 1, 0), b = normal(m, DTYPE_BF16, q->n * q->k, 0, 111, 1, 0);
+    struct tensor sa = tensor_of(m, DTYPE_F32, 5, 0, first[0]), sb = tensor_of(m, DTYPE_F32, 5, 0, first[1]), qa[2], qb[2];
+    struct tensor c = normal(m, dc, q->m * q->n, 0, 112, 1, 0), bias = normal(m, DTYPE_BF16, q->n, 0, 113, 1, 0);
+    struct tensor aux = result(m, DTYPE_BF16, q->m * q->n, 0), daux = normal(m, DTYPE_BF16, q->m * q->n, 0, 114, 1, 0);
+    double s = 1 + sqrt((double)q->k);
+    char name[80];
+
+    quantized(m, qa, &a, fa, &sa, q->m, q->k);
+    quantized(m, qb, &b, FP8_E4M3, &sb, q->n, q->k);
+    BOTH {
+        struct matmul p = {.m = q->m, .n = q->n, .k = q->k, .trans_b = true, .dt = DTYPE_BF16, .dt_c = dc, .a = on(m, w, &qa[0]),
+                           .b = on(m, w, &qb[0]), .c = on(m, w, &c), .beta = q->beta, .bias = q->bias ? on(m, w, &bias) : NULL,
+                           .act = q->act, .aux = q->act ? on(m, w, &aux) : NULL, .dact = q->dact,
+                           .dact_aux = q->dact ? on(m, w, &daux) : NULL, .fp8_a = fa, .fp8_b = FP8_E4M3,
+                           .inv_a = (float *)on(m, w, &sa) + FP8_INVERSE, .inv_b = (float *)on(m, w, &sb) + FP8_INVERSE};
+        CHECK(m, (plain && w && m->t->plain ? m->t->plain : OPS(m, w)->matmul)(DEV(m, w), &p, &m->e));
+    }
+    near(m, name_of(name, "FP8 product", dc, q->m, q->n), &c, q->act || q->dact ? 0x1p-7 : 3e-6, s);
+    if (q->act)
+        near(m, name_of(name, "FP8 product before its activation", dc, q->m, q->n), &aux, 3e-6, s);
+}
+
+static void fp8_products(struct twins *t)
+{
+    static const struct product all[] = {
+        {.m = 64, .n = 48, .k = 32, .bias = true}, {.m = 80, .n = 64, .k = 96, .bias = true, .act = ACT_GELU_TANH},
+        {.m = 32, .n = 64, .k = 64, .dact = ACT_GELU_TANH}, {.m = 64, .n = 32, .k = 48, .wide = true, .beta = 1},
+        {.m = 33, .n = 20, .k = 24}, {.m = 48, .n = 32, .k = 16, .wide = true},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int k = 0; k < 4; k++) {
+            struct made m = {.t = t};
+            struct product q = all[i];
+            if (t->scale > 1)
+                q.m *= 8, q.n *= 8, q.k *= 8;
+            fp8_product_with(&m, &q, k % 2 ? FP8_E5M2 : FP8_E4M3, k > 1);
+            forget(&m);
+        }
+}
+
 /* ---- attention ---- */
 
 struct heads {
@@ -686,6 +793,8 @@ const struct twins_case train_twins_cases[] = {
     {"norms", norms},
     {"cross-entropy", xent},
     {"matmul", matmul},
+    {"fp8", fp8_conversions},
+    {"fp8 products", fp8_products},
     {"attention", attention},
     {"route", route},
     {NULL, NULL},

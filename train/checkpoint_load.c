@@ -382,6 +382,21 @@ static int join_give(void *arg, int i, size_t at, struct span *data, struct err 
     return checkpoint_load(j->ck, NULL, range, 1, e);
 }
 
+/* The scales of FP8, which no table of parameters knows. */
+static int join_scales(const struct slices *s, struct piece *v)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->n; i++) {
+        const struct piece *p = &s->v[i].at;
+
+        if (p->part == CHECKPOINT_FP8 && (n == 0 || strcmp(v[n - 1].name, p->name) != 0))
+            v[n++] = (struct piece){.part = p->part, .name = p->name, .dims = p->dims, .shape = {p->shape[0], p->shape[1]},
+                                    .rows = p->shape[0], .cols = piece_width(p), .ld = piece_width(p)};
+    }
+    return n;
+}
+
 int checkpoint_join(const struct checkpoint *ck, const char *dir, struct err *e)
 {
     struct join j = {.ck = ck, .room = malloc(JOIN_ROOM * sizeof(float))};
@@ -394,10 +409,12 @@ int checkpoint_join(const struct checkpoint *ck, const char *dir, struct err *e)
         free(j.room);
         return rc;
     }
-    j.v = v = malloc((size_t)p.n * CHECKPOINT_PARTS * PIECES_PER_PARAM * sizeof *v);
+    j.v = v = malloc(((size_t)p.n * CHECKPOINT_PARTS * PIECES_PER_PARAM + (size_t)ck->slices.n) * sizeof *v);
     for (int k = 0; v && k < CHECKPOINT_PARTS; k++)
         if (checkpoint_has(ck, (enum checkpoint_part)k))
             n += params_pieces(&p, (enum checkpoint_part)k, NULL, v + n);
+    if (v)
+        n += join_scales(&ck->slices, v + n);
     rc = v ? checkpoint_save_from(dir, &ck->info, v, n, join_give, &j, e) : err_set(e, ERR_NOMEM, "out of memory");
     free(v);
     free(j.room);

@@ -201,7 +201,7 @@ int checkpoint_write(const struct checkpoint_folder *f, int rank, int ranks, con
     snprintf(name, sizeof name, "model%s.safetensors", of);
     TRY(write_file(f, name, v, n, CHECKPOINT_WEIGHTS, CHECKPOINT_WEIGHTS, &s, entries, e));
     snprintf(name, sizeof name, "optimizer%s.safetensors", of);
-    return write_file(f, name, v, n, CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ, &s, entries, e);
+    return write_file(f, name, v, n, CHECKPOINT_EXP_AVG, CHECKPOINT_FP8, &s, entries, e);
 }
 
 /* ---- metadata, and the name ---- */

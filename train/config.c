@@ -8,6 +8,7 @@
 #include "base/opt_map.h"
 
 const char *const train_config_device[] = {"auto", "cpu", "cuda"};
+const char *const train_config_fp8[] = {"none", "e4m3", "hybrid"};
 
 void train_config_init(struct train_config *c)
 {
@@ -39,7 +40,8 @@ void train_config_init(struct train_config *c)
     c->timeout_minutes = 10;
     c->world = c->ranks = 1;
     c->layout = LAYOUT_ALONE;
-    c->later = (struct train_later){.expert_parallel = 1, .amax_history = 1};
+    c->fp8 = (struct train_fp8){.history = 1, .start_bf16 = 1, .end_bf16 = 1};
+    c->later = (struct train_later){.expert_parallel = 1};
 }
 
 void train_config_free(struct train_config *c)
@@ -106,6 +108,14 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_ENUM(0, "recompute-method", &c->recompute_method, "uniform|block", "full: all in chunks, or the first layers"),
         OPT_INT(0, "recompute-num-layers", &c->recompute_layers, 1, 100000, "layers of a chunk; block: how many layers"),
         OPT_FLAG(0, "bf16", &c->bf16, "bf16 matrix products and activations, fp32 master weights"),
+        OPT_ENUM(0, "fp8-format", &c->fp8.format, "none|e4m3|hybrid", "the layers' products in FP8; hybrid: gradients E5M2"),
+        OPT_ENUM(0, "fp8-recipe", &c->fp8.recipe, "delayed|tensorwise|mxfp8", "scales from past steps, or of the tensor at hand"),
+        OPT_INT(0, "fp8-margin", &c->fp8.margin, 0, 100, "scales are smaller by this power of two"),
+        OPT_INT(0, "fp8-amax-history-len", &c->fp8.history, 1, 1 << 20, "steps whose largest values are kept"),
+        OPT_ENUM(0, "fp8-amax-compute-algo", &c->fp8.algo, "most_recent|max", "which of them makes the scale"),
+        OPT_FLAG(0, "first-last-layers-bf16", &c->fp8.ends_bf16, "leave the first and last layers in bf16"),
+        OPT_INT(0, "num-layers-at-start-in-bf16", &c->fp8.start_bf16, 0, 100000, "how many at the start"),
+        OPT_INT(0, "num-layers-at-end-in-bf16", &c->fp8.end_bf16, 0, 100000, "how many at the end"),
         OPT_ENUM(0, "device", &c->device, "auto|cpu|cuda", "where to run"),
         OPT_HEAD("Optimizer"),
         OPT_NUM(0, "lr", &c->lr, 0, 1e6, "highest learning rate"),
@@ -168,10 +178,6 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_HEAD("Known, but refused unless left as they are"),
         OPT_INT(0, "expert-model-parallel-size", &l->expert_parallel, 1, 1 << 20, "ranks that share the experts"),
         OPT_FLAG(0, "grad-reduce-in-bf16", &l->reduce_bf16, "reduce gradients in bf16"),
-        OPT_ENUM(0, "fp8-format", &l->fp8, "none|e4m3|hybrid", "matrix products in FP8"),
-        OPT_ENUM(0, "fp8-recipe", &l->fp8_recipe, "delayed|tensorwise|mxfp8", "how FP8 is scaled"),
-        OPT_INT(0, "fp8-amax-history-len", &l->amax_history, 1, 1 << 20, "steps of amax kept"),
-        OPT_ENUM(0, "fp8-amax-compute-algo", &l->amax_algo, "most_recent|max", "amax from its history"),
         OPT_FLAG(0, "reset-position-ids", &l->reset_positions, "positions start again after a document"),
         OPT_FLAG(0, "reset-attention-mask", &l->reset_mask, "no attention across documents"),
         OPT_FLAG(0, "eod-mask-loss", &l->mask_eod, "no loss on the end of a document"),
@@ -211,20 +217,15 @@ int train_config_read(struct train_config *c, const char *path, struct arena *a,
 /* Each of these must be as it came; kept as a table so that none is forgotten. */
 static int check_later(const struct train_config *c, struct err *e)
 {
-    struct train_config d;
-    const struct train_later *l = &c->later, *o = &d.later;
+    const struct train_later *l = &c->later;
 
-    train_config_init(&d);
     const struct {
         bool differs;
         const char *flag;
     } later[] = {
         {l->expert_parallel != 1, "expert-model-parallel-size"},
         {l->reduce_bf16, "grad-reduce-in-bf16"},
-        {l->fp8 != 0, "fp8-format"},
-        {l->fp8_recipe != 0, "fp8-recipe"},
-        {l->amax_history != o->amax_history, "fp8-amax-history-len"},
-        {l->amax_algo != 0, "fp8-amax-compute-algo"},
+        {c->fp8.recipe == FP8_MXFP8, "fp8-recipe mxfp8"},
         {l->reset_positions, "reset-position-ids"},
         {l->reset_mask, "reset-attention-mask"},
         {l->mask_eod, "eod-mask-loss"},
@@ -489,6 +490,8 @@ int train_config_check(struct train_config *c, struct err *e)
     c->bucket = (size_t)(c->bucket_size ? c->bucket_size : c->ranks > 40 ? c->ranks * 1000000 : 40000000);
     TRY(apply_preset(c, e));
     TRY(check_groups(c, e));
+    if (c->fp8.format && !c->bf16)
+        return err_set(e, ERR_ARG, "--fp8-format needs --bf16");
     if (c->recompute != RECOMPUTE_FULL && (c->recompute_method || c->recompute_layers > 1))
         return err_set(e, ERR_ARG, "--recompute-method and --recompute-num-layers need --recompute-granularity full");
     TRY(model_config_check(&c->model, c->vocab_divisor, e));

@@ -27,9 +27,18 @@ enum wsd_style { WSD_EXPONENTIAL, WSD_LINEAR, WSD_COSINE, WSD_MINUS_SQRT };
 
 /* Flags that are read so that they can be refused by name: see config.c. */
 struct train_later {
-    int64_t expert_parallel, amax_history;
+    int64_t expert_parallel;
     bool reduce_bf16, reset_positions, reset_mask, mask_eod;
-    int fp8, fp8_recipe, amax_algo;
+};
+
+/* Matrix products in FP8, by Transformer Engine's names. */
+enum fp8_recipe { FP8_DELAYED, FP8_TENSORWISE, FP8_MXFP8 /* refused */ };
+enum fp8_algo { FP8_MOST_RECENT, FP8_LARGEST };
+struct train_fp8 {
+    int format, recipe, algo; /* enum model_fp8_format, ... */
+    int64_t margin, history;
+    bool ends_bf16;           /* leave layers in bf16: */
+    int64_t start_bf16, end_bf16;
 };
 
 enum { TRAIN_OPTIONS = 192 }; /* at least as many as the table has */
@@ -53,6 +62,7 @@ struct train_config {
     int lr_style, wsd_style; /* enum lr_style, wsd_style */
     int64_t decay_iters, warmup_iters, wsd_iters;
     bool bf16;
+    struct train_fp8 fp8;
 
     struct opt_list data_path;
     struct opt_list part_path[3]; /* train, valid, test: instead of data_path and split */
@@ -99,6 +109,8 @@ int64_t train_config_batch(const struct train_config *c, int64_t consumed);
 
 /* The names that --device takes, for device_open. */
 extern const char *const train_config_device[];
+/* Those of --fp8-format. */
+extern const char *const train_config_fp8[];
 
 /* Megatron's defaults (docs/training.md lists where we differ). */
 void train_config_init(struct train_config *c);

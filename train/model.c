@@ -155,6 +155,8 @@ static void plan(struct model *m, struct carve *c)
     for (int i = 0; i < m->dense.params.n; i++)
         shared += m->dense.params.v[i].summed ? (int64_t)m->dense.params.v[i].n : 0;
     m->shared = shared ? carve(c, shared, sizeof(float)) : NULL;
+    for (int i = 0; m->fp8 && i < 3; i++)
+        m->fp8->buf[i] = carve(c, n * m->fp8->wide, 1);
 }
 
 /* What of config a tensor rank has of a layer, and how many layers there are. */
@@ -214,6 +216,8 @@ static int measure(struct model *m, const struct model_config *config, const str
         if (!m->slot[i].layers)
             return err_set(e, ERR_NOMEM, "out of memory");
     }
+    if (run->fp8.format)
+        TRY(model_fp8_plan(m, e));
     plan(m, &c);
     for (int i = 0; i < m->n_stores; i++) {
         m->memory.store[i] = m->stores[i]->memory;
@@ -221,6 +225,7 @@ static int measure(struct model *m, const struct model_config *config, const str
         m->memory.low += m->stores[i]->memory.low;
         m->memory.grads += m->stores[i]->memory.grads;
     }
+    m->memory.fp8 = m->fp8 ? model_fp8_bytes(m->fp8) : 0;
     m->memory.activations = c.used;
     if (run->use == MODEL_GENERATE)
         m->memory.cache = (size_t)(2 * m->config.layers * m->b * m->t * model_kv_width(&m->config)) * dtype_size(m->dt);
@@ -231,6 +236,7 @@ static int measure(struct model *m, const struct model_config *config, const str
 
 static void free_tables(struct model *m)
 {
+    model_fp8_close(m);
     for (int i = 0; i < m->n_stores; i++)
         store_close(m->stores[i]);
     for (int i = 0; m->slot && i < m->run.slots; i++)
@@ -300,6 +306,8 @@ int model_open(struct model **out, struct device *dev, const struct model_config
     rc = measure(m, config, part, run, e);
     if (rc == 0)
         rc = allocate(m, e);
+    if (rc == 0 && m->fp8)
+        rc = model_fp8_open(m, e);
     if (rc == 0)
         rc = fill_turns(m, e);
     if (rc == 0) {

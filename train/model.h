@@ -18,6 +18,7 @@
 
 #include "kernels/device.h"
 #include "train/model_config.h"
+#include "train/model_fp8.h"
 #include "train/store.h"
 #include "train/trace.h"
 
@@ -50,6 +51,7 @@ struct model_run {
     int64_t layers; /* 0: 1 */
     int slots;      /* micro-batches that may stand between forward and backward; 0: 1 */
     struct store_conf dense; /* how ranks divide the weights; zeroed: not at all */
+    struct model_fp8_run fp8; /* with bf16 */
 };
 
 /* What one layer leaves for its backward pass; n = b * t rows.  dt unless float. */
@@ -79,7 +81,7 @@ enum { MODEL_STORES = 1 }; /* at most */
 
 /* Bytes by kind; weights, low and grads of all stores. */
 struct model_memory {
-    size_t weights, low, grads, activations, cache, tables;
+    size_t weights, low, grads, activations, cache, tables, fp8;
     struct store_memory store[MODEL_STORES];
 };
 
@@ -115,6 +117,7 @@ struct model {
     int64_t own;   /* rows of the stream that are here: b * t, or a share of it with part.sequence */
 
     struct model_memory memory;
+    struct model_fp8 *fp8; /* NULL: none */
 
     /* Carved out of one slab each; see plan() in model.c. */
     void *slab, *cache_slab;

@@ -456,6 +456,8 @@ int model_forward(struct model *m, const struct model_batch *batch, double *loss
 
     *loss_sum = 0;
     m->acts = &m->slot[batch->slot];
+    if (m->fp8)
+        m->fp8->record = batch->grad_scale > 0;
     TRY(pass_trunk(m, batch->tokens, m->b, m->t, -1, batch->drop, e));
     if (!m->part.heads)
         return 0;

@@ -92,6 +92,13 @@ int pass_linear(struct model *m, void *y, const void *x, int w, int b, int64_t r
  * the GELU that made X from it.  dx may be x, not dy. */
 int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, int w, int b, const void *aux, struct err *e);
 
+/* Which of the FP8 weights (train/model_fp8.h) parameter w is; -1: none. */
+int pass_fp8(const struct model *m, int w);
+/* Makes the product of an input with a weight one in FP8: mm is as without, its operands are converted. */
+int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, struct err *e);
+/* The same for the products that give the gradients of a weight and of its input. */
+int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, struct err *e);
+
 /* norm1 of layer, taken of a->s1 alone: before the first layer and when it is made again. */
 int pass_norm1(struct model *m, int64_t layer, int64_t rows, struct err *e);
 

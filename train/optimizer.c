@@ -276,7 +276,7 @@ int optimizer_norm(struct optimizer *o, double max_norm, double *norm, struct er
         sum += one;
     }
     TRY(device_put(o->dev, o->sums, &sum, sizeof sum, e));
-    TRY(o->dev->ops->clip_scale(o->dev, o->clip, o->sums, (float)max_norm, e));
+    TRY(o->dev->ops->clip_scale(o->dev, o->clip, o->sums, 1, (float)max_norm, e));
     *norm = sqrt(sum);
     return 0;
 }

@@ -184,6 +184,8 @@ static int run(struct under_way *u, struct err *e)
     int64_t all = u->share * (l ? l->data : 1);
 
     memset(u->losses, 0, (size_t)all * sizeof *u->losses);
+    for (int i = 0; i < u->p->n; i++)
+        model_fp8_begin(u->p->parts[i].model);
     u->at = log_seconds();
     TRY(pipeline_pass(&u->p->pipe, u->share, !u->step, one, u, e));
     lap(u, PHASE_WAIT);

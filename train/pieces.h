@@ -19,8 +19,13 @@ extern "C" {
 #endif
 
 /* What a tensor is of the state of training.  Its name in a file begins with the prefix. */
-enum checkpoint_part { CHECKPOINT_WEIGHTS, CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ, CHECKPOINT_PARTS };
-extern const char *const checkpoint_prefix[CHECKPOINT_PARTS];
+enum checkpoint_part {
+    CHECKPOINT_WEIGHTS, CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ,
+    CHECKPOINT_PARTS,                  /* those that each parameter has; */
+    CHECKPOINT_FP8 = CHECKPOINT_PARTS, /* scales (train/fp8.h) */
+    CHECKPOINT_KINDS
+};
+extern const char *const checkpoint_prefix[CHECKPOINT_KINDS];
 
 /* Rows row .. row + rows - 1, columns col .. col + cols - 1 of a logical fp32 tensor of dims 1
  * or 2.  A vector has one column, and shape[1] is ignored. */

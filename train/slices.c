@@ -68,7 +68,7 @@ int slice_parse(struct arena *a, const char *what, const struct safetensor *t, s
     if (p->rows < 1 || p->cols < 1)
         return err_set(e, ERR_FORMAT, "%s: '%s' is empty", what, name.p);
     p->ld = p->cols;
-    for (int k = CHECKPOINT_PARTS - 1; k > CHECKPOINT_WEIGHTS && p->part == CHECKPOINT_WEIGHTS; k--)
+    for (int k = CHECKPOINT_KINDS - 1; k > CHECKPOINT_WEIGHTS && p->part == CHECKPOINT_WEIGHTS; k--)
         if (strncmp(name.p, checkpoint_prefix[k], strlen(checkpoint_prefix[k])) == 0)
             p->part = (enum checkpoint_part)k;
     if (bracket) {

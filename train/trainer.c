@@ -8,11 +8,12 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "train/fp8.h"
 
 /* replicas, model: the groups of those names (train/layout.h), of which for a plan the size is enough. */
 static struct model_run config_run(const struct train_config *c, struct comm *replicas, struct comm *model)
 {
-    return (struct model_run){
+    struct model_run run = {
         .dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_TRAIN, .b = c->micro_batch, .t = c->model.seq,
         .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
         .dense = {
@@ -20,6 +21,13 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
             .unit = shards_unit(model_config_params(&c->model)),
         },
     };
+
+    if (c->fp8.format)
+        run.fp8 = (struct model_fp8_run){
+            c->fp8.format, c->fp8.recipe == FP8_TENSORWISE, (int)c->fp8.margin, c->fp8.history, c->fp8.algo == FP8_MOST_RECENT,
+            c->fp8.ends_bf16 ? c->fp8.start_bf16 : 0, c->fp8.ends_bf16 ? c->fp8.end_bf16 : 0,
+        };
+    return run;
 }
 
 static struct division_conf config_division(const struct train_config *c)
@@ -69,6 +77,7 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
     if (i == 0)
         m->model.activations += passes_bytes(c->stages.stages, &c->model, &part, &run);
     m->model.tables += one.tables;
+    m->model.fp8 += one.fp8;
     m->optimizer += d.optimizer;
     m->save += c->async_save ? 3 * one.store[0].elements * sizeof(float) / (size_t)replicas.size : 0;
     return 0;
@@ -82,7 +91,8 @@ int trainer_plan(const struct train_config *c, struct train_memory *m, struct er
 
         for (int i = 0; i < c->stages.chunks; i++)
             TRY(add_part(c, stage, i, &s, e));
-        s.total = s.save + s.model.weights + s.model.low + s.model.grads + s.model.activations + s.model.tables + s.optimizer;
+        s.total = s.save + s.model.weights + s.model.low + s.model.fp8 + s.model.grads + s.model.activations + s.model.tables +
+                  s.optimizer;
         if (s.total > m->total)
             *m = s;
     }
@@ -133,6 +143,8 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool finetu
 
     TRY(same_model(&info->model, &t->config->model, checkpoint_path(ck), e));
     TRY(optimizer_load(&t->optimizer, ck, moments, e));
+    if (!finetune)
+        TRY(fp8_load(t->parts, t->n_parts, ck, train_config_fp8[t->config->fp8.format], e));
     if (!finetune) {
         compare_args(t, info);
         t->step = info->iteration;
@@ -175,6 +187,8 @@ static int open_saver(struct trainer *t, struct err *e)
     struct piece *v;
     int n, rc = optimizer_pieces(&t->optimizer, &v, &n, e);
 
+    if (rc == 0)
+        rc = fp8_pieces(t->parts, t->n_parts, &v, &n, e);
     if (rc == 0)
         rc = saver_open(&t->saver, t->layout.world, t->dev, t->config->save, v, n, t->config->async_save, e);
     free(v);
@@ -388,6 +402,7 @@ static int gradients(struct trainer *t, struct train_step *s, double *at, struct
     const struct passes_step step = {(uint64_t)c->seed, (uint64_t)t->step, t->consumed, s->batch};
 
     TRY(passes_step(&t->passes, &step, t->losses, s->phase, e));
+    TRY(fp8_end_step(&t->layout, t->parts, t->n_parts, e));
     for (int64_t k = 0; k < s->batch / c->micro_batch; k++) /* in their order, whoever had them */
         s->loss += t->losses[k];
     s->loss /= (double)(s->batch * c->model.seq);

@@ -177,17 +177,17 @@ static void norms_add_up_and_clip(void **s)
             OK(vec_sumsq_cpu(tn_devices[0], DTYPE_F32, block[1] + i / 64, 64, (float *)x.p + i,
                              n - i < 192 ? n - i : 192, &tn_err));
         assert_memory_equal(block[0], block[1], sizeof *block);
-        OK(clip_scale_cpu(tn_devices[0], &scale, got, 1.0f, &tn_err));
+        OK(clip_scale_cpu(tn_devices[0], &scale, got, 1, 1.0f, &tn_err));
         assert_true(fabs((double)scale - fmin(1, 1 / (sqrt(want) + 1e-6))) <= 1e-6);
-        OK(clip_scale_cpu(tn_devices[0], &scale, got, 0, &tn_err));
+        OK(clip_scale_cpu(tn_devices[0], &scale, got, 1, 0, &tn_err));
         assert_true(scale == 1);
     }
     double bad = NAN;
     float scale = 0;
-    OK(clip_scale_cpu(tn_devices[0], &scale, &bad, 1, &tn_err));
+    OK(clip_scale_cpu(tn_devices[0], &scale, &bad, 1, 1, &tn_err));
     assert_true(isnan(scale));
     bad = INFINITY;
-    OK(clip_scale_cpu(tn_devices[0], &scale, &bad, 1, &tn_err));
+    OK(clip_scale_cpu(tn_devices[0], &scale, &bad, 1, 1, &tn_err));
     assert_true(scale == 0);
 }
 

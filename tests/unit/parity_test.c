@@ -245,7 +245,7 @@ static void steps(struct model *m, float *mom, float *var, double tol)
         *sumsq = 0;
         assert_int_equal(dev->ops->vec_sumsq(dev, DTYPE_F32, sumsq, (int64_t)m->dense.params.elements, m->dense.grads,
                                              (int64_t)m->dense.params.elements, &e), 0);
-        assert_int_equal(dev->ops->clip_scale(dev, clip, sumsq, 0.5f, &e), 0);
+        assert_int_equal(dev->ops->clip_scale(dev, clip, sumsq, 1, 0.5f, &e), 0);
         loss[s] = (float)(sum / (B * T));
         norm[s] = (float)sqrt(*sumsq);
         for (int k = 0; k < m->dense.params.n; k++) {

@@ -1,0 +1,39 @@
+#include "kernels/fp8.h"
+
+#include "kernels/check.h"
+#include "kernels/fp8_convert.h"
+#include "kernels/fp8_simd.h"
+
+int fp8_amax_cpu(struct device *dev, enum dtype dt, float *amax, const void *x, int64_t n, struct err *e)
+{
+    uint32_t bits;
+
+    TRY(check_n(dt, n, "fp8_amax", e));
+    ISA_PICK(fp8_amax_loop)(dev, dt, &bits, x, n);
+    *amax = fp8_float(bits);
+    return 0;
+}
+
+int fp8_quantize_cpu(struct device *dev, const struct fp8_quantize *p, struct err *e)
+{
+    uint32_t bits;
+
+    TRY(check_fp8_quantize(p, e));
+    if (p->amax) {
+        ISA_PICK(fp8_amax_loop)(dev, p->dt, &bits, p->x, p->rows * p->cols);
+        if (bits > fp8_bits(*p->amax))
+            *p->amax = fp8_float(bits);
+    }
+    if (p->y || p->yt)
+        ISA_PICK(fp8_quantize_loop)(dev, p, *p->scale);
+    return 0;
+}
+
+int fp8_update_cpu(struct device *dev, const struct fp8_update *p, struct err *e)
+{
+    (void)dev;
+    TRY(check_fp8_update(p, e));
+    for (int64_t i = 0; i < p->n; i++)
+        fp8_update_row(p, p->rows + i * p->ld);
+    return 0;
+}

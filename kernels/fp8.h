@@ -1,0 +1,68 @@
+/* kernels/fp8.h -- numbers of eight bits: conversions, scales, and how the two go together.
+ *
+ * E4M3 (largest 448, no infinity) for activations and weights, E5M2 (largest 57344) for gradients where
+ * they are hybrid.  A tensor is stored as x * scale; what is stored times 1 / scale is the tensor again.
+ * Scales live on the device and are made there, so that no step waits for the host.  The product of two
+ * such matrices is matmul's (struct matmul, fp8_a).
+ * Sources: OCP 8-bit Floating Point Specification 1.0; arXiv:2209.05433; Transformer Engine's recipes.
+ */
+#ifndef KERNELS_FP8_H
+#define KERNELS_FP8_H
+
+#include "kernels/dtype.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One row of floats a tensor: this, then its largest absolute value in each of the last steps, the one under
+ * way first. */
+enum fp8_cell {
+    FP8_MAX,     /* the largest number of its format, fp8_max() */
+    FP8_NOW,     /* largest absolute value of the tensor at hand, for scaling by that alone */
+    FP8_SCALE,   /* 0: none yet */
+    FP8_INVERSE, /* 1 / scale */
+    FP8_HISTORY
+};
+
+static inline float fp8_max(enum fp8 f) { return f == FP8_E4M3 ? 448.0f : 57344.0f; }
+
+/* *amax = the largest |x[i]| of x (n); NaN if one is NaN. */
+typedef int fp8_amax_fn(struct device *dev, enum dtype dt, float *amax, const void *x, int64_t n, struct err *e);
+
+/* y (rows, cols) = x * *scale, rounded to nearest even; what is beyond the largest number becomes that,
+ * infinity too; NaN stays NaN (0x7f).  yt (cols, rows) is the same transposed.  *amax becomes the larger of
+ * itself and the largest |x| (NaN if one is NaN).  Neither y, yt nor amax is needed (NULL). */
+struct fp8_quantize {
+    int64_t rows, cols;
+    enum fp8 to;
+    enum dtype dt; /* of x */
+    const void *x;
+    uint8_t *y, *yt;
+    const float *scale;
+    float *amax;
+};
+typedef int fp8_quantize_fn(struct device *dev, const struct fp8_quantize *p, struct err *e);
+
+/* New scales for n rows, ld floats apart, of FP8_HISTORY + len floats: scale = max / amax / 2^margin, where amax is
+ * the largest of the history or (recent) the one of the step that ends.  The history then moves on: the step's
+ * goes to its end and the one under way is 0, as Transformer Engine has it.  What is 0 or not finite makes no
+ * new scale, and not finite is remembered as 0.
+ * now: scale = max / FP8_NOW instead (1 where that is 0 or not finite), FP8_NOW also goes into the step's
+ * amax, and the history stays. */
+struct fp8_update {
+    float *rows;
+    int64_t n, ld, len;
+    int margin;
+    bool recent, now;
+};
+typedef int fp8_update_fn(struct device *dev, const struct fp8_update *p, struct err *e);
+
+fp8_amax_fn fp8_amax_cpu, fp8_amax_cuda;
+fp8_quantize_fn fp8_quantize_cpu, fp8_quantize_cuda;
+fp8_update_fn fp8_update_cpu, fp8_update_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

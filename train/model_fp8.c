@@ -1,0 +1,247 @@
+#include "train/model_fp8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/model.h"
+#include "train/model_pass.h"
+
+enum { WHOLE = 16 }; /* matrix products of FP8 want multiples of it */
+
+static const enum layer_param linear[] = {QKV_W, PROJ_W, FC1_W, FC2_W};
+enum { LINEARS = sizeof linear / sizeof *linear };
+
+static float *row_of(const struct model_fp8 *f, int64_t weight, int which)
+{
+    return f->rows + (weight * FP8_TENSORS + which) * f->ld;
+}
+
+static int add_weight(struct model *m, struct model_fp8 *f, int w, struct err *e)
+{
+    const struct param *p = &m->dense.params.v[w];
+
+    for (int k = 0; k < 2; k++) {
+        if (p->shape[k] % WHOLE)
+            return err_set(e, ERR_ARG, "--fp8-format: '%s' of %lld x %lld on this rank; matrix products in FP8 need multiples of %d",
+                           p->name, (long long)p->shape[0], (long long)p->shape[1], WHOLE);
+        f->wide = p->shape[k] > f->wide ? p->shape[k] : f->wide;
+    }
+    f->param[f->n] = w;
+    f->at[f->n++] = 2 * f->elements;
+    f->elements += ((int64_t)p->n + 255) / 256 * 256;
+    return 0;
+}
+
+int model_fp8_plan(struct model *m, struct err *e)
+{
+    const struct model_fp8_run *r = &m->run.fp8;
+    struct model_fp8 *f = calloc(1, sizeof *f);
+    int64_t most = m->config.layers * LINEARS, n = m->b * m->t;
+
+    m->fp8 = f;
+    if (!f)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    f->ld = FP8_HISTORY + r->history;
+    f->param = calloc((size_t)most + 1, sizeof *f->param);
+    f->at = calloc((size_t)most + 1, sizeof *f->at);
+    f->fresh = calloc((size_t)most + 1, sizeof *f->fresh);
+    if (!f->param || !f->at || !f->fresh)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    if (n % WHOLE)
+        return err_set(e, ERR_ARG, "--fp8-format: a micro-batch of %lld tokens on this rank; matrix products in FP8 need"
+                       " a multiple of %d", (long long)n, WHOLE);
+    for (int64_t i = 0; i < m->config.layers; i++) {
+        int64_t layer = m->part.first + i;
+
+        for (int k = 0; k < LINEARS && layer >= r->bf16_start && layer < m->whole.layers - r->bf16_end; k++)
+            TRY(add_weight(m, f, pass_param(m, i, linear[k]), e));
+    }
+    return 0;
+}
+
+size_t model_fp8_bytes(const struct model_fp8 *f)
+{
+    return (size_t)(2 * f->elements) + (size_t)(f->n * FP8_TENSORS * (f->ld + 1)) * sizeof(float);
+}
+
+/* What never changes of the rows, and no scales. */
+int model_fp8_reset(struct model *m, struct err *e)
+{
+    struct model_fp8 *f = m->fp8;
+    float max[FP8_TENSORS] = {fp8_max(FP8_E4M3), fp8_max(FP8_E4M3), fp8_max(m->run.fp8.format == MODEL_FP8_E4M3 ? FP8_E4M3 : FP8_E5M2)};
+    size_t bytes = (size_t)(f->n * FP8_TENSORS * f->ld) * sizeof(float);
+    float *host = calloc(1, bytes + 1);
+    int rc = host ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+
+    for (int64_t i = 0; rc == 0 && i < f->n * FP8_TENSORS; i++)
+        host[i * f->ld + FP8_MAX] = max[i % FP8_TENSORS];
+    if (rc == 0)
+        rc = device_put(m->dev, f->rows, host, bytes, e);
+    free(host);
+    f->warm = false;
+    return rc;
+}
+
+int model_fp8_warm(struct model *m)
+{
+    m->fp8->warm = true;
+    return 0;
+}
+
+int model_fp8_open(struct model *m, struct err *e)
+{
+    struct model_fp8 *f = m->fp8;
+    size_t rows = (size_t)(f->n * FP8_TENSORS);
+
+    if (f->n == 0)
+        return 0;
+    TRY(device_alloc(m->dev, (void **)&f->weights, (size_t)(2 * f->elements), e));
+    TRY(device_alloc(m->dev, (void **)&f->rows, rows * (size_t)f->ld * sizeof(float), e));
+    TRY(device_alloc(m->dev, (void **)&f->amax, rows * sizeof(float), e));
+    return model_fp8_reset(m, e);
+}
+
+void model_fp8_close(struct model *m)
+{
+    struct model_fp8 *f = m->fp8;
+
+    if (!f)
+        return;
+    if (m->dev) {
+        device_free(m->dev, f->weights);
+        device_free(m->dev, f->rows);
+        device_free(m->dev, f->amax);
+    }
+    free(f->param);
+    free(f->at);
+    free(f->fresh);
+    free(f);
+    m->fp8 = NULL;
+}
+
+void model_fp8_begin(struct model *m)
+{
+    if (m->fp8)
+        memset(m->fp8->fresh, 0, (size_t)m->fp8->n * sizeof *m->fp8->fresh);
+}
+
+int model_fp8_amax(struct model *m, struct err *e)
+{
+    struct model_fp8 *f = m->fp8;
+
+    return device_copy_rows(m->dev, f->amax, sizeof(float), f->rows + FP8_HISTORY, (size_t)f->ld * sizeof(float), sizeof(float),
+                            (size_t)(f->n * FP8_TENSORS), e);
+}
+
+int model_fp8_end(struct model *m, struct err *e)
+{
+    struct model_fp8 *f = m->fp8;
+    const struct model_fp8_run *r = &m->run.fp8;
+    struct fp8_update u = {f->rows, f->n * FP8_TENSORS, f->ld, r->history, r->margin, r->recent, false};
+
+    TRY(device_copy_rows(m->dev, f->rows + FP8_HISTORY, (size_t)f->ld * sizeof(float), f->amax, sizeof(float), sizeof(float),
+                         (size_t)u.n, e));
+    f->warm = true;
+    return m->dev->ops->fp8_update(m->dev, &u, e);
+}
+
+/* ---- products ---- */
+
+int pass_fp8(const struct model *m, int w)
+{
+    const struct model_fp8 *f = m->fp8;
+
+    for (int64_t lo = 0, hi = f ? f->n : 0; lo < hi;) { /* they are in the slab's order */
+        int64_t mid = (lo + hi) / 2;
+
+        if (f->param[mid] == w)
+            return (int)mid;
+        if (f->param[mid] < w)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return -1;
+}
+
+/* x (rows, cols), one of the matrices of a weight, to y and transposed to yt (either NULL).  again: it was converted before in
+ * this step. */
+static int convert(struct model *m, int weight, int which, const void *x, int64_t rows, int64_t cols, uint8_t *y, uint8_t *yt,
+                   bool again, struct err *e)
+{
+    struct model_fp8 *f = m->fp8;
+    const struct device_ops *ops = m->dev->ops;
+    float *row = row_of(f, weight, which);
+    bool now = m->run.fp8.tensorwise || !f->warm;
+    struct fp8_update u = {row, 1, f->ld, m->run.fp8.history, 0, false, true};
+    struct fp8_quantize q = {
+        .rows = rows, .cols = cols, .dt = m->dt, .x = x, .y = y, .yt = yt, .scale = row + FP8_SCALE,
+        .to = which == FP8_GRADIENT && m->run.fp8.format == MODEL_FP8_HYBRID ? FP8_E5M2 : FP8_E4M3,
+        .amax = now || again || (which == FP8_INPUT && !f->record) ? NULL : row + FP8_HISTORY,
+    };
+
+    if (now && !(again && m->run.slots == 1)) { /* with several slots another micro-batch may have come between */
+        TRY(ops->fp8_amax(m->dev, m->dt, row + FP8_NOW, x, rows * cols, e));
+        TRY(ops->fp8_update(m->dev, &u, e));
+    }
+    return ops->fp8_quantize(m->dev, &q, e);
+}
+
+/* A weight's copies: as it is, or transposed. */
+static int weight_copy(struct model *m, int weight, bool transposed, const uint8_t **copy, struct err *e)
+{
+    struct model_fp8 *f = m->fp8;
+    const struct param *p = &m->dense.params.v[f->param[weight]];
+    uint8_t *at = f->weights + f->at[weight], *yt = at + p->n;
+
+    if (!f->fresh[weight])
+        TRY(convert(m, weight, FP8_WEIGHT, pass_weight(m, f->param[weight]), p->shape[0], p->shape[1], at,
+                    m->run.use == MODEL_TRAIN ? yt : NULL, false, e));
+    f->fresh[weight] = true;
+    *copy = transposed ? yt : at;
+    return 0;
+}
+
+int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, struct err *e)
+{
+    struct model_fp8 *f = m->fp8;
+    const uint8_t *w;
+
+    TRY(weight_copy(m, weight, false, &w, e));
+    TRY(convert(m, weight, FP8_INPUT, mm->a, mm->m, mm->k, f->buf[0], NULL, false, e));
+    mm->a = f->buf[0];
+    mm->b = w;
+    mm->fp8_a = mm->fp8_b = FP8_E4M3;
+    mm->inv_a = row_of(f, weight, FP8_INPUT) + FP8_INVERSE;
+    mm->inv_b = row_of(f, weight, FP8_WEIGHT) + FP8_INVERSE;
+    mm->fast = true;
+    return 0;
+}
+
+int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, struct err *e)
+{
+    struct model_fp8 *f = m->fp8;
+    enum fp8 gradient = m->run.fp8.format == MODEL_FP8_HYBRID ? FP8_E5M2 : FP8_E4M3;
+    const float *inverse = row_of(f, weight, FP8_GRADIENT) + FP8_INVERSE;
+    int64_t rows = input_mm->m, in = input_mm->n, out = input_mm->k;
+    const uint8_t *w;
+
+    TRY(weight_copy(m, weight, true, &w, e));
+    TRY(convert(m, weight, FP8_GRADIENT, input_mm->a, rows, out, f->buf[0], f->buf[1], false, e));
+    TRY(convert(m, weight, FP8_INPUT, weight_mm->b, rows, in, NULL, f->buf[2], true, e));
+    weight_mm->a = f->buf[1];
+    weight_mm->b = f->buf[2];
+    input_mm->a = f->buf[0];
+    input_mm->b = w;
+    weight_mm->trans_a = false;
+    for (int i = 0; i < 2; i++) {
+        struct matmul *mm = i ? input_mm : weight_mm;
+
+        mm->trans_b = true;
+        mm->fp8_a = gradient;
+        mm->fp8_b = FP8_E4M3;
+        mm->inv_a = inverse;
+        mm->inv_b = row_of(f, weight, i ? FP8_WEIGHT : FP8_INPUT) + FP8_INVERSE;
+    }
+    return 0;
+}

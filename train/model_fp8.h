@@ -1,0 +1,75 @@
+/* train/model_fp8.h -- the layers' matrix products in FP8: what of the model is theirs.
+ *
+ * Of each linear layer's three matrices, its input, its weight and the gradient of its output, the model multiplies
+ * copies in FP8 (kernels/fp8.h): E4M3, gradients in E5M2 with MODEL_FP8_HYBRID.  Each has a scale:
+ *   delayed     from its largest absolute values in past steps; those of this step are gathered on the way.  As long as
+ *               there are none (the first step of all) a tensor is scaled by its own
+ *   tensorwise  from its own largest absolute value
+ * Weights are converted once a step, inputs and gradients at each use; what is kept between forward and backward stays
+ * bf16.  Embeddings, norms, attention and the output layer are as without FP8.
+ */
+#ifndef TRAIN_MODEL_FP8_H
+#define TRAIN_MODEL_FP8_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "kernels/dtype.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct model;
+
+enum model_fp8_format { MODEL_FP8_NONE, MODEL_FP8_E4M3, MODEL_FP8_HYBRID };
+struct model_fp8_run {
+    int format; /* enum model_fp8_format */
+    bool tensorwise;
+    int margin;
+    int64_t history; /* steps */
+    bool recent;     /* the last step's amax, not the largest of the history */
+    int64_t bf16_start, bf16_end; /* so many first and last layers of the model are left in bf16 */
+};
+
+enum { FP8_INPUT, FP8_WEIGHT, FP8_GRADIENT, FP8_TENSORS };
+
+struct model_fp8 {
+    int64_t n, ld;  /* weights; FP8_TENSORS rows of ld floats for each */
+    int64_t elements, wide; /* of all weights; of a row of the widest input or output */
+    float *rows;    /* the device's; enum fp8_cell */
+    float *amax;    /* (n FP8_TENSORS) this step's, packed */
+    uint8_t *weights; /* each weight as it is, then transposed; the device's */
+    uint8_t *buf[3]; /* (b * t, wide) */
+    int *param;     /* which parameter weight i is */
+    int64_t *at;    /* its place in weights */
+    bool *fresh;    /* its copies are of the weights as they are */
+    bool warm;      /* there are scales from past steps */
+    bool record;    /* forward is of training: amax are gathered */
+};
+
+/* Fills in n, elements and wide for the model's parameters; buffers are none yet.  ERR_NOMEM; ERR_ARG where a width
+ * or the number of rows is no multiple of 16. */
+int model_fp8_plan(struct model *m, struct err *e);
+/* Bytes on the device but for buf. */
+size_t model_fp8_bytes(const struct model_fp8 *f);
+/* Allocates them; there are no scales yet. */
+int model_fp8_open(struct model *m, struct err *e);
+void model_fp8_close(struct model *m);
+
+/* Forgets all scales; the next step is as a first one.  Or says that they are there. */
+int model_fp8_reset(struct model *m, struct err *e);
+int model_fp8_warm(struct model *m);
+
+/* The weights may have changed: to be called before each run of micro-batches.  Does nothing without FP8. */
+void model_fp8_begin(struct model *m);
+/* Behind a step: gathers its amax to f->amax, (n FP8_TENSORS) of the device, where ranks put theirs together; then makes
+ * new scales of them. */
+int model_fp8_amax(struct model *m, struct err *e);
+int model_fp8_end(struct model *m, struct err *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
