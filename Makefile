@@ -103,7 +103,7 @@ all: $(BINS) $(CUDA_BACKEND) $(MPI_BACKEND)                ## build every comman
 	@$(if $(MPI_BACKEND),,echo "left out: several ranks (quern-mpi.so), for want of mpicc (make deps installs it)")
 check: deps-build                           ## install what is missing, build, run all tests
 	@$(MAKE) --no-print-directory test
-test: all $(UNIT) $B/tests/comm_ranks $B/tests/checkpoint_ranks $B/tests/pipeline_ranks $B/tests/simt-cuda.so     # what check runs, with what is installed
+test: all $(UNIT) $B/tests/comm_ranks $B/tests/checkpoint_ranks $B/tests/pipeline_ranks $B/tests/simt-cuda.so $B/tests/gpu_check $B/bench/gpu_train_bench     # what check runs, with what is installed
 	@B=$B sh tests/run.sh unit cli
 check-shared: deps-build deps-shared        ## tests on the data in ../shared (set SHARED=)
 	@$(MAKE) --no-print-directory test-shared
@@ -191,8 +191,8 @@ $B/tests/unit/twins_test: $B/tests/unit/twins_test.c.o $B/tests/twins.c.o $B/sim
 $B/tests/simt-cuda.so: $B/simt/tests/simt_backend.cpp.o $(SIMT) base/err.c
 	@mkdir -p $(@D); $(CC) -shared -fPIC $(CPPFLAGS) $(CFLAGS) -MF $@.d base/err.c $(filter %.o,$^) $(LDFLAGS) -lstdc++ -o $@
 # A model that trains, with a hash for seeds where xxHash is missing.
-STEPS := tests/steps.c train/model.c train/model_forward.c train/model_back.c train/model_linear.c train/model_fp8.c train/model_config.c train/params.c train/exchange.c \
-  comm/self.c comm/comm.c comm/collective.c comm/reduce.c
+STEPS := tests/steps.c train/model.c train/store.c train/model_forward.c train/model_back.c train/model_linear.c train/model_fp8.c train/model_ring.c train/trace.c train/model_config.c train/params.c train/exchange.c \
+  comm/self.c comm/comm.c comm/collective.c comm/reduce.c base/log.c
 ifneq ($(HAVE_XXHASH),1)
 $B/train/%.c.o: CPPFLAGS += -Itests/bare
 endif

@@ -173,7 +173,7 @@ static int run_colsum(const int64_t *n)
 {
     return dev->ops->vec_colsum(dev, DTYPE_BF16, place[1], place[0], n[0], n[1], n[1], &err);
 }
-static int run_sumsq(const int64_t *n) { return dev->ops->vec_sumsq(dev, DTYPE_F32, place[1], place[0], n[0], &err); }
+static int run_sumsq(const int64_t *n) { return dev->ops->vec_sumsq(dev, DTYPE_F32, place[1], 65536, place[0], n[0], &err); }
 static int run_cast(const int64_t *n) { return dev->ops->vec_cast(dev, place[1], DTYPE_BF16, place[0], DTYPE_F32, n[0], &err); }
 
 static int run_adamw(const int64_t *n)
