@@ -6,10 +6,11 @@ int model_restore(struct model **out, const struct checkpoint *ck, struct device
                   const struct model_run *run, struct err *e)
 {
     struct model *m;
-    int rc;
+    int rc = 0;
 
     TRY(model_open(&m, dev, &checkpoint_info(ck)->model, NULL, run, e));
-    rc = checkpoint_load_slab(ck, dev, CHECKPOINT_WEIGHTS, &m->dense.params, m->dense.weights, e);
+    for (int i = 0; rc == 0 && i < m->n_stores; i++)
+        rc = checkpoint_load_slab(ck, dev, CHECKPOINT_WEIGHTS, &m->stores[i]->params, m->stores[i]->weights, e);
     if (rc == 0)
         rc = model_weights_changed(m, e);
     if (rc < 0) {

@@ -2,7 +2,7 @@
  *
  * A folder has config.json and either model.safetensors or several files under
  * model.safetensors.index.json ({"weight_map":{"TENSOR":"FILE",...}}).  Models that are known:
- * gpt2, llama, mistral, qwen2, qwen3.  Everything is read and written a tensor at a time.
+ * gpt2, llama, mistral, mixtral, qwen2, qwen3.  Everything is read and written a tensor at a time.
  */
 #ifndef TRAIN_HF_H
 #define TRAIN_HF_H
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-enum hf_family { HF_GPT2, HF_LLAMA, HF_QWEN2, HF_QWEN3 };
+enum hf_family { HF_GPT2, HF_LLAMA, HF_QWEN2, HF_QWEN3, HF_MIXTRAL };
 
 /* config.json to the model it describes, checked; padded_vocab is vocab up to a multiple of
  * divisor.  ERR_UNSUPPORTED names what cannot be done here.  what: the file, for messages. */
@@ -32,7 +32,7 @@ int hf_config_put(struct buf *b, const struct model_config *m, enum hf_family fa
 /* What one of their tensors is of one of ours: its rows `row` on, `rows` many.  GPT-2's matrices
  * are stored transposed.  Rows of the vocabulary's padding are in no piece. */
 struct hf_piece {
-    char name[96];
+    char name[128];
     int64_t row, rows;
     bool transposed;
 };

@@ -6,8 +6,10 @@
 #include "base/node.h"
 #include "train/hf.h"
 
-static const char *const family_name[] = {"gpt2", "llama", "qwen2", "qwen3"};
-static const char *const class_name[] = {"GPT2LMHeadModel", "LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"};
+static const char *const family_name[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral"};
+static const char *const class_name[] = {"GPT2LMHeadModel", "LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
+                                         "MixtralForCausalLM"};
+enum { FAMILIES = sizeof family_name / sizeof *family_name };
 
 /* ---- reading ---- */
 
@@ -100,7 +102,7 @@ static int parse_rope(const char *what, const struct node *root, struct model_co
 static int parse_llama(const char *what, const struct node *root, enum hf_family family, struct model_config *m, struct err *e)
 {
     const struct node *window = node_get(root, "sliding_window");
-    bool windowed = family == HF_LLAMA || node_bool(root, "use_sliding_window", false);
+    bool windowed = family == HF_LLAMA || family == HF_MIXTRAL || node_bool(root, "use_sliding_window", false);
 
     TRY(size_of(what, root, "num_hidden_layers", -1, &m->layers, e));
     TRY(size_of(what, root, "hidden_size", -1, &m->hidden, e));
@@ -123,7 +125,10 @@ static int parse_llama(const char *what, const struct node *root, enum hf_family
     if (m->no_bias == node_bool(root, "attention_bias", false))
         return err_set(e, ERR_UNSUPPORTED, "%s: attention_bias and mlp_bias are not the same", what);
     m->qkv_bias = family == HF_QWEN2;
-    return 0;
+    if (family != HF_MIXTRAL)
+        return 0;
+    TRY(size_of(what, root, "num_local_experts", 8, &m->experts, e));
+    return size_of(what, root, "num_experts_per_tok", 2, &m->topk, e);
 }
 
 int hf_config_parse(const char *what, struct span text, int64_t divisor, struct model_config *m,
@@ -143,11 +148,11 @@ int hf_config_parse(const char *what, struct span text, int64_t divisor, struct 
     type = node_str(root, "model_type");
     if (type && strcmp(type, "mistral") == 0)
         type = "llama"; /* the same but for its window */
-    while (f < 4 && !(type && strcmp(type, family_name[f]) == 0))
+    while (f < FAMILIES && !(type && strcmp(type, family_name[f]) == 0))
         f++;
-    if (f == 4)
+    if (f == FAMILIES)
         rc = err_set(e, type ? ERR_UNSUPPORTED : ERR_FORMAT,
-                     "%s: model_type '%s' is not one of gpt2, llama, mistral, qwen2, qwen3", what, type ? type : "");
+                     "%s: model_type '%s' is not one of gpt2, llama, mistral, mixtral, qwen2, qwen3", what, type ? type : "");
     *family = (enum hf_family)f;
     if (rc == 0)
         rc = size_of(what, root, "vocab_size", -1, &m->vocab, e);
@@ -168,6 +173,13 @@ int hf_family_of(const struct model_config *m, enum hf_family *family, struct er
     bool gpt2 = m->position == POSITION_LEARNED && m->norm == NORM_LAYER && !m->swiglu && !m->qk_norm && !m->no_bias &&
                 m->groups == m->heads && model_q_width(m) == m->hidden;
 
+    if (m->experts) {
+        if (!llama || m->qk_norm || !m->no_bias || m->qkv_bias || m->pre_softmax || m->moe_freq != 1)
+            return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral has experts in each layer, weights by softmax over the chosen"
+                           " ones, SwiGLU, RMSNorm, rotary positions and no biases; this model differs");
+        *family = HF_MIXTRAL;
+        return 0;
+    }
     if (gpt2)
         *family = HF_GPT2;
     else if (llama && !m->qk_norm && !(m->no_bias && m->qkv_bias))
@@ -178,7 +190,7 @@ int hf_family_of(const struct model_config *m, enum hf_family *family, struct er
         *family = HF_QWEN3;
     else
         return err_set(e, ERR_UNSUPPORTED,
-                       "no model of transformers (gpt2, llama, qwen2, qwen3) has this one's positions, norms, MLP and biases");
+                       "no model of transformers (gpt2, llama, mixtral, qwen2, qwen3) has this one's positions, norms, MLP and biases");
     return 0;
 }
 
@@ -190,7 +202,9 @@ static int put_llama(struct buf *b, const struct model_config *m, enum hf_family
                       ",\"intermediate_size\":%" PRId64 ",\"max_position_embeddings\":%" PRId64
                       ",\"num_key_value_heads\":%" PRId64 ",\"head_dim\":%" PRId64 ",\"rms_norm_eps\":%.17g"
                       ",\"hidden_act\":\"silu\",\"rope_theta\":%.17g",
-                   m->layers, m->hidden, m->heads, m->ffn, m->positions, m->groups, m->head_dim, m->norm_eps, m->rotary_base));
+                   m->layers, m->hidden, m->heads, m->experts ? m->moe_ffn : m->ffn, m->positions, m->groups, m->head_dim, m->norm_eps, m->rotary_base));
+    if (family == HF_MIXTRAL)
+        TRY(buf_printf(b, ",\"num_local_experts\":%" PRId64 ",\"num_experts_per_tok\":%" PRId64, m->experts, m->topk));
     if (family == HF_LLAMA)
         TRY(buf_printf(b, ",\"attention_bias\":%s,\"mlp_bias\":%s", bias, bias));
     if (!m->rope_scaling)

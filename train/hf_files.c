@@ -33,6 +33,7 @@ static const struct {
     {"pre_mlp_layernorm.", "ln_2.", "post_attention_layernorm."},
     {"mlp.linear_fc1.", "mlp.c_fc.", "mlp.gate_proj.|mlp.up_proj."},
     {"mlp.linear_fc2.", "mlp.c_proj.", "mlp.down_proj."},
+    {"mlp.router.", NULL, "block_sparse_moe.gate."},
 };
 static const struct {
     const char *ours, *gpt2, *llama;
@@ -59,6 +60,19 @@ static int split_names(const char *before, const char *names, const char *what, 
     return n;
 }
 
+/* Of an expert: Mixtral's w1 is the gate, w3 the other half, w2 the way back. */
+static int expert_pieces(const char *before, const char *ours, struct hf_piece *piece)
+{
+    char of[96], what[16];
+    int64_t expert;
+    int fc;
+
+    if (sscanf(ours, "mlp.experts.local_experts.%" SCNd64 ".linear_fc%d.%15s", &expert, &fc, what) != 3)
+        return 0;
+    snprintf(of, sizeof of, "%sblock_sparse_moe.experts.%" PRId64 ".", before, expert);
+    return split_names(of, fc == 1 ? "w1.|w3." : "w2.", what, piece);
+}
+
 static int name_pieces(const char *ours, bool gpt2, struct hf_piece *piece)
 {
     char before[48];
@@ -73,6 +87,7 @@ static int name_pieces(const char *ours, bool gpt2, struct hf_piece *piece)
             if (strncmp(ours + at, layer_names[i].ours, n) == 0)
                 return split_names(before, gpt2 ? layer_names[i].gpt2 : layer_names[i].llama, ours + at + n, piece);
         }
+        return expert_pieces(before, ours + at, piece);
     }
     for (size_t i = 0; i < sizeof top_names / sizeof *top_names; i++) {
         size_t n = strlen(top_names[i].ours);

@@ -19,24 +19,59 @@ static void *carve(struct carve *c, int64_t n, size_t size)
     return p;
 }
 
+/* Elements of act, and of fc1, in layers of a kind that the part has. */
+static int64_t act_size(const struct model *m, bool moe)
+{
+    return moe ? pass_moe_rows(m) * m->config.moe_ffn : m->b * m->t * m->config.ffn;
+}
+static int64_t fc1_size(const struct model *m, bool moe)
+{
+    return act_size(m, moe) * (m->config.swiglu ? 2 : 1);
+}
+/* The larger of both kinds. */
+static int64_t larger(const struct model *m, int64_t (*size)(const struct model *, bool))
+{
+    int64_t most = 0;
+
+    for (int64_t i = 0; i < m->config.layers; i++)
+        if (size(m, pass_moe(m, i)) > most)
+            most = size(m, pass_moe(m, i));
+    return most;
+}
+
 /* ln1, ln2 and act, which RECOMPUTE_SELECTIVE has once for all layers. */
-static void plan_light(struct model *m, struct layer_acts *a, struct carve *c)
+static void plan_light(struct model *m, struct layer_acts *a, int64_t act, struct carve *c)
 {
     size_t w = dtype_size(m->dt);
 
     a->ln1 = carve(c, m->own * m->config.hidden, w);
     a->ln2 = carve(c, m->own * m->config.hidden, w);
-    a->act = carve(c, m->b * m->t * m->config.ffn, w);
+    a->act = carve(c, act, w);
 }
 
-static void plan_layer(struct model *m, struct layer_acts *a, struct carve *c)
+static void plan_experts(struct model *m, struct layer_acts *a, struct carve *c)
+{
+    int64_t n = m->b * m->t, rows = pass_moe_rows(m), h = m->config.hidden;
+
+    a->prob = carve(c, n * m->config.experts, sizeof(float));
+    a->route_lse = carve(c, n, sizeof(float));
+    a->choice = carve(c, rows, sizeof(int32_t));
+    a->place = carve(c, rows, sizeof(int32_t));
+    a->share = carve(c, rows, sizeof(float));
+    a->in = carve(c, rows * h, dtype_size(m->dt));
+    a->answer = carve(c, rows * h, dtype_size(m->dt));
+}
+
+/* shared: other layers, of either kind, take the same after it. */
+static void plan_layer(struct model *m, int64_t layer, struct layer_acts *a, bool shared, struct carve *c)
 {
     const struct model_config *mc = &m->config;
     int64_t n = m->b * m->t;
     size_t w = dtype_size(m->dt);
+    bool moe = pass_moe(m, layer), light = m->run.recompute == RECOMPUTE_SELECTIVE;
 
-    if (m->run.recompute != RECOMPUTE_SELECTIVE || a == m->slot->layers)
-        plan_light(m, a, c);
+    if (!light || a == m->slot->layers)
+        plan_light(m, a, light || shared ? larger(m, act_size) : act_size(m, moe), c);
     else {
         a->ln1 = m->slot->layers->ln1;
         a->ln2 = m->slot->layers->ln2;
@@ -45,7 +80,9 @@ static void plan_layer(struct model *m, struct layer_acts *a, struct carve *c)
     a->qkv = carve(c, n * model_qkv_width(mc), w);
     a->att = carve(c, n * model_q_width(mc), w);
     a->s2 = carve(c, m->own * mc->hidden, w);
-    a->fc1 = carve(c, n * model_fc1_width(mc), w);
+    a->fc1 = carve(c, shared ? larger(m, fc1_size) : fc1_size(m, moe), w);
+    if (moe || (shared && mc->experts))
+        plan_experts(m, a, c);
     a->mean1 = carve(c, m->own, sizeof(float));
     a->rstd1 = carve(c, m->own, sizeof(float));
     a->mean2 = carve(c, m->own, sizeof(float));
@@ -77,7 +114,7 @@ static void plan_layers(struct model *m, struct model_acts *acts, struct carve *
         else if (same < i)
             *a = acts->layers[same];
         else
-            plan_layer(m, a, c);
+            plan_layer(m, i, a, !backward || chunk >= 0, c);
         if ((same == i && (chunk < 0 || acts == m->slot)) || (backward && chunk == i))
             a->s1 = carve(c, m->own * m->config.hidden, dtype_size(m->dt));
     }
@@ -128,10 +165,18 @@ static void plan_ring(struct model *m, struct carve *c)
         m->ring_sum = carve(c, n * model_qkv_width(&m->config), sizeof(float));
 }
 
+static void plan_experts_back(struct model *m, struct carve *c)
+{
+    m->drows = carve(c, pass_moe_rows(m) * m->config.hidden, dtype_size(m->dt));
+    m->dlogits = carve(c, m->b * m->t * m->config.experts, dtype_size(m->dt));
+    m->dshare = carve(c, pass_moe_rows(m), sizeof(float));
+    m->balance = carve(c, m->config.experts, sizeof(float));
+}
+
 static void plan(struct model *m, struct carve *c)
 {
     const struct model_config *mc = &m->config;
-    int64_t n = m->b * m->t, h = mc->hidden, q = model_q_width(mc), wide = model_fc1_width(mc), shared = 0;
+    int64_t n = m->b * m->t, h = mc->hidden, q = model_q_width(mc), wide = larger(m, fc1_size), shared = 0;
     size_t w = dtype_size(m->dt);
 
     for (int i = 0; i < m->run.slots; i++)
@@ -142,16 +187,22 @@ static void plan(struct model *m, struct carve *c)
     if (m->part.sequence)
         m->full = carve(c, n * h, w);
     plan_ring(m, c);
+    if (mc->experts) {
+        m->route_from = carve(c, pass_moe_rows(m), sizeof(int32_t));
+        m->route_count = carve(c, mc->experts, sizeof(int32_t));
+    }
     if (m->part.heads)
         plan_head(m, c);
     if (m->run.use != MODEL_TRAIN)
         return;
-    if (wide < model_qkv_width(mc))
-        wide = model_qkv_width(mc);
+    if (wide < n * model_qkv_width(mc))
+        wide = n * model_qkv_width(mc);
+    if (mc->experts)
+        plan_experts_back(m, c);
     m->ds = carve(c, m->own * h, w);
     m->dx = carve(c, m->own * h, w);
     m->dln = carve(c, n * (h > q ? h : q), w);
-    m->dwide = carve(c, n * wide, w);
+    m->dwide = carve(c, wide, w);
     for (int i = 0; i < m->dense.params.n; i++)
         shared += m->dense.params.v[i].summed ? (int64_t)m->dense.params.v[i].n : 0;
     m->shared = shared ? carve(c, shared, sizeof(float)) : NULL;
@@ -169,8 +220,23 @@ static struct model_config share_of(const struct model_config *config, const str
     c.heads /= n;
     c.groups /= n;
     c.ffn /= n;
+    c.moe_ffn /= n;
     c.padded_vocab /= n;
     return c;
+}
+
+static int measure_experts(struct model *m, struct err *e)
+{
+    size_t n = (size_t)m->config.experts;
+
+    m->part.of = PART_EXPERTS;
+    m->stores[m->n_stores++] = &m->experts;
+    TRY(params_init(&m->experts.params, &m->whole, &m->part, e));
+    TRY(store_plan(&m->experts, &m->run.experts, m->dt, m->run.use == MODEL_TRAIN, e));
+    m->part.of = PART_DENSE;
+    m->counts = calloc((size_t)m->run.slots * (size_t)m->config.layers * n + 1, sizeof *m->counts);
+    m->balance_host = calloc(2 * n, sizeof *m->balance_host);
+    return m->counts && m->balance_host ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 }
 
 /* Sets up the table of parameters and measures; no slab is allocated. */
@@ -198,9 +264,12 @@ static int measure(struct model *m, const struct model_config *config, const str
     if (!pass_shared(m))
         m->part.sequence = false;
     m->stores[m->n_stores++] = &m->dense;
+    m->part.of = PART_DENSE;
     TRY(params_init(&m->dense.params, config, &m->part, e));
     TRY(store_plan(&m->dense, &run->dense, m->dt, run->use == MODEL_TRAIN, e));
     m->config = share_of(config, &m->part);
+    if (config->experts)
+        TRY(measure_experts(m, e));
     m->own = m->b * m->t;
     if (m->part.sequence) {
         if (m->own % m->part.tensor->size)
@@ -215,6 +284,8 @@ static int measure(struct model *m, const struct model_config *config, const str
         m->slot[i].layers = calloc((size_t)(m->config.layers + 1), sizeof *m->slot[i].layers);
         if (!m->slot[i].layers)
             return err_set(e, ERR_NOMEM, "out of memory");
+        for (int64_t k = 0; k < m->config.layers && m->counts; k++)
+            m->slot[i].layers[k].counts = m->counts + (i * m->config.layers + k) * m->config.experts;
     }
     if (run->fp8.format)
         TRY(model_fp8_plan(m, e));
@@ -242,6 +313,8 @@ static void free_tables(struct model *m)
     for (int i = 0; m->slot && i < m->run.slots; i++)
         free(m->slot[i].layers);
     free(m->slot);
+    free(m->counts);
+    free(m->balance_host);
 }
 
 int model_plan(struct model_memory *memory, const struct model_config *config, const struct model_part *part,

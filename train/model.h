@@ -2,7 +2,7 @@
  *
  *     s = dropout(word[token] + position[i])
  *     each layer:  s += dropout(proj(attention(turn(qkv(norm1(s))))))
- *                  s += dropout(fc2(act(fc1(norm2(s)))))
+ *                  s += dropout(fc2(act(fc1(norm2(s)))))      or a mixture of such experts (model_moe.c)
  *     logits = output(final_norm(s))
  * Weights and gradients are in stores (store.h); activations live in one slab,
  * planned when the model is opened: no step allocates device memory.  All work goes through the
@@ -50,7 +50,7 @@ struct model_run {
     bool block;
     int64_t layers; /* 0: 1 */
     int slots;      /* micro-batches that may stand between forward and backward; 0: 1 */
-    struct store_conf dense; /* how ranks divide the weights; zeroed: not at all */
+    struct store_conf dense, experts; /* how ranks divide the weights; zeroed: not at all */
     struct model_fp8_run fp8; /* with bf16 */
 };
 
@@ -67,6 +67,12 @@ struct layer_acts {
     void *s2;            /* (n, h) the stream after attention */
     void *fc1;           /* (n, fc1 width) before the activation */
     void *act;           /* (n, f) after it; backward writes its gradient here */
+    /* With experts, whose rows (n topk) stand as kernels/route.h says; fc1 and act are of these. */
+    float *prob, *route_lse;  /* (n, experts), (n): what the router gives */
+    int32_t *choice, *place;  /* (n, topk) */
+    float *share;             /* (n, topk) */
+    void *in, *answer;        /* (n topk, h) of the experts */
+    int32_t *counts;          /* (experts) rows of each; host */
 };
 
 /* What a micro-batch leaves for its backward pass; n rows are b * t, or a rank's share of them. */
@@ -77,7 +83,7 @@ struct model_acts {
     int32_t *tokens;                /* (b, t) */
 };
 
-enum { MODEL_STORES = 1 }; /* at most */
+enum { MODEL_STORES = 2 }; /* at most */
 
 /* Bytes by kind; weights, low and grads of all stores. */
 struct model_memory {
@@ -105,7 +111,7 @@ struct model {
                                    rank's share */
     struct model_config whole;  /* of the logical model */
     struct model_part part;
-    struct store dense;                 /* all weights */
+    struct store dense, experts;        /* all weights; but those of experts */
     struct store *stores[MODEL_STORES]; /* the ones that there are */
     int n_stores;
     struct device *dev;
@@ -131,6 +137,12 @@ struct model {
     float scaled;            /* what scale is full of; 0: nothing yet */
     int32_t *targets, *positions;
     void *ds, *dx, *dln, *dwide; /* gradients: stream, branch, norm's or attention's output, qkv or fc1 */
+    int32_t *route_from, *route_count; /* (b * t * topk), (experts); with experts, as what follows */
+    void *drows, *dlogits;   /* (b * t * topk, h), (b * t, experts) */
+    float *dshare, *balance; /* (b * t * topk), (experts) */
+    float *balance_host;     /* (experts), and as many int32_t behind it */
+    int32_t *counts;         /* all layers'; host */
+    float aux_scale;         /* of the auxiliary losses of the micro-batch in backward */
     float *shared;           /* room for all gradients that the tensor ranks add up (params.h: summed) */
     void *ring_kv[2];        /* (b * t, 2 kv width) keys and values on their way around the context ranks, */
     float *ring_grad[3];     /* and their gradients; */

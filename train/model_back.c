@@ -106,7 +106,7 @@ static int layer_back(struct model *m, int64_t layer, const void **dx, const str
     struct dropout d;
 
     TRY(pass_again(m, layer, md, e));
-    TRY(mlp_back(m, layer, *dx, e));
+    TRY(pass_moe(m, layer) ? pass_experts_back(m, layer, *dx, e) : mlp_back(m, layer, *dx, e));
     TRY(norm_back(m, true, a->s2, a->mean2, a->rstd2, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B),
                   pass_dropout(m, md, layer, DROP_PROJ, &d), dx, e));
     TRY(attention_back(m, layer, *dx, md, e));
@@ -196,6 +196,7 @@ int model_backward(struct model *m, const struct model_batch *batch, bool first,
     const void *dx;
 
     m->acts = &m->slot[batch->slot];
+    m->aux_scale = batch->grad_scale * (float)(m->b * m->run.t);
     for (int i = 0; i < m->n_stores; i++)
         m->stores[i]->overwrite = first || store_shares(&m->stores[i]->conf, SHARD_OPTIM_GRADS);
     TRY(head_section(m, batch->drop, &dx, e));

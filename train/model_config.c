@@ -1,4 +1,5 @@
 #include "train/model_config.h"
+#include "kernels/route.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,6 +41,32 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
     if (!m->rope_original)
         m->rope_original = 8192;
     m->padded_vocab = pad(m->vocab, vocab_divisor);
+    if (!m->experts) {
+        m->topk = m->moe_ffn = m->moe_freq = 0;
+        m->pre_softmax = false;
+        return;
+    }
+    if (!m->topk)
+        m->topk = 2;
+    if (!m->moe_ffn)
+        m->moe_ffn = m->ffn;
+    if (!m->moe_freq)
+        m->moe_freq = 1;
+}
+
+static int check_experts(const struct model_config *m, struct err *e)
+{
+    if (m->experts > MODEL_EXPERTS_MOST)
+        return err_set(e, ERR_ARG, "--num-experts: %" PRId64 " are more than %d", m->experts, MODEL_EXPERTS_MOST);
+    if (m->experts * model_moe_layers(m) > MODEL_EXPERTS_ALL)
+        return err_set(e, ERR_ARG, "--num-experts: %" PRId64 " in each of %" PRId64 " layers are more than %d", m->experts,
+                       model_moe_layers(m), MODEL_EXPERTS_ALL);
+    if (m->experts && (m->topk < 1 || m->topk > m->experts || m->topk > ROUTE_MOST))
+        return err_set(e, ERR_ARG, "--moe-router-topk: %" PRId64 " of %" PRId64 " experts (%d are the most)", m->topk, m->experts,
+                       ROUTE_MOST);
+    if (m->experts && m->topk == 1 && !m->pre_softmax) /* a softmax over one is 1: nothing to learn from */
+        return err_set(e, ERR_ARG, "--moe-router-topk: 1 needs --moe-router-pre-softmax, or the router learns nothing");
+    return 0;
 }
 
 int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err *e)
@@ -77,40 +104,64 @@ int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err
                        m->positions, m->seq);
     if (m->padded_vocab > INT32_MAX)
         return err_set(e, ERR_ARG, "--vocab-size: %" PRId64 " is too large", m->vocab);
-    return 0;
+    return check_experts(m, e);
 }
 
 /* ---- counts ---- */
 
-/* Weights of a layer's four matrix products. */
-static double layer_matrices(const struct model_config *m)
+/* Weights of the matrix products of all layers that a token meets. */
+static double layers_matrices(const struct model_config *m)
 {
-    double h = (double)m->hidden, q = (double)model_q_width(m);
+    double h = (double)m->hidden, q = (double)model_q_width(m), moe = (double)model_moe_layers(m);
+    double dense = h * (double)model_fc1_width(m) + (double)m->ffn * h;
+    double experts = (double)m->topk * h * (double)(model_moe_fc1_width(m) + m->moe_ffn) + h * (double)m->experts;
 
-    return h * (double)model_qkv_width(m) + q * h + h * (double)model_fc1_width(m) + (double)m->ffn * h;
+    return (double)m->layers * (h * (double)model_qkv_width(m) + q * h) + ((double)m->layers - moe) * dense + moe * experts;
 }
 
-int64_t model_config_params(const struct model_config *m)
+/* An MLP's of such widths. */
+static int64_t mlp_params(const struct model_config *m, int64_t fc1, int64_t ffn)
 {
-    int64_t h = m->hidden, qkv = model_qkv_width(m), fc1 = model_fc1_width(m);
-    int64_t norm = m->norm == NORM_RMS ? 1 : 2;
-    int64_t layer = 2 * norm * h + qkv * h + h * model_q_width(m) + fc1 * h + h * m->ffn;
+    return fc1 * m->hidden + m->hidden * ffn + (m->no_bias ? 0 : fc1 + m->hidden);
+}
+
+int64_t model_expert_params(const struct model_config *m)
+{
+    return m->experts ? mlp_params(m, model_moe_fc1_width(m), m->moe_ffn) : 0;
+}
+
+/* With so many experts a layer. */
+static int64_t params_with(const struct model_config *m, int64_t experts)
+{
+    int64_t h = m->hidden, qkv = model_qkv_width(m), norm = m->norm == NORM_RMS ? 1 : 2, moe = model_moe_layers(m);
+    int64_t layer = 2 * norm * h + qkv * h + h * model_q_width(m);
 
     if (!m->no_bias)
-        layer += qkv + h + fc1 + h;
+        layer += qkv + h;
     else if (m->qkv_bias)
         layer += qkv;
     if (m->qk_norm)
         layer += 2 * norm * m->head_dim;
     return m->padded_vocab * h * (m->untie ? 2 : 1) + (m->position == POSITION_LEARNED ? m->positions * h : 0) +
-           m->layers * layer + norm * h;
+           m->layers * layer + norm * h + (m->layers - moe) * mlp_params(m, model_fc1_width(m), m->ffn) +
+           moe * (m->experts * h + experts * model_expert_params(m));
+}
+
+int64_t model_config_params(const struct model_config *m)
+{
+    return params_with(m, m->experts);
+}
+
+int64_t model_config_active(const struct model_config *m)
+{
+    return params_with(m, m->topk);
 }
 
 double model_config_flops(const struct model_config *m, int64_t seq)
 {
-    double layers = (double)m->layers, products = layers * layer_matrices(m) + (double)m->padded_vocab * (double)m->hidden;
+    double products = layers_matrices(m) + (double)m->padded_vocab * (double)m->hidden;
 
-    return 6 * products + 6 * layers * (double)model_q_width(m) * (double)seq;
+    return 6 * products + 6 * (double)m->layers * (double)model_q_width(m) * (double)seq;
 }
 
 /* ---- fields ---- */
@@ -146,6 +197,11 @@ const struct model_field model_fields[] = {
     BOOL("qk_layernorm", qk_norm),
     BOOL("disable_bias_linear", no_bias),
     BOOL("add_qkv_bias", qkv_bias),
+    INT("num_experts", experts, false, true),
+    INT("moe_router_topk", topk, false, true),
+    INT("moe_ffn_hidden_size", moe_ffn, false, true),
+    INT("moe_layer_freq", moe_freq, false, true),
+    BOOL("moe_router_pre_softmax", pre_softmax),
 };
 const int model_fields_n = sizeof model_fields / sizeof *model_fields;
 

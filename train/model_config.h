@@ -18,6 +18,9 @@ extern "C" {
 
 enum norm_kind { NORM_LAYER, NORM_RMS };
 enum position_kind { POSITION_LEARNED, POSITION_ROPE, POSITION_NONE };
+enum moe_balancing { BALANCE_AUX_LOSS, BALANCE_NONE };
+
+enum { MODEL_EXPERTS_MOST = 4096, MODEL_EXPERTS_ALL = 1 << 18 }; /* of a layer; of all */
 
 /* What a checkpoint must agree with. */
 struct model_config {
@@ -41,6 +44,13 @@ struct model_config {
     bool rope_scaling;    /* Llama 3.1's: kernels/rope.h */
     double rope_factor, rope_low, rope_high; /* 0: 8, 1, 4 */
     int64_t rope_original;                   /* 0: 8192 */
+    int64_t experts;      /* of a layer's mixture (model_moe.c); 0: none, and so is what follows */
+    int64_t topk;         /* experts of a token; 0: 2 */
+    int64_t moe_ffn;      /* width inside an expert; 0: ffn */
+    int64_t moe_freq;     /* every so many layers have experts, the first one too; 0: 1 */
+    bool pre_softmax;     /* a token's weights are its softmax over all experts, else over its topk */
+    int balancing;        /* enum moe_balancing */
+    double aux_loss, z_loss; /* coefficients */
     double attention_dropout, hidden_dropout;
     double init_std;
 };
@@ -66,13 +76,29 @@ static inline int64_t model_fc1_width(const struct model_config *m)
 {
     return m->swiglu ? 2 * m->ffn : m->ffn;
 }
+static inline int64_t model_moe_fc1_width(const struct model_config *m)
+{
+    return m->swiglu ? 2 * m->moe_ffn : m->moe_ffn;
+}
+/* Whether a layer (of the whole model) has experts; and how many of all do. */
+static inline bool model_layer_moe(const struct model_config *m, int64_t layer)
+{
+    return m->experts && layer % m->moe_freq == 0;
+}
+static inline int64_t model_moe_layers(const struct model_config *m)
+{
+    return m->experts ? (m->layers + m->moe_freq - 1) / m->moe_freq : 0;
+}
 int64_t model_rotary_width(const struct model_config *m);
 
-/* Elements of all parameters (padded vocabulary included). */
+/* Elements of all parameters (padded vocabulary included); of those that a token meets: topk of the experts. */
 int64_t model_config_params(const struct model_config *m);
+int64_t model_config_active(const struct model_config *m);
+/* Elements of one expert. */
+int64_t model_expert_params(const struct model_config *m);
 
 /* Floating-point operations of forward and backward for one token of a sequence of
- * seq tokens: 6 for each weight of a matrix product (the output layer included, the
+ * seq tokens: 6 for each weight of a matrix product that it meets (the output layer included, the
  * embedding look-ups not), and 6 * layers * heads * head_dim * seq for causal attention. */
 double model_config_flops(const struct model_config *m, int64_t seq);
 

@@ -216,7 +216,7 @@ int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int64_t pas
     TRY(pass_sum(m, &added, m->out, n, e));
     norm2.x = added;
     TRY(norm_op(m, &norm2, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B), e));
-    return mlp(m, layer, n, e);
+    return pass_moe(m, layer) ? pass_experts(m, layer, n, e) : mlp(m, layer, n, e);
 }
 
 /* s_final = s2 + dropout(added) of the last layer, which another part goes on from. */
@@ -246,7 +246,10 @@ int pass_layer_end(struct model *m, int64_t layer, int64_t rows, const struct mo
     };
     void *added;
 
-    TRY(pass_linear(m, m->out, a->act, pass_param(m, layer, FC2_W), pass_param(m, layer, FC2_B), rows, ACT_NONE, NULL, e));
+    if (pass_moe(m, layer))
+        TRY(pass_experts_end(m, layer, rows, e));
+    else
+        TRY(pass_linear(m, m->out, a->act, pass_param(m, layer, FC2_W), pass_param(m, layer, FC2_B), rows, ACT_NONE, NULL, e));
     TRY(pass_sum(m, &added, m->out, rows, e));
     if (last && !m->part.heads)
         return leave(m, layer, added, rows, md, e);
@@ -276,7 +279,7 @@ int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, s
     if (m->run.recompute == RECOMPUTE_SELECTIVE) {
         TRY(pass_norm1(m, layer, n, e));
         TRY(norm_op(m, &p, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B), e));
-        return activate(m, layer, n, e);
+        return pass_moe(m, layer) ? pass_experts_activate(m, layer, n, e) : activate(m, layer, n, e);
     }
     if (chunk < 0 || (layer + 1 < m->config.layers && pass_chunk(m, layer + 1) == chunk))
         return 0; /* kept, or already run again with its chunk */

@@ -99,6 +99,23 @@ int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, struct err 
 /* The same for the products that give the gradients of a weight and of its input. */
 int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, struct err *e);
 
+/* Whether layer has experts; its rows of theirs. */
+static inline bool pass_moe(const struct model *m, int64_t layer)
+{
+    return m->dense.params.layer[layer].moe;
+}
+static inline int64_t pass_moe_rows(const struct model *m)
+{
+    return m->b * m->t * m->config.topk;
+}
+/* From a->ln2 to a->answer; then the tensor ranks' summands of what the layer adds, to m->out. */
+int pass_experts(struct model *m, int64_t layer, int64_t rows, struct err *e);
+int pass_experts_end(struct model *m, int64_t layer, int64_t rows, struct err *e);
+/* a->act from a->fc1. */
+int pass_experts_activate(struct model *m, int64_t layer, int64_t rows, struct err *e);
+/* From dy, the gradient of what the layer adds, to m->dln, that of norm2's (a summand of it). */
+int pass_experts_back(struct model *m, int64_t layer, const void *dy, struct err *e);
+
 /* norm1 of layer, taken of a->s1 alone: before the first layer and when it is made again. */
 int pass_norm1(struct model *m, int64_t layer, int64_t rows, struct err *e);
 

@@ -13,6 +13,7 @@
 #define LLAMA1 LLAMA " vocab-size 32000 seq-length 2048 norm-epsilon 1e-6 ffn-hidden-size "
 #define LLAMA2 LLAMA " vocab-size 32000 seq-length 4096 ffn-hidden-size "
 #define GROUPS(n) " group-query-attention true num-query-groups " #n
+#define MIXTRAL " vocab-size 32000 seq-length 4096 max-position-embeddings 32768 num-experts 8 moe-router-topk 2"
 #define LLAMA3_ANY GROUPS(8) " vocab-size 128256 seq-length 8192 rotary-base 500000 ffn-hidden-size "
 #define LLAMA3 LLAMA LLAMA3_ANY
 #define SCALED(factor) " max-position-embeddings 131072 use-rope-scaling true rope-scaling-factor " #factor
@@ -45,6 +46,8 @@ static const struct {
     {"llama3.1-70b", SHAPE(80, 8192, 64) LLAMA3 "28672" SCALED(8)},
     {"llama3.1-405b", SHAPE(126, 16384, 128) LLAMA3 "53248" SCALED(8)},
     {"llama3.2-1b", SHAPE(16, 2048, 32) LLAMA_ANY LLAMA3_ANY "8192" SCALED(32)},
+    {"mixtral-8x7b", SHAPE(32, 4096, 32) LLAMA GROUPS(8) MIXTRAL " rotary-base 1e6 ffn-hidden-size 14336"},
+    {"mixtral-8x22b", SHAPE(56, 6144, 48) LLAMA GROUPS(8) MIXTRAL " rotary-base 1e6 ffn-hidden-size 16384"},
     {"llama3.2-3b", SHAPE(28, 3072, 24) LLAMA_ANY LLAMA3_ANY "8192" SCALED(32)},
 };
 

@@ -69,10 +69,11 @@ static int add(struct params *p, const char *before, const struct shape *s, stru
 }
 
 /* Rows 0: the model has no such parameter. */
-static void layer_shapes(const struct model_config *m, struct shape t[LAYER_PARAMS])
+static void layer_shapes(const struct model_config *m, bool moe_layer, enum part_of of, struct shape t[LAYER_PARAMS])
 {
     int64_t h = m->hidden, q = model_q_width(m), kv = model_kv_width(m), qkv = model_qkv_width(m);
     int64_t fc1 = model_fc1_width(m), gate = m->swiglu ? m->ffn : 0;
+    int64_t moe = model_moe_fc1_width(m), moe_gate = m->swiglu ? m->moe_ffn : 0;
     int64_t beta = m->norm == NORM_LAYER, bias = !m->no_bias, head = m->qk_norm ? m->head_dim : 0;
     double std = m->init_std, out = std / sqrt(2.0 * (double)m->layers);
     const struct shape all[LAYER_PARAMS] = {
@@ -92,33 +93,76 @@ static void layer_shapes(const struct model_config *m, struct shape t[LAYER_PARA
         [FC1_B] = {"mlp.linear_fc1.bias", bias * fc1, 0, 0, 0, 0, {gate, gate, 0}},
         [FC2_W] = {"mlp.linear_fc2.weight", h, m->ffn, 1, out, 0, {0}},
         [FC2_B] = {"mlp.linear_fc2.bias", bias * h, 0, -1, 0, 0, {0}},
+        [ROUTER_W] = {"mlp.router.weight", m->experts, h, -1, std, 0, {0}},
+        [EXPERT_FC1_W] = {"linear_fc1.weight", moe, h, 0, std, 0, {moe_gate, moe_gate, 0}},
+        [EXPERT_FC1_B] = {"linear_fc1.bias", bias * moe, 0, 0, 0, 0, {moe_gate, moe_gate, 0}},
+        [EXPERT_FC2_W] = {"linear_fc2.weight", h, m->moe_ffn, 1, out, 0, {0}},
+        [EXPERT_FC2_B] = {"linear_fc2.bias", bias * h, 0, -1, 0, 0, {0}},
     };
 
     memcpy(t, all, sizeof all);
+    for (int i = 0; i < LAYER_PARAMS; i++) {
+        bool expert = i >= EXPERT_FC1_W, other = moe_layer ? i >= FC1_W && i <= FC2_B : i >= ROUTER_W;
+
+        if (other || (of == PART_DENSE && expert) || (of == PART_EXPERTS && !expert))
+            t[i].rows = 0;
+    }
+}
+
+static void add_experts(struct params *p, const struct model_part *part, int64_t layer, const struct shape t[LAYER_PARAMS],
+                        struct share share)
+{
+    char before[72];
+
+    for (int64_t i = p->first_expert; i < p->first_expert + p->experts; i++) {
+        snprintf(before, sizeof before, "decoder.layers.%" PRId64 ".mlp.experts.local_experts.%" PRId64 ".", part->first + layer,
+                 i);
+        for (int k = EXPERT_FC1_W; k <= EXPERT_FC2_B; k++)
+            if (t[k].rows)
+                add(p, before, &t[k], share, false);
+    }
+}
+
+static void add_layer(struct params *p, const struct model_part *part, int64_t layer, const struct shape t[LAYER_PARAMS],
+                      struct share share)
+{
+    char before[48];
+
+    snprintf(before, sizeof before, "decoder.layers.%" PRId64 ".", part->first + layer);
+    for (int i = 0; i <= ROUTER_W; i++)
+        if (t[i].rows) {
+            struct param *q = &p->v[add(p, before, &t[i], share, false)];
+
+            /* Norms of heads see the heads of a rank alone, the router what slices of experts answer; the other norms,
+             * with sequence parallelism, some of the rows. */
+            q->summed = share.ranks > 1 && ((i >= Q_NORM_W && i <= K_NORM_B) || i == ROUTER_W ||
+                                            (part->sequence && (i <= LN1_B || i == LN2_W || i == LN2_B)));
+        }
+    add_experts(p, part, layer, t, share);
 }
 
 static void add_layers(struct params *p, const struct model_config *m, const struct model_part *part, struct share share)
 {
-    struct shape t[LAYER_PARAMS];
-    char before[48];
+    struct shape t[2][LAYER_PARAMS];
+    int64_t i;
 
-    layer_shapes(m, t);
-    p->first_layer = p->n;
-    for (int i = 0; i < LAYER_PARAMS; i++)
-        p->place[i] = t[i].rows ? p->per_layer++ : -1;
-    for (int64_t layer = part->first; layer < part->first + part->layers; layer++) {
-        p->sections = 1 + (int)(layer - part->first);
-        snprintf(before, sizeof before, "decoder.layers.%" PRId64 ".", layer);
-        for (int i = 0; i < LAYER_PARAMS; i++)
-            if (t[i].rows) {
-                struct param *q = &p->v[add(p, before, &t[i], share, false)];
+    for (int moe = 0; moe < 2; moe++) {
+        int n = 0;
 
-                /* Norms of heads see the heads of a rank alone; the others, with sequence
-                 * parallelism, some of the rows. */
-                q->summed = share.ranks > 1 && ((i >= Q_NORM_W && i <= K_NORM_B) ||
-                                                (part->sequence && (i <= LN1_B || i == LN2_W || i == LN2_B)));
-            }
+        layer_shapes(m, moe, part->of, t[moe]);
+        for (int k = 0; k < LAYER_PARAMS; k++)
+            p->place[moe][k] = t[moe][k].rows ? n++ : -1;
+        for (int k = EXPERT_FC1_W; k < LAYER_PARAMS && moe; k++)
+            p->per_expert += t[moe][k].rows > 0;
     }
+    for (i = 0; i < part->layers; i++) {
+        bool moe = model_layer_moe(m, part->first + i);
+
+        p->sections = 1 + (int)i;
+        p->layer[i] = (struct params_layer){p->n, moe};
+        add_layer(p, part, i, t[moe], share);
+    }
+    p->layer[i].at = p->n;
 }
 
 struct model_part model_part_whole(const struct model_config *m)
@@ -133,6 +177,7 @@ static int check_share(const struct model_config *m, int ranks, struct err *e)
         int64_t n;
     } cut[] = {
         {"attention heads", m->heads}, {"query groups", m->groups}, {"elements of the MLP", m->ffn},
+        {"elements of an expert", m->moe_ffn},
         {"rows of the padded vocabulary", m->padded_vocab},
     };
 
@@ -140,6 +185,20 @@ static int check_share(const struct model_config *m, int ranks, struct err *e)
         if (cut[i].n % ranks)
             return err_set(e, ERR_ARG, "--tensor-model-parallel-size: %d ranks cannot share %" PRId64 " %s", ranks, cut[i].n,
                            cut[i].what);
+    return 0;
+}
+
+/* The experts that are here, of each layer that has some. */
+static int share_experts(struct params *p, const struct model_config *m, const struct model_part *part, struct err *e)
+{
+    int ranks = part->expert ? part->expert->size : 1;
+
+    if (m->experts % ranks)
+        return err_set(e, ERR_ARG, "--expert-model-parallel-size: %d ranks cannot share %" PRId64 " experts", ranks, m->experts);
+    if (part->of == PART_DENSE)
+        return 0;
+    p->experts = m->experts / ranks;
+    p->first_expert = part->expert ? part->expert->rank * p->experts : 0;
     return 0;
 }
 
@@ -177,10 +236,14 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
 
     memset(p, 0, sizeof *p);
     p->word = p->position = p->final_w = p->final_b = p->output = -1;
+    if (part.of == PART_EXPERTS)
+        part.embeds = part.heads = false;
     p->tied_apart = !m->untie && part.embeds != part.heads;
     TRY(check_share(m, share.ranks, e));
-    p->v = calloc((size_t)part.layers * LAYER_PARAMS + 5, sizeof *p->v);
-    if (!p->v)
+    TRY(share_experts(p, m, &part, e));
+    p->v = calloc((size_t)part.layers * (LAYER_PARAMS + 4 * (size_t)p->experts) + 5, sizeof *p->v);
+    p->layer = calloc((size_t)part.layers + 1, sizeof *p->layer);
+    if (!p->v || !p->layer)
         return err_set(e, ERR_NOMEM, "out of memory");
     if (part.embeds) {
         p->word = add(p, "", &word, share, false);
@@ -234,6 +297,7 @@ size_t params_section(const struct params *p, int section)
 void params_free(struct params *p)
 {
     free(p->v);
+    free(p->layer);
     memset(p, 0, sizeof *p);
 }
 

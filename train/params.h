@@ -5,7 +5,7 @@
  * logical tensors (Megatron Core's), the same for every division of the work, and
  * are what a checkpoint stores.  Linear weights are [out, in], row-major; the rows of
  * linear_qkv are all queries, then all keys, then all values, head by head; those of a
- * gated linear_fc1 are the gate's, then the other half's.
+ * gated linear_fc1 are the gate's, then the other half's.  Of a layer with experts each has its own, by number.
  *
  * A rank may hold a part of the model: some of its layers, and of these what tensor parallelism
  * leaves it.  That cuts a tensor along its axis `split`: 0 by rows (a column-parallel
@@ -30,6 +30,7 @@ extern "C" {
 enum layer_param {
     LN1_W, LN1_B, QKV_W, QKV_B, Q_NORM_W, Q_NORM_B, K_NORM_W, K_NORM_B, PROJ_W, PROJ_B,
     LN2_W, LN2_B, FC1_W, FC1_B, FC2_W, FC2_B,
+    ROUTER_W, EXPERT_FC1_W, EXPERT_FC1_B, EXPERT_FC2_W, EXPERT_FC2_B, /* the first expert's */
     LAYER_PARAMS
 };
 
@@ -62,9 +63,17 @@ struct params {
     bool tied_apart; /* another part has a copy of the embedding */
     int word, position, final_w, final_b, output; /* indices; -1: there is none; output
                                                      == word when tied */
-    int first_layer, per_layer;
-    int place[LAYER_PARAMS]; /* within a layer; -1: the model has none */
+    struct params_layer {
+        int at; /* the first of a layer's */
+        bool moe;
+    } *layer;                   /* and one more for what stands behind the last */
+    int place[2][LAYER_PARAMS]; /* within a layer, without and with experts; -1: it has none */
+    int64_t first_expert, experts; /* those that are here */
+    int per_expert;
 };
+
+/* Which parameters: all, or but one kind. */
+enum part_of { PART_ALL, PART_DENSE, PART_EXPERTS };
 
 /* The part of a model that a rank holds. */
 struct model_part {
@@ -74,6 +83,8 @@ struct model_part {
     struct comm *tensor;   /* the ranks that share its layers; NULL: this one alone */
     bool sequence;         /* they share the rows of norms and dropout too */
     struct comm *context;  /* the ranks that share a sequence (see model_ring.c); NULL: this one alone */
+    struct comm *expert;   /* the ranks that share the experts (see model_moe.c); NULL: this one alone */
+    enum part_of of;
 };
 
 /* All of m. */
@@ -100,7 +111,16 @@ static inline int params_apart(const struct params *p)
 /* The index of parameter which of layer (of the part); -1 if the model has none. */
 static inline int params_layer(const struct params *p, int64_t layer, enum layer_param which)
 {
-    return p->place[which] < 0 ? -1 : p->first_layer + (int)layer * p->per_layer + p->place[which];
+    const struct params_layer *l = &p->layer[layer];
+
+    return p->place[l->moe][which] < 0 ? -1 : l->at + p->place[l->moe][which];
+}
+/* The same of the i-th expert that is here; which is EXPERT_. */
+static inline int params_expert(const struct params *p, int64_t layer, int64_t i, enum layer_param which)
+{
+    int first = params_layer(p, layer, which);
+
+    return first < 0 ? -1 : first + (int)i * p->per_expert;
 }
 
 /* Weight decay applies to matrices, not to biases and norms, as in Megatron. */

@@ -51,6 +51,7 @@ static void part_of(const struct train_config *c, const struct layout *l, int st
     };
     stages_layers(s, stage, i, &part->first, &part->layers);
     *run = config_run(c, l->replicas, l->model);
+    run->experts = run->dense;
     run->slots = pipeline_slots(&shape, stage, i);
 }
 
@@ -70,6 +71,15 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
     TRY(model_plan(&one, &c->model, &part, &run, e));
     d = division_plan(&one.store[0], &run.dense, run.dt, &how);
     m->elements += one.store[0].elements;
+    if (c->model.experts) {
+        struct division_memory x = division_plan(&one.store[1], &run.experts, run.dt, &how);
+
+        d.weights += x.weights;
+        d.grads += x.grads;
+        d.optimizer += x.optimizer;
+        m->elements += one.store[1].elements;
+        one.store[0].elements += one.store[1].elements;
+    }
     m->model.weights += one.weights + d.weights;
     m->model.low += one.low;
     m->model.grads += one.grads + d.grads;

@@ -89,4 +89,5 @@ def main(path):
     print(path, "torch", torch.__version__, "losses", losses[0], losses[-1], "norm", norms[0])
 
 
-main(sys.argv[1] if len(sys.argv) > 1 else "tests/data/train/gpt2_parity.safetensors")
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "tests/data/train/gpt2_parity.safetensors")

@@ -6,7 +6,7 @@
     python tests/record/hf_models.py check build     # ours, exported, load there: same weights, same text
 
 gpt2: fp16, one file.  llama: bf16, several files, Llama 3.1's rotary angles, grouped queries.
-qwen3: fp32, normalised queries and keys, tied.  qwen2: fp32, biases.  logits.safetensors has the ids of a text
+qwen3: fp32, normalised queries and keys, tied.  qwen2: fp32, biases.  mixtral: bf16, several files, 4 experts.  logits.safetensors has the ids of a text
 and each model's logits (fp32, of the weights as stored).
 """
 import os
@@ -37,6 +37,9 @@ MODELS = {
               "5GB"),
     "qwen3": (transformers.Qwen3ForCausalLM, transformers.Qwen3Config(**LLAMA, head_dim=8, tie_word_embeddings=True),
               torch.float32, "5GB"),
+    "mixtral": (transformers.MixtralForCausalLM, transformers.MixtralConfig(
+        **LLAMA, head_dim=8, num_local_experts=4, num_experts_per_tok=2, tie_word_embeddings=False,
+        experts_implementation="eager"), torch.bfloat16, "12KB"),
 }
 
 

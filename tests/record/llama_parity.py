@@ -136,4 +136,5 @@ def main(path):
     print(path, "torch", torch.__version__, "transformers", transformers.__version__)
 
 
-main(sys.argv[1] if len(sys.argv) > 1 else "tests/data/train/llama_parity.safetensors")
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "tests/data/train/llama_parity.safetensors")

@@ -20,8 +20,9 @@
 #include "train/hf_copy.h"
 
 enum { T = 12, V = 61 };
-static const char *const names[] = {"gpt2", "llama", "qwen2", "qwen3"};
-static const char *const dtypes[] = {"F16", "BF16", "F32", "F32"};
+static const char *const names[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral"};
+static const char *const dtypes[] = {"F16", "BF16", "F32", "F32", "BF16"};
+enum { MODELS = sizeof names / sizeof *names };
 
 static char dir[64];
 static struct device *dev;
@@ -105,7 +106,7 @@ static double logits_differ(const char *store, const char *name)
 static void the_same_logits(void **state)
 {
     (void)state;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < MODELS; i++) {
         ok(hf_import(at("tests/data/train/hf", names[i]), at(dir, names[i]), 16, 128, &e));
         double d = logits_differ(at(dir, names[i]), names[i]);
 
@@ -138,7 +139,7 @@ static void same_tensors(const char *a, const char *b)
 static void out_again_with_the_same_bytes(void **state)
 {
     (void)state;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < MODELS; i++) {
         struct checkpoint *ck;
         const char *out = at(dir, "out");
 

@@ -1,5 +1,5 @@
 /* Small models against values recorded from PyTorch and transformers (tests/record/gpt2_parity.py,
- * llama_parity.py): logits, loss, every gradient, and ten steps of clipping and AdamW. */
+ * llama_parity.py, moe_parity.py): logits, loss, every gradient, and ten steps of clipping and AdamW. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -29,6 +29,7 @@ struct recording {
 #define SHAPE .layers = 2, .hidden = 48, .heads = 4, .seq = T, .vocab = V
 #define LLAMA SHAPE, .groups = 2, .ffn = 64, .norm = NORM_RMS, .norm_eps = 1e-6, .position = POSITION_ROPE, \
     .swiglu = true, .no_bias = true
+#define EXPERTS .experts = 4, .topk = 2, .moe_ffn = 16, .aux_loss = 0.05, .z_loss = 0.01
 static struct recording models[] = {
     {"", true, {SHAPE}, "tests/data/train/gpt2_parity.safetensors"},
     {"llama.", true, {LLAMA, .head_dim = 16, .untie = true, .rotary_base = 500, .rope_scaling = true, .rope_original = 8},
@@ -37,8 +38,12 @@ static struct recording models[] = {
     {"qwen3.", false, {LLAMA, .head_dim = 16, .qk_norm = true}, "tests/data/train/llama_parity.safetensors"},
     {"neox.", false, {SHAPE, .position = POSITION_ROPE, .rotary_percent = 0.5, .untie = true},
      "tests/data/train/llama_parity.safetensors"},
+    {"mixtral.", true, {SHAPE, .groups = 2, .head_dim = 16, .ffn = 16, .norm = NORM_RMS, .norm_eps = 1e-6, .swiglu = true,
+                        .position = POSITION_ROPE, .no_bias = true, .untie = true, EXPERTS},
+     "tests/data/train/moe_parity.safetensors"},
+    {"gpt.", false, {SHAPE, EXPERTS, .pre_softmax = true, .moe_freq = 2}, "tests/data/train/moe_parity.safetensors"},
 };
-enum { GPT2, LLAMA_3, MODELS = sizeof models / sizeof *models };
+enum { GPT2, LLAMA_3, MIXTRAL = 5, MODELS = sizeof models / sizeof *models };
 static const struct recording *model;
 static struct file_map map;
 static struct arena arena;
@@ -94,16 +99,27 @@ static size_t real(const struct params *p, int k)
     return k == p->word || k == p->output ? (size_t)V * 48 : p->v[k].n;
 }
 
+/* The number of a parameter among all of the model. */
+static size_t number_of(const struct params *all, const char *name)
+{
+    int k = 0;
+
+    while (k < all->n && strcmp(all->v[k].name, name) != 0)
+        k++;
+    assert_true(k < all->n);
+    return (size_t)k;
+}
+
 /* As made_up() in the script. */
-static void make_up(const struct params *p, float *w)
+static void make_up_store(const struct params *all, const struct params *p, float *w)
 {
     memset(w, 0, p->elements * sizeof *w);
     for (int k = 0; k < p->n; k++) {
         bool norm = strstr(p->v[k].name, "layernorm.weight") != NULL;
-        size_t n = real(p, k);
+        size_t n = real(p, k), number = number_of(all, p->v[k].name);
 
         for (size_t i = 0; i < n; i++) {
-            uint32_t x = (uint32_t)(i + (size_t)k * 1000003);
+            uint32_t x = (uint32_t)(i + number * 1000003);
 
             for (int r = 0; r < 2; r++)
                 x = (x ^ x >> 16) * 0x45D9F3Bu;
@@ -111,6 +127,17 @@ static void make_up(const struct params *p, float *w)
             w[p->v[k].at + i] = ((float)(x >> 8) * 0x1p-24f - 0.5f) * 0.4f + (float)norm;
         }
     }
+}
+
+static void make_up(struct model *m)
+{
+    struct params all;
+
+    assert_int_equal(params_init(&all, &m->whole, NULL, &e), 0);
+    for (int i = 0; i < m->n_stores; i++)
+        make_up_store(&all, &m->stores[i]->params, m->stores[i]->weights);
+    params_free(&all);
+    assert_int_equal(model_weights_changed(m, &e), 0);
 }
 
 static void batch(int64_t step, int64_t first, int64_t n, int32_t *tokens, int32_t *targets)
@@ -156,6 +183,18 @@ static void check_logits(const struct model *m, double tol)
     }
 }
 
+static void check_gradients(const struct store *s, double tol)
+{
+    for (int k = 0; k < s->params.n; k++) {
+        const struct param *p = &s->params.v[k];
+        size_t n = real(&s->params, k);
+
+        close_to("gradient", p->name, s->grads + p->at, recorded("grad.", p->name, n), n, tol);
+        for (size_t i = n; i < p->n; i++)
+            assert_true(s->grads[p->at + i] == 0); /* of padding rows */
+    }
+}
+
 /* Logits, loss and gradients of the first batch, cut into micro-batches of run.b. */
 static void first_batch(int which, struct model_run run, double tol)
 {
@@ -169,9 +208,9 @@ static void first_batch(int which, struct model_run run, double tol)
     take(which);
     run.t = T;
     assert_int_equal(model_open(&m, dev, &model->config, NULL, &run, &e), 0);
-    make_up(&m->dense.params, m->dense.weights);
-    assert_int_equal(model_weights_changed(m, &e), 0);
-    memset(m->dense.grads, 0, m->memory.grads);
+    make_up(m);
+    for (int i = 0; i < m->n_stores; i++)
+        memset(m->stores[i]->grads, 0, m->stores[i]->memory.grads);
     for (int64_t i = 0; i < B; i += b) {
         batch(0, i, b, tokens, targets);
         assert_int_equal(model_forward(m, &mb, &sum, &e), 0);
@@ -183,14 +222,8 @@ static void first_batch(int which, struct model_run run, double tol)
     }
     float loss = (float)(total / (B * T));
     close_to("loss", "", &loss, recorded("losses", "", STEPS), 1, tol);
-    for (int k = 0; k < m->dense.params.n; k++) {
-        const struct param *p = &m->dense.params.v[k];
-        size_t n = real(&m->dense.params, k);
-
-        close_to("gradient", p->name, m->dense.grads + p->at, recorded("grad.", p->name, n), n, tol);
-        for (size_t i = n; i < p->n; i++)
-            assert_true(m->dense.grads[p->at + i] == 0); /* of padding rows */
-    }
+    for (int i = 0; i < m->n_stores; i++)
+        check_gradients(m->stores[i], tol);
     model_close(m);
 }
 
@@ -199,12 +232,13 @@ static void fp32_equals_pytorch(void **state)
     (void)state;
     first_batch(GPT2, (struct model_run){.b = B}, 1e-4);
     first_batch(LLAMA_3, (struct model_run){.b = B}, 1e-4);
+    first_batch(MIXTRAL, (struct model_run){.b = B}, 1e-4);
 }
 
 static void recomputation_equals_pytorch(void **state)
 {
     (void)state;
-    for (int which = GPT2; which <= LLAMA_3; which++)
+    for (int which = GPT2; which <= MIXTRAL; which += which == LLAMA_3 ? MIXTRAL - LLAMA_3 : 1)
         for (int layers = 1; layers <= 2; layers++) {
             first_batch(which, (struct model_run){.b = B, .recompute = RECOMPUTE_FULL, .layers = layers}, 1e-4);
             first_batch(which, (struct model_run){.b = B, .recompute = RECOMPUTE_FULL, .layers = layers, .block = true},
@@ -226,10 +260,22 @@ static void bf16_is_near_pytorch(void **state)
     (void)state;
     first_batch(GPT2, (struct model_run){.b = B, .dt = DTYPE_BF16}, 3e-2);
     first_batch(LLAMA_3, (struct model_run){.b = B, .dt = DTYPE_BF16}, 3e-2);
+    first_batch(MIXTRAL, (struct model_run){.b = B, .dt = DTYPE_BF16}, 0.12); /* one token goes to another expert */
 }
 
-/* Ten steps; m, v: moments. */
-static void steps(struct model *m, float *mom, float *var, double tol)
+static void update(const struct store *s, float *mom, float *var, int64_t step, const float *clip)
+{
+    for (int k = 0; k < s->params.n; k++) {
+        const struct param *p = &s->params.v[k];
+        struct adamw a = {step, 1e-3, 0.9, 0.95, 1e-5, param_decays(p) ? 0.1 : 0, clip};
+
+        assert_int_equal(dev->ops->adamw(dev, &a, s->weights + p->at, mom + p->at, var + p->at, s->grads + p->at,
+                                         s->low ? s->low + p->at : NULL, (int64_t)p->n, &e), 0);
+    }
+}
+
+/* Ten steps; m, v: moments, by store. */
+static void steps(struct model *m, float *mom[], float *var[], double tol)
 {
     float *clip, loss[STEPS], norm[STEPS];
     double *sumsq, sum;
@@ -243,18 +289,16 @@ static void steps(struct model *m, float *mom, float *var, double tol)
         assert_int_equal(model_forward(m, &scaled, &sum, &e), 0);
         assert_int_equal(model_backward(m, &scaled, true, &e), 0);
         *sumsq = 0;
-        assert_int_equal(dev->ops->vec_sumsq(dev, DTYPE_F32, sumsq, (int64_t)m->dense.params.elements, m->dense.grads,
-                                             (int64_t)m->dense.params.elements, &e), 0);
+        for (int i = 0; i < m->n_stores; i++) {
+            int64_t n = (int64_t)m->stores[i]->params.elements;
+
+            assert_int_equal(dev->ops->vec_sumsq(dev, DTYPE_F32, sumsq, n, m->stores[i]->grads, n, &e), 0);
+        }
         assert_int_equal(dev->ops->clip_scale(dev, clip, sumsq, 1, 0.5f, &e), 0);
         loss[s] = (float)(sum / (B * T));
         norm[s] = (float)sqrt(*sumsq);
-        for (int k = 0; k < m->dense.params.n; k++) {
-            const struct param *p = &m->dense.params.v[k];
-            struct adamw a = {s + 1, 1e-3, 0.9, 0.95, 1e-5, param_decays(p) ? 0.1 : 0, clip};
-
-            assert_int_equal(dev->ops->adamw(dev, &a, m->dense.weights + p->at, mom + p->at, var + p->at, m->dense.grads + p->at,
-                                             m->dense.low ? m->dense.low + p->at : NULL, (int64_t)p->n, &e), 0);
-        }
+        for (int i = 0; i < m->n_stores; i++)
+            update(m->stores[i], mom[i], var[i], s + 1, clip);
     }
     close_to("losses", "", loss, recorded("losses", "", STEPS), STEPS, tol);
     close_to("norms", "", norm, recorded("norms", "", STEPS), STEPS, tol);
@@ -274,15 +318,18 @@ static int64_t params_count(const struct params *p)
 static void ten_steps(int which, enum dtype dt, double tol)
 {
     struct model *m;
-    float *mom, *var;
+    float *mom[MODEL_STORES], *var[MODEL_STORES];
+    int64_t count = 0;
 
     take(which);
     assert_int_equal(model_open(&m, dev, &model->config, NULL, &(struct model_run){.dt = dt, .b = B, .t = T}, &e), 0);
-    assert_int_equal(model_config_params(&model->config), params_count(&m->dense.params));
-    make_up(&m->dense.params, m->dense.weights);
-    assert_int_equal(model_weights_changed(m, &e), 0);
-    mom = calloc(m->dense.params.elements, sizeof *mom);
-    var = calloc(m->dense.params.elements, sizeof *var);
+    make_up(m);
+    for (int i = 0; i < m->n_stores; i++) {
+        count += params_count(&m->stores[i]->params);
+        mom[i] = calloc(m->stores[i]->params.elements, sizeof **mom);
+        var[i] = calloc(m->stores[i]->params.elements, sizeof **var);
+    }
+    assert_int_equal(model_config_params(&model->config), count);
     steps(m, mom, var, tol);
     for (int k = 0; which == GPT2 && dt == DTYPE_F32 && k < m->dense.params.n; k++) {
         const struct param *p = &m->dense.params.v[k];
@@ -290,8 +337,10 @@ static void ten_steps(int which, enum dtype dt, double tol)
 
         close_to("weights after ten steps", p->name, m->dense.weights + p->at, recorded("after.", p->name, n), n, tol);
     }
-    free(mom);
-    free(var);
+    for (int i = 0; i < m->n_stores; i++) {
+        free(mom[i]);
+        free(var[i]);
+    }
     model_close(m);
 }
 

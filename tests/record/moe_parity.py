@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Records what small mixtures of experts compute: tests/data/train/moe_parity.safetensors.
+
+    pip install torch transformers safetensors numpy megatron-core;  python tests/record/moe_parity.py
+
+As gpt2_parity.py: float64, weights by a formula, ten steps of clipping and AdamW.  The auxiliary losses, and the
+choice of the second model, are Megatron Core's functions.  "mixtral" is transformers' model (softmax
+over the chosen experts); of it logits and every gradient of the first batch are kept.  "gpt" is the GPT of
+gpt2_parity.py with experts in its first layer (softmax over all, biases, GELU): losses and gradient norms.
+"""
+import os
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+import transformers
+from megatron.core.transformer.moe.moe_utils import (switch_load_balancing_loss_func, topk_routing_with_score_function,
+                                                     z_loss_func)
+from safetensors.numpy import save_file
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from gpt2_parity import BETAS, CLIP, DECAY, EPS, LR, made_up  # noqa: E402
+from gpt2_parity import shapes as gpt_shapes  # noqa: E402
+
+L, H, HEADS, GROUPS, D, FFN, T, V, B, STEPS = 2, 48, 4, 2, 16, 16, 32, 211, 2, 10
+EXPERTS, TOPK, AUX, Z = 4, 2, 0.05, 0.01
+
+
+def auxiliary(logits):
+    """What one layer adds to the loss of a micro-batch; logits (tokens, experts)."""
+    scores = torch.softmax(logits, dim=-1)
+    tokens = torch.bincount(torch.topk(scores, TOPK, dim=1).indices.flatten(), minlength=EXPERTS)
+    return switch_load_balancing_loss_func(scores, tokens, logits.shape[0], TOPK, EXPERTS, AUX) + z_loss_func(logits, Z)
+
+
+def mixtral():
+    """Weights by our names in our order, and what gives logits and the routers' logits."""
+    model = transformers.MixtralForCausalLM(transformers.MixtralConfig(
+        hidden_size=H, num_hidden_layers=L, num_attention_heads=HEADS, num_key_value_heads=GROUPS, head_dim=D, vocab_size=V,
+        intermediate_size=FFN, num_local_experts=EXPERTS, num_experts_per_tok=TOPK, max_position_embeddings=T,
+        rms_norm_eps=1e-6, tie_word_embeddings=False, attn_implementation="eager", experts_implementation="eager",
+        rope_parameters={"rope_type": "default", "rope_theta": 1e4})).double()
+    p = dict(model.named_parameters())
+    names = [("embedding.word_embeddings.weight", [p["model.embed_tokens.weight"]])]
+    for i in range(L):
+        a, b = f"decoder.layers.{i}.", f"model.layers.{i}."
+        names += [(a + "input_layernorm.weight", [p[b + "input_layernorm.weight"]]),
+                  (a + "self_attention.linear_qkv.weight", [p[b + f"self_attn.{x}_proj.weight"] for x in "qkv"]),
+                  (a + "self_attention.linear_proj.weight", [p[b + "self_attn.o_proj.weight"]]),
+                  (a + "pre_mlp_layernorm.weight", [p[b + "post_attention_layernorm.weight"]]),
+                  (a + "mlp.router.weight", [p[b + "mlp.gate.weight"]])]
+        for x in range(EXPERTS):
+            e = f"{a}mlp.experts.local_experts.{x}."
+            names += [(e + "linear_fc1.weight", [(p[b + "mlp.experts.gate_up_proj"], x)]),
+                      (e + "linear_fc2.weight", [(p[b + "mlp.experts.down_proj"], x)])]
+    names += [("decoder.final_layernorm.weight", [p["model.norm.weight"]]), ("output_layer.weight", [p["lm_head.weight"]])]
+    whole = lambda x: x[0].data[x[1]] if isinstance(x, tuple) else x.data  # noqa: E731
+    for k, (name, parts) in enumerate(names):
+        rows = [whole(x).shape[0] for x in parts]
+        value = torch.tensor(made_up(k, name, [sum(rows), *whole(parts[0]).shape[1:]]), dtype=torch.float64)
+        for x, v in zip(parts, value.split(rows)):
+            whole(x).copy_(v)
+    grad = lambda x: x[0].grad[x[1]] if isinstance(x, tuple) else x.grad  # noqa: E731
+
+    def run(tokens):
+        out = model(input_ids=tokens, output_router_logits=True)
+        return out.logits, out.router_logits
+
+    return p.values(), {n: lambda parts=parts: torch.cat([grad(x) for x in parts]) for n, parts in names}, run
+
+
+def gpt():
+    shapes = []
+    for name, shape in gpt_shapes():
+        if "layers.0.mlp" not in name:
+            shapes.append((name, shape))
+        elif "linear_fc1.weight" in name:
+            shapes.append(("decoder.layers.0.mlp.router.weight", (EXPERTS, H)))
+            for x in range(EXPERTS):
+                e = f"decoder.layers.0.mlp.experts.local_experts.{x}."
+                shapes += [(e + "linear_fc1.weight", (FFN, H)), (e + "linear_fc1.bias", (FFN,)),
+                           (e + "linear_fc2.weight", (H, FFN)), (e + "linear_fc2.bias", (H,))]
+    w = {n: torch.tensor(made_up(k, n, s), dtype=torch.float64, requires_grad=True) for k, (n, s) in enumerate(shapes)}
+
+    def mlp(x, before):
+        x = F.gelu(F.linear(x, w[before + "linear_fc1.weight"], w[before + "linear_fc1.bias"]), approximate="tanh")
+        return F.linear(x, w[before + "linear_fc2.weight"], w[before + "linear_fc2.bias"])
+
+    def run(tokens):
+        h = w["embedding.word_embeddings.weight"][tokens] + w["embedding.position_embeddings.weight"]
+        b, t = tokens.shape
+        routers = []
+        for i in range(L):
+            p = lambda n: w[f"decoder.layers.{i}.{n}"]  # noqa: E731,B023
+            x = F.layer_norm(h, (H,), p("input_layernorm.weight"), p("input_layernorm.bias"), 1e-5)
+            q, k, v = F.linear(x, p("self_attention.linear_qkv.weight"), p("self_attention.linear_qkv.bias")).split(H, 2)
+            q, k, v = (z.view(b, t, HEADS, H // HEADS).transpose(1, 2) for z in (q, k, v))
+            x = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, H)
+            h = h + F.linear(x, p("self_attention.linear_proj.weight"), p("self_attention.linear_proj.bias"))
+            x = F.layer_norm(h, (H,), p("pre_mlp_layernorm.weight"), p("pre_mlp_layernorm.bias"), 1e-5)
+            if i:
+                h = h + mlp(x, f"decoder.layers.{i}.mlp.")
+                continue
+            logits = F.linear(x, p("mlp.router.weight")).reshape(-1, EXPERTS)
+            probs, _ = topk_routing_with_score_function(logits, TOPK, use_pre_softmax=True)
+            routers.append(logits)
+            h = h + sum(probs[:, e].view(b, t, 1) * mlp(x, f"decoder.layers.0.mlp.experts.local_experts.{e}.")
+                        for e in range(EXPERTS))
+        h = F.layer_norm(h, (H,), w["decoder.final_layernorm.weight"], w["decoder.final_layernorm.bias"], 1e-5)
+        return h @ w["embedding.word_embeddings.weight"].T, routers
+
+    return w.values(), {}, run
+
+
+def decays(x):
+    return x.dim() > 1
+
+
+def record(kind, ids, out):
+    torch.set_default_dtype(torch.float64)
+    params, grads, run = {"mixtral": mixtral, "gpt": gpt}[kind]()
+    opt = torch.optim.AdamW([{"params": [x for x in params if decays(x)], "weight_decay": DECAY},
+                             {"params": [x for x in params if not decays(x)], "weight_decay": 0.0}], lr=LR, betas=BETAS, eps=EPS)
+    losses, norms, extra = [], [], []
+    f32 = lambda x: np.ascontiguousarray(x.detach().numpy().astype(np.float32))  # noqa: E731
+    for s in range(STEPS):
+        t = torch.tensor(ids[s])
+        logits, routers = run(t[:, :-1])
+        loss = F.cross_entropy(logits.reshape(-1, V), t[:, 1:].reshape(-1))
+        aux = sum(auxiliary(x) for x in routers)
+        opt.zero_grad()
+        (loss + aux).backward()
+        if grads and s == 0:
+            out[kind + ".logits"] = f32(logits)
+            out.update({f"{kind}.grad.{n}": f32(g()) for n, g in grads.items()})
+        norms.append(torch.nn.utils.clip_grad_norm_(list(params), CLIP).item())
+        losses.append(loss.item())
+        extra.append(aux.item())
+        opt.step()
+    out[kind + ".losses"], out[kind + ".norms"] = np.float32(losses), np.float32(norms)
+    print(kind, "losses", losses[0], losses[-1], "norm", norms[0], "auxiliary", extra[0], extra[-1])
+
+
+def main(path):
+    ids = np.random.RandomState(8).randint(0, V, (STEPS, B, T + 1))
+    out = {"ids": ids.astype(np.int32)}
+    for kind in ("mixtral", "gpt"):
+        record(kind, ids, out)
+    save_file(out, path)
+    print(path, "torch", torch.__version__, "transformers", transformers.__version__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "tests/data/train/moe_parity.safetensors")
