@@ -54,7 +54,8 @@ int model_fp8_plan(struct model *m, struct err *e)
         int64_t layer = m->part.first + i;
 
         for (int k = 0; k < LINEARS && layer >= r->bf16_start && layer < m->whole.layers - r->bf16_end; k++)
-            TRY(add_weight(m, f, pass_param(m, i, linear[k]), e));
+            if (pass_param(m, i, linear[k]) >= 0) /* experts have none of these: they stay in bf16 */
+                TRY(add_weight(m, f, pass_param(m, i, linear[k]), e));
     }
     return 0;
 }
