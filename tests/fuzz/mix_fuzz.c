@@ -1,9 +1,10 @@
 /* Any text as a list of splits, and as a plan of sources (read from a file). */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "curate/mix/mix_out.h"
 #include "curate/mix/mix_sources.h"
 
@@ -11,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static char path[64];
+    static int fd = -1;
+    char path[64];
     struct mix_splits splits;
     struct mix_sources sources = {0};
     struct mix_out *out;
@@ -35,15 +37,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (mix_out_open(&out, &(struct mix_out_conf){text, &splits, 2, 0}, &e) == 0)
         mix_out_close(out);
     mix_conf_init(&c);
-    snprintf(path, sizeof path, "/tmp/mix_fuzz.%ld", (long)getpid());
+    if (fd < 0)
+        fd = memfd_create("fuzz", 0);
+    if (fd < 0 || ftruncate(fd, 0) < 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
+        abort();
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     c.plan = path;
     c.n_inputs = 0;
-    if (file_write_all(path, (struct span){text, size}, &e) == 0 && mix_sources_read(&sources, &c, &e) == 0)
+    if (mix_sources_read(&sources, &c, &e) == 0)
         for (int i = 0; i < sources.n; i++)
             if (!(sources.v[i].weight > 0) || sources.v[i].n_files < 1)
                 abort();
     mix_sources_free(&sources);
-    unlink(path);
     free(text);
     return 0;
 }
