@@ -438,8 +438,11 @@ int charset_decode(struct charset *c, struct span page, struct span label, bool 
     bool valid = utf8_valid(page);
     const struct charset_entry *t;
     size_t skip;
-    int rc = choose(c, page, label, markup, valid, &t, &skip);
+    int rc;
 
+    if (!page.n) /* it may have no pointer either */
+        page.p = "";
+    rc = choose(c, page, label, markup, valid, &t, &skip);
     if (rc < 0)
         return err_set(e, rc, "out of memory for charsets");
     *name = t->name;
