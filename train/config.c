@@ -182,10 +182,10 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_FLAG(0, "use-distributed-optimizer", &c->distributed_optimizer, "they share the optimizer's state (optim)"),
         OPT_FLAG(0, "overlap-grad-reduce", &c->overlap_reduce, "reduce gradients while backward runs"),
         OPT_FLAG(0, "overlap-param-gather", &c->overlap_gather, "gather parameters while forward runs"),
+        OPT_FLAG(0, "grad-reduce-in-bf16", &c->reduce_bf16, "gradients leave a rank in bf16; summed in fp32"),
         OPT_INT(0, "ddp-bucket-size", &c->bucket_size, 0, MAX_N, "parameters reduced in one call; 0: 40M, or 1M a rank"),
         OPT_HEAD("Known, but refused unless left as they are"),
         OPT_INT(0, "expert-model-parallel-size", &l->expert_parallel, 1, 1 << 20, "ranks that share the experts"),
-        OPT_FLAG(0, "grad-reduce-in-bf16", &l->reduce_bf16, "reduce gradients in bf16"),
         OPT_FLAG(0, "reset-position-ids", &l->reset_positions, "positions start again after a document"),
         OPT_FLAG(0, "reset-attention-mask", &l->reset_mask, "no attention across documents"),
         OPT_FLAG(0, "eod-mask-loss", &l->mask_eod, "no loss on the end of a document"),
@@ -232,7 +232,6 @@ static int check_later(const struct train_config *c, struct err *e)
         const char *flag;
     } later[] = {
         {l->expert_parallel != 1, "expert-model-parallel-size"},
-        {l->reduce_bf16, "grad-reduce-in-bf16"},
         {c->fp8.recipe == FP8_MXFP8, "fp8-recipe mxfp8"},
         {l->reset_positions, "reset-position-ids"},
         {l->reset_mask, "reset-attention-mask"},
@@ -476,6 +475,8 @@ static int check_sharding(struct train_config *c, struct err *e)
         c->sharding = SHARD_OPTIM;
     if (c->overlap_gather && (!c->sharding || !c->overlap_reduce)) /* as Megatron has it */
         return err_set(e, ERR_ARG, "--overlap-param-gather needs --use-distributed-optimizer and --overlap-grad-reduce");
+    if (c->deterministic && c->reduce_bf16)
+        return err_set(e, ERR_ARG, "--deterministic: not with --grad-reduce-in-bf16: what is rounded depends on the number of ranks");
     if (c->sharding < SHARD_OPTIM_GRADS)
         return 0;
     if (c->layout.pipe > 1 && !c->model.untie)

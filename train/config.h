@@ -28,7 +28,7 @@ enum wsd_style { WSD_EXPONENTIAL, WSD_LINEAR, WSD_COSINE, WSD_MINUS_SQRT };
 /* Flags that are read so that they can be refused by name: see config.c. */
 struct train_later {
     int64_t expert_parallel;
-    bool reduce_bf16, reset_positions, reset_mask, mask_eod;
+    bool reset_positions, reset_mask, mask_eod;
 };
 
 /* Matrix products in FP8, by Transformer Engine's names. */
@@ -85,7 +85,7 @@ struct train_config {
     int64_t virtual_layers, virtual_stages; /* layers of a chunk, or chunks; 0: one chunk a stage */
     bool distributed_optimizer; /* at least SHARD_OPTIM */
     int sharding;               /* enum sharding */
-    bool overlap_reduce, overlap_gather;
+    bool overlap_reduce, overlap_gather, reduce_bf16;
     int64_t bucket_size; /* parameters; 0: Megatron's default */
     struct train_later later;
 

@@ -30,6 +30,14 @@ static size_t passing(const struct store_memory *m)
     return n;
 }
 
+/* Elements of the i-th buffer of bf16 gradients. */
+static size_t wire_of(const struct store_memory *m, const struct store_conf *c, const struct division_conf *how, int i)
+{
+    if (!how->reduce_bf16 || !c->replicas || c->replicas->size == 1)
+        return 0;
+    return store_shares(c, SHARD_OPTIM_GRADS) ? m->passage[i] : i < UNDER_WAY ? m->bucket : 0;
+}
+
 struct division_memory division_plan(const struct store_memory *m, const struct store_conf *c, enum dtype dt,
                                      const struct division_conf *how)
 {
@@ -44,6 +52,8 @@ struct division_memory division_plan(const struct store_memory *m, const struct 
         d.grads = m->grads * levels;
     if (store_shares(c, SHARD_OPTIM_GRADS_PARAMS))
         d.weights = passing(m) * dtype_size(dt);
+    for (int i = 0; i < STORE_PASSAGES; i++)
+        d.grads += wire_of(m, c, how, i) * sizeof(uint16_t);
     return d;
 }
 
@@ -73,9 +83,7 @@ static int open_passages(struct division *d, struct err *e)
 int division_open(struct division *d, struct store *store, const struct division_conf *how, struct err *e)
 {
     const struct store_conf *c = &store->conf;
-    int ranks = store_ranks(c);
     bool passes = store_shares(c, SHARD_OPTIM_GRADS);
-    size_t unit = c->unit ? c->unit : store->params.elements;
     const struct {
         float **p;
         bool here;
@@ -84,17 +92,22 @@ int division_open(struct division *d, struct store *store, const struct division
     *d = (struct division){
         .store = store, .dev = store->dev, .overlap_reduce = how->overlap_reduce, .overlap_gather = how->overlap_gather,
     };
-    TRY(shards_open(&d->shards, &store->params, unit, ranks, ranks > 1 ? c->replicas->rank : 0, passes ? 0 : how->bucket, e));
-    d->calls = calloc((size_t)d->shards.n, sizeof *d->calls);
-    d->asked = d->gathered = d->shards.n;
+    d->calls = calloc((size_t)d->store->shards.n, sizeof *d->calls);
+    d->asked = d->gathered = d->store->shards.n;
     if (!d->calls)
         return err_set(e, ERR_NOMEM, "out of memory");
-    TRY(data_parallel_open(&d->sums, d->dev, passes ? shards_own(&d->shards) : store->params.elements, how->micro_batches,
+    TRY(data_parallel_open(&d->sums, d->dev, passes ? shards_own(&d->store->shards) : store->params.elements, how->micro_batches,
                            how->tree, e));
     for (size_t k = 0; k < sizeof own / sizeof *own; k++)
         if (own[k].here)
-            TRY(alloc_zeroed(d, (void **)own[k].p, shards_own(&d->shards) * sizeof(float), e));
+            TRY(alloc_zeroed(d, (void **)own[k].p, shards_own(&d->store->shards) * sizeof(float), e));
     TRY(open_passages(d, e));
+    for (int i = 0; i < STORE_PASSAGES; i++) {
+        size_t n = wire_of(&store->memory, c, how, i);
+
+        if (n)
+            TRY(device_alloc(d->dev, (void **)&d->wire[i], n * sizeof(uint16_t), e));
+    }
     /* The padding of weights is gathered too. */
     return store->weights ? device_zero(d->dev, store->weights, store->memory.weights, e) : 0;
 }
@@ -104,6 +117,7 @@ void division_close(struct division *d)
     for (int i = 0; d->dev && i < STORE_PASSAGES; i++) {
         device_free(d->dev, d->weight[i].p);
         device_free(d->dev, d->grad[i].p);
+        device_free(d->dev, d->wire[i]);
     }
     if (d->dev) {
         device_free(d->dev, d->exp_avg);
@@ -113,7 +127,6 @@ void division_close(struct division *d)
     }
     data_parallel_close(&d->sums);
     free(d->calls);
-    shards_close(&d->shards);
     *d = (struct division){0};
 }
 
@@ -122,13 +135,13 @@ void division_close(struct division *d)
 /* The fp32 weights of this rank's share of bucket i. */
 static float *own_weights(const struct division *d, int i)
 {
-    return d->master ? d->master + shards_here(&d->shards, i) : d->store->weights + shards_from(&d->shards, i);
+    return d->master ? d->master + shards_here(&d->store->shards, i) : d->store->weights + shards_from(&d->store->shards, i);
 }
 
 /* Of bucket i, what the model computes with goes from the rank that keeps it to all. */
 static int gather(struct division *d, int i, struct err *e)
 {
-    const struct shards *s = &d->shards;
+    const struct shards *s = &d->store->shards;
     const struct store *store = d->store;
     void *slab = store->low ? (void *)store->low : store->weights;
     size_t size = dtype_size(store->dt);
@@ -143,7 +156,7 @@ static int gather(struct division *d, int i, struct err *e)
 /* Weights before element `at` of the slab have come, and the next buckets are under way. */
 static int gather_until(struct division *d, size_t at, struct err *e)
 {
-    const struct shards *s = &d->shards;
+    const struct shards *s = &d->store->shards;
 
     for (;;) {
         for (; d->asked < s->n && d->asked < d->gathered + UNDER_WAY; d->asked++)
@@ -157,7 +170,7 @@ static int gather_until(struct division *d, size_t at, struct err *e)
 /* The share has new weights, which all are to have. */
 static int gather_again(struct division *d, bool later, struct err *e)
 {
-    if (d->shards.ranks == 1)
+    if (d->store->shards.ranks == 1)
         return 0;
     if (passages_of_weights(d))
         return passages_forget(d, later, e);
@@ -186,16 +199,16 @@ int division_weights_changed(struct division *d, struct err *e)
 {
     uint16_t *low = d->store->low;
 
-    for (int i = 0; i < d->shards.n && low; i++)
-        TRY(d->dev->ops->vec_cast(d->dev, low + shards_from(&d->shards, i), DTYPE_BF16, own_weights(d, i), DTYPE_F32,
-                                  (int64_t)shards_share(&d->shards, i), e));
+    for (int i = 0; i < d->store->shards.n && low; i++)
+        TRY(d->dev->ops->vec_cast(d->dev, low + shards_from(&d->store->shards, i), DTYPE_BF16, own_weights(d, i), DTYPE_F32,
+                                  (int64_t)shards_share(&d->store->shards, i), e));
     return gather_again(d, false, e);
 }
 
 /* Bucket i, in place or by way of the host's memory. */
 static int fill(struct division *d, int i, uint64_t seed, struct err *e)
 {
-    size_t first = shards_from(&d->shards, i), n = shards_share(&d->shards, i);
+    size_t first = shards_from(&d->store->shards, i), n = shards_share(&d->store->shards, i);
     float *to = own_weights(d, i);
     void *host = to;
     int rc = 0;
@@ -212,14 +225,14 @@ static int fill(struct division *d, int i, uint64_t seed, struct err *e)
 
 int division_fill(struct division *d, uint64_t seed, struct err *e)
 {
-    for (int i = 0; i < d->shards.n; i++)
+    for (int i = 0; i < d->store->shards.n; i++)
         TRY(fill(d, i, seed, e));
     return 0;
 }
 
 int division_pieces_max(const struct division *d)
 {
-    return shards_pieces_max(&d->shards, &d->store->params);
+    return shards_pieces_max(&d->store->shards, &d->store->params);
 }
 
 int division_pieces(const struct division *d, enum checkpoint_part part, struct piece *v)
@@ -227,7 +240,7 @@ int division_pieces(const struct division *d, enum checkpoint_part part, struct 
     bool in_slab = part == CHECKPOINT_WEIGHTS && !d->master;
     float *data[CHECKPOINT_PARTS] = {in_slab ? d->store->weights : d->master, d->exp_avg, d->exp_avg_sq};
 
-    return shards_pieces(&d->shards, &d->store->params, part, data[part], in_slab, v);
+    return shards_pieces(&d->store->shards, &d->store->params, part, data[part], in_slab, v);
 }
 
 /* ---- gradients ---- */
@@ -241,36 +254,53 @@ int division_add(struct division *d, int64_t i, int64_t n, struct err *e)
 
 static int reduce(struct division *d, int i, int64_t micro_batches, struct err *e)
 {
-    const struct shards *s = &d->shards;
+    const struct shards *s = &d->store->shards;
     struct comm *replicas = d->store->conf.replicas;
     float *grads = d->store->grads;
-    size_t n = s->at[i + 1] - s->at[i];
+    size_t n = s->at[i + 1] - s->at[i], from = shards_from(s, i);
+    uint16_t *wire = d->wire[i % UNDER_WAY];
     struct comm_call call = {
-        .kind = COMM_ALL_REDUCE, .send = grads + s->at[i], .recv = grads + s->at[i], .n = n, .type = COMM_F32, .op = COMM_SUM,
+        .kind = s->ranks > 1 ? COMM_REDUCE_SCATTER : COMM_ALL_REDUCE, .send = grads + s->at[i], .recv = grads + from,
+        .n = shards_share(s, i), .type = COMM_F32, .op = COMM_SUM,
     };
 
     TRY(data_parallel_add(&d->sums, grads, s->at[i], n, micro_batches - 1, micro_batches, e));
     if (!replicas || replicas->size == 1)
         return device_sync(d->dev, e);
-    if (s->ranks > 1) {
-        call.kind = COMM_REDUCE_SCATTER;
-        call.recv = grads + shards_from(s, i);
-        call.n = shards_share(s, i);
+    if (wire) {
+        TRY(d->dev->ops->vec_cast(d->dev, wire, DTYPE_BF16, grads + s->at[i], DTYPE_F32, (int64_t)n, e));
+        call.send = wire;
+        call.recv = wire + (from - s->at[i]);
+        call.type = COMM_BF16;
     }
     return exchange_start(&d->calls[i], d->dev, replicas, &call, e);
+}
+
+static int finish(struct division *d, int i, struct err *e)
+{
+    const struct shards *s = &d->store->shards;
+    const uint16_t *wire = d->wire[i % UNDER_WAY];
+    size_t from = shards_from(s, i);
+    bool comes = d->calls[i].running;
+
+    TRY(exchange_wait(&d->calls[i], e));
+    if (!comes || !wire)
+        return 0;
+    return d->dev->ops->vec_cast(d->dev, d->store->grads + from, DTYPE_F32, wire + (from - s->at[i]), DTYPE_BF16,
+                                 (int64_t)shards_share(s, i), e);
 }
 
 /* Starts with the buckets all of whose gradients are at element `at` of the slab or behind it, behind backward of the
  * last of n micro-batches or during it. */
 static int reduce_from(struct division *d, size_t at, int64_t n, struct err *e)
 {
-    int buckets = d->shards.n;
+    int buckets = d->store->shards.n;
 
-    for (; d->reduced < buckets && d->shards.at[buckets - 1 - d->reduced] >= at; d->reduced++) {
+    for (; d->reduced < buckets && d->store->shards.at[buckets - 1 - d->reduced] >= at; d->reduced++) {
         int i = buckets - 1 - d->reduced;
 
         if (i + UNDER_WAY < buckets)
-            TRY(exchange_wait(&d->calls[i + UNDER_WAY], e));
+            TRY(finish(d, i + UNDER_WAY, e));
         TRY(reduce(d, i, n, e));
     }
     return 0;
@@ -293,8 +323,8 @@ int division_reduce(struct division *d, int64_t n, struct err *e)
     if (d->grads)
         return passages_reduce(d, e);
     TRY(reduce_from(d, 0, n, e));
-    for (int i = d->shards.n - 1; i >= 0; i--)
-        TRY(exchange_wait(&d->calls[i], e));
+    for (int i = d->store->shards.n - 1; i >= 0; i--)
+        TRY(finish(d, i, e));
     d->reduced = 0;
     return 0;
 }
@@ -310,7 +340,7 @@ static int poke(struct exchange_call *x, bool *some, struct err *e)
 int division_poke(struct division *d, bool *some, struct err *e)
 {
     *some = false;
-    for (int i = 0; i < d->shards.n && !*some; i++)
+    for (int i = 0; i < d->store->shards.n && !*some; i++)
         TRY(poke(&d->calls[i], some, e));
     for (int i = 0; i < STORE_PASSAGES && !*some; i++) {
         TRY(poke(&d->weight[i].call, some, e));
@@ -328,15 +358,15 @@ float *division_grad(const struct division *d, const struct shard_range *r)
 
 int64_t division_blocks(const struct division *d)
 {
-    return (int64_t)blocks_of(d->store->params.elements, d->shards.unit);
+    return (int64_t)blocks_of(d->store->params.elements, d->store->shards.unit);
 }
 
 int division_squares(const struct division *d, double *sums, struct err *e)
 {
     struct shard_range r = {0};
-    size_t unit = d->shards.unit;
+    size_t unit = d->store->shards.unit;
 
-    while (shards_next(&d->shards, &d->store->params, &r)) {
+    while (shards_next(&d->store->shards, &d->store->params, &r)) {
         const float *grad = division_grad(d, &r);
         size_t lo = r.at, end = r.at + r.n;
 
@@ -358,7 +388,7 @@ int division_update(struct division *d, const struct adamw *settings, double wei
     struct adamw a = *settings;
     struct shard_range r = {0};
 
-    while (shards_next(&d->shards, &s->params, &r)) { /* weight decay differs by tensor, so each has a call of its own */
+    while (shards_next(&d->store->shards, &s->params, &r)) { /* weight decay differs by tensor, so each has a call of its own */
         a.weight_decay = param_decays(r.param) ? weight_decay : 0;
         TRY(d->dev->ops->adamw(d->dev, &a, d->master ? d->master + r.here : s->weights + r.at, d->exp_avg + r.here,
                                d->exp_avg_sq + r.here, division_grad(d, &r), s->low ? s->low + r.at : NULL, (int64_t)r.n, e));

@@ -23,12 +23,13 @@ extern "C" {
 
 /* How. */
 struct division_conf {
-    size_t bucket;         /* parameters of one */
     int64_t micro_batches; /* the most of a step, of one rank */
     bool tree;             /* the same bits for any number of ranks (data_parallel.h) */
     /* A bucket of gradients is reduced while backward is still at others, of weights gathered while forward is
      * still before it.  The bits do not change. */
     bool overlap_reduce, overlap_gather;
+    /* Gradients are rounded to bf16 when they leave a rank, once, and their sum, which comm.h has in fp32, when it comes. */
+    bool reduce_bf16;
 };
 
 /* A buffer that sections pass through. */
@@ -43,7 +44,6 @@ struct passage {
 struct division {
     struct store *store; /* its conf says which ranks */
     struct device *dev;
-    struct shards shards;
     struct data_parallel sums;   /* over the micro-batches of this rank */
     float *master;               /* the fp32 weights of this rank's share; NULL: they are the store's */
     float *exp_avg, *exp_avg_sq; /* of the share; the device's */
@@ -51,6 +51,7 @@ struct division {
     struct passage weight[STORE_PASSAGES], grad[STORE_PASSAGES]; /* p NULL: all have them */
     int way; /* of the pass that reads: 1 forward, -1 backward */
     struct exchange_call *calls; /* one a bucket */
+    uint16_t *wire[STORE_PASSAGES]; /* bf16 gradients under way: of a passage, or of buckets by turns; NULL: they are fp32 */
     bool overlap_reduce, overlap_gather;
     /* In the slab's order: how many buckets of weights are being gathered or have been, and are there; in the
      * opposite one: how many of gradients are being reduced or have been. */

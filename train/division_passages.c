@@ -12,7 +12,7 @@ static int weights_start(struct division *d, int section, struct err *e)
 {
     struct store *store = d->store;
     struct passage *w = &d->weight[store_passage(store, section)];
-    const struct shards *s = &d->shards;
+    const struct shards *s = &d->store->shards;
     size_t n = shards_share(s, section);
     const float *own = d->master + shards_here(s, section);
     struct comm_call call = {.kind = COMM_ALL_GATHER, .send = own, .recv = w->p, .n = n, .type = exchange_type(store->dt)};
@@ -35,7 +35,7 @@ static int weights_ahead(struct division *d, int section, struct err *e)
 {
     const struct passage *w;
 
-    if (!d->overlap_gather || section < 0 || section >= d->shards.n || is_empty(d, section))
+    if (!d->overlap_gather || section < 0 || section >= d->store->shards.n || is_empty(d, section))
         return 0;
     w = &d->weight[store_passage(d->store, section)];
     return w->held || w->section == section ? 0 : weights_start(d, section, e);
@@ -94,7 +94,8 @@ int passages_forget(struct division *d, bool begin, struct err *e)
 /* The sum over ranks has come: this rank's share of it is added to what it keeps. */
 static int grads_finish(struct division *d, struct passage *g, struct err *e)
 {
-    const struct shards *s = &d->shards;
+    const struct shards *s = &d->store->shards;
+    const uint16_t *wire = d->wire[g - d->grad];
     size_t n, here;
     float *from, *to;
     int section = g->section;
@@ -106,6 +107,8 @@ static int grads_finish(struct division *d, struct passage *g, struct err *e)
     here = shards_here(s, section);
     from = (float *)g->p + (size_t)s->rank * n;
     to = d->grads + here;
+    if (wire)
+        TRY(d->dev->ops->vec_cast(d->dev, from, DTYPE_F32, wire + (size_t)s->rank * n, DTYPE_BF16, (int64_t)n, e));
     g->section = -1;
     d->store->section[section].grads = NULL;
     if (!data_parallel_first(&d->sums, g->micro))
@@ -129,8 +132,9 @@ int passages_write(struct division *d, int section, struct err *e)
 int passages_wrote(struct division *d, int section, int64_t i, int64_t n, struct err *e)
 {
     struct passage *g = &d->grad[store_passage(d->store, section)];
-    const struct shards *s = &d->shards;
+    const struct shards *s = &d->store->shards;
     size_t share = shards_share(s, section);
+    uint16_t *wire = d->wire[g - d->grad];
     struct comm_call call = {
         .kind = COMM_REDUCE_SCATTER, .send = g->p, .recv = (float *)g->p + (size_t)s->rank * share, .n = share,
         .type = COMM_F32, .op = COMM_SUM,
@@ -140,6 +144,12 @@ int passages_wrote(struct division *d, int section, int64_t i, int64_t n, struct
         return 0;
     g->micro = i;
     g->micro_batches = n;
+    if (wire) {
+        TRY(d->dev->ops->vec_cast(d->dev, wire, DTYPE_BF16, g->p, DTYPE_F32, (int64_t)share * s->ranks, e));
+        call.send = wire;
+        call.recv = wire + (size_t)s->rank * share;
+        call.type = COMM_BF16;
+    }
     TRY(exchange_start(&g->call, d->dev, d->store->conf.replicas, &call, e));
     return d->overlap_reduce ? 0 : grads_finish(d, g, e);
 }

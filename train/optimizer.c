@@ -196,7 +196,7 @@ static int sum_shared(struct optimizer *o, struct model *m, const struct divisio
         struct shard_range r = {0};
         size_t at = 0;
 
-        for (; shards_next(&d->shards, &d->store->params, &r); at += r.n) {
+        for (; shards_next(&d->store->shards, &d->store->params, &r); at += r.n) {
             float *g = division_grad(d, &r);
 
             if (!r.param->summed)
@@ -214,7 +214,7 @@ static int sum_shared(struct optimizer *o, struct model *m, const struct divisio
 /* The embedding that the first stage looks up and the last one multiplies by: a bucket of its own in both. */
 static int sum_tied(struct optimizer *o, const struct division *d, struct err *e)
 {
-    const struct shards *s = &d->shards;
+    const struct shards *s = &d->store->shards;
     const struct params *params = &d->store->params;
     int i = params->word >= 0 ? 0 : s->n - 1;
 

@@ -103,8 +103,8 @@ static double beyond(double seconds, bool beside, double work)
 static double reduction(const struct train_config *c, const struct plan_machine *m, double weights, double stage)
 {
     int64_t n = train_config_replicas(c);
-    double per_second = bandwidth(m, n * c->layout.tensor), scatter = ring(4 * weights, n, per_second);
-    double gather = scatter * (c->bf16 ? 0.5 : 1), micro = (double)c->micro_batches;
+    double per_second = bandwidth(m, n * c->layout.tensor), scatter = ring((c->reduce_bf16 ? 2 : 4) * weights, n, per_second);
+    double gather = ring((c->bf16 ? 2 : 4) * weights, n, per_second), micro = (double)c->micro_batches;
 
     if (c->sharding == NO_SHARD)
         return beyond(2 * scatter, c->overlap_reduce, stage * 2 / 3);

@@ -25,7 +25,14 @@ int store_plan(struct store *s, const struct store_conf *conf, enum dtype dt, bo
         return err_set(e, ERR_NOMEM, "out of memory");
     for (int i = 0; i <= p->sections; i++)
         s->section[i].at = params_section(p, i);
+    TRY(shards_open(&s->shards, p, conf->unit ? unit : p->elements, store_ranks(conf), store_ranks(conf) > 1 ? conf->replicas->rank : 0,
+                    store_shares(conf, SHARD_OPTIM_GRADS) ? 0 : conf->bucket ? conf->bucket : p->elements, e));
     s->memory = (struct store_memory){.elements = p->elements};
+    for (int i = 0; i < s->shards.n; i++) {
+        size_t n = s->shards.at[i + 1] - s->shards.at[i];
+
+        s->memory.bucket = n > s->memory.bucket ? n : s->memory.bucket;
+    }
     for (int i = 0; i < p->sections; i++) {
         size_t n = s->section[i + 1].at - s->section[i].at, *most = &s->memory.passage[store_passage(s, i)];
 
@@ -77,6 +84,7 @@ void store_close(struct store *s)
         device_free(s->dev, s->grads);
     }
     params_free(&s->params);
+    shards_close(&s->shards);
     free(s->section);
     memset(s, 0, sizeof *s);
 }

@@ -10,7 +10,7 @@
 
 #include "comm/comm.h"
 #include "kernels/device.h"
-#include "train/params.h"
+#include "train/shards.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,6 +26,7 @@ struct store_conf {
     struct comm *replicas; /* the ranks that have the same weights and add up their gradients; NULL: this one alone */
     struct comm *model;    /* those that together have each of these weights of the model once; NULL: this one alone */
     size_t unit;           /* sections begin at multiples of so many elements, and shares too; 0: 1 */
+    size_t bucket;         /* elements that are enough to be reduced or gathered in one call; 0: all */
 };
 
 /* Among how many ranks it is divided. */
@@ -47,6 +48,7 @@ enum { STORE_PASSAGES = 4 };
 struct store_memory {
     size_t weights, low, grads;
     size_t elements;               /* of a slab: a number */
+    size_t bucket;                 /* elements of the largest one */
     size_t passage[STORE_PASSAGES]; /* elements of the largest section that passes there */
 };
 
@@ -59,6 +61,7 @@ struct store_section {
 struct store {
     struct store_conf conf;
     struct params params;
+    struct shards shards; /* how it is divided: one share, the slab, if it is not */
     struct device *dev;
     enum dtype dt;
     struct store_memory memory;

@@ -18,7 +18,7 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
         .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
         .dense = {
             .sharding = (enum sharding)c->sharding, .replicas = replicas, .model = model,
-            .unit = shards_unit(model_config_params(&c->model)),
+            .unit = shards_unit(model_config_params(&c->model)), .bucket = c->bucket,
         },
     };
 
@@ -33,8 +33,8 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
 static struct division_conf config_division(const struct train_config *c)
 {
     return (struct division_conf){
-        .bucket = c->bucket, .micro_batches = c->micro_batches, .tree = c->deterministic, .overlap_reduce = c->overlap_reduce,
-        .overlap_gather = c->overlap_gather,
+        .micro_batches = c->micro_batches, .tree = c->deterministic, .overlap_reduce = c->overlap_reduce,
+        .overlap_gather = c->overlap_gather, .reduce_bf16 = c->reduce_bf16,
     };
 }
 

@@ -49,6 +49,22 @@ for how in '' '--bf16'; do
     rm -rf a b c ja jb jc a.jsonl b.jsonl c.jsonl
 done
 
+# Gradients that leave a rank in bf16: rounded once, whatever is shared, beside the passes or behind them.
+ranks2="timeout 100 mpirun --oversubscribe -n 2 quern-train $gpt --grad-reduce-in-bf16 --ddp-bucket-size 5000"
+# shellcheck disable=SC2086
+{
+    check 'in bf16' $ranks2 --log-file a.jsonl
+    check 'in bf16, shared, beside the passes' $ranks2 --use-distributed-optimizer $beside --log-file b.jsonl
+    check 'in bf16, each micro-batch' $ranks2 $zero3 $beside --log-file c.jsonl --trace tl
+}
+same 'in bf16: the same bits' <(losses a.jsonl) <(losses b.jsonl)
+check 'in bf16: another training than in fp32' bash -c "! cmp -s <(cut -d, -f 2 gpt.jsonl) <(cut -d, -f 2 a.jsonl)"
+for x in a c; do
+    check "in bf16, $x: nearly the same" awk -F'[:,]' 'NR == FNR { l[FNR] = $4; next } { d = l[FNR] - $4 } d > 2e-3 || d < -2e-3 { exit 1 }
+        END { exit FNR < 20 }' gpt.jsonl $x.jsonl
+done
+equal 'in bf16 on the wire' "$(grep '"name":"reduce-scatter"' tl.0 | grep -o '"type":"[^"]*"' | sort -u)" '"type":"bf16"'
+
 # A checkpoint goes on in any division; in the same one to the same bits.
 # shellcheck disable=SC2086
 {
@@ -101,6 +117,8 @@ check 'as planned' awk 'function near(x, a, b) { if (!(x >= a && x <= b)) { prin
     has 'is said' err 'need --untie-embeddings-and-output-weights'
     status 'a tree of three ranks' 2 mpirun --oversubscribe -n 3 quern-train $gpt --global-batch-size 6 $zero2 --deterministic
     has 'is said' err 'a power of two of data-parallel ranks'
+    status 'rounding and the same bits' 2 quern-train $gpt --deterministic --grad-reduce-in-bf16
+    has 'is said' err 'depends on the number of ranks'
     status 'sequences in parts and the same bits' 2 mpirun --oversubscribe -n 4 quern-train $gpt $zero2 --deterministic \
         --context-parallel-size 2
     has 'is said' err 'sum over parts of a sequence'

@@ -167,6 +167,7 @@ static void the_plan_is_what_is_allocated(void **state)
         {"overlap-grad-reduce=true", NULL},
         {"bf16=true", "untie-embeddings-and-output-weights=true", NULL},
         {"deterministic=true", "bf16=true", NULL},
+        {"grad-reduce-in-bf16=true", "ddp-bucket-size=9000", "overlap-grad-reduce=true", NULL},
         {"recompute-granularity=full", "recompute-num-layers=3", NULL},
     };
 

@@ -96,7 +96,6 @@ static void refusals_name_the_flag(void **state)
         {"num-virtual-stages-per-pipeline-rank=2", "needs --pipeline-model-parallel-size", ERR_ARG},
         {"num-layers-per-virtual-pipeline-stage=1", "needs --pipeline-model-parallel-size", ERR_ARG},
         {"overlap-param-gather=true", "--overlap-param-gather needs", ERR_ARG},
-        {"grad-reduce-in-bf16=true", "--grad-reduce-in-bf16", ERR_UNSUPPORTED},
         {"fp8-format=hybrid", "--fp8-format needs --bf16", ERR_ARG},
         {"fp8-recipe=mxfp8", "--fp8-recipe mxfp8", ERR_UNSUPPORTED},
         {"async-save=true", "--async-save", ERR_ARG},
