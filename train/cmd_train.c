@@ -188,6 +188,8 @@ static void print_plan(struct train_config *c, const struct train_memory *m, con
     printf("memory: weights %.1f + gradients %.1f + optimizer %.1f + activations %.1f + copy for saving %.1f = %.1f MiB\n",
            (double)(m->model.weights + m->model.low + m->model.fp8) / mib, (double)m->model.grads / mib, (double)m->optimizer / mib,
            (double)(m->model.activations + m->model.tables) / mib, (double)m->save / mib, (double)m->total / mib);
+    if (m->host)
+        printf("memory of the host: optimizer %.1f MiB\n", (double)m->host / mib);
     printf("steps: %" PRId64 " of %" PRId64 " samples in micro-batches of %" PRId64, c->iters, c->global_batch,
            c->micro_batch);
     if (c->ranks > 1)
@@ -275,8 +277,12 @@ static int run(struct train_config *c, struct comm *group, int threads, bool qui
     struct train_memory m;
     struct device *dev = NULL;
     struct trainer *t = NULL;
-    int rc = trainer_plan(c, &m, e);
+    int rc = device_open(&dev, train_config_device[c->device], threads, e);
 
+    if (rc == 0 && dev->kind == DEVICE_CPU)
+        c->offload = false; /* it is there already */
+    if (rc == 0)
+        rc = trainer_plan(c, &m, e);
     if (rc == 0)
         rc = check_memory(&m, e);
     if (rc == 0 && c->log_file && group->rank == 0) {
@@ -286,8 +292,6 @@ static int run(struct train_config *c, struct comm *group, int threads, bool qui
     }
     if (rc == 0 && c->tensorboard && group->rank == 0)
         rc = tensorboard_open(&r.board, c->tensorboard, e);
-    if (rc == 0)
-        rc = device_open(&dev, train_config_device[c->device], threads, e);
     if (rc == 0)
         rc = device_peak_flops(dev, c->bf16 ? DTYPE_BF16 : DTYPE_F32, &r.peak, e);
     if (rc == 0) {

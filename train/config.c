@@ -183,6 +183,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_FLAG(0, "overlap-grad-reduce", &c->overlap_reduce, "reduce gradients while backward runs"),
         OPT_FLAG(0, "overlap-param-gather", &c->overlap_gather, "gather parameters while forward runs"),
         OPT_FLAG(0, "grad-reduce-in-bf16", &c->reduce_bf16, "gradients leave a rank in bf16; summed in fp32"),
+        OPT_FLAG(0, "optimizer-cpu-offload", &c->offload, "a GPU's optimizer state stays in the host's memory"),
         OPT_INT(0, "ddp-bucket-size", &c->bucket_size, 0, MAX_N, "parameters reduced in one call; 0: 40M, or 1M a rank"),
         OPT_HEAD("Known, but refused unless left as they are"),
         OPT_INT(0, "expert-model-parallel-size", &l->expert_parallel, 1, 1 << 20, "ranks that share the experts"),
@@ -477,6 +478,9 @@ static int check_sharding(struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--overlap-param-gather needs --use-distributed-optimizer and --overlap-grad-reduce");
     if (c->deterministic && c->reduce_bf16)
         return err_set(e, ERR_ARG, "--deterministic: not with --grad-reduce-in-bf16: what is rounded depends on the number of ranks");
+    if (c->offload && c->fp8.format)
+        return err_set(e, ERR_ARG, "--optimizer-cpu-offload: not with --fp8-format: a checkpoint is written from one memory, and its scales are"
+                       " the GPU's");
     if (c->sharding < SHARD_OPTIM_GRADS)
         return 0;
     if (c->layout.pipe > 1 && !c->model.untie)

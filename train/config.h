@@ -85,7 +85,7 @@ struct train_config {
     int64_t virtual_layers, virtual_stages; /* layers of a chunk, or chunks; 0: one chunk a stage */
     bool distributed_optimizer; /* at least SHARD_OPTIM */
     int sharding;               /* enum sharding */
-    bool overlap_reduce, overlap_gather, reduce_bf16;
+    bool overlap_reduce, overlap_gather, reduce_bf16, offload;
     int64_t bucket_size; /* parameters; 0: Megatron's default */
     struct train_later later;
 

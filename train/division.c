@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/division_host.h"
 #include "train/division_passages.h"
 
 enum { UNDER_WAY = 2 };
@@ -15,9 +16,15 @@ static size_t blocks_of(size_t elements, size_t unit)
 }
 
 /* Whether the fp32 weights of the share stand apart from the store. */
-static bool has_master(const struct store_memory *m)
+static bool has_master(const struct store_memory *m, const struct store_conf *c)
 {
-    return m->weights == 0;
+    return m->weights == 0 || c->offload;
+}
+
+/* Bytes of the weights of the share as they are sent, where they cannot be made from the fp32 ones. */
+static size_t sent_bytes(const struct store_memory *m, const struct store_conf *c, enum dtype dt)
+{
+    return c->offload && store_shares(c, SHARD_OPTIM_GRADS_PARAMS) ? m->elements / (size_t)store_ranks(c) * dtype_size(dt) : 0;
 }
 
 /* All passages. */
@@ -42,8 +49,12 @@ struct division_memory division_plan(const struct store_memory *m, const struct 
                                      const struct division_conf *how)
 {
     size_t own = m->elements / (size_t)store_ranks(c) * sizeof(float), levels = 0;
-    struct division_memory d = {.optimizer = own * (has_master(m) ? 3 : 2) + blocks_of(m->elements, c->unit) * sizeof(double)};
+    struct division_memory d = {.weights = sent_bytes(m, c, dt), .optimizer = blocks_of(m->elements, c->unit) * sizeof(double)};
 
+    if (c->offload)
+        d.host = own * 3 + host_stage_bytes();
+    else
+        d.optimizer += own * (has_master(m, c) ? 3 : 2);
     if (how->tree)
         levels = (size_t)data_parallel_levels(how->micro_batches);
     if (store_shares(c, SHARD_OPTIM_GRADS))
@@ -51,16 +62,39 @@ struct division_memory division_plan(const struct store_memory *m, const struct 
     else
         d.grads = m->grads * levels;
     if (store_shares(c, SHARD_OPTIM_GRADS_PARAMS))
-        d.weights = passing(m) * dtype_size(dt);
+        d.weights += passing(m) * dtype_size(dt);
     for (int i = 0; i < STORE_PASSAGES; i++)
         d.grads += wire_of(m, c, how, i) * sizeof(uint16_t);
     return d;
 }
 
-static int alloc_zeroed(struct division *d, void **p, size_t bytes, struct err *e)
+static int alloc_zeroed(struct device *dev, void **p, size_t bytes, struct err *e)
 {
-    TRY(device_alloc(d->dev, p, bytes, e));
-    return device_zero(d->dev, *p, bytes, e);
+    TRY(device_alloc(dev, p, bytes, e));
+    return device_zero(dev, *p, bytes, e);
+}
+
+/* Where the optimizer's state is. */
+static struct device *state_device(const struct division *d)
+{
+    return d->host ? d->host : d->dev;
+}
+
+static int open_state(struct division *d, struct err *e)
+{
+    const struct store *s = d->store;
+    size_t bytes = shards_own(&s->shards) * sizeof(float), sent = sent_bytes(&s->memory, &s->conf, s->dt);
+    struct device *dev = state_device(d);
+
+    TRY(alloc_zeroed(dev, (void **)&d->exp_avg, bytes, e));
+    TRY(alloc_zeroed(dev, (void **)&d->exp_avg_sq, bytes, e));
+    if (has_master(&s->memory, &s->conf))
+        TRY(alloc_zeroed(dev, (void **)&d->master, bytes, e));
+    if (store_shares(&s->conf, SHARD_OPTIM_GRADS))
+        TRY(alloc_zeroed(d->dev, (void **)&d->grads, bytes, e));
+    if (sent)
+        TRY(alloc_zeroed(d->dev, &d->share, sent, e));
+    return d->host ? host_open(d, e) : 0;
 }
 
 /* What of the store has no slab. */
@@ -73,9 +107,9 @@ static int open_passages(struct division *d, struct err *e)
 
         d->weight[i].section = d->grad[i].section = -1;
         if (n && store_shares(&s->conf, SHARD_OPTIM_GRADS))
-            TRY(alloc_zeroed(d, &d->grad[i].p, n * sizeof(float), e));
+            TRY(alloc_zeroed(d->dev, &d->grad[i].p, n * sizeof(float), e));
         if (n && store_shares(&s->conf, SHARD_OPTIM_GRADS_PARAMS))
-            TRY(alloc_zeroed(d, &d->weight[i].p, n * dtype_size(s->dt), e));
+            TRY(alloc_zeroed(d->dev, &d->weight[i].p, n * dtype_size(s->dt), e));
     }
     return 0;
 }
@@ -84,13 +118,10 @@ int division_open(struct division *d, struct store *store, const struct division
 {
     const struct store_conf *c = &store->conf;
     bool passes = store_shares(c, SHARD_OPTIM_GRADS);
-    const struct {
-        float **p;
-        bool here;
-    } own[] = {{&d->exp_avg, true}, {&d->exp_avg_sq, true}, {&d->master, has_master(&store->memory)}, {&d->grads, passes}};
 
     *d = (struct division){
         .store = store, .dev = store->dev, .overlap_reduce = how->overlap_reduce, .overlap_gather = how->overlap_gather,
+        .host = c->offload ? how->host : NULL,
     };
     d->calls = calloc((size_t)d->store->shards.n, sizeof *d->calls);
     d->asked = d->gathered = d->store->shards.n;
@@ -98,9 +129,7 @@ int division_open(struct division *d, struct store *store, const struct division
         return err_set(e, ERR_NOMEM, "out of memory");
     TRY(data_parallel_open(&d->sums, d->dev, passes ? shards_own(&d->store->shards) : store->params.elements, how->micro_batches,
                            how->tree, e));
-    for (size_t k = 0; k < sizeof own / sizeof *own; k++)
-        if (own[k].here)
-            TRY(alloc_zeroed(d, (void **)own[k].p, shards_own(&d->store->shards) * sizeof(float), e));
+    TRY(open_state(d, e));
     TRY(open_passages(d, e));
     for (int i = 0; i < STORE_PASSAGES; i++) {
         size_t n = wire_of(&store->memory, c, how, i);
@@ -120,11 +149,14 @@ void division_close(struct division *d)
         device_free(d->dev, d->wire[i]);
     }
     if (d->dev) {
-        device_free(d->dev, d->exp_avg);
-        device_free(d->dev, d->exp_avg_sq);
-        device_free(d->dev, d->master);
+        device_free(state_device(d), d->exp_avg);
+        device_free(state_device(d), d->exp_avg_sq);
+        device_free(state_device(d), d->master);
         device_free(d->dev, d->grads);
+        device_free(d->dev, d->share);
     }
+    if (d->host)
+        host_close(d);
     data_parallel_close(&d->sums);
     free(d->calls);
     *d = (struct division){0};
@@ -199,7 +231,9 @@ int division_weights_changed(struct division *d, struct err *e)
 {
     uint16_t *low = d->store->low;
 
-    for (int i = 0; i < d->store->shards.n && low; i++)
+    if (d->host)
+        TRY(host_weights_changed(d, e));
+    for (int i = 0; i < d->store->shards.n && low && !d->host; i++)
         TRY(d->dev->ops->vec_cast(d->dev, low + shards_from(&d->store->shards, i), DTYPE_BF16, own_weights(d, i), DTYPE_F32,
                                   (int64_t)shards_share(&d->store->shards, i), e));
     return gather_again(d, false, e);
@@ -213,7 +247,7 @@ static int fill(struct division *d, int i, uint64_t seed, struct err *e)
     void *host = to;
     int rc = 0;
 
-    if (d->dev->kind != DEVICE_CPU)
+    if (state_device(d)->kind != DEVICE_CPU)
         TRY(device_alloc_host(d->dev, &host, n * sizeof *to, e));
     params_fill_range(&d->store->params, seed, first, n, host);
     if (host != to) {
@@ -388,7 +422,9 @@ int division_update(struct division *d, const struct adamw *settings, double wei
     struct adamw a = *settings;
     struct shard_range r = {0};
 
-    while (shards_next(&d->store->shards, &s->params, &r)) { /* weight decay differs by tensor, so each has a call of its own */
+    if (d->host)
+        TRY(host_update(d, settings, weight_decay, e));
+    while (!d->host && shards_next(&s->shards, &s->params, &r)) { /* weight decay differs by tensor, so each has a call of its own */
         a.weight_decay = param_decays(r.param) ? weight_decay : 0;
         TRY(d->dev->ops->adamw(d->dev, &a, d->master ? d->master + r.here : s->weights + r.at, d->exp_avg + r.here,
                                d->exp_avg_sq + r.here, division_grad(d, &r), s->low ? s->low + r.at : NULL, (int64_t)r.n, e));

@@ -30,6 +30,7 @@ struct division_conf {
     bool overlap_reduce, overlap_gather;
     /* Gradients are rounded to bf16 when they leave a rank, once, and their sum, which comm.h has in fp32, when it comes. */
     bool reduce_bf16;
+    struct device *host; /* the CPU, if the store's conf says offload */
 };
 
 /* A buffer that sections pass through. */
@@ -46,7 +47,11 @@ struct division {
     struct device *dev;
     struct data_parallel sums;   /* over the micro-batches of this rank */
     float *master;               /* the fp32 weights of this rank's share; NULL: they are the store's */
-    float *exp_avg, *exp_avg_sq; /* of the share; the device's */
+    float *exp_avg, *exp_avg_sq; /* of the share */
+    struct device *host;         /* where master and moments are; NULL: where the model is */
+    void *share;                 /* with host, and weights that pass: this rank's, as they are sent; else NULL */
+    float *stage_grad[2];        /* with host: pieces on their way */
+    void *stage_weight;
     float *grads;                /* of the share; NULL: they are the store's */
     struct passage weight[STORE_PASSAGES], grad[STORE_PASSAGES]; /* p NULL: all have them */
     int way; /* of the pass that reads: 1 forward, -1 backward */
@@ -58,9 +63,10 @@ struct division {
     int asked, gathered, reduced;
 };
 
-/* Bytes beside the store's slabs: buffers of weights; of gradients, and shares of them; the optimizer's state. */
+/* Bytes beside the store's slabs: buffers of weights; of gradients, and shares of them; the optimizer's state; and what is on
+ * the host instead. */
 struct division_memory {
-    size_t weights, grads, optimizer;
+    size_t weights, grads, optimizer, host;
 };
 struct division_memory division_plan(const struct store_memory *m, const struct store_conf *c, enum dtype dt,
                                      const struct division_conf *how);

@@ -14,14 +14,16 @@ static int weights_start(struct division *d, int section, struct err *e)
     struct passage *w = &d->weight[store_passage(store, section)];
     const struct shards *s = &d->store->shards;
     size_t n = shards_share(s, section);
-    const float *own = d->master + shards_here(s, section);
+    const float *own = d->share ? NULL : d->master + shards_here(s, section);
     struct comm_call call = {.kind = COMM_ALL_GATHER, .send = own, .recv = w->p, .n = n, .type = exchange_type(store->dt)};
 
     TRY(exchange_wait(&w->call, e));
     if (w->section >= 0)
         store->section[w->section].weights = NULL;
     w->section = section;
-    if (store->dt == DTYPE_BF16) {
+    if (d->share) {
+        call.send = (char *)d->share + shards_here(s, section) * dtype_size(store->dt);
+    } else if (store->dt == DTYPE_BF16) {
         uint16_t *low = (uint16_t *)w->p + (size_t)s->rank * n;
 
         call.send = low;

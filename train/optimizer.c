@@ -69,7 +69,7 @@ static int open_part(struct optimizer *o, struct train_part *p, const struct div
 int optimizer_open(struct optimizer *o, struct device *dev, const struct layout *l, struct train_part *parts, int n,
                    const struct division_conf *how, struct err *e)
 {
-    *o = (struct optimizer){.dev = dev, .layout = l, .parts = parts, .n = n, .stores = parts->model->n_stores};
+    *o = (struct optimizer){.dev = dev, .state = how->host ? how->host : dev, .layout = l, .parts = parts, .n = n, .stores = parts->model->n_stores};
     for (int i = 0; i < n; i++)
         TRY(open_part(o, &parts[i], how, e));
     o->host = malloc((size_t)o->blocks * sizeof *o->host);
@@ -166,7 +166,7 @@ int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool moment
     int rc = v ? optimizer_settle(o, e) : err_set(e, ERR_NOMEM, "out of memory");
 
     for (int k = 0; rc == 0 && k < (moments ? CHECKPOINT_PARTS : 1); k++)
-        rc = checkpoint_load(ck, o->dev, v, pieces_of(o, (enum checkpoint_part)k, v), e);
+        rc = checkpoint_load(ck, o->state, v, pieces_of(o, (enum checkpoint_part)k, v), e);
     free(v);
     return rc < 0 ? rc : weights_changed(o, e);
 }
@@ -287,8 +287,11 @@ int optimizer_update(struct optimizer *o, const struct adamw *settings, double w
 {
     struct adamw a = *settings;
     struct division *d;
+    float clip;
 
-    a.grad_scale = o->clip;
+    if (o->state != o->dev)
+        TRY(device_get(o->dev, &clip, o->clip, sizeof clip, e));
+    a.grad_scale = o->state != o->dev ? &clip : o->clip;
     for (int i = 0; (d = division_of(o, i)); i++)
         TRY(division_update(d, &a, weight_decay, e));
     return 0;

@@ -33,13 +33,13 @@ struct train_part {
 /* The parts of a rank; borrowed from the trainer.  Each has the same number of stores, and those in the same place are
  * divided among the same ranks. */
 struct optimizer {
-    struct device *dev;
+    struct device *dev, *state; /* of the models; where weights to save, and moments, are */
     const struct layout *layout;
     struct train_part *parts;
     int n, stores;
     int64_t blocks;       /* of the norm: of the first stores of all parts, then of the second ones */
     double *sums, *host;  /* one a block; the device's, the host's */
-    float *clip;
+    float *clip;          /* the device's */
 };
 
 /* Bytes of an optimizer that are not of its divisions. */

@@ -18,6 +18,7 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
         .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
         .dense = {
             .sharding = (enum sharding)c->sharding, .replicas = replicas, .model = model,
+            .offload = c->offload,
             .unit = shards_unit(model_config_params(&c->model)), .bucket = c->bucket,
         },
     };
@@ -30,11 +31,11 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
     return run;
 }
 
-static struct division_conf config_division(const struct train_config *c)
+static struct division_conf config_division(const struct train_config *c, struct device *host)
 {
     return (struct division_conf){
         .micro_batches = c->micro_batches, .tree = c->deterministic, .overlap_reduce = c->overlap_reduce,
-        .overlap_gather = c->overlap_gather, .reduce_bf16 = c->reduce_bf16,
+        .overlap_gather = c->overlap_gather, .reduce_bf16 = c->reduce_bf16, .host = host,
     };
 }
 
@@ -61,7 +62,7 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
     struct comm tensor = {.size = (int)c->layout.tensor}, context = {.size = (int)c->layout.context}; /* one of them */
     struct comm replicas = {.size = (int)train_config_replicas(c)};
     const struct layout l = {.tensor = &tensor, .context = &context, .replicas = &replicas};
-    const struct division_conf how = config_division(c);
+    const struct division_conf how = config_division(c, NULL);
     struct model_part part;
     struct model_run run;
     struct model_memory one;
@@ -77,6 +78,7 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
         d.weights += x.weights;
         d.grads += x.grads;
         d.optimizer += x.optimizer;
+        d.host += x.host;
         m->elements += one.store[1].elements;
         one.store[0].elements += one.store[1].elements;
     }
@@ -89,6 +91,7 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
     m->model.tables += one.tables;
     m->model.fp8 += one.fp8;
     m->optimizer += d.optimizer;
+    m->host += d.host;
     m->save += c->async_save ? 3 * one.store[0].elements * sizeof(float) / (size_t)replicas.size : 0;
     return 0;
 }
@@ -200,7 +203,7 @@ static int open_saver(struct trainer *t, struct err *e)
     if (rc == 0)
         rc = fp8_pieces(t->parts, t->n_parts, &v, &n, e);
     if (rc == 0)
-        rc = saver_open(&t->saver, t->layout.world, t->dev, t->config->save, v, n, t->config->async_save, e);
+        rc = saver_open(&t->saver, t->layout.world, t->optimizer.state, t->config->save, v, n, t->config->async_save, e);
     free(v);
     return rc;
 }
@@ -208,10 +211,13 @@ static int open_saver(struct trainer *t, struct err *e)
 static int open_parts(struct trainer *t, struct err *e)
 {
     const struct train_config *c = t->config;
-    const struct division_conf how = config_division(c);
+    struct division_conf how;
     struct model_part of;
     struct model_run run;
 
+    if (c->offload)
+        TRY(device_open(&t->host, "cpu", 0, e));
+    how = config_division(c, t->host);
     t->n_parts = (int)c->stages.chunks;
     t->parts = calloc((size_t)t->n_parts, sizeof *t->parts);
     if (!t->parts)
@@ -298,6 +304,7 @@ void trainer_close(struct trainer *t)
     for (int i = 0; t->parts && i < t->n_parts; i++)
         model_close(t->parts[i].model);
     free(t->parts);
+    device_close(t->host);
     data_close(t->data);
     free(t->losses);
     arena_free(&t->arena);

@@ -42,6 +42,7 @@ enum train_end { TRAIN_ALL_DONE, TRAIN_SIGNAL, TRAIN_EXIT /* --exit-interval or 
 struct trainer {
     struct train_config *config;
     struct device *dev;
+    struct device *host; /* with --optimizer-cpu-offload; else NULL */
     struct layout layout;
     struct train_part *parts;  /* of the model, that this rank has */
     int n_parts;
@@ -67,6 +68,7 @@ struct trainer {
 struct train_memory {
     struct model_memory model;
     size_t optimizer, save, total; /* save: --async-save's copy */
+    size_t host;                   /* bytes in the host's memory instead, not in total */
     size_t elements;               /* a number: weights of that rank's part, divided or not */
 };
 int trainer_plan(const struct train_config *c, struct train_memory *m, struct err *e);

@@ -116,11 +116,15 @@ static void config(struct train_config *c, const char *const *set)
 
 static struct device *dev;
 static size_t after_first;
+static double seen[3][3]; /* loss, norm, loss of validation of each step */
 
 static void on_step(void *arg, const struct train_step *s)
 {
     (void)arg;
     assert_true(isfinite(s->loss) && isfinite(s->grad_norm));
+    seen[s->step - 1][0] = s->loss;
+    seen[s->step - 1][1] = s->grad_norm;
+    seen[s->step - 1][2] = isfinite(s->valid_loss) ? s->valid_loss : 0;
     if (s->step == 1)
         after_first = allocated;
 }
@@ -187,6 +191,26 @@ static void the_plan_is_what_is_allocated(void **state)
     }
 }
 
+/* As a GPU would, with the CPU in its place. */
+static void state_on_the_host_gives_the_same_bits(void **state)
+{
+    static const char *const strategy[] = {STRATEGY("no_shard"), STRATEGY("optim"), STRATEGY("optim_grads"),
+                                           STRATEGY("optim_grads_params")};
+    static const char *const bf16[] = {"bf16=false", "bf16=true"};
+
+    (void)state;
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < sizeof strategy / sizeof *strategy; i++) {
+            double here[3][3];
+            size_t all = run((const char *const[]){strategy[i], bf16[k], NULL}), less;
+
+            memcpy(here, seen, sizeof here);
+            less = run((const char *const[]){strategy[i], bf16[k], "optimizer-cpu-offload=true", NULL});
+            assert_memory_equal(here, seen, sizeof here);
+            assert_true(less < all);
+        }
+}
+
 static void sections_begin_where_they_are_divided(void **state)
 {
     struct store s = {0};
@@ -226,6 +250,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_is_what_is_allocated),
+        cmocka_unit_test(state_on_the_host_gives_the_same_bits),
         cmocka_unit_test(sections_begin_where_they_are_divided),
     };
     int failed;

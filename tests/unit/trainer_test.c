@@ -220,6 +220,12 @@ static void resume_gives_the_same_bits_in_bf16(void **state)
     stop_and_resume((const char *const[]){"bf16=true", NULL});
 }
 
+static void resume_gives_the_same_bits_with_state_on_the_host(void **state)
+{
+    (void)state;
+    stop_and_resume((const char *const[]){"optimizer-cpu-offload=true", NULL});
+}
+
 static void resume_gives_the_same_bits_recomputed(void **state)
 {
     (void)state;
@@ -690,6 +696,7 @@ int main(void)
         cmocka_unit_test(resume_gives_the_same_bits),
         cmocka_unit_test(resume_gives_the_same_bits_in_bf16),
         cmocka_unit_test(resume_gives_the_same_bits_recomputed),
+        cmocka_unit_test(resume_gives_the_same_bits_with_state_on_the_host),
         cmocka_unit_test(a_llama_resumes_with_the_same_bits),
         cmocka_unit_test(a_llama_generates_through_its_cache),
         cmocka_unit_test(recomputation_gives_the_same_bits),
