@@ -57,28 +57,81 @@ void device_close(struct device *dev)
     if (!dev)
         return;
     dev->calls->close(dev);
+    free(dev->blocks);
     free(dev);
 }
 
 /* ---- memory ---- */
 
+struct device_block {
+    const void *p;
+    size_t bytes;
+    enum memory_kind use;
+};
+
+static int count(struct device *dev, const void *p, size_t bytes, struct err *e)
+{
+    size_t all = 0;
+
+    if (dev->n_blocks == dev->blocks_room) {
+        size_t room = 2 * dev->blocks_room + 16;
+        struct device_block *more = realloc(dev->blocks, room * sizeof *more);
+
+        if (!more)
+            return err_set(e, ERR_NOMEM, "out of memory");
+        dev->blocks = more;
+        dev->blocks_room = room;
+    }
+    dev->blocks[dev->n_blocks++] = (struct device_block){p, bytes, dev->use};
+    dev->used[dev->use] += bytes;
+    for (int i = 0; i < MEMORY_KINDS; i++)
+        all += dev->used[i];
+    dev->most = all > dev->most ? all : dev->most;
+    return 0;
+}
+
+/* There are few, and the last ones go first. */
+static void uncount(struct device *dev, const void *p)
+{
+    for (size_t i = dev->n_blocks; p && i-- > 0;)
+        if (dev->blocks[i].p == p) {
+            dev->used[dev->blocks[i].use] -= dev->blocks[i].bytes;
+            dev->blocks[i] = dev->blocks[--dev->n_blocks];
+            return;
+        }
+}
+
 int device_alloc(struct device *dev, void **p, size_t bytes, struct err *e)
 {
-    return dev->calls->alloc(dev, p, bytes, e);
+    int rc = dev->calls->alloc(dev, p, bytes, e);
+
+    if (rc < 0 || (rc = count(dev, *p, bytes, e)) == 0)
+        return rc;
+    dev->calls->free(dev, *p);
+    *p = NULL;
+    return rc;
 }
 
 void device_free(struct device *dev, void *p)
 {
+    uncount(dev, p);
     dev->calls->free(dev, p);
 }
 
 int device_alloc_host(struct device *dev, void **p, size_t bytes, struct err *e)
 {
-    return dev->calls->alloc_host(dev, p, bytes, e);
+    int rc = dev->calls->alloc_host(dev, p, bytes, e);
+
+    if (rc < 0 || (rc = count(dev, *p, bytes, e)) == 0)
+        return rc;
+    dev->calls->free_host(dev, *p);
+    *p = NULL;
+    return rc;
 }
 
 void device_free_host(struct device *dev, void *p)
 {
+    uncount(dev, p);
     dev->calls->free_host(dev, p);
 }
 

@@ -92,6 +92,11 @@ struct device_stream;
 /* A point in a stream that can be waited for and timed. */
 struct device_event;
 
+/* What memory of a device is for. */
+enum memory_kind {
+    MEMORY_OTHER, MEMORY_WEIGHTS, MEMORY_GRADIENTS, MEMORY_OPTIMIZER, MEMORY_ACTIVATIONS, MEMORY_SAVING, MEMORY_KINDS
+};
+
 struct device {
     enum device_kind kind;
     char name[80];   /* "cpu: avx512, bf16 by AMX, 2 threads" */
@@ -105,6 +110,11 @@ struct device {
     struct device_stream *stream;      /* where ops and copies go; NULL: the default one */
     struct device_impl *impl;          /* the backend's own */
     double peak[2];  /* device_peak_flops by dtype; 0: not measured */
+    enum memory_kind use; /* what is allocated from here on is for; set by whoever allocates */
+    size_t used[MEMORY_KINDS]; /* bytes allocated and not freed by device_alloc and device_alloc_host */
+    size_t most;     /* the largest sum of these */
+    struct device_block *blocks; /* what is allocated */
+    size_t n_blocks, blocks_room;
 };
 
 /* Opens "cpu", "cuda" or "auto" (a GPU if one works, else the CPU) for training.  threads: how

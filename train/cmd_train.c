@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/tool.h"
+#include "train/plan_check.h"
 #include "train/plan_options.h"
 #include "train/tensorboard.h"
 #include "train/trainer.h"
@@ -40,7 +41,7 @@ struct run {
     const struct train_config *config;
     const struct trainer *trainer;
     double flops_per_token, peak;
-    double seconds; /* of all steps */
+    struct plan_steps steps;
     int log_fd;
     bool log_failed, board_failed;
     struct tensorboard *board;
@@ -152,22 +153,21 @@ static void on_step(void *arg, const struct train_step *s)
     if (r->log_fd >= 0)
         log_line(r, s);
     to_board(r, s);
-    r->seconds += s->seconds;
+    plan_steps_add(&r->steps, s);
 }
 
-/* Holds the plan (train/plan.h) against the run: this machine's products as measured, ranks side by side in it. */
-static int check_plan(const struct run *r, int64_t steps, struct err *e)
+/* Holds the run against its plan (train/plan_check.h). */
+static int check_plan(struct run *r, struct trainer *t, struct err *e)
 {
-    const struct train_config *c = r->config;
-    const struct plan_machine here = {
-        .flops = r->peak / (double)c->world, .efficiency = 1, .memory = 1e18, .memory_bandwidth = 1e10, .node = c->world,
-        .node_bandwidth = 5e9, .network_bandwidth = 1e9,
-    };
-    struct plan_step s;
+    struct buf text = {0};
+    int rc = plan_check_memory(t, &text, e);
 
-    TRY(plan_step(c, &here, &s, e));
-    printf("a step took %.3f s; at the peak of the products it would be %.3f s\n", r->seconds / (double)steps, s.seconds);
-    return 0;
+    if (rc == 0)
+        rc = plan_check_time(t, &r->steps, &text, e);
+    if (rc == 0)
+        fwrite(text.p, 1, text.n, stdout);
+    buf_free(&text);
+    return rc;
 }
 
 static void print_plan(struct train_config *c, const struct train_memory *m, const struct device *dev, double peak,
@@ -257,8 +257,8 @@ static int train(struct run *r, struct trainer *t, struct err *e)
                 t->config->save ? "; the same command goes on from there" : "; nothing saved: no --save");
     if (end == TRAIN_ALL_DONE && t->step > from)
         TRY(final_losses(t, e));
-    if (first && t->step > from)
-        TRY(check_plan(r, t->step - from, e));
+    if (t->step > from)
+        TRY(check_plan(r, t, e));
     if (t->trace && first) {
         double under_way, waited;
 

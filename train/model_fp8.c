@@ -96,9 +96,11 @@ int model_fp8_open(struct model *m, struct err *e)
 
     if (f->n == 0)
         return 0;
+    m->dev->use = MEMORY_WEIGHTS;
     TRY(device_alloc(m->dev, (void **)&f->weights, (size_t)(2 * f->elements), e));
     TRY(device_alloc(m->dev, (void **)&f->rows, rows * (size_t)f->ld * sizeof(float), e));
     TRY(device_alloc(m->dev, (void **)&f->amax, rows * sizeof(float), e));
+    m->dev->use = MEMORY_OTHER;
     return model_fp8_reset(m, e);
 }
 

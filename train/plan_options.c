@@ -40,10 +40,10 @@ static int put_step(struct buf *b, const struct train_config *c, const struct pl
            c->world, c->layout.tensor, c->layout.sequence ? " (sequence)" : "", c->layout.context, c->layout.pipe,
            c->stages.chunks, c->ranks, c->micro_batches, c->micro_batch));
     TRY(buf_printf(b, "memory of the fullest rank: weights %.2f + gradients %.2f + optimizer %.2f + activations %.2f"
-                   " + copy for saving %.2f = %.2f GB of %.0f%s\n",
+                   " + copy for saving %.2f = %.2f GB of %.0f (%zu bytes)%s\n",
                    (double)(mm->weights + mm->low) / gb, (double)mm->grads / gb, (double)s->memory.optimizer / gb,
                    (double)(mm->activations + mm->tables) / gb, (double)s->memory.save / gb, (double)s->memory.total / gb,
-                   m->memory / gb, (double)s->memory.total > m->memory ? ": DOES NOT FIT" : ""));
+                   m->memory / gb, s->memory.total, (double)s->memory.total > m->memory ? ": DOES NOT FIT" : ""));
     TRY(buf_printf(b, "step: %.3f s = products %.3f + tensor %.3f + context %.3f + stream %.3f + bubble %.3f + reduce %.3f"
                    " + optimizer %.3f\n",
                    s->seconds, s->compute, s->tensor, s->context, s->stream, s->bubble, s->reduce, s->optimizer));

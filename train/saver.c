@@ -6,7 +6,6 @@
 #include <time.h>
 
 /* Beside no training, what is not in one stretch of host memory passes through this many elements. */
-enum { STAGE = 1 << 20 };
 
 enum phase { IDLE, WRITING, COMMITTING };
 
@@ -57,7 +56,7 @@ static int alloc_buffer(struct saver *s, struct err *e)
         all += (size_t)(s->v[i].rows * s->v[i].cols);
         stage |= !in_place(s, &s->v[i]);
     }
-    s->elements = s->async ? all : stage ? STAGE : 0;
+    s->elements = s->async ? all : stage ? SAVER_STAGE : 0;
     if (s->dev)
         TRY(device_alloc_host(s->dev, (void **)&s->buffer, (s->elements + 1) * sizeof(float), e));
     else if (!(s->buffer = malloc((s->elements + 1) * sizeof(float))))
@@ -131,7 +130,7 @@ static int give(void *arg, int i, size_t at, struct span *data, struct err *e)
     const float *from = s->async ? s->buffer + s->at[i] + first : p->data + first;
 
     if (!s->async && !in_place(s, p)) {
-        n = n < STAGE ? n : STAGE;
+        n = n < SAVER_STAGE ? n : SAVER_STAGE;
         TRY(piece_get(s->dev, p, first, n, s->buffer, e));
         from = s->buffer;
     }

@@ -19,6 +19,9 @@ extern "C" {
 
 struct saver;
 
+/* Elements of the buffer through which goes, without async, what cannot be written from where it is. */
+enum { SAVER_STAGE = 1 << 20 };
+
 /* v[0..n): what this rank holds, the same at every save; what they point to and group, dev (NULL: v is in
  * host memory) and dir must outlive it.  async: beside training, with a buffer as large as this rank's share. */
 int saver_open(struct saver **s, struct comm *group, struct device *dev, const char *dir, const struct piece *v, int n,

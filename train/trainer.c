@@ -96,16 +96,25 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
     return 0;
 }
 
+int trainer_plan_stage(const struct train_config *c, int stage, struct train_memory *m, struct err *e)
+{
+    *m = (struct train_memory){.optimizer = optimizer_bytes()};
+    for (int i = 0; i < c->stages.chunks; i++)
+        TRY(add_part(c, stage, i, m, e));
+    if (c->save || c->async_save)
+        m->save += sizeof(float) * (c->async_save ? 1 : SAVER_STAGE + 1);
+    m->total = m->save + m->model.weights + m->model.low + m->model.fp8 + m->model.grads + m->model.activations + m->model.tables +
+               m->optimizer;
+    return 0;
+}
+
 int trainer_plan(const struct train_config *c, struct train_memory *m, struct err *e)
 {
     memset(m, 0, sizeof *m);
     for (int stage = 0; stage < c->stages.stages; stage++) {
-        struct train_memory s = {.optimizer = optimizer_bytes()};
+        struct train_memory s;
 
-        for (int i = 0; i < c->stages.chunks; i++)
-            TRY(add_part(c, stage, i, &s, e));
-        s.total = s.save + s.model.weights + s.model.low + s.model.fp8 + s.model.grads + s.model.activations + s.model.tables +
-                  s.optimizer;
+        TRY(trainer_plan_stage(c, stage, &s, e));
         if (s.total > m->total)
             *m = s;
     }
@@ -228,6 +237,7 @@ static int open_parts(struct trainer *t, struct err *e)
         part_of(c, &t->layout, t->layout.pipe->rank, i, &of, &run);
         TRY(model_open(&p->model, t->dev, &c->model, &of, &run, e));
     }
+    t->dev->use = MEMORY_OPTIMIZER;
     return optimizer_open(&t->optimizer, t->dev, &t->layout, t->parts, t->n_parts, &how, e);
 }
 
@@ -236,12 +246,15 @@ static int open_memory(struct trainer *t, struct err *e)
     const struct train_config *c = t->config;
 
     TRY(open_parts(t, e));
+    t->dev->use = MEMORY_ACTIVATIONS;
     TRY(passes_open(&t->passes, &t->layout, t->parts, t->n_parts, t->data, e));
     t->passes.trace = t->trace;
     for (int i = 0; i < t->n_parts; i++)
         t->parts[i].model->trace = t->trace;
+    t->dev->use = MEMORY_SAVING;
     if (c->save)
         TRY(open_saver(t, e));
+    t->dev->use = MEMORY_OTHER;
     t->valid = calloc((size_t)data_valid_sets(t->data), sizeof *t->valid);
     t->losses = malloc((size_t)(c->micro_batches * t->layout.data) * sizeof *t->losses);
     return t->valid && t->losses ? 0 : err_set(e, ERR_NOMEM, "out of memory");

@@ -72,6 +72,8 @@ struct train_memory {
     size_t elements;               /* a number: weights of that rank's part, divided or not */
 };
 int trainer_plan(const struct train_config *c, struct train_memory *m, struct err *e);
+/* Those of the ranks of one stage. */
+int trainer_plan_stage(const struct train_config *c, int stage, struct train_memory *m, struct err *e);
 
 /* Opens data and memory for a checked configuration, and fills weights from a checkpoint
  * or from the seed: --save's last checkpoint if it has one, else --load's.  world: all ranks that

@@ -1,0 +1,41 @@
+# shellcheck shell=bash
+# A run says what it has allocated, by kind, and holds it against its plan, to the byte on every rank.
+. "$ROOT/tests/lib.sh"
+. "$ROOT/tests/train_lib.sh"
+small="--train-iters 2 --eval-interval 0 --log-interval 100"
+# planned MODEL N ARG...: N ranks allocate what is planned.
+planned() {
+    local name=$1 n=$2
+    shift 2
+    rm -rf store
+    # shellcheck disable=SC2086
+    check "$name, $n ranks: $*" timeout 100 mpirun --oversubscribe -n "$n" quern-train ${!name} $small "$@"
+    equal "$name, $n ranks: $*: memory as planned" "$(grep '^memory allocated' out | grep -c 'as planned$')" 1
+}
+planned gpt 1 --save store
+planned llama 1 --bf16 --async-save --save store
+planned gpt 1 --recompute-granularity full --recompute-method uniform --recompute-num-layers 2
+planned llama 1 --recompute-granularity full --recompute-method block --recompute-num-layers 1
+planned gpt 1 --bf16 --recompute-granularity selective --micro-batch-size 4
+planned gpt 1 --bf16 --fp8-format hybrid
+planned gpt 2 --deterministic
+planned gpt 2 --tensor-model-parallel-size 2 --save store
+planned llama 2 --tensor-model-parallel-size 2 --sequence-parallel --bf16 --async-save --save store
+planned llama 2 --context-parallel-size 2 --bf16
+planned gpt 2 --pipeline-model-parallel-size 2 --async-save --save store
+planned llama 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --bf16
+planned gpt 2 --pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1 --recompute-granularity selective
+planned gpt 2 --use-distributed-optimizer --async-save --save store
+planned llama 2 --use-distributed-optimizer --bf16 --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 2000 --async-save --save store
+planned llama 4 --tensor-model-parallel-size 2 --sequence-parallel --pipeline-model-parallel-size 2 --async-save --save store
+planned gpt 8 --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --use-distributed-optimizer --bf16 --async-save --save store
+has 'the step is held against the plan too' out 'a step took '
+# What --plan says of such a run is what it allocates.
+used=$(sed -nE 's/^memory allocated: .*= ([0-9]+) bytes.*/\1/p' out)
+# shellcheck disable=SC2086
+check 'the plan of it' quern-train --plan --plan-ranks 8 $gpt --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 \
+    --use-distributed-optimizer --bf16 --async-save --save store
+planned=$(sed -nE 's/^memory of the fullest rank: .*\(([0-9]+) bytes\)/\1/p' out)
+check "has these bytes, but for a little of the copy for saving: $used of $planned" \
+    [ "$used" -le "$planned" -a "$used" -gt $((planned * 95 / 100)) ]
+finish

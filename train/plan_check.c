@@ -1,0 +1,247 @@
+#include "train/plan_check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "train/exchange.h"
+
+void plan_steps_add(struct plan_steps *p, const struct train_step *s)
+{
+    if (p->seen++ == 1) {
+        p->seconds = 0;
+        memset(p->phase, 0, sizeof p->phase);
+    }
+    p->seconds += s->seconds;
+    for (int i = 0; i < PHASES; i++)
+        p->phase[i] += s->phase[i];
+}
+
+/* ---- memory ---- */
+
+void plan_memory_kinds(const struct train_memory *m, size_t kind[MEMORY_KINDS])
+{
+    memset(kind, 0, MEMORY_KINDS * sizeof *kind);
+    kind[MEMORY_WEIGHTS] = m->model.weights + m->model.low + m->model.fp8;
+    kind[MEMORY_GRADIENTS] = m->model.grads;
+    kind[MEMORY_OPTIMIZER] = m->optimizer;
+    kind[MEMORY_ACTIVATIONS] = m->model.activations + m->model.tables;
+    kind[MEMORY_SAVING] = m->save;
+}
+
+/* What a rank has to tell. */
+struct told {
+    int64_t planned[MEMORY_KINDS], used[MEMORY_KINDS];
+};
+
+static int64_t sum(const int64_t v[MEMORY_KINDS])
+{
+    int64_t all = 0;
+
+    for (int i = 0; i < MEMORY_KINDS; i++)
+        all += v[i];
+    return all;
+}
+
+static bool as_planned(const struct told *r)
+{
+    for (int i = 0; i < MEMORY_KINDS; i++)
+        if (i == MEMORY_SAVING ? r->used[i] > r->planned[i] : r->used[i] != r->planned[i])
+            return false;
+    return true;
+}
+
+static int put_kinds(struct buf *b, const int64_t v[MEMORY_KINDS])
+{
+    static const char *const name[MEMORY_KINDS] = {"other", "weights", "gradients", "optimizer", "activations",
+                                                   "copy for saving"};
+
+    for (int i = MEMORY_WEIGHTS; i < MEMORY_KINDS; i++)
+        TRY(buf_printf(b, "%s%s %" PRId64, i > MEMORY_WEIGHTS ? " + " : "", name[i], v[i]));
+    if (v[MEMORY_OTHER])
+        TRY(buf_printf(b, " + %s %" PRId64, name[MEMORY_OTHER], v[MEMORY_OTHER]));
+    return buf_printf(b, " = %" PRId64 " bytes", sum(v));
+}
+
+static int put_memory(struct buf *b, const struct told *r, int n)
+{
+    int most = 0, odd = -1;
+
+    for (int i = 0; i < n; i++) {
+        if (sum(r[i].used) > sum(r[most].used))
+            most = i;
+        if (odd < 0 && !as_planned(&r[i]))
+            odd = i;
+    }
+    TRY(buf_puts(b, "memory allocated: "));
+    TRY(put_kinds(b, r[most].used));
+    if (odd < 0)
+        return buf_puts(b, ", as planned\n");
+    TRY(buf_printf(b, "; NOT AS PLANNED: rank %d has ", odd));
+    TRY(put_kinds(b, r[odd].used));
+    TRY(buf_puts(b, ", by the plan "));
+    TRY(put_kinds(b, r[odd].planned));
+    return buf_putc(b, '\n');
+}
+
+int plan_check_memory(struct trainer *t, struct buf *out, struct err *e)
+{
+    struct comm *world = t->layout.world;
+    struct told mine = {0}, *all = calloc((size_t)world->size, sizeof *all);
+    size_t kind[MEMORY_KINDS];
+    struct train_memory m;
+    int rc = all ? trainer_plan_stage(t->config, t->layout.pipe->rank, &m, e) : err_set(e, ERR_NOMEM, "out of memory");
+
+    if (rc == 0) {
+        plan_memory_kinds(&m, kind);
+        for (int i = 0; i < MEMORY_KINDS; i++) {
+            mine.planned[i] = (int64_t)kind[i];
+            mine.used[i] = (int64_t)t->dev->used[i];
+        }
+        rc = comm_all_gather(world, &mine, all, sizeof mine / sizeof(int64_t), COMM_I64, e);
+    }
+    if (rc == 0 && world->rank == 0 && put_memory(out, all, world->size) < 0)
+        rc = err_set(e, ERR_NOMEM, "out of memory");
+    free(all);
+    return rc;
+}
+
+/* ---- time ---- */
+
+enum { TIMED_FLOATS = 1 << 20 };
+#define TIMED_SECONDS 0.05
+
+/* The three products of a linear layer's forward and backward pass. */
+struct products {
+    struct matmul p[3];
+    double flops;
+};
+
+static struct products products_of(const struct train_config *c, char *mem)
+{
+    enum dtype dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32;
+    int64_t t = c->micro_batch * c->model.seq / c->layout.context, in = c->model.hidden,
+            out = model_fc1_width(&c->model) / c->layout.tensor;
+    char *x = mem, *w = x + t * in * 4, *y = w + in * out * 4;
+
+    return (struct products){
+        .p = {{.m = t, .n = out, .k = in, .trans_b = true, .dt = dt, .dt_c = dt, .a = x, .b = w, .c = y},
+              {.m = t, .n = in, .k = out, .dt = dt, .dt_c = dt, .a = y, .b = w, .c = x},
+              {.m = out, .n = in, .k = t, .trans_a = true, .dt = dt, .dt_c = DTYPE_F32, .beta = 1, .a = y, .b = x, .c = w}},
+        .flops = 6.0 * (double)t * (double)in * (double)out,
+    };
+}
+
+static size_t products_bytes(const struct train_config *c)
+{
+    int64_t t = c->micro_batch * c->model.seq / c->layout.context, in = c->model.hidden,
+            out = model_fc1_width(&c->model) / c->layout.tensor;
+
+    return (size_t)(t * in + in * out + t * out) * 4;
+}
+
+/* FLOP/s, with all ranks at it. */
+static int time_products(struct device *dev, const struct train_config *c, double *flops, struct err *e)
+{
+    size_t bytes = products_bytes(c);
+    struct products s;
+    double start = 0, done = 0;
+    void *mem;
+    int rc;
+
+    TRY(device_alloc(dev, &mem, bytes, e));
+    s = products_of(c, mem);
+    rc = device_zero(dev, mem, bytes, e);
+    for (int i = 0; rc == 0 && (i < 2 || log_seconds() - start < TIMED_SECONDS); i++) {
+        if (i == 1) { /* the first round makes the plans */
+            start = log_seconds();
+            done = 0;
+        }
+        for (int k = 0; k < 3 && rc == 0; k++)
+            rc = dev->ops->matmul(dev, &s.p[k], e);
+        if (rc == 0)
+            rc = device_sync(dev, e);
+        done += s.flops;
+    }
+    *flops = done / (log_seconds() - start);
+    device_free(dev, mem);
+    return rc;
+}
+
+/* Bytes a second of a copy, read and written, and of a sum over the ranks, as a ring would move them. */
+static int time_bytes(struct trainer *t, double *copied, double *summed, struct err *e)
+{
+    const size_t n = TIMED_FLOATS, bytes = n * sizeof(float);
+    struct comm *world = t->layout.world;
+    double start = 0;
+    void *mem;
+    int rc, rounds = 0;
+
+    TRY(device_alloc(t->dev, &mem, 2 * bytes, e));
+    rc = device_zero(t->dev, mem, 2 * bytes, e);
+    for (start = log_seconds(); rc == 0 && log_seconds() - start < TIMED_SECONDS; rounds++) {
+        rc = device_copy(t->dev, (char *)mem + bytes, mem, bytes, e);
+        if (rc == 0)
+            rc = device_sync(t->dev, e);
+    }
+    *copied = 2.0 * (double)bytes * rounds / (log_seconds() - start);
+    *summed = 0;
+    for (int i = 0; rc == 0 && i < 4 && world->size > 1; i++) { /* the first has the transport's beginning */
+        rc = exchange_sum(t->dev, world, mem, n, COMM_F32, e);
+        if (i == 0)
+            start = log_seconds();
+    }
+    if (world->size > 1)
+        *summed = 3 * 2.0 * (double)bytes * (world->size - 1) / world->size / (log_seconds() - start);
+    device_free(t->dev, mem);
+    return rc;
+}
+
+int plan_measure(struct trainer *t, struct plan_machine *m, struct err *e)
+{
+    struct comm *world = t->layout.world;
+    double rate[3];
+    int rc;
+
+    TRY(comm_barrier(world, e));
+    rc = time_products(t->dev, t->config, &rate[0], e);
+    TRY(comm_agree(world, &rc, e, e));
+    TRY(rc);
+    TRY(time_bytes(t, &rate[1], &rate[2], e));
+    TRY(comm_all_reduce(world, rate, 3, COMM_F64, COMM_SUM, e));
+    for (int i = 0; i < 3; i++)
+        rate[i] /= world->size;
+    *m = (struct plan_machine){
+        .flops = rate[0], .efficiency = 1, .memory = 1e18, .memory_bandwidth = rate[1], .node = world->size,
+        .node_bandwidth = rate[2] > 0 ? rate[2] : 1, .network_bandwidth = rate[2] > 0 ? rate[2] : 1,
+    };
+    return 0;
+}
+
+static int put_time(struct buf *b, const struct plan_machine *m, const struct plan_step *s, const struct plan_steps *took)
+{
+    double n = (double)plan_steps_n(took), one = took->seconds / n;
+    const double *p = took->phase;
+
+    TRY(buf_printf(b, "a step took %.4f s; planned %.4f, at the rates of the ranks here: products %.1f GFLOP/s, memory %.1f GB/s",
+                   one, s->seconds, m->flops / 1e9, m->memory_bandwidth / 1e9));
+    if (m->node_bandwidth > 1)
+        TRY(buf_printf(b, ", sums %.2f GB/s", m->node_bandwidth / 1e9));
+    return buf_printf(b, "\nof it, and planned: passes %.4f %.4f, waiting for stages %.4f %.4f, replicas %.4f %.4f,"
+                      " optimizer %.4f %.4f\n",
+                      (p[PHASE_FORWARD] + p[PHASE_BACKWARD]) / n, s->compute + s->tensor + s->context, p[PHASE_WAIT] / n,
+                      s->stream + s->bubble, p[PHASE_REDUCE] / n, s->reduce, p[PHASE_OPTIMIZER] / n, s->optimizer);
+}
+
+int plan_check_time(struct trainer *t, const struct plan_steps *took, struct buf *out, struct err *e)
+{
+    struct plan_machine m;
+    struct plan_step s;
+
+    TRY(plan_measure(t, &m, e));
+    if (t->layout.world->rank || took->seen == 0)
+        return 0;
+    TRY(plan_step(t->config, &m, &s, e));
+    return put_time(out, &m, &s, took) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+}
