@@ -68,9 +68,13 @@ struct division_memory division_plan(const struct store_memory *m, const struct 
     return d;
 }
 
-static int alloc_zeroed(struct device *dev, void **p, size_t bytes, struct err *e)
+static int alloc_zeroed(struct device *dev, enum memory_kind kind, void **p, size_t bytes, struct err *e)
 {
+    enum memory_kind before = dev->use;
+
+    dev->use = kind;
     TRY(device_alloc(dev, p, bytes, e));
+    dev->use = before;
     return device_zero(dev, *p, bytes, e);
 }
 
@@ -86,14 +90,14 @@ static int open_state(struct division *d, struct err *e)
     size_t bytes = shards_own(&s->shards) * sizeof(float), sent = sent_bytes(&s->memory, &s->conf, s->dt);
     struct device *dev = state_device(d);
 
-    TRY(alloc_zeroed(dev, (void **)&d->exp_avg, bytes, e));
-    TRY(alloc_zeroed(dev, (void **)&d->exp_avg_sq, bytes, e));
+    TRY(alloc_zeroed(dev, MEMORY_OPTIMIZER, (void **)&d->exp_avg, bytes, e));
+    TRY(alloc_zeroed(dev, MEMORY_OPTIMIZER, (void **)&d->exp_avg_sq, bytes, e));
     if (has_master(&s->memory, &s->conf))
-        TRY(alloc_zeroed(dev, (void **)&d->master, bytes, e));
+        TRY(alloc_zeroed(dev, MEMORY_OPTIMIZER, (void **)&d->master, bytes, e));
     if (store_shares(&s->conf, SHARD_OPTIM_GRADS))
-        TRY(alloc_zeroed(d->dev, (void **)&d->grads, bytes, e));
+        TRY(alloc_zeroed(d->dev, MEMORY_GRADIENTS, (void **)&d->grads, bytes, e));
     if (sent)
-        TRY(alloc_zeroed(d->dev, &d->share, sent, e));
+        TRY(alloc_zeroed(d->dev, MEMORY_WEIGHTS, &d->share, sent, e));
     return d->host ? host_open(d, e) : 0;
 }
 
@@ -107,9 +111,9 @@ static int open_passages(struct division *d, struct err *e)
 
         d->weight[i].section = d->grad[i].section = -1;
         if (n && store_shares(&s->conf, SHARD_OPTIM_GRADS))
-            TRY(alloc_zeroed(d->dev, &d->grad[i].p, n * sizeof(float), e));
+            TRY(alloc_zeroed(d->dev, MEMORY_GRADIENTS, &d->grad[i].p, n * sizeof(float), e));
         if (n && store_shares(&s->conf, SHARD_OPTIM_GRADS_PARAMS))
-            TRY(alloc_zeroed(d->dev, &d->weight[i].p, n * dtype_size(s->dt), e));
+            TRY(alloc_zeroed(d->dev, MEMORY_WEIGHTS, &d->weight[i].p, n * dtype_size(s->dt), e));
     }
     return 0;
 }
@@ -135,7 +139,7 @@ int division_open(struct division *d, struct store *store, const struct division
         size_t n = wire_of(&store->memory, c, how, i);
 
         if (n)
-            TRY(device_alloc(d->dev, (void **)&d->wire[i], n * sizeof(uint16_t), e));
+            TRY(alloc_zeroed(d->dev, MEMORY_GRADIENTS, (void **)&d->wire[i], n * sizeof(uint16_t), e));
     }
     /* The padding of weights is gathered too. */
     return store->weights ? device_zero(d->dev, store->weights, store->memory.weights, e) : 0;

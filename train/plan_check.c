@@ -25,7 +25,7 @@ void plan_memory_kinds(const struct train_memory *m, size_t kind[MEMORY_KINDS])
     memset(kind, 0, MEMORY_KINDS * sizeof *kind);
     kind[MEMORY_WEIGHTS] = m->model.weights + m->model.low + m->model.fp8;
     kind[MEMORY_GRADIENTS] = m->model.grads;
-    kind[MEMORY_OPTIMIZER] = m->optimizer;
+    kind[MEMORY_OPTIMIZER] = m->optimizer + m->host;
     kind[MEMORY_ACTIVATIONS] = m->model.activations + m->model.tables;
     kind[MEMORY_SAVING] = m->save;
 }
@@ -97,7 +97,7 @@ int plan_check_memory(struct trainer *t, struct buf *out, struct err *e)
         plan_memory_kinds(&m, kind);
         for (int i = 0; i < MEMORY_KINDS; i++) {
             mine.planned[i] = (int64_t)kind[i];
-            mine.used[i] = (int64_t)t->dev->used[i];
+            mine.used[i] = (int64_t)(t->dev->used[i] + (t->host ? t->host->used[i] : 0));
         }
         rc = comm_all_gather(world, &mine, all, sizeof mine / sizeof(int64_t), COMM_I64, e);
     }

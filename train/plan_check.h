@@ -22,7 +22,7 @@ static inline int64_t plan_steps_n(const struct plan_steps *p)
     return p->seen > 1 ? p->seen - 1 : p->seen;
 }
 
-/* Bytes by enum memory_kind; their sum is m->total. */
+/* Bytes by enum memory_kind, those in the host's memory too. */
 void plan_memory_kinds(const struct train_memory *m, size_t kind[MEMORY_KINDS]);
 
 /* All ranks of t call it while t is open; out of the first gets a line: what the rank that has most has allocated, by
