@@ -30,7 +30,7 @@ planned llama 2 --use-distributed-optimizer --bf16 --overlap-grad-reduce --overl
 planned gpt 2 --data-parallel-sharding-strategy optim_grads --use-distributed-optimizer --bf16
 planned llama 4 --data-parallel-sharding-strategy optim_grads_params --use-distributed-optimizer --deterministic
 planned gpt 2 --optimizer-cpu-offload --use-distributed-optimizer --grad-reduce-in-bf16 --bf16
-planned llama 2 --num-experts 4 --expert-model-parallel-size 2
+planned llama 2 --num-experts 4 --use-distributed-optimizer
 planned llama 4 --tensor-model-parallel-size 2 --sequence-parallel --pipeline-model-parallel-size 2 --async-save --save store
 planned gpt 8 --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --use-distributed-optimizer --bf16 --async-save --save store
 has 'the step is held against the plan too' out 'a step took '
