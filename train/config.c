@@ -477,22 +477,23 @@ static int check_sharding(struct train_config *c, struct err *e)
     if (c->overlap_gather && (!c->sharding || !c->overlap_reduce)) /* as Megatron has it */
         return err_set(e, ERR_ARG, "--overlap-param-gather needs --use-distributed-optimizer and --overlap-grad-reduce");
     if (c->deterministic && c->reduce_bf16)
-        return err_set(e, ERR_ARG, "--deterministic: not with --grad-reduce-in-bf16: what is rounded depends on the number of ranks");
+        return err_set(e, ERR_ARG, "--deterministic: not with --grad-reduce-in-bf16: what is rounded depends on the"
+                       " number of ranks");
     if (c->offload && c->fp8.format)
-        return err_set(e, ERR_ARG, "--optimizer-cpu-offload: not with --fp8-format: a checkpoint is written from one memory, and its scales are"
-                       " the GPU's");
+        return err_set(e, ERR_ARG, "--optimizer-cpu-offload: not with --fp8-format: a checkpoint is written from one"
+                       " memory, and its scales are the GPU's");
     if (c->sharding < SHARD_OPTIM_GRADS)
         return 0;
     if (c->layout.pipe > 1 && !c->model.untie)
-        return err_set(e, ERR_ARG, "%s: with stages they need --untie-embeddings-and-output-weights, since the first and the last stage"
-                       " would divide the matrix that both have differently", flag);
+        return err_set(e, ERR_ARG, "%s: with stages they need --untie-embeddings-and-output-weights, since the first and"
+                       " the last stage would divide the matrix that both have differently", flag);
     /* Micro-batches are summed over ranks one by one: a tree whose lower part is the ranks'. */
     if (c->deterministic && (c->ranks & (c->ranks - 1)))
         return err_set(e, ERR_ARG, "--deterministic: with %s it needs a power of two of data-parallel ranks, not %" PRId64, flag,
                        c->ranks);
     if (c->deterministic && c->layout.context > 1)
-        return err_set(e, ERR_ARG, "--deterministic: not with %s and --context-parallel-size: the sum over parts of a sequence would"
-                       " come before or after that over samples by the number of ranks", flag);
+        return err_set(e, ERR_ARG, "--deterministic: not with %s and --context-parallel-size: the sum over parts of a"
+                       " sequence would come before or after that over samples by the number of ranks", flag);
     return 0;
 }
 

@@ -420,18 +420,22 @@ int division_squares(const struct division *d, double *sums, struct err *e)
 
 /* ---- update ---- */
 
-int division_update(struct division *d, const struct adamw *settings, double weight_decay, struct err *e)
+static int update(struct division *d, const struct adamw *settings, double weight_decay, struct err *e)
 {
     const struct store *s = d->store;
     struct adamw a = *settings;
     struct shard_range r = {0};
 
-    if (d->host)
-        TRY(host_update(d, settings, weight_decay, e));
-    while (!d->host && shards_next(&s->shards, &s->params, &r)) { /* weight decay differs by tensor, so each has a call of its own */
+    while (shards_next(&s->shards, &s->params, &r)) { /* weight decay differs by tensor, so each has a call of its own */
         a.weight_decay = param_decays(r.param) ? weight_decay : 0;
         TRY(d->dev->ops->adamw(d->dev, &a, d->master ? d->master + r.here : s->weights + r.at, d->exp_avg + r.here,
                                d->exp_avg_sq + r.here, division_grad(d, &r), s->low ? s->low + r.at : NULL, (int64_t)r.n, e));
     }
+    return 0;
+}
+
+int division_update(struct division *d, const struct adamw *a, double weight_decay, struct err *e)
+{
+    TRY(d->host ? host_update(d, a, weight_decay, e) : update(d, a, weight_decay, e));
     return gather_again(d, d->overlap_gather, e);
 }

@@ -55,8 +55,8 @@ int host_weights_changed(struct division *d, struct err *e)
 
     while (next_piece(d, &p)) {
         TRY(device_sync(d->dev, e));
-        TRY(d->host->ops->vec_cast(d->host, d->stage_weight, d->store->dt, d->master + p.range.here + p.off, DTYPE_F32, (int64_t)p.n,
-                                   e));
+        TRY(d->host->ops->vec_cast(d->host, d->stage_weight, d->store->dt, d->master + p.range.here + p.off, DTYPE_F32,
+                                   (int64_t)p.n, e));
         TRY(put_weights(d, &p, e));
     }
     return device_sync(d->dev, e);
@@ -68,7 +68,8 @@ static int get_grads(struct division *d, const struct piece_of_share *p, float *
 }
 
 /* Moments and master weights of a piece, and d->stage_weight. */
-static int update_piece(struct division *d, const struct adamw *a, const struct piece_of_share *p, const float *grad, struct err *e)
+static int update_piece(struct division *d, const struct adamw *a, const struct piece_of_share *p, const float *grad,
+                        struct err *e)
 {
     size_t here = p->range.here + p->off;
     bool low = d->store->dt == DTYPE_BF16;

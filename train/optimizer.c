@@ -69,7 +69,10 @@ static int open_part(struct optimizer *o, struct train_part *p, const struct div
 int optimizer_open(struct optimizer *o, struct device *dev, const struct layout *l, struct train_part *parts, int n,
                    const struct division_conf *how, struct err *e)
 {
-    *o = (struct optimizer){.dev = dev, .state = how->host ? how->host : dev, .layout = l, .parts = parts, .n = n, .stores = parts->model->n_stores};
+    *o = (struct optimizer){
+        .dev = dev, .state = how->host ? how->host : dev, .layout = l, .parts = parts, .n = n,
+        .stores = parts->model->n_stores,
+    };
     for (int i = 0; i < n; i++)
         TRY(open_part(o, &parts[i], how, e));
     o->host = malloc((size_t)o->blocks * sizeof *o->host);

@@ -97,9 +97,9 @@ static double beyond(double seconds, bool beside, double work)
     return seconds > work ? seconds - work : 0;
 }
 
-/* Gradients are summed in fp32 over replicas; with the distributed optimizer they are scattered, and the
- * weights gathered; divided gradients are scattered, and divided weights gathered twice, every micro-batch.  stage: seconds of a micro-batch, the last one's backward and the first one's forward pass
- * of which may hide them. */
+/* Gradients are summed over replicas; with the distributed optimizer they are scattered, and the weights gathered; divided
+ * gradients are scattered, and divided weights gathered twice, every micro-batch.  stage: seconds of a micro-batch, the last
+ * one's backward and the first one's forward pass of which may hide them. */
 static double reduction(const struct train_config *c, const struct plan_machine *m, double weights, double stage)
 {
     int64_t n = train_config_replicas(c);

@@ -44,6 +44,8 @@ static int put_step(struct buf *b, const struct train_config *c, const struct pl
                    (double)(mm->weights + mm->low) / gb, (double)mm->grads / gb, (double)s->memory.optimizer / gb,
                    (double)(mm->activations + mm->tables) / gb, (double)s->memory.save / gb, (double)s->memory.total / gb,
                    m->memory / gb, s->memory.total, (double)s->memory.total > m->memory ? ": DOES NOT FIT" : ""));
+    if (s->memory.host)
+        TRY(buf_printf(b, "memory of its host: optimizer %.2f GB\n", (double)s->memory.host / gb));
     TRY(buf_printf(b, "step: %.3f s = products %.3f + tensor %.3f + context %.3f + stream %.3f + bubble %.3f + reduce %.3f"
                    " + optimizer %.3f\n",
                    s->seconds, s->compute, s->tensor, s->context, s->stream, s->bubble, s->reduce, s->optimizer));

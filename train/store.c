@@ -15,7 +15,8 @@ int store_passage(const struct store *s, int section)
 int store_plan(struct store *s, const struct store_conf *conf, enum dtype dt, bool backward, struct err *e)
 {
     struct params *p = &s->params;
-    size_t unit = conf->unit ? conf->unit : 1, slab = unit * (size_t)store_ranks(conf);
+    int ranks = store_ranks(conf);
+    size_t unit = conf->unit ? conf->unit : 1, slab = unit * (size_t)ranks;
 
     s->conf = *conf;
     s->dt = dt;
@@ -25,7 +26,7 @@ int store_plan(struct store *s, const struct store_conf *conf, enum dtype dt, bo
         return err_set(e, ERR_NOMEM, "out of memory");
     for (int i = 0; i <= p->sections; i++)
         s->section[i].at = params_section(p, i);
-    TRY(shards_open(&s->shards, p, conf->unit ? unit : p->elements, store_ranks(conf), store_ranks(conf) > 1 ? conf->replicas->rank : 0,
+    TRY(shards_open(&s->shards, p, conf->unit ? unit : p->elements, ranks, ranks > 1 ? conf->replicas->rank : 0,
                     store_shares(conf, SHARD_OPTIM_GRADS) ? 0 : conf->bucket ? conf->bucket : p->elements, e));
     s->memory = (struct store_memory){.elements = p->elements};
     for (int i = 0; i < s->shards.n; i++) {
