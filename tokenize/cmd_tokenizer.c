@@ -405,6 +405,36 @@ static int train(const struct tool *t, char **paths, int n_paths)
     return tool_end(t, r.bad ? EXIT_SOME_BAD : EXIT_FINE);
 }
 
+/* What argv[1] asks for; n arguments are there. */
+static int act(struct tool *t, char **argv, int n)
+{
+    static const char *const actions[] = {"train", "encode", "decode", "info", "verify"};
+    struct tokenizer *tok;
+    struct err e;
+    int code, action = 0;
+
+    while (n && action < 5 && strcmp(argv[1], actions[action]) != 0)
+        action++;
+    if (!n || action == 5)
+        return tool_usage(t, "what to do? train, encode, decode, info or verify");
+    if (action == 0)
+        return train(t, argv + 2, n - 1);
+    if (!o.tokenizer && action == 3 && n == 2)
+        o.tokenizer = argv[2];
+    if (!o.tokenizer)
+        return tool_usage(t, "%s needs --tokenizer", argv[1]);
+    if (action == 4 && !o.against)
+        return tool_usage(t, "verify needs --against");
+    if (tokenizer_open(&tok, o.tokenizer, o.pattern, &e) < 0)
+        return tool_fail(t, &e);
+    code = action == 1   ? encode(t, tok, argv + 2, n - 1)
+           : action == 2 ? decode(t, tok, argv + 2, n - 1)
+           : action == 3 ? info(t, tok)
+                         : verify(t, tok, argv + 2, n - 1);
+    tokenizer_close(tok);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     struct tool t = {
@@ -451,32 +481,10 @@ int main(int argc, char **argv)
         OPT_STR(0, "tmp", &o.tmp, "DIR",
                 "for temporary files, up to 40 times the bytes of distinct words; TMPDIR or /tmp otherwise"),
         TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
-    static const char *const actions[] = {"train", "encode", "decode", "info", "verify"};
-    struct tokenizer *tok;
-    struct err e;
-    int code, n = tool_begin(&t, opts, argc, argv, &code), action = 0;
+    int code, n = tool_begin(&t, opts, argc, argv, &code);
 
-    if (n < 0)
-        return code;
-    while (n && action < 5 && strcmp(argv[1], actions[action]) != 0)
-        action++;
-    if (!n || action == 5)
-        return tool_usage(&t, "what to do? train, encode, decode, info or verify");
-    if (action == 0)
-        return train(&t, argv + 2, n - 1);
-    if (!o.tokenizer && action == 3 && n == 2)
-        o.tokenizer = argv[2];
-    if (!o.tokenizer)
-        return tool_usage(&t, "%s needs --tokenizer", argv[1]);
-    if (action == 4 && !o.against)
-        return tool_usage(&t, "verify needs --against");
-    if (tokenizer_open(&tok, o.tokenizer, o.pattern, &e) < 0)
-        return tool_fail(&t, &e);
-    code = action == 1   ? encode(&t, tok, argv + 2, n - 1)
-           : action == 2 ? decode(&t, tok, argv + 2, n - 1)
-           : action == 3 ? info(&t, tok)
-                         : verify(&t, tok, argv + 2, n - 1);
-    tokenizer_close(tok);
+    if (n >= 0)
+        code = act(&t, argv, n);
     opt_list_free(&o.specials);
     return code;
 }

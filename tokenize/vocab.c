@@ -12,6 +12,11 @@ struct vocab_entry {
 
 enum { HOLE, MODEL, ADDED };
 
+/* Most of a hash stands beside the number, so that texts are compared where they are the same. */
+struct vocab_slot {
+    uint32_t id, tag; /* id + 1; 0: free */
+};
+
 static struct vocab_entry *entry(const struct vocab *v, uint32_t id)
 {
     return (struct vocab_entry *)(void *)v->entries.p + id;
@@ -28,24 +33,25 @@ struct span vocab_get(const struct vocab *v, uint32_t id)
     return s;
 }
 
-/* The slot that holds s, or the free one where it would go. */
-static uint32_t find_slot(const struct vocab *v, struct span s)
+/* The slot that holds s, which has this hash, or the free one where it would go. */
+static struct vocab_slot *find_slot(const struct vocab *v, struct span s, uint64_t hash)
 {
-    uint32_t i = (uint32_t)hash_xxh3_64(s) & v->mask;
+    uint32_t tag = (uint32_t)(hash >> 32), i = tag & v->mask;
 
-    while (v->slots[i] && !span_eq(vocab_get(v, v->slots[i] - 1), s))
+    while (v->slots[i].id && (v->slots[i].tag != tag || !span_eq(vocab_get(v, v->slots[i].id - 1), s)))
         i = (i + 1) & v->mask;
-    return i;
+    return &v->slots[i];
 }
 
 int64_t vocab_find(const struct vocab *v, struct span s)
 {
-    return v->slots ? (int64_t)v->slots[find_slot(v, s)] - 1 : VOCAB_NONE;
+    return v->slots ? (int64_t)find_slot(v, s, hash_xxh3_64(s))->id - 1 : VOCAB_NONE;
 }
 
 static int grow_table(struct vocab *v, struct err *e)
 {
-    uint32_t *old = v->slots, old_size = old ? v->mask + 1 : 0, size = old ? old_size * 2 : 1024;
+    struct vocab_slot *old = v->slots;
+    uint32_t old_size = old ? v->mask + 1 : 0, size = old ? old_size * 2 : 1024;
 
     v->slots = calloc(size, sizeof *v->slots);
     if (!v->slots) {
@@ -54,16 +60,21 @@ static int grow_table(struct vocab *v, struct err *e)
     }
     v->mask = size - 1;
     for (uint32_t i = 0; i < old_size; i++)
-        if (old[i])
-            v->slots[find_slot(v, vocab_get(v, old[i] - 1))] = old[i];
+        if (old[i].id) {
+            uint32_t k = old[i].tag & v->mask;
+            while (v->slots[k].id)
+                k = (k + 1) & v->mask;
+            v->slots[k] = old[i];
+        }
     free(old);
     return 0;
 }
 
 int vocab_add(struct vocab *v, uint32_t id, struct span s, struct err *e)
 {
+    uint64_t hash = hash_xxh3_64(s);
+    struct vocab_slot *slot;
     struct vocab_entry *x;
-    uint32_t slot;
 
     if (id > VOCAB_MAX_ID)
         return err_set(e, ERR_FORMAT, "token id %u is above %d", id, VOCAB_MAX_ID);
@@ -82,7 +93,7 @@ int vocab_add(struct vocab *v, uint32_t id, struct span s, struct err *e)
         return err_set(e, ERR_FORMAT, "token id %u is given twice", id);
     if ((v->used + 1) * 2 > (v->slots ? v->mask + 1 : 0))
         TRY(grow_table(v, e));
-    slot = find_slot(v, s);
+    slot = find_slot(v, s, hash);
     x->at = v->bytes.n;
     x->n = (uint32_t)s.n;
     x->there = MODEL;
@@ -90,8 +101,8 @@ int vocab_add(struct vocab *v, uint32_t id, struct span s, struct err *e)
         x->there = HOLE;
         return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
     }
-    if (!v->slots[slot]) {
-        v->slots[slot] = id + 1;
+    if (!slot->id) {
+        *slot = (struct vocab_slot){id + 1, (uint32_t)(hash >> 32)};
         v->used++;
     }
     return 0;

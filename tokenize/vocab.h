@@ -22,7 +22,7 @@ struct vocab {
     struct buf bytes;   /* every token's bytes, one after another */
     struct buf entries; /* struct vocab_entry by id */
     uint32_t n;         /* highest id + 1 */
-    uint32_t *slots;    /* hash table: id + 1, 0 is free */
+    struct vocab_slot *slots;    /* hash table: id + 1, 0 is free */
     uint32_t mask, used;
 };
 

@@ -61,14 +61,19 @@ static bool is_key(const struct word *x, const struct word_key *key)
     return ((word_load(x->key) ^ key->lo) | (word_load(x->key + 8) ^ key->hi)) == 0;
 }
 
-const uint8_t *word_table_find_line(const struct word_table *w, const uint8_t *p, size_t n, size_t *count)
+const uint8_t *word_table_find_line(struct word_table *w, const uint8_t *p, size_t n, size_t *count)
 {
-    const struct word_line *x = w->lines + (word_hash_long(p, n) & w->line_mask);
+    struct word_line *x = w->lines + (word_hash_long(p, n) & w->line_mask);
 
     for (int i = 0; i < LINES && x[i].n; i++)
         if (x[i].n == n && memcmp(x[i].bytes, p, n) == 0) {
-            *count = x[i].count;
-            return x[i].bytes + n;
+            if (i) { /* to where the next look finds it at once */
+                struct word_line y = x[i];
+                x[i] = x[0];
+                x[0] = y;
+            }
+            *count = x->count;
+            return x->bytes + n;
         }
     return NULL;
 }

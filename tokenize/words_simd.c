@@ -116,11 +116,20 @@ static inline int same(const uint8_t *a, const uint8_t *b, size_t n)
 #endif
 }
 
-/* Writes five ids, of which some may be none; touches 20 bytes. */
+/* Writes five ids, of which some may be none; touches 32 bytes. */
 static inline void put_five(char *o, const uint8_t *ids, int width)
 {
 #if defined(__SSE4_2__)
     __m128i v = _mm_loadu_si128((const __m128i *)(const void *)ids);
+#if defined(__AVX512VBMI__)
+    if (width == 4) {
+        const __m256i pick = _mm256_setr_epi8(0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 0, 9, 10, 11, 0, 12, 13, 14, 0, 0, 0, 0, 0,
+                                              0, 0, 0, 0, 0, 0, 0, 0);
+        _mm256_storeu_si256((__m256i *)(void *)o,
+                            _mm256_maskz_permutexvar_epi8(0x77777, pick, _mm256_castsi128_si256(v)));
+        return;
+    }
+#endif
     if (width == 2) {
         const __m128i pick = _mm_setr_epi8(0, 1, 3, 4, 6, 7, 9, 10, 12, 13, -1, -1, -1, -1, -1, -1);
         _mm_storeu_si128((__m128i *)(void *)o, _mm_shuffle_epi8(v, pick));
