@@ -28,11 +28,10 @@ struct encoder {
     struct buf normal; /* a text in form C */
     uint64_t specials;
     int failure;
-    void (*seek)(const struct word_table *w, const uint8_t *text, size_t size, const uint32_t *cuts, size_t n,
-                 struct word_batch *b);
-    char *(*put2)(const struct word_table *w, const uint8_t *text, const uint32_t *cuts, struct word_batch *b, char *o);
-    char *(*put4)(const struct word_table *w, const uint8_t *text, const uint32_t *cuts, struct word_batch *b, char *o);
-    struct word_batch batch, part_batch;
+    void (*seek)(const struct word_table *w, struct word_batch *b);
+    char *(*put2)(const struct word_table *w, struct word_batch *b, struct word_batch *ahead, char *o);
+    char *(*put4)(const struct word_table *w, struct word_batch *b, struct word_batch *ahead, char *o);
+    struct word_batch batch[2], part_batch[2];
     struct late late, part_late;
     bool together; /* short pieces can be merged together */
     size_t (*apart)(const struct bpe_crossings *c, struct span text, uint32_t *cuts, size_t n, size_t *done, size_t keep,
@@ -246,7 +245,7 @@ static void remember(struct encoder *enc, const uint8_t *p, size_t n, const char
 }
 
 static char *put_pieces(struct encoder *enc, struct span text, const uint32_t *cuts, size_t n, char *o, int width,
-                        struct word_batch *b);
+                        struct word_batch b[2]);
 
 /* A piece of n bytes at the beginning of text, which was not found at the first look. */
 static char *put_slowly(struct encoder *enc, struct span text, size_t n, char *o, int width)
@@ -264,41 +263,51 @@ static char *put_slowly(struct encoder *enc, struct span text, size_t n, char *o
         size_t k = enc->apart(&enc->t->bpe.crossings, text, cuts, 1, &done, 0, enc->slow_parts, 2 * BPE_CUT_ROOM);
         if (k == 1 && enc->slow_parts[0] == 0 && done)
             return put_part(enc, p, n, o, width);
-        o = put_pieces(enc, text, enc->slow_parts, k, o, width, &enc->part_batch);
+        o = put_pieces(enc, text, enc->slow_parts, k, o, width, enc->part_batch);
     }
     if (o && n < WORDS_LINE)
         remember(enc, p, n, begin, o, width);
     return o;
 }
 
+/* A piece that is not where it is looked for first: its ids at o, or it joins the late ones. */
+static char *put_missing(struct encoder *enc, struct span text, const uint32_t *cut, bool is_part, struct late *late,
+                         char *begin, char *o, int width)
+{
+    size_t latest = !enc->together ? 0 : is_part ? BPE_SHORT : WORDS_SHORT, len = cut[1] - cut[0];
+    const uint8_t *p = (const uint8_t *)text.p + cut[0];
+
+    if (len <= latest) {
+        late->from[late->n] = (size_t)(o - begin);
+        late->piece[late->n++] = (struct bpe_word){.p = p, .n = (uint32_t)len};
+        return late->n == LATE ? put_late(enc, late, begin, o, width) : o;
+    }
+    return is_part ? put_part(enc, p, len, o, width)
+                   : put_slowly(enc, (struct span){(const char *)p, text.n - cut[0]}, len, o, width);
+}
+
 /* The pieces cuts[0]..cuts[1], ..., ..cuts[n] of text.  o has room for an id a byte, and
  * WORDS_SLACK.  With b the encoder's part_batch they are parts of a piece. */
 static char *put_pieces(struct encoder *enc, struct span text, const uint32_t *cuts, size_t n, char *o, int width,
-                        struct word_batch *b)
+                        struct word_batch b[2])
 {
-    const uint8_t *p = (const uint8_t *)text.p;
-    bool parts = b == &enc->part_batch;
+    bool parts = b == enc->part_batch;
     struct late *late = parts ? &enc->part_late : &enc->late;
-    size_t latest = !enc->together ? 0 : parts ? BPE_SHORT : WORDS_SHORT;
     char *begin = o;
+    int i = 0;
 
-    for (; n; cuts += b->n, n -= b->n) {
-        enc->seek(&enc->words, p, text.n, cuts, n < WORDS_BATCH ? n : WORDS_BATCH, b);
-        while (o = (width == 2 ? enc->put2 : enc->put4)(&enc->words, p, cuts, b, o), b->next < b->n) {
-            size_t at = cuts[b->next], len = cuts[b->next + 1] - at;
-            if (len <= latest) {
-                late->from[late->n] = (size_t)(o - begin);
-                late->piece[late->n++] = (struct bpe_word){.p = p + at, .n = (uint32_t)len};
-                if (late->n == LATE)
-                    o = put_late(enc, late, begin, o, width);
-            } else if (parts) {
-                o = put_part(enc, p + at, len, o, width);
-            } else {
-                o = put_slowly(enc, (struct span){text.p + at, text.n - at}, len, o, width);
-            }
+    word_batch_begin(&b[0], text, cuts, n);
+    for (; n; i ^= 1) {
+        struct word_batch *x = &b[i], *ahead = &b[!i];
+        cuts += x->n;
+        n -= x->n;
+        word_batch_begin(ahead, text, cuts, n);
+        enc->seek(&enc->words, x);
+        while (o = (width == 2 ? enc->put2 : enc->put4)(&enc->words, x, ahead, o), x->next < x->n) {
+            o = put_missing(enc, text, x->cuts + x->next, parts, late, begin, o, width);
             if (!o)
                 return NULL;
-            b->next++;
+            x->next++;
         }
     }
     return late->n ? put_late(enc, late, begin, o, width) : o;
@@ -325,10 +334,10 @@ static int put_ids(struct encoder *enc, struct span text, size_t n, int width, s
         return err_set(e, rc, rc == ERR_LIMIT ? "too many tokens" : "out of memory for tokens");
     o = out->p + out->n;
     if (!enc->apart)
-        o = put_pieces(enc, text, cuts, n, o, width, &enc->batch);
+        o = put_pieces(enc, text, cuts, n, o, width, enc->batch);
     while (enc->apart && o && done < n) {
         size_t k = enc->apart(&enc->t->bpe.crossings, text, cuts, n, &done, WORDS_LINE, enc->parts, CUTS);
-        o = put_pieces(enc, text, enc->parts, k, o, width, &enc->batch);
+        o = put_pieces(enc, text, enc->parts, k, o, width, enc->batch);
     }
     if (!o)
         return err_set(e, enc->failure, enc->failure == ERR_NOMEM

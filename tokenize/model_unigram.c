@@ -247,7 +247,8 @@ static void look_ahead(const struct unigram *u, const struct word_table *words, 
     a->n = a->next = 0;
     for (a->cuts[0] = (uint32_t)at; a->n < WORDS_BATCH && at < text.n; a->cuts[++a->n] = (uint32_t)at)
         at += word_marks_length(&u->marks, p + at, text.n - at);
-    ISA_PICK(words_seek)(words, p, text.n, a->cuts, a->n, &a->batch);
+    word_batch_begin(&a->batch, text, a->cuts, a->n);
+    ISA_PICK(words_seek)(words, &a->batch);
 }
 
 int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word_table *words, struct span text,

@@ -80,17 +80,28 @@ void word_table_put(struct word_table *w, const uint8_t *p, size_t n, const uint
 struct word_batch {
     uint8_t key[WORDS_BATCH][16];
     uint64_t at[WORDS_BATCH][2]; /* [0]: where to look, in bytes from words */
-    size_t n, next;
+    const uint8_t *text;
+    size_t size; /* of the text */
+    const uint32_t *cuts;
+    size_t n, sought, next; /* pieces, at most WORDS_BATCH; looked for; written */
 };
 
-/* Begins to look for n <= WORDS_BATCH pieces of text (of `size` bytes). */
-ISA_DECLARE(void, words_seek, (const struct word_table *w, const uint8_t *text, size_t size, const uint32_t *cuts,
-                               size_t n, struct word_batch *b));
+/* The first WORDS_BATCH of n pieces. */
+static inline void word_batch_begin(struct word_batch *b, struct span text, const uint32_t *cuts, size_t n)
+{
+    b->text = (const uint8_t *)text.p;
+    b->size = text.n;
+    b->cuts = cuts;
+    b->n = n < WORDS_BATCH ? n : WORDS_BATCH;
+    b->sought = b->next = 0;
+}
+
+/* Begins to look for the pieces of b that have not been sought. */
+ISA_DECLARE(void, words_seek, (const struct word_table *w, struct word_batch *b));
 /* Writes ids of two or four bytes to o up to b->n or a piece, b->next, that is not where it is looked
- * for first.  Returns the end of what it wrote; it may touch WORDS_SLACK bytes more. */
-ISA_DECLARE(char *, words_put2, (const struct word_table *w, const uint8_t *text, const uint32_t *cuts,
-                                 struct word_batch *b, char *o));
-ISA_DECLARE(char *, words_put4, (const struct word_table *w, const uint8_t *text, const uint32_t *cuts,
-                                 struct word_batch *b, char *o));
+ * for first, and begins to look for pieces of the next batch.  Returns the end of what it wrote; it may touch
+ * WORDS_SLACK bytes more. */
+ISA_DECLARE(char *, words_put2, (const struct word_table *w, struct word_batch *b, struct word_batch *ahead, char *o));
+ISA_DECLARE(char *, words_put4, (const struct word_table *w, struct word_batch *b, struct word_batch *ahead, char *o));
 
 #endif

@@ -1,5 +1,6 @@
 /* Pieces to ids by the table, a batch at a time: first keys, hashes and prefetches, then, when
- * memory has had time to answer, comparisons and copies. */
+ * memory has had time to answer, comparisons and copies.  While a batch is copied the next one is looked for, so
+ * that memory always has some to do. */
 #include "tokenize/word_table.h"
 
 #include "tokenize/word_hash.h"
@@ -52,39 +53,40 @@ static inline void seek_four(const struct word_table *w, const uint8_t *text, co
         __builtin_prefetch(words + b->at[i + j][0]);
 }
 
-static inline size_t seek_fours(const struct word_table *w, const uint8_t *text, size_t size, const uint32_t *cuts,
-                                size_t n, struct word_batch *b)
+/* Looks for up to four more pieces. */
+static inline void seek_more(const struct word_table *w, struct word_batch *b)
 {
-    const __m128i longest = _mm_set1_epi32(WORDS_SHORT), safe = _mm_set1_epi32((int)(size - 16));
-    size_t i = 0;
+    size_t i = b->sought, end = i + 4 < b->n ? i + 4 : b->n;
+    const uint32_t *cuts = b->cuts;
 
-    for (; size >= 16 && i + 4 <= n; i += 4) {
+    if (end == i + 4 && b->size >= 16) {
+        const __m128i longest = _mm_set1_epi32(WORDS_SHORT), safe = _mm_set1_epi32((int)(b->size - 16));
         __m128i from = _mm_loadu_si128((const __m128i *)(const void *)(cuts + i));
         __m128i lengths = _mm_sub_epi32(_mm_loadu_si128((const __m128i *)(const void *)(cuts + i + 1)), from);
-        if (__builtin_expect(_mm_cmpgt_epu32_mask(lengths, longest) | _mm_cmpgt_epu32_mask(from, safe), 0))
-            for (size_t j = i; j < i + 4; j++)
-                seek_one(w, text + cuts[j], cuts[j + 1] - cuts[j], b, j);
-        else
-            seek_four(w, text, cuts + i, lengths, b, i);
+        if (__builtin_expect(!(_mm_cmpgt_epu32_mask(lengths, longest) | _mm_cmpgt_epu32_mask(from, safe)), 1)) {
+            seek_four(w, b->text, cuts + i, lengths, b, i);
+            i = end;
+        }
     }
-    return i;
+    for (; i < end; i++)
+        seek_one(w, b->text + cuts[i], cuts[i + 1] - cuts[i], b, i);
+    b->sought = end;
 }
 #else
-static inline size_t seek_fours(const struct word_table *w, const uint8_t *text, size_t size, const uint32_t *cuts,
-                                size_t n, struct word_batch *b)
+static inline void seek_more(const struct word_table *w, struct word_batch *b)
 {
-    (void)w, (void)text, (void)size, (void)cuts, (void)n, (void)b;
-    return 0;
+    size_t i = b->sought, end = i + 4 < b->n ? i + 4 : b->n;
+
+    for (; i < end; i++)
+        seek_one(w, b->text + b->cuts[i], b->cuts[i + 1] - b->cuts[i], b, i);
+    b->sought = end;
 }
 #endif
 
-void ISA_FN(words_seek)(const struct word_table *w, const uint8_t *text, size_t size, const uint32_t *cuts, size_t n,
-                        struct word_batch *b)
+void ISA_FN(words_seek)(const struct word_table *w, struct word_batch *b)
 {
-    b->n = n;
-    b->next = 0;
-    for (size_t i = seek_fours(w, text, size, cuts, n, b); i < n; i++)
-        seek_one(w, text + cuts[i], cuts[i + 1] - cuts[i], b, i);
+    while (b->sought < b->n)
+        seek_more(w, b);
 }
 
 static inline int same16(const uint8_t *a, const uint8_t *b)
@@ -155,44 +157,55 @@ static inline char *put_packed(char *o, const uint8_t *ids, size_t count, int wi
     return o + count * (size_t)width;
 }
 
-static inline char *put(const struct word_table *w, const uint8_t *text, const uint32_t *cuts,
-                        struct word_batch *b, char *o, int width)
+/* Piece i of b, or NULL if it is not there. */
+static inline char *put_one(const struct word_table *w, const struct word_batch *b, size_t i, char *o, int width)
+{
+    const uint8_t *key = b->key[i];
+    const void *at = (const char *)w->words + b->at[i][0];
+    const struct word *x = pick(at, key);
+
+    if (__builtin_expect(!x, 0)) {
+        const struct word_line *y = at;
+        size_t len = b->cuts[i + 1] - b->cuts[i];
+        if (key[15] != LONG || y->n != len || !same(y->bytes, b->text + b->cuts[i], len))
+            return NULL;
+        return put_packed(o, y->bytes + len, y->count, width);
+    }
+    if (__builtin_expect(x->n > WORDS_INLINE, 0)) {
+        size_t count;
+        const uint8_t *ids = word_stored(w, x, &count);
+        return put_packed(o, ids, count, width);
+    }
+    put_five(o, x->ids, width);
+    return o + x->n * width;
+}
+
+static inline char *put(const struct word_table *w, struct word_batch *b, struct word_batch *ahead, char *o, int width)
 {
     size_t i = b->next, n = b->n;
 
-    for (; i < n; i++) {
-        const uint8_t *key = b->key[i];
-        const void *at = (const char *)w->words + b->at[i][0];
-        const struct word *x = pick(at, key);
-        if (__builtin_expect(!x, 0)) {
-            const struct word_line *y = at;
-            size_t len = cuts[i + 1] - cuts[i];
-            if (key[15] != LONG || y->n != len || !same(y->bytes, text + cuts[i], len))
-                break;
-            o = put_packed(o, y->bytes + len, y->count, width);
-            continue;
-        }
-        if (__builtin_expect(x->n > WORDS_INLINE, 0)) {
-            size_t count;
-            const uint8_t *ids = word_stored(w, x, &count);
-            o = put_packed(o, ids, count, width);
-        } else {
-            put_five(o, x->ids, width);
-            o += x->n * width;
+    while (i < n) {
+        size_t end = (i | 3) + 1 < n ? (i | 3) + 1 : n;
+        seek_more(w, ahead);
+        for (; i < end; i++) {
+            char *behind = put_one(w, b, i, o, width);
+            if (__builtin_expect(!behind, 0)) {
+                b->next = i;
+                return o;
+            }
+            o = behind;
         }
     }
-    b->next = i;
+    b->next = n;
     return o;
 }
 
-char *ISA_FN(words_put2)(const struct word_table *w, const uint8_t *text, const uint32_t *cuts,
-                         struct word_batch *b, char *o)
+char *ISA_FN(words_put2)(const struct word_table *w, struct word_batch *b, struct word_batch *ahead, char *o)
 {
-    return put(w, text, cuts, b, o, 2);
+    return put(w, b, ahead, o, 2);
 }
 
-char *ISA_FN(words_put4)(const struct word_table *w, const uint8_t *text, const uint32_t *cuts,
-                         struct word_batch *b, char *o)
+char *ISA_FN(words_put4)(const struct word_table *w, struct word_batch *b, struct word_batch *ahead, char *o)
 {
-    return put(w, text, cuts, b, o, 4);
+    return put(w, b, ahead, o, 4);
 }

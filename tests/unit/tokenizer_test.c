@@ -528,9 +528,8 @@ static size_t ids_of(const uint8_t *p, size_t n, uint32_t *ids)
 /* Batches on each instruction set, up to the last byte of the text. */
 static void batches_give_what_was_put(void **state)
 {
-    typedef void (*seek_fn)(const struct word_table *, const uint8_t *, size_t, const uint32_t *, size_t,
-                            struct word_batch *);
-    typedef char *(*put_fn)(const struct word_table *, const uint8_t *, const uint32_t *, struct word_batch *, char *);
+    typedef void (*seek_fn)(const struct word_table *, struct word_batch *);
+    typedef char *(*put_fn)(const struct word_table *, struct word_batch *, struct word_batch *, char *);
 #if defined(__x86_64__)
 #define EACH(name) {name##_base, name##_avx2, name##_avx512}
 #else
@@ -538,7 +537,7 @@ static void batches_give_what_was_put(void **state)
 #endif
     static const seek_fn seek[] = EACH(words_seek);
     static const put_fn put[] = EACH(words_put4), put_half[] = EACH(words_put2);
-    struct word_batch b;
+    struct word_batch b, ahead;
     struct word_table w;
 
     (void)state;
@@ -556,11 +555,13 @@ static void batches_give_what_was_put(void **state)
         }
         exact = malloc(n); /* nothing behind the text */
         memcpy(exact, text, n);
-        seek[isa](&w, exact, n, cuts, pieces, &b);
+        word_batch_begin(&b, (struct span){(const char *)exact, n}, cuts, pieces);
+        word_batch_begin(&ahead, (struct span){(const char *)exact, n}, cuts, below(2) ? pieces : 0);
+        seek[isa](&w, &b);
         for (bool half = round & 64;; b.next++) {
             const uint8_t *p;
             size_t len, count, got;
-            o = (half ? put_half : put)[isa](&w, exact, cuts, &b, o);
+            o = (half ? put_half : put)[isa](&w, &b, &ahead, o);
             if (b.next == pieces)
                 break;
             p = exact + cuts[b.next], len = cuts[b.next + 1] - cuts[b.next];
@@ -570,6 +571,9 @@ static void batches_give_what_was_put(void **state)
             for (size_t i = 0; i < count; i++, o += half ? 2 : 4)
                 memcpy(o, &ids[i], half ? 2 : 4);
         }
+        seek[isa](&w, &ahead);
+        for (size_t i = 0; i < ahead.n; i++)
+            assert_true(memcmp(ahead.key[i], b.key[i], 16) == 0 && ahead.at[i][0] == b.at[i][0]);
         for (size_t i = 0, at = 0; i < pieces; i++) {
             size_t count = ids_of(exact + cuts[i], cuts[i + 1] - cuts[i], ids), width = round & 64 ? 2 : 4;
             for (size_t j = 0; j < count; j++, at += width)
