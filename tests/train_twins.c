@@ -454,7 +454,8 @@ static void product_with(struct made *m, enum dtype dt, const struct product *q,
         struct matmul p = {.m = q->m, .n = q->n, .k = q->k, .trans_a = q->ta, .trans_b = q->tb, .dt = dt, .dt_c = dc,
                            .a = on(m, w, &a), .b = on(m, w, &b), .c = on(m, w, &c), .lda = lda, .ldb = ldb, .ldc = ldc,
                            .beta = q->beta, .bias = q->bias ? on(m, w, &bias) : NULL, .act = q->act,
-                           .aux = q->act ? on(m, w, &aux) : NULL, .dact = q->dact, .dact_aux = q->dact ? on(m, w, &daux) : NULL, .ragged = q->ragged};
+                           .aux = q->act ? on(m, w, &aux) : NULL, .dact = q->dact,
+                           .dact_aux = q->dact ? on(m, w, &daux) : NULL, .ragged = q->ragged};
         CHECK(m, (plain && w && m->t->plain ? m->t->plain : OPS(m, w)->matmul)(DEV(m, w), &p, &m->e));
     }
     /* an activation of the product: of the rounded one or not */

@@ -183,8 +183,11 @@ static void print_plan(struct train_config *c, const struct train_memory *m, con
     }
     free(opts);
     printf("device: %s, peak %.1f GFLOP/s in %s\n", dev->name, peak / 1e9, c->bf16 ? "bf16" : "fp32");
-    printf("model: %" PRId64 " parameters, vocabulary padded to %" PRId64 ", %.4g FLOP a token\n",
-           model_config_params(&c->model), c->model.padded_vocab, model_config_flops(&c->model, c->model.seq));
+    printf("model: %" PRId64 " parameters, ", model_config_params(&c->model));
+    if (c->model.experts)
+        printf("of which a token meets %" PRId64 ", ", model_config_active(&c->model));
+    printf("vocabulary padded to %" PRId64 ", %.4g FLOP a token\n",
+           c->model.padded_vocab, model_config_flops(&c->model, c->model.seq));
     printf("memory: weights %.1f + gradients %.1f + optimizer %.1f + activations %.1f + copy for saving %.1f = %.1f MiB\n",
            (double)(m->model.weights + m->model.low + m->model.fp8) / mib, (double)m->model.grads / mib, (double)m->optimizer / mib,
            (double)(m->model.activations + m->model.tables) / mib, (double)m->save / mib, (double)m->total / mib);

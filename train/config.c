@@ -41,7 +41,6 @@ void train_config_init(struct train_config *c)
     c->world = c->ranks = 1;
     c->layout = LAYOUT_ALONE;
     c->fp8 = (struct train_fp8){.history = 1, .start_bf16 = 1, .end_bf16 = 1};
-    c->later = (struct train_later){.expert_parallel = 1};
 }
 
 void train_config_free(struct train_config *c)
@@ -169,6 +168,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_INT(0, "tensor-model-parallel-size", &c->layout.tensor, 1, 1 << 20, "ranks that share each layer"),
         OPT_FLAG(0, "sequence-parallel", &c->layout.sequence, "they share the rows of norms and dropout too"),
         OPT_INT(0, "context-parallel-size", &c->layout.context, 1, 1 << 20, "ranks that share each sequence"),
+        OPT_INT(0, "expert-model-parallel-size", &c->layout.expert, 1, 1 << 20, "ranks that share the experts"),
         OPT_INT(0, "pipeline-model-parallel-size", &c->layout.pipe, 1, 1 << 20, "stages: ranks that share the depth"),
         OPT_INT(0, "num-layers-per-virtual-pipeline-stage", &c->virtual_layers, 0, 100000,
                 "interleaved stages: layers of each of a stage's parts; 0: one part a stage"),
@@ -186,7 +186,6 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_FLAG(0, "optimizer-cpu-offload", &c->offload, "a GPU's optimizer state stays in the host's memory"),
         OPT_INT(0, "ddp-bucket-size", &c->bucket_size, 0, MAX_N, "parameters reduced in one call; 0: 40M, or 1M a rank"),
         OPT_HEAD("Known, but refused unless left as they are"),
-        OPT_INT(0, "expert-model-parallel-size", &l->expert_parallel, 1, 1 << 20, "ranks that share the experts"),
         OPT_FLAG(0, "reset-position-ids", &l->reset_positions, "positions start again after a document"),
         OPT_FLAG(0, "reset-attention-mask", &l->reset_mask, "no attention across documents"),
         OPT_FLAG(0, "eod-mask-loss", &l->mask_eod, "no loss on the end of a document"),
@@ -232,7 +231,6 @@ static int check_later(const struct train_config *c, struct err *e)
         bool differs;
         const char *flag;
     } later[] = {
-        {l->expert_parallel != 1, "expert-model-parallel-size"},
         {c->fp8.recipe == FP8_MXFP8, "fp8-recipe mxfp8"},
         {l->reset_positions, "reset-position-ids"},
         {l->reset_mask, "reset-attention-mask"},
@@ -497,6 +495,20 @@ static int check_sharding(struct train_config *c, struct err *e)
     return 0;
 }
 
+static int check_experts(const struct train_config *c, struct err *e)
+{
+    int64_t n = c->layout.expert;
+
+    if (n > 1 && !c->model.experts)
+        return err_set(e, ERR_ARG, "--expert-model-parallel-size: the model has no experts (--num-experts)");
+    if (c->model.experts % n)
+        return err_set(e, ERR_ARG, "--expert-model-parallel-size: %" PRId64 " ranks cannot share %" PRId64 " experts", n,
+                       c->model.experts);
+    if (n > 1 && c->deterministic) /* an expert adds up the tokens of several ranks in one product */
+        return err_set(e, ERR_ARG, "--deterministic: not with --expert-model-parallel-size");
+    return 0;
+}
+
 int train_config_check(struct train_config *c, struct err *e)
 {
     TRY(check_later(c, e));
@@ -509,6 +521,7 @@ int train_config_check(struct train_config *c, struct err *e)
     if (c->recompute != RECOMPUTE_FULL && (c->recompute_method || c->recompute_layers > 1))
         return err_set(e, ERR_ARG, "--recompute-method and --recompute-num-layers need --recompute-granularity full");
     TRY(model_config_check(&c->model, c->vocab_divisor, e));
+    TRY(check_experts(c, e));
     TRY(check_stages(c, e));
     TRY(check_sharding(c, e));
     if (c->layout.context > 1 && c->model.seq % (2 * c->layout.context))

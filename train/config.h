@@ -27,7 +27,6 @@ enum wsd_style { WSD_EXPONENTIAL, WSD_LINEAR, WSD_COSINE, WSD_MINUS_SQRT };
 
 /* Flags that are read so that they can be refused by name: see config.c. */
 struct train_later {
-    int64_t expert_parallel;
     bool reset_positions, reset_mask, mask_eod;
 };
 

@@ -175,8 +175,8 @@ int hf_family_of(const struct model_config *m, enum hf_family *family, struct er
 
     if (m->experts) {
         if (!llama || m->qk_norm || !m->no_bias || m->qkv_bias || m->pre_softmax || m->moe_freq != 1)
-            return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral has experts in each layer, weights by softmax over the chosen"
-                           " ones, SwiGLU, RMSNorm, rotary positions and no biases; this model differs");
+            return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral has experts in each layer, weights by softmax over the"
+                           " chosen ones, SwiGLU, RMSNorm, rotary positions and no biases; this model differs");
         *family = HF_MIXTRAL;
         return 0;
     }
@@ -190,7 +190,8 @@ int hf_family_of(const struct model_config *m, enum hf_family *family, struct er
         *family = HF_QWEN3;
     else
         return err_set(e, ERR_UNSUPPORTED,
-                       "no model of transformers (gpt2, llama, mixtral, qwen2, qwen3) has this one's positions, norms, MLP and biases");
+                       "no model of transformers (gpt2, llama, mixtral, qwen2, qwen3) has this one's positions, norms, MLP and"
+                       " biases");
     return 0;
 }
 
@@ -202,7 +203,8 @@ static int put_llama(struct buf *b, const struct model_config *m, enum hf_family
                       ",\"intermediate_size\":%" PRId64 ",\"max_position_embeddings\":%" PRId64
                       ",\"num_key_value_heads\":%" PRId64 ",\"head_dim\":%" PRId64 ",\"rms_norm_eps\":%.17g"
                       ",\"hidden_act\":\"silu\",\"rope_theta\":%.17g",
-                   m->layers, m->hidden, m->heads, m->experts ? m->moe_ffn : m->ffn, m->positions, m->groups, m->head_dim, m->norm_eps, m->rotary_base));
+                   m->layers, m->hidden, m->heads, m->experts ? m->moe_ffn : m->ffn, m->positions, m->groups, m->head_dim,
+                   m->norm_eps, m->rotary_base));
     if (family == HF_MIXTRAL)
         TRY(buf_printf(b, ",\"num_local_experts\":%" PRId64 ",\"num_experts_per_tok\":%" PRId64, m->experts, m->topk));
     if (family == HF_LLAMA)

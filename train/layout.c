@@ -11,6 +11,9 @@ int layout_data(const struct layout_sizes *s, int64_t ranks, int64_t *data, stru
         return err_set(e, ERR_ARG, "%" PRId64 " ranks are no multiple of %" PRId64 " (tensor) x %" PRId64 " (context) x %" PRId64
                        " (pipeline)", ranks, s->tensor, s->context, s->pipe);
     *data = ranks / copy;
+    if (*data * s->context % s->expert)
+        return err_set(e, ERR_ARG, "--expert-model-parallel-size: %" PRId64 " data-parallel x %" PRId64
+                       " context-parallel ranks are no multiple of %" PRId64, *data, s->context, s->expert);
     return 0;
 }
 
@@ -23,6 +26,7 @@ int layout_open(struct layout *l, struct comm *world, const struct layout_sizes 
     TRY(layout_data(s, world->size, &l->data, e));
     int nd = (int)l->data, t = rank % nt, c = rank / nt % nc, d = rank / nt / nc % nd, p = rank / nt / nc / nd;
     int copy = c + nc * d; /* which copy of the model */
+    int nx = (int)s->expert, x = copy % nx;
     const struct {
         struct comm **to;
         const char *name;
@@ -34,6 +38,9 @@ int layout_open(struct layout *l, struct comm *world, const struct layout_sizes 
         {&l->pipe, "pipeline", t + nt * copy},
         {&l->replicas, "replicas", t + nt * p},
         {&l->model, "model", copy},
+        {&l->expert, "expert", t + nt * (copy / nx + nc * nd / nx * p)},
+        {&l->expert_replicas, "expert replicas", t + nt * (x + nx * p)},
+        {&l->expert_model, "expert model", copy / nx},
         {&l->tied, "tied embedding", np > 1 && (p == 0 || p == np - 1) ? t + nt * copy : -1},
     };
 
@@ -45,7 +52,7 @@ int layout_open(struct layout *l, struct comm *world, const struct layout_sizes 
 
 void layout_close(struct layout *l)
 {
-    struct comm **groups[] = {&l->tied, &l->model, &l->replicas,
+    struct comm **groups[] = {&l->expert_model, &l->expert_replicas, &l->expert, &l->tied, &l->model, &l->replicas,
                               &l->pipe, &l->batch, &l->context, &l->tensor};
 
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {

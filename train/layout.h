@@ -20,11 +20,12 @@ extern "C" {
 /* How many ranks share what. */
 struct layout_sizes {
     int64_t tensor, context, pipe;
+    int64_t expert;  /* of the ranks that hold copies of the model (context times data), so many neighbours share the experts */
     bool sequence;   /* tensor ranks share the rows of norms and dropout too */
 };
 
 /* This process alone. */
-#define LAYOUT_ALONE ((struct layout_sizes){.tensor = 1, .context = 1, .pipe = 1})
+#define LAYOUT_ALONE ((struct layout_sizes){.tensor = 1, .context = 1, .pipe = 1, .expert = 1})
 
 struct layout {
     int64_t data;              /* data-parallel ranks: what is left */
@@ -34,6 +35,8 @@ struct layout {
     struct comm *replicas;   /* batch and context: hold the same weights, add up their gradients; data-parallel
                                 neighbours first, so that they are a tree of their own in every sum */
     struct comm *model;      /* tensor and pipe: hold one copy of the model */
+    struct comm *expert;     /* share the experts; of these, as replicas and model: */
+    struct comm *expert_replicas, *expert_model;
     struct comm *tied;       /* the first and the last stage, for an embedding that both have; NULL elsewhere,
                                 and with one stage */
 };

@@ -22,7 +22,7 @@ static void *carve(struct carve *c, int64_t n, size_t size)
 /* Elements of act, and of fc1, in layers of a kind that the part has. */
 static int64_t act_size(const struct model *m, bool moe)
 {
-    return moe ? pass_moe_rows(m) * m->config.moe_ffn : m->b * m->t * m->config.ffn;
+    return moe ? 0 : m->b * m->t * m->config.ffn; /* experts have rooms of their own */
 }
 static int64_t fc1_size(const struct model *m, bool moe)
 {
@@ -58,8 +58,8 @@ static void plan_experts(struct model *m, struct layer_acts *a, struct carve *c)
     a->choice = carve(c, rows, sizeof(int32_t));
     a->place = carve(c, rows, sizeof(int32_t));
     a->share = carve(c, rows, sizeof(float));
-    a->in = carve(c, rows * h, dtype_size(m->dt));
     a->answer = carve(c, rows * h, dtype_size(m->dt));
+    a->room = &m->rooms[m->n_rooms++];
 }
 
 /* shared: other layers, of either kind, take the same after it. */
@@ -167,7 +167,6 @@ static void plan_ring(struct model *m, struct carve *c)
 
 static void plan_experts_back(struct model *m, struct carve *c)
 {
-    m->drows = carve(c, pass_moe_rows(m) * m->config.hidden, dtype_size(m->dt));
     m->dlogits = carve(c, m->b * m->t * m->config.experts, dtype_size(m->dt));
     m->dshare = carve(c, pass_moe_rows(m), sizeof(float));
     m->balance = carve(c, m->config.experts, sizeof(float));
@@ -179,6 +178,7 @@ static void plan(struct model *m, struct carve *c)
     int64_t n = m->b * m->t, h = mc->hidden, q = model_q_width(mc), wide = larger(m, fc1_size), shared = 0;
     size_t w = dtype_size(m->dt);
 
+    m->n_rooms = 0;
     for (int i = 0; i < m->run.slots; i++)
         plan_slot(m, &m->slot[i], c);
     m->acts = m->slot;
@@ -190,6 +190,8 @@ static void plan(struct model *m, struct carve *c)
     if (mc->experts) {
         m->route_from = carve(c, pass_moe_rows(m), sizeof(int32_t));
         m->route_count = carve(c, mc->experts, sizeof(int32_t));
+        if (m->run.use == MODEL_TRAIN || pass_spread(m))
+            m->drows = carve(c, pass_moe_rows(m) * h, w);
     }
     if (m->part.heads)
         plan_head(m, c);
@@ -227,16 +229,18 @@ static struct model_config share_of(const struct model_config *config, const str
 
 static int measure_experts(struct model *m, struct err *e)
 {
-    size_t n = (size_t)m->config.experts;
+    size_t n = (size_t)m->config.experts, sets = (size_t)m->run.slots * (size_t)m->config.layers;
 
     m->part.of = PART_EXPERTS;
     m->stores[m->n_stores++] = &m->experts;
     TRY(params_init(&m->experts.params, &m->whole, &m->part, e));
     TRY(store_plan(&m->experts, &m->run.experts, m->dt, m->run.use == MODEL_TRAIN, e));
     m->part.of = PART_DENSE;
-    m->counts = calloc((size_t)m->run.slots * (size_t)m->config.layers * n + 1, sizeof *m->counts);
+    m->counts = calloc(sets * 2 * n + 1, sizeof *m->counts);
     m->balance_host = calloc(2 * n, sizeof *m->balance_host);
-    return m->counts && m->balance_host ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+    m->moved = calloc(2 * n, sizeof *m->moved);
+    m->rooms = calloc(sets + 1, sizeof *m->rooms);
+    return m->counts && m->balance_host && m->moved && m->rooms ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 }
 
 /* Sets up the table of parameters and measures; no slab is allocated. */
@@ -284,8 +288,10 @@ static int measure(struct model *m, const struct model_config *config, const str
         m->slot[i].layers = calloc((size_t)(m->config.layers + 1), sizeof *m->slot[i].layers);
         if (!m->slot[i].layers)
             return err_set(e, ERR_NOMEM, "out of memory");
-        for (int64_t k = 0; k < m->config.layers && m->counts; k++)
-            m->slot[i].layers[k].counts = m->counts + (i * m->config.layers + k) * m->config.experts;
+        for (int64_t k = 0; k < m->config.layers && m->counts; k++) {
+            m->slot[i].layers[k].counts = m->counts + (i * m->config.layers + k) * 2 * m->config.experts;
+            m->slot[i].layers[k].heard = m->slot[i].layers[k].counts + m->config.experts;
+        }
     }
     if (run->fp8.format)
         TRY(model_fp8_plan(m, e));
@@ -297,7 +303,7 @@ static int measure(struct model *m, const struct model_config *config, const str
         m->memory.grads += m->stores[i]->memory.grads;
     }
     m->memory.fp8 = m->fp8 ? model_fp8_bytes(m->fp8) : 0;
-    m->memory.activations = c.used;
+    m->memory.activations = c.used + pass_rooms(m);
     if (run->use == MODEL_GENERATE)
         m->memory.cache = (size_t)(2 * m->config.layers * m->b * m->t * model_kv_width(&m->config)) * dtype_size(m->dt);
     if (config->position == POSITION_ROPE)
@@ -315,6 +321,9 @@ static void free_tables(struct model *m)
     free(m->slot);
     free(m->counts);
     free(m->balance_host);
+    free(m->moved);
+    free(m->order_host);
+    free(m->rooms);
 }
 
 int model_plan(struct model_memory *memory, const struct model_config *config, const struct model_part *part,
@@ -354,7 +363,7 @@ static int allocate(struct model *m, struct err *e)
         size_t bytes;
         const char *what;
     } slabs[] = {
-        {&m->slab, m->memory.activations, "activations"},
+        {&m->slab, m->memory.activations - pass_rooms(m), "activations"},
         {&m->cache_slab, m->memory.cache, "the key-value cache"},
         {(void **)&m->turns, m->memory.tables, "the rotary angles"},
     };
@@ -365,6 +374,7 @@ static int allocate(struct model *m, struct err *e)
     for (size_t i = 0; i < sizeof slabs / sizeof *slabs; i++)
         if (slabs[i].bytes && device_alloc(m->dev, slabs[i].p, slabs[i].bytes, e) < 0)
             return err_wrap(e, "%s: %zu MiB", slabs[i].what, slabs[i].bytes >> 20);
+    TRY(pass_rooms_open(m, e));
     m->dev->use = MEMORY_OTHER;
     return 0;
 }
@@ -407,6 +417,9 @@ void model_close(struct model *m)
     device_free(m->dev, m->slab);
     device_free(m->dev, m->cache_slab);
     device_free(m->dev, m->turns);
+    for (int i = 0; m->rooms && i < m->n_rooms; i++)
+        device_free(m->dev, m->rooms[i].mem);
+    device_free(m->dev, m->scratch.mem);
     free_tables(m);
     free(m);
 }

@@ -54,6 +54,12 @@ struct model_run {
     struct model_fp8_run fp8; /* with bf16 */
 };
 
+/* Memory for as many rows as came to the experts of a rank: it grows. */
+struct moe_room {
+    void *mem;
+    int64_t rows, row; /* rows it is for; bytes of each */
+};
+
 /* What one layer leaves for its backward pass; n = b * t rows.  dt unless float. */
 struct layer_acts {
     void *s1;            /* (n, h) the residual stream that comes in */
@@ -67,12 +73,13 @@ struct layer_acts {
     void *s2;            /* (n, h) the stream after attention */
     void *fc1;           /* (n, fc1 width) before the activation */
     void *act;           /* (n, f) after it; backward writes its gradient here */
-    /* With experts, whose rows (n topk) stand as kernels/route.h says; fc1 and act are of these. */
+    /* With experts, whose rows (n topk) stand as kernels/route.h says. */
     float *prob, *route_lse;  /* (n, experts), (n): what the router gives */
     int32_t *choice, *place;  /* (n, topk) */
     float *share;             /* (n, topk) */
-    void *in, *answer;        /* (n topk, h) of the experts */
-    int32_t *counts;          /* (experts) rows of each; host */
+    void *answer;             /* (n topk, h) of the experts */
+    struct moe_room *room;    /* what the experts here keep: rows that came in, fc1, act */
+    int32_t *counts, *heard;  /* (experts) rows for each; from each rank that shares the experts, those for each here; host */
 };
 
 /* What a micro-batch leaves for its backward pass; n rows are b * t, or a rank's share of them. */
@@ -142,6 +149,11 @@ struct model {
     float *dshare, *balance; /* (b * t * topk), (experts) */
     float *balance_host;     /* (experts), and as many int32_t behind it */
     int32_t *counts;         /* all layers'; host */
+    struct moe_room *rooms, scratch; /* of layers, as many as they use; for one layer at a time */
+    int n_rooms;
+    int32_t *order_host;     /* room for two of each row, */
+    int64_t order_rows;      /* of so many */
+    size_t *moved;           /* elements to and from each rank that shares the experts */
     float aux_scale;         /* of the auxiliary losses of the micro-batch in backward */
     float *shared;           /* room for all gradients that the tensor ranks add up (params.h: summed) */
     void *ring_kv[2];        /* (b * t, 2 kv width) keys and values on their way around the context ranks, */

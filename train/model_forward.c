@@ -279,7 +279,7 @@ int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, s
     if (m->run.recompute == RECOMPUTE_SELECTIVE) {
         TRY(pass_norm1(m, layer, n, e));
         TRY(norm_op(m, &p, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B), e));
-        return pass_moe(m, layer) ? pass_experts_activate(m, layer, n, e) : activate(m, layer, n, e);
+        return pass_moe(m, layer) ? pass_experts_activate(m, layer, e) : activate(m, layer, n, e);
     }
     if (chunk < 0 || (layer + 1 < m->config.layers && pass_chunk(m, layer + 1) == chunk))
         return 0; /* kept, or already run again with its chunk */

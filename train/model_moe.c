@@ -4,15 +4,223 @@
  * Tensor ranks hold a slice of each expert, as of a dense MLP: all route all rows, and what comes out
  * are summands.  So are the gradients of the router's weights, and with them the auxiliary losses', which the
  * first of the tensor ranks adds.
+ *
+ * Ranks may share the experts (arXiv:2006.16668): each has some of them whole, gets the rows of all ranks that are for these,
+ * and sends the answers back.  Rows come by rank and expert, and are put in the order of experts.  How many come is known
+ * only then: they lie in rooms that grow.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "train/exchange.h"
 #include "train/model.h"
 #include "train/model_pass.h"
 
 static struct route route_of(const struct model *m, int64_t rows)
 {
     return (struct route){rows, m->config.experts, m->config.topk, m->config.pre_softmax};
+}
+
+/* ---- rooms ---- */
+
+enum { ROOM_ROWS = 64 }; /* whole cache lines for what follows in the room */
+
+static int64_t width(const struct model *m)
+{
+    return model_moe_fc1_width(&m->config);
+}
+
+static bool act_kept(const struct model *m)
+{
+    return m->run.use != MODEL_TRAIN || m->run.recompute != RECOMPUTE_SELECTIVE;
+}
+
+/* What lies in a layer's room and in the one of all layers, for rows that have come; what there is not is NULL. */
+struct places {
+    void *in, *fc1, *act;    /* (rows, h), (rows, fc1 width), (rows, ffn) */
+    void *come, *sorted;     /* (rows, h) as they come and go, and by expert; with ranks that share */
+    void *dfc1;              /* in backward */
+    int32_t *order, *back;   /* (rows) where the i-th by expert came, where the i-th that came stands; with such ranks */
+};
+
+/* rows: of both rooms; bytes of a row in each, returned if not wanted (mem NULL). */
+static int64_t kept_places(const struct model *m, char *mem, int64_t rows, struct places *p)
+{
+    const struct {
+        void **to;
+        int64_t n;
+    } each[] = {{&p->in, m->config.hidden}, {&p->fc1, width(m)}, {&p->act, act_kept(m) ? m->config.moe_ffn : 0}};
+    int64_t row = 0, w = (int64_t)dtype_size(m->dt);
+
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        if (mem && each[i].n)
+            *each[i].to = mem + rows * row;
+        row += each[i].n * w;
+    }
+    return row;
+}
+
+static int64_t scratch_places(const struct model *m, char *mem, int64_t rows, struct places *p)
+{
+    bool spread = pass_spread(m);
+    int64_t w = (int64_t)dtype_size(m->dt), h = spread ? m->config.hidden * w : 0, id = spread ? (int64_t)sizeof(int32_t) : 0;
+    const struct {
+        void **to;
+        int64_t bytes;
+    } each[] = {{&p->come, h}, {&p->sorted, h}, {&p->act, act_kept(m) ? 0 : m->config.moe_ffn * w},
+                {&p->dfc1, m->run.use == MODEL_TRAIN ? width(m) * w : 0}, {(void **)&p->order, id}, {(void **)&p->back, id}};
+    int64_t row = 0;
+
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        if (mem && each[i].bytes)
+            *each[i].to = mem + rows * row;
+        row += each[i].bytes;
+    }
+    return row;
+}
+
+size_t pass_rooms(struct model *m)
+{
+    struct places none = {0};
+    int64_t rows = (pass_moe_rows(m) + ROOM_ROWS - 1) / ROOM_ROWS * ROOM_ROWS;
+
+    if (!m->config.experts || !m->n_rooms)
+        return 0;
+    for (int i = 0; i < m->n_rooms; i++)
+        m->rooms[i] = (struct moe_room){m->rooms[i].mem, rows, kept_places(m, NULL, 0, &none)};
+    m->scratch = (struct moe_room){m->scratch.mem, rows, scratch_places(m, NULL, 0, &none)};
+    return (size_t)(rows * (m->n_rooms * m->rooms->row + m->scratch.row));
+}
+
+static int open_room(struct model *m, struct moe_room *r, struct err *e)
+{
+    int rc = 0;
+
+    device_free(m->dev, r->mem);
+    r->mem = NULL;
+    m->dev->use = MEMORY_ACTIVATIONS;
+    if (r->row && device_alloc(m->dev, &r->mem, (size_t)(r->rows * r->row), e) < 0)
+        rc = err_wrap(e, "%lld rows for experts", (long long)r->rows);
+    m->dev->use = MEMORY_OTHER;
+    return rc;
+}
+
+int pass_rooms_open(struct model *m, struct err *e)
+{
+    for (int i = 0; i < m->n_rooms; i++)
+        TRY(open_room(m, &m->rooms[i], e));
+    return m->n_rooms ? open_room(m, &m->scratch, e) : 0;
+}
+
+/* An eighth more than is needed now; what was in it is lost. */
+static int grow(struct model *m, struct moe_room *r, int64_t rows, struct err *e)
+{
+    if (rows <= r->rows)
+        return 0;
+    r->rows = (rows + rows / 8 + ROOM_ROWS - 1) / ROOM_ROWS * ROOM_ROWS;
+    return open_room(m, r, e);
+}
+
+static struct places places_of(const struct model *m, const struct layer_acts *a)
+{
+    struct places p = {0};
+
+    kept_places(m, a->room->mem, a->room->rows, &p);
+    scratch_places(m, m->scratch.mem, m->scratch.rows, &p);
+    return p;
+}
+
+/* ---- rows between ranks ---- */
+
+/* Rows that have come for expert i of those here; for all of them. */
+static int64_t rows_of(const struct model *m, const struct layer_acts *a, int64_t i)
+{
+    int64_t here = m->experts.params.experts, n = 0;
+
+    for (int64_t from = 0; from < m->config.experts / here; from++)
+        n += a->heard[from * here + i];
+    return n;
+}
+static int64_t rows_come(const struct model *m, const struct layer_acts *a)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < m->config.experts; i++)
+        n += a->heard[i];
+    return n;
+}
+
+/* a->heard: how many rows each rank has for each expert here. */
+static int hear(struct model *m, const struct layer_acts *a, struct err *e)
+{
+    struct comm_call call = {
+        .kind = COMM_ALL_TO_ALL, .send = a->counts, .recv = a->heard, .n = (size_t)m->experts.params.experts, .type = COMM_I32,
+    };
+
+    if (pass_spread(m))
+        return comm_run(m->part.expert, &call, e);
+    memcpy(a->heard, a->counts, (size_t)m->config.experts * sizeof *a->heard);
+    return 0;
+}
+
+/* Rows by expert from this rank to those that have the experts, or the other way. */
+static int move(struct model *m, const struct layer_acts *a, bool home, const void *from, void *to, struct err *e)
+{
+    int64_t here = m->experts.params.experts;
+    int ranks = m->part.expert->size;
+    size_t *out = m->moved, *in = m->moved + ranks, h = (size_t)m->config.hidden;
+    struct comm_call call = {
+        .kind = COMM_ALL_TO_ALL_V, .send = from, .recv = to, .type = exchange_type(m->dt),
+        .send_counts = home ? in : out, .recv_counts = home ? out : in,
+    };
+
+    memset(m->moved, 0, 2 * (size_t)ranks * sizeof *m->moved);
+    for (int64_t i = 0; i < m->config.experts; i++) {
+        out[i / here] += (size_t)a->counts[i] * h;
+        in[i / here] += (size_t)a->heard[i] * h;
+    }
+    return exchange(m->dev, m->part.expert, &call, e);
+}
+
+/* The order of rows that have come: they stand by rank, and of a rank by expert. */
+static int sort_rows(struct model *m, const struct layer_acts *a, const struct places *p, struct err *e)
+{
+    int64_t here = m->experts.params.experts, all = rows_come(m, a), row = 0, sorted = 0;
+    int32_t *order, *back;
+
+    if (all > m->order_rows) {
+        free(m->order_host);
+        m->order_host = malloc(2 * (size_t)all * sizeof *m->order_host);
+        m->order_rows = m->order_host ? all : 0;
+        if (!m->order_host)
+            return err_set(e, ERR_NOMEM, "out of memory");
+    }
+    order = m->order_host;
+    back = order ? order + all : NULL;
+    for (int64_t i = 0; i < here; i++)
+        for (int64_t k = 0, before = 0; k < m->config.experts; before += a->heard[k++])
+            for (int64_t j = 0; k % here == i && j < a->heard[k]; j++)
+                order[sorted++] = (int32_t)(before + j);
+    for (row = 0; row < all; row++)
+        back[order[row]] = (int32_t)row;
+    if (!all)
+        return 0;
+    TRY(device_put(m->dev, p->order, order, (size_t)all * sizeof *order, e));
+    return device_put(m->dev, p->back, back, (size_t)all * sizeof *back, e);
+}
+
+/* Rows of this rank, by expert, at mine: all that are for the experts here, by expert, to `sorted`; and the way back. */
+static int bring(struct model *m, const struct layer_acts *a, const struct places *p, const void *mine, void *sorted,
+                 struct err *e)
+{
+    TRY(move(m, a, false, mine, p->come, e));
+    return m->dev->ops->route_take(m->dev, m->dt, sorted, p->come, p->order, rows_come(m, a), m->config.hidden, e);
+}
+static int bring_home(struct model *m, const struct layer_acts *a, const struct places *p, const void *sorted, void *mine,
+                      struct err *e)
+{
+    TRY(m->dev->ops->route_take(m->dev, m->dt, p->come, sorted, p->back, rows_come(m, a), m->config.hidden, e));
+    return move(m, a, true, p->come, mine, e);
 }
 
 /* ---- products of one expert ---- */
@@ -32,7 +240,7 @@ static bool next_stretch(const struct model *m, int64_t layer, int64_t *expert, 
     if (i == p->experts)
         return false;
     *s = (struct stretch){
-        s->at + s->n, m->acts->layers[layer].counts[i], params_expert(p, layer, i, EXPERT_FC1_W),
+        s->at + s->n, rows_of(m, &m->acts->layers[layer], i), params_expert(p, layer, i, EXPERT_FC1_W),
         params_expert(p, layer, i, EXPERT_FC1_B), params_expert(p, layer, i, EXPERT_FC2_W),
         params_expert(p, layer, i, EXPERT_FC2_B),
     };
@@ -94,35 +302,54 @@ static int choose(struct model *m, int64_t layer, const void *x, int64_t rows, s
     return device_get(m->dev, a->counts, m->route_count, (size_t)r.experts * sizeof *a->counts, e);
 }
 
-int pass_experts_activate(struct model *m, int64_t layer, int64_t rows, struct err *e)
+int pass_experts_activate(struct model *m, int64_t layer, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
     struct layer_acts *a = &m->acts->layers[layer];
-    int64_t n = rows * m->config.topk, f = m->config.moe_ffn;
+    const struct places p = places_of(m, a);
+    int64_t n = rows_come(m, a), f = m->config.moe_ffn;
 
     if (m->config.swiglu)
-        return ops->glu_fwd(m->dev, m->dt, ACT_SILU, a->act, a->fc1, n, f, e);
-    return ops->act_fwd(m->dev, m->dt, ACT_GELU_TANH, a->act, a->fc1, n * f, e);
+        return ops->glu_fwd(m->dev, m->dt, ACT_SILU, p.act, p.fc1, n, f, e);
+    return ops->act_fwd(m->dev, m->dt, ACT_GELU_TANH, p.act, p.fc1, n * f, e);
+}
+
+/* p->in through the experts to answers. */
+static int experts(struct model *m, int64_t layer, const struct places *p, void *answers, struct err *e)
+{
+    int64_t h = m->config.hidden, f = m->config.moe_ffn, i = 0;
+    struct stretch s = {0};
+
+    while (next_stretch(m, layer, &i, &s))
+        TRY(forward(m, pass_at(m, p->fc1, s.at * width(m)), pass_at(m, p->in, s.at * h), s.fc1, s.fc1_b, s.n, e));
+    TRY(pass_experts_activate(m, layer, e));
+    i = 0;
+    s = (struct stretch){0};
+    while (next_stretch(m, layer, &i, &s))
+        TRY(forward(m, pass_at(m, answers, s.at * h), pass_at(m, p->act, s.at * f), s.fc2, s.fc2_b, s.n, e));
+    return 0;
 }
 
 int pass_experts(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
     struct layer_acts *a = &m->acts->layers[layer];
-    int64_t h = m->config.hidden, f = m->config.moe_ffn, wide = m->config.swiglu ? 2 * f : f, i = 0;
-    struct stretch s = {0};
+    struct places p;
     const void *x;
 
     TRY(pass_gather(m, &x, a->ln2, rows, e));
     TRY(choose(m, layer, x, rows, e));
-    TRY(m->dev->ops->route_take(m->dev, m->dt, a->in, x, m->route_from, rows * m->config.topk, h, e));
-    while (next_stretch(m, layer, &i, &s))
-        TRY(forward(m, pass_at(m, a->fc1, s.at * wide), pass_at(m, a->in, s.at * h), s.fc1, s.fc1_b, s.n, e));
-    TRY(pass_experts_activate(m, layer, rows, e));
-    i = 0;
-    s = (struct stretch){0};
-    while (next_stretch(m, layer, &i, &s))
-        TRY(forward(m, pass_at(m, a->answer, s.at * h), pass_at(m, a->act, s.at * f), s.fc2, s.fc2_b, s.n, e));
-    return 0;
+    TRY(hear(m, a, e));
+    TRY(grow(m, a->room, rows_come(m, a), e));
+    TRY(grow(m, &m->scratch, rows_come(m, a), e));
+    p = places_of(m, a);
+    TRY(m->dev->ops->route_take(m->dev, m->dt, pass_spread(m) ? m->drows : p.in, x, m->route_from, rows * m->config.topk,
+                                m->config.hidden, e));
+    if (!pass_spread(m))
+        return experts(m, layer, &p, a->answer, e);
+    TRY(sort_rows(m, a, &p, e));
+    TRY(bring(m, a, &p, m->drows, p.in, e));
+    TRY(experts(m, layer, &p, p.sorted, e));
+    return bring_home(m, a, &p, p.sorted, a->answer, e);
 }
 
 int pass_experts_end(struct model *m, int64_t layer, int64_t rows, struct err *e)
@@ -183,30 +410,48 @@ static int router_back(struct model *m, int64_t layer, int64_t rows, struct err 
     return m->dev->ops->matmul(m->dev, &input, e);
 }
 
+/* Gradients of answers at rows, which become those of what came in. */
+static int experts_back(struct model *m, int64_t layer, const struct places *p, void *rows, struct err *e)
+{
+    const struct device_ops *ops = m->dev->ops;
+    int64_t h = m->config.hidden, f = m->config.moe_ffn, n = rows_come(m, &m->acts->layers[layer]), i = 0;
+    struct stretch s = {0};
+
+    while (next_stretch(m, layer, &i, &s)) { /* what act was is needed no more */
+        void *act = pass_at(m, p->act, s.at * f);
+
+        TRY(backward(m, act, pass_at(m, rows, s.at * h), act, s.fc2, s.fc2_b, s.n, e));
+    }
+    if (m->config.swiglu)
+        TRY(ops->glu_bwd(m->dev, m->dt, ACT_SILU, p->dfc1, p->act, p->fc1, n, f, e));
+    else
+        TRY(ops->act_bwd(m->dev, m->dt, ACT_GELU_TANH, p->dfc1, p->act, p->fc1, n * f, e));
+    i = 0;
+    s = (struct stretch){0};
+    while (next_stretch(m, layer, &i, &s))
+        TRY(backward(m, pass_at(m, rows, s.at * h), pass_at(m, p->dfc1, s.at * width(m)), pass_at(m, p->in, s.at * h), s.fc1,
+                     s.fc1_b, s.n, e));
+    return 0;
+}
+
 int pass_experts_back(struct model *m, int64_t layer, const void *dy, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
     struct layer_acts *a = &m->acts->layers[layer];
-    int64_t rows = m->b * m->t, h = m->config.hidden, f = m->config.moe_ffn, wide = m->config.swiglu ? 2 * f : f, i = 0;
+    int64_t rows = m->b * m->t, h = m->config.hidden;
     const struct route r = route_of(m, rows);
-    struct stretch s = {0};
+    const struct places p = places_of(m, a);
 
     TRY(pass_gather(m, &dy, dy, rows, e));
     TRY(ops->route_join_bwd(m->dev, m->dt, &r, m->drows, m->dshare, dy, a->answer, a->place, a->share, h, e));
-    while (next_stretch(m, layer, &i, &s)) { /* what act was is needed no more */
-        void *act = pass_at(m, a->act, s.at * f);
-
-        TRY(backward(m, act, pass_at(m, m->drows, s.at * h), act, s.fc2, s.fc2_b, s.n, e));
+    if (pass_spread(m)) {
+        TRY(sort_rows(m, a, &p, e));
+        TRY(bring(m, a, &p, m->drows, p.sorted, e));
+        TRY(experts_back(m, layer, &p, p.sorted, e));
+        TRY(bring_home(m, a, &p, p.sorted, m->drows, e));
+    } else {
+        TRY(experts_back(m, layer, &p, m->drows, e));
     }
-    if (m->config.swiglu)
-        TRY(ops->glu_bwd(m->dev, m->dt, ACT_SILU, m->dwide, a->act, a->fc1, rows * r.k, f, e));
-    else
-        TRY(ops->act_bwd(m->dev, m->dt, ACT_GELU_TANH, m->dwide, a->act, a->fc1, rows * r.k * f, e));
-    i = 0;
-    s = (struct stretch){0};
-    while (next_stretch(m, layer, &i, &s))
-        TRY(backward(m, pass_at(m, m->drows, s.at * h), pass_at(m, m->dwide, s.at * wide), pass_at(m, a->in, s.at * h), s.fc1,
-                     s.fc1_b, s.n, e));
     TRY(ops->route_join(m->dev, m->dt, &r, m->dln, m->drows, a->place, NULL, h, e));
     return router_back(m, layer, rows, e);
 }

@@ -108,11 +108,19 @@ static inline int64_t pass_moe_rows(const struct model *m)
 {
     return m->b * m->t * m->config.topk;
 }
+/* Whether ranks share the experts. */
+static inline bool pass_spread(const struct model *m)
+{
+    return m->part.expert && m->part.expert->size > 1;
+}
+/* Says how large the rooms of a planned model are when as many rows come in as go out; how many bytes.  Allocates them. */
+size_t pass_rooms(struct model *m);
+int pass_rooms_open(struct model *m, struct err *e);
 /* From a->ln2 to a->answer; then the tensor ranks' summands of what the layer adds, to m->out. */
 int pass_experts(struct model *m, int64_t layer, int64_t rows, struct err *e);
 int pass_experts_end(struct model *m, int64_t layer, int64_t rows, struct err *e);
 /* a->act from a->fc1. */
-int pass_experts_activate(struct model *m, int64_t layer, int64_t rows, struct err *e);
+int pass_experts_activate(struct model *m, int64_t layer, struct err *e);
 /* From dy, the gradient of what the layer adds, to m->dln, that of norm2's (a summand of it). */
 int pass_experts_back(struct model *m, int64_t layer, const void *dy, struct err *e);
 

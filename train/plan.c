@@ -90,6 +90,16 @@ static double context_ring(const struct train_config *c, const struct plan_machi
     return sent > attention ? (double)s->layers * (sent - attention) : 0;
 }
 
+/* A layer's rows go to their experts and back, forward, and their gradients in backward; experts are taken to be used
+ * evenly. */
+static double expert_rows(const struct train_config *c, const struct plan_machine *m, const struct shape *s)
+{
+    int64_t n = c->layout.expert;
+    double layers = (double)s->layers * (double)model_moe_layers(&c->model) / (double)c->model.layers;
+
+    return layers * 2 * (1 + s->again) * ring(s->stream * (double)c->model.topk, n, bandwidth(m, n * c->layout.tensor));
+}
+
 static double beyond(double seconds, bool beside, double work)
 {
     if (!beside)
@@ -99,10 +109,10 @@ static double beyond(double seconds, bool beside, double work)
 
 /* Gradients are summed over replicas; with the distributed optimizer they are scattered, and the weights gathered; divided
  * gradients are scattered, and divided weights gathered twice, every micro-batch.  stage: seconds of a micro-batch, the last
- * one's backward and the first one's forward pass of which may hide them. */
-static double reduction(const struct train_config *c, const struct plan_machine *m, double weights, double stage)
+ * one's backward and the first one's forward pass of which may hide them.  n: replicas. */
+static double reduction(const struct train_config *c, const struct plan_machine *m, double weights, int64_t n,
+                        double stage)
 {
-    int64_t n = train_config_replicas(c);
     double per_second = bandwidth(m, n * c->layout.tensor), scatter = ring((c->reduce_bf16 ? 2 : 4) * weights, n, per_second);
     double gather = ring((c->bf16 ? 2 : 4) * weights, n, per_second), micro = (double)c->micro_batches;
 
@@ -127,12 +137,14 @@ int plan_step(const struct train_config *c, const struct plan_machine *m, struct
     p->compute = n * products(c, m, &s);
     p->tensor = n * tensor_sums(c, m, &s);
     p->context = n * context_ring(c, m, &s);
+    p->experts = n * expert_rows(c, m, &s);
     if (c->layout.pipe > 1)
         p->stream = n * 2 * parts * s.stream / (c->layout.sequence ? (double)c->layout.tensor : 1) / bandwidth(m, c->world);
-    stage = p->compute + p->tensor + p->context + p->stream;
+    stage = p->compute + p->tensor + p->context + p->experts + p->stream;
     p->bubble_share = (stages - 1) / (n * parts);
     p->bubble = stage * p->bubble_share;
-    p->reduce = reduction(c, m, weights, stage / n);
+    p->reduce = reduction(c, m, weights, train_config_replicas(c), stage / n) +
+                reduction(c, m, (double)p->memory.expert_elements, train_config_replicas(c) / c->layout.expert, stage / n);
     /* Gradient, master weight and two moments are read, three of them and the copy in bf16 written. */
     p->optimizer = (double)(p->memory.optimizer / 8) * 30 / m->memory_bandwidth;
     p->seconds = stage + p->bubble + p->reduce + p->optimizer;
@@ -164,30 +176,40 @@ static int keep(struct plan_choice *v, int have, int n, const struct plan_choice
     return have;
 }
 
+/* Plans *one, whose layout, micro-batch and recomputation are set; false: it cannot be, or does not fit. */
+static bool possible(const struct train_config *c, const struct plan_machine *m, struct plan_choice *one)
+{
+    struct train_config k = *c;
+    struct err why;
+
+    k.layout = one->layout;
+    k.micro_batch = one->micro_batch;
+    k.recompute = one->recompute;
+    if (c->world % (k.layout.tensor * k.layout.pipe * k.layout.context) || c->model.layers % k.layout.pipe ||
+        train_config_check(&k, &why) < 0 || plan_step(&k, m, &one->step, &why) < 0)
+        return false;
+    one->data = k.ranks;
+    return (double)one->step.memory.total <= m->memory;
+}
+
 int plan_search(const struct train_config *c, const struct plan_machine *m, struct plan_choice *v, int n)
 {
+    int64_t experts = c->model.experts ? c->model.experts : 1;
     int have = 0;
-    struct err why;
 
     for (int64_t tensor = 1; tensor <= m->node; tensor *= 2)
         for (int64_t pipe = 1; pipe <= c->model.layers; pipe++)
-            for (int64_t micro = 1; micro <= 8; micro *= 2)
-                for (int again = RECOMPUTE_NONE; again <= RECOMPUTE_SELECTIVE; again++) {
-                    struct train_config k = *c;
-                    struct plan_choice one = {.micro_batch = micro, .recompute = again};
+            for (int64_t expert = 1; expert <= experts; expert *= 2)
+                for (int64_t micro = 1; micro <= 8; micro *= 2)
+                    for (int again = RECOMPUTE_NONE; again <= RECOMPUTE_SELECTIVE; again++) {
+                        struct plan_choice one = {.layout = c->layout, .micro_batch = micro, .recompute = again};
 
-                    k.layout.tensor = tensor;
-                    k.layout.sequence = tensor > 1;
-                    k.layout.pipe = pipe;
-                    k.micro_batch = micro;
-                    k.recompute = again;
-                    if (c->world % (tensor * pipe * k.layout.context) || c->model.layers % pipe ||
-                        train_config_check(&k, &why) < 0 || plan_step(&k, m, &one.step, &why) < 0 ||
-                        (double)one.step.memory.total > m->memory)
-                        continue;
-                    one.layout = k.layout;
-                    one.data = k.ranks;
-                    have = keep(v, have, n, &one);
-                }
+                        one.layout.tensor = tensor;
+                        one.layout.sequence = tensor > 1;
+                        one.layout.pipe = pipe;
+                        one.layout.expert = expert;
+                        if (possible(c, m, &one))
+                            have = keep(v, have, n, &one);
+                    }
     return have;
 }

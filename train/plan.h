@@ -4,8 +4,8 @@
  *     (m + (p - 1) / v) * stage + reduce + optimizer
  * of m micro-batches, p stages of v parts each (arXiv:2104.04473), where stage is the slowest one's
  * time for a micro-batch: its matrix products at a share of the device's peak (less for a small hidden
- * size), and behind them the tensor ranks' sums, the ring of the context ranks, the stream to the next stage.  A ring of n
- * ranks moves 2 (n - 1) / n of what it sums, and half of that to gather or to scatter.
+ * size), and behind them the tensor ranks' sums, the ring of the context ranks, the rows that go to experts of
+ * other ranks, the stream to the next stage.  A ring of n ranks moves 2 (n - 1) / n of what it sums, and half of that to gather or to scatter.
  * docs/training.md says what it was checked against.
  */
 #ifndef TRAIN_PLAN_H
@@ -39,6 +39,7 @@ struct plan_step {
     double compute;   /* seconds of the slowest stage's products */
     double tensor;    /* of its sums over tensor ranks */
     double context;   /* of the ring */
+    double experts;   /* of rows on their way to experts of other ranks and back */
     double stream;    /* between stages */
     double bubble;    /* in which a stage waits for others */
     double reduce;    /* of gradients and weights over replicas, as far as it is not hidden */
@@ -52,7 +53,7 @@ struct plan_step {
 int plan_step(const struct train_config *c, const struct plan_machine *m, struct plan_step *s, struct err *e);
 
 /* Layouts of c->world ranks, the fastest first, of those that fit into the machine's memory: c with tensor,
- * pipe, data parallelism, micro-batch and recomputation chosen.  How many, up to n. */
+ * pipe, expert and data parallelism, micro-batch and recomputation chosen.  How many, up to n. */
 struct plan_choice {
     struct layout_sizes layout;
     int64_t data, micro_batch;

@@ -33,12 +33,17 @@ static int put_step(struct buf *b, const struct train_config *c, const struct pl
     const struct model_memory *mm = &s->memory.model;
     const double gb = 1e9;
 
-    TRY(buf_printf(b, "model: %.4g billion parameters, %.4g FLOP a token\n", (double)model_config_params(&c->model) / 1e9,
-           model_config_flops(&c->model, c->model.seq)));
+    TRY(buf_printf(b, "model: %.4g billion parameters", (double)model_config_params(&c->model) / 1e9));
+    if (c->model.experts)
+        TRY(buf_printf(b, ", of which a token meets %.4g", (double)model_config_active(&c->model) / 1e9));
+    TRY(buf_printf(b, ", %.4g FLOP a token\n", model_config_flops(&c->model, c->model.seq)));
     TRY(buf_printf(b, "layout: %" PRId64 " ranks = tensor %" PRId64 "%s x context %" PRId64 " x pipeline %" PRId64 " (%" PRId64
-           " parts each) x data %" PRId64 "; %" PRId64 " micro-batches of %" PRId64 "\n",
+           " parts each) x data %" PRId64 "; %" PRId64 " micro-batches of %" PRId64,
            c->world, c->layout.tensor, c->layout.sequence ? " (sequence)" : "", c->layout.context, c->layout.pipe,
            c->stages.chunks, c->ranks, c->micro_batches, c->micro_batch));
+    if (c->layout.expert > 1)
+        TRY(buf_printf(b, "; experts shared by %" PRId64, c->layout.expert));
+    TRY(buf_putc(b, '\n'));
     TRY(buf_printf(b, "memory of the fullest rank: weights %.2f + gradients %.2f + optimizer %.2f + activations %.2f"
                    " + copy for saving %.2f = %.2f GB of %.0f (%zu bytes)%s\n",
                    (double)(mm->weights + mm->low) / gb, (double)mm->grads / gb, (double)s->memory.optimizer / gb,
@@ -46,9 +51,9 @@ static int put_step(struct buf *b, const struct train_config *c, const struct pl
                    m->memory / gb, s->memory.total, (double)s->memory.total > m->memory ? ": DOES NOT FIT" : ""));
     if (s->memory.host)
         TRY(buf_printf(b, "memory of its host: optimizer %.2f GB\n", (double)s->memory.host / gb));
-    TRY(buf_printf(b, "step: %.3f s = products %.3f + tensor %.3f + context %.3f + stream %.3f + bubble %.3f + reduce %.3f"
-                   " + optimizer %.3f\n",
-                   s->seconds, s->compute, s->tensor, s->context, s->stream, s->bubble, s->reduce, s->optimizer));
+    TRY(buf_printf(b, "step: %.3f s = products %.3f + tensor %.3f + context %.3f + experts %.3f + stream %.3f + bubble %.3f"
+                   " + reduce %.3f + optimizer %.3f\n",
+                   s->seconds, s->compute, s->tensor, s->context, s->experts, s->stream, s->bubble, s->reduce, s->optimizer));
     return buf_printf(b, "bubble: %.1f %% of a step without it; %.0f tokens/s, %.0f TFLOP/s a device, mfu %.1f %%\n",
                       100 * s->bubble_share, (double)(c->global_batch * c->model.seq) / s->seconds, s->mfu * m->flops / 1e12,
                       100 * s->mfu);
@@ -58,8 +63,9 @@ static int put_choice(struct buf *b, const struct plan_choice *v)
 {
     static const char *const again[] = {"none", "full", "selective"};
 
-    return buf_printf(b, "%6" PRId64 "  %8" PRId64 "  %4" PRId64 "  %11" PRId64 "  %-9s  %8.2f  %8.1f  %7.3f  %5.1f\n",
-                      v->layout.tensor, v->layout.pipe, v->data, v->micro_batch, again[v->recompute],
+    return buf_printf(b, "%6" PRId64 "  %8" PRId64 "  %6" PRId64 "  %4" PRId64 "  %11" PRId64
+                      "  %-9s  %8.2f  %8.1f  %7.3f  %5.1f\n",
+                      v->layout.tensor, v->layout.pipe, v->layout.expert, v->data, v->micro_batch, again[v->recompute],
                       (double)v->step.memory.total / 1e9, 100 * v->step.bubble_share, v->step.seconds, 100 * v->step.mfu);
 }
 
@@ -71,7 +77,7 @@ static int put_layouts(struct buf *b, const struct train_config *c, const struct
     if (have == 0)
         rc = buf_printf(b, "no layout of %" PRId64 " ranks fits into %.0f GB each\n", c->world, m->memory / 1e9);
     else if (have > 0)
-        rc = buf_puts(b, "tensor  pipeline  data  micro-batch  recompute        GB  bubble %  seconds  mfu %\n");
+        rc = buf_puts(b, "tensor  pipeline  expert  data  micro-batch  recompute        GB  bubble %  seconds  mfu %\n");
     for (int i = 0; i < have && rc == 0; i++)
         rc = put_choice(b, &v[i]);
     free(v);

@@ -48,11 +48,13 @@ static void part_of(const struct train_config *c, const struct layout *l, int st
 
     *part = (struct model_part){
         .embeds = stage == 0 && i == 0, .heads = stage == s->stages - 1 && i == s->chunks - 1, .tensor = l->tensor,
-        .sequence = c->layout.sequence, .context = l->context,
+        .sequence = c->layout.sequence, .context = l->context, .expert = l->expert,
     };
     stages_layers(s, stage, i, &part->first, &part->layers);
     *run = config_run(c, l->replicas, l->model);
     run->experts = run->dense;
+    run->experts.replicas = l->expert_replicas;
+    run->experts.model = l->expert_model;
     run->slots = pipeline_slots(&shape, stage, i);
 }
 
@@ -61,7 +63,9 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
 {
     struct comm tensor = {.size = (int)c->layout.tensor}, context = {.size = (int)c->layout.context}; /* one of them */
     struct comm replicas = {.size = (int)train_config_replicas(c)};
-    const struct layout l = {.tensor = &tensor, .context = &context, .replicas = &replicas};
+    struct comm expert = {.size = (int)c->layout.expert}, expert_replicas = {.size = replicas.size / expert.size};
+    const struct layout l = {.tensor = &tensor, .context = &context, .replicas = &replicas, .expert = &expert,
+                             .expert_replicas = &expert_replicas};
     const struct division_conf how = config_division(c, NULL);
     struct model_part part;
     struct model_run run;
@@ -79,8 +83,8 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
         d.grads += x.grads;
         d.optimizer += x.optimizer;
         d.host += x.host;
-        m->elements += one.store[1].elements;
-        one.store[0].elements += one.store[1].elements;
+        m->expert_elements += one.store[1].elements;
+        m->save += c->async_save ? 3 * one.store[1].elements * sizeof(float) / (size_t)expert_replicas.size : 0;
     }
     m->model.weights += one.weights + d.weights;
     m->model.low += one.low;

@@ -69,7 +69,8 @@ struct train_memory {
     struct model_memory model;
     size_t optimizer, save, total; /* save: --async-save's copy */
     size_t host;                   /* bytes in the host's memory instead, not in total */
-    size_t elements;               /* a number: weights of that rank's part, divided or not */
+    size_t elements;               /* a number: weights of that rank's part, divided or not, */
+    size_t expert_elements;        /* and those of its experts */
 };
 int trainer_plan(const struct train_config *c, struct train_memory *m, struct err *e);
 /* Those of the ranks of one stage. */
