@@ -151,6 +151,7 @@ struct model {
     int32_t *counts;         /* all layers'; host */
     struct moe_room *rooms, scratch; /* of layers, as many as they use; for one layer at a time */
     int n_rooms;
+    size_t grown;            /* bytes of these beyond what was planned */
     int32_t *order_host;     /* room for two of each row, */
     int64_t order_rows;      /* of so many */
     size_t *moved;           /* elements to and from each rank that shares the experts */

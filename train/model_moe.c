@@ -115,9 +115,12 @@ int pass_rooms_open(struct model *m, struct err *e)
 /* An eighth more than is needed now; what was in it is lost. */
 static int grow(struct model *m, struct moe_room *r, int64_t rows, struct err *e)
 {
+    int64_t more = (rows + rows / 8 + ROOM_ROWS - 1) / ROOM_ROWS * ROOM_ROWS;
+
     if (rows <= r->rows)
         return 0;
-    r->rows = (rows + rows / 8 + ROOM_ROWS - 1) / ROOM_ROWS * ROOM_ROWS;
+    m->grown += (size_t)((more - r->rows) * r->row);
+    r->rows = more;
     return open_room(m, r, e);
 }
 

@@ -5,7 +5,8 @@
  * of m micro-batches, p stages of v parts each (arXiv:2104.04473), where stage is the slowest one's
  * time for a micro-batch: its matrix products at a share of the device's peak (less for a small hidden
  * size), and behind them the tensor ranks' sums, the ring of the context ranks, the rows that go to experts of
- * other ranks, the stream to the next stage.  A ring of n ranks moves 2 (n - 1) / n of what it sums, and half of that to gather or to scatter.
+ * other ranks, the stream to the next stage.  A ring of n ranks moves 2 (n - 1) / n
+ * of what it sums, and half of that to gather or to scatter.
  * docs/training.md says what it was checked against.
  */
 #ifndef TRAIN_PLAN_H

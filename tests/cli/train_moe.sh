@@ -35,6 +35,7 @@ done
 for m in moe mixtral; do
     # shellcheck disable=SC2086
     check "$m in bf16" timeout 100 mpirun --oversubscribe -n 2 quern-train ${!m} $ep 2 --bf16 --log-file $m.bf16.jsonl
+    # shellcheck disable=SC2016
     check "$m in bf16: near" awk -F'[:,]' 'NR == FNR { a[FNR] = $4; next }
         { d = $4 - a[FNR]; if (!(d < 0.01 && d > -0.01)) exit 1 }' $m.jsonl $m.bf16.jsonl
 done
