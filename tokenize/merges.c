@@ -1,326 +1,22 @@
-#include "tokenize/merges.h"
+#include "tokenize/merges_runs.h"
 
 #include <stdlib.h>
 
-#include "base/hash.h"
-
 #define INSIDE (UINT32_MAX - 1) /* a cell that is neither the first nor the last of its token */
-#define FREE UINT64_MAX
 
 enum {
-    STEP = 64,      /* the bar is a part of the highest count */
-    COUNTER_BITS = 17,
-    AHEAD = 16,       /* places whose cells are fetched early */
-    REST = 256        /* places between two rests */
+    COUNTER_BITS = 17, /* more are no faster: they leave the cache */
+    AHEAD = 16         /* places whose cells are fetched early */
 };
-
-struct pair {
-    uint64_t key; /* left << 32 | right; FREE */
-    int64_t count;
-    uint64_t list; /* its places, ascending; some are none any more */
-    uint32_t n;
-};
-
-struct entry { /* of the heap; what it says was true once and can only have become less */
-    int64_t count;
-    uint64_t tie; /* the lower the better */
-    uint64_t key;
-};
-
-/* What the neighbours of one kind of a joined pair lose and gain. */
-struct side {
-    int64_t loss, gain;
-    uint64_t list;
-    uint32_t n; /* places */
-    bool met, kept;
-};
-
-struct trainer {
-    struct merges_words *words;
-    const struct merges_rules *rules;
-    uint32_t *length; /* of each token */
-    int64_t bar, floor;
-    int64_t most; /* no pair occurs more often */
-    uint64_t *counters; /* of pairs by hash: an upper bound */
-    struct pair *pairs;
-    uint64_t mask, n_pairs;
-    uint64_t listed; /* of words->lists */
-    struct buf heap;            /* struct entry */
-    struct side *left, *right;  /* by token */
-    struct buf lefts, rights;   /* those met */
-    uint32_t worked;
-};
-
-static uint64_t hash_pair(uint64_t key)
-{
-    key *= 0x9E3779B97F4A7C15ULL;
-    return (key ^ key >> 32) * 0xD6E8FEB86659FD93ULL;
-}
-
-static void rest(struct trainer *t, uint32_t places)
-{
-    if (t->rules->rest && (t->worked += places) >= REST) {
-        t->worked = 0;
-        t->rules->rest(t->rules->rest_state);
-    }
-}
-
-/* ---- the heap ---- */
-
-static struct entry *heap_of(const struct trainer *t)
-{
-    return (struct entry *)(void *)t->heap.p;
-}
-
-static size_t heap_size(const struct trainer *t)
-{
-    return t->heap.n / sizeof(struct entry);
-}
-
-static bool above(const struct entry *x, const struct entry *y)
-{
-    if (x->count != y->count)
-        return x->count > y->count;
-    return x->tie < y->tie;
-}
-
-static int push(struct trainer *t, struct entry x)
-{
-    size_t i = heap_size(t);
-    struct entry *h;
-
-    TRY(buf_put(&t->heap, &x, sizeof x));
-    h = heap_of(t);
-    for (; i && above(&x, &h[(i - 1) / 2]); i = (i - 1) / 2)
-        h[i] = h[(i - 1) / 2];
-    h[i] = x;
-    return 0;
-}
-
-/* Puts x in the place of the top, which is gone. */
-static void replace_top(struct trainer *t, struct entry x)
-{
-    struct entry *h = heap_of(t);
-    size_t n = heap_size(t), i = 0;
-
-    for (size_t c; (c = 2 * i + 1) < n; i = c) {
-        if (c + 1 < n && above(&h[c + 1], &h[c]))
-            c++;
-        if (!above(&h[c], &x))
-            break;
-        h[i] = h[c];
-    }
-    h[i] = x;
-}
-
-static void pop(struct trainer *t)
-{
-    t->heap.n -= sizeof(struct entry);
-    if (t->heap.n)
-        replace_top(t, heap_of(t)[heap_size(t)]);
-}
-
-/* ---- the table of pairs ---- */
-
-static struct pair *slot_of(struct pair *pairs, uint64_t mask, uint64_t key)
-{
-    uint64_t i = hash_pair(key) & mask;
-
-    while (pairs[i].key != FREE && pairs[i].key != key)
-        i = (i + 1) & mask;
-    return &pairs[i];
-}
-
-static struct pair *find_pair(const struct trainer *t, uint64_t key)
-{
-    struct pair *p = slot_of(t->pairs, t->mask, key);
-
-    return p->key == FREE ? NULL : p;
-}
-
-/* Makes a table for n pairs of those that reach the bar, and all when all is true. */
-static int resize(struct trainer *t, uint64_t n, bool all)
-{
-    uint64_t size = 1 << 10;
-    struct pair *fresh;
-
-    while (size < n * 2)
-        size *= 2;
-    fresh = malloc(size * sizeof *fresh);
-    if (!fresh)
-        return ERR_NOMEM;
-    for (uint64_t i = 0; i < size; i++)
-        fresh[i].key = FREE;
-    t->n_pairs = 0;
-    for (uint64_t i = 0; t->pairs && i <= t->mask; i++) {
-        if (t->pairs[i].key == FREE || (!all && t->pairs[i].count < t->bar))
-            continue;
-        *slot_of(fresh, size - 1, t->pairs[i].key) = t->pairs[i];
-        t->n_pairs++;
-    }
-    free(t->pairs);
-    t->pairs = fresh;
-    t->mask = size - 1;
-    return 0;
-}
-
-/* The pair's record, made if need be; NULL: out of memory. */
-static struct pair *add_pair(struct trainer *t, uint64_t key)
-{
-    struct pair *p = slot_of(t->pairs, t->mask, key);
-
-    if (p->key == FREE) {
-        if ((t->n_pairs + 1) * 2 > t->mask + 1) {
-            if (resize(t, (t->n_pairs + 1) * 2, true) < 0)
-                return NULL;
-            p = slot_of(t->pairs, t->mask, key);
-        }
-        *p = (struct pair){.key = key};
-        t->n_pairs++;
-    }
-    return p;
-}
-
-static bool is_at(const struct trainer *t, const struct pair *p, uint32_t at)
-{
-    uint32_t left = (uint32_t)(p->key >> 32);
-    const uint32_t *c = t->words->cells;
-
-    return c[at] == left && c[at + t->length[left]] == (uint32_t)p->key;
-}
-
-/* What decides among pairs of the same count. */
-static uint64_t tie_of(const struct trainer *t, struct pair *p)
-{
-    if (!t->rules->first_place)
-        return p->key;
-    while (p->n && !is_at(t, p, t->words->lists[p->list])) {
-        p->list++;
-        p->n--;
-    }
-    return p->n ? t->words->lists[p->list] : UINT64_MAX;
-}
-
-static bool is_allowed(const struct trainer *t, uint64_t key)
-{
-    uint32_t bytes = t->length[key >> 32] + t->length[(uint32_t)key];
-
-    return !t->rules->max_length || bytes < t->rules->max_length || bytes == 2;
-}
-
-/* ---- reading all words for the pairs that reach the bar ---- */
-
-/* The next place of a pair behind *at in the cells; false: none. */
-static inline bool next_pair(const struct trainer *t, uint64_t *at, uint64_t *key)
-{
-    const uint32_t *c = t->words->cells;
-    uint64_t p = *at, q;
-
-    p += c[p] == MERGES_END ? 1 : t->length[c[p]];
-    for (; p < t->words->n_cells; p = q) {
-        if (c[p] == MERGES_END) {
-            q = p + 1;
-            continue;
-        }
-        q = p + t->length[c[p]];
-        *key = (uint64_t)c[p] << 32 | c[q];
-        if (c[q] != MERGES_END && is_allowed(t, *key)) {
-            *at = p;
-            return true;
-        }
-    }
-    return false;
-}
-
-static uint64_t counter_of(uint64_t key)
-{
-    return hash_pair(key) >> (64 - COUNTER_BITS);
-}
-
-/* Sets the bar by the highest count that there can be; false: no pair is left. */
-static bool set_bar(struct trainer *t)
-{
-    int64_t most = 0;
-    uint64_t key;
-
-    memset(t->counters, 0, sizeof *t->counters << COUNTER_BITS);
-    for (uint64_t at = 0; next_pair(t, &at, &key);) {
-        t->counters[counter_of(key)] += t->words->count[t->words->word[at]];
-        rest(t, 1);
-    }
-    for (uint64_t i = 0; i < (uint64_t)1 << COUNTER_BITS; i++)
-        most = (int64_t)t->counters[i] > most ? (int64_t)t->counters[i] : most;
-    if (most >= t->bar) /* several pairs in one counter */
-        most = t->bar - 1;
-    if (most < t->floor)
-        return false;
-    t->most = most;
-    t->bar = most / STEP > t->floor ? most / STEP : t->floor;
-    return true;
-}
-
-/* Counts the pairs whose counters reach the bar; with more of them than there should be, the bar is
- * raised. */
-static int count_pairs(struct trainer *t)
-{
-    uint64_t key;
-
-    free(t->pairs);
-    t->pairs = NULL;
-    TRY(resize(t, 0, false));
-    for (uint64_t at = 0; next_pair(t, &at, &key); rest(t, 1)) {
-        struct pair *p;
-        if (t->counters[counter_of(key)] < (uint64_t)t->bar)
-            continue;
-        p = add_pair(t, key);
-        if (!p)
-            return ERR_NOMEM;
-        p->count += (int64_t)t->words->count[t->words->word[at]];
-        p->n++;
-        if (t->n_pairs > t->rules->pairs && t->bar < t->most / 2) {
-            t->bar = t->bar < t->most / 8 ? t->bar * 4 : t->most / 2; /* never all: the bar has to sink */
-            return count_pairs(t);
-        }
-    }
-    return resize(t, t->n_pairs, false);
-}
-
-static int find_frequent(struct trainer *t)
-{
-    const struct merges_words *w = t->words;
-    struct pair *p;
-    uint64_t key;
-
-    TRY(count_pairs(t));
-    t->listed = 0;
-    for (uint64_t i = 0; i <= t->mask; i++) {
-        p = &t->pairs[i];
-        if (p->key == FREE)
-            continue;
-        p->list = t->listed;
-        t->listed += p->n;
-        p->n = 0;
-    }
-    for (uint64_t at = 0; next_pair(t, &at, &key); rest(t, 1)) {
-        if (t->counters[counter_of(key)] >= (uint64_t)t->bar && (p = find_pair(t, key)))
-            w->lists[p->list + p->n++] = (uint32_t)at;
-    }
-    for (uint64_t i = 0; i <= t->mask; i++) {
-        p = &t->pairs[i];
-        if (p->key != FREE)
-            TRY(push(t, (struct entry){p->count, tie_of(t, p), p->key}));
-    }
-    return 0;
-}
 
 /* ---- joining ---- */
 
-static int meet(struct side *sides, struct buf *met, uint32_t token, uint64_t gain, uint64_t loss)
+static int meet(struct merges_side *sides, struct buf *met, uint32_t token, uint64_t gain, uint64_t loss)
 {
-    struct side *s = &sides[token];
+    struct merges_side *s = &sides[token];
 
     if (!s->met) {
-        *s = (struct side){.met = true};
+        *s = (struct merges_side){.met = true};
         TRY(buf_put(met, &token, sizeof token));
     }
     s->n++;
@@ -333,7 +29,7 @@ static int meet(struct side *sides, struct buf *met, uint32_t token, uint64_t ga
 static int join_at(struct trainer *t, uint32_t at, uint32_t left, uint32_t right, uint32_t id)
 {
     uint32_t *c = t->words->cells + at;
-    uint32_t middle = t->length[left], end = middle + t->length[right];
+    uint32_t middle = t->width[left], end = middle + t->width[right];
     uint64_t count = t->words->count[t->words->word[at]];
 
     c[middle - 1] = c[middle] = INSIDE;
@@ -351,22 +47,22 @@ static int join_at(struct trainer *t, uint32_t at, uint32_t left, uint32_t right
 /* Counts that fall, by how much the pairs of old lose to those of the new token. */
 static void lose(struct trainer *t, uint64_t key, int64_t count)
 {
-    struct pair *p = find_pair(t, key);
+    struct pair *p = pairs_find(&t->pairs, key);
 
     if (p)
         p->count -= count;
 }
 
 /* A pair of the new token: looked after if it is frequent. */
-static int gain(struct trainer *t, uint64_t key, struct side *s)
+static int gain(struct trainer *t, uint64_t key, struct merges_side *s)
 {
     struct pair *p;
 
     s->met = false;
-    s->kept = s->n && s->gain >= t->bar && is_allowed(t, key);
+    s->kept = s->n && s->gain >= t->bar && merges_is_allowed(t, key);
     if (!s->kept)
         return 0;
-    p = add_pair(t, key);
+    p = pairs_add(&t->pairs, key);
     if (!p)
         return ERR_NOMEM;
     *p = (struct pair){.key = key, .count = s->gain, .list = t->listed, .n = s->n};
@@ -385,17 +81,17 @@ static const uint32_t *tokens_of(const struct buf *met, size_t *n)
 static void list_places(struct trainer *t, const uint32_t *at, uint32_t n, uint32_t id)
 {
     const struct merges_words *w = t->words;
-    uint32_t length = t->length[id], end = 0; /* of the one before: its last cell is no place */
+    uint32_t width = t->width[id], end = 0; /* of the one before: its last cell is no place */
 
-    for (uint32_t i = 0; i < n; i++, rest(t, 1)) {
+    for (uint32_t i = 0; i < n; i++) {
         const uint32_t *c = w->cells + at[i];
         uint32_t left = c[-1], right;
         if (c[0] != id || at[i] < end)
             continue;
-        right = c[length];
-        end = at[i] + length;
+        right = c[width];
+        end = at[i] + width;
         if (left != MERGES_END && left != id && t->left[left].kept)
-            w->lists[t->left[left].list++] = at[i] - t->length[left];
+            w->lists[t->left[left].list++] = at[i] - t->width[left];
         if (right != MERGES_END && t->right[right].kept)
             w->lists[t->right[right].list++] = at[i];
     }
@@ -403,9 +99,9 @@ static void list_places(struct trainer *t, const uint32_t *at, uint32_t n, uint3
 
 static int push_pair(struct trainer *t, uint64_t key)
 {
-    struct pair *p = find_pair(t, key);
+    struct pair *p = pairs_find(&t->pairs, key);
 
-    return push(t, (struct entry){p->count, tie_of(t, p), key});
+    return heap_push(&t->heap, (struct pair_entry){p->count, merges_tie(t, p), key});
 }
 
 /* Joins a pair everywhere; what is around it gets new pairs. */
@@ -416,13 +112,13 @@ static int join_pair(struct trainer *t, struct pair pair, uint32_t id)
     uint32_t left = (uint32_t)(pair.key >> 32), right = (uint32_t)pair.key;
     size_t n_lefts, n_rights;
 
-    for (uint32_t i = 0; i < pair.n; i++, rest(t, 1)) {
+    for (uint32_t i = 0; i < pair.n; i++) {
         if (i + AHEAD < pair.n) {
             __builtin_prefetch(&w->cells[at[i + AHEAD]], 1);
             __builtin_prefetch(&w->word[at[i + AHEAD]]);
             __builtin_prefetch(&w->count[w->word[at[i + AHEAD / 2]]]);
         }
-        if (is_at(t, &pair, at[i]))
+        if (merges_is_at(t, pair.key, at[i]))
             TRY(join_at(t, at[i], left, right, id));
     }
     lefts = tokens_of(&t->lefts, &n_lefts);
@@ -448,72 +144,127 @@ static int join_pair(struct trainer *t, struct pair pair, uint32_t id)
 }
 
 /* Brings the top of the heap up to date; false: it was, and is the best pair. */
-static bool refresh(struct trainer *t)
+static bool refresh(struct trainer *t, bool first)
 {
-    struct entry *top = heap_of(t);
-    struct pair *p = find_pair(t, top->key);
-    uint64_t tie = p->count >= t->bar ? tie_of(t, p) : 0;
+    struct pair_entry *top = heap_entries(&t->heap);
+    struct pair *p = pairs_find(&t->pairs, top->key);
+    uint64_t tie = p->count >= t->bar ? merges_tie(t, p) : 0;
 
-    if (p->count < t->bar)
-        pop(t);
+    if (p->count < t->bar || (p->count == t->bar && tie > t->tie && !first)) /* nothing is better than the first */
+        heap_pop(&t->heap);
     else if (p->count != top->count || tie != top->tie)
-        replace_top(t, (struct entry){p->count, tie, p->key});
+        heap_replace(&t->heap, (struct pair_entry){p->count, tie, p->key});
     else
         return false;
     return true;
 }
 
-static int find_merges(struct trainer *t, uint32_t *tokens, struct buf *found, struct err *e)
-{
-    int rc = 0;
+/* ---- rounds ---- */
 
-    while (*tokens < t->rules->target && rc >= 0) {
-        struct merge m;
-        struct pair *p;
-        if (!t->heap.n) {
-            if (!set_bar(t))
-                break;
-            rc = find_frequent(t);
-            continue;
-        }
-        if (refresh(t))
-            continue;
-        p = find_pair(t, heap_of(t)->key);
-        pop(t);
-        m = (struct merge){(uint32_t)(p->key >> 32), (uint32_t)p->key, 0};
-        TRY(t->rules->join(t->rules->state, m.left, m.right, &m.id, e));
-        t->length[m.id] = t->length[m.left] + t->length[m.right];
-        rc = buf_put(found, &m, sizeof m);
-        if (rc == 0)
-            rc = join_pair(t, *p, m.id);
-    }
-    return rc < 0 ? err_set(e, ERR_NOMEM, "out of memory for pairs") : 0;
+static int make_token(struct trainer *t, uint64_t key, struct merge *m, struct buf *found, struct err *e)
+{
+    *m = (struct merge){(uint32_t)(key >> 32), (uint32_t)key, 0};
+    TRY(t->rules->join(t->rules->state, m->left, m->right, &m->id, e));
+    t->length[m->id] = t->length[m->left] + t->length[m->right];
+    t->width[m->id] = t->width[m->left] + t->width[m->right];
+    return buf_put(found, m, sizeof *m);
 }
 
-int merges_find(struct merges_words *words, const struct merges_rules *rules, uint32_t *tokens, struct buf *found,
-                struct err *e)
+/* Joins this round's pairs. */
+static int join_pairs(struct trainer *t, const uint32_t *tokens, struct buf *found, struct err *e)
 {
-    struct trainer t = {.words = words, .rules = rules, .bar = INT64_MAX};
-    size_t ids = (size_t)(rules->target > *tokens ? rules->target : *tokens) + 1;
+    uint64_t room = t->file ? t->words->max_cells : t->words->n_cells;
+    bool first = true, known = false;
+    struct merge m;
+
+    t->most = t->tie == UINT64_MAX ? t->bar - 1 : t->bar; /* when the heap is empty */
+    for (; t->heap.n && *tokens < t->rules->target; first = false) {
+        uint32_t n = *tokens;
+        struct pair p;
+        while (t->heap.n && refresh(t, first))
+            ;
+        if (!t->heap.n)
+            break;
+        p = *pairs_find(&t->pairs, heap_entries(&t->heap)->key);
+        /* The lists or the table may be full; and a token there was before (a special one) has not the id that what is said
+         * of ties at the ends of runs relies upon. */
+        if (known || (!first && (t->listed + 2ULL * p.n > room || t->pairs.n > 2 * t->rules->pairs))) {
+            t->most = p.count;
+            break;
+        }
+        heap_pop(&t->heap);
+        TRY(make_token(t, p.key, &m, found, e));
+        TRY(join_pair(t, p, m.id));
+        known = m.id < n;
+    }
+    return 0;
+}
+
+/* Of one pair, which is not among what memory holds. */
+static uint64_t join_alone(void *trainer, uint32_t *tokens, uint64_t n)
+{
+    const struct merge *j = &((const struct trainer *)trainer)->alone;
+    uint64_t m = 0;
+
+    for (uint64_t i = 0; i < n; m++) {
+        bool here = i + 1 < n && tokens[i] == j->left && tokens[i + 1] == j->right;
+        tokens[m] = here ? j->id : tokens[i];
+        i += here ? 2 : 1;
+    }
+    return m;
+}
+
+static int find_merges(struct trainer *t, uint32_t *tokens, struct buf *found, struct err *e)
+{
+    struct pair_entry alone;
     int rc = 0;
 
-    t.floor = rules->min_frequency < 1 ? 1 : rules->min_frequency > INT64_MAX ? INT64_MAX : (int64_t)rules->min_frequency;
-    t.length = calloc(ids, sizeof *t.length);
-    t.left = calloc(ids, sizeof *t.left);
-    t.right = calloc(ids, sizeof *t.right);
-    t.counters = malloc(sizeof *t.counters << COUNTER_BITS);
-    if (t.length && t.left && t.right && t.counters) {
-        for (size_t i = 0; i < ids; i++) /* bytes; those of joined tokens come with them */
-            t.length[i] = 1;
-        rc = find_merges(&t, tokens, found, e);
-    } else {
-        rc = err_set(e, ERR_NOMEM, "out of memory for %u tokens", rules->target);
+    for (uint32_t i = 0; i < t->ids; i++) /* bytes; those of joined tokens come with them */
+        t->length[i] = t->width[i] = 1;
+    while (*tokens < t->rules->target && (rc = merges_begin_round(t, &alone, e)) > 0) {
+        if (alone.count) {
+            rc = make_token(t, alone.key, &t->alone, found, e);
+            t->most = alone.count;
+            t->renew = join_alone;
+        } else {
+            rc = join_pairs(t, tokens, found, e);
+            t->renew = merges_put_runs;
+        }
+        if (rc < 0)
+            return rc == ERR_NOMEM ? err_set(e, ERR_NOMEM, "out of memory for pairs") : rc;
+        merges_end_round(t);
     }
+    return rc < 0 ? rc : 0;
+}
+
+int merges_find(struct merges_words *words, struct word_file *file, const struct merges_rules *rules, uint32_t *tokens,
+                struct buf *found, struct err *e)
+{
+    struct trainer t = {.words = words, .file = file, .rules = rules, .most = INT64_MAX};
+    int rc;
+
+    t.ids = (rules->target > *tokens ? rules->target : *tokens) + 1;
+    t.floor = rules->min_frequency < 1 ? 1 : rules->min_frequency > INT64_MAX ? INT64_MAX : (int64_t)rules->min_frequency;
+    t.counter_bits = COUNTER_BITS;
+    while (file && t.counter_bits < 20 && (uint64_t)1 << t.counter_bits < rules->pairs * 16)
+        t.counter_bits++; /* another reading costs more */
+    t.length = calloc(t.ids, sizeof *t.length);
+    t.width = calloc(t.ids, sizeof *t.width);
+    t.left = calloc(t.ids, sizeof *t.left);
+    t.right = calloc(t.ids, sizeof *t.right);
+    t.counters = malloc(sizeof *t.counters << t.counter_bits);
+    t.filter = calloc((size_t)1 << MERGES_FILTER_BITS >> 6, sizeof *t.filter);
+    if (t.filter && t.length && t.width && t.left && t.right && t.counters)
+        rc = find_merges(&t, tokens, found, e);
+    else
+        rc = err_set(e, ERR_NOMEM, "out of memory for %u tokens", rules->target);
     free(t.length);
+    free(t.width);
     free(t.left);
     free(t.right);
     free(t.counters);
-    free(t.pairs);
+    free(t.filter);
+    pairs_free(&t.pairs);
     buf_free(&t.heap);
     buf_free(&t.lefts);
     buf_free(&t.rights);

@@ -5,6 +5,8 @@
 #include "tokenize/train_words.h"
 #include "tokenize/train_write.h"
 
+enum { PAIRS_MAX = 1 << 17 }; /* looked after at a time */
+
 /* ---- tokens ---- */
 
 /* Tokens as they stand in the file: special ones as they are, others mapped by format_map_bytes. */
@@ -82,13 +84,11 @@ static int find_merges(struct train_words *w, struct lexicon *l, const struct tr
                                  .first_place = x->ties == TRAIN_TIES_TIKTOKEN,
                                  .join = join_tokens,
                                  .state = l,
-                                 .pairs = x->memory / 512,
-                                 .rest = train_words_rest,
-                                 .rest_state = w};
+                                 .pairs = x->memory / 2048 < PAIRS_MAX ? x->memory / 2048 : PAIRS_MAX};
 
     if (x->ties == TRAIN_TIES_TIKTOKEN) /* their places are kept */
         rules.target -= count_specials(x);
-    return merges_find(&w->m, &rules, &l->vocab.n, found, e);
+    return merges_find(&w->m, w->on_disk ? &w->file : NULL, &rules, &l->vocab.n, found, e);
 }
 
 static int check(const struct train_options *x, struct err *e)

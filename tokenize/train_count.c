@@ -5,7 +5,7 @@
 #include "base/pool.h"
 #include "tokenize/split.h"
 
-enum { ENDS = 1024, READ_BUFFER = 1 << 16, WRITE_BUFFER = 1 << 20, THREAD_NEEDS = 6 << 20 };
+enum { ENDS = 1024, READ_BUFFER = 1 << 16, WRITE_BUFFER = 1 << 20, THREAD_NEEDS = 6 << 20, TALLY_LEAST = 8 << 20 };
 
 /* ---- reading ---- */
 
@@ -49,6 +49,22 @@ static void fail(struct counting *c, int rc, const struct err *e)
     gate_stop(&c->read);
 }
 
+/* What decoders take (zstd: its window) is known by having been taken only. */
+static bool is_crowded(const struct counter *k, uint64_t size)
+{
+    uint64_t more = size - tally_size(k->tally);
+
+    return size > TALLY_LEAST && mem_resident().all + more > k->c->x->memory;
+}
+
+/* No room is left for n more words of so many bytes. */
+static bool is_full(const struct counter *k, uint64_t n, uint64_t bytes)
+{
+    uint64_t size = tally_size_with(k->tally, n, bytes);
+
+    return size > k->c->share || (size > tally_size(k->tally) + TALLY_LEAST && is_crowded(k, size));
+}
+
 static int count_text(struct counter *k, struct span text, struct err *e)
 {
     struct split_state st = {.text = (const uint8_t *)text.p, .n = text.n};
@@ -59,7 +75,7 @@ static int count_text(struct counter *k, struct span text, struct err *e)
         return err_set(e, ERR_FORMAT, "the text is longer than 2 GiB");
     while ((n = split_next(&k->c->split, &st, k->ends, ENDS, e)) > 0) {
         uint32_t end = k->ends[n - 1];
-        if (k->tally->n && tally_size_with(k->tally, (uint64_t)n, end - begin) > k->c->share)
+        if (k->tally->n && is_full(k, (uint64_t)n, end - begin))
             TRY(tally_disk_put(&k->c->disk, k->tally, e));
         if (tally_text(k->tally, st.text, begin, k->ends, (size_t)n, k->place) < 0)
             return no_memory(e);
@@ -76,6 +92,8 @@ static int count_block(struct counter *k, struct err *e)
     struct counting *c = k->c;
     uint64_t texts = 0, bytes = 0;
 
+    if (k->tally->n && is_crowded(k, tally_size(k->tally)))
+        TRY(tally_disk_put(&c->disk, k->tally, e));
     for (size_t i = 0; i < k->block.n; i++) {
         struct span text;
         int rc = corpus_text(&c->corpus, &k->block, i, &k->reader, &text, e);

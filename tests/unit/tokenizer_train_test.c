@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "tokenize/merges.h"
 #include "tokenize/tally.h"
+#include "tokenize/word_file.h"
 
 static struct rng_mt rng;
 
@@ -102,7 +103,7 @@ static void make_cells(const struct plain *p, struct merges_words *m)
     m->cells = malloc(WORDS * (LETTERS + 1) * sizeof *m->cells + 4);
     m->word = calloc(WORDS * (LETTERS + 1) + 1, sizeof *m->word);
     m->count = malloc(WORDS * sizeof *m->count);
-    m->lists = malloc((WORDS * (LETTERS + 1) + 1) * 3 * sizeof *m->lists);
+    m->lists = malloc((WORDS * (LETTERS + 1) + 1) * 2 * sizeof *m->lists);
     assert_true(m->cells && m->word && m->count && m->lists);
     m->cells[0] = MERGES_END;
     for (uint32_t w = 0; w < p->words; w++) {
@@ -113,10 +114,34 @@ static void make_cells(const struct plain *p, struct merges_words *m)
         }
     }
     m->n_cells = at;
+    m->n_words = p->words;
+}
+
+/* The same words in a file, with room for few of them. */
+static void make_file(const struct plain *p, struct word_file *f, struct merges_words *m)
+{
+    struct err e;
+
+    assert_int_equal(word_file_open(f, NULL, &e), 0);
+    for (uint32_t w = 0; w < p->words; w++)
+        assert_int_equal(word_file_put(f, p->word[w], p->length[w], p->count[w], &e), 0);
+    assert_int_equal(word_file_end(f, &e), 0);
+    m->max_cells = 2 + below(WORDS * LETTERS);
+    m->max_words = 1 + below(WORDS);
+    m->runs = malloc(m->max_cells * sizeof *m->runs);
+    m->first = malloc(WORDS * sizeof *m->first);
+    m->now = malloc(WORDS * sizeof *m->now);
+    m->slots = malloc(merges_slots(m->max_words) * sizeof *m->slots);
+    assert_true(m->runs && m->first && m->now && m->slots);
+    m->n_cells = m->n_words = 0;
 }
 
 static void free_cells(struct merges_words *m)
 {
+    free(m->runs);
+    free(m->first);
+    free(m->now);
+    free(m->slots);
     free(m->cells);
     free(m->word);
     free(m->count);
@@ -138,19 +163,23 @@ static void merges_follow_their_definition(void **state)
     uint32_t joined = 0;
 
     (void)state;
-    for (int round = 0; round < 1500; round++) {
+    for (int round = 0; round < 3000; round++) {
         uint32_t tokens = FIRST_ID, left = 0, right = 0;
         struct merges_rules r = {.target = ALL, .join = next_id, .state = &tokens, .first_place = below(2),
                                  .min_frequency = below(4), .max_length = below(3) ? 0 : 2 + below(12),
                                  .pairs = below(2) ? 1 + below(4) : 1 << 20};
-        struct merges_words m;
+        struct merges_words m = {0};
+        struct word_file f;
+        bool file = below(2);
         struct buf found = {0};
         struct err e;
         const struct merge *v;
 
         make_words(&p);
         make_cells(&p, &m);
-        assert_int_equal(merges_find(&m, &r, &tokens, &found, &e), 0);
+        if (file)
+            make_file(&p, &f, &m);
+        assert_int_equal(merges_find(&m, file ? &f : NULL, &r, &tokens, &found, &e), 0);
         v = (const struct merge *)(const void *)found.p;
         for (size_t i = 0; i < found.n / sizeof *v; i++, joined++) {
             assert_true(best_pair(&p, &r, &left, &right) > 0);
@@ -160,16 +189,19 @@ static void merges_follow_their_definition(void **state)
         }
         assert_true(tokens == ALL || best_pair(&p, &r, &left, &right) == 0);
         free_cells(&m);
+        if (file)
+            word_file_close(&f);
         buf_free(&found);
     }
-    assert_true(joined > 10000);
+    assert_true(joined > 20000);
 }
 
 /* A piece of 4 MB: time must be about linear. */
 static void a_long_piece_takes_no_longer(void **state)
 {
     enum { N = 4 << 20 };
-    struct merges_words m = {malloc((N + 2) * 4), calloc(N + 2, 4), malloc(8), malloc((N + 2) * 12ULL), N + 2};
+    struct merges_words m = {.cells = malloc((N + 2) * 4), .word = calloc(N + 2, 4), .count = malloc(8),
+                             .lists = malloc((N + 2) * 8ULL), .n_cells = N + 2, .n_words = 1};
     uint32_t tokens = 26;
     struct merges_rules r = {.target = 5000, .join = next_id, .state = &tokens, .pairs = 1 << 20};
     struct buf found = {0};
@@ -182,7 +214,7 @@ static void a_long_piece_takes_no_longer(void **state)
         m.cells[i] = below(26);
     m.cells[0] = m.cells[N + 1] = MERGES_END;
     m.count[0] = 1ULL << 35;
-    assert_int_equal(merges_find(&m, &r, &tokens, &found, &e), 0);
+    assert_int_equal(merges_find(&m, NULL, &r, &tokens, &found, &e), 0);
     assert_int_equal(tokens, 5000);
     assert_true(clock() - start < 60 * CLOCKS_PER_SEC);
     free_cells(&m);
