@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # How long the stages of a pipeline are idle, as a share of the time they work: four ranks that sleep
 # instead of computing, beside the formula (p - 1) / (m v).
-set -u
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated QUERN_MPI=$B/lib/quern-mpi.so
-row() { printf '%s\t%s\t%s\t%s\n' "$@"; }
+. bench/lib.sh
+limit=100
 # idle NAME CHUNKS NOTE: 8 micro-batches of 200 ms forward and 400 ms back; the least of three, for others hold stages up.
 idle() {
     for _ in 1 2 3; do
-        timeout 100 mpirun --oversubscribe -n 4 "$B/tests/pipeline_ranks" "$2" 8 200
+        ranks 4 "$B/tests/pipeline_ranks" "$2" 8 200
     done | sort -g | head -n 1 | { read -r measured formula && row "$1" "$measured" share "formula $formula; $3"; }
 }
 if ! command -v mpirun >/dev/null; then

@@ -16,7 +16,7 @@ printf 'machine\t%s\tprocessors\t%s\n' "$(nproc)" "${cpu:-unknown}"
 status=0
 for f in bench/*.sh; do
     n=$(basename "$f" .sh)
-    [ "$n" = run ] && continue
+    case $n in run | lib) continue ;; esac
     case " ${*:-$n} " in *" $n "*) ;; *) continue ;; esac
     bash "$f" || { echo "bench: $n failed" >&2; status=1; }
 done

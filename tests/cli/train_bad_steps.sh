@@ -51,6 +51,14 @@ for action in skip rollback; do
 done
 has 'it went back' rollback.err 'rolled back from step'
 
+# What is written down is written once, by whichever rank.
+# shellcheck disable=SC2086
+check 'with curves' bad_steps drawn 4 --nan-action skip $tensor --tensorboard-dir board
+equal 'one file of events, all steps' "$(find board -type f | wc -l) $(grep -ao 'grad-norm' board/events.* | wc -l)" '1 20'
+same 'one log' <(steps skip.jsonl) <(steps drawn.jsonl)
+check 'a page of curves' quern-report --curves skip.jsonl --curves drawn.jsonl -o curves.html
+has 'of this run too' curves.html drawn.jsonl
+
 # shellcheck disable=SC2086
 status 'not a number, stop: 4 ranks' 3 bad_steps stop 4 $tensor
 has 'with the batch' <(said stop.err) 'training samples 64..71 is not finite: nan; stopped before the update'

@@ -373,6 +373,44 @@ static void stages_bound_memory(void **state)
     assert_true(interleaved.model.activations > many.model.activations);
 }
 
+/* Activations by equation 5 of arXiv:2205.05198 (34 bytes an element of the stream, a layer and micro-batch, of which
+ * two are masks of dropout that are not kept here), and bytes a parameter by Megatron-LM's README. */
+static void memory_is_the_published(void **state)
+{
+    static const struct {
+        const char *layers, *hidden, *heads, *micro, *pipe;
+        int64_t ranks;
+        double bytes;
+    } t[] = {
+        {"num-layers=48", "hidden-size=6144", "num-attention-heads=64", "micro-batch-size=4", "pipeline-model-parallel-size=1", 8,
+         10.27e9},
+        {"num-layers=128", "hidden-size=25600", "num-attention-heads=160", "micro-batch-size=1", "pipeline-model-parallel-size=64", 512,
+         28.52e9},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++)
+        for (int shared = 0; shared < 2; shared++) {
+            struct train_config c;
+            struct train_memory m;
+            struct err e;
+            double parameters, each;
+            const int64_t d = shared ? 16 : 1;
+
+            world = t[i].ranks * d;
+            assert_int_equal(CONFIG(&c, &e, t[i].layers, t[i].hidden, t[i].heads, t[i].micro, t[i].pipe, "seq-length=2048",
+                                    "max-position-embeddings=2048", "vocab-size=51200", "bf16=true", "sequence-parallel=true",
+                                    "tensor-model-parallel-size=8", "global-batch-size=8192",
+                                    shared ? "use-distributed-optimizer=true" : "bf16=true"), 0);
+            assert_int_equal(trainer_plan(&c, &m, &e), 0);
+            world = 1;
+            parameters = (double)m.model.low / 2;
+            each = (double)(m.model.weights + m.model.low + m.model.grads + m.optimizer) / parameters;
+            assert_true(fabs(each - (shared ? 6 + 12.0 / (double)d : 18)) < 0.01);
+            assert_true(fabs((double)m.model.activations / t[i].bytes - 1) < 0.02);
+        }
+}
+
 static void a_group_of_one_copies(void **state)
 {
     struct comm *c;
@@ -414,6 +452,7 @@ int main(void)
         cmocka_unit_test(warm_up_can_be_a_fraction),
         cmocka_unit_test(settings_are_listed_for_the_checkpoint),
         cmocka_unit_test(stages_bound_memory),
+        cmocka_unit_test(memory_is_the_published),
         cmocka_unit_test(a_group_of_one_copies),
     };
 
