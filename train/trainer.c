@@ -255,7 +255,7 @@ static int open_memory(struct trainer *t, struct err *e)
     t->passes.trace = t->trace;
     for (int i = 0; i < t->n_parts; i++)
         t->parts[i].model->trace = t->trace;
-    t->dev->use = MEMORY_SAVING;
+    t->optimizer.state->use = MEMORY_SAVING;
     if (c->save)
         TRY(open_saver(t, e));
     t->dev->use = MEMORY_OTHER;
