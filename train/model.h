@@ -100,9 +100,8 @@ struct model_memory {
 
 /* Where a pass has come, for whoever moves weights and gradients meanwhile. */
 enum model_point {
-    MODEL_READS,      /* forward is about to read the weights of a section (struct params), in their order; a tied
-                         embedding again for the output layer */
-    MODEL_READS_BACK, /* backward is, from the last on */
+    MODEL_READS,      /* forward is about to read the weights of a section (struct params), in their order */
+    MODEL_READS_BACK, /* backward is, from the last on; or forward, a tied embedding for the output layer */
     MODEL_LEFT,       /* whoever read a section needs it no more for now */
     MODEL_WRITES,     /* backward is about to write the gradients of a section */
     MODEL_WROTE,      /* backward is through with the gradients of a section and those behind it */

@@ -464,8 +464,8 @@ int model_forward(struct model *m, const struct model_batch *batch, double *loss
     TRY(pass_trunk(m, batch->tokens, m->b, m->t, -1, batch->drop, e));
     if (!m->part.heads)
         return 0;
-    if (pass_tied(m))
-        TRY(pass_at_point(m, MODEL_READS, 0, e));
+    if (pass_tied(m)) /* what comes next is backward, if anything */
+        TRY(pass_at_point(m, MODEL_READS_BACK, 0, e));
     TRY(head(m, batch, loss_sum, e));
     if (pass_tied(m))
         TRY(pass_at_point(m, MODEL_LEFT, 0, e));

@@ -65,6 +65,13 @@ for x in a c; do
 done
 equal 'in bf16 on the wire' "$(grep '"name":"reduce-scatter"' tl.0 | grep -o '"type":"[^"]*"' | sort -u)" '"type":"bf16"'
 
+# No section is sent for that is still there: 6 of them (4 layers), of which forward's last two stay for backward, whose last two
+# stay for the next forward: 6 + 2 gathers for the first of a step's two micro-batches, 2 + 2 for the other; and two ahead at the end.
+# shellcheck disable=SC2086
+check 'a timeline' timeout 100 mpirun --oversubscribe -n 2 quern-train $gpt $zero3 $beside --eval-iters 0 --train-iters 4 --trace tl
+equal 'as many calls as are needed' "$(grep -c '"name":"all-gather".*replicas' tl.0) $(grep -c '"name":"reduce-scatter"' tl.0)" \
+    "$((4 * 12 + 2)) $((4 * 12))"
+
 # A checkpoint goes on in any division; in the same one to the same bits.
 # shellcheck disable=SC2086
 {
