@@ -102,7 +102,7 @@ done
 check 'two, one, four: as one process' close one.jsonl chain.jsonl 44
 
 # What it takes.
-memory() { grep -oE "$1 [0-9.]+" out | cut -d' ' -f2; }
+memory() { grep "^memory: " out | grep -oE "$1 [0-9.]+" | cut -d' ' -f2; }
 big="--hidden-size 256 --vocab-size 4000 --train-iters 1 --bf16"
 # shellcheck disable=SC2086
 {

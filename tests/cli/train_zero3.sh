@@ -103,7 +103,7 @@ rest() {
 }
 
 # What it takes: bytes a parameter of 4 ranks, with what one layer and the embedding need while they pass.
-memory() { grep -oE "$1 [0-9.]+" out | cut -d' ' -f2; }
+memory() { grep "^memory: " out | grep -oE "$1 [0-9.]+" | cut -d' ' -f2; }
 big="--mock-data -j 1 --num-layers 16 --hidden-size 128 --num-attention-heads 4 --seq-length 16 --vocab-size 250 --lr 0.002
     --train-iters 1 --eval-iters 0 --bf16 --global-batch-size 4"
 for how in no_shard optim_grads optim_grads_params; do
