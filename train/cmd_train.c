@@ -79,6 +79,11 @@ static void log_line(struct run *r, const struct train_step *s)
         if (rc == 0)
             rc = json_put_num(&b, field[i].v);
     }
+    if (rc == 0 && !isnan(s->balance)) {
+        rc = json_put_key(&b, "load_balancing_loss");
+        if (rc == 0)
+            rc = json_put_num(&b, s->balance);
+    }
     if (rc == 0 && !isnan(s->valid_loss)) {
         rc = json_put_key(&b, "valid_loss");
         if (rc == 0)
@@ -112,6 +117,8 @@ static int board_scalars(struct run *r, const struct train_step *s, struct err *
 
     for (size_t i = 0; i < sizeof field / sizeof *field; i++)
         TRY(tensorboard_scalar(r->board, field[i].tag, field[i].v, e));
+    if (!isnan(s->balance))
+        TRY(tensorboard_scalar(r->board, "load_balancing_loss", s->balance, e));
     for (int i = 0; !isnan(s->valid_loss) && i < data_valid_sets(r->trainer->data); i++) {
         snprintf(tag, sizeof tag, "lm loss validation%s%s", r->config->valid_sets ? " " : "",
                  data_valid_name(r->trainer->data, i));

@@ -154,6 +154,7 @@ struct model {
     int32_t *order_host;     /* room for two of each row, */
     int64_t order_rows;      /* of so many */
     size_t *moved;           /* elements to and from each rank that shares the experts */
+    double unevenness;       /* backward adds this rank's summand of each auxiliary loss, without its coefficient */
     float aux_scale;         /* of the auxiliary losses of the micro-batch in backward */
     float *shared;           /* room for all gradients that the tensor ranks add up (params.h: summed) */
     void *ring_kv[2];        /* (b * t, 2 kv width) keys and values on their way around the context ranks, */

@@ -89,6 +89,11 @@ static inline int64_t model_moe_layers(const struct model_config *m)
 {
     return m->experts ? (m->layers + m->moe_freq - 1) / m->moe_freq : 0;
 }
+/* Whether the loss that keeps them evenly used is trained on. */
+static inline bool model_aux_loss(const struct model_config *m)
+{
+    return m->experts && m->balancing == BALANCE_AUX_LOSS && m->aux_loss > 0;
+}
 int64_t model_rotary_width(const struct model_config *m);
 
 /* Elements of all parameters (padded vocabulary included); of those that a token meets: topk of the experts. */

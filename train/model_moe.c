@@ -374,12 +374,20 @@ static int balance(struct model *m, int64_t layer, int64_t rows, struct err *e)
     double all = (double)(rows * (pass_ring(m) ? m->part.context->size : 1));
     double by = c->aux_loss * (double)c->experts / ((double)c->topk * all * all) * (double)m->aux_scale;
     float *host = m->balance_host;
+    double sum = 0;
 
     memcpy(count, m->acts->layers[layer].counts, (size_t)c->experts * sizeof *count);
     if (pass_ring(m))
         TRY(comm_all_reduce(m->part.context, count, (size_t)c->experts, COMM_I32, COMM_SUM, e));
-    for (int64_t i = 0; i < c->experts; i++)
+    TRY(device_zero(m->dev, m->balance, (size_t)c->experts * sizeof *host, e));
+    TRY(m->dev->ops->vec_colsum(m->dev, DTYPE_F32, m->balance, m->acts->layers[layer].prob, rows, c->experts, c->experts, e));
+    TRY(device_get(m->dev, host, m->balance, (size_t)c->experts * sizeof *host, e));
+    for (int64_t i = 0; i < c->experts; i++) {
+        sum += (double)host[i] * count[i];
         host[i] = (float)(by * count[i]);
+    }
+    if (!(pass_shared(m) && m->part.tensor->rank > 0)) /* they all have it */
+        m->unevenness += sum * (double)c->experts / ((double)c->topk * all * all);
     return device_put(m->dev, m->balance, host, (size_t)c->experts * sizeof *host, e);
 }
 
@@ -389,7 +397,7 @@ static int router_back(struct model *m, int64_t layer, int64_t rows, struct err 
     const struct model_config *c = &m->config;
     struct layer_acts *a = &m->acts->layers[layer];
     const struct route r = route_of(m, rows);
-    bool aux = !(pass_shared(m) && m->part.tensor->rank > 0), even = aux && c->balancing == BALANCE_AUX_LOSS && c->aux_loss > 0;
+    bool aux = !(pass_shared(m) && m->part.tensor->rank > 0), even = aux && model_aux_loss(c);
     double all = (double)(rows * (pass_ring(m) ? m->part.context->size : 1));
     const struct route_grad g = {
         .prob = a->prob, .lse = a->route_lse, .weight = a->share, .dweight = m->dshare, .choice = a->choice,
@@ -405,7 +413,7 @@ static int router_back(struct model *m, int64_t layer, int64_t rows, struct err 
         .c = m->dln, .beta = 1,
     };
 
-    if (c->balancing == BALANCE_AUX_LOSS && c->aux_loss > 0)
+    if (model_aux_loss(c))
         TRY(balance(m, layer, rows, e));
     TRY(m->dev->ops->route_bwd(m->dev, m->dt, &r, m->dlogits, &g, e));
     TRY(pass_gather(m, &weight.b, a->ln2, rows, e));

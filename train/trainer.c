@@ -429,6 +429,23 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static int balance(struct trainer *t, struct train_step *s, struct err *e)
+{
+    const struct train_config *c = t->config;
+    double sum = 0;
+
+    s->balance = NAN;
+    if (!model_aux_loss(&c->model))
+        return 0;
+    for (int i = 0; i < t->n_parts; i++) {
+        sum += t->parts[i].model->unevenness;
+        t->parts[i].model->unevenness = 0;
+    }
+    TRY(comm_all_reduce(t->layout.world, &sum, 1, COMM_F64, COMM_SUM, e));
+    s->balance = sum / (double)(model_moe_layers(&c->model) * (s->batch / c->micro_batch));
+    return 0;
+}
+
 /* Forward, backward, exchange: gradients, their norm, and the loss, the same on all ranks. */
 static int gradients(struct trainer *t, struct train_step *s, double *at, struct err *e)
 {
@@ -440,6 +457,7 @@ static int gradients(struct trainer *t, struct train_step *s, double *at, struct
     for (int64_t k = 0; k < s->batch / c->micro_batch; k++) /* in their order, whoever had them */
         s->loss += t->losses[k];
     s->loss /= (double)(s->batch * c->model.seq);
+    TRY(balance(t, s, e));
     *at = log_seconds();
     TRY(optimizer_reduce(&t->optimizer, s->batch / (c->micro_batch * t->layout.data), e));
     lap(t, s, PHASE_REDUCE, at);

@@ -27,6 +27,8 @@ extern "C" {
 struct train_step {
     int64_t step; /* 1 is the first */
     double loss, grad_norm, lr;
+    double balance; /* the auxiliary loss without its coefficient, the mean of layers with experts and micro-batches: 1 when
+                       they are evenly used; NaN without that loss */
     double seconds; /* of the step itself */
     double cpu_seconds; /* of the processors in this process */
     double phase[PHASES];

@@ -22,13 +22,20 @@ for m in moe mixtral; do
     as_one $m 4 $ep 2
     as_one $m 4 $ep 4 --recompute-granularity full
     as_one $m 4 $ep 2 --pipeline-model-parallel-size 2
-    as_one $m 4 $ep 2 --tensor-model-parallel-size 2 --sequence-parallel
 done
+as_one mixtral 4 $ep 2 --tensor-model-parallel-size 2 --sequence-parallel
 as_one moe 2 --tensor-model-parallel-size 2 --recompute-granularity selective
-as_one moe 4 $ep 2 --context-parallel-size 2
 as_one moe 4 $ep 2 --recompute-granularity selective --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather \
     --ddp-bucket-size 5000
 as_one some 4 $ep 2 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1
+check 'how evenly experts are used is in the log' grep -q '"load_balancing_loss":1\.' log.jsonl
+balance() { sed -n '20s/.*"load_balancing_loss":\([0-9.]\{7\}\).*/\1/p' "$1"; }
+for how in "4 $ep 2 --tensor-model-parallel-size 2 --sequence-parallel" "4 $ep 2 --context-parallel-size 2" \
+    '2 --pipeline-model-parallel-size 2'; do
+    # shellcheck disable=SC2086
+    as_one moe ${how%% *} ${how#?}
+    equal "as evenly by $how" "$(balance log.jsonl)" "$(balance moe.jsonl)"
+done
 for how in optim_grads optim_grads_params; do
     as_one mixtral 4 $ep 2 --use-distributed-optimizer --data-parallel-sharding-strategy $how
 done

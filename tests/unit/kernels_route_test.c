@@ -1,0 +1,138 @@
+/* Routing to experts, against its definition in double. */
+#include "tests/kernels.h"
+
+static const int64_t shapes[][4] = {{1, 1, 1, 5}, {7, 3, 3, 16}, {60, 8, 2, 33}, {40, 70, 6, 100}};
+
+/* Whether expert i comes before j by their logits. */
+static bool before(const double *x, int64_t i, int64_t j)
+{
+    return x[i] > x[j] || (x[i] == x[j] && i < j);
+}
+
+static double by_softmax(const double *x, int64_t experts, const int32_t *chosen, int64_t k, int64_t i, bool pre)
+{
+    double sum = 0;
+
+    for (int64_t j = 0; j < (pre ? experts : k); j++)
+        sum += exp(x[pre ? j : chosen[j]] - x[i]);
+    return 1 / sum;
+}
+
+/* What route_bwd promises, of one token. */
+static void gradient(const struct route *p, const double *x, const int32_t *chosen, const double *dw, const double *balance,
+                     double z, double *d)
+{
+    double lse = 0, dot = 0;
+
+    for (int64_t i = 0; i < p->experts; i++)
+        lse += exp(x[i]);
+    lse = log(lse);
+    for (int64_t i = 0; i < p->experts; i++)
+        d[i] = balance[i];
+    for (int64_t j = 0; j < p->k && p->pre; j++)
+        d[chosen[j]] += dw[j];
+    for (int64_t i = 0; i < p->experts; i++)
+        dot += exp(x[i] - lse) * d[i];
+    for (int64_t i = 0; i < p->experts; i++)
+        d[i] = exp(x[i] - lse) * (d[i] - dot + z * lse);
+    dot = 0;
+    for (int64_t j = 0; j < p->k && !p->pre; j++)
+        dot += by_softmax(x, p->experts, chosen, p->k, chosen[j], false) * dw[j];
+    for (int64_t j = 0; j < p->k && !p->pre; j++)
+        d[chosen[j]] += by_softmax(x, p->experts, chosen, p->k, chosen[j], false) * (dw[j] - dot);
+}
+
+static void check_choice(const struct route *p, const double *x, const int32_t *choice, const struct tn *weight)
+{
+    for (int64_t t = 0; t < p->t; t++)
+        for (int64_t j = 0; j < p->k; j++) {
+            const double *row = x + t * p->experts;
+            int32_t c = choice[t * p->k + j];
+            int64_t rank = 0;
+
+            for (int64_t i = 0; i < p->experts; i++)
+                rank += before(row, i, c);
+            assert_int_equal(rank, j);
+            double w = by_softmax(row, p->experts, choice + t * p->k, p->k, c, p->pre);
+            assert_true(fabs(tn_at(weight, t * p->k + j) - w) <= 2e-6);
+        }
+}
+
+static void choices_equal_the_definition(void **s)
+{
+    (void)s;
+    for (int k = 0; k < 24; k++) {
+        const int64_t *h = shapes[k / 2 % 4];
+        const struct route p = {h[0], h[1], h[2], k % 2};
+        int64_t n = p.t * p.k;
+        struct device *dev = tn_devices[k / 8];
+        struct tn x = tn_random(DTYPE_F32, p.t * p.experts, 1, 2, 0), lse = tn_poison(DTYPE_F32, p.t);
+        struct tn weight = tn_poison(DTYPE_F32, n), dw = tn_random(DTYPE_F32, n, 2, 1, 0);
+        struct tn balance = tn_random(DTYPE_F32, p.experts, 3, 0.1, 0), d = tn_poison(DTYPE_F32, p.t * p.experts);
+        int32_t *choice = tn_keep(malloc((size_t)n * sizeof *choice));
+        double *logits = tn_doubles(p.t * p.experts), *want = tn_doubles(p.t * p.experts);
+
+        for (int64_t i = 0; i < p.experts && i < 4; i++)
+            tn_set(&x, i, 0.5); /* equal ones */
+        for (int64_t i = 0; i < p.t * p.experts; i++)
+            logits[i] = x.v[i];
+        OK(route_fwd_cpu(dev, &p, x.p, lse.p, choice, weight.p, &tn_err));
+        check_choice(&p, logits, choice, &weight);
+        OK(route_bwd_cpu(dev, DTYPE_F32, &p, d.p,
+                         &(struct route_grad){x.p, lse.p, weight.p, dw.p, balance.p, choice, 0.03f}, &tn_err));
+        for (int64_t t = 0; t < p.t; t++)
+            gradient(&p, logits + t * p.experts, choice + t * p.k, dw.v + t * p.k, balance.v, 0.03, want + t * p.experts);
+        tn_near("gradients of logits", &d, want, 3e-6, 1);
+        tn_teardown(NULL);
+    }
+}
+
+/* Rows by expert, and for each in the order of tokens; there and back they are the sums. */
+static void rows_go_and_come_back(void **s)
+{
+    (void)s;
+    for (int k = 0; k < 8; k++) {
+        const int64_t *h = shapes[k % 4];
+        const struct route p = {h[0], h[1], h[2], false};
+        int64_t n = p.t * p.k, c = h[3], row = 0;
+        enum dtype dt = k < 4 ? DTYPE_F32 : DTYPE_BF16;
+        struct device *dev = tn_devices[k % 3];
+        struct tn x = tn_random(dt, p.t * c, 4, 1, 0), in = tn_poison(dt, n * c), y = tn_poison(dt, p.t * c);
+        int32_t *id = tn_keep(malloc((size_t)(3 * n + p.experts) * sizeof *id));
+        int32_t *choice = id, *place = id + n, *from = place + n, *count = from + n;
+        double *want = tn_doubles(p.t * c);
+
+        for (int64_t i = 0; i < n; i++) /* k different ones of each token */
+            choice[i] = (int32_t)((i / p.k * 5 + i % p.k) % p.experts);
+        OK(route_place_cpu(dev, &p, choice, place, from, count, &tn_err));
+        for (int64_t e = 0; e < p.experts; e++) {
+            int64_t first = row;
+
+            for (int64_t i = 0; i < n; i++)
+                if (choice[i] == e) {
+                    assert_int_equal(place[i], row);
+                    assert_int_equal(from[row++], i / p.k);
+                }
+            assert_int_equal(count[e], row - first);
+        }
+        OK(route_take_cpu(dev, dt, in.p, x.p, from, n, c, &tn_err));
+        OK(route_join_cpu(dev, dt, &p, y.p, in.p, place, NULL, c, &tn_err));
+        for (int64_t i = 0; i < p.t * c; i++)
+            want[i] = (double)p.k * x.v[i];
+        tn_near("rows that came back", &y, want, 1e-6, 1);
+        choice[0] = (int32_t)p.experts;
+        assert_int_equal(route_place_cpu(dev, &p, choice, place, from, count, &tn_err), ERR_ARG);
+        tn_teardown(NULL);
+    }
+    assert_int_equal(route_fwd_cpu(tn_devices[0], &(struct route){1, 2, 3, false}, NULL, NULL, NULL, NULL, &tn_err), ERR_ARG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(choices_equal_the_definition, tn_teardown),
+        cmocka_unit_test_teardown(rows_go_and_come_back, tn_teardown),
+    };
+
+    return cmocka_run_group_tests_name("kernels_route", tests, tn_open, tn_close);
+}
