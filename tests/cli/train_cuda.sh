@@ -19,6 +19,9 @@ llama="--num-layers 2 --hidden-size 48 --num-attention-heads 4 --group-query-att
     --position-embedding-type rope --normalization RMSNorm --swiglu --disable-bias-linear --qk-layernorm
     --untie-embeddings-and-output-weights --attention-dropout 0 --hidden-dropout 0 --recompute-granularity full
     --recompute-method uniform --recompute-num-layers 1"
+# shellcheck disable=SC2034
+experts="--num-layers 1 --hidden-size 32 --num-attention-heads 2 --num-experts 4 --moe-ffn-hidden-size 32 --moe-aux-loss-coeff 0.01
+    --moe-z-loss-coeff 0.001"
 
 # near NAME FILE1 FILE2 TOL: losses and norms of gradients of two logs, step by step.
 near() {
@@ -29,7 +32,7 @@ near() {
         END { exit bad || k < 12 }' >differ; then ok "$1"; else bad "$1" "$(head -c 300 differ)"; fi
 }
 
-for model in gpt llama; do
+for model in gpt llama experts; do
     for type in fp32 bf16; do
         o="${!model}"
         tol=2e-6
