@@ -2,28 +2,19 @@
 # fastText classifiers and languages: CPU time of whole runs on one core, JSON in and out, and
 # fastText's Python module on the same documents in the same run.  LANGID_MODEL=FILE: also
 # that model (lid.176.bin, lid.176.ftz).
-set -u
+. bench/lib.sh
 data=$SHARED/data/text/prose
 if [ ! -r "$data/books-dev.jsonl.zst" ]; then
     printf 'classify\t-\t-\tleft out: no %s\n' "$data"
     exit 0
 fi
-T=$(mktemp -d) || exit 1
-trap 'rm -rf "$T"' EXIT
 for f in books docs man; do
     zstd -dcq "$data/$f-dev.jsonl.zst" 2>/dev/null | head -c 20000000 | sed '$d' >"$T/$f.jsonl"
 done
 cat "$T/books.jsonl" "$T/docs.jsonl" "$T/man.jsonl" >"$T/all.jsonl"
 bytes=$(wc -c <"$T/all.jsonl") docs=$(wc -l <"$T/all.jsonl")
 
-# cpu COMMAND...: user and system seconds, the median of three.
-cpu() {
-    for _ in 1 2 3; do
-        { TIMEFORMAT='%U %S'; time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ print $1 + $2 }'
-    done | sort -g | sed -n 2p
-}
 over() { awk -v a="$1" -v b="$2" -v f="${3:-%.1f}" 'BEGIN { printf f, a / b }'; }
-row() { printf '%s\t%s\t%s\t%s\n' "$@"; }
 
 # What DCLM trains: words and pairs of words, 100 dimensions; and a model of characters.
 train=$(cpu quern-classify train -q --wordNgrams 2 --bucket 200000 --epoch 1 --positive "$T/books.jsonl" \

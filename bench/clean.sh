@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
 # Repair and personal data: in memory, whole runs, and ftfy and datatrove's PIIFormatter on
 # some of the same documents in the same run.
-set -u
+. bench/lib.sh
 data=$SHARED/data
 if [ ! -r "$data/text/prose/books-dev.jsonl.zst" ]; then
     printf 'clean-repair\t-\t-\tleft out: no %s\n' "$data/text/prose"
     exit 0
 fi
-T=$(mktemp -d) || exit 1
-trap 'rm -rf "$T"' EXIT
 zstd -dcq "$data/text/prose/books-dev.jsonl.zst" 2>/dev/null | head -c 40000000 | sed '$d' >"$T/english.jsonl"
 zstd -dcq "$data/text/prose/man-dev.jsonl.zst" 2>/dev/null | head -c 40000000 | sed '$d' >"$T/manuals.jsonl"
 for _ in 1 2 3 4 5; do cat "$data/langid/udhr/dev.jsonl"; done >"$T/languages.jsonl"
@@ -27,12 +25,6 @@ if [ -z "${PEERS:-}" ]; then
     printf 'clean-ftfy\t-\t-\tleft out: PEERS is not set\n'
     exit 0
 fi
-# cpu COMMAND...: user and system seconds, the median of three.
-cpu() {
-    for _ in 1 2 3; do
-        { TIMEFORMAT='%U %S'; time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ print $1 + $2 }'
-    done | sort -g | sed -n 2p
-}
 cat >"$T/peer.py" <<'PY'
 import json, sys, time
 if sys.argv[1] == "ftfy":

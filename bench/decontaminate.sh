@@ -2,27 +2,18 @@
 # Looking for 30,187 evaluation questions in books with 1,600 of them planted: CPU time on
 # one core, JSON in and out, and datatrove's NGramsDecontFilter on some of the same
 # documents in the same run: decisions and time.
-set -u
+. bench/lib.sh
 evals=$SHARED/data/evalsets/questions.jsonl.zst books=$SHARED/data/text/prose/books-dev.jsonl.zst
 if [ ! -r "$evals" ] || [ ! -r "$books" ]; then
     printf 'decontaminate\t-\t-\tleft out: no %s\n' "$evals"
     exit 0
 fi
-T=$(mktemp -d) || exit 1
-trap 'rm -rf "$T"' EXIT
 zstd -dcq "$evals" >"$T/q.jsonl"
 zstd -dcq "$books" >"$T/books.jsonl"
 python3 tests/shared/decontaminate_plant.py "$T/q.jsonl" "$T/books.jsonl" 200 >"$T/docs.jsonl" 3>"$T/truth.tsv" || exit 1
 echo '{"id":"none","text":"nothing"}' >"$T/none.jsonl"
 bytes=$(wc -c <"$T/docs.jsonl")
 
-# cpu COMMAND...: user and system seconds, the median of three.
-cpu() {
-    for _ in 1 2 3; do
-        { TIMEFORMAT='%U %S'; time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ print $1 + $2 }'
-    done | sort -g | sed -n 2p
-}
-row() { printf '%s\t%s\t%s\t%s\n' "$@"; }
 run() { quern-decontaminate -q -j1 -a "$T/q.jsonl" "$@"; }
 
 for m in quern datatrove curator decon; do

@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
 # Deduplication: what one core does in memory, whole runs, and datatrove beside them.
-set -u
+. bench/lib.sh
 data=$SHARED/data
 docs=$data/dedup/planted-dev/docs.jsonl.zst
 if [ ! -r "$docs" ]; then
     printf 'dedup\t-\t-\tleft out: no %s\n' "$docs"
     exit 0
 fi
-T=$(mktemp -d) || exit 1
-trap 'rm -rf "$T"' EXIT
 zstd -dcq "$docs" >"$T/docs.jsonl" || exit 1
 
 # The libraries are those of the Makefile.
@@ -17,12 +15,6 @@ ${CC:-cc} -O2 -D_GNU_SOURCE -I. bench/dedup_bench.c -Wl,--start-group "$B"/libcu
     -lbz2 -lnettle -ldeflate -lyaml -lstdc++ -lm -lpthread -o "$T/bench" || exit 1
 "$T/bench" "$T/docs.jsonl" || exit 1
 
-# user + system seconds of a command, median of three
-cpu() {
-    for _ in 1 2 3; do
-        ( TIMEFORMAT='%U %S'; time "$@" >/dev/null 2>&1 ) 2>&1 | tail -n 1 | awk '{print $1 + $2}'
-    done | sort -n | sed -n 2p
-}
 rate() { awk -v b="$1" -v s="$2" 'BEGIN { printf "%.1f", b / 1e6 / s }'; }
 bytes=$(quern-dedup exact -q "$T/docs.jsonl" -o "$T/out" --stats "$T/s" &&
     sed 's/.*"bytes_in":\([0-9]*\),"bytes_out".*"seconds".*/\1/' "$T/s")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Main content from HTML: CPU time a core and quality, against trafilatura and resiliparse
 # on the same pages in one run.  Pages: the two sets with known answers, and documentation.
-set -u
+. bench/lib.sh
 D=$SHARED/data
 X=$D/extraction
 if [ ! -d "$X" ]; then
@@ -9,8 +9,6 @@ if [ ! -d "$X" ]; then
     exit 0
 fi
 here=$PWD
-T=$(mktemp -d) || exit 1
-trap 'rm -rf "$T"' EXIT
 
 # Pages as plain files, so that nothing but extraction is measured.
 for s in article segment; do
@@ -29,13 +27,7 @@ find "$T" -path "$T/article" -prune -o -path "$T/segment" -prune -o -type f -nam
         [ $((n % 8)) = 0 ] && cp "$f" "$T/doc/$n.html"
     done
 
-# cpu COMMAND...: user and system seconds, the median of three.
-cpu() {
-    for _ in 1 2 3; do
-        { TIMEFORMAT='%U %S'; time "$@" >"$T/out" 2>/dev/null; } 2>&1 | awk '{ print $1 + $2 }'
-    done | sort -g | sed -n 2p
-}
-row() { printf '%s\t%s\t%s\t%s\n' "$@"; }
+cpu_out=$T/out
 ids() { sed 's|^{"id":"[^"]*/\([^"/]*\)\.html"|{"id":"\1"|'; }
 f1() { # SET JSONL
     case $1 in

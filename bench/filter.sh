@@ -2,27 +2,18 @@
 # Cleaning, languages and filters: CPU time of whole runs on one core, JSON in and out, and
 # the originals of the filters on some of the same documents in the same run.
 # NEMO=DIR, DOLMA=DIR: wheels of nemo-curator and dolma, unzipped (tests/record/filter_dialects.py).
-set -u
+. bench/lib.sh
 data=$SHARED/data/text/prose
 if [ ! -r "$data/books-dev.jsonl.zst" ]; then
     printf 'filter\t-\t-\tleft out: no %s\n' "$data"
     exit 0
 fi
-T=$(mktemp -d) || exit 1
-trap 'rm -rf "$T"' EXIT
 for f in books docs man; do
     zstd -dcq "$data/$f-dev.jsonl.zst" 2>/dev/null | head -c 25000000 | sed '$d'
 done >"$T/docs.jsonl"
 bytes=$(wc -c <"$T/docs.jsonl")
 
-# cpu COMMAND...: user and system seconds, the median of three.
-cpu() {
-    for _ in 1 2 3; do
-        { TIMEFORMAT='%U %S'; time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ print $1 + $2 }'
-    done | sort -g | sed -n 2p
-}
 rate() { awk -v b="$1" -v s="$2" 'BEGIN { printf "%.1f", b / 1e6 / s }'; }
-row() { printf '%s\t%s\t%s\t%s\n' "$@"; }
 
 four=gopher-quality,gopher-repetition,c4,fineweb
 clean=$(cpu quern-clean -q -j1 "$T/docs.jsonl")

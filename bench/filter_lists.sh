@@ -1,21 +1,12 @@
 #!/usr/bin/env bash
 # Filters by signal, language and list: CPU time of whole runs on one core, JSON in and out; URLs
 # against five million domains, datatrove's URLFilter beside on the same URLs and list.
-set -u
+. bench/lib.sh
 data=$SHARED/data/text/prose
-T=$(mktemp -d) || exit 1
-trap 'rm -rf "$T"' EXIT
 for f in books docs man; do
     zstd -dcq "$data/$f-dev.jsonl.zst" 2>/dev/null | head -c 25000000 | sed '$d'
 done >"$T/docs.jsonl"
 
-# cpu COMMAND...: user and system seconds, the median of three.
-cpu() {
-    for _ in 1 2 3; do
-        { TIMEFORMAT='%U %S'; time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ print $1 + $2 }'
-    done | sort -g | sed -n 2p
-}
-row() { printf '%s\t%s\t%s\t%s\n' "$@"; }
 # speed ROW NOTE OPTIONS...: MB/s of quern filter over the documents.
 speed() {
     local name=$1 note=$2 s

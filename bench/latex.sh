@@ -1,23 +1,15 @@
 #!/usr/bin/env bash
 # Text from LaTeX: CPU time a core, and recall and precision against text from the PDFs (bench of
 # words: tests/shared/latex_score.py), against pandoc and pylatexenc on the same files in one run.
-set -u
+. bench/lib.sh
 X=$SHARED/data/latex
 if [ ! -d "$X" ]; then
     printf 'latex\t-\t-\tleft out: no %s\n' "$X"
     exit 0
 fi
 here=$PWD
-T=$(mktemp -d) || exit 1
-trap 'rm -rf "$T"' EXIT
 
-row() { printf '%s\t%s\t%s\t%s\n' "$@"; }
-# cpu COMMAND...: user and system seconds, the median of three.
-cpu() {
-    for _ in 1 2 3; do
-        { TIMEFORMAT='%U %S'; time "$@" >"$T/out" 2>/dev/null; } 2>&1 | awk '{ print $1 + $2 }'
-    done | sort -g | sed -n 2p
-}
+cpu_out=$T/out
 # score NAME JSONL: rows of recall, precision, and control sequences left.
 score() {
     python3 "$here/tests/shared/latex_score.py" "$X/articles-pdftext" <"$2" | {

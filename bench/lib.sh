@@ -9,10 +9,11 @@ trap 'rm -rf "$T"' EXIT
 row() { printf '%s\t%s\t%s\t%s\n' "$@"; }
 # The middle of the numbers that are read.
 median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
-# cpu COMMAND...: user and system seconds, the median of $runs (3); what it writes is in $T/out.
+# cpu COMMAND...: user and system seconds, the median of $runs; what it writes goes to $cpu_out.
+runs=3 cpu_out=/dev/null
 cpu() {
-    for ((i = 0; i < ${runs:-3}; i++)); do
-        { TIMEFORMAT='%U %S'; time "$@" >"$T/out" 2>/dev/null; } 2>&1 | awk '{ print $1 + $2 }'
+    for ((i = 0; i < runs; i++)); do
+        { TIMEFORMAT='%U %S'; time "$@" >"$cpu_out" 2>/dev/null; } 2>&1 | awk '{ print $1 + $2 }'
     done | median
 }
 # over A B: A / B.

@@ -1,20 +1,17 @@
 #!/usr/bin/env bash
 # Shuffling 2 GB of documents in 256 MB of memory: time, peak memory, and what the disk does
 # with the same bytes; GNU shuf (all in memory) and sort -R on the same input in one run.
-set -u
+. bench/lib.sh
 books=$SHARED/data/text/prose/books-dev.jsonl.zst
 if [ ! -r "$books" ]; then
     printf 'mix\t-\t-\tleft out: no %s\n' "$books"
     exit 0
 fi
-T=$(mktemp -d "${TMPDIR:-/tmp}/mix.XXXXXX") || exit 1
-trap 'rm -rf "$T"' EXIT
 zstd -dcq "$books" >"$T/books"
 n=${MIX_COPIES:-19}
 for ((i = 0; i < n; i++)); do sed "s/^{\"id\": *\"/&$i-/" "$T/books"; done >"$T/in.jsonl"
 rm "$T/books"
 bytes=$(wc -c <"$T/in.jsonl")
-row() { printf '%s\t%s\t%s\t%s\n' "$@"; }
 # timed NAME COMMAND...: seconds and peak KiB in $secs, $peak.
 timed() {
     /usr/bin/env bash -c 'TIMEFORMAT="%R %U %S"; time "$@"' - "$@" 2>"$T/time"

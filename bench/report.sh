@@ -1,17 +1,8 @@
 #!/usr/bin/env bash
 # Searching accounts and counting a corpus: CPU time of whole runs; grep, and datatrove's DocStats and
 # LineStats, beside on the same input.
-set -u
+. bench/lib.sh
 data=$SHARED/data/text/prose
-T=$(mktemp -d) || exit 1
-trap 'rm -rf "$T"' EXIT
-row() { printf '%s\t%s\t%s\t%s\n' "$@"; }
-# cpu COMMAND...: user and system seconds, the median of three.
-cpu() {
-    for _ in 1 2 3; do
-        { TIMEFORMAT='%U %S'; time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ print $1 + $2 }'
-    done | sort -g | sed -n 2p
-}
 per_s() { awk -v b="$1" -v s="$2" 'BEGIN { printf "%.2f", b / 1e9 / s }'; }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
 

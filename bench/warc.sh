@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
 # Reading archives: CPU time a core, without pages (records that are passed over) and with
 # them, against FastWARC and warcio on the same file in one run.
-set -u
+. bench/lib.sh
 made=$SHARED/data/warc/made/clean.warc.gz
 if [ ! -f "$made" ]; then
     printf 'warc\t-\t-\tleft out: no %s\n' "$made"
     exit 0
 fi
-T=$(mktemp -d) || exit 1
-trap 'rm -rf "$T"' EXIT
 
 # Fifty times the sample; the same with its responses renamed, so that nothing is a page.
 python3 - "$made" "$T" <<'EOF' || exit 1
@@ -24,12 +22,7 @@ open(folder + "/other.warc.gz", "wb").write(members * 50)
 EOF
 mb=$(stat -c %s "$T/other.warc" | awk '{ printf "%.1f", $1 / 1e6 }')
 
-# cpu COMMAND...: user and system seconds, the median of five.
-cpu() {
-    for _ in 1 2 3 4 5; do
-        { TIMEFORMAT='%U %S'; time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ print $1 + $2 }'
-    done | sort -g | sed -n 3p
-}
+runs=5
 row() { # NAME SECONDS
     printf '%s\t%s\tMB/s\t%s MB in %s s of CPU\n' "$1" "$(awk -v m="$mb" -v s="$2" 'BEGIN { printf "%.0f", m / (s + 1e-9) }')" \
         "$mb" "$2"

@@ -2,19 +2,12 @@
 # Wikipedia dumps: CPU time a core, of the whole command on one thread, against what the peers
 # take for the wikitext alone; and the words they have in common.  WIKI: a dump, not packed; by
 # default the sample of the English Wikipedia that gensim (in PEERS) comes with.
-set -u
+. bench/lib.sh
 here=$PWD
-T=$(mktemp -d) || exit 1
-trap 'rm -rf "$T"' EXIT
-row() { printf '%s\t%s\t%s\t%s\n' "$@"; }
 has() { [ -n "${PEERS:-}" ] && "$PEERS" -c "import $1" 2>/dev/null; }
 over() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.1f", a / (b + 1e-9) }'; }
-# cpu COMMAND...: user and system seconds, the median of five.
-cpu() {
-    for _ in 1 2 3 4 5; do
-        { TIMEFORMAT='%U %S'; time "$@" >"$T/out" 2>/dev/null; } 2>&1 | awk '{ print $1 + $2 }'
-    done | sort -g | sed -n 3p
-}
+runs=5
+cpu_out=$T/out
 
 if [ -n "${WIKI:-}" ]; then
     cp "$WIKI" "$T/dump.xml"

@@ -2,6 +2,7 @@
 # For the tests of training in tests/cli, behind tests/lib.sh: a dataset, MPI, logs held against each other.
 # shellcheck disable=SC2034
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated OMP_NUM_THREADS=1
+export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" # Open MPI's, in libraries that it has unloaded
 case $B in /*) ;; *) B=$ROOT/$B ;; esac
 export QUERN_MPI=$B/lib/quern-mpi.so
 
