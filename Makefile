@@ -196,6 +196,7 @@ STEPS := tests/steps.c train/model.c train/store.c train/shards.c train/pieces.c
 ifneq ($(HAVE_XXHASH),1)
 $B/train/%.c.o: CPPFLAGS += -Itests/bare
 endif
+STEPS += $(filter-out comm/mpi_backend.c $(STEPS),$(wildcard comm/*.c)) $(wildcard base/nvtx.c)
 $B/tests/gpu_check: $B/tests/gpu_check.c.o $B/tests/twins.c.o $B/tests/train_twins.c.o $(call objs,$(STEPS) $(GPU))
 	@$(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
 $B/bench/gpu_train_bench: $B/bench/gpu_train_bench.c.o $(call objs,$(STEPS) $(GPU))
@@ -209,8 +210,16 @@ $B/%.cu.o: %.cu $B/flags
 	@mkdir -p $(@D); $(NVCC) $(NVALL) -c $< -o $@
 $B/lib/quern-mpi.so: comm/mpi_backend.c comm/message.h comm/comm.h base/err.h base/err.c $B/flags
 	@mkdir -p $(@D); $(MPICC) -std=c11 -D_GNU_SOURCE -I. -O2 -g $(WARN) -shared -fPIC -fvisibility=hidden comm/mpi_backend.c base/err.c -o $@
+# Libraries in NCCL's place, for tests, the second an old one.
+FAKES := $B/tests/fake-nccl.so $B/tests/fake-nccl-old.so
+NCCL_H := $(firstword $(wildcard $(patsubst %/bin/nvcc,%/include/nccl.h,$(NVCC)) /usr/include/nccl.h))
+test test-cli: $(FAKES)
+$(FAKES): tests/fake_nccl.c tests/nccl_numbers.c tests/streams.h comm/nccl_api.h $B/flags
+	@mkdir -p $(@D); $(if $(NCCL_H),$(CC) -std=c11 -I. -I$(dir $(NCCL_H)) -fsyntax-only tests/nccl_numbers.c)
+	@$(CC) -std=c11 -D_GNU_SOURCE -I. -O2 -g $(WARN) $(if $(SAN),-fsanitize=$(SAN)) $(if $(findstring old,$@),-DNO_SPLIT) -shared -fPIC -fvisibility=hidden \
+	  tests/fake_nccl.c -o $@
 # Runs under mpirun: tests/cli/comm.sh.
-$B/tests/comm_ranks: $B/tests/comm_ranks.c.o $B/libcomm.a $B/libbase.a
+$B/tests/comm_ranks: $B/tests/comm_ranks.c.o $B/tests/streams.c.o $B/libcomm.a $B/libbase.a
 	@$(CC) $(CFLAGS) $^ $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/checkpoint_ranks $B/tests/pipeline_ranks: %: %.c.o $(ARCHIVES)
 	@$(CC) $(CFLAGS) $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "comm/message.h"
 #include "comm/reduce.h"
 
@@ -337,6 +338,7 @@ static int exchange_new(struct exchange **to, const struct comm_call *c, int siz
         x->counts[r] = c->kind == COMM_ALL_TO_ALL_V ? c->send_counts[r] : c->n;
         x->counts[size + r] = c->kind == COMM_ALL_TO_ALL_V ? c->recv_counts[r] : c->n;
     }
+    x->call.send_counts = x->counts;
     *to = x;
     return 0;
 }
@@ -348,19 +350,6 @@ static int fail(struct shared *s, int rc, const struct err *e)
         s->err = *e;
     }
     return rc;
-}
-
-static void describe(const struct exchange *x, char *to, size_t size)
-{
-    const struct comm *c = x->comm;
-    uint64_t n = x->call.n;
-
-    if (x->call.kind == COMM_ALL_TO_ALL_V)
-        for (int r = 0; r < c->size; r++)
-            n += x->counts[r];
-    snprintf(to, size, "rank %d of %d in group '%s' (world rank %d): %s of %llu %s elements", c->rank, c->size,
-             c->name, c->world_rank, comm_kind_name(x->call.kind), (unsigned long long)n,
-             comm_type_name(x->call.type));
 }
 
 /* Gets one exchange on; *moved when it did. */
@@ -391,7 +380,7 @@ static int progress(struct exchange *x, bool *moved, struct err *e)
         *moved = true;
     }
     if (rc < 0) {
-        describe(x, what, sizeof what);
+        comm_describe(x->comm, &x->call, what, sizeof what);
         err_wrap(e, "%s", what);
         return fail(s, rc, e);
     }
@@ -489,22 +478,14 @@ static int hung(struct exchange *x, double timeout, struct err *e)
 {
     char what[160], whom[160];
 
-    describe(x, what, sizeof what);
+    comm_describe(x->comm, &x->call, what, sizeof what);
     missing(x, whom, sizeof whom);
     err_set(e, ERR_LIMIT, "%s stood still for %g s, waiting for %s", what, timeout, whom);
     return fail(x->group->shared, ERR_LIMIT, e);
 }
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* Others may need the processor: first others of this machine are let through, then it sleeps. */
-static void idle(int rounds)
+void comm_idle(int rounds)
 {
     if (rounds < 50)
         return;
@@ -519,7 +500,7 @@ static int group_wait(struct comm_handle *h, struct err *e)
 {
     struct exchange *x = h->state;
     struct err mine;
-    double last = now();
+    double last = log_seconds();
     bool moved;
 
     e = e ? e : &mine;
@@ -527,12 +508,12 @@ static int group_wait(struct comm_handle *h, struct err *e)
         TRY(progress_all(x->group->shared, &moved, e));
         if (moved) {
             rounds = 0;
-            last = now();
-        } else if (rounds % 64 == 63 && now() - last > x->comm->timeout) {
+            last = log_seconds();
+        } else if (rounds % 64 == 63 && log_seconds() - last > x->comm->timeout) {
             return hung(x, x->comm->timeout, e);
         }
         if (!x->done)
-            idle(rounds);
+            comm_idle(rounds);
     }
     exchange_free(x);
     return 0;
@@ -572,13 +553,14 @@ static void group_free(struct comm *c)
     free(c);
 }
 
-int collective_open(struct comm **out, const struct network *net, struct err *e)
+const struct comm_backend comm_mpi = {"mpi", group_start, group_test, group_wait, NULL, group_split, group_free};
+const struct comm_backend comm_tcp = {"tcp", group_start, group_test, group_wait, NULL, group_split, group_free};
+
+int collective_open(struct comm **out, const struct comm_backend *backend, const struct network *net, struct err *e)
 {
     struct comm *c = calloc(1, sizeof *c);
     struct group *g = calloc(1, sizeof *g);
     struct shared *s = calloc(1, sizeof *s);
-    static const struct comm_backend backend = {"mpi",      group_start, group_test,
-                                                group_wait, group_split, group_free};
     int rc = c && g && s ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 
     if (rc == 0)
@@ -590,7 +572,7 @@ int collective_open(struct comm **out, const struct network *net, struct err *e)
     s->net = net;
     s->groups = 1;
     g->shared = s;
-    c->backend = &backend;
+    c->backend = backend;
     c->state = g;
     *out = c;
     return 0;

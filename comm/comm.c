@@ -7,6 +7,10 @@
 #include "base/log.h"
 #include "base/plugin.h"
 #include "comm/message.h"
+#include "comm/nccl_backend.h"
+#include "comm/nccl_library.h"
+#include "comm/rendezvous.h"
+#include "comm/tcp.h"
 
 size_t comm_type_size(enum comm_type t)
 {
@@ -31,6 +35,17 @@ const char *comm_kind_name(enum comm_kind k)
     return name[k];
 }
 
+void comm_describe(const struct comm *c, const struct comm_call *call, char *to, size_t size)
+{
+    uint64_t n = call->n;
+
+    if (call->kind == COMM_ALL_TO_ALL_V)
+        for (int r = 0; r < c->size; r++)
+            n += call->send_counts[r];
+    snprintf(to, size, "rank %d of %d in group '%s' (world rank %d): %s of %llu %s elements", c->rank, c->size, c->name,
+             c->world_rank, comm_kind_name(call->kind), (unsigned long long)n, comm_type_name(call->type));
+}
+
 static int from_env(const char *name)
 {
     const char *v = getenv(name);
@@ -38,15 +53,20 @@ static int from_env(const char *name)
     return v ? (int)strtol(v, NULL, 10) : 0;
 }
 
-int comm_ranks_started(void)
+/* How many MPI's own launchers started, or 0. */
+static int started_for_mpi(void)
 {
     int n = from_env("OMPI_COMM_WORLD_SIZE");
 
-    if (n == 0)
-        n = from_env("PMI_SIZE");
-    /* srun sets this for each task, sbatch for none. */
-    if (n == 0 && getenv("SLURM_PROCID"))
-        n = from_env("SLURM_STEP_NUM_TASKS");
+    return n ? n : from_env("PMI_SIZE");
+}
+
+int comm_ranks_started(void)
+{
+    int n = started_for_mpi();
+
+    if (n == 0 && !rendezvous_started(&n))
+        n = 1;
     return n > 1 ? n : 1;
 }
 
@@ -72,7 +92,7 @@ static int open_mpi(struct comm **c, int started, struct err *e)
     int rc = mpi_backend_open(&b, e);
 
     if (rc == 0)
-        rc = collective_open(c, &b->net, e);
+        rc = collective_open(c, &comm_mpi, &b->net, e);
     if (rc < 0) {
         err_wrap(e, "%d ranks were started, but cannot be used", started);
         return rc;
@@ -88,19 +108,38 @@ static int open_mpi(struct comm **c, int started, struct err *e)
     return 0;
 }
 
+/* torchrun's ranks are not MPI's; tasks of srun may be, if it was told so. */
+static bool by_mpi(void)
+{
+    return started_for_mpi() || getenv("PMIX_RANK") || (!getenv("WORLD_SIZE") && getenv("SLURM_PROCID"));
+}
+
+static int open_host(struct comm **c, const char *backend, int started, double timeout, struct err *e)
+{
+    bool nccl = strcmp(backend, "nccl") == 0, any = nccl || strcmp(backend, "auto") == 0;
+    /* NCCL's ranks need no MPI, so tasks of a bare srun do without. */
+    bool mpi = by_mpi() && (!nccl || started_for_mpi() || getenv("PMIX_RANK"));
+
+    if (strcmp(backend, "self") == 0 || (any && started == 1))
+        return comm_open_self(c, e);
+    if (strcmp(backend, "tcp") == 0 || (any && !mpi))
+        return collective_open(c, &comm_tcp, tcp_network(timeout), e);
+    if (strcmp(backend, "mpi") == 0 || any)
+        return open_mpi(c, started, e);
+    return err_set(e, ERR_ARG, "no backend '%s' for ranks: self, mpi, tcp, nccl or auto", backend);
+}
+
 int comm_open(struct comm **c, const char *backend, double timeout, struct err *e)
 {
-    int started = comm_ranks_started();
+    bool nccl = strcmp(backend, "nccl") == 0;
 
     *c = NULL;
-    if (strcmp(backend, "self") == 0 || (strcmp(backend, "auto") == 0 && started == 1))
-        TRY(comm_open_self(c, e));
-    else if (strcmp(backend, "mpi") == 0 || strcmp(backend, "auto") == 0)
-        TRY(open_mpi(c, started, e));
-    else
-        return err_set(e, ERR_ARG, "no backend '%s' for ranks: self, mpi or auto", backend);
+    if (nccl)
+        TRY(nccl_library(&(const struct nccl_api *){NULL}, e));
+    TRY(open_host(c, backend, comm_ranks_started(), timeout, e));
     (*c)->world_rank = (*c)->rank;
     (*c)->timeout = timeout;
+    (*c)->can_use_device = nccl;
     snprintf((*c)->name, sizeof (*c)->name, "world");
     return 0;
 }
@@ -120,8 +159,17 @@ int comm_split(struct comm *c, int colour, int key, const char *name, struct com
     to->watch_arg = c->watch_arg;
     snprintf(to->name, sizeof to->name, "%s", name);
     rc = c->backend->split(c, colour, key, to, e);
-    if (rc < 0 || colour < 0) {
+    if (rc < 0) {
         free(to);
+        return rc;
+    }
+    if (c->device_backend)
+        rc = c->device_backend->split(c, colour, key, to, e);
+    if (rc < 0 || colour < 0) {
+        if (colour >= 0)
+            to->backend->free(to);
+        else
+            free(to);
         return rc;
     }
     *out = to;
@@ -131,6 +179,11 @@ int comm_split(struct comm *c, int colour, int key, const char *name, struct com
 static bool has_peer(enum comm_kind k)
 {
     return k == COMM_BROADCAST || k == COMM_SEND || k == COMM_RECV;
+}
+
+static const struct comm_backend *backend_of(const struct comm_handle *h)
+{
+    return h->call.on_device ? h->comm->device_backend : h->comm->backend;
 }
 
 int comm_start(struct comm *c, const struct comm_call *call, struct comm_handle *h, struct err *e)
@@ -144,11 +197,14 @@ int comm_start(struct comm *c, const struct comm_call *call, struct comm_handle 
             return err_set(e, ERR_ARG, "%s: rank %d cannot be its own peer",
                            comm_kind_name(call->kind), c->rank);
     }
+    if (call->on_device && !c->device_backend)
+        return err_set(e, ERR_ARG, "%s: the group '%s' takes no memory of a device", comm_kind_name(call->kind), c->name);
     h->comm = c;
     h->call = *call;
+    h->call.on_device = call->on_device && call->kind != COMM_BARRIER;
     if (c->watch)
         h->from = log_seconds();
-    return c->backend->start(c, call, h, e);
+    return backend_of(h)->start(c, call, h, e);
 }
 
 /* since: when the caller began to wait. */
@@ -164,7 +220,7 @@ int comm_test(struct comm_handle *h, bool *done, struct err *e)
 
     *done = true;
     if (h->comm)
-        rc = h->comm->backend->test(h, done, e);
+        rc = backend_of(h)->test(h, done, e);
     if (*done && h->comm && h->comm->watch) {
         double now = log_seconds();
 
@@ -178,7 +234,7 @@ int comm_test(struct comm_handle *h, bool *done, struct err *e)
 int comm_wait(struct comm_handle *h, struct err *e)
 {
     double since = h->comm && h->comm->watch ? log_seconds() : 0;
-    int rc = h->comm ? h->comm->backend->wait(h, e) : 0;
+    int rc = h->comm ? backend_of(h)->wait(h, e) : 0;
 
     if (h->comm && h->comm->watch)
         tell(h, log_seconds(), since);
@@ -186,10 +242,29 @@ int comm_wait(struct comm_handle *h, struct err *e)
     return rc;
 }
 
+int comm_join(struct comm_handle *h, struct err *e)
+{
+    int rc;
+
+    if (!h->comm || !h->call.on_device)
+        return comm_wait(h, e);
+    rc = h->comm->device_backend->join(h, e); /* which tells whoever watches, when it is done */
+    h->comm = NULL;
+    return rc;
+}
+
+int comm_use_device(struct comm *world, const struct comm_device *d, struct err *e)
+{
+    return nccl_use_device(world, d, e);
+}
+
 void comm_close(struct comm *c)
 {
-    if (c)
-        c->backend->free(c);
+    if (!c)
+        return;
+    if (c->device_backend)
+        c->device_backend->free(c);
+    c->backend->free(c);
 }
 
 int comm_run(struct comm *c, const struct comm_call *call, struct err *e)

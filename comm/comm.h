@@ -64,6 +64,7 @@ struct comm_call {
     /* COMM_ALL_TO_ALL_V: how many elements go to, and come from, each rank; they stand one
      * after another in send and recv.  Copied by comm_start. */
     const size_t *send_counts, *recv_counts;
+    bool on_device; /* send and recv are memory of the device: comm_use_device */
 };
 
 struct comm;
@@ -87,6 +88,7 @@ struct comm_backend {
     int (*start)(struct comm *c, const struct comm_call *call, struct comm_handle *h, struct err *e);
     int (*test)(struct comm_handle *h, bool *done, struct err *e);
     int (*wait)(struct comm_handle *h, struct err *e);
+    int (*join)(struct comm_handle *h, struct err *e); /* NULL: there is no device */
     int (*split)(struct comm *c, int colour, int key, struct comm *to, struct err *e);
     void (*free)(struct comm *c);
 };
@@ -98,6 +100,9 @@ struct comm {
     char name[32];
     double timeout; /* seconds */
     void *state;    /* the backend's */
+    bool can_use_device;
+    const struct comm_backend *device_backend; /* for calls on_device; NULL: there are none */
+    void *device_state;
     comm_watch_fn *watch; /* NULL: nobody; groups that are split from this one take it over */
     void *watch_arg;
 };
@@ -105,15 +110,52 @@ struct comm {
 /* Megatron's default; --distributed-timeout-minutes. */
 #define COMM_TIMEOUT_MINUTES 10.0
 
-/* The group of all ranks, named "world", by backend: "self" (this process alone), "mpi", or
- * "auto": mpi where mpirun or srun started this process as one of several, else self.  A
- * call may stand still for timeout seconds.  One world a process, since MPI starts and ends
- * once.  ERR_ARG: no such backend.  ERR_UNSUPPORTED: MPI is not here, with the reason. */
+/* The group of all ranks, named "world", by backend:
+ *     self    this process alone
+ *     mpi     Open MPI
+ *     tcp     connections of our own, for ranks that torchrun or a bare srun started (comm/rendezvous.h)
+ *     nccl    mpi under mpirun, else tcp, for what is in the host's memory; for a device's, NCCL: comm_use_device
+ *     auto    mpi where mpirun or srun started this process as one of several, tcp where RANK and WORLD_SIZE are
+ *             set, else self
+ * A call may stand still for timeout seconds.  One world a process, since MPI starts and ends
+ * once.  ERR_ARG: no such backend.  ERR_UNSUPPORTED: MPI or NCCL is not here, with the reason. */
 int comm_open(struct comm **c, const char *backend, double timeout, struct err *e);
 /* The group of this process alone.  ERR_NOMEM. */
 int comm_open_self(struct comm **c, struct err *e);
-/* How many ranks mpirun or srun says it started: 1 when none did. */
+/* How many ranks mpirun, srun or torchrun says it started: 1 when none did. */
 int comm_ranks_started(void);
+
+/* What NCCL has to know of a device: its streams and events (opaque), by functions of the caller's. */
+struct comm_device {
+    void *device; /* handed to each */
+    bool host;    /* its memory is the host's: for tests, where the library allows it */
+    int (*bind)(void *device, struct err *e); /* makes it the calling thread's */
+    void *(*stream)(void *device);            /* in which the caller's work is queued now */
+    int (*stream_new)(void *device, void **stream, struct err *e);
+    void (*stream_free)(void *device, void *stream);
+    int (*event_new)(void *device, void **event, struct err *e);
+    void (*event_free)(void *device, void *event);
+    int (*record)(void *device, void *event, void *stream, struct err *e); /* behind what the stream holds */
+    int (*after)(void *device, void *event, void *stream, struct err *e);  /* the stream goes on when the event has come */
+    int (*query)(void *device, void *event, bool *come, struct err *e);    /* by any thread */
+    int (*copy)(void *device, void *to, const void *from, size_t bytes, void *stream, struct err *e);
+};
+
+/* Of a backend that can (world->can_use_device): world, and groups that are split from it from now on, take calls on_device.  All ranks call it, each
+ * with a device of its own; *d is copied, the device must outlive the world.
+ *
+ * Such a call runs in a stream of its group's, behind what the device's stream held when it was started, and beside what
+ * comes after.  Sums of numbers with a fraction are in NCCL's order, the same in each run of one layout, and NaN may get lost in
+ * MAX and MIN.  Sends and receives are gathered, and begin together at the next comm_test, comm_wait or comm_join
+ * of one of them, or the group's next collective; those that must not wait for each other are either gathered or of
+ * different groups.  A barrier is the host's.  A call that stands still is named as others are, also while the caller waits for
+ * the device, and ended: the device's stream goes on, and the next call fails with ERR_LIMIT. */
+int comm_use_device(struct comm *world, const struct comm_device *d, struct err *e);
+/* Whether c takes calls on_device. */
+static inline bool comm_takes_device(const struct comm *c)
+{
+    return c->device_backend != NULL;
+}
 
 /* All ranks of c call it: those of one colour make a group, ranked by key, then by rank in c; a
  * negative colour makes none (*to is NULL).  name is for messages.  A group is closed before
@@ -129,6 +171,9 @@ int comm_start(struct comm *c, const struct comm_call *call, struct comm_handle 
 int comm_test(struct comm_handle *h, bool *done, struct err *e);
 /* Returns when the call is complete and its buffers are the caller's again. */
 int comm_wait(struct comm_handle *h, struct err *e);
+/* The same for what is queued in the device's stream from now on; the caller does not wait.  For a call that is not
+ * on_device, comm_wait. */
+int comm_join(struct comm_handle *h, struct err *e);
 
 size_t comm_type_size(enum comm_type t);
 const char *comm_type_name(enum comm_type t);

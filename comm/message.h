@@ -29,8 +29,14 @@ struct network {
     int (*test)(void *message, bool *done, bool *moved, struct err *e);
 };
 
-/* The groups of a network behind comm.h.  Takes nothing over but the table. */
-int collective_open(struct comm **c, const struct network *net, struct err *e);
+/* The groups of a network behind comm.h, by the name of the backend.  Takes nothing over but the tables. */
+int collective_open(struct comm **c, const struct comm_backend *backend, const struct network *net, struct err *e);
+extern const struct comm_backend comm_mpi, comm_tcp;
+
+/* For backends: "rank 1 of 3 in group 'data' (world rank 1): all-reduce of 64 bf16 elements". */
+void comm_describe(const struct comm *c, const struct comm_call *call, char *to, size_t size);
+/* For the rounds-th time in a row there is nothing to do: sleeps ever longer. */
+void comm_idle(int rounds);
 
 /* The one thing that quern-mpi.so shows. */
 enum { MPI_BACKEND_ABI = 1 };

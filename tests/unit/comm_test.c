@@ -10,6 +10,7 @@
 
 #include "comm/comm.h"
 #include "comm/reduce.h"
+#include "comm/rendezvous.h"
 
 static void sums_are_a_tree(void **s)
 {
@@ -81,10 +82,10 @@ static void backends_by_name(void **s)
     int v[] = {1, 2}, w[2] = {0};
 
     (void)s;
-    unsetenv("OMPI_COMM_WORLD_SIZE"), unsetenv("PMI_SIZE"), unsetenv("SLURM_PROCID");
+    unsetenv("OMPI_COMM_WORLD_SIZE"), unsetenv("PMI_SIZE"), unsetenv("SLURM_PROCID"), unsetenv("RANK"), unsetenv("WORLD_SIZE");
     assert_int_equal(comm_ranks_started(), 1);
-    assert_int_equal(comm_open(&c, "nccl", 1, &e), ERR_ARG);
-    assert_non_null(strstr(e.msg, "no backend 'nccl'"));
+    assert_int_equal(comm_open(&c, "gloo", 1, &e), ERR_ARG);
+    assert_non_null(strstr(e.msg, "no backend 'gloo'"));
     assert_null(c);
     assert_int_equal(comm_open(&c, "auto", 1, &e), 0);
     assert_string_equal(c->backend->name, "self");
@@ -110,6 +111,81 @@ static void backends_by_name(void **s)
     assert_non_null(strstr(e.msg, "4 ranks were started, but cannot be used"));
     setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
     assert_int_equal(comm_ranks_started(), 1);
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+    setenv("WORLD_SIZE", "8", 1);
+    assert_int_equal(comm_ranks_started(), 4); /* no RANK: not torchrun's */
+    setenv("RANK", "7", 1);
+    assert_int_equal(comm_ranks_started(), 8);
+}
+
+static void nodes_of_slurm(void **s)
+{
+    static const char *const lists[][2] = {
+        {"login", "login"}, {"gpu[003-010,12],login", "gpu003"}, {"a[1,3],b", "a1"}, {"r[1-2]n[07-9]x,q", "r1n07x"}, {"n1,n2", "n1"},
+    };
+    static const char *const bad[] = {"", ",n1", "n[1-2", "[", "n 1", "n]["};
+    char node[20];
+    struct err e;
+
+    (void)s;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        assert_int_equal(rendezvous_first_node(lists[i][0], node, sizeof node, &e), 0);
+        assert_string_equal(node, lists[i][1]);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(rendezvous_first_node(bad[i], node, sizeof node, &e), ERR_ARG);
+    assert_int_equal(rendezvous_first_node("a-name-that-is-too-long", node, sizeof node, &e), ERR_ARG);
+}
+
+static void ranks_by_environment(void **s)
+{
+    struct rendezvous r;
+    struct err e;
+
+    (void)s;
+    setenv("RANK", "1", 1), setenv("WORLD_SIZE", "2", 1);
+    unsetenv("MASTER_ADDR"), setenv("MASTER_PORT", "29500", 1), setenv("SLURM_STEP_NODELIST", "gpu[07-09]", 1);
+    assert_int_equal(rendezvous_from_environment(&r, &e), 0);
+    assert_true(r.rank == 1 && r.size == 2);
+    assert_string_equal(r.host, "gpu07");
+    assert_string_equal(r.port, "29500");
+    setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1), setenv("MASTER_ADDR", "here", 1);
+    assert_int_equal(rendezvous_from_environment(&r, &e), 0);
+    assert_string_equal(r.host, "here");
+    assert_string_equal(r.port, "29501");
+    unsetenv("RANK"), unsetenv("MASTER_PORT");
+    setenv("SLURM_PROCID", "3", 1), setenv("SLURM_STEP_NUM_TASKS", "4", 1), setenv("SLURM_JOB_ID", "1234567", 1);
+    assert_int_equal(rendezvous_from_environment(&r, &e), 0);
+    assert_true(r.rank == 3 && r.size == 4);
+    assert_string_equal(r.port, "24567");
+    setenv("SLURM_PROCID", "x", 1);
+    assert_int_equal(rendezvous_from_environment(&r, &e), ERR_UNSUPPORTED);
+}
+
+/* Every prefix of a hello may become one; any other byte in front makes it none. */
+static void hellos(void **s)
+{
+    const struct rendezvous r = {.rank = 0, .size = 300, .job = 0x123456789abcdef0};
+    struct rendezvous_hello h = {.size = 300, .rank = 299, .port = 65535, .job = r.job, .word = "fifteen letters"}, got;
+    unsigned char text[RENDEZVOUS_HELLO];
+    struct err e;
+
+    (void)s;
+    rendezvous_put_hello(text, &h);
+    for (size_t n = 0; n < sizeof text; n++)
+        assert_int_equal(rendezvous_get_hello(&got, &r, text, n, &e), 0);
+    assert_int_equal(rendezvous_get_hello(&got, &r, text, sizeof text, &e), 1);
+    assert_true(got.size == h.size && got.rank == h.rank && got.port == h.port && got.job == h.job);
+    assert_memory_equal(got.word, h.word, sizeof h.word);
+    for (int i = 0; i < 32; i++) {
+        text[i] ^= 0x81;
+        if (i < 12 || i >= 18) /* ranks and ports there may be others */
+            assert_int_equal(rendezvous_get_hello(&got, &r, text, sizeof text, &e), ERR_FORMAT);
+        text[i] ^= 0x81;
+    }
+    h.rank = 300;
+    rendezvous_put_hello(text, &h);
+    assert_int_equal(rendezvous_get_hello(&got, &r, text, sizeof text, &e), ERR_FORMAT);
 }
 
 int main(void)
@@ -119,6 +195,9 @@ int main(void)
         cmocka_unit_test(bf16_is_summed_in_fp32),
         cmocka_unit_test(integers_wrap),
         cmocka_unit_test(backends_by_name),
+        cmocka_unit_test(nodes_of_slurm),
+        cmocka_unit_test(ranks_by_environment),
+        cmocka_unit_test(hellos),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,58 @@
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/nccl_library.h"
+
+static struct nccl_api api;
+static void *library;
+
+static int load(const char *name)
+{
+    static const char *const names[] = {
+        "ncclGetVersion", "ncclGetUniqueId", "ncclCommInitRank", "ncclCommDestroy", "ncclCommAbort", "ncclCommGetAsyncError",
+        "ncclGetErrorString", "ncclAllReduce", "ncclReduceScatter", "ncclAllGather", "ncclBroadcast", "ncclSend", "ncclRecv",
+        "ncclGroupStart", "ncclGroupEnd", "ncclCommSplit", "ncclGetLastError",
+    };
+    enum { ALL = sizeof names / sizeof *names, NEEDED = ALL - 2 };
+    void *at[ALL], *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+
+    _Static_assert(sizeof at == sizeof api, "a name for each function");
+    for (int i = 0; i < ALL && lib; i++) {
+        at[i] = dlsym(lib, names[i]);
+        if (!at[i] && i < NEEDED) {
+            dlclose(lib);
+            lib = NULL;
+        }
+    }
+    if (!lib)
+        return 0;
+    memcpy(&api, at, sizeof api);
+    library = lib;
+    return 1;
+}
+
+int nccl_library(const struct nccl_api **out, struct err *e)
+{
+    static const char *const places[] = {"libnccl.so.2", "/usr/local/cuda/lib64/libnccl.so.2"};
+    const char *given = getenv("QUERN_NCCL"), *why;
+    int version = 0;
+
+    if (!library && given)
+        load(given);
+    for (int i = 0; i < 2 && !library && !given; i++)
+        load(places[i]);
+    if (!library) {
+        why = dlerror();
+        return err_set(e, ERR_UNSUPPORTED, "cannot open NCCL: %s", why ? why : "it lacks functions");
+    }
+    if (api.version(&version) != NCCL_SUCCESS || version < NCCL_OLDEST)
+        return err_set(e, ERR_UNSUPPORTED, "NCCL is older than 2.10");
+    *out = &api;
+    return 0;
+}
+
+bool nccl_library_takes_host(void)
+{
+    return library && dlsym(library, NCCL_TAKES_HOST_MEMORY);
+}

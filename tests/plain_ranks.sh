@@ -1,0 +1,27 @@
+# shellcheck shell=bash
+# Ranks without a launcher, behind tests/lib.sh.
+
+# port: a number at which nobody listens.
+port() {
+    local p
+    while p=$((20000 + RANDOM % 12000)); (: >"/dev/tcp/127.0.0.1/$p") 2>/dev/null; do :; done
+    echo $p
+}
+
+# plain N COMMAND...: N ranks as torchrun would start them.  The first status that is not 0, of a signal last.
+# shellcheck disable=SC2317
+plain() {
+    local n=$1 i pids='' rc=0 one p
+    shift
+    p=$(port)
+    for ((i = 0; i < n; i++)); do
+        RANK=$i LOCAL_RANK=$i WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 MASTER_PORT=$p timeout 100 "$@" &
+        pids+=" $!"
+    done
+    for i in $pids; do
+        wait "$i"
+        one=$?
+        if [ $rc = 0 ] || { [ $rc -ge 124 ] && [ $one != 0 ]; }; then rc=$one; fi
+    done
+    return $rc
+}
