@@ -258,12 +258,18 @@ int comm_use_device(struct comm *world, const struct comm_device *d, struct err 
     return nccl_use_device(world, d, e);
 }
 
+void comm_leave_device(struct comm *c)
+{
+    if (c->device_backend)
+        c->device_backend->free(c);
+    c->device_backend = NULL;
+}
+
 void comm_close(struct comm *c)
 {
     if (!c)
         return;
-    if (c->device_backend)
-        c->device_backend->free(c);
+    comm_leave_device(c);
     c->backend->free(c);
 }
 

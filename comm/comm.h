@@ -142,7 +142,7 @@ struct comm_device {
 };
 
 /* Of a backend that can (world->can_use_device): world, and groups that are split from it from now on, take calls on_device.  All ranks call it, each
- * with a device of its own; *d is copied, the device must outlive the world.
+ * with a device of its own; *d is copied, and the device must stay until comm_leave_device.
  *
  * Such a call runs in a stream of its group's, behind what the device's stream held when it was started, and beside what
  * comes after.  Sums of numbers with a fraction are in NCCL's order, the same in each run of one layout, and NaN may get lost in
@@ -151,6 +151,8 @@ struct comm_device {
  * different groups.  A barrier is the host's.  A call that stands still is named as others are, also while the caller waits for
  * the device, and ended: the device's stream goes on, and the next call fails with ERR_LIMIT. */
 int comm_use_device(struct comm *world, const struct comm_device *d, struct err *e);
+/* The device may go, when groups that were split from world are closed; comm_close does the same. */
+void comm_leave_device(struct comm *world);
 /* Whether c takes calls on_device. */
 static inline bool comm_takes_device(const struct comm *c)
 {

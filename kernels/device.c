@@ -56,6 +56,8 @@ void device_close(struct device *dev)
 {
     if (!dev)
         return;
+    if (dev->kept_free)
+        dev->kept_free(dev);
     dev->calls->close(dev);
     free(dev->blocks);
     free(dev);
@@ -210,6 +212,16 @@ int device_event_record(struct device *dev, struct device_event *ev, struct err 
 int device_event_wait(struct device *dev, struct device_event *ev, struct err *e)
 {
     return dev->calls->event_wait(dev, ev, e);
+}
+
+int device_event_query(struct device *dev, struct device_event *ev, bool *come, struct err *e)
+{
+    return dev->calls->event_query(dev, ev, come, e);
+}
+
+int device_bind(struct device *dev, struct err *e)
+{
+    return dev->calls->bind(dev, e);
 }
 
 int device_event_seconds(struct device *dev, struct device_event *from, struct device_event *to,

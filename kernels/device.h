@@ -115,6 +115,8 @@ struct device {
     size_t most;     /* the largest sum of these */
     struct device_block *blocks; /* what is allocated */
     size_t n_blocks, blocks_room;
+    void *kept;      /* what a user of the device keeps with it, freed when it is closed */
+    void (*kept_free)(struct device *dev);
 };
 
 /* Opens "cpu", "cuda" or "auto" (a GPU if one works, else the CPU) for training.  threads: how
@@ -158,9 +160,14 @@ void device_event_free(struct device *dev, struct device_event *ev);
 int device_event_record(struct device *dev, struct device_event *ev, struct err *e);
 /* dev->stream goes on only when the event, of another stream, has come. */
 int device_event_wait(struct device *dev, struct device_event *ev, struct err *e);
+/* *come: what the event stands behind is done; by any thread. */
+int device_event_query(struct device *dev, struct device_event *ev, bool *come, struct err *e);
 /* Seconds between two recorded events; waits for the later. */
 int device_event_seconds(struct device *dev, struct device_event *from, struct device_event *to,
                          double *seconds, struct err *e);
+
+/* Makes dev the device of the calling thread, which did not open it: for calls into other libraries. */
+int device_bind(struct device *dev, struct err *e);
 
 /* Memory that the device itself holds for ops: scratch, grown to the largest that
  * an op asked for (each header states its bound), and matmul plans. */

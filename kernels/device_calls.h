@@ -31,6 +31,8 @@ struct device_calls {
     int (*event_wait)(struct device *dev, struct device_event *ev, struct err *e);
     int (*event_seconds)(struct device *dev, struct device_event *from, struct device_event *to,
                          double *seconds, struct err *e);
+    int (*event_query)(struct device *dev, struct device_event *ev, bool *come, struct err *e);
+    int (*bind)(struct device *dev, struct err *e);
     size_t (*overhead)(const struct device *dev); /* NULL: the CPU's, device_train.c knows it */
 };
 

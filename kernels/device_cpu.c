@@ -153,6 +153,19 @@ static int cpu_event_seconds(struct device *dev, struct device_event *from, stru
     return 0;
 }
 
+static int cpu_event_query(struct device *dev, struct device_event *ev, bool *come, struct err *e)
+{
+    (void)dev, (void)ev, (void)e;
+    *come = true;
+    return 0;
+}
+
+static int cpu_bind(struct device *dev, struct err *e)
+{
+    (void)dev, (void)e;
+    return 0;
+}
+
 static const struct device_calls cpu_calls = {
     .close = cpu_close,
     .alloc = cpu_alloc,
@@ -170,6 +183,8 @@ static const struct device_calls cpu_calls = {
     .event_record = cpu_event_record,
     .event_wait = cpu_event_wait,
     .event_seconds = cpu_event_seconds,
+    .event_query = cpu_event_query,
+    .bind = cpu_bind,
 };
 
 int device_open_cpu(struct device **out, int threads, struct err *e)

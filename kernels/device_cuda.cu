@@ -150,6 +150,20 @@ static int gpu_event_seconds(struct device *dev, struct device_event *from, stru
     return 0;
 }
 
+static int gpu_event_query(struct device *dev, struct device_event *ev, bool *come, struct err *e)
+{
+    cudaError_t c = cudaEventQuery((cudaEvent_t)ev);
+
+    (void)dev;
+    *come = c == cudaSuccess;
+    return c == cudaErrorNotReady ? 0 : check(c, "event", e);
+}
+
+static int gpu_bind(struct device *dev, struct err *e)
+{
+    return check(cudaSetDevice(dev->impl->number), "device", e);
+}
+
 static size_t gpu_overhead(const struct device *dev)
 {
     return dev->impl->scratch_bytes;
@@ -158,7 +172,8 @@ static size_t gpu_overhead(const struct device *dev)
 static const struct device_calls gpu_calls = {
     gpu_close,      gpu_alloc,      gpu_free,         gpu_alloc_host, gpu_free_host,
     gpu_copy,       gpu_copy_rows,  gpu_zero,         gpu_sync,         gpu_stream_new, gpu_stream_free,
-    gpu_event_new,  gpu_event_free, gpu_event_record, gpu_event_wait, gpu_event_seconds, gpu_overhead,
+    gpu_event_new,  gpu_event_free, gpu_event_record, gpu_event_wait, gpu_event_seconds, gpu_event_query, gpu_bind,
+    gpu_overhead,
 };
 
 static const struct dedup_ops gpu_dedup_ops = {

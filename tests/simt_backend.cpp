@@ -8,6 +8,7 @@
 #include "kernels/cuda.h"
 #include "kernels/device_calls.h"
 #include "tests/simt_device.h"
+#include "tests/streams.h"
 
 static int simt_alloc(struct device *, void **p, size_t bytes, struct err *e)
 {
@@ -23,8 +24,17 @@ static void simt_free(struct device *, void *p)
     free(p);
 }
 
-static int simt_copy(struct device *, void *dst, const void *src, size_t bytes, enum copy_way, struct err *)
+// Streams are threads (tests/streams.h), but ops and copies are the calling thread's: what is in their stream goes first.
+static int simt_sync(struct device *dev, struct err *e);
+
+struct device_event {
+    struct timespec at;
+    struct test_event *mark = test_event_new();
+};
+
+static int simt_copy(struct device *dev, void *dst, const void *src, size_t bytes, enum copy_way, struct err *e)
 {
+    simt_sync(dev, e);
     if (bytes)
         memcpy(dst, src, bytes);
     return 0;
@@ -44,40 +54,66 @@ static int simt_zero(struct device *, void *dst, size_t bytes, struct err *)
     return 0;
 }
 
-static int simt_sync(struct device *, struct err *)
+static int simt_event_new(struct device *, struct device_event **ev, struct err *)
 {
+    *ev = new device_event;
     return 0;
-}
-
-struct device_event {
-    struct timespec at;
-};
-
-static int simt_event_new(struct device *, struct device_event **ev, struct err *e)
-{
-    *ev = (struct device_event *)calloc(1, sizeof **ev);
-    return *ev ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 }
 
 static void simt_event_free(struct device *, struct device_event *ev)
 {
-    free(ev);
+    test_event_free(ev->mark);
+    delete ev;
 }
 
-static int simt_event_record(struct device *, struct device_event *ev, struct err *)
+static int simt_event_record(struct device *dev, struct device_event *ev, struct err *)
 {
     clock_gettime(CLOCK_MONOTONIC, &ev->at);
+    test_event_record(ev->mark, (struct test_stream *)dev->stream);
     return 0;
 }
 
-static int simt_event_wait(struct device *, struct device_event *, struct err *)
+static int simt_event_wait(struct device *dev, struct device_event *ev, struct err *)
 {
+    test_event_after(ev->mark, (struct test_stream *)dev->stream);
+    return 0;
+}
+
+static int simt_event_query(struct device *, struct device_event *ev, bool *come, struct err *)
+{
+    *come = test_event_query(ev->mark);
+    return 0;
+}
+
+static int simt_sync(struct device *dev, struct err *e)
+{
+    struct device_event *ev;
+    struct device_stream *s = dev->stream;
+
+    if (!s)
+        return 0;
+    simt_event_new(dev, &ev, e);
+    simt_event_record(dev, ev, e);
+    dev->stream = NULL;
+    simt_event_wait(dev, ev, e);
+    dev->stream = s;
+    simt_event_free(dev, ev);
     return 0;
 }
 
 static int simt_stream_new(struct device *, struct device_stream **s, struct err *)
 {
-    *s = NULL;
+    *s = (struct device_stream *)test_stream_new();
+    return 0;
+}
+
+static void simt_stream_free(struct device *, struct device_stream *s)
+{
+    test_stream_free((struct test_stream *)s);
+}
+
+static int simt_bind(struct device *, struct err *)
+{
     return 0;
 }
 
@@ -120,7 +156,10 @@ static int simt_open(struct device **dev, int, struct err *e)
     calls.overhead = simt_overhead;
     calls.event_new = simt_event_new;
     calls.event_wait = simt_event_wait;
+    calls.event_query = simt_event_query;
+    calls.bind = simt_bind;
     calls.stream_new = simt_stream_new;
+    calls.stream_free = simt_stream_free;
     calls.event_free = simt_event_free;
     calls.event_record = simt_event_record;
     calls.event_seconds = simt_event_seconds;

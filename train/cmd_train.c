@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/tool.h"
+#include "train/exchange.h"
 #include "train/plan_check.h"
 #include "train/plan_options.h"
 #include "train/tensorboard.h"
@@ -302,6 +303,8 @@ static int run(struct train_config *c, struct comm *group, int threads, bool qui
     }
     if (rc == 0 && c->tensorboard && group->rank == 0)
         rc = tensorboard_open(&r.board, c->tensorboard, e);
+    if (rc == 0 && exchange_use(dev, group, e) < 0)
+        rc = err_wrap(e, "--distributed-backend nccl");
     if (rc == 0)
         rc = device_peak_flops(dev, c->bf16 ? DTYPE_BF16 : DTYPE_F32, &r.peak, e);
     if (rc == 0) {
@@ -314,6 +317,7 @@ static int run(struct train_config *c, struct comm *group, int threads, bool qui
     if (rc == 0)
         rc = train(&r, t, e);
     trainer_close(t);
+    comm_leave_device(group);
     device_close(dev);
     tensorboard_close(r.board);
     if (r.log_fd >= 0)
@@ -329,13 +333,13 @@ static int more_paths(struct train_config *c, int n, char **operands, struct err
     return 0;
 }
 
-/* The ranks that mpirun or srun started share the batch.  The first speaks for all; the others
+/* The ranks that mpirun, srun or torchrun started share the batch.  The first speaks for all; the others
  * have only failures to tell. */
 static int open_ranks(struct comm **group, struct train_config *c, struct err *e)
 {
     static char prefix[48];
 
-    TRY(comm_open(group, "auto", 60.0 * (double)c->timeout_minutes, e));
+    TRY(comm_open(group, train_config_backend[c->backend], 60.0 * (double)c->timeout_minutes, e));
     c->world = (*group)->size;
     if ((*group)->rank) {
         snprintf(prefix, sizeof prefix, "quern-train, rank %d", (*group)->rank);

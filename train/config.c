@@ -9,6 +9,8 @@
 
 const char *const train_config_device[] = {"auto", "cpu", "cuda"};
 const char *const train_config_fp8[] = {"none", "e4m3", "hybrid"};
+const char *const train_config_backend[] = {"auto", "mpi", "tcp", "nccl"};
+enum { BACKEND_NCCL = 3 };
 
 void train_config_init(struct train_config *c)
 {
@@ -165,6 +167,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         OPT_INT(0, "distributed-timeout-minutes", &c->timeout_minutes, 1, 1 << 20, "name a collective that hangs"),
         OPT_FLAG(0, "deterministic", &c->deterministic, "the same bits for any number of data-parallel ranks"),
         OPT_HEAD(DIVISION),
+        OPT_ENUM(0, "distributed-backend", &c->backend, "auto|mpi|tcp|nccl", "what ranks go by"),
         OPT_INT(0, "tensor-model-parallel-size", &c->layout.tensor, 1, 1 << 20, "ranks that share each layer"),
         OPT_FLAG(0, "sequence-parallel", &c->layout.sequence, "they share the rows of norms and dropout too"),
         OPT_INT(0, "context-parallel-size", &c->layout.context, 1, 1 << 20, "ranks that share each sequence"),
@@ -513,6 +516,11 @@ int train_config_check(struct train_config *c, struct err *e)
 {
     TRY(check_later(c, e));
     TRY(layout_data(&c->layout, c->world, &c->ranks, e));
+    if (c->deterministic && c->backend == BACKEND_NCCL)
+        return err_set(e, ERR_UNSUPPORTED, "--deterministic needs sums in an order that NCCL's do not have: --distributed-backend mpi"
+                       " or tcp");
+    if (c->overlap_gather && (!c->distributed_optimizer || !c->overlap_reduce)) /* as Megatron has it */
+        return err_set(e, ERR_ARG, "--overlap-param-gather needs --use-distributed-optimizer and --overlap-grad-reduce");
     c->bucket = (size_t)(c->bucket_size ? c->bucket_size : c->ranks > 40 ? c->ranks * 1000000 : 40000000);
     TRY(apply_preset(c, e));
     TRY(check_groups(c, e));

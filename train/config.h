@@ -75,7 +75,8 @@ struct train_config {
     int64_t eval_interval, eval_iters, log_interval;
     const char *log_file, *trace, *tensorboard;
     bool valid_sets; /* each path of part_path[1] is a set of its own */
-    int device; /* index into train_config_device */
+    int device;  /* index into train_config_device */
+    int backend; /* index into train_config_backend */
     int64_t timeout_minutes;
     bool deterministic; /* the same bits for any number of data-parallel ranks */
     int64_t world;      /* ranks in all; to be set before train_config_check, 1 by default */
@@ -110,6 +111,8 @@ int64_t train_config_batch(const struct train_config *c, int64_t consumed);
 extern const char *const train_config_device[];
 /* Those of --fp8-format. */
 extern const char *const train_config_fp8[];
+/* The names that --distributed-backend takes, for comm_open. */
+extern const char *const train_config_backend[];
 
 /* Megatron's defaults (docs/training.md lists where we differ). */
 void train_config_init(struct train_config *c);

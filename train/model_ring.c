@@ -26,7 +26,8 @@ static int swap_start(struct model *m, struct swap *s, const void *out, void *in
     struct comm_call recv = {.kind = COMM_RECV, .recv = in, .n = n, .type = type, .peer = (c->rank + c->size - 1) % c->size};
 
     TRY(exchange_start(&s->in, m->dev, c, &recv, e));
-    return exchange_start(&s->out, m->dev, c, &send, e);
+    TRY(exchange_start(&s->out, m->dev, c, &send, e));
+    return exchange_poke(&s->out, e);
 }
 
 static int swap_wait(struct swap *s, struct err *e)

@@ -114,18 +114,17 @@ static int read_batch(struct under_way *u, const struct model *m, int64_t k, str
 static int forward(struct under_way *u, struct model *m, const struct model_batch *b, int64_t k, const void *in, void *out,
                    struct err *e)
 {
-    size_t bytes = u->p->pipe.n * dtype_size(m->dt);
     double loss;
 
     TRY(read_batch(u, m, k, e));
     lap(u, PHASE_DATA);
     if (in)
-        TRY(device_put(m->dev, model_stream_in(m, b->slot), in, bytes, e));
+        TRY(pipeline_take(&u->p->pipe, model_stream_in(m, b->slot), in, e));
     TRY(model_forward(m, b, &loss, e));
     if (m->part.heads)
         u->losses[k] = loss;
     if (out)
-        TRY(device_get(m->dev, out, model_stream_out(m, b->slot), bytes, e));
+        TRY(pipeline_give(&u->p->pipe, out, model_stream_out(m, b->slot), e));
     lap(u, PHASE_FORWARD);
     return 0;
 }
@@ -134,15 +133,14 @@ static int backward(struct under_way *u, struct train_part *part, const struct m
                     void *out, struct err *e)
 {
     struct model *m = part->model;
-    size_t bytes = u->p->pipe.n * dtype_size(m->dt);
     bool overwrite;
 
     if (in)
-        TRY(device_put(m->dev, model_stream_grad(m), in, bytes, e));
+        TRY(pipeline_take(&u->p->pipe, model_stream_grad(m), in, e));
     optimizer_before(part, i, u->share, &overwrite);
     TRY(model_backward(m, b, overwrite, e));
     if (out)
-        TRY(device_get(m->dev, out, model_stream_grad(m), bytes, e));
+        TRY(pipeline_give(&u->p->pipe, out, model_stream_grad(m), e));
     TRY(optimizer_after(part, e));
     lap(u, PHASE_BACKWARD);
     return 0;

@@ -60,8 +60,51 @@ int pipeline_slots(const struct pipeline_shape *s, int stage, int chunk)
 
 /* ---- messages ---- */
 
+/* On a device, what waits in a group waits in order, so a stage that receives from one and sends to another has a
+ * group for each: of the links between stages i and i + 1 the even ones, the odd ones and, from the last of an odd number of
+ * stages to the first, one more.  Forward and backward have them each. */
+static int open_links(struct pipeline *p, struct err *e)
+{
+    int n = p->forth->size, at = p->forth->rank;
+    const int colour[] = {at / 2, (at + 1) % (n % 2 ? n + 1 : n) / 2, at == 0 || at == n - 1 ? 0 : -1};
+
+    for (int i = 0; i < (n % 2 ? 6 : 4); i++)
+        TRY(comm_split(p->forth, colour[i / 2], at, i % 2 ? "link, backward" : "link", &p->links[i], e));
+    return 0;
+}
+
+/* The way over the link behind stage i, of which this stage is an end. */
+static void over_link(struct pipeline *p, struct pipeline_way *w, int i, bool back)
+{
+    int n = p->forth->size;
+
+    w->group = p->links[(i == n - 1 && n % 2 ? 4 : i % 2 ? 2 : 0) + back];
+    w->peer = 1 - w->group->rank;
+}
+
 /* Forward and backward have a group each, so that messages of one kind meet in the order in which both
  * sides have them, also where two stages are each other's next. */
+static int open_ways(struct pipeline *p, struct err *e)
+{
+    int n = p->forth->size, at = p->forth->rank, before = (at + n - 1) % n;
+
+    if (p->direct)
+        TRY(open_links(p, e));
+    else
+        TRY(comm_split(p->forth, 0, at, "pipeline, backward", &p->back, e));
+    for (int back = 0; back < 2; back++) {
+        struct comm *group = back ? p->back : p->forth;
+
+        p->in[back] = (struct pipeline_way){.group = group, .peer = back ? (at + 1) % n : before};
+        p->out[back] = (struct pipeline_way){.group = group, .peer = back ? before : (at + 1) % n};
+        if (p->direct) {
+            over_link(p, &p->in[back], back ? at : before, back);
+            over_link(p, &p->out[back], back ? before : at, back);
+        }
+    }
+    return 0;
+}
+
 int pipeline_open(struct pipeline *p, struct comm *group, int chunks, struct device *dev, size_t n, enum comm_type type,
                   struct err *e)
 {
@@ -69,26 +112,37 @@ int pipeline_open(struct pipeline *p, struct comm *group, int chunks, struct dev
     if (!group || group->size == 1)
         return 0;
     p->forth = group;
-    TRY(comm_split(group, 0, group->rank, "pipeline, backward", &p->back, e));
-    for (int back = 0; back < 2; back++) {
-        struct pipeline_way *ways[] = {&p->in[back], &p->out[back]};
+    p->direct = comm_takes_device(group) && dev->kind != DEVICE_CPU;
+    TRY(open_ways(p, e));
+    for (int i = 0; i < 8; i++) {
+        struct pipeline_way *w = i < 4 ? &p->in[i / 2] : &p->out[i / 2 - 2];
 
-        for (int i = 0; i < 4; i++) {
-            ways[i / 2]->group = back ? p->back : p->forth;
-            TRY(device_alloc_host(dev, &ways[i / 2]->buf[i % 2], n * comm_type_size(type), e));
-        }
+        TRY((p->direct ? device_alloc : device_alloc_host)(dev, &w->buf[i % 2], n * comm_type_size(type), e));
     }
     return 0;
 }
 
 void pipeline_close(struct pipeline *p)
 {
-    for (int i = 0; i < 4 && p->dev; i++) {
-        device_free_host(p->dev, p->in[i / 2].buf[i % 2]);
-        device_free_host(p->dev, p->out[i / 2].buf[i % 2]);
+    for (int i = 0; i < 8 && p->dev; i++) {
+        struct pipeline_way *w = i < 4 ? &p->in[i / 2] : &p->out[i / 2 - 2];
+
+        (p->direct ? device_free : device_free_host)(p->dev, w->buf[i % 2]);
     }
+    for (int i = 0; i < 6; i++)
+        comm_close(p->links[i]);
     comm_close(p->back);
     memset(p, 0, sizeof *p);
+}
+
+int pipeline_take(struct pipeline *p, void *to, const void *in, struct err *e)
+{
+    return (p->direct ? device_copy : device_put)(p->dev, to, in, p->n * comm_type_size(p->type), e);
+}
+
+int pipeline_give(struct pipeline *p, void *out, const void *from, struct err *e)
+{
+    return (p->direct ? device_copy : device_get)(p->dev, out, from, p->n * comm_type_size(p->type), e);
 }
 
 static int stage_of(const struct pipeline *p)
@@ -109,15 +163,17 @@ static bool is_linked(const struct pipeline *p, const struct pipeline_op *op, bo
 }
 
 /* Posts message w->n, in the buffer whose turn it is. */
-static int post(struct pipeline *p, struct pipeline_way *w, bool back, bool gives, struct err *e)
+static int post(struct pipeline *p, struct pipeline_way *w, bool gives, struct err *e)
 {
-    int turn = (int)(w->n++ % 2), step = gives != back ? 1 : w->group->size - 1;
+    int turn = (int)(w->n++ % 2);
     struct comm_call call = {
         .kind = gives ? COMM_SEND : COMM_RECV, .send = w->buf[turn], .recv = w->buf[turn], .n = p->n, .type = p->type,
-        .peer = (w->group->rank + step) % w->group->size,
+        .peer = w->peer, .on_device = p->direct,
     };
+    bool done;
 
-    return comm_start(w->group, &call, &w->handle[turn], e);
+    TRY(comm_start(w->group, &call, &w->handle[turn], e));
+    return p->direct ? comm_test(&w->handle[turn], &done, e) : 0; /* a device's begin when they are asked for */
 }
 
 /* One that is under way gets all on. */
@@ -150,7 +206,7 @@ static int post_next(struct pipeline *p, struct place *at, bool back, struct err
         struct pipeline_op op = pipeline_at(at->shape, stage_of(p), at->next[back]++);
 
         if (op.back == back && is_linked(p, &op, false))
-            return post(p, &p->in[back], back, false, e);
+            return post(p, &p->in[back], false, e);
     }
     return 0;
 }
@@ -166,16 +222,16 @@ static int one(struct pipeline *p, struct place *at, const struct pipeline_op *o
     if (is_linked(p, op, false)) {
         int last = (int)((from->n - 1) % 2);
 
-        TRY(comm_wait(&from->handle[last], e));
+        TRY(comm_join(&from->handle[last], e));
         in = from->buf[last];
         TRY(post_next(p, at, op->back, e));
     }
     if (is_linked(p, op, true)) {
-        TRY(comm_wait(&to->handle[turn], e));
+        TRY(comm_join(&to->handle[turn], e));
         out = to->buf[turn];
     }
     TRY(run(arg, op, in, out, e));
-    return out ? post(p, to, op->back, true, e) : 0;
+    return out ? post(p, to, true, e) : 0;
 }
 
 int pipeline_pass(struct pipeline *p, int64_t micros, bool forward, pipeline_fn *run, void *arg, struct err *e)
@@ -191,6 +247,6 @@ int pipeline_pass(struct pipeline *p, int64_t micros, bool forward, pipeline_fn 
         TRY(one(p, &at, &op, run, arg, e));
     }
     for (int i = 0; i < 4; i++)
-        TRY(comm_wait(&p->out[i / 2].handle[i % 2], e));
+        TRY(comm_join(&p->out[i / 2].handle[i % 2], e));
     return 0;
 }

@@ -38,13 +38,14 @@ struct pipeline_op pipeline_at(const struct pipeline_shape *s, int stage, int64_
  * micro-batch i may have slot i % pipeline_slots(). */
 int pipeline_slots(const struct pipeline_shape *s, int stage, int chunk);
 
-/* Carries out op: takes what the part before (forward) or behind (backward) has left, in `in`, and leaves in
- * `out` what goes on, both in host memory; NULL where the model begins or ends. */
+/* Carries out op: takes what the part before (forward) or behind (backward) has left, from `in` (pipeline_take), and leaves in
+ * `out` what goes on (pipeline_give); NULL where the model begins or ends. */
 typedef int pipeline_fn(void *arg, const struct pipeline_op *op, const void *in, void *out, struct err *e);
 
-/* Messages one way: two buffers in turn. */
+/* Messages one way, to or from one stage: two buffers in turn. */
 struct pipeline_way {
     struct comm *group;
+    int peer;
     void *buf[2];
     struct comm_handle handle[2];
     int64_t n; /* posted so far */
@@ -53,13 +54,15 @@ struct pipeline_way {
 struct pipeline {
     struct device *dev;
     struct comm *forth, *back; /* forth: the caller's */
+    struct comm *links[6];     /* pairs of stages, where messages go from device to device */
+    bool direct;               /* they do */
     int chunks;
     size_t n; /* elements of a message */
     enum comm_type type;
     struct pipeline_way in[2], out[2]; /* forward, backward */
 };
 
-/* Bytes of host memory that pipeline_open takes. */
+/* Bytes of memory that pipeline_open takes: of a device that messages leave and reach directly, else of the host. */
 static inline size_t pipeline_bytes(int stages, size_t n, enum comm_type type)
 {
     return stages > 1 ? 8 * n * comm_type_size(type) : 0;
@@ -70,6 +73,10 @@ static inline size_t pipeline_bytes(int stages, size_t n, enum comm_type type)
 int pipeline_open(struct pipeline *p, struct comm *group, int chunks, struct device *dev, size_t n, enum comm_type type,
                   struct err *e);
 void pipeline_close(struct pipeline *p); /* zeroed is fine */
+
+/* From `in` to the device, and from there to `out`; for a pipeline_fn. */
+int pipeline_take(struct pipeline *p, void *to, const void *in, struct err *e);
+int pipeline_give(struct pipeline *p, void *out, const void *from, struct err *e);
 
 /* Gets messages on.  To be called between pieces of an operation: a message that the network does not carry by itself (a large
  * one, where processes may not read each other's memory) stands still while nobody does. */

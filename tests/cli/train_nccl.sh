@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# quern train with ranks by NCCL, for which tests/fake_nccl.c stands, and by TCP: each layout trains as one process does.  On the
+# CPU, whose memory the stand-in takes; and on the CUDA kernels that run on the CPU (tests/simt_backend.cpp), whose streams are
+# threads: there a call that does not wait for what it needs, or is not waited for, shows.
+# shellcheck source=tests/lib.sh disable=SC2086
+. "$ROOT/tests/lib.sh"
+export OMP_WAIT_POLICY=passive
+. "$ROOT/tests/train_lib.sh"
+# shellcheck source=tests/plain_ranks.sh
+. "$ROOT/tests/plain_ranks.sh"
+export QUERN_NCCL=$B/tests/fake-nccl.so XDG_CACHE_HOME="$T/cache"
+export QUERN_CUDA=$B/tests/simt-cuda.so
+
+# as_plain MODEL N FIELDS ARG...: N plain processes with ARG train as MODEL.jsonl says; nothing is told on standard error but
+# by the first rank's progress.
+as_plain() {
+    local name=$1 n=$2 fields=$3
+    shift 3
+    rm -f log.jsonl
+    check "$name, $n ranks: $*" plain $n quern-train ${!name} "$@" --log-file log.jsonl
+    equal "$name, $n ranks: $*: no complaint" "$(grep 'fake NCCL' err)" ''
+    check "$name, $n ranks: $*: the same training" close "$name.jsonl" log.jsonl $fields
+}
+
+status 'GPT, one process' 0 quern-train $gpt --device cpu --log-file gpt.jsonl
+nccl="--device cpu --distributed-backend nccl"
+as_plain gpt 2 44 $nccl
+as_plain gpt 2 44 $nccl --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 5000
+as_plain gpt 2 44 $nccl --tensor-model-parallel-size 2 --sequence-parallel
+as_plain gpt 2 44 $nccl --context-parallel-size 2
+as_plain gpt 2 44 $nccl --pipeline-model-parallel-size 2
+as_plain gpt 2 44 --device cpu --distributed-backend tcp --tensor-model-parallel-size 2
+rm -f log.jsonl
+check 'under mpirun' timeout 100 mpirun --oversubscribe -n 2 quern-train $gpt $nccl --tensor-model-parallel-size 2 --log-file log.jsonl
+check 'the same training' close gpt.jsonl log.jsonl 44
+
+status 'deterministic sums' 3 quern-train $gpt $nccl --deterministic
+has 'are not NCCL'"'"'s' err '--deterministic needs sums in an order that NCCL'"'"'s do not have'
+QUERN_NCCL=/no/such.so status 'no NCCL' 3 quern-train $gpt $nccl
+has 'is said' err 'cannot open NCCL'
+
+# ---- on the kernels, with streams ----
+
+few="--mock-data -j 1 --num-layers 4 --hidden-size 32 --num-attention-heads 4 --seq-length 16 --vocab-size 61 --micro-batch-size 2
+    --global-batch-size 8 --lr 0.002 --train-iters 3 --eval-iters 1 --eval-interval 3"
+cuda="--device cuda --distributed-backend nccl"
+status 'a few steps on the CPU' 0 quern-train $few --device cpu --log-file few.jsonl
+as_plain few 2 7 $cuda --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 5000
+as_plain few 2 7 $cuda --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1
+as_plain few 2 7 $cuda --context-parallel-size 2
+as_plain few 3 7 $cuda --pipeline-model-parallel-size 3 --decoder-first-pipeline-num-layers 1 --decoder-last-pipeline-num-layers 1
+as_plain few 2 7 --device cuda --distributed-backend tcp --use-distributed-optimizer --overlap-grad-reduce --ddp-bucket-size 5000
+finish
