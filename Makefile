@@ -213,7 +213,9 @@ $B/lib/quern-mpi.so: comm/mpi_backend.c comm/message.h comm/comm.h base/err.h ba
 # Libraries in NCCL's place, for tests, the second an old one.
 FAKES := $B/tests/fake-nccl.so $B/tests/fake-nccl-old.so
 NCCL_H := $(firstword $(wildcard $(patsubst %/bin/nvcc,%/include/nccl.h,$(NVCC)) /usr/include/nccl.h))
-test test-cli: $(FAKES)
+test test-cli: $(FAKES) $B/tests/fake-profiler.so
+$B/tests/fake-profiler.so: tests/fake_profiler.c $B/flags
+	@mkdir -p $(@D); $(CC) -std=c11 -O2 -g $(WARN) -shared -fPIC -fvisibility=hidden $< -o $@
 $(FAKES): tests/fake_nccl.c tests/nccl_numbers.c tests/streams.h comm/nccl_api.h $B/flags
 	@mkdir -p $(@D); $(if $(NCCL_H),$(CC) -std=c11 -I. -I$(dir $(NCCL_H)) -fsyntax-only tests/nccl_numbers.c)
 	@$(CC) -std=c11 -D_GNU_SOURCE -I. -O2 -g $(WARN) $(if $(SAN),-fsanitize=$(SAN)) $(if $(findstring old,$@),-DNO_SPLIT) -shared -fPIC -fvisibility=hidden \

@@ -3,10 +3,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "tests/steps.h"
 #include "tests/twins.h"
+#include "train/exchange.h"
 
 static int passed, failed;
 
@@ -103,6 +105,60 @@ static void train_both(struct device *cpu, struct device *gpu, int scale)
     parity(cpu, gpu, "Llama", &llama, DTYPE_BF16, 2e-2, steps);
 }
 
+/* ---- NCCL ---- */
+
+/* One call of a group of one rank on the device, where each is a copy: what came must be what went. */
+static int nccl_call(struct device *gpu, struct comm *c, enum comm_kind kind, enum dtype dt, size_t n, char *wrong, struct err *e)
+{
+    size_t bytes = n * dtype_size(dt);
+    unsigned char *in = malloc(bytes), *out = calloc(1, bytes);
+    void *from = NULL, *to = NULL;
+    struct comm_call call = {.kind = kind, .n = n, .type = exchange_type(dt)};
+    int rc = in && out ? device_alloc(gpu, &from, bytes, e) : err_set(e, ERR_NOMEM, "out of memory");
+
+    for (size_t i = 0; rc == 0 && i < bytes; i++)
+        in[i] = (unsigned char)((i * 2654435761u >> 13) & 0x3f);
+    rc = rc ? rc : device_alloc(gpu, &to, bytes, e);
+    rc = rc ? rc : device_put(gpu, from, in, bytes, e);
+    rc = rc ? rc : device_zero(gpu, to, bytes, e);
+    call.send = from;
+    call.recv = to;
+    rc = rc ? rc : exchange(gpu, c, &call, e);
+    rc = rc ? rc : device_get(gpu, out, to, bytes, e);
+    if (rc == 0 && memcmp(in, out, bytes) != 0)
+        snprintf(wrong, 256, "%s of %zu in '%s' changed what it moved", comm_kind_name(kind), n, c->name);
+    device_free(gpu, from);
+    device_free(gpu, to);
+    free(in);
+    free(out);
+    return rc;
+}
+
+/* A rank needs a GPU of its own, so here there is one: the library, its calls on streams beside the ops, a group split off. */
+static void nccl(struct device *gpu)
+{
+    static const enum comm_kind kinds[] = {COMM_ALL_REDUCE, COMM_REDUCE_SCATTER, COMM_ALL_GATHER, COMM_BROADCAST, COMM_ALL_TO_ALL};
+    struct comm *world = NULL, *part = NULL;
+    char wrong[256] = "";
+    double start = now();
+    struct err e;
+    int rc = comm_open(&world, "nccl", 60, &e);
+
+    if (rc == ERR_UNSUPPORTED) {
+        printf("# NCCL: %s; not checked\n", e.msg);
+        return;
+    }
+    rc = rc ? rc : exchange_use(gpu, world, &e);
+    rc = rc ? rc : comm_split(world, 0, 0, "part", &part, &e);
+    for (int i = 0; i < 20 && rc == 0 && !wrong[0]; i++)
+        rc = nccl_call(gpu, i % 2 ? part : world, kinds[i / 2 % 5], i / 10 ? DTYPE_BF16 : DTYPE_F32, 1 << 20, wrong, &e);
+    if (rc < 0)
+        snprintf(wrong, sizeof wrong, "%.200s", e.msg);
+    comm_close(part);
+    comm_close(world);
+    say("NCCL, one rank: all collectives, two groups", wrong, start);
+}
+
 int main(int argc, char **argv)
 {
     struct twins t = {.scale = argc > 1 ? atoi(argv[1]) : 50};
@@ -126,6 +182,7 @@ int main(int argc, char **argv)
     }
     unsetenv("QUERN_ATTENTION");
     train_both(t.cpu, t.other, t.scale);
+    nccl(t.other);
     printf("# memory of the ops: %.1f MiB\n", (double)device_overhead_bytes(t.other) / (1 << 20));
     device_close(t.other);
     device_close(t.cpu);

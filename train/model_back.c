@@ -1,7 +1,6 @@
 /* The backward pass. */
 #include <stdbool.h>
 
-#include "base/log.h"
 #include "train/model.h"
 #include "train/model_pass.h"
 
@@ -201,15 +200,14 @@ int model_backward(struct model *m, const struct model_batch *batch, bool first,
         m->stores[i]->overwrite = first || store_shares(&m->stores[i]->conf, SHARD_OPTIM_GRADS);
     TRY(head_section(m, batch->drop, &dx, e));
     for (int64_t i = m->config.layers - 1; i >= 0; i--) {
-        double start = m->trace ? log_seconds() : 0;
+        double start = trace_begin(m->trace, "backward", m->part.first + i);
 
         TRY(pass_at_point(m, MODEL_READS_BACK, pass_section(i), e));
         TRY(begin_writing(m, pass_section(i), e));
         TRY(layer_back(m, i, &dx, batch->drop, e));
         TRY(pass_at_point(m, MODEL_LEFT, pass_section(i), e));
         TRY(pass_at_point(m, MODEL_WROTE, pass_section(i), e));
-        if (m->trace)
-            trace_span(m->trace, TRACE_LAYERS, "backward", m->part.first + i, start, log_seconds());
+        trace_end(m->trace, TRACE_LAYERS, "backward", m->part.first + i, start);
     }
     if (!m->part.embeds)
         return 0;

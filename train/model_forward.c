@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "base/log.h"
 #include "train/exchange.h"
 #include "train/model.h"
 #include "train/model_pass.h"
@@ -358,7 +357,7 @@ static int pass_trunk(struct model *m, const int32_t *tokens, int64_t b, int64_t
         TRY(embed(m, tokens, b, t, md, e));
     TRY(pass_at_point(m, MODEL_LEFT, 0, e));
     for (int64_t i = 0; i < m->config.layers; i++) {
-        double start = m->trace ? log_seconds() : 0;
+        double start = trace_begin(m->trace, "forward", m->part.first + i);
 
         TRY(pass_at_point(m, MODEL_READS, pass_section(i), e));
         if (i == 0)
@@ -367,8 +366,7 @@ static int pass_trunk(struct model *m, const int32_t *tokens, int64_t b, int64_t
         TRY(pass_at_point(m, MODEL_READS, pass_section(i + 1), e)); /* it ends with what comes next: a norm */
         TRY(pass_layer_end(m, i, b * t, md, e));
         TRY(pass_at_point(m, MODEL_LEFT, pass_section(i), e));
-        if (m->trace)
-            trace_span(m->trace, TRACE_LAYERS, "forward", m->part.first + i, start, log_seconds());
+        trace_end(m->trace, TRACE_LAYERS, "forward", m->part.first + i, start);
     }
     return 0;
 }

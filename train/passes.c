@@ -166,13 +166,20 @@ static int one(void *arg, const struct pipeline_op *op, const void *in, void *ou
     struct model_dropout drop;
     struct model_batch b = {.slot = (int)(op->micro % m->run.slots), .tokens = u->p->tokens, .targets = u->p->targets};
 
+    const char *what = op->back ? "backward of micro-batch" : "forward of micro-batch";
+    double from;
+    int rc;
+
     lap(u, PHASE_WAIT);
     if (u->step) {
         drop = (struct model_dropout){u->step->seed, u->step->step, k * m->b};
         b.drop = &drop;
         b.grad_scale = (float)(1.0 / (double)(u->n * m->run.t));
     }
-    return op->back ? backward(u, part, &b, op->micro, in, out, e) : forward(u, m, &b, k, in, out, e);
+    from = trace_begin(u->p->trace, what, op->micro);
+    rc = op->back ? backward(u, part, &b, op->micro, in, out, e) : forward(u, m, &b, k, in, out, e);
+    trace_end(u->p->trace, TRACE_PROFILER, what, op->micro, from);
+    return rc;
 }
 
 /* All micro-batches of this rank; then losses are those of all ranks. */

@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/nvtx.h"
 
 enum { LANES = 16, KEPT = 64 };
 
 struct trace {
-    FILE *f;
+    FILE *f; /* NULL: none */
     char *path;
     struct comm *world;
     int rank;
@@ -25,6 +26,8 @@ struct trace {
 
 static void event(struct trace *t, int row, const char *name, const char *more, double from, double to)
 {
+    if (!t->f)
+        return;
     fprintf(t->f, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f%s}",
             t->some ? "," : "[", name, t->rank, row, (from - t->start) * 1e6, (to - from) * 1e6, more);
     t->some = true;
@@ -38,6 +41,26 @@ void trace_span(struct trace *t, enum trace_row row, const char *name, int64_t n
         return;
     snprintf(numbered, sizeof numbered, n < 0 ? "%s" : "%s %" PRId64, name, n);
     event(t, row, numbered, "", from, to);
+}
+
+double trace_begin(const struct trace *t, const char *name, int64_t n)
+{
+    char numbered[80];
+
+    if (!t)
+        return 0;
+    snprintf(numbered, sizeof numbered, "%s %" PRId64, name, n);
+    nvtx_push(numbered);
+    return log_seconds();
+}
+
+void trace_end(struct trace *t, enum trace_row row, const char *name, int64_t n, double from)
+{
+    if (!t)
+        return;
+    nvtx_pop();
+    if (row != TRACE_PROFILER)
+        trace_span(t, row, name, n, from, log_seconds());
 }
 
 /* Calls come in the order of their ends. */
@@ -67,6 +90,7 @@ static void on_call(void *arg, const struct comm_handle *h, double from, double 
     t->lane[lane] = to;
     snprintf(more, sizeof more, ",\"args\":{\"group\":\"%s\",\"elements\":%zu,\"type\":\"%s\",\"waited_us\":%.3f}", h->comm->name,
              h->call.n, comm_type_name(h->call.type), waited * 1e6);
+    nvtx_mark(comm_kind_name(h->call.kind));
     event(t, TRACE_CALLS + lane, comm_kind_name(h->call.kind), more, from, to);
     if (strcmp(h->comm->name, "replicas") != 0)
         return;
@@ -74,26 +98,37 @@ static void on_call(void *arg, const struct comm_handle *h, double from, double 
     t->waited += waited;
 }
 
+bool trace_wanted(void)
+{
+    return nvtx_open();
+}
+
+static int open_file(struct trace *t, const char *path, struct err *e)
+{
+    size_t n = strlen(path) + 16;
+
+    t->path = malloc(n);
+    if (!t->path)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    snprintf(t->path, n, t->world->size > 1 ? "%s.%d" : "%s", path, t->world->rank);
+    t->f = fopen(t->path, "we");
+    return t->f ? 0 : err_sys(e, ERR_IO, "cannot open '%s'", t->path);
+}
+
 int trace_open(struct trace **out, const char *path, struct comm *world, struct err *e)
 {
     struct trace *t = calloc(1, sizeof *t);
-    size_t n = strlen(path) + 16;
 
-    if (!t || !(t->path = malloc(n))) {
-        free(t);
+    if (!t)
         return err_set(e, ERR_NOMEM, "out of memory");
-    }
-    snprintf(t->path, n, world->size > 1 ? "%s.%d" : "%s", path, world->rank);
+    nvtx_open();
     t->rank = world->rank;
     t->world = world;
     t->start = log_seconds();
-    t->f = fopen(t->path, "we");
-    if (!t->f) {
-        int rc = err_sys(e, ERR_IO, "cannot open '%s'", t->path);
-
+    if (path && open_file(t, path, e) < 0) {
         free(t->path);
         free(t);
-        return rc;
+        return e->code;
     }
     world->watch = on_call;
     world->watch_arg = t;
@@ -111,16 +146,19 @@ void trace_replicas(const struct trace *t, double *under_way, double *waited)
 
 int trace_close(struct trace *t, struct err *e)
 {
-    bool bad;
     int rc = 0;
 
     if (!t)
         return 0;
     t->world->watch = NULL;
-    fprintf(t->f, t->some ? "\n]\n" : "[]\n");
-    bad = ferror(t->f);
-    if (fclose(t->f) != 0 || bad)
-        rc = err_sys(e, ERR_IO, "cannot write '%s'", t->path);
+    if (t->f) {
+        bool bad;
+
+        fprintf(t->f, t->some ? "\n]\n" : "[]\n");
+        bad = ferror(t->f);
+        if (fclose(t->f) != 0 || bad)
+            rc = err_sys(e, ERR_IO, "cannot write '%s'", t->path);
+    }
     free(t->path);
     free(t);
     return rc;

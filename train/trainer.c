@@ -267,7 +267,8 @@ static int open_memory(struct trainer *t, struct err *e)
 /* Before there are groups, so that all are watched. */
 static int open_trace(struct trainer *t, struct comm *world, struct err *e)
 {
-    int rc = t->config->trace ? trace_open(&t->trace, t->config->trace, world, e) : 0;
+    bool wanted = t->config->trace || trace_wanted();
+    int rc = wanted ? trace_open(&t->trace, t->config->trace, world, e) : 0;
 
     if (t->config->trace)
         TRY(comm_agree(world, &rc, e, e));
@@ -458,8 +459,10 @@ static int gradients(struct trainer *t, struct train_step *s, double *at, struct
         s->loss += t->losses[k];
     s->loss /= (double)(s->batch * c->model.seq);
     TRY(balance(t, s, e));
+    trace_begin(t->trace, "reduce", t->step + 1);
     *at = log_seconds();
     TRY(optimizer_reduce(&t->optimizer, s->batch / (c->micro_batch * t->layout.data), e));
+    trace_end(t->trace, TRACE_PROFILER, "reduce", t->step + 1, *at);
     lap(t, s, PHASE_REDUCE, at);
     return optimizer_norm(&t->optimizer, c->clip_grad, &s->grad_norm, e);
 }
@@ -467,7 +470,7 @@ static int gradients(struct trainer *t, struct train_step *s, double *at, struct
 static int one_step(struct trainer *t, struct train_step *s, struct err *e)
 {
     const struct train_config *c = t->config;
-    double start = log_seconds(), cpu = cpu_seconds(), at = start;
+    double start = log_seconds(), cpu = cpu_seconds(), at = start, from;
     enum verdict_of_step v;
 
     memset(s, 0, sizeof *s);
@@ -478,9 +481,11 @@ static int one_step(struct trainer *t, struct train_step *s, struct err *e)
     s->save_seconds = t->save_seconds;
     t->save_seconds = 0;
     TRY(gradients(t, s, &at, e));
+    from = trace_begin(t->trace, "optimizer", t->step + 1);
     v = guard_judge(&t->guard, s->loss, s->grad_norm, c->spike_factor, c->spike_window);
     if (v == STEP_GOOD)
         TRY(update(t, s, e));
+    trace_end(t->trace, TRACE_PROFILER, "optimizer", t->step + 1, from);
     lap(t, s, PHASE_OPTIMIZER, &at);
     s->seconds = at - start;
     s->cpu_seconds = cpu_seconds() - cpu;

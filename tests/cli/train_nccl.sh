@@ -24,15 +24,18 @@ as_plain() {
 
 status 'GPT, one process' 0 quern-train $gpt --device cpu --log-file gpt.jsonl
 nccl="--device cpu --distributed-backend nccl"
-as_plain gpt 2 44 $nccl
+few="--mock-data -j 1 --num-layers 4 --hidden-size 32 --num-attention-heads 4 --seq-length 16 --vocab-size 61 --micro-batch-size 2
+    --global-batch-size 8 --lr 0.002 --train-iters 3 --eval-iters 1 --eval-interval 3"
+status 'a few steps, one process' 0 quern-train $few --device cpu --log-file few.jsonl
 as_plain gpt 2 44 $nccl --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 5000
-as_plain gpt 2 44 $nccl --tensor-model-parallel-size 2 --sequence-parallel
-as_plain gpt 2 44 $nccl --context-parallel-size 2
-as_plain gpt 2 44 $nccl --pipeline-model-parallel-size 2
-as_plain gpt 2 44 --device cpu --distributed-backend tcp --tensor-model-parallel-size 2
+as_plain few 2 7 $nccl
+as_plain few 2 7 $nccl --tensor-model-parallel-size 2 --sequence-parallel
+as_plain few 2 7 $nccl --context-parallel-size 2
+as_plain few 2 7 $nccl --pipeline-model-parallel-size 2
+as_plain few 2 7 --device cpu --distributed-backend tcp --tensor-model-parallel-size 2
 rm -f log.jsonl
-check 'under mpirun' timeout 100 mpirun --oversubscribe -n 2 quern-train $gpt $nccl --tensor-model-parallel-size 2 --log-file log.jsonl
-check 'the same training' close gpt.jsonl log.jsonl 44
+check 'under mpirun' timeout 100 mpirun --oversubscribe -n 2 quern-train $few $nccl --log-file log.jsonl
+check 'the same training' close few.jsonl log.jsonl 7
 
 status 'deterministic sums' 3 quern-train $gpt $nccl --deterministic
 has 'are not NCCL'"'"'s' err '--deterministic needs sums in an order that NCCL'"'"'s do not have'
@@ -41,13 +44,19 @@ has 'is said' err 'cannot open NCCL'
 
 # ---- on the kernels, with streams ----
 
-few="--mock-data -j 1 --num-layers 4 --hidden-size 32 --num-attention-heads 4 --seq-length 16 --vocab-size 61 --micro-batch-size 2
-    --global-batch-size 8 --lr 0.002 --train-iters 3 --eval-iters 1 --eval-interval 3"
 cuda="--device cuda --distributed-backend nccl"
-status 'a few steps on the CPU' 0 quern-train $few --device cpu --log-file few.jsonl
 as_plain few 2 7 $cuda --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 5000
 as_plain few 2 7 $cuda --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1
 as_plain few 2 7 $cuda --context-parallel-size 2
 as_plain few 3 7 $cuda --pipeline-model-parallel-size 3 --decoder-first-pipeline-num-layers 1 --decoder-last-pipeline-num-layers 1
 as_plain few 2 7 --device cuda --distributed-backend tcp --use-distributed-optimizer --overlap-grad-reduce --ddp-bucket-size 5000
+
+# ---- a profiler ----
+
+FAKE_PROFILER=ranges NVTX_INJECTION64_PATH=$B/tests/fake-profiler.so status 'under a profiler' 0 quern-train $few --device cpu
+for range in 'forward of micro-batch 3' '  forward 2' 'backward of micro-batch 0' '  backward 0' 'reduce 3' 'optimizer 3'; do
+    check "it is told of '$range'" grep -qx "$range" ranges
+done
+equal 'ranges that begin end' "$(tail -n 1 ranges)" 'ends'
+NVTX_INJECTION64_PATH=/no/such.so status 'a profiler that is not there' 0 quern-train $few --device cpu
 finish
