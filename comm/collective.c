@@ -553,8 +553,8 @@ static void group_free(struct comm *c)
     free(c);
 }
 
-const struct comm_backend comm_mpi = {"mpi", group_start, group_test, group_wait, NULL, group_split, group_free};
-const struct comm_backend comm_tcp = {"tcp", group_start, group_test, group_wait, NULL, group_split, group_free};
+const struct comm_backend comm_mpi = {"mpi", group_start, group_test, group_wait, group_split, group_free, NULL};
+const struct comm_backend comm_tcp = {"tcp", group_start, group_test, group_wait, group_split, group_free, NULL};
 
 int collective_open(struct comm **out, const struct comm_backend *backend, const struct network *net, struct err *e)
 {

@@ -88,9 +88,9 @@ struct comm_backend {
     int (*start)(struct comm *c, const struct comm_call *call, struct comm_handle *h, struct err *e);
     int (*test)(struct comm_handle *h, bool *done, struct err *e);
     int (*wait)(struct comm_handle *h, struct err *e);
-    int (*join)(struct comm_handle *h, struct err *e); /* NULL: there is no device */
     int (*split)(struct comm *c, int colour, int key, struct comm *to, struct err *e);
     void (*free)(struct comm *c);
+    int (*join)(struct comm_handle *h, struct err *e); /* NULL: there is no device */
 };
 
 struct comm {

@@ -699,7 +699,7 @@ static void device_free(struct comm *c)
 }
 
 extern const struct comm_backend comm_nccl;
-const struct comm_backend comm_nccl = {"nccl", device_start, device_test, device_wait, device_join, device_split, device_free};
+const struct comm_backend comm_nccl = {"nccl", device_start, device_test, device_wait, device_split, device_free, device_join};
 
 int nccl_use_device(struct comm *world, const struct comm_device *d, struct err *e)
 {

@@ -105,6 +105,15 @@ struct exchange_staging {
     bool queued;
 };
 
+size_t exchange_kept_bytes(const struct device *dev)
+{
+    size_t n = 0;
+
+    for (const struct exchange_staging *s = dev->kept; s; s = s->next)
+        n += s->bytes;
+    return n;
+}
+
 static void free_staging(struct device *dev)
 {
     struct exchange_staging *s = dev->kept, *next;

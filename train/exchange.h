@@ -26,6 +26,9 @@ int exchange(struct device *dev, struct comm *c, const struct comm_call *call, s
 /* In place: buf[n] = sum over the ranks. */
 int exchange_sum(struct device *dev, struct comm *c, void *buf, size_t n, enum comm_type type, struct err *e);
 
+/* Bytes of pinned memory that dev keeps, of those that are not in use. */
+size_t exchange_kept_bytes(const struct device *dev);
+
 /* A call under way.  Zeroed is none. */
 struct exchange_call {
     struct device *dev;

@@ -95,6 +95,7 @@ int plan_check_memory(struct trainer *t, struct buf *out, struct err *e)
 
     if (rc == 0) {
         plan_memory_kinds(&m, kind);
+        kind[MEMORY_OTHER] = exchange_kept_bytes(t->dev);
         for (int i = 0; i < MEMORY_KINDS; i++) {
             mine.planned[i] = (int64_t)kind[i];
             mine.used[i] = (int64_t)(t->dev->used[i] + (t->host ? t->host->used[i] : 0));

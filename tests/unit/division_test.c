@@ -71,7 +71,7 @@ static void mirror_free(struct comm *c)
     free(c);
 }
 
-static const struct comm_backend mirror = {"mirror", mirror_start, mirror_test, mirror_wait, mirror_split, mirror_free};
+static const struct comm_backend mirror = {"mirror", mirror_start, mirror_test, mirror_wait, mirror_split, mirror_free, NULL};
 
 /* ---- a device that counts ---- */
 
