@@ -141,8 +141,8 @@ struct comm_device {
     int (*copy)(void *device, void *to, const void *from, size_t bytes, void *stream, struct err *e);
 };
 
-/* Of a backend that can (world->can_use_device): world, and groups that are split from it from now on, take calls on_device.  All ranks call it, each
- * with a device of its own; *d is copied, and the device must stay until comm_leave_device.
+/* Of a backend that can (world->can_use_device): world, and groups that are split from it from now on, take calls on_device.
+ * All ranks call it, each with a device of its own; *d is copied, and the device must stay until comm_leave_device.
  *
  * Such a call runs in a stream of its group's, behind what the device's stream held when it was started, and beside what
  * comes after.  Sums of numbers with a fraction are in NCCL's order, the same in each run of one layout, and NaN may get lost in

@@ -12,44 +12,8 @@
 #include "base/log.h"
 #include "comm/apart.h"
 #include "comm/message.h"
+#include "comm/nccl_calls.h"
 #include "comm/nccl_library.h"
-
-struct flight {
-    struct flight *next;
-    struct nccl_group *group;
-    struct comm_handle handle; /* for whoever watches */
-    size_t *counts;            /* of an all-to-all-v, to each and from each */
-    void *before, *after;      /* events */
-    double since;
-    bool launched, joined;
-};
-
-struct nccl_group {
-    struct nccl_group *next;
-    struct nccl_world *world;
-    struct comm *comm;
-    void *nccl;   /* NULL: alone, calls are copies */
-    void *stream;
-    struct flight *gathered, **last; /* sends and receives that have not begun */
-    unsigned met;        /* kinds of which there was a call */
-    unsigned char *peer; /* 1: has been sent to; 2: received from */
-};
-
-/* What the groups of a world share; the lock is for what the watcher looks at. */
-struct nccl_world {
-    const struct nccl_api *api;
-    struct comm_device dev;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    pthread_t watcher;
-    bool watching, ending;
-    bool apart; /* a thread is in a call of NCCL, and whoever waits for it looks after it */
-    struct flight *first, *spare; /* under way, newest first; to be used again */
-    struct nccl_group *groups;
-    struct nccl_group *failed; /* where the first failure was, until it is known who is missing */
-    int rc;
-    struct err err;
-};
 
 /* ---- failures ---- */
 
@@ -169,93 +133,9 @@ static int send_out(struct errand *x, double seconds)
 
 /* ---- calls ---- */
 
-static int type_of(enum comm_type t)
-{
-    static const int types[] = {NCCL_UINT8, NCCL_INT32, NCCL_INT64, NCCL_FLOAT32, NCCL_FLOAT64, NCCL_BFLOAT16};
-
-    return types[t];
-}
-
-static int op_of(enum comm_op op)
-{
-    static const int ops[] = {NCCL_SUM, NCCL_MAX, NCCL_MIN};
-
-    return ops[op];
-}
-
-static int all_to_all(const struct nccl_group *g, const struct flight *f)
-{
-    const struct nccl_api *api = g->world->api;
-    const struct comm_call *c = &f->handle.call;
-    const char *from = c->send;
-    char *to = c->recv;
-    int rc = 0, size = g->comm->size, type = type_of(c->type);
-
-    for (int r = 0; r < size && rc == 0; r++) {
-        size_t out = f->counts ? f->counts[r] : c->n, in = f->counts ? f->counts[size + r] : c->n;
-
-        if (out)
-            rc = api->send(from, out, type, r, g->nccl, g->stream);
-        if (in && rc == 0)
-            rc = api->recv(to, in, type, r, g->nccl, g->stream);
-        from += out * comm_type_size(c->type);
-        to += in * comm_type_size(c->type);
-    }
-    return rc;
-}
-
-static int one(const struct nccl_group *g, const struct flight *f)
-{
-    const struct nccl_api *api = g->world->api;
-    const struct comm_call *c = &f->handle.call;
-    int type = type_of(c->type);
-
-    switch (c->kind) {
-    case COMM_ALL_REDUCE: return api->all_reduce(c->send, c->recv, c->n, type, op_of(c->op), g->nccl, g->stream);
-    case COMM_REDUCE_SCATTER: return api->reduce_scatter(c->send, c->recv, c->n, type, op_of(c->op), g->nccl, g->stream);
-    case COMM_ALL_GATHER: return api->all_gather(c->send, c->recv, c->n, type, g->nccl, g->stream);
-    case COMM_BROADCAST: return api->broadcast(c->send, c->recv, c->n, type, c->peer, g->nccl, g->stream);
-    case COMM_SEND: return api->send(c->send, c->n, type, c->peer, g->nccl, g->stream);
-    case COMM_RECV: return api->recv(c->recv, c->n, type, c->peer, g->nccl, g->stream);
-    default: return all_to_all(g, f);
-    }
-}
-
-/* The calls of a list as one. */
-static int enqueue(struct nccl_group *g, const struct flight *list)
-{
-    const struct nccl_api *api = g->world->api;
-    int rc = api->group_start(), end;
-
-    for (const struct flight *f = list; f && rc == 0; f = f->next)
-        if (f->handle.call.n || f->counts)
-            rc = one(g, f);
-    end = api->group_end();
-    return rc ? rc : end;
-}
-
 static int enqueue_apart(struct errand *x)
 {
-    return enqueue(x->group, x->list);
-}
-
-/* Whether NCCL may have to connect ranks first. */
-static bool is_first(struct nccl_group *g, const struct flight *list)
-{
-    bool first = false;
-
-    for (const struct flight *f = list; f; f = f->next) {
-        const struct comm_call *c = &f->handle.call;
-        bool sends = c->kind == COMM_SEND, message = sends || c->kind == COMM_RECV;
-        unsigned char way = sends ? 1 : 2;
-
-        first |= message ? !(g->peer[c->peer] & way) : !(g->met >> c->kind & 1);
-        if (message)
-            g->peer[c->peer] |= way;
-        else
-            g->met |= 1u << c->kind;
-    }
-    return first;
+    return nccl_enqueue(x->group, x->list);
 }
 
 static int copy(struct nccl_group *g, const struct flight *f, struct err *e)
@@ -282,7 +162,7 @@ static struct errand *errand_of(struct nccl_group *g, int (*run)(struct errand *
 static int to_nccl(struct nccl_group *g, struct flight *list, struct err *e)
 {
     struct nccl_world *w = g->world;
-    struct errand *x = is_first(g, list) ? errand_of(g, enqueue_apart) : NULL;
+    struct errand *x = nccl_is_first(g, list) ? errand_of(g, enqueue_apart) : NULL;
     struct err why;
     int rc;
 
@@ -294,7 +174,7 @@ static int to_nccl(struct nccl_group *g, struct flight *list, struct err *e)
         free(x);
     } else {
         pthread_mutex_lock(&w->lock);
-        rc = w->rc < 0 ? 0 : enqueue(g, list);
+        rc = w->rc < 0 ? 0 : nccl_enqueue(g, list);
         pthread_mutex_unlock(&w->lock);
     }
     if (rc)

@@ -51,7 +51,8 @@ void rendezvous_put_hello(unsigned char *to, const struct rendezvous_hello *h)
     memcpy(to + 32, h->word, RENDEZVOUS_WORD);
 }
 
-int rendezvous_get_hello(struct rendezvous_hello *h, const struct rendezvous *r, const unsigned char *from, size_t n, struct err *e)
+int rendezvous_get_hello(struct rendezvous_hello *h, const struct rendezvous *r, const unsigned char *from, size_t n,
+                         struct err *e)
 {
     if (memcmp(from, MAGIC, n < 8 ? n : 8) != 0)
         return err_set(e, ERR_FORMAT, "no rank of ours");
@@ -481,7 +482,8 @@ static int tell_places(struct meeting *m, struct err *e)
 
 static int say_hello(const struct meeting *m, int fd, int port, const char *peer, struct err *e)
 {
-    struct rendezvous_hello h = {.size = (uint32_t)m->r->size, .rank = (uint32_t)m->r->rank, .port = (uint32_t)port, .job = m->r->job};
+    const struct rendezvous *r = m->r;
+    struct rendezvous_hello h = {.size = (uint32_t)r->size, .rank = (uint32_t)r->rank, .port = (uint32_t)port, .job = r->job};
     unsigned char text[RENDEZVOUS_HELLO];
 
     memcpy(h.word, m->word, sizeof h.word);

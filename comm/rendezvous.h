@@ -27,8 +27,8 @@ struct rendezvous {
 /* Whether the environment names a rank and a number of ranks: RANK and WORLD_SIZE, as torchrun sets them, or SLURM_PROCID and
  * SLURM_STEP_NUM_TASKS, as srun does.  *size: how many. */
 bool rendezvous_started(int *size);
-/* The same, and where rank 0 is: MASTER_ADDR and MASTER_PORT; under Slurm by default the first node of the step, and a port by the
- * job's number.  ERR_UNSUPPORTED, ERR_ARG: what is missing or makes no sense. */
+/* The same, and where rank 0 is: MASTER_ADDR and MASTER_PORT; under Slurm by default the first node of the step, and a port
+ * by the job's number.  ERR_UNSUPPORTED, ERR_ARG: what is missing or makes no sense. */
 int rendezvous_from_environment(struct rendezvous *r, struct err *e);
 
 /* Connects each rank with each: fd[r] is a socket that does not block, -1 for the rank itself.  ERR_LIMIT after timeout
@@ -37,7 +37,7 @@ int rendezvous_meet(const struct rendezvous *r, double timeout, int *fd, struct 
 
 /* ---- what comes from outside, for tests ---- */
 
-/* The first of Slurm's list of nodes, "gpu[003-010,12],login" being gpu003.  ERR_ARG: no such list, or a name of more than size. */
+/* The first of Slurm's list of nodes: gpu003 of "gpu[003-010,12],login".  ERR_ARG: no such list, or a name of more than size. */
 int rendezvous_first_node(const char *list, char *to, size_t size, struct err *e);
 
 /* What is said first on a connection, little-endian: "quernTCP", ranks in all, rank and port (4 bytes each), 4 of 0, job
@@ -51,7 +51,8 @@ struct rendezvous_hello {
 void rendezvous_put_hello(unsigned char *to, const struct rendezvous_hello *h);
 /* From n <= RENDEZVOUS_HELLO bytes so far: 1: whole; 0: may become one; ERR_FORMAT: none, or of another run than r's (why
  * in e). */
-int rendezvous_get_hello(struct rendezvous_hello *h, const struct rendezvous *r, const unsigned char *from, size_t n, struct err *e);
+int rendezvous_get_hello(struct rendezvous_hello *h, const struct rendezvous *r, const unsigned char *from, size_t n,
+                         struct err *e);
 
 #ifdef __cplusplus
 }

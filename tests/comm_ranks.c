@@ -212,19 +212,24 @@ static void all_gather(struct comm *c, const void *send, void *recv, size_t n, e
     run(c, (struct comm_call){.kind = COMM_ALL_GATHER, .send = send, .recv = recv, .n = n, .type = t});
 }
 
+static double value(enum comm_type t, const void *buf, size_t i)
+{
+    if (t == COMM_F64)
+        return ((const double *)buf)[i];
+    return t == COMM_F32 ? (double)((const float *)buf)[i] : (double)bf16_to(((const uint16_t *)buf)[i]);
+}
+
 /* Element i of two buffers; what ranks gave, by their absolute values, is the measure of the error of a sum. */
 static bool close_by(enum comm_type t, const void *a, const void *b, size_t i, int size, size_t element)
 {
-    double x, y, sum = 0, eps = t == COMM_BF16 ? 1.0 / 128 : t == COMM_F32 ? 1.0 / (1 << 23) : 1e-15;
+    double sum = 0, eps = t == COMM_BF16 ? 1.0 / 128 : t == COMM_F32 ? 1.0 / (1 << 23) : 1e-15;
 
     for (int r = 0; r < size; r++) {
-        union { float f; double d; uint16_t h; } v = {0};
+        double v = 0;
         put(&v, 0, t, r, element);
-        sum += fabs(t == COMM_F64 ? v.d : t == COMM_F32 ? (double)v.f : (double)bf16_to(v.h));
+        sum += fabs(value(t, &v, 0));
     }
-    x = t == COMM_F64 ? ((const double *)a)[i] : t == COMM_F32 ? (double)((const float *)a)[i] : (double)bf16_to(((const uint16_t *)a)[i]);
-    y = t == COMM_F64 ? ((const double *)b)[i] : t == COMM_F32 ? (double)((const float *)b)[i] : (double)bf16_to(((const uint16_t *)b)[i]);
-    return fabs(x - y) <= eps * size * sum;
+    return fabs(value(t, a, i) - value(t, b, i)) <= eps * size * sum;
 }
 
 /* The result of a reduction whose n elements are the group's `first` and on: the same bits or, on a device, a sum of numbers

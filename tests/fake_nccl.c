@@ -414,7 +414,8 @@ static int add(struct comm *c, const struct op *how)
     return launch(b);
 }
 
-static int collective(struct comm *c, enum kind kind, const void *send, void *recv, size_t n, int type, int op, int root, void *stream)
+static int collective(struct comm *c, enum kind kind, const void *send, void *recv, size_t n, int type, int op, int root,
+                      void *stream)
 {
     const struct op x = {.head = {.n = n, .kind = (int)kind, .type = type, .op = op, .root = root}, .send = send, .recv = recv};
     int rc = check(c, stream, type, root);

@@ -137,7 +137,8 @@ static int nccl_call(struct device *gpu, struct comm *c, enum comm_kind kind, en
 /* A rank needs a GPU of its own, so here there is one: the library, its calls on streams beside the ops, a group split off. */
 static void nccl(struct device *gpu)
 {
-    static const enum comm_kind kinds[] = {COMM_ALL_REDUCE, COMM_REDUCE_SCATTER, COMM_ALL_GATHER, COMM_BROADCAST, COMM_ALL_TO_ALL};
+    static const enum comm_kind kinds[] = {COMM_ALL_REDUCE, COMM_REDUCE_SCATTER, COMM_ALL_GATHER, COMM_BROADCAST,
+                                           COMM_ALL_TO_ALL};
     struct comm *world = NULL, *part = NULL;
     char wrong[256] = "";
     double start = now();

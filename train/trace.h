@@ -15,8 +15,8 @@ enum trace_row { TRACE_PROFILER = -1, TRACE_PHASES, TRACE_LAYERS, TRACE_CALLS };
 
 /* Whether there is anybody to tell: a profiler is attached (base/nvtx.h). */
 bool trace_wanted(void);
-/* Writes to path (NULL: to no file, for a profiler alone) or, of several ranks of world, to path.RANK.  From here on calls of world, and of the groups that are
- * split from it, are events from their start until they were found done.  ERR_IO. */
+/* Writes to path (NULL: to no file, for a profiler alone) or, of several ranks of world, to path.RANK.  From here on calls of
+ * world, and of the groups that are split from it, are events from their start until they were found done.  ERR_IO. */
 int trace_open(struct trace **t, const char *path, struct comm *world, struct err *e);
 /* An event by log_seconds; n >= 0 becomes part of the name.  t NULL: nothing. */
 void trace_span(struct trace *t, enum trace_row row, const char *name, int64_t n, double from, double to);

@@ -2,7 +2,7 @@
 # quern train with ranks by NCCL, for which tests/fake_nccl.c stands, and by TCP: each layout trains as one process does.  On the
 # CPU, whose memory the stand-in takes; and on the CUDA kernels that run on the CPU (tests/simt_backend.cpp), whose streams are
 # threads: there a call that does not wait for what it needs, or is not waited for, shows.
-# shellcheck source=tests/lib.sh disable=SC2086
+# shellcheck source=tests/lib.sh disable=SC2086,SC2154
 . "$ROOT/tests/lib.sh"
 export OMP_WAIT_POLICY=passive
 . "$ROOT/tests/train_lib.sh"

@@ -26,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     memcpy(list, data, size);
     list[size] = '\0';
-    if (rendezvous_first_node(list, node, sizeof node, &e) == 0 && (!*node || strlen(node) >= sizeof node - 1 || strpbrk(node, "[],")))
+    if (rendezvous_first_node(list, node, sizeof node, &e) == 0 &&
+        (!*node || strlen(node) >= sizeof node - 1 || strpbrk(node, "[],")))
         abort();
     free(list);
     return 0;
