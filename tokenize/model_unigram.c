@@ -7,7 +7,8 @@
 struct node {
     double score;
     int32_t id;
-    uint32_t from; /* UINT32_MAX: no way yet */
+    uint32_t from;  /* UINT32_MAX: no way yet */
+    uint32_t steps; /* that it has */
 };
 
 enum { NO_WAY = UINT32_MAX };
@@ -52,21 +53,23 @@ static size_t char_length(const uint8_t *p, size_t left)
     return n < left ? n : left;
 }
 
-/* A way to x of this score: the first of equal ones stays.  *margin: the least difference
- * between a way taken and one not. */
-static inline void offer(const struct unigram *u, struct node *x, double score, int32_t id, uint32_t from,
-                         double *margin)
+/* A way of this score to nodes[to]: the first of equal ones stays.  *margin: the least difference
+ * between a way taken and one not, for each step of both. */
+static inline void offer(const struct unigram *u, struct node *nodes, size_t to, double score, int32_t id,
+                         uint32_t from, double *margin)
 {
+    struct node *x = &nodes[to];
+    uint32_t steps = nodes[from].steps + 1;
     double d;
 
     if (x->from != NO_WAY) {
         d = fabs(score - x->score);
-        if (d < *margin)
-            *margin = d;
+        if (d < *margin * (double)(steps + x->steps))
+            *margin = d / (double)(steps + x->steps);
         if (!(score > x->score))
             return;
     }
-    *x = (struct node){u->sentencepiece ? (float)score : score, id, from};
+    *x = (struct node){u->sentencepiece ? (float)score : score, id, from, steps};
 }
 
 static inline double score_of(const struct unigram *u, int32_t id, size_t n)
@@ -79,6 +82,7 @@ static void find_ways(const struct unigram *u, struct node *nodes, const uint8_t
 {
     size_t step;
 
+    nodes[0].steps = 0;
     for (size_t i = 1; i <= n; i++)
         nodes[i].from = NO_WAY;
     for (size_t at = 0; at < n; at += step) {
@@ -92,13 +96,13 @@ static void find_ways(const struct unigram *u, struct node *nodes, const uint8_t
             i++;
             if (id == TRIE_NONE)
                 continue;
-            offer(u, &nodes[i], here + score_of(u, id, i - at), id, (uint32_t)at, margin);
+            offer(u, nodes, i, here + score_of(u, id, i - at), id, (uint32_t)at, margin);
             single |= i - at == step;
         }
         if (single)
             continue;
         unknown = here + u->unknown_score;
-        offer(u, &nodes[at + step], u->sentencepiece ? (float)unknown : unknown, -1, (uint32_t)at, margin);
+        offer(u, nodes, at + step, u->sentencepiece ? (float)unknown : unknown, -1, (uint32_t)at, margin);
     }
 }
 
@@ -172,23 +176,24 @@ int64_t unigram_encode(const struct unigram *u, struct unigram_scratch *s, const
 
 /* The sum of scores runs on through a text and is rounded at every step, so a word's ids may
  * depend on what came before it, but only if two ways are nearly equal.  With a word is remembered to which power
- * of two the sum may grow: below 2^L a step is wrong by at most 2^(L-24), and two ways differ by n steps of each. */
-enum { WORD_LONGEST = 64, LEVEL_MAX = 40 };
+ * of two the sum may grow: from a sum below 2^L on, a step in the word is wrong by at most 2^(L-24), half a unit in the last
+ * place of numbers below 2^(L+1). */
+enum { WORD_LONGEST = 64, LEVEL_MIN = 11 /* of no less than a word's own sum */, LEVEL_MAX = 40 };
 
-/* The level to which a word of n bytes holds whose ways differ by at least margin, as measured from
- * a sum on; 0: none. */
-static uint32_t word_level(double margin, size_t n, double sum)
+/* The level to which a word holds whose ways differ by at least margin a step, as measured from a sum
+ * on; 0: none. */
+static uint32_t word_level(double margin, double sum)
 {
     int now, level;
     double room;
 
     frexp(sum, &now);
-    now = now < 8 ? 8 : now;
-    room = margin / (double)n - ldexp(1, now - 23);
+    now = now < LEVEL_MIN ? LEVEL_MIN : now;
+    room = margin - ldexp(1, now - 24);
     if (!(room > 0))
         return 0;
     frexp(room, &level);
-    level += 22;
+    level += 23;
     return level < now ? 0 : level > LEVEL_MAX ? LEVEL_MAX : (uint32_t)level;
 }
 
@@ -206,10 +211,13 @@ static int64_t new_word(const struct unigram *u, struct unigram_scratch *s, stru
     nodes[0].score = *sum;
     find_ways(u, nodes, p, n, &margin);
     count = put_way(u, s, nodes, p, n, ids);
+    for (size_t i = 1; i <= n; i++)
+        if (nodes[i].from != NO_WAY && fabs(nodes[i].score - *sum) >= 1 << LEVEL_MIN)
+            margin = 0; /* sums may leave the level */
     for (size_t at = n; count > 0 && at > 0; at = nodes[at].from)
         if (nodes[at].id < 0 || (u->sentencepiece && u->user[nodes[at].id]))
             margin = 0; /* its sum is not that of the ids' scores */
-    level = count > 0 && n <= WORD_LONGEST ? word_level(margin, n, *sum) : 0;
+    level = count > 0 && n <= WORD_LONGEST ? word_level(margin, *sum) : 0;
     if (level && words) {
         ids[-1] = level;
         word_table_put(words, p, n, ids - 1, (size_t)count + 1);
@@ -218,17 +226,27 @@ static int64_t new_word(const struct unigram *u, struct unigram_scratch *s, stru
     return count;
 }
 
-static double add_score(const struct unigram *u, double sum, uint32_t id)
+static char *put_id(char *o, uint32_t id, int width)
 {
-    return u->sentencepiece ? (float)(sum + u->scores[id]) : sum + u->scores[id];
+    uint16_t half = (uint16_t)id;
+
+    memcpy(o, width == 2 ? (const void *)&half : (const void *)&id, (size_t)width);
+    return o + width;
 }
 
-static char *put_ids(char *o, const uint32_t *ids, size_t n, int width)
+/* Writes the ids of a word that the table has, behind its level. */
+static char *put_known(const struct unigram *u, const uint8_t *x, size_t count, double *sum, char *o, int width)
 {
-    for (size_t i = 0; i < n; i++, o += width) {
-        uint16_t half = (uint16_t)ids[i];
-        memcpy(o, width == 2 ? (const void *)&half : (const void *)&ids[i], (size_t)width);
+    float single = (float)*sum;
+
+    for (size_t i = 1; i < count; i++) {
+        uint32_t id = word_id(x, i);
+        *sum += u->scores[id];
+        single += (float)u->scores[id]; /* as rounded from double: that has twice the digits and more */
+        o = put_id(o, id, width);
     }
+    if (u->sentencepiece)
+        *sum = single;
     return o;
 }
 
@@ -258,39 +276,34 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
     struct buf fresh = {0};
     struct ahead a = {.n = 0};
     double sum = 0;
+    uint32_t *ids;
     size_t n;
     int64_t rc = 0;
 
     for (size_t at = 0; at < text.n && rc >= 0; at += n) {
-        uint32_t known[WORD_LONGEST + 1];
-        const uint32_t *ids = known;
         size_t count = 0;
         const uint8_t *x;
 
-        known[0] = 0;
         if (a.next == a.n)
             look_ahead(u, words, text, at, &a);
         n = a.cuts[++a.next] - at;
         x = n <= WORD_LONGEST ? word_table_find(words, p + at, n, &count) : NULL;
-        for (size_t i = 0; x && i < count; i++)
-            known[i] = word_id(x, i);
-        if (x && fabs(sum) < (double)((uint64_t)1 << ids[0])) {
-            ids++;
-            count--;
-            for (size_t i = 0; i < count; i++)
-                sum = add_score(u, sum, ids[i]);
-        } else {
-            fresh.n = 0;
-            rc = buf_reserve(&fresh, (n + 1) * sizeof *ids);
+        if (x && fabs(sum) < (double)((uint64_t)1 << word_id(x, 0))) {
+            rc = buf_reserve(out, count * (size_t)width);
             if (rc == 0)
-                rc = new_word(u, s, x ? NULL : words, p + at, n, &sum, (uint32_t *)(void *)fresh.p + 1);
-            ids = (const uint32_t *)(const void *)fresh.p + 1;
-            count = rc > 0 ? (size_t)rc : 0;
+                out->n = (size_t)(put_known(u, x, count, &sum, out->p + out->n, width) - out->p);
+            continue;
         }
+        fresh.n = 0;
+        rc = buf_reserve(&fresh, (n + 1) * sizeof *ids);
+        ids = (uint32_t *)(void *)fresh.p + 1;
+        if (rc == 0)
+            rc = new_word(u, s, x ? NULL : words, p + at, n, &sum, ids);
+        count = rc > 0 ? (size_t)rc : 0;
         if (rc >= 0)
             rc = buf_reserve(out, count * (size_t)width);
-        if (rc >= 0)
-            out->n = (size_t)(put_ids(out->p + out->n, ids, count, width) - out->p);
+        for (size_t i = 0; rc >= 0 && i < count; i++)
+            out->n = (size_t)(put_id(out->p + out->n, ids[i], width) - out->p);
     }
     buf_free(&fresh);
     if (rc >= 0)
