@@ -121,7 +121,8 @@ static void backends_by_name(void **s)
 static void nodes_of_slurm(void **s)
 {
     static const char *const lists[][2] = {
-        {"login", "login"}, {"gpu[003-010,12],login", "gpu003"}, {"a[1,3],b", "a1"}, {"r[1-2]n[07-9]x,q", "r1n07x"}, {"n1,n2", "n1"},
+        {"login", "login"}, {"gpu[003-010,12],login", "gpu003"}, {"a[1,3],b", "a1"},
+        {"r[1-2]n[07-9]x,q", "r1n07x"}, {"n1,n2", "n1"},
     };
     static const char *const bad[] = {"", ",n1", "n[1-2", "[", "n 1", "n]["};
     char node[20];
