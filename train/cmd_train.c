@@ -172,7 +172,7 @@ static int check_plan(struct run *r, struct trainer *t, struct err *e)
 
     if (rc == 0)
         rc = plan_check_time(t, &r->steps, &text, e);
-    if (rc == 0)
+    if (rc == 0 && text.n)
         fwrite(text.p, 1, text.n, stdout);
     buf_free(&text);
     return rc;
