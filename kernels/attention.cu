@@ -23,9 +23,7 @@ extern "C" int attention_fwd_cuda(struct device *dev, enum dtype dt, const struc
     TRY(check_attention(dt, p, "attention_fwd", e));
     if (p->b == 0 || p->t == 0)
         return 0;
-    if (p->block || p->full)
-        return attention_plain_fwd(dev, dt, p, e);
-    if (way_of() <= WAY_CUDNN) {
+    if (way_of() <= WAY_CUDNN && !p->block && !p->full) {
         TRY(attention_cudnn_fwd(dev, dt, p, &done, e));
         if (done)
             return 0;
@@ -43,9 +41,7 @@ extern "C" int attention_bwd_cuda(struct device *dev, enum dtype dt, const struc
     TRY(check_attention_bwd(dt, p, e));
     if (p->b == 0 || p->t_kv == 0)
         return 0;
-    if (p->block || p->full)
-        return attention_plain_bwd(dev, dt, p, dout, dq, dk, dv, e);
-    if (way_of() == WAY_CUDNN) {
+    if (way_of() == WAY_CUDNN && !p->block && !p->full) {
         TRY(attention_cudnn_bwd(dev, dt, p, dout, dq, dk, dv, &done, e));
         if (done)
             return 0;

@@ -25,20 +25,47 @@ template <int D, int S, int ROWS> static __device__ __forceinline__ void fill(ui
     }
 }
 
-/* The warp's 16 rows of a tile of sums to memory, times scale and a factor for rows g and g + 8. */
-template <int D> static __device__ __forceinline__ void store(const struct attention_view &v, int64_t b, int64_t h, int64_t row,
-                                                              int64_t rows, float (*c)[4], float low, float high)
+/* The same, and the 16 rows of them that the warp will multiply by. */
+template <int D, int S> static __device__ __forceinline__ void take_rows(uint32_t (*a)[4], uint16_t *tile,
+                                                                          const struct attention_view &v, int64_t b, int64_t h,
+                                                                          int64_t row0, int64_t rows)
+{
+    fill<D, S, OWN>(tile, v, b, h, row0, rows);
+    __syncthreads();
+#pragma unroll
+    for (int d = 0; d < D / 16; d++)
+        mma_a<S>(a[d], tile, (int)threadIdx.x / 32 * 16, d * 16);
+}
+
+/* The warp's 16 rows of a tile of sums to memory, times scale and a factor for rows g and g + 8: rounded, or as they are; added
+ * to what is there. */
+enum put { PUT_ROUNDED, PUT_WIDE, PUT_ADDED };
+template <int D> static __device__ __forceinline__ void store(const struct attention_view &v, enum put how, int64_t b, int64_t h,
+                                                              int64_t row, int64_t rows, float (*c)[4], float low, float high)
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        int64_t r = row + half * 8;
+        int64_t r = row + half * 8, at = b * v.batch + r * v.row + h * D + mma_i() * 2;
         float f = half ? high : low;
-        uint16_t *p = (uint16_t *)v.p + b * v.batch + r * v.row + h * D + mma_i() * 2;
         if (r < rows)
 #pragma unroll
-            for (int n = 0; n < D / 8; n++)
-                *(uint32_t *)(p + n * 8) = bf16_pair(c[n][half * 2] * f, c[n][half * 2 + 1] * f);
+            for (int n = 0; n < D / 8; n++) {
+                float x = c[n][half * 2] * f, y = c[n][half * 2 + 1] * f;
+                if (how == PUT_ROUNDED) {
+                    *(uint32_t *)((uint16_t *)v.p + at + n * 8) = bf16_pair(x, y);
+                } else {
+                    float *to = (float *)v.p + at + n * 8;
+                    to[0] = how == PUT_ADDED ? to[0] + x : x;
+                    to[1] = how == PUT_ADDED ? to[1] + y : y;
+                }
+            }
     }
+}
+
+/* How many keys beyond its own number query sees: all, or as far as it is from the end. */
+static __device__ __forceinline__ int64_t seen_of(const struct attention &p)
+{
+    return p.full ? p.t_kv : p.t_kv - p.t;
 }
 
 /* Sum and maximum over the four lanes that share a row. */
@@ -53,11 +80,16 @@ static __device__ __forceinline__ float quad_sum(float x)
     return x + __shfl_xor_sync(~0u, x, 2);
 }
 
-/* The factor of a probability. */
-static __device__ __forceinline__ float drop_at(const struct drop &d, int64_t row, int64_t query)
+/* The factor of a probability; row: of the head's first key here. */
+static __device__ __forceinline__ int64_t drop_row0(const struct attention &p, int64_t b, int64_t h)
+{
+    return (b * p.all_heads + h) * p.all_t;
+}
+static __device__ __forceinline__ float drop_at(const struct drop &d, const struct attention &p, int64_t row, int64_t query)
 {
     float f[4];
 
+    query += p.first_query;
     drop_four(d, row, query / 4, f);
     return query % 4 < 2 ? (query % 2 ? f[1] : f[0]) : (query % 2 ? f[3] : f[2]);
 }
@@ -69,20 +101,29 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
     constexpr int S = D + 8; /* rows lie 4 banks apart */
     __shared__ __align__(16) uint16_t tiles[2 * N * S];
     uint16_t *kt = tiles, *vt = tiles + N * S;
-    int64_t bh = blockIdx.y, b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads), off = p.t_kv - p.t;
+    int64_t bh = blockIdx.y, b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads), seen = seen_of(p);
     int64_t q0 = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN,
         row = q0 + threadIdx.x / 32 * 16 + mma_g(); /* the long ones first */
-    int64_t end = q0 + OWN + off < p.t_kv ? q0 + OWN + off : p.t_kv;
+    int64_t end = q0 + OWN + seen < p.t_kv ? q0 + OWN + seen : p.t_kv;
     float m[2] = {__uint_as_float(0xff800000u), __uint_as_float(0xff800000u)}, l[2] = {0, 0}, o[D / 8][4] = {};
     float k = p.scale * LOG2E;
     uint32_t q[D / 16][4];
 
     static_assert(2 * N >= OWN, "the queries go through the tiles");
-    fill<D, S, OWN>(tiles, p.q, b, h, q0, p.t);
-    __syncthreads();
+    if (p.block == ATTENTION_FURTHER) /* the state of the softmax after the blocks before; a row's sum is in one of its lanes */
 #pragma unroll
-    for (int d = 0; d < D / 16; d++)
-        mma_a<S>(q[d], tiles, (int)threadIdx.x / 32 * 16, d * 16);
+        for (int half = 0; half < 2; half++)
+            if (row + half * 8 < p.t) {
+                const float *from = (const float *)p.o.p + b * p.o.batch + (row + half * 8) * p.o.row + h * D + mma_i() * 2;
+                m[half] = p.lse[bh * p.t + row + half * 8] * LOG2E;
+                l[half] = mma_i() == 0 ? 1.0f : 0.0f;
+#pragma unroll
+                for (int n = 0; n < D / 8; n++) {
+                    o[n][half * 2] = from[n * 8];
+                    o[n][half * 2 + 1] = from[n * 8 + 1];
+                }
+            }
+    take_rows<D, S>(q, tiles, p.q, b, h, q0, p.t);
     for (int64_t j0 = 0; j0 < end; j0 += N) {
         float s[N / 8][4] = {};
         __syncthreads();
@@ -99,14 +140,14 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
             }
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            int64_t last = row + half * 8 + off, col = j0 + mma_i() * 2;
+            int64_t last = row + half * 8 + seen, col = j0 + mma_i() * 2;
             float most = m[half], sum = 0, alpha;
 #pragma unroll
             for (int n = 0; n < N / 8; n++)
 #pragma unroll
                 for (int c = 0; c < 2; c++) {
                     float *x = &s[n][half * 2 + c];
-                    *x = col + n * 8 + c <= last ? *x * k : __uint_as_float(0xff800000u);
+                    *x = col + n * 8 + c <= last && col + n * 8 + c < p.t_kv ? *x * k : __uint_as_float(0xff800000u);
                     most = fmaxf(most, *x);
                 }
             most = quad_max(most); /* key 0 is seen by all, so this is finite from the first tile on */
@@ -120,7 +161,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
                     *x = exp2f(*x - most);
                     sum += *x;
                     if (drop.keep > 0)
-                        *x *= drop_at(drop, bh * p.t_kv + col + n * 8 + c, row + half * 8);
+                        *x *= drop_at(drop, p, drop_row0(p, b, h) + col + n * 8 + c, row + half * 8);
                 }
             l[half] = fmaf(l[half], alpha, sum);
 #pragma unroll
@@ -144,7 +185,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
     }
     l[0] = quad_sum(l[0]);
     l[1] = quad_sum(l[1]);
-    store<D>(p.o, b, h, row, p.t, o, 1.0f / l[0], 1.0f / l[1]);
+    store<D>(p.o, p.block ? PUT_WIDE : PUT_ROUNDED, b, h, row, p.t, o, 1.0f / l[0], 1.0f / l[1]);
     if (p.lse && mma_i() == 0)
 #pragma unroll
         for (int half = 0; half < 2; half++)
@@ -160,9 +201,9 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
     constexpr int S = D + 8;
     __shared__ __align__(16) uint16_t tiles[OWN * S > 2 * N * S ? OWN * S : 2 * N * S];
     uint16_t *kt = tiles, *vt = tiles + N * S;
-    int64_t bh = blockIdx.y, b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads), off = p.t_kv - p.t;
+    int64_t bh = blockIdx.y, b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads), seen = seen_of(p);
     int64_t q0 = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN, row = q0 + threadIdx.x / 32 * 16 + mma_g();
-    int64_t end = q0 + OWN + off < p.t_kv ? q0 + OWN + off : p.t_kv;
+    int64_t end = q0 + OWN + seen < p.t_kv ? q0 + OWN + seen : p.t_kv;
     float lse[2], del[2], g[D / 8][4] = {}, k = p.scale * LOG2E;
     uint32_t q[D / 16][4], dy[D / 16][4];
 
@@ -172,17 +213,9 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
         lse[half] = in ? p.lse[bh * p.t + row + half * 8] * LOG2E : 0;
         del[half] = in ? delta[bh * p.t + row + half * 8] : 0;
     }
-    fill<D, S, OWN>(tiles, p.q, b, h, q0, p.t);
+    take_rows<D, S>(q, tiles, p.q, b, h, q0, p.t);
     __syncthreads();
-#pragma unroll
-    for (int d = 0; d < D / 16; d++)
-        mma_a<S>(q[d], tiles, (int)threadIdx.x / 32 * 16, d * 16);
-    __syncthreads();
-    fill<D, S, OWN>(tiles, dout, b, h, q0, p.t);
-    __syncthreads();
-#pragma unroll
-    for (int d = 0; d < D / 16; d++)
-        mma_a<S>(dy[d], tiles, (int)threadIdx.x / 32 * 16, d * 16);
+    take_rows<D, S>(dy, tiles, dout, b, h, q0, p.t);
     for (int64_t j0 = 0; j0 < end; j0 += N) {
         float s[N / 8][4] = {};
         __syncthreads();
@@ -203,9 +236,9 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
 #pragma unroll
             for (int c = 0; c < 4; c++) {
                 int64_t key = j0 + n * 8 + mma_i() * 2 + c % 2, query = row + c / 2 * 8;
-                float pr = key <= query + off ? exp2f(s[n][c] * k - lse[c / 2]) : 0.0f;
+                float pr = key <= query + seen && key < p.t_kv ? exp2f(s[n][c] * k - lse[c / 2]) : 0.0f;
                 if (drop.keep > 0)
-                    dp[c] *= drop_at(drop, bh * p.t_kv + key, query);
+                    dp[c] *= drop_at(drop, p, drop_row0(p, b, h) + key, query);
                 s[n][c] = pr * (dp[c] - del[c / 2]);
             }
         }
@@ -222,7 +255,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
             }
         }
     }
-    store<D>(dq, b, h, row, p.t, g, p.scale, p.scale);
+    store<D>(dq, p.block ? PUT_ADDED : PUT_ROUNDED, b, h, row, p.t, g, p.scale, p.scale);
 }
 
 /* ---- backward, dk and dv: a block has 64 keys and goes over the heads that read them and the queries that see them, in order.
@@ -236,18 +269,14 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
     __shared__ __align__(16) uint16_t vt[OWN * S], tiles[OWN * S > 2 * N * S ? OWN * S : 2 * N * S];
     __shared__ float lse[N], del[N];
     uint16_t *qt = tiles, *yt = tiles + N * S;
-    int64_t b = blockIdx.y / p.kv_heads, kvh = blockIdx.y % p.kv_heads, group = p.heads / p.kv_heads, off = p.t_kv - p.t;
+    int64_t b = blockIdx.y / p.kv_heads, kvh = blockIdx.y % p.kv_heads, group = p.heads / p.kv_heads, seen = seen_of(p);
     int64_t j0 = (int64_t)blockIdx.x * OWN, row = j0 + threadIdx.x / 32 * 16 + mma_g();
-    int64_t first = j0 > off ? (j0 - off) / N * N : 0;
+    int64_t first = j0 > seen ? (j0 - seen) / N * N : 0;
     float gk[D / 8][4] = {}, gv[D / 8][4] = {}, k = p.scale * LOG2E;
     uint32_t key[D / 16][4];
 
-    fill<D, S, OWN>(tiles, p.k, b, kvh, j0, p.t_kv);
     fill<D, S, OWN>(vt, p.v, b, kvh, j0, p.t_kv);
-    __syncthreads();
-#pragma unroll
-    for (int d = 0; d < D / 16; d++)
-        mma_a<S>(key[d], tiles, (int)threadIdx.x / 32 * 16, d * 16);
+    take_rows<D, S>(key, tiles, p.k, b, kvh, j0, p.t_kv);
     for (int64_t h = kvh * group; h < (kvh + 1) * group; h++)
         for (int64_t i0 = first; i0 < p.t; i0 += N) {
             int64_t bh = b * p.heads + h;
@@ -279,8 +308,8 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
                 for (int c = 0; c < 4; c++) {
                     int at = n * 8 + mma_i() * 2 + c % 2;
                     int64_t query = i0 + at, j = row + c / 2 * 8;
-                    float x = query < p.t && j <= query + off ? exp2f(pr[n][c] * k - lse[at]) : 0.0f;
-                    float f = drop.keep > 0 ? drop_at(drop, bh * p.t_kv + j, query) : 1.0f;
+                    float x = query < p.t && j <= query + seen ? exp2f(pr[n][c] * k - lse[at]) : 0.0f;
+                    float f = drop.keep > 0 ? drop_at(drop, p, drop_row0(p, b, h) + j, query) : 1.0f;
                     ds[n][c] = x * (ds[n][c] * f - del[at]);
                     pr[n][c] = x * f;
                 }
@@ -301,8 +330,8 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
                 }
             }
         }
-    store<D>(dk, b, kvh, row, p.t_kv, gk, p.scale, p.scale);
-    store<D>(dv, b, kvh, row, p.t_kv, gv, 1, 1);
+    store<D>(dk, p.block ? PUT_ADDED : PUT_ROUNDED, b, kvh, row, p.t_kv, gk, p.scale, p.scale);
+    store<D>(dv, p.block ? PUT_ADDED : PUT_ROUNDED, b, kvh, row, p.t_kv, gv, 1, 1);
 }
 
 /* ---- launching ---- */
@@ -314,9 +343,7 @@ bool attention_mma_view_fits(const struct attention_view *v)
 
 bool attention_mma_fits(enum dtype dt, const struct attention *p)
 {
-    bool slice = p->drop && (p->all_t || (p->all_heads && p->all_heads != p->heads)); /* other ranks have the rest */
-
-    return dt == DTYPE_BF16 && !p->block && !p->full && !slice && (p->d == 64 || p->d == 128) && p->t >= FEW &&
+    return dt == DTYPE_BF16 && (p->d == 64 || p->d == 128) && p->t >= FEW &&
            p->b * p->heads <= 65535 && attention_mma_view_fits(&p->q) && attention_mma_view_fits(&p->k) &&
            attention_mma_view_fits(&p->v) && attention_mma_view_fits(&p->o);
 }
@@ -327,7 +354,7 @@ int attention_mma_fwd(struct device *dev, const struct attention *p, struct err 
 {
     auto *kernel = p->d == 64 ? fwd_kernel<64, 64> : fwd_kernel<128, 64>;
 
-    LAUNCH(kernel, grid_of(p->t, p->b * p->heads), 32 * WARPS, dev, *p, drop_of(p->drop, p->t));
+    LAUNCH(kernel, grid_of(p->t, p->b * p->heads), 32 * WARPS, dev, attention_filled(p), attention_drop(p));
     return cuda_launched(dev, "attention_fwd", e);
 }
 
@@ -336,13 +363,13 @@ int attention_mma_bwd(struct device *dev, const struct attention *p, struct atte
 {
     auto *over_queries = p->d == 64 ? dq_kernel<64, 64> : dq_kernel<128, 16>;
     auto *over_keys = p->d == 64 ? dkv_kernel<64, 32> : dkv_kernel<128, 16>;
-    struct drop drop = drop_of(p->drop, p->t);
+    struct drop drop = attention_drop(p);
     void *s;
 
     TRY(cuda_scratch(dev, &s, (size_t)(p->b * p->heads * p->t) * sizeof(float), e));
     const float *delta = (const float *)s;
     TRY(attention_delta(dev, DTYPE_BF16, p, dout, (float *)s, e));
-    LAUNCH(over_queries, grid_of(p->t, p->b * p->heads), 32 * WARPS, dev, *p, dout, dq, delta, drop);
-    LAUNCH(over_keys, grid_of(p->t_kv, p->b * p->kv_heads), 32 * WARPS, dev, *p, dout, dk, dv, delta, drop);
+    LAUNCH(over_queries, grid_of(p->t, p->b * p->heads), 32 * WARPS, dev, attention_filled(p), dout, dq, delta, drop);
+    LAUNCH(over_keys, grid_of(p->t_kv, p->b * p->kv_heads), 32 * WARPS, dev, attention_filled(p), dout, dk, dv, delta, drop);
     return cuda_launched(dev, "attention_bwd", e);
 }

@@ -249,23 +249,6 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
         LAUNCH(kernel, __VA_ARGS__);                                                                       \
     })
 
-/* For the kernels: dropout of the rows from this rank's first head and key on, ... */
-static struct drop drop_here(const struct attention *p)
-{
-    struct drop d = drop_of(p->drop, p->all_t ? p->all_t : p->t);
-
-    d.row0 += (uint64_t)(p->first_head * (p->all_t ? p->all_t : p->t_kv) + p->first_key);
-    return d;
-}
-/* ... and arguments without zeros that stand for something. */
-static struct attention filled(const struct attention *p)
-{
-    struct attention a = *p;
-
-    a.all_heads = p->all_heads ? p->all_heads : p->heads;
-    a.all_t = p->all_t ? p->all_t : p->t_kv;
-    return a;
-}
 /* A warp for each of rows of each head.  No division of 64 bits in a kernel: it is a call, and costs registers. */
 static dim3 warps_for(int64_t heads, int64_t rows) { return dim3((unsigned)heads, (unsigned)((rows + WARPS - 1) / WARPS)); }
 
@@ -273,7 +256,7 @@ int attention_plain_fwd(struct device *dev, enum dtype dt, const struct attentio
 {
     if (p->t_kv > 65535 * WARPS)
         return err_set(e, ERR_UNSUPPORTED, "attention_fwd: %lld keys", (long long)p->t_kv);
-    BY_HEAD(dt, p->d, fwd_kernel, warps_for(p->b * p->heads, p->t), 32 * WARPS, dev, filled(p), drop_here(p));
+    BY_HEAD(dt, p->d, fwd_kernel, warps_for(p->b * p->heads, p->t), 32 * WARPS, dev, attention_filled(p), attention_drop(p));
     return cuda_launched(dev, "attention_fwd", e);
 }
 
@@ -287,7 +270,7 @@ int attention_delta(struct device *dev, enum dtype dt, const struct attention *p
 int attention_plain_bwd(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout,
                         struct attention_view dq, struct attention_view dk, struct attention_view dv, struct err *e)
 {
-    struct drop drop = drop_here(p);
+    struct drop drop = attention_drop(p);
     void *s;
 
     if (p->t_kv > 65535 * WARPS)
@@ -295,7 +278,7 @@ int attention_plain_bwd(struct device *dev, enum dtype dt, const struct attentio
     TRY(cuda_scratch(dev, &s, (size_t)(p->b * p->heads * p->t) * sizeof(float), e));
     float *delta = (float *)s;
     TRY(attention_delta(dev, dt, p, dout, delta, e));
-    BY_HEAD(dt, p->d, dq_kernel, warps_for(p->b * p->heads, p->t), 32 * WARPS, dev, filled(p), dout, dq, delta, drop);
-    BY_HEAD(dt, p->d, dkv_kernel, warps_for(p->b * p->kv_heads, p->t_kv), 32 * WARPS, dev, filled(p), dout, dk, dv, delta, drop);
+    BY_HEAD(dt, p->d, dq_kernel, warps_for(p->b * p->heads, p->t), 32 * WARPS, dev, attention_filled(p), dout, dq, delta, drop);
+    BY_HEAD(dt, p->d, dkv_kernel, warps_for(p->b * p->kv_heads, p->t_kv), 32 * WARPS, dev, attention_filled(p), dout, dk, dv, delta, drop);
     return cuda_launched(dev, "attention_bwd", e);
 }

@@ -12,4 +12,22 @@ int attention_plain_bwd(struct device *dev, enum dtype dt, const struct attentio
 int attention_delta(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout, float *delta,
                     struct err *e);
 
+/* For the kernels: dropout of the rows from this rank's first head and key on, ... */
+static inline struct drop attention_drop(const struct attention *p)
+{
+    struct drop d = drop_of(p->drop, p->all_t ? p->all_t : p->t);
+
+    d.row0 += (uint64_t)(p->first_head * (p->all_t ? p->all_t : p->t_kv) + p->first_key);
+    return d;
+}
+/* ... and arguments without zeros that stand for something. */
+static inline struct attention attention_filled(const struct attention *p)
+{
+    struct attention a = *p;
+
+    a.all_heads = p->all_heads ? p->all_heads : p->heads;
+    a.all_t = p->all_t ? p->all_t : p->t_kv;
+    return a;
+}
+
 #endif
