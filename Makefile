@@ -127,6 +127,9 @@ fuzz-run: $(FUZZ)                           # FUZZ=build-fuzz/x_fuzz for one
 	@for f in $(FUZZ); do bash tests/fuzz/run.sh $$f $(FUZZ_SECONDS) || exit 1; done
 gpu-check: $B/tests/gpu_check $B/lib/quern-cuda.so      ## on a GPU: each kernel against its twin (gcc, make and CUDA suffice)
 	@QUERN_CUDA=$B/lib/quern-cuda.so $B/tests/gpu_check
+gpu-sanitize: $B/tests/gpu_check $B/lib/quern-cuda.so   ## on a GPU: the same, small, under compute-sanitizer
+	@for t in memcheck racecheck synccheck; do echo "# $$t"; QUERN_CUDA=$B/lib/quern-cuda.so \
+	  $(or $(wildcard $(dir $(NVCC))compute-sanitizer),compute-sanitizer) --tool $$t --error-exitcode 1 $B/tests/gpu_check 1 || exit 1; done
 gpu-bench: $B/bench/gpu_bench $B/bench/gpu_train_bench $B/lib/quern-cuda.so      ## on a GPU: each kernel and whole steps, beside PyTorch if it is here
 	@QUERN_CUDA=$B/lib/quern-cuda.so $B/bench/gpu_bench
 	@QUERN_CUDA=$B/lib/quern-cuda.so $B/bench/gpu_train_bench
@@ -147,7 +150,7 @@ clean:                                      ## remove what was built
 	rm -rf $B $B-fuzz
 help:                                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
-.PHONY: all check test check-san test-cli check-shared test-shared check-hosts demo bench lint fuzz fuzz-run gpu-check gpu-bench install deps deps-build deps-demo deps-shared deps-dev clean help
+.PHONY: all check test check-san test-cli check-shared test-shared check-hosts demo bench lint fuzz fuzz-run gpu-check gpu-sanitize gpu-bench install deps deps-build deps-demo deps-shared deps-dev clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 

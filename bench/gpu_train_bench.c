@@ -1,6 +1,6 @@
-/* The ops of training on the GPU against what its memory and its matrix units do, and whole steps of models in bf16.
+/* The ops of training on the GPU against what its memory and its matrix units do, and whole steps of models in bf16 and FP8.
  * make gpu-bench; two tables with tabs:
- *     op  shape  seconds  GB/s  share of a copy's  TFLOP/s  share of the largest product's
+ *     op  shape  seconds  GB/s  share of a copy's  TFLOP/s  share of the largest product's (of FP8 where it is FP8)
  *     model  micro-batch  layers  parameters  tokens/s  TFLOP/s  share  MiB
  * Seconds are of the best of seven runs after two, by events; steps the mean of ten after three, by the clock. */
 #include <stdio.h>
@@ -15,7 +15,7 @@ enum { WARM = 2, RUNS = 7, STEPS_WARM = 3, STEPS = 10 };
 
 static struct device *dev;
 static struct err err;
-static double copy_rate, peak;
+static double copy_rate, peak; /* peak: of the type at hand */
 
 static void must(int rc)
 {
@@ -75,7 +75,7 @@ static void job(const char *op, const char *shape, job_fn *run, const int64_t *n
 
 static int run_copy(const int64_t *n) { return device_copy(dev, place[1], place[0], (size_t)n[0], &err); }
 
-/* n: m, n, k, kind (0 bias, 1 bias and GELU, 2 input gradient, 3 through GELU, 4 weight gradient) */
+/* n: m, n, k, kind (0 bias, 1 bias and GELU, 2 input gradient, 3 through GELU, 4 weight gradient), FP8 */
 static int run_matmul(const int64_t *n)
 {
     struct matmul p = {.m = n[0], .n = n[1], .k = n[2], .dt = DTYPE_BF16, .dt_c = DTYPE_BF16, .a = place[0], .b = place[1],
@@ -89,18 +89,89 @@ static int run_matmul(const int64_t *n)
         p.dact = ACT_GELU_TANH, p.dact_aux = place[4];
     if (n[3] == 4)
         p.trans_a = true, p.dt_c = DTYPE_F32, p.beta = 1;
+    if (n[4]) {
+        p.trans_a = false, p.trans_b = true; /* of copies that lie so */
+        p.fp8_a = n[3] < 2 ? FP8_E4M3 : FP8_E5M2, p.fp8_b = FP8_E4M3;
+        p.inv_a = p.inv_b = place[6];
+        p.fast = n[3] < 2;
+    }
     return dev->ops->matmul(dev, &p, &err);
 }
 
-static void bench_matmul(int64_t m, int64_t n, int64_t k, int64_t kind)
+static void bench_matmul(int64_t m, int64_t n, int64_t k, int64_t kind, bool fp8)
 {
     static const char *const kinds[] = {"matmul, bias", "matmul, bias, GELU", "matmul, input gradient", "matmul, through GELU",
                                         "matmul, weight gradient"};
-    char shape[80];
+    char shape[80], name[80];
 
     snprintf(shape, sizeof shape, "%lld x %lld x %lld", (long long)m, (long long)n, (long long)k);
-    job(kinds[kind], shape, run_matmul, (const int64_t[]){m, n, k, kind},
-        2.0 * (double)(m * k + n * k + (kind == 4 ? 4 : 1) * m * n), 2.0 * (double)m * (double)n * (double)k);
+    snprintf(name, sizeof name, "%s%s", fp8 ? "FP8 " : "", kinds[kind]);
+    job(name, shape, run_matmul, (const int64_t[]){m, n, k, kind, fp8},
+        (fp8 ? 1.0 : 2.0) * (double)(m * k + n * k) + (kind == 4 ? 8.0 : 2.0) * (double)(m * n),
+        2.0 * (double)m * (double)n * (double)k);
+}
+
+/* FLOP/s of the largest product in FP8, by the best of a few. */
+static double fp8_peak(int64_t t)
+{
+    int64_t side = t < 8192 ? t : 8192;
+    const int64_t n[] = {side, side, side, 0, 1};
+    struct device_event *from, *to;
+    double best = 1e30, s;
+
+    must(device_event_new(dev, &from, &err));
+    must(device_event_new(dev, &to, &err));
+    for (int r = 0; r < WARM + RUNS; r++) {
+        must(device_event_record(dev, from, &err));
+        must(run_matmul(n));
+        must(device_event_record(dev, to, &err));
+        must(device_event_seconds(dev, from, to, &s, &err));
+        best = s < best ? s : best;
+    }
+    device_event_free(dev, from);
+    device_event_free(dev, to);
+    return 2.0 * (double)side * (double)side * (double)side / best;
+}
+
+/* The products of a layer of GPT-2 1.5B and of Llama 7B, t tokens. */
+static void bench_products(int64_t t, bool fp8)
+{
+    double of_bf16 = peak;
+
+    if (fp8 && dev->fast_fp8) {
+        peak = fp8_peak(t);
+        printf("# %.0f TFLOP/s of FP8 in a large product\n", 1e-12 * peak);
+    }
+    for (int64_t kind = 0; kind < 5; kind++)
+        if (kind < 4)
+            bench_matmul(t, 6400, 1600, kind, fp8);
+        else
+            bench_matmul(6400, 1600, t, kind, fp8);
+    if (!fp8)
+        bench_matmul(t, 50304, 1600, 0, fp8);
+    bench_matmul(t, 22016, 4096, 0, fp8);
+    bench_matmul(4096, 11008, t, 4, fp8);
+    peak = of_bf16;
+}
+
+/* n: rows, columns, which: 1 as it is, 2 transposed, 3 both, 0 the largest alone */
+static int run_fp8(const int64_t *n)
+{
+    float *cell = place[6];
+    struct fp8_quantize p = {n[0], n[1], FP8_E4M3, DTYPE_BF16, place[0], n[2] & 1 ? place[1] : NULL, n[2] & 2 ? place[2] : NULL,
+                             cell, cell + 1};
+
+    return n[2] ? dev->ops->fp8_quantize(dev, &p, &err) : dev->ops->fp8_amax(dev, DTYPE_BF16, cell + 2, place[0], n[0] * n[1], &err);
+}
+
+static void bench_fp8(int64_t rows, int64_t cols)
+{
+    static const char *const names[] = {"largest value", "to FP8", "to FP8, transposed", "to FP8, both"};
+    char shape[80];
+
+    snprintf(shape, sizeof shape, "%lld x %lld", (long long)rows, (long long)cols);
+    for (int64_t k = 0; k < 4; k++)
+        job(names[k], shape, run_fp8, (const int64_t[]){rows, cols, k}, (double)(rows * cols) * (double)(2 + (k + 1) / 2), 0);
 }
 
 /* n: b, t, heads, kv heads, d, backward */
@@ -229,14 +300,9 @@ static void bench_ops(int64_t t)
 
     printf("op\tshape\tseconds\tGB/s\tof a copy\tTFLOP/s\tof the peak\n");
     job("copy", "all", run_copy, (const int64_t[]){(int64_t)place_bytes}, 2.0 * (double)place_bytes, 0);
-    for (int64_t kind = 0; kind < 5; kind++)
-        if (kind < 4)
-            bench_matmul(t, 6400, 1600, kind);
-        else
-            bench_matmul(6400, 1600, t, kind);
-    bench_matmul(t, 50304, 1600, 0);
-    bench_matmul(t, 22016, 4096, 0);
-    bench_matmul(4096, 11008, t, 4);
+    bench_products(t, false);
+    bench_products(t, true);
+    bench_fp8(t, 6400);
     bench_attention(t / 1024, 1024, 25, 25, 64);
     bench_attention(t / 4096 ? t / 4096 : 1, t < 4096 ? t : 4096, 32, 32, 128);
     bench_attention(t / 2048 ? t / 2048 : 1, t < 2048 ? t : 2048, 32, 8, 64);
@@ -289,22 +355,23 @@ static size_t fit(struct model_config *c, const struct model_run *run, double by
         size_t all;
         must(model_config_check(&whole, 128, &err));
         must(model_plan(&m, &whole, NULL, run, &err));
-        all = m.weights * 3 + m.low + m.grads + m.activations + m.tables;
+        all = m.weights * 3 + m.low + m.fp8 + m.grads + m.activations + m.tables;
         if ((double)all < bytes || c->layers == 1)
             return all;
     }
 }
 
-static void bench_step(const struct sized *x, double memory)
+static void bench_step(const struct sized *x, bool fp8, double memory)
 {
     struct model_config c = x->c;
-    struct model_run run = {.dt = DTYPE_BF16, .use = MODEL_TRAIN, .b = x->b, .t = c.seq};
+    struct model_run run = {.dt = DTYPE_BF16, .use = MODEL_TRAIN, .b = x->b, .t = c.seq,
+                            .fp8 = {.format = fp8 ? MODEL_FP8_HYBRID : MODEL_FP8_NONE, .history = 16}};
     size_t bytes = fit(&c, &run, 0.92 * memory);
     struct steps s;
     double loss, start = 0, seconds, rate, flops;
 
     if (steps_open(&s, dev, c, &run, true, &err) < 0) {
-        printf("%s\tdoes not run: %s\n", x->name, err.msg);
+        printf("%s%s\tdoes not run: %s\n", x->name, fp8 ? ", FP8" : "", err.msg);
         steps_close(&s);
         return;
     }
@@ -319,7 +386,7 @@ static void bench_step(const struct sized *x, double memory)
     seconds = (now() - start) / STEPS;
     rate = (double)(x->b * c.seq) / seconds;
     flops = rate * model_config_flops(&s.model->whole, c.seq);
-    printf("%s\t%lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", x->name, (long long)x->b, (long long)c.seq,
+    printf("%s%s\t%lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", x->name, fp8 ? ", FP8" : "", (long long)x->b, (long long)c.seq,
            (long long)c.layers,
            1e-6 * (double)model_config_params(&s.model->whole), rate, 1e-12 * flops, 100 * flops / peak, bytes >> 20);
     steps_close(&s);
@@ -346,7 +413,8 @@ int main(int argc, char **argv)
         return 0;
     printf("model\tmicro-batch\tlayers\tparameters\ttokens/s\tTFLOP/s\tof the peak\tMiB\n");
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
-        bench_step(&models[i], (double)info.memory);
+        for (int fp8 = 0; fp8 <= dev->fast_fp8; fp8++)
+            bench_step(&models[i], fp8, (double)info.memory);
     device_close(dev);
     return 0;
 }

@@ -44,9 +44,9 @@ struct curve {
     double loss[STEPS], norm[STEPS];
 };
 
-static void train(struct device *dev, const struct model_config *config, enum dtype dt, int steps, struct curve *c, char *wrong)
+static void train(struct device *dev, const struct model_config *config, enum dtype dt, enum model_fp8_format fp8, int steps, struct curve *c, char *wrong)
 {
-    struct model_run run = {.dt = dt, .use = MODEL_TRAIN, .b = 2, .t = config->seq};
+    struct model_run run = {.dt = dt, .use = MODEL_TRAIN, .b = 2, .t = config->seq, .fp8 = {.format = fp8, .history = 4}};
     struct steps s;
     struct err e;
     int rc = steps_open(&s, dev, *config, &run, false, &e);
@@ -60,14 +60,14 @@ static void train(struct device *dev, const struct model_config *config, enum dt
 
 /* Losses of both devices step by step; then the GPU once more, which must give the same bits. */
 static void parity(struct device *cpu, struct device *gpu, const char *name, const struct model_config *config, enum dtype dt,
-                   double tol, int steps)
+                   enum model_fp8_format fp8, double tol, int steps)
 {
     struct curve a = {.loss = {0}}, b = a, c = a;
     char wrong[256] = "", title[100];
     double start = now(), most = 0;
 
-    train(cpu, config, dt, steps, &a, wrong);
-    train(gpu, config, dt, steps, &b, wrong);
+    train(cpu, config, dt, fp8, steps, &a, wrong);
+    train(gpu, config, dt, fp8, steps, &b, wrong);
     for (int i = 0; i < steps && !wrong[0]; i++) {
         double err = fabs(a.loss[i] - b.loss[i]) / a.loss[i];
         most = err > most ? err : most;
@@ -76,13 +76,13 @@ static void parity(struct device *cpu, struct device *gpu, const char *name, con
     }
     if (!wrong[0] && steps == STEPS && !(b.loss[STEPS - 1] < 0.8 * b.loss[0]))
         snprintf(wrong, sizeof wrong, "the loss went from %.4f to %.4f only", b.loss[0], b.loss[STEPS - 1]);
-    snprintf(title, sizeof title, "%s, %s, %d steps: within %.1e of the CPU", name, dtype_name(dt), steps, most);
+    snprintf(title, sizeof title, "%s, %s, %d steps: within %.1e of the CPU", name, fp8 ? "FP8" : dtype_name(dt), steps, most);
     say(title, wrong, start);
     start = now();
-    train(gpu, config, dt, steps, &c, wrong);
+    train(gpu, config, dt, fp8, steps, &c, wrong);
     if (!wrong[0] && memcmp(&b, &c, sizeof b) != 0)
         snprintf(wrong, sizeof wrong, "a second run gave other bits");
-    snprintf(title, sizeof title, "%s, %s: the same bits again", name, dtype_name(dt));
+    snprintf(title, sizeof title, "%s, %s: the same bits again", name, fp8 ? "FP8" : dtype_name(dt));
     say(title, wrong, start);
 }
 
@@ -93,16 +93,18 @@ static void train_both(struct device *cpu, struct device *gpu, int scale)
                                .vocab = 500, .hidden_dropout = 0.1, .attention_dropout = 0.1, .init_std = 0.02};
     struct model_config llama = {.layers = 4, .hidden = wide, .heads = wide / 64 ? wide / 64 : 2,
                                  .groups = wide / 128 ? wide / 128 : 1,
-                                 .seq = wide, .positions = wide, .vocab = 500, .norm = NORM_RMS, .position = POSITION_ROPE,
+                                 .seq = wide, .positions = wide, .vocab = 500, .norm = NORM_RMS, .ffn = 3 * wide, .position = POSITION_ROPE,
                                  .untie = true, .swiglu = true, .no_bias = true, .init_std = 0.02};
     int steps = scale > 1 ? STEPS : 3;
 
-    parity(cpu, gpu, "GPT", &gpt, DTYPE_F32, 1e-3, steps);
-    parity(cpu, gpu, "GPT", &gpt, DTYPE_BF16, 2e-2, steps);
+    parity(cpu, gpu, "GPT", &gpt, DTYPE_F32, MODEL_FP8_NONE, 1e-3, steps);
+    parity(cpu, gpu, "GPT", &gpt, DTYPE_BF16, MODEL_FP8_NONE, 2e-2, steps);
     gpt.hidden_dropout = gpt.attention_dropout = 0;
-    parity(cpu, gpu, "GPT without dropout", &gpt, DTYPE_BF16, 2e-2, steps);
-    parity(cpu, gpu, "Llama", &llama, DTYPE_F32, 1e-3, steps);
-    parity(cpu, gpu, "Llama", &llama, DTYPE_BF16, 2e-2, steps);
+    parity(cpu, gpu, "GPT without dropout", &gpt, DTYPE_BF16, MODEL_FP8_NONE, 2e-2, steps);
+    parity(cpu, gpu, "Llama", &llama, DTYPE_F32, MODEL_FP8_NONE, 1e-3, steps);
+    parity(cpu, gpu, "Llama", &llama, DTYPE_BF16, MODEL_FP8_NONE, 2e-2, steps);
+    parity(cpu, gpu, "GPT", &gpt, DTYPE_BF16, MODEL_FP8_HYBRID, 4e-2, steps);
+    parity(cpu, gpu, "Llama", &llama, DTYPE_BF16, MODEL_FP8_E4M3, 4e-2, steps);
 }
 
 /* ---- NCCL ---- */

@@ -83,6 +83,8 @@ if [ -f "$QUERN_MPI" ]; then
     same_losses "data-parallel ranks scale as one process: the same bits" alone data
     ranks sharded 2 $gpt $delayed --deterministic --use-distributed-optimizer
     same_losses "and share the optimizer" alone sharded
+    ranks zero3 2 $gpt $delayed --data-parallel-sharding-strategy optim_grads_params
+    beside "and the weights" gpt-delayed zero3 0.01
     ranks tensor 2 $gpt $delayed --tensor-model-parallel-size 2 --sequence-parallel --save tensor --save-interval 6
     beside "tensor ranks" gpt-delayed tensor 0.02
     ranks stages 2 $gpt $delayed --pipeline-model-parallel-size 2
@@ -102,4 +104,6 @@ status "an odd width" 2 quern-train $run --hidden-size 40 --num-attention-heads 
 has "is named" err "multiples of 16"
 status "an odd micro-batch" 2 quern-train $run $gpt $delayed --seq-length 12 --micro-batch-size 1
 has "too" err "multiple of 16"
+status "experts" 3 quern-train $run $gpt $delayed --num-experts 4
+has "are named" err "--num-experts"
 finish

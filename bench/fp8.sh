@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Training in FP8 beside bf16: the same small models on the same text, seeds and order; losses at the end (mean of the last 20
+# steps) and the largest difference of means over 20 steps.  SHARED=data folder, STEPS=200, THREADS=2.
+set -u
+T=$(mktemp -d) || exit 1
+trap 'rm -rf "$T"' EXIT
+text=${SHARED:-../shared}/data/text/prose
+steps=${STEPS:-200}
+threads=${THREADS:-2}
+export OMP_WAIT_POLICY=passive
+
+zstd -dcq "$text/docs-dev.jsonl.zst" | head -c 2000000 | sed '$d' >"$T/docs.jsonl"
+quern-tokenizer train --vocab-size 1024 -o "$T/tokenizer.json" "$T/docs.jsonl" >"$T/out" 2>&1 || { cat "$T/out" >&2; exit 1; }
+quern-tokenize -q --tokenizer "$T/tokenizer.json" --append-eod --output-prefix "$T/docs" "$T/docs.jsonl" || exit 1
+
+run="--data-path $T/docs_text_document --vocab-size 1024 --seq-length 128 --micro-batch-size 4 --global-batch-size 8 --lr 1e-3
+    --min-lr 1e-4 --lr-decay-style cosine --lr-warmup-iters 20 --train-iters $steps --eval-iters 0 --bf16 -j $threads -q
+    --num-layers 4 --hidden-size 128 --num-attention-heads 4 --adam-beta2 0.95 --weight-decay 0.1"
+gpt="--attention-dropout 0 --hidden-dropout 0"
+# shellcheck disable=SC2034
+llama="$gpt --position-embedding-type rope --normalization RMSNorm --swiglu --disable-bias-linear --ffn-hidden-size 352
+    --untie-embeddings-and-output-weights"
+for model in ${MODELS:-gpt llama}; do
+    while read -r name flags; do
+        # shellcheck disable=SC2086
+        quern-train $run ${!model} $flags --log-file "$T/$model-$name.jsonl" >"$T/out" 2>"$T/err" || { cat "$T/err" >&2; exit 1; }
+        grep -o '"loss":[^,]*' "$T/$model-$name.jsonl" | cut -d: -f2 >"$T/$model-$name"
+        paste "$T/$model-bf16" "$T/$model-$name" | awk -v n="$model, $name" '{ a += $1; b += $2 }
+            NR % 20 == 0 { d = b / a - 1; if (d < 0) d = -d; if (d > most) most = d; x = a / 20; y = b / 20; a = b = 0 }
+            END { printf "%s\t%.4f\tloss\tbf16 %.4f: %+.2f %%; largest difference of 20 steps %.2f %%\n", n, y, x, 100 * (y / x - 1), 100 * most }'
+    done <<END
+bf16
+bf16-seed --seed 77
+hybrid-delayed --fp8-format hybrid --fp8-amax-history-len 16 --fp8-amax-compute-algo max
+hybrid-tensorwise --fp8-format hybrid --fp8-recipe tensorwise
+e4m3-tensorwise --fp8-format e4m3 --fp8-recipe tensorwise
+hybrid-delayed-ends --fp8-format hybrid --fp8-amax-history-len 16 --fp8-amax-compute-algo max --first-last-layers-bf16
+END
+done
