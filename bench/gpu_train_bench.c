@@ -161,7 +161,9 @@ static int run_fp8(const int64_t *n)
     struct fp8_quantize p = {n[0], n[1], FP8_E4M3, DTYPE_BF16, place[0], n[2] & 1 ? place[1] : NULL, n[2] & 2 ? place[2] : NULL,
                              cell, cell + 1};
 
-    return n[2] ? dev->ops->fp8_quantize(dev, &p, &err) : dev->ops->fp8_amax(dev, DTYPE_BF16, cell + 2, place[0], n[0] * n[1], &err);
+    if (n[2])
+        return dev->ops->fp8_quantize(dev, &p, &err);
+    return dev->ops->fp8_amax(dev, DTYPE_BF16, cell + 2, place[0], n[0] * n[1], &err);
 }
 
 static void bench_fp8(int64_t rows, int64_t cols)
@@ -386,8 +388,8 @@ static void bench_step(const struct sized *x, bool fp8, double memory)
     seconds = (now() - start) / STEPS;
     rate = (double)(x->b * c.seq) / seconds;
     flops = rate * model_config_flops(&s.model->whole, c.seq);
-    printf("%s%s\t%lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", x->name, fp8 ? ", FP8" : "", (long long)x->b, (long long)c.seq,
-           (long long)c.layers,
+    printf("%s%s\t%lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", x->name, fp8 ? ", FP8" : "",
+           (long long)x->b, (long long)c.seq, (long long)c.layers,
            1e-6 * (double)model_config_params(&s.model->whole), rate, 1e-12 * flops, 100 * flops / peak, bytes >> 20);
     steps_close(&s);
 }

@@ -279,6 +279,7 @@ int attention_plain_bwd(struct device *dev, enum dtype dt, const struct attentio
     float *delta = (float *)s;
     TRY(attention_delta(dev, dt, p, dout, delta, e));
     BY_HEAD(dt, p->d, dq_kernel, warps_for(p->b * p->heads, p->t), 32 * WARPS, dev, attention_filled(p), dout, dq, delta, drop);
-    BY_HEAD(dt, p->d, dkv_kernel, warps_for(p->b * p->kv_heads, p->t_kv), 32 * WARPS, dev, attention_filled(p), dout, dk, dv, delta, drop);
+    BY_HEAD(dt, p->d, dkv_kernel, warps_for(p->b * p->kv_heads, p->t_kv), 32 * WARPS, dev, attention_filled(p), dout, dk, dv,
+            delta, drop);
     return cuda_launched(dev, "attention_bwd", e);
 }

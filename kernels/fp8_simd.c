@@ -83,7 +83,8 @@ INLINE void decode_range(uint16_t *y, enum fp8 f, const uint8_t *x, int64_t n)
         y[i] = (uint16_t)(fp8_bits(fp8_to(f, x[i])) >> 16);
 }
 
-void ISA_FN(fp8_decode_loop)(struct device *dev, uint16_t *y, enum fp8 f, const uint8_t *x, int64_t rows, int64_t cols, int64_t ld)
+void ISA_FN(fp8_decode_loop)(struct device *dev, uint16_t *y, enum fp8 f, const uint8_t *x, int64_t rows, int64_t cols,
+                             int64_t ld)
 {
 #pragma omp parallel for num_threads(cpu_team(dev, rows * cols)) schedule(static)
     for (int64_t r = 0; r < rows; r++) {

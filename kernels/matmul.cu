@@ -167,7 +167,8 @@ static int layouts(const struct lt_api *api, struct lt_plan *p)
     uint64_t m = (uint64_t)k->m, n = (uint64_t)k->n, inner = (uint64_t)k->k;
     int rc = api->layout_create(&p->a, operand_type(k->fp8_b, k->dt), k->trans_b ? inner : n, k->trans_b ? n : inner, k->ldb);
 
-    rc = rc ? rc : api->layout_create(&p->b, operand_type(k->fp8_a, k->dt), k->trans_a ? m : inner, k->trans_a ? inner : m, k->lda);
+    rc = rc ? rc : api->layout_create(&p->b, operand_type(k->fp8_a, k->dt), k->trans_a ? m : inner, k->trans_a ? inner : m,
+                                      k->lda);
     return rc ? rc : api->layout_create(&p->c, type_of(k->dt_c), n, m, k->ldc);
 }
 

@@ -44,7 +44,8 @@ struct curve {
     double loss[STEPS], norm[STEPS];
 };
 
-static void train(struct device *dev, const struct model_config *config, enum dtype dt, enum model_fp8_format fp8, int steps, struct curve *c, char *wrong)
+static void train(struct device *dev, const struct model_config *config, enum dtype dt, enum model_fp8_format fp8, int steps,
+                  struct curve *c, char *wrong)
 {
     struct model_run run = {.dt = dt, .use = MODEL_TRAIN, .b = 2, .t = config->seq, .fp8 = {.format = fp8, .history = 4}};
     struct steps s;
@@ -93,7 +94,8 @@ static void train_both(struct device *cpu, struct device *gpu, int scale)
                                .vocab = 500, .hidden_dropout = 0.1, .attention_dropout = 0.1, .init_std = 0.02};
     struct model_config llama = {.layers = 4, .hidden = wide, .heads = wide / 64 ? wide / 64 : 2,
                                  .groups = wide / 128 ? wide / 128 : 1,
-                                 .seq = wide, .positions = wide, .vocab = 500, .norm = NORM_RMS, .ffn = 3 * wide, .position = POSITION_ROPE,
+                                 .seq = wide, .positions = wide, .vocab = 500, .norm = NORM_RMS, .ffn = 3 * wide,
+                                 .position = POSITION_ROPE,
                                  .untie = true, .swiglu = true, .no_bias = true, .init_std = 0.02};
     int steps = scale > 1 ? STEPS : 3;
 

@@ -11,6 +11,11 @@ enum { WHOLE = 16 }; /* matrix products of FP8 want multiples of it */
 static const enum layer_param linear[] = {QKV_W, PROJ_W, FC1_W, FC2_W};
 enum { LINEARS = sizeof linear / sizeof *linear };
 
+static enum fp8 gradient_format(const struct model *m)
+{
+    return m->run.fp8.format == MODEL_FP8_HYBRID ? FP8_E5M2 : FP8_E4M3;
+}
+
 static float *row_of(const struct model_fp8 *f, int64_t weight, int which)
 {
     return f->rows + (weight * FP8_TENSORS + which) * f->ld;
@@ -22,8 +27,8 @@ static int add_weight(struct model *m, struct model_fp8 *f, int w, struct err *e
 
     for (int k = 0; k < 2; k++) {
         if (p->shape[k] % WHOLE)
-            return err_set(e, ERR_ARG, "--fp8-format: '%s' of %lld x %lld on this rank; matrix products in FP8 need multiples of %d",
-                           p->name, (long long)p->shape[0], (long long)p->shape[1], WHOLE);
+            return err_set(e, ERR_ARG, "--fp8-format: '%s' of %lld x %lld on this rank; matrix products in FP8 need"
+                           " multiples of %d", p->name, (long long)p->shape[0], (long long)p->shape[1], WHOLE);
         f->wide = p->shape[k] > f->wide ? p->shape[k] : f->wide;
     }
     f->param[f->n] = w;
@@ -69,7 +74,7 @@ size_t model_fp8_bytes(const struct model_fp8 *f)
 int model_fp8_reset(struct model *m, struct err *e)
 {
     struct model_fp8 *f = m->fp8;
-    float max[FP8_TENSORS] = {fp8_max(FP8_E4M3), fp8_max(FP8_E4M3), fp8_max(m->run.fp8.format == MODEL_FP8_E4M3 ? FP8_E4M3 : FP8_E5M2)};
+    float max[FP8_TENSORS] = {fp8_max(FP8_E4M3), fp8_max(FP8_E4M3), fp8_max(gradient_format(m))};
     size_t bytes = (size_t)(f->n * FP8_TENSORS * f->ld) * sizeof(float);
     float *host = calloc(1, bytes + 1);
     int rc = host ? 0 : err_set(e, ERR_NOMEM, "out of memory");
@@ -179,7 +184,7 @@ static int convert(struct model *m, int weight, int which, const void *x, int64_
     struct fp8_update u = {row, 1, f->ld, m->run.fp8.history, 0, false, true};
     struct fp8_quantize q = {
         .rows = rows, .cols = cols, .dt = m->dt, .x = x, .y = y, .yt = yt, .scale = row + FP8_SCALE,
-        .to = which == FP8_GRADIENT && m->run.fp8.format == MODEL_FP8_HYBRID ? FP8_E5M2 : FP8_E4M3,
+        .to = which == FP8_GRADIENT ? gradient_format(m) : FP8_E4M3,
         .amax = now || again || (which == FP8_INPUT && !f->record) ? NULL : row + FP8_HISTORY,
     };
 
@@ -224,7 +229,6 @@ int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, struct err 
 int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, struct err *e)
 {
     struct model_fp8 *f = m->fp8;
-    enum fp8 gradient = m->run.fp8.format == MODEL_FP8_HYBRID ? FP8_E5M2 : FP8_E4M3;
     const float *inverse = row_of(f, weight, FP8_GRADIENT) + FP8_INVERSE;
     int64_t rows = input_mm->m, in = input_mm->n, out = input_mm->k;
     const uint8_t *w;
@@ -241,7 +245,7 @@ int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *
         struct matmul *mm = i ? input_mm : weight_mm;
 
         mm->trans_b = true;
-        mm->fp8_a = gradient;
+        mm->fp8_a = gradient_format(m);
         mm->fp8_b = FP8_E4M3;
         mm->inv_a = inverse;
         mm->inv_b = row_of(f, weight, i ? FP8_WEIGHT : FP8_INPUT) + FP8_INVERSE;

@@ -32,7 +32,6 @@ int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, i
         .m = rows, .n = in, .k = out, .dt = m->dt, .dt_c = m->dt,
         .a = dy, .b = pass_weight(m, w), .c = dx, .dact = aux ? ACT_GELU_TANH : ACT_NONE, .dact_aux = aux,
     };
-
     int fp8 = pass_fp8(m, w);
 
     TRY(pass_at_point(m, MODEL_WORKS, 0, e));
