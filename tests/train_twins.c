@@ -526,7 +526,8 @@ static void fp8_conversions(struct twins *t)
         char s[80];
         BOTH {
             struct fp8_update u = {on(&m, w, &cells), 1, 8, 4, 0, false, true};
-            CHECK(&m, OPS(&m, w)->fp8_amax(DEV(&m, w), dt, (float *)on(&m, w, &cells) + FP8_NOW, on(&m, w, &x), rows * cols, &m.e));
+            float *now = (float *)on(&m, w, &cells) + FP8_NOW;
+            CHECK(&m, OPS(&m, w)->fp8_amax(DEV(&m, w), dt, now, on(&m, w, &x), rows * cols, &m.e));
             CHECK(&m, OPS(&m, w)->fp8_update(DEV(&m, w), &u, &m.e));
         }
         quantized(&m, q, &x, to, &cells, rows, cols);
