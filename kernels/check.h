@@ -180,7 +180,8 @@ static inline int check_fp8_quantize(const struct fp8_quantize *p, struct err *e
 static inline int check_fp8_update(const struct fp8_update *p, struct err *e)
 {
     if (p->n < 0 || p->len < 1 || p->ld < p->len + FP8_HISTORY || p->margin < 0 || p->margin > 100)
-        return err_set(e, ERR_ARG, "fp8_update: %lld rows of %lld steps, margin %d", (long long)p->n, (long long)p->len, p->margin);
+        return err_set(e, ERR_ARG, "fp8_update: %lld rows of %lld steps, margin %d", (long long)p->n, (long long)p->len,
+                       p->margin);
     return 0;
 }
 

@@ -197,8 +197,9 @@ static void print_plan(struct train_config *c, const struct train_memory *m, con
     printf("vocabulary padded to %" PRId64 ", %.4g FLOP a token\n",
            c->model.padded_vocab, model_config_flops(&c->model, c->model.seq));
     printf("memory: weights %.1f + gradients %.1f + optimizer %.1f + activations %.1f + copy for saving %.1f = %.1f MiB\n",
-           (double)(m->model.weights + m->model.low + m->model.fp8) / mib, (double)m->model.grads / mib, (double)m->optimizer / mib,
-           (double)(m->model.activations + m->model.tables) / mib, (double)m->save / mib, (double)m->total / mib);
+           (double)(m->model.weights + m->model.low + m->model.fp8) / mib, (double)m->model.grads / mib,
+           (double)m->optimizer / mib, (double)(m->model.activations + m->model.tables) / mib, (double)m->save / mib,
+           (double)m->total / mib);
     if (m->host)
         printf("memory of the host: optimizer %.1f MiB\n", (double)m->host / mib);
     printf("steps: %" PRId64 " of %" PRId64 " samples in micro-batches of %" PRId64, c->iters, c->global_batch,

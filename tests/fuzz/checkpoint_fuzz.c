@@ -91,7 +91,8 @@ static void fuzz_hf(struct span text)
         for (int i = 0; i < n; i++)
             sum += strlen(files[i]);
     arena_free(&a);
-    if (hf_config_parse("fuzz", text, 128, &m, &family, &e) < 0 || m.layers * (1 + m.experts) > 1000 || params_init(&p, &m, NULL, &e) < 0)
+    if (hf_config_parse("fuzz", text, 128, &m, &family, &e) < 0 || m.layers * (1 + m.experts) > 1000 ||
+        params_init(&p, &m, NULL, &e) < 0)
         return;
     for (int i = 0; i < p.n; i++)
         if (hf_pieces(&m, family, &p, i, piece) < 1)

@@ -90,7 +90,7 @@ static void config(struct train_config *c, const char *const *set)
     static const struct opt no_more[] = {OPT_END};
     static const char *const base[] = {
         "num-layers=5", "hidden-size=32", "num-attention-heads=2", "seq-length=16", "vocab-size=64", "mock-data=true",
-        "make-vocab-size-divisible-by=16", "micro-batch-size=1", "global-batch-size=16", "train-iters=3", "lr=0.01", 
+        "make-vocab-size-divisible-by=16", "micro-batch-size=1", "global-batch-size=16", "train-iters=3", "lr=0.01",
         "eval-iters=1", "eval-interval=2", NULL,
     };
     const char *const *lists[] = {base, set};

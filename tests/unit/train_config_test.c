@@ -382,10 +382,11 @@ static void memory_is_the_published(void **state)
         int64_t ranks;
         double bytes;
     } t[] = {
-        {"num-layers=48", "hidden-size=6144", "num-attention-heads=64", "micro-batch-size=4", "pipeline-model-parallel-size=1", 8,
-         10.27e9},
-        {"num-layers=128", "hidden-size=25600", "num-attention-heads=160", "micro-batch-size=1", "pipeline-model-parallel-size=64", 512,
-         28.52e9},
+        {"num-layers=48", "hidden-size=6144", "num-attention-heads=64", "micro-batch-size=4", "pipeline-model-parallel-size=1",
+         8, 10.27e9},
+        {"num-layers=128", "hidden-size=25600", "num-attention-heads=160", "micro-batch-size=1",
+         "pipeline-model-parallel-size=64",
+         512, 28.52e9},
     };
 
     (void)state;
