@@ -519,8 +519,6 @@ int train_config_check(struct train_config *c, struct err *e)
     if (c->deterministic && c->backend == BACKEND_NCCL)
         return err_set(e, ERR_UNSUPPORTED, "--deterministic needs sums in an order that NCCL's do not have:"
                        " --distributed-backend mpi or tcp");
-    if (c->overlap_gather && (!c->distributed_optimizer || !c->overlap_reduce)) /* as Megatron has it */
-        return err_set(e, ERR_ARG, "--overlap-param-gather needs --use-distributed-optimizer and --overlap-grad-reduce");
     c->bucket = (size_t)(c->bucket_size ? c->bucket_size : c->ranks > 40 ? c->ranks * 1000000 : 40000000);
     TRY(apply_preset(c, e));
     TRY(check_groups(c, e));
