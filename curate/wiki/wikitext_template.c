@@ -67,6 +67,12 @@ static struct wt_arg *add_arg(struct wt *w)
     return &w->arg[w->n_args++];
 }
 
+/* Those from the first-th on; there may be none at all, and no array. */
+static const struct wt_arg *args_from(const struct wt *w, int first)
+{
+    return w->arg ? w->arg + first : NULL;
+}
+
 /* Takes apart what stands behind the name, r.at at the first '|'; false: memory is out. */
 static bool find_args(struct wt *w, struct wt_range r)
 {
@@ -139,12 +145,11 @@ static void write_plain(struct wt *w, struct wt_frame *f, const char *p, size_t 
     }
 }
 
-/* {+between} and {*before~behind} */
-static void write_all(struct wt *w, struct wt_frame *f, struct span spec, const struct wt_arg *arg, int n)
+/* {+between} and {*before~behind}, of arguments at .. at + n - 1. */
+static void write_all(struct wt *w, struct wt_frame *f, struct span spec, int at, int n)
 {
     const char *p = spec.p + 1, *end = spec.p + spec.n, *tilde = memchr(p, '~', (size_t)(end - p));
     bool each = spec.p[0] == '*' && tilde, first = true;
-    int at = (int)(arg - w->arg);
 
     for (int i = 0; i < n; i++) {
         struct wt_arg a = w->arg[at + i]; /* the array may move */
@@ -202,8 +207,8 @@ static void write_pattern(struct wt *w, struct wt_frame *f, const char *p, int f
             f->para = false;
         struct span spec = {q + 1, (size_t)(end - q - 1)};
         if (spec.p[0] == '+' || spec.p[0] == '*')
-            write_all(w, f, spec, w->arg + first, n);
-        else if (!write_one(w, f, spec, lines, w->arg + first, n))
+            write_all(w, f, spec, first, n);
+        else if (!write_one(w, f, spec, lines, args_from(w, first), n))
             wt_dropped(w, f);
         p = end + 1;
     }
@@ -299,7 +304,7 @@ void wt_template(struct wt *w, struct wt_frame *f, const struct wt_node *node)
         return;
     key[n] = '\0';
     if (*pattern == '@')
-        wt_function(w, f, pattern + 1, key, w->arg + first, w->n_args - first);
+        wt_function(w, f, pattern + 1, key, args_from(w, first), w->n_args - first);
     else
         write_pattern(w, f, pattern, first, w->n_args - first);
     w->n_args = first;
