@@ -70,10 +70,11 @@ WORLD_SIZE=2 RANK=0 timeout 60 "$prog" all 0 auto >out0 2>err0 &
 zero=$!
 for _ in $(seq 100); do (: >"/dev/tcp/127.0.0.1/$p") 2>/dev/null && break; sleep 0.05; done
 exec 7<>"/dev/tcp/127.0.0.1/$p" # says nothing
-for _ in 1 2 3; do printf 'GET / HTTP/1.1\r\nHost: x\r\n\r\n' >"/dev/tcp/127.0.0.1/$p"; done 2>/dev/null
-head -c 100000 /dev/urandom 2>/dev/null >"/dev/tcp/127.0.0.1/$p"
-printf 'quernTCP' >"/dev/tcp/127.0.0.1/$p"
-printf 'quernTCP\x02\0\0\0\xff\xff\xff\xff\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' >"/dev/tcp/127.0.0.1/$p"
+knock() { ("$@" >"/dev/tcp/127.0.0.1/$p") 2>/dev/null; } # in a process of its own: turned away, it dies of SIGPIPE
+for _ in 1 2 3; do knock printf 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'; done
+knock head -c 100000 /dev/urandom
+knock printf 'quernTCP'
+knock printf 'quernTCP\x02\0\0\0\xff\xff\xff\xff\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 WORLD_SIZE=5 RANK=1 status 'a rank of another run' 3 "$prog" all 0 tcp
 has 'is turned away' err "rank 0 at 127.0.0.1, port $p, has closed the connection"
 WORLD_SIZE=2 RANK=1 check 'the right one is let in' "$prog" all 0 auto
