@@ -64,40 +64,39 @@ static int put_sets(struct buf *b, const struct run *r, const struct train_step 
     return buf_putc(b, '}');
 }
 
-static void log_line(struct run *r, const struct train_step *s)
+static int put_line(struct buf *b, const struct run *r, const struct train_step *s)
 {
     double rate = tokens_per_second(r, s), flops = r->flops_per_token * rate;
     const struct {
         const char *key;
         double v;
-    } field[] = {{"loss", s->loss}, {"grad_norm", s->grad_norm}, {"lr", s->lr},
-                 {"tokens_per_s", rate}, {"flops_per_s", flops}, {"mfu", flops / r->peak}};
-    struct buf b = {0};
-    int rc = buf_printf(&b, "{\"step\":%" PRId64, s->step);
+        bool sometimes; /* left out when it is NaN */
+    } field[] = {
+        {"loss", s->loss, false}, {"grad_norm", s->grad_norm, false}, {"lr", s->lr, false}, {"tokens_per_s", rate, false},
+        {"flops_per_s", flops, false}, {"mfu", flops / r->peak, false}, {"load_balancing_loss", s->balance, true},
+        {"valid_loss", s->valid_loss, true},
+    };
 
-    for (size_t i = 0; i < sizeof field / sizeof *field && rc == 0; i++) {
-        rc = json_put_key(&b, field[i].key);
-        if (rc == 0)
-            rc = json_put_num(&b, field[i].v);
+    TRY(buf_printf(b, "{\"step\":%" PRId64, s->step));
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
+        if (field[i].sometimes && isnan(field[i].v))
+            continue;
+        TRY(json_put_key(b, field[i].key));
+        TRY(json_put_num(b, field[i].v));
     }
-    if (rc == 0 && !isnan(s->balance)) {
-        rc = json_put_key(&b, "load_balancing_loss");
-        if (rc == 0)
-            rc = json_put_num(&b, s->balance);
-    }
-    if (rc == 0 && !isnan(s->valid_loss)) {
-        rc = json_put_key(&b, "valid_loss");
-        if (rc == 0)
-            rc = json_put_num(&b, s->valid_loss);
-        if (rc == 0 && r->config->valid_sets)
-            rc = put_sets(&b, r, s);
-    }
-    if (rc == 0)
-        rc = buf_printf(&b, ",\"batch\":%" PRId64 ",\"save_s\":%.6f", s->batch, s->save_seconds);
-    for (int i = 0; i < PHASES && rc == 0; i++)
-        rc = buf_printf(&b, ",\"%s_s\":%.6f", train_phase_name[i], s->phase[i]);
-    if (rc == 0)
-        rc = buf_printf(&b, ",\"cpu_s\":%.6f}\n", s->cpu_seconds);
+    if (!isnan(s->valid_loss) && r->config->valid_sets)
+        TRY(put_sets(b, r, s));
+    TRY(buf_printf(b, ",\"batch\":%" PRId64 ",\"save_s\":%.6f", s->batch, s->save_seconds));
+    for (int i = 0; i < PHASES; i++)
+        TRY(buf_printf(b, ",\"%s_s\":%.6f", train_phase_name[i], s->phase[i]));
+    return buf_printf(b, ",\"cpu_s\":%.6f}\n", s->cpu_seconds);
+}
+
+static void log_line(struct run *r, const struct train_step *s)
+{
+    struct buf b = {0};
+    int rc = put_line(&b, r, s);
+
     if ((rc < 0 || write(r->log_fd, b.p, b.n) != (ssize_t)b.n) && !r->log_failed) {
         r->log_failed = true;
         log_msg(LOG_ERROR, "cannot write '%s': %s; training goes on", r->config->log_file, strerror(errno));

@@ -106,7 +106,9 @@ int fp8_load(struct train_part *parts, int n, const struct checkpoint *ck, const
     if (!usable && info->iteration)
         log_msg(LOG_WARN, "%s has no scales of FP8 for these settings: the next step makes them anew", checkpoint_path(ck));
     for (int i = 0; rc == 0 && i < n; i++)
-        if (delayed(&parts[i]))
-            rc = usable ? model_fp8_warm(parts[i].model) : model_fp8_reset(parts[i].model, e);
+        if (delayed(&parts[i]) && !usable)
+            rc = model_fp8_reset(parts[i].model, e);
+        else if (delayed(&parts[i]))
+            parts[i].model->fp8->warm = true;
     return rc;
 }

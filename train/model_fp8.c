@@ -88,12 +88,6 @@ int model_fp8_reset(struct model *m, struct err *e)
     return rc;
 }
 
-int model_fp8_warm(struct model *m)
-{
-    m->fp8->warm = true;
-    return 0;
-}
-
 int model_fp8_open(struct model *m, struct err *e)
 {
     struct model_fp8 *f = m->fp8;

@@ -58,9 +58,8 @@ size_t model_fp8_bytes(const struct model_fp8 *f);
 int model_fp8_open(struct model *m, struct err *e);
 void model_fp8_close(struct model *m);
 
-/* Forgets all scales; the next step is as a first one.  Or says that they are there. */
+/* Forgets all scales; the next step is as a first one. */
 int model_fp8_reset(struct model *m, struct err *e);
-int model_fp8_warm(struct model *m);
 
 /* The weights may have changed: to be called before each run of micro-batches.  Does nothing without FP8. */
 void model_fp8_begin(struct model *m);

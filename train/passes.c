@@ -165,7 +165,6 @@ static int one(void *arg, const struct pipeline_op *op, const void *in, void *ou
     int64_t k = batch_of(u, m, op->micro);
     struct model_dropout drop;
     struct model_batch b = {.slot = (int)(op->micro % m->run.slots), .tokens = u->p->tokens, .targets = u->p->targets};
-
     const char *what = op->back ? "backward of micro-batch" : "forward of micro-batch";
     double from;
     int rc;

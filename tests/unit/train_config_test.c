@@ -385,8 +385,7 @@ static void memory_is_the_published(void **state)
         {"num-layers=48", "hidden-size=6144", "num-attention-heads=64", "micro-batch-size=4", "pipeline-model-parallel-size=1",
          8, 10.27e9},
         {"num-layers=128", "hidden-size=25600", "num-attention-heads=160", "micro-batch-size=1",
-         "pipeline-model-parallel-size=64",
-         512, 28.52e9},
+         "pipeline-model-parallel-size=64", 512, 28.52e9},
     };
 
     (void)state;
