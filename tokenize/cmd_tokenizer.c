@@ -99,7 +99,7 @@ static int encode_lines(const struct tool *t, struct encoder *enc, char **paths,
     return rc < 0 ? tool_fail(t, e) : tool_end(t, code);
 }
 
-static int encode(const struct tool *t, struct tokenizer *tok, char **paths, int n_paths)
+static int encode(const struct tool *t, const struct tokenizer *tok, char **paths, int n_paths)
 {
     struct encoder *enc = encoder_new(tok);
     struct buf text = {0}, ids = {0}, out = {0};
@@ -199,11 +199,12 @@ static int decode(const struct tool *t, const struct tokenizer *tok, char **path
 
 /* ---- info, verify ---- */
 
-static int info(const struct tool *t, const struct tokenizer *tok)
+static int info(const struct tool *t, const struct tokenizer *tok, char **paths, int n_paths)
 {
     struct tokenizer_facts f = tokenizer_facts(tok);
     int64_t eod = tokenizer_eod(tok);
 
+    (void)paths, (void)n_paths;
     printf("format      %s\nvocabulary  %" PRIu32 " (%" PRIu32 " tokens, %" PRIu32 " of them added)\n"
            "merges      %" PRIu32 "\nnormalizer  %s\npattern     %s\n            %s\nunicode     %s\n",
            f.format, tokenizer_vocab_size(tok), f.tokens, f.added, f.merges, f.normalizer, f.pattern_name, f.pattern,
@@ -408,29 +409,30 @@ static int train(const struct tool *t, char **paths, int n_paths)
 /* What argv[1] asks for; n arguments are there. */
 static int act(struct tool *t, char **argv, int n)
 {
-    static const char *const actions[] = {"train", "encode", "decode", "info", "verify"};
+    static const struct {
+        const char *name;
+        int (*run)(const struct tool *t, const struct tokenizer *tok, char **paths, int n_paths);
+    } actions[] = {{"encode", encode}, {"decode", decode}, {"info", info}, {"verify", verify}};
     struct tokenizer *tok;
     struct err e;
-    int code, action = 0;
+    size_t i = 0;
+    int code;
 
-    while (n && action < 5 && strcmp(argv[1], actions[action]) != 0)
-        action++;
-    if (!n || action == 5)
-        return tool_usage(t, "what to do? train, encode, decode, info or verify");
-    if (action == 0)
+    if (n && strcmp(argv[1], "train") == 0)
         return train(t, argv + 2, n - 1);
-    if (!o.tokenizer && action == 3 && n == 2)
+    while (n && i < 4 && strcmp(argv[1], actions[i].name) != 0)
+        i++;
+    if (!n || i == 4)
+        return tool_usage(t, "what to do? train, encode, decode, info or verify");
+    if (!o.tokenizer && actions[i].run == info && n == 2)
         o.tokenizer = argv[2];
     if (!o.tokenizer)
         return tool_usage(t, "%s needs --tokenizer", argv[1]);
-    if (action == 4 && !o.against)
+    if (actions[i].run == verify && !o.against)
         return tool_usage(t, "verify needs --against");
     if (tokenizer_open(&tok, o.tokenizer, o.pattern, &e) < 0)
         return tool_fail(t, &e);
-    code = action == 1   ? encode(t, tok, argv + 2, n - 1)
-           : action == 2 ? decode(t, tok, argv + 2, n - 1)
-           : action == 3 ? info(t, tok)
-                         : verify(t, tok, argv + 2, n - 1);
+    code = actions[i].run(t, tok, argv + 2, n - 1);
     tokenizer_close(tok);
     return code;
 }

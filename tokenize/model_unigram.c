@@ -45,6 +45,7 @@ void unigram_scratch_free(struct unigram_scratch *s)
 {
     buf_free(&s->nodes);
     buf_free(&s->path);
+    buf_free(&s->ids);
 }
 
 static size_t char_length(const uint8_t *p, size_t left)
@@ -273,7 +274,6 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
                  int width, struct buf *out, struct err *e)
 {
     const uint8_t *p = (const uint8_t *)text.p;
-    struct buf fresh = {0};
     struct ahead a = {.n = 0};
     double sum = 0;
     uint32_t *ids;
@@ -294,9 +294,9 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
                 out->n = (size_t)(put_known(u, x, count, &sum, out->p + out->n, width) - out->p);
             continue;
         }
-        fresh.n = 0;
-        rc = buf_reserve(&fresh, (n + 1) * sizeof *ids);
-        ids = (uint32_t *)(void *)fresh.p + 1;
+        s->ids.n = 0;
+        rc = buf_reserve(&s->ids, (n + 1) * sizeof *ids);
+        ids = (uint32_t *)(void *)s->ids.p + 1;
         if (rc == 0)
             rc = new_word(u, s, x ? NULL : words, p + at, n, &sum, ids);
         count = rc > 0 ? (size_t)rc : 0;
@@ -305,7 +305,6 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
         for (size_t i = 0; rc >= 0 && i < count; i++)
             out->n = (size_t)(put_id(out->p + out->n, ids[i], width) - out->p);
     }
-    buf_free(&fresh);
     if (rc >= 0)
         return 0;
     return err_set(e, (int)rc, rc == ERR_FORMAT  ? "the text has a character that the tokenizer has no token for"

@@ -28,7 +28,7 @@ struct unigram {
 };
 
 struct unigram_scratch {
-    struct buf nodes, path;
+    struct buf nodes, path, ids;
 };
 
 int unigram_add(struct unigram *u, uint32_t id, struct span piece, double score, uint32_t n_ids, struct err *e);

@@ -345,20 +345,17 @@ static bool next_record(struct source *s, int *rc, struct err *e)
     return *rc == 0;
 }
 
-static int give(struct source *s, struct buf *word, void (*fn)(void *arg, struct span word, uint64_t count),
-                void *arg, struct err *e)
+static int give(struct source *s, struct buf *word, word_counts_fn *fn, void *arg, struct err *e)
 {
     buf_clear(word);
     if (buf_reserve(word, s->x.length) < 0)
         return no_memory(e);
     TRY(spill_next(&s->r, word->p, s->x.length, e));
-    fn(arg, (struct span){word->p, s->x.length}, s->x.count);
-    return 0;
+    return fn(arg, (struct span){word->p, s->x.length}, s->x.count, e);
 }
 
 /* All parts at once, the lowest place first. */
-static int merge_parts(struct source *s, struct buf *word, void (*fn)(void *, struct span, uint64_t), void *arg,
-                       struct err *e)
+static int merge_parts(struct source *s, struct buf *word, word_counts_fn *fn, void *arg, struct err *e)
 {
     int rc = 0;
 
@@ -378,7 +375,7 @@ static int merge_parts(struct source *s, struct buf *word, void (*fn)(void *, st
     return rc;
 }
 
-static int each_on_disk(struct word_counts *w, void (*fn)(void *, struct span, uint64_t), void *arg, struct err *e)
+static int each_on_disk(struct word_counts *w, word_counts_fn *fn, void *arg, struct err *e)
 {
     struct source *s = calloc(TALLY_PARTS, sizeof *s);
     struct buf word = {0};
@@ -398,19 +395,19 @@ static int each_on_disk(struct word_counts *w, void (*fn)(void *, struct span, u
     return rc;
 }
 
-int word_counts_each(struct word_counts *w, void (*fn)(void *arg, struct span word, uint64_t count), void *arg,
-                     struct err *e)
+int word_counts_each(struct word_counts *w, word_counts_fn *fn, void *arg, struct err *e)
 {
     const struct tally_entry **v;
     uint64_t n;
+    int rc = 0;
 
     if (w->on_disk)
         return each_on_disk(w, fn, arg, e);
     v = list_words(&w->tally, w->in_order, &n);
     if (!v)
         return no_memory(e);
-    for (uint64_t i = 0; i < n; i++)
-        fn(arg, tally_word(&w->tally, v[i]), v[i]->count);
+    for (uint64_t i = 0; i < n && rc == 0; i++)
+        rc = fn(arg, tally_word(&w->tally, v[i]), v[i]->count, e);
     free(v);
-    return 0;
+    return rc;
 }

@@ -1,6 +1,5 @@
 #include "tokenize/train_words.h"
 
-#include <inttypes.h>
 #include <sys/mman.h>
 
 enum {
@@ -21,64 +20,45 @@ static uint64_t other_memory(const struct train_options *x)
     return OTHER_MEMORY + pairs + (uint64_t)x->vocab_size * TOKEN_MEMORY;
 }
 
-/* Memory that is taken as it is used. */
-static void *take(uint64_t n)
+/* The arrays, in one piece of memory, which is taken as it is used. */
+static int make_room(struct train_words *w, uint64_t cells, uint64_t words, bool runs, struct err *e)
 {
-    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct merges_words *m = &w->m;
+    uint64_t size = cells * 16 + words * 8 + (runs ? cells * 4 + words * 8 + merges_slots(words) * 4 : 0);
 
-    if (p == MAP_FAILED)
-        return NULL;
-    madvise(p, n, MADV_HUGEPAGE);
-    return p;
-}
-
-static int make_room(struct merges_words *m, uint64_t cells, uint64_t words, bool runs, struct err *e)
-{
+    m->count = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (m->count == MAP_FAILED)
+        return err_set(e, ERR_NOMEM, "out of memory for words");
+    madvise(m->count, size, MADV_HUGEPAGE);
+    w->room = m->count;
+    w->room_size = size;
     m->max_cells = cells;
     m->max_words = words;
-    m->cells = take(cells * 4);
-    m->word = take(cells * 4);
-    m->lists = take(cells * 8);
-    m->count = take((words + 1) * 8);
-    if (runs) {
-        m->runs = take(cells * 4);
-        m->first = take((words + 1) * 4);
-        m->now = take((words + 1) * 4);
-        m->slots = take(merges_slots(words) * 4);
-    }
-    if (m->cells && m->word && m->lists && m->count && (!runs || (m->runs && m->first && m->now && m->slots)))
-        return 0;
-    return err_set(e, ERR_NOMEM, "out of memory for words");
-}
-
-static void give_back(void *p, uint64_t n)
-{
-    if (p)
-        munmap(p, n);
+    m->cells = (uint32_t *)(void *)(m->count + words);
+    m->word = m->cells + cells;
+    m->lists = m->word + cells;
+    m->runs = m->lists + 2 * cells;
+    m->first = m->runs + cells;
+    m->now = m->first + words;
+    m->slots = m->now + words;
+    return 0;
 }
 
 void train_words_free(struct train_words *w)
 {
-    struct merges_words *m = &w->m;
-
-    give_back(m->cells, m->max_cells * 4);
-    give_back(m->word, m->max_cells * 4);
-    give_back(m->lists, m->max_cells * 8);
-    give_back(m->count, (m->max_words + 1) * 8);
-    give_back(m->runs, m->max_cells * 4);
-    give_back(m->first, (m->max_words + 1) * 4);
-    give_back(m->now, (m->max_words + 1) * 4);
-    give_back(m->slots, merges_slots(m->max_words) * 4);
+    if (w->room)
+        munmap(w->room, w->room_size);
     buf_free(&w->word);
     if (w->on_disk)
         word_file_close(&w->file);
 }
 
-static void put_word(void *arg, struct span word, uint64_t count)
+static int put_word(void *arg, struct span word, uint64_t count, struct err *e)
 {
     struct train_words *w = arg;
     struct merges_words *m = &w->m;
 
+    (void)e;
     for (size_t i = 0; i < word.n; i++) {
         m->word[m->n_cells] = (uint32_t)m->n_words;
         m->cells[m->n_cells++] = w->byte_id[(unsigned char)word.p[i]];
@@ -86,22 +66,21 @@ static void put_word(void *arg, struct span word, uint64_t count)
     m->word[m->n_cells] = (uint32_t)m->n_words;
     m->cells[m->n_cells++] = MERGES_END;
     m->count[m->n_words++] = count;
+    return 0;
 }
 
-static void file_word(void *arg, struct span word, uint64_t count)
+static int file_word(void *arg, struct span word, uint64_t count, struct err *e)
 {
     struct train_words *w = arg;
     uint32_t *tokens;
 
     buf_clear(&w->word);
-    if (w->rc == 0 && buf_reserve(&w->word, word.n * sizeof *tokens) < 0)
-        w->rc = err_set(w->e, ERR_NOMEM, "out of memory for words");
-    if (w->rc < 0)
-        return;
+    if (buf_reserve(&w->word, word.n * sizeof *tokens) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for words");
     tokens = (uint32_t *)(void *)w->word.p;
     for (size_t i = 0; i < word.n; i++)
         tokens[i] = w->byte_id[(unsigned char)word.p[i]];
-    w->rc = word_file_put(&w->file, tokens, word.n, count, w->e);
+    return word_file_put(&w->file, tokens, word.n, count, e);
 }
 
 /* All words into the file, and room for as many runs as the memory has. */
@@ -112,13 +91,11 @@ static int put_on_disk(struct train_words *w, struct word_counts *c, const struc
     uint64_t cells = memory / (RUN_CELL + RUN / 4); /* a run takes four cells and more, on average */
 
     w->on_disk = true;
-    w->e = e;
     TRY(word_counts_move(c, x, e));
     TRY(word_file_open(&w->file, x->tmp, e));
     TRY(word_counts_each(c, file_word, w, e));
-    TRY(w->rc);
     TRY(word_file_end(&w->file, e));
-    return make_room(&w->m, cells < MERGES_CELLS_MAX ? cells : MERGES_CELLS_MAX, cells / 4, true, e);
+    return make_room(w, cells < MERGES_CELLS_MAX ? cells : MERGES_CELLS_MAX, cells / 4, true, e);
 }
 
 int train_words_make(struct train_words *w, struct word_counts *c, const struct train_options *x,
@@ -131,7 +108,7 @@ int train_words_make(struct train_words *w, struct word_counts *c, const struct 
         return put_on_disk(w, c, x, e);
     if (tally_size(&c->tally) + here > x->memory)
         TRY(word_counts_move(c, x, e));
-    TRY(make_room(&w->m, cells, c->n, false, e));
+    TRY(make_room(w, cells, c->n, false, e));
     w->m.cells[0] = MERGES_END;
     w->m.n_cells = 1;
     return word_counts_each(c, put_word, w, e);

@@ -11,11 +11,11 @@
 struct train_words {
     struct merges_words m;
     struct word_file file;
-    bool on_disk;          /* the words are in the file, and m is room for some */
+    bool on_disk;            /* the words are in the file, and m is room for some */
+    void *room;              /* what m's arrays lie in */
+    uint64_t room_size;
     const uint32_t *byte_id; /* while words are filled in */
     struct buf word;
-    struct err *e;
-    int rc;
 };
 
 /* Makes cells of all words; byte_id: the token of each byte.  ERR_LIMIT: more cells than fit.
