@@ -60,28 +60,28 @@ static size_t bytes_of(const struct exchange *x, size_t n)
     return n * comm_type_size(x->call.type);
 }
 
-static int post_send(struct exchange *x, const void *buf, size_t n, int peer, struct err *e)
+static int post(struct exchange *x, bool to_us, void *buf, size_t n, int peer, struct err *e)
 {
     struct in_flight *m = &x->messages[x->n_messages];
 
     if (n == 0)
         return 0;
-    *m = (struct in_flight){.peer = peer};
-    TRY(x->group->shared->net->send(x->group->port, buf, bytes_of(x, n), peer, x->tag, &m->message, e));
+    *m = (struct in_flight){.peer = peer, .to_us = to_us};
+    TRY(x->group->shared->net->post(x->group->port, to_us, buf, bytes_of(x, n), peer, x->tag, &m->message, e));
     x->n_messages++;
     return 0;
 }
 
+static int post_send(struct exchange *x, const void *buf, size_t n, int peer, struct err *e)
+{
+    union { const void *in; void *out; } u = {buf}; /* it is only read */
+
+    return post(x, false, u.out, n, peer, e);
+}
+
 static int post_recv(struct exchange *x, void *buf, size_t n, int peer, struct err *e)
 {
-    struct in_flight *m = &x->messages[x->n_messages];
-
-    if (n == 0)
-        return 0;
-    *m = (struct in_flight){.peer = peer, .to_us = true};
-    TRY(x->group->shared->net->recv(x->group->port, buf, bytes_of(x, n), peer, x->tag, &m->message, e));
-    x->n_messages++;
-    return 0;
+    return post(x, true, buf, n, peer, e);
 }
 
 /* Where the share of rank r begins, of n elements in size shares. */

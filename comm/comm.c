@@ -108,17 +108,12 @@ static int open_mpi(struct comm **c, int started, struct err *e)
     return 0;
 }
 
-/* torchrun's ranks are not MPI's; tasks of srun may be, if it was told so. */
-static bool by_mpi(void)
-{
-    return started_for_mpi() || getenv("PMIX_RANK") || (!getenv("WORLD_SIZE") && getenv("SLURM_PROCID"));
-}
-
 static int open_host(struct comm **c, const char *backend, int started, double timeout, struct err *e)
 {
     bool nccl = strcmp(backend, "nccl") == 0, any = nccl || strcmp(backend, "auto") == 0;
-    /* NCCL's ranks need no MPI, so tasks of a bare srun do without. */
-    bool mpi = by_mpi() && (!nccl || started_for_mpi() || getenv("PMIX_RANK"));
+    bool launched = started_for_mpi() || getenv("PMIX_RANK"), slurm = !getenv("WORLD_SIZE") && getenv("SLURM_PROCID");
+    /* torchrun's ranks are not MPI's; tasks of srun may be, if it was told so, but NCCL's need no MPI. */
+    bool mpi = launched || (slurm && !nccl);
 
     if (strcmp(backend, "self") == 0 || (any && started == 1))
         return comm_open_self(c, e);

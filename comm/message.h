@@ -21,9 +21,9 @@ struct network {
     int (*split)(struct port *p, int colour, int key, struct port **to, int *rank, int *size, struct err *e);
     /* Closing the world leaves the network, with all ranks. */
     void (*close)(struct port *p);
-    /* Posts a message of exactly n bytes; buf stays until test says done.  tag: 0 to 32767. */
-    int (*send)(struct port *p, const void *buf, size_t n, int peer, int tag, void **message, struct err *e);
-    int (*recv)(struct port *p, void *buf, size_t n, int peer, int tag, void **message, struct err *e);
+    /* Posts a message of exactly n bytes from peer, or to it: then buf is only read.  buf stays until test says done.
+     * tag: 0 to 32767. */
+    int (*post)(struct port *p, bool to_us, void *buf, size_t n, int peer, int tag, void **message, struct err *e);
     /* *done: the message is over and released.  *moved: part of it is over that was not.
      * ERR_FORMAT: it was not of n bytes. */
     int (*test)(void *message, bool *done, bool *moved, struct err *e);
@@ -39,7 +39,7 @@ void comm_describe(const struct comm *c, const struct comm_call *call, char *to,
 void comm_idle(int rounds);
 
 /* The one thing that quern-mpi.so shows. */
-enum { MPI_BACKEND_ABI = 1 };
+enum { MPI_BACKEND_ABI = 2 };
 struct mpi_backend {
     int abi;
     const char *(*library)(void); /* what it is, for people */

@@ -119,18 +119,6 @@ static int mpi_post(struct port *p, bool to_us, void *buf, size_t n, int peer, i
     return 0;
 }
 
-static int mpi_send(struct port *p, const void *buf, size_t n, int peer, int tag, void **out, struct err *e)
-{
-    union { const void *in; void *out; } u = {buf}; /* MPI_Isend only reads it */
-
-    return mpi_post(p, false, u.out, n, peer, tag, out, e);
-}
-
-static int mpi_recv(struct port *p, void *buf, size_t n, int peer, int tag, void **out, struct err *e)
-{
-    return mpi_post(p, true, buf, n, peer, tag, out, e);
-}
-
 static int mpi_test(void *message, bool *done, bool *moved, struct err *e)
 {
     struct message *m = message;
@@ -177,5 +165,5 @@ extern const struct mpi_backend quern_mpi_backend;
 __attribute__((visibility("default"))) const struct mpi_backend quern_mpi_backend = {
     MPI_BACKEND_ABI,
     mpi_library,
-    {mpi_open, mpi_split, mpi_close, mpi_send, mpi_recv, mpi_test},
+    {mpi_open, mpi_split, mpi_close, mpi_post, mpi_test},
 };

@@ -15,6 +15,8 @@
 #include "comm/nccl_calls.h"
 #include "comm/nccl_library.h"
 
+static const struct comm_backend comm_nccl;
+
 /* ---- failures ---- */
 
 /* With the lock.  Kernels that wait for a rank end, and with them what waits for the device. */
@@ -57,19 +59,18 @@ static void find_missing(struct nccl_world *w)
 {
     struct comm *c = w->failed->comm;
     double timeout = c->timeout;
+    size_t n = strlen(w->err.msg);
+    const char *more = "though no rank is missing: see to the devices and what connects them";
+    bool waited = true;
     struct err e;
-    const char *whom;
 
     w->failed = NULL;
     c->timeout = timeout < 10 ? timeout : 10;
-    if (comm_barrier(c, &e) == 0) {
-        size_t n = strlen(w->err.msg);
-        snprintf(w->err.msg + n, sizeof w->err.msg - n, ", though no rank is missing: see to the devices and what connects them");
-    } else {
-        size_t n = strlen(w->err.msg);
-        whom = strstr(e.msg, "waiting for ");
-        snprintf(w->err.msg + n, sizeof w->err.msg - n, "%s%s", whom ? ", " : ": ", whom ? whom : e.msg);
+    if (comm_barrier(c, &e) < 0) {
+        more = strstr(e.msg, "waiting for ");
+        waited = more != NULL;
     }
+    snprintf(w->err.msg + n, sizeof w->err.msg - n, "%s%s", waited ? ", " : ": ", waited ? more : e.msg);
     c->timeout = timeout;
 }
 
@@ -100,42 +101,34 @@ static int failed_here(struct nccl_group *g, int rc, const struct err *why, stru
 
 /* ---- calls that may stand still on the host ---- */
 
-/* What a thread is sent out with. */
-struct errand {
-    struct nccl_world *world;
-    struct nccl_group *group;
-    int (*run)(struct errand *x);
-    struct flight *list;                     /* calls to be made, or */
-    int colour, key;                         /* how to split the group, or */
-    struct nccl_id id;                       /* what it is to be */
-    void *made;                              /* the library's group */
-};
-
 static int on_errand(void *arg)
 {
-    struct errand *x = arg;
+    struct nccl_group *g = arg;
+    const struct comm_device *d = &g->world->dev;
     struct err e;
 
-    return x->world->dev.bind(x->world->dev.device, &e) < 0 ? NCCL_INVALID_USAGE : x->run(x);
+    return d->bind(d->device, &e) < 0 ? NCCL_INVALID_USAGE : g->errand(g);
 }
 
-/* NCCL's answer, or -1 if it has none in `seconds`; then *x stays in use. */
-static int send_out(struct errand *x, double seconds)
+/* NCCL's answer, or -1 if it has none in `seconds`; then the thread goes on, and the group stays in memory. */
+static int send_out(struct nccl_group *g, int (*errand)(struct nccl_group *g), double seconds)
 {
+    struct nccl_world *w = g->world;
     int rc;
 
-    x->world->apart = true;
-    rc = run_apart(on_errand, x, seconds);
+    g->errand = errand;
+    w->apart = true;
+    rc = run_apart(on_errand, g, seconds);
     if (rc != -1)
-        x->world->apart = false;
+        w->apart = false;
     return rc;
 }
 
 /* ---- calls ---- */
 
-static int enqueue_apart(struct errand *x)
+static int enqueue(struct nccl_group *g)
 {
-    return nccl_enqueue(x->group, x->list);
+    return nccl_enqueue(g, g->list);
 }
 
 static int copy(struct nccl_group *g, const struct flight *f, struct err *e)
@@ -149,29 +142,17 @@ static int copy(struct nccl_group *g, const struct flight *f, struct err *e)
     return d->copy(d->device, c->recv, c->send, n * comm_type_size(c->type), g->stream, e);
 }
 
-/* A new errand of the group's. */
-static struct errand *errand_of(struct nccl_group *g, int (*run)(struct errand *))
-{
-    struct errand *x = calloc(1, sizeof *x);
-
-    if (x)
-        *x = (struct errand){.world = g->world, .group = g, .run = run};
-    return x;
-}
-
 static int to_nccl(struct nccl_group *g, struct flight *list, struct err *e)
 {
     struct nccl_world *w = g->world;
-    struct errand *x = nccl_is_first(g, list) ? errand_of(g, enqueue_apart) : NULL;
     struct err why;
     int rc;
 
-    if (x) {
-        x->list = list;
-        rc = send_out(x, g->comm->timeout);
+    if (nccl_is_first(g, list)) {
+        g->list = list;
+        rc = send_out(g, enqueue, g->comm->timeout);
         if (rc == -1)
             return failed_here(g, stood_still(g, &list->handle.call, &why), &why, e);
-        free(x);
     } else {
         pthread_mutex_lock(&w->lock);
         rc = w->rc < 0 ? 0 : nccl_enqueue(g, list);
@@ -395,65 +376,57 @@ static int device_join(struct comm_handle *h, struct err *e)
 
 /* ---- groups ---- */
 
-static int by_id(struct errand *x)
+static int by_id(struct nccl_group *g)
 {
-    return x->world->api->init_rank(&x->made, x->group->comm->size, x->id, x->group->comm->rank);
+    return g->world->api->init_rank(&g->made, g->comm->size, g->id, g->comm->rank);
 }
 
-static int by_split(struct errand *x)
+static int by_split(struct nccl_group *g)
 {
-    return x->world->api->split(x->group->nccl, x->colour, x->key, &x->made, NULL);
+    return g->world->api->split(g->nccl, g->colour, g->key, &g->made, NULL);
 }
 
-static int destroy(struct errand *x)
+static int destroy(struct nccl_group *g)
 {
-    return x->world->api->destroy(x->group->nccl);
+    return g->world->api->destroy(g->nccl);
 }
 
-/* Makes the library's group for `to`; x is of a group in which all take part, and is used up. */
-static int make(struct errand *x, void **to, struct err *e)
+/* Makes g->made, with all ranks of the group. */
+static int make(struct nccl_group *g, int (*how)(struct nccl_group *g), struct err *e)
 {
-    struct nccl_group *g = x->group;
     const struct comm *c = g->comm;
     struct err why;
-    int rc = send_out(x, c->timeout);
+    int rc = send_out(g, how, c->timeout);
 
     if (rc == -1) {
         err_set(&why, ERR_LIMIT, "rank %d of %d in group '%s' (world rank %d): making a group of devices stood still for %g s",
                 c->rank, c->size, c->name, c->world_rank, c->timeout);
         return failed_here(g, ERR_LIMIT, &why, e);
     }
-    *to = x->made;
-    free(x);
-    if (rc)
-        return failed_here(g, nccl_failed(g, rc, "making a group of devices", &why), &why, e);
-    return 0;
+    return rc ? failed_here(g, nccl_failed(g, rc, "making a group of devices", &why), &why, e) : 0;
 }
 
 /* The group's rank 0 makes an id, which goes to the others over the host. */
 static int make_by_id(struct nccl_group *g, struct err *e)
 {
-    struct errand *x = errand_of(g, by_id);
     struct comm *c = g->comm;
     struct err why = {0};
-    int rc = x ? 0 : err_set(&why, ERR_NOMEM, "out of memory"), bad = 0;
+    int bad = c->rank == 0 ? g->world->api->get_id(&g->id) : 0;
+    int rc = bad ? nccl_failed(g, bad, "an id for the group", &why) : 0;
 
-    if (x && c->rank == 0)
-        bad = g->world->api->get_id(&x->id);
-    rc = bad ? nccl_failed(g, bad, "an id for the group", &why) : rc;
     TRY(comm_agree(c, &rc, &why, e));
     if (rc < 0) {
-        free(x);
         *e = why;
         return rc;
     }
-    TRY(comm_broadcast(c, &x->id, sizeof x->id, COMM_U8, 0, e));
-    return make(x, &g->nccl, e);
+    TRY(comm_broadcast(c, &g->id, sizeof g->id, COMM_U8, 0, e));
+    TRY(make(g, by_id, e));
+    g->nccl = g->made;
+    return 0;
 }
 
 static int add_group(struct nccl_world *w, struct comm *c, bool alone, struct err *e)
 {
-    extern const struct comm_backend comm_nccl;
     struct nccl_group *g = calloc(1, sizeof *g);
 
     if (g)
@@ -480,8 +453,6 @@ static int device_split(struct comm *c, int colour, int key, struct comm *to, st
     struct nccl_group *g = c->device_state, *part = NULL;
     struct nccl_world *w = g->world;
     bool alone = colour < 0 || (to->size == 1 && c->size > 1) || !g->nccl;
-    struct errand *x;
-    void *made = NULL;
 
     TRY(failure(w, e));
     if (colour >= 0) {
@@ -492,14 +463,11 @@ static int device_split(struct comm *c, int colour, int key, struct comm *to, st
         return 0;
     if (!w->api->split)
         return make_by_id(part, e);
-    x = errand_of(g, by_split);
-    if (!x)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    x->colour = alone ? NCCL_SPLIT_NONE : colour;
-    x->key = key;
-    TRY(make(x, &made, e));
+    g->colour = alone ? NCCL_SPLIT_NONE : colour;
+    g->key = key;
+    TRY(make(g, by_split, e));
     if (part)
-        part->nccl = made;
+        part->nccl = g->made;
     return 0;
 }
 
@@ -507,7 +475,6 @@ static int device_split(struct comm *c, int colour, int key, struct comm *to, st
 static void end_group(struct nccl_group *g)
 {
     struct nccl_world *w = g->world;
-    struct errand *x = g->nccl ? errand_of(g, destroy) : NULL;
     double until = log_seconds() + g->comm->timeout;
     struct err e;
     bool some = true;
@@ -521,9 +488,8 @@ static void end_group(struct nccl_group *g)
     }
     if (some)
         return; /* also after a failure */
-    if (x && send_out(x, 10) == -1)
+    if (g->nccl && send_out(g, destroy, 10) == -1)
         return;
-    free(x);
     if (g->stream)
         w->dev.stream_free(w->dev.device, g->stream);
 }
@@ -578,8 +544,7 @@ static void device_free(struct comm *c)
         end_world(w);
 }
 
-extern const struct comm_backend comm_nccl;
-const struct comm_backend comm_nccl = {"nccl", device_start, device_test, device_wait, device_split, device_free, device_join};
+static const struct comm_backend comm_nccl = {"nccl", device_start, device_test, device_wait, device_split, device_free, device_join};
 
 int nccl_use_device(struct comm *world, const struct comm_device *d, struct err *e)
 {

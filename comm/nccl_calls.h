@@ -31,6 +31,12 @@ struct nccl_group {
     struct flight *gathered, **last; /* sends and receives that have not begun */
     unsigned met;        /* kinds of which there was a call */
     unsigned char *peer; /* 1: has been sent to; 2: received from */
+    /* What a thread is sent out to do, by itself, and with what. */
+    int (*errand)(struct nccl_group *g);
+    struct flight *list; /* calls to be made */
+    int colour, key;     /* how to split the group */
+    struct nccl_id id;   /* of a group to be made */
+    void *made;          /* the library's */
 };
 
 /* What the groups of a world share; the lock is for what the watcher looks at. */

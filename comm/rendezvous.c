@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -189,30 +188,20 @@ static int wait_for(int fd, short what, double deadline, const char *peer, struc
     }
 }
 
-static int read_all(int fd, void *buf, size_t n, double deadline, const char *peer, struct err *e)
+/* Receives (POLLIN) or sends (POLLOUT) all n bytes. */
+static int move_all(int fd, short way, unsigned char *buf, size_t n, double deadline, const char *peer, struct err *e)
 {
     for (size_t at = 0; at < n;) {
-        ssize_t got = read(fd, (char *)buf + at, n - at);
-        if (got == 0)
-            return err_set(e, ERR_IO, "%s has closed the connection", peer);
-        if (got < 0 && errno != EAGAIN && errno != EINTR)
-            return err_sys(e, ERR_IO, "%s", peer);
-        if (got < 0)
-            TRY(wait_for(fd, POLLIN, deadline, peer, e));
-        at += got > 0 ? (size_t)got : 0;
-    }
-    return 0;
-}
+        ssize_t some = way == POLLIN ? recv(fd, buf + at, n - at, 0) : send(fd, buf + at, n - at, MSG_NOSIGNAL);
 
-static int write_all(int fd, const void *buf, size_t n, double deadline, const char *peer, struct err *e)
-{
-    for (size_t at = 0; at < n;) {
-        ssize_t put_n = send(fd, (const char *)buf + at, n - at, MSG_NOSIGNAL);
-        if (put_n < 0 && errno != EAGAIN && errno != EINTR)
+        if (some == 0)
+            return err_set(e, ERR_IO, "%s has closed the connection", peer);
+        if (some > 0)
+            at += (size_t)some;
+        else if (errno != EAGAIN && errno != EINTR)
             return err_sys(e, ERR_IO, "%s", peer);
-        if (put_n < 0)
-            TRY(wait_for(fd, POLLOUT, deadline, peer, e));
-        at += put_n > 0 ? (size_t)put_n : 0;
+        else
+            TRY(wait_for(fd, way, deadline, peer, e));
     }
     return 0;
 }
@@ -474,7 +463,7 @@ static int tell_places(struct meeting *m, struct err *e)
     }
     for (int i = 1; i < m->r->size && rc == 0; i++) {
         snprintf(peer, sizeof peer, "rank %d", i);
-        rc = write_all(m->fd[i], text, n, m->deadline, peer, e);
+        rc = move_all(m->fd[i], POLLOUT, text, n, m->deadline, peer, e);
     }
     free(text);
     return rc;
@@ -488,7 +477,7 @@ static int say_hello(const struct meeting *m, int fd, int port, const char *peer
 
     memcpy(h.word, m->word, sizeof h.word);
     rendezvous_put_hello(text, &h);
-    return write_all(fd, text, sizeof text, m->deadline, peer, e);
+    return move_all(fd, POLLOUT, text, sizeof text, m->deadline, peer, e);
 }
 
 /* The others: who they are, to rank 0, which answers when it knows all. */
@@ -499,12 +488,12 @@ static int hear_places(struct meeting *m, int port, struct err *e)
 
     snprintf(rank0, sizeof rank0, "rank 0 at %s, port %s,", m->r->host, m->r->port);
     TRY(say_hello(m, m->fd[0], port, rank0, e));
-    TRY(read_all(m->fd[0], head, sizeof head, m->deadline, rank0, e));
+    TRY(move_all(m->fd[0], POLLIN, head, sizeof head, m->deadline, rank0, e));
     if (memcmp(head, MAGIC, 8) != 0)
         return err_set(e, ERR_FORMAT, "%s is no rank of ours", rank0);
     memcpy(m->word, head + 8, RENDEZVOUS_WORD);
     for (int i = 0; i < m->r->size; i++) {
-        TRY(read_all(m->fd[0], at, sizeof at, m->deadline, rank0, e));
+        TRY(move_all(m->fd[0], POLLIN, at, sizeof at, m->deadline, rank0, e));
         m->place[i].family = (uint32_t)get(at, 4);
         m->place[i].port = (uint32_t)get(at + 4, 4);
         memcpy(m->place[i].address, at + 8, 16);
@@ -551,13 +540,10 @@ static int meet(struct meeting *m, struct err *e)
     int port;
 
     if (m->r->rank == 0) {
-        unsigned char word[RENDEZVOUS_WORD];
-
         TRY(listen_at(m->r->host, m->r->port, &m->listener, e));
         TRY(receive_ranks(m, e));
-        if (getrandom(word, sizeof word, 0) != (ssize_t)sizeof word)
+        if (getrandom(m->word, sizeof m->word, 0) != (ssize_t)sizeof m->word)
             return err_sys(e, ERR_IO, "random numbers");
-        memcpy(m->word, word, sizeof word);
         return tell_places(m, e);
     }
     TRY(listen_at("", "0", &m->listener, e));

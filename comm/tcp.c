@@ -44,6 +44,7 @@ struct early {
 };
 
 struct link {
+    struct tcp *net;
     int fd, rank;
     bool gone, watched; /* watched: for room to send */
     struct message *first_out, **last_out;
@@ -74,25 +75,25 @@ static int link_lost(const struct link *l, struct err *e)
     return err_set(e, ERR_IO, "world rank %d has closed the connection", l->rank);
 }
 
-static void lose(struct tcp *net, struct link *l)
+static void lose(struct link *l)
 {
     l->gone = true;
-    epoll_ctl(net->epoll, EPOLL_CTL_DEL, l->fd, NULL);
+    epoll_ctl(l->net->epoll, EPOLL_CTL_DEL, l->fd, NULL);
 }
 
 /* ---- sending ---- */
 
-static void want_room(struct tcp *net, struct link *l, bool want)
+static void want_room(struct link *l, bool want)
 {
     struct epoll_event ev = {.events = EPOLLIN | (want ? EPOLLOUT : 0), .data.ptr = l};
 
     if (want != l->watched && !l->gone)
-        epoll_ctl(net->epoll, EPOLL_CTL_MOD, l->fd, &ev);
+        epoll_ctl(l->net->epoll, EPOLL_CTL_MOD, l->fd, &ev);
     l->watched = want;
 }
 
 /* As much as there is room for. */
-static void send_some(struct tcp *net, struct link *l)
+static void send_some(struct link *l)
 {
     while (l->first_out && !l->gone) {
         struct message *m = l->first_out;
@@ -104,7 +105,7 @@ static void send_some(struct tcp *net, struct link *l)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN)
-            lose(net, l);
+            lose(l);
         if (n < 0)
             break;
         m->at += (size_t)n;
@@ -116,7 +117,7 @@ static void send_some(struct tcp *net, struct link *l)
         if (!l->first_out)
             l->last_out = &l->first_out;
     }
-    want_room(net, l, l->first_out != NULL);
+    want_room(l, l->first_out != NULL);
 }
 
 /* ---- receiving ---- */
@@ -197,7 +198,7 @@ static void end(struct link *l)
     l->head_at = 0;
 }
 
-static void receive_some(struct tcp *net, struct link *l)
+static void receive_some(struct link *l)
 {
     for (size_t all = 0; all < AT_ONCE && !l->gone;) {
         bool head = l->head_at < sizeof l->head;
@@ -209,7 +210,7 @@ static void receive_some(struct tcp *net, struct link *l)
         if (n < 0 && errno == EAGAIN)
             return;
         if (n <= 0) {
-            lose(net, l);
+            lose(l);
             return;
         }
         all += (size_t)n;
@@ -218,7 +219,7 @@ static void receive_some(struct tcp *net, struct link *l)
             if (l->head_at < sizeof l->head)
                 continue;
             if (begin(l) < 0) {
-                lose(net, l);
+                lose(l);
                 return;
             }
         } else {
@@ -240,86 +241,64 @@ static void progress(struct tcp *net, int ms)
         struct link *l = ev[i].data.ptr;
 
         if (ev[i].events & EPOLLOUT)
-            send_some(net, l);
+            send_some(l);
         if (ev[i].events & ~(uint32_t)EPOLLOUT)
-            receive_some(net, l);
+            receive_some(l);
     }
 }
 
 /* ---- the network ---- */
 
-static int post(struct port *p, bool to_us, char *buf, size_t n, int peer, uint64_t tag, struct message **out, struct err *e)
+static void queue_out(struct link *l, struct message *m)
 {
-    struct message *m = calloc(1, sizeof *m);
-
-    if (!m)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    *m = (struct message){.to_us = to_us, .buf = buf, .head = {p->id, tag, n}, .link = &p->net->links[p->world[peer]]};
-    *out = m;
-    return 0;
+    *l->last_out = m;
+    l->last_out = &m->next;
+    if (l->first_out == m)
+        send_some(l);
 }
 
-static int send_message(struct port *p, const void *buf, size_t n, int peer, uint64_t tag, struct message **out, struct err *e)
-{
-    union { const void *in; char *out; } u = {buf}; /* it is only read */
-    struct link *l;
-
-    TRY(post(p, false, u.out, n, peer, tag, out, e));
-    l = (*out)->link;
-    *l->last_out = *out;
-    l->last_out = &(*out)->next;
-    if (l->first_out == *out)
-        send_some(p->net, l);
-    return 0;
-}
-
-static int receive_message(struct port *p, void *buf, size_t n, int peer, uint64_t tag, struct message **out, struct err *e)
+/* It may have come before. */
+static void ask(struct link *l, struct message *m)
 {
     struct message **last;
-    struct link *l;
 
-    TRY(post(p, true, buf, n, peer, tag, out, e));
-    l = (*out)->link;
     for (struct early *x = l->early; x; x = x->next) {
-        if (x->whose || !same_message(&x->head, &(*out)->head))
+        if (x->whose || !same_message(&x->head, &m->head))
             continue;
         if (!x->whole) {
-            x->whose = *out;
-            return 0;
+            x->whose = m;
+            return;
         }
-        hand_over(*out, x);
+        hand_over(m, x);
         drop_early(l, x);
-        return 0;
+        return;
     }
     for (last = &l->asked; *last; last = &(*last)->next)
         ;
-    *last = *out;
+    *last = m;
+}
+
+static int tcp_post(struct port *p, bool to_us, void *buf, size_t n, int peer, int tag, void **message, struct err *e)
+{
+    struct message *m = calloc(1, sizeof *m);
+    struct link *l = &p->net->links[p->world[peer]];
+
+    if (!m)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    *m = (struct message){.link = l, .head = {p->id, (uint64_t)tag, n}, .to_us = to_us, .buf = buf};
+    if (to_us)
+        ask(l, m);
+    else
+        queue_out(l, m);
+    *message = m;
     return 0;
 }
 
-static int tcp_send(struct port *p, const void *buf, size_t n, int peer, int tag, void **message, struct err *e)
-{
-    struct message *m = NULL;
-    int rc = send_message(p, buf, n, peer, (uint64_t)tag, &m, e);
-
-    *message = m;
-    return rc;
-}
-
-static int tcp_recv(struct port *p, void *buf, size_t n, int peer, int tag, void **message, struct err *e)
-{
-    struct message *m = NULL;
-    int rc = receive_message(p, buf, n, peer, (uint64_t)tag, &m, e);
-
-    *message = m;
-    return rc;
-}
-
 /* After a failure m stays in the lists of its link, and so in memory. */
-static int test_in(struct tcp *net, struct message *m, bool *done, bool *moved, int ms, struct err *e)
+static int test_for(struct message *m, bool *done, bool *moved, int ms, struct err *e)
 {
     if (!m->done)
-        progress(net, ms);
+        progress(m->link->net, ms);
     *moved |= m->moved;
     m->moved = false;
     *done = m->done;
@@ -331,11 +310,9 @@ static int test_in(struct tcp *net, struct message *m, bool *done, bool *moved, 
     return 0;
 }
 
-static struct tcp *the_net;
-
 static int tcp_test(void *message, bool *done, bool *moved, struct err *e)
 {
-    return test_in(the_net, message, done, moved, 0, e);
+    return test_for(message, done, moved, 0, e);
 }
 
 /* ---- ports ---- */
@@ -372,7 +349,7 @@ static int take_links(struct tcp *net, const int *fd, struct err *e)
         struct link *l = &net->links[i];
         struct epoll_event ev = {.events = EPOLLIN, .data.ptr = l};
 
-        *l = (struct link){.fd = fd[i], .rank = i, .last_out = &l->first_out};
+        *l = (struct link){.net = net, .fd = fd[i], .rank = i, .last_out = &l->first_out};
         if (fd[i] >= 0 && epoll_ctl(net->epoll, EPOLL_CTL_ADD, fd[i], &ev) < 0)
             return err_sys(e, ERR_IO, "epoll");
     }
@@ -425,7 +402,6 @@ static int tcp_open(struct port **world, int *rank, int *size, struct err *e)
     }
     for (int i = 0; i < r.size; i++)
         p->world[i] = i;
-    the_net = net;
     p->rank = *rank = r.rank;
     *size = r.size;
     *world = p;
@@ -437,19 +413,19 @@ struct wish {
     int64_t colour, key;
 };
 
-static int tell_wishes(struct port *p, struct wish *w, struct message **m, struct err *e)
+static int tell_wishes(struct port *p, struct wish *w, void **m, struct err *e)
 {
     double deadline = log_seconds() + patience;
 
     for (int r = 0; r < p->size; r++) {
         if (r == p->rank)
             continue;
-        TRY(send_message(p, &w[p->rank], sizeof *w, r, SPLIT_TAG, &m[2 * r], e));
-        TRY(receive_message(p, &w[r], sizeof *w, r, SPLIT_TAG, &m[2 * r + 1], e));
+        TRY(tcp_post(p, false, &w[p->rank], sizeof *w, r, SPLIT_TAG, &m[2 * r], e));
+        TRY(tcp_post(p, true, &w[r], sizeof *w, r, SPLIT_TAG, &m[2 * r + 1], e));
     }
     for (int i = 0; i < 2 * p->size; i++)
         for (bool done = !m[i], moved; !done;) {
-            TRY(test_in(p->net, m[i], &done, &moved, 20, e));
+            TRY(test_for(m[i], &done, &moved, 20, e));
             if (!done && log_seconds() > deadline)
                 return err_set(e, ERR_LIMIT, "rank %d does not join in splitting a group", i / 2);
         }
@@ -487,7 +463,7 @@ static int make_part(const struct port *p, const struct wish *w, struct port **t
 static int tcp_split(struct port *p, int colour, int key, struct port **to, int *rank, int *size, struct err *e)
 {
     struct wish *w = calloc((size_t)p->size, sizeof *w);
-    struct message **m = calloc(2 * (size_t)p->size, sizeof *m);
+    void **m = calloc(2 * (size_t)p->size, sizeof *m);
     int rc = w && m ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 
     p->splits++;
@@ -530,7 +506,7 @@ static void tcp_close(struct port *p)
 
 const struct network *tcp_network(double timeout)
 {
-    static const struct network net = {tcp_open, tcp_split, tcp_close, tcp_send, tcp_recv, tcp_test};
+    static const struct network net = {tcp_open, tcp_split, tcp_close, tcp_post, tcp_test};
 
     patience = timeout;
     return &net;

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bf16.h"
+#include "base/log.h"
 #include "comm/comm.h"
 #include "tests/streams.h"
 
@@ -469,14 +469,6 @@ static void check_agree(struct comm *c)
     }
 }
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void bench(size_t n)
 {
     float *buf = need(n * sizeof *buf);
@@ -485,10 +477,10 @@ static void bench(size_t n)
     memset(buf, 0, n * sizeof *buf);
     all_reduce(world, buf, n, COMM_F32, COMM_SUM);
     must(comm_barrier(world, &err));
-    t = now();
+    t = log_seconds();
     for (int i = 0; i < 5; i++)
         all_reduce(world, buf, n, COMM_F32, COMM_SUM);
-    t = (now() - t) / 5;
+    t = (log_seconds() - t) / 5;
     if (world->rank == 0)
         printf("all-reduce of %zu fp32 over %d ranks: %.3g s, %.3g GB/s\n", n, world->size, t,
                (double)n * 4e-9 / t);

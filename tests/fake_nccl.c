@@ -513,7 +513,7 @@ DECLARED(ncclCommSplit(void *comm, int colour, int key, void **part, void *confi
     struct comm *c = comm;
     struct wish *w;
     struct queues q;
-    int rank = 0, size = 0, first = -1;
+    int rank = 0, size = 0, first = -1, rc;
 
     (void)config;
     *part = NULL;
@@ -532,9 +532,8 @@ DECLARED(ncclCommSplit(void *comm, int colour, int key, void **part, void *confi
             add_piece(&q, r, &h, &w[c->rank], NULL, sizeof *w);
             add_piece(&q, r, &h, NULL, &w[r], sizeof *w);
         }
-    if (run_queues(&q))
-        return INTERNAL_ERROR;
-    for (int r = 0; r < c->size && colour != NCCL_SPLIT_NONE; r++) {
+    rc = run_queues(&q);
+    for (int r = 0; r < c->size && rc == 0 && colour != NCCL_SPLIT_NONE; r++) {
         if (w[r].colour != colour)
             continue;
         size++;
@@ -543,10 +542,11 @@ DECLARED(ncclCommSplit(void *comm, int colour, int key, void **part, void *confi
             first = r;
     }
     if (colour != NCCL_SPLIT_NONE && colour < 0)
-        return complain(c, "a colour that cannot be");
-    colour = size ? ncclCommInitRank(part, size, w[first].id, rank) : NCCL_SUCCESS;
+        rc = complain(c, "a colour that cannot be");
+    if (rc == 0 && size)
+        rc = ncclCommInitRank(part, size, w[first].id, rank);
     free(w);
-    return colour;
+    return rc;
 }
 #endif
 

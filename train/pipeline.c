@@ -60,6 +60,12 @@ int pipeline_slots(const struct pipeline_shape *s, int stage, int chunk)
 
 /* ---- messages ---- */
 
+/* Of the four ways the i / 2-th, in and out, forward and backward each. */
+static struct pipeline_way *way(struct pipeline *p, int i)
+{
+    return i < 4 ? &p->in[i / 2] : &p->out[i / 2 - 2];
+}
+
 /* On a device, what waits in a group waits in order, so a stage that receives from one and sends to another has a
  * group for each: of the links between stages i and i + 1 the even ones, the odd ones and, from the last of an odd number of
  * stages to the first, one more.  Forward and backward have them each. */
@@ -114,21 +120,15 @@ int pipeline_open(struct pipeline *p, struct comm *group, int chunks, struct dev
     p->forth = group;
     p->direct = comm_takes_device(group) && dev->kind != DEVICE_CPU;
     TRY(open_ways(p, e));
-    for (int i = 0; i < 8; i++) {
-        struct pipeline_way *w = i < 4 ? &p->in[i / 2] : &p->out[i / 2 - 2];
-
-        TRY((p->direct ? device_alloc : device_alloc_host)(dev, &w->buf[i % 2], n * comm_type_size(type), e));
-    }
+    for (int i = 0; i < 8; i++)
+        TRY((p->direct ? device_alloc : device_alloc_host)(dev, &way(p, i)->buf[i % 2], n * comm_type_size(type), e));
     return 0;
 }
 
 void pipeline_close(struct pipeline *p)
 {
-    for (int i = 0; i < 8 && p->dev; i++) {
-        struct pipeline_way *w = i < 4 ? &p->in[i / 2] : &p->out[i / 2 - 2];
-
-        (p->direct ? device_free : device_free_host)(p->dev, w->buf[i % 2]);
-    }
+    for (int i = 0; i < 8 && p->dev; i++)
+        (p->direct ? device_free : device_free_host)(p->dev, way(p, i)->buf[i % 2]);
     for (int i = 0; i < 6; i++)
         comm_close(p->links[i]);
     comm_close(p->back);
@@ -182,8 +182,7 @@ int pipeline_poke(struct pipeline *p, struct err *e)
     bool done = true;
 
     for (int i = 0; i < 8 && done; i++) {
-        struct pipeline_way *w = i < 4 ? &p->in[i / 2] : &p->out[i / 2 - 2];
-        struct comm_handle *h = &w->handle[i % 2];
+        struct comm_handle *h = &way(p, i)->handle[i % 2];
 
         if (h->comm)
             TRY(comm_test(h, &done, e));
