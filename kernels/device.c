@@ -114,6 +114,17 @@ int device_alloc(struct device *dev, void **p, size_t bytes, struct err *e)
     return rc;
 }
 
+int device_alloc_as(struct device *dev, enum memory_kind use, void **p, size_t bytes, struct err *e)
+{
+    enum memory_kind before = dev->use;
+    int rc;
+
+    dev->use = use;
+    rc = device_alloc(dev, p, bytes, e);
+    dev->use = before;
+    return rc;
+}
+
 void device_free(struct device *dev, void *p)
 {
     uncount(dev, p);

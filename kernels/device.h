@@ -131,6 +131,8 @@ void device_close(struct device *dev); /* NULL is fine; its memory dies with it 
 
 /* bytes of device memory, 64-byte aligned (4096 from 1 MiB), uninitialised. */
 int device_alloc(struct device *dev, void **p, size_t bytes, struct err *e);
+/* The same, counted as `use`, whatever dev->use says. */
+int device_alloc_as(struct device *dev, enum memory_kind use, void **p, size_t bytes, struct err *e);
 void device_free(struct device *dev, void *p); /* NULL is fine */
 /* Memory of the host that a GPU reaches by itself (pinned); plain memory on the CPU. */
 int device_alloc_host(struct device *dev, void **p, size_t bytes, struct err *e);

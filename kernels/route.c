@@ -8,28 +8,23 @@
 
 /* ---- the choice ---- */
 
-/* Whether logit a of expert i comes behind logit b of expert j.  NaN counts as the least. */
-static bool behind(float a, int64_t i, float b, int64_t j)
-{
-    return a < b || (a == b && i > j);
-}
-
+/* NaN counts as the least. */
 static float ranked(float x)
 {
     return isnan(x) ? -INFINITY : x;
 }
 
-/* The k first of a row of logits. */
+/* The k first of a row of logits: each is put where it belongs among those before it. */
 static void choose(const float *x, int64_t experts, int64_t k, int32_t *choice)
 {
-    for (int64_t j = 0; j < k; j++) {
-        int64_t best = -1;
+    for (int64_t i = 0; i < experts; i++) {
+        int64_t j = i < k ? i : k;
 
-        for (int64_t i = 0; i < experts; i++)
-            if ((j == 0 || behind(ranked(x[i]), i, ranked(x[choice[j - 1]]), choice[j - 1])) &&
-                (best < 0 || ranked(x[i]) > ranked(x[best])))
-                best = i;
-        choice[j] = (int32_t)best;
+        for (; j > 0 && ranked(x[i]) > ranked(x[choice[j - 1]]); j--)
+            if (j < k)
+                choice[j] = choice[j - 1];
+        if (j < k)
+            choice[j] = (int32_t)i;
     }
 }
 

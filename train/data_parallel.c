@@ -15,18 +15,14 @@ int data_parallel_levels(int64_t micro_batches)
 int data_parallel_open(struct data_parallel *p, struct device *dev, size_t elements, int64_t micro_batches, bool tree,
                        struct err *e)
 {
-    enum memory_kind use = dev->use;
-
     *p = (struct data_parallel){.dev = dev, .elements = elements};
     if (tree)
         p->levels = data_parallel_levels(micro_batches);
     if (p->levels > DATA_PARALLEL_LEVELS)
         return err_set(e, ERR_ARG, "a step of %" PRId64 " micro-batches is too many", micro_batches);
-    dev->use = MEMORY_GRADIENTS;
     for (int i = 0; i < p->levels; i++)
-        if (device_alloc(dev, (void **)&p->level[i], elements * sizeof(float), e) < 0)
+        if (device_alloc_as(dev, MEMORY_GRADIENTS, (void **)&p->level[i], elements * sizeof(float), e) < 0)
             return err_wrap(e, "gradients of %d micro-batches", 1 << i);
-    dev->use = use;
     return 0;
 }
 

@@ -70,11 +70,7 @@ struct division_memory division_plan(const struct store_memory *m, const struct 
 
 static int alloc_zeroed(struct device *dev, enum memory_kind kind, void **p, size_t bytes, struct err *e)
 {
-    enum memory_kind before = dev->use;
-
-    dev->use = kind;
-    TRY(device_alloc(dev, p, bytes, e));
-    dev->use = before;
+    TRY(device_alloc_as(dev, kind, p, bytes, e));
     return device_zero(dev, *p, bytes, e);
 }
 

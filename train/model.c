@@ -370,13 +370,10 @@ static int allocate(struct model *m, struct err *e)
 
     for (int i = 0; i < m->n_stores; i++)
         TRY(store_open(m->stores[i], m->dev, e));
-    m->dev->use = MEMORY_ACTIVATIONS;
     for (size_t i = 0; i < sizeof slabs / sizeof *slabs; i++)
-        if (slabs[i].bytes && device_alloc(m->dev, slabs[i].p, slabs[i].bytes, e) < 0)
+        if (slabs[i].bytes && device_alloc_as(m->dev, MEMORY_ACTIVATIONS, slabs[i].p, slabs[i].bytes, e) < 0)
             return err_wrap(e, "%s: %zu MiB", slabs[i].what, slabs[i].bytes >> 20);
-    TRY(pass_rooms_open(m, e));
-    m->dev->use = MEMORY_OTHER;
-    return 0;
+    return pass_rooms_open(m, e);
 }
 
 int model_open(struct model **out, struct device *dev, const struct model_config *config,

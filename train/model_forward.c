@@ -332,7 +332,6 @@ static int embed(struct model *m, const int32_t *tokens, int64_t b, int64_t t, c
     const struct params *p = &m->dense.params;
     int64_t rows = b * t;
     struct embedding emb = pass_embedding(m, rows);
-    bool first = !pass_shared(m) || m->part.tensor->rank == 0;
     void *to = m->part.sequence ? m->full : model_stream_in(m, (int)(m->acts - m->slot)), *s;
     struct dropout d;
     const struct dropout *drop = pass_dropout(m, md, 0, DROP_EMBEDDING, &d);
@@ -340,7 +339,7 @@ static int embed(struct model *m, const int32_t *tokens, int64_t b, int64_t t, c
 
     TRY(put_ids(m, m->acts->tokens, tokens, b, t, e));
     TRY(m->dev->ops->embedding_fwd(m->dev, m->dt, to, &emb, pass_weight(m, p->word),
-                                   first ? pass_weight(m, p->position) : NULL, e));
+                                   pass_first(m) ? pass_weight(m, p->position) : NULL, e));
     TRY(pass_sum(m, &s, to, rows, e));
     to = model_stream_in(m, (int)(m->acts - m->slot));
     if (drop)

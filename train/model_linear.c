@@ -5,7 +5,7 @@
 int pass_linear(struct model *m, void *y, const void *x, int w, int b, int64_t rows, enum act act, void *aux, struct err *e)
 {
     const struct param *p = &m->dense.params.v[w];
-    bool biased = b >= 0 && !(p->split == 1 && pass_shared(m) && m->part.tensor->rank > 0);
+    bool biased = b >= 0 && (p->split != 1 || pass_first(m));
     struct matmul mm = {
         .m = rows, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt,
         .a = x, .b = pass_weight(m, w), .c = y, .bias = biased ? pass_weight(m, b) : NULL,

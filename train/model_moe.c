@@ -94,15 +94,11 @@ size_t pass_rooms(struct model *m)
 
 static int open_room(struct model *m, struct moe_room *r, struct err *e)
 {
-    int rc = 0;
-
     device_free(m->dev, r->mem);
     r->mem = NULL;
-    m->dev->use = MEMORY_ACTIVATIONS;
-    if (r->row && device_alloc(m->dev, &r->mem, (size_t)(r->rows * r->row), e) < 0)
-        rc = err_wrap(e, "%lld rows for experts", (long long)r->rows);
-    m->dev->use = MEMORY_OTHER;
-    return rc;
+    if (r->row && device_alloc_as(m->dev, MEMORY_ACTIVATIONS, &r->mem, (size_t)(r->rows * r->row), e) < 0)
+        return err_wrap(e, "%lld rows for experts", (long long)r->rows);
+    return 0;
 }
 
 int pass_rooms_open(struct model *m, struct err *e)
@@ -112,7 +108,7 @@ int pass_rooms_open(struct model *m, struct err *e)
     return m->n_rooms ? open_room(m, &m->scratch, e) : 0;
 }
 
-/* An eighth more than is needed now; what was in it is lost. */
+/* An eighth more than is needed; what was in it is lost. */
 static int grow(struct model *m, struct moe_room *r, int64_t rows, struct err *e)
 {
     int64_t more = (rows + rows / 8 + ROOM_ROWS - 1) / ROOM_ROWS * ROOM_ROWS;
@@ -188,7 +184,7 @@ static int move(struct model *m, const struct layer_acts *a, bool home, const vo
 /* The order of rows that have come: they stand by rank, and of a rank by expert. */
 static int sort_rows(struct model *m, const struct layer_acts *a, const struct places *p, struct err *e)
 {
-    int64_t here = m->experts.params.experts, all = rows_come(m, a), row = 0, sorted = 0;
+    int64_t here = m->experts.params.experts, all = rows_come(m, a), sorted = 0;
     int32_t *order, *back;
 
     if (all > m->order_rows) {
@@ -201,11 +197,11 @@ static int sort_rows(struct model *m, const struct layer_acts *a, const struct p
     order = m->order_host;
     back = order ? order + all : NULL;
     for (int64_t i = 0; i < here; i++)
-        for (int64_t k = 0, before = 0; k < m->config.experts; before += a->heard[k++])
-            for (int64_t j = 0; k % here == i && j < a->heard[k]; j++)
-                order[sorted++] = (int32_t)(before + j);
-    for (row = 0; row < all; row++)
-        back[order[row]] = (int32_t)row;
+        for (int64_t k = 0, row = 0; k < m->config.experts; row += a->heard[k++])
+            for (int64_t j = 0; k % here == i && j < a->heard[k]; j++, sorted++) {
+                order[sorted] = (int32_t)(row + j);
+                back[row + j] = (int32_t)sorted;
+            }
     if (!all)
         return 0;
     TRY(device_put(m->dev, p->order, order, (size_t)all * sizeof *order, e));
@@ -230,20 +226,20 @@ static int bring_home(struct model *m, const struct layer_acts *a, const struct 
 
 /* A stretch of rows of the same expert. */
 struct stretch {
-    int64_t at, n;
+    int64_t next, at, n;
     int fc1, fc1_b, fc2, fc2_b; /* its parameters */
 };
 
 /* The first stretch of a layer follows a zeroed one; false behind the last. */
-static bool next_stretch(const struct model *m, int64_t layer, int64_t *expert, struct stretch *s)
+static bool next_stretch(const struct model *m, int64_t layer, struct stretch *s)
 {
     const struct params *p = &m->experts.params;
-    int64_t i = (*expert)++;
+    int64_t i = s->next;
 
     if (i == p->experts)
         return false;
     *s = (struct stretch){
-        s->at + s->n, rows_of(m, &m->acts->layers[layer], i), params_expert(p, layer, i, EXPERT_FC1_W),
+        i + 1, s->at + s->n, rows_of(m, &m->acts->layers[layer], i), params_expert(p, layer, i, EXPERT_FC1_W),
         params_expert(p, layer, i, EXPERT_FC1_B), params_expert(p, layer, i, EXPERT_FC2_W),
         params_expert(p, layer, i, EXPERT_FC2_B),
     };
@@ -254,7 +250,7 @@ static bool next_stretch(const struct model *m, int64_t layer, int64_t *expert, 
 static int forward(struct model *m, void *y, const void *x, int w, int b, int64_t n, struct err *e)
 {
     const struct param *p = &m->experts.params.v[w];
-    bool biased = b >= 0 && !(p->split == 1 && pass_shared(m) && m->part.tensor->rank > 0);
+    bool biased = b >= 0 && (p->split != 1 || pass_first(m));
     struct matmul mm = {
         .m = n, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt, .ragged = true,
         .a = x, .b = store_weight(&m->experts, w), .c = y, .bias = biased ? store_weight(&m->experts, b) : NULL,
@@ -320,15 +316,12 @@ int pass_experts_activate(struct model *m, int64_t layer, struct err *e)
 /* p->in through the experts to answers. */
 static int experts(struct model *m, int64_t layer, const struct places *p, void *answers, struct err *e)
 {
-    int64_t h = m->config.hidden, f = m->config.moe_ffn, i = 0;
-    struct stretch s = {0};
+    int64_t h = m->config.hidden, f = m->config.moe_ffn;
 
-    while (next_stretch(m, layer, &i, &s))
+    for (struct stretch s = {0}; next_stretch(m, layer, &s);)
         TRY(forward(m, pass_at(m, p->fc1, s.at * width(m)), pass_at(m, p->in, s.at * h), s.fc1, s.fc1_b, s.n, e));
     TRY(pass_experts_activate(m, layer, e));
-    i = 0;
-    s = (struct stretch){0};
-    while (next_stretch(m, layer, &i, &s))
+    for (struct stretch s = {0}; next_stretch(m, layer, &s);)
         TRY(forward(m, pass_at(m, answers, s.at * h), pass_at(m, p->act, s.at * f), s.fc2, s.fc2_b, s.n, e));
     return 0;
 }
@@ -365,13 +358,19 @@ int pass_experts_end(struct model *m, int64_t layer, int64_t rows, struct err *e
 
 /* ---- backward ---- */
 
+/* Tokens of the micro-batch of which `rows` are here. */
+static double tokens_of(const struct model *m, int64_t rows)
+{
+    return (double)(rows * (pass_ring(m) ? m->part.context->size : 1));
+}
+
 /* The gradient of the auxiliary loss by each expert's probability, to m->balance.  Of a micro-batch of T tokens, of which
  * count go to an expert: coefficient E / (k T^2) * sum over experts of count * its probabilities' sum. */
 static int balance(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
     const struct model_config *c = &m->config;
     int32_t *count = (int32_t *)(m->balance_host + c->experts);
-    double all = (double)(rows * (pass_ring(m) ? m->part.context->size : 1));
+    double all = tokens_of(m, rows);
     double by = c->aux_loss * (double)c->experts / ((double)c->topk * all * all) * (double)m->aux_scale;
     float *host = m->balance_host;
     double sum = 0;
@@ -386,7 +385,7 @@ static int balance(struct model *m, int64_t layer, int64_t rows, struct err *e)
         sum += (double)host[i] * count[i];
         host[i] = (float)(by * count[i]);
     }
-    if (!(pass_shared(m) && m->part.tensor->rank > 0)) /* they all have it */
+    if (pass_first(m))
         m->unevenness += sum * (double)c->experts / ((double)c->topk * all * all);
     return device_put(m->dev, m->balance, host, (size_t)c->experts * sizeof *host, e);
 }
@@ -397,11 +396,10 @@ static int router_back(struct model *m, int64_t layer, int64_t rows, struct err 
     const struct model_config *c = &m->config;
     struct layer_acts *a = &m->acts->layers[layer];
     const struct route r = route_of(m, rows);
-    bool aux = !(pass_shared(m) && m->part.tensor->rank > 0), even = aux && model_aux_loss(c);
-    double all = (double)(rows * (pass_ring(m) ? m->part.context->size : 1));
+    bool even = pass_first(m) && model_aux_loss(c);
     const struct route_grad g = {
         .prob = a->prob, .lse = a->route_lse, .weight = a->share, .dweight = m->dshare, .choice = a->choice,
-        .balance = even ? m->balance : NULL, .z = aux ? (float)(2 * c->z_loss / all * (double)m->aux_scale) : 0,
+        .balance = even ? m->balance : NULL, .z = pass_first(m) ? (float)(2 * c->z_loss / tokens_of(m, rows) * (double)m->aux_scale) : 0,
     };
     int w = pass_param(m, layer, ROUTER_W);
     struct matmul weight = {
@@ -425,10 +423,9 @@ static int router_back(struct model *m, int64_t layer, int64_t rows, struct err 
 static int experts_back(struct model *m, int64_t layer, const struct places *p, void *rows, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
-    int64_t h = m->config.hidden, f = m->config.moe_ffn, n = rows_come(m, &m->acts->layers[layer]), i = 0;
-    struct stretch s = {0};
+    int64_t h = m->config.hidden, f = m->config.moe_ffn, n = rows_come(m, &m->acts->layers[layer]);
 
-    while (next_stretch(m, layer, &i, &s)) { /* what act was is needed no more */
+    for (struct stretch s = {0}; next_stretch(m, layer, &s);) { /* what act was is needed no more */
         void *act = pass_at(m, p->act, s.at * f);
 
         TRY(backward(m, act, pass_at(m, rows, s.at * h), act, s.fc2, s.fc2_b, s.n, e));
@@ -437,9 +434,7 @@ static int experts_back(struct model *m, int64_t layer, const struct places *p, 
         TRY(ops->glu_bwd(m->dev, m->dt, ACT_SILU, p->dfc1, p->act, p->fc1, n, f, e));
     else
         TRY(ops->act_bwd(m->dev, m->dt, ACT_GELU_TANH, p->dfc1, p->act, p->fc1, n * f, e));
-    i = 0;
-    s = (struct stretch){0};
-    while (next_stretch(m, layer, &i, &s))
+    for (struct stretch s = {0}; next_stretch(m, layer, &s);)
         TRY(backward(m, pass_at(m, rows, s.at * h), pass_at(m, p->dfc1, s.at * width(m)), pass_at(m, p->in, s.at * h), s.fc1,
                      s.fc1_b, s.n, e));
     return 0;

@@ -16,6 +16,11 @@ static inline bool pass_shared(const struct model *m)
 {
     return m->part.tensor && m->part.tensor->size > 1;
 }
+/* Whether this is the first of them, which adds what must not be added twice. */
+static inline bool pass_first(const struct model *m)
+{
+    return !pass_shared(m) || m->part.tensor->rank == 0;
+}
 
 /* Whether context ranks share the sequences.  Each has two halves of the same length. */
 static inline bool pass_ring(const struct model *m)

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "train/plan_check.h"
+
 void plan_options_init(struct plan_options *p)
 {
     *p = (struct plan_options){.ranks = 1, .device = "h100"};
@@ -30,8 +32,8 @@ static int machine_of(struct plan_machine *m, const struct plan_options *p, stru
 
 static int put_step(struct buf *b, const struct train_config *c, const struct plan_machine *m, const struct plan_step *s)
 {
-    const struct model_memory *mm = &s->memory.model;
     const double gb = 1e9;
+    size_t kind[MEMORY_KINDS];
 
     TRY(buf_printf(b, "model: %.4g billion parameters", (double)model_config_params(&c->model) / 1e9));
     if (c->model.experts)
@@ -44,10 +46,11 @@ static int put_step(struct buf *b, const struct train_config *c, const struct pl
     if (c->layout.expert > 1)
         TRY(buf_printf(b, "; experts shared by %" PRId64, c->layout.expert));
     TRY(buf_putc(b, '\n'));
+    plan_memory_kinds(&s->memory, kind);
     TRY(buf_printf(b, "memory of the fullest rank: weights %.2f + gradients %.2f + optimizer %.2f + activations %.2f"
                    " + copy for saving %.2f = %.2f GB of %.0f (%zu bytes)%s\n",
-                   (double)(mm->weights + mm->low) / gb, (double)mm->grads / gb, (double)s->memory.optimizer / gb,
-                   (double)(mm->activations + mm->tables) / gb, (double)s->memory.save / gb, (double)s->memory.total / gb,
+                   (double)kind[MEMORY_WEIGHTS] / gb, (double)kind[MEMORY_GRADIENTS] / gb, (double)s->memory.optimizer / gb,
+                   (double)kind[MEMORY_ACTIVATIONS] / gb, (double)s->memory.save / gb, (double)s->memory.total / gb,
                    m->memory / gb, s->memory.total, (double)s->memory.total > m->memory ? ": DOES NOT FIT" : ""));
     if (s->memory.host)
         TRY(buf_printf(b, "memory of its host: optimizer %.2f GB\n", (double)s->memory.host / gb));

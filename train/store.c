@@ -64,12 +64,9 @@ int store_open(struct store *s, struct device *dev, struct err *e)
     char *used;
 
     s->dev = dev;
-    for (size_t i = 0; i < sizeof slabs / sizeof *slabs; i++) {
-        dev->use = slabs[i].kind;
-        if (slabs[i].bytes && device_alloc(dev, slabs[i].p, slabs[i].bytes, e) < 0)
+    for (size_t i = 0; i < sizeof slabs / sizeof *slabs; i++)
+        if (slabs[i].bytes && device_alloc_as(dev, slabs[i].kind, slabs[i].p, slabs[i].bytes, e) < 0)
             return err_wrap(e, "%s: %zu MiB", slabs[i].what, slabs[i].bytes >> 20);
-    }
-    dev->use = MEMORY_OTHER;
     used = s->low ? (char *)s->low : s->dt == DTYPE_BF16 ? NULL : (char *)s->weights;
     for (int i = 0; i < s->params.sections; i++) {
         struct store_section *c = &s->section[i];
