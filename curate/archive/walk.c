@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/mem.h"
+
 static int no_memory(struct err *e)
 {
     return err_set(e, ERR_NOMEM, "out of memory for a list of files");
@@ -17,15 +19,9 @@ static int add(struct walk *w, char *path, bool named, struct err *e)
 {
     if (!path)
         return no_memory(e);
-    if (w->n == w->cap) {
-        int cap = w->cap ? w->cap * 2 : 64;
-        struct walk_file *p = cap > w->cap ? realloc(w->file, (size_t)cap * sizeof *p) : NULL;
-        if (!p) {
-            free(path);
-            return no_memory(e);
-        }
-        w->file = p;
-        w->cap = cap;
+    if (w->n == INT_MAX || mem_grow(&w->file, &w->cap, (size_t)w->n + 1, sizeof *w->file) < 0) {
+        free(path);
+        return no_memory(e);
     }
     w->file[w->n++] = (struct walk_file){path, named};
     return 0;

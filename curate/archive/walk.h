@@ -8,6 +8,7 @@
 #define CURATE_WALK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/err.h"
 
@@ -18,7 +19,8 @@ struct walk_file {
 
 struct walk {
     struct walk_file *file;
-    int n, cap;
+    int n;
+    size_t cap;
 };
 
 /* Lists the files.  ERR_IO: an operand is missing, a folder cannot be read. */

@@ -41,14 +41,7 @@ struct decontaminate_note {
 
 int eval_hits_add(struct eval_hits *h, const struct eval_hit *hit)
 {
-    if (h->n == h->cap) {
-        size_t cap = h->cap * 2 + 16;
-        struct eval_hit *v = realloc(h->v, cap * sizeof *v);
-        if (!v)
-            return ERR_NOMEM;
-        h->v = v;
-        h->cap = cap;
-    }
+    TRY(mem_grow(&h->v, &h->cap, h->n + 1, sizeof *h->v));
     h->v[h->n++] = *hit;
     return 0;
 }

@@ -43,7 +43,7 @@ struct curator_words {
     struct buf low, joined; /* joined: the words with one space behind each */
     uint32_t *start;        /* of each word in joined, and where the next would be */
     uint32_t *at;           /* code point of the text without punctuation where it begins */
-    size_t n, n_at, cap;
+    size_t n, n_at, cap, cap_at;
     struct buf pieces, grams;
 };
 
@@ -76,29 +76,10 @@ static bool is_punctuation(unsigned char c)
     return c > ' ' && c < 0x7f && !((c | 32) >= 'a' && (c | 32) <= 'z') && !(c >= '0' && c <= '9');
 }
 
-static int make_room(struct curator_words *w)
-{
-    size_t cap = w->cap * 2 + 1024;
-    uint32_t *start, *at;
-
-    if (w->n + 2 <= w->cap && w->n_at + 2 <= w->cap)
-        return 0;
-    start = realloc(w->start, cap * sizeof *start);
-    if (start)
-        w->start = start;
-    at = realloc(w->at, cap * sizeof *at);
-    if (at)
-        w->at = at;
-    if (!start || !at)
-        return ERR_NOMEM;
-    w->cap = cap;
-    return 0;
-}
-
 /* One word: what stands up to the next, without the white space around it. */
 static int put_word(struct curator_words *w, struct span word)
 {
-    TRY(make_room(w));
+    TRY(mem_grow(&w->start, &w->cap, w->n + 2, sizeof *w->start));
     TRY(buf_put_span(&w->joined, chars_strip(word)));
     TRY(buf_putc(&w->joined, ' '));
     w->start[++w->n] = (uint32_t)w->joined.n;
@@ -117,7 +98,7 @@ static int split_words(struct curator_words *w, struct span text)
     TRY(lower_text(w, text));
     w->n = w->n_at = 0;
     buf_clear(&w->joined);
-    TRY(make_room(w));
+    TRY(mem_grow(&w->start, &w->cap, 1, sizeof *w->start));
     w->start[0] = 0;
     for (size_t i = 0; i < w->low.n; i++) /* in place: punctuation goes */
         if (!is_punctuation((unsigned char)w->low.p[i]))
@@ -131,7 +112,7 @@ static int split_words(struct curator_words *w, struct span text)
             word.n = (size_t)(w->low.p + i - word.p);
             if (i)
                 TRY(put_word(w, word));
-            TRY(make_room(w));
+            TRY(mem_grow(&w->at, &w->cap_at, w->n_at + 1, sizeof *w->at));
             w->at[w->n_at++] = cp;
             word.p = w->low.p + i;
         }

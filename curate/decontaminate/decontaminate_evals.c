@@ -127,14 +127,8 @@ static int take_line(struct reader *r, struct span line, struct err *e)
 
     if (n < 0)
         return n;
-    if (set->n == set->cap) {
-        size_t cap = set->cap * 2 + 256;
-        struct eval_item *grown = realloc(set->v, cap * sizeof *grown);
-        if (!grown)
-            return err_set(e, ERR_NOMEM, "out of memory for %zu questions", cap);
-        set->v = grown;
-        set->cap = cap;
-    }
+    if (mem_grow(&set->v, &set->cap, set->n + 1, sizeof *set->v) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for %zu questions", set->n + 1);
     TRY(make_item(r, v, n, &set->v[set->n], e));
     set->n++;
     return 0;

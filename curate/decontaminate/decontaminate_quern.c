@@ -161,14 +161,7 @@ static void longest_run(struct stretch *s, const struct hashed_word *d, const ui
 
 static int put_stretch(struct finder *f, const struct stretch *s)
 {
-    if (f->n == f->cap) {
-        size_t cap = f->cap * 2 + 64;
-        struct stretch *v = realloc(f->v, cap * sizeof *v);
-        if (!v)
-            return ERR_NOMEM;
-        f->v = v;
-        f->cap = cap;
-    }
+    TRY(mem_grow(&f->v, &f->cap, f->n + 1, sizeof *f->v));
     f->v[f->n++] = *s;
     return 0;
 }

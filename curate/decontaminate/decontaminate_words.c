@@ -34,24 +34,9 @@ static uint64_t hash_word(const char *p, size_t n)
     return hash_short(part[0], part[1], n);
 }
 
-static int make_room(struct hashed_words *ws, size_t extra)
-{
-    size_t cap = ws->cap * 2 + extra + 1024;
-    struct hashed_word *w;
-
-    if (ws->n + extra <= ws->cap)
-        return 0;
-    w = realloc(ws->w, cap * sizeof *w);
-    if (!w)
-        return ERR_NOMEM;
-    ws->w = w;
-    ws->cap = cap;
-    return 0;
-}
-
 static int put_word(struct hashed_words *ws, size_t off, size_t end)
 {
-    TRY(make_room(ws, 1));
+    TRY(mem_grow(&ws->w, &ws->cap, ws->n + 1, sizeof *ws->w));
     ws->w[ws->n++] = (struct hashed_word){hash_word(ws->low.p, ws->low.n), (uint32_t)off, (uint32_t)end};
     buf_clear(&ws->low);
     return 0;
@@ -217,7 +202,7 @@ static int split_plain(struct hashed_words *ws, struct span text)
     for (size_t i = 0; i < blocks; i++) {
         uint64_t m = ws->mask[i], edges = m ^ (m << 1 | carry);
         carry = m >> 63;
-        TRY(make_room(ws, BLOCK));
+        TRY(mem_grow(&ws->w, &ws->cap, ws->n + BLOCK, sizeof *ws->w));
         for (; edges; edges &= edges - 1) {
             size_t at = i * BLOCK + (size_t)__builtin_ctzll(edges);
             in = !in;
@@ -225,7 +210,7 @@ static int split_plain(struct hashed_words *ws, struct span text)
                 start = at;
             } else if (start + SHORT > text.n || !take_short(ws, text.p, start, at)) {
                 TRY(take_any(ws, text, start, at));
-                TRY(make_room(ws, BLOCK));
+                TRY(mem_grow(&ws->w, &ws->cap, ws->n + BLOCK, sizeof *ws->w));
             }
         }
     }

@@ -37,14 +37,7 @@ static struct least least_of(const uint64_t *ring, size_t mask, size_t first, si
 
 static int put(struct anchors *as, const struct least *m, size_t starts)
 {
-    if (as->n + 2 > as->cap) {
-        size_t cap = as->cap * 2 + 64;
-        struct anchor *a = realloc(as->a, cap * sizeof *a);
-        if (!a)
-            return ERR_NOMEM;
-        as->a = a;
-        as->cap = cap;
-    }
+    TRY(mem_grow(&as->a, &as->cap, as->n + 2, sizeof *as->a));
     as->a[as->n++] = (struct anchor){m->hash, (uint32_t)starts};
     if (m->twice)
         as->a[as->n++] = (struct anchor){m->hash, 0};

@@ -6,14 +6,7 @@
 
 int id_list_add(struct id_list *l, struct span id)
 {
-    if (l->n == l->cap) {
-        size_t cap = l->cap ? 2 * l->cap : 1024;
-        struct span *p = realloc(l->id, cap * sizeof *p);
-        if (!p)
-            return ERR_NOMEM;
-        l->id = p;
-        l->cap = cap;
-    }
+    TRY(mem_grow(&l->id, &l->cap, l->n + 1, sizeof *l->id));
     l->id[l->n] = arena_dup(&l->bytes, id);
     if (!l->id[l->n].p)
         return ERR_NOMEM;

@@ -19,18 +19,8 @@ static int add(struct dedup_tokens *t, struct span text, size_t from, size_t to)
 {
     struct span s = {text.p + from, to - from};
 
-    if (t->n == t->cap) {
-        size_t cap = t->cap * 2 + 1024;
-        void *p = realloc(t->hash, cap * sizeof *t->hash);
-        if (!p)
-            return ERR_NOMEM;
-        t->hash = p;
-        p = realloc(t->place, cap * sizeof *t->place);
-        if (!p)
-            return ERR_NOMEM;
-        t->place = p;
-        t->cap = cap;
-    }
+    TRY(mem_grow(&t->hash, &t->cap_hash, t->n + 1, sizeof *t->hash));
+    TRY(mem_grow(&t->place, &t->cap_place, t->n + 1, sizeof *t->place));
     t->hash[t->n] = (uint32_t)hash_xxh3_64(s);
     t->place[t->n++] = (struct token_place){(uint32_t)from, (uint32_t)to};
     return 0;

@@ -19,7 +19,7 @@ struct token_place {
 struct dedup_tokens {
     uint32_t *hash;
     struct token_place *place;
-    size_t n, cap;
+    size_t n, cap_hash, cap_place;
 };
 /* ERR_NOMEM; ERR_LIMIT from 2^30 bytes on. */
 int dedup_tokens_cut(struct dedup_tokens *t, struct span text, struct err *e);

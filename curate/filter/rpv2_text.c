@@ -227,18 +227,7 @@ static int normalise_any(struct rpv2_text *t, struct span s)
 
 static int add_word(struct rpv2_text *t, struct rpv2_line *l, size_t from, size_t to)
 {
-    struct words *ws = &t->words;
-
-    if (ws->n == ws->cap) {
-        size_t cap = ws->cap ? 2 * ws->cap : 1024;
-        struct word *w = realloc(ws->w, cap * sizeof *w);
-
-        if (!w)
-            return ERR_NOMEM;
-        ws->w = w;
-        ws->cap = cap;
-    }
-    ws->w[ws->n++] = (struct word){(uint32_t)from, (uint32_t)(to - from)};
+    TRY(words_put(&t->words, from, to));
     l->words++;
     l->javascript += to - from == 10 && memcmp(t->norm.p + from, "javascript", 10) == 0;
     return 0;
@@ -270,14 +259,7 @@ static int take_line(struct rpv2_text *t, struct span s, size_t start)
     size_t from;
     bool ascii = true;
 
-    if (t->n_lines == t->cap_lines) {
-        size_t cap = t->cap_lines ? 2 * t->cap_lines : 64;
-        l = realloc(t->line, cap * sizeof *l);
-        if (!l)
-            return ERR_NOMEM;
-        t->line = l;
-        t->cap_lines = cap;
-    }
+    TRY(mem_grow(&t->line, &t->cap_lines, t->n_lines + 1, sizeof *t->line));
     l = &t->line[t->n_lines++];
     *l = (struct rpv2_line){.start = start};
     measure_raw_line(l, s);

@@ -189,14 +189,8 @@ static int put_parts(const struct fasttext *m, struct fasttext_scratch *s, struc
 
 static int put_hash(struct fasttext_scratch *s, uint32_t h, struct err *e)
 {
-    if (s->n_hash == s->cap_hash) {
-        size_t cap = s->cap_hash ? 2 * s->cap_hash : 256;
-        uint32_t *more = realloc(s->hash, cap * sizeof *more);
-        if (!more)
-            return err_set(e, ERR_NOMEM, "no memory for a text's words");
-        s->hash = more;
-        s->cap_hash = cap;
-    }
+    if (mem_grow(&s->hash, &s->cap_hash, s->n_hash + 1, sizeof *s->hash) < 0)
+        return err_set(e, ERR_NOMEM, "no memory for a text's words");
     s->hash[s->n_hash++] = h;
     return 0;
 }

@@ -225,14 +225,7 @@ int latex_reference(struct latex_worker *w, struct span label, bool named, struc
 {
     struct latex_refs *r = w->refs;
 
-    if (r->n_wanted == r->cap_wanted) {
-        size_t cap = r->cap_wanted ? r->cap_wanted * 2 : 256;
-        struct span *p = realloc(r->wanted, cap * sizeof *p);
-        if (!p)
-            return ERR_NOMEM;
-        r->wanted = p;
-        r->cap_wanted = cap;
-    }
+    TRY(mem_grow(&r->wanted, &r->cap_wanted, r->n_wanted + 1, sizeof *r->wanted));
     r->wanted[r->n_wanted] = label;
     return buf_printf(b, "%c%s%zu%c", REF_BEGIN, named ? "\x04" : "", r->n_wanted++, REF_END);
 }

@@ -105,14 +105,7 @@ static int add_frame(struct mix_sort *s, int b, const struct frame *f)
 {
     struct bucket *k = &s->bucket[b];
 
-    if (k->n == k->cap) {
-        size_t cap = k->cap * 2 + 8;
-        struct frame *grown = realloc(k->frame, cap * sizeof *grown);
-        if (!grown)
-            return ERR_NOMEM;
-        k->frame = grown;
-        k->cap = cap;
-    }
+    TRY(mem_grow(&k->frame, &k->cap, k->n + 1, sizeof *k->frame));
     k->frame[k->n++] = *f;
     k->raw += f->raw;
     return 0;
@@ -267,14 +260,8 @@ static int load(const struct mix_sort *s, struct bucket *k, struct loaded *l, st
     for (size_t i = 0; i < k->n; i++)
         TRY(read_frame(s, &k->frame[i], &l->packed, &l->bytes, e));
     for (size_t i = 0; i < l->bytes.n; i += sizeof(struct mix_record) + record_at(l->bytes.p + i).n) {
-        if (l->n == l->cap) {
-            size_t cap = l->cap * 2 + 1024;
-            const char **at = realloc(l->at, cap * sizeof *at);
-            if (!at)
-                return err_set(e, ERR_NOMEM, "out of memory for %zu documents", cap);
-            l->at = at;
-            l->cap = cap;
-        }
+        if (mem_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at) < 0)
+            return err_set(e, ERR_NOMEM, "out of memory for %zu documents", l->n + 1);
         l->at[l->n++] = l->bytes.p + i;
     }
     if (l->n)

@@ -199,14 +199,7 @@ static int keep_cell(void *arg, const struct mix_pick *p, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (p[i].pick >> 48 != c->at)
             continue;
-        if (c->n == c->cap) {
-            size_t cap = c->cap * 2 + 256;
-            struct mix_pick *v = realloc(c->v, cap * sizeof *v);
-            if (!v)
-                return ERR_NOMEM;
-            c->v = v;
-            c->cap = cap;
-        }
+        TRY(mem_grow(&c->v, &c->cap, c->n + 1, sizeof *c->v));
         c->v[c->n++] = p[i];
     }
     return 0;

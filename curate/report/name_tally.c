@@ -56,14 +56,7 @@ int name_tally_add(struct name_tally *t, struct span name, const struct name_cou
     if (!name_table_find(&t->names, name, &number)) {
         if (t->names.n == t->bound)
             TRY(forget(t));
-        if (t->names.n == t->cap) {
-            size_t cap = t->cap ? 2 * t->cap : 64;
-            struct name_count *p = realloc(t->count, cap * sizeof *p);
-            if (!p)
-                return ERR_NOMEM;
-            t->count = p;
-            t->cap = cap;
-        }
+        TRY(mem_grow(&t->count, &t->cap, t->names.n + 1, sizeof *t->count));
         TRY(name_table_add(&t->names, name, &number));
         t->count[number] = (struct name_count){.missed = t->missed};
     }

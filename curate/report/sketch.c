@@ -88,14 +88,7 @@ static int count(struct sketch *s, double x)
 
 static int keep(struct sketch *s, double x)
 {
-    if (s->n == s->cap) {
-        size_t cap = s->cap ? 2 * s->cap : 16;
-        double *p = realloc(s->exact, cap * sizeof *p);
-        if (!p)
-            return ERR_NOMEM;
-        s->exact = p;
-        s->cap = cap;
-    }
+    TRY(mem_grow(&s->exact, &s->cap, s->n + 1, sizeof *s->exact));
     s->exact[s->n] = x;
     return 0;
 }

@@ -21,14 +21,8 @@ static int add_id(struct why *w, struct span id, size_t *number, struct err *e)
         return no_memory(e);
     if (rc == 0)
         return 0;
-    if (*number == w->cap) {
-        size_t cap = w->cap ? 2 * w->cap : 64;
-        struct why_id **p = realloc(w->of, cap * sizeof *p);
-        if (!p)
-            return no_memory(e);
-        w->of = p;
-        w->cap = cap;
-    }
+    if (mem_grow(&w->of, &w->cap, *number + 1, sizeof *w->of) < 0)
+        return no_memory(e);
     w->of[*number] = arena_calloc(&w->bytes, 1, sizeof **w->of);
     return w->of[*number] ? 1 : no_memory(e);
 }

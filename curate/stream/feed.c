@@ -42,14 +42,8 @@ void block_free(struct block *b)
 
 static struct item *add_item(struct block *b)
 {
-    if (b->n == b->cap) {
-        int cap = b->cap ? b->cap * 2 : 64;
-        struct item *p = realloc(b->item, (size_t)cap * sizeof *p);
-        if (!p)
-            return NULL;
-        b->item = p;
-        b->cap = cap;
-    }
+    if (mem_grow(&b->item, &b->cap, (size_t)b->n + 1, sizeof *b->item) < 0)
+        return NULL;
     b->item[b->n] = (struct item){0};
     return &b->item[b->n++];
 }

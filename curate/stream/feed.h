@@ -31,7 +31,8 @@ struct block {
     struct arena arena; /* for all that the documents of this block hold */
     struct buf bytes;
     struct item *item;
-    int n, cap;
+    int n;
+    size_t cap;
     uint64_t first;  /* number of item[0] among all items */
     uint64_t weight; /* bytes of input that it holds */
 };

@@ -12,21 +12,6 @@ void segment_free(struct segmenter *s)
     memset(s, 0, sizeof *s);
 }
 
-static int add_word(struct words *ws, size_t from, size_t to)
-{
-    if (ws->n == ws->cap) {
-        size_t cap = ws->cap ? 2 * ws->cap : 1024;
-        struct word *w = realloc(ws->w, cap * sizeof *w);
-
-        if (!w)
-            return ERR_NOMEM;
-        ws->w = w;
-        ws->cap = cap;
-    }
-    ws->w[ws->n++] = (struct word){(uint32_t)from, (uint32_t)(to - from)};
-    return 0;
-}
-
 /* Length of an apostrophe (' or U+2019) at p, 0 if there is none. */
 static size_t apostrophe_at(const char *p, const char *end)
 {
@@ -45,11 +30,11 @@ static int add_elided(struct words *ws, struct span text, size_t from, size_t to
         if (!k || i + k >= to || !(class[chars_last(before, &n)] & CHAR_LETTER) ||
             !(class[chars_decode(text.p + i + k, &n)] & CHAR_LETTER))
             continue;
-        TRY(add_word(ws, from, i + k));
+        TRY(words_put(ws, from, i + k));
         from = i + k;
         i = from;
     }
-    return add_word(ws, from, to);
+    return words_put(ws, from, to);
 }
 
 /* The piece of bytes from..to, less the white space around it. */
@@ -65,7 +50,7 @@ static int add_piece(struct words *ws, const struct lang *l, struct span text, s
     from = (size_t)(w.p - text.p);
     if (lang_traits(l) & LANG_ELIDES && w.n > 2)
         return add_elided(ws, text, from, from + w.n);
-    return add_word(ws, from, from + w.n);
+    return words_put(ws, from, from + w.n);
 }
 
 static int open_breaks(struct segmenter *s, struct err *e)

@@ -167,18 +167,8 @@ int uax29_split(struct words *ws, struct span text, struct err *e)
             q = plain_end(p, end);
         if (q == p || !surely_ends(q, end))
             q = piece_end(p, end);
-        if (uax29_alnum(chars_decode(p, &n))) {
-            if (ws->n == ws->cap) {
-                size_t cap = ws->cap ? 2 * ws->cap : 1024;
-                struct word *w = realloc(ws->w, cap * sizeof *w);
-
-                if (!w)
-                    return ERR_NOMEM;
-                ws->w = w;
-                ws->cap = cap;
-            }
-            ws->w[ws->n++] = (struct word){(uint32_t)(p - text.p), (uint32_t)(q - p)};
-        }
+        if (uax29_alnum(chars_decode(p, &n)))
+            TRY(words_put(ws, (size_t)(p - text.p), (size_t)(q - text.p)));
         p = q;
     }
     return 0;

@@ -11,6 +11,7 @@
 #define CURATE_WORDS_H
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "curate/text/chars.h"
 
 struct word {
@@ -39,6 +40,14 @@ struct words {
  * ERR_NOMEM.  About linear in the text. */
 int words_split(struct words *ws, struct span text, struct err *e);
 void words_free(struct words *ws);
+
+/* Adds bytes from .. to - 1 of the text as a word, for those who cut it in another way.  ERR_NOMEM. */
+static inline int words_put(struct words *ws, size_t from, size_t to)
+{
+    TRY(mem_grow(&ws->w, &ws->cap, ws->n + 1, sizeof *ws->w));
+    ws->w[ws->n++] = (struct word){(uint32_t)from, (uint32_t)(to - from)};
+    return 0;
+}
 
 /* Number of sentences of a text whose words are ws: spaCy's sentencizer as datatrove
  * calls it.  At least 1; at most ws->n + 2.  ends (NULL: not wanted) gets the byte where each
