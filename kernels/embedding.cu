@@ -45,8 +45,10 @@ static __global__ void __launch_bounds__(CUDA_BLOCK)
     }
 }
 
-/* A block has place blockIdx.x of the sorted rows; it works if a run of equal keys begins there. */
-template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
+/* A block has place blockIdx.x of the sorted rows; it works if a run of equal keys begins there.  WHOLE: packs are whole and
+ * begin at 16 bytes.  A token in twenty is the same one, so AHEAD rows of a run are fetched at once and added one by one. */
+enum { AHEAD = 8 };
+template <enum dtype DT, bool WHOLE> static __global__ void __launch_bounds__(CUDA_BLOCK)
     bwd_kernel(float *table, const void *dout, const uint64_t *key, const uint32_t *row, int64_t t, int64_t c)
 {
     int64_t first = blockIdx.x;
@@ -56,11 +58,25 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
         return;
     for (int64_t i = threadIdx.x * PACK; i < c; i += blockDim.x * PACK) {
         pack s = pack_get<DTYPE_F32>(table, (int64_t)k * c + i, c - i);
-        for (int64_t r = first; r < t && key[r] == k; r++) {
-            pack d = pack_get<DT>(dout, (int64_t)row[r] * c + i, c - i);
+        for (int64_t r = first, n = AHEAD; n == AHEAD; r += AHEAD) {
+            int64_t at[AHEAD];
+            n = 0;
 #pragma unroll
-            for (int j = 0; j < PACK; j++)
-                s.v[j] += d.v[j];
+            for (int a = 0; a < AHEAD; a++) { /* places behind the last stand for it, which is fetched and not added */
+                int64_t q = r + a < t ? r + a : t - 1;
+                n += r + a < t && key[q] == k;
+                at[a] = (int64_t)row[q] * c + i;
+            }
+            pack d[AHEAD];
+#pragma unroll
+            for (int a = 0; a < AHEAD; a++)
+                d[a] = WHOLE ? pack_whole<DT>((const char *)dout + at[a] * (DT == DTYPE_BF16 ? 2 : 4))
+                             : pack_get<DT>(dout, at[a], c - i);
+#pragma unroll
+            for (int a = 0; a < AHEAD; a++)
+#pragma unroll
+                for (int j = 0; j < PACK; j++)
+                    s.v[j] = a < n ? s.v[j] + d[a].v[j] : s.v[j];
         }
         pack_put<DTYPE_F32>(table, (int64_t)k * c + i, c - i, s);
     }
@@ -81,8 +97,11 @@ static int add_rows(struct device *dev, enum dtype dt, float *table, int64_t n, 
     uint32_t *row = (uint32_t *)(s + 2 * keys), *order = (uint32_t *)(s + 2 * keys + rows);
     LAUNCH(keys_kernel, dim3(cuda_blocks(dev, t, CUDA_BLOCK)), CUDA_BLOCK, dev, key, row, id, t, first, n);
     TRY(cub_sort(dev, s + 2 * keys + 2 * rows, temp, key, sorted, row, order, t, e));
-    BY_TYPE(dt, LAUNCH(bwd_kernel<DT>, dim3((unsigned)t), row_threads(c), dev, table, dout, (const uint64_t *)sorted,
-                       (const uint32_t *)order, t, c));
+    BY_TYPE(dt, {
+        auto *kernel = c % PACK == 0 && (uintptr_t)dout % 16 == 0 ? bwd_kernel<DT, true> : bwd_kernel<DT, false>;
+        LAUNCH(kernel, dim3((unsigned)t), row_threads(c), dev, table, dout, (const uint64_t *)sorted, (const uint32_t *)order, t,
+               c);
+    });
     return cuda_launched(dev, "embedding_bwd", e);
 }
 

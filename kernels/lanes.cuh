@@ -52,17 +52,12 @@ template <enum dtype DT> static __device__ __forceinline__ void one_put(void *p,
         ((float *)p)[i] = x;
 }
 
-/* Elements i .. i + 7 of p, zeros from `left` on. */
-template <enum dtype DT> static __device__ __forceinline__ pack pack_get(const void *p, int64_t i, int64_t left)
+/* The eight elements at `at`, which is a multiple of 16. */
+template <enum dtype DT> static __device__ __forceinline__ pack pack_whole(const char *at)
 {
-    const char *at = (const char *)p + i * (DT == DTYPE_BF16 ? 2 : 4);
     pack r;
 
-    if (left < PACK || (uintptr_t)at % 16) {
-#pragma unroll
-        for (int j = 0; j < PACK; j++)
-            r.v[j] = j < left ? one_get<DT>(p, i + j) : 0.0f;
-    } else if (DT == DTYPE_BF16) {
+    if (DT == DTYPE_BF16) {
         uint4 w = *(const uint4 *)at;
         r.v[0] = bf16_low(w.x), r.v[1] = bf16_high(w.x), r.v[2] = bf16_low(w.y), r.v[3] = bf16_high(w.y);
         r.v[4] = bf16_low(w.z), r.v[5] = bf16_high(w.z), r.v[6] = bf16_low(w.w), r.v[7] = bf16_high(w.w);
@@ -71,6 +66,20 @@ template <enum dtype DT> static __device__ __forceinline__ pack pack_get(const v
         r.v[0] = a.x, r.v[1] = a.y, r.v[2] = a.z, r.v[3] = a.w;
         r.v[4] = b.x, r.v[5] = b.y, r.v[6] = b.z, r.v[7] = b.w;
     }
+    return r;
+}
+
+/* Elements i .. i + 7 of p, zeros from `left` on. */
+template <enum dtype DT> static __device__ __forceinline__ pack pack_get(const void *p, int64_t i, int64_t left)
+{
+    const char *at = (const char *)p + i * (DT == DTYPE_BF16 ? 2 : 4);
+    pack r;
+
+    if (left >= PACK && (uintptr_t)at % 16 == 0)
+        return pack_whole<DT>(at);
+#pragma unroll
+    for (int j = 0; j < PACK; j++)
+        r.v[j] = j < left ? one_get<DT>(p, i + j) : 0.0f;
     return r;
 }
 

@@ -12,6 +12,7 @@
 struct twins {
     struct device *cpu, *other;
     int scale;      /* 1: small; work grows with it */
+    bool short_sums;  /* other adds FP8 products in some 14 bits, as Hopper's tensor cores do (arXiv:2412.19437, 3.3.2) */
     matmul_fn *plain; /* other's product without a library, to be checked too; or NULL */
     char wrong[256]; /* what a case found, or "" */
 };
