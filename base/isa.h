@@ -25,9 +25,10 @@ enum isa { ISA_BASE, ISA_AVX2, ISA_AVX512 };
 enum isa isa_best(void);
 const char *isa_name(enum isa isa);
 
-/* Declares the three variants of a function, and chooses one of them:
+/* Declares the three variants of a function, chooses one of them, and lists all by enum isa:
  *   ISA_DECLARE(int, sum, (const int *p, int n));
- *   int (*f)(const int *, int) = ISA_PICK(sum);   */
+ *   int (*f)(const int *, int) = ISA_PICK(sum);
+ *   int (*all[])(const int *, int) = ISA_EACH(sum);   */
 #if defined(__x86_64__)
 #define ISA_DECLARE(ret, name, args)                                           \
     ret name##_base args;                                                      \
@@ -37,9 +38,11 @@ const char *isa_name(enum isa isa);
     (isa_best() == ISA_AVX512 ? name##_avx512                                  \
      : isa_best() == ISA_AVX2 ? name##_avx2                                    \
                               : name##_base)
+#define ISA_EACH(name) {name##_base, name##_avx2, name##_avx512}
 #else
 #define ISA_DECLARE(ret, name, args) ret name##_base args
 #define ISA_PICK(name) name##_base
+#define ISA_EACH(name) {name##_base}
 #endif
 
 #ifdef __cplusplus

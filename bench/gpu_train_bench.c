@@ -50,7 +50,7 @@ static void fill_places(void)
 
 typedef int job_fn(const int64_t *n);
 
-static void job(const char *op, const char *shape, job_fn *run, const int64_t *n, double bytes, double flops)
+static double best_seconds(job_fn *run, const int64_t *n)
 {
     struct device_event *from, *to;
     double best = 1e30, s;
@@ -67,6 +67,13 @@ static void job(const char *op, const char *shape, job_fn *run, const int64_t *n
     }
     device_event_free(dev, from);
     device_event_free(dev, to);
+    return best;
+}
+
+static void job(const char *op, const char *shape, job_fn *run, const int64_t *n, double bytes, double flops)
+{
+    double best = best_seconds(run, n);
+
     if (copy_rate == 0)
         copy_rate = bytes / best;
     printf("%s\t%s\t%.6f\t%.0f\t%.0f %%\t%.0f\t%.0f %%\n", op, shape, best, 1e-9 * bytes / best, 100 * bytes / best / copy_rate,
@@ -116,21 +123,8 @@ static double fp8_peak(int64_t t)
 {
     int64_t side = t < 8192 ? t : 8192;
     const int64_t n[] = {side, side, side, 0, 1};
-    struct device_event *from, *to;
-    double best = 1e30, s;
 
-    must(device_event_new(dev, &from, &err));
-    must(device_event_new(dev, &to, &err));
-    for (int r = 0; r < WARM + RUNS; r++) {
-        must(device_event_record(dev, from, &err));
-        must(run_matmul(n));
-        must(device_event_record(dev, to, &err));
-        must(device_event_seconds(dev, from, to, &s, &err));
-        best = s < best ? s : best;
-    }
-    device_event_free(dev, from);
-    device_event_free(dev, to);
-    return 2.0 * (double)side * (double)side * (double)side / best;
+    return 2.0 * (double)side * (double)side * (double)side / best_seconds(run_matmul, n);
 }
 
 /* The products of a layer of GPT-2 1.5B and of Llama 7B, t tokens. */

@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
 # Tokenizing: in memory, from JSON lines on a RAM disk to .bin, training; peers beside it.
-set -u
+TMPDIR=/dev/shm . bench/lib.sh
 data=$SHARED/data
 if [ ! -r "$data/text/prose/books-dev.jsonl.zst" ]; then
-    printf 'tokenize\t-\t-\tleft out: no %s\n' "$data/text/prose/books-dev.jsonl.zst"
+    row tokenize - - "left out: no $data/text/prose/books-dev.jsonl.zst"
     exit 0
 fi
-T=$(mktemp -d /dev/shm/quern.XXXXXX) || exit 1
-trap 'rm -rf "$T"' EXIT
 zstd -dcq "$data/text/prose/books-dev.jsonl.zst" >"$T/books.jsonl" || exit 1
 zstd -dcq "$data"/text/prose/*.jsonl.zst >"$T/all.jsonl" || exit 1
 python3 - "$T/books.jsonl" "$T/english" "$T/all.jsonl" "$T/all" <<'PY' || exit 1
@@ -24,9 +22,7 @@ for src, out in (sys.argv[1:3], sys.argv[3:5]):
             if n > 50e6:
                 break
 PY
-${CC:-cc} -O2 -D_GNU_SOURCE -I. bench/tokenize_bench.c -Wl,--start-group "$B"/libtokenize.a "$B"/libindexed_dataset.a \
-    "$B"/libbase.a -Wl,--end-group -Wl,--as-needed -lpcre2-8 -licui18n -licuuc -licudata -lsimdjson -lzstd -lz -ldeflate -lyaml -lbz2 \
-    -lstdc++ -lm -lpthread -o "$T/bench" || exit 1
+tokenize_bench || exit 1
 cat "$data"/tokenizers/texts/code_* "$data"/tokenizers/texts/html_page.txt >"$T/code" || exit 1
 for t in gpt2 tiktoken/cl100k_base.tiktoken tiktoken/o200k_base.tiktoken; do
     n=$(basename "$t" .tiktoken)
@@ -35,12 +31,6 @@ for t in gpt2 tiktoken/cl100k_base.tiktoken tiktoken/o200k_base.tiktoken; do
     "$T/bench" "$data/tokenizers/$t" "$n-code" "$T/code"
 done
 
-# user + system seconds of a command, median of three
-cpu() {
-    for _ in 1 2 3; do
-        ( TIMEFORMAT='%U %S'; time "$@" >/dev/null 2>&1 ) 2>&1 | tail -n 1 | awk '{print $1 + $2}'
-    done | sort -n | sed -n 2p
-}
 rate() { awk -v b="$1" -v s="$2" 'BEGIN { printf "%.1f", b / 1e6 / s }'; }
 bytes=$(stat -c %s "$T/books.jsonl")
 # run JOBS: from the beginning each time
@@ -49,15 +39,15 @@ run() {
     quern-tokenize -q "-j$1" --tokenizer "$data/tokenizers/gpt2" --append-eod --output-prefix "$T/a" "$T/books.jsonl"
 }
 s=$(cpu run 1)
-printf 'tokenize-run-gpt2\t%s\tMB/s\tJSON lines to .bin and .idx on a RAM disk, a core, whole run; %s s of CPU\n' "$(rate "$bytes" "$s")" "$s"
+row tokenize-run-gpt2 "$(rate "$bytes" "$s")" MB/s "JSON lines to .bin and .idx on a RAM disk, a core, whole run; $s s of CPU"
 two=$(cpu run 2)
-printf 'tokenize-run-gpt2-two\t%s\ttimes\tspeed of two cores over one, by the CPU time of both\n' \
-    "$(awk -v a="$s" -v b="$two" 'BEGIN { printf "%.2f", 2 * a / b }')"
+row tokenize-run-gpt2-two "$(awk -v a="$s" -v b="$two" 'BEGIN { printf "%.2f", 2 * a / b }')" times \
+    "speed of two cores over one, by the CPU time of both"
 s=$(cpu quern-tokenizer train -q --vocab-size 32000 -o "$T/t.json" "$T/all.jsonl")
-printf 'tokenizer-train-32000\t%s\ts\tof CPU, %s bytes of JSON lines\n' "$s" "$(stat -c %s "$T/all.jsonl")"
+row tokenizer-train-32000 "$s" s "of CPU, $(stat -c %s "$T/all.jsonl") bytes of JSON lines"
 
 if [ -z "$PEERS" ]; then
-    printf 'tokenize-peers\t-\t-\tleft out: PEERS is not set\n'
+    row tokenize-peers - - 'left out: PEERS is not set'
     exit 0
 fi
 RAYON_NUM_THREADS=1 "$PEERS" - "$data/tokenizers" "$T/english" "$T/all" "$T/code" <<'PY'

@@ -1,15 +1,13 @@
 #!/usr/bin/env bash
 # SentencePiece models and BPE training, and their peers in the same run on the same bytes; ratios of CPU time.
 # MB=8 and TRAIN_MB=24: how much of text/prose is encoded and trained on.
-set -u
+TMPDIR=/dev/shm . bench/lib.sh
 data=$SHARED/data
 MB=${MB:-8} TRAIN_MB=${TRAIN_MB:-24}
 if [ ! -r "$data/text/prose/books-dev.jsonl.zst" ]; then
-    printf 'tokenizer-models\t-\t-\tleft out: no %s\n' "$data/text/prose/books-dev.jsonl.zst"
+    row tokenizer-models - - "left out: no $data/text/prose/books-dev.jsonl.zst"
     exit 0
 fi
-T=$(mktemp -d /dev/shm/quern.XXXXXX) || exit 1
-trap 'rm -rf "$T"' EXIT
 cut_text() { # INPUT OUTPUT MEGABYTES: the texts, a line each as they have them
     zstd -dcq "$1" | python3 -c '
 import json, sys
@@ -24,9 +22,7 @@ for line in sys.stdin:
 cut_text "$data/text/prose/books-dev.jsonl.zst" "$T/english" "$MB" || exit 1
 cut_text "$data/text/prose/man-dev.jsonl.zst" "$T/multilingual" "$MB" || exit 1
 cut_text "$data/text/prose/books-dev.jsonl.zst" "$T/train" "$TRAIN_MB" || exit 1
-${CC:-cc} -O2 -D_GNU_SOURCE -I. bench/tokenize_bench.c -Wl,--start-group "$B"/libtokenize.a "$B"/libindexed_dataset.a \
-    "$B"/libbase.a -Wl,--end-group -Wl,--as-needed -lpcre2-8 -licui18n -licuuc -licudata -lsimdjson -lzstd -lz -ldeflate -lyaml -lbz2 \
-    -lstdc++ -lm -lpthread -o "$T/bench" || exit 1
+tokenize_bench || exit 1
 models="sp8k_bpe_bytefallback sp8k_unigram_nmt_nfkc"
 for m in $models; do
     for of in english multilingual; do
@@ -34,15 +30,12 @@ for m in $models; do
     done
 done | tee "$T/ours"
 
-train() { # OUTPUT INPUT: seconds of CPU
-    ( TIMEFORMAT='%U %S'; time quern-tokenizer train -q -j1 --vocab-size 32000 --vocab-merges "$1" "$2" >/dev/null 2>&1 ) 2>&1 |
-        tail -n 1 | awk '{ print $1 + $2 }'
-}
-s=$(train "$T/quern" "$T/train")
+runs=1
+s=$(cpu quern-tokenizer train -q -j1 --vocab-size 32000 --vocab-merges "$T/quern" "$T/train")
 bytes=$(stat -c %s "$T/train")
-printf 'tokenizer-train-32000-%sMB\t%s\ts\tof CPU, %s bytes of plain text\n' "$TRAIN_MB" "$s" "$bytes"
+row "tokenizer-train-32000-${TRAIN_MB}MB" "$s" s "of CPU, $bytes bytes of plain text"
 if [ -z "$PEERS" ]; then
-    printf 'tokenizer-models-peers\t-\t-\tleft out: PEERS is not set\n'
+    row tokenizer-models-peers - - 'left out: PEERS is not set'
     exit 0
 fi
 TOKENIZERS_PARALLELISM=false RAYON_NUM_THREADS=1 "$PEERS" - "$data/tokenizers/sentencepiece" "$T" "$s" "$models" <<'PY'

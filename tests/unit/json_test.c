@@ -370,14 +370,9 @@ static void every_instruction_set_copies_alike(void **s)
                 if (stop < n)
                     src[stop] = stops[what];
                 for (int isa = 0; isa <= (int)isa_best(); isa++) {
-                    size_t (*f)(char *, const char *, size_t) = json_copy_to_special_base;
-#if defined(__x86_64__)
-                    f = isa == ISA_AVX2     ? json_copy_to_special_avx2
-                        : isa == ISA_AVX512 ? json_copy_to_special_avx512
-                                            : json_copy_to_special_base;
-#endif
+                    size_t (*const f[])(char *, const char *, size_t) = ISA_EACH(json_copy_to_special);
                     memset(dst, '#', sizeof dst);
-                    assert_int_equal(f(dst, src, n), stop);
+                    assert_int_equal(f[isa](dst, src, n), stop);
                     assert_memory_equal(dst, src, stop);
                     assert_int_equal(dst[n], '#');
                 }
@@ -420,16 +415,11 @@ static void every_instruction_set_unescapes_alike(void **s)
         k = unescape_plainly(want, src, n, &used);
         for (int isa = 0; isa <= (int)isa_best(); isa++)
             for (int here = 0; here < 2; here++) {
-                size_t (*f)(char *, const char *, size_t, size_t *) = json_unescape_run_base, got = 0;
-#if defined(__x86_64__)
-                f = isa == ISA_AVX2     ? json_unescape_run_avx2
-                    : isa == ISA_AVX512 ? json_unescape_run_avx512
-                                        : json_unescape_run_base;
-#endif
+                size_t (*const f[])(char *, const char *, size_t, size_t *) = ISA_EACH(json_unescape_run), got = 0;
                 memset(dst, '#', sizeof dst);
                 if (here)
                     memcpy(dst, src, n);
-                assert_int_equal(f(dst, here ? dst : src, n, &got), k);
+                assert_int_equal(f[isa](dst, here ? dst : src, n, &got), k);
                 assert_int_equal(got, used);
                 assert_memory_equal(dst, want, k);
                 assert_int_equal(dst[n], '#');
@@ -454,11 +444,8 @@ static void every_instruction_set_finds_hard_escapes(void **s)
                              (want + 1 == n || !memchr("\"\\/bfnrt", src[want + 1], 8))))
             want += src[want] == '\\' ? 2 : 1;
         for (int isa = 0; isa <= (int)isa_best(); isa++) {
-            size_t (*f)(const char *, size_t) = json_find_hard_base;
-#if defined(__x86_64__)
-            f = isa == ISA_AVX2 ? json_find_hard_avx2 : isa == ISA_AVX512 ? json_find_hard_avx512 : json_find_hard_base;
-#endif
-            assert_int_equal(f(src, n), want);
+            size_t (*const f[])(const char *, size_t) = ISA_EACH(json_find_hard);
+            assert_int_equal(f[isa](src, n), want);
         }
     }
 }

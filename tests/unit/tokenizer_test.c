@@ -1,5 +1,4 @@
-/* Splitters against PCRE2 and each other, merging against the plain definition, the table of
- * words, files that lie. */
+/* Merging against the plain definition, the table of words, files that lie. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,12 +10,8 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "base/utf8.h"
 #include "tokenize/bpe_pairs.h"
 #include "tokenize/model.h"
-#include "tokenize/split.h"
-#include "tokenize/split_pcre.h"
-#include "tokenize/split_run.h"
 #include "tokenize/tokenizer.h"
 #include "tokenize/word_table.h"
 
@@ -25,200 +20,6 @@ static struct rng_mt rng;
 static uint32_t below(uint32_t n)
 {
     return rng_mt_u32(&rng) % n;
-}
-
-/* Words, digits, white space, contractions and hard characters at random. */
-static size_t random_text(char *s, size_t max, bool ascii)
-{
-    static const char *const bits[] = {
-        "a", "b", "Q", "Z", "the", "Mill", "ABC", "aB", " ", " ", " ", "  ", "   ", "\n", "\r\n", "\n\n", "\t",
-        " \n", "\n    ", "1", "12", "2024", "1234567", "'", "'s", "'S", "'ll", "'Re", "'x", "n't", "''", ".", ",",
-        "!!", "(", "/", "//", ".\n/", "-", "#", "\v", "\f", "\x1c", "supercalifragilistic", "        ", "0",
-    };
-    static const uint32_t chars[] = {
-        0xE9, 0xC9, 0x17F, 0x212A, 0x430, 0x416, 0x5D0, 0x939, 0x93F, 0x94D, 0x4E00, 0x3042, 0xAC00, 0x300, 0x301,
-        0xA0, 0x85, 0x3000, 0x2003, 0x2028, 0x200B, 0xFEFF, 0x180E, 0x660, 0xBD, 0x2167, 0x201C, 0x2019, 0x2014,
-        0x1F600, 0x1F1E9, 0x10400, 0x1D7D8, 0x1C5, 0x2B0, 0x345, 0x20DD, 0xAD, 0xFFFD, 0x10FFFF, 0xE000,
-    };
-    size_t n = 0, pieces = 1 + below(ascii ? 120 : 60);
-
-    for (size_t i = 0; i < pieces && n + 32 < max; i++) {
-        if (!ascii && below(3) == 0) {
-            n += (size_t)utf8_put(s + n, chars[below(sizeof chars / sizeof *chars)]);
-        } else {
-            const char *b = bits[below(sizeof bits / sizeof *bits)];
-            memcpy(s + n, b, strlen(b));
-            n += strlen(b);
-        }
-    }
-    return n;
-}
-
-static size_t ends_by_scan(const struct split *s, const char *text, size_t n, uint32_t *ends)
-{
-    size_t at = 0, k = 0;
-
-    while (at < n) {
-        at += s->next((const uint8_t *)text + at, (const uint8_t *)text + n);
-        ends[k++] = (uint32_t)at;
-    }
-    return k;
-}
-
-static size_t ends_by_split(const struct split *s, const char *text, size_t n, uint32_t *ends, size_t room)
-{
-    struct split_state st = {.text = (const uint8_t *)text, .n = n};
-    uint32_t some[1024];
-    size_t k = 0;
-    int64_t got;
-
-    while ((got = split_next(s, &st, some, room, NULL)) > 0) {
-        memcpy(ends + k, some, (size_t)got * sizeof *ends);
-        k += (size_t)got;
-    }
-    assert_int_equal(got, 0);
-    return k;
-}
-
-static void fail_text(const char *name, const char *why, const char *text, size_t n)
-{
-    fprintf(stderr, "%s, %s:", name, why);
-    for (size_t i = 0; i < n; i++)
-        fprintf(stderr, text[i] >= 32 && text[i] < 127 ? "%c" : "\\x%02x", (unsigned char)text[i]);
-    fprintf(stderr, "\n");
-    fail();
-}
-
-static const char *const patterns[] = {"gpt2", "cl100k", "llama3", "qwen2", "o200k", "tekken"};
-
-static void splitters_cut_as_pcre2(void **state)
-{
-    struct split_pcre *x;
-    struct split s, p = {.kind = SPLIT_PCRE};
-    char text[4096];
-    uint32_t a[4096], b[4096];
-    struct err e;
-
-    (void)state;
-    for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
-        assert_int_equal(split_find(&s, patterns[k], &e), 0);
-        if (split_pcre_new(&x, split_pattern(&s), &e) < 0) {
-            assert_int_equal(e.code, ERR_UNSUPPORTED);
-            skip();
-        }
-        p.pcre = x;
-        for (int i = 0; i < 4000; i++) {
-            size_t n = random_text(text, sizeof text, i % 4 == 0), na = ends_by_scan(&s, text, n, a);
-            if (na != ends_by_split(&p, text, n, b, 1024) || memcmp(a, b, na * sizeof *a) != 0)
-                fail_text(patterns[k], "other than PCRE2", text, n);
-        }
-        split_free(&p);
-    }
-}
-
-typedef void (*split_run_fn)(const uint8_t *, size_t, struct split_run *);
-
-/* What an instruction set has for patterns[k]. */
-static split_run_fn run_of(size_t k, enum isa isa)
-{
-    static const split_run_fn runs[][3] = {
-#if defined(__x86_64__)
-#define ALL(name) {split_run_##name##_base, split_run_##name##_avx2, split_run_##name##_avx512}
-#else
-#define ALL(name) {split_run_##name##_base, NULL, NULL}
-#endif
-        ALL(gpt2), ALL(cl100k), ALL(cl100k), ALL(qwen2), ALL(o200k), ALL(tekken)};
-
-    return runs[k][isa];
-}
-
-/* Each instruction set, whole texts and every beginning and end of some. */
-static void runs_cut_as_scans(void **state)
-{
-    struct split s;
-    char text[8192];
-    uint32_t a[8192], b[8192];
-    struct err e;
-
-    (void)state;
-    for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
-        for (int isa = 0; isa <= (int)isa_best(); isa++) {
-            assert_int_equal(split_find(&s, patterns[k], &e), 0);
-            s.run = run_of(k, (enum isa)isa);
-            for (int i = 0; i < 6000; i++) {
-                size_t n = 0, na, cut = below(40);
-                while (n < 300)
-                    n += random_text(text + n, 2000, i % 5 < 2);
-                n -= cut;
-                na = ends_by_scan(&s, text, n, a);
-                if (na != ends_by_split(&s, text, n, b, 128 + below(900)) || memcmp(a, b, na * sizeof *a) != 0)
-                    fail_text(patterns[k], isa_name((enum isa)isa), text, n);
-            }
-        }
-    }
-}
-
-/* Each code point of the planes that have letters, between others of each kind. */
-static void each_character_has_its_class(void **state)
-{
-    enum { TOGETHER = 64 };
-    static char text[TOGETHER * 24];
-    static uint32_t a[sizeof text], b[sizeof text];
-
-    (void)state;
-    for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k += 4) /* gpt2, o200k */
-        for (int isa = 0; isa <= (int)isa_best(); isa++) {
-            struct split s;
-            struct err e;
-            assert_int_equal(split_find(&s, patterns[k], &e), 0);
-            s.run = run_of(k, (enum isa)isa);
-            for (uint32_t c = 0x80; c < 0x20000; c += TOGETHER) {
-                size_t n = 0, na;
-                for (uint32_t i = c; i < c + TOGETHER; i++)
-                    if (i < 0xD800 || i > 0xDFFF)
-                        for (const char *p = "aB1, "; *p; p++) {
-                            text[n++] = *p;
-                            n += (size_t)utf8_put(text + n, i);
-                        }
-                na = ends_by_scan(&s, text, n, a);
-                if (na != ends_by_split(&s, text, n, b, 1024) || memcmp(a, b, na * sizeof *a) != 0)
-                    fail_text(patterns[k], isa_name((enum isa)isa), text, n);
-            }
-        }
-}
-
-static void ill_formed_bytes_are_cut_alike(void **state)
-{
-    struct split s;
-    char text[400];
-    uint32_t a[400], b[400];
-    struct err e;
-
-    (void)state;
-    for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
-        assert_int_equal(split_find(&s, patterns[k], &e), 0);
-        for (int i = 0; i < 3000; i++) {
-            size_t n = 1 + below(sizeof text - 1), na;
-            for (size_t j = 0; j < n; j++)
-                text[j] = (char)(below(3) ? 'a' + below(6) : below(256));
-            na = ends_by_scan(&s, text, n, a);
-            assert_int_equal(a[na - 1], n);
-            if (na != ends_by_split(&s, text, n, b, 128) || memcmp(a, b, na * sizeof *a) != 0)
-                fail_text(patterns[k], "ill-formed", text, n);
-        }
-    }
-}
-
-static void unknown_patterns_are_errors(void **state)
-{
-    struct split s;
-    struct err e;
-
-    (void)state;
-    assert_true(split_find(&s, "(unclosed", &e) < 0);
-    assert_non_null(strstr(e.msg, "(unclosed"));
-    assert_int_equal(split_find(&s, "o200k_base", &e), 0);
-    assert_int_equal(s.kind, SPLIT_O200K);
 }
 
 /* ---- merging ---- */
@@ -257,10 +58,8 @@ static void make_bpe(struct bpe *b, struct vocab *v, int merges, const char *let
 }
 
 /* By the definition: the lowest rank, leftmost, again and again. */
-static size_t merge_plainly(const struct vocab *v, const uint32_t (*rule)[2], uint32_t rules, const uint8_t *p,
-                            size_t n, uint32_t *ids)
+static size_t merge_plainly(const uint32_t (*rule)[2], uint32_t rules, const uint8_t *p, size_t n, uint32_t *ids)
 {
-    (void)v;
     for (size_t i = 0; i < n; i++)
         ids[i] = p[i];
     for (;;) {
@@ -283,15 +82,14 @@ static size_t merge_plainly(const struct vocab *v, const uint32_t (*rule)[2], ui
 /* What an instruction set has for merging; false: not this processor. */
 static bool use_isa(struct bpe *b, enum isa isa)
 {
-    b->join = bpe_join_base;
-    b->words = bpe_words_base;
-#if defined(__x86_64__)
-    if (isa == ISA_AVX2)
-        b->join = bpe_join_avx2, b->words = bpe_words_avx2;
-    if (isa == ISA_AVX512)
-        b->join = bpe_join_avx512, b->words = bpe_words_avx512;
-#endif
-    return isa <= isa_best();
+    size_t (*const join[])(const struct bpe *, uint32_t *, uint32_t *, uint32_t *, size_t) = ISA_EACH(bpe_join);
+    void (*const words[])(const struct bpe *, struct bpe_word *, size_t) = ISA_EACH(bpe_words);
+
+    if (isa > isa_best())
+        return false;
+    b->join = join[isa];
+    b->words = words[isa];
+    return true;
 }
 
 /* Words at once give what they give one by one. */
@@ -352,7 +150,7 @@ static void merging_follows_the_definition(void **state)
             size_t n = 1 + below(i % 2 ? 40 : 390), k;
             for (size_t j = 0; j < n; j++)
                 text[j] = (uint8_t)('a' + below(3));
-            k = merge_plainly(&v, (const uint32_t(*)[2])rule, MERGES, text, n, want);
+            k = merge_plainly((const uint32_t(*)[2])rule, MERGES, text, n, want);
             assert_int_equal(bpe_encode(&b, &scratch, text, n, got), k);
             assert_memory_equal(got, want, k * sizeof *got);
         }
@@ -391,17 +189,14 @@ static void ranks_give_the_same_as_their_merges(void **state)
 /* The ids of a piece's parts, one after the other, of which there are *parts. */
 static size_t encode_parts(const struct bpe *b, enum isa isa, const char *p, size_t n, uint32_t *ids, size_t *parts)
 {
-    size_t (*apart)(const struct bpe_crossings *, struct span, uint32_t *, size_t, size_t *, size_t, uint32_t *, size_t) =
-        bpe_parts_base;
+    size_t (*const apart[])(const struct bpe_crossings *, struct span, uint32_t *, size_t, size_t *, size_t, uint32_t *,
+                            size_t) = ISA_EACH(bpe_parts);
     uint32_t cuts[2] = {0, (uint32_t)n}, at[BPE_CUT_ROOM];
     struct bpe_scratch scratch = {0};
     size_t done = 0, count = 0, end = 0;
 
-#if defined(__x86_64__)
-    apart = isa == ISA_AVX512 ? bpe_parts_avx512 : isa == ISA_AVX2 ? bpe_parts_avx2 : apart;
-#endif
     while (!done) {
-        size_t k = apart(&b->crossings, (struct span){p, n}, cuts, 1, &done, 0, at, BPE_CUT_ROOM);
+        size_t k = apart[isa](&b->crossings, (struct span){p, n}, cuts, 1, &done, 0, at, BPE_CUT_ROOM);
         for (size_t i = 0; i < k; end = at[++i]) {
             assert_int_equal(at[i], end);
             count += (size_t)bpe_encode(b, &scratch, (const uint8_t *)p + end, at[i + 1] - end, ids + count);
@@ -530,13 +325,8 @@ static void batches_give_what_was_put(void **state)
 {
     typedef void (*seek_fn)(const struct word_table *, struct word_batch *);
     typedef char *(*put_fn)(const struct word_table *, struct word_batch *, struct word_batch *, char *);
-#if defined(__x86_64__)
-#define EACH(name) {name##_base, name##_avx2, name##_avx512}
-#else
-#define EACH(name) {name##_base, NULL, NULL}
-#endif
-    static const seek_fn seek[] = EACH(words_seek);
-    static const put_fn put[] = EACH(words_put4), put_half[] = EACH(words_put2);
+    static const seek_fn seek[] = ISA_EACH(words_seek);
+    static const put_fn put[] = ISA_EACH(words_put4), put_half[] = ISA_EACH(words_put2);
     struct word_batch b, ahead;
     struct word_table w;
 
@@ -639,11 +429,6 @@ static void strange_files_are_refused_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(splitters_cut_as_pcre2),
-        cmocka_unit_test(runs_cut_as_scans),
-        cmocka_unit_test(each_character_has_its_class),
-        cmocka_unit_test(ill_formed_bytes_are_cut_alike),
-        cmocka_unit_test(unknown_patterns_are_errors),
         cmocka_unit_test(merging_follows_the_definition),
         cmocka_unit_test(ranks_give_the_same_as_their_merges),
         cmocka_unit_test(parts_are_merged_as_the_whole),
