@@ -13,8 +13,7 @@ enum { WARPS = 4, OWN = 16 * WARPS, FEW = 16 };
 
 /* Rows row0 .. row0 + ROWS - 1 of a head into a tile of rows of S elements; zeros from `rows` on. */
 template <int D, int S, int ROWS> static __device__ __forceinline__ void fill(uint16_t *tile, const struct attention_view &v,
-        int64_t b,
-                                                                              int64_t h, int64_t row0, int64_t rows)
+                                                                              int64_t b, int64_t h, int64_t row0, int64_t rows)
 {
     for (int x = (int)threadIdx.x; x < ROWS * (D / 8); x += 32 * WARPS) {
         int r = x / (D / 8), c = x % (D / 8) * 8;
@@ -80,17 +79,14 @@ static __device__ __forceinline__ float quad_sum(float x)
     return x + __shfl_xor_sync(~0u, x, 2);
 }
 
-/* The factor of a probability; row: of the head's first key here. */
-static __device__ __forceinline__ int64_t drop_row0(const struct attention &p, int64_t b, int64_t h)
-{
-    return (b * p.all_heads + h) * p.all_t;
-}
-static __device__ __forceinline__ float drop_at(const struct drop &d, const struct attention &p, int64_t row, int64_t query)
+/* The factor of a probability of head h of sequence b. */
+static __device__ __forceinline__ float drop_at(const struct drop &d, const struct attention &p, int64_t b, int64_t h,
+                                                int64_t key, int64_t query)
 {
     float f[4];
 
     query += p.first_query;
-    drop_four(d, row, query / 4, f);
+    drop_four(d, (b * p.all_heads + h) * p.all_t + key, query / 4, f);
     return query % 4 < 2 ? (query % 2 ? f[1] : f[0]) : (query % 2 ? f[3] : f[2]);
 }
 
@@ -161,7 +157,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
                     *x = exp2f(*x - most);
                     sum += *x;
                     if (drop.keep > 0)
-                        *x *= drop_at(drop, p, drop_row0(p, b, h) + col + n * 8 + c, row + half * 8);
+                        *x *= drop_at(drop, p, b, h, col + n * 8 + c, row + half * 8);
                 }
             l[half] = fmaf(l[half], alpha, sum);
 #pragma unroll
@@ -238,7 +234,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
                 int64_t key = j0 + n * 8 + mma_i() * 2 + c % 2, query = row + c / 2 * 8;
                 float pr = key <= query + seen && key < p.t_kv ? exp2f(s[n][c] * k - lse[c / 2]) : 0.0f;
                 if (drop.keep > 0)
-                    dp[c] *= drop_at(drop, p, drop_row0(p, b, h) + key, query);
+                    dp[c] *= drop_at(drop, p, b, h, key, query);
                 s[n][c] = pr * (dp[c] - del[c / 2]);
             }
         }
@@ -309,7 +305,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
                     int at = n * 8 + mma_i() * 2 + c % 2;
                     int64_t query = i0 + at, j = row + c / 2 * 8;
                     float x = query < p.t && j <= query + seen ? exp2f(pr[n][c] * k - lse[at]) : 0.0f;
-                    float f = drop.keep > 0 ? drop_at(drop, p, drop_row0(p, b, h) + j, query) : 1.0f;
+                    float f = drop.keep > 0 ? drop_at(drop, p, b, h, j, query) : 1.0f;
                     ds[n][c] = x * (ds[n][c] * f - del[at]);
                     pr[n][c] = x * f;
                 }
@@ -343,9 +339,9 @@ bool attention_mma_view_fits(const struct attention_view *v)
 
 bool attention_mma_fits(enum dtype dt, const struct attention *p)
 {
-    return dt == DTYPE_BF16 && (p->d == 64 || p->d == 128) && p->t >= FEW &&
-           p->b * p->heads <= 65535 && attention_mma_view_fits(&p->q) && attention_mma_view_fits(&p->k) &&
-           attention_mma_view_fits(&p->v) && attention_mma_view_fits(&p->o);
+    return dt == DTYPE_BF16 && (p->d == 64 || p->d == 128) && p->t >= FEW && p->b * p->heads <= 65535 &&
+           attention_mma_view_fits(&p->q) && attention_mma_view_fits(&p->k) && attention_mma_view_fits(&p->v) &&
+           attention_mma_view_fits(&p->o);
 }
 
 static dim3 grid_of(int64_t rows, int64_t heads) { return dim3((unsigned)((rows + OWN - 1) / OWN), (unsigned)heads); }

@@ -38,8 +38,6 @@ template <enum dtype DT> static __device__ __forceinline__ void keep_row(float *
         x[c] = c < d ? one_get<DT>(v.p, at + c) * scale : 0.0f;
 }
 
-/* Kernels ask for a block at a time at least: what the compiler would have by itself spills registers. */
-
 /* The last key that query i sees. */
 static __device__ __forceinline__ int64_t last_key(const struct attention &p, int64_t i)
 {
@@ -69,6 +67,7 @@ static __device__ __forceinline__ float drop_one(const struct drop &d, const str
     return query % 4 == 0 ? f[0] : query % 4 == 1 ? f[1] : query % 4 == 2 ? f[2] : f[3];
 }
 
+/* Kernels ask for a block at a time at least: what the compiler would have by itself spills registers. */
 template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WARPS, 1) fwd_kernel(struct attention p,
         struct drop drop)
 {
