@@ -23,7 +23,7 @@ extern "C" int attention_fwd_cuda(struct device *dev, enum dtype dt, const struc
     TRY(check_attention(dt, p, "attention_fwd", e));
     if (p->b == 0 || p->t == 0)
         return 0;
-    if (way_of() <= WAY_CUDNN && !p->block && !p->full) {
+    if (way_of() <= WAY_CUDNN && !p->block && !p->full && !p->start) {
         TRY(attention_cudnn_fwd(dev, dt, p, &done, e));
         if (done)
             return 0;
@@ -41,7 +41,7 @@ extern "C" int attention_bwd_cuda(struct device *dev, enum dtype dt, const struc
     TRY(check_attention_bwd(dt, p, e));
     if (p->b == 0 || p->t_kv == 0)
         return 0;
-    if (way_of() == WAY_CUDNN && !p->block && !p->full) {
+    if (way_of() == WAY_CUDNN && !p->block && !p->full && !p->start) {
         TRY(attention_cudnn_bwd(dev, dt, p, dout, dq, dk, dv, &done, e));
         if (done)
             return 0;

@@ -1,6 +1,6 @@
 /* kernels/attention.h -- causal attention that never stores the (T, T) matrix.
  *
- *     o = dropout(softmax(scale q k^T, keys 0 .. pos of the query)) v
+ *     o = dropout(softmax(scale q k^T, keys 0 .. pos of the query, or from where its document begins)) v
  * Tiled with an online softmax; backward recomputes probabilities from the saved
  * log-sum-exp (arXiv:2205.14135, arXiv:2307.08691).
  */
@@ -22,7 +22,8 @@ struct attention_view {
 };
 
 /* The keys of a query may come in several calls, the blocks of ring attention (arXiv:2310.01889).
- * Forward of the first writes o, in fp32, and lse; each further one goes on from what they hold.
+ * Forward of the first, of which every query sees a key, writes o, in fp32, and lse; each further one goes on from what
+ * they hold.
  * Backward takes the lse of all blocks, and o of all in dt, and adds its share to dq, dk and dv, which
  * are fp32 then. */
 enum attention_block { ATTENTION_ALONE, ATTENTION_FIRST, ATTENTION_FURTHER };
@@ -33,6 +34,8 @@ struct attention {
     int64_t t_kv;   /* keys; >= t.  Query i sees keys 0 .. i + t_kv - t: equal to t in
                        training, more when the first ones come from a cache */
     bool full;      /* every query sees all keys, of which there may be any number */
+    const int32_t *start; /* (B, t) or NULL: the first key that a query sees, its own place at most and nowhere less than that
+                             of the query before; counted as first_key is.  Not with a cache */
     enum attention_block block;
     float scale;    /* 1 / sqrt(d) as a rule */
     struct attention_view q, k, v; /* (B, t, H, d), (B, t_kv, Hkv, d) twice; only read */

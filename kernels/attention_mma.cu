@@ -61,10 +61,34 @@ template <int D> static __device__ __forceinline__ void store(const struct atten
     }
 }
 
-/* How many keys beyond its own number query sees: all, or as far as it is from the end. */
+/* How many keys beyond its own number a query sees: all, or as far as it is from the end. */
 static __device__ __forceinline__ int64_t seen_of(const struct attention &p)
 {
     return p.full ? p.t_kv : p.t_kv - p.t;
+}
+
+/* The first key that query i of sequence b sees: where its document begins. */
+static __device__ __forceinline__ int first_of(const struct attention &p, int64_t b, int64_t i)
+{
+    int64_t first = p.start && i < p.t ? p.start[b * p.t + i] - p.first_key : 0;
+
+    return first < 0 ? 0 : (int)first;
+}
+
+/* What query i of sequence b sees: n keys from first on. */
+struct window {
+    int first;
+    unsigned n;
+};
+static __device__ __forceinline__ struct window window_of(const struct attention &p, int64_t b, int64_t i)
+{
+    int first = first_of(p, b, i), end = (int)(i + seen_of(p) < p.t_kv ? i + seen_of(p) + 1 : p.t_kv);
+
+    return {first, first < end ? (unsigned)(end - first) : 0u};
+}
+static __device__ __forceinline__ bool sees(const struct window &w, int64_t key)
+{
+    return (unsigned)((int)key - w.first) < w.n;
 }
 
 /* Sum and maximum over the four lanes that share a row. */
@@ -101,7 +125,8 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
     int64_t q0 = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN,
         row = q0 + threadIdx.x / 32 * 16 + mma_g(); /* the long ones first */
     int64_t end = q0 + OWN + seen < p.t_kv ? q0 + OWN + seen : p.t_kv;
-    float m[2] = {__uint_as_float(0xff800000u), __uint_as_float(0xff800000u)}, l[2] = {0, 0}, o[D / 8][4] = {};
+    const struct window keys[2] = {window_of(p, b, row), window_of(p, b, row + 8)};
+    float m[2] = {-1e30f, -1e30f}, l[2] = {0, 0}, o[D / 8][4] = {}; /* m is finite, since a tile may have no key for a query */
     float k = p.scale * LOG2E;
     uint32_t q[D / 16][4];
 
@@ -120,7 +145,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
                 }
             }
     take_rows<D, S>(q, tiles, p.q, b, h, q0, p.t);
-    for (int64_t j0 = 0; j0 < end; j0 += N) {
+    for (int64_t j0 = first_of(p, b, q0); j0 < end; j0 += N) {
         float s[N / 8][4] = {};
         __syncthreads();
         fill<D, S, N>(kt, p.k, b, kvh, j0, p.t_kv);
@@ -136,17 +161,17 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
             }
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            int64_t last = row + half * 8 + seen, col = j0 + mma_i() * 2;
+            int64_t col = j0 + mma_i() * 2;
             float most = m[half], sum = 0, alpha;
 #pragma unroll
             for (int n = 0; n < N / 8; n++)
 #pragma unroll
                 for (int c = 0; c < 2; c++) {
                     float *x = &s[n][half * 2 + c];
-                    *x = col + n * 8 + c <= last && col + n * 8 + c < p.t_kv ? *x * k : __uint_as_float(0xff800000u);
+                    *x = sees(keys[half], col + n * 8 + c) ? *x * k : __uint_as_float(0xff800000u);
                     most = fmaxf(most, *x);
                 }
-            most = quad_max(most); /* key 0 is seen by all, so this is finite from the first tile on */
+            most = quad_max(most);
             alpha = exp2f(m[half] - most);
             m[half] = most;
 #pragma unroll
@@ -200,6 +225,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
     int64_t bh = blockIdx.y, b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads), seen = seen_of(p);
     int64_t q0 = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN, row = q0 + threadIdx.x / 32 * 16 + mma_g();
     int64_t end = q0 + OWN + seen < p.t_kv ? q0 + OWN + seen : p.t_kv;
+    const struct window keys[2] = {window_of(p, b, row), window_of(p, b, row + 8)};
     float lse[2], del[2], g[D / 8][4] = {}, k = p.scale * LOG2E;
     uint32_t q[D / 16][4], dy[D / 16][4];
 
@@ -212,7 +238,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
     take_rows<D, S>(q, tiles, p.q, b, h, q0, p.t);
     __syncthreads();
     take_rows<D, S>(dy, tiles, dout, b, h, q0, p.t);
-    for (int64_t j0 = 0; j0 < end; j0 += N) {
+    for (int64_t j0 = first_of(p, b, q0); j0 < end; j0 += N) {
         float s[N / 8][4] = {};
         __syncthreads();
         fill<D, S, N>(kt, p.k, b, kvh, j0, p.t_kv);
@@ -232,7 +258,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
 #pragma unroll
             for (int c = 0; c < 4; c++) {
                 int64_t key = j0 + n * 8 + mma_i() * 2 + c % 2, query = row + c / 2 * 8;
-                float pr = key <= query + seen && key < p.t_kv ? exp2f(s[n][c] * k - lse[c / 2]) : 0.0f;
+                float pr = sees(keys[c / 2], key) ? exp2f(s[n][c] * k - lse[c / 2]) : 0.0f;
                 if (drop.keep > 0)
                     dp[c] *= drop_at(drop, p, b, h, key, query);
                 s[n][c] = pr * (dp[c] - del[c / 2]);
@@ -264,6 +290,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
     constexpr int S = D + 8;
     __shared__ __align__(16) uint16_t vt[OWN * S], tiles[OWN * S > 2 * N * S ? OWN * S : 2 * N * S];
     __shared__ float lse[N], del[N];
+    __shared__ int begin[N];
     uint16_t *qt = tiles, *yt = tiles + N * S;
     int64_t b = blockIdx.y / p.kv_heads, kvh = blockIdx.y % p.kv_heads, group = p.heads / p.kv_heads, seen = seen_of(p);
     int64_t j0 = (int64_t)blockIdx.x * OWN, row = j0 + threadIdx.x / 32 * 16 + mma_g();
@@ -274,7 +301,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
     fill<D, S, OWN>(vt, p.v, b, kvh, j0, p.t_kv);
     take_rows<D, S>(key, tiles, p.k, b, kvh, j0, p.t_kv);
     for (int64_t h = kvh * group; h < (kvh + 1) * group; h++)
-        for (int64_t i0 = first; i0 < p.t; i0 += N) {
+        for (int64_t i0 = first; i0 < p.t && first_of(p, b, i0) < j0 + OWN; i0 += N) { /* then documents behind these keys */
             int64_t bh = b * p.heads + h;
             float pr[N / 8][4] = {}, ds[N / 8][4] = {};
             __syncthreads();
@@ -283,6 +310,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
             for (int x = (int)threadIdx.x; x < N; x += 32 * WARPS) {
                 lse[x] = i0 + x < p.t ? p.lse[bh * p.t + i0 + x] * LOG2E : 0.0f;
                 del[x] = i0 + x < p.t ? delta[bh * p.t + i0 + x] : 0.0f;
+                begin[x] = i0 + x < p.t ? first_of(p, b, i0 + x) : INT32_MAX;
             }
             __syncthreads();
 #pragma unroll
@@ -304,7 +332,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
                 for (int c = 0; c < 4; c++) {
                     int at = n * 8 + mma_i() * 2 + c % 2;
                     int64_t query = i0 + at, j = row + c / 2 * 8;
-                    float x = query < p.t && j <= query + seen ? exp2f(pr[n][c] * k - lse[at]) : 0.0f;
+                    float x = j >= begin[at] && j <= query + seen ? exp2f(pr[n][c] * k - lse[at]) : 0.0f;
                     float f = drop.keep > 0 ? drop_at(drop, p, b, h, j, query) : 1.0f;
                     ds[n][c] = x * (ds[n][c] * f - del[at]);
                     pr[n][c] = x * f;

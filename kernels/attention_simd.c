@@ -42,13 +42,33 @@ INLINE int64_t last_key(const struct attention *p, int64_t i)
     return p->full ? p->t_kv - 1 : i + p->t_kv - p->t;
 }
 
-/* Key j0 + i is hidden from query q0 + j (the last key a query sees is its own place). */
-NOINLINE void mask_tile(float *s, int64_t j0, int64_t keys, int64_t last)
+/* The first one of sequence b: where its document begins. */
+INLINE int64_t first_key(const struct attention *p, int64_t b, int64_t i)
 {
-    /* last: the last key that query 0 of the tile sees */
-    for (int64_t i = 0; i < keys; i++)
-        for (int64_t j = 0; j < TILE && last + j < j0 + i; j++)
-            s[i * TILE + j] = -INFINITY;
+    int64_t first = p->start ? p->start[b * p->t + i] - p->first_key : 0;
+
+    return first < 0 ? 0 : first;
+}
+
+/* Where the tiles of keys of query q0 and those behind it begin: a product works on whole groups of rows. */
+INLINE int64_t first_tile(const struct attention *p, int64_t b, int64_t q0)
+{
+    return first_key(p, b, q0) / TILE_MR * TILE_MR;
+}
+
+/* Hides keys j0 .. from the queries q0 .. that do not see them. */
+NOINLINE void mask_tile(const struct attention *p, float *s, int64_t j0, int64_t keys, int64_t b, int64_t q0, int64_t nq)
+{
+    int64_t last = last_key(p, q0);
+
+    if (j0 + keys - 1 > last)
+        for (int64_t i = 0; i < keys; i++)
+            for (int64_t j = 0; j < TILE && last + j < j0 + i; j++)
+                s[i * TILE + j] = -INFINITY;
+    if (first_key(p, b, q0 + nq - 1) > j0)
+        for (int64_t j = 0; j < nq; j++)
+            for (int64_t i = 0; i < keys && j0 + i < first_key(p, b, q0 + j); i++)
+                s[i * TILE + j] = -INFINITY;
 }
 
 /* Dropout's factors for a tile of probabilities times themselves. */
@@ -92,7 +112,7 @@ INLINE void fwd_tile(enum dtype dt, const struct attention *p, const float *k, c
                      int64_t b, int64_t h, int64_t q0, float *w)
 {
     int64_t d = p->d, dp = attention_padded(d);
-    int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, seen = last_key(p, q0 + nq - 1) + 1;
+    int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, begin = first_tile(p, b, q0), seen = last_key(p, q0 + nq - 1) + 1;
     int64_t bh = b * p->heads + h;
     float *qt = w, *o = qt + TILE * dp;
     float *tmp = o + TILE * dp, *s = tmp + TILE * dp, *sd = s + TILE * TILE;
@@ -103,18 +123,17 @@ INLINE void fwd_tile(enum dtype dt, const struct attention *p, const float *k, c
     tile_transpose(qt, tmp, dp, dp);
     memset(o, 0, (size_t)(TILE * dp) * sizeof *o);
     for (int j = 0; j < QV; j++) {
-        m[j] = vf_set(-INFINITY);
+        m[j] = vf_set(-1e30f); /* finite, since a tile may have no key for a query */
         l[j] = vf_set(0);
     }
     if (p->block == ATTENTION_FURTHER)
         fwd_resume(p, o, m, l, b, h, q0, nq);
-    for (int64_t j0 = 0; j0 < seen; j0 += TILE) {
+    for (int64_t j0 = begin; j0 < seen; j0 += TILE) {
         int64_t nk = seen - j0 < TILE ? seen - j0 : TILE;
         const float *pv = s;
 
         tile_mm(s, TILE, k + j0 * dp, dp, 1, qt, TILE, nk, TILE, dp, false);
-        if (j0 + nk - 1 > last_key(p, q0))
-            mask_tile(s, j0, nk, last_key(p, q0));
+        mask_tile(p, s, j0, nk, b, q0, nq);
         for (int j = 0; j < QV; j++) {
             vf old = m[j], sum = vf_set(0), a;
 
@@ -133,7 +152,7 @@ INLINE void fwd_tile(enum dtype dt, const struct attention *p, const float *k, c
             drop_tile(sd, s, p, bh, j0, nk, q0);
             pv = sd;
         }
-        if (j0 > 0 || p->block == ATTENTION_FURTHER)
+        if (j0 > begin || p->block == ATTENTION_FURTHER)
             for (int64_t i = 0; i < nq; i++)
                 for (int64_t c = 0; c < dp; c += VW)
                     vf_store(o + i * dp + c, vf_load(o + i * dp + c) * vf_set(alpha[i]));
@@ -218,7 +237,7 @@ INLINE void fwd_item(enum dtype dt, const struct attention *p, int64_t item, boo
 void ISA_FN(attention_fwd_loop)(struct device *dev, enum dtype dt, const struct attention *p,
                                 float *scratch)
 {
-    bool few = p->t < 8 && !(p->drop && p->drop->p > 0) && !p->full && !p->block;
+    bool few = p->t < 8 && !(p->drop && p->drop->p > 0) && !p->full && !p->block && !p->start;
     int64_t items = p->b * p->heads * (few ? p->t : 1);
 
 #pragma omp parallel num_threads(cpu_team(dev, items * p->t * p->t_kv * p->d))
@@ -276,8 +295,7 @@ NOINLINE void bwd_pair(const struct attention *p, struct bwd_tile *x, const floa
 
     tile_mm(s, TILE, k, dp, 1, x->qt, TILE, nk, TILE, dp, false);
     tile_mm(ds, TILE, v, dp, 1, x->dot, TILE, nk, TILE, dp, false);
-    if (j0 + nk - 1 > last_key(p, q0))
-        mask_tile(s, j0, nk, last_key(p, q0));
+    mask_tile(p, s, j0, nk, bh / p->heads, q0, nq);
     if (drops)
         drop_tile(ds, ds, p, bh, j0, nk, q0);
     for (int64_t i = 0; i < nk; i++)
@@ -334,7 +352,7 @@ INLINE void bwd_head(enum dtype dt, const struct attention *p, const struct atte
             int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, seen = last_key(p, q0 + nq - 1) + 1;
 
             bwd_load(dt, p, dout, &x, tmp, b, h, q0, nq);
-            for (int64_t j0 = 0; j0 < seen; j0 += TILE) {
+            for (int64_t j0 = first_tile(p, b, q0); j0 < seen; j0 += TILE) {
                 int64_t nk = seen - j0 < TILE ? seen - j0 : TILE;
 
                 bwd_pair(p, &x, k + j0 * dp, v + j0 * dp, dk + j0 * dp, dv + j0 * dp, tiles,

@@ -142,6 +142,8 @@ static inline int check_attention(enum dtype dt, const struct attention *p, cons
                        (long long)p->d);
     if (p->block && !p->lse)
         return err_set(e, ERR_ARG, "%s: a block needs its log-sum-exp", op);
+    if (p->start && !p->full && p->t_kv != p->t)
+        return err_set(e, ERR_ARG, "%s: documents do not go with a cache", op);
     return 0;
 }
 

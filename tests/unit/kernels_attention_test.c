@@ -9,6 +9,7 @@ struct shape {
 struct problem {
     struct shape s;
     const struct dropout *drop;
+    const int32_t *start;
     double scale, *q, *k, *v, *o, *lse, *dout;
 };
 
@@ -26,21 +27,22 @@ static void query_ref(struct problem *p, int64_t b, int64_t h, int64_t i)
 {
     struct shape s = p->s;
     int64_t kh = h / (s.heads / s.kv), bh = b * s.heads + h, seen = i + 1 + s.t_kv - s.t;
+    int64_t first = p->start ? p->start[b * s.t + i] : 0;
     const double *q = p->q + ((b * s.t + i) * s.heads + h) * s.d;
     double *o = p->o + ((b * s.t + i) * s.heads + h) * s.d, *w = malloc((size_t)seen * sizeof *w);
     double max = -INFINITY, sum = 0;
 
-    for (int64_t j = 0; j < seen; j++) {
+    for (int64_t j = first; j < seen; j++) {
         w[j] = 0;
         for (int64_t c = 0; c < s.d; c++)
             w[j] += p->scale * q[c] * p->k[((b * s.t_kv + j) * s.kv + kh) * s.d + c];
         max = fmax(max, w[j]);
     }
-    for (int64_t j = 0; j < seen; j++)
+    for (int64_t j = first; j < seen; j++)
         sum += exp(w[j] - max);
     for (int64_t c = 0; c < s.d; c++)
         o[c] = 0;
-    for (int64_t j = 0; j < seen; j++) {
+    for (int64_t j = first; j < seen; j++) {
         double pr = exp(w[j] - max) / sum * drop_factor(p->drop, bh * s.t_kv + j, i, s.t);
 
         for (int64_t c = 0; c < s.d; c++)
@@ -91,6 +93,19 @@ static struct attention args(const struct shape *s, struct tn *q, struct tn *k, 
     return p;
 }
 
+/* Where the document of each of (b, t) tokens begins, made up. */
+static int32_t *documents(int64_t b, int64_t t)
+{
+    int32_t *start = malloc((size_t)(b * t) * sizeof *start);
+    uint32_t x = 12345;
+
+    for (int64_t i = 0; i < b * t; i++) {
+        x = x * 1664525 + 1013904223;
+        start[i] = i % t == 0 ? 0 : x >> 24 < 20 || (x >> 24 < 90 && i % 100 < 20) ? (int32_t)(i % t) : start[i - 1];
+    }
+    return start;
+}
+
 static const struct dropout drop = {.p = 0.25f, .key = 99, .stream = 3, .row0 = 0};
 
 static void forward_equals_the_definition(void **st)
@@ -102,14 +117,15 @@ static void forward_equals_the_definition(void **st)
         {1, 20, 2, 1, 33, 150},  {1, 70, 1, 1, 256, 100}, {1, 8, 1, 1, 128, 8}};
 
     (void)st;
-    for (size_t k = 0; k < 4 * sizeof shapes / sizeof *shapes; k++) {
+    for (size_t k = 0; k < 8 * sizeof shapes / sizeof *shapes; k++) {
         enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
         const struct dropout *d = k / 2 % 2 ? &drop : NULL;
-        struct shape s = shapes[k / 4];
+        struct shape s = shapes[k / 8];
+        int32_t *start = k / 4 % 2 && s.t == s.t_kv ? documents(s.b, s.t) : NULL;
         int64_t nq = s.b * s.t * s.heads * s.d, nk = s.b * s.t_kv * s.kv * s.d;
         struct tn q = tn_random(dt, nq, 70, 1.5, 0), key = tn_random(dt, nk, 71, 1.5, 0);
         struct tn v = tn_random(dt, nk, 72, 1, 0), o[3], lse[3];
-        struct problem p = {.s = s, .drop = d, .scale = (double)(float)(1 / sqrt((double)s.d)),
+        struct problem p = {.s = s, .drop = d, .start = start, .scale = (double)(float)(1 / sqrt((double)s.d)),
                             .q = q.v, .k = key.v, .v = v.v, .o = tn_doubles(nq),
                             .lse = tn_doubles(s.b * s.heads * s.t)};
 
@@ -120,6 +136,7 @@ static void forward_equals_the_definition(void **st)
             o[i] = tn_poison(dt, nq);
             lse[i] = tn_poison(DTYPE_F32, s.b * s.heads * s.t);
             a = args(&s, &q, &key, &v, &o[i], &lse[i], d);
+            a.start = start;
             OK(attention_fwd_cpu(tn_devices[i], dt, &a, &tn_err));
             tn_near("o", &o[i], p.o, 1e-5, 1);
             tn_near("lse", &lse[i], p.lse, 1e-6, 2);
@@ -128,34 +145,38 @@ static void forward_equals_the_definition(void **st)
         }
         struct tn alone = tn_poison(dt, nq);
         struct attention a = args(&s, &q, &key, &v, &alone, NULL, d);
+        a.start = start;
         OK(attention_fwd_cpu(tn_devices[1], dt, &a, &tn_err));
         tn_same("o without lse", &o[0], &alone);
+        free(start);
     }
 }
 
 static void gradients_are_slopes(void **st)
 {
     const struct shape shapes[] = {{1, 3, 1, 1, 4, 3},   {2, 5, 2, 1, 6, 5}, {1, 17, 2, 2, 16, 17},
-                                   {1, 66, 1, 1, 3, 66}, {1, 4, 4, 2, 20, 9}, {1, 70, 2, 1, 5, 140}};
+                                   {1, 66, 1, 1, 3, 66}, {1, 4, 4, 2, 20, 9}, {1, 70, 2, 1, 5, 140}, {1, 150, 1, 1, 3, 150}};
 
     (void)st;
-    for (size_t k = 0; k < 4 * sizeof shapes / sizeof *shapes; k++) {
+    for (size_t k = 0; k < 8 * sizeof shapes / sizeof *shapes; k++) {
         enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
         const struct dropout *d = k / 2 % 2 ? &drop : NULL;
-        struct shape s = shapes[k / 4];
+        struct shape s = shapes[k / 8];
+        int32_t *start = k / 4 % 2 && s.t == s.t_kv ? documents(s.b, s.t) : NULL;
         int64_t nq = s.b * s.t * s.heads * s.d, nk = s.b * s.t_kv * s.kv * s.d;
         int64_t row = s.heads * s.d, kv = s.kv * s.d;
         struct tn q = tn_random(dt, nq, 70, 1, 0), key = tn_random(dt, nk, 71, 1, 0);
         struct tn v = tn_random(dt, nk, 72, 1, 0), dout = tn_random(dt, nq, 73, 1, 0);
         struct tn o = tn_poison(dt, nq), lse = tn_poison(DTYPE_F32, s.b * s.heads * s.t);
         struct tn g[3][3];
-        struct problem p = {.s = s, .drop = d, .scale = (double)(float)(1 / sqrt((double)s.d)),
+        struct problem p = {.s = s, .drop = d, .start = start, .scale = (double)(float)(1 / sqrt((double)s.d)),
                             .q = q.v, .k = key.v, .v = v.v, .dout = dout.v, .o = tn_doubles(nq),
                             .lse = tn_doubles(s.b * s.heads * s.t)};
         struct attention a = args(&s, &q, &key, &v, &o, &lse, d);
         double *in[3] = {q.v, key.v, v.v};
         int64_t n[3] = {nq, nk, nk}, step = nq > 200 ? 37 : 1;
 
+        a.start = start;
         OK(attention_fwd_cpu(tn_devices[0], dt, &a, &tn_err));
         for (int i = 0; i < 3; i++) {
             for (int j = 0; j < 3; j++)
@@ -177,6 +198,7 @@ static void gradients_are_slopes(void **st)
                     fail_msg("shape %zu d%c[%lld]: %g, should be %g", k, "qkv"[j], (long long)i,
                              got, want);
             }
+        free(start);
     }
 }
 
@@ -256,7 +278,8 @@ struct cut {
     struct attention whole;
     enum dtype dt;
     int64_t from[2], len[2];
-    int first; /* stretch of the keys that the second one's queries see first */
+    int first; /* stretch of the keys that the second one's queries see first: with documents their own */
+    int32_t *start[2]; /* of documents */
     struct tn dout, sum, lse[2], grad[3];
 };
 
@@ -277,6 +300,7 @@ static void cut_call(struct cut *c, struct device *dev, int call, bool back)
     a.v = rows(a.v, c->from[keys], w);
     a.o = back ? rows(a.o, c->from[query], w) : rows(view(&c->sum, 0, t * row, row), c->from[query], f);
     a.lse = c->lse[query].p;
+    a.start = c->start[query];
     a.all_t = t;
     a.first_query = c->from[query];
     a.first_key = c->from[keys];
@@ -286,6 +310,21 @@ static void cut_call(struct cut *c, struct device *dev, int call, bool back)
         OK(attention_bwd_cpu(dev, c->dt, &a, dout, rows(view(&c->grad[0], 0, t * row, row), c->from[query], f),
                              rows(view(&c->grad[1], 0, t * kv, kv), c->from[keys], f),
                              rows(view(&c->grad[2], 0, t * kv, kv), c->from[keys], f), &tn_err));
+}
+
+/* The whole's documents, and those of the stretches. */
+static void cut_documents(struct cut *c)
+{
+    int64_t b = c->whole.b, t = c->whole.t;
+    int32_t *all = documents(b, t);
+
+    c->whole.start = all;
+    c->first = 1;
+    for (int j = 0; j < 2; j++) {
+        c->start[j] = malloc((size_t)(b * c->len[j]) * sizeof *all);
+        for (int64_t i = 0; i < b * c->len[j]; i++)
+            c->start[j][i] = all[i / c->len[j] * t + c->from[j] + i % c->len[j]];
+    }
 }
 
 static void close_to(struct tn *got, struct tn *want, double tol)
@@ -301,18 +340,20 @@ static void blocks_make_the_whole(void **st)
     const int64_t cuts[] = {6, 67, 63, 1};
 
     (void)st;
-    for (int k = 0; k < 16; k++) {
-        struct shape s = shapes[k / 4];
+    for (int k = 0; k < 32; k++) {
+        struct shape s = shapes[k / 8];
         enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
         double tol = dt == DTYPE_BF16 ? 0x1p-8 : 5e-6;
         int64_t row = s.heads * s.d, kv = s.kv * s.d;
         struct tn q = tn_random(dt, s.b * s.t * row, 50, 1, 0), key = tn_random(dt, s.b * s.t * kv, 51, 1, 0);
         struct tn v = tn_random(dt, key.n, 52, 1, 0), o = tn_poison(dt, q.n), lse = tn_poison(DTYPE_F32, s.b * s.heads * s.t);
         struct tn want[3] = {tn_poison(dt, q.n), tn_poison(dt, key.n), tn_poison(dt, key.n)}, one[3];
-        struct cut c = {.dt = dt, .from = {0, cuts[k / 4]}, .len = {cuts[k / 4], s.t - cuts[k / 4]}, .first = k / 4 % 2,
+        struct cut c = {.dt = dt, .from = {0, cuts[k / 8]}, .len = {cuts[k / 8], s.t - cuts[k / 8]}, .first = k / 8 % 2,
                         .dout = tn_random(dt, q.n, 53, 1, 0)};
 
         c.whole = args(&s, &q, &key, &v, &o, &lse, k / 2 % 2 ? &drop : NULL);
+        if (k / 4 % 2)
+            cut_documents(&c);
         OK(attention_fwd_cpu(tn_devices[0], dt, &c.whole, &tn_err));
         OK(attention_bwd_cpu(tn_devices[0], dt, &c.whole, view(&c.dout, 0, s.t * row, row), view(&want[0], 0, s.t * row, row),
                              view(&want[1], 0, s.t * kv, kv), view(&want[2], 0, s.t * kv, kv), &tn_err));
@@ -336,6 +377,41 @@ static void blocks_make_the_whole(void **st)
                 for (int64_t n = 0; n < c.lse[j].n; n++)
                     assert_true(fabs(tn_at(&c.lse[j], n) - tn_at(&lse, n / c.len[j] * s.t + c.from[j] + n % c.len[j])) <= 2e-5);
         }
+        free((void *)(uintptr_t)c.whole.start);
+        free(c.start[0]);
+        free(c.start[1]);
+    }
+}
+
+/* Each of the documents in a sequence by itself. */
+static void a_document_is_as_if_alone(void **st)
+{
+    const int64_t begin[] = {0, 5, 6, 70, 134, 200};
+    const struct shape all = {1, 200, 2, 1, 32, 200};
+    int64_t row = all.heads * all.d, kv = all.kv * all.d;
+    struct tn q = tn_random(DTYPE_F32, all.t * row, 90, 1, 0), k = tn_random(DTYPE_F32, all.t * kv, 91, 1, 0);
+    struct tn v = tn_random(DTYPE_F32, k.n, 92, 1, 0), o = tn_poison(DTYPE_F32, q.n);
+    struct attention a = args(&all, &q, &k, &v, &o, NULL, NULL);
+    int32_t start[200];
+
+    (void)st;
+    for (int d = 0; d < 5; d++)
+        for (int64_t i = begin[d]; i < begin[d + 1]; i++)
+            start[i] = (int32_t)begin[d];
+    a.start = start;
+    OK(attention_fwd_cpu(tn_devices[1], DTYPE_F32, &a, &tn_err));
+    for (int d = 0; d < 5; d++) {
+        int64_t n = begin[d + 1] - begin[d];
+        struct shape s = {1, n, 2, 1, 32, n};
+        struct tn one = tn_poison(DTYPE_F32, n * row);
+        struct attention c = args(&s, &q, &k, &v, &one, NULL, NULL);
+
+        c.q = rows(c.q, begin[d], sizeof(float));
+        c.k = rows(c.k, begin[d], sizeof(float));
+        c.v = rows(c.v, begin[d], sizeof(float));
+        OK(attention_fwd_cpu(tn_devices[2], DTYPE_F32, &c, &tn_err));
+        for (int64_t j = 0; j < n * row; j++)
+            assert_true(fabs(tn_at(&one, j) - tn_at(&o, begin[d] * row + j)) <= 1e-6);
     }
 }
 
@@ -345,10 +421,11 @@ static void nonsense_is_refused(void **st)
     struct attention_view v = {&x, 1, 1};
     const struct attention good = {.b = 1, .t = 1, .t_kv = 1, .heads = 1, .kv_heads = 1, .d = 1,
                                    .scale = 1, .q = v, .k = v, .v = v, .o = v};
-    struct attention bad[6];
+    const int32_t after = 1, before = -1;
+    struct attention bad[9];
 
     (void)st;
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 9; i++)
         bad[i] = good;
     bad[0].d = 257;
     bad[1].t_kv = 0;
@@ -357,7 +434,11 @@ static void nonsense_is_refused(void **st)
     bad[3].drop = &(struct dropout){.p = 1};
     bad[4].kv_heads = 0;
     bad[5].block = ATTENTION_FIRST; /* no lse */
-    for (int i = 0; i < 6; i++)
+    bad[6].start = &after;
+    bad[7].start = &before;
+    bad[8].start = &after;
+    bad[8].t_kv = 2;
+    for (int i = 0; i < 9; i++)
         assert_int_equal(attention_fwd_cpu(tn_devices[0], DTYPE_F32, &bad[i], &tn_err), ERR_ARG);
     assert_int_equal(attention_bwd_cpu(tn_devices[0], DTYPE_F32, &good, v, v, v, v, &tn_err),
                      ERR_ARG); /* no lse */
@@ -371,6 +452,7 @@ int main(void)
         OPS_TEST(packed_views_work_in_place),
         OPS_TEST(a_cache_gives_the_same_answers),
         OPS_TEST(blocks_make_the_whole),
+        OPS_TEST(a_document_is_as_if_alone),
         OPS_TEST(nonsense_is_refused),
     };
     return cmocka_run_group_tests_name("kernels_attention", tests, tn_open, tn_close);
