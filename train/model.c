@@ -39,6 +39,12 @@ static int64_t larger(const struct model *m, int64_t (*size)(const struct model 
     return most;
 }
 
+/* Where things are cut from: what each slot has, what all micro-batches and parts share, and what is this part's alone. */
+struct carves {
+    struct carve slot, work, alone;
+    int slot_rooms, work_rooms;
+};
+
 /* ln1, ln2 and act, which RECOMPUTE_SELECTIVE has once for all layers. */
 static void plan_light(struct model *m, struct layer_acts *a, int64_t act, struct carve *c)
 {
@@ -49,8 +55,12 @@ static void plan_light(struct model *m, struct layer_acts *a, int64_t act, struc
     a->act = carve(c, act, w);
 }
 
-static void plan_experts(struct model *m, struct layer_acts *a, struct carve *c)
+/* slot: whose they are; < 0: shared. */
+static void plan_experts(struct model *m, struct layer_acts *a, int slot, struct carves *k)
 {
+    const struct model_pool_size *s = &m->memory.pool;
+    int room = slot < 0 ? k->work_rooms++ : s->work_rooms + slot * s->slot_rooms + k->slot_rooms++;
+    struct carve *c = slot < 0 ? &k->work : &k->slot;
     int64_t n = m->b * m->t, rows = pass_moe_rows(m), h = m->config.hidden;
 
     a->prob = carve(c, n * m->config.experts, sizeof(float));
@@ -59,19 +69,20 @@ static void plan_experts(struct model *m, struct layer_acts *a, struct carve *c)
     a->place = carve(c, rows, sizeof(int32_t));
     a->share = carve(c, rows, sizeof(float));
     a->answer = carve(c, rows * h, dtype_size(m->dt));
-    a->room = &m->rooms[m->n_rooms++];
+    a->room = m->pool ? &m->pool->rooms[room] : NULL;
 }
 
 /* shared: other layers, of either kind, take the same after it. */
-static void plan_layer(struct model *m, int64_t layer, struct layer_acts *a, bool shared, struct carve *c)
+static void plan_layer(struct model *m, int64_t layer, struct layer_acts *a, int slot, bool shared, struct carves *k)
 {
+    struct carve *c = shared ? &k->work : &k->slot;
     const struct model_config *mc = &m->config;
     int64_t n = m->b * m->t;
     size_t w = dtype_size(m->dt);
     bool moe = pass_moe(m, layer), light = m->run.recompute == RECOMPUTE_SELECTIVE;
 
     if (!light || a == m->slot->layers)
-        plan_light(m, a, light || shared ? larger(m, act_size) : act_size(m, moe), c);
+        plan_light(m, a, light || shared ? larger(m, act_size) : act_size(m, moe), light ? &k->work : c);
     else {
         a->ln1 = m->slot->layers->ln1;
         a->ln2 = m->slot->layers->ln2;
@@ -82,7 +93,7 @@ static void plan_layer(struct model *m, int64_t layer, struct layer_acts *a, boo
     a->s2 = carve(c, m->own * mc->hidden, w);
     a->fc1 = carve(c, shared ? larger(m, fc1_size) : fc1_size(m, moe), w);
     if (moe || (shared && mc->experts))
-        plan_experts(m, a, c);
+        plan_experts(m, a, shared ? -1 : slot, k);
     a->mean1 = carve(c, m->own, sizeof(float));
     a->rstd1 = carve(c, m->own, sizeof(float));
     a->mean2 = carve(c, m->own, sizeof(float));
@@ -99,7 +110,7 @@ static void plan_layer(struct model *m, int64_t layer, struct layer_acts *a, boo
 
 /* Each layer has buffers of its own, or those of a chunk share one set, also among slots, and keep
  * the first s1; without backward all layers share one set with its s1. */
-static void plan_layers(struct model *m, struct model_acts *acts, struct carve *c)
+static void plan_layers(struct model *m, struct model_acts *acts, struct carves *c)
 {
     bool backward = m->run.use == MODEL_TRAIN;
 
@@ -114,21 +125,30 @@ static void plan_layers(struct model *m, struct model_acts *acts, struct carve *
         else if (same < i)
             *a = acts->layers[same];
         else
-            plan_layer(m, i, a, !backward || chunk >= 0, c);
+            plan_layer(m, i, a, (int)(acts - m->slot), !backward || chunk >= 0, c);
         if ((same == i && (chunk < 0 || acts == m->slot)) || (backward && chunk == i))
-            a->s1 = carve(c, m->own * m->config.hidden, dtype_size(m->dt));
+            a->s1 = carve(&c->slot, m->own * m->config.hidden, dtype_size(m->dt));
     }
 }
 
-static void plan_slot(struct model *m, struct model_acts *acts, struct carve *c)
+/* The last stream is taken up at once, by the next part or by backward. */
+static void plan_slot(struct model *m, struct model_acts *acts, struct carves *k)
 {
+    struct carve *c = &k->work;
     int64_t h = m->config.hidden;
     size_t w = dtype_size(m->dt);
 
-    plan_layers(m, acts, c);
-    acts->s_final = carve(c, m->own * h, w);
+    plan_layers(m, acts, k);
     if (m->part.embeds)
-        acts->tokens = carve(c, m->b * m->t, sizeof(int32_t));
+        acts->tokens = carve(&k->slot, m->b * m->t, sizeof(int32_t));
+    if (acts != m->slot) {
+        acts->s_final = m->slot->s_final;
+        acts->ln_final = m->slot->ln_final;
+        acts->mean_final = m->slot->mean_final;
+        acts->rstd_final = m->slot->rstd_final;
+        return;
+    }
+    acts->s_final = carve(c, m->own * h, w);
     if (!m->part.heads)
         return;
     acts->ln_final = carve(c, m->own * h, w);
@@ -136,13 +156,14 @@ static void plan_slot(struct model *m, struct model_acts *acts, struct carve *c)
     acts->rstd_final = carve(c, m->own, sizeof(float));
 }
 
-static void plan_head(struct model *m, struct carve *c)
+static void plan_head(struct model *m, struct carves *k)
 {
+    struct carve *c = &k->work;
     int64_t n = m->b * m->t, rows = m->run.use == MODEL_GENERATE ? m->b : n;
 
     m->logits = carve(c, rows * m->config.padded_vocab, dtype_size(m->dt));
     m->loss = carve(c, n, sizeof(float));
-    m->scale = carve(c, n, sizeof(float));
+    m->scale = carve(&k->alone, n, sizeof(float));
     m->targets = carve(c, n, sizeof(int32_t));
     if (!pass_shared(m))
         return;
@@ -172,18 +193,23 @@ static void plan_experts_back(struct model *m, struct carve *c)
     m->balance = carve(c, m->config.experts, sizeof(float));
 }
 
-static void plan(struct model *m, struct carve *c)
+static void plan(struct model *m, struct carves *k)
 {
+    struct model_pool_size *s = &m->memory.pool;
+    char *slots = k->slot.base;
+    struct carve *c = &k->work;
     const struct model_config *mc = &m->config;
     int64_t n = m->b * m->t, h = mc->hidden, q = model_q_width(mc), wide = larger(m, fc1_size), shared = 0;
     size_t w = dtype_size(m->dt);
 
-    m->n_rooms = 0;
-    for (int i = 0; i < m->run.slots; i++)
-        plan_slot(m, &m->slot[i], c);
+    for (int i = 0; i < m->run.slots; i++) {
+        k->slot = (struct carve){slots ? slots + (size_t)i * s->slot : NULL, 0};
+        k->slot_rooms = 0;
+        plan_slot(m, &m->slot[i], k);
+    }
     m->acts = m->slot;
     m->out = carve(c, n * h, w);
-    m->positions = carve(c, n, sizeof(int32_t));
+    m->positions = carve(&k->alone, n, sizeof(int32_t));
     if (m->part.sequence)
         m->full = carve(c, n * h, w);
     plan_ring(m, c);
@@ -194,7 +220,7 @@ static void plan(struct model *m, struct carve *c)
             m->drows = carve(c, pass_moe_rows(m) * h, w);
     }
     if (m->part.heads)
-        plan_head(m, c);
+        plan_head(m, k);
     if (m->run.use != MODEL_TRAIN)
         return;
     if (wide < n * model_qkv_width(mc))
@@ -239,15 +265,14 @@ static int measure_experts(struct model *m, struct err *e)
     m->counts = calloc(sets * 2 * n + 1, sizeof *m->counts);
     m->balance_host = calloc(2 * n, sizeof *m->balance_host);
     m->moved = calloc(2 * n, sizeof *m->moved);
-    m->rooms = calloc(sets + 1, sizeof *m->rooms);
-    return m->counts && m->balance_host && m->moved && m->rooms ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+    return m->counts && m->balance_host && m->moved ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 }
 
 /* Sets up the table of parameters and measures; no slab is allocated. */
 static int measure(struct model *m, const struct model_config *config, const struct model_part *part,
                    const struct model_run *run, struct err *e)
 {
-    struct carve c = {NULL, 0};
+    struct carves c = {0};
 
     m->whole = *config;
     m->part = part ? *part : model_part_whole(config);
@@ -303,7 +328,12 @@ static int measure(struct model *m, const struct model_config *config, const str
         m->memory.grads += m->stores[i]->memory.grads;
     }
     m->memory.fp8 = m->fp8 ? model_fp8_bytes(m->fp8) : 0;
-    m->memory.activations = c.used + pass_rooms(m);
+    m->memory.alone = c.alone.used;
+    m->memory.pool = (struct model_pool_size){.slots = m->run.slots, .slot = c.slot.used, .work = c.work.used,
+                                              .slot_rooms = c.slot_rooms, .work_rooms = c.work_rooms};
+    if (c.slot_rooms + c.work_rooms)
+        pass_rooms(m, &m->memory.pool);
+    m->memory.activations = c.alone.used + model_pool_bytes(&m->memory.pool);
     if (run->use == MODEL_GENERATE)
         m->memory.cache = (size_t)(2 * m->config.layers * m->b * m->t * model_kv_width(&m->config)) * dtype_size(m->dt);
     if (config->position == POSITION_ROPE)
@@ -323,7 +353,6 @@ static void free_tables(struct model *m)
     free(m->balance_host);
     free(m->moved);
     free(m->order_host);
-    free(m->rooms);
 }
 
 int model_plan(struct model_memory *memory, const struct model_config *config, const struct model_part *part,
@@ -363,7 +392,7 @@ static int allocate(struct model *m, struct err *e)
         size_t bytes;
         const char *what;
     } slabs[] = {
-        {&m->slab, m->memory.activations - pass_rooms(m), "activations"},
+        {&m->slab, m->memory.alone, "activations"},
         {&m->cache_slab, m->memory.cache, "the key-value cache"},
         {(void **)&m->turns, m->memory.tables, "the rotary angles"},
     };
@@ -373,13 +402,17 @@ static int allocate(struct model *m, struct err *e)
     for (size_t i = 0; i < sizeof slabs / sizeof *slabs; i++)
         if (slabs[i].bytes && device_alloc_as(m->dev, MEMORY_ACTIVATIONS, slabs[i].p, slabs[i].bytes, e) < 0)
             return err_wrap(e, "%s: %zu MiB", slabs[i].what, slabs[i].bytes >> 20);
-    return pass_rooms_open(m, e);
+    if (!m->run.pool)
+        TRY(model_pool_open(&m->own_pool, m->dev, &m->memory.pool, e));
+    m->pool = m->run.pool ? m->run.pool : &m->own_pool;
+    return 0;
 }
 
 int model_open(struct model **out, struct device *dev, const struct model_config *config,
                const struct model_part *part, const struct model_run *run, struct err *e)
 {
     struct model *m = calloc(1, sizeof *m);
+    struct model_pool_size size;
     int rc;
 
     if (!m)
@@ -393,7 +426,9 @@ int model_open(struct model **out, struct device *dev, const struct model_config
     if (rc == 0)
         rc = fill_turns(m, e);
     if (rc == 0) {
-        plan(m, &(struct carve){m->slab, 0});
+        size = m->memory.pool = m->pool->size;
+        plan(m, &(struct carves){.slot = {m->pool->slab, 0}, .work = {m->pool->slab + (size_t)size.slots * size.slot, 0},
+                                 .alone = {m->slab, 0}});
         m->cache_k = m->cache_slab;
         m->cache_v = m->cache_slab ? (char *)m->cache_slab + m->memory.cache / 2 : NULL;
         if (run->use != MODEL_GENERATE)
@@ -414,9 +449,7 @@ void model_close(struct model *m)
     device_free(m->dev, m->slab);
     device_free(m->dev, m->cache_slab);
     device_free(m->dev, m->turns);
-    for (int i = 0; m->rooms && i < m->n_rooms; i++)
-        device_free(m->dev, m->rooms[i].mem);
-    device_free(m->dev, m->scratch.mem);
+    model_pool_close(&m->own_pool);
     free_tables(m);
     free(m);
 }

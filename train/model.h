@@ -4,7 +4,7 @@
  *     each layer:  s += dropout(proj(attention(turn(qkv(norm1(s))))))
  *                  s += dropout(fc2(act(fc1(norm2(s)))))      or a mixture of such experts (model_moe.c)
  *     logits = output(final_norm(s))
- * Weights and gradients are in stores (store.h); activations live in one slab,
+ * Weights and gradients are in stores (store.h); activations live in a pool (model_pool.h),
  * planned when the model is opened: no step allocates device memory.  All work goes through the
  * device's table of ops.  Sources: Radford et al. 2019; arXiv:1706.03762, 2302.13971.
  *
@@ -19,6 +19,7 @@
 #include "kernels/device.h"
 #include "train/model_config.h"
 #include "train/model_fp8.h"
+#include "train/model_pool.h"
 #include "train/store.h"
 #include "train/trace.h"
 
@@ -49,15 +50,10 @@ struct model_run {
     enum recompute recompute; /* with TRAIN */
     bool block;
     int64_t layers; /* 0: 1 */
-    int slots;      /* micro-batches that may stand between forward and backward; 0: 1 */
+    int slots;      /* micro-batches that may stand between forward and backward; 0: 1.  Of a part that heads one alone may */
+    struct model_pool *pool; /* of the caller, for as many slots, which outlives the model; NULL: the model has its own */
     struct store_conf dense, experts; /* how ranks divide the weights; zeroed: not at all */
     struct model_fp8_run fp8; /* with bf16 */
-};
-
-/* Memory for as many rows as came to the experts of a rank: it grows. */
-struct moe_room {
-    void *mem;
-    int64_t rows, row; /* rows it is for; bytes of each */
 };
 
 /* What one layer leaves for its backward pass; n = b * t rows.  dt unless float. */
@@ -78,7 +74,7 @@ struct layer_acts {
     int32_t *choice, *place;  /* (n, topk) */
     float *share;             /* (n, topk) */
     void *answer;             /* (n topk, h) of the experts */
-    struct moe_room *room;    /* what the experts here keep: rows that came in, fc1, act */
+    struct model_room *room;   /* what the experts here keep: rows that came in, fc1, act */
     int32_t *counts, *heard;  /* (experts) rows for each; from each rank that shares the experts, those for each here; host */
 };
 
@@ -95,6 +91,8 @@ enum { MODEL_STORES = 2 }; /* at most */
 /* Bytes by kind; weights, low and grads of all stores. */
 struct model_memory {
     size_t weights, low, grads, activations, cache, tables, fp8;
+    size_t alone; /* of activations, what no pool has */
+    struct model_pool_size pool; /* the rest: of a pool for this part alone */
     struct store_memory store[MODEL_STORES];
 };
 
@@ -132,7 +130,8 @@ struct model {
     struct model_fp8 *fp8; /* NULL: none */
 
     /* Carved out of one slab each; see plan() in model.c. */
-    void *slab, *cache_slab;
+    void *slab, *cache_slab; /* slab: of what no pool has */
+    struct model_pool *pool, own_pool;
     struct model_acts *slot, *acts; /* run.slots; the one of the pass under way */
     void *cache_k, *cache_v; /* (layers, b, t, kv width) */
     float *turns;            /* (run.t, rotary width) cosines and sines; NULL without rope */
@@ -148,9 +147,6 @@ struct model {
     float *dshare, *balance; /* (b * t * topk), (experts) */
     float *balance_host;     /* (experts), and as many int32_t behind it */
     int32_t *counts;         /* all layers'; host */
-    struct moe_room *rooms, scratch; /* of layers, as many as they use; for one layer at a time */
-    int n_rooms;
-    size_t grown;            /* bytes of these beyond what was planned */
     int32_t *order_host;     /* room for two of each row, */
     int64_t order_rows;      /* of so many */
     size_t *moved;           /* elements to and from each rank that shares the experts */

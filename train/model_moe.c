@@ -23,8 +23,6 @@ static struct route route_of(const struct model *m, int64_t rows)
 
 /* ---- rooms ---- */
 
-enum { ROOM_ROWS = 64 }; /* whole cache lines for what follows in the room */
-
 static int64_t width(const struct model *m)
 {
     return model_moe_fc1_width(&m->config);
@@ -79,45 +77,13 @@ static int64_t scratch_places(const struct model *m, char *mem, int64_t rows, st
     return row;
 }
 
-size_t pass_rooms(struct model *m)
+void pass_rooms(const struct model *m, struct model_pool_size *s)
 {
     struct places none = {0};
-    int64_t rows = (pass_moe_rows(m) + ROOM_ROWS - 1) / ROOM_ROWS * ROOM_ROWS;
 
-    if (!m->config.experts || !m->n_rooms)
-        return 0;
-    for (int i = 0; i < m->n_rooms; i++)
-        m->rooms[i] = (struct moe_room){m->rooms[i].mem, rows, kept_places(m, NULL, 0, &none)};
-    m->scratch = (struct moe_room){m->scratch.mem, rows, scratch_places(m, NULL, 0, &none)};
-    return (size_t)(rows * (m->n_rooms * m->rooms->row + m->scratch.row));
-}
-
-static int open_room(struct model *m, struct moe_room *r, struct err *e)
-{
-    device_free(m->dev, r->mem);
-    r->mem = NULL;
-    if (r->row && device_alloc_as(m->dev, MEMORY_ACTIVATIONS, &r->mem, (size_t)(r->rows * r->row), e) < 0)
-        return err_wrap(e, "%lld rows for experts", (long long)r->rows);
-    return 0;
-}
-
-int pass_rooms_open(struct model *m, struct err *e)
-{
-    for (int i = 0; i < m->n_rooms; i++)
-        TRY(open_room(m, &m->rooms[i], e));
-    return m->n_rooms ? open_room(m, &m->scratch, e) : 0;
-}
-
-/* An eighth more than is needed; what was in it is lost. */
-static int grow(struct model *m, struct moe_room *r, int64_t rows, struct err *e)
-{
-    int64_t more = (rows + rows / 8 + ROOM_ROWS - 1) / ROOM_ROWS * ROOM_ROWS;
-
-    if (rows <= r->rows)
-        return 0;
-    m->grown += (size_t)((more - r->rows) * r->row);
-    r->rows = more;
-    return open_room(m, r, e);
+    s->rows = pass_moe_rows(m);
+    s->row = kept_places(m, NULL, 0, &none);
+    s->scratch_row = scratch_places(m, NULL, 0, &none);
 }
 
 static struct places places_of(const struct model *m, const struct layer_acts *a)
@@ -125,7 +91,7 @@ static struct places places_of(const struct model *m, const struct layer_acts *a
     struct places p = {0};
 
     kept_places(m, a->room->mem, a->room->rows, &p);
-    scratch_places(m, m->scratch.mem, m->scratch.rows, &p);
+    scratch_places(m, m->pool->scratch.mem, m->pool->scratch.rows, &p);
     return p;
 }
 
@@ -335,8 +301,8 @@ int pass_experts(struct model *m, int64_t layer, int64_t rows, struct err *e)
     TRY(pass_gather(m, &x, a->ln2, rows, e));
     TRY(choose(m, layer, x, rows, e));
     TRY(hear(m, a, e));
-    TRY(grow(m, a->room, rows_come(m, a), e));
-    TRY(grow(m, &m->scratch, rows_come(m, a), e));
+    TRY(model_pool_room(m->pool, a->room, rows_come(m, a), e));
+    TRY(model_pool_room(m->pool, &m->pool->scratch, rows_come(m, a), e));
     p = places_of(m, a);
     TRY(m->dev->ops->route_take(m->dev, m->dt, pass_spread(m) ? m->drows : p.in, x, m->route_from, rows * m->config.topk,
                                 m->config.hidden, e));

@@ -118,9 +118,8 @@ static inline bool pass_spread(const struct model *m)
 {
     return m->part.expert && m->part.expert->size > 1;
 }
-/* Says how large the rooms of a planned model are when as many rows come in as go out; how many bytes.  Allocates them. */
-size_t pass_rooms(struct model *m);
-int pass_rooms_open(struct model *m, struct err *e);
+/* Says how large the rooms of a model's experts are, where as many rows come in as go out. */
+void pass_rooms(const struct model *m, struct model_pool_size *s);
 /* From a->ln2 to a->answer; then the tensor ranks' summands of what the layer adds, to m->out. */
 int pass_experts(struct model *m, int64_t layer, int64_t rows, struct err *e);
 int pass_experts_end(struct model *m, int64_t layer, int64_t rows, struct err *e);

@@ -55,7 +55,8 @@ int passes_open(struct passes *p, const struct layout *layout, struct train_part
     *p = (struct passes){.layout = layout, .parts = parts, .n = n, .data = data};
     p->tokens = calloc(1, ids);
     p->targets = calloc(1, ids);
-    if (!p->tokens || !p->targets)
+    p->held = calloc((size_t)m->run.slots, sizeof *p->held);
+    if (!p->tokens || !p->targets || !p->held)
         return err_set(e, ERR_NOMEM, "out of memory");
     if (layout && layout->pipe->size > 1)
         TRY(watch_parts(p, e));
@@ -69,6 +70,7 @@ void passes_close(struct passes *p)
     for (int i = 0; p->watch && i < p->n; i++)
         p->parts[i].model->watch = p->watch[i].next;
     free(p->watch);
+    free(p->held);
     free(p->tokens);
     free(p->targets);
     *p = (struct passes){0};
@@ -157,6 +159,16 @@ static int64_t batch_of(const struct under_way *u, const struct model *m, int64_
     return store_shares(&m->dense.conf, SHARD_OPTIM_GRADS) ? i * batch->size + batch->rank : batch->rank * u->share + i;
 }
 
+/* The first slot that chunk and micro have; micro -1: that is free. */
+static int slot_of(const struct passes *p, int chunk, int64_t micro)
+{
+    int i = 0;
+
+    while (p->held[i].micro != micro || (micro >= 0 && p->held[i].chunk != chunk))
+        i++;
+    return i;
+}
+
 static int one(void *arg, const struct pipeline_op *op, const void *in, void *out, struct err *e)
 {
     struct under_way *u = arg;
@@ -164,7 +176,7 @@ static int one(void *arg, const struct pipeline_op *op, const void *in, void *ou
     struct model *m = part->model;
     int64_t k = batch_of(u, m, op->micro);
     struct model_dropout drop;
-    struct model_batch b = {.slot = (int)(op->micro % m->run.slots), .tokens = u->p->tokens, .targets = u->p->targets};
+    struct model_batch b = {.slot = slot_of(u->p, op->chunk, op->back ? op->micro : -1), .tokens = u->p->tokens, .targets = u->p->targets};
     const char *what = op->back ? "backward of micro-batch" : "forward of micro-batch";
     double from;
     int rc;
@@ -175,6 +187,7 @@ static int one(void *arg, const struct pipeline_op *op, const void *in, void *ou
         b.drop = &drop;
         b.grad_scale = (float)(1.0 / (double)(u->n * m->run.t));
     }
+    u->p->held[b.slot] = (struct pipeline_op){.chunk = op->chunk, .micro = u->step && !op->back ? op->micro : -1};
     from = trace_begin(u->p->trace, what, op->micro);
     rc = op->back ? backward(u, part, &b, op->micro, in, out, e) : forward(u, m, &b, k, in, out, e);
     trace_end(u->p->trace, TRACE_PROFILER, what, op->micro, from);
@@ -190,6 +203,8 @@ static int run(struct under_way *u, struct err *e)
     memset(u->losses, 0, (size_t)all * sizeof *u->losses);
     for (int i = 0; i < u->p->n; i++)
         model_fp8_begin(u->p->parts[i].model);
+    for (int i = 0; i < u->p->parts->model->run.slots; i++)
+        u->p->held[i].micro = -1;
     u->at = log_seconds();
     TRY(pipeline_pass(&u->p->pipe, u->share, !u->step, one, u, e));
     lap(u, PHASE_WAIT);

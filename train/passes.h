@@ -26,6 +26,7 @@ struct passes {
     struct data *data;
     struct pipeline pipe;
     struct passes_watch *watch; /* one a part; NULL with one stage */
+    struct pipeline_op *held;   /* of each slot, whose forward pass has left there what its backward takes; micro -1: none */
     int32_t *tokens, *targets; /* one micro-batch */
     struct trace *trace; /* to be set by others; NULL: none */
 };

@@ -41,17 +41,13 @@ struct pipeline_op pipeline_at(const struct pipeline_shape *s, int stage, int64_
     return nth(s, i % 2, i % 2 ? i / 2 : ahead + i / 2);
 }
 
-int pipeline_slots(const struct pipeline_shape *s, int stage, int chunk)
+int pipeline_slots(const struct pipeline_shape *s, int stage)
 {
     int64_t n = pipeline_ops(s);
     int now = 0, most = 1;
 
     for (int64_t i = 0; i < n && !s->forward; i++) {
-        struct pipeline_op op = pipeline_at(s, stage, i);
-
-        if (op.chunk != chunk)
-            continue;
-        now += op.back ? -1 : 1;
+        now += pipeline_at(s, stage, i).back ? -1 : 1;
         if (now > most)
             most = now;
     }

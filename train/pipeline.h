@@ -34,9 +34,8 @@ struct pipeline_op {
 int64_t pipeline_ops(const struct pipeline_shape *s);
 struct pipeline_op pipeline_at(const struct pipeline_shape *s, int stage, int64_t i);
 
-/* The most micro-batches that stand between forward and backward in a chunk; they follow one another, so
- * micro-batch i may have slot i % pipeline_slots(). */
-int pipeline_slots(const struct pipeline_shape *s, int stage, int chunk);
+/* The most operations forward whose backward is still to come, of all chunks of a stage. */
+int pipeline_slots(const struct pipeline_shape *s, int stage);
 
 /* Carries out op: takes what the part before (forward) or behind (backward) has left, from `in` (pipeline_take), and leaves in
  * `out` what goes on (pipeline_give); NULL where the model begins or ends. */

@@ -100,8 +100,7 @@ int plan_check_memory(struct trainer *t, struct buf *out, struct err *e)
             mine.planned[i] = (int64_t)kind[i];
             mine.used[i] = (int64_t)(t->dev->used[i] + (t->host ? t->host->used[i] : 0));
         }
-        for (int i = 0; i < t->n_parts; i++) /* the plan has experts evenly used */
-            mine.planned[MEMORY_ACTIVATIONS] += (int64_t)t->parts[i].model->grown;
+        mine.planned[MEMORY_ACTIVATIONS] += (int64_t)t->pool.grown; /* the plan has experts evenly used */
         rc = comm_all_gather(world, &mine, all, sizeof mine / sizeof(int64_t), COMM_I64, e);
     }
     if (rc == 0 && world->rank == 0 && put_memory(out, all, world->size) < 0)

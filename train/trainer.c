@@ -55,7 +55,7 @@ static void part_of(const struct train_config *c, const struct layout *l, int st
     run->experts = run->dense;
     run->experts.replicas = l->expert_replicas;
     run->experts.model = l->expert_model;
-    run->slots = pipeline_slots(&shape, stage, i);
+    run->slots = pipeline_slots(&shape, stage);
 }
 
 /* Adds what the i-th part of a stage takes. */
@@ -89,7 +89,8 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
     m->model.weights += one.weights + d.weights;
     m->model.low += one.low;
     m->model.grads += one.grads + d.grads;
-    m->model.activations += one.activations;
+    m->model.activations += one.alone;
+    model_pool_fit(&m->model.pool, &one.pool);
     if (i == 0)
         m->model.activations += passes_bytes(c->stages.stages, &c->model, &part, &run);
     m->model.tables += one.tables;
@@ -105,6 +106,7 @@ int trainer_plan_stage(const struct train_config *c, int stage, struct train_mem
     *m = (struct train_memory){.optimizer = optimizer_bytes()};
     for (int i = 0; i < c->stages.chunks; i++)
         TRY(add_part(c, stage, i, m, e));
+    m->model.activations += model_pool_bytes(&m->model.pool);
     if (c->save || c->async_save)
         m->save += sizeof(float) * (c->async_save ? 1 : SAVER_STAGE + 1);
     m->total = m->save + m->model.weights + m->model.low + m->model.fp8 + m->model.grads + m->model.activations +
@@ -225,9 +227,12 @@ static int open_parts(struct trainer *t, struct err *e)
 {
     const struct train_config *c = t->config;
     struct division_conf how;
+    struct train_memory planned;
     struct model_part of;
     struct model_run run;
 
+    TRY(trainer_plan_stage(c, t->layout.pipe->rank, &planned, e));
+    TRY(model_pool_open(&t->pool, t->dev, &planned.model.pool, e));
     if (c->offload)
         TRY(device_open(&t->host, "cpu", 0, e));
     how = config_division(c, t->host);
@@ -239,6 +244,7 @@ static int open_parts(struct trainer *t, struct err *e)
         struct train_part *p = &t->parts[i];
 
         part_of(c, &t->layout, t->layout.pipe->rank, i, &of, &run);
+        run.pool = &t->pool;
         TRY(model_open(&p->model, t->dev, &c->model, &of, &run, e));
     }
     t->dev->use = MEMORY_OPTIMIZER;
@@ -322,6 +328,7 @@ void trainer_close(struct trainer *t)
     for (int i = 0; t->parts && i < t->n_parts; i++)
         model_close(t->parts[i].model);
     free(t->parts);
+    model_pool_close(&t->pool);
     device_close(t->host);
     data_close(t->data);
     free(t->losses);

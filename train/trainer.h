@@ -52,6 +52,7 @@ struct trainer {
     struct passes passes;
     double *losses; /* of the micro-batches of a step, all ranks' */
     struct data *data;
+    struct model_pool pool;      /* of the parts */
     struct schedule schedule;
     struct saver *saver;         /* NULL without --save */
     struct trace *trace;         /* NULL without --trace */

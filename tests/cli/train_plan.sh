@@ -24,6 +24,9 @@ planned llama 2 --tensor-model-parallel-size 2 --sequence-parallel --bf16 --asyn
 planned llama 2 --context-parallel-size 2 --bf16
 planned gpt 2 --pipeline-model-parallel-size 2 --async-save --save store
 planned llama 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --bf16
+planned gpt 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --num-layers 6 --recompute-granularity full \
+    --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split
+planned llama 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --num-experts 4 --moe-layer-freq 2
 planned gpt 2 --pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1 --recompute-granularity selective
 planned gpt 2 --use-distributed-optimizer --async-save --save store
 planned llama 2 --use-distributed-optimizer --bf16 --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 2000 --async-save --save store
