@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/isa.h"
 #include "base/json_walk.h"
 #include "base/utf8.h"
@@ -77,6 +78,16 @@ static bool valid_number(struct span s)
     return p == end;
 }
 
+static bool is_word(struct span s)
+{
+    return span_is(s, "null") || span_is(s, "true") || span_is(s, "false");
+}
+
+bool json_is_plain(struct span s)
+{
+    return valid_number(s) || is_word(s);
+}
+
 /* ---- the walk ---- */
 
 enum { VALUE, FIRST_KEY, KEY, FIRST_ITEM, AFTER, DONE };
@@ -147,7 +158,7 @@ static int scalar(struct json_walk *w, struct json_token *t, struct err *e)
         return valid_number(t->raw) ? 1 : bad(t->at, "a bad number", e);
     }
     t->type = *p == 'n' ? JSON_NULL : JSON_BOOL;
-    if (span_is(t->raw, "null") || span_is(t->raw, "true") || span_is(t->raw, "false"))
+    if (is_word(t->raw))
         return 1;
     return bad(t->at, "unexpected characters", e);
 }
@@ -305,9 +316,38 @@ static int span_order(const void *a, const void *b)
     return x->n ? memcmp(x->p, y->p, x->n) : 0;
 }
 
+struct key_slot {
+    uint64_t hash;
+    const struct span *key; /* NULL: free */
+};
+
+/* Finds a twin by a table of hashes, all free, of at least 2n slots, a power of two; false: too many lie together. */
+static bool find_by_hash(struct key_slot *slots, size_t size, const struct span *key, size_t n, const struct span **twin)
+{
+    size_t steps = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t hash = hash_xxh3_64(key[i]), at = hash & (size - 1);
+        for (; slots[at].key; at = (at + 1) & (size - 1)) {
+            if (slots[at].hash == hash && span_eq(*slots[at].key, key[i])) {
+                *twin = &key[i];
+                return true;
+            }
+            if (++steps > 8 * n)
+                return false;
+        }
+        slots[at] = (struct key_slot){hash, &key[i]};
+    }
+    *twin = NULL;
+    return true;
+}
+
 const struct span *json_find_twin(struct span *key, size_t n)
 {
-    size_t i, j;
+    struct key_slot *slots;
+    const struct span *twin;
+    size_t i, j, size = 1;
+    bool found;
 
     if (n <= 16) {
         for (i = 1; i < n; i++)
@@ -316,6 +356,13 @@ const struct span *json_find_twin(struct span *key, size_t n)
                     return &key[i];
         return NULL;
     }
+    while (size < 2 * n)
+        size *= 2;
+    slots = calloc(size, sizeof *slots);
+    found = slots && find_by_hash(slots, size, key, n, &twin);
+    free(slots);
+    if (found)
+        return twin;
     qsort(key, n, sizeof *key, span_order);
     for (i = 1; i < n; i++)
         if (span_eq(key[i], key[i - 1]))
@@ -371,11 +418,13 @@ int json_read_object(struct json_reader *r, struct span line, const struct json_
 
 /* ---- strings ---- */
 
-/* Writes what the \u at p stands for; returns its length, or 0 for half of a surrogate pair. */
-static size_t put_escape(const char *p, const char *end, char **dst)
+size_t json_put_escape(const char *p, const char *end, char **dst)
 {
-    uint32_t c = (uint32_t)hex4(p + 2), low;
+    int first = end - p < 6 || p[1] != 'u' ? -1 : hex4(p + 2);
+    uint32_t c = (uint32_t)first, low;
 
+    if (first < 0)
+        return 0;
     if (c < 0xD800 || c > 0xDFFF) {
         *dst += utf8_put(*dst, c);
         return 6;
@@ -389,47 +438,27 @@ static size_t put_escape(const char *p, const char *end, char **dst)
     return 12;
 }
 
-/* The text that raw[1..n - 2] stands for, to dst, which may be raw + 1: an escape is longer than what it stands for. */
-static int unescape(char *dst, struct span raw, size_t *n, struct err *e)
+int json_unescape(struct span raw, struct buf *out, struct err *e)
 {
     size_t (*run)(char *, const char *, size_t, size_t *) = ISA_PICK(json_unescape_run);
     const char *p = raw.p + 1, *end = raw.p + raw.n - 1;
-    char *o = dst;
+    char *o;
 
+    if (buf_reserve(out, raw.n) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    o = out->p + out->n;
     for (;;) {
         size_t k;
         o += run(o, p, (size_t)(end - p), &k);
         p += k;
         if (p == end)
             break;
-        k = put_escape(p, end, &o);
+        k = json_put_escape(p, end, &o);
         if (k == 0)
             return err_set(e, ERR_FORMAT, "half of a surrogate pair, \\%.5s, in a string", p + 1);
         p += k;
     }
-    *n = (size_t)(o - dst);
-    return 0;
-}
-
-int json_unescape(struct span raw, struct buf *out, struct err *e)
-{
-    size_t n;
-
-    if (buf_reserve(out, raw.n) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    TRY(unescape(out->p + out->n, raw, &n, e));
-    out->n += n;
-    out->p[out->n] = '\0';
-    return 0;
-}
-
-int json_unescape_here(struct span raw, struct span *text, struct err *e)
-{
-    char *p = (char *)(uintptr_t)raw.p + 1, *end = p + raw.n - 2, *first = memchr(p, '\\', raw.n - 2);
-    size_t n = 0;
-
-    if (first)
-        TRY(unescape(first, (struct span){first - 1, (size_t)(end + 1 - (first - 1))}, &n, e));
-    *text = (struct span){p, (size_t)((first ? first : end) - p) + n};
+    *o = '\0';
+    out->n = (size_t)(o - out->p);
     return 0;
 }

@@ -61,6 +61,11 @@ extern "C" enum json_scan_result json_scan(struct json_scanner *s, const char *p
     }
 }
 
+extern "C" bool json_valid_utf8(const char *p, size_t n)
+{
+    return simdjson::validate_utf8(p, n);
+}
+
 extern "C" size_t json_format_double(char out[32], double v)
 {
     return static_cast<size_t>(std::to_chars(out, out + 32, v).ptr - out);

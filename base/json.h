@@ -41,9 +41,10 @@ int json_read_object(struct json_reader *r, struct span line,
 /* Appends the text that the string value raw (quotes included, validated before)
  * stands for, as UTF-8.  A lone surrogate is ERR_FORMAT. */
 int json_unescape(struct span raw, struct buf *out, struct err *e);
-/* The same in raw's own place, which is writable: nothing is copied up to the first escape, and what stood behind it is
- * overwritten.  *text lies between the quotes. */
-int json_unescape_here(struct span raw, struct span *text, struct err *e);
+/* The strings under n different keys of the object that line holds, unescaped into dst, which has room for line.n bytes:
+ * json_read_object and json_unescape in one pass over the bytes.  false: the line is no such object, or has more to it than
+ * strings, numbers and words under a few plain keys; then those functions say what it is. */
+bool json_read_texts(struct span line, const char *const *keys, int n, char *dst, struct span *texts);
 
 /* ---- writing: append to b; errors of buf_put ---- */
 

@@ -31,6 +31,8 @@ void json_scanner_free(struct json_scanner *s);
 enum json_scan_result json_scan(struct json_scanner *s, const char *p, size_t n,
                                 const uint32_t **at, uint32_t *count);
 
+bool json_valid_utf8(const char *p, size_t n);
+
 /* Writes at most 32 bytes, the shortest that read back as v (finite); returns their
  * number. */
 size_t json_format_double(char out[32], double v);

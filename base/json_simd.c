@@ -1,6 +1,7 @@
 /* Strings, with and without their escapes: what needs no more than copying, and a little more. */
 #include "base/isa.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -73,11 +74,13 @@ static const char letters[128] = {['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b
                                   ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};
 
 /* Unescapes src[0..n), which is well formed, to dst, up to the first \u.  Returns how many bytes it wrote; *used:
- * how many it took.  dst may be src or lie before it; what stands there behind them, up to n, is scratch
- * where nothing is still to be read. */
+ * how many it took.  What stands in dst behind them, up to n, is scratch. */
 size_t ISA_FN(json_unescape_run)(char *dst, const char *src, size_t n, size_t *used);
 /* The place of the first backslash in src[0..n) that no such letter follows, which may be a \\u, or n. */
 size_t ISA_FN(json_find_hard)(const char *src, size_t n);
+/* Unescapes src[0..n) to dst up to the first quote that is not escaped, \\u, backslash of no escape or byte below 0x20.
+ * Returns and takes what json_unescape_run does; *ascii becomes false if a byte above 0x7F may have been among them. */
+size_t ISA_FN(json_take_run)(char *dst, const char *src, size_t n, size_t *used, bool *ascii);
 #if defined(__AVX512VBMI2__)
 static inline uint64_t low_bits(size_t n)
 {
@@ -153,6 +156,46 @@ size_t ISA_FN(json_find_hard)(const char *src, size_t n)
     }
     return n;
 }
+size_t ISA_FN(json_take_run)(char *dst, const char *src, size_t n, size_t *used, bool *ascii)
+{
+    const __m512i low = _mm512_loadu_si512(letters), high = _mm512_loadu_si512(letters + 64);
+    __m512i all = _mm512_setzero_si512();
+    size_t i = 0, o = 0;
+    uint64_t stop = 0;
+
+    while (i < n && !stop) {
+        size_t take = n - i < 64 ? n - i : 64, kept;
+        uint64_t in = low_bits(take), starts, letter;
+        __m512i v = _mm512_maskz_loadu_epi8(in, src + i), l;
+        starts = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\\'));
+        stop = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('"')) | _mm512_mask_cmplt_epu8_mask(in, v, _mm512_set1_epi8(0x20));
+        all = _mm512_or_si512(all, v);
+        if (starts) {
+            starts = escapes(starts);
+            letter = starts << 1;
+            l = _mm512_permutex2var_epi8(low, v, high);
+            stop &= ~letter;
+            stop |= (letter & ~(_mm512_test_epi8_mask(l, l) & ~_mm512_movepi8_mask(v) & in)) >> 1;
+            if (starts >> 63 && n - i > 64)
+                take--; /* its letter is in the next vector */
+            else
+                stop |= starts & (uint64_t)1 << (take - 1);
+            v = _mm512_maskz_compress_epi8(~starts, _mm512_mask_mov_epi8(v, letter, l));
+        }
+        if (stop)
+            take = (size_t)__builtin_ctzll(stop);
+        kept = (size_t)__builtin_popcountll(low_bits(take) & ~starts);
+        if (n - o >= 64)
+            _mm512_storeu_si512(dst + o, v);
+        else
+            _mm512_mask_storeu_epi8(dst + o, low_bits(kept), v);
+        i += take;
+        o += kept;
+    }
+    *ascii = *ascii && !_mm512_movepi8_mask(all);
+    *used = i;
+    return o;
+}
 #else
 /* The bytes before the first backslash in src[0..n), copied. */
 static inline size_t copy_plain(char *dst, const char *src, size_t n)
@@ -206,5 +249,23 @@ size_t ISA_FN(json_find_hard)(const char *src, size_t n)
         p += 2;
     }
     return n;
+}
+
+size_t ISA_FN(json_take_run)(char *dst, const char *src, size_t n, size_t *used, bool *ascii)
+{
+    size_t i = 0, o = 0;
+
+    *ascii = false; /* it is not looked at here */
+    for (;;) {
+        size_t k = ISA_FN(json_copy_to_special)(dst + o, src + i, n - i);
+        o += k;
+        i += k;
+        if (n - i < 2 || src[i] != '\\' || (unsigned char)src[i + 1] > 127 || !letters[(unsigned char)src[i + 1]])
+            break;
+        dst[o++] = letters[(unsigned char)src[i + 1]];
+        i += 2;
+    }
+    *used = i;
+    return o;
 }
 #endif

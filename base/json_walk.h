@@ -32,6 +32,11 @@ int json_walk_start(struct json_walk *w, struct json_scanner *s, struct span tex
 /* The next token: 1; 0 when the one value has ended and nothing follows; ERR_FORMAT
  * with the byte. */
 int json_walk_next(struct json_walk *w, struct json_token *t, struct err *e);
+/* A number, true, false or null. */
+bool json_is_plain(struct span s);
+/* Writes what the \u escape at p stands for to *dst; returns its length, or 0: it is none, or half of a
+ * surrogate pair. */
+size_t json_put_escape(const char *p, const char *end, char **dst);
 /* One of two equal keys, or NULL; may reorder them. */
 const struct span *json_find_twin(struct span *key, size_t n);
 #endif

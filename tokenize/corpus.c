@@ -299,6 +299,7 @@ void corpus_reader_free(struct corpus_reader *r)
 {
     json_reader_free(r->json);
     buf_free(&r->object);
+    buf_free(&r->text);
 }
 
 /* The fields of the object that a line holds; a line that is a string is one under "". */
@@ -331,28 +332,43 @@ static int find_string(const struct json_field *f, int n, const char *key, struc
     return err_set(e, ERR_FORMAT, "no \"%s\" in the document", key);
 }
 
+/* The texts of a line of JSON, which r->text has room for. */
+static int read_texts(struct span line, const char *const *keys, int n, struct corpus_reader *r, struct span *texts,
+                      struct err *e)
+{
+    const struct json_field *f;
+    bool string;
+    int fields;
+
+    if (json_read_texts(line, keys, n, r->text.p, texts))
+        return 0;
+    fields = read_line(r, line, &string, &f, e);
+    TRY(fields);
+    for (int k = 0; k < n; k++)
+        TRY(find_string(f, fields, string ? "" : keys[k], &texts[k], e));
+    for (int k = 0; k < n; k++) {
+        size_t from = r->text.n;
+        TRY(json_unescape(texts[k], &r->text, e));
+        texts[k] = (struct span){r->text.p + from, r->text.n - from};
+    }
+    return 0;
+}
+
 int corpus_texts(const struct corpus_block *b, size_t i, const char *const *keys, int n, struct corpus_reader *r,
                  struct span *texts, struct err *e)
 {
     const struct corpus_line *x = corpus_line(b, i);
-    const struct json_field *f = NULL;
-    bool string = false;
-    int fields = 0;
 
     if (x->why)
         return err_set(e, ERR_FORMAT, "%s", b->faults.p + x->why - 1);
-    if (!x->plain) {
-        fields = read_line(r, x->line, &string, &f, e);
-        TRY(fields);
-    }
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < n; k++)
         texts[k] = x->line;
-        if (!x->plain)
-            TRY(find_string(f, fields, string ? "" : keys[k], &texts[k], e));
-    }
-    for (int k = 0; k < n && !x->plain; k++)
-        TRY(json_unescape_here(texts[k], &texts[k], e));
-    return 0;
+    if (x->plain)
+        return 0;
+    buf_clear(&r->text);
+    if (buf_reserve(&r->text, x->line.n + JSON_PADDING) < 0)
+        return no_memory(e);
+    return read_texts(x->line, keys, n, r, texts, e);
 }
 
 int corpus_text(const struct corpus *c, const struct corpus_block *b, size_t i, struct corpus_reader *r,

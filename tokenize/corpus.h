@@ -85,12 +85,12 @@ static inline struct corpus_line *corpus_line(const struct corpus_block *b, size
 /* What a thread needs to make texts of lines. */
 struct corpus_reader {
     struct json_reader *json;
-    struct buf object;
+    struct buf object, text;
 };
 int corpus_reader_init(struct corpus_reader *r, struct err *e);
 void corpus_reader_free(struct corpus_reader *r);
-/* Line i's text, which lies in the block or in r until the next call; it is unescaped in its place, so a line can be asked
- * for its text once.  ERR_FORMAT: the line has none, with the reason (without the file's name). */
+/* Line i's text, which lies in the block or in r until the next call.  ERR_FORMAT: the line has none, with the reason
+ * (without the file's name). */
 int corpus_text(const struct corpus *c, const struct corpus_block *b, size_t i, struct corpus_reader *r,
                 struct span *text, struct err *e);
 /* The texts under several keys of a document, all different, at most CORPUS_MAX_KEYS; a line lacks one: it has none. */

@@ -95,12 +95,13 @@ int format_add_merge(struct tokenizer *t, struct span left, struct span right, s
     prefix = prefix < right.n ? prefix : right.n;
     if (buf_put_span(scratch, left) < 0 || buf_put(scratch, right.p + prefix, right.n - prefix) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for merges");
-    id = vocab_find(&t->vocab, buf_span(scratch));
+    id = vocab_find_likely(&t->vocab, buf_span(scratch), t->likely);
     if (l < 0 || r < 0 || id < 0) {
         struct span s = l < 0 ? left : r < 0 ? right : buf_span(scratch);
         return err_set(e, ERR_FORMAT, "merge %u needs the token '%.*s', which the vocabulary lacks", rank,
                        s.n > 100 ? 100 : (int)s.n, s.p);
     }
+    t->likely = (uint32_t)id + 1;
     return bpe_add_merge(&t->bpe, (uint32_t)l, (uint32_t)r, rank, (uint32_t)id, e);
 }
 

@@ -20,6 +20,7 @@ struct tokenizer {
     bool whole_first; /* a piece that is a token is that token, whatever the merges say */
     struct rules *rules; /* NULL: bytes, one pattern and merges are all there is */
     const char *format;
+    uint32_t likely;  /* while merges are read: what the next one probably makes */
     int64_t eod;
 };
 

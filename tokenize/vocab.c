@@ -48,6 +48,13 @@ int64_t vocab_find(const struct vocab *v, struct span s)
     return v->slots ? (int64_t)find_slot(v, s, hash_xxh3_64(s))->id - 1 : VOCAB_NONE;
 }
 
+int64_t vocab_find_likely(const struct vocab *v, struct span s, uint32_t likely)
+{
+    struct span x = vocab_get(v, likely);
+
+    return x.p && !v->twins && span_eq(x, s) ? (int64_t)likely : vocab_find(v, s);
+}
+
 static int grow_table(struct vocab *v, struct err *e)
 {
     struct vocab_slot *old = v->slots;
@@ -101,6 +108,7 @@ int vocab_add(struct vocab *v, uint32_t id, struct span s, struct err *e)
         x->there = HOLE;
         return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
     }
+    v->twins |= slot->id != 0;
     if (!slot->id) {
         *slot = (struct vocab_slot){id + 1, (uint32_t)(hash >> 32)};
         v->used++;

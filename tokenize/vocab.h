@@ -24,6 +24,7 @@ struct vocab {
     uint32_t n;         /* highest id + 1 */
     struct vocab_slot *slots;    /* hash table: id + 1, 0 is free */
     uint32_t mask, used;
+    bool twins;         /* two ids have the same bytes */
 };
 
 /* Gives id the bytes s.  ERR_FORMAT: the id is out of range or taken; ERR_NOMEM. */
@@ -33,6 +34,8 @@ void vocab_mark_added(struct vocab *v, uint32_t id);
 bool vocab_is_added(const struct vocab *v, uint32_t id);
 /* The id of exactly these bytes, or VOCAB_NONE. */
 int64_t vocab_find(const struct vocab *v, struct span s);
+/* The same; fast where the id is the one given. */
+int64_t vocab_find_likely(const struct vocab *v, struct span s, uint32_t likely);
 /* The bytes of an id; p is NULL for a hole. */
 struct span vocab_get(const struct vocab *v, uint32_t id);
 void vocab_free(struct vocab *v);

@@ -6,6 +6,31 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* One pass gives what the other functions do. */
+static void check_texts(const struct json_field *f, int n, struct span line)
+{
+    static const char *const keys[] = {"text", "b"};
+    struct span texts[2];
+    struct buf same = {0};
+    char *dst = malloc(line.n + 1);
+    struct err e;
+
+    if (!dst)
+        abort();
+    if (json_read_texts(line, keys, 2, dst, texts))
+        for (int k = 0; k < 2; k++) {
+            int i = 0;
+            while (i < n && !span_is(f[i].key, keys[k]))
+                i++;
+            buf_clear(&same);
+            if (i >= n || f[i].type != JSON_STRING || json_unescape(f[i].raw, &same, &e) < 0 ||
+                !span_eq(buf_span(&same), texts[k]))
+                abort();
+        }
+    buf_free(&same);
+    free(dst);
+}
+
 static void use(struct json_reader *r, struct span line)
 {
     const struct json_field *f;
@@ -13,6 +38,7 @@ static void use(struct json_reader *r, struct span line)
     struct err e;
     int n = json_read_object(r, line, &f, &e);
 
+    check_texts(f, n, line);
     for (int i = 0; i < n; i++) {
         if (f[i].raw.p < line.p || f[i].raw.p + f[i].raw.n > line.p + line.n || f[i].raw.n == 0)
             abort();
