@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/file.h"
 #include "base/json.h"
+#include "bench/measure.h"
 #include "curate/clean/clean.h"
 
 enum { ROUNDS = 5 };
@@ -15,19 +15,6 @@ struct texts {
     struct buf bytes;
     size_t *end, n;
 };
-
-static double cpu(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int order(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
 
 static void fail(const char *what)
 {
@@ -91,13 +78,12 @@ static void measure(const char *name, const char *what, const struct texts *t, c
     size_t changed = 0;
 
     for (int i = 0; i < ROUNDS; i++) {
-        double from = cpu();
+        double from = cpu_seconds();
         changed = pass(t, repair, pii);
-        v[i] = (double)t->bytes.n / (cpu() - from);
+        v[i] = (double)t->bytes.n / (cpu_seconds() - from);
     }
-    qsort(v, ROUNDS, sizeof *v, order);
     printf("clean-%s-%s\t%.0f\tMB/s\tin memory, a core; changes %zu of %zu texts\n", what, name,
-           v[ROUNDS / 2] / 1e6, changed, t->n);
+           median(v, ROUNDS) / 1e6, changed, t->n);
 }
 
 int main(int argc, char **argv)

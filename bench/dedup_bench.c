@@ -4,10 +4,10 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "bench/measure.h"
 #include "curate/stream/doc.h"
 #include "curate/dedup/minhash_text.h"
 #include "kernels/text_hash.h"
@@ -18,14 +18,6 @@ struct corpus {
     struct span *text;
     size_t docs, bytes;
 };
-
-static double seconds(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int read_corpus(struct corpus *c, const char *path, struct arena *a, struct err *e)
 {
@@ -52,18 +44,6 @@ static int read_corpus(struct corpus *c, const char *path, struct arena *a, stru
     return 0;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *v)
-{
-    qsort(v, RUNS, sizeof *v, ascending);
-    return v[RUNS / 2];
-}
-
 static void bench_exact(const struct corpus *c)
 {
     double t[RUNS];
@@ -71,15 +51,15 @@ static void bench_exact(const struct corpus *c)
     uint64_t hash[2];
 
     for (int k = 0; k < RUNS; k++) {
-        double start = seconds();
+        double start = cpu_seconds();
         for (size_t i = 0; i < c->docs; i++) {
             ISA_PICK(text_hash_one)(c->text[i].p, c->text[i].n, hash);
             sink += hash[0];
         }
-        t[k] = seconds() - start;
+        t[k] = cpu_seconds() - start;
     }
     printf("dedup-exact-hash\t%.1f\tGB/s\tXXH3-128 of text in memory, one core\n",
-           (double)c->bytes / 1e9 / median(t));
+           (double)c->bytes / 1e9 / median(t, RUNS));
 }
 
 static int bench_preset(const struct corpus *c, const char *name, struct err *e)
@@ -99,14 +79,14 @@ static int bench_preset(const struct corpus *c, const char *name, struct err *e)
     TRY(shingler_new(&s, p, p->family == MINHASH_U32 ? m.a32[0] : 0, e));
     copy = calloc(4096, sizeof *copy);
     for (int k = 0; k < RUNS; k++) {
-        double start = seconds();
+        double start = cpu_seconds();
         shingles = 0;
         for (size_t i = 0; i < c->docs; i++) {
             TRY(shingler_run(s, c->text[i], &hash, &n, e));
             shingles += n;
         }
-        text[k] = seconds() - start;
-        start = seconds();
+        text[k] = cpu_seconds() - start;
+        start = cpu_seconds();
         for (size_t i = 0; i < c->docs; i++) {
             TRY(shingler_run(s, c->text[i], &hash, &n, e));
             if (n)
@@ -114,18 +94,18 @@ static int bench_preset(const struct corpus *c, const char *name, struct err *e)
             if (n >= 4096)
                 memcpy(copy, hash, 4096 * sizeof *copy);
         }
-        all[k] = seconds() - start;
-        start = seconds();
+        all[k] = cpu_seconds() - start;
+        start = cpu_seconds();
         for (int i = 0; i < 500; i++)
             minhash_signature(&m, copy, 4096, sig);
-        last[k] = seconds() - start;
+        last[k] = cpu_seconds() - start;
     }
     printf("dedup-%s-shingles\t%.1f\tMB/s\ttext to shingle set, one core\n", name,
-           (double)c->bytes / 1e6 / median(text));
+           (double)c->bytes / 1e6 / median(text, RUNS));
     printf("dedup-%s-signature\t%.1f\tMB/s\ttext to signature, one core; %.2f bytes a shingle\n",
-           name, (double)c->bytes / 1e6 / median(all), (double)c->bytes / (double)shingles);
+           name, (double)c->bytes / 1e6 / median(all, RUNS), (double)c->bytes / (double)shingles);
     printf("dedup-%s-minima\t%.1f\tM/s\tshingles through %d functions, one core\n", name,
-           500 * 4096 / 1e6 / median(last), bands * rows);
+           500 * 4096 / 1e6 / median(last, RUNS), bands * rows);
     free(copy);
     shingler_free(s);
     minhash_free(&m);

@@ -3,31 +3,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
+#include "bench/measure.h"
 
 enum { ROUNDS = 5 };
 
-static double cpu(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int order(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static void print(const char *name, double *v, const char *note)
 {
-    qsort(v, ROUNDS, sizeof *v, order);
-    printf("%s\t%.0f\tMB/s\t%s\n", name, v[ROUNDS / 2] / 1e6, note);
+    printf("%s\t%.0f\tMB/s\t%s\n", name, median(v, ROUNDS) / 1e6, note);
 }
 
 static void fail(const struct err *e)
@@ -46,18 +32,18 @@ static void bench_file(const char *name, const char *path, struct span text, con
     for (int i = 0; i < ROUNDS; i++) {
         struct file_in *f;
         ssize_t n;
-        double t = cpu();
+        double t = cpu_seconds();
         if (file_write_all(path, text, &e) < 0)
             fail(&e);
-        to[i] = (double)text.n / (cpu() - t);
-        t = cpu();
+        to[i] = (double)text.n / (cpu_seconds() - t);
+        t = cpu_seconds();
         if (file_open(&f, path, &e) < 0)
             fail(&e);
         while ((n = file_read(f, out, sizeof out, &e)) > 0)
             ;
         if (n < 0)
             fail(&e);
-        in[i] = (double)text.n / (cpu() - t);
+        in[i] = (double)text.n / (cpu_seconds() - t);
         file_close(f);
     }
     snprintf(label, sizeof label, "read %s", name);
@@ -77,7 +63,7 @@ static void bench_json(struct span all)
     struct err e;
 
     for (int i = 0; i < ROUNDS; i++) {
-        double t = cpu();
+        double t = cpu_seconds();
         buf_clear(&raws);
         for (const char *p = all.p, *q; (q = memchr(p, '\n', (size_t)(all.p + all.n - p))); p = q + 1) {
             int n = json_read_object(r, (struct span){p, (size_t)(q - p)}, &f, &e);
@@ -87,25 +73,25 @@ static void bench_json(struct span all)
                 if (span_is(f[k].key, "text"))
                     buf_put(&raws, &f[k].raw, sizeof f[k].raw);
         }
-        read[i] = (double)all.n / (cpu() - t);
+        read[i] = (double)all.n / (cpu_seconds() - t);
         const struct span *raw = (const struct span *)(const void *)raws.p;
         size_t n = raws.n / sizeof *raw, bytes = 0;
-        t = cpu();
+        t = cpu_seconds();
         for (size_t k = 0; k < n; k++) {
             buf_clear(&text);
             if (json_unescape(raw[k], &text, &e) < 0)
                 fail(&e);
             bytes += text.n;
         }
-        unescape[i] = (double)bytes / (cpu() - t);
-        double both = cpu();
+        unescape[i] = (double)bytes / (cpu_seconds() - t);
+        double both = cpu_seconds();
         for (size_t k = 0; k < n; k++) {
             buf_clear(&text);
             buf_clear(&out);
             json_unescape(raw[k], &text, &e);
             json_put_string(&out, buf_span(&text));
         }
-        put[i] = (double)bytes / (cpu() - both - (double)bytes / unescape[i]);
+        put[i] = (double)bytes / (cpu_seconds() - both - (double)bytes / unescape[i]);
     }
     print("json read", read, "whole lines, validated");
     print("json unescape", unescape, "of text");

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/measure.h"
 #include "kernels/device.h"
 
 enum { B = 4, T = 256, ROWS = B * T, C = 768, H = 12, D = 64, L = 12, V = 50257, VP = 50304 };
@@ -41,13 +42,6 @@ static double now(void)
     return ((double)t.tv_sec + 1e-9 * (double)t.tv_nsec) * clock_share;
 }
 
-static int up(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Median time of run(b). */
 static double measure(struct bench *b, int (*run)(struct bench *))
 {
@@ -64,8 +58,7 @@ static double measure(struct bench *b, int (*run)(struct bench *))
         run(b);
         t[n++] = now() - s;
     }
-    qsort(t, (size_t)n, sizeof *t, up);
-    return t[n / 2];
+    return median(t, (size_t)n);
 }
 
 /* One line: an op that does flops and moves bytes, count times a step. */

@@ -2,25 +2,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/file.h"
+#include "bench/measure.h"
 #include "tokenize/tokenizer.h"
 
 enum { PASSES = 6, PART = 1 << 14 };
-
-static double cpu_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Where texts of 16 KiB end, at line ends. */
 static int cut(struct span text, struct buf *ends)
@@ -71,10 +58,9 @@ int main(int argc, char **argv)
             return 3;
         s[i] = cpu_seconds() - start;
     }
-    qsort(s + 1, PASSES - 1, sizeof *s, compare);
     printf("tokenize-%s-cold\t%.1f\tMB/s\tin memory, first pass, a core\n", argv[2], (double)text.n / 1e6 / s[0]);
     printf("tokenize-%s-warm\t%.1f\tMB/s\tin memory, median of %d passes, a core\n", argv[2],
-           (double)text.n / 1e6 / s[1 + (PASSES - 1) / 2], PASSES - 1);
+           (double)text.n / 1e6 / median(s + 1, PASSES - 1), PASSES - 1);
     encoder_free(enc);
     tokenizer_close(t);
     buf_free(&text);

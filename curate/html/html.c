@@ -1,8 +1,8 @@
 #include "curate/html/html.h"
 
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/log.h"
 #include "curate/html/html_meta.h"
 #include "curate/html/html_text.h"
 #include "curate/html/html_tree.h"
@@ -59,12 +59,7 @@ void html_worker_free(struct html_worker *w)
 
 static double deadline(const struct html_conf *c)
 {
-    struct timespec ts;
-
-    if (c->max_seconds <= 0)
-        return 0;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9 + c->max_seconds;
+    return c->max_seconds > 0 ? log_seconds() + c->max_seconds : 0;
 }
 
 static int make_text(struct html_worker *w, const struct html_page *page)

@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
+#include "base/log.h"
 #include "curate/html/html_tree_build.h"
 
 static bool is_alpha(char c)
@@ -296,14 +296,6 @@ static void read_end_tag(struct html_parser *s)
         html_end_tag(s, tag, hash);
 }
 
-static double now(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
 static int parse(struct html_parser *s, struct err *e)
 {
     struct html_tree *t = s->t;
@@ -336,7 +328,7 @@ static int parse(struct html_parser *s, struct err *e)
         }
         if (t->n_nodes >= next_check) {
             next_check = t->n_nodes + (1 << 14);
-            if (s->deadline > 0 && now() > s->deadline)
+            if (s->deadline > 0 && log_seconds() > s->deadline)
                 return err_set(e, ERR_LIMIT, "the page took too long to parse");
         }
     }
