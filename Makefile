@@ -97,6 +97,7 @@ ARCHIVES := $(foreach f,$(FLOORS),$(if $(filter-out $(CMDS),$(filter $f/%,$(SRCS
 UNIT := $(patsubst %.c,$B/%,$(wildcard tests/unit/*_test.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$B-fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
 FUZZ_SECONDS ?= 60
+BENCHES := $(patsubst %.c,$B/%,$(wildcard bench/*_bench.c))
 
 all: $(BINS) $(CUDA_BACKEND) $(MPI_BACKEND)                ## build every command
 	@$(foreach n,$(filter-out $(ON),$(NAMES)),echo "left out: quern-$n, for want of $(call lacks,$n) (make deps installs it)";)
@@ -119,7 +120,7 @@ demo: deps-build deps-demo                  ## from a crawl to a model that writ
 	@$(MAKE) --no-print-directory all && B=$B SHORT=$(SHORT) sh pipelines/demo.sh
 bench: all                                  ## measure; BENCH=name for one
 	@B=$B bash bench/run.sh $(BENCH)
-lint: all                                   ## floors, headers, banned calls, scripts
+lint: all $(BENCHES)                        ## floors, headers, banned calls, scripts; benchmarks build
 	@B=$B CC="$(CC)" bash tests/lint.sh
 fuzz: deps-dev                              ## every parser of outside bytes, FUZZ_SECONDS each
 	@$(MAKE) --no-print-directory B=$B fuzz-run
@@ -230,10 +231,8 @@ $B/tests/checkpoint_ranks $B/tests/pipeline_ranks: %: %.c.o $(ARCHIVES)
 	@$(CC) $(CFLAGS) $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/unit/%_test: $B/tests/unit/%_test.c.o $(ARCHIVES)
 	@$(CC) $(CFLAGS) $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
-# Programs of the benchmarks; they link the floors under the trades.
-BENCH_LIBS := $(filter $(foreach f,base comm kernels indexed_dataset,$B/lib$f.a),$(ARCHIVES))
-$B/bench/%_bench: $B/bench/%_bench.c.o $(BENCH_LIBS)
-	@$(CC) $(CFLAGS) $< -Wl,--start-group $(BENCH_LIBS) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
+$B/bench/%_bench: $B/bench/%_bench.c.o $(ARCHIVES)
+	@$(CC) $(CFLAGS) $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
 $B/%.c.o: %.c $B/flags
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 $B/kernels/cmd_doctor.c.o: CPPFLAGS += '-DQUERN_LIBRARIES="$(foreach l,$(LIBS),$l=$(HAVE_$l))"'

@@ -2,11 +2,9 @@
 # Decompressing bzip2, one stream and many, beside bzip2, lbzip2 and pbzip2 (Debian's packages)
 # on the same file in turn: MB a second of what comes out, by the clock, median of three.
 # BZ2_TEXT: what is compressed; by default the first of ../shared's prose, eight times over.
-set -u
+. bench/lib.sh
 prose=$SHARED/data/text/prose/docs-dev.jsonl.zst
 cpus=$(nproc)
-T=$(mktemp -d) || exit 1
-trap 'rm -rf "$T"' EXIT
 if [ -n "${BZ2_TEXT:-}" ]; then
     cp "$BZ2_TEXT" "$T/x"
 elif [ -r "$prose" ]; then
@@ -18,7 +16,7 @@ else
     exit 0
 fi
 command -v bzip2 >/dev/null || { printf 'bzip2\t-\t-\tleft out: no bzip2\n'; exit 0; }
-make --no-print-directory B="$B" "$B/bench/bzip2_bench" >&2 || exit 1
+program bzip2_bench
 bytes=$(stat -c %s "$T/x")
 bzip2 -c "$T/x" >"$T/one.bz2"
 split -b 1000000 -a 4 "$T/x" "$T/part."

@@ -15,11 +15,8 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 done | sed 's/"original":/"text":/' >"$T/mojibake.jsonl"
 sets="english manuals languages mojibake"
 
-# The libraries are those of the Makefile.
-${CC:-cc} -O2 -D_GNU_SOURCE -I. bench/clean_bench.c -Wl,--start-group "$B"/libcurate.a "$B"/libbase.a \
-    -Wl,--end-group -licui18n -licuuc -licudata -lsimdjson -lzstd -lz -ldeflate -lyaml -lstdc++ -lm -lpthread \
-    -o "$T/bench" || exit 1
-for s in $sets; do "$T/bench" "$s" "$T/$s.jsonl" || exit 1; done
+program clean_bench
+for s in $sets; do "$B/bench/clean_bench" "$s" "$T/$s.jsonl" || exit 1; done
 
 if [ -z "${PEERS:-}" ]; then
     printf 'clean-ftfy\t-\t-\tleft out: PEERS is not set\n'

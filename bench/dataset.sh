@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Merging, verifying and indexing datasets.  DOCUMENTS=N [1000000], of 500 tokens on average; D=folder [a RAM disk].
-set -eu
-D=$(mktemp -d "${D:-/dev/shm}/quern-dataset-XXXXXX")
-trap 'rm -rf "$D"' EXIT
+TMPDIR=${D:-/dev/shm} . bench/lib.sh
+set -e
+D=$T
 N=${DOCUMENTS:-1000000}
-make -s "$B/bench/dataset_bench"
+program dataset_bench
 seconds() { # COMMAND...: of wall clock, the best of three
     for _ in 1 2 3; do
         local start=$EPOCHREALTIME

@@ -9,11 +9,8 @@ if [ ! -r "$docs" ]; then
 fi
 zstd -dcq "$docs" >"$T/docs.jsonl" || exit 1
 
-# The libraries are those of the Makefile.
-${CC:-cc} -O2 -D_GNU_SOURCE -I. bench/dedup_bench.c -Wl,--start-group "$B"/libcurate.a \
-    "$B"/libkernels.a "$B"/libbase.a -Wl,--end-group -licuuc -licudata -lsimdjson -lzstd -lz \
-    -lbz2 -lnettle -ldeflate -lyaml -lstdc++ -lm -lpthread -o "$T/bench" || exit 1
-"$T/bench" "$T/docs.jsonl" || exit 1
+program dedup_bench
+"$B/bench/dedup_bench" "$T/docs.jsonl" || exit 1
 
 rate() { awk -v b="$1" -v s="$2" 'BEGIN { printf "%.1f", b / 1e6 / s }'; }
 bytes=$(quern-dedup exact -q "$T/docs.jsonl" -o "$T/out" --stats "$T/s" &&

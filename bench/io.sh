@@ -1,21 +1,19 @@
 #!/usr/bin/env bash
 # Files and JSON lines, on one of the shared texts.  Peers: Python's gzip (zlib) and json.
-set -u
+. bench/lib.sh
 f=$SHARED/data/text/prose/docs-dev.jsonl.zst
 if [ ! -r "$f" ]; then
     printf 'io\t-\t-\tleft out: no %s\n' "$f"
     exit 0
 fi
-make --no-print-directory B="$B" "$B/bench/io_bench" >&2 || exit 1
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-"$B/bench/io_bench" "$f" "$scratch" || exit 1
+program io_bench
+"$B/bench/io_bench" "$f" "$T" || exit 1
 if [ -z "$PEERS" ]; then
     printf 'io peers\t-\t-\tleft out: no PEERS\n'
     exit 0
 fi
-zstd -dqc "$f" >"$scratch/x.jsonl" 2>/dev/null || exit 0
-"$PEERS" - "$scratch/x.jsonl" <<'PY'
+zstd -dqc "$f" >"$T/x.jsonl" 2>/dev/null || exit 0
+"$PEERS" - "$T/x.jsonl" <<'PY'
 import gzip, json, sys, time, zlib
 data = open(sys.argv[1], "rb").read()
 packed = gzip.compress(data)

@@ -18,6 +18,7 @@
 
 enum { B = 4, T = 256, ROWS = B * T, C = 768, H = 12, D = 64, L = 12, V = 50257, VP = 50304 };
 enum { PARAMS = VP * C + 1024 * C + L * (12 * C * C + 13 * C) + 2 * C };
+enum { SUMSQ_BLOCK = 512 };
 
 struct bench {
     struct device *dev;
@@ -197,9 +198,7 @@ static int run_adamw(struct bench *b)
 }
 static int run_sumsq(struct bench *b)
 {
-    double sum = 0;
-
-    return b->dev->ops->vec_sumsq(b->dev, DTYPE_F32, &sum, b->mem[3], PARAMS, &b->err);
+    return b->dev->ops->vec_sumsq(b->dev, DTYPE_F32, (double *)b->mem[4], SUMSQ_BLOCK, b->mem[3], PARAMS, &b->err);
 }
 static int run_zero(struct bench *b)
 {

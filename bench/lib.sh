@@ -25,9 +25,5 @@ ranks() {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated QUERN_MPI=$B/lib/quern-mpi.so
     timeout "${limit:-600}" mpirun --oversubscribe -n "$@" </dev/null
 }
-# Makes $T/bench of bench/tokenize_bench.c.
-tokenize_bench() {
-    ${CC:-cc} -O2 -D_GNU_SOURCE -I. bench/tokenize_bench.c -Wl,--start-group "$B"/libtokenize.a "$B"/libindexed_dataset.a \
-        "$B"/libbase.a -Wl,--end-group -Wl,--as-needed -lpcre2-8 -licui18n -licuuc -licudata -lsimdjson -lzstd -lz -ldeflate -lyaml -lbz2 \
-        -lstdc++ -lm -lpthread -o "$T/bench"
-}
+# program NAME: builds bench/NAME.c into $B/bench.
+program() { make --no-print-directory B="$B" "$B/bench/$1" >&2 || exit 1; }

@@ -22,13 +22,13 @@ for src, out in (sys.argv[1:3], sys.argv[3:5]):
             if n > 50e6:
                 break
 PY
-tokenize_bench || exit 1
+program tokenize_bench
 cat "$data"/tokenizers/texts/code_* "$data"/tokenizers/texts/html_page.txt >"$T/code" || exit 1
 for t in gpt2 tiktoken/cl100k_base.tiktoken tiktoken/o200k_base.tiktoken; do
     n=$(basename "$t" .tiktoken)
-    "$T/bench" "$data/tokenizers/$t" "$n-english" "$T/english"
-    "$T/bench" "$data/tokenizers/$t" "$n-multilingual" "$T/all"
-    "$T/bench" "$data/tokenizers/$t" "$n-code" "$T/code"
+    "$B/bench/tokenize_bench" "$data/tokenizers/$t" "$n-english" "$T/english"
+    "$B/bench/tokenize_bench" "$data/tokenizers/$t" "$n-multilingual" "$T/all"
+    "$B/bench/tokenize_bench" "$data/tokenizers/$t" "$n-code" "$T/code"
 done
 
 rate() { awk -v b="$1" -v s="$2" 'BEGIN { printf "%.1f", b / 1e6 / s }'; }

@@ -22,11 +22,11 @@ for line in sys.stdin:
 cut_text "$data/text/prose/books-dev.jsonl.zst" "$T/english" "$MB" || exit 1
 cut_text "$data/text/prose/man-dev.jsonl.zst" "$T/multilingual" "$MB" || exit 1
 cut_text "$data/text/prose/books-dev.jsonl.zst" "$T/train" "$TRAIN_MB" || exit 1
-tokenize_bench || exit 1
+program tokenize_bench
 models="sp8k_bpe_bytefallback sp8k_unigram_nmt_nfkc"
 for m in $models; do
     for of in english multilingual; do
-        "$T/bench" "$data/tokenizers/sentencepiece/$m.model" "$m-$of" "$T/$of"
+        "$B/bench/tokenize_bench" "$data/tokenizers/sentencepiece/$m.model" "$m-$of" "$T/$of"
     done
 done | tee "$T/ours"
 
