@@ -37,6 +37,7 @@ void train_config_init(struct train_config *c)
     c->eval_iters = 100;
     c->log_interval = 100;
     c->ckpt_step = -1;
+    c->documents.eod = -1;
     c->timeout_minutes = 10;
     c->world = c->ranks = 1;
     c->layout = LAYOUT_ALONE;
@@ -50,23 +51,17 @@ void train_config_free(struct train_config *c)
         opt_list_free(&c->part_path[i]);
 }
 
-/* Each of these must be as it came; kept as a table so that none is forgotten. */
-static int check_later(const struct train_config *c, struct err *e)
+/* What documents are told apart by must be known. */
+static int check_documents(const struct train_config *c, struct err *e)
 {
-    const struct train_later *l = &c->later;
-    const struct {
-        bool differs;
-        const char *flag;
-    } later[] = {
-        {c->fp8.recipe == FP8_MXFP8, "fp8-recipe mxfp8"},
-        {l->reset_positions, "reset-position-ids"},
-        {l->reset_mask, "reset-attention-mask"},
-        {l->mask_eod, "eod-mask-loss"},
-    };
+    const struct documents *d = &c->documents;
 
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
-        if (later[i].differs)
-            return err_set(e, ERR_UNSUPPORTED, "--%s: quern cannot do this yet", later[i].flag);
+    if ((d->positions || d->attention || d->mask_loss) && d->eod < 0)
+        return err_set(e, ERR_ARG, "--%s needs --eod-id, the token that ends a document", d->positions ? "reset-position-ids"
+                       : d->attention ? "reset-attention-mask" : "eod-mask-loss");
+    if (d->eod >= c->model.vocab)
+        return err_set(e, ERR_ARG, "--eod-id: %" PRId64 " is not in a vocabulary of %" PRId64 " (--vocab-size)", d->eod,
+                       c->model.vocab);
     return 0;
 }
 
@@ -336,7 +331,8 @@ static int check_checkpoints(const struct train_config *c, struct err *e)
 
 int train_config_check(struct train_config *c, struct err *e)
 {
-    TRY(check_later(c, e));
+    if (c->fp8.recipe == FP8_MXFP8)
+        return err_set(e, ERR_UNSUPPORTED, "--fp8-recipe mxfp8: quern cannot do this yet");
     TRY(layout_data(&c->layout, c->world, &c->ranks, e));
     if (c->deterministic && c->backend == BACKEND_NCCL)
         return err_set(e, ERR_UNSUPPORTED, "--deterministic needs sums in an order that NCCL's do not have:"
@@ -351,6 +347,7 @@ int train_config_check(struct train_config *c, struct err *e)
     if (c->recompute != RECOMPUTE_FULL && (c->recompute_method || c->recompute_layers > 1))
         return err_set(e, ERR_ARG, "--recompute-method and --recompute-num-layers need --recompute-granularity full");
     TRY(model_config_check(&c->model, c->vocab_divisor, e));
+    TRY(check_documents(c, e));
     TRY(check_experts(c, e));
     TRY(check_stages(c, e));
     TRY(check_sharding(c, e));

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/opt.h"
+#include "train/documents.h"
 #include "train/guard.h"
 #include "train/layout.h"
 #include "train/model.h"
@@ -24,11 +25,6 @@ extern "C" {
 
 enum lr_style { LR_CONSTANT, LR_LINEAR, LR_COSINE, LR_INVERSE_SQRT, LR_WSD };
 enum wsd_style { WSD_EXPONENTIAL, WSD_LINEAR, WSD_COSINE, WSD_MINUS_SQRT };
-
-/* Flags that are read so that they can be refused by name: see config.c. */
-struct train_later {
-    bool reset_positions, reset_mask, mask_eod;
-};
 
 /* Matrix products in FP8, by Transformer Engine's names. */
 enum fp8_recipe { FP8_DELAYED, FP8_TENSORWISE, FP8_MXFP8 /* refused */ };
@@ -67,6 +63,8 @@ struct train_config {
     struct opt_list part_path[3]; /* train, valid, test: instead of data_path and split */
     const char *split, *cache_path;
     bool mock_data;
+    struct documents documents;
+    bool per_token;
 
     const char *save, *load;
     int64_t save_interval, ckpt_step;
@@ -87,7 +85,6 @@ struct train_config {
     int sharding;               /* enum sharding */
     bool overlap_reduce, overlap_gather, reduce_bf16, offload;
     int64_t bucket_size; /* parameters; 0: Megatron's default */
-    struct train_later later;
 
     /* Derived by train_config_check. */
     int64_t ranks;         /* that share the batch */

@@ -52,6 +52,7 @@
     OPT_HEAD("Training"), \
     OPT_INT(0, "micro-batch-size", &(c)->micro_batch, 1, 1 << 20, "samples of one forward pass"), \
     OPT_INT(0, "global-batch-size", &(c)->global_batch, 0, 1 << 24, "samples of one step; 0: one micro-batch"), \
+    OPT_FLAG(0, "calculate-per-token-loss", &(c)->per_token, "a step's mean is over tokens with a loss, not micro-batches"), \
     OPT_STR(0, "rampup-batch-size", &(c)->rampup, "S,I,N", "begin with S samples, reach the global batch by I at a time in N"), \
     OPT_INT(0, "train-iters", &(c)->train_iters, 0, MAX_N, "steps in all"), \
     OPT_INT(0, "train-samples", &(c)->train_samples, 0, MAX_N, "samples in all, instead of steps"), \
@@ -104,7 +105,11 @@
     OPT_LIST(0, "test-data-path", &(c)->part_path[2], "PREFIX", "data for the test alone"), \
     OPT_STR(0, "split", &(c)->split, "A,B,C", "shares for train, valid and test"), \
     OPT_STR(0, "data-cache-path", &(c)->cache_path, "DIR", "keep the sample order here, as Megatron does"), \
-    OPT_FLAG(0, "mock-data", &(c)->mock_data, "random tokens instead of a dataset")
+    OPT_FLAG(0, "mock-data", &(c)->mock_data, "random tokens instead of a dataset"), \
+    OPT_INT(0, "eod-id", &(c)->documents.eod, -1, INT32_MAX, "the token that ends a document; -1: none is told apart"), \
+    OPT_FLAG(0, "reset-position-ids", &(c)->documents.positions, "positions start again behind it"), \
+    OPT_FLAG(0, "reset-attention-mask", &(c)->documents.attention, "no attention across it"), \
+    OPT_FLAG(0, "eod-mask-loss", &(c)->documents.mask_loss, "no loss where it is the input")
 
 #define CHECKPOINT_OPTS(c) \
     OPT_HEAD("Checkpoints"), \
@@ -152,17 +157,11 @@
     OPT_FLAG(0, "optimizer-cpu-offload", &(c)->offload, "a GPU's optimizer state stays in the host's memory"), \
     OPT_INT(0, "ddp-bucket-size", &(c)->bucket_size, 0, MAX_N, "parameters reduced in one call; 0: 40M, or 1M a rank")
 
-#define LATER_OPTS(c) \
-    OPT_HEAD("Known, but refused unless left as they are"), \
-    OPT_FLAG(0, "reset-position-ids", &(c)->later.reset_positions, "positions start again after a document"), \
-    OPT_FLAG(0, "reset-attention-mask", &(c)->later.reset_mask, "no attention across documents"), \
-    OPT_FLAG(0, "eod-mask-loss", &(c)->later.mask_eod, "no loss on the end of a document")
-
 struct opt *train_config_options(struct train_config *c, const struct opt *more)
 {
     const struct opt own[] = {
         MODEL_OPTS(c), TRAINING_OPTS(c), PRECISION_OPTS(c), OPTIMIZER_OPTS(c), DATA_OPTS(c),
-        CHECKPOINT_OPTS(c), LOG_OPTS(c), DIVISION_OPTS(c), LATER_OPTS(c),
+        CHECKPOINT_OPTS(c), LOG_OPTS(c), DIVISION_OPTS(c),
     };
     _Static_assert(sizeof own / sizeof *own <= TRAIN_OPTIONS, "room for what was given");
     size_t n = 1;

@@ -111,6 +111,11 @@ int64_t data_size(const struct data *d, int split)
     return d->sets[split] ? gpt_dataset_samples(d->sets[split]) : 0;
 }
 
+const struct documents *data_documents(const struct data *d)
+{
+    return &d->config->documents;
+}
+
 static void mock_sample(const struct data *d, int split, int64_t s, int32_t *ids)
 {
     uint64_t key = (uint64_t)d->config->seed << 2 | (uint64_t)split;
@@ -145,5 +150,7 @@ int data_batch(const struct data *d, int split, int64_t first, int64_t n, int32_
         memcpy(tokens + i * seq, d->ids, (size_t)seq * sizeof *tokens);
         memcpy(targets + i * seq, d->ids + 1, (size_t)seq * sizeof *targets);
     }
+    if (d->config->documents.mask_loss)
+        documents_mask(tokens, n * seq, d->config->documents.eod, targets);
     return 0;
 }

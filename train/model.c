@@ -141,6 +141,10 @@ static void plan_slot(struct model *m, struct model_acts *acts, struct carves *k
     plan_layers(m, acts, k);
     if (m->part.embeds)
         acts->tokens = carve(&k->slot, m->b * m->t, sizeof(int32_t));
+    if (m->run.reset_positions)
+        acts->positions = carve(&k->slot, m->b * m->t, sizeof(int32_t));
+    if (m->run.reset_attention)
+        acts->starts = carve(&k->slot, m->b * m->t, sizeof(int32_t));
     if (acts != m->slot) {
         acts->s_final = m->slot->s_final;
         acts->ln_final = m->slot->ln_final;

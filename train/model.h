@@ -54,6 +54,7 @@ struct model_run {
     struct model_pool *pool; /* of the caller, for as many slots, which outlives the model; NULL: the model has its own */
     struct store_conf dense, experts; /* how ranks divide the weights; zeroed: not at all */
     struct model_fp8_run fp8; /* with bf16 */
+    bool reset_positions, reset_attention; /* each document of a sequence begins at position 0, sees itself alone */
 };
 
 /* What one layer leaves for its backward pass; n = b * t rows.  dt unless float. */
@@ -84,6 +85,8 @@ struct model_acts {
     void *s_final, *ln_final;       /* (n, h); s_final without a head: what goes to the next part */
     float *mean_final, *rstd_final; /* (n) */
     int32_t *tokens;                /* (b, t) */
+    int32_t *positions;             /* (b, t); NULL: those of the model */
+    int32_t *starts;                /* (b, t) as attention takes them, with context ranks a half after the other; NULL: none */
 };
 
 enum { MODEL_STORES = 2 }; /* at most */
@@ -182,10 +185,13 @@ int model_weights_changed(struct model *m, struct err *e);
 struct model_batch {
     int slot;               /* where its activations stay; 0 .. run.slots - 1 */
     const int32_t *tokens;  /* (b, t) of struct model_run, whole sequences, in host memory; for a part that embeds */
-    const int32_t *targets; /* the same, for a part that heads */
+    const int32_t *targets; /* the same, for a part that heads; < 0: no loss */
+    const int32_t *starts;  /* the same, where in the sequence the document of each token begins, for all parts of a run
+                               that tells documents apart */
     const struct model_dropout *drop; /* NULL: none */
     float grad_scale;       /* > 0: leaves in m->logits the gradient of grad_scale * loss_sum, which
                                backward of this batch must take up before another forward; 0: loss only */
+    int64_t counted;        /* grad_scale times so many tokens is the weight of the batch's auxiliary losses; 0: all of it */
 };
 
 /* The device's buffers of the stream between parts, (m->own, h) elements of m->dt: where forward takes

@@ -195,7 +195,7 @@ int model_backward(struct model *m, const struct model_batch *batch, bool first,
     const void *dx;
 
     m->acts = &m->slot[batch->slot];
-    m->aux_scale = batch->grad_scale * (float)(m->b * m->run.t);
+    m->aux_scale = batch->grad_scale * (float)(batch->counted ? batch->counted : m->b * m->run.t);
     for (int i = 0; i < m->n_stores; i++)
         m->stores[i]->overwrite = first || store_shares(&m->stores[i]->conf, SHARD_OPTIM_GRADS);
     TRY(head_section(m, batch->drop, &dx, e));

@@ -102,6 +102,7 @@ struct attention pass_attention(const struct model *m, int64_t layer, int64_t b,
         .v = {pass_at(m, a->qkv, q + kv), t * row, row},
         .o = {a->att, t * q, q},
         .lse = a->lse,
+        .start = m->acts->starts,
     };
 
     return at;
@@ -112,7 +113,7 @@ int pass_rope(struct model *m, void *qk, int64_t ld, int64_t rows, bool inverse,
     const struct model_config *c = &m->config;
     const struct rope r = {
         .t = rows, .heads = c->heads + c->groups, .d = c->head_dim, .ldx = ld, .rot = model_rotary_width(c),
-        .n_pos = m->run.t, .cs = m->turns, .pos = m->positions, .inverse = inverse,
+        .n_pos = m->run.t, .cs = m->turns, .pos = pass_positions_of(m), .inverse = inverse,
     };
 
     return c->position == POSITION_ROPE ? m->dev->ops->rope(m->dev, m->dt, qk, &r, e) : 0;
@@ -301,7 +302,8 @@ int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, s
 struct embedding pass_embedding(const struct model *m, int64_t rows)
 {
     return (struct embedding){
-        .t = rows, .c = m->config.hidden, .token = m->acts->tokens, .pos = m->positions, .n_vocab = m->config.padded_vocab,
+        .t = rows, .c = m->config.hidden, .token = m->acts->tokens, .pos = pass_positions_of(m),
+        .n_vocab = m->config.padded_vocab,
         .n_pos = m->config.positions, .first = pass_shared(m) ? m->part.tensor->rank * m->config.padded_vocab : 0,
     };
 }
@@ -384,6 +386,36 @@ int pass_positions(struct model *m, int64_t b, int64_t t, int64_t first, struct 
     return rc;
 }
 
+/* From where documents begin, (b, run.t), to the positions and starts of the pass under way. */
+static int put_documents(struct model *m, const int32_t *starts, struct err *e)
+{
+    struct model_acts *a = m->acts;
+    int64_t n = m->b * m->t, half = m->t / 2;
+    size_t bytes = (size_t)n * sizeof *starts;
+    int32_t *position, *start;
+    int rc = 0;
+
+    if (!a->positions && !a->starts)
+        return 0;
+    position = malloc(2 * bytes);
+    if (!position)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    start = position + n;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = pass_position(m, i, m->t), seq = i / m->t, r = i % m->t;
+        int32_t from = starts[seq * m->run.t + at];
+
+        position[i] = (int32_t)at - from;
+        start[pass_ring(m) ? (r / half * m->b + seq) * half + r % half : i] = from;
+    }
+    if (a->positions)
+        rc = device_put(m->dev, a->positions, position, bytes, e);
+    if (rc == 0 && a->starts)
+        rc = device_put(m->dev, a->starts, start, bytes, e);
+    free(position);
+    return rc;
+}
+
 void *model_stream_in(struct model *m, int slot)
 {
     return m->slot[slot].layers[0].s1;
@@ -458,6 +490,7 @@ int model_forward(struct model *m, const struct model_batch *batch, double *loss
     m->acts = &m->slot[batch->slot];
     if (m->fp8)
         m->fp8->record = batch->grad_scale > 0;
+    TRY(put_documents(m, batch->starts, e));
     TRY(pass_trunk(m, batch->tokens, m->b, m->t, -1, batch->drop, e));
     if (!m->part.heads)
         return 0;

@@ -38,6 +38,11 @@ static inline int64_t pass_position(const struct model *m, int64_t i, int64_t t)
         return i % t;
     return pass_half_at(m, m->part.context->rank, i % t >= half) + i % t % half;
 }
+/* The positions of the rows in the pass under way. */
+static inline const int32_t *pass_positions_of(const struct model *m)
+{
+    return m->acts->positions ? m->acts->positions : m->positions;
+}
 /* Attention of layer over the whole sequence, and its backward pass from m->dln to m->dwide: as the op does
  * alone, but with the keys and values of all context ranks. */
 int pass_ring_forward(struct model *m, int64_t layer, const struct dropout *drop, struct err *e);
@@ -155,7 +160,7 @@ struct embedding pass_embedding(const struct model *m, int64_t rows);
 /* The attention of layer over its own qkv. */
 struct attention pass_attention(const struct model *m, int64_t layer, int64_t b, int64_t t);
 
-/* Turns (or turns back) rows of q and k heads, ld apart, by m->positions. */
+/* Turns (or turns back) rows of q and k heads, ld apart, by their positions. */
 int pass_rope(struct model *m, void *qk, int64_t ld, int64_t rows, bool inverse, struct err *e);
 
 #endif

@@ -68,6 +68,8 @@ static struct attention block_of(const struct model *m, const struct attention *
     at.all_t = m->run.t;
     at.first_query = pass_half_at(m, m->part.context->rank, query);
     at.first_key = pass_half_at(m, from, key);
+    if (at.start)
+        at.start += query * m->b * half;
     at.full = at.first_key < at.first_query;
     at.block = ATTENTION_FURTHER;
     return at;
@@ -112,13 +114,14 @@ int pass_ring_forward(struct model *m, int64_t layer, const struct dropout *drop
 
         TRY(hand_on(m, step, &kv, e));
         for (int i = 0; i < 4; i++) {
-            int query = i / 2, key = i % 2;
+            bool own_first = step == 0 && whole.start; /* of the other half, documents may hide all keys */
+            int query = i / 2, key = own_first ? query ^ i % 2 : i % 2;
             struct attention at = block_of(m, &whole, query, from, key, m->ring_kv[step % 2]);
 
             if (!sees(m, query, from, key))
                 continue;
             at.o = rows_from(at.o, query * half, sizeof(float));
-            if (step == 0 && key == 0)
+            if (step == 0 && i % 2 == 0)
                 at.block = ATTENTION_FIRST;
             TRY(m->dev->ops->attention_fwd(m->dev, m->dt, &at, e));
         }

@@ -56,7 +56,9 @@ int passes_open(struct passes *p, const struct layout *layout, struct train_part
     p->tokens = calloc(1, ids);
     p->targets = calloc(1, ids);
     p->held = calloc((size_t)m->run.slots, sizeof *p->held);
-    if (!p->tokens || !p->targets || !p->held)
+    if (m->run.reset_positions || m->run.reset_attention)
+        p->starts = calloc(1, ids);
+    if (!p->tokens || !p->targets || !p->held || ((m->run.reset_positions || m->run.reset_attention) && !p->starts))
         return err_set(e, ERR_NOMEM, "out of memory");
     if (layout && layout->pipe->size > 1)
         TRY(watch_parts(p, e));
@@ -73,6 +75,7 @@ void passes_close(struct passes *p)
     free(p->held);
     free(p->tokens);
     free(p->targets);
+    free(p->starts);
     *p = (struct passes){0};
 }
 
@@ -86,6 +89,8 @@ struct under_way {
     int64_t first, n;      /* samples */
     int64_t share;         /* micro-batches of each data-parallel rank */
     double *losses;        /* by micro-batch, of all ranks */
+    double *counted;       /* likewise, tokens that have a loss; NULL: all have */
+    double tokens;         /* that have one, of all; at least 1 */
     double *phase, at;
 };
 
@@ -98,19 +103,22 @@ static void lap(struct under_way *u, enum train_phase phase)
     u->at = now;
 }
 
-/* Tokens and targets of micro-batch k, where the part needs them. */
+/* Tokens, targets and documents of micro-batch k, where the part needs them. */
 static int read_batch(struct under_way *u, const struct model *m, int64_t k, struct err *e)
 {
     struct passes *p = u->p;
     int64_t done = k * m->b, take = u->n - done < m->b ? u->n - done : m->b;
 
-    if (!m->part.embeds && !m->part.heads)
+    if (!m->part.embeds && !m->part.heads && !p->starts)
         return 0;
     if (take < 0)
         take = 0;
     for (int64_t i = take * m->run.t; i < m->b * m->run.t; i++) /* a last batch that is not full */
         p->targets[i] = -1;
-    return data_batch(p->data, u->split, u->first + done, take, p->tokens, p->targets, e);
+    TRY(data_batch(p->data, u->split, u->first + done, take, p->tokens, p->targets, e));
+    if (p->starts)
+        documents_starts(p->tokens, m->b, m->run.t, data_documents(p->data)->eod, p->starts);
+    return 0;
 }
 
 static int forward(struct under_way *u, struct model *m, const struct model_batch *b, int64_t k, const void *in, void *out,
@@ -169,6 +177,41 @@ static int slot_of(const struct passes *p, int chunk, int64_t micro)
     return i;
 }
 
+/* Says how much the losses of micro-batch k count: for a mean over all tokens, or over those of the micro-batch and over
+ * micro-batches. */
+static void weigh(const struct under_way *u, const struct model *m, int64_t k, struct model_batch *b)
+{
+    if (u->counted && !u->step->per_token) {
+        b->counted = u->counted[k] > 0 ? (int64_t)u->counted[k] : 1;
+        b->grad_scale = (float)(1.0 / (double)(u->n / m->b * b->counted));
+    } else {
+        b->grad_scale = (float)(1.0 / u->tokens);
+    }
+}
+
+/* How many tokens of each micro-batch have a loss: each is counted by one rank. */
+static int count(struct under_way *u, int64_t all, struct err *e)
+{
+    const struct layout *l = u->p->layout;
+    const struct model *m = u->p->parts->model;
+    double sum = 0;
+
+    memset(u->counted, 0, (size_t)all * sizeof *u->counted);
+    for (int64_t i = 0; i < u->share && !(l && (l->model->rank || l->context->rank)); i++) {
+        int64_t k = batch_of(u, m, i);
+
+        TRY(read_batch(u, m, k, e));
+        for (int64_t j = 0; j < m->b * m->run.t; j++)
+            u->counted[k] += u->p->targets[j] >= 0;
+    }
+    if (l)
+        TRY(data_parallel_gather(l->world, u->counted, all, e));
+    for (int64_t k = 0; k < all; k++)
+        sum += u->counted[k];
+    u->tokens = sum > 0 ? sum : 1;
+    return 0;
+}
+
 static int one(void *arg, const struct pipeline_op *op, const void *in, void *out, struct err *e)
 {
     struct under_way *u = arg;
@@ -176,7 +219,10 @@ static int one(void *arg, const struct pipeline_op *op, const void *in, void *ou
     struct model *m = part->model;
     int64_t k = batch_of(u, m, op->micro);
     struct model_dropout drop;
-    struct model_batch b = {.slot = slot_of(u->p, op->chunk, op->back ? op->micro : -1), .tokens = u->p->tokens, .targets = u->p->targets};
+    struct model_batch b = {
+        .slot = slot_of(u->p, op->chunk, op->back ? op->micro : -1), .tokens = u->p->tokens, .targets = u->p->targets,
+        .starts = u->p->starts,
+    };
     const char *what = op->back ? "backward of micro-batch" : "forward of micro-batch";
     double from;
     int rc;
@@ -185,7 +231,7 @@ static int one(void *arg, const struct pipeline_op *op, const void *in, void *ou
     if (u->step) {
         drop = (struct model_dropout){u->step->seed, u->step->step, k * m->b};
         b.drop = &drop;
-        b.grad_scale = (float)(1.0 / (double)(u->n * m->run.t));
+        weigh(u, m, k, &b);
     }
     u->p->held[b.slot] = (struct pipeline_op){.chunk = op->chunk, .micro = u->step && !op->back ? op->micro : -1};
     from = trace_begin(u->p->trace, what, op->micro);
@@ -194,11 +240,9 @@ static int one(void *arg, const struct pipeline_op *op, const void *in, void *ou
     return rc;
 }
 
-/* All micro-batches of this rank; then losses are those of all ranks. */
-static int run(struct under_way *u, struct err *e)
+static int pass_all(struct under_way *u, int64_t all, struct err *e)
 {
     const struct layout *l = u->p->layout;
-    int64_t all = u->share * (l ? l->data : 1);
 
     memset(u->losses, 0, (size_t)all * sizeof *u->losses);
     for (int i = 0; i < u->p->n; i++)
@@ -206,6 +250,9 @@ static int run(struct under_way *u, struct err *e)
     for (int i = 0; i < u->p->parts->model->run.slots; i++)
         u->p->held[i].micro = -1;
     u->at = log_seconds();
+    u->tokens = (double)(u->n * u->p->parts->model->run.t);
+    if (u->counted)
+        TRY(count(u, all, e));
     TRY(pipeline_pass(&u->p->pipe, u->share, !u->step, one, u, e));
     lap(u, PHASE_WAIT);
     if (!l)
@@ -215,7 +262,24 @@ static int run(struct under_way *u, struct err *e)
     return data_parallel_gather(l->world, u->losses, all, e);
 }
 
-int passes_step(struct passes *p, const struct passes_step *s, double *losses, double *phase, struct err *e)
+/* All micro-batches of this rank; then losses are those of all ranks. */
+static int run(struct under_way *u, struct err *e)
+{
+    int64_t all = u->share * (u->p->layout ? u->p->layout->data : 1);
+    int rc = 0;
+
+    if (data_documents(u->p->data)->mask_loss) {
+        u->counted = malloc((size_t)(all + 1) * sizeof *u->counted);
+        rc = u->counted ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+    }
+    if (rc == 0)
+        rc = pass_all(u, all, e);
+    free(u->counted);
+    return rc;
+}
+
+int passes_step(struct passes *p, const struct passes_step *s, double *losses, double *tokens, double *phase,
+                struct err *e)
 {
     int64_t each = p->parts->model->b * (p->layout ? p->layout->data : 1);
     struct under_way u = {
@@ -223,7 +287,9 @@ int passes_step(struct passes *p, const struct passes_step *s, double *losses, d
         .phase = phase,
     };
 
-    return run(&u, e);
+    TRY(run(&u, e));
+    *tokens = u.tokens;
+    return 0;
 }
 
 int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, double *loss, struct err *e)
@@ -239,6 +305,6 @@ int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, doubl
     for (int64_t k = 0; rc == 0 && k < share * ranks; k++)
         sum += u.losses[k];
     free(u.losses);
-    *loss = sum / (double)(n * p->parts->model->run.t);
+    *loss = sum / u.tokens;
     return rc;
 }

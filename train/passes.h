@@ -28,6 +28,7 @@ struct passes {
     struct passes_watch *watch; /* one a part; NULL with one stage */
     struct pipeline_op *held;   /* of each slot, whose forward pass has left there what its backward takes; micro -1: none */
     int32_t *tokens, *targets; /* one micro-batch */
+    int32_t *starts;           /* of its documents; NULL: they are not told apart */
     struct trace *trace; /* to be set by others; NULL: none */
 };
 
@@ -45,12 +46,15 @@ struct passes_step {
     uint64_t seed, step; /* for dropout */
     int64_t first;       /* sample of the training split with which the step begins */
     int64_t batch;       /* samples, of all ranks */
+    bool per_token;      /* the gradient is that of the mean loss of all tokens that have one; else of the mean over
+                            micro-batches of such means */
 };
 
 /* Forward and backward of the step's micro-batches of this rank: their gradients, added up, in each part's model.
- * losses[batch / micro-batch size] gets the sum of losses of each micro-batch, on all ranks.  phase[PHASES] gets
- * seconds added. */
-int passes_step(struct passes *p, const struct passes_step *s, double *losses, double *phase, struct err *e);
+ * losses[batch / micro-batch size] gets the sum of losses of each micro-batch, on all ranks, and *tokens how many have a loss
+ * (1 if none has).  phase[PHASES] gets seconds added. */
+int passes_step(struct passes *p, const struct passes_step *s, double *losses, double *tokens, double *phase,
+                struct err *e);
 
 /* Mean loss of a token over samples first .. first + n - 1 of a split, without dropout; the same on all ranks
  * of the layout, which share the work, and for any number of them. */

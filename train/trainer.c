@@ -15,6 +15,7 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
 {
     struct model_run run = {
         .dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_TRAIN, .b = c->micro_batch, .t = c->model.seq,
+        .reset_positions = c->documents.positions, .reset_attention = c->documents.attention,
         .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
         .dense = {
             .sharding = (enum sharding)c->sharding, .replicas = replicas, .model = model,
@@ -458,13 +459,14 @@ static int balance(struct trainer *t, struct train_step *s, struct err *e)
 static int gradients(struct trainer *t, struct train_step *s, double *at, struct err *e)
 {
     const struct train_config *c = t->config;
-    const struct passes_step step = {(uint64_t)c->seed, (uint64_t)t->step, t->consumed, s->batch};
+    const struct passes_step step = {(uint64_t)c->seed, (uint64_t)t->step, t->consumed, s->batch, c->per_token};
+    double tokens;
 
-    TRY(passes_step(&t->passes, &step, t->losses, s->phase, e));
+    TRY(passes_step(&t->passes, &step, t->losses, &tokens, s->phase, e));
     TRY(fp8_end_step(&t->layout, t->parts, t->n_parts, e));
     for (int64_t k = 0; k < s->batch / c->micro_batch; k++) /* in their order, whoever had them */
         s->loss += t->losses[k];
-    s->loss /= (double)(s->batch * c->model.seq);
+    s->loss /= tokens;
     TRY(balance(t, s, e));
     trace_begin(t->trace, "reduce", t->step + 1);
     *at = log_seconds();

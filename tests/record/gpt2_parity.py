@@ -43,15 +43,16 @@ def made_up(k, name, shape):
     return (u + np.float32("layernorm.weight" in name)).reshape(shape)
 
 
-def forward(w, tokens):
-    h = w["embedding.word_embeddings.weight"][tokens] + w["embedding.position_embeddings.weight"][: tokens.shape[1]]
+def forward(w, tokens, positions=slice(T), mask=None):
+    """mask (b, 1, t, t): where it is False a query sees no key; None: causal."""
+    h = w["embedding.word_embeddings.weight"][tokens] + w["embedding.position_embeddings.weight"][positions]
     b, t = tokens.shape
     for i in range(L):
         p = lambda n: w[f"decoder.layers.{i}.{n}"]  # noqa: E731
         x = F.layer_norm(h, (H,), p("input_layernorm.weight"), p("input_layernorm.bias"), 1e-5)
         q, k, v = F.linear(x, p("self_attention.linear_qkv.weight"), p("self_attention.linear_qkv.bias")).split(H, 2)
         q, k, v = (z.view(b, t, HEADS, H // HEADS).transpose(1, 2) for z in (q, k, v))
-        x = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, H)
+        x = F.scaled_dot_product_attention(q, k, v, mask, is_causal=mask is None).transpose(1, 2).reshape(b, t, H)
         h = h + F.linear(x, p("self_attention.linear_proj.weight"), p("self_attention.linear_proj.bias"))
         x = F.layer_norm(h, (H,), p("pre_mlp_layernorm.weight"), p("pre_mlp_layernorm.bias"), 1e-5)
         x = F.gelu(F.linear(x, p("mlp.linear_fc1.weight"), p("mlp.linear_fc1.bias")), approximate="tanh")

@@ -92,7 +92,8 @@ def by_head(kind, name, x):
     return x.reshape(3, HEADS, H // HEADS, -1).swapaxes(0, 1).reshape(x.shape)
 
 
-def record(kind, ids, out):
+def build(kind):
+    """The model, with its weights made up, and its parameters."""
     torch.set_default_dtype(torch.float64)
     cls, config = MODELS[kind]
     model = cls(config).double()
@@ -105,6 +106,11 @@ def record(kind, ids, out):
             params[t].data.copy_(part)
     used = {t for _, theirs in names(kind) for t in theirs}
     assert used == set(params), set(params) ^ used
+    return model, params
+
+
+def record(kind, ids, out):
+    model, params = build(kind)
     opt = torch.optim.AdamW([{"params": [x for x in params.values() if x.dim() > 1], "weight_decay": DECAY},
                              {"params": [x for x in params.values() if x.dim() == 1], "weight_decay": 0.0}],
                             lr=LR, betas=BETAS, eps=EPS)

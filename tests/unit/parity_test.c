@@ -1,5 +1,5 @@
 /* Small models against values recorded from PyTorch and transformers (tests/record/gpt2_parity.py,
- * llama_parity.py, moe_parity.py): logits, loss, every gradient, and ten steps of clipping and AdamW. */
+ * llama_parity.py, moe_parity.py, documents.py): logits, loss, gradients, and ten steps of clipping and AdamW. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,10 +14,11 @@
 #include <math.h>
 
 #include "base/file.h"
+#include "train/documents.h"
 #include "train/model.h"
 #include "train/safetensors.h"
 
-enum { B = 2, T = 32, V = 211, STEPS = 10 };
+enum { B = 2, T = 32, V = 211, STEPS = 10, EOD = 7 };
 
 /* What is recorded; some models have losses and gradient norms only. */
 struct recording {
@@ -30,6 +31,7 @@ struct recording {
 #define LLAMA SHAPE, .groups = 2, .ffn = 64, .norm = NORM_RMS, .norm_eps = 1e-6, .position = POSITION_ROPE, \
     .swiglu = true, .no_bias = true
 #define EXPERTS .experts = 4, .topk = 2, .moe_ffn = 16, .aux_loss = 0.05, .z_loss = 0.01
+#define DOCUMENTS "tests/data/train/documents.safetensors"
 static struct recording models[] = {
     {"", true, {SHAPE}, "tests/data/train/gpt2_parity.safetensors"},
     {"llama.", true, {LLAMA, .head_dim = 16, .untie = true, .rotary_base = 500, .rope_scaling = true, .rope_original = 8},
@@ -42,9 +44,17 @@ static struct recording models[] = {
                         .position = POSITION_ROPE, .no_bias = true, .untie = true, EXPERTS},
      "tests/data/train/moe_parity.safetensors"},
     {"gpt.", false, {SHAPE, EXPERTS, .pre_softmax = true, .moe_freq = 2}, "tests/data/train/moe_parity.safetensors"},
+    {"gpt2.", true, {SHAPE}, DOCUMENTS},
+    {"llama.", true, {LLAMA, .head_dim = 16, .untie = true, .rotary_base = 500, .rope_scaling = true, .rope_original = 8},
+     DOCUMENTS},
 };
-enum { GPT2, LLAMA_3, MIXTRAL = 5, MODELS = sizeof models / sizeof *models };
+enum { GPT2, LLAMA_3, MIXTRAL = 5, GPT2_DOCUMENTS = 7, LLAMA_DOCUMENTS, MODELS = sizeof models / sizeof *models };
 static const struct recording *model;
+/* Whether its sequences are packed with documents; then some of the gradients are recorded. */
+static bool packed(void)
+{
+    return model >= &models[GPT2_DOCUMENTS];
+}
 static struct file_map map;
 static struct arena arena;
 static struct safetensors want;
@@ -79,6 +89,11 @@ static void take(int i)
         safetensors_parse(&arena, model->file, (struct span){(const char *)map.p, map.n}, &want, &e) < 0)
         fail_msg("%s", e.msg);
 }
+
+/* A micro-batch. */
+struct room {
+    int32_t tokens[B * T], targets[B * T], starts[B * T];
+};
 
 static const float *recorded(const char *prefix, const char *name, size_t n)
 {
@@ -140,15 +155,26 @@ static void make_up(struct model *m)
     assert_int_equal(model_weights_changed(m, &e), 0);
 }
 
-static void batch(int64_t step, int64_t first, int64_t n, int32_t *tokens, int32_t *targets)
+/* Tokens, targets and documents of n samples; the result: what of a loss that is the mean over all B each token counts. */
+static float batch(int64_t step, int64_t first, int64_t n, struct room *r)
 {
     const struct safetensor *t = safetensors_find(&want, "ids");
-    const int32_t *ids = (const int32_t *)(const void *)t->data.p + (step * B + first) * (T + 1);
+    const int32_t *ids = (const int32_t *)(const void *)t->data.p + step * B * (T + 1);
+    int count = 0;
 
     for (int64_t i = 0; i < n * T; i++) {
-        tokens[i] = ids[i / T * (T + 1) + i % T];
-        targets[i] = ids[i / T * (T + 1) + i % T + 1];
+        int64_t at = (first + i / T) * (T + 1) + i % T;
+
+        r->tokens[i] = ids[at];
+        r->targets[i] = ids[at + 1];
     }
+    if (!packed())
+        return 1.0f / (B * T);
+    documents_starts(r->tokens, n, T, EOD, r->starts);
+    documents_mask(r->tokens, n * T, EOD, r->targets);
+    for (int i = 0; i < B * (T + 1); i++)
+        count += i % (T + 1) < T && ids[i] != EOD;
+    return (float)(1.0 / count);
 }
 
 /* NaN fails. */
@@ -188,7 +214,11 @@ static void check_gradients(const struct store *s, double tol)
     for (int k = 0; k < s->params.n; k++) {
         const struct param *p = &s->params.v[k];
         size_t n = real(&s->params, k);
+        char full[160];
 
+        snprintf(full, sizeof full, "%sgrad.%s", model->prefix, p->name);
+        if (packed() && !safetensors_find(&want, full))
+            continue;
         close_to("gradient", p->name, s->grads + p->at, recorded("grad.", p->name, n), n, tol);
         for (size_t i = n; i < p->n; i++)
             assert_true(s->grads[p->at + i] == 0); /* of padding rows */
@@ -199,20 +229,20 @@ static void check_gradients(const struct store *s, double tol)
 static void first_batch(int which, struct model_run run, double tol)
 {
     struct model *m;
-    int32_t tokens[B * T], targets[B * T];
-    const struct model_batch mb = {.tokens = tokens, .targets = targets};
-    const struct model_batch scaled = {.tokens = tokens, .targets = targets, .grad_scale = 1.0f / (B * T)};
+    struct room r;
+    struct model_batch mb = {.tokens = r.tokens, .targets = r.targets, .starts = r.starts}, scaled = mb;
     double sum, total = 0;
     int64_t b = run.b;
 
     take(which);
     run.t = T;
+    run.reset_positions = run.reset_attention = packed();
     assert_int_equal(model_open(&m, dev, &model->config, NULL, &run, &e), 0);
     make_up(m);
     for (int i = 0; i < m->n_stores; i++)
         memset(m->stores[i]->grads, 0, m->stores[i]->memory.grads);
     for (int64_t i = 0; i < B; i += b) {
-        batch(0, i, b, tokens, targets);
+        scaled.grad_scale = batch(0, i, b, &r);
         assert_int_equal(model_forward(m, &mb, &sum, &e), 0);
         if (b == B)
             check_logits(m, tol);
@@ -220,7 +250,7 @@ static void first_batch(int which, struct model_run run, double tol)
         assert_int_equal(model_backward(m, &scaled, i == 0, &e), 0);
         total += sum;
     }
-    float loss = (float)(total / (B * T));
+    float loss = (float)total * scaled.grad_scale;
     close_to("loss", "", &loss, recorded("losses", "", STEPS), 1, tol);
     for (int i = 0; i < m->n_stores; i++)
         check_gradients(m->stores[i], tol);
@@ -233,17 +263,21 @@ static void fp32_equals_pytorch(void **state)
     first_batch(GPT2, (struct model_run){.b = B}, 1e-4);
     first_batch(LLAMA_3, (struct model_run){.b = B}, 1e-4);
     first_batch(MIXTRAL, (struct model_run){.b = B}, 1e-4);
+    first_batch(GPT2_DOCUMENTS, (struct model_run){.b = B}, 1e-4);
+    first_batch(LLAMA_DOCUMENTS, (struct model_run){.b = B}, 1e-4);
 }
 
 static void recomputation_equals_pytorch(void **state)
 {
     (void)state;
-    for (int which = GPT2; which <= MIXTRAL; which += which == LLAMA_3 ? MIXTRAL - LLAMA_3 : 1)
+    static const int which[] = {GPT2, LLAMA_3, MIXTRAL, GPT2_DOCUMENTS, LLAMA_DOCUMENTS};
+
+    for (size_t i = 0; i < sizeof which / sizeof *which; i++)
         for (int layers = 1; layers <= 2; layers++) {
-            first_batch(which, (struct model_run){.b = B, .recompute = RECOMPUTE_FULL, .layers = layers}, 1e-4);
-            first_batch(which, (struct model_run){.b = B, .recompute = RECOMPUTE_FULL, .layers = layers, .block = true},
+            first_batch(which[i], (struct model_run){.b = B, .recompute = RECOMPUTE_FULL, .layers = layers}, 1e-4);
+            first_batch(which[i], (struct model_run){.b = B, .recompute = RECOMPUTE_FULL, .layers = layers, .block = true},
                         1e-4);
-            first_batch(which, (struct model_run){.b = B, .recompute = RECOMPUTE_SELECTIVE}, 1e-4);
+            first_batch(which[i], (struct model_run){.b = B, .recompute = RECOMPUTE_SELECTIVE}, 1e-4);
         }
 }
 
@@ -252,6 +286,8 @@ static void accumulation_equals_pytorch(void **state)
     (void)state;
     first_batch(GPT2, (struct model_run){.b = 1}, 1e-4);
     first_batch(LLAMA_3, (struct model_run){.b = 1}, 1e-4);
+    first_batch(GPT2_DOCUMENTS, (struct model_run){.b = 1}, 1e-4);
+    first_batch(LLAMA_DOCUMENTS, (struct model_run){.b = 1}, 1e-4);
 }
 
 /* Eight bits of mantissa in weights and activations: 3 % of a tensor's largest value. */
@@ -261,6 +297,8 @@ static void bf16_is_near_pytorch(void **state)
     first_batch(GPT2, (struct model_run){.b = B, .dt = DTYPE_BF16}, 3e-2);
     first_batch(LLAMA_3, (struct model_run){.b = B, .dt = DTYPE_BF16}, 3e-2);
     first_batch(MIXTRAL, (struct model_run){.b = B, .dt = DTYPE_BF16}, 0.12); /* one token goes to another expert */
+    first_batch(GPT2_DOCUMENTS, (struct model_run){.b = B, .dt = DTYPE_BF16}, 3e-2);
+    first_batch(LLAMA_DOCUMENTS, (struct model_run){.b = B, .dt = DTYPE_BF16}, 3e-2);
 }
 
 static void update(const struct store *s, float *mom, float *var, int64_t step, const float *clip)
@@ -279,13 +317,13 @@ static void steps(struct model *m, float *mom[], float *var[], double tol)
 {
     float *clip, loss[STEPS], norm[STEPS];
     double *sumsq, sum;
-    int32_t tokens[B * T], targets[B * T];
-    const struct model_batch scaled = {.tokens = tokens, .targets = targets, .grad_scale = 1.0f / (B * T)};
+    struct room r;
+    struct model_batch scaled = {.tokens = r.tokens, .targets = r.targets, .starts = r.starts};
 
     assert_int_equal(device_alloc(dev, (void **)&clip, sizeof *clip, &e), 0);
     assert_int_equal(device_alloc(dev, (void **)&sumsq, sizeof *sumsq, &e), 0);
     for (int s = 0; s < STEPS; s++) {
-        batch(s, 0, B, tokens, targets);
+        scaled.grad_scale = batch(s, 0, B, &r);
         assert_int_equal(model_forward(m, &scaled, &sum, &e), 0);
         assert_int_equal(model_backward(m, &scaled, true, &e), 0);
         *sumsq = 0;
@@ -295,7 +333,7 @@ static void steps(struct model *m, float *mom[], float *var[], double tol)
             assert_int_equal(dev->ops->vec_sumsq(dev, DTYPE_F32, sumsq, n, m->stores[i]->grads, n, &e), 0);
         }
         assert_int_equal(dev->ops->clip_scale(dev, clip, sumsq, 1, 0.5f, &e), 0);
-        loss[s] = (float)(sum / (B * T));
+        loss[s] = (float)sum * scaled.grad_scale;
         norm[s] = (float)sqrt(*sumsq);
         for (int i = 0; i < m->n_stores; i++)
             update(m->stores[i], mom[i], var[i], s + 1, clip);
@@ -317,12 +355,14 @@ static int64_t params_count(const struct params *p)
 
 static void ten_steps(int which, enum dtype dt, double tol)
 {
+    struct model_run run = {.dt = dt, .b = B, .t = T};
     struct model *m;
     float *mom[MODEL_STORES], *var[MODEL_STORES];
     int64_t count = 0;
 
     take(which);
-    assert_int_equal(model_open(&m, dev, &model->config, NULL, &(struct model_run){.dt = dt, .b = B, .t = T}, &e), 0);
+    run.reset_positions = run.reset_attention = packed();
+    assert_int_equal(model_open(&m, dev, &model->config, NULL, &run, &e), 0);
     make_up(m);
     for (int i = 0; i < m->n_stores; i++) {
         count += params_count(&m->stores[i]->params);
@@ -358,9 +398,88 @@ static void ten_bf16_steps_are_near_pytorch(void **state)
         ten_steps(i, DTYPE_BF16, 2e-2);
 }
 
+static const int32_t *masks(const char *what, size_t *n)
+{
+    char name[64];
+    const struct safetensor *t;
+
+    snprintf(name, sizeof name, "masks.%s", what);
+    t = safetensors_find(&want, name);
+    *n = t->data.n / sizeof(int32_t);
+    return (const int32_t *)(const void *)t->data.p;
+}
+
+static void documents_are_megatrons(void **state)
+{
+    const int32_t *tokens, *position, *start, *loss;
+    int32_t *starts, *targets;
+    size_t n;
+
+    (void)state;
+    take(GPT2_DOCUMENTS);
+    position = masks("positions", &n);
+    start = masks("starts", &n);
+    loss = masks("loss", &n);
+    tokens = masks("tokens", &n);
+    assert_true(n > 10 * T);
+    starts = calloc(n, sizeof *starts);
+    targets = calloc(n, sizeof *targets);
+    documents_starts(tokens, (int64_t)n / T, T, EOD, starts);
+    documents_mask(tokens, (int64_t)n, EOD, targets);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(starts[i], start[i]);
+        assert_int_equal((int32_t)(i % T) - starts[i], position[i]);
+        assert_int_equal(targets[i] >= 0, loss[i]);
+    }
+    free(starts);
+    free(targets);
+}
+
+/* The logits of a sequence; its documents are in r after it. */
+static void logits_of(struct model *m, struct room *r, float *out)
+{
+    double sum;
+
+    memset(r->targets, 0, sizeof r->targets);
+    documents_starts(r->tokens, 1, T, EOD, r->starts);
+    assert_int_equal(model_forward(m, &(struct model_batch){.tokens = r->tokens, .targets = r->targets, .starts = r->starts},
+                                   &sum, &e), 0);
+    for (int64_t i = 0; i < T; i++)
+        memcpy(out + i * V, (float *)m->logits + i * 256, V * sizeof *out);
+}
+
+/* Of documents in a sequence, each has the logits that it has where the sequence begins with it. */
+static void a_document_is_as_if_alone(void **state)
+{
+    const struct model_run run = {.b = 1, .t = T, .reset_positions = true, .reset_attention = true};
+    static float all[T * V], one[T * V];
+    struct room whole, alone;
+    struct model *m;
+
+    (void)state;
+    for (int which = GPT2_DOCUMENTS; which <= LLAMA_DOCUMENTS; which++) {
+        take(which);
+        assert_int_equal(model_open(&m, dev, &model->config, NULL, &run, &e), 0);
+        make_up(m);
+        batch(0, 0, 1, &whole);
+        logits_of(m, &whole, all);
+        for (int64_t i = 0, n; i < T; i += n) {
+            for (n = 1; i + n < T && whole.starts[i + n] == i; n++)
+                ;
+            for (int64_t j = 0; j < T; j++)
+                alone.tokens[j] = j < n ? whole.tokens[i + j] : 1;
+            logits_of(m, &alone, one);
+            close_to("logits of a document", "", one, all + i * V, (size_t)(n * V), 1e-6);
+        }
+        model_close(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(documents_are_megatrons),
+        cmocka_unit_test(a_document_is_as_if_alone),
         cmocka_unit_test(fp32_equals_pytorch),
         cmocka_unit_test(recomputation_equals_pytorch),
         cmocka_unit_test(accumulation_equals_pytorch),
