@@ -338,7 +338,7 @@ static struct dnn *dnn_of(struct device *dev)
 static struct dnn_plan *plan_of(struct dnn *d, const struct dnn_shape *s)
 {
     struct dnn_plan *p;
-    struct err none;
+    struct err none = {};
 
     for (int i = 0; i < d->plans; i++)
         if (memcmp(&d->plan[i].shape, s, sizeof *s) == 0)
@@ -347,9 +347,12 @@ static struct dnn_plan *plan_of(struct dnn *d, const struct dnn_shape *s)
         return NULL;
     p = &d->plan[d->plans++];
     p->shape = *s;
-    if (dnn_plan_make(d->api, d->handle, NULL, p, &none) < 0)
-        return NULL;
-    return p->plan ? p : NULL;
+    if (dnn_plan_make(d->api, d->handle, NULL, p, &none) == 0 && p->plan)
+        return p;
+    cuda_note("attention%s of %lld x %lld, %lld heads of %lld: %s; by kernels of our own", s->backward ? " backward" : "",
+              (long long)s->b, (long long)s->t, (long long)s->heads, (long long)s->d,
+              p->engines ? "no engine of cuDNN's can be made ready" : none.msg[0] ? none.msg : "cuDNN has no engine");
+    return NULL;
 }
 
 static bool fits(enum dtype dt, const struct attention *p)

@@ -8,6 +8,10 @@
 #ifndef KERNELS_CUDA_OP_CUH
 #define KERNELS_CUDA_OP_CUH
 
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "kernels/device_calls.h"
 
 #if defined(__CUDACC__)
@@ -46,6 +50,20 @@ int cub_sum(struct device *dev, void *temp, size_t temp_bytes, uint64_t *v, int6
 }
 
 enum { CUDA_BLOCK = 256, CUDA_WARPS = CUDA_BLOCK / 32 };
+
+/* What is slower than it could be, or taken from where: a line on standard error if $QUERN_CUDA_NOTES is set. */
+__attribute__((format(printf, 1, 2))) static inline void cuda_note(const char *fmt, ...)
+{
+    char text[400];
+    va_list ap;
+
+    if (!getenv("QUERN_CUDA_NOTES"))
+        return;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "# cuda: %s\n", text);
+}
 
 /* Fetches a result for the host, and waits for it. */
 static inline int cuda_get(struct device *dev, void *host, const void *src, size_t bytes, struct err *e)

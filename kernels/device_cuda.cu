@@ -352,15 +352,40 @@ SAME(DNN_NOTE_NONDETERMINISTIC, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
 SAME(DNN_REORDERING_F16x16, CUDNN_TENSOR_REORDERING_F16x16);
 #endif
 
-/* cuDNN the same way. */
-extern "C" const struct dnn_api *cuda_dnn(void)
+/* A library: in the folders that $QUERN_CUDA_LIBRARIES names, as the linker finds it, in CUDA's own folder. */
+static void *library_of(const char *name)
 {
-    static struct dnn_api api;
-    static int state; /* 0: not tried; 1: here; -1: not */
+    const char *at = getenv("QUERN_CUDA_LIBRARIES"), *end;
+    char path[4096];
+    void *library;
 
-    if (!state)
-        state = dnn_load(&api, "libcudnn.so.9") || dnn_load(&api, "/usr/local/cuda/lib64/libcudnn.so.9") ? 1 : -1;
-    return state > 0 ? &api : NULL;
+    for (; at && *at; at = *end ? end + 1 : end) {
+        end = strchrnul(at, ':');
+        snprintf(path, sizeof path, "%.*s/%s", (int)(end - at), at, name);
+        if ((library = dlopen(path, RTLD_NOW | RTLD_LOCAL)) != NULL)
+            return library;
+    }
+    if ((library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) != NULL)
+        return library;
+    snprintf(path, sizeof path, "/usr/local/cuda/lib64/%s", name);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        cuda_note("%s", dlerror());
+    return library;
+}
+
+/* Of this CUDA, else of another that has the same interface. */
+static void *lt_library(void)
+{
+    static const int others[] = {CUDART_VERSION / 1000, 13, 12};
+    char name[40];
+    void *library = NULL;
+
+    for (int i = 0; i < 3 && !library; i++) {
+        snprintf(name, sizeof name, "libcublasLt.so.%d", others[i]);
+        library = library_of(name);
+    }
+    return library;
 }
 
 extern "C" const struct lt_api *cuda_lt(void)
@@ -375,22 +400,33 @@ extern "C" const struct lt_api *cuda_lt(void)
     static struct lt_api api;
     static int state; /* 0: not tried; 1: here; -1: not */
     void *at[sizeof names / sizeof *names], *library;
-    char name[60];
 
     static_assert(sizeof at == sizeof api, "a name for each function");
     if (state)
         return state > 0 ? &api : NULL;
     state = -1;
-    snprintf(name, sizeof name, "/usr/local/cuda/lib64/libcublasLt.so.%d", CUDART_VERSION / 1000);
-    library = dlopen(strrchr(name, '/') + 1, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    library = lt_library();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!library || !(at[i] = dlsym(library, names[i])))
             return NULL;
     memcpy(&api, at, sizeof api);
     state = 1;
+    cuda_note("cuBLASLt %zu", api.version());
     return &api;
+}
+
+/* cuDNN the same way. */
+extern "C" const struct dnn_api *cuda_dnn(void)
+{
+    static struct dnn_api api;
+    static int state; /* 0: not tried; 1: here; -1: not */
+
+    if (!state) {
+        state = dnn_load(&api, library_of("libcudnn.so.9")) ? 1 : -1;
+        if (state > 0)
+            cuda_note("cuDNN %zu", api.version());
+    }
+    return state > 0 ? &api : NULL;
 }
 
 /* ---- opening ---- */

@@ -61,15 +61,15 @@ struct dnn_api {
     void (*last_error)(char *text, size_t bytes);
 };
 
-/* False: no such library, or not one with this interface. */
-static inline bool dnn_load(struct dnn_api *api, const char *path)
+/* From a library that dlopen gave.  False: NULL, or not one with this interface. */
+static inline bool dnn_load(struct dnn_api *api, void *library)
 {
     static const char *const names[] = {
         "cudnnGetVersion", "cudnnCreate", "cudnnDestroy", "cudnnSetStream", "cudnnBackendCreateDescriptor",
         "cudnnBackendDestroyDescriptor", "cudnnBackendSetAttribute", "cudnnBackendGetAttribute", "cudnnBackendFinalize",
         "cudnnBackendExecute", "cudnnGetLastErrorString",
     };
-    void *at[sizeof names / sizeof *names], *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *at[sizeof names / sizeof *names];
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!library || !(at[i] = dlsym(library, names[i])))

@@ -199,8 +199,8 @@ static double seconds_of(struct device *dev, const struct lt *lt, const struct l
     return s;
 }
 
-/* The fastest of count proposals.  Everything that a call writes it may write again, but for what it adds to: that goes to
- * memory of its own, and if there is none the first proposal stands. */
+/* The fastest of count proposals; -1: none of them runs.  Everything that a call writes it may write again, but for what it
+ * adds to: that goes to memory of its own, and if there is none the first proposal stands. */
 static int fastest(struct device *dev, const struct lt *lt, const struct lt_plan *p, const struct lt_result *r, int count,
                    const struct matmul *q, void *workspace)
 {
@@ -212,7 +212,7 @@ static int fastest(struct device *dev, const struct lt *lt, const struct lt_plan
 
     if (q->beta == 1 && dev->calls->alloc(dev, &d, (size_t)q->m * (size_t)q->ldc * dtype_size(q->dt_c), &none) < 0)
         return 0;
-    if (dev->calls->event_new(dev, &ev[0], &none) == 0 && dev->calls->event_new(dev, &ev[1], &none) == 0)
+    if (dev->calls->event_new(dev, &ev[0], &none) == 0 && dev->calls->event_new(dev, &ev[1], &none) == 0) {
         for (int i = 0; i < count; i++) {
             double s = r[i].state == 0 ? seconds_of(dev, lt, p, &r[i].algo, q, d ? d : q->c, workspace, ev) : -1;
             if (s >= 0 && (least < 0 || s < least)) {
@@ -220,6 +220,8 @@ static int fastest(struct device *dev, const struct lt *lt, const struct lt_plan
                 best = i;
             }
         }
+        best = least < 0 ? -1 : best;
+    }
     for (int i = 0; i < 2; i++)
         if (ev[i])
             dev->calls->event_free(dev, ev[i]);
@@ -261,6 +263,8 @@ static bool choose(struct device *dev, struct lt *lt, struct lt_plan *p, const s
         return false;
     if (tune)
         best = fastest(dev, lt, p, r, count, q, workspace);
+    if (best < 0)
+        return false;
     p->algo = r[best].algo;
     if (tune)
         lt_cache_add(&lt->cache, key, p->algo.data);
@@ -318,8 +322,11 @@ static struct lt_plan *plan_of(struct device *dev, struct lt *lt, const struct m
     if (!p)
         return NULL;
     p->key = key;
-    if (!plan_make(dev, lt, p, q, workspace) && p->desc) {
-        lt->api->desc_destroy(p->desc);
+    if (!plan_make(dev, lt, p, q, workspace)) {
+        cuda_note("matmul %lld x %lld x %lld, strides %lld, %lld, %lld: no algorithm; by a kernel of our own", (long long)q->m,
+                  (long long)q->n, (long long)q->k, (long long)q->lda, (long long)q->ldb, (long long)q->ldc);
+        if (p->desc)
+            lt->api->desc_destroy(p->desc);
         p->desc = NULL;
     }
     lt->plan[at] = p;
@@ -346,7 +353,7 @@ static int by_library(struct device *dev, struct matmul *q, unsigned *did, struc
     struct lt *lt = lt_of(dev);
     struct lt_plan *p;
     void *workspace;
-    int rc = 0;
+    int rc = 0, status;
 
     if (!lt || q->k == 0 || alignment(q) < 16)
         return 0;
@@ -356,9 +363,11 @@ static int by_library(struct device *dev, struct matmul *q, unsigned *did, struc
         return 0;
     if (q->act && !(p->did & MATMUL_DID_ACT))
         q->c = q->aux;
-    if (describe_call(lt->api, p, q) || run(dev, lt, p, &p->algo, q, q->c, workspace, WORKSPACE))
-        rc = err_set(e, ERR_DEVICE, "matmul: cuBLASLt refuses %lld x %lld x %lld", (long long)q->m, (long long)q->n,
-                     (long long)q->k);
+    status = describe_call(lt->api, p, q);
+    status = status ? status : run(dev, lt, p, &p->algo, q, q->c, workspace, WORKSPACE);
+    if (status)
+        rc = err_set(e, ERR_DEVICE, "matmul: cuBLASLt's status %d for %lld x %lld x %lld", status, (long long)q->m,
+                     (long long)q->n, (long long)q->k);
     *did = p->did;
     if (q->ragged)
         plan_free(lt->api, p);

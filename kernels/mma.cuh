@@ -37,7 +37,8 @@ static inline void mma(float c[4], const uint32_t a[4], const uint32_t b[2])
 /* Volatile: what all lanes must come to together may not be moved behind a branch (CUDA, "Inline PTX Assembly", 1.2). */
 static __device__ __forceinline__ void mma(float c[4], const uint32_t a[4], const uint32_t b[2])
 {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }

@@ -1,40 +1,26 @@
 /* Runs every op of the CUDA backend against its CPU twin, on the GPU, and trains small models on both.  make gpu-check
- *     gpu_check [SCALE]     1: small (default 50) */
+ *     gpu_check [SCALE [NAME]]     1: small (default 50); NAME: checks whose names begin so, in this process
+ * A check that fails, kills its process or never ends leaves the others alone (tests/jobs.h). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
+#include "tests/jobs.h"
 #include "tests/steps.h"
 #include "tests/twins.h"
 #include "train/exchange.h"
 
-static int passed, failed;
+enum { LIMIT = 180 }; /* seconds for a check */
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+static struct twins twins = {.scale = 50, .short_sums = true};
+static int wrongs; /* of the check under way */
 
 static void say(const char *name, const char *wrong, double start)
 {
-    passed += !wrong[0];
-    failed += wrong[0] != 0;
-    printf("%s - %s%s%s (%.1f s)\n", wrong[0] ? "not ok" : "ok", name, wrong[0] ? ": " : "", wrong, now() - start);
-}
-
-static void run_cases(struct twins *t, const struct twins_case *c)
-{
-    for (; c->name; c++) {
-        double start = now();
-        t->wrong[0] = '\0';
-        c->run(t);
-        say(c->name, t->wrong, start);
-    }
+    wrongs += wrong[0] != 0;
+    printf("%s - %s%s%s (%.1f s)\n", wrong[0] ? "not ok" : "ok", name, wrong[0] ? ": " : "", wrong, jobs_clock() - start);
 }
 
 /* ---- training ---- */
@@ -65,7 +51,7 @@ static void parity(struct device *cpu, struct device *gpu, const char *name, con
 {
     struct curve a = {.loss = {0}}, b = a, c = a;
     char wrong[256] = "", title[100];
-    double start = now(), most = 0;
+    double start = jobs_clock(), most = 0;
 
     train(cpu, config, dt, fp8, steps, &a, wrong);
     train(gpu, config, dt, fp8, steps, &b, wrong);
@@ -79,7 +65,7 @@ static void parity(struct device *cpu, struct device *gpu, const char *name, con
         snprintf(wrong, sizeof wrong, "the loss went from %.4f to %.4f only", b.loss[0], b.loss[STEPS - 1]);
     snprintf(title, sizeof title, "%s, %s, %d steps: within %.1e of the CPU", name, fp8 ? "FP8" : dtype_name(dt), steps, most);
     say(title, wrong, start);
-    start = now();
+    start = jobs_clock();
     train(gpu, config, dt, fp8, steps, &c, wrong);
     if (!wrong[0] && memcmp(&b, &c, sizeof b) != 0)
         snprintf(wrong, sizeof wrong, "a second run gave other bits");
@@ -87,26 +73,38 @@ static void parity(struct device *cpu, struct device *gpu, const char *name, con
     say(title, wrong, start);
 }
 
-static void train_both(struct device *cpu, struct device *gpu, int scale)
-{
-    int64_t wide = scale > 1 ? 256 : 32;
-    struct model_config gpt = {.layers = 4, .hidden = wide, .heads = wide / 64 ? wide / 64 : 1, .seq = wide, .positions = wide,
-                               .vocab = 500, .hidden_dropout = 0.1, .attention_dropout = 0.1, .init_std = 0.02};
-    struct model_config llama = {.layers = 4, .hidden = wide, .heads = wide / 64 ? wide / 64 : 2,
-                                 .groups = wide / 128 ? wide / 128 : 1,
-                                 .seq = wide, .positions = wide, .vocab = 500, .norm = NORM_RMS, .ffn = 3 * wide,
-                                 .position = POSITION_ROPE,
-                                 .untie = true, .swiglu = true, .no_bias = true, .init_std = 0.02};
-    int steps = scale > 1 ? STEPS : 3;
+struct trained {
+    const char *name;
+    bool llama, dropout;
+    enum dtype dt;
+    enum model_fp8_format fp8;
+    double tol;
+};
+static const struct trained trained[] = {
+    {"GPT", false, true, DTYPE_F32, MODEL_FP8_NONE, 1e-3},
+    {"GPT", false, true, DTYPE_BF16, MODEL_FP8_NONE, 2e-2},
+    {"GPT without dropout", false, false, DTYPE_BF16, MODEL_FP8_NONE, 2e-2},
+    {"Llama", true, false, DTYPE_F32, MODEL_FP8_NONE, 1e-3},
+    {"Llama", true, false, DTYPE_BF16, MODEL_FP8_NONE, 2e-2},
+    {"GPT without dropout", false, false, DTYPE_BF16, MODEL_FP8_HYBRID, 4e-2},
+    {"Llama", true, false, DTYPE_BF16, MODEL_FP8_E4M3, 4e-2},
+};
 
-    parity(cpu, gpu, "GPT", &gpt, DTYPE_F32, MODEL_FP8_NONE, 1e-3, steps);
-    parity(cpu, gpu, "GPT", &gpt, DTYPE_BF16, MODEL_FP8_NONE, 2e-2, steps);
-    gpt.hidden_dropout = gpt.attention_dropout = 0;
-    parity(cpu, gpu, "GPT without dropout", &gpt, DTYPE_BF16, MODEL_FP8_NONE, 2e-2, steps);
-    parity(cpu, gpu, "Llama", &llama, DTYPE_F32, MODEL_FP8_NONE, 1e-3, steps);
-    parity(cpu, gpu, "Llama", &llama, DTYPE_BF16, MODEL_FP8_NONE, 2e-2, steps);
-    parity(cpu, gpu, "GPT", &gpt, DTYPE_BF16, MODEL_FP8_HYBRID, 4e-2, steps);
-    parity(cpu, gpu, "Llama", &llama, DTYPE_BF16, MODEL_FP8_E4M3, 4e-2, steps);
+static void train_both(const struct trained *x)
+{
+    int64_t wide = twins.scale > 1 ? 256 : 32, heads = wide / 64 ? wide / 64 : 1 + x->llama;
+    double drop = x->dropout ? 0.1 : 0;
+    struct model_config c = {.layers = 4, .hidden = wide, .heads = heads, .seq = wide, .positions = wide, .vocab = 500,
+                             .hidden_dropout = drop, .attention_dropout = drop, .init_std = 0.02};
+
+    if (x->llama) {
+        c.groups = wide / 128 ? wide / 128 : 1;
+        c.norm = NORM_RMS;
+        c.ffn = 3 * wide;
+        c.position = POSITION_ROPE;
+        c.untie = c.swiglu = c.no_bias = true;
+    }
+    parity(twins.cpu, twins.other, x->name, &c, x->dt, x->fp8, x->tol, twins.scale > 1 ? STEPS : 3);
 }
 
 /* ---- NCCL ---- */
@@ -145,7 +143,7 @@ static void nccl(struct device *gpu)
                                            COMM_ALL_TO_ALL};
     struct comm *world = NULL, *part = NULL;
     char wrong[256] = "";
-    double start = now();
+    double start = jobs_clock();
     struct err e;
     int rc = comm_open(&world, "nccl", 60, &e);
 
@@ -164,33 +162,103 @@ static void nccl(struct device *gpu)
     say("NCCL, one rank: all collectives, two groups", wrong, start);
 }
 
-int main(int argc, char **argv)
+/* ---- the checks, in order ---- */
+
+enum what { A_CASE, ATTENTION_BY, A_MODEL, BY_NCCL, MEMORY };
+static struct check {
+    char name[100];
+    enum what what;
+    const struct twins_case *c;
+    int arg;
+} checks[100];
+static int n_checks;
+static const char *const ways[] = {"plain", "own", "cudnn"};
+
+static void add(enum what what, const struct twins_case *c, int arg, const char *name, const char *more)
 {
-    struct twins t = {.scale = argc > 1 ? atoi(argv[1]) : 50, .short_sums = true};
-    static const char *const ways[] = {"plain", "own", "cudnn"};
+    struct check *x = &checks[n_checks++];
+
+    *x = (struct check){.what = what, .c = c, .arg = arg};
+    snprintf(x->name, sizeof x->name, "%s%s", name, more);
+}
+
+static void list(void)
+{
+    for (const struct twins_case *c = twins_cases; c->name; c++)
+        add(A_CASE, c, 0, c->name, "");
+    for (const struct twins_case *c = train_twins_cases; c->name; c++) {
+        add(A_CASE, c, 0, c->name, "");
+        for (int i = 0; i < 3 && strcmp(c->name, "attention") == 0; i++)
+            add(ATTENTION_BY, c, i, "attention, QUERN_ATTENTION=", ways[i]);
+    }
+    for (int i = 0; i < (int)(sizeof trained / sizeof *trained); i++)
+        add(A_MODEL, NULL, i, trained[i].name, trained[i].fp8 ? ", FP8" : trained[i].dt == DTYPE_BF16 ? ", bf16" : ", fp32");
+    add(BY_NCCL, NULL, 0, "NCCL", "");
+    add(MEMORY, NULL, 0, "memory of the ops", "");
+}
+
+static const char *check_name(int i) { return checks[i].name; }
+
+static int check_run(int i)
+{
+    const struct check *x = &checks[i];
+    double start = jobs_clock();
+
+    wrongs = 0;
+    if (x->what == A_MODEL) {
+        train_both(&trained[x->arg]);
+    } else if (x->what == BY_NCCL) {
+        nccl(twins.other);
+    } else if (x->what == MEMORY) {
+        printf("# memory of the ops: %.1f MiB\n", (double)device_overhead_bytes(twins.other) / (1 << 20));
+    } else {
+        if (x->what == ATTENTION_BY)
+            setenv("QUERN_ATTENTION", ways[x->arg], 1);
+        twins.wrong[0] = '\0';
+        x->c->run(&twins);
+        unsetenv("QUERN_ATTENTION");
+        say(x->name, twins.wrong, start);
+    }
+    return wrongs != 0;
+}
+
+static int check_open(void)
+{
     struct err e;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (device_open(&t.other, "cuda", 0, &e) < 0 || device_open(&t.cpu, "cpu", 0, &e) < 0) {
-        printf("not ok - open the GPU: %s\n0 passed, 1 failed\n", e.msg);
-        return 1;
+    if (device_open(&twins.other, "cuda", 0, &e) < 0 || device_open(&twins.cpu, "cpu", 0, &e) < 0) {
+        printf("not ok - open the GPU: %s\n", e.msg);
+        return -1;
     }
-    printf("# %s against %s\n", t.other->name, t.cpu->name);
-    run_cases(&t, twins_cases);
-    run_cases(&t, train_twins_cases);
-    for (int i = 0; i < 3; i++) {
-        printf("# attention: %s\n", ways[i]);
-        setenv("QUERN_ATTENTION", ways[i], 1);
-        for (const struct twins_case *c = train_twins_cases; c->name; c++)
-            if (strcmp(c->name, "attention") == 0)
-                run_cases(&t, (const struct twins_case[]){*c, {NULL, NULL}});
-    }
-    unsetenv("QUERN_ATTENTION");
-    train_both(t.cpu, t.other, t.scale);
-    nccl(t.other);
-    printf("# memory of the ops: %.1f MiB\n", (double)device_overhead_bytes(t.other) / (1 << 20));
-    device_close(t.other);
-    device_close(t.cpu);
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    printf("# %s against %s\n", twins.other->name, twins.cpu->name);
+    return 0;
+}
+
+static int here(const char *name, struct jobs_result *r)
+{
+    if (check_open() < 0)
+        return -1;
+    for (int i = 0; i < n_checks; i++)
+        if (strncmp(checks[i].name, name, strlen(name)) == 0)
+            *(check_run(i) ? &r->failed : &r->passed) += 1;
+    device_close(twins.other);
+    device_close(twins.cpu);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct jobs all = {.name = check_name, .open = check_open, .run = check_run, .dev = &twins.other, .limit = LIMIT};
+    struct jobs_result r = {0, 0, 0};
+    int rc;
+
+    dup2(STDOUT_FILENO, STDERR_FILENO); /* what the backend notes stands where it belongs */
+    twins.scale = argc > 1 ? atoi(argv[1]) : 50;
+    list();
+    all.n = n_checks;
+    rc = argc > 2 ? here(argv[2], &r) : jobs_run(&all, &r);
+    r.failed += rc < 0;
+    printf("%d passed, %d failed\n", r.passed, r.failed);
+    return r.failed != 0;
 }

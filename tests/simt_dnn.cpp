@@ -26,7 +26,7 @@ extern "C" int simt_dnn_engines(const char *library, int64_t b, int64_t t, int64
     int64_t row = (heads + 2 * kv_heads) * d;
 
     *engines = 0;
-    if (!prop && (!dnn_load(&api, library) || api.desc_create(DNN_DEVICEPROP, &prop) ||
+    if (!prop && (!dnn_load(&api, dlopen(library, RTLD_NOW | RTLD_LOCAL)) || api.desc_create(DNN_DEVICEPROP, &prop) ||
                   api.set(prop, DNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, DNN_TYPE_CHAR, sizeof h200 - 1, h200) ||
                   api.finalize(prop)))
         return err_set(e, ERR_UNSUPPORTED, "no cuDNN in '%s' that plans without a GPU", library);
