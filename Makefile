@@ -139,10 +139,13 @@ gpu-check: $B/tests/gpu_check $B/lib/quern-cuda.so      ## on a GPU: each kernel
 gpu-sanitize: $B/tests/gpu_check $B/lib/quern-cuda.so   ## on a GPU: the same, small, under compute-sanitizer
 	@for t in memcheck racecheck synccheck; do echo "# $$t"; $(ON_GPU) \
 	  $(or $(wildcard $(dir $(NVCC))compute-sanitizer),compute-sanitizer) --tool $$t --error-exitcode 1 $B/tests/gpu_check 1 "" || exit 1; done
-gpu-bench: $B/bench/gpu_bench $B/bench/gpu_train_bench $B/lib/quern-cuda.so      ## on a GPU: each kernel and whole steps, beside PyTorch if it is here
-	@QUERN_CUDA=$B/lib/quern-cuda.so $B/bench/gpu_bench
-	@QUERN_CUDA=$B/lib/quern-cuda.so $B/bench/gpu_train_bench
-	@if python3 -c 'import torch' 2>/dev/null; then timeout 240 python3 bench/gpu_torch.py; else echo "no python3 with torch here: no peer"; fi
+GPU_SECONDS ?= 480
+gpu-bench: $B/bench/gpu_bench $B/bench/gpu_train_bench $B/lib/quern-cuda.so      ## on a GPU: whole steps, ops, beside PyTorch if it is here; GPU_SECONDS=480
+	@$(ON_GPU) end=$$(($$(date +%s) + $(GPU_SECONDS))); left() { echo $$((end - $$(date +%s) - $$1)); }; \
+	$B/bench/gpu_train_bench $$(($(GPU_SECONDS) / 2)); \
+	$B/bench/gpu_bench 60; \
+	if ! python3 -c 'import torch' 2>/dev/null; then echo "no python3 with torch here: no peer"; \
+	elif [ $$(left 0) -gt 40 ]; then timeout $$(left 0) python3 bench/gpu_torch.py $$(left 45) || echo "# the peer ended early"; fi
 install: all                                ## commands and man pages under PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install $(BINS) $(DESTDIR)$(PREFIX)/bin
@@ -206,14 +209,16 @@ $B/tests/simt-cuda.so: $B/simt/tests/simt_backend.cpp.o $(SIMT) base/err.c tests
 STEPS := tests/steps.c train/model.c train/store.c train/shards.c train/pieces.c train/model_forward.c train/model_back.c train/model_linear.c train/model_fp8.c train/model_moe.c train/model_pool.c train/model_ring.c train/trace.c train/model_config.c train/params.c train/exchange.c \
   comm/self.c comm/comm.c comm/collective.c comm/reduce.c base/log.c
 ifneq ($(HAVE_XXHASH),1)
-$B/train/%.c.o: CPPFLAGS += -Itests/bare
+$B/train/%.c.o $B/kernels/text_hash_simd.c.%.o: CPPFLAGS += -Itests/bare
 endif
 STEPS += $(filter-out comm/mpi_backend.c $(STEPS),$(wildcard comm/*.c)) $(wildcard base/nvtx.c)
+gpu-sources: ; @echo $(STEPS) $(GPU) tests/gpu_check.c tests/jobs.c tests/twins.c tests/train_twins.c bench/gpu_bench.c bench/gpu_train_bench.c
+.PHONY: gpu-sources
 $B/tests/gpu_check: $B/tests/gpu_check.c.o $B/tests/jobs.c.o $B/tests/twins.c.o $B/tests/train_twins.c.o $(call objs,$(STEPS) $(GPU))
 	@$(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
-$B/bench/gpu_train_bench: $B/bench/gpu_train_bench.c.o $(call objs,$(STEPS) $(GPU))
+$B/bench/gpu_train_bench: $B/bench/gpu_train_bench.c.o $B/tests/jobs.c.o $(call objs,$(STEPS) $(GPU))
 	@mkdir -p $(@D); $(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
-$B/bench/gpu_bench: $B/bench/gpu_bench.c.o $(call objs,$(GPU))
+$B/bench/gpu_bench: $B/bench/gpu_bench.c.o $B/tests/jobs.c.o $(call objs,$(GPU))
 	@mkdir -p $(@D); $(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
 $B/lib/quern-cuda.so: $(CU:%=$B/%.o) base/err.c
 	@mkdir -p $(@D); $(NVCC) -shared -cudart static -Xlinker -z,defs $(filter %.o,$^) -Xcompiler -fPIC,-fvisibility=hidden base/err.c -I. -o $@

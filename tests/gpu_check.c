@@ -76,18 +76,21 @@ static void parity(struct device *cpu, struct device *gpu, const char *name, con
 struct trained {
     const char *name;
     bool llama, dropout;
+    int experts;
     enum dtype dt;
     enum model_fp8_format fp8;
     double tol;
 };
 static const struct trained trained[] = {
-    {"GPT", false, true, DTYPE_F32, MODEL_FP8_NONE, 1e-3},
-    {"GPT", false, true, DTYPE_BF16, MODEL_FP8_NONE, 2e-2},
-    {"GPT without dropout", false, false, DTYPE_BF16, MODEL_FP8_NONE, 2e-2},
-    {"Llama", true, false, DTYPE_F32, MODEL_FP8_NONE, 1e-3},
-    {"Llama", true, false, DTYPE_BF16, MODEL_FP8_NONE, 2e-2},
-    {"GPT without dropout", false, false, DTYPE_BF16, MODEL_FP8_HYBRID, 4e-2},
-    {"Llama", true, false, DTYPE_BF16, MODEL_FP8_E4M3, 4e-2},
+    {"GPT", false, true, 0, DTYPE_F32, MODEL_FP8_NONE, 1e-3},
+    {"GPT", false, true, 0, DTYPE_BF16, MODEL_FP8_NONE, 2e-2},
+    {"GPT without dropout", false, false, 0, DTYPE_BF16, MODEL_FP8_NONE, 2e-2},
+    {"Llama", true, false, 0, DTYPE_F32, MODEL_FP8_NONE, 1e-3},
+    {"Llama", true, false, 0, DTYPE_BF16, MODEL_FP8_NONE, 2e-2},
+    {"GPT without dropout", false, false, 0, DTYPE_BF16, MODEL_FP8_HYBRID, 4e-2},
+    {"Llama", true, false, 0, DTYPE_BF16, MODEL_FP8_E4M3, 4e-2},
+    {"mixture of experts", true, false, 4, DTYPE_F32, MODEL_FP8_NONE, 1e-2}, /* a choice may fall otherwise */
+    {"mixture of experts", true, false, 4, DTYPE_BF16, MODEL_FP8_NONE, 4e-2},
 };
 
 static void train_both(const struct trained *x)
@@ -103,6 +106,8 @@ static void train_both(const struct trained *x)
         c.ffn = 3 * wide;
         c.position = POSITION_ROPE;
         c.untie = c.swiglu = c.no_bias = true;
+        c.experts = x->experts;
+        c.aux_loss = x->experts ? 0.01 : 0;
     }
     parity(twins.cpu, twins.other, x->name, &c, x->dt, x->fp8, x->tol, twins.scale > 1 ? STEPS : 3);
 }

@@ -6,11 +6,10 @@
 #include "base/rng.h"
 
 /* The same million numbers again and again. */
-static int put_quick(struct steps *s, struct err *e)
+static int put_quick(struct device *dev, const struct store *t, struct err *e)
 {
     enum { N = 1 << 20 };
-    struct model *m = s->model;
-    size_t all = m->memory.weights / sizeof(float);
+    size_t all = t->memory.weights / sizeof(float);
     float *host = malloc(N * sizeof *host);
     int rc = host ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 
@@ -22,30 +21,41 @@ static int put_quick(struct steps *s, struct err *e)
         host[i] = 0.02f * (float)z[0];
         host[i + 1] = 0.02f * (float)z[1];
     }
-    for (size_t i = 0; rc == 0 && i < all; i += N)
-        rc = device_put(s->dev, m->dense.weights + i, host, (all - i < N ? all - i : N) * sizeof *host, e);
+    if (rc == 0)
+        rc = device_put(dev, t->weights, host, (all < N ? all : N) * sizeof *host, e);
+    for (size_t n, i = N; rc == 0 && i < all; i += n) { /* twice as many each time */
+        n = all - i < i ? all - i : i;
+        rc = device_copy(dev, t->weights + i, t->weights, n * sizeof *host, e);
+    }
     free(host);
-    return rc < 0 ? rc : model_weights_changed(m, e);
+    return rc;
 }
 
-static int put_weights(struct steps *s, struct err *e)
+static int put_weights(struct device *dev, const struct store *t, struct err *e)
 {
-    struct model *m = s->model;
-    float *host = malloc(m->memory.weights);
+    float *host = malloc(t->memory.weights);
     int rc = host ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 
     if (rc == 0) {
-        params_fill(&m->dense.params, 1234, host);
-        rc = device_put(s->dev, m->dense.weights, host, m->memory.weights, e);
+        params_fill(&t->params, 1234, host);
+        rc = device_put(dev, t->weights, host, t->memory.weights, e);
     }
     free(host);
-    return rc < 0 ? rc : model_weights_changed(m, e);
+    return rc;
 }
 
 enum { BLOCK = 65536 }; /* of the norm */
-static int64_t blocks_of(const struct model *m)
+static int64_t blocks_of(const struct store *t)
 {
-    return ((int64_t)m->dense.params.elements + BLOCK - 1) / BLOCK;
+    return ((int64_t)t->params.elements + BLOCK - 1) / BLOCK;
+}
+static int64_t blocks_of_all(const struct model *m)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i < MODEL_STORES && m->stores[i]; i++)
+        n += blocks_of(m->stores[i]);
+    return n;
 }
 
 int steps_open(struct steps *s, struct device *dev, struct model_config config, const struct model_run *run, bool quick,
@@ -56,17 +66,22 @@ int steps_open(struct steps *s, struct device *dev, struct model_config config, 
     *s = (struct steps){.dev = dev};
     TRY(model_config_check(&config, 128, e));
     TRY(model_open(&s->model, dev, &config, NULL, run, e));
-    TRY(device_alloc(dev, (void **)&s->exp_avg, s->model->memory.weights, e));
-    TRY(device_alloc(dev, (void **)&s->exp_avg_sq, s->model->memory.weights, e));
-    TRY(device_alloc(dev, (void **)&s->sumsq, (size_t)blocks_of(s->model) * sizeof *s->sumsq, e));
+    for (int i = 0; i < MODEL_STORES && s->model->stores[i]; i++) {
+        const struct store *t = s->model->stores[i];
+
+        TRY(device_alloc(dev, (void **)&s->moments[i].exp_avg, t->memory.weights, e));
+        TRY(device_alloc(dev, (void **)&s->moments[i].exp_avg_sq, t->memory.weights, e));
+        TRY(device_zero(dev, s->moments[i].exp_avg, t->memory.weights, e));
+        TRY(device_zero(dev, s->moments[i].exp_avg_sq, t->memory.weights, e));
+        TRY((quick ? put_quick : put_weights)(dev, t, e));
+    }
+    TRY(device_alloc(dev, (void **)&s->sumsq, (size_t)blocks_of_all(s->model) * sizeof *s->sumsq, e));
     TRY(device_alloc(dev, (void **)&s->clip, sizeof *s->clip, e));
-    TRY(device_zero(dev, s->exp_avg, s->model->memory.weights, e));
-    TRY(device_zero(dev, s->exp_avg_sq, s->model->memory.weights, e));
     s->tokens = malloc(n * sizeof *s->tokens);
     s->targets = malloc(n * sizeof *s->targets);
     if (!s->tokens || !s->targets)
         return err_set(e, ERR_NOMEM, "out of memory");
-    return quick ? put_quick(s, e) : put_weights(s, e);
+    return model_weights_changed(s->model, e);
 }
 
 /* Sequences that can be learnt: each token follows from the one before, with some noise. */
@@ -87,10 +102,36 @@ static void fill(struct steps *s)
         s->targets[i] = -1;
 }
 
+/* Clipping by the norm of all gradients, then AdamW. */
+static int update(struct steps *s, struct err *e)
+{
+    const struct model *m = s->model;
+    const struct device_ops *ops = s->dev->ops;
+    int64_t all = blocks_of_all(m), at = 0;
+
+    TRY(device_zero(s->dev, s->sumsq, (size_t)all * sizeof *s->sumsq, e));
+    for (int i = 0; i < MODEL_STORES && m->stores[i]; at += blocks_of(m->stores[i++]))
+        TRY(ops->vec_sumsq(s->dev, DTYPE_F32, s->sumsq + at, BLOCK, m->stores[i]->grads,
+                           (int64_t)m->stores[i]->params.elements, e));
+    TRY(ops->clip_scale(s->dev, s->clip, s->sumsq, all, 1, e));
+    s->step++;
+    for (int i = 0; i < MODEL_STORES && m->stores[i]; i++) {
+        const struct store *t = m->stores[i];
+
+        for (int k = 0; k < t->params.n; k++) {
+            const struct param *p = &t->params.v[k];
+            struct adamw a = {s->step, 1e-3, 0.9, 0.95, 1e-8, param_decays(p) ? 0.1 : 0, s->clip};
+
+            TRY(ops->adamw(s->dev, &a, t->weights + p->at, s->moments[i].exp_avg + p->at, s->moments[i].exp_avg_sq + p->at,
+                           t->grads + p->at, t->low ? t->low + p->at : NULL, (int64_t)p->n, e));
+        }
+    }
+    return 0;
+}
+
 int steps_one(struct steps *s, double *loss, double *norm, struct err *e)
 {
     struct model *m = s->model;
-    const struct device_ops *ops = s->dev->ops;
     double rows = (double)(m->b * m->t);
     struct model_dropout drop = {11, (uint64_t)s->step, 0};
     struct model_batch batch = {.tokens = s->tokens, .targets = s->targets, .drop = &drop, .grad_scale = (float)(1 / rows)};
@@ -104,16 +145,7 @@ int steps_one(struct steps *s, double *loss, double *norm, struct err *e)
         TRY(model_fp8_amax(m, e));
         TRY(model_fp8_end(m, e));
     }
-    TRY(device_zero(s->dev, s->sumsq, (size_t)blocks_of(m) * sizeof *s->sumsq, e));
-    TRY(ops->vec_sumsq(s->dev, DTYPE_F32, s->sumsq, BLOCK, m->dense.grads, (int64_t)m->dense.params.elements, e));
-    TRY(ops->clip_scale(s->dev, s->clip, s->sumsq, blocks_of(m), 1, e));
-    s->step++;
-    for (int i = 0; i < m->dense.params.n; i++) {
-        const struct param *p = &m->dense.params.v[i];
-        struct adamw a = {s->step, 1e-3, 0.9, 0.95, 1e-8, param_decays(p) ? 0.1 : 0, s->clip};
-        TRY(ops->adamw(s->dev, &a, m->dense.weights + p->at, s->exp_avg + p->at, s->exp_avg_sq + p->at, m->dense.grads + p->at,
-                       m->dense.low ? m->dense.low + p->at : NULL, (int64_t)p->n, e));
-    }
+    TRY(update(s, e));
     if (norm) {
         TRY(device_get(s->dev, norm, s->sumsq, sizeof *norm, e));
         *norm = sqrt(*norm);
@@ -125,8 +157,10 @@ void steps_close(struct steps *s)
 {
     if (!s->dev)
         return;
-    device_free(s->dev, s->exp_avg);
-    device_free(s->dev, s->exp_avg_sq);
+    for (int i = 0; i < MODEL_STORES; i++) {
+        device_free(s->dev, s->moments[i].exp_avg);
+        device_free(s->dev, s->moments[i].exp_avg_sq);
+    }
     device_free(s->dev, s->sumsq);
     device_free(s->dev, s->clip);
     model_close(s->model);

@@ -8,7 +8,10 @@
 struct steps {
     struct device *dev;
     struct model *model;
-    float *exp_avg, *exp_avg_sq, *clip;
+    struct {
+        float *exp_avg, *exp_avg_sq;
+    } moments[MODEL_STORES];
+    float *clip;
     double *sumsq;
     int32_t *tokens, *targets;
     int64_t step;
