@@ -138,17 +138,20 @@ static int run_colsum(struct bench *b)
     return b->dev->ops->vec_colsum(b->dev, b->dt, b->small, b->mem[0], ROWS, 3 * C, 3 * C,
                                    &b->err);
 }
+/* ROWS in one sequence, all of them or documents of 200 on average. */
+static bool one_sequence;
+static const int32_t *documents;
 static struct attention attention_args(struct bench *b)
 {
     size_t w = dtype_size(b->dt);
-    int64_t row = 3 * C;
-    struct attention p = {.b = B, .t = T, .heads = H, .kv_heads = H, .d = D, .t_kv = T,
+    int64_t row = 3 * C, t = one_sequence ? ROWS : T;
+    struct attention p = {.b = ROWS / t, .t = t, .heads = H, .kv_heads = H, .d = D, .t_kv = t, .start = documents,
                           .scale = 0.125f, .drop = with_dropout ? &drop : NULL, .lse = b->small};
 
-    p.q = (struct attention_view){b->mem[0], T * row, row};
-    p.k = (struct attention_view){b->mem[0] + C * w, T * row, row};
-    p.v = (struct attention_view){b->mem[0] + 2 * C * w, T * row, row};
-    p.o = (struct attention_view){b->mem[1], T * C, C};
+    p.q = (struct attention_view){b->mem[0], t * row, row};
+    p.k = (struct attention_view){b->mem[0] + C * w, t * row, row};
+    p.v = (struct attention_view){b->mem[0] + 2 * C * w, t * row, row};
+    p.o = (struct attention_view){b->mem[1], t * C, C};
     return p;
 }
 static int run_attention_fwd(struct bench *b)
@@ -162,10 +165,10 @@ static int run_attention_bwd(struct bench *b)
     struct attention p = attention_args(b);
     size_t w = dtype_size(b->dt);
     int64_t row = 3 * C;
-    struct attention_view g[3], dout = {b->mem[2], T * C, C};
+    struct attention_view g[3], dout = {b->mem[2], p.t * C, C};
 
     for (size_t i = 0; i < 3; i++)
-        g[i] = (struct attention_view){b->mem[4] + i * C * w, T * row, row};
+        g[i] = (struct attention_view){b->mem[4] + i * C * w, p.t * row, row};
     return b->dev->ops->attention_bwd(b->dev, b->dt, &p, dout, g[0], g[1], g[2], &b->err);
 }
 static int run_xent(struct bench *b)
@@ -227,6 +230,25 @@ static void fill(struct bench *b)
     }
 }
 
+/* Attention over ROWS: GF/s as if all were one document. */
+static void long_attention(struct bench *b, double f)
+{
+    static int32_t start[ROWS];
+
+    for (int i = 1, left = 120; i < ROWS; i++) {
+        start[i] = --left > 0 ? start[i - 1] : i;
+        left = left > 0 ? left : 20 + (int)((uint32_t)i * 2654435761u >> 8) % 361;
+    }
+    one_sequence = true;
+    report(b, "T1024.attention_fwd", run_attention_fwd, f, 0, L);
+    report(b, "T1024.attention_bwd", run_attention_bwd, 2.5 * f, 0, L);
+    documents = start;
+    report(b, "T1024.documents.attention_fwd", run_attention_fwd, f, 0, L);
+    report(b, "T1024.documents.attention_bwd", run_attention_bwd, 2.5 * f, 0, L);
+    documents = NULL;
+    one_sequence = false;
+}
+
 static void run_type(struct bench *b)
 {
     double w = (double)dtype_size(b->dt), act = w * ROWS * C, f = 4.0 * B * H * T * T * D / 2;
@@ -267,6 +289,7 @@ static void run_type(struct bench *b)
     report(b, "dropout.attention_fwd", run_attention_fwd, f, 0, L);
     report(b, "dropout.attention_bwd", run_attention_bwd, 2.5 * f, 0, L);
     with_dropout = false;
+    long_attention(b, 4.0 * H * ROWS * ROWS * D / 2);
 }
 
 int main(int argc, char **argv)
