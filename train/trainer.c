@@ -257,6 +257,8 @@ static int open_memory(struct trainer *t, struct err *e)
     const struct train_config *c = t->config;
 
     TRY(open_parts(t, e));
+    if (c->documents.attention && t->dev->kind == DEVICE_CUDA && t->layout.world->rank == 0)
+        log_msg(LOG_INFO, "--reset-attention-mask: attention by quern's own kernels, since cuDNN's graph has no documents");
     t->dev->use = MEMORY_ACTIVATIONS;
     TRY(passes_open(&t->passes, &t->layout, t->parts, t->n_parts, t->data, e));
     t->passes.trace = t->trace;

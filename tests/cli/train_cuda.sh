@@ -22,6 +22,9 @@ llama="--num-layers 2 --hidden-size 48 --num-attention-heads 4 --group-query-att
 # shellcheck disable=SC2034
 experts="--num-layers 1 --hidden-size 32 --num-attention-heads 2 --num-experts 4 --moe-ffn-hidden-size 32 --moe-aux-loss-coeff 0.01
     --moe-z-loss-coeff 0.001"
+# shellcheck disable=SC2034
+documents="--num-layers 1 --hidden-size 128 --num-attention-heads 2 --eod-id 0 --reset-position-ids --reset-attention-mask
+    --eod-mask-loss --lr 0.001" # heads of 64: with bf16 by the tensor cores
 
 # near NAME FILE1 FILE2 TOL: losses and norms of gradients of two logs, step by step.
 near() {
@@ -32,7 +35,7 @@ near() {
         END { exit bad || k < 12 }' >differ; then ok "$1"; else bad "$1" "$(head -c 300 differ)"; fi
 }
 
-for model in gpt llama experts; do
+for model in gpt llama experts documents; do
     for type in fp32 bf16; do
         o="${!model}"
         tol=2e-6

@@ -9,9 +9,9 @@ options='--eod-id 7 --reset-position-ids --reset-attention-mask --eod-mask-loss'
 gpt="${gpt/--vocab-size 61/--vocab-size 9} $options"
 llama="${llama/--vocab-size 61/--vocab-size 9} $options"
 # shellcheck disable=SC2034
-token="$gpt --calculate-per-token-loss"
+token="$gpt --calculate-per-token-loss" moe="$llama --num-experts 4 --moe-aux-loss-coeff 0.1"
 
-for m in gpt llama token; do
+for m in gpt llama token moe; do
     # shellcheck disable=SC2086
     check "$m, one process" quern-train ${!m} --log-file $m.jsonl
     as_one $m 2 --tensor-model-parallel-size 2 --sequence-parallel
@@ -19,6 +19,7 @@ for m in gpt llama token; do
     as_one $m 2 --pipeline-model-parallel-size 2
     as_one $m 2 # data-parallel
 done
+as_one moe 2 --expert-model-parallel-size 2
 as_one gpt 4 --context-parallel-size 4
 as_one gpt 4 --pipeline-model-parallel-size 4 # stages that neither embed nor head
 as_one gpt 4 --context-parallel-size 2 --pipeline-model-parallel-size 2
@@ -26,6 +27,9 @@ as_one llama 4 --context-parallel-size 2 --tensor-model-parallel-size 2 --sequen
 as_one gpt 1 --recompute-granularity selective
 as_one token 4 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1
 as_one token 2 --data-parallel-sharding-strategy optim_grads_params
+
+# shellcheck disable=SC2086
+check 'FP8' quern-train $gpt --bf16 --fp8-format hybrid --train-iters 3
 
 # Each option changes the losses; without them all they are what they are without the id.
 plain="${gpt/$options/}"
