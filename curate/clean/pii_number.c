@@ -207,7 +207,8 @@ static bool phone_north_american(struct span s, size_t from, size_t i, struct pi
     return s.p[area] >= '2' && s.p[q] >= '2' && starts_apart(s, from, m->start) && ends_apart(s, m->end);
 }
 
-/* Six to fifteen digits behind a word that says so. */
+/* Six to fifteen digits behind a word that says so, and apart from it: joined they are one word, the end of a
+ * domain perhaps. */
 static bool phone_after_word(struct span s, size_t from, size_t i, struct pii_match *m)
 {
     static const char *const words[] = {
@@ -217,7 +218,7 @@ static bool phone_after_word(struct span s, size_t from, size_t i, struct pii_ma
 
     m->start = i > from && s.p[i - 1] == '(' ? i - 1 : i;
     m->end = phone_end(s, i, 6, false);
-    return m->end && behind_word(s, m->start, words, sizeof words / sizeof *words);
+    return m->end && starts_apart(s, from, m->start) && behind_word(s, m->start, words, sizeof words / sizeof *words);
 }
 
 static bool phone_at(struct span s, size_t from, size_t i, struct pii_match *m)
