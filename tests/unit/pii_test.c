@@ -74,7 +74,8 @@ static void phone(void **s)
            "Tel.: <PHONE_NUMBER>, Fax <PHONE_NUMBER>; t\xC3\xA9l. <PHONE_NUMBER> phone <PHONE_NUMBER>");
     expect("phone", "+49 (0)30 1234567", "<PHONE_NUMBER>");
     stays("1999-2005, 10,000,000 and 978-3-16-148410-0, 2023-05-06 12:30:45, 3.14159265358979, 123-456-7890, "
-          "x+12345678 5+12345678 212-555-0123-4 1212-555-0123 tel 12 phones 12345678 tel1234567 a@firm.ph1234567 +1 100 000 0000 +0123456789");
+          "x+12345678 5+12345678 212-555-0123-4 1212-555-0123 tel 12 "
+          "phones 12345678 tel1234567 a@firm.ph1234567 +1 100 000 0000 +0123456789");
 }
 
 static void card(void **s)
