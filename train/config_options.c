@@ -107,9 +107,9 @@
     OPT_STR(0, "data-cache-path", &(c)->cache_path, "DIR", "keep the sample order here, as Megatron does"), \
     OPT_FLAG(0, "mock-data", &(c)->mock_data, "random tokens instead of a dataset"), \
     OPT_INT(0, "eod-id", &(c)->documents.eod, -1, INT32_MAX, "the token that ends a document; -1: none is told apart"), \
-    OPT_FLAG(0, "reset-position-ids", &(c)->documents.positions, "positions start again behind it"), \
-    OPT_FLAG(0, "reset-attention-mask", &(c)->documents.attention, "no attention across it"), \
-    OPT_FLAG(0, "eod-mask-loss", &(c)->documents.mask_loss, "no loss where it is the input")
+    OPT_FLAG(0, "reset-position-ids", &(c)->documents.positions, "positions start again with each document"), \
+    OPT_FLAG(0, "reset-attention-mask", &(c)->documents.attention, "a token sees its own document alone"), \
+    OPT_FLAG(0, "eod-mask-loss", &(c)->documents.mask_loss, "no loss where the input is an end of document")
 
 #define CHECKPOINT_OPTS(c) \
     OPT_HEAD("Checkpoints"), \
