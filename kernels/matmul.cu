@@ -96,7 +96,7 @@ static struct lt *lt_of(struct device *dev)
 static int32_t alignment(const struct matmul *p)
 {
     uintptr_t all = (uintptr_t)p->a | (uintptr_t)p->b | (uintptr_t)p->c | (uintptr_t)p->bias | (uintptr_t)p->aux |
-                    (uintptr_t)p->dact_aux | 256;
+                    (uintptr_t)p->dact_aux | (p->ragged ? 16 : 256); /* experts' rows begin anywhere */
 
     return (int32_t)(all & (0 - all));
 }
@@ -334,11 +334,38 @@ static struct lt_plan *plan_of(struct device *dev, struct lt *lt, const struct m
     return p->desc ? p : NULL;
 }
 
-/* For a shape that does not come again: the library's first proposal, kept nowhere.  NULL as above. */
+/* Rows, up to the next of 2^n and 3 x 2^n. */
+static int64_t about(int64_t rows)
+{
+    int64_t n = 1;
+
+    while (n < rows)
+        n *= 2;
+    return n >= 4 && n / 4 * 3 >= rows ? n / 4 * 3 : n;
+}
+
+/* For a shape that does not come again, which the caller frees: with the algorithm that the library proposes for about as many
+ * rows, which is kept, for asking takes longer than a small expert's product.  Where that does not do, with its first proposal for
+ * this one.  NULL as above. */
 static struct lt_plan *plan_once(struct device *dev, struct lt *lt, const struct matmul *q, void *workspace)
 {
-    struct lt_plan *p = (struct lt_plan *)calloc(1, sizeof *p);
+    struct lt_plan *p = (struct lt_plan *)calloc(1, sizeof *p), *kept;
+    struct lt_result checked;
+    struct matmul like = *q;
 
+    if (!p)
+        return NULL;
+    *(q->trans_a ? &like.k : &like.m) = about(q->trans_a ? q->k : q->m);
+    p->key = key_of(q);
+    kept = plan_of(dev, lt, &like, workspace);
+    if (kept && layouts(lt->api, p) == 0 && describe(lt->api, p, kept->did) == 0 && describe_call(lt->api, p, q) == 0 &&
+        lt->api->check(lt->handle, p->desc, p->a, p->b, p->c, p->c, &kept->algo, &checked) == 0 &&
+        checked.workspace <= WORKSPACE) {
+        p->algo = kept->algo;
+        return p;
+    }
+    plan_free(lt->api, p);
+    p = (struct lt_plan *)calloc(1, sizeof *p);
     if (!p)
         return NULL;
     p->key = key_of(q);

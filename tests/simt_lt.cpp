@@ -1,13 +1,18 @@
 // Stands for cuBLASLt where kernels run on the CPU: the same interface (kernels/lt_api.h) over plain loops, column-major as the
 // library is.  It checks what it is given, and lacks what the library lacks in places: the GELU epilogues are for bf16 alone and
 // want matrices of a multiple of 8 rows; a bias wants the type of the result, or bf16 with FP8, which is for transposed A alone
-// and dimensions of a multiple of 16, and has no derivative of GELU.
+// and dimensions and strides of a multiple of 16 bytes, and has no derivative of GELU.  An algorithm is for addresses of the
+// alignment that was asked for, and for the workspace that it names.
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/dtype.h"
 #include "kernels/fp8_convert.h"
 #include "kernels/lt_api.h"
+#include "tests/simt_device.h"
+
+int simt_lt_asked;
 
 namespace {
 
@@ -28,7 +33,11 @@ struct layout {
 struct pref {
     int kind;
     uint64_t workspace;
+    uint32_t align[4];
 };
+
+/* What an algorithm's words are: ALGO, the alignment it is for, the workspace it needs, ..., its number. */
+enum { IS, ALIGN, SPACE, NUMBER = 7 };
 
 bool fp8(int type) { return type == LT_E4M3 || type == LT_E5M2; }
 
@@ -46,7 +55,7 @@ void put(int type, void *p, int64_t i, float x)
         ((float *)p)[i] = x;
 }
 
-size_t version(void) { return 1; }
+size_t version(void) { return 2; }
 int create(void **h)
 {
     static int handle = HANDLE;
@@ -101,7 +110,7 @@ int layout_destroy(void *l)
 }
 int pref_create(void **p)
 {
-    *p = new pref{PREF, 0};
+    *p = new pref{PREF, 0, {256, 256, 256, 256}};
     return 0;
 }
 int pref_destroy(void *p)
@@ -115,6 +124,8 @@ int pref_set(void *p, int what, const void *v, size_t bytes)
         memcpy(&((pref *)p)->workspace, v, 8);
     else if (what < LT_PREF_ALIGN_A || what > LT_PREF_ALIGN_D || bytes != 4 || *(const uint32_t *)v < 16)
         return 7;
+    else
+        memcpy(&((pref *)p)->align[what - LT_PREF_ALIGN_A], v, 4);
     return 0;
 }
 
@@ -129,7 +140,12 @@ int fits(const desc *d, const layout *a, const layout *b, const layout *c)
     if (d->kind != DESC || a->kind != LAYOUT || b->kind != LAYOUT || c->kind != LAYOUT || fp8(a->type) != fp8(b->type) ||
         (!fp8(a->type) && a->type != b->type) || k != (d->op_b ? b->cols : b->rows) || c->rows != m || c->cols != n || k < 1)
         return 7;
+    if (d->epilogue != LT_EPILOGUE_NONE && d->epilogue != LT_EPILOGUE_BIAS && d->epilogue != LT_EPILOGUE_GELU_AUX &&
+        d->epilogue != (LT_EPILOGUE_GELU_AUX | LT_EPILOGUE_BIAS) && d->epilogue != LT_EPILOGUE_DGELU)
+        return 7;
     if (fp8(a->type) && (!d->op_a || d->op_b || m % 16 || n % 16 || k % 16 || fp8(c->type)))
+        return 15;
+    if (fp8(a->type) && (a->ld % 16 || b->ld % 16 || c->ld % 8))
         return 15;
     if (fp8(a->type) && (!d->scale_a || !d->scale_b))
         return 7;
@@ -150,20 +166,25 @@ int check(void *, void *d, void *a, void *b, void *c, void *, const lt_algo *alg
 
     *r = lt_result();
     r->algo = *algo;
-    return rc ? rc : algo->data[0] == ALGO && algo->data[7] < 3 ? 0 : 15;
+    r->workspace = algo->data[SPACE];
+    return rc ? rc : algo->data[IS] == ALGO && algo->data[NUMBER] < 3 ? 0 : 15;
 }
 
 int heuristic(void *, void *d, void *a, void *b, void *c, void *, void *p, int most, lt_result *r, int *count)
 {
     int rc = fits((desc *)d, (layout *)a, (layout *)b, (layout *)c);
+    const uint32_t *align = ((pref *)p)->align;
 
+    simt_lt_asked++;
     *count = 0;
     if (rc || ((pref *)p)->workspace < 1 << 20)
         return rc ? rc : 7;
     for (int i = 0; i < 3 && i < most; i++, ++*count) {
         r[i] = lt_result();
-        r[i].algo.data[0] = ALGO;
-        r[i].algo.data[7] = (uint64_t)i;
+        r[i].algo.data[IS] = ALGO;
+        r[i].algo.data[ALIGN] = align[0] < align[3] ? align[0] : align[3];
+        r[i].algo.data[SPACE] = r[i].workspace = (size_t)i << 20;
+        r[i].algo.data[NUMBER] = (uint64_t)i;
         r[i].state = i == 1 ? 14 : 0;
     }
     return 0;
@@ -209,12 +230,26 @@ int matmul(void *, void *dd, const void *alpha, const void *pa, void *la, const 
     return 0;
 }
 
+/* What the library takes amiss at a call, or runs into. */
+int strict(void *h, void *dd, const void *alpha, const void *pa, void *la, const void *pb, void *lb, const void *beta,
+           const void *pc, void *lc, void *pd, void *ld, const lt_algo *algo, void *workspace, size_t bytes, void *stream)
+{
+    const desc *d = (const desc *)dd;
+    uintptr_t all = (uintptr_t)pa | (uintptr_t)pb | (uintptr_t)pc | (uintptr_t)pd | (gelu(d) ? (uintptr_t)d->aux : 0);
+
+    if (algo->data[ALIGN] < 16 || all % algo->data[ALIGN] || (uintptr_t)workspace % 256 || bytes < algo->data[SPACE]) {
+        fprintf(stderr, "cuBLASLt's stand-in: an address or the workspace is not what the algorithm is for\n");
+        return 7;
+    }
+    return matmul(h, dd, alpha, pa, la, pb, lb, beta, pc, lc, pd, ld, algo, workspace, bytes, stream);
+}
+
 } // namespace
 
 extern "C" const struct lt_api *cuda_lt(void)
 {
     static const struct lt_api api = {version,        create,      destroy,      desc_create, desc_destroy, desc_set,
                                       layout_create,
-                                      layout_destroy, pref_create, pref_destroy, pref_set,    heuristic,    check,     matmul};
+                                      layout_destroy, pref_create, pref_destroy, pref_set,    heuristic,    check,     strict};
     return &api;
 }

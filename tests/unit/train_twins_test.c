@@ -22,7 +22,7 @@ static int open_twins(void **s)
         return -1;
     twins.other->ops = &simt_ops;
     twins.plain = matmul_plain_cuda;
-    setenv("XDG_CACHE_HOME", "/nowhere", 1); /* algorithms of products are not kept */
+    setenv("XDG_CACHE_HOME", "/dev/null", 1); /* algorithms of products are not kept */
     twins.scale = 1;
     return 0;
 }
@@ -54,9 +54,39 @@ static void kernels_equal_their_twins(void **s)
         }
 }
 
+static void product_of(int64_t rows, bool back)
+{
+    static _Alignas(256) float a[96 * 64], b[96 * 64], c[96 * 96];
+    struct matmul p = {.m = rows, .n = 32, .k = 64, .trans_b = true, .dt = DTYPE_F32, .dt_c = DTYPE_F32, .a = a, .b = b, .c = c,
+                       .ragged = true};
+    struct err e;
+
+    if (back)
+        p = (struct matmul){.m = 32, .n = 64, .k = rows, .trans_a = true, .dt = DTYPE_F32, .dt_c = DTYPE_F32, .a = a, .b = b,
+                            .c = c, .beta = 1, .ragged = true};
+    assert_int_equal(twins.other->ops->matmul(twins.other, &p, &e), 0);
+}
+
+/* The library is asked once for experts of about as many rows. */
+static void small_experts_are_not_asked_for(void **s)
+{
+    int before;
+
+    (void)s;
+    for (int back = 0; back < 2; back++) {
+        before = simt_lt_asked;
+        for (int64_t rows = 65; rows <= 96; rows++)
+            product_of(rows, back);
+        assert_int_equal(simt_lt_asked - before, 1);
+        product_of(64, back);
+        assert_int_equal(simt_lt_asked - before, 2);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_equal_their_twins)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_equal_their_twins),
+                                       cmocka_unit_test(small_experts_are_not_asked_for)};
 
     return cmocka_run_group_tests_name("train_twins", tests, open_twins, close_twins);
 }
