@@ -1,7 +1,7 @@
 /* A library that stands in for NCCL where there is no GPU: the functions of comm/nccl_api.h on the host's memory, between
  * processes of one machine.  It is strict: ranks that do not make the same calls in the same order with the same counts and
- * types, a group that is used from two streams, or after it was destroyed, a number that two groups share: each is told on
- * standard error, and an error from then on.
+ * types, a group that is used from two streams, or after it was destroyed, a number that two groups share, buffers that overlap
+ * but in the way that NCCL calls in place: each is told on standard error, and an error from then on.
  *
  * FAKE_NCCL_FAIL=N: the N-th call of this process (from 1) never ends, and its group has an error.
  * Compiled with -DNO_SPLIT it is an old library without ncclCommSplit. */
@@ -414,12 +414,28 @@ static int add(struct comm *c, const struct op *how)
     return launch(b);
 }
 
+/* Whether NCCL may read and write there: apart, or in place. */
+static bool places_fit(const struct comm *c, enum kind kind, const char *send, const char *recv, size_t n, int type, int root)
+{
+    size_t bytes = n * size_of(type), all = bytes * (size_t)c->size, own = bytes * (size_t)c->rank;
+    const char *in_place = kind == ALL_GATHER ? recv + own : recv - (kind == REDUCE_SCATTER ? own : 0);
+
+    if (!bytes || (kind == BROADCAST && c->rank != root))
+        return true;
+    if ((uintptr_t)send % size_of(type) || (uintptr_t)recv % size_of(type))
+        return false;
+    return send == in_place || send + (kind == REDUCE_SCATTER ? all : bytes) <= recv ||
+           recv + (kind == ALL_GATHER ? all : bytes) <= send;
+}
+
 static int collective(struct comm *c, enum kind kind, const void *send, void *recv, size_t n, int type, int op, int root,
                       void *stream)
 {
     const struct op x = {.head = {.n = n, .kind = (int)kind, .type = type, .op = op, .root = root}, .send = send, .recv = recv};
     int rc = check(c, stream, type, root);
 
+    if (rc == 0 && !places_fit(c, kind, send, recv, n, type, root))
+        rc = complain(c, "buffers that overlap, or begin inside an element");
     return rc ? rc : add(c, &x);
 }
 
