@@ -37,7 +37,7 @@ struct encoder {
     size_t (*apart)(const struct bpe_crossings *c, struct span text, uint32_t *cuts, size_t n, size_t *done, size_t keep,
                     uint32_t *parts, size_t max); /* NULL: pieces are not to be taken apart */
     uint32_t cuts[CUTS + 1]; /* a piece begins at the first, and at each but the last */
-    uint32_t parts[CUTS], slow_parts[2 * BPE_CUT_ROOM];
+    uint32_t parts[CUTS], slow_parts[BPE_CUT_ROOM];
 };
 
 struct encoder *encoder_new(const struct tokenizer *t)
@@ -255,17 +255,16 @@ static char *put_slowly(struct encoder *enc, struct span text, size_t n, char *o
     size_t count, done = 0;
     char *begin = o;
 
-    if (n <= WORDS_SHORT || !enc->apart)
+    /* What no line holds was taken apart before. */
+    if (n <= WORDS_SHORT || n >= WORDS_LINE || !enc->apart)
         return put_part(enc, p, n, o, width);
-    if (n < WORDS_LINE && (packed = word_table_find_line(&enc->words, p, n, &count)))
+    if ((packed = word_table_find_line(&enc->words, p, n, &count)))
         return put_packed(o, packed, count, width);
-    while (o && !done) {
-        size_t k = enc->apart(&enc->t->bpe.crossings, text, cuts, 1, &done, 0, enc->slow_parts, 2 * BPE_CUT_ROOM);
-        if (k == 1 && enc->slow_parts[0] == 0 && done)
-            return put_part(enc, p, n, o, width);
-        o = put_pieces(enc, text, enc->slow_parts, k, o, width, enc->part_batch);
-    }
-    if (o && n < WORDS_LINE)
+    count = enc->apart(&enc->t->bpe.crossings, text, cuts, 1, &done, 0, enc->slow_parts, BPE_CUT_ROOM);
+    if (count == 1)
+        return put_part(enc, p, n, o, width);
+    o = put_pieces(enc, text, enc->slow_parts, count, o, width, enc->part_batch);
+    if (o)
         remember(enc, p, n, begin, o, width);
     return o;
 }

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "tokenize/word_hash.h"
 
-enum { STORE_MAX = 16 << 20, HUGE = 2 << 20, WINDOW = 8, LINES = 4 };
+enum { STORE_MAX = 16 << 20, HUGE = 2 << 20, WINDOW = 16, LINES = 4 };
 
 int word_table_init(struct word_table *w, unsigned log2_words)
 {

@@ -10,6 +10,7 @@
 #ifndef TOKENIZE_WORD_TABLE_H
 #define TOKENIZE_WORD_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -84,6 +85,8 @@ struct word_batch {
     size_t size; /* of the text */
     const uint32_t *cuts;
     size_t n, sought, next; /* pieces, at most WORDS_BATCH; looked for; written */
+    unsigned seconds; /* pieces that were not in the first entry of their set */
+    bool either;      /* the batch before had many of them */
 };
 
 /* The first WORDS_BATCH of n pieces. */
@@ -94,6 +97,7 @@ static inline void word_batch_begin(struct word_batch *b, struct span text, cons
     b->cuts = cuts;
     b->n = n < WORDS_BATCH ? n : WORDS_BATCH;
     b->sought = b->next = 0;
+    b->seconds = 0;
 }
 
 /* Begins to look for the pieces of b that have not been sought. */

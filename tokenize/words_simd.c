@@ -49,8 +49,11 @@ static inline void seek_four(const struct word_table *w, const uint8_t *text, co
     h = _mm512_xor_si512(h, _mm512_shuffle_epi32(h, _MM_PERM_BADC));
     h = _mm512_slli_epi64(_mm512_srl_epi64(h, _mm_cvtsi32_si128((int)w->shift)), 6);
     _mm512_storeu_si512(b->at[i], h);
-    for (size_t j = 0; j < 4; j++)
-        __builtin_prefetch(words + b->at[i + j][0]);
+    /* Not read back: a load from the midst of so wide a store waits until that is done. */
+    __builtin_prefetch(words + _mm_cvtsi128_si64(_mm512_castsi512_si128(h)));
+    __builtin_prefetch(words + _mm_cvtsi128_si64(_mm512_extracti32x4_epi32(h, 1)));
+    __builtin_prefetch(words + _mm_cvtsi128_si64(_mm512_extracti32x4_epi32(h, 2)));
+    __builtin_prefetch(words + _mm_cvtsi128_si64(_mm512_extracti32x4_epi32(h, 3)));
 }
 
 /* Looks for up to four more pieces. */
@@ -89,7 +92,7 @@ void ISA_FN(words_seek)(const struct word_table *w, struct word_batch *b)
         seek_more(w, b);
 }
 
-static inline int same16(const uint8_t *a, const uint8_t *b)
+static inline bool same16(const uint8_t *a, const uint8_t *b)
 {
 #if defined(__SSE2__)
     return _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)a),
@@ -99,13 +102,28 @@ static inline int same16(const uint8_t *a, const uint8_t *b)
 #endif
 }
 
-/* Which of a set of two has the key, or NULL. */
-static inline const struct word *pick(const struct word *set, const uint8_t *key)
+/* Which of a set of two has the key, or NULL.  Where the second often has it, no branch asks which. */
+static inline const struct word *pick(const struct word *set, const uint8_t *key, bool either, unsigned *seconds)
 {
-    if (__builtin_expect(same16(set->key, key), 1))
-        return set;
-    set++;
-    return same16(set->key, key) ? set : NULL;
+    bool first, found;
+
+    if (!either) {
+        if (__builtin_expect(same16(set->key, key), 1))
+            return set;
+        ++*seconds;
+        return same16(set[1].key, key) ? set + 1 : NULL;
+    }
+#if defined(__AVX512F__)
+    const __m512i twice = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)key));
+    unsigned m = _mm512_mask_cmpeq_epi64_mask(0x33, _mm512_load_si512(set), twice) + 0x11;
+    first = m & 4;
+    found = m & 0x44;
+#else
+    first = same16(set->key, key);
+    found = first | same16(set[1].key, key);
+#endif
+    *seconds += !first;
+    return found ? set + !first : NULL;
 }
 
 static inline int same(const uint8_t *a, const uint8_t *b, size_t n)
@@ -158,11 +176,11 @@ static inline char *put_packed(char *o, const uint8_t *ids, size_t count, int wi
 }
 
 /* Piece i of b, or NULL if it is not there. */
-static inline char *put_one(const struct word_table *w, const struct word_batch *b, size_t i, char *o, int width)
+static inline char *put_one(const struct word_table *w, struct word_batch *b, size_t i, char *o, int width, bool either)
 {
     const uint8_t *key = b->key[i];
     const void *at = (const char *)w->words + b->at[i][0];
-    const struct word *x = pick(at, key);
+    const struct word *x = pick(at, key, either, &b->seconds);
 
     if (__builtin_expect(!x, 0)) {
         const struct word_line *y = at;
@@ -180,7 +198,8 @@ static inline char *put_one(const struct word_table *w, const struct word_batch 
     return o + x->n * width;
 }
 
-static inline char *put(const struct word_table *w, struct word_batch *b, struct word_batch *ahead, char *o, int width)
+static inline char *put_all(const struct word_table *w, struct word_batch *b, struct word_batch *ahead, char *o, int width,
+                            bool either)
 {
     size_t i = b->next, n = b->n;
 
@@ -188,7 +207,7 @@ static inline char *put(const struct word_table *w, struct word_batch *b, struct
         size_t end = (i | 3) + 1 < n ? (i | 3) + 1 : n;
         seek_more(w, ahead);
         for (; i < end; i++) {
-            char *behind = put_one(w, b, i, o, width);
+            char *behind = put_one(w, b, i, o, width, either);
             if (__builtin_expect(!behind, 0)) {
                 b->next = i;
                 return o;
@@ -197,7 +216,13 @@ static inline char *put(const struct word_table *w, struct word_batch *b, struct
         }
     }
     b->next = n;
+    ahead->either = b->seconds > WORDS_BATCH / 16;
     return o;
+}
+
+static inline char *put(const struct word_table *w, struct word_batch *b, struct word_batch *ahead, char *o, int width)
+{
+    return b->either ? put_all(w, b, ahead, o, width, true) : put_all(w, b, ahead, o, width, false);
 }
 
 char *ISA_FN(words_put2)(const struct word_table *w, struct word_batch *b, struct word_batch *ahead, char *o)
