@@ -544,7 +544,9 @@ static void device_free(struct comm *c)
         end_world(w);
 }
 
-static const struct comm_backend comm_nccl = {"nccl", device_start, device_test, device_wait, device_split, device_free, device_join};
+static const struct comm_backend comm_nccl = {
+    "nccl", device_start, device_test, device_wait, device_split, device_free, device_join,
+};
 
 int nccl_use_device(struct comm *world, const struct comm_device *d, struct err *e)
 {
