@@ -117,6 +117,10 @@ check-san: deps-build deps-dev              ## the tools' tests under sanitizers
 	@$(MAKE) --no-print-directory CC="$(CLANG)" CXX="$(CLANG)++" HAVE_CUDA=0 DEBUG=1 SAN=$(or $(SANS),address$(comma)undefined) test-cli
 test-cli: all $B/tests/comm_ranks $B/tests/simt-cuda.so
 	@B=$B sh tests/run.sh cli
+check-san-ranks: deps-build deps-dev        ## the same of training: its unit tests, and ranks over TCP and by NCCL
+	@$(MAKE) --no-print-directory CC="$(CLANG)" CXX="$(CLANG)++" HAVE_CUDA=0 DEBUG=1 SAN=$(or $(SANS),address$(comma)undefined) test-ranks
+test-ranks: $(patsubst %,$B/tests/unit/%_test,trainer checkpoint division pipeline comm) $B/bin/quern-train $B/tests/simt-cuda.so
+	@B=$B sh tests/run.sh unit san
 check-hosts: all                            ## ranks on several hosts, made of network namespaces (root, iproute2)
 	@B=$B sh tests/run.sh hosts
 demo: deps-build deps-demo                  ## from a crawl to a model that writes; SHORT=1 for a quick one
@@ -162,7 +166,7 @@ clean:                                      ## remove what was built
 	rm -rf $B $B-fuzz
 help:                                       ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
-.PHONY: all check test check-san test-cli check-shared test-shared check-hosts demo bench lint fuzz fuzz-run gpu-check gpu-sanitize gpu-bench install deps deps-build deps-demo deps-shared deps-dev clean help
+.PHONY: all check test check-san test-cli check-san-ranks test-ranks check-shared test-shared check-hosts demo bench lint fuzz fuzz-run gpu-check gpu-sanitize gpu-bench install deps deps-build deps-demo deps-shared deps-dev clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -230,7 +234,7 @@ $B/lib/quern-mpi.so: comm/mpi_backend.c comm/message.h comm/comm.h base/err.h ba
 # Libraries in NCCL's place, for tests, the second an old one.
 FAKES := $B/tests/fake-nccl.so $B/tests/fake-nccl-old.so
 NCCL_H := $(firstword $(wildcard $(patsubst %/bin/nvcc,%/include/nccl.h,$(NVCC)) /usr/include/nccl.h))
-test test-cli: $(FAKES) $B/tests/fake-profiler.so
+test test-cli test-ranks: $(FAKES) $B/tests/fake-profiler.so
 $B/tests/fake-profiler.so: tests/fake_profiler.c $B/flags
 	@mkdir -p $(@D); $(CC) -std=c11 -O2 -g $(WARN) -shared -fPIC -fvisibility=hidden $< -o $@
 $(FAKES): tests/fake_nccl.c tests/nccl_numbers.c tests/streams.h comm/nccl_api.h $B/flags

@@ -110,6 +110,14 @@ static int on_errand(void *arg)
     return d->bind(d->device, &e) < 0 ? NCCL_INVALID_USAGE : g->errand(g);
 }
 
+/* While a thread is out the watcher calls nothing of NCCL's; what it has begun ends first. */
+static void set_apart(struct nccl_world *w, bool apart)
+{
+    pthread_mutex_lock(&w->lock);
+    w->apart = apart;
+    pthread_mutex_unlock(&w->lock);
+}
+
 /* NCCL's answer, or -1 if it has none in `seconds`; then the thread goes on, and the group stays in memory. */
 static int send_out(struct nccl_group *g, int (*errand)(struct nccl_group *g), double seconds)
 {
@@ -117,10 +125,10 @@ static int send_out(struct nccl_group *g, int (*errand)(struct nccl_group *g), d
     int rc;
 
     g->errand = errand;
-    w->apart = true;
+    set_apart(w, true);
     rc = run_apart(on_errand, g, seconds);
     if (rc != -1)
-        w->apart = false;
+        set_apart(w, false);
     return rc;
 }
 
@@ -291,11 +299,12 @@ static void *watch(void *arg)
     struct nccl_world *w = arg;
     struct err e;
     bool come;
-    double pause = w->groups->comm->timeout / 8;
+    double pause;
 
     if (w->dev.bind(w->dev.device, &e) < 0)
         return NULL;
     pthread_mutex_lock(&w->lock);
+    pause = w->groups->comm->timeout / 8;
     while (!w->ending) {
         struct timespec until = in_seconds(pause < 1 ? pause : 1);
 

@@ -11,17 +11,6 @@ export OMP_WAIT_POLICY=passive
 export QUERN_NCCL=$B/tests/fake-nccl.so XDG_CACHE_HOME="$T/cache"
 export QUERN_CUDA=$B/tests/simt-cuda.so
 
-# as_plain MODEL N FIELDS ARG...: N plain processes with ARG train as MODEL.jsonl says; nothing is told on standard error but
-# by the first rank's progress.
-as_plain() {
-    local name=$1 n=$2 fields=$3
-    shift 3
-    rm -f log.jsonl
-    check "$name, $n ranks: $*" plain $n quern-train ${!name} "$@" --log-file log.jsonl
-    equal "$name, $n ranks: $*: no complaint" "$(grep 'fake NCCL' err)" ''
-    check "$name, $n ranks: $*: the same training" close "$name.jsonl" log.jsonl $fields
-}
-
 status 'GPT, one process' 0 quern-train $gpt --device cpu --log-file gpt.jsonl
 nccl="--device cpu --distributed-backend nccl"
 few="--mock-data -j 1 --num-layers 4 --hidden-size 32 --num-attention-heads 4 --seq-length 16 --vocab-size 61 --micro-batch-size 2
@@ -33,6 +22,17 @@ as_plain few 2 7 $nccl --tensor-model-parallel-size 2 --sequence-parallel
 as_plain few 2 7 $nccl --context-parallel-size 2
 as_plain few 2 7 $nccl --pipeline-model-parallel-size 2
 as_plain few 2 7 --device cpu --distributed-backend tcp --tensor-model-parallel-size 2
+
+# Experts: what goes to their ranks and back, as much as the router gives each.
+experts="$few --num-experts 4 --moe-router-topk 2 --moe-ffn-hidden-size 48 --moe-aux-loss-coeff 0.01"
+ep='--expert-model-parallel-size 2'
+status 'experts, one process' 0 quern-train $experts --device cpu --log-file experts.jsonl
+as_plain experts 2 7 --device cpu --distributed-backend tcp $ep
+mv log.jsonl tcp.jsonl
+as_plain experts 2 7 $nccl $ep
+same 'experts, by NCCL: the same bits as over TCP' <(losses tcp.jsonl) <(losses log.jsonl)
+as_plain experts 4 7 $nccl $ep --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 5000
+
 rm -f log.jsonl
 check 'under mpirun' timeout 100 mpirun --oversubscribe -n 2 quern-train $few $nccl --log-file log.jsonl
 check 'the same training' close few.jsonl log.jsonl 7
@@ -49,6 +49,7 @@ as_plain few 2 7 $cuda --use-distributed-optimizer --overlap-grad-reduce --overl
 as_plain few 2 7 $cuda --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1
 as_plain few 2 7 $cuda --context-parallel-size 2
 as_plain few 3 7 $cuda --pipeline-model-parallel-size 3 --decoder-first-pipeline-num-layers 1 --decoder-last-pipeline-num-layers 1
+as_plain experts 2 7 $cuda $ep --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 5000
 as_plain few 2 7 --device cuda --distributed-backend tcp --use-distributed-optimizer --overlap-grad-reduce --ddp-bucket-size 5000
 
 # ---- a profiler ----
