@@ -44,6 +44,8 @@ int bpe_begin(struct bpe *b, struct err *e)
 
 int bpe_set_bytes(struct bpe *b, const struct vocab *v, struct err *e)
 {
+    uint32_t size = 1024;
+
     for (int i = 0; i < 256; i++) {
         char c = (char)i;
         struct span s = {&c, 1};
@@ -54,7 +56,9 @@ int bpe_set_bytes(struct bpe *b, const struct vocab *v, struct err *e)
         b->lacks_bytes |= id < 0;
         b->byte_id[i] = id < 0 ? BPE_NO_BYTE : (uint32_t)id;
     }
-    return resize(b, 1024, e);
+    while (size < v->used * 2) /* a merge for each token */
+        size *= 2;
+    return resize(b, size, e);
 }
 
 int bpe_add_merge(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, uint32_t id, struct err *e)

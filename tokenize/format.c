@@ -37,18 +37,19 @@ __attribute__((constructor)) static void fill_map(void)
 int format_unmap_bytes(struct span token, struct buf *out)
 {
     const char *p = token.p, *end = token.p + token.n;
-    size_t before = out->n;
+    char *o;
 
-    while (p < end) {
+    TRY(buf_reserve(out, token.n));
+    for (o = out->p + out->n; p < end; o++) {
         uint32_t cp;
         p += utf8_next(p, end, &cp);
         if (cp >= sizeof map.to_byte / sizeof *map.to_byte || map.to_byte[cp] < 0) {
-            out->n = before;
             TRY(buf_put_span(out, token));
             return 1;
         }
-        TRY(buf_putc(out, (char)map.to_byte[cp]));
+        *o = (char)map.to_byte[cp];
     }
+    out->n = (size_t)(o - out->p);
     return 0;
 }
 
@@ -64,18 +65,21 @@ int format_map_bytes(struct span bytes, struct buf *out)
 int format_read_vocab(struct tokenizer *t, const struct node *tokens, struct err *e)
 {
     struct buf bytes = {0};
-    int rc = 0;
+    bool some_raw = false;
+    int rc;
 
     if (!tokens || tokens->type != NODE_MAP)
         return err_set(e, ERR_FORMAT, "the vocabulary is no object");
-    for (int raw = 0; raw < 2; raw++) { /* of two with the same bytes, the mapped one is found */
+    rc = vocab_reserve(&t->vocab, (uint32_t)tokens->count, e);
+    for (int raw = 0; raw <= some_raw; raw++) { /* of two with the same bytes, the mapped one is found */
         for (const struct node *x = tokens->child; x && rc >= 0; x = x->next) {
             buf_clear(&bytes);
             if (x->type != NODE_INT || x->integer < 0 || x->integer > VOCAB_MAX_ID)
                 rc = err_set(e, ERR_FORMAT, "token '%.100s' has no valid id", x->key.p);
             else if ((rc = format_unmap_bytes(x->key, &bytes)) < 0)
                 rc = err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
-            else if (rc == raw) {
+            some_raw |= rc == 1;
+            if (rc == raw) {
                 rc = vocab_add(&t->vocab, (uint32_t)x->integer, buf_span(&bytes), e);
                 if (rc == 0 && raw)
                     vocab_mark_added(&t->vocab, (uint32_t)x->integer);

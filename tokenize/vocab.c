@@ -55,10 +55,10 @@ int64_t vocab_find_likely(const struct vocab *v, struct span s, uint32_t likely)
     return x.p && !v->twins && span_eq(x, s) ? (int64_t)likely : vocab_find(v, s);
 }
 
-static int grow_table(struct vocab *v, struct err *e)
+static int grow_table(struct vocab *v, uint32_t size, struct err *e)
 {
     struct vocab_slot *old = v->slots;
-    uint32_t old_size = old ? v->mask + 1 : 0, size = old ? old_size * 2 : 1024;
+    uint32_t old_size = old ? v->mask + 1 : 0;
 
     v->slots = calloc(size, sizeof *v->slots);
     if (!v->slots) {
@@ -75,6 +75,17 @@ static int grow_table(struct vocab *v, struct err *e)
         }
     free(old);
     return 0;
+}
+
+int vocab_reserve(struct vocab *v, uint32_t n, struct err *e)
+{
+    uint32_t size = v->slots ? v->mask + 1 : 1024;
+
+    if (n > VOCAB_MAX_ID)
+        return err_set(e, ERR_FORMAT, "a vocabulary of %u tokens: at most %d", n, VOCAB_MAX_ID);
+    while (size < n * 2)
+        size *= 2;
+    return v->slots && size == v->mask + 1 ? 0 : grow_table(v, size, e);
 }
 
 int vocab_add(struct vocab *v, uint32_t id, struct span s, struct err *e)
@@ -98,8 +109,7 @@ int vocab_add(struct vocab *v, uint32_t id, struct span s, struct err *e)
     x = entry(v, id);
     if (x->there)
         return err_set(e, ERR_FORMAT, "token id %u is given twice", id);
-    if ((v->used + 1) * 2 > (v->slots ? v->mask + 1 : 0))
-        TRY(grow_table(v, e));
+    TRY(vocab_reserve(v, v->used + 1, e));
     slot = find_slot(v, s, hash);
     x->at = v->bytes.n;
     x->n = (uint32_t)s.n;

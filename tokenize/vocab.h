@@ -27,6 +27,8 @@ struct vocab {
     bool twins;         /* two ids have the same bytes */
 };
 
+/* Room for n tokens, so that it need not grow on the way to them. */
+int vocab_reserve(struct vocab *v, uint32_t n, struct err *e);
 /* Gives id the bytes s.  ERR_FORMAT: the id is out of range or taken; ERR_NOMEM. */
 int vocab_add(struct vocab *v, uint32_t id, struct span s, struct err *e);
 /* Says that the id is an added token's and not the model's: no piece of text is it. */
