@@ -424,7 +424,7 @@ static int run_join_back(const int64_t *n)
 /* n: experts, rows of each, out, in, weight gradient: a product each, as the trainer calls them. */
 static int run_experts(const int64_t *n)
 {
-    int64_t weight = n[2] * n[3], fit = (int64_t)place_bytes / (n[4] ? 4 : 2) / weight;
+    int64_t weight = n[2] * n[3], fit = (int64_t)place_bytes / (n[4] ? 4 : 2) / weight; /* so many weights are unlike */
 
     for (int64_t i = 0; i < n[0]; i++) {
         uint16_t *x = (uint16_t *)place[0] + i * n[1] * n[3], *y = (uint16_t *)place[2] + i * n[1] * n[2];
@@ -628,7 +628,7 @@ int main(int argc, char **argv)
     dup2(STDOUT_FILENO, STDERR_FILENO); /* what the backend notes stands where it belongs */
     tokens = argc > 2 ? atoll(argv[2]) : tokens;
     rc = jobs_run(&jobs, &r);
-    for (int i = jobs.n - r.left; i < jobs.n; i++)
+    for (int i = jobs.n - r.left; i < jobs.n && rc == 0; i++)
         printf("# left out for time: %s\n", all[i].name);
     return rc < 0 || r.failed > 0;
 }
