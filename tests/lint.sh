@@ -38,7 +38,7 @@ done
 
 # What make gpu-check and gpu-bench are built of wants no library (tests/bare).
 wanted='/(simdjson|zstd|zlib|libdeflate|yaml|bzlib|xxhash|pcre2|libpsl|cmocka)\.h|/(unicode|oneapi)/'
-for f in $(make -s --no-print-directory HAVE_DNNL=0 HAVE_CUDA=0 gpu-sources); do
+for f in $(MAKEFLAGS='' make -s --no-print-directory HAVE_DNNL=0 HAVE_CUDA=0 gpu-sources); do
     got=$($CC -std=c11 -D_GNU_SOURCE -DQUERN_ISA=base -DHAVE_DNNL=0 -Itests/bare -I. -fopenmp -fsyntax-only -MD -MF - \
         -Werror=implicit-function-declaration "$f" | grep -oE "$wanted" | sort -u | tr '\n' ' ')
     [[ -z ${got#/xxhash.h } ]] || say "$f wants ${got}which a machine with CUDA alone has not"
