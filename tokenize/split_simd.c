@@ -32,6 +32,12 @@ struct straddle {
 
 enum { AROUND = 8 };
 
+/* The classes of the code points from 64 * block on. */
+static inline const uint8_t *class_block(uint32_t block)
+{
+    return &ucd_blocks[ucd_index[block >> 1]][(block & 1) << 6];
+}
+
 /* The class of each of the 64 code points whose characters of n bytes differ in their last byte only, where p
  * is one of them. */
 static inline const uint8_t *classes_of(const uint8_t *p, unsigned n)
@@ -39,7 +45,7 @@ static inline const uint8_t *classes_of(const uint8_t *p, unsigned n)
     uint32_t block = n == 2   ? p[0] & 0x1F
                      : n == 3 ? (p[0] & 0xFu) << 6 | (p[1] & 0x3F)
                               : (p[0] & 7u) << 12 | (p[1] & 0x3Fu) << 6 | (p[2] & 0x3F);
-    return &ucd_blocks[ucd_index[block >> 1]][(block & 1) << 6];
+    return class_block(block);
 }
 
 /* The masks that classes outside ASCII add to. */
@@ -90,7 +96,7 @@ static __attribute__((noinline)) void classify_high(struct masks *m, struct stra
 {
     const __m512i v[4] = {_mm512_loadu_si512(m->p), _mm512_loadu_si512(m->p + 1), _mm512_loadu_si512(m->p + 2),
                           _mm512_loadu_si512(m->p + 3)};
-    bits covered = ((bits)1 << t->left) - 1, one, two, three, starts, alike, bad;
+    bits covered = ((bits)1 << t->left) - 1, one, two, three, starts, alike, kana, bad;
     bits more1 = block_in((struct block){v[1]}, (char)0x80, 0x40), more2 = block_in((struct block){v[2]}, (char)0x80, 0x40);
     struct block b = {v[0]};
     __m512i class = _mm512_maskz_set1_epi8(covered, (char)t->class);
@@ -118,8 +124,14 @@ static __attribute__((noinline)) void classify_high(struct masks *m, struct stra
     alike = m->long3 & (block_in(b, (char)0xE4, 6) | block_in(b, (char)0xEB, 2));
     alike &= ~(is_byte(v[0], 0xE4) & is_byte(v[1], 0xB7));
     class = _mm512_mask_mov_epi8(class, alike, _mm512_set1_epi8(UCD_CASELESS));
+    /* U+3000..30FF: Japanese and what stands between ideographs has most of these four. */
+    kana = m->long3 & is_byte(v[0], 0xE3) & block_in((struct block){v[1]}, (char)0x80, 4);
+    if (kana)
+        for (int k = 0; k < 4; k++)
+            class = _mm512_mask_permutexvar_epi8(class, kana & is_byte(v[1], 0x80 + k), v[2],
+                                                 _mm512_loadu_si512(class_block(0x3000 / 64 + (uint32_t)k)));
     class = add_length(class, m->p, m->long2, 2, v);
-    class = add_length(class, m->p, m->long3 & ~alike, 3, v);
+    class = add_length(class, m->p, m->long3 & ~(alike | kana), 3, v);
     class = add_length(class, m->p, m->long4, 4, v);
     class = _mm512_or_si512(class, moved_up(class, one, 1)); /* what was covered by the block before stays */
     class = _mm512_or_si512(class, moved_up(class, two, 1));
