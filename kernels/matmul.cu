@@ -345,8 +345,8 @@ static int64_t about(int64_t rows)
 }
 
 /* For a shape that does not come again, which the caller frees: with the algorithm that the library proposes for about as many
- * rows, which is kept, for asking takes longer than a small expert's product.  Where that does not do, with its first proposal for
- * this one.  NULL as above. */
+ * rows.  That is kept, for asking takes longer than a small expert's product.  Where it does not do, with the first proposal for
+ * this shape.  NULL as above. */
 static struct lt_plan *plan_once(struct device *dev, struct lt *lt, const struct matmul *q, void *workspace)
 {
     struct lt_plan *p = (struct lt_plan *)calloc(1, sizeof *p), *kept;
