@@ -424,7 +424,7 @@ static int tell_wishes(struct port *p, struct wish *w, void **m, struct err *e)
         TRY(tcp_post(p, true, &w[r], sizeof *w, r, SPLIT_TAG, &m[2 * r + 1], e));
     }
     for (int i = 0; i < 2 * p->size; i++)
-        for (bool done = !m[i], moved; !done;) {
+        for (bool done = !m[i], moved = false; !done;) {
             TRY(test_for(m[i], &done, &moved, 20, e));
             if (!done && log_seconds() > deadline)
                 return err_set(e, ERR_LIMIT, "rank %d does not join in splitting a group", i / 2);
