@@ -378,7 +378,7 @@ static struct routed routed_of(const int64_t *n)
 {
     int64_t t = n[0], k = n[2];
     char *p = place[6];
-    struct routed x = {.r = {t, n[1], k, false}};
+    struct routed x = {.r = {.t = t, .experts = n[1], .k = k}};
 
     x.lse = (float *)p;
     x.weight = (float *)(p + t * 4);
@@ -400,7 +400,7 @@ static int run_place(const int64_t *n)
 {
     struct routed x = routed_of(n);
 
-    return dev->ops->route_place(dev, &x.r, x.choice, x.place, x.from, x.count, &err);
+    return dev->ops->route_place(dev, &x.r, x.choice, NULL, x.place, x.from, x.count, &err);
 }
 static int run_take(const int64_t *n)
 {

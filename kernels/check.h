@@ -157,7 +157,8 @@ static inline int check_attention_bwd(enum dtype dt, const struct attention *p, 
 
 static inline int check_route(const struct route *p, const char *op, struct err *e)
 {
-    if (p->t < 0 || p->experts < 1 || p->k < 1 || p->k > p->experts || p->k > ROUTE_MOST || p->t * p->k > INT32_MAX)
+    if (p->t < 0 || p->experts < 1 || p->k < 1 || p->k > p->experts || p->k > ROUTE_MOST || p->t * p->k > INT32_MAX ||
+        p->capacity < 0 || (p->pad && (p->capacity == 0 || p->capacity > INT32_MAX / p->experts)))
         return err_set(e, ERR_ARG, "%s: %lld tokens, %lld of %lld experts each", op, (long long)p->t, (long long)p->k,
                        (long long)p->experts);
     return 0;

@@ -109,10 +109,60 @@ int route_bwd_cpu(struct device *dev, enum dtype dt, const struct route *p, void
 
 /* ---- the way ---- */
 
-int route_place_cpu(struct device *dev, const struct route *p, const int32_t *choice, int32_t *place, int32_t *from,
-                    int32_t *count, struct err *e)
+/* What a choice is kept by: the larger the sooner. */
+static uint32_t key_of(const struct route *p, const float *weight, int64_t i)
 {
-    int32_t *next, row = 0;
+    uint32_t bits = 0;
+
+    if (p->capacity && !p->by_position)
+        memcpy(&bits, weight + i, sizeof bits);
+    return bits & INT32_MAX; /* weights are not negative, so these order them; NaN comes first */
+}
+
+/* Of one expert. */
+struct expert {
+    int64_t next;   /* row */
+    int64_t chosen; /* by how many; in the search, by how many of large keys */
+    uint32_t least; /* key that is kept */
+    int64_t ties;   /* how many with just that key are */
+};
+
+/* The capacity-th largest key of each expert, bit by bit; 0 where there are fewer. */
+static void find_least(const struct route *p, const int32_t *choice, const float *weight, struct expert *x)
+{
+    for (uint32_t bit = 1u << 30; bit; bit >>= 1) {
+        for (int64_t i = 0; i < p->experts; i++)
+            x[i].chosen = 0;
+        for (int64_t i = 0; i < p->t * p->k; i++)
+            x[choice[i]].chosen += key_of(p, weight, i) >= (x[choice[i]].least | bit);
+        for (int64_t i = 0; i < p->experts; i++)
+            if (x[i].chosen >= p->capacity)
+                x[i].least |= bit;
+    }
+    for (int64_t i = 0; i < p->t * p->k; i++)
+        x[choice[i]].ties -= key_of(p, weight, i) > x[choice[i]].least;
+}
+
+static void place_rows(const struct route *p, const int32_t *choice, const float *weight, struct expert *x, int32_t *place,
+                       int32_t *from)
+{
+    for (int64_t i = 0; i < p->t * p->k; i++) {
+        struct expert *to = &x[choice[i]];
+        uint32_t key = key_of(p, weight, i);
+
+        place[i] = -1;
+        if (key < to->least || (key == to->least && to->ties-- <= 0))
+            continue;
+        place[i] = (int32_t)to->next;
+        from[to->next++] = (int32_t)(i / p->k);
+    }
+}
+
+int route_place_cpu(struct device *dev, const struct route *p, const int32_t *choice, const float *weight, int32_t *place,
+                    int32_t *from, int32_t *count, struct err *e)
+{
+    int64_t row = 0;
+    struct expert *x;
     void *scratch;
 
     TRY(check_route(p, "route_place", e));
@@ -120,19 +170,20 @@ int route_place_cpu(struct device *dev, const struct route *p, const int32_t *ch
         if (choice[i] < 0 || choice[i] >= p->experts)
             return err_set(e, ERR_ARG, "route_place: expert %d at %lld is not in 0 .. %lld", choice[i], (long long)i,
                            (long long)p->experts - 1);
-    TRY(cpu_scratch(dev, &scratch, (size_t)p->experts * sizeof *next, e));
-    next = scratch;
+    TRY(cpu_scratch(dev, &scratch, (size_t)p->experts * sizeof *x, e));
+    x = scratch;
     memset(count, 0, (size_t)p->experts * sizeof *count);
     for (int64_t i = 0; i < p->t * p->k; i++)
         count[choice[i]]++;
     for (int64_t i = 0; i < p->experts; i++) {
-        next[i] = row;
-        row += count[i];
+        x[i] = (struct expert){.next = row, .ties = route_capacity(p)};
+        row += route_kept(p, count[i]);
     }
-    for (int64_t i = 0; i < p->t * p->k; i++) {
-        place[i] = next[choice[i]]++;
-        from[place[i]] = (int32_t)(i / p->k);
-    }
+    for (int64_t i = 0; i < row && p->pad; i++)
+        from[i] = -1;
+    if (p->capacity && !p->by_position)
+        find_least(p, choice, weight, x);
+    place_rows(p, choice, weight, x, place, from);
     return 0;
 }
 
@@ -144,7 +195,10 @@ int route_take_cpu(struct device *dev, enum dtype dt, void *y, const void *x, co
     TRY(check_rows(dt, n, c, "route_take", e));
 #pragma omp parallel for num_threads(cpu_team(dev, n * c)) schedule(static)
     for (int64_t i = 0; i < n; i++)
-        memcpy((char *)y + (size_t)i * row, (const char *)x + (size_t)from[i] * row, row);
+        if (from[i] < 0)
+            memset((char *)y + (size_t)i * row, 0, row);
+        else
+            memcpy((char *)y + (size_t)i * row, (const char *)x + (size_t)from[i] * row, row);
     return 0;
 }
 

@@ -114,54 +114,105 @@ static __device__ __forceinline__ bool chosen_by(const struct route &p, const in
     return false;
 }
 
-static __global__ void __launch_bounds__(CUDA_BLOCK) count_kernel(struct route p, const int32_t *choice, int32_t *count)
+/* What a choice is kept by: the larger the sooner.  Weights are not negative, so their bits order them. */
+static __device__ __forceinline__ unsigned key_of(const struct route &p, const float *weight, int64_t at)
 {
-    __shared__ int part[CUDA_WARPS];
-    int here = 0;
+    return p.capacity && !p.by_position ? __float_as_uint(weight[at]) & 0x7fffffffu : 0;
+}
+
+/* How many choices of the block's expert have a key from `least` on. */
+static __device__ int count_from(const struct route &p, const int32_t *choice, const float *weight, unsigned least, int *part)
+{
+    int here = 0, sum = 0;
     int64_t at;
 
     for (int64_t t = threadIdx.x; t < p.t; t += CUDA_BLOCK)
-        here += chosen_by(p, choice, t, (int)blockIdx.x, &at);
+        here += chosen_by(p, choice, t, (int)blockIdx.x, &at) && (!least || key_of(p, weight, at) >= least);
 #pragma unroll
     for (int o = 16; o; o /= 2)
         here += __shfl_xor_sync(~0u, here, o);
+    __syncthreads(); /* part may have been read a moment ago */
     if (threadIdx.x % 32 == 0)
         part[threadIdx.x / 32] = here;
     __syncthreads();
-    if (threadIdx.x == 0) {
-        for (int i = 1; i < CUDA_WARPS; i++)
-            here += part[i];
-        count[blockIdx.x] = here;
+    for (int i = 0; i < CUDA_WARPS; i++)
+        sum += part[i];
+    return sum;
+}
+
+/* How many threads of the block before this one are `here`; *sum: how many are in all. */
+static __device__ __forceinline__ int before_me(bool here, int *part, int *sum)
+{
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    unsigned all = __ballot_sync(~0u, here);
+    int before = __popc(all & ((1u << lane) - 1));
+
+    __syncthreads(); /* part may have been read a moment ago */
+    if (lane == 0)
+        part[warp] = __popc(all);
+    __syncthreads();
+    *sum = 0;
+    for (int i = 0; i < CUDA_WARPS; i++) {
+        before += i < warp ? part[i] : 0;
+        *sum += part[i];
     }
+    return before;
+}
+
+static __global__ void __launch_bounds__(CUDA_BLOCK) count_kernel(struct route p, const int32_t *choice, int32_t *count)
+{
+    __shared__ int part[CUDA_WARPS];
+    int n = count_from(p, choice, NULL, 0, part);
+
+    if (threadIdx.x == 0)
+        count[blockIdx.x] = n;
+}
+
+/* The capacity-th largest key, bit by bit, and how many with just that key are kept. */
+static __device__ unsigned least_kept(const struct route &p, const int32_t *choice, const float *weight, int *ties, int *part)
+{
+    unsigned least = 0;
+
+    for (unsigned bit = 1u << 30; bit; bit >>= 1)
+        if (count_from(p, choice, weight, least | bit, part) >= p.capacity)
+            least |= bit;
+    *ties = (int)p.capacity - count_from(p, choice, weight, least + 1, part);
+    return least;
 }
 
 static __global__ void __launch_bounds__(CUDA_BLOCK)
-    place_kernel(struct route p, const int32_t *choice, int32_t *place, int32_t *from, const int32_t *count)
+    place_kernel(struct route p, const int32_t *choice, const float *weight, int32_t *place, int32_t *from, const int32_t *count)
 {
     __shared__ int part[CUDA_WARPS];
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = 0;
+    int64_t most = route_capacity(&p);
+    bool drops = count[blockIdx.x] > most;
+    int row = 0, end, sum, ties = (int)most;
+    unsigned least = 0;
 
     for (int i = 0; i < (int)blockIdx.x; i++)
-        row += count[i];
+        row += (int)route_kept(&p, count[i]);
+    end = row + (int)route_kept(&p, count[blockIdx.x]);
+    if (drops && !p.by_position)
+        least = least_kept(p, choice, weight, &ties, part);
     for (int64_t first = 0; first < p.t; first += CUDA_BLOCK) {
-        int64_t t = first + threadIdx.x, at = 0;
-        bool here = chosen_by(p, choice, t, (int)blockIdx.x, &at);
-        unsigned all = __ballot_sync(~0u, here);
-        if (lane == 0)
-            part[warp] = __popc(all);
-        __syncthreads();
-        int before = __popc(all & ((1u << lane) - 1)), sum = 0;
-        for (int i = 0; i < CUDA_WARPS; i++) {
-            before += i < warp ? part[i] : 0;
-            sum += part[i];
+        int64_t at = 0;
+        bool here = chosen_by(p, choice, first + threadIdx.x, (int)blockIdx.x, &at), kept = here;
+        if (drops) {
+            unsigned key = here ? key_of(p, weight, at) : 0;
+            bool tie = here && key == least;
+            int before = before_me(tie, part, &sum);
+            kept = here && (key > least || (tie && before < ties));
+            ties -= sum;
         }
-        if (here) {
-            place[at] = row + before;
-            from[row + before] = (int32_t)t;
-        }
+        int before = before_me(kept, part, &sum);
+        if (here)
+            place[at] = kept ? row + before : -1;
+        if (kept)
+            from[row + before] = (int32_t)(first + threadIdx.x);
         row += sum;
-        __syncthreads();
     }
+    for (int i = row + (int)threadIdx.x; i < end; i += CUDA_BLOCK)
+        from[i] = -1;
 }
 
 /* ---- rows: a block a row ---- */
@@ -171,7 +222,10 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
 {
     for (int64_t r = blockIdx.x; r < n; r += gridDim.x)
         for (int64_t i = threadIdx.x * PACK; i < c; i += blockDim.x * PACK)
-            pack_put<DT>(y, r * c + i, c - i, pack_get<DT>(x, from[r] * c + i, c - i));
+            if (from[r] < 0)
+                pack_put<DT>(y, r * c + i, c - i, pack{});
+            else
+                pack_put<DT>(y, r * c + i, c - i, pack_get<DT>(x, from[r] * c + i, c - i));
 }
 
 template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
@@ -181,6 +235,8 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
         for (int64_t i = threadIdx.x * PACK; i < c; i += blockDim.x * PACK) {
             pack sum = {};
             for (int64_t j = t * p.k; j < (t + 1) * p.k; j++) {
+                if (place[j] < 0)
+                    continue;
                 pack v = pack_get<DT>(x, place[j] * c + i, c - i);
                 float w = weight ? weight[j] : 1.0f;
 #pragma unroll
@@ -199,7 +255,7 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
 
     for (int64_t j = blockIdx.x; j < p.t * p.k; j += gridDim.x) {
         float sum = 0, w = weight[j];
-        for (int64_t i = threadIdx.x * PACK; i < c; i += blockDim.x * PACK) {
+        for (int64_t i = threadIdx.x * PACK; i < c && place[j] >= 0; i += blockDim.x * PACK) {
             int64_t at = place[j] * c + i;
             pack d = pack_get<DT>(dy, j / p.k * c + i, c - i), v = pack_get<DT>(x, at, c - i);
 #pragma unroll
@@ -239,12 +295,13 @@ extern "C" int route_bwd_cuda(struct device *dev, enum dtype dt, const struct ro
     return cuda_launched(dev, "route_bwd", e);
 }
 
-extern "C" int route_place_cuda(struct device *dev, const struct route *p, const int32_t *choice, int32_t *place,
-                                int32_t *from, int32_t *count, struct err *e)
+extern "C" int route_place_cuda(struct device *dev, const struct route *p, const int32_t *choice, const float *weight,
+                                int32_t *place, int32_t *from, int32_t *count, struct err *e)
 {
     TRY(check_route(p, "route_place", e));
     LAUNCH(count_kernel, dim3((unsigned)p->experts), CUDA_BLOCK, dev, *p, choice, count);
-    LAUNCH(place_kernel, dim3((unsigned)p->experts), CUDA_BLOCK, dev, *p, choice, place, from, (const int32_t *)count);
+    LAUNCH(place_kernel, dim3((unsigned)p->experts), CUDA_BLOCK, dev, *p, choice, weight, place, from,
+           (const int32_t *)count);
     return cuda_launched(dev, "route_place", e);
 }
 

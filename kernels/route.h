@@ -1,8 +1,8 @@
 /* kernels/route.h -- a mixture of experts: which experts each token goes to, the way there and back.
  *
- * A router gives each of T tokens a logit an expert; its k largest choose (arXiv:1701.06538), without a
- * capacity: no token is dropped.  Rows that go to experts stand by expert, and for one expert in the order of
- * tokens: row place[t, j] is token t's for its j-th choice.
+ * A router gives each of T tokens a logit an expert; its k largest choose (arXiv:1701.06538).  An expert may have a
+ * capacity (arXiv:2006.16668): of more choices than that the rest is dropped.  Rows that go to experts stand by expert, and
+ * for one expert in the order of tokens: row place[t, j] is token t's for its j-th choice.
  */
 #ifndef KERNELS_ROUTE_H
 #define KERNELS_ROUTE_H
@@ -18,7 +18,26 @@ enum { ROUTE_MOST = 64 }; /* choices of a token */
 struct route {
     int64_t t, experts, k; /* k <= experts, ROUTE_MOST */
     bool pre;              /* softmax over all experts, then the choice; else softmax over the chosen */
+    int64_t capacity;      /* rows of an expert at most; 0: t.  Kept are those with the largest weights, of equal ones ... */
+    bool by_position;      /* ... or, so, of all, those of the first tokens */
+    bool pad;              /* each expert has capacity rows, which is not 0: the last of them may be nobody's */
 };
+
+static inline int64_t route_capacity(const struct route *p)
+{
+    return p->capacity ? p->capacity : p->t;
+}
+/* Rows that an expert has, which so many have chosen; rows of all experts at most. */
+static inline int64_t route_kept(const struct route *p, int64_t chosen)
+{
+    return p->pad || chosen > route_capacity(p) ? route_capacity(p) : chosen;
+}
+static inline int64_t route_rows(const struct route *p)
+{
+    int64_t most = p->experts * route_capacity(p);
+
+    return p->pad || p->t * p->k > most ? most : p->t * p->k;
+}
 
 /* logits (T, E) become their softmax; lse (T) their log-sum-exp; choice (T, k) the experts of the k
  * largest, the largest first and of equal ones the lower number; weight (T, k) their softmax (see pre). */
@@ -35,17 +54,20 @@ struct route_grad {
 typedef int route_bwd_fn(struct device *dev, enum dtype dt, const struct route *p, void *dlogits,
                          const struct route_grad *g, struct err *e);
 
-/* place (T, k) as above, from (T k) the token of each row, count (E) the rows of each expert. */
-typedef int route_place_fn(struct device *dev, const struct route *p, const int32_t *choice, int32_t *place, int32_t *from,
-                           int32_t *count, struct err *e);
+/* place (T, k) as above, -1 where dropped; from (route_rows) the token of each row, -1 where nobody's; count (E) how many
+ * have chosen each expert.  weight is route_fwd's. */
+typedef int route_place_fn(struct device *dev, const struct route *p, const int32_t *choice, const float *weight,
+                           int32_t *place, int32_t *from, int32_t *count, struct err *e);
 
-/* y (n, C)[i] = x[from[i]]. */
+/* y (n, C)[i] = x[from[i]]; 0 where from is -1. */
 typedef int route_take_fn(struct device *dev, enum dtype dt, void *y, const void *x, const int32_t *from, int64_t n,
                           int64_t c, struct err *e);
-/* y (T, C)[t] = sum over j of weight[t, j] x[place[t, j]], in fp32 and in the order of j; weight NULL: 1. */
+/* y (T, C)[t] = sum over j that are not dropped of weight[t, j] x[place[t, j]], in fp32 and in the order of j; weight NULL:
+ * 1. */
 typedef int route_join_fn(struct device *dev, enum dtype dt, const struct route *p, void *y, const void *x,
                           const int32_t *place, const float *weight, int64_t c, struct err *e);
-/* Its backward pass: dx (T k, C)[place[t, j]] = weight[t, j] dy[t], and dweight[t, j] = dy[t] . x[place[t, j]]. */
+/* Its backward pass: dx (T k, C)[place[t, j]] = weight[t, j] dy[t], and dweight[t, j] = dy[t] . x[place[t, j]], 0
+ * where dropped. */
 typedef int route_join_bwd_fn(struct device *dev, enum dtype dt, const struct route *p, void *dx, float *dweight,
                               const void *dy, const void *x, const int32_t *place, const float *weight, int64_t c,
                               struct err *e);

@@ -10,7 +10,8 @@ INLINE void join_rows(enum dtype dt, int64_t k, void *y, const void *x, const in
             vf sum = vf_set(0);
 
             for (int64_t j = t * k; j < (t + 1) * k; j++)
-                sum = vf_fma(vf_set(weight ? weight[j] : 1), vf_get(dt, x, place[j] * c + i, c - i), sum);
+                if (place[j] >= 0)
+                    sum = vf_fma(vf_set(weight ? weight[j] : 1), vf_get(dt, x, place[j] * c + i, c - i), sum);
             vf_put(dt, y, t * c + i, c - i, sum);
         }
 }
@@ -33,7 +34,7 @@ INLINE void join_bwd_rows(enum dtype dt, int64_t k, void *dx, float *dweight, co
     for (int64_t j = lo * k; j < hi * k; j++) {
         vf sum = vf_set(0), w = vf_set(weight[j]);
 
-        for (int64_t i = 0; i < c; i += VW) {
+        for (int64_t i = 0; i < c && place[j] >= 0; i += VW) {
             int64_t at = place[j] * c + i;
             vf d = vf_get(dt, dy, j / k * c + i, c - i);
 

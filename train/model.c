@@ -61,14 +61,14 @@ static void plan_experts(struct model *m, struct layer_acts *a, int slot, struct
     const struct model_pool_size *s = &m->memory.pool;
     int room = slot < 0 ? k->work_rooms++ : s->work_rooms + slot * s->slot_rooms + k->slot_rooms++;
     struct carve *c = slot < 0 ? &k->work : &k->slot;
-    int64_t n = m->b * m->t, rows = pass_moe_rows(m), h = m->config.hidden;
+    int64_t n = m->b * m->t, choices = pass_choices(m);
 
     a->prob = carve(c, n * m->config.experts, sizeof(float));
     a->route_lse = carve(c, n, sizeof(float));
-    a->choice = carve(c, rows, sizeof(int32_t));
-    a->place = carve(c, rows, sizeof(int32_t));
-    a->share = carve(c, rows, sizeof(float));
-    a->answer = carve(c, rows * h, dtype_size(m->dt));
+    a->choice = carve(c, choices, sizeof(int32_t));
+    a->place = carve(c, choices, sizeof(int32_t));
+    a->share = carve(c, choices, sizeof(float));
+    a->answer = carve(c, pass_moe_rows(m) * m->config.hidden, dtype_size(m->dt));
     a->room = m->pool ? &m->pool->rooms[room] : NULL;
 }
 
@@ -193,7 +193,7 @@ static void plan_ring(struct model *m, struct carve *c)
 static void plan_experts_back(struct model *m, struct carve *c)
 {
     m->dlogits = carve(c, m->b * m->t * m->config.experts, dtype_size(m->dt));
-    m->dshare = carve(c, pass_moe_rows(m), sizeof(float));
+    m->dshare = carve(c, pass_choices(m), sizeof(float));
     m->balance = carve(c, m->config.experts, sizeof(float));
 }
 
@@ -266,7 +266,7 @@ static int measure_experts(struct model *m, struct err *e)
     TRY(params_init(&m->experts.params, &m->whole, &m->part, e));
     TRY(store_plan(&m->experts, &m->run.experts, m->dt, m->run.use == MODEL_TRAIN, e));
     m->part.of = PART_DENSE;
-    m->counts = calloc(sets * 2 * n + 1, sizeof *m->counts);
+    m->counts = calloc(sets * 3 * n + 1, sizeof *m->counts);
     m->balance_host = calloc(2 * n, sizeof *m->balance_host);
     m->moved = calloc(2 * n, sizeof *m->moved);
     return m->counts && m->balance_host && m->moved ? 0 : err_set(e, ERR_NOMEM, "out of memory");
@@ -318,8 +318,9 @@ static int measure(struct model *m, const struct model_config *config, const str
         if (!m->slot[i].layers)
             return err_set(e, ERR_NOMEM, "out of memory");
         for (int64_t k = 0; k < m->config.layers && m->counts; k++) {
-            m->slot[i].layers[k].counts = m->counts + (i * m->config.layers + k) * 2 * m->config.experts;
+            m->slot[i].layers[k].counts = m->counts + (i * m->config.layers + k) * 3 * m->config.experts;
             m->slot[i].layers[k].heard = m->slot[i].layers[k].counts + m->config.experts;
+            m->slot[i].layers[k].chosen = m->slot[i].layers[k].heard + m->config.experts;
         }
     }
     if (run->fp8.format)

@@ -70,13 +70,14 @@ struct layer_acts {
     void *s2;            /* (n, h) the stream after attention */
     void *fc1;           /* (n, fc1 width) before the activation */
     void *act;           /* (n, f) after it; backward writes its gradient here */
-    /* With experts, whose rows (n topk) stand as kernels/route.h says. */
+    /* With experts, whose rows stand as kernels/route.h says. */
     float *prob, *route_lse;  /* (n, experts), (n): what the router gives */
     int32_t *choice, *place;  /* (n, topk) */
     float *share;             /* (n, topk) */
-    void *answer;             /* (n topk, h) of the experts */
+    void *answer;             /* (rows, h) of the experts */
     struct model_room *room;   /* what the experts here keep: rows that came in, fc1, act */
     int32_t *counts, *heard;  /* (experts) rows for each; from each rank that shares the experts, those for each here; host */
+    int32_t *chosen;          /* (experts) by how many tokens, dropped ones too; host */
 };
 
 /* What a micro-batch leaves for its backward pass; n rows are b * t, or a rank's share of them. */
@@ -145,8 +146,8 @@ struct model {
     float scaled;            /* what scale is full of; 0: nothing yet */
     int32_t *targets, *positions;
     void *ds, *dx, *dln, *dwide; /* gradients: stream, branch, norm's or attention's output, qkv or fc1 */
-    int32_t *route_from, *route_count; /* (b * t * topk), (experts); with experts, as what follows */
-    void *drows, *dlogits;   /* (b * t * topk, h), (b * t, experts) */
+    int32_t *route_from, *route_count; /* (rows), (experts); with experts, as what follows; rows as route_rows() says */
+    void *drows, *dlogits;   /* (rows, h), (b * t, experts) */
     float *dshare, *balance; /* (b * t * topk), (experts) */
     float *balance_host;     /* (experts), and as many int32_t behind it */
     int32_t *counts;         /* all layers'; host */

@@ -43,7 +43,8 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
     m->padded_vocab = pad(m->vocab, vocab_divisor);
     if (!m->experts) {
         m->topk = m->moe_ffn = m->moe_freq = 0;
-        m->pre_softmax = false;
+        m->pre_softmax = m->pad_experts = false;
+        m->capacity = 0;
         return;
     }
     if (!m->topk)
@@ -66,6 +67,8 @@ static int check_experts(const struct model_config *m, struct err *e)
                        ROUTE_MOST);
     if (m->experts && m->topk == 1 && !m->pre_softmax) /* a softmax over one is 1: nothing to learn from */
         return err_set(e, ERR_ARG, "--moe-router-topk: 1 needs --moe-router-pre-softmax, or the router learns nothing");
+    if (m->pad_experts && m->capacity <= 0)
+        return err_set(e, ERR_ARG, "--moe-pad-expert-input-to-capacity: to which? (--moe-expert-capacity-factor)");
     return 0;
 }
 

@@ -19,6 +19,7 @@ extern "C" {
 enum norm_kind { NORM_LAYER, NORM_RMS };
 enum position_kind { POSITION_LEARNED, POSITION_ROPE, POSITION_NONE };
 enum moe_balancing { BALANCE_AUX_LOSS, BALANCE_NONE };
+enum moe_drop { DROP_PROBS, DROP_POSITION };
 
 enum { MODEL_EXPERTS_MOST = 4096, MODEL_EXPERTS_ALL = 1 << 18 }; /* of a layer; of all */
 
@@ -51,6 +52,9 @@ struct model_config {
     bool pre_softmax;     /* a token's weights are its softmax over all experts, else over its topk */
     int balancing;        /* enum moe_balancing */
     double aux_loss, z_loss; /* coefficients */
+    double capacity;      /* rows of an expert, of a micro-batch, as a multiple of those by even use; 0: any number */
+    int drop_policy;      /* enum moe_drop: which are dropped then */
+    bool pad_experts;     /* so many rows for each expert always */
     double attention_dropout, hidden_dropout;
     double init_std;
 };

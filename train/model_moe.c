@@ -7,8 +7,11 @@
  *
  * Ranks may share the experts (arXiv:2006.16668): each has some of them whole, gets the rows of all ranks that are for these,
  * and sends the answers back.  Rows come by rank and expert, and are put in the order of experts.  How many come is known
- * only then: they lie in rooms that grow.
+ * only then: they lie in rooms that grow, unless experts have a capacity.  That is of a micro-batch (of its tokens that
+ * the rank has), the same for all tensor ranks, which all choose for all of its tokens: so what is dropped depends neither
+ * on tensor nor on expert nor on data parallelism.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +21,20 @@
 
 static struct route route_of(const struct model *m, int64_t rows)
 {
-    return (struct route){rows, m->config.experts, m->config.topk, m->config.pre_softmax};
+    const struct model_config *c = &m->config;
+    double capacity = ceil((double)(rows * c->topk) / (double)c->experts * c->capacity);
+
+    return (struct route){
+        rows, c->experts, c->topk, c->pre_softmax, .capacity = capacity < (double)rows ? (int64_t)capacity : rows,
+        .by_position = c->drop_policy == DROP_POSITION, .pad = c->pad_experts,
+    };
+}
+
+int64_t pass_moe_rows(const struct model *m)
+{
+    const struct route r = route_of(m, m->b * m->t);
+
+    return route_rows(&r);
 }
 
 /* ---- rooms ---- */
@@ -77,11 +93,23 @@ static int64_t scratch_places(const struct model *m, char *mem, int64_t rows, st
     return row;
 }
 
+/* Rows that come to this rank: as many as go out; or, most, when all ranks send it what they can. */
+static int64_t most_come(const struct model *m, bool most)
+{
+    const struct route r = route_of(m, m->b * m->t);
+    int64_t out = route_rows(&r), here = m->experts.params.experts * route_capacity(&r);
+
+    if (!most || !pass_spread(m))
+        return out;
+    return m->part.expert->size * (here < out ? here : out);
+}
+
 void pass_rooms(const struct model *m, struct model_pool_size *s)
 {
     struct places none = {0};
 
-    s->rows = pass_moe_rows(m);
+    s->rows = most_come(m, m->config.capacity > 0);
+    s->most = most_come(m, true);
     s->row = kept_places(m, NULL, 0, &none);
     s->scratch_row = scratch_places(m, NULL, 0, &none);
 }
@@ -115,6 +143,34 @@ static int64_t rows_come(const struct model *m, const struct layer_acts *a)
     return n;
 }
 
+static int64_t rows_go(const struct model *m, const struct layer_acts *a)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < m->config.experts; i++)
+        n += a->counts[i];
+    return n;
+}
+
+/* Room for the rows that come. */
+static int make_room(struct model *m, int64_t layer, struct err *e)
+{
+    const struct layer_acts *a = &m->acts->layers[layer];
+    int64_t n = rows_come(m, a), most = 0;
+    int rc = model_pool_room(m->pool, a->room, n, e);
+
+    if (rc == 0)
+        rc = model_pool_room(m->pool, &m->pool->scratch, n, e);
+    if (rc == 0)
+        return 0;
+    for (int64_t i = 1; i < m->experts.params.experts; i++)
+        most = rows_of(m, a, i) > rows_of(m, a, most) ? i : most;
+    return err_wrap(e, "layer %lld: %lld tokens came to its %lld experts on this rank, %lld of them to expert %lld"
+                    " (--moe-expert-capacity-factor bounds them)", (long long)(m->part.first + layer), (long long)n,
+                    (long long)m->experts.params.experts, (long long)rows_of(m, a, most),
+                    (long long)(m->experts.params.first_expert + most));
+}
+
 /* a->heard: how many rows each rank has for each expert here. */
 static int hear(struct model *m, const struct layer_acts *a, struct err *e)
 {
@@ -122,7 +178,7 @@ static int hear(struct model *m, const struct layer_acts *a, struct err *e)
         .kind = COMM_ALL_TO_ALL, .send = a->counts, .recv = a->heard, .n = (size_t)m->experts.params.experts, .type = COMM_I32,
     };
 
-    if (pass_spread(m))
+    if (pass_spread(m) && !m->config.pad_experts)
         return comm_run(m->part.expert, &call, e);
     memcpy(a->heard, a->counts, (size_t)m->config.experts * sizeof *a->heard);
     return 0;
@@ -263,8 +319,11 @@ static int choose(struct model *m, int64_t layer, const void *x, int64_t rows, s
 
     TRY(ops->matmul(m->dev, &logits, e));
     TRY(ops->route_fwd(m->dev, &r, a->prob, a->route_lse, a->choice, a->share, e));
-    TRY(ops->route_place(m->dev, &r, a->choice, a->place, m->route_from, m->route_count, e));
-    return device_get(m->dev, a->counts, m->route_count, (size_t)r.experts * sizeof *a->counts, e);
+    TRY(ops->route_place(m->dev, &r, a->choice, a->share, a->place, m->route_from, m->route_count, e));
+    TRY(device_get(m->dev, a->chosen, m->route_count, (size_t)r.experts * sizeof *a->chosen, e));
+    for (int64_t i = 0; i < r.experts; i++)
+        a->counts[i] = (int32_t)route_kept(&r, a->chosen[i]);
+    return 0;
 }
 
 int pass_experts_activate(struct model *m, int64_t layer, struct err *e)
@@ -301,10 +360,9 @@ int pass_experts(struct model *m, int64_t layer, int64_t rows, struct err *e)
     TRY(pass_gather(m, &x, a->ln2, rows, e));
     TRY(choose(m, layer, x, rows, e));
     TRY(hear(m, a, e));
-    TRY(model_pool_room(m->pool, a->room, rows_come(m, a), e));
-    TRY(model_pool_room(m->pool, &m->pool->scratch, rows_come(m, a), e));
+    TRY(make_room(m, layer, e));
     p = places_of(m, a);
-    TRY(m->dev->ops->route_take(m->dev, m->dt, pass_spread(m) ? m->drows : p.in, x, m->route_from, rows * m->config.topk,
+    TRY(m->dev->ops->route_take(m->dev, m->dt, pass_spread(m) ? m->drows : p.in, x, m->route_from, rows_go(m, a),
                                 m->config.hidden, e));
     if (!pass_spread(m))
         return experts(m, layer, &p, a->answer, e);
@@ -341,7 +399,7 @@ static int balance(struct model *m, int64_t layer, int64_t rows, struct err *e)
     float *host = m->balance_host;
     double sum = 0;
 
-    memcpy(count, m->acts->layers[layer].counts, (size_t)c->experts * sizeof *count);
+    memcpy(count, m->acts->layers[layer].chosen, (size_t)c->experts * sizeof *count);
     if (pass_ring(m))
         TRY(comm_all_reduce(m->part.context, count, (size_t)c->experts, COMM_I32, COMM_SUM, e));
     TRY(device_zero(m->dev, m->balance, (size_t)c->experts * sizeof *host, e));
@@ -415,6 +473,8 @@ int pass_experts_back(struct model *m, int64_t layer, const void *dy, struct err
     const struct places p = places_of(m, a);
 
     TRY(pass_gather(m, &dy, dy, rows, e));
+    if (r.pad)
+        TRY(device_zero(m->dev, m->drows, (size_t)(route_rows(&r) * h) * dtype_size(m->dt), e));
     TRY(ops->route_join_bwd(m->dev, m->dt, &r, m->drows, m->dshare, dy, a->answer, a->place, a->share, h, e));
     if (pass_spread(m)) {
         TRY(sort_rows(m, a, &p, e));

@@ -109,15 +109,16 @@ int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, struct err 
 /* The same for the products that give the gradients of a weight and of its input. */
 int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, struct err *e);
 
-/* Whether layer has experts; its rows of theirs. */
+/* Whether layer has experts; the choices of its tokens; the rows that go to experts, at most. */
 static inline bool pass_moe(const struct model *m, int64_t layer)
 {
     return m->dense.params.layer[layer].moe;
 }
-static inline int64_t pass_moe_rows(const struct model *m)
+static inline int64_t pass_choices(const struct model *m)
 {
     return m->b * m->t * m->config.topk;
 }
+int64_t pass_moe_rows(const struct model *m);
 /* Whether ranks share the experts. */
 static inline bool pass_spread(const struct model *m)
 {

@@ -22,13 +22,23 @@ void model_pool_fit(struct model_pool_size *all, const struct model_pool_size *p
         .slots = MOST(all->slots, part->slots), .slot = MOST(all->slot, part->slot), .work = MOST(all->work, part->work),
         .slot_rooms = MOST(all->slot_rooms, part->slot_rooms), .work_rooms = MOST(all->work_rooms, part->work_rooms),
         .rows = MOST(all->rows, part->rows), .row = MOST(all->row, part->row),
-        .scratch_row = MOST(all->scratch_row, part->scratch_row),
+        .most = MOST(all->most, part->most), .scratch_row = MOST(all->scratch_row, part->scratch_row),
     };
+}
+
+static size_t bytes_with(const struct model_pool_size *s, int64_t rows)
+{
+    return (size_t)s->slots * s->slot + s->work + (size_t)(whole_lines(rows) * (rooms_of(s) * s->row + s->scratch_row));
 }
 
 size_t model_pool_bytes(const struct model_pool_size *s)
 {
-    return (size_t)s->slots * s->slot + s->work + (size_t)(whole_lines(s->rows) * (rooms_of(s) * s->row + s->scratch_row));
+    return bytes_with(s, s->rows);
+}
+
+size_t model_pool_most(const struct model_pool_size *s)
+{
+    return bytes_with(s, s->most);
 }
 
 static int open_room(struct model_pool *p, struct model_room *r, int64_t rows, struct err *e)

@@ -20,12 +20,15 @@ struct model_pool_size {
     size_t slot, work;          /* bytes of a slot, and of what all share */
     int slot_rooms, work_rooms; /* rooms in a slot, and shared ones */
     int64_t rows, row;          /* rows that a room is planned for, bytes of one */
+    int64_t most;               /* rows that may come at most */
     int64_t scratch_row;        /* bytes of one in the room of the layer under way, which is planned for as many; 0: none */
 };
 
 /* *all becomes enough for `part` too; zeroed is enough for none. */
 void model_pool_fit(struct model_pool_size *all, const struct model_pool_size *part);
 size_t model_pool_bytes(const struct model_pool_size *s);
+/* The same if as many rows come to all rooms as may. */
+size_t model_pool_most(const struct model_pool_size *s);
 
 struct model_room {
     void *mem;

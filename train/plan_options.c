@@ -52,6 +52,10 @@ static int put_step(struct buf *b, const struct train_config *c, const struct pl
                    (double)kind[MEMORY_WEIGHTS] / gb, (double)kind[MEMORY_GRADIENTS] / gb, (double)s->memory.optimizer / gb,
                    (double)kind[MEMORY_ACTIVATIONS] / gb, (double)s->memory.save / gb, (double)s->memory.total / gb,
                    m->memory / gb, s->memory.total, (double)s->memory.total > m->memory ? ": DOES NOT FIT" : ""));
+    if (s->memory.model.pool.most > s->memory.model.pool.rows)
+        TRY(buf_printf(b, "experts: with even use; if all tokens choose those of one rank, its activations take %.2f GB more"
+                       " (--moe-expert-capacity-factor bounds them)\n",
+                       (double)(model_pool_most(&s->memory.model.pool) - model_pool_bytes(&s->memory.model.pool)) / gb));
     if (s->memory.host)
         TRY(buf_printf(b, "memory of its host: optimizer %.2f GB\n", (double)s->memory.host / gb));
     TRY(buf_printf(b, "step: %.3f s = products %.3f + tensor %.3f + context %.3f + experts %.3f + stream %.3f + bubble %.3f"

@@ -463,8 +463,11 @@ static int gradients(struct trainer *t, struct train_step *s, double *at, struct
     const struct train_config *c = t->config;
     const struct passes_step step = {(uint64_t)c->seed, (uint64_t)t->step, t->consumed, s->batch, c->per_token};
     double tokens;
+    int rc = passes_step(&t->passes, &step, t->losses, &tokens, s->phase, e);
 
-    TRY(passes_step(&t->passes, &step, t->losses, &tokens, s->phase, e));
+    if (rc == ERR_NOMEM)
+        return err_wrap(e, "step %" PRId64, t->step + 1);
+    TRY(rc);
     TRY(fp8_end_step(&t->layout, t->parts, t->n_parts, e));
     for (int64_t k = 0; k < s->batch / c->micro_batch; k++) /* in their order, whoever had them */
         s->loss += t->losses[k];

@@ -10,6 +10,8 @@ mix="--num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 48 --moe-aux-loss
     mixtral="$gpt $mix --group-query-attention --num-query-groups 2 --swiglu --normalization RMSNorm
         --position-embedding-type rope --disable-bias-linear --untie-embeddings-and-output-weights"
     some="$gpt $mix --moe-layer-freq 2 --moe-router-pre-softmax --moe-router-topk 3"
+    capped="$moe --moe-expert-capacity-factor 0.6"
+    padded="$mixtral --moe-expert-capacity-factor 0.6 --moe-token-drop-policy position --moe-pad-expert-input-to-capacity"
 }
 ep="--expert-model-parallel-size"
 
@@ -35,6 +37,19 @@ for how in "4 $ep 2 --tensor-model-parallel-size 2 --sequence-parallel" "4 $ep 2
     # shellcheck disable=SC2086
     as_one moe ${how%% *} ${how#?}
     equal "as evenly by $how" "$(balance log.jsonl)" "$(balance moe.jsonl)"
+done
+# What is dropped is the same in every layout; and it is something.
+for m in capped padded; do
+    # shellcheck disable=SC2086
+    check "$m, one process" quern-train ${!m} --log-file $m.jsonl
+    as_one $m 4 $ep 2 --tensor-model-parallel-size 2 --sequence-parallel
+    as_one $m 4 $ep 4 --recompute-granularity full
+done
+as_one capped 2 --tensor-model-parallel-size 2
+as_one padded 4 $ep 2 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1
+for m in 'moe capped' 'mixtral padded'; do
+    # shellcheck disable=SC2086
+    check "another training: $m" bash -c "! cmp -s <(cut -d, -f 2 ${m% *}.jsonl) <(cut -d, -f 2 ${m#* }.jsonl)"
 done
 for how in optim_grads optim_grads_params; do
     as_one mixtral 4 $ep 2 --use-distributed-optimizer --data-parallel-sharding-strategy $how
@@ -85,10 +100,16 @@ same 'is the same' sample out
     has 'is said' err 'the model has no experts'
     status 'not the same bits' 2 mpirun --oversubscribe -n 2 quern-train $moe $ep 2 --deterministic
     status 'more choices than experts' 2 quern-train $moe --moe-router-topk 9
+    status 'padded to nothing' 2 quern-train $moe --moe-pad-expert-input-to-capacity
 }
 # shellcheck disable=SC2086
 check 'a plan' quern-train --plan --preset mixtral-8x7b --bf16 --use-distributed-optimizer --global-batch-size 128 \
     --plan-ranks 64 $ep 8
 has 'has all parameters, and those that a token meets' out '46.7 billion parameters, of which a token meets 12.88'
 has 'and the experts' out 'experts shared by 8'
+has 'and what uneven use may take' out 'if all tokens choose those of one rank'
+# shellcheck disable=SC2086
+check 'a plan with a capacity' quern-train --plan --preset mixtral-8x7b --bf16 --use-distributed-optimizer --global-batch-size 128 \
+    --plan-ranks 64 $ep 8 --moe-expert-capacity-factor 1.25
+check 'has all that it may take' bash -c "! grep -q 'if all tokens choose' out"
 finish

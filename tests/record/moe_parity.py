@@ -6,7 +6,9 @@
 As gpt2_parity.py: float64, weights by a formula, ten steps of clipping and AdamW.  The auxiliary losses, and the
 choice of the second model, are Megatron Core's functions.  "mixtral" is transformers' model (softmax
 over the chosen experts); of it logits and every gradient of the first batch are kept.  "gpt" is the GPT of
-gpt2_parity.py with experts in its first layer (softmax over all, biases, GELU): losses and gradient norms.
+gpt2_parity.py with experts in its first layer (softmax over all, biases, GELU): losses and gradient norms.  "probs" and
+"position" are that one with a capacity of the experts, the second with softmax over the chosen: by Megatron Core's function,
+and by one that takes the first tokens (Core's takes whichever torch.topk does of equal numbers).
 """
 import os
 import sys
@@ -15,8 +17,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 import transformers
-from megatron.core.transformer.moe.moe_utils import (switch_load_balancing_loss_func, topk_routing_with_score_function,
-                                                     z_loss_func)
+from megatron.core.transformer.moe.moe_utils import (apply_router_token_dropping, get_capacity, switch_load_balancing_loss_func,
+                                                     topk_routing_with_score_function, z_loss_func)
 from safetensors.numpy import save_file
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -24,7 +26,7 @@ from gpt2_parity import BETAS, CLIP, DECAY, EPS, LR, made_up  # noqa: E402
 from gpt2_parity import shapes as gpt_shapes  # noqa: E402
 
 L, H, HEADS, GROUPS, D, FFN, T, V, B, STEPS = 2, 48, 4, 2, 16, 16, 32, 211, 2, 10
-EXPERTS, TOPK, AUX, Z = 4, 2, 0.05, 0.01
+EXPERTS, TOPK, AUX, Z, CAPACITY = 4, 2, 0.05, 0.01, 0.7
 
 
 def auxiliary(logits):
@@ -70,7 +72,16 @@ def mixtral():
     return p.values(), {n: lambda parts=parts: torch.cat([grad(x) for x in parts]) for n, parts in names}, run
 
 
-def gpt():
+def drop(policy, probs, chosen):
+    """Weights without those of tokens beyond an expert's capacity."""
+    if policy == "probs":
+        return apply_router_token_dropping(probs, chosen, TOPK, CAPACITY, "probs")[0]
+    if policy == "position":
+        return probs * (chosen.int().cumsum(0) <= get_capacity(len(probs) * TOPK, EXPERTS, CAPACITY))
+    return probs
+
+
+def gpt(policy=""):
     shapes = []
     for name, shape in gpt_shapes():
         if "layers.0.mlp" not in name:
@@ -103,7 +114,8 @@ def gpt():
                 h = h + mlp(x, f"decoder.layers.{i}.mlp.")
                 continue
             logits = F.linear(x, p("mlp.router.weight")).reshape(-1, EXPERTS)
-            probs, _ = topk_routing_with_score_function(logits, TOPK, use_pre_softmax=True)
+            probs, chosen = topk_routing_with_score_function(logits, TOPK, use_pre_softmax=policy != "position")
+            probs = drop(policy, probs, chosen)
             routers.append(logits)
             h = h + sum(probs[:, e].view(b, t, 1) * mlp(x, f"decoder.layers.0.mlp.experts.local_experts.{e}.")
                         for e in range(EXPERTS))
@@ -119,7 +131,7 @@ def decays(x):
 
 def record(kind, ids, out):
     torch.set_default_dtype(torch.float64)
-    params, grads, run = {"mixtral": mixtral, "gpt": gpt}[kind]()
+    params, grads, run = mixtral() if kind == "mixtral" else gpt(kind.removeprefix("gpt"))
     opt = torch.optim.AdamW([{"params": [x for x in params if decays(x)], "weight_decay": DECAY},
                              {"params": [x for x in params if not decays(x)], "weight_decay": 0.0}], lr=LR, betas=BETAS, eps=EPS)
     losses, norms, extra = [], [], []
@@ -145,7 +157,7 @@ def record(kind, ids, out):
 def main(path):
     ids = np.random.RandomState(8).randint(0, V, (STEPS, B, T + 1))
     out = {"ids": ids.astype(np.int32)}
-    for kind in ("mixtral", "gpt"):
+    for kind in ("mixtral", "gpt", "probs", "position"):
         record(kind, ids, out)
     save_file(out, path)
     print(path, "torch", torch.__version__, "transformers", transformers.__version__)

@@ -1,5 +1,5 @@
 /* What ranks share of weights, gradients and the optimizer's state: the plan is what is allocated, to the byte, and
- * a step allocates nothing; sections of a store and their buffers. */
+ * a step allocates nothing; sections of a store and their buffers; experts with a capacity and without. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +20,8 @@ enum { RANKS = 4, RANK = 1 };
 
 static struct err e;
 
+static bool experts; /* shared by all ranks */
+
 /* ---- a group whose other ranks have what this one has ---- */
 
 static int mirror_start(struct comm *c, const struct comm_call *call, struct comm_handle *h, struct err *err)
@@ -28,6 +30,17 @@ static int mirror_start(struct comm *c, const struct comm_call *call, struct com
     const char *send = call->send;
 
     (void)h, (void)err;
+    for (int r = 0; r < c->size && call->kind == COMM_ALL_TO_ALL_V; r++)
+        n += call->recv_counts[r];
+    if (call->kind == COMM_ALL_TO_ALL_V) {
+        memset(call->recv, 0, n * w);
+        return 0;
+    }
+    if (call->kind == COMM_ALL_TO_ALL) {
+        for (int r = 0; r < c->size; r++)
+            memcpy((char *)call->recv + (size_t)r * n * w, send + (size_t)c->rank * n * w, n * w);
+        return 0;
+    }
     if (call->kind == COMM_REDUCE_SCATTER)
         send += (size_t)c->rank * n * w;
     if (call->kind == COMM_ALL_GATHER) {
@@ -58,7 +71,7 @@ static int mirror_wait(struct comm_handle *h, struct err *err)
 
 static int mirror_split(struct comm *c, int colour, int key, struct comm *to, struct err *err)
 {
-    bool all = strcmp(to->name, "data") == 0 || strcmp(to->name, "replicas") == 0;
+    bool all = strcmp(to->name, "data") == 0 || strcmp(to->name, "replicas") == 0 || (experts && strcmp(to->name, "expert") == 0);
 
     (void)c, (void)colour, (void)key, (void)err;
     to->size = all ? RANKS : 1;
@@ -77,10 +90,12 @@ static const struct comm_backend mirror = {"mirror", mirror_start, mirror_test, 
 
 static struct device_calls calls;
 static const struct device_calls *real_calls;
-static size_t allocated;
+static size_t allocated, limit; /* limit 0: none */
 
 static int counting_alloc(struct device *dev, void **p, size_t bytes, struct err *err)
 {
+    if (limit && allocated + bytes > limit)
+        return err_set(err, ERR_NOMEM, "out of memory: %zu bytes", bytes);
     allocated += bytes;
     return real_calls->alloc(dev, p, bytes, err);
 }
@@ -129,8 +144,8 @@ static void on_step(void *arg, const struct train_step *s)
         after_first = allocated;
 }
 
-/* What a run with these settings allocates. */
-static size_t run(const char *const *set)
+/* What a run with these settings allocates; none: it may have no more than it is opened with, and does not come to its end. */
+static size_t run_until(const char *const *set, bool none)
 {
     struct train_config c;
     struct train_memory m;
@@ -150,14 +165,21 @@ static size_t run(const char *const *set)
     opened = allocated;
     if (opened != m.total)
         fail_msg("%s: planned %zu, allocated %zu", set[0], m.total, opened);
-    if (trainer_run(t, &stop, on_step, NULL, &how, &e) < 0)
+    limit = none ? opened : 0;
+    if (trainer_run(t, &stop, on_step, NULL, &how, &e) < 0 && !none)
         fail_msg("%s", e.msg);
-    assert_int_equal(after_first, opened);
+    limit = 0;
+    assert_true(none || after_first == opened);
     assert_int_equal(allocated, opened);
     trainer_close(t);
     train_config_free(&c);
     comm_close(world);
     return opened;
+}
+
+static size_t run(const char *const *set)
+{
+    return run_until(set, false);
 }
 
 #define STRATEGY(x) "data-parallel-sharding-strategy=" x
@@ -246,12 +268,33 @@ static void sections_begin_where_they_are_divided(void **state)
     train_config_free(&c);
 }
 
+#define MIXTURE "num-experts=8", "expert-model-parallel-size=4", "seq-length=64", "eval-iters=0"
+
+/* Rows that come are bounded by a capacity, and planned for; without one they are not, and what does not fit is named. */
+static void rows_for_experts_have_a_bound_or_a_name(void **state)
+{
+    static const char *const policy[] = {"moe-token-drop-policy=probs", "moe-token-drop-policy=position"};
+
+    (void)state;
+    experts = true;
+    for (int i = 0; i < 4; i++)
+        run((const char *const[]){MIXTURE, "moe-expert-capacity-factor=0.8", policy[i / 2],
+                                  i % 2 ? "moe-pad-expert-input-to-capacity=true" : "bf16=true", NULL});
+    run_until((const char *const[]){MIXTURE, NULL}, true);
+    assert_int_equal(e.code, ERR_NOMEM);
+    assert_memory_equal(e.msg, "step 1: layer ", 14);
+    assert_non_null(strstr(e.msg, " tokens came to its 2 experts on this rank, "));
+    assert_non_null(strstr(e.msg, "--moe-expert-capacity-factor"));
+    experts = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_is_what_is_allocated),
         cmocka_unit_test(state_on_the_host_gives_the_same_bits),
         cmocka_unit_test(sections_begin_where_they_are_divided),
+        cmocka_unit_test(rows_for_experts_have_a_bound_or_a_name),
     };
     int failed;
 

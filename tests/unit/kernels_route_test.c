@@ -63,7 +63,7 @@ static void choices_equal_the_definition(void **s)
     (void)s;
     for (int k = 0; k < 24; k++) {
         const int64_t *h = shapes[k / 2 % 4];
-        const struct route p = {h[0], h[1], h[2], k % 2};
+        const struct route p = {.t = h[0], .experts = h[1], .k = h[2], .pre = k % 2};
         int64_t n = p.t * p.k;
         struct device *dev = tn_devices[k / 8];
         struct tn x = tn_random(DTYPE_F32, p.t * p.experts, 1, 2, 0), lse = tn_poison(DTYPE_F32, p.t);
@@ -93,7 +93,7 @@ static void rows_go_and_come_back(void **s)
     (void)s;
     for (int k = 0; k < 8; k++) {
         const int64_t *h = shapes[k % 4];
-        const struct route p = {h[0], h[1], h[2], false};
+        const struct route p = {.t = h[0], .experts = h[1], .k = h[2]};
         int64_t n = p.t * p.k, c = h[3], row = 0;
         enum dtype dt = k < 4 ? DTYPE_F32 : DTYPE_BF16;
         struct device *dev = tn_devices[k % 3];
@@ -104,7 +104,7 @@ static void rows_go_and_come_back(void **s)
 
         for (int64_t i = 0; i < n; i++) /* k different ones of each token */
             choice[i] = (int32_t)((i / p.k * 5 + i % p.k) % p.experts);
-        OK(route_place_cpu(dev, &p, choice, place, from, count, &tn_err));
+        OK(route_place_cpu(dev, &p, choice, NULL, place, from, count, &tn_err));
         for (int64_t e = 0; e < p.experts; e++) {
             int64_t first = row;
 
@@ -121,10 +121,79 @@ static void rows_go_and_come_back(void **s)
             want[i] = (double)p.k * x.v[i];
         tn_near("rows that came back", &y, want, 1e-6, 1);
         choice[0] = (int32_t)p.experts;
-        assert_int_equal(route_place_cpu(dev, &p, choice, place, from, count, &tn_err), ERR_ARG);
+        assert_int_equal(route_place_cpu(dev, &p, choice, NULL, place, from, count, &tn_err), ERR_ARG);
         tn_teardown(NULL);
     }
-    assert_int_equal(route_fwd_cpu(tn_devices[0], &(struct route){1, 2, 3, false}, NULL, NULL, NULL, NULL, &tn_err), ERR_ARG);
+    assert_int_equal(route_fwd_cpu(tn_devices[0], &(struct route){.t = 1, .experts = 2, .k = 3}, NULL, NULL, NULL, NULL, &tn_err), ERR_ARG);
+}
+
+/* Whether choice i of an expert is among the first `most` of those that chose it. */
+static bool is_kept(const struct route *p, const int32_t *choice, const double *weight, int64_t i, int64_t most)
+{
+    int64_t before = 0;
+
+    for (int64_t j = 0; j < p->t * p->k; j++)
+        if (choice[j] == choice[i] && (p->by_position || weight[j] == weight[i] ? j < i : weight[j] > weight[i]))
+            before++;
+    return before < most;
+}
+
+/* Experts with a capacity keep the largest weights, or the first tokens; rows stay in the order of tokens, padded ones are 0,
+ * and what is dropped has no part in sums and gradients. */
+static void a_capacity_drops_by_weight_or_position(void **s)
+{
+    (void)s;
+    for (int k = 0; k < 64; k++) {
+        const int64_t *h = shapes[k % 4];
+        int64_t even = (h[0] * h[2] + h[1] - 1) / h[1], c = h[3], row = 0;
+        const struct route p = {
+            h[0], h[1], h[2], false, .capacity = k & 4 ? even / 2 + 1 : even, .by_position = k & 8, .pad = k & 16,
+        };
+        int64_t n = p.t * p.k, rows = route_rows(&p);
+        enum dtype dt = k & 32 ? DTYPE_BF16 : DTYPE_F32;
+        struct device *dev = tn_devices[k % 3];
+        struct tn x = tn_random(dt, p.t * c, 4, 1, 0), in = tn_poison(dt, rows * c), y = tn_poison(dt, p.t * c);
+        struct tn weight = tn_random(DTYPE_F32, n, 5, 0.5, 0), dweight = tn_poison(DTYPE_F32, n), dx = tn_poison(dt, rows * c);
+        int32_t *id = tn_keep(malloc((size_t)(2 * n + rows + p.experts) * sizeof *id));
+        int32_t *choice = id, *place = id + n, *count = place + n, *from = count + p.experts;
+        double *want = tn_doubles(p.t * c), *dot = tn_doubles(n);
+
+        for (int64_t i = 0; i < n; i++) { /* the first experts are wanted most, and some weights are equal */
+            choice[i] = (int32_t)((i / p.k % 3 * (i / p.k % 2) + i % p.k) % p.experts);
+            tn_set(&weight, i, i % 5 ? fabs(weight.v[i]) : 0.25);
+        }
+        OK(route_place_cpu(dev, &p, choice, weight.p, place, from, count, &tn_err));
+        for (int64_t e = 0; e < p.experts; e++) {
+            int64_t first = row;
+
+            for (int64_t i = 0; i < n; i++)
+                if (choice[i] == e) {
+                    bool kept = is_kept(&p, choice, weight.v, i, p.capacity);
+
+                    assert_int_equal(place[i], kept ? row : -1);
+                    if (kept)
+                        assert_int_equal(from[row++], i / p.k);
+                }
+            for (; p.pad && row < first + p.capacity; row++)
+                assert_int_equal(from[row], -1);
+            assert_int_equal(route_kept(&p, count[e]), row - first);
+        }
+        assert_true(row <= rows);
+        OK(route_take_cpu(dev, dt, in.p, x.p, from, row, c, &tn_err));
+        OK(route_join_cpu(dev, dt, &p, y.p, in.p, place, weight.p, c, &tn_err));
+        OK(route_join_bwd_cpu(dev, dt, &p, dx.p, dweight.p, x.p, in.p, place, weight.p, c, &tn_err));
+        for (int64_t i = 0; i < n * c; i++)
+            if (place[i / c] >= 0) {
+                double v = x.v[i / c / p.k * c + i % c];
+
+                want[i / c / p.k * c + i % c] += weight.v[i / c] * v;
+                dot[i / c] += v * v;
+                assert_true(fabs(tn_at(&dx, place[i / c] * c + i % c) - weight.v[i / c] * v) <= (dt == DTYPE_BF16 ? 3e-2 : 4e-6));
+            }
+        tn_near("rows that came back", &y, want, 1e-5, 1);
+        tn_near("gradients of weights", &dweight, dot, 1e-5, (double)c);
+        tn_teardown(NULL);
+    }
 }
 
 int main(void)
@@ -132,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(choices_equal_the_definition, tn_teardown),
         cmocka_unit_test_teardown(rows_go_and_come_back, tn_teardown),
+        cmocka_unit_test_teardown(a_capacity_drops_by_weight_or_position, tn_teardown),
     };
 
     return cmocka_run_group_tests_name("kernels_route", tests, tn_open, tn_close);

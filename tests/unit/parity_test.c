@@ -44,11 +44,15 @@ static struct recording models[] = {
                         .position = POSITION_ROPE, .no_bias = true, .untie = true, EXPERTS},
      "tests/data/train/moe_parity.safetensors"},
     {"gpt.", false, {SHAPE, EXPERTS, .pre_softmax = true, .moe_freq = 2}, "tests/data/train/moe_parity.safetensors"},
+    {"probs.", false, {SHAPE, EXPERTS, .pre_softmax = true, .moe_freq = 2, .capacity = 0.7},
+     "tests/data/train/moe_parity.safetensors"},
+    {"position.", false, {SHAPE, EXPERTS, .moe_freq = 2, .capacity = 0.7, .drop_policy = DROP_POSITION, .pad_experts = true},
+     "tests/data/train/moe_parity.safetensors"},
     {"gpt2.", true, {SHAPE}, DOCUMENTS},
     {"llama.", true, {LLAMA, .head_dim = 16, .untie = true, .rotary_base = 500, .rope_scaling = true, .rope_original = 8},
      DOCUMENTS},
 };
-enum { GPT2, LLAMA_3, MIXTRAL = 5, GPT2_DOCUMENTS = 7, LLAMA_DOCUMENTS, MODELS = sizeof models / sizeof *models };
+enum { GPT2, LLAMA_3, MIXTRAL = 5, GPT2_DOCUMENTS = 9, LLAMA_DOCUMENTS, MODELS = sizeof models / sizeof *models };
 static const struct recording *model;
 /* Whether its sequences are packed with documents; then some of the gradients are recorded. */
 static bool packed(void)
