@@ -138,6 +138,8 @@ int division_open(struct division *d, struct store *store, const struct division
             TRY(alloc_zeroed(d->dev, MEMORY_GRADIENTS, (void **)&d->wire[i], n * sizeof(uint16_t), e));
     }
     /* The padding of weights is gathered too. */
+    if (store->low)
+        TRY(device_zero(d->dev, store->low, store->memory.low, e));
     return store->weights ? device_zero(d->dev, store->weights, store->memory.weights, e) : 0;
 }
 
