@@ -35,15 +35,22 @@ const char *comm_kind_name(enum comm_kind k)
     return name[k];
 }
 
+size_t comm_elements(const struct comm *c, const struct comm_call *call)
+{
+    size_t n = 0;
+
+    if (call->kind != COMM_ALL_TO_ALL_V)
+        return call->n;
+    for (int r = 0; r < c->size; r++)
+        n += call->send_counts[r];
+    return n;
+}
+
 void comm_describe(const struct comm *c, const struct comm_call *call, char *to, size_t size)
 {
-    uint64_t n = call->n;
-
-    if (call->kind == COMM_ALL_TO_ALL_V)
-        for (int r = 0; r < c->size; r++)
-            n += call->send_counts[r];
     snprintf(to, size, "rank %d of %d in group '%s' (world rank %d): %s of %llu %s elements", c->rank, c->size, c->name,
-             c->world_rank, comm_kind_name(call->kind), (unsigned long long)n, comm_type_name(call->type));
+             c->world_rank, comm_kind_name(call->kind), (unsigned long long)comm_elements(c, call),
+             comm_type_name(call->type));
 }
 
 static int from_env(const char *name)

@@ -180,6 +180,8 @@ int comm_join(struct comm_handle *h, struct err *e);
 size_t comm_type_size(enum comm_type t);
 const char *comm_type_name(enum comm_type t);
 const char *comm_kind_name(enum comm_kind k);
+/* Elements of a call; of COMM_ALL_TO_ALL_V those that this rank sends. */
+size_t comm_elements(const struct comm *c, const struct comm_call *call);
 
 /* Start and wait. */
 int comm_run(struct comm *c, const struct comm_call *call, struct err *e);

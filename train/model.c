@@ -222,6 +222,8 @@ static void plan(struct model *m, struct carves *k)
         m->route_count = carve(c, mc->experts, sizeof(int32_t));
         if (m->run.use == MODEL_TRAIN || pass_spread(m))
             m->drows = carve(c, pass_moe_rows(m) * h, w);
+        if (pass_pieces(m) > 1)
+            m->piece = carve(c, pass_moe_rows(m) * h / pass_pieces(m), w);
     }
     if (m->part.heads)
         plan_head(m, k);

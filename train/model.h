@@ -148,6 +148,7 @@ struct model {
     void *ds, *dx, *dln, *dwide; /* gradients: stream, branch, norm's or attention's output, qkv or fc1 */
     int32_t *route_from, *route_count; /* (rows), (experts); with experts, as what follows; rows as route_rows() says */
     void *drows, *dlogits;   /* (rows, h), (b * t, experts) */
+    void *piece;             /* (rows, h / pieces) of rows on their way; with tensor ranks that share what travels */
     float *dshare, *balance; /* (b * t * topk), (experts) */
     float *balance_host;     /* (experts), and as many int32_t behind it */
     int32_t *counts;         /* all layers'; host */

@@ -6,7 +6,8 @@
  * first of the tensor ranks adds.
  *
  * Ranks may share the experts (arXiv:2006.16668): each has some of them whole, gets the rows of all ranks that are for these,
- * and sends the answers back.  Rows come by rank and expert, and are put in the order of experts.  How many come is known
+ * and sends the answers back.  Of a row each tensor rank sends a piece, some columns, and they are joined where the experts
+ * are; what these give for a piece is summed there before it goes back.  Rows come by rank and expert, and are put in the order of experts.  How many come is known
  * only then: they lie in rooms that grow, unless experts have a capacity.  That is of a micro-batch (of its tokens that
  * the rank has), the same for all tensor ranks, which all choose for all of its tokens: so what is dropped depends neither
  * on tensor nor on expert nor on data parallelism.
@@ -53,6 +54,7 @@ static bool act_kept(const struct model *m)
 struct places {
     void *in, *fc1, *act;    /* (rows, h), (rows, fc1 width), (rows, ffn) */
     void *come, *sorted;     /* (rows, h) as they come and go, and by expert; with ranks that share */
+    void *pieces;            /* (pieces, rows, h / pieces) of these, where tensor ranks share what travels */
     void *dfc1;              /* in backward */
     int32_t *order, *back;   /* (rows) where the i-th by expert came, where the i-th that came stands; with such ranks */
 };
@@ -77,11 +79,11 @@ static int64_t kept_places(const struct model *m, char *mem, int64_t rows, struc
 static int64_t scratch_places(const struct model *m, char *mem, int64_t rows, struct places *p)
 {
     bool spread = pass_spread(m);
-    int64_t w = (int64_t)dtype_size(m->dt), h = spread ? m->config.hidden * w : 0, id = spread ? (int64_t)sizeof(int32_t) : 0;
+    int64_t w = (int64_t)dtype_size(m->dt), h = spread ? m->config.hidden * w : 0, cut = pass_pieces(m) > 1 ? h : 0, id = spread ? (int64_t)sizeof(int32_t) : 0;
     const struct {
         void **to;
         int64_t bytes;
-    } each[] = {{&p->come, h}, {&p->sorted, h}, {&p->act, act_kept(m) ? 0 : m->config.moe_ffn * w},
+    } each[] = {{&p->come, h}, {&p->sorted, h}, {&p->pieces, cut}, {&p->act, act_kept(m) ? 0 : m->config.moe_ffn * w},
                 {&p->dfc1, m->run.use == MODEL_TRAIN ? width(m) * w : 0}, {(void **)&p->order, id}, {(void **)&p->back, id}};
     int64_t row = 0;
 
@@ -184,12 +186,12 @@ static int hear(struct model *m, const struct layer_acts *a, struct err *e)
     return 0;
 }
 
-/* Rows by expert from this rank to those that have the experts, or the other way. */
+/* Rows by expert from this rank to those that have the experts, or the other way; of each this rank's piece. */
 static int move(struct model *m, const struct layer_acts *a, bool home, const void *from, void *to, struct err *e)
 {
     int64_t here = m->experts.params.experts;
     int ranks = m->part.expert->size;
-    size_t *out = m->moved, *in = m->moved + ranks, h = (size_t)m->config.hidden;
+    size_t *out = m->moved, *in = m->moved + ranks, h = (size_t)(m->config.hidden / pass_pieces(m));
     struct comm_call call = {
         .kind = COMM_ALL_TO_ALL_V, .send = from, .recv = to, .type = exchange_type(m->dt),
         .send_counts = home ? in : out, .recv_counts = home ? out : in,
@@ -230,18 +232,73 @@ static int sort_rows(struct model *m, const struct layer_acts *a, const struct p
     return device_put(m->dev, p->back, back, (size_t)all * sizeof *back, e);
 }
 
-/* Rows of this rank, by expert, at mine: all that are for the experts here, by expert, to `sorted`; and the way back. */
-static int bring(struct model *m, const struct layer_acts *a, const struct places *p, const void *mine, void *sorted,
-                 struct err *e)
+/* Columns of n rows (h) at wide, those of the i-th piece, to `piece` (h / pieces); or the other way. */
+static int cut(struct model *m, void *wide, int i, void *piece, int64_t n, bool back, struct err *e)
 {
-    TRY(move(m, a, false, mine, p->come, e));
+    size_t row = (size_t)m->config.hidden * dtype_size(m->dt), part = row / (size_t)pass_pieces(m);
+    char *at = (char *)wide + (size_t)i * part;
+
+    return device_copy_rows(m->dev, back ? at : piece, back ? row : part, back ? piece : at, back ? part : row, part, (size_t)n, e);
+}
+
+/* The pieces of rows that have come, of which each tensor rank has its own, to p->come on all of them.  Not back: of p->come, where
+ * each has a summand, the sum of this rank's piece to its place in p->pieces. */
+static int join_pieces(struct model *m, const struct layer_acts *a, const struct places *p, bool back, struct err *e)
+{
+    int64_t rows = rows_come(m, a), n = rows * m->config.hidden / pass_pieces(m);
+    void *own = pass_at(m, p->pieces, m->part.tensor->rank * n);
+    struct comm_call call = {
+        .kind = back ? COMM_REDUCE_SCATTER : COMM_ALL_GATHER, .send = back ? p->pieces : own, .recv = back ? own : p->pieces,
+        .n = (size_t)n, .type = exchange_type(m->dt), .op = COMM_SUM,
+    };
+
+    for (int i = 0; i < pass_pieces(m) && back; i++)
+        TRY(cut(m, p->come, i, pass_at(m, p->pieces, i * n), rows, false, e));
+    if (n)
+        TRY(exchange(m->dev, m->part.tensor, &call, e));
+    for (int i = 0; i < pass_pieces(m) && !back; i++)
+        TRY(cut(m, p->come, i, pass_at(m, p->pieces, i * n), rows, true, e));
+    return 0;
+}
+
+/* Rows of this rank, by expert, to p->come of those that have the experts.  Tensor ranks have all the same rows: each sends
+ * its piece of them, and they are joined there. */
+static int send(struct model *m, const struct layer_acts *a, const struct places *p, void *mine, struct err *e)
+{
+    int64_t n = rows_come(m, a) * m->config.hidden / pass_pieces(m);
+
+    if (pass_pieces(m) == 1)
+        return move(m, a, false, mine, p->come, e);
+    TRY(cut(m, mine, m->part.tensor->rank, m->piece, rows_go(m, a), false, e));
+    TRY(move(m, a, false, m->piece, pass_at(m, p->pieces, m->part.tensor->rank * n), e));
+    return join_pieces(m, a, p, false, e);
+}
+
+/* Summands of tensor ranks at p->come back to the ranks that the rows are from, to mine: summands too, of which each has its
+ * piece, and 0 elsewhere. */
+static int send_home(struct model *m, const struct layer_acts *a, const struct places *p, void *mine, struct err *e)
+{
+    int64_t n = rows_come(m, a) * m->config.hidden / pass_pieces(m);
+
+    if (pass_pieces(m) == 1)
+        return move(m, a, true, p->come, mine, e);
+    TRY(join_pieces(m, a, p, true, e));
+    TRY(move(m, a, true, pass_at(m, p->pieces, m->part.tensor->rank * n), m->piece, e));
+    TRY(device_zero(m->dev, mine, (size_t)(rows_go(m, a) * m->config.hidden) * dtype_size(m->dt), e));
+    return cut(m, mine, m->part.tensor->rank, m->piece, rows_go(m, a), true, e);
+}
+
+/* Rows of this rank, by expert, at mine: all that are for the experts here, by expert, to `sorted`; and the way back. */
+static int bring(struct model *m, const struct layer_acts *a, const struct places *p, void *mine, void *sorted, struct err *e)
+{
+    TRY(send(m, a, p, mine, e));
     return m->dev->ops->route_take(m->dev, m->dt, sorted, p->come, p->order, rows_come(m, a), m->config.hidden, e);
 }
 static int bring_home(struct model *m, const struct layer_acts *a, const struct places *p, const void *sorted, void *mine,
                       struct err *e)
 {
     TRY(m->dev->ops->route_take(m->dev, m->dt, p->come, sorted, p->back, rows_come(m, a), m->config.hidden, e));
-    return move(m, a, true, p->come, mine, e);
+    return send_home(m, a, p, mine, e);
 }
 
 /* ---- products of one expert ---- */

@@ -124,6 +124,11 @@ static inline bool pass_spread(const struct model *m)
 {
     return m->part.expert && m->part.expert->size > 1;
 }
+/* Into how many pieces rows are cut that go to experts of other ranks: of those each tensor rank sends one. */
+static inline int pass_pieces(const struct model *m)
+{
+    return pass_spread(m) && pass_shared(m) && m->config.hidden % m->part.tensor->size == 0 ? m->part.tensor->size : 1;
+}
 /* Says how large the rooms of a model's experts are, where as many rows come in as go out. */
 void pass_rooms(const struct model *m, struct model_pool_size *s);
 /* From a->ln2 to a->answer; then the tensor ranks' summands of what the layer adds, to m->out. */

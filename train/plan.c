@@ -90,14 +90,17 @@ static double context_ring(const struct train_config *c, const struct plan_machi
     return sent > attention ? (double)s->layers * (sent - attention) : 0;
 }
 
-/* A layer's rows go to their experts and back, forward, and their gradients in backward; experts are taken to be used
- * evenly. */
+/* A layer's rows go to their experts and back, forward, and their gradients in backward, of each a piece by each tensor rank, which
+ * are joined there; experts are taken to be used evenly. */
 static double expert_rows(const struct train_config *c, const struct plan_machine *m, const struct shape *s)
 {
-    int64_t n = c->layout.expert;
+    int64_t n = c->layout.expert, t = n > 1 ? c->layout.tensor : 1;
     double layers = (double)s->layers * (double)model_moe_layers(&c->model) / (double)c->model.layers;
 
-    return layers * 2 * (1 + s->again) * ring(s->stream * (double)c->model.topk, n, bandwidth(m, n * c->layout.tensor));
+    double rows = s->stream * (double)c->model.topk;
+
+    return layers * 2 * (1 + s->again) *
+           (ring(rows / (double)t, n, bandwidth(m, n * c->layout.tensor)) + ring(rows, t, bandwidth(m, t)));
 }
 
 static double beyond(double seconds, bool beside, double work)

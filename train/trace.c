@@ -89,7 +89,7 @@ static void on_call(void *arg, const struct comm_handle *h, double from, double 
         lane++;
     t->lane[lane] = to;
     snprintf(more, sizeof more, ",\"args\":{\"group\":\"%s\",\"elements\":%zu,\"type\":\"%s\",\"waited_us\":%.3f}", h->comm->name,
-             h->call.n, comm_type_name(h->call.type), waited * 1e6);
+             comm_elements(h->comm, &h->call), comm_type_name(h->call.type), waited * 1e6);
     nvtx_mark(comm_kind_name(h->call.kind));
     event(t, TRACE_CALLS + lane, comm_kind_name(h->call.kind), more, from, to);
     if (strcmp(h->comm->name, "replicas") != 0)

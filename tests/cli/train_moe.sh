@@ -13,7 +13,7 @@ mix="--num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 48 --moe-aux-loss
     capped="$moe --moe-expert-capacity-factor 0.6"
     padded="$mixtral --moe-expert-capacity-factor 0.6 --moe-token-drop-policy position --moe-pad-expert-input-to-capacity"
 }
-ep="--expert-model-parallel-size"
+ep="--expert-model-parallel-size" once=
 
 for m in moe mixtral some; do
     # shellcheck disable=SC2086
@@ -37,6 +37,17 @@ for how in "4 $ep 2 --tensor-model-parallel-size 2 --sequence-parallel" "4 $ep 2
     # shellcheck disable=SC2086
     as_one moe ${how%% *} ${how#?}
     equal "as evenly by $how" "$(balance log.jsonl)" "$(balance moe.jsonl)"
+done
+# A row for an expert of another rank travels once, whether or not tensor ranks share the layers.
+sent() { cat t.? | grep '"name":"all-to-all-v".*"expert"' | grep -oE '"elements":[0-9]+' |
+    awk -F: '{ n += $2 } END { print n }'; }
+for how in '2' '4 --tensor-model-parallel-size 2' '4 --tensor-model-parallel-size 2 --sequence-parallel'; do
+    rm -f t.?
+    # shellcheck disable=SC2086
+    check "a timeline: $how" timeout 100 mpirun --oversubscribe -n ${how%% *} quern-train $moe ${how#?} $ep 2 --train-iters 1 \
+        --eval-iters 0 --trace t
+    [ -n "$once" ] || once=$(sent)
+    equal "rows travel once: $how" "$(sent)" "$once"
 done
 # What is dropped is the same in every layout; and it is something.
 for m in capped padded; do

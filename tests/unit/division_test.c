@@ -30,9 +30,9 @@ static int mirror_start(struct comm *c, const struct comm_call *call, struct com
     const char *send = call->send;
 
     (void)h, (void)err;
-    for (int r = 0; r < c->size && call->kind == COMM_ALL_TO_ALL_V; r++)
-        n += call->recv_counts[r];
     if (call->kind == COMM_ALL_TO_ALL_V) {
+        for (int r = n = 0; r < c->size; r++)
+            n += call->recv_counts[r];
         memset(call->recv, 0, n * w);
         return 0;
     }
