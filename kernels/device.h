@@ -74,6 +74,7 @@ struct device_ops {
     fp8_amax_fn *fp8_amax;
     fp8_quantize_fn *fp8_quantize;
     fp8_update_fn *fp8_update;
+    vec_total_fn *vec_total;
 };
 
 /* The same for deduplication. */

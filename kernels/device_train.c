@@ -46,6 +46,7 @@ static const struct device_ops cpu_ops = {
     .fp8_amax = fp8_amax_cpu,
     .fp8_quantize = fp8_quantize_cpu,
     .fp8_update = fp8_update_cpu,
+    .vec_total = vec_total_cpu,
 };
 
 static int open_training(struct device **out, int threads, struct err *e)

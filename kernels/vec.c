@@ -70,6 +70,18 @@ int vec_sumsq_cpu(struct device *dev, enum dtype dt, double *sum, int64_t block,
     return 0;
 }
 
+int vec_total_cpu(struct device *dev, double *sum, const float *x, int64_t n, struct err *e)
+{
+    double s = 0;
+
+    (void)dev;
+    TRY(check_n(DTYPE_F32, n, "vec_total", e));
+    for (int64_t i = 0; i < n; i++)
+        s += (double)x[i];
+    *sum = s;
+    return 0;
+}
+
 int clip_scale_cpu(struct device *dev, float *scale, double *sum, int64_t n, float max_norm,
                    struct err *e)
 {

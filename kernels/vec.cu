@@ -98,6 +98,26 @@ static __global__ void __launch_bounds__(CUDA_BLOCK) sumsq_kernel(double *to, in
     to[blockIdx.x] += s;
 }
 
+/* One block: the losses of a micro-batch are few. */
+static __global__ void __launch_bounds__(CUDA_BLOCK) total_kernel(double *to, const float *x, int64_t n)
+{
+    __shared__ double part[CUDA_WARPS];
+    double s = 0;
+
+#pragma unroll 4
+    for (int64_t i = threadIdx.x; i < n; i += CUDA_BLOCK)
+        s += (double)x[i];
+    s = warp_sum(s);
+    if (threadIdx.x % 32 == 0)
+        part[threadIdx.x / 32] = s;
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    for (int i = 1; i < CUDA_WARPS; i++)
+        s += part[i];
+    *to = s;
+}
+
 /* One block, whose first thread adds what all fetch. */
 static __global__ void __launch_bounds__(CUDA_BLOCK) clip_kernel(float *scale, double *sum, int64_t n, float max_norm)
 {
@@ -224,6 +244,13 @@ extern "C" int vec_sumsq_cuda(struct device *dev, enum dtype dt, double *sum, in
         return 0;
     BY_TYPE(dt, LAUNCH(sumsq_kernel<DT>, dim3((unsigned)((n + block - 1) / block)), CUDA_BLOCK, dev, sum, block, x, n));
     return cuda_launched(dev, "vec_sumsq", e);
+}
+
+extern "C" int vec_total_cuda(struct device *dev, double *sum, const float *x, int64_t n, struct err *e)
+{
+    TRY(check_n(DTYPE_F32, n, "vec_total", e));
+    LAUNCH(total_kernel, 1, CUDA_BLOCK, dev, sum, x, n);
+    return cuda_launched(dev, "vec_total", e);
 }
 
 extern "C" int clip_scale_cuda(struct device *dev, float *scale, double *sum, int64_t n, float max_norm, struct err *e)

@@ -38,6 +38,8 @@ typedef int vec_sumsq_fn(struct device *dev, enum dtype dt, double *sum, int64_t
  * Both are the device's.  n >= 1. */
 typedef int clip_scale_fn(struct device *dev, float *scale, double *sum, int64_t n, float max_norm,
                           struct err *e);
+/* *sum = the sum of x (n), in double; the device's.  The order depends on n alone. */
+typedef int vec_total_fn(struct device *dev, double *sum, const float *x, int64_t n, struct err *e);
 vec_cast_fn vec_cast_cpu, vec_cast_cuda;
 vec_scale_fn vec_scale_cpu, vec_scale_cuda;
 vec_axpy_fn vec_axpy_cpu, vec_axpy_cuda;
@@ -46,6 +48,7 @@ vec_dropout_fn vec_dropout_cpu, vec_dropout_cuda;
 vec_colsum_fn vec_colsum_cpu, vec_colsum_cuda;
 vec_sumsq_fn vec_sumsq_cpu, vec_sumsq_cuda;
 clip_scale_fn clip_scale_cpu, clip_scale_cuda;
+vec_total_fn vec_total_cpu, vec_total_cuda;
 
 #ifdef __cplusplus
 }

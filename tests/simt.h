@@ -31,6 +31,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <functional>
 #include <type_traits>
 
 #if defined(__has_feature)
@@ -409,6 +410,29 @@ template <class F> void launch(dim3 grid, dim3 block, size_t dynamic_bytes, cons
     run_grid(grid, block, dynamic_bytes);
 }
 
+/* Takes work that a GPU would queue; unset, it is done at once. */
+inline void (*queue)(std::function<void()> work);
+
+inline void in_stream(std::function<void()> work)
+{
+    if (queue)
+        queue(work);
+    else
+        work();
+}
+
+/* A kernel with its grid; called, it keeps the arguments' values, as a launch does. */
+template <class... P> struct launcher {
+    void (*kernel)(P...);
+    dim3 grid, block;
+    void operator()(P... p) const
+    {
+        launcher l = *this;
+        in_stream([=] { launch(l.grid, l.block, 0, [&] { l.kernel(p...); }); });
+    }
+};
+template <class... P> launcher<P...> launcher_of(void (*kernel)(P...), dim3 grid, dim3 block) { return {kernel, grid, block}; }
+
 SIMT_INNER uint3 tid() { return m.now->tid; }
 SIMT_INNER uint3 block_at() { return m.block; }
 SIMT_INNER dim3 block_size() { return m.block_dim; }
@@ -464,7 +488,7 @@ inline void simt_order(int order, uint64_t seed)
 #define SIMT_DYNAMIC_SHARED(T, name) T *name = (T *)simt::m.dynamic
 #define SIMT_LAUNCH(kernel, grid, block, dynamic, ...) \
     simt::launch(grid, block, dynamic, [&] { kernel(__VA_ARGS__); })
-#define LAUNCH(kernel, grid, block, dev, ...) ((void)(dev), SIMT_LAUNCH((kernel), grid, block, 0, __VA_ARGS__))
+#define LAUNCH(kernel, grid, block, dev, ...) ((void)(dev), simt::launcher_of((kernel), grid, block)(__VA_ARGS__))
 
 #define threadIdx (simt::tid())
 #define blockIdx (simt::block_at())

@@ -1,11 +1,18 @@
 // A CUDA backend without a GPU: what kernels/cuda.h opens at run time, its kernels run on the CPU by
 // tests/simt.h.  Its device has memory of its own, poisoned: what is not copied there and back is
 // not there.
+//
+// Kernels and copies are done at once.  SIMT_LATE=1: they are queued in a stream, a little late, with the values of their arguments
+// and whatever lies behind pointers when it is their turn, so that a host that does not wait for what it reads, or takes memory
+// back too early, is found out.
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include <mutex>
+
 #include "kernels/cuda.h"
+#include "kernels/cuda_op.cuh"
 #include "kernels/device_calls.h"
 #include "tests/simt_device.h"
 #include "tests/streams.h"
@@ -19,39 +26,81 @@ static int simt_alloc(struct device *, void **p, size_t bytes, struct err *e)
     return 0;
 }
 
-static void simt_free(struct device *, void *p)
+// Streams are threads (tests/streams.h).  Without SIMT_LATE ops and copies are the calling thread's: what is in their stream
+// goes first.
+static struct test_stream *late; // the device's own stream; NULL: there is none
+static struct device *opened;
+
+static struct test_stream *stream_of(const struct device *dev)
 {
-    free(p);
+    return dev->stream ? (struct test_stream *)dev->stream : late;
 }
 
-// Streams are threads (tests/streams.h), but ops and copies are the calling thread's: what is in their stream goes first.
-static int simt_sync(struct device *dev, struct err *e);
+static void run_work(void *arg)
+{
+    static std::mutex one; // kernels share a machine
+    std::function<void()> *work = (std::function<void()> *)arg;
+
+    one.lock();
+    (*work)();
+    one.unlock();
+    delete work;
+}
+
+static void queue_work(std::function<void()> work)
+{
+    struct test_stream *s = stream_of(opened);
+
+    s->push(s, run_work, new std::function<void()>(work));
+}
 
 struct device_event {
     struct timespec at;
     struct test_event *mark = test_event_new();
 };
 
-static int simt_copy(struct device *dev, void *dst, const void *src, size_t bytes, enum copy_way, struct err *e)
+// The calling thread goes on when all in the stream is done.
+static void wait_for(struct test_stream *s)
 {
-    simt_sync(dev, e);
+    struct test_event *ev;
+
+    if (!s)
+        return;
+    ev = test_event_new();
+    test_event_record(ev, s);
+    test_event_after(ev, NULL);
+    test_event_free(ev);
+}
+
+static void simt_free(struct device *dev, void *p)
+{
+    if (p)
+        wait_for(stream_of(dev));
+    free(p);
+}
+
+static int simt_copy(struct device *dev, void *dst, const void *src, size_t bytes, enum copy_way, struct err *)
+{
+    if (!late)
+        wait_for(stream_of(dev));
     if (bytes)
-        memcpy(dst, src, bytes);
+        simt::in_stream([=] { memcpy(dst, src, bytes); });
     return 0;
 }
 
 static int simt_copy_rows(struct device *, void *dst, size_t dst_row, const void *src, size_t src_row, size_t bytes, size_t rows,
                           struct err *)
 {
-    for (size_t i = 0; i < rows; i++)
-        memcpy((char *)dst + i * dst_row, (const char *)src + i * src_row, bytes);
+    simt::in_stream([=] {
+        for (size_t i = 0; i < rows; i++)
+            memcpy((char *)dst + i * dst_row, (const char *)src + i * src_row, bytes);
+    });
     return 0;
 }
 
-static int simt_zero(struct device *, void *dst, size_t bytes, struct err *)
+static int simt_zero(struct device *dev, void *dst, size_t bytes, struct err *e)
 {
-    memset(dst, 0, bytes);
-    return 0;
+    return cuda_fill(dev, dst, 0, bytes, e);
 }
 
 static int simt_event_new(struct device *, struct device_event **ev, struct err *)
@@ -69,13 +118,13 @@ static void simt_event_free(struct device *, struct device_event *ev)
 static int simt_event_record(struct device *dev, struct device_event *ev, struct err *)
 {
     clock_gettime(CLOCK_MONOTONIC, &ev->at);
-    test_event_record(ev->mark, (struct test_stream *)dev->stream);
+    test_event_record(ev->mark, stream_of(dev));
     return 0;
 }
 
 static int simt_event_wait(struct device *dev, struct device_event *ev, struct err *)
 {
-    test_event_after(ev->mark, (struct test_stream *)dev->stream);
+    test_event_after(ev->mark, stream_of(dev));
     return 0;
 }
 
@@ -85,19 +134,9 @@ static int simt_event_query(struct device *, struct device_event *ev, bool *come
     return 0;
 }
 
-static int simt_sync(struct device *dev, struct err *e)
+static int simt_sync(struct device *dev, struct err *)
 {
-    struct device_event *ev;
-    struct device_stream *s = dev->stream;
-
-    if (!s)
-        return 0;
-    simt_event_new(dev, &ev, e);
-    simt_event_record(dev, ev, e);
-    dev->stream = NULL;
-    simt_event_wait(dev, ev, e);
-    dev->stream = s;
-    simt_event_free(dev, ev);
+    wait_for(stream_of(dev));
     return 0;
 }
 
@@ -120,6 +159,7 @@ static int simt_bind(struct device *, struct err *)
 static int simt_event_seconds(struct device *, struct device_event *from, struct device_event *to, double *seconds,
                               struct err *)
 {
+    test_event_after(to->mark, NULL);
     *seconds = (double)(to->at.tv_sec - from->at.tv_sec) + 1e-9 * (double)(to->at.tv_nsec - from->at.tv_nsec);
     return 0;
 }
@@ -127,6 +167,9 @@ static int simt_event_seconds(struct device *, struct device_event *from, struct
 static void simt_close(struct device *)
 {
     simt_forget();
+    test_stream_free(late);
+    late = NULL;
+    simt::queue = NULL;
 }
 
 static size_t simt_overhead(const struct device *)
@@ -166,6 +209,11 @@ static int simt_open(struct device **dev, int, struct err *e)
     *dev = (struct device *)calloc(1, sizeof **dev);
     if (!*dev)
         return err_set(e, ERR_NOMEM, "out of memory");
+    opened = *dev;
+    if (getenv("SIMT_LATE")) {
+        late = test_stream_new();
+        simt::queue = queue_work;
+    }
     (*dev)->kind = DEVICE_CUDA;
     (*dev)->calls = &calls;
     (*dev)->dedup = &simt_dedup_ops;

@@ -11,21 +11,25 @@
 extern "C" {
 int cuda_launched(struct device *, const char *, struct err *) { return 0; }
 
-int cuda_scratch(struct device *, void **p, size_t bytes, struct err *)
+int cuda_scratch(struct device *dev, void **p, size_t bytes, struct err *e)
 {
     static std::vector<char> scratch;
     size_t space;
 
-    scratch.assign(bytes + 256, (char)0xa5); // nothing may rest on what it held
+    if (scratch.size() < bytes + 256) {
+        if (simt::queue)
+            TRY(dev->calls->sync(dev, e));
+        scratch.resize(bytes + 256);
+    }
     *p = scratch.data();
     space = scratch.size();
     std::align(256, bytes, *p, space);
-    return 0;
+    return cuda_fill(dev, *p, 0xa5, bytes, e); // nothing may rest on what it held
 }
 
 int cuda_fill(struct device *, void *p, int byte, size_t bytes, struct err *)
 {
-    memset(p, byte, bytes);
+    simt::in_stream([=] { memset(p, byte, bytes); });
     return 0;
 }
 
@@ -46,27 +50,31 @@ int cub_temp(struct device *, int64_t, size_t *temp_bytes, struct err *)
 int cub_sort(struct device *, void *, size_t, const uint64_t *key_in, uint64_t *key_out, const uint32_t *value_in,
              uint32_t *value_out, int64_t n, struct err *)
 {
-    std::vector<int64_t> order((size_t)n);
+    simt::in_stream([=] {
+        std::vector<int64_t> order((size_t)n);
 
-    for (int64_t i = 0; i < n; i++)
-        order[(size_t)i] = i;
-    std::stable_sort(order.begin(), order.end(), [=](int64_t x, int64_t y) { return key_in[x] < key_in[y]; });
-    for (int64_t i = 0; i < n; i++) {
-        key_out[i] = key_in[order[(size_t)i]];
-        value_out[i] = value_in[order[(size_t)i]];
-    }
+        for (int64_t i = 0; i < n; i++)
+            order[(size_t)i] = i;
+        std::stable_sort(order.begin(), order.end(), [=](int64_t x, int64_t y) { return key_in[x] < key_in[y]; });
+        for (int64_t i = 0; i < n; i++) {
+            key_out[i] = key_in[order[(size_t)i]];
+            value_out[i] = value_in[order[(size_t)i]];
+        }
+    });
     return 0;
 }
 
 int cub_sum(struct device *, void *, size_t, uint64_t *v, int64_t n, struct err *)
 {
-    uint64_t sum = 0;
+    simt::in_stream([=] {
+        uint64_t sum = 0;
 
-    for (int64_t i = 0; i < n; i++) {
-        uint64_t here = v[i];
-        v[i] = sum;
-        sum += here;
-    }
+        for (int64_t i = 0; i < n; i++) {
+            uint64_t here = v[i];
+            v[i] = sum;
+            sum += here;
+        }
+    });
     return 0;
 }
 

@@ -197,18 +197,10 @@ float dgelu_of(float x)
     return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * 0.797884561f * (1 + 3 * 0.044715f * x * x);
 }
 
-int matmul(void *, void *dd, const void *alpha, const void *pa, void *la, const void *pb, void *lb, const void *beta,
-           const void *pc, void *lc, void *pd, void *ld, const lt_algo *algo, void *workspace, size_t bytes, void *)
+/* The product itself; what describes it are copies. */
+void product(const desc *d, const layout *a, const layout *b, const layout *c, const void *pa, const void *pb, const void *pc,
+             void *pd, float al, float be)
 {
-    const desc *d = (const desc *)dd;
-    const layout *a = (const layout *)la, *b = (const layout *)lb, *c = (const layout *)lc;
-    float al = *(const float *)alpha, be = *(const float *)beta;
-    lt_result r;
-    int rc = check(NULL, dd, la, lb, lc, ld, algo, &r);
-
-    if (rc || algo->data[7] == 1)
-        return rc ? rc : 14;
-    memset(workspace, 0xff, bytes < 4096 ? bytes : 4096);
     for (int64_t j = 0; j < c->cols; j++)
         for (int64_t i = 0; i < c->rows; i++) {
             int64_t k = d->op_a ? a->rows : a->cols;
@@ -227,6 +219,23 @@ int matmul(void *, void *dd, const void *alpha, const void *pa, void *la, const 
             }
             put(c->type, pd, j * c->ld + i, s);
         }
+}
+
+int matmul(void *, void *dd, const void *alpha, const void *pa, void *la, const void *pb, void *lb, const void *beta,
+           const void *pc, void *lc, void *pd, void *ld, const lt_algo *algo, void *workspace, size_t bytes, void *)
+{
+    const desc d = *(const desc *)dd;
+    const layout a = *(const layout *)la, b = *(const layout *)lb, c = *(const layout *)lc;
+    float al = *(const float *)alpha, be = *(const float *)beta;
+    lt_result r;
+    int rc = check(NULL, dd, la, lb, lc, ld, algo, &r);
+
+    if (rc || algo->data[7] == 1)
+        return rc ? rc : 14;
+    simt::in_stream([=] {
+        memset(workspace, 0xff, bytes < 4096 ? bytes : 4096);
+        product(&d, &a, &b, &c, pa, pb, pc, pd, al, be);
+    });
     return 0;
 }
 

@@ -77,6 +77,7 @@ int steps_open(struct steps *s, struct device *dev, struct model_config config, 
     }
     TRY(device_alloc(dev, (void **)&s->sumsq, (size_t)blocks_of_all(s->model) * sizeof *s->sumsq, e));
     TRY(device_alloc(dev, (void **)&s->clip, sizeof *s->clip, e));
+    TRY(device_alloc(dev, (void **)&s->loss, sizeof *s->loss, e));
     s->tokens = malloc(n * sizeof *s->tokens);
     s->targets = malloc(n * sizeof *s->targets);
     if (!s->tokens || !s->targets)
@@ -138,18 +139,17 @@ int steps_one(struct steps *s, double *loss, double *norm, struct err *e)
 
     fill(s);
     model_fp8_begin(m);
-    TRY(model_forward(m, &batch, loss, e));
-    *loss /= rows;
+    TRY(model_forward(m, &batch, s->loss, e));
     TRY(model_backward(m, &batch, true, e));
     if (m->fp8 && !m->run.fp8.tensorwise) {
         TRY(model_fp8_amax(m, e));
         TRY(model_fp8_end(m, e));
     }
     TRY(update(s, e));
-    if (norm) {
-        TRY(device_get(s->dev, norm, s->sumsq, sizeof *norm, e));
-        *norm = sqrt(*norm);
-    }
+    TRY(device_get(s->dev, loss, s->loss, sizeof *loss, e)); /* tokens and targets are free then */
+    TRY(device_get(s->dev, norm, s->sumsq, sizeof *norm, e));
+    *loss /= rows;
+    *norm = sqrt(*norm);
     return 0;
 }
 
@@ -163,6 +163,7 @@ void steps_close(struct steps *s)
     }
     device_free(s->dev, s->sumsq);
     device_free(s->dev, s->clip);
+    device_free(s->dev, s->loss);
     model_close(s->model);
     free(s->tokens);
     free(s->targets);

@@ -12,7 +12,7 @@ struct steps {
         float *exp_avg, *exp_avg_sq;
     } moments[MODEL_STORES];
     float *clip;
-    double *sumsq;
+    double *sumsq, *loss;
     int32_t *tokens, *targets;
     int64_t step;
 };
@@ -21,7 +21,7 @@ struct steps {
  * make billions of them. */
 int steps_open(struct steps *s, struct device *dev, struct model_config config, const struct model_run *run, bool quick,
                struct err *e);
-/* One step of AdamW; norm NULL: the host does not wait for it. */
+/* One step of AdamW, at whose end the host waits for the device. */
 int steps_one(struct steps *s, double *loss, double *norm, struct err *e);
 void steps_close(struct steps *s);
 

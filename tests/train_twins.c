@@ -232,6 +232,13 @@ static void sums(struct twins *t)
         if (norm[0] != norm[1])
             wrong(t, "sum of %d blocks: %.17g, not %.17g", 700 - 61 * k, norm[1], norm[0]);
         near(&m, "clip by many", &clip[1], 1e-6, 0);
+        struct tensor losses = normal(&m, DTYPE_F32, rows, 0, 9, 1, 3);
+        BOTH {
+            CHECK(&m, OPS(&m, w)->vec_total(DEV(&m, w), m.on[w][squares], on(&m, w, &losses), rows, &m.e));
+            CHECK(&m, device_get(DEV(&m, w), &norm[w], m.on[w][squares], sizeof norm[w], &m.e));
+        }
+        if (!(fabs(norm[0] - norm[1]) <= 1e-13 * fabs(norm[0])))
+            wrong(t, "sum of %lld losses: %.17g, not %.17g", (long long)rows, norm[1], norm[0]);
         near(&m, "clip", &clip[0], 1e-6, 0);
         forget(&m);
     }

@@ -49,7 +49,9 @@ struct division_memory division_plan(const struct store_memory *m, const struct 
                                      const struct division_conf *how)
 {
     size_t own = m->elements / (size_t)store_ranks(c) * sizeof(float), levels = 0;
-    struct division_memory d = {.weights = sent_bytes(m, c, dt), .optimizer = blocks_of(m->elements, c->unit) * sizeof(double)};
+    struct division_memory d = {
+        .weights = sent_bytes(m, c, dt), .optimizer = 2 * blocks_of(m->elements, c->unit) * sizeof(double),
+    };
 
     if (c->offload)
         d.host = own * 3 + host_stage_bytes();
@@ -302,7 +304,7 @@ static int reduce(struct division *d, int i, int64_t micro_batches, struct err *
 
     TRY(data_parallel_add(&d->sums, grads, s->at[i], n, micro_batches - 1, micro_batches, e));
     if (!replicas || replicas->size == 1)
-        return device_sync(d->dev, e);
+        return 0;
     if (wire) {
         TRY(d->dev->ops->vec_cast(d->dev, wire, DTYPE_BF16, grads + s->at[i], DTYPE_F32, (int64_t)n, e));
         call.send = wire;

@@ -186,9 +186,10 @@ int model_weights_changed(struct model *m, struct err *e);
 /* A micro-batch on its way through a part. */
 struct model_batch {
     int slot;               /* where its activations stay; 0 .. run.slots - 1 */
-    const int32_t *tokens;  /* (b, t) of struct model_run, whole sequences, in host memory; for a part that embeds */
+    const int32_t *tokens;  /* (b, t) that are here (model_ids_here), in host memory that the device reads until its stream is
+                               synchronised; for a part that embeds */
     const int32_t *targets; /* the same, for a part that heads; < 0: no loss */
-    const int32_t *starts;  /* the same, where in the sequence the document of each token begins, for all parts of a run
+    const int32_t *starts;  /* (b, t) of struct model_run, whole sequences: where in it the document of each token begins, for all parts of a run
                                that tells documents apart */
     const struct model_dropout *drop; /* NULL: none */
     float grad_scale;       /* > 0: leaves in m->logits the gradient of grad_scale * loss_sum, which
@@ -202,7 +203,11 @@ void *model_stream_in(struct model *m, int slot);
 void *model_stream_out(struct model *m, int slot);
 void *model_stream_grad(struct model *m);
 
-/* *loss_sum gets the sum of the losses of the tokens that are here from a part that heads; 0 from others. */
+/* ids (b, t) of struct model_run, whole sequences, become the (b, t) that are here, at the front. */
+void model_ids_here(const struct model *m, int32_t *ids);
+
+/* *loss_sum, of the device, gets the sum of the losses of the tokens that are here from a part that heads; others leave it.
+ * Nothing waits for the device, unless ranks or experts are to be waited for. */
 int model_forward(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e);
 
 /* Adds the gradients of batch, whose model_forward was the last in its slot, to those of its stores; with first,

@@ -308,23 +308,10 @@ struct embedding pass_embedding(const struct model *m, int64_t rows)
     };
 }
 
-/* What is here of ids (b, run.t) to the device. */
-static int put_ids(struct model *m, int32_t *to, const int32_t *ids, int64_t b, int64_t t, struct err *e)
+void model_ids_here(const struct model *m, int32_t *ids)
 {
-    int64_t n = b * t;
-    int32_t *own;
-    int rc;
-
-    if (!pass_ring(m))
-        return device_put(m->dev, to, ids, (size_t)n * sizeof *ids, e);
-    own = malloc((size_t)n * sizeof *own);
-    if (!own)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    for (int64_t i = 0; i < n; i++)
-        own[i] = ids[i / t * m->run.t + pass_position(m, i, t)];
-    rc = device_put(m->dev, to, own, (size_t)n * sizeof *own, e);
-    free(own);
-    return rc;
+    for (int64_t i = 0; i < m->b * m->t && pass_ring(m); i++) /* none comes from before its place */
+        ids[i] = ids[i / m->t * m->run.t + pass_position(m, i, m->t)];
 }
 
 /* Tokens to s1 of the first layer; rows of the vocabulary that other ranks have come by the sum, and
@@ -339,7 +326,7 @@ static int embed(struct model *m, const int32_t *tokens, int64_t b, int64_t t, c
     const struct dropout *drop = pass_dropout(m, md, 0, DROP_EMBEDDING, &d);
     int64_t own = pass_own(m, rows), h = m->config.hidden;
 
-    TRY(put_ids(m, m->acts->tokens, tokens, b, t, e));
+    TRY(device_put_later(m->dev, m->acts->tokens, tokens, (size_t)rows * sizeof *tokens, e));
     TRY(m->dev->ops->embedding_fwd(m->dev, m->dt, to, &emb, pass_weight(m, p->word),
                                    pass_first(m) ? pass_weight(m, p->position) : NULL, e));
     TRY(pass_sum(m, &s, to, rows, e));
@@ -451,42 +438,45 @@ static int losses(struct model *m, bool gradient, struct err *e)
     return ops->xent_finish(m->dev, m->dt, &x, m->max, m->sum, m->at, m->loss, e);
 }
 
+/* m->scale becomes full of x: once a run, and when a batch ramps up. */
+static int fill_scale(struct model *m, float x, struct err *e)
+{
+    size_t n = (size_t)(m->b * m->t);
+    float *host;
+    int rc;
+
+    if (x == m->scaled)
+        return 0;
+    host = malloc(n * sizeof *host);
+    if (!host)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        host[i] = x;
+    rc = device_put(m->dev, m->scale, host, n * sizeof *host, e);
+    m->scaled = rc < 0 ? 0 : x;
+    free(host);
+    return rc;
+}
+
 /* ln_final to logits and losses. */
 static int head(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e)
 {
-    size_t n = (size_t)(m->b * m->t);
-    float *host = malloc(n * sizeof *host);
+    int64_t n = m->b * m->t;
     const void *x;
-    int rc;
 
-    if (!host)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    rc = put_ids(m, m->targets, batch->targets, m->b, m->t, e);
-    if (rc == 0 && batch->grad_scale > 0 && batch->grad_scale != m->scaled) {
-        for (size_t i = 0; i < n; i++)
-            host[i] = batch->grad_scale;
-        rc = device_put(m->dev, m->scale, host, n * sizeof *host, e);
-        m->scaled = rc < 0 ? 0 : batch->grad_scale;
-    }
-    if (rc == 0)
-        rc = pass_gather(m, &x, m->acts->ln_final, (int64_t)n, e);
-    if (rc == 0)
-        rc = pass_linear(m, m->logits, x, m->dense.params.output, -1, (int64_t)n, ACT_NONE, NULL, e);
-    if (rc == 0)
-        rc = losses(m, batch->grad_scale > 0, e);
-    if (rc == 0)
-        rc = device_get(m->dev, host, m->loss, n * sizeof *host, e);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        *loss_sum += host[i];
-    free(host);
-    return rc;
+    TRY(device_put_later(m->dev, m->targets, batch->targets, (size_t)n * sizeof *batch->targets, e));
+    if (batch->grad_scale > 0)
+        TRY(fill_scale(m, batch->grad_scale, e));
+    TRY(pass_gather(m, &x, m->acts->ln_final, n, e));
+    TRY(pass_linear(m, m->logits, x, m->dense.params.output, -1, n, ACT_NONE, NULL, e));
+    TRY(losses(m, batch->grad_scale > 0, e));
+    return m->dev->ops->vec_total(m->dev, loss_sum, m->loss, n, e);
 }
 
 int model_forward(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e)
 {
     int last = pass_section(m->config.layers);
 
-    *loss_sum = 0;
     m->acts = &m->slot[batch->slot];
     if (m->fp8)
         m->fp8->record = batch->grad_scale > 0;

@@ -75,9 +75,7 @@ int optimizer_open(struct optimizer *o, struct device *dev, const struct layout 
     };
     for (int i = 0; i < n; i++)
         TRY(open_part(o, &parts[i], how, e));
-    o->host = malloc((size_t)o->blocks * sizeof *o->host);
-    if (!o->host)
-        return err_set(e, ERR_NOMEM, "out of memory");
+    TRY(device_alloc_host(dev, (void **)&o->host, (size_t)o->blocks * sizeof *o->host, e));
     TRY(device_alloc(dev, (void **)&o->sums, (size_t)o->blocks * sizeof *o->sums, e));
     return device_alloc(dev, (void **)&o->clip, sizeof *o->clip, e);
 }
@@ -95,8 +93,8 @@ void optimizer_close(struct optimizer *o)
     if (o->dev) {
         device_free(o->dev, o->sums);
         device_free(o->dev, o->clip);
+        device_free_host(o->dev, o->host);
     }
-    free(o->host);
     *o = (struct optimizer){0};
 }
 
@@ -278,7 +276,8 @@ int optimizer_norm(struct optimizer *o, double max_norm, double *norm, struct er
         host += blocks;
         sum += one;
     }
-    TRY(device_put(o->dev, o->sums, &sum, sizeof sum, e));
+    o->host[0] = sum;
+    TRY(device_put_later(o->dev, o->sums, o->host, sizeof sum, e));
     TRY(o->dev->ops->clip_scale(o->dev, o->clip, o->sums, 1, (float)max_norm, e));
     *norm = sqrt(sum);
     return 0;

@@ -38,7 +38,7 @@ struct optimizer {
     struct train_part *parts;
     int n, stores;
     int64_t blocks;       /* of the norm: of the first stores of all parts, then of the second ones */
-    double *sums, *host;  /* one a block; the device's, the host's */
+    double *sums, *host;  /* one a block; the device's, and pinned */
     float *clip;          /* the device's */
 };
 
@@ -70,7 +70,7 @@ int optimizer_after(struct train_part *p, struct err *e);
 int optimizer_reduce(struct optimizer *o, int64_t micro_batches, struct err *e);
 
 /* *norm: of the gradients of the whole model, the same on all ranks sharded or not; update() clips
- * to max_norm (0: not at all). */
+ * to max_norm (0: not at all).  Waits for the device, and so for all that was queued before. */
 int optimizer_norm(struct optimizer *o, double max_norm, double *norm, struct err *e);
 
 /* One step of AdamW: a has everything but weight_decay and grad_scale; weight decay is for matrices.

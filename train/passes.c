@@ -8,13 +8,28 @@
 
 const char *const train_phase_name[PHASES] = {"data", "forward", "backward", "wait", "reduce", "optimizer"};
 
+/* Elements of the ids of a micro-batch: tokens, then targets. */
+static size_t ids_of(const struct model_run *run)
+{
+    return 2 * (size_t)(run->b * run->t);
+}
+
+/* Places for micro-batches: a million tokens, but 8 to 256. */
+static size_t room_of(const struct model_run *run)
+{
+    int64_t n = (1 << 20) / (run->b * run->t);
+
+    return n < 8 ? 8 : n > 256 ? 256 : (size_t)n;
+}
+
 size_t passes_bytes(int64_t stages, const struct model_config *c, const struct model_part *part, const struct model_run *run)
 {
     int64_t rows = run->b * run->t / (part->context ? part->context->size : 1);
 
     if (part->sequence && part->tensor)
         rows /= part->tensor->size;
-    return pipeline_bytes((int)stages, (size_t)(rows * c->hidden), exchange_type(run->dt));
+    return pipeline_bytes((int)stages, (size_t)(rows * c->hidden), exchange_type(run->dt)) +
+           (room_of(run) + 1) * ids_of(run) * sizeof(int32_t) + 2 * room_of(run) * sizeof(double);
 }
 
 /* Whoever else watches a part, and messages between stages that get on while it works. */
@@ -50,15 +65,17 @@ int passes_open(struct passes *p, const struct layout *layout, struct train_part
                 struct err *e)
 {
     const struct model *m = parts->model;
-    size_t ids = (size_t)(m->b * m->run.t) * sizeof *p->tokens;
+    size_t room = room_of(&m->run), ids = (room + 1) * ids_of(&m->run) * sizeof *p->ids, losses = room * sizeof *p->loss;
 
-    *p = (struct passes){.layout = layout, .parts = parts, .n = n, .data = data};
-    p->tokens = calloc(1, ids);
-    p->targets = calloc(1, ids);
+    *p = (struct passes){.layout = layout, .parts = parts, .n = n, .data = data, .dev = m->dev, .room = (int64_t)room};
+    TRY(device_alloc_host(p->dev, (void **)&p->ids, ids, e));
+    TRY(device_alloc_host(p->dev, (void **)&p->host_loss, losses, e));
+    TRY(device_alloc(p->dev, (void **)&p->loss, losses, e));
+    memset(p->ids, 0, ids);
     p->held = calloc((size_t)m->run.slots, sizeof *p->held);
     if (m->run.reset_positions || m->run.reset_attention)
-        p->starts = calloc(1, ids);
-    if (!p->tokens || !p->targets || !p->held || ((m->run.reset_positions || m->run.reset_attention) && !p->starts))
+        p->starts = calloc((size_t)(m->b * m->run.t), sizeof *p->starts);
+    if (!p->held || ((m->run.reset_positions || m->run.reset_attention) && !p->starts))
         return err_set(e, ERR_NOMEM, "out of memory");
     if (layout && layout->pipe->size > 1)
         TRY(watch_parts(p, e));
@@ -73,9 +90,12 @@ void passes_close(struct passes *p)
         p->parts[i].model->watch = p->watch[i].next;
     free(p->watch);
     free(p->held);
-    free(p->tokens);
-    free(p->targets);
     free(p->starts);
+    if (p->dev) {
+        device_free_host(p->dev, p->ids);
+        device_free_host(p->dev, p->host_loss);
+        device_free(p->dev, p->loss);
+    }
     *p = (struct passes){0};
 }
 
@@ -88,7 +108,7 @@ struct under_way {
     int split;
     int64_t first, n;      /* samples */
     int64_t share;         /* micro-batches of each data-parallel rank */
-    double *losses;        /* by micro-batch, of all ranks */
+    double *losses;        /* by micro-batch, of all ranks; 0 where they have not come */
     double *counted;       /* likewise, tokens that have a loss; NULL: all have */
     double tokens;         /* that have one, of all; at least 1 */
     double *phase, at;
@@ -103,36 +123,101 @@ static void lap(struct under_way *u, enum train_phase phase)
     u->at = now;
 }
 
-/* Tokens, targets and documents of micro-batch k, where the part needs them. */
-static int read_batch(struct under_way *u, const struct model *m, int64_t k, struct err *e)
+/* Which micro-batch of the step is this rank's i-th: ranks have neighbours each; or, where each is summed over ranks by
+ * itself, take them by turns. */
+static int64_t batch_of(const struct under_way *u, const struct model *m, int64_t i)
 {
-    struct passes *p = u->p;
-    int64_t done = k * m->b, take = u->n - done < m->b ? u->n - done : m->b;
+    const struct comm *batch = u->p->layout ? u->p->layout->batch : NULL;
 
-    if (!m->part.embeds && !m->part.heads && !p->starts)
-        return 0;
+    if (!batch)
+        return i;
+    return store_shares(&m->dense.conf, SHARD_OPTIM_GRADS) ? i * batch->size + batch->rank : batch->rank * u->share + i;
+}
+
+/* The part whose losses this rank tells; tensor ranks have the same. */
+static const struct model *head_of(const struct passes *p)
+{
+    const struct model *m = p->parts[p->n - 1].model;
+
+    return m->part.heads && !(p->layout && p->layout->tensor->rank > 0) ? m : NULL;
+}
+
+/* The first micro-batch of those before `end`, of which there is one, that still has its place. */
+static int64_t kept_from(const struct passes *p, int64_t end)
+{
+    return (end - 1) / p->room * p->room;
+}
+
+/* The losses of those set out for the host. */
+static int send_losses(struct passes *p, int64_t end, struct err *e)
+{
+    size_t n = (size_t)(end - kept_from(p, end));
+
+    return head_of(p) ? device_get_later(p->dev, p->host_loss, p->loss, n * sizeof *p->loss, e) : 0;
+}
+
+/* They have come. */
+static void take_losses(const struct under_way *u, int64_t end)
+{
+    const struct passes *p = u->p;
+    const struct model *m = head_of(p);
+
+    for (int64_t i = kept_from(p, end); m && i < end; i++)
+        u->losses[batch_of(u, m, i)] = p->host_loss[i % p->room];
+}
+
+/* Where tokens of this rank's i-th micro-batch are, and the targets behind them; room: those that the device does not get. */
+static int32_t *place_of(const struct passes *p, const struct model *m, int64_t i)
+{
+    return p->ids + (size_t)i * ids_of(&m->run);
+}
+
+/* Tokens and targets of this rank's i-th micro-batch, in a place. */
+static int read_ids(struct under_way *u, const struct model *m, int64_t i, int32_t *tokens, struct err *e)
+{
+    int64_t done = batch_of(u, m, i) * m->b, take = u->n - done < m->b ? u->n - done : m->b, ids = m->b * m->run.t;
+
     if (take < 0)
         take = 0;
-    for (int64_t i = take * m->run.t; i < m->b * m->run.t; i++) /* a last batch that is not full */
-        p->targets[i] = -1;
-    TRY(data_batch(p->data, u->split, u->first + done, take, p->tokens, p->targets, e));
+    for (int64_t k = take * m->run.t; k < ids; k++) /* a last batch that is not full */
+        tokens[ids + k] = -1;
+    return data_batch(u->p->data, u->split, u->first + done, take, tokens, tokens + ids, e);
+}
+
+/* What the part needs of tokens, targets and documents of this rank's i-th micro-batch; when all places have been used, the
+ * device is to be done with them. */
+static int read_batch(struct under_way *u, const struct model *m, struct model_batch *b, int64_t i, struct err *e)
+{
+    struct passes *p = u->p;
+    bool sent = m->part.embeds || m->part.heads;
+    int32_t *tokens = place_of(p, m, sent ? i % p->room : p->room), *targets = tokens + m->b * m->run.t;
+
+    if (!sent && !p->starts)
+        return 0;
+    if (sent && i && i % p->room == 0) {
+        TRY(send_losses(p, i, e));
+        TRY(device_sync(p->dev, e));
+        take_losses(u, i);
+    }
+    TRY(read_ids(u, m, i, tokens, e));
     if (p->starts)
-        documents_starts(p->tokens, m->b, m->run.t, data_documents(p->data)->eod, p->starts);
+        documents_starts(tokens, m->b, m->run.t, data_documents(p->data)->eod, p->starts);
+    model_ids_here(m, tokens);
+    model_ids_here(m, targets);
+    b->tokens = tokens;
+    b->targets = targets;
+    b->starts = p->starts;
     return 0;
 }
 
-static int forward(struct under_way *u, struct model *m, const struct model_batch *b, int64_t k, const void *in, void *out,
+static int forward(struct under_way *u, struct model *m, struct model_batch *b, int64_t i, const void *in, void *out,
                    struct err *e)
 {
-    double loss;
-
-    TRY(read_batch(u, m, k, e));
+    TRY(read_batch(u, m, b, i, e));
     lap(u, PHASE_DATA);
     if (in)
         TRY(pipeline_take(&u->p->pipe, model_stream_in(m, b->slot), in, e));
-    TRY(model_forward(m, b, &loss, e));
-    if (m->part.heads)
-        u->losses[k] = loss;
+    TRY(model_forward(m, b, u->p->loss + i % u->p->room, e));
     if (out)
         TRY(pipeline_give(&u->p->pipe, out, model_stream_out(m, b->slot), e));
     lap(u, PHASE_FORWARD);
@@ -154,17 +239,6 @@ static int backward(struct under_way *u, struct train_part *part, const struct m
     TRY(optimizer_after(part, e));
     lap(u, PHASE_BACKWARD);
     return 0;
-}
-
-/* Which micro-batch of the step is this rank's i-th: ranks have neighbours each; or, where each is summed over ranks by
- * itself, take them by turns. */
-static int64_t batch_of(const struct under_way *u, const struct model *m, int64_t i)
-{
-    const struct comm *batch = u->p->layout ? u->p->layout->batch : NULL;
-
-    if (!batch)
-        return i;
-    return store_shares(&m->dense.conf, SHARD_OPTIM_GRADS) ? i * batch->size + batch->rank : batch->rank * u->share + i;
 }
 
 /* The first slot that chunk and micro have; micro -1: that is free. */
@@ -198,11 +272,12 @@ static int count(struct under_way *u, int64_t all, struct err *e)
 
     memset(u->counted, 0, (size_t)all * sizeof *u->counted);
     for (int64_t i = 0; i < u->share && !(l && (l->model->rank || l->context->rank)); i++) {
-        int64_t k = batch_of(u, m, i);
+        int64_t ids = m->b * m->run.t;
+        int32_t *tokens = place_of(u->p, m, u->p->room);
 
-        TRY(read_batch(u, m, k, e));
-        for (int64_t j = 0; j < m->b * m->run.t; j++)
-            u->counted[k] += u->p->targets[j] >= 0;
+        TRY(read_ids(u, m, i, tokens, e));
+        for (int64_t j = 0; j < ids; j++)
+            u->counted[batch_of(u, m, i)] += tokens[ids + j] >= 0;
     }
     if (l)
         TRY(data_parallel_gather(l->world, u->counted, all, e));
@@ -217,33 +292,27 @@ static int one(void *arg, const struct pipeline_op *op, const void *in, void *ou
     struct under_way *u = arg;
     struct train_part *part = &u->p->parts[op->chunk];
     struct model *m = part->model;
-    int64_t k = batch_of(u, m, op->micro);
     struct model_dropout drop;
-    struct model_batch b = {
-        .slot = slot_of(u->p, op->chunk, op->back ? op->micro : -1), .tokens = u->p->tokens, .targets = u->p->targets,
-        .starts = u->p->starts,
-    };
+    struct model_batch b = {.slot = slot_of(u->p, op->chunk, op->back ? op->micro : -1)};
     const char *what = op->back ? "backward of micro-batch" : "forward of micro-batch";
     double from;
     int rc;
 
     lap(u, PHASE_WAIT);
     if (u->step) {
-        drop = (struct model_dropout){u->step->seed, u->step->step, k * m->b};
+        drop = (struct model_dropout){u->step->seed, u->step->step, batch_of(u, m, op->micro) * m->b};
         b.drop = &drop;
-        weigh(u, m, k, &b);
+        weigh(u, m, batch_of(u, m, op->micro), &b);
     }
     u->p->held[b.slot] = (struct pipeline_op){.chunk = op->chunk, .micro = u->step && !op->back ? op->micro : -1};
     from = trace_begin(u->p->trace, what, op->micro);
-    rc = op->back ? backward(u, part, &b, op->micro, in, out, e) : forward(u, m, &b, k, in, out, e);
+    rc = op->back ? backward(u, part, &b, op->micro, in, out, e) : forward(u, m, &b, op->micro, in, out, e);
     trace_end(u->p->trace, TRACE_PROFILER, what, op->micro, from);
     return rc;
 }
 
 static int pass_all(struct under_way *u, int64_t all, struct err *e)
 {
-    const struct layout *l = u->p->layout;
-
     memset(u->losses, 0, (size_t)all * sizeof *u->losses);
     for (int i = 0; i < u->p->n; i++)
         model_fp8_begin(u->p->parts[i].model);
@@ -255,14 +324,29 @@ static int pass_all(struct under_way *u, int64_t all, struct err *e)
         TRY(count(u, all, e));
     TRY(pipeline_pass(&u->p->pipe, u->share, !u->step, one, u, e));
     lap(u, PHASE_WAIT);
-    if (!l)
-        return 0;
-    if (l->tensor->rank > 0) /* each of them has it */
-        memset(u->losses, 0, (size_t)all * sizeof *u->losses);
-    return data_parallel_gather(l->world, u->losses, all, e);
+    return send_losses(u->p, u->share, e);
 }
 
-/* All micro-batches of this rank; then losses are those of all ranks. */
+/* Those of all ranks, when what was run is done; the ones that were taken before stay. */
+static int gather_losses(const struct under_way *u, struct err *e)
+{
+    const struct layout *l = u->p->layout;
+
+    take_losses(u, u->share);
+    return l ? data_parallel_gather(l->world, u->losses, u->share * l->data, e) : 0;
+}
+
+static struct under_way step_of(struct passes *p, const struct passes_step *s, double *losses, double *phase)
+{
+    int64_t each = p->parts->model->b * (p->layout ? p->layout->data : 1);
+
+    return (struct under_way){
+        .p = p, .step = s, .split = GPT_TRAIN, .first = s->first, .n = s->batch, .share = s->batch / each, .losses = losses,
+        .phase = phase,
+    };
+}
+
+/* All micro-batches of this rank; their losses are on the way. */
 static int run(struct under_way *u, struct err *e)
 {
     int64_t all = u->share * (u->p->layout ? u->p->layout->data : 1);
@@ -281,15 +365,18 @@ static int run(struct under_way *u, struct err *e)
 int passes_step(struct passes *p, const struct passes_step *s, double *losses, double *tokens, double *phase,
                 struct err *e)
 {
-    int64_t each = p->parts->model->b * (p->layout ? p->layout->data : 1);
-    struct under_way u = {
-        .p = p, .step = s, .split = GPT_TRAIN, .first = s->first, .n = s->batch, .share = s->batch / each, .losses = losses,
-        .phase = phase,
-    };
+    struct under_way u = step_of(p, s, losses, phase);
 
     TRY(run(&u, e));
     *tokens = u.tokens;
     return 0;
+}
+
+int passes_losses(struct passes *p, const struct passes_step *s, double *losses, struct err *e)
+{
+    struct under_way u = step_of(p, s, losses, NULL);
+
+    return gather_losses(&u, e);
 }
 
 int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, double *loss, struct err *e)
@@ -302,6 +389,10 @@ int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, doubl
     };
     int rc = u.losses ? run(&u, e) : err_set(e, ERR_NOMEM, "out of memory");
 
+    if (rc == 0)
+        rc = device_sync(p->dev, e);
+    if (rc == 0)
+        rc = gather_losses(&u, e);
     for (int64_t k = 0; rc == 0 && k < share * ranks; k++)
         sum += u.losses[k];
     free(u.losses);

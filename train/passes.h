@@ -27,12 +27,15 @@ struct passes {
     struct pipeline pipe;
     struct passes_watch *watch; /* one a part; NULL with one stage */
     struct pipeline_op *held;   /* of each slot, whose forward pass has left there what its backward takes; micro -1: none */
-    int32_t *tokens, *targets; /* one micro-batch */
+    struct device *dev;
+    int64_t room;              /* places for micro-batches */
+    int32_t *ids;              /* (room + 1, 2, b * t) tokens and targets, in pinned memory; the last for the host alone */
+    double *loss, *host_loss;  /* (room) sums of losses; the device's, and where they are sent to */
     int32_t *starts;           /* of its documents; NULL: they are not told apart */
     struct trace *trace; /* to be set by others; NULL: none */
 };
 
-/* Bytes of messages between stages, of parts like this one. */
+/* Bytes of messages between stages, ids and losses, of parts like this one. */
 size_t passes_bytes(int64_t stages, const struct model_config *c, const struct model_part *part, const struct model_run *run);
 
 /* parts: of this rank, in the order of its chunks, models open; n: how many.  All are the caller's and stay; the ranks
@@ -51,10 +54,14 @@ struct passes_step {
 };
 
 /* Forward and backward of the step's micro-batches of this rank: their gradients, added up, in each part's model.
- * losses[batch / micro-batch size] gets the sum of losses of each micro-batch, on all ranks, and *tokens how many have a loss
- * (1 if none has).  phase[PHASES] gets seconds added. */
+ * *tokens: how many have a loss (1 if none has).  phase[PHASES] gets seconds added.  They are queued: the host waits for other
+ * ranks and for experts alone, not for a device that has it all, but when all places for micro-batches are full (256, or fewer of
+ * a million tokens). */
 int passes_step(struct passes *p, const struct passes_step *s, double *losses, double *tokens, double *phase,
                 struct err *e);
+/* Then, when the device has been waited for: losses[batch / micro-batch size], the same as before, has the sum of losses of each
+ * micro-batch of the step, on all ranks. */
+int passes_losses(struct passes *p, const struct passes_step *s, double *losses, struct err *e);
 
 /* Mean loss of a token over samples first .. first + n - 1 of a split, without dropout; the same on all ranks
  * of the layout, which share the work, and for any number of them. */

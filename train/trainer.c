@@ -469,16 +469,18 @@ static int gradients(struct trainer *t, struct train_step *s, double *at, struct
         return err_wrap(e, "step %" PRId64, t->step + 1);
     TRY(rc);
     TRY(fp8_end_step(&t->layout, t->parts, t->n_parts, e));
-    for (int64_t k = 0; k < s->batch / c->micro_batch; k++) /* in their order, whoever had them */
-        s->loss += t->losses[k];
-    s->loss /= tokens;
     TRY(balance(t, s, e));
     trace_begin(t->trace, "reduce", t->step + 1);
     *at = log_seconds();
     TRY(optimizer_reduce(&t->optimizer, s->batch / (c->micro_batch * t->layout.data), e));
     trace_end(t->trace, TRACE_PROFILER, "reduce", t->step + 1, *at);
     lap(t, s, PHASE_REDUCE, at);
-    return optimizer_norm(&t->optimizer, c->clip_grad, &s->grad_norm, e);
+    TRY(optimizer_norm(&t->optimizer, c->clip_grad, &s->grad_norm, e)); /* here a step waits for the device */
+    TRY(passes_losses(&t->passes, &step, t->losses, e));
+    for (int64_t k = 0; k < s->batch / c->micro_batch; k++) /* in their order, whoever had them */
+        s->loss += t->losses[k];
+    s->loss /= tokens;
+    return 0;
 }
 
 static int one_step(struct trainer *t, struct train_step *s, struct err *e)

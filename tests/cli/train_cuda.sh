@@ -48,7 +48,7 @@ for model in gpt llama experts documents; do
     done
 done
 
-status "the same again" 0 quern-train $run $gpt --bf16 --device cuda --log-file again.jsonl
+SIMT_LATE=1 status "the same again, queued and late" 0 quern-train $run $gpt --bf16 --device cuda --log-file again.jsonl
 same "the same bits" <(sed 's/,"tokens_per_s.*//' gpt-bf16-cuda.jsonl) <(sed 's/,"tokens_per_s.*//' again.jsonl)
 
 # ---- checkpoints go from one device to the other ----

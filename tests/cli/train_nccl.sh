@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # quern train with ranks by NCCL, for which tests/fake_nccl.c stands, and by TCP: each layout trains as one process does.  On the
 # CPU, whose memory the stand-in takes; and on the CUDA kernels that run on the CPU (tests/simt_backend.cpp), whose streams are
-# threads: there a call that does not wait for what it needs, or is not waited for, shows.
+# threads, the device's own too: there a call that does not wait for what it needs, or is not waited for, shows.
 # shellcheck source=tests/lib.sh disable=SC2086,SC2154
 . "$ROOT/tests/lib.sh"
 export OMP_WAIT_POLICY=passive
@@ -44,6 +44,7 @@ has 'is said' err 'cannot open NCCL'
 
 # ---- on the kernels, with streams ----
 
+export SIMT_LATE=1
 cuda="--device cuda --distributed-backend nccl"
 as_plain few 2 7 $cuda --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 5000
 as_plain few 2 7 $cuda --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1
@@ -51,6 +52,8 @@ as_plain few 2 7 $cuda --context-parallel-size 2
 as_plain few 3 7 $cuda --pipeline-model-parallel-size 3 --decoder-first-pipeline-num-layers 1 --decoder-last-pipeline-num-layers 1
 as_plain experts 2 7 $cuda $ep --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 5000
 as_plain few 2 7 --device cuda --distributed-backend tcp --use-distributed-optimizer --overlap-grad-reduce --ddp-bucket-size 5000
+
+unset SIMT_LATE
 
 # ---- a profiler ----
 
