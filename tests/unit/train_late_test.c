@@ -1,5 +1,5 @@
-/* The trainer before a device that is late (tests/simt_backend.cpp: the CUDA kernels, in a stream that is a thread): the same bits
- * as where each thing is done at once, and how often a step waits. */
+/* The trainer before a device that is late (tests/simt_backend.cpp: the CUDA kernels, in a stream that is a thread): the same
+ * bits as where each thing is done at once, and how often a step waits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
