@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Training in FP8 beside bf16: the same small models on the same text, seeds and order; losses at the end (mean of the last 20
+# Training in FP8, and with bf16 weights alone, beside bf16: the same small models on the same text, seeds and order; losses at the end (mean of the last 20
 # steps) and the largest difference of means over 20 steps.  SHARED=data folder, STEPS=200, THREADS=2.
 set -u
 T=$(mktemp -d) || exit 1
@@ -31,6 +31,7 @@ for model in ${MODELS:-gpt llama}; do
     done <<END
 bf16
 bf16-seed --seed 77
+no-fp32-weights --main-params-dtype bf16
 hybrid-delayed --fp8-format hybrid --fp8-amax-history-len 16 --fp8-amax-compute-algo max
 hybrid-tensorwise --fp8-format hybrid --fp8-recipe tensorwise
 e4m3-tensorwise --fp8-format e4m3 --fp8-recipe tensorwise

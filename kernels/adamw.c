@@ -8,7 +8,7 @@ int adamw_cpu(struct device *dev, const struct adamw *p, float *w, float *m, flo
 {
     struct adamw_constants k;
 
-    TRY(check_adamw(p, n, e));
+    TRY(check_adamw(p, w, low, n, e));
     k = adamw_constants_of(p);
     k.scale = p->grad_scale ? *p->grad_scale : 1.0f;
     ISA_PICK(adamw_loop)(dev, &k, w, m, v, grad, low, n);

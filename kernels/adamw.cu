@@ -1,8 +1,32 @@
 #include "kernels/adamw_constants.h"
 #include "kernels/lanes.cuh"
 
-/* 16 bytes read and 12 or 14 written an element.  The scale is read here: no clipping factor goes over the host. */
-static __global__ void __launch_bounds__(CUDA_BLOCK)
+/* New bf16 weights w, of which the first is element i of the call; exact in bf16 afterwards. */
+static __device__ __forceinline__ void round_pack(const struct adamw_constants &k, int64_t i, pack &w)
+{
+    int64_t row = i / k.round.cols, col = i % k.round.cols;
+    uint64_t at = ~(uint64_t)0;
+    uint32_t c[4];
+
+#pragma unroll
+    for (int j = 0; j < PACK; j++) {
+        uint64_t e = (uint64_t)(k.round.first + row * k.round.width + col);
+        if (e / 8 != at) {
+            at = e / 8;
+            c[0] = (uint32_t)at, c[1] = (uint32_t)(at >> 32), c[2] = (uint32_t)k.step, c[3] = (uint32_t)(k.step >> 32);
+            philox((uint32_t)k.round.key, (uint32_t)(k.round.key >> 32), c);
+        }
+        w.v[j] = __uint_as_float(adamw_rounded(__float_as_uint(w.v[j]), c, e));
+        if (++col == k.round.cols) {
+            col = 0;
+            row++;
+        }
+    }
+}
+
+/* 16 bytes read and 12 or 14 written an element; LOW, bf16 weights alone: 14 and 10.  The scale is read here: no clipping factor
+ * goes over the host. */
+template <bool LOW> static __global__ void __launch_bounds__(CUDA_BLOCK)
     update_kernel(struct adamw_constants k, const float *scale, float *w, float *m, float *v, const float *grad,
                   uint16_t *low, int64_t n)
 {
@@ -11,7 +35,8 @@ static __global__ void __launch_bounds__(CUDA_BLOCK)
 
     for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * PACK; i < n; i += step) {
         pack g = pack_get<DTYPE_F32>(grad, i, n - i), m1 = pack_get<DTYPE_F32>(m, i, n - i);
-        pack v1 = pack_get<DTYPE_F32>(v, i, n - i), w1 = pack_get<DTYPE_F32>(w, i, n - i);
+        pack v1 = pack_get<DTYPE_F32>(v, i, n - i);
+        pack w1 = LOW ? pack_get<DTYPE_BF16>(low, i, n - i) : pack_get<DTYPE_F32>(w, i, n - i);
 #pragma unroll
         for (int j = 0; j < PACK; j++) {
             float x = g.v[j] * s;
@@ -21,7 +46,10 @@ static __global__ void __launch_bounds__(CUDA_BLOCK)
         }
         pack_put<DTYPE_F32>(m, i, n - i, m1);
         pack_put<DTYPE_F32>(v, i, n - i, v1);
-        pack_put<DTYPE_F32>(w, i, n - i, w1);
+        if (LOW)
+            round_pack(k, i, w1);
+        else
+            pack_put<DTYPE_F32>(w, i, n - i, w1);
         if (low)
             pack_put<DTYPE_BF16>(low, i, n - i, w1);
     }
@@ -30,10 +58,10 @@ static __global__ void __launch_bounds__(CUDA_BLOCK)
 extern "C" int adamw_cuda(struct device *dev, const struct adamw *p, float *w, float *m, float *v, const float *grad,
                           uint16_t *low, int64_t n, struct err *e)
 {
-    TRY(check_adamw(p, n, e));
+    TRY(check_adamw(p, w, low, n, e));
     if (n == 0)
         return 0;
-    LAUNCH(update_kernel, dim3(cuda_blocks(dev, packs_of(n), CUDA_BLOCK)), CUDA_BLOCK, dev, adamw_constants_of(p),
-           p->grad_scale, w, m, v, grad, low, n);
+    LAUNCH(w ? update_kernel<false> : update_kernel<true>, dim3(cuda_blocks(dev, packs_of(n), CUDA_BLOCK)), CUDA_BLOCK, dev,
+           adamw_constants_of(p), p->grad_scale, w, m, v, grad, low, n);
     return cuda_launched(dev, "adamw", e);
 }

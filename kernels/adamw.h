@@ -12,14 +12,26 @@ extern "C" {
  *     m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
  *     w = w (1 - lr wd) - lr / (1 - b1^step) * m / (sqrt(v / (1 - b2^step)) + eps)
  * in fp32 from double constants, as PyTorch and Apex compute it.  Element by element:
- * any split of the parameters over ranks or threads gives the same bits. */
+ * any split of the parameters over ranks or threads gives the same bits.
+ *
+ * Weights may be bf16 alone.  Then a new one is rounded to one of the two bf16 beside it, to the farther from zero with the
+ * probability of the distance from the nearer (stochastic rounding, arXiv:1502.02551): sixteen random bits are added below its
+ * last place, and what is below is cut off.  Those of element e of the logical tensor are the (e % 8)-th of Philox4x32-10(key,
+ * lo = e / 8, hi = step), low halves of its words first.  What is not finite is rounded as ever. */
+struct adamw_round {
+    uint64_t key;         /* another for each tensor */
+    int64_t first;        /* which element of the logical tensor the first of the call is; */
+    int64_t cols, width;  /* element i is number first + i / cols * width + i % cols */
+};
+
 struct adamw {
     int64_t step;            /* 1 at the first update */
     double lr, beta1, beta2, eps, weight_decay;
     const float *grad_scale; /* device: one float (clip_scale's); NULL: 1 */
+    struct adamw_round round; /* where w is NULL */
 };
 /* w (n) master weights, m, v, grad (n), all fp32; low (n) bf16 gets the rounded w, or
- * NULL. */
+ * NULL.  w NULL: low has the weights, and round says how they are rounded. */
 typedef int adamw_fn(struct device *dev, const struct adamw *p, float *w, float *m, float *v,
                      const float *grad, uint16_t *low, int64_t n, struct err *e);
 adamw_fn adamw_cpu, adamw_cuda;

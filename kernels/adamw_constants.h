@@ -8,6 +8,8 @@
 
 struct adamw_constants {
     float scale, b1, b2, one_b1, one_b2, decay, rate, root, eps;
+    uint64_t step;
+    struct adamw_round round;
 };
 
 /* All but scale, which is the device's. */
@@ -24,7 +26,25 @@ static inline struct adamw_constants adamw_constants_of(const struct adamw *p)
     k.rate = (float)(p->lr / (1 - pow(p->beta1, (double)p->step)));
     k.root = (float)(1 / sqrt(1 - pow(p->beta2, (double)p->step)));
     k.eps = (float)p->eps;
+    k.step = (uint64_t)p->step;
+    k.round = p->round;
     return k;
+}
+
+#ifdef __CUDACC__
+#define ADAMW_INLINE static __host__ __device__ __forceinline__
+#else
+#define ADAMW_INLINE static inline __attribute__((always_inline))
+#endif
+
+/* The bits of x rounded to bf16 by the bits for element e, of a Philox block; the lower half is 0. */
+ADAMW_INLINE uint32_t adamw_rounded(uint32_t x, const uint32_t block[4], uint64_t e)
+{
+    uint32_t add = block[e % 8 / 2] >> (e % 2 ? 16 : 0) & 0xffff;
+
+    if ((x & 0x7f800000u) == 0x7f800000u)
+        return (x & 0x7fffffu ? x | 0x400000u : x) & 0xffff0000u;
+    return (x + add) & 0xffff0000u;
 }
 
 #endif

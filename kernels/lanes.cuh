@@ -155,6 +155,21 @@ static __device__ __forceinline__ float block_max(float x, float *part)
     return x;
 }
 
+/* Philox4x32-10, as base/rng.h has it: c, the counter, becomes four random words. */
+static __device__ __forceinline__ void philox(uint32_t k0, uint32_t k1, uint32_t c[4])
+{
+#pragma unroll
+    for (int i = 0; i < 10; i++) {
+        uint64_t a = (uint64_t)c[0] * 0xD2511F53u, b = (uint64_t)c[2] * 0xCD9E8D57u;
+        c[0] = (uint32_t)(b >> 32) ^ c[1] ^ k0;
+        c[2] = (uint32_t)(a >> 32) ^ c[3] ^ k1;
+        c[1] = (uint32_t)b;
+        c[3] = (uint32_t)a;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+}
+
 /* ---- dropout: struct dropout says which word is whose ---- */
 
 struct drop {
@@ -195,18 +210,9 @@ static inline int64_t drop_stretch(const struct dropout *d, int64_t row, int64_t
 static __device__ __forceinline__ void drop_four(const struct drop &d, int64_t row, int64_t group, float f[4])
 {
     uint64_t at = (d.row0 + (uint64_t)row) * d.groups + (uint64_t)group;
-    uint32_t k0 = d.key[0], k1 = d.key[1], c[4] = {(uint32_t)at, (uint32_t)(at >> 32), d.stream[0], d.stream[1]};
+    uint32_t c[4] = {(uint32_t)at, (uint32_t)(at >> 32), d.stream[0], d.stream[1]};
 
-#pragma unroll
-    for (int i = 0; i < 10; i++) {
-        uint64_t a = (uint64_t)c[0] * 0xD2511F53u, b = (uint64_t)c[2] * 0xCD9E8D57u;
-        c[0] = (uint32_t)(b >> 32) ^ c[1] ^ k0;
-        c[2] = (uint32_t)(a >> 32) ^ c[3] ^ k1;
-        c[1] = (uint32_t)b;
-        c[3] = (uint32_t)a;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
+    philox(d.key[0], d.key[1], c);
 #pragma unroll
     for (int j = 0; j < 4; j++)
         f[j] = c[j] < d.threshold ? 0.0f : d.keep;

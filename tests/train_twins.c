@@ -258,7 +258,7 @@ static void adamw(struct twins *t)
             g[i] = normal(&m, DTYPE_F32, n, off, 12 + (uint64_t)i, 0.1f, 0);
         for (int i = 0; i < 3; i++)
             BOTH {
-                struct adamw a = {i + 1, 1e-2, 0.9, 0.95, 1e-8, 0.1, k < 2 ? on(&m, w, &scale) : NULL};
+                struct adamw a = {i + 1, 1e-2, 0.9, 0.95, 1e-8, 0.1, k < 2 ? on(&m, w, &scale) : NULL, {0}};
                 CHECK(&m, OPS(&m, w)->adamw(DEV(&m, w), &a, on(&m, w, &w_), on(&m, w, &m_), on(&m, w, &v_), on(&m, w, &g[i]),
                                             k == 3 ? NULL : on(&m, w, &low), n, &m.e));
             }
@@ -267,6 +267,29 @@ static void adamw(struct twins *t)
         near(&m, name_of(s, "second moments", DTYPE_F32, n, k), &v_, 1e-6, 1e-5);
         if (k < 3)
             near(&m, name_of(s, "bf16 weights", DTYPE_BF16, n, k), &low, 1e-6, 1);
+        forget(&m);
+    }
+}
+
+/* bf16 weights alone, of a matrix or of some of its columns: the same bits. */
+static void adamw_rounded_weights(struct twins *t)
+{
+    for (int k = 0; k < 3; k++) {
+        struct made m = {.t = t};
+        int64_t cols = k ? 37 : 96, n = 40 * cols * t->scale, off = k % 2;
+        struct tensor low = normal(&m, DTYPE_BF16, n, off, 9, 1, 0), m_ = normal(&m, DTYPE_F32, n, off, 10, 0, 0);
+        struct tensor v_ = normal(&m, DTYPE_F32, n, off, 11, 0, 0), g[3];
+        char s[80];
+        for (int i = 0; i < 3; i++)
+            g[i] = normal(&m, DTYPE_F32, n, off, 12 + (uint64_t)i, 0.1f, 0);
+        for (int i = 0; i < 3; i++)
+            BOTH {
+                struct adamw a = {i + 1, 1e-3, 0.9, 0.95, 1e-8, 0.1, NULL, {77, 5 * k, cols, k == 2 ? 128 : cols}};
+                CHECK(&m, OPS(&m, w)->adamw(DEV(&m, w), &a, NULL, on(&m, w, &m_), on(&m, w, &v_), on(&m, w, &g[i]),
+                                            on(&m, w, &low), n, &m.e));
+            }
+        near(&m, name_of(s, "rounded weights", DTYPE_BF16, n, k), &low, 0, 0);
+        near(&m, name_of(s, "their moments", DTYPE_F32, n, k), &m_, 0, 0);
         forget(&m);
     }
 }
@@ -823,6 +846,7 @@ const struct twins_case train_twins_cases[] = {
     {"dropout", dropouts},
     {"sums", sums},
     {"adamw", adamw},
+    {"adamw, bf16 weights", adamw_rounded_weights},
     {"embedding", embedding},
     {"rope", rope},
     {"norms", norms},

@@ -26,6 +26,9 @@ extern "C" {
 enum lr_style { LR_CONSTANT, LR_LINEAR, LR_COSINE, LR_INVERSE_SQRT, LR_WSD };
 enum wsd_style { WSD_EXPONENTIAL, WSD_LINEAR, WSD_COSINE, WSD_MINUS_SQRT };
 
+/* What the optimizer updates: fp32 weights, or the bf16 ones themselves. */
+enum main_params { MAIN_FP32, MAIN_BF16 };
+
 /* Matrix products in FP8, by Transformer Engine's names. */
 enum fp8_recipe { FP8_DELAYED, FP8_TENSORWISE, FP8_MXFP8 /* refused */ };
 enum fp8_algo { FP8_MOST_RECENT, FP8_LARGEST };
@@ -57,6 +60,7 @@ struct train_config {
     int lr_style, wsd_style; /* enum lr_style, wsd_style */
     int64_t decay_iters, warmup_iters, wsd_iters;
     bool bf16;
+    int main_params; /* enum main_params */
     struct train_fp8 fp8;
 
     struct opt_list data_path;

@@ -98,6 +98,7 @@
     OPT_NUM(0, "adam-beta1", &(c)->beta1, 0, 0.9999999, "decay of the first moment"), \
     OPT_NUM(0, "adam-beta2", &(c)->beta2, 0, 0.9999999, "decay of the second moment"), \
     OPT_NUM(0, "adam-eps", &(c)->eps, 0, 1, "added to the root of the second moment"), \
+    OPT_ENUM(0, "main-params-dtype", &(c)->main_params, "fp32|bf16", "bf16: no fp32 weights; updates round stochastically"), \
     OPT_NUM(0, "clip-grad", &(c)->clip_grad, 0, 1e12, "clip the gradient to this norm; 0: never")
 
 #define DATA_OPTS(c) \

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "train/division_host.h"
 #include "train/division_passages.h"
 
@@ -18,13 +19,14 @@ static size_t blocks_of(size_t elements, size_t unit)
 /* Whether the fp32 weights of the share stand apart from the store. */
 static bool has_master(const struct store_memory *m, const struct store_conf *c)
 {
-    return m->weights == 0 || c->offload;
+    return (m->weights == 0 || c->offload) && !c->bf16_alone;
 }
 
 /* Bytes of the weights of the share as they are sent, where they cannot be made from the fp32 ones. */
 static size_t sent_bytes(const struct store_memory *m, const struct store_conf *c, enum dtype dt)
 {
-    return c->offload && store_shares(c, SHARD_OPTIM_GRADS_PARAMS) ? m->elements / (size_t)store_ranks(c) * dtype_size(dt) : 0;
+    return (c->offload || c->bf16_alone) && store_shares(c, SHARD_OPTIM_GRADS_PARAMS) ?
+           m->elements / (size_t)store_ranks(c) * dtype_size(dt) : 0;
 }
 
 /* All passages. */
@@ -174,6 +176,12 @@ static float *own_weights(const struct division *d, int i)
     return d->master ? d->master + shards_here(&d->store->shards, i) : d->store->weights + shards_from(&d->store->shards, i);
 }
 
+/* The bf16 ones of its share, from element `here` of it or `at` of the slab on. */
+static uint16_t *own_low(const struct division *d, size_t here, size_t at)
+{
+    return d->share ? (uint16_t *)d->share + here : d->store->low + at;
+}
+
 /* Of bucket i, what the model computes with goes from the rank that keeps it to all. */
 static int gather(struct division *d, int i, struct err *e)
 {
@@ -237,7 +245,7 @@ int division_weights_changed(struct division *d, struct err *e)
 
     if (d->host)
         TRY(host_weights_changed(d, e));
-    for (int i = 0; i < d->store->shards.n && low && !d->host; i++)
+    for (int i = 0; i < d->store->shards.n && low && !d->host && !d->store->conf.bf16_alone; i++)
         TRY(d->dev->ops->vec_cast(d->dev, low + shards_from(&d->store->shards, i), DTYPE_BF16, own_weights(d, i), DTYPE_F32,
                                   (int64_t)shards_share(&d->store->shards, i), e));
     return gather_again(d, false, e);
@@ -246,16 +254,19 @@ int division_weights_changed(struct division *d, struct err *e)
 /* Bucket i, in place or by way of the host's memory. */
 static int fill(struct division *d, int i, uint64_t seed, struct err *e)
 {
-    size_t first = shards_from(&d->store->shards, i), n = shards_share(&d->store->shards, i);
-    float *to = own_weights(d, i);
-    void *host = to;
+    size_t first = shards_from(&d->store->shards, i), n = shards_share(&d->store->shards, i), size = sizeof(float);
+    bool low = d->store->conf.bf16_alone;
+    void *to = low ? (void *)own_low(d, shards_here(&d->store->shards, i), first) : own_weights(d, i), *host = to;
     int rc = 0;
 
-    if (state_device(d)->kind != DEVICE_CPU)
-        TRY(device_alloc_host(d->dev, &host, n * sizeof *to, e));
+    if (low || state_device(d)->kind != DEVICE_CPU)
+        TRY(device_alloc_host(d->dev, &host, n * size, e));
     params_fill_range(&d->store->params, seed, first, n, host);
+    for (size_t k = 0; low && k < n; k++)
+        ((uint16_t *)host)[k] = bf16_of(((const float *)host)[k]);
+    size = low ? sizeof(uint16_t) : size;
     if (host != to) {
-        rc = device_put(d->dev, to, host, n * sizeof *to, e);
+        rc = device_put(d->dev, to, host, n * size, e);
         device_free_host(d->dev, host);
     }
     return rc;
@@ -275,10 +286,12 @@ int division_pieces_max(const struct division *d)
 
 int division_pieces(const struct division *d, enum checkpoint_part part, struct piece *v)
 {
-    bool in_slab = part == CHECKPOINT_WEIGHTS && !d->master;
-    float *data[CHECKPOINT_PARTS] = {in_slab ? d->store->weights : d->master, d->exp_avg, d->exp_avg_sq};
+    bool weights = part == CHECKPOINT_WEIGHTS, low = weights && d->store->conf.bf16_alone;
+    bool in_slab = weights && !d->master && !(low && d->share);
+    void *own = low ? (void *)own_low(d, 0, 0) : d->master ? d->master : d->store->weights;
+    void *data[CHECKPOINT_PARTS] = {own, d->exp_avg, d->exp_avg_sq};
 
-    return shards_pieces(&d->store->shards, &d->store->params, part, data[part], in_slab, v);
+    return shards_pieces(&d->store->shards, &d->store->params, part, data[part], low ? DTYPE_BF16 : DTYPE_F32, in_slab, v);
 }
 
 /* ---- gradients ---- */
@@ -420,6 +433,26 @@ int division_squares(const struct division *d, double *sums, struct err *e)
 
 /* ---- update ---- */
 
+/* Of bf16 weights, by rectangles of the logical tensor: each element is rounded as in every layout. */
+static int update_low(struct division *d, struct adamw *a, const struct shard_range *r, struct err *e)
+{
+    struct piece v[3 * PIECES_PER_PARAM];
+    size_t at = 0;
+
+    a->round.key = hash_xxh3_64_seed(span_of(r->param->name), a->round.key);
+    for (int i = 0, n = shards_rectangles(r, CHECKPOINT_WEIGHTS, v); i < n; i++) {
+        size_t here = r->here + at, all = (size_t)(v[i].rows * v[i].cols);
+
+        a->round.first = v[i].row * piece_width(&v[i]) + v[i].col;
+        a->round.cols = v[i].cols;
+        a->round.width = piece_width(&v[i]);
+        TRY(d->dev->ops->adamw(d->dev, a, NULL, d->exp_avg + here, d->exp_avg_sq + here, division_grad(d, r) + at,
+                               own_low(d, here, r->at + at), (int64_t)all, e));
+        at += all;
+    }
+    return 0;
+}
+
 static int update(struct division *d, const struct adamw *settings, double weight_decay, struct err *e)
 {
     const struct store *s = d->store;
@@ -428,6 +461,11 @@ static int update(struct division *d, const struct adamw *settings, double weigh
 
     while (shards_next(&s->shards, &s->params, &r)) { /* weight decay differs by tensor, so each has a call of its own */
         a.weight_decay = param_decays(r.param) ? weight_decay : 0;
+        a.round.key = settings->round.key;
+        if (s->conf.bf16_alone) {
+            TRY(update_low(d, &a, &r, e));
+            continue;
+        }
         TRY(d->dev->ops->adamw(d->dev, &a, d->master ? d->master + r.here : s->weights + r.at, d->exp_avg + r.here,
                                d->exp_avg_sq + r.here, division_grad(d, &r), s->low ? s->low + r.at : NULL, (int64_t)r.n, e));
     }

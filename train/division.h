@@ -46,10 +46,10 @@ struct division {
     struct store *store; /* its conf says which ranks */
     struct device *dev;
     struct data_parallel sums;   /* over the micro-batches of this rank */
-    float *master;               /* the fp32 weights of this rank's share; NULL: they are the store's */
+    float *master;               /* the fp32 weights of this rank's share; NULL: they are the store's, or there are none */
     float *exp_avg, *exp_avg_sq; /* of the share */
     struct device *host;         /* where master and moments are; NULL: where the model is */
-    void *share;                 /* with host, and weights that pass: this rank's, as they are sent; else NULL */
+    void *share;                 /* with host or bf16_alone, and weights that pass: this rank's, as they are sent; else NULL */
     float *stage_grad[2];        /* with host: pieces on their way */
     void *stage_weight;
     float *grads;                /* of the share; NULL: they are the store's */

@@ -43,7 +43,7 @@ static int add(struct piece *out, int n, const struct piece *p, int64_t row, int
     out[n].col += col;
     out[n].cols = cols;
     if (p->data)
-        out[n].data += row * p->ld + col;
+        out[n].data = piece_at(p, row * p->ld + col);
     return n + 1;
 }
 
@@ -61,17 +61,32 @@ int piece_range(const struct piece *p, int64_t first, int64_t n, struct piece ou
     return add(out, k, p, row + (n - head) / p->cols, 1, 0, (n - head) % p->cols);
 }
 
+/* n bf16 numbers at the end of out become fp32. */
+static void widen(float *out, int64_t n)
+{
+    const uint16_t *low = (const uint16_t *)(const void *)out + n;
+
+    for (int64_t i = 0; i < n; i++) /* what is written has been read, up to the number at hand */
+        out[i] = bf16_to(low[i]);
+}
+
 int piece_get(struct device *dev, const struct piece *p, int64_t first, int64_t n, float *out, struct err *e)
 {
     while (n) {
         int64_t row = first / p->cols, col = first % p->cols, run = p->cols - col;
+        size_t size;
+        char *to;
 
         if (p->ld == p->cols || run > n)
             run = n;
+        size = (size_t)run * dtype_size(p->bf16 ? DTYPE_BF16 : DTYPE_F32);
+        to = (char *)(out + run) - size;
         if (!dev)
-            memcpy(out, p->data + row * p->ld + col, (size_t)run * sizeof *out);
+            memcpy(to, piece_at(p, row * p->ld + col), size);
         else
-            TRY(device_get(dev, out, p->data + row * p->ld + col, (size_t)run * sizeof *out, e));
+            TRY(device_get(dev, to, piece_at(p, row * p->ld + col), size, e));
+        if (p->bf16)
+            widen(out, run);
         out += run;
         first += run;
         n -= run;

@@ -35,9 +35,16 @@ struct piece {
     int dims;
     int64_t shape[2];
     int64_t row, rows, col, cols;
-    float *data; /* its first element; the device's, or the host's where there is none */
+    void *data;  /* its first element; the device's, or the host's where there is none */
+    bool bf16;   /* data has bf16 numbers; a file has fp32 of them all the same */
     int64_t ld;  /* elements from a row to the next, at least cols */
 };
+
+/* Where element n of data is. */
+static inline void *piece_at(const struct piece *p, int64_t n)
+{
+    return (char *)p->data + n * (int64_t)dtype_size(p->bf16 ? DTYPE_BF16 : DTYPE_F32);
+}
 
 static inline int64_t piece_width(const struct piece *p)
 {

@@ -40,7 +40,7 @@ struct saver {
 /* Whether its bytes can be written from where they are. */
 static bool in_place(const struct saver *s, const struct piece *p)
 {
-    return (!s->dev || s->dev->kind == DEVICE_CPU) && p->ld == p->cols;
+    return (!s->dev || s->dev->kind == DEVICE_CPU) && p->ld == p->cols && !p->bf16;
 }
 
 static int alloc_buffer(struct saver *s, struct err *e)
@@ -127,7 +127,7 @@ static int give(void *arg, int i, size_t at, struct span *data, struct err *e)
     struct saver *s = arg;
     const struct piece *p = &s->v[i];
     int64_t first = (int64_t)(at / sizeof(float)), n = p->rows * p->cols - first;
-    const float *from = s->async ? s->buffer + s->at[i] + first : p->data + first;
+    const float *from = s->async ? s->buffer + s->at[i] + first : (const float *)p->data + first;
 
     if (!s->async && !in_place(s, p)) {
         n = n < SAVER_STAGE ? n : SAVER_STAGE;

@@ -90,33 +90,49 @@ int shards_pieces_max(const struct shards *s, const struct params *p)
     return s->ranks == 1 ? p->n * PIECES_PER_PARAM : (p->n + s->n) * PIECES_PER_PARAM * 3;
 }
 
-int shards_pieces(const struct shards *s, const struct params *p, enum checkpoint_part part, float *data, bool in_slab,
-                  struct piece *v)
+int shards_rectangles(const struct shard_range *r, enum checkpoint_part part, struct piece *v)
+{
+    struct param q = *r->param;
+    const struct params one = {.v = &q, .n = 1};
+    struct piece whole[PIECES_PER_PARAM];
+    int n = 0, k = params_pieces(&one, part, NULL, whole);
+    int64_t first = (int64_t)(r->at - q.at), end = first + (int64_t)r->n, before = 0;
+
+    for (int i = 0; i < k; i++) {
+        int64_t all = whole[i].rows * whole[i].cols, lo = first - before, hi = end - before;
+
+        lo = lo > 0 ? lo : 0;
+        hi = hi < all ? hi : all;
+        before += all;
+        if (lo < hi)
+            n += piece_range(&whole[i], lo, hi - lo, v + n);
+    }
+    for (int i = 0; i < n; i++)
+        v[i].name = r->param->name;
+    return n;
+}
+
+int shards_pieces(const struct shards *s, const struct params *p, enum checkpoint_part part, void *data, enum dtype dt,
+                  bool in_slab, struct piece *v)
 {
     struct shard_range r = {0};
     int n = 0;
 
-    if (s->ranks == 1)
-        return params_pieces(p, part, data, v);
+    if (s->ranks == 1) {
+        n = params_pieces(p, part, data, v);
+        for (int i = 0; i < n && dt == DTYPE_BF16; i++) {
+            v[i].data = (char *)data + ((char *)v[i].data - (char *)data) / 2;
+            v[i].bf16 = true;
+        }
+        return n;
+    }
     while (shards_next(s, p, &r)) {
-        const struct params one = {.v = &p->v[r.next - 1], .n = 1};
-        struct piece whole[PIECES_PER_PARAM];
-        int k = params_pieces(&one, part, NULL, whole);
         size_t here = in_slab ? r.at : r.here;
-        int64_t first = (int64_t)(r.at - r.param->at), end = first + (int64_t)r.n, before = 0;
 
-        for (int i = 0; i < k; i++) {
-            int64_t all = whole[i].rows * whole[i].cols, lo = first - before, hi = end - before;
-
-            lo = lo > 0 ? lo : 0;
-            hi = hi < all ? hi : all;
-            before += all;
-            if (lo >= hi)
-                continue;
-            for (int j = piece_range(&whole[i], lo, hi - lo, v + n); j > 0; j--, n++) {
-                v[n].data = data + here;
-                here += (size_t)(v[n].rows * v[n].cols);
-            }
+        for (int k = shards_rectangles(&r, part, v + n); k > 0; k--, n++) {
+            v[n].data = (char *)data + here * dtype_size(dt);
+            v[n].bf16 = dt == DTYPE_BF16;
+            here += (size_t)(v[n].rows * v[n].cols);
         }
     }
     return n;

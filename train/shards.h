@@ -68,11 +68,14 @@ struct shard_range {
 };
 bool shards_next(const struct shards *s, const struct params *p, struct shard_range *r);
 
-/* What this rank keeps, as pieces of checkpoint part `part`: data is its own array or, with in_slab, the slab.
+/* A range as rectangles of its logical tensor, in its order and with no data; v has room for 3 * PIECES_PER_PARAM.  How many. */
+int shards_rectangles(const struct shard_range *r, enum checkpoint_part part, struct piece *v);
+
+/* What this rank keeps, as pieces of checkpoint part `part`: data, numbers of dt, is its own array or, with in_slab, the slab.
  * v has room for shards_pieces_max.  How many. */
 int shards_pieces_max(const struct shards *s, const struct params *p);
-int shards_pieces(const struct shards *s, const struct params *p, enum checkpoint_part part, float *data, bool in_slab,
-                  struct piece *v);
+int shards_pieces(const struct shards *s, const struct params *p, enum checkpoint_part part, void *data, enum dtype dt,
+                  bool in_slab, struct piece *v);
 
 #ifdef __cplusplus
 }

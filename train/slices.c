@@ -111,19 +111,39 @@ static int hole(const struct fill *f, const struct rect *r)
                    r->col + r->cols - 1, checkpoint_prefix[f->to->part], f->to->name);
 }
 
+/* n fp32 numbers, of a file, to element `at` of a piece. */
+static int put(const struct fill *f, int64_t at, const char *src, int64_t n)
+{
+    uint16_t low[4096];
+
+    for (int64_t i = 0, k; i < n; i += k) {
+        float x;
+
+        k = f->to->bf16 && n - i > 4096 ? 4096 : n - i;
+        for (int64_t j = 0; f->to->bf16 && j < k; j++) {
+            memcpy(&x, src + (i + j) * 4, sizeof x);
+            low[j] = bf16_of(x);
+        }
+        const void *from = f->to->bf16 ? (const void *)low : src + i * 4;
+        size_t bytes = (size_t)k * (f->to->bf16 ? sizeof *low : sizeof x);
+
+        if (!f->dev)
+            memcpy(piece_at(f->to, at + i), from, bytes);
+        else
+            TRY(device_put(f->dev, piece_at(f->to, at + i), from, bytes, f->e));
+    }
+    return 0;
+}
+
 static int copy(const struct fill *f, const struct slice *s, const struct rect *r)
 {
     const struct piece *from = &s->at, *to = f->to;
     const char *src = s->data.p + ((r->row - from->row) * from->cols + r->col - from->col) * (int64_t)sizeof(float);
-    float *dst = to->data + (r->row - to->row) * to->ld + r->col - to->col;
+    int64_t at = (r->row - to->row) * to->ld + r->col - to->col;
     bool flat = r->cols == from->cols && r->cols == to->ld;
-    size_t bytes = (size_t)(flat ? r->rows * r->cols : r->cols) * sizeof(float);
 
-    for (int64_t i = 0; i < (flat ? 1 : r->rows); i++, dst += to->ld, src += from->cols * (int64_t)sizeof(float))
-        if (!f->dev)
-            memcpy(dst, src, bytes);
-        else
-            TRY(device_put(f->dev, dst, src, bytes, f->e));
+    for (int64_t i = 0; i < (flat ? 1 : r->rows); i++, at += to->ld, src += from->cols * (int64_t)sizeof(float))
+        TRY(put(f, at, src, flat ? r->rows * r->cols : r->cols));
     return 0;
 }
 

@@ -40,7 +40,8 @@ int store_plan(struct store *s, const struct store_conf *conf, enum dtype dt, bo
         *most = n > *most ? n : *most;
     }
     /* In bf16 the fp32 weights are the optimizer's, when it has them by shares or elsewhere. */
-    if (!store_shares(conf, dt == DTYPE_BF16 ? SHARD_OPTIM : SHARD_OPTIM_GRADS_PARAMS) && !(conf->offload && dt == DTYPE_BF16))
+    if (!store_shares(conf, dt == DTYPE_BF16 ? SHARD_OPTIM : SHARD_OPTIM_GRADS_PARAMS) &&
+        !(conf->offload && dt == DTYPE_BF16) && !conf->bf16_alone)
         s->memory.weights = p->elements * sizeof(float);
     if (dt == DTYPE_BF16 && !store_shares(conf, SHARD_OPTIM_GRADS_PARAMS))
         s->memory.low = p->elements * sizeof(uint16_t);

@@ -27,6 +27,7 @@ struct store_conf {
     struct comm *model;    /* those that together have each of these weights of the model once; NULL: this one alone */
     size_t unit;           /* sections begin at multiples of so many elements, and shares too; 0: 1 */
     bool offload;          /* the optimizer's state is on the host, fp32 weights too */
+    bool bf16_alone;       /* there are no fp32 weights: those of bf16 are updated, and rounded stochastically */
     size_t bucket;         /* elements that are enough to be reduced or gathered in one call; 0: all */
 };
 

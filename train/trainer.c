@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "train/fp8.h"
 
@@ -19,7 +20,7 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
         .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
         .dense = {
             .sharding = (enum sharding)c->sharding, .replicas = replicas, .model = model,
-            .offload = c->offload,
+            .offload = c->offload, .bf16_alone = c->main_params == MAIN_BF16,
             .unit = shards_unit(model_config_params(&c->model)), .bucket = c->bucket,
         },
     };
@@ -357,7 +358,8 @@ static void lap(const struct trainer *t, struct train_step *s, enum train_phase 
 static int update(struct trainer *t, const struct train_step *s, struct err *e)
 {
     const struct train_config *c = t->config;
-    const struct adamw a = {.step = t->step + 1, .lr = s->lr, .beta1 = c->beta1, .beta2 = c->beta2, .eps = c->eps};
+    const struct adamw a = {.step = t->step + 1, .lr = s->lr, .beta1 = c->beta1, .beta2 = c->beta2, .eps = c->eps,
+                            .round.key = hash_mix64((uint64_t)c->seed + 1)};
 
     return optimizer_update(&t->optimizer, &a, c->weight_decay, e);
 }

@@ -30,7 +30,7 @@ done
 
 # --deterministic: the same bits for any number of ranks and whatever they share, also with bf16 weights.
 joined() { rm -rf "j$1" && quern-checkpoint join "$1" --save "j$1"; }
-for how in '' '--bf16'; do
+for how in '' '--bf16' '--bf16 --main-params-dtype bf16'; do
     # shellcheck disable=SC2086
     {
         check "deterministic $how: one process" quern-train $gpt $how --deterministic --log-file a.jsonl --save a
@@ -116,6 +116,18 @@ check 'as planned' awk 'function near(x, a, b) { if (!(x >= a && x <= b)) { prin
     NR == 2 { near($2 / w, 1.95, 2.1); near($3 / w, 1, 1.7); near($4 / w, 3, 3.3) }
     NR == 3 { near($2 / w, 0.2, 0.4); near($3 / w, 1, 1.7); near($4 / w, 3, 3.3) }
     END { exit bad || NR != 3 }' <(grep -v '^ok' took)
+for how in no_shard optim_grads_params; do
+    # shellcheck disable=SC2086
+    check "$how, bf16 weights alone: memory" mpirun --oversubscribe -n 4 quern-train $big --data-parallel-sharding-strategy $how \
+        --main-params-dtype bf16
+    has 'as planned' out ', as planned'
+    echo "$how $(memory weights) $(memory gradients) $(memory optimizer)"
+done >low
+check 'bf16 weights alone: two bytes instead of six' awk 'NR == FNR { if (FNR == 1) w = $2 / 6; next }
+    function near(x, a, b) { if (!(x >= a && x <= b)) { print FNR, x, a, b; bad = 1 } }
+    FNR == 1 { near($2 / w, 1.95, 2.05); near($4 / w, 7.9, 8.2) }
+    FNR == 2 { near($2 / w, 0.6, 0.95); near($4 / w, 1.95, 2.3) }
+    END { exit bad || FNR != 2 }' <(grep -v '^ok' took) <(grep -v '^ok' low)
 
 # What is refused, before anything is allocated.
 # shellcheck disable=SC2086
@@ -129,5 +141,7 @@ check 'as planned' awk 'function near(x, a, b) { if (!(x >= a && x <= b)) { prin
     status 'sequences in parts and the same bits' 2 mpirun --oversubscribe -n 4 quern-train $gpt $zero2 --deterministic \
         --context-parallel-size 2
     has 'is said' err 'sum over parts of a sequence'
+    status 'bf16 weights of a training in fp32' 2 quern-train $gpt --main-params-dtype bf16
+    has 'is said' err 'main-params-dtype bf16 needs --bf16'
 }
 finish

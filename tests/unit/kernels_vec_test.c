@@ -341,6 +341,61 @@ static void adamw_follows_the_formula(void **s)
                      ERR_ARG);
 }
 
+/* The bf16 number for element e, by the definition: x plus sixteen random bits, cut off. */
+static uint16_t rounded(float x, uint64_t key, uint64_t step, int64_t e)
+{
+    uint32_t u, word[4];
+
+    rng_philox(key, (uint64_t)e / 8, step, word);
+    memcpy(&u, &x, sizeof u);
+    return (uint16_t)((u + (word[e % 8 / 2] >> 16 * (e % 2) & 0xffff)) >> 16);
+}
+
+/* A matrix of 61 columns, whole and as two halves of its columns. */
+static void adamw_rounds_bf16_weights(void **s)
+{
+    enum { ROWS = 67, WIDTH = 61, N = ROWS * WIDTH };
+    struct tn g = tn_random(DTYPE_F32, N, 17, 1, 0), w = tn_zero(DTYPE_F32, N);
+    struct tn m = tn_zero(DTYPE_F32, N), v = tn_zero(DTYPE_F32, N);
+    struct tn low = tn_zero(DTYPE_BF16, N), m2 = tn_zero(DTYPE_F32, N), v2 = tn_zero(DTYPE_F32, N);
+    struct adamw p = {.step = 3, .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .round = {99, 0, WIDTH, WIDTH}};
+    double mean = 0;
+
+    (void)s;
+    for (int i = 0; i < N; i++) {
+        ((float *)g.p)[i] = 1;
+        ((float *)w.p)[i] = i % 2 ? 1.5f : -1.5f;
+        ((uint16_t *)low.p)[i] = bf16_of(i % 2 ? 1.5f : -1.5f);
+    }
+    OK(adamw_cpu(tn_devices[1], &p, w.p, m.p, v.p, g.p, NULL, N, &tn_err));
+    OK(adamw_cpu(tn_devices[2], &p, NULL, m2.p, v2.p, g.p, low.p, N, &tn_err));
+    tn_whole("low", &low);
+    assert_memory_equal(m.p, m2.p, N * sizeof(float));
+    assert_memory_equal(v.p, v2.p, N * sizeof(float));
+    for (int64_t i = 0; i < N; i++) {
+        assert_int_equal(((uint16_t *)low.p)[i], rounded(((float *)w.p)[i], 99, 3, i));
+        mean += (double)bf16_to(((uint16_t *)low.p)[i]) - (double)((float *)w.p)[i];
+    }
+    assert_true(fabs(mean / N) < 3e-4); /* a place is 8e-3, and the update less than half of it */
+    for (int from = 0, cols = 29; from < WIDTH; from += cols, cols = WIDTH - cols) {
+        struct tn half = tn_zero(DTYPE_BF16, ROWS * cols);
+        struct tn m3 = tn_zero(DTYPE_F32, ROWS * cols), v3 = tn_zero(DTYPE_F32, ROWS * cols);
+
+        for (int i = 0; i < ROWS * cols; i++)
+            ((uint16_t *)half.p)[i] = bf16_of((i / cols * WIDTH + from + i % cols) % 2 ? 1.5f : -1.5f);
+        p.round = (struct adamw_round){99, from, cols, WIDTH};
+        OK(adamw_cpu(tn_devices[1], &p, NULL, m3.p, v3.p, g.p, half.p, ROWS * cols, &tn_err));
+        for (int i = 0; i < ROWS * cols; i++)
+            assert_int_equal(((uint16_t *)half.p)[i], ((uint16_t *)low.p)[i / cols * WIDTH + from + i % cols]);
+    }
+    ((float *)g.p)[0] = NAN;
+    p.round.cols = 0;
+    assert_int_equal(adamw_cpu(tn_devices[0], &p, NULL, m.p, v.p, g.p, low.p, N, &tn_err), ERR_ARG);
+    p.round = (struct adamw_round){99, 0, WIDTH, WIDTH};
+    OK(adamw_cpu(tn_devices[0], &p, NULL, m.p, v.p, g.p, low.p, N, &tn_err));
+    assert_true(isnan(bf16_to(((uint16_t *)low.p)[0])));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +410,7 @@ int main(void)
         OPS_TEST(activations_and_their_slopes),
         OPS_TEST(gated_units),
         OPS_TEST(adamw_follows_the_formula),
+        OPS_TEST(adamw_rounds_bf16_weights),
     };
     return cmocka_run_group_tests_name("kernels_vec", tests, tn_open, tn_close);
 }
