@@ -3,8 +3,8 @@
 // not there.
 //
 // Kernels and copies are done at once.  SIMT_LATE=1: they are queued in a stream, a little late, with the values of their
-// arguments and whatever lies behind pointers when it is their turn, so that a host that does not wait for what it reads, or takes
-// memory back too early, is found out.
+// arguments and whatever lies behind pointers when it is their turn, so that a host that does not wait for what it reads, or
+// takes memory back too early, is found out.
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -341,7 +341,8 @@ int train_config_check(struct train_config *c, struct err *e)
     TRY(apply_preset(c, e));
     TRY(check_groups(c, e));
     if (c->main_params == MAIN_BF16 && (!c->bf16 || c->offload))
-        return err_set(e, ERR_ARG, "--main-params-dtype bf16 %s", c->bf16 ? "goes without --optimizer-cpu-offload" : "needs --bf16");
+        return err_set(e, ERR_ARG, "--main-params-dtype bf16 %s",
+                       c->bf16 ? "goes without --optimizer-cpu-offload" : "needs --bf16");
     if (c->fp8.format && !c->bf16)
         return err_set(e, ERR_ARG, "--fp8-format needs --bf16");
     if (c->fp8.format && c->model.experts)
