@@ -189,8 +189,8 @@ struct model_batch {
     const int32_t *tokens;  /* (b, t) that are here (model_ids_here), in host memory that the device reads until its stream is
                                synchronised; for a part that embeds */
     const int32_t *targets; /* the same, for a part that heads; < 0: no loss */
-    const int32_t *starts;  /* (b, t) of struct model_run, whole sequences: where in it the document of each token begins, for all parts of a run
-                               that tells documents apart */
+    const int32_t *starts;  /* (b, t) of struct model_run, whole sequences: where in it the document of each token begins, for
+                               all parts of a run that tells documents apart */
     const struct model_dropout *drop; /* NULL: none */
     float grad_scale;       /* > 0: leaves in m->logits the gradient of grad_scale * loss_sum, which
                                backward of this batch must take up before another forward; 0: loss only */
