@@ -61,7 +61,8 @@ extern "C" int adamw_cuda(struct device *dev, const struct adamw *p, float *w, f
     TRY(check_adamw(p, w, low, n, e));
     if (n == 0)
         return 0;
-    LAUNCH(w ? update_kernel<false> : update_kernel<true>, dim3(cuda_blocks(dev, packs_of(n), CUDA_BLOCK)), CUDA_BLOCK, dev,
-           adamw_constants_of(p), p->grad_scale, w, m, v, grad, low, n);
+    auto kernel = w ? update_kernel<false> : update_kernel<true>;
+    LAUNCH(kernel, dim3(cuda_blocks(dev, packs_of(n), CUDA_BLOCK)), CUDA_BLOCK, dev, adamw_constants_of(p), p->grad_scale, w,
+           m, v, grad, low, n);
     return cuda_launched(dev, "adamw", e);
 }

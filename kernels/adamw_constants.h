@@ -31,14 +31,8 @@ static inline struct adamw_constants adamw_constants_of(const struct adamw *p)
     return k;
 }
 
-#ifdef __CUDACC__
-#define ADAMW_INLINE static __host__ __device__ __forceinline__
-#else
-#define ADAMW_INLINE static inline __attribute__((always_inline))
-#endif
-
 /* The bits of x rounded to bf16 by the bits for element e, of a Philox block; the lower half is 0. */
-ADAMW_INLINE uint32_t adamw_rounded(uint32_t x, const uint32_t block[4], uint64_t e)
+TWIN_INLINE uint32_t adamw_rounded(uint32_t x, const uint32_t block[4], uint64_t e)
 {
     uint32_t add = block[e % 8 / 2] >> (e % 2 ? 16 : 0) & 0xffff;
 

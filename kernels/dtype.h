@@ -27,6 +27,13 @@
 #include "base/bf16.h"
 #include "base/err.h"
 
+/* What a kernel and its twin on the CPU both call. */
+#ifdef __CUDACC__
+#define TWIN_INLINE static __host__ __device__ __forceinline__
+#else
+#define TWIN_INLINE static inline __attribute__((always_inline))
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

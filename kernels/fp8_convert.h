@@ -4,20 +4,14 @@
 
 #include "kernels/fp8.h"
 
-#ifdef __CUDACC__
-#define FP8_INLINE static __host__ __device__ __forceinline__
-#else
-#define FP8_INLINE static inline __attribute__((always_inline))
-#endif
-
-FP8_INLINE uint32_t fp8_bits(float x)
+TWIN_INLINE uint32_t fp8_bits(float x)
 {
     uint32_t u;
 
     memcpy(&u, &x, 4);
     return u;
 }
-FP8_INLINE float fp8_float(uint32_t u)
+TWIN_INLINE float fp8_float(uint32_t u)
 {
     float x;
 
@@ -27,7 +21,7 @@ FP8_INLINE float fp8_float(uint32_t u)
 
 /* Without branches, so that loops become vectors.  A normal number loses the bits below its mantissa, rounded to even; a
  * subnormal one is rounded by adding a power of two whose last place is the smallest subnormal. */
-FP8_INLINE uint8_t fp8_of(enum fp8 f, float x)
+TWIN_INLINE uint8_t fp8_of(enum fp8 f, float x)
 {
     const int mantissa = f == FP8_E4M3 ? 3 : 2, bias = f == FP8_E4M3 ? 7 : 15, cut = 23 - mantissa;
     const uint32_t most = f == FP8_E4M3 ? 0x43e00000u : 0x47600000u, normal = (uint32_t)(128 - bias) << 23;
@@ -41,7 +35,7 @@ FP8_INLINE uint8_t fp8_of(enum fp8 f, float x)
 }
 
 /* Exact, in bf16 too. */
-FP8_INLINE float fp8_to(enum fp8 f, uint8_t v)
+TWIN_INLINE float fp8_to(enum fp8 f, uint8_t v)
 {
     const int mantissa = f == FP8_E4M3 ? 3 : 2, bias = f == FP8_E4M3 ? 7 : 15;
     uint32_t a = v & 0x7fu, sign = (uint32_t)(v & 0x80) << 24;
@@ -57,7 +51,7 @@ FP8_INLINE float fp8_to(enum fp8 f, uint8_t v)
 }
 
 /* The scale for amax, or `else_` where there is none to be had. */
-FP8_INLINE float fp8_scale_of(float max, float amax, int margin, float else_)
+TWIN_INLINE float fp8_scale_of(float max, float amax, int margin, float else_)
 {
     uint32_t u = fp8_bits(amax), two = 127u - (uint32_t)margin;
     float s;
@@ -69,7 +63,7 @@ FP8_INLINE float fp8_scale_of(float max, float amax, int margin, float else_)
 }
 
 /* A row of struct fp8_update. */
-FP8_INLINE void fp8_update_row(const struct fp8_update *p, float *row)
+TWIN_INLINE void fp8_update_row(const struct fp8_update *p, float *row)
 {
     float *history = row + FP8_HISTORY, most = 0;
 

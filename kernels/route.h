@@ -23,16 +23,16 @@ struct route {
     bool pad;              /* each expert has capacity rows, which is not 0: the last of them may be nobody's */
 };
 
-static inline int64_t route_capacity(const struct route *p)
+TWIN_INLINE int64_t route_capacity(const struct route *p)
 {
     return p->capacity ? p->capacity : p->t;
 }
 /* Rows that an expert has, which so many have chosen; rows of all experts at most. */
-static inline int64_t route_kept(const struct route *p, int64_t chosen)
+TWIN_INLINE int64_t route_kept(const struct route *p, int64_t chosen)
 {
     return p->pad || chosen > route_capacity(p) ? route_capacity(p) : chosen;
 }
-static inline int64_t route_rows(const struct route *p)
+TWIN_INLINE int64_t route_rows(const struct route *p)
 {
     int64_t most = p->experts * route_capacity(p);
 

@@ -807,7 +807,7 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, bo
                                        r->c, &m->e));
         CHECK(m, OPS(m, w)->route_join(DEV(m, w), dt, &p, on(m, w, &plain), on(m, w, &out), m->on[w][place], NULL, r->c,
                                        &m->e));
-        CHECK(m, device_zero(DEV(m, w), on(m, w, &dx), (size_t)(rows * r->c) * dtype_size(dt), &m->e)); /* not all have a choice */
+        CHECK(m, device_zero(DEV(m, w), on(m, w, &dx), (size_t)(rows * r->c) * dtype_size(dt), &m->e));
         CHECK(m, OPS(m, w)->route_join_bwd(DEV(m, w), dt, &p, on(m, w, &dx), on(m, w, &dweight), on(m, w, &x), on(m, w, &out),
                                            m->on[w][place], on(m, w, &weight), r->c, &m->e));
         CHECK(m, OPS(m, w)->route_bwd(DEV(m, w), dt, &p, on(m, w, &dlogits), &g, &m->e));

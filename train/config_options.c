@@ -44,7 +44,7 @@
     OPT_ENUM(0, "moe-router-load-balancing-type", &(c)->model.balancing, "aux_loss|none", "what keeps experts evenly used"), \
     OPT_NUM(0, "moe-aux-loss-coeff", &(c)->model.aux_loss, 0, 1e6, "of the loss that does; 0.01 is usual"), \
     OPT_NUM(0, "moe-z-loss-coeff", &(c)->model.z_loss, 0, 1e6, "of a loss that keeps the router's logits small"), \
-    OPT_NUM(0, "moe-expert-capacity-factor", &(c)->model.capacity, 0, 1e6, "tokens of an expert, over those by even use; 0: any"), \
+    OPT_NUM(0, "moe-expert-capacity-factor", &(c)->model.capacity, 0, 1e6, "tokens an expert takes, of even use; 0: any"), \
     OPT_ENUM(0, "moe-token-drop-policy", &(c)->model.drop_policy, "probs|position", "who goes first: by weight or by place"), \
     OPT_FLAG(0, "moe-pad-expert-input-to-capacity", &(c)->model.pad_experts, "as many rows for each expert always"), \
     OPT_NUM(0, "attention-dropout", &(c)->model.attention_dropout, 0, 0.999, "drop attention probabilities"), \

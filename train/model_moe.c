@@ -7,10 +7,10 @@
  *
  * Ranks may share the experts (arXiv:2006.16668): each has some of them whole, gets the rows of all ranks that are for these,
  * and sends the answers back.  Of a row each tensor rank sends a piece, some columns, and they are joined where the experts
- * are; what these give for a piece is summed there before it goes back.  Rows come by rank and expert, and are put in the order of experts.  How many come is known
- * only then: they lie in rooms that grow, unless experts have a capacity.  That is of a micro-batch (of its tokens that
- * the rank has), the same for all tensor ranks, which all choose for all of its tokens: so what is dropped depends neither
- * on tensor nor on expert nor on data parallelism.
+ * are; what these give for a piece is summed there before it goes back.  Rows come by rank and expert, and are put in the
+ * order of experts.  How many come is known only then: they lie in rooms that grow, unless experts have a capacity.  That is
+ * of a micro-batch (of its tokens that the rank has), the same for all tensor ranks, which all choose for all of its tokens:
+ * so what is dropped depends neither on tensor nor on expert nor on data parallelism.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -79,7 +79,8 @@ static int64_t kept_places(const struct model *m, char *mem, int64_t rows, struc
 static int64_t scratch_places(const struct model *m, char *mem, int64_t rows, struct places *p)
 {
     bool spread = pass_spread(m);
-    int64_t w = (int64_t)dtype_size(m->dt), h = spread ? m->config.hidden * w : 0, cut = pass_pieces(m) > 1 ? h : 0, id = spread ? (int64_t)sizeof(int32_t) : 0;
+    int64_t w = (int64_t)dtype_size(m->dt), h = spread ? m->config.hidden * w : 0, cut = pass_pieces(m) > 1 ? h : 0;
+    int64_t id = spread ? (int64_t)sizeof(int32_t) : 0;
     const struct {
         void **to;
         int64_t bytes;
@@ -238,11 +239,13 @@ static int cut(struct model *m, void *wide, int i, void *piece, int64_t n, bool 
     size_t row = (size_t)m->config.hidden * dtype_size(m->dt), part = row / (size_t)pass_pieces(m);
     char *at = (char *)wide + (size_t)i * part;
 
-    return device_copy_rows(m->dev, back ? at : piece, back ? row : part, back ? piece : at, back ? part : row, part, (size_t)n, e);
+    if (back)
+        return device_copy_rows(m->dev, at, row, piece, part, part, (size_t)n, e);
+    return device_copy_rows(m->dev, piece, part, at, row, part, (size_t)n, e);
 }
 
-/* The pieces of rows that have come, of which each tensor rank has its own, to p->come on all of them.  Not back: of p->come, where
- * each has a summand, the sum of this rank's piece to its place in p->pieces. */
+/* The pieces of rows that have come, of which each tensor rank has its own, to p->come on all of them; back: of p->come,
+ * where each has a summand, the sum of this rank's piece to its place in p->pieces. */
 static int join_pieces(struct model *m, const struct layer_acts *a, const struct places *p, bool back, struct err *e)
 {
     int64_t rows = rows_come(m, a), n = rows * m->config.hidden / pass_pieces(m);
@@ -480,7 +483,8 @@ static int router_back(struct model *m, int64_t layer, int64_t rows, struct err 
     bool even = pass_first(m) && model_aux_loss(c);
     const struct route_grad g = {
         .prob = a->prob, .lse = a->route_lse, .weight = a->share, .dweight = m->dshare, .choice = a->choice,
-        .balance = even ? m->balance : NULL, .z = pass_first(m) ? (float)(2 * c->z_loss / tokens_of(m, rows) * (double)m->aux_scale) : 0,
+        .balance = even ? m->balance : NULL,
+        .z = pass_first(m) ? (float)(2 * c->z_loss / tokens_of(m, rows) * (double)m->aux_scale) : 0,
     };
     int w = pass_param(m, layer, ROUTER_W);
     struct matmul weight = {

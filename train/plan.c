@@ -90,8 +90,8 @@ static double context_ring(const struct train_config *c, const struct plan_machi
     return sent > attention ? (double)s->layers * (sent - attention) : 0;
 }
 
-/* A layer's rows go to their experts and back, forward, and their gradients in backward, of each a piece by each tensor rank, which
- * are joined there; experts are taken to be used evenly. */
+/* A layer's rows go to their experts and back, forward, and their gradients in backward, of each a piece by each tensor
+ * rank, which are joined there; experts are taken to be used evenly. */
 static double expert_rows(const struct train_config *c, const struct plan_machine *m, const struct shape *s)
 {
     int64_t n = c->layout.expert, t = n > 1 ? c->layout.tensor : 1;

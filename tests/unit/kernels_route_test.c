@@ -124,7 +124,9 @@ static void rows_go_and_come_back(void **s)
         assert_int_equal(route_place_cpu(dev, &p, choice, NULL, place, from, count, &tn_err), ERR_ARG);
         tn_teardown(NULL);
     }
-    assert_int_equal(route_fwd_cpu(tn_devices[0], &(struct route){.t = 1, .experts = 2, .k = 3}, NULL, NULL, NULL, NULL, &tn_err), ERR_ARG);
+    const struct route more = {.t = 1, .experts = 2, .k = 3};
+
+    assert_int_equal(route_fwd_cpu(tn_devices[0], &more, NULL, NULL, NULL, NULL, &tn_err), ERR_ARG);
 }
 
 /* Whether choice i of an expert is among the first `most` of those that chose it. */
