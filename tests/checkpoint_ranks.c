@@ -156,12 +156,17 @@ static void divide(uint64_t seed)
         }
 }
 
+static float *number(const struct piece *p, int64_t row, int64_t col)
+{
+    return (float *)p->data + row * p->ld + col;
+}
+
 static void fill(int64_t step)
 {
     for (int i = 0; i < n_mine; i++)
         for (int64_t r = 0; r < mine[i].rows; r++)
             for (int64_t c = 0; c < mine[i].ld; c++)
-                mine[i].data[r * mine[i].ld + c] =
+                *number(&mine[i], r, c) =
                     step < 0 ? NAN : c < mine[i].cols ? value(step, &mine[i], mine[i].row + r, mine[i].col + c) : NAN;
 }
 
@@ -170,7 +175,7 @@ static void check(int64_t step)
     for (int i = 0; i < n_mine; i++)
         for (int64_t r = 0; r < mine[i].rows; r++)
             for (int64_t c = 0; c < mine[i].ld; c++) {
-                float have = mine[i].data[r * mine[i].ld + c];
+                float have = *number(&mine[i], r, c);
 
                 if (c < mine[i].cols ? have != value(step, &mine[i], mine[i].row + r, mine[i].col + c) : !isnan(have)) {
                     expect(0, mine[i].name);
