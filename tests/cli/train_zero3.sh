@@ -123,9 +123,10 @@ for how in no_shard optim_grads_params; do
     has 'as planned' out ', as planned'
     echo "$how $(memory weights) $(memory gradients) $(memory optimizer)"
 done >low
+# The moments, and a quarter of a byte for the sums of squares of 64 gradients each.
 check 'bf16 weights alone: two bytes instead of six' awk 'NR == FNR { if (FNR == 1) w = $2 / 6; next }
     function near(x, a, b) { if (!(x >= a && x <= b)) { print FNR, x, a, b; bad = 1 } }
-    FNR == 1 { near($2 / w, 1.95, 2.05); near($4 / w, 7.9, 8.2) }
+    FNR == 1 { near($2 / w, 1.95, 2.05); near($4 / w, 8.1, 8.4) }
     FNR == 2 { near($2 / w, 0.6, 0.95); near($4 / w, 1.95, 2.3) }
     END { exit bad || FNR != 2 }' <(grep -v '^ok' took) <(grep -v '^ok' low)
 
