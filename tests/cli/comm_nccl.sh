@@ -36,7 +36,7 @@ for mode in hang join; do
 done
 status 'a rank that hangs, over TCP' 3 plain 3 "$prog" hang 0 auto
 has 'and for whom' err 'all-reduce of 64 bf16 elements stood still for 1.5 s, waiting for rank 2'
-[ $((SECONDS - start)) -lt 80 ] && ok 'soon' || bad 'soon' "$((SECONDS - start)) s"
+[ $((SECONDS - start)) -lt 240 ] && ok 'soon' || bad 'soon' "$((SECONDS - start)) s"
 status 'a rank that is killed, over TCP' 3 plain 3 "$prog" die 0 auto
 has 'is missed at once' err "from rank 2: world rank 2 has closed the connection"
 status 'counts that differ, over TCP' 3 plain 2 "$prog" mismatch 0 auto
