@@ -42,8 +42,8 @@ int json_read_object(struct json_reader *r, struct span line,
  * stands for, as UTF-8.  A lone surrogate is ERR_FORMAT. */
 int json_unescape(struct span raw, struct buf *out, struct err *e);
 /* The strings under n different keys of the object that line holds, unescaped into dst, which has room for line.n bytes:
- * json_read_object and json_unescape in one pass over the bytes.  false: the line is no such object, or has more to it than
- * strings, numbers and words under a few plain keys; then those functions say what it is. */
+ * json_read_object and json_unescape in one pass over the bytes.  false: the line is no such object, or has more keys, odder
+ * ones or deeper levels than most; then those functions say what it is. */
 bool json_read_texts(struct span line, const char *const *keys, int n, char *dst, struct span *texts);
 
 /* ---- writing: append to b; errors of buf_put ---- */
