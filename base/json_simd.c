@@ -102,6 +102,19 @@ static inline uint64_t escapes(uint64_t backslashes)
     return starts;
 }
 
+/* Of `take` bytes those at which no escape starts, which stand together at the front of v, to dst; room: it has 64 bytes.
+ * How many. */
+static inline size_t put_kept(char *dst, __m512i v, size_t take, uint64_t starts, bool room)
+{
+    size_t kept = (size_t)__builtin_popcountll(low_bits(take) & ~starts);
+
+    if (room)
+        _mm512_storeu_si512(dst, v);
+    else
+        _mm512_mask_storeu_epi8(dst, low_bits(kept), v);
+    return kept;
+}
+
 size_t ISA_FN(json_unescape_run)(char *dst, const char *src, size_t n, size_t *used)
 {
     const __m512i low = _mm512_loadu_si512(letters), high = _mm512_loadu_si512(letters + 64);
@@ -111,7 +124,7 @@ size_t ISA_FN(json_unescape_run)(char *dst, const char *src, size_t n, size_t *u
     while (i < n && !hard) {
         size_t take = n - i < 64 ? n - i : 64;
         __m512i v = _mm512_maskz_loadu_epi8(low_bits(take), src + i);
-        uint64_t starts = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\\')), kept;
+        uint64_t starts = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\\'));
         if (starts) {
             starts = escapes(starts);
             take -= starts >> 63; /* its letter is in the next vector */
@@ -121,13 +134,8 @@ size_t ISA_FN(json_unescape_run)(char *dst, const char *src, size_t n, size_t *u
             v = _mm512_mask_mov_epi8(v, starts << 1, _mm512_permutex2var_epi8(low, v, high));
             v = _mm512_maskz_compress_epi8(~starts, v);
         }
-        kept = (uint64_t)__builtin_popcountll(low_bits(take) & ~starts);
-        if (take == 64) /* all of it has been read */
-            _mm512_storeu_si512(dst + o, v);
-        else
-            _mm512_mask_storeu_epi8(dst + o, low_bits(kept), v);
         i += take;
-        o += kept;
+        o += put_kept(dst + o, v, take, starts, take == 64); /* all of it has been read */
     }
     *used = i;
     return o;
@@ -164,7 +172,7 @@ size_t ISA_FN(json_take_run)(char *dst, const char *src, size_t n, size_t *used,
     uint64_t stop = 0;
 
     while (i < n && !stop) {
-        size_t take = n - i < 64 ? n - i : 64, kept;
+        size_t take = n - i < 64 ? n - i : 64;
         uint64_t in = low_bits(take), starts, letter;
         __m512i v = _mm512_maskz_loadu_epi8(in, src + i), l;
         starts = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\\'));
@@ -184,13 +192,8 @@ size_t ISA_FN(json_take_run)(char *dst, const char *src, size_t n, size_t *used,
         }
         if (stop)
             take = (size_t)__builtin_ctzll(stop);
-        kept = (size_t)__builtin_popcountll(low_bits(take) & ~starts);
-        if (n - o >= 64)
-            _mm512_storeu_si512(dst + o, v);
-        else
-            _mm512_mask_storeu_epi8(dst + o, low_bits(kept), v);
         i += take;
-        o += kept;
+        o += put_kept(dst + o, v, take, starts, n - o >= 64);
     }
     *ascii = *ascii && !_mm512_movepi8_mask(all);
     *used = i;

@@ -628,7 +628,5 @@ int main(int argc, char **argv)
     dup2(STDOUT_FILENO, STDERR_FILENO); /* what the backend notes stands where it belongs */
     tokens = argc > 2 ? atoll(argv[2]) : tokens;
     rc = jobs_run(&jobs, &r);
-    for (int i = jobs.n - r.left; i < jobs.n && rc == 0; i++)
-        printf("# left out for time: %s\n", all[i].name);
     return rc < 0 || r.failed > 0;
 }

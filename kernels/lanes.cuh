@@ -104,14 +104,7 @@ template <enum dtype DT> static __device__ __forceinline__ void pack_put(void *p
 
 /* ---- sums ---- */
 
-static __device__ __forceinline__ float warp_sum(float x)
-{
-#pragma unroll
-    for (int o = 16; o; o /= 2)
-        x += __shfl_xor_sync(~0u, x, o);
-    return x;
-}
-static __device__ __forceinline__ double warp_sum(double x)
+template <typename T> static __device__ __forceinline__ T warp_sum(T x)
 {
 #pragma unroll
     for (int o = 16; o; o /= 2)
@@ -126,9 +119,9 @@ static __device__ __forceinline__ float warp_max(float x)
     return x;
 }
 
-/* The sum over a block of whole warps, in all threads.  part: 32 floats of shared memory of this
- * call's own; the same may be used again behind a barrier. */
-static __device__ __forceinline__ float block_sum(float x, float *part)
+/* The sum over a block of whole warps, in all threads.  part: 32 numbers of shared memory of this
+ * call's own, or as many as it has warps; the same may be used again behind a barrier. */
+template <typename T> static __device__ __forceinline__ T block_sum(T x, T *part)
 {
     int warps = (int)blockDim.x / 32;
 

@@ -162,6 +162,7 @@ int route_place_cpu(struct device *dev, const struct route *p, const int32_t *ch
                     int32_t *from, int32_t *count, struct err *e)
 {
     int64_t row = 0;
+    bool drops = false;
     struct expert *x;
     void *scratch;
 
@@ -178,10 +179,11 @@ int route_place_cpu(struct device *dev, const struct route *p, const int32_t *ch
     for (int64_t i = 0; i < p->experts; i++) {
         x[i] = (struct expert){.next = row, .ties = route_capacity(p)};
         row += route_kept(p, count[i]);
+        drops |= count[i] > route_capacity(p);
     }
     for (int64_t i = 0; i < row && p->pad; i++)
         from[i] = -1;
-    if (p->capacity && !p->by_position)
+    if (drops && !p->by_position)
         find_least(p, choice, weight, x);
     place_rows(p, choice, weight, x, place, from);
     return 0;

@@ -123,21 +123,13 @@ static __device__ __forceinline__ unsigned key_of(const struct route &p, const f
 /* How many choices of the block's expert have a key from `least` on. */
 static __device__ int count_from(const struct route &p, const int32_t *choice, const float *weight, unsigned least, int *part)
 {
-    int here = 0, sum = 0;
+    int here = 0;
     int64_t at;
 
     for (int64_t t = threadIdx.x; t < p.t; t += CUDA_BLOCK)
         here += chosen_by(p, choice, t, (int)blockIdx.x, &at) && (!least || key_of(p, weight, at) >= least);
-#pragma unroll
-    for (int o = 16; o; o /= 2)
-        here += __shfl_xor_sync(~0u, here, o);
     __syncthreads(); /* part may have been read a moment ago */
-    if (threadIdx.x % 32 == 0)
-        part[threadIdx.x / 32] = here;
-    __syncthreads();
-    for (int i = 0; i < CUDA_WARPS; i++)
-        sum += part[i];
-    return sum;
+    return block_sum(here, part);
 }
 
 /* How many threads of the block before this one are `here`; *sum: how many are in all. */

@@ -74,7 +74,7 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
 template <enum dtype DT>
 static __global__ void __launch_bounds__(CUDA_BLOCK) sumsq_kernel(double *to, int64_t block, const void *x, int64_t n)
 {
-    __shared__ double sum[CUDA_WARPS];
+    __shared__ double part[CUDA_WARPS];
     int64_t lo = (int64_t)blockIdx.x * block, hi = block < n - lo ? lo + block : n;
     double s = 0;
 
@@ -87,15 +87,9 @@ static __global__ void __launch_bounds__(CUDA_BLOCK) sumsq_kernel(double *to, in
             a = fmaf(v.v[j], v.v[j], a);
         s += (double)a;
     }
-    s = warp_sum(s);
-    if (threadIdx.x % 32 == 0)
-        sum[threadIdx.x / 32] = s;
-    __syncthreads();
-    if (threadIdx.x > 0)
-        return;
-    for (int i = 1; i < CUDA_WARPS; i++)
-        s += sum[i];
-    to[blockIdx.x] += s;
+    s = block_sum(s, part);
+    if (threadIdx.x == 0)
+        to[blockIdx.x] += s;
 }
 
 /* One block: the losses of a micro-batch are few. */
@@ -107,15 +101,9 @@ static __global__ void __launch_bounds__(CUDA_BLOCK) total_kernel(double *to, co
 #pragma unroll 4
     for (int64_t i = threadIdx.x; i < n; i += CUDA_BLOCK)
         s += (double)x[i];
-    s = warp_sum(s);
-    if (threadIdx.x % 32 == 0)
-        part[threadIdx.x / 32] = s;
-    __syncthreads();
-    if (threadIdx.x > 0)
-        return;
-    for (int i = 1; i < CUDA_WARPS; i++)
-        s += part[i];
-    *to = s;
+    s = block_sum(s, part);
+    if (threadIdx.x == 0)
+        *to = s;
 }
 
 /* One block, whose first thread adds what all fetch. */

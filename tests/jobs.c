@@ -174,5 +174,7 @@ int jobs_run(const struct jobs *j, struct jobs_result *r)
     while (next < j->n && rc == 0 && (over == 0 || jobs_clock() < over))
         rc = run_some(j, r, &next, over);
     r->left = j->n - next;
+    for (; next < j->n && rc == 0; next++)
+        printf("# left out for time: %s\n", j->name(next));
     return rc;
 }

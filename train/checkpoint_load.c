@@ -350,7 +350,7 @@ int checkpoint_load_slab(const struct checkpoint *ck, struct device *dev, enum c
     int rc = v ? device_zero(dev, slab, p->elements * sizeof *slab, e) : err_set(e, ERR_NOMEM, "out of memory");
 
     if (rc == 0)
-        rc = checkpoint_load(ck, dev, v, params_pieces(p, part, slab, v), e);
+        rc = checkpoint_load(ck, dev, v, params_pieces(p, part, slab, DTYPE_F32, v), e);
     free(v);
     return rc;
 }
@@ -412,7 +412,7 @@ int checkpoint_join(const struct checkpoint *ck, const char *dir, struct err *e)
     j.v = v = malloc(((size_t)p.n * CHECKPOINT_PARTS * PIECES_PER_PARAM + (size_t)ck->slices.n) * sizeof *v);
     for (int k = 0; v && k < CHECKPOINT_PARTS; k++)
         if (checkpoint_has(ck, (enum checkpoint_part)k))
-            n += params_pieces(&p, (enum checkpoint_part)k, NULL, v + n);
+            n += params_pieces(&p, (enum checkpoint_part)k, NULL, DTYPE_F32, v + n);
     if (v)
         n += join_scales(&ck->slices, v + n);
     rc = v ? checkpoint_save_from(dir, &ck->info, v, n, join_give, &j, e) : err_set(e, ERR_NOMEM, "out of memory");

@@ -434,19 +434,20 @@ int division_squares(const struct division *d, double *sums, struct err *e)
 /* ---- update ---- */
 
 /* Of bf16 weights, by rectangles of the logical tensor: each element is rounded as in every layout. */
-static int update_low(struct division *d, struct adamw *a, const struct shard_range *r, struct err *e)
+static int update_low(struct division *d, const struct adamw *settings, const struct shard_range *r, struct err *e)
 {
+    struct adamw a = *settings;
     struct piece v[3 * PIECES_PER_PARAM];
     size_t at = 0;
 
-    a->round.key = hash_xxh3_64_seed(span_of(r->param->name), a->round.key);
+    a.round.key = hash_xxh3_64_seed(span_of(r->param->name), a.round.key);
     for (int i = 0, n = shards_rectangles(r, CHECKPOINT_WEIGHTS, v); i < n; i++) {
         size_t here = r->here + at, all = (size_t)(v[i].rows * v[i].cols);
 
-        a->round.first = v[i].row * piece_width(&v[i]) + v[i].col;
-        a->round.cols = v[i].cols;
-        a->round.width = piece_width(&v[i]);
-        TRY(d->dev->ops->adamw(d->dev, a, NULL, d->exp_avg + here, d->exp_avg_sq + here, division_grad(d, r) + at,
+        a.round.first = v[i].row * piece_width(&v[i]) + v[i].col;
+        a.round.cols = v[i].cols;
+        a.round.width = piece_width(&v[i]);
+        TRY(d->dev->ops->adamw(d->dev, &a, NULL, d->exp_avg + here, d->exp_avg_sq + here, division_grad(d, r) + at,
                                own_low(d, here, r->at + at), (int64_t)all, e));
         at += all;
     }
@@ -461,7 +462,6 @@ static int update(struct division *d, const struct adamw *settings, double weigh
 
     while (shards_next(&s->shards, &s->params, &r)) { /* weight decay differs by tensor, so each has a call of its own */
         a.weight_decay = param_decays(r.param) ? weight_decay : 0;
-        a.round.key = settings->round.key;
         if (s->conf.bf16_alone) {
             TRY(update_low(d, &a, &r, e));
             continue;

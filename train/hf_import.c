@@ -160,7 +160,7 @@ int hf_import(const char *from, const char *dir, int64_t seq, int64_t divisor, s
     if (rc == 0 && !(v = malloc((size_t)m.params.n * PIECES_PER_PARAM * sizeof *v)))
         rc = err_set(e, ERR_NOMEM, "out of memory");
     if (rc == 0)
-        rc = checkpoint_save_from(dir, &info, v, params_pieces(&m.params, CHECKPOINT_WEIGHTS, NULL, v), give, &m, e);
+        rc = checkpoint_save_from(dir, &info, v, params_pieces(&m.params, CHECKPOINT_WEIGHTS, NULL, DTYPE_F32, v), give, &m, e);
     free(v);
     free(m.room);
     params_free(&m.params);

@@ -65,6 +65,7 @@ int passes_open(struct passes *p, const struct layout *layout, struct train_part
                 struct err *e)
 {
     const struct model *m = parts->model;
+    bool documents = m->run.reset_positions || m->run.reset_attention;
     size_t room = room_of(&m->run), ids = (room + 1) * ids_of(&m->run) * sizeof *p->ids, losses = room * sizeof *p->loss;
 
     *p = (struct passes){.layout = layout, .parts = parts, .n = n, .data = data, .dev = m->dev, .room = (int64_t)room};
@@ -73,9 +74,9 @@ int passes_open(struct passes *p, const struct layout *layout, struct train_part
     TRY(device_alloc(p->dev, (void **)&p->loss, losses, e));
     memset(p->ids, 0, ids);
     p->held = calloc((size_t)m->run.slots, sizeof *p->held);
-    if (m->run.reset_positions || m->run.reset_attention)
+    if (documents)
         p->starts = calloc((size_t)(m->b * m->run.t), sizeof *p->starts);
-    if (!p->held || ((m->run.reset_positions || m->run.reset_attention) && !p->starts))
+    if (!p->held || (documents && !p->starts))
         return err_set(e, ERR_NOMEM, "out of memory");
     if (layout && layout->pipe->size > 1)
         TRY(watch_parts(p, e));

@@ -8,14 +8,14 @@
 
 const char *const checkpoint_prefix[CHECKPOINT_KINDS] = {"", "exp_avg.", "exp_avg_sq.", "fp8."};
 
-int params_pieces(const struct params *p, enum checkpoint_part part, float *slab, struct piece *v)
+int params_pieces(const struct params *p, enum checkpoint_part part, void *slab, enum dtype dt, struct piece *v)
 {
     int n = 0;
 
     for (int i = 0; i < p->n; i++) {
         const struct param *q = &p->v[i];
         int64_t cols = q->dims == 2 ? q->shape[1] : 1;
-        float *data = slab ? slab + q->at : NULL;
+        char *data = slab ? (char *)slab + q->at * dtype_size(dt) : NULL;
 
         for (int k = 0; k < q->parts; k++) {
             if (k && q->first[k] == q->first[k - 1] + q->part[k - 1]) { /* all rows are here */
@@ -24,9 +24,10 @@ int params_pieces(const struct params *p, enum checkpoint_part part, float *slab
             }
             v[n++] = (struct piece){
                 .part = part, .name = q->name, .dims = q->dims, .shape = {q->whole[0], q->whole[1]}, .row = q->first[k],
-                .rows = q->part[k], .col = q->column, .cols = cols, .data = data, .ld = cols,
+                .rows = q->part[k], .col = q->column, .cols = cols, .data = data, .bf16 = dt == DTYPE_BF16,
+                .ld = cols,
             };
-            data = data ? data + q->part[k] * cols : NULL;
+            data = data ? data + (size_t)(q->part[k] * cols) * dtype_size(dt) : NULL;
         }
     }
     return n;

@@ -55,10 +55,10 @@ static inline bool piece_whole(const struct piece *p)
     return p->rows == p->shape[0] && p->cols == piece_width(p);
 }
 
-/* The pieces of a slab laid out by p (NULL: their places alone), in its order; v has room for
+/* The pieces of a slab of fp32 or bf16 numbers laid out by p (NULL: their places alone), in its order; v has room for
  * PIECES_PER_PARAM of each parameter.  How many. */
 enum { PIECES_PER_PARAM = 3 };
-int params_pieces(const struct params *p, enum checkpoint_part part, float *slab, struct piece *v);
+int params_pieces(const struct params *p, enum checkpoint_part part, void *slab, enum dtype dt, struct piece *v);
 
 /* Elements first .. first + n - 1 of p, counted row by row, as at most three pieces.  How many. */
 int piece_range(const struct piece *p, int64_t first, int64_t n, struct piece out[3]);

@@ -95,7 +95,7 @@ int shards_rectangles(const struct shard_range *r, enum checkpoint_part part, st
     struct param q = *r->param;
     const struct params one = {.v = &q, .n = 1};
     struct piece whole[PIECES_PER_PARAM];
-    int n = 0, k = params_pieces(&one, part, NULL, whole);
+    int n = 0, k = params_pieces(&one, part, NULL, DTYPE_F32, whole);
     int64_t first = (int64_t)(r->at - q.at), end = first + (int64_t)r->n, before = 0;
 
     for (int i = 0; i < k; i++) {
@@ -118,14 +118,8 @@ int shards_pieces(const struct shards *s, const struct params *p, enum checkpoin
     struct shard_range r = {0};
     int n = 0;
 
-    if (s->ranks == 1) {
-        n = params_pieces(p, part, data, v);
-        for (int i = 0; i < n && dt == DTYPE_BF16; i++) {
-            v[i].data = (char *)data + ((char *)v[i].data - (char *)data) / 2;
-            v[i].bf16 = true;
-        }
-        return n;
-    }
+    if (s->ranks == 1)
+        return params_pieces(p, part, data, dt, v);
     while (shards_next(s, p, &r)) {
         size_t here = in_slab ? r.at : r.here;
 
