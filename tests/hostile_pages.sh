@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Pages made to be slow or large, in the current folder.
 repeat() { awk -v s="$1" -v n="$2" 'BEGIN { for (i = 0; i < n; i++) printf "%s", s }'; }
-hostile_pages='levels attributes names span unclosed'
+# shellcheck disable=SC2034
+hostile_pages=(levels attributes names span unclosed)
 
 { repeat '<div>' 100000; echo deep; } >levels.html
 { printf '<p '; repeat 'data-a=1 ' 1000000; echo '>text'; } >attributes.html

@@ -23,7 +23,7 @@ within() {
 }
 
 for extractor in main everything justext; do
-    for page in $hostile_pages; do
+    for page in "${hostile_pages[@]}"; do
         within "$page" 0 --extractor $extractor
     done
     within long 1 --extractor $extractor

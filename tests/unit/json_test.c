@@ -307,8 +307,9 @@ static void texts_in_one_pass_are_the_same(void **s)
         "plain", " text of some length, so that there are vectors of it ", "\\n", "\\\"", "\\\\", "\\u0041", "\\ud83d\\ude00",
         "\xC3\xA9", "\xE2\x82\xAC", "\\t", "\\/", "\xFF", "\x01", "\\x", "\\ud800", "\"", "\\", "\\u00"};
     static const char *const others[] = {
-        "", " \"c\" : null ,", "\"c\":{},", "\"c\": [ ] ,", "\"c\":{\"text\":\"no\\n\",\"\\u0062\":[1,{\"text\":[]},true ]},",
-        "\"c\":[[\"\xC3\xA9\"],-1.5e3],", "\"c\":[1,],", "\"c\":{\"d\"},", "\"c\":[1}," , "\"c\":[\"\xFF\"],", "\"c\":{,},", "\"c\":[1 2],"};
+        "", " \"c\" : null ,", "\"c\":{},", "\"c\": [ ] ,",
+        "\"c\":{\"text\":\"no\\n\",\"\\u0062\":[1,{\"text\":[]},true ]},", "\"c\":[[\"\xC3\xA9\"],-1.5e3],",
+        "\"c\":[1,],", "\"c\":{\"d\"},", "\"c\":[1},", "\"c\":[\"\xFF\"],", "\"c\":{,},", "\"c\":[1 2],"};
     struct json_reader *r = json_reader_new();
     struct rng_mt rng;
     int taken = 0, bad = 0;
@@ -328,8 +329,8 @@ static void texts_in_one_pass_are_the_same(void **s)
         buf_puts(&b, "{ \"id\": \"x\\\"y\", \"n\":-1.5e3 ,\"text\":\"");
         for (int k = 0; k < n_parts; k++)
             buf_puts(&b, parts[rng_mt_interval(&rng, sound ? 10 : 17)]);
-        buf_printf(&b, "\",%s\"b\":\"%s\"}%s", others[rng_mt_interval(&rng, i % 7 ? 5 : 11)], parts[rng_mt_interval(&rng, 10)],
-                   i % 9 ? "" : " \t");
+        buf_printf(&b, "\",%s\"b\":\"%s\"}%s", others[rng_mt_interval(&rng, i % 7 ? 5 : 11)],
+                   parts[rng_mt_interval(&rng, 10)], i % 9 ? "" : " \t");
         dst = malloc(b.n);
         n = read_line(r, buf_span(&b), &keep, &f, &e);
         same = n >= 0;
