@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Training by 1 and 2 data-parallel ranks of one thread each: tokens a second, and what of them two ranks reach.  The
 # distributed optimizer with and without both overlaps: of the time in which gradients or weights were under way among
-# the replicas, the share in which the rank did not stand waiting (docs/training.md); from the ranks' timelines.
+# the replicas, the share in which the rank did not stand waiting (docs/parallelism.md); from the ranks' timelines.
 # Processor seconds are beside the clock's, for a busy machine.
 . bench/lib.sh
 if ! command -v mpirun >/dev/null; then

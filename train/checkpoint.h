@@ -11,7 +11,7 @@
  * A checkpoint is written to a folder DIR/.iter_0000100.MARK.tmp, each file fsynced, metadata
  * last, then renamed, then the text file is replaced: whoever is killed anywhere in between
  * leaves the one before it.  Every byte is under an XXH3 checksum in the metadata, and
- * the metadata under its own.  docs/training.md has the format byte by byte.
+ * the metadata under its own.  docs/checkpoints.md has the format byte by byte.
  */
 #ifndef TRAIN_CHECKPOINT_H
 #define TRAIN_CHECKPOINT_H

@@ -159,7 +159,7 @@ int main(int argc, char **argv)
                    "        one file or several) to a checkpoint of step 0 in --save\n"
                    "export  a checkpoint's weights to a folder that transformers loads, --output\n"
                    "join    a checkpoint of several ranks as one process would have saved it, to --save\n"
-                   "A tensor at a time: memory is that of the largest one. docs/training.md says more.",
+                   "A tensor at a time: memory is that of the largest one. docs/checkpoints.md says more.",
         .example = "quern train -q --mock-data --vocab-size 256 --num-layers 2 --hidden-size 64 \\\n"
                    "    --num-attention-heads 4 --seq-length 64 --micro-batch-size 4 --train-iters 2 \\\n"
                    "    --lr 1e-3 --eval-iters 0 --save mill\n"

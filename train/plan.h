@@ -7,7 +7,7 @@
  * size), and behind them the tensor ranks' sums, the ring of the context ranks, the rows that go to experts of
  * other ranks, the stream to the next stage.  A ring of n ranks moves 2 (n - 1) / n
  * of what it sums, and half of that to gather or to scatter.
- * docs/training.md says what it was checked against.
+ * docs/planning.md says what it was checked against.
  */
 #ifndef TRAIN_PLAN_H
 #define TRAIN_PLAN_H
@@ -47,7 +47,7 @@ struct plan_step {
     double optimizer;
     double seconds;   /* the sum */
     double bubble_share; /* (p - 1) / (m v), Megatron's bubble fraction */
-    double mfu;       /* model FLOP/s (docs/training.md; what is computed again does not count) of all peaks */
+    double mfu;       /* model FLOP/s (docs/planning.md; what is computed again does not count) of all peaks */
 };
 
 /* A step of a checked configuration.  The errors of trainer_plan. */
