@@ -99,3 +99,76 @@ void gate_stop(struct gate *g)
     pthread_cond_broadcast(&g->turn);
     pthread_mutex_unlock(&g->lock);
 }
+
+int belt_init(struct belt *b, size_t n, struct err *e)
+{
+    *b = (struct belt){.n = n, .empty = calloc(2 * n, sizeof *b->empty)};
+    if (!b->empty)
+        return err_set(e, ERR_NOMEM, "out of memory for %zu blocks", n);
+    b->full = b->empty + n;
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_cond_init(&b->room, NULL);
+    return 0;
+}
+
+void belt_add(struct belt *b, void *thing)
+{
+    b->empty[b->n_empty++] = thing;
+}
+
+void belt_destroy(struct belt *b)
+{
+    pthread_cond_destroy(&b->room);
+    pthread_mutex_destroy(&b->lock);
+    free(b->empty);
+}
+
+int belt_take(struct belt *b, void **thing)
+{
+    int rc;
+
+    pthread_mutex_lock(&b->lock);
+    while (!b->n_empty && !b->stopped)
+        pthread_cond_wait(&b->room, &b->lock);
+    rc = b->stopped ? ERR_STOPPED : 0;
+    if (rc == 0)
+        *thing = b->empty[--b->n_empty];
+    pthread_mutex_unlock(&b->lock);
+    return rc;
+}
+
+int belt_put(struct belt *b, uint64_t i, void *thing, int (*use)(void *arg, void *thing, struct err *e), void *arg,
+             struct err *e)
+{
+    bool mine;
+    int rc = 0;
+
+    pthread_mutex_lock(&b->lock);
+    b->full[i % b->n] = thing;
+    mine = !b->busy;
+    b->busy = true;
+    while (mine && !b->stopped && rc == 0 && (thing = b->full[b->due % b->n])) {
+        pthread_mutex_unlock(&b->lock);
+        rc = use(arg, thing, e);
+        pthread_mutex_lock(&b->lock);
+        b->full[b->due++ % b->n] = NULL;
+        belt_add(b, thing);
+        b->stopped = b->stopped || rc < 0;
+        pthread_cond_signal(&b->room);
+    }
+    b->busy = b->busy && !mine;
+    if (b->stopped) {
+        pthread_cond_broadcast(&b->room);
+        rc = rc < 0 ? rc : ERR_STOPPED;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return rc;
+}
+
+void belt_stop(struct belt *b)
+{
+    pthread_mutex_lock(&b->lock);
+    b->stopped = true;
+    pthread_cond_broadcast(&b->room);
+    pthread_mutex_unlock(&b->lock);
+}

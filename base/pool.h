@@ -47,6 +47,33 @@ void gate_leave(struct gate *g);
 /* Sends everybody who waits or will wait away with ERR_STOPPED. */
 void gate_stop(struct gate *g);
 
+/* A belt brings things that many threads make to one place in order, and nobody waits for a slower one:
+ *     belt_take(): an empty thing; fill it; belt_put(): it is used, or lies there until those before it have been.
+ * Whoever brings the one that is due uses it and those that lie behind it.  Uses come in the order of numbers 0, 1, 2 ...,
+ * one at a time; there are never more things than belt_init() was given. */
+struct belt {
+    pthread_mutex_t lock;
+    pthread_cond_t room;
+    void **empty, **full; /* full: by number modulo n */
+    size_t n, n_empty;
+    uint64_t due;
+    bool busy; /* a thread uses what is due */
+    bool stopped;
+};
+
+/* With n things that the caller keeps and frees.  ERR_NOMEM. */
+int belt_init(struct belt *b, size_t n, struct err *e);
+void belt_add(struct belt *b, void *thing); /* n times, before the threads start */
+void belt_destroy(struct belt *b);
+/* Waits until there is an empty thing, the one that was used last.  0, or ERR_STOPPED. */
+int belt_take(struct belt *b, void **thing);
+/* Thing is number i; numbers are given to things after they were taken, in order, without gaps.  What use returns
+ * if it fails: then the belt has stopped, and so it has for ERR_STOPPED. */
+int belt_put(struct belt *b, uint64_t i, void *thing, int (*use)(void *arg, void *thing, struct err *e), void *arg,
+             struct err *e);
+/* Sends everybody away with ERR_STOPPED; what lies there is not used any more. */
+void belt_stop(struct belt *b);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,14 +7,19 @@
 #include "base/pool.h"
 #include "tokenize/output.h"
 
+enum { TOKENS_KEPT = 1 << 21 }; /* bytes of memory that a block keeps for the next one */
+
 struct pipeline {
     const struct pipeline_options *x;
     struct corpus corpus;
     struct output out;
-    struct gate read, write;
-    uint64_t next; /* ticket */
     int width;
-    /* Under the write gate. */
+    /* Who reads the input. */
+    pthread_mutex_t reading;
+    uint64_t blocks; /* read so far */
+    bool ended;
+    /* Who writes, which is whoever brings the block that is due. */
+    struct belt belt;
     struct pipeline_result total;
     double saved; /* when the last checkpoint was */
     /* The first failure. */
@@ -23,9 +28,10 @@ struct pipeline {
     int rc;
 };
 
-/* What a thread makes of a block: for each key tokens in the output's type, and int32_t a document. */
+/* A block and what a thread makes of it. */
 struct product {
-    struct {
+    struct corpus_block block;
+    struct { /* for each key tokens in the output's type, and int32_t a document */
         struct buf tokens, lengths;
         struct pipeline_key_counts count;
     } key[CORPUS_MAX_KEYS];
@@ -45,8 +51,7 @@ static void fail(struct pipeline *p, int rc, const struct err *e)
         p->err = *e;
     }
     pthread_mutex_unlock(&p->lock);
-    gate_stop(&p->read);
-    gate_stop(&p->write);
+    belt_stop(&p->belt);
 }
 
 static int put_token(const struct pipeline *p, uint32_t id, struct buf *tokens, struct err *e)
@@ -106,13 +111,17 @@ static int encode_document(struct pipeline *p, struct encoder *enc, const struct
     return rc;
 }
 
-static int encode_block(struct pipeline *p, struct encoder *enc, const struct corpus_block *b,
-                        struct corpus_reader *r, struct product *out, struct err *e)
+static int encode_block(struct pipeline *p, struct encoder *enc, struct corpus_reader *r, struct product *out,
+                        struct err *e)
 {
+    const struct corpus_block *b = &out->block;
     struct span texts[CORPUS_MAX_KEYS];
 
     for (int k = 0; k < p->x->n_keys; k++) {
-        buf_clear(&out->key[k].tokens);
+        struct buf *tokens = &out->key[k].tokens;
+        buf_clear(tokens);
+        if (tokens->cap > TOKENS_KEPT) /* of one long text */
+            buf_free(tokens);
         buf_clear(&out->key[k].lengths);
         out->key[k].count = (struct pipeline_key_counts){0};
     }
@@ -131,8 +140,12 @@ static int encode_block(struct pipeline *p, struct encoder *enc, const struct co
     return 0;
 }
 
-static int write_block(struct pipeline *p, const struct corpus_block *b, const struct product *made, struct err *e)
+/* For the belt. */
+static int write_block(void *pipeline, void *product, struct err *e)
 {
+    struct pipeline *p = pipeline;
+    const struct product *made = product;
+    const struct corpus_block *b = &made->block;
     size_t n = made->key[0].lengths.n / sizeof(int32_t), faults = made->faults.n / sizeof(struct fault);
     const struct fault *f = (const struct fault *)(const void *)made->faults.p;
 
@@ -156,22 +169,34 @@ static int write_block(struct pipeline *p, const struct corpus_block *b, const s
     return 0;
 }
 
-static int work(struct pipeline *p, struct encoder *enc, struct corpus_block *b, struct corpus_reader *r,
-                struct product *made, struct err *e)
+/* The next block and its number; b->n == 0: the end. */
+static int read_block(struct pipeline *p, struct corpus_block *b, uint64_t *number, struct err *e)
+{
+    int rc = 0;
+
+    b->n = 0;
+    pthread_mutex_lock(&p->reading);
+    if (!p->ended)
+        rc = corpus_fill(&p->corpus, b, e);
+    p->ended = rc < 0 || b->n == 0;
+    *number = p->blocks++;
+    pthread_mutex_unlock(&p->reading);
+    return rc;
+}
+
+static int work(struct pipeline *p, struct encoder *enc, struct corpus_reader *r, struct err *e)
 {
     for (;;) {
-        uint64_t ticket = __atomic_fetch_add(&p->next, 1, __ATOMIC_RELAXED);
-        int rc;
-        TRY(gate_enter(&p->read, ticket));
-        rc = corpus_fill(&p->corpus, b, e);
-        gate_leave(&p->read);
-        if (rc < 0 || b->n == 0)
-            return rc; /* at the end every later ticket finds the end too */
-        TRY(encode_block(p, enc, b, r, made, e));
-        TRY(gate_enter(&p->write, ticket));
-        rc = write_block(p, b, made, e);
-        gate_leave(&p->write);
-        TRY(rc);
+        void *product;
+        struct product *made;
+        uint64_t number;
+        TRY(belt_take(&p->belt, &product));
+        made = product;
+        TRY(read_block(p, &made->block, &number, e));
+        if (made->block.n == 0)
+            return 0;
+        TRY(encode_block(p, enc, r, made, e));
+        TRY(belt_put(&p->belt, number, made, write_block, p, e));
     }
 }
 
@@ -179,36 +204,53 @@ static void run_thread(void *arg, int thread)
 {
     struct pipeline *p = arg;
     struct encoder *enc = encoder_new(p->x->tokenizer);
-    struct corpus_block b = {0};
     struct corpus_reader r = {0};
-    struct product made = {0};
     struct err e;
     int rc = enc ? corpus_reader_init(&r, &e) : err_set(&e, ERR_NOMEM, "out of memory for thread %d", thread);
 
     if (rc == 0)
-        rc = work(p, enc, &b, &r, &made, &e);
+        rc = work(p, enc, &r, &e);
     if (rc < 0 && rc != ERR_STOPPED)
         fail(p, rc, &e);
     encoder_free(enc);
     corpus_reader_free(&r);
-    corpus_block_free(&b);
-    for (int k = 0; k < p->x->n_keys; k++) {
-        buf_free(&made.key[k].tokens);
-        buf_free(&made.key[k].lengths);
-    }
-    buf_free(&made.faults);
 }
 
-static void run_threads(struct pipeline *p)
+static void product_free(struct product *made, int n_keys)
 {
-    gate_init(&p->read);
-    gate_init(&p->write);
+    corpus_block_free(&made->block);
+    for (int k = 0; k < n_keys; k++) {
+        buf_free(&made->key[k].tokens);
+        buf_free(&made->key[k].lengths);
+    }
+    buf_free(&made->faults);
+}
+
+/* Two blocks a thread: one may take longer than those behind it. */
+static int run_threads(struct pipeline *p, struct err *e)
+{
+    size_t n = p->x->threads > 1 ? 2 * (size_t)p->x->threads + 2 : 1;
+    struct product *products = calloc(n, sizeof *products);
+
+    if (!products || belt_init(&p->belt, n, e) < 0) {
+        free(products);
+        return err_set(e, ERR_NOMEM, "out of memory for %zu blocks", n);
+    }
+    for (size_t i = 0; i < n; i++)
+        belt_add(&p->belt, &products[i]);
+    pthread_mutex_init(&p->reading, NULL);
     pthread_mutex_init(&p->lock, NULL);
     pool_run(p->x->threads, run_thread, p, NULL); /* fewer threads than wished still do it all */
     log_progress_end();
     pthread_mutex_destroy(&p->lock);
-    gate_destroy(&p->write);
-    gate_destroy(&p->read);
+    pthread_mutex_destroy(&p->reading);
+    belt_destroy(&p->belt);
+    for (size_t i = 0; i < n; i++)
+        product_free(&products[i], p->x->n_keys);
+    free(products);
+    if (p->rc < 0)
+        *e = p->err;
+    return p->rc;
 }
 
 int pipeline_run(const struct pipeline_job *job, const struct pipeline_options *x, struct pipeline_result *r,
@@ -228,11 +270,8 @@ int pipeline_run(const struct pipeline_job *job, const struct pipeline_options *
         p.width = p.out.width;
         if (p.total.resumed)
             rc = corpus_goto(&p.corpus, &place, e);
-        if (rc == 0) {
-            run_threads(&p);
-            if ((rc = p.rc) < 0)
-                *e = p.err;
-        }
+        if (rc == 0)
+            rc = run_threads(&p, e);
         if (rc == 0)
             rc = output_commit(&p.out, &p.total, e);
         else

@@ -1,8 +1,8 @@
 /* tokenize/pipeline.h -- documents to tokens on disk, by many threads.
  *
  * Blocks of lines are read in order, encoded in parallel, and appended in order: the
- * output does not depend on the number of threads, and memory is bounded by a block
- * or two a thread.  Now and then everything so far is made to last, with the place in the input
+ * output does not depend on the number of threads, and memory is bounded by two blocks a thread
+ * and two more.  Now and then everything so far is made to last, with the place in the input
  * (DIR/.NAME.resume), so that a killed run goes on there.
  */
 #ifndef TOKENIZE_PIPELINE_H

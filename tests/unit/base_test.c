@@ -1,4 +1,5 @@
 /* Errors, memory, options, random numbers, UTF-8, gates. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -268,6 +269,59 @@ static void gate_lets_tickets_through_in_order(void **s)
     gate_destroy(&o.g);
 }
 
+enum { BELT_THINGS = 5, BELT_USES = 1000, BELT_FAILS = 700 };
+struct conveyed {
+    struct belt b;
+    uint64_t number, thing[BELT_THINGS], seen[BELT_USES];
+    int n, fail_at, stopped;
+};
+static int use_thing(void *arg, void *thing, struct err *e)
+{
+    struct conveyed *o = arg;
+
+    o->seen[o->n++] = *(uint64_t *)thing;
+    return o->n == o->fail_at ? err_set(e, ERR_IO, "as told") : 0;
+}
+static void make_and_put(void *arg, int thread)
+{
+    struct conveyed *o = arg;
+    struct err e;
+    void *thing;
+
+    (void)thread;
+    while (belt_take(&o->b, &thing) == 0) {
+        uint64_t i = __atomic_fetch_add(&o->number, 1, __ATOMIC_RELAXED);
+        if (i >= BELT_USES)
+            return;
+        if (i % 50 == 0)
+            sched_yield();
+        *(uint64_t *)thing = i;
+        if (belt_put(&o->b, i, thing, use_thing, o, &e) < 0)
+            break;
+    }
+    __atomic_fetch_add(&o->stopped, 1, __ATOMIC_RELAXED);
+}
+static void belt_brings_things_in_order(void **s)
+{
+    (void)s;
+    for (int fail_at = 0; fail_at <= BELT_FAILS; fail_at += BELT_FAILS) {
+        struct conveyed o = {.fail_at = fail_at};
+        struct err e;
+        void *thing;
+        assert_int_equal(belt_init(&o.b, BELT_THINGS, &e), 0);
+        for (int i = 0; i < BELT_THINGS; i++)
+            belt_add(&o.b, &o.thing[i]);
+        assert_int_equal(pool_run(4, make_and_put, &o, &e), 0);
+        assert_int_equal(o.n, fail_at ? fail_at : BELT_USES);
+        assert_int_equal(o.stopped, fail_at ? 4 : 0);
+        for (int i = 0; i < o.n; i++)
+            assert_int_equal(o.seen[i], i);
+        belt_stop(&o.b);
+        assert_int_equal(belt_take(&o.b, &thing), ERR_STOPPED);
+        belt_destroy(&o.b);
+    }
+}
+
 /* Values of the xxHash library's own xxhsum: XXH3 of the empty string and of "abc". */
 static void hashes_are_xxhash(void **s)
 {
@@ -290,6 +344,7 @@ int main(void)
         cmocka_unit_test(philox_gives_its_known_answers),
         cmocka_unit_test(utf8_repairs_by_maximal_subpart),
         cmocka_unit_test(gate_lets_tickets_through_in_order),
+        cmocka_unit_test(belt_brings_things_in_order),
         cmocka_unit_test(hashes_are_xxhash),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
