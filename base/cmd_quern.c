@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/near.h"
 #include "base/tool.h"
 
 static const struct {
@@ -33,11 +34,14 @@ static const struct {
     {"doctor", "what this machine can do, and what is missing"},
 };
 
-static void list(FILE *out)
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void list(char *buf, size_t size)
 {
-    fprintf(out, "\nCommands:\n");
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        fprintf(out, "  %-14s %s\n", commands[i].name, commands[i].about);
+    size_t n = (size_t)snprintf(buf, size, "Commands (quern COMMAND --help says more):");
+
+    for (size_t i = 0; i < N_COMMANDS && n < size; i++)
+        n += (size_t)snprintf(buf + n, size - n, "\n  %-14s %s", commands[i].name, commands[i].about);
 }
 
 /* The path of quern-NAME beside this program, or the bare name for PATH. */
@@ -58,37 +62,62 @@ static void locate(const char *name, char *path, size_t size)
     snprintf(path, size, "quern-%s", name);
 }
 
+/* path is that of a program that did not start: errno. */
+static int cannot_run(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = (slash ? slash + 1 : path) + strlen("quern-");
+    struct near n = near_to(span_of(name));
+    bool known = false;
+    char meant[64];
+
+    if (errno != ENOENT) {
+        fprintf(stderr, "quern: cannot run '%s': %s\n", path, strerror(errno));
+        return EXIT_FATAL;
+    }
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        near_try(&n, commands[i].name);
+        known |= strcmp(commands[i].name, name) == 0;
+    }
+    if (known)
+        fprintf(stderr, "quern: this build has no '%s': quern doctor says what is missing\n", name);
+    else
+        fprintf(stderr, "quern: no command '%s'%s\nquern --help lists the commands\n", name,
+                near_say(&n, "", meant, sizeof meant));
+    return EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
+    static char details[2048], help[] = "--help";
     struct tool t = {
-        .name = "COMMAND",
-        .usage = "[ARGUMENT...]",
+        .name = "",
+        .usage = "COMMAND [ARGUMENT...]",
         .about = "from web dumps to a trained language model",
-        .details = "quern COMMAND runs quern-COMMAND; quern COMMAND --help says what it does.",
+        .details = details,
         .example = "quern extract --help",
     };
     const struct opt opts[] = {TOOL_OPTS(t), OPT_END};
     char path[4096];
-    int code, n;
+    int code;
+
+    list(details, sizeof details);
+    if (argc > 2 && strcmp(argv[1], "help") == 0) { /* as git has it: quern help COMMAND */
+        argv[1] = argv[2];
+        argv[2] = help;
+        argc = 3;
+        argv[argc] = NULL;
+    } else if (argc == 2 && strcmp(argv[1], "help") == 0) {
+        argv[1] = help;
+    }
 
     if (argc > 1 && argv[1][0] != '-') {
         locate(argv[1], path, sizeof path);
         argv[1] = path;
         execvp(path, argv + 1);
-        if (errno == ENOENT)
-            fprintf(stderr, "quern: no command '%s'; quern --help lists them\n", path + strlen("quern-"));
-        else
-            fprintf(stderr, "quern: cannot run '%s': %s\n", path, strerror(errno));
-        return errno == ENOENT ? EXIT_USAGE : EXIT_FATAL;
+        return cannot_run(path);
     }
-    n = tool_begin(&t, opts, argc, argv, &code);
-    if (n < 0) {
-        if (t.version || code != EXIT_FINE || t.man)
-            return code;
-        list(stdout);
-        return tool_end(&t, code);
-    }
-    fprintf(stderr, "usage: quern COMMAND [ARGUMENT...]\n");
-    list(stderr);
+    if (tool_begin(&t, opts, argc, argv, &code) < 0)
+        return code;
+    fprintf(stderr, "usage: quern COMMAND [ARGUMENT...]\n\n%s\n", details);
     return EXIT_USAGE;
 }

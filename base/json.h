@@ -27,6 +27,9 @@ struct json_field {
     enum json_type type;
 };
 
+/* The line behind a byte order mark, with which some programs begin a file. */
+struct span json_without_mark(struct span line);
+
 /* One a thread.  NULL when memory is out. */
 struct json_reader;
 struct json_reader *json_reader_new(void);

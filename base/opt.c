@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/near.h"
+
 void opt_list_free(struct opt_list *l)
 {
     free(l->v);
@@ -126,12 +128,23 @@ const struct opt *opt_find(const struct opt *opts, const char *name)
     return find(opts, name, strlen(name));
 }
 
+const char *opt_near(const struct opt *opts, struct span typed, const char *prefix, char *buf, size_t size)
+{
+    struct near n = near_to(typed);
+
+    for (; opts->type != OPT_TYPE_END; opts++)
+        if (opts->type != OPT_TYPE_HEAD)
+            near_try(&n, opts->name);
+    return near_say(&n, prefix, buf, size);
+}
+
 int opt_set(const struct opt *opts, const char *name, const char *text, struct err *e)
 {
     const struct opt *o = opt_find(opts, name);
+    char meant[96];
 
     if (!o)
-        return err_set(e, ERR_ARG, "unknown option '%s'", name);
+        return err_set(e, ERR_ARG, "unknown option '%s'%s", name, opt_near(opts, span_of(name), "", meant, sizeof meant));
     return store(o, text, e);
 }
 
@@ -141,6 +154,7 @@ static int parse_long(const struct opt *opts, int argc, char **argv, int *i, str
     const char *a = argv[*i] + 2, *val = strchr(a, '=');
     size_t n = val ? (size_t)(val++ - a) : strlen(a);
     const struct opt *o = find(opts, a, n);
+    char meant[96];
 
     if (!o && n > 3 && memcmp(a, "no-", 3) == 0) {
         o = find(opts, a + 3, n - 3);
@@ -149,7 +163,8 @@ static int parse_long(const struct opt *opts, int argc, char **argv, int *i, str
         o = NULL;
     }
     if (!o)
-        return err_set(e, ERR_ARG, "unknown option '--%.*s'", (int)n, a);
+        return err_set(e, ERR_ARG, "unknown option '--%.*s'%s", (int)n, a,
+                       opt_near(opts, (struct span){a, n}, "--", meant, sizeof meant));
     if (o->type == OPT_TYPE_FLAG)
         return val ? err_set(e, ERR_ARG, "--%s takes no value", o->name) : store(o, "true", e);
     if (!val && ++*i >= argc)

@@ -77,6 +77,9 @@ int opt_set(const struct opt *opts, const char *name, const char *text, struct e
 /* The table by name; NULL if there is none. */
 const struct opt *opt_find(const struct opt *opts, const char *name);
 
+/* "; did you mean 'PREFIXname'?" in buf, of the option that was probably meant; "" if none is near. */
+const char *opt_near(const struct opt *opts, struct span typed, const char *prefix, char *buf, size_t size);
+
 /* The current value as text, into buf; "" for an unset string or list. */
 const char *opt_text(const struct opt *o, char *buf, size_t size);
 

@@ -42,9 +42,11 @@ int opt_set_map(const struct opt *opts, const char *what, const struct node *map
         return err_set(e, ERR_FORMAT, "'%s' line %d: %s takes a map of settings", file, map->line, what);
     for (const struct node *n = map->child; n; n = n->next) {
         const struct opt *o = opt_find(opts, n->key.p);
+        char meant[96];
 
         if (!o)
-            return err_set(e, ERR_FORMAT, "'%s' line %d: %s has no setting '%s'", file, n->line, what, n->key.p);
+            return err_set(e, ERR_FORMAT, "'%s' line %d: %s has no setting '%s'%s", file, n->line, what, n->key.p,
+                           opt_near(opts, n->key, "", meant, sizeof meant));
         if (n->type == NODE_NULL || n->type == NODE_MAP)
             return err_set(e, ERR_FORMAT, "'%s' line %d: %s needs a value", file, n->line, o->name);
         if (o->given && *o->given)

@@ -40,7 +40,9 @@ static void print_wrapped(const char *text, FILE *out)
 
 static void print_help(const struct tool *t, const struct opt *opts)
 {
-    printf("quern %s - %s\n\nusage: quern %s %s\n", t->name, t->about, t->name, t->usage);
+    const char *gap = t->name[0] ? " " : "";
+
+    printf("quern%s%s - %s\n\nusage: quern%s%s %s\n", gap, t->name, t->about, gap, t->name, t->usage);
     if (t->details) {
         putchar('\n');
         print_wrapped(t->details, stdout);
@@ -75,12 +77,15 @@ static void man_text(const char *text, FILE *out)
 
 static void print_man(const struct tool *t, const struct opt *opts)
 {
-    printf(".TH QUERN-");
+    const char *dash = t->name[0] ? "-" : "", *gap = t->name[0] ? " " : "";
+
+    printf(".TH QUERN%s", dash);
     for (const char *p = t->name; *p; p++)
         putchar(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
-    printf(" 1 \"\" \"quern %s\" \"quern manual\"\n.SH NAME\nquern\\-%s \\- ", QUERN_VERSION, t->name);
+    printf(" 1 \"\" \"quern %s\" \"quern manual\"\n.SH NAME\nquern%s%s \\- ", QUERN_VERSION,
+           t->name[0] ? "\\-" : "", t->name);
     man_text(t->about, stdout);
-    printf(".SH SYNOPSIS\n.B quern %s\n", t->name);
+    printf(".SH SYNOPSIS\n.B quern%s%s\n", gap, t->name);
     man_text(t->usage, stdout);
     if (t->details) {
         printf(".SH DESCRIPTION\n");
@@ -96,7 +101,8 @@ static void print_man(const struct tool *t, const struct opt *opts)
         man_text(t->example, stdout);
         printf(".fi\n");
     }
-    printf(".SH SEE ALSO\n.BR quern (1)\n");
+    if (t->name[0])
+        printf(".SH SEE ALSO\n.BR quern (1)\n");
 }
 
 int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, int *code)
@@ -104,7 +110,7 @@ int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, in
     struct err e;
     int n;
 
-    snprintf(prefix, sizeof prefix, "quern-%s", t->name);
+    snprintf(prefix, sizeof prefix, t->name[0] ? "quern-%s" : "quern%s", t->name);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error like any other */
     log_init(prefix, LOG_INFO);
     n = opt_parse(opts, argc, argv, &e);
@@ -117,7 +123,7 @@ int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, in
     if (!t->help && !t->man && !t->version)
         return n;
     if (t->version) {
-        printf("quern-%s %s\n", t->name, QUERN_VERSION);
+        printf("%s %s\n", prefix, QUERN_VERSION);
     } else {
         t->help = false; /* so that the defaults shown are the tool's */
         if (t->man)
@@ -139,7 +145,7 @@ int tool_usage(const struct tool *t, const char *fmt, ...)
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
     log_msg(LOG_ERROR, "%s", what);
-    fprintf(stderr, "try 'quern %s --help'\n", t->name);
+    fprintf(stderr, "try 'quern%s%s --help'\n", t->name[0] ? " " : "", t->name);
     return EXIT_USAGE;
 }
 

@@ -127,15 +127,15 @@ int main(int argc, char **argv)
         .usage = "--tokenizer PATH --output-prefix PREFIX [options] [FILE...]",
         .about = "documents to an indexed dataset of tokens",
         .details =
-            "Reads JSON lines (plain, .gz, .zst or .bz2; standard input by default) and writes\n"
-            "PREFIX_text_document.bin and .idx as Megatron's preprocess_data.py does: two bytes a token when the\n"
-            "vocabulary is below 65,500, else four.  PREFIX_text_document.sum.json says how they were made.  The\n"
+            "Reads JSON lines (plain, .gz, .zst or .bz2; standard input by default) and writes "
+            "PREFIX_text_document.bin and .idx as Megatron's preprocess_data.py does: two bytes a token when the "
+            "vocabulary is below 65,500, else four.  PREFIX_text_document.sum.json says how they were made.  The "
             "files appear when they are whole.  Lines that are no document are named and skipped.\n\n"
-            "A run over files that was killed goes on when it is started again; one that is done is not done again.\n"
-            "PREFIX with a slash behind it is a folder with a dataset for each FILE.  --shards divides the\n"
-            "input into PREFIX-00000-of-00008_text_document and so on; quern dataset merge puts them together, and\n"
+            "A run over files that was killed goes on when it is started again; one that is done is not done again. "
+            "PREFIX with a slash behind it is a folder with a dataset for each FILE.  --shards divides the "
+            "input into PREFIX-00000-of-00008_text_document and so on; quern dataset merge puts them together, and "
             "--task and --tasks share them among machines.\n\n"
-            "--format llmc writes PREFIX_000000.bin ... for llm.c, --format npy PREFIX_000000.npy ... for NumPy: one\n"
+            "--format llmc writes PREFIX_000000.bin ... for llm.c, --format npy PREFIX_000000.npy ... for NumPy: one "
             "stream, each document behind a start token.",
         .example = "printf '{\"text\":\"The mill grinds.\"}\\n' >docs.jsonl\n"
                    "quern tokenizer train --vocab-size 258 -o tokenizer.json docs.jsonl\n"

@@ -444,12 +444,12 @@ int main(int argc, char **argv)
         .usage = "train|encode|decode|info|verify [options] [FILE...]",
         .about = "train a tokenizer; encode and decode with it; look into it",
         .details =
-            "train makes a byte-level BPE tokenizer.json from JSON lines (\"text\") or plain text (each line a\n"
-            "text), with the merges that Hugging Face's trainer finds.  encode prints the ids of a text\n"
-            "(standard input by default) separated by spaces; with --jsonl, of each line, a document or a JSON\n"
-            "string, as a JSON array.  decode is the reverse.  info says what a tokenizer is.  verify\n"
+            "train makes a byte-level BPE tokenizer.json from JSON lines (\"text\") or plain text (each line a "
+            "text), with the merges that Hugging Face's trainer finds.  encode prints the ids of a text "
+            "(standard input by default) separated by spaces; with --jsonl, of each line, a document or a JSON "
+            "string, as a JSON array.  decode is the reverse.  info says what a tokenizer is.  verify "
             "compares with recorded ids.\n\n"
-            "A tokenizer is a tokenizer.json, a tekken.json, a SentencePiece .model, a folder with a tokenizer.json or with\n"
+            "A tokenizer is a tokenizer.json, a tekken.json, a SentencePiece .model, a folder with a tokenizer.json or with "
             "vocab.json and merges.txt or encoder.json and vocab.bpe, or a tiktoken rank file.\n\n"
             "Bytes that are not UTF-8 are encoded as they are: decode gives them back.",
         .example = "echo 'The mill grinds the grain, the grain feeds the mill.' >text.txt\n"

@@ -306,6 +306,7 @@ void corpus_reader_free(struct corpus_reader *r)
 static int read_line(struct corpus_reader *r, struct span line, bool *string, const struct json_field **f,
                      struct err *e)
 {
+    line = json_without_mark(line);
     while (line.n && memchr(" \t\r", line.p[0], 3))
         line.p++, line.n--;
     *string = line.n && line.p[0] == '"';

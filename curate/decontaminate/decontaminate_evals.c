@@ -123,7 +123,7 @@ static int take_line(struct reader *r, struct span line, struct err *e)
 {
     struct eval_set *set = r->set;
     const struct json_field *v;
-    int n = json_read_object(r->json, line, &v, e);
+    int n = json_read_object(r->json, json_without_mark(line), &v, e);
 
     if (n < 0)
         return n;

@@ -102,6 +102,17 @@ static int add_extract(struct plan *p, const struct node *settings, struct err *
 }
 
 /* One of `stages`: a name, or a map of one name to settings. */
+static int no_stage(const struct plan *p, int line, struct span name, struct err *e)
+{
+    const struct stage_kind *k;
+    char list[256] = "extract";
+    size_t at = strlen(list);
+
+    for (int i = 0; (k = stage_kind_at(i)) && at < sizeof list; i++)
+        at += (size_t)snprintf(list + at, sizeof list - at, ", %s", k->name);
+    return wrong(p, line, e, "no stage '%.*s': there are %s", (int)name.n, name.p, list);
+}
+
 static int add_stage(struct plan *p, const struct node *n, struct err *e)
 {
     static const struct node none = {.type = NODE_NULL};
@@ -117,7 +128,7 @@ static int add_stage(struct plan *p, const struct node *n, struct err *e)
     s->kind = stage_kind_find(name);
     s->line = n->line;
     if (!s->kind)
-        return wrong(p, n->line, e, "no stage '%.*s'", (int)name.n, name.p);
+        return no_stage(p, n->line, name, e);
     s->conf = arena_calloc(&p->arena, 1, s->kind->conf_size + 1);
     if (!s->conf)
         return no_memory(e);
@@ -162,7 +173,8 @@ static int read_key(struct plan *p, const struct opt *opts, const struct node *n
     if (span_is(n->key, "stages") || span_is(n->key, "input"))
         return 0;
     if (!opt_find(opts, n->key.p))
-        return wrong(p, n->line, e, "a plan has no key '%.*s'", (int)n->key.n, n->key.p);
+        return wrong(p, n->line, e, "a plan has no key '%.*s', but input, stages, output, rejects, stats, work, compress",
+                     (int)n->key.n, n->key.p);
     if (n->type != NODE_STR)
         return wrong(p, n->line, e, "%.*s needs a word", (int)n->key.n, n->key.p);
     if (opt_set(opts, n->key.p, n->str.p, &why) < 0)

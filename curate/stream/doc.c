@@ -63,14 +63,29 @@ static int default_id(struct doc *d, struct err *e)
     return 0;
 }
 
+/* What a line that is no object probably is. */
+static int no_object(struct span line, struct err *e)
+{
+    static const struct { const char *start, *what; } known[] = {
+        {"<", "is it HTML or XML? quern extract reads that"}, {"WARC/", "it is an archive, which quern extract reads"},
+        {"PAR1", "it is Parquet, which is not read"}, {"[", "documents stand in no list, but a line each"}};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (line.n >= strlen(known[i].start) && memcmp(line.p, known[i].start, strlen(known[i].start)) == 0)
+            return err_set(e, ERR_FORMAT, "no JSON object (%s)", known[i].what);
+    return err_set(e, ERR_FORMAT, "no JSON object");
+}
+
 int doc_parse(struct doc *d, struct json_reader *r, struct span line, struct err *e)
 {
     const struct json_field *f;
     bool has_text = false;
-    int n = json_read_object(r, line, &f, e);
+    int n;
 
+    line = json_without_mark(line);
+    n = json_read_object(r, line, &f, e);
     if (n < 0)
-        return n;
+        return n == ERR_FORMAT && line.n && line.p[0] != '{' ? no_object(line, e) : n;
     d->id = d->text = (struct span){0};
     d->n_fields = d->cap_fields = 0;
     d->field = arena_alloc(d->arena, (size_t)(n + 4) * sizeof *d->field);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "curate/stream/pass.h"
@@ -283,6 +284,8 @@ int driver_main(const struct tool *t, struct driver_conf *c, int n_operands, cha
     c->inputs = argv + 1;
     c->n_inputs = n_operands;
     c->jobs = tool_jobs(t);
+    if (n_operands == 0 && isatty(STDIN_FILENO))
+        log_msg(LOG_INFO, "no file is named: what you type is read, until ^D");
     if (driver_run(c, &r, &e) < 0)
         return tool_fail(t, &e);
     if (c->ranks && c->ranks->rank)

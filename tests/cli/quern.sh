@@ -11,6 +11,18 @@ for p in "$ROOT/$B"/bin/quern-* "$B"/bin/quern-*; do
 done
 status 'an unknown command is a usage error' 2 quern frobnicate
 has 'and is named' err frobnicate
+status 'one nearly known' 2 quern tokenise
+has 'is guessed' err "did you mean 'tokenize'?"
+status 'quern help COMMAND' 0 quern help clean
+has 'is its help' out 'usage: quern clean'
+status 'quern --version' 0 quern --version
+equal 'is of quern' "$(sed 's/ .*//' out)" quern
+status 'a misspelt option' 2 quern clean --blank-line 1
+has 'is guessed' err "unknown option '--blank-line'; did you mean '--blank-lines'?"
+printf '\xEF\xBB\xBF{"id":"1","text":"a"}\n<p>\n' >marked.jsonl
+status 'a byte order mark is no fault, HTML is' 1 quern clean marked.jsonl
+equal 'the marked line is read' "$(cat out)" '{"id":"1","text":"a"}'
+has 'what HTML is is said' err 'quern extract reads that'
 status 'quern COMMAND runs quern-COMMAND' 0 quern clean --version
 has 'with its version' out quern-clean
 
