@@ -234,7 +234,8 @@ static int final_loss(struct trainer *t, int split, const char *name, int64_t fi
 
     if (n == 0 || data_size(t->data, split) == 0)
         return 0;
-    TRY(passes_evaluate(&t->passes, split, first, n, &loss, e));
+    if (passes_evaluate(&t->passes, split, first, n, &loss, e) < 0)
+        return err_wrap(e, "%s loss", name);
     if (t->layout.world->rank == 0)
         printf("%s loss %.4f, perplexity %.2f\n", name, loss, exp(loss));
     return 0;
