@@ -13,7 +13,6 @@ flags="--mock-data -j 1 -q --device cpu --num-layers 1 --hidden-size 16 --num-at
     --seed 3 --eval-iters 0 --distributed-backend tcp --expert-model-parallel-size 2 --save store --save-interval 1 --async-save"
 
 # one_small ARG...: four ranks; the third one has room for the rows that are planned, and some more.
-# shellcheck disable=SC2016
 # shellcheck disable=SC2016,SC2317
 one_small() { plain 4 bash -c '[ $RANK = 2 ] && ulimit -d 155000; exec "$@"' x quern-train $flags "$@"; }
 status 'no room on one rank' 3 one_small --log-file log.jsonl
