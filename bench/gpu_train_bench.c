@@ -478,7 +478,6 @@ static void bench_experts(int64_t arg)
 /* ---- steps ---- */
 
 struct sized {
-    const char *name;
     int64_t b;
     struct model_config c;
 };
@@ -493,10 +492,10 @@ struct sized {
      .experts = 8, .topk = 2, .aux_loss = 0.01}
 enum { SMALL, MEDIUM, LARGE, XL, LLAMA_1B, LLAMA_7B, MIXTRAL };
 static const struct sized models[] = {
-    {"GPT-2 124M", 32, GPT2(12, 768, 12)},   {"GPT-2 350M", 24, GPT2(24, 1024, 16)},
-    {"GPT-2 774M", 16, GPT2(36, 1280, 20)},  {"GPT-2 1.5B", 16, GPT2(48, 1600, 25)},
-    {"Llama 1B", 8, LLAMA(16, 2048, 32, 8, 8192, 2048)}, {"Llama 7B, 16 layers", 2, LLAMA(16, 4096, 32, 32, 11008, 4096)},
-    {"Mixtral, as many layers as fit", 2, MOE},
+    {32, GPT2(12, 768, 12)},   {24, GPT2(24, 1024, 16)},
+    {16, GPT2(36, 1280, 20)},  {16, GPT2(48, 1600, 25)},
+    {8, LLAMA(16, 2048, 32, 8, 8192, 2048)}, {2, LLAMA(16, 4096, 32, 32, 11008, 4096)},
+    {2, MOE},
 };
 
 /* Takes layers off until it fits into bytes. */
@@ -514,7 +513,7 @@ static size_t fit(struct model_config *c, const struct model_run *run, double by
     }
 }
 
-static void bench_step(const struct sized *x, bool fp8)
+static void bench_step(const struct sized *x, bool fp8, const char *name)
 {
     static bool begun;
     struct model_config c = x->c;
@@ -538,7 +537,7 @@ static void bench_step(const struct sized *x, bool fp8)
     }
     rc = rc < 0 ? rc : device_sync(dev, &err);
     if (rc < 0) {
-        printf("%s%s\tdoes not run: %s\n", x->name, fp8 ? ", FP8" : "", err.msg);
+        printf("%s\tdoes not run: %s\n", name, err.msg);
         failed++;
         steps_close(&s);
         return;
@@ -546,8 +545,7 @@ static void bench_step(const struct sized *x, bool fp8)
     seconds = (jobs_clock() - start) / STEPS;
     rate = (double)(x->b * c.seq) / seconds;
     flops = rate * model_config_flops(&s.model->whole, c.seq);
-    printf("%s%s\t%lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", x->name, fp8 ? ", FP8" : "",
-           (long long)x->b, (long long)c.seq, (long long)c.layers,
+    printf("%s\t%lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", name, (long long)x->b, (long long)c.seq, (long long)c.layers,
            1e-6 * (double)model_config_params(&s.model->whole), rate, 1e-12 * flops, 100 * flops / peak, bytes >> 20);
     steps_close(&s);
 }
@@ -558,28 +556,29 @@ struct measured {
     const char *name;
     void (*ops)(int64_t arg); /* NULL: steps of model arg */
     int64_t arg;
-    bool fp8;
+    enum { BF16, FP8, DETERMINISTIC } how;
 };
 static const struct measured all[] = {
-    {"GPT-2 124M", NULL, SMALL, false},
-    {"GPT-2 1.5B", NULL, XL, false},
-    {"Llama 1B", NULL, LLAMA_1B, false},
-    {"GPT-2 1.5B, FP8", NULL, XL, true},
-    {"products", bench_products, 0, false},
-    {"attention", bench_attentions, 0, false},
-    {"Llama 7B", NULL, LLAMA_7B, false},
-    {"Llama 7B, FP8", NULL, LLAMA_7B, true},
-    {"products in FP8", bench_products, 1, true},
-    {"ops bound by memory", bench_by_memory, 0, false},
-    {"experts", bench_experts, 0, false},
-    {"Mixtral", NULL, MIXTRAL, false},
-    {"FP8 conversions", bench_fp8_casts, 0, false},
-    {"GPT-2 124M, FP8", NULL, SMALL, true},
-    {"Llama 1B, FP8", NULL, LLAMA_1B, true},
-    {"GPT-2 774M", NULL, LARGE, false},
-    {"GPT-2 350M", NULL, MEDIUM, false},
-    {"GPT-2 774M, FP8", NULL, LARGE, true},
-    {"GPT-2 350M, FP8", NULL, MEDIUM, true},
+    {"GPT-2 124M", NULL, SMALL, BF16},
+    {"GPT-2 1.5B", NULL, XL, BF16},
+    {"Llama 1B", NULL, LLAMA_1B, BF16},
+    {"GPT-2 1.5B, FP8", NULL, XL, FP8},
+    {"products", bench_products, 0, BF16},
+    {"attention", bench_attentions, 0, BF16},
+    {"Llama 7B", NULL, LLAMA_7B, BF16},
+    {"Llama 7B, FP8", NULL, LLAMA_7B, FP8},
+    {"products in FP8", bench_products, 1, FP8},
+    {"ops bound by memory", bench_by_memory, 0, BF16},
+    {"experts", bench_experts, 0, BF16},
+    {"Mixtral", NULL, MIXTRAL, BF16},
+    {"FP8 conversions", bench_fp8_casts, 0, BF16},
+    {"GPT-2 124M, FP8", NULL, SMALL, FP8},
+    {"Llama 1B, FP8", NULL, LLAMA_1B, FP8},
+    {"GPT-2 1.5B, deterministic", NULL, XL, DETERMINISTIC},
+    {"GPT-2 774M", NULL, LARGE, BF16},
+    {"GPT-2 350M", NULL, MEDIUM, BF16},
+    {"GPT-2 774M, FP8", NULL, LARGE, FP8},
+    {"GPT-2 350M, FP8", NULL, MEDIUM, FP8},
 };
 
 static const char *measured_name(int i) { return all[i].name; }
@@ -587,12 +586,14 @@ static const char *measured_name(int i) { return all[i].name; }
 static int measure(int i)
 {
     failed = 0;
-    if (all[i].fp8 && !dev->fast_fp8)
+    if (all[i].how == FP8 && !dev->fast_fp8)
         return 0;
     if (!all[i].ops) {
         give_places();
+        dev->deterministic = all[i].how == DETERMINISTIC;
         if (info.memory) /* else kernels run on the CPU */
-            bench_step(&models[all[i].arg], all[i].fp8);
+            bench_step(&models[all[i].arg], all[i].how == FP8, all[i].name);
+        dev->deterministic = false;
         return failed != 0;
     }
     take_places();

@@ -4,8 +4,9 @@
 #include "kernels/attention_mma.cuh"
 #include "kernels/attention_plain.cuh"
 
-/* Which way a call of attention takes.  Forward cuDNN's where it can; backward our own, for cuDNN's has no fixed order of its
- * sums.  QUERN_ATTENTION=cudnn takes cuDNN's backward too, own leaves the library out, plain the tensor cores also. */
+/* Which way a call of attention takes: cuDNN's where the library has one, but backward our own where every run must give the
+ * same bits, for cuDNN's sums have no fixed order.  QUERN_ATTENTION=cudnn takes cuDNN's always, and what the library should do
+ * and does not is an error; own leaves it out, plain the tensor cores also. */
 enum way { WAY_AUTO, WAY_CUDNN, WAY_OWN, WAY_PLAIN };
 static enum way way_of(void)
 {
@@ -23,8 +24,8 @@ extern "C" int attention_fwd_cuda(struct device *dev, enum dtype dt, const struc
     TRY(check_attention(dt, p, "attention_fwd", e));
     if (p->b == 0 || p->t == 0)
         return 0;
-    if (way_of() <= WAY_CUDNN && !p->block && !p->full && !p->start) {
-        TRY(attention_cudnn_fwd(dev, dt, p, &done, e));
+    if (way_of() <= WAY_CUDNN) {
+        TRY(attention_cudnn_fwd(dev, dt, p, way_of() == WAY_CUDNN, &done, e));
         if (done)
             return 0;
     }
@@ -41,8 +42,8 @@ extern "C" int attention_bwd_cuda(struct device *dev, enum dtype dt, const struc
     TRY(check_attention_bwd(dt, p, e));
     if (p->b == 0 || p->t_kv == 0)
         return 0;
-    if (way_of() == WAY_CUDNN && !p->block && !p->full && !p->start) {
-        TRY(attention_cudnn_bwd(dev, dt, p, dout, dq, dk, dv, &done, e));
+    if (way_of() == WAY_CUDNN || (way_of() == WAY_AUTO && !dev->deterministic)) {
+        TRY(attention_cudnn_bwd(dev, dt, p, dout, dq, dk, dv, way_of() == WAY_CUDNN, &done, e));
         if (done)
             return 0;
     }

@@ -4,11 +4,11 @@
 
 #include "kernels/attention_mma.cuh"
 
-/* Attention as graphs of small operations, which cuDNN recognises and runs as one kernel: 14 operations forward, 21 backward,
- * causal, without dropout, as many keys as queries.  Plans are kept by shape. */
+/* Attention as graphs of small operations, which cuDNN recognises and runs as one kernel: 14 operations forward, 21 backward (23
+ * where heads share keys), causal, without dropout, as many keys as queries.  Plans are kept by shape. */
 
 /* What a tensor outside of the graph is called; those inside count on from INNER. */
-enum { ID_Q = 1, ID_K, ID_V, ID_O, ID_STATS, ID_SCALE, ID_MASKED, ID_DOUT, ID_DQ, ID_DK, ID_DV, ID_DELTA, ID_DQ_SUM, IDS,
+enum { ID_Q = 1, ID_K, ID_V, ID_O, ID_STATS, ID_SCALE, ID_MASKED, ID_DOUT, ID_DQ, ID_DK, ID_DV, ID_DQ_SUM, IDS,
         INNER = 100 };
 enum { PLANS = 64, KEPT = 256, OPS = 24, PROPOSALS = 8 };
 enum { AT_Q, AT_K, AT_V, AT_O, AT_DOUT, AT_DQ, AT_DK, AT_DV };
@@ -211,20 +211,31 @@ static void forward_graph(struct graph *g)
     product(g, p, v, view(g, ID_O, AT_O, false));
 }
 
+/* Of keys or values: by the heads that read them, then their sum where several read the same. */
+static void gradient(struct graph *g, void *a, void *b, int64_t id, int at)
+{
+    const struct dnn_shape *s = g->s;
+
+    if (s->heads == s->kv_heads)
+        product(g, a, b, view(g, id, at, false));
+    else
+        reduce(g, DNN_REDUCE_ADD, product(g, a, b, dense(g, DNN_DATA_BFLOAT16, 0, s->d, 0)), view(g, id, at, false));
+}
+
 static void backward_graph(struct graph *g)
 {
     void *q = view(g, ID_Q, AT_Q, false), *k = view(g, ID_K, AT_K, true), *v = view(g, ID_V, AT_V, true);
     void *dout = view(g, ID_DOUT, AT_DOUT, false), *scale = scalar(g, ID_SCALE);
-    void *delta = dense(g, DNN_DATA_FLOAT, ID_DELTA, 1, 0), *stats = dense(g, DNN_DATA_FLOAT, ID_STATS, 1, 0);
+    void *delta = rows(g), *stats = dense(g, DNN_DATA_FLOAT, ID_STATS, 1, 0);
     void *o = view(g, ID_O, AT_O, false), *s, *p, *ds, *sum;
 
     reduce(g, DNN_REDUCE_ADD, both(g, DNN_POINTWISE_MUL, dout, o, dense(g, DNN_DATA_FLOAT, 0, g->s->d, 0)), delta);
     s = masked_scores(g, q, k, scale);
     p = pointwise(g, DNN_POINTWISE_EXP, both(g, DNN_POINTWISE_SUB, s, stats, scores(g)), NULL, NULL, scores(g), -1);
-    product(g, reshape(g, p, turned(g)), dout, view(g, ID_DV, AT_DV, false));
+    gradient(g, reshape(g, p, turned(g)), dout, ID_DV, AT_DV);
     ds = both(g, DNN_POINTWISE_SUB, product(g, dout, v, scores(g)), delta, scores(g));
     ds = both(g, DNN_POINTWISE_MUL, both(g, DNN_POINTWISE_MUL, ds, p, scores(g)), scale, scores(g));
-    product(g, reshape(g, ds, turned(g)), q, view(g, ID_DK, AT_DK, false));
+    gradient(g, reshape(g, ds, turned(g)), q, ID_DK, AT_DK);
     sum = dense(g, DNN_DATA_FLOAT, ID_DQ_SUM, g->s->d, DNN_REORDERING_F16x16);
     product(g, ds, reshape(g, k, view(g, 0, AT_K, false)), sum);
     both(g, DNN_POINTWISE_IDENTITY, sum, NULL, view(g, ID_DQ, AT_DQ, false));
@@ -334,33 +345,51 @@ static struct dnn *dnn_of(struct device *dev)
     return d;
 }
 
-/* NULL: not to be had. */
-static struct dnn_plan *plan_of(struct dnn *d, const struct dnn_shape *s)
+/* What the library does not do: an error where it must, else it is said, and kernels of our own do it. */
+static int declined(const struct dnn_shape *s, bool must, const char *why, struct err *e)
 {
+    char what[150];
+
+    snprintf(what, sizeof what, "attention%s of %lld x %lld, %lld heads of %lld, %lld of keys", s->backward ? " backward" : "",
+             (long long)s->b, (long long)s->t, (long long)s->heads, (long long)s->d, (long long)s->kv_heads);
+    if (must)
+        return err_set(e, ERR_UNSUPPORTED, "%s: %s", what, why);
+    cuda_note("%s: %s; by kernels of our own", what, why);
+    return 0;
+}
+
+/* The plan for a shape; *out NULL: there is none. */
+static int plan_of(struct device *dev, const struct dnn_shape *s, bool must, struct dnn_plan **out, struct err *e)
+{
+    struct dnn *d = dnn_of(dev);
     struct dnn_plan *p;
     struct err none = {};
 
+    *out = NULL;
+    if (!d)
+        return must ? declined(s, must, "no cuDNN", e) : 0;
     for (int i = 0; i < d->plans; i++)
-        if (memcmp(&d->plan[i].shape, s, sizeof *s) == 0)
-            return d->plan[i].plan ? &d->plan[i] : NULL;
+        if (memcmp(&d->plan[i].shape, s, sizeof *s) == 0) {
+            *out = d->plan[i].plan ? &d->plan[i] : NULL;
+            return *out || !must ? 0 : declined(s, must, "cuDNN has failed at it before", e);
+        }
     if (d->plans == PLANS)
-        return NULL;
+        return 0;
     p = &d->plan[d->plans++];
     p->shape = *s;
-    if (dnn_plan_make(d->api, d->handle, NULL, p, &none) == 0 && p->plan)
-        return p;
-    cuda_note("attention%s of %lld x %lld, %lld heads of %lld: %s; by kernels of our own", s->backward ? " backward" : "",
-              (long long)s->b, (long long)s->t, (long long)s->heads, (long long)s->d,
-              p->engines ? "no engine of cuDNN's can be made ready" : none.msg[0] ? none.msg : "cuDNN has no engine");
-    return NULL;
+    if (dnn_plan_make(d->api, d->handle, NULL, p, &none) == 0 && p->plan) {
+        *out = p;
+        return 0;
+    }
+    return declined(s, must, none.msg[0] ? none.msg : p->engines ? "no engine of cuDNN's can be made ready" :
+                    "cuDNN has no engine", e);
 }
 
 static bool fits(enum dtype dt, const struct attention *p)
 {
-    return dt == DTYPE_BF16 && p->t == p->t_kv && p->lse && (uintptr_t)p->lse % 16 == 0 && !(p->drop && p->drop->p > 0) &&
-           p->d % 8 == 0 && p->d <= 128 && p->t >= 64 &&
-           attention_mma_view_fits(&p->q) && attention_mma_view_fits(&p->k) && attention_mma_view_fits(&p->v) &&
-           attention_mma_view_fits(&p->o);
+    return dt == DTYPE_BF16 && !p->block && !p->full && !p->start && p->t == p->t_kv && p->lse && (uintptr_t)p->lse % 16 == 0 && !(p->drop && p->drop->p > 0) &&
+           p->d % 8 == 0 && p->d <= 128 && p->t >= 64 && attention_mma_view_fits(&p->q) && attention_mma_view_fits(&p->k) &&
+           attention_mma_view_fits(&p->v) && attention_mma_view_fits(&p->o);
 }
 
 static struct dnn_shape shape_of(const struct attention *p, const struct attention_view *more)
@@ -378,14 +407,15 @@ static struct dnn_shape shape_of(const struct attention *p, const struct attenti
     return s;
 }
 
-static int execute(struct device *dev, struct dnn *d, const struct dnn_plan *p, void *const *at, void *workspace,
-                   const char *op,
-                   struct err *e)
+/* *did: it was queued.  A plan that cannot be is not tried again. */
+static int execute(struct device *dev, struct dnn_plan *p, void *const *at, void *workspace, bool must, bool *did, struct err *e)
 {
+    const struct dnn *d = dnn_of(dev);
     const struct dnn_api *api = d->api;
     int64_t id[IDS];
     void *place[IDS], *pack = NULL;
     int n = 0, rc;
+    char why[300];
 
     for (int i = 1; i < IDS; i++)
         if (at[i]) {
@@ -401,52 +431,59 @@ static int execute(struct device *dev, struct dnn *d, const struct dnn_plan *p, 
     rc = rc ? rc : api->execute(d->handle, p->plan, pack);
     if (pack)
         api->desc_destroy(pack);
-    return rc ? err_set(e, ERR_DEVICE, "%s: cuDNN status %d", op, rc) : 0;
+    *did = rc == 0;
+    if (*did)
+        return 0;
+    snprintf(why, sizeof why, "cuDNN's status %d: ", rc);
+    api->last_error(why + strlen(why), sizeof why - strlen(why));
+    api->desc_destroy(p->plan);
+    p->plan = NULL;
+    return declined(&p->shape, must, why, e);
 }
 
 static size_t round256(int64_t n) { return ((size_t)n + 255) / 256 * 256; }
 
-int attention_cudnn_fwd(struct device *dev, enum dtype dt, const struct attention *p, bool *did, struct err *e)
+int attention_cudnn_fwd(struct device *dev, enum dtype dt, const struct attention *p, bool must, bool *did, struct err *e)
 {
-    struct dnn *d = fits(dt, p) ? dnn_of(dev) : NULL;
     float scale = p->scale, masked = -1e30f;
     void *at[IDS] = {}, *workspace;
     struct dnn_shape s = shape_of(p, NULL);
-    const struct dnn_plan *plan = d ? plan_of(d, &s) : NULL;
+    struct dnn_plan *plan = NULL;
 
-    *did = plan != NULL;
+    *did = false;
+    if (fits(dt, p))
+        TRY(plan_of(dev, &s, must, &plan, e));
     if (!plan)
         return 0;
     TRY(cuda_scratch(dev, &workspace, round256(plan->workspace + 1), e));
     at[ID_Q] = p->q.p, at[ID_K] = p->k.p, at[ID_V] = p->v.p, at[ID_O] = p->o.p;
     at[ID_STATS] = p->lse, at[ID_SCALE] = &scale, at[ID_MASKED] = &masked;
-    return execute(dev, d, plan, at, workspace, "attention_fwd", e);
+    return execute(dev, plan, at, workspace, must, did, e);
 }
 
 int attention_cudnn_bwd(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout,
-                        struct attention_view dq,
-                        struct attention_view dk, struct attention_view dv, bool *did, struct err *e)
+                        struct attention_view dq, struct attention_view dk, struct attention_view dv, bool must, bool *did,
+                        struct err *e)
 {
     const struct attention_view more[4] = {dout, dq, dk, dv};
-    bool all = attention_mma_view_fits(&dout) && attention_mma_view_fits(&dq) && attention_mma_view_fits(&dk) &&
-               attention_mma_view_fits(&dv);
-    struct dnn *d = fits(dt, p) && p->heads == p->kv_heads && all ? dnn_of(dev) : NULL;
     float scale = p->scale, masked = -1e30f;
     struct dnn_shape s = shape_of(p, more);
-    const struct dnn_plan *plan = d ? plan_of(d, &s) : NULL;
-    size_t work, delta = round256(p->b * p->heads * p->t * 4), sum = round256(p->b * p->heads * p->t * p->d * 4);
+    struct dnn_plan *plan = NULL;
+    size_t sum = round256(p->b * p->heads * p->t * p->d * 4);
     void *at[IDS] = {}, *mem;
-    char *m;
+    bool all = fits(dt, p);
 
-    *did = plan != NULL;
+    *did = false;
+    for (int i = 0; i < 4; i++)
+        all = all && attention_mma_view_fits(&more[i]);
+    if (all)
+        TRY(plan_of(dev, &s, must, &plan, e));
     if (!plan)
         return 0;
-    work = round256(plan->workspace);
-    TRY(cuda_scratch(dev, &mem, work + delta + sum, e));
-    m = (char *)mem;
+    TRY(cuda_scratch(dev, &mem, sum + round256(plan->workspace + 1), e));
     at[ID_Q] = p->q.p, at[ID_K] = p->k.p, at[ID_V] = p->v.p, at[ID_O] = p->o.p, at[ID_STATS] = p->lse;
     at[ID_DOUT] = dout.p, at[ID_DQ] = dq.p, at[ID_DK] = dk.p, at[ID_DV] = dv.p;
-    at[ID_SCALE] = &scale, at[ID_MASKED] = &masked, at[ID_DELTA] = m + work, at[ID_DQ_SUM] = m + work + delta;
-    TRY(cuda_fill(dev, m + work + delta, 0, sum, e)); /* dq is summed there */
-    return execute(dev, d, plan, at, mem, "attention_bwd", e);
+    at[ID_SCALE] = &scale, at[ID_MASKED] = &masked, at[ID_DQ_SUM] = mem;
+    TRY(cuda_fill(dev, mem, 0, sum, e)); /* dq is summed there */
+    return execute(dev, plan, at, (char *)mem + sum, must, did, e);
 }

@@ -105,6 +105,8 @@ struct device {
     bool fast_bf16;  /* matrix products of bf16 run in bf16; else they are computed
                         in fp32 from converted copies: right, but no faster */
     bool fast_fp8;   /* the same of FP8: right everywhere, fast where this is set */
+    bool deterministic; /* set by whoever opened it, before the first op: a GPU's ops take only ways that give the same bits
+                           in every run; the CPU's have no others */
     const struct device_ops *ops;      /* training; of the CPU NULL after device_open_dedup */
     const struct dedup_ops *dedup;     /* always there */
     const struct device_calls *calls;  /* the backend's part of what follows */

@@ -14,7 +14,7 @@ enum { PLANS = 1024, PROPOSALS = 8, TIMED = 3, WORKSPACE = 32 << 20 };
 
 struct lt_key {
     int64_t m, n, k, lda, ldb, ldc;
-    int32_t trans_a, trans_b, dt, dt_c, bias, act, dact, beta, align, fp8_a, fp8_b, fast;
+    int32_t trans_a, trans_b, dt, dt_c, bias, act, dact, beta, align, fp8_a, fp8_b, fast, timed;
 };
 
 struct lt_plan {
@@ -101,7 +101,8 @@ static int32_t alignment(const struct matmul *p)
     return (int32_t)(all & (0 - all));
 }
 
-static struct lt_key key_of(const struct matmul *p)
+/* Proposals are timed, but not for a shape that does not come again, nor where every run must take the same. */
+static struct lt_key key_of(const struct device *dev, const struct lt *lt, const struct matmul *p)
 {
     struct lt_key k = {};
 
@@ -109,6 +110,7 @@ static struct lt_key key_of(const struct matmul *p)
     k.trans_a = p->trans_a, k.trans_b = p->trans_b, k.dt = p->dt, k.dt_c = p->dt_c;
     k.bias = p->bias != NULL, k.act = p->act, k.dact = p->dact, k.beta = p->beta == 1, k.align = alignment(p);
     k.fp8_a = p->fp8_a, k.fp8_b = p->fp8_b, k.fast = p->fast;
+    k.timed = lt->tune && !p->ragged && !dev->deterministic;
     return k;
 }
 
@@ -238,7 +240,7 @@ static bool choose(struct device *dev, struct lt *lt, struct lt_plan *p, const s
     const struct lt_api *api = lt->api;
     struct lt_result r[PROPOSALS], checked;
     uint64_t bytes = WORKSPACE;
-    bool tune = lt->tune && !q->ragged;
+    bool tune = p->key.timed;
     int count = 0, best = 0;
     char key[LT_CACHE_KEY];
 
@@ -309,7 +311,7 @@ static uint64_t hash_of(const struct lt_key *k)
 /* NULL: the library is not to be used for this. */
 static struct lt_plan *plan_of(struct device *dev, struct lt *lt, const struct matmul *q, void *workspace)
 {
-    struct lt_key key = key_of(q);
+    struct lt_key key = key_of(dev, lt, q);
     uint64_t at = hash_of(&key) % PLANS;
     struct lt_plan *p;
 
@@ -356,7 +358,7 @@ static struct lt_plan *plan_once(struct device *dev, struct lt *lt, const struct
     if (!p)
         return NULL;
     *(q->trans_a ? &like.k : &like.m) = about(q->trans_a ? q->k : q->m);
-    p->key = key_of(q);
+    p->key = key_of(dev, lt, q);
     kept = plan_of(dev, lt, &like, workspace);
     if (kept && layouts(lt->api, p) == 0 && describe(lt->api, p, kept->did) == 0 && describe_call(lt->api, p, q) == 0 &&
         lt->api->check(lt->handle, p->desc, p->a, p->b, p->c, p->c, &kept->algo, &checked) == 0 &&
@@ -368,7 +370,7 @@ static struct lt_plan *plan_once(struct device *dev, struct lt *lt, const struct
     p = (struct lt_plan *)calloc(1, sizeof *p);
     if (!p)
         return NULL;
-    p->key = key_of(q);
+    p->key = key_of(dev, lt, q);
     if (plan_make(dev, lt, p, q, workspace))
         return p;
     plan_free(lt->api, p);

@@ -34,7 +34,7 @@ __attribute__((format(printf, 2, 3))) static inline void wrong(struct twins *t, 
     va_end(ap);
 }
 
-#define CHECK(m, call) ((call) < 0 ? wrong((m)->t, "%s: %.200s", #call, (m)->e.msg) : (void)0)
+#define CHECK(m, call) ((call) < 0 ? wrong((m)->t, "%s (%s)", (m)->e.msg, #call) : (void)0)
 
 static inline void *host_of(struct made *m, size_t bytes)
 {

@@ -295,6 +295,7 @@ int trainer_open(struct trainer **out, struct train_config *c, struct device *de
         return err_set(e, ERR_NOMEM, "out of memory");
     t->config = c;
     t->dev = dev;
+    dev->deterministic = c->deterministic;
     t->saved_step = -1;
     t->schedule = schedule_of(c);
     data_wanted(c, wanted);
