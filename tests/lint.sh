@@ -86,7 +86,7 @@ fi
 # Every command: help with an example, version, man page without complaint.
 for p in "$B"/bin/quern-* "$B"/bin/quern; do
     "$p" --help | grep -q '^Example' || say "$p --help has no example"
-    "$p" --version | grep -qE '^quern-[A-Za-z]+ [0-9]+\.[0-9]+' || say "$p --version"
+    "$p" --version | grep -qE '^quern(-[a-z]+)? [0-9]+\.[0-9]+' || say "$p --version"
     "$p" --man >"$B/lint.1" || say "$p --man"
     if command -v man >/dev/null; then
         LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=100 man --warnings=all -l "$B/lint.1" 2>&1 >/dev/null | grep . && say "$p: man page"
