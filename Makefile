@@ -54,15 +54,15 @@ endif
 
 MPICC ?= $(shell command -v mpicc)
 -include $B/config.mk
-$B/config.mk: Makefile                      # which libraries are here
-	@mkdir -p $B; for p in $(PROBES); do n=$${p%%:*}; p=$${p#*:}; \
-	  printf '#include <stddef.h>\n#include <stdio.h>\n#include <%s>\nint main(void){return 0;}\n' "$${p%%:*}" >$B/probe.cc; \
+$B/config.mk: Makefile                      # which libraries are here; a second make may ask at the same time
+	@mkdir -p $B; t=$$(mktemp -d $B/probe.XXXXXX); for p in $(PROBES); do n=$${p%%:*}; p=$${p#*:}; \
+	  printf '#include <stddef.h>\n#include <stdio.h>\n#include <%s>\nint main(void){return 0;}\n' "$${p%%:*}" >$$t/probe.cc; \
 	  l=$$(echo "$${p#*:}" | tr @ ' '); echo "LIB_$$n := $$l"; \
 	  if $(CXX) -std=c++17 -DPCRE2_CODE_UNIT_WIDTH=8 -include stdarg.h -include setjmp.h -include stdint.h $(INC) \
-	    $B/probe.cc $$l -o $B/probe 2>/dev/null; then echo "HAVE_$$n ?= 1"; else echo "HAVE_$$n ?= 0"; fi; \
-	  done >$@.tmp; echo '#include <mpi.h>' >$B/probe.c; \
-	  if [ -n "$(MPICC)" ] && $(MPICC) -shared -fPIC $B/probe.c -o $B/probe 2>/dev/null; then echo "HAVE_MPI ?= 1"; else echo "HAVE_MPI ?= 0"; fi >>$@.tmp; \
-	  rm -f $B/probe $B/probe.c $B/probe.cc; mv $@.tmp $@
+	    $$t/probe.cc $$l -o $$t/probe 2>/dev/null; then echo "HAVE_$$n ?= 1"; else echo "HAVE_$$n ?= 0"; fi; \
+	  done >$$t/config.mk; echo '#include <mpi.h>' >$$t/probe.c; \
+	  if [ -n "$(MPICC)" ] && $(MPICC) -shared -fPIC $$t/probe.c -o $$t/probe 2>/dev/null; then echo "HAVE_MPI ?= 1"; else echo "HAVE_MPI ?= 0"; fi >>$$t/config.mk; \
+	  mv $$t/config.mk $@; rm -rf $$t
 
 # The CUDA backend is a shared object, built where nvcc is.  HAVE_CUDA=0: without; 1: fail if it is missing.
 NVCC ?= $(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc))
