@@ -6,7 +6,6 @@
 #include "tokenize/word_table.h"
 
 enum {
-    TABLE_LOG2 = 19, /* 32 MiB a thread: the words of a language or two */
     CUTS = 1024,
     LATE = 64
 };
@@ -53,7 +52,7 @@ struct encoder *encoder_new(const struct tokenizer *t)
     enc->put4 = ISA_PICK(words_put4);
     if (t->bpe.crossings.near && (!t->rules || t->rules->joins))
         enc->apart = ISA_PICK(bpe_parts);
-    if (word_table_init(&enc->words, TABLE_LOG2) < 0) {
+    if (word_table_init(&enc->words, WORDS_LOG2) < 0) {
         free(enc);
         return NULL;
     }
@@ -332,6 +331,7 @@ static int put_ids(struct encoder *enc, struct span text, size_t n, int width, s
     if (rc < 0)
         return err_set(e, rc, rc == ERR_LIMIT ? "too many tokens" : "out of memory for tokens");
     o = out->p + out->n;
+    word_table_make_room(&enc->words);
     if (!enc->apart)
         o = put_pieces(enc, text, cuts, n, o, width, enc->batch);
     while (enc->apart && o && done < n) {

@@ -284,8 +284,10 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
         size_t count = 0;
         const uint8_t *x;
 
-        if (a.next == a.n)
+        if (a.next == a.n) {
+            word_table_make_room(words);
             look_ahead(u, words, text, at, &a);
+        }
         n = a.cuts[++a.next] - at;
         x = n <= WORD_LONGEST ? word_table_find(words, p + at, n, &count) : NULL;
         if (x && fabs(sum) < (double)((uint64_t)1 << word_id(x, 0))) {

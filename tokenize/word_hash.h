@@ -53,6 +53,13 @@ static inline uint64_t word_hash_key(uint64_t lo, uint64_t hi)
     return word_hash_mix(lo, WORD_HASH_LO) ^ word_hash_mix(hi, WORD_HASH_HI);
 }
 
+/* Where the set of a key with this hash begins, in bytes: sets have 2^WORD_SET_SHIFT, and there are at most 2^18. */
+enum { WORD_SET_SHIFT = 6, WORD_HASH_SHIFT = 52 - 18 - WORD_SET_SHIFT };
+static inline uint64_t word_set(uint64_t hash, uint64_t set_mask)
+{
+    return hash >> WORD_HASH_SHIFT & set_mask;
+}
+
 /* Of a piece of 16 bytes and more. */
 static inline uint64_t word_hash_long(const uint8_t *p, size_t n)
 {

@@ -6,19 +6,37 @@
 #include "base/hash.h"
 #include "tokenize/word_hash.h"
 
-enum { STORE_MAX = 16 << 20, HUGE = 2 << 20, WINDOW = 16, LINES = 4 };
+enum {
+    STORE_MAX = 16 << 20,
+    HUGE = 2 << 20,
+    WINDOW = 16,
+    LINES = 4,
+    FIRST_WORDS = HUGE / sizeof(struct word),
+    FIRST_LINES = HUGE / sizeof(struct word_line)
+};
+
+static uint64_t words_of(const struct word_table *w)
+{
+    return (w->set_mask >> WORD_SET_SHIFT) * 2 + 2;
+}
+
+static void set_words(struct word_table *w, uint64_t n)
+{
+    w->set_mask = (n / 2 - 1) << WORD_SET_SHIFT;
+}
 
 int word_table_init(struct word_table *w, unsigned log2_words)
 {
-    size_t words = ((size_t)1 << log2_words) + WINDOW, lines = ((size_t)1 << log2_words) / 2 + LINES;
-    size_t word_bytes = words * sizeof *w->words;
+    size_t word_bytes;
     char *p;
 
     memset(w, 0, sizeof *w);
-    w->shift = 52 - (log2_words - 1);
-    w->word_count = words;
-    w->line_mask = ((uint64_t)1 << log2_words) / 2 - 1;
-    w->mapped = word_bytes + lines * sizeof *w->lines + WORDS_SLACK + 2 * HUGE;
+    w->most_words = (uint64_t)1 << log2_words;
+    w->most_lines = w->most_words / 2;
+    set_words(w, w->most_words < FIRST_WORDS ? w->most_words : FIRST_WORDS);
+    w->line_mask = (w->most_lines < FIRST_LINES ? w->most_lines : FIRST_LINES) - 1;
+    word_bytes = (w->most_words + WINDOW) * sizeof *w->words;
+    w->mapped = word_bytes + (w->most_lines + LINES) * sizeof *w->lines + WORDS_SLACK + 2 * HUGE;
     p = mmap(NULL, w->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return ERR_NOMEM;
@@ -41,9 +59,15 @@ void word_table_free(struct word_table *w)
 
 static void empty(struct word_table *w)
 {
-    memset(w->words, 0, w->word_count * sizeof *w->words);
+    memset(w->words, 0, (words_of(w) + WINDOW) * sizeof *w->words);
     memset(w->lines, 0, (w->line_mask + 1 + LINES) * sizeof *w->lines);
+    w->words_used = w->lines_used = 0;
     w->store.n = 0;
+}
+
+static struct word *set_of(const struct word_table *w, const struct word_key *key)
+{
+    return (struct word *)(void *)((char *)w->words + word_set(word_hash_key(key->lo, key->hi), w->set_mask));
 }
 
 /* The key of any piece: what does not fit is hashed and marked.  Returns its set. */
@@ -53,7 +77,7 @@ static struct word *key_of(const struct word_table *w, const uint8_t *p, size_t 
         *key = (struct word_key){hash_xxh3_64((struct span){(const char *)p, n}), n | (uint64_t)0x80 << 56};
     else
         *key = word_key_of(p, n);
-    return w->words + 2 * (word_hash_key(key->lo, key->hi) >> w->shift);
+    return set_of(w, key);
 }
 
 static bool is_key(const struct word *x, const struct word_key *key)
@@ -61,9 +85,14 @@ static bool is_key(const struct word *x, const struct word_key *key)
     return ((word_load(x->key) ^ key->lo) | (word_load(x->key + 8) ^ key->hi)) == 0;
 }
 
+static struct word_line *line_of(const struct word_table *w, const uint8_t *p, size_t n)
+{
+    return w->lines + (word_hash_long(p, n) & w->line_mask);
+}
+
 const uint8_t *word_table_find_line(struct word_table *w, const uint8_t *p, size_t n, size_t *count)
 {
-    struct word_line *x = w->lines + (word_hash_long(p, n) & w->line_mask);
+    struct word_line *x = line_of(w, p, n);
 
     for (int i = 0; i < LINES && x[i].n; i++)
         if (x[i].n == n && memcmp(x[i].bytes, p, n) == 0) {
@@ -118,11 +147,12 @@ static void pack(uint8_t *to, const uint32_t *ids, size_t count)
 
 static void put_line(struct word_table *w, const uint8_t *p, size_t n, const uint32_t *ids, size_t count)
 {
-    struct word_line *x = w->lines + (word_hash_long(p, n) & w->line_mask);
+    struct word_line *x = line_of(w, p, n);
     int i = 0;
 
     while (i < LINES && x[i].n)
         i++;
+    w->lines_used += i < LINES;
     if (i == LINES)
         i = (int)(w->turn++ % LINES);
     x[i].n = (uint8_t)n;
@@ -159,6 +189,7 @@ void word_table_put(struct word_table *w, const uint8_t *p, size_t n, const uint
     x = key_of(w, p, n, &key);
     while (i < WINDOW && x[i].key[15])
         i++;
+    w->words_used += i < WINDOW;
     if (i == WINDOW)
         i = (int)(w->turn++ % WINDOW);
     if (n > WORDS_SHORT || count > WORDS_INLINE) {
@@ -174,4 +205,77 @@ void word_table_put(struct word_table *w, const uint8_t *p, size_t n, const uint
         x[i].n = (uint8_t)count;
     }
     memcpy(x[i].key, &key, 16);
+}
+
+/* ---- growing in place: an entry stays in the window where it was or goes as far into the new half ---- */
+
+static void put_word(struct word_table *w, const struct word *x)
+{
+    struct word_key key = {word_load(x->key), word_load(x->key + 8)};
+    struct word *to = set_of(w, &key);
+    int i = 0;
+
+    while (i < WINDOW && to[i].key[15])
+        i++;
+    if (i < WINDOW)
+        to[i] = *x;
+}
+
+/* Entries keep their order in a window.  Those behind the last set, where the new half begins, come last. */
+static void double_words(struct word_table *w)
+{
+    uint64_t n = words_of(w);
+    struct word behind[WINDOW], x;
+
+    memcpy(behind, w->words + n, sizeof behind);
+    memset(w->words + n, 0, sizeof behind);
+    set_words(w, 2 * n);
+    for (uint64_t i = 0; i < n; i++) {
+        if (!w->words[i].key[15])
+            continue;
+        x = w->words[i];
+        w->words[i].key[15] = 0;
+        put_word(w, &x);
+    }
+    for (int i = 0; i < WINDOW; i++)
+        if (behind[i].key[15])
+            put_word(w, &behind[i]);
+}
+
+static void put_line_again(struct word_table *w, const struct word_line *x)
+{
+    struct word_line *to = line_of(w, x->bytes, x->n);
+    int i = 0;
+
+    while (i < LINES && to[i].n)
+        i++;
+    if (i < LINES)
+        to[i] = *x;
+}
+
+static void double_lines(struct word_table *w)
+{
+    uint64_t n = w->line_mask + 1;
+    struct word_line behind[LINES], x;
+
+    memcpy(behind, w->lines + n, sizeof behind);
+    memset(w->lines + n, 0, sizeof behind);
+    w->line_mask = 2 * n - 1;
+    for (uint64_t i = 0; i < n; i++) {
+        x = w->lines[i];
+        w->lines[i].n = 0;
+        if (x.n)
+            put_line_again(w, &x);
+    }
+    for (int i = 0; i < LINES; i++)
+        if (behind[i].n)
+            put_line_again(w, &behind[i]);
+}
+
+void word_table_double(struct word_table *w)
+{
+    if (word_table_full_words(w) && words_of(w) < w->most_words)
+        double_words(w);
+    if (word_table_full_lines(w) && w->line_mask + 1 < w->most_lines)
+        double_lines(w);
 }

@@ -5,7 +5,8 @@
  * pieces that fit into 62 bytes together with their ids.  What is larger lies in a store
  * that entries of the first kind point to.  Ids take three bytes everywhere.  Pieces are
  * compared byte for byte, so the table never mistakes one for another; a full window loses
- * one of its entries, a full store empties the table.  One a thread.
+ * one of its entries, a full store empties the table.  Memory is touched as it is needed: both kinds
+ * of entries begin with few and double.  One a thread.
  */
 #ifndef TOKENIZE_WORD_TABLE_H
 #define TOKENIZE_WORD_TABLE_H
@@ -24,7 +25,8 @@ enum {
     WORDS_LINE = 62,    /* bytes of a piece and its ids in a long entry */
     WORDS_LONGEST = 16384, /* longer pieces are not kept; tables drawn with lines come close */
     WORDS_SLACK = 80,   /* bytes behind the ids that writers may touch */
-    WORDS_BATCH = 64
+    WORDS_BATCH = 64,
+    WORDS_LOG2 = 19
 };
 
 struct word {
@@ -40,9 +42,11 @@ struct word_line {
 
 struct word_table {
     struct word *words;
-    struct word_line *lines; /* behind the words in the same memory */
-    unsigned shift; /* of a key's hash, to the number of its set */
-    uint64_t word_count, line_mask;
+    struct word_line *lines; /* in the same memory, behind the most words there can be */
+    uint64_t set_mask;       /* of a key's hash, to where its set begins, in bytes from words (word_set) */
+    uint64_t line_mask;      /* of a long piece's hash, to the number of its first line */
+    uint64_t words_used, lines_used;
+    uint64_t most_words, most_lines;
     size_t mapped;
     void *map;
     struct buf store; /* for each: the piece, if it is a long one, then its ids */
@@ -58,10 +62,27 @@ static inline const uint8_t *word_stored(const struct word_table *w, const struc
     return (const uint8_t *)w->store.p + at[0];
 }
 
-/* 2^log2_words short entries and half as many long ones, in huge pages if the system has
- * them.  ERR_NOMEM. */
+/* At most 2^log2_words short entries, 3 <= log2_words <= WORDS_LOG2, and half as many long ones, in huge pages if the
+ * system has them.  ERR_NOMEM. */
 int word_table_init(struct word_table *w, unsigned log2_words);
 void word_table_free(struct word_table *w);
+
+/* Half of the words; a quarter of the lines, whose windows are narrow. */
+static inline bool word_table_full_words(const struct word_table *w)
+{
+    return w->words_used > w->set_mask / sizeof *w->words / 2;
+}
+static inline bool word_table_full_lines(const struct word_table *w)
+{
+    return w->lines_used > w->line_mask / 4;
+}
+void word_table_double(struct word_table *w);
+/* Doubles what is full.  What was sought before is to be sought again. */
+static inline void word_table_make_room(struct word_table *w)
+{
+    if (word_table_full_words(w) || word_table_full_lines(w))
+        word_table_double(w);
+}
 
 /* The ids of the piece, 3 bytes each with WORDS_SLACK readable behind; NULL if it is not there. */
 const uint8_t *word_table_find(struct word_table *w, const uint8_t *p, size_t n, size_t *count);

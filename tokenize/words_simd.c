@@ -16,7 +16,7 @@ static inline void seek_one(const struct word_table *w, const uint8_t *p, size_t
 
     if (n <= WORDS_SHORT) {
         k = word_key_of(p, n);
-        b->at[i][0] = (word_hash_key(k.lo, k.hi) >> w->shift) * 2 * sizeof *w->words;
+        b->at[i][0] = word_set(word_hash_key(k.lo, k.hi), w->set_mask);
     } else { /* one longer than an entry: none matches */
         uint64_t at = n < WORDS_LINE ? word_hash_long(p, n) & w->line_mask : 0;
         b->at[i][0] = (uint64_t)((const char *)(w->lines + at) - (const char *)w->words);
@@ -47,7 +47,7 @@ static inline void seek_four(const struct word_table *w, const uint8_t *text, co
     x = _mm512_xor_si512(x, _mm512_srli_epi64(x, WORD_HASH_FOLD));
     h = _mm512_madd52lo_epu64(_mm512_setzero_si512(), x, by);
     h = _mm512_xor_si512(h, _mm512_shuffle_epi32(h, _MM_PERM_BADC));
-    h = _mm512_slli_epi64(_mm512_srl_epi64(h, _mm_cvtsi32_si128((int)w->shift)), 6);
+    h = _mm512_and_si512(_mm512_srli_epi64(h, WORD_HASH_SHIFT), _mm512_set1_epi64((int64_t)w->set_mask));
     _mm512_storeu_si512(b->at[i], h);
     /* Not read back: a load from the midst of so wide a store waits until that is done. */
     __builtin_prefetch(words + _mm_cvtsi128_si64(_mm512_castsi512_si128(h)));

@@ -310,6 +310,51 @@ static void words_are_found_or_forgotten_never_mistaken(void **state)
     word_table_free(&w);
 }
 
+/* Word number i: a short one, one whose ids are in the store, or a long one. */
+static size_t numbered_word(uint32_t i, uint8_t text[32], uint32_t ids[12], size_t *count)
+{
+    size_t n = i % 5 == 0 ? 16 + i % 13 : 4 + i % 12;
+
+    memset(text, 'x', 32);
+    memcpy(text, &i, 4);
+    *count = i % 7 == 0 ? 12 : 1 + i % 5;
+    for (size_t k = 0; k < *count; k++)
+        ids[k] = (i * 31 + (uint32_t)k) & 0xFFFFFF;
+    return n;
+}
+
+static void tables_double_and_keep_what_they_have(void **state)
+{
+    enum { N = 250000 };
+    struct word_table w;
+    uint32_t lost = 0;
+
+    (void)state;
+    assert_int_equal(word_table_init(&w, WORDS_LOG2), 0);
+    for (uint32_t i = 0; i < N; i++) {
+        uint8_t text[32];
+        uint32_t ids[12];
+        size_t count, n = numbered_word(i, text, ids, &count);
+        word_table_make_room(&w);
+        word_table_put(&w, text, n, ids, count);
+    }
+    assert_int_equal(w.set_mask >> 6, (1 << (WORDS_LOG2 - 1)) - 1);
+    for (uint32_t i = 0; i < N; i++) {
+        uint8_t text[32];
+        uint32_t ids[12];
+        size_t count, got, n = numbered_word(i, text, ids, &count);
+        const uint8_t *x = word_table_find(&w, text, n, &got);
+        lost += !x;
+        if (!x)
+            continue;
+        assert_int_equal(got, count);
+        for (size_t k = 0; k < count; k++)
+            assert_int_equal(word_id(x, k), ids[k]);
+    }
+    assert_true(lost < N / 200); /* to full windows */
+    word_table_free(&w);
+}
+
 /* Ids that a piece would have: some for each byte, or one. */
 static size_t ids_of(const uint8_t *p, size_t n, uint32_t *ids)
 {
@@ -435,6 +480,7 @@ int main(void)
         cmocka_unit_test(parts_are_merged_as_the_whole),
         cmocka_unit_test(long_pieces_take_no_longer_than_they_should),
         cmocka_unit_test(words_are_found_or_forgotten_never_mistaken),
+        cmocka_unit_test(tables_double_and_keep_what_they_have),
         cmocka_unit_test(batches_give_what_was_put),
         cmocka_unit_test(strange_files_are_refused_by_name),
     };
