@@ -3,6 +3,7 @@
 
 #include "tokenize/model.h"
 #include "tokenize/normal.h"
+#include "tokenize/word_share.h"
 #include "tokenize/word_table.h"
 
 enum {
@@ -20,6 +21,7 @@ struct late {
 struct encoder {
     const struct tokenizer *t;
     struct word_table words;
+    struct word_share *share; /* or NULL */
     struct bpe_scratch scratch;
     struct rules_scratch rules;
     const char *begin; /* of the text, as it came */
@@ -69,6 +71,11 @@ void encoder_free(struct encoder *enc)
     buf_free(&enc->ids);
     buf_free(&enc->normal);
     free(enc);
+}
+
+void encoder_share(struct encoder *enc, struct word_share *s)
+{
+    enc->share = s;
 }
 
 uint64_t encoder_specials_seen(const struct encoder *enc)
@@ -138,11 +145,39 @@ static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
     return count;
 }
 
+/* The ids of n pieces that the table has not: another thread knows them, or they are merged. */
+static void merge_late(struct encoder *enc, struct bpe_word **late, size_t n)
+{
+    struct bpe_word new[LATE];
+    size_t left = 0;
+
+    for (size_t i = 0; i < n && enc->share; i++)
+        word_share_ask(enc->share, late[i]->p, late[i]->n);
+    for (size_t i = 0; i < n; i++) {
+        struct bpe_word *w = late[i];
+        w->count = enc->share ? (uint32_t)word_share_find(enc->share, w->p, w->n, w->ids) : 0;
+        if (w->count)
+            word_table_put(&enc->words, w->p, w->n, w->ids, w->count);
+        else
+            new[left++] = *w;
+    }
+    bpe_encode_words(&enc->t->bpe, new, left);
+    for (size_t i = 0, k = 0; i < n; i++) {
+        struct bpe_word *w = late[i];
+        if (w->count)
+            continue;
+        w->count = new[k++].count;
+        word_table_put(&enc->words, w->p, w->n, w->ids, w->count);
+        if (enc->share)
+            word_share_put(enc->share, w->p, w->n, w->ids, w->count);
+    }
+}
+
 /* Finds the ids of late pieces: in the table after all, or merged and into the table.  0, or why not. */
 static int encode_late(struct encoder *enc, struct late *late)
 {
     const struct tokenizer *t = enc->t;
-    struct bpe_word new[LATE];
+    struct bpe_word *new[LATE];
     uint32_t *ids;
     size_t room = 0, n = 0;
 
@@ -159,7 +194,6 @@ static int encode_late(struct encoder *enc, struct late *late)
         int64_t id;
         w->ids = ids;
         ids += w->n;
-        w->count = 0;
         if (packed) {
             w->count = (uint32_t)count;
             for (size_t k = 0; k < count; k++)
@@ -171,16 +205,10 @@ static int encode_late(struct encoder *enc, struct late *late)
         } else if (!bpe_has_bytes(&t->bpe, w->p, w->n)) {
             return ERR_FORMAT;
         } else {
-            new[n++] = *w;
+            new[n++] = w;
         }
     }
-    bpe_encode_words(&t->bpe, new, n);
-    for (size_t i = 0, k = 0; i < late->n; i++)
-        if (!late->piece[i].count) {
-            late->piece[i].count = new[k].count;
-            word_table_put(&enc->words, new[k].p, new[k].n, new[k].ids, new[k].count);
-            k++;
-        }
+    merge_late(enc, new, n);
     return 0;
 }
 

@@ -13,6 +13,7 @@ struct pipeline {
     const struct pipeline_options *x;
     struct corpus corpus;
     struct output out;
+    struct word_share *share; /* NULL: one thread */
     int width;
     /* Who reads the input. */
     pthread_mutex_t reading;
@@ -208,8 +209,10 @@ static void run_thread(void *arg, int thread)
     struct err e;
     int rc = enc ? corpus_reader_init(&r, &e) : err_set(&e, ERR_NOMEM, "out of memory for thread %d", thread);
 
-    if (rc == 0)
+    if (rc == 0) {
+        encoder_share(enc, p->share);
         rc = work(p, enc, &r, &e);
+    }
     if (rc < 0 && rc != ERR_STOPPED)
         fail(p, rc, &e);
     encoder_free(enc);
@@ -232,7 +235,9 @@ static int run_threads(struct pipeline *p, struct err *e)
     size_t n = p->x->threads > 1 ? 2 * (size_t)p->x->threads + 2 : 1;
     struct product *products = calloc(n, sizeof *products);
 
+    p->share = p->x->threads > 1 ? word_share_new() : NULL; /* faster with it, but as good without */
     if (!products || belt_init(&p->belt, n, e) < 0) {
+        word_share_free(p->share);
         free(products);
         return err_set(e, ERR_NOMEM, "out of memory for %zu blocks", n);
     }
@@ -248,6 +253,7 @@ static int run_threads(struct pipeline *p, struct err *e)
     for (size_t i = 0; i < n; i++)
         product_free(&products[i], p->x->n_keys);
     free(products);
+    word_share_free(p->share);
     if (p->rc < 0)
         *e = p->err;
     return p->rc;

@@ -76,6 +76,13 @@ struct encoder;
 struct encoder *encoder_new(const struct tokenizer *t);
 void encoder_free(struct encoder *enc);
 
+/* Encoders of the same tokenizer in several threads learn words from each other by this; ids are the same with it and
+ * without.  It must outlive them. */
+struct word_share;
+struct word_share *word_share_new(void); /* NULL: out of memory */
+void word_share_free(struct word_share *s);
+void encoder_share(struct encoder *enc, struct word_share *s);
+
 enum encoder_flags {
     ENCODER_SPECIAL = 1 /* special tokens written in text become their ids; else plain text */
 };

@@ -138,13 +138,6 @@ const uint8_t *word_table_find(struct word_table *w, const uint8_t *p, size_t n,
     return NULL;
 }
 
-static void pack(uint8_t *to, const uint32_t *ids, size_t count)
-{
-    for (size_t j = 0; j < count; j++)
-        for (int b = 0; b < 3; b++)
-            to[3 * j + (size_t)b] = (uint8_t)(ids[j] >> 8 * b);
-}
-
 static void put_line(struct word_table *w, const uint8_t *p, size_t n, const uint32_t *ids, size_t count)
 {
     struct word_line *x = line_of(w, p, n);
@@ -158,7 +151,7 @@ static void put_line(struct word_table *w, const uint8_t *p, size_t n, const uin
     x[i].n = (uint8_t)n;
     x[i].count = (uint8_t)count;
     memcpy(x[i].bytes, p, n);
-    pack(x[i].bytes + n, ids, count);
+    word_pack(x[i].bytes + n, ids, count);
 }
 
 /* Appends what does not fit into an entry; the offset, or -1 when there is no room. */
@@ -169,7 +162,7 @@ static int64_t store(struct word_table *w, const uint8_t *p, size_t n, const uin
     if (buf_reserve(&w->store, n + 3 * count + WORDS_SLACK) < 0)
         return -1;
     memcpy(w->store.p + at, p, n);
-    pack((uint8_t *)w->store.p + at + n, ids, count);
+    word_pack((uint8_t *)w->store.p + at + n, ids, count);
     w->store.n += n + 3 * count;
     return (int64_t)at;
 }
@@ -201,7 +194,7 @@ void word_table_put(struct word_table *w, const uint8_t *p, size_t n, const uint
         memcpy(x[i].ids, &(uint32_t[2]){(uint32_t)at, (uint32_t)count}, 8);
         x[i].n = WORDS_STORED;
     } else {
-        pack(x[i].ids, ids, count);
+        word_pack(x[i].ids, ids, count);
         x[i].n = (uint8_t)count;
     }
     memcpy(x[i].key, &key, 16);

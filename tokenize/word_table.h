@@ -92,6 +92,12 @@ static inline uint32_t word_id(const uint8_t *ids, size_t i)
 {
     return ids[3 * i] | (uint32_t)ids[3 * i + 1] << 8 | (uint32_t)ids[3 * i + 2] << 16;
 }
+static inline void word_pack(uint8_t *to, const uint32_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (int b = 0; b < 3; b++)
+            to[3 * i + (size_t)b] = (uint8_t)(ids[i] >> 8 * b);
+}
 /* Remembers the ids of a piece that is not there (if it is short enough).  Failing for want of
  * memory is no error: the piece is not remembered. */
 void word_table_put(struct word_table *w, const uint8_t *p, size_t n, const uint32_t *ids, size_t count);

@@ -9,10 +9,12 @@
 
 #include <cmocka.h>
 
+#include "base/pool.h"
 #include "base/rng.h"
 #include "tokenize/bpe_pairs.h"
 #include "tokenize/model.h"
 #include "tokenize/tokenizer.h"
+#include "tokenize/word_share.h"
 #include "tokenize/word_table.h"
 
 static struct rng_mt rng;
@@ -355,6 +357,43 @@ static void tables_double_and_keep_what_they_have(void **state)
     word_table_free(&w);
 }
 
+enum { SHARED_WORDS = 60000 };
+static void put_shared_words(void *share, int thread)
+{
+    for (uint32_t j = 0; j < SHARED_WORDS; j++) {
+        uint32_t ids[12], got[WORDS_INLINE], i = thread % 2 ? j : SHARED_WORDS - j; /* they meet in the middle */
+        uint8_t text[32];
+        size_t count, n = numbered_word(i, text, ids, &count), found = word_share_find(share, text, n, got);
+        if (found && (found != count || memcmp(got, ids, count * sizeof *ids) != 0))
+            fail_msg("word %u has other ids", i);
+        if (!found)
+            word_share_put(share, text, n, ids, count);
+    }
+}
+
+static void threads_share_words(void **state)
+{
+    struct word_share *s = word_share_new();
+    uint32_t lost = 0, ids[12], got[WORDS_INLINE];
+    uint8_t text[32];
+    size_t count, n;
+    struct err e;
+
+    (void)state;
+    assert_non_null(s);
+    assert_int_equal(pool_run(4, put_shared_words, s, &e), 0);
+    for (uint32_t i = 1; i < SHARED_WORDS; i++) {
+        n = numbered_word(i, text, ids, &count);
+        word_share_ask(s, text, n);
+        if (n <= WORDS_SHORT && count <= WORDS_INLINE)
+            lost += word_share_find(s, text, n, got) != count;
+        else
+            assert_int_equal(word_share_find(s, text, n, got), 0);
+    }
+    assert_true(lost < SHARED_WORDS / 100); /* to full windows */
+    word_share_free(s);
+}
+
 /* Ids that a piece would have: some for each byte, or one. */
 static size_t ids_of(const uint8_t *p, size_t n, uint32_t *ids)
 {
@@ -481,6 +520,7 @@ int main(void)
         cmocka_unit_test(long_pieces_take_no_longer_than_they_should),
         cmocka_unit_test(words_are_found_or_forgotten_never_mistaken),
         cmocka_unit_test(tables_double_and_keep_what_they_have),
+        cmocka_unit_test(threads_share_words),
         cmocka_unit_test(batches_give_what_was_put),
         cmocka_unit_test(strange_files_are_refused_by_name),
     };
