@@ -21,6 +21,7 @@ int added_add(struct added *a, const struct added_token *token, struct err *e)
     memcpy(copy, token->text.p, token->text.n);
     copy[token->text.n] = '\0';
     v[s->n] = *token;
+    v[s->n].order = s->n;
     v[s->n++].text.p = copy;
     return 0;
 }
@@ -35,7 +36,7 @@ static int compare(const void *x, const void *y)
         return fa - fb;
     if (a->text.n != b->text.n)
         return a->text.n < b->text.n ? 1 : -1;
-    return a->id < b->id ? -1 : a->id > b->id;
+    return a->order < b->order ? -1 : a->order > b->order;
 }
 
 static void finish(struct added_set *s)
@@ -145,7 +146,7 @@ bool added_find(const struct added_set *s, struct span text, size_t from, size_t
         at += t->text.n - 1;
     }
     m->token = t;
-    m->begin = t->lstrip ? added_skip_space_back(text, at, from_text < at ? from_text : at) : at;
+    m->begin = t->lstrip ? from_text < at ? added_skip_space_back(text, at, from_text) : from_text : at;
     m->next = at + t->text.n;
     m->end = t->rstrip ? added_skip_space(text, m->next) : m->next;
     return true;

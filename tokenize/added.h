@@ -15,7 +15,7 @@
 
 struct added_token {
     struct span text; /* owned */
-    uint32_t id;
+    uint32_t id, order; /* of two with the same text the first added is found; set by added_add */
     bool special;
     bool normalized, lstrip, rstrip, single_word; /* false but for Hugging Face's */
 };
@@ -44,8 +44,8 @@ struct added_match {
 int added_add(struct added *a, const struct added_token *token, struct err *e);
 /* Call when all are there. */
 void added_finish(struct added *a);
-/* The first match at or behind text[from]; false if there is none.  begin is at least
- * `from_text`, the end of the match before. */
+/* The first match at or behind text[from]; false if there is none.  Where
+ * white space before it is taken along, begin is at least `from_text`, the end of the match before. */
 bool added_find(const struct added_set *s, struct span text, size_t from, size_t from_text, struct added_match *m);
 /* The token with this id, or NULL. */
 const struct added_token *added_get(const struct added *a, uint32_t id);

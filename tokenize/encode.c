@@ -114,9 +114,7 @@ static char *put_packed(char *o, const uint8_t *ids, size_t count, int width)
 /* The id of a piece that is taken as it is, or VOCAB_NONE. */
 static int64_t whole_id(const struct tokenizer *t, const uint8_t *p, size_t n)
 {
-    int64_t id = t->whole_first ? vocab_find(&t->vocab, (struct span){(const char *)p, n}) : VOCAB_NONE;
-
-    return id >= 0 && vocab_is_added(&t->vocab, (uint32_t)id) ? VOCAB_NONE : id;
+    return t->whole_first ? vocab_find_own(&t->vocab, (struct span){(const char *)p, n}) : VOCAB_NONE;
 }
 
 /* The ids of a piece that the table has not, and into the table with it.  Their number or an error. */
@@ -442,7 +440,8 @@ static int encode_stage(struct encoder *enc, int stage, struct span text, int fl
         }
         if (m.begin > done)
             TRY(encode_stage(enc, stage + 1, (struct span){text.p + done, m.begin - done}, flags, width, out, e));
-        TRY(put_token(out, m.token->id, width, e));
+        if (m.end > m.begin) /* else the white space of the one before was all there was */
+            TRY(put_token(out, m.token->id, width, e));
         done = m.end;
     }
     text = (struct span){text.p + done, text.n - done};

@@ -62,6 +62,20 @@ int format_map_bytes(struct span bytes, struct buf *out)
     return 0;
 }
 
+int format_decode_bytes(const struct tokenizer *t, uint32_t id, struct span text, size_t i, struct buf *out)
+{
+    bool added = t->decode != DECODE_BYTES && (vocab_is_added(&t->vocab, id) || !span_eq(text, vocab_get(&t->vocab, id)));
+    int rc;
+
+    if (t->decode == DECODE_SPACED) {
+        if (i)
+            TRY(buf_putc(out, ' '));
+        return added ? buf_put_span(out, text) : format_map_bytes(text, out);
+    }
+    rc = added ? format_unmap_bytes(text, out) : buf_put_span(out, text);
+    return rc < 0 ? rc : 0;
+}
+
 int format_read_vocab(struct tokenizer *t, const struct node *tokens, struct err *e)
 {
     struct buf bytes = {0};

@@ -7,87 +7,160 @@
 #include "base/hash.h"
 #include "base/node.h"
 #include "tokenize/format_hf.h"
+#include "tokenize/split_pcre.h"
 
-/* The id of an added token: the model's, if the model has just this text; else that of one added before; else the next
+/* A token as the list has it, and its place there. */
+struct listed {
+    struct added_token a;
+    uint32_t at;
+};
+
+/* What was read of the list. */
+struct added_list {
+    struct buf tokens; /* struct listed */
+    struct trie ids;   /* by content */
+};
+
+/* The id of an added token: that of the same text before; else the model's, if the model has just this text; else the next
  * one.  The library goes by that too, and not by the id in the file, which may leave holes. */
-static int64_t added_id(const struct tokenizer *t, const struct node *vocab, struct span text)
+static int64_t added_id(const struct tokenizer *t, const struct node *vocab, struct span text, const struct added_list *l)
 {
     struct buf bytes = {0};
     const struct node *there = NULL;
-    int64_t plain = vocab_find(&t->vocab, text), next = t->rules->model_tokens;
+    int64_t next = t->rules->model_tokens, id = trie_find(&l->ids, text.p, text.n);
 
-    if (t->rules->model == MODEL_BYTES) {
+    if (id == TRIE_NONE && t->rules->model == MODEL_BYTES) {
         if (format_unmap_bytes(text, &bytes) < 0 || vocab_find(&t->vocab, buf_span(&bytes)) >= 0)
             there = node_get(vocab, text.p);
         buf_free(&bytes);
-        if (there || (plain >= 0 && !vocab_is_added(&t->vocab, (uint32_t)plain)))
-            plain = there ? there->integer : -1;
+        id = there ? there->integer : TRIE_NONE;
+    } else if (id == TRIE_NONE) {
+        id = vocab_find_own(&t->vocab, text);
     }
-    if (plain >= 0)
-        return plain;
+    if (id >= 0)
+        return id;
     return t->rules->last_added >= next ? t->rules->last_added + 1 : next;
 }
 
-/* What a normalized token looks like in normalised text. */
-static int normalize_token(const struct tokenizer *t, struct span *text, struct buf *out, struct err *e)
-{
-    struct step_scratch w = {0};
-    bool lost;
-    int rc = steps_normalize(&t->rules->normal, &w, *text, out, &lost, e);
-
-    step_scratch_free(&w);
-    if (rc == 0 && out->n)
-        *text = buf_span(out);
-    return rc;
-}
-
 static int read_token(struct tokenizer *t, const struct node *x, const struct node *vocab, const struct hf_place *at,
-                      struct err *e)
+                      struct added_list *list, struct err *e)
 {
     const struct node *content = node_get(x, "content");
-    struct added_token a = {.special = node_bool(x, "special", false),
-                            .lstrip = node_bool(x, "lstrip", false),
-                            .rstrip = node_bool(x, "rstrip", false),
-                            .single_word = node_bool(x, "single_word", false)};
+    struct listed l = {.a = {.special = node_bool(x, "special", false),
+                             .lstrip = node_bool(x, "lstrip", false),
+                             .rstrip = node_bool(x, "rstrip", false),
+                             .single_word = node_bool(x, "single_word", false)},
+                       .at = (uint32_t)(list->tokens.n / sizeof l)};
     int64_t id = node_int(x, "id", -1);
-    struct buf normal = {0};
     struct span old;
-    int rc;
 
-    if (!content || content->type != NODE_STR || !content->str.n || id < 0 || id > VOCAB_MAX_ID)
+    if (!content || content->type != NODE_STR || id < 0 || id > VOCAB_MAX_ID)
         return err_set(e, ERR_FORMAT, "%s has no content or no valid id", at->text);
     TRY(hf_only_keys(x, "id|content|single_word|lstrip|rstrip|normalized|special", at, e));
-    a.text = content->str;
-    a.normalized = node_bool(x, "normalized", !a.special);
-    a.id = (uint32_t)added_id(t, vocab, a.text);
-    t->rules->last_added = a.id > t->rules->last_added ? a.id : t->rules->last_added;
-    old = vocab_get(&t->vocab, a.id);
-    if (old.p && !span_eq(old, a.text) && !node_get(vocab, content->str.p))
+    if (!content->str.n)
+        return 0;
+    l.a.text = content->str;
+    l.a.normalized = node_bool(x, "normalized", !l.a.special);
+    l.a.id = (uint32_t)added_id(t, vocab, l.a.text, list);
+    t->rules->last_added = l.a.id > t->rules->last_added ? l.a.id : t->rules->last_added;
+    old = vocab_get(&t->vocab, l.a.id);
+    if (old.p && !span_eq(old, l.a.text) && !node_get(vocab, content->str.p))
         return err_set(e, ERR_FORMAT, "%s, '%.60s', would have the id %u of another token", at->text, content->str.p,
-                       a.id);
+                       l.a.id);
     if (!old.p) {
-        TRY(vocab_add(&t->vocab, a.id, a.text, e));
-        vocab_mark_added(&t->vocab, a.id);
+        TRY(vocab_add(&t->vocab, l.a.id, l.a.text, e));
+        vocab_mark_added(&t->vocab, l.a.id);
     }
-    rc = a.normalized ? normalize_token(t, &a.text, &normal, e) : 0;
+    TRY(trie_add(&list->ids, l.a.text, (int32_t)l.a.id, e));
+    return buf_put(&list->tokens, &l, sizeof l) < 0 ? err_set(e, ERR_NOMEM, "out of memory for added tokens") : 0;
+}
+
+static int by_id(const void *x, const void *y)
+{
+    const struct listed *a = x, *b = y;
+
+    return a->a.id != b->a.id ? (a->a.id < b->a.id ? -1 : 1) : a->at < b->at ? -1 : 1;
+}
+
+static int by_turn(const void *x, const void *y)
+{
+    const struct listed *a = x, *b = y;
+
+    return a->a.special != b->a.special ? (a->a.special ? -1 : 1) : a->at < b->at ? -1 : 1;
+}
+
+/* n copies of one token, in the order of the list: what is left of them, as the library has it.  The last says what white
+ * space it takes and where it may stand; if one is special, the first such one says where it is found, else each
+ * of them. */
+static size_t unite(struct listed *v, size_t n)
+{
+    struct added_token last = v[n - 1].a;
+    size_t special = 0, kept = 0;
+
+    while (special < n && !v[special].a.special)
+        special++;
+    for (size_t i = 0; i < n; i++) {
+        if (special < n && i != special)
+            continue;
+        v[kept] = v[i];
+        v[kept].a.lstrip = last.lstrip;
+        v[kept].a.rstrip = last.rstrip;
+        v[kept++].a.single_word = last.single_word;
+    }
+    return kept;
+}
+
+/* A token as it is found: normalized ones as they look in normalised text. */
+static int put_token(struct tokenizer *t, struct added_token a, struct err *e)
+{
+    struct step_scratch w = {0};
+    struct buf out = {0};
+    bool lost;
+    int rc = a.normalized ? steps_normalize(&t->rules->normal, &w, a.text, &out, &lost, e) : 0;
+
+    if (rc == 0 && a.normalized && !out.n)
+        rc = err_set(e, ERR_UNSUPPORTED, "the added token '%.*s', of which normalisation leaves nothing, is unknown here",
+                     a.text.n > 60 ? 60 : (int)a.text.n, a.text.p);
+    if (a.normalized)
+        a.text = buf_span(&out);
     if (rc == 0)
         rc = added_add(&t->added, &a, e);
-    buf_free(&normal);
+    buf_free(&out);
+    step_scratch_free(&w);
     return rc;
 }
 
 static int read_added(struct tokenizer *t, const struct node *list, const struct node *vocab, struct err *e)
 {
     struct hf_place root = hf_place("the file");
-    size_t i = 0;
+    struct added_list all = {0};
+    struct listed *v;
+    size_t i = 0, n, kept = 0, same;
+    int rc = 0;
 
     t->rules->model_tokens = vocab ? vocab->count : 0;
     t->rules->last_added = -1;
-    for (const struct node *x = list ? list->child : NULL; x; x = x->next, i++) {
+    for (const struct node *x = list ? list->child : NULL; x && rc == 0; x = x->next, i++) {
         struct hf_place at = hf_item(&root, "added_tokens", i);
-        TRY(read_token(t, x, vocab, &at, e));
+        rc = read_token(t, x, vocab, &at, &all, e);
     }
-    return 0;
+    v = (struct listed *)(void *)all.tokens.p;
+    n = all.tokens.n / sizeof *v;
+    if (n)
+        qsort(v, n, sizeof *v, by_id);
+    for (i = 0; i < n; i += same) {
+        for (same = 1; i + same < n && v[i + same].a.id == v[i].a.id;)
+            same++;
+        memmove(v + kept, v + i, same * sizeof *v);
+        kept += unite(v + kept, same);
+    }
+    if (kept)
+        qsort(v, kept, sizeof *v, by_turn);
+    for (i = 0; i < kept && rc == 0; i++)
+        rc = put_token(t, v[i].a, e);
+    buf_free(&all.tokens);
+    trie_free(&all.ids);
+    return rc;
 }
 
 static bool has_step(const struct steps *s, enum step_kind kind)
@@ -108,6 +181,8 @@ static bool is_simple(const struct rules *r)
         if (r->normal.v[i].kind != STEP_NFC)
             return false;
     if (r->model != MODEL_BYTES || n < 1 || n > 2 || x[n - 1].kind != STEP_BYTE_LEVEL || x[n - 1].prefix_space)
+        return false;
+    if (x[0].split.kind == SPLIT_PCRE && split_pcre_may_be_empty(x[0].split.pcre))
         return false;
     return n == 1 || (!x[1].regex && x[0].kind == STEP_SPLIT && x[0].behavior == BEHAVIOR_ISOLATED && !x[0].invert &&
                       x[0].is_regex);
@@ -150,6 +225,9 @@ static int read_root(struct tokenizer *t, const struct node *root, const char *p
     TRY(hf_read_pre_tokenizer(&r->cut, node_get(root, "pre_tokenizer"), &at, e));
     at = hf_place("decoder");
     TRY(hf_read_decoder(&r->decode, node_get(root, "decoder"), &at, e));
+    if (!r->decode.n && !hf_is_null(node_get(root, "decoder")) && !steps_add(&r->decode, STEP_FUSE))
+        return err_set(e, ERR_NOMEM, "out of memory for a tokenizer"); /* a sequence of none joins, as Fuse does */
+    t->decode = r->decode.n ? DECODE_MAPPED : DECODE_SPACED;
     bytes = has_step(&r->cut, STEP_BYTE_LEVEL) && !has_step(&r->normal, STEP_BYTE_LEVEL) &&
             (r->decode.n == 0 || (r->decode.n == 1 && r->decode.v[0].kind == STEP_BYTE_LEVEL));
     TRY(hf_read_model(t, node_get(root, "model"), bytes, e));

@@ -229,7 +229,7 @@ static int64_t affixed(const struct chars *c, const struct vocab *v, struct span
     buf_put_span(&b, one);
     if (c->suffix && last)
         buf_puts(&b, c->suffix);
-    id = vocab_find(v, buf_span(&b));
+    id = vocab_find_own(v, buf_span(&b));
     buf_free(&b);
     return id;
 }
@@ -242,7 +242,7 @@ static int64_t token_of(const struct chars *c, const struct vocab *v, const uint
     if (c->prefix || c->suffix)
         return affixed(c, v, one, first, last);
     if (n == 4)
-        return vocab_find(v, one);
+        return vocab_find_own(v, one);
     x = c->bmp[n == 1   ? p[0]
                : n == 2 ? (p[0] & 31u) << 6 | (p[1] & 63u)
                         : (p[0] & 15u) << 12 | (p[1] & 63u) << 6 | (p[2] & 63u)];

@@ -78,9 +78,10 @@ static inline double score_of(const struct unigram *u, int32_t id, size_t n)
     return u->user[id] ? (double)((float)n * u->bonus) - 0.1 : u->scores[id];
 }
 
-/* Fills the nodes behind those of p[0..n-1] from nodes[0].score on. */
-static void find_ways(const struct unigram *u, struct node *nodes, const uint8_t *p, size_t n, double *margin)
+/* Fills the nodes behind those of p[0..n-1] from nodes[0].score on.  False: some character is no token by itself. */
+static bool find_ways(const struct unigram *u, struct node *nodes, const uint8_t *p, size_t n, double *margin)
 {
+    bool known = true;
     size_t step;
 
     nodes[0].steps = 0;
@@ -102,9 +103,11 @@ static void find_ways(const struct unigram *u, struct node *nodes, const uint8_t
         }
         if (single)
             continue;
+        known = false;
         unknown = here + u->unknown_score;
         offer(u, nodes, at + step, u->sentencepiece ? (float)unknown : unknown, -1, (uint32_t)at, margin);
     }
+    return known;
 }
 
 /* What unknown text leaves behind. */
@@ -142,8 +145,6 @@ static int64_t put_way(const struct unigram *u, struct unigram_scratch *s, const
             ids[count++] = (uint32_t)nodes[end].id;
             continue;
         }
-        if (u->unknown < 0)
-            return ERR_FORMAT;
         while (u->fuse_unknown && k > 0 &&
                (nodes[path[k - 1]].id < 0 || (!u->sentencepiece && nodes[path[k - 1]].id == u->unknown)))
             end = path[--k];
@@ -169,7 +170,8 @@ int64_t unigram_encode(const struct unigram *u, struct unigram_scratch *s, const
     if (!nodes)
         return ERR_NOMEM;
     nodes[0].score = 0;
-    find_ways(u, nodes, p, n, &margin);
+    if (!find_ways(u, nodes, p, n, &margin) && u->unknown < 0)
+        return ERR_FORMAT;
     return put_way(u, s, nodes, p, n, ids);
 }
 
@@ -210,7 +212,8 @@ static int64_t new_word(const struct unigram *u, struct unigram_scratch *s, stru
     if (!nodes)
         return ERR_NOMEM;
     nodes[0].score = *sum;
-    find_ways(u, nodes, p, n, &margin);
+    if (!find_ways(u, nodes, p, n, &margin) && u->unknown < 0)
+        return ERR_FORMAT;
     count = put_way(u, s, nodes, p, n, ids);
     for (size_t i = 1; i <= n; i++)
         if (nodes[i].from != NO_WAY && fabs(nodes[i].score - *sum) >= 1 << LEVEL_MIN)

@@ -36,8 +36,8 @@ int64_t wordlist_encode(const struct wordlist *w, const struct vocab *v, const u
     int64_t count = 0, chars = 0;
 
     if (w->whole) {
-        int64_t id = vocab_find(v, (struct span){(const char *)p, n});
-        if (id < 0 || vocab_is_added(v, (uint32_t)id))
+        int64_t id = vocab_find_own(v, (struct span){(const char *)p, n});
+        if (id < 0)
             return unknown(w, ids);
         ids[0] = (uint32_t)id;
         return 1;

@@ -169,7 +169,7 @@ static int64_t next_pcre(const struct split *s, struct split_state *st, uint32_t
     size_t n = 0, bounds[2];
 
     while (st->at < st->n && n + 2 <= max) {
-        int rc = split_pcre_match(s->pcre, st->text, st->n, st->at, bounds, e);
+        int rc = split_pcre_match(s->pcre, st->text, st->n, st->at, false, bounds, e);
         if (rc < 0)
             return rc;
         if (rc == 0)

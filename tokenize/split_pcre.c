@@ -100,7 +100,15 @@ const char *split_pcre_pattern(const struct split_pcre *x)
     return x->pattern;
 }
 
-int split_pcre_match(const struct split_pcre *x, const uint8_t *text, size_t n, size_t at, size_t bounds[2],
+bool split_pcre_may_be_empty(const struct split_pcre *x)
+{
+    uint32_t may = 1;
+
+    pcre2_pattern_info(x->code, PCRE2_INFO_MATCHEMPTY, &may);
+    return may;
+}
+
+int split_pcre_match(const struct split_pcre *x, const uint8_t *text, size_t n, size_t at, bool empty, size_t bounds[2],
                      struct err *e)
 {
     static _Thread_local pcre2_match_data *data; /* two offsets; one a thread for all patterns */
@@ -108,7 +116,7 @@ int split_pcre_match(const struct split_pcre *x, const uint8_t *text, size_t n, 
 
     if (!data && !(data = pcre2_match_data_create(1, NULL)))
         return err_set(e, ERR_NOMEM, "out of memory for a pattern");
-    rc = pcre2_match(x->code, (PCRE2_SPTR)text, n, at, PCRE2_NOTEMPTY, data, x->context);
+    rc = pcre2_match(x->code, (PCRE2_SPTR)text, n, at, empty ? 0 : PCRE2_NOTEMPTY, data, x->context);
     if (rc == PCRE2_ERROR_NOMATCH)
         return 0;
     if (rc == PCRE2_ERROR_NOMEMORY)
@@ -142,10 +150,16 @@ const char *split_pcre_pattern(const struct split_pcre *x)
     return "";
 }
 
-int split_pcre_match(const struct split_pcre *x, const uint8_t *text, size_t n, size_t at, size_t bounds[2],
+bool split_pcre_may_be_empty(const struct split_pcre *x)
+{
+    (void)x;
+    return false;
+}
+
+int split_pcre_match(const struct split_pcre *x, const uint8_t *text, size_t n, size_t at, bool empty, size_t bounds[2],
                      struct err *e)
 {
-    (void)x, (void)text, (void)n, (void)at, (void)bounds;
+    (void)x, (void)text, (void)n, (void)at, (void)empty, (void)bounds;
     return err_set(e, ERR_UNSUPPORTED, "built without PCRE2");
 }
 

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 struct split_pcre;
@@ -19,8 +21,10 @@ int split_pcre_new(struct split_pcre **x, const char *pattern, struct err *e);
 void split_pcre_free(struct split_pcre *x);
 /* The pattern as it was given. */
 const char *split_pcre_pattern(const struct split_pcre *x);
-/* The next match at or behind text[at]: its bounds.  1, 0 (none), ERR_NOMEM, ERR_LIMIT. */
-int split_pcre_match(const struct split_pcre *x, const uint8_t *text, size_t n, size_t at, size_t bounds[2],
+/* The next match at or behind text[at]: its bounds; empty ones too if `empty`.  1, 0 (none), ERR_NOMEM, ERR_LIMIT. */
+int split_pcre_match(const struct split_pcre *x, const uint8_t *text, size_t n, size_t at, bool empty, size_t bounds[2],
                      struct err *e);
+/* True if matches may be empty. */
+bool split_pcre_may_be_empty(const struct split_pcre *x);
 
 #endif

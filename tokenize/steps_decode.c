@@ -8,6 +8,14 @@ static int put_replaced(struct span s, const char *what, const char *by, struct 
 {
     size_t n = strlen(what);
 
+    for (size_t i = 0; i <= s.n && !n && *by; i++) { /* nothing is at each character, and at the end */
+        if (i == s.n || ((unsigned char)s.p[i] & 0xC0) != 0x80)
+            TRY(buf_puts(out, by));
+        if (i < s.n)
+            TRY(buf_putc(out, s.p[i]));
+    }
+    if (!n && *by)
+        return 0;
     for (size_t i = 0; i < s.n;) {
         const char *hit = n ? memmem(s.p + i, s.n - i, what, n) : NULL;
         size_t to = hit ? (size_t)(hit - s.p) : s.n;

@@ -18,38 +18,69 @@ static size_t done(const struct buf *matches)
     return matches->n ? ((const struct step_match *)(const void *)(matches->p + matches->n))[-1].end : 0;
 }
 
+/* The length of the character at text[at]; 1 at the end. */
+static size_t char_length(struct span text, size_t at)
+{
+    uint32_t cp;
+
+    return at < text.n ? (size_t)utf8_next(text.p + at, text.p + text.n, &cp) : 1;
+}
+
+/* Empty matches stay, as parts of no length: they cut.  One right behind the match before is none, and the
+ * search goes on a character later. */
+static int find_pcre(const struct split_pcre *x, struct span text, struct buf *matches, struct err *e)
+{
+    size_t at = 0, bounds[2], last = SIZE_MAX;
+
+    while (at <= text.n) {
+        int found = split_pcre_match(x, (const uint8_t *)text.p, text.n, at, true, bounds, e);
+        if (found <= 0)
+            return found;
+        if (bounds[0] == bounds[1] && bounds[0] == last) {
+            at += char_length(text, at);
+            continue;
+        }
+        if (bounds[0] > done(matches))
+            TRY(add(matches, bounds[0], false));
+        TRY(add(matches, bounds[1], true));
+        at = last = bounds[1];
+    }
+    return 0;
+}
+
 static int find_regex(const struct split *x, struct span text, struct buf *matches, struct err *e)
 {
-    const uint8_t *p = (const uint8_t *)text.p;
-    struct split_state st = {.text = p, .n = text.n};
+    struct split_state st = {.text = (const uint8_t *)text.p, .n = text.n};
     uint32_t ends[SPLIT_MIN_ENDS * 2];
-    size_t at = 0, bounds[2];
     int64_t n = 0;
     int rc = 0;
 
-    while (x->kind == SPLIT_PCRE && at < text.n && rc == 0) {
-        int found = split_pcre_match(x->pcre, p, text.n, at, bounds, e);
-        if (found < 0)
-            return found;
-        if (!found)
-            break;
-        if (bounds[0] > done(matches))
-            rc = add(matches, bounds[0], false);
-        if (rc == 0 && bounds[1] > bounds[0])
-            rc = add(matches, bounds[1], true);
-        at = bounds[1];
-    }
-    while (x->kind != SPLIT_PCRE && rc == 0 && (n = split_next(x, &st, ends, SPLIT_MIN_ENDS * 2, e)) > 0)
+    if (x->kind == SPLIT_PCRE)
+        return text.n ? find_pcre(x->pcre, text, matches, e) : 0;
+    while (rc == 0 && (n = split_next(x, &st, ends, SPLIT_MIN_ENDS * 2, e)) > 0)
         for (int64_t i = 0; i < n && rc == 0; i++)
             rc = add(matches, ends[i], true);
     return n < 0 ? (int)n : rc;
+}
+
+/* Nothing is found at each character, and at the end. */
+static int find_nothing(struct span text, struct buf *matches)
+{
+    for (size_t at = 0; at < text.n;) {
+        TRY(add(matches, at, true));
+        at += char_length(text, at);
+        TRY(add(matches, at, false));
+    }
+    return text.n ? add(matches, text.n, true) : 0;
 }
 
 static int find_text(struct span what, struct span text, struct buf *matches)
 {
     size_t at = 0;
 
-    while (what.n && at < text.n) {
+    if (!what.n)
+        return find_nothing(text, matches);
+    while (at < text.n) {
         const char *hit = memmem(text.p + at, text.n - at, what.p, what.n);
         if (!hit)
             break;

@@ -126,6 +126,13 @@ int vocab_add(struct vocab *v, uint32_t id, struct span s, struct err *e)
     return 0;
 }
 
+int64_t vocab_find_own(const struct vocab *v, struct span s)
+{
+    int64_t id = vocab_find(v, s);
+
+    return id >= 0 && vocab_is_added(v, (uint32_t)id) ? VOCAB_NONE : id;
+}
+
 void vocab_mark_added(struct vocab *v, uint32_t id)
 {
     entry(v, id)->there = ADDED;

@@ -36,7 +36,9 @@ void vocab_mark_added(struct vocab *v, uint32_t id);
 bool vocab_is_added(const struct vocab *v, uint32_t id);
 /* The id of exactly these bytes, or VOCAB_NONE. */
 int64_t vocab_find(const struct vocab *v, struct span s);
-/* The same; fast where the id is the one given. */
+/* The same among the model's own tokens, not added ones. */
+int64_t vocab_find_own(const struct vocab *v, struct span s);
+/* The same as vocab_find; fast where the id is the one given. */
 int64_t vocab_find_likely(const struct vocab *v, struct span s, uint32_t likely);
 /* The bytes of an id; p is NULL for a hole. */
 struct span vocab_get(const struct vocab *v, uint32_t id);

@@ -167,6 +167,9 @@ PREPEND = n("Prepend", prepend="\u2581")
 TO_MARK = n("Replace", pattern={"String": " "}, content="\u2581")
 LLAMA_D = seq("d", n("Replace", pattern={"String": "\u2581"}, content=" "), n("ByteFallback"), n("Fuse"), n("Strip", content=" ", start=1, stop=0))
 SPECIAL_TOKENS = [token(0, "<unk>", special=True), token(1, "<s>", special=True), token(2, "</s>", special=True)]
+TWICE = [token(9000, "mill", lstrip=True, rstrip=True), token(9000, "mill", single_word=True), token(9001, "  ", normalized=True, lstrip=True),
+         token(9001, "  ", normalized=True, lstrip=True, rstrip=True), token(9002, "\n", lstrip=True, rstrip=True), token(9003, "THE", normalized=True),
+         token(9004, "the", normalized=True), token(9005, "\u00e9")]
 MILL = [token(9000, "<mill>", lstrip=True), token(9001, "mill", single_word=True, normalized=True), token(9002, "\u00c9", normalized=True), token(9003, "x@", rstrip=True)]
 DEEPSEEK = [split(r"\p{N}{1,3}"), split("[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"),
             split(r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+""")]
@@ -204,6 +207,12 @@ FORMS = {
     "contiguous": (n("NFKD"), seq("p", split(r"\p{L}", "Contiguous"), n("CharDelimiterSplit", delimiter="-"), n("Punctuation", behavior="MergedWithPrevious"), BL), octets(), BLD, []),
     "inverted": (None, seq("p", split(r"\w+", "MergedWithPrevious", True), split("a$|^b", "Isolated"), BL), octets(), BLD, []),
     "fixed": (None, seq("p", n("FixedLength", length=3), {**BL, "add_prefix_space": True}), octets(), BLD, []),
+    "added-twice": (n("Lowercase"), BLR, octets(), BLD, TWICE),
+    "split-nothing": (None, split("", regex=False), chars(), seq("d"), []),
+    "split-maybe": (None, seq("p", split("x*", "MergedWithPrevious"), BL), octets(), None, []),
+    "replace-nothing": (n("Replace", pattern={"String": ""}, content=" "), n("Whitespace"), wordlevel(), n("BPEDecoder", suffix=""), []),
+    "prefixed-added": (n("Lowercase"), n("WhitespaceSplit"), prefixed(), None, [token(9000, "##\u00e9", special=True), token(9001, "grind", normalized=True)]),
+    "unigram-no-unknown": (TO_MARK, None, {**unigram(), "unk_id": None}, None, []),
     "meta-never": (None, n("Metaspace", replacement="_", prepend_scheme="never", split=True), chars(), n("Metaspace", replacement="_", prepend_scheme="never", split=True), []),
 }
 texts = [json.loads(line)["text"] for line in open(sys.argv[2], encoding="utf-8")] if len(sys.argv) > 2 else HARD
@@ -224,7 +233,7 @@ with open(sys.argv[1], "w", encoding="utf-8") as f:
         for s in texts:
             try:
                 ids = t.encode(s, add_special_tokens=False).ids
-            except Exception:
+            except BaseException:  # a panic of the library is no Exception
                 continue
             cases.append([s, ids, t.decode(ids, skip_special_tokens=False)])
         f.write(json.dumps({"name": name, "json": json.dumps(form, separators=(",", ":"), ensure_ascii=False), "cases": cases}, separators=(",", ":")) + "\n")
