@@ -201,7 +201,9 @@ GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_ke
 GPU_LIBS := -lm -lpthread -ldl $(if $(filter 1,$(HAVE_DNNL)),$(LIB_DNNL))
 TRAIN := act adamw attention embedding fp8 matmul norm rope route vec xent
 GPU += kernels/device_train.c $(if $(filter 1,$(HAVE_DNNL)),kernels/matmul_dnnl.c) $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope,$(TRAIN)))
-$B/tests/unit/train_twins_test: $B/tests/unit/train_twins_test.c.o $B/tests/train_twins.c.o $(SIMT) $(call objs,$(GPU))
+# Cases of the ops of training.
+TRAIN_TWINS := $(wildcard tests/train_twins/*.c)
+$B/tests/unit/train_twins_test: $B/tests/unit/train_twins_test.c.o $(TRAIN_TWINS:%=$B/%.o) $(SIMT) $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/unit/cudnn_test: $B/tests/unit/cudnn_test.c.o $(SIMT) $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
@@ -216,11 +218,12 @@ ifneq ($(HAVE_XXHASH),1)
 $B/train/%.c.o $B/kernels/text_hash_simd.c.%.o: CPPFLAGS += -Itests/bare
 endif
 STEPS += $(filter-out comm/mpi_backend.c $(STEPS),$(wildcard comm/*.c)) $(wildcard base/nvtx.c)
-gpu-sources: ; @echo $(STEPS) $(GPU) tests/gpu_check.c tests/jobs.c tests/twins.c tests/train_twins.c bench/gpu_bench.c bench/gpu_train_bench.c
+GPU_TRAIN_BENCH := bench/gpu_train_bench.c $(wildcard bench/gpu_train/*.c)
+gpu-sources: ; @echo $(STEPS) $(GPU) tests/gpu_check.c tests/jobs.c tests/twins.c $(TRAIN_TWINS) bench/gpu_bench.c $(GPU_TRAIN_BENCH)
 .PHONY: gpu-sources
-$B/tests/gpu_check: $B/tests/gpu_check.c.o $B/tests/jobs.c.o $B/tests/twins.c.o $B/tests/train_twins.c.o $(call objs,$(STEPS) $(GPU))
+$B/tests/gpu_check: $B/tests/gpu_check.c.o $B/tests/jobs.c.o $B/tests/twins.c.o $(TRAIN_TWINS:%=$B/%.o) $(call objs,$(STEPS) $(GPU))
 	@$(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
-$B/bench/gpu_train_bench: $B/bench/gpu_train_bench.c.o $B/tests/jobs.c.o $(call objs,$(STEPS) $(GPU))
+$B/bench/gpu_train_bench: $(GPU_TRAIN_BENCH:%=$B/%.o) $B/tests/jobs.c.o $(call objs,$(STEPS) $(GPU))
 	@mkdir -p $(@D); $(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
 $B/bench/gpu_bench: $B/bench/gpu_bench.c.o $B/tests/jobs.c.o $(call objs,$(GPU))
 	@mkdir -p $(@D); $(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@

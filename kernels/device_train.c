@@ -97,6 +97,28 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+int device_put_numbers(struct device *dev, void *to, size_t bytes, struct err *e)
+{
+    enum { N = 1 << 18 };
+    size_t at = N * sizeof(uint32_t) < bytes ? N * sizeof(uint32_t) : bytes;
+    uint32_t *host = malloc(N * sizeof *host), x = 1;
+    int rc;
+
+    if (!host)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int i = 0; i < N; i++) {
+        x = x * 1664525u + 1013904223u;
+        host[i] = ((x >> 8 | x << 24) & 0x807f807fu) | 0x3f003f00u;
+    }
+    rc = device_put(dev, to, host, at, e);
+    for (size_t n; rc == 0 && at < bytes; at += n) { /* twice as many each time */
+        n = bytes - at < at ? bytes - at : at;
+        rc = device_copy(dev, (char *)to + at, to, n, e);
+    }
+    free(host);
+    return rc;
+}
+
 /* The best of five products of the shape of a transformer's layers, on a GPU of a large one's. */
 static int measure_peak(struct device *dev, enum dtype dt, double *flops, struct err *e)
 {
@@ -104,10 +126,10 @@ static int measure_peak(struct device *dev, enum dtype dt, double *flops, struct
     struct matmul p = {.m = 1024 * by, .n = 3072 * by, .k = 1024 * by, .trans_b = true, .dt = dt, .dt_c = dt};
     size_t w = dtype_size(dt), na = (size_t)(p.m * p.k) * w, nb = (size_t)(p.n * p.k) * w;
     char *mem;
-    int rc = 0;
+    int rc;
 
     TRY(device_alloc(dev, (void **)&mem, na + nb + (size_t)(p.m * p.n) * w, e));
-    device_zero(dev, mem, na + nb, e);
+    rc = device_put_numbers(dev, mem, na + nb, e);
     p.a = mem;
     p.b = mem + na;
     p.c = mem + na + nb;

@@ -1,0 +1,53 @@
+/* bench/gpu_train/gpu_train.h -- what the files of gpu_train_bench share: a device, memory with numbers in it, rows of the table. */
+#ifndef BENCH_GPU_TRAIN_H
+#define BENCH_GPU_TRAIN_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cuda.h"
+#include "kernels/device.h"
+
+extern struct device *dev;
+extern struct err err;
+extern struct cuda_info info;                 /* zeros where kernels run on the CPU */
+extern int64_t tokens;                        /* rows of the matrices */
+extern double copy_rate, peak, peak_fp8;      /* bytes a second of a copy; FLOP/s of large products */
+extern int failed;                            /* rows of the job under way that did not run */
+
+/* Ends the program unless rc is 0, with what err says. */
+void must(int rc);
+
+enum { PLACES = 8 };
+extern void *place[PLACES]; /* device_put_numbers, each of place_bytes; NULL between give and take */
+extern size_t place_bytes;
+void take_places(void);
+void give_places(void);
+/* n integers (host NULL: memory was wanting, which ends the program) to the beginning of place[7]. */
+void put_integers(const int32_t *host, int64_t n);
+
+/* What is timed: queues an op with the numbers n. */
+typedef int job_fn(const int64_t *n);
+/* Seconds of the best run; < 0: it does not run. */
+double best_of(job_fn *run, const int64_t *n);
+/* Times it and prints its row: bytes against a copy's, flops against `of`. */
+void row(const char *op, const char *shape, job_fn *run, const int64_t *n, double bytes, double flops, double of);
+void job(const char *op, const char *shape, job_fn *run, const int64_t *n, double bytes, double flops); /* of: peak */
+int run_copy(const int64_t *n); /* n: bytes */
+
+/* FLOP/s of a large product. */
+double measure_peak(bool fp8);
+
+/* Subjects, each a list of rows. */
+void bench_products(int64_t fp8);
+void bench_fp8_casts(int64_t none);
+void bench_attentions(int64_t none);
+void bench_by_memory(int64_t none);
+void bench_experts(int64_t none);
+
+/* Whole steps of a model, with as many layers as fit. */
+enum bench_model { GPT2_124M, GPT2_350M, GPT2_774M, GPT2_1_5B, LLAMA_1B, LLAMA_7B, MIXTRAL };
+void bench_step(enum bench_model which, bool fp8, const char *name);
+
+#endif

@@ -1,0 +1,90 @@
+/* Matrix products, and the conversions to FP8. */
+#include "bench/gpu_train/gpu_train.h"
+
+/* n: m, n, k, kind (0 bias, 1 bias and GELU, 2 input gradient, 3 through GELU, 4 weight gradient), FP8 */
+static int run_matmul(const int64_t *n)
+{
+    struct matmul p = {.m = n[0], .n = n[1], .k = n[2], .dt = DTYPE_BF16, .dt_c = DTYPE_BF16, .a = place[0], .b = place[1],
+        .c = place[2]};
+
+    p.trans_b = n[3] < 2;
+    p.bias = n[3] < 2 ? place[3] : NULL;
+    if (n[3] == 1)
+        p.act = ACT_GELU_TANH, p.aux = place[4];
+    if (n[3] == 3)
+        p.dact = ACT_GELU_TANH, p.dact_aux = place[4];
+    if (n[3] == 4)
+        p.trans_a = true, p.dt_c = DTYPE_F32, p.beta = 1;
+    if (n[4]) {
+        p.trans_a = false, p.trans_b = true; /* of copies that lie so */
+        p.fp8_a = n[3] < 2 ? FP8_E4M3 : FP8_E5M2, p.fp8_b = FP8_E4M3;
+        p.inv_a = p.inv_b = place[6];
+        p.fast = n[3] < 2;
+    }
+    return dev->ops->matmul(dev, &p, &err);
+}
+
+static void bench_matmul(int64_t m, int64_t n, int64_t k, int64_t kind, bool fp8)
+{
+    static const char *const kinds[] = {"matmul, bias", "matmul, bias, GELU", "matmul, input gradient", "matmul, through GELU",
+                                        "matmul, weight gradient"};
+    char shape[80], name[80];
+
+    snprintf(shape, sizeof shape, "%lld x %lld x %lld", (long long)m, (long long)n, (long long)k);
+    snprintf(name, sizeof name, "%s%s", fp8 ? "FP8 " : "", kinds[kind]);
+    row(name, shape, run_matmul, (const int64_t[]){m, n, k, kind, fp8},
+        (fp8 ? 1.0 : 2.0) * (double)(m * k + n * k) + (kind == 4 ? 8.0 : 2.0) * (double)(m * n),
+        2.0 * (double)m * (double)n * (double)k, fp8 ? peak_fp8 : peak);
+}
+
+double measure_peak(bool fp8)
+{
+    int64_t side = tokens < 8192 ? tokens : 8192;
+    double s = best_of(run_matmul, (const int64_t[]){side, side, side, 0, fp8});
+
+    return s < 0 ? 1 : 2.0 * (double)side * (double)side * (double)side / s;
+}
+
+/* The products of a layer of GPT-2 1.5B and of Llama 7B. */
+void bench_products(int64_t fp8)
+{
+    int64_t t = tokens;
+
+    for (int64_t kind = 0; kind < 5; kind++)
+        if (kind < 4)
+            bench_matmul(t, 6400, 1600, kind, fp8);
+        else
+            bench_matmul(6400, 1600, t, kind, fp8);
+    if (!fp8)
+        bench_matmul(t, 50304, 1600, 0, fp8);
+    bench_matmul(t, 22016, 4096, 0, fp8);
+    bench_matmul(4096, 11008, t, 4, fp8);
+}
+
+/* n: rows, columns, which: 1 as it is, 2 transposed, 3 both, 0 the largest alone */
+static int run_fp8(const int64_t *n)
+{
+    float *cell = place[6];
+    struct fp8_quantize p = {n[0], n[1], FP8_E4M3, DTYPE_BF16, place[0], n[2] & 1 ? place[1] : NULL, n[2] & 2 ? place[2] : NULL,
+                             cell, cell + 1};
+
+    if (n[2])
+        return dev->ops->fp8_quantize(dev, &p, &err);
+    return dev->ops->fp8_amax(dev, DTYPE_BF16, cell + 2, place[0], n[0] * n[1], &err);
+}
+
+static void bench_fp8(int64_t rows, int64_t cols)
+{
+    static const char *const names[] = {"largest value", "to FP8", "to FP8, transposed", "to FP8, both"};
+    char shape[80];
+
+    snprintf(shape, sizeof shape, "%lld x %lld", (long long)rows, (long long)cols);
+    for (int64_t k = 0; k < 4; k++)
+        job(names[k], shape, run_fp8, (const int64_t[]){rows, cols, k}, (double)(rows * cols) * (double)(2 + (k + 1) / 2), 0);
+}
+
+void bench_fp8_casts(int64_t none)
+{
+    (void)none;
+    bench_fp8(tokens, 6400);
+}

@@ -1,0 +1,21 @@
+/* The ops of training, one implementation against the other within the tolerances of docs/numerics.md. */
+#include "tests/train_twins/train_twins.h"
+
+const struct twins_case train_twins_cases[] = {
+    {"elements", twins_elements},
+    {"activations", twins_activations},
+    {"dropout", twins_dropout},
+    {"sums", twins_sums},
+    {"adamw", twins_adamw},
+    {"adamw, bf16 weights", twins_adamw_rounded_weights},
+    {"embedding", twins_embedding},
+    {"rope", twins_rope},
+    {"norms", twins_norms},
+    {"cross-entropy", twins_xent},
+    {"matmul", twins_matmul},
+    {"fp8", twins_fp8_conversions},
+    {"fp8 products", twins_fp8_products},
+    {"attention", twins_attention},
+    {"route", twins_route},
+    {NULL, NULL},
+};

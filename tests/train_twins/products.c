@@ -1,0 +1,164 @@
+/* Matrix products, in fp32, bf16 and FP8, and the conversions to FP8. */
+#include "tests/train_twins/train_twins.h"
+
+/* ---- matrix products ---- */
+
+struct product {
+    int64_t m, n, k;
+    bool ta, tb, wide, bias;
+    float beta;
+    enum act act, dact;
+    int64_t pad;
+    bool ragged;
+};
+
+static void product_with(struct made *m, enum dtype dt, const struct product *q, bool plain)
+{
+    enum dtype dc = q->wide ? DTYPE_F32 : dt;
+    int64_t lda = (q->ta ? q->m : q->k) + q->pad, ldb = (q->tb ? q->k : q->n) + q->pad;
+    int64_t ldc = q->n + (q->act || q->dact ? 0 : q->pad);
+    struct tensor a = normal(m, dt, (q->ta ? q->k : q->m) * lda, 0, 70, 1, 0);
+    struct tensor b = normal(m, dt, (q->tb ? q->n : q->k) * ldb, 0, 71, 1, 0);
+    struct tensor c = normal(m, dc, q->m * ldc, 0, 72, 1, 0), bias = normal(m, dt, q->n, 0, 73, 1, 0);
+    struct tensor aux = result(m, dt, q->m * q->n, 0), daux = normal(m, dt, q->m * q->n, 0, 74, 1, 0);
+    double s = 1 + sqrt((double)q->k);
+    char name[80];
+
+    BOTH {
+        struct matmul p = {.m = q->m, .n = q->n, .k = q->k, .trans_a = q->ta, .trans_b = q->tb, .dt = dt, .dt_c = dc,
+                           .a = on(m, w, &a), .b = on(m, w, &b), .c = on(m, w, &c), .lda = lda, .ldb = ldb, .ldc = ldc,
+                           .beta = q->beta, .bias = q->bias ? on(m, w, &bias) : NULL, .act = q->act,
+                           .aux = q->act ? on(m, w, &aux) : NULL, .dact = q->dact,
+                           .dact_aux = q->dact ? on(m, w, &daux) : NULL, .ragged = q->ragged};
+        CHECK(m, (plain && w && m->t->plain ? m->t->plain : OPS(m, w)->matmul)(DEV(m, w), &p, &m->e));
+    }
+    /* an activation of the product: of the rounded one or not */
+    near(m, name_of(name, "product", dt, q->m, q->n), &c, dt == DTYPE_BF16 && (q->act || q->dact) ? 0x1p-7 : 3e-6, s);
+    if (q->act)
+        near(m, name_of(name, "product before its activation", dt, q->m, q->n), &aux, 3e-6, s);
+}
+
+static const struct product products[] = {
+    {.m = 1, .n = 1, .k = 1}, {.m = 70, .n = 33, .k = 40, .tb = true}, {.m = 64, .n = 128, .k = 16, .bias = true},
+    {.m = 70, .n = 65, .k = 33, .tb = true, .bias = true, .act = ACT_GELU_TANH},
+    {.m = 64, .n = 64, .k = 64, .tb = true, .bias = true, .act = ACT_GELU_TANH},
+    {.m = 64, .n = 64, .k = 24, .tb = true, .bias = true, .act = ACT_SILU}, {.m = 33, .n = 72, .k = 8, .dact = ACT_GELU_TANH},
+    {.m = 32, .n = 64, .k = 16, .dact = ACT_GELU_TANH}, {.m = 33, .n = 40, .k = 70, .ta = true, .wide = true, .beta = 1},
+    {.m = 64, .n = 32, .k = 48, .ta = true, .wide = true, .beta = 1}, {.m = 64, .n = 32, .k = 48, .ta = true, .wide = true},
+    {.m = 20, .n = 24, .k = 31, .ta = true, .tb = true, .pad = 5}, {.m = 20, .n = 24, .k = 40, .wide = true, .bias = true},
+    {.m = 71, .n = 24, .k = 40, .tb = true, .bias = true, .ragged = true}, {.m = 16, .n = 40, .k = 32, .ragged = true},
+    {.m = 24, .n = 40, .k = 91, .ta = true, .wide = true, .beta = 1, .ragged = true},
+    {.m = 24, .n = 40, .k = 64, .ta = true, .wide = true, .ragged = true},
+    {.m = 8, .n = 24, .k = 0, .bias = true}, {.m = 9, .n = 24, .k = 0, .tb = true, .beta = 1}, {.m = 0, .n = 24, .k = 3},
+};
+
+void twins_matmul(struct twins *t)
+{
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+        for (int k = 0; k < 4; k++) {
+            struct made m = {.t = t};
+            struct product q = products[i];
+            if (q.k > 1 && t->scale > 1) /* whole tiles stay so */
+                q.m *= 8, q.n *= 8, q.k *= 8;
+            product_with(&m, both_types[k % 2], &q, k > 1);
+            forget(&m);
+        }
+}
+
+/* ---- FP8 ---- */
+
+static struct tensor bytes_of(struct made *m, int64_t n)
+{
+    return result(m, DTYPE_F32, (n + 3) / 4, 0);
+}
+
+/* A matrix in FP8 with its scales, as quantize makes it; and the same transposed. */
+static void quantized(struct made *m, struct tensor q[2], const struct tensor *x, enum fp8 to, const struct tensor *cells,
+                      int64_t rows, int64_t cols)
+{
+    q[0] = bytes_of(m, rows * cols);
+    q[1] = bytes_of(m, rows * cols);
+    BOTH {
+        float *cell = on(m, w, cells);
+        struct fp8_quantize p = {rows, cols, to, x->dt, on(m, w, x), on(m, w, &q[0]), on(m, w, &q[1]), cell + FP8_SCALE,
+                                 cell + FP8_HISTORY};
+        CHECK(m, OPS(m, w)->fp8_quantize(DEV(m, w), &p, &m->e));
+    }
+}
+
+void twins_fp8_conversions(struct twins *t)
+{
+    static const int64_t shape[][2] = {{1, 1}, {16, 128}, {37, 45}, {130, 259}, {128, 136}};
+
+    for (int k = 0; k < 20; k++) {
+        struct made m = {.t = t};
+        enum dtype dt = both_types[k % 2];
+        enum fp8 to = k / 2 % 2 ? FP8_E5M2 : FP8_E4M3;
+        int64_t rows = shape[k / 4][0] * t->scale, cols = shape[k / 4][1];
+        float first[8] = {fp8_max(to), 0, 0, 0, 0.5f, 3, 0, 9};
+        struct tensor x = normal(&m, dt, rows * cols, 0, 100, 3, 0), cells = tensor_of(&m, DTYPE_F32, 8, 0, first), q[2];
+        char s[80];
+        BOTH {
+            struct fp8_update u = {on(&m, w, &cells), 1, 8, 4, 0, false, true};
+            float *now = (float *)on(&m, w, &cells) + FP8_NOW;
+            CHECK(&m, OPS(&m, w)->fp8_amax(DEV(&m, w), dt, now, on(&m, w, &x), rows * cols, &m.e));
+            CHECK(&m, OPS(&m, w)->fp8_update(DEV(&m, w), &u, &m.e));
+        }
+        quantized(&m, q, &x, to, &cells, rows, cols);
+        near(&m, name_of(s, "FP8", dt, rows, cols), &q[0], 0, 1);
+        near(&m, name_of(s, "FP8 transposed", dt, rows, cols), &q[1], 0, 1);
+        near(&m, name_of(s, "scales", dt, rows, cols), &cells, 0, 1);
+        BOTH {
+            struct fp8_update u = {on(&m, w, &cells), 1, 8, 1 + k % 4, k % 3, k % 2, false};
+            CHECK(&m, OPS(&m, w)->fp8_update(DEV(&m, w), &u, &m.e));
+        }
+        near(&m, name_of(s, "new scales", dt, rows, cols), &cells, 0, 1);
+        forget(&m);
+    }
+}
+
+static void fp8_product_with(struct made *m, const struct product *q, enum fp8 fa, bool plain)
+{
+    enum dtype dc = q->wide ? DTYPE_F32 : DTYPE_BF16;
+    float first[2][5] = {{fp8_max(fa), 0, 64, 1.0f / 64}, {448, 0, 32, 1.0f / 32}};
+    struct tensor a = normal(m, DTYPE_BF16, q->m * q->k, 0, 110, 1, 0), b = normal(m, DTYPE_BF16, q->n * q->k, 0, 111, 1, 0);
+    struct tensor sa = tensor_of(m, DTYPE_F32, 5, 0, first[0]), sb = tensor_of(m, DTYPE_F32, 5, 0, first[1]), qa[2], qb[2];
+    struct tensor c = normal(m, dc, q->m * q->n, 0, 112, 1, 0), bias = normal(m, DTYPE_BF16, q->n, 0, 113, 1, 0);
+    struct tensor aux = result(m, DTYPE_BF16, q->m * q->n, 0), daux = normal(m, DTYPE_BF16, q->m * q->n, 0, 114, 1, 0);
+    double s = 1 + sqrt((double)q->k);
+    char name[80];
+
+    quantized(m, qa, &a, fa, &sa, q->m, q->k);
+    quantized(m, qb, &b, FP8_E4M3, &sb, q->n, q->k);
+    BOTH {
+        struct matmul p = {.m = q->m, .n = q->n, .k = q->k, .trans_b = true, .dt = DTYPE_BF16, .dt_c = dc, .a = on(m, w, &qa[0]),
+                           .b = on(m, w, &qb[0]), .c = on(m, w, &c), .beta = q->beta, .bias = q->bias ? on(m, w, &bias) : NULL,
+                           .act = q->act, .aux = q->act ? on(m, w, &aux) : NULL, .dact = q->dact,
+                           .dact_aux = q->dact ? on(m, w, &daux) : NULL, .fp8_a = fa, .fp8_b = FP8_E4M3,
+                           .inv_a = (float *)on(m, w, &sa) + FP8_INVERSE, .inv_b = (float *)on(m, w, &sb) + FP8_INVERSE};
+        CHECK(m, (plain && w && m->t->plain ? m->t->plain : OPS(m, w)->matmul)(DEV(m, w), &p, &m->e));
+    }
+    double tol = m->t->short_sums ? 2e-3 : 3e-6;
+    near(m, name_of(name, "FP8 product", dc, q->m, q->n), &c, q->act || q->dact ? 0x1p-7 : tol, s);
+    if (q->act)
+        near(m, name_of(name, "FP8 product before its activation", dc, q->m, q->n), &aux, tol, s);
+}
+
+void twins_fp8_products(struct twins *t)
+{
+    static const struct product all[] = {
+        {.m = 64, .n = 48, .k = 32, .bias = true}, {.m = 80, .n = 64, .k = 96, .bias = true, .act = ACT_GELU_TANH},
+        {.m = 32, .n = 64, .k = 64, .dact = ACT_GELU_TANH}, {.m = 64, .n = 32, .k = 48, .wide = true, .beta = 1},
+        {.m = 33, .n = 20, .k = 24}, {.m = 48, .n = 32, .k = 16, .wide = true},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int k = 0; k < 4; k++) {
+            struct made m = {.t = t};
+            struct product q = all[i];
+            if (t->scale > 1)
+                q.m *= 8, q.n *= 8, q.k *= 8;
+            fp8_product_with(&m, &q, k % 2 ? FP8_E5M2 : FP8_E4M3, k > 1);
+            forget(&m);
+        }
+}

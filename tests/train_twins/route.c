@@ -1,0 +1,95 @@
+/* A mixture of experts: which tokens go where, and their rows. */
+#include "tests/train_twins/train_twins.h"
+
+struct routed {
+    int64_t t, experts, k, c;
+};
+
+static int indices(struct made *m, int64_t n)
+{
+    int32_t *v = host_of(m, (size_t)n * 4);
+
+    for (int64_t i = 0; i < n; i++)
+        v[i] = -1;
+    return give(m, v, (size_t)n * 4);
+}
+
+/* Integers must be the same. */
+static void equal_indices(struct made *m, const char *what, int block, int64_t n)
+{
+    int32_t *a = malloc((size_t)n * 4), *b = malloc((size_t)n * 4);
+
+    CHECK(m, device_get(m->t->cpu, a, m->on[0][block], (size_t)n * 4, &m->e));
+    CHECK(m, device_get(m->t->other, b, m->on[1][block], (size_t)n * 4, &m->e));
+    for (int64_t i = 0; i < n && !m->t->wrong[0]; i++)
+        if (a[i] != b[i])
+            wrong(m->t, "%s: element %lld of %lld is %d, not %d", what, (long long)i, (long long)n, b[i], a[i]);
+    free(a);
+    free(b);
+}
+
+/* how: 0 any number of rows an expert; else of half of those by even use the largest, the first, padded ones. */
+static void route_with(struct made *m, enum dtype dt, const struct routed *r, bool pre, bool losses, int how)
+{
+    const struct route p = {
+        r->t, r->experts, r->k, pre, .capacity = how ? r->t * r->k / (2 * r->experts) + 1 : 0, .by_position = how == 2,
+        .pad = how == 3,
+    };
+    int64_t n = r->t * r->k, rows = route_rows(&p);
+    struct tensor logits = normal(m, DTYPE_F32, r->t * r->experts, 0, 100, 2, 0.5f), lse = result(m, DTYPE_F32, r->t, 0);
+    struct tensor weight = result(m, DTYPE_F32, n, 0), dweight = result(m, DTYPE_F32, n, 0);
+    struct tensor balance = normal(m, DTYPE_F32, r->experts, 0, 101, 0.1f, 0), dlogits = result(m, dt, r->t * r->experts, 0);
+    struct tensor x = normal(m, dt, r->t * r->c, 0, 102, 1, 0), out = normal(m, dt, rows * r->c, 0, 103, 1, 0);
+    struct tensor in = result(m, dt, rows * r->c, 0), y = result(m, dt, r->t * r->c, 0), dx = result(m, dt, rows * r->c, 0);
+    struct tensor plain = result(m, dt, r->t * r->c, 0);
+    int choice = indices(m, n), place = indices(m, n), from = indices(m, rows), count = indices(m, r->experts);
+    float same = 0.25f;
+    char s[80];
+
+    BOTH {
+        struct route_grad g = {on(m, w, &logits), on(m, w, &lse), on(m, w, &weight), on(m, w, &dweight),
+                               losses ? on(m, w, &balance) : NULL, m->on[w][choice], losses ? 0.01f : 0};
+
+        for (int i = 0; i < 3 && r->experts > 2; i++) /* equal ones: the lower number comes first */
+            CHECK(m, device_put(DEV(m, w), (char *)on(m, w, &logits) + i * 4, &same, 4, &m->e));
+        CHECK(m, OPS(m, w)->route_fwd(DEV(m, w), &p, on(m, w, &logits), on(m, w, &lse), m->on[w][choice], on(m, w, &weight),
+                                      &m->e));
+        CHECK(m, OPS(m, w)->route_place(DEV(m, w), &p, m->on[w][choice], on(m, w, &weight), m->on[w][place],
+                                        m->on[w][from], m->on[w][count], &m->e));
+        CHECK(m, OPS(m, w)->route_take(DEV(m, w), dt, on(m, w, &in), on(m, w, &x), m->on[w][from], rows, r->c, &m->e));
+        CHECK(m, OPS(m, w)->route_join(DEV(m, w), dt, &p, on(m, w, &y), on(m, w, &out), m->on[w][place], on(m, w, &weight),
+                                       r->c, &m->e));
+        CHECK(m, OPS(m, w)->route_join(DEV(m, w), dt, &p, on(m, w, &plain), on(m, w, &out), m->on[w][place], NULL, r->c,
+                                       &m->e));
+        CHECK(m, device_zero(DEV(m, w), on(m, w, &dx), (size_t)(rows * r->c) * dtype_size(dt), &m->e));
+        CHECK(m, OPS(m, w)->route_join_bwd(DEV(m, w), dt, &p, on(m, w, &dx), on(m, w, &dweight), on(m, w, &x), on(m, w, &out),
+                                           m->on[w][place], on(m, w, &weight), r->c, &m->e));
+        CHECK(m, OPS(m, w)->route_bwd(DEV(m, w), dt, &p, on(m, w, &dlogits), &g, &m->e));
+    }
+    equal_indices(m, name_of(s, "choice", dt, r->t, r->experts), choice, n);
+    equal_indices(m, name_of(s, "place", dt, r->t, r->experts), place, n);
+    equal_indices(m, name_of(s, "where from", dt, r->t, r->experts), from, rows);
+    equal_indices(m, name_of(s, "count", dt, r->t, r->experts), count, r->experts);
+    near(m, name_of(s, "probabilities", dt, r->t, r->experts), &logits, 2e-6, 1e-3);
+    near(m, name_of(s, "log-sum-exp", dt, r->t, r->experts), &lse, 2e-6, 1);
+    near(m, name_of(s, "weights", dt, r->t, r->k), &weight, 2e-6, 1e-3);
+    near(m, name_of(s, "rows taken", dt, rows, r->c), &in, 0, 1);
+    near(m, name_of(s, "rows joined", dt, r->t, r->c), &y, 2e-6, 1);
+    near(m, name_of(s, "rows added", dt, r->t, r->c), &plain, 2e-6, 1);
+    near(m, name_of(s, "gradients of rows", dt, rows, r->c), &dx, 2e-6, 1);
+    near(m, name_of(s, "gradients of weights", dt, r->t, r->k), &dweight, 4e-6, sqrt((double)r->c));
+    near(m, name_of(s, "gradients of logits", dt, r->t, r->experts), &dlogits, 1e-5, sqrt((double)r->c));
+}
+
+void twins_route(struct twins *t)
+{
+    static const struct routed shape[] = {{5, 1, 1, 3}, {40, 8, 2, 64}, {300, 5, 3, 33}, {65, 70, 6, 264}, {9, 3, 3, 16}};
+
+    for (int k = 0; k < 40; k++) {
+        struct made m = {.t = t};
+        struct routed r = shape[k / 4 % 5];
+        r.t *= t->scale;
+        route_with(&m, both_types[k % 2], &r, k & 2, k & 1, k < 20 ? 0 : 1 + k % 3);
+        forget(&m);
+    }
+}

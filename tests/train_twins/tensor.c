@@ -1,0 +1,95 @@
+#include "tests/train_twins/train_twins.h"
+
+struct tensor tensor_of(struct made *m, enum dtype dt, int64_t n, int64_t off, const float *value)
+{
+    size_t w = dtype_size(dt), bytes = (size_t)(off + n) * w + 64;
+    unsigned char *host = host_of(m, bytes);
+
+    memset(host, 0xff, bytes); /* NaN in either type */
+    for (int64_t i = 0; value && i < n; i++) {
+        uint16_t low = bf16_of(value[i]);
+        memcpy(host + (size_t)(off + i) * w, dt == DTYPE_BF16 ? (const void *)&low : (const void *)&value[i], w);
+    }
+    return (struct tensor){give(m, host, bytes), dt, n, off};
+}
+
+struct tensor normal(struct made *m, enum dtype dt, int64_t n, int64_t off, uint64_t seed, float scale, float shift)
+{
+    float *v = malloc((size_t)(n + 1) * sizeof *v);
+    struct tensor t;
+
+    for (int64_t i = 0; v && i < n; i += 2) {
+        uint32_t w[4];
+        double z[2];
+        rng_philox(seed, (uint64_t)i, 6, w);
+        rng_normal2(w[0], w[1], z);
+        v[i] = (float)z[0] * scale + shift;
+        v[i + 1] = (float)z[1] * scale + shift;
+    }
+    t = tensor_of(m, dt, n, off, v);
+    free(v);
+    return t;
+}
+
+struct tensor result(struct made *m, enum dtype dt, int64_t n, int64_t off)
+{
+    return tensor_of(m, dt, n, off, NULL);
+}
+
+void *on(const struct made *m, int w, const struct tensor *t)
+{
+    return (char *)m->on[w][t->block] + (size_t)t->off * dtype_size(t->dt);
+}
+
+static float value_at(const unsigned char *p, enum dtype dt, int64_t i)
+{
+    uint16_t low;
+    float x;
+
+    if (dt == DTYPE_F32) {
+        memcpy(&x, p + (size_t)i * 4, 4);
+        return x;
+    }
+    memcpy(&low, p + (size_t)i * 2, 2);
+    return bf16_to(low);
+}
+
+void near(struct made *m, const char *what, const struct tensor *t, double tol, double s)
+{
+    size_t w = dtype_size(t->dt), bytes = (size_t)(t->off + t->n) * w + 64;
+    unsigned char *want = malloc(bytes), *got = malloc(bytes);
+
+    CHECK(m, device_get(m->t->cpu, want, m->on[0][t->block], bytes, &m->e));
+    CHECK(m, device_get(m->t->other, got, m->on[1][t->block], bytes, &m->e));
+    for (size_t i = bytes - 64; i < bytes; i++)
+        if (want[i] != 0xff || got[i] != 0xff)
+            wrong(m->t, "%s: wrote behind its end", what);
+    for (int64_t i = 0; i < t->off; i++)
+        if (!isnan(value_at(got, t->dt, i)))
+            wrong(m->t, "%s: wrote before its beginning", what);
+    for (int64_t i = t->off; i < t->off + t->n && !m->t->wrong[0]; i++) {
+        double a = (double)value_at(want, t->dt, i), b = (double)value_at(got, t->dt, i);
+        double err = fabs(a - b) / (fabs(a) + s), most = tol + (t->dt == DTYPE_BF16 && tol > 0 ? 0x1p-7 : 0);
+        if (tol > 0 ? !(err <= most) : memcmp(want + (size_t)i * w, got + (size_t)i * w, w) != 0)
+            wrong(m->t, "%s: element %lld of %lld is %.9g, not %.9g", what, (long long)(i - t->off), (long long)t->n, b, a);
+    }
+    free(want);
+    free(got);
+}
+
+int ids(struct made *m, int64_t n, uint64_t seed, int64_t limit, bool some)
+{
+    int32_t *v = host_of(m, (size_t)n * 4);
+
+    for (int64_t i = 0; i < n; i++)
+        v[i] = some && i % 7 == 5 ? -1 : (int32_t)(number(seed, i) % (uint64_t)limit);
+    return give(m, v, (size_t)n * 4);
+}
+
+const enum dtype both_types[2] = {DTYPE_F32, DTYPE_BF16};
+
+const char *name_of(char *buf, const char *what, enum dtype dt, int64_t a, int64_t b)
+{
+    snprintf(buf, 80, "%s %s, %lld x %lld", what, dtype_name(dt), (long long)a, (long long)b);
+    return buf;
+}
