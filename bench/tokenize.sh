@@ -32,17 +32,44 @@ for t in gpt2 tiktoken/cl100k_base.tiktoken tiktoken/o200k_base.tiktoken; do
 done
 
 rate() { awk -v b="$1" -v s="$2" 'BEGIN { printf "%.1f", b / 1e6 / s }'; }
-bytes=$(stat -c %s "$T/books.jsonl")
-# run JOBS: from the beginning each time
+# run JOBS INPUT: from the beginning each time
 run() {
     rm -f "$T"/a_*
-    quern-tokenize -q "-j$1" --tokenizer "$data/tokenizers/gpt2" --append-eod --output-prefix "$T/a" "$T/books.jsonl"
+    quern-tokenize -q "-j$1" --tokenizer "$data/tokenizers/gpt2" --append-eod --output-prefix "$T/a" "$2"
 }
-s=$(cpu run 1)
-row tokenize-run-gpt2 "$(rate "$bytes" "$s")" MB/s "JSON lines to .bin and .idx on a RAM disk, a core, whole run; $s s of CPU"
-two=$(cpu run 2)
-row tokenize-run-gpt2-two "$(awk -v a="$s" -v b="$two" 'BEGIN { printf "%.2f", 2 * a / b }')" times \
-    "speed of two cores over one, by the CPU time of both"
+# clock COMMAND...: seconds that pass, the median of $runs
+clock() {
+    for ((i = 0; i < runs; i++)); do
+        { TIMEFORMAT='%R'; time "$@" >/dev/null 2>&1; } 2>&1
+    done | median
+}
+cat "$T/books.jsonl" "$T/books.jsonl" "$T/books.jsonl" >"$T/three.jsonl" || exit 1
+bytes=$(stat -c %s "$T/three.jsonl")
+s=$(cpu run 1 "$T/three.jsonl") two=$(cpu run 2 "$T/three.jsonl")
+row tokenize-run-gpt2 "$(rate "$bytes" "$s")" MB/s \
+    "$bytes bytes of JSON lines to .bin and .idx on a RAM disk, a core, whole run; $s s of CPU"
+row tokenize-run-gpt2-two "$(over "$(over "$s" 0.5)" "$two")" times "speed of two cores over one, by the CPU time of both"
+one=$(clock run 1 "$T/three.jsonl") two=$(clock run 2 "$T/three.jsonl")
+row tokenize-run-gpt2-two-clock "$(over "$one" "$two")" times "the same by the clock: $one and $two s"
+rm "$T/three.jsonl"
+# Lines of 3,000 characters of text, as they are and with what web corpora have beside them.
+python3 - "$T/books.jsonl" "$T/flat.jsonl" "$T/nested.jsonl" <<'PY' || exit 1
+import json, sys
+with open(sys.argv[2], "w", encoding="utf-8") as flat, open(sys.argv[3], "w", encoding="utf-8") as nested:
+    for line in open(sys.argv[1], encoding="utf-8"):
+        text = json.loads(line)["text"]
+        for i in range(0, len(text), 3000):
+            d = {"text": text[i:i + 3000], "id": f"<urn:uuid:{i:08x}-0000-4000-8000-{len(text):012x}>"}
+            flat.write(json.dumps(d, ensure_ascii=False) + "\n")
+            d["metadata"] = {"url": f"https://example.org/books/{len(text)}?from={i}", "date": "2024-05-01T10:00:00Z",
+                             "language": "en", "language_score": 0.9713, "scores": [0.0, 0.4545, 0.4615]}
+            nested.write(json.dumps(d, ensure_ascii=False) + "\n")
+PY
+for n in flat nested; do
+    s=$(cpu run 1 "$T/$n.jsonl") bytes=$(stat -c %s "$T/$n.jsonl")
+    row "tokenize-run-gpt2-$n" "$(rate "$bytes" "$s")" MB/s \
+        "$bytes bytes of lines with 3,000 characters of text, a core; $s s of CPU"
+done
 s=$(cpu quern-tokenizer train -q --vocab-size 32000 -o "$T/t.json" "$T/all.jsonl")
 row tokenizer-train-32000 "$s" s "of CPU, $(stat -c %s "$T/all.jsonl") bytes of JSON lines"
 
