@@ -27,7 +27,7 @@ static const uint8_t roles[HTML_N_TAGS] = {
     [HTML_ul] = LINKS | LEAF, [HTML_ol] = LINKS | LEAF, [HTML_dl] = LINKS, [HTML_div] = LINKS,
     [HTML_section] = LINKS, [HTML_table] = LINKS, [HTML_header] = LINKS, [HTML_h1] = LINKS,
     [HTML_h2] = LINKS, [HTML_h3] = LINKS, [HTML_h4] = LINKS, [HTML_h5] = LINKS,
-    [HTML_p] = LEAF, [HTML_li] = LEAF, [HTML_pre] = LEAF, [HTML_tr] = LEAF, [HTML_td] = LEAF,
+    [HTML_p] = LEAF, [HTML_li] = LEAF, [HTML_pre] = LEAF,
     [HTML_figcaption] = ANNOTATION, [HTML_rt] = ANNOTATION,
 };
 
@@ -205,6 +205,8 @@ static void skip_hidden(struct content_marker *m)
     for (uint32_t i = 1; i < t->n_nodes; i++) {
         if (t->node[i].tag == HTML_text || m->skip[i] || !t->node[i].n_attrs || !is_hidden(t, i))
             continue;
+        if (m->info[i].hints & HINT_FOLD && m->info[i].para >= FOLD_MIN)
+            continue;
         /* Formulas are often hidden behind their picture; and what is most of the page
          * is shown by a script. */
         bool math = false;
@@ -216,12 +218,59 @@ static void skip_hidden(struct content_marker *m)
     }
 }
 
+/* ---- sections by their headings ---- */
+
+enum { BEFORE_MAX = 100, HEAD_MAX = 40 }; /* nodes; columns */
+
+/* The element that heading i begins: the first around it with more text than its own, if
+ * nothing stands before the heading there; else 0. */
+static uint32_t headed(const struct content_marker *m, uint32_t i)
+{
+    const struct html_tree *t = m->t;
+    uint32_t up = t->node[i].parent;
+
+    while (up && m->info[up].text == m->info[i].text)
+        up = t->node[up].parent;
+    if (i - up > BEFORE_MAX)
+        return 0;
+    for (uint32_t k = up + 1; k < i; k++)
+        if (t->node[k].tag == HTML_text && m->info[k].own && !m->skip[k])
+            return 0;
+    return up;
+}
+
+/* "Related articles" above something says what it is, whatever its class. */
+static void mark_sections(struct content_marker *m)
+{
+    const struct html_tree *t = m->t;
+
+    for (uint32_t i = 1; i < t->n_nodes; i++) {
+        if (m->skip[i]) {
+            i = t->node[i].end - 1;
+            continue;
+        }
+        if (!(html_tag_flags[t->node[i].tag] & TAG_HEADING) || t->node[i].tag == HTML_h1 || !m->info[i].text ||
+            m->info[i].text > HEAD_MAX || !content_heads_related(m, i))
+            continue;
+        uint32_t section = headed(m, i);
+        if (section)
+            m->info[section].hints |= HINT_RELATED;
+    }
+}
+
 /* ---- boilerplate ---- */
 
 enum {
-    FEW_HINTS = HINT_NAV | HINT_SIDE | HINT_FOOT | HINT_COMMENT,
-    ALL_HINTS = FEW_HINTS | HINT_SHARE | HINT_RELATED | HINT_AD | HINT_FORM | HINT_META | HINT_HIDDEN | HINT_TEASER
+    FEW_HINTS = HINT_NAV | HINT_SIDE | HINT_FOOT | HINT_COMMENT | HINT_CONSENT,
+    ALL_HINTS = FEW_HINTS | HINT_SHARE | HINT_RELATED | HINT_AD | HINT_FORM | HINT_META | HINT_HIDDEN | HINT_TEASER |
+                HINT_CONSENT | HINT_NOTICE,
+    MAY_BE_MORE = HINT_FOOT | HINT_COMMENT | HINT_CONSENT | HINT_RELATED /* than the content */
 };
+
+static bool is_heading(const struct content_marker *m, uint32_t i)
+{
+    return html_tag_flags[m->t->node[i].tag] & TAG_HEADING;
+}
 
 static bool is_boilerplate(const struct content_marker *m, uint32_t i, uint32_t by)
 {
@@ -229,14 +278,26 @@ static bool is_boilerplate(const struct content_marker *m, uint32_t i, uint32_t 
     uint32_t total = m->info[0].para, hints = at->hints & by;
     uint8_t role = roles[m->t->node[i].tag];
 
+    if (is_heading(m, i))
+        hints &= ~(uint32_t)HINT_NAV; /* a bar follows it */
+    else if (m->t->node[i].tag == HTML_button && is_heading(m, m->t->node[i].parent))
+        return false; /* it opens what stands below */
     if (hints == HINT_TEASER && !at->link && at->para >= LEAD_MIN)
         hints = 0; /* it leads to no other page: a lead */
     if (!(role & BOILERPLATE) && !(role & CONTROLS && at->para * 4 < total) && (!hints || role & TRUSTED))
         return false;
     if (at->para * 2 <= total)
         return true;
-    /* A foot may be longer than the content. */
-    return hints & HINT_FOOT && !(role & CONTROLS) && total - at->para >= ENOUGH;
+    return hints & MAY_BE_MORE && !(role & CONTROLS) && total - at->para >= ENOUGH;
+}
+
+/* True if an element's name or hints say that it is the content. */
+static bool is_candidate(const struct content_marker *m, uint32_t i)
+{
+    uint32_t hints = m->info[i].hints;
+
+    return hints & HINT_ROOT || (hints & HINT_ARTICLE && hints & HINT_BODY) ||
+           m->t->node[i].tag == HTML_article || m->t->node[i].tag == HTML_main;
 }
 
 /* Skips boilerplate, by the hints in by and by the names of elements. */
@@ -244,12 +305,16 @@ static void drop_boilerplate(struct content_marker *m, uint32_t by)
 {
     const struct html_tree *t = m->t;
     uint32_t code_end = 0; /* classes in code are the highlighter's: "comment" */
+    uint32_t article_end = 0; /* a notice in an article is its own */
 
     for (uint32_t i = 1; i < t->n_nodes; i++) {
         unsigned tag = t->node[i].tag;
         if (tag == HTML_pre || tag == HTML_code)
             code_end = t->node[i].end > code_end ? t->node[i].end : code_end;
-        if (!m->skip[i] && is_boilerplate(m, i, i < code_end ? by & HINT_HIDDEN : by))
+        if (is_candidate(m, i) && t->node[i].end > article_end)
+            article_end = t->node[i].end;
+        uint32_t hints = i < article_end ? by & ~(uint32_t)HINT_NOTICE : by;
+        if (!m->skip[i] && is_boilerplate(m, i, i < code_end ? by & HINT_HIDDEN : hints))
             m->skip[i] = 1;
         if (m->skip[i])
             i = t->node[i].end - 1;
@@ -276,15 +341,6 @@ static uint32_t walk_down(const struct content_marker *m, uint32_t root)
             return root;
         root = best;
     }
-}
-
-/* True if an element's name or hints say that it is the content. */
-static bool is_candidate(const struct content_marker *m, uint32_t i)
-{
-    uint32_t hints = m->info[i].hints;
-
-    return hints & HINT_ROOT || (hints & HINT_ARTICLE && hints & HINT_BODY) ||
-           m->t->node[i].tag == HTML_article || m->t->node[i].tag == HTML_main;
 }
 
 static uint32_t choose_root(const struct content_marker *m)
@@ -377,6 +433,7 @@ int content_mark(const struct content_words *w, const struct html_tree *t, bool 
         return 0;
     measure(&m);
     all = m.info[0].text;
+    mark_sections(&m);
     uint8_t *hidden = (uint8_t *)(m.info + t->n_nodes), *best = hidden + t->n_nodes;
     memcpy(hidden, skip, t->n_nodes);
     /* A page whose hints leave next to nothing has used the words otherwise; one without

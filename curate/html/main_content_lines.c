@@ -6,11 +6,39 @@
 
 enum { KEY_NODES = 1000, KEY_MIN = 8 }; /* a longer or shorter heading is no headline */
 
+/* A letter of two bytes in lower case, Latin-1 and Russian; what is punctuation becomes
+ * nothing.  Returns the bytes taken of s, 0 for all other letters. */
+static size_t odd_letter(struct span s, char *key, size_t *n)
+{
+    unsigned char a = (unsigned char)s.p[0], b = s.n > 1 ? (unsigned char)s.p[1] : 0;
+    unsigned char low = a;
+
+    if (a == 0xE2 && b == 0x80 && s.n > 2)
+        return 3;
+    if (a == 0xC2 && b >= 0xA0 && b != 0xA9)
+        return 2;
+    if (a == 0xC3 && b >= 0x80 && b < 0x9F && b != 0x97)
+        b = (unsigned char)(b + 0x20);
+    else if (a == 0xD0 && b >= 0x90 && b < 0xB0) {
+        low = b < 0xA0 ? a : 0xD1;
+        b = (unsigned char)(b < 0xA0 ? b + 0x20 : b - 0x20);
+    } else
+        return 0;
+    if (*n + 2 <= CONTENT_KEY_MAX) {
+        key[(*n)++] = (char)low;
+        key[(*n)++] = (char)b;
+    }
+    return 2;
+}
+
 size_t content_key(struct span s, char key[CONTENT_KEY_MAX], size_t n)
 {
     for (size_t i = 0; i < s.n && n < CONTENT_KEY_MAX; i++) {
         char c = s.p[i];
-        if (c == '&')
+        size_t odd = c < 0 ? odd_letter((struct span){s.p + i, s.n - i}, key, &n) : 0;
+        if (odd)
+            i += odd - 1;
+        else if (c == '&')
             while (i + 1 < s.n && s.p[i] != ';' && s.p[i] != ' ')
                 i++;
         else if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c < 0)
@@ -44,6 +72,15 @@ static bool is_headline(const struct content_marker *m, uint32_t i)
         return false;
     return n <= m->n_title ? n * 2 > m->n_title && memmem(m->title, m->n_title, key, n)
                            : m->n_title * 2 > n && memmem(key, n, m->title, m->n_title);
+}
+
+bool content_heads_related(const struct content_marker *m, uint32_t i)
+{
+    enum { LETTERS_MIN = 6 }; /* "more", "next" may be more than labels */
+    char key[CONTENT_KEY_MAX];
+    size_t n = node_key(m, i, key);
+
+    return n >= LETTERS_MIN && !is_headline(m, i) && content_phrase_head(m->words, key, n);
 }
 
 /* The page's only <h1>, or the heading that repeats the title, in front of root or of

@@ -12,6 +12,7 @@ enum {
     PARA_WORDS = 40, /* a paragraph that is mostly links needs so much that is none */
     LEAD_MIN = 110,  /* between the headline and the root: a shorter paragraph is no lead */
     CAPTION_MIN = 220, /* a longer caption says something of its own */
+    FOLD_MIN = 60,   /* what a reader opens has so much in paragraphs */
     LINE_SHORT = 150, /* a longer line is content whatever it says */
     DATE_SLACK = 30, /* a line of a date has so much else at most */
     ENOUGH = 250     /* less text than this: try again with fewer hints */
@@ -41,10 +42,12 @@ struct content_marker {
 
 /* Part of content_words_init. */
 void content_phrases_init(struct content_words *w);
-/* The letters and digits of s, in lower case as far as ASCII goes, without references:
+/* The letters and digits of s, in lower case as far as Latin-1 and Russian go, without references:
  * what two ways to write a title have in common.  Appends to the n bytes in key; returns
  * how many there are now. */
 size_t content_key(struct span s, char key[CONTENT_KEY_MAX], size_t n);
+/* True if heading i stands above links to other pages, or comments ("Related articles"). */
+bool content_heads_related(const struct content_marker *m, uint32_t i);
 /* Skips all but root, the lead in front of it, and what they stand in; the headline and
  * what stands above it too. */
 void content_keep_root(struct content_marker *m, uint32_t root);

@@ -56,12 +56,13 @@ static const struct {
     {HINT_SHARE, WHOLE,
      "follow bookmark tools like likes"},
     {HINT_RELATED, ANY,
-     "related relacionadas relacionados relacionado recommended recommendation recommendations "
+     "similar relatedposts relatedarticles relatedstories relatedcontent relatednews relatedlinks relateditems "
+     "relatedtopics related relacionadas relacionados relacionado recommended recommendation recommendations "
      "recommend mostread mostpopular outbrain taboola promo promos readmore readalso upnext "
      "trending morelinks seealso plista zergnet mgid linkbox verwandt weiterlesen correlati "
      "correlate connexes hotnews moreon othernews yarpp crosslinks topstories"},
     {HINT_RELATED, WHOLE,
-     "popular promoted sponsored similar suggested suggestions further latest recent topics "
+     "popular promoted sponsored suggested suggestions further latest recent topics "
      "liees"},
     {HINT_TEASER, ANY,
      "teaser teasers teasertext"},
@@ -72,16 +73,24 @@ static const struct {
     {HINT_AD, FIRST,
      "ad ads anzeige anzeigen banner sponsor affiliate gpt annonce"},
     {HINT_FORM, ANY,
-     "newsletter subscribe subscription signup signin login popup cookiebar cookiebanner "
-     "cookieconsent captcha searchform donate donation optin"},
+     "newsletter subscribe subscription signup signin login popup captcha searchform donate donation optin"},
     {HINT_FORM, FIRST,
-     "cookie cookies consent gdpr modal overlay lightbox poll"},
+     "modal overlay lightbox poll"},
+    {HINT_CONSENT, ANY,
+     "cookiebar cookiebanner cookieconsent cookienotice cookielaw cookiebot cookiedialog cookiepolicy onetrust "
+     "cybot cybotcookiebotdialog usercentrics didomi quantcast truste trustarc cmplz complianz borlabscookie "
+     "borlabs moove iubenda klaro termly osano consentmanager tarteaucitron cmpbox cmp2 cmpwrapper "
+     "privacymanager gdprbanner gdprcookie"},
+    {HINT_CONSENT, FIRST, "cookie cookies consent gdpr"},
+    {HINT_CONSENT, WHOLE, "ccwindow ccbanner spmessage"},
     {HINT_FORM, WHOLE,
-     "search register registration dialog alert notice feedback quiz survey abo rating ratings "
-     "vote votes toast print cta contact"},
+     "search register registration dialog feedback quiz survey abo rating ratings "
+     "vote votes toast print cta"},
+    {HINT_NOTICE, WHOLE, "alert notice contact"},
     {HINT_META, ANY,
      "metadata byline bylines dateline timestamp tagcloud taglist posttags postmeta entrymeta "
      "articlemeta pubdate authorbox readtime publishdate datepublished"},
+    {HINT_META, ANY, "signature userinfo postprofile postfoot posthead userdetails useraction votecount votecell"},
     {HINT_META, FIRST,
      "author authors autor auteur meta tags keywords"},
     {HINT_META, WHOLE,
@@ -90,6 +99,8 @@ static const struct {
     {HINT_CAPTION, ANY,
      "caption captions figcaption imagecaption bildunterschrift wpcaption legende bildtext "
      "imgdescription didascalia"},
+    {HINT_FOLD, ANY, "accordion collapse collapsible tabpane tabcontent tabpanel faq expandable"},
+    {HINT_FOLD, WHOLE, "pane panel answer toggle moretext morecontent"},
     {HINT_HIDDEN, WHOLE,
      "hidden sronly visuallyhidden screenreader screenreadertext displaynone invisible offscreen "
      "hide linenos lineno gutter linenumbers visibilityhidden"},
@@ -123,7 +134,7 @@ void content_words_init(struct content_words *w)
             uint32_t i = start_of(h);
             while (w->slot[i])
                 i = (i + 1) & 1023;
-            w->slot[i] = (uint16_t)((line << 11 | (unsigned)(word - s)) + 1);
+            w->slot[i] = (line << 11 | (unsigned)(word - s)) + 1;
         }
     }
     content_phrases_init(w);
@@ -169,6 +180,8 @@ static uint32_t name_hints(const struct content_words *w, const char *p, const c
     size_t whole_n = 0;
     int words = 0;
 
+    if (end - p > 3 && p[1] == '-' && is_lower(*p)) /* c-, o-, l-: a kind of class */
+        p += 2;
     while (p < end && !(*p == '-' && p + 1 < end && p[1] == '-')) {
         uint32_t h = HTML_NAME_HASH_START;
         size_t n = 0;
@@ -224,7 +237,9 @@ uint32_t content_hints(const struct content_words *w, const struct html_tree *t,
         if (a->name == ATTR_class || a->name == ATTR_id || a->name == ATTR_role ||
             a->name == ATTR_itemprop || a->name == ATTR_data_testid ||
             a->name == ATTR_data_component)
-            hints |= value_hints(w, (struct span){t->src.p + a->off, a->len});
+            /* itemprop=comment: in a forum that is every answer. */
+            hints |= value_hints(w, (struct span){t->src.p + a->off, a->len}) &
+                     ~(a->name == ATTR_itemprop ? (uint32_t)HINT_COMMENT : 0);
     }
     return hints;
 }

@@ -493,6 +493,47 @@ static void test_headline(void **state)
                 P1 "\n\nLater\n\n" P2 "\n\n" P3 "\n");
 }
 
+/* What is more than the content, and still none of it. */
+static void test_more_than_content(void **state)
+{
+    static const char *const open[] = {
+        "<div id=onetrust-consent-sdk>", "<div class='qc-cmp2-ui cookie-consent'>", "<div class=cc-window>",
+        "<ol class=commentlist>", "<div class=c-comments>", "<div class='similar-jobs'>",
+        "<div><h3>More from the mill</h3>", "<div><div><h2>\303\204hnliche Artikel</h2></div>",
+        "<section><h4>Lo m\303\241s le\303\255do</h4>", "<div><h2>You might also like</h2>"};
+    char html[4000];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+        snprintf(html, sizeof html, "<body><div class=a><p>%s</p><p>%s</p><p>%s %s</p></div>%s%s%s", P1, P2, P3, P1,
+                 open[i], BODY BODY BODY, "</ol></section></div>");
+        expect_main(html, P1 "\n\n" P2 "\n\n" P3 " " P1 "\n");
+    }
+}
+
+/* What other pages would use for what is around the content. */
+static void test_parts_of_content(void **state)
+{
+    (void)state;
+    expect_main("<article>" BODY "<div class=alert><p>Keep your fingers off the wheel while it turns, says he.</p>"
+                "</div></article>", TEXT "\nKeep your fingers off the wheel while it turns, says he.\n");
+    expect_main("<body>" BODY "<div class=alert><p>This site will be closed all day on the first of May.</p></div>",
+                TEXT);
+    expect_main("<div><p>" P1 "</p><h2 class=anchorWithStickyNavbar>Later</h2><p>" P2 "</p><p>" P3 "</p></div>",
+                P1 "\n\nLater\n\n" P2 "\n\n" P3 "\n");
+    expect_main("<main><h3><button>Who?</button></h3><div class='accordion-body' style='display:none'><p>" P1 "</p>"
+                "</div><h3><button>Why?</button></h3><div class=tab-pane aria-hidden=true><p>" P2 "</p></div>"
+                "<div class=menu style='display:none'><p>" P3 "</p></div></main>",
+                "Who?\n\n" P1 "\n\nWhy?\n\n" P2 "\n");
+    expect_main("<div itemprop=comment><div itemprop=text><p>" P1 "</p><p>" P2 "</p></div></div>"
+                "<div itemprop=comment><p>" P3 "</p></div>", TEXT);
+    /* Tables that only arrange the page. */
+    expect_main("<table><tr><td colspan=2>Welcome to the mill<tr><td><a href=1>News</a><br><a href=2>Links</a>"
+                "<td>" BODY "<tr><td colspan=2>Best viewed at 800 x 600</table>", TEXT);
+    /* An <h1> names the page, not a section of it. */
+    expect_main("<body><div><h1>Newsletter</h1>" BODY "</div><div>" BODY "</div>", TEXT "\n" TEXT);
+}
+
 /* ---- bounds ---- */
 
 static char *repeat(const char *head, const char *unit, size_t times, const char *tail, size_t *n)
@@ -622,6 +663,8 @@ int main(void)
         cmocka_unit_test(test_names_that_mislead),
         cmocka_unit_test(test_root),
         cmocka_unit_test(test_headline),
+        cmocka_unit_test(test_more_than_content),
+        cmocka_unit_test(test_parts_of_content),
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_page_alone),
