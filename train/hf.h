@@ -1,8 +1,8 @@
 /* train/hf.h -- checkpoints of Hugging Face's transformers: safetensors and config.json.
  *
- * A folder has config.json and either model.safetensors or several files under
+ * A folder has config.json and model.safetensors, or else several files under
  * model.safetensors.index.json ({"weight_map":{"TENSOR":"FILE",...}}).  Models that are known:
- * gpt2, llama, mistral, mixtral, qwen2, qwen3.  Everything is read and written a tensor at a time.
+ * gpt2, llama, mistral, mixtral, qwen2, qwen3, qwen3_moe.  Everything is read and written a tensor at a time.
  */
 #ifndef TRAIN_HF_H
 #define TRAIN_HF_H
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-enum hf_family { HF_GPT2, HF_LLAMA, HF_QWEN2, HF_QWEN3, HF_MIXTRAL };
+enum hf_family { HF_GPT2, HF_LLAMA, HF_QWEN2, HF_QWEN3, HF_MIXTRAL, HF_QWEN3_MOE };
 
 /* config.json to the model it describes, checked; padded_vocab is vocab up to a multiple of
  * divisor.  ERR_UNSUPPORTED names what cannot be done here.  what: the file, for messages. */
@@ -50,6 +50,8 @@ const struct safetensor *hf_files_find(const struct hf_files *h, const char *nam
 
 /* All of them, one after another; NULL behind the last. */
 const struct safetensor *hf_files_tensor(const struct hf_files *h, int i, const char **file);
+/* The i of a tensor that hf_files_find found. */
+int hf_files_index(const struct hf_files *h, const struct safetensor *t);
 
 /* The files that the text of an index.json names, without repetition, in a. */
 int hf_index_parse(struct arena *a, const char *what, struct span text, const char ***files, int *n, struct err *e);

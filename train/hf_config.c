@@ -3,12 +3,13 @@
 #include <math.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/node.h"
 #include "train/hf.h"
 
-static const char *const family_name[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral"};
+static const char *const family_name[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe"};
 static const char *const class_name[] = {"GPT2LMHeadModel", "LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
-                                         "MixtralForCausalLM"};
+                                         "MixtralForCausalLM", "Qwen3MoeForCausalLM"};
 enum { FAMILIES = sizeof family_name / sizeof *family_name };
 
 /* ---- reading ---- */
@@ -74,7 +75,7 @@ static int parse_gpt2(const char *what, const struct node *root, struct model_co
 }
 
 /* rope_parameters as transformers 5 writes it; before that rope_theta and rope_scaling. */
-static int parse_rope(const char *what, const struct node *root, struct model_config *m, struct err *e)
+static int parse_rope(const char *what, const struct node *root, enum hf_family family, struct model_config *m, struct err *e)
 {
     const struct node *r = node_get(root, "rope_parameters");
     const char *type;
@@ -85,6 +86,8 @@ static int parse_rope(const char *what, const struct node *root, struct model_co
     TRY(number_of(what, r, "rope_theta", m->rotary_base, &m->rotary_base, e));
     TRY(number_of(what, root, "partial_rotary_factor", 1, &m->rotary_percent, e));
     TRY(number_of(what, r, "partial_rotary_factor", m->rotary_percent, &m->rotary_percent, e));
+    if (family != HF_LLAMA && !node_get(root, "rope_theta") && !node_get(r, "rope_theta"))
+        return err_set(e, ERR_FORMAT, "%s: no rope_theta", what);
     type = node_str(r, "rope_type");
     if (!type)
         type = node_str(r, "type");
@@ -99,36 +102,78 @@ static int parse_rope(const char *what, const struct node *root, struct model_co
     return size_of(what, r, "original_max_position_embeddings", 8192, &m->rope_original, e);
 }
 
+/* Within a window's length it makes no difference, so that is how long the model is here. */
+static int parse_window(const char *what, const struct node *root, enum hf_family family, struct model_config *m, struct err *e)
+{
+    bool windowed = family == HF_LLAMA || family == HF_MIXTRAL || node_bool(root, "use_sliding_window", false);
+    const struct node *types = node_get(root, "layer_types");
+    int64_t window = 0;
+
+    for (const struct node *t = types ? types->child : NULL; t; t = t->next) {
+        bool slides = t->type == NODE_STR && span_is(t->str, "sliding_attention");
+
+        windowed |= slides;
+        if (!slides && !(t->type == NODE_STR && span_is(t->str, "full_attention")))
+            return err_set(e, ERR_UNSUPPORTED, "%s: layer_types has another than full_attention", what);
+    }
+    TRY(size_of(what, root, "sliding_window", m->positions, &window, e));
+    if (!windowed || window >= m->positions)
+        return 0;
+    log_msg(LOG_WARN, "%s: sliding_window: sequences of %" PRId64 " tokens at most, where it makes no difference, not %" PRId64,
+            what, window, m->positions);
+    m->positions = window;
+    return 0;
+}
+
+/* Mixtral's weights are a softmax over the chosen, as Qwen's are where they are made to sum to 1. */
+static int parse_experts(const char *what, const struct node *root, enum hf_family family, struct model_config *m, struct err *e)
+{
+    const struct node *dense = node_get(root, "mlp_only_layers");
+    int64_t step;
+
+    TRY(size_of(what, root, "num_experts_per_tok", -1, &m->topk, e));
+    TRY(size_of(what, root, node_get(root, "num_experts") ? "num_experts" : "num_local_experts", -1, &m->experts, e));
+    if (family == HF_MIXTRAL)
+        return 0;
+    TRY(size_of(what, root, "moe_intermediate_size", -1, &m->moe_ffn, e));
+    TRY(size_of(what, root, "decoder_sparse_step", 1, &step, e));
+    if (step != 1 || (dense && dense->child))
+        return err_set(e, ERR_UNSUPPORTED, "%s: %s: layers without experts cannot be done here", what,
+                       step != 1 ? "decoder_sparse_step" : "mlp_only_layers");
+    m->pre_softmax = !node_bool(root, "norm_topk_prob", false);
+    return 0;
+}
+
 static int parse_llama(const char *what, const struct node *root, enum hf_family family, struct model_config *m, struct err *e)
 {
-    const struct node *window = node_get(root, "sliding_window");
-    bool windowed = family == HF_LLAMA || family == HF_MIXTRAL || node_bool(root, "use_sliding_window", false);
+    static const char *const needed[] = {"num_key_value_heads", "rms_norm_eps"};
+    bool llama = strcmp(node_str(root, "model_type"), "llama") == 0;
 
+    /* Each of the others has defaults of its own; files of old have none of Llama's. */
+    for (size_t i = 0; !llama && i < sizeof needed / sizeof *needed; i++)
+        if (!node_get(root, needed[i]))
+            return err_set(e, ERR_FORMAT, "%s: no %s", what, needed[i]);
     TRY(size_of(what, root, "num_hidden_layers", -1, &m->layers, e));
     TRY(size_of(what, root, "hidden_size", -1, &m->hidden, e));
     TRY(size_of(what, root, "num_attention_heads", -1, &m->heads, e));
     TRY(size_of(what, root, "intermediate_size", -1, &m->ffn, e));
-    TRY(size_of(what, root, "max_position_embeddings", -1, &m->positions, e));
+    TRY(size_of(what, root, "max_position_embeddings", llama ? 2048 : -1, &m->positions, e));
     TRY(size_of(what, root, "num_key_value_heads", m->heads, &m->groups, e));
     TRY(size_of(what, root, "head_dim", family == HF_QWEN3 ? 128 : 0, &m->head_dim, e));
+    TRY(parse_window(what, root, family, m, e));
     TRY(number_of(what, root, "rms_norm_eps", 1e-6, &m->norm_eps, e));
     TRY(only(what, root, "hidden_act", "silu", "swish", e));
-    TRY(parse_rope(what, root, m, e));
-    if (windowed && window && window->type == NODE_INT && window->integer < m->positions)
-        return err_set(e, ERR_UNSUPPORTED, "%s: a sliding_window of %" PRId64 " cannot be done here", what, window->integer);
+    TRY(parse_rope(what, root, family, m, e));
     m->norm = NORM_RMS;
     m->position = POSITION_ROPE;
     m->swiglu = true;
-    m->qk_norm = family == HF_QWEN3;
+    m->qk_norm = family == HF_QWEN3 || family == HF_QWEN3_MOE;
     m->untie = !node_bool(root, "tie_word_embeddings", false);
     m->no_bias = !node_bool(root, "mlp_bias", false);
     if (m->no_bias == node_bool(root, "attention_bias", false))
-        return err_set(e, ERR_UNSUPPORTED, "%s: attention_bias and mlp_bias are not the same", what);
+        return err_set(e, ERR_UNSUPPORTED, "%s: attention_bias and mlp_bias: both or neither can be done here", what);
     m->qkv_bias = family == HF_QWEN2;
-    if (family != HF_MIXTRAL)
-        return 0;
-    TRY(size_of(what, root, "num_local_experts", 8, &m->experts, e));
-    return size_of(what, root, "num_experts_per_tok", 2, &m->topk, e);
+    return family == HF_MIXTRAL || family == HF_QWEN3_MOE ? parse_experts(what, root, family, m, e) : 0;
 }
 
 int hf_config_parse(const char *what, struct span text, int64_t divisor, struct model_config *m,
@@ -151,9 +196,11 @@ int hf_config_parse(const char *what, struct span text, int64_t divisor, struct 
     while (f < FAMILIES && !(type && strcmp(type, family_name[f]) == 0))
         f++;
     if (f == FAMILIES)
-        rc = err_set(e, type ? ERR_UNSUPPORTED : ERR_FORMAT,
-                     "%s: model_type '%s' is not one of gpt2, llama, mistral, mixtral, qwen2, qwen3", what, type ? type : "");
+        rc = err_set(e, type ? ERR_UNSUPPORTED : ERR_FORMAT, "%s: model_type '%s' is not one of gpt2, llama, mistral, mixtral,"
+                     " qwen2, qwen3, qwen3_moe", what, type ? type : "");
     *family = (enum hf_family)f;
+    if (rc == 0 && node_get(root, "quantization_config") && node_get(root, "quantization_config")->type != NODE_NULL)
+        rc = err_set(e, ERR_UNSUPPORTED, "%s: quantization_config: quantized weights cannot be read here", what);
     if (rc == 0)
         rc = size_of(what, root, "vocab_size", -1, &m->vocab, e);
     if (rc == 0)
@@ -174,10 +221,10 @@ int hf_family_of(const struct model_config *m, enum hf_family *family, struct er
                 m->groups == m->heads && model_q_width(m) == m->hidden;
 
     if (m->experts) {
-        if (!llama || m->qk_norm || !m->no_bias || m->qkv_bias || m->pre_softmax || m->moe_freq != 1)
-            return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral has experts in each layer, weights by softmax over the"
-                           " chosen ones, SwiGLU, RMSNorm, rotary positions and no biases; this model differs");
-        *family = HF_MIXTRAL;
+        if (!llama || !m->no_bias || m->qkv_bias || (m->pre_softmax && !m->qk_norm) || m->moe_freq != 1)
+            return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral and qwen3_moe have experts in each layer, SwiGLU, RMSNorm,"
+                           " rotary positions and no biases, mixtral a softmax over the chosen ones; this model differs");
+        *family = m->qk_norm ? HF_QWEN3_MOE : HF_MIXTRAL;
         return 0;
     }
     if (gpt2)
@@ -190,8 +237,8 @@ int hf_family_of(const struct model_config *m, enum hf_family *family, struct er
         *family = HF_QWEN3;
     else
         return err_set(e, ERR_UNSUPPORTED,
-                       "no model of transformers (gpt2, llama, mixtral, qwen2, qwen3) has this one's positions, norms, MLP and"
-                       " biases");
+                       "no model of transformers (gpt2, llama, mixtral, qwen2, qwen3, qwen3_moe) has this one's positions, norms,"
+                       " MLP and biases");
     return 0;
 }
 
@@ -203,10 +250,14 @@ static int put_llama(struct buf *b, const struct model_config *m, enum hf_family
                       ",\"intermediate_size\":%" PRId64 ",\"max_position_embeddings\":%" PRId64
                       ",\"num_key_value_heads\":%" PRId64 ",\"head_dim\":%" PRId64 ",\"rms_norm_eps\":%.17g"
                       ",\"hidden_act\":\"silu\",\"rope_theta\":%.17g",
-                   m->layers, m->hidden, m->heads, m->experts ? m->moe_ffn : m->ffn, m->positions, m->groups, m->head_dim,
-                   m->norm_eps, m->rotary_base));
+                   m->layers, m->hidden, m->heads, family == HF_MIXTRAL ? m->moe_ffn : m->ffn, m->positions, m->groups,
+                   m->head_dim, m->norm_eps, m->rotary_base));
     if (family == HF_MIXTRAL)
         TRY(buf_printf(b, ",\"num_local_experts\":%" PRId64 ",\"num_experts_per_tok\":%" PRId64, m->experts, m->topk));
+    if (family == HF_QWEN3_MOE)
+        TRY(buf_printf(b, ",\"num_experts\":%" PRId64 ",\"num_experts_per_tok\":%" PRId64 ",\"moe_intermediate_size\":%" PRId64
+                          ",\"norm_topk_prob\":%s,\"decoder_sparse_step\":1,\"mlp_only_layers\":[]",
+                       m->experts, m->topk, m->moe_ffn, m->pre_softmax ? "false" : "true"));
     if (family == HF_LLAMA)
         TRY(buf_printf(b, ",\"attention_bias\":%s,\"mlp_bias\":%s", bias, bias));
     if (!m->rope_scaling)

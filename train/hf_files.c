@@ -33,7 +33,6 @@ static const struct {
     {"pre_mlp_layernorm.", "ln_2.", "post_attention_layernorm."},
     {"mlp.linear_fc1.", "mlp.c_fc.", "mlp.gate_proj.|mlp.up_proj."},
     {"mlp.linear_fc2.", "mlp.c_proj.", "mlp.down_proj."},
-    {"mlp.router.", NULL, "block_sparse_moe.gate."},
 };
 static const struct {
     const char *ours, *gpt2, *llama;
@@ -60,21 +59,23 @@ static int split_names(const char *before, const char *names, const char *what, 
     return n;
 }
 
-/* Of an expert: Mixtral's w1 is the gate, w3 the other half, w2 the way back. */
-static int expert_pieces(const char *before, const char *ours, struct hf_piece *piece)
+/* Of experts and their router.  Mixtral's w1 is the gate, w3 the other half, w2 the way back. */
+static int expert_pieces(const char *before, const char *ours, bool mixtral, struct hf_piece *piece)
 {
+    const char *fc1 = mixtral ? "w1.|w3." : "gate_proj.|up_proj.", *fc2 = mixtral ? "w2." : "down_proj.";
     char of[96], what[16];
     int64_t expert;
     int fc;
 
     if (sscanf(ours, "mlp.experts.local_experts.%" SCNd64 ".linear_fc%d.%15s", &expert, &fc, what) != 3)
         return 0;
-    snprintf(of, sizeof of, "%sblock_sparse_moe.experts.%" PRId64 ".", before, expert);
-    return split_names(of, fc == 1 ? "w1.|w3." : "w2.", what, piece);
+    snprintf(of, sizeof of, "%s%s.experts.%" PRId64 ".", before, mixtral ? "block_sparse_moe" : "mlp", expert);
+    return split_names(of, fc == 1 ? fc1 : fc2, what, piece);
 }
 
-static int name_pieces(const char *ours, bool gpt2, struct hf_piece *piece)
+static int name_pieces(const char *ours, enum hf_family family, struct hf_piece *piece)
 {
+    bool gpt2 = family == HF_GPT2, mixtral = family == HF_MIXTRAL;
     char before[48];
     int64_t layer;
     int at = 0;
@@ -87,7 +88,9 @@ static int name_pieces(const char *ours, bool gpt2, struct hf_piece *piece)
             if (strncmp(ours + at, layer_names[i].ours, n) == 0)
                 return split_names(before, gpt2 ? layer_names[i].gpt2 : layer_names[i].llama, ours + at + n, piece);
         }
-        return expert_pieces(before, ours + at, piece);
+        if (strncmp(ours + at, "mlp.router.", 11) == 0)
+            return split_names(before, mixtral ? "block_sparse_moe.gate." : "mlp.gate.", ours + at + 11, piece);
+        return expert_pieces(before, ours + at, mixtral, piece);
     }
     for (size_t i = 0; i < sizeof top_names / sizeof *top_names; i++) {
         size_t n = strlen(top_names[i].ours);
@@ -103,7 +106,7 @@ int hf_pieces(const struct model_config *m, enum hf_family family, const struct 
 {
     const struct param *q = &p->v[i];
     bool vocab = i == p->word || i == p->output, gpt2 = family == HF_GPT2;
-    int n = name_pieces(q->name, gpt2, piece);
+    int n = name_pieces(q->name, family, piece);
     int64_t row = 0;
 
     for (int k = 0; k < n; k++) {
@@ -175,7 +178,11 @@ static int open_files(struct hf_files *h, const char *dir, struct err *e)
     bool sharded;
 
     snprintf(index, sizeof index, "%s/model.safetensors.index.json", dir);
-    sharded = access(index, F_OK) == 0;
+    snprintf(path, sizeof path, "%s/%s", dir, single[0]);
+    sharded = access(path, F_OK) < 0 && access(index, F_OK) == 0; /* in transformers' order */
+    if (!sharded && access(path, F_OK) < 0)
+        return err_set(e, ERR_IO, "%s: neither model.safetensors nor model.safetensors.index.json (files of other kinds, as"
+                       " pytorch_model.bin, are not read)", dir);
     if (sharded) {
         rc = file_read_all(index, INDEX_MAX, &text, e);
         if (rc == 0)
@@ -248,4 +255,13 @@ const struct safetensor *hf_files_tensor(const struct hf_files *h, int i, const 
             return &h->files[f].v[i];
         }
     return NULL;
+}
+
+int hf_files_index(const struct hf_files *h, const struct safetensor *t)
+{
+    int n = 0, f = 0;
+
+    while (t < h->files[f].v || t >= h->files[f].v + h->files[f].n)
+        n += h->files[f++].n;
+    return n + (int)(t - h->files[f].v);
 }

@@ -16,6 +16,7 @@ struct import {
     struct hf_files *files;
     struct params params;
     float *room; /* of the largest parameter */
+    bool *taken; /* of each tensor in the files */
 };
 
 /* The name without the prefix that GPT-2's first files lack. */
@@ -52,7 +53,7 @@ static int read_config(struct import *m, int64_t seq, int64_t divisor, struct er
     return rc;
 }
 
-static int check_piece(const struct import *m, const struct param *q, const struct hf_piece *p, struct err *e)
+static int check_piece(struct import *m, const struct param *q, const struct hf_piece *p, struct err *e)
 {
     const char *file;
     const struct safetensor *t = find(m, p->name, &file);
@@ -60,6 +61,7 @@ static int check_piece(const struct import *m, const struct param *q, const stru
 
     if (!t)
         return err_set(e, ERR_FORMAT, "%s: no tensor '%s'", m->from, p->name);
+    m->taken[hf_files_index(m->files, t)] = true;
     if (p->transposed) {
         want[0] = q->shape[1];
         want[1] = p->rows;
@@ -80,21 +82,16 @@ static bool ends_in(struct span s, const char *end)
     return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
 }
 
-/* A tensor that we do not know would be a model that we compute wrongly. */
-static int check_unknown(const struct import *m, const struct safetensor *t, const char *file, struct err *e)
+/* A tensor that nothing takes would be a model that we compute wrongly. */
+static int check_left(const struct import *m, const struct safetensor *t, const char *file, struct err *e)
 {
     static const char *const ignored[] = {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"};
-    struct hf_piece p[HF_PIECES];
 
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         if (ends_in(t->name, ignored[i]))
             return 0;
     if (!m->model.untie && span_is(t->name, "lm_head.weight"))
         return 0; /* the word embedding once more */
-    for (int i = 0; i < m->params.n; i++)
-        for (int k = hf_pieces(&m->model, m->family, &m->params, i, p); k-- > 0;)
-            if (span_is(t->name, p[k].name) || span_is(t->name, short_name(p[k].name)))
-                return 0;
     return err_set(e, ERR_UNSUPPORTED, "%s/%s: '%s' has no place in the model of config.json", m->from, file, t->name.p);
 }
 
@@ -105,7 +102,13 @@ static int check(struct import *m, struct err *e)
     const struct safetensor *t;
     const char *file;
     size_t most = 0;
+    int tensors = 0;
 
+    while (hf_files_tensor(m->files, tensors, &file))
+        tensors++;
+    m->taken = calloc((size_t)tensors + 1, sizeof *m->taken);
+    if (!m->taken)
+        return err_set(e, ERR_NOMEM, "out of memory");
     for (int i = 0; i < m->params.n; i++) {
         int n = hf_pieces(&m->model, m->family, &m->params, i, p);
 
@@ -115,7 +118,8 @@ static int check(struct import *m, struct err *e)
             most = m->params.v[i].n;
     }
     for (int i = 0; (t = hf_files_tensor(m->files, i, &file)); i++)
-        TRY(check_unknown(m, t, file, e));
+        if (!m->taken[i])
+            TRY(check_left(m, t, file, e));
     m->room = malloc(most * sizeof *m->room);
     return m->room ? 0 : err_set(e, ERR_NOMEM, "a tensor of %zu MiB", most * sizeof *m->room >> 20);
 }
@@ -163,6 +167,7 @@ int hf_import(const char *from, const char *dir, int64_t seq, int64_t divisor, s
         rc = checkpoint_save_from(dir, &info, v, params_pieces(&m.params, CHECKPOINT_WEIGHTS, NULL, DTYPE_F32, v), give, &m, e);
     free(v);
     free(m.room);
+    free(m.taken);
     params_free(&m.params);
     hf_files_close(m.files);
     return rc;

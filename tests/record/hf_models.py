@@ -4,11 +4,14 @@
     pip install torch transformers safetensors numpy
     python tests/record/hf_models.py                 # records
     python tests/record/hf_models.py check build     # ours, exported, load there: same weights, same text
+    python tests/record/hf_models.py published build # the same of models under config.json as they were published
 
 gpt2: fp16, one file.  llama: bf16, several files, Llama 3.1's rotary angles, grouped queries.
-qwen3: fp32, normalised queries and keys, tied.  qwen2: fp32, biases.  mixtral: bf16, several files, 4 experts.  logits.safetensors has the ids of a text
+qwen3: fp32, normalised queries and keys, tied.  qwen2: fp32, biases.  mixtral and qwen3_moe: bf16, several files, 4
+experts.  logits.safetensors has the ids of a text
 and each model's logits (fp32, of the weights as stored).
 """
+import json
 import os
 import subprocess
 import sys
@@ -40,6 +43,9 @@ MODELS = {
     "mixtral": (transformers.MixtralForCausalLM, transformers.MixtralConfig(
         **LLAMA, head_dim=8, num_local_experts=4, num_experts_per_tok=2, tie_word_embeddings=False,
         experts_implementation="eager"), torch.bfloat16, "12KB"),
+    "qwen3_moe": (transformers.Qwen3MoeForCausalLM, transformers.Qwen3MoeConfig(
+        **LLAMA, head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, norm_topk_prob=True,
+        tie_word_embeddings=False, experts_implementation="eager"), torch.bfloat16, "12KB"),
 }
 
 
@@ -69,13 +75,88 @@ def weights(path):
     return out
 
 
+def quern(build, *args):
+    return subprocess.run([f"{build}/bin/quern", *args], check=True, capture_output=True, text=True).stdout
+
+
+def greedy(build, store, prompt):
+    ids = quern(build, "generate", "--load", store, "--prompt-ids", ",".join(map(str, prompt)), "--temperature", "0",
+                "--max-tokens", "20", "--print-ids")
+    return list(map(int, ids.split()))
+
+
+def llama(kind="Llama", **more):
+    words = dict(LLAMA, architectures=[f"{kind}ForCausalLM"], hidden_act="silu", initializer_range=0.02, use_cache=True,
+                 bos_token_id=1, eos_token_id=2, model_type=kind.lower(), rms_norm_eps=1e-5, tie_word_embeddings=False,
+                 torch_dtype="bfloat16", transformers_version="4.40.0")
+    return dict(words, **more)
+
+
+# Of each: what its config.json says beside the sizes.
+LLAMA3 = dict(attention_bias=False, attention_dropout=0.0, rope_theta=5e5)
+SCALED = dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16, rope_type="llama3")
+QWEN = dict(rms_norm_eps=1e-6, rope_theta=1e6, max_window_layers=2, use_sliding_window=False, attention_dropout=0.0)
+QWEN3 = dict(QWEN, head_dim=8, attention_bias=False, rope_scaling=None, sliding_window=None)
+PUBLISHED = {
+    "gpt2": dict(activation_function="gelu_new", architectures=["GPT2LMHeadModel"], attn_pdrop=0.1, embd_pdrop=0.1,
+                 layer_norm_epsilon=1e-5, model_type="gpt2", n_ctx=64, n_embd=16, n_head=2, n_layer=2, n_positions=64,
+                 resid_pdrop=0.1, summary_type="cls_index", vocab_size=V,
+                 task_specific_params={"text-generation": {"do_sample": True}}),
+    "llama1": {k: v for k, v in llama(max_sequence_length=64, pad_token_id=0).items()
+               if k not in ("max_position_embeddings", "num_key_value_heads")},
+    "llama2": llama(pretraining_tp=1, rope_scaling=None),
+    "llama3": llama(**LLAMA3, rope_scaling=None),
+    "llama3.1": llama(**LLAMA3, mlp_bias=False, rope_scaling=SCALED),
+    "llama3.2": llama(**LLAMA3, mlp_bias=False, head_dim=8, rope_scaling=dict(SCALED, factor=32.0), tie_word_embeddings=True),
+    "llama, biases": llama(attention_bias=True, mlp_bias=True),
+    "mistral 0.1": llama("Mistral", sliding_window=48, rope_theta=1e4, max_position_embeddings=64),
+    "mistral 0.3": llama("Mistral", sliding_window=None, rope_theta=1e6),
+    "mistral nemo": llama("Mistral", head_dim=8, sliding_window=None, rope_theta=1e6),
+    "mixtral": llama("Mixtral", sliding_window=None, rope_theta=1e6, num_local_experts=4, num_experts_per_tok=2,
+                     output_router_logits=False, router_aux_loss_coef=0.02),
+    "qwen2": llama("Qwen2", **QWEN, sliding_window=131072, tie_word_embeddings=True),
+    "qwen2.5": llama("Qwen2", **QWEN, sliding_window=131072, use_mrope=False),
+    "qwen3": llama("Qwen3", **QWEN3, tie_word_embeddings=True),
+    "qwen3-moe": llama("Qwen3Moe", **QWEN3, model_type="qwen3_moe", decoder_sparse_step=1, mlp_only_layers=[],
+                       norm_topk_prob=True, moe_intermediate_size=20, num_experts=4, num_experts_per_tok=2,
+                       router_aux_loss_coef=0.001),
+    "qwen3-moe, weights of all": llama("Qwen3Moe", **QWEN3, model_type="qwen3_moe", decoder_sparse_step=1, mlp_only_layers=[],
+                                       norm_topk_prob=False, moe_intermediate_size=20, num_experts=4, num_experts_per_tok=2),
+}
+
+
+def published(build):
+    auto = transformers.AutoModelForCausalLM
+    x = torch.tensor([[5, 9, 2, 44, 7, 60, 1, 1, 30, 12]])
+    for name, words in PUBLISHED.items():
+        with tempfile.TemporaryDirectory() as tmp:
+            torch.manual_seed(3)
+            os.mkdir(f"{tmp}/words")
+            with open(f"{tmp}/words/config.json", "w") as f:
+                json.dump(words, f)
+            model = auto.from_config(transformers.AutoConfig.from_pretrained(f"{tmp}/words"))
+            for p in model.parameters():
+                p.data.normal_(0, 0.3).add_(float(p.dim() == 1))
+            model.to(torch.bfloat16).save_pretrained(f"{tmp}/theirs", max_shard_size="6KB")
+            os.replace(f"{tmp}/words/config.json", f"{tmp}/theirs/config.json")
+            quern(build, "checkpoint", "import", f"{tmp}/theirs", "--save", f"{tmp}/ours")
+            quern(build, "checkpoint", "export", f"{tmp}/ours", "--output", f"{tmp}/back")
+            first, back = (auto.from_pretrained(f"{tmp}/{d}", dtype=torch.float32).eval() for d in ("theirs", "back"))
+            assert torch.equal(first(x).logits, back(x).logits), name
+            want = x
+            for _ in range(20):
+                want = torch.cat([want, first(want).logits[:, -1:].argmax(-1)], 1)
+            got = greedy(build, f"{tmp}/ours", x[0].tolist())
+            assert want[0, x.shape[1]:].tolist() == got, (name, want, got)
+            print(f"{name}: logits equal, 20 greedy tokens equal")
+
+
 def check(build):
-    run = lambda *a: subprocess.run([f"{build}/bin/quern", *a], check=True, capture_output=True, text=True).stdout  # noqa: E731
     prompt = [5, 9, 2, 44]
     with tempfile.TemporaryDirectory() as tmp:
         for name in MODELS:
-            run("checkpoint", "import", f"{OUT}/{name}", "--save", f"{tmp}/{name}")
-            run("checkpoint", "export", f"{tmp}/{name}", "--output", f"{tmp}/{name}-hf", "--max-shard-size", "5K")
+            quern(build, "checkpoint", "import", f"{OUT}/{name}", "--save", f"{tmp}/{name}")
+            quern(build, "checkpoint", "export", f"{tmp}/{name}", "--output", f"{tmp}/{name}-hf", "--max-shard-size", "5K")
             ours, theirs = weights(f"{tmp}/{name}-hf"), weights(f"{OUT}/{name}")
             assert ours.keys() == theirs.keys(), ours.keys() ^ theirs.keys()
             assert all(torch.equal(ours[k], theirs[k].float()) for k in ours), name
@@ -84,24 +165,26 @@ def check(build):
             x = torch.tensor([prompt])
             same = (model(x).logits - first(x).logits).abs().max().item()
             want = model.generate(x, max_new_tokens=20, do_sample=False, pad_token_id=0)[0, len(prompt):].tolist()
-            got = run("generate", "--load", f"{tmp}/{name}", "--prompt-ids", ",".join(map(str, prompt)), "--temperature", "0",
-                      "--max-tokens", "20", "--print-ids").split()
-            assert want == list(map(int, got)), (name, want, got)
+            got = greedy(build, f"{tmp}/{name}", prompt)
+            assert want == got, (name, want, got)
             assert same == 0, same
             print(f"{name}: weights equal, logits equal, 20 greedy tokens equal")
         # A model that began here.
         for name, flags in (("gpt2", []), ("llama", ["--preset", "llama3-8b", "--num-query-groups", "2", "--ffn-hidden-size",
                                                      "96"])):
-            run("train", *flags, "--mock-data", "--vocab-size", "300", "--num-layers", "2", "--hidden-size", "64",
-                "--num-attention-heads", "4", "--seq-length", "64", "--max-position-embeddings", "64", "--micro-batch-size", "4",
-                "--train-iters", "3", "--lr", "1e-2", "--eval-iters", "0", "--save", f"{tmp}/own-{name}", "-q")
-            run("checkpoint", "export", f"{tmp}/own-{name}", "--output", f"{tmp}/own-{name}-hf", "--dtype", "fp32")
+            quern(build, "train", *flags, "--mock-data", "--vocab-size", "300", "--num-layers", "2", "--hidden-size", "64",
+                  "--num-attention-heads", "4", "--seq-length", "64", "--max-position-embeddings", "64",
+                  "--micro-batch-size", "4", "--train-iters", "3", "--lr", "1e-2", "--eval-iters", "0", "--save",
+                  f"{tmp}/own-{name}", "-q")
+            quern(build, "checkpoint", "export", f"{tmp}/own-{name}", "--output", f"{tmp}/own-{name}-hf", "--dtype", "fp32")
             model = transformers.AutoModelForCausalLM.from_pretrained(f"{tmp}/own-{name}-hf")
             want = model.generate(torch.tensor([prompt]), max_new_tokens=20, do_sample=False, pad_token_id=0)[0, len(prompt):]
-            got = run("generate", "--load", f"{tmp}/own-{name}", "--prompt-ids", ",".join(map(str, prompt)), "--temperature",
-                      "0", "--max-tokens", "20", "--print-ids").split()
-            assert want.tolist() == list(map(int, got)), (name, want, got)
+            got = greedy(build, f"{tmp}/own-{name}", prompt)
+            assert want.tolist() == got, (name, want, got)
             print(f"own {name}: {type(model).__name__}, 20 greedy tokens equal")
 
 
-check(sys.argv[2]) if sys.argv[1:2] == ["check"] else record()
+if len(sys.argv) == 3:
+    {"check": check, "published": published}[sys.argv[1]](sys.argv[2])
+else:
+    record()

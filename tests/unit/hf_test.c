@@ -20,8 +20,8 @@
 #include "train/hf_copy.h"
 
 enum { T = 12, V = 61 };
-static const char *const names[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral"};
-static const char *const dtypes[] = {"F16", "BF16", "F32", "F32", "BF16"};
+static const char *const names[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe"};
+static const char *const dtypes[] = {"F16", "BF16", "F32", "F32", "BF16", "BF16"};
 enum { MODELS = sizeof names / sizeof *names };
 
 static char dir[64];
@@ -155,6 +155,52 @@ static void out_again_with_the_same_bytes(void **state)
     }
 }
 
+/* config.json as older releases of transformers wrote it, as models are published. */
+static void published_configs_say_the_same(void **state)
+{
+    static const char old[] = "\"vocab_size\":61,\"hidden_size\":16,\"intermediate_size\":24,\"num_hidden_layers\":2,"
+                              "\"num_attention_heads\":4,\"num_key_value_heads\":2,\"hidden_act\":\"silu\",\"head_dim\":8,";
+    static const char rope[] = "\"rope_theta\":500000.0,\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0,"
+                               "\"low_freq_factor\":1.0,\"high_freq_factor\":4.0,\"original_max_position_embeddings\":16},";
+    static const struct {
+        const char *model, *rest;
+        int64_t positions;
+    } t[] = {
+        {"llama", "\"model_type\":\"llama\",\"max_position_embeddings\":131072,\"attention_bias\":false,\"mlp_bias\":false,"
+                  "\"pretraining_tp\":1,\"rms_norm_eps\":1e-05,\"eos_token_id\":[1,2],\"tie_word_embeddings\":false", 131072},
+        {"llama", "\"model_type\":\"llama\",\"max_sequence_length\":2048,\"rms_norm_eps\":1e-05", 2048},
+        {"llama", "\"model_type\":\"mistral\",\"max_position_embeddings\":32768,\"sliding_window\":4096,\"rms_norm_eps\":1e-05",
+         4096},
+        {"qwen2", "\"model_type\":\"qwen2\",\"max_position_embeddings\":32768,\"sliding_window\":4096,"
+                  "\"use_sliding_window\":false,\"rope_theta\":10000.0,\"rms_norm_eps\":1e-06,\"use_mrope\":false", 32768},
+        {"qwen3", "\"model_type\":\"qwen3\",\"max_position_embeddings\":40960,\"sliding_window\":null,\"attention_bias\":false,"
+                  "\"rope_theta\":10000.0,\"rms_norm_eps\":1e-06,\"tie_word_embeddings\":true", 40960},
+        {"mixtral", "\"model_type\":\"mixtral\",\"max_position_embeddings\":32768,\"sliding_window\":null,\"rms_norm_eps\":1e-05,"
+                    "\"rope_theta\":1000000.0,\"num_local_experts\":4,\"num_experts_per_tok\":2,"
+                    "\"router_aux_loss_coef\":0.02", 32768},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        const char *copy = at(dir, "copy"), *store = at(dir, "published");
+        bool scaled = strcmp(t[i].model, "llama") == 0, qwen2 = strcmp(t[i].model, "qwen2") == 0;
+        struct checkpoint *ck;
+        char text[1024], config[128];
+
+        shell("rm -rf '%s' '%s'; cp -r 'tests/data/train/hf/%s' '%s'", copy, store, t[i].model, copy);
+        snprintf(text, sizeof text, "{%.*s%s%s}", (int)(sizeof old - 1 - (qwen2 ? strlen("\"head_dim\":8,") : 0)), old,
+                 scaled ? rope : "\"rope_scaling\":null,", t[i].rest);
+        snprintf(config, sizeof config, "%s/copy/config.json", dir);
+        ok(file_write_all(config, span_of(text), &e));
+        ok(hf_import(copy, store, 0, 128, &e));
+        if (!(logits_differ(store, t[i].model) < 2e-6))
+            fail_msg("%s", text);
+        ok(checkpoint_open(&ck, store, 0, &e));
+        assert_int_equal(checkpoint_info(ck)->model.positions, t[i].positions);
+        checkpoint_close(ck);
+    }
+}
+
 static void wrong_folders_are_named(void **state)
 {
     static const struct {
@@ -178,10 +224,17 @@ static void wrong_folders_are_named(void **state)
         {"llama", "sed -i 's/\"vocab_size\": 61/\"vocab_size\": -1/' config.json", "vocab_size"},
         {"llama", "echo '{' >config.json", "config.json"},
         {"llama", "truncate -s 5000 model-00001-of-00003.safetensors", "model-00001-of-00003.safetensors"},
+        {"mixtral", "sed -i '/rope_theta/d' config.json", "rope_theta"},
+        {"qwen3", "sed -i '/num_key_value_heads/d' config.json", "num_key_value_heads"},
         {"gpt2", "sed -i 's/gelu_new/relu/' config.json", "activation_function"},
         {"gpt2", "sed -i 's/\"n_embd\": 16/\"n_embd\": 32/' config.json", "'transformer.wte.weight' is 61 x 16, not 61 x 32"},
         {"gpt2", "sed -i 's/\"tie_word_embeddings\": true/\"tie_word_embeddings\": false/' config.json", "lm_head.weight"},
-        {"gpt2", "rm model.safetensors", "model.safetensors"},
+        {"gpt2", "rm model.safetensors", "neither model.safetensors"},
+        {"llama", "sed -i 's/{/{\"quantization_config\":{},/' config.json", "quantization_config"},
+        {"llama", "sed -i 's/\"attention_bias\": false/\"attention_bias\": true/' config.json", "attention_bias"},
+        {"qwen3", "sed -i 's/full_attention/linear_attention/' config.json", "layer_types"},
+        {"qwen3_moe", "sed -i 's/\"decoder_sparse_step\": 1/\"decoder_sparse_step\": 2/' config.json", "decoder_sparse_step"},
+        {"qwen3_moe", "sed -i 's/layers.1.mlp.gate.weight/layers.1.mlp.gate2.weight/' *.index.json", "gate2"},
     };
 
     (void)state;
@@ -252,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_logits),
         cmocka_unit_test(out_again_with_the_same_bytes),
+        cmocka_unit_test(published_configs_say_the_same),
         cmocka_unit_test(wrong_folders_are_named),
         cmocka_unit_test(models_that_nobody_has_are_refused),
         cmocka_unit_test(halves_are_exact),
