@@ -19,15 +19,16 @@ struct listed {
 struct added_list {
     struct buf tokens; /* struct listed */
     struct trie ids;   /* by content */
+    int64_t next;      /* the id of the next token that is new */
 };
 
 /* The id of an added token: that of the same text before; else the model's, if the model has just this text; else the next
  * one.  The library goes by that too, and not by the id in the file, which may leave holes. */
-static int64_t added_id(const struct tokenizer *t, const struct node *vocab, struct span text, const struct added_list *l)
+static int64_t added_id(const struct tokenizer *t, const struct node *vocab, struct span text, struct added_list *l)
 {
     struct buf bytes = {0};
     const struct node *there = NULL;
-    int64_t next = t->rules->model_tokens, id = trie_find(&l->ids, text.p, text.n);
+    int64_t id = trie_find(&l->ids, text.p, text.n);
 
     if (id == TRIE_NONE && t->rules->model == MODEL_BYTES) {
         if (format_unmap_bytes(text, &bytes) < 0 || vocab_find(&t->vocab, buf_span(&bytes)) >= 0)
@@ -37,9 +38,7 @@ static int64_t added_id(const struct tokenizer *t, const struct node *vocab, str
     } else if (id == TRIE_NONE) {
         id = vocab_find_own(&t->vocab, text);
     }
-    if (id >= 0)
-        return id;
-    return t->rules->last_added >= next ? t->rules->last_added + 1 : next;
+    return id >= 0 ? id : l->next++;
 }
 
 static int read_token(struct tokenizer *t, const struct node *x, const struct node *vocab, const struct hf_place *at,
@@ -62,7 +61,6 @@ static int read_token(struct tokenizer *t, const struct node *x, const struct no
     l.a.text = content->str;
     l.a.normalized = node_bool(x, "normalized", !l.a.special);
     l.a.id = (uint32_t)added_id(t, vocab, l.a.text, list);
-    t->rules->last_added = l.a.id > t->rules->last_added ? l.a.id : t->rules->last_added;
     old = vocab_get(&t->vocab, l.a.id);
     if (old.p && !span_eq(old, l.a.text) && !node_get(vocab, content->str.p))
         return err_set(e, ERR_FORMAT, "%s, '%.60s', would have the id %u of another token", at->text, content->str.p,
@@ -133,13 +131,11 @@ static int put_token(struct tokenizer *t, struct added_token a, struct err *e)
 static int read_added(struct tokenizer *t, const struct node *list, const struct node *vocab, struct err *e)
 {
     struct hf_place root = hf_place("the file");
-    struct added_list all = {0};
+    struct added_list all = {.next = vocab ? (int64_t)vocab->count : 0};
     struct listed *v;
     size_t i = 0, n, kept = 0, same;
     int rc = 0;
 
-    t->rules->model_tokens = vocab ? vocab->count : 0;
-    t->rules->last_added = -1;
     for (const struct node *x = list ? list->child : NULL; x && rc == 0; x = x->next, i++) {
         struct hf_place at = hf_item(&root, "added_tokens", i);
         rc = read_token(t, x, vocab, &at, &all, e);

@@ -24,7 +24,6 @@ struct rules {
     struct unigram unigram;
     struct wordlist words;
     struct steps normal, cut, decode; /* of a tokenizer.json */
-    int64_t model_tokens, last_added; /* while it is read: tokens of the model, the highest id added */
     /* SentencePiece */
     struct spm_normal spm;
     uint8_t *types;         /* of pieces, by id; owned */

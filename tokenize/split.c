@@ -94,49 +94,18 @@ int split_find(struct split *s, const char *pattern, struct err *e)
         }
     }
     set_kind(s, SPLIT_PCRE);
-    return split_pcre_new(&s->pcre, pattern, e);
-}
-
-/* True if ^ or $ stands outside brackets. */
-static bool has_anchor(const char *p)
-{
-    int depth = 0;
-
-    for (; *p; p++) {
-        if (*p == '\\' && p[1])
-            p++;
-        else if (*p == '[')
-            depth++;
-        else if (*p == ']')
-            depth -= depth > 0;
-        else if ((*p == '^' || *p == '$') && !depth)
-            return true;
-    }
-    return false;
+    return split_pcre_new(&s->pcre, pattern, false, e);
 }
 
 int split_find_expression(struct split *s, const char *pattern, struct err *e)
 {
-    size_t n = strlen(pattern);
-    char *lines;
-    int rc;
-
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].text[0] && strcmp(known[i].text, pattern) == 0) {
             set_kind(s, known[i].kind);
             return 0;
         }
     set_kind(s, SPLIT_PCRE);
-    if (!has_anchor(pattern))
-        return split_pcre_new(&s->pcre, pattern, e);
-    lines = malloc(n + 5);
-    if (!lines)
-        return err_set(e, ERR_NOMEM, "out of memory for a pattern");
-    memcpy(lines, "(?m)", 4);
-    memcpy(lines + 4, pattern, n + 1);
-    rc = split_pcre_new(&s->pcre, lines, e);
-    free(lines);
-    return rc;
+    return split_pcre_new(&s->pcre, pattern, true, e);
 }
 
 const char *split_pattern(const struct split *s)

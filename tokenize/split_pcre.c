@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tokenize/split_expression.h"
 
 struct split_pcre {
     pcre2_code *code;
@@ -14,45 +15,11 @@ struct split_pcre {
     char *pattern;
 };
 
-#define SPACES "\\x09-\\x0d\\x20\\x85\\xa0\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
-
-/* The pattern with \s and \S spelled out, and without the brackets of sets within sets. */
-static int translate(const char *pattern, struct buf *out, struct err *e)
-{
-    int depth = 0, rc = 0;
-
-    for (const char *p = pattern; *p && rc == 0; p++) {
-        if (*p == '\\' && (p[1] == 's' || p[1] == 'S')) {
-            if (depth && p[1] == 'S')
-                return err_set(e, ERR_UNSUPPORTED, "\\S within brackets in the pattern '%s'", pattern);
-            rc = buf_puts(out, depth ? SPACES : p[1] == 's' ? "[" SPACES "]" : "[^" SPACES "]");
-            p++;
-        } else if (*p == '\\' && p[1]) {
-            rc = buf_put(out, p++, 2);
-        } else if (depth && *p == '[' && p[1] == ':') {
-            const char *end = strstr(p, ":]");
-            if (!end)
-                return err_set(e, ERR_ARG, "a bracket is not closed in the pattern '%s'", pattern);
-            rc = buf_put(out, p, (size_t)(end + 2 - p));
-            p = end + 1;
-        } else if (depth && ((*p == '[' && p[1] == '^') || (*p == '&' && p[1] == '&'))) {
-            return err_set(e, ERR_UNSUPPORTED, "sets are subtracted or cut in the pattern '%s'", pattern);
-        } else if (*p == '[' || (*p == ']' && depth)) {
-            bool outer = *p == '[' ? depth++ == 0 : --depth == 0;
-            if (outer)
-                rc = buf_putc(out, *p);
-        } else {
-            rc = buf_putc(out, *p);
-        }
-    }
-    return rc < 0 ? err_set(e, ERR_NOMEM, "out of memory for a pattern") : 0;
-}
-
-int split_pcre_new(struct split_pcre **x, const char *pattern, struct err *e)
+int split_pcre_new(struct split_pcre **x, const char *pattern, bool oniguruma, struct err *e)
 {
     struct split_pcre *s = calloc(1, sizeof *s);
     struct buf text = {0};
-    int rc = s && (s->pattern = strdup(pattern)) ? translate(pattern, &text, e)
+    int rc = s && (s->pattern = strdup(pattern)) ? split_expression(pattern, oniguruma, &text, e)
                                                  : err_set(e, ERR_NOMEM, "out of memory for a pattern");
     int code;
     PCRE2_SIZE at;
@@ -133,9 +100,9 @@ int split_pcre_match(const struct split_pcre *x, const uint8_t *text, size_t n, 
 
 #else
 
-int split_pcre_new(struct split_pcre **x, const char *pattern, struct err *e)
+int split_pcre_new(struct split_pcre **x, const char *pattern, bool oniguruma, struct err *e)
 {
-    (void)x;
+    (void)x, (void)oniguruma;
     return err_set(e, ERR_UNSUPPORTED, "the pattern '%s' needs PCRE2, which this build does without", pattern);
 }
 

@@ -16,8 +16,9 @@
 
 struct split_pcre;
 
-/* ERR_ARG: not an expression, with PCRE2's reason; ERR_UNSUPPORTED: no PCRE2 here. */
-int split_pcre_new(struct split_pcre **x, const char *pattern, struct err *e);
+/* oniguruma: split_expression's.  ERR_ARG: not an expression, with PCRE2's reason; ERR_UNSUPPORTED: no PCRE2 here, or
+ * split_expression's. */
+int split_pcre_new(struct split_pcre **x, const char *pattern, bool oniguruma, struct err *e);
 void split_pcre_free(struct split_pcre *x);
 /* The pattern as it was given. */
 const char *split_pcre_pattern(const struct split_pcre *x);

@@ -19,9 +19,17 @@ enum ucd_class {
     UCD_LETTER = UCD_UPPER | UCD_LOWER | UCD_CASELESS
 };
 
-extern const char ucd_version[]; /* "15.0.0" */
+extern const char ucd_version[]; /* "16.0.0" */
 extern const uint8_t ucd_index[0x110000 / 128];
 extern const uint8_t ucd_blocks[][128];
+
+/* Characters that Unicode 14.0 does not have (or has in another category), in order. */
+struct ucd_late {
+    uint32_t first, last;
+    char category[3]; /* "Lu" */
+};
+extern const struct ucd_late ucd_late[];
+extern const uint32_t ucd_n_late;
 
 /* The bits of enum ucd_class of a code point below 0x110000. */
 static inline unsigned ucd_class(uint32_t cp)

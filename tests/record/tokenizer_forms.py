@@ -24,7 +24,8 @@ HARD = [t[:120] for t in names["HARD"] if t] + [
     "A \u00c9cole \u0130stanbul \u00df \u03a3\u03c2 \u01c5", "\u3000full\u3000width \uff21\uff22\uff23 \ufb01ne \u2460 \u337f",
     "\u78e8\u574a\u628a \u7cae\u98df 123 \u30d1\u30f3 abc\u3042", "caf\u00e9 cafe\u0301 \u00e5\u0323", "tab\tnew\nline\r\nend  ",
     "word-word, (it's) \u201cfine\u201d! $5.00 50% a_b x@y.z", "e\u0301\u0301\u0301x \u0e01\u0e33 \u0915\u094d\u0937 \u200d\u200b\u00adx\u0007\u007f\u0085y",
-    "\u00b2\u00bd\u0661\u2167 1a2b333", "\U0001f600\U0001f468\u200d\U0001f469 x", "the the  mill"]
+    "\u00b2\u00bd\u0661\u2167 1a2b333", "\U0001f600\U0001f468\u200d\U0001f469 x", "the the  mill",
+    "\u1c89\u1c8a\ua7cb \U0002ebf0\U00031350 \U0001fae9\U0001fadf\u2427 \U00016d70\u1b7f\U00011bf3 \u00b2\u00be\u24b6\u0e33", "(_x)\nbee\nx9,fg"]
 BYTES = {b: chr(b) for b in range(256) if 33 <= b <= 126 or 161 <= b <= 172 or b >= 174}
 for b in range(256):
     BYTES.setdefault(b, chr(256 + len(BYTES) - 188))
@@ -207,6 +208,9 @@ FORMS = {
     "contiguous": (n("NFKD"), seq("p", split(r"\p{L}", "Contiguous"), n("CharDelimiterSplit", delimiter="-"), n("Punctuation", behavior="MergedWithPrevious"), BL), octets(), BLD, []),
     "inverted": (None, seq("p", split(r"\w+", "MergedWithPrevious", True), split("a$|^b", "Isolated"), BL), octets(), BLD, []),
     "fixed": (None, seq("p", n("FixedLength", length=3), {**BL, "add_prefix_space": True}), octets(), BLD, []),
+    "classes": (n("Replace", pattern={"Regex": r"[\W_&&[^ \s]]"}, content="o"), seq("p", split(r"[\p{L}&&[^\p{Han}]]+|\p{Han}|[^\S\n]+"), split(r"\w{,3}$"), BL), octets(), BLD, []),
+    "classes-negated": (n("Replace", pattern={"Regex": r"[^\P{L}a-e[x-z]]\p{^L}"}, content="o"), seq("p", split(r"(?m:i.)|^[[:punct:]\h]|\d|[\D&&\p{N}]", "MergedWithNext"), BL), octets(), BLD, []),
+    "categories": (None, seq("p", split(r"\p{S}+", "Removed"), split(r"[\p{P}\p{M}]|[^\p{L}\s]", "Isolated"), split(r"(?i)q|\P{Lu}+"), BL), octets(), BLD, []),
     "added-twice": (n("Lowercase"), BLR, octets(), BLD, TWICE),
     "split-nothing": (None, split("", regex=False), chars(), seq("d"), []),
     "split-maybe": (None, seq("p", split("x*", "MergedWithPrevious"), BL), octets(), None, []),

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tokenize/ucd_table.c from Unicode's UnicodeData.txt.
+"""Writes tokenize/ucd_table.c: general categories of Unicode 16.0, the version that today's tiktoken (0.14) and Hugging Face's
+tokenizers (0.23) go by; and what differs from 14.0, the version of Debian 12's PCRE2.
 
-usage: unicode_classes.py UnicodeData.txt VERSION >tokenize/ucd_table.c
-(Debian: package unicode-data, /usr/share/unicode/UnicodeData.txt; VERSION is 15.0.0)
+usage: unicode_classes.py >tokenize/ucd_table.c      (Python 3.11, whose unicodedata is 14.0; needs unicodedata2 16.0.0)
 """
-import sys
+import unicodedata
+
+import unicodedata2
 
 UPPER, LOWER, OTHER, MARK, NUMBER, SPACE, PUNCT, SYMBOL = (1 << i for i in range(8))
 CLASS = {"Lu": UPPER, "Lt": UPPER, "Ll": LOWER, "Lm": OTHER, "Lo": OTHER}
@@ -15,17 +17,9 @@ SPACES = [*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202
 BLOCK = 128
 
 cls = bytearray(0x110000)
-first = None
-for line in open(sys.argv[1], encoding="ascii"):
-    f = line.split(";")
-    cp, name, cat = int(f[0], 16), f[1], f[2]
-    if name.endswith(", First>"):
-        first = cp
-        continue
-    lo = first if name.endswith(", Last>") else cp
-    first = None
-    v = CLASS.get(cat) or MAJOR.get(cat[0], 0)
-    cls[lo:cp + 1] = bytes([v]) * (cp + 1 - lo)
+for cp in range(0x110000):
+    cat = unicodedata2.category(chr(cp))
+    cls[cp] = CLASS.get(cat) or MAJOR.get(cat[0], 0)
 for cp in SPACES:
     cls[cp] |= SPACE
 
@@ -41,10 +35,10 @@ def rows(values):
         values = values[24:]
     return out
 
-print(f"""/* Written by tests/record/unicode_classes.py from Unicode {sys.argv[2]}: do not edit. */
+print(f"""/* Written by tests/record/unicode_classes.py from Unicode {unicodedata2.unidata_version}: do not edit. */
 #include "tokenize/ucd.h"
 
-const char ucd_version[] = "{sys.argv[2]}";
+const char ucd_version[] = "{unicodedata2.unidata_version}";
 
 const uint8_t ucd_index[{len(index)}] = {{
 {rows(index)}}};
@@ -53,3 +47,18 @@ const uint8_t ucd_blocks[{len(blocks)}][{BLOCK}] = {{""")
 for b in blocks:
     print("    {\n" + rows(b) + "    },")
 print("};")
+
+late = []
+for cp in range(0x110000):
+    cat = unicodedata2.category(chr(cp))
+    if cat == unicodedata.category(chr(cp)):
+        continue
+    if late and late[-1][1] == cp - 1 and late[-1][2] == cat:
+        late[-1][1] = cp
+    else:
+        late.append([cp, cp, cat])
+late = [f'{{0x{a:x}, 0x{b:x}, "{cat}"}},' for a, b, cat in late]
+print("\nconst struct ucd_late ucd_late[] = {")
+for at in range(0, len(late), 5):
+    print("    " + " ".join(late[at:at + 5]))
+print("};\nconst uint32_t ucd_n_late = sizeof ucd_late / sizeof *ucd_late;")

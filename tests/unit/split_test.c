@@ -108,7 +108,7 @@ static void splitters_cut_as_pcre2(void **state)
     (void)state;
     for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
         assert_int_equal(split_find(&s, patterns[k], &e), 0);
-        if (split_pcre_new(&x, split_pattern(&s), &e) < 0) {
+        if (split_pcre_new(&x, split_pattern(&s), false, &e) < 0) {
             assert_int_equal(e.code, ERR_UNSUPPORTED);
             skip();
         }

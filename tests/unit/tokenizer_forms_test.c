@@ -76,7 +76,7 @@ static void every_form_is_read_as_recorded(void **state)
         at = (size_t)(nl + 1 - file.p);
     }
     assert_int_equal(bad, 0);
-    assert_int_equal(forms, 36);
+    assert_int_equal(forms, 39);
     assert_true(cases > 5000);
     buf_free(&file);
     arena_free(&a);
