@@ -4,36 +4,38 @@
 #include "kernels/mma.cuh"
 
 /* Tiled attention with an online softmax on the tensor cores (arXiv:2205.14135, arXiv:2307.08691).  A block of four warps has
- * 64 queries (dk and dv: 64 keys) of a head, 16 a warp, and goes over the others in tiles through shared memory.  Backward is two
- * kernels, one over queries for dq and one over keys for dk and dv: 7 products where one kernel with atomics would do with
- * 5, but every sum has its order, so the bits are the same every time. */
+ * 64 queries (dk and dv: 64 keys) of a head, 16 a warp, and goes over the others in tiles through shared memory, of which there
+ * are two stages: one is multiplied while the next one's rows are on their way.  A barrier a tile does for both, for behind it
+ * a stage has come and the other has been read.  Backward is two kernels, one over queries for dq and one over keys for dk and
+ * dv: 7 products where one kernel with atomics would do with 5, but every sum has its order, so the bits are the same every time. */
 
-enum { WARPS = 4, OWN = 16 * WARPS, FEW = 16 };
+enum { WARPS = 4, OWN = 16 * WARPS, FEW = 16, STAGES = 2 };
 #define LOG2E 1.44269504f
 
-/* Rows row0 .. row0 + ROWS - 1 of a head into a tile of rows of S elements; zeros from `rows` on. */
-template <int D, int S, int ROWS> static __device__ __forceinline__ void fill(uint16_t *tile, const struct attention_view &v,
+/* Sends rows row0 .. row0 + ROWS - 1 of a head into a tile of rows of S elements; zeros from `rows` on. */
+template <int D, int S, int ROWS> static __device__ __forceinline__ void send(uint16_t *tile, const struct attention_view &v,
                                                                               int64_t b, int64_t h, int64_t row0, int64_t rows)
 {
+    const uint16_t *from = (const uint16_t *)v.p + b * v.batch + row0 * v.row + h * D;
+
     for (int x = (int)threadIdx.x; x < ROWS * (D / 8); x += 32 * WARPS) {
         int r = x / (D / 8), c = x % (D / 8) * 8;
-        uint4 w = {0, 0, 0, 0};
-        if (row0 + r < rows)
-            w = *(const uint4 *)((const uint16_t *)v.p + b * v.batch + (row0 + r) * v.row + h * D + c);
-        *(uint4 *)(tile + r * S + c) = w;
+        copy_async<16>(tile + r * S + c, from + r * v.row + c, row0 + r < rows);
     }
 }
 
-/* The same, and the 16 rows of them that the warp will multiply by. */
+/* 64 rows through `tile`, which is free again behind it: the 16 of them that the warp will multiply by. */
 template <int D, int S> static __device__ __forceinline__ void take_rows(uint32_t (*a)[4], uint16_t *tile,
                                                                           const struct attention_view &v, int64_t b, int64_t h,
                                                                           int64_t row0, int64_t rows)
 {
-    fill<D, S, OWN>(tile, v, b, h, row0, rows);
+    send<D, S, OWN>(tile, v, b, h, row0, rows);
+    copy_wait();
     __syncthreads();
 #pragma unroll
     for (int d = 0; d < D / 16; d++)
         mma_a<S>(a[d], tile, (int)threadIdx.x / 32 * 16, d * 16);
+    __syncthreads();
 }
 
 /* The warp's 16 rows of a tile of sums to memory, times scale and a factor for rows g and g + 8: rounded, or as they are; added
@@ -91,6 +93,17 @@ static __device__ __forceinline__ bool sees(const struct window &w, int64_t key)
     return (unsigned)((int)key - w.first) < w.n;
 }
 
+/* Sends a tile of keys and one of values, unless they begin behind the last that is seen. */
+template <int D, int S, int N> static __device__ __forceinline__ void send_pair(uint16_t *tiles, const struct attention_view &k,
+                                                                                const struct attention_view &v, int64_t b,
+                                                                                int64_t h, int64_t j0, int64_t end, int64_t rows)
+{
+    if (j0 < end) {
+        send<D, S, N>(tiles, k, b, h, j0, rows);
+        send<D, S, N>(tiles + N * S, v, b, h, j0, rows);
+    }
+}
+
 /* Sum and maximum over the four lanes that share a row. */
 static __device__ __forceinline__ float quad_max(float x)
 {
@@ -119,8 +132,7 @@ static __device__ __forceinline__ float drop_at(const struct drop &d, const stru
 template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd_kernel(struct attention p, struct drop drop)
 {
     constexpr int S = D + 8; /* rows lie 4 banks apart */
-    __shared__ __align__(16) uint16_t tiles[2 * N * S];
-    uint16_t *kt = tiles, *vt = tiles + N * S;
+    __shared__ __align__(16) uint16_t tiles[STAGES * 2 * N * S]; /* of each stage keys, then values */
     int64_t bh = blockIdx.y, b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads), seen = seen_of(p);
     int64_t q0 = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN,
         row = q0 + threadIdx.x / 32 * 16 + mma_g(); /* the long ones first */
@@ -130,7 +142,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
     float k = p.scale * LOG2E;
     uint32_t q[D / 16][4];
 
-    static_assert(2 * N >= OWN, "the queries go through the tiles");
+    static_assert(STAGES * 2 * N >= OWN, "the queries go through the tiles");
     if (p.block == ATTENTION_FURTHER) /* the state of the softmax after the blocks before; a row's sum is in one of its lanes */
 #pragma unroll
         for (int half = 0; half < 2; half++)
@@ -145,41 +157,45 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
                 }
             }
     take_rows<D, S>(q, tiles, p.q, b, h, q0, p.t);
-    for (int64_t j0 = first_of(p, b, q0); j0 < end; j0 += N) {
+    int64_t j0 = first_of(p, b, q0);
+    send_pair<D, S, N>(tiles, p.k, p.v, b, kvh, j0, end, p.t_kv);
+    for (uint16_t *kt = tiles, *next = tiles + 2 * N * S; j0 < end; j0 += N) {
+        const uint16_t *vt = kt + N * S;
         float s[N / 8][4] = {};
+        copy_wait();
         __syncthreads();
-        fill<D, S, N>(kt, p.k, b, kvh, j0, p.t_kv);
-        fill<D, S, N>(vt, p.v, b, kvh, j0, p.t_kv);
-        __syncthreads();
+        send_pair<D, S, N>(next, p.k, p.v, b, kvh, j0 + N, end, p.t_kv);
 #pragma unroll
-        for (int n = 0; n < N / 8; n++)
+        for (int n = 0; n < N / 16; n++)
 #pragma unroll
             for (int d = 0; d < D / 16; d++) {
-                uint32_t x[2];
-                mma_b_rows<S>(x, kt, n * 8, d * 16);
-                mma(s[n], q[d], x);
+                uint32_t x[4];
+                mma_b_rows<S>(x, kt, n * 16, d * 16);
+                mma(s[2 * n], q[d], x);
+                mma(s[2 * n + 1], q[d], x + 2);
             }
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int64_t col = j0 + mma_i() * 2;
-            float most = m[half], sum = 0, alpha;
+            float most = __uint_as_float(0xff800000u), sum = 0, alpha;
+            bool whole = sees(keys[half], j0) && sees(keys[half], j0 + N - 1);
 #pragma unroll
             for (int n = 0; n < N / 8; n++)
 #pragma unroll
                 for (int c = 0; c < 2; c++) {
                     float *x = &s[n][half * 2 + c];
-                    *x = sees(keys[half], col + n * 8 + c) ? *x * k : __uint_as_float(0xff800000u);
+                    *x = whole || sees(keys[half], col + n * 8 + c) ? *x : __uint_as_float(0xff800000u);
                     most = fmaxf(most, *x);
                 }
-            most = quad_max(most);
-            alpha = exp2f(m[half] - most);
+            most = fmaxf(m[half], quad_max(most) * k);
+            alpha = exp2_fast(m[half] - most);
             m[half] = most;
 #pragma unroll
             for (int n = 0; n < N / 8; n++)
 #pragma unroll
                 for (int c = 0; c < 2; c++) {
                     float *x = &s[n][half * 2 + c];
-                    *x = exp2f(*x - most);
+                    *x = exp2_fast(fmaf(*x, k, -most));
                     sum += *x;
                     if (drop.keep > 0)
                         *x *= drop_at(drop, p, b, h, col + n * 8 + c, row + half * 8);
@@ -203,6 +219,9 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
                 mma(o[2 * n + 1], a, x + 2);
             }
         }
+        uint16_t *read = kt;
+        kt = next;
+        next = read;
     }
     l[0] = quad_sum(l[0]);
     l[1] = quad_sum(l[1]);
@@ -220,8 +239,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
     dq_kernel(struct attention p, struct attention_view dout, struct attention_view dq, const float *delta, struct drop drop)
 {
     constexpr int S = D + 8;
-    __shared__ __align__(16) uint16_t tiles[OWN * S > 2 * N * S ? OWN * S : 2 * N * S];
-    uint16_t *kt = tiles, *vt = tiles + N * S;
+    __shared__ __align__(16) uint16_t tiles[(OWN > STAGES * 2 * N ? OWN : STAGES * 2 * N) * S];
     int64_t bh = blockIdx.y, b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads), seen = seen_of(p);
     int64_t q0 = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN, row = q0 + threadIdx.x / 32 * 16 + mma_g();
     int64_t end = q0 + OWN + seen < p.t_kv ? q0 + OWN + seen : p.t_kv;
@@ -236,32 +254,36 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
         del[half] = in ? delta[bh * p.t + row + half * 8] : 0;
     }
     take_rows<D, S>(q, tiles, p.q, b, h, q0, p.t);
-    __syncthreads();
     take_rows<D, S>(dy, tiles, dout, b, h, q0, p.t);
-    for (int64_t j0 = first_of(p, b, q0); j0 < end; j0 += N) {
+    int64_t j0 = first_of(p, b, q0);
+    send_pair<D, S, N>(tiles, p.k, p.v, b, kvh, j0, end, p.t_kv);
+    for (uint16_t *kt = tiles, *next = tiles + 2 * N * S; j0 < end; j0 += N) {
+        const uint16_t *vt = kt + N * S;
         float s[N / 8][4] = {};
+        copy_wait();
         __syncthreads();
-        fill<D, S, N>(kt, p.k, b, kvh, j0, p.t_kv);
-        fill<D, S, N>(vt, p.v, b, kvh, j0, p.t_kv);
-        __syncthreads();
+        send_pair<D, S, N>(next, p.k, p.v, b, kvh, j0 + N, end, p.t_kv);
 #pragma unroll
-        for (int n = 0; n < N / 8; n++) {
-            float dp[4] = {};
+        for (int n = 0; n < N / 16; n++) {
+            float dp[2][4] = {};
 #pragma unroll
             for (int d = 0; d < D / 16; d++) {
-                uint32_t x[2];
-                mma_b_rows<S>(x, kt, n * 8, d * 16);
-                mma(s[n], q[d], x);
-                mma_b_rows<S>(x, vt, n * 8, d * 16);
-                mma(dp, dy[d], x);
+                uint32_t x[4];
+                mma_b_rows<S>(x, kt, n * 16, d * 16);
+                mma(s[2 * n], q[d], x);
+                mma(s[2 * n + 1], q[d], x + 2);
+                mma_b_rows<S>(x, vt, n * 16, d * 16);
+                mma(dp[0], dy[d], x);
+                mma(dp[1], dy[d], x + 2);
             }
 #pragma unroll
-            for (int c = 0; c < 4; c++) {
-                int64_t key = j0 + n * 8 + mma_i() * 2 + c % 2, query = row + c / 2 * 8;
-                float pr = sees(keys[c / 2], key) ? exp2f(s[n][c] * k - lse[c / 2]) : 0.0f;
+            for (int c = 0; c < 8; c++) {
+                float *x = &s[2 * n + c / 4][c % 4], g_p = dp[c / 4][c % 4];
+                int64_t key = j0 + n * 16 + c / 4 * 8 + mma_i() * 2 + c % 2, query = row + c % 4 / 2 * 8;
+                float pr = sees(keys[c % 4 / 2], key) ? exp2_fast(fmaf(*x, k, -lse[c % 4 / 2])) : 0.0f;
                 if (drop.keep > 0)
-                    dp[c] *= drop_at(drop, p, b, h, key, query);
-                s[n][c] = pr * (dp[c] - del[c / 2]);
+                    g_p *= drop_at(drop, p, b, h, key, query);
+                *x = pr * (g_p - del[c % 4 / 2]);
             }
         }
 #pragma unroll
@@ -276,6 +298,9 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
                 mma(g[2 * n + 1], a, x + 2);
             }
         }
+        uint16_t *read = kt;
+        kt = next;
+        next = read;
     }
     store<D>(dq, p.block ? PUT_ADDED : PUT_ROUNDED, b, h, row, p.t, g, p.scale, p.scale);
 }
@@ -283,77 +308,109 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
 /* ---- backward, dk and dv: a block has 64 keys and goes over the heads that read them and the queries that see them, in order.
  * Everything is held key by query ---- */
 
+/* What a tile has of its queries beside their rows: zeros behind the last one, whose rows of zeros then add nothing. */
+template <int N> struct of_query {
+    float lse[N], delta[N];
+    int32_t begin[N];
+};
+template <int D, int S, int N> static __device__ __forceinline__ void send_queries(uint16_t *tile, struct of_query<N> *of,
+                                                                                   const struct attention &p,
+                                                                                   const struct attention_view &dout,
+                                                                                   const float *delta, int64_t b, int64_t h,
+                                                                                   int64_t i0)
+{
+    int x = (int)threadIdx.x;
+    int64_t at = (b * p.heads + h) * p.t + i0 + x;
+    bool in = i0 + x < p.t;
+
+    send<D, S, N>(tile, p.q, b, h, i0, p.t);
+    send<D, S, N>(tile + N * S, dout, b, h, i0, p.t);
+    if (x < N) {
+        copy_async<4>(&of->lse[x], p.lse + at, in);
+        copy_async<4>(&of->delta[x], delta + at, in);
+        if (p.start)
+            copy_async<4>(&of->begin[x], p.start + b * p.t + i0 + x, in);
+    }
+}
+
 template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
     dkv_kernel(struct attention p, struct attention_view dout, struct attention_view dk, struct attention_view dv,
                const float *delta, struct drop drop)
 {
     constexpr int S = D + 8;
-    __shared__ __align__(16) uint16_t vt[OWN * S], tiles[OWN * S > 2 * N * S ? OWN * S : 2 * N * S];
-    __shared__ float lse[N], del[N];
-    __shared__ int begin[N];
-    uint16_t *qt = tiles, *yt = tiles + N * S;
+    __shared__ __align__(16) uint16_t vt[OWN * S], tiles[(OWN > STAGES * 2 * N ? OWN : STAGES * 2 * N) * S];
+    __shared__ struct of_query<N> all[STAGES];
     int64_t b = blockIdx.y / p.kv_heads, kvh = blockIdx.y % p.kv_heads, group = p.heads / p.kv_heads, seen = seen_of(p);
     int64_t j0 = (int64_t)blockIdx.x * OWN, row = j0 + threadIdx.x / 32 * 16 + mma_g();
-    int64_t first = j0 > seen ? (j0 - seen) / N * N : 0;
+    int64_t first = j0 > seen ? (j0 - seen) / N * N : 0, stop;
     float gk[D / 8][4] = {}, gv[D / 8][4] = {}, k = p.scale * LOG2E;
     uint32_t key[D / 16][4];
 
-    fill<D, S, OWN>(vt, p.v, b, kvh, j0, p.t_kv);
+    send<D, S, OWN>(vt, p.v, b, kvh, j0, p.t_kv);
     take_rows<D, S>(key, tiles, p.k, b, kvh, j0, p.t_kv);
-    for (int64_t h = kvh * group; h < (kvh + 1) * group; h++)
-        for (int64_t i0 = first; i0 < p.t && first_of(p, b, i0) < j0 + OWN; i0 += N) { /* then documents behind these keys */
-            int64_t bh = b * p.heads + h;
-            float pr[N / 8][4] = {}, ds[N / 8][4] = {};
-            __syncthreads();
-            fill<D, S, N>(qt, p.q, b, h, i0, p.t);
-            fill<D, S, N>(yt, dout, b, h, i0, p.t);
-            for (int x = (int)threadIdx.x; x < N; x += 32 * WARPS) {
-                lse[x] = i0 + x < p.t ? p.lse[bh * p.t + i0 + x] * LOG2E : 0.0f;
-                del[x] = i0 + x < p.t ? delta[bh * p.t + i0 + x] : 0.0f;
-                begin[x] = i0 + x < p.t ? first_of(p, b, i0 + x) : INT32_MAX;
-            }
-            __syncthreads();
+    for (stop = first; stop < p.t && first_of(p, b, stop) < j0 + OWN; stop = p.start ? stop + N : p.t)
+        ; /* documents behind these keys */
+    int64_t h = kvh * group, i0 = first, left = stop > first ? group * ((stop - first + N - 1) / N) : 0;
+    if (left)
+        send_queries<D, S, N>(tiles, all, p, dout, delta, b, h, i0);
+    for (int stage = 0; left > 0; left--, stage = !stage) {
+        const uint16_t *qt = tiles + stage * 2 * N * S, *yt = qt + N * S;
+        const struct of_query<N> &of = all[stage];
+        int64_t now_h = h, now = i0;
+        float pr[N / 8][4] = {}, ds[N / 8][4] = {};
+        i0 += N;
+        if (i0 >= stop) {
+            i0 = first;
+            h++;
+        }
+        copy_wait();
+        __syncthreads();
+        if (left > 1)
+            send_queries<D, S, N>(tiles + !stage * 2 * N * S, all + !stage, p, dout, delta, b, h, i0);
 #pragma unroll
-            for (int d = 0; d < D / 16; d++) {
-                uint32_t value[4];
-                mma_a<S>(value, vt, (int)threadIdx.x / 32 * 16, d * 16);
+        for (int d = 0; d < D / 16; d++) {
+            uint32_t value[4];
+            mma_a<S>(value, vt, (int)threadIdx.x / 32 * 16, d * 16);
 #pragma unroll
-                for (int n = 0; n < N / 8; n++) {
-                    uint32_t x[2];
-                    mma_b_rows<S>(x, qt, n * 8, d * 16);
-                    mma(pr[n], key[d], x);
-                    mma_b_rows<S>(x, yt, n * 8, d * 16);
-                    mma(ds[n], value, x);
-                }
-            }
-#pragma unroll
-            for (int n = 0; n < N / 8; n++)
-#pragma unroll
-                for (int c = 0; c < 4; c++) {
-                    int at = n * 8 + mma_i() * 2 + c % 2;
-                    int64_t query = i0 + at, j = row + c / 2 * 8;
-                    float x = j >= begin[at] && j <= query + seen ? exp2f(pr[n][c] * k - lse[at]) : 0.0f;
-                    float f = drop.keep > 0 ? drop_at(drop, p, b, h, j, query) : 1.0f;
-                    ds[n][c] = x * (ds[n][c] * f - del[at]);
-                    pr[n][c] = x * f;
-                }
-#pragma unroll
-            for (int i = 0; i < N / 16; i++) {
-                uint32_t a[4], c[4];
-                mma_a_of(a, pr[2 * i], pr[2 * i + 1]);
-                mma_a_of(c, ds[2 * i], ds[2 * i + 1]);
-#pragma unroll
-                for (int n = 0; n < D / 16; n++) {
-                    uint32_t x[4];
-                    mma_b_columns<S>(x, yt, i * 16, n * 16);
-                    mma(gv[2 * n], a, x);
-                    mma(gv[2 * n + 1], a, x + 2);
-                    mma_b_columns<S>(x, qt, i * 16, n * 16);
-                    mma(gk[2 * n], c, x);
-                    mma(gk[2 * n + 1], c, x + 2);
-                }
+            for (int n = 0; n < N / 16; n++) {
+                uint32_t x[4];
+                mma_b_rows<S>(x, qt, n * 16, d * 16);
+                mma(pr[2 * n], key[d], x);
+                mma(pr[2 * n + 1], key[d], x + 2);
+                mma_b_rows<S>(x, yt, n * 16, d * 16);
+                mma(ds[2 * n], value, x);
+                mma(ds[2 * n + 1], value, x + 2);
             }
         }
+#pragma unroll
+        for (int n = 0; n < N / 8; n++)
+#pragma unroll
+            for (int c = 0; c < 4; c++) {
+                int at = n * 8 + mma_i() * 2 + c % 2;
+                int64_t query = now + at, j = row + c / 2 * 8;
+                bool seen_by = j <= query + seen && (!p.start || j >= of.begin[at] - p.first_key);
+                float x = seen_by ? exp2_fast(fmaf(pr[n][c], k, -of.lse[at] * LOG2E)) : 0.0f;
+                float f = drop.keep > 0 ? drop_at(drop, p, b, now_h, j, query) : 1.0f;
+                ds[n][c] = x * (ds[n][c] * f - of.delta[at]);
+                pr[n][c] = x * f;
+            }
+#pragma unroll
+        for (int i = 0; i < N / 16; i++) {
+            uint32_t a[4], c[4];
+            mma_a_of(a, pr[2 * i], pr[2 * i + 1]);
+            mma_a_of(c, ds[2 * i], ds[2 * i + 1]);
+#pragma unroll
+            for (int n = 0; n < D / 16; n++) {
+                uint32_t x[4];
+                mma_b_columns<S>(x, yt, i * 16, n * 16);
+                mma(gv[2 * n], a, x);
+                mma(gv[2 * n + 1], a, x + 2);
+                mma_b_columns<S>(x, qt, i * 16, n * 16);
+                mma(gk[2 * n], c, x);
+                mma(gk[2 * n + 1], c, x + 2);
+            }
+        }
+    }
     store<D>(dk, p.block ? PUT_ADDED : PUT_ROUNDED, b, kvh, row, p.t_kv, gk, p.scale, p.scale);
     store<D>(dv, p.block ? PUT_ADDED : PUT_ROUNDED, b, kvh, row, p.t_kv, gv, 1, 1);
 }
@@ -367,7 +424,7 @@ bool attention_mma_view_fits(const struct attention_view *v)
 
 bool attention_mma_fits(enum dtype dt, const struct attention *p)
 {
-    return dt == DTYPE_BF16 && (p->d == 64 || p->d == 128) && p->t >= FEW && p->b * p->heads <= 65535 &&
+    return dt == DTYPE_BF16 && (p->d == 64 || p->d == 128) && p->scale > 0 && p->t >= FEW && p->b * p->heads <= 65535 &&
            attention_mma_view_fits(&p->q) && attention_mma_view_fits(&p->k) && attention_mma_view_fits(&p->v) &&
            attention_mma_view_fits(&p->o);
 }
@@ -376,7 +433,7 @@ static dim3 grid_of(int64_t rows, int64_t heads) { return dim3((unsigned)((rows 
 
 int attention_mma_fwd(struct device *dev, const struct attention *p, struct err *e)
 {
-    auto *kernel = p->d == 64 ? fwd_kernel<64, 64> : fwd_kernel<128, 64>;
+    auto *kernel = p->d == 64 ? fwd_kernel<64, 64> : fwd_kernel<128, 32>;
 
     LAUNCH(kernel, grid_of(p->t, p->b * p->heads), 32 * WARPS, dev, attention_filled(p), attention_drop(p));
     return cuda_launched(dev, "attention_fwd", e);

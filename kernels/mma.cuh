@@ -1,4 +1,5 @@
-/* kernels/mma.cuh -- the tensor cores as warps use them, and the same in plain steps where kernels run on the CPU.
+/* kernels/mma.cuh -- the tensor cores as warps use them, with the copies that feed them, and the same in plain steps where kernels
+ * run on the CPU.
  *
  * A product of 16 x 16 (A) and 16 x 8 (B) of bf16 added to 16 x 8 (C) of fp32, spread over a warp.  With g = lane / 4 and
  * i = lane % 4 a lane holds, two elements a word,
@@ -44,15 +45,37 @@ static __device__ __forceinline__ void mma(float c[4], const uint32_t a[4], cons
 }
 #endif
 
+/* Four matrices of 8 x 8 from shared memory: lane l names row l % 8 of matrix l / 8, 16 bytes that no other row's share banks
+ * with, and gets of matrix q the elements of row g, columns 2 i and the next, or with TURNED of rows 2 i and the next, column g. */
+template <bool TURNED> static __device__ __forceinline__ void mma_load(uint32_t x[4], const uint16_t *row)
+{
+#if defined(SIMT)
+    static const uint16_t *all[32][32]; /* what the lanes of each warp named */
+    const uint16_t **warp = all[threadIdx.x / 32];
+
+    warp[threadIdx.x % 32] = row;
+    __syncwarp();
+    for (int q = 0; q < 4; q++) {
+        const uint16_t *const *r = warp + q * 8;
+        x[q] = TURNED ? (uint32_t)r[mma_i() * 2][mma_g()] | (uint32_t)r[mma_i() * 2 + 1][mma_g()] << 16
+                      : (uint32_t)r[mma_g()][mma_i() * 2] | (uint32_t)r[mma_g()][mma_i() * 2 + 1] << 16;
+    }
+    __syncwarp();
+#else
+    uint32_t at = (uint32_t)__cvta_generic_to_shared(row);
+    if (TURNED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(at) : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(at) : "memory");
+#endif
+}
+
 /* A from rows row0 .. of a tile in shared memory, columns col0 ..; S elements between rows. */
 template <int S> static __device__ __forceinline__ void mma_a(uint32_t a[4], const uint16_t *tile, int row0, int col0)
 {
-    const uint16_t *p = tile + (row0 + mma_g()) * S + col0 + mma_i() * 2;
-
-    a[0] = *(const uint32_t *)p;
-    a[1] = *(const uint32_t *)(p + 8 * S);
-    a[2] = *(const uint32_t *)(p + 8);
-    a[3] = *(const uint32_t *)(p + 8 * S + 8);
+    mma_load<false>(a, tile + (row0 + (int)threadIdx.x % 16) * S + col0 + (int)threadIdx.x % 32 / 16 * 8);
 }
 
 /* A from two neighbouring C: a product's result goes into the next. */
@@ -64,30 +87,56 @@ static __device__ __forceinline__ void mma_a_of(uint32_t a[4], const float left[
     a[3] = bf16_pair(right[2], right[3]);
 }
 
-/* B[k][n] = tile[n0 + n][k0 + k]. */
-template <int S> static __device__ __forceinline__ void mma_b_rows(uint32_t b[2], const uint16_t *tile, int n0, int k0)
+/* B[k][n] = tile[n0 + n][k0 + k], and in b[2], b[3] the same for n0 + 8. */
+template <int S> static __device__ __forceinline__ void mma_b_rows(uint32_t b[4], const uint16_t *tile, int n0, int k0)
 {
-    const uint16_t *p = tile + (n0 + mma_g()) * S + k0 + mma_i() * 2;
+    int lane = (int)threadIdx.x % 32;
 
-    b[0] = *(const uint32_t *)p;
-    b[1] = *(const uint32_t *)(p + 8);
+    mma_load<false>(b, tile + (n0 + lane / 16 * 8 + lane % 8) * S + k0 + lane / 8 % 2 * 8);
 }
 
 /* B[k][n] = tile[k0 + k][n0 + n], and in b[2], b[3] the same for n0 + 8. */
 template <int S> static __device__ __forceinline__ void mma_b_columns(uint32_t b[4], const uint16_t *tile, int k0, int n0)
 {
+    mma_load<true>(b, tile + (k0 + (int)threadIdx.x % 16) * S + n0 + (int)threadIdx.x % 32 / 16 * 8);
+}
+
+/* ---- copies into shared memory that go on while the warp computes ---- */
+
+/* Begins a copy of 4 or 16 aligned bytes; of zeros unless `in`, whatever lies at `from`. */
+template <int BYTES> static __device__ __forceinline__ void copy_async(void *to, const void *from, bool in)
+{
+    static_assert(BYTES == 4 || BYTES == 16, "what cp.async copies");
 #if defined(SIMT)
-    for (int q = 0; q < 4; q++) {
-        const uint16_t *p = tile + (k0 + q % 2 * 8 + mma_i() * 2) * S + n0 + q / 2 * 8 + mma_g();
-        b[q] = (uint32_t)p[0] | (uint32_t)p[S] << 16;
-    }
+    simt::copy_begin(to, in ? from : NULL, BYTES);
 #else
-    /* lanes 0 - 15 name the rows of the first two matrices, 16 - 31 those of the others */
-    const uint16_t *p = tile + (k0 + (int)threadIdx.x % 16) * S + n0 + (int)threadIdx.x % 32 / 16 * 8;
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
-                 : "r"((uint32_t)__cvta_generic_to_shared(p))
-                 : "memory");
+    uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(at), "l"(from), "r"(in ? 16 : 0) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" : : "r"(at), "l"(from), "r"(in ? 4 : 0) : "memory");
+#endif
+}
+
+/* Waits for all copies of the thread; those of others have come behind a barrier after that. */
+static __device__ __forceinline__ void copy_wait()
+{
+#if defined(SIMT)
+    simt::copy_wait();
+#else
+    asm volatile("cp.async.wait_all;" : : : "memory");
+#endif
+}
+
+/* 2^x, within two units in the last place; 0 from far below. */
+static __device__ __forceinline__ float exp2_fast(float x)
+{
+#if defined(SIMT)
+    return exp2f(x);
+#else
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
 #endif
 }
 

@@ -11,11 +11,15 @@
  * with others only by what orders them on a GPU, so that a race inside a block is reported
  * in whatever order they run; blocks are ordered one after the other there.
  *
+ * Asynchronous copies into shared memory (cp.async) come at the last moment, when their thread waits
+ * for them; until then NaN is there, so what reads too early, or still needs what was there, is wrong.
+ *
  * What stops the program, with a message: a lane that is not in the mask it gives, a
  * shuffle from a lane outside the mask, lanes of one call that give different masks or make
- * different calls, threads of a block at different __syncthreads, and threads that wait forever.
+ * different calls, threads of a block at different __syncthreads, threads that wait forever, and a thread that ends
+ * before its copies have come.
  *
- * Not modelled: clusters, the tensor cores and the asynchronous copies, memory of another order
+ * Not modelled: clusters, the tensor cores and the bulk copies, memory of another order
  * than program order, races between blocks.
  */
 #ifndef TESTS_SIMT_H
@@ -80,7 +84,14 @@ namespace simt {
 
 enum state : uint8_t { FRESH, READY, AT_BARRIER, AT_WARP, DONE };
 enum call : uint8_t { SYNC, SHUFFLE, BALLOT };
-enum { STACK = 256 << 10, MOST = 1024 };
+enum { STACK = 256 << 10, MOST = 1024, COPIES = 64 };
+
+/* A copy that is on its way. */
+struct copy {
+    void *to;
+    const void *from; /* NULL: zeros */
+    int bytes;
+};
 
 struct fiber {
     void *stack;
@@ -97,6 +108,8 @@ struct fiber {
     uint32_t mask;
     int from;
     uint64_t value, result;
+    copy on_its_way[COPIES];
+    int copies;
 };
 
 struct machine {
@@ -256,6 +269,35 @@ SIMT_INNER uint64_t warp_call(call what, uint32_t mask, uint64_t value, int from
     return f->result;
 }
 
+/* ---- asynchronous copies ---- */
+
+inline void copy_begin(void *to, const void *from, int bytes)
+{
+    fiber *f = m.now;
+
+    if (f->copies == COPIES)
+        fail("thread %d has more than %d copies on their way", f->number, COPIES);
+    if ((uintptr_t)to % (unsigned)bytes || (uintptr_t)from % (unsigned)bytes)
+        fail("thread %d copies %d bytes that are not aligned", f->number, bytes);
+    f->on_its_way[f->copies++] = {to, from, bytes};
+    memset(to, 0xff, (size_t)bytes);
+}
+
+/* All of the thread's come. */
+inline void copy_wait()
+{
+    fiber *f = m.now;
+
+    for (int i = 0; i < f->copies; i++) {
+        const copy &c = f->on_its_way[i];
+        if (c.from)
+            memcpy(c.to, c.from, (size_t)c.bytes);
+        else
+            memset(c.to, 0, (size_t)c.bytes);
+    }
+    f->copies = 0;
+}
+
 /* ---- a block ---- */
 
 SIMT_INNER void entry()
@@ -266,6 +308,8 @@ SIMT_INNER void entry()
     m.body(m.argument);
     release(&m.end);
     f = m.now;
+    if (f->copies)
+        fail("thread %d ends with %d copies on their way", f->number, f->copies);
     warp = &m.thread[f->number & ~31];
     f->at = DONE;
     m.live--;
@@ -363,6 +407,7 @@ SIMT_INNER void run_block()
         f->tid = {x, yz % m.block_dim.y, yz / m.block_dim.y};
         f->number = i;
         f->at = FRESH;
+        f->copies = 0;
     }
     release(&m.start);
     while (m.live) {

@@ -27,10 +27,11 @@ void simt_forget(void);
 /* tests/simt_kernels.cu: kernels that use every part of tests/simt.h, right or with a mistake.
  * Each returns 0 if the result is what it should be. */
 enum simt_mistake { SIMT_RIGHT, SIMT_NO_BARRIER, SIMT_WRONG_MASK, SIMT_WRONG_LANE, SIMT_TWO_BARRIERS, SIMT_NO_ATOMIC,
-                    SIMT_STUCK };
+                    SIMT_STUCK, SIMT_NO_WAIT, SIMT_LEFT_BEHIND };
 int simt_block_sums(enum simt_mistake mistake);
 int simt_warp_calls(enum simt_mistake mistake);
 int simt_atomics(enum simt_mistake mistake);
+int simt_copies(enum simt_mistake mistake);
 int simt_shapes(void);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
 // Kernels for the tests of tests/simt.h itself.
+#include "kernels/mma.cuh"
 #include "tests/simt_device.h"
 
 // ---- shared memory and the block's barrier ----
@@ -60,6 +61,47 @@ extern "C" int simt_block_sums(enum simt_mistake mistake)
             sum += in[b * THREADS + i];
         for (unsigned i = 0; i < THREADS; i++)
             wrong += out[b * THREADS + i] != sum;
+    }
+    return wrong;
+}
+
+// ---- asynchronous copies ----
+
+// Sums of what a block's other half sent, by two stages: one is read while the next comes.
+static __global__ void copies_kernel(const float *in, float *out, int n, int mistake)
+{
+    __shared__ float stage[2][64];
+    int t = (int)threadIdx.x;
+    float sum = 0;
+
+    copy_async<4>(&stage[0][t], in + t, true);
+    for (int i = 0; i < n; i++) {
+        if (mistake != SIMT_NO_WAIT || i % 2 == 0)
+            copy_wait();
+        if (mistake != SIMT_NO_BARRIER)
+            __syncthreads();
+        if (i + 1 < n || mistake == SIMT_LEFT_BEHIND)
+            copy_async<4>(&stage[(i + 1) % 2][t], in + (i + 1) * 64 + t, i + 1 < n - 1); // the last one is zeros
+        sum += stage[i % 2][63 - t];
+    }
+    out[t] = sum;
+}
+
+extern "C" int simt_copies(enum simt_mistake mistake)
+{
+    enum { N = 5 };
+    static float in[(N + 1) * 64];
+    float out[64];
+    int wrong = 0;
+
+    for (int i = 0; i < (N + 1) * 64; i++)
+        in[i] = (float)(i * i % 101);
+    SIMT_LAUNCH(copies_kernel, 1, 64, 0, in, out, (int)N, (int)mistake);
+    for (int t = 0; t < 64; t++) {
+        float want = 0;
+        for (int i = 0; i < N - 1; i++)
+            want += in[i * 64 + 63 - t];
+        wrong += !(out[t] == want);
     }
     return wrong;
 }

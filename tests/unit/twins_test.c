@@ -39,6 +39,7 @@ static void right_kernels_are_right(void **s)
         for (uint64_t seed = 1; seed < 4; seed++) {
             simt_set_order(order, seed);
             assert_int_equal(simt_block_sums(SIMT_RIGHT), 0);
+            assert_int_equal(simt_copies(SIMT_RIGHT), 0);
             assert_int_equal(simt_warp_calls(SIMT_RIGHT), 0);
             assert_int_equal(simt_atomics(SIMT_RIGHT), 0);
             assert_int_equal(simt_shapes(), 0);
@@ -73,6 +74,10 @@ static void mistakes_are_seen(void **s)
     assert_int_not_equal(in_child(simt_block_sums, SIMT_NO_BARRIER), 0);
     assert_int_equal(in_child(simt_block_sums, SIMT_TWO_BARRIERS), -SIGABRT);
     assert_int_equal(in_child(simt_block_sums, SIMT_STUCK), -SIGABRT);
+    assert_int_equal(in_child(simt_copies, SIMT_RIGHT), 0);
+    assert_int_not_equal(in_child(simt_copies, SIMT_NO_WAIT), 0);
+    assert_int_not_equal(in_child(simt_copies, SIMT_NO_BARRIER), 0);
+    assert_int_equal(in_child(simt_copies, SIMT_LEFT_BEHIND), -SIGABRT);
     assert_int_equal(in_child(simt_warp_calls, SIMT_WRONG_MASK), -SIGABRT);
     assert_int_equal(in_child(simt_warp_calls, SIMT_WRONG_LANE), -SIGABRT);
     /* Only the sanitizer can see this one: fibers do not interrupt one another. */
