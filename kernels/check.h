@@ -180,6 +180,8 @@ static inline int check_fp8_quantize(const struct fp8_quantize *p, struct err *e
     TRY(check_dtype(p->dt, "fp8_quantize", e));
     if (p->rows < 0 || p->cols < 0 || (p->to != FP8_E4M3 && p->to != FP8_E5M2) || !p->scale)
         return err_set(e, ERR_ARG, "fp8_quantize: %lld x %lld", (long long)p->rows, (long long)p->cols);
+    if (p->yt_ld && (p->yt_ld < p->rows || p->yt_ld >= p->rows + FP8_WHOLE))
+        return err_set(e, ERR_ARG, "fp8_quantize: %lld rows, %lld in columns", (long long)p->rows, (long long)p->yt_ld);
     return 0;
 }
 

@@ -93,7 +93,7 @@ template <enum dtype DT, enum fp8 TO> static __global__ void __launch_bounds__(C
     __shared__ uint32_t part[CUDA_WARPS];
     int64_t squares = (p.cols + SIDE - 1) / SIDE, r0 = blockIdx.x / squares * SIDE, c0 = blockIdx.x % squares * SIDE;
     int j = (int)threadIdx.x % UNITS, i = (int)threadIdx.x / UNITS;
-    int64_t col = c0 + 8 * j, left = p.cols - col;
+    int64_t col = c0 + 8 * j, left = p.cols - col, ld = p.yt_ld ? p.yt_ld : p.rows;
     float scale = *p.scale;
     uint32_t most = 0;
     uint64_t row[8];
@@ -119,8 +119,8 @@ template <enum dtype DT, enum fp8 TO> static __global__ void __launch_bounds__(C
         for (int k = 0; k < 8; k++) {
             int c = 16 * k + i, unit = j;
             int64_t r = r0 + 8 * unit;
-            if (c0 + c < p.cols && r < p.rows)
-                put_eight(p.yt, (c0 + c) * p.rows + r, p.rows - r, turned[c * UNITS + (unit + c / 8) % UNITS]);
+            if (c0 + c < p.cols && r < ld)
+                put_eight(p.yt, (c0 + c) * ld + r, ld - r, turned[c * UNITS + (unit + c / 8) % UNITS]);
         }
     }
     if (p.amax)

@@ -25,14 +25,17 @@ enum fp8_cell {
     FP8_HISTORY
 };
 
+/* The sum of a product in FP8 goes over a multiple of so many (cuBLAS, "Tensor Core Usage"), and so its matrices' rows are. */
+enum { FP8_WHOLE = 16 };
+
 static inline float fp8_max(enum fp8 f) { return f == FP8_E4M3 ? 448.0f : 57344.0f; }
 
 /* *amax = the largest |x[i]| of x (n); NaN if one is NaN. */
 typedef int fp8_amax_fn(struct device *dev, enum dtype dt, float *amax, const void *x, int64_t n, struct err *e);
 
 /* y (rows, cols) = x * *scale, rounded to nearest even; what is beyond the largest number becomes that,
- * infinity too; NaN stays NaN (0x7f).  yt (cols, rows) is the same transposed.  *amax becomes the larger of
- * itself and the largest |x| (NaN if one is NaN).  Neither y, yt nor amax is needed (NULL). */
+ * infinity too; NaN stays NaN (0x7f).  yt (cols, yt_ld) is the same transposed, and 0 behind the end of each row.  *amax
+ * becomes the larger of itself and the largest |x| (NaN if one is NaN).  Neither y, yt nor amax is needed (NULL). */
 struct fp8_quantize {
     int64_t rows, cols;
     enum fp8 to;
@@ -41,13 +44,14 @@ struct fp8_quantize {
     uint8_t *y, *yt;
     const float *scale;
     float *amax;
+    int64_t yt_ld; /* 0: rows; FP8_WHOLE - 1 more than that at most */
 };
 typedef int fp8_quantize_fn(struct device *dev, const struct fp8_quantize *p, struct err *e);
 
 /* New scales for n rows, ld floats apart, of FP8_HISTORY + len floats: scale = max / amax / 2^margin, where amax is
  * the largest of the history or (recent) the one of the step that ends.  The history then moves on: the step's
  * goes to its end and the one under way is 0, as Transformer Engine has it.  What is 0 or not finite makes no
- * new scale, and not finite is remembered as 0.
+ * new scale (where there was none it is 1), and not finite is remembered as 0.
  * now: scale = max / FP8_NOW instead (1 where that is 0 or not finite), FP8_NOW also goes into the step's
  * amax, and the history stays. */
 struct fp8_update {

@@ -78,8 +78,8 @@ TWIN_INLINE void fp8_update_row(const struct fp8_update *p, float *row)
         history[0] = 0;
     for (int64_t i = 0; i < (p->recent ? 1 : p->len); i++)
         most = history[i] > most ? history[i] : most;
-    row[FP8_SCALE] = fp8_scale_of(row[FP8_MAX], most, p->margin, row[FP8_SCALE]);
-    row[FP8_INVERSE] = row[FP8_SCALE] > 0 ? 1 / row[FP8_SCALE] : 0;
+    row[FP8_SCALE] = fp8_scale_of(row[FP8_MAX], most, p->margin, row[FP8_SCALE] > 0 ? row[FP8_SCALE] : 1);
+    row[FP8_INVERSE] = 1 / row[FP8_SCALE];
     most = history[0];
     for (int64_t i = 0; i + 1 < p->len; i++)
         history[i] = history[i + 1];

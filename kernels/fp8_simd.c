@@ -47,7 +47,8 @@ INLINE void convert(enum dtype dt, enum fp8 to, uint8_t *y, const void *x, int64
 /* Rows r0 .. of a band of SIDE. */
 INLINE void quantize_band(enum dtype dt, enum fp8 to, const struct fp8_quantize *p, float scale, int64_t r0)
 {
-    int64_t rows = p->rows - r0 < SIDE ? p->rows - r0 : SIDE;
+    int64_t rows = p->rows - r0 < SIDE ? p->rows - r0 : SIDE, ld = p->yt_ld ? p->yt_ld : p->rows;
+    size_t behind = r0 + rows == p->rows ? (size_t)(ld - p->rows) : 0;
     uint8_t square[SIDE][SIDE];
 
     for (int64_t c0 = 0; c0 < p->cols; c0 += SIDE) {
@@ -60,9 +61,13 @@ INLINE void quantize_band(enum dtype dt, enum fp8 to, const struct fp8_quantize 
             if (p->y)
                 memcpy(p->y + at, square[r], (size_t)cols);
         }
-        for (int64_t c = 0; p->yt && c < cols; c++)
+        for (int64_t c = 0; p->yt && c < cols; c++) {
+            uint8_t *column = p->yt + (c0 + c) * ld + r0;
+
             for (int64_t r = 0; r < rows; r++)
-                p->yt[(c0 + c) * p->rows + r0 + r] = square[r][c];
+                column[r] = square[r][c];
+            memset(column + rows, 0, behind);
+        }
     }
 }
 

@@ -19,11 +19,12 @@ static int product_plain(struct device *dev, const struct matmul *p, struct err 
     return 0;
 }
 
-/* FP8: every number of it is one of bf16. */
+/* FP8: every number of it is one of bf16.  Ragged sums are cut into powers of two, as oneDNN's are. */
 static int product_fp8(struct device *dev, const struct matmul *p, product_fn *product, struct err *e)
 {
-    struct matmul of = {.m = p->m, .n = p->n, .k = p->k, .trans_b = true, .dt = DTYPE_BF16, .dt_c = DTYPE_F32,
-                        .lda = p->k, .ldb = p->k, .ldc = p->n};
+    struct matmul of = {.m = p->m, .n = p->n, .trans_b = true, .dt = DTYPE_BF16, .dt_c = DTYPE_F32,
+                        .ldc = p->n, .ragged = p->ragged && !matmul_rows_inside(p)};
+    bool cut = p->ragged && matmul_rows_inside(p);
     size_t na = (size_t)(p->m * p->k), nb = (size_t)(p->n * p->k), nc = (size_t)(p->m * p->n);
     void *memory;
 
@@ -32,9 +33,15 @@ static int product_fp8(struct device *dev, const struct matmul *p, product_fn *p
     uint16_t *a = (uint16_t *)((float *)memory + nc), *b = a + na;
     of.a = a;
     of.b = b;
-    ISA_PICK(fp8_decode_loop)(dev, a, p->fp8_a, p->a, p->m, p->k, p->lda);
-    ISA_PICK(fp8_decode_loop)(dev, b, p->fp8_b, p->b, p->n, p->k, p->ldb);
-    TRY(product(dev, &of, e));
+    for (int64_t at = 0; at < p->k; at += of.k) {
+        for (of.k = p->k - at; cut && of.k & (of.k - 1);)
+            of.k &= of.k - 1;
+        of.lda = of.ldb = of.k;
+        of.beta = at > 0;
+        ISA_PICK(fp8_decode_loop)(dev, a, p->fp8_a, (const uint8_t *)p->a + at, p->m, of.k, p->lda);
+        ISA_PICK(fp8_decode_loop)(dev, b, p->fp8_b, (const uint8_t *)p->b + at, p->n, of.k, p->ldb);
+        TRY(product(dev, &of, e));
+    }
     ISA_PICK(fp8_finish_loop)(dev, p, memory, *p->inv_a * *p->inv_b);
     return 0;
 }

@@ -357,7 +357,9 @@ static struct lt_plan *plan_once(struct device *dev, struct lt *lt, const struct
 
     if (!p)
         return NULL;
-    *(q->trans_a ? &like.k : &like.m) = about(q->trans_a ? q->k : q->m);
+    *(matmul_rows_inside(q) ? &like.k : &like.m) = about(matmul_rows_inside(q) ? q->k : q->m);
+    if (q->fp8_a)
+        like.lda = like.ldb = like.k;
     p->key = key_of(dev, lt, q);
     kept = plan_of(dev, lt, &like, workspace);
     if (kept && layouts(lt->api, p) == 0 && describe(lt->api, p, kept->did) == 0 && describe_call(lt->api, p, q) == 0 &&

@@ -32,11 +32,18 @@ struct matmul {
                                backward pass; needed with act */
     enum act dact;          /* C = product * dact'(dact_aux): backward through an */
     const void *dact_aux;   /* activation, dact_aux (m, n) being what went into it */
-    bool ragged;            /* the rows (m, or with trans_a k) are others at every call, as those of an expert */
+    bool ragged;            /* the rows (see matmul_rows_inside) are others at every call, as those of an expert */
     enum fp8 fp8_a, fp8_b;  /* A and B are of these formats (kernels/fp8.h), or neither: then dt is bf16, */
     const float *inv_a, *inv_b; /* the product is multiplied by both (the device's), and both matrices lie */
     bool fast;              /* with k inside (trans_b alone).  fast: sums may be of fewer bits than fp32 */
 };
+
+/* Whether the rows of a layer are what is summed over, as for the gradient of its weight: with trans_a, or of FP8 into fp32; else
+ * they are m. */
+static inline bool matmul_rows_inside(const struct matmul *p)
+{
+    return p->trans_a || (p->fp8_a && p->dt_c == DTYPE_F32);
+}
 
 /* Accumulates in fp32.  The same call gives the same bits every time with the same number
  * of threads.  Another number may change the last bits where oneDNN splits k over

@@ -1,7 +1,7 @@
 // Stands for cuBLASLt where kernels run on the CPU: the same interface (kernels/lt_api.h) over plain loops, column-major as the
 // library is.  It checks what it is given, and lacks what the library lacks in places: the GELU epilogues are for bf16 alone and
 // want matrices of a multiple of 8 rows; a bias wants the type of the result, or bf16 with FP8, which is for transposed A alone
-// and dimensions and strides of a multiple of 16 bytes, and has no derivative of GELU.  An algorithm is for addresses of the
+// and m, k and strides of a multiple of 16 bytes, and has no derivative of GELU.  An algorithm is for addresses of the
 // alignment that was asked for, and for the workspace that it names.
 #include <math.h>
 #include <stdio.h>
@@ -143,7 +143,7 @@ int fits(const desc *d, const layout *a, const layout *b, const layout *c)
     if (d->epilogue != LT_EPILOGUE_NONE && d->epilogue != LT_EPILOGUE_BIAS && d->epilogue != LT_EPILOGUE_GELU_AUX &&
         d->epilogue != (LT_EPILOGUE_GELU_AUX | LT_EPILOGUE_BIAS) && d->epilogue != LT_EPILOGUE_DGELU)
         return 7;
-    if (fp8(a->type) && (!d->op_a || d->op_b || m % 16 || n % 16 || k % 16 || fp8(c->type)))
+    if (fp8(a->type) && (!d->op_a || d->op_b || m % 16 || k % 16 || fp8(c->type)))
         return 15;
     if (fp8(a->type) && (a->ld % 16 || b->ld % 16 || c->ld % 8))
         return 15;

@@ -345,8 +345,6 @@ int train_config_check(struct train_config *c, struct err *e)
                        c->bf16 ? "goes without --optimizer-cpu-offload" : "needs --bf16");
     if (c->fp8.format && !c->bf16)
         return err_set(e, ERR_ARG, "--fp8-format needs --bf16");
-    if (c->fp8.format && c->model.experts)
-        return err_set(e, ERR_UNSUPPORTED, "--fp8-format: quern cannot do this with --num-experts yet");
     if (c->recompute != RECOMPUTE_FULL && (c->recompute_method || c->recompute_layers > 1))
         return err_set(e, ERR_ARG, "--recompute-method and --recompute-num-layers need --recompute-granularity full");
     TRY(model_config_check(&c->model, c->vocab_divisor, e));

@@ -14,14 +14,16 @@ static bool delayed(const struct train_part *p)
     return m->fp8 && m->fp8->n && !m->run.fp8.tensorwise;
 }
 
-static int largest(struct model *m, struct comm *ranks, struct err *e)
+/* Of weights first .. end - 1. */
+static int largest(struct model *m, struct comm *ranks, int64_t first, int64_t end, struct err *e)
 {
+    float *amax = m->fp8->amax + first * FP8_TENSORS;
     struct comm_call call = {
-        .kind = COMM_ALL_REDUCE, .send = m->fp8->amax, .recv = m->fp8->amax, .n = (size_t)(m->fp8->n * FP8_TENSORS),
-        .type = COMM_F32, .op = COMM_MAX,
+        .kind = COMM_ALL_REDUCE, .send = amax, .recv = amax, .n = (size_t)((end - first) * FP8_TENSORS), .type = COMM_F32,
+        .op = COMM_MAX,
     };
 
-    return ranks && ranks->size > 1 ? exchange(m->dev, ranks, &call, e) : 0;
+    return ranks && ranks->size > 1 && first < end ? exchange(m->dev, ranks, &call, e) : 0;
 }
 
 int fp8_end_step(const struct layout *l, struct train_part *parts, int n, struct err *e)
@@ -32,8 +34,9 @@ int fp8_end_step(const struct layout *l, struct train_part *parts, int n, struct
         if (!delayed(&parts[i]))
             continue;
         TRY(model_fp8_amax(m, e));
-        TRY(largest(m, l->replicas, e));
-        TRY(largest(m, l->tensor, e));
+        TRY(largest(m, l->replicas, 0, m->fp8->dense, e));
+        TRY(largest(m, l->expert_replicas, m->fp8->dense, m->fp8->n, e));
+        TRY(largest(m, l->tensor, 0, m->fp8->n, e));
         TRY(model_fp8_end(m, e));
     }
     return 0;
@@ -56,7 +59,7 @@ static int put_pieces(const struct train_part *p, struct piece *v)
 
     for (int64_t i = 0; delayed(p) && i < f->n; i++)
         v[i] = (struct piece){
-            .part = CHECKPOINT_FP8, .name = p->model->dense.params.v[f->param[i]].name, .dims = 2,
+            .part = CHECKPOINT_FP8, .name = model_fp8_param(p->model, i)->name, .dims = 2,
             .shape = {FP8_TENSORS, f->ld - FP8_SCALE}, .rows = FP8_TENSORS, .cols = f->ld - FP8_SCALE,
             .data = f->rows + i * FP8_TENSORS * f->ld + FP8_SCALE, .ld = f->ld,
         };

@@ -6,10 +6,8 @@
 #include "train/model.h"
 #include "train/model_pass.h"
 
-enum { WHOLE = 16 }; /* matrix products of FP8 want multiples of it */
-
-static const enum layer_param linear[] = {QKV_W, PROJ_W, FC1_W, FC2_W};
-enum { LINEARS = sizeof linear / sizeof *linear };
+static const enum layer_param linear[] = {QKV_W, PROJ_W, FC1_W, FC2_W}, expert_linear[] = {EXPERT_FC1_W, EXPERT_FC2_W};
+enum { LINEARS = sizeof linear / sizeof *linear, EXPERT_LINEARS = sizeof expert_linear / sizeof *expert_linear };
 
 static enum fp8 gradient_format(const struct model *m)
 {
@@ -21,15 +19,28 @@ static float *row_of(const struct model_fp8 *f, int64_t weight, int which)
     return f->rows + (weight * FP8_TENSORS + which) * f->ld;
 }
 
-static int add_weight(struct model *m, struct model_fp8 *f, int w, struct err *e)
+static const struct store *store_of(const struct model *m, int64_t i)
 {
-    const struct param *p = &m->dense.params.v[w];
+    return i < m->fp8->dense ? &m->dense : &m->experts;
+}
 
+const struct param *model_fp8_param(const struct model *m, int64_t i)
+{
+    return &store_of(m, i)->params.v[m->fp8->param[i]];
+}
+
+/* -1 is none.  wide: the widest of its kind so far. */
+static int add_weight(struct model_fp8 *f, const struct params *all, int w, int64_t *wide, struct err *e)
+{
+    const struct param *p = &all->v[w];
+
+    if (w < 0)
+        return 0;
     for (int k = 0; k < 2; k++) {
-        if (p->shape[k] % WHOLE)
+        if (p->shape[k] % FP8_WHOLE)
             return err_set(e, ERR_ARG, "--fp8-format: '%s' of %lld x %lld on this rank; matrix products in FP8 need"
-                           " multiples of %d", p->name, (long long)p->shape[0], (long long)p->shape[1], WHOLE);
-        f->wide = p->shape[k] > f->wide ? p->shape[k] : f->wide;
+                           " multiples of %d", p->name, (long long)p->shape[0], (long long)p->shape[1], FP8_WHOLE);
+        *wide = p->shape[k] > *wide ? p->shape[k] : *wide;
     }
     f->param[f->n] = w;
     f->at[f->n++] = 2 * f->elements;
@@ -37,11 +48,31 @@ static int add_weight(struct model *m, struct model_fp8 *f, int w, struct err *e
     return 0;
 }
 
+/* Those of one kind; in the order of its store, by which they are found. */
+static int add_weights(struct model *m, bool experts, struct err *e)
+{
+    const struct model_fp8_run *r = &m->run.fp8;
+    struct model_fp8 *f = m->fp8;
+
+    for (int64_t i = 0; i < m->config.layers; i++) {
+        int64_t layer = m->part.first + i, here = pass_moe(m, i) ? m->experts.params.experts : 0;
+
+        if (layer < r->bf16_start || layer >= m->whole.layers - r->bf16_end)
+            continue;
+        for (int k = 0; k < LINEARS && !experts; k++)
+            TRY(add_weight(f, &m->dense.params, pass_param(m, i, linear[k]), &f->wide, e));
+        for (int64_t k = 0; k < here * EXPERT_LINEARS && experts; k++)
+            TRY(add_weight(f, &m->experts.params, params_expert(&m->experts.params, i, k / EXPERT_LINEARS,
+                                                                expert_linear[k % EXPERT_LINEARS]), &f->expert_wide, e));
+    }
+    return 0;
+}
+
 int model_fp8_plan(struct model *m, struct err *e)
 {
     const struct model_fp8_run *r = &m->run.fp8;
     struct model_fp8 *f = calloc(1, sizeof *f);
-    int64_t most = m->config.layers * LINEARS, n = m->b * m->t;
+    int64_t most = m->config.layers * (LINEARS + EXPERT_LINEARS * m->experts.params.experts), n = m->b * m->t;
 
     m->fp8 = f;
     if (!f)
@@ -52,17 +83,12 @@ int model_fp8_plan(struct model *m, struct err *e)
     f->fresh = calloc((size_t)most + 1, sizeof *f->fresh);
     if (!f->param || !f->at || !f->fresh)
         return err_set(e, ERR_NOMEM, "out of memory");
-    if (n % WHOLE)
+    if (n % FP8_WHOLE)
         return err_set(e, ERR_ARG, "--fp8-format: a micro-batch of %lld tokens on this rank; matrix products in FP8 need"
-                       " a multiple of %d", (long long)n, WHOLE);
-    for (int64_t i = 0; i < m->config.layers; i++) {
-        int64_t layer = m->part.first + i;
-
-        for (int k = 0; k < LINEARS && layer >= r->bf16_start && layer < m->whole.layers - r->bf16_end; k++)
-            if (pass_param(m, i, linear[k]) >= 0) /* experts have none of these: they stay in bf16 */
-                TRY(add_weight(m, f, pass_param(m, i, linear[k]), e));
-    }
-    return 0;
+                       " a multiple of %d", (long long)n, FP8_WHOLE);
+    TRY(add_weights(m, false, e));
+    f->dense = f->n;
+    return add_weights(m, true, e);
 }
 
 size_t model_fp8_bytes(const struct model_fp8 *f)
@@ -149,11 +175,12 @@ int model_fp8_end(struct model *m, struct err *e)
 
 /* ---- products ---- */
 
-int pass_fp8(const struct model *m, int w)
+int pass_fp8(const struct model *m, const struct store *s, int w)
 {
     const struct model_fp8 *f = m->fp8;
+    bool experts = s == &m->experts;
 
-    for (int64_t lo = 0, hi = f ? f->n : 0; lo < hi;) { /* they are in the slab's order */
+    for (int64_t lo = f && experts ? f->dense : 0, hi = !f ? 0 : experts ? f->n : f->dense; lo < hi;) {
         int64_t mid = (lo + hi) / 2;
 
         if (f->param[mid] == w)
@@ -166,8 +193,13 @@ int pass_fp8(const struct model *m, int w)
     return -1;
 }
 
-/* x (rows, cols), one of the matrices of a weight, to y and transposed to yt (either NULL).  again: it was converted before in
- * this step. */
+static int64_t whole(int64_t rows)
+{
+    return (rows + FP8_WHOLE - 1) / FP8_WHOLE * FP8_WHOLE;
+}
+
+/* x (rows, cols), one of the matrices of a weight, to y and transposed to yt (either NULL), there whole(rows) apart.  again:
+ * it was converted before in this step. */
 static int convert(struct model *m, int weight, int which, const void *x, int64_t rows, int64_t cols, uint8_t *y, uint8_t *yt,
                    bool again, struct err *e)
 {
@@ -179,7 +211,7 @@ static int convert(struct model *m, int weight, int which, const void *x, int64_
     struct fp8_quantize q = {
         .rows = rows, .cols = cols, .dt = m->dt, .x = x, .y = y, .yt = yt, .scale = row + FP8_SCALE,
         .to = which == FP8_GRADIENT ? gradient_format(m) : FP8_E4M3,
-        .amax = now || again || (which == FP8_INPUT && !f->record) ? NULL : row + FP8_HISTORY,
+        .amax = now || again || (which == FP8_INPUT && !f->record) ? NULL : row + FP8_HISTORY, .yt_ld = whole(rows),
     };
 
     if (now && !(again && m->run.slots == 1)) { /* with several slots another micro-batch may have come between */
@@ -193,25 +225,27 @@ static int convert(struct model *m, int weight, int which, const void *x, int64_
 static int weight_copy(struct model *m, int weight, bool transposed, const uint8_t **copy, struct err *e)
 {
     struct model_fp8 *f = m->fp8;
-    const struct param *p = &m->dense.params.v[f->param[weight]];
+    const struct param *p = model_fp8_param(m, weight);
     uint8_t *at = f->weights + f->at[weight], *yt = at + p->n;
 
     if (!f->fresh[weight])
-        TRY(convert(m, weight, FP8_WEIGHT, pass_weight(m, f->param[weight]), p->shape[0], p->shape[1], at,
+        TRY(convert(m, weight, FP8_WEIGHT, store_weight(store_of(m, weight), f->param[weight]), p->shape[0], p->shape[1], at,
                     m->run.use == MODEL_TRAIN ? yt : NULL, false, e));
     f->fresh[weight] = true;
     *copy = transposed ? yt : at;
     return 0;
 }
 
-int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, struct err *e)
+int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *const buf[3], struct err *e)
 {
     struct model_fp8 *f = m->fp8;
     const uint8_t *w;
 
     TRY(weight_copy(m, weight, false, &w, e));
-    TRY(convert(m, weight, FP8_INPUT, mm->a, mm->m, mm->k, f->buf[0], NULL, false, e));
-    mm->a = f->buf[0];
+    if (mm->m == 0)
+        return 0;
+    TRY(convert(m, weight, FP8_INPUT, mm->a, mm->m, mm->k, buf[0], NULL, false, e));
+    mm->a = buf[0];
     mm->b = w;
     mm->fp8_a = mm->fp8_b = FP8_E4M3;
     mm->inv_a = row_of(f, weight, FP8_INPUT) + FP8_INVERSE;
@@ -220,19 +254,23 @@ int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, struct err 
     return 0;
 }
 
-int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, struct err *e)
+int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, uint8_t *const buf[3],
+                      struct err *e)
 {
     struct model_fp8 *f = m->fp8;
     const float *inverse = row_of(f, weight, FP8_GRADIENT) + FP8_INVERSE;
     int64_t rows = input_mm->m, in = input_mm->n, out = input_mm->k;
     const uint8_t *w;
 
+    if (rows == 0)
+        return 0;
     TRY(weight_copy(m, weight, true, &w, e));
-    TRY(convert(m, weight, FP8_GRADIENT, input_mm->a, rows, out, f->buf[0], f->buf[1], false, e));
-    TRY(convert(m, weight, FP8_INPUT, weight_mm->b, rows, in, NULL, f->buf[2], true, e));
-    weight_mm->a = f->buf[1];
-    weight_mm->b = f->buf[2];
-    input_mm->a = f->buf[0];
+    TRY(convert(m, weight, FP8_GRADIENT, input_mm->a, rows, out, buf[0], buf[1], false, e));
+    TRY(convert(m, weight, FP8_INPUT, weight_mm->b, rows, in, NULL, buf[2], true, e));
+    weight_mm->a = buf[1];
+    weight_mm->b = buf[2];
+    weight_mm->k = whole(rows);
+    input_mm->a = buf[0];
     input_mm->b = w;
     weight_mm->trans_a = false;
     for (int i = 0; i < 2; i++) {

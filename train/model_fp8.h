@@ -6,7 +6,8 @@
  *               there are none (the first step of all) a tensor is scaled by its own
  *   tensorwise  from its own largest absolute value
  * Weights are converted once a step, inputs and gradients at each use; what is kept between forward and backward stays
- * bf16.  Embeddings, norms, attention and the output layer are as without FP8.
+ * bf16.  Each expert has scales of its own, for the rows that it gets.  Embeddings, norms, attention, routers and the output
+ * layer are as without FP8.
  */
 #ifndef TRAIN_MODEL_FP8_H
 #define TRAIN_MODEL_FP8_H
@@ -22,6 +23,7 @@ extern "C" {
 #endif
 
 struct model;
+struct param;
 
 enum model_fp8_format { MODEL_FP8_NONE, MODEL_FP8_E4M3, MODEL_FP8_HYBRID };
 struct model_fp8_run {
@@ -37,21 +39,25 @@ enum { FP8_INPUT, FP8_WEIGHT, FP8_GRADIENT, FP8_TENSORS };
 
 struct model_fp8 {
     int64_t n, ld;  /* weights; FP8_TENSORS rows of ld floats for each */
-    int64_t elements, wide; /* of all weights; of a row of the widest input or output */
+    int64_t dense;  /* so many of them are the dense store's; behind them are those of experts */
+    int64_t elements; /* of all weights */
+    int64_t wide, expert_wide; /* a row of the widest input or output, of each kind */
     float *rows;    /* the device's; enum fp8_cell */
     float *amax;    /* (n FP8_TENSORS) this step's, packed */
     uint8_t *weights; /* each weight as it is, then transposed; the device's */
-    uint8_t *buf[3]; /* (b * t, wide) */
-    int *param;     /* which parameter weight i is */
+    uint8_t *buf[3]; /* (b * t, wide); experts have theirs in the pool's scratch room */
+    int *param;     /* which parameter of its store weight i is */
     int64_t *at;    /* its place in weights */
     bool *fresh;    /* its copies are of the weights as they are */
     bool warm;      /* there are scales from past steps */
     bool record;    /* forward is of training: amax are gathered */
 };
 
-/* Fills in n, elements and wide for the model's parameters; buffers are none yet.  ERR_NOMEM; ERR_ARG where a width
+/* Fills in what follows from the model's parameters; buffers are none yet.  ERR_NOMEM; ERR_ARG where a width
  * or the number of rows is no multiple of 16. */
 int model_fp8_plan(struct model *m, struct err *e);
+/* The parameter that weight i is. */
+const struct param *model_fp8_param(const struct model *m, int64_t i);
 /* Bytes on the device but for buf. */
 size_t model_fp8_bytes(const struct model_fp8 *f);
 /* Allocates them; there are no scales yet. */

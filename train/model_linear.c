@@ -11,11 +11,11 @@ int pass_linear(struct model *m, void *y, const void *x, int w, int b, int64_t r
         .a = x, .b = pass_weight(m, w), .c = y, .bias = biased ? pass_weight(m, b) : NULL,
         .act = act, .aux = aux,
     };
-    int fp8 = pass_fp8(m, w);
+    int fp8 = pass_fp8(m, &m->dense, w);
 
     TRY(pass_at_point(m, MODEL_WORKS, 0, e));
     if (fp8 >= 0)
-        TRY(pass_fp8_forward(m, &mm, fp8, e));
+        TRY(pass_fp8_forward(m, &mm, fp8, m->fp8->buf, e));
     return m->dev->ops->matmul(m->dev, &mm, e);
 }
 
@@ -32,11 +32,11 @@ int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, i
         .m = rows, .n = in, .k = out, .dt = m->dt, .dt_c = m->dt,
         .a = dy, .b = pass_weight(m, w), .c = dx, .dact = aux ? ACT_GELU_TANH : ACT_NONE, .dact_aux = aux,
     };
-    int fp8 = pass_fp8(m, w);
+    int fp8 = pass_fp8(m, &m->dense, w);
 
     TRY(pass_at_point(m, MODEL_WORKS, 0, e));
     if (fp8 >= 0)
-        TRY(pass_fp8_backward(m, &weight, &input, fp8, e));
+        TRY(pass_fp8_backward(m, &weight, &input, fp8, m->fp8->buf, e));
     TRY(ops->matmul(m->dev, &weight, e));
     if (b >= 0)
         TRY(ops->vec_colsum(m->dev, m->dt, pass_grad(m, b), dy, rows, out, out, e));

@@ -56,6 +56,7 @@ struct places {
     void *come, *sorted;     /* (rows, h) as they come and go, and by expert; with ranks that share */
     void *pieces;            /* (pieces, rows, h / pieces) of these, where tensor ranks share what travels */
     void *dfc1;              /* in backward */
+    uint8_t *fp8[3];         /* (rows, m->fp8->expert_wide) bytes, of one expert at a time */
     int32_t *order, *back;   /* (rows) where the i-th by expert came, where the i-th that came stands; with such ranks */
 };
 
@@ -80,12 +81,13 @@ static int64_t scratch_places(const struct model *m, char *mem, int64_t rows, st
 {
     bool spread = pass_spread(m);
     int64_t w = (int64_t)dtype_size(m->dt), h = spread ? m->config.hidden * w : 0, cut = pass_pieces(m) > 1 ? h : 0;
-    int64_t id = spread ? (int64_t)sizeof(int32_t) : 0;
+    int64_t id = spread ? (int64_t)sizeof(int32_t) : 0, fp8 = m->fp8 ? m->fp8->expert_wide : 0;
     const struct {
         void **to;
         int64_t bytes;
     } each[] = {{&p->come, h}, {&p->sorted, h}, {&p->pieces, cut}, {&p->act, act_kept(m) ? 0 : m->config.moe_ffn * w},
-                {&p->dfc1, m->run.use == MODEL_TRAIN ? width(m) * w : 0}, {(void **)&p->order, id}, {(void **)&p->back, id}};
+                {&p->dfc1, m->run.use == MODEL_TRAIN ? width(m) * w : 0}, {(void **)&p->order, id}, {(void **)&p->back, id},
+                {(void **)&p->fp8[0], fp8}, {(void **)&p->fp8[1], fp8}, {(void **)&p->fp8[2], fp8}};
     int64_t row = 0;
 
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
@@ -328,8 +330,8 @@ static bool next_stretch(const struct model *m, int64_t layer, struct stretch *s
     return true;
 }
 
-/* y = x . W^T + b of n rows; of a row-parallel W the first tensor rank adds b. */
-static int forward(struct model *m, void *y, const void *x, int w, int b, int64_t n, struct err *e)
+/* y = x . W^T + b of n rows; of a row-parallel W the first tensor rank adds b.  fp8: of struct places. */
+static int forward(struct model *m, uint8_t *const fp8[3], void *y, const void *x, int w, int b, int64_t n, struct err *e)
 {
     const struct param *p = &m->experts.params.v[w];
     bool biased = b >= 0 && (p->split != 1 || pass_first(m));
@@ -338,12 +340,17 @@ static int forward(struct model *m, void *y, const void *x, int w, int b, int64_
         .a = x, .b = store_weight(&m->experts, w), .c = y, .bias = biased ? store_weight(&m->experts, b) : NULL,
     };
 
+    int weight = pass_fp8(m, &m->experts, w);
+
     TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+    if (weight >= 0)
+        TRY(pass_fp8_forward(m, &mm, weight, fp8, e));
     return m->dev->ops->matmul(m->dev, &mm, e);
 }
 
 /* dW (+)= dY^T . X, db += the columns of dY, then dX = dY . W; dx may be x. */
-static int backward(struct model *m, void *dx, const void *dy, const void *x, int w, int b, int64_t n, struct err *e)
+static int backward(struct model *m, uint8_t *const fp8[3], void *dx, const void *dy, const void *x, int w, int b, int64_t n,
+                    struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
     const struct param *p = &m->experts.params.v[w];
@@ -357,7 +364,11 @@ static int backward(struct model *m, void *dx, const void *dy, const void *x, in
         .c = dx,
     };
 
+    int i = pass_fp8(m, &m->experts, w);
+
     TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+    if (i >= 0)
+        TRY(pass_fp8_backward(m, &weight, &input, i, fp8, e));
     TRY(ops->matmul(m->dev, &weight, e));
     if (b >= 0)
         TRY(ops->vec_colsum(m->dev, m->dt, store_grad(&m->experts, b), dy, n, out, out, e));
@@ -404,10 +415,10 @@ static int experts(struct model *m, int64_t layer, const struct places *p, void 
     int64_t h = m->config.hidden, f = m->config.moe_ffn;
 
     for (struct stretch s = {0}; next_stretch(m, layer, &s);)
-        TRY(forward(m, pass_at(m, p->fc1, s.at * width(m)), pass_at(m, p->in, s.at * h), s.fc1, s.fc1_b, s.n, e));
+        TRY(forward(m, p->fp8, pass_at(m, p->fc1, s.at * width(m)), pass_at(m, p->in, s.at * h), s.fc1, s.fc1_b, s.n, e));
     TRY(pass_experts_activate(m, layer, e));
     for (struct stretch s = {0}; next_stretch(m, layer, &s);)
-        TRY(forward(m, pass_at(m, answers, s.at * h), pass_at(m, p->act, s.at * f), s.fc2, s.fc2_b, s.n, e));
+        TRY(forward(m, p->fp8, pass_at(m, answers, s.at * h), pass_at(m, p->act, s.at * f), s.fc2, s.fc2_b, s.n, e));
     return 0;
 }
 
@@ -513,15 +524,15 @@ static int experts_back(struct model *m, int64_t layer, const struct places *p, 
     for (struct stretch s = {0}; next_stretch(m, layer, &s);) { /* what act was is needed no more */
         void *act = pass_at(m, p->act, s.at * f);
 
-        TRY(backward(m, act, pass_at(m, rows, s.at * h), act, s.fc2, s.fc2_b, s.n, e));
+        TRY(backward(m, p->fp8, act, pass_at(m, rows, s.at * h), act, s.fc2, s.fc2_b, s.n, e));
     }
     if (m->config.swiglu)
         TRY(ops->glu_bwd(m->dev, m->dt, ACT_SILU, p->dfc1, p->act, p->fc1, n, f, e));
     else
         TRY(ops->act_bwd(m->dev, m->dt, ACT_GELU_TANH, p->dfc1, p->act, p->fc1, n * f, e));
     for (struct stretch s = {0}; next_stretch(m, layer, &s);)
-        TRY(backward(m, pass_at(m, rows, s.at * h), pass_at(m, p->dfc1, s.at * width(m)), pass_at(m, p->in, s.at * h), s.fc1,
-                     s.fc1_b, s.n, e));
+        TRY(backward(m, p->fp8, pass_at(m, rows, s.at * h), pass_at(m, p->dfc1, s.at * width(m)), pass_at(m, p->in, s.at * h),
+                     s.fc1, s.fc1_b, s.n, e));
     return 0;
 }
 

@@ -102,12 +102,15 @@ int pass_linear(struct model *m, void *y, const void *x, int w, int b, int64_t r
  * the GELU that made X from it.  dx may be x, not dy. */
 int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, int w, int b, const void *aux, struct err *e);
 
-/* Which of the FP8 weights (train/model_fp8.h) parameter w is; -1: none. */
-int pass_fp8(const struct model *m, int w);
-/* Makes the product of an input with a weight one in FP8: mm is as without, its operands are converted. */
-int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, struct err *e);
-/* The same for the products that give the gradients of a weight and of its input. */
-int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, struct err *e);
+/* Which of the FP8 weights (train/model_fp8.h) parameter w of a store is; -1: none. */
+int pass_fp8(const struct model *m, const struct store *s, int w);
+/* Makes the product of an input with a weight one in FP8: mm is as without, its operands are converted, to buf; without rows
+ * it stays as it is. */
+int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *const buf[3], struct err *e);
+/* The same for the products that give the gradients of a weight and of its input.  Of buf each has room for the rows, up to
+ * a multiple of FP8_WHOLE: the sum over them has zeros behind its end. */
+int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, uint8_t *const buf[3],
+                      struct err *e);
 
 /* Whether layer has experts; the choices of its tokens; the rows that go to experts, at most. */
 static inline bool pass_moe(const struct model *m, int64_t layer)

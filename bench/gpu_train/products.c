@@ -66,7 +66,7 @@ static int run_fp8(const int64_t *n)
 {
     float *cell = place[6];
     struct fp8_quantize p = {n[0], n[1], FP8_E4M3, DTYPE_BF16, place[0], n[2] & 1 ? place[1] : NULL, n[2] & 2 ? place[2] : NULL,
-                             cell, cell + 1};
+                             cell, cell + 1, 0};
 
     if (n[2])
         return dev->ops->fp8_quantize(dev, &p, &err);

@@ -74,14 +74,14 @@ static struct tensor bytes_of(struct made *m, int64_t n)
 
 /* A matrix in FP8 with its scales, as quantize makes it; and the same transposed. */
 static void quantized(struct made *m, struct tensor q[2], const struct tensor *x, enum fp8 to, const struct tensor *cells,
-                      int64_t rows, int64_t cols)
+                      int64_t rows, int64_t cols, int64_t yt_ld)
 {
     q[0] = bytes_of(m, rows * cols);
-    q[1] = bytes_of(m, rows * cols);
+    q[1] = bytes_of(m, (yt_ld ? yt_ld : rows) * cols);
     BOTH {
         float *cell = on(m, w, cells);
         struct fp8_quantize p = {rows, cols, to, x->dt, on(m, w, x), on(m, w, &q[0]), on(m, w, &q[1]), cell + FP8_SCALE,
-                                 cell + FP8_HISTORY};
+                                 cell + FP8_HISTORY, yt_ld};
         CHECK(m, OPS(m, w)->fp8_quantize(DEV(m, w), &p, &m->e));
     }
 }
@@ -90,11 +90,12 @@ void twins_fp8_conversions(struct twins *t)
 {
     static const int64_t shape[][2] = {{1, 1}, {16, 128}, {37, 45}, {130, 259}, {128, 136}};
 
-    for (int k = 0; k < 20; k++) {
+    for (int k = 0; k < 40; k++) {
         struct made m = {.t = t};
         enum dtype dt = both_types[k % 2];
         enum fp8 to = k / 2 % 2 ? FP8_E5M2 : FP8_E4M3;
-        int64_t rows = shape[k / 4][0] * t->scale, cols = shape[k / 4][1];
+        int64_t rows = shape[k / 8][0] * t->scale, cols = shape[k / 8][1];
+        int64_t ld = k / 4 % 2 ? (rows + FP8_WHOLE - 1) / FP8_WHOLE * FP8_WHOLE : 0;
         float first[8] = {fp8_max(to), 0, 0, 0, 0.5f, 3, 0, 9};
         struct tensor x = normal(&m, dt, rows * cols, 0, 100, 3, 0), cells = tensor_of(&m, DTYPE_F32, 8, 0, first), q[2];
         char s[80];
@@ -104,7 +105,7 @@ void twins_fp8_conversions(struct twins *t)
             CHECK(&m, OPS(&m, w)->fp8_amax(DEV(&m, w), dt, now, on(&m, w, &x), rows * cols, &m.e));
             CHECK(&m, OPS(&m, w)->fp8_update(DEV(&m, w), &u, &m.e));
         }
-        quantized(&m, q, &x, to, &cells, rows, cols);
+        quantized(&m, q, &x, to, &cells, rows, cols, ld);
         near(&m, name_of(s, "FP8", dt, rows, cols), &q[0], 0, 1);
         near(&m, name_of(s, "FP8 transposed", dt, rows, cols), &q[1], 0, 1);
         near(&m, name_of(s, "scales", dt, rows, cols), &cells, 0, 1);
@@ -128,14 +129,15 @@ static void fp8_product_with(struct made *m, const struct product *q, enum fp8 f
     double s = 1 + sqrt((double)q->k);
     char name[80];
 
-    quantized(m, qa, &a, fa, &sa, q->m, q->k);
-    quantized(m, qb, &b, FP8_E4M3, &sb, q->n, q->k);
+    quantized(m, qa, &a, fa, &sa, q->m, q->k, 0);
+    quantized(m, qb, &b, FP8_E4M3, &sb, q->n, q->k, 0);
     BOTH {
         struct matmul p = {.m = q->m, .n = q->n, .k = q->k, .trans_b = true, .dt = DTYPE_BF16, .dt_c = dc, .a = on(m, w, &qa[0]),
                            .b = on(m, w, &qb[0]), .c = on(m, w, &c), .beta = q->beta, .bias = q->bias ? on(m, w, &bias) : NULL,
                            .act = q->act, .aux = q->act ? on(m, w, &aux) : NULL, .dact = q->dact,
                            .dact_aux = q->dact ? on(m, w, &daux) : NULL, .fp8_a = fa, .fp8_b = FP8_E4M3,
-                           .inv_a = (float *)on(m, w, &sa) + FP8_INVERSE, .inv_b = (float *)on(m, w, &sb) + FP8_INVERSE};
+                           .inv_a = (float *)on(m, w, &sa) + FP8_INVERSE, .inv_b = (float *)on(m, w, &sb) + FP8_INVERSE,
+                           .ragged = q->ragged};
         CHECK(m, (plain && w && m->t->plain ? m->t->plain : OPS(m, w)->matmul)(DEV(m, w), &p, &m->e));
     }
     double tol = m->t->short_sums ? 2e-3 : 3e-6;
@@ -150,6 +152,8 @@ void twins_fp8_products(struct twins *t)
         {.m = 64, .n = 48, .k = 32, .bias = true}, {.m = 80, .n = 64, .k = 96, .bias = true, .act = ACT_GELU_TANH},
         {.m = 32, .n = 64, .k = 64, .dact = ACT_GELU_TANH}, {.m = 64, .n = 32, .k = 48, .wide = true, .beta = 1},
         {.m = 33, .n = 20, .k = 24}, {.m = 48, .n = 32, .k = 16, .wide = true},
+        {.m = 37, .n = 32, .k = 48, .bias = true, .ragged = true},
+        {.m = 48, .n = 32, .k = 112, .wide = true, .beta = 1, .ragged = true},
     };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -85,7 +85,7 @@ static void a_matrix_is_converted(void **state)
 {
     enum { R = 70, C = 133 };
     static uint16_t x[R * C];
-    static uint8_t y[R * C + 1], yt[R * C + 1];
+    static uint8_t y[R * C + 1], yt[(R + FP8_WHOLE) * C + 1];
     struct device *dev;
     struct err e;
 
@@ -95,7 +95,7 @@ static void a_matrix_is_converted(void **state)
         x[i] = bf16_of((float)((i * 37 % 1001) - 500) * 0.11f);
     for (enum fp8 f = FP8_E4M3; f <= FP8_E5M2; f++) {
         float scale = 7.7f, amax = 1;
-        struct fp8_quantize p = {R, C, f, DTYPE_BF16, x, y, yt, &scale, &amax};
+        struct fp8_quantize p = {R, C, f, DTYPE_BF16, x, y, yt, &scale, &amax, 0};
 
         y[R * C] = yt[R * C] = 0xa5;
         assert_int_equal(dev->ops->fp8_quantize(dev, &p, &e), 0);
@@ -105,6 +105,15 @@ static void a_matrix_is_converted(void **state)
             assert_int_equal(y[i], yt[i % C * R + i / C]);
         }
         assert_true(amax == bf16_to(bf16_of(55.0f)));
+        p.yt_ld = 80;
+        memset(yt, 0xa5, sizeof yt);
+        assert_int_equal(dev->ops->fp8_quantize(dev, &p, &e), 0);
+        for (int i = 0; i < 80 * C; i++)
+            assert_int_equal(yt[i], i % 80 < R ? y[i % 80 * C + i / 80] : 0);
+        assert_int_equal(yt[80 * C], 0xa5);
+        p.yt_ld = R + FP8_WHOLE;
+        assert_int_equal(dev->ops->fp8_quantize(dev, &p, &e), ERR_ARG);
+        p.yt_ld = 0;
         p.y = p.yt = NULL;
         x[5] = 0x7fc0;
         assert_int_equal(dev->ops->fp8_quantize(dev, &p, &e), 0);
