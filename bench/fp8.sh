@@ -20,7 +20,9 @@ gpt="--attention-dropout 0 --hidden-dropout 0"
 # shellcheck disable=SC2034
 llama="$gpt --position-embedding-type rope --normalization RMSNorm --swiglu --disable-bias-linear --ffn-hidden-size 352
     --untie-embeddings-and-output-weights"
-for model in ${MODELS:-gpt llama}; do
+# shellcheck disable=SC2034
+moe="$gpt --num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 256 --moe-aux-loss-coeff 0.01"
+for model in ${MODELS:-gpt llama moe}; do
     while read -r name flags; do
         # shellcheck disable=SC2086
         quern-train $run ${!model} $flags --log-file "$T/$model-$name.jsonl" >"$T/out" 2>"$T/err" || { cat "$T/err" >&2; exit 1; }

@@ -106,6 +106,7 @@ static const struct trained trained[] = {
     {"Llama", true, false, 0, DTYPE_BF16, MODEL_FP8_E4M3, 4e-2},
     {"mixture of experts", true, false, 4, DTYPE_F32, MODEL_FP8_NONE, 1e-2}, /* a choice may fall otherwise */
     {"mixture of experts", true, false, 4, DTYPE_BF16, MODEL_FP8_NONE, 4e-2},
+    {"mixture of experts", true, false, 4, DTYPE_BF16, MODEL_FP8_HYBRID, 6e-2},
 };
 
 static void train_both(const struct trained *x)
