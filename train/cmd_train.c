@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/tool.h"
 #include "train/exchange.h"
+#include "train/megatron_flags.h"
 #include "train/plan_check.h"
 #include "train/plan_options.h"
 #include "train/tensorboard.h"
@@ -336,7 +337,7 @@ static int more_paths(struct train_config *c, int n, char **operands, struct err
 
 /* The ranks that mpirun, srun or torchrun started share the batch.  The first speaks for all; the others
  * have only failures to tell. */
-static int open_ranks(struct comm **group, struct train_config *c, struct err *e)
+static int open_ranks(struct comm **group, struct train_config *c, const struct buf *without, struct err *e)
 {
     static char prefix[48];
 
@@ -346,6 +347,8 @@ static int open_ranks(struct comm **group, struct train_config *c, struct err *e
         snprintf(prefix, sizeof prefix, "quern-train, rank %d", (*group)->rank);
         log_init(prefix, LOG_ERROR);
     }
+    if (without->n)
+        log_msg(LOG_WARN, "Megatron's flags that change nothing here:%.*s", (int)without->n, without->p);
     return 0;
 }
 
@@ -358,9 +361,10 @@ int main(int argc, char **argv)
         .usage = "[options]",
         .about = "pretrain a GPT or a Llama",
         .details = "Trains a GPT or a Llama on an indexed dataset (quern tokenize). Flags have Megatron's names and\n"
-                   "defaults. SIGTERM or SIGINT: the step is finished, a checkpoint saved, the exit status 0; the\n"
-                   "same command then goes on where it stopped, with the same bits. Under mpirun the ranks share\n"
-                   "each batch and, as the layout says, the model. --plan predicts a step on other machines.\n"
+                   "defaults; those of its recipes that change nothing here are passed over. SIGTERM or SIGINT: the\n"
+                   "step is finished, a checkpoint saved, the exit status 0; the same command then goes on where it\n"
+                   "stopped, with the same bits. Under mpirun the ranks share each batch and, as the layout says,\n"
+                   "the model. --plan predicts a step on other machines.\n"
                    "docs/training.md says more.",
         .example = "quern train --mock-data --vocab-size 256 --num-layers 2 --hidden-size 64 \\\n"
                    "    --num-attention-heads 4 --seq-length 64 --micro-batch-size 4 --train-iters 10 \\\n"
@@ -376,6 +380,7 @@ int main(int argc, char **argv)
         OPT_STR(0, "yaml-cfg", &file, "FILE", "settings by their names above, where no flag gives them"),
         OPT_END,
     };
+    struct buf without = {0};
     struct opt *opts;
     struct err e;
     int n, code = EXIT_FATAL;
@@ -387,7 +392,13 @@ int main(int argc, char **argv)
         log_msg(LOG_ERROR, "out of memory");
         return EXIT_FATAL;
     }
-    n = tool_begin(&t, opts, argc, argv, &code);
+    log_init("quern-train", LOG_WARN);
+    if (megatron_flags(opts, &argc, &argv, &without, &texts, &e) < 0) {
+        code = tool_fail(&t, &e);
+        n = -1;
+    } else {
+        n = tool_begin(&t, opts, argc, argv, &code);
+    }
     if (n >= 0 && file && train_config_read(&c, file, &texts, &e) < 0) {
         code = tool_fail(&t, &e);
     } else if (n > 0 && c.data_path.n == 0) {
@@ -401,7 +412,7 @@ int main(int argc, char **argv)
         code = code == EXIT_FINE ? tool_end(&t, code) : code;
     } else if (n >= 0) {
         catch_signals();
-        if (open_ranks(&group, &c, &e) < 0 || more_paths(&c, n, argv + 1, &e) < 0 || train_config_check(&c, &e) < 0 ||
+        if (open_ranks(&group, &c, &without, &e) < 0 || more_paths(&c, n, argv + 1, &e) < 0 || train_config_check(&c, &e) < 0 ||
             run(&c, group, tool_jobs(&t), t.quiet, &e) < 0)
             code = tool_fail(&t, &e);
         else
@@ -410,6 +421,7 @@ int main(int argc, char **argv)
     comm_close(group);
     free(opts);
     train_config_free(&c);
+    buf_free(&without);
     arena_free(&texts);
     return code;
 }

@@ -1,0 +1,214 @@
+#include "train/megatron_flags.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Names of flags without effect, by how many words they take. */
+static const char *const idle[2] = {
+    "use-mcore-models use-legacy-models use-flash-attn no-masked-softmax-fusion no-bias-gelu-fusion no-bias-swiglu-fusion"
+    " no-bias-dropout-fusion no-rope-fusion no-gradient-accumulation-fusion no-persist-layer-norm cross-entropy-loss-fusion"
+    " apply-query-key-layer-scaling no-query-key-layer-scaling attention-softmax-in-fp32 accumulate-allreduce-grads-in-fp32"
+    " openai-gelu use-cpu-initialization deterministic-mode te-rng-tracker fp8-param-gather manual-gc exit-signal-handler"
+    " overlap-p2p-communication no-overlap-p2p-communication tp-comm-overlap use-ring-exchange-p2p no-align-grad-reduce"
+    " no-delay-grad-reduce delay-grad-reduce ddp-average-in-collective use-megatron-fsdp use-custom-fsdp"
+    " moe-grouped-gemm moe-use-legacy-grouped-gemm moe-permute-fusion moe-router-fusion moe-per-layer-logging"
+    " no-mmap-bin-files no-create-attention-mask-in-dataloader create-attention-mask-in-dataloader data-sharding"
+    " no-load-rng no-save-rng auto-detect-ckpt-format use-dist-ckpt ckpt-fully-parallel-save ckpt-fully-parallel-load"
+    " ckpt-assume-constant-structure use-persistent-ckpt-worker override-opt_param-scheduler override-opt-param-scheduler"
+    " log-throughput log-params-norm log-num-zeros-in-grad log-progress log-straggler log-timers-to-tensorboard"
+    " log-validation-ppl-to-tensorboard log-memory-to-tensorboard log-world-size-to-tensorboard"
+    " no-log-learning-rate-to-tensorboard log-loss-scale-to-tensorboard no-log-loss-scale-to-tensorboard"
+    " profile use-pytorch-profiler check-for-nan-in-loss-and-grad enable-cuda-graph external-cuda-graph",
+    "attention-backend transformer-impl ckpt-format dist-ckpt-format empty-unused-memory-level manual-gc-interval"
+    " tokenizer-type tokenizer-model vocab-file merge-file tiktoken-pattern tiktoken-num-special-tokens"
+    " num-workers num-dataset-builder-threads local-rank local_rank moe-token-dispatcher-type"
+    " initial-loss-scale min-loss-scale loss-scale-window hysteresis timing-log-level timing-log-option"
+    " tensorboard-log-interval tensorboard-queue-size wandb-project wandb-exp-name wandb-save-dir wandb-entity"
+    " profile-step-start profile-step-end profile-ranks nccl-communicator-config-path rerun-mode cuda-graph-scope"
+    " straggler-minmax-count ckpt-fully-parallel-save-process-group",
+};
+
+/* Flags whose one value, or which, changes nothing; any other cannot be. */
+static const struct {
+    const char *name, *values;
+} only[] = {
+    {"optimizer", " adam "}, {"dataloader-type", " single "}, {"moe-router-score-function", " softmax "},
+    {"moe-router-dtype", " fp32 fp64 "}, {"cp-comm-type", " p2p "}, {"weight-decay-incr-style", " constant "},
+    {"lr-warmup-init", " 0 0.0 "}, {"vocab-extra-ids", " 0 "}, {"num-distributed-optimizer-instances", " 1 "},
+    {"main-grads-dtype", " fp32 "}, {"exp-avg-dtype", " fp32 "}, {"exp-avg-sq-dtype", " fp32 "},
+    {"optimizer-offload-fraction", " 1 1.0 "}, {"rotary-seq-len-interpolation-factor", " 1 "},
+    {"rotary-scaling-factor", " 1 1.0 "}, {"position-embedding-scale", " 1 "},
+};
+
+/* What the others are here. */
+static const struct {
+    const char *name, *first, *second; /* second: the value, where a flag becomes one with a value */
+} renamed[] = {
+    {"recompute-activations", "--recompute-granularity", "selective"},
+    {"use-rotary-position-embeddings", "--position-embedding-type", "rope"},
+    {"encoder-num-layers", "--num-layers", NULL},
+    {"encoder-seq-length", "--seq-length", NULL},
+    {"model-parallel-size", "--tensor-model-parallel-size", NULL},
+    {"valid-iters", "--eval-iters", NULL},
+};
+
+static const struct {
+    const char *name, *why;
+} refused[] = {
+    {"fp16", "training is in fp32 or, with --bf16, in bf16"},
+    {"loss-scale", "training is in fp32 or bf16, which need none"},
+    {"lr-warmup-samples", "give --lr-warmup-iters (samples over the global batch) or --lr-warmup-fraction"},
+    {"lr-decay-samples", "give --lr-decay-iters (samples over the global batch); without it the rate decays over all samples"},
+    {"decoupled-lr", "all parameters have one learning rate"},
+    {"decoupled-min-lr", "all parameters have one learning rate"},
+    {"apply-layernorm-1p", "norms' weights are stored as they are"},
+    {"no-position-embedding", "give --position-embedding-type none"},
+    {"fp32-residual-connection", "the residual stream has the type of the matrix products"},
+    {"apply-residual-connection-post-layernorm", "norms stand before attention and the MLP"},
+    {"squared-relu", "the MLP is GELU's, or gated with --swiglu"},
+    {"quick-geglu", "the MLP is GELU's, or gated with --swiglu"},
+    {"rotary-interleaved", "rotary angles pair the halves of a head"},
+    {"multi-latent-attention", "there is no such attention"},
+    {"window-size", "attention has no window"},
+    {"mtp-num-layers", "one token is predicted at each place"},
+    {"moe-shared-expert-intermediate-size", "there are no shared experts"},
+    {"moe-router-enable-expert-bias", "experts are kept even by --moe-aux-loss-coeff"},
+    {"expert-tensor-parallel-size", "experts are cut as the layers are, by --tensor-model-parallel-size"},
+    {"moe-extended-tp", "experts are cut as the layers are, by --tensor-model-parallel-size"},
+    {"distribute-saved-activations", "use --sequence-parallel or --recompute-granularity"},
+    {"use-precision-aware-optimizer", "moments are fp32; --main-params-dtype bf16 saves the fp32 weights"},
+    {"use-torch-fsdp2", "use --data-parallel-sharding-strategy optim_grads_params"},
+    {"use-tp-pp-dp-mapping", "data-parallel ranks lie between tensor ranks and stages"},
+    {"use-checkpoint-opt_param-scheduler", "the schedule is that of the flags"},
+    {"use-checkpoint-args", "give the same flags, or --yaml-cfg"},
+    {"no-save-optim", "a checkpoint has the optimizer; checkpoint export writes weights alone"},
+    {"no-check-for-nan-in-loss-and-grad", "--nan-action says what happens then"},
+    {"check-for-spiky-loss", "--spike-factor says what a spike is"},
+    {"check-for-large-grads", "--spike-factor says what a spike is"},
+    {"data-args-path", "give --yaml-cfg with data-path"},
+    {"per-split-data-args-path", "give --yaml-cfg with train-data-path, valid-data-path and test-data-path"},
+    {"data-parallel-random-init", "weights do not depend on the rank"},
+    {"init-method-xavier-uniform", "weights begin as normal(0, --init-method-std)"},
+    {"start-weight-decay", "the weight decay is constant"},
+    {"end-weight-decay", "the weight decay is constant"},
+    {"ddp-num-buckets", "give --ddp-bucket-size"},
+    {"spec", "the layers are those that the flags describe"},
+    {"sft", "training is on whole documents"},
+    {"retro-add-retriever", "there is no retrieval"},
+};
+
+/* Whether names, in which spaces part them, has name. */
+static bool listed(const char *names, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *at = names; n && (at = strstr(at, name)); at += n)
+        if ((at == names || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return true;
+    return false;
+}
+
+static bool has_word(int argc, char **argv, const char *word)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], word) == 0)
+            return true;
+    return false;
+}
+
+/* How many words behind it the flag takes, at most; -1: it has an effect, or is not known. */
+static int words_of(const char *name, const char *value, int argc, char **argv)
+{
+    if (strcmp(name, "no-position-embedding") == 0 && has_word(argc, argv, "--position-embedding-type"))
+        return 0;
+    for (int n = 0; n < 2; n++)
+        if (listed(idle[n], name))
+            return n;
+    for (size_t i = 0; i < sizeof only / sizeof *only; i++)
+        if (strcmp(only[i].name, name) == 0 && value && *value && listed(only[i].values, value))
+            return 1;
+    return -1;
+}
+
+static int refuse(const char *name, struct err *e)
+{
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (strcmp(refused[i].name, name) == 0)
+            return err_set(e, ERR_ARG, "--%s of Megatron cannot be done here: %s", name, refused[i].why);
+    for (size_t i = 0; i < sizeof only / sizeof *only; i++)
+        if (strcmp(only[i].name, name) == 0)
+            return err_set(e, ERR_ARG, "--%s of Megatron: here it can only be%.*s", name, (int)strlen(only[i].values) - 1,
+                           only[i].values);
+    return 0;
+}
+
+/* The words from argv[i] on that make up one value of three numbers. */
+static int join(int argc, char **argv, int *i, char **out, struct arena *a, struct err *e)
+{
+    struct buf b = {0};
+    struct span copy;
+    int rc = buf_puts(&b, argv[*i]);
+
+    for (int more = 0; rc == 0 && more < 2 && *i + 1 < argc && argv[*i + 1][strspn(argv[*i + 1], "0123456789")] == 0; more++)
+        rc = buf_printf(&b, ",%s", argv[++*i]);
+    copy = arena_dup(a, buf_span(&b));
+    buf_free(&b);
+    if (rc < 0 || !copy.p)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    *out = (char *)(size_t)copy.p;
+    return 0;
+}
+
+/* One flag, argv[*i], without its dashes name; what becomes of it goes to out. */
+static int rewrite(const char *name, int argc, char **argv, int *i, char **out, int *n, struct buf *without, struct arena *a,
+                   struct err *e)
+{
+    int words = words_of(name, *i + 1 < argc ? argv[*i + 1] : NULL, argc, argv);
+
+    if (words >= 0) {
+        *i += words;
+        return buf_printf(without, " --%s", name) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+    }
+    for (size_t r = 0; r < sizeof renamed / sizeof *renamed; r++) {
+        if (strcmp(renamed[r].name, name) != 0)
+            continue;
+        out[(*n)++] = (char *)(size_t)renamed[r].first;
+        if (renamed[r].second)
+            out[(*n)++] = (char *)(size_t)renamed[r].second;
+        return 0;
+    }
+    TRY(refuse(name, e));
+    out[(*n)++] = argv[*i];
+    if (strcmp(name, "rampup-batch-size") == 0 && *i + 1 < argc) {
+        ++*i;
+        return join(argc, argv, i, &out[(*n)++], a, e);
+    }
+    return 0;
+}
+
+int megatron_flags(const struct opt *opts, int *argc, char ***argv, struct buf *without, struct arena *a, struct err *e)
+{
+    char **in = *argv, **out = arena_calloc(a, 2 * (size_t)*argc + 1, sizeof *out);
+    int n = 0;
+
+    if (!out)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int i = 0; i < *argc; i++) {
+        const char *name = in[i] + 2;
+        const struct opt *o = i && strncmp(in[i], "--", 2) == 0 ? opt_find(opts, name) : NULL;
+
+        if (i == 0 || strncmp(in[i], "--", 2) != 0 || (o && strcmp(name, "rampup-batch-size") != 0)) {
+            out[n++] = in[i];
+            if (o && o->type != OPT_TYPE_FLAG && i + 1 < *argc)
+                out[n++] = in[++i]; /* its value, whatever it looks like */
+        } else if (!*name) {
+            while (i < *argc)
+                out[n++] = in[i++];
+        } else {
+            TRY(rewrite(name, *argc, in, &i, out, &n, without, a, e));
+        }
+    }
+    *argc = n;
+    *argv = out;
+    return 0;
+}
