@@ -27,7 +27,7 @@ static const uint8_t roles[HTML_N_TAGS] = {
     [HTML_ul] = LINKS | LEAF, [HTML_ol] = LINKS | LEAF, [HTML_dl] = LINKS, [HTML_div] = LINKS,
     [HTML_section] = LINKS, [HTML_table] = LINKS, [HTML_header] = LINKS, [HTML_h1] = LINKS,
     [HTML_h2] = LINKS, [HTML_h3] = LINKS, [HTML_h4] = LINKS, [HTML_h5] = LINKS,
-    [HTML_p] = LEAF, [HTML_li] = LEAF, [HTML_pre] = LEAF,
+    [HTML_p] = LEAF, [HTML_li] = LEAF, [HTML_pre] = LEAF, [HTML_tr] = LEAF, [HTML_td] = LEAF,
     [HTML_figcaption] = ANNOTATION, [HTML_rt] = ANNOTATION,
 };
 
@@ -239,22 +239,24 @@ static uint32_t headed(const struct content_marker *m, uint32_t i)
     return up;
 }
 
-/* "Related articles" above something says what it is, whatever its class. */
+/* "Related articles" above something says what it is, whatever its class: if that is a
+ * third links, or next to nothing comes behind it.  A manual has a chapter "Comments". */
 static void mark_sections(struct content_marker *m)
 {
     const struct html_tree *t = m->t;
+    uint32_t total = m->info[0].para, behind = 0; /* paragraphs from i on, but for such sections */
 
-    for (uint32_t i = 1; i < t->n_nodes; i++) {
-        if (m->skip[i]) {
-            i = t->node[i].end - 1;
-            continue;
-        }
+    for (uint32_t i = t->n_nodes; i-- > 1;) {
+        behind += m->info[i].own_para;
         if (!(html_tag_flags[t->node[i].tag] & TAG_HEADING) || t->node[i].tag == HTML_h1 || !m->info[i].text ||
             m->info[i].text > HEAD_MAX || !content_heads_related(m, i))
             continue;
-        uint32_t section = headed(m, i);
-        if (section)
-            m->info[section].hints |= HINT_RELATED;
+        uint32_t section = headed(m, i), para = m->info[section].para;
+        uint32_t rest = behind > para ? behind - para : 0;
+        if (!section || (m->info[section].link * 3 < m->info[section].text && rest * 4 > total))
+            continue;
+        m->info[section].hints |= HINT_RELATED;
+        behind = rest;
     }
 }
 
@@ -323,6 +325,24 @@ static void drop_boilerplate(struct content_marker *m, uint32_t by)
 
 /* ---- the root ---- */
 
+/* True of a row or cell of a table without <th>: it may only arrange the page. */
+static bool is_layout(const struct html_tree *t, uint32_t i)
+{
+    uint32_t table = i;
+
+    if (t->node[i].tag != HTML_tr && t->node[i].tag != HTML_td)
+        return false;
+    while (table && t->node[table].tag != HTML_table)
+        table = t->node[table].parent;
+    for (uint32_t k = table + 1; k < t->node[table].end; k++) {
+        if (t->node[k].tag == HTML_th)
+            return false;
+        if (t->node[k].tag == HTML_td)
+            k = t->node[k].end - 1;
+    }
+    return true;
+}
+
 static uint32_t walk_down(const struct content_marker *m, uint32_t root)
 {
     const struct html_tree *t = m->t;
@@ -337,7 +357,7 @@ static uint32_t walk_down(const struct content_marker *m, uint32_t root)
         if ((m->info[best].text - m->info[best].link) * 100ull <
             (m->info[root].text - m->info[root].link) * 70ull)
             return root;
-        if (roles[t->node[best].tag] & LEAF)
+        if (roles[t->node[best].tag] & LEAF && !is_layout(t, best))
             return root;
         root = best;
     }

@@ -89,6 +89,7 @@ static uint32_t find_headline(const struct content_marker *m, uint32_t root)
 {
     const struct html_tree *t = m->t;
     uint32_t found = 0, seen = 0, n_h1 = 0;
+    bool said = false; /* found says what the title says */
 
     for (uint32_t i = 1; i < t->n_nodes; i++)
         n_h1 += t->node[i].tag == HTML_h1;
@@ -97,9 +98,14 @@ static uint32_t find_headline(const struct content_marker *m, uint32_t root)
             i = t->node[i].end - 1;
             continue;
         }
-        if ((t->node[i].tag == HTML_h1 && n_h1 == 1) ||
-            (html_tag_flags[t->node[i].tag] & TAG_HEADING && is_headline(m, i)))
-            found = i;
+        if (html_tag_flags[t->node[i].tag] & TAG_HEADING) {
+            bool says = is_headline(m, i);
+            /* A lower heading that has part of the title is that of a section. */
+            if ((says && !(said && t->node[i].tag > t->node[found].tag)) || (t->node[i].tag == HTML_h1 && n_h1 == 1)) {
+                found = i;
+                said = says;
+            }
+        }
         if (i > root && (seen += m->info[i].own_para) * 5 > m->info[root].para)
             break;
     }

@@ -41,10 +41,10 @@ static const char *const whole[] = {
     "similar posts", "similar products", "similar jobs", "you may also like",
     "you might also like", "you may also be interested in", "you might be interested in",
     "people also viewed", "customers also bought", "customers also viewed",
-    "related products", "related questions", "related news", "related links",
+    "related products", "related questions", "related news", 
     "related searches", "keep reading", "read next", "most viewed", "most commented",
     "editors picks", "what to read next", "up next", "from our partners", "sponsored content",
-    "from around the web", "around the web", "explore more", "whats next",
+    "from around the web", "around the web", "explore more", 
     "join the conversation", "who is online", "share this story", "neueste beiträge",
     "letzte beiträge", "ähnliche produkte", "ähnliche themen", "aktuelle nachrichten",
     "auch lesenswert", "meist gelesen", "weitere nachrichten", "das könnte sie interessieren",
@@ -132,12 +132,12 @@ void content_phrases_init(struct content_words *w)
     chain(&w->first, first, N_FIRST);
 }
 
-static bool is_whole(const struct content_words *w, const char *key, size_t n)
+static bool is_whole(const struct content_words *w, const char *key, size_t n, size_t slack)
 {
     size_t k;
 
     for (unsigned i = w->whole.head[(unsigned char)key[0]]; i; i = w->whole.next[i])
-        if ((k = matched(whole[i - 1], key, n)) && n <= k + SLACK)
+        if ((k = matched(whole[i - 1], key, n)) && n <= k + slack)
             return true;
     return false;
 }
@@ -147,14 +147,16 @@ bool content_phrase_head(const struct content_words *w, const char *key, size_t 
     for (unsigned i = 0; i < N_HEADS; i++)
         if (matched(heads[i], key, n))
             return true;
-    return is_whole(w, key, n);
+    while (n > 1 && key[n - 1] >= '0' && key[n - 1] <= '9')
+        n--; /* "Comments (12)" */
+    return is_whole(w, key, n, 0);
 }
 
 bool content_phrase(const struct content_words *w, const char *key, size_t n, bool labelled)
 {
     size_t k;
 
-    if (is_whole(w, key, n))
+    if (is_whole(w, key, n, SLACK))
         return true;
     if (n > FIRST_MAX)
         return false;

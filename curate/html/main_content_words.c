@@ -90,7 +90,8 @@ static const struct {
     {HINT_META, ANY,
      "metadata byline bylines dateline timestamp tagcloud taglist posttags postmeta entrymeta "
      "articlemeta pubdate authorbox readtime publishdate datepublished"},
-    {HINT_META, ANY, "signature userinfo postprofile postfoot posthead userdetails useraction votecount votecell"},
+    {HINT_META, ANY, "userinfo postprofile postfoot posthead userdetails useraction votecount votecell"},
+    {HINT_META, WHOLE, "signature"},
     {HINT_META, FIRST,
      "author authors autor auteur meta tags keywords"},
     {HINT_META, WHOLE,
@@ -227,6 +228,16 @@ static uint32_t value_hints(const struct content_words *w, struct span v)
     return hints;
 }
 
+/* The id of a section is often its heading: "similar-drivers" is no list of other pages. */
+static bool is_slug(const struct html_tree *t, uint32_t i, struct span id)
+{
+    struct span class = html_attr_raw(t, i, ATTR_class, NULL);
+    bool section = t->node[i].tag == HTML_section || html_tag_flags[t->node[i].tag] & TAG_HEADING ||
+                   (class.n >= 4 && memcmp(class.p, "sect", 4) == 0);
+
+    return section && memchr(id.p, '-', id.n);
+}
+
 uint32_t content_hints(const struct content_words *w, const struct html_tree *t, uint32_t i)
 {
     const struct html_node *n = &t->node[i];
@@ -236,10 +247,13 @@ uint32_t content_hints(const struct content_words *w, const struct html_tree *t,
         const struct html_attr *a = &t->attr[n->first + k];
         if (a->name == ATTR_class || a->name == ATTR_id || a->name == ATTR_role ||
             a->name == ATTR_itemprop || a->name == ATTR_data_testid ||
-            a->name == ATTR_data_component)
+            a->name == ATTR_data_component) {
+            struct span v = {t->src.p + a->off, a->len};
+            if (a->name == ATTR_id && is_slug(t, i, v))
+                continue;
             /* itemprop=comment: in a forum that is every answer. */
-            hints |= value_hints(w, (struct span){t->src.p + a->off, a->len}) &
-                     ~(a->name == ATTR_itemprop ? (uint32_t)HINT_COMMENT : 0);
+            hints |= value_hints(w, v) & ~(a->name == ATTR_itemprop ? (uint32_t)HINT_COMMENT : 0);
+        }
     }
     return hints;
 }

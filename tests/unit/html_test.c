@@ -530,6 +530,13 @@ static void test_parts_of_content(void **state)
     /* Tables that only arrange the page. */
     expect_main("<table><tr><td colspan=2>Welcome to the mill<tr><td><a href=1>News</a><br><a href=2>Links</a>"
                 "<td>" BODY "<tr><td colspan=2>Best viewed at 800 x 600</table>", TEXT);
+    /* Chapters of a manual. */
+    expect_main("<title>Grinding and sifting</title><div class=body><h1>Grinding and sifting</h1><p>" P1 "</p>"
+                "<section id=requests-for-comments><h2>Comments</h2><p>" P2 "</p></section><h2>Grinding</h2><p>" P3
+                "</p><p class=func_signature>grind(stone)</p>" BODY "</div>",
+                P1 "\n\n" P2 "\n\nGrinding\n\n" P3 "\n\ngrind(stone)\n\n" TEXT);
+    expect_main("<table><tr><th>name<th>what<tr><td>rye<td>" BODY "</table>",
+                "name | what\nrye\n\n" TEXT);
     /* An <h1> names the page, not a section of it. */
     expect_main("<body><div><h1>Newsletter</h1>" BODY "</div><div>" BODY "</div>", TEXT "\n" TEXT);
 }
