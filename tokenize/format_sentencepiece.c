@@ -84,7 +84,7 @@ static struct proto message(struct span s)
 /* ---- the model ---- */
 
 enum piece_type { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 };
-enum { UNIGRAM = 1, BPE = 2 };
+enum { UNIGRAM = 1, BPE = 2, CHARS = 4 };
 
 struct spm {
     struct span trainer, normalizer, denormalizer;
@@ -187,9 +187,9 @@ static int read_trainer(struct spm *m, struct err *e)
     }
     if (rc < 0)
         return err_wrap(e, "trainer_spec");
-    if (m->model_type != UNIGRAM && m->model_type != BPE)
-        return err_set(e, ERR_UNSUPPORTED, "trainer_spec.model_type %s is unknown here: unigram and bpe are not",
-                       m->model_type == 3 ? "word" : m->model_type == 4 ? "char" : "of another kind");
+    if (m->model_type != UNIGRAM && m->model_type != BPE && m->model_type != CHARS)
+        return err_set(e, ERR_UNSUPPORTED, "trainer_spec.model_type %s is unknown here: unigram, bpe and char are not",
+                       m->model_type == 3 ? "word" : "of another kind");
     return 0;
 }
 
@@ -246,8 +246,10 @@ static int make_unigram(struct tokenizer *t, const struct spm *m, struct err *e)
     return 0;
 }
 
+/* BPE; or characters, which are BPE without a pair. */
 static int make_bpe(struct tokenizer *t, const struct spm *m, struct err *e)
 {
+    bool joins = m->model_type == BPE;
     struct chars *c = &t->rules->chars;
     int32_t mark;
 
@@ -258,9 +260,9 @@ static int make_bpe(struct tokenizer *t, const struct spm *m, struct err *e)
     chars_set_bytes(c->byte_id, &t->vocab);
     for (uint32_t id = 0; id < m->n; id++) {
         int type = t->rules->types[id];
-        if (type == UNUSED)
+        if (type == UNUSED && joins)
             return err_set(e, ERR_UNSUPPORTED, "a BPE model with unused pieces (%u) is unknown here", id);
-        if (type == NORMAL || type == USER_DEFINED)
+        if (type == NORMAL || type == USER_DEFINED || type == UNUSED)
             TRY(chars_add_piece(c, id, vocab_get(&t->vocab, id), e));
         if (type == USER_DEFINED)
             TRY(trie_add(&c->user, vocab_get(&t->vocab, id), (int32_t)id, e));
@@ -268,7 +270,9 @@ static int make_bpe(struct tokenizer *t, const struct spm *m, struct err *e)
     if (!c->symbols.values.n)
         return err_set(e, ERR_FORMAT, "it has no pieces for text");
     TRY(bpe_begin(&t->bpe, e));
-    TRY(chars_add_pairs(c, &t->bpe, &t->vocab, m->scores, e));
+    c->first_virtual = t->vocab.n;
+    if (joins)
+        TRY(chars_add_pairs(c, &t->bpe, &t->vocab, m->scores, e));
     mark = trie_find(&c->symbols, SPACE_MARK, 3);
     t->rules->marks.cuts = mark >= 0 && (uint32_t)mark < m->n;
     t->rules->joins = m->byte_fallback;
@@ -326,7 +330,7 @@ static int make(struct tokenizer *t, struct spm *m, struct span file, struct err
         if (!chars_has_all_bytes(bytes))
             return err_set(e, ERR_FORMAT, "byte_fallback wants a piece for each byte, <0x00> to <0xFF>");
     }
-    return m->model_type == BPE ? make_bpe(t, m, e) : make_unigram(t, m, e);
+    return m->model_type == UNIGRAM ? make_unigram(t, m, e) : make_bpe(t, m, e);
 }
 
 int format_read_sentencepiece(struct tokenizer *t, const char *name, struct span file, const char *pattern,

@@ -1,4 +1,5 @@
 /* tiktoken's rank files: lines of base64 and rank, the rank being the id. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "tokenize/model.h"
@@ -12,13 +13,21 @@ static const struct {
     {"p50k", "<|endoftext|>", 50256},         {"cl100k", "<|endoftext|>", 100257},
     {"cl100k", "<|fim_prefix|>", 100258},     {"cl100k", "<|fim_middle|>", 100259},
     {"cl100k", "<|fim_suffix|>", 100260},     {"cl100k", "<|endofprompt|>", 100276},
+    {"p50k_edit", "<|endoftext|>", 50256},    {"p50k_edit", "<|fim_prefix|>", 50281},
+    {"p50k_edit", "<|fim_middle|>", 50282},   {"p50k_edit", "<|fim_suffix|>", 50283},
     {"o200k", "<|endoftext|>", 199999},       {"o200k", "<|endofprompt|>", 200018},
+    {"o200k_harmony", "<|startoftext|>", 199998}, {"o200k_harmony", "<|endoftext|>", 199999},
+    {"o200k_harmony", "<|return|>", 200002},  {"o200k_harmony", "<|constrain|>", 200003},
+    {"o200k_harmony", "<|channel|>", 200005}, {"o200k_harmony", "<|start|>", 200006},
+    {"o200k_harmony", "<|end|>", 200007},     {"o200k_harmony", "<|message|>", 200008},
+    {"o200k_harmony", "<|call|>", 200012},    {"o200k_harmony", "<|endofprompt|>", 200018},
 };
+enum { HARMONY_FIRST = 200000, HARMONY_END = 201088, ENDOFPROMPT = 200018 }; /* <|reserved_N|> where nothing else is; tiktoken has one beside <|endofprompt|> */
 
 /* Names that occur in the names of rank files, and the pattern that goes with them. */
 static const struct {
     const char *part, *pattern;
-} names[] = {{"o200k", "o200k"}, {"cl100k", "cl100k"}, {"p50k", "p50k"},
+} names[] = {{"o200k_harmony", "o200k_harmony"}, {"p50k_edit", "p50k_edit"}, {"o200k", "o200k"}, {"cl100k", "cl100k"}, {"p50k", "p50k"},
              {"r50k", "r50k"},   {"gpt2", "gpt2"},     {"gpt-neox", "gpt2"}};
 
 static const char *pattern_of_name(const char *path)
@@ -86,6 +95,18 @@ static int read_line(struct tokenizer *t, const char *p, size_t n, long line, st
     return 0;
 }
 
+static int add_reserved(struct tokenizer *t, struct err *e)
+{
+    char name[32];
+
+    for (uint32_t id = HARMONY_FIRST; id < HARMONY_END; id++) {
+        struct added_token x = {.text = {name, (size_t)snprintf(name, sizeof name, "<|reserved_%u|>", id)}, .id = id, .special = true};
+        if (id == ENDOFPROMPT || !vocab_get(&t->vocab, id).p)
+            TRY(id == ENDOFPROMPT ? added_add(&t->added, &x, e) : format_add_token(t, &x, e));
+    }
+    return 0;
+}
+
 /* Those of the pattern, where the ranks leave room; and <|endoftext|> among the ranks. */
 static int add_specials(struct tokenizer *t, const char *pattern, struct err *e)
 {
@@ -102,7 +123,7 @@ static int add_specials(struct tokenizer *t, const char *pattern, struct err *e)
         if (vocab_find(&t->vocab, x.text) < 0 && !vocab_get(&t->vocab, x.id).p)
             TRY(format_add_token(t, &x, e));
     }
-    return 0;
+    return strcmp(pattern, "o200k_harmony") == 0 ? add_reserved(t, e) : 0;
 }
 
 int format_read_tiktoken(struct tokenizer *t, const char *name, struct span ranks, const char *pattern,

@@ -103,7 +103,6 @@ int chars_add_pairs(struct chars *c, struct bpe *b, const struct vocab *v, const
     uint32_t n = 0, rank = 0;
     int rc = order ? 0 : err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
 
-    c->first_virtual = v->n;
     for (uint32_t id = 0; id < v->n && rc == 0; id++) {
         struct span s = vocab_get(v, id);
         if (!s.p || trie_find(&c->symbols, s.p, s.n) != (int32_t)id)

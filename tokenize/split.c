@@ -29,12 +29,14 @@ static const struct {
     {"gpt2", SPLIT_GPT2, "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|" SPACES_END},
     {"r50k", SPLIT_GPT2, ""},
     {"p50k", SPLIT_GPT2, ""},
+    {"p50k_edit", SPLIT_GPT2, ""},
     {"cl100k", SPLIT_CL100K,
      "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}+| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|"
      "\\s*[\\r\\n]|\\s+(?!\\S)|\\s"},
     {"llama3", SPLIT_LLAMA3, LLAMA3("\\p{N}{1,3}")},
     {"qwen2", SPLIT_QWEN2, LLAMA3("\\p{N}")},
     {"o200k", SPLIT_O200K, O200K("\\p{N}{1,3}", "(?i:'s|'t|'re|'ve|'m|'ll|'d)?")},
+    {"o200k_harmony", SPLIT_O200K, ""},
     {"tekken", SPLIT_TEKKEN, O200K("\\p{N}", "")},
 };
 

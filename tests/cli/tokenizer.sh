@@ -22,13 +22,17 @@ done
 for v in gpt2 cl100k o200k; do
     status "$v as tiktoken" 0 quern tokenizer verify --tokenizer "$D/ranks.tiktoken" --pattern "$v" --against "$D/$v.tiktoken.jsonl"
 done
+equal "special tokens of o200k_harmony" "$(printf '<|endofprompt|><|reserved_200018|><|reserved_200000|><|start|>' |
+    quern tokenizer encode --tokenizer "$D/ranks.tiktoken" --pattern o200k_harmony --allow-special)" "200018 200018 200000 200006"
+equal "special tokens of p50k_edit" "$(printf '<|fim_prefix|><|fim_suffix|>' |
+    quern tokenizer encode --tokenizer "$D/ranks.tiktoken" --pattern p50k_edit --allow-special)" "50281 50283"
 status "vocab.json + merges.txt" 0 quern tokenizer verify --tokenizer "$D/vocab.json" --against "$D/gpt2.tiktoken.jsonl"
 status "another pattern cuts otherwise" 1 quern tokenizer verify --tokenizer "$D/ranks.tiktoken" --pattern o200k --against "$D/gpt2.tiktoken.jsonl"
 cp "$D/vocab.json" x-vocab.json && cp "$D/merges.txt" x-merges.txt
 status "a prefix of both" 0 quern tokenizer verify --tokenizer x --against "$D/gpt2.tiktoken.jsonl"
 
 # SentencePiece: ids and texts that it gave.
-for v in llama bpe_user bpe_suffix unigram unigram_user unigram_free; do
+for v in llama bpe_user bpe_suffix unigram unigram_user unigram_free chars; do
     status "SentencePiece, $v" 0 quern tokenizer verify --tokenizer "$D/spm_$v.model" --against "$D/spm_$v.jsonl"
     has "SentencePiece, $v: all" out "88 texts have the same ids, 0 differ"
     sed 's/.*"ids":\(\[[0-9,]*\]\).*/\1/' "$D/spm_$v.jsonl" | quern tokenizer decode --jsonl --tokenizer "$D/spm_$v.model" >back

@@ -51,4 +51,5 @@ model("unigram", model_type="unigram", vocab_size=300, normalization_rule_tsv=ru
 model("unigram_user", **identity, model_type="unigram", vocab_size=600, byte_fallback=True, add_dummy_prefix=False,
       remove_extra_whitespaces=False, user_defined_symbols=["<mill>", "[x]", "[xy]", "[xyz]"])
 model("unigram_free", **identity, model_type="unigram", vocab_size=300, split_by_whitespace=False)
+model("chars", **identity, model_type="char", vocab_size=300, user_defined_symbols=["<mill>", "[x]"], byte_fallback=True)
 os.remove(rules)
