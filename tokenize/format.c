@@ -62,17 +62,11 @@ int format_map_bytes(struct span bytes, struct buf *out)
     return 0;
 }
 
-int format_decode_bytes(const struct tokenizer *t, uint32_t id, struct span text, size_t i, struct buf *out)
+int format_decode_bytes(const struct tokenizer *t, uint32_t id, struct span text, struct buf *out)
 {
-    bool added = t->decode != DECODE_BYTES && (vocab_is_added(&t->vocab, id) || !span_eq(text, vocab_get(&t->vocab, id)));
-    int rc;
+    bool added = vocab_is_added(&t->vocab, id) || !span_eq(text, vocab_get(&t->vocab, id));
+    int rc = t->added_mapped && added ? format_unmap_bytes(text, out) : buf_put_span(out, text);
 
-    if (t->decode == DECODE_SPACED) {
-        if (i)
-            TRY(buf_putc(out, ' '));
-        return added ? buf_put_span(out, text) : format_map_bytes(text, out);
-    }
-    rc = added ? format_unmap_bytes(text, out) : buf_put_span(out, text);
     return rc < 0 ? rc : 0;
 }
 

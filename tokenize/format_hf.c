@@ -223,7 +223,7 @@ static int read_root(struct tokenizer *t, const struct node *root, const char *p
     TRY(hf_read_decoder(&r->decode, node_get(root, "decoder"), &at, e));
     if (!r->decode.n && !hf_is_null(node_get(root, "decoder")) && !steps_add(&r->decode, STEP_FUSE))
         return err_set(e, ERR_NOMEM, "out of memory for a tokenizer"); /* a sequence of none joins, as Fuse does */
-    t->decode = r->decode.n ? DECODE_MAPPED : DECODE_SPACED;
+    t->added_mapped = r->decode.n > 0;
     bytes = has_step(&r->cut, STEP_BYTE_LEVEL) && !has_step(&r->normal, STEP_BYTE_LEVEL) &&
             (r->decode.n == 0 || (r->decode.n == 1 && r->decode.v[0].kind == STEP_BYTE_LEVEL));
     TRY(hf_read_model(t, node_get(root, "model"), bytes, e));

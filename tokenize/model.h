@@ -11,13 +11,6 @@
 #include "tokenize/tokenizer.h"
 #include "tokenize/vocab.h"
 
-/* How tokens that are bytes become a text. */
-enum decode_kind {
-    DECODE_BYTES,
-    DECODE_MAPPED, /* the same, but added tokens too are characters that stand for bytes, where all their characters do */
-    DECODE_SPACED  /* as the file writes them, with blanks between */
-};
-
 struct tokenizer {
     struct vocab vocab;
     struct bpe bpe;
@@ -26,7 +19,7 @@ struct tokenizer {
     bool nfc;         /* text is normalised first */
     bool whole_first; /* a piece that is a token is that token, whatever the merges say */
     struct rules *rules; /* NULL: bytes, one pattern and merges are all there is */
-    enum decode_kind decode;
+    bool added_mapped; /* added tokens too are characters for bytes when they are decoded, where all their characters are */
     const char *format;
     uint32_t likely;  /* while merges are read: what the next one probably makes */
     int64_t eod;
@@ -51,8 +44,8 @@ int format_add_token(struct tokenizer *t, const struct added_token *token, struc
  * U+0120 and so on.  A token with another character stands for its own UTF-8, and no text
  * makes it but as an added token; 1 is returned for it.  Appends. */
 int format_unmap_bytes(struct span token, struct buf *out);
-/* Appends what token number i of a text decodes to where tokens are bytes; text: the token's, or how an added one looks. */
-int format_decode_bytes(const struct tokenizer *t, uint32_t id, struct span text, size_t i, struct buf *out);
+/* Appends what a token decodes to where tokens are bytes; text: the token's, or how an added one looks. */
+int format_decode_bytes(const struct tokenizer *t, uint32_t id, struct span text, struct buf *out);
 /* Fills t->vocab from an object of tokens and ids. */
 int format_read_vocab(struct tokenizer *t, const struct node *map, struct err *e);
 /* The reverse: appends the UTF-8 text of these bytes. */

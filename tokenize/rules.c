@@ -218,7 +218,7 @@ static int decode_tokens(const struct tokenizer *t, const uint32_t *ids, size_t 
         if (!s.p)
             rc = err_set(e, ERR_FORMAT, "id %u is not in the vocabulary (number %zu)", ids[i], i + 1);
         else if (t->rules->model == MODEL_BYTES)
-            rc = format_decode_bytes(t, ids[i], s, i, out);
+            rc = format_decode_bytes(t, ids[i], s, out);
         else if ((rc = buf_put_span(&tokens.text, s)) == 0)
             rc = strings_end(&tokens);
     }

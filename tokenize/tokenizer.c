@@ -266,7 +266,7 @@ int tokenizer_decode(const struct tokenizer *t, const uint32_t *ids, size_t n, s
         struct span s = vocab_get(&t->vocab, ids[i]);
         if (!s.p)
             return err_set(e, ERR_FORMAT, "id %u is not in the vocabulary (number %zu)", ids[i], i + 1);
-        if (format_decode_bytes(t, ids[i], s, i, out) < 0)
+        if (format_decode_bytes(t, ids[i], s, out) < 0)
             return err_set(e, ERR_NOMEM, "out of memory for a text");
     }
     return 0;

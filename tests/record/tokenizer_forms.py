@@ -169,7 +169,7 @@ TO_MARK = n("Replace", pattern={"String": " "}, content="\u2581")
 LLAMA_D = seq("d", n("Replace", pattern={"String": "\u2581"}, content=" "), n("ByteFallback"), n("Fuse"), n("Strip", content=" ", start=1, stop=0))
 SPECIAL_TOKENS = [token(0, "<unk>", special=True), token(1, "<s>", special=True), token(2, "</s>", special=True)]
 TWICE = [token(9000, "mill", lstrip=True, rstrip=True), token(9000, "mill", single_word=True), token(9001, "  ", normalized=True, lstrip=True),
-         token(9001, "  ", normalized=True, lstrip=True, rstrip=True), token(9002, "\n", lstrip=True, rstrip=True), token(9003, "THE", normalized=True),
+         token(9001, "  ", normalized=True, lstrip=True, rstrip=True), token(9002, "\n", lstrip=True, rstrip=True),
          token(9004, "the", normalized=True), token(9005, "\u00e9")]
 MILL = [token(9000, "<mill>", lstrip=True), token(9001, "mill", single_word=True, normalized=True), token(9002, "\u00c9", normalized=True), token(9003, "x@", rstrip=True)]
 DEEPSEEK = [split(r"\p{N}{1,3}"), split("[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"),
@@ -213,7 +213,7 @@ FORMS = {
     "categories": (None, seq("p", split(r"\p{S}+", "Removed"), split(r"[\p{P}\p{M}]|[^\p{L}\s]", "Isolated"), split(r"(?i)q|\P{Lu}+"), BL), octets(), BLD, []),
     "added-twice": (n("Lowercase"), BLR, octets(), BLD, TWICE),
     "split-nothing": (None, split("", regex=False), chars(), seq("d"), []),
-    "split-maybe": (None, seq("p", split("x*", "MergedWithPrevious"), BL), octets(), None, []),
+    "split-maybe": (None, seq("p", split("x*", "MergedWithPrevious"), BL), octets(), BLD, []),
     "replace-nothing": (n("Replace", pattern={"String": ""}, content=" "), n("Whitespace"), wordlevel(), n("BPEDecoder", suffix=""), []),
     "prefixed-added": (n("Lowercase"), n("WhitespaceSplit"), prefixed(), None, [token(9000, "##\u00e9", special=True), token(9001, "grind", normalized=True)]),
     "unigram-no-unknown": (TO_MARK, None, {**unigram(), "unk_id": None}, None, []),
