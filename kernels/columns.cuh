@@ -1,4 +1,4 @@
-/* kernels/columns.cuh -- inside norm.cu and vec.cu: sums of columns whose rows were summed in parts. */
+/* kernels/columns.cuh -- inside norm.cu, vec.cu and fp8.cu: sums of columns whose rows were summed in parts. */
 #ifndef KERNELS_COLUMNS_CUH
 #define KERNELS_COLUMNS_CUH
 

@@ -3,6 +3,7 @@
 #include "kernels/check.h"
 #include "kernels/fp8_convert.h"
 #include "kernels/fp8_simd.h"
+#include "kernels/vec.h"
 
 int fp8_amax_cpu(struct device *dev, enum dtype dt, float *amax, const void *x, int64_t n, struct err *e)
 {
@@ -26,7 +27,7 @@ int fp8_quantize_cpu(struct device *dev, const struct fp8_quantize *p, struct er
     }
     if (p->y || p->yt)
         ISA_PICK(fp8_quantize_loop)(dev, p, *p->scale);
-    return 0;
+    return p->colsum ? vec_colsum_cpu(dev, p->dt, p->colsum, p->x, p->rows, p->cols, p->cols, e) : 0;
 }
 
 int fp8_update_cpu(struct device *dev, const struct fp8_update *p, struct err *e)

@@ -1,3 +1,4 @@
+#include "kernels/columns.cuh"
 #include "kernels/fp8_convert.h"
 #include "kernels/lanes.cuh"
 
@@ -86,8 +87,9 @@ static __device__ __forceinline__ uint64_t column_of(const uint64_t *v, int j)
 
 /* A block has a square of 128 by 128, a thread 8 by 8 of it, which it turns in its registers.  Columns go through shared memory
  * so that a row of the transposed is written at once; unit i of column 8 j + k lies at (i + j) % 16, where neighbours meet
- * no common bank. */
-template <enum dtype DT, enum fp8 TO> static __global__ void __launch_bounds__(CUDA_BLOCK) quantize_kernel(struct fp8_quantize p)
+ * no common bank.  sums (NULL: not wanted): those of the columns of each 128 rows, in the order of the rows. */
+template <enum dtype DT, enum fp8 TO> static __global__ void __launch_bounds__(CUDA_BLOCK)
+    quantize_kernel(struct fp8_quantize p, float *sums)
 {
     __shared__ uint64_t turned[SIDE * UNITS];
     __shared__ uint32_t part[CUDA_WARPS];
@@ -97,6 +99,7 @@ template <enum dtype DT, enum fp8 TO> static __global__ void __launch_bounds__(C
     float scale = *p.scale;
     uint32_t most = 0;
     uint64_t row[8];
+    pack sum = {};
 
 #pragma unroll
     for (int k = 0; k < 8; k++) {
@@ -105,10 +108,24 @@ template <enum dtype DT, enum fp8 TO> static __global__ void __launch_bounds__(C
         most = larger(most, x);
         row[k] = 0;
 #pragma unroll
+        for (int q = 0; q < PACK; q++)
+            sum.v[q] += x.v[q];
+#pragma unroll
         for (int q = 0; q < PACK; q += 2)
             row[k] |= (uint64_t)fp8_pair<TO>(x.v[q] * scale, x.v[q + 1] * scale) << 8 * q;
         if (p.y && r < p.rows)
             put_eight(p.y, r * p.cols + col, left, row[k]);
+    }
+    if (sums) {
+        float *of = (float *)turned, s = 0;
+        int c = (int)threadIdx.x;
+        pack_put<DTYPE_F32>(of, i * SIDE + 8 * j, PACK, sum);
+        __syncthreads();
+        for (int u = 0; u < UNITS && c < SIDE; u++)
+            s += of[u * SIDE + c];
+        if (c < SIDE && c0 + c < p.cols)
+            sums[blockIdx.x / squares * p.cols + c0 + c] = s;
+        __syncthreads();
     }
     if (p.yt) {
 #pragma unroll
@@ -150,17 +167,22 @@ extern "C" int fp8_amax_cuda(struct device *dev, enum dtype dt, float *amax, con
 
 extern "C" int fp8_quantize_cuda(struct device *dev, const struct fp8_quantize *p, struct err *e)
 {
-    int64_t squares = ((p->rows + SIDE - 1) / SIDE) * ((p->cols + SIDE - 1) / SIDE);
+    int64_t bands = (p->rows + SIDE - 1) / SIDE, squares = bands * ((p->cols + SIDE - 1) / SIDE);
+    void *sums = NULL;
 
     TRY(check_fp8_quantize(p, e));
     if (p->rows == 0 || p->cols == 0)
         return 0;
     if (squares > INT32_MAX)
         return err_set(e, ERR_UNSUPPORTED, "fp8_quantize: %lld x %lld", (long long)p->rows, (long long)p->cols);
+    if (p->colsum)
+        TRY(cuda_scratch(dev, &sums, (size_t)(bands * p->cols) * sizeof(float), e));
     BY_TYPE(p->dt, {
         auto *kernel = p->to == FP8_E4M3 ? quantize_kernel<DT, FP8_E4M3> : quantize_kernel<DT, FP8_E5M2>;
-        LAUNCH(kernel, dim3((unsigned)squares), CUDA_BLOCK, dev, *p);
+        LAUNCH(kernel, dim3((unsigned)squares), CUDA_BLOCK, dev, *p, (float *)sums);
     });
+    if (p->colsum)
+        columns_add(dev, p->colsum, p->cols, NULL, 0, (const float *)sums, (int)bands);
     return cuda_launched(dev, "fp8_quantize", e);
 }
 

@@ -35,7 +35,8 @@ typedef int fp8_amax_fn(struct device *dev, enum dtype dt, float *amax, const vo
 
 /* y (rows, cols) = x * *scale, rounded to nearest even; what is beyond the largest number becomes that,
  * infinity too; NaN stays NaN (0x7f).  yt (cols, yt_ld) is the same transposed, and 0 behind the end of each row.  *amax
- * becomes the larger of itself and the largest |x| (NaN if one is NaN).  Neither y, yt nor amax is needed (NULL). */
+ * becomes the larger of itself and the largest |x| (NaN if one is NaN); colsum (cols) += the columns of x, as by vec_colsum.
+ * None of y, yt, amax and colsum is needed (NULL).  Scratch of a GPU: 4 bytes for 128 elements, with colsum. */
 struct fp8_quantize {
     int64_t rows, cols;
     enum fp8 to;
@@ -45,6 +46,7 @@ struct fp8_quantize {
     const float *scale;
     float *amax;
     int64_t yt_ld; /* 0: rows; FP8_WHOLE - 1 more than that at most */
+    float *colsum;
 };
 typedef int fp8_quantize_fn(struct device *dev, const struct fp8_quantize *p, struct err *e);
 

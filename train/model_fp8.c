@@ -199,9 +199,9 @@ static int64_t whole(int64_t rows)
 }
 
 /* x (rows, cols), one of the matrices of a weight, to y and transposed to yt (either NULL), there whole(rows) apart.  again:
- * it was converted before in this step. */
+ * it was converted before in this step.  bias (or NULL) gets the sums of its columns. */
 static int convert(struct model *m, int weight, int which, const void *x, int64_t rows, int64_t cols, uint8_t *y, uint8_t *yt,
-                   bool again, struct err *e)
+                   bool again, float *bias, struct err *e)
 {
     struct model_fp8 *f = m->fp8;
     const struct device_ops *ops = m->dev->ops;
@@ -211,7 +211,7 @@ static int convert(struct model *m, int weight, int which, const void *x, int64_
     struct fp8_quantize q = {
         .rows = rows, .cols = cols, .dt = m->dt, .x = x, .y = y, .yt = yt, .scale = row + FP8_SCALE,
         .to = which == FP8_GRADIENT ? gradient_format(m) : FP8_E4M3,
-        .amax = now || again || (which == FP8_INPUT && !f->record) ? NULL : row + FP8_HISTORY, .yt_ld = whole(rows),
+        .amax = now || again || (which == FP8_INPUT && !f->record) ? NULL : row + FP8_HISTORY, .colsum = bias, .yt_ld = whole(rows),
     };
 
     if (now && !(again && m->run.slots == 1)) { /* with several slots another micro-batch may have come between */
@@ -230,7 +230,7 @@ static int weight_copy(struct model *m, int weight, bool transposed, const uint8
 
     if (!f->fresh[weight])
         TRY(convert(m, weight, FP8_WEIGHT, store_weight(store_of(m, weight), f->param[weight]), p->shape[0], p->shape[1], at,
-                    m->run.use == MODEL_TRAIN ? yt : NULL, false, e));
+                    m->run.use == MODEL_TRAIN ? yt : NULL, false, NULL, e));
     f->fresh[weight] = true;
     *copy = transposed ? yt : at;
     return 0;
@@ -244,7 +244,7 @@ int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *co
     TRY(weight_copy(m, weight, false, &w, e));
     if (mm->m == 0)
         return 0;
-    TRY(convert(m, weight, FP8_INPUT, mm->a, mm->m, mm->k, buf[0], NULL, false, e));
+    TRY(convert(m, weight, FP8_INPUT, mm->a, mm->m, mm->k, buf[0], NULL, false, NULL, e));
     mm->a = buf[0];
     mm->b = w;
     mm->fp8_a = mm->fp8_b = FP8_E4M3;
@@ -255,7 +255,7 @@ int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *co
 }
 
 int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, uint8_t *const buf[3],
-                      struct err *e)
+                      float *bias, struct err *e)
 {
     struct model_fp8 *f = m->fp8;
     const float *inverse = row_of(f, weight, FP8_GRADIENT) + FP8_INVERSE;
@@ -265,8 +265,8 @@ int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *
     if (rows == 0)
         return 0;
     TRY(weight_copy(m, weight, true, &w, e));
-    TRY(convert(m, weight, FP8_GRADIENT, input_mm->a, rows, out, buf[0], buf[1], false, e));
-    TRY(convert(m, weight, FP8_INPUT, weight_mm->b, rows, in, NULL, buf[2], true, e));
+    TRY(convert(m, weight, FP8_GRADIENT, input_mm->a, rows, out, buf[0], buf[1], false, bias, e));
+    TRY(convert(m, weight, FP8_INPUT, weight_mm->b, rows, in, NULL, buf[2], true, NULL, e));
     weight_mm->a = buf[1];
     weight_mm->b = buf[2];
     weight_mm->k = whole(rows);

@@ -32,14 +32,15 @@ int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, i
         .m = rows, .n = in, .k = out, .dt = m->dt, .dt_c = m->dt,
         .a = dy, .b = pass_weight(m, w), .c = dx, .dact = aux ? ACT_GELU_TANH : ACT_NONE, .dact_aux = aux,
     };
+    float *bias = b >= 0 ? pass_grad(m, b) : NULL;
     int fp8 = pass_fp8(m, &m->dense, w);
 
     TRY(pass_at_point(m, MODEL_WORKS, 0, e));
     if (fp8 >= 0)
-        TRY(pass_fp8_backward(m, &weight, &input, fp8, m->fp8->buf, e));
+        TRY(pass_fp8_backward(m, &weight, &input, fp8, m->fp8->buf, bias, e));
     TRY(ops->matmul(m->dev, &weight, e));
-    if (b >= 0)
-        TRY(ops->vec_colsum(m->dev, m->dt, pass_grad(m, b), dy, rows, out, out, e));
+    if (bias && fp8 < 0) /* FP8 has added it up as it converted */
+        TRY(ops->vec_colsum(m->dev, m->dt, bias, dy, rows, out, out, e));
     TRY(pass_at_point(m, MODEL_WORKS, 0, e));
     return ops->matmul(m->dev, &input, e);
 }

@@ -368,7 +368,7 @@ static int backward(struct model *m, uint8_t *const fp8[3], void *dx, const void
 
     TRY(pass_at_point(m, MODEL_WORKS, 0, e));
     if (i >= 0)
-        TRY(pass_fp8_backward(m, &weight, &input, i, fp8, e));
+        TRY(pass_fp8_backward(m, &weight, &input, i, fp8, NULL, e));
     TRY(ops->matmul(m->dev, &weight, e));
     if (b >= 0)
         TRY(ops->vec_colsum(m->dev, m->dt, store_grad(&m->experts, b), dy, n, out, out, e));

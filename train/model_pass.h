@@ -108,9 +108,10 @@ int pass_fp8(const struct model *m, const struct store *s, int w);
  * it stays as it is. */
 int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *const buf[3], struct err *e);
 /* The same for the products that give the gradients of a weight and of its input.  Of buf each has room for the rows, up to
- * a multiple of FP8_WHOLE: the sum over them has zeros behind its end. */
+ * a multiple of FP8_WHOLE: the sum over them has zeros behind its end.  bias (or NULL) += the column sums of the output's
+ * gradient. */
 int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, uint8_t *const buf[3],
-                      struct err *e);
+                      float *bias, struct err *e);
 
 /* Whether layer has experts; the choices of its tokens; the rows that go to experts, at most. */
 static inline bool pass_moe(const struct model *m, int64_t layer)

@@ -61,12 +61,12 @@ void bench_products(int64_t fp8)
     bench_matmul(4096, 11008, t, 4, fp8);
 }
 
-/* n: rows, columns, which: 1 as it is, 2 transposed, 3 both, 0 the largest alone */
+/* n: rows, columns, which: 1 as it is, 2 transposed, 3 both, 0 the largest alone; whether columns are added up */
 static int run_fp8(const int64_t *n)
 {
     float *cell = place[6];
     struct fp8_quantize p = {n[0], n[1], FP8_E4M3, DTYPE_BF16, place[0], n[2] & 1 ? place[1] : NULL, n[2] & 2 ? place[2] : NULL,
-                             cell, cell + 1, 0};
+                             cell, cell + 1, 0, n[3] ? place[3] : NULL};
 
     if (n[2])
         return dev->ops->fp8_quantize(dev, &p, &err);
@@ -75,12 +75,14 @@ static int run_fp8(const int64_t *n)
 
 static void bench_fp8(int64_t rows, int64_t cols)
 {
-    static const char *const names[] = {"largest value", "to FP8", "to FP8, transposed", "to FP8, both"};
+    static const char *const names[] = {"largest value", "to FP8", "to FP8, transposed", "to FP8, both",
+                                        "to FP8, both, column sums"};
     char shape[80];
 
     snprintf(shape, sizeof shape, "%lld x %lld", (long long)rows, (long long)cols);
-    for (int64_t k = 0; k < 4; k++)
-        job(names[k], shape, run_fp8, (const int64_t[]){rows, cols, k}, (double)(rows * cols) * (double)(2 + (k + 1) / 2), 0);
+    for (int64_t k = 0; k < 5; k++)
+        job(names[k], shape, run_fp8, (const int64_t[]){rows, cols, k < 4 ? k : 3, k == 4},
+            (double)(rows * cols) * (double)(2 + (k < 4 ? (k + 1) / 2 : 2)), 0);
 }
 
 void bench_fp8_casts(int64_t none)

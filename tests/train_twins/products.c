@@ -72,16 +72,16 @@ static struct tensor bytes_of(struct made *m, int64_t n)
     return result(m, DTYPE_F32, (n + 3) / 4, 0);
 }
 
-/* A matrix in FP8 with its scales, as quantize makes it; and the same transposed. */
+/* A matrix in FP8 with its scales, as quantize makes it; the same transposed; its columns' sums (NULL: none). */
 static void quantized(struct made *m, struct tensor q[2], const struct tensor *x, enum fp8 to, const struct tensor *cells,
-                      int64_t rows, int64_t cols, int64_t yt_ld)
+                      int64_t rows, int64_t cols, int64_t yt_ld, const struct tensor *sums)
 {
     q[0] = bytes_of(m, rows * cols);
     q[1] = bytes_of(m, (yt_ld ? yt_ld : rows) * cols);
     BOTH {
         float *cell = on(m, w, cells);
         struct fp8_quantize p = {rows, cols, to, x->dt, on(m, w, x), on(m, w, &q[0]), on(m, w, &q[1]), cell + FP8_SCALE,
-                                 cell + FP8_HISTORY, yt_ld};
+                                 cell + FP8_HISTORY, yt_ld, sums ? on(m, w, sums) : NULL};
         CHECK(m, OPS(m, w)->fp8_quantize(DEV(m, w), &p, &m->e));
     }
 }
@@ -98,6 +98,7 @@ void twins_fp8_conversions(struct twins *t)
         int64_t ld = k / 4 % 2 ? (rows + FP8_WHOLE - 1) / FP8_WHOLE * FP8_WHOLE : 0;
         float first[8] = {fp8_max(to), 0, 0, 0, 0.5f, 3, 0, 9};
         struct tensor x = normal(&m, dt, rows * cols, 0, 100, 3, 0), cells = tensor_of(&m, DTYPE_F32, 8, 0, first), q[2];
+        struct tensor sums = normal(&m, DTYPE_F32, cols, 0, 101, 1, 0);
         char s[80];
         BOTH {
             struct fp8_update u = {on(&m, w, &cells), 1, 8, 4, 0, false, true};
@@ -105,10 +106,11 @@ void twins_fp8_conversions(struct twins *t)
             CHECK(&m, OPS(&m, w)->fp8_amax(DEV(&m, w), dt, now, on(&m, w, &x), rows * cols, &m.e));
             CHECK(&m, OPS(&m, w)->fp8_update(DEV(&m, w), &u, &m.e));
         }
-        quantized(&m, q, &x, to, &cells, rows, cols, ld);
+        quantized(&m, q, &x, to, &cells, rows, cols, ld, k % 3 ? &sums : NULL);
         near(&m, name_of(s, "FP8", dt, rows, cols), &q[0], 0, 1);
         near(&m, name_of(s, "FP8 transposed", dt, rows, cols), &q[1], 0, 1);
         near(&m, name_of(s, "scales", dt, rows, cols), &cells, 0, 1);
+        near(&m, name_of(s, "column sums", dt, rows, cols), &sums, 1e-6 * sqrt((double)rows), 3 * sqrt((double)rows));
         BOTH {
             struct fp8_update u = {on(&m, w, &cells), 1, 8, 1 + k % 4, k % 3, k % 2, false};
             CHECK(&m, OPS(&m, w)->fp8_update(DEV(&m, w), &u, &m.e));
@@ -129,8 +131,8 @@ static void fp8_product_with(struct made *m, const struct product *q, enum fp8 f
     double s = 1 + sqrt((double)q->k);
     char name[80];
 
-    quantized(m, qa, &a, fa, &sa, q->m, q->k, 0);
-    quantized(m, qb, &b, FP8_E4M3, &sb, q->n, q->k, 0);
+    quantized(m, qa, &a, fa, &sa, q->m, q->k, 0, NULL);
+    quantized(m, qb, &b, FP8_E4M3, &sb, q->n, q->k, 0, NULL);
     BOTH {
         struct matmul p = {.m = q->m, .n = q->n, .k = q->k, .trans_b = true, .dt = DTYPE_BF16, .dt_c = dc, .a = on(m, w, &qa[0]),
                            .b = on(m, w, &qb[0]), .c = on(m, w, &c), .beta = q->beta, .bias = q->bias ? on(m, w, &bias) : NULL,
