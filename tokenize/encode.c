@@ -298,10 +298,10 @@ static char *put_slowly(struct encoder *enc, struct span text, size_t n, char *o
 static char *put_missing(struct encoder *enc, struct span text, const uint32_t *cut, bool is_part, struct late *late,
                          char *begin, char *o, int width)
 {
-    size_t latest = !enc->together ? 0 : is_part ? BPE_SHORT : WORDS_SHORT, len = cut[1] - cut[0];
+    size_t longest_late = !enc->together ? 0 : is_part ? BPE_SHORT : WORDS_SHORT, len = cut[1] - cut[0];
     const uint8_t *p = (const uint8_t *)text.p + cut[0];
 
-    if (len <= latest) {
+    if (len <= longest_late) {
         late->from[late->n] = (size_t)(o - begin);
         late->piece[late->n++] = (struct bpe_word){.p = p, .n = (uint32_t)len};
         return late->n == LATE ? put_late(enc, late, begin, o, width) : o;

@@ -38,16 +38,6 @@ static inline const uint8_t *class_block(uint32_t block)
     return &ucd_blocks[ucd_index[block >> 1]][(block & 1) << 6];
 }
 
-/* The class of each of the 64 code points whose characters of n bytes differ in their last byte only, where p
- * is one of them. */
-static inline const uint8_t *classes_of(const uint8_t *p, unsigned n)
-{
-    uint32_t block = n == 2   ? p[0] & 0x1F
-                     : n == 3 ? (p[0] & 0xFu) << 6 | (p[1] & 0x3F)
-                              : (p[0] & 7u) << 12 | (p[1] & 0x3Fu) << 6 | (p[2] & 0x3F);
-    return class_block(block);
-}
-
 /* The masks that classes outside ASCII add to. */
 static inline void add_classes(struct masks *m, struct block b, bool cased)
 {
@@ -63,6 +53,16 @@ static inline void add_classes(struct masks *m, struct block b, bool cased)
 }
 
 #if defined(__AVX512VBMI__)
+/* The class of each of the 64 code points whose characters of n bytes differ in their last byte only, where p
+ * is one of them. */
+static inline const uint8_t *classes_of(const uint8_t *p, unsigned n)
+{
+    uint32_t block = n == 2   ? p[0] & 0x1F
+                     : n == 3 ? (p[0] & 0xFu) << 6 | (p[1] & 0x3F)
+                              : (p[0] & 7u) << 12 | (p[1] & 0x3Fu) << 6 | (p[2] & 0x3F);
+    return class_block(block);
+}
+
 /* Classes of the characters of a length that begin at `left`: those with the same bytes but the last together. */
 static inline __m512i add_length(__m512i class, const uint8_t *p, bits left, unsigned n, const __m512i byte[4])
 {

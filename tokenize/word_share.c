@@ -1,11 +1,10 @@
 #include "tokenize/word_share.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "tokenize/word_hash.h"
 
-enum { SETS_LOG2 = 17, WINDOW = 8, HUGE = 2 << 20 };
+enum { SETS_LOG2 = 17, WINDOW = 8 };
 
 /* As a struct word: the key in lo and hi, ids and their number in ids.  Whoever changes ids[1] from 0 has the entry; the
  * others see it when hi is 0 no more. */
@@ -15,31 +14,26 @@ struct entry {
 
 struct word_share {
     struct entry *entries;
-    void *map;
-    size_t mapped;
+    struct word_pages pages;
 };
 
 struct word_share *word_share_new(void)
 {
     struct word_share *s = calloc(1, sizeof *s);
 
-    if (!s)
-        return NULL;
-    s->mapped = (((size_t)2 << SETS_LOG2) + WINDOW) * sizeof *s->entries + HUGE;
-    s->map = mmap(NULL, s->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (s->map == MAP_FAILED) {
+    if (s)
+        s->entries = word_pages_new(&s->pages, (((size_t)2 << SETS_LOG2) + WINDOW) * sizeof *s->entries);
+    if (s && !s->entries) {
         free(s);
         return NULL;
     }
-    s->entries = (struct entry *)(void *)(((uintptr_t)s->map + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
-    madvise(s->entries, s->mapped - HUGE, MADV_HUGEPAGE);
     return s;
 }
 
 void word_share_free(struct word_share *s)
 {
     if (s)
-        munmap(s->map, s->mapped);
+        word_pages_free(&s->pages);
     free(s);
 }
 
