@@ -40,6 +40,7 @@ static const struct device_ops cpu_ops = {
     .route_fwd = route_fwd_cpu,
     .route_bwd = route_bwd_cpu,
     .route_place = route_place_cpu,
+    .route_balance = route_balance_cpu,
     .route_take = route_take_cpu,
     .route_join = route_join_cpu,
     .route_join_bwd = route_join_bwd_cpu,

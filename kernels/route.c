@@ -189,6 +189,21 @@ int route_place_cpu(struct device *dev, const struct route *p, const int32_t *ch
     return 0;
 }
 
+int route_balance_cpu(struct device *dev, int64_t experts, float *sums, const int32_t *count, float by, double each, double *loss,
+                      struct err *e)
+{
+    double sum = 0;
+
+    (void)dev, (void)e;
+    for (int64_t i = 0; i < experts; i++) {
+        sum += (double)sums[i] * count[i];
+        sums[i] = by * (float)count[i];
+    }
+    if (loss)
+        *loss += each * sum;
+    return 0;
+}
+
 int route_take_cpu(struct device *dev, enum dtype dt, void *y, const void *x, const int32_t *from, int64_t n, int64_t c,
                    struct err *e)
 {

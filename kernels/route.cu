@@ -207,6 +207,22 @@ static __global__ void __launch_bounds__(CUDA_BLOCK)
         from[i] = -1;
 }
 
+/* One block: there are few experts. */
+static __global__ void __launch_bounds__(CUDA_BLOCK)
+    balance_kernel(int64_t experts, float *sums, const int32_t *count, float by, double each, double *loss)
+{
+    __shared__ double part[CUDA_WARPS];
+    double sum = 0;
+
+    for (int64_t i = threadIdx.x; i < experts; i += CUDA_BLOCK) {
+        sum += (double)sums[i] * count[i];
+        sums[i] = by * (float)count[i];
+    }
+    sum = block_sum(sum, part);
+    if (threadIdx.x == 0 && loss)
+        *loss += each * sum;
+}
+
 /* ---- rows: a block a row ---- */
 
 template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
@@ -295,6 +311,13 @@ extern "C" int route_place_cuda(struct device *dev, const struct route *p, const
     LAUNCH(place_kernel, dim3((unsigned)p->experts), CUDA_BLOCK, dev, *p, choice, weight, place, from,
            (const int32_t *)count);
     return cuda_launched(dev, "route_place", e);
+}
+
+extern "C" int route_balance_cuda(struct device *dev, int64_t experts, float *sums, const int32_t *count, float by, double each,
+                                  double *loss, struct err *e)
+{
+    LAUNCH(balance_kernel, dim3(1), CUDA_BLOCK, dev, experts, sums, count, by, each, loss);
+    return cuda_launched(dev, "route_balance", e);
 }
 
 extern "C" int route_take_cuda(struct device *dev, enum dtype dt, void *y, const void *x, const int32_t *from, int64_t n,

@@ -59,6 +59,12 @@ typedef int route_bwd_fn(struct device *dev, enum dtype dt, const struct route *
 typedef int route_place_fn(struct device *dev, const struct route *p, const int32_t *choice, const float *weight,
                            int32_t *place, int32_t *from, int32_t *count, struct err *e);
 
+/* An auxiliary loss that counts how often an expert is chosen and how likely: sums (E) are those of each expert's probabilities,
+ * count (E) is route_place's.  *loss (if not NULL) becomes larger by each * (sum over i of sums[i] * count[i]), and sums[i]
+ * becomes by * count[i]: with by = each times its weight the loss' gradient by each probability of expert i. */
+typedef int route_balance_fn(struct device *dev, int64_t experts, float *sums, const int32_t *count, float by, double each,
+                             double *loss, struct err *e);
+
 /* y (n, C)[i] = x[from[i]]; 0 where from is -1. */
 typedef int route_take_fn(struct device *dev, enum dtype dt, void *y, const void *x, const int32_t *from, int64_t n,
                           int64_t c, struct err *e);
@@ -74,6 +80,7 @@ typedef int route_join_bwd_fn(struct device *dev, enum dtype dt, const struct ro
 route_fwd_fn route_fwd_cpu, route_fwd_cuda;
 route_bwd_fn route_bwd_cpu, route_bwd_cuda;
 route_place_fn route_place_cpu, route_place_cuda;
+route_balance_fn route_balance_cpu, route_balance_cuda;
 route_take_fn route_take_cpu, route_take_cuda;
 route_join_fn route_join_cpu, route_join_cuda;
 route_join_bwd_fn route_join_bwd_cpu, route_join_bwd_cuda;

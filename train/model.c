@@ -67,6 +67,7 @@ static void plan_experts(struct model *m, struct layer_acts *a, int slot, struct
     a->route_lse = carve(c, n, sizeof(float));
     a->choice = carve(c, choices, sizeof(int32_t));
     a->place = carve(c, choices, sizeof(int32_t));
+    a->chosen = carve(c, m->config.experts, sizeof(int32_t));
     a->share = carve(c, choices, sizeof(float));
     a->answer = carve(c, pass_moe_rows(m) * m->config.hidden, dtype_size(m->dt));
     a->room = m->pool ? &m->pool->rooms[room] : NULL;
@@ -190,11 +191,14 @@ static void plan_ring(struct model *m, struct carve *c)
         m->ring_sum = carve(c, n * model_qkv_width(&m->config), sizeof(float));
 }
 
-static void plan_experts_back(struct model *m, struct carve *c)
+static void plan_experts_back(struct model *m, struct carves *k)
 {
+    struct carve *c = &k->work;
+
     m->dlogits = carve(c, m->b * m->t * m->config.experts, dtype_size(m->dt));
     m->dshare = carve(c, pass_choices(m), sizeof(float));
     m->balance = carve(c, m->config.experts, sizeof(float));
+    m->unevenness = carve(&k->alone, 1, sizeof *m->unevenness);
 }
 
 static void plan(struct model *m, struct carves *k)
@@ -219,7 +223,6 @@ static void plan(struct model *m, struct carves *k)
     plan_ring(m, c);
     if (mc->experts) {
         m->route_from = carve(c, pass_moe_rows(m), sizeof(int32_t));
-        m->route_count = carve(c, mc->experts, sizeof(int32_t));
         if (m->run.use == MODEL_TRAIN || pass_spread(m))
             m->drows = carve(c, pass_moe_rows(m) * h, w);
         if (pass_pieces(m) > 1)
@@ -232,7 +235,7 @@ static void plan(struct model *m, struct carves *k)
     if (wide < n * model_qkv_width(mc))
         wide = n * model_qkv_width(mc);
     if (mc->experts)
-        plan_experts_back(m, c);
+        plan_experts_back(m, k);
     m->ds = carve(c, m->own * h, w);
     m->dx = carve(c, m->own * h, w);
     m->dln = carve(c, n * (h > q ? h : q), w);
@@ -268,10 +271,9 @@ static int measure_experts(struct model *m, struct err *e)
     TRY(params_init(&m->experts.params, &m->whole, &m->part, e));
     TRY(store_plan(&m->experts, &m->run.experts, m->dt, m->run.use == MODEL_TRAIN, e));
     m->part.of = PART_DENSE;
-    m->counts = calloc(sets * 3 * n + 1, sizeof *m->counts);
-    m->balance_host = calloc(2 * n, sizeof *m->balance_host);
+    m->counts = calloc(sets * 2 * n + 1, sizeof *m->counts);
     m->moved = calloc(2 * n, sizeof *m->moved);
-    return m->counts && m->balance_host && m->moved ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+    return m->counts && m->moved ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 }
 
 /* Sets up the table of parameters and measures; no slab is allocated. */
@@ -320,9 +322,8 @@ static int measure(struct model *m, const struct model_config *config, const str
         if (!m->slot[i].layers)
             return err_set(e, ERR_NOMEM, "out of memory");
         for (int64_t k = 0; k < m->config.layers && m->counts; k++) {
-            m->slot[i].layers[k].counts = m->counts + (i * m->config.layers + k) * 3 * m->config.experts;
+            m->slot[i].layers[k].counts = m->counts + (i * m->config.layers + k) * 2 * m->config.experts;
             m->slot[i].layers[k].heard = m->slot[i].layers[k].counts + m->config.experts;
-            m->slot[i].layers[k].chosen = m->slot[i].layers[k].heard + m->config.experts;
         }
     }
     if (run->fp8.format)
@@ -357,7 +358,6 @@ static void free_tables(struct model *m)
         free(m->slot[i].layers);
     free(m->slot);
     free(m->counts);
-    free(m->balance_host);
     free(m->moved);
     free(m->order_host);
 }
@@ -438,7 +438,9 @@ int model_open(struct model **out, struct device *dev, const struct model_config
                                  .alone = {m->slab, 0}});
         m->cache_k = m->cache_slab;
         m->cache_v = m->cache_slab ? (char *)m->cache_slab + m->memory.cache / 2 : NULL;
-        if (run->use != MODEL_GENERATE)
+        if (m->unevenness)
+            rc = device_zero(dev, m->unevenness, sizeof *m->unevenness, e);
+        if (rc == 0 && run->use != MODEL_GENERATE)
             rc = pass_positions(m, m->b, m->t, 0, e);
     }
     if (rc < 0) {

@@ -76,8 +76,8 @@ struct layer_acts {
     float *share;             /* (n, topk) */
     void *answer;             /* (rows, h) of the experts */
     struct model_room *room;   /* what the experts here keep: rows that came in, fc1, act */
+    int32_t *chosen;          /* (experts) by how many tokens, dropped ones too */
     int32_t *counts, *heard;  /* (experts) rows for each; from each rank that shares the experts, those for each here; host */
-    int32_t *chosen;          /* (experts) by how many tokens, dropped ones too; host */
 };
 
 /* What a micro-batch leaves for its backward pass; n rows are b * t, or a rank's share of them. */
@@ -146,16 +146,15 @@ struct model {
     float scaled;            /* what scale is full of; 0: nothing yet */
     int32_t *targets, *positions;
     void *ds, *dx, *dln, *dwide; /* gradients: stream, branch, norm's or attention's output, qkv or fc1 */
-    int32_t *route_from, *route_count; /* (rows), (experts); with experts, as what follows; rows as route_rows() says */
+    int32_t *route_from;     /* (rows); with experts, as what follows; rows as route_rows() says */
     void *drows, *dlogits;   /* (rows, h), (b * t, experts) */
     void *piece;             /* (rows, h / pieces) of rows on their way; with tensor ranks that share what travels */
     float *dshare, *balance; /* (b * t * topk), (experts) */
-    float *balance_host;     /* (experts), and as many int32_t behind it */
     int32_t *counts;         /* all layers'; host */
     int32_t *order_host;     /* room for two of each row, */
     int64_t order_rows;      /* of so many */
     size_t *moved;           /* elements to and from each rank that shares the experts */
-    double unevenness;       /* backward adds this rank's summand of each auxiliary loss, without its coefficient */
+    double *unevenness;      /* the device's; backward adds this rank's summand of each auxiliary loss, without its coefficient */
     float aux_scale;         /* of the auxiliary losses of the micro-batch in backward */
     float *shared;           /* room for all gradients that the tensor ranks add up (params.h: summed) */
     void *ring_kv[2];        /* (b * t, 2 kv width) keys and values on their way around the context ranks, */
@@ -213,6 +212,9 @@ int model_forward(struct model *m, const struct model_batch *batch, double *loss
 /* Adds the gradients of batch, whose model_forward was the last in its slot, to those of its stores; with first,
  * overwrites them. */
 int model_backward(struct model *m, const struct model_batch *batch, bool first, struct err *e);
+
+/* *sum gets what backward has added up of auxiliary losses since the last call; this waits for the device. */
+int model_unevenness(struct model *m, double *sum, struct err *e);
 
 /* GENERATE: b sequences of t new tokens each (host), which stand at positions past ..
  * past + t - 1 behind what the cache has.  *logits gets (b, padded_vocab) of the last ones,

@@ -336,7 +336,7 @@ static int forward(struct model *m, uint8_t *const fp8[3], void *y, const void *
     const struct param *p = &m->experts.params.v[w];
     bool biased = b >= 0 && (p->split != 1 || pass_first(m));
     struct matmul mm = {
-        .m = n, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt, .ragged = true,
+        .m = n, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt, .ragged = !m->config.pad_experts,
         .a = x, .b = store_weight(&m->experts, w), .c = y, .bias = biased ? store_weight(&m->experts, b) : NULL,
     };
 
@@ -356,12 +356,12 @@ static int backward(struct model *m, uint8_t *const fp8[3], void *dx, const void
     const struct param *p = &m->experts.params.v[w];
     int64_t in = p->shape[1], out = p->shape[0];
     struct matmul weight = {
-        .m = out, .n = in, .k = n, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32, .ragged = true,
+        .m = out, .n = in, .k = n, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32, .ragged = !m->config.pad_experts,
         .a = dy, .b = x, .c = store_grad(&m->experts, w), .beta = m->experts.overwrite ? 0 : 1,
     };
     struct matmul input = {
-        .m = n, .n = in, .k = out, .dt = m->dt, .dt_c = m->dt, .ragged = true, .a = dy, .b = store_weight(&m->experts, w),
-        .c = dx,
+        .m = n, .n = in, .k = out, .dt = m->dt, .dt_c = m->dt, .ragged = !m->config.pad_experts, .a = dy,
+        .b = store_weight(&m->experts, w), .c = dx,
     };
 
     int i = pass_fp8(m, &m->experts, w);
@@ -377,7 +377,8 @@ static int backward(struct model *m, uint8_t *const fp8[3], void *dx, const void
 
 /* ---- forward ---- */
 
-/* Which rows of x go where: fills the layer's choice, place, share and counts, and m->route_from. */
+/* Which rows of x go where: fills the layer's choice, place, share and counts, and m->route_from.  The host waits for the counts,
+ * unless they are the same always. */
 static int choose(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
@@ -390,10 +391,11 @@ static int choose(struct model *m, int64_t layer, const void *x, int64_t rows, s
 
     TRY(ops->matmul(m->dev, &logits, e));
     TRY(ops->route_fwd(m->dev, &r, a->prob, a->route_lse, a->choice, a->share, e));
-    TRY(ops->route_place(m->dev, &r, a->choice, a->share, a->place, m->route_from, m->route_count, e));
-    TRY(device_get(m->dev, a->chosen, m->route_count, (size_t)r.experts * sizeof *a->chosen, e));
+    TRY(ops->route_place(m->dev, &r, a->choice, a->share, a->place, m->route_from, a->chosen, e));
+    if (!r.pad)
+        TRY(device_get(m->dev, a->counts, a->chosen, (size_t)r.experts * sizeof *a->counts, e));
     for (int64_t i = 0; i < r.experts; i++)
-        a->counts[i] = (int32_t)route_kept(&r, a->chosen[i]);
+        a->counts[i] = (int32_t)route_kept(&r, a->counts[i]);
     return 0;
 }
 
@@ -464,25 +466,27 @@ static double tokens_of(const struct model *m, int64_t rows)
 static int balance(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
     const struct model_config *c = &m->config;
-    int32_t *count = (int32_t *)(m->balance_host + c->experts);
-    double all = tokens_of(m, rows);
-    double by = c->aux_loss * (double)c->experts / ((double)c->topk * all * all) * (double)m->aux_scale;
-    float *host = m->balance_host;
-    double sum = 0;
+    struct layer_acts *a = &m->acts->layers[layer];
+    double all = tokens_of(m, rows), each = (double)c->experts / ((double)c->topk * all * all);
+    struct comm_call call = {
+        .kind = COMM_ALL_REDUCE, .send = a->chosen, .recv = a->chosen, .n = (size_t)c->experts, .type = COMM_I32, .op = COMM_SUM,
+    };
 
-    memcpy(count, m->acts->layers[layer].chosen, (size_t)c->experts * sizeof *count);
     if (pass_ring(m))
-        TRY(comm_all_reduce(m->part.context, count, (size_t)c->experts, COMM_I32, COMM_SUM, e));
-    TRY(device_zero(m->dev, m->balance, (size_t)c->experts * sizeof *host, e));
-    TRY(m->dev->ops->vec_colsum(m->dev, DTYPE_F32, m->balance, m->acts->layers[layer].prob, rows, c->experts, c->experts, e));
-    TRY(device_get(m->dev, host, m->balance, (size_t)c->experts * sizeof *host, e));
-    for (int64_t i = 0; i < c->experts; i++) {
-        sum += (double)host[i] * count[i];
-        host[i] = (float)(by * count[i]);
-    }
-    if (pass_first(m))
-        m->unevenness += sum * (double)c->experts / ((double)c->topk * all * all);
-    return device_put(m->dev, m->balance, host, (size_t)c->experts * sizeof *host, e);
+        TRY(exchange(m->dev, m->part.context, &call, e));
+    TRY(device_zero(m->dev, m->balance, (size_t)c->experts * sizeof *m->balance, e));
+    TRY(m->dev->ops->vec_colsum(m->dev, DTYPE_F32, m->balance, a->prob, rows, c->experts, c->experts, e));
+    return m->dev->ops->route_balance(m->dev, c->experts, m->balance, a->chosen,
+                                      (float)(c->aux_loss * each * (double)m->aux_scale), each, m->unevenness, e);
+}
+
+int model_unevenness(struct model *m, double *sum, struct err *e)
+{
+    *sum = 0;
+    if (!m->unevenness)
+        return 0;
+    TRY(device_get(m->dev, sum, m->unevenness, sizeof *sum, e));
+    return device_zero(m->dev, m->unevenness, sizeof *m->unevenness, e);
 }
 
 /* From the gradients of the shares to those of the router's weights, and onto m->dln. */
@@ -507,7 +511,7 @@ static int router_back(struct model *m, int64_t layer, int64_t rows, struct err 
         .c = m->dln, .beta = 1,
     };
 
-    if (model_aux_loss(c))
+    if (even)
         TRY(balance(m, layer, rows, e));
     TRY(m->dev->ops->route_bwd(m->dev, m->dt, &r, m->dlogits, &g, e));
     TRY(pass_gather(m, &weight.b, a->ln2, rows, e));

@@ -446,14 +446,14 @@ static double cpu_seconds(void)
 static int balance(struct trainer *t, struct train_step *s, struct err *e)
 {
     const struct train_config *c = t->config;
-    double sum = 0;
+    double sum = 0, one;
 
     s->balance = NAN;
     if (!model_aux_loss(&c->model))
         return 0;
     for (int i = 0; i < t->n_parts; i++) {
-        sum += t->parts[i].model->unevenness;
-        t->parts[i].model->unevenness = 0;
+        TRY(model_unevenness(t->parts[i].model, &one, e));
+        sum += one;
     }
     TRY(comm_all_reduce(t->layout.world, &sum, 1, COMM_F64, COMM_SUM, e));
     s->balance = sum / (double)(model_moe_layers(&c->model) * (s->batch / c->micro_batch));

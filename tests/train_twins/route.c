@@ -41,8 +41,10 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, bo
     struct tensor balance = normal(m, DTYPE_F32, r->experts, 0, 101, 0.1f, 0), dlogits = result(m, dt, r->t * r->experts, 0);
     struct tensor x = normal(m, dt, r->t * r->c, 0, 102, 1, 0), out = normal(m, dt, rows * r->c, 0, 103, 1, 0);
     struct tensor in = result(m, dt, rows * r->c, 0), y = result(m, dt, r->t * r->c, 0), dx = result(m, dt, rows * r->c, 0);
-    struct tensor plain = result(m, dt, r->t * r->c, 0);
+    struct tensor plain = result(m, dt, r->t * r->c, 0), sums = normal(m, DTYPE_F32, r->experts, 0, 104, 3, 0);
+    struct tensor uneven = tensor_of(m, DTYPE_F32, 2, 0, (const float[]){0, 0});
     int choice = indices(m, n), place = indices(m, n), from = indices(m, rows), count = indices(m, r->experts);
+    double loss[2] = {0, 1};
     float same = 0.25f;
     char s[80];
 
@@ -56,6 +58,9 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, bo
                                       &m->e));
         CHECK(m, OPS(m, w)->route_place(DEV(m, w), &p, m->on[w][choice], on(m, w, &weight), m->on[w][place],
                                         m->on[w][from], m->on[w][count], &m->e));
+        CHECK(m, OPS(m, w)->route_balance(DEV(m, w), r->experts, on(m, w, &sums), m->on[w][count], 0.3f, 0.01,
+                                          on(m, w, &uneven), &m->e));
+        CHECK(m, device_get(DEV(m, w), &loss[w], on(m, w, &uneven), sizeof *loss, &m->e));
         CHECK(m, OPS(m, w)->route_take(DEV(m, w), dt, on(m, w, &in), on(m, w, &x), m->on[w][from], rows, r->c, &m->e));
         CHECK(m, OPS(m, w)->route_join(DEV(m, w), dt, &p, on(m, w, &y), on(m, w, &out), m->on[w][place], on(m, w, &weight),
                                        r->c, &m->e));
@@ -70,6 +75,9 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, bo
     equal_indices(m, name_of(s, "place", dt, r->t, r->experts), place, n);
     equal_indices(m, name_of(s, "where from", dt, r->t, r->experts), from, rows);
     equal_indices(m, name_of(s, "count", dt, r->t, r->experts), count, r->experts);
+    near(m, name_of(s, "gradient of the balance", dt, r->t, r->experts), &sums, 0, 1);
+    if (!m->t->wrong[0] && !(fabs(loss[1] - loss[0]) <= 1e-12 * (double)(r->t * r->experts)))
+        wrong(m->t, "balance of %lld experts: %.17g, not %.17g", (long long)r->experts, loss[1], loss[0]);
     near(m, name_of(s, "probabilities", dt, r->t, r->experts), &logits, 2e-6, 1e-3);
     near(m, name_of(s, "log-sum-exp", dt, r->t, r->experts), &lse, 2e-6, 1);
     near(m, name_of(s, "weights", dt, r->t, r->k), &weight, 2e-6, 1e-3);

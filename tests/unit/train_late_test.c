@@ -154,6 +154,29 @@ static void a_step_waits_once(void **state)
                                           "attention-dropout=0", NULL});
 }
 
+static int waits(const char *const *set)
+{
+    struct record r;
+
+    setenv("SIMT_LATE", "1", 1);
+    r = run("cuda", set);
+    return r.syncs[STEPS - 1] - r.syncs[STEPS - 2];
+}
+
+/* Experts wait for the counts of their rows, forward in each layer; not where each has as many always.  The step ends with one
+ * wait more, for how evenly they were used. */
+static void experts_wait_for_counts(void **state)
+{
+#define EXPERTS "num-experts=4", "moe-router-topk=2", "moe-aux-loss-coeff=0.01", "bf16=true", "micro-batch-size=1", \
+        "global-batch-size=3"
+    (void)state;
+    assert_int_equal(waits((const char *const[]){EXPERTS, NULL}), 2 + 3 * 2);
+    assert_int_equal(waits((const char *const[]){EXPERTS, "moe-expert-capacity-factor=1", "moe-pad-expert-input-to-capacity=true",
+                                                 NULL}), 2);
+    assert_int_equal(waits((const char *const[]){EXPERTS, "moe-expert-capacity-factor=1", "moe-pad-expert-input-to-capacity=true",
+                                                 "fp8-format=hybrid", NULL}), 2);
+}
+
 /* More micro-batches than there are places: the device is waited for in between, and no loss is lost. */
 static void places_are_used_again(void **state)
 {
@@ -174,6 +197,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_waits_once),
+        cmocka_unit_test(experts_wait_for_counts),
         cmocka_unit_test(places_are_used_again),
     };
 
