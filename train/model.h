@@ -206,7 +206,7 @@ void *model_stream_grad(struct model *m);
 void model_ids_here(const struct model *m, int32_t *ids);
 
 /* *loss_sum, of the device, gets the sum of the losses of the tokens that are here from a part that heads; others leave it.
- * Nothing waits for the device, unless ranks or experts are to be waited for. */
+ * Nothing waits for the device, unless ranks are to be waited for, or how many rows experts get. */
 int model_forward(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e);
 
 /* Adds the gradients of batch, whose model_forward was the last in its slot, to those of its stores; with first,

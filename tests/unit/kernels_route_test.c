@@ -130,6 +130,19 @@ static void rows_go_and_come_back(void **s)
 }
 
 /* Whether choice i of an expert is among the first `most` of those that chose it. */
+static void a_balance_counts_what_is_likely(void **state)
+{
+    float sums[] = {1.5f, 2, 0.25f};
+    double loss = 10;
+
+    (void)state;
+    OK(route_balance_cpu(tn_devices[0], 3, sums, (const int32_t[]){4, 0, 8}, 0.5f, 0.125, &loss, &tn_err));
+    assert_true(loss == 10 + 0.125 * (6 + 2));
+    assert_true(sums[0] == 2 && sums[1] == 0 && sums[2] == 4);
+    OK(route_balance_cpu(tn_devices[0], 3, sums, (const int32_t[]){1, 1, 1}, 3, 1, NULL, &tn_err));
+    assert_true(sums[0] == 3 && sums[1] == 3 && sums[2] == 3);
+}
+
 static bool is_kept(const struct route *p, const int32_t *choice, const double *weight, int64_t i, int64_t most)
 {
     int64_t before = 0;
@@ -204,6 +217,7 @@ int main(void)
         cmocka_unit_test_teardown(choices_equal_the_definition, tn_teardown),
         cmocka_unit_test_teardown(rows_go_and_come_back, tn_teardown),
         cmocka_unit_test_teardown(a_capacity_drops_by_weight_or_position, tn_teardown),
+        cmocka_unit_test(a_balance_counts_what_is_likely),
     };
 
     return cmocka_run_group_tests_name("kernels_route", tests, tn_open, tn_close);
