@@ -211,7 +211,8 @@ static int convert(struct model *m, int weight, int which, const void *x, int64_
     struct fp8_quantize q = {
         .rows = rows, .cols = cols, .dt = m->dt, .x = x, .y = y, .yt = yt, .scale = row + FP8_SCALE,
         .to = which == FP8_GRADIENT ? gradient_format(m) : FP8_E4M3,
-        .amax = now || again || (which == FP8_INPUT && !f->record) ? NULL : row + FP8_HISTORY, .colsum = bias, .yt_ld = whole(rows),
+        .amax = now || again || (which == FP8_INPUT && !f->record) ? NULL : row + FP8_HISTORY, .yt_ld = whole(rows),
+        .colsum = bias,
     };
 
     if (now && !(again && m->run.slots == 1)) { /* with several slots another micro-batch may have come between */
