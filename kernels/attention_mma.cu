@@ -7,7 +7,8 @@
  * 64 queries (dk and dv: 64 keys) of a head, 16 a warp, and goes over the others in tiles through shared memory, of which there
  * are two stages: one is multiplied while the next one's rows are on their way.  A barrier a tile does for both, for behind it
  * a stage has come and the other has been read.  Backward is two kernels, one over queries for dq and one over keys for dk and
- * dv: 7 products where one kernel with atomics would do with 5, but every sum has its order, so the bits are the same every time. */
+ * dv: 7 products where one kernel with atomics would do with 5, but every sum has its order, so the bits are the same every
+ * time. */
 
 enum { WARPS = 4, OWN = 16 * WARPS, FEW = 16, STAGES = 2 };
 #define LOG2E 1.44269504f

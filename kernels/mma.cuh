@@ -1,5 +1,5 @@
-/* kernels/mma.cuh -- the tensor cores as warps use them, with the copies that feed them, and the same in plain steps where kernels
- * run on the CPU.
+/* kernels/mma.cuh -- the tensor cores as warps use them, with the copies that feed them, and the same in plain steps where
+ * kernels run on the CPU.
  *
  * A product of 16 x 16 (A) and 16 x 8 (B) of bf16 added to 16 x 8 (C) of fp32, spread over a warp.  With g = lane / 4 and
  * i = lane % 4 a lane holds, two elements a word,
@@ -46,7 +46,8 @@ static __device__ __forceinline__ void mma(float c[4], const uint32_t a[4], cons
 #endif
 
 /* Four matrices of 8 x 8 from shared memory: lane l names row l % 8 of matrix l / 8, 16 bytes that no other row's share banks
- * with, and gets of matrix q the elements of row g, columns 2 i and the next, or with TURNED of rows 2 i and the next, column g. */
+ * with, and gets of matrix q the elements of row g, columns 2 i and the next, or with TURNED of rows 2 i and the next, column
+ * g. */
 template <bool TURNED> static __device__ __forceinline__ void mma_load(uint32_t x[4], const uint16_t *row)
 {
 #if defined(SIMT)

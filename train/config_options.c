@@ -135,7 +135,8 @@
     OPT_STR(0, "log-file", &(c)->log_file, "FILE", "append a JSON line a step"), \
     OPT_STR(0, "trace", &(c)->trace, "FILE", "write a timeline for Chrome's tracing, a file a rank"), \
     OPT_INT(0, "distributed-timeout-minutes", &(c)->timeout_minutes, 1, 1 << 20, "name a collective that hangs"), \
-    OPT_FLAG(0, "deterministic", &(c)->deterministic, "the same bits for any number of data-parallel ranks, and in every run on a GPU")
+    OPT_FLAG(0, "deterministic", &(c)->deterministic, \
+        "the same bits for any number of data-parallel ranks, and in every run on a GPU")
 
 #define DIVISION_OPTS(c) \
     OPT_HEAD(DIVISION), \
