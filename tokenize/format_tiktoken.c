@@ -22,13 +22,14 @@ static const struct {
     {"o200k_harmony", "<|end|>", 200007},     {"o200k_harmony", "<|message|>", 200008},
     {"o200k_harmony", "<|call|>", 200012},    {"o200k_harmony", "<|endofprompt|>", 200018},
 };
-enum { HARMONY_FIRST = 200000, HARMONY_END = 201088, ENDOFPROMPT = 200018 }; /* <|reserved_N|> where nothing else is; tiktoken has one beside <|endofprompt|> */
+/* <|reserved_N|> has the id N where nothing else is, and beside <|endofprompt|>. */
+enum { HARMONY_FIRST = 200000, HARMONY_END = 201088, ENDOFPROMPT = 200018 };
 
 /* Names that occur in the names of rank files, and the pattern that goes with them. */
 static const struct {
     const char *part, *pattern;
-} names[] = {{"o200k_harmony", "o200k_harmony"}, {"p50k_edit", "p50k_edit"}, {"o200k", "o200k"}, {"cl100k", "cl100k"}, {"p50k", "p50k"},
-             {"r50k", "r50k"},   {"gpt2", "gpt2"},     {"gpt-neox", "gpt2"}};
+} names[] = {{"o200k_harmony", "o200k_harmony"}, {"p50k_edit", "p50k_edit"}, {"o200k", "o200k"}, {"cl100k", "cl100k"},
+             {"p50k", "p50k"},                   {"r50k", "r50k"},           {"gpt2", "gpt2"},   {"gpt-neox", "gpt2"}};
 
 static const char *pattern_of_name(const char *path)
 {
@@ -100,9 +101,12 @@ static int add_reserved(struct tokenizer *t, struct err *e)
     char name[32];
 
     for (uint32_t id = HARMONY_FIRST; id < HARMONY_END; id++) {
-        struct added_token x = {.text = {name, (size_t)snprintf(name, sizeof name, "<|reserved_%u|>", id)}, .id = id, .special = true};
-        if (id == ENDOFPROMPT || !vocab_get(&t->vocab, id).p)
-            TRY(id == ENDOFPROMPT ? added_add(&t->added, &x, e) : format_add_token(t, &x, e));
+        size_t n = (size_t)snprintf(name, sizeof name, "<|reserved_%u|>", id);
+        struct added_token x = {.text = {name, n}, .id = id, .special = true};
+        if (id == ENDOFPROMPT)
+            TRY(added_add(&t->added, &x, e));
+        else if (!vocab_get(&t->vocab, id).p)
+            TRY(format_add_token(t, &x, e));
     }
     return 0;
 }

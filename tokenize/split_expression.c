@@ -60,13 +60,14 @@ static int put_word(const struct reader *r, bool in_set, struct buf *out)
 /* What stands between the braces of \p. */
 static int put_property(const struct reader *r, const char *name, size_t n, struct buf *out)
 {
-    static const char *const categories[] = {"L",  "Lu", "Ll", "Lt", "Lm", "Lo", "M",  "Mn", "Mc", "Me", "N",  "Nd", "Nl", "No", "P",
-        "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S",  "Sm", "Sc", "Sk", "So", "Z",  "Zs", "Zl", "Zp", "Cc", "Cf", "Co"};
+    static const char *const categories[] = {
+        "L",  "Lu", "Ll", "Lt", "Lm", "Lo", "M",  "Mn", "Mc", "Me", "N",  "Nd", "Nl", "No", "P",  "Pc", "Pd",
+        "Ps", "Pe", "Pi", "Pf", "Po", "S",  "Sm", "Sc", "Sk", "So", "Z",  "Zs", "Zl", "Zp", "Cc", "Cf", "Co"};
     static const char *const others[][2] = {{"Letter", "L"}, {"Mark", "M"}, {"Number", "N"}, {"Punctuation", "P"},
         {"Punct", "P"}, {"Symbol", "S"}, {"Separator", "Z"}};
     /* Scripts to which nothing was added since 14.0, but Han. */
-    static const char *const scripts[] = {"Han", "Hangul", "Bopomofo", "Thai", "Greek", "Hebrew", "Armenian", "Georgian", "Bengali",
-        "Tamil", "Gujarati", "Gurmukhi", "Malayalam", "Khmer", "Tibetan", "Sinhala", "Ethiopic", "Mongolian"};
+    static const char *const scripts[] = {"Han", "Hangul", "Bopomofo", "Thai", "Greek", "Hebrew", "Armenian", "Georgian",
+        "Bengali", "Tamil", "Gujarati", "Gurmukhi", "Malayalam", "Khmer", "Tibetan", "Sinhala", "Ethiopic", "Mongolian"};
 
     for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
         if (strlen(categories[i]) == n && memcmp(categories[i], name, n) == 0)
@@ -225,8 +226,10 @@ static int read_item(struct reader *r, int depth, struct set *s, struct class *c
     *after_class = found > 0;
     if (found < 0)
         return found;
+    if (found && c->negated)
+        return buf_printf(&s->others, "[^%.*s]|", (int)c->text.n, c->text.p);
     if (found)
-        return c->negated ? buf_printf(&s->others, "[^%.*s]|", (int)c->text.n, c->text.p) : buf_put_span(&s->plain, buf_span(&c->text));
+        return buf_put_span(&s->plain, buf_span(&c->text));
     if (*r->p == '[')
         return read_set(r, depth + 1, &s->others, &s->plain);
     if (r->p[0] == '&' && r->p[1] == '&') {
@@ -240,8 +243,19 @@ static int read_item(struct reader *r, int depth, struct set *s, struct class *c
     return buf_putc(&s->plain, *r->p++);
 }
 
-/* A set from its bracket on.  A plain one goes between parent's brackets; any other, or any if there is no parent, to out, with a | behind
- * it if there is a parent. */
+/* Appends the expression for a whole set. */
+static int put_set(const struct set *s, bool negated, struct buf *out)
+{
+    if (!s->others.n && !s->sure.n && s->plain.n)
+        return buf_printf(out, negated ? "[^%.*s]" : "[%.*s]", (int)s->plain.n, s->plain.p);
+    TRY(buf_puts(out, negated ? "(?:(?!" : "(?:"));
+    TRY(buf_put_span(out, buf_span(&s->sure)));
+    TRY(put_part(s, out));
+    return buf_puts(out, negated ? ")(?s:.))" : ")");
+}
+
+/* A set from its bracket on.  A plain one goes between parent's brackets; any other to out, with a | behind it.  No parent: any
+ * to out. */
 static int read_set(struct reader *r, int depth, struct buf *out, struct buf *parent)
 {
     struct class c = {.negated = false};
@@ -254,20 +268,10 @@ static int read_set(struct reader *r, int depth, struct buf *out, struct buf *pa
         rc = *r->p == ']' ? (r->p++, buf_puts(&s.plain, "\\]")) : read_item(r, depth, &s, &c, &after_class);
     if (rc == 0 && !*r->p++)
         rc = err_set(r->e, ERR_ARG, "a bracket is not closed in the pattern '%s'", r->pattern);
-    if (rc == 0 && !s.others.n && !s.sure.n && s.plain.n && parent && !negated) {
+    if (rc == 0 && parent && !negated && !s.others.n && !s.sure.n)
         rc = buf_put_span(parent, buf_span(&s.plain));
-    } else if (rc == 0) {
-        bool simple = !s.others.n && !s.sure.n && s.plain.n;
-        if (negated && simple)
-            rc = buf_printf(out, "[^%.*s]", (int)s.plain.n, s.plain.p);
-        else if (simple)
-            rc = put_part(&s, out);
-        else if ((rc = buf_puts(out, negated ? "(?:(?!" : "(?:")) == 0 && (rc = buf_put_span(out, buf_span(&s.sure))) == 0 &&
-                 (rc = put_part(&s, out)) == 0)
-            rc = buf_puts(out, negated ? ")(?s:.))" : ")");
-        if (rc == 0 && parent)
-            rc = buf_putc(out, '|');
-    }
+    else if (rc == 0 && (rc = put_set(&s, negated, out)) == 0 && parent)
+        rc = buf_putc(out, '|');
     buf_free(&c.text);
     set_free(&s);
     return rc;
