@@ -266,7 +266,9 @@ static int read_set(struct reader *r, int depth, struct buf *out, struct buf *pa
 
     while (rc == 0 && *r->p && (*r->p != ']' || r->p == begin))
         rc = *r->p == ']' ? (r->p++, buf_puts(&s.plain, "\\]")) : read_item(r, depth, &s, &c, &after_class);
-    if (rc == 0 && !*r->p++)
+    if (rc == 0 && *r->p)
+        r->p++;
+    else if (rc == 0)
         rc = err_set(r->e, ERR_ARG, "a bracket is not closed in the pattern '%s'", r->pattern);
     if (rc == 0 && parent && !negated && !s.others.n && !s.sure.n)
         rc = buf_put_span(parent, buf_span(&s.plain));
@@ -324,7 +326,7 @@ int split_expression(const char *pattern, bool oniguruma, struct buf *out, struc
     struct class c = {.negated = false};
     int rc = 0;
 
-    while (*r.p && rc == 0)
+    while (rc == 0 && *r.p)
         rc = read_one(&r, &c, out);
     buf_free(&c.text);
     return rc == ERR_NOMEM ? err_set(e, rc, "out of memory for a pattern") : rc;

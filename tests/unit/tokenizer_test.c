@@ -488,6 +488,8 @@ static void strange_files_are_refused_by_name(void **state)
         {"{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"new\":1}}", "'new'"},
         {"{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[[:alpha:]]\"},\"behavior\":\"Isolated\"}}",
          "pre_tokenizer.pattern"},
+        {"{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a[b[\"},\"behavior\":\"Isolated\"}}",
+         "not closed"},
         {"{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"String\":\"a\"},\"behavior\":\"Odd\"}}",
          "pre_tokenizer.behavior 'Odd'"},
         {"{\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Odd\"}]}}", "decoder.decoders[0].type 'Odd'"},
