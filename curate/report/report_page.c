@@ -135,7 +135,7 @@ static const char style[] =
     ".r>div{min-width:0}.r header{grid-column:1/-1}td:last-child,th:last-child{padding-right:0}\n"
     "pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.2rem 0 .4rem;padding:.4rem .6rem;background:var(--box);"
     "font:12px/1.4 ui-monospace,monospace;max-height:9.5rem;overflow:auto}\n"
-    "svg{display:block;max-width:100%;height:auto;font:10.5px system-ui,sans-serif;fill:var(--dim)}\n"
+    "svg{display:block;overflow:visible;max-width:100%;height:auto;font:10.5px system-ui,sans-serif;fill:var(--dim)}\n"
     "svg .v{fill:var(--bar)}svg .v0{fill:var(--soft)}svg .g{stroke:var(--line);fill:none}\n"
     "svg .t{stroke:var(--mark);stroke-width:1.5}svg .tt{fill:var(--mark)}svg .band{fill:var(--mark);opacity:.15}\n"
     ".k i,.k u{display:inline-block;width:.8rem;height:.8rem;vertical-align:-.1rem;margin:0 .3rem 0 .8rem;"
