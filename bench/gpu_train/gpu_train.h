@@ -1,4 +1,4 @@
-/* bench/gpu_train/gpu_train.h -- what the files of gpu_train_bench share: a device, memory with numbers in it, rows of the table. */
+/* bench/gpu_train/gpu_train.h -- what the files of gpu_train_bench share: a device, memory with numbers, rows of the table. */
 #ifndef BENCH_GPU_TRAIN_H
 #define BENCH_GPU_TRAIN_H
 

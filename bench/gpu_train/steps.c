@@ -76,7 +76,8 @@ void bench_step(enum bench_model which, bool fp8, const char *name)
     seconds = (jobs_clock() - start) / STEPS;
     rate = (double)(x->b * c.seq) / seconds;
     flops = rate * model_config_flops(&s.model->whole, c.seq);
-    printf("%s\t%lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", name, (long long)x->b, (long long)c.seq, (long long)c.layers,
+    printf("%s\t%lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", name, (long long)x->b, (long long)c.seq,
+           (long long)c.layers,
            1e-6 * (double)model_config_params(&s.model->whole), rate, 1e-12 * flops, 100 * flops / peak, bytes >> 20);
     steps_close(&s);
 }
