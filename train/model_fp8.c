@@ -32,9 +32,9 @@ const struct param *model_fp8_param(const struct model *m, int64_t i)
 /* -1 is none.  wide: the widest of its kind so far. */
 static int add_weight(struct model_fp8 *f, const struct params *all, int w, int64_t *wide, struct err *e)
 {
-    const struct param *p = &all->v[w];
+    const struct param *p = w < 0 ? NULL : &all->v[w];
 
-    if (w < 0)
+    if (!p)
         return 0;
     for (int k = 0; k < 2; k++) {
         if (p->shape[k] % FP8_WHOLE)

@@ -364,14 +364,15 @@ static int backward(struct model *m, uint8_t *const fp8[3], void *dx, const void
         .b = store_weight(&m->experts, w), .c = dx,
     };
 
+    float *bias = store_grad(&m->experts, b);
     int i = pass_fp8(m, &m->experts, w);
 
     TRY(pass_at_point(m, MODEL_WORKS, 0, e));
     if (i >= 0)
-        TRY(pass_fp8_backward(m, &weight, &input, i, fp8, NULL, e));
+        TRY(pass_fp8_backward(m, &weight, &input, i, fp8, bias, e));
     TRY(ops->matmul(m->dev, &weight, e));
-    if (b >= 0)
-        TRY(ops->vec_colsum(m->dev, m->dt, store_grad(&m->experts, b), dy, n, out, out, e));
+    if (bias && i < 0) /* FP8 has added it up as it converted */
+        TRY(ops->vec_colsum(m->dev, m->dt, bias, dy, n, out, out, e));
     return ops->matmul(m->dev, &input, e);
 }
 
