@@ -1,7 +1,8 @@
 /* train/fp8.h -- the scales of FP8 (train/model_fp8.h) among ranks and in checkpoints.
  *
  * With delayed scaling all ranks that have the same weights or shares of the same layer scale alike: the largest
- * values of a step are those of all data-parallel, context and tensor ranks, of an expert those that have it.  A checkpoint has, beside each weight of
+ * values of a step are those of all data-parallel, context and tensor ranks, of an expert those that have it.  A
+ * checkpoint has, beside each weight of
  * a layer in FP8, a tensor fp8.NAME (3, 2 + history): a row for the input, the weight and the gradient of the
  * output, each the scale, its inverse, and the history.  With tensorwise scaling there is nothing to keep.
  */
