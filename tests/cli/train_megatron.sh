@@ -11,8 +11,8 @@ gpt3="$common --attention-backend auto --micro-batch-size 1 --global-batch-size 
     --init-method-std 0.006 --bf16 --lr 6.0e-5 --min-lr 6.0e-6 --lr-warmup-fraction .001 --lr-decay-iters 430000
     --data-path data --vocab-file gpt2-vocab.json --merge-file gpt2-merges.txt --split 949,50,1 --save-interval 10000 --save s"
 llama="$common --use-mcore-models --ffn-hidden-size 96 --group-query-attention --num-query-groups 2 --kv-channels 8
-    --position-embedding-type rope --rotary-base 1000000 --rotary-percent 1.0 --attention-dropout 0.0 --hidden-dropout 0.0 --swiglu
-    --init-method-std 0.0134 --attention-backend fused --untie-embeddings-and-output-weights --disable-bias-linear
+    --position-embedding-type rope --rotary-base 1000000 --rotary-percent 1.0 --attention-dropout 0.0 --hidden-dropout 0.0
+    --swiglu --init-method-std 0.0134 --attention-backend fused --untie-embeddings-and-output-weights --disable-bias-linear
     --micro-batch-size 1 --global-batch-size 4 --train-samples 8 --lr 0.00015 --min-lr 0.00001 --bf16
     --cross-entropy-loss-fusion --calculate-per-token-loss --manual-gc --empty-unused-memory-level 1
     --exit-duration-in-mins 235 --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --mock-data

@@ -12,8 +12,8 @@ export QUERN_NCCL=$B/tests/fake-nccl.so QUERN_CUDA=$B/tests/simt-cuda.so XDG_CAC
 gpt="--num-layers 4 --hidden-size 32 --num-attention-heads 4 --seq-length 16 --vocab-size 61 --mock-data -j 2 --micro-batch-size 2
     --global-batch-size 8 --lr 0.002 --train-iters 6 --eval-iters 1 --eval-interval 3"
 moe="$gpt --num-experts 4 --moe-router-topk 2 --moe-ffn-hidden-size 48 --moe-aux-loss-coeff 0.01"
-few="$gpt --num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 4 --vocab-size 16 --micro-batch-size 1 --global-batch-size 2
-    --train-iters 2 --eval-interval 2"
+few="$gpt --num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 4 --vocab-size 16 --micro-batch-size 1
+    --global-batch-size 2 --train-iters 2 --eval-interval 2"
 few_moe="$few --num-experts 2 --moe-router-topk 2 --moe-ffn-hidden-size 16"
 for m in gpt moe few few_moe; do
     check "$m, one process" quern-train ${!m} --device cpu --log-file $m.jsonl
