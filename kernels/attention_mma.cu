@@ -121,10 +121,12 @@ static __device__ __forceinline__ float quad_sum(float x)
 static __device__ __forceinline__ float drop_at(const struct drop &d, const struct attention &p, int64_t b, int64_t h,
                                                 int64_t key, int64_t query)
 {
+    struct drop now = d; /* kept over the tiles it would be registers too many */
     float f[4];
 
+    drop_begin(&now);
     query += p.first_query;
-    drop_four(d, (b * p.all_heads + h) * p.all_t + key, query / 4, f);
+    drop_four(now, (b * p.all_heads + h) * p.all_t + key, query / 4, f);
     return query % 4 < 2 ? (query % 2 ? f[1] : f[0]) : (query % 2 ? f[3] : f[2]);
 }
 

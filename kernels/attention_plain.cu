@@ -89,6 +89,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
 
     if (i >= p.t)
         return;
+    drop_begin(&drop);
     if (p.block == ATTENTION_FURTHER) { /* the state of the softmax after the blocks before */
         m = p.lse[bh * p.t + i];
         l = 1;
@@ -171,6 +172,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
 
     if (i >= p.t)
         return;
+    drop_begin(&drop);
     keep_row<DT>(w->x, p.q, view_at(p.q, b, i, h, d), d, p.scale);
     keep_row<DT>(w->y, dout, view_at(dout, b, i, h, d), d, 1);
     __syncwarp();
@@ -214,6 +216,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
 
     if (key >= p.t_kv)
         return;
+    drop_begin(&drop);
     first = first < 0 ? 0 : first;
     keep_row<DT>(w->x, p.k, view_at(p.k, b, key, kvh, d), d, p.scale);
     keep_row<DT>(w->y, p.v, view_at(p.v, b, key, kvh, d), d, 1);

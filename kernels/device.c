@@ -235,6 +235,31 @@ int device_bind(struct device *dev, struct err *e)
     return dev->calls->bind(dev, e);
 }
 
+int device_capture_begin(struct device *dev, struct err *e)
+{
+    if (!dev->calls->capture_begin)
+        return err_set(e, ERR_UNSUPPORTED, "%s has no graphs", dev->name);
+    return dev->calls->capture_begin(dev, e);
+}
+
+int device_capture_end(struct device *dev, struct device_graph **g, struct err *e)
+{
+    if (g)
+        *g = NULL;
+    return dev->calls->capture_end(dev, g, e);
+}
+
+int device_graph_launch(struct device *dev, struct device_graph *g, struct err *e)
+{
+    return dev->calls->graph_launch(dev, g, e);
+}
+
+void device_graph_free(struct device *dev, struct device_graph *g)
+{
+    if (g)
+        dev->calls->graph_free(dev, g);
+}
+
 int device_event_seconds(struct device *dev, struct device_event *from, struct device_event *to,
                          double *seconds, struct err *e)
 {

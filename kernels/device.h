@@ -174,6 +174,18 @@ int device_event_query(struct device *dev, struct device_event *ev, bool *come, 
 int device_event_seconds(struct device *dev, struct device_event *from, struct device_event *to,
                          double *seconds, struct err *e);
 
+/* What was queued once and is queued again as one piece (CUDA's graphs). */
+struct device_graph;
+/* ERR_UNSUPPORTED: the device has none.  Else what goes to the device is not done but recorded, until device_capture_end, which
+ * is to be called whatever happens; *g NULL: it failed, or g NULL: it is thrown away.  Arguments keep their values, memory is
+ * looked at at each launch.  Nothing that waits, allocates, frees or has to do with events can be recorded: ERR_DEVICE then or
+ * at the end, and nothing was done; what ops make when they are first called (plans, scratch) is to be there before. */
+int device_capture_begin(struct device *dev, struct err *e);
+int device_capture_end(struct device *dev, struct device_graph **g, struct err *e);
+/* Queues it in dev->stream.  The memory that it was recorded with must still be there; scratch stays. */
+int device_graph_launch(struct device *dev, struct device_graph *g, struct err *e);
+void device_graph_free(struct device *dev, struct device_graph *g); /* after its work is done; NULL is fine */
+
 /* Makes dev the device of the calling thread, which did not open it: for calls into other libraries. */
 int device_bind(struct device *dev, struct err *e);
 

@@ -33,6 +33,10 @@ struct device_calls {
                          double *seconds, struct err *e);
     int (*event_query)(struct device *dev, struct device_event *ev, bool *come, struct err *e);
     int (*bind)(struct device *dev, struct err *e);
+    int (*capture_begin)(struct device *dev, struct err *e); /* NULL: no graphs */
+    int (*capture_end)(struct device *dev, struct device_graph **g, struct err *e); /* g NULL: thrown away */
+    int (*graph_launch)(struct device *dev, struct device_graph *g, struct err *e);
+    void (*graph_free)(struct device *dev, struct device_graph *g);
     size_t (*overhead)(const struct device *dev); /* NULL: the CPU's, device_train.c knows it */
 };
 

@@ -13,8 +13,11 @@
 
 struct device_impl {
     int number, processors;
-    void *scratch;
-    size_t scratch_bytes;
+    void *scratch, **scratch_kept; /* kept: for graphs */
+    size_t scratch_bytes, kept_bytes;
+    int n_kept, graphs;
+    cudaStream_t capture; /* where graphs are recorded */
+    struct device_stream *before;
     struct cuda_state state[CUDA_STATES];
 };
 
@@ -41,6 +44,11 @@ static void gpu_close(struct device *dev)
         if (dev->impl->state[i].free)
             dev->impl->state[i].free(dev->impl->state[i].p);
     cudaFree(dev->impl->scratch);
+    for (int i = 0; i < dev->impl->n_kept; i++)
+        cudaFree(dev->impl->scratch_kept[i]);
+    free(dev->impl->scratch_kept);
+    if (dev->impl->capture)
+        cudaStreamDestroy(dev->impl->capture);
     free(dev->impl);
 }
 
@@ -164,16 +172,60 @@ static int gpu_bind(struct device *dev, struct err *e)
     return check(cudaSetDevice(dev->impl->number), "device", e);
 }
 
+/* ---- graphs: recorded from a stream of their own, for the default one cannot be; other threads go on with what they do ---- */
+
+static int gpu_capture_begin(struct device *dev, struct err *e)
+{
+    struct device_impl *d = dev->impl;
+
+    if (!d->capture)
+        TRY(check(cudaStreamCreateWithFlags(&d->capture, cudaStreamNonBlocking), "stream", e));
+    TRY(check(cudaStreamBeginCapture(d->capture, cudaStreamCaptureModeThreadLocal), "graph", e));
+    d->before = dev->stream;
+    dev->stream = (struct device_stream *)d->capture;
+    return 0;
+}
+
+static int gpu_capture_end(struct device *dev, struct device_graph **g, struct err *e)
+{
+    struct device_impl *d = dev->impl;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    int rc = check(cudaStreamEndCapture(d->capture, &graph), "graph", e);
+
+    dev->stream = d->before;
+    if (rc == 0 && g)
+        rc = check(cudaGraphInstantiateWithFlags(&exec, graph, 0), "graph", e);
+    if (graph)
+        cudaGraphDestroy(graph);
+    if (rc < 0 || !g)
+        return rc;
+    d->graphs++;
+    *g = (struct device_graph *)exec;
+    return 0;
+}
+
+static int gpu_graph_launch(struct device *dev, struct device_graph *g, struct err *e)
+{
+    return check(cudaGraphLaunch((cudaGraphExec_t)g, cuda_stream(dev)), "graph", e);
+}
+
+static void gpu_graph_free(struct device *dev, struct device_graph *g)
+{
+    cudaGraphExecDestroy((cudaGraphExec_t)g);
+    dev->impl->graphs--;
+}
+
 static size_t gpu_overhead(const struct device *dev)
 {
-    return dev->impl->scratch_bytes;
+    return dev->impl->scratch_bytes + dev->impl->kept_bytes;
 }
 
 static const struct device_calls gpu_calls = {
     gpu_close,      gpu_alloc,      gpu_free,         gpu_alloc_host, gpu_free_host,
     gpu_copy,       gpu_copy_rows,  gpu_zero,         gpu_sync,         gpu_stream_new, gpu_stream_free,
     gpu_event_new,  gpu_event_free, gpu_event_record, gpu_event_wait, gpu_event_seconds, gpu_event_query, gpu_bind,
-    gpu_overhead,
+    gpu_capture_begin, gpu_capture_end, gpu_graph_launch, gpu_graph_free, gpu_overhead,
 };
 
 static const struct dedup_ops gpu_dedup_ops = {
@@ -199,6 +251,21 @@ extern "C" int cuda_processors(const struct device *dev)
     return dev->impl->processors;
 }
 
+/* The block that a graph was recorded with stays where it is. */
+static int keep_scratch(struct device_impl *d, struct err *e)
+{
+    void **kept = (void **)realloc(d->scratch_kept, (size_t)(d->n_kept + 1) * sizeof *kept);
+
+    if (!kept)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    d->scratch_kept = kept;
+    kept[d->n_kept++] = d->scratch;
+    d->kept_bytes += d->scratch_bytes;
+    d->scratch = NULL;
+    d->scratch_bytes = 0;
+    return 0;
+}
+
 extern "C" int cuda_scratch(struct device *dev, void **p, size_t bytes, struct err *e)
 {
     struct device_impl *d = dev->impl;
@@ -207,6 +274,8 @@ extern "C" int cuda_scratch(struct device *dev, void **p, size_t bytes, struct e
     if (bytes > d->scratch_bytes) {
         void *bigger;
 
+        if (d->graphs && d->scratch)
+            TRY(keep_scratch(d, e));
         TRY(check(cudaMalloc(&bigger, bytes), "scratch memory", e));
         cudaFree(d->scratch); /* waits for what still uses it */
         d->scratch = bigger;

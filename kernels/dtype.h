@@ -55,15 +55,23 @@ enum fp8 { FP8_NONE, FP8_E4M3, FP8_E5M2 };
  * stream must differ for each place, layer, micro-batch and step; row0 is the global
  * number of row 0 when the rows are a slice.  NULL or p == 0: none.  0 <= p < 1.
  * With cut > 0 the rows are number `first` and on of a row of stretches of cut rows: stretch n
- * begins at row0 + n / 2 * every + at[n % 2].  (A rank has two of each sequence.)  first + rows < 2^31. */
+ * begins at row0 + n / 2 * every + at[n % 2].  (A rank has two of each sequence.)  first + rows < 2^31.
+ * With now, which lies in the device's memory and is read when the op runs, step << DROPOUT_PLACES is added to stream and
+ * sample * every to row0: so a call can be run again for other micro-batches. */
+enum { DROPOUT_PLACES = 20 };
+struct dropout_now {
+    uint64_t step;
+    int64_t sample;
+};
 struct dropout {
     float p;
     uint64_t key, stream;
     int64_t row0;
     int64_t cut, first, every, at[2];
+    const struct dropout_now *now;
 };
 
-/* The global number of a row. */
+/* The global number of a row, but for what `now` adds. */
 static inline int64_t dropout_row(const struct dropout *d, int64_t row)
 {
     int64_t n;

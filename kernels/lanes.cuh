@@ -169,6 +169,8 @@ struct drop {
     uint32_t key[2], stream[2], threshold;
     float keep; /* 0: nothing is dropped */
     uint64_t row0, groups;
+    const struct dropout_now *now;
+    int64_t every;
 };
 
 static inline struct drop drop_of(const struct dropout *d, int64_t cols)
@@ -185,7 +187,21 @@ static inline struct drop drop_of(const struct dropout *d, int64_t cols)
     r.keep = 1.0f / (1.0f - d->p);
     r.row0 = (uint64_t)d->row0;
     r.groups = (uint64_t)((cols + 3) / 4);
+    r.now = d->now;
+    r.every = d->every;
     return r;
+}
+
+/* To be called by a kernel before anything else: what is known only when it runs. */
+static __device__ __forceinline__ void drop_begin(struct drop *d)
+{
+    uint64_t stream = (uint64_t)d->stream[1] << 32 | d->stream[0];
+
+    if (!d->now)
+        return;
+    stream += d->now->step << DROPOUT_PLACES;
+    d->stream[0] = (uint32_t)stream, d->stream[1] = (uint32_t)(stream >> 32);
+    d->row0 += (uint64_t)(d->now->sample * d->every);
 }
 
 /* A kernel takes rows of one stretch: how many of row .. rows - 1 there are, and their dropout. */

@@ -34,6 +34,7 @@ template <enum dtype DT, bool RMS> static __global__ void __launch_bounds__(CUDA
     int64_t warps = (int64_t)gridDim.x * CUDA_WARPS, c = p.c;
     const void *s = p.residual ? p.s : p.x;
 
+    drop_begin(&d);
     for (int64_t t = (int64_t)blockIdx.x * CUDA_WARPS + threadIdx.x / 32; t < p.t; t += warps) {
         int64_t from = row_at(p.x_heads, t, c), to = row_at(p.y_heads, t, c);
         float sum = 0, mean = 0, rstd;
@@ -138,7 +139,9 @@ template <enum dtype DT, bool RMS, int K, bool WARP> static __global__ void __la
             }
             pack_put<DT>(p.ds, at + i, left, dy);
             if (p.dx) {
-                pack f = drop_pack(d, t, i);
+                struct drop now = d; /* once for all rows would be registers too many */
+                drop_begin(&now);
+                pack f = drop_pack(now, t, i);
 #pragma unroll
                 for (int j = 0; j < PACK; j++)
                     dy.v[j] *= f.v[j];

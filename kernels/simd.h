@@ -377,7 +377,12 @@ INLINE struct drop_row drop_row_of(const struct dropout *d, int64_t row, int64_t
     struct drop_row r = {d->key, d->stream, 0, 0, 1.0f / (1.0f - d->p)};
     double t = (double)d->p * 4294967296.0 + 0.5;
 
-    r.lo = (uint64_t)dropout_row(d, row) * (uint64_t)((cols + 3) / 4);
+    row = dropout_row(d, row);
+    if (d->now) {
+        r.stream += d->now->step << DROPOUT_PLACES;
+        row += d->now->sample * d->every;
+    }
+    r.lo = (uint64_t)row * (uint64_t)((cols + 3) / 4);
     r.threshold = t >= 4294967295.0 ? 4294967295u : (uint32_t)t;
     return r;
 }

@@ -42,6 +42,7 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
 template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
     dropout_kernel(void *y, const void *x, int64_t t, int64_t c, struct drop d)
 {
+    drop_begin(&d);
     for (int64_t r = blockIdx.x; r < t; r += gridDim.x)
         for (int64_t i = threadIdx.x * PACK; i < c; i += blockDim.x * PACK) {
             pack v = pack_get<DT>(x, r * c + i, c - i), f = drop_pack(d, r, i);

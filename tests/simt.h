@@ -457,9 +457,15 @@ template <class F> void launch(dim3 grid, dim3 block, size_t dynamic_bytes, cons
 
 /* Takes work that a GPU would queue; unset, it is done at once. */
 inline void (*queue)(std::function<void()> work);
+/* How often there was some.  Whether it is being recorded, and how many recordings there are: no scratch that they know may
+ * go. */
+inline long queued;
+inline bool recording;
+inline int recordings;
 
 inline void in_stream(std::function<void()> work)
 {
+    queued++;
     if (queue)
         queue(work);
     else

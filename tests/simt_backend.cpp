@@ -5,11 +5,15 @@
 // Kernels and copies are done at once.  SIMT_LATE=1: they are queued in a stream, a little late, with the values of their
 // arguments and whatever lies behind pointers when it is their turn, so that a host that does not wait for what it reads, or
 // takes memory back too early, is found out.
+//
+// A graph is recorded work that is run again: with the values that arguments had, and whatever lies behind pointers by then.
+// What cannot be recorded on a GPU is an error, and spoils the recording.
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include <mutex>
+#include <vector>
 
 #include "kernels/cuda.h"
 #include "kernels/cuda_op.cuh"
@@ -17,8 +21,27 @@
 #include "tests/simt_device.h"
 #include "tests/streams.h"
 
+struct device_graph {
+    std::vector<std::function<void()>> work;
+};
+static struct device_graph *recorded; // under way; NULL: nothing is recorded
+static bool spoilt;
+static long launched;
+static void (*queue_before)(std::function<void()> work);
+
+// To be asked by what cannot be recorded.
+static int not_recorded(const char *what, struct err *e)
+{
+    if (!recorded)
+        return 0;
+    spoilt = true;
+    return err_set(e, ERR_DEVICE, "%s while work is recorded", what);
+}
+
 static int simt_alloc(struct device *, void **p, size_t bytes, struct err *e)
 {
+    *p = NULL;
+    TRY(not_recorded("memory asked for", e));
     *p = aligned_alloc(256, bytes / 256 * 256 + 256);
     if (!*p)
         return err_set(e, ERR_NOMEM, "no %zu bytes of memory", bytes);
@@ -74,6 +97,9 @@ static void wait_for(struct test_stream *s)
 
 static void simt_free(struct device *dev, void *p)
 {
+    struct err none;
+
+    not_recorded("memory freed", &none);
     if (p)
         wait_for(stream_of(dev));
     free(p);
@@ -115,15 +141,17 @@ static void simt_event_free(struct device *, struct device_event *ev)
     delete ev;
 }
 
-static int simt_event_record(struct device *dev, struct device_event *ev, struct err *)
+static int simt_event_record(struct device *dev, struct device_event *ev, struct err *e)
 {
+    TRY(not_recorded("an event", e));
     clock_gettime(CLOCK_MONOTONIC, &ev->at);
     test_event_record(ev->mark, stream_of(dev));
     return 0;
 }
 
-static int simt_event_wait(struct device *dev, struct device_event *ev, struct err *)
+static int simt_event_wait(struct device *dev, struct device_event *ev, struct err *e)
 {
+    TRY(not_recorded("waiting for an event", e));
     test_event_after(ev->mark, stream_of(dev));
     return 0;
 }
@@ -134,8 +162,9 @@ static int simt_event_query(struct device *, struct device_event *ev, bool *come
     return 0;
 }
 
-static int simt_sync(struct device *dev, struct err *)
+static int simt_sync(struct device *dev, struct err *e)
 {
+    TRY(not_recorded("waiting", e));
     wait_for(stream_of(dev));
     return 0;
 }
@@ -149,6 +178,62 @@ static int simt_stream_new(struct device *, struct device_stream **s, struct err
 static void simt_stream_free(struct device *, struct device_stream *s)
 {
     test_stream_free((struct test_stream *)s);
+}
+
+static void record_work(std::function<void()> work) { recorded->work.push_back(work); }
+
+static int simt_capture_begin(struct device *, struct err *e)
+{
+    TRY(not_recorded("recording", e));
+    recorded = new device_graph;
+    spoilt = false;
+    queue_before = simt::queue;
+    simt::queue = record_work;
+    simt::recording = true;
+    return 0;
+}
+
+static int simt_capture_end(struct device *, struct device_graph **g, struct err *e)
+{
+    struct device_graph *it = recorded;
+
+    recorded = NULL;
+    simt::queue = queue_before;
+    simt::recording = false;
+    if (spoilt || !g) {
+        delete it;
+        return spoilt ? err_set(e, ERR_DEVICE, "what was recorded cannot be") : 0;
+    }
+    simt::recordings++;
+    *g = it;
+    return 0;
+}
+
+static int simt_graph_launch(struct device *dev, struct device_graph *g, struct err *e)
+{
+    TRY(not_recorded("a graph", e));
+    if (!late)
+        wait_for(stream_of(dev));
+    launched++;
+    simt::in_stream([=] {
+        for (auto &work : g->work)
+            work();
+    });
+    return 0;
+}
+
+static void simt_graph_free(struct device *dev, struct device_graph *g)
+{
+    wait_for(stream_of(dev));
+    simt::recordings--;
+    delete g;
+}
+
+// For tests: how often something was queued since the program began, and how often that was a graph.
+extern "C" __attribute__((visibility("default"))) long simt_queued(long *graphs)
+{
+    *graphs = launched;
+    return simt::queued;
 }
 
 static int simt_bind(struct device *, struct err *)
@@ -201,6 +286,10 @@ static int simt_open(struct device **dev, int, struct err *e)
     calls.event_wait = simt_event_wait;
     calls.event_query = simt_event_query;
     calls.bind = simt_bind;
+    calls.capture_begin = simt_capture_begin;
+    calls.capture_end = simt_capture_end;
+    calls.graph_launch = simt_graph_launch;
+    calls.graph_free = simt_graph_free;
     calls.stream_new = simt_stream_new;
     calls.stream_free = simt_stream_free;
     calls.event_free = simt_event_free;

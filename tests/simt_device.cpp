@@ -1,6 +1,7 @@
 // What kernels/cuda_op.cuh asks of the CUDA backend, for kernels that run on the CPU (tests/simt.h,
 // which comes first in this file), and the table of their ops.
 #include <algorithm>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -13,17 +14,22 @@ int cuda_launched(struct device *, const char *, struct err *) { return 0; }
 
 int cuda_scratch(struct device *dev, void **p, size_t bytes, struct err *e)
 {
-    static std::vector<char> scratch;
+    static std::list<std::vector<char>> blocks; // the last one is in use
     size_t space;
 
-    if (scratch.size() < bytes + 256) {
+    if (blocks.empty() || blocks.back().size() < bytes + 256) {
+        if (simt::recording)
+            return err_set(e, ERR_DEVICE, "scratch of %zu bytes while work is recorded", bytes);
         if (simt::queue)
             TRY(dev->calls->sync(dev, e));
-        scratch.resize(bytes + 256);
+        if (!simt::recordings)
+            blocks.clear();
+        blocks.emplace_back(bytes + 256);
     }
-    *p = scratch.data();
-    space = scratch.size();
+    *p = blocks.back().data();
+    space = blocks.back().size();
     std::align(256, bytes, *p, space);
+    simt::queued--; // a GPU does not fill it
     return cuda_fill(dev, *p, 0xa5, bytes, e); // nothing may rest on what it held
 }
 

@@ -134,13 +134,18 @@ int steps_one(struct steps *s, double *loss, double *norm, struct err *e)
 {
     struct model *m = s->model;
     double rows = (double)(m->b * m->t);
-    struct model_dropout drop = {11, (uint64_t)s->step, 0};
+    struct model_dropout drop = {11, {(uint64_t)s->step, 0}};
     struct model_batch batch = {.tokens = s->tokens, .targets = s->targets, .drop = &drop, .grad_scale = (float)(1 / rows)};
 
     fill(s);
-    model_fp8_begin(m);
-    TRY(model_forward(m, &batch, s->loss, e));
-    TRY(model_backward(m, &batch, true, e));
+    if (s->graph.model) {
+        TRY(model_graph_run(&s->graph, &batch, false, true, e));
+    } else {
+        model_fp8_begin(m, false);
+        TRY(model_take(m, &batch, e));
+        TRY(model_forward(m, &batch, s->loss, e));
+        TRY(model_backward(m, &batch, true, e));
+    }
     if (m->fp8 && !m->run.fp8.tensorwise) {
         TRY(model_fp8_amax(m, e));
         TRY(model_fp8_end(m, e));
@@ -161,6 +166,7 @@ void steps_close(struct steps *s)
         device_free(s->dev, s->moments[i].exp_avg);
         device_free(s->dev, s->moments[i].exp_avg_sq);
     }
+    model_graph_close(&s->graph);
     device_free(s->dev, s->sumsq);
     device_free(s->dev, s->clip);
     device_free(s->dev, s->loss);

@@ -3,7 +3,7 @@
 #ifndef TESTS_STEPS_H
 #define TESTS_STEPS_H
 
-#include "train/model.h"
+#include "train/model_graph.h"
 
 struct steps {
     struct device *dev;
@@ -15,6 +15,7 @@ struct steps {
     double *sumsq, *loss;
     int32_t *tokens, *targets;
     int64_t step;
+    struct model_graph graph; /* model_graph_open with model and loss: each step is one launch, and the update's */
 };
 
 /* config is checked here; weights are the same on every device.  quick: weights for timing alone, without waiting for the host to

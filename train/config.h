@@ -77,6 +77,7 @@ struct train_config {
     int64_t eval_interval, eval_iters, log_interval;
     const char *log_file, *trace, *tensorboard;
     bool valid_sets; /* each path of part_path[1] is a set of its own */
+    int graphs;  /* 1: a micro-batch is one launch on a GPU */
     int device;  /* index into train_config_device */
     int backend; /* index into train_config_backend */
     int64_t timeout_minutes;

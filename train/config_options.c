@@ -82,7 +82,8 @@
     OPT_FLAG(0, "first-last-layers-bf16", &(c)->fp8.ends_bf16, "leave the first and last layers in bf16"), \
     OPT_INT(0, "num-layers-at-start-in-bf16", &(c)->fp8.start_bf16, 0, 100000, "how many at the start"), \
     OPT_INT(0, "num-layers-at-end-in-bf16", &(c)->fp8.end_bf16, 0, 100000, "how many at the end"), \
-    OPT_ENUM(0, "device", &(c)->device, "auto|cpu|cuda", "where to run")
+    OPT_ENUM(0, "device", &(c)->device, "auto|cpu|cuda", "where to run"), \
+    OPT_ENUM(0, "cuda-graph-impl", &(c)->graphs, "none|local", "local: a GPU gets forward and backward of a micro-batch at once")
 
 #define OPTIMIZER_OPTS(c) \
     OPT_HEAD("Optimizer"), \

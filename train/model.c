@@ -146,6 +146,8 @@ static void plan_slot(struct model *m, struct model_acts *acts, struct carves *k
         acts->positions = carve(&k->slot, m->b * m->t, sizeof(int32_t));
     if (m->run.reset_attention)
         acts->starts = carve(&k->slot, m->b * m->t, sizeof(int32_t));
+    if (m->run.use == MODEL_TRAIN && (m->config.hidden_dropout > 0 || m->config.attention_dropout > 0))
+        acts->drop = carve(&k->slot, 1, sizeof *acts->drop);
     if (acts != m->slot) {
         acts->s_final = m->slot->s_final;
         acts->ln_final = m->slot->ln_final;

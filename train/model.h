@@ -88,6 +88,7 @@ struct model_acts {
     int32_t *tokens;                /* (b, t) */
     int32_t *positions;             /* (b, t); NULL: those of the model */
     int32_t *starts;                /* (b, t) as attention takes them, with context ranks a half after the other; NULL: none */
+    struct dropout_now *drop;       /* NULL: nothing is dropped */
 };
 
 enum { MODEL_STORES = 2 }; /* at most */
@@ -165,8 +166,8 @@ struct model {
 /* What dropout needs to know.  The masks depend on seed, step and a sample's place in the
  * global batch, not on how that is cut into micro-batches. */
 struct model_dropout {
-    uint64_t seed, step;
-    int64_t first_sample; /* of this micro-batch within the global batch */
+    uint64_t seed;
+    struct dropout_now now; /* step; the first sample of this micro-batch within the global batch */
 };
 
 /* Bytes that model_open would take; part NULL: the whole model.  Allocates nothing large. */
@@ -182,14 +183,15 @@ void model_close(struct model *m);
 /* To be called after weights were written by others than the optimizer: makes the copy in bf16. */
 int model_weights_changed(struct model *m, struct err *e);
 
-/* A micro-batch on its way through a part. */
+/* A micro-batch on its way through a part.  The device reads tokens, targets, here and drop, after model_take, until its stream is
+ * synchronised. */
 struct model_batch {
     int slot;               /* where its activations stay; 0 .. run.slots - 1 */
-    const int32_t *tokens;  /* (b, t) that are here (model_ids_here), in host memory that the device reads until its stream is
-                               synchronised; for a part that embeds */
+    const int32_t *tokens;  /* (b, t) that are here (model_ids_here), for a part that embeds */
     const int32_t *targets; /* the same, for a part that heads; < 0: no loss */
     const int32_t *starts;  /* (b, t) of struct model_run, whole sequences: where in it the document of each token begins, for
-                               all parts of a run that tells documents apart */
+                               all parts of a run that tells documents apart, */
+    int32_t *here;          /* as room for two of each token that is here */
     const struct model_dropout *drop; /* NULL: none */
     float grad_scale;       /* > 0: leaves in m->logits the gradient of grad_scale * loss_sum, which
                                backward of this batch must take up before another forward; 0: loss only */
@@ -205,8 +207,11 @@ void *model_stream_grad(struct model *m);
 /* ids (b, t) of struct model_run, whole sequences, become the (b, t) that are here, at the front. */
 void model_ids_here(const struct model *m, int32_t *ids);
 
-/* *loss_sum, of the device, gets the sum of the losses of the tokens that are here from a part that heads; others leave it.
- * Nothing waits for the device, unless ranks are to be waited for, or how many rows experts get. */
+/* Queues what the device gets of batch, to fixed places of its slot: all that differs from one micro-batch to the next.  It waits
+ * where grad_scale is another one than before. */
+int model_take(struct model *m, const struct model_batch *batch, struct err *e);
+/* Forward of what was taken.  *loss_sum, of the device, gets the sum of the losses of the tokens that are here from a part that
+ * heads; others leave it.  Nothing waits for the device, unless ranks are to be waited for, or how many rows experts get. */
 int model_forward(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e);
 
 /* Adds the gradients of batch, whose model_forward was the last in its slot, to those of its stores; with first,

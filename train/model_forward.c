@@ -11,25 +11,23 @@ const struct dropout *pass_dropout(const struct model *m, const struct model_dro
                                    enum drop_place place, struct dropout *d)
 {
     double p = place == DROP_ATTENTION ? m->config.attention_dropout : m->config.hidden_dropout;
-    int64_t rows = place == DROP_ATTENTION ? m->run.t * m->whole.heads : m->run.t;
     int64_t first = m->part.sequence ? m->part.tensor->rank * m->own : 0;
 
     if (!md || p == 0)
         return NULL;
     *d = (struct dropout){
         .p = (float)p, .key = hash_xxh3_64_seed(span_of("dropout"), md->seed),
-        .stream = md->step << 20 | (uint64_t)(m->part.first + layer) << 2 | (uint64_t)place,
-        .row0 = md->first_sample * rows,
+        .stream = (uint64_t)(m->part.first + layer) << 2 | (uint64_t)place,
+        .every = place == DROP_ATTENTION ? m->run.t * m->whole.heads : m->run.t, .now = m->acts->drop,
     };
     if (place == DROP_ATTENTION)
         return d;
     if (!pass_ring(m)) {
-        d->row0 += first;
+        d->row0 = first;
         return d;
     }
     d->cut = m->t / 2;
     d->first = first;
-    d->every = m->run.t;
     for (int i = 0; i < 2; i++)
         d->at[i] = pass_half_at(m, m->part.context->rank, i);
     return d;
@@ -316,7 +314,7 @@ void model_ids_here(const struct model *m, int32_t *ids)
 
 /* Tokens to s1 of the first layer; rows of the vocabulary that other ranks have come by the sum, and
  * positions from the first of them. */
-static int embed(struct model *m, const int32_t *tokens, int64_t b, int64_t t, const struct model_dropout *md, struct err *e)
+static int embed(struct model *m, int64_t b, int64_t t, const struct model_dropout *md, struct err *e)
 {
     const struct params *p = &m->dense.params;
     int64_t rows = b * t;
@@ -326,7 +324,6 @@ static int embed(struct model *m, const int32_t *tokens, int64_t b, int64_t t, c
     const struct dropout *drop = pass_dropout(m, md, 0, DROP_EMBEDDING, &d);
     int64_t own = pass_own(m, rows), h = m->config.hidden;
 
-    TRY(device_put_later(m->dev, m->acts->tokens, tokens, (size_t)rows * sizeof *tokens, e));
     TRY(m->dev->ops->embedding_fwd(m->dev, m->dt, to, &emb, pass_weight(m, p->word),
                                    pass_first(m) ? pass_weight(m, p->position) : NULL, e));
     TRY(pass_sum(m, &s, to, rows, e));
@@ -337,12 +334,11 @@ static int embed(struct model *m, const int32_t *tokens, int64_t b, int64_t t, c
 }
 
 /* Embeddings, all layers, final norm, as far as the part has them. */
-static int pass_trunk(struct model *m, const int32_t *tokens, int64_t b, int64_t t, int64_t past,
-                      const struct model_dropout *md, struct err *e)
+static int pass_trunk(struct model *m, int64_t b, int64_t t, int64_t past, const struct model_dropout *md, struct err *e)
 {
     TRY(pass_at_point(m, MODEL_READS, 0, e));
     if (m->part.embeds)
-        TRY(embed(m, tokens, b, t, md, e));
+        TRY(embed(m, b, t, md, e));
     TRY(pass_at_point(m, MODEL_LEFT, 0, e));
     for (int64_t i = 0; i < m->config.layers; i++) {
         double start = trace_begin(m->trace, "forward", m->part.first + i);
@@ -370,36 +366,6 @@ int pass_positions(struct model *m, int64_t b, int64_t t, int64_t first, struct 
         pos[i] = (int32_t)(first + pass_position(m, i, t));
     rc = device_put(m->dev, m->positions, pos, (size_t)(b * t) * sizeof *pos, e);
     free(pos);
-    return rc;
-}
-
-/* From where documents begin, (b, run.t), to the positions and starts of the pass under way. */
-static int put_documents(struct model *m, const int32_t *starts, struct err *e)
-{
-    struct model_acts *a = m->acts;
-    int64_t n = m->b * m->t, half = m->t / 2;
-    size_t bytes = (size_t)n * sizeof *starts;
-    int32_t *position, *start;
-    int rc = 0;
-
-    if (!a->positions && !a->starts)
-        return 0;
-    position = malloc(2 * bytes);
-    if (!position)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    start = position + n;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at = pass_position(m, i, m->t), seq = i / m->t, r = i % m->t;
-        int32_t from = starts[seq * m->run.t + at];
-
-        position[i] = (int32_t)at - from;
-        start[pass_ring(m) ? (r / half * m->b + seq) * half + r % half : i] = from;
-    }
-    if (a->positions)
-        rc = device_put(m->dev, a->positions, position, bytes, e);
-    if (rc == 0 && a->starts)
-        rc = device_put(m->dev, a->starts, start, bytes, e);
-    free(position);
     return rc;
 }
 
@@ -458,15 +424,47 @@ static int fill_scale(struct model *m, float x, struct err *e)
     return rc;
 }
 
+/* From where documents begin, (b, run.t), to the positions and starts of the tokens that are here. */
+static int put_documents(struct model *m, const struct model_acts *a, const struct model_batch *batch, struct err *e)
+{
+    int64_t n = m->b * m->t, half = m->t / 2;
+    size_t bytes = (size_t)n * sizeof *batch->here;
+    int32_t *position = batch->here, *start = batch->here + n;
+
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = pass_position(m, i, m->t), seq = i / m->t, r = i % m->t;
+        int32_t from = batch->starts[seq * m->run.t + at];
+
+        position[i] = (int32_t)at - from;
+        start[pass_ring(m) ? (r / half * m->b + seq) * half + r % half : i] = from;
+    }
+    if (a->positions)
+        TRY(device_put_later(m->dev, a->positions, position, bytes, e));
+    return a->starts ? device_put_later(m->dev, a->starts, start, bytes, e) : 0;
+}
+
+int model_take(struct model *m, const struct model_batch *batch, struct err *e)
+{
+    const struct model_acts *a = &m->slot[batch->slot];
+    size_t bytes = (size_t)(m->b * m->t) * sizeof *batch->tokens;
+
+    if (m->part.embeds)
+        TRY(device_put_later(m->dev, a->tokens, batch->tokens, bytes, e));
+    if (m->part.heads)
+        TRY(device_put_later(m->dev, m->targets, batch->targets, bytes, e));
+    if (a->positions || a->starts)
+        TRY(put_documents(m, a, batch, e));
+    if (a->drop && batch->drop)
+        TRY(device_put_later(m->dev, a->drop, &batch->drop->now, sizeof *a->drop, e));
+    return m->part.heads && batch->grad_scale > 0 ? fill_scale(m, batch->grad_scale, e) : 0;
+}
+
 /* ln_final to logits and losses. */
 static int head(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e)
 {
     int64_t n = m->b * m->t;
     const void *x;
 
-    TRY(device_put_later(m->dev, m->targets, batch->targets, (size_t)n * sizeof *batch->targets, e));
-    if (batch->grad_scale > 0)
-        TRY(fill_scale(m, batch->grad_scale, e));
     TRY(pass_gather(m, &x, m->acts->ln_final, n, e));
     TRY(pass_linear(m, m->logits, x, m->dense.params.output, -1, n, ACT_NONE, NULL, e));
     TRY(losses(m, batch->grad_scale > 0, e));
@@ -480,8 +478,7 @@ int model_forward(struct model *m, const struct model_batch *batch, double *loss
     m->acts = &m->slot[batch->slot];
     if (m->fp8)
         m->fp8->record = batch->grad_scale > 0;
-    TRY(put_documents(m, batch->starts, e));
-    TRY(pass_trunk(m, batch->tokens, m->b, m->t, -1, batch->drop, e));
+    TRY(pass_trunk(m, m->b, m->t, -1, batch->drop, e));
     if (!m->part.heads)
         return 0;
     if (pass_tied(m)) /* what comes next is backward, if anything */
@@ -503,7 +500,8 @@ int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, i
         return err_set(e, ERR_ARG, "%lld tokens behind %lld do not fit a cache of %lld", (long long)t,
                        (long long)past, (long long)m->t);
     TRY(pass_positions(m, b, t, past, e));
-    TRY(pass_trunk(m, tokens, b, t, past, NULL, e));
+    TRY(device_put_later(m->dev, m->acts->tokens, tokens, (size_t)(b * t) * sizeof *tokens, e));
+    TRY(pass_trunk(m, b, t, past, NULL, e));
     for (int64_t i = 0; i < b; i++) /* the last row of each sequence, packed into s_final */
         TRY(device_copy(m->dev, (char *)m->acts->s_final + (size_t)i * row,
                         (const char *)m->acts->ln_final + (size_t)((i + 1) * t - 1) * row, row, e));

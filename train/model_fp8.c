@@ -147,10 +147,10 @@ void model_fp8_close(struct model *m)
     m->fp8 = NULL;
 }
 
-void model_fp8_begin(struct model *m)
+void model_fp8_begin(struct model *m, bool again)
 {
-    if (m->fp8)
-        memset(m->fp8->fresh, 0, (size_t)m->fp8->n * sizeof *m->fp8->fresh);
+    for (int64_t i = 0; m->fp8 && i < m->fp8->n; i++)
+        m->fp8->fresh[i] = again;
 }
 
 int model_fp8_amax(struct model *m, struct err *e)

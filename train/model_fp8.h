@@ -67,8 +67,9 @@ void model_fp8_close(struct model *m);
 /* Forgets all scales; the next step is as a first one. */
 int model_fp8_reset(struct model *m, struct err *e);
 
-/* The weights may have changed: to be called before each run of micro-batches.  Does nothing without FP8. */
-void model_fp8_begin(struct model *m);
+/* To be called before each run of micro-batches, for the weights may have changed; again: they have not, since there was a
+ * forward pass.  Does nothing without FP8. */
+void model_fp8_begin(struct model *m, bool again);
 /* Behind a step: gathers its amax to f->amax, (n FP8_TENSORS) of the device, where ranks put theirs together; then makes
  * new scales of them. */
 int model_fp8_amax(struct model *m, struct err *e);

@@ -14,22 +14,31 @@ static size_t ids_of(const struct model_run *run)
     return 2 * (size_t)(run->b * run->t);
 }
 
-/* Places for micro-batches: a million tokens, but 8 to 256. */
-static size_t room_of(const struct model_run *run)
+/* Places for micro-batches: a million tokens, but 8 to 256, and as many as a stage may run before another part's turn. */
+static size_t room_of(const struct model_run *run, int64_t stages)
 {
-    int64_t n = (1 << 20) / (run->b * run->t);
+    int64_t n = (1 << 20) / (run->b * run->t), least = stages < 8 ? 8 : stages;
 
-    return n < 8 ? 8 : n > 256 ? 256 : (size_t)n;
+    return n > 256 && least < 256 ? 256 : n < least ? (size_t)least : (size_t)n;
+}
+
+/* Bytes of all places in pinned memory. */
+static size_t places_bytes(const struct model_run *run, size_t room)
+{
+    bool documents = run->reset_positions || run->reset_attention;
+
+    return room * sizeof(struct model_dropout) + ((documents ? 2 : 1) * room + 1) * ids_of(run) * sizeof(int32_t);
 }
 
 size_t passes_bytes(int64_t stages, const struct model_config *c, const struct model_part *part, const struct model_run *run)
 {
     int64_t rows = run->b * run->t / (part->context ? part->context->size : 1);
+    size_t room = room_of(run, stages);
 
     if (part->sequence && part->tensor)
         rows /= part->tensor->size;
     return pipeline_bytes((int)stages, (size_t)(rows * c->hidden), exchange_type(run->dt)) +
-           (room_of(run) + 1) * ids_of(run) * sizeof(int32_t) + 2 * room_of(run) * sizeof(double);
+           places_bytes(run, room) + (2 * room + 1) * sizeof(double);
 }
 
 /* Whoever else watches a part, and messages between stages that get on while it works. */
@@ -66,13 +75,15 @@ int passes_open(struct passes *p, const struct layout *layout, struct train_part
 {
     const struct model *m = parts->model;
     bool documents = m->run.reset_positions || m->run.reset_attention;
-    size_t room = room_of(&m->run), ids = (room + 1) * ids_of(&m->run) * sizeof *p->ids, losses = room * sizeof *p->loss;
+    size_t room = room_of(&m->run, layout ? layout->pipe->size : 1), bytes = places_bytes(&m->run, room);
 
     *p = (struct passes){.layout = layout, .parts = parts, .n = n, .data = data, .dev = m->dev, .room = (int64_t)room};
-    TRY(device_alloc_host(p->dev, (void **)&p->ids, ids, e));
-    TRY(device_alloc_host(p->dev, (void **)&p->host_loss, losses, e));
-    TRY(device_alloc(p->dev, (void **)&p->loss, losses, e));
-    memset(p->ids, 0, ids);
+    TRY(device_alloc_host(p->dev, (void **)&p->drop, bytes, e));
+    TRY(device_alloc_host(p->dev, (void **)&p->host_loss, room * sizeof *p->host_loss, e));
+    TRY(device_alloc(p->dev, (void **)&p->loss, (room + 1) * sizeof *p->loss, e));
+    memset(p->drop, 0, bytes);
+    p->ids = (int32_t *)(void *)(p->drop + room);
+    p->here = documents ? p->ids + (room + 1) * ids_of(&m->run) : NULL;
     p->held = calloc((size_t)m->run.slots, sizeof *p->held);
     if (documents)
         p->starts = calloc((size_t)(m->b * m->run.t), sizeof *p->starts);
@@ -84,8 +95,29 @@ int passes_open(struct passes *p, const struct layout *layout, struct train_part
                          exchange_type(m->dt), e);
 }
 
+/* Whether collectives get on while a pass is under way. */
+static bool overlaps(const struct train_part *part)
+{
+    const struct division *d = part->divisions;
+
+    return part->model->dense.conf.replicas && part->model->dense.conf.replicas->size > 1 && (d->overlap_reduce || d->overlap_gather);
+}
+
+void passes_use_graphs(struct passes *p)
+{
+    const char *why = p->n > 1 ? "a stage has several parts" : model_graph_refuses(p->parts->model);
+
+    if (!why && overlaps(p->parts))
+        why = "collectives run beside the passes (--overlap-grad-reduce, --overlap-param-gather)";
+    if (!why)
+        model_graph_open(&p->graph, p->parts->model, p->loss + p->room);
+    else if (!p->layout || p->layout->world->rank == 0)
+        log_msg(LOG_WARN, "--cuda-graph-impl: no CUDA graphs, for %s", why);
+}
+
 void passes_close(struct passes *p)
 {
+    model_graph_close(&p->graph);
     pipeline_close(&p->pipe);
     for (int i = 0; p->watch && i < p->n; i++)
         p->parts[i].model->watch = p->watch[i].next;
@@ -93,7 +125,7 @@ void passes_close(struct passes *p)
     free(p->held);
     free(p->starts);
     if (p->dev) {
-        device_free_host(p->dev, p->ids);
+        device_free_host(p->dev, p->drop);
         device_free_host(p->dev, p->host_loss);
         device_free(p->dev, p->loss);
     }
@@ -185,24 +217,30 @@ static int read_ids(struct under_way *u, const struct model *m, int64_t i, int32
     return data_batch(u->p->data, u->split, u->first + done, take, tokens, tokens + ids, e);
 }
 
-/* What the part needs of tokens, targets and documents of this rank's i-th micro-batch; when all places have been used, the
- * device is to be done with them. */
+/* What the part needs of tokens, targets, documents and dropout of this rank's i-th micro-batch; when all places have been used,
+ * the device is to be done with them. */
 static int read_batch(struct under_way *u, const struct model *m, struct model_batch *b, int64_t i, struct err *e)
 {
     struct passes *p = u->p;
-    bool sent = m->part.embeds || m->part.heads;
-    int32_t *tokens = place_of(p, m, sent ? i % p->room : p->room), *targets = tokens + m->b * m->run.t;
+    int64_t at = i % p->room;
+    int32_t *tokens = place_of(p, m, at), *targets = tokens + m->b * m->run.t;
 
-    if (!sent && !p->starts)
-        return 0;
-    if (sent && i && i % p->room == 0) {
+    if (i && at == 0) {
         TRY(send_losses(p, i, e));
         TRY(device_sync(p->dev, e));
         take_losses(u, i);
     }
+    if (b->drop) {
+        p->drop[at] = *b->drop;
+        b->drop = &p->drop[at];
+    }
+    if (!m->part.embeds && !m->part.heads && !p->starts)
+        return 0;
     TRY(read_ids(u, m, i, tokens, e));
-    if (p->starts)
+    if (p->starts) {
         documents_starts(tokens, m->b, m->run.t, data_documents(p->data)->eod, p->starts);
+        b->here = p->here + (size_t)at * ids_of(&m->run);
+    }
     model_ids_here(m, tokens);
     model_ids_here(m, targets);
     b->tokens = tokens;
@@ -218,6 +256,7 @@ static int forward(struct under_way *u, struct model *m, struct model_batch *b, 
     lap(u, PHASE_DATA);
     if (in)
         TRY(pipeline_take(&u->p->pipe, model_stream_in(m, b->slot), in, e));
+    TRY(model_take(m, b, e));
     TRY(model_forward(m, b, u->p->loss + i % u->p->room, e));
     if (out)
         TRY(pipeline_give(&u->p->pipe, out, model_stream_out(m, b->slot), e));
@@ -288,6 +327,17 @@ static int count(struct under_way *u, int64_t all, struct err *e)
     return 0;
 }
 
+/* What a step says of this rank's i-th micro-batch. */
+static void of_step(const struct under_way *u, const struct model *m, int64_t i, struct model_dropout *drop,
+                    struct model_batch *b)
+{
+    int64_t k = batch_of(u, m, i);
+
+    *drop = (struct model_dropout){u->step->seed, {u->step->step, k * m->b}};
+    b->drop = drop;
+    weigh(u, m, k, b);
+}
+
 static int one(void *arg, const struct pipeline_op *op, const void *in, void *out, struct err *e)
 {
     struct under_way *u = arg;
@@ -300,11 +350,8 @@ static int one(void *arg, const struct pipeline_op *op, const void *in, void *ou
     int rc;
 
     lap(u, PHASE_WAIT);
-    if (u->step) {
-        drop = (struct model_dropout){u->step->seed, u->step->step, batch_of(u, m, op->micro) * m->b};
-        b.drop = &drop;
-        weigh(u, m, batch_of(u, m, op->micro), &b);
-    }
+    if (u->step)
+        of_step(u, m, op->micro, &drop, &b);
     u->p->held[b.slot] = (struct pipeline_op){.chunk = op->chunk, .micro = u->step && !op->back ? op->micro : -1};
     from = trace_begin(u->p->trace, what, op->micro);
     rc = op->back ? backward(u, part, &b, op->micro, in, out, e) : forward(u, m, &b, op->micro, in, out, e);
@@ -312,18 +359,46 @@ static int one(void *arg, const struct pipeline_op *op, const void *in, void *ou
     return rc;
 }
 
+/* Forward and backward of this rank's i-th micro-batch in one. */
+static int both(struct under_way *u, int64_t i, struct err *e)
+{
+    struct passes *p = u->p;
+    struct train_part *part = p->parts;
+    struct model_dropout drop;
+    struct model_batch b = {0};
+    double from;
+    bool first;
+
+    of_step(u, part->model, i, &drop, &b);
+    from = trace_begin(p->trace, "micro-batch", i);
+    TRY(read_batch(u, part->model, &b, i, e));
+    lap(u, PHASE_DATA);
+    optimizer_before(part, i, u->share, &first);
+    TRY(model_graph_run(&p->graph, &b, i > 0, first, e));
+    TRY(device_copy(p->dev, p->loss + i % p->room, p->graph.loss, sizeof *p->loss, e));
+    TRY(optimizer_after(part, e));
+    lap(u, PHASE_FORWARD);
+    trace_end(p->trace, TRACE_PROFILER, "micro-batch", i, from);
+    return 0;
+}
+
 static int pass_all(struct under_way *u, int64_t all, struct err *e)
 {
     memset(u->losses, 0, (size_t)all * sizeof *u->losses);
     for (int i = 0; i < u->p->n; i++)
-        model_fp8_begin(u->p->parts[i].model);
+        model_fp8_begin(u->p->parts[i].model, false);
     for (int i = 0; i < u->p->parts->model->run.slots; i++)
         u->p->held[i].micro = -1;
     u->at = log_seconds();
     u->tokens = (double)(u->n * u->p->parts->model->run.t);
     if (u->counted)
         TRY(count(u, all, e));
-    TRY(pipeline_pass(&u->p->pipe, u->share, !u->step, one, u, e));
+    if (u->step && u->p->graph.model) {
+        for (int64_t i = 0; i < u->share; i++)
+            TRY(both(u, i, e));
+    } else {
+        TRY(pipeline_pass(&u->p->pipe, u->share, !u->step, one, u, e));
+    }
     lap(u, PHASE_WAIT);
     return send_losses(u->p, u->share, e);
 }

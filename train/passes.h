@@ -5,6 +5,7 @@
 
 #include "train/data.h"
 #include "train/layout.h"
+#include "train/model_graph.h"
 #include "train/optimizer.h"
 #include "train/pipeline.h"
 
@@ -29,9 +30,12 @@ struct passes {
     struct pipeline_op *held;   /* of each slot, whose forward pass has left there what its backward takes; micro -1: none */
     struct device *dev;
     int64_t room;              /* places for micro-batches */
-    int32_t *ids;              /* (room + 1, 2, b * t) tokens and targets, in pinned memory; the last for the host alone */
-    double *loss, *host_loss;  /* (room) sums of losses; the device's, and where they are sent to */
-    int32_t *starts;           /* of its documents; NULL: they are not told apart */
+    struct model_dropout *drop; /* (room), in pinned memory, as what follows */
+    int32_t *ids;              /* (room + 1, 2, b * t) tokens and targets; the last for the host alone; */
+    int32_t *here;             /* (room, 2, b * t) positions and documents, NULL: these are not told apart */
+    double *loss, *host_loss;  /* (room + 1), (room) sums of losses; the device's, the last of a graph, and where they are sent to */
+    int32_t *starts;           /* of the documents of a micro-batch; NULL as here */
+    struct model_graph graph;  /* of the one part; model NULL: each operation is launched by itself */
     struct trace *trace; /* to be set by others; NULL: none */
 };
 
@@ -43,6 +47,10 @@ size_t passes_bytes(int64_t stages, const struct model_config *c, const struct m
 int passes_open(struct passes *p, const struct layout *layout, struct train_part *parts, int n, struct data *data,
                 struct err *e);
 void passes_close(struct passes *p); /* zeroed is fine */
+
+/* Forward and backward of a micro-batch of a step become one launch (train/model_graph.h); where they cannot, the log says why
+ * and they do not. */
+void passes_use_graphs(struct passes *p);
 
 /* Of a step. */
 struct passes_step {

@@ -150,7 +150,7 @@ static int same_model(const struct model_config *a, const struct model_config *b
 static void compare_args(const struct trainer *t, const struct checkpoint_info *info)
 {
     static const char *const may_differ[] = {"save", "load", "log-file", "log-interval", "ckpt-step", "exit-interval",
-                                             "exit-duration-in-mins", "tensorboard-dir", "async-save", "trace"};
+                                             "exit-duration-in-mins", "tensorboard-dir", "async-save", "trace", "cuda-graph-impl"};
 
     for (int i = 0; i < t->n_args; i++) {
         const struct checkpoint_arg *now = &t->args[i];
@@ -263,6 +263,8 @@ static int open_memory(struct trainer *t, struct err *e)
     t->dev->use = MEMORY_ACTIVATIONS;
     TRY(passes_open(&t->passes, &t->layout, t->parts, t->n_parts, t->data, e));
     t->passes.trace = t->trace;
+    if (c->graphs)
+        passes_use_graphs(&t->passes);
     for (int i = 0; i < t->n_parts; i++)
         t->parts[i].model->trace = t->trace;
     t->optimizer.state->use = MEMORY_SAVING;

@@ -30,11 +30,12 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
     struct tensor qkv = normal(m, dt, n, 0, 80, 1, 0), o = result(m, dt, no, 0);
     struct tensor lse = result(m, DTYPE_F32, h->b * h->heads * h->t, 0);
     struct tensor dout = normal(m, dt, no, 0, 81, 1, 0), dqkv = normal(m, dt, n, 0, 82, 0, 0);
-    struct dropout d = {.p = h->p, .key = 99, .stream = 3, .row0 = 40};
-    int start = documents(m, h->b, h->t, 0);
+    struct dropout d = {.p = h->p, .key = 99, .stream = 3, .row0 = 40, .every = h->t};
+    int start = documents(m, h->b, h->t, 0), now = dropout_now(m);
     char name[80];
 
     BOTH {
+        d.now = m->on[w][now];
         char *base = on(m, w, &qkv), *g = on(m, w, &dqkv);
         struct attention p = {.b = h->b, .t = h->t, .heads = h->heads, .kv_heads = h->kv, .d = h->d, .t_kv = h->t_kv,
                               .scale = 1 / sqrtf((float)h->d), .q = view(base, h->t_kv, row),

@@ -72,11 +72,15 @@ void twins_dropout(struct twins *t)
         enum dtype dt = both_types[k % 2];
         int64_t rows = 6 * t->scale, c = k < 4 ? 203 : 96;
         struct dropout d = {
-            .p = ps[k / 2], .key = 0x123456789abcdefull, .stream = 0xfedcba987654321ull, .row0 = (int64_t)k << 33,
+            .p = ps[k / 2], .key = 0x123456789abcdefull, .stream = 0xfedcba987654321ull, .row0 = (int64_t)k << 33, .every = 7,
         };
+        int now = dropout_now(&m);
         char s[80];
         struct tensor x = normal(&m, dt, rows * c, 0, 6, 1, 0), y = result(&m, dt, rows * c, 0);
-        BOTH CHECK(&m, OPS(&m, w)->vec_dropout(DEV(&m, w), dt, on(&m, w, &y), on(&m, w, &x), rows, c, &d, &m.e));
+        BOTH {
+            d.now = k % 3 ? m.on[w][now] : NULL;
+            CHECK(&m, OPS(&m, w)->vec_dropout(DEV(&m, w), dt, on(&m, w, &y), on(&m, w, &x), rows, c, &d, &m.e));
+        }
         near(&m, name_of(s, "dropout", dt, rows, c), &y, 0, 1);
         forget(&m);
     }

@@ -57,12 +57,14 @@ static void norm_forward(struct made *m, enum dtype dt, bool rms, int how, int64
 {
     int64_t heads = how == 3 ? 3 : 0, ld = 3 * c + 8, n = heads ? rows / 3 * ld : rows * c;
     struct dropout d = {.p = 0.2f, .key = 77, .stream = 5, .row0 = 1000, .cut = 3, .first = 2, .every = 40, .at = {6, 33}};
+    int now = dropout_now(m);
     struct tensor x = normal(m, dt, n, 0, 40, 1, 0.5f), r = normal(m, dt, n, 0, 41, 1, 0), s = result(m, dt, n, 0);
     struct tensor y = heads ? normal(m, dt, n, 0, 44, 1, 0) : result(m, dt, n, 0), g = normal(m, dt, c, 0, 42, 1, 1);
     struct tensor b = normal(m, dt, c, 0, 43, 1, 0), mean = result(m, DTYPE_F32, rows, 0), rstd = result(m, DTYPE_F32, rows, 0);
     char name[80];
 
     BOTH {
+        d.now = m->on[w][now];
         struct norm_fwd p = {.t = rows, .c = c, .x_heads = {heads, ld}, .y_heads = {heads, ld}, .eps = 1e-5f, .x = on(m, w, &x),
                              .residual = how == 1 || how == 2 ? on(m, w, &r) : NULL, .drop = how == 2 ? &d : NULL,
                              .gamma = on(m, w, &g), .beta = rms ? NULL : on(m, w, &b), .y = on(m, w, &y),
@@ -82,6 +84,7 @@ static void norm_backward(struct made *m, enum dtype dt, bool rms, int how, int6
 {
     int64_t heads = how == 3 ? 3 : 0, ld = 3 * c + 8, n = heads ? rows / 3 * ld : rows * c;
     struct dropout d = {.p = 0.2f, .key = 77, .stream = 5, .row0 = 1000, .cut = 3, .first = 2, .every = 40, .at = {6, 33}};
+    int now = dropout_now(m);
     struct tensor dy = normal(m, dt, n, 0, 50, 1, 0), dres = normal(m, dt, n, 0, 51, 1, 0), s = normal(m, dt, n, 0, 52, 1, 0.3f);
     struct tensor mean = normal(m, DTYPE_F32, rows, 0, 53, 0.1f, 0.3f), rstd = normal(m, DTYPE_F32, rows, 0, 54, 0.05f, 1);
     struct tensor g = normal(m, dt, c, 0, 55, 1, 1), ds = result(m, dt, n, 0), dx = result(m, dt, n, 0);
@@ -89,6 +92,7 @@ static void norm_backward(struct made *m, enum dtype dt, bool rms, int how, int6
     char name[80];
 
     BOTH {
+        d.now = m->on[w][now];
         struct norm_bwd p = {.t = rows, .c = c, .heads = {heads, ld}, .dy = on(m, w, &dy),
                              .dres = how == 1 || how == 2 ? on(m, w, &dres) : NULL,
                              .s = on(m, w, &s), .mean = rms ? NULL : on(m, w, &mean), .rstd = on(m, w, &rstd),

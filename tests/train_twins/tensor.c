@@ -88,6 +88,11 @@ int ids(struct made *m, int64_t n, uint64_t seed, int64_t limit, bool some)
 
 const enum dtype both_types[2] = {DTYPE_F32, DTYPE_BF16};
 
+int dropout_now(struct made *m)
+{
+    return give(m, &(struct dropout_now){(uint64_t)3 << 30 | 77, 5}, sizeof(struct dropout_now));
+}
+
 const char *name_of(char *buf, const char *what, enum dtype dt, int64_t a, int64_t b)
 {
     snprintf(buf, 80, "%s %s, %lld x %lld", what, dtype_name(dt), (long long)a, (long long)b);

@@ -26,6 +26,8 @@ void *on(const struct made *m, int w, const struct tensor *t);
 void near(struct made *m, const char *what, const struct tensor *t, double tol, double s);
 /* Ids below `limit`, every seventh -1 if `some` is set; its block. */
 int ids(struct made *m, int64_t n, uint64_t seed, int64_t limit, bool some);
+/* What a device reads of dropout when an op runs (struct dropout); its block. */
+int dropout_now(struct made *m);
 const char *name_of(char *buf, const char *what, enum dtype dt, int64_t a, int64_t b); /* buf: of 80 */
 
 #define BOTH for (int w = 0; w < 2; w++)

@@ -90,6 +90,7 @@ static double logits_differ(const char *store, const char *name)
     ok(checkpoint_open(&ck, store, 0, &e));
     ok(model_restore(&m, ck, dev, &(struct model_run){.use = MODEL_EVAL, .b = 1, .t = T}, &e));
     batch.tokens = (const int32_t *)(const void *)safetensors_find(&st, "ids")->data.p;
+    ok(model_take(m, &batch, &e));
     ok(model_forward(m, &batch, &loss, &e));
     const float *want = (const float *)(const void *)safetensors_find(&st, name)->data.p;
     for (int i = 0; i < T * V; i++) {

@@ -113,6 +113,20 @@ static void dropout_of_stretches(void **s)
     }
 }
 
+/* The step is added to the stream, the sample's rows to the first one. */
+static void dropout_reads_what_is_known_later(void **s)
+{
+    struct dropout_now now = {(uint64_t)1 << 40 | 5, 3};
+    struct dropout drop = {.p = 0.4f, .key = 5, .stream = 6, .row0 = 90, .every = 30, .now = &now};
+    struct tn x = tn_random(DTYPE_F32, 20 * 33, 8, 1, 3), y = tn_poison(DTYPE_F32, x.n), z = tn_poison(DTYPE_F32, x.n);
+
+    (void)s;
+    OK(vec_dropout_cpu(tn_devices[1], DTYPE_F32, y.p, x.p, 20, 33, &drop, &tn_err));
+    drop = (struct dropout){.p = 0.4f, .key = 5, .stream = 6 + (now.step << 20), .row0 = 180};
+    OK(vec_dropout_cpu(tn_devices[1], DTYPE_F32, z.p, x.p, 20, 33, &drop, &tn_err));
+    assert_memory_equal(y.p, z.p, (size_t)x.n * sizeof(float));
+}
+
 static void dropout_keeps_the_share_it_should(void **s)
 {
     int64_t t = 100, c = 4096, kept = 0;
@@ -403,6 +417,7 @@ int main(void)
         OPS_TEST(sums_and_scales),
         OPS_TEST(dropout_follows_philox),
         OPS_TEST(dropout_of_stretches),
+        OPS_TEST(dropout_reads_what_is_known_later),
         OPS_TEST(dropout_keeps_the_share_it_should),
         OPS_TEST(column_sums_are_exact_and_thread_free),
         OPS_TEST(norms_add_up_and_clip),

@@ -96,8 +96,14 @@ static void take(int i)
 
 /* A micro-batch. */
 struct room {
-    int32_t tokens[B * T], targets[B * T], starts[B * T];
+    int32_t tokens[B * T], targets[B * T], starts[B * T], here[2 * B * T];
 };
+
+static void forward(struct model *m, const struct model_batch *b, double *sum)
+{
+    assert_int_equal(model_take(m, b, &e), 0);
+    assert_int_equal(model_forward(m, b, sum, &e), 0);
+}
 
 static const float *recorded(const char *prefix, const char *name, size_t n)
 {
@@ -234,7 +240,7 @@ static void first_batch(int which, struct model_run run, double tol)
 {
     struct model *m;
     struct room r;
-    struct model_batch mb = {.tokens = r.tokens, .targets = r.targets, .starts = r.starts}, scaled = mb;
+    struct model_batch mb = {.tokens = r.tokens, .targets = r.targets, .starts = r.starts, .here = r.here}, scaled = mb;
     double sum, total = 0;
     int64_t b = run.b;
 
@@ -247,10 +253,10 @@ static void first_batch(int which, struct model_run run, double tol)
         memset(m->stores[i]->grads, 0, m->stores[i]->memory.grads);
     for (int64_t i = 0; i < B; i += b) {
         scaled.grad_scale = batch(0, i, b, &r);
-        assert_int_equal(model_forward(m, &mb, &sum, &e), 0);
+        forward(m, &mb, &sum);
         if (b == B)
             check_logits(m, tol);
-        assert_int_equal(model_forward(m, &scaled, &sum, &e), 0);
+        forward(m, &scaled, &sum);
         assert_int_equal(model_backward(m, &scaled, i == 0, &e), 0);
         total += sum;
     }
@@ -322,13 +328,13 @@ static void steps(struct model *m, float *mom[], float *var[], double tol)
     float *clip, loss[STEPS], norm[STEPS];
     double *sumsq, sum;
     struct room r;
-    struct model_batch scaled = {.tokens = r.tokens, .targets = r.targets, .starts = r.starts};
+    struct model_batch scaled = {.tokens = r.tokens, .targets = r.targets, .starts = r.starts, .here = r.here};
 
     assert_int_equal(device_alloc(dev, (void **)&clip, sizeof *clip, &e), 0);
     assert_int_equal(device_alloc(dev, (void **)&sumsq, sizeof *sumsq, &e), 0);
     for (int s = 0; s < STEPS; s++) {
         scaled.grad_scale = batch(s, 0, B, &r);
-        assert_int_equal(model_forward(m, &scaled, &sum, &e), 0);
+        forward(m, &scaled, &sum);
         assert_int_equal(model_backward(m, &scaled, true, &e), 0);
         *sumsq = 0;
         for (int i = 0; i < m->n_stores; i++) {
@@ -446,8 +452,7 @@ static void logits_of(struct model *m, struct room *r, float *out)
 
     memset(r->targets, 0, sizeof r->targets);
     documents_starts(r->tokens, 1, T, EOD, r->starts);
-    assert_int_equal(model_forward(m, &(struct model_batch){.tokens = r->tokens, .targets = r->targets, .starts = r->starts},
-                                   &sum, &e), 0);
+    forward(m, &(struct model_batch){.tokens = r->tokens, .targets = r->targets, .starts = r->starts, .here = r->here}, &sum);
     for (int64_t i = 0; i < T; i++)
         memcpy(out + i * V, (float *)m->logits + i * 256, V * sizeof *out);
 }

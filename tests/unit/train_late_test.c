@@ -1,5 +1,5 @@
 /* The trainer before a device that is late (tests/simt_backend.cpp: the CUDA kernels, in a stream that is a thread): the same
- * bits as where each thing is done at once, and how often a step waits. */
+ * bits as where each thing is done at once, and how often a step waits.  The same with micro-batches as graphs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <libgen.h>
 #include <math.h>
 #include <unistd.h>
@@ -29,10 +30,13 @@ static void must(int rc)
         fail_msg("%s", e.msg);
 }
 
+static long (*queued)(long *graphs);
+
 /* The backend lies beside the tests. */
 static int start(void **state)
 {
     char self[512], so[600];
+    void *backend;
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 
     (void)state;
@@ -41,6 +45,10 @@ static int start(void **state)
     snprintf(so, sizeof so, "%s/../simt-cuda.so", dirname(self));
     setenv("QUERN_CUDA", so, 1);
     setenv("QUERN_CUDA_TUNE", "0", 1);
+    backend = dlopen(so, RTLD_NOW);
+    *(void **)(&queued) = backend ? dlsym(backend, "simt_queued") : NULL;
+    if (!queued)
+        return -1;
     return comm_open_self(&group, &e);
 }
 
@@ -55,12 +63,22 @@ static int end(void **state)
 
 static struct device_calls counting;
 static int (*its_sync)(struct device *dev, struct err *e);
+static int (*its_capture_end)(struct device *dev, struct device_graph **g, struct err *e);
 static int syncs;
+static bool fails_to_record;
 
 static int count_sync(struct device *dev, struct err *why)
 {
     syncs++;
     return its_sync(dev, why);
+}
+
+static int capture_end(struct device *dev, struct device_graph **g, struct err *why)
+{
+    if (!fails_to_record)
+        return its_capture_end(dev, g, why);
+    must(its_capture_end(dev, NULL, why));
+    return err_set(why, ERR_DEVICE, "a test");
 }
 
 static struct device *open_device(const char *kind)
@@ -71,6 +89,8 @@ static struct device *open_device(const char *kind)
     counting = *dev->calls;
     its_sync = counting.sync;
     counting.sync = count_sync;
+    its_capture_end = counting.capture_end;
+    counting.capture_end = capture_end;
     dev->calls = &counting;
     return dev;
 }
@@ -80,6 +100,7 @@ static struct device *open_device(const char *kind)
 struct record {
     double loss[STEPS], norm[STEPS];
     int n, syncs[STEPS]; /* until behind the step */
+    long queued[STEPS], graphs[STEPS];
 };
 
 static void on_step(void *arg, const struct train_step *s)
@@ -88,18 +109,21 @@ static void on_step(void *arg, const struct train_step *s)
 
     r->loss[r->n] = s->loss;
     r->norm[r->n] = s->grad_norm;
+    r->queued[r->n] = queued(&r->graphs[r->n]);
     r->syncs[r->n++] = syncs;
 }
 
-/* STEPS steps with words "name=value", NULL at the end. */
-static struct record run(const char *device, const char *const *set)
+static const char *const plain[] = {NULL}, *const graphs[] = {"cuda-graph-impl=local", NULL};
+
+/* STEPS steps with words "name=value", NULL at the end, and more of them. */
+static struct record run_with(const char *device, const char *const *set, const char *const *more)
 {
     static const char *const base[] = {
         "num-layers=2", "hidden-size=32", "num-attention-heads=2", "seq-length=16", "vocab-size=61",
         "make-vocab-size-divisible-by=16", "train-iters=4", "lr=0.01", "mock-data=true", "eval-iters=0", NULL,
     };
     const struct opt no_more[] = {OPT_END};
-    const char *const *lists[] = {base, set};
+    const char *const *lists[] = {base, set, more};
     struct train_config c;
     struct record r = {.n = 0};
     struct device *dev = open_device(device);
@@ -109,7 +133,7 @@ static struct record run(const char *device, const char *const *set)
 
     train_config_init(&c);
     opts = train_config_options(&c, no_more);
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < 3; k++)
         for (const char *const *s = lists[k]; *s; s++) {
             char name[64];
             const char *eq = strchr(*s, '=');
@@ -128,6 +152,17 @@ static struct record run(const char *device, const char *const *set)
     return r;
 }
 
+static struct record run(const char *device, const char *const *set)
+{
+    return run_with(device, set, plain);
+}
+
+static void same(const struct record *a, const struct record *b)
+{
+    assert_memory_equal(a->loss, b->loss, sizeof a->loss);
+    assert_memory_equal(a->norm, b->norm, sizeof a->norm);
+}
+
 /* At once, then late, of which each step but the first, when products are planned, waits once. */
 static void late_as_at_once(const char *const *set)
 {
@@ -137,8 +172,7 @@ static void late_as_at_once(const char *const *set)
     now = run("cuda", set);
     setenv("SIMT_LATE", "1", 1);
     late = run("cuda", set);
-    assert_memory_equal(now.loss, late.loss, sizeof now.loss);
-    assert_memory_equal(now.norm, late.norm, sizeof now.norm);
+    same(&now, &late);
     for (int i = 1; i < STEPS; i++)
         assert_int_equal(late.syncs[i] - late.syncs[i - 1], 1);
 }
@@ -193,12 +227,185 @@ static void places_are_used_again(void **state)
     }
 }
 
+/* ---- graphs ---- */
+
+/* Micro-batches as graphs: the bits of single launches, at once and late, and as many waits.  From the third step on (the first
+ * is launch by launch, so in FP8 with past scales is the second) each is one launch and the copies of what it differs by. */
+static void graph_as_launches(const char *const *set, int micro_batches)
+{
+    struct record single, graph;
+
+    for (int late = 0; late < 2; late++) {
+        late ? setenv("SIMT_LATE", "1", 1) : unsetenv("SIMT_LATE");
+        single = run_with("cuda", set, plain);
+        graph = run_with("cuda", set, graphs);
+        same(&single, &graph);
+        for (int i = 2; i < STEPS; i++) {
+            assert_int_equal(graph.syncs[i] - graph.syncs[i - 1], single.syncs[i] - single.syncs[i - 1]);
+            assert_int_equal(graph.graphs[i] - graph.graphs[i - 1], micro_batches);
+            assert_true(graph.queued[i] - graph.queued[i - 1] <
+                        single.queued[i] - single.queued[i - 1] - 40 * micro_batches); /* of two layers */
+        }
+        if (getenv("SIMT_COUNTS"))
+            printf("%d micro-batches: %ld launches and copies, as graphs %ld\n", micro_batches,
+                   single.queued[STEPS - 1] - single.queued[STEPS - 2], graph.queued[STEPS - 1] - graph.queued[STEPS - 2]);
+    }
+}
+
+static void a_graph_gives_the_same_bits(void **state)
+{
+    (void)state;
+    graph_as_launches((const char *const[]){"micro-batch-size=1", "global-batch-size=7", NULL}, 7);
+    graph_as_launches((const char *const[]){"micro-batch-size=1", "global-batch-size=1", "eval-iters=1", "eval-interval=1",
+                                            "split=1,1,1", NULL}, 1);
+    graph_as_launches((const char *const[]){"micro-batch-size=2", "global-batch-size=6", "bf16=true", "clip-grad=0.1",
+                                            "recompute-granularity=selective", "optimizer-cpu-offload=true", NULL}, 3);
+    graph_as_launches((const char *const[]){"micro-batch-size=1", "global-batch-size=3", "bf16=true", "main-params-dtype=bf16",
+                                            "recompute-granularity=full", "recompute-num-layers=2", NULL}, 3);
+    graph_as_launches((const char *const[]){"micro-batch-size=1", "global-batch-size=5", "deterministic=true", NULL}, 5);
+}
+
+static void a_llama_gives_the_same_bits(void **state)
+{
+#define LLAMA "normalization=RMSNorm", "swiglu=true", "position-embedding-type=rope", "disable-bias-linear=true", \
+    "untie-embeddings-and-output-weights=true", "group-query-attention=true", "attention-dropout=0", "hidden-dropout=0"
+    (void)state;
+    graph_as_launches((const char *const[]){"micro-batch-size=1", "global-batch-size=3", "bf16=true", LLAMA, NULL}, 3);
+    graph_as_launches((const char *const[]){"micro-batch-size=1", "global-batch-size=3", LLAMA, "qk-layernorm=true", "eod-id=3",
+                                            "reset-position-ids=true", "reset-attention-mask=true", "eod-mask-loss=true", NULL},
+                      3);
+}
+
+static void fp8_gives_the_same_bits(void **state)
+{
+    (void)state;
+    graph_as_launches((const char *const[]){"micro-batch-size=1", "global-batch-size=3", "bf16=true", "fp8-format=hybrid", NULL},
+                      3);
+    graph_as_launches((const char *const[]){"micro-batch-size=1", "global-batch-size=2", "bf16=true", "fp8-format=e4m3",
+                                            "fp8-recipe=tensorwise", "attention-dropout=0", NULL}, 2);
+}
+
+/* More micro-batches with time, so that what their losses count changes too. */
+static void a_ramp_gives_the_same_bits(void **state)
+{
+    static const char *const set[] = {"micro-batch-size=1", "global-batch-size=4", "rampup-batch-size=1,1,6", "train-iters=0",
+                                      "train-samples=7", "bf16=true", "fp8-format=hybrid", NULL};
+    struct record single = run_with("cuda", set, plain), graph = run_with("cuda", set, graphs);
+
+    (void)state;
+    same(&single, &graph);
+    assert_true(graph.graphs[STEPS - 1] > graph.graphs[STEPS - 2]);
+}
+
+/* Training goes on launch by launch. */
+static void what_cannot_be_recorded_runs(void **state)
+{
+    static const char *const set[] = {"micro-batch-size=1", "global-batch-size=3", "bf16=true", "fp8-format=hybrid", NULL};
+    static const char *const experts[] = {"micro-batch-size=1", "global-batch-size=2", "num-experts=4", NULL};
+    struct record single = run_with("cuda", set, plain), graph;
+
+    (void)state;
+    fails_to_record = true;
+    graph = run_with("cuda", set, graphs);
+    fails_to_record = false;
+    same(&single, &graph);
+    assert_int_equal(graph.graphs[STEPS - 1], single.graphs[STEPS - 1]);
+    for (int i = 0; i < 2; i++) {
+        single = run_with(i ? "cpu" : "cuda", i ? set : experts, plain);
+        graph = run_with(i ? "cpu" : "cuda", i ? set : experts, graphs);
+        same(&single, &graph);
+        assert_int_equal(graph.graphs[STEPS - 1], single.graphs[STEPS - 1]);
+    }
+}
+
+/* ---- the device's own ---- */
+
+/* Columns' sums of n rows of ones, which need scratch by n, added to what is there. */
+static int add_columns(struct device *dev, float *sum, const float *ones, int64_t n)
+{
+    return dev->ops->vec_colsum(dev, DTYPE_F32, sum, ones, n, 4, 4, &e);
+}
+
+/* What a graph was recorded with is there when it runs, the scratch too. */
+static void a_graph_runs_again(void **state)
+{
+    enum { ROWS = 4000 };
+    struct device *dev = open_device("cuda");
+    struct device_graph *g;
+    float *ones, *sum, host[4 * ROWS];
+
+    (void)state;
+    for (int i = 0; i < 4 * ROWS; i++)
+        host[i] = 1;
+    must(device_alloc(dev, (void **)&ones, sizeof host, &e));
+    must(device_alloc(dev, (void **)&sum, 4 * sizeof *sum, &e));
+    must(device_put(dev, ones, host, sizeof host, &e));
+    must(device_zero(dev, sum, 4 * sizeof *sum, &e));
+    must(add_columns(dev, sum, ones, 50));
+    must(device_capture_begin(dev, &e));
+    must(add_columns(dev, sum, ones, 50));
+    must(device_capture_end(dev, &g, &e));
+    must(add_columns(dev, sum, ones, ROWS));
+    for (int i = 0; i < 3; i++)
+        must(device_graph_launch(dev, g, &e));
+    must(device_get(dev, host, sum, 4 * sizeof *sum, &e));
+    for (int i = 0; i < 4; i++)
+        assert_true(host[i] == ROWS + 4 * 50);
+    device_graph_free(dev, g);
+    device_free(dev, ones);
+    device_free(dev, sum);
+    device_close(dev);
+}
+
+/* Each is an error, and no graph comes of it; afterwards all is as before. */
+static void waiting_is_not_recorded(void **state)
+{
+    struct device *dev = open_device("cuda");
+    struct device_graph *g;
+    struct device_event *ev;
+    void *p, *more;
+
+    (void)state;
+    must(device_event_new(dev, &ev, &e));
+    must(device_alloc(dev, &p, 1 << 20, &e));
+    for (int i = 0; i < 5; i++) {
+        must(device_capture_begin(dev, &e));
+        must(device_zero(dev, p, 64, &e));
+        if (i == 0)
+            assert_int_equal(device_sync(dev, &e), ERR_DEVICE);
+        else if (i == 1)
+            assert_int_equal(device_alloc(dev, &more, 64, &e), ERR_DEVICE);
+        else if (i == 2)
+            assert_int_equal(device_event_record(dev, ev, &e), ERR_DEVICE);
+        else if (i == 3)
+            assert_int_equal(device_event_wait(dev, ev, &e), ERR_DEVICE);
+        else /* scratch was never so large */
+            assert_int_equal(dev->ops->vec_colsum(dev, DTYPE_F32, p, p, 1 << 14, 1 << 15, 1 << 15, &e), ERR_DEVICE);
+        assert_int_equal(device_capture_end(dev, i < 4 ? &g : NULL, &e), i < 4 ? ERR_DEVICE : 0);
+        assert_true(i == 4 || !g);
+    }
+    must(device_sync(dev, &e));
+    device_event_free(dev, ev);
+    device_free(dev, p);
+    device_close(dev);
+    dev = open_device("cpu");
+    assert_int_equal(device_capture_begin(dev, &e), ERR_UNSUPPORTED);
+    device_close(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_graph_runs_again), /* first, while scratch is small */
+        cmocka_unit_test(waiting_is_not_recorded),
         cmocka_unit_test(a_step_waits_once),
         cmocka_unit_test(experts_wait_for_counts),
         cmocka_unit_test(places_are_used_again),
+        cmocka_unit_test(a_graph_gives_the_same_bits),
+        cmocka_unit_test(a_llama_gives_the_same_bits),
+        cmocka_unit_test(fp8_gives_the_same_bits),
+        cmocka_unit_test(a_ramp_gives_the_same_bits),
+        cmocka_unit_test(what_cannot_be_recorded_runs),
     };
 
     return cmocka_run_group_tests(tests, start, end);

@@ -494,10 +494,12 @@ static void check_cache(void)
 {
     struct model *full = restored(MODEL_EVAL, DTYPE_F32, 1, 16), *gen = restored(MODEL_GENERATE, DTYPE_F32, 2, 16);
     int32_t two[32], targets[16] = {0};
+    const struct model_batch batch = {.tokens = text, .targets = targets};
     float logits[2 * 64];
     double loss;
 
-    assert_int_equal(model_forward(full, &(struct model_batch){.tokens = text, .targets = targets}, &loss, &e), 0);
+    assert_int_equal(model_take(full, &batch, &e), 0);
+    assert_int_equal(model_forward(full, &batch, &loss, &e), 0);
     for (int piece = 1; piece <= 16; piece *= 4)
         for (int past = 0; past < 16; past += piece) {
             for (int b = 0; b < 2; b++)
