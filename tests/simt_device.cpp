@@ -30,7 +30,7 @@ int cuda_scratch(struct device *dev, void **p, size_t bytes, struct err *e)
     space = blocks.back().size();
     std::align(256, bytes, *p, space);
     simt::queued--; // a GPU does not fill it
-    return cuda_fill(dev, *p, 0xa5, bytes, e); // nothing may rest on what it held
+    return cuda_fill(dev, *p, 0xa5, std::min(bytes, (size_t)1 << 20), e); // nothing may rest on what it held
 }
 
 int cuda_fill(struct device *, void *p, int byte, size_t bytes, struct err *)
