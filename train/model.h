@@ -183,8 +183,8 @@ void model_close(struct model *m);
 /* To be called after weights were written by others than the optimizer: makes the copy in bf16. */
 int model_weights_changed(struct model *m, struct err *e);
 
-/* A micro-batch on its way through a part.  The device reads tokens, targets, here and drop, after model_take, until its stream is
- * synchronised. */
+/* A micro-batch on its way through a part.  From model_take on the device reads tokens, targets, here and drop, until its stream
+ * is synchronised. */
 struct model_batch {
     int slot;               /* where its activations stay; 0 .. run.slots - 1 */
     const int32_t *tokens;  /* (b, t) that are here (model_ids_here), for a part that embeds */

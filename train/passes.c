@@ -98,9 +98,10 @@ int passes_open(struct passes *p, const struct layout *layout, struct train_part
 /* Whether collectives get on while a pass is under way. */
 static bool overlaps(const struct train_part *part)
 {
+    const struct comm *replicas = part->model->dense.conf.replicas;
     const struct division *d = part->divisions;
 
-    return part->model->dense.conf.replicas && part->model->dense.conf.replicas->size > 1 && (d->overlap_reduce || d->overlap_gather);
+    return replicas && replicas->size > 1 && (d->overlap_reduce || d->overlap_gather);
 }
 
 void passes_use_graphs(struct passes *p)

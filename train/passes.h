@@ -33,7 +33,7 @@ struct passes {
     struct model_dropout *drop; /* (room), in pinned memory, as what follows */
     int32_t *ids;              /* (room + 1, 2, b * t) tokens and targets; the last for the host alone; */
     int32_t *here;             /* (room, 2, b * t) positions and documents, NULL: these are not told apart */
-    double *loss, *host_loss;  /* (room + 1), (room) sums of losses; the device's, the last of a graph, and where they are sent to */
+    double *loss, *host_loss;  /* (room + 1), (room) sums of losses; the device's, the last for a graph; where they are sent to */
     int32_t *starts;           /* of the documents of a micro-batch; NULL as here */
     struct model_graph graph;  /* of the one part; model NULL: each operation is launched by itself */
     struct trace *trace; /* to be set by others; NULL: none */
