@@ -17,7 +17,7 @@ struct measured {
     const char *name;
     void (*ops)(int64_t arg); /* NULL: steps of model arg */
     int64_t arg;
-    enum { BF16, FP8, DETERMINISTIC } how;
+    enum { BF16, FP8, DETERMINISTIC, GRAPHS } how;
 };
 static const struct measured all[] = {
     {"GPT-2 124M", NULL, GPT2_124M, BF16},
@@ -35,6 +35,8 @@ static const struct measured all[] = {
     {"FP8 conversions", bench_fp8_casts, 0, BF16},
     {"GPT-2 124M, FP8", NULL, GPT2_124M, FP8},
     {"Llama 1B, FP8", NULL, LLAMA_1B, FP8},
+    {"GPT-2 124M, CUDA graphs", NULL, GPT2_124M, GRAPHS},
+    {"GPT-2 1.5B, CUDA graphs", NULL, GPT2_1_5B, GRAPHS},
     {"GPT-2 1.5B, deterministic", NULL, GPT2_1_5B, DETERMINISTIC},
     {"GPT-2 774M", NULL, GPT2_774M, BF16},
     {"GPT-2 350M", NULL, GPT2_350M, BF16},
@@ -53,7 +55,7 @@ static int measure(int i)
         give_places();
         dev->deterministic = all[i].how == DETERMINISTIC;
         if (info.memory) /* else kernels run on the CPU */
-            bench_step((enum bench_model)all[i].arg, all[i].how == FP8, all[i].name);
+            bench_step((enum bench_model)all[i].arg, all[i].how == FP8, all[i].how == GRAPHS, all[i].name);
         dev->deterministic = false;
         return failed != 0;
     }

@@ -121,13 +121,19 @@ static __device__ __forceinline__ float quad_sum(float x)
 static __device__ __forceinline__ float drop_at(const struct drop &d, const struct attention &p, int64_t b, int64_t h,
                                                 int64_t key, int64_t query)
 {
-    struct drop now = d; /* kept over the tiles it would be registers too many */
     float f[4];
 
-    drop_begin(&now);
     query += p.first_query;
-    drop_four(now, (b * p.all_heads + h) * p.all_t + key, query / 4, f);
+    drop_four(d, (b * p.all_heads + h) * p.all_t + key, query / 4, f);
     return query % 4 < 2 ? (query % 2 ? f[1] : f[0]) : (query % 2 ? f[3] : f[2]);
+}
+
+/* The same, where drop_begin was not called: what it knows would take registers over all tiles that keep a block away. */
+static __device__ __forceinline__ float drop_late(struct drop d, const struct attention &p, int64_t b, int64_t h, int64_t key,
+                                                  int64_t query)
+{
+    drop_begin(&d);
+    return drop_at(d, p, b, h, key, query);
 }
 
 /* ---- forward ---- */
@@ -201,7 +207,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
                     *x = exp2_fast(fmaf(*x, k, -most));
                     sum += *x;
                     if (drop.keep > 0)
-                        *x *= drop_at(drop, p, b, h, col + n * 8 + c, row + half * 8);
+                        *x *= drop_late(drop, p, b, h, col + n * 8 + c, row + half * 8);
                 }
             l[half] = fmaf(l[half], alpha, sum);
 #pragma unroll
@@ -250,6 +256,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
     float lse[2], del[2], g[D / 8][4] = {}, k = p.scale * LOG2E;
     uint32_t q[D / 16][4], dy[D / 16][4];
 
+    drop_begin(&drop);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         bool in = row + half * 8 < p.t;
@@ -336,7 +343,7 @@ template <int D, int S, int N> static __device__ __forceinline__ void send_queri
     }
 }
 
-template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
+template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS, D == 64 ? 3 : 2)
     dkv_kernel(struct attention p, struct attention_view dout, struct attention_view dk, struct attention_view dv,
                const float *delta, struct drop drop)
 {
@@ -393,7 +400,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
                 int64_t query = now + at, j = row + c / 2 * 8;
                 bool seen_by = j <= query + seen && (!p.start || j >= of.begin[at] - p.first_key);
                 float x = seen_by ? exp2_fast(fmaf(pr[n][c], k, -of.lse[at] * LOG2E)) : 0.0f;
-                float f = drop.keep > 0 ? drop_at(drop, p, b, now_h, j, query) : 1.0f;
+                float f = drop.keep > 0 ? drop_late(drop, p, b, now_h, j, query) : 1.0f;
                 ds[n][c] = x * (ds[n][c] * f - of.delta[at]);
                 pr[n][c] = x * f;
             }

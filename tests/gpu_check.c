@@ -30,9 +30,9 @@ struct curve {
     double loss[STEPS], norm[STEPS];
 };
 
-/* deterministic: of the GPU, see struct device. */
+/* deterministic: of the GPU, see struct device.  graphs: its passes are recorded once and launched in one piece. */
 static void train(struct device *dev, const struct model_config *config, enum dtype dt, enum model_fp8_format fp8, int steps,
-                  bool deterministic, struct curve *c, char *wrong)
+                  bool deterministic, bool graphs, struct curve *c, char *wrong)
 {
     struct model_run run = {.dt = dt, .use = MODEL_TRAIN, .b = 2, .t = config->seq, .fp8 = {.format = fp8, .history = 4}};
     struct steps s;
@@ -41,6 +41,8 @@ static void train(struct device *dev, const struct model_config *config, enum dt
 
     dev->deterministic = deterministic;
     rc = steps_open(&s, dev, *config, &run, false, &e);
+    if (rc == 0 && graphs && !model_graph_refuses(s.model))
+        model_graph_open(&s.graph, s.model, s.loss);
     for (int i = 0; rc == 0 && i < steps; i++)
         rc = steps_one(&s, &c->loss[i], &c->norm[i], &e);
     if (rc < 0)
@@ -65,22 +67,23 @@ static double farthest(const struct curve *want, const struct curve *got, int st
     return most;
 }
 
-/* Losses of both devices; then the GPU's deterministic ways, twice: the same losses, and the same bits both times. */
+/* Losses of both devices; then the GPU's deterministic ways, twice and as graphs: the same losses, and the same bits each
+ * time. */
 static void parity(struct device *cpu, struct device *gpu, const char *name, const struct model_config *config, enum dtype dt,
                    enum model_fp8_format fp8, double tol, int steps)
 {
-    static const char *const how[] = {"", ", deterministic", ", the same bits again"};
-    struct curve want = {.loss = {0}}, got[3] = {want, want, want};
+    static const char *const how[] = {"", ", deterministic", ", the same bits again", ", the same bits as graphs"};
+    struct curve want = {.loss = {0}}, got[4] = {want, want, want, want};
     char on_cpu[256] = "", wrong[256], title[100];
     double start = jobs_clock(), most;
 
-    train(cpu, config, dt, fp8, steps, false, &want, on_cpu);
-    for (int run = 0; run < 3; run++) {
+    train(cpu, config, dt, fp8, steps, false, false, &want, on_cpu);
+    for (int run = 0; run < 4; run++) {
         memcpy(wrong, on_cpu, sizeof wrong);
-        train(gpu, config, dt, fp8, steps, run > 0, &got[run], wrong);
+        train(gpu, config, dt, fp8, steps, run > 0, run == 3, &got[run], wrong);
         most = farthest(&want, &got[run], steps, tol, wrong);
-        if (!wrong[0] && run == 2 && memcmp(&got[1], &got[2], sizeof got[1]) != 0)
-            snprintf(wrong, sizeof wrong, "a second run gave other bits");
+        if (!wrong[0] && run >= 2 && memcmp(&got[1], &got[run], sizeof got[1]) != 0)
+            snprintf(wrong, sizeof wrong, run == 2 ? "a second run gave other bits" : "graphs gave other bits");
         snprintf(title, sizeof title, "%s, %s, %d steps%s: within %.1e of the CPU", name, fp8 ? "FP8" : dtype_name(dt), steps,
                  how[run], most);
         say(title, wrong, start);

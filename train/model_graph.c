@@ -8,7 +8,7 @@ const char *model_graph_refuses(const struct model *m)
     if (m->dev->kind == DEVICE_CPU)
         return "the CPU has none";
     if (m->config.experts)
-        return "the host waits for the counts of experts";
+        return "the host tells experts their rows";
     if (!m->part.embeds || !m->part.heads)
         return "stages exchange in each micro-batch";
     if (pass_shared(m) || pass_ring(m))

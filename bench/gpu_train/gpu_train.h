@@ -48,6 +48,7 @@ void bench_experts(int64_t none);
 
 /* Whole steps of a model, with as many layers as fit. */
 enum bench_model { GPT2_124M, GPT2_350M, GPT2_774M, GPT2_1_5B, LLAMA_1B, LLAMA_7B, MIXTRAL };
-void bench_step(enum bench_model which, bool fp8, const char *name);
+/* graphs: a step's passes are one launch. */
+void bench_step(enum bench_model which, bool fp8, bool graphs, const char *name);
 
 #endif

@@ -43,7 +43,7 @@ static size_t fit(struct model_config *c, const struct model_run *run, double by
     }
 }
 
-void bench_step(enum bench_model which, bool fp8, const char *name)
+void bench_step(enum bench_model which, bool fp8, bool graphs, const char *name)
 {
     const struct sized *x = &models[which];
     static bool begun;
@@ -58,6 +58,8 @@ void bench_step(enum bench_model which, bool fp8, const char *name)
     if (!begun)
         printf("model\tmicro-batch\tlayers\tparameters\ttokens/s\tTFLOP/s\tof the peak\tMiB\n");
     begun = true;
+    if (rc == 0 && graphs)
+        model_graph_open(&s.graph, s.model, s.loss);
     for (int i = 0; i < STEPS_WARM + STEPS && rc == 0; i++) {
         if (i == STEPS_WARM) {
             rc = device_sync(dev, &err);
