@@ -150,7 +150,8 @@ static int same_model(const struct model_config *a, const struct model_config *b
 static void compare_args(const struct trainer *t, const struct checkpoint_info *info)
 {
     static const char *const may_differ[] = {"save", "load", "log-file", "log-interval", "ckpt-step", "exit-interval",
-                                             "exit-duration-in-mins", "tensorboard-dir", "async-save", "trace", "cuda-graph-impl"};
+                                             "exit-duration-in-mins", "tensorboard-dir", "async-save", "trace",
+                                             "cuda-graph-impl"};
 
     for (int i = 0; i < t->n_args; i++) {
         const struct checkpoint_arg *now = &t->args[i];
