@@ -4,6 +4,7 @@
 
 enum {
     OTHER_MEMORY = 20 << 20, /* what training takes beside words and pairs: buffers, the program */
+    FILE_MEMORY = 7 << 20,   /* and what the file of words takes: buffers, blocks, what the heap keeps of them */
     RUNS_LEAST = 12 << 20,
     TOKEN_MEMORY = 160,      /* for each token */
     CELL = 12,               /* bytes: the token, the word, a place in lists */
@@ -86,7 +87,7 @@ static int file_word(void *arg, struct span word, uint64_t count, struct err *e)
 /* All words into the file, and room for as many runs as the memory has. */
 static int put_on_disk(struct train_words *w, struct word_counts *c, const struct train_options *x, struct err *e)
 {
-    uint64_t other = other_memory(x);
+    uint64_t other = other_memory(x) + FILE_MEMORY;
     uint64_t memory = x->memory > other + RUNS_LEAST ? x->memory - other : RUNS_LEAST;
     uint64_t cells = memory / (RUN_CELL + RUN / 4); /* a run takes four cells and more, on average */
 
