@@ -149,11 +149,11 @@ static void merge_late(struct encoder *enc, struct bpe_word **late, size_t n)
     struct bpe_word new[LATE];
     size_t left = 0;
 
-    for (size_t i = 0; i < n && enc->share; i++)
+    for (size_t i = 0; i < n; i++)
         word_share_ask(enc->share, late[i]->p, late[i]->n);
     for (size_t i = 0; i < n; i++) {
         struct bpe_word *w = late[i];
-        w->count = enc->share ? (uint32_t)word_share_find(enc->share, w->p, w->n, w->ids) : 0;
+        w->count = (uint32_t)word_share_find(enc->share, w->p, w->n, w->ids);
         if (w->count)
             word_table_put(&enc->words, w->p, w->n, w->ids, w->count);
         else
@@ -166,8 +166,7 @@ static void merge_late(struct encoder *enc, struct bpe_word **late, size_t n)
             continue;
         w->count = new[k++].count;
         word_table_put(&enc->words, w->p, w->n, w->ids, w->count);
-        if (enc->share)
-            word_share_put(enc->share, w->p, w->n, w->ids, w->count);
+        word_share_put(enc->share, w->p, w->n, w->ids, w->count);
     }
 }
 

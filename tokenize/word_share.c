@@ -48,7 +48,7 @@ void word_share_ask(const struct word_share *s, const uint8_t *p, size_t n)
 {
     struct word_key key;
 
-    if (n > WORDS_SHORT)
+    if (!s || n > WORDS_SHORT)
         return;
     key = word_key_of(p, n);
     __builtin_prefetch(set_of(s, &key));
@@ -61,7 +61,7 @@ size_t word_share_find(const struct word_share *s, const uint8_t *p, size_t n, u
     uint64_t hi, packed[2];
     size_t count;
 
-    if (n > WORDS_SHORT)
+    if (!s || n > WORDS_SHORT)
         return 0;
     key = word_key_of(p, n);
     x = set_of(s, &key);
@@ -84,7 +84,7 @@ void word_share_put(struct word_share *s, const uint8_t *p, size_t n, const uint
     struct word_key key;
     struct entry *x;
 
-    if (n > WORDS_SHORT || count > WORDS_INLINE || count == 0)
+    if (!s || n > WORDS_SHORT || count > WORDS_INLINE || count == 0)
         return;
     key = word_key_of(p, n);
     word_pack((uint8_t *)packed, ids, count);

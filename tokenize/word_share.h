@@ -10,7 +10,8 @@
 #include "tokenize/tokenizer.h"
 #include "tokenize/word_table.h"
 
-/* Asks memory for a word that will be looked for soon. */
+/* s NULL, here and below: nothing is shared.
+ * Asks memory for a word that will be looked for soon. */
 void word_share_ask(const struct word_share *s, const uint8_t *p, size_t n);
 /* Writes the ids of a word, at most WORDS_INLINE, to ids; their number, 0 if it is not there.  Any thread at any time. */
 size_t word_share_find(const struct word_share *s, const uint8_t *p, size_t n, uint32_t *ids);
