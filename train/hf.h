@@ -45,13 +45,10 @@ int hf_pieces(const struct model_config *m, enum hf_family family, const struct 
 struct hf_files;
 int hf_files_open(struct hf_files **h, const char *dir, struct err *e);
 void hf_files_close(struct hf_files *h);
-/* The tensor by name, NULL if there is none; *file its file. */
-const struct safetensor *hf_files_find(const struct hf_files *h, const char *name, const char **file);
-
-/* All of them, one after another; NULL behind the last. */
+/* The number of the tensor with that name, that of the first file which has one; -1 if there is none. */
+int hf_files_find(const struct hf_files *h, const char *name);
+/* Tensor i of all, which are in the order of their names, and *file, its file; NULL before the first and behind the last. */
 const struct safetensor *hf_files_tensor(const struct hf_files *h, int i, const char **file);
-/* The i of a tensor that hf_files_find found. */
-int hf_files_index(const struct hf_files *h, const struct safetensor *t);
 
 /* The files that the text of an index.json names, without repetition, in a. */
 int hf_index_parse(struct arena *a, const char *what, struct span text, const char ***files, int *n, struct err *e);

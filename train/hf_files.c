@@ -1,6 +1,7 @@
 /* The files of a folder of transformers, and which of their tensors are which of ours. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,12 +12,19 @@
 
 enum { FILES_MAX = 4096, INDEX_MAX = 1 << 28 };
 
+struct placed {
+    const struct safetensor *tensor;
+    int file;
+};
+
 struct hf_files {
     struct arena arena;
     struct file_map *maps;
     struct safetensors *files;
     const char **names;
     int n;
+    struct placed *tensors; /* of all files, by name; of one name in the order of files */
+    int n_tensors;
 };
 
 /* ---- names ---- */
@@ -154,18 +162,49 @@ static int check_index(const struct hf_files *h, const char *what, struct span t
 {
     struct arena a = {0};
     struct node *root;
-    const struct safetensor *t;
-    const char *file;
     int rc = node_parse_json(&a, text, &root, e);
 
     for (const struct node *f = rc < 0 ? NULL : node_get(root, "weight_map")->child; f && rc == 0; f = f->next) {
-        t = hf_files_find(h, f->key.p, &file);
-        if (!t || strcmp(file, f->str.p) != 0)
+        const char *file = "";
+        bool there = hf_files_tensor(h, hf_files_find(h, f->key.p), &file);
+
+        if (strcmp(file, f->str.p) != 0)
             rc = err_set(e, ERR_FORMAT, "%s: '%s' is not in '%s', as it says, but %s%s", what, f->key.p, f->str.p,
-                         t ? "in " : "nowhere", t ? file : "");
+                         there ? "in " : "nowhere", file);
     }
     arena_free(&a);
     return rc;
+}
+
+static int order(struct span a, struct span b)
+{
+    int c = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+
+    return c ? c : (a.n > b.n) - (a.n < b.n);
+}
+
+static int by_name(const void *x, const void *y)
+{
+    const struct placed *a = x, *b = y;
+    int c = order(a->tensor->name, b->tensor->name);
+
+    return c ? c : a->file - b->file;
+}
+
+static int sort_tensors(struct hf_files *h, struct err *e)
+{
+    size_t n = 0;
+
+    for (int f = 0; f < h->n; f++)
+        n += (size_t)h->files[f].n;
+    h->tensors = n > INT_MAX ? NULL : arena_calloc(&h->arena, n + 1, sizeof *h->tensors);
+    if (!h->tensors)
+        return err_set(e, ERR_NOMEM, "no memory for the names of %zu tensors", n);
+    for (int f = 0; f < h->n; f++)
+        for (int i = 0; i < h->files[f].n; i++)
+            h->tensors[h->n_tensors++] = (struct placed){&h->files[f].v[i], f};
+    qsort(h->tensors, n, sizeof *h->tensors, by_name);
+    return 0;
 }
 
 static int open_files(struct hf_files *h, const char *dir, struct err *e)
@@ -202,6 +241,8 @@ static int open_files(struct hf_files *h, const char *dir, struct err *e)
         if (rc == 0)
             rc = safetensors_parse(&h->arena, path, (struct span){(const char *)h->maps[i].p, h->maps[i].n}, &h->files[i], e);
     }
+    if (rc == 0)
+        rc = sort_tensors(h, e);
     if (rc == 0 && sharded)
         rc = check_index(h, index, buf_span(&text), e);
     buf_free(&text);
@@ -234,34 +275,25 @@ void hf_files_close(struct hf_files *h)
     free(h);
 }
 
-const struct safetensor *hf_files_find(const struct hf_files *h, const char *name, const char **file)
+int hf_files_find(const struct hf_files *h, const char *name)
 {
-    for (int i = 0; i < h->n; i++) {
-        const struct safetensor *t = safetensors_find(&h->files[i], name);
+    int low = 0, high = h->n_tensors; /* the first that is not before name is in low .. high */
 
-        if (t) {
-            *file = h->names[i];
-            return t;
-        }
+    while (low < high) {
+        int mid = low + (high - low) / 2;
+
+        if (order(h->tensors[mid].tensor->name, span_of(name)) < 0)
+            low = mid + 1;
+        else
+            high = mid;
     }
-    return NULL;
+    return low < h->n_tensors && span_is(h->tensors[low].tensor->name, name) ? low : -1;
 }
 
 const struct safetensor *hf_files_tensor(const struct hf_files *h, int i, const char **file)
 {
-    for (int f = 0; f < h->n; i -= h->files[f++].n)
-        if (i < h->files[f].n) {
-            *file = h->names[f];
-            return &h->files[f].v[i];
-        }
-    return NULL;
-}
-
-int hf_files_index(const struct hf_files *h, const struct safetensor *t)
-{
-    int n = 0, f = 0;
-
-    while (t < h->files[f].v || t >= h->files[f].v + h->files[f].n)
-        n += h->files[f++].n;
-    return n + (int)(t - h->files[f].v);
+    if (i < 0 || i >= h->n_tensors)
+        return NULL;
+    *file = h->names[h->tensors[i].file];
+    return h->tensors[i].tensor;
 }

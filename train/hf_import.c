@@ -27,11 +27,11 @@ static const char *short_name(const char *name)
     return strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name;
 }
 
-static const struct safetensor *find(const struct import *m, const char *name, const char **file)
+static int find(const struct import *m, const char *name)
 {
-    const struct safetensor *t = hf_files_find(m->files, name, file);
+    int i = hf_files_find(m->files, name);
 
-    return t ? t : hf_files_find(m->files, short_name(name), file);
+    return i >= 0 ? i : hf_files_find(m->files, short_name(name));
 }
 
 static int read_config(struct import *m, int64_t seq, int64_t divisor, struct err *e)
@@ -56,12 +56,13 @@ static int read_config(struct import *m, int64_t seq, int64_t divisor, struct er
 static int check_piece(struct import *m, const struct param *q, const struct hf_piece *p, struct err *e)
 {
     const char *file;
-    const struct safetensor *t = find(m, p->name, &file);
+    int at = find(m, p->name);
+    const struct safetensor *t = hf_files_tensor(m->files, at, &file);
     int64_t want[2] = {p->rows, q->shape[1]};
 
     if (!t)
         return err_set(e, ERR_FORMAT, "%s: no tensor '%s'", m->from, p->name);
-    m->taken[hf_files_index(m->files, t)] = true;
+    m->taken[at] = true;
     if (p->transposed) {
         want[0] = q->shape[1];
         want[1] = p->rows;
@@ -136,7 +137,7 @@ static int give(void *arg, int i, size_t at, struct span *data, struct err *e)
     (void)at; /* all of it at once */
     for (int k = 0; k < n; k++) {
         const char *file;
-        const struct safetensor *t = find(m, p[k].name, &file);
+        const struct safetensor *t = hf_files_tensor(m->files, find(m, p[k].name), &file);
 
         if (hf_widen(m->room + p[k].row * cols, t->data.p, t->dtype, p[k].rows, cols, p[k].transposed, e) < 0)
             return err_wrap(e, "%s/%s: '%s'", m->from, file, p[k].name);

@@ -127,7 +127,7 @@ static void same_tensors(const char *a, const char *b)
     ok(hf_files_open(&x, a, &e));
     ok(hf_files_open(&y, b, &e));
     for (; (t = hf_files_tensor(x, n, &file)); n++) {
-        u = hf_files_find(y, t->name.p, &file);
+        u = hf_files_tensor(y, hf_files_find(y, t->name.p), &file);
         if (!u || strcmp(t->dtype, u->dtype) != 0 || t->dims != u->dims || t->data.n != u->data.n ||
             memcmp(t->shape, u->shape, sizeof t->shape) != 0 || memcmp(t->data.p, u->data.p, t->data.n) != 0)
             fail_msg("%s: '%s' is not the same in %s", a, t->name.p, b);
