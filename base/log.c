@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -13,7 +14,8 @@ static struct {
     enum log_level level;
     bool shown; /* a progress line stands on the terminal */
     double last;
-} state = {PTHREAD_MUTEX_INITIALIZER, NULL, LOG_WARN, false, -1};
+    uint64_t skipped; /* bad records so far */
+} state = {PTHREAD_MUTEX_INITIALIZER, NULL, LOG_WARN, false, -1, 0};
 
 void log_init(const char *prefix, enum log_level level)
 {
@@ -43,6 +45,26 @@ void log_msg(enum log_level level, const char *fmt, ...)
     va_end(ap);
     fputc('\n', stderr);
     pthread_mutex_unlock(&state.lock);
+}
+
+void log_skipped(const char *file, uint64_t offset, const char *why)
+{
+    uint64_t before = __atomic_fetch_add(&state.skipped, 1, __ATOMIC_RELAXED);
+
+    if (before >= LOG_SKIPPED_MAX && state.level < LOG_DEBUG)
+        return;
+    if (file)
+        log_msg(LOG_WARN, "'%s' at byte %" PRIu64 ": %s; skipped", file, offset, why);
+    else
+        log_msg(LOG_WARN, "%s; skipped", why);
+}
+
+void log_skipped_end(void)
+{
+    uint64_t n = __atomic_exchange_n(&state.skipped, 0, __ATOMIC_RELAXED);
+
+    if (n > LOG_SKIPPED_MAX && state.level < LOG_DEBUG)
+        log_msg(LOG_WARN, "%" PRIu64 " more bad records were skipped; --verbose names each", n - LOG_SKIPPED_MAX);
 }
 
 void log_progress(const char *fmt, ...)

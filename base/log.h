@@ -20,6 +20,13 @@ void log_init(const char *prefix, enum log_level level);
 void log_msg(enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A bad record that is skipped: its file and the byte where it begins (file NULL: it has none), and what is wrong.  Of a run
+ * the first LOG_SKIPPED_MAX are named; the others are counted, or named too where LOG_DEBUG is printed. */
+enum { LOG_SKIPPED_MAX = 20 };
+void log_skipped(const char *file, uint64_t offset, const char *why);
+/* Says how many were not named; tool_end and tool_fail call it. */
+void log_skipped_end(void);
+
 /* One changing line for a person who waits.  Nothing is printed unless standard
  * error is a terminal and the level allows LOG_INFO; at most 6 times a second. */
 void log_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -9,7 +9,8 @@
 #include "base/log.h"
 #include "base/pool.h"
 
-static char prefix[64];
+/* "quern-filter" and "quern filter"; of quern itself both are "quern". */
+static char program[64], command[64];
 
 static void print_lines(const char *text, const char *indent, FILE *out)
 {
@@ -40,9 +41,7 @@ static void print_wrapped(const char *text, FILE *out)
 
 static void print_help(const struct tool *t, const struct opt *opts)
 {
-    const char *gap = t->name[0] ? " " : "";
-
-    printf("quern%s%s - %s\n\nusage: quern%s%s %s\n", gap, t->name, t->about, gap, t->name, t->usage);
+    printf("%s - %s\n\nusage: %s %s\n", command, t->about, command, t->usage);
     if (t->details) {
         putchar('\n');
         print_wrapped(t->details, stdout);
@@ -77,15 +76,15 @@ static void man_text(const char *text, FILE *out)
 
 static void print_man(const struct tool *t, const struct opt *opts)
 {
-    const char *dash = t->name[0] ? "-" : "", *gap = t->name[0] ? " " : "";
+    char line[256];
 
-    printf(".TH QUERN%s", dash);
-    for (const char *p = t->name; *p; p++)
+    printf(".TH ");
+    for (const char *p = program; *p; p++)
         putchar(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
-    printf(" 1 \"\" \"quern %s\" \"quern manual\"\n.SH NAME\nquern%s%s \\- ", QUERN_VERSION,
-           t->name[0] ? "\\-" : "", t->name);
-    man_text(t->about, stdout);
-    printf(".SH SYNOPSIS\n.B quern%s%s\n", gap, t->name);
+    printf(" 1 \"\" \"quern %s\" \"quern manual\"\n.SH NAME\n", QUERN_VERSION);
+    snprintf(line, sizeof line, "%s - %s", program, t->about);
+    man_text(line, stdout);
+    printf(".SH SYNOPSIS\n.B %s\n", command);
     man_text(t->usage, stdout);
     if (t->details) {
         printf(".SH DESCRIPTION\n");
@@ -110,20 +109,21 @@ int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, in
     struct err e;
     int n;
 
-    snprintf(prefix, sizeof prefix, t->name[0] ? "quern-%s" : "quern%s", t->name);
+    snprintf(program, sizeof program, "quern%s%s", t->name[0] ? "-" : "", t->name);
+    snprintf(command, sizeof command, "quern%s%s", t->name[0] ? " " : "", t->name);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error like any other */
-    log_init(prefix, LOG_INFO);
+    log_init(program, LOG_INFO);
     n = opt_parse(opts, argc, argv, &e);
     if (n < 0) {
         *code = tool_usage(t, "%s", e.msg);
         opt_lists_free(opts);
         return -1;
     }
-    log_init(prefix, t->quiet ? LOG_ERROR : t->verbose ? LOG_DEBUG : LOG_INFO);
+    log_init(program, t->quiet ? LOG_ERROR : t->verbose ? LOG_DEBUG : LOG_INFO);
     if (!t->help && !t->man && !t->version)
         return n;
     if (t->version) {
-        printf("%s %s\n", prefix, QUERN_VERSION);
+        printf("%s %s\n", program, QUERN_VERSION);
     } else {
         t->help = false; /* so that the defaults shown are the tool's */
         if (t->man)
@@ -141,17 +141,19 @@ int tool_usage(const struct tool *t, const char *fmt, ...)
     char what[640];
     va_list ap;
 
+    (void)t;
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
     log_msg(LOG_ERROR, "%s", what);
-    fprintf(stderr, "try 'quern%s%s --help'\n", t->name[0] ? " " : "", t->name);
+    fprintf(stderr, "try '%s --help'\n", command);
     return EXIT_USAGE;
 }
 
 int tool_fail(const struct tool *t, const struct err *e)
 {
     log_progress_end();
+    log_skipped_end();
     if (e->code == ERR_ARG)
         return tool_usage(t, "%s", e->msg);
     log_msg(LOG_ERROR, "%s", e->msg);
@@ -162,6 +164,7 @@ int tool_end(const struct tool *t, int code)
 {
     (void)t;
     log_progress_end();
+    log_skipped_end();
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout)) {
         log_msg(LOG_ERROR, "cannot write standard output: %s", strerror(errno ? errno : EIO));

@@ -15,7 +15,7 @@ static struct {
 
 static void report_bad(const struct corpus_line *x, const struct err *e)
 {
-    log_msg(LOG_WARN, "'%s', offset %" PRIu64 ": %s: skipped", x->file, x->offset, e->msg);
+    log_skipped(x->file, x->offset, e->msg);
 }
 
 static void tell(const struct pipeline_job *job, const struct pipeline_options *x, const struct pipeline_result *r,

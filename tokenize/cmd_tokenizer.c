@@ -56,7 +56,7 @@ static int write_out(struct buf *text)
 
 static void report_bad(const struct corpus_line *x, const struct err *e)
 {
-    log_msg(LOG_WARN, "'%s', offset %" PRIu64 ": %s: skipped", x->file, x->offset, e->msg);
+    log_skipped(x->file, x->offset, e->msg);
 }
 
 /* Each line of the input to a line of output by fn; lines without a text are skipped. */
@@ -174,7 +174,7 @@ static int decode(const struct tool *t, const struct tokenizer *tok, char **path
         if (rc == 0)
             rc = tokenizer_decode(tok, (const uint32_t *)(const void *)ids.p, ids.n / 4, &text, &e);
         if (rc == ERR_FORMAT && o.jsonl) {
-            log_msg(LOG_WARN, "'%s', offset %zu: %s: skipped", path, at, e.msg);
+            log_skipped(path, at, e.msg);
             code = EXIT_SOME_BAD;
             rc = 0;
         } else if (rc < 0) {

@@ -166,7 +166,7 @@ static void say_bad(struct mix *m, struct reader *r, const struct item *it, cons
 {
     r->bad++;
     if (m->counting || !m->count_first)
-        log_msg(LOG_WARN, "'%s' at byte %" PRIu64 ": %s; skipped", it->file, it->offset, why);
+        log_skipped(it->file, it->offset, why);
 }
 
 static int read_item(struct mix *m, struct reader *r, int thread, int i, struct err *e)

@@ -77,10 +77,7 @@ static void say_bad(const struct item *it, const char *why, uint64_t *bad)
     if (!bad)
         return;
     (*bad)++;
-    if (it->file)
-        log_msg(LOG_WARN, "'%s' at byte %" PRIu64 ": %s; skipped", it->file, it->offset, why);
-    else
-        log_msg(LOG_WARN, "%s; skipped", why);
+    log_skipped(it->file, it->offset, why);
 }
 
 static int read_block(const struct block *b, line_seen *seen, void *to, uint64_t *bad, struct err *e)

@@ -341,14 +341,6 @@ static int render(struct worker *w, struct err *e)
     return rc < 0 ? err_set(e, rc, "out of memory for the output of %d documents", w->block.n) : 0;
 }
 
-static void say_bad(const struct slot *s)
-{
-    if (s->d.file)
-        log_msg(LOG_WARN, "'%s' at byte %" PRIu64 ": %s; skipped", s->d.file, s->d.offset, s->bad);
-    else
-        log_msg(LOG_WARN, "%s; skipped", s->bad);
-}
-
 static int put(const struct sink *to, const struct buf *b, struct err *e)
 {
     return b->n && to->put ? to->put(to->to, buf_span(b), e) : 0;
@@ -371,7 +363,7 @@ static int finish_block(struct worker *w, struct err *e)
         struct slot *s = &w->slot[i];
         if (s->bad) {
             t->bad++;
-            say_bad(s);
+            log_skipped(s->d.file, s->d.offset, s->bad);
         } else if (s->v.drop) {
             t->dropped++;
             if (flow_count_rule(&t->flow[s->by], s->v.rule, 1) < 0)

@@ -56,6 +56,13 @@ printf 'not JSON\n{"id":"c","text":"fine"}\n{"id":"d","text":"\xff"}\n{"id":"e"}
 status "bad records are skipped" 1 quern clean bad.jsonl
 equal "the good one comes through" "$(cat out)" '{"id":"c","text":"fine"}'
 has "the place is named" err "bad.jsonl"
+
+yes junk | head -50 | cat - bad.jsonl >much.jsonl
+status "what is no JSON at all" 1 quern clean -o out.jsonl much.jsonl
+equal "the first are named" "$(grep -c '; skipped$' err)" 20
+has "the others counted" err "33 more bad records were skipped"
+status "the same, told to say more" 1 quern clean -v -o out.jsonl much.jsonl
+equal "all are named" "$(grep -c '; skipped$' err)" 53
 gzip -c in.jsonl | head -c 60 >cut.jsonl.gz
 status "a truncated gzip file" 1 quern clean -o whole.jsonl cut.jsonl.gz
 has "is named too" err "cut.jsonl.gz"

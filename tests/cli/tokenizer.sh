@@ -209,7 +209,7 @@ status "an unknown id" 3 quern tokenizer decode --tokenizer "$TOK" bad.ids
 printf '"good"\n{"text":1}\nnonsense\n{"other":"x"}\n"good"\n' >bad.jsonl
 status "bad lines" 1 quern tokenizer encode --tokenizer "$TOK" --jsonl bad.jsonl
 equal "the others are done" "$(wc -l <out)" 2
-has "named by file and offset" err "'bad.jsonl', offset 7:"
+has "named by file and offset" err "'bad.jsonl' at byte 7:"
 equal "each of them" "$(grep -c skipped err)" 3
 status "train on nothing" 3 quern tokenizer train --vocab-size 400 -o n.json missing.txt
 absent "nothing written" n.json
