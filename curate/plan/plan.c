@@ -6,9 +6,13 @@
 #include <stdarg.h>
 #include <sys/stat.h>
 
+#include "base/near.h"
 #include "base/opt_map.h"
 #include "base/tool.h"
 #include "curate/archive/walk.h"
+
+/* The two keys whose values are not words. */
+static const char input_key[] = "input", stages_key[] = "stages";
 
 static int no_memory(struct err *e)
 {
@@ -101,18 +105,23 @@ static int add_extract(struct plan *p, const struct node *settings, struct err *
     return opt_set_map(opts, "extract", settings, p->file, &p->arena, e);
 }
 
-/* One of `stages`: a name, or a map of one name to settings. */
 static int no_stage(const struct plan *p, int line, struct span name, struct err *e)
 {
     const struct stage_kind *k;
-    char list[256] = "extract";
+    struct near near = near_to(name);
+    char list[256] = "extract", meant[64];
     size_t at = strlen(list);
 
-    for (int i = 0; (k = stage_kind_at(i)) && at < sizeof list; i++)
+    near_try(&near, "extract");
+    for (int i = 0; (k = stage_kind_at(i)) && at < sizeof list; i++) {
         at += (size_t)snprintf(list + at, sizeof list - at, ", %s", k->name);
-    return wrong(p, line, e, "no stage '%.*s': there are %s", (int)name.n, name.p, list);
+        near_try(&near, k->name);
+    }
+    return wrong(p, line, e, "no stage '%.*s': there are %s%s", (int)name.n, name.p, list,
+                 near_say(&near, "", meant, sizeof meant));
 }
 
+/* One of `stages`: a name, or a map of one name to settings. */
 static int add_stage(struct plan *p, const struct node *n, struct err *e)
 {
     static const struct node none = {.type = NODE_NULL};
@@ -166,15 +175,30 @@ static int read_inputs(struct plan *p, const struct node *n, struct err *e)
     return 0;
 }
 
+static int no_key(const struct plan *p, const struct opt *opts, const struct node *n, struct err *e)
+{
+    struct near near = near_to(n->key);
+    char list[256], meant[64];
+    size_t at = (size_t)snprintf(list, sizeof list, "%s, %s", input_key, stages_key);
+
+    near_try(&near, input_key);
+    near_try(&near, stages_key);
+    for (; opts->type != OPT_TYPE_END; opts++) {
+        at += (size_t)snprintf(list + at, sizeof list - at, ", %s", opts->name);
+        near_try(&near, opts->name);
+    }
+    return wrong(p, n->line, e, "a plan has no key '%.*s', but %s%s", (int)n->key.n, n->key.p, list,
+                 near_say(&near, "", meant, sizeof meant));
+}
+
 static int read_key(struct plan *p, const struct opt *opts, const struct node *n, struct err *e)
 {
     struct err why;
 
-    if (span_is(n->key, "stages") || span_is(n->key, "input"))
+    if (span_is(n->key, stages_key) || span_is(n->key, input_key))
         return 0;
     if (!opt_find(opts, n->key.p))
-        return wrong(p, n->line, e, "a plan has no key '%.*s', but input, stages, output, rejects, stats, work, compress",
-                     (int)n->key.n, n->key.p);
+        return no_key(p, opts, n, e);
     if (n->type != NODE_STR)
         return wrong(p, n->line, e, "%.*s needs a word", (int)n->key.n, n->key.p);
     if (opt_set(opts, n->key.p, n->str.p, &why) < 0)
@@ -190,7 +214,7 @@ static int read_plan(struct plan *p, const struct node *root, struct err *e)
         OPT_ENUM(0, "compress", &p->compress, "none|gz|zst", ""),
         OPT_END,
     };
-    const struct node *stages = node_get(root, "stages"), *input = node_get(root, "input");
+    const struct node *stages = node_get(root, stages_key), *input = node_get(root, input_key);
 
     if (root->type != NODE_MAP)
         return wrong(p, 1, e, "a plan is a map with the keys input, stages and output");
