@@ -1,6 +1,7 @@
 /* Whole files: read, written, mapped. */
 #include "base/file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { READ_STEP = 64 << 10 };
+/* A page that is read brings some around it into the process: fewer than NEIGHBOURS bytes. */
+enum { READ_STEP = 64 << 10, NEIGHBOURS = 2 << 20 };
 
 int file_nameless(const char *start, struct err *e)
 {
@@ -114,4 +116,34 @@ void file_map_close(struct file_map *m)
         munmap((void *)(uintptr_t)m->p, m->n);
     m->p = NULL;
     m->n = 0;
+}
+
+/* Advises on the pages that have these bytes and so many of the mapping's on each side. */
+static int advise(const struct file_map *m, const void *p, size_t n, size_t margin, int advice)
+{
+    size_t at = (size_t)((const uint8_t *)p - m->p);
+    uintptr_t from = (uintptr_t)p - (at < margin ? at : margin), to = (uintptr_t)p + n;
+
+    to += m->n - at - n < margin ? m->n - at - n : margin;
+    from &= ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+    return n ? madvise((void *)from, to - from, advice) : 0;
+}
+
+int file_map_fetch(const struct file_map *m, const void *p, size_t n, struct err *e)
+{
+    int rc;
+
+    do
+        rc = advise(m, p, n, 0, MADV_POPULATE_READ);
+    while (rc < 0 && (errno == EINTR || errno == EAGAIN));
+    if (rc == 0 || errno == EINVAL || errno == ENOSYS)
+        return 0;
+    if (errno == EFAULT)
+        errno = EIO;
+    return err_sys(e, ERR_IO, "cannot read %zu bytes at %td", n, (const uint8_t *)p - m->p);
+}
+
+void file_map_drop(const struct file_map *m, const void *p, size_t n)
+{
+    advise(m, p, n, NEIGHBOURS, MADV_DONTNEED);
 }

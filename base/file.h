@@ -122,13 +122,18 @@ int file_sync_parent(const char *path, struct err *e);
 int file_nameless(const char *start, struct err *e);
 
 /* A read-only mapping of a whole plain file.  An empty file maps to p == NULL.  The
- * process dies of SIGBUS if someone cuts the file while it is mapped. */
+ * process dies of SIGBUS if it reads what a failing disk or a file that was cut does not have. */
 struct file_map {
     const uint8_t *p;
     size_t n;
 };
 int file_map_open(struct file_map *m, const char *path, struct err *e);
 void file_map_close(struct file_map *m);
+/* Gets n bytes at p, which lies in m, from disk before they are read, some MiB at a time: ERR_IO with the reason, to
+ * be wrapped with the file's name, in place of SIGBUS (Linux 5.14 and newer; older ones do nothing here).
+ * file_map_drop: until they are read again they are not counted as this process's memory. */
+int file_map_fetch(const struct file_map *m, const void *p, size_t n, struct err *e);
+void file_map_drop(const struct file_map *m, const void *p, size_t n);
 
 #ifdef __cplusplus
 }

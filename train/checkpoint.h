@@ -94,7 +94,7 @@ const struct slices *checkpoint_slices(const struct checkpoint *ck);
  * there has none. */
 int checkpoint_steps(const char *dir, int64_t **steps, struct err *e);
 
-/* Fills pieces (slices_load): what each rank wants, whoever saved it, from the mapped files. */
+/* Fills pieces (slices_load): what each rank wants, whoever saved it, from the mapped files.  ERR_IO: a disk failed. */
 int checkpoint_load(const struct checkpoint *ck, struct device *dev, const struct piece *v, int n, struct err *e);
 /* Fills a part's slab on dev, laid out by p.  Padding between tensors is set to 0. */
 int checkpoint_load_slab(const struct checkpoint *ck, struct device *dev, enum checkpoint_part part,

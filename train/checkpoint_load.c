@@ -16,6 +16,7 @@ enum { METADATA_MAX = 1 << 28 };
 /* A tensor in a file, and the checksum that it must have. */
 struct stored {
     const char *file;
+    const struct file_map *map;
     struct span name, data;
     const char *hash;
 };
@@ -64,20 +65,21 @@ static bool hash_is(const char *hex, uint64_t hash)
 }
 
 /* The tensors of a file that has been opened; n is its entry. */
-static int add_tensors(struct checkpoint *ck, const char *path, struct span file, const struct node *n, struct err *e)
+static int add_tensors(struct checkpoint *ck, const char *path, const struct file_map *map, const struct node *n, struct err *e)
 {
     const struct node *hashes = node_get(n, "tensors"), *next = hashes->child;
     size_t have = (size_t)ck->slices.n;
     struct safetensors st;
 
-    TRY(safetensors_parse(&ck->arena, path, file, &st, e));
+    TRY(safetensors_parse(&ck->arena, path, (struct span){(const char *)map->p, map->n}, &st, e));
+    file_map_drop(map, st.header.p, st.header.n);
     if (mem_grow(&ck->slices.v, &ck->cap_slices, have + (size_t)st.n, sizeof *ck->slices.v) < 0 ||
         mem_grow(&ck->stored, &ck->cap_stored, have + (size_t)st.n, sizeof *ck->stored) < 0)
         return err_set(e, ERR_NOMEM, "out of memory");
     for (int i = 0; i < st.n; i++) {
         struct stored *s = &ck->stored[ck->slices.n];
 
-        *s = (struct stored){node_str(n, "name"), st.v[i].name, st.v[i].data, NULL};
+        *s = (struct stored){node_str(n, "name"), map, st.v[i].name, st.v[i].data, NULL};
         if (next && span_eq(next->key, s->name)) { /* nearly always: they stand in the same order */
             s->hash = next->type == NODE_STR ? next->str.p : NULL;
             next = next->next;
@@ -85,7 +87,7 @@ static int add_tensors(struct checkpoint *ck, const char *path, struct span file
             s->hash = node_str(hashes, s->name.p);
         }
         TRY(slice_parse(&ck->arena, path, &st.v[i], &ck->slices.v[ck->slices.n], e));
-        ck->slices.n++;
+        ck->slices.v[ck->slices.n++].map = map;
     }
     return 0;
 }
@@ -94,21 +96,35 @@ static int open_file(struct checkpoint *ck, const struct node *n, struct err *e)
 {
     const char *name = node_str(n, "name");
     struct file_map *map = &ck->maps[ck->n];
-    struct span file;
     char path[4352];
 
     if (!name || strchr(name, '/') || strlen(name) > 160 || !node_get(n, "tensors"))
         return err_set(e, ERR_FORMAT, "%s/metadata.json: a file without name or tensors", ck->path);
     snprintf(path, sizeof path, "%s/%s", ck->path, name);
-    TRY(file_map_open(map, path, e));
+    TRY(safetensors_map(map, path, e));
     ck->n++;
     if (map->n != (uint64_t)node_int(n, "bytes", -1))
         return err_set(e, ERR_FORMAT, "%s: %zu bytes, not the %" PRId64 " that were written", path, map->n,
                        node_int(n, "bytes", -1));
-    file = (struct span){(const char *)map->p, map->n};
-    if (!hash_is(node_str(n, "header"), hash_xxh3_64(safetensors_header(file))))
+    if (!hash_is(node_str(n, "header"), hash_xxh3_64(safetensors_header((struct span){(const char *)map->p, map->n}))))
         return err_set(e, ERR_FORMAT, "%s: damaged: the checksum of its header does not match", path);
-    return add_tensors(ck, path, file, n, e);
+    return add_tensors(ck, path, map, n, e);
+}
+
+/* Of bytes of a mapped file, with SLICE_FETCH of them in memory at a time. */
+static int hash_mapped(const struct file_map *map, struct span data, uint64_t *hash, struct err *e)
+{
+    XXH3_state_t state;
+
+    XXH3_64bits_reset(&state);
+    for (size_t at = 0, n; at < data.n; at += n) {
+        n = data.n - at < SLICE_FETCH ? data.n - at : SLICE_FETCH;
+        TRY(file_map_fetch(map, data.p + at, n, e));
+        XXH3_64bits_update(&state, data.p + at, n);
+        file_map_drop(map, data.p + at, n);
+    }
+    *hash = XXH3_64bits_digest(&state);
+    return 0;
 }
 
 /* Of all bytes the r-th n-th, by whole tensors. */
@@ -120,12 +136,14 @@ static int verify_share(const struct checkpoint *ck, int r, int n, struct err *e
         all += ck->stored[i].data.n;
     for (int i = 0; i < ck->slices.n; i++) {
         const struct stored *s = &ck->stored[i];
-        uint64_t middle = at + s->data.n / 2;
+        uint64_t middle = at + s->data.n / 2, hash;
 
         at += s->data.n;
         if ((int)((__uint128_t)middle * (unsigned)n / (all ? all : 1)) != r)
             continue;
-        if (!hash_is(s->hash, hash_xxh3_64(s->data)))
+        if (hash_mapped(s->map, s->data, &hash, e) < 0)
+            return err_wrap(e, "%s/%s: '%s'", ck->path, s->file, s->name.p);
+        if (!hash_is(s->hash, hash))
             return err_set(e, ERR_FORMAT, "%s/%s: damaged: the checksum of '%s' does not match", ck->path, s->file,
                            s->name.p);
     }

@@ -236,7 +236,7 @@ static int open_files(struct hf_files *h, const char *dir, struct err *e)
     }
     for (int i = 0; rc == 0 && i < n; i++) {
         snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        rc = file_map_open(&h->maps[i], path, e);
+        rc = safetensors_map(&h->maps[i], path, e);
         h->n += rc == 0;
         if (rc == 0)
             rc = safetensors_parse(&h->arena, path, (struct span){(const char *)h->maps[i].p, h->maps[i].n}, &h->files[i], e);

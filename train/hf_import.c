@@ -138,9 +138,12 @@ static int give(void *arg, int i, size_t at, struct span *data, struct err *e)
     for (int k = 0; k < n; k++) {
         const char *file;
         const struct safetensor *t = hf_files_tensor(m->files, find(m, p[k].name), &file);
+        const struct file_map of = {(const uint8_t *)t->data.p, t->data.n};
 
-        if (hf_widen(m->room + p[k].row * cols, t->data.p, t->dtype, p[k].rows, cols, p[k].transposed, e) < 0)
+        if (file_map_fetch(&of, t->data.p, t->data.n, e) < 0 ||
+            hf_widen(m->room + p[k].row * cols, t->data.p, t->dtype, p[k].rows, cols, p[k].transposed, e) < 0)
             return err_wrap(e, "%s/%s: '%s'", m->from, file, p[k].name);
+        file_map_drop(&of, t->data.p, t->data.n);
         row = p[k].row + p[k].rows;
     }
     memset(m->room + row * cols, 0, (size_t)((q->shape[0] - row) * cols) * sizeof *m->room);

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/node.h"
@@ -112,6 +111,20 @@ struct span safetensors_header(struct span file)
     if (h > file.n - 8 || h > HEADER_MAX)
         return (struct span){NULL, 0};
     return (struct span){file.p, 8 + (size_t)h};
+}
+
+int safetensors_map(struct file_map *m, const char *path, struct err *e)
+{
+    int rc;
+
+    TRY(file_map_open(m, path, e));
+    rc = file_map_fetch(m, m->p, m->n < 8 ? m->n : 8, e);
+    if (rc == 0)
+        rc = file_map_fetch(m, m->p, safetensors_header((struct span){(const char *)m->p, m->n}).n, e);
+    if (rc == 0)
+        return 0;
+    file_map_close(m);
+    return err_wrap(e, "%s", path);
 }
 
 int safetensors_parse(struct arena *a, const char *what, struct span file, struct safetensors *st,

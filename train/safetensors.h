@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 #ifdef __cplusplus
@@ -38,6 +39,9 @@ struct safetensors {
 
 /* The first 8 + H bytes; n is 0 when the file cannot have such a header. */
 struct span safetensors_header(struct span file);
+
+/* Maps a file, and has its header fetched (file_map_fetch); what is read of the tensors is to be. */
+int safetensors_map(struct file_map *m, const char *path, struct err *e);
 
 /* Reads the table of the file whose bytes are given; names live in a, data points
  * into file.  what names the file in messages.  Everything is checked: ERR_FORMAT

@@ -135,15 +135,34 @@ static int put(const struct fill *f, int64_t at, const char *src, int64_t n)
     return 0;
 }
 
+/* rows of cols, so many bytes apart. */
+static int put_rows(const struct fill *f, int64_t at, const char *src, int64_t rows, int64_t cols, int64_t apart)
+{
+    if (cols * (int64_t)sizeof(float) == apart && cols == f->to->ld)
+        return put(f, at, src, rows * cols);
+    for (int64_t i = 0; i < rows; i++)
+        TRY(put(f, at + i * f->to->ld, src + i * apart, cols));
+    return 0;
+}
+
 static int copy(const struct fill *f, const struct slice *s, const struct rect *r)
 {
     const struct piece *from = &s->at, *to = f->to;
-    const char *src = s->data.p + ((r->row - from->row) * from->cols + r->col - from->col) * (int64_t)sizeof(float);
+    const int64_t step = from->cols * (int64_t)sizeof(float), few = step < SLICE_FETCH ? SLICE_FETCH / step : 1;
+    const char *src = s->data.p + (r->row - from->row) * step + (r->col - from->col) * (int64_t)sizeof(float);
     int64_t at = (r->row - to->row) * to->ld + r->col - to->col;
-    bool flat = r->cols == from->cols && r->cols == to->ld;
 
-    for (int64_t i = 0; i < (flat ? 1 : r->rows); i++, at += to->ld, src += from->cols * (int64_t)sizeof(float))
-        TRY(put(f, at, src, flat ? r->rows * r->cols : r->cols));
+    for (int64_t row = 0, n; row < r->rows; row += n, at += n * to->ld, src += n * step) {
+        size_t bytes;
+
+        n = r->rows - row < few ? r->rows - row : few;
+        bytes = (size_t)((n - 1) * step + r->cols * (int64_t)sizeof(float));
+        if (s->map && file_map_fetch(s->map, src, bytes, f->e) < 0)
+            return err_wrap(f->e, "%s: '%s%s'", f->what, checkpoint_prefix[to->part], to->name);
+        TRY(put_rows(f, at, src, n, r->cols, step));
+        if (s->map)
+            file_map_drop(s->map, src, bytes);
+    }
     return 0;
 }
 

@@ -19,7 +19,9 @@ extern "C" {
 struct slice {
     struct piece at;  /* data NULL */
     struct span data; /* F32; at any address */
+    const struct file_map *map; /* of which it is fetched, read and dropped, SLICE_FETCH bytes at a time; NULL: none */
 };
+enum { SLICE_FETCH = 8 << 20 };
 
 struct slices {
     struct slice *v; /* slices_sort: by part, name, row, column */

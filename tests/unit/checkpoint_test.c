@@ -319,6 +319,66 @@ static void another_models_checkpoint_is_refused(void **state)
     params_free(&p);
 }
 
+/* ---- memory, and disks that fail ---- */
+
+enum { LARGE = 64 << 20, LARGE_ROWS = 4096, LARGE_COLS = LARGE / LARGE_ROWS / 4 };
+
+static int some(void *arg, int i, size_t from, struct span *data, struct err *err)
+{
+    static float room[4096];
+
+    (void)arg, (void)i, (void)err;
+    for (size_t k = 0; k < 4096; k++)
+        room[k] = (float)(from / sizeof(float) + k);
+    *data = (struct span){(const char *)room, sizeof room};
+    return 0;
+}
+
+static long most_memory(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_maxrss << 10;
+}
+
+/* Verifies a checkpoint and takes columns of all its rows: 0, if the process has grown by less than half of it. */
+static int take_columns(int cut)
+{
+    static float room[LARGE_ROWS * 8];
+    struct piece want = {.name = "w", .dims = 2, .shape = {LARGE_ROWS, LARGE_COLS}, .rows = LARGE_ROWS, .col = 900, .cols = 8,
+                         .data = room, .ld = 8};
+    long before = most_memory();
+    struct checkpoint *ck;
+    int rc = checkpoint_open(&ck, dir, 3000000, &e);
+
+    if (rc < 0)
+        return 1;
+    if (cut && truncate(at("iter_3000000/model.safetensors"), LARGE / 2) < 0)
+        return 2;
+    rc = checkpoint_load(ck, NULL, &want, 1, &e);
+    checkpoint_close(ck);
+    if (cut)
+        return rc == ERR_IO && strstr(e.msg, "'w': cannot read") ? 0 : 3;
+    for (int i = 0; i < LARGE_ROWS * 8; i++)
+        if (room[i] != (float)(i / 8 * LARGE_COLS + 900 + i % 8))
+            return 4;
+    return rc < 0 ? 5 : most_memory() - before < LARGE / 2 ? 0 : 6;
+}
+
+static void files_are_not_held_in_memory(void **state)
+{
+    struct checkpoint_info info = {.iteration = 3000000, .model = model};
+    struct piece v = {.name = "w", .dims = 2, .shape = {LARGE_ROWS, LARGE_COLS}, .rows = LARGE_ROWS, .cols = LARGE_COLS};
+
+    (void)state;
+    assert_int_equal(checkpoint_save_from(dir, &info, &v, 1, some, NULL, &e), 0);
+    assert_int_equal(in_child(take_columns, 0), 0);
+    assert_int_equal(in_child(take_columns, 1), 0); /* no signal */
+    assert_int_equal(unlink(at("iter_3000000/model.safetensors")) | unlink(at("iter_3000000/metadata.json")), 0);
+    assert_int_equal(rmdir(at("iter_3000000")), 0);
+}
+
 /* ---- rectangles ---- */
 
 /* Each range of a matrix, as rectangles: together they are its elements in their order. */
@@ -511,6 +571,7 @@ int main(void)
         cmocka_unit_test(ranges_are_rectangles),
         cmocka_unit_test(a_hole_is_named),
         cmocka_unit_test(names_of_slices_are_checked),
+        cmocka_unit_test(files_are_not_held_in_memory),
         cmocka_unit_test(safetensors_headers_are_checked),
     };
 
