@@ -15,6 +15,7 @@
 #include "base/isa.h"
 #include "base/mem.h"
 #include "tokenize/bpe_cut.h"
+#include "tokenize/pages.h"
 #include "tokenize/vocab.h"
 
 #define BPE_NO_BYTE UINT32_MAX
@@ -31,12 +32,16 @@ enum { BPE_SHORT = 48 };
 struct bpe {
     uint32_t byte_id[256];
     bool lacks_bytes; /* some of those that UTF-8 never has; their id is BPE_NO_BYTE */
-    struct bpe_pair *pairs; /* hash table (bpe_pairs.h) */
+    /* The pairs, in one of two hash tables (bpe_pairs.h). */
+    struct bpe_pair *pairs;
     uint32_t mask, n;
     unsigned shift; /* of a pair's hash */
-    size_t (*join)(const struct bpe *b, uint32_t *id, uint32_t *rank, uint32_t *joined, size_t n);
-    uint64_t *dense; /* the same pairs for bpe_encode; NULL: they cannot be had */
+    struct pages pages, dense_pages;
+    uint64_t *dense, *dense_end; /* NULL: pairs is the one */
     uint32_t dense_lines, dense_id; /* id - rank */
+    bool sparse; /* they cannot be dense */
+    bool ranked, unreached; /* by bpe_add_ranks; some token outside ASCII got no pair */
+    size_t (*join)(const struct bpe *b, uint32_t *id, uint32_t *rank, uint32_t *joined, size_t n);
     void (*words)(const struct bpe *b, struct bpe_word *words, size_t n);
     struct bpe_byte_pair *byte_pairs; /* [256][256] */
     struct bpe_crossings crossings;
@@ -51,9 +56,11 @@ struct bpe_scratch {
 int bpe_set_bytes(struct bpe *b, const struct vocab *v, struct err *e);
 /* Instead of bpe_set_bytes where symbols are no bytes. */
 int bpe_begin(struct bpe *b, struct err *e);
+/* Says that a merge of these is about to be added: the table's memory is asked for. */
+void bpe_ask(const struct bpe *b, uint32_t left, uint32_t right);
 /* (left, right) -> id at this rank.  A pair given again keeps its first rank. */
 int bpe_add_merge(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, uint32_t id, struct err *e);
-/* Every token of v with two bytes or more is what its rank, which is its id, joins.
+/* Two neighbours whose bytes are a token are joined, its id being the rank, as tiktoken does it.
  * Tokens that no order of merges reaches get no pair. */
 int bpe_add_ranks(struct bpe *b, const struct vocab *v, struct err *e);
 /* Call when all merges are there, with the tokens they make. */

@@ -116,7 +116,7 @@ static int finish(struct tokenizer **out, struct tokenizer *t, int rc, struct er
 
     if (rc == 0 && t->nfc)
         rc = normal_ready(e);
-    if (rc == 0 && t->bpe.pairs)
+    if (rc == 0 && (t->bpe.pairs || t->bpe.dense))
         rc = bpe_finish(&t->bpe, &t->vocab, e);
     if (rc == 0 && t->whole_first)
         rc = bpe_check_cuts(&t->bpe, &t->vocab, e);

@@ -14,7 +14,7 @@ struct entry {
 
 struct word_share {
     struct entry *entries;
-    struct word_pages pages;
+    struct pages pages;
 };
 
 struct word_share *word_share_new(void)
@@ -22,7 +22,7 @@ struct word_share *word_share_new(void)
     struct word_share *s = calloc(1, sizeof *s);
 
     if (s)
-        s->entries = word_pages_new(&s->pages, (((size_t)2 << SETS_LOG2) + WINDOW) * sizeof *s->entries);
+        s->entries = pages_new(&s->pages, (((size_t)2 << SETS_LOG2) + WINDOW) * sizeof *s->entries);
     if (s && !s->entries) {
         free(s);
         return NULL;
@@ -33,7 +33,7 @@ struct word_share *word_share_new(void)
 void word_share_free(struct word_share *s)
 {
     if (s)
-        word_pages_free(&s->pages);
+        pages_free(&s->pages);
     free(s);
 }
 

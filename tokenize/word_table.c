@@ -1,7 +1,5 @@
 #include "tokenize/word_table.h"
 
-#include <sys/mman.h>
-
 #include "base/err.h"
 #include "base/hash.h"
 #include "tokenize/word_hash.h"
@@ -14,28 +12,6 @@ enum {
     FIRST_WORDS = HUGE / sizeof(struct word),
     FIRST_LINES = HUGE / sizeof(struct word_line)
 };
-
-void *word_pages_new(struct word_pages *m, size_t size)
-{
-    char *p;
-
-    m->mapped = size + 2 * HUGE;
-    m->map = mmap(NULL, m->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (m->map == MAP_FAILED) {
-        m->map = NULL;
-        return NULL;
-    }
-    p = (char *)(((uintptr_t)m->map + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
-    madvise(p, m->mapped - HUGE, MADV_HUGEPAGE);
-    return p;
-}
-
-void word_pages_free(struct word_pages *m)
-{
-    if (m->map)
-        munmap(m->map, m->mapped);
-    m->map = NULL;
-}
 
 static uint64_t words_of(const struct word_table *w)
 {
@@ -58,7 +34,7 @@ int word_table_init(struct word_table *w, unsigned log2_words)
     set_words(w, w->most_words < FIRST_WORDS ? w->most_words : FIRST_WORDS);
     w->line_mask = (w->most_lines < FIRST_LINES ? w->most_lines : FIRST_LINES) - 1;
     word_bytes = (w->most_words + WINDOW) * sizeof *w->words;
-    p = word_pages_new(&w->pages, word_bytes + (w->most_lines + LINES) * sizeof *w->lines + WORDS_SLACK);
+    p = pages_new(&w->pages, word_bytes + (w->most_lines + LINES) * sizeof *w->lines + WORDS_SLACK);
     if (!p)
         return ERR_NOMEM;
     w->words = (struct word *)(void *)p;
@@ -69,7 +45,7 @@ int word_table_init(struct word_table *w, unsigned log2_words)
 
 void word_table_free(struct word_table *w)
 {
-    word_pages_free(&w->pages);
+    pages_free(&w->pages);
     buf_free(&w->store);
     memset(w, 0, sizeof *w);
 }

@@ -17,6 +17,7 @@
 
 #include "base/isa.h"
 #include "base/mem.h"
+#include "tokenize/pages.h"
 
 enum {
     WORDS_SHORT = 15,   /* bytes of a piece that fit into a short entry */
@@ -40,14 +41,6 @@ struct word_line {
     uint8_t bytes[WORDS_LINE];
 };
 
-/* Zeros, in huge pages if the system has them; a page costs nothing until it is touched. */
-struct word_pages {
-    void *map;
-    size_t mapped;
-};
-void *word_pages_new(struct word_pages *m, size_t size); /* NULL: out of memory */
-void word_pages_free(struct word_pages *m);
-
 struct word_table {
     struct word *words;
     struct word_line *lines; /* in the same memory, behind the most words there can be */
@@ -55,7 +48,7 @@ struct word_table {
     uint64_t line_mask;      /* of a long piece's hash, to the number of its first line */
     uint64_t words_used, lines_used;
     uint64_t most_words, most_lines;
-    struct word_pages pages;
+    struct pages pages;
     struct buf store; /* for each: the piece, if it is a long one, then its ids */
     unsigned turn;
 };

@@ -162,6 +162,91 @@ static void merging_follows_the_definition(void **state)
     bpe_scratch_free(&scratch);
 }
 
+/* Ranks by the definition: the two neighbours whose bytes are the token of the lowest id, leftmost, again and again. */
+static size_t rank_plainly(const struct vocab *v, const char *p, size_t n, uint32_t *ids)
+{
+    size_t end[400], left = n;
+
+    for (size_t i = 0; i < n; i++)
+        end[i] = i + 1;
+    for (;;) {
+        int64_t best = INT64_MAX;
+        size_t at = 0;
+        for (size_t i = 0; i + 1 < left; i++) {
+            size_t from = i ? end[i - 1] : 0;
+            int64_t id = vocab_find(v, (struct span){p + from, end[i + 1] - from});
+            if (id >= 0 && id < best) {
+                best = id;
+                at = i;
+            }
+        }
+        if (best == INT64_MAX)
+            break;
+        memmove(end + at, end + at + 1, (left - at - 1) * sizeof *end);
+        left--;
+    }
+    for (size_t i = 0; i < left; i++) {
+        size_t from = i ? end[i - 1] : 0;
+        ids[i] = (uint32_t)vocab_find(v, (struct span){p + from, end[i] - from});
+    }
+    return left;
+}
+
+static void put_new(struct vocab *v, uint32_t *id, const char *p, size_t n)
+{
+    struct err e;
+
+    if (vocab_find(v, (struct span){p, n}) < 0) {
+        assert_int_equal(vocab_add(v, *id, (struct span){p, n}, &e), 0);
+        *id += 1 + below(3); /* ids have holes */
+    }
+}
+
+/* Tokens of random letters, many of which no order of joining reaches, bytes among and behind them. */
+static void ranks_follow_the_definition(void **state)
+{
+    struct bpe_scratch scratch = {0};
+    struct err e;
+    size_t joined = 0;
+
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        struct vocab v = {0};
+        struct bpe b = {0};
+        uint32_t id = round % 3 == 2 ? BPE_DENSE_IDS - 600 : 0, got[400], want[400];
+        char text[400];
+        for (unsigned i = 0; i < 256; i++) {
+            char c = (char)i;
+            for (int k = 0; k < 2 && i >= 'a'; k++) {
+                size_t n = 2 + below(i % 8 ? 4 : round % 2 ? 70 : 12);
+                for (size_t j = 0; j < n; j++)
+                    text[j] = (char)('a' + below(n > 20 ? 1 : 3));
+                put_new(&v, &id, text, n);
+            }
+            put_new(&v, &id, &c, 1);
+        }
+        assert_int_equal(bpe_set_bytes(&b, &v, &e), 0);
+        assert_int_equal(bpe_add_ranks(&b, &v, &e), 0);
+        assert_int_equal(bpe_finish(&b, &v, &e), 0);
+        assert_int_equal(b.dense != NULL, round % 3 < 2);
+        for (int i = 0; i < 100; i++) {
+            size_t n = 1 + below(i % 4 ? 30 : 399), k;
+            if (use_isa(&b, (enum isa)(i % 3)))
+                words_at_once(&b);
+            for (size_t j = 0; j < n; j++)
+                text[j] = (char)('a' + below(i % 2 ? 3 : 1));
+            k = rank_plainly(&v, text, n, want);
+            assert_int_equal(bpe_encode(&b, &scratch, (const uint8_t *)text, n, got), k);
+            assert_memory_equal(got, want, k * sizeof *got);
+            joined += n - k;
+        }
+        bpe_free(&b);
+        vocab_free(&v);
+    }
+    assert_true(joined > 10000);
+    bpe_scratch_free(&scratch);
+}
+
 static void ranks_give_the_same_as_their_merges(void **state)
 {
     struct bpe merges, ranks = {0};
@@ -517,6 +602,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merging_follows_the_definition),
+        cmocka_unit_test(ranks_follow_the_definition),
         cmocka_unit_test(ranks_give_the_same_as_their_merges),
         cmocka_unit_test(parts_are_merged_as_the_whole),
         cmocka_unit_test(long_pieces_take_no_longer_than_they_should),
