@@ -23,17 +23,26 @@ typedef int rope_fn(struct device *dev, enum dtype dt, void *x, const struct rop
                     struct err *e);
 rope_fn rope_cpu, rope_cuda;
 
-/* Llama 3.1's change of the frequencies, by their wavelength w against the context that the
- * model was trained with: w < original / high: none; w > original / low: divided by factor;
- * in between from the one to the other linearly in original / w.  Source: transformers,
- * modeling_rope_utils, rope_type "llama3". */
+/* Changes of the frequencies for contexts that are longer than the `original` one which a model was trained with.  Source:
+ * transformers, modeling_rope_utils, with whose numbers they agree.
+ *   llama3  by how often a pair turns in the original context: at least `high` times: none; at most `low` times: divided by
+ *           factor; in between linearly from the one to the other
+ *   linear  all divided by factor (arXiv:2306.15595)
+ *   yarn    (arXiv:2309.00071) from the pair that turns `high` times to the one that turns `low` times, linearly by their
+ *           number, from none to divided by factor; both numbers rounded away from each other unless `exact`; and all
+ *           cosines and sines times `attention`
+ *   dynamic none in sequences of at most the longest length that a model has positions for, which none exceeds here */
+enum rope_kind { ROPE_LLAMA3, ROPE_LINEAR, ROPE_YARN, ROPE_DYNAMIC };
 struct rope_scaling {
+    enum rope_kind kind;
     double factor, low, high;
     int64_t original;
+    double attention;
+    bool exact;
 };
 
 /* Fills cs (host memory) for positions 0 .. n_pos - 1: angle pos * base^(-2i / rot), its
- * frequency scaled by s (NULL: not), computed in double. */
+ * frequency changed by s (NULL: not), computed in double. */
 void rope_table(float *cs, int64_t n_pos, int64_t rot, double base, const struct rope_scaling *s);
 
 #ifdef __cplusplus

@@ -22,11 +22,17 @@
     OPT_INT(0, "ffn-hidden-size", &(c)->model.ffn, 0, 1 << 24, "width inside the MLP; 0: 4 (gated: 8/3) * hidden size"), \
     OPT_INT(0, "seq-length", &(c)->model.seq, 1, 1 << 24, "tokens of a sample"), \
     OPT_INT(0, "max-position-embeddings", &(c)->model.positions, 0, 1 << 24, "the longest sequence; 0: seq-length"), \
-    OPT_ENUM(0, "position-embedding-type", &(c)->model.position, "learned_absolute|rope|none", "how positions are told"), \
+    OPT_ENUM(0, "position-embedding-type", &(c)->model.position, "learned_absolute|rope|none|yarn", "how positions are told"), \
     OPT_NUM(0, "rotary-base", &(c)->model.rotary_base, 1, 1e12, "base of the rotary angles"), \
     OPT_NUM(0, "rotary-percent", &(c)->model.rotary_percent, 1e-6, 1, "share of a head that is rotated"), \
-    OPT_FLAG(0, "use-rope-scaling", &(c)->model.rope_scaling, "Llama 3.1's rotary angles"), \
-    OPT_NUM(0, "rope-scaling-factor", &(c)->model.rope_factor, 1, 1e6, "how much longer its context is than 8192"), \
+    OPT_FLAG(0, "use-rope-scaling", &(c)->model.rope_scaling, "rotary angles for a longer context, Llama 3.1's if no type is given"), \
+    OPT_ENUM(0, "rope-scaling-type", &(c)->model.rope_kind, "llama3|linear|yarn|dynamic", "which"), \
+    OPT_NUM(0, "rope-scaling-factor", &(c)->model.rope_factor, 1, 1e6, "how much longer it is than the original"), \
+    OPT_INT(0, "rope-scaling-original", &(c)->model.rope_original, 0, 1 << 24, "the original; 0: 8192 (yarn: 4096)"), \
+    OPT_NUM(0, "rope-scaling-low", &(c)->model.rope_low, 0, 1e6, "slower pairs, by turns in the original, are scaled; 0: 1"), \
+    OPT_NUM(0, "rope-scaling-high", &(c)->model.rope_high, 0, 1e6, "faster ones are not; 0: 4 (yarn: 32)"), \
+    OPT_FLAG(0, "rope-scaling-exact", &(c)->model.rope_exact, "yarn: from and to parts of a pair, not whole pairs"), \
+    OPT_NUM(0, "rope-scaling-attention", &(c)->model.rope_attention, 0, 1e6, "yarn: cosines times this; 0: .1 ln factor + 1"), \
     OPT_ENUM(0, "normalization", &(c)->model.norm, "LayerNorm|RMSNorm", "kind of norm"), \
     OPT_NUM(0, "norm-epsilon", &(c)->model.norm_eps, 1e-30, 1, "added to the variance"), \
     OPT_FLAG(0, "swiglu", &(c)->model.swiglu, "a gated MLP"), \

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/node.h"
+#include "kernels/rope.h"
 #include "train/hf.h"
 
 static const char *const family_name[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe"};
@@ -74,18 +75,66 @@ static int parse_gpt2(const char *what, const struct node *root, struct model_co
     return 0;
 }
 
+static const char *const rope_name[] = {[ROPE_LLAMA3] = "llama3", [ROPE_LINEAR] = "linear", [ROPE_YARN] = "yarn",
+                                        [ROPE_DYNAMIC] = "dynamic"};
+enum { ROPES = sizeof rope_name / sizeof *rope_name };
+
+/* By how much yarn's cosines grow where nothing else is said. */
+static double yarn_attention(double factor, double scale)
+{
+    return factor > 1 ? 0.1 * scale * log(factor) + 1 : 1;
+}
+
+/* Numbers of a rope_type, in r or, some of them, at the root. */
+static int parse_scaling(const char *what, const struct node *root, const struct node *r, struct model_config *m, struct err *e)
+{
+    const struct node *outside = node_get(root, "original_max_position_embeddings");
+    double scale, all;
+
+    m->rope_scaling = true;
+    if (m->rope_kind == ROPE_LLAMA3 || m->rope_kind == ROPE_YARN)
+        TRY(size_of(what, outside ? root : r, "original_max_position_embeddings", m->positions, &m->rope_original, e));
+    TRY(number_of(what, r, "factor", m->rope_kind == ROPE_YARN ? (double)m->positions / (double)m->rope_original : 0,
+                  &m->rope_factor, e));
+    if (m->rope_factor < 1)
+        return err_set(e, ERR_FORMAT, "%s: rope_type '%s' without a factor of at least 1", what, rope_name[m->rope_kind]);
+    if (m->rope_kind == ROPE_LLAMA3) {
+        TRY(number_of(what, r, "low_freq_factor", 1, &m->rope_low, e));
+        return number_of(what, r, "high_freq_factor", 4, &m->rope_high, e);
+    }
+    if (m->rope_kind != ROPE_YARN)
+        return 0;
+    TRY(number_of(what, r, "beta_slow", 1, &m->rope_low, e));
+    TRY(number_of(what, r, "beta_fast", 32, &m->rope_high, e));
+    TRY(number_of(what, r, "mscale", 0, &scale, e));
+    TRY(number_of(what, r, "mscale_all_dim", 0, &all, e));
+    if (scale == 0 || all == 0) {
+        scale = 1;
+        all = 0;
+    }
+    m->rope_exact = !node_bool(r, "truncate", true);
+    return number_of(what, r, "attention_factor", yarn_attention(m->rope_factor, scale) / yarn_attention(m->rope_factor, all),
+                     &m->rope_attention, e);
+}
+
 /* rope_parameters as transformers 5 writes it; before that rope_theta and rope_scaling. */
 static int parse_rope(const char *what, const struct node *root, enum hf_family family, struct model_config *m, struct err *e)
 {
     const struct node *r = node_get(root, "rope_parameters");
     const char *type;
+    double share;
 
     if (!r || r->type != NODE_MAP)
         r = node_get(root, "rope_scaling");
     TRY(number_of(what, root, "rope_theta", 10000, &m->rotary_base, e));
     TRY(number_of(what, r, "rope_theta", m->rotary_base, &m->rotary_base, e));
-    TRY(number_of(what, root, "partial_rotary_factor", 1, &m->rotary_percent, e));
-    TRY(number_of(what, r, "partial_rotary_factor", m->rotary_percent, &m->rotary_percent, e));
+    TRY(number_of(what, root, "partial_rotary_factor", 1, &share, e));
+    TRY(number_of(what, r, "partial_rotary_factor", share, &share, e));
+    if (share != 1)
+        return err_set(e, ERR_UNSUPPORTED, "%s: partial_rotary_factor: transformers turns whole heads in such a model", what);
+    for (const struct node *c = r && r->type == NODE_MAP ? r->child : NULL; c; c = c->next)
+        if (c->type == NODE_MAP)
+            return err_set(e, ERR_UNSUPPORTED, "%s: rotary angles that differ from layer to layer cannot be done here", what);
     if (family != HF_LLAMA && !node_get(root, "rope_theta") && !node_get(r, "rope_theta"))
         return err_set(e, ERR_FORMAT, "%s: no rope_theta", what);
     type = node_str(r, "rope_type");
@@ -93,13 +142,11 @@ static int parse_rope(const char *what, const struct node *root, enum hf_family 
         type = node_str(r, "type");
     if (!type || strcmp(type, "default") == 0)
         return 0;
-    if (strcmp(type, "llama3") != 0)
+    while (m->rope_kind < ROPES && strcmp(type, rope_name[m->rope_kind]) != 0)
+        m->rope_kind++;
+    if (m->rope_kind == ROPES)
         return err_set(e, ERR_UNSUPPORTED, "%s: rope_type '%s' cannot be done here", what, type);
-    m->rope_scaling = true;
-    TRY(number_of(what, r, "factor", 8, &m->rope_factor, e));
-    TRY(number_of(what, r, "low_freq_factor", 1, &m->rope_low, e));
-    TRY(number_of(what, r, "high_freq_factor", 4, &m->rope_high, e));
-    return size_of(what, r, "original_max_position_embeddings", 8192, &m->rope_original, e);
+    return parse_scaling(what, root, r, m, e);
 }
 
 /* Within a window's length it makes no difference, so that is how long the model is here. */
@@ -160,10 +207,10 @@ static int parse_llama(const char *what, const struct node *root, enum hf_family
     TRY(size_of(what, root, "max_position_embeddings", llama ? 2048 : -1, &m->positions, e));
     TRY(size_of(what, root, "num_key_value_heads", m->heads, &m->groups, e));
     TRY(size_of(what, root, "head_dim", family == HF_QWEN3 ? 128 : 0, &m->head_dim, e));
+    TRY(parse_rope(what, root, family, m, e)); /* by all positions */
     TRY(parse_window(what, root, family, m, e));
     TRY(number_of(what, root, "rms_norm_eps", 1e-6, &m->norm_eps, e));
     TRY(only(what, root, "hidden_act", "silu", "swish", e));
-    TRY(parse_rope(what, root, family, m, e));
     m->norm = NORM_RMS;
     m->position = POSITION_ROPE;
     m->swiglu = true;
@@ -242,6 +289,24 @@ int hf_family_of(const struct model_config *m, enum hf_family *family, struct er
     return 0;
 }
 
+static int put_scaling(struct buf *b, const struct model_config *m)
+{
+    bool llama3 = m->rope_kind == ROPE_LLAMA3, yarn = m->rope_kind == ROPE_YARN;
+
+    if (!m->rope_scaling)
+        return buf_puts(b, ",\"rope_scaling\":null");
+    TRY(buf_printf(b, ",\"rope_scaling\":{\"rope_type\":\"%s\",\"factor\":%.17g", rope_name[m->rope_kind], m->rope_factor));
+    if (llama3 || yarn)
+        TRY(buf_printf(b, ",\"%s\":%.17g,\"%s\":%.17g,\"original_max_position_embeddings\":%" PRId64,
+                       llama3 ? "low_freq_factor" : "beta_slow", m->rope_low, llama3 ? "high_freq_factor" : "beta_fast",
+                       m->rope_high, m->rope_original));
+    if (yarn && m->rope_attention != yarn_attention(m->rope_factor, 1))
+        TRY(buf_printf(b, ",\"attention_factor\":%.17g", m->rope_attention));
+    if (yarn && m->rope_exact)
+        TRY(buf_puts(b, ",\"truncate\":false"));
+    return buf_puts(b, "}");
+}
+
 static int put_llama(struct buf *b, const struct model_config *m, enum hf_family family)
 {
     const char *bias = m->no_bias ? "false" : "true";
@@ -260,11 +325,7 @@ static int put_llama(struct buf *b, const struct model_config *m, enum hf_family
                        m->experts, m->topk, m->moe_ffn, m->pre_softmax ? "false" : "true"));
     if (family == HF_LLAMA)
         TRY(buf_printf(b, ",\"attention_bias\":%s,\"mlp_bias\":%s", bias, bias));
-    if (!m->rope_scaling)
-        return buf_puts(b, ",\"rope_scaling\":null");
-    return buf_printf(b, ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":%.17g,\"low_freq_factor\":%.17g"
-                         ",\"high_freq_factor\":%.17g,\"original_max_position_embeddings\":%" PRId64 "}",
-                      m->rope_factor, m->rope_low, m->rope_high, m->rope_original);
+    return put_scaling(b, m);
 }
 
 int hf_config_put(struct buf *b, const struct model_config *m, enum hf_family family, const char *dtype)

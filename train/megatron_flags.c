@@ -1,5 +1,6 @@
 #include "train/megatron_flags.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,20 +37,27 @@ static const struct {
     {"moe-router-dtype", " fp32 fp64 "}, {"cp-comm-type", " p2p "}, {"weight-decay-incr-style", " constant "},
     {"lr-warmup-init", " 0 0.0 "}, {"vocab-extra-ids", " 0 "}, {"num-distributed-optimizer-instances", " 1 "},
     {"main-grads-dtype", " fp32 "}, {"exp-avg-dtype", " fp32 "}, {"exp-avg-sq-dtype", " fp32 "},
-    {"optimizer-offload-fraction", " 1 1.0 "}, {"rotary-seq-len-interpolation-factor", " 1 "},
+    {"optimizer-offload-fraction", " 1 1.0 "}, {"yarn-mscale", " 1 1.0 "}, {"yarn-mscale-all-dim", " 0 0.0 "},
     {"rotary-scaling-factor", " 1 1.0 "}, {"position-embedding-scale", " 1 "},
 };
 
-/* What the others are here. */
+enum { RENAMED_WORDS = 6 }; /* at most */
+/* What the others are here; a value stands behind it. */
 static const struct {
-    const char *name, *first, *second; /* second: the value, where a flag becomes one with a value */
+    const char *name, *words[RENAMED_WORDS];
 } renamed[] = {
-    {"recompute-activations", "--recompute-granularity", "selective"},
-    {"use-rotary-position-embeddings", "--position-embedding-type", "rope"},
-    {"encoder-num-layers", "--num-layers", NULL},
-    {"encoder-seq-length", "--seq-length", NULL},
-    {"model-parallel-size", "--tensor-model-parallel-size", NULL},
-    {"valid-iters", "--eval-iters", NULL},
+    {"recompute-activations", {"--recompute-granularity", "selective"}},
+    {"use-rotary-position-embeddings", {"--position-embedding-type", "rope"}},
+    {"encoder-num-layers", {"--num-layers"}},
+    {"encoder-seq-length", {"--seq-length"}},
+    {"model-parallel-size", {"--tensor-model-parallel-size"}},
+    {"valid-iters", {"--eval-iters"}},
+    {"rotary-seq-len-interpolation-factor", {"--use-rope-scaling", "--rope-scaling-type", "linear", "--rope-scaling-factor"}},
+    {"yarn-rotary-scaling-factor", {"--rope-scaling-factor"}},
+    {"yarn-original-max-position-embeddings", {"--rope-scaling-original"}},
+    {"yarn-beta-fast", {"--rope-scaling-high"}},
+    {"yarn-beta-slow", {"--rope-scaling-low"}},
+    {"no-yarn-correction-range-round-to-int", {"--rope-scaling-exact"}},
 };
 
 static const struct {
@@ -116,16 +124,34 @@ static bool has_word(int argc, char **argv, const char *word)
     return false;
 }
 
-/* How many words behind it the flag takes, at most; -1: it has an effect, or is not known. */
-static int words_of(const char *name, const char *value, int argc, char **argv)
+/* A flag on the command line: --name, --name value or --name=value. */
+struct flag {
+    char name[64];     /* without dashes; as much of it as any of the tables has */
+    const char *value; /* the next word where there is no '='; NULL: none */
+    bool joined;       /* by '=' */
+};
+
+static struct flag flag_of(const char *word, const char *next)
 {
-    if (strcmp(name, "no-position-embedding") == 0 && has_word(argc, argv, "--position-embedding-type"))
+    size_t n = strcspn(word + 2, "=");
+    struct flag f = {.joined = word[2 + n] == '=', .value = next};
+
+    snprintf(f.name, sizeof f.name, "%.*s", (int)n, word + 2);
+    if (f.joined)
+        f.value = word + 2 + n + 1;
+    return f;
+}
+
+/* How many words the flag's value takes; -1: it has an effect, or is not known. */
+static int words_of(const struct flag *f, int argc, char **argv)
+{
+    if (strcmp(f->name, "no-position-embedding") == 0 && has_word(argc, argv, "--position-embedding-type"))
         return 0;
     for (int n = 0; n < 2; n++)
-        if (listed(idle[n], name))
+        if (listed(idle[n], f->name) && n >= f->joined)
             return n;
     for (size_t i = 0; i < sizeof only / sizeof *only; i++)
-        if (strcmp(only[i].name, name) == 0 && value && *value && listed(only[i].values, value))
+        if (strcmp(only[i].name, f->name) == 0 && f->value && *f->value && listed(only[i].values, f->value))
             return 1;
     return -1;
 }
@@ -159,27 +185,28 @@ static int join(int argc, char **argv, int *i, char **out, struct arena *a, stru
     return 0;
 }
 
-/* One flag, argv[*i], without its dashes name; what becomes of it goes to out. */
-static int rewrite(const char *name, int argc, char **argv, int *i, char **out, int *n, struct buf *without, struct arena *a,
-                   struct err *e)
+/* One flag, argv[*i]; what becomes of it goes to out. */
+static int rewrite(int argc, char **argv, int *i, char **out, int *n, struct buf *without, struct arena *a, struct err *e)
 {
-    int words = words_of(name, *i + 1 < argc ? argv[*i + 1] : NULL, argc, argv);
+    const struct flag f = flag_of(argv[*i], *i + 1 < argc ? argv[*i + 1] : NULL);
+    int words = words_of(&f, argc, argv);
 
     if (words >= 0) {
-        *i += words;
-        return buf_printf(without, " --%s", name) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+        *i += f.joined ? 0 : words;
+        return buf_printf(without, " --%s", f.name) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
     }
     for (size_t r = 0; r < sizeof renamed / sizeof *renamed; r++) {
-        if (strcmp(renamed[r].name, name) != 0)
+        if (strcmp(renamed[r].name, f.name) != 0)
             continue;
-        out[(*n)++] = (char *)(size_t)renamed[r].first;
-        if (renamed[r].second)
-            out[(*n)++] = (char *)(size_t)renamed[r].second;
+        for (int w = 0; w < RENAMED_WORDS && renamed[r].words[w]; w++)
+            out[(*n)++] = (char *)(size_t)renamed[r].words[w];
+        if (f.joined)
+            out[(*n)++] = (char *)(size_t)f.value;
         return 0;
     }
-    TRY(refuse(name, e));
+    TRY(refuse(f.name, e));
     out[(*n)++] = argv[*i];
-    if (strcmp(name, "rampup-batch-size") == 0 && *i + 1 < argc) {
+    if (!f.joined && strcmp(f.name, "rampup-batch-size") == 0 && *i + 1 < argc) {
         ++*i;
         return join(argc, argv, i, &out[(*n)++], a, e);
     }
@@ -188,7 +215,7 @@ static int rewrite(const char *name, int argc, char **argv, int *i, char **out, 
 
 int megatron_flags(const struct opt *opts, int *argc, char ***argv, struct buf *without, struct arena *a, struct err *e)
 {
-    char **in = *argv, **out = arena_calloc(a, 2 * (size_t)*argc + 1, sizeof *out);
+    char **in = *argv, **out = arena_calloc(a, (RENAMED_WORDS + 1) * (size_t)*argc + 1, sizeof *out);
     int n = 0;
 
     if (!out)
@@ -205,7 +232,7 @@ int megatron_flags(const struct opt *opts, int *argc, char ***argv, struct buf *
             while (i < *argc)
                 out[n++] = in[i++];
         } else {
-            TRY(rewrite(name, *argc, in, &i, out, &n, without, a, e));
+            TRY(rewrite(*argc, in, &i, out, &n, without, a, e));
         }
     }
     *argc = n;

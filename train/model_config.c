@@ -1,7 +1,9 @@
 #include "train/model_config.h"
+#include "kernels/rope.h"
 #include "kernels/route.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +15,25 @@ int64_t model_rotary_width(const struct model_config *m)
 static int64_t pad(int64_t n, int64_t to)
 {
     return (n + to - 1) / to * to;
+}
+
+static void derive_rope(struct model_config *m)
+{
+    if (m->position == POSITION_YARN) {
+        m->position = POSITION_ROPE;
+        m->rope_scaling = true;
+        m->rope_kind = ROPE_YARN;
+    }
+    if (m->rope_factor == 0)
+        m->rope_factor = 8;
+    if (m->rope_low == 0)
+        m->rope_low = 1;
+    if (m->rope_high == 0)
+        m->rope_high = m->rope_kind == ROPE_YARN ? 32 : 4;
+    if (!m->rope_original)
+        m->rope_original = m->rope_kind == ROPE_YARN ? 4096 : 8192;
+    if (m->rope_attention == 0 && m->rope_kind == ROPE_YARN)
+        m->rope_attention = 0.1 * log(m->rope_factor) + 1;
 }
 
 /* What follows from other fields, or from nothing. */
@@ -32,14 +53,7 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
         m->rotary_base = 10000;
     if (m->rotary_percent == 0)
         m->rotary_percent = 1;
-    if (m->rope_factor == 0)
-        m->rope_factor = 8;
-    if (m->rope_low == 0)
-        m->rope_low = 1;
-    if (m->rope_high == 0)
-        m->rope_high = 4;
-    if (!m->rope_original)
-        m->rope_original = 8192;
+    derive_rope(m);
     m->padded_vocab = pad(m->vocab, vocab_divisor);
     if (!m->experts) {
         m->topk = m->moe_ffn = m->moe_freq = 0;
@@ -53,6 +67,22 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
         m->moe_ffn = m->ffn;
     if (!m->moe_freq)
         m->moe_freq = 1;
+}
+
+static int check_rope(const struct model_config *m, struct err *e)
+{
+    if (m->position == POSITION_ROPE && model_rotary_width(m) < 2)
+        return err_set(e, ERR_ARG, "--rotary-percent: %g of a head of %" PRId64 " elements is nothing",
+                       m->rotary_percent, m->head_dim);
+    if (m->rope_scaling && (m->position != POSITION_ROPE || m->rope_low >= m->rope_high))
+        return err_set(e, ERR_ARG, "--use-rope-scaling needs --position-embedding-type rope and its two bounds in order");
+    if (!m->rope_scaling && m->rope_kind)
+        return err_set(e, ERR_ARG, "--rope-scaling-type needs --use-rope-scaling");
+    if (m->rope_scaling && m->rope_factor < 1)
+        return err_set(e, ERR_ARG, "--rope-scaling-factor: %g would make a context shorter", m->rope_factor);
+    if (m->rope_scaling && m->rope_kind == ROPE_YARN && m->rotary_base <= 1)
+        return err_set(e, ERR_ARG, "--rotary-base: %g has no waves of different lengths, as yarn needs them", m->rotary_base);
+    return 0;
 }
 
 static int check_experts(const struct model_config *m, struct err *e)
@@ -96,11 +126,7 @@ int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err
         return err_set(e, ERR_ARG, "--kv-channels: heads of %" PRId64 " elements; 256 are the most", m->head_dim);
     if (m->ffn < 1)
         return err_set(e, ERR_ARG, "--ffn-hidden-size is needed for a hidden size of %" PRId64, m->hidden);
-    if (m->position == POSITION_ROPE && model_rotary_width(m) < 2)
-        return err_set(e, ERR_ARG, "--rotary-percent: %g of a head of %" PRId64 " elements is nothing",
-                       m->rotary_percent, m->head_dim);
-    if (m->rope_scaling && (m->position != POSITION_ROPE || m->rope_low >= m->rope_high))
-        return err_set(e, ERR_ARG, "--use-rope-scaling needs --position-embedding-type rope and its two bounds in order");
+    TRY(check_rope(m, e));
     if (m->positions < m->seq)
         return err_set(e, ERR_ARG,
                        "--max-position-embeddings: %" PRId64 " is less than the sequence length %" PRId64,
@@ -196,6 +222,10 @@ const struct model_field model_fields[] = {
     NUM("rope_scaling_low", rope_low),
     NUM("rope_scaling_high", rope_high),
     INT("rope_scaling_original", rope_original, false, false),
+    {"rope_scaling_type", FIELD_WORD, offsetof(struct model_config, rope_kind), false, false,
+     {"llama3", "linear", "yarn", "dynamic"}},
+    NUM("rope_scaling_attention", rope_attention),
+    {"rope_scaling_exact", FIELD_BOOL, offsetof(struct model_config, rope_exact), false, false, {0}},
     BOOL("swiglu", swiglu),
     BOOL("qk_layernorm", qk_norm),
     BOOL("disable_bias_linear", no_bias),

@@ -17,7 +17,10 @@ extern "C" {
 #endif
 
 enum norm_kind { NORM_LAYER, NORM_RMS };
-enum position_kind { POSITION_LEARNED, POSITION_ROPE, POSITION_NONE };
+enum position_kind {
+    POSITION_LEARNED, POSITION_ROPE, POSITION_NONE,
+    POSITION_YARN /* model_config_check() makes it POSITION_ROPE, scaled so */
+};
 enum moe_balancing { BALANCE_AUX_LOSS, BALANCE_NONE };
 enum moe_drop { DROP_PROBS, DROP_POSITION };
 
@@ -42,9 +45,12 @@ struct model_config {
     double norm_eps;      /* 0: 1e-5 */
     double rotary_base;   /* 0: 10000 */
     double rotary_percent; /* share of a head that turns; 0: 1 */
-    bool rope_scaling;    /* Llama 3.1's: kernels/rope.h */
-    double rope_factor, rope_low, rope_high; /* 0: 8, 1, 4 */
-    int64_t rope_original;                   /* 0: 8192 */
+    bool rope_scaling;    /* for a longer context than rope_original: struct rope_scaling of kernels/rope.h */
+    int rope_kind;        /* enum rope_kind, and its numbers: */
+    double rope_factor, rope_low, rope_high; /* 0: 8, 1, 4 (yarn: 32) */
+    int64_t rope_original;                   /* 0: 8192 (yarn: 4096) */
+    double rope_attention;                   /* 0: 0.1 ln rope_factor + 1 */
+    bool rope_exact;
     int64_t experts;      /* of a layer's mixture (model_moe.c); 0: none, and so is what follows */
     int64_t topk;         /* experts of a token; 0: 2 */
     int64_t moe_ffn;      /* width inside an expert; 0: ffn */

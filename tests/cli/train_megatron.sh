@@ -33,6 +33,15 @@ done
 equal 'a ramp of three words' "$(grep -o '"batch":[0-9]*' gpt3.jsonl | cut -d: -f2 | head -5 | tr '\n' ' ')" '2 2 4 6 8 '
 check 'other names' quern-train $mixtral --no-position-embedding --recompute-activations
 has 'are ours' out 'recompute-granularity                selective'
+check 'linear angles, a value behind =' quern-train $llama --rotary-seq-len-interpolation-factor=4 --ckpt-format=torch --seed=7
+has 'are ours' out 'rope-scaling-type                    linear'
+has 'with their value' out 'rope-scaling-factor                  4'
+has 'as is one that is ours' out 'seed                                 7'
+check 'yarn' quern-train $llama --position-embedding-type yarn --yarn-rotary-scaling-factor 32.0 --yarn-beta-slow=0.5 \
+    --yarn-original-max-position-embeddings 4096 --yarn-mscale=1.0
+has 'is scaled rotary angles' out 'position-embedding-type              rope'
+has 'of that type' out 'rope-scaling-type                    yarn'
+has 'with its numbers' out 'rope-scaling-low                     0.5'
 # refuses FLAG... SAYS: the last word is what the error has.
 refuses() { status "${*:1:$#-1}" 2 quern-train $llama "${@:1:$#-1}"; has 'says why' err "${!#}"; }
 refuses --fp16 '--fp16 of Megatron cannot be done here: training is in fp32 or, with --bf16'
@@ -40,6 +49,9 @@ refuses --lr-warmup-samples 3906252 'give --lr-warmup-iters'
 refuses --apply-layernorm-1p 'norms'
 refuses --decoupled-lr 5.0e-4 'one learning rate'
 refuses --optimizer sgd 'it can only be adam'
+refuses --optimizer=sgd 'it can only be adam'
+refuses --fp16=yes '--fp16 of Megatron cannot be done here'
+refuses --use-mcore-models=1 "unknown option '--use-mcore-models"
 refuses --cp-comm-type a2a 'it can only be p2p'
 refuses --no-such-flag "unknown option '--no-such-flag'"
 finish

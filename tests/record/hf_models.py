@@ -9,10 +9,13 @@
 gpt2: fp16, one file.  llama: bf16, several files, Llama 3.1's rotary angles, grouped queries.
 qwen3: fp32, normalised queries and keys, tied.  qwen2: fp32, biases.  mixtral and qwen3_moe: bf16, several files, 4
 experts.  logits.safetensors has the ids of a text
-and each model's logits (fp32, of the weights as stored).
+and each model's logits (fp32, of the weights as stored).  configs/NAME.json are other config.json for the weights of one of
+them, with logits of their own: scaled rotary angles, as transformers 5 writes them (rope_parameters) and 4 (rope_scaling), and
+Mistral.
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -48,6 +51,35 @@ MODELS = {
         tie_word_embeddings=False, experts_implementation="eager"), torch.bfloat16, "12KB"),
 }
 
+# Of each: the model whose weights it has, and what its config.json has in place of that one's.
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8, "rope_theta": 50.0}
+OTHERS = {
+    "linear": ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "rope_theta": 1e4}}),
+    "dynamic": ("llama", {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 1e4}}),
+    "yarn": ("llama", {"rope_parameters": YARN}),
+    "yarn_exact": ("llama", {"rope_parameters": dict(YARN, beta_fast=1.1, beta_slow=0.1, attention_factor=1.5, truncate=False)}),
+    "yarn_mscale": ("llama", {"rope_parameters": dict(YARN, beta_fast=1.5, beta_slow=0.25, mscale=0.7, mscale_all_dim=1.4)}),
+    "yarn_old": ("qwen2", {"rope_parameters": None, "rope_theta": 50.0, "max_position_embeddings": 12,
+                           "rope_scaling": {"factor": 4.0, "original_max_position_embeddings": 8, "type": "yarn"}}),
+    "linear_old": ("llama", {"rope_parameters": None, "rope_theta": 1e3, "rope_scaling": {"type": "linear", "factor": 2.5}}),
+    "mistral": ("llama", {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 12}),
+}
+
+
+def record_others(ids, out):
+    os.makedirs(f"{OUT}/configs", exist_ok=True)
+    for name, (base, words) in OTHERS.items():
+        with open(f"{OUT}/{base}/config.json") as f:
+            config = {k: v for k, v in {**json.load(f), **words}.items() if v is not None}
+        with open(f"{OUT}/configs/{name}.json", "w") as f:
+            json.dump(config, f)
+        with tempfile.TemporaryDirectory() as tmp:
+            shutil.copytree(f"{OUT}/{base}", tmp, dirs_exist_ok=True)
+            shutil.copy(f"{OUT}/configs/{name}.json", f"{tmp}/config.json")
+            model = transformers.AutoModelForCausalLM.from_pretrained(tmp, dtype=torch.float32)
+        with torch.no_grad():
+            out[name] = model(torch.tensor(ids)[None]).logits[0].numpy()
+
 
 def record():
     torch.manual_seed(3)
@@ -63,6 +95,7 @@ def record():
         model = cls.from_pretrained(f"{OUT}/{name}", dtype=torch.float32)  # .float() would keep rounded rotary angles
         with torch.no_grad():
             out[name] = model(torch.tensor(ids)[None]).logits[0].numpy()
+    record_others(ids, out)
     save_file(out, f"{OUT}/logits.safetensors")
     print("torch", torch.__version__, "transformers", transformers.__version__)
 

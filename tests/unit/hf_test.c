@@ -202,6 +202,34 @@ static void published_configs_say_the_same(void **state)
     }
 }
 
+/* The weights of one model under other config.json: in, out, and in again. */
+static void other_configs_give_other_logits(void **state)
+{
+    static const char *const t[][2] = {
+        {"linear", "llama"}, {"dynamic", "llama"}, {"yarn", "llama"}, {"yarn_exact", "llama"}, {"yarn_mscale", "llama"},
+        {"yarn_old", "qwen2"}, {"linear_old", "llama"}, {"mistral", "llama"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        const char *copy = at(dir, "copy"), *store = at(dir, "other"), *out = at(dir, "out"), *again = at(dir, "again");
+        struct checkpoint *ck;
+        double d[2];
+
+        shell("rm -rf '%s' '%s' '%s' '%s'; cp -r 'tests/data/train/hf/%s' '%s'; cp 'tests/data/train/hf/configs/%s.json' "
+              "'%s/config.json'", copy, store, out, again, t[i][1], copy, t[i][0], copy);
+        ok(hf_import(copy, store, T, 128, &e));
+        d[0] = logits_differ(store, t[i][0]);
+        ok(checkpoint_open(&ck, store, 0, &e));
+        ok(hf_export(ck, out, "F32", 1 << 30, &e));
+        checkpoint_close(ck);
+        ok(hf_import(out, again, 0, 1, &e));
+        d[1] = logits_differ(again, t[i][0]);
+        if (!(d[0] < 5e-6 && d[1] < 5e-6))
+            fail_msg("%s: logits differ by %.3g of the largest, out and in again by %.3g", t[i][0], d[0], d[1]);
+    }
+}
+
 static void wrong_folders_are_named(void **state)
 {
     static const struct {
@@ -220,7 +248,10 @@ static void wrong_folders_are_named(void **state)
         {"llama", "sed -i 's/\"num_hidden_layers\": 2/\"num_hidden_layers\": 1000000000/' config.json", "--num-layers"},
         {"llama", "sed -i 's/\"num_attention_heads\": 4/\"num_attention_heads\": 5/' config.json", "--num-query-groups"},
         {"llama", "sed -i 's/\"silu\"/\"relu\"/' config.json", "hidden_act"},
-        {"llama", "sed -i 's/\"llama3\"/\"yarn\"/' config.json", "rope_type 'yarn'"},
+        {"llama", "sed -i 's/\"llama3\"/\"longrope\"/' config.json", "rope_type 'longrope'"},
+        {"llama", "sed -i 's/\"factor\": 8.0/\"factor\": 0.5/' config.json", "'llama3' without a factor of at least 1"},
+        {"llama", "sed -i 's/{/{\"partial_rotary_factor\":0.5,/' config.json", "partial_rotary_factor"},
+        {"qwen3", "sed -i 's/\"rope_parameters\": {/&\"full_attention\":{},/' config.json", "from layer to layer"},
         {"llama", "sed -i 's/\"model_type\": \"llama\"/\"model_type\": \"mamba\"/' config.json", "model_type 'mamba'"},
         {"llama", "sed -i 's/\"vocab_size\": 61/\"vocab_size\": -1/' config.json", "vocab_size"},
         {"llama", "echo '{' >config.json", "config.json"},
@@ -307,6 +338,7 @@ int main(void)
         cmocka_unit_test(the_same_logits),
         cmocka_unit_test(out_again_with_the_same_bytes),
         cmocka_unit_test(published_configs_say_the_same),
+        cmocka_unit_test(other_configs_give_other_logits),
         cmocka_unit_test(wrong_folders_are_named),
         cmocka_unit_test(models_that_nobody_has_are_refused),
         cmocka_unit_test(halves_are_exact),

@@ -91,6 +91,7 @@ static void refusals_name_the_flag(void **state)
         {"kv-channels=300", "--kv-channels", ERR_ARG},
         {"recompute-num-layers=2", "--recompute-granularity", ERR_ARG},
         {"use-rope-scaling=true", "--use-rope-scaling", ERR_ARG},
+        {"rope-scaling-type=yarn", "--rope-scaling-type needs", ERR_ARG},
         {"tensor-model-parallel-size=2", "(tensor)", ERR_ARG},
         {"pipeline-model-parallel-size=2", "(pipeline)", ERR_ARG},
         {"num-virtual-stages-per-pipeline-rank=2", "needs --pipeline-model-parallel-size", ERR_ARG},
