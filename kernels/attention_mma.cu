@@ -105,6 +105,24 @@ template <int D, int S, int N> static __device__ __forceinline__ void send_pair(
     }
 }
 
+/* sum += s times a tile: s has the warp's 16 rows and a column for each of the tile's N rows, and is rounded. */
+template <int D, int S, int N> static __device__ __forceinline__ void add_product(float (*sum)[4], const float (*s)[4],
+                                                                                  const uint16_t *tile)
+{
+#pragma unroll
+    for (int j = 0; j < N / 16; j++) {
+        uint32_t a[4];
+        mma_a_of(a, s[2 * j], s[2 * j + 1]);
+#pragma unroll
+        for (int n = 0; n < D / 16; n++) {
+            uint32_t x[4];
+            mma_b_columns<S>(x, tile, j * 16, n * 16);
+            mma(sum[2 * n], a, x);
+            mma(sum[2 * n + 1], a, x + 2);
+        }
+    }
+}
+
 /* Sum and maximum over the four lanes that share a row. */
 static __device__ __forceinline__ float quad_max(float x)
 {
@@ -138,6 +156,66 @@ static __device__ __forceinline__ float drop_late(struct drop d, const struct at
 
 /* ---- forward ---- */
 
+/* The state of the softmax after the blocks before, for rows row and row + 8; a row's sum is in one of its lanes. */
+template <int D> static __device__ __forceinline__ void take_up(const struct attention &p, int64_t bh, int64_t b, int64_t h,
+                                                                int64_t row, float *m, float *l, float (*o)[4])
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+        if (row + half * 8 < p.t) {
+            const float *from = (const float *)p.o.p + b * p.o.batch + (row + half * 8) * p.o.row + h * D + mma_i() * 2;
+            m[half] = p.lse[bh * p.t + row + half * 8] * LOG2E;
+            l[half] = mma_i() == 0 ? 1.0f : 0.0f;
+#pragma unroll
+            for (int n = 0; n < D / 8; n++) {
+                o[n][half * 2] = from[n * 8];
+                o[n][half * 2 + 1] = from[n * 8 + 1];
+            }
+        }
+}
+
+/* Scores s of rows row and row + 8 with the N keys from j0 on, times k, to what the values are multiplied by; the maxima m, the
+ * sums l and the outputs o so far go along. */
+template <int D, int N> static __device__ __forceinline__ void soften(const struct attention &p, const struct drop &drop,
+                                                                      int64_t b, int64_t h, int64_t row, int64_t j0,
+                                                                      const struct window *keys, float k, float (*s)[4],
+                                                                      float *m, float *l, float (*o)[4])
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        int64_t col = j0 + mma_i() * 2;
+        float most = __uint_as_float(0xff800000u), sum = 0, alpha;
+        bool whole = sees(keys[half], j0) && sees(keys[half], j0 + N - 1);
+#pragma unroll
+        for (int n = 0; n < N / 8; n++)
+#pragma unroll
+            for (int c = 0; c < 2; c++) {
+                float *x = &s[n][half * 2 + c];
+                *x = whole || sees(keys[half], col + n * 8 + c) ? *x : __uint_as_float(0xff800000u);
+                most = fmaxf(most, *x);
+            }
+        most = fmaxf(m[half], quad_max(most) * k);
+        alpha = exp2_fast(m[half] - most);
+        m[half] = most;
+#pragma unroll
+        for (int n = 0; n < N / 8; n++)
+#pragma unroll
+            for (int c = 0; c < 2; c++) {
+                float *x = &s[n][half * 2 + c];
+                *x = exp2_fast(fmaf(*x, k, -most));
+                sum += *x;
+                if (drop.keep > 0)
+                    *x *= drop_late(drop, p, b, h, col + n * 8 + c, row + half * 8);
+            }
+        l[half] = fmaf(l[half], alpha, sum);
+#pragma unroll
+        for (int n = 0; n < D / 8; n++) {
+            o[n][half * 2] *= alpha;
+            o[n][half * 2 + 1] *= alpha;
+        }
+    }
+}
+
 template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd_kernel(struct attention p, struct drop drop)
 {
     constexpr int S = D + 8; /* rows lie 4 banks apart */
@@ -152,19 +230,8 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
     uint32_t q[D / 16][4];
 
     static_assert(STAGES * 2 * N >= OWN, "the queries go through the tiles");
-    if (p.block == ATTENTION_FURTHER) /* the state of the softmax after the blocks before; a row's sum is in one of its lanes */
-#pragma unroll
-        for (int half = 0; half < 2; half++)
-            if (row + half * 8 < p.t) {
-                const float *from = (const float *)p.o.p + b * p.o.batch + (row + half * 8) * p.o.row + h * D + mma_i() * 2;
-                m[half] = p.lse[bh * p.t + row + half * 8] * LOG2E;
-                l[half] = mma_i() == 0 ? 1.0f : 0.0f;
-#pragma unroll
-                for (int n = 0; n < D / 8; n++) {
-                    o[n][half * 2] = from[n * 8];
-                    o[n][half * 2 + 1] = from[n * 8 + 1];
-                }
-            }
+    if (p.block == ATTENTION_FURTHER)
+        take_up<D>(p, bh, b, h, row, m, l, o);
     take_rows<D, S>(q, tiles, p.q, b, h, q0, p.t);
     int64_t j0 = first_of(p, b, q0);
     send_pair<D, S, N>(tiles, p.k, p.v, b, kvh, j0, end, p.t_kv);
@@ -183,51 +250,8 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
                 mma(s[2 * n], q[d], x);
                 mma(s[2 * n + 1], q[d], x + 2);
             }
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            int64_t col = j0 + mma_i() * 2;
-            float most = __uint_as_float(0xff800000u), sum = 0, alpha;
-            bool whole = sees(keys[half], j0) && sees(keys[half], j0 + N - 1);
-#pragma unroll
-            for (int n = 0; n < N / 8; n++)
-#pragma unroll
-                for (int c = 0; c < 2; c++) {
-                    float *x = &s[n][half * 2 + c];
-                    *x = whole || sees(keys[half], col + n * 8 + c) ? *x : __uint_as_float(0xff800000u);
-                    most = fmaxf(most, *x);
-                }
-            most = fmaxf(m[half], quad_max(most) * k);
-            alpha = exp2_fast(m[half] - most);
-            m[half] = most;
-#pragma unroll
-            for (int n = 0; n < N / 8; n++)
-#pragma unroll
-                for (int c = 0; c < 2; c++) {
-                    float *x = &s[n][half * 2 + c];
-                    *x = exp2_fast(fmaf(*x, k, -most));
-                    sum += *x;
-                    if (drop.keep > 0)
-                        *x *= drop_late(drop, p, b, h, col + n * 8 + c, row + half * 8);
-                }
-            l[half] = fmaf(l[half], alpha, sum);
-#pragma unroll
-            for (int n = 0; n < D / 8; n++) {
-                o[n][half * 2] *= alpha;
-                o[n][half * 2 + 1] *= alpha;
-            }
-        }
-#pragma unroll
-        for (int j = 0; j < N / 16; j++) {
-            uint32_t a[4];
-            mma_a_of(a, s[2 * j], s[2 * j + 1]);
-#pragma unroll
-            for (int n = 0; n < D / 16; n++) {
-                uint32_t x[4];
-                mma_b_columns<S>(x, vt, j * 16, n * 16);
-                mma(o[2 * n], a, x);
-                mma(o[2 * n + 1], a, x + 2);
-            }
-        }
+        soften<D, N>(p, drop, b, h, row, j0, keys, k, s, m, l, o);
+        add_product<D, S, N>(o, s, vt);
         uint16_t *read = kt;
         kt = next;
         next = read;
@@ -296,18 +320,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
                 *x = pr * (g_p - del[c % 4 / 2]);
             }
         }
-#pragma unroll
-        for (int j = 0; j < N / 16; j++) {
-            uint32_t a[4];
-            mma_a_of(a, s[2 * j], s[2 * j + 1]);
-#pragma unroll
-            for (int n = 0; n < D / 16; n++) {
-                uint32_t x[4];
-                mma_b_columns<S>(x, kt, j * 16, n * 16);
-                mma(g[2 * n], a, x);
-                mma(g[2 * n + 1], a, x + 2);
-            }
-        }
+        add_product<D, S, N>(g, s, kt);
         uint16_t *read = kt;
         kt = next;
         next = read;
@@ -341,6 +354,28 @@ template <int D, int S, int N> static __device__ __forceinline__ void send_queri
         if (p.start)
             copy_async<4>(&of->begin[x], p.start + b * p.t + i0 + x, in);
     }
+}
+
+/* Of keys row and row + 8 and the N queries from i0 on: pr from scores to probabilities, ds from slopes of those to slopes of
+ * the scores. */
+template <int N> static __device__ __forceinline__ void weigh(const struct attention &p, const struct drop &drop, int64_t b,
+                                                              int64_t h, int64_t row, int64_t i0, const struct of_query<N> &of,
+                                                              float k, float (*pr)[4], float (*ds)[4])
+{
+    int64_t seen = seen_of(p);
+
+#pragma unroll
+    for (int n = 0; n < N / 8; n++)
+#pragma unroll
+        for (int c = 0; c < 4; c++) {
+            int at = n * 8 + mma_i() * 2 + c % 2;
+            int64_t query = i0 + at, j = row + c / 2 * 8;
+            bool seen_by = j <= query + seen && (!p.start || j >= of.begin[at] - p.first_key);
+            float x = seen_by ? exp2_fast(fmaf(pr[n][c], k, -of.lse[at] * LOG2E)) : 0.0f;
+            float f = drop.keep > 0 ? drop_late(drop, p, b, h, j, query) : 1.0f;
+            ds[n][c] = x * (ds[n][c] * f - of.delta[at]);
+            pr[n][c] = x * f;
+        }
 }
 
 template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS, D == 64 ? 3 : 2)
@@ -392,18 +427,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS, D =
                 mma(ds[2 * n + 1], value, x + 2);
             }
         }
-#pragma unroll
-        for (int n = 0; n < N / 8; n++)
-#pragma unroll
-            for (int c = 0; c < 4; c++) {
-                int at = n * 8 + mma_i() * 2 + c % 2;
-                int64_t query = now + at, j = row + c / 2 * 8;
-                bool seen_by = j <= query + seen && (!p.start || j >= of.begin[at] - p.first_key);
-                float x = seen_by ? exp2_fast(fmaf(pr[n][c], k, -of.lse[at] * LOG2E)) : 0.0f;
-                float f = drop.keep > 0 ? drop_late(drop, p, b, now_h, j, query) : 1.0f;
-                ds[n][c] = x * (ds[n][c] * f - of.delta[at]);
-                pr[n][c] = x * f;
-            }
+        weigh<N>(p, drop, b, now_h, row, now, of, k, pr, ds);
 #pragma unroll
         for (int i = 0; i < N / 16; i++) {
             uint32_t a[4], c[4];
