@@ -28,7 +28,6 @@ equal 'no complaint' "$(cat err)" ''
 
 # ---- what goes wrong in a run ----
 
-start=$SECONDS
 for mode in hang join; do
     status "a rank that hangs, $mode" 3 plain 3 "$prog" $mode 0 nccl
     has 'who, where, what, how much, for whom' err \
@@ -36,7 +35,6 @@ for mode in hang join; do
 done
 status 'a rank that hangs, over TCP' 3 plain 3 "$prog" hang 0 auto
 has 'and for whom' err 'all-reduce of 64 bf16 elements stood still for 1.5 s, waiting for rank 2'
-[ $((SECONDS - start)) -lt 240 ] && ok 'soon' || bad 'soon' "$((SECONDS - start)) s"
 status 'a rank that is killed, over TCP' 3 plain 3 "$prog" die 0 auto
 has 'is missed at once' err "from rank 2: world rank 2 has closed the connection"
 status 'counts that differ, over TCP' 3 plain 2 "$prog" mismatch 0 auto
