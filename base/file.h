@@ -2,9 +2,10 @@
  *
  * Input: plain, gzip (many members), zstd (many frames, skippable ones too), bzip2
  * (many streams; below, a member is any of these), told apart by the first bytes, never by
- * the name.  "-" is standard input.  Output: plain, or compressed by the name's ending (.gz,
- * .zst); it appears under its final name only when file_commit() has made it whole: written
- * beside it under a temporary name, flushed, fsynced, renamed.  "-" is standard output.
+ * the name.  The dictionary that a .warc.zst has in its first frame is used.  "-" is standard
+ * input.  Output: plain, or compressed by the name's ending (.gz, .zst); it appears under its
+ * final name only when file_commit() has made it whole: written beside it under a temporary
+ * name, flushed, fsynced, renamed.  "-" is standard output.
  * Messages name the file, the offset and the reason.
  */
 #ifndef BASE_FILE_H
@@ -39,20 +40,10 @@ int file_open_mem(struct file_in **f, const char *name, struct span bytes, struc
  * what had been decoded before was given out by earlier reads.  After ERR_FORMAT
  * file_skip_member() goes on. */
 ssize_t file_read(struct file_in *f, void *p, size_t n, struct err *e);
-/* For containers that hold one record a gzip member or zstd frame.  After
- * file_stop_at_members(f, true) a read returns 0 at the end of each member, and
- * file_next_member() goes to the next (1), passing over what is left of this one, or
- * says that there is none (0).  The first read enters the first member if
- * file_next_member() has not.  A plain file is one member. */
-void file_stop_at_members(struct file_in *f, bool stop);
-int file_next_member(struct file_in *f, struct err *e);
 /* After a damaged member: searches forward from behind its first byte for the next
  * position where a member can begin; a pipe is searched from where it stands.  1
  * found (reading there may fail again), 0 end of file. */
 int file_skip_member(struct file_in *f, struct err *e);
-/* Gives zstd frames that need it this dictionary (it is copied).  The one that a
- * .warc.zst carries in its first frame is used by itself. */
-int file_set_dictionary(struct file_in *f, struct span dict, struct err *e);
 
 /* Lets up to n threads (the caller's is one) decode, from before the first read on; they start
  * when there is work for them and end with file_close().  Only bzip2 is divided, block by

@@ -234,11 +234,6 @@ ssize_t file_read(struct file_in *f, void *p, size_t n, struct err *e)
             return give_why(f, e);
         case END:
             return 0;
-        case MEMBER_END:
-            if (f->stop)
-                return 0;
-            f->state = BETWEEN;
-            break;
         case BETWEEN:
             begin(f);
             break;
@@ -252,40 +247,11 @@ ssize_t file_read(struct file_in *f, void *p, size_t n, struct err *e)
                 return k;
             }
             if (k == 0)
-                f->state = MEMBER_END;
+                f->state = BETWEEN;
             break;
         }
         }
     }
-}
-
-void file_stop_at_members(struct file_in *f, bool stop)
-{
-    f->stop = stop;
-}
-
-int file_next_member(struct file_in *f, struct err *e)
-{
-    bool stop = f->stop;
-    ssize_t k = 0;
-
-    f->stop = true;
-    if (f->state == INSIDE) {
-        char *waste = malloc(64 << 10);
-        if (!waste) {
-            f->stop = stop;
-            return err_set(e, ERR_NOMEM, "out of memory");
-        }
-        uint64_t told = f->told; /* what is passed over was not given out */
-        while ((k = file_read(f, waste, 64 << 10, e)) > 0)
-            ;
-        f->told = told;
-        free(waste);
-    }
-    f->stop = stop;
-    if (f->state == MEMBER_END || f->state == BETWEEN)
-        begin(f);
-    return f->state == INSIDE ? 1 : f->state == END ? 0 : give_why(f, e);
 }
 
 /* Whether a member can begin at p, which has n bytes. */
@@ -331,18 +297,6 @@ int file_skip_member(struct file_in *f, struct err *e)
             }
     }
     f->state = END;
-    return 0;
-}
-
-int file_set_dictionary(struct file_in *f, struct span dict, struct err *e)
-{
-    enum file_state was = f->state;
-    int rc = file_zstd_load(f, dict.p, dict.n);
-
-    if (rc < 0) {
-        f->state = was;
-        return give_why(f, e);
-    }
     return 0;
 }
 

@@ -10,17 +10,16 @@
 #include "base/file.h"
 
 enum file_state {
-    BETWEEN,    /* before a member, or the end */
-    INSIDE,     /* a member is being read */
-    MEMBER_END, /* one has ended; file_next_member() goes on in stop mode */
-    BROKEN,     /* why says what stands in the way */
+    BETWEEN, /* before a member, or the end */
+    INSIDE,  /* a member is being read */
+    BROKEN,  /* why says what stands in the way */
     END
 };
 
 struct file_in {
     char *name;
     int fd; /* -1: in memory */
-    bool seekable, stop, first_done, ended, whole;
+    bool seekable, first_done, ended, whole;
     enum file_codec codec;
     enum file_state state;
     struct err why;
@@ -53,8 +52,6 @@ bool file_zstd_at(const uint8_t *p, size_t n);
 int file_zstd_begin(struct file_in *f);
 /* The next bytes of the frame; 0 when it has ended. */
 ssize_t file_zstd_read(struct file_in *f, void *p, size_t n);
-/* Takes a dictionary for all frames. */
-int file_zstd_load(struct file_in *f, const void *p, size_t n);
 
 enum { BZ2_HEAD = 10 }; /* bytes by which a bzip2 stream is told */
 

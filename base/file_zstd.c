@@ -35,7 +35,8 @@ static int zstd_open(struct file_in *f)
     return 0;
 }
 
-int file_zstd_load(struct file_in *f, const void *p, size_t n)
+/* Takes a dictionary for all frames. */
+static int zstd_load(struct file_in *f, const void *p, size_t n)
 {
     TRY(zstd_open(f));
     ZSTD_DCtx_reset(f->zstd, ZSTD_reset_session_only);
@@ -49,7 +50,7 @@ int file_zstd_load(struct file_in *f, const void *p, size_t n)
 static int zstd_load_stored(struct file_in *f, const uint8_t *p, size_t n)
 {
     if (n < 4 || load32(p) != ZSTD_FRAME)
-        return file_zstd_load(f, p, n);
+        return zstd_load(f, p, n);
     unsigned long long size = ZSTD_getFrameContentSize(p, n);
     if (size == ZSTD_CONTENTSIZE_ERROR)
         return file_in_broken(f, ERR_FORMAT, "damaged zstd dictionary");
@@ -63,7 +64,7 @@ static int zstd_load_stored(struct file_in *f, const uint8_t *p, size_t n)
     size_t k = ZSTD_decompress(dict, size, p, n);
     int rc = ZSTD_isError(k)
                  ? file_in_broken(f, ERR_FORMAT, "damaged zstd dictionary: %s", ZSTD_getErrorName(k))
-                 : file_zstd_load(f, dict, k);
+                 : zstd_load(f, dict, k);
     free(dict);
     return rc;
 }
