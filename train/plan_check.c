@@ -200,7 +200,9 @@ static int time_bytes(struct trainer *t, double *copied, double *summed, struct 
     return rc;
 }
 
-int plan_measure(struct trainer *t, struct plan_machine *m, struct err *e)
+/* All ranks of t call it: what this machine's ranks, all at once, do in a second, on products of the model's shapes.
+ * Takes a few tenths of a second. */
+static int measure_machine(struct trainer *t, struct plan_machine *m, struct err *e)
 {
     struct comm *world = t->layout.world;
     double rate[3];
@@ -241,7 +243,7 @@ int plan_check_time(struct trainer *t, const struct plan_steps *took, struct buf
     struct plan_machine m;
     struct plan_step s;
 
-    TRY(plan_measure(t, &m, e));
+    TRY(measure_machine(t, &m, e));
     if (t->layout.world->rank || took->seen == 0)
         return 0;
     TRY(plan_step(t->config, &m, &s, e));

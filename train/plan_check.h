@@ -29,10 +29,6 @@ void plan_memory_kinds(const struct train_memory *m, size_t kind[MEMORY_KINDS]);
  * kind, and whether on every rank each kind is what the plan says, to the byte (of the copy for saving: at most). */
 int plan_check_memory(struct trainer *t, struct buf *out, struct err *e);
 
-/* All ranks of t call it: what this machine's ranks, all at once, do in a second, on products of the model's shapes.
- * Takes a few tenths of a second. */
-int plan_measure(struct trainer *t, struct plan_machine *m, struct err *e);
-
 /* All ranks call it; out of the first gets two lines: seconds of a step and of its phases, by the plan for a machine as
  * measured, and as steps took on that rank. */
 int plan_check_time(struct trainer *t, const struct plan_steps *took, struct buf *out, struct err *e);

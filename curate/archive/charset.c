@@ -33,13 +33,6 @@ struct charset {
     struct buf out;
 };
 
-const char *charset_of_label(struct span label)
-{
-    const struct charset_entry *t = charset_entry_of(label);
-
-    return t ? t->name : NULL;
-}
-
 /* ---- what a page says of itself ---- */
 
 static bool is_space(char c)

@@ -20,9 +20,6 @@ struct charset;
 int charset_new(struct charset **c, struct err *e);
 void charset_free(struct charset *c);
 
-/* The name of the encoding that a label stands for ("windows-1252" for "Latin1"), or
- * NULL. */
-const char *charset_of_label(struct span label);
 /* The label that a page gives itself near its start; p NULL: none. */
 struct span charset_prescan(struct span page);
 

@@ -1,4 +1,4 @@
-/* curate/archive/charset_label.h -- the encodings and their labels.  Inside charset*.c only. */
+/* curate/archive/charset_label.h -- the encodings and their labels.  For charset*.c and their test. */
 #ifndef CURATE_CHARSET_LABEL_H
 #define CURATE_CHARSET_LABEL_H
 

@@ -55,11 +55,6 @@ void hash_set_free(struct hash_set *s)
     free(s);
 }
 
-size_t hash_set_count(const struct hash_set *s)
-{
-    return s->count;
-}
-
 /* The slot of the key, or the free one where it belongs. */
 static struct hash_slot *slot_of(struct hash_slot *slot, size_t cap, uint64_t lo, uint64_t hi)
 {

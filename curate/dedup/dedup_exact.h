@@ -70,5 +70,4 @@ void hash_set_free(struct hash_set *s);
 /* Adds key with value unless it is there.  1 added; 0 there, its value in *value;
  * ERR_NOMEM (the set stays as it was). */
 int hash_set_add(struct hash_set *s, uint64_t lo, uint64_t hi, uint64_t *value);
-size_t hash_set_count(const struct hash_set *s);
 #endif

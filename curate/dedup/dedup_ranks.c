@@ -313,7 +313,7 @@ static void close_readers(struct sharded *s)
 }
 
 /* Answers again from the first document on. */
-int sharded_open_answers(struct sharded *s, struct err *e)
+static int open_answers(struct sharded *s, struct err *e)
 {
     int64_t cap = s->memory / SHARDED_BUFFERS / s->c->size;
 
@@ -375,15 +375,15 @@ static int sharded_resolve(void *stage, int jobs, struct err *e)
     TRY(answer_all(s, e));
     TRY(sharded_count(s, e));
     if (s->clusters) {
-        TRY(sharded_open_answers(s, e));
+        TRY(open_answers(s, e));
         TRY(sharded_write_clusters(s, e));
     }
     if (s->index) {
-        TRY(sharded_open_answers(s, e));
+        TRY(open_answers(s, e));
         TRY(sharded_write_index(s, e));
         spill_close(&s->notes);
     }
-    return sharded_open_answers(s, e);
+    return open_answers(s, e);
 }
 
 static int sharded_judge(void *stage, uint64_t n, struct verdict *v, struct span *reply, struct arena *a,

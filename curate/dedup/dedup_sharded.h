@@ -59,8 +59,6 @@ int parcel_note(struct parcels *p, const struct parcel *h, struct err *e); /* it
 int parcel_next(struct parcels *p, struct parcel *h, struct err *e);
 void parcels_close(struct parcels *p);
 
-/* Answers again from the first document on. */
-int sharded_open_answers(struct sharded *s, struct err *e);
 /* Of the next document of this rank that is not outside; survivor in a. */
 int sharded_next_answer(struct sharded *s, struct answer *x, struct span *survivor, struct arena *a, struct err *e);
 

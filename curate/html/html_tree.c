@@ -18,7 +18,7 @@ static uint32_t offset(const struct html_parser *s, const char *p)
 struct tag_token {
     unsigned tag;
     uint32_t first_attr, n_attrs;
-    bool self_closing, has_href, hides_p;
+    bool self_closing, has_href;
 };
 
 enum { NAME_ROOM = 24 };

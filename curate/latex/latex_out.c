@@ -70,7 +70,8 @@ static int begin_line(struct latex_out *o)
     return put_prefix(o);
 }
 
-int latex_out_begin(struct latex_out *o)
+/* Appends nothing, but whatever is due before text. */
+static int begin(struct latex_out *o)
 {
     if (o->sink)
         return 0;
@@ -90,7 +91,7 @@ int latex_out_text(struct latex_out *o, const char *p, size_t n)
     if (o->sink)
         return 0;
     if (o->breaks || o->space || !o->b.n || o->n_written < o->n_marks)
-        TRY(latex_out_begin(o));
+        TRY(begin(o));
     return buf_put(&o->b, p, n);
 }
 
@@ -113,7 +114,7 @@ int latex_out_lines(struct latex_out *o, struct span s, bool block)
         const char *nl = memchr(p, '\n', (size_t)(end - p)), *to = nl ? nl : end;
         while (to > p && (to[-1] == ' ' || to[-1] == '\t'))
             to--;
-        TRY(latex_out_begin(o));
+        TRY(begin(o));
         TRY(buf_put(&o->b, p, (size_t)(to - p)));
         if (!nl)
             break;
@@ -191,12 +192,12 @@ int latex_out_row(struct latex_out *o, struct span row, int *columns)
     if (first)
         *columns = n + 1;
     latex_out_break(o, 1);
-    TRY(latex_out_begin(o));
+    TRY(begin(o));
     TRY(put_cells(o, row, last, *columns));
     latex_out_break(o, 1);
     if (!first || !o->markdown || *columns < 2)
         return 0;
-    TRY(latex_out_begin(o));
+    TRY(begin(o));
     for (int i = 0; i < *columns; i++)
         TRY(buf_puts(&o->b, i ? " --- |" : "| --- |"));
     latex_out_break(o, 1);

@@ -34,8 +34,6 @@ static inline void latex_out_space(struct latex_out *o)
 }
 /* Appends text without white space at its ends. */
 int latex_out_text(struct latex_out *o, const char *p, size_t n);
-/* Appends nothing, but whatever is due before text. */
-int latex_out_begin(struct latex_out *o);
 /* Appends lines as they are, each behind the prefix of lists and quotations; an empty line
  * before and after if block.  White space at ends of lines and empty lines at both ends go. */
 int latex_out_lines(struct latex_out *o, struct span s, bool block);

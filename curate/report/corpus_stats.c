@@ -57,7 +57,9 @@ static uint64_t count_lines(struct span s)
     return n + (s.n && s.p[s.n - 1] != '\n');
 }
 
-struct span corpus_host(struct span url, char out[CORPUS_NAME_BYTES])
+/* The host of a URL in small letters, without user, port and last full stop, in `out`; empty if
+ * there is none, or it has more than CORPUS_NAME_BYTES bytes. */
+static struct span host_of(struct span url, char out[CORPUS_NAME_BYTES])
 {
     struct span s = url_authority(url);
     const char *at = s.n ? memrchr(s.p, '@', s.n) : NULL;
@@ -152,7 +154,7 @@ static int note_doc(struct thread *t, const struct counter *w, struct doc *d)
     uint64_t size[CORPUS_SIZES] = {d->text.n, 0, 0, count_lines(d->text)};
     struct span lang = doc_string(d, "lang");
     char host_text[CORPUS_NAME_BYTES];
-    struct span host = corpus_host(doc_string(d, "url"), host_text);
+    struct span host = host_of(doc_string(d, "url"), host_text);
 
     TRY(scan_text(&t->scan, d->text));
     size[CORPUS_CHARS] = t->scan.chars;

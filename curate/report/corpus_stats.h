@@ -57,10 +57,6 @@ struct corpus {
 int corpus_read(struct corpus *c, const struct corpus_conf *conf, struct err *e);
 void corpus_free(struct corpus *c);
 
-/* The host of a URL in small letters, without user, port and last full stop, in `out`; empty if
- * there is none, or it has more than CORPUS_NAME_BYTES bytes. */
-struct span corpus_host(struct span url, char out[CORPUS_NAME_BYTES]);
-
 /* Appends everything as JSON, or as tables for a person.  ERR_NOMEM. */
 int corpus_put_json(const struct corpus *c, const struct corpus_conf *conf, struct buf *b);
 int corpus_put_text(const struct corpus *c, const struct corpus_conf *conf, struct buf *b);

@@ -168,7 +168,8 @@ void wt_walk(struct wt *w, struct wt_frame *f, struct wt_range r)
     }
 }
 
-void wt_end_frame(struct wt *w, struct wt_frame *f)
+/* Closes what is open in the frame. */
+static void end_frame(struct wt *w, struct wt_frame *f)
 {
     wt_close_quotes(w, f);
     if (f->pre)
@@ -190,7 +191,7 @@ void wt_part(struct wt *w, struct wt_frame *f, struct wt_range r, bool lines)
     }
     w->depth++;
     wt_walk(w, &sub, r);
-    wt_end_frame(w, &sub);
+    end_frame(w, &sub);
     w->depth--;
     f->text |= w->out->n > before;
     f->dropped |= sub.dropped;
@@ -251,7 +252,7 @@ int wikitext_extract(struct wikitext *x, const struct wiki_site *site, struct sp
     w->rc = wt_nodes_find(&w->nodes, text, has_variants(site->lang));
     if (w->rc == 0) {
         wt_walk(w, &f, (struct wt_range){0, (uint32_t)text.n, 0});
-        wt_end_frame(w, &f);
+        end_frame(w, &f);
         wt_heads_end(w, 0);
     }
     if (w->rc < 0)

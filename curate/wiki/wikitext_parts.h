@@ -114,9 +114,8 @@ void wt_dropped(struct wt *w, struct wt_frame *f);
 void wt_paren_open(struct wt *w);
 void wt_paren_close(struct wt *w, struct wt_frame *f);
 
-/* wikitext.c.  Writes a range; then closes what is open in the frame. */
+/* wikitext.c.  Writes a range. */
 void wt_walk(struct wt *w, struct wt_frame *f, struct wt_range r);
-void wt_end_frame(struct wt *w, struct wt_frame *f);
 /* Writes an argument, or another part with a frame of its own. */
 void wt_part(struct wt *w, struct wt_frame *f, struct wt_range r, bool lines);
 /* The first node at or behind r->at that ends within r, or NULL; r->node goes along. */

@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "curate/archive/charset.h"
+#include "curate/archive/charset_label.h"
 
 static struct charset *c;
 
@@ -60,11 +61,11 @@ static void test_labels(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *name = charset_of_label(span_of(cases[i].label));
+        const struct charset_entry *entry = charset_entry_of(span_of(cases[i].label));
         if (cases[i].name)
-            assert_string_equal(name, cases[i].name);
+            assert_string_equal(entry->name, cases[i].name);
         else
-            assert_null(name);
+            assert_null(entry);
     }
 }
 

@@ -39,7 +39,6 @@ static void a_set_keeps_the_first_value(void **s)
         assert_int_equal(hash_set_add(set, lo, hi, &v), 0);
         assert_int_equal(v, i);
     }
-    assert_int_equal(hash_set_count(set), 40000);
     v = 5; /* keys of zeroes, and equal low halves */
     assert_int_equal(hash_set_add(set, 0, 0, &v), 1);
     v = 6;
