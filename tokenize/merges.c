@@ -5,8 +5,9 @@
 #define INSIDE (UINT32_MAX - 1) /* a cell that is neither the first nor the last of its token */
 
 enum {
-    COUNTER_BITS = 17, /* more are no faster: they leave the cache */
-    AHEAD = 16         /* places whose cells are fetched early */
+    COUNTERS = 1 << 17,      /* more are no faster: they leave the cache */
+    COUNTERS_FILE = 1 << 20, /* but another reading of a file costs more */
+    AHEAD = 16               /* places whose cells are fetched early */
 };
 
 /* ---- joining ---- */
@@ -173,7 +174,6 @@ static int make_token(struct trainer *t, uint64_t key, struct merge *m, struct b
 /* Joins this round's pairs. */
 static int join_pairs(struct trainer *t, const uint32_t *tokens, struct buf *found, struct err *e)
 {
-    uint64_t room = t->file ? t->words->max_cells : t->words->n_cells;
     bool first = true, known = false;
     struct merge m;
 
@@ -188,7 +188,7 @@ static int join_pairs(struct trainer *t, const uint32_t *tokens, struct buf *fou
         p = *pairs_find(&t->pairs, heap_entries(&t->heap)->key);
         /* The lists or the table may be full; and a token there was before (a special one) has not the id that what is said
          * of ties at the ends of runs relies upon. */
-        if (known || (!first && (t->listed + 2ULL * p.n > room || t->pairs.n > 2 * t->rules->pairs))) {
+        if (known || (!first && (t->listed + 2ULL * p.n > t->words->max_listed || t->pairs.n > 2 * t->rules->pairs))) {
             t->most = p.count;
             break;
         }
@@ -245,16 +245,16 @@ int merges_find(struct merges_words *words, struct word_file *file, const struct
 
     t.ids = (rules->target > *tokens ? rules->target : *tokens) + 1;
     t.floor = rules->min_frequency < 1 ? 1 : rules->min_frequency > INT64_MAX ? INT64_MAX : (int64_t)rules->min_frequency;
-    t.counter_bits = COUNTER_BITS;
-    while (file && t.counter_bits < 20 && (uint64_t)1 << t.counter_bits < rules->pairs * 16)
-        t.counter_bits++; /* another reading costs more */
+    t.few.n = file ? COUNTERS_FILE : COUNTERS;
+    if (t.few.n > rules->pairs * 16)
+        t.few.n = rules->pairs * 16;
     t.length = calloc(t.ids, sizeof *t.length);
     t.width = calloc(t.ids, sizeof *t.width);
     t.left = calloc(t.ids, sizeof *t.left);
     t.right = calloc(t.ids, sizeof *t.right);
-    t.counters = malloc(sizeof *t.counters << t.counter_bits);
+    t.few.of = malloc(t.few.n * sizeof *t.few.of);
     t.filter = calloc((size_t)1 << MERGES_FILTER_BITS >> 6, sizeof *t.filter);
-    if (t.filter && t.length && t.width && t.left && t.right && t.counters)
+    if (t.filter && t.length && t.width && t.left && t.right && t.few.of)
         rc = find_merges(&t, tokens, found, e);
     else
         rc = err_set(e, ERR_NOMEM, "out of memory for %u tokens", rules->target);
@@ -262,7 +262,7 @@ int merges_find(struct merges_words *words, struct word_file *file, const struct
     free(t.width);
     free(t.left);
     free(t.right);
-    free(t.counters);
+    free(t.few.of);
     free(t.filter);
     pairs_free(&t.pairs);
     buf_free(&t.heap);

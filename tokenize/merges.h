@@ -41,6 +41,8 @@ struct merges_words {
     uint32_t *lists;  /* room for 2 * n_cells, with a file for 2 * max_cells */
     uint64_t n_cells; /* <= MERGES_CELLS_MAX */
     uint64_t n_words;
+    uint64_t max_listed; /* of the lists, to be used unless a single pair needs more */
+    uint64_t *counters, n_counters; /* may lie in lists, with a file in all other arrays */
     /* with a file, room for what the round takes from it: */
     uint64_t max_cells, max_words, n_runs;
     uint32_t *runs;   /* max_cells: what is in the cells, as it was at first; n_runs of them */

@@ -1,7 +1,9 @@
 #include "tokenize/merges_runs.h"
 
 enum {
-    STEP = 64 /* the bar is a part of the highest count */
+    STEP = 64,       /* the bar is a part of the highest count */
+    LEVEL_PARTS = 8, /* levels between a power of two and the next */
+    LEVELS = 62 * LEVEL_PARTS
 };
 
 static int no_memory(struct err *e)
@@ -45,29 +47,77 @@ static inline bool next_pair(const struct trainer *t, const struct merges_words 
     return false;
 }
 
-static uint64_t counter_of(const struct trainer *t, uint64_t key)
+/* Counts all pairs by their hash: upper bounds of theirs. */
+static int count_by_hash(struct trainer *t, const struct merges_counters *c, struct err *e)
 {
-    return pair_hash(key) >> (64 - t->counter_bits);
+    const struct merges_words *w;
+    uint64_t key;
+    int rc;
+
+    memset(c->of, 0, c->n * sizeof *c->of);
+    TRY(rewind_words(t, e));
+    while ((rc = next_words(t, &w, e)) > 0)
+        for (uint64_t at = 0; next_pair(t, w, &at, &key);)
+            c->of[merges_counter(c, pair_hash(key))] += w->count[w->word[at]];
+    t->counters = *c;
+    return rc;
+}
+
+/* Counts from a level's bound up to the next one's are on it. */
+static unsigned level_of(uint64_t count)
+{
+    unsigned shift = count < LEVEL_PARTS ? 0 : 60 - (unsigned)__builtin_clzll(count);
+
+    return shift * LEVEL_PARTS + (unsigned)(count >> shift);
+}
+
+static int64_t level_bound(unsigned level)
+{
+    unsigned shift = level < 2 * LEVEL_PARTS ? 0 : level / LEVEL_PARTS - 1;
+
+    return (int64_t)((uint64_t)(level - shift * LEVEL_PARTS) << shift);
+}
+
+/* Sets the bar to a part of the highest count, and higher while more than n counters reach it; gives how many reached the
+ * first. */
+static uint64_t find_bar(struct trainer *t, uint64_t n)
+{
+    const struct merges_counters *c = &t->counters;
+    uint64_t on[LEVELS] = {0}, first = 0, reach, most = 0;
+    unsigned level;
+
+    for (uint64_t i = 0; i < c->n; i++) {
+        most = c->of[i] > most ? c->of[i] : most;
+        on[level_of(c->of[i])]++;
+    }
+    if ((int64_t)most < t->most) /* several pairs in one counter */
+        t->most = (int64_t)most;
+    t->bar = t->most / STEP > t->floor ? t->most / STEP : t->floor;
+    level = level_of((uint64_t)t->bar);
+    for (unsigned i = level; i < LEVELS; i++)
+        first += on[i];
+    reach = first;
+    while (reach > n && level_bound(level + 1) <= t->most / 2) { /* never all: the bar has to sink */
+        reach -= on[level++];
+        t->bar = level_bound(level);
+    }
+    return first;
 }
 
 /* Sets the bar by the highest count that there can be: 1; 0: no pair is left. */
 static int set_bar(struct trainer *t, struct err *e)
 {
-    const struct merges_words *w;
-    int64_t most = 0;
-    uint64_t key;
-    int rc;
+    struct merges_counters many = {t->words->counters, t->words->n_counters};
+    uint64_t n = t->rules->pairs / 2;
 
-    memset(t->counters, 0, sizeof *t->counters << t->counter_bits);
-    TRY(rewind_words(t, e));
-    while ((rc = next_words(t, &w, e)) > 0)
-        for (uint64_t at = 0; next_pair(t, w, &at, &key);)
-            t->counters[counter_of(t, key)] += w->count[w->word[at]];
-    for (uint64_t i = 0; i < (uint64_t)1 << t->counter_bits; i++)
-        most = (int64_t)t->counters[i] > most ? (int64_t)t->counters[i] : most;
-    t->most = most < t->most ? most : t->most; /* several pairs in one counter */
-    t->bar = t->most / STEP > t->floor ? t->most / STEP : t->floor;
-    return rc < 0 ? rc : t->most >= t->floor;
+    if (!t->file && many.n > t->words->n_cells) /* there are no more pairs */
+        many.n = t->words->n_cells;
+    TRY(count_by_hash(t, &t->few, e));
+    if (find_bar(t, n) > t->few.n / 4 && many.n > t->few.n) { /* so full that they say little */
+        TRY(count_by_hash(t, &many, e));
+        find_bar(t, n);
+    }
+    return t->most >= t->floor;
 }
 
 /* ---- the most frequent pairs ---- */
@@ -82,7 +132,7 @@ static bool is_in(const struct range *r, uint64_t key)
 {
     uint64_t h = pair_hash(key);
 
-    return h >> 32 >= r->from && h >> 32 < r->to && r->t->counters[h >> (64 - r->t->counter_bits)] >= (uint64_t)r->t->bar;
+    return h >> 32 >= r->from && h >> 32 < r->to && r->t->counters.of[merges_counter(&r->t->counters, h)] >= (uint64_t)r->t->bar;
 }
 
 static bool keep_in(const void *range, const struct pair *p)

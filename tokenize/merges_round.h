@@ -15,6 +15,16 @@ struct merges_side {
     bool met, kept;
 };
 
+/* Counts of pairs by hash: several pairs may share one. */
+struct merges_counters {
+    uint64_t *of, n; /* n <= 2^32 */
+};
+
+static inline uint64_t merges_counter(const struct merges_counters *c, uint64_t hash)
+{
+    return (hash >> 32) * c->n >> 32;
+}
+
 struct trainer {
     struct merges_words *words;
     struct word_file *file; /* NULL: words has all */
@@ -27,8 +37,7 @@ struct trainer {
     /* This round's pairs are all those above the bar, and those that reach it whose tie is no more than `tie`. */
     int64_t bar;
     uint64_t tie;
-    uint64_t *counters; /* of pairs by hash: an upper bound */
-    unsigned counter_bits;
+    struct merges_counters few, counters; /* few: fit into the cache; counters: this round's, maybe those */
     struct pair_table pairs;
     uint64_t *filter;   /* a bit for each pair that the round begins with, by hash */
     struct buf heap;    /* struct pair_entry */

@@ -8,8 +8,9 @@ enum {
     RUNS_LEAST = 12 << 20,
     TOKEN_MEMORY = 160,      /* for each token */
     CELL = 12,               /* bytes: the token, the word, a place in lists */
+    CELL_LISTED = CELL + 4,  /* two places, which saves readings */
     WORD = 8,                /* its count */
-    RUN_CELL = CELL + 4,     /* the token that was there */
+    RUN_CELL = CELL_LISTED + 4, /* the token that was there */
     RUN = WORD + 8 + 16      /* where it begins, then and now; four slots at most */
 };
 
@@ -22,7 +23,7 @@ static uint64_t other_memory(const struct train_options *x)
 }
 
 /* The arrays, in one piece of memory, which is taken as it is used. */
-static int make_room(struct train_words *w, uint64_t cells, uint64_t words, bool runs, struct err *e)
+static int make_room(struct train_words *w, uint64_t cells, uint64_t words, uint64_t listed, bool runs, struct err *e)
 {
     struct merges_words *m = &w->m;
     uint64_t size = cells * 16 + words * 8 + (runs ? cells * 4 + words * 8 + merges_slots(words) * 4 : 0);
@@ -42,6 +43,9 @@ static int make_room(struct train_words *w, uint64_t cells, uint64_t words, bool
     m->first = m->runs + cells;
     m->now = m->first + words;
     m->slots = m->now + words;
+    m->max_listed = listed;
+    m->counters = runs ? m->count : m->count + words + cells;
+    m->n_counters = runs ? size / 8 : listed / 2;
     return 0;
 }
 
@@ -96,20 +100,22 @@ static int put_on_disk(struct train_words *w, struct word_counts *c, const struc
     TRY(word_file_open(&w->file, x->tmp, e));
     TRY(word_counts_each(c, file_word, w, e));
     TRY(word_file_end(&w->file, e));
-    return make_room(w, cells < MERGES_CELLS_MAX ? cells : MERGES_CELLS_MAX, cells / 4, true, e);
+    cells = cells < MERGES_CELLS_MAX ? cells : MERGES_CELLS_MAX;
+    return make_room(w, cells, cells / 4, 2 * cells, true, e);
 }
 
 int train_words_make(struct train_words *w, struct word_counts *c, const struct train_options *x,
                      const uint32_t *byte_id, struct err *e)
 {
-    uint64_t cells = c->bytes + c->n + 1, here = cells * CELL + c->n * WORD + other_memory(x);
+    uint64_t cells = c->bytes + c->n + 1, here = cells * CELL + c->n * WORD + other_memory(x), listed;
 
     *w = (struct train_words){.byte_id = byte_id};
     if (cells > MERGES_CELLS_MAX || here > x->memory)
         return put_on_disk(w, c, x, e);
     if (tally_size(&c->tally) + here > x->memory)
         TRY(word_counts_move(c, x, e));
-    TRY(make_room(w, cells, c->n, false, e));
+    listed = here + cells * (CELL_LISTED - CELL) > x->memory ? cells : 2 * cells;
+    TRY(make_room(w, cells, c->n, listed, false, e));
     w->m.cells[0] = MERGES_END;
     w->m.n_cells = 1;
     return word_counts_each(c, put_word, w, e);

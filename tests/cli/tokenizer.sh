@@ -157,6 +157,12 @@ for v in gpt2 llama3 qwen2 o200k tekken; do as $v $v; done
 as frequency llama3 --vocab-size 2000 --min-frequency 4
 as specials o200k --special-tokens '<s>' --special-tokens the --special-tokens '</s>' --special-tokens '<s>' --special-tokens 12
 as short gpt2 --max-token-length 6
+for kind in words:3000 long:2000 same:300 chinese:2000 code:1500; do
+    size=${kind#*:} kind=${kind%:*}
+    awk -v "kind=$kind" -f "$D/train/hard.awk" >hard.txt
+    quern tokenizer train --memory 64M --vocab-size "$size" --vocab-merges o hard.txt 2>/dev/null
+    same "as Hugging Face's trainer, $kind" o/merges.txt "$D/train/$kind-merges.txt"
+done
 quern tokenizer train --ties tiktoken --pattern cl100k --vocab-size 601 --ranks o.tiktoken "$D/train/one.jsonl" 2>/dev/null
 same "as tiktoken's educational trainer" o.tiktoken "$D/train/educational.tiktoken"
 zstd -q "$D/train/texts.jsonl" -o texts.zst && gzip -c "$D/train/texts.jsonl" >texts.gz

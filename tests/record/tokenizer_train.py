@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Records tests/data/tokenizer/train: merges that Hugging Face's trainer and tiktoken's educational
-one find in the hard strings of tests/data/tokenizer, by pattern and by option.
+one find in the hard strings of tests/data/tokenizer, by pattern and by option, and in texts that are hard to train on.
 
 usage: tokenizer_train.py TESTS/DATA/TOKENIZER      (needs tokenizers and tiktoken; recorded with 0.23.3 and 0.14.0)
 """
@@ -8,6 +8,7 @@ import base64
 import json
 import os
 import re
+import subprocess
 import sys
 
 from tiktoken import _educational
@@ -27,7 +28,7 @@ exec("\n".join(re.findall(r"^(?:GPT2|CL100K|LLAMA3|QWEN2|WORD|SUFFIX|O200K|TEKKE
 level = pre_tokenizers.ByteLevel
 
 
-def train(name, pattern, **options):
+def train(name, pattern, texts=texts, **options):
     t = Tokenizer(models.BPE())
     t.pre_tokenizer = level(add_prefix_space=False) if pattern == "gpt2" else pre_tokenizers.Sequence([
         pre_tokenizers.Split(Regex(patterns[pattern.upper()]), "isolated"), level(add_prefix_space=False, use_regex=False)])
@@ -41,6 +42,10 @@ for p in ("gpt2", "llama3", "qwen2", "o200k", "tekken"):
 train("frequency", "llama3", vocab_size=2000, min_frequency=4)
 train("specials", "o200k", special_tokens=["<s>", "the", "</s>", "<s>", "12"])
 train("short", "gpt2", max_token_length=6)
+for kind, size in (("words", 3000), ("long", 2000), ("same", 300), ("chinese", 2000), ("code", 1500)):
+    awk = subprocess.run(["awk", "-v", f"kind={kind}", "-f", os.path.join(out, "hard.awk")], stdout=subprocess.PIPE, check=True)
+    train(kind, "gpt2", awk.stdout.decode().splitlines(keepends=True), vocab_size=size)
+    os.remove(os.path.join(out, f"{kind}-vocab.json"))  # the ids are in order
 
 # The trainer takes one string, and one text here.
 text = "".join(texts)

@@ -114,7 +114,11 @@ static void make_cells(const struct plain *p, struct merges_words *m)
         }
     }
     m->n_cells = at;
+    m->max_listed = at * (1 + below(2));
     m->n_words = p->words;
+    m->n_counters = below(2) ? 0 : 1 + below((uint32_t)at);
+    m->counters = malloc(at * sizeof *m->counters);
+    assert_non_null(m->counters);
 }
 
 /* The same words in a file, with room for few of them. */
@@ -133,6 +137,7 @@ static void make_file(const struct plain *p, struct word_file *f, struct merges_
     m->now = malloc(WORDS * sizeof *m->now);
     m->slots = malloc(merges_slots(m->max_words) * sizeof *m->slots);
     assert_true(m->runs && m->first && m->now && m->slots);
+    m->max_listed = m->max_cells * (1 + below(2));
     m->n_cells = m->n_words = 0;
 }
 
@@ -146,6 +151,7 @@ static void free_cells(struct merges_words *m)
     free(m->word);
     free(m->count);
     free(m->lists);
+    free(m->counters);
 }
 
 static int next_id(void *state, uint32_t left, uint32_t right, uint32_t *id, struct err *e)
@@ -201,7 +207,7 @@ static void a_long_piece_takes_no_longer(void **state)
 {
     enum { N = 4 << 20 };
     struct merges_words m = {.cells = malloc((N + 2) * 4), .word = calloc(N + 2, 4), .count = malloc(8),
-                             .lists = malloc((N + 2) * 8ULL), .n_cells = N + 2, .n_words = 1};
+                             .lists = malloc((N + 2) * 8ULL), .max_listed = 2 * (N + 2), .n_cells = N + 2, .n_words = 1};
     uint32_t tokens = 26;
     struct merges_rules r = {.target = 5000, .join = next_id, .state = &tokens, .pairs = 1 << 20};
     struct buf found = {0};
