@@ -247,7 +247,11 @@ $(FAKES): tests/fake_nccl.c tests/nccl_numbers.c tests/streams.h comm/nccl_api.h
 # Runs under mpirun: tests/cli/comm.sh.
 $B/tests/comm_ranks: $B/tests/comm_ranks.c.o $B/tests/streams.c.o $B/libcomm.a $B/libbase.a
 	@$(CC) $(CFLAGS) $^ $(LDFLAGS) $(LDLIBS) -o $@
-$B/tests/checkpoint_ranks $B/tests/pipeline_ranks: %: %.c.o $(ARCHIVES)
+# Calls that tests/failing_calls.c makes fail.
+FAILING := mkdir rename renameat2 unlink unlinkat rmdir fsync ftruncate opendir open write close
+$B/tests/checkpoint_ranks: $B/tests/checkpoint_ranks.c.o $B/tests/failing_calls.c.o $(ARCHIVES)
+	@$(CC) $(CFLAGS) $(filter %.o,$^) $(FAILING:%=-Wl,--wrap=%) -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
+$B/tests/pipeline_ranks: %: %.c.o $(ARCHIVES)
 	@$(CC) $(CFLAGS) $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/unit/%_test: $B/tests/unit/%_test.c.o $(ARCHIVES)
 	@$(CC) $(CFLAGS) $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@

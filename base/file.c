@@ -84,7 +84,7 @@ int file_write_all(const char *path, struct span s, struct err *e)
 
 int file_map_open(struct file_map *m, const char *path, struct err *e)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for who writes to a pipe */
     struct stat st;
     void *p;
 

@@ -276,7 +276,12 @@ int file_resume(struct file_out **out, const char *path, uint64_t size, struct e
 /* Pipes, devices and some file systems cannot be synced: that is no failure. */
 static int sync_fd(int fd)
 {
-    if (fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP)
+    int rc;
+
+    do
+        rc = fsync(fd);
+    while (rc < 0 && errno == EINTR);
+    if (rc == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP)
         return 0;
     return -1;
 }

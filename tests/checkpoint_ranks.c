@@ -1,8 +1,9 @@
 /* Checkpoints of several ranks, divided at random; run by tests/cli/checkpoint_ranks.sh under mpirun:
  *   checkpoint_ranks MODE DIR STEP SEED
  * A seed says how tensors are divided among however many ranks there are.  Exit status 3: a call
- * failed, with its message. */
+ * failed, with its message.  FAULTS=N: mode fault tries every N-th call of the system. */
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "tests/failing_calls.h"
 #include "train/saver.h"
 
 static struct comm *world;
@@ -373,6 +375,72 @@ static void run_full(const char *dir, int64_t step, uint64_t seed)
     }
 }
 
+/* Descriptors and threads of this process. */
+static int held(void)
+{
+    return count("/proc/self/fd", "", NULL) * 1000 + count("/proc/self/task", "", NULL);
+}
+
+/* One save in which on rank r the n-th call fails.  False: there are fewer.  *last: the step that stands. */
+static bool save_with_fault(struct saver *s, const char *dir, int64_t step, bool async, int r, long n, int error, int64_t *last)
+{
+    int had = held(), rc;
+    const char *call;
+    int64_t fired;
+
+    if (world->rank == r)
+        failing_arm(n, error);
+    rc = save(s, step, async);
+    call = failing_disarm();
+    fired = sum(call != NULL, COMM_SUM);
+    expect(sum(rc, COMM_MIN) == sum(rc, COMM_MAX), "all ranks agree");
+    expect(held() == had, "no descriptor and no thread is left");
+    if (rc == SAVER_FAILED) {
+        if (!fired || !strstr(err.msg, dir) || !strstr(err.msg, strerror(error)))
+            expect(0, "it is said which file and why");
+        expect(count(dir, ".iter", NULL) == 0, "nothing is left");
+    }
+    must(comm_barrier(world, &err));
+    fired |= error == 0;
+    *last = load(dir, CHECKPOINT_LAST);
+    expect(*last == step || (rc == SAVER_FAILED && *last == step - 1), fired && call ? call : "a whole one stands");
+    must(comm_barrier(world, &err));
+    return fired;
+}
+
+/* Each call of the system that saving makes, on the first rank and the last, fails: of a step that is new, and of one that
+ * is there.  Training could go on, what stood stands, and the next save is good. */
+static void run_fault(const char *dir, int64_t step, uint64_t seed)
+{
+    static const int errors[] = {ENOSPC, EIO, EINTR};
+    const char *every = getenv("FAULTS");
+    int stride = every ? atoi(every) : 1, points = 0;
+    int64_t last = step;
+
+    for (int async = 0; async < 2; async++) {
+        struct saver *s;
+
+        divide(seed + (uint64_t)async);
+        must(saver_open(&s, world, dev, dir, mine, n_mine, async, &err));
+        expect(save(s, last, async) == SAVER_SAVED, "before");
+        for (int r = 0; r < world->size; r += world->size > 1 ? world->size - 1 : 1)
+            for (int new = 0; new < 2; new++)
+                for (long n = 1 + below(stride);; n += stride, points++) {
+                    step = last + new;
+                    if (!save_with_fault(s, dir, step, async, r, n, errors[points % 3], &last))
+                        break;
+                }
+        for (int r = 0; r < world->size; r++)
+            save_with_fault(s, dir, last + 1, async, r, 1, 0, &last);
+        expect(save(s, ++last, async) == SAVER_SAVED, "the next");
+        expect(load(dir, CHECKPOINT_LAST) == last && count(dir, ".iter", NULL) == 0, "nothing is left behind it");
+        must(comm_barrier(world, &err));
+        saver_close(s);
+    }
+    if (world->rank == 0)
+        printf("%d faults\n", points);
+}
+
 /* No rank has the corner of one tensor. */
 static void run_hole(const char *dir, int64_t step, uint64_t seed)
 {
@@ -413,14 +481,15 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(const char *dir, int64_t step, uint64_t seed);
     } modes[] = {{"save", run_save}, {"load", run_load}, {"damage", run_damage}, {"full", run_full}, {"hole", run_hole},
-                 {"loop", run_loop}};
+                 {"loop", run_loop}, {"fault", run_fault}};
+    const size_t n = sizeof modes / sizeof *modes;
     size_t m = 0;
 
     must(comm_open(&world, "auto", 60, &err));
     log_init("checkpoint_ranks", LOG_ERROR);
-    while (m < 6 && (argc != 5 || strcmp(argv[1], modes[m].name) != 0))
+    while (m < n && (argc != 5 || strcmp(argv[1], modes[m].name) != 0))
         m++;
-    if (m == 6)
+    if (m == n)
         return 2;
     must(device_open(&dev, "cpu", 1, &err));
     must(model_config_check(&model, 16, &err));

@@ -57,8 +57,9 @@ int checkpoint_begin(struct checkpoint_folder *f, struct err *e);
 int checkpoint_write(const struct checkpoint_folder *f, int rank, int ranks, const struct piece *v, int n,
                      safetensors_data_fn *fn, void *arg, struct buf *entries, struct err *e);
 /* One rank, behind all others: entries are all ranks', in their order, each as checkpoint_write gave it.  A
- * checkpoint of the same step is replaced.  On failure what stood in dir stands as it was, and
- * nothing of this one is left. */
+ * checkpoint of the same step is replaced.  On failure what stood in dir stands; of this one nothing is left,
+ * unless it is whole and only its name could not be made sure of.  ERR_LIMIT: metadata above CHECKPOINT_METADATA. */
+enum { CHECKPOINT_METADATA = 1 << 30 };
 int checkpoint_commit(const struct checkpoint_folder *f, const struct checkpoint_info *info, const struct span *entries,
                       int ranks, struct err *e);
 /* In its place: removes the folder. */

@@ -11,8 +11,6 @@
 #include "base/node.h"
 #include "train/checkpoint.h"
 
-enum { METADATA_MAX = 1 << 28 };
-
 /* A tensor in a file, and the checksum that it must have. */
 struct stored {
     const char *file;
@@ -159,7 +157,7 @@ static int read_checkpoint(struct checkpoint *ck, struct err *e)
     int rc;
 
     snprintf(path, sizeof path, "%s/metadata.json", ck->path);
-    rc = file_read_all(path, METADATA_MAX, &text, e);
+    rc = file_read_all(path, CHECKPOINT_METADATA, &text, e);
     kept = arena_dup(&ck->arena, buf_span(&text));
     buf_free(&text);
     TRY(rc);

@@ -68,24 +68,13 @@ static int make_folders(const char *dir, struct err *e)
         if (path[i] != '/' && path[i] != '\0')
             continue;
         path[i] = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        if (mkdir(path, 0777) == 0)
+            TRY(file_sync_parent(path, e));
+        else if (errno != EEXIST)
             return err_sys(e, ERR_IO, "cannot make folder '%s'", path);
         path[i] = dir[i];
     }
     return 0;
-}
-
-static int sync_folder(const char *path, struct err *e)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY);
-    int rc = 0;
-
-    if (fd < 0)
-        return err_sys(e, ERR_IO, "cannot open folder '%s'", path);
-    if (fsync(fd) != 0)
-        rc = err_sys(e, ERR_IO, "cannot sync folder '%s'", path);
-    close(fd);
-    return rc;
 }
 
 static void temporary(const struct checkpoint_folder *f, char path[PATH_ROOM])
@@ -252,16 +241,17 @@ static int put_metadata(struct buf *b, const struct checkpoint_info *info, const
 
 /* Puts tmp in the place of final.  An older checkpoint of this step changes places
  * with it in one system call, so that there is a whole one at every moment. */
-static int put_in_place(const char *dir, const char *tmp, const char *final, struct err *e)
+static int put_in_place(const char *tmp, const char *final, struct err *e)
 {
     if (rename(tmp, final) != 0) {
         if (errno != ENOTEMPTY && errno != EEXIST)
             return err_sys(e, ERR_IO, "cannot rename '%s' to '%s'", tmp, final);
         if (renameat2(AT_FDCWD, tmp, AT_FDCWD, final, RENAME_EXCHANGE) != 0)
             return err_sys(e, ERR_IO, "cannot exchange '%s' and '%s'", tmp, final);
-        remove_folder(tmp);
     }
-    return sync_folder(dir, e);
+    TRY(file_sync_parent(final, e));
+    remove_folder(tmp); /* the older one, if it was there */
+    return 0;
 }
 
 int checkpoint_commit(const struct checkpoint_folder *f, const struct checkpoint_info *info, const struct span *entries,
@@ -273,13 +263,16 @@ int checkpoint_commit(const struct checkpoint_folder *f, const struct checkpoint
 
     temporary(f, tmp);
     snprintf(path, sizeof path, "%s/metadata.json", tmp);
-    rc = rc < 0 ? err_set(e, rc, "%s: no memory", path) : file_write_all(path, buf_span(&meta), e);
+    if (rc < 0)
+        err_set(e, rc, "%s: no memory", path);
+    else if (meta.n > CHECKPOINT_METADATA)
+        rc = err_set(e, ERR_LIMIT, "%s: %zu MB would not be read again: the ranks have too many slices", path, meta.n / 1000000);
+    else
+        rc = file_write_all(path, buf_span(&meta), e); /* and the folder is on disk, with all ranks' files */
     buf_free(&meta);
-    if (rc == 0)
-        rc = sync_folder(tmp, e);
     snprintf(path, sizeof path, "%s/iter_%07" PRId64, f->dir, f->step);
     if (rc == 0)
-        rc = put_in_place(f->dir, tmp, path, e);
+        rc = put_in_place(tmp, path, e);
     if (rc < 0) {
         remove_folder(tmp);
         return rc;

@@ -219,6 +219,8 @@ int safetensors_write(const char *path, struct safetensor *v, int n, const char 
 
     if (rc < 0)
         err_set(e, rc, "%s: no memory for the header", path);
+    else if (b.n - 8 > HEADER_MAX)
+        rc = err_set(e, ERR_LIMIT, "%s: %d tensors make a header of %zu MB: no reader takes it", path, n, b.n / 1000000);
     if (rc == 0)
         rc = file_create(&f, path, 0, e);
     if (rc == 0)

@@ -40,6 +40,13 @@ has 'verify: the other' out 'whole    hurt/iter_0000001'
 check 'before a disk is full' ranks 3 save full 1 9
 check 'one rank has no room' ranks 3 full full 2 9
 
+# ---- any call of the system fails ----
+# FAULTS=1: each of them, not every third.
+export FAULTS=${FAULTS:-3}
+check 'a call that fails, in each place' ranks 3 fault faults 1 "$((FAULTS + 4))"
+check 'what stands is whole' quern-checkpoint verify faults
+check 'the same, one process' ranks 1 fault faults 1000 2
+
 # ---- kill -9 of any rank at any moment ----
 mkdir kills
 last=0 lost=0 torn=0

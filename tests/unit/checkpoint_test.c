@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "train/saver.h"
 
@@ -202,6 +204,68 @@ static void damage_is_found_and_the_one_before_used(void **state)
         assert_int_equal(opened(CHECKPOINT_LAST), 20);
         buf_free(&b);
     }
+}
+
+/* Puts `to` in the place of `from` in the metadata of step 20, under a good checksum, and opens it. */
+static int64_t opened_with(const char *from, const char *to)
+{
+    const char *path = at("iter_0000020/metadata.json");
+    struct buf was = {0}, b = {0};
+    const char *found;
+    int64_t got;
+
+    assert_int_equal(file_read_all(path, 1 << 28, &was, &e), 0);
+    found = strstr(was.p, from);
+    assert_non_null(found);
+    assert_int_equal(buf_put(&b, was.p, (size_t)(found - was.p)), 0);
+    assert_int_equal(buf_puts(&b, to), 0);
+    assert_int_equal(buf_puts(&b, found + strlen(from)), 0);
+    b.n -= strlen(",\"xxh3\":\"0123456789abcdef\"}\n");
+    assert_int_equal(buf_printf(&b, ",\"xxh3\":\"%016" PRIx64 "\"}\n", hash_xxh3_64(buf_span(&b))), 0);
+    spew(path, b.p, b.n);
+    got = opened(20);
+    spew(path, was.p, was.n);
+    buf_free(&b);
+    buf_free(&was);
+    return got;
+}
+
+/* Metadata that is as it was written and says what cannot be. */
+static void metadata_are_not_trusted(void **state)
+{
+    static const char name[] = "\"name\":\"model.safetensors\"", file[] = "\"bytes\":";
+    static const struct {
+        const char *from, *to, *why;
+    } t[] = {
+        {name, "\"name\":\"../iter_0000010/model.safetensors\"", "a file without name"},
+        {name, "\"name\":\"/etc/passwd\"", "a file without name"},
+        {name, "\"name\":\"..\"", "it is no regular file"},
+        {name, "\"name\":\"\"", "it is no regular file"},
+        {name, "\"name\":7", "a file without name"},
+        {name, "\"name\":\"metadata.json\"", "metadata.json: "},
+        {name, "\"name\":\"no.safetensors\"", "No such file"},
+        {name, "\"name\":\"optimizer.safetensors\"", "optimizer.safetensors: "},
+        {file, "\"bytes\":-1,\"was\":", "model.safetensors: "},
+        {file, "\"bytes\":9999999999999999,\"was\":", "not the 9999999999999999 that were written"},
+        {"\"tensors\":{", "\"tensors\":3,\"were\":{", "damaged: the checksum of"},
+        {"\"tensors\":{", "\"none\":{", "without name or tensors"},
+        {"\"files\":[", "\"files\":[],\"were\":[", "no files"},
+        {"\"files\":[", "\"files\":[3,", "without name or tensors"},
+        {"\"iteration\":20", "\"iteration\":10", "it is of step 10"},
+        {"\"version\":1", "\"version\":3", "version 3 is not known"},
+    };
+
+    (void)state;
+    assert_int_equal(save(10) | save(20), 0);
+    assert_int_equal(opened_with(name, name), 20);
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++)
+        if (opened_with(t[i].from, t[i].to) >= 0 || !strstr(e.msg, t[i].why) || !strstr(e.msg, "iter_0000020"))
+            fail_msg("%s: '%s'", t[i].to, e.msg);
+    assert_int_equal(unlink(at("iter_0000020/model.safetensors")), 0);
+    assert_int_equal(mkfifo(at("iter_0000020/model.safetensors"), 0666), 0);
+    assert_int_equal(opened(CHECKPOINT_LAST), 10); /* and does not wait for a writer */
+    assert_int_equal(unlink(at("iter_0000020/model.safetensors")), 0);
+    assert_int_equal(save(20), 0);
 }
 
 static void all_damaged_is_an_error(void **state)
@@ -563,6 +627,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),
         cmocka_unit_test(damage_is_found_and_the_one_before_used),
+        cmocka_unit_test(metadata_are_not_trusted),
         cmocka_unit_test(all_damaged_is_an_error),
         cmocka_unit_test(the_text_file_says_which_is_last),
         cmocka_unit_test(a_failed_save_leaves_nothing),
