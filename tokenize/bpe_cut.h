@@ -38,6 +38,8 @@ static inline uint32_t bpe_cross_wide(uint32_t context)
     return context * 0x9E3779B1u >> (32 - BPE_CROSS_WIDE_LOG2);
 }
 
+bool bpe_is_ascii(struct span s);
+
 /* Notes all tokens.  ERR_NOMEM. */
 int bpe_crossings_note(struct bpe_crossings *c, const struct vocab *v, struct err *e);
 void bpe_crossings_free(struct bpe_crossings *c);

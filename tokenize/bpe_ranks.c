@@ -5,14 +5,6 @@
 
 enum { TOGETHER = 64 };
 
-static bool is_ascii(struct span s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if ((uint8_t)s.p[i] >= 0x80)
-            return false;
-    return true;
-}
-
 /* ---- the pairs, from short tokens to long ones ---- */
 
 struct ranked {
@@ -71,7 +63,7 @@ static int learn(struct bpe *b, const struct vocab *v, uint32_t id, const uint32
     struct bpe_byte_pair *bytes;
 
     if (n != 2) {
-        b->unreached |= n != 1 && !is_ascii(s);
+        b->unreached |= n != 1 && !bpe_is_ascii(s);
         return 0;
     }
     bytes = &b->byte_pairs[(uint8_t)s.p[0] << 8 | (uint8_t)s.p[1]];
@@ -157,7 +149,7 @@ int bpe_check_cuts(struct bpe *b, const struct vocab *v, struct err *e)
     for (uint32_t id = 0; id < v->n && rc == 0 && !b->ranked; id++) {
         struct span s = vocab_get(v, id);
         const uint8_t *p = (const uint8_t *)s.p;
-        if (is_ascii(s) || s.n < 2 || vocab_is_added(v, id) || !bpe_has_bytes(b, p, s.n))
+        if (bpe_is_ascii(s) || s.n < 2 || vocab_is_added(v, id) || !bpe_has_bytes(b, p, s.n))
             continue;
         buf_clear(&ids);
         if (buf_reserve(&ids, s.n * sizeof(uint32_t)) < 0)

@@ -111,10 +111,18 @@ static char *put_packed(char *o, const uint8_t *ids, size_t count, int width)
     return o;
 }
 
-/* The id of a piece that is taken as it is, or VOCAB_NONE. */
-static int64_t whole_id(const struct tokenizer *t, const uint8_t *p, size_t n)
+/* The id of a piece that is taken as it is, or VOCAB_NONE; asked: vocab_ask's of it. */
+static int64_t whole_id(const struct tokenizer *t, const uint8_t *p, size_t n, uint64_t asked)
 {
-    return t->whole_first ? vocab_find_own(&t->vocab, (struct span){(const char *)p, n}) : VOCAB_NONE;
+    struct span s = {(const char *)p, n};
+    int64_t id = t->whole_first ? vocab_find_asked(&t->vocab, s, asked) : VOCAB_NONE;
+
+    return id >= 0 && vocab_is_added(&t->vocab, (uint32_t)id) ? VOCAB_NONE : id;
+}
+
+static uint64_t ask_whole(const struct tokenizer *t, const uint8_t *p, size_t n)
+{
+    return t->whole_first ? vocab_ask(&t->vocab, (struct span){(const char *)p, n}) : 0;
 }
 
 /* The ids of a piece that the table has not, and into the table with it.  Their number or an error. */
@@ -122,7 +130,7 @@ static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
 {
     const struct tokenizer *t = enc->t;
     uint32_t *ids;
-    int64_t count, id = whole_id(t, p, n);
+    int64_t count, id = whole_id(t, p, n, ask_whole(t, p, n));
 
     enc->ids.n = 0;
     if (buf_reserve(&enc->ids, n * sizeof *ids) < 0)
@@ -175,11 +183,16 @@ static int encode_late(struct encoder *enc, struct late *late)
 {
     const struct tokenizer *t = enc->t;
     struct bpe_word *new[LATE];
+    uint64_t asked[LATE];
     uint32_t *ids;
     size_t room = 0, n = 0;
 
-    for (size_t i = 0; i < late->n; i++)
+    for (size_t i = 0; i < late->n; i++) {
         room += late->piece[i].n;
+        asked[i] = ask_whole(t, late->piece[i].p, late->piece[i].n);
+    }
+    for (size_t i = 0; i < late->n && t->whole_first; i++)
+        vocab_ask_more(&t->vocab, asked[i]);
     enc->ids.n = 0;
     if (buf_reserve(&enc->ids, room * sizeof *ids) < 0)
         return ERR_NOMEM;
@@ -195,7 +208,7 @@ static int encode_late(struct encoder *enc, struct late *late)
             w->count = (uint32_t)count;
             for (size_t k = 0; k < count; k++)
                 w->ids[k] = word_id(packed, k);
-        } else if ((id = whole_id(t, w->p, w->n)) >= 0) {
+        } else if ((id = whole_id(t, w->p, w->n, asked[i])) >= 0) {
             w->count = 1;
             w->ids[0] = (uint32_t)id;
             word_table_put(&enc->words, w->p, w->n, w->ids, 1);

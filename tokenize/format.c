@@ -29,9 +29,16 @@ static struct byte_map make_byte_map(void)
 
 static struct byte_map map;
 
+enum { TOKEN_ROOM = 4096 }; /* of one token of a simple vocabulary */
+
 __attribute__((constructor)) static void fill_map(void)
 {
     map = make_byte_map();
+}
+
+int format_byte_of(uint32_t cp)
+{
+    return cp < sizeof map.to_byte / sizeof *map.to_byte ? map.to_byte[cp] : -1;
 }
 
 int format_unmap_bytes(struct span token, struct buf *out)
@@ -43,7 +50,7 @@ int format_unmap_bytes(struct span token, struct buf *out)
     for (o = out->p + out->n; p < end; o++) {
         uint32_t cp;
         p += utf8_next(p, end, &cp);
-        if (cp >= sizeof map.to_byte / sizeof *map.to_byte || map.to_byte[cp] < 0) {
+        if (format_byte_of(cp) < 0) {
             TRY(buf_put_span(out, token));
             return 1;
         }
@@ -68,6 +75,101 @@ int format_decode_bytes(const struct tokenizer *t, uint32_t id, struct span text
     int rc = t->added_mapped && added ? format_unmap_bytes(text, out) : buf_put_span(out, text);
 
     return rc < 0 ? rc : 0;
+}
+
+/* The character at *p of a JSON string behind which there is a NUL, as a number; -1: none of those that stand for bytes. */
+static int next_char(const uint8_t **p)
+{
+    const uint8_t *s = *p;
+    int cp = 0;
+
+    if (s[0] == '\\' && (s[1] == '"' || s[1] == '\\' || s[1] == '/')) {
+        *p += 2;
+        return s[1];
+    }
+    if (s[0] == '\\' && s[1] == 'u') {
+        for (int i = 2; i < 6; i++) {
+            int digit = s[i] <= '9' ? s[i] - '0' : (s[i] | 0x20) - 'a' + 10;
+            if (digit < 0 || digit > 15 || (s[i] > '9' && digit < 10))
+                return -1;
+            cp = cp << 4 | digit;
+        }
+        *p += 6;
+        return cp;
+    }
+    if (s[0] < 0x80) {
+        *p += 1;
+        return s[0] == '\\' ? -1 : s[0];
+    }
+    if (s[0] < 0xC2 || s[0] >= 0xE0 || (s[1] & 0xC0) != 0x80)
+        return -1;
+    *p += 2;
+    return (s[0] & 0x1F) << 6 | (s[1] & 0x3F);
+}
+
+static const uint8_t *skip_blanks(const uint8_t *p)
+{
+    while (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')
+        p++;
+    return p;
+}
+
+/* `"token": number` from the quote on, all characters standing for bytes; NULL: it is something else. */
+static const uint8_t *read_simple_token(const uint8_t *p, struct buf *bytes, uint32_t *id)
+{
+    uint64_t n = 0;
+    const uint8_t *digits;
+
+    buf_clear(bytes);
+    for (p++; *p != '"';) {
+        int cp = next_char(&p);
+        int byte = cp < 0 ? -1 : format_byte_of((uint32_t)cp);
+        if (byte < 0 || bytes->n == TOKEN_ROOM)
+            return NULL;
+        bytes->p[bytes->n++] = (char)byte;
+    }
+    p = skip_blanks(p + 1);
+    if (*p != ':')
+        return NULL;
+    digits = p = skip_blanks(p + 1);
+    for (; *p >= '0' && *p <= '9' && p < digits + 9; p++)
+        n = n * 10 + (uint64_t)(*p - '0');
+    *id = (uint32_t)n;
+    return p == digits || (*digits == '0' && p > digits + 1) || n > VOCAB_MAX_ID ? NULL : skip_blanks(p);
+}
+
+/* An object of nothing but such tokens, all different.  1: it is one; 0: it is not, and some may be in v. */
+static int read_simple_vocab(struct vocab *v, const uint8_t *p, struct buf *bytes, struct err *e)
+{
+    uint32_t id;
+
+    p = skip_blanks(p);
+    if (*p++ != '{')
+        return 0;
+    do {
+        p = skip_blanks(p);
+        if (*p != '"' || !(p = read_simple_token(p, bytes, &id)) || vocab_is_there(v, id))
+            return 0;
+        TRY(vocab_put(v, id, buf_span(bytes), e));
+    } while (*p++ == ',');
+    if (p[-1] != '}' || *skip_blanks(p))
+        return 0;
+    TRY(vocab_index(v, e));
+    return !v->twins;
+}
+
+int format_read_simple_vocab(struct tokenizer *t, struct span json, struct err *e)
+{
+    struct buf bytes = {0};
+    int rc = 0;
+
+    if (memchr(json.p, '\0', json.n) == NULL)
+        rc = buf_reserve(&bytes, TOKEN_ROOM) < 0 ? err_set(e, ERR_NOMEM, "out of memory for a vocabulary")
+                                                 : read_simple_vocab(&t->vocab, (const uint8_t *)json.p, &bytes, e);
+    if (rc == 0)
+        vocab_free(&t->vocab);
+    buf_free(&bytes);
+    return rc;
 }
 
 int format_read_vocab(struct tokenizer *t, const struct node *tokens, struct err *e)

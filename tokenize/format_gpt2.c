@@ -2,58 +2,151 @@
 #include "base/node.h"
 #include "tokenize/model.h"
 
+/* Merges whose tokens are looked for together, so that memory is asked early. */
+enum { BATCH = 64, LINE_ROOM = 128 };
+struct batch {
+    struct {
+        uint8_t left, n;
+        char bytes[LINE_ROOM]; /* of both tokens */
+        uint64_t asked[2];
+        uint32_t left_id, right_id;
+    } line[BATCH];
+    size_t n;
+};
+
+/* "left right" from p on, all characters standing for bytes and a newline behind; NULL: it is not so or too long. */
+static const char *read_simple_line(const char *p, const char *end, struct batch *b)
+{
+    char *out = b->line[b->n].bytes;
+    size_t n = 0, left = 0;
+
+    for (; p < end && *p != '\n'; n++) {
+        uint8_t c = (uint8_t)*p++;
+        int byte;
+        if (c == ' ' && n && !left) {
+            left = n--;
+            continue;
+        }
+        if (c >= 0x80 && (p == end || (c & 0xE0) != 0xC0 || (*p & 0xC0) != 0x80))
+            return NULL;
+        byte = c < 0x80 ? format_byte_of(c) : c < 0xC2 ? -1 : format_byte_of((uint32_t)(c & 0x1F) << 6 | (*p++ & 0x3F));
+        if (byte < 0 || n == LINE_ROOM)
+            return NULL;
+        out[n] = (char)byte;
+    }
+    if (p == end || !left || left == n)
+        return NULL;
+    b->line[b->n].left = (uint8_t)left;
+    b->line[b->n].n = (uint8_t)n;
+    return p + 1;
+}
+
+static int add_batch(struct tokenizer *t, struct batch *b, uint32_t *rank, struct buf *scratch, struct err *e)
+{
+    for (size_t i = 0; i < b->n; i++)
+        for (int k = 0; k < 2; k++)
+            vocab_ask_more(&t->vocab, b->line[i].asked[k]);
+    for (size_t i = 0; i < b->n; i++) {
+        struct span left = {b->line[i].bytes, b->line[i].left}, right = {left.p + left.n, b->line[i].n - left.n};
+        int64_t l = vocab_find_asked(&t->vocab, left, b->line[i].asked[0]);
+        int64_t r = vocab_find_asked(&t->vocab, right, b->line[i].asked[1]);
+        b->line[i].left_id = (uint32_t)l;
+        b->line[i].right_id = (uint32_t)r;
+        if (l >= 0 && r >= 0)
+            bpe_ask(&t->bpe, (uint32_t)l, (uint32_t)r);
+    }
+    for (size_t i = 0; i < b->n; i++, ++*rank) {
+        struct span left = {b->line[i].bytes, b->line[i].left}, right = {left.p + left.n, b->line[i].n - left.n};
+        uint32_t l = b->line[i].left_id, r = b->line[i].right_id;
+        int64_t id = vocab_find_likely(&t->vocab, (struct span){left.p, b->line[i].n}, t->likely);
+        if (id < 0 || l > VOCAB_MAX_ID || r > VOCAB_MAX_ID)
+            return format_add_merge(t, left, right, 0, *rank, scratch, e); /* says what is missing */
+        t->likely = (uint32_t)id + 1;
+        TRY(bpe_add_merge(&t->bpe, l, r, *rank, (uint32_t)id, e));
+    }
+    b->n = 0;
+    return 0;
+}
+
+/* A line of any kind. */
+static int read_line(struct tokenizer *t, struct span text, long line, uint32_t *rank, struct buf *parts,
+                     struct buf *scratch, struct err *e)
+{
+    const char *gap;
+    size_t cut;
+
+    if (text.n && text.p[text.n - 1] == '\r')
+        text.n--;
+    if (text.n == 0 || (line == 1 && text.n > 8 && memcmp(text.p, "#version", 8) == 0))
+        return 0;
+    gap = memchr(text.p, ' ', text.n);
+    cut = gap ? (size_t)(gap - text.p) : 0;
+    if (!cut || cut == text.n - 1 || memchr(gap + 1, ' ', text.n - cut - 1))
+        return err_set(e, ERR_FORMAT, "line %ld is not two tokens with a space between", line);
+    buf_clear(parts);
+    if (format_unmap_bytes((struct span){text.p, cut}, parts) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for merges");
+    text = (struct span){gap + 1, text.n - cut - 1};
+    cut = parts->n;
+    if (format_unmap_bytes(text, parts) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for merges");
+    return format_add_merge(t, (struct span){parts->p, cut}, (struct span){parts->p + cut, parts->n - cut}, 0,
+                            (*rank)++, scratch, e);
+}
+
 /* Lines "left right"; the first may be "#version: 0.2". */
 static int read_merges(struct tokenizer *t, struct span text, struct buf *scratch, struct err *e)
 {
     const char *p = text.p, *end = text.p + text.n;
+    struct batch b = {.n = 0};
     struct buf parts = {0};
     uint32_t rank = 0;
     int rc = 0;
 
     for (long line = 1; p < end && rc == 0; line++) {
-        const char *eol = memchr(p, '\n', (size_t)(end - p)), *next = eol ? eol + 1 : end, *gap;
-        size_t n = (size_t)((eol ? eol : end) - p), cut;
-        struct span left, right;
-
-        if (n && p[n - 1] == '\r')
-            n--;
-        if (n == 0 || (line == 1 && n > 8 && memcmp(p, "#version", 8) == 0)) {
+        const char *next = line > 1 ? read_simple_line(p, end, &b) : NULL, *eol;
+        if (next) {
+            char *bytes = b.line[b.n].bytes;
+            size_t left = b.line[b.n].left;
+            b.line[b.n].asked[0] = vocab_ask(&t->vocab, (struct span){bytes, left});
+            b.line[b.n].asked[1] = vocab_ask(&t->vocab, (struct span){bytes + left, b.line[b.n].n - left});
+            if (++b.n == BATCH)
+                rc = add_batch(t, &b, &rank, scratch, e);
             p = next;
             continue;
         }
-        gap = memchr(p, ' ', n);
-        if (!gap || gap == p || gap == p + n - 1 || memchr(gap + 1, ' ', n - (size_t)(gap + 1 - p))) {
-            rc = err_set(e, ERR_FORMAT, "line %ld is not two tokens with a space between", line);
-            break;
-        }
-        buf_clear(&parts);
-        left = (struct span){p, (size_t)(gap - p)};
-        right = (struct span){gap + 1, n - left.n - 1};
-        if (format_unmap_bytes(left, &parts) < 0 || (cut = parts.n, format_unmap_bytes(right, &parts) < 0)) {
-            rc = err_set(e, ERR_NOMEM, "out of memory for merges");
-            break;
-        }
-        left = (struct span){parts.p, cut};
-        right = (struct span){parts.p + cut, parts.n - cut};
-        rc = format_add_merge(t, left, right, 0, rank++, scratch, e);
-        p = next;
+        eol = memchr(p, '\n', (size_t)(end - p));
+        rc = add_batch(t, &b, &rank, scratch, e);
+        if (rc == 0)
+            rc = read_line(t, (struct span){p, (size_t)((eol ? eol : end) - p)}, line, &rank, &parts, scratch, e);
+        p = eol ? eol + 1 : end;
     }
+    if (rc == 0)
+        rc = add_batch(t, &b, &rank, scratch, e);
     buf_free(&parts);
     return rc;
+}
+
+static int read_vocab(struct tokenizer *t, struct span vocab, struct err *e)
+{
+    struct arena a = {0};
+    struct node *root;
+    int rc = format_read_simple_vocab(t, vocab, e);
+
+    if (rc == 0 && (rc = node_parse_json(&a, vocab, &root, e)) == 0)
+        rc = format_read_vocab(t, root, e);
+    arena_free(&a);
+    return rc < 0 ? rc : 0;
 }
 
 int format_read_gpt2(struct tokenizer *t, const char *vocab_name, struct span vocab, const char *merges_name,
                      struct span merges, const char *pattern, struct err *e)
 {
-    struct arena a = {0};
     struct buf scratch = {0};
-    struct node *root;
     int64_t eod;
-    int rc = node_parse_json(&a, vocab, &root, e);
+    int rc = read_vocab(t, vocab, e);
 
     t->format = "vocab and merges (GPT-2)";
-    if (rc == 0)
-        rc = format_read_vocab(t, root, e);
     if (rc == 0)
         rc = bpe_set_bytes(&t->bpe, &t->vocab, e);
     if (rc < 0) {
@@ -67,7 +160,6 @@ int format_read_gpt2(struct tokenizer *t, const char *vocab_name, struct span vo
             rc = format_add_token(t, &(struct added_token){.text = span_of("<|endoftext|>"), .id = (uint32_t)eod,
                                                            .special = true}, e);
     }
-    arena_free(&a);
     buf_free(&scratch);
     return rc;
 }

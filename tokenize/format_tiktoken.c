@@ -41,39 +41,39 @@ static const char *pattern_of_name(const char *path)
     return NULL;
 }
 
-static int base64_value(unsigned char c)
-{
-    return c >= 'A' && c <= 'Z'   ? c - 'A'
-           : c >= 'a' && c <= 'z' ? c - 'a' + 26
-           : c >= '0' && c <= '9' ? c - '0' + 52
-           : c == '+'             ? 62
-           : c == '/'             ? 63
-                                  : -1;
-}
+static const int8_t base64_values[256] = {
+    ['A'] = 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
+    ['a'] = 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52,
+    ['0'] = 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, ['+'] = 63, ['/'] = 64}; /* and 1; 0: none */
 
 bool format_base64(const char *p, size_t n, struct buf *out)
 {
     uint32_t bits = 0;
     int have = 0;
+    char *o;
 
     while (n && p[n - 1] == '=')
         n--;
+    if (n % 4 == 1 || buf_reserve(out, n) < 0)
+        return false;
+    o = out->p + out->n;
     for (size_t i = 0; i < n; i++) {
-        int v = base64_value((unsigned char)p[i]);
-        if (v < 0)
+        int v = base64_values[(uint8_t)p[i]];
+        if (!v)
             return false;
-        bits = bits << 6 | (uint32_t)v;
+        bits = bits << 6 | (uint32_t)(v - 1);
         have += 6;
         if (have >= 8) {
             have -= 8;
-            if (buf_putc(out, (char)(bits >> have)) < 0)
-                return false;
+            *o++ = (char)(bits >> have);
         }
     }
-    return n % 4 != 1;
+    out->n = (size_t)(o - out->p);
+    return true;
 }
 
-static int read_line(struct tokenizer *t, const char *p, size_t n, long line, struct buf *bytes, struct err *e)
+/* Twins are looked for if `careful`; else the vocabulary is still to be indexed. */
+static int read_line(struct tokenizer *t, const char *p, size_t n, long line, bool careful, struct buf *bytes, struct err *e)
 {
     const char *gap = memchr(p, ' ', n);
     size_t i = gap ? (size_t)(gap + 1 - p) : n;
@@ -89,11 +89,34 @@ static int read_line(struct tokenizer *t, const char *p, size_t n, long line, st
         return err_set(e, ERR_FORMAT, "line %ld is not base64 and a rank", line);
     if (id > VOCAB_MAX_ID)
         return err_set(e, ERR_FORMAT, "line %ld: rank %llu is above %d", line, (unsigned long long)id, VOCAB_MAX_ID);
-    if (vocab_find(&t->vocab, buf_span(bytes)) >= 0)
+    if (careful && vocab_find(&t->vocab, buf_span(bytes)) >= 0)
         return err_set(e, ERR_FORMAT, "line %ld: the token is there twice", line);
-    if (vocab_add(&t->vocab, (uint32_t)id, buf_span(bytes), e) < 0)
+    if ((careful ? vocab_add : vocab_put)(&t->vocab, (uint32_t)id, buf_span(bytes), e) < 0)
         return err_wrap(e, "line %ld", line);
     return 0;
+}
+
+static int read_ranks(struct tokenizer *t, struct span ranks, bool careful, struct err *e)
+{
+    const char *p = ranks.p, *end = ranks.p + ranks.n;
+    struct buf bytes = {0};
+    int rc = 0;
+
+    for (long line = 1; p < end && rc == 0; line++) {
+        const char *eol = memchr(p, '\n', (size_t)(end - p));
+        size_t n = (size_t)((eol ? eol : end) - p);
+        if (n && !(n == 1 && *p == '\r'))
+            rc = read_line(t, p, n, line, careful, &bytes, e);
+        p += n + (eol != NULL);
+    }
+    buf_free(&bytes);
+    if (rc < 0 || careful)
+        return rc;
+    TRY(vocab_index(&t->vocab, e));
+    if (!t->vocab.twins)
+        return 0;
+    vocab_free(&t->vocab); /* again, for the line */
+    return read_ranks(t, ranks, true, e);
 }
 
 static int add_reserved(struct tokenizer *t, struct err *e)
@@ -133,9 +156,7 @@ static int add_specials(struct tokenizer *t, const char *pattern, struct err *e)
 int format_read_tiktoken(struct tokenizer *t, const char *name, struct span ranks, const char *pattern,
                          struct err *e)
 {
-    const char *p = ranks.p, *end = ranks.p + ranks.n;
-    struct buf bytes = {0};
-    int rc = 0;
+    int rc;
 
     t->format = "ranks (tiktoken)";
     t->whole_first = true;
@@ -143,14 +164,7 @@ int format_read_tiktoken(struct tokenizer *t, const char *name, struct span rank
         return err_set(e, ERR_ARG, "'%s': a rank file does not say its pattern: give it (gpt2, cl100k, o200k ...)",
                        name);
     TRY(split_find(&t->split, pattern, e));
-    for (long line = 1; p < end && rc == 0; line++) {
-        const char *eol = memchr(p, '\n', (size_t)(end - p));
-        size_t n = (size_t)((eol ? eol : end) - p);
-        if (n && !(n == 1 && *p == '\r'))
-            rc = read_line(t, p, n, line, &bytes, e);
-        p += n + (eol != NULL);
-    }
-    buf_free(&bytes);
+    rc = read_ranks(t, ranks, false, e);
     if (rc == 0)
         rc = bpe_set_bytes(&t->bpe, &t->vocab, e);
     if (rc == 0)

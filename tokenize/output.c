@@ -36,7 +36,7 @@ static int n_outputs(const struct output *o)
 static int identify(struct output *o, struct err *e)
 {
     const struct pipeline_options *x = o->x;
-    struct tokenizer_hash t = tokenizer_hash(x->tokenizer);
+    struct tokenizer_hash t = o->tokenizer = tokenizer_hash(x->tokenizer);
     struct buf what = {0}, times = {0};
     struct hash128 h;
 
@@ -242,12 +242,11 @@ static int describe(const struct output *o, int k, const struct pipeline_result 
     const struct pipeline_options *x = o->x;
     const struct pipeline_key_counts *c = &r->key[k];
     struct tokenizer_facts f = tokenizer_facts(x->tokenizer);
-    struct tokenizer_hash h = tokenizer_hash(x->tokenizer);
 
     buf_puts(b, "\"tokenizer\":{\"format\":");
     json_put_string(b, span_of(f.format));
-    buf_printf(b, ",\"xxh3_128\":\"%016" PRIx64 "%016" PRIx64 "\",\"vocab_size\":%" PRIu32 ",\"pattern\":", h.hi, h.lo,
-               tokenizer_vocab_size(x->tokenizer));
+    buf_printf(b, ",\"xxh3_128\":\"%016" PRIx64 "%016" PRIx64 "\",\"vocab_size\":%" PRIu32 ",\"pattern\":",
+               o->tokenizer.hi, o->tokenizer.lo, tokenizer_vocab_size(x->tokenizer));
     json_put_string(b, span_of(f.pattern_name));
     buf_puts(b, ",\"normalizer\":");
     json_put_string(b, span_of(f.normalizer));

@@ -13,6 +13,7 @@ struct output {
     struct idx_writer *idx[CORPUS_MAX_KEYS]; /* NULL: stands already */
     struct token_shards *shards;
     int width;
+    struct tokenizer_hash tokenizer;
     char run[33], times[17]; /* hashes of inputs and options; of the inputs' times */
     bool lasting;            /* the inputs can be read again: there are checkpoints */
     bool checkpointed;

@@ -1,7 +1,5 @@
 #include "tokenize/vocab.h"
 
-#include <stdlib.h>
-
 #include "base/hash.h"
 
 struct vocab_entry {
@@ -43,9 +41,30 @@ static struct vocab_slot *find_slot(const struct vocab *v, struct span s, uint64
     return &v->slots[i];
 }
 
+uint64_t vocab_ask(const struct vocab *v, struct span s)
+{
+    uint64_t hash = hash_xxh3_64(s);
+
+    __builtin_prefetch(v->slots + ((uint32_t)(hash >> 32) & v->mask), 1);
+    return hash;
+}
+
+void vocab_ask_more(const struct vocab *v, uint64_t asked)
+{
+    const struct vocab_slot *slot = v->slots + ((uint32_t)(asked >> 32) & v->mask);
+
+    if (slot->id)
+        __builtin_prefetch(entry(v, slot->id - 1));
+}
+
+int64_t vocab_find_asked(const struct vocab *v, struct span s, uint64_t hash)
+{
+    return v->slots ? (int64_t)find_slot(v, s, hash)->id - 1 : VOCAB_NONE;
+}
+
 int64_t vocab_find(const struct vocab *v, struct span s)
 {
-    return v->slots ? (int64_t)find_slot(v, s, hash_xxh3_64(s))->id - 1 : VOCAB_NONE;
+    return vocab_find_asked(v, s, hash_xxh3_64(s));
 }
 
 int64_t vocab_find_likely(const struct vocab *v, struct span s, uint32_t likely)
@@ -58,13 +77,15 @@ int64_t vocab_find_likely(const struct vocab *v, struct span s, uint32_t likely)
 static int grow_table(struct vocab *v, uint32_t size, struct err *e)
 {
     struct vocab_slot *old = v->slots;
+    struct pages pages, old_pages = v->pages;
     uint32_t old_size = old ? v->mask + 1 : 0;
 
-    v->slots = calloc(size, sizeof *v->slots);
+    v->slots = pages_new(&pages, size * sizeof *v->slots);
     if (!v->slots) {
         v->slots = old;
         return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
     }
+    v->pages = pages;
     v->mask = size - 1;
     for (uint32_t i = 0; i < old_size; i++)
         if (old[i].id) {
@@ -73,7 +94,7 @@ static int grow_table(struct vocab *v, uint32_t size, struct err *e)
                 k = (k + 1) & v->mask;
             v->slots[k] = old[i];
         }
-    free(old);
+    pages_free(&old_pages);
     return 0;
 }
 
@@ -88,10 +109,8 @@ int vocab_reserve(struct vocab *v, uint32_t n, struct err *e)
     return v->slots && size == v->mask + 1 ? 0 : grow_table(v, size, e);
 }
 
-int vocab_add(struct vocab *v, uint32_t id, struct span s, struct err *e)
+int vocab_put(struct vocab *v, uint32_t id, struct span s, struct err *e)
 {
-    uint64_t hash = hash_xxh3_64(s);
-    struct vocab_slot *slot;
     struct vocab_entry *x;
 
     if (id > VOCAB_MAX_ID)
@@ -109,20 +128,48 @@ int vocab_add(struct vocab *v, uint32_t id, struct span s, struct err *e)
     x = entry(v, id);
     if (x->there)
         return err_set(e, ERR_FORMAT, "token id %u is given twice", id);
-    TRY(vocab_reserve(v, v->used + 1, e));
-    slot = find_slot(v, s, hash);
-    x->at = v->bytes.n;
-    x->n = (uint32_t)s.n;
-    x->there = MODEL;
-    if (buf_put_span(&v->bytes, s) < 0) {
-        x->there = HOLE;
+    if (buf_put_span(&v->bytes, s) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
-    }
+    *x = (struct vocab_entry){v->bytes.n - s.n, (uint32_t)s.n, MODEL};
+    return 0;
+}
+
+static void index_one(struct vocab *v, uint32_t id, struct span s, uint64_t hash)
+{
+    struct vocab_slot *slot = find_slot(v, s, hash);
+
     v->twins |= slot->id != 0;
     if (!slot->id) {
         *slot = (struct vocab_slot){id + 1, (uint32_t)(hash >> 32)};
         v->used++;
     }
+}
+
+int vocab_index(struct vocab *v, struct err *e)
+{
+    enum { AHEAD = 16 };
+    uint64_t hash[AHEAD];
+    uint32_t there = 0;
+
+    for (uint32_t id = 0; id < v->n; id++)
+        there += entry(v, id)->there != HOLE;
+    TRY(vocab_reserve(v, there, e));
+    for (uint32_t id = 0; id < v->n + AHEAD; id++) {
+        if (id >= AHEAD && entry(v, id - AHEAD)->there)
+            index_one(v, id - AHEAD, vocab_get(v, id - AHEAD), hash[id % AHEAD]);
+        if (id < v->n)
+            hash[id % AHEAD] = vocab_ask(v, vocab_get(v, id));
+    }
+    return 0;
+}
+
+int vocab_add(struct vocab *v, uint32_t id, struct span s, struct err *e)
+{
+    uint64_t hash = hash_xxh3_64(s);
+
+    TRY(vocab_reserve(v, v->used + 1, e));
+    TRY(vocab_put(v, id, s, e));
+    index_one(v, id, vocab_get(v, id), hash);
     return 0;
 }
 
@@ -138,6 +185,11 @@ void vocab_mark_added(struct vocab *v, uint32_t id)
     entry(v, id)->there = ADDED;
 }
 
+bool vocab_is_there(const struct vocab *v, uint32_t id)
+{
+    return id < v->n && entry(v, id)->there != HOLE;
+}
+
 bool vocab_is_added(const struct vocab *v, uint32_t id)
 {
     return id < v->n && entry(v, id)->there == ADDED;
@@ -147,6 +199,6 @@ void vocab_free(struct vocab *v)
 {
     buf_free(&v->bytes);
     buf_free(&v->entries);
-    free(v->slots);
+    pages_free(&v->pages);
     memset(v, 0, sizeof *v);
 }

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "tokenize/pages.h"
 
 enum {
     VOCAB_MAX_ID = (1 << 24) - 2, /* ids are packed in 24 bits (word_table.h) */
@@ -23,6 +24,7 @@ struct vocab {
     struct buf entries; /* struct vocab_entry by id */
     uint32_t n;         /* highest id + 1 */
     struct vocab_slot *slots;    /* hash table: id + 1, 0 is free */
+    struct pages pages;
     uint32_t mask, used;
     bool twins;         /* two ids have the same bytes */
 };
@@ -31,15 +33,23 @@ struct vocab {
 int vocab_reserve(struct vocab *v, uint32_t n, struct err *e);
 /* Gives id the bytes s.  ERR_FORMAT: the id is out of range or taken; ERR_NOMEM. */
 int vocab_add(struct vocab *v, uint32_t id, struct span s, struct err *e);
+/* The same for many, which are not found before vocab_index; nothing else is to be added meanwhile. */
+int vocab_put(struct vocab *v, uint32_t id, struct span s, struct err *e);
+int vocab_index(struct vocab *v, struct err *e);
 /* Says that the id is an added token's and not the model's: no piece of text is it. */
 void vocab_mark_added(struct vocab *v, uint32_t id);
 bool vocab_is_added(const struct vocab *v, uint32_t id);
 /* The id of exactly these bytes, or VOCAB_NONE. */
 int64_t vocab_find(const struct vocab *v, struct span s);
+/* The same in steps, so that memory is asked early for several.  The vocabulary has tokens. */
+uint64_t vocab_ask(const struct vocab *v, struct span s);
+void vocab_ask_more(const struct vocab *v, uint64_t asked); /* may be left out */
+int64_t vocab_find_asked(const struct vocab *v, struct span s, uint64_t asked);
 /* The same among the model's own tokens, not added ones. */
 int64_t vocab_find_own(const struct vocab *v, struct span s);
 /* The same as vocab_find; fast where the id is the one given. */
 int64_t vocab_find_likely(const struct vocab *v, struct span s, uint32_t likely);
+bool vocab_is_there(const struct vocab *v, uint32_t id);
 /* The bytes of an id; p is NULL for a hole. */
 struct span vocab_get(const struct vocab *v, uint32_t id);
 void vocab_free(struct vocab *v);

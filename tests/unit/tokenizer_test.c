@@ -557,6 +557,41 @@ static int open_text(const char *json, struct err *e)
     return rc;
 }
 
+/* What is simple is read as it stands there; everything else leaves nothing behind. */
+static void simple_vocabularies_are_told_from_others(void **state)
+{
+    static const char *const others[] = {
+        "", "[]", "{}", "{\"a\":0", "{\"a\":0}x", "{\"a\":0,}", "{\"a\":01}", "{\"a\":-1}", "{\"a\":1.0}", "{\"a\":1e0}",
+        "{\"a\":\"0\"}", "{\"a\":}", "{\"a\" 0}", "{\"a:0}", "{\"a\\\":0}", "{\"\\n\":0}", "{\"\\u00\":0}",
+        "{\"\\u00g0\":0}", "{\"\\u4e2d\":0}", "{\"\xE4\xB8\xAD\":0}", "{\"\xC4\":0}", "{\"a b\":0}", "{\"\x01\":0}",
+        "{\"a\":0,\"a\":1}", "{\"a\":0,\"\\u0061\":1}", "{\"a\":0,\"b\":0}", "{\"a\":16777215}", "{\"a\":99999999999}",
+        "{\"a\":0,\"b\":{}}"};
+    static const char simple[] = " {\"a\" : 3,\n\t\"\\u0120b\\\"\\\\\":0,\"\xC4\xA0\xC3\xA9\": 7 , \"\\u010A\\/\":1}\r\n";
+    static const struct {
+        uint32_t id;
+        const char *text;
+    } want[] = {{3, "a"}, {0, " b\"\\"}, {7, " \xE9"}, {1, "\n/"}};
+    struct tokenizer t = {0};
+    char long_one[5000];
+    struct err e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(format_read_simple_vocab(&t, span_of(others[i]), &e), 0);
+        assert_int_equal(t.vocab.n, 0);
+    }
+    assert_int_equal(format_read_simple_vocab(&t, (struct span){"{\"a\":0}\0", 8}, &e), 0);
+    snprintf(long_one, sizeof long_one, "{\"%0*d\":0}", 4097, 0);
+    assert_int_equal(format_read_simple_vocab(&t, span_of(long_one), &e), 0);
+    assert_int_equal(format_read_simple_vocab(&t, span_of(simple), &e), 1);
+    assert_int_equal(t.vocab.n, 8);
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        assert_true(span_is(vocab_get(&t.vocab, want[i].id), want[i].text));
+        assert_int_equal(vocab_find(&t.vocab, span_of(want[i].text)), want[i].id);
+    }
+    vocab_free(&t.vocab);
+}
+
 static void strange_files_are_refused_by_name(void **state)
 {
     static const char *const cases[][2] = {
@@ -610,6 +645,7 @@ int main(void)
         cmocka_unit_test(tables_double_and_keep_what_they_have),
         cmocka_unit_test(threads_share_words),
         cmocka_unit_test(batches_give_what_was_put),
+        cmocka_unit_test(simple_vocabularies_are_told_from_others),
         cmocka_unit_test(strange_files_are_refused_by_name),
     };
 
