@@ -62,10 +62,9 @@ static void locate(const char *name, char *path, size_t size)
     snprintf(path, size, "quern-%s", name);
 }
 
-/* path is that of a program that did not start: errno. */
-static int cannot_run(const char *path)
+/* Command name's program at path did not start: errno. */
+static int cannot_run(const char *name, const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = (slash ? slash + 1 : path) + strlen("quern-");
     struct near n = near_to(span_of(name));
     bool known = false;
     char meant[64];
@@ -111,10 +110,12 @@ int main(int argc, char **argv)
     }
 
     if (argc > 1 && argv[1][0] != '-') {
-        locate(argv[1], path, sizeof path);
+        const char *name = argv[1];
+
+        locate(name, path, sizeof path);
         argv[1] = path;
         execvp(path, argv + 1);
-        return cannot_run(path);
+        return cannot_run(name, path);
     }
     if (tool_begin(&t, opts, argc, argv, &code) < 0)
         return code;

@@ -11,6 +11,8 @@ for p in "$ROOT/$B"/bin/quern-* "$B"/bin/quern-*; do
 done
 status 'an unknown command is a usage error' 2 quern frobnicate
 has 'and is named' err frobnicate
+status 'a path is no command' 2 quern no/a
+has 'it is named as it was typed' err "no command 'no/a'"
 status 'one nearly known' 2 quern tokenise
 has 'is guessed' err "did you mean 'tokenize'?"
 status 'quern help COMMAND' 0 quern help clean
