@@ -9,7 +9,7 @@ comma := ,
 # Debian packages: to build, to test, for the demo.
 DEBS := gcc g++ make libc6-dev libsimdjson-dev libzstd-dev zlib1g-dev libdeflate-dev \
   libxxhash-dev libyaml-dev libbz2-dev libicu-dev libbrotli-dev nettle-dev libcld2-dev libfasttext-dev libdnnl-dev \
-  libpcre2-dev libpsl-dev libdivsufsort-dev libcmocka-dev libopenmpi-dev openmpi-bin zstd
+  libpcre2-dev libpsl-dev libdivsufsort-dev libcmocka-dev libopenmpi-dev openmpi-bin zstd bzip2
 DEBS_DEMO := wget ca-certificates busybox
 DEBS_SHARED := python3
 DEBS_DEV := clang libclang-rt-14-dev libomp-14-dev shellcheck man-db
