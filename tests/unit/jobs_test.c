@@ -75,7 +75,7 @@ static void check(const struct jobs *j, int rc, int passed, int failed, int left
 
 static void the_others_go_on(void **s)
 {
-    const struct jobs j = {.n = N, .name = name, .open = open_it, .run = run, .dev = &dev, .limit = 1};
+    const struct jobs j = {.n = N, .name = name, .open = open_it, .run = run, .dev = &dev, .limit = 3};
 
     (void)s;
     check(&j, 0, 4, 4, 0, "01 11 21 31 41 51 61 71 "); /* opened once in each process */
@@ -85,8 +85,8 @@ static int no_open(void) { return -1; }
 static int stuck_open(void) { return usleep(30000000); }
 static int slow(int i)
 {
+    usleep(1300000);
     fprintf(trail, "%d ", i);
-    usleep(300000);
     return 0;
 }
 
@@ -99,11 +99,10 @@ static void limits_hold(void **s)
     j.open = stuck_open;
     check(&j, ERR_DEVICE, 0, 0, 3, "");
     j.open = open_it;
-    j.limit = 5;
+    j.limit = 10;
     j.run = slow;
-    j.budget = 0.4; /* the third does not begin, or has hardly begun */
-    j.n = 2;
-    check(&j, 0, 2, 0, 0, "0 1 ");
+    j.budget = 1; /* over while the first runs: the second does not begin, or has hardly begun */
+    check(&j, 0, 1, 0, 2, "0 ");
 }
 
 int main(void)
