@@ -22,6 +22,13 @@ block() { awk -v s='```'"$2" 'on && /^```/ { exit } on; $0 == s { on = 1 }' "$RO
 indented README.md 'quern extract' >readme.sh
 status "README's pipe" 0 bash -eo pipefail readme.sh
 check "it wrote its file" test -f docs.jsonl.zst
+for i in $(seq 10); do cat web.jsonl; done | zstd -q -f -o docs.jsonl.zst
+indented README.md 'quern tokenizer train' | # as small as the documents
+    sed 's/num-layers 12/num-layers 1/; s/size 768/size 32/; s/heads 12/heads 2/; s/seq-length 1024/seq-length 64/
+        s/size 32000/size 300/; s/micro-batch-size 4 --global-batch-size 32/micro-batch-size 2 --global-batch-size 4/
+        s/iters 10000/iters 2/' >train.sh
+status "README's training" 0 bash -eo pipefail train.sh
+has "writes a text" out "The mill"
 block docs/curate.md yaml >plan.yaml
 status "the plan of curate's page" 0 quern curate --check plan.yaml
 if command -v quern-dedup >/dev/null && command -v quern-langid >/dev/null; then
