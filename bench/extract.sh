@@ -29,18 +29,6 @@ find "$T" -path "$T/article" -prune -o -path "$T/segment" -prune -o -type f -nam
 
 cpu_out=$T/out
 ids() { sed 's|^{"id":"[^"]*/\([^"/]*\)\.html"|{"id":"\1"|'; }
-f1() { # SET JSONL
-    case $1 in
-    article)
-        python3 "$X/scorers/score_articles.py" --boot 0 "$X/article-benchmark/dev/ground-truth.json" "$2" |
-            awk -F'\t' 'NR == 2 { print $4 }'
-        ;;
-    segment)
-        python3 "$X/scorers/score_segments.py" "$X/segment-benchmark/dev/segments.jsonl" "$2" |
-            sed 's/.* F1=\([0-9.]*\).*/\1/'
-        ;;
-    esac
-}
 for s in article segment doc; do
     mb=$(find "$T/$s" -name '*.html' -printf '%s\n' | awk '{ n += $1 } END { printf "%.1f", n / 1e6 }')
     sec=$(cpu quern-extract --quiet -j 1 "$T/$s")

@@ -27,3 +27,13 @@ ranks() {
 }
 # program NAME: builds bench/NAME.c into $B/bench.
 program() { make --no-print-directory B="$B" "$B/bench/$1" >&2 || exit 1; }
+# f1 SET FILE: of documents of the article or segment pages with known answers.
+f1() {
+    local x=$SHARED/data/extraction
+    case $1 in
+    article) python3 "$x/scorers/score_articles.py" --boot 0 "$x/article-benchmark/dev/ground-truth.json" "$2" |
+        awk -F'\t' 'NR == 2 { print $4 }' ;;
+    segment) python3 "$x/scorers/score_segments.py" "$x/segment-benchmark/dev/segments.jsonl" "$2" |
+        sed 's/.* F1=\([0-9.]*\).*/\1/' ;;
+    esac
+}
