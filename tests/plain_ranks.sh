@@ -8,15 +8,15 @@ port() {
     echo $p
 }
 
-# plain N COMMAND...: N ranks as torchrun would start them, for $PATIENCE seconds.  The first status that is not 0, of a signal
-# last.
+# plain N COMMAND...: N ranks as torchrun would start them, for $PATIENCE seconds at most.  The first status that is not 0, of a
+# signal last.
 # shellcheck disable=SC2317
 plain() {
     local n=$1 i pids='' rc=0 one p
     shift
     p=$(port)
     for ((i = 0; i < n; i++)); do
-        RANK=$i LOCAL_RANK=$i WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 MASTER_PORT=$p timeout "${PATIENCE:-100}" "$@" &
+        RANK=$i LOCAL_RANK=$i WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 MASTER_PORT=$p timeout "${PATIENCE:-300}" "$@" &
         pids+=" $!"
     done
     for i in $pids; do

@@ -22,7 +22,7 @@ block() { awk -v s='```'"$2" 'on && /^```/ { exit } on; $0 == s { on = 1 }' "$RO
 indented README.md 'quern extract' >readme.sh
 status "README's pipe" 0 bash -eo pipefail readme.sh
 check "it wrote its file" test -f docs.jsonl.zst
-for i in $(seq 10); do cat web.jsonl; done | zstd -q -f -o docs.jsonl.zst
+for _ in $(seq 10); do cat web.jsonl; done | zstd -q -f -o docs.jsonl.zst
 indented README.md 'quern tokenizer train' | # as small as the documents
     sed 's/num-layers 12/num-layers 1/; s/size 768/size 32/; s/heads 12/heads 2/; s/seq-length 1024/seq-length 64/
         s/size 32000/size 300/; s/micro-batch-size 4 --global-batch-size 32/micro-batch-size 2 --global-batch-size 4/
