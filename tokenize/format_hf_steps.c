@@ -108,7 +108,7 @@ static int read_pattern(struct step *s, const struct node *n, const struct hf_pl
     if (!regex)
         return read_text(pattern, "String", false, &s->text, &here, e);
     s->is_regex = true;
-    return split_find_expression(&s->split, regex, e) < 0 ? err_wrap(e, "%s", here.text) : 0;
+    return split_find_expression(&s->split, regex, true, e) < 0 ? err_wrap(e, "%s", here.text) : 0;
 }
 
 static int read_behavior(struct step *s, const struct node *n, const char *fallback, const struct hf_place *at,

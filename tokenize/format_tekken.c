@@ -1,6 +1,7 @@
 /* Mistral's tekken.json: ranks as base64 in "vocab", the pattern and the counts in "config".  The first ids are special
  * tokens, then come the ranks. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/node.h"
 #include "tokenize/format_hf.h"
@@ -49,20 +50,23 @@ static int add_specials(struct tokenizer *t, const struct node *list, uint32_t n
 static int read_root(struct tokenizer *t, const struct node *root, const char *pattern, struct err *e)
 {
     const struct node *config = node_get(root, "config"), *list = node_get(root, "vocab");
+    const struct node *named = node_get(root, "special_tokens");
     int64_t specials = node_int(config, "default_num_special_tokens", -1);
     int64_t size = node_int(config, "default_vocab_size", -1);
-    const char *regex = node_str(config, "pattern");
+    const char *regex = node_str(config, "pattern"), *version = node_str(config, "version");
     struct hf_place top = hf_place("the file"), at = hf_place("config");
     struct buf bytes = {0};
     size_t i = 0;
     int rc;
 
-    TRY(hf_only_keys(root, "config|vocab|special_tokens|multimodal|image|audio", &top, e));
+    TRY(hf_only_keys(root, "config|vocab|special_tokens|multimodal|image|audio|model_settings_builder|version|type", &top, e));
     TRY(hf_only_keys(config, "pattern|num_vocab_tokens|default_vocab_size|default_num_special_tokens|version", &at, e));
     if (!list || list->type != NODE_LIST || specials < 0 || size <= specials || size > VOCAB_MAX_ID || !regex)
         return err_set(e, ERR_FORMAT, "config has no pattern, default_vocab_size or default_num_special_tokens that hold");
+    if (hf_is_null(named) && version && *version && strtol(version + 1, NULL, 10) > 7)
+        return err_set(e, ERR_FORMAT, "it has no special_tokens, though its version is %s", version);
     t->whole_first = true;
-    rc = pattern ? split_find(&t->split, pattern, e) : split_find_expression(&t->split, regex, e);
+    rc = pattern ? split_find(&t->split, pattern, e) : split_find_expression(&t->split, regex, false, e);
     /* The file may list more ranks than the model uses. */
     for (const struct node *x = list->child; x && rc == 0 && (int64_t)i < size - specials; x = x->next, i++)
         rc = read_rank(t, x, i, (uint32_t)specials, &bytes, e);
@@ -73,7 +77,7 @@ static int read_root(struct tokenizer *t, const struct node *root, const char *p
         rc = bpe_set_bytes(&t->bpe, &t->vocab, e);
     if (rc == 0)
         rc = bpe_add_ranks(&t->bpe, &t->vocab, e);
-    return rc < 0 ? rc : add_specials(t, node_get(root, "special_tokens"), (uint32_t)specials, e);
+    return rc < 0 ? rc : add_specials(t, named, (uint32_t)specials, e);
 }
 
 bool format_is_tekken(const struct node *root)

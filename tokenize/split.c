@@ -99,7 +99,7 @@ int split_find(struct split *s, const char *pattern, struct err *e)
     return split_pcre_new(&s->pcre, pattern, false, e);
 }
 
-int split_find_expression(struct split *s, const char *pattern, struct err *e)
+int split_find_expression(struct split *s, const char *pattern, bool oniguruma, struct err *e)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].text[0] && strcmp(known[i].text, pattern) == 0) {
@@ -107,7 +107,7 @@ int split_find_expression(struct split *s, const char *pattern, struct err *e)
             return 0;
         }
     set_kind(s, SPLIT_PCRE);
-    return split_pcre_new(&s->pcre, pattern, true, e);
+    return split_pcre_new(&s->pcre, pattern, oniguruma, e);
 }
 
 const char *split_pattern(const struct split *s)

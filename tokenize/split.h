@@ -51,8 +51,8 @@ enum { SPLIT_MIN_ENDS = 128 };
  * none; with or without _base) or else for the text of a regular expression.  ERR_ARG: it
  * is no valid expression; ERR_UNSUPPORTED: built without PCRE2. */
 int split_find(struct split *s, const char *pattern, struct err *e);
-/* The same for an expression as Hugging Face's files have them (Oniguruma's): never a name, ^ and $ at every line. */
-int split_find_expression(struct split *s, const char *pattern, struct err *e);
+/* The same for an expression, never a name; oniguruma: as Hugging Face has them, not as Rust (split_expression.h). */
+int split_find_expression(struct split *s, const char *pattern, bool oniguruma, struct err *e);
 /* Its name ("regex" for PCRE2), and the text of the regular expression that it stands for. */
 const char *split_name(const struct split *s);
 const char *split_pattern(const struct split *s);

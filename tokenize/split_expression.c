@@ -163,6 +163,24 @@ static int read_class(struct reader *r, bool in_set, struct class *c)
     return rc < 0 ? rc : 1;
 }
 
+/* \b or \B, which goes by the words of put_word. */
+static int read_boundary(struct reader *r, struct buf *out)
+{
+    struct buf word = {0};
+    int rc;
+
+    if (r->p[2] == '{' && isalpha((unsigned char)r->p[3])) /* Rust's \b{start} */
+        return unsupported(r, r->p, 3);
+    rc = put_word(r, false, &word);
+    if (rc == 0)
+        rc = buf_printf(out, r->p[1] == 'b' ? "(?:(?<=[%.*s])(?![%.*s])|(?<![%.*s])(?=[%.*s]))"
+                                            : "(?:(?<=[%.*s])(?=[%.*s])|(?<![%.*s])(?![%.*s]))",
+                        (int)word.n, word.p, (int)word.n, word.p, (int)word.n, word.p, (int)word.n, word.p);
+    buf_free(&word);
+    r->p += 2;
+    return rc;
+}
+
 /* An escape that is no class. */
 static int read_escape(struct reader *r, bool in_set, struct buf *out)
 {
@@ -305,6 +323,8 @@ static int read_one(struct reader *r, struct class *c, struct buf *out)
         return found;
     if (found)
         return buf_printf(out, c->negated ? "[^%.*s]" : "[%.*s]", (int)c->text.n, c->text.p);
+    if (r->p[0] == '\\' && (r->p[1] == 'b' || r->p[1] == 'B'))
+        return read_boundary(r, out);
     if (*r->p == '\\')
         return read_escape(r, false, out);
     if (*r->p == '[')

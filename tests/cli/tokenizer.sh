@@ -52,6 +52,13 @@ status "tekken.json" 0 quern tokenizer verify --tokenizer tekken.json --pattern 
 has "tekken.json: all" out "78 texts have the same ids, 0 differ"
 quern tokenizer info tekken.json >out
 has "tekken.json: its special tokens" out "10 of them added"
+for v in usual words cut; do
+    status "as mistral-common, $v" 0 quern tokenizer verify --tokenizer "$D/tekken_$v.json" --against "$D/tekken_$v.jsonl"
+    has "as mistral-common, $v: all" out "78 texts have the same ids, 0 differ"
+done
+sed 's/"special_tokens":.*/"special_tokens":null}/' "$D/tekken_words.json" >unnamed.json
+status "tekken.json without its special tokens" 3 quern tokenizer info unnamed.json
+has "tekken.json without its special tokens: why" err "it has no special_tokens, though its version is v15"
 
 # info: what is done to text before it is cut.
 sed 's/"normalizer":null/"normalizer":{"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"StripAccents"},{"type":"Lowercase"}]}/' \
