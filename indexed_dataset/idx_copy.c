@@ -76,12 +76,21 @@ static bool same_file(const char *prefix, const struct idx *x)
     return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
 }
 
+/* Whether the part can be copied to PREFIX whole. */
+static int check_part(const char *prefix, const struct idx *x, struct err *e)
+{
+    if (same_file(prefix, x))
+        return err_set(e, ERR_ARG, "'%s' is both a part and the result", prefix);
+    if (idx_has_modes(x))
+        return err_set(e, ERR_UNSUPPORTED, "'%s.idx' has a mode for each sequence, which would be lost", idx_prefix(x));
+    return 0;
+}
+
 static int copy_new(struct copy **c, const char *prefix, const struct idx *x, struct err *e)
 {
     int rc;
 
-    if (same_file(prefix, x))
-        return err_set(e, ERR_ARG, "'%s' is both a part and the result", prefix);
+    TRY(check_part(prefix, x, e));
     *c = calloc(1, sizeof **c);
     if (!*c)
         return err_set(e, ERR_NOMEM, "out of memory");
@@ -132,14 +141,13 @@ static int check_parts(const char *prefix, const char *const *part, int n, struc
 
     for (int i = 0; i < n; i++) {
         struct idx *x;
-        int rc = 0;
+        int rc;
         TRY(idx_open(&x, part[i], e));
         first = i ? first : idx_dtype(x);
-        if (idx_dtype(x) != first)
+        rc = check_part(prefix, x, e);
+        if (rc == 0 && idx_dtype(x) != first)
             rc = err_set(e, ERR_ARG, "'%s' holds %s, '%s' %s", part[0], idx_dtype_name(first), part[i],
                          idx_dtype_name(idx_dtype(x)));
-        else if (same_file(prefix, x))
-            rc = err_set(e, ERR_ARG, "'%s' is both a part and the result", prefix);
         idx_close(x);
         TRY(rc);
     }
@@ -216,8 +224,12 @@ static int filter_documents(struct copy *c, const struct idx *x, const struct id
     for (uint64_t d = 0; d < idx_n_documents(x); d++) {
         int64_t tokens = 0;
         TRY(next_document(x, d, &first, &end, e));
-        for (uint64_t s = first; s < end; s++)
-            tokens += idx_length(x, s);
+        for (uint64_t s = first; s < end; s++) {
+            const void *p = NULL;
+            int32_t n = 0;
+            TRY(idx_sequence(x, s, &p, &n, e));
+            tokens += n;
+        }
         if (tokens < want->min_tokens || (want->max_tokens >= 0 && tokens > want->max_tokens) ||
             (keep && !(keep[d / 8] >> d % 8 & 1)) || (drop && drop[d / 8] >> d % 8 & 1))
             continue;

@@ -2,7 +2,7 @@
  *
  * Documents keep their order and their sequences; memory is bounded whatever their number.  The
  * parts must have one dtype, and none may be what is written (ERR_ARG); what lies wrong in a part is
- * ERR_FORMAT.
+ * ERR_FORMAT, modes of a multimodal dataset are ERR_UNSUPPORTED.
  */
 #ifndef INDEXED_DATASET_IDX_COPY_H
 #define INDEXED_DATASET_IDX_COPY_H

@@ -152,6 +152,7 @@ const char *idx_prefix(const struct idx *x) { return x->prefix; }
 enum idx_dtype idx_dtype(const struct idx *x) { return x->dtype; }
 uint64_t idx_n_sequences(const struct idx *x) { return x->n_seqs; }
 uint64_t idx_n_documents(const struct idx *x) { return x->n_offsets - 1; }
+bool idx_has_modes(const struct idx *x) { return x->documents + 8 * x->n_offsets < x->idx + x->idx_size; }
 int32_t idx_length(const struct idx *x, uint64_t i) { return i32_at(x->lengths, i); }
 
 static uint64_t place(const struct idx *x, const uint8_t *array, uint64_t i, unsigned size)

@@ -25,6 +25,8 @@ const char *idx_prefix(const struct idx *x);
 enum idx_dtype idx_dtype(const struct idx *x);
 uint64_t idx_n_sequences(const struct idx *x);
 uint64_t idx_n_documents(const struct idx *x);
+/* Whether there is a mode for each sequence (multimodal datasets). */
+bool idx_has_modes(const struct idx *x);
 
 /* Length of sequence i in tokens, i < idx_n_sequences; may be negative when the file is
  * damaged. */

@@ -52,6 +52,18 @@ status "verify: one bad, one fine" 1 quern dataset verify ab a
 has "verify: the fine one too" out "a: fine"
 cp keep.bin ab.bin
 
+{ cat a.idx; le 0 1 && le 1 1; } >modes.idx
+cp a.bin modes.bin
+status "a mode for each sequence" 0 quern dataset verify modes
+status "merge: modes" 3 quern dataset merge -o lost a modes
+has "merge: modes: why" err "'modes.idx' has a mode for each sequence"
+status "filter: modes" 3 quern dataset filter -o lost modes
+# The third document's length is -1.
+{ head -c 38 a.idx; printf '\377\377\377\377'; tail -c +43 a.idx; } >negative.idx
+cp a.bin negative.bin
+status "filter: a damaged document that is not wanted" 3 quern dataset filter -o lost --min-tokens 2 negative
+has "filter: a damaged document: place" err "sequence 1 has a length of -1"
+
 head -c 60 a.idx >cut.idx
 cp a.bin cut.bin
 status "an .idx cut short" 1 quern dataset verify cut
