@@ -14,6 +14,8 @@ ROOT=$PWD
 PATH=$ROOT/$B/bin:$PATH
 case $B in /*) PATH=$B/bin:$PATH ;; esac
 SHARED=${SHARED:-$ROOT/../shared}
+# The same order and the same numbers wherever it runs.
+LC_ALL=C.UTF-8
 # Idle OpenMP threads sleep: on a busy machine spinning ones hold up those that work.
 OMP_WAIT_POLICY=passive
 reports=$(mktemp -d) || exit 1
@@ -27,7 +29,7 @@ TSAN_OPTIONS=log_path=$reports/san:suppressions=$ROOT/tests/tsan.supp:$no
 libomp=$(realpath "$(clang -print-file-name=libomp.so.5 2>/dev/null)" 2>/dev/null)
 OMP_TOOL_LIBRARIES=${libomp%/*}/libarcher.so
 UBSAN_OPTIONS=print_stacktrace=1
-export PATH ROOT SHARED B OMP_WAIT_POLICY ASAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS OMP_TOOL_LIBRARIES
+export PATH ROOT SHARED B LC_ALL OMP_WAIT_POLICY ASAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS OMP_TOOL_LIBRARIES
 passed=0 failed=0 broken=
 
 count() { # name status: adds the cases in $log
