@@ -199,7 +199,7 @@ GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_ke
   kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/mirror.c kernels/set_common.c kernels/text_hash.c \
   kernels/text_hash_simd.c
 GPU_LIBS := -lm -lpthread -ldl $(if $(filter 1,$(HAVE_DNNL)),$(LIB_DNNL))
-TRAIN := act adamw attention embedding fp8 matmul norm rope route vec xent
+TRAIN := act adamw attention embedding fp8 gate matmul norm rope route vec xent
 GPU += kernels/device_train.c $(if $(filter 1,$(HAVE_DNNL)),kernels/matmul_dnnl.c) $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope,$(TRAIN)))
 # Cases of the ops of training.
 TRAIN_TWINS := $(wildcard tests/train_twins/*.c)
@@ -212,7 +212,7 @@ $B/tests/unit/twins_test: $B/tests/unit/twins_test.c.o $B/tests/twins.c.o $B/sim
 $B/tests/simt-cuda.so: $B/simt/tests/simt_backend.cpp.o $(SIMT) base/err.c tests/streams.c
 	@mkdir -p $(@D); $(CC) -shared -fPIC $(CPPFLAGS) $(CFLAGS) -MF $@.d base/err.c tests/streams.c $(filter %.o,$^) $(LDFLAGS) -lstdc++ -o $@
 # A model that trains, with a hash for seeds where xxHash is missing.
-STEPS := tests/steps.c train/model.c train/store.c train/shards.c train/pieces.c train/model_forward.c train/model_back.c train/model_linear.c train/model_fp8.c train/model_graph.c train/model_moe.c train/model_pool.c train/model_ring.c train/trace.c train/model_config.c train/params.c train/exchange.c \
+STEPS := tests/steps.c train/model.c train/store.c train/shards.c train/pieces.c train/model_forward.c train/model_back.c train/model_linear.c train/model_fp8.c train/model_graph.c train/model_moe.c train/model_pool.c train/model_ring.c train/model_shared.c train/trace.c train/model_config.c train/params.c train/exchange.c \
   comm/self.c comm/comm.c comm/collective.c comm/reduce.c base/log.c
 ifneq ($(HAVE_XXHASH),1)
 $B/train/%.c.o $B/kernels/text_hash_simd.c.%.o: CPPFLAGS += -Itests/bare

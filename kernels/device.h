@@ -18,6 +18,7 @@
 #include "kernels/dtype.h"
 #include "kernels/embedding.h"
 #include "kernels/fp8.h"
+#include "kernels/gate.h"
 #include "kernels/matmul.h"
 #include "kernels/minhash_chars.h"
 #include "kernels/minhash_sign.h"
@@ -72,6 +73,8 @@ struct device_ops {
     route_take_fn *route_take;
     route_join_fn *route_join;
     route_join_bwd_fn *route_join_bwd;
+    gate_add_fn *gate_add;
+    gate_back_fn *gate_back;
     fp8_amax_fn *fp8_amax;
     fp8_quantize_fn *fp8_quantize;
     fp8_update_fn *fp8_update;

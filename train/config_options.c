@@ -46,6 +46,8 @@
     OPT_INT(0, "moe-router-topk", &(c)->model.topk, 0, ROUTE_MOST, "experts of a token; 0: 2"), \
     OPT_INT(0, "moe-ffn-hidden-size", &(c)->model.moe_ffn, 0, 1 << 24, "width inside an expert; 0: ffn-hidden-size"), \
     OPT_INT(0, "moe-layer-freq", &(c)->model.moe_freq, 0, 100000, "every so many layers have experts, the first one too; 0: 1"), \
+    OPT_INT(0, "moe-shared-expert-intermediate-size", &(c)->model.moe_shared, 0, 1 << 24, "an MLP beside them for all tokens; 0: none"), \
+    OPT_FLAG(0, "moe-shared-expert-gate", &(c)->model.shared_gate, "times the sigmoid of a product of its input"), \
     OPT_FLAG(0, "moe-router-pre-softmax", &(c)->model.pre_softmax, "weights by softmax over all experts, not over the chosen"), \
     OPT_ENUM(0, "moe-router-load-balancing-type", &(c)->model.balancing, "aux_loss|none", "what keeps experts evenly used"), \
     OPT_NUM(0, "moe-aux-loss-coeff", &(c)->model.aux_loss, 0, 1e6, "of the loss that does; 0.01 is usual"), \

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-enum hf_family { HF_GPT2, HF_LLAMA, HF_QWEN2, HF_QWEN3, HF_MIXTRAL, HF_QWEN3_MOE };
+enum hf_family { HF_GPT2, HF_LLAMA, HF_QWEN2, HF_QWEN3, HF_MIXTRAL, HF_QWEN3_MOE, HF_QWEN2_MOE };
 
 /* config.json to the model it describes, checked; padded_vocab is vocab up to a multiple of
  * divisor.  ERR_UNSUPPORTED names what cannot be done here.  what: the file, for messages. */

@@ -8,9 +8,9 @@
 #include "kernels/rope.h"
 #include "train/hf.h"
 
-static const char *const family_name[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe"};
+static const char *const family_name[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe", "qwen2_moe"};
 static const char *const class_name[] = {"GPT2LMHeadModel", "LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
-                                         "MixtralForCausalLM", "Qwen3MoeForCausalLM"};
+                                         "MixtralForCausalLM", "Qwen3MoeForCausalLM", "Qwen2MoeForCausalLM"};
 enum { FAMILIES = sizeof family_name / sizeof *family_name };
 
 /* ---- reading ---- */
@@ -163,7 +163,8 @@ static int parse_window(const char *what, const struct node *root, enum hf_famil
         if (!slides && !(t->type == NODE_STR && span_is(t->str, "full_attention")))
             return err_set(e, ERR_UNSUPPORTED, "%s: layer_types has another than full_attention", what);
     }
-    TRY(size_of(what, root, "sliding_window", m->positions, &window, e));
+    if (windowed)
+        TRY(size_of(what, root, "sliding_window", m->positions, &window, e));
     if (!windowed || window >= m->positions)
         return 0;
     log_msg(LOG_WARN, "%s: sliding_window: sequences of %" PRId64 " tokens at most, where it makes no difference, not %" PRId64,
@@ -188,7 +189,13 @@ static int parse_experts(const char *what, const struct node *root, enum hf_fami
         return err_set(e, ERR_UNSUPPORTED, "%s: %s: layers without experts cannot be done here", what,
                        step != 1 ? "decoder_sparse_step" : "mlp_only_layers");
     m->pre_softmax = !node_bool(root, "norm_topk_prob", false);
-    return 0;
+    m->shared_gate = family == HF_QWEN2_MOE;
+    return family == HF_QWEN2_MOE ? size_of(what, root, "shared_expert_intermediate_size", -1, &m->moe_shared, e) : 0;
+}
+
+static bool has_experts(enum hf_family family)
+{
+    return family == HF_MIXTRAL || family == HF_QWEN3_MOE || family == HF_QWEN2_MOE;
 }
 
 static int parse_llama(const char *what, const struct node *root, enum hf_family family, struct model_config *m, struct err *e)
@@ -219,8 +226,8 @@ static int parse_llama(const char *what, const struct node *root, enum hf_family
     m->no_bias = !node_bool(root, "mlp_bias", false);
     if (m->no_bias == node_bool(root, "attention_bias", false))
         return err_set(e, ERR_UNSUPPORTED, "%s: attention_bias and mlp_bias: both or neither can be done here", what);
-    m->qkv_bias = family == HF_QWEN2;
-    return family == HF_MIXTRAL || family == HF_QWEN3_MOE ? parse_experts(what, root, family, m, e) : 0;
+    m->qkv_bias = family == HF_QWEN2 || (family == HF_QWEN2_MOE && node_bool(root, "qkv_bias", true));
+    return has_experts(family) ? parse_experts(what, root, family, m, e) : 0;
 }
 
 int hf_config_parse(const char *what, struct span text, int64_t divisor, struct model_config *m,
@@ -244,7 +251,7 @@ int hf_config_parse(const char *what, struct span text, int64_t divisor, struct 
         f++;
     if (f == FAMILIES)
         rc = err_set(e, type ? ERR_UNSUPPORTED : ERR_FORMAT, "%s: model_type '%s' is not one of gpt2, llama, mistral, mixtral,"
-                     " qwen2, qwen3, qwen3_moe", what, type ? type : "");
+                     " qwen2, qwen2_moe, qwen3, qwen3_moe", what, type ? type : "");
     *family = (enum hf_family)f;
     if (rc == 0 && node_get(root, "quantization_config") && node_get(root, "quantization_config")->type != NODE_NULL)
         rc = err_set(e, ERR_UNSUPPORTED, "%s: quantization_config: quantized weights cannot be read here", what);
@@ -261,19 +268,32 @@ int hf_config_parse(const char *what, struct span text, int64_t divisor, struct 
 
 /* ---- writing ---- */
 
+/* llama: but for its experts it is like one. */
+static int family_with_experts(const struct model_config *m, bool llama, enum hf_family *family, struct err *e)
+{
+    bool shared = m->moe_shared > 0;
+
+    *family = shared ? HF_QWEN2_MOE : m->qk_norm ? HF_QWEN3_MOE : HF_MIXTRAL;
+    if (!llama || !m->no_bias || m->moe_freq != 1)
+        return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral, qwen2_moe and qwen3_moe have experts in each layer, SwiGLU,"
+                       " RMSNorm, rotary positions and no biases; this model differs");
+    if (shared && (!m->shared_gate || m->qk_norm))
+        return err_set(e, ERR_UNSUPPORTED, "transformers' qwen2_moe, which has a shared expert, has a gate at it and no norms of"
+                       " queries and keys; this model differs");
+    if (!shared && (m->qkv_bias || (m->pre_softmax && !m->qk_norm)))
+        return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral and qwen3_moe have no biases, mixtral a softmax over the chosen"
+                       " experts; this model differs");
+    return 0;
+}
+
 int hf_family_of(const struct model_config *m, enum hf_family *family, struct err *e)
 {
     bool llama = m->position == POSITION_ROPE && m->norm == NORM_RMS && m->swiglu && m->rotary_percent == 1;
     bool gpt2 = m->position == POSITION_LEARNED && m->norm == NORM_LAYER && !m->swiglu && !m->qk_norm && !m->no_bias &&
                 m->groups == m->heads && model_q_width(m) == m->hidden;
 
-    if (m->experts) {
-        if (!llama || !m->no_bias || m->qkv_bias || (m->pre_softmax && !m->qk_norm) || m->moe_freq != 1)
-            return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral and qwen3_moe have experts in each layer, SwiGLU, RMSNorm,"
-                           " rotary positions and no biases, mixtral a softmax over the chosen ones; this model differs");
-        *family = m->qk_norm ? HF_QWEN3_MOE : HF_MIXTRAL;
-        return 0;
-    }
+    if (m->experts)
+        return family_with_experts(m, llama, family, e);
     if (gpt2)
         *family = HF_GPT2;
     else if (llama && !m->qk_norm && !(m->no_bias && m->qkv_bias))
@@ -284,7 +304,7 @@ int hf_family_of(const struct model_config *m, enum hf_family *family, struct er
         *family = HF_QWEN3;
     else
         return err_set(e, ERR_UNSUPPORTED,
-                       "no model of transformers (gpt2, llama, mixtral, qwen2, qwen3, qwen3_moe) has this one's positions, norms,"
+                       "no model of transformers (gpt2, llama, mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe) has this one's positions, norms,"
                        " MLP and biases");
     return 0;
 }
@@ -319,10 +339,13 @@ static int put_llama(struct buf *b, const struct model_config *m, enum hf_family
                    m->head_dim, m->norm_eps, m->rotary_base));
     if (family == HF_MIXTRAL)
         TRY(buf_printf(b, ",\"num_local_experts\":%" PRId64 ",\"num_experts_per_tok\":%" PRId64, m->experts, m->topk));
-    if (family == HF_QWEN3_MOE)
+    if (family == HF_QWEN3_MOE || family == HF_QWEN2_MOE)
         TRY(buf_printf(b, ",\"num_experts\":%" PRId64 ",\"num_experts_per_tok\":%" PRId64 ",\"moe_intermediate_size\":%" PRId64
                           ",\"norm_topk_prob\":%s,\"decoder_sparse_step\":1,\"mlp_only_layers\":[]",
                        m->experts, m->topk, m->moe_ffn, m->pre_softmax ? "false" : "true"));
+    if (family == HF_QWEN2_MOE)
+        TRY(buf_printf(b, ",\"shared_expert_intermediate_size\":%" PRId64 ",\"qkv_bias\":%s", m->moe_shared,
+                       m->qkv_bias ? "true" : "false"));
     if (family == HF_LLAMA)
         TRY(buf_printf(b, ",\"attention_bias\":%s,\"mlp_bias\":%s", bias, bias));
     return put_scaling(b, m);

@@ -81,6 +81,19 @@ static int expert_pieces(const char *before, const char *ours, bool mixtral, str
     return split_names(of, fc == 1 ? fc1 : fc2, what, piece);
 }
 
+static int shared_pieces(const char *before, const char *ours, struct hf_piece *piece)
+{
+    static const char *const names[][2] = {
+        {"linear_fc1.weight", "mlp.shared_expert.gate_proj.|mlp.shared_expert.up_proj."},
+        {"linear_fc2.weight", "mlp.shared_expert.down_proj."}, {"gate_weight", "mlp.shared_expert_gate."},
+    };
+    size_t i = 0;
+
+    while (i < sizeof names / sizeof *names && strcmp(ours, names[i][0]) != 0)
+        i++;
+    return i < sizeof names / sizeof *names ? split_names(before, names[i][1], "weight", piece) : 0;
+}
+
 static int name_pieces(const char *ours, enum hf_family family, struct hf_piece *piece)
 {
     bool gpt2 = family == HF_GPT2, mixtral = family == HF_MIXTRAL;
@@ -96,6 +109,8 @@ static int name_pieces(const char *ours, enum hf_family family, struct hf_piece 
             if (strncmp(ours + at, layer_names[i].ours, n) == 0)
                 return split_names(before, gpt2 ? layer_names[i].gpt2 : layer_names[i].llama, ours + at + n, piece);
         }
+        if (strncmp(ours + at, "mlp.shared_experts.", 19) == 0)
+            return shared_pieces(before, ours + at + 19, piece);
         if (strncmp(ours + at, "mlp.router.", 11) == 0)
             return split_names(before, mixtral ? "block_sparse_moe.gate." : "mlp.gate.", ours + at + 11, piece);
         return expert_pieces(before, ours + at, mixtral, piece);

@@ -12,7 +12,7 @@ static const char *const idle[2] = {
     " openai-gelu use-cpu-initialization deterministic-mode te-rng-tracker fp8-param-gather manual-gc exit-signal-handler"
     " overlap-p2p-communication no-overlap-p2p-communication tp-comm-overlap use-ring-exchange-p2p no-align-grad-reduce"
     " no-delay-grad-reduce delay-grad-reduce ddp-average-in-collective use-megatron-fsdp use-custom-fsdp"
-    " moe-grouped-gemm moe-use-legacy-grouped-gemm moe-permute-fusion moe-router-fusion moe-per-layer-logging"
+    " moe-shared-expert-overlap moe-grouped-gemm moe-use-legacy-grouped-gemm moe-permute-fusion moe-router-fusion moe-per-layer-logging"
     " no-mmap-bin-files no-create-attention-mask-in-dataloader create-attention-mask-in-dataloader data-sharding"
     " no-load-rng no-save-rng auto-detect-ckpt-format use-dist-ckpt ckpt-fully-parallel-save ckpt-fully-parallel-load"
     " ckpt-assume-constant-structure use-persistent-ckpt-worker override-opt_param-scheduler override-opt-param-scheduler"
@@ -79,7 +79,6 @@ static const struct {
     {"multi-latent-attention", "there is no such attention"},
     {"window-size", "attention has no window"},
     {"mtp-num-layers", "one token is predicted at each place"},
-    {"moe-shared-expert-intermediate-size", "there are no shared experts"},
     {"moe-router-enable-expert-bias", "experts are kept even by --moe-aux-loss-coeff"},
     {"expert-tensor-parallel-size", "experts are cut as the layers are, by --tensor-model-parallel-size"},
     {"moe-extended-tp", "experts are cut as the layers are, by --tensor-model-parallel-size"},

@@ -22,7 +22,7 @@ static void *carve(struct carve *c, int64_t n, size_t size)
 /* Elements of act, and of fc1, in layers of a kind that the part has. */
 static int64_t act_size(const struct model *m, bool moe)
 {
-    return moe ? 0 : m->b * m->t * m->config.ffn; /* experts have rooms of their own */
+    return m->b * m->t * model_layer_ffn(&m->config, moe); /* experts have rooms of their own */
 }
 static int64_t fc1_size(const struct model *m, bool moe)
 {
@@ -70,6 +70,10 @@ static void plan_experts(struct model *m, struct layer_acts *a, int slot, struct
     a->chosen = carve(c, m->config.experts, sizeof(int32_t));
     a->share = carve(c, choices, sizeof(float));
     a->answer = carve(c, pass_moe_rows(m) * m->config.hidden, dtype_size(m->dt));
+    if (m->config.shared_gate) {
+        a->gate = carve(c, n, sizeof(float));
+        a->gated = carve(c, n * m->config.hidden, dtype_size(m->dt));
+    }
     a->room = m->pool ? &m->pool->rooms[room] : NULL;
 }
 
@@ -197,6 +201,8 @@ static void plan_experts_back(struct model *m, struct carves *k)
 {
     struct carve *c = &k->work;
 
+    if (m->config.shared_gate)
+        m->dgate = carve(c, m->b * m->t, dtype_size(m->dt));
     m->dlogits = carve(c, m->b * m->t * m->config.experts, dtype_size(m->dt));
     m->dshare = carve(c, pass_choices(m), sizeof(float));
     m->balance = carve(c, m->config.experts, sizeof(float));
@@ -224,6 +230,8 @@ static void plan(struct model *m, struct carves *k)
         m->full = carve(c, n * h, w);
     plan_ring(m, c);
     if (mc->experts) {
+        if (m->config.moe_shared)
+            m->beside = carve(c, n * h, w);
         m->route_from = carve(c, pass_moe_rows(m), sizeof(int32_t));
         if (m->run.use == MODEL_TRAIN || pass_spread(m))
             m->drows = carve(c, pass_moe_rows(m) * h, w);
@@ -260,6 +268,7 @@ static struct model_config share_of(const struct model_config *config, const str
     c.groups /= n;
     c.ffn /= n;
     c.moe_ffn /= n;
+    c.moe_shared /= n;
     c.padded_vocab /= n;
     return c;
 }

@@ -2,7 +2,8 @@
  *
  *     s = dropout(word[token] + position[i])
  *     each layer:  s += dropout(proj(attention(turn(qkv(norm1(s))))))
- *                  s += dropout(fc2(act(fc1(norm2(s)))))      or a mixture of such experts (model_moe.c)
+ *                  s += dropout(fc2(act(fc1(norm2(s)))))      or a mixture of such experts (model_moe.c), with another
+ *                                                             beside them for all tokens (model_shared.c) or not
  *     logits = output(final_norm(s))
  * Weights and gradients are in stores (store.h); activations live in a pool (model_pool.h),
  * planned when the model is opened: no step allocates device memory.  All work goes through the
@@ -70,6 +71,8 @@ struct layer_acts {
     void *s2;            /* (n, h) the stream after attention */
     void *fc1;           /* (n, fc1 width) before the activation */
     void *act;           /* (n, f) after it; backward writes its gradient here */
+    float *gate;         /* (n) products of the shared expert's gate, and */
+    void *gated;         /* (n, h) what it gives before that; both NULL without */
     /* With experts, whose rows stand as kernels/route.h says. */
     float *prob, *route_lse;  /* (n, experts), (n): what the router gives */
     int32_t *choice, *place;  /* (n, topk) */
@@ -149,6 +152,8 @@ struct model {
     void *ds, *dx, *dln, *dwide; /* gradients: stream, branch, norm's or attention's output, qkv or fc1 */
     int32_t *route_from;     /* (rows); with experts, as what follows; rows as route_rows() says */
     void *drows, *dlogits;   /* (rows, h), (b * t, experts) */
+    void *beside;            /* (b * t, h) of the shared expert */
+    void *dgate;             /* (b * t) */
     void *piece;             /* (rows, h / pieces) of rows on their way; with tensor ranks that share what travels */
     float *dshare, *balance; /* (b * t * topk), (experts) */
     int32_t *counts;         /* all layers'; host */

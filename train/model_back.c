@@ -81,22 +81,32 @@ static int attention_back(struct model *m, int64_t layer, const void *dx, const 
     return pass_linear_back(m, m->dln, m->dwide, x, qkv, pass_param(m, layer, QKV_B), NULL, e);
 }
 
-/* From dx, the gradient of the MLP's output, to m->dln, that of norm2's (a summand of it). */
-static int mlp_back(struct model *m, int64_t layer, const void *dx, struct err *e)
+int pass_mlp_back(struct model *m, int64_t layer, void *dx, const void *dy, struct err *e)
 {
     struct layer_acts *a = &m->acts->layers[layer];
+    int64_t f = model_layer_ffn(&m->config, pass_moe(m, layer));
     int fc2 = pass_param(m, layer, FC2_W), fc2_b = pass_param(m, layer, FC2_B);
     const void *x;
 
-    TRY(pass_gather(m, &dx, dx, m->b * m->t, e));
     if (m->config.swiglu) {
-        TRY(pass_linear_back(m, a->act, dx, a->act, fc2, fc2_b, NULL, e)); /* what act was is needed no more */
-        TRY(m->dev->ops->glu_bwd(m->dev, m->dt, ACT_SILU, m->dwide, a->act, a->fc1, m->b * m->t, m->config.ffn, e));
+        TRY(pass_linear_back(m, a->act, dy, a->act, fc2, fc2_b, NULL, e)); /* what act was is needed no more */
+        TRY(m->dev->ops->glu_bwd(m->dev, m->dt, ACT_SILU, m->dwide, a->act, a->fc1, m->b * m->t, f, e));
     } else {
-        TRY(pass_linear_back(m, m->dwide, dx, a->act, fc2, fc2_b, a->fc1, e));
+        TRY(pass_linear_back(m, m->dwide, dy, a->act, fc2, fc2_b, a->fc1, e));
     }
     TRY(pass_gather(m, &x, a->ln2, m->b * m->t, e));
-    return pass_linear_back(m, m->dln, m->dwide, x, pass_param(m, layer, FC1_W), pass_param(m, layer, FC1_B), NULL, e);
+    return pass_linear_back(m, dx, m->dwide, x, pass_param(m, layer, FC1_W), pass_param(m, layer, FC1_B), NULL, e);
+}
+
+/* From dy, the gradient of what the layer adds behind norm2, to m->dln, that of norm2's output (a summand of it). */
+static int behind_back(struct model *m, int64_t layer, const void *dy, struct err *e)
+{
+    if (pass_moe(m, layer)) {
+        TRY(pass_experts_back(m, layer, dy, e));
+        return pass_has_shared(m, layer) ? pass_shared_expert_back(m, layer, dy, e) : 0;
+    }
+    TRY(pass_gather(m, &dy, dy, m->b * m->t, e));
+    return pass_mlp_back(m, layer, m->dln, dy, e);
 }
 
 static int layer_back(struct model *m, int64_t layer, const void **dx, const struct model_dropout *md, struct err *e)
@@ -105,7 +115,7 @@ static int layer_back(struct model *m, int64_t layer, const void **dx, const str
     struct dropout d;
 
     TRY(pass_again(m, layer, md, e));
-    TRY(pass_moe(m, layer) ? pass_experts_back(m, layer, *dx, e) : mlp_back(m, layer, *dx, e));
+    TRY(behind_back(m, layer, *dx, e));
     TRY(norm_back(m, true, a->s2, a->mean2, a->rstd2, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B),
                   pass_dropout(m, md, layer, DROP_PROJ, &d), dx, e));
     TRY(attention_back(m, layer, *dx, md, e));

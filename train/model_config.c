@@ -56,8 +56,8 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
     derive_rope(m);
     m->padded_vocab = pad(m->vocab, vocab_divisor);
     if (!m->experts) {
-        m->topk = m->moe_ffn = m->moe_freq = 0;
-        m->pre_softmax = m->pad_experts = false;
+        m->topk = m->moe_ffn = m->moe_freq = m->moe_shared = 0;
+        m->pre_softmax = m->pad_experts = m->shared_gate = false;
         m->capacity = 0;
         return;
     }
@@ -97,6 +97,10 @@ static int check_experts(const struct model_config *m, struct err *e)
                        ROUTE_MOST);
     if (m->experts && m->topk == 1 && !m->pre_softmax) /* a softmax over one is 1: nothing to learn from */
         return err_set(e, ERR_ARG, "--moe-router-topk: 1 needs --moe-router-pre-softmax, or the router learns nothing");
+    if (m->moe_shared && !m->no_bias) /* as Megatron has it */
+        return err_set(e, ERR_ARG, "--moe-shared-expert-intermediate-size needs --disable-bias-linear");
+    if (m->shared_gate && !m->moe_shared)
+        return err_set(e, ERR_ARG, "--moe-shared-expert-gate needs --moe-shared-expert-intermediate-size");
     if (m->pad_experts && m->capacity <= 0)
         return err_set(e, ERR_ARG, "--moe-pad-expert-input-to-capacity: to which? (--moe-expert-capacity-factor)");
     return 0;
@@ -138,12 +142,19 @@ int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err
 
 /* ---- counts ---- */
 
+/* Of a layer's shared expert and its gate, which have no biases. */
+static int64_t shared_params(const struct model_config *m)
+{
+    return (m->swiglu ? 3 : 2) * m->moe_shared * m->hidden + (m->shared_gate ? m->hidden : 0);
+}
+
 /* Weights of the matrix products of all layers that a token meets. */
 static double layers_matrices(const struct model_config *m)
 {
     double h = (double)m->hidden, q = (double)model_q_width(m), moe = (double)model_moe_layers(m);
     double dense = h * (double)model_fc1_width(m) + (double)m->ffn * h;
-    double experts = (double)m->topk * h * (double)(model_moe_fc1_width(m) + m->moe_ffn) + h * (double)m->experts;
+    double experts = (double)m->topk * h * (double)(model_moe_fc1_width(m) + m->moe_ffn) + h * (double)m->experts +
+                     (double)shared_params(m);
 
     return (double)m->layers * (h * (double)model_qkv_width(m) + q * h) + ((double)m->layers - moe) * dense + moe * experts;
 }
@@ -173,7 +184,7 @@ static int64_t params_with(const struct model_config *m, int64_t experts)
         layer += 2 * norm * m->head_dim;
     return m->padded_vocab * h * (m->untie ? 2 : 1) + (m->position == POSITION_LEARNED ? m->positions * h : 0) +
            m->layers * layer + norm * h + (m->layers - moe) * mlp_params(m, model_fc1_width(m), m->ffn) +
-           moe * (m->experts * h + experts * model_expert_params(m));
+           moe * (m->experts * h + shared_params(m) + experts * model_expert_params(m));
 }
 
 int64_t model_config_params(const struct model_config *m)
@@ -234,6 +245,8 @@ const struct model_field model_fields[] = {
     INT("moe_router_topk", topk, false, true),
     INT("moe_ffn_hidden_size", moe_ffn, false, true),
     INT("moe_layer_freq", moe_freq, false, true),
+    INT("moe_shared_expert_intermediate_size", moe_shared, false, true),
+    BOOL("moe_shared_expert_gate", shared_gate),
     BOOL("moe_router_pre_softmax", pre_softmax),
 };
 const int model_fields_n = sizeof model_fields / sizeof *model_fields;

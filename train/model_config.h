@@ -54,6 +54,8 @@ struct model_config {
     int64_t experts;      /* of a layer's mixture (model_moe.c); 0: none, and so is what follows */
     int64_t topk;         /* experts of a token; 0: 2 */
     int64_t moe_ffn;      /* width inside an expert; 0: ffn */
+    int64_t moe_shared;   /* width inside the MLP that every token meets beside its experts (model_shared.c); 0: there is none */
+    bool shared_gate;     /* its output times the sigmoid of a product of its input */
     int64_t moe_freq;     /* every so many layers have experts, the first one too; 0: 1 */
     bool pre_softmax;     /* a token's weights are its softmax over all experts, else over its topk */
     int balancing;        /* enum moe_balancing */
@@ -98,6 +100,11 @@ static inline bool model_layer_moe(const struct model_config *m, int64_t layer)
 static inline int64_t model_moe_layers(const struct model_config *m)
 {
     return m->experts ? (m->layers + m->moe_freq - 1) / m->moe_freq : 0;
+}
+/* Width inside the MLP that all tokens of a layer meet; 0: it has none. */
+static inline int64_t model_layer_ffn(const struct model_config *m, bool moe)
+{
+    return moe ? m->moe_shared : m->ffn;
 }
 /* Whether the loss that keeps them evenly used is trained on. */
 static inline bool model_aux_loss(const struct model_config *m)

@@ -165,28 +165,32 @@ static int through_cache(struct model *m, int64_t layer, struct attention *at, i
 
 /* ---- layers ---- */
 
-/* a->act from a->fc1. */
-static int activate(struct model *m, int64_t layer, int64_t rows, struct err *e)
+int pass_activate(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
     struct layer_acts *a = &m->acts->layers[layer];
+    int64_t f = model_layer_ffn(&m->config, pass_moe(m, layer));
 
     if (m->config.swiglu)
-        return ops->glu_fwd(m->dev, m->dt, ACT_SILU, a->act, a->fc1, rows, m->config.ffn, e);
-    return ops->act_fwd(m->dev, m->dt, ACT_GELU_TANH, a->act, a->fc1, rows * m->config.ffn, e);
+        return ops->glu_fwd(m->dev, m->dt, ACT_SILU, a->act, a->fc1, rows, f, e);
+    return ops->act_fwd(m->dev, m->dt, ACT_GELU_TANH, a->act, a->fc1, rows * f, e);
 }
 
-static int mlp(struct model *m, int64_t layer, int64_t rows, struct err *e)
+int pass_mlp(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e)
 {
     struct layer_acts *a = &m->acts->layers[layer];
     int w = pass_param(m, layer, FC1_W), b = pass_param(m, layer, FC1_B);
-    const void *x;
 
-    TRY(pass_gather(m, &x, a->ln2, rows, e));
     if (!m->config.swiglu)
         return pass_linear(m, a->act, x, w, b, rows, ACT_GELU_TANH, a->fc1, e);
     TRY(pass_linear(m, a->fc1, x, w, b, rows, ACT_NONE, NULL, e));
-    return activate(m, layer, rows, e);
+    return pass_activate(m, layer, rows, e);
+}
+
+int pass_mlp_end(struct model *m, int64_t layer, void *y, int64_t rows, struct err *e)
+{
+    return pass_linear(m, y, m->acts->layers[layer].act, pass_param(m, layer, FC2_W), pass_param(m, layer, FC2_B), rows, ACT_NONE,
+                       NULL, e);
 }
 
 int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int64_t past,
@@ -214,7 +218,12 @@ int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int64_t pas
     TRY(pass_sum(m, &added, m->out, n, e));
     norm2.x = added;
     TRY(norm_op(m, &norm2, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B), e));
-    return pass_moe(m, layer) ? pass_experts(m, layer, n, e) : mlp(m, layer, n, e);
+    if (pass_moe(m, layer)) {
+        TRY(pass_experts(m, layer, n, e));
+        return pass_has_shared(m, layer) ? pass_shared_expert(m, layer, n, e) : 0;
+    }
+    TRY(pass_gather(m, &x, a->ln2, n, e));
+    return pass_mlp(m, layer, x, n, e);
 }
 
 /* s_final = s2 + dropout(added) of the last layer, which another part goes on from. */
@@ -244,10 +253,9 @@ int pass_layer_end(struct model *m, int64_t layer, int64_t rows, const struct mo
     };
     void *added;
 
-    if (pass_moe(m, layer))
-        TRY(pass_experts_end(m, layer, rows, e));
-    else
-        TRY(pass_linear(m, m->out, a->act, pass_param(m, layer, FC2_W), pass_param(m, layer, FC2_B), rows, ACT_NONE, NULL, e));
+    TRY(pass_moe(m, layer) ? pass_experts_end(m, layer, rows, e) : pass_mlp_end(m, layer, m->out, rows, e));
+    if (pass_has_shared(m, layer))
+        TRY(pass_shared_expert_end(m, layer, rows, e));
     TRY(pass_sum(m, &added, m->out, rows, e));
     if (last && !m->part.heads)
         return leave(m, layer, added, rows, md, e);
@@ -277,7 +285,9 @@ int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, s
     if (m->run.recompute == RECOMPUTE_SELECTIVE) {
         TRY(pass_norm1(m, layer, n, e));
         TRY(norm_op(m, &p, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B), e));
-        return pass_moe(m, layer) ? pass_experts_activate(m, layer, e) : activate(m, layer, n, e);
+        if (pass_moe(m, layer))
+            TRY(pass_experts_activate(m, layer, e));
+        return pass_moe(m, layer) && !pass_has_shared(m, layer) ? 0 : pass_activate(m, layer, n, e);
     }
     if (chunk < 0 || (layer + 1 < m->config.layers && pass_chunk(m, layer + 1) == chunk))
         return 0; /* kept, or already run again with its chunk */

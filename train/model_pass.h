@@ -143,6 +143,24 @@ int pass_experts_activate(struct model *m, int64_t layer, struct err *e);
 /* From dy, the gradient of what the layer adds, to m->dln, that of norm2's (a summand of it). */
 int pass_experts_back(struct model *m, int64_t layer, const void *dy, struct err *e);
 
+/* The MLP of layer (model_layer_ffn() wide) from all rows of its input to a->act; a->act from a->fc1 again; and to y, of which
+ * tensor ranks have summands. */
+int pass_mlp(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e);
+int pass_activate(struct model *m, int64_t layer, int64_t rows, struct err *e);
+int pass_mlp_end(struct model *m, int64_t layer, void *y, int64_t rows, struct err *e);
+/* From dy, the gradient of all rows of y, to dx, that of x, which may be dy (a summand of it). */
+int pass_mlp_back(struct model *m, int64_t layer, void *dx, const void *dy, struct err *e);
+
+/* Whether a layer with experts has one that all tokens meet. */
+static inline bool pass_has_shared(const struct model *m, int64_t layer)
+{
+    return pass_moe(m, layer) && m->config.moe_shared;
+}
+/* Its part of pass_experts(), which it follows; what it gives onto m->out; and backward, onto m->dln. */
+int pass_shared_expert(struct model *m, int64_t layer, int64_t rows, struct err *e);
+int pass_shared_expert_end(struct model *m, int64_t layer, int64_t rows, struct err *e);
+int pass_shared_expert_back(struct model *m, int64_t layer, const void *dy, struct err *e);
+
 /* norm1 of layer, taken of a->s1 alone: before the first layer and when it is made again. */
 int pass_norm1(struct model *m, int64_t layer, int64_t rows, struct err *e);
 

@@ -72,7 +72,7 @@ static int add(struct params *p, const char *before, const struct shape *s, stru
 static void layer_shapes(const struct model_config *m, bool moe_layer, enum part_of of, struct shape t[LAYER_PARAMS])
 {
     int64_t h = m->hidden, q = model_q_width(m), kv = model_kv_width(m), qkv = model_qkv_width(m);
-    int64_t fc1 = model_fc1_width(m), gate = m->swiglu ? m->ffn : 0;
+    int64_t ffn = model_layer_ffn(m, moe_layer), gate = m->swiglu ? ffn : 0, fc1 = ffn + gate;
     int64_t moe = model_moe_fc1_width(m), moe_gate = m->swiglu ? m->moe_ffn : 0;
     int64_t beta = m->norm == NORM_LAYER, bias = !m->no_bias, head = m->qk_norm ? m->head_dim : 0;
     double std = m->init_std, out = std / sqrt(2.0 * (double)m->layers);
@@ -89,11 +89,12 @@ static void layer_shapes(const struct model_config *m, bool moe_layer, enum part
         [PROJ_B] = {"self_attention.linear_proj.bias", bias * h, 0, -1, 0, 0, {0}},
         [LN2_W] = {"pre_mlp_layernorm.weight", h, 0, -1, 0, 1, {0}},
         [LN2_B] = {"pre_mlp_layernorm.bias", beta * h, 0, -1, 0, 0, {0}},
-        [FC1_W] = {"mlp.linear_fc1.weight", fc1, h, 0, std, 0, {gate, gate, 0}},
+        [FC1_W] = {moe_layer ? "mlp.shared_experts.linear_fc1.weight" : "mlp.linear_fc1.weight", fc1, h, 0, std, 0, {gate, gate, 0}},
         [FC1_B] = {"mlp.linear_fc1.bias", bias * fc1, 0, 0, 0, 0, {gate, gate, 0}},
-        [FC2_W] = {"mlp.linear_fc2.weight", h, m->ffn, 1, out, 0, {0}},
+        [FC2_W] = {moe_layer ? "mlp.shared_experts.linear_fc2.weight" : "mlp.linear_fc2.weight", h, ffn, 1, out, 0, {0}},
         [FC2_B] = {"mlp.linear_fc2.bias", bias * h, 0, -1, 0, 0, {0}},
         [ROUTER_W] = {"mlp.router.weight", m->experts, h, -1, std, 0, {0}},
+        [SHARED_GATE_W] = {"mlp.shared_experts.gate_weight", m->shared_gate, h, -1, std, 0, {0}},
         [EXPERT_FC1_W] = {"linear_fc1.weight", moe, h, 0, std, 0, {moe_gate, moe_gate, 0}},
         [EXPERT_FC1_B] = {"linear_fc1.bias", bias * moe, 0, 0, 0, 0, {moe_gate, moe_gate, 0}},
         [EXPERT_FC2_W] = {"linear_fc2.weight", h, m->moe_ffn, 1, out, 0, {0}},
@@ -102,7 +103,7 @@ static void layer_shapes(const struct model_config *m, bool moe_layer, enum part
 
     memcpy(t, all, sizeof all);
     for (int i = 0; i < LAYER_PARAMS; i++) {
-        bool expert = i >= EXPERT_FC1_W, other = moe_layer ? i >= FC1_W && i <= FC2_B : i >= ROUTER_W;
+        bool expert = i >= EXPERT_FC1_W, other = moe_layer ? !ffn && i >= FC1_W && i <= FC2_B : i >= ROUTER_W;
 
         if (other || (of == PART_DENSE && expert) || (of == PART_EXPERTS && !expert))
             t[i].rows = 0;
@@ -129,13 +130,13 @@ static void add_layer(struct params *p, const struct model_part *part, int64_t l
     char before[48];
 
     snprintf(before, sizeof before, "decoder.layers.%" PRId64 ".", part->first + layer);
-    for (int i = 0; i <= ROUTER_W; i++)
+    for (int i = 0; i < EXPERT_FC1_W; i++)
         if (t[i].rows) {
             struct param *q = &p->v[add(p, before, &t[i], share, false)];
 
-            /* Norms of heads see the heads of a rank alone, the router what slices of experts answer; the other norms,
-             * with sequence parallelism, some of the rows. */
-            q->summed = share.ranks > 1 && ((i >= Q_NORM_W && i <= K_NORM_B) || i == ROUTER_W ||
+            /* Norms of heads see the heads of a rank alone, the router and the gate what slices of experts answer; the
+             * other norms, with sequence parallelism, some of the rows. */
+            q->summed = share.ranks > 1 && ((i >= Q_NORM_W && i <= K_NORM_B) || i == ROUTER_W || i == SHARED_GATE_W ||
                                             (part->sequence && (i <= LN1_B || i == LN2_W || i == LN2_B)));
         }
     add_experts(p, part, layer, t, share);
@@ -177,7 +178,7 @@ static int check_share(const struct model_config *m, int ranks, struct err *e)
         int64_t n;
     } cut[] = {
         {"attention heads", m->heads}, {"query groups", m->groups}, {"elements of the MLP", m->ffn},
-        {"elements of an expert", m->moe_ffn},
+        {"elements of an expert", m->moe_ffn}, {"elements of the shared expert", m->moe_shared},
         {"rows of the padded vocabulary", m->padded_vocab},
     };
 

@@ -7,8 +7,8 @@
     python tests/record/hf_models.py published build # the same of models under config.json as they were published
 
 gpt2: fp16, one file.  llama: bf16, several files, Llama 3.1's rotary angles, grouped queries.
-qwen3: fp32, normalised queries and keys, tied.  qwen2: fp32, biases.  mixtral and qwen3_moe: bf16, several files, 4
-experts.  logits.safetensors has the ids of a text
+qwen3: fp32, normalised queries and keys, tied.  qwen2: fp32, biases.  mixtral, qwen3_moe and qwen2_moe (a shared expert with
+a gate): bf16, several files, 4 experts.  logits.safetensors has the ids of a text
 and each model's logits (fp32, of the weights as stored).  configs/NAME.json are other config.json for the weights of one of
 them, with logits of their own: scaled rotary angles, as transformers 5 writes them (rope_parameters) and 4 (rope_scaling), and
 Mistral.
@@ -48,6 +48,9 @@ MODELS = {
         experts_implementation="eager"), torch.bfloat16, "12KB"),
     "qwen3_moe": (transformers.Qwen3MoeForCausalLM, transformers.Qwen3MoeConfig(
         **LLAMA, head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, norm_topk_prob=True,
+        tie_word_embeddings=False, experts_implementation="eager"), torch.bfloat16, "12KB"),
+    "qwen2_moe": (transformers.Qwen2MoeForCausalLM, transformers.Qwen2MoeConfig(
+        **LLAMA, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, shared_expert_intermediate_size=20,
         tie_word_embeddings=False, experts_implementation="eager"), torch.bfloat16, "12KB"),
 }
 
@@ -153,6 +156,9 @@ PUBLISHED = {
     "qwen3-moe": llama("Qwen3Moe", **QWEN3, model_type="qwen3_moe", decoder_sparse_step=1, mlp_only_layers=[],
                        norm_topk_prob=True, moe_intermediate_size=20, num_experts=4, num_experts_per_tok=2,
                        router_aux_loss_coef=0.001),
+    "qwen1.5-moe": llama("Qwen2Moe", **QWEN, model_type="qwen2_moe", decoder_sparse_step=1, norm_topk_prob=False,
+                         moe_intermediate_size=20, shared_expert_intermediate_size=24, num_experts=4, num_experts_per_tok=2,
+                         sliding_window=32768, output_router_logits=False, router_aux_loss_coef=0.001),
     "qwen3-moe, weights of all": llama("Qwen3Moe", **QWEN3, model_type="qwen3_moe", decoder_sparse_step=1, mlp_only_layers=[],
                                        norm_topk_prob=False, moe_intermediate_size=20, num_experts=4, num_experts_per_tok=2),
 }

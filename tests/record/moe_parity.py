@@ -8,7 +8,8 @@ choice of the second model, are Megatron Core's functions.  "mixtral" is transfo
 over the chosen experts); of it logits and every gradient of the first batch are kept.  "gpt" is the GPT of
 gpt2_parity.py with experts in its first layer (softmax over all, biases, GELU): losses and gradient norms.  "probs" and
 "position" are that one with a capacity of the experts, the second with softmax over the chosen: by Megatron Core's function,
-and by one that takes the first tokens (Core's takes whichever torch.topk does of equal numbers).
+and by one that takes the first tokens (Core's takes whichever torch.topk does of equal numbers).  "qwen2_moe" is transformers'
+model with a shared expert and its gate (as Core's SharedExpertMLP), "shared" the same with the gate open: losses and norms.
 """
 import os
 import sys
@@ -26,7 +27,7 @@ from gpt2_parity import BETAS, CLIP, DECAY, EPS, LR, made_up  # noqa: E402
 from gpt2_parity import shapes as gpt_shapes  # noqa: E402
 
 L, H, HEADS, GROUPS, D, FFN, T, V, B, STEPS = 2, 48, 4, 2, 16, 16, 32, 211, 2, 10
-EXPERTS, TOPK, AUX, Z, CAPACITY = 4, 2, 0.05, 0.01, 0.7
+EXPERTS, TOPK, AUX, Z, CAPACITY, SHARED = 4, 2, 0.05, 0.01, 0.7, 24
 
 
 def auxiliary(logits):
@@ -36,22 +37,47 @@ def auxiliary(logits):
     return switch_load_balancing_loss_func(scores, tokens, logits.shape[0], TOPK, EXPERTS, AUX) + z_loss_func(logits, Z)
 
 
-def mixtral():
+SIZES = dict(hidden_size=H, num_hidden_layers=L, num_attention_heads=HEADS, num_key_value_heads=GROUPS, head_dim=D, vocab_size=V,
+             num_experts_per_tok=TOPK, max_position_embeddings=T, rms_norm_eps=1e-6, tie_word_embeddings=False,
+             attn_implementation="eager", experts_implementation="eager",
+             rope_parameters={"rope_type": "default", "rope_theta": 1e4})
+
+
+def open_gate(x):
+    return torch.full((*x.shape[:-1], 1), torch.inf, dtype=x.dtype)
+
+
+def theirs(kind):
+    if kind == "mixtral":
+        return transformers.MixtralForCausalLM(transformers.MixtralConfig(
+            **SIZES, intermediate_size=FFN, num_local_experts=EXPERTS)).double()
+    model = transformers.Qwen2MoeForCausalLM(transformers.Qwen2MoeConfig(
+        **SIZES, moe_intermediate_size=FFN, shared_expert_intermediate_size=SHARED, num_experts=EXPERTS)).double()
+    for layer in model.model.layers if kind == "shared" else ():
+        del layer.mlp.shared_expert_gate
+        layer.mlp.shared_expert_gate = open_gate
+    return model
+
+
+def mixtral(kind):
     """Weights by our names in our order, and what gives logits and the routers' logits."""
-    model = transformers.MixtralForCausalLM(transformers.MixtralConfig(
-        hidden_size=H, num_hidden_layers=L, num_attention_heads=HEADS, num_key_value_heads=GROUPS, head_dim=D, vocab_size=V,
-        intermediate_size=FFN, num_local_experts=EXPERTS, num_experts_per_tok=TOPK, max_position_embeddings=T,
-        rms_norm_eps=1e-6, tie_word_embeddings=False, attn_implementation="eager", experts_implementation="eager",
-        rope_parameters={"rope_type": "default", "rope_theta": 1e4})).double()
+    model = theirs(kind)
     p = dict(model.named_parameters())
     names = [("embedding.word_embeddings.weight", [p["model.embed_tokens.weight"]])]
     for i in range(L):
         a, b = f"decoder.layers.{i}.", f"model.layers.{i}."
         names += [(a + "input_layernorm.weight", [p[b + "input_layernorm.weight"]]),
-                  (a + "self_attention.linear_qkv.weight", [p[b + f"self_attn.{x}_proj.weight"] for x in "qkv"]),
-                  (a + "self_attention.linear_proj.weight", [p[b + "self_attn.o_proj.weight"]]),
-                  (a + "pre_mlp_layernorm.weight", [p[b + "post_attention_layernorm.weight"]]),
-                  (a + "mlp.router.weight", [p[b + "mlp.gate.weight"]])]
+                  (a + "self_attention.linear_qkv.weight", [p[b + f"self_attn.{x}_proj.weight"] for x in "qkv"])]
+        if kind != "mixtral":
+            names += [(a + "self_attention.linear_qkv.bias", [p[b + f"self_attn.{x}_proj.bias"] for x in "qkv"])]
+        names += [(a + "self_attention.linear_proj.weight", [p[b + "self_attn.o_proj.weight"]]),
+                  (a + "pre_mlp_layernorm.weight", [p[b + "post_attention_layernorm.weight"]])]
+        if kind != "mixtral":
+            names += [(a + "mlp.shared_experts.linear_fc1.weight", [p[b + f"mlp.shared_expert.{x}_proj.weight"] for x in ("gate", "up")]),
+                      (a + "mlp.shared_experts.linear_fc2.weight", [p[b + "mlp.shared_expert.down_proj.weight"]])]
+        names += [(a + "mlp.router.weight", [p[b + "mlp.gate.weight"]])]
+        if kind == "qwen2_moe":
+            names += [(a + "mlp.shared_experts.gate_weight", [p[b + "mlp.shared_expert_gate.weight"]])]
         for x in range(EXPERTS):
             e = f"{a}mlp.experts.local_experts.{x}."
             names += [(e + "linear_fc1.weight", [(p[b + "mlp.experts.gate_up_proj"], x)]),
@@ -131,7 +157,7 @@ def decays(x):
 
 def record(kind, ids, out):
     torch.set_default_dtype(torch.float64)
-    params, grads, run = mixtral() if kind == "mixtral" else gpt(kind.removeprefix("gpt"))
+    params, grads, run = mixtral(kind) if kind in ("mixtral", "qwen2_moe", "shared") else gpt(kind.removeprefix("gpt"))
     opt = torch.optim.AdamW([{"params": [x for x in params if decays(x)], "weight_decay": DECAY},
                              {"params": [x for x in params if not decays(x)], "weight_decay": 0.0}], lr=LR, betas=BETAS, eps=EPS)
     losses, norms, extra = [], [], []
@@ -143,7 +169,7 @@ def record(kind, ids, out):
         aux = sum(auxiliary(x) for x in routers)
         opt.zero_grad()
         (loss + aux).backward()
-        if grads and s == 0:
+        if kind == "mixtral" and s == 0:
             out[kind + ".logits"] = f32(logits)
             out.update({f"{kind}.grad.{n}": f32(g()) for n, g in grads.items()})
         norms.append(torch.nn.utils.clip_grad_norm_(list(params), CLIP).item())
@@ -157,7 +183,7 @@ def record(kind, ids, out):
 def main(path):
     ids = np.random.RandomState(8).randint(0, V, (STEPS, B, T + 1))
     out = {"ids": ids.astype(np.int32)}
-    for kind in ("mixtral", "gpt", "probs", "position"):
+    for kind in ("mixtral", "gpt", "probs", "position", "qwen2_moe", "shared"):
         record(kind, ids, out)
     save_file(out, path)
     print(path, "torch", torch.__version__, "transformers", transformers.__version__)

@@ -89,6 +89,23 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, bo
     near(m, name_of(s, "gradients of logits", dt, r->t, r->experts), &dlogits, 1e-5, sqrt((double)r->c));
 }
 
+static void gate_with(struct made *m, enum dtype dt, int64_t t, int64_t c)
+{
+    struct tensor gate = normal(m, DTYPE_F32, t, 0, 110, 2, 0), x = normal(m, dt, t * c, 0, 111, 1, 0);
+    struct tensor y = normal(m, dt, t * c, 0, 112, 1, 0), dy = normal(m, dt, t * c, 0, 113, 1, 0);
+    struct tensor dx = result(m, dt, t * c, 0), dgate = result(m, dt, t, 0);
+    char s[80];
+
+    BOTH {
+        CHECK(m, OPS(m, w)->gate_add(DEV(m, w), dt, on(m, w, &y), on(m, w, &x), on(m, w, &gate), t, c, &m->e));
+        CHECK(m, OPS(m, w)->gate_back(DEV(m, w), dt, on(m, w, &dx), on(m, w, &dgate), on(m, w, &dy), on(m, w, &x),
+                                      on(m, w, &gate), t, c, &m->e));
+    }
+    near(m, name_of(s, "rows gated", dt, t, c), &y, 2e-6, 1);
+    near(m, name_of(s, "gradients of gated rows", dt, t, c), &dx, 2e-6, 1);
+    near(m, name_of(s, "gradients of gates", dt, t, c), &dgate, 4e-6, sqrt((double)c));
+}
+
 void twins_route(struct twins *t)
 {
     static const struct routed shape[] = {{5, 1, 1, 3}, {40, 8, 2, 64}, {300, 5, 3, 33}, {65, 70, 6, 264}, {9, 3, 3, 16}};
@@ -98,6 +115,7 @@ void twins_route(struct twins *t)
         struct routed r = shape[k / 4 % 5];
         r.t *= t->scale;
         route_with(&m, both_types[k % 2], &r, k & 2, k & 1, k < 20 ? 0 : 1 + k % 3);
+        gate_with(&m, both_types[k % 2], r.t, r.c);
         forget(&m);
     }
 }

@@ -20,8 +20,8 @@
 #include "train/hf_copy.h"
 
 enum { T = 12, V = 61 };
-static const char *const names[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe"};
-static const char *const dtypes[] = {"F16", "BF16", "F32", "F32", "BF16", "BF16"};
+static const char *const names[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe", "qwen2_moe"};
+static const char *const dtypes[] = {"F16", "BF16", "F32", "F32", "BF16", "BF16", "BF16"};
 enum { MODELS = sizeof names / sizeof *names };
 
 static char dir[64];
@@ -266,6 +266,7 @@ static void wrong_folders_are_named(void **state)
         {"llama", "sed -i 's/\"attention_bias\": false/\"attention_bias\": true/' config.json", "attention_bias"},
         {"qwen3", "sed -i 's/full_attention/linear_attention/' config.json", "layer_types"},
         {"qwen3_moe", "sed -i 's/\"decoder_sparse_step\": 1/\"decoder_sparse_step\": 2/' config.json", "decoder_sparse_step"},
+        {"qwen2_moe", "sed -i 's/\"shared_expert_inter.*/\"x\":1,/' config.json", "no shared_expert_intermediate_size"},
         {"qwen3_moe", "sed -i 's/layers.1.mlp.gate.weight/layers.1.mlp.gate2.weight/' *.index.json", "gate2"},
     };
 

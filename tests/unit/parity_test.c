@@ -31,6 +31,7 @@ struct recording {
 #define LLAMA SHAPE, .groups = 2, .ffn = 64, .norm = NORM_RMS, .norm_eps = 1e-6, .position = POSITION_ROPE, \
     .swiglu = true, .no_bias = true
 #define EXPERTS .experts = 4, .topk = 2, .moe_ffn = 16, .aux_loss = 0.05, .z_loss = 0.01
+#define SHARED LLAMA, .head_dim = 16, .qkv_bias = true, .untie = true, EXPERTS, .pre_softmax = true, .moe_shared = 24
 #define DOCUMENTS "tests/data/train/documents.safetensors"
 static struct recording models[] = {
     {"", true, {SHAPE}, "tests/data/train/gpt2_parity.safetensors"},
@@ -48,11 +49,13 @@ static struct recording models[] = {
      "tests/data/train/moe_parity.safetensors"},
     {"position.", false, {SHAPE, EXPERTS, .moe_freq = 2, .capacity = 0.7, .drop_policy = DROP_POSITION, .pad_experts = true},
      "tests/data/train/moe_parity.safetensors"},
+    {"qwen2_moe.", false, {SHARED, .shared_gate = true}, "tests/data/train/moe_parity.safetensors"},
+    {"shared.", false, {SHARED}, "tests/data/train/moe_parity.safetensors"},
     {"gpt2.", true, {SHAPE}, DOCUMENTS},
     {"llama.", true, {LLAMA, .head_dim = 16, .untie = true, .rotary_base = 500, .rope_scaling = true, .rope_original = 8},
      DOCUMENTS},
 };
-enum { GPT2, LLAMA_3, MIXTRAL = 5, GPT2_DOCUMENTS = 9, LLAMA_DOCUMENTS, MODELS = sizeof models / sizeof *models };
+enum { GPT2, LLAMA_3, MIXTRAL = 5, GPT2_DOCUMENTS = 11, LLAMA_DOCUMENTS, MODELS = sizeof models / sizeof *models };
 static const struct recording *model;
 /* Whether its sequences are packed with documents; then some of the gradients are recorded. */
 static bool packed(void)

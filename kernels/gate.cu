@@ -1,0 +1,67 @@
+/* A block a row. */
+#include "kernels/lanes.cuh"
+
+static __device__ __forceinline__ float sigmoid(float x) { return 1 / (1 + expf(-x)); }
+
+template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
+    add_kernel(void *y, const void *x, const float *gate, int64_t t, int64_t c)
+{
+    for (int64_t r = blockIdx.x; r < t; r += gridDim.x) {
+        float w = sigmoid(gate[r]);
+        for (int64_t i = threadIdx.x * PACK; i < c; i += blockDim.x * PACK) {
+            int64_t at = r * c + i, left = c - i;
+            pack v = pack_get<DT>(x, at, left), sum = pack_get<DT>(y, at, left);
+#pragma unroll
+            for (int l = 0; l < PACK; l++)
+                sum.v[l] = fmaf(w, v.v[l], sum.v[l]);
+            pack_put<DT>(y, at, left, sum);
+        }
+    }
+}
+
+template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
+    back_kernel(void *dx, void *dgate, const void *dy, const void *x, const float *gate, int64_t t, int64_t c)
+{
+    __shared__ float part[32];
+
+    for (int64_t r = blockIdx.x; r < t; r += gridDim.x) {
+        float w = sigmoid(gate[r]), sum = 0;
+        for (int64_t i = threadIdx.x * PACK; i < c; i += blockDim.x * PACK) {
+            int64_t at = r * c + i, left = c - i;
+            pack d = pack_get<DT>(dy, at, left), v = pack_get<DT>(x, at, left);
+#pragma unroll
+            for (int l = 0; l < PACK; l++) {
+                sum = fmaf(d.v[l], v.v[l], sum);
+                d.v[l] *= w;
+            }
+            pack_put<DT>(dx, at, left, d);
+        }
+        sum = block_sum(sum, part);
+        if (threadIdx.x == 0) {
+            pack g = {};
+            g.v[0] = w * (1 - w) * sum;
+            pack_put<DT>(dgate, r, 1, g);
+        }
+        __syncthreads(); /* part is used again */
+    }
+}
+
+extern "C" int gate_add_cuda(struct device *dev, enum dtype dt, void *y, const void *x, const float *gate, int64_t t, int64_t c,
+                             struct err *e)
+{
+    TRY(check_rows(dt, t, c, "gate_add", e));
+    if (t == 0)
+        return 0;
+    BY_TYPE(dt, LAUNCH(add_kernel<DT>, dim3(cuda_blocks(dev, t, 1)), row_threads(c), dev, y, x, gate, t, c));
+    return cuda_launched(dev, "gate_add", e);
+}
+
+extern "C" int gate_back_cuda(struct device *dev, enum dtype dt, void *dx, void *dgate, const void *dy, const void *x,
+                              const float *gate, int64_t t, int64_t c, struct err *e)
+{
+    TRY(check_rows(dt, t, c, "gate_back", e));
+    if (t == 0)
+        return 0;
+    BY_TYPE(dt, LAUNCH(back_kernel<DT>, dim3(cuda_blocks(dev, t, 1)), row_threads(c), dev, dx, dgate, dy, x, gate, t, c));
+    return cuda_launched(dev, "gate_back", e);
+}
