@@ -251,6 +251,8 @@ static int simt_event_seconds(struct device *, struct device_event *from, struct
 
 static void simt_close(struct device *)
 {
+    if (getenv("SIMT_GRAPHS"))
+        fprintf(stderr, "simt: %ld graphs\n", launched);
     simt_forget();
     test_stream_free(late);
     late = NULL;
