@@ -54,7 +54,8 @@ same "the same bits" <(sed 's/,"tokens_per_s.*//' gpt-bf16-cuda.jsonl) <(sed 's/
 # ---- two data-parallel ranks: micro-batches as graphs, their gradients summed behind them ----
 ranks="--mock-data --num-layers 1 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --vocab-size 61 --micro-batch-size 1
     --global-batch-size 6 --lr 0.01 --train-iters 4 --eval-iters 1 --eval-interval 3 -j 1 --device cuda"
-for how in "" "--bf16 --use-distributed-optimizer" "--bf16 --fp8-format hybrid --use-distributed-optimizer --ddp-bucket-size 5000"; do
+for how in "" "--bf16 --use-distributed-optimizer" \
+    "--bf16 --fp8-format hybrid --use-distributed-optimizer --ddp-bucket-size 5000"; do
     for graph in none local; do
         SIMT_LATE=1 SIMT_GRAPHS=1 status "two ranks $how, graphs: $graph" 0 timeout 200 mpirun --oversubscribe -n 2 quern-train \
             $ranks $how --cuda-graph-impl $graph --log-file $graph.jsonl
