@@ -175,6 +175,21 @@ static int64_t steps_of(const struct train_config *c, int64_t samples)
     return n + (samples - used) / c->global_batch;
 }
 
+/* Of a schedule in samples. */
+static int check_samples(const struct train_config *c, struct err *e)
+{
+    int64_t decay = c->decay_samples ? c->decay_samples : c->decay_iters ? c->decay_iters * c->global_batch : c->samples;
+
+    if ((c->warmup_samples || c->decay_samples) && !c->train_samples)
+        return err_set(e, ERR_ARG, "--lr-%s-samples needs --train-samples", c->warmup_samples ? "warmup" : "decay");
+    if (c->decay_samples && c->decay_iters)
+        return err_set(e, ERR_ARG, "--lr-decay-iters and --lr-decay-samples: give one of them");
+    if (c->warmup_samples >= decay && c->lr_style != LR_CONSTANT)
+        return err_set(e, ERR_ARG, "--lr-warmup-samples: %" PRId64 " is not less than the %" PRId64 " samples of the decay",
+                       c->warmup_samples, decay);
+    return 0;
+}
+
 static int check_schedule(struct train_config *c, struct err *e)
 {
     if (c->train_iters && c->train_samples)
@@ -191,10 +206,11 @@ static int check_schedule(struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--lr is needed");
     if (c->min_lr > c->lr)
         return err_set(e, ERR_ARG, "--min-lr: %g is more than --lr %g", c->min_lr, c->lr);
-    if (c->warmup_iters && c->warmup_fraction > 0)
-        return err_set(e, ERR_ARG, "--lr-warmup-iters and --lr-warmup-fraction: give one of them");
+    if ((c->warmup_iters > 0) + (c->warmup_fraction > 0) + (c->warmup_samples > 0) > 1)
+        return err_set(e, ERR_ARG, "--lr-warmup-iters, --lr-warmup-samples and --lr-warmup-fraction: give one of them");
+    TRY(check_samples(c, e));
     if (!c->decay_iters)
-        c->decay_iters = c->iters;
+        c->decay_iters = c->decay_samples ? (c->decay_samples + c->global_batch - 1) / c->global_batch : c->iters;
     if (c->warmup_iters >= c->decay_iters && c->lr_style != LR_CONSTANT)
         return err_set(e, ERR_ARG,
                        "--lr-warmup-iters: %" PRId64 " is not less than the %" PRId64 " steps of the decay",

@@ -59,6 +59,7 @@ struct train_config {
     double lr, min_lr, warmup_fraction, weight_decay, beta1, beta2, eps, clip_grad;
     int lr_style, wsd_style; /* enum lr_style, wsd_style */
     int64_t decay_iters, warmup_iters, wsd_iters;
+    int64_t decay_samples, warmup_samples; /* > 0: in place of the first two */
     bool bf16;
     int main_params; /* enum main_params */
     struct train_fp8 fp8;

@@ -25,8 +25,8 @@
     OPT_ENUM(0, "position-embedding-type", &(c)->model.position, "learned_absolute|rope|none|yarn", "how positions are told"), \
     OPT_NUM(0, "rotary-base", &(c)->model.rotary_base, 1, 1e12, "base of the rotary angles"), \
     OPT_NUM(0, "rotary-percent", &(c)->model.rotary_percent, 1e-6, 1, "share of a head that is rotated"), \
-    OPT_FLAG(0, "use-rope-scaling", &(c)->model.rope_scaling, "rotary angles for a longer context, Llama 3.1's if no type is given"), \
-    OPT_ENUM(0, "rope-scaling-type", &(c)->model.rope_kind, "llama3|linear|yarn|dynamic", "which"), \
+    OPT_FLAG(0, "use-rope-scaling", &(c)->model.rope_scaling, "rotary angles for a longer context, Llama 3.1's or"), \
+    OPT_ENUM(0, "rope-scaling-type", &(c)->model.rope_kind, "llama3|linear|yarn|dynamic", "which ones"), \
     OPT_NUM(0, "rope-scaling-factor", &(c)->model.rope_factor, 1, 1e6, "how much longer it is than the original"), \
     OPT_INT(0, "rope-scaling-original", &(c)->model.rope_original, 0, 1 << 24, "the original; 0: 8192 (yarn: 4096)"), \
     OPT_NUM(0, "rope-scaling-low", &(c)->model.rope_low, 0, 1e6, "slower pairs, by turns in the original, are scaled; 0: 1"), \
@@ -46,7 +46,8 @@
     OPT_INT(0, "moe-router-topk", &(c)->model.topk, 0, ROUTE_MOST, "experts of a token; 0: 2"), \
     OPT_INT(0, "moe-ffn-hidden-size", &(c)->model.moe_ffn, 0, 1 << 24, "width inside an expert; 0: ffn-hidden-size"), \
     OPT_INT(0, "moe-layer-freq", &(c)->model.moe_freq, 0, 100000, "every so many layers have experts, the first one too; 0: 1"), \
-    OPT_INT(0, "moe-shared-expert-intermediate-size", &(c)->model.moe_shared, 0, 1 << 24, "an MLP beside them for all tokens; 0: none"), \
+    OPT_INT(0, "moe-shared-expert-intermediate-size", &(c)->model.moe_shared, 0, 1 << 24, \
+            "width inside an MLP beside them for all tokens; 0: none"), \
     OPT_FLAG(0, "moe-shared-expert-gate", &(c)->model.shared_gate, "times the sigmoid of a product of its input"), \
     OPT_FLAG(0, "moe-router-pre-softmax", &(c)->model.pre_softmax, "weights by softmax over all experts, not over the chosen"), \
     OPT_ENUM(0, "moe-router-load-balancing-type", &(c)->model.balancing, "aux_loss|none", "what keeps experts evenly used"), \
@@ -100,6 +101,8 @@
     OPT_ENUM(0, "lr-decay-style", &(c)->lr_style, "constant|linear|cosine|inverse-square-root|WSD", "schedule"), \
     OPT_INT(0, "lr-decay-iters", &(c)->decay_iters, 0, MAX_N, "steps until the lowest rate; 0: all"), \
     OPT_INT(0, "lr-warmup-iters", &(c)->warmup_iters, 0, MAX_N, "steps of linear warm-up"), \
+    OPT_INT(0, "lr-decay-samples", &(c)->decay_samples, 0, MAX_N, "the same in samples, with train-samples"), \
+    OPT_INT(0, "lr-warmup-samples", &(c)->warmup_samples, 0, MAX_N, "the same in samples, with train-samples"), \
     OPT_NUM(0, "lr-warmup-fraction", &(c)->warmup_fraction, 0, 1, "warm-up as a share of the decay steps"), \
     OPT_ENUM(0, "lr-wsd-decay-style", &(c)->wsd_style, "exponential|linear|cosine|minus_sqrt", "last part of WSD"), \
     OPT_INT(0, "lr-wsd-decay-iters", &(c)->wsd_iters, 0, MAX_N, "steps of the last part of WSD"), \

@@ -9,10 +9,13 @@ static const char *const idle[2] = {
     "use-mcore-models use-legacy-models use-flash-attn no-masked-softmax-fusion no-bias-gelu-fusion no-bias-swiglu-fusion"
     " no-bias-dropout-fusion no-rope-fusion no-gradient-accumulation-fusion no-persist-layer-norm cross-entropy-loss-fusion"
     " apply-query-key-layer-scaling no-query-key-layer-scaling attention-softmax-in-fp32 accumulate-allreduce-grads-in-fp32"
-    " openai-gelu use-cpu-initialization deterministic-mode te-rng-tracker fp8-param-gather manual-gc exit-signal-handler"
+    " apply-layernorm-1p openai-gelu use-cpu-initialization deterministic-mode te-rng-tracker fp8-param-gather manual-gc"
+    " exit-signal-handler"
     " overlap-p2p-communication no-overlap-p2p-communication tp-comm-overlap use-ring-exchange-p2p no-align-grad-reduce"
     " no-delay-grad-reduce delay-grad-reduce ddp-average-in-collective use-megatron-fsdp use-custom-fsdp"
-    " moe-shared-expert-overlap moe-grouped-gemm moe-use-legacy-grouped-gemm moe-permute-fusion moe-router-fusion moe-per-layer-logging"
+    " overlap-moe-expert-parallel-comm delay-wgrad-compute moe-router-padding-for-fp8 moe-router-padding-for-quantization"
+    " moe-shared-expert-overlap moe-grouped-gemm moe-use-legacy-grouped-gemm moe-permute-fusion moe-router-fusion"
+    " moe-per-layer-logging"
     " no-mmap-bin-files no-create-attention-mask-in-dataloader create-attention-mask-in-dataloader data-sharding"
     " no-load-rng no-save-rng auto-detect-ckpt-format use-dist-ckpt ckpt-fully-parallel-save ckpt-fully-parallel-load"
     " ckpt-assume-constant-structure use-persistent-ckpt-worker override-opt_param-scheduler override-opt-param-scheduler"
@@ -26,7 +29,8 @@ static const char *const idle[2] = {
     " initial-loss-scale min-loss-scale loss-scale-window hysteresis timing-log-level timing-log-option"
     " tensorboard-log-interval tensorboard-queue-size wandb-project wandb-exp-name wandb-save-dir wandb-entity"
     " profile-step-start profile-step-end profile-ranks nccl-communicator-config-path rerun-mode cuda-graph-scope"
-    " straggler-minmax-count ckpt-fully-parallel-save-process-group",
+    " cross-entropy-fusion-impl tp-comm-overlap-cfg dist-ckpt-strictness straggler-minmax-count"
+    " ckpt-fully-parallel-save-process-group",
 };
 
 /* Flags whose one value, or which, changes nothing; any other cannot be. */
@@ -38,7 +42,8 @@ static const struct {
     {"lr-warmup-init", " 0 0.0 "}, {"vocab-extra-ids", " 0 "}, {"num-distributed-optimizer-instances", " 1 "},
     {"main-grads-dtype", " fp32 "}, {"exp-avg-dtype", " fp32 "}, {"exp-avg-sq-dtype", " fp32 "},
     {"optimizer-offload-fraction", " 1 1.0 "}, {"yarn-mscale", " 1 1.0 "}, {"yarn-mscale-all-dim", " 0 0.0 "},
-    {"rotary-scaling-factor", " 1 1.0 "}, {"position-embedding-scale", " 1 "},
+    {"rotary-scaling-factor", " 1 1.0 "}, {"position-embedding-scale", " 1 "}, {"rope-type", " rope "},
+    {"moe-router-topk-scaling-factor", " 1 1.0 "}, {"moe-router-bias-update-rate", " 0 0.0 "},
 };
 
 enum { RENAMED_WORDS = 6 }; /* at most */
@@ -65,11 +70,8 @@ static const struct {
 } refused[] = {
     {"fp16", "training is in fp32 or, with --bf16, in bf16"},
     {"loss-scale", "training is in fp32 or bf16, which need none"},
-    {"lr-warmup-samples", "give --lr-warmup-iters (samples over the global batch) or --lr-warmup-fraction"},
-    {"lr-decay-samples", "give --lr-decay-iters (samples over the global batch); without it the rate decays over all samples"},
     {"decoupled-lr", "all parameters have one learning rate"},
     {"decoupled-min-lr", "all parameters have one learning rate"},
-    {"apply-layernorm-1p", "norms' weights are stored as they are"},
     {"no-position-embedding", "give --position-embedding-type none"},
     {"fp32-residual-connection", "the residual stream has the type of the matrix products"},
     {"apply-residual-connection-post-layernorm", "norms stand before attention and the MLP"},
@@ -77,6 +79,20 @@ static const struct {
     {"quick-geglu", "the MLP is GELU's, or gated with --swiglu"},
     {"rotary-interleaved", "rotary angles pair the halves of a head"},
     {"multi-latent-attention", "there is no such attention"},
+    {"attention-output-gate", "attention's output is not gated"},
+    {"no-rope-freq", "all layers turn queries and keys, or none"},
+    {"q-lora-rank", "there is no multi-latent attention"},
+    {"kv-lora-rank", "there is no multi-latent attention"},
+    {"qk-head-dim", "there is no multi-latent attention"},
+    {"qk-pos-emb-head-dim", "there is no multi-latent attention"},
+    {"v-head-dim", "there is no multi-latent attention"},
+    {"is-hybrid-model", "all layers are attention and an MLP"},
+    {"hybrid-override-pattern", "all layers are attention and an MLP"},
+    {"hybrid-layer-pattern", "all layers are attention and an MLP"},
+    {"moe-router-num-groups", "a token's experts are chosen among all"},
+    {"moe-router-group-topk", "a token's experts are chosen among all"},
+    {"cpu-offloading", "activations stay on the device; --recompute-granularity keeps fewer, --optimizer-cpu-offload is the"
+     " optimizer's state"},
     {"window-size", "attention has no window"},
     {"mtp-num-layers", "one token is predicted at each place"},
     {"moe-router-enable-expert-bias", "experts are kept even by --moe-aux-loss-coeff"},

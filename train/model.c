@@ -389,7 +389,8 @@ static int fill_turns(struct model *m, struct err *e)
 {
     const struct model_config *c = &m->config;
     const struct rope_scaling s = {
-        (enum rope_kind)c->rope_kind, c->rope_factor, c->rope_low, c->rope_high, c->rope_original, c->rope_attention, c->rope_exact,
+        (enum rope_kind)c->rope_kind, c->rope_factor, c->rope_low, c->rope_high, c->rope_original, c->rope_attention,
+        c->rope_exact,
     };
     float *host;
     int rc;

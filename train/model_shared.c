@@ -1,5 +1,6 @@
-/* The expert that all tokens of a layer meet beside those that the router chooses (arXiv:2401.06066): an MLP, cut among tensor ranks as
- * a dense one.  Its output may be gated, times the sigmoid of a product of its input with a row of weights, as Qwen2-MoE's. */
+/* The expert that all tokens of a layer meet beside those that the router chooses (arXiv:2401.06066): an MLP, cut among tensor
+ * ranks as a dense one.  Its output may be gated, times the sigmoid of a product of its input with a row of weights, as
+ * Qwen2-MoE's. */
 #include "train/model.h"
 #include "train/model_pass.h"
 

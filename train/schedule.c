@@ -14,7 +14,11 @@ struct schedule schedule_of(const struct train_config *c)
 
     /* With a ramp, steps differ: the default is all samples, anything else counts whole batches. */
     s.decay = c->ramp_each && c->decay_iters == c->iters ? (double)c->samples : (double)c->decay_iters * batch;
+    if (c->decay_samples)
+        s.decay = (double)c->decay_samples;
     s.warmup = c->warmup_fraction > 0 ? c->warmup_fraction * s.decay : (double)c->warmup_iters * batch;
+    if (c->warmup_samples)
+        s.warmup = (double)c->warmup_samples;
     s.wsd = (double)c->wsd_iters * batch;
     return s;
 }

@@ -13,7 +13,8 @@ gpt3="$common --attention-backend auto --micro-batch-size 1 --global-batch-size 
 llama="$common --use-mcore-models --ffn-hidden-size 96 --group-query-attention --num-query-groups 2 --kv-channels 8
     --position-embedding-type rope --rotary-base 1000000 --rotary-percent 1.0 --attention-dropout 0.0 --hidden-dropout 0.0
     --swiglu --init-method-std 0.0134 --attention-backend fused --untie-embeddings-and-output-weights --disable-bias-linear
-    --micro-batch-size 1 --global-batch-size 4 --train-samples 8 --lr 0.00015 --min-lr 0.00001 --bf16
+    --apply-layernorm-1p --sequence-parallel --micro-batch-size 1
+    --global-batch-size 4 --train-samples 8 --lr-decay-samples 7 --lr-warmup-samples 3 --lr 0.00015 --min-lr 0.00001 --bf16
     --cross-entropy-loss-fusion --calculate-per-token-loss --manual-gc --empty-unused-memory-level 1
     --exit-duration-in-mins 235 --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --mock-data
     --tokenizer-type NullTokenizer --data-cache-path cache --tiktoken-pattern v2 --split 99,1,0 --num-workers 1
@@ -45,8 +46,10 @@ has 'with its numbers' out 'rope-scaling-low                     0.5'
 # refuses FLAG... SAYS: the last word is what the error has.
 refuses() { status "${*:1:$#-1}" 2 quern-train $llama "${@:1:$#-1}"; has 'says why' err "${!#}"; }
 refuses --fp16 '--fp16 of Megatron cannot be done here: training is in fp32 or, with --bf16'
-refuses --lr-warmup-samples 3906252 'give --lr-warmup-iters'
-refuses --apply-layernorm-1p 'norms'
+refuses --lr-warmup-samples 7 'is not less than the 7 samples of the decay'
+refuses --lr-decay-iters 2 'give one of them'
+refuses --attention-output-gate 'not gated'
+refuses --moe-router-topk-scaling-factor 2.5 'it can only be 1'
 refuses --decoupled-lr 5.0e-4 'one learning rate'
 refuses --optimizer sgd 'it can only be adam'
 refuses --optimizer=sgd 'it can only be adam'

@@ -22,7 +22,8 @@ for m in plain gated; do
     as_one $m 2 $ep 2 --use-distributed-optimizer --data-parallel-sharding-strategy optim_grads_params
 done
 # shellcheck disable=SC2086
-check 'gated in bf16' timeout 100 mpirun --oversubscribe -n 2 quern-train $gated --tensor-model-parallel-size 2 --bf16 --log-file bf16.jsonl
+check 'gated in bf16' timeout 100 mpirun --oversubscribe -n 2 quern-train $gated --tensor-model-parallel-size 2 --bf16 \
+    --log-file bf16.jsonl
 # shellcheck disable=SC2016
 check 'gated in bf16: near' awk -F'[:,]' 'NR == FNR { a[FNR] = $4; next }
     { d = $4 - a[FNR]; if (!(d < 0.01 && d > -0.01)) exit 1 }' gated.jsonl bf16.jsonl
@@ -37,7 +38,8 @@ for how in 1 '2 --tensor-model-parallel-size 2'; do
     rm -rf go log.jsonl
     cp -r half go
     # shellcheck disable=SC2086
-    check "the rest: $how" timeout 100 mpirun --oversubscribe -n ${how%% *} quern-train $gated ${how#?} --save go --log-file log.jsonl
+    check "the rest: $how" timeout 100 mpirun --oversubscribe -n ${how%% *} quern-train $gated ${how#?} --save go \
+        --log-file log.jsonl
     check "the rest: $how: as without a stop" close rest.jsonl log.jsonl 22
 done
 data

@@ -73,7 +73,8 @@ def mixtral(kind):
         names += [(a + "self_attention.linear_proj.weight", [p[b + "self_attn.o_proj.weight"]]),
                   (a + "pre_mlp_layernorm.weight", [p[b + "post_attention_layernorm.weight"]])]
         if kind != "mixtral":
-            names += [(a + "mlp.shared_experts.linear_fc1.weight", [p[b + f"mlp.shared_expert.{x}_proj.weight"] for x in ("gate", "up")]),
+            names += [(a + "mlp.shared_experts.linear_fc1.weight",
+                       [p[b + f"mlp.shared_expert.{x}_proj.weight"] for x in ("gate", "up")]),
                       (a + "mlp.shared_experts.linear_fc2.weight", [p[b + "mlp.shared_expert.down_proj.weight"]])]
         names += [(a + "mlp.router.weight", [p[b + "mlp.gate.weight"]])]
         if kind == "qwen2_moe":

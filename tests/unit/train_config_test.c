@@ -327,6 +327,11 @@ static void warm_up_can_be_a_fraction(void **state)
     struct schedule s = schedule_of(&c);
     assert_true(fabs(schedule_lr(&s, 5) - 5e-4) < 1e-12);
     assert_int_equal(CONFIG(&c, &e, "lr-warmup-fraction=0.1", "lr-warmup-iters=3"), ERR_ARG);
+    assert_int_equal(CONFIG(&c, &e, "lr-warmup-samples=20"), ERR_ARG);
+    assert_int_equal(CONFIG(&c, &e, "lr-warmup-samples=20", "lr-decay-samples=101", "train-iters=0", "train-samples=400",
+                            "global-batch-size=8"), 0);
+    s = schedule_of(&c);
+    assert_true(fabs(schedule_lr(&s, 5) - c.lr / 4) < 1e-12 && s.decay == 101);
 }
 
 static void settings_are_listed_for_the_checkpoint(void **state)
