@@ -125,6 +125,12 @@ int bpe_dense_undo(struct bpe *b, struct err *e)
     return 0;
 }
 
+void bpe_dense_only(struct bpe *b)
+{
+    pages_free(&b->pages);
+    b->pairs = NULL;
+}
+
 static int make_dense(struct bpe *b, struct err *e)
 {
     TRY(bpe_dense_begin(b, b->n, e));
@@ -136,8 +142,7 @@ static int make_dense(struct bpe *b, struct err *e)
             return 0;
         }
     }
-    pages_free(&b->pages);
-    b->pairs = NULL;
+    bpe_dense_only(b);
     return 0;
 }
 

@@ -129,6 +129,8 @@ int bpe_dense_begin(struct bpe *b, uint32_t n, struct err *e);
 bool bpe_dense_put(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank);
 /* Back to the other table, for good. */
 int bpe_dense_undo(struct bpe *b, struct err *e);
+/* Gives the memory of the other table back. */
+void bpe_dense_only(struct bpe *b);
 /* byte_pairs without any. */
 int bpe_byte_pairs_begin(struct bpe *b, struct err *e);
 

@@ -8,7 +8,8 @@ enum { TOGETHER = 64 };
 /* ---- the pairs, from short tokens to long ones ---- */
 
 struct ranked {
-    uint32_t n, id; /* bytes */
+    const char *p;
+    uint32_t n, id;
 };
 
 static int longer(const void *a, const void *b)
@@ -34,9 +35,9 @@ static struct ranked *by_length(const struct vocab *v, size_t *n)
         at[i] += at[i - 1];
     *n = at[BPE_SHORT + 2];
     for (uint32_t id = 0; r && id < v->n; id++) {
-        size_t len = vocab_get(v, id).n;
-        if (len > 1)
-            r[at[len <= BPE_SHORT ? len : BPE_SHORT + 1]++] = (struct ranked){(uint32_t)len, id};
+        struct span s = vocab_get(v, id);
+        if (s.n > 1)
+            r[at[s.n <= BPE_SHORT ? s.n : BPE_SHORT + 1]++] = (struct ranked){s.p, (uint32_t)s.n, id};
     }
     if (r)
         qsort(r + at[BPE_SHORT], *n - at[BPE_SHORT], sizeof *r, longer);
@@ -57,58 +58,56 @@ static int add_pair(struct bpe *b, uint32_t left, uint32_t right, uint32_t id, s
 
 /* A token, and what merging makes of it without its pair.  Wherever two neighbours have its bytes, these were joined as
  * here, where nothing is around them; so there is one pair at most. */
-static int learn(struct bpe *b, const struct vocab *v, uint32_t id, const uint32_t *ids, size_t n, struct err *e)
+static int learn(struct bpe *b, const struct ranked *r, const uint32_t *ids, size_t n, struct err *e)
 {
-    struct span s = vocab_get(v, id);
-    struct bpe_byte_pair *bytes;
+    struct bpe_byte_pair *bytes = &b->byte_pairs[(uint8_t)r->p[0] << 8 | (uint8_t)r->p[1]];
 
     if (n != 2) {
-        b->unreached |= n != 1 && !bpe_is_ascii(s);
+        b->unreached |= n != 1 && !bpe_is_ascii((struct span){r->p, r->n});
         return 0;
     }
-    bytes = &b->byte_pairs[(uint8_t)s.p[0] << 8 | (uint8_t)s.p[1]];
-    if (s.n == 2 && bytes->rank == BPE_NO_RANK)
-        *bytes = (struct bpe_byte_pair){id, id};
-    return add_pair(b, ids[0], ids[1], id, e);
+    if (r->n == 2 && bytes->rank == BPE_NO_RANK)
+        *bytes = (struct bpe_byte_pair){r->id, r->id};
+    return add_pair(b, ids[0], ids[1], r->id, e);
 }
 
 /* The first of n tokens: as many as have one length and are encoded at once.  Returns how many, or an error. */
-static int64_t learn_some(struct bpe *b, const struct vocab *v, const struct ranked *r, size_t n, struct err *e)
+static int64_t learn_some(struct bpe *b, const struct ranked *r, size_t n, struct err *e)
 {
     uint32_t ids[TOGETHER][BPE_SHORT];
     struct bpe_word w[TOGETHER];
     size_t k = 0;
 
     for (; k < n && k < TOGETHER && r[k].n == r[0].n; k++)
-        w[k] = (struct bpe_word){.p = (const uint8_t *)vocab_get(v, r[k].id).p, .ids = ids[k], .n = r[k].n};
+        w[k] = (struct bpe_word){.p = (const uint8_t *)r[k].p, .ids = ids[k], .n = r[k].n};
+    for (size_t i = k; i < n && i < 2 * TOGETHER; i++)
+        __builtin_prefetch(r[i].p);
     bpe_encode_words(b, w, k);
     for (size_t i = 0; i < k; i++)
-        TRY(learn(b, v, r[i].id, ids[i], w[i].count, e));
+        TRY(learn(b, &r[i], ids[i], w[i].count, e));
     return (int64_t)k;
 }
 
-static int learn_long(struct bpe *b, const struct vocab *v, uint32_t id, struct bpe_scratch *scratch, struct buf *ids,
-                      struct err *e)
+static int learn_long(struct bpe *b, const struct ranked *r, struct bpe_scratch *scratch, struct buf *ids, struct err *e)
 {
-    struct span s = vocab_get(v, id);
     uint32_t *at;
     int64_t n;
 
     buf_clear(ids);
-    if (buf_reserve(ids, s.n * sizeof *at) < 0)
+    if (buf_reserve(ids, r->n * sizeof *at) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for merges");
     at = (uint32_t *)(void *)ids->p;
-    n = bpe_encode(b, scratch, (const uint8_t *)s.p, s.n, at);
-    return n < 0 ? err_set(e, ERR_NOMEM, "out of memory for merges") : learn(b, v, id, at, (size_t)n, e);
+    n = bpe_encode(b, scratch, (const uint8_t *)r->p, r->n, at);
+    return n < 0 ? err_set(e, ERR_NOMEM, "out of memory for merges") : learn(b, r, at, (size_t)n, e);
 }
 
 /* Without tokens that have bytes without a token: nothing is encoded to these. */
-static size_t only_encoded(const struct bpe *b, const struct vocab *v, struct ranked *r, size_t n)
+static size_t only_encoded(const struct bpe *b, struct ranked *r, size_t n)
 {
     size_t k = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (bpe_has_bytes(b, (const uint8_t *)vocab_get(v, r[i].id).p, r[i].n))
+        if (bpe_has_bytes(b, (const uint8_t *)r[i].p, r[i].n))
             r[k++] = r[i];
     return k;
 }
@@ -123,22 +122,24 @@ int bpe_add_ranks(struct bpe *b, const struct vocab *v, struct err *e)
 
     if (rc == 0 && v->n <= BPE_DENSE_IDS)
         rc = bpe_dense_begin(b, v->n, e);
-    if (rc == 0)
-        n = only_encoded(b, v, r, n);
+    if (rc == 0 && b->lacks_bytes)
+        n = only_encoded(b, r, n);
     for (size_t i = 0; i < n && rc >= 0; i += (size_t)rc) {
         if (r[i].n <= BPE_SHORT)
-            rc = learn_some(b, v, r + i, n - i, e);
-        else if ((rc = learn_long(b, v, r[i].id, &scratch, &ids, e)) == 0)
+            rc = learn_some(b, r + i, n - i, e);
+        else if ((rc = learn_long(b, r + i, &scratch, &ids, e)) == 0)
             rc = 1;
     }
     b->ranked = true;
+    if (b->dense)
+        bpe_dense_only(b);
     bpe_scratch_free(&scratch);
     buf_free(&ids);
     free(r);
     return rc < 0 ? (int)rc : 0;
 }
 
-/* ---- long pieces ---- */
+/* ---- long pieces that are taken apart ---- */
 
 int bpe_check_cuts(struct bpe *b, const struct vocab *v, struct err *e)
 {

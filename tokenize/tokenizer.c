@@ -224,6 +224,33 @@ static void hash_added(XXH3_state_t *x, const struct added_set *s)
     }
 }
 
+/* Lengths and bytes, many at a time. */
+static void hash_vocab(XXH3_state_t *x, const struct vocab *v)
+{
+    char some[4096];
+    size_t n = 0;
+
+    for (uint32_t id = 0; id < v->n; id++) {
+        struct span s = vocab_get(v, id);
+        uint64_t size = s.p ? s.n : UINT64_MAX;
+        if (n + sizeof size + s.n > sizeof some) {
+            XXH3_128bits_update(x, some, n);
+            n = 0;
+        }
+        memcpy(some + n, &size, sizeof size);
+        n += sizeof size;
+        if (n + s.n > sizeof some) {
+            XXH3_128bits_update(x, some, n);
+            XXH3_128bits_update(x, s.p, s.n);
+            n = 0;
+        } else if (s.n) {
+            memcpy(some + n, s.p, s.n);
+            n += s.n;
+        }
+    }
+    XXH3_128bits_update(x, some, n);
+}
+
 struct tokenizer_hash tokenizer_hash(const struct tokenizer *t)
 {
     XXH3_state_t *x = XXH3_createState();
@@ -233,13 +260,7 @@ struct tokenizer_hash tokenizer_hash(const struct tokenizer *t)
     XXH128_hash_t h = {0, 0};
 
     if (x && XXH3_128bits_reset(x) == XXH_OK) {
-        for (uint32_t id = 0; id < t->vocab.n; id++) {
-            struct span s = vocab_get(&t->vocab, id);
-            uint64_t n = s.p ? s.n : UINT64_MAX;
-            XXH3_128bits_update(x, &n, sizeof n);
-            if (s.n)
-                XXH3_128bits_update(x, s.p, s.n);
-        }
+        hash_vocab(x, &t->vocab);
         XXH3_128bits_update(x, &merges, sizeof merges);
         XXH3_128bits_update(x, pattern, strlen(pattern));
         XXH3_128bits_update(x, &flags, sizeof flags);
