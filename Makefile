@@ -200,7 +200,7 @@ GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_ke
   kernels/text_hash_simd.c
 GPU_LIBS := -lm -lpthread -ldl $(if $(filter 1,$(HAVE_DNNL)),$(LIB_DNNL))
 TRAIN := act adamw attention embedding fp8 gate matmul norm rope route vec xent
-GPU += kernels/device_train.c $(if $(filter 1,$(HAVE_DNNL)),kernels/matmul_dnnl.c) $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope,$(TRAIN)))
+GPU += kernels/device_train.c kernels/matmul_grouped.c $(if $(filter 1,$(HAVE_DNNL)),kernels/matmul_dnnl.c) $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope,$(TRAIN)))
 # Cases of the ops of training.
 TRAIN_TWINS := $(wildcard tests/train_twins/*.c)
 $B/tests/unit/train_twins_test: $B/tests/unit/train_twins_test.c.o $(TRAIN_TWINS:%=$B/%.o) $(SIMT) $(call objs,$(GPU))

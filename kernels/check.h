@@ -225,6 +225,22 @@ static inline int check_matmul(const struct matmul *q, struct matmul *p, struct 
     return 0;
 }
 
+/* The same for groups; the counts, which are the device's, the CPU alone looks at. */
+static inline int check_matmul_grouped(const struct matmul_grouped *q, struct matmul_grouped *p, struct err *e)
+{
+    const struct matmul *of = &q->of;
+
+    *p = *q;
+    TRY(check_matmul(of, &p->of, e));
+    if (q->groups < 1 || of->act != ACT_NONE || of->dact != ACT_NONE || of->fp8_a || (q->sums && !of->trans_a) ||
+        (of->trans_a && (of->trans_b || of->bias || of->dt_c != DTYPE_F32)))
+        return err_set(e, ERR_ARG, "matmul_grouped: %lld groups, or what they cannot have", (long long)q->groups);
+    if (!q->count && (of->trans_a ? of->k : of->m) % q->groups)
+        return err_set(e, ERR_ARG, "matmul_grouped: %lld rows for %lld groups", (long long)(of->trans_a ? of->k : of->m),
+                       (long long)q->groups);
+    return 0;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,6 +13,7 @@ static const struct device_ops cuda_ops = {
     vec_sumsq_cuda,    clip_scale_cuda,    adamw_cuda,         route_fwd_cuda,     route_bwd_cuda,     route_place_cuda,
     route_balance_cuda, route_take_cuda,   route_join_cuda,    route_join_bwd_cuda, gate_add_cuda,    gate_back_cuda,
     fp8_amax_cuda,     fp8_quantize_cuda,  fp8_update_cuda,    vec_total_cuda,
+    matmul_grouped_cuda,
 };
 
 #endif

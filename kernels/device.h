@@ -20,6 +20,7 @@
 #include "kernels/fp8.h"
 #include "kernels/gate.h"
 #include "kernels/matmul.h"
+#include "kernels/matmul_grouped.h"
 #include "kernels/minhash_chars.h"
 #include "kernels/minhash_sign.h"
 #include "kernels/minhash_words.h"
@@ -79,6 +80,7 @@ struct device_ops {
     fp8_quantize_fn *fp8_quantize;
     fp8_update_fn *fp8_update;
     vec_total_fn *vec_total;
+    matmul_grouped_fn *matmul_grouped;
 };
 
 /* The same for deduplication. */

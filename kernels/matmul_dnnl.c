@@ -1,5 +1,6 @@
 #include "kernels/matmul_dnnl.h"
 
+#include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,19 +11,21 @@ enum { MAX_PLANS = 256, SCRATCH_ALIGN = 64 };
 
 struct key {
     int64_t m, n, k, lda, ldb, ldc;
-    int32_t trans, dt_c, beta, bias;
+    int32_t trans, dt_c, beta, bias, alone;
 };
 struct plan {
     struct key key;
     dnnl_primitive_t primitive; /* NULL: oneDNN cannot; through fp32 */
-    dnnl_memory_t a, b, c, bias, scratch;
+    dnnl_memory_desc_t a, b, c, bias, scratch;
     size_t scratch_bytes;
+    uint64_t wanted; /* in which prepared work it was last */
 };
 struct matmul_plans {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     struct plan plan[MAX_PLANS];
     int n, next; /* next: the one that gives way when all are taken */
+    uint64_t work;  /* 1 and on */
 };
 
 static int check(dnnl_status_t st, const char *what, struct err *e)
@@ -37,10 +40,6 @@ static void plan_clear(struct plan *p)
 {
     if (p->primitive)
         dnnl_primitive_destroy(p->primitive);
-    dnnl_memory_t *const all[] = {&p->a, &p->b, &p->c, &p->bias, &p->scratch};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (*all[i])
-            dnnl_memory_destroy(*all[i]);
     memset(p, 0, sizeof *p);
 }
 
@@ -51,6 +50,7 @@ int matmul_plans_new(struct matmul_plans **plans, struct err *e)
     *plans = s;
     if (!s)
         return err_set(e, ERR_NOMEM, "out of memory");
+    s->work = 1;
     TRY(check(dnnl_engine_create(&s->engine, dnnl_cpu, 0), "no engine", e));
     return check(dnnl_stream_create(&s->stream, s->engine, dnnl_stream_default_flags),
                  "no stream", e);
@@ -95,20 +95,18 @@ static dnnl_status_t describe(dnnl_memory_desc_t *md, int64_t rows, int64_t cols
 /* Fills plan->primitive and the rest; status dnnl_unimplemented leaves it NULL. */
 static dnnl_status_t plan_make(struct matmul_plans *s, struct plan *plan, const struct matmul *p)
 {
-    dnnl_memory_desc_t a, b, c, bias;
     dnnl_matmul_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;
     dnnl_post_ops_t post = NULL;
     dnnl_primitive_desc_t pd = NULL;
-    const dnnl_memory_desc_t *scratch;
     dnnl_data_type_t type_c = p->dt_c == DTYPE_BF16 ? dnnl_bf16 : dnnl_f32;
     dnnl_status_t st;
 
-    if ((st = describe(&a, p->m, p->k, p->lda, p->trans_a, dnnl_bf16)) ||
-        (st = describe(&b, p->k, p->n, p->ldb, p->trans_b, dnnl_bf16)) ||
-        (st = describe(&c, p->m, p->n, p->ldc, false, type_c)) ||
-        (st = describe(&bias, 1, p->n, p->n, false, dnnl_bf16)) ||
-        (st = dnnl_matmul_desc_init(&desc, &a, &b, p->bias ? &bias : NULL, &c)) ||
+    if ((st = describe(&plan->a, p->m, p->k, p->lda, p->trans_a, dnnl_bf16)) ||
+        (st = describe(&plan->b, p->k, p->n, p->ldb, p->trans_b, dnnl_bf16)) ||
+        (st = describe(&plan->c, p->m, p->n, p->ldc, false, type_c)) ||
+        (st = describe(&plan->bias, 1, p->n, p->n, false, dnnl_bf16)) ||
+        (st = dnnl_matmul_desc_init(&desc, &plan->a, &plan->b, p->bias ? &plan->bias : NULL, &plan->c)) ||
         (st = dnnl_primitive_attr_create(&attr)))
         return st;
     st = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
@@ -118,14 +116,8 @@ static dnnl_status_t plan_make(struct matmul_plans *s, struct plan *plan, const 
     if (!st)
         st = dnnl_primitive_desc_create(&pd, &desc, attr, s->engine, NULL);
     if (!st && !(st = dnnl_primitive_create(&plan->primitive, pd))) {
-        scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-        plan->scratch_bytes = dnnl_memory_desc_get_size(scratch);
-        if (!(st = dnnl_memory_create(&plan->a, &a, s->engine, DNNL_MEMORY_NONE)) &&
-            !(st = dnnl_memory_create(&plan->b, &b, s->engine, DNNL_MEMORY_NONE)) &&
-            !(st = dnnl_memory_create(&plan->c, &c, s->engine, DNNL_MEMORY_NONE)) &&
-            !(st = dnnl_memory_create(&plan->scratch, scratch, s->engine, DNNL_MEMORY_NONE)) &&
-            p->bias)
-            st = dnnl_memory_create(&plan->bias, &bias, s->engine, DNNL_MEMORY_NONE);
+        plan->scratch = *dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+        plan->scratch_bytes = dnnl_memory_desc_get_size(&plan->scratch);
     }
     if (pd)
         dnnl_primitive_desc_destroy(pd);
@@ -135,8 +127,8 @@ static dnnl_status_t plan_make(struct matmul_plans *s, struct plan *plan, const 
     return st;
 }
 
-static int plan_get(struct matmul_plans *s, const struct matmul *p, struct plan **out,
-                    struct err *e)
+/* alone: for one thread, whatever the team. */
+static int plan_get(struct matmul_plans *s, const struct matmul *p, bool alone, struct plan **out, struct err *e)
 {
     struct key key;
     struct plan *plan = NULL;
@@ -153,6 +145,7 @@ static int plan_get(struct matmul_plans *s, const struct matmul *p, struct plan 
     key.dt_c = p->dt_c;
     key.beta = p->beta == 1;
     key.bias = p->bias != NULL;
+    key.alone = alone;
     for (int i = 0; i < s->n; i++)
         if (memcmp(&s->plan[i].key, &key, sizeof key) == 0) {
             *out = &s->plan[i];
@@ -161,6 +154,8 @@ static int plan_get(struct matmul_plans *s, const struct matmul *p, struct plan 
     if (s->n < MAX_PLANS) {
         plan = &s->plan[s->n++];
     } else {
+        while (s->plan[s->next].wanted == s->work)
+            s->next = (s->next + 1) % MAX_PLANS;
         plan = &s->plan[s->next];
         s->next = (s->next + 1) % MAX_PLANS;
         plan_clear(plan);
@@ -176,27 +171,26 @@ static int plan_get(struct matmul_plans *s, const struct matmul *p, struct plan 
     return 0;
 }
 
-static int execute(struct device *dev, struct matmul_plans *s, struct plan *plan,
-                   const struct matmul *p, struct err *e)
+/* By any thread; scratch: what the plan asks for. */
+static int execute(struct matmul_plans *s, const struct plan *plan, const struct matmul *p, void *scratch, struct err *e)
 {
+    const struct { int arg; const dnnl_memory_desc_t *md; const void *p; } all[] = {
+        {DNNL_ARG_SRC, &plan->a, p->a}, {DNNL_ARG_WEIGHTS, &plan->b, p->b}, {DNNL_ARG_DST, &plan->c, p->c},
+        {DNNL_ARG_SCRATCHPAD, &plan->scratch, scratch}, {DNNL_ARG_BIAS, &plan->bias, p->bias}};
     dnnl_exec_arg_t args[5];
-    void *scratch;
+    dnnl_status_t st = dnnl_success;
     int n = 0;
 
-    TRY(cpu_scratch(dev, &scratch, plan->scratch_bytes + SCRATCH_ALIGN, e));
-    const struct { int arg; dnnl_memory_t mem; const void *p; } all[] = {
-        {DNNL_ARG_SRC, plan->a, p->a},      {DNNL_ARG_WEIGHTS, plan->b, p->b},
-        {DNNL_ARG_DST, plan->c, p->c},      {DNNL_ARG_SCRATCHPAD, plan->scratch, scratch},
-        {DNNL_ARG_BIAS, plan->bias, p->bias}};
-    for (int i = 0; i < 5; i++) {
-        if (!all[i].mem)
-            continue;
-        TRY(check(dnnl_memory_set_data_handle(all[i].mem, (void *)(uintptr_t)all[i].p),
-                  "cannot set memory", e));
-        args[n++] = (dnnl_exec_arg_t){all[i].arg, all[i].mem};
+    for (int i = 0; i < 4 + (p->bias != NULL) && !st; i++) {
+        args[n].arg = all[i].arg;
+        st = dnnl_memory_create(&args[n].memory, all[i].md, s->engine, (void *)(uintptr_t)all[i].p);
+        n += !st;
     }
-    TRY(check(dnnl_primitive_execute(plan->primitive, s->stream, n, args), "product failed", e));
-    return check(dnnl_stream_wait(s->stream), "product failed", e);
+    st = st ? st : dnnl_primitive_execute(plan->primitive, s->stream, n, args);
+    st = st ? st : dnnl_stream_wait(s->stream);
+    for (int i = 0; i < n; i++)
+        dnnl_memory_destroy(args[i].memory);
+    return check(st, "product failed", e);
 }
 
 /* fp32; a bias is put into C first and accumulated upon. */
@@ -270,30 +264,35 @@ static int planned(struct device *dev, const struct matmul *p, struct err *e)
 {
     struct matmul_plans *s = dev->impl->plans;
     struct plan *plan = NULL;
+    void *scratch;
 
-    TRY(plan_get(s, p, &plan, e));
-    return plan->primitive ? execute(dev, s, plan, p, e) : through_fp32(dev, p, e);
+    TRY(plan_get(s, p, false, &plan, e));
+    if (!plan->primitive)
+        return through_fp32(dev, p, e);
+    TRY(cpu_scratch(dev, &scratch, plan->scratch_bytes + SCRATCH_ALIGN, e));
+    return execute(s, plan, p, scratch, e);
 }
 
-/* Powers of two from 16 on, and less than that at the end: few plans for any number of rows. */
+/* The product without its first n rows, of those that are cut. */
+static void without(struct matmul *q, int64_t n)
+{
+    q->a = (const uint16_t *)q->a + n * q->lda; /* stored row by row, transposed or not */
+    if (q->trans_a) {
+        q->b = (const uint16_t *)q->b + n * q->ldb;
+        q->beta = 1;
+    } else {
+        q->c = (char *)q->c + (size_t)(n * q->ldc) * dtype_size(q->dt_c);
+    }
+}
+
 static int in_pieces(struct device *dev, const struct matmul *p, struct err *e)
 {
     struct matmul q = *p;
-    int64_t rows = p->trans_a ? p->k : p->m, step = (int64_t)1 << 20;
 
-    for (int64_t n; rows; rows -= n) {
-        while (step > rows && step > 8)
-            step /= 2;
-        n = step > 8 ? step : rows;
-        *(p->trans_a ? &q.k : &q.m) = n;
+    for (int64_t rows = p->trans_a ? p->k : p->m, n; rows; rows -= n) {
+        *(p->trans_a ? &q.k : &q.m) = n = matmul_dnnl_rows(rows);
         TRY(planned(dev, &q, e));
-        q.a = (const uint16_t *)q.a + n * q.lda; /* stored row by row, transposed or not */
-        if (p->trans_a) {
-            q.b = (const uint16_t *)q.b + n * q.ldb;
-            q.beta = 1;
-        } else {
-            q.c = (char *)q.c + (size_t)(n * q.ldc) * dtype_size(q.dt_c);
-        }
+        without(&q, n);
     }
     return 0;
 }
@@ -308,4 +307,46 @@ int matmul_dnnl(struct device *dev, const struct matmul *p, struct err *e)
     if (p->ragged && !(p->trans_a && (p->trans_b || p->dt_c == DTYPE_BF16 || p->bias)))
         return in_pieces(dev, p, e);
     return planned(dev, p, e);
+}
+
+/* ---- products side by side, a thread each ---- */
+
+void matmul_dnnl_begin(struct device *dev)
+{
+    dev->impl->plans->work++;
+}
+
+int matmul_dnnl_prepare(struct device *dev, const struct matmul *p, size_t *scratch, struct err *e)
+{
+    struct matmul_plans *s = dev->impl->plans;
+    struct plan *plan = NULL;
+    int rc;
+
+    omp_set_num_threads(1); /* what oneDNN goes by */
+    rc = plan_get(s, p, true, &plan, e);
+    omp_set_num_threads(dev->threads);
+    if (rc < 0)
+        return rc;
+    if (!plan->primitive)
+        return err_set(e, ERR_UNSUPPORTED, "oneDNN has no such product");
+    plan->wanted = s->work;
+    *scratch = plan->scratch_bytes > *scratch ? plan->scratch_bytes : *scratch;
+    return 0;
+}
+
+int matmul_dnnl_alone(struct device *dev, const struct matmul *p, void *scratch, struct err *e)
+{
+    struct matmul q = *p;
+
+    if (p->dt == DTYPE_F32)
+        return sgemm(dev, p, e);
+    for (int64_t rows = p->trans_a ? p->k : p->m, n; rows; rows -= n) {
+        struct plan *plan = NULL;
+
+        *(p->trans_a ? &q.k : &q.m) = n = matmul_dnnl_rows(rows);
+        TRY(plan_get(dev->impl->plans, &q, true, &plan, e)); /* which is there */
+        TRY(execute(dev->impl->plans, plan, &q, scratch, e));
+        without(&q, n);
+    }
+    return 0;
 }

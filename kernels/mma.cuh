@@ -119,6 +119,26 @@ template <int BYTES> static __device__ __forceinline__ void copy_async(void *to,
 #endif
 }
 
+/* Ends a set of the thread's copies, which may be empty. */
+static __device__ __forceinline__ void copy_commit()
+{
+#if defined(SIMT)
+    simt::copy_commit();
+#else
+    asm volatile("cp.async.commit_group;" : : : "memory");
+#endif
+}
+
+/* Waits for all sets of the thread but the last SETS. */
+template <int SETS> static __device__ __forceinline__ void copy_wait_but()
+{
+#if defined(SIMT)
+    simt::copy_wait_but(SETS);
+#else
+    asm volatile("cp.async.wait_group %0;" : : "n"(SETS) : "memory");
+#endif
+}
+
 /* Waits for all copies of the thread; those of others have come behind a barrier after that. */
 static __device__ __forceinline__ void copy_wait()
 {

@@ -76,6 +76,9 @@ struct dim3 {
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
+struct alignas(8) float2 {
+    float x, y;
+};
 struct alignas(16) float4 {
     float x, y, z, w;
 };
@@ -91,6 +94,7 @@ struct copy {
     void *to;
     const void *from; /* NULL: zeros */
     int bytes;
+    unsigned set;
 };
 
 struct fiber {
@@ -110,6 +114,7 @@ struct fiber {
     uint64_t value, result;
     copy on_its_way[COPIES];
     int copies;
+    unsigned sets; /* of copies that have ended */
 };
 
 struct machine {
@@ -279,24 +284,32 @@ inline void copy_begin(void *to, const void *from, int bytes)
         fail("thread %d has more than %d copies on their way", f->number, COPIES);
     if ((uintptr_t)to % (unsigned)bytes || (uintptr_t)from % (unsigned)bytes)
         fail("thread %d copies %d bytes that are not aligned", f->number, bytes);
-    f->on_its_way[f->copies++] = {to, from, bytes};
+    f->on_its_way[f->copies++] = {to, from, bytes, f->sets};
     memset(to, 0xff, (size_t)bytes);
 }
 
-/* All of the thread's come. */
-inline void copy_wait()
+inline void copy_commit() { m.now->sets++; }
+
+/* Those of all the thread's sets come but of the last `but`, and, but being 0, those of no set. */
+inline void copy_wait_but(unsigned but)
 {
     fiber *f = m.now;
+    int left = 0;
 
     for (int i = 0; i < f->copies; i++) {
-        const copy &c = f->on_its_way[i];
-        if (c.from)
+        const copy c = f->on_its_way[i];
+        if (but && c.set + but >= f->sets)
+            f->on_its_way[left++] = c;
+        else if (c.from)
             memcpy(c.to, c.from, (size_t)c.bytes);
         else
             memset(c.to, 0, (size_t)c.bytes);
     }
-    f->copies = 0;
+    f->copies = left;
 }
+
+/* All of the thread's come. */
+inline void copy_wait() { copy_wait_but(0); }
 
 /* ---- a block ---- */
 
@@ -408,6 +421,7 @@ SIMT_INNER void run_block()
         f->number = i;
         f->at = FRESH;
         f->copies = 0;
+        f->sets = 0;
     }
     release(&m.start);
     while (m.live) {

@@ -233,6 +233,7 @@ static void plan(struct model *m, struct carves *k)
         if (m->config.moe_shared)
             m->beside = carve(c, n * h, w);
         m->route_from = carve(c, pass_moe_rows(m), sizeof(int32_t));
+        m->rows_each = carve(c, m->experts.params.experts, sizeof(int32_t));
         if (m->run.use == MODEL_TRAIN || pass_spread(m))
             m->drows = carve(c, pass_moe_rows(m) * h, w);
         if (pass_pieces(m) > 1)
@@ -282,7 +283,8 @@ static int measure_experts(struct model *m, struct err *e)
     TRY(params_init(&m->experts.params, &m->whole, &m->part, e));
     TRY(store_plan(&m->experts, &m->run.experts, m->dt, m->run.use == MODEL_TRAIN, e));
     m->part.of = PART_DENSE;
-    m->counts = calloc(sets * 2 * n + 1, sizeof *m->counts);
+    m->counts = calloc((sets * 2 + 1) * n + 1, sizeof *m->counts);
+    m->rows_here = m->counts ? m->counts + sets * 2 * n : NULL;
     m->moved = calloc(2 * n, sizeof *m->moved);
     return m->counts && m->moved ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 }

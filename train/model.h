@@ -81,6 +81,7 @@ struct layer_acts {
     struct model_room *room;   /* what the experts here keep: rows that came in, fc1, act */
     int32_t *chosen;          /* (experts) by how many tokens, dropped ones too */
     int32_t *counts, *heard;  /* (experts) rows for each; from each rank that shares the experts, those for each here; host */
+    int64_t go, come;         /* rows of all these */
 };
 
 /* What a micro-batch leaves for its backward pass; n rows are b * t, or a rank's share of them. */
@@ -157,6 +158,7 @@ struct model {
     void *piece;             /* (rows, h / pieces) of rows on their way; with tensor ranks that share what travels */
     float *dshare, *balance; /* (b * t * topk), (experts) */
     int32_t *counts;         /* all layers'; host */
+    int32_t *rows_here, *rows_each; /* (experts here) rows of each, on the host and on the device */
     int32_t *order_host;     /* room for two of each row, */
     int64_t order_rows;      /* of so many */
     size_t *moved;           /* elements to and from each rank that shares the experts */

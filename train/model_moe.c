@@ -139,29 +139,29 @@ static int64_t rows_of(const struct model *m, const struct layer_acts *a, int64_
         n += a->heard[from * here + i];
     return n;
 }
-static int64_t rows_come(const struct model *m, const struct layer_acts *a)
+/* Whether the host knows how many rows an expert gets, and waits for that unless it is the same always: where that says how many
+ * come or go at all, and where it is what the products are called with. */
+static bool counted(const struct model *m)
 {
-    int64_t n = 0;
+    const struct model_config *c = &m->config;
+    int64_t shape[2][2] = {{width(m), c->hidden}, {c->hidden, c->moe_ffn}};
+    bool apart = false;
 
-    for (int64_t i = 0; i < m->config.experts; i++)
-        n += a->heard[i];
-    return n;
-}
+    for (int i = 0; i < 2 && m->dev->kind == DEVICE_CUDA; i++) {
+        const struct matmul_grouped q = {
+            .of = {.m = pass_moe_rows(m), .n = shape[i][0], .k = shape[i][1], .dt = m->dt}, .groups = c->experts,
+        };
 
-static int64_t rows_go(const struct model *m, const struct layer_acts *a)
-{
-    int64_t n = 0;
-
-    for (int64_t i = 0; i < m->config.experts; i++)
-        n += a->counts[i];
-    return n;
+        apart |= matmul_grouped_apart(&q);
+    }
+    return pass_spread(m) || c->capacity > 0 || (m->fp8 && m->fp8->n > m->fp8->dense) || apart;
 }
 
 /* Room for the rows that come. */
 static int make_room(struct model *m, int64_t layer, struct err *e)
 {
     const struct layer_acts *a = &m->acts->layers[layer];
-    int64_t n = rows_come(m, a), most = 0;
+    int64_t n = a->come, most = 0;
     int rc = model_pool_room(m->pool, a->room, n, e);
 
     if (rc == 0)
@@ -176,16 +176,25 @@ static int make_room(struct model *m, int64_t layer, struct err *e)
                     (long long)(m->experts.params.first_expert + most));
 }
 
-/* a->heard: how many rows each rank has for each expert here. */
-static int hear(struct model *m, const struct layer_acts *a, struct err *e)
+/* a->heard: how many rows each rank has for each expert here; a->come: of all. */
+static int hear(struct model *m, struct layer_acts *a, struct err *e)
 {
     struct comm_call call = {
         .kind = COMM_ALL_TO_ALL, .send = a->counts, .recv = a->heard, .n = (size_t)m->experts.params.experts, .type = COMM_I32,
     };
 
-    if (pass_spread(m) && !m->config.pad_experts)
-        return comm_run(m->part.expert, &call, e);
-    memcpy(a->heard, a->counts, (size_t)m->config.experts * sizeof *a->heard);
+    a->come = a->go;
+    if (!pass_spread(m)) {
+        memcpy(a->heard, a->counts, (size_t)m->config.experts * sizeof *a->heard);
+        return 0;
+    }
+    if (m->config.pad_experts)
+        memcpy(a->heard, a->counts, (size_t)m->config.experts * sizeof *a->heard);
+    else
+        TRY(comm_run(m->part.expert, &call, e));
+    a->come = 0;
+    for (int64_t i = 0; i < m->config.experts; i++)
+        a->come += a->heard[i];
     return 0;
 }
 
@@ -211,7 +220,7 @@ static int move(struct model *m, const struct layer_acts *a, bool home, const vo
 /* The order of rows that have come: they stand by rank, and of a rank by expert. */
 static int sort_rows(struct model *m, const struct layer_acts *a, const struct places *p, struct err *e)
 {
-    int64_t here = m->experts.params.experts, all = rows_come(m, a), sorted = 0;
+    int64_t here = m->experts.params.experts, all = a->come, sorted = 0;
     int32_t *order, *back;
 
     if (all > m->order_rows) {
@@ -250,7 +259,7 @@ static int cut(struct model *m, void *wide, int i, void *piece, int64_t n, bool 
  * where each has a summand, the sum of this rank's piece to its place in p->pieces. */
 static int join_pieces(struct model *m, const struct layer_acts *a, const struct places *p, bool back, struct err *e)
 {
-    int64_t rows = rows_come(m, a), n = rows * m->config.hidden / pass_pieces(m);
+    int64_t rows = a->come, n = rows * m->config.hidden / pass_pieces(m);
     void *own = pass_at(m, p->pieces, m->part.tensor->rank * n);
     struct comm_call call = {
         .kind = back ? COMM_REDUCE_SCATTER : COMM_ALL_GATHER, .send = back ? p->pieces : own, .recv = back ? own : p->pieces,
@@ -270,11 +279,11 @@ static int join_pieces(struct model *m, const struct layer_acts *a, const struct
  * its piece of them, and they are joined there. */
 static int send(struct model *m, const struct layer_acts *a, const struct places *p, void *mine, struct err *e)
 {
-    int64_t n = rows_come(m, a) * m->config.hidden / pass_pieces(m);
+    int64_t n = a->come * m->config.hidden / pass_pieces(m);
 
     if (pass_pieces(m) == 1)
         return move(m, a, false, mine, p->come, e);
-    TRY(cut(m, mine, m->part.tensor->rank, m->piece, rows_go(m, a), false, e));
+    TRY(cut(m, mine, m->part.tensor->rank, m->piece, a->go, false, e));
     TRY(move(m, a, false, m->piece, pass_at(m, p->pieces, m->part.tensor->rank * n), e));
     return join_pieces(m, a, p, false, e);
 }
@@ -283,103 +292,157 @@ static int send(struct model *m, const struct layer_acts *a, const struct places
  * piece, and 0 elsewhere. */
 static int send_home(struct model *m, const struct layer_acts *a, const struct places *p, void *mine, struct err *e)
 {
-    int64_t n = rows_come(m, a) * m->config.hidden / pass_pieces(m);
+    int64_t n = a->come * m->config.hidden / pass_pieces(m);
 
     if (pass_pieces(m) == 1)
         return move(m, a, true, p->come, mine, e);
     TRY(join_pieces(m, a, p, true, e));
     TRY(move(m, a, true, pass_at(m, p->pieces, m->part.tensor->rank * n), m->piece, e));
-    TRY(device_zero(m->dev, mine, (size_t)(rows_go(m, a) * m->config.hidden) * dtype_size(m->dt), e));
-    return cut(m, mine, m->part.tensor->rank, m->piece, rows_go(m, a), true, e);
+    TRY(device_zero(m->dev, mine, (size_t)(a->go * m->config.hidden) * dtype_size(m->dt), e));
+    return cut(m, mine, m->part.tensor->rank, m->piece, a->go, true, e);
 }
 
 /* Rows of this rank, by expert, at mine: all that are for the experts here, by expert, to `sorted`; and the way back. */
 static int bring(struct model *m, const struct layer_acts *a, const struct places *p, void *mine, void *sorted, struct err *e)
 {
     TRY(send(m, a, p, mine, e));
-    return m->dev->ops->route_take(m->dev, m->dt, sorted, p->come, p->order, rows_come(m, a), m->config.hidden, e);
+    return m->dev->ops->route_take(m->dev, m->dt, sorted, p->come, p->order, a->come, m->config.hidden, e);
 }
 static int bring_home(struct model *m, const struct layer_acts *a, const struct places *p, const void *sorted, void *mine,
                       struct err *e)
 {
-    TRY(m->dev->ops->route_take(m->dev, m->dt, p->come, sorted, p->back, rows_come(m, a), m->config.hidden, e));
+    TRY(m->dev->ops->route_take(m->dev, m->dt, p->come, sorted, p->back, a->come, m->config.hidden, e));
     return send_home(m, a, p, mine, e);
 }
 
-/* ---- products of one expert ---- */
+/* ---- products ---- */
 
-/* A stretch of rows of the same expert. */
-struct stretch {
-    int64_t next, at, n;
-    int fc1, fc1_b, fc2, fc2_b; /* its parameters */
+/* A linear layer of all experts of a layer, under way. */
+struct linear {
+    const struct layer_acts *acts;
+    const struct places *places;
+    int w, b;                    /* the first expert's parameters */
+    int64_t step, step_bias;     /* elements from one expert's to the next's */
+    const int32_t *each, *known; /* rows of each, on the device and on the host; NULL: all have as many; it does not know */
 };
 
-/* The first stretch of a layer follows a zeroed one; false behind the last. */
-static bool next_stretch(const struct model *m, int64_t layer, struct stretch *s)
+static int64_t step_of(const struct params *p, int i)
 {
-    const struct params *p = &m->experts.params;
-    int64_t i = s->next;
-
-    if (i == p->experts)
-        return false;
-    *s = (struct stretch){
-        i + 1, s->at + s->n, rows_of(m, &m->acts->layers[layer], i), params_expert(p, layer, i, EXPERT_FC1_W),
-        params_expert(p, layer, i, EXPERT_FC1_B), params_expert(p, layer, i, EXPERT_FC2_W),
-        params_expert(p, layer, i, EXPERT_FC2_B),
-    };
-    return true;
+    return i < 0 || p->experts < 2 ? 0 : (int64_t)(p->v[i + p->per_expert].at - p->v[i].at);
 }
 
-/* y = x . W^T + b of n rows; of a row-parallel W the first tensor rank adds b.  fp8: of struct places. */
-static int forward(struct model *m, uint8_t *const fp8[3], void *y, const void *x, int w, int b, int64_t n, struct err *e)
+static int linear_of(struct model *m, int64_t layer, const struct places *places, enum layer_param w, enum layer_param b,
+                     struct linear *l, struct err *e)
 {
-    const struct param *p = &m->experts.params.v[w];
-    bool biased = b >= 0 && (p->split != 1 || pass_first(m));
-    struct matmul mm = {
-        .m = n, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt, .ragged = !m->config.pad_experts,
-        .a = x, .b = store_weight(&m->experts, w), .c = y, .bias = biased ? store_weight(&m->experts, b) : NULL,
+    const struct params *p = &m->experts.params;
+    const struct layer_acts *a = &m->acts->layers[layer];
+
+    *l = (struct linear){.acts = a, .places = places, .w = params_expert(p, layer, 0, w), .b = params_expert(p, layer, 0, b)};
+    l->step = step_of(p, l->w);
+    l->step_bias = step_of(p, l->b);
+    if (m->config.pad_experts)
+        return 0;
+    l->each = a->chosen;
+    if (!counted(m))
+        return 0;
+    for (int64_t i = 0; i < p->experts; i++)
+        m->rows_here[i] = (int32_t)rows_of(m, a, i);
+    l->known = m->rows_here;
+    if (!pass_spread(m) && m->config.capacity == 0)
+        return 0;
+    l->each = m->rows_each;
+    return device_put(m->dev, m->rows_each, m->rows_here, (size_t)p->experts * sizeof *m->rows_here, e);
+}
+
+static struct matmul_grouped grouped(const struct model *m, const struct linear *l, const struct matmul *of)
+{
+    return (struct matmul_grouped){.of = *of, .groups = m->experts.params.experts, .count = l->each, .known = l->known,
+                                   .step = l->step, .step_bias = l->step_bias};
+}
+
+/* Expert i's part of a product of all, whose rows begin at `first`; all that it is of is dense. */
+static struct matmul part_of(const struct model *m, const struct linear *l, struct matmul of, int64_t i, int64_t first)
+{
+    struct matmul_grouped q;
+
+    of.lda = of.trans_a ? of.m : of.k;
+    of.ldb = of.trans_b ? of.k : of.n;
+    of.ldc = of.n;
+    of.ragged = !m->config.pad_experts;
+    q = grouped(m, l, &of);
+    of = matmul_group(&q, i, first, rows_of(m, l->acts, i));
+    of.lda = of.ldb = of.ldc = 0;
+    return of;
+}
+
+/* y = x . W^T + b of all rows; of a row-parallel W the first tensor rank adds b.  In FP8 each expert by itself, for each has
+ * scales of its own. */
+static int forward(struct model *m, const struct linear *l, void *y, const void *x, struct err *e)
+{
+    const struct param *p = &m->experts.params.v[l->w];
+    bool biased = l->b >= 0 && (p->split != 1 || pass_first(m));
+    const struct matmul all = {
+        .m = l->acts->come, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt, .a = x,
+        .b = store_weight(&m->experts, l->w), .c = y, .bias = biased ? store_weight(&m->experts, l->b) : NULL,
     };
 
-    int weight = pass_fp8(m, &m->experts, w);
+    if (pass_fp8(m, &m->experts, l->w) < 0) {
+        const struct matmul_grouped q = grouped(m, l, &all);
 
-    TRY(pass_at_point(m, MODEL_WORKS, 0, e));
-    if (weight >= 0)
-        TRY(pass_fp8_forward(m, &mm, weight, fp8, e));
-    return m->dev->ops->matmul(m->dev, &mm, e);
+        TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+        return m->dev->ops->matmul_grouped(m->dev, &q, e);
+    }
+    for (int64_t i = 0, first = 0; i < m->experts.params.experts; first += rows_of(m, l->acts, i++)) {
+        struct matmul mm = part_of(m, l, all, i, first);
+        int weight = pass_fp8(m, &m->experts, l->w + (int)i * m->experts.params.per_expert);
+
+        TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+        TRY(pass_fp8_forward(m, &mm, weight, l->places->fp8, e));
+        TRY(m->dev->ops->matmul(m->dev, &mm, e));
+    }
+    return 0;
 }
 
 /* dW (+)= dY^T . X, db += the columns of dY, then dX = dY . W; dx may be x. */
-static int backward(struct model *m, uint8_t *const fp8[3], void *dx, const void *dy, const void *x, int w, int b, int64_t n,
-                    struct err *e)
+static int backward(struct model *m, const struct linear *l, void *dx, const void *dy, const void *x, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
-    const struct param *p = &m->experts.params.v[w];
-    int64_t in = p->shape[1], out = p->shape[0];
-    struct matmul weight = {
-        .m = out, .n = in, .k = n, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32, .ragged = !m->config.pad_experts,
-        .a = dy, .b = x, .c = store_grad(&m->experts, w), .beta = m->experts.overwrite ? 0 : 1,
+    const struct param *p = &m->experts.params.v[l->w];
+    int64_t in = p->shape[1], out = p->shape[0], n = l->acts->come;
+    float *bias = store_grad(&m->experts, l->b);
+    const struct matmul weights = {
+        .m = out, .n = in, .k = n, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32, .a = dy, .b = x,
+        .c = store_grad(&m->experts, l->w), .beta = m->experts.overwrite ? 0 : 1,
     };
-    struct matmul input = {
-        .m = n, .n = in, .k = out, .dt = m->dt, .dt_c = m->dt, .ragged = !m->config.pad_experts, .a = dy,
-        .b = store_weight(&m->experts, w), .c = dx,
+    const struct matmul inputs = {
+        .m = n, .n = in, .k = out, .dt = m->dt, .dt_c = m->dt, .a = dy, .b = store_weight(&m->experts, l->w), .c = dx,
     };
 
-    float *bias = store_grad(&m->experts, b);
-    int i = pass_fp8(m, &m->experts, w);
+    if (pass_fp8(m, &m->experts, l->w) < 0) {
+        struct matmul_grouped weight = grouped(m, l, &weights), input = grouped(m, l, &inputs);
 
-    TRY(pass_at_point(m, MODEL_WORKS, 0, e));
-    if (i >= 0)
-        TRY(pass_fp8_backward(m, &weight, &input, i, fp8, bias, e));
-    TRY(ops->matmul(m->dev, &weight, e));
-    if (bias && i < 0) /* FP8 has added it up as it converted */
-        TRY(ops->vec_colsum(m->dev, m->dt, bias, dy, n, out, out, e));
-    return ops->matmul(m->dev, &input, e);
+        weight.sums = bias;
+        TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+        TRY(ops->matmul_grouped(m->dev, &weight, e));
+        TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+        return ops->matmul_grouped(m->dev, &input, e);
+    }
+    for (int64_t i = 0, first = 0; i < m->experts.params.experts; first += rows_of(m, l->acts, i++)) {
+        struct matmul weight = part_of(m, l, weights, i, first), input = part_of(m, l, inputs, i, first);
+        int fp8 = pass_fp8(m, &m->experts, l->w + (int)i * m->experts.params.per_expert);
+
+        TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+        TRY(pass_fp8_backward(m, &weight, &input, fp8, l->places->fp8, bias ? bias + i * l->step_bias : NULL, e));
+        TRY(ops->matmul(m->dev, &weight, e));
+        TRY(ops->matmul(m->dev, &input, e));
+    }
+    return 0;
 }
 
 /* ---- forward ---- */
 
-/* Which rows of x go where: fills the layer's choice, place, share and counts, and m->route_from.  The host waits for the counts,
- * unless they are the same always. */
+/* Which rows of x go where: fills the layer's choice, place, share, go and, where the host is to know them, counts, and
+ * m->route_from. */
 static int choose(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
@@ -393,10 +456,14 @@ static int choose(struct model *m, int64_t layer, const void *x, int64_t rows, s
     TRY(ops->matmul(m->dev, &logits, e));
     TRY(ops->route_fwd(m->dev, &r, a->prob, a->route_lse, a->choice, a->share, e));
     TRY(ops->route_place(m->dev, &r, a->choice, a->share, a->place, m->route_from, a->chosen, e));
+    a->go = route_rows(&r);
+    if (!counted(m))
+        return 0;
     if (!r.pad)
         TRY(device_get(m->dev, a->counts, a->chosen, (size_t)r.experts * sizeof *a->counts, e));
+    a->go = 0;
     for (int64_t i = 0; i < r.experts; i++)
-        a->counts[i] = (int32_t)route_kept(&r, a->counts[i]);
+        a->go += a->counts[i] = (int32_t)route_kept(&r, a->counts[i]);
     return 0;
 }
 
@@ -405,7 +472,7 @@ int pass_experts_activate(struct model *m, int64_t layer, struct err *e)
     const struct device_ops *ops = m->dev->ops;
     struct layer_acts *a = &m->acts->layers[layer];
     const struct places p = places_of(m, a);
-    int64_t n = rows_come(m, a), f = m->config.moe_ffn;
+    int64_t n = a->come, f = m->config.moe_ffn;
 
     if (m->config.swiglu)
         return ops->glu_fwd(m->dev, m->dt, ACT_SILU, p.act, p.fc1, n, f, e);
@@ -415,14 +482,13 @@ int pass_experts_activate(struct model *m, int64_t layer, struct err *e)
 /* p->in through the experts to answers. */
 static int experts(struct model *m, int64_t layer, const struct places *p, void *answers, struct err *e)
 {
-    int64_t h = m->config.hidden, f = m->config.moe_ffn;
+    struct linear fc1, fc2;
 
-    for (struct stretch s = {0}; next_stretch(m, layer, &s);)
-        TRY(forward(m, p->fp8, pass_at(m, p->fc1, s.at * width(m)), pass_at(m, p->in, s.at * h), s.fc1, s.fc1_b, s.n, e));
+    TRY(linear_of(m, layer, p, EXPERT_FC1_W, EXPERT_FC1_B, &fc1, e));
+    TRY(linear_of(m, layer, p, EXPERT_FC2_W, EXPERT_FC2_B, &fc2, e));
+    TRY(forward(m, &fc1, p->fc1, p->in, e));
     TRY(pass_experts_activate(m, layer, e));
-    for (struct stretch s = {0}; next_stretch(m, layer, &s);)
-        TRY(forward(m, p->fp8, pass_at(m, answers, s.at * h), pass_at(m, p->act, s.at * f), s.fc2, s.fc2_b, s.n, e));
-    return 0;
+    return forward(m, &fc2, answers, p->act, e);
 }
 
 int pass_experts(struct model *m, int64_t layer, int64_t rows, struct err *e)
@@ -436,7 +502,7 @@ int pass_experts(struct model *m, int64_t layer, int64_t rows, struct err *e)
     TRY(hear(m, a, e));
     TRY(make_room(m, layer, e));
     p = places_of(m, a);
-    TRY(m->dev->ops->route_take(m->dev, m->dt, pass_spread(m) ? m->drows : p.in, x, m->route_from, rows_go(m, a),
+    TRY(m->dev->ops->route_take(m->dev, m->dt, pass_spread(m) ? m->drows : p.in, x, m->route_from, a->go,
                                 m->config.hidden, e));
     if (!pass_spread(m))
         return experts(m, layer, &p, a->answer, e);
@@ -524,21 +590,17 @@ static int router_back(struct model *m, int64_t layer, int64_t rows, struct err 
 static int experts_back(struct model *m, int64_t layer, const struct places *p, void *rows, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
-    int64_t h = m->config.hidden, f = m->config.moe_ffn, n = rows_come(m, &m->acts->layers[layer]);
+    int64_t f = m->config.moe_ffn, n = m->acts->layers[layer].come;
+    struct linear fc1, fc2;
 
-    for (struct stretch s = {0}; next_stretch(m, layer, &s);) { /* what act was is needed no more */
-        void *act = pass_at(m, p->act, s.at * f);
-
-        TRY(backward(m, p->fp8, act, pass_at(m, rows, s.at * h), act, s.fc2, s.fc2_b, s.n, e));
-    }
+    TRY(linear_of(m, layer, p, EXPERT_FC1_W, EXPERT_FC1_B, &fc1, e));
+    TRY(linear_of(m, layer, p, EXPERT_FC2_W, EXPERT_FC2_B, &fc2, e));
+    TRY(backward(m, &fc2, p->act, rows, p->act, e)); /* what act was is needed no more */
     if (m->config.swiglu)
         TRY(ops->glu_bwd(m->dev, m->dt, ACT_SILU, p->dfc1, p->act, p->fc1, n, f, e));
     else
         TRY(ops->act_bwd(m->dev, m->dt, ACT_GELU_TANH, p->dfc1, p->act, p->fc1, n * f, e));
-    for (struct stretch s = {0}; next_stretch(m, layer, &s);)
-        TRY(backward(m, p->fp8, pass_at(m, rows, s.at * h), pass_at(m, p->dfc1, s.at * width(m)), pass_at(m, p->in, s.at * h),
-                     s.fc1, s.fc1_b, s.n, e));
-    return 0;
+    return backward(m, &fc1, rows, p->dfc1, p->in, e);
 }
 
 int pass_experts_back(struct model *m, int64_t layer, const void *dy, struct err *e)

@@ -13,6 +13,7 @@ const struct twins_case train_twins_cases[] = {
     {"norms", twins_norms},
     {"cross-entropy", twins_xent},
     {"matmul", twins_matmul},
+    {"matmul of groups", twins_matmul_grouped},
     {"fp8", twins_fp8_conversions},
     {"fp8 products", twins_fp8_products},
     {"attention", twins_attention},

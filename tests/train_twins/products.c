@@ -65,6 +65,90 @@ void twins_matmul(struct twins *t)
         }
 }
 
+/* ---- groups ---- */
+
+enum grouped { FORWARD, INPUT, WEIGHT, GROUPED };
+
+/* rows: of all groups, of which the counts' (NULL: all) are used; from -> to channels. */
+struct groups {
+    int64_t n, rows, from, to;
+    const int32_t *count;
+};
+struct grouped_tensors {
+    struct tensor x, y, weight, bias, dweight, sums;
+    int count;
+};
+
+static struct matmul_grouped grouped_on(const struct made *m, int w, const struct grouped_tensors *t, const struct groups *g,
+                                        enum grouped what)
+{
+    enum dtype dt = t->x.dt;
+    struct matmul_grouped q = {
+        .of = {.m = g->rows, .n = g->to, .k = g->from, .trans_b = true, .dt = dt, .dt_c = dt, .a = on(m, w, &t->x),
+               .b = on(m, w, &t->weight), .c = on(m, w, &t->y), .bias = on(m, w, &t->bias)},
+        .groups = g->n, .count = g->count ? m->on[w][t->count] : NULL, .step = t->weight.n / g->n, .step_bias = t->bias.n / g->n,
+    };
+
+    if (what == INPUT)
+        q.of = (struct matmul){.m = g->rows, .n = g->from, .k = g->to, .dt = dt, .dt_c = dt, .a = on(m, w, &t->y),
+                               .b = on(m, w, &t->weight), .c = on(m, w, &t->x)};
+    if (what == WEIGHT) {
+        q.of = (struct matmul){.m = g->to, .n = g->from, .k = g->rows, .trans_a = true, .dt = dt, .dt_c = DTYPE_F32,
+                               .a = on(m, w, &t->y), .b = on(m, w, &t->x), .c = on(m, w, &t->dweight)};
+        q.sums = on(m, w, &t->sums);
+    }
+    return q;
+}
+
+static void grouped_with(struct made *m, enum dtype dt, const struct groups *g, enum grouped what, bool known, float beta)
+{
+    int64_t weight = g->n * (g->from * g->to + 16), bias = g->n * (g->to + 8); /* gaps between groups */
+    struct grouped_tensors t = {
+        normal(m, dt, g->rows * g->from, 0, 120, 1, 0), normal(m, dt, g->rows * g->to, 0, 121, 1, 0),
+        normal(m, dt, weight, 0, 122, 1, 0), normal(m, dt, bias, 0, 123, 1, 0), normal(m, DTYPE_F32, weight, 0, 124, 1, 0),
+        normal(m, DTYPE_F32, bias, 0, 125, 1, 0), give(m, g->count ? g->count : (const int32_t[1]){0},
+                                                       g->count ? (size_t)g->n * sizeof *g->count : 0),
+    };
+    double s = 1 + sqrt((double)(what == FORWARD ? g->from : what == INPUT ? g->to : g->rows));
+    char name[80];
+
+    BOTH {
+        struct matmul_grouped q = grouped_on(m, w, &t, g, what);
+        q.of.beta = beta;
+        q.of.bias = beta == 0 ? q.of.bias : NULL;
+        q.known = known ? g->count : NULL;
+        CHECK(m, OPS(m, w)->matmul_grouped(DEV(m, w), &q, &m->e));
+    }
+    near(m, name_of(name, what == WEIGHT ? "gradients of groups' weights" : "products of groups", dt, g->to, g->from),
+         what == FORWARD ? &t.y : what == INPUT ? &t.x : &t.dweight, 3e-6, s);
+    near(m, name_of(name, "groups' sums of columns", dt, g->to, g->from), &t.sums, 1e-6 * s, s);
+}
+
+/* Groups of no row, of one, of many tiles, of all rows; more than a warp has lanes; widths that are whole chunks and such that
+ * are not; rows that nobody has behind the last. */
+void twins_matmul_grouped(struct twins *t)
+{
+    static const int32_t some[] = {0, 1, 7, 0, 130, 64, 33, 0}, all[] = {0, 0, 200, 0}, one[] = {5};
+    int32_t many[70];
+    const struct groups cases[] = {{8, 240, 48, 40, some}, {4, 200, 64, 136, all}, {1, 5, 8, 8, one}, {70, 160, 16, 24, many},
+                                   {8, 235, 33, 20, some}, {4, 120, 40, 32, NULL}, {3, 0, 16, 16, (const int32_t[3]){0}}};
+
+    for (int i = 0; i < 70; i++)
+        many[i] = i % 4;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int k = 0; k < GROUPED * 8 && (i != 1 || k < GROUPED * 4); k++) {
+            struct made m = {.t = t};
+            struct groups g = cases[i];
+            if (t->scale > 1 && !g.count)
+                g.rows *= 8, g.from *= 8, g.to *= 8;
+            else if (t->scale > 1)
+                g.from *= 16, g.to *= 16;
+            grouped_with(&m, both_types[k / GROUPED % 2], &g, (enum grouped)(k % GROUPED), k / GROUPED / 2 % 2,
+                         (float)(k / GROUPED / 4 % 2));
+            forget(&m);
+        }
+}
+
 /* ---- FP8 ---- */
 
 static struct tensor bytes_of(struct made *m, int64_t n)

@@ -46,6 +46,7 @@ void twins_rope(struct twins *t);
 void twins_norms(struct twins *t);
 void twins_xent(struct twins *t);
 void twins_matmul(struct twins *t);
+void twins_matmul_grouped(struct twins *t);
 void twins_fp8_conversions(struct twins *t);
 void twins_fp8_products(struct twins *t);
 void twins_attention(struct twins *t);

@@ -134,6 +134,93 @@ static void products_refuse_nonsense(void **s)
     assert_true(c[0] == 5 && c[1] == 6 && c[2] == 5 && c[3] == 6);
 }
 
+/* Each group's rows and matrix, by the definition: the same bits for any number of threads, and rows of no group as they were. */
+static void groups_equal_the_definition(void **s)
+{
+    static const int32_t counts[][6] = {{0, 1, 300, 17, 0, 20}, {0, 0, 338, 0, 0, 0}, {1, 1, 1, 1, 1, 1}, {0}};
+    enum { E = 6, ROWS = 340, OUT = 72, IN = 600 };
+
+    (void)s;
+    for (int k = 0; k < 4 * 3 * 2 * 2; k++) {
+        const int32_t *count = counts[k % 4];
+        int what = k / 4 % 3; /* forward, input, weight */
+        enum dtype dt = k / 12 % 2 ? DTYPE_BF16 : DTYPE_F32, dc = what == 2 ? DTYPE_F32 : dt;
+        bool add = k / 24;
+        int64_t nc = what == 2 ? E * OUT * IN : ROWS * (what ? IN : OUT);
+        struct tn x = tn_random(dt, ROWS * IN, 60, 1, 0), y = tn_random(dt, ROWS * OUT, 61, 1, 0);
+        struct tn w = tn_random(dt, E * OUT * IN, 62, 1, 0), bias = tn_random(dt, E * OUT, 63, 1, 0);
+        struct tn c = tn_random(dc, nc, 64, 1, 0), db = tn_random(DTYPE_F32, E * OUT, 65, 1, 0), got[3], sums[3];
+        double *want = tn_doubles(nc), *want_db = tn_doubles(E * OUT);
+
+        for (int64_t i = 0; i < nc; i++)
+            want[i] = what == 2 && !add ? 0 : c.v[i];
+        for (int64_t i = 0; i < E * OUT; i++)
+            want_db[i] = db.v[i];
+        for (int64_t g = 0, r = 0; g < E; g++)
+            for (int64_t end = r + count[g]; r < end; r++)
+                for (int64_t o = 0; o < OUT; o++) {
+                    double sum = what == 0 && add ? c.v[r * OUT + o] : bias.v[g * OUT + o];
+
+                    for (int64_t i = 0; i < IN; i++) {
+                        double *to = want + (what == 2 ? (g * OUT + o) * IN : r * IN) + i, wt = w.v[(g * OUT + o) * IN + i];
+
+                        sum += x.v[r * IN + i] * wt;
+                        if (what == 1)
+                            *to = (o || add ? *to : 0) + y.v[r * OUT + o] * wt;
+                        if (what == 2)
+                            *to += y.v[r * OUT + o] * x.v[r * IN + i];
+                    }
+                    if (what == 0)
+                        want[r * OUT + o] = sum;
+                    want_db[g * OUT + o] += what == 2 ? y.v[r * OUT + o] : 0;
+                }
+        for (int d = 0; d < 3; d++) {
+            struct matmul_grouped q = {.groups = E, .count = count, .step = OUT * IN, .step_bias = OUT};
+
+            got[d] = tn_copy(&c);
+            sums[d] = tn_copy(&db);
+            if (what == 0)
+                q.of = (struct matmul){.m = ROWS, .n = OUT, .k = IN, .trans_b = true, .a = x.p, .b = w.p,
+                                       .bias = add ? NULL : bias.p};
+            else if (what == 1)
+                q.of = (struct matmul){.m = ROWS, .n = IN, .k = OUT, .a = y.p, .b = w.p};
+            else
+                q.of = (struct matmul){.m = OUT, .n = IN, .k = ROWS, .trans_a = true, .a = y.p, .b = x.p};
+            q.of.dt = dt, q.of.dt_c = dc, q.of.c = got[d].p, q.of.beta = add;
+            q.sums = what == 2 ? sums[d].p : NULL;
+            OK(matmul_grouped_cpu(tn_devices[d], &q, &tn_err));
+            tn_near("groups", &got[d], want, 3e-6, sqrt(IN) + 1);
+            tn_near("groups' sums", &sums[d], want_db, 3e-6, 20);
+            tn_same("groups", &got[0], &got[d]);
+        }
+    }
+}
+
+static void groups_refuse_nonsense(void **s)
+{
+    float x[64] = {0};
+    const int32_t count[2] = {1, 2}, more[2] = {1, 4}, less[2] = {3, -1};
+    const struct matmul_grouped good = {.of = {.m = 4, .n = 2, .k = 2, .a = x, .b = x + 8, .c = x + 16}, .groups = 2,
+                                        .count = count, .step = 4};
+    struct matmul_grouped bad[7];
+
+    (void)s;
+    OK(matmul_grouped_cpu(tn_devices[0], &good, &tn_err));
+    for (int i = 0; i < 7; i++)
+        bad[i] = good;
+    bad[0].groups = 0;
+    bad[1].count = more;
+    bad[2].count = less;
+    bad[3].of.act = ACT_SILU;
+    bad[3].of.aux = x + 32;
+    bad[4].sums = x + 32;
+    bad[5].count = NULL;
+    bad[5].of.m = 5;
+    bad[6].of.trans_a = bad[6].of.trans_b = true;
+    for (int i = 0; i < 7; i++)
+        assert_int_equal(matmul_grouped_cpu(tn_devices[0], &bad[i], &tn_err), ERR_ARG);
+}
+
 static void more_shapes_than_plans(void **s)
 {
     struct tn a = tn_random(DTYPE_BF16, 400, 1, 1, 0), b = tn_random(DTYPE_BF16, 400, 2, 1, 0);
@@ -197,6 +284,8 @@ int main(void)
         OPS_TEST(products_equal_the_definition),
         OPS_TEST(epilogues_run_activations_both_ways),
         OPS_TEST(products_refuse_nonsense),
+        OPS_TEST(groups_equal_the_definition),
+        OPS_TEST(groups_refuse_nonsense),
         OPS_TEST(more_shapes_than_plans),
         OPS_TEST(devices_open_and_move_bytes),
     };

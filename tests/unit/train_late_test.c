@@ -197,17 +197,20 @@ static int waits(const char *const *set)
     return r.syncs[STEPS - 1] - r.syncs[STEPS - 2];
 }
 
-/* Experts wait for the counts of their rows, forward in each layer; not where each has as many always.  The step ends with one
- * wait more, for how evenly they were used. */
+/* Nothing waits for how many rows experts get, but where the products are a call each: forward in each layer.  The step ends
+ * with one wait more, for how evenly they were used. */
 static void experts_wait_for_counts(void **state)
 {
-#define EXPERTS "num-experts=4", "moe-router-topk=2", "moe-aux-loss-coeff=0.01", "bf16=true", "micro-batch-size=1", \
-        "global-batch-size=3"
+#define EXPERTS "num-experts=4", "moe-router-topk=2", "moe-aux-loss-coeff=0.01", "micro-batch-size=1", "global-batch-size=3"
+#define CAPACITY "moe-expert-capacity-factor=1"
     (void)state;
+    assert_int_equal(waits((const char *const[]){EXPERTS, "bf16=true", NULL}), 2);
     assert_int_equal(waits((const char *const[]){EXPERTS, NULL}), 2 + 3 * 2);
-    assert_int_equal(waits((const char *const[]){EXPERTS, "moe-expert-capacity-factor=1", "moe-pad-expert-input-to-capacity=true",
-                                                 NULL}), 2);
-    assert_int_equal(waits((const char *const[]){EXPERTS, "moe-expert-capacity-factor=1", "moe-pad-expert-input-to-capacity=true",
+    assert_int_equal(waits((const char *const[]){EXPERTS, "bf16=true", "fp8-format=hybrid", NULL}), 2 + 3 * 2);
+    assert_int_equal(waits((const char *const[]){EXPERTS, "bf16=true", CAPACITY, NULL}), 2 + 3 * 2);
+    assert_int_equal(waits((const char *const[]){EXPERTS, "bf16=true", CAPACITY, "moe-pad-expert-input-to-capacity=true", NULL}),
+                     2);
+    assert_int_equal(waits((const char *const[]){EXPERTS, "bf16=true", CAPACITY, "moe-pad-expert-input-to-capacity=true",
                                                  "fp8-format=hybrid", NULL}), 2);
 }
 
