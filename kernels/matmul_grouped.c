@@ -10,7 +10,9 @@ enum { ROWS = 256, COLS = 512, UNIT = 64 };
 
 static int64_t rows_of(const struct matmul_grouped *q, int64_t i)
 {
-    return q->count ? q->count[i] : matmul_grouped_rows(q) / q->groups;
+    int64_t n = q->count ? q->count[i] : matmul_grouped_rows(q) / q->groups;
+
+    return q->most && n > q->most ? q->most : n;
 }
 
 static int check_counts(const struct matmul_grouped *q, struct err *e)

@@ -1,12 +1,13 @@
 #include "kernels/matmul_grouped_mma.cuh"
 #include "kernels/product_tile.cuh"
 
-/* Products of groups in one launch.  How many rows each has a block reads from memory: nobody waits for that, and there are as
- * many blocks as there could be tiles; those that find none end. */
+/* Products of groups in one launch.  How many rows each has a block reads from memory: nobody waits for that.  There are as many
+ * blocks as there could be tiles, and those that find none end. */
 
 /* ---- any type ---- */
 
-template <enum dtype DT, enum dtype DC> static __global__ void __launch_bounds__(CUDA_BLOCK) grouped_kernel(struct matmul_grouped q)
+template <enum dtype DT, enum dtype DC>
+static __global__ void __launch_bounds__(CUDA_BLOCK) grouped_kernel(struct matmul_grouped q)
 {
     struct group_tile at = group_tile_of<TILE, TILE>(q, (int)blockIdx.x);
 

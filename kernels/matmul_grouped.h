@@ -19,7 +19,8 @@ struct matmul_grouped {
                              the first one's.  No activation, no FP8; beta 1 or, with trans_a, 0 or 1 */
     int64_t groups;
     const int32_t *count; /* (groups) rows of each, the device's; NULL: each has as many */
-    const int32_t *known; /* the same where the host may read it; NULL: it does not know them */
+    int64_t most;         /* if not 0, a larger count stands for so many rows */
+    const int32_t *known; /* the rows of each where the host may read them; NULL: it does not know them */
     int64_t step;         /* elements from the matrix of a group to that of the next: of B, with trans_a of C */
     int64_t step_bias;    /* the same of the bias, or of sums */
     float *sums;          /* (m) with trans_a: the sums of A's columns over the rows of the group are added; or NULL */

@@ -4,7 +4,7 @@
 
 /* Products of groups on the tensor cores.  A block of four warps has a tile of HIGH x WIDE of a group's result, a warp a quarter
  * of it, and goes along k in steps of DEEP through shared memory, of which there are STAGES: while one is multiplied the next
- * ones are on their way.  Chunks of eight elements, 16 bytes, lie in such an order that neither the copies nor what ldmatrix reads
+ * are on their way.  Chunks of eight elements, 16 bytes, lie in such an order that neither the copies nor what ldmatrix reads
  * share banks, with no room lost: three stages are just what a block has without asking.
  *
  * k lies inside in a matrix (its rows are of the tile, DEEP of k in each), or the tile's rows are along k. */

@@ -10,9 +10,12 @@ int matmul_grouped_mma(struct device *dev, const struct matmul_grouped *q, struc
 
 static __device__ __forceinline__ int group_rows(const struct matmul_grouped &q, int64_t group)
 {
+    int n;
+
     if (group >= q.groups)
         return 0;
-    return q.count ? q.count[group] : (int)(matmul_grouped_rows(&q) / q.groups);
+    n = q.count ? q.count[group] : (int)(matmul_grouped_rows(&q) / q.groups);
+    return q.most && n > q.most ? (int)q.most : n;
 }
 
 static __device__ __forceinline__ int inclusive(int x)

@@ -82,6 +82,7 @@ struct layer_acts {
     int32_t *chosen;          /* (experts) by how many tokens, dropped ones too */
     int32_t *counts, *heard;  /* (experts) rows for each; from each rank that shares the experts, those for each here; host */
     int64_t go, come;         /* rows of all these */
+    int64_t most;             /* rows that an expert takes of a rank; 0: all */
 };
 
 /* What a micro-batch leaves for its backward pass; n rows are b * t, or a rank's share of them. */

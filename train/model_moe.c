@@ -86,7 +86,7 @@ static int64_t scratch_places(const struct model *m, char *mem, int64_t rows, st
         void **to;
         int64_t bytes;
     } each[] = {{&p->come, h}, {&p->sorted, h}, {&p->pieces, cut}, {&p->act, act_kept(m) ? 0 : m->config.moe_ffn * w},
-                {&p->dfc1, m->run.use == MODEL_TRAIN ? width(m) * w : 0}, {(void **)&p->order, id}, {(void **)&p->back, id},
+                {&p->dfc1, m->run.use == MODEL_TRAIN ? width(m) * w : 0}, {(void **)&p->order, 2 * id},
                 {(void **)&p->fp8[0], fp8}, {(void **)&p->fp8[1], fp8}, {(void **)&p->fp8[2], fp8}};
     int64_t row = 0;
 
@@ -125,6 +125,7 @@ static struct places places_of(const struct model *m, const struct layer_acts *a
 
     kept_places(m, a->room->mem, a->room->rows, &p);
     scratch_places(m, m->pool->scratch.mem, m->pool->scratch.rows, &p);
+    p.back = p.order ? p.order + a->come : NULL;
     return p;
 }
 
@@ -217,7 +218,7 @@ static int move(struct model *m, const struct layer_acts *a, bool home, const vo
     return exchange(m->dev, m->part.expert, &call, e);
 }
 
-/* The order of rows that have come: they stand by rank, and of a rank by expert. */
+/* The order of rows that have come, which stand by rank, and of a rank by expert; and how many there are for each. */
 static int sort_rows(struct model *m, const struct layer_acts *a, const struct places *p, struct err *e)
 {
     int64_t here = m->experts.params.experts, all = a->come, sorted = 0;
@@ -238,10 +239,10 @@ static int sort_rows(struct model *m, const struct layer_acts *a, const struct p
                 order[sorted] = (int32_t)(row + j);
                 back[row + j] = (int32_t)sorted;
             }
-    if (!all)
-        return 0;
-    TRY(device_put(m->dev, p->order, order, (size_t)all * sizeof *order, e));
-    return device_put(m->dev, p->back, back, (size_t)all * sizeof *back, e);
+    for (int64_t i = 0; i < here; i++)
+        m->rows_here[i] = (int32_t)rows_of(m, a, i);
+    TRY(device_put(m->dev, m->rows_each, m->rows_here, (size_t)here * sizeof *m->rows_here, e));
+    return all ? device_put(m->dev, p->order, order, 2 * (size_t)all * sizeof *order, e) : 0;
 }
 
 /* Columns of n rows (h) at wide, those of the i-th piece, to `piece` (h / pieces); or the other way. */
@@ -331,32 +332,26 @@ static int64_t step_of(const struct params *p, int i)
     return i < 0 || p->experts < 2 ? 0 : (int64_t)(p->v[i + p->per_expert].at - p->v[i].at);
 }
 
-static int linear_of(struct model *m, int64_t layer, const struct places *places, enum layer_param w, enum layer_param b,
-                     struct linear *l, struct err *e)
+static struct linear linear_of(const struct model *m, int64_t layer, const struct places *places, enum layer_param w,
+                               enum layer_param b)
 {
     const struct params *p = &m->experts.params;
     const struct layer_acts *a = &m->acts->layers[layer];
+    struct linear l = {.acts = a, .places = places, .w = params_expert(p, layer, 0, w), .b = params_expert(p, layer, 0, b)};
 
-    *l = (struct linear){.acts = a, .places = places, .w = params_expert(p, layer, 0, w), .b = params_expert(p, layer, 0, b)};
-    l->step = step_of(p, l->w);
-    l->step_bias = step_of(p, l->b);
-    if (m->config.pad_experts)
-        return 0;
-    l->each = a->chosen;
-    if (!counted(m))
-        return 0;
-    for (int64_t i = 0; i < p->experts; i++)
-        m->rows_here[i] = (int32_t)rows_of(m, a, i);
-    l->known = m->rows_here;
-    if (!pass_spread(m) && m->config.capacity == 0)
-        return 0;
-    l->each = m->rows_each;
-    return device_put(m->dev, m->rows_each, m->rows_here, (size_t)p->experts * sizeof *m->rows_here, e);
+    l.step = step_of(p, l.w);
+    l.step_bias = step_of(p, l.b);
+    if (!m->config.pad_experts) {
+        l.each = pass_spread(m) ? m->rows_each : a->chosen;
+        l.known = pass_spread(m) ? m->rows_here : counted(m) ? a->counts : NULL;
+    }
+    return l;
 }
 
 static struct matmul_grouped grouped(const struct model *m, const struct linear *l, const struct matmul *of)
 {
     return (struct matmul_grouped){.of = *of, .groups = m->experts.params.experts, .count = l->each, .known = l->known,
+                                   .most = pass_spread(m) ? 0 : l->acts->most,
                                    .step = l->step, .step_bias = l->step_bias};
 }
 
@@ -457,6 +452,7 @@ static int choose(struct model *m, int64_t layer, const void *x, int64_t rows, s
     TRY(ops->route_fwd(m->dev, &r, a->prob, a->route_lse, a->choice, a->share, e));
     TRY(ops->route_place(m->dev, &r, a->choice, a->share, a->place, m->route_from, a->chosen, e));
     a->go = route_rows(&r);
+    a->most = r.capacity;
     if (!counted(m))
         return 0;
     if (!r.pad)
@@ -482,10 +478,9 @@ int pass_experts_activate(struct model *m, int64_t layer, struct err *e)
 /* p->in through the experts to answers. */
 static int experts(struct model *m, int64_t layer, const struct places *p, void *answers, struct err *e)
 {
-    struct linear fc1, fc2;
+    const struct linear fc1 = linear_of(m, layer, p, EXPERT_FC1_W, EXPERT_FC1_B);
+    const struct linear fc2 = linear_of(m, layer, p, EXPERT_FC2_W, EXPERT_FC2_B);
 
-    TRY(linear_of(m, layer, p, EXPERT_FC1_W, EXPERT_FC1_B, &fc1, e));
-    TRY(linear_of(m, layer, p, EXPERT_FC2_W, EXPERT_FC2_B, &fc2, e));
     TRY(forward(m, &fc1, p->fc1, p->in, e));
     TRY(pass_experts_activate(m, layer, e));
     return forward(m, &fc2, answers, p->act, e);
@@ -591,10 +586,9 @@ static int experts_back(struct model *m, int64_t layer, const struct places *p, 
 {
     const struct device_ops *ops = m->dev->ops;
     int64_t f = m->config.moe_ffn, n = m->acts->layers[layer].come;
-    struct linear fc1, fc2;
+    const struct linear fc1 = linear_of(m, layer, p, EXPERT_FC1_W, EXPERT_FC1_B);
+    const struct linear fc2 = linear_of(m, layer, p, EXPERT_FC2_W, EXPERT_FC2_B);
 
-    TRY(linear_of(m, layer, p, EXPERT_FC1_W, EXPERT_FC1_B, &fc1, e));
-    TRY(linear_of(m, layer, p, EXPERT_FC2_W, EXPERT_FC2_B, &fc2, e));
     TRY(backward(m, &fc2, p->act, rows, p->act, e)); /* what act was is needed no more */
     if (m->config.swiglu)
         TRY(ops->glu_bwd(m->dev, m->dt, ACT_SILU, p->dfc1, p->act, p->fc1, n, f, e));

@@ -73,15 +73,45 @@ static int run_experts(const int64_t *n)
     return 0;
 }
 
+/* The same in one launch, as the trainer calls small experts'; counts of rows in place[6]. */
+static int run_together(const int64_t *n)
+{
+    int64_t fit = (int64_t)place_bytes / (n[4] ? 4 : 2) / (n[2] * n[3]);
+    struct matmul_grouped q = {
+        .of = {.m = n[0] * n[1], .n = n[2], .k = n[3], .trans_b = true, .dt = DTYPE_BF16, .dt_c = DTYPE_BF16, .a = place[0],
+               .b = place[1], .c = place[2]},
+        .groups = n[0], .count = place[6], .step = fit < n[0] ? 0 : n[2] * n[3],
+    };
+
+    if (n[4])
+        q.of = (struct matmul){.m = n[2], .n = n[3], .k = n[0] * n[1], .trans_a = true, .dt = DTYPE_BF16, .dt_c = DTYPE_F32,
+                               .a = place[2], .b = place[0], .c = place[4], .beta = 1};
+    return dev->ops->matmul_grouped(dev, &q, &err);
+}
+
+/* Rows of each of n experts, for run_together. */
+static void put_counts(int64_t n, int64_t rows)
+{
+    int32_t count[64];
+
+    for (int64_t i = 0; i < n && i < 64; i++)
+        count[i] = (int32_t)rows;
+    must(device_put(dev, place[6], count, (size_t)n * sizeof *count, &err));
+}
+
 static void bench_grouped(const char *what, int64_t experts, int64_t rows, int64_t out, int64_t in)
 {
     double flops = 2.0 * (double)(experts * rows) * (double)(out * in);
     char shape[100];
 
+    put_counts(experts, rows);
     for (int64_t back = 0; back < 2; back++) {
         snprintf(shape, sizeof shape, "%lld x %lld rows, %lld x %lld", (long long)experts, (long long)rows, (long long)out,
                  (long long)in);
         row(back ? "experts, weight gradients" : "experts", shape, run_experts, (const int64_t[]){experts, rows, out, in, back},
+            2.0 * (double)(experts * rows * (out + in)) + (back ? 8.0 : 2.0) * (double)(experts * out * in), flops, peak);
+        row(back ? "experts in one launch, weight gradients" : "experts in one launch", shape, run_together,
+            (const int64_t[]){experts, rows, out, in, back},
             2.0 * (double)(experts * rows * (out + in)) + (back ? 8.0 : 2.0) * (double)(experts * out * in), flops, peak);
     }
     snprintf(shape, sizeof shape, "%s: all rows as one product", what);

@@ -86,7 +86,8 @@ static struct matmul_grouped grouped_on(const struct made *m, int w, const struc
     struct matmul_grouped q = {
         .of = {.m = g->rows, .n = g->to, .k = g->from, .trans_b = true, .dt = dt, .dt_c = dt, .a = on(m, w, &t->x),
                .b = on(m, w, &t->weight), .c = on(m, w, &t->y), .bias = on(m, w, &t->bias)},
-        .groups = g->n, .count = g->count ? m->on[w][t->count] : NULL, .step = t->weight.n / g->n, .step_bias = t->bias.n / g->n,
+        .groups = g->n, .count = g->count ? m->on[w][t->count] : NULL, .most = 131, .step = t->weight.n / g->n,
+        .step_bias = t->bias.n / g->n,
     };
 
     if (what == INPUT)

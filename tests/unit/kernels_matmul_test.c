@@ -137,7 +137,7 @@ static void products_refuse_nonsense(void **s)
 /* Each group's rows and matrix, by the definition: the same bits for any number of threads, and rows of no group as they were. */
 static void groups_equal_the_definition(void **s)
 {
-    static const int32_t counts[][6] = {{0, 1, 300, 17, 0, 20}, {0, 0, 338, 0, 0, 0}, {1, 1, 1, 1, 1, 1}, {0}};
+    static const int32_t counts[][6] = {{0, 1, 300, 17, 0, 20}, {0, 0, 338, 0, 0, 0}, {1, 1, 1, 1, 1, 1}, {0}}, most = 300;
     enum { E = 6, ROWS = 340, OUT = 72, IN = 600 };
 
     (void)s;
@@ -157,7 +157,7 @@ static void groups_equal_the_definition(void **s)
         for (int64_t i = 0; i < E * OUT; i++)
             want_db[i] = db.v[i];
         for (int64_t g = 0, r = 0; g < E; g++)
-            for (int64_t end = r + count[g]; r < end; r++)
+            for (int64_t end = r + (count[g] < most ? count[g] : most); r < end; r++)
                 for (int64_t o = 0; o < OUT; o++) {
                     double sum = what == 0 && add ? c.v[r * OUT + o] : bias.v[g * OUT + o];
 
@@ -175,7 +175,7 @@ static void groups_equal_the_definition(void **s)
                     want_db[g * OUT + o] += what == 2 ? y.v[r * OUT + o] : 0;
                 }
         for (int d = 0; d < 3; d++) {
-            struct matmul_grouped q = {.groups = E, .count = count, .step = OUT * IN, .step_bias = OUT};
+            struct matmul_grouped q = {.groups = E, .count = count, .most = most, .step = OUT * IN, .step_bias = OUT};
 
             got[d] = tn_copy(&c);
             sums[d] = tn_copy(&db);
