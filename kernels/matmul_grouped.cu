@@ -72,8 +72,10 @@ static int apart(struct device *dev, const struct matmul_grouped *q, struct err 
     int64_t even = matmul_grouped_rows(q) / q->groups;
 
     for (int64_t i = 0, first = 0, n; i < q->groups; i++, first += n) {
-        struct matmul p = matmul_group(q, i, first, n = q->count ? q->known[i] : even);
+        n = q->count ? q->known[i] : even;
+        n = q->most && n > q->most ? q->most : n;
 
+        struct matmul p = matmul_group(q, i, first, n);
         p.ragged = q->count != NULL;
         TRY(matmul_cuda(dev, &p, e));
     }

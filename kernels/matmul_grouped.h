@@ -20,7 +20,7 @@ struct matmul_grouped {
     int64_t groups;
     const int32_t *count; /* (groups) rows of each, the device's; NULL: each has as many */
     int64_t most;         /* if not 0, a larger count stands for so many rows */
-    const int32_t *known; /* the rows of each where the host may read them; NULL: it does not know them */
+    const int32_t *known; /* count (or what it stands for) where the host may read it; NULL: it does not know the rows */
     int64_t step;         /* elements from the matrix of a group to that of the next: of B, with trans_a of C */
     int64_t step_bias;    /* the same of the bias, or of sums */
     float *sums;          /* (m) with trans_a: the sums of A's columns over the rows of the group are added; or NULL */
