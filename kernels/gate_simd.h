@@ -6,7 +6,7 @@
 #include "kernels/cpu.h"
 
 ISA_DECLARE(void, gate_add_loop, (struct device *, enum dtype, void *, const void *, const float *, int64_t, int64_t));
-ISA_DECLARE(void, gate_back_loop, (struct device *, enum dtype, void *, void *, const void *, const void *, const float *, int64_t,
-                                   int64_t));
+ISA_DECLARE(void, gate_back_loop, (struct device *, enum dtype, void *, void *, const void *, const void *, const float *,
+                                   int64_t, int64_t));
 
 #endif

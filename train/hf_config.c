@@ -304,8 +304,8 @@ int hf_family_of(const struct model_config *m, enum hf_family *family, struct er
         *family = HF_QWEN3;
     else
         return err_set(e, ERR_UNSUPPORTED,
-                       "no model of transformers (gpt2, llama, mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe) has this one's positions,"
-                       " norms, MLP and biases");
+                       "no model of transformers (gpt2, llama, mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe) has this one's "
+                       "positions, norms, MLP and biases");
     return 0;
 }
 
