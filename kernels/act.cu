@@ -1,35 +1,4 @@
-#include "kernels/lanes.cuh"
-
-/* The logistic function and its complement, neither with cancellation. */
-static __device__ __forceinline__ float logistic(float x, float *complement)
-{
-    float e = expf(x < 0 ? x : -x), r = 1.0f / (1.0f + e), q = e * r;
-
-    *complement = x < 0 ? r : q;
-    return x < 0 ? q : r;
-}
-
-/* act(x), and act'(x) to *slope: the same formulas as the CPU's. */
-template <enum act ACT> static __device__ __forceinline__ float act_of(float x, float *slope)
-{
-    float s, c;
-
-    if (ACT == ACT_GELU_TANH) {
-        float x2 = x * x, k = 1.59576912f; /* 2 sqrt(2 / pi) */
-        float u = k * x * fmaf(0.044715f, x2, 1.0f), du = k * fmaf(3 * 0.044715f, x2, 1.0f);
-        s = logistic(u, &c);
-        *slope = 1e6f < x2 ? (x < 0 ? 0.0f : 1.0f) : fmaf(x * s * c, du, s);
-        return x * s;
-    }
-    if (ACT == ACT_GELU_ERF) {
-        s = 0.5f * erfcf(-0.707106781f * x);
-        *slope = fmaf(x, 0.398942280f * expf(-0.5f * x * x), s);
-        return x * s;
-    }
-    s = logistic(x, &c);
-    *slope = fmaf(x * s, c, s);
-    return x * s;
-}
+#include "kernels/act.cuh"
 
 template <enum dtype DT, enum act ACT> static __global__ void __launch_bounds__(CUDA_BLOCK)
     fwd_kernel(void *y, const void *x, int64_t n)

@@ -99,12 +99,35 @@ static inline int check_norm_heads(const struct norm_heads *h, int64_t c, bool o
     return 0;
 }
 
+static inline int check_fp8_quantize(const struct fp8_quantize *p, struct err *e)
+{
+    TRY(check_dtype(p->dt, "fp8_quantize", e));
+    if (p->rows < 0 || p->cols < 0 || (p->to != FP8_E4M3 && p->to != FP8_E5M2) || !p->scale)
+        return err_set(e, ERR_ARG, "fp8_quantize: %lld x %lld", (long long)p->rows, (long long)p->cols);
+    if (p->act != ACT_NONE)
+        TRY(check_act(p->dt, p->act, p->rows, p->cols, "fp8_quantize", e));
+    if (p->act != ACT_NONE && (p->dt != DTYPE_BF16 || (p->glu && p->dy && p->cols % 16)))
+        return err_set(e, ERR_ARG, "fp8_quantize: %lld columns of %s behind an activation", (long long)p->cols,
+                       dtype_name(p->dt));
+    if (p->yt_ld && (p->yt_ld < p->rows || p->yt_ld >= p->rows + FP8_WHOLE))
+        return err_set(e, ERR_ARG, "fp8_quantize: %lld rows, %lld in columns", (long long)p->rows, (long long)p->yt_ld);
+    return 0;
+}
+
 static inline int check_norm_fwd(enum dtype dt, const struct norm_fwd *p, const char *op, struct err *e)
 {
     TRY(check_norm_shape(dt, p->t, p->c, p->drop, op, e));
     if (!(p->eps > 0) || !p->residual != !p->s || (p->drop && !p->residual))
         return err_set(e, ERR_ARG, "%s: %s", op, !(p->eps > 0) ? "eps must be positive"
                                                                : "residual and s go together, and dropout with them");
+    if (p->fp8) {
+        const struct fp8_quantize *q = p->fp8;
+
+        TRY(check_fp8_quantize(q, e));
+        if (dt != DTYPE_BF16 || q->dt != dt || q->rows != p->t || q->cols != p->c || !q->y || q->act != ACT_NONE || q->colsum ||
+            p->y_heads.heads)
+            return err_set(e, ERR_ARG, "%s: no such output in FP8", op);
+    }
     TRY(check_norm_heads(&p->x_heads, p->c, p->residual != NULL, op, e));
     return check_norm_heads(&p->y_heads, p->c, p->residual != NULL, op, e);
 }
@@ -172,16 +195,6 @@ static inline int check_rows(enum dtype dt, int64_t n, int64_t c, const char *op
     TRY(check_dtype(dt, op, e));
     if (n < 0 || c < 1)
         return err_set(e, ERR_ARG, "%s: %lld rows of %lld channels", op, (long long)n, (long long)c);
-    return 0;
-}
-
-static inline int check_fp8_quantize(const struct fp8_quantize *p, struct err *e)
-{
-    TRY(check_dtype(p->dt, "fp8_quantize", e));
-    if (p->rows < 0 || p->cols < 0 || (p->to != FP8_E4M3 && p->to != FP8_E5M2) || !p->scale)
-        return err_set(e, ERR_ARG, "fp8_quantize: %lld x %lld", (long long)p->rows, (long long)p->cols);
-    if (p->yt_ld && (p->yt_ld < p->rows || p->yt_ld >= p->rows + FP8_WHOLE))
-        return err_set(e, ERR_ARG, "fp8_quantize: %lld rows, %lld in columns", (long long)p->rows, (long long)p->yt_ld);
     return 0;
 }
 

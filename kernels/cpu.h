@@ -13,7 +13,7 @@ struct matmul_plans;
 struct device_impl {
     void *scratch;
     size_t scratch_bytes;
-    void *decoded; /* matmul's own, of FP8 */
+    void *decoded; /* of FP8 ops */
     size_t decoded_bytes;
     struct matmul_plans *plans; /* training alone */
     void (*plans_free)(struct matmul_plans *plans);
@@ -23,7 +23,7 @@ struct device_impl {
  * Grows and never shrinks. */
 int cpu_scratch(struct device *dev, void **p, size_t bytes, struct err *e);
 
-/* The same for what the product of FP8 is made of, which takes scratch itself. */
+/* The same for what an op of FP8 hands to others, which take scratch themselves. */
 int cpu_decoded(struct device *dev, void **p, size_t bytes, struct err *e);
 
 /* Matmul plans (oneDNN's primitives by shape). */

@@ -36,7 +36,8 @@ typedef int fp8_amax_fn(struct device *dev, enum dtype dt, float *amax, const vo
 /* y (rows, cols) = x * *scale, rounded to nearest even; what is beyond the largest number becomes that,
  * infinity too; NaN stays NaN (0x7f).  yt (cols, yt_ld) is the same transposed, and 0 behind the end of each row.  *amax
  * becomes the larger of itself and the largest |x| (NaN if one is NaN); colsum (cols) += the columns of x, as by vec_colsum.
- * None of y, yt, amax and colsum is needed (NULL).  Scratch of a GPU: 4 bytes for 128 elements, with colsum. */
+ * None of y, yt, amax and colsum is needed (NULL).  Bits are those of the ops that it stands for, one after the other.
+ * Scratch of a GPU: 4 bytes for 128 elements, with colsum; of a CPU: 2 an element, with act. */
 struct fp8_quantize {
     int64_t rows, cols;
     enum fp8 to;
@@ -47,6 +48,9 @@ struct fp8_quantize {
     float *amax;
     int64_t yt_ld; /* 0: rows; FP8_WHOLE - 1 more than that at most */
     float *colsum;
+    enum act act;   /* not ACT_NONE, bf16 alone: not x is converted but what act_fwd makes of it; */
+    bool glu;       /* or glu_fwd, of x (rows, 2 cols); */
+    const void *dy; /* or, where there is dy, act_bwd or glu_bwd, of dy (rows, cols / 2) and x (rows, cols); cols: of 16 then */
 };
 typedef int fp8_quantize_fn(struct device *dev, const struct fp8_quantize *p, struct err *e);
 

@@ -6,7 +6,17 @@
 static int fwd(struct device *dev, enum dtype dt, const struct norm_fwd *p, bool rms,
                const char *op, struct err *e)
 {
+    struct norm_fwd wide = *p;
+
     TRY(check_norm_fwd(dt, p, op, e));
+    if (p->fp8) {
+        struct fp8_quantize q = *p->fp8;
+
+        TRY(cpu_decoded(dev, &wide.y, (size_t)(p->t * p->c) * sizeof(uint16_t), e));
+        ISA_PICK(norm_fwd_loop)(dev, dt, &wide, rms);
+        q.x = wide.y;
+        return fp8_quantize_cpu(dev, &q, e);
+    }
     ISA_PICK(norm_fwd_loop)(dev, dt, p, rms);
     return 0;
 }

@@ -1,4 +1,5 @@
 #include "kernels/columns.cuh"
+#include "kernels/fp8_square.cuh"
 
 /* Where row t begins. */
 static __device__ __forceinline__ int64_t row_at(const struct norm_heads &h, int64_t t, int64_t c)
@@ -27,16 +28,31 @@ template <enum dtype DT> static __device__ __forceinline__ pack stream(const str
     return v;
 }
 
-template <enum dtype DT, bool RMS> static __global__ void __launch_bounds__(CUDA_BLOCK)
-    fwd_kernel(struct norm_fwd p, struct drop d)
+/* Numbers that would have been stored as DT, in FP8; the largest of them and of `most`. */
+template <enum dtype DT> static __device__ __forceinline__ uint32_t put_fp8(const struct fp8_quantize &to, int64_t i,
+                                                                            int64_t left, pack v, float scale, uint32_t most)
 {
+#pragma unroll
+    for (int j = 0; j < PACK; j++)
+        v.v[j] = j < left ? rounded<DT>(v.v[j]) : 0;
+    put_eight(to.y, i, left, to.to == FP8_E4M3 ? fp8_eight<FP8_E4M3>(v, scale) : fp8_eight<FP8_E5M2>(v, scale));
+    return larger(most, v);
+}
+
+/* y in FP8 as `to` says, where FP8 is. */
+template <enum dtype DT, bool RMS, bool FP8> static __global__ void __launch_bounds__(CUDA_BLOCK)
+    fwd_kernel(struct norm_fwd p, struct drop d, struct fp8_quantize to)
+{
+    __shared__ uint32_t part[CUDA_WARPS];
+    uint32_t most = 0;
+    float scale = FP8 ? *to.scale : 0;
     int lane = (int)threadIdx.x % 32;
     int64_t warps = (int64_t)gridDim.x * CUDA_WARPS, c = p.c;
     const void *s = p.residual ? p.s : p.x;
 
     drop_begin(&d);
     for (int64_t t = (int64_t)blockIdx.x * CUDA_WARPS + threadIdx.x / 32; t < p.t; t += warps) {
-        int64_t from = row_at(p.x_heads, t, c), to = row_at(p.y_heads, t, c);
+        int64_t from = row_at(p.x_heads, t, c), at = row_at(p.y_heads, t, c);
         float sum = 0, mean = 0, rstd;
         for (int64_t i = lane * PACK; i < c; i += 32 * PACK) {
             pack v = stream<DT>(p, d, t, from, i);
@@ -65,13 +81,35 @@ template <enum dtype DT, bool RMS> static __global__ void __launch_bounds__(CUDA
 #pragma unroll
             for (int j = 0; j < PACK; j++)
                 v.v[j] = (v.v[j] - mean) * rstd * g.v[j] + b.v[j];
-            pack_put<DT>(p.y, to + i, left, v);
+            if (FP8)
+                most = put_fp8<DT>(to, at + i, left, v, scale, most);
+            else
+                pack_put<DT>(p.y, at + i, left, v);
         }
         if (lane == 0 && p.rstd)
             p.rstd[t] = rstd;
         if (lane == 0 && p.mean && !RMS)
             p.mean[t] = mean;
     }
+    if (FP8 && to.amax)
+        add_amax(to.amax, most, part);
+}
+
+/* The bytes y to yt transposed. */
+static __global__ void __launch_bounds__(CUDA_BLOCK) turn_kernel(struct fp8_quantize p)
+{
+    __shared__ uint64_t square[SIDE * UNITS];
+    int64_t squares = (p.cols + SIDE - 1) / SIDE, r0 = blockIdx.x / squares * SIDE, c0 = blockIdx.x % squares * SIDE;
+    int j = (int)threadIdx.x % UNITS, i = (int)threadIdx.x / UNITS;
+    int64_t col = c0 + 8 * j, left = p.cols - col;
+
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        int64_t r = r0 + 8 * i + k;
+        square[square_at(8 * i + k, j)] = get_eight(p.y, r * p.cols + col, r < p.rows ? left : 0);
+    }
+    __syncthreads();
+    square_turn(square, p.yt, r0, c0, p.cols, p.yt_ld ? p.yt_ld : p.rows);
 }
 
 /* ---- backward: a team of threads (a warp up to 256 channels, else a block) has a stretch of rows and keeps its columns' part
@@ -176,15 +214,15 @@ template <typename T> static T *on(T *p, int64_t n)
     return p ? p + n : NULL;
 }
 
-static int fwd(struct device *dev, enum dtype dt, const struct norm_fwd *p, bool rms, const char *op, struct err *e)
+/* Of rows of one stretch of dropout after the other. */
+static int fwd_rows(struct device *dev, enum dtype dt, const struct norm_fwd *p, const struct fp8_quantize *to, bool rms,
+                    const char *op, struct err *e)
 {
     size_t w = dtype_size(dt);
 
-    TRY(check_norm_fwd(dt, p, op, e));
-    if (p->t == 0)
-        return 0;
     for (int64_t r = 0, n; p->drop && p->drop->cut; r += n) {
         struct norm_fwd q = *p;
+        struct fp8_quantize low = *to;
         struct dropout one;
         if (r == p->t)
             return 0;
@@ -193,12 +231,38 @@ static int fwd(struct device *dev, enum dtype dt, const struct norm_fwd *p, bool
         q.x = on(p->x, r * p->c, w), q.residual = on(p->residual, r * p->c, w);
         q.s = on(p->s, r * p->c, w), q.y = on(p->y, r * p->c, w);
         q.mean = on(p->mean, r), q.rstd = on(p->rstd, r);
-        TRY(fwd(dev, dt, &q, rms, op, e));
+        low.y = on(to->y, r * p->c);
+        TRY(fwd_rows(dev, dt, &q, &low, rms, op, e));
     }
-    BY_TYPE(dt, {
-        auto *kernel = rms ? fwd_kernel<DT, true> : fwd_kernel<DT, false>;
-        LAUNCH(kernel, dim3(cuda_blocks(dev, p->t, CUDA_WARPS)), CUDA_BLOCK, dev, *p, drop_of(p->drop, p->c));
-    });
+    dim3 blocks(cuda_blocks(dev, p->t, CUDA_WARPS));
+    if (p->fp8) {
+        auto *kernel = rms ? fwd_kernel<DTYPE_BF16, true, true> : fwd_kernel<DTYPE_BF16, false, true>;
+        LAUNCH(kernel, blocks, CUDA_BLOCK, dev, *p, drop_of(p->drop, p->c), *to);
+    } else {
+        BY_TYPE(dt, {
+            auto *kernel = rms ? fwd_kernel<DT, true, false> : fwd_kernel<DT, false, false>;
+            LAUNCH(kernel, blocks, CUDA_BLOCK, dev, *p, drop_of(p->drop, p->c), *to);
+        });
+    }
+    return cuda_launched(dev, op, e);
+}
+
+static int fwd(struct device *dev, enum dtype dt, const struct norm_fwd *p, bool rms, const char *op, struct err *e)
+{
+    struct fp8_quantize to = {};
+    int64_t squares = (p->t + SIDE - 1) / SIDE * ((p->c + SIDE - 1) / SIDE);
+
+    TRY(check_norm_fwd(dt, p, op, e));
+    if (p->t == 0)
+        return 0;
+    if (p->fp8)
+        to = *p->fp8;
+    TRY(fwd_rows(dev, dt, p, &to, rms, op, e));
+    if (!to.yt)
+        return 0;
+    if (squares > INT32_MAX)
+        return err_set(e, ERR_UNSUPPORTED, "%s: %lld x %lld", op, (long long)p->t, (long long)p->c);
+    LAUNCH(turn_kernel, dim3((unsigned)squares), CUDA_BLOCK, dev, to);
     return cuda_launched(dev, op, e);
 }
 

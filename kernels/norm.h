@@ -37,6 +37,9 @@ struct norm_fwd {
     void *y;                    /* (T, C); may be x, if s is not */
     float *mean, *rstd;         /* (T), or both NULL when no backward follows; RMS
                                    norm: mean is not used */
+    const struct fp8_quantize *fp8; /* or NULL; bf16 alone: y (NULL then) goes where this
+                                   says, as by fp8_quantize of it, whose x is not looked at;
+                                   yt needs y there; no colsum */
 };
 /* With residual, s is rounded to dt and the norm is taken of the rounded values. */
 typedef int layernorm_fwd_fn(struct device *dev, enum dtype dt, const struct norm_fwd *p,

@@ -37,6 +37,7 @@ struct train_fp8 {
     int64_t margin, history;
     bool ends_bf16;           /* leave layers in bf16: */
     int64_t start_bf16, end_bf16;
+    bool apart;               /* of struct model_fp8_run, no option */
 };
 
 enum { TRAIN_OPTIONS = 192 }; /* at least as many as the table has */

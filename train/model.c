@@ -2,6 +2,7 @@
 #include "train/model.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "train/model_pass.h"
 
@@ -19,24 +20,47 @@ static void *carve(struct carve *c, int64_t n, size_t size)
     return p;
 }
 
-/* Elements of act, and of fc1, in layers of a kind that the part has. */
-static int64_t act_size(const struct model *m, bool moe)
+/* Elements of what a layer has: of act and fc1, and of the larger of both gradients at once. */
+static int64_t mlp_size(const struct model *m, int64_t layer)
 {
-    return m->b * m->t * model_layer_ffn(&m->config, moe); /* experts have rooms of their own */
+    return m->b * m->t * model_layer_ffn(&m->config, pass_moe(m, layer)); /* experts have rooms of their own */
 }
-static int64_t fc1_size(const struct model *m, bool moe)
+static int64_t act_size(const struct model *m, int64_t layer)
 {
-    return act_size(m, moe) * (m->config.swiglu ? 2 : 1);
+    return model_fp8_made(m, layer, FP8_ACT) ? 0 : mlp_size(m, layer);
 }
-/* The larger of both kinds. */
-static int64_t larger(const struct model *m, int64_t (*size)(const struct model *, bool))
+static int64_t fc1_size(const struct model *m, int64_t layer)
+{
+    return mlp_size(m, layer) * (m->config.swiglu ? 2 : 1);
+}
+static int64_t dmlp_size(const struct model *m, int64_t layer)
+{
+    return model_fp8_made(m, layer, FP8_ACT) ? mlp_size(m, layer) : fc1_size(m, layer);
+}
+static int64_t ln1_size(const struct model *m, int64_t layer)
+{
+    return model_fp8_made(m, layer, FP8_LN1) ? 0 : m->own * m->config.hidden;
+}
+static int64_t ln2_size(const struct model *m, int64_t layer)
+{
+    return model_fp8_made(m, layer, FP8_LN2) ? 0 : m->own * m->config.hidden;
+}
+
+typedef int64_t size_fn(const struct model *m, int64_t layer);
+/* The largest of all layers. */
+static int64_t largest(const struct model *m, size_fn *size)
 {
     int64_t most = 0;
 
     for (int64_t i = 0; i < m->config.layers; i++)
-        if (size(m, pass_moe(m, i)) > most)
-            most = size(m, pass_moe(m, i));
+        if (size(m, i) > most)
+            most = size(m, i);
     return most;
+}
+/* That of a layer, or of all if they share it. */
+static int64_t room_of(const struct model *m, int64_t layer, bool shared, size_fn *size)
+{
+    return shared ? largest(m, size) : size(m, layer);
 }
 
 /* Where things are cut from: what each slot has, what all micro-batches and parts share, and what is this part's alone. */
@@ -45,14 +69,28 @@ struct carves {
     int slot_rooms, work_rooms;
 };
 
+/* An input of a layer in FP8. */
+static void plan_kept(struct model *m, int64_t layer, struct layer_acts *a, enum fp8_input input, bool shared, struct carve *c)
+{
+    size_t most = model_fp8_kept(m, layer, input);
+
+    for (int64_t i = 0; i < m->config.layers && shared; i++)
+        most = model_fp8_kept(m, i, input) > most ? model_fp8_kept(m, i, input) : most;
+    if (most)
+        a->fp8[input] = (struct fp8_kept){carve(c, (int64_t)most, 1), carve(c, 1, sizeof(float))};
+}
+
 /* ln1, ln2 and act, which RECOMPUTE_SELECTIVE has once for all layers. */
-static void plan_light(struct model *m, struct layer_acts *a, int64_t act, struct carve *c)
+static void plan_light(struct model *m, int64_t layer, struct layer_acts *a, bool shared, struct carve *c)
 {
     size_t w = dtype_size(m->dt);
 
-    a->ln1 = carve(c, m->own * m->config.hidden, w);
-    a->ln2 = carve(c, m->own * m->config.hidden, w);
-    a->act = carve(c, act, w);
+    a->ln1 = carve(c, room_of(m, layer, shared, ln1_size), w);
+    a->ln2 = carve(c, room_of(m, layer, shared, ln2_size), w);
+    a->act = carve(c, room_of(m, layer, shared, act_size), w);
+    plan_kept(m, layer, a, FP8_LN1, shared, c);
+    plan_kept(m, layer, a, FP8_LN2, shared, c);
+    plan_kept(m, layer, a, FP8_ACT, shared, c);
 }
 
 /* slot: whose they are; < 0: shared. */
@@ -87,16 +125,20 @@ static void plan_layer(struct model *m, int64_t layer, struct layer_acts *a, int
     bool moe = pass_moe(m, layer), light = m->run.recompute == RECOMPUTE_SELECTIVE;
 
     if (!light || a == m->slot->layers)
-        plan_light(m, a, light || shared ? larger(m, act_size) : act_size(m, moe), light ? &k->work : c);
+        plan_light(m, layer, a, light || shared, light ? &k->work : c);
     else {
-        a->ln1 = m->slot->layers->ln1;
-        a->ln2 = m->slot->layers->ln2;
-        a->act = m->slot->layers->act;
+        const struct layer_acts *one = m->slot->layers;
+
+        a->ln1 = one->ln1;
+        a->ln2 = one->ln2;
+        a->act = one->act;
+        memcpy(a->fp8, one->fp8, sizeof a->fp8);
     }
+    plan_kept(m, layer, a, FP8_ATT, shared, c);
     a->qkv = carve(c, n * model_qkv_width(mc), w);
     a->att = carve(c, n * model_q_width(mc), w);
     a->s2 = carve(c, m->own * mc->hidden, w);
-    a->fc1 = carve(c, shared ? larger(m, fc1_size) : fc1_size(m, moe), w);
+    a->fc1 = carve(c, room_of(m, layer, shared, fc1_size), w);
     if (moe || (shared && mc->experts))
         plan_experts(m, a, shared ? -1 : slot, k);
     a->mean1 = carve(c, m->own, sizeof(float));
@@ -215,7 +257,7 @@ static void plan(struct model *m, struct carves *k)
     char *slots = k->slot.base;
     struct carve *c = &k->work;
     const struct model_config *mc = &m->config;
-    int64_t n = m->b * m->t, h = mc->hidden, q = model_q_width(mc), wide = larger(m, fc1_size), shared = 0;
+    int64_t n = m->b * m->t, h = mc->hidden, q = model_q_width(mc), wide = largest(m, dmlp_size), shared = 0;
     size_t w = dtype_size(m->dt);
 
     for (int i = 0; i < m->run.slots; i++) {
@@ -254,7 +296,7 @@ static void plan(struct model *m, struct carves *k)
     for (int i = 0; i < m->dense.params.n; i++)
         shared += m->dense.params.v[i].summed ? (int64_t)m->dense.params.v[i].n : 0;
     m->shared = shared ? carve(c, shared, sizeof(float)) : NULL;
-    for (int i = 0; m->fp8 && i < 3; i++)
+    for (int i = 0; m->fp8 && i < (m->part.sequence || mc->experts ? 3 : 2); i++) /* the last is of inputs that are converted again */
         m->fp8->buf[i] = carve(c, n * m->fp8->wide, 1);
 }
 

@@ -71,6 +71,7 @@ struct layer_acts {
     void *s2;            /* (n, h) the stream after attention */
     void *fc1;           /* (n, fc1 width) before the activation */
     void *act;           /* (n, f) after it; backward writes its gradient here */
+    struct fp8_kept fp8[FP8_INPUTS]; /* of what is multiplied in FP8; ln1, ln2 and act have no room where they are made in it */
     float *gate;         /* (n) products of the shared expert's gate, and */
     void *gated;         /* (n, h) what it gives before that; both NULL without */
     /* With experts, whose rows stand as kernels/route.h says. */

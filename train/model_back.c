@@ -86,16 +86,19 @@ int pass_mlp_back(struct model *m, int64_t layer, void *dx, const void *dy, stru
     struct layer_acts *a = &m->acts->layers[layer];
     int64_t f = model_layer_ffn(&m->config, pass_moe(m, layer));
     int fc2 = pass_param(m, layer, FC2_W), fc2_b = pass_param(m, layer, FC2_B);
-    const void *x;
+    const void *x, *dfc1 = m->dwide;
 
-    if (m->config.swiglu) {
+    if (model_fp8_made(m, layer, FP8_ACT)) {
+        TRY(pass_linear_back(m, m->dwide, dy, NULL, fc2, fc2_b, NULL, e));
+        TRY(pass_fp8_activate_back(m, layer, &dfc1, e));
+    } else if (m->config.swiglu) {
         TRY(pass_linear_back(m, a->act, dy, a->act, fc2, fc2_b, NULL, e)); /* what act was is needed no more */
         TRY(m->dev->ops->glu_bwd(m->dev, m->dt, ACT_SILU, m->dwide, a->act, a->fc1, m->b * m->t, f, e));
     } else {
         TRY(pass_linear_back(m, m->dwide, dy, a->act, fc2, fc2_b, a->fc1, e));
     }
     TRY(pass_gather(m, &x, a->ln2, m->b * m->t, e));
-    return pass_linear_back(m, dx, m->dwide, x, pass_param(m, layer, FC1_W), pass_param(m, layer, FC1_B), NULL, e);
+    return pass_linear_back(m, dx, dfc1, x, pass_param(m, layer, FC1_W), pass_param(m, layer, FC1_B), NULL, e);
 }
 
 /* From dy, the gradient of what the layer adds behind norm2, to m->dln, that of norm2's output (a summand of it). */

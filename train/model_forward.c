@@ -62,15 +62,31 @@ int pass_gather(struct model *m, const void **result, const void *x, int64_t row
     return m->part.sequence ? exchange(m->dev, m->part.tensor, &call, e) : 0;
 }
 
+static layernorm_fwd_fn *norm_of(const struct model *m)
+{
+    return m->config.norm == NORM_RMS ? m->dev->ops->rmsnorm_fwd : m->dev->ops->layernorm_fwd;
+}
+
 /* p with its weights and the model's eps, as the model's kind of norm. */
 static int norm_op(struct model *m, struct norm_fwd *p, int w, int b, struct err *e)
 {
-    const struct device_ops *ops = m->dev->ops;
-
     p->eps = (float)m->config.norm_eps;
     p->gamma = pass_weight(m, w);
     p->beta = pass_weight(m, b);
-    return (m->config.norm == NORM_RMS ? ops->rmsnorm_fwd : ops->layernorm_fwd)(m->dev, m->dt, p, e);
+    return norm_of(m)(m->dev, m->dt, p, e);
+}
+
+/* One that is FP8_LN1 or FP8_LN2 of a layer. */
+static int layer_norm(struct model *m, struct norm_fwd *p, int64_t layer, enum fp8_input as, struct err *e)
+{
+    int w = pass_param(m, layer, as == FP8_LN1 ? LN1_W : LN2_W), b = pass_param(m, layer, as == FP8_LN1 ? LN1_B : LN2_B);
+
+    if (!model_fp8_made(m, layer, as))
+        return norm_op(m, p, w, b, e);
+    p->eps = (float)m->config.norm_eps;
+    p->gamma = pass_weight(m, w);
+    p->beta = pass_weight(m, b);
+    return pass_fp8_norm(m, layer, as, norm_of(m), p, e);
 }
 
 int pass_norm1(struct model *m, int64_t layer, int64_t rows, struct err *e)
@@ -80,7 +96,7 @@ int pass_norm1(struct model *m, int64_t layer, int64_t rows, struct err *e)
         .t = pass_own(m, rows), .c = m->config.hidden, .x = a->s1, .y = a->ln1, .mean = a->mean1, .rstd = a->rstd1,
     };
 
-    return norm_op(m, &p, pass_param(m, layer, LN1_W), pass_param(m, layer, LN1_B), e);
+    return layer_norm(m, &p, layer, FP8_LN1, e);
 }
 
 /* ---- attention ---- */
@@ -171,6 +187,8 @@ int pass_activate(struct model *m, int64_t layer, int64_t rows, struct err *e)
     struct layer_acts *a = &m->acts->layers[layer];
     int64_t f = model_layer_ffn(&m->config, pass_moe(m, layer));
 
+    if (model_fp8_made(m, layer, FP8_ACT))
+        return pass_fp8_activate(m, layer, rows, e);
     if (m->config.swiglu)
         return ops->glu_fwd(m->dev, m->dt, ACT_SILU, a->act, a->fc1, rows, f, e);
     return ops->act_fwd(m->dev, m->dt, ACT_GELU_TANH, a->act, a->fc1, rows * f, e);
@@ -181,7 +199,7 @@ int pass_mlp(struct model *m, int64_t layer, const void *x, int64_t rows, struct
     struct layer_acts *a = &m->acts->layers[layer];
     int w = pass_param(m, layer, FC1_W), b = pass_param(m, layer, FC1_B);
 
-    if (!m->config.swiglu)
+    if (!m->config.swiglu && !model_fp8_made(m, layer, FP8_ACT))
         return pass_linear(m, a->act, x, w, b, rows, ACT_GELU_TANH, a->fc1, e);
     TRY(pass_linear(m, a->fc1, x, w, b, rows, ACT_NONE, NULL, e));
     return pass_activate(m, layer, rows, e);
@@ -217,7 +235,7 @@ int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int64_t pas
     TRY(pass_linear(m, m->out, a->att, pass_param(m, layer, PROJ_W), pass_param(m, layer, PROJ_B), n, ACT_NONE, NULL, e));
     TRY(pass_sum(m, &added, m->out, n, e));
     norm2.x = added;
-    TRY(norm_op(m, &norm2, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B), e));
+    TRY(layer_norm(m, &norm2, layer, FP8_LN2, e));
     if (pass_moe(m, layer)) {
         TRY(pass_experts(m, layer, n, e));
         return pass_has_shared(m, layer) ? pass_shared_expert(m, layer, n, e) : 0;
@@ -262,7 +280,7 @@ int pass_layer_end(struct model *m, int64_t layer, int64_t rows, const struct mo
     p.x = added;
     if (last)
         return norm_op(m, &p, m->dense.params.final_w, m->dense.params.final_b, e);
-    return norm_op(m, &p, pass_param(m, layer + 1, LN1_W), pass_param(m, layer + 1, LN1_B), e);
+    return layer_norm(m, &p, layer + 1, FP8_LN1, e);
 }
 
 int64_t pass_chunk(const struct model *m, int64_t layer)
@@ -276,7 +294,7 @@ int64_t pass_chunk(const struct model *m, int64_t layer)
     return layer - layer % r->layers;
 }
 
-int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, struct err *e)
+static int again(struct model *m, int64_t layer, const struct model_dropout *md, struct err *e)
 {
     struct layer_acts *a = &m->acts->layers[layer];
     int64_t n = m->b * m->t, chunk = pass_chunk(m, layer);
@@ -284,7 +302,7 @@ int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, s
 
     if (m->run.recompute == RECOMPUTE_SELECTIVE) {
         TRY(pass_norm1(m, layer, n, e));
-        TRY(norm_op(m, &p, pass_param(m, layer, LN2_W), pass_param(m, layer, LN2_B), e));
+        TRY(layer_norm(m, &p, layer, FP8_LN2, e));
         if (pass_moe(m, layer))
             TRY(pass_experts_activate(m, layer, e));
         return pass_moe(m, layer) && !pass_has_shared(m, layer) ? 0 : pass_activate(m, layer, n, e);
@@ -305,6 +323,18 @@ int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, s
             TRY(pass_at_point(m, MODEL_LEFT, pass_section(i), e));
     }
     return pass_at_point(m, MODEL_READS_BACK, pass_section(layer), e);
+}
+
+int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, struct err *e)
+{
+    int rc;
+
+    if (m->fp8)
+        m->fp8->again = true;
+    rc = again(m, layer, md, e);
+    if (m->fp8)
+        m->fp8->again = false;
+    return rc;
 }
 
 struct embedding pass_embedding(const struct model *m, int64_t rows)

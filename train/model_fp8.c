@@ -6,8 +6,8 @@
 #include "train/model.h"
 #include "train/model_pass.h"
 
-static const enum layer_param linear[] = {QKV_W, PROJ_W, FC1_W, FC2_W}, expert_linear[] = {EXPERT_FC1_W, EXPERT_FC2_W};
-enum { LINEARS = sizeof linear / sizeof *linear, EXPERT_LINEARS = sizeof expert_linear / sizeof *expert_linear };
+static const enum layer_param linear[FP8_INPUTS] = {QKV_W, PROJ_W, FC1_W, FC2_W}, expert_linear[] = {EXPERT_FC1_W, EXPERT_FC2_W};
+enum { EXPERT_LINEARS = sizeof expert_linear / sizeof *expert_linear };
 
 static enum fp8 gradient_format(const struct model *m)
 {
@@ -27,6 +27,16 @@ static const struct store *store_of(const struct model *m, int64_t i)
 const struct param *model_fp8_param(const struct model *m, int64_t i)
 {
     return &store_of(m, i)->params.v[m->fp8->param[i]];
+}
+
+/* What becomes of an input that a weight is there for. */
+static enum fp8_way way_of(const struct model *m, int64_t layer, enum fp8_input input)
+{
+    bool shared = pass_moe(m, layer) && input != FP8_LN1, gathered = m->part.sequence && input != FP8_ACT;
+
+    if (input == FP8_ATT)
+        return FP8_KEPT;
+    return shared || gathered ? FP8_AGAIN : FP8_MADE;
 }
 
 /* -1 is none.  wide: the widest of its kind so far. */
@@ -59,11 +69,16 @@ static int add_weights(struct model *m, bool experts, struct err *e)
 
         if (layer < r->bf16_start || layer >= m->whole.layers - r->bf16_end)
             continue;
-        for (int k = 0; k < LINEARS && !experts; k++)
+        for (enum fp8_input k = 0; k < FP8_INPUTS && !experts; k++) {
+            f->input[f->n] = (int)i * FP8_INPUTS + k;
+            f->way[f->n] = (uint8_t)way_of(m, i, k);
             TRY(add_weight(f, &m->dense.params, pass_param(m, i, linear[k]), &f->wide, e));
-        for (int64_t k = 0; k < here * EXPERT_LINEARS && experts; k++)
+        }
+        for (int64_t k = 0; k < here * EXPERT_LINEARS && experts; k++) {
+            f->way[f->n] = FP8_AGAIN;
             TRY(add_weight(f, &m->experts.params, params_expert(&m->experts.params, i, k / EXPERT_LINEARS,
                                                                 expert_linear[k % EXPERT_LINEARS]), &f->expert_wide, e));
+        }
     }
     return 0;
 }
@@ -72,7 +87,7 @@ int model_fp8_plan(struct model *m, struct err *e)
 {
     const struct model_fp8_run *r = &m->run.fp8;
     struct model_fp8 *f = calloc(1, sizeof *f);
-    int64_t most = m->config.layers * (LINEARS + EXPERT_LINEARS * m->experts.params.experts), n = m->b * m->t;
+    int64_t most = m->config.layers * (FP8_INPUTS + EXPERT_LINEARS * m->experts.params.experts), n = m->b * m->t;
 
     m->fp8 = f;
     if (!f)
@@ -81,7 +96,9 @@ int model_fp8_plan(struct model *m, struct err *e)
     f->param = calloc((size_t)most + 1, sizeof *f->param);
     f->at = calloc((size_t)most + 1, sizeof *f->at);
     f->fresh = calloc((size_t)most + 1, sizeof *f->fresh);
-    if (!f->param || !f->at || !f->fresh)
+    f->input = calloc((size_t)most + 1, sizeof *f->input);
+    f->way = calloc((size_t)most + 1, sizeof *f->way);
+    if (!f->param || !f->at || !f->fresh || !f->input || !f->way)
         return err_set(e, ERR_NOMEM, "out of memory");
     if (n % FP8_WHOLE)
         return err_set(e, ERR_ARG, "--fp8-format: a micro-batch of %lld tokens on this rank; matrix products in FP8 need"
@@ -143,6 +160,8 @@ void model_fp8_close(struct model *m)
     free(f->param);
     free(f->at);
     free(f->fresh);
+    free(f->input);
+    free(f->way);
     free(f);
     m->fp8 = NULL;
 }
@@ -193,33 +212,105 @@ int pass_fp8(const struct model *m, const struct store *s, int w)
     return -1;
 }
 
+/* The weight of a layer that takes an input; -1: none in FP8. */
+static int weight_of(const struct model *m, int64_t layer, enum fp8_input input)
+{
+    int w = pass_param(m, layer, linear[input]);
+
+    return w < 0 ? -1 : pass_fp8(m, &m->dense, w);
+}
+
+size_t model_fp8_kept(const struct model *m, int64_t layer, enum fp8_input input)
+{
+    int weight = weight_of(m, layer, input);
+
+    if (weight < 0 || m->fp8->way[weight] == FP8_AGAIN)
+        return 0;
+    return (size_t)(m->b * m->t * model_fp8_param(m, weight)->shape[1]);
+}
+
+bool model_fp8_made(const struct model *m, int64_t layer, enum fp8_input input)
+{
+    int weight = weight_of(m, layer, input);
+
+    return weight >= 0 && m->fp8->way[weight] == FP8_MADE;
+}
+
+static struct fp8_kept *kept(const struct model *m, int weight)
+{
+    int i = m->fp8->input[weight];
+
+    return &m->acts->layers[i / FP8_INPUTS].fp8[i % FP8_INPUTS];
+}
+
+/* Where an input is kept, by the forward pass that backward follows; else NULL. */
+static uint8_t *keep_at(const struct model *m, int weight)
+{
+    const struct model_fp8 *f = m->fp8;
+    bool later;
+
+    if (f->way[weight] == FP8_AGAIN || !f->record)
+        return NULL;
+    later = pass_chunk(m, f->input[weight] / FP8_INPUTS) >= 0 ||
+            (m->run.recompute == RECOMPUTE_SELECTIVE && f->way[weight] == FP8_MADE);
+    return later && !f->again ? NULL : kept(m, weight)->yt;
+}
+
 static int64_t whole(int64_t rows)
 {
     return (rows + FP8_WHOLE - 1) / FP8_WHOLE * FP8_WHOLE;
 }
 
-/* x (rows, cols), one of the matrices of a weight, to y and transposed to yt (either NULL), there whole(rows) apart.  again:
- * it was converted before in this step.  bias (or NULL) gets the sums of its columns. */
-static int convert(struct model *m, int weight, int which, const void *x, int64_t rows, int64_t cols, uint8_t *y, uint8_t *yt,
-                   bool again, float *bias, struct err *e)
+/* Whether scales are of the tensors at hand. */
+static bool own_scales(const struct model *m)
+{
+    return m->run.fp8.tensorwise || !m->fp8->warm;
+}
+
+/* One of the matrices of a weight (rows, cols), to y and transposed to yt (either NULL), there whole(rows) apart.  again:
+ * it was converted before in this step. */
+static struct fp8_quantize conversion(const struct model *m, int weight, int which, const void *x, int64_t rows, int64_t cols,
+                                      uint8_t *y, uint8_t *yt, bool again)
+{
+    const struct model_fp8 *f = m->fp8;
+    float *row = row_of(f, weight, which);
+
+    return (struct fp8_quantize){
+        .rows = rows, .cols = cols, .dt = m->dt, .x = x, .y = y, .yt = yt, .scale = row + FP8_SCALE,
+        .to = which == FP8_GRADIENT ? gradient_format(m) : FP8_E4M3,
+        .amax = own_scales(m) || again || (which == FP8_INPUT && !f->record) ? NULL : row + FP8_HISTORY, .yt_ld = whole(rows),
+    };
+}
+
+static int convert(struct model *m, int weight, int which, const struct fp8_quantize *q, bool again, struct err *e)
 {
     struct model_fp8 *f = m->fp8;
     const struct device_ops *ops = m->dev->ops;
     float *row = row_of(f, weight, which);
-    bool now = m->run.fp8.tensorwise || !f->warm;
     struct fp8_update u = {row, 1, f->ld, m->run.fp8.history, 0, false, true};
-    struct fp8_quantize q = {
-        .rows = rows, .cols = cols, .dt = m->dt, .x = x, .y = y, .yt = yt, .scale = row + FP8_SCALE,
-        .to = which == FP8_GRADIENT ? gradient_format(m) : FP8_E4M3,
-        .amax = now || again || (which == FP8_INPUT && !f->record) ? NULL : row + FP8_HISTORY, .yt_ld = whole(rows),
-        .colsum = bias,
-    };
 
-    if (now && !(again && m->run.slots == 1)) { /* with several slots another micro-batch may have come between */
-        TRY(ops->fp8_amax(m->dev, m->dt, row + FP8_NOW, x, rows * cols, e));
+    if (own_scales(m) && !(again && m->run.slots == 1)) { /* with several slots another micro-batch may have come between */
+        TRY(ops->fp8_amax(m->dev, m->dt, row + FP8_NOW, q->x, q->rows * q->cols, e));
         TRY(ops->fp8_update(m->dev, &u, e));
     }
-    return ops->fp8_quantize(m->dev, &q, e);
+    return ops->fp8_quantize(m->dev, q, e);
+}
+
+/* Inputs of several micro-batches may wait for backward, each with a scale of its own. */
+static bool scale_kept(const struct model *m)
+{
+    return own_scales(m) && m->run.slots > 1;
+}
+
+/* An input, bf16 at x, to buf[0] and to where it is kept. */
+static int convert_input(struct model *m, int weight, const void *x, int64_t rows, int64_t cols, uint8_t *y, struct err *e)
+{
+    struct fp8_quantize q = conversion(m, weight, FP8_INPUT, x, rows, cols, y, keep_at(m, weight), false);
+
+    TRY(convert(m, weight, FP8_INPUT, &q, false, e));
+    if (!q.yt || !scale_kept(m))
+        return 0;
+    return device_copy(m->dev, kept(m, weight)->inverse, row_of(m->fp8, weight, FP8_INPUT) + FP8_INVERSE, sizeof(float), e);
 }
 
 /* A weight's copies: as it is, or transposed. */
@@ -229,9 +320,12 @@ static int weight_copy(struct model *m, int weight, bool transposed, const uint8
     const struct param *p = model_fp8_param(m, weight);
     uint8_t *at = f->weights + f->at[weight], *yt = at + p->n;
 
-    if (!f->fresh[weight])
-        TRY(convert(m, weight, FP8_WEIGHT, store_weight(store_of(m, weight), f->param[weight]), p->shape[0], p->shape[1], at,
-                    m->run.use == MODEL_TRAIN ? yt : NULL, false, NULL, e));
+    if (!f->fresh[weight]) {
+        struct fp8_quantize q = conversion(m, weight, FP8_WEIGHT, store_weight(store_of(m, weight), f->param[weight]),
+                                           p->shape[0], p->shape[1], at, m->run.use == MODEL_TRAIN ? yt : NULL, false);
+
+        TRY(convert(m, weight, FP8_WEIGHT, &q, false, e));
+    }
     f->fresh[weight] = true;
     *copy = transposed ? yt : at;
     return 0;
@@ -245,7 +339,8 @@ int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *co
     TRY(weight_copy(m, weight, false, &w, e));
     if (mm->m == 0)
         return 0;
-    TRY(convert(m, weight, FP8_INPUT, mm->a, mm->m, mm->k, buf[0], NULL, false, NULL, e));
+    if (f->way[weight] != FP8_MADE)
+        TRY(convert_input(m, weight, mm->a, mm->m, mm->k, buf[0], e));
     mm->a = buf[0];
     mm->b = w;
     mm->fp8_a = mm->fp8_b = FP8_E4M3;
@@ -266,10 +361,19 @@ int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *
     if (rows == 0)
         return 0;
     TRY(weight_copy(m, weight, true, &w, e));
-    TRY(convert(m, weight, FP8_GRADIENT, input_mm->a, rows, out, buf[0], buf[1], false, bias, e));
-    TRY(convert(m, weight, FP8_INPUT, weight_mm->b, rows, in, NULL, buf[2], true, NULL, e));
+    if (input_mm->a) {
+        struct fp8_quantize q = conversion(m, weight, FP8_GRADIENT, input_mm->a, rows, out, buf[0], buf[1], false);
+
+        q.colsum = bias;
+        TRY(convert(m, weight, FP8_GRADIENT, &q, false, e));
+    }
+    if (f->way[weight] == FP8_AGAIN) {
+        struct fp8_quantize q = conversion(m, weight, FP8_INPUT, weight_mm->b, rows, in, NULL, buf[2], true);
+
+        TRY(convert(m, weight, FP8_INPUT, &q, true, e));
+    }
     weight_mm->a = buf[1];
-    weight_mm->b = buf[2];
+    weight_mm->b = f->way[weight] == FP8_AGAIN ? buf[2] : kept(m, weight)->yt;
     weight_mm->k = whole(rows);
     input_mm->a = buf[0];
     input_mm->b = w;
@@ -283,5 +387,69 @@ int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *
         mm->inv_a = inverse;
         mm->inv_b = row_of(f, weight, i ? FP8_WEIGHT : FP8_INPUT) + FP8_INVERSE;
     }
+    if (f->way[weight] != FP8_AGAIN && scale_kept(m))
+        weight_mm->inv_b = kept(m, weight)->inverse;
     return 0;
+}
+
+/* ---- ops that convert what they make ---- */
+
+static bool at_once(const struct model *m)
+{
+    return !own_scales(m) && !m->run.fp8.apart;
+}
+
+int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, layernorm_fwd_fn *norm, struct norm_fwd *p, struct err *e)
+{
+    struct model_fp8 *f = m->fp8;
+    int weight = weight_of(m, layer, as);
+    struct fp8_quantize q;
+
+    p->y = m->dln;
+    if (at_once(m)) {
+        q = conversion(m, weight, FP8_INPUT, NULL, p->t, p->c, f->buf[0], keep_at(m, weight), false);
+        p->fp8 = &q;
+        p->y = NULL;
+    }
+    TRY(norm(m->dev, m->dt, p, e));
+    return at_once(m) ? 0 : convert_input(m, weight, m->dln, p->t, p->c, f->buf[0], e);
+}
+
+int pass_fp8_activate(struct model *m, int64_t layer, int64_t rows, struct err *e)
+{
+    const struct device_ops *ops = m->dev->ops;
+    struct model_fp8 *f = m->fp8;
+    const void *x = m->acts->layers[layer].fc1;
+    int64_t cols = m->config.ffn;
+    int weight = weight_of(m, layer, FP8_ACT);
+    struct fp8_quantize q = conversion(m, weight, FP8_INPUT, x, rows, cols, f->buf[0], keep_at(m, weight), false);
+
+    q.act = m->config.swiglu ? ACT_SILU : ACT_GELU_TANH;
+    q.glu = m->config.swiglu;
+    if (at_once(m))
+        return ops->fp8_quantize(m->dev, &q, e);
+    TRY(q.glu ? ops->glu_fwd(m->dev, m->dt, q.act, m->dwide, x, rows, cols, e)
+              : ops->act_fwd(m->dev, m->dt, q.act, m->dwide, x, rows * cols, e));
+    return convert_input(m, weight, m->dwide, rows, cols, f->buf[0], e);
+}
+
+int pass_fp8_activate_back(struct model *m, int64_t layer, const void **dy, struct err *e)
+{
+    const struct device_ops *ops = m->dev->ops;
+    struct model_fp8 *f = m->fp8;
+    void *x = m->acts->layers[layer].fc1, *dact = m->dwide;
+    int64_t rows = m->b * m->t, ffn = m->config.ffn;
+    int weight = weight_of(m, layer, FP8_LN2), bias = pass_param(m, layer, FC1_B);
+    struct fp8_quantize q = conversion(m, weight, FP8_GRADIENT, x, rows, m->config.swiglu ? 2 * ffn : ffn, f->buf[0], f->buf[1],
+                                       false);
+
+    *dy = at_once(m) ? NULL : x;
+    q.act = m->config.swiglu ? ACT_SILU : ACT_GELU_TANH;
+    q.glu = m->config.swiglu;
+    q.dy = dact;
+    q.colsum = bias >= 0 ? pass_grad(m, bias) : NULL;
+    if (at_once(m))
+        return ops->fp8_quantize(m->dev, &q, e);
+    return q.glu ? ops->glu_bwd(m->dev, m->dt, q.act, x, dact, x, rows, ffn, e)
+                 : ops->act_bwd(m->dev, m->dt, q.act, x, dact, x, rows * ffn, e);
 }

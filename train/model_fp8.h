@@ -5,8 +5,10 @@
  *   delayed     from its largest absolute values in past steps; those of this step are gathered on the way.  As long as
  *               there are none (the first step of all) a tensor is scaled by its own
  *   tensorwise  from its own largest absolute value
- * Weights are converted once a step, inputs and gradients at each use; what is kept between forward and backward stays
- * bf16.  Each expert has scales of its own, for the rows that it gets.  Embeddings, norms, attention, routers and the output
+ * Weights are converted once a step, gradients at each use.  Inputs are converted once and kept transposed, as backward takes
+ * them: ln1, ln2 and act by the op that makes them, where the scale is known before, and nowhere in bf16; attention's output,
+ * which its own backward needs, beside bf16.  Not those of experts, shared ones
+ * too, nor rows that tensor ranks gather (sequence): they are kept in bf16 and converted again.  Each expert has scales of its own, for the rows that it gets.  Embeddings, norms, attention, routers and the output
  * layer are as without FP8.
  */
 #ifndef TRAIN_MODEL_FP8_H
@@ -33,9 +35,22 @@ struct model_fp8_run {
     int64_t history; /* steps */
     bool recent;     /* the last step's amax, not the largest of the history */
     int64_t bf16_start, bf16_end; /* so many first and last layers of the model are left in bf16 */
+    bool apart;      /* for tests: no op converts what it makes, all is as with tensorwise; the bits are the same */
 };
 
 enum { FP8_INPUT, FP8_WEIGHT, FP8_GRADIENT, FP8_TENSORS };
+
+/* What becomes of a weight's input. */
+enum fp8_way {
+    FP8_AGAIN, /* in bf16, converted again for backward */
+    FP8_KEPT,  /* in bf16, kept transposed too */
+    FP8_MADE   /* comes in FP8, in buf[0], and is kept transposed */
+};
+enum fp8_input { FP8_LN1, FP8_ATT, FP8_LN2, FP8_ACT, FP8_INPUTS }; /* of a layer */
+struct fp8_kept {
+    uint8_t *yt;    /* (width, n) */
+    float *inverse; /* its scale's; used where several micro-batches have each their own */
+};
 
 struct model_fp8 {
     int64_t n, ld;  /* weights; FP8_TENSORS rows of ld floats for each */
@@ -47,10 +62,13 @@ struct model_fp8 {
     uint8_t *weights; /* each weight as it is, then transposed; the device's */
     uint8_t *buf[3]; /* (b * t, wide); experts have theirs in the pool's scratch room */
     int *param;     /* which parameter of its store weight i is */
+    int *input;     /* FP8_INPUTS times its layer, plus which input of that it has; of dense ones, */
+    uint8_t *way;   /* enum fp8_way, of all */
     int64_t *at;    /* its place in weights */
     bool *fresh;    /* its copies are of the weights as they are */
     bool warm;      /* there are scales from past steps */
     bool record;    /* forward is of training: amax are gathered */
+    bool again;     /* forward is run again, for backward */
 };
 
 /* Fills in what follows from the model's parameters; buffers are none yet.  ERR_NOMEM; ERR_ARG where a width
@@ -58,6 +76,9 @@ struct model_fp8 {
 int model_fp8_plan(struct model *m, struct err *e);
 /* The parameter that weight i is. */
 const struct param *model_fp8_param(const struct model *m, int64_t i);
+/* Bytes of the kept input of a layer (n = b t rows), 0: none; and whether it is nowhere in bf16. */
+size_t model_fp8_kept(const struct model *m, int64_t layer, enum fp8_input input);
+bool model_fp8_made(const struct model *m, int64_t layer, enum fp8_input input);
 /* Bytes on the device but for buf. */
 size_t model_fp8_bytes(const struct model_fp8 *f);
 /* Allocates them; there are no scales yet. */

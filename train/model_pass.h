@@ -99,19 +99,27 @@ static inline void *pass_at(const struct model *m, void *p, int64_t n)
  * row-parallel layer each tensor rank has a summand, and the first of them the bias. */
 int pass_linear(struct model *m, void *y, const void *x, int w, int b, int64_t rows, enum act act, void *aux, struct err *e);
 /* Its backward pass of all rows: dW (+)= dY^T . X, db += column sums of dY, then dX = dY . W, with aux through
- * the GELU that made X from it.  dx may be x, not dy. */
+ * the GELU that made X from it.  dx may be x, not dy; dy NULL: as pass_fp8_backward has it.  x is not looked at where it is kept
+ * in FP8. */
 int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, int w, int b, const void *aux, struct err *e);
 
 /* Which of the FP8 weights (train/model_fp8.h) parameter w of a store is; -1: none. */
 int pass_fp8(const struct model *m, const struct store *s, int w);
-/* Makes the product of an input with a weight one in FP8: mm is as without, its operands are converted, to buf; without rows
- * it stays as it is. */
+/* Makes the product of an input with a weight one in FP8: mm is as without, its operands are converted, to buf, unless the input
+ * is made in FP8 (enum fp8_way); without rows it stays as it is. */
 int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *const buf[3], struct err *e);
 /* The same for the products that give the gradients of a weight and of its input.  Of buf each has room for the rows, up to
  * a multiple of FP8_WHOLE: the sum over them has zeros behind its end.  bias (or NULL) += the column sums of the output's
- * gradient. */
+ * gradient.  input_mm's a NULL: that gradient is in buf already, and its sums in bias. */
 int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, uint8_t *const buf[3],
                       float *bias, struct err *e);
+
+/* An input that is made in FP8 (model_fp8_made), to buf[0] and to where it is kept: the output of the norm p, which is
+ * FP8_LN1 or FP8_LN2; and a->act from a->fc1. */
+int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, layernorm_fwd_fn *norm, struct norm_fwd *p, struct err *e);
+int pass_fp8_activate(struct model *m, int64_t layer, int64_t rows, struct err *e);
+/* Its backward pass, from m->dwide to *dy, for pass_linear_back; a->fc1 may be overwritten. */
+int pass_fp8_activate_back(struct model *m, int64_t layer, const void **dy, struct err *e);
 
 /* Whether layer has experts; the choices of its tokens; the rows that go to experts, at most. */
 static inline bool pass_moe(const struct model *m, int64_t layer)

@@ -27,8 +27,10 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
 
     if (c->fp8.format)
         run.fp8 = (struct model_fp8_run){
-            c->fp8.format, c->fp8.recipe == FP8_TENSORWISE, (int)c->fp8.margin, c->fp8.history, c->fp8.algo == FP8_MOST_RECENT,
-            c->fp8.ends_bf16 ? c->fp8.start_bf16 : 0, c->fp8.ends_bf16 ? c->fp8.end_bf16 : 0,
+            .format = c->fp8.format, .tensorwise = c->fp8.recipe == FP8_TENSORWISE, .margin = (int)c->fp8.margin,
+            .history = c->fp8.history, .recent = c->fp8.algo == FP8_MOST_RECENT,
+            .bf16_start = c->fp8.ends_bf16 ? c->fp8.start_bf16 : 0, .bf16_end = c->fp8.ends_bf16 ? c->fp8.end_bf16 : 0,
+            .apart = c->fp8.apart,
         };
     return run;
 }

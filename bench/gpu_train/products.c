@@ -65,8 +65,9 @@ void bench_products(int64_t fp8)
 static int run_fp8(const int64_t *n)
 {
     float *cell = place[6];
-    struct fp8_quantize p = {n[0], n[1], FP8_E4M3, DTYPE_BF16, place[0], n[2] & 1 ? place[1] : NULL, n[2] & 2 ? place[2] : NULL,
-                             cell, cell + 1, 0, n[3] ? place[3] : NULL};
+    struct fp8_quantize p = {.rows = n[0], .cols = n[1], .to = FP8_E4M3, .dt = DTYPE_BF16, .x = place[0],
+                             .y = n[2] & 1 ? place[1] : NULL, .yt = n[2] & 2 ? place[2] : NULL, .scale = cell, .amax = cell + 1,
+                             .colsum = n[3] ? place[3] : NULL};
 
     if (n[2])
         return dev->ops->fp8_quantize(dev, &p, &err);
@@ -85,8 +86,31 @@ static void bench_fp8(int64_t rows, int64_t cols)
             (double)(rows * cols) * (double)(2 + (k < 4 ? (k + 1) / 2 : 2)), 0);
 }
 
+/* n: rows, columns of the output; enum act; whether gated; backward */
+static int run_activated(const int64_t *n)
+{
+    float *cell = place[6];
+    struct fp8_quantize p = {.rows = n[0], .cols = n[1], .to = n[4] ? FP8_E5M2 : FP8_E4M3, .dt = DTYPE_BF16, .x = place[0],
+                             .y = place[1], .yt = place[2], .scale = cell, .amax = cell + 1, .act = (enum act)n[2],
+                             .glu = n[3] != 0, .dy = n[4] ? place[3] : NULL};
+
+    return dev->ops->fp8_quantize(dev, &p, &err);
+}
+
+static void bench_activated(const char *name, int64_t cols, enum act act, bool glu, bool back, double bytes)
+{
+    char shape[80];
+
+    snprintf(shape, sizeof shape, "%lld x %lld", (long long)tokens, (long long)cols);
+    job(name, shape, run_activated, (const int64_t[]){tokens, cols, act, glu, back}, bytes * (double)(tokens * cols), 0);
+}
+
 void bench_fp8_casts(int64_t none)
 {
     (void)none;
     bench_fp8(tokens, 6400);
+    bench_activated("GELU to FP8, both", 6400, ACT_GELU_TANH, false, false, 4);
+    bench_activated("GELU backward to FP8, both", 6400, ACT_GELU_TANH, false, true, 6);
+    bench_activated("SwiGLU to FP8, both", 5504, ACT_SILU, true, false, 6);
+    bench_activated("SwiGLU backward to FP8, both", 11008, ACT_SILU, true, true, 5);
 }

@@ -15,6 +15,8 @@ const struct twins_case train_twins_cases[] = {
     {"matmul", twins_matmul},
     {"matmul of groups", twins_matmul_grouped},
     {"fp8", twins_fp8_conversions},
+    {"fp8 activations", twins_fp8_activations},
+    {"fp8 norms", twins_fp8_norms},
     {"fp8 products", twins_fp8_products},
     {"attention", twins_attention},
     {"route", twins_route},

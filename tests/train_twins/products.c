@@ -165,9 +165,65 @@ static void quantized(struct made *m, struct tensor q[2], const struct tensor *x
     q[1] = bytes_of(m, (yt_ld ? yt_ld : rows) * cols);
     BOTH {
         float *cell = on(m, w, cells);
-        struct fp8_quantize p = {rows, cols, to, x->dt, on(m, w, x), on(m, w, &q[0]), on(m, w, &q[1]), cell + FP8_SCALE,
-                                 cell + FP8_HISTORY, yt_ld, sums ? on(m, w, sums) : NULL};
+        struct fp8_quantize p = {.rows = rows, .cols = cols, .to = to, .dt = x->dt, .x = on(m, w, x), .y = on(m, w, &q[0]),
+                                 .yt = on(m, w, &q[1]), .scale = cell + FP8_SCALE, .amax = cell + FP8_HISTORY, .yt_ld = yt_ld,
+                                 .colsum = sums ? on(m, w, sums) : NULL};
         CHECK(m, OPS(m, w)->fp8_quantize(DEV(m, w), &p, &m->e));
+    }
+}
+
+/* The op that stands for two: of each device the same bits as both by themselves. */
+static void converted_behind(struct made *m, enum act act, bool glu, bool back, int64_t rows, int64_t f)
+{
+    int64_t cols = glu && back ? 2 * f : f, ld = (rows + FP8_WHOLE - 1) / FP8_WHOLE * FP8_WHOLE;
+    enum fp8 to = back ? FP8_E5M2 : FP8_E4M3;
+    float first[2][2] = {{30, 2}, {30, 2}};
+    struct tensor x = normal(m, DTYPE_BF16, rows * f * (1 + glu), 0, 110, 2, 0), dy = normal(m, DTYPE_BF16, rows * f, 0, 111, 1, 0);
+    struct tensor mid = result(m, DTYPE_BF16, rows * cols, 0), q[2][2], cells[2], sums[2];
+    char s[80];
+
+    for (int k = 0; k < 2; k++) {
+        q[k][0] = bytes_of(m, rows * cols);
+        q[k][1] = bytes_of(m, ld * cols);
+        cells[k] = tensor_of(m, DTYPE_F32, 2, 0, first[k]);
+        sums[k] = normal(m, DTYPE_F32, cols, 0, 112, 1, 0);
+        BOTH {
+            const struct device_ops *o = OPS(m, w);
+            void *y = on(m, w, &mid), *in = on(m, w, &x), *d = on(m, w, &dy);
+            float *cell = on(m, w, &cells[k]);
+            struct fp8_quantize p = {
+                .rows = rows, .cols = cols, .to = to, .dt = DTYPE_BF16, .x = k ? y : in, .y = on(m, w, &q[k][0]),
+                .yt = on(m, w, &q[k][1]), .scale = cell, .amax = cell + 1, .yt_ld = ld,
+                .colsum = back ? on(m, w, &sums[k]) : NULL, .act = k ? ACT_NONE : act, .glu = !k && glu, .dy = !k && back ? d : NULL,
+            };
+            if (k && glu)
+                CHECK(m, back ? o->glu_bwd(DEV(m, w), DTYPE_BF16, act, y, d, in, rows, f, &m->e)
+                              : o->glu_fwd(DEV(m, w), DTYPE_BF16, act, y, in, rows, f, &m->e));
+            else if (k)
+                CHECK(m, back ? o->act_bwd(DEV(m, w), DTYPE_BF16, act, y, d, in, rows * f, &m->e)
+                              : o->act_fwd(DEV(m, w), DTYPE_BF16, act, y, in, rows * f, &m->e));
+            CHECK(m, o->fp8_quantize(DEV(m, w), &p, &m->e));
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        const struct tensor *of[] = {&q[0][0], &q[0][1], &cells[0], &sums[0]}, *as[] = {&q[1][0], &q[1][1], &cells[1], &sums[1]};
+        same(m, name_of(s, "FP8 through an activation", DTYPE_BF16, rows, f), of[i], as[i]);
+    }
+    near(m, name_of(s, "largest, through an activation", DTYPE_BF16, rows, f), &cells[0], 1e-5, 1);
+    near(m, name_of(s, "sums, through an activation", DTYPE_BF16, rows, f), &sums[0], 1e-4, 3 * sqrt((double)rows));
+}
+
+void twins_fp8_activations(struct twins *t)
+{
+    static const int64_t shape[][2] = {{1, 8}, {37, 45}, {130, 264}};
+
+    for (int k = 0; k < 36; k++) {
+        struct made m = {.t = t};
+        int64_t f = shape[k / 12][1];
+
+        converted_behind(&m, (enum act)(ACT_GELU_TANH + k % 3), k / 3 % 2, k / 6 % 2, shape[k / 12][0] * t->scale,
+                         k / 3 % 4 == 3 ? (f + 7) / 8 * 8 : f);
+        forget(&m);
     }
 }
 

@@ -80,6 +80,43 @@ static void norm_forward(struct made *m, enum dtype dt, bool rms, int how, int64
         near(m, name_of(name, "mean", dt, rows, c), &mean, 2e-6, 1);
 }
 
+/* Into FP8 at once, the same bits as converted from its output. */
+static void norm_converted(struct made *m, bool rms, bool added, int64_t rows, int64_t c)
+{
+    struct dropout d = {.p = 0.2f, .key = 77, .stream = 5, .row0 = 1000, .cut = 3, .first = 2, .every = 40, .at = {6, 33}};
+    int64_t n = rows * c, ld = (rows + FP8_WHOLE - 1) / FP8_WHOLE * FP8_WHOLE;
+    int now = dropout_now(m);
+    float first[2] = {100, 2};
+    struct tensor x = normal(m, DTYPE_BF16, n, 0, 45, 1, 0.5f), r = normal(m, DTYPE_BF16, n, 0, 46, 1, 0);
+    struct tensor s = result(m, DTYPE_BF16, n, 0), y = result(m, DTYPE_BF16, n, 0), g = normal(m, DTYPE_BF16, c, 0, 47, 1, 1);
+    struct tensor cells[2], low[2], turned[2];
+    char name[80];
+
+    for (int k = 0; k < 2; k++) {
+        cells[k] = tensor_of(m, DTYPE_F32, 2, 0, first);
+        low[k] = result(m, DTYPE_F32, (n + 3) / 4, 0);
+        turned[k] = result(m, DTYPE_F32, ld * c / 4, 0);
+        BOTH {
+            const struct device_ops *o = OPS(m, w);
+            float *cell = on(m, w, &cells[k]);
+            struct fp8_quantize to = {.rows = rows, .cols = c, .to = FP8_E4M3, .dt = DTYPE_BF16, .x = on(m, w, &y),
+                                      .y = on(m, w, &low[k]), .yt = on(m, w, &turned[k]), .scale = cell, .amax = cell + 1,
+                                      .yt_ld = ld};
+            struct norm_fwd p = {.t = rows, .c = c, .eps = 1e-5f, .x = on(m, w, &x), .residual = added ? on(m, w, &r) : NULL,
+                                 .drop = added ? &d : NULL, .gamma = on(m, w, &g), .beta = rms ? NULL : on(m, w, &g),
+                                 .s = added ? on(m, w, &s) : NULL, .y = k ? on(m, w, &y) : NULL, .fp8 = k ? NULL : &to};
+            d.now = m->on[w][now];
+            CHECK(m, (rms ? o->rmsnorm_fwd : o->layernorm_fwd)(DEV(m, w), DTYPE_BF16, &p, &m->e));
+            if (k)
+                CHECK(m, o->fp8_quantize(DEV(m, w), &to, &m->e));
+        }
+    }
+    same(m, name_of(name, "norm in FP8", DTYPE_BF16, rows, c), &low[0], &low[1]);
+    same(m, name_of(name, "norm in FP8, transposed", DTYPE_BF16, rows, c), &turned[0], &turned[1]);
+    same(m, name_of(name, "norm's largest", DTYPE_BF16, rows, c), &cells[0], &cells[1]);
+    near(m, name_of(name, "norm's largest", DTYPE_BF16, rows, c), &cells[0], 1e-5, 1);
+}
+
 static void norm_backward(struct made *m, enum dtype dt, bool rms, int how, int64_t rows, int64_t c)
 {
     int64_t heads = how == 3 ? 3 : 0, ld = 3 * c + 8, n = heads ? rows / 3 * ld : rows * c;
@@ -105,6 +142,18 @@ static void norm_backward(struct made *m, enum dtype dt, bool rms, int how, int6
         near(m, name_of(name, "branch's gradient", dt, rows, c), &dx, 1e-5, 1);
     near(m, name_of(name, "gamma's gradient", dt, rows, c), &dg, 1e-5, sqrt((double)rows));
     near(m, name_of(name, "beta's gradient", dt, rows, c), &db, 1e-5, sqrt((double)rows));
+}
+
+void twins_fp8_norms(struct twins *t)
+{
+    static const int64_t shape[][2] = {{1, 8}, {37, 45}, {130, 264}};
+
+    for (int k = 0; k < 12; k++) {
+        struct made m = {.t = t};
+
+        norm_converted(&m, k % 2, k / 2 % 2, shape[k / 4][0] * t->scale, shape[k / 4][1]);
+        forget(&m);
+    }
 }
 
 void twins_norms(struct twins *t)

@@ -77,6 +77,21 @@ void near(struct made *m, const char *what, const struct tensor *t, double tol, 
     free(got);
 }
 
+void same(struct made *m, const char *what, const struct tensor *a, const struct tensor *b)
+{
+    size_t bytes = (size_t)a->n * dtype_size(a->dt);
+    unsigned char *x = malloc(2 * bytes);
+
+    BOTH {
+        CHECK(m, device_get(DEV(m, w), x, on(m, w, a), bytes, &m->e));
+        CHECK(m, device_get(DEV(m, w), x + bytes, on(m, w, b), bytes, &m->e));
+        for (size_t i = 0; i < bytes; i++)
+            if (x[i] != x[bytes + i])
+                wrong(m->t, "%s: byte %zu of %zu is %02x, not %02x", what, i, bytes, x[i], x[bytes + i]);
+    }
+    free(x);
+}
+
 int ids(struct made *m, int64_t n, uint64_t seed, int64_t limit, bool some)
 {
     int32_t *v = host_of(m, (size_t)n * 4);

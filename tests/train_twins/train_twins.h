@@ -24,6 +24,8 @@ void *on(const struct made *m, int w, const struct tensor *t);
 /* |got - want| <= tol (|want| + s), NaN never; tol 0: the same bits.  bf16 may be a unit in the last place off: two sides of a
  * rounding. */
 void near(struct made *m, const char *what, const struct tensor *t, double tol, double s);
+/* Of each device the bits of a are those of b. */
+void same(struct made *m, const char *what, const struct tensor *a, const struct tensor *b);
 /* Ids below `limit`, every seventh -1 if `some` is set; its block. */
 int ids(struct made *m, int64_t n, uint64_t seed, int64_t limit, bool some);
 /* What a device reads of dropout when an op runs (struct dropout); its block. */
@@ -47,7 +49,9 @@ void twins_norms(struct twins *t);
 void twins_xent(struct twins *t);
 void twins_matmul(struct twins *t);
 void twins_matmul_grouped(struct twins *t);
+void twins_fp8_norms(struct twins *t);
 void twins_fp8_conversions(struct twins *t);
+void twins_fp8_activations(struct twins *t);
 void twins_fp8_products(struct twins *t);
 void twins_attention(struct twins *t);
 void twins_route(struct twins *t);

@@ -95,7 +95,8 @@ static void a_matrix_is_converted(void **state)
         x[i] = bf16_of((float)((i * 37 % 1001) - 500) * 0.11f);
     for (enum fp8 f = FP8_E4M3; f <= FP8_E5M2; f++) {
         float scale = 7.7f, amax = 1;
-        struct fp8_quantize p = {R, C, f, DTYPE_BF16, x, y, yt, &scale, &amax, 0, NULL};
+        struct fp8_quantize p = {.rows = R, .cols = C, .to = f, .dt = DTYPE_BF16, .x = x, .y = y, .yt = yt, .scale = &scale,
+                                 .amax = &amax};
 
         y[R * C] = yt[R * C] = 0xa5;
         assert_int_equal(dev->ops->fp8_quantize(dev, &p, &e), 0);

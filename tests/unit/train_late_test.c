@@ -65,7 +65,7 @@ static struct device_calls counting;
 static int (*its_sync)(struct device *dev, struct err *e);
 static int (*its_capture_end)(struct device *dev, struct device_graph **g, struct err *e);
 static int syncs;
-static bool fails_to_record;
+static bool fails_to_record, fp8_apart;
 
 static int count_sync(struct device *dev, struct err *why)
 {
@@ -142,6 +142,7 @@ static struct record run_with(const char *device, const char *const *set, const 
             must(opt_set(opts, name, eq + 1, &e));
         }
     free(opts);
+    c.fp8.apart = fp8_apart;
     must(train_config_check(&c, &e));
     must(trainer_open(&t, &c, dev, group, &e));
     must(trainer_run(t, &(const volatile sig_atomic_t){0}, on_step, &r, &how, &e));
@@ -288,6 +289,32 @@ static void fp8_gives_the_same_bits(void **state)
                                             "fp8-recipe=tensorwise", "attention-dropout=0", NULL}, 2);
 }
 
+/* Ops that convert what they make, and the same in two: on either device. */
+static void conversions_at_once_give_the_same_bits(void **state)
+{
+#define FP8 "micro-batch-size=1", "global-batch-size=2", "bf16=true", "fp8-format=hybrid"
+    static const char *const set[][16] = {
+        {FP8, NULL}, {FP8, LLAMA, NULL}, {FP8, "recompute-granularity=selective", LLAMA, NULL},
+        {FP8, "recompute-granularity=full", "recompute-method=uniform", "recompute-num-layers=2", NULL},
+        {FP8, "num-experts=4", "moe-layer-freq=2", "moe-router-topk=2", NULL},
+        {FP8, "first-last-layers-bf16=true", "num-layers=3", "recompute-granularity=full", "recompute-method=uniform",
+         "recompute-num-layers=3", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+        for (int on = 0; on < 2; on++) {
+            struct record once = run(on ? "cuda" : "cpu", set[i]), apart;
+
+            fp8_apart = true;
+            apart = run(on ? "cuda" : "cpu", set[i]);
+            fp8_apart = false;
+            same(&once, &apart);
+            if (on)
+                assert_true(once.queued[STEPS - 1] - once.queued[STEPS - 2] < apart.queued[STEPS - 1] - apart.queued[STEPS - 2]);
+        }
+}
+
 /* More micro-batches with time, so that what their losses count changes too. */
 static void a_ramp_gives_the_same_bits(void **state)
 {
@@ -407,6 +434,7 @@ int main(void)
         cmocka_unit_test(a_graph_gives_the_same_bits),
         cmocka_unit_test(a_llama_gives_the_same_bits),
         cmocka_unit_test(fp8_gives_the_same_bits),
+        cmocka_unit_test(conversions_at_once_give_the_same_bits),
         cmocka_unit_test(a_ramp_gives_the_same_bits),
         cmocka_unit_test(what_cannot_be_recorded_runs),
     };

@@ -1,0 +1,128 @@
+/* kernels/fp8_square.cuh -- inside fp8.cu and norm.cu: numbers to FP8, their largest, squares of bytes that are turned. */
+#ifndef KERNELS_FP8_SQUARE_CUH
+#define KERNELS_FP8_SQUARE_CUH
+
+#include "kernels/fp8_convert.h"
+#include "kernels/lanes.cuh"
+
+/* Two numbers as FP8, a in the low byte.  Chips before 8.9 have no instruction for it. */
+template <enum fp8 TO> static __device__ __forceinline__ uint32_t fp8_pair(float a, float b)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    uint16_t r;
+    if (TO == FP8_E4M3)
+        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(b), "f"(a));
+    else
+        asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(r) : "f"(b), "f"(a));
+    return r;
+#else
+    return (uint32_t)fp8_of(TO, a) | (uint32_t)fp8_of(TO, b) << 8;
+#endif
+}
+
+/* The largest of the bits of |x| so far. */
+static __device__ __forceinline__ uint32_t larger(uint32_t most, const pack &x)
+{
+#pragma unroll
+    for (int j = 0; j < PACK; j++) {
+        uint32_t u = __float_as_uint(x.v[j]) & 0x7fffffffu;
+        most = u > most ? u : most;
+    }
+    return most;
+}
+
+/* The block's largest to *amax; a maximum has no order.  part: CUDA_WARPS words. */
+static __device__ __forceinline__ void add_amax(float *amax, uint32_t most, uint32_t *part)
+{
+#pragma unroll
+    for (int o = 16; o; o /= 2) {
+        uint32_t other = __shfl_xor_sync(~0u, most, o);
+        most = other > most ? other : most;
+    }
+    if (threadIdx.x % 32 == 0)
+        part[threadIdx.x / 32] = most;
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    for (int i = 1; i < CUDA_WARPS; i++)
+        most = part[i] > most ? part[i] : most;
+    if (most)
+        atomicMax((uint32_t *)amax, most);
+}
+
+/* Eight numbers times scale as bytes, the first lowest. */
+template <enum fp8 TO> static __device__ __forceinline__ uint64_t fp8_eight(const pack &x, float scale)
+{
+    uint64_t r = 0;
+
+#pragma unroll
+    for (int q = 0; q < PACK; q += 2)
+        r |= (uint64_t)fp8_pair<TO>(x.v[q] * scale, x.v[q + 1] * scale) << 8 * q;
+    return r;
+}
+
+enum { SIDE = 128, UNITS = SIDE / 8 }; /* a square of bytes, in units of 8 */
+
+/* 8 bytes to p[i]; those from `left` on stay. */
+static __device__ __forceinline__ void put_eight(uint8_t *p, int64_t i, int64_t left, uint64_t v)
+{
+    if (left < 8 || (uintptr_t)(p + i) % 8) {
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+            if (j < left)
+                p[i + j] = (uint8_t)(v >> 8 * j);
+    } else {
+        *(uint64_t *)(p + i) = v;
+    }
+}
+
+/* The same 8 bytes, 0 from `left` on. */
+static __device__ __forceinline__ uint64_t get_eight(const uint8_t *p, int64_t i, int64_t left)
+{
+    uint64_t v = 0;
+
+    if (left >= 8 && (uintptr_t)(p + i) % 8 == 0)
+        return *(const uint64_t *)(p + i);
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+        if (j < left)
+            v |= (uint64_t)p[i + j] << 8 * j;
+    return v;
+}
+
+/* Byte j of v, and then of each of the seven others behind it: a column of eight rows. */
+static __device__ __forceinline__ uint64_t column_of(const uint64_t *v, int j)
+{
+    uint64_t r = 0;
+
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        r |= (v[i] >> 8 * j & 0xff) << 8 * i;
+    return r;
+}
+
+/* Where unit j of row r of a square lies: neither neighbours in a row nor those in a column meet a common bank. */
+static __device__ __forceinline__ int square_at(int r, int j)
+{
+    return r * UNITS + (j + r / 8) % UNITS;
+}
+
+/* The square at row r0 and column c0, which the whole block has written, to yt (cols, ld) transposed; a thread turns 8 by 8 of it
+ * in its registers. */
+static __device__ __forceinline__ void square_turn(const uint64_t *square, uint8_t *yt, int64_t r0, int64_t c0, int64_t cols,
+                                                   int64_t ld)
+{
+    int i = (int)threadIdx.x % UNITS, j = (int)threadIdx.x / UNITS;
+    int64_t r = r0 + 8 * i, c = c0 + 8 * j;
+    uint64_t v[8];
+
+#pragma unroll
+    for (int k = 0; k < 8; k++)
+        v[k] = square[square_at(8 * i + k, j)];
+#pragma unroll
+    for (int k = 0; k < 8; k++)
+        if (c + k < cols && r < ld)
+            put_eight(yt, (c + k) * ld + r, ld - r, column_of(v, k));
+}
+
+#endif
