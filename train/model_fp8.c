@@ -24,6 +24,12 @@ static const struct store *store_of(const struct model *m, int64_t i)
     return i < m->fp8->dense ? &m->dense : &m->experts;
 }
 
+/* Whether weight copies come and go with their layers. */
+static bool passes(const struct store *s)
+{
+    return store_shares(&s->conf, SHARD_OPTIM_GRADS_PARAMS);
+}
+
 const struct param *model_fp8_param(const struct model *m, int64_t i)
 {
     return &store_of(m, i)->params.v[m->fp8->param[i]];
@@ -63,12 +69,15 @@ static int add_weights(struct model *m, bool experts, struct err *e)
 {
     const struct model_fp8_run *r = &m->run.fp8;
     struct model_fp8 *f = m->fp8;
+    int64_t start = f->elements, most = start;
 
     for (int64_t i = 0; i < m->config.layers; i++) {
         int64_t layer = m->part.first + i, here = pass_moe(m, i) ? m->experts.params.experts : 0;
 
         if (layer < r->bf16_start || layer >= m->whole.layers - r->bf16_end)
             continue;
+        if (passes(experts ? &m->experts : &m->dense))
+            f->elements = start;
         for (enum fp8_input k = 0; k < FP8_INPUTS && !experts; k++) {
             f->input[f->n] = (int)i * FP8_INPUTS + k;
             f->way[f->n] = (uint8_t)way_of(m, i, k);
@@ -79,7 +88,9 @@ static int add_weights(struct model *m, bool experts, struct err *e)
             TRY(add_weight(f, &m->experts.params, params_expert(&m->experts.params, i, k / EXPERT_LINEARS,
                                                                 expert_linear[k % EXPERT_LINEARS]), &f->expert_wide, e));
         }
+        most = f->elements > most ? f->elements : most;
     }
+    f->elements = most;
     return 0;
 }
 
@@ -169,7 +180,7 @@ void model_fp8_close(struct model *m)
 void model_fp8_begin(struct model *m, bool again)
 {
     for (int64_t i = 0; m->fp8 && i < m->fp8->n; i++)
-        m->fp8->fresh[i] = again;
+        m->fp8->fresh[i] = again && (m->fp8->fresh[i] || !passes(store_of(m, i)));
 }
 
 int model_fp8_amax(struct model *m, struct err *e)
@@ -313,6 +324,20 @@ static int convert_input(struct model *m, int weight, const void *x, int64_t row
     return device_copy(m->dev, kept(m, weight)->inverse, row_of(m->fp8, weight, FP8_INPUT) + FP8_INVERSE, sizeof(float), e);
 }
 
+/* Makes the room of copies that come and go one for the section of a weight. */
+static void hold(struct model *m, int weight)
+{
+    struct model_fp8 *f = m->fp8;
+    bool experts = weight >= f->dense;
+    int section = model_fp8_param(m, weight)->section;
+
+    if (!passes(store_of(m, weight)) || f->held[experts] == section)
+        return;
+    for (int64_t i = experts ? f->dense : 0; i < (experts ? f->n : f->dense); i++)
+        f->fresh[i] = false;
+    f->held[experts] = section;
+}
+
 /* A weight's copies: as it is, or transposed. */
 static int weight_copy(struct model *m, int weight, bool transposed, const uint8_t **copy, struct err *e)
 {
@@ -320,6 +345,7 @@ static int weight_copy(struct model *m, int weight, bool transposed, const uint8
     const struct param *p = model_fp8_param(m, weight);
     uint8_t *at = f->weights + f->at[weight], *yt = at + p->n;
 
+    hold(m, weight);
     if (!f->fresh[weight]) {
         struct fp8_quantize q = conversion(m, weight, FP8_WEIGHT, store_weight(store_of(m, weight), f->param[weight]),
                                            p->shape[0], p->shape[1], at, m->run.use == MODEL_TRAIN ? yt : NULL, false);

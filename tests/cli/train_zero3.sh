@@ -30,7 +30,7 @@ done
 
 # --deterministic: the same bits for any number of ranks and whatever they share, also with bf16 weights.
 joined() { rm -rf "j$1" && quern-checkpoint join "$1" --save "j$1"; }
-for how in '' '--bf16' '--bf16 --main-params-dtype bf16'; do
+for how in '' '--bf16' '--bf16 --main-params-dtype bf16' '--bf16 --fp8-format hybrid'; do
     # shellcheck disable=SC2086
     {
         check "deterministic $how: one process" quern-train $gpt $how --deterministic --log-file a.jsonl --save a
