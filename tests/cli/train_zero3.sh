@@ -30,7 +30,7 @@ done
 
 # --deterministic: the same bits for any number of ranks and whatever they share, also with bf16 weights.
 joined() { rm -rf "j$1" && quern-checkpoint join "$1" --save "j$1"; }
-for how in '' '--bf16' '--bf16 --main-params-dtype bf16' '--bf16 --fp8-format hybrid'; do
+for how in '' '--bf16' '--bf16 --main-params-dtype bf16'; do
     # shellcheck disable=SC2086
     {
         check "deterministic $how: one process" quern-train $gpt $how --deterministic --log-file a.jsonl --save a
@@ -48,6 +48,16 @@ for how in '' '--bf16' '--bf16 --main-params-dtype bf16' '--bf16 --fp8-format hy
     done
     rm -rf a b c ja jb jc a.jsonl b.jsonl c.jsonl
 done
+
+# FP8 copies of divided weights are those of a layer at a time: the same bits.
+fp8="$gpt --bf16 --fp8-format hybrid --deterministic"
+# shellcheck disable=SC2086
+{
+    check 'FP8: one process' quern-train $fp8 --log-file a.jsonl
+    check 'FP8: two share weights' timeout 100 mpirun --oversubscribe -n 2 quern-train $fp8 $zero3 $beside --log-file b.jsonl
+}
+same 'FP8: the same bits of losses and norms' <(losses a.jsonl) <(losses b.jsonl)
+rm -f a.jsonl b.jsonl
 
 # Gradients that leave a rank in bf16: rounded once, whatever is shared, beside the passes or behind them.
 ranks2="timeout 100 mpirun --oversubscribe -n 2 quern-train $gpt --grad-reduce-in-bf16 --ddp-bucket-size 5000"
