@@ -296,7 +296,7 @@ static void plan(struct model *m, struct carves *k)
     for (int i = 0; i < m->dense.params.n; i++)
         shared += m->dense.params.v[i].summed ? (int64_t)m->dense.params.v[i].n : 0;
     m->shared = shared ? carve(c, shared, sizeof(float)) : NULL;
-    for (int i = 0; m->fp8 && i < (m->part.sequence || mc->experts ? 3 : 2); i++) /* the last is of inputs that are converted again */
+    for (int i = 0; m->fp8 && i < (m->part.sequence || mc->experts ? 3 : 2); i++) /* the last: inputs that are converted again */
         m->fp8->buf[i] = carve(c, n * m->fp8->wide, 1);
 }
 

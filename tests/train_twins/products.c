@@ -178,7 +178,8 @@ static void converted_behind(struct made *m, enum act act, bool glu, bool back, 
     int64_t cols = glu && back ? 2 * f : f, ld = (rows + FP8_WHOLE - 1) / FP8_WHOLE * FP8_WHOLE;
     enum fp8 to = back ? FP8_E5M2 : FP8_E4M3;
     float first[2][2] = {{30, 2}, {30, 2}};
-    struct tensor x = normal(m, DTYPE_BF16, rows * f * (1 + glu), 0, 110, 2, 0), dy = normal(m, DTYPE_BF16, rows * f, 0, 111, 1, 0);
+    struct tensor x = normal(m, DTYPE_BF16, rows * f * (1 + glu), 0, 110, 2, 0);
+    struct tensor dy = normal(m, DTYPE_BF16, rows * f, 0, 111, 1, 0);
     struct tensor mid = result(m, DTYPE_BF16, rows * cols, 0), q[2][2], cells[2], sums[2];
     char s[80];
 
@@ -194,7 +195,8 @@ static void converted_behind(struct made *m, enum act act, bool glu, bool back, 
             struct fp8_quantize p = {
                 .rows = rows, .cols = cols, .to = to, .dt = DTYPE_BF16, .x = k ? y : in, .y = on(m, w, &q[k][0]),
                 .yt = on(m, w, &q[k][1]), .scale = cell, .amax = cell + 1, .yt_ld = ld,
-                .colsum = back ? on(m, w, &sums[k]) : NULL, .act = k ? ACT_NONE : act, .glu = !k && glu, .dy = !k && back ? d : NULL,
+                .colsum = back ? on(m, w, &sums[k]) : NULL, .act = k ? ACT_NONE : act,
+                .glu = !k && glu, .dy = !k && back ? d : NULL,
             };
             if (k && glu)
                 CHECK(m, back ? o->glu_bwd(DEV(m, w), DTYPE_BF16, act, y, d, in, rows, f, &m->e)
