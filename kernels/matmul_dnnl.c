@@ -7,7 +7,9 @@
 
 /* fp32 goes through sgemm, which needs no plan.  bf16 goes through matmul primitives: making
  * one takes a millisecond and holds generated code, so they are kept by shape. */
-enum { MAX_PLANS = 256, SCRATCH_ALIGN = 64 };
+/* More plans than a product of groups can want at once: 43 numbers of rows (matmul_dnnl_rows of an int32_t), overwriting and
+ * adding, of pieces that are cut short by one end, the other, both or none. */
+enum { MAX_PLANS = 384, SCRATCH_ALIGN = 64 };
 
 struct key {
     int64_t m, n, k, lda, ldb, ldc;
