@@ -9,6 +9,7 @@
 
 #include "base/isa.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/tool.h"
 #include "comm/message.h"
 #include "kernels/cuda.h"
@@ -107,6 +108,7 @@ static void put_machine(struct report *r, int threads)
     put_text(r, "instruction_set", isa_name(isa_best()));
     put_number(r, "threads", (uint64_t)threads);
     put_bytes(r, "memory", (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
+    put_bytes(r, "memory_limit", limits_memory());
     available = proc_value("/proc/meminfo", "MemAvailable", text, sizeof text);
     put_bytes(r, "memory_available", available ? strtoull(available, NULL, 10) * 1024 : 0);
     if (uname(&u) == 0) {

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/node.h"
 #include "base/tool.h"
@@ -365,7 +365,7 @@ static int verify(const struct tool *t, const struct tokenizer *tok, char **path
 
 static uint64_t half_of_memory(void)
 {
-    uint64_t half = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t half = limits_memory() / 2;
 
     return half > TRAIN_MEMORY_MIN ? half : TRAIN_MEMORY_MIN;
 }
@@ -479,7 +479,7 @@ int main(int argc, char **argv)
         OPT_STR(0, "vocab-merges", &o.folder, "FOLDER", "where vocab.json and merges.txt go"),
         OPT_STR(0, "ranks", &o.ranks, "FILE", "where tiktoken's ranks go"),
         OPT_SIZE(0, "memory", &o.memory, 0, INT64_MAX,
-                 "memory to take, from 64M; the rest is on disk; 0: half of the machine's"),
+                 "memory to take, from 64M; the rest is on disk; 0: half of what the machine, the container and ulimit allow"),
         OPT_STR(0, "tmp", &o.tmp, "DIR",
                 "for temporary files, up to 40 times the bytes of distinct words; TMPDIR or /tmp otherwise"),
         TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
