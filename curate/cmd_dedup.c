@@ -3,7 +3,7 @@
 
 #include "curate/dedup/dedup_ranks.h"
 #include "curate/stream/driver.h"
-#include "curate/stream/stages.h"
+#include "curate/plan/stages.h"
 
 static struct tool tool = {
     .name = "dedup",

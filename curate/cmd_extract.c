@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "curate/stream/driver.h"
-#include "curate/archive/extract.h"
+#include "curate/extract/extract.h"
 
 static int run(const struct tool *t, const struct extract_conf *x, struct driver_conf *c, int n, char **argv)
 {

@@ -10,7 +10,7 @@
 #define CURATE_DEDUP_RANKS_H
 
 #include "comm/comm.h"
-#include "curate/stream/stages.h"
+#include "curate/plan/stages.h"
 
 /* Makes the stage k with its settings conf, for this rank of c.  Its resolve is called by all ranks.
  * ERR_ARG, ERR_UNSUPPORTED: a kind or setting that several ranks do not do. */

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "curate/text/chars.h"
-#include "curate/archive/digest.h"
+#include "base/digest.h"
 #include "curate/text/py_chars.h"
 
 /* Room for n words and as many hashes. */

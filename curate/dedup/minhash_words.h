@@ -2,13 +2,13 @@
  *
  * text-dedup 0.4: the text in lower case (Python's), every character that is not \w a space, and
  * words between single spaces, empty ones too; the low 32 bits of XXH3-64.
- * RedPajama-Data v2 (app/src/dedupe): words of the normalised text (curate/filter/rpv2_text.h); the first
+ * RedPajama-Data v2 (app/src/dedupe): words of the normalised text (curate/text/rpv2_text.h); the first
  * four bytes of SHA-1 as a little-endian number.
  */
 #ifndef CURATE_MINHASH_WORDS_H
 #define CURATE_MINHASH_WORDS_H
 
-#include "curate/filter/rpv2_text.h"
+#include "curate/text/rpv2_text.h"
 
 /* Zero-initialise to start. */
 struct minhash_words {

@@ -2,7 +2,7 @@
 
 #include <unicode/uchar.h>
 
-#include "curate/filter/filter_phrase.h"
+#include "curate/text/phrase.h"
 #include "curate/text/uax29.h"
 
 /* What is to become of a line: it stays, goes, or stays as *line then is (in scratch).

@@ -2,7 +2,7 @@
  * C4QualityFilter.  Unlike the others it also removes lines. */
 #include <unicode/uchar.h>
 
-#include "curate/filter/filter_phrase.h"
+#include "curate/text/phrase.h"
 #include "curate/filter/filter_preset.h"
 
 enum { LONG_WORD, NO_TERMINAL, FEW_WORDS, LOREM_IPSUM, JAVASCRIPT, CURLY_BRACKET, POLICY, SENTENCES, CITATIONS,

@@ -1,6 +1,6 @@
 /* The Gopher and C4 taggers of dolma 1.2 (taggers/gopher.py, taggers/c4.py) with the
  * thresholds of Dolma v1.5 (configs/dolma-v1_5/mixing/cc-head.yaml). */
-#include "curate/filter/filter_phrase.h"
+#include "curate/text/phrase.h"
 #include "curate/filter/filter_preset.h"
 
 enum { PART_WORDS = 1, PART_LINES = 2, PART_GRAMS = 4, PART_C4 = 8 };

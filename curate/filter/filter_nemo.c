@@ -2,7 +2,7 @@
  * (heuristic_filter_english_pipeline.yaml): nemo_curator/stages/text/filters/heuristic/. */
 #include <unicode/uchar.h>
 
-#include "curate/filter/filter_phrase.h"
+#include "curate/text/phrase.h"
 #include "curate/filter/filter_preset.h"
 
 enum { PART_LINES = 1, PART_PARAGRAPHS = 2, PART_WORDS = 4, PART_GRAMS = 8, PART_URLS = 16 };

@@ -4,7 +4,7 @@
  * Gopher (Rae et al. 2021) where a signal has Gopher's meaning; the others are off. */
 #include "curate/filter/filter_preset.h"
 #include "curate/filter/filter_lists.h"
-#include "curate/filter/rpv2_text.h"
+#include "curate/text/rpv2_text.h"
 
 enum { PART_TEXT = 1, PART_TYPES = 2, PART_GRAMS = 4 };
 

@@ -9,7 +9,7 @@
 #include "base/near.h"
 #include "base/opt_map.h"
 #include "base/tool.h"
-#include "curate/archive/walk.h"
+#include "curate/extract/walk.h"
 
 /* The two keys whose values are not words. */
 static const char input_key[] = "input", stages_key[] = "stages";

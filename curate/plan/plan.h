@@ -7,8 +7,8 @@
 #define CURATE_PLAN_H
 
 #include "base/file.h"
-#include "curate/archive/extract.h"
-#include "curate/stream/stages.h"
+#include "curate/extract/extract.h"
+#include "curate/plan/stages.h"
 
 struct plan_stage {
     const struct stage_kind *kind;

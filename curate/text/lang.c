@@ -107,7 +107,7 @@ uint64_t lang_stop_words(const struct lang *l, struct span word)
 static const struct {
     const char *code, *words;
 } rpv2[] = {
-#include "curate/filter/rpv2_stop_words.inc"
+#include "curate/text/rpv2_stop_words.inc"
 };
 enum { N_RPV2 = sizeof rpv2 / sizeof *rpv2 };
 static struct word_set sets[N_RPV2];

@@ -1,5 +1,5 @@
 /* Letters that the phrases share, at every place of a text. */
-#include "curate/filter/filter_phrase.h"
+#include "curate/text/phrase.h"
 #include "curate/text/phrase_simd.h"
 
 /* Of five bytes in small letters ("cart" never begins a phrase): which phrase they may belong to.  The Kelvin sign may

@@ -1,4 +1,4 @@
-/* curate/text/phrase_simd.h -- the loop of phrase_simd.c, for filter_phrase.c. */
+/* curate/text/phrase_simd.h -- the loop of phrase_simd.c, for phrase.c. */
 #ifndef CURATE_PHRASE_SIMD_H
 #define CURATE_PHRASE_SIMD_H
 

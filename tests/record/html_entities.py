@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes curate/html/html_entities.inc: the named character references of the HTML standard,
+"""Writes curate/text/html_entities.inc: the named character references of the HTML standard,
 as Python's html.entities has them.  Run from the repository root."""
 from html.entities import html5
 
@@ -13,7 +13,7 @@ for n in names:
         line = ""
     line += (" " if line else "") + item
 lines.append(line)
-with open("curate/html/html_entities.inc", "w") as f:
-    f.write("/* curate/html/html_entities.inc -- named character references, in byte order: name, UTF-8,\n"
+with open("curate/text/html_entities.inc", "w") as f:
+    f.write("/* curate/text/html_entities.inc -- named character references, in byte order: name, UTF-8,\n"
             " * whether it may stand without a semicolon.  Written by tests/record/html_entities.py. */\n")
     f.write("\n".join(lines) + "\n")

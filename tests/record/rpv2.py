@@ -27,7 +27,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 NO_PUNCT = {ord(c): None for c in string.punctuation}
 BULLETS = tuple("\u2022\u2023\u25b6\u25c0\u25e6\u25a0\u25a1\u25aa\u25ab\u2013")
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
-STOP = set(re.search(r'\{"en",(.*?)\}', open(ROOT + "/curate/filter/rpv2_stop_words.inc").read(), re.S)[1]
+STOP = set(re.search(r'\{"en",(.*?)\}', open(ROOT + "/curate/text/rpv2_stop_words.inc").read(), re.S)[1]
            .replace('"', " ").split())
 BAD = {x.strip() for x in open(ROOT + "/tests/data/filter/bad.txt") if not x.startswith("#")}
 

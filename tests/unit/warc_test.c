@@ -9,7 +9,7 @@
 #include <libdeflate.h>
 #include <zstd.h>
 
-#include "curate/archive/digest.h"
+#include "base/digest.h"
 #include "curate/archive/warc.h"
 
 enum { MAX_BLOCK = 1 << 20 };

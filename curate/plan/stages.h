@@ -1,4 +1,4 @@
-/* curate/stream/stages.h -- the table of all stages, by which a plan finds them.
+/* curate/plan/stages.h -- the table of all stages, by which a plan finds them.
  *
  * A stage's own header has its settings (struct x_conf), their defaults (x_conf_init),
  * their options (X_OPTS) and x_stage_open; a command uses those directly.  Here they

@@ -1,4 +1,4 @@
-#include "curate/stream/stages.h"
+#include "curate/plan/stages.h"
 
 #include "curate/language/classify.h"
 #include "curate/clean/clean.h"

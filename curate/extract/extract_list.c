@@ -1,8 +1,8 @@
 #include <inttypes.h>
 
 #include "base/utf8.h"
-#include "curate/archive/digest.h"
-#include "curate/archive/extract.h"
+#include "base/digest.h"
+#include "curate/extract/extract.h"
 #include "curate/archive/page.h"
 
 struct lister {

@@ -1,9 +1,9 @@
-/* curate/filter/filter_phrase.h -- phrases in a text, whatever their case.
+/* curate/text/phrase.h -- phrases in a text, whatever their case.
  *
  * Inside the filter only.  As Python's `phrase in text.lower()`.
  */
-#ifndef CURATE_FILTER_PHRASE_H
-#define CURATE_FILTER_PHRASE_H
+#ifndef CURATE_PHRASE_H
+#define CURATE_PHRASE_H
 
 #include "base/mem.h"
 

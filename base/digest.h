@@ -1,7 +1,7 @@
-/* curate/archive/digest.h -- SHA-1 as archives state it: "sha1:" and base32, hexadecimal or
+/* base/digest.h -- SHA-1 as archives state it: "sha1:" and base32, hexadecimal or
  * base64. */
-#ifndef CURATE_DIGEST_H
-#define CURATE_DIGEST_H
+#ifndef BASE_DIGEST_H
+#define BASE_DIGEST_H
 
 #include <stdint.h>
 

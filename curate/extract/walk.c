@@ -1,4 +1,4 @@
-#include "curate/archive/walk.h"
+#include "curate/extract/walk.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* curate/archive/extract.h -- the source of documents that reads archives, HTML files, LaTeX and
+/* curate/extract/extract.h -- the source of documents that reads archives, HTML files, LaTeX and
  * exports of wikis.
  *
  * Reading goes in order: records are taken from the archives and judged by their
@@ -53,7 +53,7 @@ void extract_conf_init(struct extract_conf *c);
     OPT_HEAD("Archives"),                                                                                     \
     OPT_FLAG(0, "verify-digests", &(c).verify, "records whose SHA-1 is not the one they state are bad")
 
-/* Opens a source over files and folders (curate/archive/walk.h); "-" is standard input, as is no
+/* Opens a source over files and folders (curate/extract/walk.h); "-" is standard input, as is no
  * operand at all.  ERR_IO: an operand is missing.  Release with extract_close. */
 int extract_open(struct source *s, const struct extract_conf *c, char *const *paths, int n, struct err *e);
 void extract_close(struct source *s);

@@ -1,4 +1,4 @@
-/* curate/archive/walk.h -- the files that operands stand for.
+/* curate/extract/walk.h -- the files that operands stand for.
  *
  * A folder stands for all files in it and below, in byte order of their paths; names
  * that begin with a dot are passed over, links to folders are not followed.  Anything

@@ -1,4 +1,4 @@
-#include "curate/filter/rpv2_text.h"
+#include "curate/text/rpv2_text.h"
 
 #include <pthread.h>
 #include <stdlib.h>

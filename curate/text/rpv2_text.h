@@ -1,4 +1,4 @@
-/* curate/filter/rpv2_text.h -- a text as RedPajama-Data v2 looks at it.
+/* curate/text/rpv2_text.h -- a text as RedPajama-Data v2 looks at it.
  *
  * Two forms.  The raw text: its lines (each with its newline) and its words, which are
  * runs of word characters (Python's \w: letters, numbers, the underscore) and runs of

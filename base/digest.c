@@ -1,4 +1,4 @@
-#include "curate/archive/digest.h"
+#include "base/digest.h"
 
 #include <strings.h>
 

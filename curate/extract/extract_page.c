@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "curate/archive/digest.h"
-#include "curate/archive/extract_format.h"
+#include "base/digest.h"
+#include "curate/extract/extract_format.h"
 
 /* A page on its way from reading to extraction; the spans lie behind the struct, a long block by itself. */
 struct page_item {

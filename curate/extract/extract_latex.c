@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "curate/latex/extract_latex.h"
+#include "curate/extract/extract_latex.h"
 #include "curate/archive/tar.h"
 
 /* ---- telling ---- */

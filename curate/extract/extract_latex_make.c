@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "curate/latex/extract_latex.h"
+#include "curate/extract/extract_latex.h"
 #include "curate/archive/tar.h"
 
 struct latex_maker {

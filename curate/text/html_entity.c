@@ -7,7 +7,7 @@ static const struct {
     const char *name, *value;
     bool bare; /* may stand without a semicolon */
 } entities[] = {
-#include "curate/html/html_entities.inc"
+#include "curate/text/html_entities.inc"
 };
 enum { N_ENTITIES = sizeof entities / sizeof *entities, BARE_MAX = 6, NAME_MAX_LEN = 32 };
 

@@ -1,4 +1,4 @@
-/* curate/archive/extract_format.h -- a format that `extract` reads: how its files are told, taken
+/* curate/extract/extract_format.h -- a format that `extract` reads: how its files are told, taken
  * apart and made into documents.  For extract.c and the formats only; the table of all
  * formats is in extract.c.
  *
@@ -8,7 +8,7 @@
 #ifndef CURATE_EXTRACT_FORMAT_H
 #define CURATE_EXTRACT_FORMAT_H
 
-#include "curate/archive/extract.h"
+#include "curate/extract/extract.h"
 #include "curate/archive/page.h"
 
 /* What is counted for --stats.  The first two are the readers'; the others are counted by

@@ -1,4 +1,4 @@
-#include "curate/archive/extract.h"
+#include "curate/extract/extract.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
-#include "curate/archive/extract_format.h"
-#include "curate/archive/walk.h"
+#include "curate/extract/extract_format.h"
+#include "curate/extract/walk.h"
 
 enum { HEAD_ROOM = 64 << 10 }; /* of a block beyond the page itself: the HTTP head */
 

@@ -1,9 +1,9 @@
-/* curate/latex/extract_latex.h -- between reading LaTeX's files and making documents of them.  Inside
+/* curate/extract/extract_latex.h -- between reading LaTeX's files and making documents of them.  Inside
  * extract_latex*.c only. */
 #ifndef CURATE_EXTRACT_LATEX_H
 #define CURATE_EXTRACT_LATEX_H
 
-#include "curate/archive/extract_format.h"
+#include "curate/extract/extract_format.h"
 #include "curate/latex/latex.h"
 
 enum { LATEX_MEMBERS_MAX = 10000, LATEX_EPRINT_MAX = 4 }; /* an e-print: files, and bytes in --max-page-bytes */
@@ -25,7 +25,7 @@ struct latex_item {
 /* Whether \input may name such a file of an e-print: no picture, table of data, class ... */
 bool latex_may_be_input(struct span name);
 
-/* The format's maker (curate/archive/extract_format.h): a thread's state, and a document of an item. */
+/* The format's maker (curate/extract/extract_format.h): a thread's state, and a document of an item. */
 int latex_maker_open(const struct extract_conf *c, struct extract_counts *n, void **maker, struct err *e);
 void latex_maker_close(void *maker);
 int latex_make(void *maker, const struct extract_item *item, struct doc *d, struct verdict *v, struct err *e);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "curate/archive/extract_format.h"
+#include "curate/extract/extract_format.h"
 #include "curate/wiki/wiki_dump.h"
 #include "curate/wiki/wiki_site.h"
 #include "curate/wiki/wikitext.h"

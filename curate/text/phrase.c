@@ -1,4 +1,4 @@
-#include "curate/filter/filter_phrase.h"
+#include "curate/text/phrase.h"
 
 #include "curate/text/phrase_simd.h"
 
