@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/pool.h"
+#include "base/progress.h"
 
 /* "quern-filter" and "quern filter"; of quern itself both are "quern". */
 static char program[64], command[64];
@@ -120,6 +121,7 @@ int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, in
         return -1;
     }
     log_init(program, t->quiet ? LOG_ERROR : t->verbose ? LOG_DEBUG : LOG_INFO);
+    progress_init(program, (enum progress_form)t->progress);
     if (!t->help && !t->man && !t->version)
         return n;
     if (t->version) {
@@ -152,7 +154,7 @@ int tool_usage(const struct tool *t, const char *fmt, ...)
 
 int tool_fail(const struct tool *t, const struct err *e)
 {
-    log_progress_end();
+    progress_end();
     log_skipped_end();
     if (e->code == ERR_ARG)
         return tool_usage(t, "%s", e->msg);
@@ -163,7 +165,7 @@ int tool_fail(const struct tool *t, const struct err *e)
 int tool_end(const struct tool *t, int code)
 {
     (void)t;
-    log_progress_end();
+    progress_end();
     log_skipped_end();
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout)) {

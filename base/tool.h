@@ -6,6 +6,7 @@
 #define BASE_TOOL_H
 
 #include "base/opt.h"
+#include "base/progress.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,6 +29,7 @@ struct tool {
     const char *example; /* command lines that work when pasted, a line each */
     bool help, man, version, quiet, verbose;
     int64_t jobs;
+    int progress; /* enum progress_form */
 };
 
 /* The options that every command has.  Put it last in the table, before OPT_END. */
@@ -38,6 +40,8 @@ struct tool {
     OPT_FLAG('V', "version", &(t).version, "print the version"),               \
     OPT_FLAG('q', "quiet", &(t).quiet, "print errors only"),                   \
     OPT_FLAG('v', "verbose", &(t).verbose, "say more")
+/* For a tool that calls progress_show. */
+#define TOOL_PROGRESS(t) OPT_ENUM(0, "progress", &(t).progress, PROGRESS_WORDS, PROGRESS_HELP)
 #define TOOL_JOBS(t)                                                           \
     OPT_INT('j', "jobs", &(t).jobs, 0, 4096, "threads; 0: all processors; the output is the same for any N")
 
