@@ -150,6 +150,9 @@ gpu-bench: $B/bench/gpu_bench $B/bench/gpu_train_bench $B/lib/quern-cuda.so     
 	$B/bench/gpu_bench 60; \
 	if ! python3 -c 'import torch' 2>/dev/null; then echo "no python3 with torch here: no peer"; \
 	elif [ $$(left 0) -gt 40 ]; then timeout $$(left 0) python3 bench/gpu_torch.py $$(left 45) || echo "# the peer ended early"; fi
+VERSION = $(shell sed -n 's/.*QUERN_VERSION "\(.*\)"/\1/p' base/version.h)
+dist:                                       ## quern-VERSION.tar.gz of the commit that is checked out
+	git archive --prefix=quern-$(VERSION)/ -o quern-$(VERSION).tar.gz HEAD
 install: all                                ## commands and man pages under PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install $(BINS) $(DESTDIR)$(PREFIX)/bin
@@ -260,6 +263,8 @@ $B/bench/%_bench: $B/bench/%_bench.c.o $(ARCHIVES)
 $B/%.c.o: %.c $B/flags
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 $B/kernels/cmd_doctor.c.o: CPPFLAGS += '-DQUERN_LIBRARIES="$(foreach l,$(LIBS),$l=$(HAVE_$l))"'
+$B/base/version.c.o: CPPFLAGS += '-DQUERN_COMMIT="$(COMMIT)"'
+$B/base/version.c.o: $B/commit
 $B/%.cpp.o: %.cpp $B/flags
 	@mkdir -p $(@D); $(CXX) $(CPPFLAGS) $(CXXFLAGS) -c $< -o $@
 define isa
@@ -281,5 +286,10 @@ archives: $(ARCHIVES)
 FLAGS = $(CC) $(CXX) $(NVALL) $(SIMTFLAGS) $(CPPFLAGS) $(CFLAGS) $(CXXFLAGS) $(MISSING)
 ifneq ($(file <$B/flags),$(FLAGS))
 $(shell mkdir -p $B)$(file >$B/flags,$(FLAGS))
+endif
+# The commit, of git, else of .commit, into which git archive writes it; a changed one rebuilds a file of a line.
+COMMIT := $(shell if [ -e .git ]; then git describe --always --dirty --abbrev=7 --exclude='*' 2>/dev/null; else sed -n '/^[0-9a-f]*$$/p' .commit; fi)
+ifneq ($(file <$B/commit),$(COMMIT))
+$(shell mkdir -p $B)$(file >$B/commit,$(COMMIT))
 endif
 -include $(shell find $B -name '*.d' 2>/dev/null)

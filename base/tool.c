@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "base/progress.h"
+#include "base/version.h"
 
 /* "quern-filter" and "quern filter"; of quern itself both are "quern". */
 static char program[64], command[64];
@@ -125,7 +126,7 @@ int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, in
     if (!t->help && !t->man && !t->version)
         return n;
     if (t->version) {
-        printf("%s %s\n", program, QUERN_VERSION);
+        printf("%s %s%s%s%s\n", program, QUERN_VERSION, quern_commit[0] ? " (" : "", quern_commit, quern_commit[0] ? ")" : "");
     } else {
         t->help = false; /* so that the defaults shown are the tool's */
         if (t->man)

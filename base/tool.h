@@ -12,8 +12,6 @@
 extern "C" {
 #endif
 
-#define QUERN_VERSION "0.1.0"
-
 enum tool_exit {
     EXIT_FINE = 0,     /* all well */
     EXIT_SOME_BAD = 1, /* done, but some records were bad and were skipped */

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/tool.h"
+#include "base/version.h"
 #include "tokenize/jobs.h"
 
 static struct {

@@ -8,7 +8,7 @@
 
 #include "base/near.h"
 #include "base/opt_map.h"
-#include "base/tool.h"
+#include "base/version.h"
 #include "curate/extract/walk.h"
 
 /* The two keys whose values are not words. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "base/tool.h"
+#include "base/version.h"
 #include "curate/report/corpus_stats.h"
 #include "curate/report/text_table.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/json_shim.h"
-#include "base/tool.h"
+#include "base/version.h"
 #include "curate/report/reject.h"
 #include "curate/report/report_page.h"
 

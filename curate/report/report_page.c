@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/tool.h"
+#include "base/version.h"
 #include "base/utf8.h"
 #include "curate/report/reject.h"
 #include "curate/report/rules.h"

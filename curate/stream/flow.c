@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/version.h"
 
 int flows_init(struct flows *t, int n_stages)
 {

@@ -18,7 +18,8 @@ has 'is guessed' err "did you mean 'tokenize'?"
 status 'quern help COMMAND' 0 quern help clean
 has 'is its help' out 'usage: quern clean'
 status 'quern --version' 0 quern --version
-equal 'is of quern' "$(sed 's/ .*//' out)" quern
+mv out version
+check 'is of quern, with the commit if it is known' grep -qE '^quern [0-9]+[.][0-9]+[.][0-9]+( [(][0-9a-f]{7,40}(-dirty)?[)])?$' version
 status 'a misspelt option' 2 quern clean --blank-line 1
 has 'is guessed' err "unknown option '--blank-line'; did you mean '--blank-lines'?"
 printf '\xEF\xBB\xBF{"id":"1","text":"a"}\n<p>\n' >marked.jsonl
@@ -27,6 +28,17 @@ equal 'the marked line is read' "$(cat out)" '{"id":"1","text":"a"}'
 has 'what HTML is is said' err 'quern extract reads that'
 status 'quern COMMAND runs quern-COMMAND' 0 quern clean --version
 has 'with its version' out quern-clean
+
+# The commit: of git, else as git archive writes it; a new one compiles one file again.
+makes() { MAKEFLAGS='' make -C "$ROOT" --no-print-directory B="$B" HAVE_CUDA=0 "$@"; }
+makes -n -W "$B/commit" all | grep -e ' -c ' | grep -o '[a-z_/]*[.]c ' >compiled
+equal 'another commit compiles one file again' "$(cat compiled)" 'base/version.c '
+if [ -e "$ROOT/.git" ]; then
+    git -C "$ROOT" archive HEAD .commit | tar -xO >commit
+    check 'an archive of git carries the commit' grep -qxE '[0-9a-f]{7,40}' commit
+else
+    echo 'no git here: archives not looked at'
+fi
 
 status 'make install' 0 make -C "$ROOT" --no-print-directory -s install B="$B" PREFIX="$T/usr"
 status 'what was installed runs' 0 "$T/usr/bin/quern" clean --version

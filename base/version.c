@@ -1,0 +1,3 @@
+#include "base/version.h"
+
+const char quern_commit[] = QUERN_COMMIT;
