@@ -30,6 +30,18 @@ enum opt_type {
     OPT_TYPE_LIST    /* struct opt_list: given several times, kept in order */
 };
 
+/* What the value of an option, or an operand, names: for the account of a run's files (base/run_files.h) and for completion. */
+enum opt_names {
+    OPT_NAMES_NOTHING,
+    OPT_NAMES_INPUT,      /* a file that is read */
+    OPT_NAMES_TAGGED,     /* the same, perhaps with a word and a colon in front */
+    OPT_NAMES_PREFIX,     /* an indexed dataset that is read: NAME.bin and NAME.idx */
+    OPT_NAMES_OUTPUT,     /* a file that is written */
+    OPT_NAMES_DOCUMENTS,  /* the same, for JSON lines that go to standard output where no file is named */
+    OPT_NAMES_OUT_PREFIX, /* an indexed dataset that is written */
+    OPT_NAMES_FOLDER
+};
+
 /* A growing list of strings that point into argv.  Release with opt_list_free.
  * opt_list_add: ERR_NOMEM. */
 struct opt_list {
@@ -53,17 +65,25 @@ struct opt {
     int64_t min, max;
     double fmin, fmax;
     bool *given; /* set to true when the option is given; may be NULL */
+    enum opt_names names;
 };
 
-#define OPT_HEAD(h)                          {OPT_TYPE_HEAD, 0, "", 0, h, 0, 0, 0, 0, 0, 0}
-#define OPT_FLAG(l, n, v, h)                 {OPT_TYPE_FLAG, l, n, 0, h, v, 0, 0, 0, 0, 0}
-#define OPT_STR(l, n, v, a, h)               {OPT_TYPE_STR, l, n, a, h, v, 0, 0, 0, 0, 0}
-#define OPT_INT(l, n, v, lo, hi, h)          {OPT_TYPE_INT, l, n, "N", h, v, lo, hi, 0, 0, 0}
-#define OPT_SIZE(l, n, v, lo, hi, h)         {OPT_TYPE_SIZE, l, n, "SIZE", h, v, lo, hi, 0, 0, 0}
-#define OPT_NUM(l, n, v, lo, hi, h)          {OPT_TYPE_NUM, l, n, "X", h, v, 0, 0, lo, hi, 0}
-#define OPT_ENUM(l, n, v, words, h)          {OPT_TYPE_ENUM, l, n, words, h, v, 0, 0, 0, 0, 0}
-#define OPT_LIST(l, n, v, a, h)              {OPT_TYPE_LIST, l, n, a, h, v, 0, 0, 0, 0, 0}
-#define OPT_END                              {OPT_TYPE_END, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define OPT_HEAD(h)                          {OPT_TYPE_HEAD, 0, "", 0, h, 0, 0, 0, 0, 0, 0, OPT_NAMES_NOTHING}
+#define OPT_FLAG(l, n, v, h)                 {OPT_TYPE_FLAG, l, n, 0, h, v, 0, 0, 0, 0, 0, OPT_NAMES_NOTHING}
+#define OPT_STR(l, n, v, a, h)               OPT_FILE(l, n, v, a, h, OPT_NAMES_NOTHING)
+#define OPT_INT(l, n, v, lo, hi, h)          {OPT_TYPE_INT, l, n, "N", h, v, lo, hi, 0, 0, 0, OPT_NAMES_NOTHING}
+#define OPT_SIZE(l, n, v, lo, hi, h)         {OPT_TYPE_SIZE, l, n, "SIZE", h, v, lo, hi, 0, 0, 0, OPT_NAMES_NOTHING}
+#define OPT_NUM(l, n, v, lo, hi, h)          {OPT_TYPE_NUM, l, n, "X", h, v, 0, 0, lo, hi, 0, OPT_NAMES_NOTHING}
+#define OPT_ENUM(l, n, v, words, h)          {OPT_TYPE_ENUM, l, n, words, h, v, 0, 0, 0, 0, 0, OPT_NAMES_NOTHING}
+#define OPT_LIST(l, n, v, a, h)              OPT_FILES(l, n, v, a, h, OPT_NAMES_NOTHING)
+/* A string, or a list of them, that names files: use one of these for every file, so that no run overwrites what it reads. */
+#define OPT_IN(l, n, v, a, h)                OPT_FILE(l, n, v, a, h, OPT_NAMES_INPUT)
+#define OPT_IN_LIST(l, n, v, a, h)           OPT_FILES(l, n, v, a, h, OPT_NAMES_INPUT)
+#define OPT_OUT(l, n, v, a, h)               OPT_FILE(l, n, v, a, h, OPT_NAMES_OUTPUT)
+#define OPT_FOLDER(l, n, v, a, h)            OPT_FILE(l, n, v, a, h, OPT_NAMES_FOLDER)
+#define OPT_FILE(l, n, v, a, h, names)       {OPT_TYPE_STR, l, n, a, h, v, 0, 0, 0, 0, 0, names}
+#define OPT_FILES(l, n, v, a, h, names)  {OPT_TYPE_LIST, l, n, a, h, v, 0, 0, 0, 0, 0, names}
+#define OPT_END                              {OPT_TYPE_END, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, OPT_NAMES_NOTHING}
 
 /* Parses argv[1..]: GNU style, options and operands mixed, "--" ends options, "-"
  * is an operand.  Operands are moved to argv[1..] in order; their number comes back,

@@ -85,7 +85,7 @@ static int run_train(int argc, char **argv)
     struct classify_train_conf conf;
     const char *output = NULL;
     const struct opt opts[] = {
-        OPT_STR('o', "output", &output, "FILE", "write the model here"),
+        OPT_OUT('o', "output", &output, "FILE", "write the model here"),
         OPT_HEAD("Documents"),
         CLASSIFY_TRAIN_OPTS(conf),
         OPT_HEAD("Reading"),

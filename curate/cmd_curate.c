@@ -71,9 +71,9 @@ int main(int argc, char **argv)
     const struct opt opts[] = {
         OPT_HEAD("In place of what the plan says"),
         OPT_STR('o', "output", &output, "FILE|FOLDER/", "where documents go"),
-        OPT_STR(0, "rejects", &rejects, "FILE", "write a JSON line for each dropped document"),
-        OPT_STR(0, "stats", &stats, "FILE", "write counts as JSON"),
-        OPT_STR(0, "work", &work, "FOLDER", "what a killed run goes on from; the default is OUTPUT.work"),
+        OPT_OUT(0, "rejects", &rejects, "FILE", "write a JSON line for each dropped document"),
+        OPT_OUT(0, "stats", &stats, "FILE", "write counts as JSON"),
+        OPT_FOLDER(0, "work", &work, "FOLDER", "what a killed run goes on from; the default is OUTPUT.work"),
         OPT_HEAD("Run"),
         OPT_FLAG(0, "check", &check, "check the plan, show its settings, and stop"),
         CURATE_OPTS(c),

@@ -109,15 +109,15 @@ int main(int argc, char **argv)
     struct report_conf conf = {.examples = 3};
     struct args a = {0};
     const struct opt opts[] = {
-        OPT_LIST('s', "stats", &a.stats, "FILE", "statistics of a stage or a plan; give it for each"),
-        OPT_LIST('r', "rejects", &a.rejects, "FILE", "account of dropped documents; give it for each"),
-        OPT_LIST('i', "input", &a.input, "FILE", "documents that went in; give it for each"),
-        OPT_LIST('d', "docs", &a.docs, "FILE", "documents that were kept; give it for each"),
-        OPT_LIST(0, "other-stats", &a.other, "FILE", "statistics of another run, to stand beside this one; give it for each"),
-        OPT_LIST(0, "curves", &a.curves, "FILE", "log of quern train --log-file; give it for each run"),
+        OPT_IN_LIST('s', "stats", &a.stats, "FILE", "statistics of a stage or a plan; give it for each"),
+        OPT_IN_LIST('r', "rejects", &a.rejects, "FILE", "account of dropped documents; give it for each"),
+        OPT_IN_LIST('i', "input", &a.input, "FILE", "documents that went in; give it for each"),
+        OPT_IN_LIST('d', "docs", &a.docs, "FILE", "documents that were kept; give it for each"),
+        OPT_IN_LIST(0, "other-stats", &a.other, "FILE", "statistics of another run, to stand beside this one; give it for each"),
+        OPT_IN_LIST(0, "curves", &a.curves, "FILE", "log of quern train --log-file; give it for each run"),
         OPT_INT(0, "examples", &conf.examples, 0, 1000, "examples for each rule"),
         OPT_STR(0, "title", &conf.title, "TEXT", "heading of the page"),
-        OPT_STR('o', "output", &a.output, "FILE", "write the page here"),
+        OPT_OUT('o', "output", &a.output, "FILE", "write the page here"),
         TOOL_OPTS(t),
         TOOL_JOBS(t),
         OPT_END,

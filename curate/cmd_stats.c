@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     const struct opt opts[] = {
         CORPUS_OPTS(conf),
         OPT_FLAG(0, "json", &json, "print JSON"),
-        OPT_STR('o', "output", &output, "FILE", "write here"),
+        OPT_OUT('o', "output", &output, "FILE", "write here"),
         TOOL_OPTS(t),
         TOOL_JOBS(t),
         OPT_END,

@@ -103,8 +103,8 @@ int main(int argc, char **argv)
     };
     struct args a = {.follow = true};
     const struct opt opts[] = {
-        OPT_LIST('r', "rejects", &a.rejects, "FILE", "account of dropped documents; give it for each"),
-        OPT_LIST('d', "docs", &a.docs, "FILE", "documents that were kept; give it for each"),
+        OPT_IN_LIST('r', "rejects", &a.rejects, "FILE", "account of dropped documents; give it for each"),
+        OPT_IN_LIST('d', "docs", &a.docs, "FILE", "documents that were kept; give it for each"),
         OPT_FLAG(0, "follow", &a.follow, "look for survivors too; may read the accounts more than once"),
         OPT_FLAG(0, "json", &a.json, "print a line of JSON for each id"),
         TOOL_OPTS(t),

@@ -143,7 +143,7 @@ int main(int argc, char **argv)
                    "quern tokenize --tokenizer tokenizer.json --append-eod --output-prefix mill docs.jsonl",
     };
     const struct opt opts[] = {
-        OPT_STR(0, "tokenizer", &o.tokenizer, "PATH", "as for quern tokenizer"),
+        OPT_IN(0, "tokenizer", &o.tokenizer, "PATH", "as for quern tokenizer"),
         OPT_STR(0, "pattern", &o.pattern, "NAME", "as for quern tokenizer"),
         OPT_STR(0, "output-prefix", &o.prefix, "PREFIX", "the files' names but for _text_document.bin and .idx"),
         OPT_STR(0, "json-keys", &o.keys, "KEY[,KEY]", "where a document has its texts; a dataset for each"),

@@ -458,13 +458,13 @@ int main(int argc, char **argv)
     };
     const struct opt opts[] = {
         OPT_HEAD("All but train"),
-        OPT_STR(0, "tokenizer", &o.tokenizer, "PATH", "the tokenizer"),
+        OPT_IN(0, "tokenizer", &o.tokenizer, "PATH", "the tokenizer"),
         OPT_STR(0, "pattern", &o.pattern, "NAME",
                 "how text is cut: gpt2, cl100k, llama3, qwen2, o200k, tekken, none, or an expression"),
         OPT_FLAG(0, "jsonl", &o.jsonl, "a line, a text"),
         OPT_STR(0, "json-key", &o.key, "KEY", "where a document has its text"),
         OPT_FLAG(0, "allow-special", &o.allow_special, "special tokens in a text are special"),
-        OPT_STR(0, "against", &o.against, "FILE",
+        OPT_IN(0, "against", &o.against, "FILE",
                 "verify: a line of ids for each document of FILE; without FILE, JSON lines with \"text\" and \"ids\""),
         OPT_HEAD("Training"),
         OPT_INT(0, "vocab-size", &o.vocab_size, 257, 1 << 23, "tokens, special ones and 256 bytes included"),
@@ -475,12 +475,12 @@ int main(int argc, char **argv)
                  "which of two equally frequent pairs: the one of lower ids, or the one that comes first"),
         OPT_LIST(0, "special-tokens", &o.specials, "TOKEN",
                  "a special token; may be repeated; <|endoftext|> if none is given"),
-        OPT_STR('o', "output", &o.output, "FILE", "where the tokenizer.json goes"),
-        OPT_STR(0, "vocab-merges", &o.folder, "FOLDER", "where vocab.json and merges.txt go"),
-        OPT_STR(0, "ranks", &o.ranks, "FILE", "where tiktoken's ranks go"),
+        OPT_OUT('o', "output", &o.output, "FILE", "where the tokenizer.json goes"),
+        OPT_FOLDER(0, "vocab-merges", &o.folder, "FOLDER", "where vocab.json and merges.txt go"),
+        OPT_OUT(0, "ranks", &o.ranks, "FILE", "where tiktoken's ranks go"),
         OPT_SIZE(0, "memory", &o.memory, 0, INT64_MAX,
                  "memory to take, from 64M; the rest is on disk; 0: half of what the machine, the container and ulimit allow"),
-        OPT_STR(0, "tmp", &o.tmp, "DIR",
+        OPT_FOLDER(0, "tmp", &o.tmp, "DIR",
                 "for temporary files, up to 40 times the bytes of distinct words; TMPDIR or /tmp otherwise"),
         TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
     int code, n = tool_begin(&t, opts, argc, argv, &code);

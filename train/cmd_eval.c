@@ -124,11 +124,12 @@ int main(int argc, char **argv)
     };
     const struct opt opts[] = {
         OPT_HEAD("Evaluation"),
-        OPT_STR(0, "load", &c->load, "DIR", "the checkpoint's folder"),
+        OPT_FOLDER(0, "load", &c->load, "DIR", "the checkpoint's folder"),
         OPT_INT(0, "ckpt-step", &c->ckpt_step, -1, INT64_MAX, "the checkpoint of this step; -1: the last whole one"),
-        OPT_LIST(0, "data-path", &c->data_path, "PREFIX", "PREFIX.bin and .idx; a blend: weight, prefix, ..."),
+        OPT_FILES(0, "data-path", &c->data_path, "PREFIX", "PREFIX.bin and .idx; a blend: weight, prefix, ...",
+                      OPT_NAMES_PREFIX),
         {OPT_TYPE_STR, 0, "split", "A,B,C", "shares of train, valid and test", &c->split, 0, 0, 0, 0,
-         &v.split_given},
+         &v.split_given, OPT_NAMES_NOTHING},
         OPT_ENUM(0, "part", &v.part, "valid|test|train|whole", "which part of the data; whole: no split"),
         OPT_INT(0, "eval-iters", &v.iters, 0, INT32_MAX, "at most so many micro-batches; 0: the part once"),
         OPT_INT(0, "micro-batch-size", &c->micro_batch, 1, 1 << 20, "samples at once"),

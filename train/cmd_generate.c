@@ -207,9 +207,9 @@ int main(int argc, char **argv)
     };
     struct opt opts[] = {
         OPT_HEAD("Generation"),
-        OPT_STR(0, "load", &o.load, "DIR", "the checkpoint's folder"),
+        OPT_FOLDER(0, "load", &o.load, "DIR", "the checkpoint's folder"),
         OPT_INT(0, "ckpt-step", &o.step, -1, INT64_MAX, "the checkpoint of this step; -1: the last whole one"),
-        OPT_STR(0, "tokenizer", &o.tokenizer, "FILE", "tokenizer.json"),
+        OPT_IN(0, "tokenizer", &o.tokenizer, "FILE", "tokenizer.json"),
         OPT_STR(0, "pattern", &o.pattern, "NAME", "how text is cut into pieces (default: what the tokenizer says)"),
         OPT_STR(0, "prompt", &o.prompt, "TEXT", "go on from here (default: the start of a document)"),
         OPT_STR(0, "prompt-ids", &o.ids, "IDS", "the prompt as token ids, separated by commas"),
@@ -220,7 +220,7 @@ int main(int argc, char **argv)
         OPT_NUM(0, "top-p", &o.top_p, 0, 1, "only the likeliest tokens that make up this probability"),
         OPT_INT(0, "seed", &o.seed, 0, INT64_MAX, "of the random numbers"),
         {OPT_TYPE_INT, 0, "eod-id", "N", "the id that ends a text (default: the tokenizer's)", &o.eod, -1, INT32_MAX,
-         0, 0, &o.eod_given},
+         0, 0, &o.eod_given, OPT_NAMES_NOTHING},
         OPT_FLAG(0, "print-ids", &o.print_ids, "print token ids"),
         OPT_FLAG(0, "bf16", &o.bf16, "compute in bf16"),
         OPT_ENUM(0, "device", &o.device, "auto|cpu|cuda", "where to run"),

@@ -377,7 +377,7 @@ int main(int argc, char **argv)
         PLAN_OPTS(plan),
         TOOL_OPTS(t),
         TOOL_JOBS(t),
-        OPT_STR(0, "yaml-cfg", &file, "FILE", "settings by their names above, where no flag gives them"),
+        OPT_IN(0, "yaml-cfg", &file, "FILE", "settings by their names above, where no flag gives them"),
         OPT_END,
     };
     struct buf without = {0};

@@ -115,12 +115,14 @@
 
 #define DATA_OPTS(c) \
     OPT_HEAD("Data"), \
-    OPT_LIST(0, "data-path", &(c)->data_path, "PREFIX", "PREFIX.bin and .idx; a blend: weight, prefix, ..."), \
-    OPT_LIST(0, "train-data-path", &(c)->part_path[0], "PREFIX", "data for training alone; no split then"), \
-    OPT_LIST(0, "valid-data-path", &(c)->part_path[1], "PREFIX", "data for validation alone"), \
-    OPT_LIST(0, "test-data-path", &(c)->part_path[2], "PREFIX", "data for the test alone"), \
+    OPT_FILES(0, "data-path", &(c)->data_path, "PREFIX", "PREFIX.bin and .idx; a blend: weight, prefix, ...", \
+              OPT_NAMES_PREFIX), \
+    OPT_FILES(0, "train-data-path", &(c)->part_path[0], "PREFIX", "data for training alone; no split then", \
+              OPT_NAMES_PREFIX), \
+    OPT_FILES(0, "valid-data-path", &(c)->part_path[1], "PREFIX", "data for validation alone", OPT_NAMES_PREFIX), \
+    OPT_FILES(0, "test-data-path", &(c)->part_path[2], "PREFIX", "data for the test alone", OPT_NAMES_PREFIX), \
     OPT_STR(0, "split", &(c)->split, "A,B,C", "shares for train, valid and test"), \
-    OPT_STR(0, "data-cache-path", &(c)->cache_path, "DIR", "keep the sample order here, as Megatron does"), \
+    OPT_FOLDER(0, "data-cache-path", &(c)->cache_path, "DIR", "keep the sample order here, as Megatron does"), \
     OPT_FLAG(0, "mock-data", &(c)->mock_data, "random tokens instead of a dataset"), \
     OPT_INT(0, "eod-id", &(c)->documents.eod, -1, INT32_MAX, "the token that ends a document; -1: none is told apart"), \
     OPT_FLAG(0, "reset-position-ids", &(c)->documents.positions, "positions start again with each document"), \
@@ -129,8 +131,8 @@
 
 #define CHECKPOINT_OPTS(c) \
     OPT_HEAD("Checkpoints"), \
-    OPT_STR(0, "save", &(c)->save, "DIR", "write checkpoints here; go on from the last one found here"), \
-    OPT_STR(0, "load", &(c)->load, "DIR", "start from the last checkpoint here (default: the one of --save)"), \
+    OPT_FOLDER(0, "save", &(c)->save, "DIR", "write checkpoints here; go on from the last one found here"), \
+    OPT_FOLDER(0, "load", &(c)->load, "DIR", "start from the last checkpoint here (default: the one of --save)"), \
     OPT_INT(0, "save-interval", &(c)->save_interval, 0, MAX_N, "steps between checkpoints; 0: at the end only"), \
     OPT_INT(0, "ckpt-step", &(c)->ckpt_step, -1, MAX_N, "load the checkpoint of this step; -1: the last whole one"), \
     OPT_FLAG(0, "async-save", &(c)->async_save, "write checkpoints while training goes on, from a copy in memory"), \
@@ -143,9 +145,9 @@
     OPT_INT(0, "eval-iters", &(c)->eval_iters, 0, MAX_N, "global batches of an evaluation; 0: no evaluation"), \
     OPT_INT(0, "log-interval", &(c)->log_interval, 1, MAX_N, "steps between lines on standard output"), \
     OPT_FLAG(0, "multiple-validation-sets", &(c)->valid_sets, "each valid-data-path is a set of its own, no blend"), \
-    OPT_STR(0, "tensorboard-dir", &(c)->tensorboard, "DIR", "write TensorBoard event files here"), \
-    OPT_STR(0, "log-file", &(c)->log_file, "FILE", "append a JSON line a step"), \
-    OPT_STR(0, "trace", &(c)->trace, "FILE", "write a timeline for Chrome's tracing, a file a rank"), \
+    OPT_FOLDER(0, "tensorboard-dir", &(c)->tensorboard, "DIR", "write TensorBoard event files here"), \
+    OPT_OUT(0, "log-file", &(c)->log_file, "FILE", "append a JSON line a step"), \
+    OPT_OUT(0, "trace", &(c)->trace, "FILE", "write a timeline for Chrome's tracing, a file a rank"), \
     OPT_INT(0, "distributed-timeout-minutes", &(c)->timeout_minutes, 1, 1 << 20, "name a collective that hangs"), \
     OPT_FLAG(0, "deterministic", &(c)->deterministic, \
         "the same bits for any number of data-parallel ranks, and in every run on a GPU")

@@ -33,11 +33,11 @@ struct decontaminate_conf {
 };
 void decontaminate_conf_init(struct decontaminate_conf *c);
 #define DECONTAMINATE_OPTS(c)                                                                                  \
-    OPT_LIST('a', "against", &(c).against, "FILE", "evaluation questions as JSON lines; give it for each file"), \
+    OPT_IN_LIST('a', "against", &(c).against, "FILE", "evaluation questions as JSON lines; give it for each file"), \
     OPT_ENUM('m', "method", &(c).method, "quern|datatrove|curator|decon", "what counts as contaminated"),      \
     OPT_ENUM(0, "action", &(c).action, "own|drop|strip|annotate",                        \
              "drop the document, strip the passage, or add a field; own: curator strips, others drop"),          \
-    OPT_STR(0, "report", &(c).report, "FILE", "write a JSON line for each question found"),                    \
+    OPT_OUT(0, "report", &(c).report, "FILE", "write a JSON line for each question found"),                    \
     OPT_STR(0, "id-field", &(c).id, "NAME", "of a question: its id"),                                          \
     OPT_STR(0, "task-field", &(c).task, "NAME", "the evaluation it belongs to; else the file's name"),         \
     OPT_STR(0, "question-field", &(c).question, "NAME", "its text"),                                           \

@@ -39,12 +39,12 @@ void dedup_exact_conf_init(struct dedup_exact_conf *c);
     OPT_STR(0, "by", &(c).by, "FIELD", "with --keep best: the number of which the greatest stays"),      \
     OPT_ENUM(0, "normalize", &(c).normalize, "none|space|words",                                         \
              "compare bytes, or but for white space, or letters and digits in one case"),                \
-    OPT_LIST(0, "against", &(c).against, "FILE", "drop what this file of documents, or index, has as well"), \
-    OPT_STR(0, "index", &(c).index, "FILE", "write an index of what stays, for --against"),              \
+    OPT_IN_LIST(0, "against", &(c).against, "FILE", "drop what this file of documents, or index, has as well"), \
+    OPT_OUT(0, "index", &(c).index, "FILE", "write an index of what stays, for --against"),              \
     OPT_SIZE(0, "memory", &(c).memory, 0, INT64_MAX, "memory for comparing, from 64M; the rest is on disk; 0: no bound"), \
     OPT_ENUM(0, "device", &(c).device, DEDUP_DEVICES, "what hashes; auto: a GPU if one works"),          \
     OPT_INT(0, "batch", &(c).batch, 1, INT32_MAX, "documents that a GPU is given at once, as memory allows"), \
-    OPT_STR(0, "tmp", &(c).dir, "DIR", "for temporary files, 72 bytes a document and its id")
+    OPT_FOLDER(0, "tmp", &(c).dir, "DIR", "for temporary files, 72 bytes a document and its id")
 
 /* Makes the stage; its state is freed by ops->close.  Strings in conf must outlive it.  ERR_ARG,
  * ERR_IO, ERR_NOMEM; ERR_UNSUPPORTED: why there is no GPU. */

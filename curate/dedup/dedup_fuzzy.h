@@ -43,24 +43,24 @@ void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
     OPT_FLAG(0, "verify", &(c).verify, "compare the shingles of candidates"),                           \
     OPT_INT(0, "bands", &(c).bands, 0, MINHASH_MAX_BANDS, "bands; 0: the preset's"),                    \
     OPT_INT(0, "rows", &(c).rows, 0, MINHASH_MAX, "rows a band; 0: the preset's"),                      \
-    OPT_STR(0, "clusters", &(c).clusters, "FILE",                                                       \
+    OPT_OUT(0, "clusters", &(c).clusters, "FILE",                                                       \
             "write survivor, member, similarity of each dropped document"),                             \
-    OPT_STR(0, "pairs", &(c).pairs, "FILE",                                                             \
+    OPT_OUT(0, "pairs", &(c).pairs, "FILE",                                                             \
             "write all pairs that have the similarity, compared with all candidates"),                  \
     OPT_INT(0, "report-over", &(c).report_over, 0, INT64_MAX,                                           \
             "warn of clusters of more documents than this; 0: never"),                                  \
-    OPT_STR(0, "report", &(c).report, "FILE",                                                           \
+    OPT_OUT(0, "report", &(c).report, "FILE",                                                           \
             "write these clusters with the text that they share (JSON lines)"),                         \
     OPT_ENUM(0, "keep", &(c).keep, "first|last|longest|best", "which of the documents that are alike stays"), \
     OPT_STR(0, "by", &(c).by, "FIELD", "with --keep best: the number of which the greatest stays"),     \
-    OPT_LIST(0, "against", &(c).against, "FILE",                                                        \
+    OPT_IN_LIST(0, "against", &(c).against, "FILE",                                                        \
              "drop what is like a document of this file, or index"),                                    \
-    OPT_STR(0, "index", &(c).index, "FILE", "write an index of what stays, for --against"),             \
+    OPT_OUT(0, "index", &(c).index, "FILE", "write an index of what stays, for --against"),             \
     OPT_SIZE(0, "memory", &(c).memory, 0, INT64_MAX,                                                    \
              "memory for comparing, from 128M and 8 bytes a document; 0: 1G, or what it takes"),        \
     OPT_ENUM(0, "device", &(c).device, DEDUP_DEVICES, "what signs and compares; auto: a GPU if one works"), \
     OPT_INT(0, "batch", &(c).batch, 1, INT32_MAX, "documents that a GPU is given at once, as memory allows"), \
-    OPT_STR(0, "tmp", &(c).dir, "DIR", "for temporary files, 1.5 times the text and 500 bytes a document")
+    OPT_FOLDER(0, "tmp", &(c).dir, "DIR", "for temporary files, 1.5 times the text and 500 bytes a document")
 
 /* Makes the stage; its state is freed by ops->close.  Strings in conf must outlive it.
  * ERR_ARG, ERR_NOMEM, ERR_IO; ERR_UNSUPPORTED: why there is no GPU. */

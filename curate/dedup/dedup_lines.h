@@ -36,7 +36,7 @@ void dedup_lines_conf_init(struct dedup_lines_conf *c);
     OPT_INT(0, "min-sentences", &(c).min_sentences, -1, INT64_MAX,                                       \
             "drop a shortened document with fewer sentences left; -1: the preset's"),                    \
     OPT_SIZE(0, "memory", &(c).memory, 16 << 20, INT64_MAX, "memory for comparing; the rest is on disk"), \
-    OPT_STR(0, "tmp", &(c).dir, "DIR", "for temporary files, 24 bytes a unit")
+    OPT_FOLDER(0, "tmp", &(c).dir, "DIR", "for temporary files, 24 bytes a unit")
 
 /* Makes the stage; its state is freed by ops->close.  dir must outlive it.  ERR_NOMEM, ERR_IO. */
 int dedup_lines_stage_open(struct stage *st, const struct dedup_lines_conf *conf, struct err *e);

@@ -26,7 +26,7 @@ void dedup_substring_conf_init(struct dedup_substring_conf *c);
     OPT_INT(0, "min-sentences", &(c).min_sentences, 0, INT64_MAX,                                         \
             "drop a shortened document with fewer sentences left"),                                       \
     OPT_SIZE(0, "memory", &(c).memory, 64 << 20, INT64_MAX, "memory for comparing; the rest is on disk"), \
-    OPT_STR(0, "tmp", &(c).dir, "DIR", "for temporary files, 2 to 7 times the text")
+    OPT_FOLDER(0, "tmp", &(c).dir, "DIR", "for temporary files, 2 to 7 times the text")
 
 /* Makes the stage; its state is freed by ops->close.  dir must outlive it.  ERR_NOMEM, ERR_IO,
  * ERR_ARG. */

@@ -43,7 +43,7 @@ void extract_conf_init(struct extract_conf *c);
     OPT_FLAG(0, "headings", &(c).html.justext.headings, "good paragraphs save the headings before them"),     \
     OPT_STR(0, "justext-lang", &(c).html.justext.lang, "CODE",                                                \
             "stop words of this language, as de; auto: the page's, else English"),                            \
-    OPT_STR(0, "stop-words", &(c).html.justext.stop_words, "FILE", "these stop words, one a line, instead"),  \
+    OPT_IN(0, "stop-words", &(c).html.justext.stop_words, "FILE", "these stop words, one a line, instead"),  \
     OPT_HEAD("Bounds a page"),                                                                                \
     OPT_SIZE(0, "max-page-bytes", &(c).max_page, 1024, INT64_C(1) << 30, "longer pages, decoded, are bad records"), \
     OPT_INT(0, "max-nodes", &(c).html.max_nodes, 1, UINT32_MAX / 64, "elements and texts; what lies behind is cut off"), \

@@ -26,15 +26,16 @@ struct filter_conf {
 void filter_conf_init(struct filter_conf *c);
 #define FILTER_OPTS(c)                                                                                 \
     OPT_STR('p', "preset", &(c).presets, "NAMES", "presets, in the order to run; --list-rules shows them"),   \
-    OPT_STR('c', "config", &(c).config, "FILE", "YAML that changes thresholds and actions of rules"),   \
+    OPT_IN('c', "config", &(c).config, "FILE", "YAML that changes thresholds and actions of rules"),   \
     OPT_FLAG(0, "annotate", &(c).annotate, "add all signals to each document, drop and change nothing"), \
     OPT_STR(0, "lang", &(c).lang, "CODE", "language of words and stop words; auto: the field lang"),    \
-    OPT_STR(0, "url-domains", &(c).url_domains, "FILE", "url: registered domains and hosts to drop"),   \
-    OPT_STR(0, "url-blocklist", &(c).url_blocklist, "FILE", "url: whole URLs to drop"),                 \
-    OPT_STR(0, "banned-words", &(c).banned_words, "FILE", "url: words that drop"),                      \
-    OPT_STR(0, "soft-words", &(c).soft_words, "FILE", "url: words of which two drop"),                  \
-    OPT_STR(0, "banned-subwords", &(c).banned_subwords, "FILE", "url: parts of words that drop"),       \
-    OPT_LIST(0, "bad-words", &(c).bad_words, "[LANG:]FILE", "words that make a text bad, a file a language")
+    OPT_IN(0, "url-domains", &(c).url_domains, "FILE", "url: registered domains and hosts to drop"),   \
+    OPT_IN(0, "url-blocklist", &(c).url_blocklist, "FILE", "url: whole URLs to drop"),                 \
+    OPT_IN(0, "banned-words", &(c).banned_words, "FILE", "url: words that drop"),                      \
+    OPT_IN(0, "soft-words", &(c).soft_words, "FILE", "url: words of which two drop"),                  \
+    OPT_IN(0, "banned-subwords", &(c).banned_subwords, "FILE", "url: parts of words that drop"),       \
+    OPT_FILES(0, "bad-words", &(c).bad_words, "[LANG:]FILE", "words that make a text bad, a file a language", \
+              OPT_NAMES_TAGGED)
 
 /* Opens the stage "filter".  ERR_ARG: no such preset; ERR_FORMAT: the configuration
  * names a rule that does not exist or gives it a wrong value (file and line are

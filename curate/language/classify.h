@@ -33,7 +33,7 @@ struct classify_conf {
 /* "hq", "quality_score", everything kept, seed 42, no histogram. */
 void classify_conf_init(struct classify_conf *c);
 #define CLASSIFY_OPTS(c)                                                                                    \
-    OPT_STR('m', "model", &(c).model, "FILE", "fastText model, .bin or .ftz"),                              \
+    OPT_IN('m', "model", &(c).model, "FILE", "fastText model, .bin or .ftz"),                              \
     OPT_STR('l', "label", &(c).label, "L", "label whose score counts, with __label__ or without"),          \
     OPT_STR('f', "field", &(c).field, "NAME", "field to set"),                                              \
     OPT_ENUM(0, "dialect", &(c).dialect, "fasttext|datatrove|nemo|dclm", "how text goes in and a score comes out"), \

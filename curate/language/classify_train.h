@@ -16,8 +16,8 @@ struct classify_train_conf {
 /* fastText's defaults for classifiers; label, hq, cc; one thread. */
 void classify_train_conf_init(struct classify_train_conf *c);
 #define CLASSIFY_TRAIN_OPTS(c)                                                                             \
-    OPT_LIST(0, "positive", &(c).positive, "FILE", "documents of the positive label, in JSON lines"),      \
-    OPT_LIST(0, "negative", &(c).negative, "FILE", "documents of the negative label"),                     \
+    OPT_IN_LIST(0, "positive", &(c).positive, "FILE", "documents of the positive label, in JSON lines"),      \
+    OPT_IN_LIST(0, "negative", &(c).negative, "FILE", "documents of the negative label"),                     \
     OPT_STR(0, "positive-label", &(c).positive_label, "L", "their label"),                                 \
     OPT_STR(0, "negative-label", &(c).negative_label, "L", "their label"),                                 \
     OPT_STR(0, "label-field", &(c).label_field, "NAME", "where the documents of FILE... have their label"), \

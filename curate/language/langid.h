@@ -31,7 +31,7 @@ struct langid_conf {
 /* CLD2; keep all; 0.65; no lines; 0.8. */
 void langid_conf_init(struct langid_conf *c);
 #define LANGID_OPTS(c)                                                                                  \
-    OPT_STR('m', "model", &(c).model, "FILE", "fastText model (lid.176.bin, GlotLID) instead of CLD2"),  \
+    OPT_IN('m', "model", &(c).model, "FILE", "fastText model (lid.176.bin, GlotLID) instead of CLD2"),  \
     OPT_STR('k', "keep", &(c).keep, "LANG[:X],...", "drop all other languages, and scores below X"),    \
     OPT_NUM(0, "threshold", &(c).threshold, 0, 1, "score for the languages of --keep that name none"),   \
     OPT_FLAG(0, "per-line", &(c).per_line, "add lang_lines: language and score of each line"),           \

@@ -33,8 +33,9 @@ struct mix_conf {
 /* The defaults. */
 void mix_conf_init(struct mix_conf *c);
 #define MIX_OPTS(c)                                                                                              \
-    OPT_LIST('s', "source", &(c).sources, "WEIGHT:FILE", "a file and its weight; give it for each file"),        \
-    OPT_STR(0, "plan", &(c).plan, "FILE", "YAML with a list of sources: name, weight, files"),                   \
+    OPT_FILES('s', "source", &(c).sources, "WEIGHT:FILE", "a file and its weight; give it for each file", \
+              OPT_NAMES_TAGGED), \
+    OPT_IN(0, "plan", &(c).plan, "FILE", "YAML with a list of sources: name, weight, files"),                   \
     OPT_ENUM(0, "by", &(c).by, "share|epochs", "weights are shares of the output, or times to take a source"),   \
     OPT_NUM('b', "budget", &(c).budget, 0, 1e18, "how much to write; 0: as much as there is without repeating"), \
     OPT_ENUM('u', "unit", &(c).unit, "bytes|tokens|documents", "what the budget and shares count (bytes of text)"), \
@@ -45,13 +46,14 @@ void mix_conf_init(struct mix_conf *c);
     OPT_INT(0, "seed", &(c).seed, 0, INT64_MAX, "of sampling and shuffling"),                                    \
     OPT_STR(0, "split", &(c).split, "LIST", "as train=0.98,valid=0.01,test=0.01: by id, the first is blended"),  \
     OPT_INT(0, "split-seed", &(c).split_seed, 0, INT64_MAX, "of splitting"),                                     \
-    OPT_STR('o', "output", &(c).output, "PATTERN", "file; %s is the split, %05d the shard; .gz and .zst compress"), \
+    OPT_FILE('o', "output", &(c).output, "PATTERN", "file; %s is the split, %05d the shard; .gz and .zst compress", \
+             OPT_NAMES_DOCUMENTS), \
     OPT_INT(0, "shards", &(c).shards, 0, 1000000, "so many files of equal numbers of documents"),                \
     OPT_SIZE(0, "shard-size", &(c).shard_size, 0, INT64_MAX, "a new file after so many bytes of lines"),         \
     OPT_SIZE(0, "memory", &(c).memory, 16 << 20, INT64_MAX, "memory for documents; the rest is on disk"),        \
-    OPT_STR(0, "tmp", &(c).tmp, "DIR", "folder of the temporary file; TMPDIR or /tmp otherwise"),                \
+    OPT_FOLDER(0, "tmp", &(c).tmp, "DIR", "folder of the temporary file; TMPDIR or /tmp otherwise"),                \
     OPT_FLAG(0, "compress-tmp", &(c).compress_tmp, "compress the temporary file (zstd)"),                        \
-    OPT_STR(0, "stats", &(c).stats, "FILE", "write counts as JSON")
+    OPT_OUT(0, "stats", &(c).stats, "FILE", "write counts as JSON")
 
 struct mix_result {
     uint64_t docs_in, docs_out, bad, bytes_in, spilled;

@@ -68,9 +68,9 @@ int driver_run(const struct driver_conf *c, struct driver_result *r, struct err 
 
 /* The options that every stage has: -o, --rejects, --stats. */
 #define DRIVER_OPTS(c)                                                         \
-    OPT_STR('o', "output", &(c).output, "FILE", "write documents here; .gz and .zst compress"), \
-    OPT_STR(0, "rejects", &(c).rejects, "FILE", "write a JSON line for each dropped document"), \
-    OPT_STR(0, "stats", &(c).stats, "FILE", "write counts as JSON")
+    OPT_FILE('o', "output", &(c).output, "FILE", "write documents here; .gz and .zst compress", OPT_NAMES_DOCUMENTS), \
+    OPT_OUT(0, "rejects", &(c).rejects, "FILE", "write a JSON line for each dropped document"), \
+    OPT_OUT(0, "stats", &(c).stats, "FILE", "write counts as JSON")
 
 /* What a stage's main does once its options are parsed: runs it over the operands and
  * returns the exit status. */
