@@ -15,7 +15,18 @@ enum { MAX_ANNOTATED = 100, MAX_QUOTED = 500, MAX_SENTENCE = 200 };
 /* How often a stripped text is looked at again. */
 enum { MAX_ROUNDS = 8 };
 
-static const char *const rules[] = {"words", "share", "ngram", "score"};
+const struct stage_rule decontaminate_rules[] = {
+    [DECON_WORDS] = {"words", "words in a row that a question has too", "It holds a question of an evaluation set.",
+                     "from", true},
+    [DECON_SHARE] = {"share", "share of a question's words", "It holds most of a question of an evaluation set.", "from",
+                     true},
+    [DECON_NGRAM] = {"ngram", NULL, "It shares words in a row with a question of an evaluation set.", NULL, true},
+    [DECON_SCORE] = {"score", "score of a question of an evaluation set", NULL, "from", true},
+    [DECON_PIECES] = {"pieces", "pieces left", "Nothing is left once the passages of questions are cut out.", "below",
+                      true},
+    [DECON_SPLITS] = {"splits", "pieces", "Cutting out the passages of questions leaves too many pieces.", "above", true},
+    {0},
+};
 
 struct decontaminate {
     struct decontaminate_conf conf;
@@ -100,7 +111,7 @@ static int put_named(struct buf *b, const char *key, struct span value)
 
 static int put_score(struct buf *b, const struct eval_hit *h)
 {
-    TRY(put_named(b, "rule", span_of(h->rule)));
+    TRY(put_named(b, "rule", span_of(decontaminate_rules[h->rule].name)));
     TRY(json_put_key(b, "value"));
     TRY(json_put_num(b, round(h->value * 1e6) / 1e6));
     TRY(json_put_key(b, "threshold"));
@@ -127,7 +138,7 @@ static int put_line(const struct decontaminate *s, struct buf *b, const struct d
 
 static void drop_for(const struct decontaminate *s, struct verdict *v, const struct eval_hit *h)
 {
-    verdict_drop(v, h->rule, round(h->value * 1e6) / 1e6, h->threshold);
+    verdict_drop(v, &decontaminate_rules[h->rule], round(h->value * 1e6) / 1e6, h->threshold);
     v->survivor = s->evals.v[h->item].id;
 }
 
@@ -274,15 +285,6 @@ static int work(void *stage, void *thread, struct doc *d, struct verdict *v, str
     return act(s, t, d, v) < 0 ? err_set(e, ERR_NOMEM, "out of memory for a document") : 0;
 }
 
-static uint32_t rule_number(const char *rule)
-{
-    uint32_t i = 0;
-
-    while (strcmp(rules[i], rule) != 0)
-        i++;
-    return i;
-}
-
 /* With a report: commit writes it in order, so it is commit that drops. */
 static int make_note(const struct decontaminate *s, struct decontaminate_thread *t, struct doc *d, struct verdict *v,
                      struct span *note)
@@ -296,7 +298,7 @@ static int make_note(const struct decontaminate *s, struct decontaminate_thread 
     *note = arena_dup(d->arena, buf_span(&t->text));
     if (!note->p)
         return ERR_NOMEM;
-    n.rule = rule_number(t->hits.v[0].rule);
+    n.rule = t->hits.v[0].rule;
     TRY(act(s, t, d, v));
     n.drop = v->drop;
     n.value = v->value;
@@ -332,7 +334,7 @@ static int commit_report(void *stage, struct span note, struct verdict *v, struc
         TRY(file_create(&s->report, s->conf.report, 0, e));
     TRY(file_write(s->report, note.p + sizeof n, note.n - sizeof n, e));
     if (n.drop) {
-        verdict_drop(v, rules[n.rule], n.value, n.threshold);
+        verdict_drop(v, &decontaminate_rules[n.rule], n.value, n.threshold);
         v->survivor = s->evals.v[n.item].id;
     }
     return 0;

@@ -58,6 +58,8 @@ void decontaminate_conf_init(struct decontaminate_conf *c);
     OPT_INT(0, "perfect-until", &(c).perfect_until, 0, 1 << 20, "decon: words up to which all must match"),    \
     OPT_INT(0, "perfect-end", &(c).perfect_end, 0, 1 << 20, "decon: words from which the threshold holds")
 
+/* Why it drops documents. */
+extern const struct stage_rule decontaminate_rules[];
 /* Opens the stage "decontaminate" and reads the evaluation sets.  ERR_ARG: no set, or
  * settings that do not go together; ERR_FORMAT: a line of a set is no question (file and
  * line are named); ERR_IO, ERR_NOMEM. */

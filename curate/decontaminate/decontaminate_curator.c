@@ -488,14 +488,14 @@ static int apply(void *stage, void *thread, struct doc *d, struct span reply, st
     if (cut_text(c, w, d->text, &pieces) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for the pieces of a document");
     if (pieces == 0)
-        return verdict_drop(v, "pieces", 0, 1);
+        return verdict_drop(v, &decontaminate_rules[DECON_PIECES], 0, 1);
     if (pieces > (size_t)c->conf.max_splits)
-        return verdict_drop(v, "splits", (double)pieces, (double)c->conf.max_splits);
+        return verdict_drop(v, &decontaminate_rules[DECON_SPLITS], (double)pieces, (double)c->conf.max_splits);
     if (span_eq(buf_span(&w->pieces), d->text))
         return 0;
     __atomic_fetch_add(&c->cut_documents, 1, __ATOMIC_RELAXED);
     if (c->conf.action == DECON_DROP)
-        return verdict_drop(v, "ngram", (double)pieces, NAN);
+        return verdict_drop(v, &decontaminate_rules[DECON_NGRAM], (double)pieces, NAN);
     return doc_set_string(d, "text", buf_span(&w->pieces)) < 0 ? err_set(e, ERR_NOMEM, "out of memory for a text") : 0;
 }
 

@@ -215,7 +215,7 @@ static int trove_find(void *m, void *thread, struct span text, struct arena *a, 
     TRY(shingler_run(thread, text, &hash, &n, e));
     for (size_t i = 0; i < n; i++) {
         const struct trove_slot *s = slot_of(t, hash[i]);
-        struct eval_hit hit = {.item = s->item, .rule = "ngram", .value = t->words.width, .threshold = NAN};
+        struct eval_hit hit = {.item = s->item, .rule = DECON_NGRAM, .value = t->words.width, .threshold = NAN};
         if (s->item == ITEM_NONE)
             continue;
         hit.text = arena_dup(a, gram_at(shingler_words(thread), t->words.width, hash[i]));

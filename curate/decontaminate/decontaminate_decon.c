@@ -461,7 +461,7 @@ static int judge(const struct decon *d, const struct cluster *k, struct span tex
         const struct eval_item *it = &d->evals->v[w->item];
         double score = score_of(d, k, w);
         const struct hashed_word *first = &k->words.w[w->first], *last = &k->words.w[w->last + (uint32_t)d->width - 1];
-        struct eval_hit hit = {.item = w->item, .rule = "score", .value = score, .threshold = d->threshold,
+        struct eval_hit hit = {.item = w->item, .rule = DECON_SCORE, .value = score, .threshold = d->threshold,
                                .placed = true, .text = {text.p + first->off, last->end - first->off},
                                .part = {it->text.p, it->question}};
         if (score < 0)

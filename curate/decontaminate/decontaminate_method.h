@@ -10,10 +10,13 @@
 #include "curate/decontaminate/decontaminate.h"
 #include "curate/decontaminate/decontaminate_evals.h"
 
+/* Why documents are dropped: rows of decontaminate_rules (decontaminate.h). */
+enum decontaminate_rule { DECON_WORDS, DECON_SHARE, DECON_NGRAM, DECON_SCORE, DECON_PIECES, DECON_SPLITS };
+
 /* A question found in a document. */
 struct eval_hit {
     uint32_t item;
-    const char *rule; /* static */
+    enum decontaminate_rule rule;
     double value, threshold;
     struct span text;    /* what was found: bytes of the document, or the method's own */
     bool placed;         /* text and part are bytes of the document and of the item's text */

@@ -274,7 +274,7 @@ static int add_run(const struct quern *q, struct finder *f, struct span text, co
 {
     uint32_t own = q->question[s->item];
     const struct hashed_word *first = &f->words.w[s->db], *last = &f->words.w[s->de - 1];
-    struct eval_hit hit = {.item = s->item, .rule = "words", .value = s->run,
+    struct eval_hit hit = {.item = s->item, .rule = DECON_WORDS, .value = s->run,
                            .threshold = own < q->run && s->run >= own ? own : q->run};
 
     TRY(place_hit(q, f, text, s->db + s->run_at, s->db + s->run_at + s->run, s->qb + s->run_at,
@@ -321,7 +321,7 @@ static int add_share(const struct quern *q, struct finder *f, struct span text, 
                      struct eval_hits *hits, struct err *e)
 {
     uint32_t own = q->question[v->item], matched = 0, qb = UINT32_MAX, qe = 0, de = 0;
-    struct eval_hit hit = {.item = v->item, .rule = "share", .threshold = q->threshold};
+    struct eval_hit hit = {.item = v->item, .rule = DECON_SHARE, .threshold = q->threshold};
 
     if (make_marks(f, own) < 0)
         return ERR_NOMEM;
@@ -362,8 +362,8 @@ static int by_strength(const void *a, const void *b)
 {
     const struct eval_hit *x = a, *y = b;
 
-    if (x->rule[0] != y->rule[0])
-        return x->rule[0] == 'w' ? -1 : 1;
+    if (x->rule != y->rule)
+        return x->rule == DECON_WORDS ? -1 : 1;
     if (x->value != y->value)
         return x->value > y->value ? -1 : 1;
     if (x->item != y->item)

@@ -315,6 +315,11 @@ const char *dedup_exact_kind(const void *stage)
     return x->kind;
 }
 
+const struct stage_rule dedup_exact_rules[] = {
+    {"duplicate", NULL, "Another document has the same text, as texts were to be compared.", NULL, false},
+    {0},
+};
+
 static const struct stage_ops exact_ops, exact_settled_ops;
 
 static int begin(struct exact *x, struct err *e)
@@ -339,7 +344,7 @@ static int exact_commit(void *stage, struct span note, struct verdict *v, struct
     TRY(parse_note(note, &p, e));
     rc = add_to_set(x, &p, &number, e);
     if (rc == 0) {
-        verdict_drop(v, "duplicate", 1, NAN);
+        verdict_drop(v, &dedup_exact_rules[0], 1, NAN);
         v->survivor = x->ids.id[number];
     }
     x->distinct += rc == 1;
@@ -420,7 +425,7 @@ static int settled_judge(void *stage, uint64_t n, struct verdict *v, struct span
         x->distinct++;
         return 0;
     }
-    verdict_drop(v, "duplicate", 1, NAN);
+    verdict_drop(v, &dedup_exact_rules[0], 1, NAN);
     return v->account ? dedup_best_id(x->best, survivor, a, &v->survivor, e) : 0;
 }
 

@@ -46,6 +46,8 @@ void dedup_exact_conf_init(struct dedup_exact_conf *c);
     OPT_INT(0, "batch", &(c).batch, 1, INT32_MAX, "documents that a GPU is given at once, as memory allows"), \
     OPT_FOLDER(0, "tmp", &(c).dir, "DIR", "for temporary files, 72 bytes a document and its id")
 
+/* Why it drops documents. */
+extern const struct stage_rule dedup_exact_rules[];
 /* Makes the stage; its state is freed by ops->close.  Strings in conf must outlive it.  ERR_ARG,
  * ERR_IO, ERR_NOMEM; ERR_UNSUPPORTED: why there is no GPU. */
 int dedup_exact_stage_open(struct stage *st, const struct dedup_exact_conf *conf, struct err *e);

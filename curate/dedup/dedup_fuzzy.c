@@ -209,6 +209,12 @@ static int take_outside(void *to, struct span note, struct err *e)
     return add(f, note, true, e);
 }
 
+const struct stage_rule dedup_fuzzy_rules[] = {
+    {"near-duplicate", "similarity (Jaccard, of shingles) to the survivor", "Another document is nearly the same.", "from",
+     false},
+    {0},
+};
+
 static const struct stage_ops fuzzy_ops;
 
 static int begin(struct fuzzy *f, struct err *e)
@@ -474,7 +480,7 @@ static int fuzzy_judge(void *stage, uint64_t n, struct verdict *v, struct span *
     (void)reply;
     if (stays(f, f->outside + n))
         return 0;
-    verdict_drop(v, "near-duplicate", round(fate->similarity * 1e6) / 1e6,
+    verdict_drop(v, &dedup_fuzzy_rules[0], round(fate->similarity * 1e6) / 1e6,
                  f->conf.verify ? f->conf.threshold : NAN);
     return v->account ? dedup_store_id(&f->store, fate->survivor, a, &v->survivor, e) : 0;
 }

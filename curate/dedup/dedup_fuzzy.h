@@ -62,6 +62,8 @@ void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
     OPT_INT(0, "batch", &(c).batch, 1, INT32_MAX, "documents that a GPU is given at once, as memory allows"), \
     OPT_FOLDER(0, "tmp", &(c).dir, "DIR", "for temporary files, 1.5 times the text and 500 bytes a document")
 
+/* Why it drops documents. */
+extern const struct stage_rule dedup_fuzzy_rules[];
 /* Makes the stage; its state is freed by ops->close.  Strings in conf must outlive it.
  * ERR_ARG, ERR_NOMEM, ERR_IO; ERR_UNSUPPORTED: why there is no GPU. */
 int dedup_fuzzy_stage_open(struct stage *st, const struct dedup_fuzzy_conf *conf, struct err *e);

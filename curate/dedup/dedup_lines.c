@@ -75,7 +75,7 @@ static int lines_work(void *stage, void *thread, struct doc *d, struct verdict *
     int64_t n;
 
     if (l->drop_empty && !d->text.n)
-        return verdict_drop(v, "nothing-left", 0, NAN);
+        return verdict_drop(v, &dedup_text_rules[NOTHING_LEFT], 0, NAN);
     TRY(dedup_text_cut(&w->text, d->text, l->unit, e));
     key = arena_alloc(d->arena, (w->text.n + 1) * sizeof *key);
     if (!key)

@@ -397,7 +397,7 @@ static int sharded_judge(void *stage, uint64_t n, struct verdict *v, struct span
     TRY(sharded_next_answer(s, &x, &survivor, a, e));
     if (!x.dropped)
         return 0;
-    verdict_drop(v, s->fuzzy ? "near-duplicate" : "duplicate", x.value, x.threshold);
+    verdict_drop(v, s->fuzzy ? dedup_fuzzy_rules : dedup_exact_rules, x.value, x.threshold);
     if (v->account)
         v->survivor = survivor;
     return 0;

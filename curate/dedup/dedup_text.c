@@ -268,21 +268,29 @@ int dedup_text_join(const struct dedup_text *t, struct span text, enum dedup_uni
     return 0;
 }
 
+const struct stage_rule dedup_text_rules[] = {
+    [NOTHING_LEFT] = {"nothing-left", NULL, "Nothing is left once repeated text is removed.", NULL, false},
+    [WORDS_LEFT] = {"words-left", "words left", "Too little is left once repeated text is removed.", "below", false},
+    [SENTENCES_LEFT] = {"sentences-left", "sentences left", "Too little is left once repeated text is removed.", "below",
+                        false},
+    {0},
+};
+
 int dedup_text_left(struct dedup_text *t, struct span text, const struct dedup_left *least, struct verdict *v,
                     struct err *e)
 {
     int64_t sentences;
 
     if (!chars_strip(text).n)
-        return verdict_drop(v, "nothing-left", 0, NAN);
+        return verdict_drop(v, &dedup_text_rules[NOTHING_LEFT], 0, NAN);
     if (least->words <= 0 && least->sentences <= 0)
         return 0;
     TRY(words_split(&t->words, text, e));
     if ((int64_t)t->words.n < least->words)
-        return verdict_drop(v, "words-left", (double)t->words.n, (double)least->words);
+        return verdict_drop(v, &dedup_text_rules[WORDS_LEFT], (double)t->words.n, (double)least->words);
     sentences = (int64_t)words_count_sentences(&t->words, text);
     if (sentences < least->sentences)
-        return verdict_drop(v, "sentences-left", (double)sentences, (double)least->sentences);
+        return verdict_drop(v, &dedup_text_rules[SENTENCES_LEFT], (double)sentences, (double)least->sentences);
     return 0;
 }
 

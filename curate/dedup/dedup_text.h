@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "curate/dedup/minhash_text.h"
+#include "curate/stream/stage.h"
 #include "curate/text/words.h"
 
 enum dedup_unit { DEDUP_LINE, DEDUP_PARAGRAPH, DEDUP_SENTENCE };
@@ -51,11 +52,14 @@ int64_t dedup_text_keys(struct dedup_text *t, struct span text, enum dedup_form 
 int dedup_text_join(const struct dedup_text *t, struct span text, enum dedup_unit unit, const uint8_t *drop,
                     struct buf *out, size_t *kept);
 
+/* Why the stages that take repeated text out of documents drop some. */
+enum dedup_text_rule { NOTHING_LEFT, WORDS_LEFT, SENTENCES_LEFT };
+extern const struct stage_rule dedup_text_rules[];
+
 /* What must be left of a text that was shortened. */
 struct dedup_left {
     int64_t words, sentences; /* 0: no bound */
 };
-struct verdict;
 /* Drops by the rules "nothing-left", "words-left", "sentences-left". */
 int dedup_text_left(struct dedup_text *t, struct span text, const struct dedup_left *least, struct verdict *v,
                     struct err *e);
@@ -63,7 +67,6 @@ int dedup_text_left(struct dedup_text *t, struct span text, const struct dedup_l
 struct dedup_struck {
     uint64_t docs, pieces, bytes;
 };
-struct doc;
 /* The document's text becomes this one, of which so many pieces were struck, unless too little is left. */
 int dedup_text_replace(struct dedup_text *t, struct doc *d, struct span text, uint64_t pieces,
                        const struct dedup_left *least, struct dedup_struck *all, struct verdict *v, struct err *e);

@@ -312,9 +312,20 @@ static int extract_make(void *source, void *thread, void *item, struct doc *d, s
         TRY(it->format->maker_open(&x->conf, &x->counts, &t->maker[i], e));
     TRY(it->format->make(t->maker[i], it, d, v, e));
     if (!v->drop && is_blank(d->text))
-        verdict_drop(v, "empty", 0, 1);
+        verdict_drop(v, &extract_rules[EXTRACT_EMPTY], 0, 1);
     return 0;
 }
+
+const struct stage_rule extract_rules[] = {
+    [EXTRACT_EMPTY] = {"empty", "characters of content", "The page has no text.", "below", false},
+    [EXTRACT_NOT_HTML] = {"not_html", NULL, "The record is no HTML.", NULL, false},
+    [EXTRACT_WITHDRAWN] = {"withdrawn", NULL, "The source holds nothing but the mark of a withdrawn paper.", NULL, false},
+    [EXTRACT_NAMESPACE] = {"namespace", "number of the namespace", "The page is in a namespace that was not asked for.",
+                           NULL, false},
+    [EXTRACT_REDIRECT] = {"redirect", NULL, "The page only leads to another.", NULL, false},
+    [EXTRACT_MODEL] = {"model", NULL, "The page is no wikitext.", NULL, false},
+    {0},
+};
 
 /* ---- statistics ---- */
 

@@ -53,6 +53,8 @@ void extract_conf_init(struct extract_conf *c);
     OPT_HEAD("Archives"),                                                                                     \
     OPT_FLAG(0, "verify-digests", &(c).verify, "records whose SHA-1 is not the one they state are bad")
 
+/* Why it drops pages. */
+extern const struct stage_rule extract_rules[];
 /* Opens a source over files and folders (curate/extract/walk.h); "-" is standard input, as is no
  * operand at all.  ERR_IO: an operand is missing.  Release with extract_close. */
 int extract_open(struct source *s, const struct extract_conf *c, char *const *paths, int n, struct err *e);

@@ -42,6 +42,11 @@ struct extract_item {
     struct span id;  /* empty: FILE:OFFSET */
 };
 
+/* Why pages are dropped: rows of extract_rules (extract.h). */
+enum extract_rule {
+    EXTRACT_EMPTY, EXTRACT_NOT_HTML, EXTRACT_WITHDRAWN, EXTRACT_NAMESPACE, EXTRACT_REDIRECT, EXTRACT_MODEL
+};
+
 enum extract_match { EXTRACT_NO, EXTRACT_LOOKS, EXTRACT_SURE };
 
 struct extract_format {

@@ -372,7 +372,7 @@ int latex_make(void *maker, const struct extract_item *item, struct doc *d, stru
     struct span bytes = m->member[m->main].bytes;
     if (bytes.n >= sizeof ignore - 1 && memcmp(bytes.p, ignore, sizeof ignore - 1) == 0) {
         TRY(set_document(m, d, &x, e));
-        return verdict_drop(v, "withdrawn", 0, 1); /* arXiv's mark of an empty e-print */
+        return verdict_drop(v, &extract_rules[EXTRACT_WITHDRAWN], 0, 1); /* arXiv's mark of an empty e-print */
     }
     m->label = input_encoding(bytes);
     TRY(decode(m, bytes, &utf8, e));

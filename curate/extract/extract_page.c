@@ -203,7 +203,7 @@ static int make_page(struct page_maker *m, const struct page_item *it, struct ht
     if (page.fault)
         extract_count(&m->counts->faults, 1);
     if (it->kind == PAGE_UNSURE && !page_is_html(page.utf8))
-        return verdict_drop(v, "not_html", NAN, NAN);
+        return verdict_drop(v, &extract_rules[EXTRACT_NOT_HTML], NAN, NAN);
     if (!html) {
         *out = (struct html_page){.text = page.utf8};
         return 0;

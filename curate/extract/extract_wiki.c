@@ -145,11 +145,11 @@ static bool wanted(const struct wiki_maker *m, const struct wiki_page *p, struct
     int64_t ns = p->has_ns ? p->ns : namespace_of(&m->site, p->title);
 
     if (!extract_has_namespace(m->conf->namespaces, ns))
-        verdict_drop(v, "namespace", (double)ns, NAN);
+        verdict_drop(v, &extract_rules[EXTRACT_NAMESPACE], (double)ns, NAN);
     else if (is_redirect(p))
-        verdict_drop(v, "redirect", NAN, NAN);
+        verdict_drop(v, &extract_rules[EXTRACT_REDIRECT], NAN, NAN);
     else if (p->model.n && !span_is(p->model, "wikitext"))
-        verdict_drop(v, "model", NAN, NAN);
+        verdict_drop(v, &extract_rules[EXTRACT_MODEL], NAN, NAN);
     return !v->drop;
 }
 

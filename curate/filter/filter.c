@@ -91,7 +91,7 @@ static int ask_rules(const struct chosen *c, struct filter_thread *th, bool all,
                 TRY(put_signal(t, &th->json, &r[i], value));
             last = key;
         } else if (drops(c->preset, &r[i], set->action, limit, value)) {
-            return verdict_drop(v, r[i].name, value, r[i].lines ? 0 : limit);
+            return verdict_drop(v, &(struct stage_rule){.name = r[i].name}, value, r[i].lines ? 0 : limit);
         }
     }
     return 0;
@@ -415,6 +415,16 @@ static const char *drops_where(const struct rule *r)
     return r->kind == RULE_ABOVE ? "above" : r->kind == RULE_REACHES ? "from" : "below";
 }
 
+/* What the rule says of itself, or for it the rule that it stands for. */
+static const char *words_of(const struct rule *rule)
+{
+    for (int i = 0; i < N_PRESETS && !rule->words; i++)
+        for (const struct rule *r = presets[i]->rules; r->name && !rule->words; r++)
+            if (r->words && strcmp(r->name, rule->name) == 0)
+                rule = r;
+    return rule->words;
+}
+
 bool filter_rule_next(int *at, struct span name, struct filter_rule *out)
 {
     while (*at < N_PRESETS) {
@@ -422,7 +432,8 @@ bool filter_rule_next(int *at, struct span name, struct filter_rule *out)
 
         for (const struct rule *r = p->rules; r->name; r++)
             if (r->kind != RULE_SETTING && r->kind != RULE_SIGNAL && span_is(name, r->name)) {
-                *out = (struct filter_rule){p->name, p->source, drops_where(r), r->limit || r->off ? NAN : r->threshold};
+                *out = (struct filter_rule){p->name, r->name, p->source, words_of(r), drops_where(r),
+                                             r->limit || r->off ? NAN : r->threshold};
                 return true;
             }
     }
@@ -431,19 +442,19 @@ bool filter_rule_next(int *at, struct span name, struct filter_rule *out)
 
 void filter_list_rules(FILE *out)
 {
-    fprintf(out, "preset\trule\tdrops\tthreshold\tsource\n");
+    fprintf(out, "preset\trule\tdrops\tthreshold\tsource\tmeaning\n");
     for (int i = 0; i < N_PRESETS; i++)
         for (const struct rule *r = presets[i]->rules; r->name; r++) {
             char threshold[32] = "by language";
 
             if (!r->limit)
                 snprintf(threshold, sizeof threshold, isnan(r->threshold) ? "off" : "%g", r->threshold);
-            fprintf(out, "%s\t%s\t%s\t%s%s\t%s\n", presets[i]->name, r->name,
+            fprintf(out, "%s\t%s\t%s\t%s%s\t%s\t%s\n", presets[i]->name, r->name,
                     r->kind == RULE_SETTING     ? "(setting)"
                     : r->needs == NEEDS_MODEL   ? "(needs a model)"
                     : r->kind == RULE_SIGNAL    ? "(signal)"
                     : r->action == ACTION_STRIP ? "lines"
                                                 : drops_where(r),
-                    threshold, r->off ? " (off)" : "", presets[i]->source);
+                    threshold, r->off ? " (off)" : "", presets[i]->source, words_of(r));
         }
 }

@@ -42,12 +42,13 @@ void filter_conf_init(struct filter_conf *c);
  * named); ERR_IO, ERR_NOMEM.  The stage keeps copies: conf may go. */
 int filter_stage_open(struct stage *s, const struct filter_conf *conf, struct err *e);
 
-/* Prints every rule with its threshold and source, tab-separated with a heading. */
+/* Prints every rule with its threshold, source and meaning, tab-separated with a heading. */
 void filter_list_rules(FILE *out);
 
 /* What the table says of a rule that drops documents. */
 struct filter_rule {
-    const char *preset, *source;
+    const char *preset, *name, *source;
+    const char *words; /* what its signal is, such as "share of words with a letter" */
     const char *drops; /* where: "above", "below", "from" the threshold */
     double threshold;  /* where none is configured; NAN: it is off, or follows the document */
 };

@@ -106,9 +106,11 @@ static void release(void *own)
 }
 
 static const struct rule rules[] = {
-    [FOUND] = {RULE("document_removed_with_badwords", found, 0, RULE_ABOVE, 0), .needs = NEEDS_BAD_WORDS},
-    [KEEP] = {RULE("keep_fraction", NULL, 0, RULE_SETTING, 0), .needs = NEEDS_BAD_WORDS},
-    [SEED] = {RULE("seed", NULL, 0, RULE_SETTING, 0), .needs = NEEDS_BAD_WORDS},
+    [FOUND] = {RULE("document_removed_with_badwords", found, 0, RULE_ABOVE, 0,
+                    "1 if a word on the list is there"), .needs = NEEDS_BAD_WORDS},
+    [KEEP] = {RULE("keep_fraction", NULL, 0, RULE_SETTING, 0,
+                   "share of documents with a bad word that stay"), .needs = NEEDS_BAD_WORDS},
+    [SEED] = {RULE("seed", NULL, 0, RULE_SETTING, 0, "seed by which they are drawn"), .needs = NEEDS_BAD_WORDS},
     {0},
 };
 

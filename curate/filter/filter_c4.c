@@ -215,17 +215,19 @@ static void release(void *own)
     words_free(&c->words);
 }
 
-#define LINES(name, rule, kind, threshold) RULE(name, count, rule, kind, threshold), .lines = true
+#define LINES(name, rule, kind, threshold, words) RULE(name, count, rule, kind, threshold, words), .lines = true
 static const struct rule rules[] = {
-    [LONG_WORD] = {LINES("line_too_long_word", LONG_WORD, RULE_ABOVE, 1000), .action = ACTION_STRIP},
-    [NO_TERMINAL] = {LINES("line_no_terminal_punct", NO_TERMINAL, RULE_ABOVE, 0), .action = ACTION_STRIP},
-    [FEW_WORDS] = {LINES("line_too_few_words", FEW_WORDS, RULE_BELOW, 3), .action = ACTION_STRIP},
-    [LOREM_IPSUM] = {LINES("lorem_ipsum", LOREM_IPSUM, RULE_ABOVE, 0)},
-    [JAVASCRIPT] = {LINES("line_javascript", JAVASCRIPT, RULE_ABOVE, 0), .action = ACTION_STRIP},
-    [CURLY_BRACKET] = {LINES("curly_bracket", CURLY_BRACKET, RULE_ABOVE, 0)},
-    [POLICY] = {LINES("line_policy", POLICY, RULE_ABOVE, 0), .action = ACTION_STRIP},
-    [SENTENCES] = {RULE("too_few_sentences", count, SENTENCES, RULE_BELOW, 5)},
-    [CITATIONS] = {RULE("remove_citations", NULL, 0, RULE_SETTING, 1)},
+    [LONG_WORD] = {LINES("line_too_long_word", LONG_WORD, RULE_ABOVE, 1000, "lines with a word too long"),
+                   .action = ACTION_STRIP},
+    [NO_TERMINAL] = {LINES("line_no_terminal_punct", NO_TERMINAL, RULE_ABOVE, 0, "lines without an end mark"),
+                     .action = ACTION_STRIP},
+    [FEW_WORDS] = {LINES("line_too_few_words", FEW_WORDS, RULE_BELOW, 3, "lines of too few words"), .action = ACTION_STRIP},
+    [LOREM_IPSUM] = {LINES("lorem_ipsum", LOREM_IPSUM, RULE_ABOVE, 0, "lines with lorem ipsum")},
+    [JAVASCRIPT] = {LINES("line_javascript", JAVASCRIPT, RULE_ABOVE, 0, "lines with javascript"), .action = ACTION_STRIP},
+    [CURLY_BRACKET] = {LINES("curly_bracket", CURLY_BRACKET, RULE_ABOVE, 0, "lines with a curly bracket")},
+    [POLICY] = {LINES("line_policy", POLICY, RULE_ABOVE, 0, "lines with the words of a policy"), .action = ACTION_STRIP},
+    [SENTENCES] = {RULE("too_few_sentences", count, SENTENCES, RULE_BELOW, 5, "sentences of the lines that stay")},
+    [CITATIONS] = {RULE("remove_citations", NULL, 0, RULE_SETTING, 1, "whether marks such as [1] are taken out")},
     {0},
 };
 

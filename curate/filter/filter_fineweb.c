@@ -89,12 +89,12 @@ static double newlines(struct filter_text *t, int arg)
 }
 
 static const struct rule rules[] = {
-    [EMPTY] = {RULE("empty", empty, 0, RULE_ABOVE, 0), .key = "fineweb_empty"},
-    [LINE_PUNCT] = {RULE("line_punct_ratio", terminal_lines, 0, RULE_BELOW, 0.12)},
-    [SHORT_LINE] = {RULE("short_line_ratio", short_lines, 0, RULE_ABOVE, 0.67)},
-    [SHORT_LENGTH] = {RULE("short_line_length", NULL, 0, RULE_SETTING, 30)},
-    [CHAR_DUP] = {RULE("char_dup_ratio", line_copies, 0, RULE_ABOVE, 0.01)},
-    [LIST] = {RULE("list_ratio", newlines, 0, RULE_ABOVE, 0.3)},
+    [EMPTY] = {RULE("empty", empty, 0, RULE_ABOVE, 0, "1 if there is no text"), .key = "fineweb_empty"},
+    [LINE_PUNCT] = {RULE("line_punct_ratio", terminal_lines, 0, RULE_BELOW, 0.12, "share of lines that end in punctuation")},
+    [SHORT_LINE] = {RULE("short_line_ratio", short_lines, 0, RULE_ABOVE, 0.67, "share of short lines")},
+    [SHORT_LENGTH] = {RULE("short_line_length", NULL, 0, RULE_SETTING, 30, "characters that a short line has at most")},
+    [CHAR_DUP] = {RULE("char_dup_ratio", line_copies, 0, RULE_ABOVE, 0.01, "share of characters in copies of lines")},
+    [LIST] = {RULE("list_ratio", newlines, 0, RULE_ABOVE, 0.3, "newlines / words")},
     {0},
 };
 

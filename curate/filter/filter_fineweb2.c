@@ -60,11 +60,11 @@ static double unknown_language(struct filter_text *t, int arg)
 }
 
 #define FIXED(i, name_, kind_, threshold_) \
-    [i] = {RULE(name_, ask, ARG(i, 0), kind_, threshold_), .needs = NEEDS_LANG, .key = "fineweb2_" name_}
+    [i] = {RULE(name_, ask, ARG(i, 0), kind_, threshold_, NULL), .needs = NEEDS_LANG, .key = "fineweb2_" name_}
 #define BY_LANG(i, name_, kind_, number) \
-    [i] = {RULE(name_, ask, ARG(i, number), kind_, 0), .needs = NEEDS_LANG, .key = "fineweb2_" name_, .limit = limit}
+    [i] = {RULE(name_, ask, ARG(i, number), kind_, 0, NULL), .needs = NEEDS_LANG, .key = "fineweb2_" name_, .limit = limit}
 static const struct rule rules[N_RULES + 1] = {
-    {RULE("unknown_language", unknown_language, 0, RULE_ABOVE, 0), .needs = NEEDS_LANG},
+    {RULE("unknown_language", unknown_language, 0, RULE_ABOVE, 0, "1 if the language has no numbers"), .needs = NEEDS_LANG},
     FIXED(1, "empty", RULE_ABOVE, 0),
     BY_LANG(2, "dup_line_frac", RULE_ABOVE, LANG_DUP_LINE_FRAC),
     BY_LANG(3, "top_2_gram", RULE_ABOVE, LANG_TOP_2_GRAMS),
@@ -76,7 +76,8 @@ static const struct rule rules[N_RULES + 1] = {
     BY_LANG(9, "duplicated_8_n_grams", RULE_ABOVE, LANG_DUP_8_GRAMS),
     BY_LANG(10, "duplicated_9_n_grams", RULE_ABOVE, LANG_DUP_9_GRAMS),
     BY_LANG(11, "duplicated_10_n_grams", RULE_ABOVE, LANG_DUP_10_GRAMS),
-    FIXED(12, "no_lines", RULE_ABOVE, 0), /* FineWeb's "empty" */
+    [12] = {RULE("no_lines", ask, ARG(12, 0), RULE_ABOVE, 0, "1 if there is no line"), /* FineWeb's "empty" */
+            .needs = NEEDS_LANG, .key = "fineweb2_no_lines"},
     BY_LANG(13, "line_punct_ratio", RULE_BELOW, LANG_LINE_PUNCT_THR),
     FIXED(14, "char_dup_ratio", RULE_ABOVE, 0.1),
     BY_LANG(15, "list_ratio", RULE_ABOVE, LANG_NEW_LINE_RATIO),

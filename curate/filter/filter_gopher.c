@@ -236,34 +236,39 @@ static double duplicate_grams(struct filter_text *t, int n)
 }
 
 static const struct rule quality[] = {
-    {RULE("gopher_short_doc", words, 0, RULE_BELOW, 50)},
-    {RULE("gopher_long_doc", words, 0, RULE_ABOVE, 100000)},
-    {RULE("gopher_below_avg_threshold", mean_length, 0, RULE_BELOW, 3)},
-    {RULE("gopher_above_avg_threshold", mean_length, 0, RULE_ABOVE, 10)},
-    {RULE("gopher_too_many_hashes", hashes, 0, RULE_ABOVE, 0.1)},
-    {RULE("gopher_too_many_ellipsis", ellipses, 0, RULE_ABOVE, 0.1)},
-    {RULE("gopher_too_many_bullets", bullet_lines, 0, RULE_ABOVE, 0.9)},
-    {RULE("gopher_too_many_end_ellipsis", ellipsis_lines, 0, RULE_ABOVE, 0.3)},
-    {RULE("gopher_below_alpha_threshold", letter_words, 0, RULE_BELOW, 0.8)},
-    {RULE("gopher_enough_stop_words", stop_words, 0, RULE_BELOW, 2)},
+    {RULE("gopher_short_doc", words, 0, RULE_BELOW, 50, "words that are more than symbols")},
+    {RULE("gopher_long_doc", words, 0, RULE_ABOVE, 100000, "words that are more than symbols")},
+    {RULE("gopher_below_avg_threshold", mean_length, 0, RULE_BELOW, 3, "mean characters of a word")},
+    {RULE("gopher_above_avg_threshold", mean_length, 0, RULE_ABOVE, 10, "mean characters of a word")},
+    {RULE("gopher_too_many_hashes", hashes, 0, RULE_ABOVE, 0.1, "# signs / words")},
+    {RULE("gopher_too_many_ellipsis", ellipses, 0, RULE_ABOVE, 0.1, "ellipses / words")},
+    {RULE("gopher_too_many_bullets", bullet_lines, 0, RULE_ABOVE, 0.9, "share of lines that begin with a bullet")},
+    {RULE("gopher_too_many_end_ellipsis", ellipsis_lines, 0, RULE_ABOVE, 0.3, "share of lines that end in an ellipsis")},
+    {RULE("gopher_below_alpha_threshold", letter_words, 0, RULE_BELOW, 0.8, "share of words with a letter")},
+    {RULE("gopher_enough_stop_words", stop_words, 0, RULE_BELOW, 2, "different stop words")},
     {0},
 };
 
+#define TOP(n, threshold) \
+    {RULE("top_" #n "_gram", top_gram, n, RULE_ABOVE, threshold, "share of characters in the most frequent " #n "-gram")}
+#define DUPLICATED(n, threshold) \
+    {RULE("duplicated_" #n "_n_grams", duplicate_grams, n, RULE_ABOVE, threshold, \
+          "share of characters in " #n "-grams that were there before")}
 static const struct rule repetition[] = {
-    {RULE("empty", empty, 0, RULE_ABOVE, 0)},
-    {RULE("dup_para_frac", paragraph_copies, 0, RULE_ABOVE, 0.3)},
-    {RULE("dup_para_char_frac", paragraph_copies, 1, RULE_ABOVE, 0.2)},
-    {RULE("dup_line_frac", line_copies, 0, RULE_ABOVE, 0.3)},
-    {RULE("dup_line_char_frac", line_copies, 1, RULE_ABOVE, 0.2)},
-    {RULE("top_2_gram", top_gram, 2, RULE_ABOVE, 0.2)},
-    {RULE("top_3_gram", top_gram, 3, RULE_ABOVE, 0.18)},
-    {RULE("top_4_gram", top_gram, 4, RULE_ABOVE, 0.16)},
-    {RULE("duplicated_5_n_grams", duplicate_grams, 5, RULE_ABOVE, 0.15)},
-    {RULE("duplicated_6_n_grams", duplicate_grams, 6, RULE_ABOVE, 0.14)},
-    {RULE("duplicated_7_n_grams", duplicate_grams, 7, RULE_ABOVE, 0.13)},
-    {RULE("duplicated_8_n_grams", duplicate_grams, 8, RULE_ABOVE, 0.12)},
-    {RULE("duplicated_9_n_grams", duplicate_grams, 9, RULE_ABOVE, 0.11)},
-    {RULE("duplicated_10_n_grams", duplicate_grams, 10, RULE_ABOVE, 0.10)},
+    {RULE("empty", empty, 0, RULE_ABOVE, 0, "1 if there is no text")},
+    {RULE("dup_para_frac", paragraph_copies, 0, RULE_ABOVE, 0.3, "share of paragraphs that are copies")},
+    {RULE("dup_para_char_frac", paragraph_copies, 1, RULE_ABOVE, 0.2, "share of characters in copies of paragraphs")},
+    {RULE("dup_line_frac", line_copies, 0, RULE_ABOVE, 0.3, "share of lines that are copies")},
+    {RULE("dup_line_char_frac", line_copies, 1, RULE_ABOVE, 0.2, "share of characters in copies of lines")},
+    TOP(2, 0.2),
+    TOP(3, 0.18),
+    TOP(4, 0.16),
+    DUPLICATED(5, 0.15),
+    DUPLICATED(6, 0.14),
+    DUPLICATED(7, 0.13),
+    DUPLICATED(8, 0.12),
+    DUPLICATED(9, 0.11),
+    DUPLICATED(10, 0.10),
     {0},
 };
 

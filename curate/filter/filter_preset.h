@@ -1,7 +1,8 @@
 /* curate/filter/filter_preset.h -- what a preset is: a table of rules and what computes them.
  *
  * Inside the filter only.  A preset lives in a file of its own, filter_NAME.c, and is
- * entered in the list in filter.c.  Adding one needs nothing else.
+ * entered in the list in filter.c.  Adding one needs nothing else, nor does a rule but its row: what
+ * `quern why` and `quern report` say of it stands there too.
  */
 #ifndef CURATE_FILTER_PRESET_H
 #define CURATE_FILTER_PRESET_H
@@ -52,12 +53,15 @@ struct rule {
     enum filter_needs needs;
     /* The threshold where none is given, if it follows the document; NULL: it is fixed. */
     double (*limit)(struct filter_text *t, int arg);
+    /* What the signal is, for a person who asks why a document went: "share of words with a letter".  NULL: what
+     * the rule of this name in another preset says, which is asked in this one's place. */
+    const char *words;
     /* Writes the signal as JSON where it is more than a number.  Errors of buf_put, or t->rc. */
     int (*put)(struct filter_text *t, int arg, struct buf *json);
 };
 
-#define RULE(name_, signal_, arg_, kind_, threshold_) \
-    .name = name_, .signal = signal_, .arg = arg_, .kind = kind_, .threshold = threshold_
+#define RULE(name_, signal_, arg_, kind_, threshold_, words_) \
+    .name = name_, .signal = signal_, .arg = arg_, .kind = kind_, .threshold = threshold_, .words = words_
 
 /* Most rules that a preset may have. */
 enum { MAX_RULES = 64 };

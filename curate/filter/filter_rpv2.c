@@ -294,59 +294,67 @@ static void release(void *own)
     grams_free(&r->grams);
 }
 
-#define DOC(name, signal, arg, kind, threshold) {RULE("rps_doc_" name, signal, arg, kind, threshold)}
-#define MOST(name, signal, threshold) \
-    {RULE("rps_doc_" name "_most", signal, 0, RULE_ABOVE, threshold), .key = "rps_doc_" name}
-#define LINE(name, what, kind, threshold) {RULE("rps_lines_" name, mean_of_lines, what, kind, threshold), .put = put_lines}
-#define MODEL(name) {RULE(name, NULL, 0, RULE_ABOVE, RULE_OFF), .needs = NEEDS_MODEL}
+#define DOC(name, signal, arg, kind, threshold, words) {RULE("rps_doc_" name, signal, arg, kind, threshold, words)}
+#define MOST(name, signal, threshold, words) \
+    {RULE("rps_doc_" name "_most", signal, 0, RULE_ABOVE, threshold, words), .key = "rps_doc_" name}
+#define TOP(n, threshold) \
+    DOC("frac_chars_top_" #n "gram", top_gram, n, RULE_ABOVE, threshold, \
+        "share of characters in the most frequent " #n "-gram")
+#define DUPE(n, threshold) \
+    DOC("frac_chars_dupe_" #n "grams", covered_by_grams, n, RULE_ABOVE, threshold, \
+        "share of characters in " #n "-grams that occur twice")
+#define LINE(name, what, kind, threshold, words) \
+    {RULE("rps_lines_" name, mean_of_lines, what, kind, threshold, words), .put = put_lines}
+#define MODEL(name, words) {RULE(name, NULL, 0, RULE_ABOVE, RULE_OFF, words), .needs = NEEDS_MODEL}
+#define IMPORTANCE(name, title) \
+    MODEL("rps_doc_" name "_importance", "log of the likelihood by a model of " title " / that by one of the web"), \
+    MODEL("rps_doc_" name "_importance_length_correction", \
+          "log of the likelihood by a model of " title " / that by one of the web, corrected for length")
 static const struct rule rules[] = {
-    DOC("word_count", word_count, 0, RULE_BELOW, 50),
-    MOST("word_count", word_count, 100000),
-    DOC("mean_word_length", mean_word_length, 0, RULE_BELOW, 3),
-    MOST("mean_word_length", mean_word_length, 10),
-    DOC("symbol_to_word_ratio", of_raw_words, SYMBOLS, RULE_ABOVE, 0.1),
-    LINE("start_with_bulletpoint", BULLET, RULE_ABOVE, 0.9),
-    DOC("frac_chars_top_2gram", top_gram, 2, RULE_ABOVE, 0.2),
-    DOC("frac_chars_top_3gram", top_gram, 3, RULE_ABOVE, 0.18),
-    DOC("frac_chars_top_4gram", top_gram, 4, RULE_ABOVE, 0.16),
-    DOC("frac_chars_dupe_5grams", covered_by_grams, 5, RULE_ABOVE, 0.15),
-    DOC("frac_chars_dupe_6grams", covered_by_grams, 6, RULE_ABOVE, 0.14),
-    DOC("frac_chars_dupe_7grams", covered_by_grams, 7, RULE_ABOVE, 0.13),
-    DOC("frac_chars_dupe_8grams", covered_by_grams, 8, RULE_ABOVE, 0.12),
-    DOC("frac_chars_dupe_9grams", covered_by_grams, 9, RULE_ABOVE, 0.11),
-    DOC("frac_chars_dupe_10grams", covered_by_grams, 10, RULE_ABOVE, 0.10),
-    DOC("frac_lines_end_with_ellipsis", ellipsis_lines, 0, RULE_ABOVE, 0.3),
-    DOC("frac_no_alph_words", of_raw_words, NO_ALPH, RULE_ABOVE, 0.2),
-    DOC("stop_word_fraction", of_raw_words, STOP_WORDS, RULE_BELOW, RULE_OFF),
-    DOC("frac_unique_words", unique_words, 0, RULE_BELOW, RULE_OFF),
-    DOC("unigram_entropy", entropy, 0, RULE_BELOW, RULE_OFF),
-    DOC("frac_all_caps_words", of_raw_words, ALL_CAPS, RULE_ABOVE, RULE_OFF),
-    DOC("num_sentences", sentences, 0, RULE_BELOW, RULE_OFF),
-    DOC("lorem_ipsum", lorem_ipsum, 0, RULE_ABOVE, RULE_OFF),
-    DOC("curly_bracket", braces, 0, RULE_ABOVE, RULE_OFF),
-    LINE("ending_with_terminal_punctution_mark", TERMINAL, RULE_BELOW, RULE_OFF),
-    LINE("javascript_counts", JAVASCRIPT, RULE_ABOVE, RULE_OFF),
-    LINE("num_words", NUM_WORDS, RULE_BELOW, RULE_OFF),
-    LINE("numerical_chars_fraction", NUMERIC, RULE_ABOVE, RULE_OFF),
-    LINE("uppercase_letter_fraction", UPPERCASE, RULE_ABOVE, RULE_OFF),
-    {RULE("ccnet_length", length, 0, RULE_BELOW, RULE_OFF)},
-    {RULE("ccnet_nlines", n_lines, 0, RULE_BELOW, RULE_OFF)},
-    {RULE("rps_doc_ldnoobw_words", bad_words, 0, RULE_ABOVE, RULE_OFF), .needs = NEEDS_BAD_WORDS},
-    {RULE("rps_doc_ut1_blacklist", listed_host, 0, RULE_ABOVE, RULE_OFF), .needs = NEEDS_URL_DOMAINS},
-    MODEL("rps_doc_books_importance"),
-    MODEL("rps_doc_books_importance_length_correction"),
-    MODEL("rps_doc_openwebtext_importance"),
-    MODEL("rps_doc_openwebtext_importance_length_correction"),
-    MODEL("rps_doc_wikipedia_importance"),
-    MODEL("rps_doc_wikipedia_importance_length_correction"),
-    MODEL("rps_doc_ml_palm_score"),
-    MODEL("rps_doc_ml_wikipedia_score"),
-    MODEL("rps_doc_ml_wikiref_score"),
-    MODEL("ccnet_bucket"),
-    MODEL("ccnet_language_score"),
-    MODEL("ccnet_original_length"),
-    MODEL("ccnet_original_nlines"),
-    MODEL("ccnet_perplexity"),
+    DOC("word_count", word_count, 0, RULE_BELOW, 50, "words"),
+    MOST("word_count", word_count, 100000, "words"),
+    DOC("mean_word_length", mean_word_length, 0, RULE_BELOW, 3, "mean characters of a word"),
+    MOST("mean_word_length", mean_word_length, 10, "mean characters of a word"),
+    DOC("symbol_to_word_ratio", of_raw_words, SYMBOLS, RULE_ABOVE, 0.1, "symbols / words"),
+    LINE("start_with_bulletpoint", BULLET, RULE_ABOVE, 0.9, "share of lines that begin with a bullet"),
+    TOP(2, 0.2),
+    TOP(3, 0.18),
+    TOP(4, 0.16),
+    DUPE(5, 0.15),
+    DUPE(6, 0.14),
+    DUPE(7, 0.13),
+    DUPE(8, 0.12),
+    DUPE(9, 0.11),
+    DUPE(10, 0.10),
+    DOC("frac_lines_end_with_ellipsis", ellipsis_lines, 0, RULE_ABOVE, 0.3, "share of lines that end in an ellipsis"),
+    DOC("frac_no_alph_words", of_raw_words, NO_ALPH, RULE_ABOVE, 0.2, "share of words without a letter"),
+    DOC("stop_word_fraction", of_raw_words, STOP_WORDS, RULE_BELOW, RULE_OFF, "share of stop words"),
+    DOC("frac_unique_words", unique_words, 0, RULE_BELOW, RULE_OFF, "distinct words / words"),
+    DOC("unigram_entropy", entropy, 0, RULE_BELOW, RULE_OFF, "entropy of the words"),
+    DOC("frac_all_caps_words", of_raw_words, ALL_CAPS, RULE_ABOVE, RULE_OFF, "share of words in capitals"),
+    DOC("num_sentences", sentences, 0, RULE_BELOW, RULE_OFF, "sentences"),
+    DOC("lorem_ipsum", lorem_ipsum, 0, RULE_ABOVE, RULE_OFF, "occurrences of lorem ipsum / characters"),
+    DOC("curly_bracket", braces, 0, RULE_ABOVE, RULE_OFF, "curly brackets / characters"),
+    LINE("ending_with_terminal_punctution_mark", TERMINAL, RULE_BELOW, RULE_OFF, "share of lines that end in punctuation"),
+    LINE("javascript_counts", JAVASCRIPT, RULE_ABOVE, RULE_OFF, "mean occurrences of javascript in a line"),
+    LINE("num_words", NUM_WORDS, RULE_BELOW, RULE_OFF, "mean words of a line"),
+    LINE("numerical_chars_fraction", NUMERIC, RULE_ABOVE, RULE_OFF, "mean share of digits in a line"),
+    LINE("uppercase_letter_fraction", UPPERCASE, RULE_ABOVE, RULE_OFF, "mean share of capitals in a line"),
+    {RULE("ccnet_length", length, 0, RULE_BELOW, RULE_OFF, "characters")},
+    {RULE("ccnet_nlines", n_lines, 0, RULE_BELOW, RULE_OFF, "lines")},
+    {RULE("rps_doc_ldnoobw_words", bad_words, 0, RULE_ABOVE, RULE_OFF, "words on the list"), .needs = NEEDS_BAD_WORDS},
+    {RULE("rps_doc_ut1_blacklist", listed_host, 0, RULE_ABOVE, RULE_OFF, "1 if the host is listed"), .needs = NEEDS_URL_DOMAINS},
+    IMPORTANCE("books", "books"),
+    IMPORTANCE("openwebtext", "OpenWebText"),
+    IMPORTANCE("wikipedia", "Wikipedia"),
+    MODEL("rps_doc_ml_palm_score", "score of a classifier for Wikipedia, OpenWebText and books"),
+    MODEL("rps_doc_ml_wikipedia_score", "score of a classifier for Wikipedia's articles"),
+    MODEL("rps_doc_ml_wikiref_score", "score of a classifier for pages that Wikipedia cites"),
+    MODEL("ccnet_bucket", "head, middle or tail, by perplexity"),
+    MODEL("ccnet_language_score", "score of the language found"),
+    MODEL("ccnet_original_length", "characters before lines were deduplicated"),
+    MODEL("ccnet_original_nlines", "lines before lines were deduplicated"),
+    MODEL("ccnet_perplexity", "perplexity by a model of Wikipedia"),
     {0},
 };
 

@@ -47,12 +47,14 @@ static double subword(struct filter_text *t, int arg)
 }
 
 static const struct rule rules[] = {
-    {RULE("domain", domain, 0, RULE_ABOVE, 0), .needs = NEEDS_URL_DOMAINS},
-    {RULE("subdomain", domain, 1, RULE_ABOVE, 0), .needs = NEEDS_URL_DOMAINS},
-    {RULE("url", listed, 0, RULE_ABOVE, 0), .needs = NEEDS_URL_BLOCKLIST, .key = "url_listed"},
-    {RULE("hard_blacklisted", words, 0, RULE_ABOVE, 0), .needs = NEEDS_BANNED_WORDS},
-    {RULE("soft_blacklisted", words, 1, RULE_REACHES, 2), .needs = NEEDS_SOFT_WORDS},
-    {RULE("blacklisted_subword", subword, 0, RULE_ABOVE, 0), .needs = NEEDS_BANNED_SUBWORDS},
+    {RULE("domain", domain, 0, RULE_ABOVE, 0, "1 if the registered domain is listed"), .needs = NEEDS_URL_DOMAINS},
+    {RULE("subdomain", domain, 1, RULE_ABOVE, 0, "1 if the host is listed"), .needs = NEEDS_URL_DOMAINS},
+    {RULE("url", listed, 0, RULE_ABOVE, 0, "1 if the URL is listed"), .needs = NEEDS_URL_BLOCKLIST, .key = "url_listed"},
+    {RULE("hard_blacklisted", words, 0, RULE_ABOVE, 0, "words of the URL that are listed"), .needs = NEEDS_BANNED_WORDS},
+    {RULE("soft_blacklisted", words, 1, RULE_REACHES, 2,
+          "different words of the URL that are listed"), .needs = NEEDS_SOFT_WORDS},
+    {RULE("blacklisted_subword", subword, 0, RULE_ABOVE, 0,
+          "1 if a listed word stands in the URL"), .needs = NEEDS_BANNED_SUBWORDS},
     {0},
 };
 

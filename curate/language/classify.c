@@ -108,13 +108,21 @@ static double uniform(struct span key, int64_t seed)
 /* numpy's legacy pareto: exp(E / alpha) - 1 with E = -log(1 - u). */
 static double pareto(double u, double alpha) { return exp(-log(1 - u) / alpha) - 1; }
 
+enum { SCORE, PARETO };
+const struct stage_rule classify_rules[] = {
+    [SCORE] = {"score", "score of the classifier", NULL, "below", false},
+    [PARETO] = {"pareto", "score of the classifier", "The score is not above the number drawn for this document.", "below",
+                false},
+    {0},
+};
+
 static int decide(const struct classify *c, const struct note *n, struct verdict *v)
 {
     double floor = c->conf.pareto > 0 ? 1 - pareto(n->draw, c->conf.pareto) : -INFINITY;
 
     if (n->score < c->conf.threshold)
-        return verdict_drop(v, "score", n->score, c->conf.threshold);
-    return n->score > floor ? 0 : verdict_drop(v, "pareto", n->score, floor);
+        return verdict_drop(v, &classify_rules[SCORE], n->score, c->conf.threshold);
+    return n->score > floor ? 0 : verdict_drop(v, &classify_rules[PARETO], n->score, floor);
 }
 
 static int classify_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note, struct err *e)

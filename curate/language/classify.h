@@ -46,6 +46,8 @@ void classify_conf_init(struct classify_conf *c);
 /* Text as a dialect shows it to the model: text itself or bytes in b. */
 int classify_prepare(int dialect, struct span text, struct buf *b, struct span *out);
 
+/* Why it drops documents. */
+extern const struct stage_rule classify_rules[];
 /* Opens the stage "classify": sets the field to the score of the label; 0 if the model
  * knows nothing in the text.  Drops documents below the threshold (rule score), and by
  * sampling (rule pareto, threshold the score that would have stayed).  Looks at documents

@@ -138,6 +138,16 @@ static double floor_of(const struct langid_stage *st, const struct langid *l)
     return NAN;
 }
 
+enum { LANG, LANG_SCORE, LANG_LINES };
+const struct stage_rule langid_rules[] = {
+    [LANG] = {"lang", "score of the language found", "The language is none of those that are kept.", NULL, false},
+    [LANG_SCORE] = {"lang_score", "score of the language", "The language is kept, but its score is too low.", "below",
+                    false},
+    [LANG_LINES] = {"lang_lines", "lines removed", "Nothing is left once lines in other languages are removed.", NULL,
+                    false},
+    {0},
+};
+
 /* Drops the document unless a kept language has its score. */
 static void judge(const struct langid_stage *st, const struct langid_thread *t, const struct langid *l,
                   struct verdict *v)
@@ -149,7 +159,7 @@ static void judge(const struct langid_stage *st, const struct langid_thread *t, 
     for (int i = 0; l->label >= 0 && i < fasttext_n_labels(langid_model_fasttext(st->model)); i++)
         if (fasttext_score(langid_model_fasttext(st->model), &t->scratch, i) >= st->floor[i])
             return;
-    verdict_drop(v, isnan(threshold) ? "lang" : "lang_score", l->score, threshold);
+    verdict_drop(v, &langid_rules[isnan(threshold) ? LANG : LANG_SCORE], l->score, threshold);
 }
 
 /* Appends what lang_lines says of one line. */
@@ -201,7 +211,7 @@ static int look_at_lines(const struct langid_stage *st, struct langid_thread *t,
     if (removed && !bad) {
         bad |= doc_set_string(d, "text", buf_span(&t->text));
         if (strspn(t->text.p ? t->text.p : "", " \t\r\n") >= t->text.n)
-            return verdict_drop(v, "lang_lines", (double)removed, NAN);
+            return verdict_drop(v, &langid_rules[LANG_LINES], (double)removed, NAN);
     }
     if (st->conf.per_line && !bad)
         bad |= doc_set_raw(d, "lang_lines", buf_span(&t->json));

@@ -38,6 +38,8 @@ void langid_conf_init(struct langid_conf *c);
     OPT_FLAG(0, "strip-lines", &(c).strip_lines, "remove lines that are surely of other languages"),     \
     OPT_NUM(0, "line-threshold", &(c).line_threshold, 0, 1, "score from which on a line is surely so")
 
+/* Why it drops documents. */
+extern const struct stage_rule langid_rules[];
 /* Opens the stage "langid": sets "lang" and "lang_score", and "lang_script" if the model's
  * label has one.  With keep it drops the other languages (rule lang, value the score) and
  * low scores (rule lang_score); with a model a document stays if any kept language has

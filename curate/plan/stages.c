@@ -7,6 +7,8 @@
 #include "curate/dedup/dedup_fuzzy.h"
 #include "curate/dedup/dedup_lines.h"
 #include "curate/dedup/dedup_substring.h"
+#include "curate/dedup/dedup_text.h"
+#include "curate/extract/extract.h"
 #include "curate/filter/filter.h"
 #include "curate/language/langid.h"
 
@@ -24,7 +26,7 @@
     {                                                                        \
         return x##_stage_open(s, conf, e);                                   \
     }
-#define KIND(name, x) {name, sizeof(struct x##_conf), x##_init, x##_options, x##_open}
+#define KIND(name, x, rules) {name, sizeof(struct x##_conf), x##_init, rules, x##_options, x##_open}
 
 #if HAVE_ICU
 FORM(classify, CLASSIFY_OPTS)
@@ -46,21 +48,21 @@ FORM(langid, LANGID_OPTS)
 
 static const struct stage_kind kinds[] = {
 #if HAVE_ICU
-    KIND("classify score", classify),
-    KIND("clean", clean),
-    KIND("decontaminate", decontaminate),
-    KIND("dedup exact", dedup_exact),
-    KIND("dedup fuzzy", dedup_fuzzy),
-    KIND("dedup lines", dedup_lines),
+    KIND("classify score", classify, classify_rules),
+    KIND("clean", clean, NULL),
+    KIND("decontaminate", decontaminate, decontaminate_rules),
+    KIND("dedup exact", dedup_exact, dedup_exact_rules),
+    KIND("dedup fuzzy", dedup_fuzzy, dedup_fuzzy_rules),
+    KIND("dedup lines", dedup_lines, dedup_text_rules),
 #endif
 #if HAVE_ICU && HAVE_PSL
-    KIND("filter", filter),
+    KIND("filter", filter, NULL),
 #endif
 #if HAVE_ICU && HAVE_DIVSUFSORT
-    KIND("dedup substring", dedup_substring),
+    KIND("dedup substring", dedup_substring, dedup_text_rules),
 #endif
 #if HAVE_CLD2
-    KIND("langid", langid),
+    KIND("langid", langid, langid_rules),
 #endif
 };
 
@@ -74,5 +76,30 @@ const struct stage_kind *stage_kind_find(struct span name)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (span_is(name, kinds[i].name))
             return &kinds[i];
+    return NULL;
+}
+
+static const struct stage_rule *find_rule(const struct stage_rule *r, struct span rule)
+{
+    while (r && r->name && !span_is(rule, r->name))
+        r++;
+    return r && r->name ? r : NULL;
+}
+
+/* Whether the account calls a kind so: `classify score` is there as classify. */
+static bool is_called(const char *kind, struct span stage)
+{
+    return stage.n && strncmp(kind, stage.p, stage.n) == 0 && (!kind[stage.n] || span_is(stage, "classify"));
+}
+
+const struct stage_rule *stage_rule_find(struct span stage, struct span rule)
+{
+#if HAVE_ICU && HAVE_BROTLI && HAVE_NETTLE
+    if (span_is(stage, "extract"))
+        return find_rule(extract_rules, rule);
+#endif
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (is_called(kinds[i].name, stage))
+            return find_rule(kinds[i].rules, rule);
     return NULL;
 }

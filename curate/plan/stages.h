@@ -16,6 +16,7 @@ struct stage_kind {
     const char *name; /* as the command: "clean", "dedup exact" */
     size_t conf_size;
     void (*init)(void *conf); /* sets the defaults */
+    const struct stage_rule *rules; /* why it drops documents; NULL: it drops none, or says it itself (filter.h) */
     /* Fills out with the options, OPT_END included, bound to conf. */
     void (*options)(void *conf, struct opt out[STAGE_MAX_OPTS]);
     /* Makes the stage.  Strings in conf must outlive it. */
@@ -27,4 +28,6 @@ struct stage_kind {
 const struct stage_kind *stage_kind_at(int i);
 /* NULL if there is none of that name. */
 const struct stage_kind *stage_kind_find(struct span name);
+/* A rule by the names of stage and rule in the account of drops, of extract too; NULL if there is none here. */
+const struct stage_rule *stage_rule_find(struct span stage, struct span rule);
 #endif

@@ -286,7 +286,7 @@ size_t *page_rule_order(const struct report *r, size_t *n)
 
 static int put_drops_row(struct buf *b, const struct report_rule *x, bool first, uint64_t all, uint64_t most)
 {
-    struct rule_words words = rule_words(x->stage, x->rule);
+    struct stage_rule words = rule_words(x->stage, x->rule);
 
     TRY(buf_puts(b, "<tr><td class=\"s\">"));
     TRY(first ? html_put_text(b, x->stage, false) : 0);

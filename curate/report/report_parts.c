@@ -9,7 +9,7 @@
 
 static int put_rule_head(struct buf *b, const struct report_rule *x)
 {
-    struct rule_words words = rule_words(x->stage, x->rule);
+    struct stage_rule words = rule_words(x->stage, x->rule);
 
     TRY(buf_puts(b, "<header><h3><code>"));
     TRY(html_put_text(b, x->rule, false));

@@ -41,7 +41,7 @@ static int put_signal(struct buf *b, const struct report *r, struct span field)
     struct span name = {field.p + sizeof prefix - 1, field.n - (sizeof prefix - 1)};
     const struct sketch *before = r->have_input ? values_of(&r->input, field) : NULL;
     const struct sketch *after = r->have_docs ? values_of(&r->docs, field) : NULL, *any = before ? before : after, *t;
-    struct rule_words words = rule_words(span_of("filter"), name);
+    struct stage_rule words = rule_words(span_of("filter"), name);
     struct sketch own = {0};
     int rc;
 

@@ -49,7 +49,7 @@ static int put_place(struct buf *b, const struct why_hit *h)
 
 static int put_dropped(struct buf *b, const struct why_hit *h)
 {
-    struct rule_words words = rule_words(h->stage, h->rule);
+    struct stage_rule words = rule_words(h->stage, h->rule);
     size_t before;
 
     TRY(buf_puts(b, "dropped by "));
@@ -162,7 +162,7 @@ static int put_hits_json(const struct why *w, size_t id, int depth, struct buf *
 
 static int put_fate_json(const struct why *w, const struct why_hit *h, int depth, struct buf *b)
 {
-    struct rule_words words = rule_words(h->stage, h->rule);
+    struct stage_rule words = rule_words(h->stage, h->rule);
     size_t id;
 
     TRY(put_text_pair(b, "stage", h->stage));

@@ -21,6 +21,16 @@
 #include "base/mem.h"
 #include "curate/stream/doc.h"
 
+/* One of the reasons for which a stage drops documents, in words for those who read the account of drops (`quern why`,
+ * `quern report`).  A table of them ends with a name of NULL. */
+struct stage_rule {
+    const char *name;  /* as in the account */
+    const char *value; /* what is counted or measured, such as "words left"; NULL: nothing */
+    const char *why;   /* a sentence, where the value does not say it; NULL: none.  One of the two is there */
+    const char *drops; /* "above", "below", "from" the threshold; NULL: there is none */
+    bool question;     /* the survivor is a question of an evaluation set, no document */
+};
+
 /* Why a document was dropped.  rule points to static or stage-owned memory. */
 struct verdict {
     bool drop;
@@ -31,11 +41,10 @@ struct verdict {
     bool account;              /* set by the caller of judge: the survivor is wanted */
 };
 
-static inline int verdict_drop(struct verdict *v, const char *rule, double value,
-                               double threshold)
+static inline int verdict_drop(struct verdict *v, const struct stage_rule *rule, double value, double threshold)
 {
     v->drop = true;
-    v->rule = rule;
+    v->rule = rule->name;
     v->value = value;
     v->threshold = threshold;
     return 0;

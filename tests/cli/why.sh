@@ -23,6 +23,11 @@ END
 same "is said in words" out want
 check "above a threshold" quern why long --rejects filter.jsonl
 has "is said too" out "    100001 is above 100000: words"
+echo darn >bad.txt
+echo '{"id":"rude","text":"Well, darn that."}' >rude.jsonl
+quern filter -q --preset c4-badwords --bad-words bad.txt --rejects rude.rejects rude.jsonl >kept
+check "a rule of a list" quern why rude --rejects rude.rejects
+has "has words as well" out "1 is above 0: 1 if a word on the list is there"
 check "survivors" quern why "copy 2" --rejects dedup.jsonl --rejects filter.jsonl
 cat >want <<'END'
 copy 2: dropped by dedup exact, rule duplicate

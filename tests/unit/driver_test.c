@@ -135,7 +135,7 @@ static int mark_work(void *st, void *th, struct doc *d, struct verdict *v, struc
 {
     (void)st, (void)th, (void)note, (void)e;
     if (d->text.n % 7 == 0)
-        return verdict_drop(v, "seven", (double)d->text.n, 7);
+        return verdict_drop(v, &(struct stage_rule){.name = "seven"}, (double)d->text.n, 7);
     return doc_set_num(d, "mark", (double)d->text.n);
 }
 static const struct stage_ops mark_ops = {.name = "mark", .work = mark_work};
@@ -148,7 +148,7 @@ static int first_commit(void *st, struct span note, struct verdict *v, struct sp
     if (++*seen % 3)
         return 0;
     v->survivor = arena_dup(a, (struct span){note.p + 8, note.n - 8});
-    return verdict_drop(v, "third", (double)*seen, 3);
+    return verdict_drop(v, &(struct stage_rule){.name = "third"}, (double)*seen, 3);
 }
 static const struct stage_ops first_ops = {.name = "first", .work = length_work, .commit = first_commit};
 
@@ -186,7 +186,7 @@ static int late_judge(void *st, uint64_t n, struct verdict *v, struct span *repl
         *reply = arena_dup(a, (struct span){(char *)&l->n, sizeof l->n});
         assert_non_null(reply->p);
     }
-    return n == l->at ? verdict_drop(v, "longest", (double)l->longest, NAN) : 0;
+    return n == l->at ? verdict_drop(v, &(struct stage_rule){.name = "longest"}, (double)l->longest, NAN) : 0;
 }
 static int late_apply(void *st, void *th, struct doc *d, struct span reply, struct verdict *v, struct err *e)
 {
@@ -194,7 +194,7 @@ static int late_apply(void *st, void *th, struct doc *d, struct span reply, stru
     (void)st, (void)th, (void)e;
     memcpy(&n, reply.p, sizeof n);
     if (d->text.n % 5 == 0)
-        return verdict_drop(v, "fifth", (double)d->text.n, 5);
+        return verdict_drop(v, &(struct stage_rule){.name = "fifth"}, (double)d->text.n, 5);
     return doc_set_num(d, "of", (double)n);
 }
 static const struct stage_ops late_ops = {.name = "late", .work = length_work, .commit = late_commit,

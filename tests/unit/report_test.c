@@ -13,6 +13,9 @@
 #include "base/hash.h"
 #include "curate/report/name_tally.h"
 #include "curate/report/report_page.h"
+#include "curate/extract/extract.h"
+#include "curate/filter/filter.h"
+#include "curate/plan/stages.h"
 #include "curate/report/rules.h"
 #include "curate/report/sketch.h"
 
@@ -239,16 +242,78 @@ static void bars_stand_before_the_threshold(void **state)
     sketch_free(&r.threshold);
 }
 
+/* Every line of `quern filter --list-rules`, and for each preset's rule that drops what an account of drops finds. */
+static void every_rule_of_every_preset_has_words(void **state)
+{
+    char *list = NULL, *line, *next;
+    size_t size = 0;
+    FILE *f = open_memstream(&list, &size);
+    int n = 0;
+
+    (void)state;
+    assert_non_null(f);
+    filter_list_rules(f);
+    assert_int_equal(fclose(f), 0);
+    for (line = strchr(list, '\n') + 1; *line; line = next, n++) {
+        char *field[6] = {line};
+
+        next = strchr(line, '\n');
+        *next++ = 0;
+        for (int i = 1; i < 6; i++) {
+            field[i] = strchr(field[i - 1], '\t');
+            assert_non_null(field[i]);
+            *field[i]++ = 0;
+        }
+        if (strlen(field[5]) < 5 || strcmp(field[5], "(null)") == 0)
+            fail_msg("%s, rule %s has no words", field[0], field[1]);
+        if (field[2][0] == '(') /* a setting or a signal: no account names it */
+            continue;
+        if (!rule_words(span_of("filter"), span_of(field[1])).value)
+            fail_msg("an account finds no words for %s, rule %s", field[0], field[1]);
+        if (strcmp(rule_words(span_of("filter"), span_of(field[1])).value, field[5]) != 0)
+            fail_msg("%s, rule %s says something else than the rule of that name in another preset", field[0], field[1]);
+    }
+    assert_true(n > 200);
+    free(list);
+}
+
+static int words_are_there(const char *stage, const struct stage_rule *r)
+{
+    int n = 0;
+
+    for (; r && r->name; r++, n++) {
+        const struct stage_rule found = rule_words(span_of(stage), span_of(r->name));
+
+        if (!found.name || strcmp(found.name, r->name) != 0)
+            fail_msg("an account does not find %s, rule %s", stage, r->name);
+        if (!(found.value && *found.value) && !(found.why && *found.why))
+            fail_msg("%s, rule %s has no words", stage, r->name);
+    }
+    return n;
+}
+
+static void every_stage_that_drops_has_words(void **state)
+{
+    const struct stage_kind *k;
+    int n = words_are_there("extract", extract_rules);
+
+    (void)state;
+    for (int i = 0; (k = stage_kind_at(i)); i++)
+        n += words_are_there(strcmp(k->name, "classify score") == 0 ? "classify" : k->name, k->rules);
+    assert_true(n > 20);
+}
+
 static void rules_have_words(void **state)
 {
     struct buf b = {0};
 
     (void)state;
     assert_string_equal(rule_words(span_of("filter"), span_of("top_3_gram")).value,
-                        "share of characters in the most frequent N-gram");
+                        "share of characters in the most frequent 3-gram");
     assert_string_equal(rule_words(span_of("filter"), span_of("soft_blacklisted")).drops, "from");
     assert_null(rule_words(span_of("filter"), span_of("top__gram")).value);
     assert_null(rule_words(span_of("filter"), span_of("no such rule")).drops);
+    assert_null(rule_words(span_of("no such stage"), span_of("empty")).why);
     assert_true(rule_words(span_of("decontaminate"), span_of("words")).question);
     assert_int_equal(rule_put_presets(&b, span_of("filter"), span_of("word_count")), 0);
     assert_string_equal(b.p, "nemo, dolma");
@@ -263,6 +328,7 @@ int main(void)
         cmocka_unit_test(frequent_names_survive),      cmocka_unit_test(equal_counts_have_an_order),
         cmocka_unit_test(text_is_made_safe),           cmocka_unit_test(numbers_are_legible),
         cmocka_unit_test(bars_stand_before_the_threshold), cmocka_unit_test(rules_have_words),
+        cmocka_unit_test(every_rule_of_every_preset_has_words), cmocka_unit_test(every_stage_that_drops_has_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
