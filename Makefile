@@ -12,6 +12,7 @@ DEBS := gcc g++ make libc6-dev libsimdjson-dev libzstd-dev zlib1g-dev libdeflate
   libpcre2-dev libpsl-dev libdivsufsort-dev libcmocka-dev libopenmpi-dev openmpi-bin zstd bzip2
 DEBS_DEMO := wget ca-certificates busybox
 DEBS_SHARED := python3
+DEBS_DEB := debhelper lintian debootstrap
 DEBS_DEV := clang libclang-rt-14-dev libomp-14-dev shellcheck man-db
 
 # LIBRARY:header:what the linker needs.  The first five are needed by everything.
@@ -102,6 +103,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,$B-fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
 FUZZ_SECONDS ?= 60
 BENCHES := $(patsubst %.c,$B/%,$(wildcard bench/*_bench.c))
 
+include debian/package.mk
 all: $(BINS) $(CUDA_BACKEND) $(MPI_BACKEND)                ## build every command
 	@$(foreach n,$(filter-out $(ON),$(NAMES)),echo "left out: quern-$n, for want of $(call lacks,$n) (make deps installs it)";)
 	@$(if $(MPI_BACKEND),,echo "left out: several ranks (quern-mpi.so), for want of mpicc (make deps installs it)")
@@ -150,16 +152,6 @@ gpu-bench: $B/bench/gpu_bench $B/bench/gpu_train_bench $B/lib/quern-cuda.so     
 	$B/bench/gpu_bench 60; \
 	if ! python3 -c 'import torch' 2>/dev/null; then echo "no python3 with torch here: no peer"; \
 	elif [ $$(left 0) -gt 40 ]; then timeout $$(left 0) python3 bench/gpu_torch.py $$(left 45) || echo "# the peer ended early"; fi
-VERSION = $(shell sed -n 's/.*QUERN_VERSION "\(.*\)"/\1/p' base/version.h)
-dist:                                       ## quern-VERSION.tar.gz of the commit that is checked out
-	git archive --prefix=quern-$(VERSION)/ -o quern-$(VERSION).tar.gz HEAD
-install: all                                ## commands and man pages under PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
-	install $(BINS) $(DESTDIR)$(PREFIX)/bin
-	$(if $(CUDA_BACKEND),install -d $(DESTDIR)$(PREFIX)/lib/quern && install $(CUDA_BACKEND) $(DESTDIR)$(PREFIX)/lib/quern)
-	$(if $(MPI_BACKEND),install -d $(DESTDIR)$(PREFIX)/lib/quern && install $(MPI_BACKEND) $(DESTDIR)$(PREFIX)/lib/quern)
-	for n in $(filter-out quern,$(ON)); do $B/bin/quern-$$n --man >$(DESTDIR)$(PREFIX)/share/man/man1/quern-$$n.1 || exit 1; done
-	$B/bin/quern --man >$(DESTDIR)$(PREFIX)/share/man/man1/quern.1
 deps: deps-build deps-demo deps-shared deps-dev         ## install the Debian packages
 deps-build: ; @B=$B sh tests/deps.sh $(DEBS)
 deps-demo: ; @B=$B sh tests/deps.sh $(DEBS_DEMO)
@@ -168,8 +160,8 @@ deps-dev: ; @B=$B sh tests/deps.sh $(DEBS_DEV)
 clean:                                      ## remove what was built
 	rm -rf $B $B-fuzz
 help:                                       ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
-.PHONY: all check test check-san test-cli check-san-ranks test-ranks check-shared test-shared check-hosts demo bench lint fuzz fuzz-run gpu-check gpu-sanitize gpu-bench install deps deps-build deps-demo deps-shared deps-dev clean help
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(filter-out %.d $B/%,$(MAKEFILE_LIST)) | expand -t 24
+.PHONY: all check test check-san test-cli check-san-ranks test-ranks check-shared test-shared check-hosts demo bench lint fuzz fuzz-run gpu-check gpu-sanitize gpu-bench deps deps-build deps-demo deps-shared deps-dev clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Runs the tests of the tiers named (unit, cli, shared, hosts, san) and prints a total.
+# Runs the tests of the tiers named (unit, cli, shared, hosts, package, san) and prints a total.
 #   unit    $B/tests/unit/*_test, cmocka programs
 #   cli     tests/cli/*.sh, the tools at a shell
 #   shared  tests/shared/*.sh, on the data in $SHARED (default ../shared)
 #   hosts   tests/hosts/*.sh, on hosts made of network namespaces, and that data
+#   package tests/package/*.sh, the Debian package in a chroot
 #   san     tests/san/*.sh, ranks that train, for programs built with sanitizers
 # A script prints "ok - NAME" or "not ok - NAME" a case (see tests/lib.sh).
 # ONLY=PATTERN runs the files whose name has it.

@@ -46,6 +46,9 @@ man=$(find "$T/usr/share/man/man1" -name 'quern-*.1' | wc -l)
 bins=$(find "$T/usr/bin" -name 'quern-*' | wc -l)
 equal 'a man page for each command' "$man" "$bins"
 has 'a man page has a synopsis' "$T/usr/share/man/man1/quern-clean.1" '.SH SYNOPSIS'
+echo other >"$T/usr/bin/quern-other"
+status 'make uninstall' 0 makes -s uninstall PREFIX="$T/usr"
+equal 'leaves what make install did not put there, and nothing else' "$(cd usr && find . -type f)" ./bin/quern-other
 
 printf '{"id":"1","text":"one line"}\n' >good.jsonl
 gzip -c good.jsonl | head -c 30 >cut.jsonl.gz
