@@ -1,9 +1,8 @@
 /* quern dedup exact|fuzzy|lines|substring */
 #include <string.h>
 
-#include "curate/dedup/dedup_ranks.h"
-#include "curate/stream/driver.h"
 #include "curate/plan/stages.h"
+#include "curate/stream/driver.h"
 
 static struct tool tool = {
     .name = "dedup",
@@ -69,6 +68,15 @@ struct rank_conf {
     double minutes;
 };
 
+static int open_stage(struct stage *s, const struct stage_kind *k, const void *conf, struct comm *ranks, struct err *e)
+{
+    if (!ranks)
+        return k->open(s, conf, e);
+    if (!k->open_rank)
+        return err_set(e, ERR_UNSUPPORTED, "'%s' is not for several ranks, but exact and fuzzy are", k->name);
+    return k->open_rank(s, ranks, conf, e);
+}
+
 static int run(const struct stage_kind *k, const void *conf, struct driver_conf *driver, const struct rank_conf *ranks,
                int n, char **argv)
 {
@@ -82,7 +90,7 @@ static int run(const struct stage_kind *k, const void *conf, struct driver_conf 
     if (comm_open(&c, ranks->backend, ranks->minutes * 60, &e) < 0)
         return tool_fail(&tool, &e);
     driver->ranks = c->size > 1 ? c : NULL;
-    rc = driver->ranks ? dedup_ranks_stage_open(&stage, c, k, conf, &e) : k->open(&stage, conf, &e);
+    rc = open_stage(&stage, k, conf, driver->ranks, &e);
     if (rc < 0) {
         code = tool_fail(&tool, &e);
     } else {

@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 #include "curate/text/chars.h"
-#include "curate/html/html_tree.h"
+#include "curate/text/html_entity.h"
 
 /* ---- HTML entities ---- */
 

@@ -514,31 +514,45 @@ static int open_files(struct sharded *s, struct err *e)
     return rank_files_open(&s->out, s->c, s->dir, s->memory / SHARDED_BUFFERS, e);
 }
 
-int dedup_ranks_stage_open(struct stage *st, struct comm *c, const struct stage_kind *k, const void *conf,
-                           struct err *e)
+/* The state of a stage that is yet to be opened. */
+static int new_sharded(struct sharded **s, struct comm *c, bool fuzzy, struct err *e)
 {
-    struct sharded *s;
-    bool fuzzy = strcmp(k->name, "dedup fuzzy") == 0;
-    int rc;
-
-    if (!fuzzy && strcmp(k->name, "dedup exact") != 0)
-        return err_set(e, ERR_UNSUPPORTED, "'%s' is not for several ranks, but exact and fuzzy are", k->name);
-    s = calloc(1, sizeof *s);
-    if (!s)
+    *s = calloc(1, sizeof **s);
+    if (!*s)
         return err_set(e, ERR_NOMEM, "out of memory");
-    s->notes.fd = s->ids.fd = s->route.fd = s->numbers.fd = -1;
-    s->c = c;
-    s->fuzzy = fuzzy;
-    rc = fuzzy ? open_fuzzy(s, conf, e) : open_exact(s, conf, e);
+    (*s)->notes.fd = (*s)->ids.fd = (*s)->route.fd = (*s)->numbers.fd = -1;
+    (*s)->c = c;
+    (*s)->fuzzy = fuzzy;
+    return 0;
+}
+
+/* Takes s, whose own stage was opened (rc 0) or was not, to the end of its opening. */
+static int finish_open(struct stage *st, struct sharded *s, int rc, const struct opt_list *against, struct err *e)
+{
     if (rc == 0)
-        rc = keep_against(s, fuzzy ? &((const struct dedup_fuzzy_conf *)conf)->against
-                                   : &((const struct dedup_exact_conf *)conf)->against, e);
+        rc = keep_against(s, against, e);
     if (rc == 0)
         rc = open_files(s, e);
     if (rc < 0) {
         sharded_close(s);
         return rc;
     }
-    *st = (struct stage){fuzzy ? &fuzzy_ops : &exact_ops, s};
+    *st = (struct stage){s->fuzzy ? &fuzzy_ops : &exact_ops, s};
     return 0;
+}
+
+int dedup_exact_ranks_open(struct stage *st, struct comm *c, const struct dedup_exact_conf *conf, struct err *e)
+{
+    struct sharded *s;
+
+    TRY(new_sharded(&s, c, false, e));
+    return finish_open(st, s, open_exact(s, conf, e), &conf->against, e);
+}
+
+int dedup_fuzzy_ranks_open(struct stage *st, struct comm *c, const struct dedup_fuzzy_conf *conf, struct err *e)
+{
+    struct sharded *s;
+
+    TRY(new_sharded(&s, c, true, e));
+    return finish_open(st, s, open_fuzzy(s, conf, e), &conf->against, e);
 }

@@ -10,10 +10,11 @@
 #define CURATE_DEDUP_RANKS_H
 
 #include "comm/comm.h"
-#include "curate/plan/stages.h"
+#include "curate/dedup/dedup_exact.h"
+#include "curate/dedup/dedup_fuzzy.h"
 
-/* Makes the stage k with its settings conf, for this rank of c.  Its resolve is called by all ranks.
- * ERR_ARG, ERR_UNSUPPORTED: a kind or setting that several ranks do not do. */
-int dedup_ranks_stage_open(struct stage *st, struct comm *c, const struct stage_kind *k, const void *conf,
-                           struct err *e);
+/* Make the stage with its settings, for this rank of c.  Its resolve is called by all ranks.
+ * ERR_UNSUPPORTED: a setting that several ranks do not do; ERR_IO, ERR_NOMEM. */
+int dedup_exact_ranks_open(struct stage *st, struct comm *c, const struct dedup_exact_conf *conf, struct err *e);
+int dedup_fuzzy_ranks_open(struct stage *st, struct comm *c, const struct dedup_fuzzy_conf *conf, struct err *e);
 #endif

@@ -8,10 +8,11 @@
 #ifndef CURATE_EXTRACT_H
 #define CURATE_EXTRACT_H
 
-#include "curate/stream/driver.h"
+#include "base/opt.h"
+#include "curate/archive/warc.h"
 #include "curate/html/html.h"
 #include "curate/latex/latex.h"
-#include "curate/archive/warc.h"
+#include "curate/stream/source.h"
 
 struct extract_conf {
     struct html_conf html;

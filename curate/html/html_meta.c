@@ -5,6 +5,7 @@
 
 #include "curate/html/html_text.h"
 #include "curate/html/html_url.h"
+#include "curate/text/html_entity.h"
 
 enum { AUTHOR_MAX = 120, TITLE_MAX = 600, AUTHOR_NODES = 50, SUBTREE_MAX = 1000 /* nodes looked at */,
        DATED_MAX = 80, BYLINE_MAX = 60, CLASS_NODES = 8 };

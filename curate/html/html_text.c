@@ -6,6 +6,7 @@
 #include "curate/html/html_markdown.h"
 #include "curate/html/html_text_parts.h"
 #include "curate/html/html_url.h"
+#include "curate/text/html_entity.h"
 
 /* What Markdown puts around text. */
 enum mark { NO_MARK, BOLD, ITALIC, CODE, LINK, N_MARKS };

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "curate/html/html_tree_build.h"
+#include "curate/text/html_entity.h"
 
 static bool is_alpha(char c)
 {

@@ -73,11 +73,4 @@ struct span html_attr_raw(const struct html_tree *t, uint32_t i, enum html_attr_
 /* The same, decoded, appended to b.  1: the attribute is there, 0: not.  ERR_NOMEM. */
 int html_attr_get(const struct html_tree *t, uint32_t i, enum html_attr_name name,
                   struct buf *b);
-
-/* Decodes one character reference at p ('&').  Returns its length in bytes and puts up
- * to 8 bytes of UTF-8 into out (*n_out), or 0 if there is none.  in_attr: the stricter
- * rule of attribute values. */
-size_t html_entity(const char *p, const char *end, bool in_attr, char out[8], int *n_out);
-/* Appends s with references decoded. */
-int html_decode(struct span s, bool in_attr, struct buf *b);
 #endif

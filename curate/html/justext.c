@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "curate/html/html_tree.h"
+#include "curate/text/html_entity.h"
 #include "curate/text/lang.h"
 #include "curate/text/py_chars.h"
 #include "curate/text/word_set.h"

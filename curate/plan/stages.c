@@ -6,6 +6,7 @@
 #include "curate/dedup/dedup_exact.h"
 #include "curate/dedup/dedup_fuzzy.h"
 #include "curate/dedup/dedup_lines.h"
+#include "curate/dedup/dedup_ranks.h"
 #include "curate/dedup/dedup_substring.h"
 #include "curate/dedup/dedup_text.h"
 #include "curate/extract/extract.h"
@@ -26,7 +27,14 @@
     {                                                                        \
         return x##_stage_open(s, conf, e);                                   \
     }
-#define KIND(name, x, rules) {name, sizeof(struct x##_conf), x##_init, rules, x##_options, x##_open}
+/* The same of a stage that several ranks can do. */
+#define RANKS_FORM(x)                                                                            \
+    static int x##_open_rank(struct stage *s, struct comm *c, const void *conf, struct err *e)   \
+    {                                                                                            \
+        return x##_ranks_open(s, c, conf, e);                                                    \
+    }
+#define KIND(name, x, rules, open_rank) \
+    {name, sizeof(struct x##_conf), x##_init, rules, x##_options, x##_open, open_rank}
 
 #if HAVE_ICU
 FORM(classify, CLASSIFY_OPTS)
@@ -35,6 +43,8 @@ FORM(decontaminate, DECONTAMINATE_OPTS)
 FORM(dedup_exact, DEDUP_EXACT_OPTS)
 FORM(dedup_fuzzy, DEDUP_FUZZY_OPTS)
 FORM(dedup_lines, DEDUP_LINES_OPTS)
+RANKS_FORM(dedup_exact)
+RANKS_FORM(dedup_fuzzy)
 #endif
 #if HAVE_ICU && HAVE_PSL
 FORM(filter, FILTER_OPTS)
@@ -48,21 +58,21 @@ FORM(langid, LANGID_OPTS)
 
 static const struct stage_kind kinds[] = {
 #if HAVE_ICU
-    KIND("classify score", classify, classify_rules),
-    KIND("clean", clean, NULL),
-    KIND("decontaminate", decontaminate, decontaminate_rules),
-    KIND("dedup exact", dedup_exact, dedup_exact_rules),
-    KIND("dedup fuzzy", dedup_fuzzy, dedup_fuzzy_rules),
-    KIND("dedup lines", dedup_lines, dedup_text_rules),
+    KIND("classify score", classify, classify_rules, NULL),
+    KIND("clean", clean, NULL, NULL),
+    KIND("decontaminate", decontaminate, decontaminate_rules, NULL),
+    KIND("dedup exact", dedup_exact, dedup_exact_rules, dedup_exact_open_rank),
+    KIND("dedup fuzzy", dedup_fuzzy, dedup_fuzzy_rules, dedup_fuzzy_open_rank),
+    KIND("dedup lines", dedup_lines, dedup_text_rules, NULL),
 #endif
 #if HAVE_ICU && HAVE_PSL
-    KIND("filter", filter, NULL),
+    KIND("filter", filter, NULL, NULL),
 #endif
 #if HAVE_ICU && HAVE_DIVSUFSORT
-    KIND("dedup substring", dedup_substring, dedup_text_rules),
+    KIND("dedup substring", dedup_substring, dedup_text_rules, NULL),
 #endif
 #if HAVE_CLD2
-    KIND("langid", langid, langid_rules),
+    KIND("langid", langid, langid_rules, NULL),
 #endif
 };
 

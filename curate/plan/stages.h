@@ -8,6 +8,7 @@
 #define CURATE_STAGES_H
 
 #include "base/opt.h"
+#include "comm/comm.h"
 #include "curate/stream/stage.h"
 
 enum { STAGE_MAX_OPTS = 64 };
@@ -21,6 +22,8 @@ struct stage_kind {
     void (*options)(void *conf, struct opt out[STAGE_MAX_OPTS]);
     /* Makes the stage.  Strings in conf must outlive it. */
     int (*open)(struct stage *s, const void *conf, struct err *e);
+    /* Makes it for one of the ranks of c, which share the documents.  NULL: it runs alone. */
+    int (*open_rank)(struct stage *s, struct comm *c, const void *conf, struct err *e);
 };
 
 /* Number i of them; NULL beyond the last.  Those whose library this build lacks are not

@@ -2,7 +2,7 @@
  *
  * Inside passes only.  A feed fills blocks in order, one thread at a time; making
  * documents of a block's items is done in parallel.  Three feeds: JSON lines from
- * files, a source (curate/stream/driver.h), and the spool that keeps documents aside while a
+ * files, a source (curate/stream/source.h), and the spool that keeps documents aside while a
  * stage that must see them all makes up its mind.
  */
 #ifndef CURATE_FEED_H
@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "curate/stream/driver.h"
+#include "curate/stream/source.h"
 
 /* Bytes of input that a thread takes at a time: small enough to share a small input
  * among threads, large enough that the gates cost nothing. */

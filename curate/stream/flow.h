@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/node.h"
-#include "curate/stream/driver.h"
+#include "curate/stream/source.h"
 
 /* What passed one stage.  Bytes are of text. */
 struct flow {

@@ -1,7 +1,8 @@
+#include "curate/text/html_entity.h"
+
 #include <string.h>
 
 #include "base/utf8.h"
-#include "curate/html/html_tree.h"
 
 static const struct {
     const char *name, *value;
