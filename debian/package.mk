@@ -21,7 +21,7 @@ deb: deps-build deps-deb debian/changelog   ## a Debian package in build/, witho
 	@env MAKEFLAGS=-j$(shell nproc) DEB_OUT=$(abspath $B) debian/rules binary >$B/deb.log 2>&1 || { tail -n 20 $B/deb.log; exit 1; }
 	@lintian --allow-root --fail-on error,warning $B/quern_$(VERSION)_*.deb && ls $B/quern_$(VERSION)_*.deb
 check-deb: deb                              ## the package in a clean Debian 12 (root): README's pipe
-	@B=$B sh tests/run.sh package
+	@$(RUN) package
 deps-deb: ; @B=$B sh tests/deps.sh $(DEBS_DEB)
 # CHANGELOG.md in Debian's form.
 debian/changelog: CHANGELOG.md base/version.h

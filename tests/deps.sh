@@ -5,15 +5,11 @@ for p in "$@"; do
     dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null | grep -qx installed || missing="$missing $p"
 done
 [ -n "$missing" ] || exit 0
-echo "installing:$missing" >&2
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
 export DEBIAN_FRONTEND=noninteractive
+B=${B:-build}
 # shellcheck disable=SC2086 # a list of names
-if $sudo apt-get update -qq </dev/null >&2 &&
-    $sudo apt-get install -y -qq --no-install-recommends $missing </dev/null >&2; then
-    rm -f "${B:-build}"/config.mk "${B:-build}"-fuzz/config.mk # look again for the libraries
-    exit 0
-fi
-echo "could not install:$missing" >&2
-exit 1
+sh tests/step.sh "installing:$missing" "$B/apt.log" $sudo sh -c '
+    apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"' apt $missing || exit 1
+rm -f "$B"/config.mk "$B"-fuzz/config.mk # look again for the libraries

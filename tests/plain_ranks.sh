@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # Ranks without a launcher, behind tests/lib.sh.
 
-# port: a number at which nobody listens.
+# port: a number at which nobody listens, of the hundred that are this test's.
 port() {
     local p
-    while p=$((20000 + RANDOM % 12000)); (: >"/dev/tcp/127.0.0.1/$p") 2>/dev/null; do :; done
+    while p=$((${TEST_PORTS:-20000} + RANDOM % 100)); (: >"/dev/tcp/127.0.0.1/$p") 2>/dev/null; do :; done
     echo $p
 }
 

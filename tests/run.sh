@@ -1,72 +1,123 @@
-#!/bin/sh
-# Runs the tests of the tiers named (unit, cli, shared, hosts, package, san) and prints a total.
-#   unit    $B/tests/unit/*_test, cmocka programs
-#   cli     tests/cli/*.sh, the tools at a shell
-#   shared  tests/shared/*.sh, on the data in $SHARED (default ../shared)
-#   hosts   tests/hosts/*.sh, on hosts made of network namespaces, and that data
-#   package tests/package/*.sh, the Debian package in a chroot
-#   san     tests/san/*.sh, ranks that train, for programs built with sanitizers
-# A script prints "ok - NAME" or "not ok - NAME" a case (see tests/lib.sh).
-# ONLY=PATTERN runs the files whose name has it.
+#!/usr/bin/env bash
+# Runs the tests of the tiers named, side by side, and prints a total.
+#   unit     $B/tests/unit/*_test, cmocka programs
+#   cli      tests/cli/*.sh, the tools at a shell; with unit this is `make check`
+#   slow     tests/slow/*.sh, for `make check-all`: what takes longer
+#   fuzz     every fuzzer of $B-fuzz from its seeds, $FUZZ_SECONDS each
+#   release  tests/release/*.sh, for `make check-release`, one after the other
+#   shared   tests/shared/*.sh, on the data in $SHARED (default ../shared)
+#   hosts    tests/hosts/*.sh, on hosts made of network namespaces, and that data
+#   package  tests/package/*.sh, the Debian package in a chroot
+#   san      tests/san/*.sh, ranks that train, for programs built with sanitizers
+# A script prints "ok - NAME", "not ok - NAME" or "skip - NAME: WHY" a case (see tests/lib.sh).
+# ONLY=PATTERN runs the files whose name has it; JOBS=N so many at a time.  Of a file that fails all is shown, of the others
+# a line; everything is in $B/tests.log, and what each file took in $B/tests.times.
 # Of programs built with sanitizers every report counts, whatever the test makes of it.
 set -u
 B=${B:-build}
 ROOT=$PWD
-PATH=$ROOT/$B/bin:$PATH
-case $B in /*) PATH=$B/bin:$PATH ;; esac
+case $B in /*) build=$B ;; *) build=$ROOT/$B ;; esac
+PATH=$build/bin:$PATH
 SHARED=${SHARED:-$ROOT/../shared}
 # The same order and the same numbers wherever it runs.
 LC_ALL=C.UTF-8
-# Idle OpenMP threads sleep: on a busy machine spinning ones hold up those that work.
+# Who waits sleeps: on a busy machine spinning threads and ranks hold up those that work.
 OMP_WAIT_POLICY=passive
-reports=$(mktemp -d) || exit 1
-trap 'rm -rf "$reports"' EXIT
-log=$reports/log
-ASAN_OPTIONS=log_path=$reports/san
+OMPI_MCA_mpi_yield_when_idle=1
+OMPI_MCA_hwloc_base_binding_policy=none
+UBSAN_OPTIONS=print_stacktrace=1
 # Archer, which comes with clang's OpenMP, tells the thread sanitizer of its barriers; it lies where that library does.  It wants
 # an option by which clang 14 overlooks what memcpy, read and write touch in our own code, and does not understand "no".
 no=ignore_noninstrumented_modules=1:ignore_noninstrumented_modules=no
-TSAN_OPTIONS=log_path=$reports/san:suppressions=$ROOT/tests/tsan.supp:$no
 libomp=$(realpath "$(clang -print-file-name=libomp.so.5 2>/dev/null)" 2>/dev/null)
 OMP_TOOL_LIBRARIES=${libomp%/*}/libarcher.so
-UBSAN_OPTIONS=print_stacktrace=1
-export PATH ROOT SHARED B LC_ALL OMP_WAIT_POLICY ASAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS OMP_TOOL_LIBRARIES
-passed=0 failed=0 broken=
+export PATH ROOT SHARED B LC_ALL OMP_WAIT_POLICY OMPI_MCA_mpi_yield_when_idle OMPI_MCA_hwloc_base_binding_policy
+export UBSAN_OPTIONS OMP_TOOL_LIBRARIES
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+: >"$build/tests.log"
 
-count() { # name status: adds the cases in $log
+# The files of a tier.
+files() {
+    local f
+    case $1 in
+    unit) set -- "$B"/tests/unit/*"${ONLY:-}"*_test ;;
+    fuzz) set -- tests/fuzz/*"${ONLY:-}"*_fuzz.c ;;
+    *) set -- tests/"$1"/*"${ONLY:-}"*.sh ;;
+    esac
+    for f; do [ ! -f "$f" ] || echo "$f"; done
+}
+# Runs a file.
+execute() {
+    case $1 in
+    *_fuzz.c) bash tests/fuzz/run.sh "$B-fuzz/$(basename "$1" .c)" "${FUZZ_SECONDS:-60}" ;;
+    *.sh) bash "$1" ;;
+    *) "$1" ;;
+    esac
+}
+# N FILE: runs a file, the Nth; leaves what came of it in $work/N.*, and says it.
+one() {
+    local n=$1 name log=$work/$1.log st p f s r took
+    name=$(basename "$2" | sed -E 's/\.(sh|c)$//')
+    exec </dev/null
+    export ASAN_OPTIONS=${ASAN_OPTIONS-}:log_path=$work/$n.san
+    export TSAN_OPTIONS=log_path=$work/$n.san:suppressions=$ROOT/tests/tsan.supp:$no
+    export TEST_PORTS=$((20000 + n % 120 * 100)) # a hundred for each, see tests/plain_ranks.sh
+    TIMEFORMAT='%U %S %R'
+    { time execute "$2" >"$log" 2>&1; } 2>"$work/$n.time"
+    st=$?
     p=$(grep -cE '^(ok - |\[       OK \])' "$log")
     f=$(grep -cE '^(not ok - |\[  FAILED  \] [a-z_0-9]+$)' "$log")
-    if [ "$2" != 0 ] && [ "$f" = 0 ]; then f=1; fi
-    if [ "$2" = 0 ] && [ "$p" = 0 ]; then f=1; echo "$1: ran no test"; fi
-    for r in "$reports"/san.*; do
+    s=$(grep -cE '^(skip - |\[  SKIPPED \] [a-z_0-9]+$)' "$log")
+    if [ $st != 0 ] && [ "$f" = 0 ]; then f=1; fi
+    if [ $st = 0 ] && [ $((p + s)) = 0 ]; then f=1; echo "$name: ran no test" >>"$log"; fi
+    for r in "$work/$n".san.*; do
         [ -f "$r" ] || continue
         f=$((f + 1))
-        head -n 40 "$r"
-        rm "$r"
+        head -n 40 "$r" >>"$log"
     done
-    passed=$((passed + p)) failed=$((failed + f))
-    if [ "$f" != 0 ]; then
-        broken="$broken $1"
-        grep -vE '^(ok - |\[ RUN      \]|\[       OK \])' "$log"
-        echo "FAILED $1 (status $2)"
-    else
-        echo "$1: $p passed"
-    fi
+    took=$(tail -n 1 "$work/$n.time" | awk '{ printf "%.1f %.1f", $1 + $2, $3 }')
+    echo "$p $f $s $took $name" >"$work/$n.came"
+    grep '^skip - ' "$log" | sed "s/^skip - /$name: /" >"$work/$n.skipped"
+    {
+        flock 9
+        { echo "== $2"; cat "$log"; } >>"$build/tests.log"
+        if [ "$f" != 0 ]; then
+            grep -vE '^(ok - |\[ RUN      \]|\[       OK \])' "$log"
+            echo "FAILED $2 (status $st)"
+        else
+            echo "$name: $p passed"
+        fi
+    } 9>"$work/lock"
 }
-for tier in "$@"; do
-    case $tier in
-    unit) set -- "$B"/tests/unit/*"${ONLY:-}"*_test ;;
-    *) set -- tests/"$tier"/*"${ONLY:-}"*.sh ;;
-    esac
-    for t in "$@"; do
-        [ -f "$t" ] || continue
-        case $t in
-        *.sh) bash "$t" </dev/null >"$log" 2>&1; st=$? ;;
-        *) "$t" </dev/null >"$log" 2>&1; st=$? ;;
-        esac
-        count "$(basename "$t" .sh)" $st
-    done
+
+# Tiers side by side; the release's, which use all processors themselves, one after the other.
+n=0 running=0
+jobs=${JOBS:-$(nproc)}
+for tier; do
+    if [ "$tier" = release ]; then wait; running=0 jobs=1; fi
+    while read -r t; do
+        [ $running -lt "$jobs" ] || { wait -n; running=$((running - 1)); }
+        n=$((n + 1)) running=$((running + 1))
+        one $n "$t" &
+    done < <(files "$tier")
 done
-[ -z "$broken" ] || echo "failed:$broken"
+wait
+
+sort -k4,4nr "$work"/*.came 2>/dev/null | awk '{ printf "%8.1f s of processor, %8.1f s, %4d passed, %d failed, %d skipped: %s\n", $4, $5, $1, $2, $3, $6 }' \
+    >"$build/tests.times"
+cat "$work"/*.skipped 2>/dev/null | sed 's/^/skipped: /'
+# What make check leaves out, and where it stands.
+if [ "$*" = 'unit cli' ] && [ -z "${ONLY:-}" ]; then
+    for t in tests/slow/*.sh; do
+        [ ! -f "$t" ] || echo "left to make check-all: $(basename "$t" .sh): $(sed -n 's/^# //p' "$t" | grep -v shellcheck | sed -n '1s/[.;:] .*//; 1s/[.;:]$//; 1p')"
+    done
+    echo "left to make check-all, too: what nvcc compiles, and $(files fuzz | wc -l) fuzzers, some seconds each"
+    echo "left to make check-release: $(files release | sed 's,.*/,,; s,\.sh$,,' | paste -sd ' ')"
+fi
+broken=$(cat "$work"/*.came 2>/dev/null | awk '$2 { printf " %s", $6 }')
+[ -z "$broken" ] || echo "failed:$broken (details in $B/tests.log)"
+read -r passed failed skipped < <(cat "$work"/*.came 2>/dev/null | awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }')
+[ "$skipped" = 0 ] || echo "$skipped skipped"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" != 0 ]

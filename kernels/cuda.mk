@@ -1,0 +1,62 @@
+# The CUDA backend is a shared object, built where nvcc is.  HAVE_CUDA=0: without; 1: fail if it is missing.
+NVCC ?= $(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc))
+HAVE_CUDA ?= $(if $(NVCC),1,0)
+NVFLAGS ?= -O3 -lineinfo -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
+# Warnings are errors with the compiler that was looked at: another one's spills a register more is no reason to have no backend.
+NVSTRICT ?= $(if $(NVCC),$(if $(findstring release 13.0,$(shell $(NVCC) --version)),1))
+NVWARN := -Xptxas -warn-spills$(if $(filter 1,$(NVSTRICT)),$(comma)-Werror -Werror all-warnings)
+NVALL = -std=c++17 $(NVFLAGS) -fmad=false -I. $(NVWARN) -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -MMD -MP
+CU := $(wildcard kernels/*.cu)
+CUDA_BACKEND := $(if $(filter 1,$(HAVE_CUDA)),$B/lib/quern-cuda.so)
+$B/lib/quern-cuda.so: $(CU:%=$B/%.o) base/err.c
+	@mkdir -p $(@D); $(NVCC) -shared -cudart static -Xlinker -z,defs $(filter %.o,$^) -Xcompiler -fPIC,-fvisibility=hidden base/err.c -I. -o $@
+$B/%.cu.o: %.cu $B/flags
+	@test -n "$(NVCC)" || { echo "no nvcc here: set NVCC=" >&2; exit 1; }
+	@mkdir -p $(@D); $(NVCC) $(NVALL) -c $< -o $@
+
+# Programs for a machine with a GPU.  They stand on these files alone, and need no library but libc (and oneDNN where it is).
+GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_keys.c kernels/buckets.c kernels/cuda.c kernels/device.c \
+  kernels/device_cpu.c kernels/minhash.c kernels/minhash_chars.c kernels/minhash_sign.c kernels/minhash_words.c \
+  kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/mirror.c kernels/set_common.c kernels/text_hash.c \
+  kernels/text_hash_simd.c
+GPU_LIBS := -lm -lpthread -ldl $(if $(filter 1,$(HAVE_DNNL)),$(LIB_DNNL))
+TRAIN := act adamw attention embedding fp8 gate matmul norm rope route vec xent
+GPU += kernels/device_train.c kernels/matmul_grouped.c $(if $(filter 1,$(HAVE_DNNL)),kernels/matmul_dnnl.c) \
+  $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope,$(TRAIN)))
+TRAIN_TWINS := $(wildcard tests/train_twins/*.c)                # cases of the ops of training
+# A model that trains, with a hash for seeds where xxHash is missing.
+STEPS := tests/steps.c train/model.c train/store.c train/shards.c train/pieces.c train/model_forward.c train/model_back.c \
+  train/model_linear.c train/model_fp8.c train/model_graph.c train/model_moe.c train/model_pool.c train/model_ring.c \
+  train/model_shared.c train/trace.c train/model_config.c train/params.c train/exchange.c comm/self.c comm/comm.c \
+  comm/collective.c comm/reduce.c base/log.c
+ifneq ($(HAVE_XXHASH),1)
+$B/train/%.c.o $B/kernels/text_hash_simd.c.%.o: CPPFLAGS += -Itests/bare
+endif
+STEPS += $(filter-out comm/mpi_backend.c $(STEPS),$(wildcard comm/*.c)) $(wildcard base/nvtx.c)
+GPU_TRAIN_BENCH := bench/gpu_train_bench.c $(wildcard bench/gpu_train/*.c)
+gpu-sources: ; @echo $(STEPS) $(GPU) tests/gpu_check.c tests/jobs.c tests/twins.c $(TRAIN_TWINS) bench/gpu_bench.c $(GPU_TRAIN_BENCH)
+.PHONY: gpu-sources
+$B/tests/gpu_check: $B/tests/gpu_check.c.o $B/tests/jobs.c.o $B/tests/twins.c.o $(TRAIN_TWINS:%=$B/%.o) $(call objs,$(STEPS) $(GPU))
+	@$(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
+$B/bench/gpu_train_bench: $(GPU_TRAIN_BENCH:%=$B/%.o) $B/tests/jobs.c.o $(call objs,$(STEPS) $(GPU))
+	@mkdir -p $(@D); $(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
+$B/bench/gpu_bench: $B/bench/gpu_bench.c.o $B/tests/jobs.c.o $(call objs,$(GPU))
+	@mkdir -p $(@D); $(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
+# NVIDIA's libraries may be PyTorch's alone.
+WHEELS = $(shell python3 -c 'import glob, nvidia; print(":".join(d for p in nvidia.__path__ for d in sorted(glob.glob(p + "/*/lib"))))' 2>/dev/null)
+NCCL_WHEEL = $(firstword $(wildcard $(addsuffix /libnccl.so.2,$(subst :, ,$(WHEELS)))))
+ON_GPU = export QUERN_CUDA=$B/lib/quern-cuda.so QUERN_CUDA_NOTES=1 QUERN_CUDA_LIBRARIES="$${QUERN_CUDA_LIBRARIES-$(WHEELS)}" \
+  $(if $(NCCL_WHEEL),QUERN_NCCL="$${QUERN_NCCL-$(NCCL_WHEEL)}");
+gpu-check: $B/tests/gpu_check $B/lib/quern-cuda.so      ## on a GPU: each kernel against its twin (gcc, make and CUDA suffice)
+	@$(ON_GPU) $B/tests/gpu_check
+gpu-sanitize: $B/tests/gpu_check $B/lib/quern-cuda.so   ## on a GPU: the same, small, under compute-sanitizer
+	@for t in memcheck racecheck synccheck; do echo "# $$t"; $(ON_GPU) \
+	  $(or $(wildcard $(dir $(NVCC))compute-sanitizer),compute-sanitizer) --tool $$t --error-exitcode 1 $B/tests/gpu_check 1 "" || exit 1; done
+GPU_SECONDS ?= 480
+gpu-bench: $B/bench/gpu_bench $B/bench/gpu_train_bench $B/lib/quern-cuda.so  ## on a GPU: whole steps, ops, beside PyTorch if it is here; GPU_SECONDS=480
+	@$(ON_GPU) end=$$(($$(date +%s) + $(GPU_SECONDS))); left() { echo $$((end - $$(date +%s) - $$1)); }; \
+	$B/bench/gpu_train_bench $$(($(GPU_SECONDS) / 2)); \
+	$B/bench/gpu_bench 60; \
+	if ! python3 -c 'import torch' 2>/dev/null; then echo "no python3 with torch here: no peer"; \
+	elif [ $$(left 0) -gt 40 ]; then timeout $$(left 0) python3 bench/gpu_torch.py $$(left 45) || echo "# the peer ended early"; fi
+.PHONY: gpu-check gpu-sanitize gpu-bench

@@ -1,0 +1,70 @@
+# What tests need beside the commands, and the tiers: see tests/run.sh.
+UNIT := $(patsubst %.c,$B/%,$(wildcard tests/unit/*_test.c))
+RANKS := $(patsubst %,$B/tests/%_ranks,comm checkpoint pipeline)
+# In the place of libraries: NCCL, the second an old one; NVTX; the CUDA backend on the CPU.
+FAKES := $B/tests/fake-nccl.so $B/tests/fake-nccl-old.so $B/tests/fake-profiler.so $B/tests/simt-cuda.so
+BENCHES := $(patsubst %.c,$B/%,$(wildcard bench/*_bench.c))
+RUN = B=$B bash tests/run.sh
+
+check: deps-build                           ## install what is missing, build, and test: 5 minutes on two cores
+	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(JOBS) tests
+	@$(RUN) unit cli
+check-all: deps-build deps-dev              ## and what takes longer: kills, layouts, the leanest build, a little fuzzing
+	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(JOBS) tests
+	-@$(STEP) 'building the fuzzers' $B/fuzz.log $(MAKE) $(JOBS) -k fuzzers
+	@FUZZ_SECONDS=$(or $(SECONDS),5) $(RUN) unit cli slow fuzz
+check-release: deps-build deps-dev          ## and what a release has to pass: each library missing, analyzers, sanitizers, fuzzing
+	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(JOBS) tests
+	-@$(STEP) 'building the fuzzers' $B/fuzz.log $(MAKE) $(JOBS) -k fuzzers
+	@FUZZ_SECONDS=$(or $(SECONDS),60) $(RUN) unit cli slow fuzz release
+test: tests                                 # what check runs, with what is installed
+	@$(RUN) unit cli
+tests: all $(UNIT) $(RANKS) $(FAKES) $B/tests/gpu_check $B/bench/gpu_train_bench
+check-shared: deps-build deps-shared        ## tests on the data in ../shared (set SHARED=)
+	@$(MAKE) $(JOBS) test-shared
+test-shared: all $(UNIT) $B/tests/comm_ranks
+	@$(RUN) shared
+check-san: deps-build deps-dev              ## the tools' tests under sanitizers: SANS=address,undefined or thread; ONLY=dedup for some
+	@$(MAKE) $(JOBS) $(SANITIZED) test-cli
+SANITIZED = CC="$(CLANG)" CXX="$(CLANG)++" HAVE_CUDA=0 DEBUG=1 SAN=$(or $(SANS),address$(comma)undefined)
+test-cli: all $B/tests/comm_ranks $(FAKES)
+	@$(RUN) cli
+check-san-ranks: deps-build deps-dev        ## the same of training: its unit tests, and ranks over TCP and by NCCL
+	@$(MAKE) $(JOBS) $(SANITIZED) test-ranks
+test-ranks: $(patsubst %,$B/tests/unit/%_test,trainer checkpoint division pipeline comm) $B/bin/quern-train $(FAKES)
+	@$(RUN) unit san
+check-hosts: all                            ## ranks on several hosts, made of network namespaces (root, iproute2)
+	@$(RUN) hosts
+lint: all $(BENCHES)                        ## floors, headers, banned calls, scripts; benchmarks build
+	@B=$B CC="$(CC)" bash tests/lint.sh
+.PHONY: check check-all check-release test tests check-shared test-shared check-san test-cli check-san-ranks test-ranks check-hosts lint
+
+# The CUDA kernels once more, for the CPU: tests/simt.h.
+SIMTFLAGS := -fPIC -fno-strict-aliasing -Wno-unknown-pragmas
+SIMT := $(patsubst %,$B/simt/%.o,$(filter-out kernels/device_cuda.cu kernels/cub_cuda.cu,$(CU)) \
+  tests/simt_device.cpp tests/simt_lt.cpp tests/simt_dnn.cpp)
+$B/simt/%.o: % $B/flags
+	@mkdir -p $(@D); $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(SIMTFLAGS) -x c++ -include tests/simt.h -c $< -o $@
+$B/tests/unit/train_twins_test: $(TRAIN_TWINS:%=$B/%.o)
+$B/tests/unit/twins_test: $B/tests/twins.c.o $B/simt/tests/simt_kernels.cu.o
+SIMT_TESTS := $(patsubst %,$B/tests/unit/%_test,train_twins cudnn twins)
+$(SIMT_TESTS): %: %.c.o $(SIMT) $(call objs,$(GPU))
+	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
+$B/tests/simt-cuda.so: $B/simt/tests/simt_backend.cpp.o $(SIMT) base/err.c tests/streams.c
+	@mkdir -p $(@D); $(CC) -shared -fPIC $(CPPFLAGS) $(CFLAGS) -MF $@.d base/err.c tests/streams.c $(filter %.o,$^) $(LDFLAGS) -lstdc++ -o $@
+$B/tests/fake-profiler.so: tests/fake_profiler.c $B/flags
+	@mkdir -p $(@D); $(CC) -std=c11 -O2 -g $(WARN) -shared -fPIC -fvisibility=hidden $< -o $@
+NCCL_H := $(firstword $(wildcard $(patsubst %/bin/nvcc,%/include/nccl.h,$(NVCC)) /usr/include/nccl.h))
+$B/tests/fake-nccl.so $B/tests/fake-nccl-old.so: tests/fake_nccl.c tests/nccl_numbers.c tests/streams.h comm/nccl_api.h $B/flags
+	@mkdir -p $(@D); $(if $(NCCL_H),$(CC) -std=c11 -I. -I$(dir $(NCCL_H)) -fsyntax-only tests/nccl_numbers.c)
+	@$(CC) -std=c11 -D_GNU_SOURCE -I. -O2 -g $(WARN) $(if $(SAN),-fsanitize=$(SAN)) $(if $(findstring old,$@),-DNO_SPLIT) -shared -fPIC -fvisibility=hidden \
+	  tests/fake_nccl.c -o $@
+# Runs under mpirun: tests/cli/comm.sh.
+$B/tests/comm_ranks: $B/tests/comm_ranks.c.o $B/tests/streams.c.o $B/libcomm.a $B/libbase.a
+	@$(CC) $(CFLAGS) $^ $(LDFLAGS) $(LDLIBS) -o $@
+# Calls that tests/failing_calls.c makes fail.
+FAILING := mkdir rename renameat2 unlink unlinkat rmdir fsync ftruncate opendir open write close
+$B/tests/checkpoint_ranks: private LDFLAGS += $(FAILING:%=-Wl,--wrap=%)
+$B/tests/checkpoint_ranks: $B/tests/failing_calls.c.o
+$(filter-out $(SIMT_TESTS),$(UNIT)) $B/tests/checkpoint_ranks $B/tests/pipeline_ranks $(filter-out $B/bench/gpu_%,$(BENCHES)): %: %.c.o $(ARCHIVES)
+	@$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
