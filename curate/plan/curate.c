@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "curate/plan/part.h"
+#include "curate/plan/work_lock.h"
 
 enum { THREADS_A_READER = 8, MAX_PASSES = 64 };
 
@@ -32,6 +33,7 @@ struct run {
     pid_t *child;
     int n_children;
     struct stage *stage;
+    struct work_lock lock;
     struct part_counts counts; /* own: what the stages said when they were opened */
     double start;
 };
@@ -131,7 +133,7 @@ static void work_path(const struct run *r, const char *name, char path[4096])
     snprintf(path, 4096, "%s/%s", r->plan->work, name);
 }
 
-/* Removes every file of the work folder but the plan and what says that it is done. */
+/* Removes every file of the work folder but locks, and the plan and what says that it is done. */
 static int clear_work(const struct run *r, bool all, struct err *e)
 {
     DIR *d = opendir(r->plan->work);
@@ -141,7 +143,7 @@ static int clear_work(const struct run *r, bool all, struct err *e)
     if (!d)
         return errno == ENOENT ? 0 : err_sys(e, ERR_IO, "cannot read '%s'", r->plan->work);
     while ((f = readdir(d))) {
-        if (strcmp(f->d_name, ".") == 0 || strcmp(f->d_name, "..") == 0)
+        if (strcmp(f->d_name, ".") == 0 || strcmp(f->d_name, "..") == 0 || work_lock_is(f->d_name))
             continue;
         if (!all && (strcmp(f->d_name, "plan") == 0 || strcmp(f->d_name, "finished") == 0))
             continue;
@@ -199,6 +201,7 @@ static int claim_work(struct run *r, struct err *e)
     int rc;
 
     TRY(make_folder(r->plan->work, e));
+    TRY(work_lock_take(&r->lock, r->plan->work, r->task, r->tasks, r->c->wait && r->c->wait_given, e));
     if (plan_to_folder(r->plan))
         TRY(make_folder(r->plan->output, e));
     if (r->c->again)
@@ -462,6 +465,7 @@ static int finish(struct run *r, struct err *e)
     TRY(join_outputs(r, e));
     work_path(r, "finished", path);
     TRY(write_stats(r, path, e));
+    work_lock_sweep(r->plan->work);
     return clear_work(r, false, e);
 }
 
@@ -475,9 +479,10 @@ static int all_passes(struct run *r, struct curate_result *res, struct err *e)
         rc = one_pass(r, &r->pass[i], e);
     if (rc == 1 && r->task == 0)
         rc = wait_for(r, r->n_passes - 1, undone, "inputs to go", e);
+    TRY(rc);
+    TRY(check_children(r, true, e)); /* which would die with us */
     if (rc != 1 || r->task != 0)
-        return rc < 0 ? rc : 0;
-    TRY(check_children(r, true, e));
+        return 0;
     TRY(finish(r, e));
     res->finished = true;
     res->docs_in = r->counts.flows.flow[0].docs_in;
@@ -518,7 +523,7 @@ static int run_stages(struct run *r, struct curate_result *res, struct err *e)
 
 int curate_run(const struct curate_conf *c, struct curate_result *res, struct err *e)
 {
-    struct run r = {.c = c, .plan = c->plan, .start = log_seconds()};
+    struct run r = {.c = c, .plan = c->plan, .lock = {.fd = -1}, .start = log_seconds()};
     int rc;
 
     *res = (struct curate_result){0};
@@ -532,6 +537,10 @@ int curate_run(const struct curate_conf *c, struct curate_result *res, struct er
         rc = run_stages(&r, res, e);
         plan_close_stages(c->plan, r.stage);
     }
+    if (r.n_children < 0)
+        work_lock_drop(&r.lock);
+    else
+        work_lock_release(&r.lock);
     part_counts_free(&r.counts);
     free(r.stage);
     free(r.child);

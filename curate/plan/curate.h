@@ -18,6 +18,7 @@ struct curate_conf {
     int64_t processes;   /* that this task divides itself into; 0: as many as readers are needed */
     int64_t task, tasks; /* this is number task of tasks; tasks 0: by the environment */
     bool wait;           /* for other tasks; false: come back when they have gone on */
+    bool wait_given;     /* it was asked for: also for another run of this task, which is else refused */
     bool again;          /* forget what a former run left */
 };
 /* Defaults: 256 MiB between checkpoints, tasks by the environment, waiting. */
@@ -28,7 +29,8 @@ void curate_conf_init(struct curate_conf *c);
     OPT_INT(0, "processes", &(c).processes, 0, 4096, "divide the threads among N processes; 0: one for 8 threads"), \
     OPT_INT(0, "task", &(c).task, 0, 1000000, "with --tasks: the number of this task, from 0"),              \
     OPT_INT(0, "tasks", &(c).tasks, 0, 1000000, "tasks that share the work; 0: by Slurm or MPI, else 1"),     \
-    OPT_FLAG(0, "wait", &(c).wait, "wait for other tasks between passes"),                                    \
+    {.type = OPT_TYPE_FLAG, .name = "wait", .value = &(c).wait, .given = &(c).wait_given,                     \
+     .help = "wait for other tasks between passes; given: for another run of this plan too"},                 \
     OPT_FLAG(0, "again", &(c).again, "forget what a former run has done")
 
 struct curate_result {
@@ -39,6 +41,6 @@ struct curate_result {
 };
 
 /* Checks everything, then runs.  Errors as plan_settle and plan_open_stages; ERR_ARG: the
- * work folder belongs to another plan. */
+ * work folder belongs to another plan; ERR_IO: another run is at work in it (curate/plan/work_lock.h). */
 int curate_run(const struct curate_conf *c, struct curate_result *r, struct err *e);
 #endif

@@ -122,6 +122,59 @@ same "same rejects after kills" out.rejects want.order
 counts out.stats >got
 same "same counts after kills" got want.stats
 
+# The same plan started while it is at work: refused, and neither harms the other.
+rm -rf out.*
+cat one.jsonl one.jsonl four.jsonl one.jsonl four.jsonl one.jsonl >long.jsonl
+at_work() { # starts a run and stops it in the midst, as $older
+    local i
+    for i in 1 2 3 4 5 6 7 8; do
+        rm -rf out.*
+        quern curate -j 2 --checkpoint 20K "$@" plan.yaml long.jsonl $inputs 2>older.err &
+        older=$!
+        while kill -0 $older 2>/dev/null && [ ! -s out.jsonl.work/lock.0.1 ]; do sleep .01; done
+        kill -STOP $older 2>/dev/null
+        [ -e out.jsonl.work/finished ] || return 0
+        kill -CONT $older 2>/dev/null
+        wait $older
+    done
+    bad "a run can be stopped in the midst"
+}
+at_work
+status "a second start is refused" 3 quern curate plan.yaml long.jsonl $inputs
+has "with process and host" err "process $older on $(uname -n) is at work in 'out.jsonl.work'"
+status "also with --again" 3 quern curate --again plan.yaml long.jsonl $inputs
+status "and as one of several tasks" 3 quern curate --task 1 --tasks 2 plan.yaml long.jsonl $inputs
+has "which is told" err "with another number of tasks"
+quern curate --wait plan.yaml long.jsonl $inputs 2>younger.err &
+younger=$!
+while kill -0 $younger 2>/dev/null && [ ! -s younger.err ]; do sleep .01; done
+has "with --wait it says for whom" younger.err "waiting for process $older on $(uname -n)"
+kill -CONT $older
+wait $older
+equal "the older run ends as if it had been alone" $? 1
+wait $younger
+equal "and the one that waited finds it done" $? 0
+has "and says so" younger.err "says that this is done"
+cp out.jsonl twice
+rm -rf out.*
+quern curate plan.yaml long.jsonl $inputs 2>/dev/null
+same "the output is that of one run" twice out.jsonl
+absent "a run that ended leaves no lock" out.jsonl.work/lock.0.1
+
+rm -rf out.*
+mkdir out.jsonl.work
+echo 'elsewhere 4711' >out.jsonl.work/lock.0.1
+status "a run on another host counts" 3 flock out.jsonl.work/lock.0.1 quern curate plan.yaml
+has "and is named" err "process 4711 on elsewhere is at work"
+status "a lock that nobody holds does not" 1 quern curate plan.yaml
+same "and the work is done" out.jsonl want
+
+at_work --processes 2
+kill -9 $older
+wait $older 2>/dev/null
+status "a run that was killed can be started again at once, though it was divided" 1 quern curate plan.yaml long.jsonl $inputs
+same "and goes on" out.jsonl twice
+
 # Somebody else's work folder, or other inputs.
 rm -rf out.*
 quern curate plan.yaml 2>/dev/null
