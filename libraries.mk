@@ -7,7 +7,7 @@ DEBS := gcc g++ make libc6-dev libsimdjson-dev libzstd-dev zlib1g-dev libdeflate
 DEBS_DEMO := wget ca-certificates busybox
 DEBS_SHARED := python3
 DEBS_DEB := debhelper lintian debootstrap
-DEBS_DEV := clang libclang-rt-14-dev libomp-14-dev shellcheck cppcheck man-db
+DEBS_DEV := zsh clang libclang-rt-14-dev libomp-14-dev shellcheck cppcheck man-db
 
 # LIBRARY:header:what the linker needs.
 PROBES := SIMDJSON:simdjson.h:-lsimdjson ZSTD:zstd.h:-lzstd ZLIB:zlib.h:-lz \

@@ -117,6 +117,9 @@ int main(int argc, char **argv)
         execvp(path, argv + 1);
         return cannot_run(name, path);
     }
+    if (argc == 2 && strcmp(argv[1], "--completion") == 0) /* the options follow */
+        for (size_t i = 0; i < N_COMMANDS; i++)
+            printf("%s\t-\tcommand\t%s\n", commands[i].name, commands[i].about);
     if (tool_begin(&t, opts, argc, argv, &code) < 0)
         return code;
     fprintf(stderr, "usage: quern COMMAND [ARGUMENT...]\n\n%s\n", details);

@@ -358,3 +358,24 @@ void opt_settings(const struct opt *opts, FILE *out)
             fprintf(out, "  %-36s %s\n", o->name, t);
     }
 }
+
+/* What follows option o, in a word. */
+static const char *completion_value(const struct opt *o)
+{
+    switch (o->names) {
+    case OPT_NAMES_NOTHING:
+        return o->type == OPT_TYPE_FLAG ? "flag" : o->type == OPT_TYPE_ENUM ? o->arg : "text";
+    case OPT_NAMES_FOLDER:
+        return "folder";
+    default:
+        return "file";
+    }
+}
+
+void opt_completion(const struct opt *opts, FILE *out)
+{
+    for (const struct opt *o = opts; o->type != OPT_TYPE_END; o++)
+        if (o->type != OPT_TYPE_HEAD)
+            fprintf(out, "--%s%s\t-%.1s\t%s\t%s\n", o->type == OPT_TYPE_FLAG && *(bool *)o->value ? "no-" : "", o->name,
+                    (char[2]){o->letter}, completion_value(o), o->help);
+}

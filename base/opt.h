@@ -107,6 +107,10 @@ const char *opt_text(const struct opt *o, char *buf, size_t size);
 void opt_help(const struct opt *opts, FILE *out);
 /* The same as man(7) source. */
 void opt_man(const struct opt *opts, FILE *out);
+/* For shells (completion/): a line an option, of four columns with tabs between: the word, "-" and its letter or "-", what
+ * follows it ("flag": nothing; "file", "folder", "text", or words with bars between), the help.  Of a flag that is on the
+ * word is that which turns it off. */
+void opt_completion(const struct opt *opts, FILE *out);
 /* "name  value" a line for every option that has a value: the effective settings. */
 void opt_settings(const struct opt *opts, FILE *out);
 

@@ -106,6 +106,18 @@ static void print_man(const struct tool *t, const struct opt *opts)
         printf(".SH SEE ALSO\n.BR quern (1)\n");
 }
 
+/* The actions of which a usage like "train|score [options]" wants one, then the options. */
+static void print_completion(const struct tool *t, const struct opt *opts)
+{
+    size_t n = strspn(t->usage, "abcdefghijklmnopqrstuvwxyz|"), word;
+
+    for (const char *a = t->usage; memchr(t->usage, '|', n) && a < t->usage + n; a += word + 1) {
+        word = strcspn(a, "| ");
+        printf("%.*s\t-\tcommand\t\n", (int)word, a);
+    }
+    opt_completion(opts, stdout);
+}
+
 int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, int *code)
 {
     struct err e;
@@ -123,10 +135,13 @@ int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, in
     }
     log_init(program, t->quiet ? LOG_ERROR : t->verbose ? LOG_DEBUG : LOG_INFO);
     progress_init(program, (enum progress_form)t->progress);
-    if (!t->help && !t->man && !t->version)
+    if (!t->help && !t->man && !t->version && !t->completion)
         return n;
     if (t->version) {
         printf("%s %s%s%s%s\n", program, QUERN_VERSION, quern_commit[0] ? " (" : "", quern_commit, quern_commit[0] ? ")" : "");
+    } else if (t->completion) {
+        t->completion = false;
+        print_completion(t, opts);
     } else {
         t->help = false; /* so that the defaults shown are the tool's */
         if (t->man)

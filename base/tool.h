@@ -25,7 +25,7 @@ struct tool {
     const char *about;   /* one line, no full stop */
     const char *details; /* paragraphs for --help and the man page; may be NULL */
     const char *example; /* command lines that work when pasted, a line each */
-    bool help, man, version, quiet, verbose;
+    bool help, man, version, completion, quiet, verbose;
     int64_t jobs;
     int progress; /* enum progress_form */
 };
@@ -36,6 +36,7 @@ struct tool {
     OPT_FLAG('h', "help", &(t).help, "show this help"), \
     OPT_FLAG(0, "man", &(t).man, "print the manual page as man(7) source"), \
     OPT_FLAG('V', "version", &(t).version, "print the version"),               \
+    OPT_FLAG(0, "completion", &(t).completion, "print what a shell can complete"), \
     OPT_FLAG('q', "quiet", &(t).quiet, "print errors only"),                   \
     OPT_FLAG('v', "verbose", &(t).verbose, "say more")
 /* For a tool that calls progress_show. */
@@ -44,8 +45,8 @@ struct tool {
     OPT_INT('j', "jobs", &(t).jobs, 0, 4096, "threads; 0: all processors; the output is the same for any N")
 
 /* Parses the command line.  Returns the number of operands (argv[1..]), or -1 when
- * main has to return *code at once: help, version and man page were printed, or the
- * usage error was; lists are empty then. */
+ * main has to return *code at once: what --help, --man, --version or --completion asks for
+ * was printed, or the usage error was; lists are empty then. */
 int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, int *code);
 /* Prints "quern-NAME: WHAT" and how to get help; returns EXIT_USAGE. */
 int tool_usage(const struct tool *t, const char *fmt, ...)

@@ -1,16 +1,22 @@
 # What a user installs, and what a release is made of.
 VERSION = $(shell sed -n 's/.*QUERN_VERSION "\(.*\)"/\1/p' base/version.h)
 SHARE := $(DESTDIR)$(PREFIX)/share
+# Where zsh of Debian looks.
+ZSH_COMPLETIONS ?= share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 # Everything that install may put anywhere, whichever libraries it was built with.
 INSTALLED = $(NAMES:%=bin/quern-%) bin/quern $(NAMES:%=share/man/man1/quern-%.1) share/man/man1/quern.1 \
-  lib/quern/quern-mpi.so lib/quern/quern-cuda.so
+  lib/quern/quern-mpi.so lib/quern/quern-cuda.so \
+  share/bash-completion/completions/quern $(ZSH_COMPLETIONS)/_quern
 
-install: all                                ## commands and man pages under PREFIX
+install: all                                ## commands, man pages and completion under PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1
 	install -s $(BINS) $(DESTDIR)$(PREFIX)/bin
 	$(if $(strip $(CUDA_BACKEND) $(MPI_BACKEND)),install -d $(DESTDIR)$(PREFIX)/lib/quern && install -s -m 644 $(CUDA_BACKEND) $(MPI_BACKEND) $(DESTDIR)$(PREFIX)/lib/quern)
 	for n in $(filter-out quern,$(ON)); do $B/bin/quern-$$n --man >$(SHARE)/man/man1/quern-$$n.1 || exit 1; done
 	$B/bin/quern --man >$(SHARE)/man/man1/quern.1
+	install -d $(SHARE)/bash-completion/completions $(DESTDIR)$(PREFIX)/$(ZSH_COMPLETIONS)
+	install -m 644 completion/quern.bash $(SHARE)/bash-completion/completions/quern
+	install -m 644 completion/_quern $(DESTDIR)$(PREFIX)/$(ZSH_COMPLETIONS)
 uninstall:                                  ## remove what install put there
 	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
 	[ ! -d $(DESTDIR)$(PREFIX)/lib/quern ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$(PREFIX)/lib/quern
