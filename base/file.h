@@ -1,11 +1,13 @@
 /* base/file.h -- byte streams in and out, compressed or not.
  *
- * Input: plain, gzip (many members), zstd (many frames, skippable ones too), bzip2
- * (many streams; below, a member is any of these), told apart by the first bytes, never by
- * the name.  The dictionary that a .warc.zst has in its first frame is used.  "-" is standard
- * input.  Output: plain, or compressed by the name's ending (.gz, .zst); it appears under its
- * final name only when file_commit() has made it whole: written beside it under a temporary
- * name, flushed, fsynced, renamed.  "-" is standard output.
+ * Input: plain, gzip (many members), zstd and lz4 (many frames, skippable ones too), bzip2 and xz
+ * (many streams, xz's padding too; below, a member is any of these), told apart by the first
+ * bytes, never by the name.  The dictionary that a .warc.zst has in its first frame is used; an
+ * xz stream may take 1 GiB of memory.  What a build has no library for (bzip2, xz, lz4) opens,
+ * and says so when it is read.  "-" is standard input.  Output: plain, or compressed by the
+ * name's ending (.gz, .zst); it appears under its final name only when file_commit() has made it
+ * whole: written beside it under a temporary name, flushed, fsynced, renamed.  "-" is standard
+ * output.
  * Messages name the file, the offset and the reason.
  */
 #ifndef BASE_FILE_H
@@ -23,7 +25,7 @@
 extern "C" {
 #endif
 
-enum file_codec { FILE_PLAIN, FILE_GZIP, FILE_ZSTD, FILE_BZ2 };
+enum file_codec { FILE_PLAIN, FILE_GZIP, FILE_ZSTD, FILE_BZ2, FILE_XZ, FILE_LZ4 };
 
 /* ---- input ---- */
 
@@ -37,8 +39,9 @@ int file_open(struct file_in **f, const char *path, struct err *e);
 int file_open_mem(struct file_in **f, const char *name, struct span bytes, struct err *e);
 /* The next at most n decompressed bytes.  0 is the end; short reads happen.
  * A damaged or truncated member is ERR_FORMAT with file and offset of the member;
- * what had been decoded before was given out by earlier reads.  After ERR_FORMAT
- * file_skip_member() goes on. */
+ * what had been decoded before was given out by earlier reads; one that asks for more
+ * memory than is allowed is ERR_LIMIT, one that this build cannot decode ERR_UNSUPPORTED.
+ * After these file_skip_member() goes on. */
 ssize_t file_read(struct file_in *f, void *p, size_t n, struct err *e);
 /* After a damaged member: searches forward from behind its first byte for the next
  * position where a member can begin; a pipe is searched from where it stands.  1

@@ -571,7 +571,7 @@ void file_bz2_close(struct file_in *f)
 
 int file_bz2_begin(struct file_in *f)
 {
-    return file_in_broken(f, ERR_UNSUPPORTED, "this build lacks libbz2, which bzip2 needs");
+    return file_in_broken(f, ERR_UNSUPPORTED, "it is compressed with bzip2, and this quern was built without libbz2");
 }
 
 ssize_t file_bz2_read(struct file_in *f, void *p, size_t n)

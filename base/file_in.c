@@ -20,7 +20,8 @@ enum {
     WHOLE_IN = 512 << 10, /* filled before a gzip member is tried whole */
     WHOLE_FIRST = 1 << 20,
     WHOLE_MAX = 64 << 20, /* decompressed size above which a member is streamed */
-    GZIP_HEAD = 10
+    GZIP_HEAD = 10,
+    SKIPPABLE_HEAD = 8
 };
 
 static uint64_t offset(const struct file_in *f)
@@ -74,7 +75,43 @@ int file_in_fill(struct file_in *f, size_t want)
     return 0;
 }
 
+/* ---- skippable frames ---- */
+
+#define SKIPPABLE 0x184D2A50u /* the low four bits are free */
+
+bool file_skippable_at(const uint8_t *p, size_t n)
+{
+    return n >= 4 && (file_in_load32(p) & ~15u) == SKIPPABLE;
+}
+
+int file_in_skippable(struct file_in *f, uint8_t *to, const char *codec)
+{
+    uint64_t left = file_in_load32(f->in + f->at + 4);
+
+    for (f->at += SKIPPABLE_HEAD; left;) {
+        size_t k;
+
+        TRY(file_in_fill(f, 1));
+        k = f->n - f->at < left ? f->n - f->at : (size_t)left;
+        if (k == 0)
+            return file_in_broken(f, ERR_FORMAT, "%s frame at offset %" PRIu64 " is cut short", codec, f->member);
+        if (to) {
+            memcpy(to, f->in + f->at, k);
+            to += k;
+        }
+        f->at += k;
+        left -= k;
+    }
+    return 0;
+}
+
 /* ---- gzip ---- */
+
+static bool gzip_at(const uint8_t *p, size_t n)
+{
+    return n >= GZIP_HEAD && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8 && (p[3] & 0xe0) == 0 &&
+           (p[8] == 0 || p[8] == 2 || p[8] == 4) && (p[9] <= 13 || p[9] == 255);
+}
 
 /* Tries the member at the window's start in one call.  1: done, 0: to be streamed. */
 static int gzip_whole(struct file_in *f)
@@ -199,12 +236,23 @@ static ssize_t plain_read(struct file_in *f, void *p, size_t n)
 
 /* ---- any codec ---- */
 
+/* What a codec is read by; base/file_in.h says what the functions do. */
+static const struct decoder {
+    bool (*at)(const uint8_t *p, size_t n);
+    int (*begin)(struct file_in *f);
+    ssize_t (*read)(struct file_in *f, void *p, size_t n);
+} decoders[] = {
+    [FILE_PLAIN] = {NULL, plain_begin, plain_read},
+    [FILE_GZIP] = {gzip_at, gzip_begin, gzip_read},
+    [FILE_ZSTD] = {file_zstd_at, file_zstd_begin, file_zstd_read},
+    [FILE_BZ2] = {file_bz2_at, file_bz2_begin, file_bz2_read},
+    [FILE_XZ] = {file_xz_at, file_xz_begin, file_xz_read},
+    [FILE_LZ4] = {file_lz4_at, file_lz4_begin, file_lz4_read},
+};
+
 static int begin(struct file_in *f)
 {
-    int rc = f->codec == FILE_GZIP   ? gzip_begin(f)
-             : f->codec == FILE_ZSTD ? file_zstd_begin(f)
-             : f->codec == FILE_BZ2  ? file_bz2_begin(f)
-                                     : plain_begin(f);
+    int rc = decoders[f->codec].begin(f);
 
     if (rc == 1) {
         f->state = INSIDE;
@@ -238,10 +286,7 @@ ssize_t file_read(struct file_in *f, void *p, size_t n, struct err *e)
             begin(f);
             break;
         case INSIDE: {
-            ssize_t k = f->codec == FILE_GZIP   ? gzip_read(f, p, n)
-                        : f->codec == FILE_ZSTD ? file_zstd_read(f, p, n)
-                        : f->codec == FILE_BZ2  ? file_bz2_read(f, p, n)
-                                                : plain_read(f, p, n);
+            ssize_t k = decoders[f->codec].read(f, p, n);
             if (k > 0) {
                 f->told += (uint64_t)k;
                 return k;
@@ -252,17 +297,6 @@ ssize_t file_read(struct file_in *f, void *p, size_t n, struct err *e)
         }
         }
     }
-}
-
-/* Whether a member can begin at p, which has n bytes. */
-static bool member_at(const struct file_in *f, const uint8_t *p, size_t n)
-{
-    if (f->codec == FILE_BZ2)
-        return file_bz2_at(p, n);
-    if (f->codec == FILE_ZSTD)
-        return n >= 8 && file_zstd_at(p, n);
-    return n >= GZIP_HEAD && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8 && (p[3] & 0xe0) == 0 &&
-           (p[8] == 0 || p[8] == 2 || p[8] == 4) && (p[9] <= 13 || p[9] == 255);
 }
 
 int file_skip_member(struct file_in *f, struct err *e)
@@ -288,7 +322,7 @@ int file_skip_member(struct file_in *f, struct err *e)
         if (f->n - f->at < 8)
             break;
         for (; f->n - f->at >= 8; f->at++)
-            if (member_at(f, f->in + f->at, f->n - f->at)) {
+            if (decoders[f->codec].at(f->in + f->at, f->n - f->at)) {
                 f->state = BETWEEN;
                 f->first_done = true;
                 return 1;
@@ -302,21 +336,41 @@ int file_skip_member(struct file_in *f, struct err *e)
 
 /* ---- opening ---- */
 
+/* Behind skippable frames at the start, as far as the window shows them: whether one of lz4 follows. */
+static bool lz4_after_skippable(struct file_in *f)
+{
+    size_t at = 0;
+
+    while (f->n - at >= SKIPPABLE_HEAD && file_skippable_at(f->in + at, f->n - at)) {
+        uint64_t next = at + SKIPPABLE_HEAD + file_in_load32(f->in + at + 4);
+        if (f->own && next + SKIPPABLE_HEAD > f->cap)
+            return false;
+        if (file_in_fill(f, (size_t)next + SKIPPABLE_HEAD) < 0 || next > f->n)
+            return false;
+        at = (size_t)next;
+    }
+    return file_lz4_at(f->in + at, f->n - at);
+}
+
 static int sniff(struct file_in *f, struct err *e)
 {
-    /* A pipe may give a single byte first; four tell the codecs apart. */
+    /* A pipe may give a single byte first; four tell most codecs apart. */
     if (file_in_fill(f, 4) < 0)
         return give_why(f, e);
     if (f->n >= 2 && f->in[0] == 0x1f && f->in[1] == 0x8b)
         f->codec = FILE_GZIP;
+    else if (lz4_after_skippable(f))
+        f->codec = FILE_LZ4;
     else if (file_zstd_at(f->in, f->n))
         f->codec = FILE_ZSTD;
     else if (f->n >= 3 && memcmp(f->in, "BZh", 3) == 0 && file_in_fill(f, BZ2_HEAD) == 0 &&
              file_bz2_at(f->in, f->n))
         f->codec = FILE_BZ2;
+    else if (f->n && f->in[0] == 0xFD && file_in_fill(f, XZ_HEAD) == 0 && file_xz_at(f->in, f->n))
+        f->codec = FILE_XZ;
     if (f->codec == FILE_GZIP && !(f->deflate = libdeflate_alloc_decompressor()))
         return err_set(e, ERR_NOMEM, "out of memory");
-    return 0;
+    return f->state == BROKEN ? give_why(f, e) : 0;
 }
 
 static struct file_in *new_file(const char *name, size_t window)
@@ -458,6 +512,8 @@ void file_close(struct file_in *f)
         inflateEnd(&f->z);
     ZSTD_freeDCtx(f->zstd);
     file_bz2_close(f);
+    file_xz_close(f);
+    file_lz4_close(f);
     free(f->out);
     free(f->own);
     free(f->name);

@@ -36,7 +36,8 @@ struct file_in {
     z_stream z;
     bool z_open;
     ZSTD_DCtx *zstd;
-    void *bz2; /* base/file_bz2.c's */
+    void *bz2, *xz, *lz4; /* the decoders' own, in base/file_*.c */
+    size_t lz4_want;      /* bytes that it asks for */
     uint8_t *out; /* a whole member; [out_at, out_n) is to be given out */
     size_t out_cap, out_at, out_n;
 };
@@ -45,6 +46,16 @@ struct file_in {
 int file_in_broken(struct file_in *f, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Makes at least want (<= the window) bytes available unless the file ends before. */
 int file_in_fill(struct file_in *f, size_t want);
+
+static inline uint32_t file_in_load32(const uint8_t *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* Skippable frames, which zstd and lz4 share: whether one begins at p, which has n bytes; and, with the
+ * window at one, of which 8 bytes are there: passes over it, or takes its bytes to `to` unless that is NULL. */
+bool file_skippable_at(const uint8_t *p, size_t n);
+int file_in_skippable(struct file_in *f, uint8_t *to, const char *codec);
 
 /* Whether a zstd frame, skippable or not, begins at p, which has n bytes. */
 bool file_zstd_at(const uint8_t *p, size_t n);
@@ -65,4 +76,16 @@ ssize_t file_bz2_read(struct file_in *f, void *p, size_t n);
  * latest with the block that was. */
 int file_bz2_go_back(struct file_in *f);
 void file_bz2_close(struct file_in *f);
+
+/* The same for xz streams and lz4 frames. */
+enum { XZ_HEAD = 8 };
+bool file_xz_at(const uint8_t *p, size_t n);
+int file_xz_begin(struct file_in *f);
+ssize_t file_xz_read(struct file_in *f, void *p, size_t n);
+void file_xz_close(struct file_in *f);
+
+bool file_lz4_at(const uint8_t *p, size_t n);
+int file_lz4_begin(struct file_in *f);
+ssize_t file_lz4_read(struct file_in *f, void *p, size_t n);
+void file_lz4_close(struct file_in *f);
 #endif

@@ -11,17 +11,11 @@ enum {
     ZSTD_WINDOW_LOG = 31 /* what zstd --long=31 wrote can be read: 2 GiB at worst */
 };
 #define ZSTD_FRAME 0xFD2FB528u
-#define ZSTD_SKIPPABLE 0x184D2A50u /* the low four bits are free */
 #define ZSTD_WARC_DICT 0x184D2A5Du /* IIPC, "WARC compression with Zstandard" */
-
-static uint32_t load32(const uint8_t *p)
-{
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
 
 bool file_zstd_at(const uint8_t *p, size_t n)
 {
-    return n >= 4 && (load32(p) == ZSTD_FRAME || (load32(p) & ~15u) == ZSTD_SKIPPABLE);
+    return n >= 4 && (file_in_load32(p) == ZSTD_FRAME || file_skippable_at(p, n));
 }
 
 static int zstd_open(struct file_in *f)
@@ -49,7 +43,7 @@ static int zstd_load(struct file_in *f, const void *p, size_t n)
 /* The dictionary of a WARC file, itself perhaps compressed. */
 static int zstd_load_stored(struct file_in *f, const uint8_t *p, size_t n)
 {
-    if (n < 4 || load32(p) != ZSTD_FRAME)
+    if (n < 4 || file_in_load32(p) != ZSTD_FRAME)
         return zstd_load(f, p, n);
     unsigned long long size = ZSTD_getFrameContentSize(p, n);
     if (size == ZSTD_CONTENTSIZE_ERROR)
@@ -72,31 +66,21 @@ static int zstd_load_stored(struct file_in *f, const uint8_t *p, size_t n)
 /* At a skippable frame: takes a dictionary from the first, passes over the others. */
 static int zstd_skip(struct file_in *f)
 {
-    uint64_t left = load32(f->in + f->at + 4);
-    bool dict = f->base + f->at == 0 && load32(f->in + f->at) == ZSTD_WARC_DICT;
-    uint8_t *p = NULL;
-    size_t got = 0;
-    int rc = 0;
+    uint64_t size = file_in_load32(f->in + f->at + 4);
+    uint8_t *dict;
+    int rc;
 
-    f->at += 8;
-    if (dict && left > DICT_MAX)
+    if (f->base + f->at != 0 || file_in_load32(f->in + f->at) != ZSTD_WARC_DICT)
+        return file_in_skippable(f, NULL, "zstd");
+    if (size > DICT_MAX)
         return file_in_broken(f, ERR_LIMIT, "zstd dictionary is larger than %d bytes", DICT_MAX);
-    if (dict && !(p = malloc(left ? left : 1)))
+    dict = malloc(size ? size : 1);
+    if (!dict)
         return file_in_broken(f, ERR_NOMEM, "out of memory");
-    while (left && rc == 0) {
-        rc = file_in_fill(f, 1);
-        size_t k = f->n - f->at < left ? f->n - f->at : (size_t)left;
-        if (rc == 0 && k == 0)
-            rc = file_in_broken(f, ERR_FORMAT, "zstd frame at offset %" PRIu64 " is cut short", f->member);
-        if (p && k)
-            memcpy(p + got, f->in + f->at, k);
-        got += k;
-        f->at += k;
-        left -= k;
-    }
-    if (dict && rc == 0)
-        rc = zstd_load_stored(f, p, got);
-    free(p);
+    rc = file_in_skippable(f, dict, "zstd");
+    if (rc == 0)
+        rc = zstd_load_stored(f, dict, size);
+    free(dict);
     return rc;
 }
 
@@ -108,9 +92,9 @@ int file_zstd_begin(struct file_in *f)
         f->member = f->base + f->at;
         if (avail == 0)
             return 0;
-        if (avail >= 4 && load32(f->in + f->at) == ZSTD_FRAME)
+        if (avail >= 4 && file_in_load32(f->in + f->at) == ZSTD_FRAME)
             break;
-        if (avail < 8 || (load32(f->in + f->at) & ~15u) != ZSTD_SKIPPABLE)
+        if (avail < 8 || !file_skippable_at(f->in + f->at, avail))
             return file_in_broken(f, ERR_FORMAT, "no zstd frame but other bytes at offset %" PRIu64, f->member);
         TRY(zstd_skip(f));
     }

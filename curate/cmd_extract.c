@@ -57,8 +57,8 @@ int main(int argc, char **argv)
         .about = "turn web archives, HTML, LaTeX and wikis' exports into documents",
         .details =
             "Reads WARC, WET and ARC files, HTML files, LaTeX and MediaWiki's XML exports (such as\n"
-            "Wikipedia's dumps), all plain or packed by gzip, zstd or bzip2 and told by their\n"
-            "contents, and folders of them.  Writes a JSON line for each page: id, url, title, date,\n"
+            "Wikipedia's dumps), all plain or packed by gzip, zstd, bzip2, xz or lz4 and told\n"
+            "by their contents, and folders of them.  Writes a JSON line for each page: id, url, title, date,\n"
             "lang, text, and author, canonical and crawled where they are known.\n"
             "\n"
             "Of an archive the successful responses of HTML and plain text become documents; other\n"

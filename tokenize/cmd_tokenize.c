@@ -128,7 +128,7 @@ int main(int argc, char **argv)
         .usage = "--tokenizer PATH --output-prefix PREFIX [options] [FILE...]",
         .about = "documents to an indexed dataset of tokens",
         .details =
-            "Reads JSON lines (plain, .gz, .zst or .bz2; standard input by default) and writes "
+            "Reads JSON lines (plain, .gz, .zst, .bz2, .xz or .lz4; standard input by default) and writes "
             "PREFIX_text_document.bin and .idx as Megatron's preprocess_data.py does: two bytes a token when the "
             "vocabulary is below 65,500, else four.  PREFIX_text_document.sum.json says how they were made.  The "
             "files appear when they are whole.  Lines that are no document are named and skipped.\n\n"

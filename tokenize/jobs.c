@@ -13,7 +13,7 @@ static int no_memory(struct err *e)
 /* "x/docs.jsonl.zst": "docs" */
 static struct span stem(const char *path)
 {
-    static const char *const endings[] = {".gz", ".zst", ".bz2", ".jsonl", ".json", ".ndjson"};
+    static const char *const endings[] = {".gz", ".zst", ".bz2", ".xz", ".lz4", ".jsonl", ".json", ".ndjson"};
     const char *slash = strrchr(path, '/');
     struct span s = span_of(slash ? slash + 1 : path);
 

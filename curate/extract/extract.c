@@ -58,7 +58,7 @@ static bool ends_with(struct span s, const char *end)
 
 bool extract_named(const char *path, const char *const *endings)
 {
-    static const char *const packed[] = {".gz", ".zst", ".bz2"};
+    static const char *const packed[] = {".gz", ".zst", ".bz2", ".xz", ".lz4"};
     struct span s = span_of(path);
 
     for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)

@@ -83,8 +83,8 @@ struct extract_fields {
 /* Sets id and the fields, text last.  ERR_NOMEM. */
 int extract_set_fields(struct doc *d, const struct extract_item *it, const struct extract_fields *f, struct err *e);
 
-/* Whether a file's name ends in one of these (NULL at the end), maybe with .gz, .zst or .bz2
- * behind it. */
+/* Whether a file's name ends in one of these (NULL at the end), maybe with a compressor's
+ * (.gz, .zst, .bz2, .xz, .lz4) behind it. */
 bool extract_named(const char *path, const char *const *endings);
 
 /* Copies s to *at, moves *at behind it: for items that own what they hold. */

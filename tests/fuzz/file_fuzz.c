@@ -1,9 +1,16 @@
-/* Compressed files: reads everything, over the damage; and bzip2 as libbz2 does by itself. */
+/* Compressed files: reads everything, over the damage; and bzip2 as libbz2 does by itself, xz as
+ * liblzma, lz4 as liblz4. */
 #include <stdlib.h>
 #include <string.h>
 
 #if HAVE_BZ2
 #include <bzlib.h>
+#endif
+#if HAVE_LZMA
+#include <lzma.h>
+#endif
+#if HAVE_LZ4
+#include <lz4frame.h>
 #endif
 
 #include "base/file.h"
@@ -69,6 +76,66 @@ static void check_bz2(struct span bytes, int threads)
 }
 #endif
 
+#if HAVE_LZMA || HAVE_LZ4
+/* What a whole file of this codec gives is the same as these bytes, if the library could read it. */
+static void check_same(struct span bytes, enum file_codec codec, const char *theirs, size_t n, bool good)
+{
+    static char ours[1 << 20];
+    struct file_in *f;
+    struct err e;
+    size_t got = 0;
+    ssize_t k = 1;
+
+    if (file_open_mem(&f, "mem", bytes, &e) < 0)
+        abort();
+    while (file_codec(f) == codec && got < sizeof ours && (k = file_read(f, ours + got, sizeof ours - got, &e)) > 0)
+        got += (size_t)k;
+    if (file_codec(f) == codec && good && (k < 0 || got != n || memcmp(ours, theirs, n) != 0))
+        abort();
+    if (file_codec(f) == codec && !good && k == 0)
+        abort();
+    file_close(f);
+}
+#endif
+
+#if HAVE_LZMA
+static void check_xz(struct span bytes)
+{
+    static uint8_t theirs[1 << 20];
+    uint64_t memory = 64 << 20;
+    size_t in = 0, n = 0;
+    lzma_ret r;
+
+    if (bytes.n < 6 || memcmp(bytes.p, "\xFD" "7zXZ", 6) != 0)
+        return;
+    r = lzma_stream_buffer_decode(&memory, LZMA_CONCATENATED | LZMA_TELL_UNSUPPORTED_CHECK, NULL, (const uint8_t *)bytes.p, &in,
+                                  bytes.n, theirs, &n, sizeof theirs - 1);
+    if (r == LZMA_OK || r == LZMA_DATA_ERROR || r == LZMA_FORMAT_ERROR)
+        check_same(bytes, FILE_XZ, (char *)theirs, n, r == LZMA_OK);
+}
+#endif
+
+#if HAVE_LZ4
+/* A single frame, without a dictionary. */
+static void check_lz4(struct span bytes)
+{
+    static char theirs[1 << 20];
+    size_t n = sizeof theirs - 1, used = bytes.n, r;
+    LZ4F_dctx *z;
+
+    if (bytes.n < 6 || memcmp(bytes.p, "\x04\x22\x4D\x18", 4) != 0 || (bytes.p[4] & 1))
+        return;
+    if (LZ4F_isError(LZ4F_createDecompressionContext(&z, LZ4F_VERSION)))
+        abort();
+    r = LZ4F_decompress(z, theirs, &n, bytes.p, &used, NULL);
+    LZ4F_freeDecompressionContext(z);
+    if (r == 0 && used == bytes.n)
+        check_same(bytes, FILE_LZ4, theirs, n, true);
+    else if (LZ4F_isError(r))
+        check_same(bytes, FILE_LZ4, theirs, 0, false);
+}
+#endif
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct span s = {(const char *)data, size};
@@ -76,6 +143,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 #if HAVE_BZ2
     check_bz2(s, 1);
     check_bz2(s, 3);
+#endif
+#if HAVE_LZMA
+    check_xz(s);
+#endif
+#if HAVE_LZ4
+    check_lz4(s);
 #endif
 
     read_all(s);

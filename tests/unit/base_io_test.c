@@ -1,4 +1,4 @@
-/* Files: plain, gzip, zstd, bzip2; members; damage; atomic output; full disks. */
+/* Files: plain, gzip, zstd, bzip2, xz, lz4; members; damage; atomic output; full disks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +21,12 @@
 
 #if HAVE_BZ2
 #include <bzlib.h>
+#endif
+#if HAVE_LZMA
+#include <lzma.h>
+#endif
+#if HAVE_LZ4
+#include <lz4frame.h>
 #endif
 
 #include "base/file.h"
@@ -95,16 +101,49 @@ static void add_bz2(struct buf *b, const void *p, size_t n)
 
 #endif
 
-/* By enum file_codec. */
+#if HAVE_LZMA
+static void add_xz_of(struct buf *b, const void *p, size_t n, lzma_check check)
+{
+    size_t k = lzma_stream_buffer_bound(n);
+    assert_int_equal(buf_reserve(b, k), 0);
+    assert_int_equal(lzma_easy_buffer_encode(1, check, NULL, p, n, (uint8_t *)b->p, &b->n, b->n + k), LZMA_OK);
+}
+
+static void add_xz(struct buf *b, const void *p, size_t n)
+{
+    add_xz_of(b, p, n, LZMA_CHECK_CRC64);
+}
+#endif
+
+#if HAVE_LZ4
+static void add_lz4(struct buf *b, const void *p, size_t n)
+{
+    LZ4F_preferences_t how = {.frameInfo = {.blockSizeID = LZ4F_max64KB, .contentChecksumFlag = LZ4F_contentChecksumEnabled}};
+    size_t k = LZ4F_compressFrameBound(n, &how);
+    assert_int_equal(buf_reserve(b, k), 0);
+    k = LZ4F_compressFrame(b->p + b->n, k, p, n, &how);
+    assert_false(LZ4F_isError(k));
+    b->n += k;
+}
+#endif
+
+/* Those that this build reads. */
 static const struct {
+    enum file_codec codec;
     void (*add)(struct buf *b, const void *p, size_t n);
     const char *member;
-} codecs[] = {{NULL, NULL}, {add_gzip, "gzip member"}, {add_zstd, "zstd frame"},
+} codecs[] = {{FILE_PLAIN, NULL, NULL}, {FILE_GZIP, add_gzip, "gzip member"}, {FILE_ZSTD, add_zstd, "zstd frame"},
 #if HAVE_BZ2
-            {add_bz2, "bzip2 stream"},
+            {FILE_BZ2, add_bz2, "bzip2 stream"},
+#endif
+#if HAVE_LZMA
+            {FILE_XZ, add_xz, "xz stream"},
+#endif
+#if HAVE_LZ4
+            {FILE_LZ4, add_lz4, "lz4 frame"},
 #endif
 };
-enum { LAST_CODEC = sizeof codecs / sizeof *codecs - 1 };
+enum { N_CODECS = sizeof codecs / sizeof *codecs };
 
 static void add_skippable(struct buf *b, uint32_t magic, const void *p, uint32_t n)
 {
@@ -193,13 +232,13 @@ static void members_are_read_one_by_one(void **s)
     struct err e;
 
     (void)s;
-    for (int codec = FILE_GZIP; codec <= LAST_CODEC; codec++) {
+    for (int codec = 1; codec < N_CODECS; codec++) {
         struct buf stored = {0}, got = {0};
         uint64_t offsets[6];
         struct file_in *f;
 
         for (int i = 0; i < 6; i++) {
-            if (codec == FILE_ZSTD)
+            if (codecs[codec].codec == FILE_ZSTD || (i && codecs[codec].codec == FILE_LZ4))
                 add_skippable(&stored, 0x184D2A50, "skip me", 7);
             offsets[i] = stored.n;
             codecs[codec].add(&stored, text.p, sizes[i]);
@@ -242,14 +281,14 @@ static void a_pipe_reads_as_a_file(void **s)
     struct buf text = text_of(4 << 20);
 
     (void)s;
-    for (int codec = 0; codec <= LAST_CODEC; codec++) {
+    for (int codec = 0; codec < N_CODECS; codec++) {
         struct buf stored = {0}, got = {0};
         struct file_in *f;
         struct err e;
         int fds[2], status, saved = dup(0);
         pid_t pid;
 
-        if (codec == FILE_PLAIN)
+        if (codecs[codec].codec == FILE_PLAIN)
             buf_put(&stored, text.p, text.n);
         else
             codecs[codec].add(&stored, text.p, text.n);
@@ -270,7 +309,7 @@ static void a_pipe_reads_as_a_file(void **s)
         assert_int_equal(file_open(&f, "-", &e), 0);
         assert_string_equal(file_name(f), "standard input");
         assert_int_equal(drain(f, 1 << 16, &got, &e), 0);
-        assert_int_equal(file_codec(f), codec);
+        assert_int_equal(file_codec(f), codecs[codec].codec);
         assert_int_equal(file_size(f), 0);
         file_close(f);
         assert_int_equal(fcntl(0, F_GETFD) >= 0, 1);
@@ -292,7 +331,7 @@ static void damage_is_named_and_what_was_good_comes_out(void **s)
     struct err e;
 
     (void)s;
-    for (int codec = FILE_GZIP; codec <= LAST_CODEC; codec++) {
+    for (int codec = 1; codec < N_CODECS; codec++) {
         struct buf b = {0};
         buf_clear(&one);
         codecs[codec].add(&one, text.p, text.n);
@@ -315,7 +354,7 @@ static void damage_is_named_and_what_was_good_comes_out(void **s)
         assert_non_null(strstr(e.msg, "other bytes at offset"));
         assert_int_equal(got.n, 2 * text.n);
 
-        if (codec == FILE_GZIP) { /* a wrong checksum; NUL bytes behind */
+        if (codecs[codec].codec == FILE_GZIP) { /* a wrong checksum; NUL bytes behind */
             b.n = 2 * one.n;
             b.p[one.n - 6] ^= 1;
             assert_int_equal(read_mem(&b, &got, &e), ERR_FORMAT);
@@ -339,7 +378,7 @@ static void after_a_damaged_member_the_next_is_found(void **s)
     struct err e;
 
     (void)s;
-    for (int codec = FILE_GZIP; codec <= LAST_CODEC; codec++)
+    for (int codec = 1; codec < N_CODECS; codec++)
         for (int file = 0; file < 2; file++) {
             struct buf b = {0};
             struct file_in *f;
@@ -438,6 +477,109 @@ static void zstd_dictionary_is_taken_from_the_first_frame(void **s)
     buf_free(&dict);
     buf_free(&b);
     buf_free(&frame);
+    buf_free(&got);
+}
+
+#if HAVE_LZMA
+static void xz_checks_and_padding_are_held(void **s)
+{
+    static const lzma_check checks[] = {LZMA_CHECK_NONE, LZMA_CHECK_CRC32, LZMA_CHECK_CRC64, LZMA_CHECK_SHA256};
+    struct buf text = text_of(100000), b = {0}, got = {0};
+    struct err e;
+
+    (void)s;
+    for (int i = 0; i < 4; i++) {
+        buf_clear(&b);
+        add_xz_of(&b, text.p, text.n, checks[i]);
+        buf_put(&b, "\0\0\0\0\0\0\0\0", 8); /* padding between streams, and behind the last */
+        add_xz_of(&b, text.p, text.n, checks[i]);
+        buf_put(&b, "\0\0\0\0", 4);
+        assert_int_equal(read_mem(&b, &got, &e), 0);
+        assert_int_equal(got.n, 2 * text.n);
+        buf_put(&b, "\0\0\0", 3);
+        assert_int_equal(read_mem(&b, &got, &e), ERR_FORMAT);
+        assert_non_null(strstr(e.msg, "is no multiple of four bytes"));
+        assert_int_equal(got.n, 2 * text.n);
+        if (i == 0)
+            continue;
+        b.p[b.n - 7 - 12 - 8 - 1] ^= 1; /* the last of the check, before an index of 8 bytes, or close to it */
+        assert_int_equal(read_mem(&b, &got, &e), ERR_FORMAT);
+        assert_non_null(strstr(e.msg, "'mem': damaged xz stream at offset "));
+    }
+    buf_free(&text);
+    buf_free(&b);
+    buf_free(&got);
+}
+
+/* The dictionary that a stream says it needs is no reason to take that much memory. */
+static void an_xz_stream_that_wants_too_much_memory_is_refused(void **s)
+{
+    enum { BLOCK = 12, PROPERTY = 18 };
+    struct buf b = {0}, got = {0};
+    struct err e;
+    uint32_t sum, size;
+
+    (void)s;
+    add_xz(&b, "some text", 9);
+    size = ((uint32_t)(uint8_t)b.p[BLOCK] + 1) * 4;
+    assert_int_equal(b.p[PROPERTY - 2], 0x21); /* LZMA2 */
+    b.p[PROPERTY] = 40;                        /* 4 GiB */
+    sum = lzma_crc32((uint8_t *)b.p + BLOCK, size - 4, 0);
+    memcpy(b.p + BLOCK + size - 4, &sum, 4);
+    assert_int_equal(read_mem(&b, &got, &e), ERR_LIMIT);
+    assert_non_null(strstr(e.msg, "'mem': xz stream at offset 0 takes 409"));
+    assert_non_null(strstr(e.msg, "MiB of memory, more than 1024"));
+    buf_free(&b);
+    buf_free(&got);
+}
+#endif
+
+#if HAVE_LZ4
+static void lz4_is_told_behind_skippable_frames(void **s)
+{
+    struct buf text = text_of(100000), b = {0}, got = {0};
+    struct err e;
+
+    (void)s;
+    add_skippable(&b, 0x184D2A5D, "a note", 6); /* as a .warc.zst begins */
+    add_skippable(&b, 0x184D2A50, text.p, 70000);
+    add_lz4(&b, text.p, text.n);
+    assert_int_equal(read_mem(&b, &got, &e), 0);
+    assert_int_equal(got.n, text.n);
+    assert_memory_equal(got.p, text.p, text.n);
+    b.p[b.n - 1] ^= 1; /* the content's check sum */
+    assert_int_equal(read_mem(&b, &got, &e), ERR_FORMAT);
+    assert_non_null(strstr(e.msg, "'mem': damaged lz4 frame at offset 70022: "));
+    assert_int_equal(got.n, text.n);
+    buf_free(&text);
+    buf_free(&b);
+    buf_free(&got);
+}
+#endif
+
+/* Of a build without a library: what it cannot read it names. */
+static void what_this_build_cannot_decode_is_named(void **s)
+{
+    static const struct {
+        bool here;
+        const char *start, *want;
+        size_t n;
+    } known[] = {{HAVE_BZ2, "BZh9\x31\x41\x59\x26\x53\x59", "libbz2", 10},
+                 {HAVE_LZMA, "\xFD" "7zXZ\0\0\4\0\0", "liblzma", 10},
+                 {HAVE_LZ4, "\x04\x22\x4D\x18\x64\x40\xa7\0\0\0", "liblz4", 10}};
+    struct buf b = {0}, got = {0};
+    struct err e;
+
+    (void)s;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        int rc;
+        buf_clear(&b);
+        buf_put(&b, known[i].start, known[i].n);
+        rc = read_mem(&b, &got, &e);
+        assert_int_equal(rc, known[i].here ? ERR_FORMAT : ERR_UNSUPPORTED);
+        assert_true(known[i].here == !strstr(e.msg, known[i].want));
+    }
+    buf_free(&b);
     buf_free(&got);
 }
 
@@ -605,6 +747,14 @@ int main(void)
         cmocka_unit_test(after_a_damaged_member_the_next_is_found),
         cmocka_unit_test(a_bomb_stays_bounded),
         cmocka_unit_test(zstd_dictionary_is_taken_from_the_first_frame),
+#if HAVE_LZMA
+        cmocka_unit_test(xz_checks_and_padding_are_held),
+        cmocka_unit_test(an_xz_stream_that_wants_too_much_memory_is_refused),
+#endif
+#if HAVE_LZ4
+        cmocka_unit_test(lz4_is_told_behind_skippable_frames),
+#endif
+        cmocka_unit_test(what_this_build_cannot_decode_is_named),
         cmocka_unit_test(opening_what_cannot_be_read_says_why),
         cmocka_unit_test(output_appears_only_when_whole),
         cmocka_unit_test(a_killed_writer_leaves_no_final_name),
