@@ -64,6 +64,6 @@ END
         "$(offered quern filter -c '')$(offered quern train --save '')$(offered quern clean -j '')$(offered quern clean '')" \
         'files files -/ message files '
 else
-    echo 'no zsh here: its completion not looked at'
+    skip 'completion in zsh' 'no zsh here (make deps-dev installs it)'
 fi
 finish

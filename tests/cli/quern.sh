@@ -37,7 +37,7 @@ if [ -e "$ROOT/.git" ]; then
     git -C "$ROOT" archive HEAD .commit | tar -xO >commit
     check 'an archive of git carries the commit' grep -qxE '[0-9a-f]{7,40}' commit
 else
-    echo 'no git here: archives not looked at'
+    skip 'an archive of git carries the commit' 'no git here'
 fi
 
 status 'make install' 0 make -C "$ROOT" --no-print-directory -s install B="$B" PREFIX="$T/usr"
