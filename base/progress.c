@@ -214,7 +214,7 @@ bool progress_due(void)
     if (!wanted())
         return false;
     pthread_mutex_lock(&state.lock);
-    due = due_at(log_seconds());
+    due = state.form == PROGRESS_JSON || due_at(log_seconds()); /* the last object says where the run ended */
     pthread_mutex_unlock(&state.lock);
     return due;
 }

@@ -40,7 +40,8 @@ struct progress {
 
 /* What is printed from now on; at the start it is PROGRESS_AUTO.  tool: as in messages, lives as long as the run. */
 void progress_init(const char *tool, enum progress_form form);
-/* Whether progress_show would print now.  Cheap: for callers that have to work for what they say.  Any thread. */
+/* Whether what progress_show is told now would be used.  Cheap: for callers that have to work for what they say.  Any
+ * thread. */
 bool progress_due(void);
 /* Says where the run stands; p and its strings are not kept.  Safe from any thread. */
 void progress_show(const struct progress *p);

@@ -42,7 +42,7 @@ static int run_score(bool no_mode, int argc, char **argv)
         CLASSIFY_OPTS(conf),
         OPT_HEAD("Documents"),
         DRIVER_OPTS(driver),
-        TOOL_JOBS(tool),
+        TOOL_JOBS(tool), TOOL_PROGRESS(tool),
         TOOL_OPTS(tool),
         OPT_END,
     };
@@ -89,7 +89,7 @@ static int run_train(int argc, char **argv)
         OPT_HEAD("Documents"),
         CLASSIFY_TRAIN_OPTS(conf),
         OPT_HEAD("Reading"),
-        TOOL_JOBS(tool),
+        TOOL_JOBS(tool), TOOL_PROGRESS(tool),
         TOOL_OPTS(tool),
         OPT_END,
     };

@@ -35,7 +35,9 @@ static int run(const struct tool *t, struct curate_conf *c)
     c->jobs = tool_jobs(t);
     if (curate_run(c, &r, &e) < 0)
         return tool_fail(t, &e);
-    log_progress_end();
+    progress_end();
+    if (r.part)
+        return tool_end(t, EXIT_FINE);
     if (r.already)
         log_msg(LOG_INFO, "'%s' says that this is done; --again does it again", c->plan->work);
     else if (!r.finished)
@@ -78,7 +80,7 @@ int main(int argc, char **argv)
         OPT_FLAG(0, "check", &check, "check the plan, show its settings, and stop"),
         CURATE_OPTS(c),
         TOOL_OPTS(t),
-        TOOL_JOBS(t),
+        TOOL_JOBS(t), TOOL_PROGRESS(t),
         OPT_END,
     };
     struct err e;

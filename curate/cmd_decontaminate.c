@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     const struct opt opts[] = {
         DECONTAMINATE_OPTS(d),
         DRIVER_OPTS(c),
-        TOOL_JOBS(t),
+        TOOL_JOBS(t), TOOL_PROGRESS(t),
         TOOL_OPTS(t),
         OPT_END,
     };

@@ -111,7 +111,7 @@ int main(int argc, char **argv)
     struct driver_conf driver = {0};
     struct rank_conf ranks = {"auto", COMM_TIMEOUT_MINUTES};
     const struct opt common[] = {
-        OPT_HEAD("Documents"), DRIVER_OPTS(driver), TOOL_JOBS(tool),
+        OPT_HEAD("Documents"), DRIVER_OPTS(driver), TOOL_JOBS(tool), TOOL_PROGRESS(tool),
         OPT_STR(0, "ranks", &ranks.backend, "KIND",
                 "share the files with the ranks of mpirun or srun: auto, mpi, or self (alone)"),
         OPT_NUM(0, "distributed-timeout-minutes", &ranks.minutes, 0.001, 1e6,

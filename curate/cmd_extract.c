@@ -82,7 +82,7 @@ int main(int argc, char **argv)
         OPT_HEAD("Output"),
         DRIVER_OPTS(c),
         TOOL_OPTS(t),
-        TOOL_JOBS(t),
+        TOOL_JOBS(t), TOOL_PROGRESS(t),
         OPT_END,
     };
     int code, n;

@@ -41,7 +41,7 @@ int main(int argc, char **argv)
         OPT_FLAG(0, "list-rules", &list, "print the rules and stop"),
         DRIVER_OPTS(c),
         TOOL_OPTS(t),
-        TOOL_JOBS(t),
+        TOOL_JOBS(t), TOOL_PROGRESS(t),
         OPT_END,
     };
     int code, n;

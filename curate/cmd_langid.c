@@ -25,7 +25,7 @@ int main(int argc, char **argv)
         LANGID_OPTS(f),
         DRIVER_OPTS(c),
         TOOL_OPTS(t),
-        TOOL_JOBS(t),
+        TOOL_JOBS(t), TOOL_PROGRESS(t),
         OPT_END,
     };
     struct err e;

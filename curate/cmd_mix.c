@@ -26,7 +26,7 @@ int main(int argc, char **argv)
     struct mix_result r;
     const struct opt opts[] = {
         MIX_OPTS(c),
-        TOOL_JOBS(t),
+        TOOL_JOBS(t), TOOL_PROGRESS(t),
         TOOL_OPTS(t),
         OPT_END,
     };

@@ -38,7 +38,7 @@ int main(int argc, char **argv)
         OPT_FLAG(0, "json", &json, "print JSON"),
         OPT_OUT('o', "output", &output, "FILE", "write here"),
         TOOL_OPTS(t),
-        TOOL_JOBS(t),
+        TOOL_JOBS(t), TOOL_PROGRESS(t),
         OPT_END,
     };
     struct err e;

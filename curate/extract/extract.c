@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/utf8.h"
@@ -20,6 +21,8 @@ struct extract {
     struct extract_counts counts;
     struct walk files;
     int at; /* the file after the one that is open */
+    bool sized;
+    uint64_t size, passed; /* bytes of all files as they are stored, and of those that were closed */
     struct file_in *in;
     int jobs;
     struct extract_input input;
@@ -163,6 +166,7 @@ static void close_file(struct extract *x)
     if (x->format)
         x->format->close(&x->input, x->reader);
     warc_close(x->input.stream);
+    x->passed += x->in ? file_size(x->in) : 0;
     file_close(x->in);
     x->format = NULL;
     x->reader = NULL;
@@ -254,6 +258,19 @@ static int extract_read(void *source, void **item, size_t *size, bool *bad, stru
         return rc < 0 ? rc : 0;
     *bad = true;
     return 0;
+}
+
+static void where(void *source, struct source_where *w)
+{
+    struct extract *x = source;
+    struct stat st;
+
+    for (int i = 0; i < x->files.n && !x->sized; i++)
+        x->size += stat(x->files.file[i].path, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    x->sized = true;
+    w->input = x->in ? x->files.file[x->at - 1].path : NULL;
+    w->consumed = x->passed + (x->in ? file_consumed(x->in) : 0);
+    w->total = x->size;
 }
 
 static void set_jobs(void *source, int jobs)
@@ -358,6 +375,7 @@ static const struct source_ops ops = {
     .name = "extract",
     .set_jobs = set_jobs,
     .read = extract_read,
+    .where = where,
     .thread_open = thread_open,
     .thread_close = thread_close,
     .make = extract_make,
@@ -373,6 +391,8 @@ int extract_restart(struct source *s, char *const *paths, int n, struct err *e)
     close_file(x);
     walk_free(&x->files);
     x->at = 0;
+    x->sized = false;
+    x->size = x->passed = 0;
     return walk_list(&x->files, n ? paths : only, n ? n : 1, e);
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/progress.h"
 #include "curate/language/classify.h"
 #include "curate/language/fasttext_model.h"
 #include "curate/stream/pass.h"
@@ -110,7 +111,8 @@ static int run_pass(struct collector *c, int n_inputs, int jobs, struct classify
     struct stage stage = {&ops, c};
     struct feed feed = {.inputs = c->inputs, .n_inputs = n_inputs};
     struct flows flows = {0};
-    struct pass_conf conf = {.stages = &stage, .n_stages = 1, .last = 1, .feed = &feed, .jobs = jobs, .flows = &flows};
+    struct pass_conf conf = {.stages = &stage, .n_stages = 1, .last = 1, .feed = &feed, .jobs = jobs, .flows = &flows,
+                             .tell = pass_show};
     struct pass *p;
     int rc = flows_init(&flows, 1) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : feed_check(&feed, e);
 
@@ -120,7 +122,7 @@ static int run_pass(struct collector *c, int n_inputs, int jobs, struct classify
         rc = pass_run(p, 0, e);
         pass_close(p);
     }
-    log_progress_end();
+    progress_end();
     if (rc >= 0)
         *r = (struct classify_train_result){flows.flow[1].docs_in, flows.bad, flows.flow[1].bytes_in};
     feed_close(&feed);

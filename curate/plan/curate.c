@@ -84,6 +84,7 @@ static int divide(struct run *r, struct err *e)
     if (n > (inputs + r->tasks - 1) / r->tasks)
         n = (inputs + r->tasks - 1) / r->tasks;
     r->part.jobs = jobs;
+    TRY(plan_progress_open(&r->part.progress, n > 1 ? n : 1, e));
     if (n <= 1)
         return 0;
     r->child = calloc((size_t)n, sizeof *r->child);
@@ -103,6 +104,7 @@ static int divide(struct run *r, struct err *e)
                 raise(SIGKILL);
             r->task += i;
             r->n_children = -1; /* a child */
+            plan_progress_join(r->part.progress, i);
             return 0;
         }
         r->child[r->n_children++] = pid;
@@ -270,6 +272,7 @@ static bool is_finished(const struct run *r)
  * everything is finished. */
 static int wait_for(struct run *r, int pass, int (*left)(const struct run *r, int pass), const char *what, struct err *e)
 {
+    char waits[80];
     int ms = 10, n;
 
     while ((n = left(r, pass)) > 0) {
@@ -278,7 +281,8 @@ static int wait_for(struct run *r, int pass, int (*left)(const struct run *r, in
             return 0;
         if (!r->c->wait && r->n_children == 0)
             return 0;
-        log_progress("pass %d: waiting for other tasks, %d %s", pass, n, what);
+        snprintf(waits, sizeof waits, "waiting for %d %s", n, what);
+        plan_progress_wait(r->part.progress, waits);
         nap(&ms);
     }
     return 1;
@@ -293,12 +297,20 @@ static int undecided(const struct run *r, int pass)
 static int one_pass(struct run *r, const struct part_pass *p, struct err *e)
 {
     int *mine = calloc((size_t)r->plan->n_inputs + 1, sizeof *mine), n = 0, rc;
+    double through = 0, total = 0;
 
     if (!mine)
         return err_set(e, ERR_NOMEM, "out of memory");
-    for (int i = r->task; i < r->plan->n_inputs; i += r->tasks)
-        if (!part_is_done(r->plan, p->number, i))
+    for (int i = r->task; i < r->plan->n_inputs; i += r->tasks) {
+        bool done = part_is_done(r->plan, p->number, i);
+        double bytes = part_bytes(r->plan, p->number, i);
+
+        total += bytes;
+        through += done ? bytes : 0;
+        if (!done)
             mine[n++] = i;
+    }
+    plan_progress_pass(r->part.progress, p->number, r->n_passes, through, total);
     rc = n ? part_run(&r->part, p, mine, n, e) : 0;
     free(mine);
     if (rc < 0 && is_finished(r)) /* by others, meanwhile */
@@ -306,8 +318,8 @@ static int one_pass(struct run *r, const struct part_pass *p, struct err *e)
     if (rc < 0 || r->n_passes == p->number + 1)
         return rc < 0 ? rc : 1;
     if (r->task > 0)
-        return wait_for(r, p->number, undecided, "to decide", e);
-    rc = wait_for(r, p->number, undone, "inputs to go", e);
+        return wait_for(r, p->number, undecided, "decision of task 0", e);
+    rc = wait_for(r, p->number, undone, "inputs of other tasks", e);
     if (rc == 1 && p->later)
         TRY(part_decide(&r->part, p, e));
     return rc;
@@ -478,7 +490,7 @@ static int all_passes(struct run *r, struct curate_result *res, struct err *e)
     for (int i = 0; i < r->n_passes && rc == 1; i++)
         rc = one_pass(r, &r->pass[i], e);
     if (rc == 1 && r->task == 0)
-        rc = wait_for(r, r->n_passes - 1, undone, "inputs to go", e);
+        rc = wait_for(r, r->n_passes - 1, undone, "inputs of other tasks", e);
     TRY(rc);
     TRY(check_children(r, true, e)); /* which would die with us */
     if (rc != 1 || r->task != 0)
@@ -541,6 +553,8 @@ int curate_run(const struct curate_conf *c, struct curate_result *res, struct er
         work_lock_drop(&r.lock);
     else
         work_lock_release(&r.lock);
+    res->part = r.n_children < 0;
+    plan_progress_close(r.part.progress);
     part_counts_free(&r.counts);
     free(r.stage);
     free(r.child);

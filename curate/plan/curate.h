@@ -36,6 +36,7 @@ void curate_conf_init(struct curate_conf *c);
 struct curate_result {
     bool finished; /* everything is done; else other tasks have work left */
     bool already;  /* and was so before */
+    bool part;     /* this is a process that the task was divided into: the first one speaks for all */
     uint64_t docs_in, docs_out, dropped, bad; /* once finished */
     double seconds;
 };

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/node.h"
 #include "curate/plan/answers.h"
+#include "curate/extract/walk.h"
 #include "curate/plan/counts.h"
 
 enum { BATCH_BLOCK = 1 << 20 }; /* larger blocks than a pipe's: nobody waits for the first */
@@ -27,6 +28,35 @@ bool part_is_done(const struct plan *p, int pass, int input)
 
     part_path(p, pass, input, PART_DONE, path);
     return access(path, F_OK) == 0;
+}
+
+/* Of a file, or of all files that a folder stands for. */
+static double bytes_of(char *path)
+{
+    struct walk w = {0};
+    struct stat st;
+    struct err e;
+    double sum = 0;
+
+    if (stat(path, &st) < 0)
+        return 0;
+    if (!S_ISDIR(st.st_mode))
+        return (double)st.st_size;
+    if (walk_list(&w, &path, 1, &e) == 0)
+        for (int i = 0; i < w.n; i++)
+            sum += stat(w.file[i].path, &st) == 0 ? (double)st.st_size : 0;
+    walk_free(&w);
+    return sum;
+}
+
+double part_bytes(const struct plan *p, int pass, int input)
+{
+    char path[4096];
+
+    if (pass == 0)
+        return bytes_of(p->input[input]);
+    part_path(p, pass - 1, input, PART_DOCS, path);
+    return bytes_of(path);
 }
 
 /* ---- files that grow ---- */
@@ -366,10 +396,21 @@ static void remove_read(const struct plan *p, int pass, int input)
     }
 }
 
+/* The pass tells how far it is. */
+static void tell(void *of, const struct pass_now *now)
+{
+    struct runner *r = of;
+
+    plan_progress_tell(r->c->progress, now, (double)r->docs.size);
+}
+
 static int run_one(struct runner *r, struct err *e)
 {
     char path[4096];
-    int rc = begin(r, e);
+    int rc;
+
+    plan_progress_input(r->c->progress, r->c->plan->input[r->input], part_bytes(r->c->plan, r->pass->number, r->input));
+    rc = begin(r, e);
 
     while (rc == 0) {
         rc = pass_run(r->engine, r->c->checkpoint, e);
@@ -380,6 +421,7 @@ static int run_one(struct runner *r, struct err *e)
             break;
         rc = 0;
     }
+    plan_progress_input_end(r->c->progress, &r->counts.flows, (double)r->docs.size);
     close_part(r);
     if (rc < 0)
         return rc;
@@ -396,7 +438,8 @@ static int open_engine(struct runner *r, struct err *e)
     const struct part_pass *p = r->pass;
     struct pass_conf conf = {.stages = c->stage, .n_stages = c->plan->n_stages, .first = p->first, .last = p->last,
                              .later = p->later, .source = c->plan->extract ? &r->source : NULL, .feed = &r->feed,
-                             .jobs = c->jobs, .docs = {grow_put, &r->docs}, .flows = &r->counts.flows};
+                             .jobs = c->jobs, .docs = {grow_put, &r->docs}, .flows = &r->counts.flows, .tell = tell,
+                             .tell_of = r};
 
     if (p->later)
         conf.notes = (struct sink){grow_put, &r->notes};
@@ -554,8 +597,10 @@ static int decide(const struct part_conf *c, const struct part_pass *pass, struc
     uint64_t *count = calloc((size_t)c->plan->n_inputs + 1, sizeof *count);
     int rc = count ? 0 : err_set(e, ERR_NOMEM, "out of memory for %d inputs", c->plan->n_inputs);
 
-    for (int i = 0; i < c->plan->n_inputs && rc == 0; i++)
+    for (int i = 0; i < c->plan->n_inputs && rc == 0; i++) {
+        plan_progress_wait(c->progress, "deciding");
         rc = commit_part(c, pass, i, &count[i], e);
+    }
     if (rc == 0 && c->stage[pass->last - 1].ops->resolve)
         rc = judge_parts(c, pass, count, e);
     if (rc == 0 && c->stage[pass->last - 1].ops->finish)

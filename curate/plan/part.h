@@ -14,6 +14,7 @@
 #include "curate/stream/flow.h"
 #include "curate/stream/pass.h"
 #include "curate/plan/plan.h"
+#include "curate/plan/plan_progress.h"
 
 /* What a process runs parts with. */
 struct part_conf {
@@ -21,6 +22,7 @@ struct part_conf {
     struct stage *stage;
     int jobs;
     uint64_t checkpoint; /* bytes of input after which a part comes to rest */
+    struct plan_progress *progress;
 };
 
 /* The passes of a plan: pass k runs stages [first, last), and the answer of the last of them
@@ -34,6 +36,8 @@ enum part_file { PART_DOCS, PART_NOTES, PART_REJECTS, PART_STATE, PART_DONE, PAR
 /* The name of a part's file, into path. */
 void part_path(const struct plan *p, int pass, int input, enum part_file f, char path[4096]);
 bool part_is_done(const struct plan *p, int pass, int input);
+/* The bytes that a part reads: of its input as it is stored, or of what the pass before kept of it, 0 once it is done. */
+double part_bytes(const struct plan *p, int pass, int input);
 
 /* What a part counted: its flows, and what each stage says of itself (own[k] as stats_put
  * takes it). */

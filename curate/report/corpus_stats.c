@@ -359,7 +359,8 @@ int corpus_read(struct corpus *c, const struct corpus_conf *conf, struct err *e)
     struct stage stage = {&ops, &w};
     struct feed feed = {.inputs = conf->inputs, .n_inputs = conf->n_inputs};
     struct flows flows;
-    struct pass_conf pc = {.stages = &stage, .n_stages = 1, .last = 1, .feed = &feed, .jobs = conf->jobs, .flows = &flows};
+    struct pass_conf pc = {.stages = &stage, .n_stages = 1, .last = 1, .feed = &feed, .jobs = conf->jobs, .flows = &flows,
+                           .tell = pass_show};
     struct pass *pass = NULL;
     int rc;
 

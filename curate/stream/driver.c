@@ -1,10 +1,12 @@
 #include "curate/stream/driver.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/progress.h"
 #include "curate/stream/pass.h"
 #include "curate/stream/ranks.h"
 
@@ -16,6 +18,9 @@ struct run {
     struct feed feed;
     struct flows flows;
     FILE *spool; /* that the pass under way writes */
+    int n_passes, pass; /* how many there are, and the one under way, from 0 */
+    double done;        /* bytes that the passes before have read */
+    uint64_t items;     /* that were read in the first pass */
     struct file_out *out, *rejects;
     double start;
     struct rank_stream to_first[KINDS]; /* what a rank that does not write sends to the one that does */
@@ -68,13 +73,39 @@ static int ask_stage(void *of, uint64_t n, struct verdict *v, struct span *reply
     return st->ops->judge(st->state, n, v, reply, a, e);
 }
 
+/* Shows where the run stands: all passes have one total, in which those to come read what this one has kept so far, scaled up
+ * to its end. */
+static void tell(void *run, const struct pass_now *now)
+{
+    struct run *r = run;
+    int left = r->n_passes - 1 - r->pass;
+    double consumed = (double)now->where.consumed, total = (double)now->where.total;
+    char phase[48];
+    struct progress p = {.input = now->where.input, .done = r->done + consumed,
+                         .count = {{"read", 0}, {"dropped", (double)now->flows->dropped}, {"bad", (double)now->flows->bad}}};
+
+    if (r->pass == 0)
+        r->items = now->items;
+    if (!progress_due())
+        return;
+    p.count[0].value = (double)r->items;
+    if (total > 0)
+        p.total = r->done + total +
+                  (left && r->spool && consumed > 0 ? left * (double)ftello(r->spool) * fmax(total / consumed, 1) : 0);
+    if (r->n_passes > 1) {
+        snprintf(phase, sizeof phase, "pass %d of %d", r->pass + 1, r->n_passes);
+        p.phase = phase;
+    }
+    progress_show(&p);
+}
+
 /* Stages [first, last), up to one that must see all documents, or to the end. */
 static int one_pass(struct run *r, int first, int last, bool later, struct err *e)
 {
     const struct driver_conf *c = r->c;
     struct pass_conf conf = {.stages = c->stages, .n_stages = c->n_stages, .first = first, .last = last,
                              .later = later, .source = c->source, .feed = &r->feed, .jobs = c->jobs,
-                             .flows = &r->flows};
+                             .flows = &r->flows, .tell = is_first(r) ? tell : NULL, .tell_of = r};
     struct pass *p;
     int rc;
 
@@ -94,11 +125,17 @@ static int one_pass(struct run *r, int first, int last, bool later, struct err *
 /* The next pass reads what this one kept. */
 static int turn_spool(struct run *r, struct stage *judge, struct err *e)
 {
+    uint64_t size = (uint64_t)ftello(r->spool);
+    struct source_where read;
+
+    feed_where(&r->feed, &read);
+    r->done += (double)read.consumed;
+    r->pass++;
     if (fflush(r->spool) != 0 || fseeko(r->spool, 0, SEEK_SET) != 0)
         return err_sys(e, ERR_IO, "cannot write the temporary file");
     feed_close(&r->feed);
     r->feed = (struct feed){.spool = r->spool, .judge = {ask_stage, judge},
-                            .account = r->c->rejects != NULL};
+                            .account = r->c->rejects != NULL, .size = size};
     r->spool = NULL;
     return 0;
 }
@@ -108,6 +145,9 @@ static int all_passes(struct run *r, struct err *e)
     const struct driver_conf *c = r->c;
     char dir[4096];
 
+    r->n_passes = 1;
+    for (int i = 0; i < c->n_stages; i++)
+        r->n_passes += c->stages[i].ops->resolve != NULL;
     for (int first = 0, last = 0;; first = last) {
         bool later = false;
 
@@ -290,7 +330,7 @@ int driver_main(const struct tool *t, struct driver_conf *c, int n_operands, cha
         return tool_fail(t, &e);
     if (c->ranks && c->ranks->rank)
         return tool_end(t, EXIT_FINE);
-    log_progress_end();
+    progress_end();
     log_msg(LOG_INFO, "%" PRIu64 " in, %" PRIu64 " out, %" PRIu64 " dropped, %" PRIu64
             " bad; %.1f MB in %.1f s", r.docs_in, r.docs_out, r.dropped, r.bad,
             (double)r.bytes_in / 1e6, r.seconds);

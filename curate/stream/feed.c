@@ -75,19 +75,26 @@ bool feed_is_pipe(const char *path)
 
 int feed_check(struct feed *f, struct err *e)
 {
+    bool pipes = false;
+
     if (f->n_inputs == 0 && !f->source) {
         union { const char *const *in; char *const *out; } u = {standard_input};
         f->inputs = u.out;
         f->n_inputs = 1;
     }
+    f->size = 0;
     for (int i = 0; i < f->n_inputs && !f->source; i++) {
         struct file_in *in;
-        if (feed_is_pipe(f->inputs[i])) /* to open it is to read it */
+        if (feed_is_pipe(f->inputs[i])) { /* to open it is to read it */
+            pipes = true;
             continue;
+        }
         TRY(file_open(&in, f->inputs[i], e));
         f->size += file_size(in);
         file_close(in);
     }
+    if (pipes) /* the whole is not known */
+        f->size = 0;
     return 0;
 }
 
@@ -455,6 +462,20 @@ int feed_skip(struct feed *f, uint64_t n, uint64_t offset, struct err *e)
     if (rc == 0 && f->count != n)
         rc = err_set(e, ERR_FORMAT, "the input is not what it was: no block ends at record %" PRIu64, n);
     return rc;
+}
+
+void feed_where(const struct feed *f, struct source_where *w)
+{
+    *w = (struct source_where){.consumed = f->consumed, .total = f->size};
+    if (f->spool) {
+        w->consumed = (uint64_t)ftello(f->spool);
+    } else if (f->source) {
+        if (f->source->ops->where)
+            f->source->ops->where(f->source->state, w);
+    } else if (f->in) {
+        w->input = f->inputs[f->at - 1];
+        w->consumed += file_consumed(f->in);
+    }
 }
 
 void feed_close(struct feed *f)

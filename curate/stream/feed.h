@@ -61,7 +61,7 @@ struct feed {
     bool account;        /* survivors are wanted of it */
     size_t block_bytes;  /* 0: BLOCK_BYTES */
     uint64_t count;      /* items given so far */
-    uint64_t size, consumed;   /* bytes of all input files; 0 when unknown */
+    uint64_t size, consumed;   /* bytes of all input files (0: unknown), and of those that were closed */
 };
 
 /* Fills b (reset before) with the next items; none means the end.  Failures are of
@@ -76,6 +76,8 @@ bool feed_is_pipe(const char *path);
 /* Checks that all inputs can be opened, before any work; but for pipes. */
 int feed_check(struct feed *f, struct err *e);
 void feed_close(struct feed *f);
+/* How far it has come; called where feed_fill is.  Of a spool, what was read of it. */
+void feed_where(const struct feed *f, struct source_where *w);
 
 /* A spool is a file of frames: a document with where it came from. */
 int frame_put_doc(struct buf *b, const struct doc *d);

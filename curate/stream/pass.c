@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/pool.h"
+#include "base/progress.h"
 
 /* A document of a block, and what became of it. */
 struct slot {
@@ -23,6 +24,7 @@ struct worker {
     struct pass *pass;
     uint64_t ticket; /* of the block in hand, at every gate */
     struct block block;
+    struct source_where where; /* in the feed, after the block */
     struct slot *slot;
     int cap;
     struct json_reader *json;
@@ -44,7 +46,6 @@ struct pass {
     pthread_mutex_t lock; /* failed, e */
     int failed;
     struct err *e;
-    double start;
 };
 
 int sink_file(void *file_out, struct span s, struct err *e)
@@ -357,7 +358,6 @@ static int finish_block(struct worker *w, struct err *e)
 {
     struct pass *p = w->pass;
     struct flows *t = p->c.flows;
-    double secs;
 
     for (int i = 0; i < w->block.n; i++) {
         struct slot *s = &w->slot[i];
@@ -376,11 +376,17 @@ static int finish_block(struct worker *w, struct err *e)
     TRY(put(&p->c.docs, w->zstd || w->gzip ? &w->packed : &w->docs, e));
     TRY(put(&p->c.notes, &w->notes, e));
     TRY(put(&p->c.rejects, &w->rejects, e));
-    secs = log_seconds() - p->start;
-    log_progress("%" PRIu64 " read, %" PRIu64 " dropped, %" PRIu64 " bad, %.1f MB/s",
-                 w->block.first + (uint64_t)w->block.n, t->dropped, t->bad,
-                 (double)t->flow[p->c.first].bytes_in / 1e6 / (secs > 0 ? secs : 1));
+    if (p->c.tell)
+        p->c.tell(p->c.tell_of, &(struct pass_now){w->where, w->block.first + (uint64_t)w->block.n, t});
     return 0;
+}
+
+void pass_show(void *unused, const struct pass_now *now)
+{
+    (void)unused;
+    progress_show(&(struct progress){
+        .input = now->where.input, .done = (double)now->where.consumed, .total = (double)now->where.total,
+        .count = {{"read", (double)now->items}, {"dropped", (double)now->flows->dropped}, {"bad", (double)now->flows->bad}}});
 }
 
 /* ---- running ---- */
@@ -396,6 +402,7 @@ static int take_block(struct worker *w, struct err *e)
     }
     p->ended = true; /* unless this goes well */
     TRY(feed_fill(p->c.feed, &w->block, e));
+    feed_where(p->c.feed, &w->where);
     p->ended = w->block.n == 0;
     p->taken += w->block.weight;
     return 0;
@@ -469,7 +476,6 @@ int pass_open(struct pass **out, const struct pass_conf *c, struct err *e)
         c->feed->source->ops->set_jobs(c->feed->source->state, c->jobs);
     if (p) {
         p->c = *c;
-        p->start = log_seconds();
         pthread_mutex_init(&p->lock, NULL);
         p->worker = calloc((size_t)c->jobs, sizeof *p->worker);
         p->stage_gate = calloc((size_t)c->n_stages + 1, sizeof *p->stage_gate);

@@ -21,6 +21,16 @@ struct sink {
 /* The put of a sink into a struct file_out. */
 int sink_file(void *file_out, struct span s, struct err *e);
 
+/* Where a pass stands, a block further each time. */
+struct pass_now {
+    struct source_where where; /* in its feed */
+    uint64_t items;            /* that its feed has given */
+    const struct flows *flows;
+};
+
+/* A tell (below) for what is one pass and no more: shows it. */
+void pass_show(void *unused, const struct pass_now *now);
+
 struct pass_conf {
     struct stage *stages;
     int n_stages, first, last; /* stages [first, last) run */
@@ -35,6 +45,9 @@ struct pass_conf {
     /* Documents come out compressed, a frame or member a block; not when they are kept. */
     enum file_codec codec;
     struct flows *flows;
+    /* Told where the pass stands; one call at a time.  NULL: nobody wants to know. */
+    void (*tell)(void *of, const struct pass_now *now);
+    void *tell_of;
 };
 
 struct pass;

@@ -6,6 +6,11 @@
 
 /* `read` is called in order, one thread at a time; `make` in parallel, each thread with its
  * own state. */
+/* How far reading has come. */
+struct source_where {
+    const char *input;        /* the file in hand; NULL: none, or not known */
+    uint64_t consumed, total; /* bytes of all inputs, as they are stored; total 0: not known (a pipe) */
+};
 struct source_ops {
     const char *name;
     /* The threads that reading may use, before it begins.  May be NULL. */
@@ -21,6 +26,8 @@ struct source_ops {
     int (*make)(void *source, void *thread, void *item, struct doc *d, struct verdict *v,
                 struct err *e);
     void (*item_free)(void *source, void *item);
+    /* Called where read is, between two of its calls.  May be NULL. */
+    void (*where)(void *source, struct source_where *w);
     /* As a stage's: pairs of its own for the JSON statistics.  May be NULL. */
     int (*stats)(void *source, struct buf *json);
 };
