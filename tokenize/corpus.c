@@ -29,11 +29,6 @@ int corpus_open(struct corpus *c, char *const *paths, int n_paths, enum corpus_f
     return 0;
 }
 
-uint64_t corpus_consumed(const struct corpus *c)
-{
-    return c->in ? file_consumed(c->in) : 0;
-}
-
 void corpus_close(struct corpus *c)
 {
     if (c->in)
