@@ -149,7 +149,7 @@
     OPT_FLAG(0, "deterministic", &(c)->deterministic, \
         "the same bits for any number of data-parallel ranks, and in every run on a GPU")
 
-/* How ranks divide the work: not remembered in checkpoints, so that a run may go on under another division. */
+/* How ranks divide the work, not what is computed: a resume does not compare these. */
 #define DIVISION_OPTS(c) \
     OPT_HEAD("Parallelism"), \
     OPT_ENUM(0, "distributed-backend", &(c)->backend, "auto|mpi|tcp|nccl", "what ranks go by"), \

@@ -353,8 +353,8 @@ static void settings_are_listed_for_the_checkpoint(void **state)
     arena_free(&a);
 }
 
-/* Every setting is of what is computed, but for those that say how ranks divide the work. */
-static void a_checkpoint_does_not_remember_the_division(void **state)
+/* A resume compares every setting but those that say how ranks divide the work. */
+static void only_the_division_is_not_compared(void **state)
 {
     static const char *const division[] = {
         "distributed-backend", "tensor-model-parallel-size", "sequence-parallel", "context-parallel-size",
@@ -379,7 +379,7 @@ static void a_checkpoint_does_not_remember_the_division(void **state)
         for (size_t k = 0; k < sizeof division / sizeof *division; k++)
             is = is || strcmp(args[i].name, division[k]) == 0;
         if (args[i].division != is)
-            fail_msg("%s: %s", args[i].name, is ? "is remembered" : "is not remembered");
+            fail_msg("%s: %s", args[i].name, is ? "is compared" : "is not compared");
         marked += is;
     }
     assert_int_equal(marked, sizeof division / sizeof *division);
@@ -494,7 +494,7 @@ int main(void)
         cmocka_unit_test(batches_ramp_up),
         cmocka_unit_test(warm_up_can_be_a_fraction),
         cmocka_unit_test(settings_are_listed_for_the_checkpoint),
-        cmocka_unit_test(a_checkpoint_does_not_remember_the_division),
+        cmocka_unit_test(only_the_division_is_not_compared),
         cmocka_unit_test(stages_bound_memory),
         cmocka_unit_test(memory_is_the_published),
         cmocka_unit_test(a_group_of_one_copies),
