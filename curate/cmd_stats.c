@@ -3,7 +3,7 @@
 #include "base/tool.h"
 #include "curate/report/corpus_stats.h"
 
-static int write_out(const struct corpus *c, const struct corpus_conf *conf, bool json, const char *output, struct err *e)
+static int write_out(const struct corpus_stats *c, const struct corpus_conf *conf, bool json, const char *output, struct err *e)
 {
     struct buf b = {0};
     int rc = (json ? corpus_put_json : corpus_put_text)(c, conf, &b);
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
         .example = "echo '{\"id\":\"a\",\"url\":\"http://example.org/\",\"text\":\"A few words.\"}' | quern stats",
     };
     struct corpus_conf conf;
-    struct corpus c;
+    struct corpus_stats c;
     const char *output = NULL;
     bool json = false;
     const struct opt opts[] = {

@@ -155,7 +155,7 @@ static int place_doc(struct mix *m, int thread, const struct seen *s, struct spa
 }
 
 struct reader {
-    struct block block;
+    struct feed_block block;
     struct json_reader *json;
     struct buf picks, line;
     struct mix_source sum;

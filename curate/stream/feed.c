@@ -22,7 +22,7 @@ static int no_memory(struct err *e)
     return err_set(e, ERR_NOMEM, "out of memory for a block of input");
 }
 
-void block_reset(struct block *b)
+void block_reset(struct feed_block *b)
 {
     arena_reset(&b->arena);
     buf_clear(&b->bytes);
@@ -32,15 +32,15 @@ void block_reset(struct block *b)
     b->weight = 0;
 }
 
-void block_free(struct block *b)
+void block_free(struct feed_block *b)
 {
     arena_free(&b->arena);
     buf_free(&b->bytes);
     free(b->item);
-    *b = (struct block){0};
+    *b = (struct feed_block){0};
 }
 
-static struct item *add_item(struct block *b)
+static struct item *add_item(struct feed_block *b)
 {
     if (mem_grow(&b->item, &b->cap, (size_t)b->n + 1, sizeof *b->item) < 0)
         return NULL;
@@ -48,7 +48,7 @@ static struct item *add_item(struct block *b)
     return &b->item[b->n++];
 }
 
-static int add_bad(struct block *b, const char *file, uint64_t offset, const char *why,
+static int add_bad(struct feed_block *b, const char *file, uint64_t offset, const char *why,
                    struct err *e)
 {
     struct item *it = add_item(b);
@@ -122,7 +122,7 @@ static void close_input(struct feed *f)
 }
 
 /* Reads more into b->bytes, with JSON_PADDING behind.  1: more; 0: end of this file; 2: damage, noted in b. */
-static int read_some(struct feed *f, struct block *b, struct err *e)
+static int read_some(struct feed *f, struct feed_block *b, struct err *e)
 {
     ssize_t n;
 
@@ -140,7 +140,7 @@ static int read_some(struct feed *f, struct block *b, struct err *e)
     return n > 0;
 }
 
-static int add_too_long(struct feed *f, struct block *b, uint64_t offset, struct err *e)
+static int add_too_long(struct feed *f, struct feed_block *b, uint64_t offset, struct err *e)
 {
     char why[80];
 
@@ -149,7 +149,7 @@ static int add_too_long(struct feed *f, struct block *b, uint64_t offset, struct
 }
 
 /* Passes over the rest of a line that is too long; what follows it goes to tail. */
-static int skip_line(struct feed *f, struct block *b, struct err *e)
+static int skip_line(struct feed *f, struct feed_block *b, struct err *e)
 {
     uint64_t start = f->offset;
     int more = 1;
@@ -177,7 +177,7 @@ static int skip_line(struct feed *f, struct block *b, struct err *e)
     return add_too_long(f, b, start, e);
 }
 
-static int add_line(struct feed *f, struct block *b, const char *p, const char *q, struct err *e)
+static int add_line(struct feed *f, struct feed_block *b, const char *p, const char *q, struct err *e)
 {
     const char *file = f->inputs[f->at - 1], *s = p;
     uint64_t offset = f->offset + (uint64_t)(p - b->bytes.p);
@@ -200,7 +200,7 @@ static int add_line(struct feed *f, struct block *b, const char *p, const char *
 
 /* Cuts b->bytes into lines up to the first that ends at block_bytes or behind; the rest goes
  * to tail.  So a block is a matter of where it begins, not of how the file was read. */
-static int cut_lines(struct feed *f, struct block *b, bool ended, struct err *e)
+static int cut_lines(struct feed *f, struct feed_block *b, bool ended, struct err *e)
 {
     const char *p = b->bytes.p, *end = p + b->bytes.n;
 
@@ -232,7 +232,7 @@ static int mend(struct feed *f, struct err *e)
 }
 
 /* One block of lines of the open file; may be empty at the end of the file. */
-static int fill_from_file(struct feed *f, struct block *b, struct err *e)
+static int fill_from_file(struct feed *f, struct feed_block *b, struct err *e)
 {
     size_t looked = 0, line = 0; /* where the last line begins */
     bool cut = f->tail.n && memchr(f->tail.p, '\n', f->tail.n); /* lines from before the damage */
@@ -270,7 +270,7 @@ static int fill_from_file(struct feed *f, struct block *b, struct err *e)
     return 0;
 }
 
-static int fill_lines(struct feed *f, struct block *b, struct err *e)
+static int fill_lines(struct feed *f, struct feed_block *b, struct err *e)
 {
     while (b->n == 0) {
         if (!f->in) {
@@ -286,7 +286,7 @@ static int fill_lines(struct feed *f, struct block *b, struct err *e)
 
 /* ---- a source ---- */
 
-static int fill_items(struct feed *f, struct block *b, struct err *e)
+static int fill_items(struct feed *f, struct feed_block *b, struct err *e)
 {
     size_t total = 0;
 
@@ -380,7 +380,7 @@ int spool_open(FILE **spool, const char *dir, struct err *e)
     return 0;
 }
 
-static int read_spool(struct feed *f, struct block *b, size_t n, struct err *e)
+static int read_spool(struct feed *f, struct feed_block *b, size_t n, struct err *e)
 {
     if (buf_reserve(&b->bytes, n + JSON_PADDING) < 0)
         return no_memory(e);
@@ -391,7 +391,7 @@ static int read_spool(struct feed *f, struct block *b, size_t n, struct err *e)
     return 0;
 }
 
-static int fill_spooled(struct feed *f, struct block *b, struct err *e)
+static int fill_spooled(struct feed *f, struct feed_block *b, struct err *e)
 {
     struct frame h;
 
@@ -421,7 +421,7 @@ static int fill_spooled(struct feed *f, struct block *b, struct err *e)
     return 0;
 }
 
-int feed_fill(struct feed *f, struct block *b, struct err *e)
+int feed_fill(struct feed *f, struct feed_block *b, struct err *e)
 {
     block_reset(b);
     TRY(f->spool ? fill_spooled(f, b, e) : f->source ? fill_items(f, b, e) : fill_lines(f, b, e));
@@ -434,7 +434,7 @@ int feed_fill(struct feed *f, struct block *b, struct err *e)
 
 int feed_skip(struct feed *f, uint64_t n, uint64_t offset, struct err *e)
 {
-    struct block b = {0};
+    struct feed_block b = {0};
     int rc = 0;
 
     if (n && f->n_inputs) {
