@@ -336,6 +336,7 @@ static int extract_make(void *source, void *thread, void *item, struct doc *d, s
 const struct stage_rule extract_rules[] = {
     [EXTRACT_EMPTY] = {"empty", "characters of content", "The page has no text.", "below", false},
     [EXTRACT_NOT_HTML] = {"not_html", NULL, "The record is no HTML.", NULL, false},
+    [EXTRACT_BINARY] = {"binary", NULL, "The page is binary data (an image, a PDF, a program ...), no text.", NULL, false},
     [EXTRACT_WITHDRAWN] = {"withdrawn", NULL, "The source holds nothing but the mark of a withdrawn paper.", NULL, false},
     [EXTRACT_NAMESPACE] = {"namespace", "number of the namespace", "The page is in a namespace that was not asked for.",
                            NULL, false},

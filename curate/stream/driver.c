@@ -289,6 +289,8 @@ static int run_all(struct run *r, struct err *e)
     TRY(open_outputs(r, e));
     TRY(all_passes(r, e));
     TRY(gather(r, e));
+    if (is_first(r))
+        TRY(flows_check(&r->flows, r->c->source, e));
     return commit_outputs(r, e);
 }
 

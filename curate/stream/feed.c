@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_kind.h"
+
 static int64_t max_line(const struct feed *f)
 {
     return f->max_line ? f->max_line : 256 << 20;
@@ -85,13 +87,17 @@ int feed_check(struct feed *f, struct err *e)
     f->size = 0;
     for (int i = 0; i < f->n_inputs && !f->source; i++) {
         struct file_in *in;
+        int rc;
+
         if (feed_is_pipe(f->inputs[i])) { /* to open it is to read it */
             pipes = true;
             continue;
         }
         TRY(file_open(&in, f->inputs[i], e));
         f->size += file_size(in);
+        rc = file_kind_check(in, e);
         file_close(in);
+        TRY(rc);
     }
     if (pipes) /* the whole is not known */
         f->size = 0;
@@ -124,6 +130,7 @@ static void close_input(struct feed *f)
 /* Reads more into b->bytes, with JSON_PADDING behind.  1: more; 0: end of this file; 2: damage, noted in b. */
 static int read_some(struct feed *f, struct feed_block *b, struct err *e)
 {
+    bool first = file_tell(f->in) == 0;
     ssize_t n;
 
     if (buf_reserve(&b->bytes, BLOCK_BYTES + JSON_PADDING) < 0)
@@ -136,6 +143,8 @@ static int read_some(struct feed *f, struct feed_block *b, struct err *e)
     }
     if (n < 0)
         return (int)n;
+    if (first)
+        TRY(file_kind_refuse(file_name(f->in), (struct span){b->bytes.p + b->bytes.n, (size_t)n}, e));
     b->bytes.n += (size_t)n;
     return n > 0;
 }
