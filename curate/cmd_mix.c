@@ -44,7 +44,7 @@ int main(int argc, char **argv)
     opt_lists_free(opts);
     if (code >= 0)
         return code;
-    log_progress_end();
+    progress_end();
     log_msg(LOG_INFO, "%" PRIu64 " in, %" PRIu64 " out, %" PRIu64 " bad; %.1f MB in %.1f s, %.1f MB by way of the disk",
             r.docs_in, r.docs_out, r.bad, (double)r.bytes_in / 1e6, r.seconds, (double)r.spilled / 1e6);
     return tool_end(&t, r.bad ? EXIT_SOME_BAD : EXIT_FINE);
