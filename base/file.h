@@ -37,6 +37,13 @@ int file_open(struct file_in **f, const char *path, struct err *e);
 /* As file_open, over bytes in memory (tests, fuzzers); name is for messages.  The
  * bytes must outlive f. */
 int file_open_mem(struct file_in **f, const char *name, struct span bytes, struct err *e);
+/* As file_open, of a regular file in folder ("": the working one) or below: a link or a ".." that leaves the folder is
+ * ERR_IO and not followed.  Messages have both names. */
+int file_open_beneath(struct file_in **f, const char *folder, const char *name, struct err *e);
+/* As file_open, of size stored bytes that read gives (at most n of them; 0: the end), such as a file within an archive.  What
+ * read answers below 0 is passed on, and read again after file_skip_member.  arg must outlive f. */
+int file_open_stream(struct file_in **f, const char *name, uint64_t size,
+                     ssize_t (*read)(void *arg, void *p, size_t n, struct err *e), void *arg, struct err *e);
 /* The next at most n decompressed bytes.  0 is the end; short reads happen.
  * A damaged or truncated member is ERR_FORMAT with file and offset of the member;
  * what had been decoded before was given out by earlier reads; one that asks for more
@@ -104,7 +111,8 @@ uint64_t file_out_tell(const struct file_out *f);
 
 /* ---- whole files ---- */
 
-/* Reads all of path (decompressed), at most max bytes (else ERR_LIMIT), into b. */
+/* Reads all of path, or what is left of f (decompressed), at most max bytes (else ERR_LIMIT), into b. */
+int file_read_rest(struct file_in *f, size_t max, struct buf *b, struct err *e);
 int file_read_all(const char *path, size_t max, struct buf *b, struct err *e);
 /* Writes path atomically; NULL: to standard output, where tool_end finds what failed. */
 int file_write_all(const char *path, struct span s, struct err *e);

@@ -115,4 +115,20 @@ has 'and counted' pages.json '"binary":6'
 cp random random.html
 status 'a binary file with the name of a page' 0 quern extract random.html --rejects pages.rej
 has 'is rejected too' pages.rej '"rule":"binary"'
+
+# nothing out of an article's folder is read
+mkdir -p article/sec folder
+printf 'SECRET' >secret.tex
+printf '\\documentclass{a}\\begin{document}One \\input{link}\\input{inner}\\input{sec/out}\\input{../secret}%s end\\end{document}' \
+    "\\input{$PWD/secret}" >article/main.tex
+printf 'two' >article/sec/two.tex
+ln -s ../secret.tex article/link.tex
+ln -s sec/two.tex article/inner.tex
+ln -s ../../secret.tex article/sec/out
+quern extract -q article/main.tex >out
+has 'a link within the article is read, none that leaves it' out '"text":"One two end\n"'
+status 'a folder with such links' 1 quern extract article
+has 'which are named' err "cannot open 'article/link.tex': it leads out of the folder 'article/'; skipped"
+equal 'reads nothing out of it' "$(grep -c SECRET out)" 0
+equal 'a link that is named is followed' "$(quern extract -q article/link.tex | grep -c SECRET)" 1
 finish

@@ -10,10 +10,15 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -607,6 +612,143 @@ static void opening_what_cannot_be_read_says_why(void **s)
     file_map_close(&m);
 }
 
+/* Calls of openat2 fail with this error, in this process from now on. */
+static void forbid_openat2(int error)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        _exit(77);
+}
+
+/* 0: each name below the folder "in" opens if it should, and says why if not; else the number of the one that is wrong. */
+static int open_beneath(bool links)
+{
+    static const struct {
+        const char *name;
+        bool there, link;
+        const char *why;
+    } names[] = {{"file", true, false, NULL},        {"sub/file", true, false, NULL},
+                 {"./sub//file", true, false, NULL}, {"inner", true, true, NULL},
+                 {"sub/up", true, true, NULL},       {"outer", false, true, "it leads out of the folder"},
+                 {"absolute", false, true, "it leads out of the folder"},
+                 {"folder/secret", false, true, NULL},
+                 {"../secret", false, false, "it leads out of the folder"},
+                 {"sub", false, false, "it is a directory"},
+                 {"pipe", false, false, "it is no regular file"},
+                 {"none", false, false, "No such file"}};
+
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+        struct file_in *f;
+        struct err e;
+        int rc = file_open_beneath(&f, at("in"), names[i].name, &e);
+        bool want = names[i].there && (links || !names[i].link);
+        if ((rc == 0) != want || (rc < 0 && rc != ERR_IO) || (rc < 0 && names[i].why && !strstr(e.msg, names[i].why)))
+            return i + 1;
+        if (rc == 0)
+            file_close(f);
+    }
+    return 0;
+}
+
+static void nothing_is_opened_that_lies_out_of_a_folder(void **s)
+{
+    static const int errors[] = {0, ENOSYS, EPERM};
+    char secret[600];
+
+    (void)s;
+    snprintf(secret, sizeof secret, "%s", at("secret"));
+    spew(secret, "secret", 6);
+    assert_int_equal(mkdir(at("in"), 0700), 0);
+    assert_int_equal(mkdir(at("in/sub"), 0700), 0);
+    spew(at("in/file"), "x", 1);
+    spew(at("in/sub/file"), "x", 1);
+    assert_int_equal(symlink("sub/file", at("in/inner")), 0);
+    assert_int_equal(symlink("../file", at("in/sub/up")), 0);
+    assert_int_equal(symlink("../secret", at("in/outer")), 0);
+    assert_int_equal(symlink(secret, at("in/absolute")), 0);
+    assert_int_equal(symlink("..", at("in/folder")), 0);
+    assert_int_equal(mkfifo(at("in/pipe"), 0600), 0);
+    for (int i = 0; i < 3; i++) { /* where openat2 is missing no link is followed */
+        int status;
+        pid_t pid = fork();
+        if (pid == 0) {
+            if (errors[i])
+                forbid_openat2(errors[i]);
+            _exit(open_beneath(!errors[i]));
+        }
+        waitpid(pid, &status, 0);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        static const char *const made[] = {"in/sub/file", "in/sub/up", "in/file", "in/inner", "in/outer", "in/absolute",
+                                           "in/folder", "in/pipe"};
+        unlink(at(made[i]));
+    }
+    assert_int_equal(rmdir(at("in/sub")), 0);
+    assert_int_equal(rmdir(at("in")), 0);
+}
+
+static ssize_t some_bytes(void *arg, void *p, size_t n, struct err *e)
+{
+    struct span *left = arg;
+
+    if (left->n == 0 && left->p[0] == '!')
+        return err_set(e, ERR_FORMAT, "no more of it");
+    n = n < 700 ? n : 700;
+    n = n < left->n ? n : left->n;
+    memcpy(p, left->p, n);
+    left->p += n;
+    left->n -= n;
+    return (ssize_t)n;
+}
+
+static void a_stream_reads_as_a_file(void **s)
+{
+    struct buf text = text_of(200000), got = {0};
+    struct err e;
+
+    (void)s;
+    for (int codec = 0; codec < N_CODECS; codec++) {
+        struct buf stored = {0};
+        struct file_in *f;
+        struct span left;
+
+        if (codecs[codec].add)
+            codecs[codec].add(&stored, text.p, text.n);
+        else
+            buf_put_span(&stored, buf_span(&text));
+        buf_put(&stored, "", 1); /* what stands behind says whether reading then fails */
+        for (int fails = 0; fails < 2; fails++) {
+            size_t n = fails ? stored.n - 100 : stored.n - 1;
+
+            left = (struct span){stored.p, n};
+            if (fails)
+                stored.p[n] = '!';
+            assert_int_equal(file_open_stream(&f, "within", stored.n - 1, some_bytes, &left, &e), 0);
+            assert_int_equal(file_codec(f), codecs[codec].codec);
+            assert_int_equal(file_size(f), stored.n - 1);
+            buf_clear(&got);
+            assert_int_equal(drain(f, 70000, &got, &e), fails ? ERR_FORMAT : 0);
+            if (fails)
+                assert_string_equal(e.msg, "no more of it");
+            assert_true(fails || got.n == text.n);
+            assert_memory_equal(got.p, text.p, got.n);
+            file_close(f);
+        }
+        buf_free(&stored);
+    }
+    buf_free(&text);
+    buf_free(&got);
+}
+
 static void output_appears_only_when_whole(void **s)
 {
     struct buf got = {0};
@@ -756,6 +898,8 @@ int main(void)
 #endif
         cmocka_unit_test(what_this_build_cannot_decode_is_named),
         cmocka_unit_test(opening_what_cannot_be_read_says_why),
+        cmocka_unit_test(nothing_is_opened_that_lies_out_of_a_folder),
+        cmocka_unit_test(a_stream_reads_as_a_file),
         cmocka_unit_test(output_appears_only_when_whole),
         cmocka_unit_test(a_killed_writer_leaves_no_final_name),
         cmocka_unit_test(a_full_disk_is_told_and_leaves_nothing),
