@@ -80,11 +80,15 @@ void file_close(struct file_in *f);
 
 struct file_out;
 
-/* Starts writing path, as DIR/.NAME.part until it is whole (a killed run leaves that, a
- * rerun replaces it); what is no regular file is written in place.  Two writers of
- * one name at a time: the second fails.  .gz is written in members of 1 MiB, .zst as
- * one frame with a checksum.  level: the codec's, 0 for its default.  ERR_IO. */
+/* Starts writing path.  Until it is whole it is DIR/.NAME.WORD.part with a random word; what a killed run left of that is
+ * removed by the next that writes the name.  A file that is replaced gives its mode, and its owner where that can be; a link
+ * stays, and what it points to is replaced.  What is there and is no regular file (a device, a pipe, whatever links lead
+ * there) is written in place, and so is the file that standard output or standard error goes to.  Two writers of one name at
+ * a time: the second fails.  .gz is written in members of 1 MiB, .zst as one frame with a checksum.  level: the codec's, 0
+ * for its default.  ERR_IO; ERR_CLOSED when a pipe at standard output has no reader any more. */
 int file_create(struct file_out **f, const char *path, int level, struct err *e);
+/* ERR_ARG when a name ends as that of a compression (or archive) that cannot be written.  file_create asks too. */
+int file_check_suffix(const char *path, struct err *e);
 int file_write(struct file_out *f, const void *p, size_t n, struct err *e);
 /* Writes out and fsyncs everything; nothing can follow but file_commit(), which then
  * only renames: for several files that must appear together. */
@@ -96,9 +100,10 @@ int file_commit(struct file_out *f, struct err *e);
 void file_abort(struct file_out *f);
 
 /* For work that a killed run must be able to go on with, in plain files.  file_resume: as
- * file_create, but the first size bytes stay that another run left under the temporary name;
- * ERR_FORMAT when there are fewer.  file_sync: what was written so far is on disk; more may
- * follow.  file_leave: closes and frees f (NULL is fine); what was written stays. */
+ * file_create, but the temporary name is DIR/.NAME.part, and the first size bytes stay that another run left there;
+ * ERR_FORMAT when there are fewer, ERR_IO when what is there is no plain file of this user, or of the folder's, with one
+ * name.  file_sync: what was written so far is on disk; more may follow.  file_leave: closes and frees f (NULL is fine);
+ * what was written stays. */
 int file_resume(struct file_out **f, const char *path, uint64_t size, struct err *e);
 int file_sync(struct file_out *f, struct err *e);
 void file_leave(struct file_out *f);
@@ -106,6 +111,14 @@ void file_leave(struct file_out *f);
 int file_patch(struct file_out *f, uint64_t at, const void *p, size_t n, struct err *e);
 ssize_t file_reread(struct file_out *f, uint64_t at, void *p, size_t n, struct err *e);
 const char *file_out_name(const struct file_out *f);
+/* For a signal that ends the program: removes the temporary files of this process, but for those of file_resume that have
+ * been synced.  Async-signal-safe; outputs must not be used afterwards. */
+void file_drop_unfinished(void);
+/* Whether what was last written to standard output ended within a line.  Async-signal-safe. */
+bool file_stdout_in_line(void);
+/* The path that a name stands for once all links are followed; the last part need not be there yet.  The caller frees it.
+ * NULL: errno says why. */
+char *file_resolve(const char *path);
 /* Bytes given to file_write so far. */
 uint64_t file_out_tell(const struct file_out *f);
 

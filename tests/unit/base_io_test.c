@@ -749,6 +749,21 @@ static void a_stream_reads_as_a_file(void **s)
     buf_free(&got);
 }
 
+/* Temporary files that name has in the folder. */
+static int parts(const char *name)
+{
+    DIR *d = opendir(dir);
+    struct dirent *x;
+    size_t n = strlen(name);
+    int count = 0;
+
+    while ((x = readdir(d)))
+        count += x->d_name[0] == '.' && strncmp(x->d_name + 1, name, n) == 0 && x->d_name[1 + n] == '.' &&
+                 strcmp(x->d_name + strlen(x->d_name) - 5, ".part") == 0;
+    closedir(d);
+    return count;
+}
+
 static void output_appears_only_when_whole(void **s)
 {
     struct buf got = {0};
@@ -762,13 +777,12 @@ static void output_appears_only_when_whole(void **s)
     assert_int_equal(file_write(o, "new", 3, &e), 0);
     assert_int_equal(file_create(&o2, at("out"), 0, &e), ERR_IO);
     assert_non_null(strstr(e.msg, "another process"));
-    assert_int_equal(stat(at(".out.part"), &st), 0);
+    assert_int_equal(parts("out"), 1);
     file_abort(o);
-    assert_true(stat(at(".out.part"), &st) < 0);
+    assert_int_equal(parts("out"), 0);
     assert_int_equal(file_read_all(at("out"), 100, &got, &e), 0);
     assert_string_equal(got.p, "old");
 
-    spew(at(".out.part"), "left by a killed run, longer than what comes", 40);
     assert_int_equal(symlink("out", at("link")), 0);
     assert_int_equal(file_write_all(at("link"), span_of("through a link"), &e), 0);
     buf_clear(&got);
@@ -811,9 +825,11 @@ static void a_killed_writer_leaves_no_final_name(void **s)
     close(fds[0]);
     close(fds[1]);
     assert_true(stat(at("killed"), &st) < 0);
-    assert_int_equal(stat(at(".killed.part"), &st), 0);
+    assert_int_equal(parts("killed"), 1);
+    spew(at(".killed.part"), "what a run can go on with", 25);
+    spew(at(".killed.backup-of-me.part"), "somebody's own", 14);
     assert_int_equal(file_write_all(at("killed"), span_of("rerun"), NULL), 0);
-    assert_true(stat(at(".killed.part"), &st) < 0);
+    assert_int_equal(parts("killed"), 2); /* the two that are not its own */
 }
 
 static void a_full_disk_is_told_and_leaves_nothing(void **s)
@@ -854,12 +870,117 @@ static void a_full_disk_is_told_and_leaves_nothing(void **s)
         assert_true(stat(at(names[i]), &st) < 0);
         assert_non_null(strstr(e.msg, names[i]));
     }
-    for (int i = 0; i < 3; i++) {
-        char temp[32];
-        snprintf(temp, sizeof temp, ".%s.part", names[i]);
-        assert_true(stat(at(temp), &st) < 0);
-    }
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(parts(names[i]), 0);
     buf_free(&text);
+}
+
+/* A name that anybody can guess is used only for what is ours: nobody's link, and no second name of another file. */
+static void a_planted_temporary_name_is_refused(void **s)
+{
+    struct buf got = {0};
+    struct file_out *o;
+    struct err e;
+
+    (void)s;
+    spew(at("victim"), "precious", 8);
+    assert_int_equal(symlink("victim", at(".grown.part")), 0);
+    assert_int_equal(file_resume(&o, at("grown"), 0, &e), ERR_IO);
+    assert_non_null(strstr(e.msg, ".grown.part"));
+    unlink(at(".grown.part"));
+    assert_int_equal(link(at("victim"), at(".grown.part")), 0);
+    assert_int_equal(file_resume(&o, at("grown"), 0, &e), ERR_IO);
+    assert_non_null(strstr(e.msg, "no file of our own"));
+    unlink(at(".grown.part"));
+    assert_int_equal(mkfifo(at(".grown.part"), 0600), 0);
+    assert_int_equal(file_resume(&o, at("grown"), 0, &e), ERR_IO);
+    unlink(at(".grown.part"));
+    assert_int_equal(file_read_all(at("victim"), 100, &got, &e), 0);
+    assert_string_equal(got.p, "precious");
+    buf_free(&got);
+}
+
+static void a_replaced_file_keeps_its_mode(void **s)
+{
+    struct stat st;
+    mode_t old = umask(022);
+
+    (void)s;
+    spew(at("mode"), "x", 1);
+    for (unsigned mode = 0600; mode <= 0640; mode += 040) {
+        assert_int_equal(chmod(at("mode"), mode), 0);
+        assert_int_equal(file_write_all(at("mode"), span_of("new"), NULL), 0);
+        assert_int_equal(stat(at("mode"), &st), 0);
+        assert_int_equal(st.st_mode & 07777, mode);
+    }
+    assert_int_equal(file_write_all(at("new-mode"), span_of("new"), NULL), 0);
+    assert_int_equal(stat(at("new-mode"), &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0644);
+    umask(old);
+}
+
+/* A link that leads nowhere yet stays, and what it points to is made. */
+static void a_link_to_what_is_not_there_stays(void **s)
+{
+    struct buf got = {0};
+    struct stat st;
+
+    (void)s;
+    assert_int_equal(symlink("to-come", at("dangling")), 0);
+    assert_int_equal(file_write_all(at("dangling"), span_of("made"), NULL), 0);
+    assert_int_equal(lstat(at("dangling"), &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(file_read_all(at("to-come"), 100, &got, NULL), 0);
+    assert_string_equal(got.p, "made");
+    buf_free(&got);
+}
+
+/* Of writers that begin at the same moment one goes on, and the others are told. */
+static void one_of_many_writers_goes_on(void **s)
+{
+    enum { WRITERS = 8 };
+    int ready[2], go[2], done = 0;
+    pid_t pid[WRITERS];
+    char c;
+
+    (void)s;
+    assert_int_equal(pipe(ready) | pipe(go), 0);
+    for (int i = 0; i < WRITERS; i++) {
+        pid[i] = fork();
+        if (pid[i] == 0) {
+            struct file_out *o;
+
+            close(go[1]);
+            if (read(go[0], &c, 1) != 0) /* until all have begun */
+                _exit(2);
+            if (file_create(&o, at("raced"), 0, NULL) < 0)
+                _exit(1);
+            if (write(ready[1], "x", 1) != 1)
+                _exit(2);
+            sleep(60);
+            _exit(2);
+        }
+    }
+    close(go[0]);
+    close(go[1]);
+    for (int left = WRITERS - 1; left; left--) { /* all but one end by themselves */
+        int status;
+        pid_t p = waitpid(-1, &status, 0);
+
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+        for (int i = 0; i < WRITERS; i++)
+            pid[i] = pid[i] == p ? 0 : pid[i];
+    }
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    for (int i = 0; i < WRITERS; i++)
+        if (pid[i]) {
+            kill(pid[i], SIGKILL);
+            waitpid(pid[i], NULL, 0);
+            done++;
+        }
+    assert_int_equal(done, 1);
+    close(ready[0]);
+    close(ready[1]);
 }
 
 static int make_dir(void **s)
@@ -903,6 +1024,10 @@ int main(void)
         cmocka_unit_test(output_appears_only_when_whole),
         cmocka_unit_test(a_killed_writer_leaves_no_final_name),
         cmocka_unit_test(a_full_disk_is_told_and_leaves_nothing),
+        cmocka_unit_test(a_planted_temporary_name_is_refused),
+        cmocka_unit_test(a_replaced_file_keeps_its_mode),
+        cmocka_unit_test(a_link_to_what_is_not_there_stays),
+        cmocka_unit_test(one_of_many_writers_goes_on),
     };
     return cmocka_run_group_tests_name("base_io", tests, make_dir, remove_dir);
 }
