@@ -10,6 +10,7 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "mix",
         .usage = "[options] [FILE...]",
+        .operands = OPT_NAMES_INPUT,
         .about = "sample, blend, shuffle, split and shard collections of documents",
         .details =
             "Reads documents as JSON lines and writes their lines, unchanged, in an order that chance gives. The same "
@@ -40,6 +41,7 @@ int main(int argc, char **argv)
     c.inputs = argv + 1;
     c.n_inputs = n;
     c.jobs = tool_jobs(&t);
+    c.files = tool_files();
     code = mix_run(&c, &r, &e) < 0 ? tool_fail(&t, &e) : -1;
     opt_lists_free(opts);
     if (code >= 0)

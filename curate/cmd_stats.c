@@ -21,6 +21,7 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "stats",
         .usage = "[options] [FILE...]",
+        .operands = OPT_NAMES_INPUT,
         .about = "numbers of a corpus of documents",
         .details =
             "Counts documents as JSON lines: bytes of UTF-8, characters (code points), words (between white space), "

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/failure.h"
 #include "base/file_kind.h"
 
 enum { BLOCK = 1 << 17, LINE_MAX_BYTES = 1 << 30 };
@@ -125,6 +126,7 @@ static int cut_lines(struct corpus *c, struct corpus_block *b, struct err *e)
         }
         if (!nl && !c->ended)
             break;
+        TRY(failure_find(line, e));
         if (c->plain)
             line.n += nl != NULL;
         if (c->plain || !is_blank(line))

@@ -474,6 +474,20 @@ static int write_stats(const struct mix *m, struct err *e)
     return rc;
 }
 
+/* What the plan of the sources and the names of the shards come to. */
+static int account(struct mix *m, const struct mix_out_conf *out, struct err *e)
+{
+    struct run_files *files = m->c->files;
+
+    for (int i = 0; files && m->c->plan && i < m->sources.n; i++)
+        for (int k = 0; k < m->sources.v[i].n_files; k++)
+            TRY(run_reads(files, m->c->plan, m->sources.v[i].files[k], e));
+    if (!files)
+        return 0;
+    TRY(mix_out_names(out, files, e));
+    return run_files_check(files, e);
+}
+
 /* Everything that can be wrong before any work. */
 static int prepare(struct mix *m, struct err *e)
 {
@@ -483,6 +497,7 @@ static int prepare(struct mix *m, struct err *e)
     TRY(mix_splits_parse(&m->splits, c->split, e));
     TRY(mix_out_open(&m->out, &out, e));
     TRY(mix_sources_read(&m->sources, c, e));
+    TRY(account(m, &out, e));
     m->count_first = c->budget > 0 || c->by == MIX_EPOCHS || c->order || m->sources.n > 1;
     if (c->budget > 0 && c->by == MIX_EPOCHS)
         return err_set(e, ERR_ARG, "epochs say how much is taken: they leave nothing to a budget");

@@ -9,6 +9,7 @@
 #define CURATE_MIX_H
 
 #include "base/opt.h"
+#include "base/run_files.h"
 
 enum mix_unit { MIX_BYTES, MIX_TOKENS, MIX_DOCUMENTS };
 enum mix_by { MIX_SHARE, MIX_EPOCHS };
@@ -30,6 +31,7 @@ struct mix_conf {
     bool compress_tmp;
     const char *stats;
     int jobs;
+    struct run_files *files; /* sources and shards are added and checked; NULL: not */
 };
 /* The defaults. */
 void mix_conf_init(struct mix_conf *c);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/failure.h"
 #include "base/file_kind.h"
 
 static int64_t max_line(const struct feed *f)
@@ -198,6 +199,7 @@ static int add_line(struct feed *f, struct feed_block *b, const char *p, const c
         return 0;
     if (q - p > max_line(f))
         return add_too_long(f, b, offset, e);
+    TRY(failure_find((struct span){s, (size_t)(q - s)}, e));
     it = add_item(b);
     if (!it)
         return no_memory(e);
