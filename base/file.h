@@ -90,6 +90,13 @@ int file_create(struct file_out **f, const char *path, int level, struct err *e)
 /* ERR_ARG when a name ends as that of a compression (or archive) that cannot be written.  file_create asks too. */
 int file_check_suffix(const char *path, struct err *e);
 int file_write(struct file_out *f, const void *p, size_t n, struct err *e);
+/* As file_create, for bytes that are compressed already, if the name says so; and all bytes of the file `from` as they are
+ * stored, copied by the kernel where that can be. */
+int file_create_stored(struct file_out **f, const char *path, struct err *e);
+int file_put_file(struct file_out *f, const char *from, struct err *e);
+/* Publishes the file `from` as path as well, with no byte copied: the two are one file then.  1; 0 when it has to be copied
+ * (another file system, or path is written in place). */
+int file_publish_link(const char *from, const char *path, struct err *e);
 /* Writes out and fsyncs everything; nothing can follow but file_commit(), which then
  * only renames: for several files that must appear together. */
 int file_flush(struct file_out *f, struct err *e);

@@ -164,10 +164,14 @@ int file_check_suffix(const char *path, struct err *e)
     return 0;
 }
 
+/* level -1: as it comes. */
 static int set_codec(struct file_out *f, int level, struct err *e)
 {
     TRY(file_check_suffix(f->name, e));
-    f->codec = ends_with(f->name, ".gz") ? FILE_GZIP : ends_with(f->name, ".zst") ? FILE_ZSTD : FILE_PLAIN;
+    f->codec = level < 0                     ? FILE_PLAIN
+               : ends_with(f->name, ".gz")  ? FILE_GZIP
+               : ends_with(f->name, ".zst") ? FILE_ZSTD
+                                            : FILE_PLAIN;
     f->cap = f->codec == FILE_GZIP ? GZIP_MEMBER : CHUNK;
     f->buf = malloc(f->cap);
     if (f->codec == FILE_GZIP) {
@@ -619,6 +623,69 @@ static int create(struct file_out **out, const char *path, int level, bool kept,
 int file_create(struct file_out **out, const char *path, int level, struct err *e)
 {
     return create(out, path, level, false, 0, e);
+}
+
+int file_create_stored(struct file_out **out, const char *path, struct err *e)
+{
+    return create(out, path, -1, false, 0, e);
+}
+
+int file_put_file(struct file_out *f, const char *from, struct err *e)
+{
+    int in = open(from, O_RDONLY | O_CLOEXEC), rc = 0;
+    ssize_t n = 0;
+
+    if (in < 0)
+        return err_sys(e, ERR_IO, "cannot open '%s'", from);
+    if (f->n)
+        rc = flush(f, e);
+    while (rc == 0 && f->temp && (n = copy_file_range(in, NULL, f->fd, NULL, 1 << 30, 0)) > 0)
+        f->told += (uint64_t)n;
+    while (rc == 0 && (n = read(in, f->buf, f->cap)) != 0) { /* what the kernel does not copy: to another file system, a pipe */
+        if (n < 0 && errno == EINTR)
+            continue;
+        rc = n < 0 ? err_sys(e, ERR_IO, "cannot read '%s'", from) : put(f, f->buf, (size_t)n, e);
+        f->told += n > 0 ? (uint64_t)n : 0;
+    }
+    close(in);
+    return rc;
+}
+
+/* Gives f->final, which old (or nothing) is, the file `from` by way of a temporary name.  1; 0: no such link can be made. */
+static int publish_link(struct file_out *f, const char *from, const struct stat *old, struct err *e)
+{
+    char word[WORD + 1];
+    int rc = 1;
+
+    random_word(word);
+    if (temp_name(f, word) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    if (others_write(f))
+        return err_set(e, ERR_IO, "cannot create '%s': another process is writing it", f->name);
+    live_add(f);
+    if (linkat(AT_FDCWD, from, AT_FDCWD, f->temp, 0) < 0)
+        rc = 0;
+    else if ((old && chmod(f->temp, old->st_mode & 0777) < 0 && errno != EPERM) || rename(f->temp, f->final) < 0)
+        rc = failed_sys(f, e, "create");
+    unlink(f->temp); /* there still when both names were the same file already */
+    live_drop(f);
+    return rc == 1 && file_sync_parent(f->final, e) < 0 ? ERR_IO : rc;
+}
+
+int file_publish_link(const char *from, const char *path, struct err *e)
+{
+    struct file_out f = {.fd = -1, .final = file_resolve(path)};
+    union { const char *in; char *out; } name = {path};
+    struct stat st;
+    bool there = stat(path, &st) == 0;
+    int rc = 0;
+
+    f.name = name.out;
+    if (f.final && !(there && (!S_ISREG(st.st_mode) || standard_fd(&st) >= 0 || eaccess(path, W_OK) < 0)))
+        rc = publish_link(&f, from, there ? &st : NULL, e);
+    free(f.temp);
+    free(f.final);
+    return rc;
 }
 
 int file_resume(struct file_out **out, const char *path, uint64_t size, struct err *e)

@@ -50,9 +50,9 @@ struct tool {
 
 /* Parses the command line.  Returns the number of operands (argv[1..]), or -1 when
  * main has to return *code at once: what --help, --man, --version or --completion asks for
- * was printed, or the usage error was; lists are empty then.  A run that would overwrite what it reads, by what operands and options name,
- * is a usage error.  Also: descriptors 0 to 2 are open afterwards, and what INT, TERM, HUP or XCPU ends takes its
- * unfinished outputs with it. */
+ * was printed, or the usage error was; lists are empty then.  A run that would overwrite what
+ * it reads, by what operands and options name, is a usage error.  Also: descriptors 0 to 2 are
+ * open afterwards, and what INT, TERM, HUP or XCPU ends takes its unfinished outputs with it. */
 int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, int *code);
 /* The account that tool_begin made of the run's files, for names that follow from others.  Who adds some checks it again. */
 struct run_files *tool_files(void);

@@ -20,6 +20,20 @@ check 'and stays one' test -p fifo
 status 'a folder is no file' 3 quern dedup exact -o . d.jsonl
 has 'and is called one' err 'is a directory'
 
+printf 'input: d.jsonl\nstages: [dedup exact]\noutput: fifo\nwork: fifo.work\n' >plan.yaml
+cat fifo >got5 &
+quern curate -q plan.yaml
+wait $!
+same "a plan's too" got5 kept3.jsonl
+check 'and it stays one' test -p fifo
+echo old >plan.jsonl
+chmod 600 plan.jsonl
+check 'a plan that replaces a file' quern curate -q -o plan.jsonl --work own.work plan.yaml
+equal 'keeps its mode' "$(stat -c %a plan.jsonl)" 600
+same 'and has all' plan.jsonl kept3.jsonl
+status 'started again it is done' 0 quern curate -o plan.jsonl --work own.work plan.yaml
+equal 'and leaves nothing beside it' "$(compgen -G '.plan.jsonl*')" ''
+
 # descriptors 0 to 2
 status 'a run without standard output' 0 sh -c 'quern dedup exact d.jsonl -o z.jsonl >&-'
 same 'writes its file' z.jsonl kept3.jsonl
