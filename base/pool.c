@@ -1,9 +1,7 @@
 #include "base/pool.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct job {
     void (*fn)(void *, int);
@@ -44,18 +42,6 @@ int pool_run(int n, void (*fn)(void *arg, int thread), void *arg, struct err *e)
     free(ids);
     free(jobs);
     return rc;
-}
-
-int pool_cpus(void)
-{
-    cpu_set_t set;
-    int n = 0;
-
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        n = CPU_COUNT(&set);
-    if (n < 1)
-        n = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n;
 }
 
 void gate_init(struct gate *g)

@@ -27,9 +27,6 @@ extern "C" {
  * fewer threads, at least by the caller, and the result still stands. */
 int pool_run(int n, void (*fn)(void *arg, int thread), void *arg, struct err *e);
 
-/* The number of processors this process may use (its affinity mask), at least 1. */
-int pool_cpus(void);
-
 struct gate {
     pthread_mutex_t lock;
     pthread_cond_t turn;

@@ -38,7 +38,7 @@ void cpu_share(int64_t n, int64_t unit, int64_t *lo, int64_t *hi);
 /* A team for work of n elements: one thread when waking others costs more. */
 static inline int cpu_team(const struct device *dev, int64_t n)
 {
-    return n < 8192 ? 1 : dev->threads;
+    return n < 8192 ? 1 : dev->team;
 }
 /* Runs CALL with the constant DT for the type dt: one loop compiled for each. */
 #define BY_DTYPE(dt, CALL)                                                     \

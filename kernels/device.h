@@ -108,6 +108,7 @@ struct device {
     enum device_kind kind;
     char name[80];   /* "cpu: avx512, bf16 by AMX, 2 threads" */
     int threads;     /* of the CPU device; 0 elsewhere */
+    int team;       /* of them, those of ops that give the same bits for any number: all but matrix products */
     bool fast_bf16;  /* matrix products of bf16 run in bf16; else they are computed
                         in fp32 from converted copies: right, but no faster */
     bool fast_fp8;   /* the same of FP8: right everywhere, fast where this is set */

@@ -10,7 +10,7 @@
 #include "kernels/cpu.h"
 #include "kernels/device_calls.h"
 
-static const struct dedup_ops dedup_ops_cpu = {
+const struct dedup_ops dedup_ops_cpu = {
     .minhash_sign = minhash_sign_cpu,
     .minhash_chars = minhash_chars_cpu,
     .minhash_words = minhash_words_cpu,
@@ -204,7 +204,7 @@ int device_open_cpu(struct device **out, int threads, struct err *e)
     if (threads > 0)
         omp_set_num_threads(threads);
     dev->kind = DEVICE_CPU;
-    dev->threads = omp_get_max_threads();
+    dev->threads = dev->team = omp_get_max_threads();
     dev->calls = &cpu_calls;
     dev->dedup = &dedup_ops_cpu;
     snprintf(dev->name, sizeof dev->name, "cpu: %s, %d thread%s", isa_name(isa_best()), dev->threads,

@@ -247,7 +247,7 @@ static void run_save(const char *dir, int64_t step, uint64_t seed)
 
     divide(seed);
     check_share(seed);
-    must(saver_open(&s, world, dev, dir, mine, n_mine, async, &err));
+    must(saver_open(&s, world, dev, dir, NULL, mine, n_mine, async, &err));
     expect(save(s, step, async) == SAVER_SAVED, "saved");
     expect(save(s, step, async) == SAVER_SAVED, "saved in the place of the other");
     saver_close(s);
@@ -359,7 +359,7 @@ static void run_full(const char *dir, int64_t step, uint64_t seed)
     getrlimit(RLIMIT_FSIZE, &was);
     for (int async = 0; async < 2; async++, step++) {
         divide(seed);
-        must(saver_open(&s, world, dev, dir, mine, n_mine, async, &err));
+        must(saver_open(&s, world, dev, dir, NULL, mine, n_mine, async, &err));
         now = was;
         now.rlim_cur = world->rank == world->size - 1 ? 1000 : was.rlim_cur;
         setrlimit(RLIMIT_FSIZE, &now);
@@ -421,7 +421,7 @@ static void run_fault(const char *dir, int64_t step, uint64_t seed)
         struct saver *s;
 
         divide(seed + (uint64_t)async);
-        must(saver_open(&s, world, dev, dir, mine, n_mine, async, &err));
+        must(saver_open(&s, world, dev, dir, NULL, mine, n_mine, async, &err));
         expect(save(s, last, async) == SAVER_SAVED, "before");
         for (int r = 0; r < world->size; r += world->size > 1 ? world->size - 1 : 1)
             for (int new = 0; new < 2; new++)
@@ -450,7 +450,7 @@ static void run_hole(const char *dir, int64_t step, uint64_t seed)
     for (int i = n_mine; i-- > 0;)
         if (strcmp(mine[i].name, "square") == 0 && mine[i].row + mine[i].col == 0)
             mine[i] = mine[--n_mine];
-    expect(saver_open(&s, world, dev, dir, mine, n_mine, step % 2, &err) == ERR_ARG, "refused");
+    expect(saver_open(&s, world, dev, dir, NULL, mine, n_mine, step % 2, &err) == ERR_ARG, "refused");
     expect(strstr(err.msg, "square' all ranks together have ") != NULL, "the tensor is named");
 }
 
@@ -466,7 +466,7 @@ static void run_loop(const char *dir, int64_t step, uint64_t seed)
     if (!f || fprintf(f, "%d\n", (int)getpid()) < 0 || fclose(f) != 0)
         exit(4);
     divide(seed);
-    must(saver_open(&s, world, dev, dir, mine, n_mine, seed % 2, &err));
+    must(saver_open(&s, world, dev, dir, NULL, mine, n_mine, seed % 2, &err));
     for (;; step++) {
         expect(save(s, step, seed % 2) == SAVER_SAVED, "saved");
         if (world->rank == 0)

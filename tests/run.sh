@@ -5,7 +5,7 @@
 #   slow     tests/slow/*.sh, for `make check-all`: what takes longer
 #   fuzz     every fuzzer of $B-fuzz from its seeds, $FUZZ_SECONDS each
 #   release  tests/release/*.sh, for `make check-release`, one after the other
-#   shared   tests/shared/*.sh, on the data in $SHARED
+#   shared   tests/shared/*.sh, on the data in $SHARED (default ../shared)
 #   hosts    tests/hosts/*.sh, on hosts made of network namespaces, and that data
 #   package  tests/package/*.sh, the Debian package in a chroot
 #   san      tests/san/*.sh, ranks that train, for programs built with sanitizers
@@ -18,7 +18,7 @@ B=${B:-build}
 ROOT=$PWD
 case $B in /*) build=$B ;; *) build=$ROOT/$B ;; esac
 PATH=$build/bin:$PATH
-SHARED=${SHARED:-}
+SHARED=${SHARED:-$ROOT/../shared}
 # The same order and the same numbers wherever it runs.
 LC_ALL=C.UTF-8
 # Who waits sleeps: on a busy machine spinning threads and ranks hold up those that work.

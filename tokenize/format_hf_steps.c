@@ -12,8 +12,7 @@ struct hf_place hf_place(const char *text)
     return p;
 }
 
-/* The place of an entry of the map at a place. */
-static struct hf_place hf_key(const struct hf_place *at, const char *key)
+struct hf_place hf_key(const struct hf_place *at, const char *key)
 {
     struct hf_place p;
 
@@ -34,8 +33,7 @@ bool hf_is_null(const struct node *n)
     return !n || n->type == NODE_NULL;
 }
 
-/* The "type" of n, or "". */
-static const char *hf_type(const struct node *n)
+const char *hf_type(const struct node *n)
 {
     const char *s = node_str(n, "type");
     return s ? s : "";

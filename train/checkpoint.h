@@ -65,6 +65,16 @@ int checkpoint_commit(const struct checkpoint_folder *f, const struct checkpoint
 /* In its place: removes the folder. */
 void checkpoint_abort(const struct checkpoint_folder *f);
 
+/* Which checkpoints stay when another has been committed: the newest `last` (0: all), and those whose step is a multiple of
+ * `every` (0: none). */
+struct checkpoint_keep {
+    int64_t last, every;
+};
+/* After checkpoint_commit of step, by the same process: removes those that need not stay, of the steps up to this one, which
+ * stays.  Each loses its name before its first file, so that whoever is killed leaves whole ones and what checkpoint_begin
+ * clears away.  ERR_IO names one that is still there. */
+int checkpoint_thin(const char *dir, int64_t step, const struct checkpoint_keep *keep, struct err *e);
+
 /* All of it by one process, without others. */
 int checkpoint_save_from(const char *dir, const struct checkpoint_info *info, const struct piece *v, int n,
                          safetensors_data_fn *fn, void *arg, struct err *e);

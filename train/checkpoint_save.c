@@ -282,6 +282,35 @@ int checkpoint_commit(const struct checkpoint_folder *f, const struct checkpoint
     return file_write_all(path, span_of(text), e);
 }
 
+/* Takes the name of a step's checkpoint away, then its files. */
+static int forget(const char *dir, int64_t step, struct err *e)
+{
+    const struct checkpoint_folder f = {.dir = dir, .step = step, .mark = hash_mix64((uint64_t)step + ((uint64_t)getpid() << 40))};
+    char path[PATH_ROOM], tmp[PATH_ROOM];
+
+    snprintf(path, sizeof path, "%s/iter_%07" PRId64, dir, step);
+    temporary(&f, tmp);
+    if (rename(path, tmp) != 0)
+        return err_sys(e, ERR_IO, "cannot rename '%s'", path);
+    remove_folder(tmp);
+    return 0;
+}
+
+int checkpoint_thin(const char *dir, int64_t step, const struct checkpoint_keep *keep, struct err *e)
+{
+    int64_t *steps, seen = 0;
+    int n = keep->last > 0 ? checkpoint_steps(dir, &steps, e) : 0, rc = n < 0 ? n : 0;
+
+    for (int i = 0; rc == 0 && i < n; i++) { /* newest first */
+        if (steps[i] > step || ++seen <= keep->last || (keep->every > 0 && steps[i] % keep->every == 0))
+            continue;
+        rc = forget(dir, steps[i], e);
+    }
+    if (n > 0)
+        free(steps);
+    return rc;
+}
+
 int checkpoint_save_from(const char *dir, const struct checkpoint_info *info, const struct piece *v, int n,
                          safetensors_data_fn *fn, void *arg, struct err *e)
 {

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/tool.h"
+#include "kernels/threads.h"
 #include "train/evaluate.h"
 
 enum part { PART_VALID, PART_TEST, PART_TRAIN, PART_WHOLE };
@@ -144,11 +145,12 @@ int main(int argc, char **argv)
 
     train_config_init(c);
     c->micro_batch = 4;
+    threads_bound_spin(argv);
     n = tool_begin(&t, opts, argc, argv, &code);
     if (n > 0)
         code = tool_usage(&t, "it takes no operands: '%s'", argv[1]);
     if (n == 0)
-        code = run(&v, tool_jobs(&t), &e) < 0 ? tool_fail(&t, &e) : tool_end(&t, EXIT_FINE);
+        code = run(&v, threads_count(t.jobs, 1, 1), &e) < 0 ? tool_fail(&t, &e) : tool_end(&t, EXIT_FINE);
     train_config_free(c);
     return code;
 }

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/tool.h"
+#include "kernels/threads.h"
 #include "tokenize/tokenizer.h"
 #include "train/evaluate.h"
 #include "train/generate.h"
@@ -21,16 +22,87 @@ struct options {
 struct job {
     const struct options *o;
     struct tokenizer *tokenizer;
+    int64_t eod;       /* that ends a text; -1: none */
+    bool *drawn;       /* ids of the model that the tokenizer has; NULL: all */
     struct buf prompt; /* int32_t each */
     struct buf *out;   /* a sample: the ids, uint32_t each */
+    /* The first sample is printed as it comes: ids before `from` are behind us, those up to `shown` are printed. */
+    size_t from, shown;
 };
+
+static size_t count_of(const struct buf *b)
+{
+    return b->n / sizeof(uint32_t);
+}
+
+/* Whether more tokens may change the end of the text: a character that is not whole, or what stands for one. */
+static bool unfinished(struct span text)
+{
+    size_t n = 0;
+
+    if (text.n >= 3 && memcmp(text.p + text.n - 3, "\xef\xbf\xbd", 3) == 0)
+        return true;
+    while (n < text.n && n < 3 && ((unsigned char)text.p[text.n - 1 - n] & 0xc0) == 0x80)
+        n++;
+    if (n == text.n)
+        return false;
+    switch ((unsigned char)text.p[text.n - 1 - n] >> 4) { /* the byte that says how many follow */
+    case 0xc:
+    case 0xd: return n < 1;
+    case 0xe: return n < 2;
+    case 0xf: return n < 3;
+    default: return false;
+    }
+}
+
+/* Prints what the tokens of the first sample that are not shown add to its text; all: the last of them has come.  A token's
+ * text can depend on the one before it, so they are decoded behind those that were shown last. */
+static int print_more(struct job *j, bool all, struct err *e)
+{
+    enum { HELD = 8 }; /* tokens at most that wait for the rest of a character */
+    uint32_t *ids = (void *)j->out[0].p;
+    size_t n = count_of(&j->out[0]);
+    struct buf before = {0}, text = {0};
+    int rc;
+
+    if (n && ids[n - 1] == j->eod)
+        n--;
+    if (n == j->shown)
+        return 0;
+    rc = tokenizer_decode(j->tokenizer, ids + j->from, j->shown - j->from, &before, e);
+    if (rc == 0)
+        rc = tokenizer_decode(j->tokenizer, ids + j->from, n - j->from, &text, e);
+    if (rc == 0 && (all || n - j->shown >= HELD || !unfinished(buf_span(&text)))) {
+        if (text.n > before.n)
+            fwrite(text.p + before.n, 1, text.n - before.n, stdout);
+        fflush(stdout);
+        j->from = j->shown;
+        j->shown = n;
+    }
+    buf_free(&before);
+    buf_free(&text);
+    return rc;
+}
+
+static bool as_ids(const struct job *j)
+{
+    return j->o->print_ids || !j->tokenizer;
+}
 
 static int on_token(void *arg, int64_t sample, int32_t id, struct err *e)
 {
     struct job *j = arg;
     uint32_t u = (uint32_t)id;
 
-    return buf_put(&j->out[sample], &u, sizeof u) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+    if (buf_put(&j->out[sample], &u, sizeof u) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    if (sample)
+        return 0;
+    if (!as_ids(j))
+        return print_more(j, false, e);
+    printf("%s%" PRIu32, count_of(&j->out[0]) > 1 ? " " : "", u);
+    fflush(stdout);
+    return 0;
 }
 
 /* "5,17 23": whole numbers between commas or spaces. */
@@ -88,43 +160,67 @@ static void put_ids(const void *ids, size_t n)
         printf("%s%" PRIu32, i ? " " : "", v[i]);
 }
 
+static const char *prompt_of(const struct job *j)
+{
+    return as_ids(j) || !j->o->prompt ? "" : j->o->prompt;
+}
+
+/* The end of the first sample, and the others. */
 static int print_samples(struct job *j, struct err *e)
 {
-    int64_t eod = j->tokenizer ? tokenizer_eod(j->tokenizer) : -1;
-
-    for (int64_t s = 0; s < j->o->samples; s++) {
-        size_t n = j->out[s].n / sizeof(uint32_t);
+    TRY(as_ids(j) ? 0 : print_more(j, true, e));
+    putchar('\n');
+    for (int64_t s = 1; s < j->o->samples; s++) {
+        size_t n = count_of(&j->out[s]);
         uint32_t *ids = (void *)j->out[s].p;
         struct buf text = {0};
-        int rc;
+        int rc = 0;
 
-        if (s)
-            printf("----\n");
-        if (j->o->print_ids || !j->tokenizer) {
+        printf("----\n%s", prompt_of(j));
+        if (as_ids(j))
             put_ids(ids, n);
-            putchar('\n');
-            continue;
-        }
-        if (n && ids[n - 1] == eod)
-            n--;
-        rc = n ? tokenizer_decode(j->tokenizer, ids, n, &text, e) : 0;
+        else if (n && (n -= ids[n - 1] == j->eod))
+            rc = tokenizer_decode(j->tokenizer, ids, n, &text, e);
         if (rc == 0)
-            printf("%s%.*s\n", j->o->prompt ? j->o->prompt : "", (int)text.n, text.n ? text.p : "");
+            printf("%.*s\n", (int)text.n, text.n ? text.p : "");
         buf_free(&text);
         TRY(rc);
     }
     return 0;
 }
 
+/* Which of the model's ids the tokenizer has; says how many it has not. */
+static int find_drawn(struct job *j, int64_t vocab, struct err *e)
+{
+    int64_t without = 0;
+
+    if (!j->tokenizer)
+        return 0;
+    j->drawn = malloc((size_t)vocab * sizeof *j->drawn);
+    if (!j->drawn)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int64_t i = 0; i < vocab; i++) {
+        j->drawn[i] = i < tokenizer_vocab_size(j->tokenizer) && tokenizer_bytes(j->tokenizer, (uint32_t)i).p != NULL;
+        without += !j->drawn[i];
+    }
+    if (without)
+        log_msg(LOG_WARN, "'%s' has no token for %" PRId64 " of the model's %" PRId64 " ids; they are not drawn", j->o->tokenizer,
+                without, vocab);
+    return 0;
+}
+
 static int sample(struct job *j, struct model *m, int64_t count, struct err *e)
 {
     const struct options *o = j->o;
-    struct sampling s = {o->temperature, o->top_k, o->top_p, (uint64_t)o->seed, -1};
+    struct sampling s = {o->temperature, o->top_k, o->top_p, (uint64_t)o->seed, -1, NULL};
 
-    if (o->eod_given)
-        s.eod = o->eod;
-    else if (j->tokenizer)
-        s.eod = tokenizer_eod(j->tokenizer);
+    TRY(find_drawn(j, m->config.vocab, e));
+    s.drawn = j->drawn;
+    if (j->tokenizer)
+        j->eod = tokenizer_eod(j->tokenizer);
+    s.eod = o->eod_given ? o->eod : j->eod;
+    fputs(prompt_of(j), stdout);
+    fflush(stdout);
     TRY(generate(m, &s, (const int32_t *)(void *)j->prompt.p, (int64_t)(j->prompt.n / sizeof(int32_t)), count,
                  on_token, j, e));
     return print_samples(j, e);
@@ -160,7 +256,7 @@ static int with_model(struct job *j, const struct checkpoint *ck, int threads, s
 
 static int run(const struct options *o, int threads, struct err *e)
 {
-    struct job j = {.o = o, .out = calloc((size_t)o->samples, sizeof *j.out)};
+    struct job j = {.o = o, .eod = -1, .out = calloc((size_t)o->samples, sizeof *j.out)};
     struct checkpoint *ck = NULL;
     int rc = j.out ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 
@@ -182,6 +278,7 @@ static int run(const struct options *o, int threads, struct err *e)
     for (int64_t i = 0; j.out && i < o->samples; i++)
         buf_free(&j.out[i]);
     free(j.out);
+    free(j.drawn);
     buf_free(&j.prompt);
     return rc;
 }
@@ -231,10 +328,11 @@ int main(int argc, char **argv)
     struct err e;
     int n, code;
 
+    threads_bound_spin(argv);
     n = tool_begin(&t, opts, argc, argv, &code);
     if (n > 0)
         code = tool_usage(&t, "it takes no operands: '%s'", argv[1]);
     if (n == 0)
-        code = run(&o, tool_jobs(&t), &e) < 0 ? tool_fail(&t, &e) : tool_end(&t, EXIT_FINE);
+        code = run(&o, threads_count(t.jobs, 1, 1), &e) < 0 ? tool_fail(&t, &e) : tool_end(&t, EXIT_FINE);
     return code;
 }

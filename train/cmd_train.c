@@ -1,19 +1,19 @@
 /* quern train: pretrains a GPT on indexed datasets. */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/tool.h"
+#include "kernels/threads.h"
 #include "train/exchange.h"
+#include "train/machine.h"
 #include "train/megatron_flags.h"
 #include "train/plan_check.h"
 #include "train/plan_options.h"
-#include "train/tensorboard.h"
+#include "train/step_log.h"
 #include "train/trainer.h"
 
 static volatile sig_atomic_t stop;
@@ -42,135 +42,106 @@ static void catch_signals(void)
 struct run {
     const struct train_config *config;
     const struct trainer *trainer;
+    bool quiet;
     double flops_per_token, peak;
+    double start;   /* when the first step began */
+    int64_t from;   /* steps done before */
     struct plan_steps steps;
-    int log_fd;
-    bool log_failed, board_failed;
-    struct tensorboard *board;
+    struct step_log *log;
 };
 
-static double tokens_per_second(const struct run *r, const struct train_step *s)
+/* A peak that a step exceeds was measured while something else had the processors: no share of it is told. */
+static struct step_rates rates_of(const struct run *r, const struct train_step *s)
 {
-    return (double)(s->batch * r->config->model.seq) / s->seconds;
+    double tokens = (double)(s->batch * r->config->model.seq) / s->seconds, flops = r->flops_per_token * tokens;
+
+    return (struct step_rates){tokens, flops, flops > r->peak ? NAN : flops / r->peak};
 }
 
-/* {"NAME":loss,...} of several validation sets. */
-static int put_sets(struct buf *b, const struct run *r, const struct train_step *s)
+/* 12345678 as "12.35 M". */
+static const char *amount(double n, char to[32])
 {
-    TRY(buf_puts(b, ",\"valid_losses\":{"));
-    for (int i = 0; i < data_valid_sets(r->trainer->data); i++) {
-        TRY(json_put_key(b, data_valid_name(r->trainer->data, i)));
-        TRY(json_put_num(b, s->valid[i]));
-    }
-    return buf_putc(b, '}');
+    static const char *const unit[] = {"", " K", " M", " G", " T"};
+    size_t u = 0;
+
+    for (; n >= 10000 && u + 1 < sizeof unit / sizeof *unit; u++)
+        n /= 1000;
+    snprintf(to, 32, u ? "%.2f%s" : "%.0f%s", n, unit[u]);
+    return to;
 }
 
-static int put_line(struct buf *b, const struct run *r, const struct train_step *s)
+/* Hours, minutes and seconds until the last step, by the mean of those of this run with all that came between. */
+static const char *time_left(const struct run *r, int64_t step, char to[32])
 {
-    double rate = tokens_per_second(r, s), flops = r->flops_per_token * rate;
-    const struct {
-        const char *key;
-        double v;
-        bool sometimes; /* left out when it is NaN */
-    } field[] = {
-        {"loss", s->loss, false}, {"grad_norm", s->grad_norm, false}, {"lr", s->lr, false}, {"tokens_per_s", rate, false},
-        {"flops_per_s", flops, false}, {"mfu", flops / r->peak, false}, {"load_balancing_loss", s->balance, true},
-        {"valid_loss", s->valid_loss, true},
-    };
+    double each = (log_seconds() - r->start) / (double)(step - r->from);
+    int64_t left = (int64_t)ceil(each * (double)(r->config->iters - step));
 
-    TRY(buf_printf(b, "{\"step\":%" PRId64, s->step));
-    for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
-        if (field[i].sometimes && isnan(field[i].v))
-            continue;
-        TRY(json_put_key(b, field[i].key));
-        TRY(json_put_num(b, field[i].v));
-    }
-    if (!isnan(s->valid_loss) && r->config->valid_sets)
-        TRY(put_sets(b, r, s));
-    TRY(buf_printf(b, ",\"batch\":%" PRId64 ",\"save_s\":%.6f", s->batch, s->save_seconds));
-    for (int i = 0; i < PHASES; i++)
-        TRY(buf_printf(b, ",\"%s_s\":%.6f", train_phase_name[i], s->phase[i]));
-    return buf_printf(b, ",\"cpu_s\":%.6f}\n", s->cpu_seconds);
+    snprintf(to, 32, "%" PRId64 ":%02d:%02d", left / 3600, (int)(left / 60 % 60), (int)(left % 60));
+    return to;
 }
 
-static void log_line(struct run *r, const struct train_step *s)
+/* step 20/100  loss 5.1234  grad norm 0.913  lr 1.000e-03  20.48 K tokens  83 ms  12345 tokens/s  9.3 GFLOP/s  mfu 45.1 %
+ * 0:01:23 left */
+static void print_step(const struct run *r, const struct train_step *s, const struct step_rates *rates)
 {
-    struct buf b = {0};
-    int rc = put_line(&b, r, s);
+    char seen[32], left[32];
 
-    if ((rc < 0 || write(r->log_fd, b.p, b.n) != (ssize_t)b.n) && !r->log_failed) {
-        r->log_failed = true;
-        log_msg(LOG_ERROR, "cannot write '%s': %s; training goes on", r->config->log_file, strerror(errno));
-    }
-    buf_free(&b);
+    progress_end();
+    printf("step %" PRId64 "/%" PRId64 "  loss %.4f  grad norm %.3f  lr %.3e  %s tokens  %.0f ms  %.0f tokens/s  %.1f GFLOP/s",
+           s->step, r->config->iters, s->loss, s->grad_norm, s->lr,
+           amount((double)(r->trainer->consumed * r->config->model.seq), seen), 1e3 * s->seconds, rates->tokens,
+           rates->flops / 1e9);
+    if (!isnan(rates->mfu))
+        printf("  mfu %.1f %%", 100 * rates->mfu);
+    if (!isnan(s->valid_loss))
+        printf("  valid loss %.4f", s->valid_loss);
+    if (s->step > r->from && s->step < r->config->iters)
+        printf("  %s left", time_left(r, s->step, left));
+    putchar('\n');
+    fflush(stdout);
 }
 
-/* Megatron's tags. */
-static int board_scalars(struct run *r, const struct train_step *s, struct err *e)
+static void show(const struct run *r, const char *phase, const struct train_step *s)
 {
-    const struct {
-        const char *tag;
-        double v;
-    } field[] = {{"lm loss", s->loss}, {"grad-norm", s->grad_norm}, {"learning-rate", s->lr},
-                 {"batch-size", (double)s->batch}, {"iteration-time", s->seconds},
-                 {"throughput", r->flops_per_token * tokens_per_second(r, s) / 1e12}};
-    char tag[512];
+    const struct train_config *c = r->config;
+    double seq = (double)c->model.seq;
 
-    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
-        TRY(tensorboard_scalar(r->board, field[i].tag, field[i].v, e));
-    if (!isnan(s->balance))
-        TRY(tensorboard_scalar(r->board, "load_balancing_loss", s->balance, e));
-    for (int i = 0; !isnan(s->valid_loss) && i < data_valid_sets(r->trainer->data); i++) {
-        snprintf(tag, sizeof tag, "lm loss validation%s%s", r->config->valid_sets ? " " : "",
-                 data_valid_name(r->trainer->data, i));
-        TRY(tensorboard_scalar(r->board, tag, s->valid[i], e));
-    }
-    return tensorboard_step(r->board, s->step, e);
-}
-
-static void to_board(struct run *r, const struct train_step *s)
-{
-    struct err e;
-
-    if (r->board && board_scalars(r, s, &e) < 0 && !r->board_failed) {
-        r->board_failed = true;
-        log_msg(LOG_ERROR, "%s; training goes on", e.msg);
-    }
+    progress_show(&(struct progress){
+        .phase = phase, .unit = "tokens", .done = (double)r->trainer->consumed * seq, .total = (double)c->samples * seq,
+        .count = {{"step", (double)r->trainer->step}, {s ? "loss" : NULL, s ? s->loss : 0}},
+    });
 }
 
 static void on_step(void *arg, const struct train_step *s)
 {
     struct run *r = arg;
-    double rate = tokens_per_second(r, s), flops = r->flops_per_token * rate;
-    char line[256];
-    int n = snprintf(line, sizeof line,
-                     "step %" PRId64 "/%" PRId64
-                     "  loss %.4f  grad norm %.3f  lr %.3e  %.0f tokens/s  %.1f GFLOP/s  mfu %.1f %%",
-                     s->step, r->config->iters, s->loss, s->grad_norm, s->lr, rate, flops / 1e9,
-                     100 * flops / r->peak);
+    const struct step_rates rates = rates_of(r, s);
 
-    if (!isnan(s->valid_loss))
-        snprintf(line + n, sizeof line - (size_t)n, "  valid loss %.4f", s->valid_loss);
-    if (s->step % r->config->log_interval == 0 || !isnan(s->valid_loss) || s->step == r->config->iters) {
-        log_progress_end();
-        printf("%s\n", line);
-        fflush(stdout);
-    } else {
-        log_progress("%s", line);
-    }
-    if (r->log_fd >= 0)
-        log_line(r, s);
-    to_board(r, s);
+    if (!r->quiet && (s->step % r->config->log_interval == 0 || !isnan(s->valid_loss) || s->step == r->config->iters))
+        print_step(r, s, &rates);
+    show(r, "training", s);
+    step_log_put(r->log, r->trainer, s, &rates);
     plan_steps_add(&r->steps, s);
+}
+
+/* Micro-batch i of n of an evaluation is done. */
+static void on_evaluated(void *arg, int64_t i, int64_t n)
+{
+    char phase[80];
+
+    if (!progress_due())
+        return;
+    snprintf(phase, sizeof phase, "evaluating, %" PRId64 " of %" PRId64 " micro-batches", i, n);
+    show(arg, phase, NULL);
 }
 
 /* Holds the run against its plan (train/plan_check.h). */
 static int check_plan(struct run *r, struct trainer *t, struct err *e)
 {
     struct buf text = {0};
-    int rc = plan_check_memory(t, &text, e);
+    int rc = r->quiet ? 0 : plan_check_memory(t, &text, e);
 
-    if (rc == 0)
+    if (rc == 0 && !r->quiet)
         rc = plan_check_time(t, &r->steps, &text, e);
     if (rc == 0 && text.n)
         fwrite(text.p, 1, text.n, stdout);
@@ -178,18 +149,22 @@ static int check_plan(struct run *r, struct trainer *t, struct err *e)
     return rc;
 }
 
-static void print_plan(struct train_config *c, const struct train_memory *m, const struct device *dev, double peak,
-                       bool quiet)
+static void print_settings(struct train_config *c)
 {
     const struct opt none[] = {OPT_END};
     struct opt *opts = train_config_options(c, none);
-    double mib = 1 << 20;
 
-    if (opts && !quiet) {
+    if (opts) {
         printf("settings:\n");
         opt_settings(opts, stdout);
     }
     free(opts);
+}
+
+static void print_plan(const struct train_config *c, const struct train_memory *m, const struct device *dev, double peak)
+{
+    double mib = 1 << 20;
+
     printf("device: %s, peak %.1f GFLOP/s in %s\n", dev->name, peak / 1e9, c->bf16 ? "bf16" : "fp32");
     printf("model: %" PRId64 " parameters, ", model_config_params(&c->model));
     if (c->model.experts)
@@ -217,94 +192,142 @@ static void print_plan(struct train_config *c, const struct train_memory *m, con
     fflush(stdout);
 }
 
-/* More than the machine has would be killed in the middle rather than refused. */
-static int check_memory(const struct train_memory *m, struct err *e)
+static int no_room(const char *who, double need, uint64_t have, struct err *e)
 {
-    double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-
-    if ((double)m->total > have)
-        return err_set(e, ERR_NOMEM, "this run needs %.1f GiB of memory; the machine has %.1f",
-                       (double)m->total / (1 << 30), have / (1 << 30));
-    return 0;
+    return err_set(e, ERR_NOMEM, "%s %.1f GiB of memory; %.1f can be used here", who, need / (1 << 30),
+                   (double)have / (1 << 30));
 }
 
-static int final_loss(struct trainer *t, int split, const char *name, int64_t first, struct err *e)
+/* More than this process, or all ranks of this machine, may have would be killed in the middle rather than refused. */
+static int check_memory(const struct train_config *c, const struct machine *here, bool on_host, struct err *e)
+{
+    uint64_t group = limits_cgroup_memory(""), all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    int64_t stage = here->world->rank / (c->world / c->layout.pipe), sum;
+    struct train_memory m;
+    size_t need;
+    char who[64];
+    int rc = 0;
+
+    TRY(trainer_plan_stage(c, (int)stage, &m, e));
+    need = (on_host ? m.total : 0) + m.host;
+    if (need > limits_memory())
+        rc = no_room("this run needs", (double)need, limits_memory(), e);
+    TRY(comm_agree(here->world, &rc, e, e));
+    TRY(rc);
+    TRY(machine_sum(here, (int64_t)need, &sum, e));
+    all = group < all ? group : all;
+    snprintf(who, sizeof who, "the %d ranks of this machine need", here->here);
+    if ((uint64_t)sum > all)
+        rc = no_room(who, (double)sum, all, e);
+    TRY(comm_agree(here->world, &rc, e, e));
+    return rc;
+}
+
+static int final_loss(struct run *r, struct trainer *t, int split, const char *name, int64_t first, struct err *e)
 {
     int64_t n = t->config->eval_iters * t->config->global_batch;
+    bool says = t->layout.world->rank == 0;
     double loss;
 
     if (n == 0 || data_size(t->data, split) == 0)
         return 0;
     if (passes_evaluate(&t->passes, split, first, n, &loss, e) < 0)
         return err_wrap(e, "%s loss", name);
-    if (t->layout.world->rank == 0)
+    progress_end();
+    if (says && !r->quiet)
         printf("%s loss %.4f, perplexity %.2f\n", name, loss, exp(loss));
     return 0;
 }
 
 /* Megatron's last words: the loss on splits that training did not see. */
-static int final_losses(struct trainer *t, struct err *e)
+static int final_losses(struct run *r, struct trainer *t, struct err *e)
 {
     const struct train_config *c = t->config;
     char name[512];
 
     for (int i = 0; c->eval_interval && i < data_valid_sets(t->data); i++) {
         snprintf(name, sizeof name, "valid%s%s", c->valid_sets ? " " : "", data_valid_name(t->data, i));
-        TRY(final_loss(t, data_valid(i), name, c->iters / c->eval_interval * c->eval_iters * c->global_batch, e));
+        TRY(final_loss(r, t, data_valid(i), name, c->iters / c->eval_interval * c->eval_iters * c->global_batch, e));
     }
-    return final_loss(t, GPT_TEST, "test", 0, e);
+    return final_loss(r, t, GPT_TEST, "test", 0, e);
+}
+
+/* How much of the exchange among replicas was hidden, and what the ops took. */
+static void print_end(struct trainer *t)
+{
+    double under_way, waited;
+
+    if (t->trace) {
+        trace_replicas(t->trace, &under_way, &waited);
+        printf("gradients and weights among replicas: %.3f s under way, %.3f s of it waited for (%.1f %% hidden)\n", under_way,
+               waited, under_way > 0 ? 100 * (1 - waited / under_way) : 0);
+    }
+    printf("memory of the ops: %.1f MiB\n", (double)device_overhead_bytes(t->dev) / (1 << 20));
 }
 
 static int train(struct run *r, struct trainer *t, struct err *e)
 {
     bool first = t->layout.world->rank == 0;
     enum train_end end;
-    int64_t from = t->step;
 
     r->trainer = t;
-    if (from && first)
-        printf("going on after step %" PRId64 "\n", from);
+    r->from = t->step;
+    r->start = log_seconds();
+    if (first)
+        passes_watch_evaluation(&t->passes, on_evaluated, r);
+    if (r->from && first && !r->quiet)
+        printf("going on after step %" PRId64 "\n", r->from);
     TRY(trainer_run(t, &stop, first ? on_step : NULL, r, &end, e));
+    progress_end();
     if (end == TRAIN_SIGNAL)
         log_msg(LOG_INFO, "stopped by a signal after step %" PRId64 "%s", t->step,
                 t->config->save ? "; the same command goes on from there" : "; nothing saved: no --save");
-    if (end == TRAIN_ALL_DONE && t->step > from)
-        TRY(final_losses(t, e));
-    if (t->step > from)
+    if (end == TRAIN_ALL_DONE && t->step > r->from)
+        TRY(final_losses(r, t, e));
+    if (t->step > r->from)
         TRY(check_plan(r, t, e));
-    if (t->trace && first) {
-        double under_way, waited;
-
-        trace_replicas(t->trace, &under_way, &waited);
-        printf("gradients and weights among replicas: %.3f s under way, %.3f s of it waited for (%.1f %% hidden)\n", under_way,
-               waited, under_way > 0 ? 100 * (1 - waited / under_way) : 0);
-    }
-    if (first)
-        printf("memory of the ops: %.1f MiB\n", (double)device_overhead_bytes(t->dev) / (1 << 20));
+    if (first && !r->quiet)
+        print_end(t);
     return 0;
 }
 
-static int run(struct train_config *c, struct comm *group, int threads, bool quiet, struct err *e)
+/* Where the vocabulary is from, or what will come of one that is not the tokenizer's. */
+static void tell_vocabulary(const struct train_config *c)
 {
-    struct run r = {.config = c, .log_fd = -1};
+    int64_t ids = c->tokenizer_ids, vocab = c->model.vocab;
+
+    if (c->tokenizer_vocab)
+        log_msg(LOG_INFO, "a vocabulary of %" PRId64 ", that of the tokenizer of '%s'", vocab, c->tokenizer_of);
+    else if (ids && ids < vocab)
+        log_msg(LOG_WARN, "--vocab-size %" PRId64 ": the tokenizer of '%s' has %" PRId64 " ids; those from %" PRId64
+                " on never occur, and quern generate does not draw them", vocab, c->tokenizer_of, ids, ids);
+    else if (ids > vocab)
+        log_msg(LOG_WARN, "--vocab-size %" PRId64 ": the tokenizer of '%s' has %" PRId64 " ids; one from %" PRId64
+                " on in a sample will end the run", vocab, c->tokenizer_of, ids, vocab);
+}
+
+/* Ranks meet, the run is planned, and what does not fit is refused before anything is allocated. */
+static int run(struct train_config *c, struct comm *group, const struct machine *here, const struct tool *o, struct err *e)
+{
+    struct run r = {.config = c, .quiet = o->quiet};
+    int threads = threads_count(o->jobs, here->alike, here->here);
     struct train_memory m;
     struct device *dev = NULL;
     struct trainer *t = NULL;
     int rc = device_open(&dev, train_config_device[c->device], threads, e);
 
+    if (group->rank == 0)
+        tell_vocabulary(c);
     if (rc == 0 && dev->kind == DEVICE_CPU)
         c->offload = false; /* it is there already */
     if (rc == 0)
         rc = trainer_plan(c, &m, e);
+    if (comm_agree(group, &rc, e, e) < 0)
+        rc = e->code;
     if (rc == 0)
-        rc = check_memory(&m, e);
-    if (rc == 0 && c->log_file && group->rank == 0) {
-        r.log_fd = open(c->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-        if (r.log_fd < 0)
-            rc = err_sys(e, ERR_IO, "cannot open '%s'", c->log_file);
-    }
-    if (rc == 0 && c->tensorboard && group->rank == 0)
-        rc = tensorboard_open(&r.board, c->tensorboard, e);
+        rc = check_memory(c, here, dev->kind == DEVICE_CPU, e);
+    if (rc == 0 && group->rank == 0)
+        rc = step_log_open(&r.log, c, e);
     if (rc == 0 && exchange_use(dev, group, e) < 0)
         rc = err_wrap(e, "--distributed-backend nccl");
     if (rc == 0)
@@ -312,18 +335,20 @@ static int run(struct train_config *c, struct comm *group, int threads, bool qui
     if (rc == 0) {
         r.flops_per_token = model_config_flops(&c->model, c->model.seq);
         r.peak *= group->size;
-        if (group->rank == 0)
-            print_plan(c, &m, dev, r.peak, quiet);
+        if (group->rank == 0 && o->verbose)
+            print_settings(c);
+        if (group->rank == 0 && !r.quiet)
+            print_plan(c, &m, dev, r.peak);
         rc = trainer_open(&t, c, dev, group, e);
     }
+    if (rc == 0 && here->here == 1 && dev->kind == DEVICE_CPU)
+        t->crowd = crowd_open(dev->threads, &dev->team);
     if (rc == 0)
         rc = train(&r, t, e);
     trainer_close(t);
     comm_leave_device(group);
     device_close(dev);
-    tensorboard_close(r.board);
-    if (r.log_fd >= 0)
-        close(r.log_fd);
+    step_log_close(r.log);
     return rc;
 }
 
@@ -337,7 +362,8 @@ static int more_paths(struct train_config *c, int n, char **operands, struct err
 
 /* The ranks that mpirun, srun or torchrun started share the batch.  The first speaks for all; the others
  * have only failures to tell. */
-static int open_ranks(struct comm **group, struct train_config *c, const struct buf *without, struct err *e)
+static int open_ranks(struct comm **group, struct machine *here, struct train_config *c, const struct buf *without,
+                      struct err *e)
 {
     static char prefix[48];
 
@@ -349,13 +375,14 @@ static int open_ranks(struct comm **group, struct train_config *c, const struct 
     }
     if (without->n)
         log_msg(LOG_WARN, "Megatron's flags that change nothing here:%.*s", (int)without->n, without->p);
-    return 0;
+    return machine_open(here, *group, e);
 }
 
 int main(int argc, char **argv)
 {
     struct train_config c;
     struct comm *group = NULL;
+    struct machine here = {0};
     struct tool t = {
         .name = "train",
         .usage = "[options]",
@@ -377,6 +404,7 @@ int main(int argc, char **argv)
         PLAN_OPTS(plan),
         TOOL_OPTS(t),
         TOOL_JOBS(t),
+        TOOL_PROGRESS(t),
         OPT_IN(0, "yaml-cfg", &file, "FILE", "settings by their names above, where no flag gives them"),
         OPT_END,
     };
@@ -385,6 +413,7 @@ int main(int argc, char **argv)
     struct err e;
     int n, code = EXIT_FATAL;
 
+    threads_bound_spin(argv);
     train_config_init(&c);
     plan_options_init(&plan);
     opts = train_config_options(&c, general);
@@ -412,12 +441,13 @@ int main(int argc, char **argv)
         code = code == EXIT_FINE ? tool_end(&t, code) : code;
     } else if (n >= 0) {
         catch_signals();
-        if (open_ranks(&group, &c, &without, &e) < 0 || more_paths(&c, n, argv + 1, &e) < 0 || train_config_check(&c, &e) < 0 ||
-            run(&c, group, tool_jobs(&t), t.quiet, &e) < 0)
+        if (open_ranks(&group, &here, &c, &without, &e) < 0 || more_paths(&c, n, argv + 1, &e) < 0 ||
+            train_config_check(&c, &e) < 0 || run(&c, group, &here, &t, &e) < 0)
             code = tool_fail(&t, &e);
         else
             code = tool_end(&t, EXIT_FINE);
     }
+    machine_close(&here);
     comm_close(group);
     free(opts);
     train_config_free(&c);

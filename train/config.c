@@ -1,4 +1,4 @@
-#include "train/config.h"
+#include "train/data.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -99,6 +99,16 @@ static int apply_preset(struct train_config *c, struct err *e)
     }
     free(opts);
     return rc;
+}
+
+/* Without --vocab-size, from a flag or a preset, the model has the ids that the datasets' tokenizers have. */
+static int find_vocabulary(struct train_config *c, struct err *e)
+{
+    TRY(data_vocabulary(c, &c->tokenizer_ids, &c->tokenizer_of, e));
+    c->tokenizer_vocab = c->model.vocab == 0 && c->tokenizer_ids > 0;
+    if (c->tokenizer_vocab)
+        c->model.vocab = c->tokenizer_ids;
+    return 0;
 }
 
 /* Megatron's two flags for the groups, one number here. */
@@ -337,11 +347,14 @@ static int check_checkpoints(const struct train_config *c, struct err *e)
         {c->nan_action == BAD_ROLLBACK, "nan-action rollback"},
         {c->spike_factor > 0 && c->spike_action == BAD_ROLLBACK, "spike-action rollback"},
         {c->save_interval > 0, "save-interval"},
+        {c->keep_last > 0, "keep-last"},
     };
 
     for (size_t i = 0; i < sizeof saves / sizeof *saves; i++)
         if (saves[i].given && !c->save)
             return err_set(e, ERR_ARG, "--%s needs --save", saves[i].flag);
+    if (c->keep_every && !c->keep_last)
+        return err_set(e, ERR_ARG, "--keep-every needs --keep-last: without it all checkpoints stay");
     return c->ckpt_step >= 0 && !c->load ? err_set(e, ERR_ARG, "--ckpt-step needs --load") : 0;
 }
 
@@ -355,6 +368,7 @@ int train_config_check(struct train_config *c, struct err *e)
                        " --distributed-backend mpi or tcp");
     c->bucket = (size_t)(c->bucket_size ? c->bucket_size : c->ranks > 40 ? c->ranks * 1000000 : 40000000);
     TRY(apply_preset(c, e));
+    TRY(find_vocabulary(c, e));
     TRY(check_groups(c, e));
     if (c->main_params == MAIN_BF16 && (!c->bf16 || c->offload))
         return err_set(e, ERR_ARG, "--main-params-dtype bf16 %s",

@@ -74,6 +74,7 @@ struct train_config {
 
     const char *save, *load;
     int64_t save_interval, ckpt_step;
+    int64_t keep_last, keep_every; /* of struct checkpoint_keep */
     bool finetune, no_load_optim, async_save;
 
     int64_t eval_interval, eval_iters, log_interval;
@@ -99,6 +100,9 @@ struct train_config {
     int64_t micro_batches; /* a step, of one rank */
     int64_t iters;                           /* in all */
     int64_t samples;                         /* in all */
+    int64_t tokenizer_ids;     /* that the datasets' tokenizers have, by their .sum.json; 0: they do not say */
+    const char *tokenizer_of;  /* the dataset that says it */
+    bool tokenizer_vocab;      /* model.vocab is that number, since no flag gave one */
     int64_t ramp_start, ramp_add, ramp_each; /* batch START, and ADD more after each EACH samples; EACH 0: no ramp */
 };
 
@@ -133,7 +137,7 @@ int train_config_read(struct train_config *c, const char *path, struct arena *a,
 /* A setting as text: what a checkpoint remembers and a resume compares. */
 struct checkpoint_arg {
     const char *name, *text;
-    bool division; /* says how ranks divide the work, not what is computed: a resume does not compare it */
+    bool division; /* says how ranks divide the work, not what is computed; not remembered */
 };
 /* Every setting that has a value, in a. */
 int train_config_args(struct train_config *c, struct arena *a, struct checkpoint_arg **args, int *n,

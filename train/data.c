@@ -2,9 +2,12 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/pool.h"
+#include "base/limits.h"
+#include "base/node.h"
 #include "base/rng.h"
 
 struct data {
@@ -19,6 +22,46 @@ static const char *split_name(int split)
     static const char *const names[GPT_SPLITS] = {"train", "valid", "test"};
 
     return split < GPT_SPLITS ? names[split] : "valid";
+}
+
+/* The tokenizer's size beside one word of a --data-path, which may be a weight; 0: it does not say. */
+static int vocabulary_of(const char *word, int64_t *ids, struct err *e)
+{
+    const struct node *tokenizer;
+    struct arena a = {0};
+    struct node *root;
+    char path[4096];
+    int rc = 0;
+
+    *ids = 0;
+    if (snprintf(path, sizeof path, "%s.sum.json", word) >= (int)sizeof path || access(path, F_OK) != 0)
+        return 0;
+    rc = node_load_json(&a, path, &root, e);
+    tokenizer = rc == 0 ? node_get(root, "tokenizer") : NULL;
+    if (tokenizer)
+        *ids = node_int(tokenizer, "vocab_size", 0);
+    if (*ids < 0 || *ids > INT32_MAX)
+        rc = err_set(e, ERR_FORMAT, "'%s': its vocab_size is no number of ids", path);
+    arena_free(&a);
+    return rc;
+}
+
+int data_vocabulary(const struct train_config *c, int64_t *ids, const char **of, struct err *e)
+{
+    const struct opt_list *lists[] = {&c->data_path, &c->part_path[0], &c->part_path[1], &c->part_path[2]};
+    int64_t n;
+
+    *ids = 0;
+    *of = NULL;
+    for (size_t l = 0; l < sizeof lists / sizeof *lists && !c->mock_data; l++)
+        for (int i = 0; i < lists[l]->n; i++) {
+            TRY(vocabulary_of(lists[l]->v[i], &n, e));
+            if (n > *ids) {
+                *ids = n;
+                *of = lists[l]->v[i];
+            }
+        }
+    return 0;
 }
 
 void data_wanted(const struct train_config *c, int64_t samples[GPT_SPLITS])
@@ -48,7 +91,7 @@ static int open_sets(struct data *d, const int64_t samples[GPT_SPLITS], struct e
     struct gpt_conf conf = {
         .paths = {c->data_path.v, c->data_path.n}, .split = c->split,
         .seq_length = c->model.seq, .seed = (uint32_t)c->seed, .cache = c->cache_path,
-        .jobs = pool_cpus(),
+        .jobs = limits_cpus(),
     };
 
     memcpy(conf.samples, samples, sizeof conf.samples);

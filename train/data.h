@@ -41,6 +41,10 @@ int64_t data_size(const struct data *d, int split);
 int data_batch(const struct data *d, int split, int64_t first, int64_t n, int32_t *tokens,
                int32_t *targets, struct err *e);
 
+/* How many ids the tokenizers of the datasets of c have, as PREFIX.sum.json says (quern tokenize): the most of them in *ids, 0
+ * where none says it, and in *of the prefix of that one, as it stands in c.  ERR_FORMAT: such a file is damaged. */
+int data_vocabulary(const struct train_config *c, int64_t *ids, const char **of, struct err *e);
+
 /* What is to be done about documents. */
 const struct documents *data_documents(const struct data *d);
 

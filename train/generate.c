@@ -21,16 +21,6 @@ static int by_logit(const void *x, const void *y)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static int32_t likeliest(const float *logits, int64_t n)
-{
-    int32_t best = 0;
-
-    for (int64_t i = 1; i < n; i++)
-        if (logits[i] > logits[best])
-            best = (int32_t)i;
-    return best;
-}
-
 /* Draws among c[0 .. n), ordered by logit: their softmax at the temperature, cut to top_p. */
 static int32_t draw(const struct sampling *s, const struct choice *c, int64_t n, double u)
 {
@@ -52,26 +42,32 @@ static int32_t draw(const struct sampling *s, const struct choice *c, int64_t n,
     return c[last < n ? last : n - 1].id;
 }
 
-int32_t sampling_draw(const struct sampling *s, float *logits, int64_t n, double u, struct err *e)
+int32_t sampling_draw(const struct sampling *s, const float *logits, int64_t n, double u, struct err *e)
 {
-    struct choice *c;
-    int64_t k = s->top_k > 0 && s->top_k < n ? s->top_k : n;
+    struct choice *c = malloc((size_t)n * sizeof *c), best = {0};
+    int64_t m = 0;
     int32_t id;
 
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(logits[i]))
-            return err_set(e, ERR_LIMIT, "the logit of token %" PRId64 " is not finite", i);
-    if (s->temperature == 0)
-        return likeliest(logits, n);
-    c = malloc((size_t)n * sizeof *c);
     if (!c)
         return err_set(e, ERR_NOMEM, "out of memory");
-    for (int64_t i = 0; i < n; i++)
-        c[i] = (struct choice){logits[i], (int32_t)i};
-    qsort(c, (size_t)n, sizeof *c, by_logit);
-    id = draw(s, c, k, u);
+    for (int64_t i = 0; i < n; i++) {
+        if (!isfinite(logits[i])) {
+            free(c);
+            return err_set(e, ERR_LIMIT, "the logit of token %" PRId64 " is not finite", i);
+        }
+        if (s->drawn && !s->drawn[i])
+            continue;
+        if (m == 0 || logits[i] > best.logit)
+            best = (struct choice){logits[i], (int32_t)i};
+        c[m++] = (struct choice){logits[i], (int32_t)i};
+    }
+    id = best.id;
+    if (m && s->temperature > 0) {
+        qsort(c, (size_t)m, sizeof *c, by_logit);
+        id = draw(s, c, s->top_k > 0 && s->top_k < m ? s->top_k : m, u);
+    }
     free(c);
-    return id;
+    return m ? id : err_set(e, ERR_LIMIT, "none of the %" PRId64 " ids may be drawn", n);
 }
 
 struct state {

@@ -6,6 +6,8 @@
 #ifndef TRAIN_GENERATE_H
 #define TRAIN_GENERATE_H
 
+#include <stdbool.h>
+
 #include "train/model.h"
 
 #ifdef __cplusplus
@@ -18,10 +20,11 @@ struct sampling {
     double top_p;       /* 1: all; else the fewest tokens whose probabilities reach it */
     uint64_t seed;
     int64_t eod;        /* a sample ends when this comes; -1: never */
+    const bool *drawn;  /* of each id, whether it may be drawn; NULL: all may */
 };
 
-/* Draws an id from logits (n), which is used as scratch; u in [0, 1).  Ties go to the lower id. */
-int32_t sampling_draw(const struct sampling *s, float *logits, int64_t n, double u, struct err *e);
+/* Draws an id from logits (n); u in [0, 1).  Ties go to the lower id.  ERR_LIMIT: a logit is not finite, or no id may be drawn. */
+int32_t sampling_draw(const struct sampling *s, const float *logits, int64_t n, double u, struct err *e);
 
 /* Called for each new token, sample by sample within a position; the end of document too.
  * Returning < 0 stops generate with that code. */

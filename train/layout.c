@@ -1,15 +1,20 @@
 #include "train/layout.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 int layout_data(const struct layout_sizes *s, int64_t ranks, int64_t *data, struct err *e)
 {
     int64_t copy = s->tensor * s->context * s->pipe;
 
+    char start[64] = "";
+
+    if (ranks == 1)
+        snprintf(start, sizeof start, "; mpirun -n %" PRId64 " starts so many", copy);
     if (ranks % copy)
         return err_set(e, ERR_ARG, "%" PRId64 " ranks are no multiple of %" PRId64 " (tensor) x %" PRId64 " (context) x %" PRId64
-                       " (pipeline)", ranks, s->tensor, s->context, s->pipe);
+                       " (pipeline)%s", ranks, s->tensor, s->context, s->pipe, start);
     *data = ranks / copy;
     if (*data * s->context % s->expert)
         return err_set(e, ERR_ARG, "--expert-model-parallel-size: %" PRId64 " data-parallel x %" PRId64

@@ -4,32 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of flags without effect, by how many words they take. */
+/* Names of flags without effect, by how many words they take: how Megatron goes about things, or what is so here anyway.  What asks
+ * for a guarantee, an output or a format that is not there has its place below, among those refused. */
 static const char *const idle[2] = {
     "use-mcore-models use-legacy-models use-flash-attn no-masked-softmax-fusion no-bias-gelu-fusion no-bias-swiglu-fusion"
     " no-bias-dropout-fusion no-rope-fusion no-gradient-accumulation-fusion no-persist-layer-norm cross-entropy-loss-fusion"
     " apply-query-key-layer-scaling no-query-key-layer-scaling attention-softmax-in-fp32 accumulate-allreduce-grads-in-fp32"
-    " apply-layernorm-1p openai-gelu use-cpu-initialization deterministic-mode te-rng-tracker fp8-param-gather manual-gc"
-    " exit-signal-handler"
+    " apply-layernorm-1p openai-gelu use-cpu-initialization te-rng-tracker fp8-param-gather manual-gc exit-signal-handler"
     " overlap-p2p-communication no-overlap-p2p-communication tp-comm-overlap use-ring-exchange-p2p no-align-grad-reduce"
     " no-delay-grad-reduce delay-grad-reduce ddp-average-in-collective use-megatron-fsdp use-custom-fsdp"
     " overlap-moe-expert-parallel-comm delay-wgrad-compute moe-router-padding-for-fp8 moe-router-padding-for-quantization"
     " moe-shared-expert-overlap moe-grouped-gemm moe-use-legacy-grouped-gemm moe-permute-fusion moe-router-fusion"
-    " moe-per-layer-logging"
     " no-mmap-bin-files no-create-attention-mask-in-dataloader create-attention-mask-in-dataloader data-sharding"
-    " no-load-rng no-save-rng auto-detect-ckpt-format use-dist-ckpt ckpt-fully-parallel-save ckpt-fully-parallel-load"
-    " ckpt-assume-constant-structure use-persistent-ckpt-worker override-opt_param-scheduler override-opt-param-scheduler"
-    " log-throughput log-params-norm log-num-zeros-in-grad log-progress log-straggler log-timers-to-tensorboard"
-    " log-validation-ppl-to-tensorboard log-memory-to-tensorboard log-world-size-to-tensorboard"
-    " no-log-learning-rate-to-tensorboard log-loss-scale-to-tensorboard no-log-loss-scale-to-tensorboard"
-    " profile use-pytorch-profiler check-for-nan-in-loss-and-grad enable-cuda-graph external-cuda-graph",
-    "attention-backend transformer-impl ckpt-format dist-ckpt-format empty-unused-memory-level manual-gc-interval"
-    " tokenizer-type tokenizer-model vocab-file merge-file tiktoken-pattern tiktoken-num-special-tokens"
-    " num-workers num-dataset-builder-threads local-rank local_rank moe-token-dispatcher-type"
-    " initial-loss-scale min-loss-scale loss-scale-window hysteresis timing-log-level timing-log-option"
-    " tensorboard-log-interval tensorboard-queue-size wandb-project wandb-exp-name wandb-save-dir wandb-entity"
-    " profile-step-start profile-step-end profile-ranks nccl-communicator-config-path rerun-mode cuda-graph-scope"
-    " cross-entropy-fusion-impl tp-comm-overlap-cfg dist-ckpt-strictness straggler-minmax-count"
+    " no-load-rng no-save-rng ckpt-fully-parallel-save ckpt-fully-parallel-load ckpt-assume-constant-structure"
+    " use-persistent-ckpt-worker override-opt_param-scheduler override-opt-param-scheduler log-throughput"
+    " no-log-learning-rate-to-tensorboard log-loss-scale-to-tensorboard no-log-loss-scale-to-tensorboard profile"
+    " check-for-nan-in-loss-and-grad enable-cuda-graph external-cuda-graph",
+    "attention-backend transformer-impl empty-unused-memory-level manual-gc-interval tokenizer-type tokenizer-model"
+    " vocab-file merge-file tiktoken-pattern tiktoken-num-special-tokens num-workers num-dataset-builder-threads local-rank"
+    " local_rank moe-token-dispatcher-type initial-loss-scale min-loss-scale loss-scale-window hysteresis timing-log-level"
+    " timing-log-option tensorboard-log-interval tensorboard-queue-size profile-step-start profile-step-end profile-ranks"
+    " nccl-communicator-config-path cuda-graph-scope cross-entropy-fusion-impl tp-comm-overlap-cfg"
     " ckpt-fully-parallel-save-process-group",
 };
 
@@ -44,6 +39,7 @@ static const struct {
     {"optimizer-offload-fraction", " 1 1.0 "}, {"yarn-mscale", " 1 1.0 "}, {"yarn-mscale-all-dim", " 0 0.0 "},
     {"rotary-scaling-factor", " 1 1.0 "}, {"position-embedding-scale", " 1 "}, {"rope-type", " rope "},
     {"moe-router-topk-scaling-factor", " 1 1.0 "}, {"moe-router-bias-update-rate", " 0 0.0 "},
+    {"rerun-mode", " disabled "},
 };
 
 enum { RENAMED_WORDS = 6 }; /* at most */
@@ -51,6 +47,7 @@ enum { RENAMED_WORDS = 6 }; /* at most */
 static const struct {
     const char *name, *words[RENAMED_WORDS];
 } renamed[] = {
+    {"deterministic-mode", {"--deterministic"}},
     {"recompute-activations", {"--recompute-granularity", "selective"}},
     {"use-rotary-position-embeddings", {"--position-embedding-type", "rope"}},
     {"encoder-num-layers", {"--num-layers"}},
@@ -115,6 +112,26 @@ static const struct {
     {"start-weight-decay", "the weight decay is constant"},
     {"end-weight-decay", "the weight decay is constant"},
     {"ddp-num-buckets", "give --ddp-bucket-size"},
+    {"ckpt-format", "checkpoints have one format, docs/checkpoints.md; checkpoint export writes transformers'"},
+    {"dist-ckpt-format", "checkpoints have one format, docs/checkpoints.md; checkpoint export writes transformers'"},
+    {"use-dist-ckpt", "checkpoints have one format, docs/checkpoints.md; checkpoint export writes transformers'"},
+    {"auto-detect-ckpt-format", "checkpoints have one format, docs/checkpoints.md; checkpoint export writes transformers'"},
+    {"dist-ckpt-strictness", "a checkpoint that lacks a tensor or has another is never loaded"},
+    {"log-straggler", "ranks are not timed against each other; --trace has a timeline of each"},
+    {"straggler-minmax-count", "ranks are not timed against each other; --trace has a timeline of each"},
+    {"log-params-norm", "the log has no norm of the weights"},
+    {"log-num-zeros-in-grad", "zeros are not counted"},
+    {"log-progress", "there is no progress.txt; --log-file has a line a step"},
+    {"moe-per-layer-logging", "the log has the mean of layers"},
+    {"log-timers-to-tensorboard", "--tensorboard-dir has losses, norms, rates and times of steps, --log-file the phases"},
+    {"log-validation-ppl-to-tensorboard", "--tensorboard-dir has losses, norms, rates and times of steps, --log-file the phases"},
+    {"log-memory-to-tensorboard", "--tensorboard-dir has losses, norms, rates and times of steps, --log-file the phases"},
+    {"log-world-size-to-tensorboard", "--tensorboard-dir has losses, norms, rates and times of steps, --log-file the phases"},
+    {"use-pytorch-profiler", "--trace writes a timeline"},
+    {"wandb-project", "there is no connection to Weights & Biases; --log-file and --tensorboard-dir write logs"},
+    {"wandb-exp-name", "there is no connection to Weights & Biases; --log-file and --tensorboard-dir write logs"},
+    {"wandb-save-dir", "there is no connection to Weights & Biases; --log-file and --tensorboard-dir write logs"},
+    {"wandb-entity", "there is no connection to Weights & Biases; --log-file and --tensorboard-dir write logs"},
     {"spec", "the layers are those that the flags describe"},
     {"sft", "training is on whole documents"},
     {"retro-add-retriever", "there is no retrieval"},

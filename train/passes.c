@@ -357,6 +357,8 @@ static int one(void *arg, const struct pipeline_op *op, const void *in, void *ou
     from = trace_begin(u->p->trace, what, op->micro);
     rc = op->back ? backward(u, part, &b, op->micro, in, out, e) : forward(u, m, &b, op->micro, in, out, e);
     trace_end(u->p->trace, TRACE_PROFILER, what, op->micro, from);
+    if (rc == 0 && !u->step && op->chunk == u->p->n - 1 && u->p->evaluated)
+        u->p->evaluated(u->p->evaluated_arg, op->micro + 1, u->share);
     return rc;
 }
 

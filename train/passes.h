@@ -20,6 +20,9 @@ enum train_phase {
 };
 extern const char *const train_phase_name[PHASES];
 
+/* Micro-batch i of this rank's n of an evaluation, the first being 1, is done. */
+typedef void passes_evaluated_fn(void *arg, int64_t i, int64_t n);
+
 struct passes {
     const struct layout *layout; /* NULL: this rank has the whole model and all data */
     struct train_part *parts;
@@ -37,6 +40,8 @@ struct passes {
     int32_t *starts;           /* of the documents of a micro-batch; NULL as here */
     struct model_graph graph;  /* of the one part; model NULL: each operation is launched by itself */
     struct trace *trace; /* to be set by others; NULL: none */
+    passes_evaluated_fn *evaluated; /* NULL: nobody */
+    void *evaluated_arg;
 };
 
 /* Bytes of messages between stages, ids and losses, of parts like this one. */
@@ -70,6 +75,13 @@ int passes_step(struct passes *p, const struct passes_step *s, double *losses, d
 /* Then, when the device has been waited for: losses[batch / micro-batch size], the same as before, has the sum of losses of each
  * micro-batch of the step, on all ranks. */
 int passes_losses(struct passes *p, const struct passes_step *s, double *losses, struct err *e);
+
+/* From now on fn is told how far an evaluation is. */
+static inline void passes_watch_evaluation(struct passes *p, passes_evaluated_fn *fn, void *arg)
+{
+    p->evaluated = fn;
+    p->evaluated_arg = arg;
+}
 
 /* Mean loss of a token over samples first .. first + n - 1 of a split, without dropout; the same on all ranks
  * of the layout, which share the work, and for any number of them. */

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Beside no training, what is not in one stretch of host memory passes through this many elements. */
+#include "base/log.h"
+#include "kernels/threads.h"
 
 enum phase { IDLE, WRITING, COMMITTING };
 
@@ -22,6 +23,7 @@ struct saver {
     enum phase phase;
     struct checkpoint_info info;
     struct checkpoint_folder folder;
+    struct checkpoint_keep keep;
     struct buf entries;      /* of this rank's files */
     struct span *all;        /* first rank: of each rank's, in text */
     struct buf text;
@@ -66,8 +68,8 @@ static int alloc_buffer(struct saver *s, struct err *e)
     return 0;
 }
 
-int saver_open(struct saver **out, struct comm *group, struct device *dev, const char *dir, const struct piece *v, int n,
-               bool async, struct err *e)
+int saver_open(struct saver **out, struct comm *group, struct device *dev, const char *dir, const struct checkpoint_keep *keep,
+               const struct piece *v, int n, bool async, struct err *e)
 {
     struct saver *s = calloc(1, sizeof *s);
     pthread_condattr_t clock;
@@ -76,6 +78,8 @@ int saver_open(struct saver **out, struct comm *group, struct device *dev, const
     if (!s)
         return err_set(e, ERR_NOMEM, "out of memory");
     *s = (struct saver){.group = group, .dev = dev, .async = async, .folder = {.dir = dir}};
+    if (keep)
+        s->keep = *keep;
     pthread_mutex_init(&s->lock, NULL);
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -114,6 +118,11 @@ void saver_close(struct saver *s)
     free(s);
 }
 
+size_t saver_bytes(const struct saver *s)
+{
+    return s->elements * sizeof(float);
+}
+
 /* ---- what the threads do ---- */
 
 /* The bytes of piece i from byte at on. */
@@ -146,16 +155,21 @@ static void *write_files(void *arg)
 {
     struct saver *s = arg;
 
+    crowd_leave();
     finish(s, checkpoint_write(&s->folder, s->group->rank, s->group->size, s->v, s->n, give, s, &s->entries, &s->err));
     return NULL;
 }
 
-/* The first rank's: all ranks' files are there. */
+/* The first rank's: all ranks' files are there.  An older one that cannot be removed is told; the new one stands. */
 static void *commit(void *arg)
 {
     struct saver *s = arg;
+    struct err e;
+    int rc = checkpoint_commit(&s->folder, &s->info, s->all, s->group->size, &s->err);
 
-    finish(s, checkpoint_commit(&s->folder, &s->info, s->all, s->group->size, &s->err));
+    if (rc == 0 && checkpoint_thin(s->folder.dir, s->folder.step, &s->keep, &e) < 0)
+        log_msg(LOG_ERROR, "--keep-last: %s", e.msg);
+    finish(s, rc);
     return NULL;
 }
 

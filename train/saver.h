@@ -23,9 +23,10 @@ struct saver;
 enum { SAVER_STAGE = 1 << 20 };
 
 /* v[0..n): what this rank holds, the same at every save; what they point to and group, dev (NULL: v is in
- * host memory) and dir must outlive it.  async: beside training, with a buffer as large as this rank's share. */
-int saver_open(struct saver **s, struct comm *group, struct device *dev, const char *dir, const struct piece *v, int n,
-               bool async, struct err *e);
+ * host memory) and dir must outlive it.  keep: which older ones stay (NULL: all).  async: beside training, with a buffer as
+ * large as this rank's share. */
+int saver_open(struct saver **s, struct comm *group, struct device *dev, const char *dir, const struct checkpoint_keep *keep,
+               const struct piece *v, int n, bool async, struct err *e);
 /* Waits for this rank's writer.  What has not been committed is lost. */
 void saver_close(struct saver *s); /* NULL is fine */
 
@@ -39,6 +40,9 @@ enum saver_state { SAVER_NOTHING, SAVER_SAVED, SAVER_FAILED };
  * *step is on disk; or it could not be written, e says why, and the earlier ones stand.
  * wait: until nothing is being saved.  < 0: the group failed. */
 int saver_done(struct saver *s, bool wait, int64_t *step, struct err *e);
+
+/* Bytes of the buffer. */
+size_t saver_bytes(const struct saver *s);
 
 #ifdef __cplusplus
 }

@@ -153,7 +153,7 @@ static void compare_args(const struct trainer *t, const struct checkpoint_info *
 {
     static const char *const may_differ[] = {"save", "load", "log-file", "log-interval", "ckpt-step", "exit-interval",
                                              "exit-duration-in-mins", "tensorboard-dir", "async-save", "trace",
-                                             "cuda-graph-impl"};
+                                             "cuda-graph-impl", "keep-last", "keep-every"};
 
     for (int i = 0; i < t->n_args; i++) {
         const struct checkpoint_arg *now = &t->args[i];
@@ -217,13 +217,15 @@ static int start_point(struct trainer *t, struct err *e)
 /* What this rank has is what it can save. */
 static int open_saver(struct trainer *t, struct err *e)
 {
+    const struct train_config *c = t->config;
+    const struct checkpoint_keep keep = {c->keep_last, c->keep_every};
     struct piece *v;
     int n, rc = optimizer_pieces(&t->optimizer, &v, &n, e);
 
     if (rc == 0)
         rc = fp8_pieces(t->parts, t->n_parts, &v, &n, e);
     if (rc == 0)
-        rc = saver_open(&t->saver, t->layout.world, t->optimizer.state, t->config->save, v, n, t->config->async_save, e);
+        rc = saver_open(&t->saver, t->layout.world, t->optimizer.state, c->save, &keep, v, n, c->async_save, e);
     free(v);
     return rc;
 }
@@ -332,6 +334,7 @@ void trainer_close(struct trainer *t)
     if (!t)
         return;
     saver_close(t->saver);
+    crowd_close(t->crowd);
     free(t->valid);
     optimizer_close(&t->optimizer);
     passes_close(&t->passes);
@@ -608,6 +611,7 @@ int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step
         if (*end != TRAIN_ALL_DONE)
             break;
         TRY(one_step(t, &s, e));
+        crowd_step(t->crowd, s.seconds, (double)s.batch);
         TRY(evaluate_valid(t, &s, e));
         if (report)
             report(arg, &s);

@@ -11,6 +11,7 @@
 #include <signal.h>
 
 #include "comm/comm.h"
+#include "kernels/threads.h"
 #include "train/checkpoint.h"
 #include "train/config.h"
 #include "train/data.h"
@@ -56,6 +57,7 @@ struct trainer {
     struct schedule schedule;
     struct saver *saver;         /* NULL without --save */
     struct trace *trace;         /* NULL without --trace */
+    struct crowd *crowd;         /* to be set by others, closed here; NULL: the threads stay where they are */
     struct guard guard;
     int64_t bad, bad_step;     /* bad steps since one beyond the last of them was good; which was the last */
     double save_seconds;

@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/pool.h"
+#include "base/limits.h"
 #include "curate/dedup/dedup_sharded.h"
 #include "curate/stream/note_index.h"
 
@@ -117,7 +117,7 @@ static int begin(struct sharded *s, struct err *e)
     s->begun = true;
     for (int i = 0; i < s->against.n; i++)
         if ((int64_t)i * s->c->size / s->against.n == s->c->rank &&
-            notes_of(s->against.v[i], &s->inner, kind, pool_cpus(), take_outside, s, e) < 0)
+            notes_of(s->against.v[i], &s->inner, kind, limits_cpus(), take_outside, s, e) < 0)
             return e->code = ERR_IO; /* whatever it is: the document at hand is not bad */
     return 0;
 }

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "base/pool.h"
+#include "base/limits.h"
 #include "curate/stream/pass.h"
 
 #define MAGIC "quern-index 1\n"
@@ -258,7 +258,7 @@ int notes_of_all(const struct opt_list *paths, const struct stage *st, const cha
                  struct err *e)
 {
     for (int i = 0; i < paths->n; i++)
-        if (notes_of(paths->v[i], st, kind, pool_cpus(), take, to, e) < 0)
+        if (notes_of(paths->v[i], st, kind, limits_cpus(), take, to, e) < 0)
             return e->code = ERR_IO;
     return 0;
 }

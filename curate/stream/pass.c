@@ -23,7 +23,7 @@ struct slot {
 struct worker {
     struct pass *pass;
     uint64_t ticket; /* of the block in hand, at every gate */
-    struct feed_block block;
+    struct block block;
     struct source_where where; /* in the feed, after the block */
     struct slot *slot;
     int cap;
@@ -197,7 +197,7 @@ static int apply(struct worker *w, int k, struct slot *s, struct err *e)
 /* Documents from items; what the judge of the pass before dropped stays dropped. */
 static int make_docs(struct worker *w, struct err *e)
 {
-    struct feed_block *b = &w->block;
+    struct block *b = &w->block;
     int by = w->pass->c.first; /* flow[0], or the stage that judged */
     struct flow *f = &w->flows.flow[by];
 

@@ -16,7 +16,7 @@ losses() { sed -E 's/,"tokens_per_s.*//' "$1"; }
 
 # ---- runs, and what it prints ----
 status "a run" 0 train --data-path data --train-iters 6 --log-interval 2 --log-file log.jsonl --save a --save-interval 3
-has "settings are printed" out "lr-decay-style"
+equal "settings are not printed" "$(grep -c lr-decay-style out)" 0
 has "memory by kind is printed" out "memory: weights"
 has "parameters are printed" out "parameters, vocabulary padded to 128"
 has "a step is printed" out "step 6/6  loss"
@@ -28,6 +28,8 @@ done
 equal "the validation loss is in the log" "$(grep -c '"valid_loss":' log.jsonl)" 3
 equal "the last checkpoint is named" "$(cat a/latest_checkpointed_iteration.txt)" 6
 status "nothing is left to do" 0 train --data-path data --train-iters 6 --save a
+status "verbose" 0 train --mock-data --train-iters 1 --verbose
+has "settings are printed with --verbose" out "lr-decay-style"
 has "mock data" <(train --mock-data --train-iters 1) "step 1/1"
 
 # ---- flags ----
@@ -44,6 +46,7 @@ status "an unknown flag" 2 train --frobnicate
 status "heads that do not divide" 2 train --mock-data --train-iters 1 --num-attention-heads 5
 status "more shares than ranks" 2 train --mock-data --train-iters 1 --tensor-model-parallel-size 2
 has "more shares than ranks: which" err "1 ranks are no multiple of 2 (tensor)"
+has "more shares than ranks: what starts them" err "mpirun -n 2"
 status "cuda is refused" 3 train --mock-data --train-iters 1 --device cuda
 status "more memory than there is" 3 train --mock-data --train-iters 1 --hidden-size 262144 --num-attention-heads 2048 --num-layers 1000
 has "more memory: how much" err "GiB of memory"

@@ -19,27 +19,27 @@ llama="$common --use-mcore-models --ffn-hidden-size 96 --group-query-attention -
     --exit-duration-in-mins 235 --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --mock-data
     --tokenizer-type NullTokenizer --data-cache-path cache --tiktoken-pattern v2 --split 99,1,0 --num-workers 1
     --no-create-attention-mask-in-dataloader --no-mmap-bin-files --log-throughput --profile --profile-step-start 4
-    --profile-step-end 6 --ckpt-format torch_dist --distributed-timeout-minutes 60"
+    --profile-step-end 6 --distributed-timeout-minutes 60"
 mixtral="$common --use-mcore-models --disable-bias-linear --ffn-hidden-size 96 --normalization RMSNorm --swiglu
     --position-embedding-type rope --untie-embeddings-and-output-weights --group-query-attention --num-query-groups 2
     --no-masked-softmax-fusion --no-position-embedding --rotary-base 1000000 --num-experts 4 --moe-router-topk 2
     --moe-router-load-balancing-type aux_loss --moe-aux-loss-coeff 1e-2 --moe-grouped-gemm --moe-token-dispatcher-type alltoall
     --overlap-param-gather --overlap-grad-reduce --use-distributed-optimizer --tokenizer-type Llama2Tokenizer
     --tokenizer-model tokenizer.model --mock-data --micro-batch-size 1 --global-batch-size 4 --lr 1e-4 --train-iters 2
-    --min-lr 1.0e-5 --no-load-optim --no-load-rng --wandb-project Mixtral --wandb-exp-name Mixtral_8x7B"
+    --min-lr 1.0e-5 --no-load-optim --no-load-rng"
 for m in gpt3 llama mixtral; do
     check "$m" quern-train ${!m} --log-file $m.jsonl
     has 'what changes nothing is said' err "Megatron's flags that change nothing here: --"
 done
 equal 'a ramp of three words' "$(grep -o '"batch":[0-9]*' gpt3.jsonl | cut -d: -f2 | head -5 | tr '\n' ' ')" '2 2 4 6 8 '
-check 'other names' quern-train $mixtral --no-position-embedding --recompute-activations
+check 'other names' quern-train $mixtral --no-position-embedding --recompute-activations --verbose
 has 'are ours' out 'recompute-granularity                selective'
-check 'linear angles, a value behind =' quern-train $llama --rotary-seq-len-interpolation-factor=4 --ckpt-format=torch --seed=7
+check 'linear angles, a value behind =' quern-train $llama --rotary-seq-len-interpolation-factor=4 --manual-gc-interval=5 --seed=7 --verbose
 has 'are ours' out 'rope-scaling-type                    linear'
 has 'with their value' out 'rope-scaling-factor                  4'
 has 'as is one that is ours' out 'seed                                 7'
 check 'yarn' quern-train $llama --position-embedding-type yarn --yarn-rotary-scaling-factor 32.0 --yarn-beta-slow=0.5 \
-    --yarn-original-max-position-embeddings 4096 --yarn-mscale=1.0
+    --yarn-original-max-position-embeddings 4096 --yarn-mscale=1.0 --verbose
 has 'is scaled rotary angles' out 'position-embedding-type              rope'
 has 'of that type' out 'rope-scaling-type                    yarn'
 has 'with its numbers' out 'rope-scaling-low                     0.5'
@@ -57,4 +57,18 @@ refuses --fp16=yes '--fp16 of Megatron cannot be done here'
 refuses --use-mcore-models=1 "unknown option '--use-mcore-models"
 refuses --cp-comm-type a2a 'it can only be p2p'
 refuses --no-such-flag "unknown option '--no-such-flag'"
+# What asks for a guarantee, an output or a format that is not there is not passed over.
+refuses --rerun-mode validate_results 'it can only be disabled'
+refuses --ckpt-format torch_dist 'checkpoints have one format'
+refuses --dist-ckpt-format zarr 'checkpoints have one format'
+refuses --dist-ckpt-strictness log_all 'never loaded'
+refuses --log-straggler 'not timed against each other'
+refuses --log-params-norm 'no norm of the weights'
+refuses --log-memory-to-tensorboard '--log-file the phases'
+refuses --moe-per-layer-logging 'the mean of layers'
+refuses --use-pytorch-profiler '--trace writes a timeline'
+refuses --wandb-project Mixtral 'no connection to Weights & Biases'
+has 'the hint after a refused flag names the program' err "try 'quern train --help'"
+check 'a mode that is ours by another name' quern-train $gpt3 --deterministic-mode --rerun-mode disabled --verbose
+has 'deterministic-mode is --deterministic' out 'deterministic                        true'
 finish

@@ -87,7 +87,7 @@ static int save(int64_t step)
 
     for (int k = 0; k < CHECKPOINT_PARTS; k++)
         n += params_pieces(&params, (enum checkpoint_part)k, slab[k], DTYPE_F32, v + n);
-    rc = saver_open(&s, self, NULL, dir, v, n, step / 10 % 2, &e);
+    rc = saver_open(&s, self, NULL, dir, NULL, v, n, step / 10 % 2, &e);
     if (rc < 0)
         return rc;
     rc = saver_start(s, &info, &e);

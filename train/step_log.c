@@ -1,0 +1,138 @@
+#include "train/step_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "train/tensorboard.h"
+
+struct step_log {
+    int fd; /* -1: none */
+    bool lines_failed, board_failed;
+    struct tensorboard *board; /* NULL: none */
+};
+
+int step_log_open(struct step_log **out, const struct train_config *c, struct err *e)
+{
+    struct step_log *log;
+    int rc = 0;
+
+    *out = NULL;
+    if (!c->log_file && !c->tensorboard)
+        return 0;
+    log = calloc(1, sizeof *log);
+    if (!log)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    log->fd = c->log_file ? open(c->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    if (c->log_file && log->fd < 0)
+        rc = err_sys(e, ERR_IO, "cannot open '%s'", c->log_file);
+    if (rc == 0 && c->tensorboard)
+        rc = tensorboard_open(&log->board, c->tensorboard, e);
+    if (rc < 0)
+        step_log_close(log);
+    else
+        *out = log;
+    return rc;
+}
+
+void step_log_close(struct step_log *log)
+{
+    if (!log)
+        return;
+    tensorboard_close(log->board);
+    if (log->fd >= 0)
+        close(log->fd);
+    free(log);
+}
+
+/* {"NAME":loss,...} of several validation sets. */
+static int put_sets(struct buf *b, const struct trainer *t, const struct train_step *s)
+{
+    TRY(buf_puts(b, ",\"valid_losses\":{"));
+    for (int i = 0; i < data_valid_sets(t->data); i++) {
+        TRY(json_put_key(b, data_valid_name(t->data, i)));
+        TRY(json_put_num(b, s->valid[i]));
+    }
+    return buf_putc(b, '}');
+}
+
+static int put_line(struct buf *b, const struct trainer *t, const struct train_step *s, const struct step_rates *r)
+{
+    const struct {
+        const char *key;
+        double v;
+        bool sometimes; /* left out when it is NaN, else null */
+    } field[] = {
+        {"loss", s->loss, false}, {"grad_norm", s->grad_norm, false}, {"lr", s->lr, false}, {"tokens_per_s", r->tokens, false},
+        {"flops_per_s", r->flops, false}, {"mfu", r->mfu, false}, {"load_balancing_loss", s->balance, true},
+        {"valid_loss", s->valid_loss, true},
+    };
+
+    TRY(buf_printf(b, "{\"step\":%" PRId64, s->step));
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
+        if (field[i].sometimes && isnan(field[i].v))
+            continue;
+        TRY(json_put_key(b, field[i].key));
+        TRY(json_put_num(b, field[i].v));
+    }
+    if (!isnan(s->valid_loss) && t->config->valid_sets)
+        TRY(put_sets(b, t, s));
+    TRY(buf_printf(b, ",\"batch\":%" PRId64 ",\"save_s\":%.6f", s->batch, s->save_seconds));
+    for (int i = 0; i < PHASES; i++)
+        TRY(buf_printf(b, ",\"%s_s\":%.6f", train_phase_name[i], s->phase[i]));
+    return buf_printf(b, ",\"cpu_s\":%.6f}\n", s->cpu_seconds);
+}
+
+static void log_line(struct step_log *log, const struct trainer *t, const struct train_step *s, const struct step_rates *r)
+{
+    struct buf b = {0};
+    int rc = put_line(&b, t, s, r);
+
+    if ((rc < 0 || write(log->fd, b.p, b.n) != (ssize_t)b.n) && !log->lines_failed) {
+        log->lines_failed = true;
+        log_msg(LOG_ERROR, "cannot write '%s': %s; training goes on", t->config->log_file, strerror(errno));
+    }
+    buf_free(&b);
+}
+
+/* Megatron's tags. */
+static int board_scalars(struct step_log *log, const struct trainer *t, const struct train_step *s, const struct step_rates *r,
+                         struct err *e)
+{
+    const struct {
+        const char *tag;
+        double v;
+    } field[] = {{"lm loss", s->loss}, {"grad-norm", s->grad_norm}, {"learning-rate", s->lr},
+                 {"batch-size", (double)s->batch}, {"iteration-time", s->seconds}, {"throughput", r->flops / 1e12}};
+    char tag[512];
+
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
+        TRY(tensorboard_scalar(log->board, field[i].tag, field[i].v, e));
+    if (!isnan(s->balance))
+        TRY(tensorboard_scalar(log->board, "load_balancing_loss", s->balance, e));
+    for (int i = 0; !isnan(s->valid_loss) && i < data_valid_sets(t->data); i++) {
+        snprintf(tag, sizeof tag, "lm loss validation%s%s", t->config->valid_sets ? " " : "", data_valid_name(t->data, i));
+        TRY(tensorboard_scalar(log->board, tag, s->valid[i], e));
+    }
+    return tensorboard_step(log->board, s->step, e);
+}
+
+void step_log_put(struct step_log *log, const struct trainer *t, const struct train_step *s, const struct step_rates *r)
+{
+    struct err e;
+
+    if (!log)
+        return;
+    if (log->fd >= 0)
+        log_line(log, t, s, r);
+    if (log->board && board_scalars(log, t, s, r, &e) < 0 && !log->board_failed) {
+        log->board_failed = true;
+        log_msg(LOG_ERROR, "%s; training goes on", e.msg);
+    }
+}

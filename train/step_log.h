@@ -1,0 +1,28 @@
+/* train/step_log.h -- what a run tells of its steps to files: JSON lines (--log-file) and TensorBoard's events. */
+#ifndef TRAIN_STEP_LOG_H
+#define TRAIN_STEP_LOG_H
+
+#include "train/trainer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a step has reached. */
+struct step_rates {
+    double tokens; /* a second */
+    double flops;  /* a second */
+    double mfu;    /* of the peak; NaN: the peak that was measured is less than what was reached */
+};
+
+struct step_log;
+/* Opens what c names, for appending; *log is to be closed, NULL where c names nothing. */
+int step_log_open(struct step_log **log, const struct train_config *c, struct err *e);
+/* What cannot be written is said once, and training goes on. */
+void step_log_put(struct step_log *log, const struct trainer *t, const struct train_step *s, const struct step_rates *r);
+void step_log_close(struct step_log *log);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
