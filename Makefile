@@ -5,13 +5,15 @@ PREFIX ?= /usr/local
 B ?= build$(if $(DEBUG),-debug)$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 comma := ,
 
-OPT := $(if $(DEBUG),-Og,-O3) -g $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+OPT := $(if $(DEBUG),-Og,-O3 $(if $(SAN),,-D_FORTIFY_SOURCE=2)) -g $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+HARDEN := -fstack-protector-strong -fstack-clash-protection
+HARDEN_LD := -Wl,-z,relro,-z,now
 WARN := -Wall -Wextra -Wshadow -Wvla -Wpointer-arith -Wcast-qual
 INC := -I.
 CPPFLAGS += -D_GNU_SOURCE -DPCRE2_CODE_UNIT_WIDTH=8 $(INC) -MMD -MP
-CFLAGS += -std=c11 $(OPT) $(WARN) -Wstrict-prototypes -Wmissing-prototypes -ffp-contract=off -fopenmp
+CFLAGS += -std=c11 $(OPT) -fPIE $(HARDEN) $(WARN) -Wstrict-prototypes -Wmissing-prototypes -ffp-contract=off -fopenmp
 # The C compiler links, which lacks what checks the types of C++ objects.
-CXXFLAGS += -std=c++17 $(OPT) $(WARN) -ffp-contract=off $(if $(SAN),-fno-sanitize=vptr$(if $(findstring clang,$(CXX)),$(comma)function))
+CXXFLAGS += -std=c++17 $(OPT) -fPIE $(HARDEN) $(WARN) -ffp-contract=off $(if $(SAN),-fno-sanitize=vptr$(if $(findstring clang,$(CXX)),$(comma)function))
 # base/isa.h: NAME_simd.c is compiled once for each of these.
 ISAS := base
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
@@ -24,6 +26,7 @@ endif
 
 include libraries.mk
 CPPFLAGS += $(foreach l,$(LIBS),-DHAVE_$l=$(HAVE_$l))
+LDFLAGS += -pie $(HARDEN_LD)
 LDLIBS += -Wl,--as-needed -lm -lpthread $(foreach l,$(LIBS),$(if $(filter 1,$(HAVE_$l)),$(LIB_$l))) -lstdc++
 
 # Sources, and the commands among them; those of a backend stand apart.
@@ -84,7 +87,8 @@ $B/bin/$(if $(filter quern,$2),quern,quern-$2): $B/$1.o $(call links,$3)
 endef
 $(foreach c,$(CMDS),$(eval $(call command,$c,$(patsubst cmd_%,%,$(basename $(notdir $c))),$(firstword $(subst /, ,$c)))))
 $B/lib/quern-mpi.so: $(MPI_SRC) comm/message.h comm/comm.h base/err.h base/err.c $B/flags
-	@mkdir -p $(@D); $(MPICC) -std=c11 -D_GNU_SOURCE -I. -O2 -g $(WARN) -shared -fPIC -fvisibility=hidden $(MPI_SRC) base/err.c -o $@
+	@mkdir -p $(@D); $(MPICC) -std=c11 -D_GNU_SOURCE -I. -O2 -g -D_FORTIFY_SOURCE=2 $(HARDEN) $(WARN) -shared -fPIC -fvisibility=hidden \
+	  $(MPI_SRC) base/err.c $(HARDEN_LD) -o $@
 $B/%.c.o: %.c $B/flags
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 $B/kernels/cmd_doctor.c.o: CPPFLAGS += '-DQUERN_LIBRARIES="$(foreach l,$(LIBS),$l=$(HAVE_$l))"'

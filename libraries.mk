@@ -23,12 +23,12 @@ needs_clean := ICU
 needs_filter := ICU PSL
 needs_langid := CLD2
 needs_classify := ICU
-needs_dedup := ICU
-needs_curate := ICU BROTLI NETTLE
-needs_why := ICU PSL
 needs_stats := ICU PSL
-needs_report := ICU PSL
-needs_decontaminate := ICU
+needs_decontaminate := ICU NETTLE
+needs_curate := ICU BROTLI NETTLE PSL CLD2 DIVSUFSORT
+needs_dedup := $(needs_curate)
+needs_why := $(needs_curate)
+needs_report := $(needs_curate)
 
 MPICC ?= $(shell command -v mpicc)
 -include $B/config.mk
@@ -49,5 +49,11 @@ header_of = $(word 2,$(subst :, ,$(filter $1:%,$(PROBES))))
 # Of the sources given, those that include a header of a missing library and do not ask HAVE_X.
 without_library = $(foreach l,$(MISSING),$(shell \
   grep -l '^#include <$(firstword $(subst /,/ ,$(call header_of,$l)))' $1 | xargs -r grep -L HAVE_$l))
+# A base library that is missing is said by name, unless the goal installs it or does not need it.
+NEEDED := $(filter-out check check-% deps% demo fuzz clean help gpu-% deb dist uninstall $B/tests/gpu% $B/bench/gpu%,$(or $(MAKECMDGOALS),all))
+NO_BASE := $(filter $(BASE_NEEDS),$(MISSING))
+ifneq ($(and $(NO_BASE),$(NEEDED)),)
+$(error Nothing can be built without $(NO_BASE): `make deps` installs what is missing)
+endif
 # What a command lacks.
 lacks = $(strip $(filter $(MISSING),$(needs_$1)))

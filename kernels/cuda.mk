@@ -5,11 +5,11 @@ NVFLAGS ?= -O3 -lineinfo -gencode arch=compute_80,code=sm_80 -gencode arch=compu
 # Warnings are errors with the compiler that was looked at: another one's spills a register more is no reason to have no backend.
 NVSTRICT ?= $(if $(NVCC),$(if $(findstring release 13.0,$(shell $(NVCC) --version)),1))
 NVWARN := -Xptxas -warn-spills$(if $(filter 1,$(NVSTRICT)),$(comma)-Werror -Werror all-warnings)
-NVALL = -std=c++17 $(NVFLAGS) -fmad=false -I. $(NVWARN) -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -MMD -MP
+NVALL = -std=c++17 $(NVFLAGS) -fmad=false -I. $(NVWARN) -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,$(subst $() ,$(comma),$(HARDEN)) -MMD -MP
 CU := $(wildcard kernels/*.cu)
 CUDA_BACKEND := $(if $(filter 1,$(HAVE_CUDA)),$B/lib/quern-cuda.so)
 $B/lib/quern-cuda.so: $(CU:%=$B/%.o) base/err.c
-	@mkdir -p $(@D); $(NVCC) -shared -cudart static -Xlinker -z,defs $(filter %.o,$^) -Xcompiler -fPIC,-fvisibility=hidden base/err.c -I. -o $@
+	@mkdir -p $(@D); $(NVCC) -shared -cudart static -Xlinker -z,defs,-z,relro,-z,now $(filter %.o,$^) -Xcompiler -fPIC,-fvisibility=hidden base/err.c -I. -o $@
 $B/%.cu.o: %.cu $B/flags
 	@test -n "$(NVCC)" || { echo "no nvcc here: set NVCC=" >&2; exit 1; }
 	@mkdir -p $(@D); $(NVCC) $(NVALL) -c $< -o $@

@@ -40,18 +40,20 @@ lint: all $(BENCHES)                        ## floors, headers, banned calls, sc
 .PHONY: check check-all check-release test tests check-shared test-shared check-san test-cli check-san-ranks test-ranks check-hosts lint
 
 # The CUDA kernels once more, for the CPU: tests/simt.h.
-SIMTFLAGS := -fPIC -fno-strict-aliasing -Wno-unknown-pragmas
+SIMTFLAGS := -O1 -fPIC -fno-strict-aliasing -Wno-unknown-pragmas
 SIMT := $(patsubst %,$B/simt/%.o,$(filter-out kernels/device_cuda.cu kernels/cub_cuda.cu,$(CU)) \
   tests/simt_device.cpp tests/simt_lt.cpp tests/simt_dnn.cpp)
 $B/simt/%.o: % $B/flags
 	@mkdir -p $(@D); $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(SIMTFLAGS) -x c++ -include tests/simt.h -c $< -o $@
+# Compiled quickly: they are little of what the tests take.
+$B/tests/%.c.o: private OPT := $(filter-out -O3,$(OPT)) -O1
 $B/tests/unit/train_twins_test: $(TRAIN_TWINS:%=$B/%.o)
 $B/tests/unit/twins_test: $B/tests/twins.c.o $B/simt/tests/simt_kernels.cu.o
 SIMT_TESTS := $(patsubst %,$B/tests/unit/%_test,train_twins cudnn twins)
 $(SIMT_TESTS): %: %.c.o $(SIMT) $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/simt-cuda.so: $B/simt/tests/simt_backend.cpp.o $(SIMT) base/err.c tests/streams.c
-	@mkdir -p $(@D); $(CC) -shared -fPIC $(CPPFLAGS) $(CFLAGS) -MF $@.d base/err.c tests/streams.c $(filter %.o,$^) $(LDFLAGS) -lstdc++ -o $@
+	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -shared -fPIC -MF $@.d base/err.c tests/streams.c $(filter %.o,$^) -lstdc++ -o $@
 $B/tests/fake-profiler.so: tests/fake_profiler.c $B/flags
 	@mkdir -p $(@D); $(CC) -std=c11 -O2 -g $(WARN) -shared -fPIC -fvisibility=hidden $< -o $@
 NCCL_H := $(firstword $(wildcard $(patsubst %/bin/nvcc,%/include/nccl.h,$(NVCC)) /usr/include/nccl.h))

@@ -32,12 +32,6 @@ struct straddle {
 
 enum { AROUND = 8 };
 
-/* The classes of the code points from 64 * block on. */
-static inline const uint8_t *class_block(uint32_t block)
-{
-    return &ucd_blocks[ucd_index[block >> 1]][(block & 1) << 6];
-}
-
 /* The masks that classes outside ASCII add to. */
 static inline void add_classes(struct masks *m, struct block b, bool cased)
 {
@@ -53,6 +47,12 @@ static inline void add_classes(struct masks *m, struct block b, bool cased)
 }
 
 #if defined(__AVX512VBMI__)
+/* The classes of the code points from 64 * block on. */
+static inline const uint8_t *class_block(uint32_t block)
+{
+    return &ucd_blocks[ucd_index[block >> 1]][(block & 1) << 6];
+}
+
 /* The class of each of the 64 code points whose characters of n bytes differ in their last byte only, where p
  * is one of them. */
 static inline const uint8_t *classes_of(const uint8_t *p, unsigned n)

@@ -48,7 +48,7 @@ static int month_name(struct span *s)
     static const char *const names[12] = {
         "jan ene gen", "feb fev f\xC3\xA9v", "mar m\xC3\xA4r mrt", "apr avr abr", "may mai mei mag maj",
         "jun juin giu", "jul juil lug", "aug ao\xC3\xBB ago aou", "sep set", "oct okt ott out",
-        "nov", "dec dez d\xC3\xA9" "c dic des"};
+        "nov", ("dec dez d\xC3\xA9" "c dic des")};
     size_t n = 0;
 
     while (n < s->n && (((s->p[n] | 0x20) >= 'a' && (s->p[n] | 0x20) <= 'z') || s->p[n] < 0))

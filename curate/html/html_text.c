@@ -164,7 +164,7 @@ static bool one_space(const char *p, const char *end)
 static int put_words(struct writer *w, struct span s)
 {
     const char *p = s.p, *end = s.p + s.n;
-    struct markdown_tex tex = {NULL};
+    struct markdown_tex tex = {0};
     struct markdown_place at = {.row = w->row > 0, .link = w->in[LINK], .code = w->in[CODE]};
     int n;
 

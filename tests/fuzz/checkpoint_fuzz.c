@@ -31,7 +31,7 @@ static void fuzz_slices(struct arena *a, const struct safetensors *st)
         p.col = piece_width(&p) / 2;
         p.cols = piece_width(&p) - p.col;
         p.ld = p.cols;
-        p.data = calloc((size_t)(p.rows * p.cols), sizeof *p.data);
+        p.data = calloc((size_t)(p.rows * p.cols), sizeof(float));
         if (!p.data || slices_load(&s, "fuzz", NULL, &p, 1, &e) < 0)
             abort();
         free(p.data);
@@ -51,6 +51,7 @@ static void fuzz_safetensors(struct span file)
             sum += hash_xxh3_64(st.v[i].data) + (uint64_t)st.v[i].name.p[st.v[i].name.n];
         fuzz_slices(&a, &st);
     }
+    (void)sum;
     arena_free(&a);
 }
 
@@ -70,6 +71,7 @@ static void fuzz_metadata(struct span text)
         checkpoint_parse_metadata(&a, "fuzz", buf_span(&b), &info, &files, &e) == 0)
         for (int i = 0; i < info.n_args; i++)
             sum += strlen(info.args[i].name) + strlen(info.args[i].text);
+    (void)sum;
     buf_free(&b);
     arena_free(&a);
 }
@@ -90,6 +92,7 @@ static void fuzz_hf(struct span text)
     if (hf_index_parse(&a, "fuzz", text, &files, &n, &e) == 0)
         for (int i = 0; i < n; i++)
             sum += strlen(files[i]);
+    (void)sum;
     arena_free(&a);
     if (hf_config_parse("fuzz", text, 128, &m, &family, &e) < 0 || m.layers * (1 + m.experts) > 1000 ||
         params_init(&p, &m, NULL, &e) < 0)

@@ -83,7 +83,7 @@ static void seal(const char *kind, const uint8_t *p, size_t n)
 static size_t get_file(uint8_t **p)
 {
     FILE *f = fopen(path(), "rb");
-    long n;
+    long n = 0;
 
     check(f && fseek(f, 0, SEEK_END) == 0 && (n = ftell(f)) >= 0 && fseek(f, 0, SEEK_SET) == 0);
     *p = malloc((size_t)n + 1);

@@ -1,0 +1,32 @@
+#!/bin/bash
+# What the tests' own runner says: a failing case in full, and a total.
+# shellcheck disable=SC2016
+. "$ROOT/tests/lib.sh"
+mkdir -p tests/some tests/fuzz build
+cp "$ROOT"/tests/{lib,run}.sh tests
+cat >tests/some/bad.sh <<'X'
+. "$ROOT/tests/lib.sh"
+twice() { equal "$1" one two; }
+status 'a status' 3 bash -c 'echo words >&2; exit 1'
+twice 'a text'
+skip 'a disk' 'none here'
+finish
+X
+printf '%s\n' '. "$ROOT/tests/lib.sh"' 'ok fine' 'ok "fine too"' finish >tests/some/good.sh
+printf 'exit 0\n' >tests/some/none.sh
+status 'cases fail' 1 env B=build ONLY='' bash tests/run.sh some
+has 'file and line, and what stands there' out "at tests/some/bad.sh:3: status 'a status' 3 bash"
+has 'the command' out "command: bash -c echo\\ words"
+has 'what it should be' out 'want: status 3'
+has 'and what it is' out 'got: status 1; words'
+has 'a helper of the script, and where it was called' out "at tests/some/bad.sh:2 tests/some/bad.sh:4: twice 'a text'"
+has 'two texts' out $'want: two\n    got: one'
+has 'what was skipped' out 'skipped: bad: a disk: none here'
+has 'a file without a case has failed' out 'none: ran no test'
+has 'files that fail are named' out 'failed: bad none (details in build/tests.log)'
+equal 'the total' "$(tail -n 2 out)" $'1 skipped\n2 passed, 3 failed'
+equal 'one line of a file that passes' "$(grep -c fine out) $(grep -c 'good: 2 passed' out)" '0 1'
+equal 'what each took' "$(grep -c 's of processor' build/tests.times)" 3
+status 'those with a pattern' 0 env B=build ONLY=goo bash tests/run.sh some
+equal 'their total' "$(tail -n 1 out)" '2 passed, 0 failed'
+finish
