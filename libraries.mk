@@ -50,10 +50,13 @@ header_of = $(word 2,$(subst :, ,$(filter $1:%,$(PROBES))))
 without_library = $(foreach l,$(MISSING),$(shell \
   grep -l '^#include <$(firstword $(subst /,/ ,$(call header_of,$l)))' $1 | xargs -r grep -L HAVE_$l))
 # A base library that is missing is said by name, unless the goal installs it or does not need it.
-NEEDED := $(filter-out check check-% deps% demo fuzz clean help gpu-% deb dist uninstall $B/tests/gpu% $B/bench/gpu%,$(or $(MAKECMDGOALS),all))
+NEEDED := $(filter-out check check-% deps% demo fuzz clean help gpu-% optional deb dist uninstall $B/tests/gpu% $B/bench/gpu%,$(or $(MAKECMDGOALS),all))
 NO_BASE := $(filter $(BASE_NEEDS),$(MISSING))
 ifneq ($(and $(NO_BASE),$(NEEDED)),)
 $(error Nothing can be built without $(NO_BASE): `make deps` installs what is missing)
 endif
+OPTIONAL := $(filter-out $(BASE_NEEDS),$(LIBS)) MPI CUDA
+optional: ; @echo $(OPTIONAL)
+.PHONY: optional
 # What a command lacks.
 lacks = $(strip $(filter $(MISSING),$(needs_$1)))

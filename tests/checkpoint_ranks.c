@@ -1,4 +1,4 @@
-/* Checkpoints of several ranks, divided at random; run by tests/cli/checkpoint_ranks.sh under mpirun:
+/* Checkpoints of several ranks, divided at random; run by tests/slow/checkpoint_ranks.sh under mpirun:
  *   checkpoint_ranks MODE DIR STEP SEED
  * A seed says how tensors are divided among however many ranks there are.  Exit status 3: a call
  * failed, with its message.  FAULTS=N: mode fault tries every N-th call of the system. */

@@ -1,4 +1,4 @@
-/* Every collective among ranks, against values computed here; run by tests/cli/comm.sh and comm_nccl.sh.
+/* Every collective among ranks, against values computed here; run by comm.sh and comm_nccl*.sh.
  * comm_ranks MODE [NUMBER [BACKEND]]; exit status 3: a call failed, with its message.  With the backend nccl the calls are those
  * on a device, which has the host's memory and streams of tests/streams.h. */
 #include <math.h>

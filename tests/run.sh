@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Runs the tests of the tiers named, side by side, and prints a total.
-#   unit     $B/tests/unit/*_test, cmocka programs
-#   cli      tests/cli/*.sh, the tools at a shell; with unit this is `make check`
-#   slow     tests/slow/*.sh, for `make check-all`: what takes longer
+#   unit     cmocka programs
+#   cli      the tools at a shell; with unit this is `make check`
+#   slow     what takes longer, for `make check-all`; there kills are 30, not a few (KILLS=)
 #   fuzz     every fuzzer of $B-fuzz from its seeds, $FUZZ_SECONDS each
 #   release  tests/release/*.sh, for `make check-release`, one after the other
 #   shared   tests/shared/*.sh, on the data in $SHARED (default ../shared)
 #   hosts    tests/hosts/*.sh, on hosts made of network namespaces, and that data
 #   package  tests/package/*.sh, the Debian package in a chroot
 #   san      tests/san/*.sh, ranks that train, for programs built with sanitizers
+# A tier TIER has the programs $B/tests/TIER/*_test and the scripts tests/TIER/*.sh.
 # A script prints "ok - NAME", "not ok - NAME" or "skip - NAME: WHY" a case (see tests/lib.sh).
 # ONLY=PATTERN runs the files whose name has it; JOBS=N so many at a time.  Of a file that fails all is shown, of the others
 # a line; everything is in $B/tests.log, and what each file took in $B/tests.times.
@@ -31,6 +32,7 @@ UBSAN_OPTIONS=print_stacktrace=1
 no=ignore_noninstrumented_modules=1:ignore_noninstrumented_modules=no
 libomp=$(realpath "$(clang -print-file-name=libomp.so.5 2>/dev/null)" 2>/dev/null)
 OMP_TOOL_LIBRARIES=${libomp%/*}/libarcher.so
+case " $* " in *" slow "*) export KILLS="${KILLS:-30}" ;; esac
 export PATH ROOT SHARED B LC_ALL OMP_WAIT_POLICY OMPI_MCA_mpi_yield_when_idle OMPI_MCA_hwloc_base_binding_policy
 export UBSAN_OPTIONS OMP_TOOL_LIBRARIES
 work=$(mktemp -d) || exit 1
@@ -41,9 +43,8 @@ trap 'rm -rf "$work"' EXIT
 files() {
     local f
     case $1 in
-    unit) set -- "$B"/tests/unit/*"${ONLY:-}"*_test ;;
     fuzz) set -- tests/fuzz/*"${ONLY:-}"*_fuzz.c ;;
-    *) set -- tests/"$1"/*"${ONLY:-}"*.sh ;;
+    *) set -- "$B"/tests/"$1"/*"${ONLY:-}"*_test tests/"$1"/*"${ONLY:-}"*.sh ;;
     esac
     for f; do [ ! -f "$f" ] || echo "$f"; done
 }

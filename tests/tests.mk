@@ -1,5 +1,6 @@
 # What tests need beside the commands, and the tiers: see tests/run.sh.
 UNIT := $(patsubst %.c,$B/%,$(wildcard tests/unit/*_test.c))
+SLOW := $(patsubst %.c,$B/%,$(wildcard tests/slow/*_test.c))
 RANKS := $(patsubst %,$B/tests/%_ranks,comm checkpoint pipeline)
 # In the place of libraries: NCCL, the second an old one; NVTX; the CUDA backend on the CPU.
 FAKES := $B/tests/fake-nccl.so $B/tests/fake-nccl-old.so $B/tests/fake-profiler.so $B/tests/simt-cuda.so
@@ -10,16 +11,17 @@ check: deps-build                           ## install what is missing, build, a
 	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(JOBS) tests
 	@$(RUN) unit cli
 check-all: deps-build deps-dev              ## and what takes longer: kills, layouts, the leanest build, a little fuzzing
-	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(JOBS) tests
+	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(JOBS) tests slow-tests
 	-@$(STEP) 'building the fuzzers' $B/fuzz.log $(MAKE) $(JOBS) -k fuzzers
 	@FUZZ_SECONDS=$(or $(SECONDS),5) $(RUN) unit cli slow fuzz
 check-release: deps-build deps-dev          ## and what a release has to pass: each library missing, analyzers, sanitizers, fuzzing
-	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(JOBS) tests
+	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(JOBS) tests slow-tests
 	-@$(STEP) 'building the fuzzers' $B/fuzz.log $(MAKE) $(JOBS) -k fuzzers
 	@FUZZ_SECONDS=$(or $(SECONDS),60) $(RUN) unit cli slow fuzz release
 test: tests                                 # what check runs, with what is installed
 	@$(RUN) unit cli
 tests: all $(UNIT) $(RANKS) $(FAKES) $B/tests/gpu_check $B/bench/gpu_train_bench
+slow-tests: $(SLOW)
 check-shared: deps-build deps-shared        ## tests on the data in ../shared (set SHARED=)
 	@$(MAKE) $(JOBS) test-shared
 test-shared: all $(UNIT) $B/tests/comm_ranks
@@ -37,7 +39,7 @@ check-hosts: all                            ## ranks on several hosts, made of n
 	@$(RUN) hosts
 lint: all $(BENCHES)                        ## floors, headers, banned calls, scripts; benchmarks build
 	@B=$B CC="$(CC)" bash tests/lint.sh
-.PHONY: check check-all check-release test tests check-shared test-shared check-san test-cli check-san-ranks test-ranks check-hosts lint
+.PHONY: check check-all check-release test tests slow-tests check-shared test-shared check-san test-cli check-san-ranks test-ranks check-hosts lint
 
 # The CUDA kernels once more, for the CPU: tests/simt.h.
 SIMTFLAGS := -O1 -fPIC -fno-strict-aliasing -Wno-unknown-pragmas
@@ -68,5 +70,5 @@ $B/tests/comm_ranks: $B/tests/comm_ranks.c.o $B/tests/streams.c.o $B/libcomm.a $
 FAILING := mkdir rename renameat2 unlink unlinkat rmdir fsync ftruncate opendir open write close
 $B/tests/checkpoint_ranks: private LDFLAGS += $(FAILING:%=-Wl,--wrap=%)
 $B/tests/checkpoint_ranks: $B/tests/failing_calls.c.o
-$(filter-out $(SIMT_TESTS),$(UNIT)) $B/tests/checkpoint_ranks $B/tests/pipeline_ranks $(filter-out $B/bench/gpu_%,$(BENCHES)): %: %.c.o $(ARCHIVES)
+$(filter-out $(SIMT_TESTS),$(UNIT)) $(SLOW) $B/tests/checkpoint_ranks $B/tests/pipeline_ranks $(filter-out $B/bench/gpu_%,$(BENCHES)): %: %.c.o $(ARCHIVES)
 	@$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@

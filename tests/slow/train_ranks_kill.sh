@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Training by ranks that save beside it: any of them killed at random moments, half of them within a save, by the same
 # ranks again and by other numbers of them; a disk that is full for one of them.
-# KILLS=30: so many (.ci/run); SEED: other moments.
+# KILLS=30: so many; SEED: other moments.
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
 flags="--mock-data --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --vocab-size 64 -j 1
@@ -9,7 +9,7 @@ flags="--mock-data --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq
 losses() { sed -E 's/,"tokens_per_s.*//' "$1" | sort -u -t: -k2n; }
 lines() { cat parts.jsonl 2>/dev/null | wc -l; }
 RANDOM=${SEED:-1}
-kills=${KILLS:-8}
+kills=${KILLS:-30}
 flags="$flags --train-iters $((2 * kills + 40))"
 
 # moment PID: waits for a random one of a run that has begun: some steps on, or within a save.

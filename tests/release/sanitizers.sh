@@ -1,0 +1,9 @@
+#!/bin/bash
+# The tools' tests under the address and undefined-behaviour sanitizers, and those of training.
+. "$ROOT/tests/lib.sh"
+export MAKEFLAGS='' ONLY=
+cd "$ROOT" || exit 1
+for target in check-san check-san-ranks; do
+    if make "$target" >"$T/log" 2>&1; then ok "$target: $(tail -n 1 "$T/log")"; else bad "$target" "$(tail -n 60 "$T/log")"; fi
+done
+finish
