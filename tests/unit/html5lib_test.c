@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/node.h"
 #include "curate/html/html_tree.h"
+#include "curate/text/html_entity.h"
 
 enum { EQUAL, MOVED, WRONG, N_RESULTS };
 

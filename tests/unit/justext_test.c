@@ -14,6 +14,7 @@
 #include "curate/html/html_text.h"
 #include "curate/html/html_tree.h"
 #include "curate/html/justext.h"
+#include "curate/text/html_entity.h"
 
 struct page {
     struct html_tree tree;
