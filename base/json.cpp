@@ -12,6 +12,17 @@
 #include <memory>
 #include <new>
 
+namespace {
+// simdjson looks which implementation is the best when the first is asked for, and ends the process if it gets no memory
+// then.  So it is asked before main(), where the loader could not go on either.
+struct best_implementation {
+    best_implementation()
+    {
+        simdjson::get_active_implementation() = simdjson::get_available_implementations().detect_best_supported();
+    }
+} best_implementation;
+} // namespace
+
 struct json_scanner {
     std::unique_ptr<simdjson::internal::dom_parser_implementation> impl;
 };
