@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -405,16 +406,14 @@ uint64_t file_out_tell(const struct file_out *f)
 
 int file_sync_parent(const char *path, struct err *e)
 {
-    char *copy = strdup(path);
+    char folder[PATH_MAX];
     int fd, rc = 0;
 
-    if (!copy)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    snprintf(folder, sizeof folder, "%s", path);
+    fd = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || sync_fd(fd) < 0)
         rc = err_sys(e, ERR_IO, "cannot sync the folder of '%s'", path);
     if (fd >= 0)
         close(fd);
-    free(copy);
     return rc;
 }

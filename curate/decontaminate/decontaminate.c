@@ -340,7 +340,7 @@ static int commit_report(void *stage, struct span note, struct verdict *v, struc
     return 0;
 }
 
-static int finish(void *stage, struct err *e)
+static int finish(void *stage, struct file_group *files, struct err *e)
 {
     struct decontaminate *s = stage;
     struct file_out *f;
@@ -349,7 +349,7 @@ static int finish(void *stage, struct err *e)
         TRY(file_create(&s->report, s->conf.report, 0, e));
     f = s->report;
     s->report = NULL;
-    return file_commit(f, e);
+    return file_group_add(files, f, e);
 }
 
 /* Questions of the task that begins at item i, and documents that have them, counted once

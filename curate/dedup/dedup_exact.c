@@ -112,6 +112,7 @@ struct exact {
     struct dedup_best *best;
     struct device *gpu, *cpu; /* gpu NULL: each thread hashes; cpu: for notes of a run with a GPU */
     struct dedup_hash *hash;  /* of notes without a key */
+    struct file_group files;  /* the index, written, and not yet under its name */
 };
 
 /* The note of a document: this, then its id; or, for a GPU, a key of NO_KEY, the text's length, the text, the
@@ -396,7 +397,7 @@ static int write_index(struct exact *x, struct err *e)
         arena_reset(&a);
     }
     arena_free(&a);
-    return note_index_end(index, rc, e);
+    return note_index_end(index, rc, &x->files, e);
 }
 
 static int settled_resolve(void *stage, int jobs, struct err *e)
@@ -411,6 +412,13 @@ static int settled_resolve(void *stage, int jobs, struct err *e)
     x->hash = NULL;
     TRY(dedup_best_resolve(x->best, x->conf.keep == KEEP_NONE, jobs, e));
     return x->conf.index ? write_index(x, e) : 0;
+}
+
+static int settled_finish(void *stage, struct file_group *files, struct err *e)
+{
+    struct exact *x = stage;
+
+    return file_group_join(files, &x->files, e);
 }
 
 static int settled_judge(void *stage, uint64_t n, struct verdict *v, struct span *reply, struct arena *a,
@@ -447,6 +455,7 @@ static void exact_close(void *stage)
 
     if (!x)
         return;
+    file_group_abort(&x->files);
     hash_set_free(x->set);
     id_list_free(&x->ids);
     dedup_best_close(x->best);
@@ -475,6 +484,7 @@ static const struct stage_ops exact_settled_ops = {
     .commit = settled_commit,
     .resolve = settled_resolve,
     .judge = settled_judge,
+    .finish = settled_finish,
     .stats = exact_stats,
     .close = exact_close,
 };

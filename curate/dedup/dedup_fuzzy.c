@@ -37,6 +37,7 @@ struct fuzzy {
     struct dedup_taker divert_pairs, divert_report; /* instead of the files */
     uint64_t clusters, largest, largest_of; /* survivors of others; documents of the largest; its survivor */
     char *largest_id;
+    struct file_group files; /* written, and not yet under their names */
 };
 
 /* The note of a document: this, the hashes of its shingles, the keys of its bands, its
@@ -328,7 +329,7 @@ static int take_line(void *out, uint64_t doc, struct span line, struct err *e)
 }
 
 /* What is given goes to the file, if one is named, or to what is there instead. */
-static int write_lines(const struct fuzzy *f, const char *path, const struct dedup_taker *instead,
+static int write_lines(struct fuzzy *f, const char *path, const struct dedup_taker *instead,
                        int (*give)(const struct fuzzy *f, const struct dedup_taker *to, struct err *e), struct err *e)
 {
     struct dedup_taker to = {take_line, NULL};
@@ -343,7 +344,7 @@ static int write_lines(const struct fuzzy *f, const char *path, const struct ded
     to.to = out;
     rc = give(f, &to, e);
     if (rc == 0)
-        return file_commit(out, e);
+        return file_group_add(&f->files, out, e);
     file_abort(out);
     return rc;
 }
@@ -369,7 +370,7 @@ static int note_again(const struct fuzzy *f, uint64_t n, struct arena *a, struct
     return dedup_store_record(&f->store, n, &p.record, e);
 }
 
-static int write_index(const struct fuzzy *f, struct err *e)
+static int write_index(struct fuzzy *f, struct err *e)
 {
     struct note_index *index;
     struct arena a = {0};
@@ -385,7 +386,7 @@ static int write_index(const struct fuzzy *f, struct err *e)
         arena_reset(&a);
     }
     arena_free(&a);
-    return note_index_end(index, rc, e);
+    return note_index_end(index, rc, &f->files, e);
 }
 
 /* A cluster of very many is more often a template than a text. */
@@ -469,6 +470,13 @@ static int fuzzy_resolve(void *stage, int jobs, struct err *e)
     TRY(write_lines(f, f->conf.report, &f->divert_report, give_report, e));
     TRY(write_lines(f, f->conf.clusters, &(struct dedup_taker){0}, give_clusters, e));
     return f->conf.index ? write_index(f, e) : 0;
+}
+
+static int fuzzy_finish(void *stage, struct file_group *files, struct err *e)
+{
+    struct fuzzy *f = stage;
+
+    return file_group_join(files, &f->files, e);
 }
 
 static int fuzzy_judge(void *stage, uint64_t n, struct verdict *v, struct span *reply, struct arena *a,
@@ -586,6 +594,7 @@ static void fuzzy_close(void *stage)
     minhash_free(&f->minhash);
     dedup_bands_free(&f->shape);
     dedup_store_close(&f->store);
+    file_group_abort(&f->files);
     free(f->fate);
     free(f->largest_id);
     opt_list_free(&f->conf.against);
@@ -600,6 +609,7 @@ static const struct stage_ops fuzzy_ops = {
     .commit = fuzzy_commit,
     .resolve = fuzzy_resolve,
     .judge = fuzzy_judge,
+    .finish = fuzzy_finish,
     .stats = fuzzy_stats,
     .close = fuzzy_close,
 };

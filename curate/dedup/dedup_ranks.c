@@ -386,6 +386,13 @@ static int sharded_resolve(void *stage, int jobs, struct err *e)
     return open_answers(s, e);
 }
 
+static int sharded_finish(void *stage, struct file_group *files, struct err *e)
+{
+    struct sharded *s = stage;
+
+    return file_group_join(files, &s->files, e);
+}
+
 static int sharded_judge(void *stage, uint64_t n, struct verdict *v, struct span *reply, struct arena *a,
                          struct err *e)
 {
@@ -422,6 +429,7 @@ static void sharded_close(void *stage)
     if (!s)
         return;
     close_readers(s);
+    file_group_abort(&s->files);
     free(s->answer_in);
     free(s->came);
     free(s->outsides);
@@ -445,6 +453,7 @@ static void sharded_close(void *stage)
     {                                                                                                              \
         .name = title, .thread_open = sharded_thread_open, .thread_close = sharded_thread_close,                   \
         .work = sharded_work, .commit = sharded_commit, .resolve = sharded_resolve, .judge = sharded_judge,        \
+        .finish = sharded_finish,                                                                                  \
         .stats = sharded_stats, .close = sharded_close,                                                            \
     }
 static const struct stage_ops exact_ops = SHARDED("dedup exact"), fuzzy_ops = SHARDED("dedup fuzzy");

@@ -80,7 +80,7 @@ static int merge(struct incoming *from, int n, struct file_out *out, struct err 
     }
 }
 
-static int write_merged(const struct sharded *s, const char *path, const struct rank_files *in, struct err *e)
+static int write_merged(struct sharded *s, const char *path, const struct rank_files *in, struct err *e)
 {
     int64_t cap = s->memory / SHARDED_BUFFERS / s->c->size;
     struct incoming *from = calloc((size_t)s->c->size, sizeof *from);
@@ -99,7 +99,7 @@ static int write_merged(const struct sharded *s, const char *path, const struct 
         parcels_close(&from[r].p);
     free(from);
     if (rc == 0)
-        return file_commit(out, e);
+        return file_group_add(&s->files, out, e);
     file_abort(out);
     return rc;
 }
@@ -176,7 +176,7 @@ int sharded_write_clusters(struct sharded *s, struct err *e)
     if (rc == 0)
         rc = s->c->rank == 0 ? ranks_collect(s->c, &to, 1, e) : ranks_end(s->c, e);
     if (rc == 0 && out)
-        return file_commit(out, e);
+        return file_group_add(&s->files, out, e);
     file_abort(out);
     return rc;
 }
@@ -258,7 +258,7 @@ int sharded_write_index(struct sharded *s, struct err *e)
     if (rc == 0)
         rc = x.index ? ranks_collect(s->c, &to, 1, e) : ranks_end(s->c, e);
     if (rc == 0 && x.index)
-        return note_index_commit(x.index, e);
+        return note_index_finish(x.index, &s->files, e);
     note_index_abort(x.index);
     return rc;
 }

@@ -35,6 +35,7 @@ struct sharded {
     uint64_t sent, shingles, stay;
     struct dedup_fuzzy_counts counts; /* of all ranks */
     char *largest_id;
+    struct file_group files; /* rank 0: what it has written beside the documents */
 };
 
 /* A record of a file of notes, before the note. */

@@ -595,6 +595,7 @@ static int judge_parts(const struct part_conf *c, const struct part_pass *pass, 
 static int decide(const struct part_conf *c, const struct part_pass *pass, struct err *e)
 {
     uint64_t *count = calloc((size_t)c->plan->n_inputs + 1, sizeof *count);
+    struct file_group files = {0};
     int rc = count ? 0 : err_set(e, ERR_NOMEM, "out of memory for %d inputs", c->plan->n_inputs);
 
     for (int i = 0; i < c->plan->n_inputs && rc == 0; i++) {
@@ -604,7 +605,10 @@ static int decide(const struct part_conf *c, const struct part_pass *pass, struc
     if (rc == 0 && c->stage[pass->last - 1].ops->resolve)
         rc = judge_parts(c, pass, count, e);
     if (rc == 0 && c->stage[pass->last - 1].ops->finish)
-        rc = c->stage[pass->last - 1].ops->finish(c->stage[pass->last - 1].state, e);
+        rc = c->stage[pass->last - 1].ops->finish(c->stage[pass->last - 1].state, &files, e);
+    if (rc == 0)
+        rc = file_group_commit(&files, e);
+    file_group_abort(&files);
     free(count);
     return rc;
 }

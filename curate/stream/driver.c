@@ -184,7 +184,7 @@ static int put_stats(struct buf *b, const struct run *r)
     return rc;
 }
 
-static int write_stats(const struct run *r, struct err *e)
+static int write_stats(const struct run *r, struct file_group *files, struct err *e)
 {
     struct buf b = {0};
     int rc = put_stats(&b, r);
@@ -192,7 +192,7 @@ static int write_stats(const struct run *r, struct err *e)
     if (rc < 0)
         err_set(e, rc, "out of memory for the statistics");
     else
-        rc = file_write_all(r->c->stats, buf_span(&b), e);
+        rc = file_group_write(files, r->c->stats, buf_span(&b), e);
     buf_free(&b);
     return rc;
 }
@@ -262,24 +262,35 @@ static int open_outputs(struct run *r, struct err *e)
     return r->c->rejects ? create(r, &r->rejects, r->c->rejects, e) : 0;
 }
 
-/* The output last: while it is not there the run has to be done again. */
-static int commit_outputs(struct run *r, struct err *e)
+/* Hands a file over, whole, unless it is not there. */
+static int give(struct file_group *files, struct file_out **f, struct err *e)
 {
-    struct file_out *f;
+    struct file_out *given = *f;
 
+    *f = NULL;
+    return given ? file_group_add(files, given, e) : 0;
+}
+
+/* All files get their names when all are whole, the output last: while it is not there the run has to be done again. */
+static int finish_outputs(struct run *r, struct file_group *files, struct err *e)
+{
     for (int i = 0; i < r->c->n_stages; i++)
         if (r->c->stages[i].ops->finish)
-            TRY(r->c->stages[i].ops->finish(r->c->stages[i].state, e));
-    if (r->rejects) {
-        f = r->rejects;
-        r->rejects = NULL;
-        TRY(file_commit(f, e));
-    }
+            TRY(r->c->stages[i].ops->finish(r->c->stages[i].state, files, e));
+    TRY(give(files, &r->rejects, e));
     if (r->c->stats && is_first(r))
-        TRY(write_stats(r, e));
-    f = r->out;
-    r->out = NULL;
-    return f ? file_commit(f, e) : 0;
+        TRY(write_stats(r, files, e));
+    TRY(give(files, &r->out, e));
+    return file_group_commit(files, e);
+}
+
+static int commit_outputs(struct run *r, struct err *e)
+{
+    struct file_group files = {0};
+    int rc = finish_outputs(r, &files, e);
+
+    file_group_abort(&files);
+    return rc;
 }
 
 static int run_all(struct run *r, struct err *e)

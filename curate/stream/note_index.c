@@ -63,7 +63,7 @@ int note_index_put(struct note_index *x, struct span note, struct err *e)
     return x->block.n >= BLOCK ? put_block(x, e) : 0;
 }
 
-int note_index_commit(struct note_index *x, struct err *e)
+int note_index_finish(struct note_index *x, struct file_group *files, struct err *e)
 {
     struct file_out *f = x->out;
     uint64_t end[2] = {0};
@@ -74,7 +74,7 @@ int note_index_commit(struct note_index *x, struct err *e)
         rc = file_write(f, end, sizeof end, e);
     if (rc == 0) {
         x->out = NULL;
-        rc = file_commit(f, e);
+        rc = file_group_add(files, f, e);
     }
     note_index_abort(x);
     return rc;
@@ -89,10 +89,10 @@ void note_index_abort(struct note_index *x)
     free(x);
 }
 
-int note_index_end(struct note_index *x, int rc, struct err *e)
+int note_index_end(struct note_index *x, int rc, struct file_group *files, struct err *e)
 {
     if (rc == 0)
-        return note_index_commit(x, e);
+        return note_index_finish(x, files, e);
     note_index_abort(x);
     return rc;
 }

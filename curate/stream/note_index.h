@@ -8,7 +8,7 @@
 #ifndef CURATE_NOTE_INDEX_H
 #define CURATE_NOTE_INDEX_H
 
-#include "base/file.h"
+#include "base/file_group.h"
 #include "base/opt.h"
 #include "curate/stream/stage.h"
 
@@ -16,12 +16,12 @@ struct note_index;
 /* kind: one line that must be equal when the index is used, such as "dedup exact normalize=none". */
 int note_index_create(struct note_index **x, const char *path, const char *kind, struct err *e);
 int note_index_put(struct note_index *x, struct span note, struct err *e);
-/* The file appears under its name; x is freed, whatever happens. */
-int note_index_commit(struct note_index *x, struct err *e);
+/* The file is whole, and gets its name with the group; x is freed, whatever happens. */
+int note_index_finish(struct note_index *x, struct file_group *files, struct err *e);
 /* Nothing appears.  NULL is fine. */
 void note_index_abort(struct note_index *x);
 /* One of the two: rc < 0 is what failed before, and comes back. */
-int note_index_end(struct note_index *x, int rc, struct err *e);
+int note_index_end(struct note_index *x, int rc, struct file_group *files, struct err *e);
 
 typedef int note_taker(void *to, struct span note, struct err *e);
 /* Gives every note of the collection at path, in order: an index of this kind, or a file of

@@ -18,6 +18,7 @@
 #define CURATE_STAGE_H
 
 #include "base/err.h"
+#include "base/file_group.h"
 #include "base/mem.h"
 #include "curate/stream/doc.h"
 
@@ -78,8 +79,8 @@ struct stage_ops {
     int (*apply)(void *stage, void *thread, struct doc *d, struct span reply,
                  struct verdict *v, struct err *e);
     /* Once, where commit was called, after the last commit or resolve and before the output
-     * gets its name: makes files of its own whole.  May be NULL. */
-    int (*finish)(void *stage, struct err *e);
+     * gets its name: hands over files of its own, which get theirs with it.  May be NULL. */
+    int (*finish)(void *stage, struct file_group *files, struct err *e);
     /* Appends pairs of its own to the JSON statistics (json_put_key).  Numbers are counts of
      * what was done since the stage was opened, which can be added up over processes, or
      * never change.  May be NULL. */
