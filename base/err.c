@@ -25,6 +25,8 @@ int err_sys(struct err *e, int code, const char *fmt, ...)
     va_list ap;
     int n;
 
+    if (saved == ENOMEM)
+        code = ERR_NOMEM;
     if (!e)
         return code;
     e->code = code;

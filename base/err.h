@@ -34,7 +34,8 @@ struct err {
 int err_set(struct err *e, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* As err_set, and appends ": " and the text of errno as it was at the call. */
+/* As err_set, and appends ": " and the text of errno as it was at the call.  Where that is a shortage of memory the code
+ * is ERR_NOMEM, whatever the caller says: it is no fault of what was read or written. */
 int err_sys(struct err *e, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
