@@ -10,12 +10,33 @@
 
 enum { ARENA_FIRST = 16 << 10, ARENA_KEEP = 4 << 20, BUF_FIRST = 256 };
 
+static _Thread_local bool was_short;
+
+bool mem_was_short(void)
+{
+    return was_short;
+}
+
+void mem_short_reset(void)
+{
+    was_short = false;
+}
+
+/* p as it is; NULL is remembered. */
+static void *noted(void *p)
+{
+    was_short |= !p;
+    return p;
+}
+
 int buf_reserve(struct buf *b, size_t extra)
 {
     size_t max = b->max ? b->max : SIZE_MAX / 2;
     size_t want, cap;
     char *p;
 
+    if (b->failed)
+        return b->failed;
     if (extra > max || b->n > max - extra)
         return ERR_LIMIT;
     want = b->n + extra + 1;
@@ -24,9 +45,9 @@ int buf_reserve(struct buf *b, size_t extra)
     cap = b->cap ? b->cap : BUF_FIRST;
     while (cap < want)
         cap += cap / 2 + 64;
-    p = realloc(b->p, cap);
+    p = noted(realloc(b->p, cap));
     if (!p)
-        return ERR_NOMEM;
+        return b->failed = ERR_NOMEM;
     b->p = p;
     b->cap = cap;
     return 0;
@@ -80,6 +101,7 @@ void buf_free(struct buf *b)
     free(b->p);
     b->p = NULL;
     b->n = b->cap = 0;
+    b->failed = 0;
 }
 
 struct arena_block {
@@ -97,7 +119,7 @@ static struct arena_block *arena_grow(struct arena *a, size_t n)
         size = ARENA_KEEP;
     if (size < n)
         size = n;
-    b = malloc(sizeof *b + size);
+    b = noted(malloc(sizeof *b + size));
     if (!b)
         return NULL;
     b->size = size;
@@ -187,7 +209,7 @@ void *mem_aligned(size_t n)
 {
     if (n > SIZE_MAX - 64)
         return NULL;
-    return aligned_alloc(64, ((n ? n : 1) + 63) & ~(size_t)63);
+    return noted(aligned_alloc(64, ((n ? n : 1) + 63) & ~(size_t)63));
 }
 
 /* The pointer is copied as bytes: its type is the caller's. */
@@ -199,7 +221,7 @@ int mem_grow_more(void *p, size_t *cap, size_t need, size_t size)
     if (n < need || n > SIZE_MAX / size)
         return ERR_NOMEM;
     memcpy(&old, p, sizeof old);
-    q = realloc(old, n * size);
+    q = noted(realloc(old, n * size));
     if (!q)
         return ERR_NOMEM;
     memcpy(p, &q, sizeof q);

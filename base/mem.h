@@ -41,10 +41,13 @@ static inline bool span_is(struct span a, const char *cstr)
 struct buf {
     char *p;
     size_t n, cap, max;
+    int failed; /* ERR_NOMEM once memory was out */
 };
 
 /* Room for extra more bytes (and one beyond).  0, ERR_NOMEM or ERR_LIMIT;
- * on failure the contents stay as they were.  Amortised O(1). */
+ * on failure the contents stay as they were.  Amortised O(1).  Once memory was out every
+ * call on the buffer returns ERR_NOMEM until buf_free(): of a row of puts it is enough to
+ * look at the last, or at `failed`. */
 int buf_reserve(struct buf *b, size_t extra);
 /* Appends; same errors as buf_reserve. */
 int buf_put(struct buf *b, const void *p, size_t n);
@@ -95,6 +98,11 @@ static inline int mem_room(void *p, size_t *cap, size_t need, size_t size)
 {
     return need <= *cap ? 0 : mem_room_more(p, cap, need, size);
 }
+
+/* Whether a function of this header has found no memory in this thread since mem_short_reset(); a cap that was reached is none
+ * of that.  For the engine that runs many ways to fail: what came of a document while memory was short is no fault of it. */
+bool mem_was_short(void);
+void mem_short_reset(void);
 
 /* Resident bytes of the process, and those of mapped files among them; 0 if they cannot be
  * told. */

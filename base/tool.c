@@ -134,7 +134,7 @@ int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, in
     log_init(program, LOG_INFO);
     n = opt_parse(opts, argc, argv, &e);
     if (n < 0) {
-        *code = tool_usage(t, "%s", e.msg);
+        *code = e.code == ERR_NOMEM ? tool_fail(t, &e) : tool_usage(t, "%s", e.msg);
         opt_lists_free(opts);
         return -1;
     }

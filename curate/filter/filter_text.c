@@ -33,8 +33,10 @@ bool filter_first(unsigned *have, unsigned part)
     return true;
 }
 
+/* The text is empty from here on, so that whoever is still looking at it finds nothing. */
 double filter_fail(struct filter_text *t, int rc, const char *what)
 {
+    t->text.n = t->words.n = t->split.n = t->grams.n_types = t->split_grams.n_types = 0;
     if (!t->rc)
         t->rc = rc == ERR_NOMEM ? err_set(t->err, rc, "no memory for %s", what) : rc;
     return 0;
@@ -156,7 +158,8 @@ const struct scan *filter_scan(struct filter_text *t)
 const struct words *filter_split(struct filter_text *t)
 {
     if (filter_first(&t->have, PART_SPLIT)) {
-        int rc = scan_split(filter_scan(t), t->text, &t->split, t->err);
+        const struct scan *scan = filter_scan(t); /* first: it may fail */
+        int rc = scan_split(scan, t->text, &t->split, t->err);
         if (t->rc < 0 || rc < 0) {
             t->split.n = 0;
             filter_fail(t, rc, "words");

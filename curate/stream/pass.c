@@ -139,8 +139,10 @@ static void worker_close(struct worker *w)
 
 /* Takes rc of a document's making or of a stage: a bad document is noted (0), a
  * failure of the run comes back. */
-static int note_bad(struct worker *w, struct slot *s, int rc, const struct err *e)
+static int note_bad(struct worker *w, struct slot *s, int rc, struct err *e)
 {
+    if (mem_was_short()) /* whatever came of it: with more memory it may be fine */
+        return err_set(e, ERR_NOMEM, "out of memory for a document");
     if (rc != ERR_FORMAT && rc != ERR_LIMIT)
         return rc;
     s->bad = arena_dup(&w->block.arena, span_of(e->msg)).p;
@@ -201,6 +203,7 @@ static int make_docs(struct worker *w, struct err *e)
     int by = w->pass->c.first; /* flow[0], or the stage that judged */
     struct flow *f = &w->flows.flow[by];
 
+    mem_short_reset();
     if (b->n > w->cap) {
         free(w->slot);
         w->cap = b->n * 2;
