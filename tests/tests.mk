@@ -17,11 +17,11 @@ check-all: deps-build deps-dev              ## and what takes longer: kills, lay
 check-release: deps-build deps-dev          ## and what a release has to pass: each library missing, analyzers, sanitizers, fuzzing
 	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(JOBS) tests slow-tests
 	-@$(STEP) 'building the fuzzers' $B/fuzz.log $(MAKE) $(JOBS) -k fuzzers
-	@FUZZ_SECONDS=$(or $(SECONDS),60) $(RUN) unit cli slow fuzz release
+	@ALLOC_STEP=1 FUZZ_SECONDS=$(or $(SECONDS),60) $(RUN) unit cli slow fuzz release
 test: tests                                 # what check runs, with what is installed
 	@$(RUN) unit cli
 tests: all $(UNIT) $(RANKS) $(FAKES) $B/tests/gpu_check $B/bench/gpu_train_bench
-slow-tests: $(SLOW)
+slow-tests: $(SLOW) $B/tests/failing-allocs.so
 check-shared: deps-build deps-shared        ## tests on the data in ../shared (set SHARED=)
 	@$(MAKE) $(JOBS) test-shared
 test-shared: all $(UNIT) $B/tests/comm_ranks
@@ -56,6 +56,9 @@ $(SIMT_TESTS): %: %.c.o $(SIMT) $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/simt-cuda.so: $B/simt/tests/simt_backend.cpp.o $(SIMT) base/err.c tests/streams.c
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -shared -fPIC -MF $@.d base/err.c tests/streams.c $(filter %.o,$^) -lstdc++ -o $@
+# Makes each allocation of a program fail in turn: tests/slow/allocations.sh.
+$B/tests/failing-allocs.so: tests/failing_allocs.c $B/flags
+	@mkdir -p $(@D); $(CC) -std=c11 -D_GNU_SOURCE -O2 -g $(WARN) -shared -fPIC $< -o $@
 $B/tests/fake-profiler.so: tests/fake_profiler.c $B/flags
 	@mkdir -p $(@D); $(CC) -std=c11 -O2 -g $(WARN) -shared -fPIC -fvisibility=hidden $< -o $@
 NCCL_H := $(firstword $(wildcard $(patsubst %/bin/nvcc,%/include/nccl.h,$(NVCC)) /usr/include/nccl.h))

@@ -47,9 +47,14 @@ static void put_ids(struct buf *out, const uint32_t *ids, size_t n, const char *
     }
 }
 
-static int write_out(struct buf *text)
+/* Writes to standard output what was put into text.  1: it takes no more, as tool_end() will say; ERR_NOMEM: a put failed. */
+static int write_out(struct buf *text, struct err *e)
 {
-    int rc = fwrite(text->p, 1, text->n, stdout) == text->n ? 0 : -1;
+    int rc;
+
+    if (text->failed)
+        return err_set(e, text->failed, "out of memory for the output");
+    rc = fwrite(text->p, 1, text->n, stdout) < text->n;
     buf_clear(text);
     return rc;
 }
@@ -88,8 +93,8 @@ static int encode_lines(const struct tool *t, struct encoder *enc, char **paths,
             put_ids(&out, (const uint32_t *)(const void *)ids.p, ids.n / 4, ",");
             buf_puts(&out, "]\n");
         }
-        if (write_out(&out) < 0)
-            break;
+        if (rc == 0)
+            rc = write_out(&out, e);
     }
     corpus_close(&c);
     corpus_block_free(&b);
@@ -118,8 +123,7 @@ static int encode(const struct tool *t, const struct tokenizer *tok, char **path
     } else {
         put_ids(&out, (const uint32_t *)(const void *)ids.p, ids.n / 4, " ");
         buf_putc(&out, '\n');
-        write_out(&out);
-        code = tool_end(t, EXIT_FINE);
+        code = write_out(&out, &e) < 0 ? tool_fail(t, &e) : tool_end(t, EXIT_FINE);
     }
     if (encoder_specials_seen(enc))
         log_msg(LOG_INFO, "%" PRIu64 " special tokens in the text were encoded as plain text (--allow-special)",
@@ -189,7 +193,7 @@ static int decode(const struct tool *t, const struct tokenizer *tok, char **path
             break;
     }
     if (rc == 0)
-        write_out(&out);
+        rc = write_out(&out, &e);
     buf_free(&in);
     buf_free(&ids);
     buf_free(&text);

@@ -142,6 +142,8 @@ static int read_bpe(struct tokenizer *t, const struct node *m, bool bytes, struc
         rc = bpe_set_bytes(&t->bpe, &t->vocab, e);
         if (rc == 0)
             return read_merges(t, node_get(m, "merges"), true, 0, e);
+        if (rc != ERR_FORMAT)
+            return rc;
         bpe_free(&t->bpe); /* some byte has no token: characters that stand for bytes may be unknown */
         vocab_free(&t->vocab);
     }

@@ -253,24 +253,23 @@ static void hash_vocab(XXH3_state_t *x, const struct vocab *v)
 
 struct tokenizer_hash tokenizer_hash(const struct tokenizer *t)
 {
-    XXH3_state_t *x = XXH3_createState();
+    XXH3_state_t x;
     const char *pattern = split_pattern(&t->split);
     uint64_t merges = bpe_hash(&t->bpe);
     uint8_t flags = (uint8_t)(t->nfc | t->whole_first << 1);
-    XXH128_hash_t h = {0, 0};
+    XXH128_hash_t h;
 
-    if (x && XXH3_128bits_reset(x) == XXH_OK) {
-        hash_vocab(x, &t->vocab);
-        XXH3_128bits_update(x, &merges, sizeof merges);
-        XXH3_128bits_update(x, pattern, strlen(pattern));
-        XXH3_128bits_update(x, &flags, sizeof flags);
-        if (t->rules)
-            XXH3_128bits_update(x, &t->rules->hash, sizeof t->rules->hash);
-        hash_added(x, &t->added.raw);
-        hash_added(x, &t->added.normalized);
-        h = XXH3_128bits_digest(x);
-    }
-    XXH3_freeState(x);
+    XXH3_INITSTATE(&x);
+    XXH3_128bits_reset(&x);
+    hash_vocab(&x, &t->vocab);
+    XXH3_128bits_update(&x, &merges, sizeof merges);
+    XXH3_128bits_update(&x, pattern, strlen(pattern));
+    XXH3_128bits_update(&x, &flags, sizeof flags);
+    if (t->rules)
+        XXH3_128bits_update(&x, &t->rules->hash, sizeof t->rules->hash);
+    hash_added(&x, &t->added.raw);
+    hash_added(&x, &t->added.normalized);
+    h = XXH3_128bits_digest(&x);
     return (struct tokenizer_hash){h.low64, h.high64};
 }
 

@@ -1,0 +1,710 @@
+/* A library for LD_PRELOAD: runs a program again and again, each time with another allocation that fails.
+ *
+ * The program's main() is called once to count its allocations, and then in a fresh child for each case.  A case makes
+ * the N-th allocation fail ("one"), or it and all after it ("rest").  The program must end by itself, with status 3, a
+ * message that speaks of memory, and nothing new in its folder but what $FAIL_KEEP allows; or, where it can do without, as
+ * the first run did: the same status, standard output and files.
+ *
+ * Counted are malloc, calloc, realloc, reallocarray, aligned_alloc, posix_memalign and memalign of all callers (C++'s
+ * operator new calls them), mmap of the program itself, and pthread_create.  Not counted is what the program cannot
+ * answer for: the loader's own allocations and those of libgomp, which ends the process where it gets no memory for a
+ * team of threads.
+ *
+ * Environment:
+ *   FAIL_NAME     what to call the sweep; without it the library does nothing
+ *   FAIL_STEP     of the allocations made at one place (by call stack) the first, and each FAIL_STEP-th after it; 1: all
+ *   FAIL_MODES    "one", "rest" or both: "one rest"
+ *   FAIL_JOBS     cases at a time
+ *   FAIL_FOLDER   where the program runs: a folder of its own for each job is made and removed there
+ *   FAIL_KEEP     a regular expression (POSIX, extended): names that may be left by a case that failed
+ *   FAIL_RESUME   if set, the program is run again after a case that failed, in the folder as it left it, and must
+ *                 then leave the files that the first run left
+ *   FAIL_ANY      a regular expression: files that may differ between runs (they have times); "stdout" is standard output
+ *   FAIL_EXCEPT   a regular expression: libraries (by path) whose allocations are not counted either
+ *   FAIL_CASE     only this allocation
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <regex.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST = 1 << 20, DEPTH = 48, RANGES = 64, SHOWN = 8, TREE = 1 << 16, SECONDS = 120, JOBS = 64 };
+
+/* ---- what the program asks for ---- */
+
+enum state { OFF, COUNTING, FAILING };
+
+/* Of a case: shared by a worker and its child. */
+struct at {
+    atomic_bool failed; /* it came to its allocation */
+    int depth;
+    void *stack[DEPTH]; /* which it was */
+};
+
+/* Shared by all. */
+struct shared {
+    atomic_long count;
+    uint64_t place[MOST]; /* hash of the call stack of each allocation */
+    atomic_long cases, absorbed, wrong;
+    struct at at[JOBS];
+};
+
+static struct shared *shared;
+static struct at *mine; /* the worker's own */
+static enum state state;
+static atomic_long left; /* allocations until the one that fails */
+static bool rest;        /* all after it fail too */
+static __thread bool inside __attribute__((tls_model("initial-exec")));
+
+struct range {
+    uintptr_t begin, end;
+};
+static struct range ours, uncounted[RANGES];
+static int n_uncounted;
+
+static bool in_range(const struct range *r, const void *p)
+{
+    return (uintptr_t)p >= r->begin && (uintptr_t)p < r->end;
+}
+
+static uint64_t stack_hash(void **stack, int n)
+{
+    uint64_t h = 14695981039346656037u;
+
+    for (int i = 0; i < n; i++)
+        h = (h ^ (uintptr_t)stack[i]) * 1099511628211u;
+    return h;
+}
+
+/* Whether this allocation, asked for from that place, is to fail. */
+static bool fails(const void *caller)
+{
+    void *stack[DEPTH];
+    long i;
+    int n;
+
+    if (state == OFF || inside)
+        return false;
+    for (int k = 0; k < n_uncounted; k++)
+        if (in_range(&uncounted[k], caller))
+            return false;
+    inside = true;
+    if (state == COUNTING) {
+        i = atomic_fetch_add(&shared->count, 1);
+        n = backtrace(stack, DEPTH);
+        if (i < MOST)
+            shared->place[i] = stack_hash(stack, n);
+        inside = false;
+        return false;
+    }
+    i = atomic_fetch_sub(&left, 1);
+    if (i == 1) {
+        mine->depth = backtrace(mine->stack, DEPTH);
+        atomic_store(&mine->failed, true);
+    }
+    inside = false;
+    if (i != 1 && !(rest && i < 1))
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+/* The real functions.  dlsym() may allocate before it has found them: from a small piece of memory here. */
+static char early[4096] __attribute__((aligned(64)));
+static size_t early_used;
+
+static void *early_alloc(size_t n)
+{
+    size_t at = (early_used + 63) & ~(size_t)63;
+
+    if (n > sizeof early - at)
+        _exit(99);
+    early_used = at + n;
+    return early + at;
+}
+
+static bool is_early(const void *p)
+{
+    return (const char *)p >= early && (const char *)p < early + sizeof early;
+}
+
+#define REAL(type, name, params)                             \
+    static type (*real_##name) params;                       \
+    static inline void find_##name(void)                     \
+    {                                                        \
+        if (!real_##name) {                                  \
+            void *found = dlsym(RTLD_NEXT, #name);           \
+            memcpy(&real_##name, &found, sizeof found);      \
+        }                                                    \
+    }
+
+REAL(void *, malloc, (size_t n))
+REAL(void *, calloc, (size_t n, size_t size))
+REAL(void *, realloc, (void *p, size_t n))
+REAL(void, free, (void *p))
+REAL(void *, aligned_alloc, (size_t align, size_t n))
+REAL(void *, memalign, (size_t align, size_t n))
+REAL(int, posix_memalign, (void **p, size_t align, size_t n))
+REAL(void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at))
+REAL(void *, mmap64, (void *p, size_t n, int prot, int flags, int fd, off_t at))
+REAL(int, pthread_create, (pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg))
+
+static __thread bool finding __attribute__((tls_model("initial-exec")));
+
+/* True while the functions are being looked for, by this thread. */
+static bool find_all(void)
+{
+    if (real_free)
+        return false;
+    if (finding)
+        return true;
+    finding = true;
+    find_malloc();
+    find_calloc();
+    find_realloc();
+    find_aligned_alloc();
+    find_memalign();
+    find_posix_memalign();
+    find_mmap();
+    find_mmap64();
+    find_pthread_create();
+    find_free(); /* last: it says that all are found */
+    finding = false;
+    return false;
+}
+
+#define CALLER __builtin_return_address(0)
+
+void *malloc(size_t n)
+{
+    if (find_all())
+        return early_alloc(n);
+    return fails(CALLER) ? NULL : real_malloc(n);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    if (find_all())
+        return early_alloc(n * size);
+    return fails(CALLER) ? NULL : real_calloc(n, size);
+}
+
+void *realloc(void *p, size_t n)
+{
+    if (find_all())
+        return early_alloc(n);
+    return n && fails(CALLER) ? NULL : real_realloc(p, n);
+}
+
+void *reallocarray(void *p, size_t n, size_t size)
+{
+    size_t all;
+
+    if (__builtin_mul_overflow(n, size, &all) || (find_all(), all && fails(CALLER))) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return real_realloc(p, all);
+}
+
+void free(void *p)
+{
+    if (!is_early(p) && !find_all())
+        real_free(p);
+}
+
+void *aligned_alloc(size_t align, size_t n)
+{
+    find_all();
+    return fails(CALLER) ? NULL : real_aligned_alloc(align, n);
+}
+
+void *memalign(size_t align, size_t n)
+{
+    find_all();
+    return fails(CALLER) ? NULL : real_memalign(align, n);
+}
+
+int posix_memalign(void **p, size_t align, size_t n)
+{
+    find_all();
+    return fails(CALLER) ? ENOMEM : real_posix_memalign(p, align, n);
+}
+
+void *mmap(void *p, size_t n, int prot, int flags, int fd, off_t at)
+{
+    find_all();
+    return in_range(&ours, CALLER) && fails(CALLER) ? MAP_FAILED : real_mmap(p, n, prot, flags, fd, at);
+}
+
+void *mmap64(void *p, size_t n, int prot, int flags, int fd, off_t at)
+{
+    find_all();
+    return in_range(&ours, CALLER) && fails(CALLER) ? MAP_FAILED : real_mmap64(p, n, prot, flags, fd, at);
+}
+
+int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+    find_all();
+    return fails(CALLER) ? EAGAIN : real_pthread_create(id, attr, fn, arg);
+}
+
+/* ---- one run ---- */
+
+typedef int main_fn(int argc, char **argv, char **env);
+static main_fn *program;
+static int program_argc;
+static char **program_argv, **program_env;
+
+struct run {
+    int status; /* waitpid's */
+    size_t n_out, n_err;
+    uint64_t out; /* hash of standard output */
+    char err[4096];
+    char tree[TREE]; /* the files that are there afterwards, a line each */
+};
+
+static int out_fd, err_fd; /* a worker's, for the standard output and error of its children */
+
+/* Runs the program in a child, which counts or fails. */
+static int run_child(enum state to, int *status)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        dup2(out_fd, 1);
+        dup2(err_fd, 2);
+        alarm(SECONDS);
+        state = to;
+        exit(program(program_argc, program_argv, program_env));
+    }
+    while (waitpid(child, status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    return child < 0 ? -1 : 0;
+}
+
+static uint64_t hash_fd(int fd, size_t *n)
+{
+    uint64_t h = 14695981039346656037u;
+    unsigned char b[65536];
+    ssize_t got;
+
+    *n = 0;
+    while ((got = pread(fd, b, sizeof b, (off_t)*n)) > 0) {
+        for (ssize_t i = 0; i < got; i++)
+            h = (h ^ b[i]) * 1099511628211u;
+        *n += (size_t)got;
+    }
+    return h;
+}
+
+/* What the environment says. */
+static regex_t keep, any;
+static bool have_keep, have_any, any_stdout, resume;
+
+/* Appends "NAME BYTES HASH" of each file below folder, in order of names; 0 for those that may differ. */
+static void list_tree(const char *folder, char *to, size_t *n)
+{
+    struct dirent **names;
+    int count = scandir(folder, &names, NULL, alphasort);
+
+    for (int i = 0; i < count; i++) {
+        char path[4096];
+        struct stat st;
+        const char *name = names[i]->d_name;
+        bool self = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (!self && lstat(path, &st) == 0) {
+            size_t bytes = 0;
+            int fd = S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+            uint64_t h = fd < 0 ? 0 : hash_fd(fd, &bytes);
+            if (fd >= 0)
+                close(fd);
+            if (have_any && regexec(&any, path + 2, 0, NULL, 0) == 0)
+                h = bytes = 0;
+            if (*n < TREE)
+                *n += (size_t)snprintf(to + *n, TREE - *n, "%s%s %zu %016llx\n", path + 2, S_ISDIR(st.st_mode) ? "/" : "", bytes,
+                                       (unsigned long long)h);
+            if (S_ISDIR(st.st_mode))
+                list_tree(path, to, n);
+        }
+        free(names[i]);
+    }
+    if (count >= 0)
+        free(names);
+}
+
+/* Removes all that is below folder. */
+static void empty_folder(const char *folder)
+{
+    DIR *d = opendir(folder);
+    struct dirent *e;
+
+    while (d && (e = readdir(d))) {
+        char path[4096];
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        if (unlink(path) < 0) {
+            empty_folder(path);
+            rmdir(path);
+        }
+    }
+    if (d)
+        closedir(d);
+}
+
+/* Runs the program once in the folder as it is, and looks at what came of it. */
+static void run_once(struct run *r, enum state to)
+{
+    size_t n = 0;
+    ssize_t got;
+
+    if (ftruncate(out_fd, 0) < 0 || ftruncate(err_fd, 0) < 0 || lseek(out_fd, 0, SEEK_SET) < 0 ||
+        lseek(err_fd, 0, SEEK_SET) < 0 || run_child(to, &r->status) < 0) {
+        fprintf(stderr, "failing_allocs: %s\n", strerror(errno));
+        _exit(98);
+    }
+    r->out = hash_fd(out_fd, &r->n_out);
+    got = pread(err_fd, r->err, sizeof r->err - 1, 0);
+    r->n_err = got > 0 ? (size_t)got : 0;
+    r->err[r->n_err] = '\0';
+    r->tree[0] = '\0';
+    list_tree(".", r->tree, &n);
+}
+
+/* ---- what may come of a case ---- */
+
+static struct run first;
+
+/* The first name in the tree that may not be left; NULL: none. */
+static const char *left_over(const char *tree)
+{
+    static char name[4096];
+
+    for (; *tree; tree = strchr(tree, '\n') + 1) {
+        size_t n = strcspn(tree, " ");
+        snprintf(name, sizeof name, "%.*s", (int)n, tree);
+        if (!have_keep || regexec(&keep, name, 0, NULL, 0) != 0)
+            return name;
+        if (!strchr(tree, '\n'))
+            break;
+    }
+    return NULL;
+}
+
+/* The first line of the tree that is not as in the first run. */
+static const char *other_file(const struct run *r)
+{
+    static char line[4096];
+    size_t i = 0, begin = 0;
+
+    for (; r->tree[i] && r->tree[i] == first.tree[i]; i++)
+        if (r->tree[i] == '\n')
+            begin = i + 1;
+    if (!r->tree[i] && !first.tree[i])
+        return "standard output";
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(r->tree + begin, "\n"), r->tree + begin);
+    return line;
+}
+
+static bool same_as_first(const struct run *r)
+{
+    return r->status == first.status && strcmp(r->tree, first.tree) == 0 &&
+           (any_stdout || (r->n_out == first.n_out && r->out == first.out));
+}
+
+/* What is wrong with the case, into why; false: nothing. */
+static bool is_wrong(const struct run *r, char *why, size_t size)
+{
+    const char *name;
+
+    if (same_as_first(r)) {
+        atomic_fetch_add(&shared->absorbed, atomic_load(&mine->failed));
+        return false;
+    }
+    if (WIFSIGNALED(r->status))
+        snprintf(why, size, "killed by signal %d (%s)", WTERMSIG(r->status), strsignal(WTERMSIG(r->status)));
+    else if (WEXITSTATUS(r->status) == WEXITSTATUS(first.status))
+        snprintf(why, size, "status %d, and yet not the same output: %s", WEXITSTATUS(r->status), other_file(r));
+    else if (WEXITSTATUS(r->status) != 3)
+        snprintf(why, size, "status %d", WEXITSTATUS(r->status));
+    else if (!strcasestr(r->err, "memory") && !strcasestr(r->err, "thread"))
+        snprintf(why, size, "no message that speaks of memory");
+    else if ((name = left_over(r->tree)))
+        snprintf(why, size, "left '%s'", name);
+    else
+        return false;
+    return true;
+}
+
+/* Writes the call stack of the allocation that failed, innermost first: "library function" or "function file:line". */
+static void put_stack(FILE *to)
+{
+    char line[8192], exe[4096], *end;
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    size_t used;
+    Dl_info info, self;
+    FILE *f;
+
+    exe[n > 0 ? n : 0] = '\0';
+    dladdr(early, &self);
+    used = (size_t)snprintf(line, sizeof line, "addr2line -spfe '%s'", exe);
+    for (int k = 0; k < mine->depth && used < sizeof line - 64; k++) {
+        uintptr_t where = (uintptr_t)mine->stack[k];
+        if (in_range(&ours, mine->stack[k]))
+            used += (size_t)snprintf(line + used, sizeof line - used, " 0x%lx", (unsigned long)(where - 1 - ours.begin));
+        else if (dladdr(mine->stack[k], &info) && info.dli_fbase == self.dli_fbase && k > 2)
+            break; /* what is outside of the program's main() */
+        else if (info.dli_fbase != self.dli_fbase)
+            fprintf(to, "    %s in %s\n", info.dli_sname ? info.dli_sname : "?", info.dli_fname);
+    }
+    snprintf(line + used, sizeof line - used, " 2>/dev/null");
+    f = popen(line, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        if ((end = strstr(line, " (discriminator")))
+            strcpy(end, "\n");
+        fprintf(to, "    %s", line);
+    }
+    if (f)
+        pclose(f);
+}
+
+/* Says what was wrong, once for each place and way to fail, and where the allocation that failed was asked for. */
+static void say_wrong(long i, bool all, const struct run *r, const char *why)
+{
+    static uint64_t said[SHOWN];
+    static int n_said;
+    uint64_t h = stack_hash(mine->stack, mine->depth);
+    char *text = NULL;
+    size_t size;
+    FILE *to;
+
+    atomic_fetch_add(&shared->wrong, 1);
+    for (int k = 0; k < n_said; k++)
+        if (said[k] == h)
+            return;
+    if (n_said == SHOWN)
+        return;
+    said[n_said++] = h;
+    to = open_memstream(&text, &size);
+    if (!to)
+        return;
+    fprintf(to, "%s, allocation %ld (%s): %s\n  it said: %.600s%s", getenv("FAIL_NAME"), i, all ? "rest" : "one", why,
+            r->n_err ? r->err : "nothing", r->n_err && r->err[r->n_err - 1] == '\n' ? "" : "\n");
+    put_stack(to);
+    fclose(to);
+    fputs(text, stderr);
+    fflush(stderr); /* at once: others write there too */
+    free(text);
+}
+
+/* One case, and the run after it. */
+static void run_case(long i, bool all)
+{
+    static struct run r;
+    char why[4200];
+
+    empty_folder(".");
+    atomic_store(&left, i + 1);
+    atomic_store(&mine->failed, false);
+    mine->depth = 0;
+    rest = all;
+    run_once(&r, FAILING);
+    atomic_fetch_add(&shared->cases, 1);
+    if (is_wrong(&r, why, sizeof why)) {
+        say_wrong(i, all, &r, why);
+        return;
+    }
+    if (!resume || same_as_first(&r))
+        return;
+    run_once(&r, OFF);
+    if (r.status != first.status || strcmp(r.tree, first.tree) != 0) {
+        snprintf(why, sizeof why, "a run after it ends with %d%s", WEXITSTATUS(r.status),
+                 r.status == first.status ? " and leaves other files" : "");
+        say_wrong(i, all, &r, why);
+    }
+}
+
+/* ---- all cases ---- */
+
+/* Which allocations are cases: of each place the first, and every step-th after it. */
+static bool *choose(long n, long step)
+{
+    size_t size = 1;
+    struct seen {
+        uint64_t place;
+        long times;
+    } *seen;
+    bool *chosen = calloc((size_t)n + 1, sizeof *chosen);
+
+    while (size < 2 * (size_t)n + 2)
+        size *= 2;
+    seen = calloc(size, sizeof *seen);
+    for (long i = 0; chosen && seen && i < n; i++) {
+        size_t k = shared->place[i] & (size - 1);
+        while (seen[k].times && seen[k].place != shared->place[i])
+            k = (k + 1) & (size - 1);
+        seen[k].place = shared->place[i];
+        chosen[i] = seen[k].times++ % step == 0;
+    }
+    free(seen);
+    return chosen;
+}
+
+static int number(const char *name, int none)
+{
+    const char *s = getenv(name);
+
+    return s && *s ? atoi(s) : none;
+}
+
+/* A worker's place among the shared, and its folder below FAIL_FOLDER, entered; its temporary files are there too. */
+static void enter_folder(int worker)
+{
+    char path[4096];
+
+    mine = &shared->at[worker];
+    snprintf(path, sizeof path, "%s/%s.%d", getenv("FAIL_FOLDER") ? getenv("FAIL_FOLDER") : "/tmp", getenv("FAIL_NAME"), worker);
+    for (char *c = path + strlen(path) - strlen(getenv("FAIL_NAME")); *c; c++)
+        if (*c == ' ' || *c == '/')
+            *c = '_';
+    mkdir(path, 0700);
+    if (chdir(path) < 0) {
+        fprintf(stderr, "failing_allocs: %s: %s\n", path, strerror(errno));
+        _exit(98);
+    }
+    empty_folder(".");
+    setenv("TMPDIR", ".", 1);
+    program_env = environ;
+    out_fd = memfd_create("out", MFD_CLOEXEC);
+    err_fd = memfd_create("err", MFD_CLOEXEC);
+}
+
+static void leave_folder(void)
+{
+    char path[4096];
+
+    empty_folder(".");
+    if (getcwd(path, sizeof path))
+        rmdir(path);
+}
+
+static void all_cases(const bool *chosen, long n, int worker, int workers)
+{
+    const char *modes = getenv("FAIL_MODES") ? getenv("FAIL_MODES") : "one rest";
+    long only = number("FAIL_CASE", -1), k = 0;
+
+    for (long i = 0; i < n; i++)
+        if (only >= 0 ? i == only : chosen[i] && k++ % workers == worker) {
+            if (strstr(modes, "one"))
+                run_case(i, false);
+            if (strstr(modes, "rest"))
+                run_case(i, true);
+        }
+}
+
+/* In the place of the program's main(). */
+static int sweep(int argc, char **argv, char **env)
+{
+    int workers = number("FAIL_JOBS", 1) < JOBS ? number("FAIL_JOBS", 1) : JOBS;
+    const char *name = getenv("FAIL_NAME");
+    void *warm[4];
+    bool *chosen;
+    long n;
+
+    setvbuf(stderr, NULL, _IOFBF, 1 << 16);
+    program_argc = argc;
+    program_argv = argv;
+    program_env = env;
+    unsetenv("LD_PRELOAD");
+    backtrace(warm, 4); /* loads what it needs */
+    have_keep = getenv("FAIL_KEEP") && regcomp(&keep, getenv("FAIL_KEEP"), REG_EXTENDED | REG_NOSUB) == 0;
+    have_any = getenv("FAIL_ANY") && regcomp(&any, getenv("FAIL_ANY"), REG_EXTENDED | REG_NOSUB) == 0;
+    any_stdout = have_any && regexec(&any, "stdout", 0, NULL, 0) == 0;
+    resume = getenv("FAIL_RESUME") != NULL;
+    enter_folder(0);
+    run_once(&first, COUNTING);
+    n = atomic_load(&shared->count);
+    if (!WIFEXITED(first.status) || WEXITSTATUS(first.status) > 1 || n > MOST) {
+        printf("not ok - %s: %ld allocations, status %d: %.400s\n", name, n, WEXITSTATUS(first.status), first.err);
+        return 1;
+    }
+    chosen = choose(n, number("FAIL_STEP", 1));
+    for (int w = 1; w < workers; w++)
+        if (fork() == 0) {
+            enter_folder(w);
+            all_cases(chosen, n, w, workers);
+            leave_folder();
+            fflush(NULL);
+            _exit(0);
+        }
+    all_cases(chosen, n, 0, workers);
+    leave_folder();
+    while (wait(NULL) > 0)
+        ;
+    printf("%s - %s: %ld allocations, %ld cases, %ld done without, %ld wrong\n", shared->wrong ? "not ok" : "ok", name, n,
+           shared->cases, shared->absorbed, shared->wrong);
+    fflush(NULL);
+    _exit(shared->wrong != 0);
+}
+
+/* Ranges of addresses: the program's own, and those whose allocations are not counted. */
+static int look_at_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    const regex_t *except = arg;
+    struct range r = {UINTPTR_MAX, 0};
+    const char *name = info->dlpi_name;
+
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD) {
+            uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+            r.begin = begin < r.begin ? begin : r.begin;
+            r.end = begin + info->dlpi_phdr[i].p_memsz > r.end ? begin + info->dlpi_phdr[i].p_memsz : r.end;
+        }
+    if (!name[0] && !ours.end)
+        ours = r;
+    else if ((strstr(name, "/ld-linux") || strstr(name, "/libgomp") || (except && regexec(except, name, 0, NULL, 0) == 0)) &&
+             n_uncounted < RANGES)
+        uncounted[n_uncounted++] = r;
+    return 0;
+}
+
+int __libc_start_main(main_fn *main, int argc, char **argv, void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
+                      void *end);
+int __libc_start_main(main_fn *main, int argc, char **argv, void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
+                      void *end)
+{
+    void *found = dlsym(RTLD_NEXT, "__libc_start_main");
+    int (*real)(main_fn *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
+    regex_t except;
+    bool have = getenv("FAIL_EXCEPT") && regcomp(&except, getenv("FAIL_EXCEPT"), REG_EXTENDED | REG_NOSUB) == 0;
+
+    memcpy(&real, &found, sizeof found);
+    if (!getenv("FAIL_NAME"))
+        return real(main, argc, argv, init, fini, rtld_fini, end);
+    program = main;
+    dl_iterate_phdr(look_at_library, have ? &except : NULL);
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        _exit(98);
+    return real(sweep, argc, argv, init, fini, rtld_fini, end);
+}

@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# Every allocation of every tool fails in turn (tests/failing_allocs.c): the tool says so, ends with 3, and leaves nothing
+# under a final name.  Of the allocations made at one place in the code each third is taken; ALLOC_STEP=1 takes all.
+# CASES=pattern takes some of the runs.
+# shellcheck source=tests/lib.sh
+. "$ROOT/tests/lib.sh"
+case $B in /*) ;; *) B=$ROOT/$B ;; esac
+data=$ROOT/tests/data
+export FAIL_ANY='\.stats$' FAIL_FOLDER=$T/runs FAIL_STEP=${ALLOC_STEP:-3} FAIL_JOBS=${JOBS:-$(nproc)} OMP_NUM_THREADS=1
+mkdir "$FAIL_FOLDER" in
+cd in || exit 1
+in=$PWD
+
+# sweep NAME [VARIABLE=VALUE...] COMMAND...: all its cases.  `out` and other files of the command are made in a folder
+# that is looked at after each; inputs are $in/NAME.
+sweep() {
+    local name=$1 set=()
+    shift
+    while [[ $1 == FAIL_*=* ]]; do set+=("$1"); shift; done
+    [[ $name == *${CASES:-}* ]] || return 0
+    command -v "quern-${1#quern-}" >/dev/null || [ "$1" = quern ] || return 0
+    env FAIL_NAME="$name" "${set[@]}" LD_PRELOAD="$B/tests/failing-allocs.so" "$@" </dev/null 2>"$T/log" || {
+        not_ok=1
+        cat "$T/log"
+    }
+}
+
+# ---- inputs ----
+text='The mill grinds the corn that the farmers of the valley bring, and the river turns its wheel all day and all night.'
+{
+    printf '{"id":"a","url":"http://www.example.com/one","lang":"en","text":"%s %s"}\n' "$text" "$text"
+    printf '{"id":"b","url":"http://h.example.org/two","text":"%s\\nWrite to me@example.com or 10.1.2.3 \\u00c3\\u00a9 \\ufb01&amp;.\\r\\n\\r\\n\\r\\n\\r\\nEnd."}\n' "$text"
+    printf '{"id":"c","text":"%s"}\n' "$text"
+    printf '{"id":"d","text":"%s"}\n' "$text"
+    printf '{"id":"e","n":1,"text":"Wer rastet, der rostet, sagt man im Land, und wer nicht rastet, der kommt zu nichts.","x":{"y":[1,2]}}\n'
+    printf '{"id":"f","text":"%s"}\n' "$(seq -s ' ' 300)"
+} >docs.jsonl
+gzip -c docs.jsonl >docs.jsonl.gz
+zstd -q docs.jsonl
+bzip2 -k docs.jsonl
+printf '{"id":"q","task":"t","question":"%s"}\n{"id":"s","task":"t","question":"Wer rastet, der rostet"}\n' "$text" >eval.jsonl
+page="<!doctype html><html lang=en><head><title>One &amp; two</title><meta name=author content=Me><script type='application/ld+json'>{\"datePublished\":\"2020-01-02\"}</script></head><body><nav><a href=/a>A</a></nav><article><h1>One</h1><p>$text</p><ul><li>a<li>b</ul><table><tr><td>1<td>2</table><pre>x = 1</pre><p>$text $text</p><blockquote>Q</blockquote></article><footer>None</footer></body></html>"
+printf '%s' "$page" >page.html
+{
+    block=$(printf 'HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=iso-8859-1\r\n\r\n%s\n<p>caf\351' "$page")
+    printf 'WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:x:1>\r\nWARC-Target-URI: http://h/1\r\nWARC-Date: 2020-01-02T03:04:05Z\r\nContent-Type: application/http; msgtype=response\r\nContent-Length: %s\r\n\r\n%s\r\n\r\n' \
+        "$(printf '%s' "$block" | LC_ALL=C wc -c)" "$block"
+} >a.warc
+gzip -c a.warc >a.warc.gz
+cat >paper.tex <<'END'
+\documentclass{article}\newcommand{\both}[2][first]{(#1, #2)}\newtheorem{thm}{Theorem}
+\title{A \emph{title}}\author{Me \and You}\begin{document}\maketitle
+\section{One}\label{s} See~\ref{s} and \both{x}, \cite{a}. \input{more}
+\begin{thm} $a = \frac{1}{2}$ \end{thm} \[ \int x \]
+\begin{tabular}{ll} A & B \\ 1 & 2 \end{tabular}\begin{itemize}\item one \item two\end{itemize}
+\begin{verbatim} x \end{verbatim} \footnote{A note.}
+\end{document}
+END
+echo 'More of \textbf{it}.' >more.tex
+tar cf paper.tar paper.tex more.tex
+cp "$data/wiki/sample.xml" wiki.xml
+
+# ---- documents ----
+sweep 'extract a page' quern-extract -j1 "$in/page.html" -o out.jsonl --rejects out.rejects --stats out.stats
+sweep 'extract a page as Markdown' quern-extract -j1 --format markdown "$in/page.html" -o out.jsonl.zst
+sweep 'extract a page by jusText' quern-extract -j1 --extractor justext "$in/page.html"
+sweep 'extract an archive' quern-extract -j1 "$in/a.warc.gz" -o out.jsonl.gz
+sweep 'extract an article' quern-extract -j1 "$in/paper.tar" -o out.jsonl
+sweep 'extract a dump' quern-extract -j1 "$in/wiki.xml" -o out.jsonl
+sweep 'clean' quern-clean -j1 --pii all --width --ligatures --quotes ascii "$in/docs.jsonl" -o out.jsonl --rejects out.rejects --stats out.stats
+sweep 'clean gzip' quern-clean -j1 "$in/docs.jsonl.gz" -o out.jsonl.gz
+sweep 'clean zstd' quern-clean -j1 "$in/docs.jsonl.zst" -o out.jsonl.zst
+sweep 'clean bzip2' quern-clean -j1 "$in/docs.jsonl.bz2"
+sweep 'clean with threads' quern-clean -j3 "$in/docs.jsonl" -o out.jsonl
+sweep 'langid' quern-langid -j1 --keep en --per-line "$in/docs.jsonl" -o out.jsonl --rejects out.rejects
+sweep 'langid by a model' quern-langid -j1 --model "$data/fasttext/softmax.bin" "$in/docs.jsonl"
+for preset in $(quern filter --list-rules | sed 1d | cut -f1 | sort -u); do
+    printf '\n' >banned
+    # shellcheck disable=SC2046
+    sweep "filter $preset" quern-filter -j1 --preset "$preset" --lang en "$in/docs.jsonl" -o out.jsonl --rejects out.rejects \
+        --stats out.stats $([ "$preset" != url ] || echo --url-domains "$data/filter/url_domains.txt" --banned-words \
+        "$data/filter/url_words.txt" --soft-words "$data/filter/url_soft.txt" --banned-subwords "$data/filter/url_subwords.txt" \
+        --url-blocklist "$data/filter/url_urls.txt") $([[ $preset != *bad* ]] || echo --bad-words "en:$data/filter/bad.txt")
+done
+quern classify train -q --dim 2 --epoch 1 --minCount 1 --bucket 10 --positive docs.jsonl --negative eval.jsonl --json-key text -o model.bin 2>/dev/null
+sed 's/"id"/"label":"hq","id"/; 3,$s/hq/cc/' docs.jsonl >labels.jsonl
+sweep 'classify train' quern-classify train -j1 --dim 2 --epoch 1 --minCount 1 --bucket 10 "$in/labels.jsonl" -o out.bin
+quern classify train -q -j1 --dim 2 --epoch 1 --minCount 1 --bucket 10 labels.jsonl -o model.bin || bad 'a classifier'
+sweep 'classify score' quern-classify score -j1 --model "$in/model.bin" "$in/docs.jsonl" -o out.jsonl --stats out.stats
+sweep 'dedup exact' quern-dedup exact -j1 "$in/docs.jsonl" -o out.jsonl --rejects out.rejects --index out.index --stats out.stats
+quern dedup exact -q docs.jsonl -o /dev/null --index docs.index
+sweep 'dedup exact against an index' quern-dedup exact -j1 --keep longest --against "$in/docs.index" "$in/docs.jsonl" -o out.jsonl
+sweep 'dedup fuzzy' quern-dedup fuzzy -j1 "$in/docs.jsonl" -o out.jsonl --rejects out.rejects --clusters out.tsv --index out.index
+sweep 'dedup fuzzy in bounded memory' quern-dedup fuzzy -j1 --memory 128M --preset nemo "$in/docs.jsonl" -o out.jsonl
+sweep 'dedup lines' quern-dedup lines -j1 "$in/docs.jsonl" -o out.jsonl --rejects out.rejects
+sweep 'dedup lines, ccnet' quern-dedup lines -j1 --preset ccnet "$in/docs.jsonl" -o out.jsonl
+sweep 'dedup substring' quern-dedup substring -j1 --length 40 "$in/docs.jsonl" -o out.jsonl
+for method in $(quern decontaminate --help | sed -n 's/.*--method \([a-z|]*\).*/\1/p' | tr '|' ' '); do
+    sweep "decontaminate, $method" quern-decontaminate -j1 --method "$method" -a "$in/eval.jsonl" "$in/docs.jsonl" -o out.jsonl \
+        --rejects out.rejects --report out.report --stats out.stats
+done
+sweep 'mix' FAIL_KEEP='^out-' quern-mix -j1 "$in/docs.jsonl" --split train=0.5,valid=0.5 --shards 2 -o 'out-%s-%05d.jsonl' --stats out.stats
+sweep 'mix to a budget' quern-mix -j1 --source "2:$in/docs.jsonl" --source "1:$in/docs.jsonl.gz" --budget 500 -o out.jsonl.zst
+sweep 'stats' FAIL_ANY=stdout quern-stats -j1 --by lang "$in/docs.jsonl" -o out.txt
+sweep 'stats as JSON' quern-stats -j1 --json "$in/docs.jsonl"
+quern filter -q --preset gopher-quality docs.jsonl --rejects rejects.jsonl --stats stats.json -o kept.jsonl
+sweep 'report' quern-report -j1 --stats "$in/stats.json" --rejects "$in/rejects.jsonl" --input "$in/docs.jsonl" --docs "$in/kept.jsonl" -o out.html
+sweep 'why' quern-why a f --rejects "$in/rejects.jsonl" --docs "$in/kept.jsonl"
+cat >plan.yaml <<END
+input: [$in/docs.jsonl, $in/docs.jsonl.gz]
+stages:
+  - clean
+  - filter: {preset: gopher-repetition}
+  - dedup exact
+  - dedup fuzzy: {threshold: 0.7}
+output: out.jsonl
+rejects: out.rejects
+stats: out.stats
+END
+sweep 'curate' FAIL_KEEP='^out.jsonl.work/' FAIL_RESUME=1 quern-curate -j1 "$in/plan.yaml"
+
+# ---- tokens ----
+quern tokenizer train -q --vocab-size 300 docs.jsonl -o tokenizer.json || bad 'a tokenizer'
+sweep 'tokenizer train' FAIL_KEEP='^out/$' quern-tokenizer train -j1 --memory 64M --vocab-size 280 "$in/docs.jsonl" -o out.json --vocab-merges out --ranks out.ranks
+sweep 'tokenizer encode' quern-tokenizer encode --tokenizer "$in/tokenizer.json" --jsonl "$in/docs.jsonl"
+sweep 'tokenizer info' quern-tokenizer info --pattern gpt2 --tokenizer "$data/tokenizer/ranks.tiktoken"
+sweep 'tokenizer encode by SentencePiece' quern-tokenizer encode --tokenizer "$data/tokenizer/spm_unigram_user.model" --jsonl "$in/docs.jsonl"
+quern tokenizer encode --tokenizer tokenizer.json --jsonl docs.jsonl >ids.jsonl
+sweep 'tokenizer decode' quern-tokenizer decode --tokenizer "$in/tokenizer.json" --jsonl "$in/ids.jsonl"
+sweep 'tokenize' FAIL_KEEP='^out_text_document\.work' quern-tokenize -j1 --tokenizer "$in/tokenizer.json" --output-prefix out "$in/docs.jsonl"
+sweep 'tokenize for NumPy' FAIL_KEEP='^out_0' FAIL_RESUME=1 quern-tokenize -j1 --tokenizer "$in/tokenizer.json" --format npy --output-prefix out "$in/docs.jsonl"
+quern tokenize -q --tokenizer tokenizer.json --output-prefix set docs.jsonl
+set=$in/set_text_document
+for verb in info verify head; do sweep "dataset $verb" quern-dataset $verb "$set"; done
+sweep 'dataset merge' quern-dataset merge "$set" "$set" -o out
+sweep 'dataset filter' quern-dataset filter "$set" --min-tokens 30 -o out
+sweep 'dataset split' quern-dataset split "$set" --shares a:50,b:50 -o out
+
+# ---- models ----
+tiny="--num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 8 --vocab-size 300 --micro-batch-size 2 --lr 0.01
+    --eval-iters 1 --eval-interval 1 --split 80,10,10 -j 1"
+# shellcheck disable=SC2086
+quern-train -q $tiny --data-path "$set" --train-iters 1 --save ck >/dev/null || bad 'a checkpoint'
+# shellcheck disable=SC2086
+{
+    sweep 'train' FAIL_ANY=stdout FAIL_KEEP='^(ck/|log.jsonl)' quern-train $tiny --data-path "$set" --train-iters 2 --save ck --save-interval 1 --log-file log.jsonl
+    sweep 'train from a checkpoint' FAIL_ANY=stdout quern-train $tiny --data-path "$set" --train-iters 2 --load "$in/ck"
+}
+sweep 'eval' FAIL_ANY=stdout quern-eval -j 1 --load "$in/ck" --data-path "$set" --split 80,10,10
+sweep 'generate' quern-generate -j 1 --load "$in/ck" --tokenizer "$in/tokenizer.json" --prompt 'the mill' --max-tokens 3
+for verb in info verify; do sweep "checkpoint $verb" quern-checkpoint $verb "$in/ck"; done
+sweep 'checkpoint export' quern-checkpoint export "$in/ck" --output out
+sweep 'checkpoint import' quern-checkpoint import "$data/train/hf/llama" --save out --seq-length 16
+sweep 'quern' quern --version
+sweep 'doctor' FAIL_ANY=stdout quern-doctor
+finish
