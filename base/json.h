@@ -54,6 +54,8 @@ bool json_read_texts(struct span line, const char *const *keys, int n, char *dst
 /* "..." with the least escaping: quote, backslash, controls below 0x20 (\n \t \r \b
  * \f, else \u00XX).  s must be valid UTF-8. */
 int json_put_string(struct buf *b, struct span s);
+/* The name of a file, which may be any bytes: what is no UTF-8 becomes U+FFFD. */
+int json_put_name(struct buf *b, const char *name);
 int json_put_int(struct buf *b, int64_t v);
 /* The shortest text that reads back as the same double; inf and nan become null. */
 int json_put_num(struct buf *b, double v);

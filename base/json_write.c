@@ -6,6 +6,7 @@
 
 #include "base/isa.h"
 #include "base/json_shim.h"
+#include "base/utf8.h"
 
 ISA_DECLARE(size_t, json_copy_to_special, (char *dst, const char *src, size_t n));
 
@@ -55,6 +56,17 @@ int json_put_string(struct buf *b, struct span s)
     b->p[b->n++] = '"';
     b->p[b->n] = '\0';
     return 0;
+}
+
+int json_put_name(struct buf *b, const char *name)
+{
+    struct buf repaired = {0};
+    int rc = utf8_repair(span_of(name), &repaired);
+
+    if (rc == 0)
+        rc = json_put_string(b, buf_span(&repaired));
+    buf_free(&repaired);
+    return rc;
 }
 
 int json_put_int(struct buf *b, int64_t v)

@@ -107,17 +107,8 @@ int progress_put_line(struct buf *b, const struct progress *p, double first, dou
 
 static int put_text(struct buf *b, const char *key, const char *text)
 {
-    struct buf repaired = {0};
-    int rc = json_put_key(b, key);
-
-    if (!text)
-        return rc < 0 ? rc : buf_puts(b, "null");
-    if (rc == 0)
-        rc = utf8_repair(span_of(text), &repaired) < 0 ? ERR_NOMEM : 0;
-    if (rc == 0)
-        rc = json_put_string(b, buf_span(&repaired));
-    buf_free(&repaired);
-    return rc;
+    TRY(json_put_key(b, key));
+    return text ? json_put_name(b, text) : buf_puts(b, "null");
 }
 
 static int put_num(struct buf *b, const char *key, double n)

@@ -1,9 +1,11 @@
 /* quern curate: runs a plan. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "base/tool.h"
 #include "curate/plan/curate.h"
+#include "curate/stream/driver.h"
 
 /* --check: what would run. */
 static int show(const struct tool *t, struct plan *p)
@@ -27,6 +29,19 @@ static int show(const struct tool *t, struct plan *p)
     return rc < 0 ? tool_fail(t, &e) : tool_end(t, EXIT_FINE);
 }
 
+/* The last lines of a run name the inputs that were not read whole. */
+static void tell_bad_inputs(struct curate_result *r)
+{
+    enum { NAMED = 20 };
+
+    for (int i = 0; i < r->n_bad_inputs && i < NAMED; i++)
+        log_msg(LOG_WARN, "input '%s': %" PRIu64 " bad record%s", r->bad_input[i].input, r->bad_input[i].bad,
+                r->bad_input[i].bad == 1 ? "" : "s");
+    if (r->n_bad_inputs > NAMED)
+        log_msg(LOG_WARN, "%d more inputs have bad records; \"bad_inputs\" in the statistics has all", r->n_bad_inputs - NAMED);
+    free(r->bad_input);
+}
+
 static int run(const struct tool *t, struct curate_conf *c)
 {
     struct curate_result r;
@@ -45,6 +60,7 @@ static int run(const struct tool *t, struct curate_conf *c)
     else
         log_msg(LOG_INFO, "%" PRIu64 " in, %" PRIu64 " out, %" PRIu64 " dropped, %" PRIu64 " bad; %.1f s", r.docs_in,
                 r.docs_out, r.dropped, r.bad, r.seconds);
+    tell_bad_inputs(&r);
     return tool_end(t, r.bad ? EXIT_SOME_BAD : EXIT_FINE);
 }
 
@@ -69,11 +85,12 @@ int main(int argc, char **argv)
     struct curate_conf c;
     struct plan plan;
     const char *output = NULL, *rejects = NULL, *stats = NULL, *work = NULL;
-    bool check = false;
+    bool check = false, full = false;
     const struct opt opts[] = {
         OPT_HEAD("In place of what the plan says"),
         OPT_STR('o', "output", &output, "FILE|FOLDER/", "where documents go"),
-        OPT_OUT(0, "rejects", &rejects, "FILE", "write a JSON line for each dropped document"),
+        OPT_OUT(0, "rejects", &rejects, "FILE", REJECTS_HELP),
+        OPT_FLAG(0, "rejects-full", &full, REJECTS_FULL_HELP),
         OPT_OUT(0, "stats", &stats, "FILE", "write counts as JSON"),
         OPT_FOLDER(0, "work", &work, "FOLDER", "what a killed run goes on from; the default is OUTPUT.work"),
         OPT_HEAD("Run"),
@@ -96,6 +113,7 @@ int main(int argc, char **argv)
         return tool_fail(&t, &e);
     plan.output = output ? output : plan.output;
     plan.rejects = rejects ? rejects : plan.rejects;
+    plan.rejects_full = plan.rejects_full || full;
     plan.stats = stats ? stats : plan.stats;
     plan.work = work ? work : plan.work;
     c.plan = &plan;

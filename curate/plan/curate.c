@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "curate/plan/part.h"
 #include "curate/plan/work_lock.h"
@@ -35,6 +36,8 @@ struct run {
     struct stage *stage;
     struct work_lock lock;
     struct part_counts counts; /* own: what the stages said when they were opened */
+    struct curate_bad *bad; /* once all is done: inputs with bad records */
+    int n_bad;
     double start;
 };
 
@@ -439,15 +442,55 @@ static int join_outputs(const struct run *r, struct err *e)
     return rc;
 }
 
-static int sum_counts(struct run *r, struct err *e)
+/* Adds what all parts counted to the counts, and the bad records of each input to bad. */
+static int sum_parts(struct run *r, uint64_t *bad, struct err *e)
 {
     for (int pass = 0; pass < r->n_passes; pass++) {
-        for (int i = 0; i < r->plan->n_inputs; i++)
+        for (int i = 0; i < r->plan->n_inputs; i++) {
+            uint64_t before = r->counts.flows.bad;
+
             TRY(part_counts_read(&r->counts, r->plan, pass, i, e));
+            bad[i] += r->counts.flows.bad - before;
+        }
         if (r->pass[pass].later)
             TRY(part_decided_counts(&r->counts, r->plan, &r->pass[pass], e));
     }
     return 0;
+}
+
+/* Adds up what all parts counted, and finds the inputs with bad records. */
+static int sum_counts(struct run *r, struct err *e)
+{
+    uint64_t *bad = calloc((size_t)r->plan->n_inputs + 1, sizeof *bad);
+    int rc = bad ? sum_parts(r, bad, e) : err_set(e, ERR_NOMEM, "out of memory");
+
+    for (int i = 0; i < r->plan->n_inputs && rc == 0; i++)
+        r->n_bad += bad[i] != 0;
+    if (rc == 0 && !(r->bad = calloc((size_t)r->n_bad + 1, sizeof *r->bad)))
+        rc = err_set(e, ERR_NOMEM, "out of memory");
+    for (int i = 0, n = 0; i < r->plan->n_inputs && rc == 0; i++)
+        if (bad[i])
+            r->bad[n++] = (struct curate_bad){r->plan->input[i], bad[i]};
+    free(bad);
+    return rc;
+}
+
+/* Inputs with bad records, into the object that ends b. */
+static int put_bad_inputs(struct buf *b, const struct run *r)
+{
+    while (b->n && b->p[b->n - 1] != '}')
+        b->n--;
+    b->n--;
+    TRY(json_put_key(b, "bad_inputs"));
+    TRY(buf_putc(b, '['));
+    for (int i = 0; i < r->n_bad; i++) {
+        TRY(buf_puts(b, i ? ",{" : "{"));
+        TRY(json_put_key(b, "input"));
+        TRY(json_put_name(b, r->bad[i].input));
+        TRY(json_put_count(b, "bad", r->bad[i].bad));
+        TRY(buf_putc(b, '}'));
+    }
+    return buf_puts(b, "]}\n");
 }
 
 static int write_stats(struct run *r, const char *path, struct err *e)
@@ -457,6 +500,9 @@ static int write_stats(struct run *r, const char *path, struct err *e)
     struct buf b = {0};
     int rc = stats_put(&b, &r->counts.flows, r->plan->extract ? &source : NULL, r->stage, r->counts.own,
                        log_seconds() - r->start);
+
+    if (rc == 0)
+        rc = put_bad_inputs(&b, r);
 
     if (rc < 0)
         err_set(e, rc, "out of memory for the statistics");
@@ -501,6 +547,9 @@ static int all_passes(struct run *r, struct curate_result *res, struct err *e)
     res->docs_out = r->counts.flows.flow[r->plan->n_stages].docs_out;
     res->dropped = r->counts.flows.dropped;
     res->bad = r->counts.flows.bad;
+    res->bad_input = r->bad;
+    res->n_bad_inputs = r->n_bad;
+    r->bad = NULL;
     return 0;
 }
 
@@ -555,6 +604,7 @@ int curate_run(const struct curate_conf *c, struct curate_result *res, struct er
         work_lock_release(&r.lock);
     res->part = r.n_children < 0;
     plan_progress_close(r.part.progress);
+    free(r.bad);
     part_counts_free(&r.counts);
     free(r.stage);
     free(r.child);

@@ -33,11 +33,18 @@ void curate_conf_init(struct curate_conf *c);
      .help = "wait for other tasks between passes; given: for another run of this plan too"},                 \
     OPT_FLAG(0, "again", &(c).again, "forget what a former run has done")
 
+/* An input with bad records. */
+struct curate_bad {
+    const char *input; /* of the plan */
+    uint64_t bad;
+};
 struct curate_result {
     bool finished; /* everything is done; else other tasks have work left */
     bool already;  /* and was so before */
     bool part;     /* this is a process that the task was divided into: the first one speaks for all */
     uint64_t docs_in, docs_out, dropped, bad; /* once finished */
+    struct curate_bad *bad_input; /* in the order of the plan; release with free */
+    int n_bad_inputs;
     double seconds;
 };
 

@@ -447,6 +447,7 @@ static int open_engine(struct runner *r, struct err *e)
         conf.codec = plan_codec(c->plan);
     if (c->plan->rejects)
         conf.rejects = (struct sink){grow_put, &r->rejects};
+    conf.full = c->plan->rejects_full;
     if (p->number > 0)
         r->feed.judge = (struct judge){read_answer, r};
     else if (c->plan->extract)

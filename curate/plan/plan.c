@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/near.h"
 #include "base/opt_map.h"
@@ -199,7 +200,7 @@ static int read_key(struct plan *p, const struct opt *opts, const struct node *n
         return 0;
     if (!opt_find(opts, n->key.p))
         return no_key(p, opts, n, e);
-    if (n->type != NODE_STR)
+    if (n->type != NODE_STR && !(n->type == NODE_BOOL && opt_find(opts, n->key.p)->type == OPT_TYPE_FLAG))
         return wrong(p, n->line, e, "%.*s needs a word", (int)n->key.n, n->key.p);
     if (opt_set(opts, n->key.p, n->str.p, &why) < 0)
         return wrong(p, n->line, e, "%s", why.msg);
@@ -210,6 +211,7 @@ static int read_plan(struct plan *p, const struct node *root, struct err *e)
 {
     const struct opt opts[] = {
         OPT_STR(0, "output", &p->output, "", ""), OPT_STR(0, "rejects", &p->rejects, "", ""),
+        OPT_FLAG(0, "rejects-full", &p->rejects_full, ""),
         OPT_STR(0, "stats", &p->stats, "", ""),   OPT_STR(0, "work", &p->work, "", ""),
         OPT_ENUM(0, "compress", &p->compress, "none|gz|zst", ""),
         OPT_END,
@@ -283,10 +285,14 @@ int plan_settle(struct plan *p, struct err *e)
         return err_set(e, ERR_ARG, "the plan needs an output: a file, or a folder with a slash behind it");
     if (!p->n_inputs)
         return err_set(e, ERR_ARG, "the plan has no input");
+    if (p->rejects_full && !p->rejects)
+        return err_set(e, ERR_ARG, "rejects-full says more in rejects, which is not given");
     if (p->compress && !plan_to_folder(p))
         return err_set(e, ERR_ARG, "compress is for a folder; a file is compressed by its name");
     for (int i = 0; i < p->n_inputs; i++) {
         if (stat(p->input[i], &st) < 0)
+            return err_sys(e, ERR_IO, "cannot open '%s'", p->input[i]);
+        if (access(p->input[i], R_OK) < 0)
             return err_sys(e, ERR_IO, "cannot open '%s'", p->input[i]);
         if (!S_ISREG(st.st_mode) && !(p->extract && S_ISDIR(st.st_mode)))
             return err_set(e, ERR_ARG, "'%s' is no file: what a killed run goes on from can be read again", p->input[i]);
@@ -356,6 +362,8 @@ static int describe(struct plan *p, struct buf *out)
 
     TRY(buf_printf(out, "quern %s\noutput %s %d\nrejects %s\n", QUERN_VERSION, p->output, p->compress,
                    p->rejects ? p->rejects : ""));
+    if (p->rejects_full)
+        TRY(buf_puts(out, "rejects-full\n"));
     if (p->extract)
         TRY(describe_options(out, "extract", extract));
     for (int i = 0; i < p->n_stages; i++) {

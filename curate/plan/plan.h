@@ -28,6 +28,7 @@ struct plan {
     int n_stages;
     const char *output;  /* a file, or a folder if it ends in a slash */
     const char *rejects; /* NULL: none */
+    bool rejects_full;   /* with the documents, as they came into a pass */
     const char *stats;   /* NULL: none */
     const char *work;    /* folder for what a killed run goes on from */
     int compress;        /* of a folder's files: enum file_codec */

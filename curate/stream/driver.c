@@ -105,7 +105,7 @@ static int one_pass(struct run *r, int first, int last, bool later, struct err *
     const struct driver_conf *c = r->c;
     struct pass_conf conf = {.stages = c->stages, .n_stages = c->n_stages, .first = first, .last = last,
                              .later = later, .source = c->source, .feed = &r->feed, .jobs = c->jobs,
-                             .flows = &r->flows, .tell = is_first(r) ? tell : NULL, .tell_of = r};
+                             .full = c->rejects_full, .flows = &r->flows, .tell = is_first(r) ? tell : NULL, .tell_of = r};
     struct pass *p;
     int rc;
 
@@ -335,6 +335,8 @@ int driver_main(const struct tool *t, struct driver_conf *c, int n_operands, cha
     c->inputs = argv + 1;
     c->n_inputs = n_operands;
     c->jobs = tool_jobs(t);
+    if (c->rejects_full && !c->rejects)
+        return tool_usage(t, "--rejects-full says more in --rejects, which is not given");
     if (n_operands == 0 && isatty(STDIN_FILENO))
         log_msg(LOG_INFO, "no file is named: what you type is read, until ^D");
     if (driver_run(c, &r, &e) < 0)

@@ -23,6 +23,7 @@ struct driver_conf {
     int jobs;
     const char *output;  /* NULL or "-": standard output */
     const char *rejects; /* NULL: no account */
+    bool rejects_full;   /* with the documents, as they came */
     const char *stats;   /* NULL: none; JSON, written at the end */
     int64_t max_line;    /* longest line accepted, bytes; 0: 256 MiB */
     struct comm *ranks;  /* that share the inputs, which are files then; the last stage is one for ranks, the
@@ -42,10 +43,13 @@ struct driver_result {
  * The stages stay open: the caller closes them. */
 int driver_run(const struct driver_conf *c, struct driver_result *r, struct err *e);
 
-/* The options that every stage has: -o, --rejects, --stats. */
+#define REJECTS_HELP "write a JSON line for each dropped document: id, reason, url, file and offset"
+#define REJECTS_FULL_HELP "with --rejects: the whole document too, as it came"
+/* The options that every stage has: -o, --rejects, --rejects-full, --stats. */
 #define DRIVER_OPTS(c)                                                         \
     OPT_FILE('o', "output", &(c).output, "FILE", "write documents here; .gz and .zst compress", OPT_NAMES_DOCUMENTS), \
-    OPT_OUT(0, "rejects", &(c).rejects, "FILE", "write a JSON line for each dropped document"), \
+    OPT_OUT(0, "rejects", &(c).rejects, "FILE", REJECTS_HELP), \
+    OPT_FLAG(0, "rejects-full", &(c).rejects_full, REJECTS_FULL_HELP), \
     OPT_OUT(0, "stats", &(c).stats, "FILE", "write counts as JSON")
 
 /* What a stage's main does once its options are parsed: runs it over the operands and

@@ -273,7 +273,33 @@ static int run_stage(struct worker *w, int k, struct err *e)
 
 /* ---- the end of the way ---- */
 
-static int put_reject(struct worker *w, const struct slot *s)
+/* Where the document came from, so that it can be found again, and with full accounts all of it. */
+static int put_origin(struct worker *w, struct slot *s, const struct item *it)
+{
+    struct span url = doc_raw(&s->d, "url");
+    struct buf *b = &w->rejects;
+
+    if (url.p) {
+        TRY(json_put_key(b, "url"));
+        TRY(buf_put_span(b, url));
+    }
+    if (s->d.file) {
+        TRY(json_put_key(b, "file"));
+        TRY(json_put_name(b, s->d.file));
+        TRY(json_put_count(b, "offset", s->d.offset));
+    }
+    if (!w->pass->c.full)
+        return 0;
+    TRY(json_put_key(b, "document"));
+    if (it->line.p)
+        return buf_put_span(b, json_without_mark(it->line));
+    TRY(doc_write(&s->d, b));
+    b->n--; /* the newline */
+    return 0;
+}
+
+/* The line in the account of drops. */
+static int put_reject(struct worker *w, struct slot *s, const struct item *it)
 {
     const struct pass_conf *c = &w->pass->c;
     struct buf *b = &w->rejects;
@@ -293,6 +319,7 @@ static int put_reject(struct worker *w, const struct slot *s)
         TRY(json_put_key(b, "survivor"));
         TRY(json_put_string(b, s->v.survivor));
     }
+    TRY(put_origin(w, s, it));
     return buf_puts(b, "}\n");
 }
 
@@ -315,14 +342,14 @@ static int pack(struct worker *w)
     return 0;
 }
 
-static int render_one(struct worker *w, const struct slot *s)
+static int render_one(struct worker *w, struct slot *s, const struct item *it)
 {
     const struct pass_conf *c = &w->pass->c;
 
     if (s->bad)
         return 0;
     if (s->v.drop)
-        return c->rejects.put ? put_reject(w, s) : 0;
+        return c->rejects.put ? put_reject(w, s, it) : 0;
     if (!c->later)
         return c->docs.put ? doc_write(&s->d, &w->docs) : 0;
     if (c->notes.put)
@@ -339,7 +366,7 @@ static int render(struct worker *w, struct err *e)
     buf_clear(&w->rejects);
     buf_clear(&w->notes);
     for (int i = 0; i < w->block.n && rc == 0; i++)
-        rc = render_one(w, &w->slot[i]);
+        rc = render_one(w, &w->slot[i], &w->block.item[i]);
     if (rc == 0 && (w->zstd || w->gzip))
         rc = pack(w);
     return rc < 0 ? err_set(e, rc, "out of memory for the output of %d documents", w->block.n) : 0;

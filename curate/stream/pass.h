@@ -42,6 +42,7 @@ struct pass_conf {
     struct feed *feed;
     int jobs;
     struct sink docs, rejects, notes; /* put NULL: not wanted */
+    bool full; /* rejects have the documents too */
     /* Documents come out compressed, a frame or member a block; not when they are kept. */
     enum file_codec codec;
     struct flows *flows;

@@ -40,11 +40,14 @@ printf 'gopher-repetition: {top_2_gram: off, top_3_gram: off, top_4_gram: off}\n
 quern clean $inputs --rejects r1 2>/dev/null | quern filter --preset gopher-repetition -c off.yaml --rejects r2 2>/dev/null |
     quern dedup exact --rejects r3 2>/dev/null |
     quern dedup fuzzy --threshold 0.7 --rejects r4 --clusters want.clusters >want 2>/dev/null
-cat r1 r2 r3 r4 | sort >want.rejects
+reasons() { sed 's/,"file":.*/}/' "$@" | sort; } # a pipe has no names of files
+reasons r1 r2 r3 r4 >want.rejects
 status "a plan runs, with a bad line" 1 quern curate plan.yaml
 has "the bad line is named" err "'two.jsonl' at byte"
+equal "and at the end the input that has it" "$(tail -n 1 err)" "quern-curate: input 'two.jsonl': 1 bad record"
+has "in the statistics too" out.stats '"bad_inputs":[{"input":"two.jsonl","bad":1}]'
 same "a plan gives the bytes of the pipe" out.jsonl want
-sort out.rejects >got
+reasons out.rejects >got
 same "and its rejects" got want.rejects
 same "and its clusters" clusters.tsv want.clusters
 [ "$(wc -l <want)" -gt 500 ] && [ "$(wc -l <r3)" -gt 50 ] && [ "$(wc -l <r4)" -gt 5 ]
@@ -54,6 +57,22 @@ counts out.stats >want.stats
 has "counts of a stage that decides" want.stats '"bands":'
 has "counts of drops" want.stats '"duplicate":'
 cp out.rejects want.order
+
+place() { # id: the bytes at the place that the account names
+    local file offset
+    file=$(sed -n "s/.*\"id\":\"$1\".*\"file\":\"\([^\"]*\)\".*/\1/p" out.rejects)
+    offset=$(sed -n "s/.*\"id\":\"$1\".*\"offset\":\([0-9]*\).*/\1/p" out.rejects)
+    zcat -f "$file" | tail -c +$((offset + 1)) | head -n 1
+}
+id=$(sed -n 's/.*"id":"\(four-[0-9]*\)".*"dedup fuzzy".*/\1/p' out.rejects | head -n 1)
+equal "a dropped document is where the account says" "$(place "$id")" "$(grep -F "\"id\":\"$id\"" four.jsonl)"
+sed '/^rejects:/a rejects-full: true' plan.yaml >full.yaml
+status "accounts with the documents" 1 quern curate full.yaml -o full.jsonl --rejects full.rejects --stats full.stats
+sed -n 's/.*"stage":"filter".*"document":\({.*}\)}$/\1/p' full.rejects | sort >got
+sed -n 's/.*"id":"\([^"]*\)","stage":"filter".*/"id":"\1",/p' out.rejects | grep -hFf - one.jsonl two.jsonl three.jsonl four.jsonl | sort >want.dropped
+same "have them as they came" got want.dropped
+equal "all of them" "$(grep -c '"document":{"id"' full.rejects)" "$(wc -l <out.rejects)"
+same "and change nothing else" full.jsonl want
 
 status "what is done is not done again" 0 quern curate plan.yaml
 rm out.jsonl
@@ -192,7 +211,7 @@ wrong() { # name text message [status]
     status "$1" "${4:-3}" quern curate wrong.yaml one.jsonl -o never.jsonl
     has "$1: told" err "$3"
 }
-wrong "an unknown key" $'stages: [clean]\ninputs: x\n' "'wrong.yaml' line 2: a plan has no key 'inputs', but input, stages, output, rejects, stats, work, compress; did you mean 'input'?"
+wrong "an unknown key" $'stages: [clean]\ninputs: x\n' "'wrong.yaml' line 2: a plan has no key 'inputs', but input, stages, output, rejects, rejects-full, stats, work, compress; did you mean 'input'?"
 wrong "an unknown stage" $'stages:\n  - clean\n  - wash\n' "line 3: no stage 'wash'"
 wrong "a misspelt one" $'stages:\n  - claen\n' "did you mean 'clean'?"
 wrong "an unknown setting" $'stages:\n  - langid:\n      keep: en\n      treshold: 0.5\n' "line 4: langid has no setting 'treshold'"

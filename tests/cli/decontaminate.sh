@@ -32,9 +32,9 @@ doc() { printf '{"id":"%s","text":"%s"}\n' "$1" "$2"; }
 status "runs" 0 quern-decontaminate -a eval.jsonl in.jsonl --rejects rej --report report --stats stats.json
 sed 's/.*"id":"\([^"]*\)".*/\1/' out | tr '\n' ' ' >kept
 equal "keeps what has too little of a question" "$(cat kept)" "clean twelve seven half "
-has "accounts for a run" rej '{"id":"thirteen","stage":"decontaminate","rule":"words","value":13,"threshold":13,"survivor":"long"}'
+has "accounts for a run" rej '{"id":"thirteen","stage":"decontaminate","rule":"words","value":13,"threshold":13,"survivor":"long","file":"in.jsonl","offset":247}'
 has "accounts for a short question" rej '"id":"short","stage":"decontaminate","rule":"words","value":8,"threshold":8,"survivor":"short"'
-has "accounts for a share" rej '{"id":"changed","stage":"decontaminate","rule":"share","value":0.925,"threshold":0.8,"survivor":"long"}'
+has "accounts for a share" rej '{"id":"changed","stage":"decontaminate","rule":"share","value":0.925,"threshold":0.8,"survivor":"long",'
 has "reports both places" report '{"id":"thirteen","task":"t","question_id":"long","method":"quern","rule":"words","value":13,"threshold":13,"document":{"begin":111,"end":157,"text":"w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17"},"question":{"begin":12,"end":58,"text":"w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17"}}'
 has "counts by task" stats.json '{"task":"t","questions":2,"documents":8},{"task":"u","questions":2,"documents":1}'
 cp out want

@@ -33,7 +33,7 @@ has 'title' a.jsonl '"title":"Page 2"'
 has 'language' a.jsonl '"lang":"en"'
 has 'the date of the crawl' a.jsonl '"crawled":"2020-01-02T03:04:05Z"'
 has 'text' a.jsonl "This is page 7. $words"
-has 'a page without text is dropped' r.jsonl '{"id":"<urn:x:6>","stage":"extract","rule":"empty","value":0,"threshold":1}'
+has 'a page without text is dropped' r.jsonl '{"id":"<urn:x:6>","stage":"extract","rule":"empty","value":0,"threshold":1,"url":"http://h/6","file":"a.warc","offset":1546}'
 has 'what was passed over is counted' s.json '"passed_over":{"info":1,"request":1,"revisit":1,"status":1,"media_type":1}'
 
 # containers, standard input, threads

@@ -6,7 +6,7 @@ own=$ROOT/tests/data/filter/own.jsonl
 
 status "one preset" 0 quern filter -q --preset gopher-quality --rejects r.jsonl -o kept.jsonl "$own"
 equal "nothing is lost" "$(cat kept.jsonl r.jsonl | wc -l)" "$(wc -l <"$own")"
-has "a reason" r.jsonl '{"id":"short","stage":"filter","rule":"gopher_short_doc","value":12,"threshold":50}'
+has "a reason" r.jsonl '{"id":"short","stage":"filter","rule":"gopher_short_doc","value":12,"threshold":50,'
 status "all presets" 0 quern filter -q --preset gopher-quality,gopher-repetition,c4,fineweb -j1 -o one "$own"
 status "and four threads" 0 quern filter -q --preset gopher-quality,gopher-repetition,c4,fineweb -j4 -o four "$own"
 same "give the same bytes" one four
@@ -14,6 +14,12 @@ quern filter -q --preset gopher-quality "$own" | quern filter -q --preset gopher
     quern filter -q --preset c4 | quern filter -q --preset fineweb >pipe
 same "as one after the other" one pipe
 
+printf '{"id":"u","url":"http://h/p","text":"few"}\n{"text":"no id"}\n' >short.jsonl
+status "accounts with the documents" 0 quern filter -q --preset gopher-quality --rejects r.jsonl --rejects-full short.jsonl
+has "say id, url, file and place" r.jsonl '"url":"http://h/p","file":"short.jsonl","offset":0,"document":{"id":"u"'
+sed 's/.*"document":\(.*\)}$/\1/' r.jsonl >back.jsonl
+same "and the documents can be had back" back.jsonl short.jsonl
+status "which needs an account" 2 quern filter --preset gopher-quality --rejects-full short.jsonl
 status "signals" 0 quern filter -q --annotate --preset gopher-quality,c4 "$own"
 equal "drop nothing" "$(wc -l <out)" "$(wc -l <"$own")"
 has "are there" out '"signals":{"gopher_short_doc":'

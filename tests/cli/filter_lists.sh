@@ -25,7 +25,7 @@ same "are found as datatrove does" got want
 zstd -q "$data/url_domains.txt" -o domains.zst
 printf '{"id":"a","url":"http://www.bad.co.uk/","text":"x"}\n{"id":"b","url":"http://good.co.uk/free-win","text":"x"}\n' >x.jsonl
 status "a compressed list" 0 quern filter -q --preset url --url-domains domains.zst --rejects r.jsonl x.jsonl
-has "works" r.jsonl '{"id":"a","stage":"filter","rule":"domain","value":1,"threshold":0}'
+has "works" r.jsonl '{"id":"a","stage":"filter","rule":"domain","value":1,"threshold":0,"url":"http://www.bad.co.uk/","file":"x.jsonl","offset":0}'
 printf 'url:\n  soft_blacklisted: 3\n' >c.yaml
 status "another number of soft words" 0 quern filter -q --preset url --soft-words "$data/url_soft.txt" --config c.yaml x.jsonl
 same "is used" out x.jsonl
