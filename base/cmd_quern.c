@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/failure.h"
+#include "base/log.h"
 #include "base/near.h"
 #include "base/tool.h"
 
@@ -65,12 +67,16 @@ static void locate(const char *name, char *path, size_t size)
 /* Command name's program at path did not start: errno. */
 static int cannot_run(const char *name, const char *path)
 {
+    static const char quern[] = "quern";
+    char why[160];
     struct near n = near_to(span_of(name));
     bool known = false;
     char meant[64];
 
     if (errno != ENOENT) {
-        fprintf(stderr, "quern: cannot run '%s': %s\n", path, strerror(errno));
+        snprintf(why, sizeof why, "cannot run '%.100s': %s", path, strerror(errno));
+        log_msg(LOG_ERROR, "%s", why);
+        failure_end(quern, why, false);
         return EXIT_FATAL;
     }
     for (size_t i = 0; i < N_COMMANDS; i++) {
@@ -78,10 +84,12 @@ static int cannot_run(const char *name, const char *path)
         known |= strcmp(commands[i].name, name) == 0;
     }
     if (known)
-        fprintf(stderr, "quern: this build has no '%s': quern doctor says what is missing\n", name);
+        log_msg(LOG_ERROR, "this build has no '%s': quern doctor says what is missing", name);
     else
-        fprintf(stderr, "quern: no command '%s'%s\nquern --help lists the commands\n", name,
-                near_say(&n, "", meant, sizeof meant));
+        log_error_and("quern --help lists the commands\n", "no command '%s'%s", name,
+                      near_say(&n, "", meant, sizeof meant));
+    snprintf(why, sizeof why, "there is no '%.100s'", name);
+    failure_end(quern, why, false); /* whatever it was to be, what comes is no stream that is whole */
     return EXIT_USAGE;
 }
 
@@ -112,6 +120,7 @@ int main(int argc, char **argv)
     if (argc > 1 && argv[1][0] != '-') {
         const char *name = argv[1];
 
+        log_init("quern", LOG_INFO);
         locate(name, path, sizeof path);
         argv[1] = path;
         execvp(path, argv + 1);

@@ -20,7 +20,8 @@ enum err_code {
     ERR_UNSUPPORTED = -5, /* well-formed, but quern cannot do it (says what) */
     ERR_LIMIT = -6,       /* a stated bound (bytes, nodes, time) was reached */
     ERR_DEVICE = -7,      /* the accelerator or its driver failed */
-    ERR_STOPPED = -8      /* cancelled: another thread failed, or a signal came */
+    ERR_STOPPED = -8,     /* cancelled: another thread failed, or a signal came */
+    ERR_CLOSED = -9       /* nobody reads standard output any more */
 };
 
 /* Owned by the caller, no heap inside.  A long message is cut, never overrun. */

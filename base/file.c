@@ -26,14 +26,13 @@ int file_nameless(const char *start, struct err *e)
     return fd;
 }
 
-int file_read_all(const char *path, size_t max, struct buf *b, struct err *e)
+int file_read_rest(struct file_in *f, size_t max, struct buf *b, struct err *e)
 {
-    struct file_in *f;
+    const char *path = file_name(f);
     size_t had = b->n;
     ssize_t k;
     int rc;
 
-    TRY(file_open(&f, path, e));
     for (;;) {
         size_t room = max - (b->n - had); /* one byte more tells that it is too long */
         size_t want = room < READ_STEP ? room + 1 : READ_STEP;
@@ -60,6 +59,16 @@ int file_read_all(const char *path, size_t max, struct buf *b, struct err *e)
         b->n = had;
     if (b->p)
         b->p[b->n] = '\0';
+    return rc;
+}
+
+int file_read_all(const char *path, size_t max, struct buf *b, struct err *e)
+{
+    struct file_in *f;
+    int rc;
+
+    TRY(file_open(&f, path, e));
+    rc = file_read_rest(f, max, b, e);
     file_close(f);
     return rc;
 }

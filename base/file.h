@@ -37,6 +37,13 @@ int file_open(struct file_in **f, const char *path, struct err *e);
 /* As file_open, over bytes in memory (tests, fuzzers); name is for messages.  The
  * bytes must outlive f. */
 int file_open_mem(struct file_in **f, const char *name, struct span bytes, struct err *e);
+/* As file_open, of a regular file in folder ("": the working one) or below: a link or a ".." that leaves the folder is
+ * ERR_IO and not followed.  Messages have both names. */
+int file_open_beneath(struct file_in **f, const char *folder, const char *name, struct err *e);
+/* As file_open, of size stored bytes that read gives (at most n of them; 0: the end), such as a file within an archive.  What
+ * read answers below 0 is passed on, and read again after file_skip_member.  arg must outlive f. */
+int file_open_stream(struct file_in **f, const char *name, uint64_t size,
+                     ssize_t (*read)(void *arg, void *p, size_t n, struct err *e), void *arg, struct err *e);
 /* The next at most n decompressed bytes.  0 is the end; short reads happen.
  * A damaged or truncated member is ERR_FORMAT with file and offset of the member;
  * what had been decoded before was given out by earlier reads; one that asks for more
@@ -73,12 +80,23 @@ void file_close(struct file_in *f);
 
 struct file_out;
 
-/* Starts writing path, as DIR/.NAME.part until it is whole (a killed run leaves that, a
- * rerun replaces it); what is no regular file is written in place.  Two writers of
- * one name at a time: the second fails.  .gz is written in members of 1 MiB, .zst as
- * one frame with a checksum.  level: the codec's, 0 for its default.  ERR_IO. */
+/* Starts writing path.  Until it is whole it is DIR/.NAME.WORD.part with a random word; what a killed run left of that is
+ * removed by the next that writes the name.  A file that is replaced gives its mode, and its owner where that can be; a link
+ * stays, and what it points to is replaced.  What is there and is no regular file (a device, a pipe, whatever links lead
+ * there) is written in place, and so is the file that standard output or standard error goes to.  Two writers of one name at
+ * a time: the second fails.  .gz is written in members of 1 MiB, .zst as one frame with a checksum.  level: the codec's, 0
+ * for its default.  ERR_IO; ERR_CLOSED when a pipe at standard output has no reader any more. */
 int file_create(struct file_out **f, const char *path, int level, struct err *e);
+/* ERR_ARG when a name ends as that of a compression (or archive) that cannot be written.  file_create asks too. */
+int file_check_suffix(const char *path, struct err *e);
 int file_write(struct file_out *f, const void *p, size_t n, struct err *e);
+/* As file_create, for bytes that are compressed already, if the name says so; and all bytes of the file `from` as they are
+ * stored, copied by the kernel where that can be. */
+int file_create_stored(struct file_out **f, const char *path, struct err *e);
+int file_put_file(struct file_out *f, const char *from, struct err *e);
+/* Publishes the file `from` as path as well, with no byte copied: the two are one file then.  1; 0 when it has to be copied
+ * (another file system, or path is written in place). */
+int file_publish_link(const char *from, const char *path, struct err *e);
 /* Writes out and fsyncs everything; nothing can follow but file_commit(), which then
  * only renames: for several files that must appear together. */
 int file_flush(struct file_out *f, struct err *e);
@@ -89,9 +107,10 @@ int file_commit(struct file_out *f, struct err *e);
 void file_abort(struct file_out *f);
 
 /* For work that a killed run must be able to go on with, in plain files.  file_resume: as
- * file_create, but the first size bytes stay that another run left under the temporary name;
- * ERR_FORMAT when there are fewer.  file_sync: what was written so far is on disk; more may
- * follow.  file_leave: closes and frees f (NULL is fine); what was written stays. */
+ * file_create, but the temporary name is DIR/.NAME.part, and the first size bytes stay that another run left there;
+ * ERR_FORMAT when there are fewer, ERR_IO when what is there is no plain file of this user, or of the folder's, with one
+ * name.  file_sync: what was written so far is on disk; more may follow.  file_leave: closes and frees f (NULL is fine);
+ * what was written stays. */
 int file_resume(struct file_out **f, const char *path, uint64_t size, struct err *e);
 int file_sync(struct file_out *f, struct err *e);
 void file_leave(struct file_out *f);
@@ -99,12 +118,21 @@ void file_leave(struct file_out *f);
 int file_patch(struct file_out *f, uint64_t at, const void *p, size_t n, struct err *e);
 ssize_t file_reread(struct file_out *f, uint64_t at, void *p, size_t n, struct err *e);
 const char *file_out_name(const struct file_out *f);
+/* For a signal that ends the program: removes the temporary files of this process, but for those of file_resume that have
+ * been synced.  Async-signal-safe; outputs must not be used afterwards. */
+void file_drop_unfinished(void);
+/* Whether what was last written to standard output ended within a line.  Async-signal-safe. */
+bool file_stdout_in_line(void);
+/* The path that a name stands for once all links are followed; the last part need not be there yet.  The caller frees it.
+ * NULL: errno says why. */
+char *file_resolve(const char *path);
 /* Bytes given to file_write so far. */
 uint64_t file_out_tell(const struct file_out *f);
 
 /* ---- whole files ---- */
 
-/* Reads all of path (decompressed), at most max bytes (else ERR_LIMIT), into b. */
+/* Reads all of path, or what is left of f (decompressed), at most max bytes (else ERR_LIMIT), into b. */
+int file_read_rest(struct file_in *f, size_t max, struct buf *b, struct err *e);
 int file_read_all(const char *path, size_t max, struct buf *b, struct err *e);
 /* Writes path atomically; NULL: to standard output, where tool_end finds what failed. */
 int file_write_all(const char *path, struct span s, struct err *e);

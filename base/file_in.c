@@ -41,18 +41,18 @@ int file_in_broken(struct file_in *f, int code, const char *fmt, ...)
     return err_set(&f->why, code, "'%s': %s", f->name, what);
 }
 
+/* Reads from the descriptor or the stream. */
 static ssize_t read_fd(struct file_in *f, void *p, size_t n)
 {
     ssize_t k;
 
     do
-        k = read(f->fd, p, n);
-    while (k < 0 && errno == EINTR);
-    if (k < 0) {
+        k = f->read ? f->read(f->arg, p, n, &f->why) : read(f->fd, p, n);
+    while (k < 0 && !f->read && errno == EINTR);
+    if (k < 0)
         f->state = BROKEN;
-        return err_sys(&f->why, ERR_IO, "cannot read '%s' at offset %" PRIu64, f->name,
-                       f->base + f->n);
-    }
+    if (k < 0 && !f->read)
+        return err_sys(&f->why, ERR_IO, "cannot read '%s' at offset %" PRIu64, f->name, f->base + f->n);
     if (k == 0)
         f->eof = true;
     return k;
@@ -391,15 +391,14 @@ static struct file_in *new_file(const char *name, size_t window)
     return NULL;
 }
 
-static int open_fd(struct file_in *f, const char *path, struct err *e)
+/* What there is to know of the descriptor. */
+static int look_at_fd(struct file_in *f, struct err *e)
 {
-    bool standard = strcmp(path, "-") == 0;
     struct stat st;
     off_t at;
 
-    f->fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (f->fd < 0)
-        return err_sys(e, ERR_IO, "cannot open '%s'", path);
+        return err_sys(e, ERR_IO, "cannot open '%s'", f->name);
     if (fstat(f->fd, &st) < 0)
         return err_sys(e, ERR_IO, "cannot read '%s'", f->name);
     if (S_ISDIR(st.st_mode))
@@ -414,15 +413,10 @@ static int open_fd(struct file_in *f, const char *path, struct err *e)
     return 0;
 }
 
-int file_open(struct file_in **out, const char *path, struct err *e)
+/* The end of each way to open: tells the codec, or gives up. */
+static int opened(struct file_in **out, struct file_in *f, int rc, struct err *e)
 {
-    struct file_in *f = new_file(strcmp(path, "-") == 0 ? "standard input" : path, WINDOW);
-    int rc;
-
     *out = NULL;
-    if (!f)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    rc = open_fd(f, path, e);
     if (rc == 0)
         rc = sniff(f, e);
     if (rc < 0) {
@@ -433,10 +427,60 @@ int file_open(struct file_in **out, const char *path, struct err *e)
     return 0;
 }
 
+int file_open(struct file_in **out, const char *path, struct err *e)
+{
+    bool standard = strcmp(path, "-") == 0;
+    struct file_in *f = new_file(standard ? "standard input" : path, WINDOW);
+
+    *out = NULL;
+    if (!f)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    f->fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    return opened(out, f, look_at_fd(f, e), e);
+}
+
+int file_open_beneath(struct file_in **out, const char *folder, const char *name, struct err *e)
+{
+    size_t n = strlen(folder), room = n + strlen(name) + 2;
+    char *path = malloc(room);
+    struct file_in *f = NULL;
+    int rc;
+
+    *out = NULL;
+    if (path) {
+        snprintf(path, room, "%s%s%s", folder, n && folder[n - 1] != '/' ? "/" : "", name);
+        f = new_file(path, WINDOW);
+        free(path);
+    }
+    if (!f)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    f->fd = file_beneath(folder, name);
+    if (f->fd < 0 && (errno == EXDEV || errno == ELOOP))
+        rc = err_set(e, ERR_IO, "cannot open '%s': it leads out of the folder '%s'", f->name, n ? folder : ".");
+    else
+        rc = look_at_fd(f, e);
+    if (rc == 0 && !f->seekable)
+        rc = err_set(e, ERR_IO, "cannot read '%s': it is no regular file", f->name);
+    return opened(out, f, rc, e);
+}
+
+int file_open_stream(struct file_in **out, const char *name, uint64_t size,
+                     ssize_t (*read)(void *arg, void *p, size_t n, struct err *e), void *arg, struct err *e)
+{
+    struct file_in *f = new_file(name, size < WINDOW ? (size_t)size + 1 : WINDOW); /* one byte more shows the end */
+
+    *out = NULL;
+    if (!f)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    f->size = size;
+    f->read = read;
+    f->arg = arg;
+    return opened(out, f, 0, e);
+}
+
 int file_open_mem(struct file_in **out, const char *name, struct span bytes, struct err *e)
 {
     struct file_in *f = new_file(name, 0);
-    int rc;
 
     *out = NULL;
     if (!f)
@@ -445,13 +489,7 @@ int file_open_mem(struct file_in **out, const char *name, struct span bytes, str
     f->n = bytes.n;
     f->size = bytes.n;
     f->eof = true;
-    rc = sniff(f, e);
-    if (rc < 0) {
-        file_close(f);
-        return rc;
-    }
-    *out = f;
-    return 0;
+    return opened(out, f, 0, e);
 }
 
 void file_set_threads(struct file_in *f, int n)

@@ -18,7 +18,9 @@ enum file_state {
 
 struct file_in {
     char *name;
-    int fd; /* -1: in memory */
+    int fd; /* -1: in memory, or a stream: */
+    ssize_t (*read)(void *arg, void *p, size_t n, struct err *e);
+    void *arg;
     bool seekable, first_done, ended, whole;
     enum file_codec codec;
     enum file_state state;
@@ -56,6 +58,10 @@ static inline uint32_t file_in_load32(const uint8_t *p)
  * window at one, of which 8 bytes are there: passes over it, or takes its bytes to `to` unless that is NULL. */
 bool file_skippable_at(const uint8_t *p, size_t n);
 int file_in_skippable(struct file_in *f, uint8_t *to, const char *codec);
+
+/* A descriptor of a file in folder ("": the working one) or below; -1 with errno, EXDEV or ELOOP when a link or ".."
+ * leaves it. */
+int file_beneath(const char *folder, const char *name);
 
 /* Whether a zstd frame, skippable or not, begins at p, which has n bytes. */
 bool file_zstd_at(const uint8_t *p, size_t n);

@@ -2,6 +2,7 @@
  * name at commit. */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <libdeflate.h>
@@ -22,11 +25,22 @@ enum {
     GZIP_MEMBER = 1 << 20,   /* gzip output is members of this many bytes: each can be */
     GZIP_LEVEL = 6,          /*   compressed and read in one libdeflate call */
     ZSTD_LEVEL = 3,
-    OPEN_TRIES = 100
+    OPEN_TRIES = 100,
+    OTHER_TRIES = 6,   /* looks at a name that another process seems to be writing */
+    WORD = 12,         /* random characters in a temporary name */
+    LIVE_MAX = 256,    /* temporary files that a signal removes */
+    MAX_LINKS = 40     /* one after another, as in Linux */
+};
+
+/* A temporary file that a signal is to remove. */
+struct live {
+    pid_t pid; /* whose it is: a child has the list as well */
+    char path[];
 };
 
 struct file_out {
     char *name, *final, *temp; /* temp NULL: written in place (a pipe, a device) */
+    struct live *live;         /* NULL: temp stays when a signal ends the program */
     int fd;
     enum file_codec codec;
     int failed; /* the code of the first failure */
@@ -40,10 +54,19 @@ struct file_out {
     ZSTD_CCtx *zstd;
 };
 
+static bool stdout_in_line; /* what was last written to standard output did not end a line */
+
+bool file_stdout_in_line(void)
+{
+    return __atomic_load_n(&stdout_in_line, __ATOMIC_RELAXED);
+}
+
 static int failed_sys(struct file_out *f, struct err *e, const char *what)
 {
-    f->failed = err_sys(e, ERR_IO, "cannot %s '%s'", what, f->name);
-    return f->failed = ERR_IO;
+    int code = errno == EPIPE && f->fd == STDOUT_FILENO ? ERR_CLOSED : ERR_IO;
+
+    err_sys(e, code, "cannot %s '%s'", what, f->name);
+    return f->failed = code;
 }
 
 static int put(struct file_out *f, const char *p, size_t n, struct err *e)
@@ -54,6 +77,8 @@ static int put(struct file_out *f, const char *p, size_t n, struct err *e)
             continue;
         if (k < 0)
             return failed_sys(f, e, "write");
+        if (k && f->fd == STDOUT_FILENO)
+            __atomic_store_n(&stdout_in_line, p[k - 1] != '\n', __ATOMIC_RELAXED);
         p += k;
         n -= (size_t)k;
     }
@@ -128,9 +153,25 @@ static bool ends_with(const char *s, const char *end)
     return n > k && strcmp(s + n - k, end) == 0;
 }
 
+int file_check_suffix(const char *path, struct err *e)
+{
+    static const char *const others[] = {".xz", ".lzma", ".bz2", ".lz4", ".lz", ".lzo", ".br", ".sz", ".Z", ".zip", ".7z", ".rar",
+                                         ".tgz", ".tar", ".gzip", ".zstd"};
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (ends_with(path, others[i]))
+            return err_set(e, ERR_ARG, "'%s': %s cannot be written, .gz and .zst can", path, others[i]);
+    return 0;
+}
+
+/* level -1: as it comes. */
 static int set_codec(struct file_out *f, int level, struct err *e)
 {
-    f->codec = ends_with(f->name, ".gz") ? FILE_GZIP : ends_with(f->name, ".zst") ? FILE_ZSTD : FILE_PLAIN;
+    TRY(file_check_suffix(f->name, e));
+    f->codec = level < 0                     ? FILE_PLAIN
+               : ends_with(f->name, ".gz")  ? FILE_GZIP
+               : ends_with(f->name, ".zst") ? FILE_ZSTD
+                                            : FILE_PLAIN;
     f->cap = f->codec == FILE_GZIP ? GZIP_MEMBER : CHUNK;
     f->buf = malloc(f->cap);
     if (f->codec == FILE_GZIP) {
@@ -151,13 +192,289 @@ static int set_codec(struct file_out *f, int level, struct err *e)
     return 0;
 }
 
-/* DIR/.BASE.part: always the same, so that a rerun replaces what a killed run left. */
-static int temp_name(struct file_out *f)
-{
-    const char *slash = strrchr(f->final, '/');
-    int dir = slash ? (int)(slash + 1 - f->final) : 0;
+/* ---- temporary files that a signal removes ---- */
 
-    return asprintf(&f->temp, "%.*s.%s.part", dir, f->final, f->final + dir) < 0 ? ERR_NOMEM : 0;
+static struct live *live[LIVE_MAX];
+
+/* From now on file_drop_unfinished removes f->temp.  Without memory or room it does not. */
+static void live_add(struct file_out *f)
+{
+    size_t n = strlen(f->temp) + 1;
+    struct live *l = malloc(sizeof *l + n);
+
+    if (!l)
+        return;
+    l->pid = getpid();
+    memcpy(l->path, f->temp, n);
+    for (int i = 0; i < LIVE_MAX; i++) {
+        struct live *none = NULL;
+        if (__atomic_compare_exchange_n(&live[i], &none, l, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+            f->live = l;
+            return;
+        }
+    }
+    free(l);
+}
+
+/* Whoever takes an entry out of the list owns it: so a handler never reads what another thread frees. */
+static void live_drop(struct file_out *f)
+{
+    for (int i = 0; i < LIVE_MAX && f->live; i++) {
+        struct live *l = f->live;
+        if (__atomic_compare_exchange_n(&live[i], &l, NULL, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+            free(f->live);
+            break;
+        }
+    }
+    f->live = NULL;
+}
+
+void file_drop_unfinished(void)
+{
+    for (int i = 0; i < LIVE_MAX; i++) {
+        struct live *l = __atomic_exchange_n(&live[i], NULL, __ATOMIC_SEQ_CST);
+        if (l && l->pid == getpid())
+            unlink(l->path);
+    }
+}
+
+/* ---- names ---- */
+
+/* Where the last part of a path begins. */
+static size_t base_at(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash + 1 - path) : 0;
+}
+
+/* NAME, which stands in path's folder, as a path that a working folder does not change. */
+static char *beside(const char *path, const char *name)
+{
+    size_t dir = base_at(path);
+    char *folder = dir ? strndup(path, dir) : strdup("."), *whole = folder ? realpath(folder, NULL) : NULL, *out = NULL;
+
+    if (whole && asprintf(&out, "%s/%s", whole[1] ? whole : "", name) < 0)
+        out = NULL;
+    free(folder);
+    free(whole);
+    return out;
+}
+
+char *file_resolve(const char *path)
+{
+    char *at = strdup(path), link[PATH_MAX];
+
+    for (int i = 0; at && i < MAX_LINKS; i++) {
+        char *whole = realpath(at, NULL), *next = NULL;
+        ssize_t n;
+
+        if (whole || errno != ENOENT) {
+            free(at);
+            return whole;
+        }
+        n = readlink(at, link, sizeof link - 1);
+        if (n < 0) { /* nothing is there yet */
+            next = at[base_at(at)] ? beside(at, at + base_at(at)) : NULL;
+            free(at);
+            return next;
+        }
+        link[n] = '\0';
+        if (link[0] == '/')
+            next = strdup(link);
+        else if (asprintf(&next, "%.*s%s", (int)base_at(at), at, link) < 0)
+            next = NULL;
+        free(at);
+        at = next;
+    }
+    free(at);
+    errno = at ? ELOOP : ENOMEM;
+    return NULL;
+}
+
+/* How much of the last part of a name a temporary one has: names end at 255 bytes. */
+static int base_length(const char *base)
+{
+    size_t n = strlen(base), most = NAME_MAX - sizeof "...part" - WORD;
+    return (int)(n < most ? n : most);
+}
+
+/* DIR/.NAME.part, or with a word between NAME and part. */
+static int temp_name(struct file_out *f, const char *word)
+{
+    size_t dir = base_at(f->final);
+
+    free(f->temp);
+    f->temp = NULL;
+    if (asprintf(&f->temp, "%.*s.%.*s%s%s.part", (int)dir, f->final, base_length(f->final + dir), f->final + dir,
+                 word ? "." : "", word ? word : "") < 0) {
+        f->temp = NULL;
+        return ERR_NOMEM;
+    }
+    return 0;
+}
+
+static bool is_word(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!((s[i] >= '0' && s[i] <= '9') || (s[i] >= 'A' && s[i] <= 'Z') || (s[i] >= 'a' && s[i] <= 'z')))
+            return false;
+    return n == WORD;
+}
+
+static void random_word(char word[WORD + 1])
+{
+    static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    unsigned char r[WORD] = {0};
+
+    if (getrandom(r, sizeof r, 0) < 0) /* then O_EXCL alone keeps names apart */
+        memset(r, getpid() & 0xff, sizeof r);
+    for (int i = 0; i < WORD; i++)
+        word[i] = letters[r[i] % (sizeof letters - 1)];
+    word[WORD] = '\0';
+}
+
+/* ---- opening ---- */
+
+static void close_temp(struct file_out *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+}
+
+static void drop_temp(struct file_out *f)
+{
+    unlink(f->temp);
+    live_drop(f);
+    close_temp(f);
+}
+
+/* The file that is replaced gives its owner, where that can be, and its mode. */
+static int keep_mode(struct file_out *f, const struct stat *old, struct err *e)
+{
+    mode_t mode = 0777;
+    struct stat st;
+
+    if (!old)
+        return 0;
+    if (fstat(f->fd, &st) < 0)
+        return failed_sys(f, e, "create");
+    if ((st.st_uid == old->st_uid && st.st_gid == old->st_gid) || fchown(f->fd, old->st_uid, old->st_gid) == 0)
+        mode = 07777;
+    if (fchmod(f->fd, old->st_mode & mode) < 0 && errno != EPERM && errno != ENOTSUP)
+        return failed_sys(f, e, "create");
+    return 0;
+}
+
+/* Takes the lock by which others see that somebody writes.  1; 0: another has it.  File systems without locks go without. */
+static int lock(int fd)
+{
+    return flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK ? 0 : 1;
+}
+
+/* Whether the name still is that of the open file. */
+static bool is_named(int fd, const char *name)
+{
+    struct stat a, b;
+
+    return fstat(fd, &a) == 0 && lstat(name, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
+/* A new file under a name that nobody can guess. */
+static int open_new(struct file_out *f, const struct stat *old, struct err *e)
+{
+    char word[WORD + 1];
+
+    for (int i = 0; i < OPEN_TRIES; i++) {
+        random_word(word);
+        if (temp_name(f, word) < 0)
+            return err_set(e, ERR_NOMEM, "out of memory");
+        live_add(f); /* before it is there: a signal in between must find it */
+        f->fd = open(f->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, old ? 0600 : 0666);
+        if (f->fd < 0 && errno != EEXIST) {
+            int rc = failed_sys(f, e, "create");
+            live_drop(f);
+            return rc;
+        }
+        /* One who looks for what killed runs left may have locked or removed it just now. */
+        if (f->fd >= 0 && lock(f->fd) && is_named(f->fd, f->temp)) {
+            int rc = keep_mode(f, old, e);
+            if (rc < 0)
+                drop_temp(f);
+            return rc;
+        }
+        if (f->fd >= 0)
+            unlink(f->temp);
+        live_drop(f);
+        close_temp(f);
+    }
+    return err_set(e, ERR_IO, "cannot create '%s': others keep removing it", f->name);
+}
+
+/* Looks at one name in the folder.  1: a process is writing it; 0: none is, and what a killed one left is removed unless
+ * it is under the name from which a run goes on. */
+static int look_at(int folder, const char *name, bool fixed)
+{
+    int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), writes = 0;
+    struct stat st;
+
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            if (!fixed)
+                unlinkat(folder, name, 0);
+        } else {
+            writes = errno == EWOULDBLOCK;
+        }
+    }
+    close(fd);
+    return writes;
+}
+
+/* Whether another process writes the same name. */
+static bool others_write(const struct file_out *f)
+{
+    size_t dir = base_at(f->final), mine = base_at(f->temp), n = (size_t)base_length(f->final + dir), size;
+    char *folder = strndup(f->final, dir);
+    DIR *d = folder ? opendir(folder) : NULL;
+    bool writes = false;
+    struct dirent *x;
+
+    while (d && !writes && (x = readdir(d))) {
+        const char *s = x->d_name;
+
+        if (s[0] != '.' || strncmp(s + 1, f->final + dir, n) != 0 || strcmp(s, f->temp + mine) == 0)
+            continue;
+        s += 1 + n;
+        size = strlen(s);
+        if (strcmp(s, ".part") == 0)
+            writes = look_at(dirfd(d), x->d_name, true);
+        else if (size == WORD + sizeof "..part" - 1 && s[0] == '.' && is_word(s + 1, WORD) && strcmp(s + 1 + WORD, ".part") == 0)
+            writes = look_at(dirfd(d), x->d_name, false);
+    }
+    if (d)
+        closedir(d);
+    free(folder);
+    return writes;
+}
+
+/* Of two that begin at once each may see the other: both step back, and come again at different times. */
+static int open_temp(struct file_out *f, const struct stat *old, struct err *e)
+{
+    for (int i = 0; i < OTHER_TRIES; i++) {
+        unsigned char ms = 0;
+        struct timespec t = {0, 0};
+
+        TRY(open_new(f, old, e));
+        if (!others_write(f))
+            return 0;
+        drop_temp(f);
+        if (getrandom(&ms, 1, 0) == 1)
+            t.tv_nsec = (1 + ms % 16) * 1000000L;
+        nanosleep(&t, NULL);
+    }
+    return err_set(e, ERR_IO, "cannot create '%s': another process is writing it", f->name);
 }
 
 static int keep_bytes(struct file_out *f, uint64_t size, uint64_t keep, struct err *e)
@@ -171,34 +488,80 @@ static int keep_bytes(struct file_out *f, uint64_t size, uint64_t keep, struct e
     return 0;
 }
 
-/* Opens and locks the temporary file: two writers of one name would mix their bytes.
- * File systems without locks go without. */
-static int open_temp(struct file_out *f, uint64_t keep, struct err *e)
+/* Whether a file that was there under a name that anybody can guess may be gone on with: it must be a plain file, under
+ * this name alone, of our own or of the folder's owner. */
+static bool is_ours(const struct file_out *f, const struct stat *st)
 {
-    for (int i = 0; i < OPEN_TRIES; i++) {
-        struct stat a, b;
+    struct stat folder = {.st_uid = geteuid()};
+    char *dir = strndup(f->temp, base_at(f->temp));
 
-        f->fd = open(f->temp, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (f->fd < 0)
-            return failed_sys(f, e, "create");
-        if (flock(f->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-            close(f->fd);
-            f->fd = -1;
-            return err_set(e, ERR_IO, "cannot create '%s': another process is writing it", f->name);
+    if (dir)
+        (void)stat(dir, &folder);
+    free(dir);
+    return S_ISREG(st->st_mode) && st->st_nlink == 1 && (st->st_uid == geteuid() || st->st_uid == folder.st_uid);
+}
+
+/* The temporary file under the name that a later run finds, with its first keep bytes, locked. */
+static int open_fixed(struct file_out *f, const struct stat *old, uint64_t keep, struct err *e)
+{
+    if (temp_name(f, NULL) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int i = 0; i < OPEN_TRIES; i++) {
+        struct stat st;
+        bool made;
+
+        f->fd = open(f->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, old ? 0600 : 0666);
+        made = f->fd >= 0;
+        if (!made && errno == EEXIST)
+            f->fd = open(f->temp, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (f->fd < 0 && errno == ENOENT) /* it has just got its name */
+            continue;
+        if (f->fd < 0 || fstat(f->fd, &st) < 0) {
+            f->failed = err_sys(e, ERR_IO, "cannot open '%s'", f->temp);
+            return ERR_IO;
         }
-        /* The one who had it may have renamed it since we opened it. */
-        if (fstat(f->fd, &a) == 0 && stat(f->temp, &b) == 0 && a.st_ino == b.st_ino &&
-            a.st_dev == b.st_dev)
-            return keep_bytes(f, (uint64_t)a.st_size, keep, e);
-        close(f->fd);
-        f->fd = -1;
+        if (!made && !is_ours(f, &st))
+            return err_set(e, ERR_IO, "cannot write '%s': it is no file of our own", f->temp);
+        if (!lock(f->fd))
+            return err_set(e, ERR_IO, "cannot create '%s': another process is writing it", f->name);
+        if (is_named(f->fd, f->temp)) {
+            if (keep == 0)
+                live_add(f);
+            TRY(keep_mode(f, old, e));
+            return keep_bytes(f, fstat(f->fd, &st) == 0 ? (uint64_t)st.st_size : 0, keep, e);
+        }
+        close_temp(f);
     }
     return err_set(e, ERR_IO, "cannot create '%s': others keep replacing it", f->name);
 }
 
-static int open_out(struct file_out *f, const char *path, uint64_t keep, struct err *e)
+/* Standard output or standard error, if that is the very file (or socket, which no name opens); else -1. */
+static int standard_fd(const struct stat *st)
 {
-    struct stat st;
+    struct stat s;
+
+    if (S_ISREG(st->st_mode) || S_ISSOCK(st->st_mode))
+        for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+            if (fstat(fd, &s) == 0 && s.st_ino == st->st_ino && s.st_dev == st->st_dev)
+                return fd;
+    return -1;
+}
+
+/* What is there and is no regular file is written as it is, by whatever links it is named. */
+static int open_in_place(struct file_out *f, const char *path, const struct stat *st, struct err *e)
+{
+    if (S_ISDIR(st->st_mode))
+        return err_set(e, ERR_IO, "cannot create '%s': it is a directory", f->name);
+    f->fd = standard_fd(st);
+    if (f->fd < 0)
+        f->fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    return f->fd < 0 ? failed_sys(f, e, "open") : 0;
+}
+
+/* kept: under the name that a later run finds. */
+static int open_out(struct file_out *f, const char *path, bool kept, uint64_t keep, struct err *e)
+{
+    struct stat st, *old = &st;
 
     if (strcmp(path, "-") == 0) {
         f->fd = STDOUT_FILENO;
@@ -206,26 +569,26 @@ static int open_out(struct file_out *f, const char *path, uint64_t keep, struct 
     }
     if (!*path)
         return err_set(e, ERR_IO, "cannot create a file without a name");
-    f->final = realpath(path, NULL); /* a link stays, what it points to is replaced */
-    if (f->final && stat(f->final, &st) == 0 && S_ISDIR(st.st_mode))
-        return err_set(e, ERR_IO, "cannot create '%s': it is a directory", f->name);
-    if (f->final && stat(f->final, &st) == 0 && !S_ISREG(st.st_mode)) {
-        f->fd = open(path, O_WRONLY | O_CLOEXEC);
-        return f->fd < 0 ? failed_sys(f, e, "open") : 0;
-    }
-    if (!f->final && errno != ENOENT)
+    if (stat(path, &st) < 0) {
+        if (errno != ENOENT)
+            return failed_sys(f, e, "create");
+        old = NULL;
+    } else if (!S_ISREG(st.st_mode) || standard_fd(&st) >= 0) {
+        return open_in_place(f, path, &st, e);
+    } else if (eaccess(path, W_OK) < 0) {
         return failed_sys(f, e, "create");
+    }
+    f->final = file_resolve(path); /* a link stays, what it points to is replaced */
     if (!f->final)
-        f->final = strdup(path);
-    if (!f->final || temp_name(f) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    return open_temp(f, keep, e);
+        return failed_sys(f, e, "create");
+    return kept ? open_fixed(f, old, keep, e) : open_temp(f, old, e);
 }
 
 static void release(struct file_out *f)
 {
-    if (f->fd > STDOUT_FILENO)
+    if (f->fd > STDERR_FILENO)
         close(f->fd);
+    live_drop(f);
     libdeflate_free_compressor(f->deflate);
     ZSTD_freeCCtx(f->zstd);
     free(f->packed);
@@ -236,7 +599,7 @@ static void release(struct file_out *f)
     free(f);
 }
 
-static int create(struct file_out **out, const char *path, int level, uint64_t keep, struct err *e)
+static int create(struct file_out **out, const char *path, int level, bool kept, uint64_t keep, struct err *e)
 {
     struct file_out *f = calloc(1, sizeof *f);
     int rc;
@@ -248,7 +611,7 @@ static int create(struct file_out **out, const char *path, int level, uint64_t k
     f->name = strdup(strcmp(path, "-") == 0 ? "standard output" : path);
     rc = f->name ? set_codec(f, level, e) : err_set(e, ERR_NOMEM, "out of memory");
     if (rc == 0)
-        rc = open_out(f, path, keep, e);
+        rc = open_out(f, path, kept, keep, e);
     if (rc < 0) {
         release(f);
         return rc;
@@ -259,12 +622,75 @@ static int create(struct file_out **out, const char *path, int level, uint64_t k
 
 int file_create(struct file_out **out, const char *path, int level, struct err *e)
 {
-    return create(out, path, level, 0, e);
+    return create(out, path, level, false, 0, e);
+}
+
+int file_create_stored(struct file_out **out, const char *path, struct err *e)
+{
+    return create(out, path, -1, false, 0, e);
+}
+
+int file_put_file(struct file_out *f, const char *from, struct err *e)
+{
+    int in = open(from, O_RDONLY | O_CLOEXEC), rc = 0;
+    ssize_t n = 0;
+
+    if (in < 0)
+        return err_sys(e, ERR_IO, "cannot open '%s'", from);
+    if (f->n)
+        rc = flush(f, e);
+    while (rc == 0 && f->temp && (n = copy_file_range(in, NULL, f->fd, NULL, 1 << 30, 0)) > 0)
+        f->told += (uint64_t)n;
+    while (rc == 0 && (n = read(in, f->buf, f->cap)) != 0) { /* what the kernel does not copy: to another file system, a pipe */
+        if (n < 0 && errno == EINTR)
+            continue;
+        rc = n < 0 ? err_sys(e, ERR_IO, "cannot read '%s'", from) : put(f, f->buf, (size_t)n, e);
+        f->told += n > 0 ? (uint64_t)n : 0;
+    }
+    close(in);
+    return rc;
+}
+
+/* Gives f->final, which old (or nothing) is, the file `from` by way of a temporary name.  1; 0: no such link can be made. */
+static int publish_link(struct file_out *f, const char *from, const struct stat *old, struct err *e)
+{
+    char word[WORD + 1];
+    int rc = 1;
+
+    random_word(word);
+    if (temp_name(f, word) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    if (others_write(f))
+        return err_set(e, ERR_IO, "cannot create '%s': another process is writing it", f->name);
+    live_add(f);
+    if (linkat(AT_FDCWD, from, AT_FDCWD, f->temp, 0) < 0)
+        rc = 0;
+    else if ((old && chmod(f->temp, old->st_mode & 0777) < 0 && errno != EPERM) || rename(f->temp, f->final) < 0)
+        rc = failed_sys(f, e, "create");
+    unlink(f->temp); /* there still when both names were the same file already */
+    live_drop(f);
+    return rc == 1 && file_sync_parent(f->final, e) < 0 ? ERR_IO : rc;
+}
+
+int file_publish_link(const char *from, const char *path, struct err *e)
+{
+    struct file_out f = {.fd = -1, .final = file_resolve(path)};
+    union { const char *in; char *out; } name = {path};
+    struct stat st;
+    bool there = stat(path, &st) == 0;
+    int rc = 0;
+
+    f.name = name.out;
+    if (f.final && !(there && (!S_ISREG(st.st_mode) || standard_fd(&st) >= 0 || eaccess(path, W_OK) < 0)))
+        rc = publish_link(&f, from, there ? &st : NULL, e);
+    free(f.temp);
+    free(f.final);
+    return rc;
 }
 
 int file_resume(struct file_out **out, const char *path, uint64_t size, struct err *e)
 {
-    TRY(create(out, path, 0, size, e));
+    TRY(create(out, path, 0, true, size, e));
     if ((*out)->temp && (*out)->codec == FILE_PLAIN)
         return 0;
     release(*out);
@@ -309,6 +735,7 @@ int file_sync(struct file_out *f, struct err *e)
         return err_set(e, f->failed, "cannot write '%s': an earlier write failed", f->name);
     if (f->n)
         TRY(flush(f, e));
+    live_drop(f); /* from here on a run can go on with it */
     return fdatasync(f->fd) < 0 && errno != EINVAL ? failed_sys(f, e, "write") : 0;
 }
 
@@ -358,7 +785,7 @@ static int publish(struct file_out *f, struct err *e)
 {
     int fd = f->fd;
 
-    if (fd == STDOUT_FILENO)
+    if (fd <= STDERR_FILENO)
         return 0;
     if (f->temp && rename(f->temp, f->final) < 0)
         return failed_sys(f, e, "create");

@@ -1,6 +1,7 @@
 /* Reading JSON: the grammar over the tokens that simdjson finds. */
 #include "base/json.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -468,4 +469,22 @@ int json_unescape(struct span raw, struct buf *out, struct err *e)
     *o = '\0';
     out->n = (size_t)(o - out->p);
     return 0;
+}
+
+int json_lacks_text(const struct json_field *f, int n, const char *key, const char *hint, struct err *e)
+{
+    char others[160] = "";
+    int named = 0;
+
+    for (int i = 0; i < n && named < 4; i++) {
+        size_t at = strlen(others);
+        if (span_is(f[i].key, "messages") && f[i].type == JSON_ARRAY)
+            return err_set(e, ERR_FORMAT, "no \"%s\" in the document but \"messages\", a chat: join its turns into one "
+                           "\"%s\" first%s", key, key, hint);
+        if (f[i].type != JSON_STRING || f[i].key.n > 32 || span_is(f[i].key, "id") || span_is(f[i].key, "url"))
+            continue;
+        snprintf(others + at, sizeof others - at, "%s\"%.*s\"", named ? ", " : " but ", (int)f[i].key.n, f[i].key.p);
+        named++;
+    }
+    return err_set(e, ERR_FORMAT, "no \"%s\" in the document%s%s", key, others, named ? hint : "");
 }

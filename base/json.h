@@ -49,6 +49,10 @@ int json_unescape(struct span raw, struct buf *out, struct err *e);
  * ones or deeper levels than most; then those functions say what it is. */
 bool json_read_texts(struct span line, const char *const *keys, int n, char *dst, struct span *texts);
 
+/* ERR_FORMAT of an object of n fields that has nothing under key: says so, names the strings that it has, and ends with hint
+ * ("; --json-key names another").  A chat ("messages") is called one. */
+int json_lacks_text(const struct json_field *f, int n, const char *key, const char *hint, struct err *e);
+
 /* ---- writing: append to b; errors of buf_put ---- */
 
 /* "..." with the least escaping: quote, backslash, controls below 0x20 (\n \t \r \b

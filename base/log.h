@@ -1,5 +1,7 @@
 /* base/log.h -- messages and progress on standard error, a whole line at a time.
  *
+ * Each is one write(2), so lines of tools that share standard error do not mix.  Names and data from outside may stand in
+ * messages: what could steer a terminal is escaped (\n, \t, \xHH).
  * Errors that end the tool go through tool_fail(); this is for what happens on the
  * way: records skipped, files finished.  Safe from any thread.
  */
@@ -18,6 +20,9 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
  * tool_begin; the default is no prefix and LOG_WARN. */
 void log_init(const char *prefix, enum log_level level);
 void log_msg(enum log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* An error, whatever the level, and text of our own that goes out with it (lines, each with its newline; may be NULL). */
+void log_error_and(const char *after, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* A bad record that is skipped: its file and the byte where it begins (file NULL: it has none), and what is wrong.  Of a run

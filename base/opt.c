@@ -166,7 +166,7 @@ static int parse_long(const struct opt *opts, int argc, char **argv, int *i, str
         return err_set(e, ERR_ARG, "unknown option '--%.*s'%s", (int)n, a,
                        opt_near(opts, (struct span){a, n}, "--", meant, sizeof meant));
     if (o->type == OPT_TYPE_FLAG)
-        return val ? err_set(e, ERR_ARG, "--%s takes no value", o->name) : store(o, "true", e);
+        return val ? err_set(e, ERR_ARG, "--%s takes no value: --no-%s turns it off", o->name, o->name) : store(o, "true", e);
     if (!val && ++*i >= argc)
         return err_set(e, ERR_ARG, "--%s needs a value", o->name);
     return store(o, val ? val : argv[*i], e);
@@ -259,8 +259,7 @@ const char *opt_text(const struct opt *o, char *buf, size_t size)
     }
 }
 
-/* What goes in brackets behind the help: nothing for a flag that is off. */
-/* One line: newlines and tabs as in C. */
+/* What goes in brackets after the help, on one line (newlines and tabs as in C): nothing for a flag that is off. */
 static const char *default_text(const struct opt *o, char *buf, size_t size)
 {
     char whole[256];
@@ -278,6 +277,12 @@ static const char *default_text(const struct opt *o, char *buf, size_t size)
     return buf;
 }
 
+/* What stands between the dashes and the name: most flags can be turned off (by another's name: some begin with no-). */
+static const char *switch_off(const struct opt *o)
+{
+    return o->type == OPT_TYPE_FLAG && !o->min && strncmp(o->name, "no-", 3) != 0 ? "[no-]" : "";
+}
+
 void opt_help(const struct opt *opts, FILE *out)
 {
     char left[128], val[256];
@@ -290,8 +295,8 @@ void opt_help(const struct opt *opts, FILE *out)
             continue;
         }
         const char *def = default_text(o, val, sizeof val);
-        snprintf(left, sizeof left, "%c%c%c --%s%s%s", o->letter ? '-' : ' ',
-                 o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name,
+        snprintf(left, sizeof left, "%c%c%c --%s%s%s%s", o->letter ? '-' : ' ',
+                 o->letter ? o->letter : ' ', o->letter ? ',' : ' ', switch_off(o), o->name,
                  o->arg ? " " : "", o->arg ? o->arg : "");
         fprintf(out, "  %-30s", left);
         if (strlen(left) > 30)
@@ -328,6 +333,7 @@ void opt_man(const struct opt *opts, FILE *out)
         if (o->letter)
             fprintf(out, "\\-%c, ", o->letter);
         fputs("\\-\\-", out);
+        man_escape(switch_off(o), out);
         man_escape(o->name, out);
         if (o->arg) {
             fputs(" \\fI", out);

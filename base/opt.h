@@ -34,6 +34,7 @@ enum opt_type {
 enum opt_names {
     OPT_NAMES_NOTHING,
     OPT_NAMES_INPUT,      /* a file that is read */
+    OPT_NAMES_TREE,       /* the same, or a folder with all that is in it */
     OPT_NAMES_TAGGED,     /* the same, perhaps with a word and a colon in front */
     OPT_NAMES_PREFIX,     /* an indexed dataset that is read: NAME.bin and NAME.idx */
     OPT_NAMES_OUTPUT,     /* a file that is written */
@@ -70,6 +71,8 @@ struct opt {
 
 #define OPT_HEAD(h)                          {OPT_TYPE_HEAD, 0, "", 0, h, 0, 0, 0, 0, 0, 0, OPT_NAMES_NOTHING}
 #define OPT_FLAG(l, n, v, h)                 {OPT_TYPE_FLAG, l, n, 0, h, v, 0, 0, 0, 0, 0, OPT_NAMES_NOTHING}
+/* A flag that asks for something else than the tool's work: nobody turns it off. */
+#define OPT_ASK(l, n, v, h)                  {OPT_TYPE_FLAG, l, n, 0, h, v, 1, 0, 0, 0, 0, OPT_NAMES_NOTHING}
 #define OPT_STR(l, n, v, a, h)               OPT_FILE(l, n, v, a, h, OPT_NAMES_NOTHING)
 #define OPT_INT(l, n, v, lo, hi, h)          {OPT_TYPE_INT, l, n, "N", h, v, lo, hi, 0, 0, 0, OPT_NAMES_NOTHING}
 #define OPT_SIZE(l, n, v, lo, hi, h)         {OPT_TYPE_SIZE, l, n, "SIZE", h, v, lo, hi, 0, 0, 0, OPT_NAMES_NOTHING}

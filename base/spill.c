@@ -10,15 +10,18 @@
 
 #include "base/file.h"
 
+const char *spill_folder(const char *dir)
+{
+    if (!dir)
+        dir = getenv("TMPDIR");
+    return dir && *dir ? dir : "/tmp";
+}
+
 static int make_file(const char *dir, struct err *e)
 {
     char name[4096];
 
-    if (!dir)
-        dir = getenv("TMPDIR");
-    if (!dir || !*dir)
-        dir = "/tmp";
-    snprintf(name, sizeof name, "%s/quern-spill", dir);
+    snprintf(name, sizeof name, "%s/quern-spill", spill_folder(dir));
     return file_nameless(name, e);
 }
 

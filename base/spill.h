@@ -17,6 +17,8 @@ struct spill {
     uint64_t size;
 };
 
+/* The folder of a temporary file: dir, or if that is NULL $TMPDIR or /tmp. */
+const char *spill_folder(const char *dir);
 /* Makes the file in dir (NULL: $TMPDIR or /tmp); writes go through cap bytes of memory.
  * Close it in any case. */
 int spill_open(struct spill *s, const char *dir, size_t cap, struct err *e);

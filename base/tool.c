@@ -1,11 +1,17 @@
 #include "base/tool.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/failure.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/limits.h"
 #include "base/progress.h"
@@ -13,6 +19,15 @@
 
 /* "quern-filter" and "quern filter"; of quern itself both are "quern". */
 static char program[64], command[64];
+
+/* What a tool does for the process that it is. */
+static struct {
+    struct run_files files;
+    const char **documents; /* where JSON lines go: the value of that option */
+    char signal_line[256];  /* what ends the pipe when a signal ends us */
+    size_t signal_n;
+    bool quiet_pipe;        /* a closed pipe at standard output is to end us as it ends other programs */
+} run;
 
 static void print_lines(const char *text, const char *indent, FILE *out)
 {
@@ -118,6 +133,118 @@ static void print_completion(const struct tool *t, const struct opt *opts)
     opt_completion(opts, stdout);
 }
 
+/* ---- the process ---- */
+
+/* No file that is opened later may become standard input, output or error.  One that was closed is open the other way
+ * round, so that reading or writing it fails: as a folder for what would be written, which no name can lead to either. */
+static void open_standard(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)!(fd == STDIN_FILENO ? open("/dev/null", O_WRONLY) : open("/", O_RDONLY | O_DIRECTORY));
+}
+
+/* Ends the program as the signal would have without us. */
+static void end_by(int sig)
+{
+    struct sigaction sa = {.sa_handler = SIG_DFL};
+    sigset_t set;
+
+    sigaction(sig, &sa, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, sig);
+    raise(sig);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* Whether the documents go to standard output.  Async-signal-safe. */
+static bool prints_documents(void)
+{
+    struct stat a, b;
+
+    if (!run.documents)
+        return false;
+    if (!*run.documents || strcmp(*run.documents, "-") == 0)
+        return true;
+    return stat(*run.documents, &a) == 0 && fstat(STDOUT_FILENO, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
+static void on_signal(int sig)
+{
+    file_drop_unfinished();
+    if (prints_documents())
+        failure_end_with((struct span){run.signal_line, run.signal_n}, true);
+    end_by(sig);
+}
+
+/* A closed pipe and a file that gets too large are write errors like any other.  What ends us takes unfinished outputs with
+ * it, unless whoever started us wants the signal to be ignored (nohup). */
+static void set_signals(void)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
+    struct sigaction sa = {.sa_handler = on_signal}, old;
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (sigaction(ends[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(ends[i], &sa, NULL);
+    run.quiet_pipe = sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler == SIG_DFL;
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+static bool has_no_reader(void)
+{
+    struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    return poll(&p, 1, 0) > 0 && (p.revents & POLLERR);
+}
+
+/* Nobody reads standard output any more: without a word, and with the status that a shell knows of other tools (141). */
+static void end_closed(void)
+{
+    if (run.quiet_pipe)
+        end_by(SIGPIPE);
+}
+
+struct run_files *tool_files(void)
+{
+    return &run.files;
+}
+
+/* Where documents go, and the line that ends them when a signal comes. */
+static void find_documents(const struct opt *opts)
+{
+    struct buf b = {0};
+
+    for (; opts->type != OPT_TYPE_END; opts++)
+        if (opts->names == OPT_NAMES_DOCUMENTS)
+            run.documents = opts->value;
+    if (failure_put(&b, program, "a signal ended it") == 0 && b.n <= sizeof run.signal_line) {
+        memcpy(run.signal_line, b.p, b.n);
+        run.signal_n = b.n;
+    }
+    buf_free(&b);
+}
+
+/* All files that operands and options name. */
+static int account(const struct tool *t, const struct opt *opts, int n, char **argv, struct err *e)
+{
+    int first = t->action;
+
+    TRY(run_names_opts(&run.files, opts, "--", e));
+    for (int i = first; i < n; i++)
+        TRY(run_names(&run.files, t->operands, "input", argv[1 + i], e));
+    if (n <= first)
+        TRY(run_names(&run.files, t->operands, "standard input", "-", e));
+    return run_files_check(&run.files, e);
+}
+
+/* Whether the command line asks about the tool. */
+static bool asks(const struct tool *t)
+{
+    return t->help || t->man || t->version || t->completion;
+}
+
 static void name_tool(const struct tool *t)
 {
     snprintf(program, sizeof program, "quern%s%s", t->name[0] ? "-" : "", t->name);
@@ -130,17 +257,21 @@ int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, in
     int n;
 
     name_tool(t);
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error like any other */
+    open_standard();
+    set_signals();
     log_init(program, LOG_INFO);
+    find_documents(opts);
     n = opt_parse(opts, argc, argv, &e);
+    if (n >= 0 && !asks(t) && account(t, opts, n, argv, &e) < 0)
+        n = -1;
     if (n < 0) {
-        *code = e.code == ERR_NOMEM ? tool_fail(t, &e) : tool_usage(t, "%s", e.msg);
+        *code = tool_fail(t, &e);
         opt_lists_free(opts);
         return -1;
     }
     log_init(program, t->quiet ? LOG_ERROR : t->verbose ? LOG_DEBUG : LOG_INFO);
     progress_init(program, (enum progress_form)t->progress);
-    if (!t->help && !t->man && !t->version && !t->completion)
+    if (!asks(t))
         return n;
     if (t->version) {
         printf("%s %s%s%s%s\n", program, QUERN_VERSION, quern_commit[0] ? " (" : "", quern_commit, quern_commit[0] ? ")" : "");
@@ -159,17 +290,27 @@ int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, in
     return -1;
 }
 
+/* Tells the next tool in a pipe of JSON lines that these are not all. */
+static void end_pipe(const struct tool *t, const char *why)
+{
+    if (!t->json_lines && !prints_documents())
+        return;
+    fflush(stdout);
+    failure_end(program, why, file_stdout_in_line());
+}
+
 int tool_usage(const struct tool *t, const char *fmt, ...)
 {
-    char what[640];
+    char what[640], try[sizeof command + 32];
     va_list ap;
 
     name_tool(t); /* a tool may look at its words before tool_begin */
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
-    log_msg(LOG_ERROR, "%s", what);
-    fprintf(stderr, "try '%s --help'\n", command);
+    snprintf(try, sizeof try, "try '%s --help'\n", command);
+    log_error_and(try, "%s", what);
+    end_pipe(t, what);
     return EXIT_USAGE;
 }
 
@@ -179,7 +320,10 @@ int tool_fail(const struct tool *t, const struct err *e)
     log_skipped_end();
     if (e->code == ERR_ARG)
         return tool_usage(t, "%s", e->msg);
+    if (e->code == ERR_CLOSED)
+        end_closed();
     log_msg(LOG_ERROR, "%s", e->msg);
+    end_pipe(t, e->msg);
     return EXIT_FATAL;
 }
 
@@ -190,7 +334,11 @@ int tool_end(const struct tool *t, int code)
     log_skipped_end();
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        log_msg(LOG_ERROR, "cannot write standard output: %s", strerror(errno ? errno : EIO));
+        int why = errno ? errno : EIO;
+
+        if (has_no_reader())
+            end_closed();
+        log_msg(LOG_ERROR, "cannot write standard output: %s", strerror(why));
         return EXIT_FATAL;
     }
     return code;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Decompressing bzip2, one stream and many, beside bzip2, lbzip2 and pbzip2 (Debian's packages)
 # on the same file in turn: MB a second of what comes out, by the clock, median of three.
-# BZ2_TEXT: what is compressed; by default the first of ../shared's prose, eight times over.
+# BZ2_TEXT: what is compressed; by default the first of the prose in $SHARED, eight times over.
 . bench/lib.sh
 prose=$SHARED/data/text/prose/docs-dev.jsonl.zst
 cpus=$(nproc)

@@ -407,8 +407,8 @@ static int open_gpu(void)
 
 int main(int argc, char **argv)
 {
-    const struct jobs jobs = {.n = sizeof all / sizeof *all, .name = name_of, .open = open_gpu, .run = run_one, .dev = &dev,
-                              .limit = LIMIT, .budget = argc > 1 ? atof(argv[1]) : 0};
+    const struct job_set jobs = {.n = sizeof all / sizeof *all, .name = name_of, .open = open_gpu, .run = run_one, .dev = &dev,
+                                 .limit = LIMIT, .budget = argc > 1 ? atof(argv[1]) : 0};
     struct jobs_result r;
     int rc;
 

@@ -3,12 +3,12 @@
 #   name  value  unit  note
 # PEERS=PYTHON  a Python that has the peers (docs/benchmarks.md); without it their lines
 #               say that they were left out.
-# SHARED=DIR    where the data is [../shared].
+# SHARED=DIR    where the data is; what needs it is left out without it.
 set -u
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 PATH=$B/bin:$PATH
-SHARED=${SHARED:-$PWD/../shared}
+SHARED=${SHARED:-}
 PEERS=${PEERS:-}
 export B PATH SHARED PEERS
 cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)

@@ -10,6 +10,7 @@
 static struct tool tool = {
     .name = "classify",
     .usage = "train|score [options] [FILE...]",
+    .operands = OPT_NAMES_INPUT,
     .about = "train fastText classifiers and score documents with them",
     .details =
         "train: learns labels from documents, a JSON line each with the label in a field, or\n"

@@ -7,6 +7,7 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "clean",
         .usage = "[options] [FILE...]",
+        .operands = OPT_NAMES_INPUT,
         .about = "repair and normalise the text of documents",
         .details =
             "Reads documents as JSON lines and writes them with a clean text: mojibake, HTML entities "

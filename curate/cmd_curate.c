@@ -13,10 +13,8 @@ static int show(const struct tool *t, struct plan *p)
     struct stage stage[STAGE_MAX_OPTS];
     struct buf b = {0};
     struct err e;
-    int rc = plan_settle(p, &e);
+    int rc = p->n_stages > STAGE_MAX_OPTS ? err_set(&e, ERR_LIMIT, "more than %d stages", STAGE_MAX_OPTS) : 0;
 
-    if (rc == 0 && p->n_stages > STAGE_MAX_OPTS)
-        rc = err_set(&e, ERR_LIMIT, "more than %d stages", STAGE_MAX_OPTS);
     if (rc == 0)
         rc = plan_open_stages(p, stage, &e);
     if (rc == 0) {
@@ -69,6 +67,7 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "curate",
         .usage = "[options] PLAN [INPUT...]",
+        .operands = OPT_NAMES_TREE,
         .about = "run a whole plan: extract, clean, filter, remove duplicates",
         .details =
             "A plan is a YAML file with the keys input, stages and output: the stages are the commands of a pipe "
@@ -118,6 +117,11 @@ int main(int argc, char **argv)
     plan.work = work ? work : plan.work;
     c.plan = &plan;
     rc = n > 1 ? plan_set_inputs(&plan, argv + 2, n - 1, &e) : 0;
+    if (rc == 0)
+        rc = plan_settle(&plan, &e);
+    run_files_free(tool_files()); /* of operands and options: the plan has them all */
+    if (rc == 0)
+        rc = plan_files(&plan, tool_files(), &e);
     code = rc < 0 ? tool_fail(&t, &e) : check ? show(&t, &plan) : run(&t, &c);
     plan_free(&plan);
     return code;

@@ -7,6 +7,7 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "decontaminate",
         .usage = "--against FILE [options] [FILE...]",
+        .operands = OPT_NAMES_INPUT,
         .about = "keep the questions of evaluation sets out of a corpus",
         .details =
             "Reads documents as JSON lines and drops those that have a question of an evaluation set, or its answer; "

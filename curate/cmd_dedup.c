@@ -7,6 +7,7 @@
 static struct tool tool = {
     .name = "dedup",
     .usage = "exact|fuzzy|lines|substring [options] [FILE...]",
+    .operands = OPT_NAMES_INPUT,
     .about = "drop documents, or strike passages, that are in the collection already",
     .details =
         "Reads documents, a JSON line each, and writes those that stay, in order; of\n"

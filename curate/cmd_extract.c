@@ -54,6 +54,7 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "extract",
         .usage = "[options] [PATH...]",
+        .operands = OPT_NAMES_TREE,
         .about = "turn web archives, HTML, LaTeX and wikis' exports into documents",
         .details =
             "Reads WARC, WET and ARC files, HTML files, LaTeX and MediaWiki's XML exports (such as\n"

@@ -24,6 +24,7 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "filter",
         .usage = "--preset NAME[,NAME...] [options] [FILE...]",
+        .operands = OPT_NAMES_INPUT,
         .about = "drop documents of low quality by rules",
         .details =
             "Reads documents as JSON lines and keeps those that pass every rule of the presets, "

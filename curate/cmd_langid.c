@@ -7,6 +7,7 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "langid",
         .usage = "[options] [FILE...]",
+        .operands = OPT_NAMES_INPUT,
         .about = "find the language of documents, and keep some",
         .details =
             "Adds to each document `lang` (ISO 639: two letters where there are, else three; und if "

@@ -10,6 +10,7 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "mix",
         .usage = "[options] [FILE...]",
+        .operands = OPT_NAMES_INPUT,
         .about = "sample, blend, shuffle, split and shard collections of documents",
         .details =
             "Reads documents as JSON lines and writes their lines, unchanged, in an order that chance gives. The same "
@@ -40,11 +41,12 @@ int main(int argc, char **argv)
     c.inputs = argv + 1;
     c.n_inputs = n;
     c.jobs = tool_jobs(&t);
+    c.files = tool_files();
     code = mix_run(&c, &r, &e) < 0 ? tool_fail(&t, &e) : -1;
     opt_lists_free(opts);
     if (code >= 0)
         return code;
-    log_progress_end();
+    progress_end();
     log_msg(LOG_INFO, "%" PRIu64 " in, %" PRIu64 " out, %" PRIu64 " bad; %.1f MB in %.1f s, %.1f MB by way of the disk",
             r.docs_in, r.docs_out, r.bad, (double)r.bytes_in / 1e6, r.seconds, (double)r.spilled / 1e6);
     return tool_end(&t, r.bad ? EXIT_SOME_BAD : EXIT_FINE);

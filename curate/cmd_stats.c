@@ -3,7 +3,7 @@
 #include "base/tool.h"
 #include "curate/report/corpus_stats.h"
 
-static int write_out(const struct corpus *c, const struct corpus_conf *conf, bool json, const char *output, struct err *e)
+static int write_out(const struct corpus_stats *c, const struct corpus_conf *conf, bool json, const char *output, struct err *e)
 {
     struct buf b = {0};
     int rc = (json ? corpus_put_json : corpus_put_text)(c, conf, &b);
@@ -21,6 +21,7 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "stats",
         .usage = "[options] [FILE...]",
+        .operands = OPT_NAMES_INPUT,
         .about = "numbers of a corpus of documents",
         .details =
             "Counts documents as JSON lines: bytes of UTF-8, characters (code points), words (between white space), "
@@ -30,7 +31,7 @@ int main(int argc, char **argv)
         .example = "echo '{\"id\":\"a\",\"url\":\"http://example.org/\",\"text\":\"A few words.\"}' | quern stats",
     };
     struct corpus_conf conf;
-    struct corpus c;
+    struct corpus_stats c;
     const char *output = NULL;
     bool json = false;
     const struct opt opts[] = {

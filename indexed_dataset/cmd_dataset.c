@@ -211,6 +211,14 @@ static int cut_shares(char *list, struct buf *names, const char *prefix[IDX_SPLI
     return n;
 }
 
+/* The files that a split writes. */
+static int account(const char *const *prefix, int n, struct err *e)
+{
+    for (int i = 0; i < n; i++)
+        TRY(run_names(tool_files(), OPT_NAMES_OUT_PREFIX, "--output", prefix[i], e));
+    return run_files_check(tool_files(), e);
+}
+
 static int split(const struct tool *t, char **part, int n)
 {
     const char *prefix[IDX_SPLITS_MAX];
@@ -225,7 +233,7 @@ static int split(const struct tool *t, char **part, int n)
     n = snprintf(list, sizeof list, "%s", o.shares) < (int)sizeof list ? cut_shares(list, &names, prefix, share) : 0;
     if (n == 0)
         code = tool_usage(t, "--shares: not NAME:SHARE,NAME:SHARE with different names");
-    else if (idx_split(prefix, share, n, part[0], (uint64_t)o.seed, &e) < 0)
+    else if (account(prefix, n, &e) < 0 || idx_split(prefix, share, n, part[0], (uint64_t)o.seed, &e) < 0)
         code = tool_fail(t, &e);
     else
         code = tool_end(t, EXIT_FINE);
@@ -248,6 +256,8 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "dataset",
         .usage = "info|verify|head|merge|filter|split [options] PREFIX...",
+        .operands = OPT_NAMES_PREFIX,
+        .action = true,
         .about = "look into indexed datasets of tokens, verify, merge and divide them",
         .details = "PREFIX names PREFIX.bin and PREFIX.idx, the format of Megatron-LM; it may end in .bin or .idx.\n"
                    "\n"

@@ -76,7 +76,7 @@ static int begin_file(struct token_shards *s, struct err *e)
     path_of(s, s->files, path);
     s->n = 0;
     XXH3_64bits_reset(&s->sum);
-    TRY(file_create(&s->out, path, 0, e));
+    TRY(file_resume(&s->out, path, 0, e)); /* under a name that a later run finds */
     return file_write(s->out, h, header(s, h), e);
 }
 

@@ -43,7 +43,6 @@ struct device_calls {
 /* A CPU device with memory and ops of deduplication; the trainer's half is added by
  * device_open. */
 int device_open_cpu(struct device **dev, int threads, struct err *e);
-extern const struct dedup_ops dedup_ops_cpu;
 /* A GPU, with all its ops: the first, or where several ranks run on the machine each its own, in turn. */
 int device_open_cuda(struct device **dev, struct err *e);
 

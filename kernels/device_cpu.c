@@ -10,7 +10,7 @@
 #include "kernels/cpu.h"
 #include "kernels/device_calls.h"
 
-const struct dedup_ops dedup_ops_cpu = {
+static const struct dedup_ops dedup_ops_cpu = {
     .minhash_sign = minhash_sign_cpu,
     .minhash_chars = minhash_chars_cpu,
     .minhash_words = minhash_words_cpu,

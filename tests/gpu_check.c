@@ -35,7 +35,7 @@ static void train(struct device *dev, const struct model_config *config, enum dt
                   bool deterministic, bool graphs, struct curve *c, char *wrong)
 {
     struct model_run run = {.dt = dt, .use = MODEL_TRAIN, .b = 2, .t = config->seq, .fp8 = {.format = fp8, .history = 4}};
-    struct steps s;
+    struct train_steps s;
     struct err e;
     int rc;
 
@@ -277,7 +277,7 @@ static int here(const char *name, struct jobs_result *r)
 
 int main(int argc, char **argv)
 {
-    struct jobs all = {.name = check_name, .open = check_open, .run = check_run, .dev = &twins.other, .limit = LIMIT};
+    struct job_set all = {.name = check_name, .open = check_open, .run = check_run, .dev = &twins.other, .limit = LIMIT};
     struct jobs_result r = {0, 0, 0};
     int rc;
 

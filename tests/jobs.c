@@ -51,7 +51,7 @@ static void say(int fd, enum said said, int job, int rc)
 }
 
 /* The process: jobs from `first` on, until its parent ends it. */
-static void work(const struct jobs *j, int first, int fd)
+static void work(const struct job_set *j, int first, int fd)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (j->open() < 0) {
@@ -77,7 +77,7 @@ struct worker {
     double since; /* of its last word */
 };
 
-static int start(struct worker *w, const struct jobs *j, int first)
+static int start(struct worker *w, const struct job_set *j, int first)
 {
     int fd[2];
 
@@ -129,7 +129,7 @@ static int end(struct worker *w, bool late, double limit, char *text, size_t siz
 }
 
 /* Jobs from *next on in one process, as far as it comes; < 0: there is nothing to go on with. */
-static int run_some(const struct jobs *j, struct jobs_result *r, int *next, double over)
+static int run_some(const struct job_set *j, struct jobs_result *r, int *next, double over)
 {
     struct worker w;
     struct word word;
@@ -165,7 +165,7 @@ static int run_some(const struct jobs *j, struct jobs_result *r, int *next, doub
     return 0;
 }
 
-int jobs_run(const struct jobs *j, struct jobs_result *r)
+int jobs_run(const struct job_set *j, struct jobs_result *r)
 {
     double over = j->budget > 0 ? jobs_clock() + j->budget : 0;
     int next = 0, rc = 0;

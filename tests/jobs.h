@@ -9,7 +9,7 @@
 
 #include "kernels/device.h"
 
-struct jobs {
+struct job_set {
     int n;
     const char *(*name)(int i);
     /* In the process, before its first job; < 0: nothing can be done, which it has said. */
@@ -25,7 +25,7 @@ struct jobs_result {
 };
 
 /* Prints a line "not ok - NAME: ..." for a job that did not come to its end.  ERR_DEVICE: open failed. */
-int jobs_run(const struct jobs *j, struct jobs_result *r);
+int jobs_run(const struct job_set *j, struct jobs_result *r);
 /* Seconds by a clock that only goes forward. */
 double jobs_clock(void);
 

@@ -5,7 +5,7 @@
 #   slow     what takes longer, for `make check-all`; there kills are 30, not a few (KILLS=)
 #   fuzz     every fuzzer of $B-fuzz from its seeds, $FUZZ_SECONDS each
 #   release  tests/release/*.sh, for `make check-release`, one after the other
-#   shared   tests/shared/*.sh, on the data in $SHARED (default ../shared)
+#   shared   tests/shared/*.sh, on the data in $SHARED
 #   hosts    tests/hosts/*.sh, on hosts made of network namespaces, and that data
 #   package  tests/package/*.sh, the Debian package in a chroot
 #   san      tests/san/*.sh, ranks that train, for programs built with sanitizers
@@ -19,7 +19,7 @@ B=${B:-build}
 ROOT=$PWD
 case $B in /*) build=$B ;; *) build=$ROOT/$B ;; esac
 PATH=$build/bin:$PATH
-SHARED=${SHARED:-$ROOT/../shared}
+SHARED=${SHARED:-}
 # The same order and the same numbers wherever it runs.
 LC_ALL=C.UTF-8
 # Who waits sleeps: on a busy machine spinning threads and ranks hold up those that work.

@@ -58,12 +58,12 @@ static int64_t blocks_of_all(const struct model *m)
     return n;
 }
 
-int steps_open(struct steps *s, struct device *dev, struct model_config config, const struct model_run *run, bool quick,
+int steps_open(struct train_steps *s, struct device *dev, struct model_config config, const struct model_run *run, bool quick,
                struct err *e)
 {
     size_t n = (size_t)(run->b * run->t);
 
-    *s = (struct steps){.dev = dev};
+    *s = (struct train_steps){.dev = dev};
     TRY(model_config_check(&config, 128, e));
     TRY(model_open(&s->model, dev, &config, NULL, run, e));
     for (int i = 0; i < MODEL_STORES && s->model->stores[i]; i++) {
@@ -86,7 +86,7 @@ int steps_open(struct steps *s, struct device *dev, struct model_config config, 
 }
 
 /* Sequences that can be learnt: each token follows from the one before, with some noise. */
-static void fill(struct steps *s)
+static void fill(struct train_steps *s)
 {
     int64_t vocab = s->model->whole.vocab;
     uint32_t w[4];
@@ -104,7 +104,7 @@ static void fill(struct steps *s)
 }
 
 /* Clipping by the norm of all gradients, then AdamW. */
-static int update(struct steps *s, struct err *e)
+static int update(struct train_steps *s, struct err *e)
 {
     const struct model *m = s->model;
     const struct device_ops *ops = s->dev->ops;
@@ -130,7 +130,7 @@ static int update(struct steps *s, struct err *e)
     return 0;
 }
 
-int steps_one(struct steps *s, double *loss, double *norm, struct err *e)
+int steps_one(struct train_steps *s, double *loss, double *norm, struct err *e)
 {
     struct model *m = s->model;
     double rows = (double)(m->b * m->t);
@@ -158,7 +158,7 @@ int steps_one(struct steps *s, double *loss, double *norm, struct err *e)
     return 0;
 }
 
-void steps_close(struct steps *s)
+void steps_close(struct train_steps *s)
 {
     if (!s->dev)
         return;

@@ -5,7 +5,7 @@
 
 #include "train/model_graph.h"
 
-struct steps {
+struct train_steps {
     struct device *dev;
     struct model *model;
     struct {
@@ -20,10 +20,10 @@ struct steps {
 
 /* config is checked here; weights are the same on every device.  quick: weights for timing alone, without waiting for the host to
  * make billions of them. */
-int steps_open(struct steps *s, struct device *dev, struct model_config config, const struct model_run *run, bool quick,
+int steps_open(struct train_steps *s, struct device *dev, struct model_config config, const struct model_run *run, bool quick,
                struct err *e);
 /* One step of AdamW, at whose end the host waits for the device. */
-int steps_one(struct steps *s, double *loss, double *norm, struct err *e);
-void steps_close(struct steps *s);
+int steps_one(struct train_steps *s, double *loss, double *norm, struct err *e);
+void steps_close(struct train_steps *s);
 
 #endif

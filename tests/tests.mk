@@ -24,6 +24,7 @@ tests: all $(UNIT) $(RANKS) $(FAKES) $B/tests/gpu_check $B/bench/gpu_train_bench
 slow-tests: $(SLOW) $B/tests/failing-allocs.so
 check-shared: deps-build deps-shared        ## tests on the data in ../shared (set SHARED=)
 	@$(MAKE) $(JOBS) test-shared
+check-shared test-shared check-hosts: export SHARED ?= $(CURDIR)/../shared
 test-shared: all $(UNIT) $B/tests/comm_ranks
 	@$(RUN) shared
 check-san: deps-build deps-dev              ## the tools' tests under sanitizers: SANS=address,undefined or thread; ONLY=dedup for some

@@ -42,6 +42,25 @@ static void tell(const struct pipeline_job *job, const struct pipeline_options *
         log_msg(LOG_WARN, "%" PRIu64 " lines were bad and were skipped", r->bad);
 }
 
+/* The files that this task will write. */
+static int account(const struct jobs *jobs, const struct pipeline_options *x, struct err *e)
+{
+    static const char what[] = "--output-prefix";
+    char name[4096];
+
+    for (int k = (int)o.task; k < jobs->n; k += (int)o.tasks) {
+        for (int i = 0; i < x->n_keys && x->format == PIPELINE_MEGATRON; i++) {
+            snprintf(name, sizeof name, "%s_%s_document", jobs->job[k].prefix, x->keys[i]);
+            TRY(run_names(tool_files(), OPT_NAMES_OUT_PREFIX, what, name, e));
+        }
+        if (x->format != PIPELINE_MEGATRON) {
+            snprintf(name, sizeof name, "%s_[0-9]*.%s", jobs->job[k].prefix, x->format == PIPELINE_NPY ? "npy" : "bin");
+            TRY(run_writes_pattern(tool_files(), what, name, e));
+        }
+    }
+    return run_files_check(tool_files(), e);
+}
+
 static int run_all(const struct tool *t, char **paths, int n, const struct pipeline_options *x)
 {
     struct pipeline_result r;
@@ -54,6 +73,7 @@ static int run_all(const struct tool *t, char **paths, int n, const struct pipel
         return tool_fail(t, &e);
     if (o.tasks > 1 && jobs.n == 1 && !o.shards)
         log_msg(LOG_WARN, "one output cannot be divided among tasks: --shards N, or a folder as prefix");
+    rc = account(&jobs, x, &e);
     for (int k = (int)o.task; k < jobs.n && rc == 0; k += (int)o.tasks) {
         double start = log_seconds();
         rc = pipeline_run(&jobs.job[k], x, &r, &e);
@@ -126,6 +146,7 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "tokenize",
         .usage = "--tokenizer PATH --output-prefix PREFIX [options] [FILE...]",
+        .operands = OPT_NAMES_INPUT,
         .about = "documents to an indexed dataset of tokens",
         .details =
             "Reads JSON lines (plain, .gz, .zst, .bz2, .xz or .lz4; standard input by default) and writes "

@@ -374,6 +374,19 @@ static uint64_t half_of_memory(void)
     return half > TRAIN_MEMORY_MIN ? half : TRAIN_MEMORY_MIN;
 }
 
+/* The files of --vocab-merges. */
+static int account(struct err *e)
+{
+    static const char *const names[] = {"vocab.json", "merges.txt"};
+    char path[4096];
+
+    for (int i = 0; o.folder && i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", o.folder, names[i]);
+        TRY(run_writes(tool_files(), "--vocab-merges", path, e));
+    }
+    return run_files_check(tool_files(), e);
+}
+
 static int train(const struct tool *t, char **paths, int n_paths)
 {
     static const char *const end_of_text[] = {"<|endoftext|>"};
@@ -397,7 +410,7 @@ static int train(const struct tool *t, char **paths, int n_paths)
 
     if (!o.output && !o.folder && !o.ranks)
         return tool_usage(t, "train needs -o, --vocab-merges or --ranks");
-    if (train_tokenizer(paths, n_paths, &x, &r, &e) < 0)
+    if (account(&e) < 0 || train_tokenizer(paths, n_paths, &x, &r, &e) < 0)
         return tool_fail(t, &e);
     log_msg(LOG_INFO, "%" PRIu64 " texts, %" PRIu64 " bytes, %" PRIu64 " distinct words: %" PRIu32 " tokens, %" PRIu32
                       " merges in '%s'",
@@ -422,6 +435,7 @@ static int act(struct tool *t, char **argv, int n)
     size_t i = 0;
     int code;
 
+    t->json_lines = o.jsonl;
     if (n && strcmp(argv[1], "train") == 0)
         return train(t, argv + 2, n - 1);
     while (n && i < 4 && strcmp(argv[1], actions[i].name) != 0)
@@ -446,6 +460,8 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "tokenizer",
         .usage = "train|encode|decode|info|verify [options] [FILE...]",
+        .operands = OPT_NAMES_INPUT,
+        .action = true,
         .about = "train a tokenizer; encode and decode with it; look into it",
         .details =
             "train makes a byte-level BPE tokenizer.json from JSON lines (\"text\") or plain text (each line a "

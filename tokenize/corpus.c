@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/failure.h"
+#include "base/file_kind.h"
+
 enum { BLOCK = 1 << 17, LINE_MAX_BYTES = 1 << 30 };
 
 static int no_memory(struct err *e)
@@ -20,18 +23,16 @@ int corpus_open(struct corpus *c, char *const *paths, int n_paths, enum corpus_f
                          .form = form, .key = key};
     for (int i = 0; i < c->n_paths; i++) {
         struct file_in *in;
+        int rc;
         if (strcmp(c->paths[i], "-") == 0)
             continue;
         TRY(file_open(&in, c->paths[i], e));
         c->size += file_size(in);
+        rc = file_kind_check(in, e);
         file_close(in);
+        TRY(rc);
     }
     return 0;
-}
-
-uint64_t corpus_consumed(const struct corpus *c)
-{
-    return c->in ? file_consumed(c->in) : 0;
 }
 
 void corpus_close(struct corpus *c)
@@ -85,15 +86,20 @@ static int read_more(struct corpus *c, struct corpus_block *b, struct err *e)
     return 0;
 }
 
-/* JSON or plain text?  Needs the first bytes of the file. */
-static void find_form(struct corpus *c, const struct corpus_block *b)
+/* JSON or plain text?  Needs the first bytes of the file; ERR_FORMAT: it is neither. */
+static int find_form(struct corpus *c, const struct corpus_block *b, struct err *e)
 {
-    size_t i = 0;
+    size_t i = 0, head = b->bytes.n < FILE_KIND_BYTES ? b->bytes.n : FILE_KIND_BYTES;
 
+    if (c->offset == 0)
+        TRY(file_kind_refuse(file_name(c->in), buf_span(&b->bytes), e));
     while (i < b->bytes.n && memchr(" \t\r\n", b->bytes.p[i], 4))
         i++;
     c->plain = c->form == CORPUS_AUTO && i < b->bytes.n && b->bytes.p[i] != '{' && b->bytes.p[i] != '"';
     c->started = true;
+    if (c->plain && head && memchr(b->bytes.p, '\0', head))
+        return err_set(e, ERR_FORMAT, "'%s' holds binary data: neither JSON lines nor text", file_name(c->in));
+    return 0;
 }
 
 static bool is_blank(struct span s)
@@ -120,6 +126,7 @@ static int cut_lines(struct corpus *c, struct corpus_block *b, struct err *e)
         }
         if (!nl && !c->ended)
             break;
+        TRY(failure_find(line, e));
         if (c->plain)
             line.n += nl != NULL;
         if (c->plain || !is_blank(line))
@@ -265,7 +272,7 @@ static int fill(struct corpus *c, struct corpus_block *b, struct err *e)
             return skip_long_line(c, b, e);
     }
     if (!c->started)
-        find_form(c, b);
+        TRY(find_form(c, b, e));
     return cut_lines(c, b, e);
 }
 
@@ -320,7 +327,7 @@ static int read_line(struct corpus_reader *r, struct span line, bool *string, co
     return json_read_object(r->json, line, f, e);
 }
 
-static int find_string(const struct json_field *f, int n, const char *key, struct span *raw, struct err *e)
+static int find_string(const struct json_field *f, int n, const char *key, const char *hint, struct span *raw, struct err *e)
 {
     for (int i = 0; i < n; i++) {
         if (!span_is(f[i].key, key))
@@ -330,12 +337,12 @@ static int find_string(const struct json_field *f, int n, const char *key, struc
         *raw = f[i].raw;
         return 0;
     }
-    return err_set(e, ERR_FORMAT, "no \"%s\" in the document", key);
+    return json_lacks_text(f, n, key, hint, e);
 }
 
 /* The texts of a line of JSON, which r->text has room for. */
-static int read_texts(struct span line, const char *const *keys, int n, struct corpus_reader *r, struct span *texts,
-                      struct err *e)
+static int read_texts(struct span line, const char *const *keys, int n, const char *hint, struct corpus_reader *r,
+                      struct span *texts, struct err *e)
 {
     const struct json_field *f;
     bool string;
@@ -346,7 +353,7 @@ static int read_texts(struct span line, const char *const *keys, int n, struct c
     fields = read_line(r, line, &string, &f, e);
     TRY(fields);
     for (int k = 0; k < n; k++)
-        TRY(find_string(f, fields, string ? "" : keys[k], &texts[k], e));
+        TRY(find_string(f, fields, string ? "" : keys[k], hint, &texts[k], e));
     for (int k = 0; k < n; k++) {
         size_t from = r->text.n;
         TRY(json_unescape(texts[k], &r->text, e));
@@ -355,8 +362,9 @@ static int read_texts(struct span line, const char *const *keys, int n, struct c
     return 0;
 }
 
-int corpus_texts(const struct corpus_block *b, size_t i, const char *const *keys, int n, struct corpus_reader *r,
-                 struct span *texts, struct err *e)
+/* The texts of line i; hint: how to name other keys. */
+static int line_texts(const struct corpus_block *b, size_t i, const char *const *keys, int n, const char *hint,
+                      struct corpus_reader *r, struct span *texts, struct err *e)
 {
     const struct corpus_line *x = corpus_line(b, i);
 
@@ -369,11 +377,17 @@ int corpus_texts(const struct corpus_block *b, size_t i, const char *const *keys
     buf_clear(&r->text);
     if (buf_reserve(&r->text, x->line.n + JSON_PADDING) < 0)
         return no_memory(e);
-    return read_texts(x->line, keys, n, r, texts, e);
+    return read_texts(x->line, keys, n, hint, r, texts, e);
+}
+
+int corpus_texts(const struct corpus_block *b, size_t i, const char *const *keys, int n, struct corpus_reader *r,
+                 struct span *texts, struct err *e)
+{
+    return line_texts(b, i, keys, n, "; --json-keys names another", r, texts, e);
 }
 
 int corpus_text(const struct corpus *c, const struct corpus_block *b, size_t i, struct corpus_reader *r,
                 struct span *text, struct err *e)
 {
-    return corpus_texts(b, i, &c->key, 1, r, text, e);
+    return line_texts(b, i, &c->key, 1, "; --json-key names another", r, text, e);
 }

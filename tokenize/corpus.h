@@ -74,8 +74,6 @@ int corpus_open(struct corpus *c, char *const *paths, int n_paths, enum corpus_f
 int corpus_fill(struct corpus *c, struct corpus_block *b, struct err *e);
 /* Goes to a place that a block of the same files had; before the first corpus_fill. */
 int corpus_goto(struct corpus *c, const struct corpus_place *p, struct err *e);
-/* Compressed or plain bytes consumed so far, for progress. */
-uint64_t corpus_consumed(const struct corpus *c);
 void corpus_close(struct corpus *c);
 
 static inline struct corpus_line *corpus_line(const struct corpus_block *b, size_t i)

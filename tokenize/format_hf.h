@@ -11,12 +11,9 @@ struct hf_place {
     char text[200];
 };
 struct hf_place hf_place(const char *text);
-struct hf_place hf_key(const struct hf_place *at, const char *key);
 struct hf_place hf_item(const struct hf_place *at, const char *list, size_t i);
 
 bool hf_is_null(const struct node *n);
-/* The "type" of n, or "". */
-const char *hf_type(const struct node *n);
 /* Fails on a key of map that is none of the words in names ("a|b|c"). */
 int hf_only_keys(const struct node *map, const char *names, const struct hf_place *at, struct err *e);
 

@@ -12,7 +12,8 @@ struct hf_place hf_place(const char *text)
     return p;
 }
 
-struct hf_place hf_key(const struct hf_place *at, const char *key)
+/* The place of an entry of the map at a place. */
+static struct hf_place hf_key(const struct hf_place *at, const char *key)
 {
     struct hf_place p;
 
@@ -33,7 +34,8 @@ bool hf_is_null(const struct node *n)
     return !n || n->type == NODE_NULL;
 }
 
-const char *hf_type(const struct node *n)
+/* The "type" of n, or "". */
+static const char *hf_type(const struct node *n)
 {
     const char *s = node_str(n, "type");
     return s ? s : "";

@@ -27,7 +27,7 @@ static int meet(struct merges_side *sides, struct buf *met, uint32_t token, uint
 }
 
 /* Joins at a place. */
-static int join_at(struct trainer *t, uint32_t at, uint32_t left, uint32_t right, uint32_t id)
+static int join_at(struct merges_state *t, uint32_t at, uint32_t left, uint32_t right, uint32_t id)
 {
     uint32_t *c = t->words->cells + at;
     uint32_t middle = t->width[left], end = middle + t->width[right];
@@ -46,7 +46,7 @@ static int join_at(struct trainer *t, uint32_t at, uint32_t left, uint32_t right
 }
 
 /* Counts that fall, by how much the pairs of old lose to those of the new token. */
-static void lose(struct trainer *t, uint64_t key, int64_t count)
+static void lose(struct merges_state *t, uint64_t key, int64_t count)
 {
     struct pair *p = pairs_find(&t->pairs, key);
 
@@ -55,7 +55,7 @@ static void lose(struct trainer *t, uint64_t key, int64_t count)
 }
 
 /* A pair of the new token: looked after if it is frequent. */
-static int gain(struct trainer *t, uint64_t key, struct merges_side *s)
+static int gain(struct merges_state *t, uint64_t key, struct merges_side *s)
 {
     struct pair *p;
 
@@ -79,7 +79,7 @@ static const uint32_t *tokens_of(const struct buf *met, size_t *n)
 }
 
 /* Lists the places of the new token's pairs, which are among n places of the old pair. */
-static void list_places(struct trainer *t, const uint32_t *at, uint32_t n, uint32_t id)
+static void list_places(struct merges_state *t, const uint32_t *at, uint32_t n, uint32_t id)
 {
     const struct merges_words *w = t->words;
     uint32_t width = t->width[id], end = 0; /* of the one before: its last cell is no place */
@@ -98,7 +98,7 @@ static void list_places(struct trainer *t, const uint32_t *at, uint32_t n, uint3
     }
 }
 
-static int push_pair(struct trainer *t, uint64_t key)
+static int push_pair(struct merges_state *t, uint64_t key)
 {
     struct pair *p = pairs_find(&t->pairs, key);
 
@@ -106,7 +106,7 @@ static int push_pair(struct trainer *t, uint64_t key)
 }
 
 /* Joins a pair everywhere; what is around it gets new pairs. */
-static int join_pair(struct trainer *t, struct pair pair, uint32_t id)
+static int join_pair(struct merges_state *t, struct pair pair, uint32_t id)
 {
     const struct merges_words *w = t->words;
     const uint32_t *at = w->lists + pair.list, *lefts, *rights;
@@ -145,7 +145,7 @@ static int join_pair(struct trainer *t, struct pair pair, uint32_t id)
 }
 
 /* Brings the top of the heap up to date; false: it was, and is the best pair. */
-static bool refresh(struct trainer *t, bool first)
+static bool refresh(struct merges_state *t, bool first)
 {
     struct pair_entry *top = heap_entries(&t->heap);
     struct pair *p = pairs_find(&t->pairs, top->key);
@@ -162,7 +162,7 @@ static bool refresh(struct trainer *t, bool first)
 
 /* ---- rounds ---- */
 
-static int make_token(struct trainer *t, uint64_t key, struct merge *m, struct buf *found, struct err *e)
+static int make_token(struct merges_state *t, uint64_t key, struct merge *m, struct buf *found, struct err *e)
 {
     *m = (struct merge){(uint32_t)(key >> 32), (uint32_t)key, 0};
     TRY(t->rules->join(t->rules->state, m->left, m->right, &m->id, e));
@@ -172,7 +172,7 @@ static int make_token(struct trainer *t, uint64_t key, struct merge *m, struct b
 }
 
 /* Joins this round's pairs. */
-static int join_pairs(struct trainer *t, const uint32_t *tokens, struct buf *found, struct err *e)
+static int join_pairs(struct merges_state *t, const uint32_t *tokens, struct buf *found, struct err *e)
 {
     bool first = true, known = false;
     struct merge m;
@@ -203,7 +203,7 @@ static int join_pairs(struct trainer *t, const uint32_t *tokens, struct buf *fou
 /* Of one pair, which is not among what memory holds. */
 static uint64_t join_alone(void *trainer, uint32_t *tokens, uint64_t n)
 {
-    const struct merge *j = &((const struct trainer *)trainer)->alone;
+    const struct merge *j = &((const struct merges_state *)trainer)->alone;
     uint64_t m = 0;
 
     for (uint64_t i = 0; i < n; m++) {
@@ -214,7 +214,7 @@ static uint64_t join_alone(void *trainer, uint32_t *tokens, uint64_t n)
     return m;
 }
 
-static int find_merges(struct trainer *t, uint32_t *tokens, struct buf *found, struct err *e)
+static int find_merges(struct merges_state *t, uint32_t *tokens, struct buf *found, struct err *e)
 {
     struct pair_entry alone;
     int rc = 0;
@@ -240,7 +240,7 @@ static int find_merges(struct trainer *t, uint32_t *tokens, struct buf *found, s
 int merges_find(struct merges_words *words, struct word_file *file, const struct merges_rules *rules, uint32_t *tokens,
                 struct buf *found, struct err *e)
 {
-    struct trainer t = {.words = words, .file = file, .rules = rules, .most = INT64_MAX};
+    struct merges_state t = {.words = words, .file = file, .rules = rules, .most = INT64_MAX};
     int rc;
 
     t.ids = (rules->target > *tokens ? rules->target : *tokens) + 1;

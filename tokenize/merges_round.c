@@ -13,7 +13,7 @@ static int no_memory(struct err *e)
 
 /* ---- reading all words ---- */
 
-static int rewind_words(struct trainer *t, struct err *e)
+static int rewind_words(struct merges_state *t, struct err *e)
 {
     t->read = false;
     if (t->file)
@@ -23,7 +23,7 @@ static int rewind_words(struct trainer *t, struct err *e)
 }
 
 /* All words there are, in one or more parts: 1; 0: no more. */
-static int next_words(struct trainer *t, const struct merges_words **w, struct err *e)
+static int next_words(struct merges_state *t, const struct merges_words **w, struct err *e)
 {
     if (t->file)
         return word_file_next(t->file, w, e);
@@ -33,7 +33,7 @@ static int next_words(struct trainer *t, const struct merges_words **w, struct e
 }
 
 /* The next place of a pair behind *at in the cells; false: none. */
-static inline bool next_pair(const struct trainer *t, const struct merges_words *w, uint64_t *at, uint64_t *key)
+static inline bool next_pair(const struct merges_state *t, const struct merges_words *w, uint64_t *at, uint64_t *key)
 {
     const uint32_t *c = w->cells;
 
@@ -48,7 +48,7 @@ static inline bool next_pair(const struct trainer *t, const struct merges_words 
 }
 
 /* Counts all pairs by their hash: upper bounds of theirs. */
-static int count_by_hash(struct trainer *t, const struct merges_counters *c, struct err *e)
+static int count_by_hash(struct merges_state *t, const struct merges_counters *c, struct err *e)
 {
     const struct merges_words *w;
     uint64_t key;
@@ -80,7 +80,7 @@ static int64_t level_bound(unsigned level)
 
 /* Sets the bar to a part of the highest count, and higher while more than n counters reach it; gives how many reached the
  * first. */
-static uint64_t find_bar(struct trainer *t, uint64_t n)
+static uint64_t find_bar(struct merges_state *t, uint64_t n)
 {
     const struct merges_counters *c = &t->counters;
     uint64_t on[LEVELS] = {0}, first = 0, reach, most = 0;
@@ -105,7 +105,7 @@ static uint64_t find_bar(struct trainer *t, uint64_t n)
 }
 
 /* Sets the bar by the highest count that there can be: 1; 0: no pair is left. */
-static int set_bar(struct trainer *t, struct err *e)
+static int set_bar(struct merges_state *t, struct err *e)
 {
     struct merges_counters many = {t->words->counters, t->words->n_counters};
     uint64_t n = t->rules->pairs / 2;
@@ -124,7 +124,7 @@ static int set_bar(struct trainer *t, struct err *e)
 
 /* Pairs whose hash is in a range, in units of 2^32, and whose counter reaches the bar. */
 struct range {
-    const struct trainer *t;
+    const struct merges_state *t;
     uint64_t from, to;
 };
 
@@ -141,7 +141,7 @@ static bool keep_in(const void *range, const struct pair *p)
 }
 
 /* Makes less of what is looked for, until the pairs fit. */
-static int narrow(struct trainer *t, struct range *r)
+static int narrow(struct merges_state *t, struct range *r)
 {
     while (t->pairs.n > t->rules->pairs) {
         if (t->bar < t->most / 2) /* never all: the bar has to sink */
@@ -156,7 +156,7 @@ static int narrow(struct trainer *t, struct range *r)
 }
 
 /* Counts the pairs of a range, which becomes smaller if they are too many. */
-static int count_range(struct trainer *t, struct range *r, struct err *e)
+static int count_range(struct merges_state *t, struct range *r, struct err *e)
 {
     const struct merges_words *w;
     uint64_t key, n = 0;
@@ -184,7 +184,7 @@ static int count_range(struct trainer *t, struct range *r, struct err *e)
 }
 
 /* Puts the most frequent pairs onto the heap, in order: at most rules->pairs. */
-static int find_best(struct trainer *t, struct err *e)
+static int find_best(struct merges_state *t, struct err *e)
 {
     struct range r = {t, 0, 0};
     uint64_t most = t->rules->pairs;
@@ -221,7 +221,7 @@ static int find_best(struct trainer *t, struct err *e)
 }
 
 /* Fills the table with the heap's pairs; their ranks are where their lists will be. */
-static int keep_best(struct trainer *t, struct err *e)
+static int keep_best(struct merges_state *t, struct err *e)
 {
     if (pairs_clear(&t->pairs) < 0)
         return no_memory(e);
@@ -241,7 +241,7 @@ static int keep_best(struct trainer *t, struct err *e)
 
 /* ---- the places ---- */
 
-uint64_t merges_tie(const struct trainer *t, struct pair *p)
+uint64_t merges_tie(const struct merges_state *t, struct pair *p)
 {
     if (!t->rules->first_place)
         return p->key;
@@ -252,7 +252,7 @@ uint64_t merges_tie(const struct trainer *t, struct pair *p)
     return p->n ? t->words->lists[p->list] : UINT64_MAX;
 }
 
-static void list_places(struct trainer *t)
+static void list_places(struct merges_state *t)
 {
     const struct merges_words *w = t->words;
     struct pair_entry *x = heap_entries(&t->heap);
@@ -278,7 +278,7 @@ static void list_places(struct trainer *t)
 }
 
 /* The bar when only the pairs on the heap are looked after, though others may occur as often as the last. */
-static void set_bar_by_last(struct trainer *t)
+static void set_bar_by_last(struct merges_state *t)
 {
     const struct pair_entry *last = &heap_entries(&t->heap)[heap_size(&t->heap) - 1];
 
@@ -291,7 +291,7 @@ static void set_bar_by_last(struct trainer *t)
         t->tie--;
 }
 
-int merges_begin_round(struct trainer *t, struct pair_entry *alone, struct err *e)
+int merges_begin_round(struct merges_state *t, struct pair_entry *alone, struct err *e)
 {
     struct pair_entry best;
     size_t n;
@@ -320,7 +320,7 @@ int merges_begin_round(struct trainer *t, struct pair_entry *alone, struct err *
     return 1;
 }
 
-void merges_end_round(struct trainer *t)
+void merges_end_round(struct merges_state *t)
 {
     struct merges_words *w = t->words;
     uint64_t to = 1, n = 0, start;

@@ -25,7 +25,7 @@ static inline uint64_t merges_counter(const struct merges_counters *c, uint64_t 
     return (hash >> 32) * c->n >> 32;
 }
 
-struct trainer {
+struct merges_state {
     struct merges_words *words;
     struct word_file *file; /* NULL: words has all */
     const struct merges_rules *rules;
@@ -49,7 +49,7 @@ struct trainer {
     struct buf lefts, rights;         /* those met */
 };
 
-static inline bool merges_is_at(const struct trainer *t, uint64_t key, uint32_t at)
+static inline bool merges_is_at(const struct merges_state *t, uint64_t key, uint32_t at)
 {
     uint32_t left = (uint32_t)(key >> 32);
     const uint32_t *c = t->words->cells;
@@ -60,14 +60,14 @@ static inline bool merges_is_at(const struct trainer *t, uint64_t key, uint32_t 
 enum { MERGES_FILTER_BITS = 20 };
 
 /* A pair of the round; NULL: it is none. */
-static inline struct pair *merges_find_pair(const struct trainer *t, uint64_t key)
+static inline struct pair *merges_find_pair(const struct merges_state *t, uint64_t key)
 {
     uint64_t bit = pair_hash(key) >> (64 - MERGES_FILTER_BITS);
 
     return t->filter[bit / 64] >> bit % 64 & 1 ? pairs_find(&t->pairs, key) : NULL;
 }
 
-static inline bool merges_is_allowed(const struct trainer *t, uint64_t key)
+static inline bool merges_is_allowed(const struct merges_state *t, uint64_t key)
 {
     uint32_t bytes = t->length[key >> 32] + t->length[(uint32_t)key];
 
@@ -75,11 +75,11 @@ static inline bool merges_is_allowed(const struct trainer *t, uint64_t key)
 }
 
 /* What decides among pairs of the same count. */
-uint64_t merges_tie(const struct trainer *t, struct pair *p);
+uint64_t merges_tie(const struct merges_state *t, struct pair *p);
 /* Finds the pairs of a round, and fills the table, the lists and the heap; the heap stays empty if none was
  * found above the bar, or if *alone is the pair to join, for want of memory.  1; 0: no pair is left. */
-int merges_begin_round(struct trainer *t, struct pair_entry *alone, struct err *e);
+int merges_begin_round(struct merges_state *t, struct pair_entry *alone, struct err *e);
 /* Gives each token one cell again. */
-void merges_end_round(struct trainer *t);
+void merges_end_round(struct merges_state *t);
 
 #endif

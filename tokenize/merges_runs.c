@@ -3,7 +3,7 @@
 /* ---- runs in a word ---- */
 
 /* The end of the run that begins at tokens[0]: how many tokens it has.  ranks: only pairs before this one count. */
-static uint64_t run_length(const struct trainer *t, const uint32_t *tokens, uint64_t n, uint64_t ranks)
+static uint64_t run_length(const struct merges_state *t, const uint32_t *tokens, uint64_t n, uint64_t ranks)
 {
     uint64_t i = 0;
 
@@ -40,7 +40,7 @@ static uint32_t *slot_of(const struct merges_words *w, const uint32_t *tokens, u
 /* ---- taking them ---- */
 
 struct taking {
-    struct trainer *t;
+    struct merges_state *t;
     uint64_t ranks; /* runs are made by the pairs before this one */
 };
 
@@ -138,7 +138,7 @@ static void fill_cells(struct merges_words *w)
     }
 }
 
-int merges_take_runs(struct trainer *t, struct err *e)
+int merges_take_runs(struct merges_state *t, struct err *e)
 {
     const struct merges_words *block;
     struct taking k = {t, heap_size(&t->heap)};
@@ -166,7 +166,7 @@ int merges_take_runs(struct trainer *t, struct err *e)
 
 uint64_t merges_put_runs(void *trainer, uint32_t *tokens, uint64_t n)
 {
-    const struct trainer *t = trainer;
+    const struct merges_state *t = trainer;
     const struct merges_words *w = t->words;
     uint64_t m = 0;
 

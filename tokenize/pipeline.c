@@ -278,6 +278,9 @@ int pipeline_run(const struct pipeline_job *job, const struct pipeline_options *
             rc = corpus_goto(&p.corpus, &place, e);
         if (rc == 0)
             rc = run_threads(&p, e);
+        if (rc == 0 && !job->range && p.total.bad && !p.total.documents)
+            rc = err_set(e, ERR_FORMAT, "'%s': none of %" PRIu64 " records is a document: nothing is written", job->prefix,
+                         p.total.bad);
         if (rc == 0)
             rc = output_commit(&p.out, &p.total, e);
         else

@@ -188,12 +188,6 @@ struct span tokenizer_bytes(const struct tokenizer *t, uint32_t id)
     return vocab_get(&t->vocab, id);
 }
 
-bool tokenizer_is_special(const struct tokenizer *t, uint32_t id)
-{
-    const struct added_token *a = added_get(&t->added, id);
-    return a && a->special;
-}
-
 struct tokenizer_facts tokenizer_facts(const struct tokenizer *t)
 {
     struct tokenizer_facts f = {

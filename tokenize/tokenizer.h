@@ -64,8 +64,6 @@ int64_t tokenizer_find(const struct tokenizer *t, struct span token);
 /* The bytes that an id stands for, in the tokenizer's memory; p is NULL when there is
  * no such id. */
 struct span tokenizer_bytes(const struct tokenizer *t, uint32_t id);
-/* True for special tokens (control tokens that text does not produce by itself). */
-bool tokenizer_is_special(const struct tokenizer *t, uint32_t id);
 /* Appends the bytes that n ids stand for.  ERR_FORMAT for an unknown id. */
 int tokenizer_decode(const struct tokenizer *t, const uint32_t *ids, size_t n, struct buf *out,
                      struct err *e);

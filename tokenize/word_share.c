@@ -6,7 +6,7 @@
 
 enum { SETS_LOG2 = 17, WINDOW = 8 };
 
-/* As a struct word: the key in lo and hi, ids and their number in ids.  Whoever changes ids[1] from 0 has the entry; the
+/* As a struct known_word: the key in lo and hi, ids and their number in ids.  Whoever changes ids[1] from 0 has the entry; the
  * others see it when hi is 0 no more. */
 struct entry {
     uint64_t lo, hi, ids[2];

@@ -9,7 +9,7 @@ enum {
     HUGE = 2 << 20,
     WINDOW = 16,
     LINES = 4,
-    FIRST_WORDS = HUGE / sizeof(struct word),
+    FIRST_WORDS = HUGE / sizeof(struct known_word),
     FIRST_LINES = HUGE / sizeof(struct word_line)
 };
 
@@ -37,7 +37,7 @@ int word_table_init(struct word_table *w, unsigned log2_words)
     p = pages_new(&w->pages, word_bytes + (w->most_lines + LINES) * sizeof *w->lines + WORDS_SLACK);
     if (!p)
         return ERR_NOMEM;
-    w->words = (struct word *)(void *)p;
+    w->words = (struct known_word *)(void *)p;
     w->lines = (struct word_line *)(void *)(p + word_bytes);
     w->store.max = STORE_MAX;
     return 0;
@@ -58,13 +58,13 @@ static void empty(struct word_table *w)
     w->store.n = 0;
 }
 
-static struct word *set_of(const struct word_table *w, const struct word_key *key)
+static struct known_word *set_of(const struct word_table *w, const struct word_key *key)
 {
-    return (struct word *)(void *)((char *)w->words + word_set(word_hash_key(key->lo, key->hi), w->set_mask));
+    return (struct known_word *)(void *)((char *)w->words + word_set(word_hash_key(key->lo, key->hi), w->set_mask));
 }
 
 /* The key of any piece: what does not fit is hashed and marked.  Returns its set. */
-static struct word *key_of(const struct word_table *w, const uint8_t *p, size_t n, struct word_key *key)
+static struct known_word *key_of(const struct word_table *w, const uint8_t *p, size_t n, struct word_key *key)
 {
     if (n > WORDS_SHORT)
         *key = (struct word_key){hash_xxh3_64((struct span){(const char *)p, n}), n | (uint64_t)0x80 << 56};
@@ -73,7 +73,7 @@ static struct word *key_of(const struct word_table *w, const uint8_t *p, size_t 
     return set_of(w, key);
 }
 
-static bool is_key(const struct word *x, const struct word_key *key)
+static bool is_key(const struct known_word *x, const struct word_key *key)
 {
     return ((word_load(x->key) ^ key->lo) | (word_load(x->key + 8) ^ key->hi)) == 0;
 }
@@ -103,7 +103,7 @@ const uint8_t *word_table_find_line(struct word_table *w, const uint8_t *p, size
 const uint8_t *word_table_find(struct word_table *w, const uint8_t *p, size_t n, size_t *count)
 {
     struct word_key key;
-    struct word *x;
+    struct known_word *x;
     const uint8_t *found;
 
     if (n > WORDS_SHORT && n < WORDS_LINE && (found = word_table_find_line(w, p, n, count)))
@@ -113,7 +113,7 @@ const uint8_t *word_table_find(struct word_table *w, const uint8_t *p, size_t n,
         if (!is_key(&x[i], &key))
             continue;
         if (i >= 2) { /* to where the next look finds it at once */
-            struct word y = x[i];
+            struct known_word y = x[i];
             x[i] = x[1];
             x[1] = y;
             i = 1;
@@ -163,7 +163,7 @@ static int64_t store(struct word_table *w, const uint8_t *p, size_t n, const uin
 void word_table_put(struct word_table *w, const uint8_t *p, size_t n, const uint32_t *ids, size_t count)
 {
     struct word_key key;
-    struct word *x;
+    struct known_word *x;
     int i = 0;
 
     if (n > WORDS_LONGEST || n == 0)
@@ -195,10 +195,10 @@ void word_table_put(struct word_table *w, const uint8_t *p, size_t n, const uint
 
 /* ---- growing in place: an entry stays in the window where it was or goes as far into the new half ---- */
 
-static void put_word(struct word_table *w, const struct word *x)
+static void put_word(struct word_table *w, const struct known_word *x)
 {
     struct word_key key = {word_load(x->key), word_load(x->key + 8)};
-    struct word *to = set_of(w, &key);
+    struct known_word *to = set_of(w, &key);
     int i = 0;
 
     while (i < WINDOW && to[i].key[15])
@@ -211,7 +211,7 @@ static void put_word(struct word_table *w, const struct word *x)
 static void double_words(struct word_table *w)
 {
     uint64_t n = words_of(w);
-    struct word behind[WINDOW], x;
+    struct known_word behind[WINDOW], x;
 
     memcpy(behind, w->words + n, sizeof behind);
     memset(w->words + n, 0, sizeof behind);

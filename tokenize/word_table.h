@@ -30,7 +30,7 @@ enum {
     WORDS_LOG2 = 19
 };
 
-struct word {
+struct known_word {
     uint8_t key[16]; /* word_hash.h's; of a long piece: hash, length and 0x80; all 0: free */
     uint8_t ids[15]; /* or where in the store they are, and how many: uint32_t each */
     uint8_t n;
@@ -42,7 +42,7 @@ struct word_line {
 };
 
 struct word_table {
-    struct word *words;
+    struct known_word *words;
     struct word_line *lines; /* in the same memory, behind the most words there can be */
     uint64_t set_mask;       /* of a key's hash, to where its set begins, in bytes from words (word_set) */
     uint64_t line_mask;      /* of a long piece's hash, to the number of its first line */
@@ -53,7 +53,7 @@ struct word_table {
     unsigned turn;
 };
 
-static inline const uint8_t *word_stored(const struct word_table *w, const struct word *x, size_t *count)
+static inline const uint8_t *word_stored(const struct word_table *w, const struct known_word *x, size_t *count)
 {
     uint32_t at[2];
 

@@ -103,7 +103,7 @@ static inline bool same16(const uint8_t *a, const uint8_t *b)
 }
 
 /* Which of a set of two has the key, or NULL.  Where the second often has it, no branch asks which. */
-static inline const struct word *pick(const struct word *set, const uint8_t *key, bool either, unsigned *seconds)
+static inline const struct known_word *pick(const struct known_word *set, const uint8_t *key, bool either, unsigned *seconds)
 {
     bool first, found;
 
@@ -180,7 +180,7 @@ static inline char *put_one(const struct word_table *w, struct word_batch *b, si
 {
     const uint8_t *key = b->key[i];
     const void *at = (const char *)w->words + b->at[i][0];
-    const struct word *x = pick(at, key, either, &b->seconds);
+    const struct known_word *x = pick(at, key, either, &b->seconds);
 
     if (__builtin_expect(!x, 0)) {
         const struct word_line *y = at;

@@ -137,7 +137,7 @@ int train_config_read(struct train_config *c, const char *path, struct arena *a,
 /* A setting as text: what a checkpoint remembers and a resume compares. */
 struct checkpoint_arg {
     const char *name, *text;
-    bool division; /* says how ranks divide the work, not what is computed; not remembered */
+    bool division; /* says how ranks divide the work, not what is computed: a resume does not compare it */
 };
 /* Every setting that has a value, in a. */
 int train_config_args(struct train_config *c, struct arena *a, struct checkpoint_arg **args, int *n,

@@ -7,9 +7,6 @@
 
 #define MAX_N INT64_C(1000000000000)
 
-/* The heading of what may differ from run to run with nothing to be said of it. */
-#define DIVISION "Parallelism"
-
 #define MODEL_OPTS(c) \
     OPT_HEAD("Model"), \
     OPT_STR(0, "preset", &(c)->preset, "NAME", "gpt2-124m, gpt3-175b, llama3-8b, ...: the model's flags, where not given"), \
@@ -154,8 +151,9 @@
     OPT_FLAG(0, "deterministic", &(c)->deterministic, \
         "the same bits for any number of data-parallel ranks, and in every run on a GPU")
 
+/* How ranks divide the work, not what is computed: a resume does not compare these. */
 #define DIVISION_OPTS(c) \
-    OPT_HEAD(DIVISION), \
+    OPT_HEAD("Parallelism"), \
     OPT_ENUM(0, "distributed-backend", &(c)->backend, "auto|mpi|tcp|nccl", "what ranks go by"), \
     OPT_INT(0, "tensor-model-parallel-size", &(c)->layout.tensor, 1, 1 << 20, "ranks that share each layer"), \
     OPT_FLAG(0, "sequence-parallel", &(c)->layout.sequence, "they share the rows of norms and dropout too"), \
@@ -216,13 +214,20 @@ int train_config_read(struct train_config *c, const char *path, struct arena *a,
     return rc;
 }
 
+/* Whether a setting is one of DIVISION_OPTS. */
+static bool is_division(struct train_config *c, const char *name)
+{
+    const struct opt opts[] = {DIVISION_OPTS(c), OPT_END};
+
+    return opt_find(opts, name) != NULL;
+}
+
 int train_config_args(struct train_config *c, struct arena *a, struct checkpoint_arg **args, int *n, struct err *e)
 {
     const struct opt none[] = {OPT_END};
     struct opt *opts = train_config_options(c, none);
     struct checkpoint_arg *v;
     char buf[1024];
-    bool division = false;
     int rc = 0, count = 0;
 
     for (const struct opt *o = opts; o && o->type != OPT_TYPE_END; o++)
@@ -234,12 +239,10 @@ int train_config_args(struct train_config *c, struct arena *a, struct checkpoint
     for (const struct opt *o = opts; rc == 0 && o->type != OPT_TYPE_END; o++) {
         const char *text = opt_text(o, buf, sizeof buf);
 
-        if (o->type == OPT_TYPE_HEAD)
-            division = strcmp(o->help, DIVISION) == 0;
         if (!text[0])
             continue;
         v[*n].name = o->name;
-        v[*n].division = division;
+        v[*n].division = is_division(c, o->name);
         v[*n].text = arena_dup(a, span_of(text)).p;
         if (!v[(*n)++].text)
             rc = err_set(e, ERR_NOMEM, "out of memory");

@@ -165,7 +165,8 @@ static int64_t mlp_params(const struct model_config *m, int64_t fc1, int64_t ffn
     return fc1 * m->hidden + m->hidden * ffn + (m->no_bias ? 0 : fc1 + m->hidden);
 }
 
-int64_t model_expert_params(const struct model_config *m)
+/* Elements of one expert. */
+static int64_t expert_params(const struct model_config *m)
 {
     return m->experts ? mlp_params(m, model_moe_fc1_width(m), m->moe_ffn) : 0;
 }
@@ -184,7 +185,7 @@ static int64_t params_with(const struct model_config *m, int64_t experts)
         layer += 2 * norm * m->head_dim;
     return m->padded_vocab * h * (m->untie ? 2 : 1) + (m->position == POSITION_LEARNED ? m->positions * h : 0) +
            m->layers * layer + norm * h + (m->layers - moe) * mlp_params(m, model_fc1_width(m), m->ffn) +
-           moe * (m->experts * h + shared_params(m) + experts * model_expert_params(m));
+           moe * (m->experts * h + shared_params(m) + experts * expert_params(m));
 }
 
 int64_t model_config_params(const struct model_config *m)

@@ -116,8 +116,6 @@ int64_t model_rotary_width(const struct model_config *m);
 /* Elements of all parameters (padded vocabulary included); of those that a token meets: topk of the experts. */
 int64_t model_config_params(const struct model_config *m);
 int64_t model_config_active(const struct model_config *m);
-/* Elements of one expert. */
-int64_t model_expert_params(const struct model_config *m);
 
 /* Floating-point operations of forward and backward for one token of a sequence of
  * seq tokens: 6 for each weight of a matrix product that it meets (the output layer included, the

@@ -89,7 +89,8 @@ static int layer_norm(struct model *m, struct norm_fwd *p, int64_t layer, enum f
     return pass_fp8_norm(m, layer, as, norm_of(m), p, e);
 }
 
-int pass_norm1(struct model *m, int64_t layer, int64_t rows, struct err *e)
+/* norm1 of layer, taken of a->s1 alone: before the first layer and when it is made again. */
+static int pass_norm1(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
     struct layer_acts *a = &m->acts->layers[layer];
     struct norm_fwd p = {
@@ -181,7 +182,8 @@ static int through_cache(struct model *m, int64_t layer, struct attention *at, i
 
 /* ---- layers ---- */
 
-int pass_activate(struct model *m, int64_t layer, int64_t rows, struct err *e)
+/* a->act of layer from a->fc1. */
+static int pass_activate(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
     struct layer_acts *a = &m->acts->layers[layer];
@@ -211,7 +213,9 @@ int pass_mlp_end(struct model *m, int64_t layer, void *y, int64_t rows, struct e
                        NULL, e);
 }
 
-int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int64_t past,
+/* One layer from a->s1 and a->ln1 up to a->act: everything but the MLP's last product.  b sequences of t rows; with
+ * past >= 0 keys and values go through the cache. */
+static int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int64_t past,
                const struct model_dropout *md, struct err *e)
 {
     struct layer_acts *a = &m->acts->layers[layer];
@@ -257,7 +261,8 @@ static int leave(struct model *m, int64_t layer, void *added, int64_t rows, cons
     return ops->vec_add(m->dev, m->dt, m->acts->s_final, m->acts->layers[layer].s2, added, own * h, e);
 }
 
-int pass_layer_end(struct model *m, int64_t layer, int64_t rows, const struct model_dropout *md, struct err *e)
+/* From a->act of layer to the next layer's s1 and ln1, or to s_final and, with a head, ln_final. */
+static int pass_layer_end(struct model *m, int64_t layer, int64_t rows, const struct model_dropout *md, struct err *e)
 {
     struct model_acts *acts = m->acts;
     struct layer_acts *a = &acts->layers[layer];

@@ -425,19 +425,21 @@ static bool at_once(const struct model *m)
     return !own_scales(m) && !m->run.fp8.apart;
 }
 
-int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, layernorm_fwd_fn *norm, struct norm_fwd *p, struct err *e)
+int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, layernorm_fwd_fn *norm, const struct norm_fwd *p,
+                  struct err *e)
 {
     struct model_fp8 *f = m->fp8;
     int weight = weight_of(m, layer, as);
+    struct norm_fwd own = *p; /* q lives no longer than this call */
     struct fp8_quantize q;
 
-    p->y = m->dln;
+    own.y = m->dln;
     if (at_once(m)) {
         q = conversion(m, weight, FP8_INPUT, NULL, p->t, p->c, f->buf[0], keep_at(m, weight), false);
-        p->fp8 = &q;
-        p->y = NULL;
+        own.fp8 = &q;
+        own.y = NULL;
     }
-    TRY(norm(m->dev, m->dt, p, e));
+    TRY(norm(m->dev, m->dt, &own, e));
     return at_once(m) ? 0 : convert_input(m, weight, m->dln, p->t, p->c, f->buf[0], e);
 }
 

@@ -116,7 +116,8 @@ int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *
 
 /* An input that is made in FP8 (model_fp8_made), to buf[0] and to where it is kept: the output of the norm p, which is
  * FP8_LN1 or FP8_LN2; and a->act from a->fc1. */
-int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, layernorm_fwd_fn *norm, struct norm_fwd *p, struct err *e);
+int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, layernorm_fwd_fn *norm, const struct norm_fwd *p,
+                  struct err *e);
 int pass_fp8_activate(struct model *m, int64_t layer, int64_t rows, struct err *e);
 /* Its backward pass, from m->dwide to *dy, for pass_linear_back; a->fc1 may be overwritten. */
 int pass_fp8_activate_back(struct model *m, int64_t layer, const void **dy, struct err *e);
@@ -151,10 +152,9 @@ int pass_experts_activate(struct model *m, int64_t layer, struct err *e);
 /* From dy, the gradient of what the layer adds, to m->dln, that of norm2's (a summand of it). */
 int pass_experts_back(struct model *m, int64_t layer, const void *dy, struct err *e);
 
-/* The MLP of layer (model_layer_ffn() wide) from all rows of its input to a->act; a->act from a->fc1 again; and to y, of which
- * tensor ranks have summands. */
+/* The MLP of layer (model_layer_ffn() wide) from all rows of its input to a->act; and to y, of which tensor ranks have
+ * summands. */
 int pass_mlp(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e);
-int pass_activate(struct model *m, int64_t layer, int64_t rows, struct err *e);
 int pass_mlp_end(struct model *m, int64_t layer, void *y, int64_t rows, struct err *e);
 /* From dy, the gradient of all rows of y, to dx, that of x, which may be dy (a summand of it). */
 int pass_mlp_back(struct model *m, int64_t layer, void *dx, const void *dy, struct err *e);
@@ -168,17 +168,6 @@ static inline bool pass_has_shared(const struct model *m, int64_t layer)
 int pass_shared_expert(struct model *m, int64_t layer, int64_t rows, struct err *e);
 int pass_shared_expert_end(struct model *m, int64_t layer, int64_t rows, struct err *e);
 int pass_shared_expert_back(struct model *m, int64_t layer, const void *dy, struct err *e);
-
-/* norm1 of layer, taken of a->s1 alone: before the first layer and when it is made again. */
-int pass_norm1(struct model *m, int64_t layer, int64_t rows, struct err *e);
-
-/* One layer from a->s1 and a->ln1 up to a->act: everything but the MLP's last product.
- * b sequences of t rows; with past >= 0 keys and values go through the cache. */
-int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int64_t past,
-               const struct model_dropout *md, struct err *e);
-
-/* From a->act of layer to the next layer's s1 and ln1, or to s_final and, with a head, ln_final. */
-int pass_layer_end(struct model *m, int64_t layer, int64_t rows, const struct model_dropout *md, struct err *e);
 
 /* What layer ended its forward pass without: everything from the start of its chunk, or with
  * RECOMPUTE_SELECTIVE ln1, ln2 and act.  Nothing when it kept all. */

@@ -118,11 +118,6 @@ void saver_close(struct saver *s)
     free(s);
 }
 
-size_t saver_bytes(const struct saver *s)
-{
-    return s->elements * sizeof(float);
-}
-
 /* ---- what the threads do ---- */
 
 /* The bytes of piece i from byte at on. */

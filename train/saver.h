@@ -41,9 +41,6 @@ enum saver_state { SAVER_NOTHING, SAVER_SAVED, SAVER_FAILED };
  * wait: until nothing is being saved.  < 0: the group failed. */
 int saver_done(struct saver *s, bool wait, int64_t *step, struct err *e);
 
-/* Bytes of the buffer. */
-size_t saver_bytes(const struct saver *s);
-
 #ifdef __cplusplus
 }
 #endif

@@ -51,7 +51,7 @@ void bench_step(enum bench_model which, bool fp8, bool graphs, const char *name)
     struct model_run run = {.dt = DTYPE_BF16, .use = MODEL_TRAIN, .b = x->b, .t = c.seq,
                             .fp8 = {.format = fp8 ? MODEL_FP8_HYBRID : MODEL_FP8_NONE, .history = 16}};
     size_t bytes = fit(&c, &run, (c.experts ? 0.85 : 0.92) * (double)info.memory); /* rows of experts are never even */
-    struct steps s;
+    struct train_steps s;
     double loss, norm, start = 0, seconds, rate, flops;
     int rc = steps_open(&s, dev, c, &run, true, &err);
 

@@ -2,6 +2,8 @@
 
 #include <strings.h>
 
+#include "base/file_kind.h"
+
 static const char *const kind_names[PAGE_KINDS] = {
     "html", "text", "untyped", "info", "request", "metadata", "revisit", "other_record", "status", "media_type",
 };
@@ -102,6 +104,39 @@ bool page_is_html(struct span s)
             return true;
     }
     return false;
+}
+
+/* Whether a media type, which begins like one of these, holds no text. */
+static bool is_binary_type(struct span mime)
+{
+    static const char *const types[] = {
+        "image/", "audio/", "video/", "font/", "application/pdf", "application/zip", "application/gzip", "application/x-gzip",
+        "application/x-tar", "application/x-bzip", "application/x-xz", "application/x-7z", "application/x-rar",
+        "application/vnd.rar", "application/java-archive", "application/epub+zip", "application/msword", "application/vnd.ms-",
+        "application/vnd.openxmlformats-", "application/x-executable", "application/x-sharedlib", "application/x-elf",
+        "application/x-dosexec", "application/x-msdownload", "application/x-shockwave-flash", "application/x-font",
+        "application/vnd.android.package-archive", "application/wasm", "application/ogg", "application/x-sqlite3",
+        "application/x-java-applet", "application/vnd.apache.parquet",
+    };
+    char type[64];
+
+    http_media_type(mime, type, sizeof type);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strncmp(type, types[i], strlen(types[i])) == 0)
+            return strcmp(type, "image/svg+xml") != 0;
+    return false;
+}
+
+bool page_is_binary(const struct page *page, struct span identified)
+{
+    enum { LOOKED_AT = 1445 };
+    struct span start = {page->entity.p, page->entity.n < LOOKED_AT ? page->entity.n : LOOKED_AT};
+
+    if (file_kind(start))
+        return true;
+    if (page_is_html(page->utf8))
+        return false;
+    return is_binary_type(identified) || (strncasecmp(page->charset, "utf-16", 6) != 0 && file_kind_is_binary(start));
 }
 
 int page_decode(struct page_reader *p, struct span block, const struct http_head *head, struct span mime,

@@ -50,4 +50,9 @@ struct page {
  * than max bytes; ERR_NOMEM. */
 int page_decode(struct page_reader *p, struct span block, const struct http_head *head, struct span mime,
                 bool markup, size_t max, struct page *out, struct err *e);
+
+/* Whether a page is no text, whatever type it was sent with: it begins like a format known (base/file_kind.h); or, unless
+ * it begins like HTML, the crawler found it to be one (identified: WARC-Identified-Payload-Type, may be empty), or it has
+ * binary data bytes where a browser looks for them (WHATWG, MIME sniffing: 1,445 bytes) and is not in UTF-16. */
+bool page_is_binary(const struct page *page, struct span identified);
 #endif

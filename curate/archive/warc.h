@@ -29,6 +29,7 @@ struct warc_record {
     struct span uri;     /* without the <> that some writers put around it */
     struct span date;    /* as written */
     struct span mime;    /* Content-Type of the block */
+    struct span identified; /* WARC-Identified-Payload-Type: what the crawler found the payload to be */
     struct span payload_digest, block_digest;
     int64_t length;      /* of the block as the header says; -1: says nothing usable */
     struct span block;   /* what of it there is, at most max_block */

@@ -137,7 +137,7 @@ static void take_field(struct warc_record *r, struct span name, struct span valu
         {"WARC-Type", &r->type},       {"WARC-Record-ID", &r->id},
         {"WARC-Target-URI", &r->uri},  {"WARC-Date", &r->date},
         {"Content-Type", &r->mime},    {"WARC-Payload-Digest", &r->payload_digest},
-        {"WARC-Block-Digest", &r->block_digest},
+        {"WARC-Block-Digest", &r->block_digest}, {"WARC-Identified-Payload-Type", &r->identified},
     };
 
     if (name.n == 14 && strncasecmp(name.p, "Content-Length", 14) == 0) {

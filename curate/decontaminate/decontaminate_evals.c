@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/failure.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/node.h"
@@ -153,7 +154,9 @@ static int take_lines(struct reader *r, struct span text, struct err *e)
         r->line++;
         text.p += step;
         text.n -= step;
-        rc = is_empty(line) ? 0 : take_line(r, line, e);
+        rc = is_empty(line) ? 0 : failure_find(line, e);
+        if (rc == 0 && !is_empty(line))
+            rc = take_line(r, line, e);
         if (rc < 0) {
             err_wrap(e, "'%s' line %llu", r->name, (unsigned long long)r->line);
             return rc;

@@ -43,7 +43,7 @@ void dedup_text_close(struct dedup_text *t)
 static int add(struct dedup_text *t, size_t gap, size_t from, size_t to)
 {
     TRY(mem_grow(&t->piece, &t->cap, t->n + 1, sizeof *t->piece));
-    t->piece[t->n++] = (struct piece){(uint32_t)gap, (uint32_t)from, (uint32_t)to};
+    t->piece[t->n++] = (struct text_unit){(uint32_t)gap, (uint32_t)from, (uint32_t)to};
     return 0;
 }
 
@@ -251,7 +251,7 @@ int dedup_text_join(const struct dedup_text *t, struct span text, enum dedup_uni
     buf_clear(out);
     *kept = 0;
     for (size_t i = 0; i < t->n; i++) {
-        const struct piece *p = &t->piece[i];
+        const struct text_unit *p = &t->piece[i];
         size_t from = *kept || i == 0 ? p->gap : p->from;
         if (drop[i])
             continue;

@@ -16,7 +16,7 @@ enum dedup_unit { DEDUP_LINE, DEDUP_PARAGRAPH, DEDUP_SENTENCE };
 enum dedup_form { DEDUP_RAW, DEDUP_CCNET, DEDUP_SIMPLE };
 
 /* text[from, to) is the unit; text[gap, from) parts it from the one before, and goes with it. */
-struct piece {
+struct text_unit {
     uint32_t gap, from, to;
 };
 
@@ -24,7 +24,7 @@ struct piece {
 struct dedup_text {
     struct words words;
     struct shingler *simple;
-    struct piece *piece;
+    struct text_unit *piece;
     size_t n, cap;
     size_t tail; /* behind the last piece: belongs to none and stays */
     uint32_t *ends;

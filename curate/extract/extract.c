@@ -206,13 +206,27 @@ static int recognise(struct extract *x, const struct walk_file *f, struct err *e
     return err_set(e, ERR_FORMAT, "'%s' is neither a WARC or ARC file nor HTML, LaTeX or a wiki's export", f->path);
 }
 
+/* What was found in a folder is opened beneath it: a link that leads out of there is not followed. */
+static int open_found(struct extract *x, const struct walk_file *f, struct err *e)
+{
+    char *top;
+    int rc;
+
+    if (f->named)
+        return file_open(&x->in, f->path, e);
+    top = strndup(f->path, f->top);
+    rc = top ? file_open_beneath(&x->in, top, f->path + f->top, e) : err_set(e, ERR_NOMEM, "out of memory");
+    free(top);
+    return rc;
+}
+
 /* Opens the next file that is worth reading: 1, or 0 after the last.  ERR_FORMAT: one
  * that cannot be read. */
 static int open_next(struct extract *x, struct err *e)
 {
     while (x->at < x->files.n) {
         const struct walk_file *f = &x->files.file[x->at++];
-        int rc = file_open(&x->in, f->path, e);
+        int rc = open_found(x, f, e);
 
         if (rc == ERR_IO && !f->named)
             return e->code = ERR_FORMAT;
@@ -336,6 +350,7 @@ static int extract_make(void *source, void *thread, void *item, struct doc *d, s
 const struct stage_rule extract_rules[] = {
     [EXTRACT_EMPTY] = {"empty", "characters of content", "The page has no text.", "below", false},
     [EXTRACT_NOT_HTML] = {"not_html", NULL, "The record is no HTML.", NULL, false},
+    [EXTRACT_BINARY] = {"binary", NULL, "The page is binary data (an image, a PDF, a program ...), no text.", NULL, false},
     [EXTRACT_WITHDRAWN] = {"withdrawn", NULL, "The source holds nothing but the mark of a withdrawn paper.", NULL, false},
     [EXTRACT_NAMESPACE] = {"namespace", "number of the namespace", "The page is in a namespace that was not asked for.",
                            NULL, false},

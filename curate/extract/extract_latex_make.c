@@ -1,6 +1,4 @@
 /* An e-print's files to a document: unpacking, the main file, charset, what it inputs. */
-#include <sys/stat.h>
-
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -130,24 +128,26 @@ static const struct latex_member *member_named(const struct latex_maker *m, stru
     return NULL;
 }
 
-/* Only what lies beside the main file or below is read. */
+/* Only what lies beside the main file or below is read, through no link that leads out of there. */
 static int find_on_disk(struct latex_maker *m, struct span name, const char *ending, struct span *bytes, struct err *e)
 {
     struct span folder = folder_of(m->item->member[0].name);
-    struct stat st;
     struct err ignored;
+    struct file_in *f;
     int rc;
 
-    if (name.p[0] == '/' || memmem(name.p, name.n, "..", 2) || memchr(name.p, '\0', name.n))
+    if (memchr(name.p, '\0', name.n))
         return 0;
     buf_clear(&m->tmp);
-    if (buf_put_span(&m->tmp, folder) < 0 || buf_put_span(&m->tmp, name) < 0 || buf_puts(&m->tmp, ending) < 0 ||
-        buf_putc(&m->tmp, '\0') < 0)
+    if (buf_put_span(&m->tmp, folder) < 0 || buf_putc(&m->tmp, '\0') < 0 || buf_put_span(&m->tmp, name) < 0 ||
+        buf_puts(&m->tmp, ending) < 0 || buf_putc(&m->tmp, '\0') < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a file's name");
-    if (stat(m->tmp.p, &st) != 0 || !S_ISREG(st.st_mode))
-        return 0;
-    buf_clear(&m->unpacked);
-    rc = file_read_all(m->tmp.p, m->left, &m->unpacked, &ignored);
+    rc = file_open_beneath(&f, m->tmp.p, m->tmp.p + folder.n + 1, &ignored);
+    if (rc == 0) {
+        buf_clear(&m->unpacked);
+        rc = file_read_rest(f, m->left, &m->unpacked, &ignored);
+        file_close(f);
+    }
     if (rc == ERR_LIMIT || rc == ERR_NOMEM) {
         *e = ignored;
         return rc;

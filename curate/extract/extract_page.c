@@ -12,7 +12,7 @@ struct page_item {
     struct extract_item item;
     bool archived;
     enum page_kind kind;
-    struct span uri, date, mime, block, block_digest, payload_digest;
+    struct span uri, date, mime, identified, block, block_digest, payload_digest;
 };
 
 enum { LONG_PAGE = 1 << 20 }; /* a file of so many bytes is handed on, not copied */
@@ -40,7 +40,8 @@ static enum extract_match probe_html(const struct extract_input *in)
 static int make_item(const struct warc_record *r, enum page_kind kind, bool archived, struct page_item **item,
                      struct err *e)
 {
-    size_t n = r->id.n + r->uri.n + r->date.n + r->mime.n + r->block.n + r->block_digest.n + r->payload_digest.n;
+    size_t n = r->id.n + r->uri.n + r->date.n + r->mime.n + r->identified.n + r->block.n + r->block_digest.n +
+               r->payload_digest.n;
     struct page_item *it = malloc(sizeof *it + n);
     char *at = (char *)(it + 1);
 
@@ -51,6 +52,7 @@ static int make_item(const struct warc_record *r, enum page_kind kind, bool arch
     it->uri = extract_pack(&at, r->uri);
     it->date = extract_pack(&at, r->date);
     it->mime = extract_pack(&at, r->mime);
+    it->identified = extract_pack(&at, r->identified);
     it->block = extract_pack(&at, r->block);
     it->block_digest = extract_pack(&at, r->block_digest);
     it->payload_digest = extract_pack(&at, r->payload_digest);
@@ -202,6 +204,8 @@ static int make_page(struct page_maker *m, const struct page_item *it, struct ht
     extract_count(&m->counts->entity_bytes, page.entity.n);
     if (page.fault)
         extract_count(&m->counts->faults, 1);
+    if (page_is_binary(&page, it->identified))
+        return verdict_drop(v, &extract_rules[EXTRACT_BINARY], NAN, NAN);
     if (it->kind == PAGE_UNSURE && !page_is_html(page.utf8))
         return verdict_drop(v, &extract_rules[EXTRACT_NOT_HTML], NAN, NAN);
     if (!html) {

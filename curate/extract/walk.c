@@ -23,7 +23,7 @@ static int add(struct walk *w, char *path, bool named, struct err *e)
         free(path);
         return no_memory(e);
     }
-    w->file[w->n++] = (struct walk_file){path, named};
+    w->file[w->n++] = (struct walk_file){.path = path, .named = named};
     return 0;
 }
 
@@ -92,6 +92,10 @@ static int list_folder(struct walk *w, const char *top, struct err *e)
         free(dir);
     }
     walk_free(&dirs);
+    for (int i = first; i < w->n; i++) {
+        size_t n = strlen(top);
+        w->file[i].top = n + (n && top[n - 1] != '/');
+    }
     if (rc == 0 && w->n > first)
         qsort(w->file + first, (size_t)(w->n - first), sizeof *w->file, by_path);
     return rc;

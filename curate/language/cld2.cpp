@@ -13,7 +13,7 @@ namespace CLD2 {
 struct CLD2TableSummary;
 extern const CLD2TableSummary kQuad_obj;
 }
-const void *const volatile cld2_full_tables = &CLD2::kQuad_obj;
+static const void *const volatile cld2_full_tables __attribute__((used)) = &CLD2::kQuad_obj;
 
 extern "C" bool cld2_detect(const char *text, size_t n, struct cld2_result *r)
 {

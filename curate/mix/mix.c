@@ -3,12 +3,15 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/pool.h"
+#include "base/progress.h"
 #include "base/rng.h"
 #include "curate/stream/feed.h"
 #include "curate/mix/mix_out.h"
@@ -30,6 +33,9 @@ struct mix {
     uint64_t placed[MIX_MAX_SPLITS]; /* records by split */
     uint64_t before; /* documents of the sources before, for input order */
     uint64_t step;   /* of keys, in input order */
+    double stored;   /* bytes of all sources, as they are stored */
+    double read, written; /* bytes read of the sources before, in both readings; of lines written */
+    double to_write;
     uint64_t bad, docs_in, bytes_in, docs_out;
     double start;
     /* While a source is read. */
@@ -44,7 +50,7 @@ struct mix {
 /* What of a document matters here. */
 struct seen {
     uint64_t position, id; /* id: its hash, or the text's where there is none */
-    uint64_t size, bytes;
+    uint64_t size, bytes, line; /* line: its bytes with the newline */
     int split;
 };
 
@@ -115,8 +121,10 @@ static void count_doc(struct mix *m, const struct seen *s, struct mix_source *su
 
     if (s->split) {
         sum->held++;
+        sum->held_lines += s->line;
         return;
     }
+    sum->lines += s->line;
     sum->docs++;
     sum->size += s->size;
     sum->bytes += s->bytes;
@@ -155,7 +163,7 @@ static int place_doc(struct mix *m, int thread, const struct seen *s, struct spa
 }
 
 struct reader {
-    struct block block;
+    struct feed_block block;
     struct json_reader *json;
     struct buf picks, line;
     struct mix_source sum;
@@ -191,6 +199,7 @@ static int read_item(struct mix *m, struct reader *r, int thread, int i, struct 
         return 0;
     }
     TRY(rc);
+    s.line = it->line.n + 1;
     r->docs++;
     r->bytes += d.text.n;
     if (m->counting) {
@@ -212,12 +221,28 @@ static int flush_picks(struct mix *m, struct reader *r, struct err *e)
     return rc;
 }
 
+/* How far all is: the sources read once or twice, and then written. */
+static void tell(const struct mix *m, const struct source_where *w)
+{
+    double read = m->read + (double)w->consumed, readings = m->count_first ? 2 : 1;
+
+    progress_show(&(struct progress){.phase = m->counting ? "counting" : w->input ? "reading" : "writing", .input = w->input,
+                                     .done = read + m->written,
+                                     .total = m->stored > 0 ? readings * m->stored + m->to_write : 0,
+                                     .count = {{"read", (double)m->docs_in}, {"written", (double)m->docs_out}}});
+}
+
 static int read_block(struct mix *m, struct reader *r, int thread, struct err *e)
 {
     int rc;
 
     pthread_mutex_lock(&m->lock);
     rc = m->failed ? ERR_STOPPED : feed_fill(&m->feed, &r->block, e);
+    if (rc == 0 && progress_due()) {
+        struct source_where w;
+        feed_where(&m->feed, &w);
+        tell(m, &w);
+    }
     pthread_mutex_unlock(&m->lock);
     TRY(rc);
     for (int i = 0; i < r->block.n; i++)
@@ -234,6 +259,8 @@ static void add_sums(struct mix *m, const struct reader *r)
 
     to->docs += r->sum.docs;
     to->held += r->sum.held;
+    to->lines += r->sum.lines;
+    to->held_lines += r->sum.held_lines;
     to->size += r->sum.size;
     to->bytes += r->sum.bytes;
     to->taken_docs += r->sum.taken_docs;
@@ -277,11 +304,74 @@ static int read_source(struct mix *m, struct mix_source *s, struct err *e)
     m->feed = (struct feed){.inputs = s->files, .n_inputs = s->n_files};
     pool_run(m->c->jobs, read_thread, m, &unused); /* fewer threads do it as well */
     feed_close(&m->feed);
-    log_progress("%.1f MB read, %.1f MB/s", (double)m->bytes_in / 1e6,
-                 (double)m->bytes_in / 1e6 / (log_seconds() - m->start + 1e-9));
+    m->read += (double)m->feed.consumed;
     if (m->failed && e)
         *e = own;
     return m->failed;
+}
+
+/* ---- room on disk ---- */
+
+enum { PACKS = 20 }; /* what is compressed is taken to be at least 1 / PACKS of its size, so that nothing is refused in vain */
+
+/* Bytes that are to be written into a folder, and the free ones there; free < 0: not known. */
+struct room {
+    const char *folder;
+    double wanted, free;
+    dev_t device;
+};
+
+static struct room room_in(const char *folder, double wanted, bool packed)
+{
+    struct room r = {folder, packed ? wanted / PACKS : wanted, -1, 0};
+    struct statvfs f;
+    struct stat st;
+
+    if (statvfs(folder, &f) == 0 && stat(folder, &st) == 0) {
+        r.free = (double)f.f_bavail * (double)f.f_frsize;
+        r.device = st.st_dev;
+    }
+    return r;
+}
+
+static int check_room(const struct room *r, struct err *e)
+{
+    if (r->free < 0 || r->wanted <= r->free)
+        return 0;
+    return err_set(e, ERR_IO, "at least %.1f GB are to be written into '%s', where %.1f GB are free", r->wanted / 1e9,
+                   r->folder, r->free / 1e9);
+}
+
+/* Refuses what the disk has no room for: the output, and beside it what does not fit into memory. */
+static int check_space(const struct mix *m, double lines, struct err *e)
+{
+    const char *name = m->c->output, *slash = name ? strrchr(name, '/') : NULL, *end = name ? strrchr(name, '.') : NULL;
+    struct room out = {.free = -1}, tmp = {.free = -1};
+    char folder[4096];
+    struct stat st;
+
+    if (lines > (double)m->c->memory)
+        tmp = room_in(spill_folder(m->c->tmp), lines - (double)m->c->memory, m->c->compress_tmp);
+    if (name && strcmp(name, "-") != 0 && (stat(name, &st) < 0 || S_ISREG(st.st_mode))) {
+        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - name) + 1 : 1, slash ? name : ".");
+        out = room_in(folder, lines, end && (strcmp(end, ".gz") == 0 || strcmp(end, ".zst") == 0));
+    }
+    if (out.free >= 0 && tmp.free >= 0 && out.device == tmp.device)
+        out.wanted += tmp.wanted;
+    TRY(check_room(&out, e));
+    return check_room(&tmp, e);
+}
+
+/* Bytes of all lines that will be written. */
+static double bytes_to_write(const struct mix_sources *s)
+{
+    double sum = 0;
+
+    for (int i = 0; i < s->n; i++) {
+        const struct mix_source *v = &s->v[i];
+        sum += (double)v->held_lines + (v->size ? (double)v->lines * (v->target / (double)v->size) : 0);
+    }
+    return sum;
 }
 
 /* ---- the whole ---- */
@@ -299,6 +389,8 @@ static int count_sources(struct mix *m, struct err *e)
     }
     m->counting = false;
     TRY(mix_sources_decide(&m->sources, m->c, &m->picks, e));
+    m->to_write = bytes_to_write(&m->sources);
+    TRY(check_space(m, m->to_write, e));
     docs = m->docs_in + m->bad + 1;
     m->step = m->c->order ? UINT64_MAX / docs : 0;
     return 0;
@@ -319,8 +411,9 @@ static int put_out(void *arg, const struct mix_record *r, struct span line, stru
     struct mix *m = arg;
 
     m->docs_out++;
-    if (m->docs_out % 4096 == 0)
-        log_progress("%" PRIu64 " written", m->docs_out);
+    m->written += (double)line.n;
+    if (m->docs_out % 1024 == 0)
+        tell(m, &(struct source_where){0});
     return mix_out_put(m->out, (int)r->split, line, e);
 }
 
@@ -381,6 +474,20 @@ static int write_stats(const struct mix *m, struct err *e)
     return rc;
 }
 
+/* What the plan of the sources and the names of the shards come to. */
+static int account(struct mix *m, const struct mix_out_conf *out, struct err *e)
+{
+    struct run_files *files = m->c->files;
+
+    for (int i = 0; files && m->c->plan && i < m->sources.n; i++)
+        for (int k = 0; k < m->sources.v[i].n_files; k++)
+            TRY(run_reads(files, m->c->plan, m->sources.v[i].files[k], e));
+    if (!files)
+        return 0;
+    TRY(mix_out_names(out, files, e));
+    return run_files_check(files, e);
+}
+
 /* Everything that can be wrong before any work. */
 static int prepare(struct mix *m, struct err *e)
 {
@@ -390,6 +497,7 @@ static int prepare(struct mix *m, struct err *e)
     TRY(mix_splits_parse(&m->splits, c->split, e));
     TRY(mix_out_open(&m->out, &out, e));
     TRY(mix_sources_read(&m->sources, c, e));
+    TRY(account(m, &out, e));
     m->count_first = c->budget > 0 || c->by == MIX_EPOCHS || c->order || m->sources.n > 1;
     if (c->budget > 0 && c->by == MIX_EPOCHS)
         return err_set(e, ERR_ARG, "epochs say how much is taken: they leave nothing to a budget");
@@ -401,8 +509,10 @@ static int prepare(struct mix *m, struct err *e)
                 return err_set(e, ERR_ARG, "weights, a budget and input order need the sources twice: "
                                            "'%s' can be read only once", s->files[k]);
         TRY(feed_check(&f, e));
+        m->stored += (double)f.size;
     }
-    return 0;
+    m->to_write = m->stored; /* until it is known what is taken */
+    return m->count_first ? 0 : check_space(m, m->to_write, e);
 }
 
 static int run(struct mix *m, struct err *e)
@@ -414,12 +524,13 @@ static int run(struct mix *m, struct err *e)
     mix_out_expect(m->out, m->placed);
     TRY(mix_sort_each(m->sort, put_out, m, e));
     TRY(mix_out_finish(m->out, e));
+    tell(m, &(struct source_where){0});
     return m->c->stats ? write_stats(m, e) : 0;
 }
 
 void mix_conf_init(struct mix_conf *c)
 {
-    *c = (struct mix_conf){.bytes_per_token = 4, .memory = (int64_t)1 << 30, .jobs = 1};
+    *c = (struct mix_conf){.bytes_per_token = 4, .max_epochs = 4, .memory = (int64_t)1 << 30, .jobs = 1};
 }
 
 int mix_run(const struct mix_conf *c, struct mix_result *res, struct err *e)

@@ -9,6 +9,7 @@
 #define CURATE_MIX_H
 
 #include "base/opt.h"
+#include "base/run_files.h"
 
 enum mix_unit { MIX_BYTES, MIX_TOKENS, MIX_DOCUMENTS };
 enum mix_by { MIX_SHARE, MIX_EPOCHS };
@@ -20,6 +21,7 @@ struct mix_conf {
     int n_inputs;
     int by, unit, key, order;
     double budget;           /* in units; 0: none */
+    double max_epochs;       /* a budget that repeats a source more often is refused */
     const char *tokens;      /* field with the number of tokens; NULL: estimate */
     double bytes_per_token;
     int64_t seed, split_seed;
@@ -29,6 +31,7 @@ struct mix_conf {
     bool compress_tmp;
     const char *stats;
     int jobs;
+    struct run_files *files; /* sources and shards are added and checked; NULL: not */
 };
 /* The defaults. */
 void mix_conf_init(struct mix_conf *c);
@@ -38,6 +41,7 @@ void mix_conf_init(struct mix_conf *c);
     OPT_IN(0, "plan", &(c).plan, "FILE", "YAML with a list of sources: name, weight, files"),                   \
     OPT_ENUM(0, "by", &(c).by, "share|epochs", "weights are shares of the output, or times to take a source"),   \
     OPT_NUM('b', "budget", &(c).budget, 0, 1e18, "how much to write; 0: as much as there is without repeating"), \
+    OPT_NUM(0, "max-epochs", &(c).max_epochs, 1, 1e6, "refuse a budget that repeats a source more often"),       \
     OPT_ENUM('u', "unit", &(c).unit, "bytes|tokens|documents", "what the budget and shares count (bytes of text)"), \
     OPT_STR(0, "tokens-field", &(c).tokens, "NAME", "field with a document's number of tokens; else estimated"), \
     OPT_NUM(0, "bytes-per-token", &(c).bytes_per_token, 0.01, 1e6, "for the estimate"),                          \

@@ -73,9 +73,11 @@ int mix_splits_at(const struct mix_splits *s, double at)
 
 /* ---- names ---- */
 
-/* The file of a split and shard.  has: which of them the pattern names. */
+/* The file of a split and shard (shard -1: a pattern as in the shell for all of them).  has: which of them the pattern names. */
 static int make_name(const struct mix_out_conf *c, int split, int64_t shard, struct buf *b, bool has[2], struct err *e)
 {
+    const bool any = shard < 0;
+
     has[0] = has[1] = false;
     for (const char *p = c->pattern; *p; p++) {
         int width = 0, rc;
@@ -92,7 +94,7 @@ static int make_name(const struct mix_out_conf *c, int split, int64_t shard, str
             if (*p != 'd' || width > 20)
                 return err_set(e, ERR_ARG, "in '%s' only %%s, %%d, %%05d and %%%% have a meaning", c->pattern);
             has[1] = true;
-            rc = buf_printf(b, "%0*lld", width, (long long)shard);
+            rc = any ? buf_puts(b, "[0-9]*") : buf_printf(b, "%0*lld", width, (long long)shard);
         }
         if (rc < 0)
             return err_set(e, ERR_NOMEM, "out of memory for a name");
@@ -144,6 +146,26 @@ int mix_out_open(struct mix_out **out, const struct mix_out_conf *c, struct err 
         free(o);
         *out = NULL;
     }
+    return rc;
+}
+
+int mix_out_names(const struct mix_out_conf *c, struct run_files *files, struct err *e)
+{
+    int64_t first = c->shard_size > 0 ? -1 : 0, end = c->shards > 0 ? c->shards : first + 1;
+    struct buf b = {0};
+    bool has[2];
+    int rc = 0;
+
+    if (!c->pattern || (c->splits->n == 1 && !is_sharded(c))) /* the name alone, as the option has it */
+        return 0;
+    for (int i = 0; i < c->splits->n; i++)
+        for (int64_t k = first; k < end && rc == 0; k++) {
+            buf_clear(&b);
+            rc = make_name(c, i, k, &b, has, e);
+            if (rc == 0)
+                rc = (k < 0 ? run_writes_pattern : run_writes)(files, "--output", b.p, e);
+        }
+    buf_free(&b);
     return rc;
 }
 

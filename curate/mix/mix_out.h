@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/run_files.h"
 
 enum { MIX_MAX_SPLITS = 16 };
 
@@ -27,6 +28,9 @@ struct mix_out_conf {
 struct mix_out;
 /* Checks the pattern.  ERR_ARG. */
 int mix_out_open(struct mix_out **o, const struct mix_out_conf *c, struct err *e);
+/* Adds all names that splits and shards make of the pattern (of shards by size, whose number is not known, those that are
+ * there already). */
+int mix_out_names(const struct mix_out_conf *c, struct run_files *files, struct err *e);
 /* Before the first document: how many each split will get. */
 void mix_out_expect(struct mix_out *o, const uint64_t docs[MIX_MAX_SPLITS]);
 /* The next document of a split, a line with its newline. */

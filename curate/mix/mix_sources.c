@@ -245,6 +245,21 @@ static double whole_budget(const struct mix_sources *s, const struct mix_conf *c
     return least;
 }
 
+/* A budget repeats a source so often: said, and refused beyond what was asked for. */
+static int check_repeats(const struct mix_source *v, const struct mix_conf *c, double times, struct err *e)
+{
+    static const char *const units[] = {"bytes", "tokens", "documents"};
+    double most = c->by == MIX_SHARE ? c->max_epochs : 1e6;
+
+    if (times > most * (1 + 1e-12))
+        return err_set(e, ERR_ARG, "source '%.*s' has %.10g %s and would be taken %.10g times: more than %g epochs (%s) are "
+                       "refused", (int)v->name.n, v->name.p, (double)v->size, units[c->unit], times, most,
+                       c->by == MIX_SHARE ? "--max-epochs" : "the most");
+    if (times > 1 + 1e-12)
+        log_msg(LOG_INFO, "source '%.*s' is repeated: taken %.4g times", (int)v->name.n, v->name.p, times);
+    return 0;
+}
+
 int mix_sources_decide(struct mix_sources *s, const struct mix_conf *c, const struct spill *picks, struct err *e)
 {
     double weights = 0, budget;
@@ -261,8 +276,7 @@ int mix_sources_decide(struct mix_sources *s, const struct mix_conf *c, const st
             continue;
         }
         epochs = floor(v->target / (double)v->size * (1 + 1e-15));
-        if (epochs > 1e6)
-            return err_set(e, ERR_ARG, "source '%.*s' would be repeated %.0f times", (int)v->name.n, v->name.p, epochs);
+        TRY(check_repeats(v, c, v->target / (double)v->size, e));
         v->epochs = (uint64_t)epochs;
         TRY(choose(v, picks, v->target - epochs * (double)v->size, e));
     }

@@ -13,6 +13,7 @@ struct mix_source {
     int line; /* of the plan; 0: of the command line */
     /* Counted: documents of the first split, those of others, and what they hold. */
     uint64_t docs, held, size, bytes;
+    uint64_t lines, held_lines; /* bytes of their lines */
     uint64_t begin, end; /* of its picks in the spill */
     /* Decided: all documents so many times, and once more those whose pick is below. */
     uint64_t epochs, below;

@@ -330,47 +330,6 @@ static int one_pass(struct run *r, const struct part_pass *p, struct err *e)
 
 /* ---- the end ---- */
 
-static int copy_into(int fd, const char *from, const char *to, struct err *e)
-{
-    int in = open(from, O_RDONLY | O_CLOEXEC), rc = 0;
-    static char block[1 << 20];
-    ssize_t n;
-
-    if (in < 0)
-        return err_sys(e, ERR_IO, "cannot open '%s'", from);
-    while (rc == 0 && (n = copy_file_range(in, NULL, fd, NULL, 1 << 30, 0)) != 0) {
-        if (n > 0)
-            continue;
-        n = read(in, block, sizeof block); /* another file system */
-        if (n < 0)
-            rc = err_sys(e, ERR_IO, "cannot read '%s'", from);
-        for (ssize_t at = 0, k; at < n && rc == 0; at += k) {
-            k = write(fd, block + at, (size_t)(n - at));
-            if (k < 0)
-                rc = err_sys(e, ERR_IO, "cannot write '%s'", to);
-        }
-        if (n == 0)
-            break;
-    }
-    close(in);
-    return rc;
-}
-
-static void temp_name(const char *name, char path[4096])
-{
-    const char *slash = strrchr(name, '/');
-    int dir = slash ? (int)(slash - name) + 1 : 0;
-
-    snprintf(path, 4096, "%.*s.%s.part", dir, name, name + dir);
-}
-
-static int publish(const char *temp, const char *name, struct err *e)
-{
-    if (rename(temp, name) < 0)
-        return err_sys(e, ERR_IO, "cannot write '%s'", name);
-    return file_sync_parent(name, e);
-}
-
 static bool all_empty(const struct run *r, enum part_file f, const int (*part)[2], int n)
 {
     char path[4096];
@@ -384,34 +343,29 @@ static bool all_empty(const struct run *r, enum part_file f, const int (*part)[2
     return true;
 }
 
-/* Makes `name` of the parts' files one behind the other, whole or not at all; a single one is linked. */
+/* Makes `name` of the parts' files one after the other, whole or not at all; a single one is linked. */
 static int join(const struct run *r, enum part_file f, const char *name, const int (*part)[2], int n, struct err *e)
 {
-    char temp[4096], from[4096];
-    int fd, rc = 0;
+    struct file_out *out;
+    char from[4096];
+    int rc = 0;
 
     if (all_empty(r, f, part, n))
         return file_write_all(name, (struct span){0}, e); /* compressed, it takes some bytes */
-    temp_name(name, temp);
-    unlink(temp);
     if (n == 1) {
         part_path(r->plan, part[0][0], part[0][1], f, from);
-        if (link(from, temp) == 0)
-            return publish(temp, name, e);
+        rc = file_publish_link(from, name, e);
+        if (rc != 0)
+            return rc < 0 ? rc : 0;
     }
-    fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return err_sys(e, ERR_IO, "cannot write '%s'", name);
+    TRY(file_create_stored(&out, name, e));
     for (int i = 0; i < n && rc == 0; i++) {
         part_path(r->plan, part[i][0], part[i][1], f, from);
-        rc = copy_into(fd, from, name, e);
+        rc = file_put_file(out, from, e);
     }
-    if (rc == 0 && fsync(fd) < 0)
-        rc = err_sys(e, ERR_IO, "cannot write '%s'", name);
-    close(fd);
     if (rc == 0)
-        return publish(temp, name, e);
-    unlink(temp);
+        return file_commit(out, e);
+    file_abort(out);
     return rc;
 }
 

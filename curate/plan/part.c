@@ -74,7 +74,7 @@ static int grow_open(struct growing *g, const struct plan *p, int pass, int inpu
 
     part_path(p, pass, input, f, g->path);
     g->size = size;
-    g->fd = open(g->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    g->fd = open(g->path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (g->fd < 0 || fstat(g->fd, &st) < 0)
         return err_sys(e, ERR_IO, "cannot write '%s'", g->path);
     if ((uint64_t)st.st_size < size)

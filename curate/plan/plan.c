@@ -311,6 +311,51 @@ int plan_settle(struct plan *p, struct err *e)
     return 0;
 }
 
+static int stage_files(struct plan *p, struct run_files *files, struct err *e)
+{
+    const struct opt extract[] = {EXTRACT_OPTS(p->extract_conf), OPT_END};
+    struct opt opts[STAGE_MAX_OPTS];
+    char before[96];
+
+    if (p->extract)
+        TRY(run_names_opts(files, extract, "extract: ", e));
+    for (int i = 0; i < p->n_stages; i++) {
+        p->stage[i].kind->options(p->stage[i].conf, opts);
+        snprintf(before, sizeof before, "%s: ", p->stage[i].kind->name);
+        TRY(run_names_opts(files, opts, before, e));
+    }
+    return 0;
+}
+
+static int output_files(const struct plan *p, struct run_files *files, struct err *e)
+{
+    static const char *const ending[] = {"", ".gz", ".zst"};
+    char name[4096];
+
+    if (!plan_to_folder(p))
+        return run_writes(files, "output", p->output, e);
+    for (int i = 0; i < p->n_inputs; i++) {
+        snprintf(name, sizeof name, "%s%06d.jsonl%s", p->output, i, ending[plan_codec(p)]);
+        TRY(run_writes(files, "output", name, e));
+    }
+    return 0;
+}
+
+int plan_files(struct plan *p, struct run_files *files, struct err *e)
+{
+    TRY(run_reads(files, "plan", p->file, e));
+    for (int i = 0; i < p->n_inputs; i++)
+        TRY(run_reads_tree(files, "input", p->input[i], e));
+    TRY(stage_files(p, files, e));
+    TRY(output_files(p, files, e));
+    if (p->rejects)
+        TRY(run_writes(files, "rejects", p->rejects, e));
+    if (p->stats)
+        TRY(run_writes(files, "stats", p->stats, e));
+    TRY(run_files_check(files, e));
+    return run_files_not_in(files, "work", p->work, e);
+}
+
 int plan_open_stages(const struct plan *p, struct stage *stage, struct err *e)
 {
     struct err why;

@@ -7,6 +7,7 @@
 #define CURATE_PLAN_H
 
 #include "base/file.h"
+#include "base/run_files.h"
 #include "curate/extract/extract.h"
 #include "curate/plan/stages.h"
 
@@ -43,6 +44,8 @@ int plan_set_inputs(struct plan *p, char *const *names, int n, struct err *e);
 /* Once outputs and inputs are final: fills in what follows from others, checks that each
  * input is there and is no pipe.  ERR_ARG, ERR_IO. */
 int plan_settle(struct plan *p, struct err *e);
+/* Adds all files of a settled plan, and checks that none is written that is read, or twice.  ERR_ARG. */
+int plan_files(struct plan *p, struct run_files *files, struct err *e);
 /* Makes the stages, which checks their settings; stage[n_stages] is the caller's.  On failure
  * none is open. */
 int plan_open_stages(const struct plan *p, struct stage *stage, struct err *e);

@@ -21,7 +21,7 @@ void corpus_conf_init(struct corpus_conf *c)
  * name, and for a number its value. */
 
 struct counter {
-    struct corpus *c;
+    struct corpus_stats *c;
     const struct corpus_conf *conf;
     uint64_t predicted; /* the field that comes next, as in the document before */
 };
@@ -235,7 +235,7 @@ static struct span take_string(struct span *rest)
 /* 1: the number of a field's name; 0: it is one too many. */
 static int find_field(struct counter *w, struct span name, size_t *number)
 {
-    struct corpus *c = w->c;
+    struct corpus_stats *c = w->c;
     int rc;
 
     *number = w->predicted++;
@@ -253,7 +253,7 @@ static int find_field(struct counter *w, struct span name, size_t *number)
     return 1;
 }
 
-static int add_number(struct corpus *c, struct corpus_part *p, size_t field, double x)
+static int add_number(struct corpus_stats *c, struct corpus_part *p, size_t field, double x)
 {
     if (field >= p->n_numbers) {
         size_t n = c->fields.n + 16;
@@ -288,7 +288,7 @@ static int add_sizes(struct corpus_part *p, const uint64_t size[CORPUS_SIZES])
 }
 
 /* The part of the group; those beyond the bound share the last. */
-static int find_group(struct corpus *c, struct span value, struct corpus_part **part)
+static int find_group(struct corpus_stats *c, struct span value, struct corpus_part **part)
 {
     size_t number = CORPUS_GROUPS;
 
@@ -300,7 +300,7 @@ static int find_group(struct corpus *c, struct span value, struct corpus_part **
 
 static int count_note(struct counter *w, struct span note)
 {
-    struct corpus *c = w->c;
+    struct corpus_stats *c = w->c;
     struct corpus_part *group = NULL;
     uint64_t size[CORPUS_SIZES];
     struct name_count one;
@@ -353,7 +353,7 @@ static const struct stage_ops ops = {
     .commit = count_commit,
 };
 
-int corpus_read(struct corpus *c, const struct corpus_conf *conf, struct err *e)
+int corpus_read(struct corpus_stats *c, const struct corpus_conf *conf, struct err *e)
 {
     struct counter w = {.c = c, .conf = conf};
     struct stage stage = {&ops, &w};
@@ -364,7 +364,7 @@ int corpus_read(struct corpus *c, const struct corpus_conf *conf, struct err *e)
     struct pass *pass = NULL;
     int rc;
 
-    *c = (struct corpus){.langs.bound = 10000, .hosts.bound = (size_t)conf->max_hosts};
+    *c = (struct corpus_stats){.langs.bound = 10000, .hosts.bound = (size_t)conf->max_hosts};
     c->field_docs = calloc(CORPUS_NAMES, sizeof *c->field_docs);
     c->group = conf->by ? calloc(CORPUS_GROUPS + 1, sizeof *c->group) : NULL;
     if (flows_init(&flows, 1) < 0 || !c->field_docs || (conf->by && !c->group))
@@ -394,7 +394,7 @@ static void free_part(struct corpus_part *p)
     free(p->number);
 }
 
-void corpus_free(struct corpus *c)
+void corpus_free(struct corpus_stats *c)
 {
     free_part(&c->all);
     for (size_t i = 0; c->group && i <= CORPUS_GROUPS; i++)
@@ -405,5 +405,5 @@ void corpus_free(struct corpus *c)
     name_table_free(&c->groups);
     name_tally_free(&c->langs);
     name_tally_free(&c->hosts);
-    *c = (struct corpus){0};
+    *c = (struct corpus_stats){0};
 }

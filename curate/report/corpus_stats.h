@@ -41,7 +41,7 @@ struct corpus_part {
     size_t n_numbers;
 };
 
-struct corpus {
+struct corpus_stats {
     uint64_t bad;
     struct corpus_part all;
     struct name_table fields; /* names of fields; of numbers in an object OBJECT.NAME */
@@ -54,10 +54,10 @@ struct corpus {
 };
 
 /* Reads all documents.  Bad ones are logged and counted.  *c is to be freed whatever comes back. */
-int corpus_read(struct corpus *c, const struct corpus_conf *conf, struct err *e);
-void corpus_free(struct corpus *c);
+int corpus_read(struct corpus_stats *c, const struct corpus_conf *conf, struct err *e);
+void corpus_free(struct corpus_stats *c);
 
 /* Appends everything as JSON, or as tables for a person.  ERR_NOMEM. */
-int corpus_put_json(const struct corpus *c, const struct corpus_conf *conf, struct buf *b);
-int corpus_put_text(const struct corpus *c, const struct corpus_conf *conf, struct buf *b);
+int corpus_put_json(const struct corpus_stats *c, const struct corpus_conf *conf, struct buf *b);
+int corpus_put_text(const struct corpus_stats *c, const struct corpus_conf *conf, struct buf *b);
 #endif

@@ -106,7 +106,7 @@ static size_t *names_in_order(const struct name_table *t)
     return order;
 }
 
-static int put_part(const struct corpus *c, const struct corpus_part *p, const size_t *fields, struct buf *b)
+static int put_part(const struct corpus_stats *c, const struct corpus_part *p, const size_t *fields, struct buf *b)
 {
     TRY(put_int(b, "documents", p->docs));
     for (int i = 0; i < CORPUS_SIZES; i++)
@@ -167,7 +167,7 @@ static int put_tally(const struct name_tally *t, const char *name, const char *k
 }
 
 /* The groups, the largest first; malloc'd.  The one of all others last. */
-static size_t *groups_in_order(const struct corpus *c, size_t *n)
+static size_t *groups_in_order(const struct corpus_stats *c, size_t *n)
 {
     struct name_tally t = {.names = c->groups};
     size_t *order;
@@ -186,7 +186,7 @@ static size_t *groups_in_order(const struct corpus *c, size_t *n)
     return order;
 }
 
-static int put_groups(const struct corpus *c, const struct corpus_conf *conf, const size_t *fields, struct buf *b)
+static int put_groups(const struct corpus_stats *c, const struct corpus_conf *conf, const size_t *fields, struct buf *b)
 {
     size_t n, *order = groups_in_order(c, &n);
     int rc = order ? 0 : ERR_NOMEM;
@@ -204,7 +204,7 @@ static int put_groups(const struct corpus *c, const struct corpus_conf *conf, co
     return rc;
 }
 
-static int put_all(const struct corpus *c, const struct corpus_conf *conf, const size_t *fields, struct buf *b)
+static int put_all(const struct corpus_stats *c, const struct corpus_conf *conf, const size_t *fields, struct buf *b)
 {
     TRY(buf_puts(b, "{\"quern\":\"" QUERN_VERSION "\""));
     TRY(put_int(b, "bad", c->bad));
@@ -230,7 +230,7 @@ static int put_all(const struct corpus *c, const struct corpus_conf *conf, const
     return buf_puts(b, "}\n");
 }
 
-int corpus_put_json(const struct corpus *c, const struct corpus_conf *conf, struct buf *b)
+int corpus_put_json(const struct corpus_stats *c, const struct corpus_conf *conf, struct buf *b)
 {
     size_t *fields = names_in_order(&c->fields);
     int rc = fields ? put_all(c, conf, fields, b) : ERR_NOMEM;
@@ -269,7 +269,7 @@ static int add_sketch(struct text_table *t, struct span name, const struct sketc
     return rc < 0 ? rc : text_table_add_num(t, s->n ? s->max : NAN);
 }
 
-static int put_numbers(const struct corpus *c, const size_t *fields, struct text_table *t, struct buf *b)
+static int put_numbers(const struct corpus_stats *c, const size_t *fields, struct text_table *t, struct buf *b)
 {
     static const char *const heads[] = {"", "count", "mean", "min", "5 %", "25 %", "50 %", "75 %", "95 %", "max"};
     bool any = false;
@@ -295,7 +295,7 @@ static int put_numbers(const struct corpus *c, const size_t *fields, struct text
     return text_table_put(t, 2, b);
 }
 
-static int put_powers(const struct corpus *c, struct text_table *t, struct buf *b)
+static int put_powers(const struct corpus_stats *c, struct text_table *t, struct buf *b)
 {
     uint64_t under[66] = {0}, most = 0;
     struct sketch_point *p;
@@ -358,7 +358,7 @@ static int put_tally_text(const struct name_tally *t, const char *name, uint64_t
     return text_table_put(table, 2, b);
 }
 
-static int put_groups_text(const struct corpus *c, const struct corpus_conf *conf, struct text_table *table, struct buf *b)
+static int put_groups_text(const struct corpus_stats *c, const struct corpus_conf *conf, struct text_table *table, struct buf *b)
 {
     struct name_tally t = {.names = c->groups};
     const struct corpus_part *others = &c->group[CORPUS_GROUPS];
@@ -375,7 +375,7 @@ static int put_groups_text(const struct corpus *c, const struct corpus_conf *con
     return rc;
 }
 
-static int put_fields(const struct corpus *c, const size_t *fields, struct text_table *t, struct buf *b)
+static int put_fields(const struct corpus_stats *c, const size_t *fields, struct text_table *t, struct buf *b)
 {
     t->columns = 3;
     for (size_t i = 0; i < c->fields.n; i++) {
@@ -390,7 +390,7 @@ static int put_fields(const struct corpus *c, const size_t *fields, struct text_
     return c->left_out ? buf_printf(b, "  left out: %llu\n", (unsigned long long)c->left_out) : 0;
 }
 
-static int put_tables(const struct corpus *c, const struct corpus_conf *conf, const size_t *fields,
+static int put_tables(const struct corpus_stats *c, const struct corpus_conf *conf, const size_t *fields,
                       struct text_table *t, struct buf *b)
 {
     t->columns = 2;
@@ -410,7 +410,7 @@ static int put_tables(const struct corpus *c, const struct corpus_conf *conf, co
     return put_fields(c, fields, t, b);
 }
 
-int corpus_put_text(const struct corpus *c, const struct corpus_conf *conf, struct buf *b)
+int corpus_put_text(const struct corpus_stats *c, const struct corpus_conf *conf, struct buf *b)
 {
     size_t *fields = names_in_order(&c->fields);
     struct text_table t = {0};

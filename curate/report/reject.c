@@ -80,7 +80,7 @@ static void say_bad(const struct item *it, const char *why, uint64_t *bad)
     log_skipped(it->file, it->offset, why);
 }
 
-static int read_block(const struct block *b, line_seen *seen, void *to, uint64_t *bad, struct err *e)
+static int read_block(const struct feed_block *b, line_seen *seen, void *to, uint64_t *bad, struct err *e)
 {
     for (int i = 0; i < b->n; i++) {
         const struct item *it = &b->item[i];
@@ -101,7 +101,7 @@ static int read_block(const struct block *b, line_seen *seen, void *to, uint64_t
 int lines_read(char *const *files, int n, line_seen *seen, void *to, uint64_t *bad, struct err *e)
 {
     struct feed f = {.inputs = files, .n_inputs = n};
-    struct block b = {0};
+    struct feed_block b = {0};
     int rc = 0;
 
     while (rc == 0 && n && (rc = feed_fill(&f, &b, e)) == 0 && b.n) {

@@ -241,7 +241,7 @@ static int find_texts(struct gather *g, struct err *e)
 
 /* ---- everything ---- */
 
-static int read_corpus(struct corpus *c, bool *have, char *const *files, int n, int jobs, struct err *e)
+static int read_corpus(struct corpus_stats *c, bool *have, char *const *files, int n, int jobs, struct err *e)
 {
     struct corpus_conf conf;
 

@@ -60,7 +60,7 @@ struct report {
     struct report_rule *rule; /* in the order in which they were met */
     struct name_table rules;  /* STAGE NUL RULE */
     bool have_input, have_docs;
-    struct corpus input, docs;
+    struct corpus_stats input, docs;
     struct arena bytes;
 };
 

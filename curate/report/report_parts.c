@@ -128,7 +128,7 @@ int page_put_rules(struct buf *b, const struct report *r, const struct report_co
 
 /* ---- lengths ---- */
 
-static int put_length_row(struct buf *b, const char *what, const struct corpus *c, enum corpus_size size)
+static int put_length_row(struct buf *b, const char *what, const struct corpus_stats *c, enum corpus_size size)
 {
     static const double q[] = {.05, .25, .5, .75, .95};
     const struct sketch *s = &c->all.size[size];

@@ -9,7 +9,7 @@ enum { MOST = 200 }; /* signals on the page */
 
 static const char prefix[] = "signals.";
 
-static const struct sketch *values_of(const struct corpus *c, struct span field)
+static const struct sketch *values_of(const struct corpus_stats *c, struct span field)
 {
     size_t number;
 
@@ -63,7 +63,7 @@ static int put_signal(struct buf *b, const struct report *r, struct span field)
     return buf_puts(b, "</div>\n");
 }
 
-static bool is_signal(const struct corpus *c, size_t i)
+static bool is_signal(const struct corpus_stats *c, size_t i)
 {
     const struct sketch *s = values_of(c, c->fields.name[i]);
 
@@ -72,7 +72,7 @@ static bool is_signal(const struct corpus *c, size_t i)
 
 int page_put_signals(struct buf *b, const struct report *r)
 {
-    const struct corpus *c = r->have_input ? &r->input : &r->docs;
+    const struct corpus_stats *c = r->have_input ? &r->input : &r->docs;
     int n = 0;
 
     if (!r->have_input && !r->have_docs)

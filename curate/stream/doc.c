@@ -67,8 +67,7 @@ static int default_id(struct doc *d, struct err *e)
 static int no_object(struct span line, struct err *e)
 {
     static const struct { const char *start, *what; } known[] = {
-        {"<", "is it HTML or XML? quern extract reads that"}, {"WARC/", "it is an archive, which quern extract reads"},
-        {"PAR1", "it is Parquet, which is not read"}, {"[", "documents stand in no list, but a line each"}};
+        {"<", "is it HTML or XML? quern extract reads that"}, {"[", "documents stand in no list, but a line each"}};
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (line.n >= strlen(known[i].start) && memcmp(line.p, known[i].start, strlen(known[i].start)) == 0)
@@ -107,7 +106,7 @@ int doc_parse(struct doc *d, struct json_reader *r, struct span line, struct err
         }
     }
     if (!has_text)
-        return err_set(e, ERR_FORMAT, "no \"text\" in the document");
+        return json_lacks_text(f, n, "text", "", e);
     if (!d->id.p)
         TRY(default_id(d, e));
     d->line = line;

@@ -31,17 +31,23 @@ static bool is_first(const struct run *r)
     return !r->c->ranks || r->c->ranks->rank == 0;
 }
 
+static int rank_name(char own[4096], const char *name, int rank, struct err *e)
+{
+    const char *star = strchr(name, '*');
+
+    if (snprintf(own, 4096, "%.*s%05d%s", (int)(star - name), name, rank, star + 1) >= 4096)
+        return err_set(e, ERR_ARG, "the name '%.100s...' is too long", name);
+    return 0;
+}
+
 /* A rank's own file stands at NAME with its number for the *, else the first rank writes NAME. */
 static int create(const struct run *r, struct file_out **out, const char *name, struct err *e)
 {
-    const char *star = r->c->ranks ? strchr(name, '*') : NULL;
     char own[4096];
 
-    if (!star)
+    if (!r->c->ranks || !strchr(name, '*'))
         return is_first(r) ? file_create(out, name, 0, e) : 0;
-    if (snprintf(own, sizeof own, "%.*s%05d%s", (int)(star - name), name, r->c->ranks->rank, star + 1) >=
-        (int)sizeof own)
-        return err_set(e, ERR_ARG, "the name '%.100s...' is too long", name);
+    TRY(rank_name(own, name, r->c->ranks->rank, e));
     return file_create(out, own, 0, e);
 }
 
@@ -300,6 +306,8 @@ static int run_all(struct run *r, struct err *e)
     TRY(open_outputs(r, e));
     TRY(all_passes(r, e));
     TRY(gather(r, e));
+    if (is_first(r))
+        TRY(flows_check(&r->flows, r->c->source, e));
     return commit_outputs(r, e);
 }
 
@@ -327,6 +335,20 @@ int driver_run(const struct driver_conf *c, struct driver_result *res, struct er
     return rc;
 }
 
+/* Where a rank's own name is made of the option's, all ranks' names. */
+static int account(const struct driver_conf *c, struct err *e)
+{
+    const char *const name[] = {c->output, c->rejects}, *const what[] = {"--output", "--rejects"};
+    char own[4096];
+
+    for (int i = 0; i < 2; i++)
+        for (int rank = 0; name[i] && strchr(name[i], '*') && rank < c->ranks->size; rank++) {
+            TRY(rank_name(own, name[i], rank, e));
+            TRY(run_writes(tool_files(), what[i], own, e));
+        }
+    return run_files_check(tool_files(), e);
+}
+
 int driver_main(const struct tool *t, struct driver_conf *c, int n_operands, char **argv)
 {
     struct driver_result r;
@@ -339,7 +361,7 @@ int driver_main(const struct tool *t, struct driver_conf *c, int n_operands, cha
         return tool_usage(t, "--rejects-full says more in --rejects, which is not given");
     if (n_operands == 0 && isatty(STDIN_FILENO))
         log_msg(LOG_INFO, "no file is named: what you type is read, until ^D");
-    if (driver_run(c, &r, &e) < 0)
+    if ((c->ranks && account(c, &e) < 0) || driver_run(c, &r, &e) < 0)
         return tool_fail(t, &e);
     if (c->ranks && c->ranks->rank)
         return tool_end(t, EXIT_FINE);

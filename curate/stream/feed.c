@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/failure.h"
+#include "base/file_kind.h"
+
 static int64_t max_line(const struct feed *f)
 {
     return f->max_line ? f->max_line : 256 << 20;
@@ -22,7 +25,7 @@ static int no_memory(struct err *e)
     return err_set(e, ERR_NOMEM, "out of memory for a block of input");
 }
 
-void block_reset(struct block *b)
+void block_reset(struct feed_block *b)
 {
     arena_reset(&b->arena);
     buf_clear(&b->bytes);
@@ -32,15 +35,15 @@ void block_reset(struct block *b)
     b->weight = 0;
 }
 
-void block_free(struct block *b)
+void block_free(struct feed_block *b)
 {
     arena_free(&b->arena);
     buf_free(&b->bytes);
     free(b->item);
-    *b = (struct block){0};
+    *b = (struct feed_block){0};
 }
 
-static struct item *add_item(struct block *b)
+static struct item *add_item(struct feed_block *b)
 {
     if (mem_grow(&b->item, &b->cap, (size_t)b->n + 1, sizeof *b->item) < 0)
         return NULL;
@@ -48,7 +51,7 @@ static struct item *add_item(struct block *b)
     return &b->item[b->n++];
 }
 
-static int add_bad(struct block *b, const char *file, uint64_t offset, const char *why,
+static int add_bad(struct feed_block *b, const char *file, uint64_t offset, const char *why,
                    struct err *e)
 {
     struct item *it = add_item(b);
@@ -85,13 +88,17 @@ int feed_check(struct feed *f, struct err *e)
     f->size = 0;
     for (int i = 0; i < f->n_inputs && !f->source; i++) {
         struct file_in *in;
+        int rc;
+
         if (feed_is_pipe(f->inputs[i])) { /* to open it is to read it */
             pipes = true;
             continue;
         }
         TRY(file_open(&in, f->inputs[i], e));
         f->size += file_size(in);
+        rc = file_kind_check(in, e);
         file_close(in);
+        TRY(rc);
     }
     if (pipes) /* the whole is not known */
         f->size = 0;
@@ -122,8 +129,9 @@ static void close_input(struct feed *f)
 }
 
 /* Reads more into b->bytes, with JSON_PADDING behind.  1: more; 0: end of this file; 2: damage, noted in b. */
-static int read_some(struct feed *f, struct block *b, struct err *e)
+static int read_some(struct feed *f, struct feed_block *b, struct err *e)
 {
+    bool first = file_tell(f->in) == 0;
     ssize_t n;
 
     if (buf_reserve(&b->bytes, BLOCK_BYTES + JSON_PADDING) < 0)
@@ -136,11 +144,13 @@ static int read_some(struct feed *f, struct block *b, struct err *e)
     }
     if (n < 0)
         return (int)n;
+    if (first)
+        TRY(file_kind_refuse(file_name(f->in), (struct span){b->bytes.p + b->bytes.n, (size_t)n}, e));
     b->bytes.n += (size_t)n;
     return n > 0;
 }
 
-static int add_too_long(struct feed *f, struct block *b, uint64_t offset, struct err *e)
+static int add_too_long(struct feed *f, struct feed_block *b, uint64_t offset, struct err *e)
 {
     char why[80];
 
@@ -149,7 +159,7 @@ static int add_too_long(struct feed *f, struct block *b, uint64_t offset, struct
 }
 
 /* Passes over the rest of a line that is too long; what follows it goes to tail. */
-static int skip_line(struct feed *f, struct block *b, struct err *e)
+static int skip_line(struct feed *f, struct feed_block *b, struct err *e)
 {
     uint64_t start = f->offset;
     int more = 1;
@@ -177,7 +187,7 @@ static int skip_line(struct feed *f, struct block *b, struct err *e)
     return add_too_long(f, b, start, e);
 }
 
-static int add_line(struct feed *f, struct block *b, const char *p, const char *q, struct err *e)
+static int add_line(struct feed *f, struct feed_block *b, const char *p, const char *q, struct err *e)
 {
     const char *file = f->inputs[f->at - 1], *s = p;
     uint64_t offset = f->offset + (uint64_t)(p - b->bytes.p);
@@ -189,6 +199,7 @@ static int add_line(struct feed *f, struct block *b, const char *p, const char *
         return 0;
     if (q - p > max_line(f))
         return add_too_long(f, b, offset, e);
+    TRY(failure_find((struct span){s, (size_t)(q - s)}, e));
     it = add_item(b);
     if (!it)
         return no_memory(e);
@@ -200,7 +211,7 @@ static int add_line(struct feed *f, struct block *b, const char *p, const char *
 
 /* Cuts b->bytes into lines up to the first that ends at block_bytes or behind; the rest goes
  * to tail.  So a block is a matter of where it begins, not of how the file was read. */
-static int cut_lines(struct feed *f, struct block *b, bool ended, struct err *e)
+static int cut_lines(struct feed *f, struct feed_block *b, bool ended, struct err *e)
 {
     const char *p = b->bytes.p, *end = p + b->bytes.n;
 
@@ -232,7 +243,7 @@ static int mend(struct feed *f, struct err *e)
 }
 
 /* One block of lines of the open file; may be empty at the end of the file. */
-static int fill_from_file(struct feed *f, struct block *b, struct err *e)
+static int fill_from_file(struct feed *f, struct feed_block *b, struct err *e)
 {
     size_t looked = 0, line = 0; /* where the last line begins */
     bool cut = f->tail.n && memchr(f->tail.p, '\n', f->tail.n); /* lines from before the damage */
@@ -270,7 +281,7 @@ static int fill_from_file(struct feed *f, struct block *b, struct err *e)
     return 0;
 }
 
-static int fill_lines(struct feed *f, struct block *b, struct err *e)
+static int fill_lines(struct feed *f, struct feed_block *b, struct err *e)
 {
     while (b->n == 0) {
         if (!f->in) {
@@ -286,7 +297,7 @@ static int fill_lines(struct feed *f, struct block *b, struct err *e)
 
 /* ---- a source ---- */
 
-static int fill_items(struct feed *f, struct block *b, struct err *e)
+static int fill_items(struct feed *f, struct feed_block *b, struct err *e)
 {
     size_t total = 0;
 
@@ -380,7 +391,7 @@ int spool_open(FILE **spool, const char *dir, struct err *e)
     return 0;
 }
 
-static int read_spool(struct feed *f, struct block *b, size_t n, struct err *e)
+static int read_spool(struct feed *f, struct feed_block *b, size_t n, struct err *e)
 {
     if (buf_reserve(&b->bytes, n + JSON_PADDING) < 0)
         return no_memory(e);
@@ -391,7 +402,7 @@ static int read_spool(struct feed *f, struct block *b, size_t n, struct err *e)
     return 0;
 }
 
-static int fill_spooled(struct feed *f, struct block *b, struct err *e)
+static int fill_spooled(struct feed *f, struct feed_block *b, struct err *e)
 {
     struct frame h;
 
@@ -421,7 +432,7 @@ static int fill_spooled(struct feed *f, struct block *b, struct err *e)
     return 0;
 }
 
-int feed_fill(struct feed *f, struct block *b, struct err *e)
+int feed_fill(struct feed *f, struct feed_block *b, struct err *e)
 {
     block_reset(b);
     TRY(f->spool ? fill_spooled(f, b, e) : f->source ? fill_items(f, b, e) : fill_lines(f, b, e));
@@ -434,7 +445,7 @@ int feed_fill(struct feed *f, struct block *b, struct err *e)
 
 int feed_skip(struct feed *f, uint64_t n, uint64_t offset, struct err *e)
 {
-    struct block b = {0};
+    struct feed_block b = {0};
     int rc = 0;
 
     if (n && f->n_inputs) {

@@ -27,7 +27,7 @@ struct item {
     struct span reply;     /*   and what it has to say of the document */
 };
 
-struct block {
+struct feed_block {
     struct arena arena; /* for all that the documents of this block hold */
     struct buf bytes;
     struct item *item;
@@ -37,8 +37,8 @@ struct block {
     uint64_t weight; /* bytes of input that it holds */
 };
 /* Empties a block and keeps its memory, unless a long line made it large. */
-void block_reset(struct block *b);
-void block_free(struct block *b);
+void block_reset(struct feed_block *b);
+void block_free(struct feed_block *b);
 
 /* What was decided of kept documents: asked about each, in order. */
 struct judge {
@@ -66,7 +66,7 @@ struct feed {
 
 /* Fills b (reset before) with the next items; none means the end.  Failures are of
  * the whole run; what is wrong with one record is in item.bad. */
-int feed_fill(struct feed *f, struct block *b, struct err *e);
+int feed_fill(struct feed *f, struct feed_block *b, struct err *e);
 /* Passes over the first n items, which ended where a block did, of a file of JSON lines at
  * this offset (feed.offset then).  Nothing is said of bad ones: they were reported when they
  * were first read. */

@@ -1,5 +1,6 @@
 #include "curate/stream/flow.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -80,6 +81,13 @@ static int put_flow(struct buf *b, const struct flow *f)
     for (int i = 0; i < f->n_rules; i++)
         TRY(json_put_count(b, f->rule[i].rule, f->rule[i].n));
     return buf_putc(b, '}');
+}
+
+int flows_check(const struct flows *t, const struct source *source, struct err *e)
+{
+    if (source || t->flow[0].docs_in || !t->bad)
+        return 0;
+    return err_set(e, ERR_FORMAT, "none of %" PRIu64 " records is a document: nothing is written", t->bad);
 }
 
 int flows_put(const struct flows *t, struct buf *json)

@@ -33,6 +33,10 @@ int flow_count_rule(struct flow *f, const char *rule, uint64_t n);
 /* Adds the counts of b to a (as many stages); b's rules come behind those that a has. */
 int flows_add(struct flows *a, const struct flows *b);
 
+/* ERR_FORMAT when there were lines and none of them was a document: that is no run with nothing in it, and is
+ * not to be published.  A source may have other records, which are counted elsewhere: of one all is well. */
+int flows_check(const struct flows *t, const struct source *source, struct err *e);
+
 /* As JSON, and back (ERR_FORMAT if it is not what was written for as many stages). */
 int flows_put(const struct flows *t, struct buf *json);
 int flows_get(struct flows *t, const struct node *n, struct err *e);

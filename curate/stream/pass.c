@@ -23,7 +23,7 @@ struct slot {
 struct worker {
     struct pass *pass;
     uint64_t ticket; /* of the block in hand, at every gate */
-    struct block block;
+    struct feed_block block;
     struct source_where where; /* in the feed, after the block */
     struct slot *slot;
     int cap;
@@ -199,7 +199,7 @@ static int apply(struct worker *w, int k, struct slot *s, struct err *e)
 /* Documents from items; what the judge of the pass before dropped stays dropped. */
 static int make_docs(struct worker *w, struct err *e)
 {
-    struct block *b = &w->block;
+    struct feed_block *b = &w->block;
     int by = w->pass->c.first; /* flow[0], or the stage that judged */
     struct flow *f = &w->flows.flow[by];
 

@@ -64,7 +64,7 @@ has "the others counted" err "33 more bad records were skipped"
 status "the same, told to say more" 1 quern clean -v -o out.jsonl much.jsonl
 equal "all are named" "$(grep -c '; skipped$' err)" 53
 gzip -c in.jsonl | head -c 60 >cut.jsonl.gz
-status "a truncated gzip file" 1 quern clean -o whole.jsonl cut.jsonl.gz
+status "a truncated gzip file, with nothing before the damage" 3 quern clean -o whole.jsonl cut.jsonl.gz
 has "is named too" err "cut.jsonl.gz"
 status "output into nowhere" 3 quern clean -o no/such/folder.jsonl in.jsonl
 status "an unknown option" 2 quern clean --shine

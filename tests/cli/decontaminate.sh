@@ -54,7 +54,8 @@ equal "drop less" "$(grep -c thirteen out)" 1
 
 status "strips" 0 quern-decontaminate -q -a eval.jsonl --action strip in.jsonl --rejects rej
 equal "leaves nothing of a document that is a question" "$(grep -c '"id":"tiny"' out)$(grep -c tiny rej)" 01
-status "what was stripped is clean" 0 quern-decontaminate -q -a eval.jsonl out --rejects rej
+cp out stripped.jsonl
+status "what was stripped is clean" 0 quern-decontaminate -q -a eval.jsonl stripped.jsonl --rejects rej
 equal "strips all" "$(wc -l <rej)" 0
 printf '{"id":"s","text":"One here. Two %s, yes! Three there.\\nFour."}\n' "$(words 3 20)" >s.jsonl
 quern-decontaminate -q -a eval.jsonl --action strip s.jsonl >out

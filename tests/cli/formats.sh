@@ -25,4 +25,110 @@ at=$(head -n 2 docs.jsonl | lz4 -qc | wc -c)
 status 'a damaged lz4 frame' 1 quern clean bad.lz4
 has 'is named' err "'bad.lz4': damaged lz4 frame at offset $at"
 equal 'the frames around it are read' "$(wc -l <out)" 7
+
+# other formats are refused by name, once, before anything is written
+refused() { # FILE WHAT: what says so
+    for tool in 'clean -o out.jsonl' 'tokenize --tokenizer tok.json --output-prefix set' 'tokenizer train --vocab-size 300 -o new'; do
+        # shellcheck disable=SC2086
+        status "$1 for quern $tool" 3 quern $tool docs.jsonl "$1"
+        has 'is refused by name' err "'$1' is $2: "
+        equal 'once' "$(grep -c "$1" err)" 1
+    done
+    absent 'and nothing is written' out.jsonl set_text_document.bin new
+}
+quern tokenizer train -q --vocab-size 270 -o tok.json docs.jsonl
+printf 'PAR1\x15\x04\x15\x10 and so on PAR1' >a.parquet
+printf 'PK\3\4\n\0\0\0\0\0abc' >a.zip
+printf '%%PDF-1.4\nnot one line of JSON\n' >a.pdf
+printf 'SQLite format 3\0\x10\0' >a.db
+printf 'WARC/1.0\r\nWARC-Type: response\r\n' >a.warc
+printf '\x7fELF\2\1\1\0' >a.out
+printf '\xff\xfe{\0"\0' >utf16.jsonl
+tar -cf a.tar docs.jsonl
+refused a.parquet 'a Parquet file'
+refused a.zip 'a zip archive (or .docx, .xlsx, .epub, .jar)'
+refused a.pdf 'a PDF document'
+refused a.db 'an SQLite database'
+refused a.warc 'a web archive (WARC)'
+refused a.out 'an ELF program'
+refused utf16.jsonl 'text in UTF-16'
+refused a.tar 'a tar archive'
+gzip -c a.tar >b.gz
+lz4 -qlc docs.jsonl >old.lz4
+refused b.gz 'a tar archive'
+refused old.lz4 'an lz4 file of the old format'
+printf 'PAR1 is how it begins, and yet it is text.\n' >par1.txt
+status 'text that begins like one of them is text' 0 quern tokenizer train -q --vocab-size 262 -o new2 par1.txt
+
+# chats have no text
+printf '{"messages":[{"role":"user","content":"Hello"}]}\n' >chat.jsonl
+cat docs.jsonl chat.jsonl >some.jsonl
+printf '{"id":"1","content":"Hello","title":"A"}\n' >keys.jsonl
+status 'a chat among documents' 1 quern clean some.jsonl
+has 'is named' err 'no "text" in the document but "messages", a chat: join its turns into one "text" first; skipped'
+status 'lines of chats alone' 3 quern clean chat.jsonl -o chat.out --rejects chat.rej
+has 'are no run with nothing in it' err 'none of 1 records is a document: nothing is written'
+absent 'and are not published' chat.out chat.rej
+status 'the same for tokenize' 3 quern tokenize --tokenizer tok.json --output-prefix chat chat.jsonl
+has 'which says how to name keys' err 'a chat: join its turns into one "text" first; --json-keys names another'
+has 'and why it ends' err "'chat': none of 1 records is a document: nothing is written"
+absent 'and publishes nothing' chat_text_document.bin chat_text_document.idx
+status 'lines with another key' 3 quern tokenize --tokenizer tok.json --output-prefix keys keys.jsonl
+has 'are told which they have' err 'no "text" in the document but "content", "title"; --json-keys names another'
+status 'and are read by it' 0 quern tokenize --tokenizer tok.json --json-keys content --output-prefix keys keys.jsonl
+: >nothing.jsonl
+status 'an empty input is fine' 0 quern clean nothing.jsonl
+
+# binaries that were served as pages.  page ID TYPE IDENTIFIED FILE: a record of a WARC.
+page() {
+    { printf 'HTTP/1.1 200 OK\r\nContent-Type: %s\r\n\r\n' "$2"; cat "$4"; } >block
+    printf 'WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <%s>\r\nWARC-Target-URI: http://h/%s\r\n' "$1" "$1"
+    [ -z "$3" ] || printf 'WARC-Identified-Payload-Type: %s\r\n' "$3"
+    printf 'Content-Type: application/http\r\nContent-Length: %s\r\n\r\n' "$(wc -c <block)"
+    cat block
+    printf '\r\n\r\n'
+}
+# bytes N: the same bytes each time, of which every value occurs.
+bytes() { awk -v n="$1" 'BEGIN { x = 12345; for (i = 0; i < n; i++) { x = (x * 1103515245 + 12345) % 2147483648; printf "\\%03o", int(x / 65536) % 256 } }' |
+    xargs -0 printf '%b'; }
+words='Of the mill, which has several words in a row, so that it counts as content of a page.'
+bytes 5000 >random
+printf '%%PDF-1.4\n1 0 obj <</Type/Catalog>> endobj and so on, in letters' >pdf
+printf '<p>%s' "$words" >html
+printf '%s' "$words" >text
+printf '\357\273\277  <!DOCTYPE html><title>A\001b</title><p>%s' "$words" >mark
+printf '%s \033[1m' "$words" >escapes
+printf '<html><p>%s' "$words" | iconv -f UTF-8 -t UTF-16LE >utf16
+printf '%s' "$words" | iconv -f UTF-8 -t UTF-16 >utf16text
+{
+    page html text/html '' html; page random text/html '' random; page elf text/html '' "$(command -v quern)"
+    page pdf text/html '' pdf; page pdftext text/plain '' pdf; page mark text/html '' mark
+    page image text/html image/jpeg text; page wrong text/html image/jpeg html; page svg text/html image/svg+xml text
+    page escapes text/plain '' escapes; page utf16 'text/html; charset=utf-16le' '' utf16
+    page utf16text text/plain '' utf16text; page nul text/plain text/plain random
+} >binary.warc
+status 'binaries served as pages' 0 quern extract binary.warc -o pages.jsonl --rejects pages.rej --stats pages.json
+equal 'are no documents, and no page is lost' "$(sed 's/^{"id":"<\([^>]*\).*/\1/' pages.jsonl | tr '\n' ' ')" \
+    'html mark wrong svg escapes utf16 utf16text '
+equal 'but rejected as binary' "$(grep -c '"rule":"binary"' pages.rej)" 6
+has 'and counted' pages.json '"binary":6'
+cp random random.html
+status 'a binary file with the name of a page' 0 quern extract random.html --rejects pages.rej
+has 'is rejected too' pages.rej '"rule":"binary"'
+
+# nothing out of an article's folder is read
+mkdir -p article/sec folder
+printf 'SECRET' >secret.tex
+printf '\\documentclass{a}\\begin{document}One \\input{link}\\input{inner}\\input{sec/out}\\input{../secret}%s end\\end{document}' \
+    "\\input{$PWD/secret}" >article/main.tex
+printf 'two' >article/sec/two.tex
+ln -s ../secret.tex article/link.tex
+ln -s sec/two.tex article/inner.tex
+ln -s ../../secret.tex article/sec/out
+quern extract -q article/main.tex >out
+has 'a link within the article is read, none that leaves it' out '"text":"One two end\n"'
+status 'a folder with such links' 1 quern extract article
+has 'which are named' err "cannot open 'article/link.tex': it leads out of the folder 'article/'; skipped"
+equal 'reads nothing out of it' "$(grep -c SECRET out)" 0
+equal 'a link that is named is followed' "$(quern extract -q article/link.tex | grep -c SECRET)" 1
 finish

@@ -49,6 +49,18 @@ equal "the smaller is repeated" "$(taken epochs)" "0.375 1.6666666666666667 "
 equal "whole epochs first" "$(grep -o '"id":"b[0-9]*"' out | sort | uniq -c | awk '{ print $1 }' | sort | uniq -c | tr -s ' \n' ' ')" " 100 1 200 2 "
 status "an odd budget" 0 quern-mix -q -b 99999 -s 3:a.jsonl -s 1:b.jsonl --stats stats.json
 equal "is not passed" "$(taken taken_bytes)" "74900 24950 "
+status "a source that is repeated" 0 quern-mix -b 100000 -s 3:a.jsonl -s 1:b.jsonl
+has "is named, with how often" err "source 'b.jsonl' is repeated: taken 1.667 times"
+equal "and no other is" "$(grep -c 'is repeated' err)" 1
+status "a budget that repeats a source more than 4 times is refused" 2 quern-mix -b 1e10 -u tokens -s 1:a.jsonl -s 1:b.jsonl -o never.jsonl
+has "with source, times and bound" err "source 'a.jsonl' has 50000 tokens and would be taken 100000 times: more than 4 epochs (--max-epochs)"
+status "a bound of one's own" 0 quern-mix -b 150000 --max-epochs 10 b.jsonl
+has "allows it" err "source 'b.jsonl' is repeated: taken 10 times"
+status "epochs that are asked for are not refused" 0 quern-mix -q --by epochs -s 10:b.jsonl -o ten.jsonl
+equal "but taken" "$(wc -l <ten.jsonl)" 3000
+status "what the disk has no room for is refused" 3 quern-mix -b 4e13 --max-epochs 1e6 big.jsonl -o never.jsonl
+has "with both sizes" err "are to be written into '.', where"
+absent "before a byte is written" never.jsonl .never.jsonl.part
 status "documents" 0 quern-mix -q -b 101 -u documents -s 1:a.jsonl -s 1:c.jsonl --stats stats.json
 equal "are counted" "$(taken taken_documents)" "50 50 "
 status "tokens of a field" 0 quern-mix -q -b 300 -u tokens --tokens-field n a.jsonl --stats stats.json

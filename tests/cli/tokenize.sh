@@ -75,7 +75,7 @@ equal "each of them" "$(grep -c skipped err)" 4
 head -6 docs.jsonl >six.jsonl
 quern tokenize -q --tokenizer "$TOK" --output-prefix six six.jsonl
 same "the others are there" m_text_document.bin six_text_document.bin
-status "another key" 1 quern tokenize --tokenizer "$TOK" --json-keys body --output-prefix k six.jsonl
+status "another key, which no line has" 3 quern tokenize --tokenizer "$TOK" --json-keys body --output-prefix k six.jsonl
 printf '{"body":"x"}\n' >body.jsonl
 status "another key that is there" 0 quern tokenize --tokenizer "$TOK" --json-keys body --output-prefix k body.jsonl
 [ -s k_body_document.bin ] && ok "named by the key" || bad "named by the key"

@@ -58,7 +58,7 @@ static void try_report(char **file, bool stats)
 static void try_stats(char **file, const char *by)
 {
     struct corpus_conf conf;
-    struct corpus c;
+    struct corpus_stats c;
     struct buf b = {0};
     struct err e;
 

@@ -1,4 +1,4 @@
-"""The documents of ../shared that the filters are held against, for filter.py and filter_dialects.py."""
+"""The shared documents that the filters are held against, for filter.py and filter_dialects.py."""
 import json
 import random
 import subprocess

@@ -10,10 +10,15 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -607,6 +612,158 @@ static void opening_what_cannot_be_read_says_why(void **s)
     file_map_close(&m);
 }
 
+/* Calls of openat2 fail with this error, in this process from now on. */
+static void forbid_openat2(int error)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        _exit(77);
+}
+
+/* 0: each name below the folder "in" opens if it should, and says why if not; else the number of the one that is wrong. */
+static int open_beneath(bool links)
+{
+    static const struct {
+        const char *name;
+        bool there, link;
+        const char *why;
+    } names[] = {{"file", true, false, NULL},        {"sub/file", true, false, NULL},
+                 {"./sub//file", true, false, NULL}, {"inner", true, true, NULL},
+                 {"sub/up", true, true, NULL},       {"outer", false, true, "it leads out of the folder"},
+                 {"absolute", false, true, "it leads out of the folder"},
+                 {"folder/secret", false, true, NULL},
+                 {"../secret", false, false, "it leads out of the folder"},
+                 {"sub", false, false, "it is a directory"},
+                 {"pipe", false, false, "it is no regular file"},
+                 {"none", false, false, "No such file"}};
+
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+        struct file_in *f;
+        struct err e;
+        int rc = file_open_beneath(&f, at("in"), names[i].name, &e);
+        bool want = names[i].there && (links || !names[i].link);
+        if ((rc == 0) != want || (rc < 0 && rc != ERR_IO) || (rc < 0 && names[i].why && !strstr(e.msg, names[i].why)))
+            return i + 1;
+        if (rc == 0)
+            file_close(f);
+    }
+    return 0;
+}
+
+static void nothing_is_opened_that_lies_out_of_a_folder(void **s)
+{
+    static const int errors[] = {0, ENOSYS, EPERM};
+    char secret[600];
+
+    (void)s;
+    snprintf(secret, sizeof secret, "%s", at("secret"));
+    spew(secret, "secret", 6);
+    assert_int_equal(mkdir(at("in"), 0700), 0);
+    assert_int_equal(mkdir(at("in/sub"), 0700), 0);
+    spew(at("in/file"), "x", 1);
+    spew(at("in/sub/file"), "x", 1);
+    assert_int_equal(symlink("sub/file", at("in/inner")), 0);
+    assert_int_equal(symlink("../file", at("in/sub/up")), 0);
+    assert_int_equal(symlink("../secret", at("in/outer")), 0);
+    assert_int_equal(symlink(secret, at("in/absolute")), 0);
+    assert_int_equal(symlink("..", at("in/folder")), 0);
+    assert_int_equal(mkfifo(at("in/pipe"), 0600), 0);
+    for (int i = 0; i < 3; i++) { /* where openat2 is missing no link is followed */
+        int status;
+        pid_t pid = fork();
+        if (pid == 0) {
+            if (errors[i])
+                forbid_openat2(errors[i]);
+            _exit(open_beneath(!errors[i]));
+        }
+        waitpid(pid, &status, 0);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        static const char *const made[] = {"in/sub/file", "in/sub/up", "in/file", "in/inner", "in/outer", "in/absolute",
+                                           "in/folder", "in/pipe"};
+        unlink(at(made[i]));
+    }
+    assert_int_equal(rmdir(at("in/sub")), 0);
+    assert_int_equal(rmdir(at("in")), 0);
+}
+
+static ssize_t some_bytes(void *arg, void *p, size_t n, struct err *e)
+{
+    struct span *left = arg;
+
+    if (left->n == 0 && left->p[0] == '!')
+        return err_set(e, ERR_FORMAT, "no more of it");
+    n = n < 700 ? n : 700;
+    n = n < left->n ? n : left->n;
+    memcpy(p, left->p, n);
+    left->p += n;
+    left->n -= n;
+    return (ssize_t)n;
+}
+
+static void a_stream_reads_as_a_file(void **s)
+{
+    struct buf text = text_of(200000), got = {0};
+    struct err e;
+
+    (void)s;
+    for (int codec = 0; codec < N_CODECS; codec++) {
+        struct buf stored = {0};
+        struct file_in *f;
+        struct span left;
+
+        if (codecs[codec].add)
+            codecs[codec].add(&stored, text.p, text.n);
+        else
+            buf_put_span(&stored, buf_span(&text));
+        buf_put(&stored, "", 1); /* what stands behind says whether reading then fails */
+        for (int fails = 0; fails < 2; fails++) {
+            size_t n = fails ? stored.n - 100 : stored.n - 1;
+
+            left = (struct span){stored.p, n};
+            if (fails)
+                stored.p[n] = '!';
+            assert_int_equal(file_open_stream(&f, "within", stored.n - 1, some_bytes, &left, &e), 0);
+            assert_int_equal(file_codec(f), codecs[codec].codec);
+            assert_int_equal(file_size(f), stored.n - 1);
+            buf_clear(&got);
+            assert_int_equal(drain(f, 70000, &got, &e), fails ? ERR_FORMAT : 0);
+            if (fails)
+                assert_string_equal(e.msg, "no more of it");
+            assert_true(fails || got.n == text.n);
+            assert_memory_equal(got.p, text.p, got.n);
+            file_close(f);
+        }
+        buf_free(&stored);
+    }
+    buf_free(&text);
+    buf_free(&got);
+}
+
+/* Temporary files that name has in the folder. */
+static int parts(const char *name)
+{
+    DIR *d = opendir(dir);
+    struct dirent *x;
+    size_t n = strlen(name);
+    int count = 0;
+
+    while ((x = readdir(d)))
+        count += x->d_name[0] == '.' && strncmp(x->d_name + 1, name, n) == 0 && x->d_name[1 + n] == '.' &&
+                 strcmp(x->d_name + strlen(x->d_name) - 5, ".part") == 0;
+    closedir(d);
+    return count;
+}
+
 static void output_appears_only_when_whole(void **s)
 {
     struct buf got = {0};
@@ -620,13 +777,12 @@ static void output_appears_only_when_whole(void **s)
     assert_int_equal(file_write(o, "new", 3, &e), 0);
     assert_int_equal(file_create(&o2, at("out"), 0, &e), ERR_IO);
     assert_non_null(strstr(e.msg, "another process"));
-    assert_int_equal(stat(at(".out.part"), &st), 0);
+    assert_int_equal(parts("out"), 1);
     file_abort(o);
-    assert_true(stat(at(".out.part"), &st) < 0);
+    assert_int_equal(parts("out"), 0);
     assert_int_equal(file_read_all(at("out"), 100, &got, &e), 0);
     assert_string_equal(got.p, "old");
 
-    spew(at(".out.part"), "left by a killed run, longer than what comes", 40);
     assert_int_equal(symlink("out", at("link")), 0);
     assert_int_equal(file_write_all(at("link"), span_of("through a link"), &e), 0);
     buf_clear(&got);
@@ -669,9 +825,11 @@ static void a_killed_writer_leaves_no_final_name(void **s)
     close(fds[0]);
     close(fds[1]);
     assert_true(stat(at("killed"), &st) < 0);
-    assert_int_equal(stat(at(".killed.part"), &st), 0);
+    assert_int_equal(parts("killed"), 1);
+    spew(at(".killed.part"), "what a run can go on with", 25);
+    spew(at(".killed.backup-of-me.part"), "somebody's own", 14);
     assert_int_equal(file_write_all(at("killed"), span_of("rerun"), NULL), 0);
-    assert_true(stat(at(".killed.part"), &st) < 0);
+    assert_int_equal(parts("killed"), 2); /* the two that are not its own */
 }
 
 static void a_full_disk_is_told_and_leaves_nothing(void **s)
@@ -712,12 +870,117 @@ static void a_full_disk_is_told_and_leaves_nothing(void **s)
         assert_true(stat(at(names[i]), &st) < 0);
         assert_non_null(strstr(e.msg, names[i]));
     }
-    for (int i = 0; i < 3; i++) {
-        char temp[32];
-        snprintf(temp, sizeof temp, ".%s.part", names[i]);
-        assert_true(stat(at(temp), &st) < 0);
-    }
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(parts(names[i]), 0);
     buf_free(&text);
+}
+
+/* A name that anybody can guess is used only for what is ours: nobody's link, and no second name of another file. */
+static void a_planted_temporary_name_is_refused(void **s)
+{
+    struct buf got = {0};
+    struct file_out *o;
+    struct err e;
+
+    (void)s;
+    spew(at("victim"), "precious", 8);
+    assert_int_equal(symlink("victim", at(".grown.part")), 0);
+    assert_int_equal(file_resume(&o, at("grown"), 0, &e), ERR_IO);
+    assert_non_null(strstr(e.msg, ".grown.part"));
+    unlink(at(".grown.part"));
+    assert_int_equal(link(at("victim"), at(".grown.part")), 0);
+    assert_int_equal(file_resume(&o, at("grown"), 0, &e), ERR_IO);
+    assert_non_null(strstr(e.msg, "no file of our own"));
+    unlink(at(".grown.part"));
+    assert_int_equal(mkfifo(at(".grown.part"), 0600), 0);
+    assert_int_equal(file_resume(&o, at("grown"), 0, &e), ERR_IO);
+    unlink(at(".grown.part"));
+    assert_int_equal(file_read_all(at("victim"), 100, &got, &e), 0);
+    assert_string_equal(got.p, "precious");
+    buf_free(&got);
+}
+
+static void a_replaced_file_keeps_its_mode(void **s)
+{
+    struct stat st;
+    mode_t old = umask(022);
+
+    (void)s;
+    spew(at("mode"), "x", 1);
+    for (unsigned mode = 0600; mode <= 0640; mode += 040) {
+        assert_int_equal(chmod(at("mode"), mode), 0);
+        assert_int_equal(file_write_all(at("mode"), span_of("new"), NULL), 0);
+        assert_int_equal(stat(at("mode"), &st), 0);
+        assert_int_equal(st.st_mode & 07777, mode);
+    }
+    assert_int_equal(file_write_all(at("new-mode"), span_of("new"), NULL), 0);
+    assert_int_equal(stat(at("new-mode"), &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0644);
+    umask(old);
+}
+
+/* A link that leads nowhere yet stays, and what it points to is made. */
+static void a_link_to_what_is_not_there_stays(void **s)
+{
+    struct buf got = {0};
+    struct stat st;
+
+    (void)s;
+    assert_int_equal(symlink("to-come", at("dangling")), 0);
+    assert_int_equal(file_write_all(at("dangling"), span_of("made"), NULL), 0);
+    assert_int_equal(lstat(at("dangling"), &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(file_read_all(at("to-come"), 100, &got, NULL), 0);
+    assert_string_equal(got.p, "made");
+    buf_free(&got);
+}
+
+/* Of writers that begin at the same moment one goes on, and the others are told. */
+static void one_of_many_writers_goes_on(void **s)
+{
+    enum { WRITERS = 8 };
+    int ready[2], go[2], done = 0;
+    pid_t pid[WRITERS];
+    char c;
+
+    (void)s;
+    assert_int_equal(pipe(ready) | pipe(go), 0);
+    for (int i = 0; i < WRITERS; i++) {
+        pid[i] = fork();
+        if (pid[i] == 0) {
+            struct file_out *o;
+
+            close(go[1]);
+            if (read(go[0], &c, 1) != 0) /* until all have begun */
+                _exit(2);
+            if (file_create(&o, at("raced"), 0, NULL) < 0)
+                _exit(1);
+            if (write(ready[1], "x", 1) != 1)
+                _exit(2);
+            sleep(60);
+            _exit(2);
+        }
+    }
+    close(go[0]);
+    close(go[1]);
+    for (int left = WRITERS - 1; left; left--) { /* all but one end by themselves */
+        int status;
+        pid_t p = waitpid(-1, &status, 0);
+
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+        for (int i = 0; i < WRITERS; i++)
+            pid[i] = pid[i] == p ? 0 : pid[i];
+    }
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    for (int i = 0; i < WRITERS; i++)
+        if (pid[i]) {
+            kill(pid[i], SIGKILL);
+            waitpid(pid[i], NULL, 0);
+            done++;
+        }
+    assert_int_equal(done, 1);
+    close(ready[0]);
+    close(ready[1]);
 }
 
 static int make_dir(void **s)
@@ -756,9 +1019,15 @@ int main(void)
 #endif
         cmocka_unit_test(what_this_build_cannot_decode_is_named),
         cmocka_unit_test(opening_what_cannot_be_read_says_why),
+        cmocka_unit_test(nothing_is_opened_that_lies_out_of_a_folder),
+        cmocka_unit_test(a_stream_reads_as_a_file),
         cmocka_unit_test(output_appears_only_when_whole),
         cmocka_unit_test(a_killed_writer_leaves_no_final_name),
         cmocka_unit_test(a_full_disk_is_told_and_leaves_nothing),
+        cmocka_unit_test(a_planted_temporary_name_is_refused),
+        cmocka_unit_test(a_replaced_file_keeps_its_mode),
+        cmocka_unit_test(a_link_to_what_is_not_there_stays),
+        cmocka_unit_test(one_of_many_writers_goes_on),
     };
     return cmocka_run_group_tests_name("base_io", tests, make_dir, remove_dir);
 }

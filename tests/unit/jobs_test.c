@@ -48,7 +48,7 @@ static int run(int i)
     return i == 1;
 }
 
-static void check(const struct jobs *j, int rc, int passed, int failed, int left, const char *steps)
+static void check(const struct job_set *j, int rc, int passed, int failed, int left, const char *steps)
 {
     struct jobs_result r;
     char text[100] = "";
@@ -75,7 +75,7 @@ static void check(const struct jobs *j, int rc, int passed, int failed, int left
 
 static void the_others_go_on(void **s)
 {
-    const struct jobs j = {.n = N, .name = name, .open = open_it, .run = run, .dev = &dev, .limit = 3};
+    const struct job_set j = {.n = N, .name = name, .open = open_it, .run = run, .dev = &dev, .limit = 3};
 
     (void)s;
     check(&j, 0, 4, 4, 0, "01 11 21 31 41 51 61 71 "); /* opened once in each process */
@@ -92,7 +92,7 @@ static int slow(int i)
 
 static void limits_hold(void **s)
 {
-    struct jobs j = {.n = 3, .name = name, .open = no_open, .run = run, .dev = &dev, .limit = 0.2};
+    struct job_set j = {.n = 3, .name = name, .open = no_open, .run = run, .dev = &dev, .limit = 0.2};
 
     (void)s;
     check(&j, ERR_DEVICE, 0, 0, 3, "");

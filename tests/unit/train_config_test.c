@@ -353,6 +353,39 @@ static void settings_are_listed_for_the_checkpoint(void **state)
     arena_free(&a);
 }
 
+/* A resume compares every setting but those that say how ranks divide the work. */
+static void only_the_division_is_not_compared(void **state)
+{
+    static const char *const division[] = {
+        "distributed-backend", "tensor-model-parallel-size", "sequence-parallel", "context-parallel-size",
+        "expert-model-parallel-size", "pipeline-model-parallel-size", "num-layers-per-virtual-pipeline-stage",
+        "num-virtual-stages-per-pipeline-rank", "decoder-first-pipeline-num-layers", "decoder-last-pipeline-num-layers",
+        "account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split",
+        "data-parallel-sharding-strategy", "use-distributed-optimizer", "overlap-grad-reduce", "overlap-param-gather",
+        "grad-reduce-in-bf16", "optimizer-cpu-offload", "ddp-bucket-size",
+    };
+    struct train_config c;
+    struct checkpoint_arg *args;
+    struct arena a = {0};
+    struct err e;
+    int n, marked = 0;
+
+    (void)state;
+    assert_int_equal(CONFIG(&c, &e, "hidden-size=64"), 0);
+    assert_int_equal(train_config_args(&c, &a, &args, &n, &e), 0);
+    for (int i = 0; i < n; i++) {
+        bool is = false;
+
+        for (size_t k = 0; k < sizeof division / sizeof *division; k++)
+            is = is || strcmp(args[i].name, division[k]) == 0;
+        if (args[i].division != is)
+            fail_msg("%s: %s", args[i].name, is ? "is compared" : "is not compared");
+        marked += is;
+    }
+    assert_int_equal(marked, sizeof division / sizeof *division);
+    arena_free(&a);
+}
+
 /* The stage that takes most is planned, with activations of as many micro-batches as there are stages,
  * however many a step has. */
 static void stages_bound_memory(void **state)
@@ -461,6 +494,7 @@ int main(void)
         cmocka_unit_test(batches_ramp_up),
         cmocka_unit_test(warm_up_can_be_a_fraction),
         cmocka_unit_test(settings_are_listed_for_the_checkpoint),
+        cmocka_unit_test(only_the_division_is_not_compared),
         cmocka_unit_test(stages_bound_memory),
         cmocka_unit_test(memory_is_the_published),
         cmocka_unit_test(a_group_of_one_copies),
