@@ -50,8 +50,14 @@ echo other >"$T/usr/bin/quern-other"
 status 'make uninstall' 0 makes -s uninstall PREFIX="$T/usr"
 equal 'leaves what make install did not put there, and nothing else' "$(cd usr && find . -type f)" ./bin/quern-other
 
+# NOTICE says of each table from elsewhere where it is from.
+sed -n 's/^Files: //p' "$ROOT/NOTICE" | tr ' ' '\n' | grep -vxF '*' >noticed
+check 'NOTICE names files that are there' bash -c 'cd "$1" && ls $(cat)' - "$ROOT" <noticed
+find "$ROOT" -maxdepth 4 -name '*.inc' -path "$ROOT/[a-z]*" ! -path "$ROOT/build*" ! -name wikitext_patterns.inc -printf '%P\n' | sort >tables
+equal 'and every table of words or characters' "$(grep '[.]inc$' noticed | sort)" "$(cat tables)"
+
 printf '{"id":"1","text":"one line"}\n' >good.jsonl
-gzip -c good.jsonl | head -c 30 >cut.jsonl.gz
+{ gzip -c good.jsonl; gzip -c good.jsonl | head -c 30; } >cut.jsonl.gz
 printf 'nonsense\n{"id":"2","text":"x"}\n\xff\n' >bad.jsonl
 for stage in clean langid 'filter --preset c4 --annotate' 'dedup exact' 'dedup fuzzy' 'dedup lines' 'dedup substring'; do
     # shellcheck disable=SC2086 # words

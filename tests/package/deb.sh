@@ -25,8 +25,8 @@ printf 'WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:1>\r\nWARC-
     'Content-Type: application/http; msgtype=response' "Content-Length: $(printf %s "$http" | wc -c)" "$http" |
     gzip >"$C/tmp/try/crawl.warc.gz"
 {
-    echo 'set -eo pipefail; cd /tmp/try'
-    awk 'index($0, "    quern extract") == 1 { on = 1 } on && $0 == "" { exit } on { print substr($0, 5) }' "$ROOT/README.md"
+    echo 'set -e; cd /tmp/try'
+    awk 'index($0, "    set -o pipefail") == 1 { on = 1 } on && $0 == "" { exit } on { print substr($0, 5) }' "$ROOT/README.md"
 } >"$C/tmp/try/pipe.sh"
 check "README's pipe runs" run bash /tmp/try/pipe.sh
 check "it wrote its file" test -f "$C/tmp/try/docs.jsonl.zst"
