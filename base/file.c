@@ -108,7 +108,7 @@ int file_map_open(struct file_map *m, const char *path, struct err *e)
     if (st.st_size > 0) {
         p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
         if (p == MAP_FAILED) {
-            int rc = err_sys(e, ERR_IO, "cannot map '%s'", path);
+            int rc = err_sys(e, ERR_IO, "cannot map the %lld bytes of '%s'", (long long)st.st_size, path);
             close(fd);
             return rc;
         }

@@ -86,7 +86,8 @@ static int read_line(struct tokenizer *t, const char *p, size_t n, long line, bo
         i++;
     buf_clear(bytes);
     if (!gap || gap == p || !digits || i < n || !format_base64(p, (size_t)(gap - p), bytes))
-        return err_set(e, ERR_FORMAT, "line %ld is not base64 and a rank", line);
+        return bytes->failed ? err_set(e, bytes->failed, "out of memory for a token")
+                             : err_set(e, ERR_FORMAT, "line %ld is not base64 and a rank", line);
     if (id > VOCAB_MAX_ID)
         return err_set(e, ERR_FORMAT, "line %ld: rank %llu is above %d", line, (unsigned long long)id, VOCAB_MAX_ID);
     if (careful && vocab_find(&t->vocab, buf_span(bytes)) >= 0)

@@ -78,6 +78,7 @@ static int put_tokenizer(struct buf *b, const struct train_options *x, const str
     put_head(b, x, v, x->pattern && split.kind != SPLIT_GPT2 ? split_pattern(&split) : NULL);
     if (x->pattern)
         split_free(&split);
+    /* What is put is looked at once, at the end: a buffer that got no memory takes nothing more. */
     for (uint32_t id = 0; id < v->n; id++) {
         buf_puts(b, id ? ",\n      " : "\n      ");
         json_put_string(b, vocab_get(v, id));
@@ -91,6 +92,8 @@ static int put_tokenizer(struct buf *b, const struct train_options *x, const str
         json_put_string(b, buf_span(&pair));
     }
     rc = buf_puts(b, "\n    ]\n  }\n}\n");
+    if (pair.failed)
+        rc = pair.failed;
     buf_free(&pair);
     return rc < 0 ? err_set(e, ERR_NOMEM, "out of memory for a tokenizer") : 0;
 }
@@ -141,8 +144,10 @@ static int put_ranks(struct buf *b, const struct vocab *v, const uint32_t byte_i
         first = byte_id[i] < first ? byte_id[i] : first;
     for (size_t i = 0; i < 256 + n; i++) {
         buf_clear(&bytes);
-        if (format_unmap_bytes(vocab_get(v, i < 256 ? first + (uint32_t)i : m[i - 256].id), &bytes) < 0)
+        if (format_unmap_bytes(vocab_get(v, i < 256 ? first + (uint32_t)i : m[i - 256].id), &bytes) < 0) {
+            rc = bytes.failed;
             break;
+        }
         put_base64(b, buf_span(&bytes));
         rc = buf_printf(b, " %zu\n", i);
     }

@@ -235,18 +235,20 @@ int checkpoint_steps(const char *dir, int64_t **steps, struct err *e)
     return n;
 }
 
-/* The step that latest_checkpointed_iteration.txt names, or INT64_MAX. */
-static int64_t latest_step(const char *dir)
+/* The step that latest_checkpointed_iteration.txt names; INT64_MAX if it is not there or names none.  ERR_NOMEM. */
+static int latest_step(const char *dir, int64_t *step, struct err *e)
 {
     struct buf b = {0};
-    struct err e;
     char path[4352], *end;
     long long v;
+    int rc;
 
     snprintf(path, sizeof path, "%s/latest_checkpointed_iteration.txt", dir);
-    if (file_read_all(path, 64, &b, &e) < 0) {
+    *step = INT64_MAX;
+    rc = file_read_all(path, 64, &b, e);
+    if (rc < 0) {
         buf_free(&b);
-        return INT64_MAX;
+        return rc == ERR_NOMEM ? rc : 0;
     }
     v = b.n ? strtoll(b.p, &end, 10) : -1;
     if (v < 0 || end == b.p || (*end && *end != '\n')) {
@@ -254,7 +256,8 @@ static int64_t latest_step(const char *dir)
         v = INT64_MAX;
     }
     buf_free(&b);
-    return v;
+    *step = v;
+    return 0;
 }
 
 /* The next step to try, below *step: what the first rank finds in the folder, on all.  1; 0: there
@@ -302,8 +305,9 @@ static int open_any(struct checkpoint **ck, struct comm *group, const char *dir,
     if (step != CHECKPOINT_LAST)
         return open_step(ck, group, dir, step, e);
     if (!group || group->rank == 0) {
-        n = rc = checkpoint_steps(dir, &steps, e);
-        latest = latest_step(dir);
+        rc = latest_step(dir, &latest, e);
+        if (rc == 0)
+            n = rc = checkpoint_steps(dir, &steps, e);
     }
     if (group && comm_agree(group, &rc, e, e) < 0)
         rc = e->code;

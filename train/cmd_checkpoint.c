@@ -77,27 +77,27 @@ static int run_info(const struct options *o, const char *dir, struct err *e)
 static int run_verify(const struct options *o, const char *dir, struct err *e)
 {
     int64_t *steps = NULL;
-    int n = 1, bad = 0;
+    int n = 1, bad = 0, rc = 0;
 
     if (o->step == CHECKPOINT_LAST) {
         n = checkpoint_steps(dir, &steps, e);
         if (n <= 0)
             return n < 0 ? n : err_set(e, ERR_IO, "no checkpoint in '%s'", dir);
     }
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && rc != ERR_NOMEM; i++) { /* a shortage says nothing about a checkpoint */
         struct checkpoint *ck;
-        struct err why;
 
-        if (checkpoint_open(&ck, dir, steps ? steps[i] : o->step, &why) < 0) {
-            printf("damaged  %s\n", why.msg);
+        rc = checkpoint_open(&ck, dir, steps ? steps[i] : o->step, e);
+        if (rc < 0 && rc != ERR_NOMEM) {
+            printf("damaged  %s\n", e->msg);
             bad++;
-        } else {
+        } else if (rc == 0) {
             printf("whole    %s\n", checkpoint_path(ck));
             checkpoint_close(ck);
         }
     }
     free(steps);
-    return bad > 0;
+    return rc == ERR_NOMEM ? rc : bad > 0;
 }
 
 static int run_import(const struct options *o, const char *from, struct err *e)

@@ -69,7 +69,7 @@ static int list(struct export *x, enum hf_family family, int64_t shard, struct e
     x->shards++;
     x->room = malloc(most * size);
     x->ours = malloc(most * sizeof *x->ours);
-    return x->room && x->ours ? 0 : err_set(e, ERR_NOMEM, "a tensor of %zu million elements", most / 1000000);
+    return x->room && x->ours ? 0 : err_set(e, ERR_NOMEM, "out of memory for a tensor of %zu million elements", most / 1000000);
 }
 
 static int give(void *arg, int i, size_t at, struct span *data, struct err *e)

@@ -122,7 +122,7 @@ static int check(struct import *m, struct err *e)
         if (!m->taken[i])
             TRY(check_left(m, t, file, e));
     m->room = malloc(most * sizeof *m->room);
-    return m->room ? 0 : err_set(e, ERR_NOMEM, "a tensor of %zu MiB", most * sizeof *m->room >> 20);
+    return m->room ? 0 : err_set(e, ERR_NOMEM, "out of memory for a tensor of %zu MiB", most * sizeof *m->room >> 20);
 }
 
 /* A parameter: its pieces, one below the other; rows of padding are 0. */

@@ -39,6 +39,22 @@ status "another model's" 2 quern-train $flags --load llama --train-iters 3 --num
 has "another model's: the flag" err "--num-query-groups is 2, not 4"
 check "info of a run" quern-checkpoint info more
 has "info of a run: settings" out "train-iters"
+
+# A shortage of memory is no damage: nobody goes back to an older checkpoint for it.
+# shellcheck disable=SC2086
+check "a later checkpoint" quern-train $flags --load more --save more --train-iters 4
+cp -r more large
+truncate -s 1T large/iter_0000004/model.safetensors
+if nm "$(command -v quern-checkpoint)" | grep -q ' __[at]san_init$'; then
+    skip "no memory for a checkpoint" "a sanitizer takes all addresses"
+else
+    status "no memory for a checkpoint" 3 bash -c 'ulimit -v 8000000; exec quern-generate --load large --prompt-ids 5,9 --max-tokens 2'
+    has "no memory for a checkpoint: what was wanted" err "cannot map the 1099511627776 bytes of 'large/iter_0000004/model.safetensors': Cannot allocate memory"
+    equal "no memory for a checkpoint: no other is tried" "$(grep -c 'the checkpoint before it' err)" 0
+fi
+status "a checkpoint that is too large is damaged" 0 quern-generate --load large --prompt-ids 5,9 --max-tokens 2
+has "a checkpoint that is too large is damaged: the one before is taken" err "trying the checkpoint before it"
+rm -r large
 printf 'x' | dd of=more/iter_0000003/optimizer.safetensors bs=1 seek=3000 conv=notrunc 2>dd.err
 status "damage" 1 quern-checkpoint verify more
 has "damage: where" out "optimizer.safetensors"
