@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/hash.h"
 #include "base/isa.h"
 #include "base/json_walk.h"
@@ -14,18 +15,13 @@ ISA_DECLARE(size_t, json_unescape_run, (char *dst, const char *src, size_t n, si
 
 /* ---- scalars ---- */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static int hex4(const char *p)
 {
     int v = 0;
 
     for (int i = 0; i < 4; i++) {
         char c = p[i];
-        int d = is_digit(c)              ? c - '0'
+        int d = ascii_is_digit(c)              ? c - '0'
                 : c >= 'a' && c <= 'f' ? c - 'a' + 10
                 : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                        : -1;
@@ -57,23 +53,23 @@ static bool valid_number(struct span s)
 
     if (p < end && *p == '-')
         p++;
-    if (p == end || !is_digit(*p))
+    if (p == end || !ascii_is_digit(*p))
         return false;
     if (*p++ != '0')
-        while (p < end && is_digit(*p))
+        while (p < end && ascii_is_digit(*p))
             p++;
     if (p < end && *p == '.') {
-        if (++p == end || !is_digit(*p))
+        if (++p == end || !ascii_is_digit(*p))
             return false;
-        while (p < end && is_digit(*p))
+        while (p < end && ascii_is_digit(*p))
             p++;
     }
     if (p < end && (*p == 'e' || *p == 'E')) {
         if (++p < end && (*p == '+' || *p == '-'))
             p++;
-        if (p == end || !is_digit(*p))
+        if (p == end || !ascii_is_digit(*p))
             return false;
-        while (p < end && is_digit(*p))
+        while (p < end && ascii_is_digit(*p))
             p++;
     }
     return p == end;
@@ -154,7 +150,7 @@ static int scalar(struct json_walk *w, struct json_token *t, struct err *e)
         esc = bad_escape(t->raw);
         return esc < 0 ? 1 : bad(t->at + (size_t)esc, "a bad escape", e);
     }
-    if (*p == '-' || is_digit(*p)) {
+    if (*p == '-' || ascii_is_digit(*p)) {
         t->type = JSON_NUMBER;
         return valid_number(t->raw) ? 1 : bad(t->at, "a bad number", e);
     }

@@ -35,6 +35,19 @@ static inline bool span_is(struct span a, const char *cstr)
 {
     return span_eq(a, span_of(cstr));
 }
+/* Whether s begins or ends with cstr. */
+static inline bool span_starts(struct span s, const char *cstr)
+{
+    size_t n = strlen(cstr);
+
+    return s.n >= n && memcmp(s.p, cstr, n) == 0;
+}
+static inline bool span_ends(struct span s, const char *cstr)
+{
+    size_t n = strlen(cstr);
+
+    return s.n >= n && memcmp(s.p + s.n - n, cstr, n) == 0;
+}
 
 /* Owned, growable bytes.  Zero-initialise to start ({0}: no cap but SIZE_MAX/2),
  * or set max for a cap in bytes.  p[n] is always a readable byte after a put. */

@@ -14,12 +14,6 @@ enum { FILE_MAX = 1 << 30 };
 
 /* ---- files ---- */
 
-static bool ends_with(const char *s, const char *tail)
-{
-    size_t n = strlen(s), m = strlen(tail);
-    return n >= m && strcmp(s + n - m, tail) == 0;
-}
-
 static bool is_file(const char *path)
 {
     struct stat st;
@@ -60,7 +54,7 @@ static int open_one(struct tokenizer *t, const char *path, const char *pattern, 
             i++;
         if (i < b.n && b.p[i] == '{')
             rc = format_read_huggingface(t, path, buf_span(&b), pattern, e);
-        else if (ends_with(path, ".model") || (b.n > 4 && b.p[0] == '\n' && memchr(b.p + 2, '\n', 2)))
+        else if (span_ends(span_of(path), ".model") || (b.n > 4 && b.p[0] == '\n' && memchr(b.p + 2, '\n', 2)))
             rc = format_read_sentencepiece(t, path, buf_span(&b), pattern, e);
         else
             rc = format_read_tiktoken(t, path, buf_span(&b), pattern, e);
@@ -77,7 +71,7 @@ static int open_path(struct tokenizer *t, const char *path, const char *pattern,
 
     for (int i = 0; i < 2; i++) /* one file of a pair */
         for (int j = 0; j < 2; j++)
-            if (ends_with(path, pairs[i][j]) && is_file(path)) {
+            if (span_ends(span_of(path), pairs[i][j]) && is_file(path)) {
                 int stem = n - (int)strlen(pairs[i][j]);
                 if (beside(a, sizeof a, path, stem, "", pairs[i][0]) &&
                     beside(b, sizeof b, path, stem, "", pairs[i][1]))

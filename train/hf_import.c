@@ -76,20 +76,13 @@ static int check_piece(struct import *m, const struct param *q, const struct hf_
                    p->name, t->shape[0], t->dims == 2 ? t->shape[1] : 1, want[0], want[1]);
 }
 
-static bool ends_in(struct span s, const char *end)
-{
-    size_t n = strlen(end);
-
-    return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
-}
-
 /* A tensor that nothing takes would be a model that we compute wrongly. */
 static int check_left(const struct import *m, const struct safetensor *t, const char *file, struct err *e)
 {
     static const char *const ignored[] = {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"};
 
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
-        if (ends_in(t->name, ignored[i]))
+        if (span_ends(t->name, ignored[i]))
             return 0;
     if (!m->model.untie && span_is(t->name, "lm_head.weight"))
         return 0; /* the word embedding once more */

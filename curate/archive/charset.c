@@ -7,6 +7,7 @@
 #include <unicode/ucnv_cb.h>
 #include <unicode/ucsdet.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "curate/archive/charset_guess.h"
 #include "curate/archive/charset_label.h"
@@ -35,22 +36,12 @@ struct charset {
 
 /* ---- what a page says of itself ---- */
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 /* An attribute at *p, which moves behind it.  False: the tag ends here. */
 static bool take_attribute(const char **at, const char *end, struct span *name, struct span *value)
 {
     const char *p = *at;
 
-    while (p < end && (is_space(*p) || *p == '/'))
+    while (p < end && (ascii_is_html_space(*p) || *p == '/'))
         p++;
     *value = (struct span){NULL, 0};
     if (p == end || *p == '>') {
@@ -58,14 +49,14 @@ static bool take_attribute(const char **at, const char *end, struct span *name, 
         return false;
     }
     name->p = p;
-    while (p < end && !is_space(*p) && *p != '/' && *p != '>' && (*p != '=' || p == name->p))
+    while (p < end && !ascii_is_html_space(*p) && *p != '/' && *p != '>' && (*p != '=' || p == name->p))
         p++;
     name->n = (size_t)(p - name->p);
-    while (p < end && is_space(*p))
+    while (p < end && ascii_is_html_space(*p))
         p++;
     if (p < end && *p == '=') {
         p++;
-        while (p < end && is_space(*p))
+        while (p < end && ascii_is_html_space(*p))
             p++;
         if (p < end && (*p == '"' || *p == '\'')) {
             const char *q = memchr(p + 1, *p, (size_t)(end - p - 1));
@@ -73,18 +64,13 @@ static bool take_attribute(const char **at, const char *end, struct span *name, 
             p = q ? q + 1 : end;
         } else {
             value->p = p;
-            while (p < end && !is_space(*p) && *p != '>')
+            while (p < end && !ascii_is_html_space(*p) && *p != '>')
                 p++;
             value->n = (size_t)(p - value->p);
         }
     }
     *at = p;
     return true;
-}
-
-static bool is_word(struct span s, const char *word)
-{
-    return s.n == strlen(word) && strncasecmp(s.p, word, s.n) == 0;
 }
 
 /* The charset in a content attribute: "text/html; charset=x". */
@@ -96,14 +82,14 @@ static struct span in_content(struct span s)
         const char *p = s.p + i + 7, *end = s.p + s.n;
         if (strncasecmp(s.p + i, "charset", 7) != 0)
             continue;
-        while (p < end && is_space(*p))
+        while (p < end && ascii_is_html_space(*p))
             p++;
         if (p == end || *p != '=')
             continue;
-        for (p++; p < end && (is_space(*p) || *p == '"' || *p == '\''); p++)
+        for (p++; p < end && (ascii_is_html_space(*p) || *p == '"' || *p == '\''); p++)
             ;
         v.p = p;
-        while (p < end && !is_space(*p) && *p != ';' && *p != '"' && *p != '\'')
+        while (p < end && !ascii_is_html_space(*p) && *p != ';' && *p != '"' && *p != '\'')
             p++;
         v.n = (size_t)(p - v.p);
         return v.n ? v : none;
@@ -118,12 +104,12 @@ static struct span in_meta(const char **at, const char *end)
     bool pragma = false;
 
     while (take_attribute(at, end, &name, &value)) {
-        if (is_word(name, "charset") && !charset.p)
+        if (span_is_nocase(name, "charset") && !charset.p)
             charset = value;
-        else if (is_word(name, "content") && !content.p)
+        else if (span_is_nocase(name, "content") && !content.p)
             content = value;
-        else if (is_word(name, "http-equiv"))
-            pragma = is_word(value, "content-type");
+        else if (span_is_nocase(name, "http-equiv"))
+            pragma = span_is_nocase(value, "content-type");
     }
     return charset.p || !pragma ? charset : in_content(content);
 }
@@ -139,7 +125,7 @@ static struct span in_xml(struct span page)
     p = end ? memmem(page.p, (size_t)(end - page.p), "encoding", 8) : NULL;
     if (!p)
         return none;
-    for (p += 8; p < end && (is_space(*p) || *p == '='); p++)
+    for (p += 8; p < end && (ascii_is_html_space(*p) || *p == '='); p++)
         ;
     if (p < end && (*p == '"' || *p == '\'')) {
         const char *q = memchr(p + 1, *p, (size_t)(end - p - 1));
@@ -158,13 +144,13 @@ static const char *pass_tag(const char *p, const char *end)
         const char *q = memmem(p + 2, (size_t)(end - p - 2), "-->", 3);
         return q ? q + 3 : end;
     }
-    if (end - p >= 2 && (p[1] == '!' || p[1] == '?' || (p[1] == '/' && end - p > 2 && !is_letter(p[2])))) {
+    if (end - p >= 2 && (p[1] == '!' || p[1] == '?' || (p[1] == '/' && end - p > 2 && !ascii_is_letter(p[2])))) {
         const char *q = memchr(p, '>', (size_t)(end - p));
         return q ? q + 1 : end;
     }
-    if (end - p < 2 || !(is_letter(p[1]) || p[1] == '/'))
+    if (end - p < 2 || !(ascii_is_letter(p[1]) || p[1] == '/'))
         return p + 1;
-    for (p++; p < end && !is_space(*p) && *p != '>'; p++)
+    for (p++; p < end && !ascii_is_html_space(*p) && *p != '>'; p++)
         ;
     while (take_attribute(&p, end, &name, &value))
         ;
@@ -176,7 +162,7 @@ struct span charset_prescan(struct span page)
     const char *p = page.p, *end = p + (page.n < PRESCAN ? page.n : PRESCAN);
 
     while (p < end && (p = memchr(p, '<', (size_t)(end - p)))) {
-        if (end - p > 6 && strncasecmp(p + 1, "meta", 4) == 0 && (is_space(p[5]) || p[5] == '/')) {
+        if (end - p > 6 && strncasecmp(p + 1, "meta", 4) == 0 && (ascii_is_html_space(p[5]) || p[5] == '/')) {
             struct span found;
             p += 5;
             found = in_meta(&p, end);

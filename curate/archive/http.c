@@ -8,6 +8,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/ascii.h"
+
 enum { STEP = 64 << 10, CHUNK_LINE_MAX = 4096 };
 
 struct http_decoder {
@@ -19,23 +21,13 @@ struct http_decoder {
 
 /* ---- heads ---- */
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 static struct span trim(struct span s)
 {
-    while (s.n && is_space(s.p[0]))
+    while (s.n && ascii_is_space(s.p[0]))
         s.p++, s.n--;
-    while (s.n && is_space(s.p[s.n - 1]))
+    while (s.n && ascii_is_space(s.p[s.n - 1]))
         s.n--;
     return s;
-}
-
-static bool is_name(struct span s, const char *name)
-{
-    return s.n == strlen(name) && strncasecmp(s.p, name, s.n) == 0;
 }
 
 /* Splits at commas, passes over empty pieces.  False at the end. */
@@ -59,9 +51,9 @@ static void add_codings(struct http_head *h, struct span list)
     struct span t;
 
     while (next_token(&list, &t)) {
-        if (is_name(t, "chunked"))
+        if (span_is_nocase(t, "chunked"))
             h->chunked = true;
-        else if (!is_name(t, "identity") && h->n_codings < HTTP_CODINGS)
+        else if (!span_is_nocase(t, "identity") && h->n_codings < HTTP_CODINGS)
             h->coding[h->n_codings++] = t;
     }
 }
@@ -123,11 +115,11 @@ static size_t parse_one(struct span block, struct http_head *h)
             continue;
         name = trim((struct span){line.p, (size_t)(colon - line.p)});
         value = trim((struct span){colon + 1, (size_t)(line.p + line.n - colon - 1)});
-        if (is_name(name, "Content-Type") && !h->mime.n)
+        if (span_is_nocase(name, "Content-Type") && !h->mime.n)
             h->mime = value;
-        else if (is_name(name, "Content-Encoding"))
+        else if (span_is_nocase(name, "Content-Encoding"))
             add_codings(h, value);
-        else if (is_name(name, "Transfer-Encoding"))
+        else if (span_is_nocase(name, "Transfer-Encoding"))
             transfer = value;
     }
     add_codings(h, transfer); /* they were applied last */
@@ -156,7 +148,7 @@ void http_media_type(struct span mime, char *out, size_t size)
     size_t n = 0;
 
     mime = trim(mime);
-    while (n < mime.n && n + 1 < size && mime.p[n] != ';' && mime.p[n] != ',' && !is_space(mime.p[n])) {
+    while (n < mime.n && n + 1 < size && mime.p[n] != ';' && mime.p[n] != ',' && !ascii_is_space(mime.p[n])) {
         char c = mime.p[n];
         out[n++] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
     }
@@ -178,7 +170,7 @@ struct span http_parameter(struct span mime, const char *name)
         p = semi + 1;
         semi = memchr(p, ';', (size_t)(end - p));
         eq = memchr(p, '=', (size_t)((semi ? semi : end) - p));
-        if (!eq || !is_name(trim((struct span){p, (size_t)(eq - p)}), name))
+        if (!eq || !span_is_nocase(trim((struct span){p, (size_t)(eq - p)}), name))
             continue;
         value = trim((struct span){eq + 1, (size_t)((semi ? semi : end) - eq - 1)});
         while (value.n && (value.p[0] == '"' || value.p[0] == '\''))
@@ -394,7 +386,7 @@ static bool looks_like_text(struct span s)
 
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s.p[i];
-        if (c < 0x20 && !is_space((char)c) && c != '\f' && c != 0x1b)
+        if (c < 0x20 && !ascii_is_space((char)c) && c != '\f' && c != 0x1b)
             return false;
     }
     return true;
@@ -406,13 +398,13 @@ static int undo_coding(struct http_decoder *d, struct span name, struct span in,
     enum outcome what = DAMAGED;
 
     *as_is = false;
-    if (is_name(name, "gzip") || is_name(name, "x-gzip"))
+    if (span_is_nocase(name, "gzip") || span_is_nocase(name, "x-gzip"))
         TRY(undo_gzip(d, in, out, &what));
-    else if (is_name(name, "deflate"))
+    else if (span_is_nocase(name, "deflate"))
         TRY(undo_deflate(d, in, out, &what));
-    else if (is_name(name, "br"))
+    else if (span_is_nocase(name, "br"))
         TRY(undo_brotli(in, out, &what));
-    else if (is_name(name, "zstd"))
+    else if (span_is_nocase(name, "zstd"))
         TRY(undo_zstd(d, in, out, &what));
     else {
         *as_is = true;

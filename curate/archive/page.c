@@ -2,6 +2,7 @@
 
 #include <strings.h>
 
+#include "base/ascii.h"
 #include "base/file_kind.h"
 
 static const char *const kind_names[PAGE_KINDS] = {
@@ -11,18 +12,6 @@ static const char *const kind_names[PAGE_KINDS] = {
 const char *page_kind_name(enum page_kind kind)
 {
     return kind_names[kind];
-}
-
-static bool is_word(struct span s, const char *word)
-{
-    return s.n == strlen(word) && strncasecmp(s.p, word, s.n) == 0;
-}
-
-static bool begins_with(struct span s, const char *word)
-{
-    size_t n = strlen(word);
-
-    return s.n >= n && strncasecmp(s.p, word, n) == 0;
 }
 
 static enum page_kind kind_of_mime(struct span mime)
@@ -49,7 +38,7 @@ static enum page_kind judge_response(const struct warc_record *r, struct http_he
     if (r->arc)
         return kind_of_mime(r->mime);
     /* A response without its head: what HTTP it was cannot be told. */
-    return begins_with(r->mime, "application/http") ? PAGE_UNSURE : kind_of_mime(r->mime);
+    return span_starts_nocase(r->mime, "application/http") ? PAGE_UNSURE : kind_of_mime(r->mime);
 }
 
 enum page_kind page_judge(const struct warc_record *r, struct http_head *head)
@@ -64,20 +53,15 @@ enum page_kind page_judge(const struct warc_record *r, struct http_head *head)
 
     *head = (struct http_head){0};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-        if (is_word(r->type, plain[i].type))
+        if (span_is_nocase(r->type, plain[i].type))
             return plain[i].kind;
-    if (is_word(r->type, "response") || is_word(r->type, "arc"))
+    if (span_is_nocase(r->type, "response") || span_is_nocase(r->type, "arc"))
         return judge_response(r, head);
-    if (is_word(r->type, "resource")) /* wget keeps its manifest and log as such */
-        return begins_with(r->uri, "metadata:") ? PAGE_METADATA : kind_of_mime(r->mime);
-    if (is_word(r->type, "conversion"))
+    if (span_is_nocase(r->type, "resource")) /* wget keeps its manifest and log as such */
+        return span_starts_nocase(r->uri, "metadata:") ? PAGE_METADATA : kind_of_mime(r->mime);
+    if (span_is_nocase(r->type, "conversion"))
         return kind_of_mime(r->mime);
     return PAGE_OTHER_RECORD;
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f';
 }
 
 bool page_is_html(struct span s)
@@ -89,18 +73,19 @@ bool page_is_html(struct span s)
 
     if (s.n > 3 && memcmp(s.p, "\xEF\xBB\xBF", 3) == 0)
         s.p += 3, s.n -= 3;
-    while (s.n && is_space(s.p[0]))
+    while (s.n && ascii_is_html_space(s.p[0]))
         s.p++, s.n--;
     if (s.n > 1024)
         s.n = 1024;
-    if (begins_with(s, "<!--"))
+    if (span_starts_nocase(s, "<!--"))
         return true;
-    if (begins_with(s, "<?xml"))
+    if (span_starts_nocase(s, "<?xml"))
         return memmem(s.p, s.n, "<html", 5) != NULL;
     for (size_t i = 0; i < sizeof tags / sizeof *tags && s.n && s.p[0] == '<'; i++) {
         struct span rest = {s.p + 1, s.n - 1};
         size_t n = strlen(tags[i]);
-        if (begins_with(rest, tags[i]) && rest.n > n && (is_space(rest.p[n]) || rest.p[n] == '>' || rest.p[n] == '/'))
+        if (span_starts_nocase(rest, tags[i]) && rest.n > n &&
+            (ascii_is_html_space(rest.p[n]) || rest.p[n] == '>' || rest.p[n] == '/'))
             return true;
     }
     return false;

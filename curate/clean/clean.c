@@ -84,7 +84,7 @@ static bool is_control(uint32_t c)
            (c >= 0xFDD0 && c <= 0xFDEF) || (c >= 0xFFF9 && c <= 0xFFFB) || (c >= 0x206A && c <= 0x206F);
 }
 
-static bool is_space(uint32_t c)
+static bool is_space_separator(uint32_t c)
 {
     return c == ' ' || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x202F || c == 0x205F ||
            c == 0x3000;
@@ -100,7 +100,7 @@ static bool may_be_special(unsigned char lead, unsigned char next)
 /* c as it goes on: itself, ' ', or DROP. */
 static uint32_t map_char(const struct clean_conf *conf, uint32_t c, const struct context *x)
 {
-    if (conf->spaces && is_space(c))
+    if (conf->spaces && is_space_separator(c))
         return ' ';
     if (conf->controls && is_control(c))
         return DROP;

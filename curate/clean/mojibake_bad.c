@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "base/ascii.h"
 #include "curate/text/chars.h"
 
 const struct mojibake_charset mojibake_charsets[MOJIBAKE_CHARSETS] = {
@@ -66,9 +67,8 @@ enum {
     ACCENTED = UPPER | LOWER
 };
 
-static bool is_lower(uint32_t c) { return c >= 'a' && c <= 'z'; }
-static bool is_latin(uint32_t c) { return is_lower(c | 0x20) && c < 0x80; }
-static bool is_space(uint32_t c)
+static bool is_latin(uint32_t c) { return ascii_is_lower(c | 0x20) && c < 0x80; }
+static bool is_unicode_space(uint32_t c)
 {
     char utf8[4];
     int n;
@@ -165,7 +165,7 @@ static bool bad_a(const uint32_t *t, size_t i)
 
     if (t[i + 1] != ' ')
         return t[i] == 0xC3 && t[i + 1] == 0xA1;
-    return i == 0 || is_lower(before) || (i > 1 && is_space(before) && is_lower(t[i - 2])) ||
+    return i == 0 || ascii_is_lower(before) || (i > 1 && is_unicode_space(before) && ascii_is_lower(t[i - 2])) ||
            (t[i] == 0xC2 && (IN(before, '.', ',', '?', '!') || (mojibake_roles(before) & END)));
 }
 
@@ -184,13 +184,13 @@ static bool bad_at(const uint32_t *t, size_t n, size_t i)
     c = more ? t[i + 2] : 0;
     rc = more ? mojibake_roles(c) : 0;
     if (a < 0x80)
-        return (is_latin(a) && (rb & PLAIN) && (rc & BAD)) || (is_space(a) && (rb & UPPER) && (rc & CUR)) ||
-               (is_lower(a) && (rb & UPPER) && (rc & (START | CUR)));
+        return (is_latin(a) && (rb & PLAIN) && (rc & BAD)) || (is_unicode_space(a) && (rb & UPPER) && (rc & CUR)) ||
+               (ascii_is_lower(a) && (rb & UPPER) && (rc & (START | CUR)));
     if (bad_roles(ra, rb) || bad_with_third(ra, rb, rc, c, more))
         return true;
     if ((ra & UPPER) && b == 0xB0)
         return true;
-    if (is_space(a) && (rb & UPPER) && (rc & CUR))
+    if (is_unicode_space(a) && (rb & UPPER) && (rc & CUR))
         return true;
     if (IN(a, 0xC2, 0xC3, 0xCE, 0xD0) &&
         ((rb & (START | END)) || IN(b, 0x20AC, 0x153, 0x160, 0x161, 0xA2, 0xA3, 0x178, 0x17E, 0xA0, 0xAD, 0xAE,

@@ -29,14 +29,14 @@ size_t pii_next_digit(struct span s, size_t i)
         if (any)
             break;
     }
-    while (i < s.n && !pii_digit(s.p[i]))
+    while (i < s.n && !ascii_is_digit(s.p[i]))
         i++;
     return i;
 }
 
 /* ---- the part behind the @ ---- */
 
-static bool is_alnum_or_dash(char c) { return pii_alnum(c) || c == '-'; }
+static bool is_alnum_or_dash(char c) { return ascii_is_alnum(c) || c == '-'; }
 
 /* Labels with dots between them, as many as there are; *last is where the last begins.
  * Returns their end, or 0 if there are not two. */
@@ -46,7 +46,7 @@ static size_t domain_end(struct span s, size_t i, size_t *last)
 
     for (;;) {
         size_t from = i, end;
-        if (!pii_alnum(pii_at(s, i)))
+        if (!ascii_is_alnum(pii_at(s, i)))
             return 0;
         while (is_alnum_or_dash(pii_at(s, i)))
             i++;
@@ -54,7 +54,7 @@ static size_t domain_end(struct span s, size_t i, size_t *last)
             end--;
         labels++;
         *last = from;
-        if (end != i || pii_at(s, i) != '.' || !pii_alnum(pii_at(s, i + 1)))
+        if (end != i || pii_at(s, i) != '.' || !ascii_is_alnum(pii_at(s, i + 1)))
             return labels > 1 ? end : 0;
         i++;
     }
@@ -68,7 +68,7 @@ static bool is_name_letter(uint32_t c)
     return (c >= 0xC0 && c <= 0x24F && c != 0xD7 && c != 0xF7) || (c >= 0x370 && c <= 0x52F);
 }
 
-static bool is_local(char c) { return pii_alnum(c) || (c && strchr("._%+-'~", c)); }
+static bool is_local(char c) { return ascii_is_alnum(c) || (c && strchr("._%+-'~", c)); }
 
 /* Where the part before the @ at `at` begins; at if there is none. */
 static size_t local_start(struct span s, size_t from, size_t at)
@@ -82,7 +82,7 @@ static size_t local_start(struct span s, size_t from, size_t at)
         if (c < 0x80 ? !is_local((char)c) : !is_name_letter(c))
             break;
         i -= (size_t)n;
-        if (c >= 0x80 || pii_alnum((char)c) || c == '_')
+        if (c >= 0x80 || ascii_is_alnum((char)c) || c == '_')
             start = i;
     }
     return at > from && at - start <= 64 && s.p[at - 1] != '.' ? start : at;
@@ -98,7 +98,7 @@ static bool is_top_level(struct span s)
     if (s.n > 4 && strncasecmp(s.p, "xn--", 4) == 0)
         return true;
     for (size_t i = 0; i < s.n; i++)
-        if (!pii_alpha(s.p[i]))
+        if (!ascii_is_letter(s.p[i]))
             return false;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (s.n == strlen(files[i]) && strncasecmp(s.p, files[i], s.n) == 0)
@@ -140,7 +140,7 @@ bool pii_next_email(unsigned kinds, struct span s, size_t from, struct pii_match
 
 /* ---- datatrove's: [atext]+(.[atext]+)*@(domain|[literal]) behind \b ---- */
 
-static bool is_atext(char c) { return pii_alnum(c) || (c && strchr("!#$%&'*+/=?^_`{|}~-", c)); }
+static bool is_atext(char c) { return ascii_is_alnum(c) || (c && strchr("!#$%&'*+/=?^_`{|}~-", c)); }
 
 static size_t atom_start(struct span s, size_t from, size_t at)
 {
@@ -150,7 +150,7 @@ static size_t atom_start(struct span s, size_t from, size_t at)
                         (s.p[i - 1] == '.' && i < at && s.p[i] != '.' && i - 1 > from && is_atext(s.p[i - 2]))))
         i--;
     for (; i < at; i++)
-        if (is_atext(s.p[i]) && pii_word_before(s, i) != (pii_alnum(s.p[i]) || s.p[i] == '_'))
+        if (is_atext(s.p[i]) && pii_word_before(s, i) != (ascii_is_alnum(s.p[i]) || s.p[i] == '_'))
             return i;
     return at;
 }
@@ -247,7 +247,7 @@ bool pii_next_ip_datatrove(unsigned kinds, struct span s, size_t from, struct pi
         char text[16];
 
         i = pii_next_digit(s, i);
-        for (dot = i; dot < s.n && pii_digit(s.p[dot]);)
+        for (dot = i; dot < s.n && ascii_is_digit(s.p[dot]);)
             dot++;
         if (dot == i || pii_at(s, dot) != '.' || !ip_datatrove_at(s, i, dot, m)) {
             i = dot;

@@ -8,7 +8,7 @@
 /* Not the end of a longer number, nor within a word.  What is before `from` was replaced by a tag, which is none. */
 static bool starts_apart(struct span s, size_t from, size_t i)
 {
-    if (i > from + 1 && strchr("-./", s.p[i - 1]) && pii_digit(s.p[i - 2]))
+    if (i > from + 1 && strchr("-./", s.p[i - 1]) && ascii_is_digit(s.p[i - 2]))
         return false;
     return i == from || !pii_word_before(s, i);
 }
@@ -16,7 +16,7 @@ static bool starts_apart(struct span s, size_t from, size_t i)
 /* Not the end of a longer number, nor within a word. */
 static bool ends_apart(struct span s, size_t i)
 {
-    return !pii_word_at(s, i) && !(pii_at(s, i) && strchr("-./", pii_at(s, i)) && pii_digit(pii_at(s, i + 1)));
+    return !pii_word_at(s, i) && !(pii_at(s, i) && strchr("-./", pii_at(s, i)) && ascii_is_digit(pii_at(s, i + 1)));
 }
 
 /* ---- IP addresses ---- */
@@ -51,7 +51,7 @@ static bool behind_word(struct span s, size_t i, const char *const *words, size_
 
     for (int k = 0; k < 3 && i && strchr(" .:(=", s.p[i - 1]); k++)
         i--;
-    for (end = i; i && (pii_alpha(s.p[i - 1]) || (unsigned char)s.p[i - 1] >= 0x80) && end - i < sizeof word - 1;)
+    for (end = i; i && (ascii_is_letter(s.p[i - 1]) || (unsigned char)s.p[i - 1] >= 0x80) && end - i < sizeof word - 1;)
         i--;
     for (; i < end; i++)
         word[n++] = (char)(s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] | 0x20 : s.p[i]);
@@ -84,7 +84,7 @@ static bool ipv4_at(struct span s, size_t from, size_t i, struct pii_match *m)
             return false;
     }
     *m = (struct pii_match){i, q, PII_IP};
-    return !pii_word_at(s, q) && !(pii_at(s, q) == '.' && pii_digit(pii_at(s, q + 1))) && pii_ipv4_global(a) &&
+    return !pii_word_at(s, q) && !(pii_at(s, q) == '.' && ascii_is_digit(pii_at(s, q + 1))) && pii_ipv4_global(a) &&
            !behind_word(s, i, versions, sizeof versions / sizeof *versions);
 }
 
@@ -98,7 +98,7 @@ static bool ipv6_at(struct span s, size_t from, size_t i, struct pii_match *m)
     if (pii_at(s, i + 4) != ':' || s.p[i] < '2' || s.p[i] > '3' || !starts_apart(s, from, i) ||
         (i > from && s.p[i - 1] == ':'))
         return false;
-    while (n < 40 && (pii_hex(pii_at(s, i + n)) || pii_at(s, i + n) == ':'))
+    while (n < 40 && (ascii_is_hex(pii_at(s, i + n)) || pii_at(s, i + n) == ':'))
         n++;
     if (n > 1 && s.p[i + n - 1] == ':' && s.p[i + n - 2] != ':')
         n--;
@@ -130,7 +130,7 @@ static size_t phone_gap(struct span s, size_t i, bool first, bool *open)
         spaces += c == ' ';
         marks += strchr("-./", c) != NULL;
     }
-    return marks < 2 && (size_t)spaces < (n == 1 ? 2 : n) && pii_digit(pii_at(s, i + n)) ? n : 0;
+    return marks < 2 && (size_t)spaces < (n == 1 ? 2 : n) && ascii_is_digit(pii_at(s, i + n)) ? n : 0;
 }
 
 static bool is_north_american(const char *d) { return d[0] >= '2' && d[3] >= '2'; }
@@ -331,14 +331,14 @@ static bool iban_at(struct span s, size_t from, size_t i, struct pii_match *m)
     int n = 0, length;
     unsigned mod = 0;
 
-    if (i < from + 2 || !pii_digit(pii_at(s, i + 1)) || !starts_apart(s, from, i - 2))
+    if (i < from + 2 || !ascii_is_digit(pii_at(s, i + 1)) || !starts_apart(s, from, i - 2))
         return false;
     length = iban_length(s.p + i - 2);
     for (q = i - 2; n < length; q++) {
         char c = pii_at(s, q);
         if (c == ' ' && n && n % 4 == 0 && s.p[q - 1] != ' ')
             continue;
-        if (!pii_digit(c) && !(c >= 'A' && c <= 'Z'))
+        if (!ascii_is_digit(c) && !(c >= 'A' && c <= 'Z'))
             return false;
         d[n++] = c;
     }
@@ -346,7 +346,7 @@ static bool iban_at(struct span s, size_t from, size_t i, struct pii_match *m)
         return false;
     for (int k = 0; k < n; k++) { /* the first four characters go to the end */
         char c = d[(k + 4) % n];
-        mod = pii_digit(c) ? (mod * 10 + (unsigned)(c - '0')) % 97 : (mod * 100 + (unsigned)(c - 'A') + 10) % 97;
+        mod = ascii_is_digit(c) ? (mod * 10 + (unsigned)(c - '0')) % 97 : (mod * 100 + (unsigned)(c - 'A') + 10) % 97;
     }
     *m = (struct pii_match){i - 2, q, PII_IBAN};
     return mod == 1;
@@ -362,7 +362,7 @@ static bool is_short(struct span s, size_t i)
 
     for (int gap = 0; gap < 4; i++) {
         char c = pii_at(s, i);
-        if (pii_digit(c)) {
+        if (ascii_is_digit(c)) {
             digits++;
             gap = 0;
         } else {
@@ -371,7 +371,7 @@ static bool is_short(struct span s, size_t i)
         }
         if (digits >= 6 || dots >= 3 || c == ':')
             return false;
-        if (!c || (gap && !strchr(" -./()", c) && !pii_hex(c)))
+        if (!c || (gap && !strchr(" -./()", c) && !ascii_is_hex(c)))
             break;
     }
     return true;
@@ -389,7 +389,7 @@ bool pii_next_number(unsigned kinds, struct span s, size_t from, struct pii_matc
                                 (kinds & 1u << PII_IP && ipv4_at(s, from, i, m)) ||
                                 (kinds & 1u << PII_PHONE && phone_at(s, from, i, m))))
             return true;
-        while (i < s.n && pii_digit(s.p[i]))
+        while (i < s.n && ascii_is_digit(s.p[i]))
             i++;
     }
     return false;

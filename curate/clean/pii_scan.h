@@ -2,6 +2,7 @@
 #ifndef CURATE_PII_SCAN_H
 #define CURATE_PII_SCAN_H
 
+#include "base/ascii.h"
 #include "curate/clean/pii.h"
 
 struct pii_match {
@@ -14,10 +15,6 @@ pii_next pii_next_email, pii_next_number;
 /* By datatrove's regular expressions. */
 pii_next pii_next_email_datatrove, pii_next_ip_datatrove;
 
-static inline bool pii_digit(char c) { return c >= '0' && c <= '9'; }
-static inline bool pii_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-static inline bool pii_alnum(char c) { return pii_digit(c) || pii_alpha(c); }
-static inline bool pii_hex(char c) { return pii_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); }
 /* s.p[i], or 0 behind the end. */
 static inline char pii_at(struct span s, size_t i) { return i < s.n ? s.p[i] : '\0'; }
 /* True if a letter, digit or underscore ends before i, or begins at i. */
@@ -28,7 +25,7 @@ static inline int pii_digits(struct span s, size_t i, int max)
 {
     int n = 0;
 
-    while (n < max && pii_digit(pii_at(s, i + (size_t)n)))
+    while (n < max && ascii_is_digit(pii_at(s, i + (size_t)n)))
         n++;
     return n;
 }

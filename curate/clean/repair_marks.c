@@ -3,6 +3,7 @@
 #include <unicode/uchar.h>
 #include <unicode/ustring.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "curate/text/chars.h"
 #include "curate/text/html_entity.h"
@@ -11,16 +12,11 @@
 
 enum { ENTITY_NAME = 24, ENTITY_MAX = ENTITY_NAME + 3 /* bytes with & # ; */ };
 
-static bool is_alnum(uint32_t c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
 bool marks_is_entity(const char *p, size_t n)
 {
     size_t i = n > 1 && p[1] == '#' ? 2 : 1, first = i;
 
-    while (i < n && i - first < ENTITY_NAME && is_alnum((unsigned char)p[i]))
+    while (i < n && i - first < ENTITY_NAME && ascii_is_alnum((unsigned char)p[i]))
         i++;
     return i > first && i < n && p[i] == ';';
 }

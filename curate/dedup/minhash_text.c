@@ -49,7 +49,7 @@ struct shingler {
 /* ---- code points ---- */
 
 /* str.isspace() of Python. */
-static bool is_space(UChar32 c)
+static bool is_python_space(UChar32 c)
 {
     return (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||
            c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
@@ -119,7 +119,7 @@ static struct glyph glyph_make(const struct shingler *s, UChar32 c)
 
     if (c == 0x3a3) {
         g.kind = GLYPH_SIGMA;
-    } else if (trove && (is_space(c) || is_trove_punctuation(c))) {
+    } else if (trove && (is_python_space(c) || is_trove_punctuation(c))) {
         g.kind = GLYPH_SPACE;
     } else if (trove && u_charType(c) == U_DECIMAL_DIGIT_NUMBER) {
         g.kind = GLYPH_DIGIT;

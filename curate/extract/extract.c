@@ -52,25 +52,18 @@ void extract_count(uint64_t *to, uint64_t n)
     __atomic_fetch_add(to, n, __ATOMIC_RELAXED);
 }
 
-static bool ends_with(struct span s, const char *end)
-{
-    size_t n = strlen(end);
-
-    return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
-}
-
 bool extract_named(const char *path, const char *const *endings)
 {
     static const char *const packed[] = {".gz", ".zst", ".bz2", ".xz", ".lz4"};
     struct span s = span_of(path);
 
     for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
-        if (ends_with(s, packed[i])) {
+        if (span_ends(s, packed[i])) {
             s.n -= strlen(packed[i]);
             break;
         }
     for (; *endings; endings++)
-        if (ends_with(s, *endings))
+        if (span_ends(s, *endings))
             return true;
     return false;
 }

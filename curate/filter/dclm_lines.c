@@ -76,7 +76,7 @@ static int judge_uppercase(struct span *line, double limit, struct buf *scratch)
     return (double)upper / (double)chars <= limit ? STAYS : GOES;
 }
 
-static bool is_digit(uint32_t c)
+static bool is_python_digit(uint32_t c)
 {
     int type;
 
@@ -92,10 +92,10 @@ static int judge_numeric(struct span *line, double limit, struct buf *scratch)
     int n;
 
     (void)scratch;
-    if (line->n < 1000 && limit > 0.999 && !is_digit(chars_decode(line->p, &n)))
+    if (line->n < 1000 && limit > 0.999 && !is_python_digit(chars_decode(line->p, &n)))
         return STAYS; /* one that is none is enough */
     for (size_t i = 0; i < line->n; i += (size_t)n, chars++)
-        digits += is_digit(chars_decode(line->p + i, &n));
+        digits += is_python_digit(chars_decode(line->p + i, &n));
     return (double)digits / (double)chars <= limit ? STAYS : GOES;
 }
 

@@ -134,20 +134,6 @@ static double symbols(struct filter_text *t, int arg)
 
 /* ---- lines and paragraphs ---- */
 
-static bool ends(struct span s, const char *with)
-{
-    size_t n = strlen(with);
-
-    return s.n >= n && memcmp(s.p + s.n - n, with, n) == 0;
-}
-
-static bool begins(struct span s, const char *with)
-{
-    size_t n = strlen(with);
-
-    return s.n >= n && memcmp(s.p, with, n) == 0;
-}
-
 /* Cuts at each `newlines` newlines; counts the pieces that are not blank. */
 static size_t cut_pieces(struct filter_text *t, size_t newlines, struct pieces *x)
 {
@@ -188,8 +174,8 @@ static const struct dclm *measure_lines(struct filter_text *t)
     for (size_t i = 0; i < n; i++) {
         struct span s = t->span[i];
 
-        d->bullets += s.p[0] == '*' || s.p[0] == '-' || begins(s, "\xE2\x97\x8F") || begins(s, "\xE2\x80\xA2");
-        d->ellipses += ends(s, "...") || ends(s, ". . .") || ends(s, "\xE2\x80\xA6");
+        d->bullets += s.p[0] == '*' || s.p[0] == '-' || span_starts(s, "\xE2\x97\x8F") || span_starts(s, "\xE2\x80\xA2");
+        d->ellipses += span_ends(s, "...") || span_ends(s, ". . .") || span_ends(s, "\xE2\x80\xA6");
     }
     return d;
 }

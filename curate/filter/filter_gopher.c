@@ -86,16 +86,6 @@ static double ellipses(struct filter_text *t, int arg)
     return (double)n / (double)filter_words(t);
 }
 
-static bool starts(struct span s, const char *what, size_t n)
-{
-    return s.n >= n && memcmp(s.p, what, n) == 0;
-}
-
-static bool ends(struct span s, const char *what, size_t n)
-{
-    return s.n >= n && memcmp(s.p + s.n - n, what, n) == 0;
-}
-
 static const struct quality *measure_lines(struct filter_text *t)
 {
     struct quality *q = t->own;
@@ -108,8 +98,8 @@ static const struct quality *measure_lines(struct filter_text *t)
         struct span s = chars_strip(line);
 
         q->lines++;
-        q->bullets += starts(s, "-", 1) || starts(s, "\xE2\x80\xA2", 3);
-        q->ellipses += ends(s, "...", 3) || ends(s, "\xE2\x80\xA6", 3);
+        q->bullets += span_starts(s, "-") || span_starts(s, "\xE2\x80\xA2");
+        q->ellipses += span_ends(s, "...") || span_ends(s, "\xE2\x80\xA6");
     }
     return q;
 }

@@ -2,6 +2,7 @@
  * (heuristic_filter_english_pipeline.yaml): nemo_curator/stages/text/filters/heuristic/. */
 #include <unicode/uchar.h>
 
+#include "base/ascii.h"
 #include "curate/text/phrase.h"
 #include "curate/filter/filter_preset.h"
 
@@ -61,8 +62,6 @@ static double brackets(struct filter_text *t, int arg)
     return of_chars(t, filter_scan(t)->brackets);
 }
 
-static bool is_hex(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'f'); }
-
 /* The end of the URL characters that begin at p. */
 static const char *url_end(const char *p, const char *end)
 {
@@ -77,7 +76,7 @@ static const char *url_end(const char *p, const char *end)
 
         if (c < 128 && in_url[c])
             continue;
-        if (c != '%' || end - p < 3 || !is_hex(p[1]) || !is_hex(p[2]))
+        if (c != '%' || end - p < 3 || !ascii_is_hex(p[1]) || !ascii_is_hex(p[2]))
             break;
         p += 2;
     }

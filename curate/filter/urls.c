@@ -2,14 +2,10 @@
 
 #include <libpsl.h>
 
+#include "base/ascii.h"
 #include "curate/text/chars.h"
 
 /* ---- hosts ---- */
-
-static bool is_alnum(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 /* Without scheme and slashes.  What is in front of "//" must be a scheme, or nothing. */
 static struct span without_scheme(struct span url)
@@ -20,7 +16,7 @@ static struct span without_scheme(struct span url)
     if (!p || (n > 0 && (n < 2 || p[-1] != ':')))
         return url;
     for (size_t i = 0; i + 1 < n; i++)
-        if (!is_alnum(url.p[i]) && !strchr("+-.", url.p[i]))
+        if (!ascii_is_alnum(url.p[i]) && !strchr("+-.", url.p[i]))
             return url;
     return (struct span){p + 2, url.n - n - 2};
 }
@@ -125,10 +121,10 @@ static bool next_word(struct span url, size_t *at, struct span *w)
 {
     size_t i = *at;
 
-    while (i < url.n && !is_alnum(url.p[i]))
+    while (i < url.n && !ascii_is_alnum(url.p[i]))
         i++;
     w->p = url.p + i;
-    while (i < url.n && is_alnum(url.p[i]))
+    while (i < url.n && ascii_is_alnum(url.p[i]))
         i++;
     w->n = (size_t)(url.p + i - w->p);
     *at = i;
@@ -158,12 +154,12 @@ bool url_has_subword(const struct word_trie *t, struct span url)
     for (size_t i = 0; i < url.n; i++) {
         uint32_t node = 0;
 
-        if (!is_alnum(url.p[i]))
+        if (!ascii_is_alnum(url.p[i]))
             continue;
         for (size_t k = i; k < url.n; k++) {
             char c = url.p[k];
 
-            if (!is_alnum(c))
+            if (!ascii_is_alnum(c))
                 continue;
             node = word_trie_next(t, node, (unsigned char)(c >= 'A' && c <= 'Z' ? c | 32 : c));
             if (!node)

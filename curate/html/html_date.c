@@ -2,19 +2,15 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/ascii.h"
 #include "curate/html/html_meta.h"
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* Reads a number of min to max digits; false leaves *s as it was. */
 static bool number(struct span *s, size_t min, size_t max, int *v)
 {
     size_t n = 0;
 
-    for (*v = 0; n < s->n && n < max && is_digit(s->p[n]); n++)
+    for (*v = 0; n < s->n && n < max && ascii_is_digit(s->p[n]); n++)
         *v = *v * 10 + s->p[n] - '0';
     if (n < min)
         return false;
@@ -115,7 +111,7 @@ static bool year_first(struct span *s, int *y, int *m, int *d)
     if (literal(&q, "-/.")) {
         if (!number(&q, 1, 2, m) || !literal(&q, "-/.") || !number(&q, 1, 2, d))
             return false;
-    } else if (!number(&q, 2, 2, m) || !number(&q, 2, 2, d) || (q.n && is_digit(*q.p))) {
+    } else if (!number(&q, 2, 2, m) || !number(&q, 2, 2, d) || (q.n && ascii_is_digit(*q.p))) {
         return false;
     }
     *s = q;
@@ -165,10 +161,10 @@ int html_date(struct span s, struct buf *out)
     blanks(&s);
     /* A weekday in front: "Wed, 01 May 2024". */
     for (size_t i = 2; i < s.n && i < 12; i++)
-        if (s.p[i] == ',' && !is_digit(s.p[0])) {
+        if (s.p[i] == ',' && !ascii_is_digit(s.p[0])) {
             struct span rest = {s.p + i + 1, s.n - i - 1};
             blanks(&rest);
-            if (rest.n && is_digit(rest.p[0]) && !month_name(&(struct span){s.p, s.n}))
+            if (rest.n && ascii_is_digit(rest.p[0]) && !month_name(&(struct span){s.p, s.n}))
                 s = rest;
             break;
         }

@@ -2,11 +2,12 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
+
 enum { TEX_MAX = 1000, DOLLARS_MAX = 300 }; /* bytes in which TeX must end */
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_alnum(char c) { return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c < 0; }
-static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+/* A byte of a word: letters and digits of ASCII, and all beyond it. */
+static bool is_word_byte(char c) { return ascii_is_alnum(c) || c < 0; }
 
 /* ---- TeX in the text ---- */
 
@@ -36,11 +37,11 @@ static const char *tex_end(const char *p, const char *end, struct markdown_tex *
         return NULL;
     if (p[1] == '$')
         return find_end(p + 2, end, "$$", &t->clear[2]);
-    if (is_space(p[1]))
+    if (ascii_is_space(p[1]))
         return NULL;
     for (const char *q = p + 1; q < end && q - p < DOLLARS_MAX; q++) {
         if (*q == '$')
-            return tex && !is_space(q[-1]) && (q + 1 == end || !is_digit(q[1])) ? q + 1 : NULL;
+            return tex && !ascii_is_space(q[-1]) && (q + 1 == end || !ascii_is_digit(q[1])) ? q + 1 : NULL;
         tex |= *q == '\\' || *q == '^' || *q == '_' || *q == '{' || *q == '=';
     }
     return NULL;
@@ -73,7 +74,7 @@ static size_t block_mark(struct span s)
     case '~':
         return s.n >= 3 && s.p[1] == '~' && s.p[2] == '~' ? 0 : s.n;
     default:
-        while (digits < s.n && digits < 10 && is_digit(s.p[digits]))
+        while (digits < s.n && digits < 10 && ascii_is_digit(s.p[digits]))
             digits++;
         return digits && digits < 10 && digits + 1 == s.n && (s.p[digits] == '.' || s.p[digits] == ')') ? digits : s.n;
     }
@@ -84,7 +85,7 @@ static bool is_entity(const char *p, const char *end)
     const char *q = p + 1;
 
     q += q < end && *q == '#';
-    while (q < end && is_alnum(*q) && q - p < 40)
+    while (q < end && is_word_byte(*q) && q - p < 40)
         q++;
     return q < end && *q == ';' && q > p + 1;
 }
@@ -94,14 +95,14 @@ static bool is_entity(const char *p, const char *end)
 static bool is_mark(const char *p, const char *end, char before, char after, const struct markdown_place *at)
 {
     switch (*p) {
-    case '\\': return !after || (after > ' ' && !is_alnum(after));
+    case '\\': return !after || (after > ' ' && !is_word_byte(after));
     case '`': return true;
     case '*': return before || after;
-    case '_': return (before || after) && !(before && after && is_alnum(before) && is_alnum(after));
+    case '_': return (before || after) && !(before && after && is_word_byte(before) && is_word_byte(after));
     case '~': return before == '~' || after == '~';
-    case '<': return after && (is_alnum(after) || after == '/' || after == '!' || after == '?');
+    case '<': return after && (is_word_byte(after) || after == '/' || after == '!' || after == '?');
     case '&': return is_entity(p, end);
-    case '$': return !is_digit(after);
+    case '$': return !ascii_is_digit(after);
     case '[': return at->link;
     case ']': return at->link || after == '(';
     case '(': return before == ']';
@@ -125,7 +126,8 @@ int markdown_put(struct span word, const char *end, const struct markdown_place 
             continue;
         if (!at->code && (*p == '\\' || *p == '$') && (tex->end = tex_end(p, end, tex)))
             continue;
-        char before = p > word.p ? p[-1] : out->n && !at->line_start && !is_space(out->p[out->n - 1]) ? out->p[out->n - 1] : '\0';
+        char last = out->n && !at->line_start && !ascii_is_space(out->p[out->n - 1]) ? out->p[out->n - 1] : '\0';
+        char before = p > word.p ? p[-1] : last;
         if (!first && !at->code && !is_mark(p, stop, before, p + 1 < stop ? p[1] : '\0', at))
             continue;
         TRY(buf_put(out, from, (size_t)(p - from)));
@@ -152,7 +154,7 @@ int markdown_put_alt(struct span alt, struct buf *out)
         char c = alt.p[i];
         if (c == '\\' || c == '[' || c == ']' || c == '|')
             TRY(buf_putc(out, '\\'));
-        TRY(buf_putc(out, is_space(c) ? ' ' : c));
+        TRY(buf_putc(out, ascii_is_space(c) ? ' ' : c));
     }
     return 0;
 }
@@ -196,7 +198,7 @@ static struct span class_language(struct span v)
         const char *p = memmem(v.p, v.n, starts[k], n), *end = v.p + v.n;
         if (!p || (p > v.p && p[-1] != ' '))
             continue;
-        for (p += n; p + len < end && (is_alnum(p[len]) || (p[len] && strchr("+#-_.", p[len]))); len++)
+        for (p += n; p + len < end && (is_word_byte(p[len]) || (p[len] && strchr("+#-_.", p[len]))); len++)
             ;
         struct span found = {p, len};
         bool known = len > 0 && len < 30;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "curate/html/html_markdown.h"
 #include "curate/html/html_text_parts.h"
 #include "curate/html/html_url.h"
@@ -52,15 +53,10 @@ struct writer {
     int depth;
 };
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f';
-}
-
 /* Bytes of white space at p: 0, 1, or 2 for a no-break space. */
 static int space_at(const char *p, const char *end)
 {
-    if (is_space(*p))
+    if (ascii_is_html_space(*p))
         return 1;
     return *p == '\xC2' && p + 1 < end && p[1] == '\xA0' ? 2 : 0;
 }
@@ -226,9 +222,9 @@ static int put_tex(struct writer *w, struct span s)
 {
     static const char wrap[] = "{\\displaystyle ";
 
-    while (s.n && is_space(s.p[0]))
+    while (s.n && ascii_is_html_space(s.p[0]))
         s.p++, s.n--;
-    while (s.n && is_space(s.p[s.n - 1]))
+    while (s.n && ascii_is_html_space(s.p[s.n - 1]))
         s.n--;
     if (s.n > sizeof wrap && memcmp(s.p, wrap, sizeof wrap - 1) == 0 && s.p[s.n - 1] == '}') {
         s.p += sizeof wrap - 1;

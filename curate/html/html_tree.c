@@ -2,14 +2,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/ascii.h"
 #include "base/log.h"
 #include "curate/html/html_tree_build.h"
 #include "curate/text/html_entity.h"
-
-static bool is_alpha(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 static uint32_t offset(const struct html_parser *s, const char *p)
 {
@@ -33,7 +29,7 @@ static size_t read_name(struct html_parser *s, char name[NAME_ROOM], uint32_t *h
 
     for (; p < s->end; p++) {
         char c = *p;
-        if (html_is_space(c) || c == '/' || c == '>' || (attr && c == '=' && p > s->p))
+        if (ascii_is_html_space(c) || c == '/' || c == '>' || (attr && c == '=' && p > s->p))
             break;
         if (c >= 'A' && c <= 'Z')
             c = (char)(c | 0x20);
@@ -52,7 +48,7 @@ static struct span read_value(struct html_parser *s)
 {
     struct span v = {s->p, 0};
 
-    while (s->p < s->end && html_is_space(*s->p))
+    while (s->p < s->end && ascii_is_html_space(*s->p))
         s->p++;
     v.p = s->p;
     if (s->p == s->end)
@@ -63,7 +59,7 @@ static struct span read_value(struct html_parser *s)
         v.n = (size_t)((q ? q : s->end) - v.p);
         s->p = q ? q + 1 : s->end;
     } else {
-        while (s->p < s->end && !html_is_space(*s->p) && *s->p != '>')
+        while (s->p < s->end && !ascii_is_html_space(*s->p) && *s->p != '>')
             s->p++;
         v.n = (size_t)(s->p - v.p);
     }
@@ -104,13 +100,13 @@ static bool read_attrs(struct html_parser *s, struct tag_token *tok, bool keep)
             return true;
         }
         tok->self_closing = c == '/' && s->p + 1 < s->end && s->p[1] == '>';
-        if (c == '/' || html_is_space(c)) {
+        if (c == '/' || ascii_is_html_space(c)) {
             s->p++;
             continue;
         }
         struct span value = {NULL, 0};
         size_t n = read_name(s, name, &hash, true);
-        while (s->p < s->end && html_is_space(*s->p))
+        while (s->p < s->end && ascii_is_html_space(*s->p))
             s->p++;
         if (s->p < s->end && *s->p == '=') {
             s->p++;
@@ -132,7 +128,7 @@ static bool ascii_prefix(const char *p, const char *end, const char *word, size_
 
 static bool ends_name(char c)
 {
-    return html_is_space(c) || c == '/' || c == '>';
+    return ascii_is_html_space(c) || c == '/' || c == '>';
 }
 
 /* The end tag that closes the raw text of name, or the end of input.  Inside "<!--" and
@@ -307,17 +303,17 @@ static int parse(struct html_parser *s, struct err *e)
         /* A '<' that starts nothing is text. */
         for (; (lt = memchr(lt, '<', (size_t)(s->end - lt))); lt++) {
             char c = lt + 1 < s->end ? lt[1] : ' ';
-            if (is_alpha(c) || c == '!' || c == '?' || (c == '/' && lt + 2 < s->end))
+            if (ascii_is_letter(c) || c == '!' || c == '?' || (c == '/' && lt + 2 < s->end))
                 break;
         }
         html_add_text(s, from, lt ? lt : s->end, true);
         s->p = lt ? lt : s->end;
         if (!lt)
             break;
-        if (is_alpha(lt[1])) {
+        if (ascii_is_letter(lt[1])) {
             s->p = lt + 1;
             read_start_tag(s);
-        } else if (lt[1] == '/' && is_alpha(lt[2])) {
+        } else if (lt[1] == '/' && ascii_is_letter(lt[2])) {
             s->p = lt + 2;
             read_end_tag(s);
         } else {

@@ -84,7 +84,7 @@ void html_add_text(struct html_parser *s, const char *from, const char *to, bool
     const char *p = from;
     bool space;
 
-    while (p < to && html_is_space(*p))
+    while (p < to && ascii_is_html_space(*p))
         p++;
     space = p == to;
     if (from == to || (space && s->after_block && !s->open[HTML_pre]))

@@ -4,6 +4,7 @@
 #ifndef CURATE_HTML_TREE_BUILD_H
 #define CURATE_HTML_TREE_BUILD_H
 
+#include "base/ascii.h"
 #include "curate/html/html_tree.h"
 
 /* An open element. */
@@ -27,11 +28,6 @@ struct html_parser {
     bool after_block;    /* nothing but block tags since the last text: white space is void */
     bool nomem;
 };
-
-static inline bool html_is_space(char c)
-{
-    return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f';
-}
 
 static inline bool html_has_flag(unsigned tag, unsigned flag)
 {

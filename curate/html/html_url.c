@@ -3,20 +3,20 @@
 #include <string.h>
 #include <strings.h>
 
-enum { BASE_MAX = 2048 }; /* a longer base is none */
+#include "base/ascii.h"
 
-static bool is_alpha(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
+enum { BASE_MAX = 2048 }; /* a longer base is none */
 
 /* The length of "scheme:" at the start of s; 0 if there is none. */
 static size_t scheme(struct span s)
 {
-    if (!s.n || !is_alpha(s.p[0]))
+    if (!s.n || !ascii_is_letter(s.p[0]))
         return 0;
     for (size_t i = 1; i < s.n; i++) {
         char c = s.p[i];
         if (c == ':')
             return i + 1;
-        if (!is_alpha(c) && !(c >= '0' && c <= '9') && c != '+' && c != '-' && c != '.')
+        if (!ascii_is_letter(c) && !(c >= '0' && c <= '9') && c != '+' && c != '-' && c != '.')
             return 0;
     }
     return 0;

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/ascii.h"
 #include "curate/html/main_content_parts.h"
 
 /* Where in a class name a word must stand to mean something. */
@@ -155,10 +156,6 @@ static uint32_t find_word(const struct content_words *w, const char *word, size_
     return 0;
 }
 
-static bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-static bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /* A class name that says what is elsewhere on the page, or what a post is filed under. */
 static bool is_state(const char *p, const char *end)
 {
@@ -170,7 +167,7 @@ static bool is_state(const char *p, const char *end)
             return true;
     }
     return (size_t)(end - p) > 3 && (memcmp(p, "is", 2) == 0 || memcmp(p, "has", 3) == 0) &&
-           is_upper(p[p[0] == 'i' ? 2 : 3]);
+           ascii_is_upper(p[p[0] == 'i' ? 2 : 3]);
 }
 
 /* One class name.  What stands behind "--" only varies it. */
@@ -181,17 +178,17 @@ static uint32_t name_hints(const struct content_words *w, const char *p, const c
     size_t whole_n = 0;
     int words = 0;
 
-    if (end - p > 3 && p[1] == '-' && is_lower(*p)) /* c-, o-, l-: a kind of class */
+    if (end - p > 3 && p[1] == '-' && ascii_is_lower(*p)) /* c-, o-, l-: a kind of class */
         p += 2;
     while (p < end && !(*p == '-' && p + 1 < end && p[1] == '-')) {
         uint32_t h = HTML_NAME_HASH_START;
         size_t n = 0;
         bool lower = false;
-        for (; p < end && (is_lower(*p) || is_upper(*p) || is_digit(*p)); p++) {
-            if (lower && is_upper(*p))
+        for (; p < end && (ascii_is_lower(*p) || ascii_is_upper(*p) || ascii_is_digit(*p)); p++) {
+            if (lower && ascii_is_upper(*p))
                 break;
-            lower = is_lower(*p);
-            char c = is_upper(*p) ? (char)(*p | 0x20) : *p;
+            lower = ascii_is_lower(*p);
+            char c = ascii_is_upper(*p) ? (char)(*p | 0x20) : *p;
             if (n < WORD_MAX)
                 word[n] = c;
             if (whole_n < WORD_MAX)
@@ -204,7 +201,7 @@ static uint32_t name_hints(const struct content_words *w, const char *p, const c
         if (n > 1 && n <= WORD_MAX)
             hints |= find_word(w, word, n, h, words ? ANY : FIRST);
         words += n > 0;
-        if (p < end && !is_upper(*p))
+        if (p < end && !ascii_is_upper(*p))
             p++;
     }
     if (whole_n > 1 && whole_n <= WORD_MAX)

@@ -225,7 +225,7 @@ static int put_token(const struct fasttext *m, struct fasttext_scratch *s, struc
     return rc < 0 || m->word_ngrams <= 1 ? rc : put_hash(s, h, e);
 }
 
-static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == 0; }
+static bool is_fasttext_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == 0; }
 
 struct word {
     struct span s;
@@ -241,13 +241,13 @@ static int take_words(const char **p, const char *end, struct word *w, int n)
     while (k < n && *p) {
         const char *q = *p, *start;
         uint32_t h = FASTTEXT_HASH;
-        while (q < end && is_space(*q))
+        while (q < end && is_fasttext_space(*q))
             q++;
         if (q == end) {
             q = LINE_END;
             end = q + sizeof LINE_END - 1;
         }
-        for (start = q; q < end && !is_space(*q); q++)
+        for (start = q; q < end && !is_fasttext_space(*q); q++)
             h = fasttext_hash_byte(h, *q);
         w[k] = (struct word){{start, (size_t)(q - start)}, h};
         *p = span_is(w[k++].s, LINE_END) ? NULL : q;

@@ -240,13 +240,6 @@ int latex_command(struct latex_worker *w, const struct latex_builtin *b, struct 
 
 /* ---- what is not known ---- */
 
-static bool begins_with(struct span s, const char *word)
-{
-    size_t n = strlen(word);
-
-    return s.n >= n && memcmp(s.p, word, n) == 0;
-}
-
 static int unknown(struct latex_worker *w, struct span name)
 {
     static const char *const settings[] = {"set", "Set", "new", "renew", "Declare", "define", "Define", "pgf",
@@ -254,13 +247,13 @@ static int unknown(struct latex_worker *w, struct span name)
     static const struct latex_builtin citation = {"", "", OP_CITE, 0};
     struct latex_arg a;
 
-    if (begins_with(name, "if@"))
+    if (span_starts(name, "if@"))
         return latex_conditional(w, 'f', name, NULL);
-    if (name.n > 4 && ((begins_with(name, "cite") && name.n < 8) || memcmp(name.p + name.n - 4, "cite", 4) == 0))
+    if (name.n > 4 && ((span_starts(name, "cite") && name.n < 8) || memcmp(name.p + name.n - 4, "cite", 4) == 0))
         return cite(w, &citation);
     latex_star(w, '*');
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (begins_with(name, settings[i])) { /* what it sets is no text */
+        if (span_starts(name, settings[i])) { /* what it sets is no text */
             latex_drop_arguments(w);
             return 0;
         }

@@ -3,28 +3,15 @@
 
 #include <stdlib.h>
 
+#include "base/ascii.h"
+
 const struct latex_env latex_no_arguments = {.n = 0};
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 struct span latex_trim(struct span s)
 {
-    while (s.n && is_space(s.p[0]))
+    while (s.n && ascii_is_space(s.p[0]))
         s.p++, s.n--;
-    while (s.n && is_space(s.p[s.n - 1]))
+    while (s.n && ascii_is_space(s.p[s.n - 1]))
         s.n--;
     return s;
 }
@@ -71,7 +58,7 @@ static bool enter_parameter(struct latex_worker *w, struct latex_frame *f)
 {
     int k;
 
-    if (!f->env || *f->p != '#' || f->end - f->p < 2 || !is_digit(f->p[1]))
+    if (!f->env || *f->p != '#' || f->end - f->p < 2 || !ascii_is_digit(f->p[1]))
         return false;
     k = f->p[1] - '1';
     if (k < 0 || k >= f->env->n)
@@ -119,7 +106,7 @@ void latex_skip_space(struct latex_worker *w)
                 return;
             line = true;
             f->p++;
-        } else if (is_space(*f->p)) {
+        } else if (ascii_is_space(*f->p)) {
             f->p++;
         } else {
             return;
@@ -134,7 +121,7 @@ struct span latex_name(struct latex_worker *w, struct latex_frame *f)
     const char *p = f->p + 1, *from = p;
     bool at = (f->flags & LE_AT) || ((f->flags & LE_FILE) && w->at);
 
-    while (p < f->end && (is_letter(*p) || (at && *p == '@')))
+    while (p < f->end && (ascii_is_letter(*p) || (at && *p == '@')))
         p++;
     if (p == from && p < f->end) {
         p++;
@@ -150,7 +137,7 @@ struct span latex_command_name(struct latex_worker *w, struct latex_frame *f)
     struct span name = latex_name(w, f);
     const char *p = f->p;
 
-    if (!name.n || !(is_letter(name.p[0]) || name.p[0] == '@'))
+    if (!name.n || !(ascii_is_letter(name.p[0]) || name.p[0] == '@'))
         return name;
     while (p < f->end && (*p == ' ' || *p == '\t'))
         p++;
@@ -292,7 +279,7 @@ static bool ends_with_word(const struct buf *b)
 {
     size_t n = b->n;
 
-    while (n && is_letter(b->p[n - 1]))
+    while (n && ascii_is_letter(b->p[n - 1]))
         n--;
     return n && n < b->n && b->p[n - 1] == '\\';
 }
@@ -325,9 +312,9 @@ static int flatten(struct latex_worker *w, struct latex_arg a, struct buf *b, in
         if (end - p >= 2 && p[1] == '#') {
             TRY(buf_putc(b, '#'));
             p += 2;
-        } else if (end - p >= 2 && is_digit(p[1]) && p[1] > '0' && p[1] - '0' <= a.env->n) {
+        } else if (end - p >= 2 && ascii_is_digit(p[1]) && p[1] > '0' && p[1] - '0' <= a.env->n) {
             struct latex_arg in = a.env->arg[p[1] - '1'];
-            if (in.text.n && is_letter(in.text.p[0]) && ends_with_word(b))
+            if (in.text.n && ascii_is_letter(in.text.p[0]) && ends_with_word(b))
                 TRY(buf_putc(b, ' '));
             if (in.env && in.text.n && memchr(in.text.p, '#', in.text.n))
                 TRY(flatten(w, in, b, depth + 1));
@@ -399,7 +386,7 @@ static bool skip_one_dimension(struct latex_worker *w)
     while (f->p < f->end && (*f->p == '-' || *f->p == '+' || *f->p == ' '))
         f->p++;
     p = f->p;
-    while (p < f->end && (is_digit(*p) || *p == '.' || *p == ','))
+    while (p < f->end && (ascii_is_digit(*p) || *p == '.' || *p == ','))
         p++;
     if (p > f->p) {
         while (p < f->end && *p == ' ')
@@ -469,7 +456,7 @@ int latex_read_number(struct latex_worker *w, int64_t *v)
             latex_arg(w);
         return 0;
     }
-    for (; f->p < f->end && is_digit(*f->p); f->p++)
+    for (; f->p < f->end && ascii_is_digit(*f->p); f->p++)
         if (*v < 1000000000)
             *v = *v * 10 + (*f->p - '0');
     if (minus)

@@ -1,11 +1,7 @@
 /* Formulas: copied as LaTeX, with the document's own macros expanded. */
+#include "base/ascii.h"
 #include "curate/latex/latex_engine.h"
 #include "curate/latex/latex_names.h"
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 int latex_math_begin(struct latex_worker *w, int kind, struct span env)
 {
@@ -63,7 +59,7 @@ int latex_math_end(struct latex_worker *w)
 
 static int put_raw(struct latex_worker *w, const char *p, size_t n)
 {
-    if (w->math_word && n && is_letter(*p))
+    if (w->math_word && n && ascii_is_letter(*p))
         TRY(buf_putc(&w->m, ' '));
     w->math_word = false;
     return buf_put(&w->m, p, n);
@@ -81,7 +77,7 @@ static int put_command(struct latex_worker *w, struct span name)
 {
     TRY(buf_putc(&w->m, '\\'));
     TRY(buf_put_span(&w->m, name));
-    w->math_word = is_letter(name.p[name.n - 1]) || name.p[name.n - 1] == '@';
+    w->math_word = ascii_is_letter(name.p[name.n - 1]) || name.p[name.n - 1] == '@';
     return 0;
 }
 

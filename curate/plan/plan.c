@@ -261,18 +261,11 @@ bool plan_to_folder(const struct plan *p)
     return n && p->output[n - 1] == '/';
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-    size_t n = strlen(s), m = strlen(end);
-
-    return n >= m && strcmp(s + n - m, end) == 0;
-}
-
 enum file_codec plan_codec(const struct plan *p)
 {
     if (plan_to_folder(p))
         return (enum file_codec)p->compress;
-    return ends_with(p->output, ".gz") ? FILE_GZIP : ends_with(p->output, ".zst") ? FILE_ZSTD : FILE_PLAIN;
+    return span_ends(span_of(p->output), ".gz") ? FILE_GZIP : span_ends(span_of(p->output), ".zst") ? FILE_ZSTD : FILE_PLAIN;
 }
 
 int plan_settle(struct plan *p, struct err *e)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 static const struct {
@@ -17,11 +18,6 @@ static const uint16_t c1_controls[32] = {
     0x20AC, 0x81,   0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160,
     0x2039, 0x0152, 0x8D,   0x017D, 0x8F,   0x90,   0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
     0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x9D,   0x017E, 0x0178};
-
-static bool is_alnum(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
 
 static int digit(char c, int base)
 {
@@ -81,7 +77,7 @@ size_t html_entity(const char *p, const char *end, bool in_attr, char out[8], in
         return 0;
     if (p[1] == '#')
         return numeric(p, end, out, n_out);
-    while (n + 1 < room && n < NAME_MAX_LEN && is_alnum(p[1 + n]))
+    while (n + 1 < room && n < NAME_MAX_LEN && ascii_is_alnum(p[1 + n]))
         n++;
     if (n + 1 < room && p[1 + n] == ';' && (found = find(p + 1, n)) >= 0)
         used = n + 2;
@@ -93,7 +89,7 @@ size_t html_entity(const char *p, const char *end, bool in_attr, char out[8], in
     }
     if (found < 0)
         return 0;
-    if (in_attr && p[used - 1] != ';' && used < room && (p[used] == '=' || is_alnum(p[used])))
+    if (in_attr && p[used - 1] != ';' && used < room && (p[used] == '=' || ascii_is_alnum(p[used])))
         return 0;
     *n_out = (int)strlen(entities[found].value);
     memcpy(out, entities[found].value, (size_t)*n_out);

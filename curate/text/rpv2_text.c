@@ -106,11 +106,6 @@ static void scan_raw(struct rpv2_text *t, struct span text, bool (*is_stop_word)
     }
 }
 
-static bool ends_with(struct span s, const char *what) /* three bytes */
-{
-    return s.n >= 3 && memcmp(s.p + s.n - 3, what, 3) == 0;
-}
-
 static bool is_bullet(struct span s)
 {
     static const uint32_t bullets[] = {0x2022, 0x2023, 0x25B6, 0x25C0, 0x25E6, 0x25A0, 0x25A1, 0x25AA, 0x25AB, 0x2013};
@@ -133,8 +128,8 @@ static void measure_raw_line(struct rpv2_line *l, struct span s)
     char last = r.n ? r.p[r.n - 1] : 0;
     int n;
 
-    l->ellipsis = ends_with(r, "...") || ends_with(r, "\xE2\x80\xA6");
-    l->terminal = last == '.' || last == '!' || last == '?' || ends_with(r, "\xE2\x80\x9D");
+    l->ellipsis = span_ends(r, "...") || span_ends(r, "\xE2\x80\xA6");
+    l->terminal = last == '.' || last == '!' || last == '?' || span_ends(r, "\xE2\x80\x9D");
     l->bullet = is_bullet(chars_lstrip(s));
     l->end = l->start;
     for (size_t i = 0; i < s.n; i += (size_t)n) {

@@ -5,6 +5,7 @@
 
 #include <unicode/uchar.h>
 
+#include "base/ascii.h"
 #include "base/hash.h"
 
 static const struct special specials[] = {
@@ -103,8 +104,6 @@ const struct special *const *words_patterns(unsigned char c)
     return pattern + pattern_first[c];
 }
 
-static bool is_digit(uint32_t c) { return c - '0' < 10; }
-
 size_t words_prefix(const uint32_t *cp, size_t a, size_t b)
 {
     uint32_t c = cp[a];
@@ -113,7 +112,7 @@ size_t words_prefix(const uint32_t *cp, size_t a, size_t b)
     if (class[c] & CHAR_PREFIX)
         return 1;
     if (c == '+')
-        return a + 1 == b || !is_digit(cp[a + 1]);
+        return a + 1 == b || !ascii_is_digit(cp[a + 1]);
     if (c == '.') {
         for (n = 1; a + n < b && cp[a + n] == '.';)
             n++;
@@ -129,7 +128,7 @@ static size_t unit_suffix(const uint32_t *cp, size_t a, size_t b)
 {
     size_t k = 0;
 
-    while (k <= UNIT_MAX && k < b - a && !is_digit(cp[b - k - 1]))
+    while (k <= UNIT_MAX && k < b - a && !ascii_is_digit(cp[b - k - 1]))
         k++;
     if (k < 1 || k > UNIT_MAX || k == b - a)
         return 0;
@@ -161,14 +160,14 @@ size_t words_suffix(const uint32_t *cp, size_t a, size_t b)
     if ((c == 's' || c == 'S') && (prev == '\'' || prev == 0x2019))
         return 2;
     if (c == '+')
-        return b - a > 1 && is_digit(prev);
+        return b - a > 1 && ascii_is_digit(prev);
     if (c == '$') {
-        if (b - a > 3 && prev == 'S' && cp[b - 3] == 'U' && is_digit(cp[b - 4]))
+        if (b - a > 3 && prev == 'S' && cp[b - 3] == 'U' && ascii_is_digit(cp[b - 4]))
             return 3;
-        if (b - a > 2 && (prev == 'C' || prev == 'A') && is_digit(cp[b - 3]))
+        if (b - a > 2 && (prev == 'C' || prev == 'A') && ascii_is_digit(cp[b - 3]))
             return 2;
     }
-    if (class[c] & CHAR_CURRENCY && b - a > 1 && is_digit(prev))
+    if (class[c] & CHAR_CURRENCY && b - a > 1 && ascii_is_digit(prev))
         return 1;
     if (class[c] & CHAR_SUFFIX)
         return 1;
@@ -179,7 +178,7 @@ size_t words_infix(const uint32_t *cp, size_t a, size_t b, size_t i)
 {
     uint32_t c = cp[i], prev = i > a ? cp[i - 1] : 0, next = i + 1 < b ? cp[i + 1] : 0;
     uint16_t before = prev ? class[prev] : 0, after = next ? class[next] : 0;
-    bool word_before = before & CHAR_ALPHA || is_digit(prev);
+    bool word_before = before & CHAR_ALPHA || ascii_is_digit(prev);
     size_t n = 1;
 
     if (c == 0x2026 || class[c] & CHAR_ICON)
@@ -194,7 +193,7 @@ size_t words_infix(const uint32_t *cp, size_t a, size_t b, size_t i)
     case ',':
         return before & CHAR_ALPHA && after & CHAR_ALPHA;
     case '-':
-        if (is_digit(prev) && (is_digit(next) || next == '-'))
+        if (ascii_is_digit(prev) && (ascii_is_digit(next) || next == '-'))
             return 1;
         while (n < 3 && i + n < b && cp[i + n] == '-')
             n++;
@@ -202,7 +201,7 @@ size_t words_infix(const uint32_t *cp, size_t a, size_t b, size_t i)
     case '+':
     case '*':
     case '^':
-        return is_digit(prev) && (is_digit(next) || next == '-');
+        return ascii_is_digit(prev) && (ascii_is_digit(next) || next == '-');
     case 0x2014:
         if (word_before && next == 0x2014)
             return i + 2 < b && class[cp[i + 2]] & CHAR_ALPHA ? 2 : 0;
@@ -285,7 +284,7 @@ static bool is_ip(const uint32_t *cp, size_t a, size_t b)
 
 static bool host_char(uint32_t c)
 {
-    return is_digit(c) || (c | 32) - 'a' < 26 || (c >= 0xA1 && c <= 0xFFFF);
+    return ascii_is_digit(c) || (c | 32) - 'a' < 26 || (c >= 0xA1 && c <= 0xFFFF);
 }
 
 /* Labels of 1 to 64 characters and a top level of 2 to 63 small letters. */

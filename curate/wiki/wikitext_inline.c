@@ -1,12 +1,8 @@
 /* What stands within lines: links, emphasis, tags. */
 #include <strings.h>
 
+#include "base/ascii.h"
 #include "curate/wiki/wikitext_parts.h"
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 static struct span trimmed(struct span s)
 {
@@ -285,7 +281,7 @@ void wt_html_tag(struct wt *w, struct wt_frame *f, struct wt_range *r)
         end = p + TAG_MAX;
     closing = name < end && *name == '/';
     name += closing;
-    for (q = name; q < end && (is_letter(*q) || (q > name && ((*q >= '0' && *q <= '9') || *q == '-'))); q++)
+    for (q = name; q < end && (ascii_is_letter(*q) || (q > name && ((*q >= '0' && *q <= '9') || *q == '-'))); q++)
         ;
     if (q > name)
         kind = tag_kind(name, (size_t)(q - name));
@@ -456,7 +452,7 @@ void wt_variant(struct wt *w, struct wt_frame *f, const struct wt_node *n)
     if (at < r.end && w->t[at] == ':') {
         struct span code = trimmed(wt_span(w, r.at, at));
         size_t i = 0;
-        while (i < code.n && (is_letter(code.p[i]) || code.p[i] == '-'))
+        while (i < code.n && (ascii_is_letter(code.p[i]) || code.p[i] == '-'))
             i++;
         if (i == code.n && i >= 2) {
             r.at = at + 1;

@@ -37,7 +37,7 @@ const char *wt_pattern(struct span name)
 
 /* ---- arguments ---- */
 
-static bool is_space(char c)
+static bool is_wiki_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n';
 }
@@ -45,9 +45,9 @@ static bool is_space(char c)
 static struct wt_range trim(const struct wt *w, struct wt_range r, bool *lines)
 {
     *lines = false;
-    for (; r.at < r.end && is_space(w->t[r.at]); r.at++)
+    for (; r.at < r.end && is_wiki_space(w->t[r.at]); r.at++)
         *lines |= w->t[r.at] == '\n';
-    while (r.end > r.at && is_space(w->t[r.end - 1]))
+    while (r.end > r.at && is_wiki_space(w->t[r.end - 1]))
         r.end--;
     return r;
 }

@@ -2,12 +2,8 @@
 
 #include <inttypes.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
 
 static bool is_name(char c)
 {
@@ -43,7 +39,7 @@ static const char *tag_end(const char *p, const char *end)
     for (;;) {
         const char *name, *quote;
 
-        while (p < end && is_space(*p))
+        while (p < end && ascii_is_space(*p))
             p++;
         if (p == end)
             return NULL;
@@ -53,11 +49,11 @@ static const char *tag_end(const char *p, const char *end)
             ;
         if (p == name)
             return NULL;
-        while (p < end && is_space(*p))
+        while (p < end && ascii_is_space(*p))
             p++;
         if (p == end || *p++ != '=')
             return NULL;
-        while (p < end && is_space(*p))
+        while (p < end && ascii_is_space(*p))
             p++;
         if (p == end || (*p != '"' && *p != '\''))
             return NULL;
@@ -131,7 +127,7 @@ struct span xml_scan_attr(const struct xml_scan *x, const char *name)
     while (p < end) {
         const char *from, *value, *quote;
 
-        while (p < end && is_space(*p))
+        while (p < end && ascii_is_space(*p))
             p++;
         for (from = p; p < end && is_name(*p); p++)
             ;

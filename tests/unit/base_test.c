@@ -1,4 +1,5 @@
 /* Errors, memory, options, random numbers, UTF-8, gates. */
+#include <ctype.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/ascii.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -31,6 +33,37 @@ static void err_prepends_context_and_cuts(void **s)
     err_wrap(&e, "%s", big);
     assert_int_equal(strlen(e.msg), sizeof e.msg - 1);
     assert_int_equal(err_set(NULL, ERR_IO, "nobody listens"), ERR_IO);
+}
+
+/* As ctype.h has them in the C locale; no byte from 0x80 on is in any, as char or as a code point. */
+static void ascii_classes_are_those_of_the_c_locale(void **s)
+{
+    (void)s;
+    for (int c = 0; c < 256; c++) {
+        uint32_t as[] = {(uint32_t)c, (uint32_t)(char)c, 0x100 + (uint32_t)c};
+
+        for (int i = 0; i < 3; i++) {
+            int want = c < 0x80 && i < 2 ? c : 0x7f; /* DEL is in no class */
+            assert_int_equal(ascii_is_digit(as[i]), isdigit(want) != 0);
+            assert_int_equal(ascii_is_lower(as[i]), islower(want) != 0);
+            assert_int_equal(ascii_is_upper(as[i]), isupper(want) != 0);
+            assert_int_equal(ascii_is_letter(as[i]), isalpha(want) != 0);
+            assert_int_equal(ascii_is_alnum(as[i]), isalnum(want) != 0);
+            assert_int_equal(ascii_is_hex(as[i]), isxdigit(want) != 0);
+            assert_int_equal(ascii_is_html_space(as[i]), isspace(want) && want != '\v');
+            assert_int_equal(ascii_is_space(as[i]), isspace(want) && want != '\v' && want != '\f');
+        }
+    }
+}
+
+static void spans_begin_and_end(void **s)
+{
+    (void)s;
+    assert_true(span_starts(span_of("a.gz"), "a.") && !span_starts(span_of("a"), "a."));
+    assert_true(span_ends(span_of("a.gz"), ".gz") && span_ends(span_of(".gz"), ".gz") && !span_ends(span_of("gz"), ".gz"));
+    assert_true(span_starts_nocase(span_of("Content-Type"), "content-") && !span_starts_nocase(span_of("con"), "content-"));
+    assert_true(span_is_nocase(span_of("GZIP"), "gzip") && !span_is_nocase(span_of("gzip2"), "gzip"));
+    assert_false(span_starts((struct span){0}, "a") || span_ends((struct span){0}, "a"));
 }
 
 static void buf_grows_and_respects_its_cap(void **s)
@@ -335,6 +368,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(err_prepends_context_and_cuts),
+        cmocka_unit_test(ascii_classes_are_those_of_the_c_locale),
+        cmocka_unit_test(spans_begin_and_end),
         cmocka_unit_test(buf_grows_and_respects_its_cap),
         cmocka_unit_test(arena_gives_aligned_pieces_within_its_cap),
         cmocka_unit_test(options_parse_every_type),

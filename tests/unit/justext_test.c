@@ -13,6 +13,7 @@
 #include "curate/html/html.h"
 #include "curate/html/html_text.h"
 #include "curate/html/html_tree.h"
+#include "curate/text/html_entity.h"
 #include "curate/html/justext.h"
 #include "curate/text/html_entity.h"
 
