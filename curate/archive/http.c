@@ -143,6 +143,14 @@ void http_parse_head(struct span block, struct http_head *h)
     }
 }
 
+void http_move_head(struct http_head *h, struct span block, const char *to)
+{
+    if (h->mime.p)
+        h->mime.p = to + (h->mime.p - block.p);
+    for (int i = 0; i < h->n_codings; i++)
+        h->coding[i].p = to + (h->coding[i].p - block.p);
+}
+
 void http_media_type(struct span mime, char *out, size_t size)
 {
     size_t n = 0;

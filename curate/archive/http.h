@@ -25,6 +25,8 @@ struct http_head {
 
 /* Takes the head off a block; an interim one (1xx) before it is passed over. */
 void http_parse_head(struct span block, struct http_head *h);
+/* The same head for a copy of its block: its spans point into the bytes at to. */
+void http_move_head(struct http_head *h, struct span block, const char *to);
 
 /* "text/html" of "Text/HTML; charset=x", lower case, into out; "" when there is none
  * that makes sense. */

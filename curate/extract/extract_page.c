@@ -10,7 +10,7 @@
 /* A page on its way from reading to extraction; the spans lie behind the struct, a long block by itself. */
 struct page_item {
     struct extract_item item;
-    bool archived;
+    struct http_head head; /* what HTTP head the block begins with */
     enum page_kind kind;
     struct span uri, date, mime, identified, block, block_digest, payload_digest;
 };
@@ -37,8 +37,9 @@ static enum extract_match probe_html(const struct extract_input *in)
     return page_is_html(in->start) ? EXTRACT_LOOKS : EXTRACT_NO;
 }
 
-static int make_item(const struct warc_record *r, enum page_kind kind, bool archived, struct page_item **item,
-                     struct err *e)
+/* An item of a record that was judged, with its bytes; head: what HTTP head its block begins with. */
+static int make_item(const struct warc_record *r, enum page_kind kind, const struct http_head *head,
+                     struct page_item **item, struct err *e)
 {
     size_t n = r->id.n + r->uri.n + r->date.n + r->mime.n + r->identified.n + r->block.n + r->block_digest.n +
                r->payload_digest.n;
@@ -47,13 +48,14 @@ static int make_item(const struct warc_record *r, enum page_kind kind, bool arch
 
     if (!it)
         return err_set(e, ERR_NOMEM, "out of memory for a page");
-    *it = (struct page_item){.item = {.offset = r->offset, .size = r->block.n}, .kind = kind, .archived = archived};
+    *it = (struct page_item){.item = {.offset = r->offset, .size = r->block.n}, .kind = kind, .head = *head};
     it->item.id = extract_pack(&at, r->id);
     it->uri = extract_pack(&at, r->uri);
     it->date = extract_pack(&at, r->date);
     it->mime = extract_pack(&at, r->mime);
     it->identified = extract_pack(&at, r->identified);
     it->block = extract_pack(&at, r->block);
+    http_move_head(&it->head, r->block, it->block.p);
     it->block_digest = extract_pack(&at, r->block_digest);
     it->payload_digest = extract_pack(&at, r->payload_digest);
     *item = it;
@@ -87,7 +89,7 @@ static int next_record(struct extract_input *in, void *reader, struct extract_it
             return err_set(e, ERR_FORMAT,
                            "'%s' at byte %" PRIu64 ": the page of %" PRId64 " bytes is longer than %" PRId64,
                            in->path, r.offset, r.length, in->conf->max_page);
-        TRY(make_item(&r, kind, true, &it, e));
+        TRY(make_item(&r, kind, &head, &it, e));
         *item = &it->item;
         return 1;
     }
@@ -113,6 +115,7 @@ static int open_html(struct extract_input *in, void **reader, struct err *e)
 
 static int next_html(struct extract_input *in, void *reader, struct extract_item **item, struct err *e)
 {
+    const struct http_head none = {0};
     struct warc_record r = {.length = 0};
     struct page_item *it;
     struct span page;
@@ -130,7 +133,7 @@ static int next_html(struct extract_input *in, void *reader, struct extract_item
     r.id = span_of(in->path);
     if (page.n < LONG_PAGE)
         r.block = page;
-    TRY(make_item(&r, PAGE_HTML, false, &it, e));
+    TRY(make_item(&r, PAGE_HTML, &none, &it, e));
     *item = &it->item;
     if (page.n < LONG_PAGE)
         return 1;
@@ -178,9 +181,9 @@ static int maker_open(const struct extract_conf *c, struct extract_counts *n, vo
 }
 
 /* Holds the record's bytes against what its header states. */
-static int verify(const struct page_item *it, const struct http_head *head, struct err *e)
+static int verify(const struct page_item *it, struct err *e)
 {
-    struct span body = {it->block.p + head->length, it->block.n - head->length};
+    struct span body = {it->block.p + it->head.length, it->block.n - it->head.length};
 
     if (digest_check(it->block_digest, it->block) == DIGEST_OTHER)
         return err_set(e, ERR_FORMAT, "WARC-Block-Digest is not that of the block");
@@ -192,15 +195,12 @@ static int verify(const struct page_item *it, const struct http_head *head, stru
 static int make_page(struct page_maker *m, const struct page_item *it, struct html_page *out, struct verdict *v,
                      struct err *e)
 {
-    struct http_head head = {0};
     struct page page;
     bool html = it->kind != PAGE_TEXT;
 
-    if (it->archived)
-        http_parse_head(it->block, &head);
     if (m->conf->verify)
-        TRY(verify(it, &head, e));
-    TRY(page_decode(&m->reader, it->block, &head, it->mime, html, (size_t)m->conf->max_page, &page, e));
+        TRY(verify(it, e));
+    TRY(page_decode(&m->reader, it->block, &it->head, it->mime, html, (size_t)m->conf->max_page, &page, e));
     extract_count(&m->counts->entity_bytes, page.entity.n);
     if (page.fault)
         extract_count(&m->counts->faults, 1);

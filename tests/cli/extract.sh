@@ -36,6 +36,12 @@ has 'text' a.jsonl "This is page 7. $words"
 has 'a page without text is dropped' r.jsonl '{"id":"<urn:x:6>","stage":"extract","rule":"empty","value":0,"threshold":1,"url":"http://h/6","file":"a.warc","offset":1546}'
 has 'what was passed over is counted' s.json '"passed_over":{"info":1,"request":1,"revisit":1,"status":1,"media_type":1}'
 
+# A text that was converted has no HTTP head, whatever it begins with.
+record conversion 8 "HTTP/1.1 200 OK\\r\\n\\r\\nis how an answer begins. $words" |
+    sed '/^Content-Type:/s|:.*|: text/plain\r|' >conversion.warc
+check 'extracts a conversion record' quern extract conversion.warc -o conversion.jsonl
+has 'no head is taken off it' conversion.jsonl '"text":"HTTP/1.1 200 OK'
+
 # containers, standard input, threads
 gzip -c a.warc >a.warc.gz
 quern extract -q a.warc.gz >b.jsonl
