@@ -67,8 +67,9 @@ int main(int argc, char **argv)
             "file, offset and reason, and reading goes on behind it.  Pages without text are dropped\n"
             "and stand in --rejects.\n"
             "\n"
-            "LaTeX is a .tex file (what it inputs is looked for beside it), a gzip file of one, a tar\n"
-            "archive of an e-print, or an archive of gzipped e-prints, such as arXiv gives out.\n"
+            "LaTeX is a .tex file (what it inputs is looked for beside it), a compressed one, a tar\n"
+            "archive of an e-print, or an archive of compressed e-prints, such as arXiv gives out.  Other\n"
+            "members of a tar archive are read as files are.\n"
             "\n"
             "Of a wiki's export the articles become documents; redirects and pages of other\n"
             "namespaces are dropped, and stand in --rejects.",

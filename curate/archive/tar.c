@@ -279,3 +279,22 @@ int tar_read(struct tar *t, struct buf *b, struct err *e)
     }
     return 0;
 }
+
+ssize_t tar_read_some(struct tar *t, void *p, size_t n, struct err *e)
+{
+    ssize_t k;
+
+    if (n > t->left)
+        n = (size_t)t->left;
+    if (n == 0)
+        return 0;
+    k = t->read(t->arg, p, n, e);
+    if (k > 0) {
+        t->at += (uint64_t)k;
+        t->left -= (uint64_t)k;
+        return k;
+    }
+    t->left = t->padding = 0;
+    t->ended = true;
+    return k < 0 ? k : cut_short(t, e);
+}

@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/file_kind.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "curate/extract/extract_format.h"
 #include "curate/extract/walk.h"
 
-enum { HEAD_ROOM = 64 << 10 }; /* of a block beyond the page itself: the HTTP head */
-
 /* In the order of precedence. */
-static const struct extract_format *const formats[] = {&extract_warc, &extract_wiki, &extract_html, &extract_latex};
-enum { N_FORMATS = sizeof formats / sizeof *formats };
+static const struct extract_format *const formats[EXTRACT_FORMATS] = {&extract_warc, &extract_tar, &extract_wiki, &extract_html,
+                                                               &extract_latex};
+enum { N_FORMATS = EXTRACT_FORMATS };
 
 struct extract {
     struct extract_conf conf;
@@ -28,7 +28,6 @@ struct extract {
     struct extract_input input;
     const struct extract_format *format; /* of the open file; NULL: not told yet */
     void *reader;
-    uint64_t of_format[N_FORMATS], unread;
 };
 
 struct extract_thread {
@@ -124,7 +123,7 @@ static int set_id(struct doc *d, const struct extract_item *it)
 
     if (it->id.n)
         return set_any(d, "id", it->id);
-    rc = buf_printf(&name, "%s:%" PRIu64, it->file, it->offset);
+    rc = buf_printf(&name, "%s:%" PRIu64, d->file, it->offset);
     if (rc == 0)
         rc = set_any(d, "id", buf_span(&name));
     buf_free(&name);
@@ -167,36 +166,101 @@ static void close_file(struct extract *x)
     x->in = NULL;
 }
 
-/* Decides what the open file is and begins to read it: 1; 0: it is of no interest. */
-static int recognise(struct extract *x, const struct walk_file *f, struct err *e)
+int extract_recognise(struct extract_input *in, const struct extract_format **format, struct err *e)
 {
     enum extract_match best = EXTRACT_NO;
-    int is = -1;
 
-    TRY(warc_kind(x->input.stream, e));
-    x->input.path = f->path;
-    x->input.named = f->named;
-    x->input.start = warc_peek(x->input.stream);
+    *format = NULL;
+    TRY(warc_kind(in->stream, e));
+    in->start = warc_peek(in->stream);
     for (int i = 0; i < N_FORMATS && best < EXTRACT_SURE; i++) {
-        enum extract_match m = formats[i]->probe(&x->input);
+        enum extract_match m = formats[i]->probe(in);
         if (m > best) {
             best = m;
-            is = i;
+            *format = formats[i];
         }
     }
-    if (is >= 0) {
-        x->of_format[is]++;
-        TRY(formats[is]->open(&x->input, &x->reader, e));
-        x->format = formats[is];
+    return 0;
+}
+
+void extract_count_file(struct extract_counts *n, const struct extract_format *format)
+{
+    for (int i = 0; i < N_FORMATS; i++)
+        n->of_format[i] += formats[i] == format;
+}
+
+/* Whether lines of JSON objects begin so. */
+static bool is_json(struct span s)
+{
+    static const char blanks[] = " \t\r\n";
+    size_t at = 0;
+
+    while (at < s.n && strchr(blanks, s.p[at]))
+        at++;
+    if (at == s.n || s.p[at] != '{')
+        return false;
+    for (at++; at < s.n && strchr(blanks, s.p[at]);)
+        at++;
+    return at < s.n && (s.p[at] == '"' || s.p[at] == '}');
+}
+
+static bool is_binary(struct span start)
+{
+    return start.n && memchr(start.p, '\0', start.n < 4096 ? start.n : 4096) != NULL;
+}
+
+bool extract_is_other(struct span start)
+{
+    return file_kind(start) || is_json(start) || is_binary(start);
+}
+
+int extract_refuse(const struct extract_input *in, struct err *e)
+{
+    const char *kind = file_kind(in->start);
+
+    if (kind)
+        return err_set(e, ERR_FORMAT, "'%s' is %s, which is not read%s", in->path, kind, in->depth ? " here" : "");
+    if (is_json(in->start))
+        return err_set(e, ERR_FORMAT, "'%s' is JSON: documents already, which other commands read", in->path);
+    return err_set(e, ERR_FORMAT, "'%s' is neither a WARC or ARC file nor HTML, LaTeX or a wiki's export%s", in->path,
+                   is_binary(in->start) ? " but binary data" : "");
+}
+
+int extract_item_within(struct extract_item *it, const struct extract_format *format, const char *path, struct err *e)
+{
+    if (!it->format)
+        it->format = format;
+    if (!it->within)
+        it->within = strdup(path);
+    if (it->within)
+        return 1;
+    free(it->also);
+    free(it);
+    return err_set(e, ERR_NOMEM, "out of memory for a document");
+}
+
+/* Decides what the open file is and begins to read it: 1; 0: it is of no interest. */
+static int begin_file(struct extract *x, const struct walk_file *f, struct err *e)
+{
+    const struct extract_format *format;
+    struct span all;
+
+    x->input.path = f->path;
+    x->input.named = f->named;
+    TRY(extract_recognise(&x->input, &format, e));
+    if (format) {
+        TRY(format->open(&x->input, &x->reader, e));
+        extract_count_file(&x->counts, format);
+        x->format = format;
         return 1;
     }
     if (!f->named) {
-        x->unread++;
+        x->counts.unread++;
         return 0;
     }
-    if (x->input.start.n == 0) /* an empty file holds no records, whatever it is */
-        return 0;
-    return err_set(e, ERR_FORMAT, "'%s' is neither a WARC or ARC file nor HTML, LaTeX or a wiki's export", f->path);
+    if (x->input.start.n == 0) /* an empty file holds no records, whatever it is; or it is damaged */
+        return warc_read_whole(x->input.stream, (size_t)x->conf.max_page, &all, e);
+    return extract_refuse(&x->input, e);
 }
 
 /* What was found in a folder is opened beneath it: a link that leads out of there is not followed. */
@@ -226,9 +290,9 @@ static int open_next(struct extract *x, struct err *e)
         if (rc < 0)
             return rc;
         file_set_threads(x->in, x->jobs);
-        rc = warc_open(&x->input.stream, x->in, (size_t)x->conf.max_page + HEAD_ROOM, e);
+        rc = warc_open(&x->input.stream, x->in, (size_t)x->conf.max_page + EXTRACT_HEAD_ROOM, e);
         if (rc == 0)
-            rc = recognise(x, f, e);
+            rc = begin_file(x, f, e);
         if (rc == 1)
             return 1;
         close_file(x);
@@ -253,7 +317,8 @@ static int extract_read(void *source, void **item, size_t *size, bool *bad, stru
         if (rc == 1)
             rc = x->format->next(&x->input, x->reader, &it, e);
         if (rc == 1) {
-            it->format = x->format;
+            if (!it->format)
+                it->format = x->format;
             it->file = x->input.path;
             *item = it;
             *size = it->size;
@@ -291,6 +356,7 @@ static void item_free(void *source, void *item)
 {
     (void)source;
     free(((struct extract_item *)item)->also);
+    free(((struct extract_item *)item)->within);
     free(item);
 }
 
@@ -328,8 +394,10 @@ static int extract_make(void *source, void *thread, void *item, struct doc *d, s
     const struct extract_item *it = item;
     int i = 0;
 
-    d->file = it->file;
+    d->file = it->within ? arena_dup(d->arena, span_of(it->within)).p : it->file;
     d->offset = it->offset;
+    if (!d->file)
+        return err_set(e, ERR_NOMEM, "out of memory for a document");
     while (formats[i] != it->format)
         i++;
     if (!t->maker[i])
@@ -360,8 +428,8 @@ static int extract_stats(void *source, struct buf *b)
     const struct extract_counts *n = &x->counts;
 
     for (int i = 0; i < N_FORMATS; i++)
-        TRY(json_put_count(b, formats[i]->stat, x->of_format[i]));
-    TRY(json_put_count(b, "other_files", x->unread));
+        TRY(json_put_count(b, formats[i]->stat, n->of_format[i]));
+    TRY(json_put_count(b, "other_files", n->unread));
     TRY(json_put_count(b, "records", n->records));
     TRY(json_put_key(b, "passed_over"));
     TRY(buf_putc(b, '{'));

@@ -11,11 +11,15 @@
 #include "curate/extract/extract.h"
 #include "curate/archive/page.h"
 
+enum { EXTRACT_FORMATS = 5 };
+enum { EXTRACT_HEAD_ROOM = 64 << 10 }; /* of a block beyond the page itself: the HTTP head */
+
 /* What is counted for --stats.  The first two are the readers'; the others are counted by
  * all threads, with extract_count. */
 struct extract_counts {
     uint64_t records; /* of archives */
     uint64_t kind[PAGE_KINDS];
+    uint64_t of_format[EXTRACT_FORMATS], unread; /* files and members of archives; those of no format */
     uint64_t entity_bytes, html_bytes, faults, truncated, latex_bytes, wiki_bytes;
 };
 /* Adds n to a count, from any thread. */
@@ -29,12 +33,15 @@ struct extract_input {
     bool named;        /* on the command line, not found in a folder */
     struct span start; /* the first 64 KiB, decompressed, unless there is less */
     struct warc *stream; /* of all its bytes: warc_read, warc_read_whole, or records */
+    int depth;         /* archives that it lies in: path is ARCHIVE/MEMBER then */
+    size_t outer;      /* bytes of path that name the archive, with the slash */
 };
 
 /* What a reader gives: one block of malloc, freed by free, and maybe one more.  A format puts what else
  * it needs behind this, in a struct that begins with it. */
 struct extract_item {
     void *also; /* the other block, or NULL */
+    char *within; /* of a file in an archive its path, owned; set by extract_item_within */
     const struct extract_format *format; /* set by extract.c, as is file */
     const char *file;
     uint64_t offset; /* in the decompressed file, for messages and for an id */
@@ -71,7 +78,17 @@ struct extract_format {
     int (*make)(void *maker, const struct extract_item *item, struct doc *d, struct verdict *v, struct err *e);
 };
 
-extern const struct extract_format extract_warc, extract_html, extract_latex, extract_wiki;
+extern const struct extract_format extract_warc, extract_html, extract_latex, extract_wiki, extract_tar;
+
+/* Which format the input is of, by its name and first bytes; NULL: none.  Sets in->start. */
+int extract_recognise(struct extract_input *in, const struct extract_format **format, struct err *e);
+void extract_count_file(struct extract_counts *n, const struct extract_format *format);
+/* Whether bytes that begin like this are something else than text of no known form: a format known, binary data, JSON. */
+bool extract_is_other(struct span start);
+/* ERR_FORMAT: says what an input of no format is. */
+int extract_refuse(const struct extract_input *in, struct err *e);
+/* Says of an item that it comes from the file at path in an archive, unless another archive within said so: 1. */
+int extract_item_within(struct extract_item *it, const struct extract_format *format, const char *path, struct err *e);
 
 /* Whether a list of numbers, "0,14", has this one. */
 bool extract_has_namespace(const char *list, int64_t ns);

@@ -1,17 +1,18 @@
-/* LaTeX: a file on disk with what it inputs beside it, a gzip file of one, the tar archive of an
- * e-print, and archives of many e-prints (a gzip file each). */
+/* LaTeX: a file on disk with what it inputs beside it, or what extract_tar.c finds in archives: an e-print's
+ * files, or one file by itself. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "curate/extract/extract_latex.h"
-#include "curate/archive/tar.h"
+
+enum { COMMANDS = 3 }; /* that TeX without a sign has at least near its start */
 
 /* ---- telling ---- */
 
 static bool looks_like_tex(struct span s)
 {
     static const char *const signs[] = {"\\documentclass", "\\documentstyle", "\\begin{document}", "\\input amstex",
-                                        "\\input harvmac", "\\magnification", "\\section{", "\\input epsf"};
+                                        "\\input harvmac", "%auto-ignore", "\\magnification", "\\section{", "\\input epsf"};
 
     size_t blank = 0;
 
@@ -30,62 +31,27 @@ static bool looks_like_tex(struct span s)
 static enum extract_match probe(const struct extract_input *in)
 {
     static const char *const endings[] = {".tex", ".ltx", ".latex", NULL};
-    static const char *const archives[] = {".tar", ".tgz", NULL};
 
-    if (extract_named(in->path, endings) || extract_named(in->path, archives) || tar_begins(in->start))
+    if (extract_named(in->path, endings))
         return EXTRACT_SURE;
     return looks_like_tex(in->start) ? EXTRACT_LOOKS : EXTRACT_NO;
 }
 
+static bool is_small(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+bool latex_is_source(struct span s)
+{
+    int commands = 0;
+
+    for (size_t i = 0; i + 2 < s.n && commands < COMMANDS; i++)
+        commands += s.p[i] == '\\' && is_small(s.p[i + 1]) && is_small(s.p[i + 2]);
+    return commands == COMMANDS && !extract_is_other(s);
+}
+
 /* ---- reading ---- */
-
-struct latex_reader {
-    bool whole, done; /* one file, not an archive */
-    struct tar *tar;
-    struct buf bytes, names; /* of the files so far, each one's name with a NUL behind it */
-    size_t *end;             /* of each in bytes */
-    int n;
-};
-
-static ssize_t read_stream(void *arg, void *p, size_t n, struct err *e)
-{
-    return warc_read(arg, p, n, e);
-}
-
-static void close_reader(struct extract_input *in, void *reader)
-{
-    struct latex_reader *r = reader;
-
-    (void)in;
-    if (!r)
-        return;
-    tar_close(r->tar);
-    buf_free(&r->bytes);
-    buf_free(&r->names);
-    free(r->end);
-    free(r);
-}
-
-static int open_reader(struct extract_input *in, void **reader, struct err *e)
-{
-    struct latex_reader *r = calloc(1, sizeof *r);
-    int rc;
-
-    *reader = r;
-    if (!r)
-        return err_set(e, ERR_NOMEM, "out of memory for an archive");
-    r->whole = !tar_begins(in->start);
-    if (r->whole)
-        return 0;
-    rc = tar_open(&r->tar, in->path, read_stream, in->stream, e);
-    r->bytes.max = (size_t)in->conf->max_page * LATEX_EPRINT_MAX;
-    r->end = calloc(LATEX_MEMBERS_MAX, sizeof *r->end);
-    if (rc == 0 && !r->end)
-        rc = err_set(e, ERR_NOMEM, "out of memory for an archive");
-    if (rc < 0)
-        close_reader(in, r);
-    return rc;
-}
 
 bool latex_may_be_input(struct span name)
 {
@@ -129,47 +95,61 @@ static int single(struct span id, struct span bytes, uint64_t offset, struct lat
     return 1;
 }
 
-static int next_whole(struct extract_input *in, struct latex_reader *r, struct extract_item **item, struct err *e)
+struct latex_eprint {
+    struct buf bytes, names; /* of the files so far, each one's name with a NUL behind it */
+    size_t *end;             /* of each in bytes */
+    int n;
+    bool tex, done;
+    size_t told;             /* of names */
+};
+
+int latex_eprint_new(struct latex_eprint **out, const struct extract_conf *c, struct err *e)
 {
-    struct latex_item *it;
-    struct span all;
+    struct latex_eprint *p = *out = calloc(1, sizeof *p);
+
+    if (p)
+        p->end = calloc(LATEX_MEMBERS_MAX, sizeof *p->end);
+    if (!p || !p->end)
+        return err_set(e, ERR_NOMEM, "out of memory for an archive");
+    p->bytes.max = (size_t)c->max_page * LATEX_EPRINT_MAX;
+    return 0;
+}
+
+void latex_eprint_free(struct latex_eprint *p)
+{
+    if (!p)
+        return;
+    buf_free(&p->bytes);
+    buf_free(&p->names);
+    free(p->end);
+    free(p);
+}
+
+bool latex_eprint_has_tex(const struct latex_eprint *p)
+{
+    return p->tex;
+}
+
+int latex_eprint_add(struct latex_eprint *p, struct span name, struct span bytes, bool tex, struct err *e)
+{
     int rc;
 
-    if (r->done)
+    if (bytes.n == 0 || extract_is_other(bytes))
         return 0;
-    r->done = true;
-    rc = warc_read_whole(in->stream, (size_t)in->conf->max_page, &all, e);
+    if (p->n == LATEX_MEMBERS_MAX)
+        return err_set(e, ERR_LIMIT, "'%.*s': the archive has more than %d files of text", (int)name.n, name.p, p->n);
+    rc = buf_put_span(&p->bytes, bytes);
     if (rc == ERR_LIMIT)
-        return e->code = ERR_FORMAT;
-    if (rc < 0)
-        return rc;
-    if (extract_named(in->path, (const char *const[]){".tar", ".tgz", NULL}) && all.n)
-        return err_set(e, ERR_FORMAT, "'%s' is no tar archive", in->path);
-    TRY(single(span_of(in->path), all, 0, &it, e));
-    it->disk = strcmp(in->path, "-") != 0;
-    *item = &it->item;
-    return 1;
+        return err_set(e, rc, "'%.*s': the archive's files of text have more than %zu bytes", (int)name.n, name.p,
+                       p->bytes.max);
+    if (rc < 0 || buf_put_span(&p->names, name) < 0 || buf_putc(&p->names, '\0') < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for an archive");
+    p->end[p->n++] = p->bytes.n;
+    p->tex |= tex;
+    return 0;
 }
 
-/* An e-print in an archive of them. */
-static int packed_member(struct extract_input *in, const struct tar_member *m, struct span bytes,
-                         struct extract_item **item, struct err *e)
-{
-    struct latex_item *it;
-    struct buf id = {0};
-    int rc = buf_printf(&id, "%s/%.*s", in->path, (int)m->name.n, m->name.p);
-
-    rc = rc < 0 ? err_set(e, rc, "out of memory for a document") : single(buf_span(&id), bytes, m->offset, &it, e);
-    buf_free(&id);
-    if (rc < 0)
-        return rc;
-    it->packed = true;
-    *item = &it->item;
-    return 1;
-}
-
-/* What was found in the archive itself: the files of one e-print. */
-static int all_members(struct extract_input *in, struct latex_reader *r, struct extract_item **item, struct err *e)
+int latex_eprint_item(struct latex_eprint *p, const struct extract_input *in, struct extract_item **item, struct err *e)
 {
     struct span path = span_of(in->path);
     struct latex_item *it;
@@ -177,82 +157,77 @@ static int all_members(struct extract_input *in, struct latex_reader *r, struct 
     const char *name;
     char *at;
 
-    r->done = true;
-    if (r->n == 0)
+    if (p->done)
         return 0;
-    it = new_item((size_t)r->n, path.n + r->names.n + r->bytes.n, e);
+    p->done = true;
+    it = new_item((size_t)p->n, path.n + p->names.n + p->bytes.n, e);
     if (!it)
         return ERR_NOMEM;
-    at = (char *)(it->member + r->n);
-    it->archived = true;
-    it->item = (struct extract_item){.size = r->bytes.n, .id = extract_pack(&at, path)};
-    name = extract_pack(&at, buf_span(&r->names)).p;
-    for (int i = 0; i < r->n; i++) {
+    at = (char *)(it->member + p->n);
+    it->archived = in->depth == 0; /* one of many is named by its own archive */
+    it->item = (struct extract_item){.format = &extract_latex, .size = p->bytes.n, .id = extract_pack(&at, path)};
+    name = extract_pack(&at, buf_span(&p->names)).p;
+    for (int i = 0; i < p->n; i++) {
         it->member[i].name = span_of(name);
         name += it->member[i].name.n + 1;
-        it->member[i].bytes = extract_pack(&at, (struct span){r->bytes.p + from, r->end[i] - from});
-        from = r->end[i];
+        it->member[i].bytes = extract_pack(&at, (struct span){p->bytes.p + from, p->end[i] - from});
+        from = p->end[i];
     }
     *item = &it->item;
     return 1;
 }
 
-/* Keeps the member that was just read, which begins at from, or takes it away again. */
-static int keep(struct latex_reader *r, const struct tar_member *m, size_t from, struct err *e)
+int latex_eprint_refuse(struct latex_eprint *p, const char *archive, struct err *e)
 {
-    const char *bytes = r->bytes.p + from;
-    size_t n = r->bytes.n - from;
+    const char *name = p->names.p + p->told;
 
-    if (r->n == LATEX_MEMBERS_MAX || n == 0 || memchr(bytes, '\0', n < 4096 ? n : 4096)) {
-        r->bytes.n = from;
+    if (p->told == p->names.n)
         return 0;
-    }
-    if (buf_put_span(&r->names, m->name) < 0 || buf_putc(&r->names, '\0') < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for an archive");
-    r->end[r->n++] = r->bytes.n;
-    return 0;
+    p->told += strlen(name) + 1;
+    return err_set(e, ERR_FORMAT, "'%s/%s' is neither a WARC or ARC file nor HTML, LaTeX or a wiki's export", archive, name);
 }
 
-static int next_item(struct extract_input *in, void *reader, struct extract_item **item, struct err *e)
+/* The reader of a file: whether it has been read. */
+static int open_file(struct extract_input *in, void **reader, struct err *e)
 {
-    struct latex_reader *r = reader;
-    struct tar_member m;
+    (void)in;
+    *reader = calloc(1, sizeof(bool));
+    return *reader ? 0 : err_set(e, ERR_NOMEM, "out of memory for a document");
+}
+
+static void close_file(struct extract_input *in, void *reader)
+{
+    (void)in;
+    free(reader);
+}
+
+static int next_file(struct extract_input *in, void *reader, struct extract_item **item, struct err *e)
+{
+    struct latex_item *it;
+    struct span all;
+    bool *done = reader;
     int rc;
 
-    if (r->whole)
-        return next_whole(in, r, item, e);
-    if (r->done)
+    if (*done)
         return 0;
-    while ((rc = tar_next(r->tar, &m, e)) > 0) {
-        size_t from = r->bytes.n;
-        struct span gz = {".gz", 3};
-        bool packed = m.name.n > 3 && memcmp(m.name.p + m.name.n - 3, gz.p, 3) == 0;
-        if (!m.file || m.size == 0 || (!packed && !latex_may_be_input(m.name)))
-            continue;
-        if (m.size > (uint64_t)in->conf->max_page)
-            return err_set(e, ERR_FORMAT, "'%s' at byte %" PRIu64 ": '%.*s' is larger than %" PRId64 " bytes", in->path,
-                           m.offset, (int)m.name.n, m.name.p, in->conf->max_page);
-        rc = tar_read(r->tar, &r->bytes, e);
-        if (rc < 0) {
-            r->bytes.n = from;
-            return rc == ERR_LIMIT ? (e->code = ERR_FORMAT) : rc;
-        }
-        if (packed) {
-            rc = packed_member(in, &m, (struct span){r->bytes.p + from, r->bytes.n - from}, item, e);
-            r->bytes.n = from;
-            return rc;
-        }
-        TRY(keep(r, &m, from, e));
-    }
-    return rc < 0 ? rc : all_members(in, r, item, e);
+    *done = true;
+    rc = warc_read_whole(in->stream, (size_t)in->conf->max_page, &all, e);
+    if (rc == ERR_LIMIT)
+        return e->code = ERR_FORMAT;
+    if (rc < 0)
+        return rc;
+    TRY(single(span_of(in->path), all, 0, &it, e));
+    it->disk = in->depth == 0 && strcmp(in->path, "-") != 0;
+    *item = &it->item;
+    return 1;
 }
 
 const struct extract_format extract_latex = {
     .stat = "latex_files",
     .probe = probe,
-    .open = open_reader,
-    .next = next_item,
-    .close = close_reader,
+    .open = open_file,
+    .next = next_file,
+    .close = close_file,
     .maker_open = latex_maker_open,
     .maker_close = latex_maker_close,
     .make = latex_make,

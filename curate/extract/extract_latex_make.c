@@ -1,9 +1,8 @@
-/* An e-print's files to a document: unpacking, the main file, charset, what it inputs. */
+/* An e-print's files to a document: the main file, charset, what it inputs. */
 #include <stdlib.h>
 
 #include "base/file.h"
 #include "curate/extract/extract_latex.h"
-#include "curate/archive/tar.h"
 
 struct latex_maker {
     const struct extract_conf *conf;
@@ -250,87 +249,7 @@ static int choose_main(const struct latex_member *member, int n)
     return is;
 }
 
-/* ---- gzip files in archives ---- */
-
-static ssize_t read_span(void *arg, void *p, size_t n, struct err *e)
-{
-    struct span *s = arg;
-
-    (void)e;
-    if (n > s->n)
-        n = s->n;
-    if (n)
-        memcpy(p, s->p, n);
-    s->p += n;
-    s->n -= n;
-    return (ssize_t)n;
-}
-
-/* The members of an unpacked archive, into the arena. */
-static int read_members(struct latex_maker *m, struct span all, struct err *e)
-{
-    struct tar_member found;
-    struct latex_member *list = arena_calloc(&m->arena, LATEX_MEMBERS_MAX, sizeof *list);
-    struct buf bytes = {.max = (size_t)m->conf->max_page * LATEX_EPRINT_MAX};
-    struct tar *t = NULL;
-    int rc = list ? tar_open(&t, m->item->item.file, read_span, &all, e) : err_set(e, ERR_NOMEM, "out of memory");
-
-    m->member = list;
-    m->n = 0;
-    while (rc == 0 && m->n < LATEX_MEMBERS_MAX) {
-        rc = tar_next(t, &found, e);
-        if (rc <= 0)
-            break;
-        rc = 0;
-        if (!found.file || found.size == 0 || !latex_may_be_input(found.name))
-            continue;
-        buf_clear(&bytes);
-        rc = tar_read(t, &bytes, e);
-        if (rc < 0 || memchr(bytes.p, '\0', bytes.n < 4096 ? bytes.n : 4096))
-            continue;
-        list[m->n] = (struct latex_member){arena_dup(&m->arena, found.name), arena_dup(&m->arena, buf_span(&bytes))};
-        if (!list[m->n].name.p || !list[m->n].bytes.p)
-            rc = err_set(e, ERR_NOMEM, "out of memory for an archive");
-        m->n++;
-    }
-    buf_free(&bytes);
-    tar_close(t);
-    return rc;
-}
-
-static int unpack(struct latex_maker *m, struct err *e)
-{
-    size_t max = (size_t)m->conf->max_page * LATEX_EPRINT_MAX;
-    struct file_in *f;
-    ssize_t k = 1;
-
-    TRY(file_open_mem(&f, m->item->item.file, m->item->member[0].bytes, e));
-    buf_clear(&m->unpacked);
-    if (m->item->member[0].bytes.n < 2 || memcmp(m->item->member[0].bytes.p, "\x1f\x8b", 2) != 0)
-        k = err_set(e, ERR_FORMAT, "no gzip file");
-    while (k > 0 && m->unpacked.n <= max) {
-        if (buf_reserve(&m->unpacked, 256 << 10) < 0)
-            k = err_set(e, ERR_NOMEM, "out of memory for an archive");
-        else
-            k = file_read(f, m->unpacked.p + m->unpacked.n, 256 << 10, e);
-        m->unpacked.n += k > 0 ? (size_t)k : 0;
-    }
-    file_close(f);
-    if (k < 0)
-        return (int)k;
-    if (m->unpacked.n > max)
-        return err_set(e, ERR_LIMIT, "the unpacked e-print has more than %zu bytes", max);
-    if (tar_begins(buf_span(&m->unpacked)))
-        return read_members(m, buf_span(&m->unpacked), e);
-    struct latex_member *one = arena_calloc(&m->arena, 1, sizeof *one);
-    struct span all = arena_dup(&m->arena, buf_span(&m->unpacked));
-    if (!one || !all.p)
-        return err_set(e, ERR_NOMEM, "out of memory for an archive");
-    *one = (struct latex_member){m->item->member[0].name, all};
-    m->member = one;
-    m->n = 1;
-    return 0;
-}
+/* ---- documents ---- */
 
 static int set_document(struct latex_maker *m, struct doc *d, const struct latex_doc *x, struct err *e)
 {
@@ -364,8 +283,6 @@ int latex_make(void *maker, const struct extract_item *item, struct doc *d, stru
     m->member = m->item->member;
     m->n = m->item->n;
     m->left = m->latex.max_bytes * LATEX_EPRINT_MAX;
-    if (m->item->packed)
-        TRY(unpack(m, e));
     m->main = m->n == 1 ? 0 : choose_main(m->member, m->n);
     if (m->main < 0)
         return err_set(e, ERR_FORMAT, "no TeX file in the archive");

@@ -131,4 +131,78 @@ status 'a folder with such links' 1 quern extract article
 has 'which are named' err "cannot open 'article/link.tex': it leads out of the folder 'article/'; skipped"
 equal 'reads nothing out of it' "$(grep -c SECRET out)" 0
 equal 'a link that is named is followed' "$(quern extract -q article/link.tex | grep -c SECRET)" 1
+
+# a tar of anything: each member is read by its own reader, or refused by name
+mkdir -p t/sub
+{ page one text/html '' html; page two text/html '' mark; } >t/a.warc
+{ page three text/html '' html; } | gzip -c >t/b.warc.gz
+{ page four text/html '' html; } | xz -c >t/sub/c.warc.xz
+printf '<!doctype html><p>%s' "$words" >t/page
+cp docs.jsonl t/d.jsonl
+gzip -c docs.jsonl >t/e.jsonl.gz
+cp pdf t/f.pdf
+printf '\211PNG\r\n\032\n' >t/g
+cp a.zip random t/
+printf 'Only words.\n' >t/README
+: >t/nothing
+tar -cf t.tar t
+status 'a tar of anything' 1 quern extract t.tar --stats t.json
+equal 'has the documents of what is read' "$(sed 's/^{"id":"\([^"]*\).*/\1/' out | sort | tr '\n' ' ')" '<four> <one> <three> <two> t.tar/t/page '
+equal 'and no other' "$(grep -c 'WARC\|mill number\|Only words' out)" 0
+has 'JSON lines are named' err "'t.tar/t/d.jsonl' is JSON: documents already, which other commands read; skipped"
+has 'compressed ones too' err "'t.tar/t/e.jsonl.gz' is JSON: documents already"
+has 'a PDF' err "'t.tar/t/f.pdf' is a PDF document, which is not read here; skipped"
+has 'an image without an ending' err "'t.tar/t/g' is a PNG image, which is not read here; skipped"
+has 'a zip archive' err "'t.tar/t/a.zip' is a zip archive"
+has 'what is binary' err "'t.tar/t/random' is neither a WARC or ARC file nor HTML, LaTeX or a wiki's export but binary data; skipped"
+has 'and text that is nothing' err "'t.tar/t/README' is neither a WARC or ARC file nor HTML, LaTeX or a wiki's export; skipped"
+equal 'each is counted' "$(tail -n 1 err | sed 's/.*dropped, \([0-9]*\) bad.*/\1/')" 7
+has 'as are those that are read' t.json '"archives":3,"tar_files":1,"wiki_dumps":0,"html_files":1,"latex_files":0'
+quern extract -q -j 4 t.tar t.tar >four 2>/dev/null
+cat out out >twice
+same 'the same bytes for any number of threads' four twice
+quern extract -q - <t.tar >piped 2>/dev/null
+equal 'and through a pipe' "$(wc -l <piped)" 5
+
+# of an e-print what is not read are its figures
+mkdir -p paper/fig
+printf '\\documentclass{a}\\begin{document}One \\input{README}end\\end{document}' >paper/main.tex
+cp pdf paper/fig/a.pdf
+cp t/g paper/fig/b
+cp t/README paper/README
+tar -cf paper.tar paper
+status 'an e-print with figures' 0 quern extract paper.tar --stats t.json
+has 'is a document' out '{"id":"paper.tar/paper/main.tex"'
+has 'with what it inputs' out '"text":"One Only words. end\n"'
+has 'its figures are counted' t.json '"latex_files":1,"other_files":2'
+
+# archives in archives, and faults in them
+tar -czf inner.tgz t/a.warc t/page paper/main.tex paper/README
+tar -cf outer.tar inner.tgz t/b.warc.gz
+status 'an archive within one' 0 quern extract outer.tar
+equal 'has all its documents' "$(sed 's/^{"id":"\([^"]*\).*/\1/' out | tr '\n' ' ')" \
+    '<one> <two> outer.tar/inner.tgz/t/page outer.tar/inner.tgz <three> '
+cp outer.tar 0.tar
+for n in 1 2 3 4 5; do tar -cf $n.tar $((n - 1)).tar; done
+status 'archives as deep as that' 1 quern extract 5.tar
+has 'are refused' err 'is a tar archive, which is not read here; skipped'
+sed 's/^Content-Length: .*/Content-Length: -1\r/' t/a.warc >t/bad.warc
+gzip -c t/a.warc | head -c 100 >t/cut.warc.gz
+tar -cf bad.tar t/bad.warc t/cut.warc.gz t/page
+status 'damaged archives in one' 1 quern extract bad.tar
+has 'are named with the place in them' err "'bad.tar/t/bad.warc' at byte 0: Content-Length is missing or no length; skipped"
+has 'by their own names' err "'bad.tar/t/cut.warc.gz': gzip member at offset 0 is cut short; skipped"
+has 'what follows is read' out '{"id":"bad.tar/t/page"'
+
+# names that lead out of the archive
+mkdir -p deep/er
+cp secret.tex "$PWD/deep/secret.tex"
+printf '\\documentclass{a}\\begin{document}In \\input{../secret}\\input{%s/secret}end\\end{document}' "$PWD" >deep/er/main.tex
+(cd deep/er && tar -cPf ../../up.tar ../secret.tex main.tex)
+status 'a name with ..' 1 quern extract up.tar
+has 'is refused' err "'up.tar' at byte 0: the name '../secret.tex' leads out of the archive; skipped"
+has 'and the others are read, with nothing from outside' out '"text":"In end\n"'
+tar -cPf absolute.tar "$PWD/t/page"
+status 'an absolute name' 0 quern extract absolute.tar
+has 'counts from the archive on' out "{\"id\":\"absolute.tar$PWD/t/page\""
 finish
