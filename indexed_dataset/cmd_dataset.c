@@ -231,7 +231,9 @@ static int split(const struct tool *t, char **part, int n)
     if (!o.output || !o.shares || n != 1)
         return tool_usage(t, "split needs one PREFIX, --output PREFIX and --shares");
     n = snprintf(list, sizeof list, "%s", o.shares) < (int)sizeof list ? cut_shares(list, &names, prefix, share) : 0;
-    if (n == 0)
+    if (names.failed)
+        code = tool_fail(t, &(struct err){ERR_NOMEM, "out of memory for names"});
+    else if (n == 0)
         code = tool_usage(t, "--shares: not NAME:SHARE,NAME:SHARE with different names");
     else if (account(prefix, n, &e) < 0 || idx_split(prefix, share, n, part[0], (uint64_t)o.seed, &e) < 0)
         code = tool_fail(t, &e);

@@ -21,8 +21,7 @@
 /* What was found: lines for a reader, or sections of an object. */
 struct report {
     bool as_json;
-    int failed; /* out of memory */
-    struct buf json;
+    struct buf json; /* what failed to go in is seen at the end */
 };
 
 static void section(struct report *r, const char *name)
@@ -32,9 +31,9 @@ static void section(struct report *r, const char *name)
         return;
     }
     if (r->json.n > 1)
-        r->failed |= buf_putc(&r->json, '}');
-    r->failed |= json_put_key(&r->json, name);
-    r->failed |= buf_putc(&r->json, '{');
+        buf_putc(&r->json, '}');
+    json_put_key(&r->json, name);
+    buf_putc(&r->json, '{');
 }
 
 /* NULL: not known, or not there. */
@@ -44,8 +43,8 @@ static void put_text(struct report *r, const char *key, const char *value)
         printf("  %-20s %s\n", key, value ? value : "none");
         return;
     }
-    r->failed |= json_put_key(&r->json, key);
-    r->failed |= value ? json_put_string(&r->json, span_of(value)) : buf_puts(&r->json, "null");
+    json_put_key(&r->json, key);
+    (void)(value ? json_put_string(&r->json, span_of(value)) : buf_puts(&r->json, "null"));
 }
 
 static void put_number(struct report *r, const char *key, uint64_t n)
@@ -54,8 +53,8 @@ static void put_number(struct report *r, const char *key, uint64_t n)
         printf("  %-20s %" PRIu64 "\n", key, n);
         return;
     }
-    r->failed |= json_put_key(&r->json, key);
-    r->failed |= json_put_int(&r->json, (int64_t)n);
+    json_put_key(&r->json, key);
+    json_put_int(&r->json, (int64_t)n);
 }
 
 static void put_bytes(struct report *r, const char *key, uint64_t n)
@@ -72,8 +71,8 @@ static void put_bool(struct report *r, const char *key, bool b)
         printf("  %-20s %s\n", key, b ? "yes" : "no");
         return;
     }
-    r->failed |= json_put_key(&r->json, key);
-    r->failed |= buf_puts(&r->json, b ? "true" : "false");
+    json_put_key(&r->json, key);
+    (void)(buf_puts(&r->json, b ? "true" : "false"));
 }
 
 /* The value behind "key : " in a file of /proc, in a buffer of its own; NULL: none. */
@@ -215,15 +214,16 @@ int main(int argc, char **argv)
         return code;
     if (n > 0)
         return tool_usage(&t, "'%s' is one operand too many", argv[1]);
-    r.failed = buf_putc(&r.json, '{');
+    if (r.as_json)
+        buf_putc(&r.json, '{');
     put_machine(&r, tool_jobs(&t));
     put_libraries(&r);
     put_gpu(&r);
     put_network(&r);
-    r.failed |= buf_puts(&r.json, "}}\n");
-    if (r.as_json && !r.failed)
-        fwrite(r.json.p, 1, r.json.n, stdout);
-    code = r.failed ? EXIT_FATAL : EXIT_FINE;
+    if (r.as_json && buf_puts(&r.json, "}}\n") < 0)
+        code = tool_fail(&t, &(struct err){ERR_NOMEM, "out of memory for the report"});
+    else
+        code = tool_end(&t, r.json.n && fwrite(r.json.p, 1, r.json.n, stdout) < r.json.n ? EXIT_FATAL : EXIT_FINE);
     buf_free(&r.json);
-    return tool_end(&t, code);
+    return code;
 }

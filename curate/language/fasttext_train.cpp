@@ -1,6 +1,7 @@
 #include "curate/language/fasttext_train.h"
 
 #if HAVE_FASTTEXT
+#include <cstring>
 #include <exception>
 #include <new>
 
@@ -39,6 +40,8 @@ extern "C" int fasttext_train(const char *text_path, const char *model_path, con
     } catch (const std::bad_alloc &) {
         return err_set(e, ERR_NOMEM, "no memory to train: fewer buckets or dimensions need less");
     } catch (const std::exception &x) {
+        if (std::strstr(x.what(), "cannot be opened")) // our own temporary files: the system refused
+            return err_sys(e, ERR_IO, "fastText: %s", x.what());
         return err_set(e, ERR_ARG, "fastText cannot train on this: %s", x.what());
     } catch (...) {
         return err_set(e, ERR_ARG, "fastText cannot train on this");

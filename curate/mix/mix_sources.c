@@ -15,7 +15,10 @@ static struct mix_source *add_source(struct mix_sources *s, struct err *e)
     struct mix_source *v = s->n < MAX_SOURCES ? realloc(s->v, ((size_t)s->n + 1) * sizeof *v) : NULL;
 
     if (!v) {
-        err_set(e, s->n < MAX_SOURCES ? ERR_NOMEM : ERR_ARG, "%d sources are too many", s->n + 1);
+        if (s->n < MAX_SOURCES)
+            err_set(e, ERR_NOMEM, "out of memory for a source");
+        else
+            err_set(e, ERR_ARG, "%d sources are too many", s->n + 1);
         return NULL;
     }
     s->v = v;

@@ -77,6 +77,8 @@ static int add_pattern(struct plan *p, const char *pattern, int line, struct err
 
     if (rc == GLOB_NOMATCH)
         return wrong(p, line, e, "no file matches '%s'", pattern);
+    if (rc == GLOB_NOSPACE)
+        return err_set(e, ERR_NOMEM, "out of memory for a list of files");
     if (rc)
         return wrong(p, line, e, "cannot list '%s'", pattern);
     for (size_t i = 0; i < g.gl_pathc && rc == 0; i++)

@@ -26,7 +26,8 @@ int file_list_add(struct file_list *l, const struct opt_list *from, struct err *
         if (rc == GLOB_NOMATCH)
             return err_set(e, ERR_ARG, "no file matches '%s'", from->v[i]);
         if (rc)
-            return err_set(e, ERR_IO, "cannot list '%s'", from->v[i]);
+            return rc == GLOB_NOSPACE ? err_set(e, ERR_NOMEM, "out of memory for a list of files")
+                                      : err_set(e, ERR_IO, "cannot list '%s'", from->v[i]);
         for (size_t k = 0; k < g.gl_pathc && rc == 0; k++)
             rc = add_name(l, g.gl_pathv[k]);
         globfree(&g);

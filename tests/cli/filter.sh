@@ -49,4 +49,6 @@ status "a bad record" 1 quern filter --preset c4 bad.jsonl
 has "is placed" err bad.jsonl
 gzip -c "$own" | head -c 3000 >cut.jsonl.gz
 status "a truncated gzip file" 1 quern filter --preset c4 -o whole.jsonl cut.jsonl.gz
+status "statistics that cannot be written" 3 quern filter --preset c4 x.jsonl -o late.jsonl --rejects late.rejects --stats no/such.stats
+absent "nothing else appears then" late.jsonl late.rejects
 finish

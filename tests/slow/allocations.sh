@@ -16,7 +16,7 @@ in=$PWD
 sweep() {
     local name=$1 set=()
     shift
-    while [[ $1 == FAIL_*=* ]]; do set+=("$1"); shift; done
+    while [[ $1 == *=* ]]; do set+=("$1"); shift; done
     [[ $name =~ ${CASES:-} ]] || return 0
     command -v "quern-${1#quern-}" >/dev/null || [ "$1" = quern ] || return 0
     env FAIL_NAME="$name" "${set[@]}" LD_PRELOAD="$B/tests/failing-allocs.so" "$@" </dev/null 2>"$T/log" || {
@@ -84,7 +84,8 @@ for preset in $(quern filter --list-rules | sed 1d | cut -f1 | sort -u); do
 done
 quern classify train -q --dim 2 --epoch 1 --minCount 1 --bucket 10 --positive docs.jsonl --negative eval.jsonl --json-key text -o model.bin 2>/dev/null
 sed 's/"id"/"label":"hq","id"/; 3,$s/hq/cc/' docs.jsonl >labels.jsonl
-sweep 'classify train' quern-classify train -j1 --dim 2 --epoch 1 --minCount 1 --bucket 10 "$in/labels.jsonl" -o out.bin
+# fastText's threads wait for ever for a file that they got no memory to open; they do that through libc.
+sweep 'classify train' FAIL_EXCEPT='/libc\.so' quern-classify train -j1 --dim 2 --epoch 1 --minCount 1 --bucket 10 "$in/labels.jsonl" -o out.bin
 quern classify train -q -j1 --dim 2 --epoch 1 --minCount 1 --bucket 10 labels.jsonl -o model.bin || bad 'a classifier'
 sweep 'classify score' quern-classify score -j1 --model "$in/model.bin" "$in/docs.jsonl" -o out.jsonl --stats out.stats
 sweep 'dedup exact' quern-dedup exact -j1 "$in/docs.jsonl" -o out.jsonl --rejects out.rejects --index out.index --stats out.stats
@@ -96,8 +97,9 @@ sweep 'dedup lines' quern-dedup lines -j1 "$in/docs.jsonl" -o out.jsonl --reject
 sweep 'dedup lines, ccnet' quern-dedup lines -j1 --preset ccnet "$in/docs.jsonl" -o out.jsonl
 sweep 'dedup substring' quern-dedup substring -j1 --length 40 "$in/docs.jsonl" -o out.jsonl
 for method in $(quern decontaminate --help | sed -n 's/.*--method \([a-z|]*\).*/\1/p' | tr '|' ' '); do
+    [ "$method" = curator ] && report=() || report=(--report out.report)
     sweep "decontaminate, $method" quern-decontaminate -j1 --method "$method" -a "$in/eval.jsonl" "$in/docs.jsonl" -o out.jsonl \
-        --rejects out.rejects --report out.report --stats out.stats
+        --rejects out.rejects --stats out.stats "${report[@]}"
 done
 sweep 'mix' FAIL_KEEP='^out-' quern-mix -j1 "$in/docs.jsonl" --split train=0.5,valid=0.5 --shards 2 -o 'out-%s-%05d.jsonl' --stats out.stats
 sweep 'mix to a budget' quern-mix -j1 --source "2:$in/docs.jsonl" --source "1:$in/docs.jsonl.gz" --budget 500 -o out.jsonl.zst
@@ -134,7 +136,7 @@ set=$in/set_text_document
 for verb in info verify head; do sweep "dataset $verb" quern-dataset $verb "$set"; done
 sweep 'dataset merge' quern-dataset merge "$set" "$set" -o out
 sweep 'dataset filter' quern-dataset filter "$set" --min-tokens 30 -o out
-sweep 'dataset split' quern-dataset split "$set" --shares a:50,b:50 -o out
+sweep 'dataset split' FAIL_KEEP='^out_a' FAIL_RESUME=1 quern-dataset split "$set" --shares a:50,b:50 -o out
 
 # ---- models ----
 tiny="--num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 8 --vocab-size 300 --micro-batch-size 2 --lr 0.01
@@ -152,5 +154,5 @@ for verb in info verify; do sweep "checkpoint $verb" quern-checkpoint $verb "$in
 sweep 'checkpoint export' FAIL_KEEP='^out/$' quern-checkpoint export "$in/ck" --output out
 sweep 'checkpoint import' FAIL_KEEP='^out/$' quern-checkpoint import "$data/train/hf/llama" --save out --seq-length 16
 sweep 'quern' quern --version
-sweep 'doctor' FAIL_ANY=stdout quern-doctor
+sweep 'doctor' FAIL_ANY=stdout QUERN_MPI=none quern-doctor --json
 finish

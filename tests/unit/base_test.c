@@ -1,5 +1,6 @@
 /* Errors, memory, options, random numbers, UTF-8, gates. */
 #include <ctype.h>
+#include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,6 +82,35 @@ static void buf_grows_and_respects_its_cap(void **s)
     assert_int_equal(buf_printf(&b, "%d-%s", 42, "x"), 0);
     assert_string_equal(b.p, "42-x");
     buf_free(&b);
+}
+
+static void a_shortage_is_remembered_and_is_no_other_error(void **s)
+{
+    struct buf b = {0};
+    struct err e;
+
+    (void)s;
+    mem_short_reset();
+    assert_int_equal(buf_puts(&b, "kept"), 0);
+    b.max = 8;
+    assert_int_equal(buf_reserve(&b, 5), ERR_LIMIT); /* a cap is none */
+    assert_int_equal(buf_putc(&b, '.'), 0);
+    assert_false(mem_was_short());
+    b.max = 0;
+    assert_int_equal(buf_reserve(&b, SIZE_MAX / 4), ERR_NOMEM);
+    assert_int_equal(buf_putc(&b, '!'), ERR_NOMEM);
+    assert_true(mem_was_short());
+    assert_true(span_is(buf_span(&b), "kept."));
+    buf_free(&b);
+    assert_int_equal(buf_putc(&b, '!'), 0);
+    buf_free(&b);
+    mem_short_reset();
+    assert_false(mem_was_short());
+    errno = ENOMEM;
+    assert_int_equal(err_sys(&e, ERR_FORMAT, "cannot map 'x'"), ERR_NOMEM);
+    assert_int_equal(e.code, ERR_NOMEM);
+    errno = ENOENT;
+    assert_int_equal(err_sys(&e, ERR_IO, "cannot map 'x'"), ERR_IO);
 }
 
 static void arena_gives_aligned_pieces_within_its_cap(void **s)
@@ -371,6 +401,7 @@ int main(void)
         cmocka_unit_test(ascii_classes_are_those_of_the_c_locale),
         cmocka_unit_test(spans_begin_and_end),
         cmocka_unit_test(buf_grows_and_respects_its_cap),
+        cmocka_unit_test(a_shortage_is_remembered_and_is_no_other_error),
         cmocka_unit_test(arena_gives_aligned_pieces_within_its_cap),
         cmocka_unit_test(options_parse_every_type),
         cmocka_unit_test(options_refuse_nonsense_by_name),
