@@ -1,4 +1,4 @@
-/* A pipeline of ranks whose stages sleep instead of computing; run by tests/cli/train_parallel.sh and bench/pipeline.sh
+/* A pipeline of ranks whose stages sleep instead of computing; run by tests/slow/train_parallel.sh and bench/pipeline.sh
  * under mpirun:
  *   pipeline_ranks CHUNKS MICRO-BATCHES MILLISECONDS
  * Every message must be the one that is due.  Forward of a stage sleeps so long, backward twice as long, a chunk its share

@@ -48,6 +48,6 @@ as_one() {
     shift 2
     rm -f log.jsonl
     # shellcheck disable=SC2086
-    check "$name, $n ranks: $*" timeout 100 mpirun --oversubscribe -n "$n" quern-train ${!name} "$@" --log-file log.jsonl
+    check "$name, $n ranks: $*" timeout 600 mpirun --oversubscribe -n "$n" quern-train ${!name} "$@" --log-file log.jsonl
     check "$name, $n ranks: $*: the same training" close "$name.jsonl" log.jsonl 44
 }

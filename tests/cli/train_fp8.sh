@@ -96,7 +96,7 @@ if [ -f "$QUERN_MPI" ]; then
         local name=$1 n=$2
         shift 2
         rm -f "$name.jsonl"
-        status "$name" 0 timeout 100 mpirun --oversubscribe -n "$n" quern-train $run "$@" --device cpu --log-file "$name.jsonl"
+        status "$name" 0 timeout 600 mpirun --oversubscribe -n "$n" quern-train $run "$@" --device cpu --log-file "$name.jsonl"
     }
     train alone $gpt $delayed --deterministic
     ranks data 2 $gpt $delayed --deterministic

@@ -10,7 +10,7 @@ ranks() {
     local n=$1
     shift
     # shellcheck disable=SC2086
-    timeout 100 mpirun --oversubscribe -n "$n" quern-train $model $batch "$@"
+    timeout 600 mpirun --oversubscribe -n "$n" quern-train $model $batch "$@"
 }
 
 # shellcheck disable=SC2086

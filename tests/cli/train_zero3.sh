@@ -20,9 +20,9 @@ how=--bf16
 # shellcheck disable=SC2086
 {
     check "deterministic $how: one process" quern-train $gpt $how --deterministic --log-file a.jsonl --save a
-    check "deterministic $how: two share weights" timeout 100 mpirun --oversubscribe -n 2 quern-train $gpt $how --deterministic \
+    check "deterministic $how: two share weights" timeout 600 mpirun --oversubscribe -n 2 quern-train $gpt $how --deterministic \
         $zero3 $beside --log-file b.jsonl --save b
-    check "deterministic $how: four share gradients" timeout 100 mpirun --oversubscribe -n 4 quern-train $gpt $how \
+    check "deterministic $how: four share gradients" timeout 600 mpirun --oversubscribe -n 4 quern-train $gpt $how \
         --deterministic $zero2 --log-file c.jsonl --save c
 }
 for x in b c; do
