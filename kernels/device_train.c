@@ -123,8 +123,8 @@ int device_put_numbers(struct device *dev, void *to, size_t bytes, struct err *e
     return rc;
 }
 
-/* The best of five products at least, and of as many as a quarter of a second has, of the shape of a transformer's layers, on a GPU
- * of a large one's: of a processor that others use too, some are let alone. */
+/* The best of five products at least, and of as many as a quarter of a second has, of the shape of a transformer's
+ * layers, on a GPU of a large one's: of a processor that others use too, some are let alone. */
 static int measure_peak(struct device *dev, enum dtype dt, double *flops, struct err *e)
 {
     int64_t by = dev->kind == DEVICE_CPU ? 1 : 8;

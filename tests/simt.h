@@ -117,7 +117,7 @@ struct fiber {
     unsigned sets; /* of copies that have ended */
 };
 
-struct machine {
+struct simt_machine {
     fiber thread[MOST];
     fiber scheduler;
     fiber *now;
@@ -134,7 +134,7 @@ struct machine {
     unsigned calls[MOST / 32][32]; /* done, by warp and first lane of the mask */
     char start, end, barrier[2], warp[MOST / 32][32][2]; /* what the sanitizer synchronises on */
 };
-inline machine m;
+inline simt_machine m;
 
 [[noreturn]] SIMT_INNER void fail(const char *what, int a, int b)
 {

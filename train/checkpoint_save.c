@@ -285,7 +285,8 @@ int checkpoint_commit(const struct checkpoint_folder *f, const struct checkpoint
 /* Takes the name of a step's checkpoint away, then its files. */
 static int forget(const char *dir, int64_t step, struct err *e)
 {
-    const struct checkpoint_folder f = {.dir = dir, .step = step, .mark = hash_mix64((uint64_t)step + ((uint64_t)getpid() << 40))};
+    const uint64_t mark = hash_mix64((uint64_t)step + ((uint64_t)getpid() << 40));
+    const struct checkpoint_folder f = {.dir = dir, .step = step, .mark = mark};
     char path[PATH_ROOM], tmp[PATH_ROOM];
 
     snprintf(path, sizeof path, "%s/iter_%07" PRId64, dir, step);

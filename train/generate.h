@@ -23,7 +23,8 @@ struct sampling {
     const bool *drawn;  /* of each id, whether it may be drawn; NULL: all may */
 };
 
-/* Draws an id from logits (n); u in [0, 1).  Ties go to the lower id.  ERR_LIMIT: a logit is not finite, or no id may be drawn. */
+/* Draws an id from logits (n); u in [0, 1).  Ties go to the lower id.  ERR_LIMIT: a logit is not finite, or no id may be
+ * drawn. */
 int32_t sampling_draw(const struct sampling *s, const float *logits, int64_t n, double u, struct err *e);
 
 /* Called for each new token, sample by sample within a position; the end of document too.

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of flags without effect, by how many words they take: how Megatron goes about things, or what is so here anyway.  What asks
- * for a guarantee, an output or a format that is not there has its place below, among those refused. */
+/* Names of flags without effect, by how many words they take: how Megatron goes about things, or what is so here anyway.
+ * What asks for a guarantee, an output or a format that is not there has its place below, among those refused. */
 static const char *const idle[2] = {
     "use-mcore-models use-legacy-models use-flash-attn no-masked-softmax-fusion no-bias-gelu-fusion no-bias-swiglu-fusion"
     " no-bias-dropout-fusion no-rope-fusion no-gradient-accumulation-fusion no-persist-layer-norm cross-entropy-loss-fusion"
