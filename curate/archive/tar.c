@@ -262,25 +262,7 @@ int tar_next(struct tar *t, struct tar_member *m, struct err *e)
     return 1;
 }
 
-int tar_read(struct tar *t, struct buf *b, struct err *e)
-{
-    while (t->left) {
-        size_t n = t->left < 256 << 10 ? (size_t)t->left : 256 << 10;
-        int rc = buf_reserve(b, n);
-        if (rc < 0)
-            return rc == ERR_NOMEM
-                       ? err_set(e, rc, "'%s' at byte %" PRIu64 ": out of memory for a member", t->name, t->at)
-                       : err_set(e, rc, "'%s' at byte %" PRIu64 ": a member is larger than %zu bytes", t->name, t->at, b->max);
-        rc = take(t, b->p + b->n, n, e);
-        if (rc <= 0)
-            return rc < 0 ? rc : cut_short(t, e);
-        b->n += n;
-        t->left -= n;
-    }
-    return 0;
-}
-
-ssize_t tar_read_some(struct tar *t, void *p, size_t n, struct err *e)
+ssize_t tar_read(struct tar *t, void *p, size_t n, struct err *e)
 {
     ssize_t k;
 

@@ -30,10 +30,7 @@ int tar_open(struct tar **t, const char *name, ssize_t (*read)(void *arg, void *
 /* The next member: 1, or 0 at the end.  ERR_FORMAT: what is no header (with file and offset;
  * reading goes on at the next one), or the archive is cut short. */
 int tar_next(struct tar *t, struct tar_member *m, struct err *e);
-/* Appends the member's bytes to b.  ERR_FORMAT: the archive is cut short, or read says so;
- * ERR_LIMIT: b.max. */
-int tar_read(struct tar *t, struct buf *b, struct err *e);
-/* Or the next at most n of them; 0: the member is read.  ERR_FORMAT: the archive is cut short, or read says so. */
-ssize_t tar_read_some(struct tar *t, void *p, size_t n, struct err *e);
+/* The next at most n of the member's bytes; 0: it is read.  ERR_FORMAT: the archive is cut short, or read says so. */
+ssize_t tar_read(struct tar *t, void *p, size_t n, struct err *e);
 void tar_close(struct tar *t);
 #endif

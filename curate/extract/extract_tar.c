@@ -43,7 +43,7 @@ static ssize_t read_stream(void *stream, void *p, size_t n, struct err *e)
 
 static ssize_t read_member(void *tar, void *p, size_t n, struct err *e)
 {
-    return tar_read_some(tar, p, n, e);
+    return tar_read(tar, p, n, e);
 }
 
 static void close_member(struct tar_reader *r)
