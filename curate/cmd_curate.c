@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     bool check = false, full = false;
     const struct opt opts[] = {
         OPT_HEAD("In place of what the plan says"),
-        OPT_STR('o', "output", &output, "FILE|FOLDER/", "where documents go"),
+        OPT_OUT('o', "output", &output, "FILE|FOLDER/", "where documents go"),
         OPT_OUT(0, "rejects", &rejects, "FILE", REJECTS_HELP),
         OPT_FLAG(0, "rejects-full", &full, REJECTS_FULL_HELP),
         OPT_OUT(0, "stats", &stats, "FILE", "write counts as JSON"),

@@ -1,3 +1,4 @@
+#!/bin/bash
 # A run that would write what it reads, or one file twice, is refused before a byte is written.
 . "$ROOT/tests/lib.sh"
 printf '{"id":"%s","text":"The mill grinds the grain number %s, slowly but surely, all day long."}\n' a 1 b 2 c 3 >d.jsonl

@@ -97,6 +97,10 @@ zcat part-0000[012].jsonl.gz >parts
 same 'the files are the parts of one' parts whole
 cat part-0000[012].rejects >parts
 same 'so are the accounts' parts whole.rejects
+cp in/1.jsonl own-00001.jsonl
+status "a rank's file is what another reads" 2 ranks 2 quern-dedup exact -q -o 'own-*.jsonl' own-00001.jsonl in/2.jsonl
+has 'and is named' err "--output 'own-00001.jsonl' is a file that is read too: input 'own-00001.jsonl'"
+same 'and stays' own-00001.jsonl in/1.jsonl
 
 # All pairs, and what large clusters share: in the order of one process; an index beside them has no texts.
 for how in '--keep longest --against fuzzy.idx --against in/2.jsonl --index x' '--no-verify --threshold .7' '--memory 128M -j 2'; do

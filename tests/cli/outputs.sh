@@ -1,3 +1,4 @@
+#!/bin/bash
 # Outputs: what stands under a name that was there, what a run that ends leaves, and what reaches a terminal.
 . "$ROOT/tests/lib.sh"
 printf '{"id":"%s","text":"The mill grinds the grain number %s."}\n' a 1 b 2 c 3 c 3 >d.jsonl

@@ -1,3 +1,4 @@
+#!/bin/bash
 # A tool that fails tells the next one in a pipe, which then publishes nothing.  Without pipefail.
 . "$ROOT/tests/lib.sh"
 printf '{"id":"%s","text":"The mill grinds the grain number %s, slowly."}\n' a 1 b 2 c 3 >p.jsonl

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/failure.h"
 #include "base/utf8.h"
 #include "curate/plan/answers.h"
 #include "curate/stream/doc.h"
@@ -71,11 +72,29 @@ static void read_kept(struct span bytes)
     arena_free(&a);
 }
 
+/* A line by which a tool says that it has failed: who is told gets the reason. */
+static void find_failure(struct span bytes)
+{
+    struct buf b = {0};
+    struct err e = {.code = 0};
+
+    if (failure_find(bytes, &e) < 0)
+        need(e.code == ERR_IO && strstr(e.msg, ", which writes this input, failed: "));
+    need(buf_put_span(&b, bytes) == 0 && buf_putc(&b, '\0') == 0);
+    bytes = (struct span){b.p, strlen(b.p)};
+    struct buf line = {0};
+    need(failure_put(&line, "quern-clean", bytes.p) == 0 && line.p[line.n - 1] == '\n');
+    need(failure_find((struct span){line.p, line.n - 1}, &e) == ERR_IO);
+    buf_free(&line);
+    buf_free(&b);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct span s = {(const char *)data, size};
 
     parse(s);
+    find_failure(s);
     read_kept(s);
     return 0;
 }
