@@ -65,8 +65,7 @@ static int failed_sys(struct file_out *f, struct err *e, const char *what)
 {
     int code = errno == EPIPE && f->fd == STDOUT_FILENO ? ERR_CLOSED : ERR_IO;
 
-    err_sys(e, code, "cannot %s '%s'", what, f->name);
-    return f->failed = code;
+    return f->failed = err_sys(e, code, "cannot %s '%s'", what, f->name);
 }
 
 static int put(struct file_out *f, const char *p, size_t n, struct err *e)
@@ -517,8 +516,7 @@ static int open_fixed(struct file_out *f, const struct stat *old, uint64_t keep,
         if (f->fd < 0 && errno == ENOENT) /* it has just got its name */
             continue;
         if (f->fd < 0 || fstat(f->fd, &st) < 0) {
-            f->failed = err_sys(e, ERR_IO, "cannot open '%s'", f->temp);
-            return ERR_IO;
+            return err_sys(e, ERR_IO, "cannot open '%s'", f->temp);
         }
         if (!made && !is_ours(f, &st))
             return err_set(e, ERR_IO, "cannot write '%s': it is no file of our own", f->temp);

@@ -125,6 +125,18 @@ static int run_export(const struct options *o, const char *dir, struct err *e)
     return rc;
 }
 
+/* A checkpoint is not joined into its own place: what was saved by several ranks stays. */
+static int account(const struct checkpoint *ck, const char *save, struct err *e)
+{
+    char name[4096];
+
+    snprintf(name, sizeof name, "%s/metadata.json", checkpoint_path(ck));
+    TRY(run_reads(tool_files(), "the checkpoint", name, e));
+    snprintf(name, sizeof name, "%s/iter_%07" PRId64 "/metadata.json", save, checkpoint_info(ck)->iteration);
+    TRY(run_writes(tool_files(), "--save", name, e));
+    return run_files_check(tool_files(), e);
+}
+
 static int run_join(const struct options *o, const char *dir, struct err *e)
 {
     struct checkpoint *ck;
@@ -133,7 +145,9 @@ static int run_join(const struct options *o, const char *dir, struct err *e)
     if (!o->save)
         return err_set(e, ERR_ARG, "--save is needed: where the checkpoint goes");
     TRY(open_checkpoint(&ck, dir, o->step, true, e));
-    rc = checkpoint_join(ck, o->save, e);
+    rc = account(ck, o->save, e);
+    if (rc == 0)
+        rc = checkpoint_join(ck, o->save, e);
     if (rc == 0)
         printf("joined %s in %s/iter_%07" PRId64 "\n", checkpoint_path(ck), o->save, checkpoint_info(ck)->iteration);
     checkpoint_close(ck);

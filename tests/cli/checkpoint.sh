@@ -19,6 +19,8 @@ has "info: scaling" out "rope_scaling_original                16"
 has "info: no optimizer" out "no optimizer state"
 has "info: tensors" out "decoder.layers.1.self_attention.linear_qkv.weight"
 check "verify" quern-checkpoint verify llama
+status "join into its own place" 2 quern-checkpoint join llama --save ./llama
+has "join into its own place: both names" err "--save './llama/iter_0000000/metadata.json' is a file that is read too"
 check "export" quern-checkpoint export llama --output theirs --dtype bf16 --max-shard-size 6K
 status "export to a folder that has something" 2 quern-checkpoint export llama --output theirs
 check "generate" quern-generate --load llama --prompt-ids 5,9 --max-tokens 6 --temperature 0 --print-ids
