@@ -85,6 +85,11 @@ for f in [1-6].*.json; do
         "$(awk "BEGIN { printf \"%.1f\", $bi / 1e6 }")" "$(awk "BEGIN { printf \"%.1f\", $bo / 1e6 }")"
 done
 
+set --
+for f in [1-6].*.json; do set -- "$@" --stats "$f"; done
+for f in *.rejects.jsonl; do set -- "$@" --rejects "$f"; done
+quern report "$@" --docs docs.jsonl --title "The demo's documents" -o report.html
+
 # ---- tokens ------------------------------------------------------------------
 say "tokenizer, tokens"
 vocab=4096
@@ -101,7 +106,9 @@ if [ -n "$SHORT" ]; then layers=2 hidden=128 heads=2 seq=128 minutes=${MINUTES:-
 model="--num-layers $layers --hidden-size $hidden --num-attention-heads $heads --seq-length $seq
     --vocab-size $vocab --bf16 --attention-dropout 0 --hidden-dropout 0
     --micro-batch-size $batch --data-path docs_text_document --split 98,2,0"
-say "train: $layers layers of $hidden, for about $minutes minutes"
+s=s
+[ "$minutes" != 1 ] || s=
+say "train: $layers layers of $hidden, for about $minutes minute$s"
 # shellcheck disable=SC2086 # a list of options
 quern train $model --train-iters 8 --lr 1e-3 --log-file speed.jsonl -q >/dev/null
 steps=$(sed -nE 's/.*"tokens_per_s":([0-9.e+]+).*/\1/p' speed.jsonl | sort -g |
@@ -110,6 +117,7 @@ steps=$(sed -nE 's/.*"tokens_per_s":([0-9.e+]+).*/\1/p' speed.jsonl | sort -g |
 quern train -q $model --train-iters "$steps" --lr 2e-3 --min-lr 2e-4 --lr-decay-style cosine \
     --lr-warmup-iters $((steps / 20 + 1)) --adam-beta2 0.95 --weight-decay 0.1 \
     --log-interval $((steps / 10 + 1)) --log-file train.jsonl --save checkpoint
+quern report --curves train.jsonl --title "The demo's training" -o curves.html
 
 # ---- use ---------------------------------------------------------------------
 say "loss on pages it has not seen"
@@ -117,4 +125,4 @@ quern eval -q --load checkpoint --data-path docs_text_document --split 98,2,0 --
 say "what it writes"
 quern generate --load checkpoint --tokenizer tokenizer.json --seed 1 --temperature 0.7 --top-k 40 \
     --max-tokens 100 --prompt "The server"
-say "done; everything is in ./demo"
+say "done; everything is in ./demo: report.html has what was dropped and why, curves.html how training went"

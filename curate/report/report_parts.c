@@ -87,7 +87,7 @@ static int put_examples(struct buf *b, const struct report_rule *x)
 {
     bool question = rule_words(x->stage, x->rule).question;
 
-    TRY(buf_puts(b, "<div>"));
+    TRY(buf_puts(b, "<div class=\"scroll\">"));
     if (x->n_examples) {
         TRY(buf_puts(b, "<table><tr><th>examples</th><th class=\"n\">value</th><th class=\"n\">threshold</th></tr>\n"));
         for (int i = 0; i < x->n_examples; i++)
@@ -221,7 +221,7 @@ static int put_tally(struct buf *b, const char *what, const struct name_tally *b
         v = t->count[i].docs > v ? t->count[i].docs : v;
         most = v > most ? v : most;
     }
-    rc = buf_printf(b, "<h2>%s</h2>\n<table><tr><th></th><th class=\"n\">documents%s</th><th class=\"n\">%%</th>%s"
+    rc = buf_printf(b, "<h2>%s</h2>\n<div class=\"scroll\"><table><tr><th></th><th class=\"n\">documents%s</th><th class=\"n\">%%</th>%s"
                        "<th class=\"b\"></th></tr>\n", what, both ? " before" : "",
                     both ? "<th class=\"n\">after</th><th class=\"n\">kept %</th>" : "");
     for (size_t i = 0; i < n && i < ROWS && rc == 0; i++) {
@@ -230,12 +230,42 @@ static int put_tally(struct buf *b, const char *what, const struct name_tally *b
     }
     free(order);
     TRY(rc);
-    TRY(buf_puts(b, "</table>\n"));
+    TRY(buf_puts(b, "</table></div>\n"));
     if (n <= ROWS)
         return 0;
     TRY(buf_puts(b, "<p>and "));
     TRY(html_put_count(b, n - ROWS));
     return buf_printf(b, " more%s</p>\n", t->missed ? ", too many to count exactly" : "");
+}
+
+/* Counts by primary subtag in small letters: what a page declares ("en-US") and what langid writes ("en") are one. */
+static int fold_languages(const struct name_tally *t, struct name_tally *folded)
+{
+    *folded = (struct name_tally){.bound = t->bound, .missed = t->missed};
+    for (size_t i = 0; i < t->names.n && t->bound; i++) {
+        char tag[CORPUS_NAME_BYTES];
+        struct span name = t->names.name[i];
+        size_t n = 0;
+
+        for (; n < name.n && n < sizeof tag && name.p[n] != '-' && name.p[n] != '_'; n++)
+            tag[n] = name.p[n] >= 'A' && name.p[n] <= 'Z' ? (char)(name.p[n] - 'A' + 'a') : name.p[n];
+        TRY(name_tally_add(folded, (struct span){tag, n}, &t->count[i]));
+    }
+    return 0;
+}
+
+static int put_languages(struct buf *b, const struct report *r, uint64_t all)
+{
+    struct name_tally before = {0}, after = {0};
+    int rc = fold_languages(&r->input.langs, &before);
+
+    if (rc == 0)
+        rc = fold_languages(&r->docs.langs, &after);
+    if (rc == 0)
+        rc = put_tally(b, "Languages", &before, &after, all);
+    name_tally_free(&before);
+    name_tally_free(&after);
+    return rc;
 }
 
 int page_put_corpora(struct buf *b, const struct report *r)
@@ -245,6 +275,6 @@ int page_put_corpora(struct buf *b, const struct report *r)
     if (!r->have_input && !r->have_docs)
         return 0;
     TRY(put_lengths(b, r));
-    TRY(put_tally(b, "Languages", &r->input.langs, &r->docs.langs, all));
+    TRY(put_languages(b, r, all));
     return put_tally(b, "Hosts", &r->input.hosts, &r->docs.hosts, all);
 }

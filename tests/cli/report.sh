@@ -83,6 +83,19 @@ status "lines that are no account" 1 quern report --rejects in.jsonl -o bad.html
 status "nothing" 2 quern report
 status "an operand" 2 quern report s1.json
 
+# A page declares a language with its region, langid writes none.
+for l in en-US en-GB en EN_us de; do printf '{"id":"%s","lang":"%s","text":"x"}\n' $l $l; done >declared.jsonl
+for i in 1 2 3; do printf '{"id":"%s","lang":"en","text":"x"}\n' $i; done >found.jsonl
+printf '{"stages":[{"stage":"langid","docs_in":5,"docs_out":3,"bytes_in":5,"bytes_out":3,"dropped_by":{"lang":2}}]}' >langid.json
+check "languages by what is declared and by what is found" quern report --stats langid.json --input declared.jsonl --docs found.jsonl -o langs.html
+has "are compared by the language alone" langs.html '<tr><td><bdi>en</bdi></td><td class="n">4</td><td class="n">80.0</td><td class="n">3</td><td class="n">75.0</td>'
+equal "and no other is there" "$(grep -c '<tr><td><bdi>' langs.html)" 2
+for page in langs.html curves.html evil.html; do
+    [ -e $page ] || continue
+    equal "every table of $page can be scrolled" "$(grep -o '<table' $page | wc -l)" \
+        "$(tr -d '\n' <$page | grep -oE '<div class="(scroll|o)">(<table|[^<]*<table)' | wc -l)"
+done
+
 # Curves of training.
 for k in 1 2; do
     for i in $(seq $((k * 1000))); do
