@@ -35,6 +35,7 @@
 #endif
 
 #include "base/file.h"
+#include "base/file_group.h"
 #include "base/rng.h"
 
 static char dir[] = "/tmp/quern-io-XXXXXX";
@@ -1000,9 +1001,39 @@ static int remove_dir(void **s)
     return rmdir(dir);
 }
 
+/* Files of a group appear together, or none does. */
+static void a_group_of_files_appears_together(void **s)
+{
+    struct err e;
+
+    (void)s;
+    for (int whole = 0; whole < 2; whole++) {
+        struct file_group g = {0}, stage = {0};
+        struct file_out *f;
+
+        assert_int_equal(file_create(&f, at("group-a"), 0, &e), 0);
+        assert_int_equal(file_write(f, "a", 1, &e), 0);
+        assert_int_equal(file_group_add(&stage, f, &e), 0);
+        assert_int_equal(file_group_join(&g, &stage, &e), 0);
+        assert_int_equal(file_group_write(&g, at("group-b"), (struct span){"bb", 2}, &e), 0);
+        assert_int_equal(file_group_write(&g, at("no/such/folder/c"), (struct span){"c", 1}, &e), ERR_IO);
+        assert_int_not_equal(access(at("group-a"), F_OK), 0);
+        assert_int_not_equal(access(at("group-b"), F_OK), 0);
+        if (whole)
+            assert_int_equal(file_group_commit(&g, &e), 0);
+        else
+            file_group_abort(&g);
+        assert_int_equal(access(at("group-a"), F_OK) == 0, whole);
+        assert_int_equal(access(at("group-b"), F_OK) == 0, whole);
+    }
+    unlink(at("group-a"));
+    unlink(at("group-b"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_group_of_files_appears_together),
         cmocka_unit_test(round_trip_of_each_codec),
         cmocka_unit_test(members_are_read_one_by_one),
         cmocka_unit_test(a_pipe_reads_as_a_file),
