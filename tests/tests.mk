@@ -18,6 +18,8 @@ check-release: deps-build deps-dev          ## and what a release has to pass: e
 	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(JOBS) tests slow-tests
 	-@$(STEP) 'building the fuzzers' $B/fuzz.log $(MAKE) $(JOBS) -k fuzzers
 	@ALLOC_STEP=1 FUZZ_SECONDS=$(or $(SECONDS),60) $(RUN) unit cli slow fuzz release
+record: all                                 ## make anew what tests/record recorded from other systems; ONLY=filter for some
+	@B=$B bash tests/record/run.sh
 test: tests                                 # what check runs, with what is installed
 	@$(RUN) unit cli
 tests: all $(UNIT) $(RANKS) $(FAKES) $B/tests/gpu_check $B/bench/gpu_train_bench
@@ -40,7 +42,7 @@ check-hosts: all                            ## ranks on several hosts, made of n
 	@$(RUN) hosts
 lint: all $(BENCHES)                        ## floors, headers, banned calls, scripts; benchmarks build
 	@B=$B CC="$(CC)" bash tests/lint.sh
-.PHONY: check check-all check-release test tests slow-tests check-shared test-shared check-san test-cli check-san-ranks test-ranks check-hosts lint
+.PHONY: record check check-all check-release test tests slow-tests check-shared test-shared check-san test-cli check-san-ranks test-ranks check-hosts lint
 
 # The CUDA kernels once more, for the CPU: tests/simt.h.
 SIMTFLAGS := -O1 -fPIC -fno-strict-aliasing -Wno-unknown-pragmas
