@@ -21,6 +21,7 @@
  *                 then leave the files that the first run left
  *   FAIL_ANY      a regular expression: files that may differ between runs (they have times); "stdout" is standard output
  *   FAIL_EXCEPT   a regular expression: libraries (by path) whose allocations are not counted either
+ *   FAIL_BENEATH  the same: nor are those of whatever such a library calls
  *   FAIL_CASE     only this allocation
  */
 #include <dirent.h>
@@ -75,12 +76,20 @@ static __thread bool inside __attribute__((tls_model("initial-exec")));
 struct range {
     uintptr_t begin, end;
 };
-static struct range ours, uncounted[RANGES];
-static int n_uncounted;
+static struct range ours, uncounted[RANGES], beneath[RANGES];
+static int n_uncounted, n_beneath;
 
 static bool in_range(const struct range *r, const void *p)
 {
     return (uintptr_t)p >= r->begin && (uintptr_t)p < r->end;
+}
+
+static bool in_any(const struct range *r, int n, const void *p)
+{
+    for (int i = 0; i < n; i++)
+        if (in_range(&r[i], p))
+            return true;
+    return false;
 }
 
 static uint64_t stack_hash(void **stack, int n)
@@ -97,17 +106,20 @@ static bool fails(const void *caller)
 {
     void *stack[DEPTH];
     long i;
-    int n;
+    int n = 0;
 
-    if (state == OFF || inside)
+    if (state == OFF || inside || in_any(uncounted, n_uncounted, caller))
         return false;
-    for (int k = 0; k < n_uncounted; k++)
-        if (in_range(&uncounted[k], caller))
-            return false;
     inside = true;
+    if (state == COUNTING || n_beneath)
+        n = backtrace(stack, DEPTH);
+    for (int k = 0; k < n && n_beneath; k++)
+        if (in_any(beneath, n_beneath, stack[k])) {
+            inside = false;
+            return false;
+        }
     if (state == COUNTING) {
         i = atomic_fetch_add(&shared->count, 1);
-        n = backtrace(stack, DEPTH);
         if (i < MOST)
             shared->place[i] = stack_hash(stack, n);
         inside = false;
@@ -666,10 +678,21 @@ static int sweep(int argc, char **argv, char **env)
     _exit(shared->wrong != 0);
 }
 
+static bool is_match(const regex_t *r, const char *name)
+{
+    return r && regexec(r, name, 0, NULL, 0) == 0;
+}
+
+/* The regular expression of an environment variable; NULL: there is none. */
+static const regex_t *expression(regex_t *r, const char *variable)
+{
+    return getenv(variable) && regcomp(r, getenv(variable), REG_EXTENDED | REG_NOSUB) == 0 ? r : NULL;
+}
+
 /* Ranges of addresses: the program's own, and those whose allocations are not counted. */
 static int look_at_library(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    const regex_t *except = arg;
+    const regex_t *const *except = arg;
     struct range r = {UINTPTR_MAX, 0};
     const char *name = info->dlpi_name;
 
@@ -682,9 +705,10 @@ static int look_at_library(struct dl_phdr_info *info, size_t size, void *arg)
         }
     if (!name[0] && !ours.end)
         ours = r;
-    else if ((strstr(name, "/ld-linux") || strstr(name, "/libgomp") || (except && regexec(except, name, 0, NULL, 0) == 0)) &&
-             n_uncounted < RANGES)
+    else if ((strstr(name, "/ld-linux") || strstr(name, "/libgomp") || is_match(except[0], name)) && n_uncounted < RANGES)
         uncounted[n_uncounted++] = r;
+    else if (is_match(except[1], name) && n_beneath < RANGES)
+        beneath[n_beneath++] = r;
     return 0;
 }
 
@@ -695,14 +719,14 @@ int __libc_start_main(main_fn *main, int argc, char **argv, void (*init)(void), 
 {
     void *found = dlsym(RTLD_NEXT, "__libc_start_main");
     int (*real)(main_fn *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
-    regex_t except;
-    bool have = getenv("FAIL_EXCEPT") && regcomp(&except, getenv("FAIL_EXCEPT"), REG_EXTENDED | REG_NOSUB) == 0;
+    regex_t except, below;
+    const regex_t *both[2] = {expression(&except, "FAIL_EXCEPT"), expression(&below, "FAIL_BENEATH")};
 
     memcpy(&real, &found, sizeof found);
     if (!getenv("FAIL_NAME"))
         return real(main, argc, argv, init, fini, rtld_fini, end);
     program = main;
-    dl_iterate_phdr(look_at_library, have ? &except : NULL);
+    dl_iterate_phdr(look_at_library, both);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         _exit(98);
