@@ -1,5 +1,6 @@
 #include "tokenize/train_count.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/pool.h"
@@ -302,6 +303,8 @@ int word_counts_make(struct word_counts *w, char *const *paths, int n_paths, con
     rc = tally_disk_open(&c.disk, x->tmp, e);
     if (rc == 0)
         rc = count_files(&c, paths, n_paths, threads, e);
+    if (rc == 0 && c.bad && !c.texts)
+        rc = err_set(e, ERR_FORMAT, "none of %" PRIu64 " records is a document: nothing is written", c.bad);
     if (rc == 0)
         rc = join_tallies(&c, threads, x->memory, e);
     if (rc == 0 && !tally_disk_empty(&c.disk)) {

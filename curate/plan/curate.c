@@ -472,6 +472,8 @@ static int finish(struct run *r, struct err *e)
     char path[4096];
 
     TRY(sum_counts(r, e));
+    if (!r->plan->extract)
+        TRY(flows_check(&r->counts.flows, NULL, e));
     if (r->plan->stats)
         TRY(write_stats(r, r->plan->stats, e));
     TRY(join_outputs(r, e));

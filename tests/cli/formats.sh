@@ -73,6 +73,11 @@ status 'the same for tokenize' 3 quern tokenize --tokenizer tok.json --output-pr
 has 'which says how to name keys' err 'a chat: join its turns into one "text" first; --json-keys names another'
 has 'and why it ends' err "'chat': none of 1 records is a document: nothing is written"
 absent 'and publishes nothing' chat_text_document.bin chat_text_document.idx
+status 'the same for tokenizer train' 3 quern tokenizer train --vocab-size 300 -o chat.tok chat.jsonl
+has 'with its own option' err 'a chat: join its turns into one "text" first; --json-key names another'
+printf 'input: [chat.jsonl]\noutput: plan.jsonl\nwork: work\nstages:\n  - clean\n' >plan.yaml
+status 'the same for a plan' 3 quern curate plan.yaml
+absent 'which publish nothing either' chat.tok plan.jsonl
 status 'lines with another key' 3 quern tokenize --tokenizer tok.json --output-prefix keys keys.jsonl
 has 'are told which they have' err 'no "text" in the document but "content", "title"; --json-keys names another'
 status 'and are read by it' 0 quern tokenize --tokenizer tok.json --json-keys content --output-prefix keys keys.jsonl
