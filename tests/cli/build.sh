@@ -12,6 +12,8 @@ status 'without a base library' 2 build all HAVE_ZSTD=0 HAVE_YAML=0
 has 'one line names them, and what installs them' err 'Nothing can be built without ZSTD YAML: `make deps` installs what is missing'
 equal 'nothing is tried' "$(grep -c . out) $(grep -c . err)" '0 1'
 status 'help is there all the same' 0 build help HAVE_ZSTD=0
+status 'no compiler yet' 0 build check CC=no-such-cc CXX=no-such-c++
+equal 'is not complained of: it is about to be installed' "$(cat err)" ''
 status 'without other libraries' 0 build all HAVE_ICU=0 HAVE_NETTLE=0 HAVE_MPI=0
 has 'the commands left out are named, with the reason' out 'left out: quern-decontaminate, for want of ICU NETTLE (make deps installs it)'
 has 'and several ranks' out 'left out: several ranks (quern-mpi.so), for want of mpicc'

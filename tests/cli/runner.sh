@@ -29,4 +29,13 @@ equal 'one line of a file that passes' "$(grep -c fine out) $(grep -c 'good: 2 p
 equal 'what each took' "$(grep -c 's of processor' build/tests.times)" 3
 status 'those with a pattern' 0 env B=build ONLY=goo bash tests/run.sh some
 equal 'their total' "$(tail -n 1 out)" '2 passed, 0 failed'
+
+# A long step is a line; of one that fails the end of its log.
+cp "$ROOT/tests/step.sh" tests
+status 'a step' 0 sh tests/step.sh 'building it' build/it.log sh -c 'seq 100; echo more >&2'
+equal 'is a line' "$(cat out err)" 'building it (details in build/it.log)'
+equal 'with all in its log' "$(wc -l <build/it.log)" 101
+status 'a step that fails' 4 sh tests/step.sh 'building it' build/it.log sh -c 'seq 100; exit 4'
+equal 'shows the end' "$(tail -n +2 out | head -n 1) $(tail -n 1 out)" '61 100'
+has 'and where all of it is' err 'building it: failed; all of it is in build/it.log'
 finish
