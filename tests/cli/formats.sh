@@ -28,7 +28,8 @@ equal 'the frames around it are read' "$(wc -l <out)" 7
 
 # other formats are refused by name, once, before anything is written
 refused() { # FILE WHAT: what says so
-    for tool in 'clean -o out.jsonl' 'tokenize --tokenizer tok.json --output-prefix set' 'tokenizer train --vocab-size 300 -o new'; do
+    for tool in 'clean -o out.jsonl' 'tokenize --tokenizer tok.json --output-prefix set' \
+        'tokenizer train --vocab-size 300 -o new'; do
         # shellcheck disable=SC2086
         status "$1 for quern $tool" 3 quern $tool docs.jsonl "$1"
         has 'is refused by name' err "'$1' is $2: "
@@ -94,8 +95,11 @@ page() {
     printf '\r\n\r\n'
 }
 # bytes N: the same bytes each time, of which every value occurs.
-bytes() { awk -v n="$1" 'BEGIN { x = 12345; for (i = 0; i < n; i++) { x = (x * 1103515245 + 12345) % 2147483648; printf "\\%03o", int(x / 65536) % 256 } }' |
-    xargs -0 printf '%b'; }
+bytes() {
+    awk -v n="$1" 'BEGIN {
+        for (x = 12345; n > 0; n--) { x = (x * 1103515245 + 12345) % 2147483648; printf "\\%03o", int(x / 65536) % 256 }
+    }' | xargs -0 printf '%b'
+}
 words='Of the mill, which has several words in a row, so that it counts as content of a page.'
 bytes 5000 >random
 printf '%%PDF-1.4\n1 0 obj <</Type/Catalog>> endobj and so on, in letters' >pdf
