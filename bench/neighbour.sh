@@ -6,7 +6,9 @@
 # processors (taskset -c 0,1 where there are more).
 . bench/lib.sh
 pairs=${PAIRS:-9}
+# shellcheck disable=SC2034
 small="--num-layers 4 --hidden-size 128 --num-attention-heads 4 --seq-length 128 --vocab-size 1024 --train-iters 400"
+# shellcheck disable=SC2034
 medium="--num-layers 4 --hidden-size 256 --num-attention-heads 4 --seq-length 256 --vocab-size 4096 --bf16 --train-iters 100"
 unset OMP_WAIT_POLICY GOMP_SPINCOUNT OMP_NUM_THREADS
 

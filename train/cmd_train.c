@@ -199,7 +199,7 @@ static int no_room(const char *who, double need, uint64_t have, struct err *e)
 }
 
 /* More than this process, or all ranks of this machine, may have would be killed in the middle rather than refused. */
-static int check_memory(const struct train_config *c, const struct machine *here, bool on_host, struct err *e)
+static int check_memory(const struct train_config *c, const struct machine_ranks *here, bool on_host, struct err *e)
 {
     uint64_t group = limits_cgroup_memory(""), all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     int64_t stage = here->world->rank / (c->world / c->layout.pipe), sum;
@@ -307,7 +307,7 @@ static void tell_vocabulary(const struct train_config *c)
 }
 
 /* Ranks meet, the run is planned, and what does not fit is refused before anything is allocated. */
-static int run(struct train_config *c, struct comm *group, const struct machine *here, const struct tool *o, struct err *e)
+static int run(struct train_config *c, struct comm *group, const struct machine_ranks *here, const struct tool *o, struct err *e)
 {
     struct run r = {.config = c, .quiet = o->quiet};
     int threads = threads_count(o->jobs, here->alike, here->here);
@@ -362,7 +362,7 @@ static int more_paths(struct train_config *c, int n, char **operands, struct err
 
 /* The ranks that mpirun, srun or torchrun started share the batch.  The first speaks for all; the others
  * have only failures to tell. */
-static int open_ranks(struct comm **group, struct machine *here, struct train_config *c, const struct buf *without,
+static int open_ranks(struct comm **group, struct machine_ranks *here, struct train_config *c, const struct buf *without,
                       struct err *e)
 {
     static char prefix[48];
@@ -382,7 +382,7 @@ int main(int argc, char **argv)
 {
     struct train_config c;
     struct comm *group = NULL;
-    struct machine here = {0};
+    struct machine_ranks here = {0};
     struct tool t = {
         .name = "train",
         .usage = "[options]",

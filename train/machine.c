@@ -37,7 +37,7 @@ static int64_t processors_key(void)
 }
 
 /* How many of the world's ranks have this rank's key and give what it gives. */
-static int count_alike(const struct machine *m, const int64_t *all)
+static int count_alike(const struct machine_ranks *m, const int64_t *all)
 {
     int n = 0, me = m->world->rank;
 
@@ -46,12 +46,12 @@ static int count_alike(const struct machine *m, const int64_t *all)
     return n;
 }
 
-int machine_open(struct machine *m, struct comm *world, struct err *e)
+int machine_open(struct machine_ranks *m, struct comm *world, struct err *e)
 {
     int64_t key = machine_key(), mask = processors_key(), *masks = calloc((size_t)world->size, sizeof *masks);
     int rc = 0;
 
-    *m = (struct machine){.world = world, .key = calloc((size_t)world->size, sizeof *m->key)};
+    *m = (struct machine_ranks){.world = world, .key = calloc((size_t)world->size, sizeof *m->key)};
     if (!m->key || !masks)
         rc = err_set(e, ERR_NOMEM, "out of memory");
     if (rc == 0)
@@ -68,13 +68,13 @@ int machine_open(struct machine *m, struct comm *world, struct err *e)
     return rc;
 }
 
-void machine_close(struct machine *m)
+void machine_close(struct machine_ranks *m)
 {
     free(m->key);
     m->key = NULL;
 }
 
-int machine_sum(const struct machine *m, int64_t mine, int64_t *sum, struct err *e)
+int machine_sum(const struct machine_ranks *m, int64_t mine, int64_t *sum, struct err *e)
 {
     int64_t *all = calloc((size_t)m->world->size, sizeof *all);
     int rc = all ? comm_all_gather(m->world, &mine, all, 1, COMM_I64, e) : err_set(e, ERR_NOMEM, "out of memory");

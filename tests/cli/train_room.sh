@@ -7,7 +7,7 @@
 # shellcheck source=tests/plain_ranks.sh
 . "$ROOT/tests/plain_ranks.sh"
 # A row takes 400 kB in one wide expert; the rate is so high that soon all tokens choose the same one.
-flags="--mock-data -j 1 -q --device cpu --num-layers 1 --hidden-size 16 --num-attention-heads 1 --seq-length 32 --vocab-size 2
+flags="--mock-data -j 1 --device cpu --num-layers 1 --hidden-size 16 --num-attention-heads 1 --seq-length 32 --vocab-size 2
     --position-embedding-type none --untie-embeddings-and-output-weights --num-experts 2 --moe-router-topk 1
     --moe-router-pre-softmax --moe-ffn-hidden-size 32768 --micro-batch-size 4 --global-batch-size 16 --train-iters 8 --lr 1
     --seed 3 --eval-iters 0 --distributed-backend tcp --expert-model-parallel-size 2 --save store --save-interval 1 --async-save"
