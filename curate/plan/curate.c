@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -138,7 +139,21 @@ static void work_path(const struct run *r, const char *name, char path[4096])
     snprintf(path, 4096, "%s/%s", r->plan->work, name);
 }
 
-/* Removes every file of the work folder but locks, and the plan and what says that it is done. */
+/* Whether a file of the work folder was made by a plan: what else a folder of that name holds is the user's. */
+static bool is_own(const char *name)
+{
+    static const char *const own[] = {"plan", "plan.[0-9]*", "finished", "[0-9]*.decided", "[0-9]*.[0-9]*.docs",
+                                      "[0-9]*.[0-9]*.notes", "[0-9]*.[0-9]*.rejects", "[0-9]*.[0-9]*.state",
+                                      "[0-9]*.[0-9]*.done", "[0-9]*.[0-9]*.answers", ".plan*.part", ".finished*.part",
+                                      ".[0-9]*.part"};
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (fnmatch(own[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+/* Removes every file that a plan made in the work folder but locks, and the plan and what says that it is done. */
 static int clear_work(const struct run *r, bool all, struct err *e)
 {
     DIR *d = opendir(r->plan->work);
@@ -148,7 +163,7 @@ static int clear_work(const struct run *r, bool all, struct err *e)
     if (!d)
         return errno == ENOENT ? 0 : err_sys(e, ERR_IO, "cannot read '%s'", r->plan->work);
     while ((f = readdir(d))) {
-        if (strcmp(f->d_name, ".") == 0 || strcmp(f->d_name, "..") == 0 || work_lock_is(f->d_name))
+        if (!is_own(f->d_name) || work_lock_is(f->d_name))
             continue;
         if (!all && (strcmp(f->d_name, "plan") == 0 || strcmp(f->d_name, "finished") == 0))
             continue;

@@ -75,6 +75,14 @@ status 'a work folder with the input in it' 2 quern curate plan.yaml
 has 'is refused too' err "has to be a folder of its own"
 same 'and nothing was lost' in/0.jsonl safe.jsonl
 
+mkdir mine
+echo precious >mine/letter.txt
+printf 'input: in/*.jsonl\nstages: [dedup exact]\noutput: out.jsonl\nwork: mine\n' >plan.yaml
+check 'a work folder that has files of the user' quern curate -q plan.yaml
+check 'and begun afresh' quern curate -q --again plan.yaml
+equal 'keeps them' "$(cat mine/letter.txt)" precious
+equal 'and nothing of its own but the plan and what says that it is done' "$(ls -A mine | tr '\n' ' ')" 'finished letter.txt plan '
+
 # what may be there twice
 check 'devices and pipes' quern clean -q -o /dev/null --rejects /dev/null --stats /dev/null d.jsonl
 check 'the same file read twice' quern clean -q -o o.jsonl d.jsonl d.jsonl
