@@ -79,8 +79,11 @@ static void say(struct plan_progress *p, double consumed, const struct share *co
     set(&s->bad, counted->bad);
 }
 
+/* A part that could not begin has no flows. */
 static struct share add_counts(const struct share *to, const struct flows *flows)
 {
+    if (!flows->flow)
+        return *to;
     return (struct share){.read = to->read + (double)flows->flow[0].docs_in, .dropped = to->dropped + (double)flows->dropped,
                           .bad = to->bad + (double)flows->bad};
 }

@@ -109,10 +109,9 @@ quern filter -q --preset gopher-quality docs.jsonl --rejects rejects.jsonl --sta
 sweep 'report' quern-report -j1 --stats "$in/stats.json" --rejects "$in/rejects.jsonl" --input "$in/docs.jsonl" --docs "$in/kept.jsonl" -o out.html
 sweep 'why' quern-why a f --rejects "$in/rejects.jsonl" --docs "$in/kept.jsonl"
 cat >plan.yaml <<END
-input: [$in/docs.jsonl, $in/docs.jsonl.gz]
+input: [$in/docs.jsonl]
 stages:
   - clean
-  - filter: {preset: gopher-repetition}
   - dedup exact
   - dedup fuzzy: {threshold: 0.7}
 output: out.jsonl
