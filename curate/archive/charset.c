@@ -177,6 +177,10 @@ struct span charset_prescan(struct span page)
 
 /* ---- what the bytes say ---- */
 
+/* So many sequences beyond ASCII that all are UTF-8 by chance are in no text of another charset: of two bytes of
+ * GB 2312 one pair in seven is. */
+enum { NO_CHANCE = 8 };
+
 struct census {
     size_t beyond; /* well-formed sequences beyond ASCII */
     size_t broken; /* ill-formed ones */
@@ -380,6 +384,8 @@ static const struct charset_entry *by_label(struct span s, struct span label, bo
         if (!said[i])
             continue;
         if (said[i]->kind == CHARSET_BYTE && valid)
+            return utf8;
+        if (said[i]->kind == CHARSET_MULTI && valid && count_utf8(s).beyond >= NO_CHANCE)
             return utf8;
         if (said[i]->kind != CHARSET_UTF8 || valid || count.beyond >= count.broken)
             return said[i];

@@ -113,6 +113,17 @@ static void test_marks(void **state)
     expect("", "", "", "utf-8");
 }
 
+static void test_distrust(void **state)
+{
+    static const char text[] = "<p>水车磨坊在小河边上";
+    static const char *const labels[] = {"gb2312", "gbk", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr", "iso-2022-jp"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        expect(text, labels[i], text, "utf-8"); /* UTF-8, whatever is said */
+    expect("\xC1\xAA\xCD\xA8", "gb2312", "联通", "gbk"); /* valid as UTF-8 by chance */
+}
+
 static void test_prescan(void **state)
 {
     static const struct {
@@ -264,6 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_labels),   cmocka_unit_test(test_each_encoding), cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_distrust),
         cmocka_unit_test(test_prescan),  cmocka_unit_test(test_order),         cmocka_unit_test(test_cleaning),
         cmocka_unit_test(test_long),     cmocka_unit_test(test_detection),     cmocka_unit_test(test_languages),
     };
