@@ -131,11 +131,11 @@ sweep 'tokenizer decode' quern-tokenizer decode --tokenizer "$in/tokenizer.json"
 sweep 'tokenize' FAIL_KEEP='^out_text_document\.work' quern-tokenize -j1 --tokenizer "$in/tokenizer.json" --output-prefix out "$in/docs.jsonl"
 sweep 'tokenize for NumPy' FAIL_KEEP='^out_0' FAIL_RESUME=1 quern-tokenize -j1 --tokenizer "$in/tokenizer.json" --format npy --output-prefix out "$in/docs.jsonl"
 quern tokenize -q --tokenizer tokenizer.json --output-prefix set docs.jsonl
-set=$in/set_text_document
-for verb in info verify head; do sweep "dataset $verb" quern-dataset $verb "$set"; done
-sweep 'dataset merge' quern-dataset merge "$set" "$set" -o out
-sweep 'dataset filter' quern-dataset filter "$set" --min-tokens 30 -o out
-sweep 'dataset split' FAIL_KEEP='^out_a' FAIL_RESUME=1 quern-dataset split "$set" --shares a:50,b:50 -o out
+dataset=$in/set_text_document
+for verb in info verify head; do sweep "dataset $verb" quern-dataset $verb "$dataset"; done
+sweep 'dataset merge' quern-dataset merge "$dataset" "$dataset" -o out
+sweep 'dataset filter' quern-dataset filter "$dataset" --min-tokens 30 -o out
+sweep 'dataset split' FAIL_KEEP='^out_a' FAIL_RESUME=1 quern-dataset split "$dataset" --shares a:50,b:50 -o out
 
 # ---- models ----
 # oneDNN ends the process where it gets no memory: what it asks for itself is left out.
@@ -143,13 +143,13 @@ export FAIL_BENEATH='/libdnnl'
 tiny="--num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 8 --vocab-size 300 --micro-batch-size 2 --lr 0.01
     --eval-iters 1 --eval-interval 1 --split 80,10,10 -j 1"
 # shellcheck disable=SC2086
-quern-train -q $tiny --data-path "$set" --train-iters 1 --save ck >/dev/null || bad 'a checkpoint'
+quern-train -q $tiny --data-path "$dataset" --train-iters 1 --save ck >/dev/null || bad 'a checkpoint'
 # shellcheck disable=SC2086
 {
-    sweep 'train' FAIL_ANY='stdout|log.jsonl' FAIL_KEEP='^(ck/|log.jsonl)' quern-train $tiny --data-path "$set" --train-iters 2 --save ck --save-interval 1 --log-file log.jsonl
-    sweep 'train from a checkpoint' FAIL_ANY=stdout quern-train $tiny --data-path "$set" --train-iters 2 --load "$in/ck"
+    sweep 'train' FAIL_ANY='stdout|log.jsonl' FAIL_KEEP='^(ck/|log.jsonl)' quern-train $tiny --data-path "$dataset" --train-iters 2 --save ck --save-interval 1 --log-file log.jsonl
+    sweep 'train from a checkpoint' FAIL_ANY=stdout quern-train $tiny --data-path "$dataset" --train-iters 2 --load "$in/ck"
 }
-sweep 'eval' FAIL_ANY=stdout quern-eval -j 1 --load "$in/ck" --data-path "$set" --split 34,33,33
+sweep 'eval' FAIL_ANY=stdout quern-eval -j 1 --load "$in/ck" --data-path "$dataset" --split 34,33,33
 sweep 'generate' quern-generate -j 1 --load "$in/ck" --tokenizer "$in/tokenizer.json" --prompt 'the mill' --max-tokens 3
 for verb in info verify; do sweep "checkpoint $verb" quern-checkpoint $verb "$in/ck"; done
 sweep 'checkpoint export' FAIL_KEEP='^out/$' quern-checkpoint export "$in/ck" --output out
