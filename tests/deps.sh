@@ -6,7 +6,9 @@ for p in "$@"; do
 done
 [ -n "$missing" ] || exit 0
 sudo=
-[ "$(id -u)" = 0 ] || sudo=sudo
+if [ "$(id -u)" != 0 ]; then
+    sudo=$(command -v sudo) || { echo "missing, to be installed by root: apt-get install$missing" >&2; exit 1; }
+fi
 export DEBIAN_FRONTEND=noninteractive
 B=${B:-build}
 # shellcheck disable=SC2086 # a list of names

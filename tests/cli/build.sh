@@ -20,6 +20,20 @@ has 'and several ranks' out 'left out: several ranks (quern-mpi.so), for want of
 equal 'what needs them is not compiled' "$(grep -cE 'archive/charset.c.o$|base/digest.c.o$|mpi_backend|bin/quern-clean$' out)" 0
 equal 'the others are' "$(grep -c 'bin/quern-tokenize$' out)" 1
 
+# Packages, for an ordinary user: with all of them there nobody is asked for a password.
+mkdir user
+printf '#!/bin/sh\necho 1000\n' >user/id
+printf '#!/bin/sh\necho installed\n' >user/dpkg-query
+printf '#!/bin/sh\ntouch asked\n' >user/sudo
+chmod +x user/*
+status 'packages that are there' 0 env PATH="$T/user:$PATH" sh "$ROOT/tests/deps.sh" gcc make
+equal 'in silence' "$(cat out err)" ''
+absent 'sudo is not asked' asked
+rm user/sudo user/dpkg-query
+for c in sh grep env; do ln -s "$(command -v $c)" user; done
+status 'packages that are not, without sudo' 1 env PATH="$T/user" sh "$ROOT/tests/deps.sh" gcc make
+has 'are named' err 'missing, to be installed by root: apt-get install gcc make'
+
 # Programs and plugins: addresses that cannot be guessed, tables that cannot be written, canaries, checked copies.
 for f in "$built"/bin/* "$built"/lib/*.so; do
     [ -f "$f" ] || continue
