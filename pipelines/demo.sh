@@ -116,7 +116,7 @@ steps=$(sed -nE 's/.*"tokens_per_s":([0-9.e+]+).*/\1/p' speed.jsonl | sort -g |
 # shellcheck disable=SC2086
 quern train -q $model --train-iters "$steps" --lr 2e-3 --min-lr 2e-4 --lr-decay-style cosine \
     --lr-warmup-iters $((steps / 20 + 1)) --adam-beta2 0.95 --weight-decay 0.1 \
-    --log-interval $((steps / 10 + 1)) --log-file train.jsonl --save checkpoint
+    --eval-interval $((steps / 5 + 1)) --eval-iters 4 --log-interval $((steps / 10 + 1)) --log-file train.jsonl --save checkpoint
 quern report --curves train.jsonl --title "The demo's training" -o curves.html
 
 # ---- use ---------------------------------------------------------------------
@@ -124,5 +124,6 @@ say "loss on pages it has not seen"
 quern eval -q --load checkpoint --data-path docs_text_document --split 98,2,0 --eval-iters 20
 say "what it writes"
 quern generate --load checkpoint --tokenizer tokenizer.json --seed 1 --temperature 0.7 --top-k 40 \
-    --max-tokens 100 --prompt "The server"
+    --max-tokens 100 --prompt "The server" >sample.txt
+cat -s sample.txt # a model that has just begun writes many empty lines
 say "done; everything is in ./demo: report.html has what was dropped and why, curves.html how training went"

@@ -144,7 +144,8 @@ static const char style[] =
     "svg .l{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke:var(--bar)}svg .l1{stroke:var(--mark)}"
     "svg .l2{stroke:#3d9a50}svg .l3{stroke:#a05bb5}svg .l4{stroke:#b58900}svg .l5{stroke:#2aa198}\n"
     ".cs{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(26rem,100%),1fr));gap:1.25rem 1.5rem;margin-top:1.5rem}"
-    ".o,.scroll{overflow-x:auto}.scroll code{overflow-wrap:normal}.o td,.o th{white-space:nowrap}.o svg{max-width:none}.o code{overflow-wrap:normal}\n"
+    ".o,.scroll{overflow-x:auto}.scroll code{overflow-wrap:normal}\n"
+    ".o td,.o th{white-space:nowrap}.o svg{max-width:none}.o code{overflow-wrap:normal}\n"
     ".w{display:grid;grid-template-columns:repeat(auto-fill,minmax(20rem,1fr));gap:1rem 1.5rem}.w>div{min-width:0}\n"
     "@media(max-width:50rem){.r,.c{grid-template-columns:minmax(0,1fr)}.x,.b{display:none}"
     "td,th{padding-right:.4rem}}\n";
@@ -233,7 +234,8 @@ static int put_stages(struct buf *b, const struct report *r)
         bytes = s->bytes_in > bytes ? s->bytes_in : bytes;
         bytes = s->bytes_out > bytes ? s->bytes_out : bytes;
     }
-    TRY(buf_puts(b, "<h2>Through the stages</h2>\n<div class=\"scroll\"><table><tr><th>stage</th><th class=\"n\">documents in</th>"
+    TRY(buf_puts(b, "<h2>Through the stages</h2>\n<div class=\"scroll\">"
+                    "<table><tr><th>stage</th><th class=\"n\">documents in</th>"
                     "<th class=\"n\">kept</th><th class=\"n\">%</th><th class=\"b\"></th><th class=\"n\">text kept</th>"
                     "<th class=\"n\">%</th><th class=\"b\"></th></tr>\n"));
     for (int i = 0; i < r->n_stages; i++)

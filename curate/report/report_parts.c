@@ -221,7 +221,8 @@ static int put_tally(struct buf *b, const char *what, const struct name_tally *b
         v = t->count[i].docs > v ? t->count[i].docs : v;
         most = v > most ? v : most;
     }
-    rc = buf_printf(b, "<h2>%s</h2>\n<div class=\"scroll\"><table><tr><th></th><th class=\"n\">documents%s</th><th class=\"n\">%%</th>%s"
+    rc = buf_printf(b, "<h2>%s</h2>\n<div class=\"scroll\">"
+                       "<table><tr><th></th><th class=\"n\">documents%s</th><th class=\"n\">%%</th>%s"
                        "<th class=\"b\"></th></tr>\n", what, both ? " before" : "",
                     both ? "<th class=\"n\">after</th><th class=\"n\">kept %</th>" : "");
     for (size_t i = 0; i < n && i < ROWS && rc == 0; i++) {

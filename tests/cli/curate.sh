@@ -145,8 +145,7 @@ same "same counts after kills" got want.stats
 rm -rf out.*
 cat one.jsonl one.jsonl four.jsonl one.jsonl four.jsonl one.jsonl >long.jsonl
 at_work() { # starts a run and stops it in the midst, as $older
-    local i
-    for i in 1 2 3 4 5 6 7 8; do
+    for _ in 1 2 3 4 5 6 7 8; do
         rm -rf out.*
         quern curate -j 2 --checkpoint 20K "$@" plan.yaml long.jsonl $inputs 2>older.err &
         older=$!

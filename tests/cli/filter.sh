@@ -44,7 +44,7 @@ status "no configuration" 3 quern filter --preset c4 --config nowhere.yaml x.jso
 has "names the file" err nowhere.yaml
 status "a missing file" 3 quern filter --preset c4 nowhere.jsonl
 status "a folder" 3 quern filter --preset c4 .
-printf '{"id":"a","text":"x"\n' >bad.jsonl
+printf '{"id":"a","text":"x"\n{"id":"b","text":"x"}\n' >bad.jsonl
 status "a bad record" 1 quern filter --preset c4 bad.jsonl
 has "is placed" err bad.jsonl
 gzip -c "$own" | head -c 3000 >cut.jsonl.gz

@@ -23,7 +23,7 @@ status "an unknown language" 2 quern langid --keep en,klingon in.jsonl
 has "is named" err klingon
 status "a threshold beyond 1" 2 quern langid --keep en:7 in.jsonl
 status "a missing file" 3 quern langid nowhere.jsonl
-printf '[]\n' >bad.jsonl
+printf '[]\n{"id":"b","text":"x"}\n' >bad.jsonl
 status "a bad record" 1 quern langid bad.jsonl
 
 # A fastText model: its labels are made-up languages.
