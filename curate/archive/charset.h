@@ -6,8 +6,9 @@
  * byte a character.
  * Labels mean what browsers take them for ("latin1" is windows-1252).  Against a label
  * the bytes win in two cases: bytes that are UTF-8 beyond ASCII are not of a one-byte
- * charset, nor, if they are eight characters or more, of one of several bytes a character, and bytes mostly ill-formed as UTF-8 are not UTF-8.  Sources: WHATWG
- * Encoding and HTML (prescan).
+ * charset, nor, if they are eight characters or more, of one of several bytes a character,
+ * and bytes mostly ill-formed as UTF-8 are not UTF-8.  Sources: WHATWG Encoding and HTML
+ * (prescan).
  */
 #ifndef CURATE_CHARSET_H
 #define CURATE_CHARSET_H
