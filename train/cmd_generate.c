@@ -291,8 +291,9 @@ int main(int argc, char **argv)
         .name = "generate",
         .usage = "--load DIR --tokenizer FILE [options]",
         .about = "text from a checkpoint",
-        .details = "Prints the prompt and what the model writes after it, the first sample as it is drawn; several samples\n"
-                   "are separated by a line of four dashes. Ids for which the tokenizer has no token are not drawn. The same seed gives the same text on the same machine. Without a tokenizer, or with\n"
+        .details = "Prints the prompt and what the model writes after it, the first sample as it is drawn; several\n"
+                   "samples are separated by a line of four dashes. Ids for which the tokenizer has no token are not\n"
+                   "drawn. The same seed gives the same text on the same machine. Without a tokenizer, or with\n"
                    "--print-ids, the new token ids are printed.",
         .example = "seq 300 | sed 's/.*/{\"text\":\"the mill grinds & times\"}/' >mill.jsonl\n"
                    "quern tokenizer train -q --vocab-size 300 -o mill.json mill.jsonl\n"
