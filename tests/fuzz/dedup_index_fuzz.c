@@ -67,6 +67,7 @@ static int read_index(struct heard *h, struct err *e)
 /* Notes of the lengths and bytes that the input has: a byte of length each. */
 static void seal(const char *kind, const uint8_t *p, size_t n)
 {
+    struct file_group files = {0};
     struct note_index *x;
     struct err e;
 
@@ -77,7 +78,7 @@ static void seal(const char *kind, const uint8_t *p, size_t n)
         p += 1 + len;
         n -= 1 + len;
     }
-    check(note_index_commit(x, &e) == 0);
+    check(note_index_finish(x, &files, &e) == 0 && file_group_commit(&files, &e) == 0);
 }
 
 static size_t get_file(uint8_t **p)
