@@ -146,7 +146,8 @@ tiny="--num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 8 --v
 quern-train -q $tiny --data-path "$dataset" --train-iters 1 --save ck >/dev/null || bad 'a checkpoint'
 # shellcheck disable=SC2086
 {
-    sweep 'train' FAIL_ANY='stdout|log.jsonl' FAIL_KEEP='^(ck/|log.jsonl)' quern-train $tiny --data-path "$dataset" --train-iters 2 --save ck --save-interval 1 --log-file log.jsonl
+    sweep 'train' FAIL_ANY='stdout|log.jsonl' FAIL_KEEP='^(ck/|log.jsonl)' quern-train $tiny --data-path "$dataset" --train-iters 2 --save ck \
+        --log-file log.jsonl
     sweep 'train from a checkpoint' FAIL_ANY=stdout quern-train $tiny --data-path "$dataset" --train-iters 2 --load "$in/ck"
 }
 sweep 'eval' FAIL_ANY=stdout quern-eval -j 1 --load "$in/ck" --data-path "$dataset" --split 34,33,33
