@@ -93,7 +93,7 @@ step tokenizers tokenizer_classes.py '->' tokenize/hf_table.c
 step text mojibake_cases.py -- $D/clean/mojibake.jsonl
 step text justext_pages.py pages $D/justext/*.html -- $D/justext
 step datatrove words_cases.py '->' $D/words/cases.jsonl
-step datatrove pii.py record 300 1 -- $D/clean/pii_datatrove.jsonl
+step datatrove pii.py record 300 5 -- $D/clean/pii_datatrove.jsonl
 # Filters and classifiers.
 step datatrove filter.py own '->' $D/filter/own.tsv
 step datatrove filter_lists.py $D/filter -- $D/filter
