@@ -28,7 +28,7 @@ TRAIN_TWINS := $(wildcard tests/train_twins/*.c)                # cases of the o
 STEPS := tests/steps.c train/model.c train/store.c train/shards.c train/pieces.c train/model_forward.c train/model_back.c \
   train/model_linear.c train/model_fp8.c train/model_graph.c train/model_moe.c train/model_pool.c train/model_ring.c \
   train/model_shared.c train/trace.c train/model_config.c train/params.c train/exchange.c comm/self.c comm/comm.c \
-  comm/collective.c comm/reduce.c base/log.c
+  comm/collective.c comm/reduce.c base/log.c base/utf8.c
 ifneq ($(HAVE_XXHASH),1)
 $B/train/%.c.o $B/kernels/text_hash_simd.c.%.o: CPPFLAGS += -Itests/bare
 endif
