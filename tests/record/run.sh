@@ -34,7 +34,7 @@ environment() {
 source_of() {
     local at=$RECORD/src/$1-$2
     [ -d "$at" ] || {
-        mkdir -p "$scratch/wheel" && "$python" -m pip download -q --no-deps -d "$scratch/wheel" "$1==$2" &&
+        environment dialects && mkdir -p "$scratch/wheel" && "$RECORD/dialects/bin/pip" download -q --no-deps -d "$scratch/wheel" "$1==$2" &&
             mkdir -p "$at" && "$python" -m zipfile -e "$scratch"/wheel/*.whl "$at"
         rm -rf "$scratch/wheel"
     } >>"$RECORD/src.log" 2>&1
