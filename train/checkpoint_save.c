@@ -156,6 +156,7 @@ static int write_file(const struct checkpoint_folder *f, const char *name, const
     int *piece = calloc((size_t)n + 1, sizeof *piece), k = 0, rc = 0;
     char path[PATH_ROOM];
     uint64_t header, bytes;
+    struct file_group g = {0};
     struct arena a = {0};
 
     if (!v || !piece)
@@ -169,7 +170,9 @@ static int write_file(const struct checkpoint_folder *f, const char *name, const
         temporary(f, path);
         snprintf(path + strlen(path), sizeof path - strlen(path), "/%s", name);
         s->piece = piece;
-        rc = safetensors_write(path, v, k, NULL, give, s, &header, &bytes, e);
+        rc = safetensors_write(&g, path, v, k, NULL, give, s, &header, &bytes, e);
+        if (rc == 0)
+            rc = file_group_commit(&g, e);
         if (rc == 0 && put_file(entries, name, bytes, header, v, k) < 0)
             rc = err_set(e, ERR_NOMEM, "out of memory");
     }

@@ -99,7 +99,7 @@ static void shard_name(const struct export *x, int shard, char *name, size_t siz
         snprintf(name, size, "model-%05d-of-%05d.safetensors", shard + 1, x->shards);
 }
 
-static int write_shards(struct export *x, const char *to, struct err *e)
+static int write_shards(struct export *x, const char *to, struct file_group *g, struct err *e)
 {
     char path[4352], name[64];
     uint64_t hash, bytes;
@@ -112,7 +112,7 @@ static int write_shards(struct export *x, const char *to, struct err *e)
             ;
         shard_name(x, shard, name, sizeof name);
         snprintf(path, sizeof path, "%s/%s", to, name);
-        TRY(safetensors_write(path, x->v + x->first, end - x->first, "{\"format\":\"pt\"}", give, x, &hash, &bytes, e));
+        TRY(safetensors_write(g, path, x->v + x->first, end - x->first, "{\"format\":\"pt\"}", give, x, &hash, &bytes, e));
     }
     return 0;
 }
@@ -133,7 +133,7 @@ static int put_index(const struct export *x, struct buf *b)
 }
 
 /* config.json comes last: a folder without it was not finished. */
-static int write_json(const struct export *x, const char *to, enum hf_family family, struct err *e)
+static int write_json(const struct export *x, const char *to, enum hf_family family, struct file_group *g, struct err *e)
 {
     const char *name = strcmp(x->dtype, "F32") == 0 ? "float32" : strcmp(x->dtype, "BF16") == 0 ? "bfloat16" : "float16";
     struct buf b = {0};
@@ -142,18 +142,25 @@ static int write_json(const struct export *x, const char *to, enum hf_family fam
 
     if (x->shards > 1) {
         snprintf(path, sizeof path, "%s/model.safetensors.index.json", to);
-        rc = put_index(x, &b) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : file_write_all(path, buf_span(&b), e);
+        rc = put_index(x, &b) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : file_group_write(g, path, buf_span(&b), e);
         buf_clear(&b);
     }
     snprintf(path, sizeof path, "%s/config.json", to);
     if (rc == 0)
         rc = hf_config_put(&b, x->model, family, name) < 0 ? err_set(e, ERR_NOMEM, "out of memory")
-                                                            : file_write_all(path, buf_span(&b), e);
+                                                            : file_group_write(g, path, buf_span(&b), e);
     buf_free(&b);
     return rc;
 }
 
-/* Files of another model beside ours would be read with them. */
+/* What a killed run left of a file: base/file.h. */
+static bool is_unfinished(const char *name)
+{
+    return name[0] == '.' && span_ends(span_of(name), ".part");
+}
+
+/* Makes the folder, or holds it to be empty but for what a killed export left: files of another model beside ours would be
+ * read with them. */
 static int make_empty(const char *to, struct err *e)
 {
     DIR *d;
@@ -168,7 +175,7 @@ static int make_empty(const char *to, struct err *e)
     if (!d)
         return err_sys(e, ERR_IO, "cannot read folder '%s'", to);
     while (rc == 0 && (f = readdir(d)))
-        if (strcmp(f->d_name, ".") != 0 && strcmp(f->d_name, "..") != 0)
+        if (strcmp(f->d_name, ".") != 0 && strcmp(f->d_name, "..") != 0 && !is_unfinished(f->d_name))
             rc = err_set(e, ERR_ARG, "folder '%s' is not empty", to);
     closedir(d);
     return rc;
@@ -177,6 +184,7 @@ static int make_empty(const char *to, struct err *e)
 int hf_export(const struct checkpoint *ck, const char *to, const char *dtype, int64_t shard, struct err *e)
 {
     struct export x = {.ck = ck, .model = &checkpoint_info(ck)->model, .dtype = dtype};
+    struct file_group g = {0};
     enum hf_family family;
     int rc = hf_family_of(x.model, &family, e);
 
@@ -187,9 +195,12 @@ int hf_export(const struct checkpoint *ck, const char *to, const char *dtype, in
     if (rc == 0)
         rc = make_empty(to, e);
     if (rc == 0)
-        rc = write_shards(&x, to, e);
+        rc = write_shards(&x, to, &g, e);
     if (rc == 0)
-        rc = write_json(&x, to, family, e);
+        rc = write_json(&x, to, family, &g, e);
+    if (rc == 0)
+        rc = file_group_commit(&g, e);
+    file_group_abort(&g);
     free(x.room);
     free(x.ours);
     params_free(&x.params);

@@ -210,8 +210,8 @@ static int write_tensor(struct file_out *f, struct safetensor *t, int i, safeten
     return 0;
 }
 
-int safetensors_write(const char *path, struct safetensor *v, int n, const char *meta, safetensors_data_fn *fn,
-                      void *arg, uint64_t *header_hash, uint64_t *bytes, struct err *e)
+int safetensors_write(struct file_group *g, const char *path, struct safetensor *v, int n, const char *meta,
+                      safetensors_data_fn *fn, void *arg, uint64_t *header_hash, uint64_t *bytes, struct err *e)
 {
     struct buf b = {0};
     struct file_out *f = NULL;
@@ -234,5 +234,5 @@ int safetensors_write(const char *path, struct safetensor *v, int n, const char 
         return rc;
     }
     *bytes = file_out_tell(f);
-    return file_commit(f, e);
+    return file_group_add(g, f, e);
 }

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/file_group.h"
 #include "base/mem.h"
 
 #ifdef __cplusplus
@@ -56,12 +57,12 @@ const struct safetensor *safetensors_find(const struct safetensors *st, const ch
  * one; they stay until the next call. */
 typedef int safetensors_data_fn(void *arg, int i, size_t at, struct span *data, struct err *e);
 
-/* Writes v[0..n) to path (atomically) in that order, each one's bytes from fn at its turn, or
+/* Writes v[0..n) to path in that order, each one's bytes from fn at its turn, or
  * from v[i].data where fn is NULL, and sets each one's hash.  meta: the value of "__metadata__",
  * a JSON object; or NULL.  *header_hash gets the XXH3-64 of the header, *bytes the size of
- * the file. */
-int safetensors_write(const char *path, struct safetensor *v, int n, const char *meta, safetensors_data_fn *fn,
-                      void *arg, uint64_t *header_hash, uint64_t *bytes, struct err *e);
+ * the file.  The file is added to g: it appears with the others there. */
+int safetensors_write(struct file_group *g, const char *path, struct safetensor *v, int n, const char *meta,
+                      safetensors_data_fn *fn, void *arg, uint64_t *header_hash, uint64_t *bytes, struct err *e);
 
 /* Bytes of an element; 0: no such dtype. */
 size_t safetensors_size(const char *dtype);

@@ -23,6 +23,17 @@ status "join into its own place" 2 quern-checkpoint join llama --save ./llama
 has "join into its own place: both names" err "--save './llama/iter_0000000/metadata.json' is a file that is read too"
 check "export" quern-checkpoint export llama --output theirs --dtype bf16 --max-shard-size 6K
 status "export to a folder that has something" 2 quern-checkpoint export llama --output theirs
+mkdir cut
+: >cut/.model.safetensors.0123456789ab.part
+check "export to a folder with what a killed export left" quern-checkpoint export llama --output cut --dtype bf16 --max-shard-size 6K
+equal "export: the same files" "$(cd cut && ls)" "$(cd theirs && ls)"
+(
+    ulimit -f 4
+    trap '' XFSZ
+    quern-checkpoint export llama --output full --dtype bf16 2>err
+)
+equal "export to a full disk" $? 3
+equal "export to a full disk: no file" "$(ls full)" ''
 check "generate" quern-generate --load llama --prompt-ids 5,9 --max-tokens 6 --temperature 0 --print-ids
 equal "generate: ids" "$(cat out)" "$(quern-checkpoint import theirs --save twice >/dev/null && quern-generate --load twice \
     --prompt-ids 5,9 --max-tokens 6 --temperature 0 --print-ids)"
