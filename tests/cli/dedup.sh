@@ -17,8 +17,8 @@ words() { seq -f "$1%g" 1 40 | tr '0-9\n' 'a-j '; }
 status "exact runs" 0 quern-dedup exact in.jsonl --rejects rej --stats stats.json
 grep -vE '"id":"(d|e2)"' in.jsonl >want
 same "exact keeps the first, byte for byte" out want
-printf '%s\n' '{"id":"d","stage":"dedup exact","rule":"duplicate","value":1,"threshold":null,"survivor":"a"}' \
-    '{"id":"e2","stage":"dedup exact","rule":"duplicate","value":1,"threshold":null,"survivor":"e1"}' >want
+printf '%s\n' '{"id":"d","stage":"dedup exact","rule":"duplicate","value":1,"threshold":null,"survivor":"a","file":"in.jsonl","offset":536}' \
+    '{"id":"e2","stage":"dedup exact","rule":"duplicate","value":1,"threshold":null,"survivor":"e1","file":"in.jsonl","offset":1742}' >want
 same "exact accounts for what it drops" rej want
 has "exact counts" stats.json '"distinct":8'
 
@@ -48,7 +48,7 @@ kept "exact but for white space" 1246 --normalize space
 kept "exact but for white space, the longest" 2456 --normalize space --keep longest
 kept "exact in letters and digits" 146 --normalize words
 kept "exact in letters and digits, the last" 456 --normalize words --keep last
-has "exact: who stays is named" rej '{"id":"1","stage":"dedup exact","rule":"duplicate","value":1,"threshold":null,"survivor":"5"}'
+has "exact: who stays is named" rej '{"id":"1","stage":"dedup exact","rule":"duplicate","value":1,"threshold":null,"survivor":"5","file":"best.jsonl","offset":0}'
 kept "exact within a bound of memory" 12456 --memory 64M
 printf '{"id":"old","text":"another"}\n' >old.jsonl
 kept "exact against a file" 1256 --against old.jsonl
@@ -107,7 +107,7 @@ grep -vE '"id":"(c|d)"' in.jsonl >want
 same "fuzzy drops what is close, and keeps texts without words" out want
 printf 'a\tc\t0.945946\na\td\t1.000000\n' >want
 same "fuzzy writes clusters" cl want
-has "fuzzy accounts" rej '{"id":"c","stage":"dedup fuzzy","rule":"near-duplicate","value":0.945946,"threshold":0.8,"survivor":"a"}'
+has "fuzzy accounts" rej '{"id":"c","stage":"dedup fuzzy","rule":"near-duplicate","value":0.945946,"threshold":0.8,"survivor":"a","file":"in.jsonl","offset":350}'
 has "fuzzy counts" stats.json '"clusters":1,"largest_cluster":3,"largest_survivor":"a"'
 has "fuzzy says how it cut signatures" stats.json '"bands":21,"rows":6'
 

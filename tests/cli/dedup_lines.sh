@@ -9,8 +9,8 @@ for p in ccnet datatrove; do
     same "preset $p leaves what the original leaves" out "$data/lines_$p.jsonl"
 done
 has "datatrove's bounds are accounted for" rej.datatrove '"stage":"dedup lines","rule":"words-left","value":'
-has "with their thresholds" rej.datatrove '"threshold":50}'
-has "and what is empty" rej.ccnet '"rule":"nothing-left","value":0,"threshold":null}'
+has "with their thresholds" rej.datatrove '"threshold":50,"file":'
+has "and what is empty" rej.ccnet '"rule":"nothing-left","value":0,"threshold":null,"file":'
 
 # By hand: lines of 30 characters or more, compared without case, numbers and punctuation.
 long="This line is about 30 characters long"
@@ -31,7 +31,7 @@ cat >want <<W
 W
 same "the first stays, short lines too" out want
 equal "what is left of c is nothing" "$(cat rej)" \
-    '{"id":"c","stage":"dedup lines","rule":"nothing-left","value":0,"threshold":null}'
+    '{"id":"c","stage":"dedup lines","rule":"nothing-left","value":0,"threshold":null,"file":"in","offset":223}'
 has "counts" stats '"units":16,"docs_shortened":2,"units_struck":2,"bytes_struck":73'
 status "none stays" 0 quern-dedup lines --keep none in
 cat >want <<W
@@ -45,7 +45,7 @@ same "of what two documents have none stays; within one, the first" out want
 status "what must be left" 0 quern-dedup lines --min-words 4 --min-length 1 in --rejects rej
 has "words" rej '{"id":"f","stage":"dedup lines","rule":"nothing-left"'
 status "words" 0 quern-dedup lines --min-words 20 in --rejects rej
-has "too few words" rej '{"id":"b","stage":"dedup lines","rule":"words-left","value":11,"threshold":20}'
+has "too few words" rej '{"id":"b","stage":"dedup lines","rule":"words-left","value":11,"threshold":20,"file":"in","offset":114}'
 
 printf '{"id":"a","text":"\\n\\nOne paragraph\\nof two lines.\\n \\n\\nTwo.\\n\\nThree.\\n"}\n{"id":"b","text":"Zero.\\n\\nOne paragraph\\nof two lines.\\n\\nThree.\\n"}\n{"id":"c","text":"Two.\\n\\nFour."}\n' >par
 status "paragraphs" 0 quern-dedup lines --unit paragraph --min-length 1 par

@@ -22,13 +22,13 @@ cat >want <<W
 W
 same "the first copy stays" out want
 equal "and what is left of c is nothing" "$(cat rej)" \
-    '{"id":"c","stage":"dedup substring","rule":"nothing-left","value":0,"threshold":null}'
+    '{"id":"c","stage":"dedup substring","rule":"nothing-left","value":0,"threshold":null,"file":"in","offset":231}'
 has "counts" stats '"docs_shortened":1,"passages_struck":1,"bytes_struck":77'
 status "whole words" 0 quern-dedup substring --length 40 --snap word in
 has "are struck" out '{"id":"b","text":"B: wood; B ends."}'
 status "none stays" 0 quern-dedup substring --length 40 --keep none in --min-words 8 --rejects rej
 equal "of a copy" "$(cat out)" "$(sed -n '4,5p' in)"
-has "and documents of few words go" rej '{"id":"a","stage":"dedup substring","rule":"words-left","value":6,"threshold":8}'
+has "and documents of few words go" rej '{"id":"a","stage":"dedup substring","rule":"words-left","value":6,"threshold":8,"file":"in","offset":0}'
 status "too long to come again" 0 quern-dedup substring --length 90 in
 same "all stays" out in
 
