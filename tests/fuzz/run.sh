@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh FUZZER SECONDS: runs one fuzzer from its seeds (tests/fuzz/seeds/NAME, NAME as in
-# NAME_fuzz) in a corpus that is thrown away.  A finding fails, and its input stays in
+# NAME_fuzz) in a corpus that is thrown away.  A finding is a case that fails, and its input stays in
 # NAME_fuzz-findings beside the fuzzer.
 set -u
 fuzzer=$1 seconds=$2
@@ -19,10 +19,10 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 if "$fuzzer" -max_total_time="$seconds" -rss_limit_mb=2048 -malloc_limit_mb=3072 -timeout=10 \
     -print_final_stats=1 -artifact_prefix="$found/" "$corpus" ${seeds:+"$seeds"} >"$log" 2>&1; then
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-    echo "fuzz $name: ${runs:-?} runs in $seconds s, nothing found"
+    echo "ok - $name: ${runs:-?} runs in $seconds s, nothing found"
     rmdir "$found" 2>/dev/null
     exit 0
 fi
 grep -E 'ERROR|SUMMARY|runtime error|Test unit written|ABORTING' "$log" || tail -20 "$log"
-echo "fuzz $name: FAILED; input in $found/, log in $log"
+echo "not ok - $name: input in $found/, log in $log"
 exit 1
