@@ -39,7 +39,7 @@ static size_t escape(char *out, unsigned char c)
 int json_put_string(struct buf *b, struct span s)
 {
     size_t (*copy)(char *, const char *, size_t) = ISA_PICK(json_copy_to_special);
-    const char *p = s.p, *end = s.n ? s.p + s.n : s.p;
+    const char *p = s.n ? s.p : "", *end = p + s.n;
     size_t k;
 
     TRY(buf_reserve(b, s.n + 2 + s.n / 16));
