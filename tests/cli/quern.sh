@@ -29,8 +29,9 @@ has 'what HTML is is said' err 'quern extract reads that'
 status 'quern COMMAND runs quern-COMMAND' 0 quern clean --version
 has 'with its version' out quern-clean
 
-# The commit: of git, else as git archive writes it; a new one compiles one file again.
-makes() { MAKEFLAGS='' make -C "$ROOT" --no-print-directory B="$B" HAVE_CUDA=0 "$@"; }
+# The commit: of git, else as git archive writes it; a new one compiles one file again.  With the flags of the make that runs the
+# tests: others would build all of it again, under those that run beside.
+makes() { make -C "$ROOT" --no-print-directory B="$B" HAVE_CUDA=0 "$@"; }
 makes -n -W "$B/commit" all | grep -e ' -c ' | grep -o '[a-z_/]*[.]c ' >compiled
 equal 'another commit compiles one file again' "$(cat compiled)" 'base/version.c '
 if [ -e "$ROOT/.git" ]; then
@@ -40,7 +41,7 @@ else
     skip 'an archive of git carries the commit' 'no git here'
 fi
 
-status 'make install' 0 make -C "$ROOT" --no-print-directory -s install B="$B" PREFIX="$T/usr"
+status 'make install' 0 makes -s install PREFIX="$T/usr"
 status 'what was installed runs' 0 "$T/usr/bin/quern" clean --version
 man=$(find "$T/usr/share/man/man1" -name 'quern-*.1' | wc -l)
 bins=$(find "$T/usr/bin" -name 'quern-*' | wc -l)
