@@ -2,14 +2,15 @@
 # Runs the tests of the tiers named, side by side, and prints a total.
 #   unit     cmocka programs
 #   cli      the tools at a shell; with unit this is `make check`
-#   slow     what takes longer, for `make check-all`; there kills are 30, not a few (KILLS=)
+#   slow     what takes longer, for `make check-all`; there kills are 30, not a few (KILLS=),
+#            and ranks more than two (SWEEP=1)
 #   fuzz     every fuzzer of $B-fuzz from its seeds, $FUZZ_SECONDS each
 #   release  tests/release/*.sh, for `make check-release`, one after the other
 #   shared   tests/shared/*.sh, on the data in $SHARED
 #   hosts    tests/hosts/*.sh, on hosts made of network namespaces, and that data
 #   package  tests/package/*.sh, the Debian package in a chroot
 #   san      tests/san/*.sh, ranks that train, for programs built with sanitizers
-# A tier TIER has the programs $B/tests/TIER/*_test and the scripts tests/TIER/*.sh.
+# A tier TIER has the programs of tests/TIER/*_test.c, built, and the scripts tests/TIER/*.sh.
 # A script prints "ok - NAME", "not ok - NAME" or "skip - NAME: WHY" a case (see tests/lib.sh).
 # ONLY=PATTERN runs the files whose name has it; JOBS=N so many at a time.  Of a file that fails all is shown, of the others
 # a line; everything is in $B/tests.log, and what each file took in $B/tests.times.
@@ -32,19 +33,19 @@ UBSAN_OPTIONS=print_stacktrace=1
 no=ignore_noninstrumented_modules=1:ignore_noninstrumented_modules=no
 libomp=$(realpath "$(clang -print-file-name=libomp.so.5 2>/dev/null)" 2>/dev/null)
 OMP_TOOL_LIBRARIES=${libomp%/*}/libarcher.so
-case " $* " in *" slow "*) export KILLS="${KILLS:-30}" ;; esac
+case " $* " in *" slow "*) export KILLS="${KILLS:-30}" SWEEP=1 ;; esac
 export PATH ROOT SHARED B LC_ALL OMP_WAIT_POLICY OMPI_MCA_mpi_yield_when_idle OMPI_MCA_hwloc_base_binding_policy
 export UBSAN_OPTIONS OMP_TOOL_LIBRARIES
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 : >"$build/tests.log"
 
-# The files of a tier.
+# The files of a tier: of a program the source says that there is one.
 files() {
     local f
     case $1 in
     fuzz) set -- tests/fuzz/*"${ONLY:-}"*_fuzz.c ;;
-    *) set -- "$B"/tests/"$1"/*"${ONLY:-}"*_test tests/"$1"/*"${ONLY:-}"*.sh ;;
+    *) set -- tests/"$1"/*"${ONLY:-}"*_test.c tests/"$1"/*"${ONLY:-}"*.sh ;;
     esac
     for f; do [ ! -f "$f" ] || echo "$f"; done
 }
@@ -53,7 +54,7 @@ execute() {
     case $1 in
     *_fuzz.c) bash tests/fuzz/run.sh "$B-fuzz/$(basename "$1" .c)" "${FUZZ_SECONDS:-60}" ;;
     *.sh) bash "$1" ;;
-    *) "$1" ;;
+    *) "$B/${1%.c}" ;;
     esac
 }
 # N FILE: runs a file, the Nth; leaves what came of it in $work/N.*, and says it.
@@ -110,10 +111,11 @@ sort -k4,4nr "$work"/*.came 2>/dev/null | awk '{ printf "%8.1f s of processor, %
 cat "$work"/*.skipped 2>/dev/null | sed 's/^/skipped: /'
 # What make check leaves out, and where it stands.
 if [ "$*" = 'unit cli' ] && [ -z "${ONLY:-}" ]; then
-    for t in tests/slow/*.sh; do
-        [ ! -f "$t" ] || echo "left to make check-all: $(basename "$t" .sh): $(sed -n 's/^# //p' "$t" | grep -v shellcheck | sed -n '1s/[.;:] .*//; 1s/[.;:]$//; 1p')"
+    files slow | while read -r t; do
+        about=$(sed -nE 's,^(#|/\*) ,,p' "$t" | grep -v shellcheck | sed -n '1s/[.;:] .*//; 1s/[.;:]$//; 1p')
+        echo "left to make check-all: $(basename "$t" | sed -E 's/\.(sh|c)$//'): $about"
     done
-    echo "left to make check-all, too: what nvcc compiles, and $(files fuzz | wc -l) fuzzers, some seconds each"
+    echo "left to make check-all, too: 30 kills, 4 and 8 ranks, what nvcc compiles, and $(files fuzz | wc -l) fuzzers, some seconds each"
     echo "left to make check-release: $(files release | sed 's,.*/,,; s,\.sh$,,' | paste -sd ' ')"
 fi
 broken=$(cat "$work"/*.came 2>/dev/null | awk '$2 { printf " %s", $6 }')

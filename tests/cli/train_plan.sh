@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A run says what it has allocated, by kind, and holds it against its plan, to the byte on every rank.
+# A run says what it has allocated, by kind, and holds it against its plan, to the byte on every rank; SWEEP=1: in every layout.
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
 small="--train-iters 2 --eval-interval 0 --log-interval 100"
@@ -14,28 +14,30 @@ planned() {
 }
 planned gpt 1 --save store
 planned llama 1 --bf16 --async-save --save store
-planned gpt 1 --recompute-granularity full --recompute-method uniform --recompute-num-layers 2
-planned llama 1 --recompute-granularity full --recompute-method block --recompute-num-layers 1
-planned gpt 1 --bf16 --recompute-granularity selective --micro-batch-size 4
-planned gpt 1 --bf16 --fp8-format hybrid
-planned llama 1 --bf16 --fp8-format hybrid --num-experts 4 --moe-ffn-hidden-size 32
-planned gpt 2 --deterministic
-planned gpt 2 --tensor-model-parallel-size 2 --save store
-planned llama 2 --tensor-model-parallel-size 2 --sequence-parallel --bf16 --async-save --save store
-planned llama 2 --context-parallel-size 2 --bf16
-planned gpt 2 --pipeline-model-parallel-size 2 --async-save --save store
-planned llama 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --bf16
-planned gpt 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --num-layers 6 --recompute-granularity full \
-    --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split
-planned llama 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --num-experts 4 --moe-layer-freq 2
-planned gpt 2 --pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1 --recompute-granularity selective
-planned gpt 2 --use-distributed-optimizer --async-save --save store
-planned llama 2 --use-distributed-optimizer --bf16 --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 2000 --async-save --save store
-planned gpt 2 --data-parallel-sharding-strategy optim_grads --use-distributed-optimizer --bf16
-planned llama 4 --data-parallel-sharding-strategy optim_grads_params --use-distributed-optimizer --deterministic
-planned gpt 2 --optimizer-cpu-offload --use-distributed-optimizer --grad-reduce-in-bf16 --bf16
-planned llama 2 --num-experts 4 --use-distributed-optimizer
-planned llama 4 --tensor-model-parallel-size 2 --sequence-parallel --pipeline-model-parallel-size 2 --async-save --save store
+if [ -n "${SWEEP-}" ]; then
+    planned gpt 1 --recompute-granularity full --recompute-method uniform --recompute-num-layers 2
+    planned llama 1 --recompute-granularity full --recompute-method block --recompute-num-layers 1
+    planned gpt 1 --bf16 --recompute-granularity selective --micro-batch-size 4
+    planned gpt 1 --bf16 --fp8-format hybrid
+    planned llama 1 --bf16 --fp8-format hybrid --num-experts 4 --moe-ffn-hidden-size 32
+    planned gpt 2 --deterministic
+    planned gpt 2 --tensor-model-parallel-size 2 --save store
+    planned llama 2 --tensor-model-parallel-size 2 --sequence-parallel --bf16 --async-save --save store
+    planned llama 2 --context-parallel-size 2 --bf16
+    planned gpt 2 --pipeline-model-parallel-size 2 --async-save --save store
+    planned llama 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --bf16
+    planned gpt 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --num-layers 6 --recompute-granularity full \
+        --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split
+    planned llama 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --num-experts 4 --moe-layer-freq 2
+    planned gpt 2 --pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1 --recompute-granularity selective
+    planned gpt 2 --use-distributed-optimizer --async-save --save store
+    planned llama 2 --use-distributed-optimizer --bf16 --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 2000 --async-save --save store
+    planned gpt 2 --data-parallel-sharding-strategy optim_grads --use-distributed-optimizer --bf16
+    planned llama 4 --data-parallel-sharding-strategy optim_grads_params --use-distributed-optimizer --deterministic
+    planned gpt 2 --optimizer-cpu-offload --use-distributed-optimizer --grad-reduce-in-bf16 --bf16
+    planned llama 2 --num-experts 4 --use-distributed-optimizer
+    planned llama 4 --tensor-model-parallel-size 2 --sequence-parallel --pipeline-model-parallel-size 2 --async-save --save store
+fi
 planned gpt 8 --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --use-distributed-optimizer --bf16 --async-save --save store
 has 'the step is held against the plan too' out 'a step took '
 # What --plan says of such a run is what it allocates.
