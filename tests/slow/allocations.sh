@@ -5,6 +5,7 @@
 # shellcheck source=tests/lib.sh
 . "$ROOT/tests/lib.sh"
 case $B in /*) ;; *) B=$ROOT/$B ;; esac
+[ -f "$B/tests/failing-allocs.so" ] || { bad "failing-allocs.so is built (make slow-tests)"; finish; }
 data=$ROOT/tests/data
 export FAIL_ANY='\.stats$' FAIL_FOLDER=$T/runs FAIL_STEP=${ALLOC_STEP:-3} FAIL_JOBS=${JOBS:-$(nproc)} OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 mkdir "$FAIL_FOLDER" in
