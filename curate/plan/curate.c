@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file_group.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "curate/plan/part.h"
@@ -462,7 +463,8 @@ static int put_bad_inputs(struct buf *b, const struct run *r)
     return buf_puts(b, "]}\n");
 }
 
-static int write_stats(struct run *r, const char *path, struct err *e)
+/* Makes the statistics a file of g. */
+static int write_stats(struct run *r, const char *path, struct file_group *g, struct err *e)
 {
     static const struct source_ops extract = {.name = "extract"};
     const struct source source = {&extract, NULL};
@@ -472,28 +474,38 @@ static int write_stats(struct run *r, const char *path, struct err *e)
 
     if (rc == 0)
         rc = put_bad_inputs(&b, r);
-
     if (rc < 0)
         err_set(e, rc, "out of memory for the statistics");
     else
-        rc = file_write_all(path, buf_span(&b), e);
+        rc = file_group_write(g, path, buf_span(&b), e);
     buf_free(&b);
     return rc;
 }
 
-/* By task 0, once every input is through the last pass. */
+/* By task 0, once every input is through the last pass.  The statistics are whole before any output appears, and the word
+ * that all is done gets its name after them. */
 static int finish(struct run *r, struct err *e)
 {
+    struct file_group stats = {0}, finished = {0};
     char path[4096];
+    int rc;
 
     TRY(sum_counts(r, e));
     if (!r->plan->extract)
         TRY(flows_check(&r->counts.flows, NULL, e));
-    if (r->plan->stats)
-        TRY(write_stats(r, r->plan->stats, e));
-    TRY(join_outputs(r, e));
     work_path(r, "finished", path);
-    TRY(write_stats(r, path, e));
+    rc = write_stats(r, path, &finished, e);
+    if (rc == 0 && r->plan->stats)
+        rc = write_stats(r, r->plan->stats, &stats, e);
+    if (rc == 0)
+        rc = file_group_commit(&stats, e);
+    if (rc == 0)
+        rc = join_outputs(r, e);
+    if (rc == 0)
+        rc = file_group_commit(&finished, e);
+    file_group_abort(&stats);
+    file_group_abort(&finished);
+    TRY(rc);
     work_lock_sweep(r->plan->work);
     return clear_work(r, false, e);
 }

@@ -139,10 +139,11 @@ sweep 'dataset filter' quern-dataset filter "$dataset" --min-tokens 30 -o out
 sweep 'dataset split' FAIL_KEEP='^out_a' FAIL_RESUME=1 quern-dataset split "$dataset" --shares a:50,b:50 -o out
 
 # ---- models ----
-# oneDNN ends the process where it gets no memory: what it asks for itself is left out.
+# oneDNN ends the process where it gets no memory, so does the loader where CUDA's libraries start: what oneDNN asks for itself
+# is left out, and no GPU is looked for.
 export FAIL_BENEATH='/libdnnl'
 tiny="--num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 8 --vocab-size 300 --micro-batch-size 2 --lr 0.01
-    --eval-iters 1 --eval-interval 1 --split 80,10,10 -j 1"
+    --eval-iters 1 --eval-interval 1 --split 80,10,10 -j 1 --device cpu"
 # shellcheck disable=SC2086
 quern-train -q $tiny --data-path "$dataset" --train-iters 1 --save ck >/dev/null || bad 'a checkpoint'
 # shellcheck disable=SC2086
@@ -151,8 +152,8 @@ quern-train -q $tiny --data-path "$dataset" --train-iters 1 --save ck >/dev/null
         --log-file log.jsonl
     sweep 'train from a checkpoint' FAIL_ANY=stdout quern-train $tiny --data-path "$dataset" --train-iters 2 --load "$in/ck"
 }
-sweep 'eval' FAIL_ANY=stdout quern-eval -j 1 --load "$in/ck" --data-path "$dataset" --split 34,33,33
-sweep 'generate' quern-generate -j 1 --load "$in/ck" --tokenizer "$in/tokenizer.json" --prompt 'the mill' --max-tokens 3
+sweep 'eval' FAIL_ANY=stdout quern-eval -j 1 --device cpu --load "$in/ck" --data-path "$dataset" --split 34,33,33
+sweep 'generate' quern-generate -j 1 --device cpu --load "$in/ck" --tokenizer "$in/tokenizer.json" --prompt 'the mill' --max-tokens 3
 for verb in info verify; do sweep "checkpoint $verb" quern-checkpoint $verb "$in/ck"; done
 # The folder stays, empty.
 sweep 'checkpoint export' FAIL_KEEP='^out/$' quern-checkpoint export "$in/ck" --output out
