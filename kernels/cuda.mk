@@ -9,7 +9,7 @@ NVALL = -std=c++17 $(NVFLAGS) -fmad=false -I. $(NVWARN) -Xcompiler -fPIC,-fvisib
 CU := $(wildcard kernels/*.cu)
 CUDA_BACKEND := $(if $(filter 1,$(HAVE_CUDA)),$B/lib/quern-cuda.so)
 $B/lib/quern-cuda.so: $(CU:%=$B/%.o) base/err.c
-	@mkdir -p $(@D); $(NVCC) -shared -cudart static -Xlinker -z,defs,-z,relro,-z,now $(filter %.o,$^) -Xcompiler -fPIC,-fvisibility=hidden base/err.c -I. -o $@
+	@mkdir -p $(@D); $(NVCC) -shared -cudart static -Xlinker -z,defs,-z,relro,-z,now $(filter %.o,$^) -Xcompiler -O2,-D_FORTIFY_SOURCE=2,-fPIC,-fvisibility=hidden,$(subst $() ,$(comma),$(HARDEN)) base/err.c -I. -o $@
 $B/%.cu.o: %.cu $B/flags
 	@test -n "$(NVCC)" || { echo "no nvcc here: set NVCC=" >&2; exit 1; }
 	@mkdir -p $(@D); $(NVCC) $(NVALL) -c $< -o $@
