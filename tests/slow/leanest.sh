@@ -15,7 +15,8 @@ for p in lean/bin/*; do check "${p##*/} runs" "$p" --version; done
 awk 'BEGIN { for (i = 0; i < 300; i++) printf "{\"text\":\"line %d of a text about the sea\"}\n", i }' >a.jsonl
 check 'a tokenizer is made' quern-tokenizer train --vocab-size 300 -o tok.json a.jsonl
 check 'a text is tokenized' quern-tokenize --tokenizer tok.json --output-prefix data a.jsonl
-check 'a model is trained' quern-train --data-path data_text_document --num-layers 1 --hidden-size 32 --num-attention-heads 2 --seq-length 16 \
+check 'a model is trained' quern-train --data-path data_text_document \
+    --num-layers 1 --hidden-size 32 --num-attention-heads 2 --seq-length 16 \
     --vocab-size 300 --micro-batch-size 2 --global-batch-size 4 --lr 0.01 --train-iters 2 --eval-iters 0 --save model
 check 'and writes' quern-generate --load model --tokenizer tok.json --prompt 'line' --max-tokens 4
 bzip2 -k a.jsonl
