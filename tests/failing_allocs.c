@@ -20,6 +20,7 @@
  *   FAIL_RESUME   if set, the program is run again after a case that failed, in the folder as it left it, and must
  *                 then leave the files that the first run left
  *   FAIL_ANY      a regular expression: files that may differ between runs (they have times); "stdout" is standard output
+ *   FAIL_SPARE    the same: files that are not looked at, there or not
  *   FAIL_EXCEPT   a regular expression: libraries (by path) whose allocations are not counted either
  *   FAIL_BENEATH  the same: nor are those of whatever such a library calls
  *   FAIL_CASE     only this allocation
@@ -328,8 +329,8 @@ static uint64_t hash_fd(int fd, size_t *n)
 }
 
 /* What the environment says. */
-static regex_t keep, any;
-static bool have_keep, have_any, any_stdout, resume;
+static regex_t keep, any, spare;
+static bool have_keep, have_any, have_spare, any_stdout, resume;
 
 /* Appends "NAME BYTES HASH" of each file below folder, in order of names; 0 for those that may differ. */
 static void list_tree(const char *folder, char *to, size_t *n)
@@ -343,7 +344,7 @@ static void list_tree(const char *folder, char *to, size_t *n)
         const char *name = names[i]->d_name;
         bool self = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
         snprintf(path, sizeof path, "%s/%s", folder, name);
-        if (!self && lstat(path, &st) == 0) {
+        if (!self && !(have_spare && regexec(&spare, path + 2, 0, NULL, 0) == 0) && lstat(path, &st) == 0) {
             size_t bytes = 0;
             int fd = S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
             uint64_t h = fd < 0 ? 0 : hash_fd(fd, &bytes);
@@ -649,6 +650,7 @@ static int sweep(int argc, char **argv, char **env)
     unsetenv("LD_PRELOAD");
     backtrace(warm, 4); /* loads what it needs */
     have_keep = getenv("FAIL_KEEP") && regcomp(&keep, getenv("FAIL_KEEP"), REG_EXTENDED | REG_NOSUB) == 0;
+    have_spare = getenv("FAIL_SPARE") && regcomp(&spare, getenv("FAIL_SPARE"), REG_EXTENDED | REG_NOSUB) == 0;
     have_any = getenv("FAIL_ANY") && regcomp(&any, getenv("FAIL_ANY"), REG_EXTENDED | REG_NOSUB) == 0;
     any_stdout = have_any && regexec(&any, "stdout", 0, NULL, 0) == 0;
     resume = getenv("FAIL_RESUME") != NULL;

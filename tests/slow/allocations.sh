@@ -119,7 +119,7 @@ output: out.jsonl
 rejects: out.rejects
 stats: out.stats
 END
-sweep 'curate' FAIL_ANY='stats|jsonl.work/' FAIL_KEEP='^out.(jsonl.work/|stats|rejects)' FAIL_RESUME=1 quern-curate -j1 "$in/plan.yaml"
+sweep 'curate' FAIL_ANY=stats FAIL_SPARE='^out.jsonl.work/.' FAIL_KEEP='^out.(jsonl.work/|stats|rejects)' FAIL_RESUME=1 quern-curate -j1 "$in/plan.yaml"
 
 # ---- tokens ----
 quern tokenizer train -q --vocab-size 300 docs.jsonl -o tokenizer.json || bad 'a tokenizer'
