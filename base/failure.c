@@ -1,35 +1,23 @@
 #include "base/failure.h"
 
-#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/node.h"
-#include "base/utf8.h"
 
 static const char key[] = "quern_failed";
-
-static int put_text(struct buf *b, const char *name, const char *text)
-{
-    struct buf repaired = {0};
-    int rc = utf8_repair(span_of(text), &repaired);
-
-    if (rc == 0)
-        rc = json_put_key(b, name);
-    if (rc == 0)
-        rc = json_put_string(b, buf_span(&repaired));
-    buf_free(&repaired);
-    return rc;
-}
 
 int failure_put(struct buf *b, const char *tool, const char *reason)
 {
     TRY(buf_putc(b, '{'));
     TRY(json_put_key(b, key));
     TRY(buf_putc(b, '{'));
-    TRY(put_text(b, "tool", tool));
-    TRY(put_text(b, "reason", reason));
+    TRY(json_put_key(b, "tool"));
+    TRY(json_put_name(b, tool));
+    TRY(json_put_key(b, "reason"));
+    TRY(json_put_name(b, reason));
     return buf_puts(b, "}}\n");
 }
 
@@ -53,19 +41,6 @@ int failure_find(struct span line, struct err *e)
     return rc;
 }
 
-static void put_all(const char *p, size_t n)
-{
-    while (n) {
-        ssize_t k = write(STDOUT_FILENO, p, n);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k <= 0) /* the reader has gone too */
-            return;
-        p += k;
-        n -= (size_t)k;
-    }
-}
-
 void failure_end_with(struct span line, bool in_line)
 {
     struct stat st;
@@ -73,8 +48,8 @@ void failure_end_with(struct span line, bool in_line)
     if (fstat(STDOUT_FILENO, &st) < 0 || !S_ISFIFO(st.st_mode))
         return;
     if (in_line)
-        put_all("\n", 1);
-    put_all(line.p, line.n);
+        fd_put(STDOUT_FILENO, "\n", 1);
+    fd_put(STDOUT_FILENO, line.p, line.n);
 }
 
 void failure_end(const char *tool, const char *reason, bool in_line)

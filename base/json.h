@@ -58,7 +58,7 @@ int json_lacks_text(const struct json_field *f, int n, const char *key, const ch
 /* "..." with the least escaping: quote, backslash, controls below 0x20 (\n \t \r \b
  * \f, else \u00XX).  s must be valid UTF-8. */
 int json_put_string(struct buf *b, struct span s);
-/* The name of a file, which may be any bytes: what is no UTF-8 becomes U+FFFD. */
+/* The same of text that may be any bytes, such as the name of a file or a message: what is no UTF-8 becomes U+FFFD. */
 int json_put_name(struct buf *b, const char *name);
 int json_put_int(struct buf *b, int64_t v);
 /* The shortest text that reads back as the same double; inf and nan become null. */

@@ -1,6 +1,5 @@
 #include "base/log.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -11,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/utf8.h"
 
 static struct {
@@ -111,16 +111,7 @@ static void put_format(struct line *l, const char *fmt, va_list ap)
 /* One write, so that lines of tools that share standard error do not mix. */
 static void print(struct line *l)
 {
-    size_t at = 0;
-
-    while (at < l->n) {
-        ssize_t k = write(STDERR_FILENO, l->p + at, l->n - at);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k <= 0) /* nobody reads it */
-            break;
-        at += (size_t)k;
-    }
+    fd_put(STDERR_FILENO, l->p, l->n);
     if (l->p != l->own)
         free(l->p);
 }

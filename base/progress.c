@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/utf8.h"
@@ -178,12 +179,7 @@ static void print_line(void)
 /* The object goes out at once, so that lines of several programs do not mix. */
 static void print_object(void)
 {
-    for (size_t at = 0; at < state.text.n;) {
-        ssize_t n = write(STDERR_FILENO, state.text.p + at, state.text.n - at);
-        if (n <= 0) /* nobody reads it */
-            break;
-        at += (size_t)n;
-    }
+    fd_put(STDERR_FILENO, state.text.p, state.text.n);
     state.kept = false;
 }
 

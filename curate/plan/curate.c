@@ -463,23 +463,17 @@ static int put_bad_inputs(struct buf *b, const struct run *r)
     return buf_puts(b, "]}\n");
 }
 
-/* Makes the statistics a file of g. */
-static int write_stats(struct run *r, const char *path, struct file_group *g, struct err *e)
+/* The statistics of all parts, as they stand in both files that have them. */
+static int put_stats(struct run *r, struct buf *b, struct err *e)
 {
     static const struct source_ops extract = {.name = "extract"};
     const struct source source = {&extract, NULL};
-    struct buf b = {0};
-    int rc = stats_put(&b, &r->counts.flows, r->plan->extract ? &source : NULL, r->stage, r->counts.own,
+    int rc = stats_put(b, &r->counts.flows, r->plan->extract ? &source : NULL, r->stage, r->counts.own,
                        log_seconds() - r->start);
 
     if (rc == 0)
-        rc = put_bad_inputs(&b, r);
-    if (rc < 0)
-        err_set(e, rc, "out of memory for the statistics");
-    else
-        rc = file_group_write(g, path, buf_span(&b), e);
-    buf_free(&b);
-    return rc;
+        rc = put_bad_inputs(b, r);
+    return rc < 0 ? err_set(e, rc, "out of memory for the statistics") : 0;
 }
 
 /* By task 0, once every input is through the last pass.  The statistics are whole before any output appears, and the word
@@ -487,6 +481,7 @@ static int write_stats(struct run *r, const char *path, struct file_group *g, st
 static int finish(struct run *r, struct err *e)
 {
     struct file_group stats = {0}, finished = {0};
+    struct buf b = {0};
     char path[4096];
     int rc;
 
@@ -494,9 +489,11 @@ static int finish(struct run *r, struct err *e)
     if (!r->plan->extract)
         TRY(flows_check(&r->counts.flows, NULL, e));
     work_path(r, "finished", path);
-    rc = write_stats(r, path, &finished, e);
+    rc = put_stats(r, &b, e);
+    if (rc == 0)
+        rc = file_group_write(&finished, path, buf_span(&b), e);
     if (rc == 0 && r->plan->stats)
-        rc = write_stats(r, r->plan->stats, &stats, e);
+        rc = file_group_write(&stats, r->plan->stats, buf_span(&b), e);
     if (rc == 0)
         rc = file_group_commit(&stats, e);
     if (rc == 0)
@@ -505,6 +502,7 @@ static int finish(struct run *r, struct err *e)
         rc = file_group_commit(&finished, e);
     file_group_abort(&stats);
     file_group_abort(&finished);
+    buf_free(&b);
     TRY(rc);
     work_lock_sweep(r->plan->work);
     if (clear_work(r, false, e) < 0) /* all is done: what is left over hurts nobody */
