@@ -51,3 +51,30 @@ as_one() {
     check "$name, $n ranks: $*" timeout 600 mpirun --oversubscribe -n "$n" quern-train ${!name} "$@" --log-file log.jsonl
     check "$name, $n ranks: $*: the same training" close "$name.jsonl" log.jsonl 44
 }
+
+# ---- ranks that share gradients (zero2) and weights (zero3) ----
+
+zero2="--data-parallel-sharding-strategy optim_grads"
+zero3="--data-parallel-sharding-strategy optim_grads_params"
+beside="--overlap-grad-reduce --overlap-param-gather"
+joined() { rm -rf "j$1" && quern-checkpoint join "$1" --save "j$1"; }
+# same_bits ARG: with --deterministic and ARG one, two and four ranks have the same bits, whatever they share.
+same_bits() {
+    local how=$1 x f
+    # shellcheck disable=SC2086
+    {
+        check "deterministic $how: one process" quern-train $gpt $how --deterministic --log-file a.jsonl --save a
+        check "deterministic $how: two share weights" timeout 600 mpirun --oversubscribe -n 2 quern-train $gpt $how --deterministic \
+            $zero3 $beside --log-file b.jsonl --save b
+        check "deterministic $how: four share gradients" timeout 600 mpirun --oversubscribe -n 4 quern-train $gpt $how \
+            --deterministic $zero2 --log-file c.jsonl --save c
+    }
+    for x in b c; do
+        same "deterministic $how, $x: the same bits of losses and norms" <(losses a.jsonl) <(losses $x.jsonl)
+        check "deterministic $how, $x: joined" joined $x
+        for f in model optimizer; do
+            same "deterministic $how, $x: the same $f" {a,j$x}/iter_0000020/$f.safetensors
+        done
+    done
+    rm -rf a b c ja jb jc a.jsonl b.jsonl c.jsonl
+}

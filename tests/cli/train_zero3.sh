@@ -3,9 +3,6 @@
 # 20 steps within 1e-5, with --deterministic to the same bits.
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-zero2="--data-parallel-sharding-strategy optim_grads"
-zero3="--data-parallel-sharding-strategy optim_grads_params"
-beside="--overlap-grad-reduce --overlap-param-gather"
 
 # shellcheck disable=SC2086
 {
@@ -15,24 +12,7 @@ beside="--overlap-grad-reduce --overlap-param-gather"
 }
 
 # --deterministic: the same bits for any number of ranks and whatever they share, also with bf16 weights.
-joined() { rm -rf "j$1" && quern-checkpoint join "$1" --save "j$1"; }
-how=--bf16
-# shellcheck disable=SC2086
-{
-    check "deterministic $how: one process" quern-train $gpt $how --deterministic --log-file a.jsonl --save a
-    check "deterministic $how: two share weights" timeout 600 mpirun --oversubscribe -n 2 quern-train $gpt $how --deterministic \
-        $zero3 $beside --log-file b.jsonl --save b
-    check "deterministic $how: four share gradients" timeout 600 mpirun --oversubscribe -n 4 quern-train $gpt $how \
-        --deterministic $zero2 --log-file c.jsonl --save c
-}
-for x in b c; do
-    same "deterministic $how, $x: the same bits of losses and norms" <(losses a.jsonl) <(losses $x.jsonl)
-    check "deterministic $how, $x: joined" joined $x
-    for f in model optimizer; do
-        same "deterministic $how, $x: the same $f" {a,j$x}/iter_0000020/$f.safetensors
-    done
-done
-rm -rf a b c ja jb jc a.jsonl b.jsonl c.jsonl
+same_bits --bf16
 
 # What is refused, before anything is allocated.
 # shellcheck disable=SC2086
