@@ -105,8 +105,8 @@ $(foreach i,$(ISAS),$(eval $(call isa,$i)))
 FLAGS = $(CC) $(CXX) $(NVALL) $(SIMTFLAGS) $(CPPFLAGS) $(CFLAGS) $(CXXFLAGS) $(MISSING)
 COMMIT := $(shell if [ -e .git ]; then git describe --always --dirty --abbrev=7 --exclude='*' 2>/dev/null; else sed -n '/^[0-9a-f]*$$/p' .commit; fi)
 define changed
-ifneq ($$(file <$B/$1),$$($2))
-$$(shell mkdir -p $B)$$(file >$B/$1,$$($2))
+ifneq ($$(file <$B/$1),$2=$$($2))
+$$(shell mkdir -p $B)$$(file >$B/$1,$2=$$($2))
 endif
 endef
 $(eval $(call changed,flags,FLAGS))
