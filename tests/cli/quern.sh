@@ -34,7 +34,7 @@ has 'with its version' out quern-clean
 makes() { make -C "$ROOT" --no-print-directory B="$B" HAVE_CUDA=0 "$@"; }
 makes -n -W "$B/commit" all | grep -e ' -c ' | grep -o '[a-z_/]*[.]c ' >compiled
 equal 'another commit compiles one file again' "$(cat compiled)" 'base/version.c '
-if [ -e "$ROOT/.git" ]; then
+if [ -e "$ROOT/.git" ] && command -v git >/dev/null; then
     git -C "$ROOT" archive HEAD .commit | tar -xO >commit
     check 'an archive of git carries the commit' grep -qxE '[0-9a-f]{7,40}' commit
 else
