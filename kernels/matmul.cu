@@ -234,33 +234,44 @@ static int fastest(struct device *dev, const struct lt *lt, const struct lt_plan
     return best;
 }
 
+/* Where the result is bf16 the parts of a split k are added up in fp32, and rounded once. */
+static uint32_t reductions(const struct lt_key *k)
+{
+    return k->dt_c == DTYPE_BF16 ? LT_REDUCTION_COMPUTE_TYPE : LT_REDUCTION_ANY;
+}
+
+/* What the library is to keep to when it proposes algorithms; its status. */
+static int prefer(const struct lt *lt, const struct lt_key *k)
+{
+    uint64_t bytes = WORKSPACE;
+    uint32_t align = (uint32_t)k->align, mask = reductions(k);
+    int rc = lt->api->pref_set(lt->pref, LT_PREF_WORKSPACE, &bytes, sizeof bytes);
+
+    for (int what = LT_PREF_ALIGN_A; rc == 0 && what <= LT_PREF_ALIGN_D; what++)
+        rc = lt->api->pref_set(lt->pref, what, &align, sizeof align);
+    return rc ? rc : lt->api->pref_set(lt->pref, LT_PREF_REDUCTIONS, &mask, sizeof mask);
+}
+
 /* An algorithm for the plan as it is described: from the disk, or by trying.  False: there is none. */
 static bool choose(struct device *dev, struct lt *lt, struct lt_plan *p, const struct matmul *q, void *workspace)
 {
     const struct lt_api *api = lt->api;
     struct lt_result r[PROPOSALS], checked;
-    uint64_t bytes = WORKSPACE;
     bool tune = p->key.timed;
     int count = 0, best = 0;
     char key[LT_CACHE_KEY];
 
-    snprintf(key, sizeof key, "%lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %d %d %d %d %d %u", (long long)p->key.m,
+    snprintf(key, sizeof key, "%lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %d %d %d %d %d %u %u", (long long)p->key.m,
              (long long)p->key.n, (long long)p->key.k, (long long)p->key.lda, (long long)p->key.ldb, (long long)p->key.ldc,
              p->key.trans_a, p->key.trans_b, p->key.dt, p->key.dt_c, p->key.bias, p->key.act, p->key.dact, p->key.beta,
-             p->key.align, p->key.fp8_a, p->key.fp8_b, p->key.fast, p->did);
+             p->key.align, p->key.fp8_a, p->key.fp8_b, p->key.fast, p->did, reductions(&p->key));
     if (describe_call(api, p, q))
         return false;
     if (tune && lt_cache_find(&lt->cache, key, p->algo.data) &&
         api->check(lt->handle, p->desc, p->a, p->b, p->c, p->c, &p->algo, &checked) == 0 && checked.workspace <= WORKSPACE)
         return true;
-    for (int what = LT_PREF_ALIGN_A; what <= LT_PREF_ALIGN_D; what++) {
-        uint32_t align = (uint32_t)p->key.align;
-        if (api->pref_set(lt->pref, what, &align, sizeof align))
-            return false;
-    }
-    if (api->pref_set(lt->pref, LT_PREF_WORKSPACE, &bytes, sizeof bytes) ||
-        api->heuristic(lt->handle, p->desc, p->a, p->b, p->c, p->c, lt->pref, tune ? PROPOSALS : 1, r, &count) ||
-            count < 1 ||
+    if (prefer(lt, &p->key) ||
+        api->heuristic(lt->handle, p->desc, p->a, p->b, p->c, p->c, lt->pref, tune ? PROPOSALS : 1, r, &count) || count < 1 ||
         r[0].state)
         return false;
     if (tune)

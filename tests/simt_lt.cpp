@@ -2,7 +2,8 @@
 // library is.  It checks what it is given, and lacks what the library lacks in places: the GELU epilogues are for bf16 alone and
 // want matrices of a multiple of 8 rows; a bias wants the type of the result, or bf16 with FP8, which is for transposed A alone
 // and m, k and strides of a multiple of 16 bytes, and has no derivative of GELU.  An algorithm is for addresses of the
-// alignment that was asked for, and for the workspace that it names.
+// alignment that was asked for, and for the workspace that it names.  Where it may, it proposes first to add up the parts of a split
+// k in the type of the result.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,11 +34,12 @@ struct layout {
 struct pref {
     int kind;
     uint64_t workspace;
-    uint32_t align[4];
+    uint32_t align[4], reductions;
 };
 
-/* What an algorithm's words are: ALGO, the alignment it is for, the workspace it needs, ..., its number. */
-enum { IS, ALIGN, SPACE, NUMBER = 7 };
+/* What an algorithm's words are: ALGO, the alignment it is for, the workspace it needs, how many parts k has, ..., its number. */
+enum { IS, ALIGN, SPACE, PARTS, NUMBER = 7 };
+enum { MOST_PARTS = 4 };
 
 bool fp8(int type) { return type == LT_E4M3 || type == LT_E5M2; }
 
@@ -110,7 +112,7 @@ int layout_destroy(void *l)
 }
 int pref_create(void **p)
 {
-    *p = new pref{PREF, 0, {256, 256, 256, 256}};
+    *p = new pref{PREF, 0, {256, 256, 256, 256}, LT_REDUCTION_ANY};
     return 0;
 }
 int pref_destroy(void *p)
@@ -122,6 +124,8 @@ int pref_set(void *p, int what, const void *v, size_t bytes)
 {
     if (what == LT_PREF_WORKSPACE && bytes == 8)
         memcpy(&((pref *)p)->workspace, v, 8);
+    else if (what == LT_PREF_REDUCTIONS && bytes == 4)
+        memcpy(&((pref *)p)->reductions, v, 4);
     else if (what < LT_PREF_ALIGN_A || what > LT_PREF_ALIGN_D || bytes != 4 || *(const uint32_t *)v < 16)
         return 7;
     else
@@ -185,6 +189,7 @@ int heuristic(void *, void *d, void *a, void *b, void *c, void *, void *p, int m
         r[i].algo.data[ALIGN] = align[0] < align[3] ? align[0] : align[3];
         r[i].algo.data[SPACE] = r[i].workspace = (size_t)i << 20;
         r[i].algo.data[NUMBER] = (uint64_t)i;
+        r[i].algo.data[PARTS] = ((pref *)p)->reductions & LT_REDUCTION_OUTPUT_TYPE ? MOST_PARTS : 1;
         r[i].state = i == 1 ? 14 : 0;
     }
     return 0;
@@ -197,17 +202,24 @@ float dgelu_of(float x)
     return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * 0.797884561f * (1 + 3 * 0.044715f * x * x);
 }
 
-/* The product itself; what describes it are copies. */
+/* x as it is kept between the parts of a split k: in the type of the result. */
+float kept(int type, float x) { return type == LT_BF16 ? bf16_to(bf16_of(x)) : x; }
+
+/* The product itself, k in `parts`; what describes it are copies. */
 void product(const desc *d, const layout *a, const layout *b, const layout *c, const void *pa, const void *pb, const void *pc,
-             void *pd, float al, float be)
+             void *pd, float al, float be, int64_t parts)
 {
     for (int64_t j = 0; j < c->cols; j++)
         for (int64_t i = 0; i < c->rows; i++) {
             int64_t k = d->op_a ? a->rows : a->cols;
             float s = 0;
-            for (int64_t x = 0; x < k; x++)
-                s += at(a->type, pa, d->op_a ? i * a->ld + x : x * a->ld + i) *
-                     at(b->type, pb, d->op_b ? x * b->ld + j : j * b->ld + x);
+            for (int64_t part = 0; part < parts; part++) {
+                float sum = 0;
+                for (int64_t x = k * part / parts; x < k * (part + 1) / parts; x++)
+                    sum += at(a->type, pa, d->op_a ? i * a->ld + x : x * a->ld + i) *
+                           at(b->type, pb, d->op_b ? x * b->ld + j : j * b->ld + x);
+                s += parts > 1 ? kept(c->type, sum) : sum;
+            }
             s = al * (fp8(a->type) ? *d->scale_a * *d->scale_b : 1.0f) * s + (be != 0 ? be * at(c->type, pc, j * c->ld + i) : 0);
             if (biased(d))
                 s += at(d->bias_type, d->bias, i);
@@ -227,6 +239,7 @@ int matmul(void *, void *dd, const void *alpha, const void *pa, void *la, const 
     const desc d = *(const desc *)dd;
     const layout a = *(const layout *)la, b = *(const layout *)lb, c = *(const layout *)lc;
     float al = *(const float *)alpha, be = *(const float *)beta;
+    int64_t parts = (int64_t)algo->data[PARTS];
     lt_result r;
     int rc = check(NULL, dd, la, lb, lc, ld, algo, &r);
 
@@ -234,7 +247,7 @@ int matmul(void *, void *dd, const void *alpha, const void *pa, void *la, const 
         return rc ? rc : 14;
     simt::in_stream([=] {
         memset(workspace, 0xff, bytes < 4096 ? bytes : 4096);
-        product(&d, &a, &b, &c, pa, pb, pc, pd, al, be);
+        product(&d, &a, &b, &c, pa, pb, pc, pd, al, be, parts);
     });
     return 0;
 }

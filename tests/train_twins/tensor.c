@@ -54,8 +54,17 @@ static float value_at(const unsigned char *p, enum dtype dt, int64_t i)
     return bf16_to(low);
 }
 
+/* What the norm of the errors of n bf16 elements may be a share of the norm of what was wanted.  Both sides round sums that are
+ * nearly the same, so few fall on two sides of a rounding; rounded twice, as bf16 parts of a sum are, it would be three times as
+ * much. */
+static double norm_of_roundings(int64_t n)
+{
+    return 0x1p-11 + 0x1p-7 / sqrt((double)n);
+}
+
 void near(struct made *m, const char *what, const struct tensor *t, double tol, double s)
 {
+    double errors = 0, wanted = 0, norm;
     size_t w = dtype_size(t->dt), bytes = (size_t)(t->off + t->n) * w + 64;
     unsigned char *want = malloc(bytes), *got = malloc(bytes);
 
@@ -72,7 +81,13 @@ void near(struct made *m, const char *what, const struct tensor *t, double tol, 
         double err = fabs(a - b) / (fabs(a) + s), most = tol + (t->dt == DTYPE_BF16 && tol > 0 ? 0x1p-7 : 0);
         if (tol > 0 ? !(err <= most) : memcmp(want + (size_t)i * w, got + (size_t)i * w, w) != 0)
             wrong(m->t, "%s: element %lld of %lld is %.9g, not %.9g", what, (long long)(i - t->off), (long long)t->n, b, a);
+        errors += (a - b) * (a - b);
+        wanted += a * a;
     }
+    norm = norm_of_roundings(t->n) * sqrt(wanted) + tol / 2 * (sqrt(wanted) + s * sqrt((double)t->n));
+    if (t->dt == DTYPE_BF16 && tol > 0 && t->n > 0 && !(sqrt(errors) <= norm))
+        wrong(m->t, "%s: the norm of the errors of %lld elements is %.4g, of the elements %.4g", what, (long long)t->n, sqrt(errors),
+              sqrt(wanted));
     free(want);
     free(got);
 }

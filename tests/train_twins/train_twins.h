@@ -22,7 +22,7 @@ struct tensor result(struct made *m, enum dtype dt, int64_t n, int64_t off);
 /* Where it lies: on the CPU (w 0) or the other device (1). */
 void *on(const struct made *m, int w, const struct tensor *t);
 /* |got - want| <= tol (|want| + s), NaN never; tol 0: the same bits.  bf16 may be a unit in the last place off: two sides of a
- * rounding. */
+ * rounding; then the norm of the errors is held to less than such roundings would give, were all elements so. */
 void near(struct made *m, const char *what, const struct tensor *t, double tol, double s);
 /* Of each device the bits of a are those of b. */
 void same(struct made *m, const char *what, const struct tensor *a, const struct tensor *b);
