@@ -156,8 +156,8 @@ int device_copy(struct device *dev, void *dst, const void *src, size_t bytes, st
 int device_copy_rows(struct device *dev, void *dst, size_t dst_row, const void *src, size_t src_row, size_t bytes,
                      size_t rows, struct err *e);
 int device_zero(struct device *dev, void *dst, size_t bytes, struct err *e);
-/* Numbers in +-[0.5, 1), whether read as fp32 or as pairs of bf16, to measure by: a GPU multiplies zeros faster. */
-int device_put_numbers(struct device *dev, void *dst, size_t bytes, struct err *e);
+/* Normal numbers in bf16, which read as fp32 are normal and finite too, to measure by: a GPU multiplies zeros faster. */
+int device_put_numbers(struct device *dev, void *dst, size_t bytes, uint64_t seed, struct err *e);
 /* As put and get, but only queued: host is of device_alloc_host, and belongs to the
  * device until the stream is synchronised. */
 int device_put_later(struct device *dev, void *dst, const void *host, size_t bytes, struct err *e);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/isa.h"
+#include "base/rng.h"
 #include "kernels/check.h"
 #include "kernels/cpu.h"
 #include "kernels/device_calls.h"
@@ -101,18 +102,22 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-int device_put_numbers(struct device *dev, void *to, size_t bytes, struct err *e)
+int device_put_numbers(struct device *dev, void *to, size_t bytes, uint64_t seed, struct err *e)
 {
-    enum { N = 1 << 18 };
-    size_t at = N * sizeof(uint32_t) < bytes ? N * sizeof(uint32_t) : bytes;
-    uint32_t *host = malloc(N * sizeof *host), x = 1;
+    enum { N = 500002 }; /* no power of two, so that rows of a matrix differ */
+    size_t at = N * sizeof(uint16_t) < bytes ? N * sizeof(uint16_t) : bytes;
+    uint16_t *host = malloc(N * sizeof *host);
     int rc;
 
     if (!host)
         return err_set(e, ERR_NOMEM, "out of memory");
-    for (int i = 0; i < N; i++) {
-        x = x * 1664525u + 1013904223u;
-        host[i] = ((x >> 8 | x << 24) & 0x807f807fu) | 0x3f003f00u;
+    for (uint64_t i = 0; i < N; i += 2) {
+        uint32_t w[4];
+        double z[2];
+        rng_philox(seed, i, 0, w);
+        rng_normal2(w[0], w[1], z);
+        host[i] = bf16_of((float)z[0]);
+        host[i + 1] = bf16_of((float)z[1]);
     }
     rc = device_put(dev, to, host, at, e);
     for (size_t n; rc == 0 && at < bytes; at += n) { /* twice as many each time */
@@ -135,7 +140,7 @@ static int measure_peak(struct device *dev, enum dtype dt, double *flops, struct
     int rc;
 
     TRY(device_alloc(dev, (void **)&mem, na + nb + (size_t)(p.m * p.n) * w, e));
-    rc = device_put_numbers(dev, mem, na + nb, e);
+    rc = device_put_numbers(dev, mem, na + nb, 1, e);
     p.a = mem;
     p.b = mem + na;
     p.c = mem + na + nb;

@@ -54,6 +54,7 @@ $B/simt/%.o: % $B/flags
 $B/tests/%.c.o: private OPT := $(filter-out -O3,$(OPT)) -O1
 $B/tests/unit/train_twins_test: $(TRAIN_TWINS:%=$B/%.o)
 $B/tests/unit/twins_test: $B/tests/twins.c.o $B/simt/tests/simt_kernels.cu.o
+$B/tests/unit/gpu_operands_test: $B/bench/gpu_train/rows.c.o $B/bench/gpu_train/products.c.o
 SIMT_TESTS := $(patsubst %,$B/tests/unit/%_test,train_twins cudnn twins)
 $(SIMT_TESTS): %: %.c.o $(SIMT) $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@

@@ -126,8 +126,6 @@ void bench_experts(int64_t arg)
     double rows = 2.0 * (double)t * 4096;
 
     (void)arg;
-    must(device_put_numbers(dev, place[7], place_bytes, &err)); /* those before may have left ids there */
-    must(device_put_numbers(dev, place[0], place_bytes, &err));
     job("route: choose", "2 of 8", run_choose, n, (double)t * (8 * 8 + 4 + 2 * 8), 0);
     job("route: places", "2 of 8", run_place, n, (double)t * 2 * 3 * 4, 0);
     job("route: take rows", "2 of 8, 4096 wide", run_take, n, 2 * 2 * rows, 0);

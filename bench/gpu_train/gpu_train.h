@@ -20,10 +20,13 @@ extern int failed;                            /* rows of the job under way that 
 void must(int rc);
 
 enum { PLACES = 8 };
-extern void *place[PLACES]; /* device_put_numbers, each of place_bytes; NULL between give and take */
+extern void *place[PLACES]; /* of place_bytes each; NULL before take and after give */
 extern size_t place_bytes;
-void take_places(void);
+void take_places(void); /* device_put_numbers in each, whatever was there */
 void give_places(void);
+/* For products in FP8: E4M3 in places 0 and 1, E5M2 in place 5, converted as training does from the bf16 of places 7 and 3; the
+ * scales, what becomes of the largest and 1 / scale are the first three floats of place 6. */
+void put_fp8(void);
 /* n integers (host NULL: memory was wanting, which ends the program) to the beginning of place[7]. */
 void put_integers(const int32_t *host, int64_t n);
 

@@ -101,5 +101,6 @@ void bench_by_memory(int64_t arg)
     job("bias gradient", "6400 wide", run_colsum, (const int64_t[]){t, 6400}, 2.0 * rows * 6400, 0);
     job("sum of squares", "fp32", run_sumsq, (const int64_t[]){params}, 4 * n, 0);
     job("cast", "fp32 to bf16", run_cast, (const int64_t[]){params}, 6 * n, 0);
+    must(device_zero(dev, place[2], place_bytes, &err)); /* squares */
     job("AdamW", "fp32, bf16 copy", run_adamw, (const int64_t[]){params}, 30 * n, 0);
 }

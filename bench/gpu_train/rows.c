@@ -23,9 +23,10 @@ void must(int rc)
 
 void take_places(void)
 {
-    for (int p = 0; p < PLACES && !place[p]; p++) {
-        must(device_alloc(dev, &place[p], place_bytes, &err));
-        must(device_put_numbers(dev, place[p], place_bytes, &err));
+    for (int p = 0; p < PLACES; p++) {
+        if (!place[p])
+            must(device_alloc(dev, &place[p], place_bytes, &err));
+        must(device_put_numbers(dev, place[p], place_bytes, (uint64_t)p, &err));
     }
 }
 
