@@ -364,6 +364,7 @@ static int plan_of(struct device *dev, const struct dnn_shape *s, bool must, str
     struct dnn *d = dnn_of(dev);
     struct dnn_plan *p;
     struct err none = {};
+    const char *why;
 
     *out = NULL;
     if (!d)
@@ -371,12 +372,15 @@ static int plan_of(struct device *dev, const struct dnn_shape *s, bool must, str
     for (int i = 0; i < d->plans; i++)
         if (memcmp(&d->plan[i].shape, s, sizeof *s) == 0) {
             *out = d->plan[i].plan ? &d->plan[i] : NULL;
-            return *out || !must ? 0 : declined(s, must, "cuDNN has failed at it before", e);
+            return *out || !must || dnn_distrusted(d->api->version(), s->t, s->backward) ? 0 : declined(s, must, "cuDNN has failed at it before", e);
         }
     if (d->plans == PLANS)
         return 0;
     p = &d->plan[d->plans++];
     p->shape = *s;
+    why = dnn_distrusted(d->api->version(), s->t, s->backward);
+    if (why)
+        return declined(s, false, why, e);
     if (dnn_plan_make(d->api, d->handle, NULL, p, &none) == 0 && p->plan) {
         *out = p;
         return 0;
@@ -485,6 +489,7 @@ int attention_cudnn_bwd(struct device *dev, enum dtype dt, const struct attentio
     at[ID_Q] = p->q.p, at[ID_K] = p->k.p, at[ID_V] = p->v.p, at[ID_O] = p->o.p, at[ID_STATS] = p->lse;
     at[ID_DOUT] = dout.p, at[ID_DQ] = dq.p, at[ID_DK] = dk.p, at[ID_DV] = dv.p;
     at[ID_SCALE] = &scale, at[ID_MASKED] = &masked, at[ID_DQ_SUM] = mem;
-    TRY(cuda_fill(dev, mem, 0, sum, e)); /* dq is summed there */
+    if (dnn_wants_zeros(dnn_of(dev)->api->version()))
+        TRY(cuda_fill(dev, mem, 0, sum, e));
     return execute(dev, plan, at, (char *)mem + sum, must, did, e);
 }

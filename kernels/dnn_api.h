@@ -61,6 +61,23 @@ struct dnn_api {
     void (*last_error)(char *text, size_t bytes);
 };
 
+/* cudnnGetVersion of 9.minor.patch. */
+static inline size_t dnn_version(int minor, int patch) { return 90000 + 100 * (size_t)minor + (size_t)patch; }
+
+/* Why bf16 attention over so many keys is not left to this version; NULL: it may do it.  Source: what NVIDIA's own frontend of
+ * the interface refuses, or does by a mask of padding, for known bugs. */
+static inline const char *dnn_distrusted(size_t version, int64_t keys, bool backward)
+{
+    if (version == dnn_version(10, 0) || version == dnn_version(10, 1))
+        return "cuDNN 9.10.0 and 9.10.1 have known bugs in attention";
+    if (backward && version <= dnn_version(15, 0) && keys % 128 != 0)
+        return "gradients of cuDNN up to 9.15.0 may be wrong where the keys are no multiple of 128";
+    return NULL;
+}
+
+/* Backward adds dq up in memory that its caller must have zeroed; later versions zero it themselves. */
+static inline bool dnn_wants_zeros(size_t version) { return version < dnn_version(6, 0); }
+
 /* From a library that dlopen gave.  False: NULL, or not one with this interface. */
 static inline bool dnn_load(struct dnn_api *api, void *library)
 {

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/dnn_api.h"
 #include "tests/simt_device.h"
 
 static char library[4096];
@@ -29,6 +30,37 @@ static int find(void **s)
         library[0] = '\0';
     }
     return 0;
+}
+
+/* Versions that are known to be wrong, by direction and number of keys. */
+static void versions_with_bugs_are_not_used(void **s)
+{
+    static const struct {
+        size_t version;
+        int64_t keys;
+        bool forward, backward;
+    } of[] = {
+        {90100, 1024, true, true},  {90900, 1024, true, true},  {91000, 1024, false, false}, {91001, 1024, false, false},
+        {91002, 1024, true, true},  {91300, 1024, true, true},  {91300, 1000, true, false},  {90500, 64, true, false},
+        {91000, 1000, false, false}, {91500, 1000, true, false}, {91500, 1024, true, true},   {91501, 1000, true, true},
+        {91900, 350, true, true},
+    };
+
+    (void)s;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        if ((dnn_distrusted(of[i].version, of[i].keys, false) == NULL) != of[i].forward)
+            fail_msg("forward by %zu over %lld keys", of[i].version, (long long)of[i].keys);
+        if ((dnn_distrusted(of[i].version, of[i].keys, true) == NULL) != of[i].backward)
+            fail_msg("backward by %zu over %lld keys", of[i].version, (long long)of[i].keys);
+    }
+}
+
+static void old_versions_get_zeroed_sums(void **s)
+{
+    (void)s;
+    assert_true(dnn_wants_zeros(90501));
+    assert_false(dnn_wants_zeros(90600));
+    assert_false(dnn_wants_zeros(91900));
 }
 
 static void graphs_are_supported(void **s)
@@ -74,6 +106,8 @@ int main(void)
     const struct CMUnitTest tests[] = { /* in this order: a library once opened stays */
         cmocka_unit_test(a_missing_library_is_named),
         cmocka_unit_test(graphs_are_supported),
+        cmocka_unit_test(versions_with_bugs_are_not_used),
+        cmocka_unit_test(old_versions_get_zeroed_sums),
     };
 
     return cmocka_run_group_tests_name("cudnn", tests, find, NULL);
