@@ -24,7 +24,8 @@ rate() {
 # beside COMMAND...: with a busy process.
 beside() {
     local loop
-    setsid sh -c 'while :; do :; done' &
+    # Started as a session of its own, it ends by itself when this shell is gone.
+    setsid sh -c 'while kill -0 "$0"; do i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; done' $$ 2>/dev/null &
     loop=$!
     "$@"
     kill "$loop"
