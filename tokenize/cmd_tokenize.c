@@ -61,7 +61,17 @@ static int account(const struct jobs *jobs, const struct pipeline_options *x, st
     return run_files_check(tool_files(), e);
 }
 
-static int run_all(const struct tool *t, char **paths, int n, const struct pipeline_options *x)
+/* Bytes of the inputs of all that this task does; NAN: not known. */
+static double bytes_to_read(const struct jobs *jobs)
+{
+    double sum = 0;
+
+    for (int k = (int)o.task; k < jobs->n; k += (int)o.tasks)
+        sum += corpus_size(jobs->job[k].paths, jobs->job[k].n_paths, jobs->job[k].range);
+    return sum;
+}
+
+static int run_all(const struct tool *t, char **paths, int n, struct pipeline_options *x)
 {
     struct pipeline_result r;
     uint64_t bad = 0;
@@ -74,12 +84,14 @@ static int run_all(const struct tool *t, char **paths, int n, const struct pipel
     if (o.tasks > 1 && jobs.n == 1 && !o.shards)
         log_msg(LOG_WARN, "one output cannot be divided among tasks: --shards N, or a folder as prefix");
     rc = account(&jobs, x, &e);
+    x->total = bytes_to_read(&jobs);
     for (int k = (int)o.task; k < jobs.n && rc == 0; k += (int)o.tasks) {
         double start = log_seconds();
         rc = pipeline_run(&jobs.job[k], x, &r, &e);
         if (rc == 0)
             tell(&jobs.job[k], x, &r, log_seconds() - start);
         bad += rc == 0 ? r.bad : 0;
+        x->done += r.consumed;
     }
     jobs_free(&jobs);
     return rc < 0 ? tool_fail(t, &e) : tool_end(t, bad ? EXIT_SOME_BAD : EXIT_FINE);
@@ -182,7 +194,7 @@ int main(int argc, char **argv)
         OPT_INT(0, "shard-tokens", &o.shard_tokens, 1, INT32_MAX, "llmc, npy: tokens a file"),
         OPT_STR(0, "start-token", &o.start, "TOKEN",
                 "llmc, npy: what begins a document, '' for nothing; by default <|begin_of_text|> or what ends one"),
-        TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
+        TOOL_OPTS(t), TOOL_PROGRESS(t), TOOL_JOBS(t), OPT_END};
     struct err e;
     int code, n = tool_begin(&t, opts, argc, argv, &code);
 

@@ -1,7 +1,10 @@
 #include "tokenize/corpus.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/failure.h"
 #include "base/file_kind.h"
@@ -11,6 +14,27 @@ enum { BLOCK = 1 << 17, LINE_MAX_BYTES = 1 << 30 };
 static int no_memory(struct err *e)
 {
     return err_set(e, ERR_NOMEM, "out of memory for a block of input");
+}
+
+static double bytes_between(uint64_t from, uint64_t to)
+{
+    return to > from ? (double)(to - from) : 0;
+}
+
+double corpus_size(char *const *paths, int n_paths, const struct corpus_range *range)
+{
+    double sum = paths ? 0 : NAN;
+
+    for (int i = 0; i < n_paths; i++) {
+        struct stat s;
+        uint64_t size;
+        int rc = strcmp(paths[i], "-") == 0 ? fstat(STDIN_FILENO, &s) : stat(paths[i], &s);
+        if (rc < 0 || !S_ISREG(s.st_mode))
+            return NAN;
+        size = (uint64_t)s.st_size;
+        sum += range ? bytes_between(range[i].from, range[i].to < size ? range[i].to : size) : (double)size;
+    }
+    return sum;
 }
 
 int corpus_open(struct corpus *c, char *const *paths, int n_paths, enum corpus_form form, const char *key,
@@ -27,7 +51,6 @@ int corpus_open(struct corpus *c, char *const *paths, int n_paths, enum corpus_f
         if (strcmp(c->paths[i], "-") == 0)
             continue;
         TRY(file_open(&in, c->paths[i], e));
-        c->size += file_size(in);
         rc = file_kind_check(in, e);
         file_close(in);
         TRY(rc);
@@ -225,12 +248,21 @@ int corpus_goto(struct corpus *c, const struct corpus_place *p, struct err *e)
     if (p->at < 0 || p->at >= c->n_paths)
         return err_set(e, ERR_ARG, "there is no file %d", p->at);
     c->at = p->at;
+    c->passed = corpus_size(c->paths, c->at, c->range);
     TRY(open_file(c, e));
     rc = p->damages ? 0 : file_seek(c->in, p->offset, e);
     if (rc == 0)
         rc = read_up_to(c, p, e);
     c->offset = p->offset;
     return rc < 0 ? rc : 0;
+}
+
+/* Bytes as stored that have been read of the file in hand. */
+static double consumed(const struct corpus *c)
+{
+    uint64_t at = file_consumed(c->in);
+
+    return bytes_between(c->range ? c->range[c->at].from : 0, at < c->to ? at : c->to);
 }
 
 static int next_file(struct corpus *c, struct err *e)
@@ -247,6 +279,7 @@ static int next_file(struct corpus *c, struct err *e)
         }
     }
     if (c->in) {
+        c->passed += consumed(c);
         file_close(c->in);
         c->in = NULL;
         c->at++;
@@ -293,6 +326,7 @@ int corpus_fill(struct corpus *c, struct corpus_block *b, struct err *e)
         TRY(fill(c, b, e));
     }
     b->next = (struct corpus_place){c->at, c->offset, c->damages};
+    b->consumed = c->passed + consumed(c);
     return 0;
 }
 

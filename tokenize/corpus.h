@@ -37,7 +37,6 @@ struct corpus {
     int n_paths;
     enum corpus_form form;
     const char *key;   /* where a document has its text */
-    uint64_t size;     /* of all files as stored, 0 if unknown; see corpus_open */
     const struct corpus_range *range; /* for each path, set after corpus_open; NULL: all of it */
     int threads;       /* that may decode an input (file_set_threads), set after corpus_open; 0: one */
     /* state */
@@ -47,6 +46,7 @@ struct corpus {
     uint64_t offset;   /* of rest, in the decompressed file */
     uint64_t to;       /* no line that begins there or behind */
     uint64_t damages;  /* in this file */
+    double passed;     /* bytes as stored of the files before this one */
     struct buf rest;
 };
 
@@ -64,8 +64,12 @@ struct corpus_block {
     struct buf faults; /* NUL-terminated messages, one after another */
     size_t n;
     struct corpus_place next; /* behind its last line */
+    double consumed;          /* bytes as stored that have been read so far, for progress */
 };
 
+/* Bytes as stored of inputs, within their ranges (NULL: all of them); NAN: not known, as of a pipe (paths
+ * NULL: standard input). */
+double corpus_size(char *const *paths, int n_paths, const struct corpus_range *range);
 /* Takes the paths ("-": standard input; none: "-" too) and checks that each opens. */
 int corpus_open(struct corpus *c, char *const *paths, int n_paths, enum corpus_form form, const char *key,
                 struct err *e);

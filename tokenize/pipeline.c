@@ -1,10 +1,12 @@
 #include "tokenize/pipeline.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/pool.h"
+#include "base/progress.h"
 #include "tokenize/output.h"
 
 enum { TOKENS_KEPT = 1 << 21 }; /* bytes of memory that a block keeps for the next one */
@@ -141,6 +143,19 @@ static int encode_block(struct pipeline *p, struct encoder *enc, struct corpus_r
     return 0;
 }
 
+/* Shows where all jobs stand. */
+static void show(const struct pipeline *p, const char *input, double consumed)
+{
+    uint64_t tokens = 0;
+
+    for (int k = 0; k < p->x->n_keys; k++)
+        tokens += p->total.key[k].tokens;
+    progress_show(&(struct progress){.input = input, .done = p->x->done + consumed, .total = p->x->total,
+                                     .count = {{"documents", (double)p->total.documents},
+                                               {"tokens", (double)tokens},
+                                               {"bad", (double)p->total.bad}}});
+}
+
 /* For the belt. */
 static int write_block(void *pipeline, void *product, struct err *e)
 {
@@ -162,7 +177,7 @@ static int write_block(void *pipeline, void *product, struct err *e)
         TRY(output_add(&p->out, k, buf_span(&made->key[k].tokens),
                        (const int32_t *)(const void *)made->key[k].lengths.p, n, e));
     }
-    log_progress("%" PRIu64 " documents, %.1f million tokens", p->total.documents, (double)p->total.key[0].tokens / 1e6);
+    show(p, corpus_line(b, 0)->file, b->consumed);
     if (!p->out.lasting || log_seconds() - p->saved < p->x->checkpoint)
         return 0;
     TRY(output_checkpoint(&p->out, &p->total, &b->next, e));
@@ -246,7 +261,6 @@ static int run_threads(struct pipeline *p, struct err *e)
     pthread_mutex_init(&p->reading, NULL);
     pthread_mutex_init(&p->lock, NULL);
     pool_run(p->x->threads, run_thread, p, NULL); /* fewer threads than wished still do it all */
-    log_progress_end();
     pthread_mutex_destroy(&p->lock);
     pthread_mutex_destroy(&p->reading);
     belt_destroy(&p->belt);
@@ -264,6 +278,7 @@ int pipeline_run(const struct pipeline_job *job, const struct pipeline_options *
 {
     struct pipeline p = {.x = x, .saved = log_seconds()};
     struct corpus_place place = {0};
+    double size = corpus_size(job->paths, job->n_paths, job->range);
     int rc = corpus_open(&p.corpus, job->paths, job->n_paths, CORPUS_JSONL, x->keys[0], e);
 
     if (job->paths && job->n_paths == 0)
@@ -286,6 +301,9 @@ int pipeline_run(const struct pipeline_job *job, const struct pipeline_options *
         else
             output_abort(&p.out);
     }
+    p.total.consumed = isnan(size) ? p.corpus.passed : size; /* what is damaged is not read to its end */
+    if (rc == 0)
+        show(&p, NULL, p.total.consumed);
     *r = p.total;
     corpus_close(&p.corpus);
     return rc;

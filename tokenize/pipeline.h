@@ -29,6 +29,7 @@ struct pipeline_options {
     bool allow_special;
     bool again;              /* begin afresh whatever an earlier run left */
     double checkpoint;       /* seconds between */
+    double done, total;      /* for progress: bytes as stored that jobs before have read, and that all have (NAN: not known) */
     void (*bad)(const struct corpus_line *line, const struct err *e); /* told in order */
 };
 
@@ -46,6 +47,7 @@ struct pipeline_key_counts {
 struct pipeline_result {
     uint64_t documents, bad;
     struct pipeline_key_counts key[CORPUS_MAX_KEYS];
+    double consumed;   /* bytes of its inputs, as they are stored */
     int width;         /* of a token: 2 or 4 */
     bool already;      /* an earlier run had done all of it */
     bool resumed;      /* an earlier run had done some of it */

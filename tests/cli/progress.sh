@@ -29,6 +29,18 @@ if [ "$(field total)" -gt "$sum" ]; then ok "of both"; else bad "of both" "$(fie
 awk -v rate="$(field rate)" -v s="$(field seconds)" -v total="$(field total)" 'BEGIN { exit !(rate * s <= total * 1.001) }'
 equal "its rate is that of the whole run" $? 0
 
+status "a tool that writes several outputs" 0 quern tokenize -q --progress json --tokenizer "$ROOT/tests/data/tokenizer/gpt2.json" \
+    --shards 3 --output-prefix tokens a.jsonl b.jsonl c.jsonl
+equal "has one total for all" "$(field total),$(field "done"),$(field share)" "$sum,$sum,1"
+equal "counts in the one in hand" "$(field documents)" 3000
+has "and names the input" err '"input":"a.jsonl"'
+rm tokens-00001-of-00003_text_document.*
+status "one that is begun again" 0 quern tokenize -q --progress json --tokenizer "$ROOT/tests/data/tokenizer/gpt2.json" \
+    --shards 3 --output-prefix tokens a.jsonl b.jsonl c.jsonl
+equal "counts what is there already" "$(field total),$(field share)" "$sum,1"
+status "the end of a pipe into it" 0 sh -c 'cat a.jsonl | quern tokenize -q --progress json --tokenizer '"$ROOT"'/tests/data/tokenizer/gpt2.json --output-prefix piped'
+equal "is not known" "$(field total),$(field "done")" "null,$(wc -c <a.jsonl)"
+
 status "a pipe's end is not known" 0 sh -c 'cat a.jsonl | quern clean -q --progress json -o /dev/null'
 equal "and not made up" "$(field total),$(field left)" null,null
 status "without a terminal nothing is shown" 0 quern clean -o /dev/null a.jsonl
