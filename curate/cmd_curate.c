@@ -51,7 +51,10 @@ static int run(const struct tool *t, struct curate_conf *c)
     progress_end();
     if (r.part)
         return tool_end(t, EXIT_FINE);
-    if (r.already)
+    if (r.already && r.bad)
+        log_msg(LOG_WARN, "'%s' says that this is done, with %" PRIu64 " bad record%s; --again does it again", c->plan->work,
+                r.bad, r.bad == 1 ? "" : "s");
+    else if (r.already)
         log_msg(LOG_INFO, "'%s' says that this is done; --again does it again", c->plan->work);
     else if (!r.finished)
         log_msg(LOG_INFO, "this task's share is done as far as can be");

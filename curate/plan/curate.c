@@ -16,6 +16,7 @@
 #include "base/file_group.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/node.h"
 #include "curate/plan/part.h"
 #include "curate/plan/work_lock.h"
 
@@ -510,6 +511,24 @@ static int finish(struct run *r, struct err *e)
     return 0;
 }
 
+/* The statistics of a run that finished before say how it ended; task 0 speaks for the plan. */
+static int end_as_before(const struct run *r, struct curate_result *res, struct err *e)
+{
+    struct arena a = {0};
+    struct node *stats;
+    char path[4096];
+    int rc = 0;
+
+    res->finished = res->already = true;
+    if (r->task == 0) {
+        work_path(r, "finished", path);
+        rc = node_load_json(&a, path, &stats, e);
+        res->bad = rc == 0 ? (uint64_t)node_int(stats, "bad", 0) : 0;
+    }
+    arena_free(&a);
+    return rc;
+}
+
 /* ---- the whole ---- */
 
 static int all_passes(struct run *r, struct curate_result *res, struct err *e)
@@ -557,10 +576,8 @@ static int run_stages(struct run *r, struct curate_result *res, struct err *e)
     if (r->c->again && r->tasks > 1)
         return err_set(e, ERR_ARG, "--again cannot be given to several tasks: remove '%s' first", r->plan->work);
     TRY(claim_work(r, e));
-    if (is_finished(r)) {
-        res->finished = res->already = true;
-        return 0;
-    }
+    if (is_finished(r))
+        return end_as_before(r, res, e);
     TRY(divide(r, e));
     return all_passes(r, res, e);
 }

@@ -42,8 +42,8 @@ struct curate_result {
     bool finished; /* everything is done; else other tasks have work left */
     bool already;  /* and was so before */
     bool part;     /* this is a process that the task was divided into: the first one speaks for all */
-    uint64_t docs_in, docs_out, dropped, bad; /* once finished */
-    struct curate_bad *bad_input; /* in the order of the plan; release with free */
+    uint64_t docs_in, docs_out, dropped, bad; /* once finished; bad: also if it was so before */
+    struct curate_bad *bad_input; /* once finished, in the order of the plan; release with free */
     int n_bad_inputs;
     double seconds;
 };

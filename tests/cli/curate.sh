@@ -74,7 +74,9 @@ same "have them as they came" got want.dropped
 equal "all of them" "$(grep -c '"document":{"id"' full.rejects)" "$(wc -l <out.rejects)"
 same "and change nothing else" full.jsonl want
 
-status "what is done is not done again" 0 quern curate plan.yaml
+status "what is done is not done again, and ends as it did" 1 quern curate plan.yaml
+has "which is said" err "says that this is done, with 1 bad record; --again"
+status "but for a task that is not the first" 0 quern curate --task 1 --tasks 2 plan.yaml
 rm out.jsonl
 status "unless it is asked for" 1 quern curate --again plan.yaml
 same "with the same result" out.jsonl want
@@ -171,7 +173,7 @@ kill -CONT $older
 wait $older
 equal "the older run ends as if it had been alone" $? 1
 wait $younger
-equal "and the one that waited finds it done" $? 0
+equal "and the one that waited finds it done, and ends as that did" $? 1
 has "and says so" younger.err "says that this is done"
 cp out.jsonl twice
 rm -rf out.*
