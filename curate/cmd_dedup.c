@@ -69,6 +69,18 @@ struct rank_conf {
     double minutes;
 };
 
+/* A '*' in an output's name is for files that each rank writes; all others the first rank writes for all. */
+static int check_stars(const struct opt *opts, struct err *e)
+{
+    for (const struct opt *x = opts; x->type != OPT_TYPE_END; x++) {
+        const char *const *name = x->value;
+        if (x->names == OPT_NAMES_OUTPUT && *name && strchr(*name, '*') && strcmp(x->name, "rejects") != 0)
+            return err_set(e, ERR_ARG, "--%s '%s': of several ranks one writes it; --output and --rejects alone take a '*'",
+                           x->name, *name);
+    }
+    return 0;
+}
+
 static int open_stage(struct stage *s, const struct stage_kind *k, const void *conf, struct comm *ranks, struct err *e)
 {
     if (!ranks)
@@ -78,8 +90,8 @@ static int open_stage(struct stage *s, const struct stage_kind *k, const void *c
     return k->open_rank(s, ranks, conf, e);
 }
 
-static int run(const struct stage_kind *k, const void *conf, struct driver_conf *driver, const struct rank_conf *ranks,
-               int n, char **argv)
+static int run(const struct stage_kind *k, const void *conf, const struct opt *opts, struct driver_conf *driver,
+               const struct rank_conf *ranks, int n, char **argv)
 {
     static struct comm *c; /* not closed after a failure, and no leak */
     struct stage stage;
@@ -91,7 +103,9 @@ static int run(const struct stage_kind *k, const void *conf, struct driver_conf 
     if (comm_open(&c, ranks->backend, ranks->minutes * 60, &e) < 0)
         return tool_fail(&tool, &e);
     driver->ranks = c->size > 1 ? c : NULL;
-    rc = open_stage(&stage, k, conf, driver->ranks, &e);
+    rc = driver->ranks ? check_stars(opts, &e) : 0;
+    if (rc == 0)
+        rc = open_stage(&stage, k, conf, driver->ranks, &e);
     if (rc < 0) {
         code = tool_fail(&tool, &e);
     } else {
@@ -138,7 +152,7 @@ int main(int argc, char **argv)
     memcpy(opts + n, common, sizeof common);
     n = tool_begin(&tool, opts, argc, argv, &code);
     if (n >= 0)
-        code = run(k, conf[0], &driver, &ranks, n, argv);
+        code = run(k, conf[0], opts, &driver, &ranks, n, argv);
     opt_lists_free(opts);
     return code;
 }

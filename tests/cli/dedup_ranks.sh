@@ -101,6 +101,14 @@ cp in/1.jsonl own-00001.jsonl
 status "a rank's file is what another reads" 2 ranks 2 quern-dedup exact -q -o 'own-*.jsonl' own-00001.jsonl in/2.jsonl
 has 'and is named' err "--output 'own-00001.jsonl' is a file that is read too: input 'own-00001.jsonl'"
 same 'and stays' own-00001.jsonl in/1.jsonl
+for x in index stats; do
+    status "no file for each rank is --$x" 2 ranks 2 quern-dedup exact -q -o stars.jsonl --$x 'star*' in/1.jsonl in/2.jsonl
+    has 'which is said' err "--$x 'star*': of several ranks one writes it"
+done
+absent 'and none is written' star* stars.jsonl
+check 'of one process it is a name' quern-dedup exact -q -o stars.jsonl --index 'star*' in/1.jsonl
+[ -f 'star*' ]
+equal 'as any other' $? 0
 
 # All pairs, and what large clusters share: in the order of one process; an index beside them has no texts.
 for how in '--keep longest --against fuzzy.idx --against in/2.jsonl --index x' '--no-verify --threshold .7' '--memory 128M -j 2'; do
