@@ -29,8 +29,11 @@ extern "C" int attention_fwd_cuda(struct device *dev, enum dtype dt, const struc
         if (done)
             return 0;
     }
-    if (way_of() != WAY_PLAIN && attention_mma_fits(dt, p))
+    if (way_of() != WAY_PLAIN && attention_mma_fits(dt, p)) {
+        cuda_took(dev, "forward by our own on tensor cores");
         return attention_mma_fwd(dev, p, e);
+    }
+    cuda_took(dev, "forward by our own, plain");
     return attention_plain_fwd(dev, dt, p, e);
 }
 
@@ -48,7 +51,10 @@ extern "C" int attention_bwd_cuda(struct device *dev, enum dtype dt, const struc
             return 0;
     }
     if (way_of() != WAY_PLAIN && attention_mma_fits(dt, p) && attention_mma_view_fits(&dout) && attention_mma_view_fits(&dq) &&
-        attention_mma_view_fits(&dk) && attention_mma_view_fits(&dv))
+        attention_mma_view_fits(&dk) && attention_mma_view_fits(&dv)) {
+        cuda_took(dev, "backward by our own on tensor cores");
         return attention_mma_bwd(dev, p, dout, dq, dk, dv, e);
+    }
+    cuda_took(dev, "backward by our own, plain");
     return attention_plain_bwd(dev, dt, p, dout, dq, dk, dv, e);
 }

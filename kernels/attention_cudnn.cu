@@ -372,7 +372,8 @@ static int plan_of(struct device *dev, const struct dnn_shape *s, bool must, str
     for (int i = 0; i < d->plans; i++)
         if (memcmp(&d->plan[i].shape, s, sizeof *s) == 0) {
             *out = d->plan[i].plan ? &d->plan[i] : NULL;
-            return *out || !must || dnn_distrusted(d->api->version(), s->t, s->backward) ? 0 : declined(s, must, "cuDNN has failed at it before", e);
+            must = must && !dnn_distrusted(d->api->version(), s->t, s->backward);
+            return *out || !must ? 0 : declined(s, must, "cuDNN has failed at it before", e);
         }
     if (d->plans == PLANS)
         return 0;
@@ -437,8 +438,11 @@ static int execute(struct device *dev, struct dnn_plan *p, void *const *at, void
     if (pack)
         api->desc_destroy(pack);
     *did = rc == 0;
-    if (*did)
+    if (*did) {
+        cuda_took(dev, "%s by cuDNN %zu, the first of %d engines", p->shape.backward ? "backward" : "forward", api->version(),
+                  p->engines);
         return 0;
+    }
     snprintf(why, sizeof why, "cuDNN's status %d: ", rc);
     api->last_error(why + strlen(why), sizeof why - strlen(why));
     api->desc_destroy(p->plan);

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/device_calls.h"
 
@@ -63,6 +64,22 @@ __attribute__((format(printf, 1, 2))) static inline void cuda_note(const char *f
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     fprintf(stderr, "# cuda: %s\n", text);
+}
+
+/* Adds the way that an op took to what dev->how says, once. */
+__attribute__((format(printf, 2, 3))) static inline void cuda_took(const struct device *dev, const char *fmt, ...)
+{
+    char way[200];
+    size_t n = dev->how ? strlen(dev->how) : 0;
+    va_list ap;
+
+    if (!dev->how)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(way, sizeof way, fmt, ap);
+    va_end(ap);
+    if (!strstr(dev->how, way))
+        snprintf(dev->how + n, DEVICE_HOW_BYTES - n, "%s%s", n ? "; " : "", way);
 }
 
 /* Fetches a result for the host, and waits for it. */

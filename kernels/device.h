@@ -104,6 +104,7 @@ enum memory_kind {
     MEMORY_OTHER, MEMORY_WEIGHTS, MEMORY_GRADIENTS, MEMORY_OPTIMIZER, MEMORY_ACTIVATIONS, MEMORY_SAVING, MEMORY_KINDS
 };
 
+enum { DEVICE_HOW_BYTES = 400 };
 struct device {
     enum device_kind kind;
     char name[80];   /* "cpu: avx512, bf16 by AMX, 2 threads" */
@@ -125,6 +126,8 @@ struct device {
     size_t most;     /* the largest sum of these */
     struct device_block *blocks; /* what is allocated */
     size_t n_blocks, blocks_room;
+    char *how;       /* of DEVICE_HOW_BYTES, "" at first: where ops that have several ways of a GPU's add which they took; NULL:
+                        nobody asks */
     void *kept;      /* what a user of the device keeps with it, freed when it is closed */
     void (*kept_free)(struct device *dev);
 };

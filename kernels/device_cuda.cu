@@ -318,6 +318,11 @@ SAME(LT_EPILOGUE_GELU_AUX, CUBLASLT_EPILOGUE_GELU_AUX);
 SAME((LT_EPILOGUE_GELU_AUX | LT_EPILOGUE_BIAS), CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
 SAME(LT_EPILOGUE_DGELU, CUBLASLT_EPILOGUE_DGELU);
 SAME(LT_PREF_WORKSPACE, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+SAME(LT_ALGO_ID, CUBLASLT_ALGO_CONFIG_ID);
+SAME(LT_ALGO_TILE, CUBLASLT_ALGO_CONFIG_TILE_ID);
+SAME(LT_ALGO_SPLIT_K, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+SAME(LT_ALGO_REDUCTION, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
+SAME(LT_ALGO_STAGES, CUBLASLT_ALGO_CONFIG_STAGES_ID);
 SAME(LT_PREF_REDUCTIONS, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK);
 SAME(LT_REDUCTION_IN_PLACE, CUBLASLT_REDUCTION_SCHEME_INPLACE);
 SAME(LT_REDUCTION_COMPUTE_TYPE, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
@@ -469,7 +474,7 @@ extern "C" const struct lt_api *cuda_lt(void)
         "cublasLtMatmulDescCreate",            "cublasLtMatmulDescDestroy",             "cublasLtMatmulDescSetAttribute",
         "cublasLtMatrixLayoutCreate",          "cublasLtMatrixLayoutDestroy",           "cublasLtMatmulPreferenceCreate",
         "cublasLtMatmulPreferenceDestroy",     "cublasLtMatmulPreferenceSetAttribute",  "cublasLtMatmulAlgoGetHeuristic",
-        "cublasLtMatmulAlgoCheck",             "cublasLtMatmul",
+        "cublasLtMatmulAlgoCheck",             "cublasLtMatmul",                        "cublasLtMatmulAlgoConfigGetAttribute",
     };
     static struct lt_api api;
     static int state; /* 0: not tried; 1: here; -1: not */

@@ -20,6 +20,7 @@ enum { LT_EPILOGUE_NONE = 1, LT_EPILOGUE_BIAS = 4, LT_EPILOGUE_GELU_AUX = 160, L
 enum { LT_PREF_WORKSPACE = 1, LT_PREF_REDUCTIONS = 3, LT_PREF_ALIGN_A = 5, LT_PREF_ALIGN_B = 6, LT_PREF_ALIGN_C = 7, LT_PREF_ALIGN_D = 8 };
 /* How the parts of a product whose k is split are added up; a mask of what may be, to which none always belongs. */
 enum { LT_REDUCTION_IN_PLACE = 1, LT_REDUCTION_COMPUTE_TYPE = 2, LT_REDUCTION_OUTPUT_TYPE = 4, LT_REDUCTION_ANY = 7 };
+enum { LT_ALGO_ID = 0, LT_ALGO_TILE = 1, LT_ALGO_SPLIT_K = 2, LT_ALGO_REDUCTION = 3, LT_ALGO_STAGES = 6 };
 
 struct lt_algo {
     uint64_t data[8];
@@ -53,6 +54,7 @@ struct lt_api {
     int (*matmul)(void *handle, void *desc, const void *alpha, const void *a_at, void *a, const void *b_at, void *b,
                   const void *beta, const void *c_at, void *c, void *d_at, void *d, const struct lt_algo *algo,
                   void *workspace, size_t workspace_bytes, void *stream);
+    int (*algo_get)(const struct lt_algo *algo, int what, void *value, size_t bytes, size_t *wrote);
 };
 
 #ifdef __cplusplus

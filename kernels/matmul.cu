@@ -390,6 +390,21 @@ static struct lt_plan *plan_once(struct device *dev, struct lt *lt, const struct
     return NULL;
 }
 
+/* Which algorithm it was, in the library's numbers (cublasLtMatmulTile_t, cublasLtReductionScheme_t). */
+static void say_algorithm(const struct device *dev, const struct lt_api *api, const struct lt_plan *p)
+{
+    static const int what[] = {LT_ALGO_ID, LT_ALGO_TILE, LT_ALGO_STAGES, LT_ALGO_SPLIT_K, LT_ALGO_REDUCTION};
+    int32_t is[5] = {-1, -1, -1, -1, -1};
+    size_t wrote;
+
+    if (!dev->how)
+        return;
+    for (int i = 0; i < 5; i++)
+        api->algo_get(&p->algo, what[i], &is[i], sizeof is[i], &wrote);
+    cuda_took(dev, "cuBLASLt algorithm %d, tile %d, stages %d, split-K %d, reduction %d%s%s", is[0], is[1], is[2], is[3], is[4],
+              p->key.bias && p->did & MATMUL_DID_BIAS ? ", its bias" : "", p->did & MATMUL_DID_ACT ? ", its activation" : "");
+}
+
 static int by_library(struct device *dev, struct matmul *q, unsigned *did, struct err *e)
 {
     struct lt *lt = lt_of(dev);
@@ -410,6 +425,7 @@ static int by_library(struct device *dev, struct matmul *q, unsigned *did, struc
     if (status)
         rc = err_set(e, ERR_DEVICE, "matmul: cuBLASLt's status %d for %lld x %lld x %lld", status, (long long)q->m,
                      (long long)q->n, (long long)q->k);
+    say_algorithm(dev, lt->api, p);
     *did = p->did;
     if (q->ragged)
         plan_free(lt->api, p);

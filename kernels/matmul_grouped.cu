@@ -93,5 +93,6 @@ extern "C" int matmul_grouped_cuda(struct device *dev, const struct matmul_group
         TRY(add_sums(dev, &q, e));
     if (matmul_grouped_apart(&q) && (q.known || !q.count))
         return apart(dev, &q, e);
+    cuda_took(dev, "%s", matmul_grouped_mma_takes(&q) ? "one launch, tensor cores" : "one launch, plain");
     return matmul_grouped_mma_takes(&q) ? matmul_grouped_mma(dev, &q, e) : by_tiles(dev, &q, e);
 }

@@ -63,6 +63,7 @@ int matmul_through(struct device *dev, const struct matmul *q, matmul_way *way, 
         if (p.act != ACT_NONE)
             p.c = p.aux;
         TRY(matmul_product(dev, &p, e));
+        cuda_took(dev, "a kernel of our own");
         did = MATMUL_DID_PRODUCT | MATMUL_DID_BIAS;
     }
     if (p.bias && !(did & MATMUL_DID_BIAS))

@@ -23,6 +23,15 @@ static void say(const char *name, const char *wrong, double start)
     printf("%s - %s%s%s (%.1f s)\n", wrong[0] ? "not ok" : "ok", name, wrong[0] ? ": " : "", wrong, jobs_clock() - start);
 }
 
+/* A line for each comparison of the case under way. */
+static const char *case_name;
+static void say_found(const struct twins_found *f)
+{
+    printf("%s - %s: %s%s%lld of %lld wrong, largest %.3g, norm %.3g of the tolerance%s%s%s%s\n", f->why[0] ? "not ok" : "ok",
+           case_name, f->what, f->what[0] ? ": " : "", (long long)f->wrong, (long long)f->n, f->most, f->norm,
+           f->how[0] ? "; " : "", f->how, f->why[0] ? "; " : "", f->why);
+}
+
 /* ---- training ---- */
 
 enum { STEPS = 50 };
@@ -227,6 +236,7 @@ static int check_run(int i)
 {
     const struct check *x = &checks[i];
     double start = jobs_clock();
+    char title[200];
 
     wrongs = 0;
     if (x->what == A_MODEL) {
@@ -238,14 +248,17 @@ static int check_run(int i)
     } else {
         if (x->what == ATTENTION_BY)
             setenv("QUERN_ATTENTION", ways[x->arg], 1);
-        twins.wrong[0] = '\0';
+        case_name = x->name;
+        twins.wrong[0] = twins.how[0] = '\0';
+        twins.compared = twins.failed = 0;
         x->c->run(&twins);
         unsetenv("QUERN_ATTENTION");
         if (strstr(twins.wrong, "no cuDNN")) {
             printf("# %s: no cuDNN; not checked\n", x->name);
             return 0;
         }
-        say(x->name, twins.wrong, start);
+        snprintf(title, sizeof title, "%s: %d of %d comparisons failed", x->name, twins.failed, twins.compared);
+        say(title, twins.wrong, start);
     }
     return wrongs != 0;
 }
@@ -259,6 +272,8 @@ static int check_open(void)
         printf("not ok - open the GPU: %s\n", e.msg);
         return -1;
     }
+    twins.other->how = twins.how;
+    twins.found = say_found;
     printf("# %s against %s\n", twins.other->name, twins.cpu->name);
     return 0;
 }

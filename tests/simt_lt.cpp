@@ -195,6 +195,20 @@ int heuristic(void *, void *d, void *a, void *b, void *c, void *, void *p, int m
     return 0;
 }
 
+int algo_get(const lt_algo *algo, int what, void *value, size_t bytes, size_t *wrote)
+{
+    int32_t parts = (int32_t)algo->data[PARTS];
+    int32_t is = what == LT_ALGO_SPLIT_K ? parts : what == LT_ALGO_ID ? (int32_t)algo->data[NUMBER]
+                 : what == LT_ALGO_REDUCTION                          ? (parts > 1 ? LT_REDUCTION_OUTPUT_TYPE : 0)
+                                                                      : 1;
+
+    *wrote = sizeof is;
+    if (bytes != sizeof is)
+        return 7;
+    memcpy(value, &is, sizeof is);
+    return 0;
+}
+
 float gelu_of(float x) { return 0.5f * x * (1 + tanhf(0.797884561f * (x + 0.044715f * x * x * x))); }
 float dgelu_of(float x)
 {
@@ -272,6 +286,7 @@ extern "C" const struct lt_api *cuda_lt(void)
 {
     static const struct lt_api api = {version,        create,      destroy,      desc_create, desc_destroy, desc_set,
                                       layout_create,
-                                      layout_destroy, pref_create, pref_destroy, pref_set,    heuristic,    check,     strict};
+                                      layout_destroy, pref_create, pref_destroy, pref_set,    heuristic,    check,     strict,
+                                      algo_get};
     return &api;
 }

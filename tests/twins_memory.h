@@ -23,15 +23,30 @@ static inline struct device *device_of(const struct twins *t, int which)
     return which ? t->other : t->cpu;
 }
 
+/* Every comparison ends here. */
+static inline void found(struct twins *t, const struct twins_found *f)
+{
+    t->compared++;
+    t->failed += f->why[0] != 0;
+    if (f->why[0] && !t->wrong[0])
+        snprintf(t->wrong, sizeof t->wrong, "%.255s", f->why);
+    if (t->found)
+        t->found(f);
+}
+
+/* What is wrong beside the elements of a comparison. */
 __attribute__((format(printf, 2, 3))) static inline void wrong(struct twins *t, const char *fmt, ...)
 {
+    struct twins_found f = {.how = t->how, .n = 1, .wrong = 1};
+    char why[256];
     va_list ap;
 
-    if (t->wrong[0])
-        return;
     va_start(ap, fmt);
-    vsnprintf(t->wrong, sizeof t->wrong, fmt, ap);
+    vsnprintf(why, sizeof why, fmt, ap);
     va_end(ap);
+    f.what = "";
+    f.why = why;
+    found(t, &f);
 }
 
 #define CHECK(m, call) ((call) < 0 ? wrong((m)->t, "%s (%s)", (m)->e.msg, #call) : (void)0)
@@ -70,17 +85,19 @@ static inline int room(struct made *m, size_t bytes)
 static inline void compare(struct made *m, const char *what, int block, size_t bytes)
 {
     unsigned char *a = host_of(m, bytes + 64), *b = host_of(m, bytes + 64);
+    struct twins_found f = {.what = what, .how = m->t->how, .n = (int64_t)bytes};
+    char why[256] = "";
 
-    if (m->t->wrong[0])
-        return;
     CHECK(m, device_get(m->t->cpu, a, m->on[0][block], bytes + 64, &m->e));
     CHECK(m, device_get(m->t->other, b, m->on[1][block], bytes + 64, &m->e));
-    for (size_t i = 0; i < bytes + 64; i++) {
-        if (i >= bytes && (a[i] != 0xa5 || b[i] != 0xa5))
-            return wrong(m->t, "%s: wrote behind its end", what);
-        if (a[i] != b[i])
-            return wrong(m->t, "%s: byte %zu of %zu is %02x, not %02x", what, i, bytes, b[i], a[i]);
-    }
+    for (size_t i = 0; i < bytes; i++)
+        if (a[i] != b[i] && f.wrong++ == 0)
+            snprintf(why, sizeof why, "%s: byte %zu of %zu is %02x, not %02x", what, i, bytes, b[i], a[i]);
+    for (size_t i = bytes; i < bytes + 64 && !why[0]; i++)
+        if (a[i] != 0xa5 || b[i] != 0xa5)
+            snprintf(why, sizeof why, "%s: wrote behind its end", what);
+    f.why = why;
+    found(m->t, &f);
 }
 
 static inline void forget(struct made *m)
@@ -91,6 +108,7 @@ static inline void forget(struct made *m)
     while (m->hosts)
         free(m->host[--m->hosts]);
     m->blocks = 0;
+    m->t->how[0] = '\0';
 }
 
 /* Numbers without a pattern, a pure function of both. */

@@ -22,6 +22,16 @@ static int documents(struct made *m, int64_t b, int64_t t, int64_t at)
     return give(m, v, (size_t)(b * t) * 4);
 }
 
+enum { TITLE = 200 };
+/* A comparison of attention in words. */
+static const char *title(char *buf, const char *what, enum dtype dt, const struct heads *h)
+{
+    snprintf(buf, TITLE, "%s %s, %lld x %lld on %lld, %lld on %lld heads of %lld%s%s", what, dtype_name(dt), (long long)h->b,
+             (long long)h->t, (long long)h->t_kv, (long long)h->heads, (long long)h->kv, (long long)h->d,
+             h->p > 0 ? ", dropout" : "", h->documents ? ", documents" : "");
+    return buf;
+}
+
 /* q, k and v packed in rows when as many keys as queries are there, else apart; the gradients likewise. */
 static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
 {
@@ -32,7 +42,7 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
     struct tensor dout = normal(m, dt, no, 0, 81, 1, 0), dqkv = normal(m, dt, n, 0, 82, 0, 0);
     struct dropout d = {.p = h->p, .key = 99, .stream = 3, .row0 = 40, .every = h->t};
     int start = documents(m, h->b, h->t, 0), now = dropout_now(m);
-    char name[80];
+    char name[TITLE];
 
     BOTH {
         d.now = m->on[w][now];
@@ -48,9 +58,9 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
                                           view(g + (size_t)qw * es, h->t_kv, row),
                                           view(g + (size_t)(qw + kw) * es, h->t_kv, row), &m->e));
     }
-    near(m, name_of(name, "attention", dt, h->t, h->d), &o, dt == DTYPE_BF16 ? 0x1p-7 : 1e-5, 1);
-    near(m, name_of(name, "log-sum-exp", dt, h->t, h->d), &lse, dt == DTYPE_BF16 ? 2e-5 : 2e-6, 1);
-    near(m, name_of(name, "attention's gradients", dt, h->t, h->d), &dqkv, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
+    near(m, title(name, "attention", dt, h), &o, dt == DTYPE_BF16 ? 0x1p-7 : 1e-5, 1);
+    near(m, title(name, "log-sum-exp", dt, h), &lse, dt == DTYPE_BF16 ? 2e-5 : 2e-6, 1);
+    near(m, title(name, "attention's gradients", dt, h), &dqkv, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
 }
 
 /* Queries of a half with keys of both, as blocks: the first half fully seen, the other one as far as it is, which comes first
@@ -65,7 +75,7 @@ static void attention_blocks(struct made *m, enum dtype dt, const struct heads *
     struct tensor dk = normal(m, DTYPE_F32, n, 0, 90, 1, 0), dv = normal(m, DTYPE_F32, n, 0, 91, 1, 0);
     struct dropout d = {.p = h->p, .key = 99, .stream = 3, .row0 = 40};
     int start = documents(m, h->b, h->t, 2 * h->t);
-    char name[80];
+    char name[TITLE];
 
     BOTH {
         struct attention p = {.b = h->b, .t = h->t, .heads = h->heads, .kv_heads = h->kv, .d = h->d, .t_kv = h->t,
@@ -94,11 +104,11 @@ static void attention_blocks(struct made *m, enum dtype dt, const struct heads *
                                               view(on(m, w, &dk), h->t, kw), view(on(m, w, &dv), h->t, kw), &m->e));
         }
     }
-    near(m, name_of(name, "attention by blocks", dt, h->t, h->d), &sum, dt == DTYPE_BF16 ? 0x1p-7 : 1e-5, 1);
-    near(m, name_of(name, "their log-sum-exp", dt, h->t, h->d), &lse, 2e-6, 1);
-    near(m, name_of(name, "gradients of queries", dt, h->t, h->d), &dq, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
-    near(m, name_of(name, "gradients of keys", dt, h->t, h->d), &dk, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
-    near(m, name_of(name, "gradients of values", dt, h->t, h->d), &dv, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
+    near(m, title(name, "attention by blocks", dt, h), &sum, dt == DTYPE_BF16 ? 0x1p-7 : 1e-5, 1);
+    near(m, title(name, "their log-sum-exp", dt, h), &lse, 2e-6, 1);
+    near(m, title(name, "gradients of queries", dt, h), &dq, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
+    near(m, title(name, "gradients of keys", dt, h), &dk, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
+    near(m, title(name, "gradients of values", dt, h), &dv, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
 }
 
 void twins_attention(struct twins *t)

@@ -12,6 +12,19 @@ struct product {
     bool ragged;
 };
 
+enum { TITLE = 200 };
+/* A product in words: its shape, types, how its matrices lie, what is added and done to it. */
+static const char *title(char *buf, const char *what, const char *a, const char *b, enum dtype c, const struct product *q,
+                         bool plain)
+{
+    snprintf(buf, TITLE, "%s %s by %s to %s, %lld x %lld x %lld%s%s%s%s%s%s%s%s%s", what, a, b, dtype_name(c), (long long)q->m,
+             (long long)q->n, (long long)q->k, q->ta ? ", A transposed" : "", q->tb ? ", B transposed" : "",
+             q->pad ? ", rows apart" : "", q->beta != 0 ? ", beta 1" : "", q->bias ? ", bias" : "",
+             q->act == ACT_SILU ? ", SiLU" : q->act ? ", GELU" : "", q->dact ? ", through GELU" : "",
+             q->ragged ? ", ragged" : "", plain ? ", without a library" : "");
+    return buf;
+}
+
 static void product_with(struct made *m, enum dtype dt, const struct product *q, bool plain)
 {
     enum dtype dc = q->wide ? DTYPE_F32 : dt;
@@ -22,7 +35,8 @@ static void product_with(struct made *m, enum dtype dt, const struct product *q,
     struct tensor c = normal(m, dc, q->m * ldc, 0, 72, 1, 0), bias = normal(m, dt, q->n, 0, 73, 1, 0);
     struct tensor aux = result(m, dt, q->m * q->n, 0), daux = normal(m, dt, q->m * q->n, 0, 74, 1, 0);
     double s = 1 + sqrt((double)q->k);
-    char name[80];
+    const char *type = dtype_name(dt);
+    char name[TITLE];
 
     BOTH {
         struct matmul p = {.m = q->m, .n = q->n, .k = q->k, .trans_a = q->ta, .trans_b = q->tb, .dt = dt, .dt_c = dc,
@@ -33,9 +47,9 @@ static void product_with(struct made *m, enum dtype dt, const struct product *q,
         CHECK(m, (plain && w && m->t->plain ? m->t->plain : OPS(m, w)->matmul)(DEV(m, w), &p, &m->e));
     }
     /* an activation of the product: of the rounded one or not */
-    near(m, name_of(name, "product", dt, q->m, q->n), &c, dt == DTYPE_BF16 && (q->act || q->dact) ? 0x1p-7 : 3e-6, s);
+    near(m, title(name, "product", type, type, dc, q, plain), &c, dt == DTYPE_BF16 && (q->act || q->dact) ? 0x1p-7 : 3e-6, s);
     if (q->act)
-        near(m, name_of(name, "product before its activation", dt, q->m, q->n), &aux, 3e-6, s);
+        near(m, title(name, "before the activation, product", type, type, dt, q, plain), &aux, 3e-6, s);
 }
 
 static const struct product products[] = {
@@ -111,7 +125,7 @@ static void grouped_with(struct made *m, enum dtype dt, const struct groups *g, 
                                                        g->count ? (size_t)g->n * sizeof *g->count : 0),
     };
     double s = 1 + sqrt((double)(what == FORWARD ? g->from : what == INPUT ? g->to : g->rows));
-    char name[80];
+    char name[TITLE], of[TITLE];
 
     BOTH {
         struct matmul_grouped q = grouped_on(m, w, &t, g, what);
@@ -120,9 +134,14 @@ static void grouped_with(struct made *m, enum dtype dt, const struct groups *g, 
         q.known = known ? g->count : NULL;
         CHECK(m, OPS(m, w)->matmul_grouped(DEV(m, w), &q, &m->e));
     }
-    near(m, name_of(name, what == WEIGHT ? "gradients of groups' weights" : "products of groups", dt, g->to, g->from),
-         what == FORWARD ? &t.y : what == INPUT ? &t.x : &t.dweight, 3e-6, s);
-    near(m, name_of(name, "groups' sums of columns", dt, g->to, g->from), &t.sums, 1e-6 * s, s);
+    snprintf(of, sizeof of, "%lld groups%s of %lld rows, %lld to %lld, %s%s%s", (long long)g->n,
+             known ? " that the host knows" : "", (long long)g->rows, (long long)g->from, (long long)g->to, dtype_name(dt), beta != 0 ? ", beta 1" : "",
+             what == FORWARD && beta == 0 ? ", bias" : "");
+    snprintf(name, sizeof name, "%s, %.150s",
+             what == FORWARD ? "products" : what == INPUT ? "gradients of rows" : "gradients of weights", of);
+    near(m, name, what == FORWARD ? &t.y : what == INPUT ? &t.x : &t.dweight, 3e-6, s);
+    snprintf(name, sizeof name, "sums of columns, %.150s", of);
+    near(m, name, &t.sums, 1e-6 * s, s);
 }
 
 /* Groups of no row, of one, of many tiles, of all rows; more than a warp has lanes; widths that are whole chunks and such that
@@ -272,8 +291,11 @@ static void fp8_product_with(struct made *m, const struct product *q, enum fp8 f
     struct tensor c = normal(m, dc, q->m * q->n, 0, 112, 1, 0), bias = normal(m, DTYPE_BF16, q->n, 0, 113, 1, 0);
     struct tensor aux = result(m, DTYPE_BF16, q->m * q->n, 0), daux = normal(m, DTYPE_BF16, q->m * q->n, 0, 114, 1, 0);
     double s = 1 + sqrt((double)q->k);
-    char name[80];
+    const char *type = fa == FP8_E5M2 ? "E5M2" : "E4M3";
+    char name[TITLE];
+    struct product r = *q;
 
+    r.tb = true;
     quantized(m, qa, &a, fa, &sa, q->m, q->k, 0, NULL);
     quantized(m, qb, &b, FP8_E4M3, &sb, q->n, q->k, 0, NULL);
     BOTH {
@@ -286,9 +308,9 @@ static void fp8_product_with(struct made *m, const struct product *q, enum fp8 f
         CHECK(m, (plain && w && m->t->plain ? m->t->plain : OPS(m, w)->matmul)(DEV(m, w), &p, &m->e));
     }
     double tol = m->t->short_sums ? 2e-3 : 3e-6;
-    near(m, name_of(name, "FP8 product", dc, q->m, q->n), &c, q->act || q->dact ? 0x1p-7 : tol, s);
+    near(m, title(name, "FP8 product", type, "E4M3", dc, &r, plain), &c, q->act || q->dact ? 0x1p-7 : tol, s);
     if (q->act)
-        near(m, name_of(name, "FP8 product before its activation", dc, q->m, q->n), &aux, tol, s);
+        near(m, title(name, "before the activation, FP8 product", type, "E4M3", DTYPE_BF16, &r, plain), &aux, tol, s);
 }
 
 void twins_fp8_products(struct twins *t)

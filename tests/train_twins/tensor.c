@@ -62,32 +62,50 @@ static double norm_of_roundings(int64_t n)
     return 0x1p-11 + 0x1p-7 / sqrt((double)n);
 }
 
+/* What was written where nothing was to be: "", or what to say. */
+static const char *strayed(const unsigned char *want, const unsigned char *got, const struct tensor *t, size_t bytes)
+{
+    for (size_t i = bytes - 64; i < bytes; i++)
+        if (want[i] != 0xff || got[i] != 0xff)
+            return "wrote behind its end";
+    for (int64_t i = 0; i < t->off; i++)
+        if (!isnan(value_at(got, t->dt, i)))
+            return "wrote before its beginning";
+    return "";
+}
+
 void near(struct made *m, const char *what, const struct tensor *t, double tol, double s)
 {
-    double errors = 0, wanted = 0, norm;
+    double errors = 0, wanted = 0, norm, most = tol + (t->dt == DTYPE_BF16 && tol > 0 ? 0x1p-7 : 0);
     size_t w = dtype_size(t->dt), bytes = (size_t)(t->off + t->n) * w + 64;
     unsigned char *want = malloc(bytes), *got = malloc(bytes);
+    struct twins_found f = {.what = what, .how = m->t->how, .n = t->n};
+    char why[256] = "";
 
     CHECK(m, device_get(m->t->cpu, want, m->on[0][t->block], bytes, &m->e));
     CHECK(m, device_get(m->t->other, got, m->on[1][t->block], bytes, &m->e));
-    for (size_t i = bytes - 64; i < bytes; i++)
-        if (want[i] != 0xff || got[i] != 0xff)
-            wrong(m->t, "%s: wrote behind its end", what);
-    for (int64_t i = 0; i < t->off; i++)
-        if (!isnan(value_at(got, t->dt, i)))
-            wrong(m->t, "%s: wrote before its beginning", what);
-    for (int64_t i = t->off; i < t->off + t->n && !m->t->wrong[0]; i++) {
-        double a = (double)value_at(want, t->dt, i), b = (double)value_at(got, t->dt, i);
-        double err = fabs(a - b) / (fabs(a) + s), most = tol + (t->dt == DTYPE_BF16 && tol > 0 ? 0x1p-7 : 0);
-        if (tol > 0 ? !(err <= most) : memcmp(want + (size_t)i * w, got + (size_t)i * w, w) != 0)
-            wrong(m->t, "%s: element %lld of %lld is %.9g, not %.9g", what, (long long)(i - t->off), (long long)t->n, b, a);
+    for (int64_t i = t->off; i < t->off + t->n; i++) {
+        double a = (double)value_at(want, t->dt, i), b = (double)value_at(got, t->dt, i), err = fabs(a - b) / (fabs(a) + s);
+        bool is = tol > 0 ? err <= most : memcmp(want + (size_t)i * w, got + (size_t)i * w, w) == 0;
+
+        if (!is && f.wrong++ == 0)
+            snprintf(why, sizeof why, "%s: element %lld of %lld is %.9g, not %.9g", what, (long long)(i - t->off), (long long)t->n,
+                     b, a);
+        f.most = tol > 0 && !(err / most <= f.most) && !isnan(f.most) ? err / most : f.most;
         errors += (a - b) * (a - b);
         wanted += a * a;
     }
     norm = norm_of_roundings(t->n) * sqrt(wanted) + tol / 2 * (sqrt(wanted) + s * sqrt((double)t->n));
-    if (t->dt == DTYPE_BF16 && tol > 0 && t->n > 0 && !(sqrt(errors) <= norm))
-        wrong(m->t, "%s: the norm of the errors of %lld elements is %.4g, of the elements %.4g", what, (long long)t->n, sqrt(errors),
-              sqrt(wanted));
+    if (t->dt == DTYPE_BF16 && tol > 0 && t->n > 0 && errors != 0) {
+        f.norm = sqrt(errors) / norm;
+        if (!(f.norm <= 1) && !why[0])
+            snprintf(why, sizeof why, "%s: the norm of the errors of %lld elements is %.4g, of the elements %.4g", what,
+                     (long long)t->n, sqrt(errors), sqrt(wanted));
+    }
+    if (!why[0] && strayed(want, got, t, bytes)[0])
+        snprintf(why, sizeof why, "%s: %s", what, strayed(want, got, t, bytes));
+    f.why = why;
+    found(m->t, &f);
     free(want);
     free(got);
 }
@@ -96,14 +114,18 @@ void same(struct made *m, const char *what, const struct tensor *a, const struct
 {
     size_t bytes = (size_t)a->n * dtype_size(a->dt);
     unsigned char *x = malloc(2 * bytes);
+    struct twins_found f = {.what = what, .how = m->t->how, .n = 2 * (int64_t)bytes};
+    char why[256] = "";
 
     BOTH {
         CHECK(m, device_get(DEV(m, w), x, on(m, w, a), bytes, &m->e));
         CHECK(m, device_get(DEV(m, w), x + bytes, on(m, w, b), bytes, &m->e));
         for (size_t i = 0; i < bytes; i++)
-            if (x[i] != x[bytes + i])
-                wrong(m->t, "%s: byte %zu of %zu is %02x, not %02x", what, i, bytes, x[i], x[bytes + i]);
+            if (x[i] != x[bytes + i] && f.wrong++ == 0)
+                snprintf(why, sizeof why, "%s: byte %zu of %zu is %02x, not %02x", what, i, bytes, x[i], x[bytes + i]);
     }
+    f.why = why;
+    found(m->t, &f);
     free(x);
 }
 
