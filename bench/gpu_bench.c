@@ -2,7 +2,7 @@
  * make gpu-bench; a table with tabs:
  *     op  shape  seconds  GB/s  GB/s with transfers  share of what an H200 could (docs/gpu.md)  what is counted
  * Seconds and GB/s are of the best of seven runs after two, by events.
- *     gpu_bench [SECONDS]     what has not begun after SECONDS is left out
+ *     gpu_bench [SECONDS]     what is not done after SECONDS is left out
  * What does not run leaves the others alone (tests/jobs.h). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -414,5 +414,5 @@ int main(int argc, char **argv)
 
     dup2(STDOUT_FILENO, STDERR_FILENO);
     rc = jobs_run(&jobs, &r);
-    return rc < 0 || r.failed > 0;
+    return rc < 0 ? 2 : r.failed > 0;
 }

@@ -3,7 +3,7 @@
  *     model  micro-batch  layers  parameters  tokens/s  TFLOP/s  share  MiB
  *     op  shape  seconds  GB/s  share of a copy's  TFLOP/s  share of the largest product's (of FP8 where it is FP8)
  * Seconds are of the best of seven runs after two, by events; steps the mean of ten after three, by the clock.
- *     gpu_train_bench [SECONDS [TOKENS]]     what has not begun after SECONDS is left out; what matters most comes first
+ *     gpu_train_bench [SECONDS [TOKENS]]     what is not done after SECONDS is left out; what matters most comes first
  * What does not run leaves the others alone (tests/jobs.h). */
 #include <unistd.h>
 
@@ -92,5 +92,5 @@ int main(int argc, char **argv)
     dup2(STDOUT_FILENO, STDERR_FILENO); /* what the backend notes stands where it belongs */
     tokens = argc > 2 ? atoll(argv[2]) : tokens;
     rc = jobs_run(&jobs, &r);
-    return rc < 0 || r.failed > 0;
+    return rc < 0 ? 2 : r.failed > 0;
 }

@@ -47,16 +47,15 @@ WHEELS = $(shell python3 -c 'import glob, nvidia; print(":".join(d for p in nvid
 NCCL_WHEEL = $(firstword $(wildcard $(addsuffix /libnccl.so.2,$(subst :, ,$(WHEELS)))))
 ON_GPU = export QUERN_CUDA=$B/lib/quern-cuda.so QUERN_CUDA_NOTES=1 QUERN_CUDA_LIBRARIES="$${QUERN_CUDA_LIBRARIES-$(WHEELS)}" \
   $(if $(NCCL_WHEEL),QUERN_NCCL="$${QUERN_NCCL-$(NCCL_WHEEL)}");
-gpu-check: $B/tests/gpu_check $B/lib/quern-cuda.so      ## on a GPU: each kernel against its twin (gcc, make and CUDA suffice)
-	@$(ON_GPU) $B/tests/gpu_check
+# All of make gpu-check and gpu-bench ends within so many seconds, the build included; what has no time is left out.
+GPU_SECONDS ?= 520
+GPU_RUN = @end=$$(($$(date +%s) + $(GPU_SECONDS))); $(MAKE) $(JOBS) gpu-programs && { $(ON_GPU) bash tests/gpu.sh
+gpu-programs: $B/tests/gpu_check $B/bench/gpu_bench $B/bench/gpu_train_bench $B/lib/quern-cuda.so
+gpu-check:                                              ## on a GPU: each kernel against its twin (gcc, make and CUDA suffice)
+	$(GPU_RUN) check $B $$end; }
 gpu-sanitize: $B/tests/gpu_check $B/lib/quern-cuda.so   ## on a GPU: the same, small, under compute-sanitizer
 	@for t in memcheck racecheck synccheck; do echo "# $$t"; $(ON_GPU) \
 	  $(or $(wildcard $(dir $(NVCC))compute-sanitizer),compute-sanitizer) --tool $$t --error-exitcode 1 $B/tests/gpu_check 1 "" || exit 1; done
-GPU_SECONDS ?= 480
-gpu-bench: $B/bench/gpu_bench $B/bench/gpu_train_bench $B/lib/quern-cuda.so  ## on a GPU: whole steps, ops, beside PyTorch if it is here; GPU_SECONDS=480
-	@$(ON_GPU) end=$$(($$(date +%s) + $(GPU_SECONDS))); left() { echo $$((end - $$(date +%s) - $$1)); }; \
-	$B/bench/gpu_train_bench $$(($(GPU_SECONDS) / 2)); \
-	$B/bench/gpu_bench 60; \
-	if ! python3 -c 'import torch' 2>/dev/null; then echo "no python3 with torch here: no peer"; \
-	elif [ $$(left 0) -gt 40 ]; then timeout $$(left 0) python3 bench/gpu_torch.py $$(left 45) || echo "# the peer ended early"; fi
-.PHONY: gpu-check gpu-sanitize gpu-bench
+gpu-bench:                                              ## on a GPU: whole steps, ops, beside PyTorch if it is here; GPU_SECONDS=520
+	$(GPU_RUN) bench $B $$end; }
+.PHONY: gpu-check gpu-programs gpu-sanitize gpu-bench

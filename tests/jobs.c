@@ -140,15 +140,16 @@ static int run_some(const struct job_set *j, struct jobs_result *r, int *next, d
     if (start(&w, j, *next) < 0)
         return ERR_DEVICE;
     while (*next < j->n || running) {
-        if (!hear(&w, w.since + j->limit, &word, &late))
+        double until = w.since + j->limit;
+        if (!hear(&w, over > 0 && over < until ? over : until, &word, &late)) {
+            if (late && over > 0 && jobs_clock() >= over) {
+                end(&w, true, 0, why, sizeof why);
+                return 0;
+            }
             break;
+        }
         opened = true;
         running = word.said == BEGUN;
-        if (running && over > 0 && jobs_clock() > over) {
-            late = true; /* it has hardly begun */
-            end(&w, true, 0, why, sizeof why);
-            return 0;
-        }
         if (word.said == DONE) {
             *(word.rc ? &r->failed : &r->passed) += 1;
             *next = word.job + 1;

@@ -18,7 +18,7 @@ struct job_set {
     int (*run)(int i);
     struct device **dev; /* what open opened: looked at after a job that failed */
     double limit;        /* seconds for open, and for each job */
-    double budget;       /* seconds for all; what has not begun by then is left out.  0: as long as it takes */
+    double budget;       /* seconds for all; what is not done by then is left out.  0: as long as it takes */
 };
 struct jobs_result {
     int passed, failed, left;

@@ -14,7 +14,7 @@ struct twins_found {
     const char *what;    /* op, shape, types, layout, epilogue */
     const char *how;     /* which of its ways the other device took (struct device), "": it has one */
     int64_t n, wrong;    /* elements; those beyond the tolerance */
-    double most, norm;   /* the largest error and the norm of all as shares of what is allowed; 0 where the bits must be the same */
+    double most, norm;   /* the largest error, the norm of all as shares of what is allowed; 0 where bits must be the same */
     const char *why;     /* the first thing wrong; "": nothing */
 };
 

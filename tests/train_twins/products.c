@@ -69,7 +69,7 @@ static const struct product products[] = {
 void twins_matmul(struct twins *t)
 {
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < (t->plain ? 4 : 2); k++) {
             struct made m = {.t = t};
             struct product q = products[i];
             if (q.k > 1 && t->scale > 1) /* whole tiles stay so */
@@ -324,7 +324,7 @@ void twins_fp8_products(struct twins *t)
     };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < (t->plain ? 4 : 2); k++) {
             struct made m = {.t = t};
             struct product q = all[i];
             if (t->scale > 1)

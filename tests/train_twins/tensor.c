@@ -95,8 +95,10 @@ void near(struct made *m, const char *what, const struct tensor *t, double tol, 
         errors += (a - b) * (a - b);
         wanted += a * a;
     }
-    norm = norm_of_roundings(t->n) * sqrt(wanted) + tol / 2 * (sqrt(wanted) + s * sqrt((double)t->n));
-    if (t->dt == DTYPE_BF16 && tol > 0 && t->n > 0 && errors != 0) {
+    norm = tol * (sqrt(wanted) + s * sqrt((double)t->n));
+    if (t->dt == DTYPE_BF16)
+        norm = norm_of_roundings(t->n) * sqrt(wanted) + norm / 2;
+    if (tol > 0 && t->n > 0 && errors != 0) {
         f.norm = sqrt(errors) / norm;
         if (!(f.norm <= 1) && !why[0])
             snprintf(why, sizeof why, "%s: the norm of the errors of %lld elements is %.4g, of the elements %.4g", what,
