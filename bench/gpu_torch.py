@@ -10,6 +10,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 torch.set_float32_matmul_precision("high")
+MICRO_BATCHES = 8  # of an update
 
 
 class Norm(nn.Module):
@@ -97,9 +98,10 @@ def run(name, b, whole, **c):
     x = torch.randint(c["vocab"], (b, c["seq"]), device="cuda")
 
     def step():
-        with torch.autocast("cuda", torch.bfloat16):
-            loss = f(x, x)
-        loss.backward()
+        for _ in range(MICRO_BATCHES):
+            with torch.autocast("cuda", torch.bfloat16):
+                loss = f(x, x)
+            (loss / MICRO_BATCHES).backward()
         torch.nn.utils.clip_grad_norm_(m.parameters(), 1.0)
         opt.step()
         opt.zero_grad(set_to_none=True)
@@ -108,14 +110,14 @@ def run(name, b, whole, **c):
         step()
     torch.cuda.synchronize()
     start = time.time()
-    for _ in range(10):
+    for _ in range(4):
         step()
     torch.cuda.synchronize()
-    rate = 10 * b * c["seq"] / (time.time() - start)
+    rate = 4 * MICRO_BATCHES * b * c["seq"] / (time.time() - start)
     n = sum(p.numel() for p in m.parameters())
     mib = torch.cuda.max_memory_allocated() >> 20
     how = "" if whole else ", layers compiled"
-    shape = f"{b} x {c['seq']}\t{c['layers']}\t{n / 1e6:.0f}M"
+    shape = f"{MICRO_BATCHES} of {b} x {c['seq']}\t{c['layers']}\t{n / 1e6:.0f}M"
     print(f"PyTorch {torch.__version__} {name}{how}\t{shape}\t{rate:.0f}\t\t\t{mib}", flush=True)
 
 

@@ -51,6 +51,7 @@ static void train(struct device *dev, const struct model_config *config, enum dt
 
     dev->deterministic = deterministic;
     rc = steps_open(&s, dev, *config, &run, false, &e);
+    s.micro_batches = 2;
     if (rc == 0 && graphs && !model_graph_refuses(s.model))
         model_graph_open(&s.graph, s.model, s.loss);
     for (int i = 0; rc == 0 && i < steps; i++)

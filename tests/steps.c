@@ -61,9 +61,9 @@ static int64_t blocks_of_all(const struct model *m)
 int steps_open(struct train_steps *s, struct device *dev, struct model_config config, const struct model_run *run, bool quick,
                struct err *e)
 {
-    size_t n = (size_t)(run->b * run->t);
+    size_t n = (size_t)(run->b * run->t) * STEPS_MICRO_BATCHES;
 
-    *s = (struct train_steps){.dev = dev};
+    *s = (struct train_steps){.dev = dev, .micro_batches = 1};
     TRY(model_config_check(&config, 128, e));
     TRY(model_open(&s->model, dev, &config, NULL, run, e));
     for (int i = 0; i < MODEL_STORES && s->model->stores[i]; i++) {
@@ -85,22 +85,23 @@ int steps_open(struct train_steps *s, struct device *dev, struct model_config co
     return model_weights_changed(s->model, e);
 }
 
-/* Sequences that can be learnt: each token follows from the one before, with some noise. */
-static void fill(struct train_steps *s)
+/* Sequences that can be learnt: each token follows from the one before, with some noise.  Of micro-batch k of the step. */
+static void fill(struct train_steps *s, int k)
 {
-    int64_t vocab = s->model->whole.vocab;
+    int64_t vocab = s->model->whole.vocab, n = s->model->b * s->model->t;
+    int32_t *tokens = s->tokens + k * n, *targets = s->targets + k * n;
     uint32_t w[4];
     int64_t x = 0;
 
-    for (int64_t i = 0; i < s->model->b * s->model->t; i++) {
-        rng_philox(7, (uint64_t)s->step, (uint64_t)i, w);
+    for (int64_t i = 0; i < n; i++) {
+        rng_philox(7, (uint64_t)(s->step * s->micro_batches + k), (uint64_t)i, w);
         x = i % s->model->t == 0 || w[0] % 8 == 0 ? (int64_t)(w[1] % (uint32_t)vocab) : (5 * x + 1) % vocab;
-        s->tokens[i] = (int32_t)x;
+        tokens[i] = (int32_t)x;
         if (i > 0)
-            s->targets[i - 1] = s->tokens[i];
+            targets[i - 1] = tokens[i];
     }
-    for (int64_t i = s->model->t - 1; i < s->model->b * s->model->t; i += s->model->t)
-        s->targets[i] = -1;
+    for (int64_t i = s->model->t - 1; i < n; i += s->model->t)
+        targets[i] = -1;
 }
 
 /* Clipping by the norm of all gradients, then AdamW. */
@@ -130,22 +131,31 @@ static int update(struct train_steps *s, struct err *e)
     return 0;
 }
 
+/* Forward and backward of micro-batch k. */
+static int micro_batch(struct train_steps *s, int k, double rows, struct err *e)
+{
+    struct model *m = s->model;
+    int64_t n = m->b * m->t;
+    struct model_dropout drop = {11, {(uint64_t)s->step, (uint64_t)(k * m->b)}};
+    struct model_batch batch = {.tokens = s->tokens + k * n, .targets = s->targets + k * n, .drop = &drop,
+                                .grad_scale = (float)(1 / rows)};
+
+    fill(s, k);
+    if (s->graph.model)
+        return model_graph_run(&s->graph, &batch, k > 0, k == 0, e);
+    model_fp8_begin(m, k > 0);
+    TRY(model_take(m, &batch, e));
+    TRY(model_forward(m, &batch, s->loss, e));
+    return model_backward(m, &batch, k == 0, e);
+}
+
 int steps_one(struct train_steps *s, double *loss, double *norm, struct err *e)
 {
     struct model *m = s->model;
     double rows = (double)(m->b * m->t);
-    struct model_dropout drop = {11, {(uint64_t)s->step, 0}};
-    struct model_batch batch = {.tokens = s->tokens, .targets = s->targets, .drop = &drop, .grad_scale = (float)(1 / rows)};
 
-    fill(s);
-    if (s->graph.model) {
-        TRY(model_graph_run(&s->graph, &batch, false, true, e));
-    } else {
-        model_fp8_begin(m, false);
-        TRY(model_take(m, &batch, e));
-        TRY(model_forward(m, &batch, s->loss, e));
-        TRY(model_backward(m, &batch, true, e));
-    }
+    for (int k = 0; k < s->micro_batches; k++)
+        TRY(micro_batch(s, k, rows * s->micro_batches, e));
     if (m->fp8 && !m->run.fp8.tensorwise) {
         TRY(model_fp8_amax(m, e));
         TRY(model_fp8_end(m, e));

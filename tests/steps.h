@@ -5,6 +5,7 @@
 
 #include "train/model_graph.h"
 
+enum { STEPS_MICRO_BATCHES = 8 };
 struct train_steps {
     struct device *dev;
     struct model *model;
@@ -15,6 +16,7 @@ struct train_steps {
     double *sumsq, *loss;
     int32_t *tokens, *targets;
     int64_t step;
+    int micro_batches; /* of an update; 1 unless changed before the first step, to STEPS_MICRO_BATCHES at most */
     struct model_graph graph; /* model_graph_open with model and loss: each step is one launch, and the update's */
 };
 
@@ -22,7 +24,7 @@ struct train_steps {
  * make billions of them. */
 int steps_open(struct train_steps *s, struct device *dev, struct model_config config, const struct model_run *run, bool quick,
                struct err *e);
-/* One step of AdamW, at whose end the host waits for the device. */
+/* One step of AdamW, at whose end the host waits for the device; loss: the last micro-batch's. */
 int steps_one(struct train_steps *s, double *loss, double *norm, struct err *e);
 void steps_close(struct train_steps *s);
 

@@ -51,7 +51,7 @@ void bench_experts(int64_t none);
 
 /* Whole steps of a model, with as many layers as fit. */
 enum bench_model { GPT2_124M, GPT2_350M, GPT2_774M, GPT2_1_5B, LLAMA_1B, LLAMA_7B, MIXTRAL };
-/* graphs: a step's passes are one launch. */
+/* Updates of 8 micro-batches.  graphs: the passes of each are one launch, where the model allows it. */
 void bench_step(enum bench_model which, bool fp8, bool graphs, const char *name);
 
 #endif

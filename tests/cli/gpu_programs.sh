@@ -33,19 +33,25 @@ QUERN_CUDA=$built/tests/simt-cuda.so status "one check" 0 "$built/tests/gpu_chec
 has "names a comparison" out "products, 8 groups of 240 rows, 48 to 40, bf16, bias: 0 of 9600 wrong, largest "
 has "and the way" out "; one launch, tensor cores"
 
+# ---- models: updates of two micro-batches ----
+QUERN_CUDA=$built/tests/simt-cuda.so status "a model" 0 "$built/tests/gpu_check" 1 "GPT without dropout, bf16"
+has "trains to the same bits by graphs" out "ok - GPT without dropout, bf16, 3 steps, the same bits as graphs"
+
 # ---- JSON ----
 rm b/tests/gpu_check
 cat >b/tests/gpu_check <<'END'
 #!/bin/sh
 printf '%s\n' 'ok - matmul: product "a", 1 x 2: 0 of 2310 wrong, largest 0.0954, norm 0 of the tolerance; cuBLASLt tile 20' \
-    'not ok - x: y: 3 of 4 wrong, largest nan, norm 1.2e+03 of the tolerance; why \ this' 'not ok - x: 1 of 2 failed' '# cuda: cuDNN 91900'
+    'not ok - x: y: 3 of 4 wrong, largest nan, norm 1.2e+03 of the tolerance; why \ this' 'not ok - x: 1 of 2 failed' \
+    '# cuda: cuDNN 91900'
 printf 'op\tshape\tseconds\ncopy\tall\t0.5\ncopy\tsome\tdoes not run: "no"\n'
 exit 1
 END
 chmod +x b/tests/gpu_check
 status "a check that fails" 1 bash "$ROOT/tests/gpu.sh" check b "$later"
 check "its JSON" valid b/gpu-check.json
-for line in '"ok":true,"comparison":"matmul: product \"a\", 1 x 2","wrong":0,"of":2310,"largest":0.0954,"norm":0,"how":"cuBLASLt tile 20"' \
+comparison='"comparison":"matmul: product \"a\", 1 x 2","wrong":0,"of":2310,"largest":0.0954,"norm":0,"how":"cuBLASLt tile 20"'
+for line in "\"ok\":true,$comparison" \
     '"ok":false,"comparison":"x: y","wrong":3,"of":4,"largest":"nan","norm":1.2e+03,"how":"why \\ this"' \
     '"ok":false,"check":"x: 1 of 2 failed"' '"line":"# cuda: cuDNN 91900"' '"op":"copy","shape":"all","seconds":0.5' \
     '"op":"copy","shape":"some","seconds":"does not run: \"no\""'; do
