@@ -307,30 +307,33 @@ static void models_that_nobody_has_are_refused(void **state)
 /* Every F16 there and back; rounding against the exact neighbours. */
 static void halves_are_exact(void **state)
 {
-    (void)state;
-    for (int h = 0; h < 0x10000; h++) {
-        uint16_t in = (uint16_t)h, out;
-        float x, up;
+    enum { N = 0x10000 };
+    static uint16_t in[N], out[N], mid_out[N], above_out[N];
+    static float x[N], mid[N], above[N];
+    float big = 70000;
 
-        ok(hf_widen(&x, &in, "F16", 1, 1, false, &e));
-        ok(hf_narrow(&out, &x, "F16", 1, 1, false, &e));
-        if (isnan(x) ? (out & 0x7fff) <= 0x7c00 : out != in)
-            fail_msg("%04x is %g is %04x", in, x, out);
+    (void)state;
+    for (int h = 0; h < N; h++)
+        in[h] = (uint16_t)h;
+    ok(hf_widen(x, in, "F16", N, 1, false, &e));
+    ok(hf_narrow(out, x, "F16", N, 1, false, &e));
+    for (int h = 0; h < N; h++) {
+        bool last = (h & 0x7fff) >= 0x7bff; /* of its sign, or no number */
+
+        mid[h] = last ? 0 : (x[h] + x[h + 1]) / 2;
+        above[h] = last ? 0 : nextafterf(mid[h], x[h + 1]);
+    }
+    ok(hf_narrow(mid_out, mid, "F16", N, 1, false, &e));
+    ok(hf_narrow(above_out, above, "F16", N, 1, false, &e));
+    for (int h = 0; h < N; h++) {
+        if (isnan(x[h]) ? (out[h] & 0x7fff) <= 0x7c00 : out[h] != h)
+            fail_msg("%04x is %g is %04x", (unsigned)h, x[h], out[h]);
         if ((h & 0x7fff) >= 0x7bff)
             continue;
-        in++;
-        ok(hf_widen(&up, &in, "F16", 1, 1, false, &e));
-        x = (x + up) / 2; /* halfway: to the even one */
-        ok(hf_narrow(&out, &x, "F16", 1, 1, false, &e));
-        assert_int_equal(out, h & 1 ? h + 1 : h);
-        x = nextafterf(x, up);
-        ok(hf_narrow(&out, &x, "F16", 1, 1, false, &e));
-        assert_int_equal(out, h + 1);
+        assert_int_equal(mid_out[h], h & 1 ? h + 1 : h); /* halfway: to the even one */
+        assert_int_equal(above_out[h], h + 1);
     }
-    float big = 70000;
-    uint16_t out;
-
-    assert_int_equal(hf_narrow(&out, &big, "F16", 1, 1, false, &e), ERR_LIMIT);
+    assert_int_equal(hf_narrow(out, &big, "F16", 1, 1, false, &e), ERR_LIMIT);
 }
 
 int main(void)
