@@ -47,7 +47,7 @@ static inline bool matmul_rows_inside(const struct matmul *p)
 
 /* Accumulates in fp32.  The same call gives the same bits every time with the same number
  * of threads.  Another number may change the last bits where oneDNN splits k over
- * threads: bf16 with trans_a, and products whose m and n are small (docs/numerics.md).
+ * threads (docs/numerics.md).
  * A bf16 shape seen for the first time makes a plan, of which 256 are kept; ragged ones are computed in
  * pieces of few sizes.  Scratch:
  * what oneDNN asks for; without fast_bf16 the fp32 copies, 4 (mk + kn + mn) bytes.  FP8 on a CPU:
