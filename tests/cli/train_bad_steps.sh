@@ -39,7 +39,7 @@ tensor='--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2'
 for action in skip rollback; do
     check "not a number, $action: one process" bad_steps "$action" 1 --nan-action $action
     equal "the batches are named, $action" "$(said "$action.err" | grep -c 'the loss of training samples .* is not finite')" 2
-    for n in 2 4; do
+    for n in ${SWEEP:+2} 4; do
         layout=$([ $n = 4 ] && echo "$tensor")
         # shellcheck disable=SC2086
         check "not a number, $action: $n ranks" bad_steps $action$n $n --nan-action $action $layout
