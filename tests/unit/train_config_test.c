@@ -195,6 +195,30 @@ static void presets_have_the_published_sizes(void **state)
     }
 }
 
+/* Without a preset Megatron's defaults. */
+static void presets_are_without_dropout(void **state)
+{
+    struct train_config c;
+    struct err e;
+
+    (void)state;
+    for (const char *const *name = model_preset_names(); *name; name++) {
+        char preset[64];
+
+        snprintf(preset, sizeof preset, "preset=%s", *name);
+        assert_int_equal(config(&c, &e, (const char *const[]){preset, "mock-data=true", "train-iters=1", "lr=1", NULL}), 0);
+        if (c.model.attention_dropout != 0 || c.model.hidden_dropout != 0)
+            fail_msg("%s: dropout %g, %g", *name, c.model.attention_dropout, c.model.hidden_dropout);
+        train_config_free(&c);
+    }
+    assert_int_equal(CONFIG(&c, &e, "preset=gpt2-124m", "hidden-dropout=0.2"), 0);
+    assert_true(c.model.attention_dropout == 0 && c.model.hidden_dropout == 0.2);
+    train_config_free(&c);
+    assert_int_equal(CONFIG(&c, &e, NULL), 0);
+    assert_true(c.model.attention_dropout == 0.1 && c.model.hidden_dropout == 0.1);
+    train_config_free(&c);
+}
+
 static void flags_go_before_the_preset(void **state)
 {
     struct train_config c;
@@ -488,6 +512,7 @@ int main(void)
         cmocka_unit_test(refusals_name_the_flag),
         cmocka_unit_test(parameters_are_counted),
         cmocka_unit_test(presets_have_the_published_sizes),
+        cmocka_unit_test(presets_are_without_dropout),
         cmocka_unit_test(flags_go_before_the_preset),
         cmocka_unit_test(initial_weights_do_not_depend_on_the_layout),
         cmocka_unit_test(schedules_follow_megatron),
