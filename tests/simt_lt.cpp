@@ -2,8 +2,8 @@
 // library is.  It checks what it is given, and lacks what the library lacks in places: the GELU epilogues are for bf16 alone and
 // want matrices of a multiple of 8 rows; a bias wants the type of the result, or bf16 with FP8, which is for transposed A alone
 // and m, k and strides of a multiple of 16 bytes, and has no derivative of GELU.  An algorithm is for addresses of the
-// alignment that was asked for, and for the workspace that it names.  Where it may, it proposes first to add up the parts of a split
-// k in the type of the result.
+// alignment that was asked for, and for the workspace that it names.   Where it may, it proposes to add up
+// the parts of a split k in bf16, if that is what the result is.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -178,6 +178,7 @@ int heuristic(void *, void *d, void *a, void *b, void *c, void *, void *p, int m
 {
     int rc = fits((desc *)d, (layout *)a, (layout *)b, (layout *)c);
     const uint32_t *align = ((pref *)p)->align;
+    bool in_bf16 = ((layout *)c)->type == LT_BF16 && ((pref *)p)->reductions & LT_REDUCTION_OUTPUT_TYPE;
 
     simt_lt_asked++;
     *count = 0;
@@ -189,7 +190,7 @@ int heuristic(void *, void *d, void *a, void *b, void *c, void *, void *p, int m
         r[i].algo.data[ALIGN] = align[0] < align[3] ? align[0] : align[3];
         r[i].algo.data[SPACE] = r[i].workspace = (size_t)i << 20;
         r[i].algo.data[NUMBER] = (uint64_t)i;
-        r[i].algo.data[PARTS] = ((pref *)p)->reductions & LT_REDUCTION_OUTPUT_TYPE ? MOST_PARTS : 1;
+        r[i].algo.data[PARTS] = in_bf16 ? MOST_PARTS : 1;
         r[i].state = i == 1 ? 14 : 0;
     }
     return 0;
@@ -216,9 +217,6 @@ float dgelu_of(float x)
     return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * 0.797884561f * (1 + 3 * 0.044715f * x * x);
 }
 
-/* x as it is kept between the parts of a split k: in the type of the result. */
-float kept(int type, float x) { return type == LT_BF16 ? bf16_to(bf16_of(x)) : x; }
-
 /* The product itself, k in `parts`; what describes it are copies. */
 void product(const desc *d, const layout *a, const layout *b, const layout *c, const void *pa, const void *pb, const void *pc,
              void *pd, float al, float be, int64_t parts)
@@ -232,7 +230,7 @@ void product(const desc *d, const layout *a, const layout *b, const layout *c, c
                 for (int64_t x = k * part / parts; x < k * (part + 1) / parts; x++)
                     sum += at(a->type, pa, d->op_a ? i * a->ld + x : x * a->ld + i) *
                            at(b->type, pb, d->op_b ? x * b->ld + j : j * b->ld + x);
-                s += parts > 1 ? kept(c->type, sum) : sum;
+                s += parts > 1 ? bf16_to(bf16_of(sum)) : sum;
             }
             s = al * (fp8(a->type) ? *d->scale_a * *d->scale_b : 1.0f) * s + (be != 0 ? be * at(c->type, pc, j * c->ld + i) : 0);
             if (biased(d))
