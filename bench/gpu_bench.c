@@ -60,8 +60,8 @@ static double timed(struct job *j, bool transfers)
     struct device_event *from, *to;
     double best = 1e30, s;
 
-    must(device_event_new(dev, &from, &err));
-    must(device_event_new(dev, &to, &err));
+    must(device_event_new_timed(dev, &from, &err));
+    must(device_event_new_timed(dev, &to, &err));
     for (int r = 0; r < WARM + RUNS; r++) {
         must(device_event_record(dev, from, &err));
         for (int i = 0; transfers && i < 4 && j->in[i].host; i++)

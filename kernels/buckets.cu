@@ -67,7 +67,7 @@ extern "C" int buckets_cuda(struct device *dev, struct buckets *p, struct err *e
     if (p->docs) {
         LAUNCH(gather_kernel, dim3(blocks), CUDA_BLOCK, dev, *p, key, doc);
         TRY(cuda_launched(dev, "buckets", e));
-        TRY(cub_sort(dev, temp, temp_bytes, key, sorted, doc, sorted_doc, p->docs, e));
+        TRY(cub_sort(dev, temp, temp_bytes, key, sorted, doc, sorted_doc, p->docs, 64, e));
     }
     LAUNCH(mark_kernel, dim3(blocks), CUDA_BLOCK, dev, p->docs, sorted, key); /* the keys are sorted: their room is free */
     TRY(cuda_launched(dev, "buckets", e));

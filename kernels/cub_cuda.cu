@@ -25,9 +25,9 @@ extern "C" int cub_temp(struct device *dev, int64_t n, size_t *temp_bytes, struc
 }
 
 extern "C" int cub_sort(struct device *dev, void *temp, size_t temp_bytes, const uint64_t *key_in, uint64_t *key_out,
-                        const uint32_t *value_in, uint32_t *value_out, int64_t n, struct err *e)
+                        const uint32_t *value_in, uint32_t *value_out, int64_t n, int bits, struct err *e)
 {
-    return check(cub::DeviceRadixSort::SortPairs(temp, temp_bytes, key_in, key_out, value_in, value_out, n, 0, 64,
+    return check(cub::DeviceRadixSort::SortPairs(temp, temp_bytes, key_in, key_out, value_in, value_out, n, 0, bits,
                                                  cuda_stream(dev)),
                  "sort", e);
 }

@@ -42,10 +42,10 @@ enum cuda_state_of { CUDA_STATE_MATMUL, CUDA_STATE_ATTENTION, CUDA_STATES };
 struct cuda_state *cuda_kept(struct device *dev, enum cuda_state_of which);
 
 /* CUB, in one file for it is slow to compile.  temp_bytes of temp are what cub_temp says.
- * Sorts n keys with their values, stable, from _in to _out. */
+ * Sorts n keys with their values by the lowest `bits` of the keys, stable, from _in to _out. */
 int cub_temp(struct device *dev, int64_t n, size_t *temp_bytes, struct err *e);
 int cub_sort(struct device *dev, void *temp, size_t temp_bytes, const uint64_t *key_in, uint64_t *key_out,
-             const uint32_t *value_in, uint32_t *value_out, int64_t n, struct err *e);
+             const uint32_t *value_in, uint32_t *value_out, int64_t n, int bits, struct err *e);
 /* v[i] becomes the sum of all before it. */
 int cub_sum(struct device *dev, void *temp, size_t temp_bytes, uint64_t *v, int64_t n, struct err *e);
 }

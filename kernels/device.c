@@ -206,7 +206,12 @@ void device_stream_free(struct device *dev, struct device_stream *s)
 
 int device_event_new(struct device *dev, struct device_event **ev, struct err *e)
 {
-    return dev->calls->event_new(dev, ev, e);
+    return dev->calls->event_new(dev, ev, false, e);
+}
+
+int device_event_new_timed(struct device *dev, struct device_event **ev, struct err *e)
+{
+    return dev->calls->event_new(dev, ev, true, e);
 }
 
 void device_event_free(struct device *dev, struct device_event *ev)

@@ -172,6 +172,8 @@ int device_sync(struct device *dev, struct err *e);
 int device_stream_new(struct device *dev, struct device_stream **s, struct err *e);
 void device_stream_free(struct device *dev, struct device_stream *s);
 int device_event_new(struct device *dev, struct device_event **ev, struct err *e);
+/* One that device_event_seconds takes, which costs a GPU more. */
+int device_event_new_timed(struct device *dev, struct device_event **ev, struct err *e);
 void device_event_free(struct device *dev, struct device_event *ev);
 /* Puts the event behind what dev->stream holds so far. */
 int device_event_record(struct device *dev, struct device_event *ev, struct err *e);
@@ -179,7 +181,7 @@ int device_event_record(struct device *dev, struct device_event *ev, struct err 
 int device_event_wait(struct device *dev, struct device_event *ev, struct err *e);
 /* *come: what the event stands behind is done; by any thread. */
 int device_event_query(struct device *dev, struct device_event *ev, bool *come, struct err *e);
-/* Seconds between two recorded events; waits for the later. */
+/* Seconds between two recorded events that are timed; waits for the later. */
 int device_event_seconds(struct device *dev, struct device_event *from, struct device_event *to,
                          double *seconds, struct err *e);
 

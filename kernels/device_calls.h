@@ -25,7 +25,7 @@ struct device_calls {
     int (*sync)(struct device *dev, struct err *e);
     int (*stream_new)(struct device *dev, struct device_stream **s, struct err *e);
     void (*stream_free)(struct device *dev, struct device_stream *s);
-    int (*event_new)(struct device *dev, struct device_event **ev, struct err *e);
+    int (*event_new)(struct device *dev, struct device_event **ev, bool timed, struct err *e);
     void (*event_free)(struct device *dev, struct device_event *ev);
     int (*event_record)(struct device *dev, struct device_event *ev, struct err *e);
     int (*event_wait)(struct device *dev, struct device_event *ev, struct err *e);

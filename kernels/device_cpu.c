@@ -104,6 +104,7 @@ static int cpu_sync(struct device *dev, struct err *e)
 /* ---- streams and events ---- */
 
 struct device_event {
+    bool timed;
     struct timespec at;
 };
 
@@ -119,11 +120,14 @@ static void cpu_stream_free(struct device *dev, struct device_stream *s)
     (void)dev, (void)s;
 }
 
-static int cpu_event_new(struct device *dev, struct device_event **ev, struct err *e)
+static int cpu_event_new(struct device *dev, struct device_event **ev, bool timed, struct err *e)
 {
     (void)dev;
     *ev = calloc(1, sizeof **ev);
-    return *ev ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+    if (!*ev)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    (*ev)->timed = timed;
+    return 0;
 }
 
 static void cpu_event_free(struct device *dev, struct device_event *ev)
@@ -148,7 +152,9 @@ static int cpu_event_wait(struct device *dev, struct device_event *ev, struct er
 static int cpu_event_seconds(struct device *dev, struct device_event *from, struct device_event *to,
                              double *seconds, struct err *e)
 {
-    (void)dev, (void)e;
+    (void)dev;
+    if (!from->timed || !to->timed)
+        return err_set(e, ERR_DEVICE, "an event without a time");
     *seconds = (double)(to->at.tv_sec - from->at.tv_sec) + 1e-9 * (double)(to->at.tv_nsec - from->at.tv_nsec);
     return 0;
 }

@@ -120,10 +120,10 @@ static void gpu_stream_free(struct device *dev, struct device_stream *s)
     cudaStreamDestroy((cudaStream_t)s);
 }
 
-static int gpu_event_new(struct device *dev, struct device_event **ev, struct err *e)
+static int gpu_event_new(struct device *dev, struct device_event **ev, bool timed, struct err *e)
 {
     cudaEvent_t event = NULL;
-    int rc = check(cudaEventCreate(&event), "event", e);
+    int rc = check(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming), "event", e);
 
     (void)dev;
     *ev = (struct device_event *)event;

@@ -84,6 +84,16 @@ template <enum dtype DT, bool WHOLE> static __global__ void __launch_bounds__(CU
 
 static size_t round256(size_t n) { return (n + 255) / 256 * 256; }
 
+/* Of the numbers up to n, and of NOWHERE, which cut to so many is still behind all below n. */
+static int bits_of(int64_t n)
+{
+    int bits = 1;
+
+    while (n >> bits)
+        bits++;
+    return bits;
+}
+
 /* table (n, C) += the rows of dout, each where its id - first says. */
 static int add_rows(struct device *dev, enum dtype dt, float *table, int64_t n, const int32_t *id, int64_t first, int64_t t,
                     int64_t c, const void *dout, struct err *e)
@@ -96,7 +106,7 @@ static int add_rows(struct device *dev, enum dtype dt, float *table, int64_t n, 
     uint64_t *key = (uint64_t *)s, *sorted = (uint64_t *)(s + keys);
     uint32_t *row = (uint32_t *)(s + 2 * keys), *order = (uint32_t *)(s + 2 * keys + rows);
     LAUNCH(keys_kernel, dim3(cuda_blocks(dev, t, CUDA_BLOCK)), CUDA_BLOCK, dev, key, row, id, t, first, n);
-    TRY(cub_sort(dev, s + 2 * keys + 2 * rows, temp, key, sorted, row, order, t, e));
+    TRY(cub_sort(dev, s + 2 * keys + 2 * rows, temp, key, sorted, row, order, t, bits_of(n), e));
     BY_TYPE(dt, {
         auto *kernel = c % PACK == 0 && (uintptr_t)dout % 16 == 0 ? bwd_kernel<DT, true> : bwd_kernel<DT, false>;
         LAUNCH(kernel, dim3((unsigned)t), row_threads(c), dev, table, dout, (const uint64_t *)sorted, (const uint32_t *)order, t,

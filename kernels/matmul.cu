@@ -214,7 +214,7 @@ static int fastest(struct device *dev, const struct lt *lt, const struct lt_plan
 
     if (q->beta == 1 && dev->calls->alloc(dev, &d, (size_t)q->m * (size_t)q->ldc * dtype_size(q->dt_c), &none) < 0)
         return 0;
-    if (dev->calls->event_new(dev, &ev[0], &none) == 0 && dev->calls->event_new(dev, &ev[1], &none) == 0) {
+    if (dev->calls->event_new(dev, &ev[0], true, &none) == 0 && dev->calls->event_new(dev, &ev[1], true, &none) == 0) {
         for (int i = 0; i < count; i++) {
             double s = r[i].state == 0 ? seconds_of(dev, lt, p, &r[i].algo, q, d ? d : q->c, workspace, ev) : -1;
             if (s >= 0 && (least < 0 || s < least)) {

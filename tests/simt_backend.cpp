@@ -78,6 +78,7 @@ static void queue_work(std::function<void()> work)
 }
 
 struct device_event {
+    bool timed;
     struct timespec at;
     struct test_event *mark = test_event_new();
 };
@@ -129,9 +130,10 @@ static int simt_zero(struct device *dev, void *dst, size_t bytes, struct err *e)
     return cuda_fill(dev, dst, 0, bytes, e);
 }
 
-static int simt_event_new(struct device *, struct device_event **ev, struct err *)
+static int simt_event_new(struct device *, struct device_event **ev, bool timed, struct err *)
 {
     *ev = new device_event;
+    (*ev)->timed = timed;
     return 0;
 }
 
@@ -242,8 +244,10 @@ static int simt_bind(struct device *, struct err *)
 }
 
 static int simt_event_seconds(struct device *, struct device_event *from, struct device_event *to, double *seconds,
-                              struct err *)
+                              struct err *e)
 {
+    if (!from->timed || !to->timed)
+        return err_set(e, ERR_DEVICE, "an event without a time");
     test_event_after(to->mark, NULL);
     *seconds = (double)(to->at.tv_sec - from->at.tv_sec) + 1e-9 * (double)(to->at.tv_nsec - from->at.tv_nsec);
     return 0;

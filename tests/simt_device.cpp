@@ -9,6 +9,8 @@
 #include "kernels/cuda_ops.h"
 #include "tests/simt_device.h"
 
+int simt_sorted_bits;
+
 extern "C" {
 int cuda_launched(struct device *, const char *, struct err *) { return 0; }
 
@@ -54,14 +56,17 @@ int cub_temp(struct device *, int64_t, size_t *temp_bytes, struct err *)
 }
 
 int cub_sort(struct device *, void *, size_t, const uint64_t *key_in, uint64_t *key_out, const uint32_t *value_in,
-             uint32_t *value_out, int64_t n, struct err *)
+             uint32_t *value_out, int64_t n, int bits, struct err *)
 {
+    uint64_t mask = bits < 64 ? ((uint64_t)1 << bits) - 1 : ~(uint64_t)0;
+
+    simt_sorted_bits += bits;
     simt::in_stream([=] {
         std::vector<int64_t> order((size_t)n);
 
         for (int64_t i = 0; i < n; i++)
             order[(size_t)i] = i;
-        std::stable_sort(order.begin(), order.end(), [=](int64_t x, int64_t y) { return key_in[x] < key_in[y]; });
+        std::stable_sort(order.begin(), order.end(), [=](int64_t x, int64_t y) { return (key_in[x] & mask) < (key_in[y] & mask); });
         for (int64_t i = 0; i < n; i++) {
             key_out[i] = key_in[order[(size_t)i]];
             value_out[i] = value_in[order[(size_t)i]];

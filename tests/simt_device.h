@@ -17,6 +17,9 @@ void simt_set_order(int order, uint64_t seed);
 /* tests/simt_lt.cpp: how often cuBLASLt's stand-in was asked for algorithms. */
 extern int simt_lt_asked;
 
+/* Bits of keys that CUB's stand-in sorted by, of all calls. */
+extern int simt_sorted_bits;
+
 /* tests/simt_dnn.cpp: how many engines of cuDNN's at this path take our graph of attention on an H200.  ERR_UNSUPPORTED:
  * none is there, or it refuses the graph. */
 int simt_dnn_engines(const char *library, int64_t b, int64_t t, int64_t heads, int64_t kv_heads, int64_t d, int backward,

@@ -2,8 +2,8 @@
 // library is.  It checks what it is given, and lacks what the library lacks in places: the GELU epilogues are for bf16 alone and
 // want matrices of a multiple of 8 rows; a bias wants the type of the result, or bf16 with FP8, which is for transposed A alone
 // and m, k and strides of a multiple of 16 bytes, and has no derivative of GELU.  An algorithm is for addresses of the
-// alignment that was asked for, and for the workspace that it names.   Where it may, it proposes to add up
-// the parts of a split k in bf16, if that is what the result is.
+// alignment that was asked for, and for the workspace that it names.  Where it may, it adds up the
+// parts of a split k in bf16, if that is what the result is.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -399,7 +399,7 @@ static void streams_in(struct made *m, struct device *dev, int64_t n)
 {
     size_t bytes = (size_t)n * sizeof(uint64_t);
     struct device_stream *s = NULL;
-    struct device_event *before = NULL, *after = NULL;
+    struct device_event *before = NULL, *after = NULL, *untimed = NULL;
     uint64_t *pinned = NULL;
     void *mem = NULL;
     double seconds = -1;
@@ -408,8 +408,8 @@ static void streams_in(struct made *m, struct device *dev, int64_t n)
     CHECK(m, device_alloc_host(dev, (void **)&pinned, 2 * bytes, &m->e));
     CHECK(m, device_alloc(dev, &mem, bytes, &m->e));
     CHECK(m, device_stream_new(dev, &s, &m->e));
-    CHECK(m, device_event_new(dev, &before, &m->e));
-    CHECK(m, device_event_new(dev, &after, &m->e));
+    CHECK(m, device_event_new_timed(dev, &before, &m->e));
+    CHECK(m, device_event_new_timed(dev, &after, &m->e));
     if (m->t->failed == failed) {
         for (int64_t i = 0; i < n; i++)
             pinned[i] = number(20, i);
@@ -430,6 +430,11 @@ static void streams_in(struct made *m, struct device *dev, int64_t n)
             if (pinned[i])
                 wrong(m->t, "%s: not zero", dev->name);
     }
+    CHECK(m, device_event_new(dev, &untimed, &m->e));
+    CHECK(m, device_event_record(dev, untimed, &m->e));
+    if (device_event_seconds(dev, before, untimed, &seconds, &m->e) == 0)
+        wrong(m->t, "%s: an event without a time has one", dev->name);
+    device_event_free(dev, untimed);
     device_event_free(dev, before);
     device_event_free(dev, after);
     device_stream_free(dev, s);

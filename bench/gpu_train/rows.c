@@ -50,8 +50,8 @@ double best_of(job_fn *run, const int64_t *n)
     double best = 1e30, s;
     int rc = 0;
 
-    must(device_event_new(dev, &from, &err));
-    must(device_event_new(dev, &to, &err));
+    must(device_event_new_timed(dev, &from, &err));
+    must(device_event_new_timed(dev, &to, &err));
     for (int r = 0; r < WARM + RUNS && rc == 0; r++) {
         must(device_event_record(dev, from, &err));
         rc = run(n);

@@ -137,6 +137,23 @@ static void product_of(int64_t rows, bool back)
     assert_int_equal(twins.other->ops->matmul(twins.other, &p, &e), 0);
 }
 
+/* Keys of a table of n rows are sorted by the bits of n. */
+static void sorts_take_the_bits_that_are_used(void **s)
+{
+    static float dwte[1000 * 8], dout[4 * 8];
+    static const int32_t ids[] = {999, 3, 5, -1};
+    struct embedding p = {4, 8, ids, NULL, 0, 1000, 0};
+    struct err e;
+    int before = simt_sorted_bits;
+
+    (void)s;
+    for (int i = 0; i < 4 * 8; i++)
+        dout[i] = (float)(1 + i / 8);
+    assert_int_equal(twins.other->ops->embedding_bwd(twins.other, DTYPE_F32, dwte, NULL, &p, dout, &e), 0);
+    assert_int_equal(simt_sorted_bits - before, 10);
+    assert_true(dwte[999 * 8] == 1 && dwte[3 * 8] == 2 && dwte[5 * 8] == 3 && dwte[0] == 0);
+}
+
 /* The library is asked once for experts of about as many rows. */
 static void small_experts_are_not_asked_for(void **s)
 {
@@ -156,6 +173,7 @@ static void small_experts_are_not_asked_for(void **s)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_equal_their_twins),
+                                       cmocka_unit_test(sorts_take_the_bits_that_are_used),
                                        cmocka_unit_test(failures_do_not_hide_each_other),
                                        cmocka_unit_test(small_experts_are_not_asked_for)};
 
