@@ -2,7 +2,6 @@
  * name at commit. */
 #include "base/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,6 +19,8 @@
 #include <libdeflate.h>
 #include <zstd.h>
 
+#include "base/file_temp.h"
+
 enum {
     CHUNK = 256 << 10,       /* plain and zstd: what is written at once */
     GZIP_MEMBER = 1 << 20,   /* gzip output is members of this many bytes: each can be */
@@ -27,7 +28,6 @@ enum {
     ZSTD_LEVEL = 3,
     OPEN_TRIES = 100,
     OTHER_TRIES = 6,   /* looks at a name that another process seems to be writing */
-    WORD = 12,         /* random characters in a temporary name */
     LIVE_MAX = 256,    /* temporary files that a signal removes */
     MAX_LINKS = 40     /* one after another, as in Linux */
 };
@@ -41,7 +41,7 @@ struct live {
 struct file_out {
     char *name, *final, *temp; /* temp NULL: written in place (a pipe, a device) */
     struct live *live;         /* NULL: temp stays when a signal ends the program */
-    int fd;
+    int fd, claim; /* claim: see file_temp_others */
     enum file_codec codec;
     int failed; /* the code of the first failure */
     bool sealed; /* all is on disk; nothing may be written any more */
@@ -239,17 +239,10 @@ void file_drop_unfinished(void)
 
 /* ---- names ---- */
 
-/* Where the last part of a path begins. */
-static size_t base_at(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? (size_t)(slash + 1 - path) : 0;
-}
-
 /* NAME, which stands in path's folder, as a path that a working folder does not change. */
 static char *beside(const char *path, const char *name)
 {
-    size_t dir = base_at(path);
+    size_t dir = file_base_at(path);
     char *folder = dir ? strndup(path, dir) : strdup("."), *whole = folder ? realpath(folder, NULL) : NULL, *out = NULL;
 
     if (whole && asprintf(&out, "%s/%s", whole[1] ? whole : "", name) < 0)
@@ -273,14 +266,14 @@ char *file_resolve(const char *path)
         }
         n = readlink(at, link, sizeof link - 1);
         if (n < 0) { /* nothing is there yet */
-            next = at[base_at(at)] ? beside(at, at + base_at(at)) : NULL;
+            next = at[file_base_at(at)] ? beside(at, at + file_base_at(at)) : NULL;
             free(at);
             return next;
         }
         link[n] = '\0';
         if (link[0] == '/')
             next = strdup(link);
-        else if (asprintf(&next, "%.*s%s", (int)base_at(at), at, link) < 0)
+        else if (asprintf(&next, "%.*s%s", (int)file_base_at(at), at, link) < 0)
             next = NULL;
         free(at);
         at = next;
@@ -290,62 +283,37 @@ char *file_resolve(const char *path)
     return NULL;
 }
 
-/* How much of the last part of a name a temporary one has: names end at 255 bytes. */
-static int base_length(const char *base)
-{
-    size_t n = strlen(base), most = NAME_MAX - sizeof "...part" - WORD;
-    return (int)(n < most ? n : most);
-}
-
-/* DIR/.NAME.part, or with a word between NAME and part. */
-static int temp_name(struct file_out *f, const char *word)
-{
-    size_t dir = base_at(f->final);
-
-    free(f->temp);
-    f->temp = NULL;
-    if (asprintf(&f->temp, "%.*s.%.*s%s%s.part", (int)dir, f->final, base_length(f->final + dir), f->final + dir,
-                 word ? "." : "", word ? word : "") < 0) {
-        f->temp = NULL;
-        return ERR_NOMEM;
-    }
-    return 0;
-}
-
-static bool is_word(const char *s, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!((s[i] >= '0' && s[i] <= '9') || (s[i] >= 'A' && s[i] <= 'Z') || (s[i] >= 'a' && s[i] <= 'z')))
-            return false;
-    return n == WORD;
-}
-
-static void random_word(char word[WORD + 1])
-{
-    static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    unsigned char r[WORD] = {0};
-
-    if (getrandom(r, sizeof r, 0) < 0) /* then O_EXCL alone keeps names apart */
-        memset(r, getpid() & 0xff, sizeof r);
-    for (int i = 0; i < WORD; i++)
-        word[i] = letters[r[i] % (sizeof letters - 1)];
-    word[WORD] = '\0';
-}
-
 /* ---- opening ---- */
 
-static void close_temp(struct file_out *f)
+static int set_temp(struct file_out *f, bool random, struct err *e)
 {
-    if (f->fd >= 0)
-        close(f->fd);
-    f->fd = -1;
+    free(f->temp);
+    f->temp = file_temp_name(f->final, random);
+    return f->temp ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* Whether somebody else writes the same name; f keeps its claim only if nobody does. */
+static bool others_write(struct file_out *f)
+{
+    bool writes = file_temp_others(f->final, f->temp, &f->claim);
+
+    if (writes)
+        close_fd(&f->claim);
+    return writes;
 }
 
 static void drop_temp(struct file_out *f)
 {
     unlink(f->temp);
     live_drop(f);
-    close_temp(f);
+    close_fd(&f->fd);
 }
 
 /* The file that is replaced gives its owner, where that can be, and its mode. */
@@ -382,12 +350,8 @@ static bool is_named(int fd, const char *name)
 /* A new file under a name that nobody can guess. */
 static int open_new(struct file_out *f, const struct stat *old, struct err *e)
 {
-    char word[WORD + 1];
-
     for (int i = 0; i < OPEN_TRIES; i++) {
-        random_word(word);
-        if (temp_name(f, word) < 0)
-            return err_set(e, ERR_NOMEM, "out of memory");
+        TRY(set_temp(f, true, e));
         live_add(f); /* before it is there: a signal in between must find it */
         f->fd = open(f->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, old ? 0600 : 0666);
         if (f->fd < 0 && errno != EEXIST) {
@@ -405,57 +369,9 @@ static int open_new(struct file_out *f, const struct stat *old, struct err *e)
         if (f->fd >= 0)
             unlink(f->temp);
         live_drop(f);
-        close_temp(f);
+        close_fd(&f->fd);
     }
     return err_set(e, ERR_IO, "cannot create '%s': others keep removing it", f->name);
-}
-
-/* Looks at one name in the folder.  1: a process is writing it; 0: none is, and what a killed one left is removed unless
- * it is under the name from which a run goes on. */
-static int look_at(int folder, const char *name, bool fixed)
-{
-    int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), writes = 0;
-    struct stat st;
-
-    if (fd < 0)
-        return 0;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-            if (!fixed)
-                unlinkat(folder, name, 0);
-        } else {
-            writes = errno == EWOULDBLOCK;
-        }
-    }
-    close(fd);
-    return writes;
-}
-
-/* Whether another process writes the same name. */
-static bool others_write(const struct file_out *f)
-{
-    size_t dir = base_at(f->final), mine = base_at(f->temp), n = (size_t)base_length(f->final + dir), size;
-    char *folder = strndup(f->final, dir);
-    DIR *d = folder ? opendir(folder) : NULL;
-    bool writes = false;
-    struct dirent *x;
-
-    while (d && !writes && (x = readdir(d))) {
-        const char *s = x->d_name;
-
-        if (s[0] != '.' || strncmp(s + 1, f->final + dir, n) != 0 || strcmp(s, f->temp + mine) == 0)
-            continue;
-        s += 1 + n;
-        size = strlen(s);
-        if (strcmp(s, ".part") == 0)
-            writes = look_at(dirfd(d), x->d_name, true);
-        else if (size == WORD + sizeof "..part" - 1 && s[0] == '.' && is_word(s + 1, WORD) && strcmp(s + 1 + WORD, ".part") == 0)
-            writes = look_at(dirfd(d), x->d_name, false);
-    }
-    if (d)
-        closedir(d);
-    free(folder);
-    return writes;
 }
 
 /* Of two that begin at once each may see the other: both step back, and come again at different times. */
@@ -492,7 +408,7 @@ static int keep_bytes(struct file_out *f, uint64_t size, uint64_t keep, struct e
 static bool is_ours(const struct file_out *f, const struct stat *st)
 {
     struct stat folder = {.st_uid = geteuid()};
-    char *dir = strndup(f->temp, base_at(f->temp));
+    char *dir = strndup(f->temp, file_base_at(f->temp));
 
     if (dir)
         (void)stat(dir, &folder);
@@ -503,8 +419,7 @@ static bool is_ours(const struct file_out *f, const struct stat *st)
 /* The temporary file under the name that a later run finds, with its first keep bytes, locked. */
 static int open_fixed(struct file_out *f, const struct stat *old, uint64_t keep, struct err *e)
 {
-    if (temp_name(f, NULL) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory");
+    TRY(set_temp(f, false, e));
     for (int i = 0; i < OPEN_TRIES; i++) {
         struct stat st;
         bool made;
@@ -528,7 +443,7 @@ static int open_fixed(struct file_out *f, const struct stat *old, uint64_t keep,
             TRY(keep_mode(f, old, e));
             return keep_bytes(f, fstat(f->fd, &st) == 0 ? (uint64_t)st.st_size : 0, keep, e);
         }
-        close_temp(f);
+        close_fd(&f->fd);
     }
     return err_set(e, ERR_IO, "cannot create '%s': others keep replacing it", f->name);
 }
@@ -586,6 +501,7 @@ static void release(struct file_out *f)
 {
     if (f->fd > STDERR_FILENO)
         close(f->fd);
+    close_fd(&f->claim);
     live_drop(f);
     libdeflate_free_compressor(f->deflate);
     ZSTD_freeCCtx(f->zstd);
@@ -605,7 +521,7 @@ static int create(struct file_out **out, const char *path, int level, bool kept,
     *out = NULL;
     if (!f)
         return err_set(e, ERR_NOMEM, "out of memory");
-    f->fd = -1;
+    f->fd = f->claim = -1;
     f->name = strdup(strcmp(path, "-") == 0 ? "standard output" : path);
     rc = f->name ? set_codec(f, level, e) : err_set(e, ERR_NOMEM, "out of memory");
     if (rc == 0)
@@ -652,12 +568,9 @@ int file_put_file(struct file_out *f, const char *from, struct err *e)
 /* Gives f->final, which old (or nothing) is, the file `from` by way of a temporary name.  1; 0: no such link can be made. */
 static int publish_link(struct file_out *f, const char *from, const struct stat *old, struct err *e)
 {
-    char word[WORD + 1];
     int rc = 1;
 
-    random_word(word);
-    if (temp_name(f, word) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory");
+    TRY(set_temp(f, true, e));
     if (others_write(f))
         return err_set(e, ERR_IO, "cannot create '%s': another process is writing it", f->name);
     live_add(f);
@@ -672,7 +585,7 @@ static int publish_link(struct file_out *f, const char *from, const struct stat 
 
 int file_publish_link(const char *from, const char *path, struct err *e)
 {
-    struct file_out f = {.fd = -1, .final = file_resolve(path)};
+    struct file_out f = {.fd = -1, .claim = -1, .final = file_resolve(path)};
     union { const char *in; char *out; } name = {path};
     struct stat st;
     bool there = stat(path, &st) == 0;
@@ -681,6 +594,7 @@ int file_publish_link(const char *from, const char *path, struct err *e)
     f.name = name.out;
     if (f.final && !(there && (!S_ISREG(st.st_mode) || standard_fd(&st) >= 0 || eaccess(path, W_OK) < 0)))
         rc = publish_link(&f, from, there ? &st : NULL, e);
+    close_fd(&f.claim);
     free(f.temp);
     free(f.final);
     return rc;

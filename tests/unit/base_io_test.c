@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <signal.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -750,10 +751,12 @@ static void a_stream_reads_as_a_file(void **s)
     buf_free(&got);
 }
 
-/* Temporary files that name has in the folder. */
-static int parts(const char *name)
+/* Temporary files that name has in its folder. */
+static int parts(const char *path)
 {
-    DIR *d = opendir(dir);
+    char folder[512];
+    const char *name = strrchr(at(path), '/') + 1;
+    DIR *d = opendir(dirname(strcpy(folder, at(path))));
     struct dirent *x;
     size_t n = strlen(name);
     int count = 0;
@@ -807,12 +810,12 @@ static void a_killed_writer_leaves_no_final_name(void **s)
     pid_t pid;
 
     (void)s;
-    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(pipe(fds) | mkdir(at("own"), 0777), 0);
     pid = fork();
     if (pid == 0) {
         struct file_out *o;
         char big[1 << 16] = {0};
-        if (file_create(&o, at("killed"), 0, NULL) < 0)
+        if (file_create(&o, at("own/killed"), 0, NULL) < 0)
             _exit(1);
         for (int i = 0; i < 100; i++)
             file_write(o, big, sizeof big, NULL);
@@ -825,12 +828,16 @@ static void a_killed_writer_leaves_no_final_name(void **s)
     waitpid(pid, &status, 0);
     close(fds[0]);
     close(fds[1]);
-    assert_true(stat(at("killed"), &st) < 0);
-    assert_int_equal(parts("killed"), 1);
-    spew(at(".killed.part"), "what a run can go on with", 25);
-    spew(at(".killed.backup-of-me.part"), "somebody's own", 14);
-    assert_int_equal(file_write_all(at("killed"), span_of("rerun"), NULL), 0);
-    assert_int_equal(parts("killed"), 2); /* the two that are not its own */
+    assert_true(stat(at("own/killed"), &st) < 0);
+    assert_int_equal(parts("own/killed"), 1);
+    spew(at("own/.killed.part"), "what a run can go on with", 25);
+    spew(at("own/.killed.backup-of-me.part"), "somebody's own", 14);
+    assert_int_equal(file_write_all(at("own/other"), span_of("not the one that was killed"), NULL), 0);
+    assert_int_equal(parts("own/killed"), 3);
+    assert_int_equal(file_write_all(at("own/killed"), span_of("rerun"), NULL), 0);
+    assert_int_equal(parts("own/killed"), 2); /* the two that are not its own */
+    assert_int_equal(unlink(at("own/.killed.part")) | unlink(at("own/.killed.backup-of-me.part")), 0);
+    assert_int_equal(unlink(at("own/killed")) | unlink(at("own/other")) | rmdir(at("own")), 0);
 }
 
 static void a_full_disk_is_told_and_leaves_nothing(void **s)
@@ -984,6 +991,43 @@ static void one_of_many_writers_goes_on(void **s)
     close(ready[1]);
 }
 
+/* Not only by the first output in a folder. */
+static void another_writer_is_seen_by_each_output(void **s)
+{
+    struct file_out *o;
+    struct err e;
+    int ready[2], end[2], status;
+    char c;
+    pid_t pid;
+
+    (void)s;
+    assert_int_equal(file_write_all(at("first"), span_of("here"), &e), 0);
+    assert_int_equal(pipe(ready) | pipe(end), 0);
+    pid = fork();
+    if (pid == 0) {
+        bool begun = file_create(&o, at("other's"), 0, NULL) == 0;
+
+        close(end[1]);
+        if (write(ready[1], begun ? "y" : "n", 1) != 1 || read(end[0], &c, 1) != 0)
+            _exit(1);
+        _exit(file_commit(o, NULL) < 0);
+    }
+    close(end[0]);
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    assert_int_equal(c, 'y');
+    assert_int_equal(file_create(&o, at("other's"), 0, &e), ERR_IO);
+    assert_non_null(strstr(e.msg, "another process"));
+    assert_int_equal(file_publish_link(at("first"), at("other's"), &e), ERR_IO);
+    assert_non_null(strstr(e.msg, "another process"));
+    assert_int_equal(file_write_all(at("ours"), span_of("x"), &e), 0);
+    close(end[1]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(file_write_all(at("other's"), span_of("ours"), &e), 0); /* once it has ended */
+    close(ready[0]);
+    close(ready[1]);
+}
+
 static int make_dir(void **s)
 {
     (void)s;
@@ -1059,6 +1103,7 @@ int main(void)
         cmocka_unit_test(a_replaced_file_keeps_its_mode),
         cmocka_unit_test(a_link_to_what_is_not_there_stays),
         cmocka_unit_test(one_of_many_writers_goes_on),
+        cmocka_unit_test(another_writer_is_seen_by_each_output),
     };
     return cmocka_run_group_tests_name("base_io", tests, make_dir, remove_dir);
 }
