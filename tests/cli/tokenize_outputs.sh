@@ -78,7 +78,7 @@ killed() { # NAME OPTION...: runs it, killed again and again, to its end
     quern tokenize -q --tokenizer "$TOK" -j2 --checkpoint 0 --output-prefix "$name" "$@" 2>/dev/null
     whole=$(perl -e 'print $ARGV[1] - $ARGV[0]' "$start" "$EPOCHREALTIME")
     rm -f "$name"[_.]*
-    for ((i = 0; i < ${KILLS:-8}; i++)); do
+    for ((i = 0; i < ${KILLS:-4}; i++)); do
         quern tokenize -q --tokenizer "$TOK" -j2 --checkpoint 0 --output-prefix "$name" "$@" 2>/dev/null &
         sleep "$(perl -e 'printf "%.3f", rand(0.7 * $ARGV[0])' "$whole")"
         kill -9 $! 2>/dev/null

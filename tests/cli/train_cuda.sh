@@ -6,7 +6,7 @@
 # shellcheck source=tests/cuda_lib.sh
 . "$ROOT/tests/cuda_lib.sh"
 
-as_the_cpu gpt llama
+as_the_cpu gpt ${SWEEP:+llama}
 
 SIMT_LATE=1 status "the same again, queued and late" 0 quern-train $run $gpt --bf16 --device cuda --log-file again.jsonl
 same "the same bits" <(sed 's/,"tokens_per_s.*//' gpt-bf16-cuda.jsonl) <(sed 's/,"tokens_per_s.*//' again.jsonl)
@@ -20,7 +20,7 @@ rm -rf half && cp -r gpt-fp32-cuda half && rm -rf half/iter_0000006 && echo 3 >h
 status "a resumed run" 0 quern-train $run $gpt --device cuda --save half --log-file rest.jsonl
 same "goes on with the same bits" <(sed 's/,"tokens_per_s.*//;1,3d' gpt-fp32-cuda.jsonl) <(sed 's/,"tokens_per_s.*//' rest.jsonl)
 for device in cpu cuda; do
-    status "eval on $device" 0 quern-eval --load llama-fp32-cuda --data-path data --split 80,10,10 --device $device
+    status "eval on $device" 0 quern-eval --load gpt-fp32-cuda --data-path data --split 80,10,10 --device $device
     grep -o 'loss [0-9.]*' out | cut -c1-11 >eval-$device
     status "generate on $device" 0 quern-generate --load gpt-fp32-cuda --prompt-ids 1,2,3 --max-tokens 8 --temperature 0 --device $device
     cp out text-$device

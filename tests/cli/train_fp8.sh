@@ -50,7 +50,7 @@ train plain $gpt --save other
 equal "a run goes on without FP8" "$(grep -c '"loss"' plain.jsonl)" 6
 
 # ---- the kernels of the GPU, run on the CPU ----
-for model in gpt mixtral; do
+for model in gpt ${SWEEP:+mixtral}; do
     rm -f cuda.jsonl
     status "$model: CUDA's kernels" 0 env QUERN_CUDA="$B/tests/simt-cuda.so" quern-train $run ${!model} $delayed --train-iters 4 \
         --device cuda --log-file cuda.jsonl

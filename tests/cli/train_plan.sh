@@ -38,13 +38,14 @@ if [ -n "${SWEEP-}" ]; then
     planned llama 2 --num-experts 4 --use-distributed-optimizer
     planned llama 4 --tensor-model-parallel-size 2 --sequence-parallel --pipeline-model-parallel-size 2 --async-save --save store
 fi
-planned gpt 8 --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --use-distributed-optimizer --bf16 --async-save --save store
+n=${SWEEP:+8} layout="--tensor-model-parallel-size 2 ${SWEEP:+--pipeline-model-parallel-size 2} --use-distributed-optimizer --bf16 --async-save --save store"
+# shellcheck disable=SC2086
+planned gpt ${n:-4} $layout
 has 'the step is held against the plan too' out 'a step took '
 # What --plan says of such a run is what it allocates.
 used=$(sed -nE 's/^memory allocated: .*= ([0-9]+) bytes.*/\1/p' out)
 # shellcheck disable=SC2086
-check 'the plan of it' quern-train --plan --plan-ranks 8 $gpt --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 \
-    --use-distributed-optimizer --bf16 --async-save --save store
+check 'the plan of it' quern-train --plan --plan-ranks ${n:-4} $gpt $layout
 planned=$(sed -nE 's/^memory of the fullest rank: .*\(([0-9]+) bytes\)/\1/p' out)
 check "has these bytes, but for a little of the copy for saving: $used of $planned" \
     [ "$used" -le "$planned" -a "$used" -gt $((planned * 95 / 100)) ]
