@@ -22,8 +22,8 @@ struct dnn_plan {
 int dnn_plan_make(const struct dnn_api *api, void *handle, void *prop, struct dnn_plan *p, struct err *e);
 
 /* *done: it was done, or rather queued.  What the library has no plan for, or fails at, is said (cuda_note) and left undone; with
- * `must` it is an error, as no library is; but what no plan is asked for (fits, in kernels/attention_cudnn.cu) is not, nor is what
- * is not left to a version of the library (dnn_distrusted), which is said.
+ * `must` it is an error, as no library is; but what no plan is asked for (fits, in kernels/attention_cudnn.cu) is not, nor is
+ * what is not left to a version of the library (dnn_distrusted), which is said.
  * Backward's sums have no order of their own there. */
 int attention_cudnn_fwd(struct device *dev, enum dtype dt, const struct attention *p, bool must, bool *done, struct err *e);
 int attention_cudnn_bwd(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout,

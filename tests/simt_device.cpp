@@ -66,7 +66,8 @@ int cub_sort(struct device *, void *, size_t, const uint64_t *key_in, uint64_t *
 
         for (int64_t i = 0; i < n; i++)
             order[(size_t)i] = i;
-        std::stable_sort(order.begin(), order.end(), [=](int64_t x, int64_t y) { return (key_in[x] & mask) < (key_in[y] & mask); });
+        std::stable_sort(order.begin(), order.end(),
+                         [=](int64_t x, int64_t y) { return (key_in[x] & mask) < (key_in[y] & mask); });
         for (int64_t i = 0; i < n; i++) {
             key_out[i] = key_in[order[(size_t)i]];
             value_out[i] = value_in[order[(size_t)i]];

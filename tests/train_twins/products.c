@@ -135,7 +135,8 @@ static void grouped_with(struct made *m, enum dtype dt, const struct groups *g, 
         CHECK(m, OPS(m, w)->matmul_grouped(DEV(m, w), &q, &m->e));
     }
     snprintf(of, sizeof of, "%lld groups%s of %lld rows, %lld to %lld, %s%s%s", (long long)g->n,
-             known ? " that the host knows" : "", (long long)g->rows, (long long)g->from, (long long)g->to, dtype_name(dt), beta != 0 ? ", beta 1" : "",
+             known ? " that the host knows" : "", (long long)g->rows,
+             (long long)g->from, (long long)g->to, dtype_name(dt), beta != 0 ? ", beta 1" : "",
              what == FORWARD && beta == 0 ? ", bias" : "");
     snprintf(name, sizeof name, "%s, %.150s",
              what == FORWARD ? "products" : what == INPUT ? "gradients of rows" : "gradients of weights", of);

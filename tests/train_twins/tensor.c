@@ -89,8 +89,8 @@ void near(struct made *m, const char *what, const struct tensor *t, double tol, 
         bool is = tol > 0 ? err <= most : memcmp(want + (size_t)i * w, got + (size_t)i * w, w) == 0;
 
         if (!is && f.wrong++ == 0)
-            snprintf(why, sizeof why, "%s: element %lld of %lld is %.9g, not %.9g", what, (long long)(i - t->off), (long long)t->n,
-                     b, a);
+            snprintf(why, sizeof why, "%s: element %lld of %lld is %.9g, not %.9g", what, (long long)(i - t->off),
+                     (long long)t->n, b, a);
         f.most = tol > 0 && !(err / most <= f.most) && !isnan(f.most) ? err / most : f.most;
         errors += (a - b) * (a - b);
         wanted += a * a;
