@@ -5,7 +5,8 @@ PREFIX ?= /usr/local
 B ?= build$(if $(DEBUG),-debug)$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 comma := ,
 
-OPT := $(if $(DEBUG),-Og,-O3 $(if $(SAN),,-D_FORTIFY_SOURCE=2)) -g $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+# -g1: lines and functions, for backtraces and perf; DEBUG=1 has variables and types too.
+OPT := $(if $(DEBUG),-Og -g,-O3 -g1 $(if $(SAN),,-D_FORTIFY_SOURCE=2)) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 HARDEN := -fstack-protector-strong -fstack-clash-protection
 HARDEN_LD := -Wl,-z,relro,-z,now
 WARN := -Wall -Wextra -Wshadow -Wvla -Wpointer-arith -Wcast-qual
