@@ -47,11 +47,15 @@ struct checkpoint_folder {
     const char *dir;
     int64_t step;
     uint64_t mark; /* the same on all ranks */
+    int lock;      /* of the rank that has begun: the folder's, by which others see that it is written */
 };
 
 /* One rank, before all others: makes dir if it is missing, removes what killed runs have left there, makes
  * the folder and sets its mark. */
 int checkpoint_begin(struct checkpoint_folder *f, struct err *e);
+/* One process, before it saves for the first time: removes what killed runs have left in dir.  What is still being written, as
+ * by a run that is about to end, stays, and so does all where there are no locks: checkpoint_begin removes that. */
+void checkpoint_sweep(const char *dir);
 /* Each rank: writes v[0..n), piece i's bytes from fn, to files of its own, fsynced, and appends their
  * entries in the metadata. */
 int checkpoint_write(const struct checkpoint_folder *f, int rank, int ranks, const struct piece *v, int n,

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 #include "base/json.h"
 #include "train/checkpoint.h"
 
-enum { PATH_ROOM = 4224 };
+enum { PATH_ROOM = 4224, BEGIN_TRIES = 100 };
 
 /* Removes a flat folder; what cannot be removed stays and is no error here. */
 static void remove_folder(const char *path)
@@ -31,8 +32,26 @@ static void remove_folder(const char *path)
     rmdir(path);
 }
 
-/* What a run that was killed while it saved has left. */
-static void remove_leftovers(const char *dir)
+/* Whether the folder of that descriptor is being written.  sure: also where locks do not tell. */
+static bool is_written(int fd, bool sure)
+{
+    return flock(fd, LOCK_EX | LOCK_NB) < 0 && (sure || errno == EWOULDBLOCK);
+}
+
+/* Removes a folder unless somebody is writing it. */
+static void remove_left(const char *path, bool sure)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (!is_written(fd, sure))
+        remove_folder(path);
+    close(fd);
+}
+
+/* What runs that were killed while they saved have left. */
+static void remove_leftovers(const char *dir, bool sure)
 {
     DIR *d = opendir(dir);
     struct dirent *f;
@@ -50,10 +69,15 @@ static void remove_leftovers(const char *dir)
         end = end ? end : old;
         if (end && !f->d_name[end]) {
             snprintf(path, sizeof path, "%s/%s", dir, f->d_name);
-            remove_folder(path);
+            remove_left(path, sure);
         }
     }
     closedir(d);
+}
+
+void checkpoint_sweep(const char *dir)
+{
+    remove_leftovers(dir, true);
 }
 
 static int make_folders(const char *dir, struct err *e)
@@ -82,18 +106,42 @@ static void temporary(const struct checkpoint_folder *f, char path[PATH_ROOM])
     snprintf(path, PATH_ROOM, "%s/.iter_%07" PRId64 ".%016" PRIx64 ".tmp", f->dir, f->step, f->mark);
 }
 
+/* Makes the folder and locks it.  1; 0: one who looks for what killed runs left has just removed it. */
+static int make_temporary(struct checkpoint_folder *f, struct err *e)
+{
+    char path[PATH_ROOM];
+    int rc = 0;
+
+    temporary(f, path);
+    if (mkdir(path, 0777) < 0)
+        return err_sys(e, ERR_IO, "cannot make folder '%s'", path);
+    f->lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->lock >= 0 && !is_written(f->lock, false) && access(path, F_OK) == 0)
+        return 1;
+    if (f->lock < 0 && errno != ENOENT)
+        rc = err_sys(e, ERR_IO, "cannot open '%s'", path);
+    if (f->lock >= 0)
+        close(f->lock);
+    rmdir(path);
+    return rc;
+}
+
 int checkpoint_begin(struct checkpoint_folder *f, struct err *e)
 {
     struct timespec now;
-    char path[PATH_ROOM];
+    int rc = 0;
 
-    /* Ranks of a killed run may live on for a while; they must not meet these. */
-    clock_gettime(CLOCK_REALTIME, &now);
-    f->mark = hash_mix64((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + ((uint64_t)getpid() << 40));
     TRY(make_folders(f->dir, e));
-    remove_leftovers(f->dir);
-    temporary(f, path);
-    return mkdir(path, 0777) == 0 ? 0 : err_sys(e, ERR_IO, "cannot make folder '%s'", path);
+    remove_leftovers(f->dir, false);
+    for (int i = 0; i < BEGIN_TRIES && rc == 0; i++) {
+        /* Ranks of a killed run may live on for a while; they must not meet these. */
+        clock_gettime(CLOCK_REALTIME, &now);
+        f->mark = hash_mix64((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + ((uint64_t)getpid() << 40));
+        rc = make_temporary(f, e);
+    }
+    if (rc == 0)
+        return err_set(e, ERR_IO, "cannot save in '%s': others keep removing what is begun there", f->dir);
+    return rc < 0 ? rc : 0;
 }
 
 void checkpoint_abort(const struct checkpoint_folder *f)
@@ -102,6 +150,7 @@ void checkpoint_abort(const struct checkpoint_folder *f)
 
     temporary(f, path);
     remove_folder(path);
+    close(f->lock);
 }
 
 /* ---- a rank's files ---- */
@@ -276,10 +325,10 @@ int checkpoint_commit(const struct checkpoint_folder *f, const struct checkpoint
     snprintf(path, sizeof path, "%s/iter_%07" PRId64, f->dir, f->step);
     if (rc == 0)
         rc = put_in_place(tmp, path, e);
-    if (rc < 0) {
+    if (rc < 0)
         remove_folder(tmp);
-        return rc;
-    }
+    close(f->lock);
+    TRY(rc);
     snprintf(path, sizeof path, "%s/latest_checkpointed_iteration.txt", f->dir);
     snprintf(text, sizeof text, "%" PRId64 "\n", f->step);
     return file_write_all(path, span_of(text), e);

@@ -18,11 +18,23 @@
 
 static volatile sig_atomic_t stop;
 
-/* The second signal ends the program at once: the handler is used up. */
+static struct sigaction term_before, int_before; /* what ends a tool, and takes unfinished files with it */
+
+/* The second signal ends the program at once. */
 static void on_signal(int sig)
 {
-    (void)sig;
+    sigaction(sig, sig == SIGTERM ? &term_before : &int_before, NULL);
     stop = 1;
+}
+
+static void catch_signal(int sig, struct sigaction *before)
+{
+    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+
+    sigaction(sig, &sa, before);
+    if (before->sa_handler == SIG_IGN)
+        before->sa_handler = SIG_DFL;
+    before->sa_flags |= SA_ONSTACK;
 }
 
 /* On a stack of its own: oneDNN's generated sgemm keeps what it needs below the red zone of
@@ -31,11 +43,10 @@ static void catch_signals(void)
 {
     static char stack[1 << 16]; /* AMX state alone takes 11 KiB */
     stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
-    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_ONSTACK};
 
     sigaltstack(&own, NULL);
-    sigaction(SIGTERM, &sa, NULL);
-    sigaction(SIGINT, &sa, NULL);
+    catch_signal(SIGTERM, &term_before);
+    catch_signal(SIGINT, &int_before);
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is a write error like a full disk */
 }
 

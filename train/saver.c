@@ -94,6 +94,8 @@ int saver_open(struct saver **out, struct comm *group, struct device *dev, const
         saver_close(s);
         return rc;
     }
+    if (group->rank == 0)
+        checkpoint_sweep(dir);
     *out = s;
     return 0;
 }

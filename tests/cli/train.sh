@@ -116,6 +116,37 @@ done
 status "it goes on after a signal" 0 train --data-path data --train-iters 1000000 --eval-interval 0 --save s \
     --exit-interval 1
 
+# The second signal comes within the save that the first one asks for.
+in_save() { # starts a run, and stops it there as $pid
+    for _ in 1 2 3 4 5; do
+        rm -rf s
+        # shellcheck disable=SC2086
+        quern-train $tiny --vocab-size 40000 --hidden-size 64 --data-path data --train-iters 1000000 --eval-interval 0 --save s \
+            --log-file s.jsonl >out 2>err </dev/null &
+        pid=$!
+        for _ in $(seq 200); do [ -s s.jsonl ] && break; sleep 0.05; done
+        kill -TERM $pid
+        until compgen -G 's/.iter_*.tmp/.*.part' >/dev/null || ! kill -0 $pid 2>/dev/null; do :; done
+        kill -STOP $pid
+        rm s.jsonl
+        compgen -G 's/.iter_*.tmp/.*.part' >/dev/null && return 0
+        kill -CONT $pid
+        wait $pid
+    done
+    bad "a save can be stopped in the midst"
+}
+in_save
+kill -TERM $pid
+kill -CONT $pid
+wait $pid
+equal "a second signal ends it" $? 143
+equal "and takes the unfinished file" "$(compgen -G 's/.iter_*.tmp/.*.part')" ''
+absent "no checkpoint is there" s/latest_checkpointed_iteration.txt
+mkdir -p a/.iter_0000009.0123456789abcdef.tmp
+echo x >a/.iter_0000009.0123456789abcdef.tmp/model.safetensors
+status "a run that has nothing to do" 0 train --data-path data --train-iters 6 --save a
+absent "takes what a killed save left" a/.iter_0000009.0123456789abcdef.tmp
+
 # ---- damaged checkpoints ----
 truncate -s -1 b/iter_0000006/optimizer.safetensors
 status "the one before a damaged one is used" 0 train --data-path data --train-iters 6 --save b --log-file c.jsonl

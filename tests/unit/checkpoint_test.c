@@ -366,6 +366,27 @@ static void a_killed_save_leaves_a_whole_one(void **state)
     assert_int_equal(opened(CHECKPOINT_LAST), 1000000);
 }
 
+/* Of two folders that runs have begun one is still written. */
+static void what_killed_saves_left_is_swept(void **state)
+{
+    struct checkpoint_folder live = {.dir = dir, .step = 60};
+    char killed[512];
+
+    (void)state;
+    assert_int_equal(checkpoint_begin(&live, &e), 0);
+    snprintf(killed, sizeof killed, "%s", at(".iter_0000061.0123456789abcdef.tmp"));
+    assert_int_equal(mkdir(killed, 0777), 0);
+    assert_int_equal(leftovers(), 2);
+    checkpoint_sweep(dir);
+    assert_int_equal(access(killed, F_OK), -1);
+    assert_int_equal(leftovers(), 1);
+    assert_int_equal(save(1000000), 0); /* a save spares it too */
+    assert_int_equal(leftovers(), 1);
+    checkpoint_abort(&live);
+    assert_int_equal(leftovers(), 0);
+    checkpoint_sweep(at("nowhere"));
+}
+
 static void another_models_checkpoint_is_refused(void **state)
 {
     struct model_config other = model;
@@ -632,6 +653,7 @@ int main(void)
         cmocka_unit_test(the_text_file_says_which_is_last),
         cmocka_unit_test(a_failed_save_leaves_nothing),
         cmocka_unit_test(a_killed_save_leaves_a_whole_one),
+        cmocka_unit_test(what_killed_saves_left_is_swept),
         cmocka_unit_test(another_models_checkpoint_is_refused),
         cmocka_unit_test(ranges_are_rectangles),
         cmocka_unit_test(a_hole_is_named),
