@@ -10,7 +10,10 @@ fi
 export QUERN_CUDA=$T/none.so XDG_CACHE_HOME=$T/cache
 mkdir -p b/tests b/bench
 later=$(($(date +%s) + 1000))
-valid() { python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$1"; }
+# Whether a file is JSON: the tools read it, as a field of a document.
+valid() { tr -d '\n' <"$1" | sed 's/.*/{"id":"x","text":"t","json":&}\n/' | quern clean -q >valid.jsonl; }
+echo '{"a":[1,{"b":2}' >broken
+check 'what is no JSON is seen' eval '! valid broken 2>seen'
 
 # ---- no GPU ----
 ln -s "$built/tests/gpu_check" b/tests/gpu_check
