@@ -204,9 +204,10 @@ int device_bind(struct device *dev, struct err *e);
  * an op asked for (each header states its bound), and matmul plans. */
 size_t device_overhead_bytes(const struct device *dev);
 
-/* FLOP/s of a large matrix product of dt (about a tenth of a second at the first
- * call for each type, then remembered): what a model's FLOP/s are a share of. */
-int device_peak_flops(struct device *dev, enum dtype dt, double *flops, struct err *e);
+/* FLOP/s of a large matrix product of dt (some tenths of a second at the first call for each type, then remembered): what
+ * a model's FLOP/s are a share of.  work: the FLOP that are to follow, which measuring does not exceed by much; so of little
+ * work the product is smaller and tells less. */
+int device_peak_flops(struct device *dev, enum dtype dt, double work, double *flops, struct err *e);
 
 #ifdef __cplusplus
 }

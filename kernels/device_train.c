@@ -111,7 +111,7 @@ int device_put_numbers(struct device *dev, void *to, size_t bytes, uint64_t seed
 
     if (!host)
         return err_set(e, ERR_NOMEM, "out of memory");
-    for (uint64_t i = 0; i < N; i += 2) {
+    for (uint64_t i = 0; i < at / sizeof *host; i += 2) {
         uint32_t w[4];
         double z[2];
         rng_philox(seed, i, 0, w);
@@ -129,29 +129,36 @@ int device_put_numbers(struct device *dev, void *to, size_t bytes, uint64_t seed
 }
 
 /* The best of five products at least, and of as many as a quarter of a second has, of the shape of a transformer's
- * layers, on a GPU of a large one's: of a processor that others use too, some are let alone. */
-static int measure_peak(struct device *dev, enum dtype dt, double *flops, struct err *e)
+ * layers, on a GPU of a large one's: of a processor that others use too, some are let alone.  Smaller ones where six (of
+ * 6 by^3 FLOP each) are more than work. */
+static int measure_peak(struct device *dev, enum dtype dt, double work, double *flops, struct err *e)
 {
-    int64_t by = dev->kind == DEVICE_CPU ? 1 : 8;
-    struct matmul p = {.m = 1024 * by, .n = 3072 * by, .k = 1024 * by, .trans_b = true, .dt = dt, .dt_c = dt};
-    size_t w = dtype_size(dt), na = (size_t)(p.m * p.k) * w, nb = (size_t)(p.n * p.k) * w;
-    double start = now();
+    int64_t by = dev->kind == DEVICE_CPU ? 1024 : 8192;
+    size_t w = dtype_size(dt), na, nb;
+    double start = now(), each, done = 0;
     char *mem;
     int rc;
 
+    while (by > 128 && 6 * 6.0 * (double)(by * by * by) > work)
+        by /= 2;
+    struct matmul p = {.m = by, .n = 3 * by, .k = by, .trans_b = true, .dt = dt, .dt_c = dt};
+    each = 2.0 * (double)p.m * (double)p.n * (double)p.k;
+    na = (size_t)(p.m * p.k) * w;
+    nb = (size_t)(p.n * p.k) * w;
     TRY(device_alloc(dev, (void **)&mem, na + nb + (size_t)(p.m * p.n) * w, e));
     rc = device_put_numbers(dev, mem, na + nb, 1, e);
     p.a = mem;
     p.b = mem + na;
     p.c = mem + na + nb;
     *flops = 0;
-    for (int i = 0; (i < 6 || now() - start < 0.25) && rc == 0; i++) {
+    for (int i = 0; (i < 6 || (now() - start < 0.25 && done < work)) && rc == 0; i++) {
         double t = now(), f;
 
         rc = dev->ops->matmul(dev, &p, e);
         if (rc == 0)
             rc = device_sync(dev, e);
-        f = 2.0 * (double)p.m * (double)p.n * (double)p.k / (now() - t);
+        f = each / (now() - t);
+        done += each;
         if (i > 0 && f > *flops) /* the first one makes the plan */
             *flops = f;
     }
@@ -159,14 +166,14 @@ static int measure_peak(struct device *dev, enum dtype dt, double *flops, struct
     return rc;
 }
 
-int device_peak_flops(struct device *dev, enum dtype dt, double *flops, struct err *e)
+int device_peak_flops(struct device *dev, enum dtype dt, double work, double *flops, struct err *e)
 {
     double *peak;
 
     TRY(check_dtype(dt, "device_peak_flops", e));
     peak = &dev->peak[dt == DTYPE_BF16];
     if (*peak == 0)
-        TRY(measure_peak(dev, dt, peak, e));
+        TRY(measure_peak(dev, dt, work, peak, e));
     *flops = *peak;
     return 0;
 }

@@ -341,10 +341,12 @@ static int run(struct train_config *c, struct comm *group, const struct machine_
         rc = step_log_open(&r.log, c, e);
     if (rc == 0 && exchange_use(dev, group, e) < 0)
         rc = err_wrap(e, "--distributed-backend nccl");
+    r.flops_per_token = model_config_flops(&c->model, c->model.seq);
     if (rc == 0)
-        rc = device_peak_flops(dev, c->bf16 ? DTYPE_BF16 : DTYPE_F32, &r.peak, e);
+        rc = device_peak_flops(dev, c->bf16 ? DTYPE_BF16 : DTYPE_F32,
+                               r.flops_per_token * (double)c->model.seq * (double)c->global_batch * (double)c->iters / group->size,
+                               &r.peak, e);
     if (rc == 0) {
-        r.flops_per_token = model_config_flops(&c->model, c->model.seq);
         r.peak *= group->size;
         if (group->rank == 0 && o->verbose)
             print_settings(c);

@@ -270,7 +270,7 @@ static void devices_open_and_move_bytes(void **s)
     assert_int_equal(((char *)q)[sizeof in - 2], 0);
     assert_int_equal(((char *)q)[sizeof in - 1], in[sizeof in - 1]);
     OK(device_sync(dev, &tn_err));
-    OK(device_peak_flops(dev, DTYPE_F32, &flops, &tn_err));
+    OK(device_peak_flops(dev, DTYPE_F32, 1e6, &flops, &tn_err));
     assert_true(flops > 1e8);
     assert_int_equal(device_alloc(dev, &p, SIZE_MAX, &tn_err), ERR_NOMEM);
     device_free(dev, q);
