@@ -342,10 +342,9 @@ static int run(struct train_config *c, struct comm *group, const struct machine_
     if (rc == 0 && exchange_use(dev, group, e) < 0)
         rc = err_wrap(e, "--distributed-backend nccl");
     r.flops_per_token = model_config_flops(&c->model, c->model.seq);
+    double tokens = (double)c->iters * (double)c->global_batch * (double)c->model.seq / group->size;
     if (rc == 0)
-        rc = device_peak_flops(dev, c->bf16 ? DTYPE_BF16 : DTYPE_F32,
-                               r.flops_per_token * (double)c->model.seq * (double)c->global_batch * (double)c->iters / group->size,
-                               &r.peak, e);
+        rc = device_peak_flops(dev, c->bf16 ? DTYPE_BF16 : DTYPE_F32, tokens * r.flops_per_token, &r.peak, e);
     if (rc == 0) {
         r.peak *= group->size;
         if (group->rank == 0 && o->verbose)
