@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -58,18 +60,23 @@ static int put_spool(void *to, struct span s, struct err *e)
     return 0;
 }
 
+/* Where the temporary file goes: $TMPDIR, else beside the output where that is a file, else /tmp. */
 static const char *spool_dir(const struct driver_conf *c, char *buf, size_t size)
 {
     const char *tmp = getenv("TMPDIR"), *slash;
+    struct stat st;
 
     if (tmp && *tmp)
         return tmp;
-    slash = c->output ? strrchr(c->output, '/') : NULL;
-    if (slash && (size_t)(slash - c->output) < size) {
-        snprintf(buf, size, "%.*s", (int)(slash - c->output) + (slash == c->output), c->output);
-        return buf;
-    }
-    return c->output && strcmp(c->output, "-") != 0 ? "." : "/tmp";
+    if (!c->output || strcmp(c->output, "-") == 0 || (stat(c->output, &st) == 0 && !S_ISREG(st.st_mode)))
+        return "/tmp";
+    slash = strrchr(c->output, '/');
+    if (!slash)
+        return ".";
+    if ((size_t)(slash - c->output) >= size)
+        return "/tmp";
+    snprintf(buf, size, "%.*s", (int)(slash - c->output) + (slash == c->output), c->output);
+    return buf;
 }
 
 static int ask_stage(void *of, uint64_t n, struct verdict *v, struct span *reply, struct arena *a, struct err *e)

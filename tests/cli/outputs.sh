@@ -10,6 +10,8 @@ has 'output through a link to a pipe goes to the pipe' got "$(printf 'c\tc\t1.00
 check 'and the link is still one' test -L to_stdout
 quern dedup fuzzy --clusters /dev/stdout -o kept2.jsonl d.jsonl 2>err | cat >got2
 same '/dev/stdout is the pipe that it leads to' got got2
+quern dedup fuzzy -o /proc/self/fd/1 d.jsonl 2>err | cat >got2
+same 'the temporary file of a second pass is not made beside a pipe' got2 kept2.jsonl
 quern dedup exact -q --rejects /dev/stdout -o kept3.jsonl d.jsonl >>got3
 has 'and the file that it leads to' got3 '"id":"c"'
 mkfifo fifo
