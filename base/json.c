@@ -390,7 +390,7 @@ int json_read_object(struct json_reader *r, struct span line, const struct json_
                      struct err *e)
 {
     struct json_walk *w = &r->walk;
-    struct json_token t;
+    struct json_token t = {0};
     int rc;
 
     r->n = 0;

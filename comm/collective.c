@@ -499,7 +499,7 @@ void comm_idle(int rounds)
 static int group_wait(struct comm_handle *h, struct err *e)
 {
     struct exchange *x = h->state;
-    struct err mine;
+    struct err mine = {0};
     double last = log_seconds();
     bool moved;
 

@@ -356,7 +356,7 @@ struct stranger {
 /* Reads what is there.  1: it has become a rank; 0: not yet; -1: it is closed. */
 static int listen_to(struct meeting *m, struct stranger *s)
 {
-    struct rendezvous_hello h;
+    struct rendezvous_hello h = {0};
     struct err why;
     ssize_t got = read(s->fd, s->said + s->n, RENDEZVOUS_HELLO - s->n);
     int rc = 0;

@@ -59,6 +59,7 @@ struct link {
 struct tcp {
     int rank, size, epoll;
     struct link *links;
+    struct wish *left; /* of a split that failed: what is still to come in has its place here */
 };
 
 struct port {
@@ -340,6 +341,7 @@ static void tcp_free(struct tcp *net)
     if (net->epoll >= 0)
         close(net->epoll);
     free(net->links);
+    free(net->left);
     free(net);
 }
 
@@ -464,24 +466,29 @@ static int tcp_split(struct port *p, int colour, int key, struct port **to, int 
 {
     struct wish *w = calloc((size_t)p->size, sizeof *w);
     void **m = calloc(2 * (size_t)p->size, sizeof *m);
-    int rc = w && m ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+    int rc;
 
     p->splits++;
-    if (rc == 0) {
-        w[p->rank] = (struct wish){colour, key};
-        rc = tell_wishes(p, w, m, e);
+    if (!w || !m) {
+        free(w);
+        free(m);
+        return err_set(e, ERR_NOMEM, "out of memory");
     }
-    if (rc == 0 && colour >= 0)
+    w[p->rank] = (struct wish){colour, key};
+    rc = tell_wishes(p, w, m, e);
+    free(m);
+    if (rc < 0) {
+        p->net->left = w;
+        return rc;
+    }
+    if (colour >= 0)
         rc = make_part(p, w, to, e);
+    free(w);
     if (rc == 0 && colour >= 0) {
         *rank = (*to)->rank;
         *size = (*to)->size;
     }
-    if (rc < 0)
-        return rc; /* what is still to come in has its place in w */
-    free(w);
-    free(m);
-    return 0;
+    return rc;
 }
 
 /* The world: nothing is on its way to us; what we have sent is read before the connection goes, for a connection that is

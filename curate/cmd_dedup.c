@@ -94,7 +94,7 @@ static int run(const struct stage_kind *k, const void *conf, const struct opt *o
                const struct rank_conf *ranks, int n, char **argv)
 {
     static struct comm *c; /* not closed after a failure, and no leak */
-    struct stage stage;
+    static struct stage stage;
     struct err e;
     int rc, code;
 

@@ -7,7 +7,7 @@
 
 static int run(const struct tool *t, const struct extract_conf *x, struct driver_conf *c, int n, char **argv)
 {
-    struct source source;
+    static struct source source;
     struct err e;
     int code;
 

@@ -4,7 +4,7 @@
 
 static int run(const struct tool *t, struct driver_conf *c, const struct filter_conf *f, int n, char **argv)
 {
-    struct stage stage;
+    static struct stage stage;
     struct err e;
     int code;
 

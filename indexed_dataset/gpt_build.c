@@ -116,7 +116,9 @@ static void keep_documents(struct build *b)
 {
     void *half = realloc(b->pairs.own, (size_t)b->pairs.rows * 4 + 1);
 
-    b->g->document = (struct npy){.type = NPY_I4, .rows = b->pairs.rows, .own = half ? half : b->pairs.own};
+    b->g->document = (struct npy){.type = NPY_I4, .rows = b->pairs.rows, .own = b->pairs.own};
+    if (half)
+        b->g->document.own = half;
     b->g->document.data = b->g->document.own;
     b->pairs.own = NULL;
 }

@@ -311,7 +311,7 @@ static int split_documents(struct copy *const *c, uint64_t *left, const struct i
 int idx_split(const char *const *prefix, const double *share, int n, const char *part, uint64_t seed, struct err *e)
 {
     struct copy *c[IDX_SPLITS_MAX] = {0};
-    uint64_t left[IDX_SPLITS_MAX];
+    uint64_t left[IDX_SPLITS_MAX] = {0};
     struct idx *x;
     int rc;
 

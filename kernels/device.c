@@ -13,9 +13,12 @@ static int local_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "LOCAL_RANK"};
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i]))
-            return (int)strtol(getenv(names[i]), NULL, 10);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *rank = getenv(names[i]);
+
+        if (rank)
+            return (int)strtol(rank, NULL, 10);
+    }
     return 0;
 }
 

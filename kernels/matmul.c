@@ -30,7 +30,7 @@ static int product_fp8(struct device *dev, const struct matmul *p, product_fn *p
 
     TRY(cpu_decoded(dev, &memory, nc * sizeof(float) + (na + nb) * sizeof(uint16_t), e));
     of.c = memory;
-    uint16_t *a = (uint16_t *)((float *)memory + nc), *b = a + na;
+    uint16_t *a = (void *)((float *)memory + nc), *b = a + na;
     of.a = a;
     of.b = b;
     for (int64_t at = 0; at < p->k; at += of.k) {

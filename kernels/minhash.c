@@ -109,8 +109,9 @@ static void m61_signature(const struct minhash *m, const uint64_t *hash, size_t 
         min[j] = M61;
     for (size_t i = 0; i < count; i += CHUNK)
         least(m->a, m->b, m->padded, hash + i, count - i < CHUNK ? count - i : CHUNK, min);
+    memcpy(sig, min, (size_t)m->n * sizeof *sig);
     for (int j = 0; j < m->n; j++)
-        sig[j] = min[j] > 8 ? min[j] - 1 : m61_exact(m->a[j], m->b[j] - 1, hash, count);
+        sig[j] = sig[j] > 8 ? sig[j] - 1 : m61_exact(m->a[j], m->b[j] - 1, hash, count);
 }
 
 static void u32_signature(const struct minhash *m, const uint64_t *hash, size_t count,

@@ -14,7 +14,7 @@ struct work {
 
 static int make_room(struct work *w, size_t n)
 {
-    if (n <= w->cap)
+    if (w->start && n <= w->cap)
         return 0;
     free(w->start);
     free(w->hash);

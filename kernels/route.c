@@ -28,9 +28,21 @@ static void choose(const float *x, int64_t experts, int64_t k, int32_t *choice)
     }
 }
 
+/* x becomes exp(x - max); their sum. */
+static float exp_all(float *x, int64_t n, float max)
+{
+    float sum = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = expf(x[i] - max);
+        sum += x[i];
+    }
+    return sum;
+}
+
 static void route_row(const struct route *p, float *x, float *lse, int32_t *choice, float *weight)
 {
-    float max, sum = 0, of_chosen = 0;
+    float max, sum, of_chosen = 0;
 
     choose(x, p->experts, p->k, choice);
     max = x[choice[0]];
@@ -38,10 +50,7 @@ static void route_row(const struct route *p, float *x, float *lse, int32_t *choi
         weight[j] = expf(x[choice[j]] - max);
         of_chosen += weight[j];
     }
-    for (int64_t i = 0; i < p->experts; i++) {
-        x[i] = expf(x[i] - max);
-        sum += x[i];
-    }
+    sum = exp_all(x, p->experts, max);
     *lse = max + logf(sum);
     for (int64_t j = 0; j < p->k; j++)
         weight[j] /= p->pre ? sum : of_chosen;

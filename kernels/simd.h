@@ -232,11 +232,15 @@ INLINE void vf_store_bf16(uint16_t *p, vf v)
 }
 INLINE void vi_mul_wide(vi a, uint32_t k, vi *hi, vi *lo)
 {
+    vi high = {0}, low = {0};
+
     for (int i = 0; i < VW; i++) {
         uint64_t w = (uint64_t)(uint32_t)a[i] * k;
-        (*hi)[i] = (int32_t)(w >> 32);
-        (*lo)[i] = (int32_t)w;
+        high[i] = (int32_t)(w >> 32);
+        low[i] = (int32_t)w;
     }
+    *hi = high;
+    *lo = low;
 }
 INLINE void vi_transpose4(vi a, vi b, vi c, vi d, vi out[4])
 {

@@ -185,19 +185,19 @@ static int encode_late(struct encoder *enc, struct late *late)
     struct bpe_word *new[LATE];
     uint64_t asked[LATE];
     uint32_t *ids;
-    size_t room = 0, n = 0;
+    size_t room = 0, n = 0, pieces = late->n;
 
-    for (size_t i = 0; i < late->n; i++) {
+    for (size_t i = 0; i < pieces; i++) {
         room += late->piece[i].n;
         asked[i] = ask_whole(t, late->piece[i].p, late->piece[i].n);
     }
-    for (size_t i = 0; i < late->n && t->whole_first; i++)
+    for (size_t i = 0; i < pieces && t->whole_first; i++)
         vocab_ask_more(&t->vocab, asked[i]);
     enc->ids.n = 0;
     if (buf_reserve(&enc->ids, room * sizeof *ids) < 0)
         return ERR_NOMEM;
     ids = (uint32_t *)(void *)enc->ids.p;
-    for (size_t i = 0; i < late->n; i++) {
+    for (size_t i = 0; i < pieces; i++) {
         struct bpe_word *w = &late->piece[i];
         size_t count;
         const uint8_t *packed = word_table_find(&enc->words, w->p, w->n, &count);

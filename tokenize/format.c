@@ -181,7 +181,7 @@ int format_read_vocab(struct tokenizer *t, const struct node *tokens, struct err
     if (!tokens || tokens->type != NODE_MAP)
         return err_set(e, ERR_FORMAT, "the vocabulary is no object");
     rc = vocab_reserve(&t->vocab, (uint32_t)tokens->count, e);
-    for (int raw = 0; raw <= some_raw; raw++) { /* of two with the same bytes, the mapped one is found */
+    for (int raw = 0; raw <= (int)some_raw; raw++) { /* of two with the same bytes, the mapped one is found */
         for (const struct node *x = tokens->child; x && rc >= 0; x = x->next) {
             buf_clear(&bytes);
             if (x->type != NODE_INT || x->integer < 0 || x->integer > VOCAB_MAX_ID)

@@ -80,7 +80,8 @@ static int copy(struct span from, struct span *to, struct err *e)
     memcpy(p, from.p, from.n);
     p[from.n] = '\0';
     free((void *)(uintptr_t)to->p);
-    *to = (struct span){p, from.n};
+    to->p = p;
+    to->n = from.n;
     return 0;
 }
 

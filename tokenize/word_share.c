@@ -1,6 +1,7 @@
 #include "tokenize/word_share.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tokenize/word_hash.h"
 
@@ -59,6 +60,7 @@ size_t word_share_find(const struct word_share *s, const uint8_t *p, size_t n, u
     struct word_key key;
     const struct entry *x;
     uint64_t hi, packed[2];
+    uint8_t bytes[sizeof packed];
     size_t count;
 
     if (!s || n > WORDS_SHORT)
@@ -70,9 +72,10 @@ size_t word_share_find(const struct word_share *s, const uint8_t *p, size_t n, u
             continue;
         packed[0] = __atomic_load_n(&x[i].ids[0], __ATOMIC_RELAXED);
         packed[1] = __atomic_load_n(&x[i].ids[1], __ATOMIC_RELAXED);
+        memcpy(bytes, packed, sizeof bytes);
         count = packed[1] >> 56;
         for (size_t k = 0; k < count && k < WORDS_INLINE; k++)
-            ids[k] = word_id((const uint8_t *)packed, k);
+            ids[k] = word_id(bytes, k);
         return count;
     }
     return 0;

@@ -40,7 +40,7 @@ static int run_info(const struct options *o, const char *dir, struct err *e)
 {
     const struct checkpoint_info *info;
     const struct slices *s;
-    struct checkpoint *ck;
+    struct checkpoint *ck = NULL;
     uint64_t bytes = 0;
     int tensors = 0;
     char text[64];
@@ -85,7 +85,7 @@ static int run_verify(const struct options *o, const char *dir, struct err *e)
             return n < 0 ? n : err_set(e, ERR_IO, "no checkpoint in '%s'", dir);
     }
     for (int i = 0; i < n && rc != ERR_NOMEM; i++) { /* a shortage says nothing about a checkpoint */
-        struct checkpoint *ck;
+        struct checkpoint *ck = NULL;
 
         rc = checkpoint_open(&ck, dir, steps ? steps[i] : o->step, e);
         if (rc < 0 && rc != ERR_NOMEM) {
@@ -112,7 +112,7 @@ static int run_import(const struct options *o, const char *from, struct err *e)
 static int run_export(const struct options *o, const char *dir, struct err *e)
 {
     static const char *const types[] = {"F32", "BF16", "F16"};
-    struct checkpoint *ck;
+    struct checkpoint *ck = NULL;
     int rc;
 
     if (!o->output)
@@ -139,7 +139,7 @@ static int account(const struct checkpoint *ck, const char *save, struct err *e)
 
 static int run_join(const struct options *o, const char *dir, struct err *e)
 {
-    struct checkpoint *ck;
+    struct checkpoint *ck = NULL;
     int rc;
 
     if (!o->save)

@@ -322,7 +322,7 @@ static int run(struct train_config *c, struct comm *group, const struct machine_
 {
     struct run r = {.config = c, .quiet = o->quiet};
     int threads = threads_count(o->jobs, here->alike, here->here);
-    struct train_memory m;
+    struct train_memory m = {0};
     struct device *dev = NULL;
     struct trainer *t = NULL;
     int rc = device_open(&dev, train_config_device[c->device], threads, e);

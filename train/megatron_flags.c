@@ -180,7 +180,7 @@ static int words_of(const struct flag *f, int argc, char **argv)
     if (strcmp(f->name, "no-position-embedding") == 0 && has_word(argc, argv, "--position-embedding-type"))
         return 0;
     for (int n = 0; n < 2; n++)
-        if (listed(idle[n], f->name) && n >= f->joined)
+        if (listed(idle[n], f->name) && n >= (int)f->joined)
             return n;
     for (size_t i = 0; i < sizeof only / sizeof *only; i++)
         if (strcmp(only[i].name, f->name) == 0 && f->value && *f->value && listed(only[i].values, f->value))

@@ -224,15 +224,15 @@ static int sort_rows(struct model *m, const struct layer_acts *a, const struct p
     int64_t here = m->experts.params.experts, all = a->come, sorted = 0;
     int32_t *order, *back;
 
-    if (all > m->order_rows) {
+    if (!m->order_host || all > m->order_rows) {
         free(m->order_host);
-        m->order_host = malloc(2 * (size_t)all * sizeof *m->order_host);
+        m->order_host = malloc((2 * (size_t)all + 1) * sizeof *m->order_host);
         m->order_rows = m->order_host ? all : 0;
         if (!m->order_host)
             return err_set(e, ERR_NOMEM, "out of memory");
     }
     order = m->order_host;
-    back = order ? order + all : NULL;
+    back = order + all;
     for (int64_t i = 0; i < here; i++)
         for (int64_t k = 0, row = 0; k < m->config.experts; row += a->heard[k++])
             for (int64_t j = 0; k % here == i && j < a->heard[k]; j++, sorted++) {

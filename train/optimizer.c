@@ -260,10 +260,11 @@ int optimizer_norm(struct optimizer *o, double max_norm, double *norm, struct er
 {
     size_t bytes = (size_t)o->blocks * sizeof *o->sums;
     double sum = 0, *at = o->sums, *host = o->host;
-    struct division *d;
 
     TRY(device_zero(o->dev, o->sums, bytes, e));
-    for (int i = 0; (d = division_of(o, i)); i++) {
+    for (int i = 0; i < o->n * o->stores; i++) {
+        struct division *d = division_of(o, i);
+
         TRY(division_squares(d, at, e));
         at += division_blocks(d);
     }

@@ -158,7 +158,7 @@ void charset_guess_free(struct charset_guess *g)
 const struct charset_entry *charset_guess(const struct charset_guess *g, struct span text, double *score)
 {
     uint32_t count[128] = {0};
-    int byte[128], n = 0; /* those that occur */
+    int byte[128] = {0}, n = 0; /* those that occur */
     size_t total = 0;
     double best = -HUGE_VAL;
     int best_k = 0;

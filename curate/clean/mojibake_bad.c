@@ -71,9 +71,10 @@ static bool is_latin(uint32_t c) { return ascii_is_lower(c | 0x20) && c < 0x80; 
 static bool is_unicode_space(uint32_t c)
 {
     char utf8[4];
+    const char *end = utf8 + utf8_put(utf8, c);
     int n;
 
-    return chars_space_at(utf8, utf8 + utf8_put(utf8, c), &n);
+    return chars_space_at(utf8, end, &n);
 }
 
 static bool is_in(uint32_t c, const uint16_t *set)

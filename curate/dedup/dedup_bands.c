@@ -34,11 +34,12 @@ int dedup_bands_room(struct dedup_bands *b, size_t docs, struct err *e)
     if (docs > b->cap) {
         cap = docs > cap ? docs : cap;
         key = realloc(b->key, cap * (size_t)b->bands * sizeof *b->key);
-        b->key = key ? key : b->key;
+        if (key)
+            b->key = key;
         sketch = key ? realloc(b->sketch, cap * b->sketch_bytes) : NULL;
-        b->sketch = sketch ? sketch : b->sketch;
         if (!sketch)
             return err_set(e, ERR_NOMEM, "out of memory for the signatures of %zu documents", docs);
+        b->sketch = sketch;
         b->cap = cap;
     }
     b->docs = docs;

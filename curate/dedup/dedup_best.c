@@ -39,7 +39,7 @@ struct dedup_best {
     int jobs, next_part;
     pthread_mutex_t lock; /* fate, failed, e */
     int failed;
-    struct err *e;
+    struct err e;
 };
 
 int dedup_best_open(struct dedup_best **out, const char *dir, int64_t memory, struct err *e)
@@ -225,7 +225,7 @@ static void work(void *arg, int thread)
             pthread_mutex_lock(&b->lock);
             if (!b->failed) {
                 b->failed = rc;
-                *b->e = e;
+                b->e = e;
             }
             pthread_mutex_unlock(&b->lock);
             return;
@@ -235,7 +235,7 @@ static void work(void *arg, int thread)
 
 int dedup_best_resolve(struct dedup_best *b, bool none, int jobs, struct err *e)
 {
-    struct err thread_error, first;
+    struct err thread_error;
     uint64_t room = (uint64_t)b->memory / 8 / sizeof *b->survivor;
 
     for (int i = 0; i < PARTS; i++)
@@ -248,11 +248,10 @@ int dedup_best_resolve(struct dedup_best *b, bool none, int jobs, struct err *e)
         TRY(spill_open(&b->fate[i], b->dir, READ / (b->ranges < 16 ? 1 : 16), e));
     b->none = none;
     b->jobs = jobs;
-    b->e = &first;
     pool_run(jobs, work, b, &thread_error); /* fewer threads do as well */
     if (b->failed) {
         if (e)
-            *e = first;
+            *e = b->e;
         return b->failed;
     }
     for (int i = 0; i < PARTS; i++)

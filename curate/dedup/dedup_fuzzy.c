@@ -74,8 +74,9 @@ static struct note *note_new(const struct fuzzy *f, struct arena *a, const struc
                              struct note_parts *p, struct span *note, struct err *e)
 {
     struct note h = *head, *to;
+    struct note_parts unused;
 
-    note->n = note_parts(f, &h, has_record, p);
+    note->n = note_parts(f, &h, has_record, &unused);
     to = arena_alloc(a, note->n);
     note->p = (char *)to;
     if (!to) {

@@ -71,8 +71,7 @@ static int one_round(const struct join *l, const struct spill *part, uint64_t ro
     struct store_key r;
     int rc = spill_reader_open(&in, part, 0, part->size, READ, e);
 
-    for (size_t i = 0; i < slots; i++)
-        table[i].doc = UINT64_MAX;
+    memset(table, 0xff, slots * sizeof *table); /* no doc has UINT64_MAX */
     for (uint64_t left = part->size / sizeof r; left-- > 0 && rc == 0;) {
         size_t at;
 

@@ -137,7 +137,7 @@ static int cluster_lines(struct sharded *s, const struct sink *to, struct err *e
     for (uint64_t i = s->outside; i < s->n && rc == 0; i++) {
         struct span survivor = {0};
         struct answer x;
-        uint64_t n;
+        uint64_t n = 0;
         char *id;
 
         arena_reset(&a);

@@ -76,7 +76,7 @@ static int put_large(struct buf *b, const struct large *l, const struct span *id
 
 static int describe(const struct report *r, const struct large *l, struct arena *a, struct buf *b, struct err *e)
 {
-    struct span id[SAMPLE + 1], text[SAMPLE + 1];
+    struct span id[SAMPLE + 1] = {0}, text[SAMPLE + 1] = {0};
     struct shared s;
 
     for (int i = 0; i <= l->n; i++) {

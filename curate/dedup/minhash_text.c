@@ -337,7 +337,7 @@ static void hash_words(struct shingler *s, size_t *count)
 
     *count = 0;
     if (n < width) {
-        if (s->preset->short_whole && n)
+        if (s->preset->short_whole && n && s->words)
             s->hash[(*count)++] = XXH64(s->words, s->used - 1, 0);
         return;
     }

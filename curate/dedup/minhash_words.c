@@ -15,7 +15,7 @@ static int make_room(struct minhash_words *w, size_t n)
         free(w->start);
         free(w->hash);
         w->start_cap = n + n / 4 + 64;
-        w->start = malloc(w->start_cap * sizeof *w->start);
+        w->start = calloc(w->start_cap, sizeof *w->start);
         w->hash = malloc(w->start_cap * sizeof *w->hash);
         if (!w->start || !w->hash) {
             w->start_cap = 0;

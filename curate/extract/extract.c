@@ -486,21 +486,16 @@ static int check_justext(const struct html_conf *c, struct err *e)
 
 int extract_open(struct source *s, const struct extract_conf *c, char *const *paths, int n, struct err *e)
 {
-    struct extract *x = calloc(1, sizeof *x);
+    struct extract *x;
     int rc;
 
-    *s = (struct source){&ops, x};
+    if (!is_list(c->namespaces))
+        return err_set(e, ERR_ARG, "--namespaces: '%s' is no list of numbers", c->namespaces);
+    TRY(check_justext(&c->html, e));
+    x = calloc(1, sizeof *x);
     if (!x)
         return err_set(e, ERR_NOMEM, "out of memory");
-    if (!is_list(c->namespaces)) {
-        extract_close(s);
-        return err_set(e, ERR_ARG, "--namespaces: '%s' is no list of numbers", c->namespaces);
-    }
-    rc = check_justext(&c->html, e);
-    if (rc < 0) {
-        extract_close(s);
-        return rc;
-    }
+    *s = (struct source){&ops, x};
     x->conf = *c;
     x->input.conf = &x->conf;
     x->input.counts = &x->counts;

@@ -44,10 +44,11 @@ static int make_item(const struct warc_record *r, enum page_kind kind, const str
     size_t n = r->id.n + r->uri.n + r->date.n + r->mime.n + r->identified.n + r->block.n + r->block_digest.n +
                r->payload_digest.n;
     struct page_item *it = malloc(sizeof *it + n);
-    char *at = (char *)(it + 1);
+    char *at;
 
     if (!it)
         return err_set(e, ERR_NOMEM, "out of memory for a page");
+    at = (char *)(it + 1);
     *it = (struct page_item){.item = {.offset = r->offset, .size = r->block.n}, .kind = kind, .head = *head};
     it->item.id = extract_pack(&at, r->id);
     it->uri = extract_pack(&at, r->uri);

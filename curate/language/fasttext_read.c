@@ -183,7 +183,7 @@ static int read_dictionary(struct cursor *c, struct fasttext *m, int64_t **count
     if (m->n_words < 0 || m->n_labels < 1 || (int64_t)m->n_words + m->n_labels != size || size > (c->end - c->p) / 10)
         return bad(c, "counts of words and labels that do not fit the file");
     m->entry = malloc((size_t)size * sizeof *m->entry);
-    *count = malloc((size_t)m->n_labels * sizeof **count);
+    *count = calloc((size_t)m->n_labels, sizeof **count);
     if (!m->entry || !*count)
         return err_set(c->e, ERR_NOMEM, "no memory for a model's dictionary");
     TRY(table_new(&m->words, size, c->e));
@@ -274,7 +274,7 @@ static int transpose_output(struct cursor *c, struct fasttext *m, const struct f
 static int build_tree(struct cursor *c, struct fasttext *m, const int64_t *count)
 {
     int32_t n = m->n_labels, leaf = n - 1, node = 0;
-    int64_t *sum = malloc((size_t)n * sizeof *sum), total = 0;
+    int64_t *sum = calloc((size_t)n, sizeof *sum), total = 0;
 
     m->tree = malloc((size_t)n * sizeof *m->tree);
     if (!sum || !m->tree) {

@@ -118,7 +118,7 @@ int latex_footnote(struct latex_worker *w)
 int latex_args(struct latex_worker *w, const char *sig)
 {
     struct latex_arg piece[12], a;
-    char what[12];
+    char what[12] = {0};
     int n = 0;
     bool words = *sig == '\'';
 

@@ -44,7 +44,7 @@ struct mix {
     bool counting;
     pthread_mutex_t lock;
     int failed;
-    struct err *e;
+    struct err e;
 };
 
 /* What of a document matters here. */
@@ -286,7 +286,7 @@ static void read_thread(void *arg, int thread)
     add_sums(m, &r);
     if (rc < 0 && rc != ERR_STOPPED && !m->failed) {
         m->failed = rc;
-        *m->e = e;
+        m->e = e;
     }
     pthread_mutex_unlock(&m->lock);
     json_reader_free(r.json);
@@ -297,16 +297,15 @@ static void read_thread(void *arg, int thread)
 
 static int read_source(struct mix *m, struct mix_source *s, struct err *e)
 {
-    struct err own = {0}, unused;
+    struct err unused;
 
     m->source = s;
-    m->e = &own;
     m->feed = (struct feed){.inputs = s->files, .n_inputs = s->n_files};
     pool_run(m->c->jobs, read_thread, m, &unused); /* fewer threads do it as well */
     feed_close(&m->feed);
     m->read += (double)m->feed.consumed;
     if (m->failed && e)
-        *e = own;
+        *e = m->e;
     return m->failed;
 }
 

@@ -45,7 +45,7 @@ struct mix_sort {
     int (*each)(void *arg, const struct mix_record *r, struct span line, struct err *e);
     void *arg;
     int failed;
-    struct err *e;
+    struct err e;
 };
 
 int mix_sort_open(struct mix_sort **out, const char *dir, uint64_t memory, int jobs, bool compress, struct err *e)
@@ -371,7 +371,7 @@ static void give_thread(void *arg, int thread)
     pthread_mutex_lock(&s->lock);
     if (!s->failed) {
         s->failed = rc;
-        *s->e = e;
+        s->e = e;
     }
     pthread_mutex_unlock(&s->lock);
     gate_stop(&s->gate);
@@ -381,14 +381,13 @@ int mix_sort_each(struct mix_sort *s,
                   int (*each)(void *arg, const struct mix_record *r, struct span line, struct err *e), void *arg,
                   struct err *e)
 {
-    struct err own = {0}, unused;
+    struct err unused;
 
     s->each = each;
     s->arg = arg;
-    s->e = &own;
     TRY(gather(s, e));
     pool_run(s->jobs, give_thread, s, &unused); /* fewer threads do it as well */
     if (s->failed && e)
-        *e = own;
+        *e = s->e;
     return s->failed;
 }

@@ -143,10 +143,12 @@ static struct span group_of(struct doc *d, const char *by, struct span host)
         s = doc_raw(d, by);
     if (!s.p && strcmp(by, "host") == 0)
         s = host;
+    if (!s.p)
+        return (struct span){"", 0};
     if (s.n > CORPUS_NAME_BYTES)
         for (s.n = CORPUS_NAME_BYTES; ((unsigned char)s.p[s.n] & 0xC0) == 0x80; s.n--)
             ; /* not within a character */
-    return s.p ? s : (struct span){"", 0};
+    return s;
 }
 
 static int note_doc(struct thread *t, const struct counter *w, struct doc *d)

@@ -309,15 +309,17 @@ static int put_drops(struct buf *b, const struct report *r)
     uint64_t all = 0, most = 0;
     struct span stage = {0};
     bool any = false;
-    int rc = order ? 0 : ERR_NOMEM;
+    int rc = 0;
 
+    if (!order)
+        return ERR_NOMEM;
     for (size_t i = 0; i < n; i++) {
         uint64_t v = report_drops(&r->rule[order[i]]);
         any |= v > 0;
         all += v;
         most = v > most ? v : most;
     }
-    if (any && rc == 0)
+    if (any)
         rc = buf_puts(b, "<h2>Documents dropped, by rule</h2>\n<div class=\"scroll\"><table><tr><th>stage</th><th>rule</th>"
                          "<th class=\"x\">what is measured</th>"
                          "<th class=\"n\">dropped</th><th class=\"n\">% of all</th><th class=\"b\"></th></tr>\n");

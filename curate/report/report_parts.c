@@ -176,7 +176,7 @@ static uint64_t docs_of(const struct name_tally *t, struct span name)
 {
     size_t number;
 
-    return t->bound && name_table_find(&t->names, name, &number) ? t->count[number].docs : 0;
+    return t->count && name_table_find(&t->names, name, &number) ? t->count[number].docs : 0;
 }
 
 static int put_tally_row(struct buf *b, struct span name, uint64_t before, uint64_t after, bool both, uint64_t all, uint64_t most)

@@ -55,7 +55,7 @@ static int put_signal(struct buf *b, const struct report *r, struct span field)
         rc = plot_signal(b, before, after, t);
     sketch_free(&own);
     TRY(rc);
-    if (rc == 0) {
+    if (rc == 0 && any) {
         TRY(buf_puts(b, "<p>Every value is "));
         TRY(html_put_num(b, any->min));
         TRY(buf_puts(b, ".</p>"));

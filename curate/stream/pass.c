@@ -108,9 +108,8 @@ static int worker_open(struct worker *w, struct pass *p, struct err *e)
     return 0;
 }
 
-static void worker_close(struct worker *w)
+static void worker_close(struct worker *w, const struct pass_conf *c)
 {
-    const struct pass_conf *c = &w->pass->c;
     const struct source *source = c->feed->source;
 
     for (int i = first_thread(c); i < c->last && w->stage_thread; i++)
@@ -207,7 +206,7 @@ static int make_docs(struct worker *w, struct err *e)
     if (b->n > w->cap) {
         free(w->slot);
         w->cap = b->n * 2;
-        w->slot = malloc((size_t)w->cap * sizeof *w->slot);
+        w->slot = calloc((size_t)w->cap, sizeof *w->slot);
         if (!w->slot)
             return err_set(e, ERR_NOMEM, "out of memory for %d documents", w->cap);
     }
@@ -526,7 +525,7 @@ void pass_close(struct pass *p)
     if (!p)
         return;
     for (int i = 0; i < p->n_workers; i++)
-        worker_close(&p->worker[i]);
+        worker_close(&p->worker[i], &p->c);
     free(p->worker);
     free(p->stage_gate);
     pthread_mutex_destroy(&p->lock);

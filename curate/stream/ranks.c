@@ -68,7 +68,7 @@ int ranks_end(struct comm *c, struct err *e)
 static int collect_from(struct comm *c, int rank, const struct sink *to, int kinds, struct buf *b, struct err *e)
 {
     for (;;) {
-        struct heading h;
+        struct heading h = {0};
         struct comm_call heading = {.kind = COMM_RECV, .recv = &h, .n = 2, .type = COMM_I64, .peer = rank};
         struct comm_call bytes = {.kind = COMM_RECV, .type = COMM_U8, .peer = rank};
 

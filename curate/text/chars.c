@@ -47,9 +47,11 @@ static void build(void)
         for (uint32_t c = ranges[i].first; c <= ranges[i].last; c += ranges[i].step)
             table[c] |= ranges[i].classes;
     u_enumCharTypes(add_category, NULL);
-    for (uint32_t c = 0; c <= 0x3000; c++)
-        if ((c < 0xD800 || c > 0xDFFF) && chars_space_at(buf, buf + utf8_put(buf, c), &n))
+    for (uint32_t c = 0; c <= 0x3000; c++) {
+        const char *end = buf + utf8_put(buf, c);
+        if (chars_space_at(buf, end, &n))
             table[c] |= CHAR_SPACE;
+    }
     for (uint32_t c = 0; c < N_CODES; c++)
         if (!(table[c] & (CHAR_PREFIX | CHAR_SUFFIX | CHAR_ICON | CHAR_CURRENCY)) && (c < '0' || c > '9'))
             table[c] |= CHAR_INERT;

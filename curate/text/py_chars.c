@@ -11,7 +11,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static uint8_t class_of(UChar32 c)
 {
-    char s[4];
+    char s[4] = {0};
     int n = 0;
     bool surrogate = c >= 0xD800 && c <= 0xDFFF;
     bool number = u_getIntPropertyValue(c, UCHAR_NUMERIC_TYPE) != U_NT_NONE;

@@ -50,7 +50,7 @@ static size_t count_symbols(struct span s)
 {
     size_t count = count_runs(s, '#', 1) + count_runs(s, '.', 3);
 
-    for (const char *p = s.p, *end = s.p + s.n; end - p >= 3 && (p = memchr(p, '\xE2', (size_t)(end - p) - 2)); p++)
+    for (const char *p = s.p, *end = s.p + s.n; end - p >= 3 && (p = memchr(p, 0xE2, (size_t)(end - p - 2))); p++)
         count += memcmp(p, "\xE2\x80\xA6", 3) == 0;
     return count;
 }

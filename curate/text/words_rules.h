@@ -40,7 +40,7 @@ static inline uint32_t words_bloom_slot(const char *p, size_t n)
 
     memcpy(&k, p, 8);
     /* the first n or 8; no branch, since lengths cannot be foreseen */
-    k &= ~0ULL >> ((8 - n) * 8 & (0 - (size_t)(n < 8)));
+    k &= ~0ULL >> ((8 - n) * 8 & 56 & (0 - (size_t)(n < 8)));
     return (uint32_t)(((k ^ n << 58) * 0x9E3779B97F4A7C15ULL) >> 49);
 }
 static inline bool words_maybe_special(const char *p, size_t n)

@@ -120,9 +120,10 @@ static void list(struct wt *w, struct wt_frame *f, struct wt_range *r)
     char marks[WT_LISTS];
     int n = 0, same = 0;
 
-    for (; r->at < r->end && is_list(w->t[r->at]); r->at++)
+    do
         if (n < WT_LISTS)
             marks[n++] = w->t[r->at];
+    while (++r->at < r->end && is_list(w->t[r->at]));
     if (f->pre)
         wt_put(w, "</pre>\n");
     f->pre = false;
@@ -290,7 +291,7 @@ void wt_line(struct wt *w, struct wt_frame *f, struct wt_range *r)
     }
     while (q < r->end && is_blank(w->t[q]))
         q++;
-    if (byte(w, r, q) == '\n' || q == r->end) {
+    if (byte(w, r, q) == '\n' || q >= r->end) {
         if (!f->pre || byte(w, r, p) != ' ')
             end_block(w, f);
         f->line_start = false;

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The tools' tests under the address and undefined-behaviour sanitizers, and those of training.
 . "$ROOT/tests/lib.sh"
+unset B KILLS SWEEP # the build folder follows from the sanitizers; kills and ranks are as many as in make check
 export MAKEFLAGS='' ONLY=
 cd "$ROOT" || exit 1
 for target in check-san check-san-ranks; do
