@@ -58,7 +58,7 @@ deps: deps-build deps-demo deps-shared deps-dev         ## install the Debian pa
 deps-build: ; @B=$B sh tests/deps.sh $(DEBS)
 deps-demo: ; @B=$B sh tests/deps.sh $(DEBS_DEMO)
 deps-shared: ; @B=$B sh tests/deps.sh $(DEBS_SHARED)
-deps-dev: ; @B=$B sh tests/deps.sh $(DEBS_DEV)
+deps-dev: ; @B=$B sh tests/deps.sh $(DEBS_DEV) && sh tests/cuda_tools.sh $B $(if $(filter 1,$(HAVE_CUDA)),$(NVCC))
 clean:                                      ## remove what was built
 	rm -rf $B $B-fuzz
 help:                                       ## this list

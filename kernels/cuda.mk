@@ -58,4 +58,6 @@ gpu-sanitize: $B/tests/gpu_check $B/lib/quern-cuda.so   ## on a GPU: the same, s
 	  $(or $(wildcard $(dir $(NVCC))compute-sanitizer),compute-sanitizer) --tool $$t --error-exitcode 1 $B/tests/gpu_check 1 "" || exit 1; done
 gpu-bench:                                              ## on a GPU: whole steps, ops, beside PyTorch if it is here; GPU_SECONDS=520
 	$(GPU_RUN) bench $B $$end; }
-.PHONY: gpu-check gpu-programs gpu-sanitize gpu-bench
+sass-record: $(CUDA_BACKEND)                            ## with nvcc: write the table of what it makes of the kernels anew
+	@NVCC=$(NVCC) bash tests/sass.sh record $B
+.PHONY: gpu-check gpu-programs gpu-sanitize gpu-bench sass-record
