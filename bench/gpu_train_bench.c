@@ -1,7 +1,8 @@
 /* The ops of training on the GPU against what its memory and its matrix units do, and whole steps of models in bf16 and FP8.
  * make gpu-bench; two tables with tabs:
  *     model  micro-batches  layers  parameters  tokens/s  TFLOP/s  share  MiB
- *     op  shape  seconds  GB/s  share of a copy's  TFLOP/s  share of the largest product's (of FP8 where it is FP8)
+ *     op  shape  seconds  GB/s  share of a copy's  TFLOP/s  share of the largest product's (of FP8 where it is FP8)  planned
+ * After each step its plan stands, op by op (train/plan_ops.h); the ops that plans know are kept in $QUERN_DEVICE_FILE.
  * Seconds are of the best of seven runs after two, by events; updates of eight micro-batches the mean of four
  * after three, by the clock, with CUDA graphs where the model allows them and nothing else is said.
  *     gpu_train_bench [SECONDS [TOKENS]]     what is not done after SECONDS is left out; what matters most comes first
@@ -73,6 +74,7 @@ static int open_gpu(void)
     must(device_open(&dev, "cuda", 0, &err));
     must(cuda_backend_open(&b, &err));
     must(b->info(0, &info, &err));
+    plan_machine_named(&machine, dev->name);
     place_bytes = (size_t)tokens * 50304 * 2;
     take_places();
     copy_rate = 2.0 * (double)place_bytes / best_of(run_copy, (const int64_t[]){(int64_t)place_bytes});

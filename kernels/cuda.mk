@@ -34,11 +34,12 @@ $B/train/%.c.o $B/kernels/text_hash_simd.c.%.o: CPPFLAGS += -Itests/bare
 endif
 STEPS += $(filter-out comm/mpi_backend.c $(STEPS),$(wildcard comm/*.c)) $(wildcard base/nvtx.c)
 GPU_TRAIN_BENCH := bench/gpu_train_bench.c $(wildcard bench/gpu_train/*.c)
-gpu-sources: ; @echo $(STEPS) $(GPU) tests/gpu_check.c tests/jobs.c tests/twins.c $(TRAIN_TWINS) bench/gpu_bench.c $(GPU_TRAIN_BENCH)
+PLANS := train/plan_ops.c train/plan_micro.c train/plan_device.c
+gpu-sources: ; @echo $(STEPS) $(GPU) tests/gpu_check.c tests/jobs.c tests/twins.c $(TRAIN_TWINS) bench/gpu_bench.c $(GPU_TRAIN_BENCH) $(PLANS)
 .PHONY: gpu-sources
 $B/tests/gpu_check: $B/tests/gpu_check.c.o $B/tests/jobs.c.o $B/tests/twins.c.o $(TRAIN_TWINS:%=$B/%.o) $(call objs,$(STEPS) $(GPU))
 	@$(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
-$B/bench/gpu_train_bench: $(GPU_TRAIN_BENCH:%=$B/%.o) $B/tests/jobs.c.o $(call objs,$(STEPS) $(GPU))
+$B/bench/gpu_train_bench: $(GPU_TRAIN_BENCH:%=$B/%.o) $B/tests/jobs.c.o $(call objs,$(PLANS) $(STEPS) $(GPU))
 	@mkdir -p $(@D); $(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@
 $B/bench/gpu_bench: $B/bench/gpu_bench.c.o $B/tests/jobs.c.o $(call objs,$(GPU))
 	@mkdir -p $(@D); $(CC) $(CFLAGS) $^ $(LDFLAGS) $(GPU_LIBS) -o $@

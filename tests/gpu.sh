@@ -17,8 +17,11 @@ machine() {
     command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=$query --format=csv 2>&1 | sed 's/, /\t/g'
 }
 
+# The measured ops are kept in BUILD/gpu-device.jsonl too, for quern train --plan-device.
 bench() {
     local rc=0
+    export QUERN_DEVICE_FILE=$B/gpu-device.jsonl
+    rm -f "$QUERN_DEVICE_FILE"
     "$B/bench/gpu_train_bench" $(($(left 0) * 6 / 10)) || rc=$?
     [ $rc = 2 ] && return 2
     "$B/bench/gpu_bench" $(($(left 0) < 50 ? $(left 0) : 50)) || rc=1
@@ -72,5 +75,6 @@ to_json() {
 rc=${PIPESTATUS[0]}
 to_json "$text" >"$json.part" && mv "$json.part" "$json"
 [ "$rc" = 0 ] || echo "# gpu-$what ended with status $rc$([ "$rc" = 2 ] && echo ': no GPU to run on')"
+[ ! -s "$B/gpu-device.jsonl" ] || [ "$what" != bench ] || echo "# for quern train --plan --plan-device: $B/gpu-device.jsonl"
 echo "$json"
 exit "$rc"

@@ -2,25 +2,6 @@
 
 #include <string.h>
 
-bool plan_machine_named(struct plan_machine *m, const char *name)
-{
-    static const struct {
-        const char *name;
-        struct plan_machine m;
-    } known[] = {
-        {"a100", {312e12, 0.75, 3500, 80e9, 2.0e12, 8, 300e9, 25e9}},
-        {"h100", {989e12, 0.75, 3500, 80e9, 3.35e12, 8, 450e9, 50e9}},
-        {"h200", {989e12, 0.75, 3500, 141e9, 4.8e12, 8, 450e9, 50e9}},
-    };
-
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].name, name) == 0) {
-            *m = known[i].m;
-            return true;
-        }
-    return false;
-}
-
 /* Bytes a second of a rank in a group whose ranks lie within `span` neighbours. */
 static double bandwidth(const struct plan_machine *m, int64_t span)
 {
@@ -31,14 +12,6 @@ static double bandwidth(const struct plan_machine *m, int64_t span)
 static double ring(double bytes, int64_t n, double per_second)
 {
     return bytes * (double)(n - 1) / (double)n / per_second;
-}
-
-/* FLOP/s that the products of this model reach: narrow ones fall short of the device's best. */
-static double reached(const struct train_config *c, const struct plan_machine *m)
-{
-    double h = (double)c->model.hidden;
-
-    return m->flops * m->efficiency * h / (h + m->half_width);
 }
 
 /* What a micro-batch is, and what of it a rank has. */
@@ -59,15 +32,35 @@ static struct shape shape_of(const struct train_config *c)
     return s;
 }
 
-/* Products of the slowest stage for a micro-batch. */
-static double products(const struct train_config *c, const struct plan_machine *m, const struct shape *s)
+/* The slowest stage's share of a micro-batch; the one with the output layer is taken to have most layers too. */
+static struct plan_share share_of(const struct train_config *c, const struct shape *s)
 {
-    const struct model_config *mc = &c->model;
-    double head = 6 * (double)mc->padded_vocab * (double)mc->hidden;
-    double layer = (model_config_flops(mc, mc->seq) - head) / (double)mc->layers;
-    double inner = layer * (double)s->layers * (2 + s->again) / 3;
+    return (struct plan_share){
+        .model = &c->model, .b = c->micro_batch, .t = c->model.seq, .layers = s->layers, .context = c->layout.context,
+        .tensor = c->layout.tensor, .expert = c->layout.expert, .sequence = c->layout.sequence, .head = true,
+        .embeds = c->layout.pipe == 1, .bf16 = c->bf16, .fp8 = c->fp8.format != 0, .full = c->recompute == RECOMPUTE_FULL,
+        .selective = c->recompute == RECOMPUTE_SELECTIVE,
+    };
+}
 
-    return s->tokens * (inner + head) / (double)c->layout.tensor / reached(c, m);
+/* What all micro-batches take of that stage's device, to p->ops. */
+static double ops_of_passes(const struct train_config *c, const struct shape *s, struct plan_step *p)
+{
+    const struct plan_share share = share_of(c, s);
+
+    plan_micro_batch(&share, plan_sum_add, &p->ops);
+    plan_sum_times(&p->ops, (double)c->micro_batches);
+    return p->ops.all;
+}
+
+/* The update of the weights that a rank has in its optimizer. */
+static double ops_of_update(const struct train_config *c, const struct shape *s, struct plan_step *p)
+{
+    const struct plan_share share = share_of(c, s);
+    double before = p->ops.all, updated = (double)(p->memory.optimizer / 8);
+
+    plan_update(&share, (double)p->memory.elements, updated, plan_sum_add, &p->ops);
+    return p->ops.all - before;
 }
 
 /* A layer sums its stream twice forward and twice backward. */
@@ -84,8 +77,10 @@ static double context_ring(const struct train_config *c, const struct plan_machi
     int64_t n = c->layout.context;
     double bytes = s->tokens * 2 * (double)model_kv_width(&c->model) / (double)c->layout.tensor * (c->bf16 ? 2 : 4);
     double sent = (double)(n - 1) * bytes * (s->again + 2) / bandwidth(m, n * c->layout.tensor);
-    double attention = 6 * s->tokens * (double)model_q_width(&c->model) * (double)c->model.seq / (double)c->layout.tensor /
-                       reached(c, m);
+    const struct plan_dims d = {.m = c->micro_batch, .n = c->model.seq, .k = c->model.heads / c->layout.tensor,
+                                .d = c->model.head_dim, .kv = c->model.groups / c->layout.tensor};
+    double attention = (plan_op_seconds(&m->rates, PLAN_ATTENTION, &d, c->bf16, NULL) +
+                        plan_op_seconds(&m->rates, PLAN_ATTENTION_BACK, &d, c->bf16, NULL)) / (double)n;
 
     return sent > attention ? (double)s->layers * (sent - attention) : 0;
 }
@@ -137,7 +132,8 @@ int plan_step(const struct train_config *c, const struct plan_machine *m, struct
     memset(p, 0, sizeof *p);
     TRY(trainer_plan(c, &p->memory, e));
     weights = (double)p->memory.elements;
-    p->compute = n * products(c, m, &s);
+    p->ops = (struct plan_sum){.rates = &m->rates, .bf16 = c->bf16};
+    p->compute = ops_of_passes(c, &s, p);
     p->tensor = n * tensor_sums(c, m, &s);
     p->context = n * context_ring(c, m, &s);
     p->experts = n * expert_rows(c, m, &s);
@@ -148,11 +144,10 @@ int plan_step(const struct train_config *c, const struct plan_machine *m, struct
     p->bubble = stage * p->bubble_share;
     p->reduce = reduction(c, m, weights, train_config_replicas(c), stage / n) +
                 reduction(c, m, (double)p->memory.expert_elements, train_config_replicas(c) / c->layout.expert, stage / n);
-    /* Gradient, master weight and two moments are read, three of them and the copy in bf16 written. */
-    p->optimizer = (double)(p->memory.optimizer / 8) * 30 / m->memory_bandwidth;
+    p->optimizer = ops_of_update(c, &s, p);
     p->seconds = stage + p->bubble + p->reduce + p->optimizer;
     p->mfu = model_config_flops(&c->model, c->model.seq) * (double)(c->global_batch * c->model.seq) / p->seconds /
-             (m->flops * (double)c->world);
+             (m->rates.flops[PLAN_BF16] * (double)c->world);
     return 0;
 }
 

@@ -3,41 +3,26 @@
  * Memory is what trainer_plan() says, to the byte.  Time is
  *     (m + (p - 1) / v) * stage + reduce + optimizer
  * of m micro-batches, p stages of v parts each (arXiv:2104.04473), where stage is the slowest one's
- * time for a micro-batch: its matrix products at a share of the device's peak (less for a small hidden
- * size), and behind them the tensor ranks' sums, the ring of the context ranks, the rows that go to experts of
- * other ranks, the stream to the next stage.  A ring of n ranks moves 2 (n - 1) / n
- * of what it sums, and half of that to gather or to scatter.
+ * time for a micro-batch: its ops, one after the other (train/plan_ops.h), and after them the tensor ranks' sums, the
+ * ring of the context ranks, the rows that go to experts of other ranks, the stream to the next stage.  A ring of n
+ * ranks moves 2 (n - 1) / n of what it sums, and half of that to gather or to scatter.
  * docs/planning.md says what it was checked against.
  */
 #ifndef TRAIN_PLAN_H
 #define TRAIN_PLAN_H
 
 #include "train/config.h"
+#include "train/plan_device.h"
 #include "train/trainer.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A rank's device and what stands between ranks; bytes and seconds. */
-struct plan_machine {
-    double flops;             /* peak of matrix products */
-    double efficiency;        /* the share of it that the products of wide layers reach ... */
-    double half_width;        /* ... and those of this hidden size half of that; 0: all alike */
-    double memory;            /* bytes */
-    double memory_bandwidth;
-    int64_t node;             /* ranks of a node */
-    double node_bandwidth;    /* of a rank within its node, one way */
-    double network_bandwidth; /* beyond it */
-};
-
-/* A known device ("a100", "h100", "h200", bf16): its data sheet, eight in a node; efficiency and half width
- * are fitted to the A100 steps of arXiv:2205.05198, table 5.  False: none of that name. */
-bool plan_machine_named(struct plan_machine *m, const char *name);
-
 struct plan_step {
     struct train_memory memory; /* of the fullest rank */
-    double compute;   /* seconds of the slowest stage's products */
+    struct plan_sum ops; /* of the slowest stage, and of the update: seconds by op */
+    double compute;   /* seconds of the slowest stage's ops */
     double tensor;    /* of its sums over tensor ranks */
     double context;   /* of the ring */
     double experts;   /* of rows on their way to experts of other ranks and back */

@@ -217,7 +217,8 @@ static int measure_machine(struct trainer *t, struct plan_machine *m, struct err
     for (int i = 0; i < 3; i++)
         rate[i] /= world->size;
     *m = (struct plan_machine){
-        .flops = rate[0], .efficiency = 1, .memory = 1e18, .memory_bandwidth = rate[1], .node = world->size,
+        .rates = {.flops = {rate[0], rate[0], rate[0]}, .reach = {1, 1, 1}, .bytes = rate[1], .copy = 1},
+        .memory = 1e18, .node = world->size,
         .node_bandwidth = rate[2] > 0 ? rate[2] : 1, .network_bandwidth = rate[2] > 0 ? rate[2] : 1,
     };
     return 0;
@@ -229,7 +230,7 @@ static int put_time(struct buf *b, const struct plan_machine *m, const struct pl
     const double *p = took->phase;
 
     TRY(buf_printf(b, "a step took %.4f s; planned %.4f, at the rates of the ranks here: products %.1f GFLOP/s, memory %.1f GB/s",
-                   one, s->seconds, m->flops / 1e9, m->memory_bandwidth / 1e9));
+                   one, s->seconds, m->rates.flops[PLAN_BF16] / 1e9, m->rates.bytes / 1e9));
     if (m->node_bandwidth > 1)
         TRY(buf_printf(b, ", sums %.2f GB/s", m->node_bandwidth / 1e9));
     return buf_printf(b, "\nof it, and planned: passes %.4f %.4f, waiting for stages %.4f %.4f, replicas %.4f %.4f,"

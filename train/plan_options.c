@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "train/plan_check.h"
 
@@ -10,27 +11,51 @@ void plan_options_init(struct plan_options *p)
     *p = (struct plan_options){.ranks = 1, .device = "h100"};
 }
 
-static int machine_of(struct plan_machine *m, const struct plan_options *p, struct err *e)
+/* GB, GB/s, if given. */
+static void set(double *to, double given)
 {
-    const struct {
-        double given, unit, *to;
-    } over[] = {
-        {p->tflops, 1e12, &m->flops}, {p->efficiency, 1, &m->efficiency}, {p->memory, 1e9, &m->memory},
-        {p->memory_bandwidth, 1e9, &m->memory_bandwidth}, {p->node_bandwidth, 1e9, &m->node_bandwidth},
-        {p->network_bandwidth, 1e9, &m->network_bandwidth},
-    };
+    *to = given > 0 ? given * 1e9 : *to;
+}
 
-    if (!plan_machine_named(m, p->device))
-        return err_set(e, ERR_ARG, "--plan-device: '%s' is none of a100, h100, h200", p->device);
-    for (size_t i = 0; i < sizeof over / sizeof *over; i++)
-        if (over[i].given > 0)
-            *over[i].to = over[i].given * over[i].unit;
+/* A name, or else a file, of which measured becomes how many ops it has. */
+static int machine_of(struct plan_machine *m, const struct plan_options *p, int *measured, struct err *e)
+{
+    struct plan_rates *r = &m->rates;
+    double more;
+
+    *measured = 0;
+    if (strpbrk(p->device, "./"))
+        TRY(plan_device_load(m, p->device, measured, e));
+    else if (!plan_machine_named(m, p->device))
+        return err_set(e, ERR_ARG, "--plan-device: '%s' is none of %s, and no file", p->device, plan_machine_names());
+    more = p->tflops > 0 ? p->tflops * 1e12 / r->flops[PLAN_BF16] : 1;
+    for (int i = 0; i < PLAN_TYPES; i++) {
+        r->flops[i] *= more;
+        r->reach[i] = p->efficiency > 0 ? p->efficiency : r->reach[i];
+    }
+    set(&r->bytes, p->memory_bandwidth);
+    set(&m->memory, p->memory);
+    set(&m->node_bandwidth, p->node_bandwidth);
+    set(&m->network_bandwidth, p->network_bandwidth);
     if (p->node)
         m->node = p->node;
     return 0;
 }
 
-static int put_step(struct buf *b, const struct train_config *c, const struct plan_machine *m, const struct plan_step *s)
+/* The ops, the one that takes most first. */
+static int put_ops(struct buf *b, const struct plan_sum *s, int measured)
+{
+    char line[160];
+
+    TRY(buf_printf(b, "rates: measured of %d ops, else calculated\n", measured));
+    TRY(buf_puts(b, "op                          times      seconds   share  bound by\n"));
+    for (int i = 0; plan_sum_line(s, i, line, sizeof line); i++)
+        TRY(buf_printf(b, "%s\n", line));
+    return 0;
+}
+
+static int put_step(struct buf *b, const struct train_config *c, const struct plan_machine *m, const struct plan_step *s,
+                    int measured)
 {
     const double gb = 1e9;
     size_t kind[MEMORY_KINDS];
@@ -58,12 +83,13 @@ static int put_step(struct buf *b, const struct train_config *c, const struct pl
                        (double)(model_pool_most(&s->memory.model.pool) - model_pool_bytes(&s->memory.model.pool)) / gb));
     if (s->memory.host)
         TRY(buf_printf(b, "memory of its host: optimizer %.2f GB\n", (double)s->memory.host / gb));
-    TRY(buf_printf(b, "step: %.3f s = products %.3f + tensor %.3f + context %.3f + experts %.3f + stream %.3f + bubble %.3f"
+    TRY(buf_printf(b, "step: %.3f s = ops %.3f + tensor %.3f + context %.3f + experts %.3f + stream %.3f + bubble %.3f"
                    " + reduce %.3f + optimizer %.3f\n",
                    s->seconds, s->compute, s->tensor, s->context, s->experts, s->stream, s->bubble, s->reduce, s->optimizer));
-    return buf_printf(b, "bubble: %.1f %% of a step without it; %.0f tokens/s, %.0f TFLOP/s a device, mfu %.1f %%\n",
-                      100 * s->bubble_share, (double)(c->global_batch * c->model.seq) / s->seconds, s->mfu * m->flops / 1e12,
-                      100 * s->mfu);
+    TRY(buf_printf(b, "bubble: %.1f %% of a step without it; %.0f tokens/s, %.0f TFLOP/s a device, mfu %.1f %%\n",
+                   100 * s->bubble_share, (double)(c->global_batch * c->model.seq) / s->seconds,
+                   s->mfu * m->rates.flops[PLAN_BF16] / 1e12, 100 * s->mfu));
+    return put_ops(b, &s->ops, measured);
 }
 
 static int put_choice(struct buf *b, const struct plan_choice *v)
@@ -95,8 +121,9 @@ int plan_run(struct train_config *c, const struct plan_options *p, struct buf *o
 {
     struct plan_machine m;
     struct plan_step s;
+    int measured;
 
-    TRY(machine_of(&m, p, e));
+    TRY(machine_of(&m, p, &measured, e));
     c->world = p->ranks;
     c->mock_data = true;
     opt_list_free(&c->data_path);
@@ -119,5 +146,5 @@ int plan_run(struct train_config *c, const struct plan_options *p, struct buf *o
     }
     TRY(train_config_check(c, e));
     TRY(plan_step(c, &m, &s, e));
-    return put_step(out, c, &m, &s) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+    return put_step(out, c, &m, &s, measured) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
 }

@@ -17,9 +17,9 @@ struct plan_options {
     OPT_FLAG(0, "plan", &(p).plan, "predict memory and time of a step, and train nothing"), \
     OPT_INT(0, "plan-ranks", &(p).ranks, 1, 1 << 24, "on so many devices"), \
     OPT_INT(0, "plan-layouts", &(p).layouts, 0, 1000, "propose so many layouts, the fastest first"), \
-    OPT_STR(0, "plan-device", &(p).device, "NAME", "a100, h100 or h200: what follows, by its data sheet"), \
+    OPT_STR(0, "plan-device", &(p).device, "NAME", "a100, h100, h200 or b200, by data sheets; or the file of gpu-bench"), \
     OPT_NUM(0, "plan-tflops", &(p).tflops, 0, 1e9, "peak of a device"), \
-    OPT_NUM(0, "plan-efficiency", &(p).efficiency, 0, 1, "share of it that products of wide layers reach"), \
+    OPT_NUM(0, "plan-efficiency", &(p).efficiency, 0, 1, "share of it that the largest products reach"), \
     OPT_NUM(0, "plan-memory", &(p).memory, 0, 1e9, "GB of a device"), \
     OPT_NUM(0, "plan-memory-bandwidth", &(p).memory_bandwidth, 0, 1e9, "GB/s of its memory"), \
     OPT_INT(0, "plan-node", &(p).node, 0, 1 << 20, "devices of a node"), \

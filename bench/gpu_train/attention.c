@@ -21,20 +21,30 @@ static int run_attention(const int64_t *n)
                                    (struct attention_view){g + q + kv, t * row, row}, &err);
 }
 
+/* What a training step takes is the op of plans: cuDNN's, whole sequences. */
+static void planned(enum plan_op op, const char *way, int64_t documents, const struct plan_dims *d)
+{
+    if (strcmp(way, "cudnn") == 0 && !documents)
+        stands_for(op, *d);
+}
+
 /* Documents of so many tokens; 0: none.  FLOPs are those of the keys that are seen, by halves: documents of n tokens are n / 2 a
  * query. */
 static void bench_attention(const char *way, int64_t b, int64_t t, int64_t heads, int64_t kv, int64_t d, int64_t documents)
 {
     double flops = 2.0 * (double)(b * heads * t) * (double)((documents ? documents : t) * d);
     double bytes = 2.0 * (double)(b * t * d * (2 * heads + 2 * kv));
+    const struct plan_dims dims = {.m = b, .n = t, .k = heads, .d = d, .kv = kv};
     char shape[120], name[80];
 
     snprintf(shape, sizeof shape, "%lld x %lld, %lld on %lld heads of %lld%s", (long long)b, (long long)t, (long long)heads,
              (long long)kv, (long long)d, documents ? ", documents" : "");
     setenv("QUERN_ATTENTION", way, 1);
     snprintf(name, sizeof name, "attention, %s", way);
+    planned(PLAN_ATTENTION, way, documents, &dims);
     job(name, shape, run_attention, (const int64_t[]){b, t, heads, kv, d, documents, 0}, bytes, flops);
     snprintf(name, sizeof name, "attention backward, %s", way);
+    planned(PLAN_ATTENTION_BACK, way, documents, &dims);
     job(name, shape, run_attention, (const int64_t[]){b, t, heads, kv, d, documents, 1}, 2 * bytes, 2.5 * flops);
     unsetenv("QUERN_ATTENTION");
 }

@@ -128,8 +128,11 @@ void bench_experts(int64_t arg)
     (void)arg;
     job("route: choose", "2 of 8", run_choose, n, (double)t * (8 * 8 + 4 + 2 * 8), 0);
     job("route: places", "2 of 8", run_place, n, (double)t * 2 * 3 * 4, 0);
+    stands_for(PLAN_TAKE, (struct plan_dims){.m = t, .n = 4096, .k = 2});
     job("route: take rows", "2 of 8, 4096 wide", run_take, n, 2 * 2 * rows, 0);
+    stands_for(PLAN_JOIN, (struct plan_dims){.m = t, .n = 4096, .k = 2});
     job("route: join rows", "2 of 8, 4096 wide", run_join, n, 3 * rows, 0);
+    stands_for(PLAN_JOIN_BACK, (struct plan_dims){.m = t, .n = 4096, .k = 2});
     job("route: join, backward", "2 of 8, 4096 wide", run_join_back, n, 5 * rows, 0);
     bench_grouped("Mixtral, fc1", 8, t / 4, 28672, 4096);
     bench_grouped("Mixtral, fc2", 8, t / 4, 4096, 14336);

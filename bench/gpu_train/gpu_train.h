@@ -8,6 +8,7 @@
 
 #include "kernels/cuda.h"
 #include "kernels/device.h"
+#include "train/plan_device.h"
 
 extern struct device *dev;
 extern struct err err;
@@ -38,6 +39,10 @@ double best_of(job_fn *run, const int64_t *n);
 void row(const char *op, const char *shape, job_fn *run, const int64_t *n, double bytes, double flops, double of);
 void job(const char *op, const char *shape, job_fn *run, const int64_t *n, double bytes, double flops); /* of: peak */
 int run_copy(const int64_t *n); /* n: bytes */
+/* The next row is that op of plans, with these sizes: its planned seconds stand in the row, and the measured ones go to the file
+ * that $QUERN_DEVICE_FILE names, for quern train --plan-device. */
+void stands_for(enum plan_op op, struct plan_dims d);
+extern struct plan_machine machine; /* as planned; rates of 0: none is known like this one */
 
 /* FLOP/s of a large product. */
 double measure_peak(bool fp8);

@@ -77,7 +77,9 @@ static void bench_rows(int64_t t, int64_t c, int64_t rms)
     char shape[80];
 
     snprintf(shape, sizeof shape, "%lld x %lld", (long long)t, (long long)c);
+    stands_for(rms ? PLAN_RMS : PLAN_NORM, (struct plan_dims){.m = t, .n = c});
     job(rms ? "RMS norm, residual" : "layer norm, residual", shape, run_norm, n, 8.0 * (double)(t * c), 0);
+    stands_for(rms ? PLAN_RMS_BACK : PLAN_NORM_BACK, (struct plan_dims){.m = t, .n = c});
     job(rms ? "RMS norm backward" : "layer norm backward", shape, run_norm_back, n, 8.0 * (double)(t * c), 0);
 }
 
@@ -87,20 +89,29 @@ void bench_by_memory(int64_t arg)
     double n = (double)params, rows = (double)t;
 
     (void)arg;
+    stands_for(PLAN_COPY, (struct plan_dims){.m = 1, .n = (int64_t)place_bytes});
     job("copy", "all", run_copy, (const int64_t[]){(int64_t)place_bytes}, 2.0 * (double)place_bytes, 0);
     bench_rows(t, 1600, 0);
     bench_rows(t, 4096, 1);
+    stands_for(PLAN_SWIGLU, (struct plan_dims){.m = t / 2, .n = 11008});
     job("SwiGLU", "11008 wide", run_glu, (const int64_t[]){t / 2, 11008}, 3.0 * rows * 11008, 0);
+    stands_for(PLAN_SWIGLU_BACK, (struct plan_dims){.m = t / 2, .n = 11008});
     job("SwiGLU backward", "11008 wide", run_glu_back, (const int64_t[]){t / 2, 11008}, 5.0 * rows * 11008, 0);
     put_ids(t, 50257);
+    stands_for(PLAN_XENT, (struct plan_dims){.m = t, .n = 50304});
     job("cross-entropy, gradient", "50304 wide", run_xent, (const int64_t[]){t, 50304}, 4.0 * rows * 50304, 0);
+    stands_for(PLAN_EMBEDDING, (struct plan_dims){.m = t, .n = 1600});
     job("embedding", "1600 wide", run_embedding, (const int64_t[]){t, 1600, 50304, 0}, 4.0 * rows * 1600, 0);
+    stands_for(PLAN_EMBEDDING_BACK, (struct plan_dims){.m = t, .n = 1600});
     job("embedding backward", "1600 wide", run_embedding, (const int64_t[]){t, 1600, 50304, 1}, 10.0 * rows * 1600, 0);
     put_ids(t, 20); /* the runs of a frequent token */
     job("embedding backward", "1600 wide, 20 tokens", run_embedding, (const int64_t[]){t, 1600, 50304, 1}, 2.0 * rows * 1600, 0);
+    stands_for(PLAN_BIAS_SUMS, (struct plan_dims){.m = t, .n = 6400});
     job("bias gradient", "6400 wide", run_colsum, (const int64_t[]){t, 6400}, 2.0 * rows * 6400, 0);
+    stands_for(PLAN_SUMSQ, (struct plan_dims){.m = 1, .n = params});
     job("sum of squares", "fp32", run_sumsq, (const int64_t[]){params}, 4 * n, 0);
     job("cast", "fp32 to bf16", run_cast, (const int64_t[]){params}, 6 * n, 0);
     must(device_zero(dev, place[2], place_bytes, &err)); /* squares */
+    stands_for(PLAN_ADAMW, (struct plan_dims){.m = 1, .n = params});
     job("AdamW", "fp32, bf16 copy", run_adamw, (const int64_t[]){params}, 30 * n, 0);
 }

@@ -55,6 +55,7 @@ static void bench_matmul(int64_t m, int64_t n, int64_t k, int64_t kind, bool fp8
 
     snprintf(shape, sizeof shape, "%lld x %lld x %lld", (long long)m, (long long)n, (long long)k);
     snprintf(name, sizeof name, "%s%s", fp8 ? "FP8 " : "", kinds[kind]);
+    stands_for(fp8 ? PLAN_PRODUCT_FP8 : PLAN_PRODUCT, (struct plan_dims){.m = m, .n = n, .k = k, .d = kind == 4 ? 8 : 0});
     row(name, shape, run_matmul, (const int64_t[]){m, n, k, kind, fp8},
         (fp8 ? 1.0 : 2.0) * (double)(m * k + n * k) + (kind == 4 ? 8.0 : 2.0) * (double)(m * n),
         2.0 * (double)m * (double)n * (double)k, fp8 ? peak_fp8 : peak);
@@ -109,9 +110,12 @@ static void bench_fp8(int64_t rows, int64_t cols)
     char shape[80];
 
     snprintf(shape, sizeof shape, "%lld x %lld", (long long)rows, (long long)cols);
-    for (int64_t k = 0; k < 5; k++)
+    for (int64_t k = 0; k < 5; k++) {
+        if (k == 3)
+            stands_for(PLAN_FP8, (struct plan_dims){.m = rows, .n = cols});
         job(names[k], shape, run_fp8, (const int64_t[]){rows, cols, k < 4 ? k : 3, k == 4},
             (double)(rows * cols) * (double)(2 + (k < 4 ? (k + 1) / 2 : 2)), 0);
+    }
 }
 
 /* n: rows, columns of the output; enum act; whether gated; backward */
@@ -130,6 +134,8 @@ static void bench_activated(const char *name, int64_t cols, enum act act, bool g
     char shape[80];
 
     snprintf(shape, sizeof shape, "%lld x %lld", (long long)tokens, (long long)cols);
+    stands_for(glu ? back ? PLAN_SWIGLU_BACK_FP8 : PLAN_SWIGLU_FP8 : back ? PLAN_GELU_BACK_FP8 : PLAN_GELU_FP8,
+               (struct plan_dims){.m = tokens, .n = cols});
     job(name, shape, run_activated, (const int64_t[]){tokens, cols, act, glu, back}, bytes * (double)(tokens * cols), 0);
 }
 

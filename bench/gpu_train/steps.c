@@ -43,6 +43,26 @@ static size_t fit(struct model_config *c, const struct model_run *run, double by
     }
 }
 
+/* What the step would take by its plan, op by op. */
+static void print_plan(const struct sized *x, const struct model_config *c, bool fp8, double seconds)
+{
+    const struct plan_share share = {.model = c, .b = x->b, .t = c->seq, .layers = c->layers, .context = 1, .tensor = 1,
+                                     .expert = 1, .head = true, .embeds = true, .bf16 = true, .fp8 = fp8};
+    struct plan_sum s = {.rates = &machine.rates, .bf16 = true};
+    double params = (double)model_config_params(c);
+    char line[160];
+
+    if (!(machine.rates.bytes > 0))
+        return;
+    plan_micro_batch(&share, plan_sum_add, &s);
+    plan_sum_times(&s, MICRO_BATCHES);
+    plan_update(&share, params, params, plan_sum_add, &s);
+    printf("# planned: %.4f s (%.0f tokens/s); it took %.4f, %.2f of it\n", s.all,
+           (double)(MICRO_BATCHES * x->b * c->seq) / s.all, seconds, seconds / s.all);
+    for (int i = 0; plan_sum_line(&s, i, line, sizeof line); i++)
+        printf("#   %s\n", line);
+}
+
 void bench_step(enum bench_model which, bool fp8, bool graphs, const char *name)
 {
     const struct sized *x = &models[which];
@@ -82,5 +102,6 @@ void bench_step(enum bench_model which, bool fp8, bool graphs, const char *name)
     printf("%s\t%d of %lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", name, MICRO_BATCHES, (long long)x->b,
            (long long)c.seq, (long long)c.layers, 1e-6 * (double)model_config_params(&s.model->whole), rate, 1e-12 * flops,
            100 * flops / peak, bytes >> 20);
+    print_plan(x, &s.model->whole, fp8, seconds);
     steps_close(&s);
 }

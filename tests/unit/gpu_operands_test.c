@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -93,11 +94,37 @@ static void fp8_operands_are_converted(void **s)
     of_format(FP8_E5M2, 7, 5, 0x1p-3f);
 }
 
+/* A row that stands for an op of plans has what was planned, and leaves a line for quern train --plan-device. */
+static void measured_ops_become_a_file_of_the_device(void **s)
+{
+    char name[sizeof dev->name], path[] = "/tmp/gpu_device.XXXXXX";
+    struct plan_machine m;
+    int fd = mkstemp(path), n;
+
+    (void)s;
+    assert_true(fd >= 0);
+    setenv("QUERN_DEVICE_FILE", path, 1);
+    memcpy(name, dev->name, sizeof name);
+    snprintf(dev->name, sizeof dev->name, "cuda: NVIDIA H200");
+    assert_true(plan_machine_named(&machine, dev->name));
+    stands_for(PLAN_COPY, (struct plan_dims){.m = 1, .n = sizeof low});
+    job("copy", "all", run_copy, (const int64_t[]){sizeof low}, 2.0 * sizeof low, 0);
+    job("copy", "once more, for no op", run_copy, (const int64_t[]){sizeof low}, 2.0 * sizeof low, 0);
+    memcpy(dev->name, name, sizeof name);
+    unsetenv("QUERN_DEVICE_FILE");
+    assert_int_equal(plan_device_load(&m, path, &n, &err), 0);
+    assert_int_equal(n, 1);
+    assert_true(m.rates.copy > 0 && m.rates.copy != machine.rates.copy);
+    unlink(path);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(bf16_operands_are_normal_numbers),
                                        cmocka_unit_test(no_number_is_infinite_as_fp32),
-                                       cmocka_unit_test(fp8_operands_are_converted)};
+                                       cmocka_unit_test(fp8_operands_are_converted),
+                                       cmocka_unit_test(measured_ops_become_a_file_of_the_device)};
 
     return cmocka_run_group_tests_name("gpu_operands", tests, open_places, close_places);
 }

@@ -1,0 +1,136 @@
+/* Which ops a micro-batch and an update are, with their sizes: train/model_forward.c, model_back.c and their like as a list. */
+#include "train/plan_ops.h"
+
+/* A micro-batch under way: its rows, those of norms, how often layers run forward. */
+struct micro {
+    const struct plan_share *s;
+    plan_visit_fn *visit;
+    void *arg;
+    int64_t rows, own;
+    double forward;
+};
+
+static void op(const struct micro *p, enum plan_op which, double times, int64_t m, int64_t n, int64_t k)
+{
+    if (times > 0 && m > 0 && n > 0)
+        p->visit(p->arg, which, &(struct plan_dims){.m = m, .n = n, .k = k}, times);
+}
+
+/* A linear layer of that many layers: forward, and backward to its weight, added to in fp32, and to its input. */
+static void linear(const struct micro *p, double layers, int64_t rows, int64_t out, int64_t in, bool fp8, bool bias)
+{
+    enum plan_op product = fp8 ? PLAN_PRODUCT_FP8 : PLAN_PRODUCT;
+
+    op(p, product, layers * p->forward, rows, out, in);
+    if (layers > 0)
+        p->visit(p->arg, product, &(struct plan_dims){.m = out, .n = in, .k = rows, .d = 8}, layers);
+    op(p, product, layers, rows, in, out);
+    if (bias && !fp8) /* FP8 adds columns up as it converts */
+        op(p, PLAN_BIAS_SUMS, layers, rows, out, 0);
+}
+
+/* A norm with the residual before it, of so many layers; fp8: its output is the input of products in FP8. */
+static void norm(const struct micro *p, double layers, double forward, bool fp8)
+{
+    int64_t h = p->s->model->hidden;
+    bool rms = p->s->model->norm == NORM_RMS;
+
+    op(p, fp8 ? rms ? PLAN_RMS_FP8 : PLAN_NORM_FP8 : rms ? PLAN_RMS : PLAN_NORM, layers * forward, p->own, h, 0);
+    op(p, rms ? PLAN_RMS_BACK : PLAN_NORM_BACK, layers, p->own, h, 0);
+}
+
+static void attention(const struct micro *p)
+{
+    const struct model_config *m = p->s->model;
+    int64_t t = p->s->tensor, q = model_q_width(m) / t, kv = model_kv_width(m) / t;
+    const struct plan_dims d = {.m = p->s->b, .n = p->s->t, .k = m->heads / t, .d = m->head_dim, .kv = m->groups / t};
+    double layers = (double)p->s->layers, whole = layers / (double)p->s->context;
+    bool fp8 = p->s->fp8, rms = m->norm == NORM_RMS;
+
+    linear(p, layers, p->rows, q + 2 * kv, m->hidden, fp8, !m->no_bias || m->qkv_bias);
+    if (m->qk_norm) {
+        op(p, rms ? PLAN_RMS : PLAN_NORM, layers * p->forward / 2, p->rows, q + kv, 0); /* no residual */
+        op(p, rms ? PLAN_RMS_BACK : PLAN_NORM_BACK, layers * 3 / 4, p->rows, q + kv, 0);
+    }
+    if (m->position == POSITION_ROPE)
+        op(p, PLAN_ROPE, layers * (p->forward + 1), p->rows, q + kv, 0);
+    p->visit(p->arg, PLAN_ATTENTION, &d, whole * p->forward);
+    p->visit(p->arg, PLAN_ATTENTION_BACK, &d, whole);
+    linear(p, layers, p->rows, m->hidden, q, fp8, !m->no_bias);
+    if (fp8) { /* attention's output, and the gradients of both outputs */
+        op(p, PLAN_FP8, layers * p->forward, p->rows, q, 0);
+        op(p, PLAN_FP8, layers, p->rows, m->hidden, 0);
+        op(p, PLAN_FP8, layers, p->rows, q + 2 * kv, 0);
+    }
+}
+
+/* MLPs of width f over so many rows, each of so many layers. */
+static void mlp(const struct micro *p, double layers, int64_t rows, int64_t f)
+{
+    const struct model_config *m = p->s->model;
+    bool fp8 = p->s->fp8, glu = m->swiglu;
+    double again = p->s->selective ? p->forward + 1 : p->forward;
+
+    linear(p, layers, rows, glu ? 2 * f : f, m->hidden, fp8, !m->no_bias);
+    if (fp8) {
+        op(p, glu ? PLAN_SWIGLU_FP8 : PLAN_GELU_FP8, layers * again, rows, f, 0);
+        op(p, glu ? PLAN_SWIGLU_BACK_FP8 : PLAN_GELU_BACK_FP8, layers, rows, glu ? 2 * f : f, 0);
+        op(p, PLAN_FP8, layers, rows, m->hidden, 0);
+    } else if (glu) {
+        op(p, PLAN_SWIGLU, layers * again, rows, f, 0);
+        op(p, PLAN_SWIGLU_BACK, layers, rows, f, 0);
+    } else { /* the products' epilogues have GELU and its derivative */
+        op(p, PLAN_GELU, layers * (again - p->forward), rows, f, 0);
+    }
+    linear(p, layers, rows, m->hidden, f, fp8, !m->no_bias);
+}
+
+/* Experts are taken to be used evenly. */
+static void experts(const struct micro *p, double layers)
+{
+    const struct model_config *m = p->s->model;
+    int64_t here = m->experts / p->s->expert, all = p->rows * m->topk;
+
+    linear(p, layers, p->rows, m->experts, m->hidden, false, false);
+    op(p, PLAN_TAKE, layers * p->forward, p->rows, m->hidden, m->topk);
+    mlp(p, layers * (double)here, all / here, m->moe_ffn / p->s->tensor);
+    op(p, PLAN_JOIN, layers * p->forward, p->rows, m->hidden, m->topk);
+    op(p, PLAN_JOIN_BACK, layers, p->rows, m->hidden, m->topk);
+    op(p, PLAN_TAKE, layers, p->rows, m->hidden, m->topk);
+    if (m->moe_shared)
+        mlp(p, layers, p->rows, m->moe_shared / p->s->tensor);
+}
+
+void plan_micro_batch(const struct plan_share *s, plan_visit_fn *visit, void *arg)
+{
+    const struct model_config *m = s->model;
+    struct micro p = {s, visit, arg, .rows = s->b * s->t / s->context, .forward = s->full ? 2 : 1};
+    double moe = (double)s->layers * (double)model_moe_layers(m) / (double)m->layers;
+
+    p.own = s->sequence ? p.rows / s->tensor : p.rows;
+    norm(&p, 2 * (double)s->layers, s->selective ? p.forward + 1 : p.forward, s->fp8);
+    attention(&p);
+    mlp(&p, (double)s->layers - moe, p.rows, m->ffn / s->tensor);
+    if (moe > 0)
+        experts(&p, moe);
+    p.forward = 1;
+    if (s->embeds) {
+        op(&p, PLAN_EMBEDDING, 1, p.rows, m->hidden, 0);
+        op(&p, PLAN_EMBEDDING_BACK, 1, p.rows, m->hidden, 0);
+    }
+    if (s->head) {
+        norm(&p, 1, 1, false);
+        linear(&p, 1, p.rows, m->padded_vocab / s->tensor, m->hidden, false, false);
+        op(&p, PLAN_XENT, 1, p.rows, m->padded_vocab / s->tensor, 0);
+    }
+}
+
+void plan_update(const struct plan_share *s, double gradients, double updated, plan_visit_fn *visit, void *arg)
+{
+    const struct micro p = {s, visit, arg, 0, 0, 0};
+
+    if (s->fp8) /* each weight, as it is and transposed; a little more than the layers' */
+        op(&p, PLAN_FP8, 1, 1, (int64_t)gradients, 0);
+    op(&p, PLAN_SUMSQ, 1, 1, (int64_t)gradients, 0);
+    op(&p, PLAN_ADAMW, 1, 1, (int64_t)updated, 0);
+}
