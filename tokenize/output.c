@@ -146,21 +146,30 @@ static int resume_all(struct output *o, const struct node *state, struct pipelin
     return 0;
 }
 
-/* An earlier run's state, which must be of the same inputs and options. */
+/* Refuses what is not of this version, which may give other tokens, or not of the same inputs and options. */
+static int check_state(const struct output *o, const struct node *state, struct err *e)
+{
+    const char *run = node_str(state, "run"), *times = node_str(state, "times"), *by = node_str(state, "quern");
+
+    if (!by)
+        by = "0.1.0"; /* the one that did not write it */
+    if (run && strcmp(by, o->x->version) != 0)
+        return err_set(e, ERR_ARG, "'%s' was left by quern %.40s; this is quern %s, which cannot go on with it: --again begins"
+                       " afresh", o->state, by, o->x->version);
+    if (!o->lasting || !run || !times || strcmp(run, o->run) != 0 || strcmp(times, o->times) != 0)
+        return err_set(e, ERR_ARG, "'%s' was left by a run with other inputs or options: --again begins afresh", o->state);
+    return 0;
+}
+
+/* Goes on from an earlier run's state. */
 static int resume(struct output *o, struct pipeline_result *r, struct corpus_place *place, struct err *e)
 {
     struct arena a = {0};
     struct node *n;
     int rc = node_load_json(&a, o->state, &n, e);
 
-    if (rc == 0) {
-        const char *run = node_str(n, "run"), *times = node_str(n, "times");
-        if (!o->lasting || !run || !times || strcmp(run, o->run) != 0 || strcmp(times, o->times) != 0)
-            rc = err_set(e, ERR_ARG, "'%s' was left by a run with other inputs or options: --again begins afresh",
-                         o->state);
-        else if ((rc = resume_all(o, n, r, place, e)) < 0)
-            err_wrap(e, "cannot go on from '%s' (--again begins afresh)", o->state);
-    }
+    if (rc == 0 && (rc = check_state(o, n, e)) == 0 && (rc = resume_all(o, n, r, place, e)) < 0)
+        err_wrap(e, "cannot go on from '%s' (--again begins afresh)", o->state);
     arena_free(&a);
     return rc;
 }
@@ -214,9 +223,9 @@ int output_checkpoint(struct output *o, const struct pipeline_result *r, const s
     struct buf b = {0};
     int rc = 0;
 
-    buf_printf(&b, "{\"run\":\"%s\",\"times\":\"%s\",\"at\":%d,\"offset\":%" PRIu64 ",\"damages\":%" PRIu64
-               ",\"documents\":%" PRIu64 ",\"bad\":%" PRIu64 ",\"keys\":[", o->run, o->times, place->at, place->offset,
-               place->damages, r->documents, r->bad);
+    buf_printf(&b, "{\"quern\":\"%s\",\"run\":\"%s\",\"times\":\"%s\",\"at\":%d,\"offset\":%" PRIu64 ",\"damages\":%"
+               PRIu64 ",\"documents\":%" PRIu64 ",\"bad\":%" PRIu64 ",\"keys\":[", o->x->version, o->run, o->times, place->at,
+               place->offset, place->damages, r->documents, r->bad);
     for (int k = 0; k < n_outputs(o) && rc == 0; k++) {
         const struct pipeline_key_counts *c = &r->key[k];
         buf_printf(&b, "%s{\"tokens\":%" PRIu64 ",\"empty\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"specials\":%" PRIu64

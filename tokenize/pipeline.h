@@ -54,7 +54,7 @@ struct pipeline_result {
 };
 
 /* On failure no file appears; what the last checkpoint has stays for another run.  ERR_ARG: an
- * earlier run with other inputs or options left its work there. */
+ * earlier run with other inputs or options, or of another version of quern, left its work there. */
 int pipeline_run(const struct pipeline_job *job, const struct pipeline_options *x, struct pipeline_result *r,
                  struct err *e);
 

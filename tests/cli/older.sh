@@ -29,4 +29,17 @@ status "an older work folder is refused" 2 quern-curate plan.yaml
 has "by its version" err "it has 'quern 0.1.0'"
 has "with what to do" err "--again"
 check "which begins afresh" quern-curate --again plan.yaml
+
+cp "$old/tokens.resume" .tokens.resume
+tokenize() { quern-tokenize -q --tokenizer "$ROOT/tests/data/tokenizer/gpt2.json" --output-prefix tokens "$@" a.jsonl; }
+status "the state of an older tokenizing is refused" 2 tokenize
+has "by its version" err "left by quern 0.1.0"
+has "and by this one" err "this is quern $(sed -n 's/^#define QUERN_VERSION "\(.*\)"/\1/p' "$ROOT/base/version.h")"
+has "with what to do" err "--again"
+sed 's/^{/{"quern":"9.8.7",/' "$old/tokens.resume" >.tokens.resume
+status "that of a later one too" 2 tokenize
+has "by its version" err "left by quern 9.8.7"
+check "and is left as it was" grep -q '^{"quern":"9.8.7"' .tokens.resume
+check "--again begins afresh" tokenize --again
+check "with whole tokens" quern-dataset verify tokens_text_document
 finish

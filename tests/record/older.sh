@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What a version of quern leaves behind, small, for tests/cli/older.sh: a checkpoint in the middle of a run, indexes of
-# documents, the work folder of half a plan.  Run with the bin folder of that version in PATH; writes to the folder named.
+# documents, the work folder of half a plan, the state of a tokenizing that was killed.  Run with the bin folder of that
+# version in PATH; writes to the folder named.
 #   PATH=OLD/bin:$PATH tests/record/older.sh tests/data/older
 # tests/data/older is of 0.1.0.
 set -eu
@@ -22,3 +23,9 @@ quern train --mock-data --num-layers 1 --hidden-size 16 --num-attention-heads 2 
     --micro-batch-size 1 --lr 0.01 --eval-iters 0 -j 1 --train-iters 4 --exit-interval 2 --save checkpoint
 rm -rf "$out/checkpoint"
 cp -r checkpoint "$out/checkpoint"
+quern tokenizer train --vocab-size 300 -o tokenizer.json a.jsonl
+for _ in $(seq 20000); do cat a.jsonl; done >big.jsonl
+quern tokenize --tokenizer tokenizer.json --checkpoint 0 --output-prefix tokens -j 1 big.jsonl &
+while [ ! -e .tokens.resume ]; do sleep .01; done
+kill -9 $!
+cp .tokens.resume "$out/tokens.resume"
