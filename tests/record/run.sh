@@ -75,6 +75,7 @@ step() {
     *.zst) zstd -dcq "$to" | cmp -s - "$scratch/out" || zstd -19 -q -f "$scratch/out" -o "$to" ;;
     *) cp "$scratch/out" "$to" ;;
     esac
+    [ "$group" != torch ] || "$RECORD/torch/bin/python" $R/last_places.py "$@"
     settle "$script" "$@"
 }
 # shared SCRIPT: whether there is data beside the repository for it.
