@@ -37,7 +37,7 @@ static int run_score(bool no_mode, int argc, char **argv)
 {
     struct classify_conf conf;
     struct stage stage;
-    struct driver_conf driver = {.stages = &stage, .n_stages = 1};
+    struct driver_conf driver = {0};
     const struct opt opts[] = {
         OPT_HEAD("Scores"),
         CLASSIFY_OPTS(conf),
@@ -57,11 +57,7 @@ static int run_score(bool no_mode, int argc, char **argv)
         return code;
     if (no_mode)
         return tool_usage(&tool, "say what to do first: 'train' or 'score'");
-    if (classify_stage_open(&stage, &conf, &e) < 0)
-        return tool_fail(&tool, &e);
-    code = driver_main(&tool, &driver, n, argv);
-    stage.ops->close(stage.state);
-    return code;
+    return driver_one(&tool, &driver, &stage, classify_stage_open(&stage, &conf, &e), &e, n, argv);
 }
 
 static int train(const struct classify_train_conf *conf, const char *output, int n, char **argv)

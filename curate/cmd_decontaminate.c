@@ -24,7 +24,7 @@ int main(int argc, char **argv)
     };
     struct decontaminate_conf d;
     struct stage stage;
-    struct driver_conf c = {.stages = &stage, .n_stages = 1};
+    struct driver_conf c = {0};
     const struct opt opts[] = {
         DECONTAMINATE_OPTS(d),
         DRIVER_OPTS(c),
@@ -37,12 +37,8 @@ int main(int argc, char **argv)
 
     decontaminate_conf_init(&d);
     n = tool_begin(&t, opts, argc, argv, &code);
-    if (n >= 0 && decontaminate_stage_open(&stage, &d, &e) < 0) {
-        code = tool_fail(&t, &e);
-    } else if (n >= 0) {
-        code = driver_main(&t, &c, n, argv);
-        stage.ops->close(stage.state);
-    }
+    if (n >= 0)
+        code = driver_one(&t, &c, &stage, decontaminate_stage_open(&stage, &d, &e), &e, n, argv);
     opt_lists_free(opts);
     return code;
 }

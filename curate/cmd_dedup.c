@@ -106,14 +106,7 @@ static int run(const struct stage_kind *k, const void *conf, const struct opt *o
     rc = driver->ranks ? check_stars(opts, &e) : 0;
     if (rc == 0)
         rc = open_stage(&stage, k, conf, driver->ranks, &e);
-    if (rc < 0) {
-        code = tool_fail(&tool, &e);
-    } else {
-        driver->stages = &stage;
-        driver->n_stages = 1;
-        code = driver_main(&tool, driver, n, argv);
-        stage.ops->close(stage.state);
-    }
+    code = driver_one(&tool, driver, &stage, rc, &e, n, argv);
     if (c->size == 1 || code == EXIT_FINE || code == EXIT_SOME_BAD) /* else the launcher is to end the others */
         comm_close(c);
     return code;

@@ -6,17 +6,10 @@ static int run(const struct tool *t, struct driver_conf *c, const struct filter_
 {
     static struct stage stage;
     struct err e;
-    int code;
 
     if (!f->presets)
         return tool_usage(t, "which --preset? --list-rules shows them");
-    if (filter_stage_open(&stage, f, &e) < 0)
-        return tool_fail(t, &e);
-    c->stages = &stage;
-    c->n_stages = 1;
-    code = driver_main(t, c, n, argv);
-    stage.ops->close(stage.state);
-    return code;
+    return driver_one(t, c, &stage, filter_stage_open(&stage, f, &e), &e, n, argv);
 }
 
 int main(int argc, char **argv)

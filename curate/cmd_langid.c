@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     };
     struct langid_conf f;
     struct stage stage;
-    struct driver_conf c = {.stages = &stage, .n_stages = 1};
+    struct driver_conf c = {0};
     const struct opt opts[] = {
         LANGID_OPTS(f),
         DRIVER_OPTS(c),
@@ -34,11 +34,5 @@ int main(int argc, char **argv)
 
     langid_conf_init(&f);
     n = tool_begin(&t, opts, argc, argv, &code);
-    if (n < 0)
-        return code;
-    if (langid_stage_open(&stage, &f, &e) < 0)
-        return tool_fail(&t, &e);
-    code = driver_main(&t, &c, n, argv);
-    stage.ops->close(stage.state);
-    return code;
+    return n < 0 ? code : driver_one(&t, &c, &stage, langid_stage_open(&stage, &f, &e), &e, n, argv);
 }

@@ -378,3 +378,17 @@ int driver_main(const struct tool *t, struct driver_conf *c, int n_operands, cha
             (double)r.bytes_in / 1e6, r.seconds);
     return tool_end(t, r.bad ? EXIT_SOME_BAD : EXIT_FINE);
 }
+
+int driver_one(const struct tool *t, struct driver_conf *c, struct stage *stage, int opened, const struct err *e, int n_operands,
+               char **argv)
+{
+    int code;
+
+    if (opened < 0)
+        return tool_fail(t, e);
+    c->stages = stage;
+    c->n_stages = 1;
+    code = driver_main(t, c, n_operands, argv);
+    stage->ops->close(stage->state);
+    return code;
+}
