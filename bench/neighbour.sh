@@ -3,13 +3,13 @@
 # that never ends, PAIRS of each in turn (9), each the harmonic mean of the run's steps behind the first ones.  Two models: one
 # whose steps take some 20 ms, and one of some 0.1 s.  A process has a fair share of two processors of 2/3 beside another.
 # COUNTS="0 1000 10000 300000": those values of GOMP_SPINCOUNT too, with nobody beside.  For an idle machine with two
-# processors (taskset -c 0,1 where there are more).
+# processors (taskset -c 0,1 where there are more), which it takes for some six minutes.
 . bench/lib.sh
 pairs=${PAIRS:-9}
 # shellcheck disable=SC2034
-small="--num-layers 4 --hidden-size 128 --num-attention-heads 4 --seq-length 128 --vocab-size 1024 --train-iters 400"
+small="--num-layers 4 --hidden-size 128 --num-attention-heads 4 --seq-length 128 --vocab-size 1024 --train-iters 150"
 # shellcheck disable=SC2034
-medium="--num-layers 4 --hidden-size 256 --num-attention-heads 4 --seq-length 256 --vocab-size 4096 --bf16 --train-iters 100"
+medium="--num-layers 4 --hidden-size 256 --num-attention-heads 4 --seq-length 256 --vocab-size 4096 --bf16 --train-iters 40"
 unset OMP_WAIT_POLICY GOMP_SPINCOUNT OMP_NUM_THREADS
 
 # rate THREADS FLAG...: tokens a second.
