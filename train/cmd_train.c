@@ -234,19 +234,20 @@ static int check_memory(const struct train_config *c, const struct machine_ranks
     return rc;
 }
 
-static int final_loss(struct run *r, struct trainer *t, int split, const char *name, int64_t first, struct err *e)
+/* NaN: there is nothing to evaluate. */
+static int final_loss(struct run *r, struct trainer *t, int split, const char *name, int64_t first, double *loss, struct err *e)
 {
     int64_t n = t->config->eval_iters * t->config->global_batch;
     bool says = t->layout.world->rank == 0;
-    double loss;
 
+    *loss = NAN;
     if (n == 0 || data_size(t->data, split) == 0)
         return 0;
-    if (passes_evaluate(&t->passes, split, first, n, &loss, e) < 0)
+    if (passes_evaluate(&t->passes, split, first, n, loss, e) < 0)
         return err_wrap(e, "%s loss", name);
     progress_end();
     if (says && !r->quiet)
-        printf("%s loss %.4f, perplexity %.2f\n", name, loss, exp(loss));
+        printf("%s loss %.4f, perplexity %.2f\n", name, *loss, exp(*loss));
     return 0;
 }
 
@@ -254,13 +255,22 @@ static int final_loss(struct run *r, struct trainer *t, int split, const char *n
 static int final_losses(struct run *r, struct trainer *t, struct err *e)
 {
     const struct train_config *c = t->config;
+    struct step_final f = {.valid_loss = NAN, .valid = t->valid};
+    int sets = c->eval_interval ? data_valid_sets(t->data) : 0;
+    int64_t first = sets ? c->iters / c->eval_interval * c->eval_iters * c->global_batch : 0;
+    double sum = 0;
     char name[512];
 
-    for (int i = 0; c->eval_interval && i < data_valid_sets(t->data); i++) {
+    for (int i = 0; i < sets; i++) {
         snprintf(name, sizeof name, "valid%s%s", c->valid_sets ? " " : "", data_valid_name(t->data, i));
-        TRY(final_loss(r, t, data_valid(i), name, c->iters / c->eval_interval * c->eval_iters * c->global_batch, e));
+        TRY(final_loss(r, t, data_valid(i), name, first, &t->valid[i], e));
+        sum += t->valid[i];
     }
-    return final_loss(r, t, GPT_TEST, "test", 0, e);
+    if (sets)
+        f.valid_loss = sum / sets;
+    TRY(final_loss(r, t, GPT_TEST, "test", 0, &f.test_loss, e));
+    step_log_final(r->log, t, &f);
+    return 0;
 }
 
 /* How much of the exchange among replicas was hidden, and what the ops took. */

@@ -145,7 +145,7 @@
     OPT_INT(0, "log-interval", &(c)->log_interval, 1, MAX_N, "steps between lines on standard output"), \
     OPT_FLAG(0, "multiple-validation-sets", &(c)->valid_sets, "each valid-data-path is a set of its own, no blend"), \
     OPT_FOLDER(0, "tensorboard-dir", &(c)->tensorboard, "DIR", "write TensorBoard event files here"), \
-    OPT_OUT(0, "log-file", &(c)->log_file, "FILE", "append a JSON line a step"), \
+    OPT_OUT(0, "log-file", &(c)->log_file, "FILE", "append a JSON line a step, and one for the evaluation at the end"), \
     OPT_OUT(0, "trace", &(c)->trace, "FILE", "write a timeline for Chrome's tracing, a file a rank"), \
     OPT_INT(0, "distributed-timeout-minutes", &(c)->timeout_minutes, 1, 1 << 20, "name a collective that hangs"), \
     OPT_FLAG(0, "deterministic", &(c)->deterministic, \

@@ -52,12 +52,12 @@ void step_log_close(struct step_log *log)
 }
 
 /* {"NAME":loss,...} of several validation sets. */
-static int put_sets(struct buf *b, const struct trainer *t, const struct train_step *s)
+static int put_sets(struct buf *b, const struct trainer *t, const double *valid)
 {
     TRY(buf_puts(b, ",\"valid_losses\":{"));
     for (int i = 0; i < data_valid_sets(t->data); i++) {
         TRY(json_put_key(b, data_valid_name(t->data, i)));
-        TRY(json_put_num(b, s->valid[i]));
+        TRY(json_put_num(b, valid[i]));
     }
     return buf_putc(b, '}');
 }
@@ -82,23 +82,33 @@ static int put_line(struct buf *b, const struct trainer *t, const struct train_s
         TRY(json_put_num(b, field[i].v));
     }
     if (!isnan(s->valid_loss) && t->config->valid_sets)
-        TRY(put_sets(b, t, s));
+        TRY(put_sets(b, t, s->valid));
     TRY(buf_printf(b, ",\"batch\":%" PRId64 ",\"save_s\":%.6f", s->batch, s->save_seconds));
     for (int i = 0; i < PHASES; i++)
         TRY(buf_printf(b, ",\"%s_s\":%.6f", train_phase_name[i], s->phase[i]));
     return buf_printf(b, ",\"cpu_s\":%.6f}\n", s->cpu_seconds);
 }
 
-static void log_line(struct step_log *log, const struct trainer *t, const struct train_step *s, const struct step_rates *r)
+/* Writes a line that was put with status rc, and frees it. */
+static void log_line(struct step_log *log, const struct trainer *t, struct buf *b, int rc)
 {
-    struct buf b = {0};
-    int rc = put_line(&b, t, s, r);
-
-    if ((rc < 0 || write(log->fd, b.p, b.n) != (ssize_t)b.n) && !log->lines_failed) {
+    if ((rc < 0 || write(log->fd, b->p, b->n) != (ssize_t)b->n) && !log->lines_failed) {
         log->lines_failed = true;
         log_msg(LOG_ERROR, "cannot write '%s': %s; training goes on", t->config->log_file, strerror(errno));
     }
-    buf_free(&b);
+    buf_free(b);
+}
+
+/* A scalar for each validation set. */
+static int board_validation(struct step_log *log, const struct trainer *t, const double *valid, struct err *e)
+{
+    char tag[512];
+
+    for (int i = 0; i < data_valid_sets(t->data); i++) {
+        snprintf(tag, sizeof tag, "lm loss validation%s%s", t->config->valid_sets ? " " : "", data_valid_name(t->data, i));
+        TRY(tensorboard_scalar(log->board, tag, valid[i], e));
+    }
+    return 0;
 }
 
 /* Megatron's tags. */
@@ -110,29 +120,64 @@ static int board_scalars(struct step_log *log, const struct trainer *t, const st
         double v;
     } field[] = {{"lm loss", s->loss}, {"grad-norm", s->grad_norm}, {"learning-rate", s->lr},
                  {"batch-size", (double)s->batch}, {"iteration-time", s->seconds}, {"throughput", r->flops / 1e12}};
-    char tag[512];
 
     for (size_t i = 0; i < sizeof field / sizeof *field; i++)
         TRY(tensorboard_scalar(log->board, field[i].tag, field[i].v, e));
     if (!isnan(s->balance))
         TRY(tensorboard_scalar(log->board, "load_balancing_loss", s->balance, e));
-    for (int i = 0; !isnan(s->valid_loss) && i < data_valid_sets(t->data); i++) {
-        snprintf(tag, sizeof tag, "lm loss validation%s%s", t->config->valid_sets ? " " : "", data_valid_name(t->data, i));
-        TRY(tensorboard_scalar(log->board, tag, s->valid[i], e));
-    }
+    if (!isnan(s->valid_loss))
+        TRY(board_validation(log, t, s->valid, e));
     return tensorboard_step(log->board, s->step, e);
+}
+
+/* What the board cannot take is said once. */
+static void board_failed(struct step_log *log, const struct err *e)
+{
+    if (!log->board_failed)
+        log_msg(LOG_ERROR, "%s; training goes on", e->msg);
+    log->board_failed = true;
 }
 
 void step_log_put(struct step_log *log, const struct trainer *t, const struct train_step *s, const struct step_rates *r)
 {
+    struct buf b = {0};
     struct err e;
 
     if (!log)
         return;
     if (log->fd >= 0)
-        log_line(log, t, s, r);
-    if (log->board && board_scalars(log, t, s, r, &e) < 0 && !log->board_failed) {
-        log->board_failed = true;
-        log_msg(LOG_ERROR, "%s; training goes on", e.msg);
+        log_line(log, t, &b, put_line(&b, t, s, r));
+    if (log->board && board_scalars(log, t, s, r, &e) < 0)
+        board_failed(log, &e);
+}
+
+/* {"step":20,"valid_loss":5.1,"test_loss":5.2}: what there is of it. */
+static int put_final(struct buf *b, const struct trainer *t, const struct step_final *f)
+{
+    TRY(buf_printf(b, "{\"step\":%" PRId64, t->step));
+    if (!isnan(f->valid_loss)) {
+        TRY(buf_puts(b, ",\"valid_loss\":"));
+        TRY(json_put_num(b, f->valid_loss));
+        if (t->config->valid_sets)
+            TRY(put_sets(b, t, f->valid));
     }
+    if (!isnan(f->test_loss)) {
+        TRY(buf_puts(b, ",\"test_loss\":"));
+        TRY(json_put_num(b, f->test_loss));
+    }
+    return buf_puts(b, "}\n");
+}
+
+void step_log_final(struct step_log *log, const struct trainer *t, const struct step_final *f)
+{
+    struct buf b = {0};
+    struct err e;
+
+    if (!log || (isnan(f->valid_loss) && isnan(f->test_loss)))
+        return;
+    if (log->fd >= 0)
+        log_line(log, t, &b, put_final(&b, t, f));
+    if (log->board && !isnan(f->valid_loss) &&
+        (board_validation(log, t, f->valid, &e) < 0 || tensorboard_step(log->board, t->step, &e) < 0))
+        board_failed(log, &e);
 }

@@ -57,12 +57,14 @@ static int see_step(void *to, const struct item *it, struct err *e)
     struct log_run *r = to;
     const struct json_field *f;
     double v[METRICS], step = NAN;
+    bool trained = false; /* the line after the last step has no loss of training */
     int n = json_read_object(r->json, it->line, &f, e);
 
     TRY(n);
     for (int m = 0; m < METRICS; m++)
         v[m] = NAN;
     for (int i = 0; i < n; i++) {
+        trained |= span_is(f[i].key, "loss");
         if (f[i].type != JSON_NUMBER)
             continue;
         if (span_is(f[i].key, "step"))
@@ -76,7 +78,7 @@ static int see_step(void *to, const struct item *it, struct err *e)
     for (int m = 0; m < METRICS; m++)
         if (isfinite(v[m]))
             curve_add(&r->curve[m], (int64_t)step, v[m]);
-    r->steps++;
+    r->steps += trained;
     r->last = (int64_t)step > r->last ? (int64_t)step : r->last;
     return 0;
 }

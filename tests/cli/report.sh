@@ -108,6 +108,13 @@ equal "a line a run and plot" "$(grep -o 'class="l l0"' curves.html | wc -l) $(g
 equal "no plot of what no log has" "$(grep -c 'Learning rate' curves.html)" 0
 has "the last step" curves.html $'<td class="n">2\xe2\x80\xaf000</td>'
 has "the share of a phase" curves.html '<td class="n">75.0</td>'
+{
+    printf '{"step":%d,"loss":2.5,"data_s":0.25,"forward_s":0.5}\n' 1 2 3
+    echo '{"step":3,"valid_loss":2.25,"test_loss":2.125}'
+} >end.jsonl
+check "a log that ends with an evaluation" quern report --curves end.jsonl -o end.html
+has "has its validation loss, and seconds of steps alone" end.html \
+    '<code>end.jsonl</code></td><td class="n">3</td><td class="n">2.5</td><td class="n">2.25</td><td class="n">0.75</td>'
 check "from a pipe" bash -c 'quern report --curves - <log1.jsonl >piped.html'
 check "long runs are drawn by means" test "$(grep -o '<path class="l l1".*"/>' curves.html | head -1 | wc -c)" -lt 60000
 status "no training" 3 quern report --curves none.json

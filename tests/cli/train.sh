@@ -21,11 +21,14 @@ has "memory by kind is printed" out "memory: weights"
 has "parameters are printed" out "parameters, vocabulary padded to 128"
 has "a step is printed" out "step 6/6  loss"
 has "the losses at the end are printed" out "test loss"
-equal "a line a step" "$(wc -l <log.jsonl)" 6
-for k in step loss grad_norm lr tokens_per_s flops_per_s mfu; do
+equal "a line a step, and one for the evaluation at the end" "$(wc -l <log.jsonl) $(grep -c '^{"step":' log.jsonl)" "7 7"
+for k in loss grad_norm lr tokens_per_s flops_per_s mfu; do
     equal "the log has $k" "$(grep -c "\"$k\":" log.jsonl)" 6
 done
-equal "the validation loss is in the log" "$(grep -c '"valid_loss":' log.jsonl)" 3
+equal "the validation loss is in the log" "$(grep -c '"valid_loss":' log.jsonl)" 4
+equal "that at the end with the test's, as printed" \
+    "$(tail -n 1 log.jsonl | sed -nE 's/^\{"step":6,"valid_loss":([0-9.]+),"test_loss":([0-9.]+)\}$/\1 \2/p' | awk '{ printf "%.4f %.4f", $1, $2 }')" \
+    "$(sed -nE 's/^(valid|test) loss ([0-9.]+),.*/\2/p' out | paste -sd' ')"
 equal "the last checkpoint is named" "$(cat a/latest_checkpointed_iteration.txt)" 6
 status "nothing is left to do" 0 train --data-path data --train-iters 6 --save a
 status "verbose" 0 train --mock-data --train-iters 1 --verbose
@@ -56,7 +59,7 @@ printf '%s\n' 'train-iters: 2' 'lr: 0.5' 'data-path: [0.3, data, 0.7, data]' 'nu
 status "settings from a file" 0 train --yaml-cfg run.yaml --log-file yaml.jsonl
 equal "the same run" "$(losses yaml.jsonl)" "$(losses blend.jsonl)"
 status "a flag goes before the file" 0 train --yaml-cfg run.yaml --data-path data --train-iters 1 --log-file flag.jsonl
-equal "a flag goes before the file: steps" "$(wc -l <flag.jsonl)" 1
+equal "a flag goes before the file: steps" "$(grep -c '"loss":' flag.jsonl)" 1
 echo 'hidden: 3' >>run.yaml
 status "an unknown setting" 3 train --yaml-cfg run.yaml
 has "an unknown setting: where" err "'run.yaml' line 6: train has no setting 'hidden'"
@@ -152,7 +155,7 @@ truncate -s -1 b/iter_0000006/optimizer.safetensors
 status "the one before a damaged one is used" 0 train --data-path data --train-iters 6 --save b --log-file c.jsonl
 has "the damage is named" err "iter_0000006/optimizer.safetensors"
 has "the one before is loaded" err "loaded b/iter_0000003"
-same "and gives the same losses again" <(losses log.jsonl | tail -n 3) <(losses c.jsonl)
+same "and gives the same losses again" <(losses log.jsonl | tail -n 4) <(losses c.jsonl)
 same "and mends the damaged one" a/iter_0000006/optimizer.safetensors b/iter_0000006/optimizer.safetensors
 printf x | dd of=b/iter_0000006/model.safetensors bs=1 seek=9000 conv=notrunc 2>/dev/null
 status "a damaged one asked for by step" 3 quern-eval --load b --ckpt-step 6

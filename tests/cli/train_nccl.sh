@@ -15,7 +15,7 @@ nccl="--device cpu --distributed-backend nccl"
 few="--mock-data -j 1 --num-layers 4 --hidden-size 32 --num-attention-heads 4 --seq-length 16 --vocab-size 61 --micro-batch-size 2
     --global-batch-size 8 --lr 0.002 --train-iters 3 --eval-iters 1 --eval-interval 3"
 status 'a few steps, one process' 0 quern-train $few --device cpu --log-file few.jsonl
-as_plain few 2 7 $nccl --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 5000
+as_plain few 2 8 $nccl --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 5000
 
 status 'deterministic sums' 3 quern-train $gpt $nccl --deterministic
 has 'are not NCCL'"'"'s' err '--deterministic needs sums in an order that NCCL'"'"'s do not have'
@@ -24,7 +24,7 @@ has 'is said' err 'cannot open NCCL'
 
 # ---- on the kernels, with streams ----
 
-SIMT_LATE=1 as_plain few 2 7 --device cuda --distributed-backend nccl --use-distributed-optimizer --overlap-grad-reduce \
+SIMT_LATE=1 as_plain few 2 8 --device cuda --distributed-backend nccl --use-distributed-optimizer --overlap-grad-reduce \
     --overlap-param-gather --ddp-bucket-size 5000
 
 # ---- a profiler ----

@@ -18,7 +18,7 @@ equal 'the last step has none left' "$(grep -c '^step 4/4.*left' out)" 0
 status 'quiet' 0 quern-train $tiny --train-iters 4 --log-interval 1 -q --save q --log-file q.jsonl
 equal 'quiet: nothing on standard output' "$(cat out)" ''
 equal 'quiet: nothing on standard error' "$(cat err)" ''
-equal 'quiet: the log is there' "$(wc -l <q.jsonl)" 4
+equal 'quiet: the log is there' "$(wc -l <q.jsonl)" 5
 status 'quiet, and going on' 0 quern-train $tiny --train-iters 6 -q --save q
 equal 'quiet, and going on: nothing' "$(cat out err)" ''
 status 'quiet, and wrong' 3 quern-train $tiny --train-iters 4 -q --save /dev/null/x

@@ -27,7 +27,7 @@ ep="--expert-model-parallel-size 2"
 # over N MODEL ARG...: N ranks over TCP, saving beside training.
 over() {
     rm -rf s
-    as_plain $2 $1 14 $tcp "${@:3}"
+    as_plain $2 $1 15 $tcp "${@:3}"
 }
 over 2 gpt $beside
 over 4 gpt $beside
@@ -42,10 +42,10 @@ over 2 moe $ep $beside
 over 4 moe $ep $beside
 
 # By NCCL: on the CPU; and on kernels that run on the CPU, whose streams are threads.
-as_plain gpt 2 14 $nccl --device cpu $beside --save t --save-interval 2 --async-save
-as_plain gpt 2 14 $nccl --device cpu --pipeline-model-parallel-size 2
-as_plain moe 2 14 $nccl --device cpu $ep
-as_plain moe 4 14 $nccl --device cpu $ep $beside
-as_plain few 2 5 $nccl --device cuda $beside
-as_plain few_moe 2 5 $nccl --device cuda $ep $beside
+as_plain gpt 2 15 $nccl --device cpu $beside --save t --save-interval 2 --async-save
+as_plain gpt 2 15 $nccl --device cpu --pipeline-model-parallel-size 2
+as_plain moe 2 15 $nccl --device cpu $ep
+as_plain moe 4 15 $nccl --device cpu $ep $beside
+as_plain few 2 6 $nccl --device cuda $beside
+as_plain few_moe 2 6 $nccl --device cuda $ep $beside
 finish
