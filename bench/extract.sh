@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Main content from HTML: CPU time a core and quality, against trafilatura and resiliparse
-# on the same pages in one run.  Pages: the two sets with known answers, and documentation.
+# on the same pages in one run, its version beside its speed.  Pages: the development pages of three sets with known
+# answers (the rules were made on those of article and segment, not on wcxb's), and documentation.
 . bench/lib.sh
 D=$SHARED/data
 X=$D/extraction
@@ -26,10 +27,12 @@ find "$T" -path "$T/article" -prune -o -path "$T/segment" -prune -o -type f -nam
         n=$((n + 1))
         [ $((n % 8)) = 0 ] && cp "$f" "$T/doc/$n.html"
     done
+zstd -dc --long=27 "$X/wcxb/wcxb-dev.tar.zst" | tar -C "$T" -x
+mv "$T/dev/html" "$T/wcxb"
 
 cpu_out=$T/out
 ids() { sed 's|^{"id":"[^"]*/\([^"/]*\)\.html"|{"id":"\1"|'; }
-for s in article segment doc; do
+for s in article segment wcxb doc; do
     mb=$(find "$T/$s" -name '*.html' -printf '%s\n' | awk '{ n += $1 } END { printf "%.1f", n / 1e6 }')
     sec=$(cpu quern-extract --quiet -j 1 "$T/$s")
     row "extract $s" "$(awk -v m="$mb" -v s="$sec" 'BEGIN { printf "%.1f", m / s }')" MB/s "$mb MB in $sec s of CPU"
@@ -43,8 +46,9 @@ for s in article segment doc; do
             continue
         fi
         psec=$("$PEERS" "$here/bench/extract_peers.py" "$p" "$T/$s" "$T/$p.jsonl") || continue
+        version=$("$PEERS" -c "from importlib.metadata import version; print(version('$p'))")
         row "$p $s" "$(awk -v m="$mb" -v s="$psec" 'BEGIN { printf "%.1f", m / s }')" MB/s \
-            "quern is $(awk -v a="$psec" -v b="$sec" 'BEGIN { printf "%.1f", a / b }') times as fast"
-        [ "$s" = doc ] || row "$p $s F1" "$(f1 "$s" "$T/$p.jsonl")" F1 ""
+            "$version; quern is $(awk -v a="$psec" -v b="$sec" 'BEGIN { printf "%.1f", a / b }') times as fast"
+        [ "$s" = doc ] || row "$p $s F1" "$(f1 "$s" "$T/$p.jsonl")" F1 "$version"
     done
 done

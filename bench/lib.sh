@@ -27,7 +27,7 @@ ranks() {
 }
 # program NAME: builds bench/NAME.c into $B/bench.
 program() { make --no-print-directory B="$B" "$B/bench/$1" >&2 || exit 1; }
-# f1 SET FILE: of documents of the article or segment pages with known answers.
+# f1 SET FILE: of documents of the article, segment or WCXB pages with known answers; WCXB's are unpacked in $T/dev.
 f1() {
     local x=$SHARED/data/extraction
     case $1 in
@@ -35,5 +35,6 @@ f1() {
         awk -F'\t' 'NR == 2 { print $4 }' ;;
     segment) python3 "$x/scorers/score_segments.py" "$x/segment-benchmark/dev/segments.jsonl" "$2" |
         sed 's/.* F1=\([0-9.]*\).*/\1/' ;;
+    wcxb) python3 "$x/scorers/score_wcxb.py" "$T/dev/ground-truth" "$2" | awk -F'\t' '$1 == "all" { print $3 }' ;;
     esac
 }
