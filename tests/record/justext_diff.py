@@ -16,6 +16,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 import justext
 from justext_pages import NAMES
@@ -61,10 +62,11 @@ def main():
         with gzip.open(path) as f:
             pages[os.path.basename(path)] = f.read().decode("utf-8", "replace")
     mixed = frozenset(w for code in MIXED for w in justext.get_stoplist(NAMES[code]))
-    with open("stop_words.txt", "w", encoding="utf-8") as f:
-        f.write("\n".join(sorted(mixed)))
     x = ["--extractor", "justext"]
-    share = compare("one list", pages, quern(folder, *x, "--stop-words", "stop_words.txt"), lambda page: mixed)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as f:
+        f.write("\n".join(sorted(mixed)))
+        f.flush()
+        share = compare("one list", pages, quern(folder, *x, "--stop-words", f.name), lambda page: mixed)
     whole = quern(folder, "--extractor", "everything")
 
     def own(page):
