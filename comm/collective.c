@@ -46,6 +46,7 @@ struct exchange {
     int tag;
     int (*step)(struct exchange *x, struct err *e); /* posts what follows, or sets done */
     bool done;
+    double came; /* when it was done, where somebody watches */
     int phase;
     size_t at, len; /* the elements that a reduction is at */
     char *slots, *work;
@@ -400,10 +401,13 @@ static int progress_all(struct shared *s, bool *moved, struct err *e)
     }
     while (*link) {
         TRY(progress(*link, moved, e));
-        if ((*link)->done)
+        if ((*link)->done) {
+            if ((*link)->comm->watch)
+                (*link)->came = log_seconds();
             *link = (*link)->next;
-        else
+        } else {
             link = &(*link)->next;
+        }
     }
     return 0;
 }
@@ -445,6 +449,22 @@ static int group_start(struct comm *c, const struct comm_call *call, struct comm
     return progress_all(g->shared, &moved, e ? e : &mine);
 }
 
+static int group_progress(struct comm *c, struct err *e)
+{
+    struct group *g = c->state;
+    struct err mine;
+    bool moved;
+
+    return progress_all(g->shared, &moved, e ? e : &mine);
+}
+
+/* Of a call that is done, for who watches. */
+static void over(struct comm_handle *h, struct exchange *x)
+{
+    h->came = x->came;
+    exchange_free(x);
+}
+
 static int group_test(struct comm_handle *h, bool *done, struct err *e)
 {
     struct exchange *x = h->state;
@@ -454,7 +474,7 @@ static int group_test(struct comm_handle *h, bool *done, struct err *e)
     TRY(progress_all(x->group->shared, &moved, e ? e : &mine));
     *done = x->done;
     if (*done)
-        exchange_free(x);
+        over(h, x);
     return 0;
 }
 
@@ -515,7 +535,7 @@ static int group_wait(struct comm_handle *h, struct err *e)
         if (!x->done)
             comm_idle(rounds);
     }
-    exchange_free(x);
+    over(h, x);
     return 0;
 }
 
@@ -553,8 +573,10 @@ static void group_free(struct comm *c)
     free(c);
 }
 
-const struct comm_backend comm_mpi = {"mpi", group_start, group_test, group_wait, group_split, group_free, NULL};
-const struct comm_backend comm_tcp = {"tcp", group_start, group_test, group_wait, group_split, group_free, NULL};
+const struct comm_backend comm_mpi = {"mpi", group_start, group_test, group_wait, group_split, group_free, NULL,
+                                      group_progress};
+const struct comm_backend comm_tcp = {"tcp", group_start, group_test, group_wait, group_split, group_free, NULL,
+                                      group_progress};
 
 int collective_open(struct comm **out, const struct comm_backend *backend, const struct network *net, struct err *e)
 {

@@ -212,8 +212,10 @@ int comm_start(struct comm *c, const struct comm_call *call, struct comm_handle 
 /* since: when the caller began to wait. */
 static void tell(const struct comm_handle *h, double now, double since)
 {
+    double came = h->came > 0 && h->came < now ? h->came : now;
+
     if (h->comm && h->comm->watch && h->comm->size > 1)
-        h->comm->watch(h->comm->watch_arg, h, h->from, now, now - since);
+        h->comm->watch(h->comm->watch_arg, h, h->from, came, came > since ? came - since : 0);
 }
 
 int comm_test(struct comm_handle *h, bool *done, struct err *e)
@@ -231,6 +233,11 @@ int comm_test(struct comm_handle *h, bool *done, struct err *e)
     if (*done || rc < 0)
         h->comm = NULL;
     return rc;
+}
+
+int comm_progress(struct comm *c, struct err *e)
+{
+    return c->backend->progress ? c->backend->progress(c, e) : 0;
 }
 
 int comm_wait(struct comm_handle *h, struct err *e)

@@ -74,7 +74,7 @@ struct comm_handle {
     struct comm *comm;
     struct comm_call call;
     void *state; /* the backend's */
-    double from; /* when it was started, where somebody watches */
+    double from, came; /* when it was started and, by the backend, found done, where somebody watches */
 };
 
 /* To whoever watches a group: a call was started and found done at these times (log_seconds), and the caller stood in
@@ -91,6 +91,7 @@ struct comm_backend {
     int (*split)(struct comm *c, int colour, int key, struct comm *to, struct err *e);
     void (*free)(struct comm *c);
     int (*join)(struct comm_handle *h, struct err *e); /* NULL: there is no device */
+    int (*progress)(struct comm *c, struct err *e);    /* NULL: calls need none */
 };
 
 struct comm {
@@ -171,6 +172,10 @@ void comm_close(struct comm *c);
 int comm_start(struct comm *c, const struct comm_call *call, struct comm_handle *h, struct err *e);
 /* Gets the calls in flight on, without waiting; *done: this one is complete, as after comm_wait. */
 int comm_test(struct comm_handle *h, bool *done, struct err *e);
+/* Gets all calls in flight on that stand still while nobody asks for them, of all groups of c's world; without waiting.  A large
+ * message, where processes may not read each other's memory, is not carried by the network alone.  A call's failure is kept for
+ * who waits for it, if it is not of the network itself. */
+int comm_progress(struct comm *c, struct err *e);
 /* Returns when the call is complete and its buffers are the caller's again. */
 int comm_wait(struct comm_handle *h, struct err *e);
 /* The same for what is queued in the device's stream from now on; the caller does not wait.  For a call that is not

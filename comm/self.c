@@ -40,7 +40,7 @@ static void self_free(struct comm *c)
     free(c);
 }
 
-static const struct comm_backend self = {"self", self_start, self_test, self_wait, self_split, self_free, NULL};
+static const struct comm_backend self = {"self", self_start, self_test, self_wait, self_split, self_free, NULL, NULL};
 
 int comm_open_self(struct comm **out, struct err *e)
 {

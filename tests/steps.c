@@ -6,7 +6,7 @@
 #include "base/rng.h"
 
 /* The same million numbers again and again. */
-static int put_quick(struct device *dev, const struct store *t, struct err *e)
+static int put_quick(struct device *dev, const struct param_buffer *t, struct err *e)
 {
     enum { N = 1 << 20 };
     size_t all = t->memory.weights / sizeof(float);
@@ -31,7 +31,7 @@ static int put_quick(struct device *dev, const struct store *t, struct err *e)
     return rc;
 }
 
-static int put_weights(struct device *dev, const struct store *t, struct err *e)
+static int put_weights(struct device *dev, const struct param_buffer *t, struct err *e)
 {
     float *host = malloc(t->memory.weights);
     int rc = host ? 0 : err_set(e, ERR_NOMEM, "out of memory");
@@ -45,7 +45,7 @@ static int put_weights(struct device *dev, const struct store *t, struct err *e)
 }
 
 enum { BLOCK = 65536 }; /* of the norm */
-static int64_t blocks_of(const struct store *t)
+static int64_t blocks_of(const struct param_buffer *t)
 {
     return ((int64_t)t->params.elements + BLOCK - 1) / BLOCK;
 }
@@ -53,8 +53,8 @@ static int64_t blocks_of_all(const struct model *m)
 {
     int64_t n = 0;
 
-    for (int i = 0; i < MODEL_STORES && m->stores[i]; i++)
-        n += blocks_of(m->stores[i]);
+    for (int i = 0; i < MODEL_BUFFERS && m->buffers[i]; i++)
+        n += blocks_of(m->buffers[i]);
     return n;
 }
 
@@ -66,8 +66,8 @@ int steps_open(struct train_steps *s, struct device *dev, struct model_config co
     *s = (struct train_steps){.dev = dev, .micro_batches = 1};
     TRY(model_config_check(&config, 128, e));
     TRY(model_open(&s->model, dev, &config, NULL, run, e));
-    for (int i = 0; i < MODEL_STORES && s->model->stores[i]; i++) {
-        const struct store *t = s->model->stores[i];
+    for (int i = 0; i < MODEL_BUFFERS && s->model->buffers[i]; i++) {
+        const struct param_buffer *t = s->model->buffers[i];
 
         TRY(device_alloc(dev, (void **)&s->moments[i].exp_avg, t->memory.weights, e));
         TRY(device_alloc(dev, (void **)&s->moments[i].exp_avg_sq, t->memory.weights, e));
@@ -112,13 +112,13 @@ static int update(struct train_steps *s, struct err *e)
     int64_t all = blocks_of_all(m), at = 0;
 
     TRY(device_zero(s->dev, s->sumsq, (size_t)all * sizeof *s->sumsq, e));
-    for (int i = 0; i < MODEL_STORES && m->stores[i]; at += blocks_of(m->stores[i++]))
-        TRY(ops->vec_sumsq(s->dev, DTYPE_F32, s->sumsq + at, BLOCK, m->stores[i]->grads,
-                           (int64_t)m->stores[i]->params.elements, e));
+    for (int i = 0; i < MODEL_BUFFERS && m->buffers[i]; at += blocks_of(m->buffers[i++]))
+        TRY(ops->vec_sumsq(s->dev, DTYPE_F32, s->sumsq + at, BLOCK, m->buffers[i]->grads,
+                           (int64_t)m->buffers[i]->params.elements, e));
     TRY(ops->clip_scale(s->dev, s->clip, s->sumsq, all, 1, e));
     s->step++;
-    for (int i = 0; i < MODEL_STORES && m->stores[i]; i++) {
-        const struct store *t = m->stores[i];
+    for (int i = 0; i < MODEL_BUFFERS && m->buffers[i]; i++) {
+        const struct param_buffer *t = m->buffers[i];
 
         for (int k = 0; k < t->params.n; k++) {
             const struct param *p = &t->params.v[k];
@@ -141,12 +141,13 @@ static int micro_batch(struct train_steps *s, int k, double rows, struct err *e)
                                 .grad_scale = (float)(1 / rows)};
 
     fill(s, k);
+    model_backward_begin(m, k, k + 1);
     if (s->graph.model)
-        return model_graph_run(&s->graph, &batch, k > 0, k == 0, e);
+        return model_graph_run(&s->graph, &batch, k > 0, e);
     model_fp8_begin(m, k > 0);
     TRY(model_take(m, &batch, e));
     TRY(model_forward(m, &batch, s->loss, e));
-    return model_backward(m, &batch, k == 0, e);
+    return model_backward(m, &batch, e);
 }
 
 int steps_one(struct train_steps *s, double *loss, double *norm, struct err *e)
@@ -172,7 +173,7 @@ void steps_close(struct train_steps *s)
 {
     if (!s->dev)
         return;
-    for (int i = 0; i < MODEL_STORES; i++) {
+    for (int i = 0; i < MODEL_BUFFERS; i++) {
         device_free(s->dev, s->moments[i].exp_avg);
         device_free(s->dev, s->moments[i].exp_avg_sq);
     }

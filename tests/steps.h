@@ -11,7 +11,7 @@ struct train_steps {
     struct model *model;
     struct {
         float *exp_avg, *exp_avg_sq;
-    } moments[MODEL_STORES];
+    } moments[MODEL_BUFFERS];
     float *clip;
     double *sumsq, *loss;
     int32_t *tokens, *targets;

@@ -36,7 +36,7 @@ test-cli: all $B/tests/comm_ranks $(FAKES)
 	@$(RUN) cli
 check-san-ranks: deps-build deps-dev        ## the same of training: its unit tests, and ranks over TCP and by NCCL
 	@$(MAKE) $(JOBS) $(SANITIZED) test-ranks
-test-ranks: $(patsubst %,$B/tests/unit/%_test,trainer checkpoint division pipeline comm) $B/bin/quern-train $(FAKES)
+test-ranks: $(patsubst %,$B/tests/unit/%_test,trainer checkpoint zero pipeline comm) $B/bin/quern-train $(FAKES)
 	@$(RUN) unit san
 check-hosts: all                            ## ranks on several hosts, made of network namespaces (root, iproute2)
 	@$(RUN) hosts

@@ -9,8 +9,8 @@ int model_restore(struct model **out, const struct checkpoint *ck, struct device
     int rc = 0;
 
     TRY(model_open(&m, dev, &checkpoint_info(ck)->model, NULL, run, e));
-    for (int i = 0; rc == 0 && i < m->n_stores; i++)
-        rc = checkpoint_load_slab(ck, dev, CHECKPOINT_WEIGHTS, &m->stores[i]->params, m->stores[i]->weights, e);
+    for (int i = 0; rc == 0 && i < m->n_buffers; i++)
+        rc = checkpoint_load_slab(ck, dev, CHECKPOINT_WEIGHTS, &m->buffers[i]->params, m->buffers[i]->weights, e);
     if (rc == 0)
         rc = model_weights_changed(m, e);
     if (rc < 0) {

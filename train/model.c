@@ -321,9 +321,9 @@ static int measure_experts(struct model *m, struct err *e)
     size_t n = (size_t)m->config.experts, sets = (size_t)m->run.slots * (size_t)m->config.layers;
 
     m->part.of = PART_EXPERTS;
-    m->stores[m->n_stores++] = &m->experts;
+    m->buffers[m->n_buffers++] = &m->experts;
     TRY(params_init(&m->experts.params, &m->whole, &m->part, e));
-    TRY(store_plan(&m->experts, &m->run.experts, m->dt, m->run.use == MODEL_TRAIN, e));
+    TRY(param_buffer_plan(&m->experts, &m->run.experts, m->dt, m->run.use == MODEL_TRAIN, e));
     m->part.of = PART_DENSE;
     m->counts = calloc((sets * 2 + 1) * n + 1, sizeof *m->counts);
     m->rows_here = m->counts ? m->counts + sets * 2 * n : NULL;
@@ -355,10 +355,10 @@ static int measure(struct model *m, const struct model_config *config, const str
     }
     if (!pass_shared(m))
         m->part.sequence = false;
-    m->stores[m->n_stores++] = &m->dense;
+    m->buffers[m->n_buffers++] = &m->dense;
     m->part.of = PART_DENSE;
     TRY(params_init(&m->dense.params, config, &m->part, e));
-    TRY(store_plan(&m->dense, &run->dense, m->dt, run->use == MODEL_TRAIN, e));
+    TRY(param_buffer_plan(&m->dense, &run->dense, m->dt, run->use == MODEL_TRAIN, e));
     m->config = share_of(config, &m->part);
     if (config->experts)
         TRY(measure_experts(m, e));
@@ -384,11 +384,13 @@ static int measure(struct model *m, const struct model_config *config, const str
     if (run->fp8.format)
         TRY(model_fp8_plan(m, e));
     plan(m, &c);
-    for (int i = 0; i < m->n_stores; i++) {
-        m->memory.store[i] = m->stores[i]->memory;
-        m->memory.weights += m->stores[i]->memory.weights;
-        m->memory.low += m->stores[i]->memory.low;
-        m->memory.grads += m->stores[i]->memory.grads;
+    for (int i = 0; i < m->n_buffers; i++) {
+        const struct param_buffer_memory *b = &m->buffers[i]->memory;
+
+        m->memory.buffer[i] = *b;
+        m->memory.weights += b->weights + b->gathered;
+        m->memory.low += b->low;
+        m->memory.grads += b->grads + b->reduced;
     }
     m->memory.fp8 = m->fp8 ? model_fp8_bytes(m->fp8) : 0;
     m->memory.alone = c.alone.used;
@@ -407,8 +409,8 @@ static int measure(struct model *m, const struct model_config *config, const str
 static void free_tables(struct model *m)
 {
     model_fp8_close(m);
-    for (int i = 0; i < m->n_stores; i++)
-        store_close(m->stores[i]);
+    for (int i = 0; i < m->n_buffers; i++)
+        param_buffer_close(m->buffers[i]);
     for (int i = 0; m->slot && i < m->run.slots; i++)
         free(m->slot[i].layers);
     free(m->slot);
@@ -462,8 +464,8 @@ static int allocate(struct model *m, struct err *e)
         {(void **)&m->turns, m->memory.tables, "the rotary angles"},
     };
 
-    for (int i = 0; i < m->n_stores; i++)
-        TRY(store_open(m->stores[i], m->dev, e));
+    for (int i = 0; i < m->n_buffers; i++)
+        TRY(param_buffer_open(m->buffers[i], m->dev, e));
     for (size_t i = 0; i < sizeof slabs / sizeof *slabs; i++)
         if (slabs[i].bytes && device_alloc_as(m->dev, MEMORY_ACTIVATIONS, slabs[i].p, slabs[i].bytes, e) < 0)
             return err_wrap(e, "%s: %zu MiB", slabs[i].what, slabs[i].bytes >> 20);
@@ -523,7 +525,7 @@ void model_close(struct model *m)
 
 int model_weights_changed(struct model *m, struct err *e)
 {
-    for (int i = 0; i < m->n_stores; i++)
-        TRY(store_weights_changed(m->stores[i], e));
+    for (int i = 0; i < m->n_buffers; i++)
+        TRY(param_buffer_weights_changed(m->buffers[i], e));
     return 0;
 }

@@ -5,7 +5,7 @@
  *                  s += dropout(fc2(act(fc1(norm2(s)))))      or a mixture of such experts (model_moe.c), with another
  *                                                             beside them for all tokens (model_shared.c) or not
  *     logits = output(final_norm(s))
- * Weights and gradients are in stores (store.h); activations live in a pool (model_pool.h),
+ * Weights and gradients are in param buffers (param_buffer.h); activations live in a pool (model_pool.h),
  * planned when the model is opened: no step allocates device memory.  All work goes through the
  * device's table of ops.  Sources: Radford et al. 2019; arXiv:1706.03762, 2302.13971.
  *
@@ -21,7 +21,7 @@
 #include "train/model_config.h"
 #include "train/model_fp8.h"
 #include "train/model_pool.h"
-#include "train/store.h"
+#include "train/param_buffer.h"
 #include "train/trace.h"
 
 #ifdef __cplusplus
@@ -53,7 +53,8 @@ struct model_run {
     int64_t layers; /* 0: 1 */
     int slots;      /* micro-batches that may stand between forward and backward; 0: 1.  Of a part that heads one alone may */
     struct model_pool *pool; /* of the caller, for as many slots, which outlives the model; NULL: the model has its own */
-    struct store_conf dense, experts; /* how ranks divide the weights; zeroed: not at all */
+    struct param_buffer_conf dense, experts; /* how ranks share the parameters; zeroed: not at all */
+    struct comm *world; /* whose calls are got on while passes work; NULL: none are under way then */
     struct model_fp8_run fp8; /* with bf16 */
     bool reset_positions, reset_attention; /* each document of a sequence begins at position 0, sees itself alone */
 };
@@ -97,28 +98,14 @@ struct model_acts {
     struct dropout_now *drop;       /* NULL: nothing is dropped */
 };
 
-enum { MODEL_STORES = 2 }; /* at most */
+enum { MODEL_BUFFERS = 2 }; /* at most */
 
-/* Bytes by kind; weights, low and grads of all stores. */
+/* Bytes by kind; weights, low and grads of all param buffers, with what these go through between ranks. */
 struct model_memory {
     size_t weights, low, grads, activations, cache, tables, fp8;
     size_t alone; /* of activations, what no pool has */
     struct model_pool_size pool; /* the rest: of a pool for this part alone */
-    struct store_memory store[MODEL_STORES];
-};
-
-/* Where a pass has come, for whoever moves weights and gradients meanwhile. */
-enum model_point {
-    MODEL_READS,      /* forward is about to read the weights of a section (struct params), in their order */
-    MODEL_READS_BACK, /* backward is, from the last on; or forward, a tied embedding for the output layer */
-    MODEL_LEFT,       /* whoever read a section needs it no more for now */
-    MODEL_WRITES,     /* backward is about to write the gradients of a section */
-    MODEL_WROTE,      /* backward is through with the gradients of a section and those behind it */
-    MODEL_WORKS       /* between two ops */
-};
-struct model_watch {
-    int (*fn)(void *arg, enum model_point point, int section, struct err *e); /* NULL: nobody */
-    void *arg;
+    struct param_buffer_memory buffer[MODEL_BUFFERS];
 };
 
 struct model {
@@ -126,12 +113,11 @@ struct model {
                                    rank's share */
     struct model_config whole;  /* of the logical model */
     struct model_part part;
-    struct store dense, experts;        /* all weights; but those of experts */
-    struct store *stores[MODEL_STORES]; /* the ones that there are */
-    int n_stores;
+    struct param_buffer dense, experts;        /* all weights; but those of experts */
+    struct param_buffer *buffers[MODEL_BUFFERS]; /* the ones that there are */
+    int n_buffers;
     struct device *dev;
-    struct model_watch watch; /* to be set by others, */
-    struct trace *trace;      /* as this; NULL: none */
+    struct trace *trace; /* to be set by others; NULL: none */
     struct model_run run;
     enum dtype dt; /* run's, and its b */
     int64_t b, t;  /* t: the tokens of a sequence that are here */
@@ -223,9 +209,12 @@ int model_take(struct model *m, const struct model_batch *batch, struct err *e);
  * heads; others leave it.  Nothing waits for the device, unless ranks are to be waited for, or how many rows experts get. */
 int model_forward(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e);
 
-/* Adds the gradients of batch, whose model_forward was the last in its slot, to those of its stores; with first,
- * overwrites them. */
-int model_backward(struct model *m, const struct model_batch *batch, bool first, struct err *e);
+/* To be called around backward of the i-th of n micro-batches of a step. */
+void model_backward_begin(struct model *m, int64_t i, int64_t n);
+int model_backward_end(struct model *m, struct err *e);
+/* Adds the gradients of batch, whose model_forward was the last in its slot, to those of the param buffers, or overwrites them,
+ * as model_backward_begin has set. */
+int model_backward(struct model *m, const struct model_batch *batch, struct err *e);
 
 /* *sum gets what backward has added up of auxiliary losses since the last call; this waits for the device. */
 int model_unevenness(struct model *m, double *sum, struct err *e);

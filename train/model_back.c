@@ -126,24 +126,18 @@ static int layer_back(struct model *m, int64_t layer, const void **dx, const str
                      layer ? pass_dropout(m, md, layer - 1, DROP_MLP, &d) : NULL, dx, e);
 }
 
-/* Before the gradients of a section of s are written.  Everything that is not the weight of a matrix product is
- * only ever added to. */
-static int begin_section(struct model *m, const struct store *s, int section, struct err *e)
+/* Gradients of a unit are about to be written; they were, and with them those of all units behind it. */
+static int open_grads(struct model *m, int unit, struct err *e)
 {
-    const struct params *p = &s->params;
-
-    for (int i = 0; s->overwrite && i < p->n; i++)
-        if (p->v[i].section == section && (p->v[i].dims == 1 || i == p->position || (i == p->word && p->word != p->output)))
-            TRY(device_zero(m->dev, store_grad(s, i), p->v[i].n * sizeof(float), e));
-    return 0;
+    for (int i = 0; i < m->n_buffers; i++)
+        TRY(param_reduce_open(m->buffers[i], unit, e));
+    return pass_progress(m, e);
 }
-
-static int begin_writing(struct model *m, int section, struct err *e)
+static int grads_done(struct model *m, int unit, struct err *e)
 {
-    TRY(pass_at_point(m, MODEL_WRITES, section, e));
-    for (int i = 0; i < m->n_stores; i++)
-        TRY(begin_section(m, m->stores[i], section, e));
-    return 0;
+    for (int i = 0; i < m->n_buffers; i++)
+        TRY(param_reduce_done(m->buffers[i], unit, e));
+    return pass_progress(m, e);
 }
 
 void *model_stream_grad(struct model *m)
@@ -188,44 +182,55 @@ static int embed_back(struct model *m, const struct model_dropout *md, struct er
 /* What comes before the layers in backward: the output layer, which may be the embedding too. */
 static int head_section(struct model *m, const struct model_dropout *md, const void **dx, struct err *e)
 {
-    int last = pass_section(m->config.layers);
+    int last = pass_unit(m->config.layers);
 
-    TRY(pass_at_point(m, MODEL_READS_BACK, last, e));
-    TRY(begin_writing(m, last, e));
+    TRY(pass_weights(m, last, true, e));
+    TRY(open_grads(m, last, e));
     if (pass_tied(m)) {
-        TRY(pass_at_point(m, MODEL_READS_BACK, 0, e));
-        TRY(begin_writing(m, 0, e));
+        TRY(pass_weights(m, 0, true, e));
+        TRY(open_grads(m, 0, e));
     }
     TRY(head_back(m, md, dx, e));
     if (pass_tied(m))
-        TRY(pass_at_point(m, MODEL_LEFT, 0, e));
-    TRY(pass_at_point(m, MODEL_LEFT, last, e));
-    return pass_at_point(m, MODEL_WROTE, last, e);
+        TRY(pass_release(m, 0, e));
+    TRY(pass_release(m, last, e));
+    return grads_done(m, last, e);
 }
 
-int model_backward(struct model *m, const struct model_batch *batch, bool first, struct err *e)
+void model_backward_begin(struct model *m, int64_t i, int64_t n)
+{
+    for (int k = 0; k < m->n_buffers; k++)
+        param_reduce_begin(m->buffers[k], i, n);
+}
+
+int model_backward_end(struct model *m, struct err *e)
+{
+    for (int k = 0; k < m->n_buffers; k++)
+        TRY(param_reduce_add(m->buffers[k], e));
+    return 0;
+}
+
+int model_backward(struct model *m, const struct model_batch *batch, struct err *e)
 {
     const void *dx;
 
     m->acts = &m->slot[batch->slot];
     m->aux_scale = batch->grad_scale * (float)(batch->counted ? batch->counted : m->b * m->run.t);
-    for (int i = 0; i < m->n_stores; i++)
-        m->stores[i]->overwrite = first || store_shares(&m->stores[i]->conf, SHARD_OPTIM_GRADS);
     TRY(head_section(m, batch->drop, &dx, e));
     for (int64_t i = m->config.layers - 1; i >= 0; i--) {
         double start = trace_begin(m->trace, "backward", m->part.first + i);
 
-        TRY(pass_at_point(m, MODEL_READS_BACK, pass_section(i), e));
-        TRY(begin_writing(m, pass_section(i), e));
+        TRY(pass_weights(m, pass_unit(i), true, e));
+        TRY(open_grads(m, pass_unit(i), e));
         TRY(layer_back(m, i, &dx, batch->drop, e));
-        TRY(pass_at_point(m, MODEL_LEFT, pass_section(i), e));
-        TRY(pass_at_point(m, MODEL_WROTE, pass_section(i), e));
+        TRY(pass_release(m, pass_unit(i), e));
+        TRY(grads_done(m, pass_unit(i), e));
         trace_end(m->trace, TRACE_LAYERS, "backward", m->part.first + i, start);
     }
     if (!m->part.embeds)
         return 0;
     if (!pass_tied(m))
-        TRY(begin_writing(m, 0, e));
+        TRY(open_grads(m, 0, e));
     TRY(embed_back(m, batch->drop, e));
-    return pass_at_point(m, MODEL_WROTE, 0, e);
+    return grads_done(m, 0, e);
 }

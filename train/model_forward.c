@@ -33,6 +33,22 @@ const struct dropout *pass_dropout(const struct model *m, const struct model_dro
     return d;
 }
 
+/* ---- units of parameters ---- */
+
+int pass_weights(struct model *m, int unit, bool back, struct err *e)
+{
+    for (int i = 0; i < m->n_buffers; i++)
+        TRY(param_gather(m->buffers[i], unit, back, e));
+    return pass_progress(m, e);
+}
+
+int pass_release(struct model *m, int unit, struct err *e)
+{
+    for (int i = 0; i < m->n_buffers; i++)
+        TRY(param_release(m->buffers[i], unit, e));
+    return pass_progress(m, e);
+}
+
 /* ---- what tensor ranks do together ---- */
 
 int pass_sum(struct model *m, void **result, void *buf, int64_t rows, struct err *e)
@@ -315,19 +331,19 @@ static int again(struct model *m, int64_t layer, const struct model_dropout *md,
     if (chunk < 0 || (layer + 1 < m->config.layers && pass_chunk(m, layer + 1) == chunk))
         return 0; /* kept, or already run again with its chunk */
     if (chunk < layer) /* first others are needed */
-        TRY(pass_at_point(m, MODEL_LEFT, pass_section(layer), e));
-    TRY(pass_at_point(m, MODEL_READS, pass_section(chunk), e));
+        TRY(pass_release(m, pass_unit(layer), e));
+    TRY(pass_weights(m, pass_unit(chunk), false, e));
     TRY(pass_norm1(m, chunk, n, e));
     for (int64_t i = chunk; i <= layer; i++) {
         TRY(pass_layer(m, i, m->b, m->t, -1, md, e));
         if (i == layer)
             break;
-        TRY(pass_at_point(m, MODEL_READS, pass_section(i + 1), e));
+        TRY(pass_weights(m, pass_unit(i + 1), false, e));
         TRY(pass_layer_end(m, i, n, md, e));
         if (i + 1 < layer) /* the last two are needed next */
-            TRY(pass_at_point(m, MODEL_LEFT, pass_section(i), e));
+            TRY(pass_release(m, pass_unit(i), e));
     }
-    return pass_at_point(m, MODEL_READS_BACK, pass_section(layer), e);
+    return pass_weights(m, pass_unit(layer), true, e);
 }
 
 int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, struct err *e)
@@ -381,20 +397,20 @@ static int embed(struct model *m, int64_t b, int64_t t, const struct model_dropo
 /* Embeddings, all layers, final norm, as far as the part has them. */
 static int pass_trunk(struct model *m, int64_t b, int64_t t, int64_t past, const struct model_dropout *md, struct err *e)
 {
-    TRY(pass_at_point(m, MODEL_READS, 0, e));
+    TRY(pass_weights(m, 0, false, e));
     if (m->part.embeds)
         TRY(embed(m, b, t, md, e));
-    TRY(pass_at_point(m, MODEL_LEFT, 0, e));
+    TRY(pass_release(m, 0, e));
     for (int64_t i = 0; i < m->config.layers; i++) {
         double start = trace_begin(m->trace, "forward", m->part.first + i);
 
-        TRY(pass_at_point(m, MODEL_READS, pass_section(i), e));
+        TRY(pass_weights(m, pass_unit(i), false, e));
         if (i == 0)
             TRY(pass_norm1(m, 0, b * t, e));
         TRY(pass_layer(m, i, b, t, past, md, e));
-        TRY(pass_at_point(m, MODEL_READS, pass_section(i + 1), e)); /* it ends with what comes next: a norm */
+        TRY(pass_weights(m, pass_unit(i + 1), false, e)); /* it ends with what comes next: a norm */
         TRY(pass_layer_end(m, i, b * t, md, e));
-        TRY(pass_at_point(m, MODEL_LEFT, pass_section(i), e));
+        TRY(pass_release(m, pass_unit(i), e));
         trace_end(m->trace, TRACE_LAYERS, "forward", m->part.first + i, start);
     }
     return 0;
@@ -518,7 +534,7 @@ static int head(struct model *m, const struct model_batch *batch, double *loss_s
 
 int model_forward(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e)
 {
-    int last = pass_section(m->config.layers);
+    int last = pass_unit(m->config.layers);
 
     m->acts = &m->slot[batch->slot];
     if (m->fp8)
@@ -527,11 +543,11 @@ int model_forward(struct model *m, const struct model_batch *batch, double *loss
     if (!m->part.heads)
         return 0;
     if (pass_tied(m)) /* what comes next is backward, if anything */
-        TRY(pass_at_point(m, MODEL_READS_BACK, 0, e));
+        TRY(pass_weights(m, 0, true, e));
     TRY(head(m, batch, loss_sum, e));
     if (pass_tied(m))
-        TRY(pass_at_point(m, MODEL_LEFT, 0, e));
-    return pass_at_point(m, MODEL_LEFT, last, e);
+        TRY(pass_release(m, 0, e));
+    return pass_release(m, last, e);
 }
 
 int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, int64_t past, float *logits,

@@ -19,20 +19,20 @@ static float *row_of(const struct model_fp8 *f, int64_t weight, int which)
     return f->rows + (weight * FP8_TENSORS + which) * f->ld;
 }
 
-static const struct store *store_of(const struct model *m, int64_t i)
+static const struct param_buffer *buffer_of(const struct model *m, int64_t i)
 {
     return i < m->fp8->dense ? &m->dense : &m->experts;
 }
 
 /* Whether weight copies come and go with their layers. */
-static bool passes(const struct store *s)
+static bool passes(const struct param_buffer *s)
 {
-    return store_shares(&s->conf, SHARD_OPTIM_GRADS_PARAMS);
+    return param_buffer_shares(&s->conf, SHARD_OPTIM_GRADS_PARAMS);
 }
 
 const struct param *model_fp8_param(const struct model *m, int64_t i)
 {
-    return &store_of(m, i)->params.v[m->fp8->param[i]];
+    return &buffer_of(m, i)->params.v[m->fp8->param[i]];
 }
 
 /* What becomes of an input that a weight is there for. */
@@ -64,7 +64,7 @@ static int add_weight(struct model_fp8 *f, const struct params *all, int w, int6
     return 0;
 }
 
-/* Those of one kind; in the order of its store, by which they are found. */
+/* Those of one kind; in the order of its buffer, by which they are found. */
 static int add_weights(struct model *m, bool experts, struct err *e)
 {
     const struct model_fp8_run *r = &m->run.fp8;
@@ -180,7 +180,7 @@ void model_fp8_close(struct model *m)
 void model_fp8_begin(struct model *m, bool again)
 {
     for (int64_t i = 0; m->fp8 && i < m->fp8->n; i++)
-        m->fp8->fresh[i] = again && (m->fp8->fresh[i] || !passes(store_of(m, i)));
+        m->fp8->fresh[i] = again && (m->fp8->fresh[i] || !passes(buffer_of(m, i)));
 }
 
 int model_fp8_amax(struct model *m, struct err *e)
@@ -205,7 +205,7 @@ int model_fp8_end(struct model *m, struct err *e)
 
 /* ---- products ---- */
 
-int pass_fp8(const struct model *m, const struct store *s, int w)
+int pass_fp8(const struct model *m, const struct param_buffer *s, int w)
 {
     const struct model_fp8 *f = m->fp8;
     bool experts = s == &m->experts;
@@ -324,18 +324,18 @@ static int convert_input(struct model *m, int weight, const void *x, int64_t row
     return device_copy(m->dev, kept(m, weight)->inverse, row_of(m->fp8, weight, FP8_INPUT) + FP8_INVERSE, sizeof(float), e);
 }
 
-/* Makes the room of copies that come and go one for the section of a weight. */
+/* Makes the room of copies that come and go one for the unit of a weight. */
 static void hold(struct model *m, int weight)
 {
     struct model_fp8 *f = m->fp8;
     bool experts = weight >= f->dense;
-    int section = model_fp8_param(m, weight)->section;
+    int unit = model_fp8_param(m, weight)->unit;
 
-    if (!passes(store_of(m, weight)) || f->held[experts] == section)
+    if (!passes(buffer_of(m, weight)) || f->held[experts] == unit)
         return;
     for (int64_t i = experts ? f->dense : 0; i < (experts ? f->n : f->dense); i++)
         f->fresh[i] = false;
-    f->held[experts] = section;
+    f->held[experts] = unit;
 }
 
 /* A weight's copies: as it is, or transposed. */
@@ -347,7 +347,7 @@ static int weight_copy(struct model *m, int weight, bool transposed, const uint8
 
     hold(m, weight);
     if (!f->fresh[weight]) {
-        struct fp8_quantize q = conversion(m, weight, FP8_WEIGHT, store_weight(store_of(m, weight), f->param[weight]),
+        struct fp8_quantize q = conversion(m, weight, FP8_WEIGHT, param_weight(buffer_of(m, weight), f->param[weight]),
                                            p->shape[0], p->shape[1], at, m->run.use == MODEL_TRAIN ? yt : NULL, false);
 
         TRY(convert(m, weight, FP8_WEIGHT, &q, false, e));

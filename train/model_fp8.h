@@ -54,16 +54,16 @@ struct fp8_kept {
 
 struct model_fp8 {
     int64_t n, ld;  /* weights; FP8_TENSORS rows of ld floats for each */
-    int64_t dense;  /* so many of them are the dense store's; behind them are those of experts */
+    int64_t dense;  /* so many of them are the dense buffer's; behind them are those of experts */
     int64_t elements; /* of all copies that there are at once */
     int64_t wide, expert_wide; /* a row of the widest input or output, of each kind */
     float *rows;    /* the device's; enum fp8_cell */
     float *amax;    /* (n FP8_TENSORS) this step's, packed */
     uint8_t *weights; /* each weight as it is, then transposed; the device's.  Of weights that ranks divide (ZeRO-3) those of
                          one layer at a time, made at each use */
-    int held[2];    /* which section these are of: dense ones, experts; 0: none yet */
+    int held[2];    /* which unit these are of: dense ones, experts; 0: none yet */
     uint8_t *buf[3]; /* (b * t, wide); experts have theirs in the pool's scratch room */
-    int *param;     /* which parameter of its store weight i is */
+    int *param;     /* which parameter of its buffer weight i is */
     int *input;     /* FP8_INPUTS times its layer, plus which input of that it has; of dense ones, */
     uint8_t *way;   /* enum fp8_way, of all */
     int64_t *at;    /* its place in weights */

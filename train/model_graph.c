@@ -13,7 +13,7 @@ const char *model_graph_refuses(const struct model *m)
         return "stages exchange in each micro-batch";
     if (pass_shared(m) || pass_ring(m))
         return "tensor or context ranks exchange in each layer";
-    if (store_shares(&m->dense.conf, SHARD_OPTIM_GRADS))
+    if (param_buffer_shares(&m->dense.conf, SHARD_OPTIM_GRADS))
         return "ranks that share gradients exchange in each micro-batch";
     return NULL;
 }
@@ -30,20 +30,20 @@ void model_graph_close(struct model_graph *g)
     *g = (struct model_graph){0};
 }
 
-static int launch(struct model_graph *g, const struct model_batch *batch, bool first, struct err *e)
+static int launch(struct model_graph *g, const struct model_batch *batch, struct err *e)
 {
     TRY(model_forward(g->model, batch, g->loss, e));
-    return model_backward(g->model, batch, first, e);
+    return model_backward(g->model, batch, e);
 }
 
-static int record(struct model_graph *g, struct device_graph **graph, const struct model_batch *batch, bool first, struct err *e)
+static int record(struct model_graph *g, struct device_graph **graph, const struct model_batch *batch, struct err *e)
 {
     struct device *dev = g->model->dev;
     struct err none;
     int rc;
 
     TRY(device_capture_begin(dev, e));
-    rc = launch(g, batch, first, e);
+    rc = launch(g, batch, e);
     if (rc == 0)
         return device_capture_end(dev, graph, e);
     (void)device_capture_end(dev, NULL, &none);
@@ -56,14 +56,14 @@ static bool is_cold(const struct model *m)
     return m->fp8 && !m->run.fp8.tensorwise && !m->fp8->warm;
 }
 
-static int run(struct model_graph *g, const struct model_batch *batch, bool again, bool first, struct err *e)
+static int run(struct model_graph *g, const struct model_batch *batch, bool again, struct err *e)
 {
-    int i = 2 * again + first;
+    int i = 2 * again + g->model->dense.overwrite;
     struct device_graph **graph = &g->kind[i].graph;
     bool ready = g->kind[i].run && !is_cold(g->model);
     struct err why;
 
-    if (ready && !*graph && !g->off && record(g, graph, batch, first, &why) < 0) {
+    if (ready && !*graph && !g->off && record(g, graph, batch, &why) < 0) {
         log_msg(LOG_WARN, "no CUDA graph, kernels are launched one by one: %s", why.msg);
         g->off = true;
         model_fp8_begin(g->model, again);
@@ -71,19 +71,12 @@ static int run(struct model_graph *g, const struct model_batch *batch, bool agai
     if (ready && *graph)
         return device_graph_launch(g->model->dev, *graph, e);
     g->kind[i].run = !is_cold(g->model);
-    return launch(g, batch, first, e);
+    return launch(g, batch, e);
 }
 
-int model_graph_run(struct model_graph *g, const struct model_batch *batch, bool again, bool first, struct err *e)
+int model_graph_run(struct model_graph *g, const struct model_batch *batch, bool again, struct err *e)
 {
-    struct model *m = g->model;
-    const struct model_watch watch = m->watch;
-    int rc;
-
-    model_fp8_begin(m, again);
-    TRY(model_take(m, batch, e));
-    m->watch.fn = NULL;
-    rc = run(g, batch, again, first, e);
-    m->watch = watch;
-    return rc;
+    model_fp8_begin(g->model, again);
+    TRY(model_take(g->model, batch, e));
+    return run(g, batch, again, e);
 }

@@ -13,7 +13,7 @@ int pass_linear(struct model *m, void *y, const void *x, int w, int b, int64_t r
     };
     int fp8 = pass_fp8(m, &m->dense, w);
 
-    TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+    TRY(pass_progress(m, e));
     if (fp8 >= 0)
         TRY(pass_fp8_forward(m, &mm, fp8, m->fp8->buf, e));
     return m->dev->ops->matmul(m->dev, &mm, e);
@@ -35,12 +35,12 @@ int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, i
     float *bias = b >= 0 ? pass_grad(m, b) : NULL;
     int fp8 = pass_fp8(m, &m->dense, w);
 
-    TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+    TRY(pass_progress(m, e));
     if (fp8 >= 0)
         TRY(pass_fp8_backward(m, &weight, &input, fp8, m->fp8->buf, bias, e));
     TRY(ops->matmul(m->dev, &weight, e));
     if (bias && fp8 < 0) /* FP8 has added it up as it converted */
         TRY(ops->vec_colsum(m->dev, m->dt, bias, dy, rows, out, out, e));
-    TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+    TRY(pass_progress(m, e));
     return ops->matmul(m->dev, &input, e);
 }

@@ -378,20 +378,20 @@ static int forward(struct model *m, const struct linear *l, void *y, const void 
     bool biased = l->b >= 0 && (p->split != 1 || pass_first(m));
     const struct matmul all = {
         .m = l->acts->come, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt, .a = x,
-        .b = store_weight(&m->experts, l->w), .c = y, .bias = biased ? store_weight(&m->experts, l->b) : NULL,
+        .b = param_weight(&m->experts, l->w), .c = y, .bias = biased ? param_weight(&m->experts, l->b) : NULL,
     };
 
     if (pass_fp8(m, &m->experts, l->w) < 0) {
         const struct matmul_grouped q = grouped(m, l, &all);
 
-        TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+        TRY(pass_progress(m, e));
         return m->dev->ops->matmul_grouped(m->dev, &q, e);
     }
     for (int64_t i = 0, first = 0; i < m->experts.params.experts; first += rows_of(m, l->acts, i++)) {
         struct matmul mm = part_of(m, l, all, i, first);
         int weight = pass_fp8(m, &m->experts, l->w + (int)i * m->experts.params.per_expert);
 
-        TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+        TRY(pass_progress(m, e));
         TRY(pass_fp8_forward(m, &mm, weight, l->places->fp8, e));
         TRY(m->dev->ops->matmul(m->dev, &mm, e));
     }
@@ -404,29 +404,29 @@ static int backward(struct model *m, const struct linear *l, void *dx, const voi
     const struct device_ops *ops = m->dev->ops;
     const struct param *p = &m->experts.params.v[l->w];
     int64_t in = p->shape[1], out = p->shape[0], n = l->acts->come;
-    float *bias = store_grad(&m->experts, l->b);
+    float *bias = param_grad(&m->experts, l->b);
     const struct matmul weights = {
         .m = out, .n = in, .k = n, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32, .a = dy, .b = x,
-        .c = store_grad(&m->experts, l->w), .beta = m->experts.overwrite ? 0 : 1,
+        .c = param_grad(&m->experts, l->w), .beta = m->experts.overwrite ? 0 : 1,
     };
     const struct matmul inputs = {
-        .m = n, .n = in, .k = out, .dt = m->dt, .dt_c = m->dt, .a = dy, .b = store_weight(&m->experts, l->w), .c = dx,
+        .m = n, .n = in, .k = out, .dt = m->dt, .dt_c = m->dt, .a = dy, .b = param_weight(&m->experts, l->w), .c = dx,
     };
 
     if (pass_fp8(m, &m->experts, l->w) < 0) {
         struct matmul_grouped weight = grouped(m, l, &weights), input = grouped(m, l, &inputs);
 
         weight.sums = bias;
-        TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+        TRY(pass_progress(m, e));
         TRY(ops->matmul_grouped(m->dev, &weight, e));
-        TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+        TRY(pass_progress(m, e));
         return ops->matmul_grouped(m->dev, &input, e);
     }
     for (int64_t i = 0, first = 0; i < m->experts.params.experts; first += rows_of(m, l->acts, i++)) {
         struct matmul weight = part_of(m, l, weights, i, first), input = part_of(m, l, inputs, i, first);
         int fp8 = pass_fp8(m, &m->experts, l->w + (int)i * m->experts.params.per_expert);
 
-        TRY(pass_at_point(m, MODEL_WORKS, 0, e));
+        TRY(pass_progress(m, e));
         TRY(pass_fp8_backward(m, &weight, &input, fp8, l->places->fp8, bias ? bias + i * l->step_bias : NULL, e));
         TRY(ops->matmul(m->dev, &weight, e));
         TRY(ops->matmul(m->dev, &input, e));

@@ -59,16 +59,21 @@ static inline int64_t pass_own(const struct model *m, int64_t rows)
     return m->part.sequence ? rows / m->part.tensor->size : rows;
 }
 
-static inline int pass_at_point(const struct model *m, enum model_point point, int section, struct err *e)
+/* The weights of a unit (struct params) are about to be read: forward in their order; back, from the last on, and forward a tied
+ * embedding for the output layer.  Whoever read a unit needs it no more for now. */
+int pass_weights(struct model *m, int unit, bool back, struct err *e);
+int pass_release(struct model *m, int unit, struct err *e);
+/* Between two ops: gets calls of the ranks on, which may stand still while nobody does. */
+static inline int pass_progress(const struct model *m, struct err *e)
 {
-    return m->watch.fn ? m->watch.fn(m->watch.arg, point, section, e) : 0;
+    return m->run.world ? comm_progress(m->run.world, e) : 0;
 }
-/* The section of layer; behind the last one, of the final norm and the output layer. */
-static inline int pass_section(int64_t layer)
+/* The unit of layer; behind the last one, of the final norm and the output layer. */
+static inline int pass_unit(int64_t layer)
 {
     return (int)layer + 1;
 }
-/* Whether the output layer is the embedding, in the first section. */
+/* Whether the output layer is the embedding, in the first unit. */
 static inline bool pass_tied(const struct model *m)
 {
     return m->dense.params.word >= 0 && m->dense.params.word == m->dense.params.output;
@@ -78,11 +83,11 @@ static inline bool pass_tied(const struct model *m)
  * does not have (-1). */
 static inline const void *pass_weight(const struct model *m, int i)
 {
-    return store_weight(&m->dense, i);
+    return param_weight(&m->dense, i);
 }
 static inline float *pass_grad(const struct model *m, int i)
 {
-    return store_grad(&m->dense, i);
+    return param_grad(&m->dense, i);
 }
 static inline int pass_param(const struct model *m, int64_t layer, enum layer_param which)
 {
@@ -103,8 +108,8 @@ int pass_linear(struct model *m, void *y, const void *x, int w, int b, int64_t r
  * in FP8. */
 int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, int w, int b, const void *aux, struct err *e);
 
-/* Which of the FP8 weights (train/model_fp8.h) parameter w of a store is; -1: none. */
-int pass_fp8(const struct model *m, const struct store *s, int w);
+/* Which of the FP8 weights (train/model_fp8.h) parameter w of a buffer is; -1: none. */
+int pass_fp8(const struct model *m, const struct param_buffer *s, int w);
 /* Makes the product of an input with a weight one in FP8: mm is as without, its operands are converted, to buf, unless the input
  * is made in FP8 (enum fp8_way); without rows it stays as it is. */
 int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *const buf[3], struct err *e);

@@ -9,72 +9,36 @@ size_t optimizer_bytes(void)
     return sizeof(float);
 }
 
-/* The i-th of all divisions: the first of all parts, then the second ones; NULL behind the last. */
-static struct division *division_of(const struct optimizer *o, int i)
+/* The i-th of all shards: the first of all parts, then the second ones; NULL behind the last. */
+static struct zero_shard *shard_of(const struct optimizer *o, int i)
 {
-    return i < o->n * o->stores ? &o->parts[i % o->n].divisions[i / o->n] : NULL;
-}
-
-/* ---- beside the passes ---- */
-
-/* Gets on whatever is under way: one call gets all on. */
-static int poke(struct optimizer *o, struct err *e)
-{
-    struct division *d;
-    bool some = false;
-
-    for (int i = 0; !some && (d = division_of(o, i)); i++)
-        TRY(division_poke(d, &some, e));
-    return 0;
-}
-
-static int on_point(void *arg, enum model_point point, int section, struct err *e)
-{
-    struct train_part *p = arg;
-    struct optimizer *o = p->optimizer;
-
-    for (int k = 0; k < o->stores; k++) {
-        struct division *d = &p->divisions[k];
-
-        if (point == MODEL_READS || point == MODEL_READS_BACK)
-            TRY(division_reads(d, section, point == MODEL_READS_BACK, e));
-        if (point == MODEL_LEFT)
-            TRY(division_left(d, section, e));
-        if (point == MODEL_WRITES)
-            TRY(division_writes(d, section, e));
-        if (point == MODEL_WROTE)
-            TRY(division_wrote(d, section, p->micro, p->micro_batches, e));
-    }
-    return poke(o, e);
+    return i < o->n * o->buffers ? &o->parts[i % o->n].shards[i / o->n] : NULL;
 }
 
 /* ---- memory ---- */
 
-static int open_part(struct optimizer *o, struct train_part *p, const struct division_conf *how, struct err *e)
+static int open_part(struct optimizer *o, struct train_part *p, struct device *host, struct err *e)
 {
     struct model *m = p->model;
 
-    p->optimizer = o;
-    p->divisions = calloc((size_t)m->n_stores, sizeof *p->divisions);
-    if (!p->divisions)
+    p->shards = calloc((size_t)m->n_buffers, sizeof *p->shards);
+    if (!p->shards)
         return err_set(e, ERR_NOMEM, "out of memory");
-    for (int k = 0; k < m->n_stores; k++) {
-        TRY(division_open(&p->divisions[k], m->stores[k], how, e));
-        o->blocks += division_blocks(&p->divisions[k]);
+    for (int k = 0; k < m->n_buffers; k++) {
+        TRY(zero_open(&p->shards[k], m->buffers[k], host, e));
+        o->blocks += zero_blocks(&p->shards[k]);
     }
-    m->watch = (struct model_watch){on_point, p};
     return 0;
 }
 
-int optimizer_open(struct optimizer *o, struct device *dev, const struct layout *l, struct train_part *parts, int n,
-                   const struct division_conf *how, struct err *e)
+int optimizer_open(struct optimizer *o, struct device *dev, struct device *host, const struct layout *l, struct train_part *parts,
+                   int n, struct err *e)
 {
     *o = (struct optimizer){
-        .dev = dev, .state = how->host ? how->host : dev, .layout = l, .parts = parts, .n = n,
-        .stores = parts->model->n_stores,
+        .dev = dev, .state = host ? host : dev, .layout = l, .parts = parts, .n = n, .buffers = parts->model->n_buffers,
     };
     for (int i = 0; i < n; i++)
-        TRY(open_part(o, &parts[i], how, e));
+        TRY(open_part(o, &parts[i], host, e));
     TRY(device_alloc_host(dev, (void **)&o->host, (size_t)o->blocks * sizeof *o->host, e));
     TRY(device_alloc(dev, (void **)&o->sums, (size_t)o->blocks * sizeof *o->sums, e));
     return device_alloc(dev, (void **)&o->clip, sizeof *o->clip, e);
@@ -85,10 +49,10 @@ void optimizer_close(struct optimizer *o)
     for (int i = 0; i < o->n; i++) {
         struct train_part *p = &o->parts[i];
 
-        for (int k = 0; p->divisions && k < o->stores; k++)
-            division_close(&p->divisions[k]);
-        free(p->divisions);
-        p->divisions = NULL;
+        for (int k = 0; p->shards && k < o->buffers; k++)
+            zero_close(&p->shards[k]);
+        free(p->shards);
+        p->shards = NULL;
     }
     if (o->dev) {
         device_free(o->dev, o->sums);
@@ -102,28 +66,28 @@ void optimizer_close(struct optimizer *o)
 
 int optimizer_settle(struct optimizer *o, struct err *e)
 {
-    struct division *d;
+    struct zero_shard *z;
 
-    for (int i = 0; (d = division_of(o, i)); i++)
-        TRY(division_settle(d, e));
+    for (int i = 0; (z = shard_of(o, i)); i++)
+        TRY(param_gather_settle(z->buffer, e));
     return 0;
 }
 
 static int weights_changed(struct optimizer *o, struct err *e)
 {
-    struct division *d;
+    struct zero_shard *z;
 
-    for (int i = 0; (d = division_of(o, i)); i++)
-        TRY(division_weights_changed(d, e));
+    for (int i = 0; (z = shard_of(o, i)); i++)
+        TRY(zero_weights_changed(z, e));
     return 0;
 }
 
 int optimizer_fill(struct optimizer *o, uint64_t seed, struct err *e)
 {
-    struct division *d;
+    struct zero_shard *z;
 
-    for (int i = 0; (d = division_of(o, i)); i++)
-        TRY(division_fill(d, seed, e));
+    for (int i = 0; (z = shard_of(o, i)); i++)
+        TRY(zero_fill(z, seed, e));
     return weights_changed(o, e);
 }
 
@@ -131,22 +95,22 @@ int optimizer_fill(struct optimizer *o, uint64_t seed, struct err *e)
 
 static int pieces_max(const struct optimizer *o)
 {
-    const struct division *d;
+    const struct zero_shard *z;
     int n = 0;
 
-    for (int i = 0; (d = division_of(o, i)); i++)
-        n += division_pieces_max(d);
+    for (int i = 0; (z = shard_of(o, i)); i++)
+        n += zero_pieces_max(z);
     return n;
 }
 
 /* Of one kind of state. */
 static int pieces_of(const struct optimizer *o, enum checkpoint_part part, struct piece *v)
 {
-    const struct division *d;
+    const struct zero_shard *z;
     int n = 0;
 
-    for (int i = 0; (d = division_of(o, i)); i++)
-        n += division_pieces(d, part, v + n);
+    for (int i = 0; (z = shard_of(o, i)); i++)
+        n += zero_pieces(z, part, v + n);
     return n;
 }
 
@@ -174,22 +138,8 @@ int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool moment
 
 /* ---- gradients ---- */
 
-void optimizer_before(struct train_part *p, int64_t i, int64_t n, bool *first)
-{
-    p->micro = i;
-    p->micro_batches = n;
-    *first = data_parallel_first(&p->divisions->sums, i);
-}
-
-int optimizer_after(struct train_part *p, struct err *e)
-{
-    for (int k = 0; k < p->optimizer->stores; k++)
-        TRY(division_add(&p->divisions[k], p->micro, p->micro_batches, e));
-    return 0;
-}
-
-/* Of what this rank keeps, gradients of which each tensor rank has a share: packed, added up, put back. */
-static int sum_shared(struct optimizer *o, struct model *m, const struct division *d, struct err *e)
+/* Of what this rank keeps, gradients of which each tensor rank has a summand: packed, added up, put back. */
+static int sum_shared(struct optimizer *o, struct model *m, const struct param_buffer *b, struct err *e)
 {
     size_t n = 0;
 
@@ -197,8 +147,8 @@ static int sum_shared(struct optimizer *o, struct model *m, const struct divisio
         struct shard_range r = {0};
         size_t at = 0;
 
-        for (; shards_next(&d->store->shards, &d->store->params, &r); at += r.n) {
-            float *g = division_grad(d, &r);
+        for (; bucketing_next(&b->buckets, &b->params, &r); at += r.n) {
+            float *g = param_reduced(b, &r);
 
             if (!r.param->summed)
                 r.n = 0;
@@ -213,43 +163,41 @@ static int sum_shared(struct optimizer *o, struct model *m, const struct divisio
 }
 
 /* The embedding that the first stage looks up and the last one multiplies by: a bucket of its own in both. */
-static int sum_tied(struct optimizer *o, const struct division *d, struct err *e)
+static int sum_tied(struct optimizer *o, const struct param_buffer *b, struct err *e)
 {
-    const struct shards *s = &d->store->shards;
-    const struct params *params = &d->store->params;
-    int i = params->word >= 0 ? 0 : s->n - 1;
+    const struct bucketing *s = &b->buckets;
+    int i = b->params.word >= 0 ? 0 : s->n - 1;
 
-    if (!o->layout->tied || params_apart(params) < 0)
+    if (!o->layout->tied || params_apart(&b->params) < 0)
         return 0;
-    return exchange_sum(o->dev, o->layout->tied, d->store->grads + shards_from(s, i), shards_share(s, i), COMM_F32, e);
+    return exchange_sum(o->dev, o->layout->tied, b->grads + bucketing_from(s, i), bucketing_share(s, i), COMM_F32, e);
 }
 
-int optimizer_reduce(struct optimizer *o, int64_t micro_batches, struct err *e)
+int optimizer_reduce(struct optimizer *o, struct err *e)
 {
     for (int i = 0; i < o->n; i++) {
-        struct train_part *p = &o->parts[i];
+        struct model *m = o->parts[i].model;
 
-        for (int k = 0; k < o->stores; k++)
-            TRY(division_reduce(&p->divisions[k], micro_batches, e));
-        p->micro = p->micro_batches = 0;
-        TRY(sum_shared(o, p->model, p->divisions, e)); /* what is shared is dense */
-        TRY(sum_tied(o, p->divisions, e));
+        for (int k = 0; k < o->buffers; k++)
+            TRY(param_reduce_finish(m->buffers[k], e));
+        TRY(sum_shared(o, m, &m->dense, e)); /* what is shared is dense */
+        TRY(sum_tied(o, &m->dense, e));
     }
     return 0;
 }
 
 /* ---- norm ---- */
 
-/* *sum: the squares of the k-th stores of all parts and all ranks, from this rank's blocks at sums. */
+/* *sum: the squares of the k-th buffers of all parts and all ranks, from this rank's blocks at sums. */
 static int add_blocks(const struct optimizer *o, int k, double *sums, int64_t *blocks, double *sum, struct err *e)
 {
-    const struct store_conf *c = &o->parts->divisions[k].store->conf;
+    const struct param_buffer_conf *c = &o->parts->model->buffers[k]->conf;
 
     *blocks = 0;
     *sum = 0;
     for (int i = 0; i < o->n; i++)
-        *blocks += division_blocks(&o->parts[i].divisions[k]);
-    if (store_ranks(c) > 1) /* each block is one rank's, and 0 elsewhere */
+        *blocks += zero_blocks(&o->parts[i].shards[k]);
+    if (param_buffer_ranks(c) > 1) /* each block is one rank's, and 0 elsewhere */
         TRY(comm_all_reduce(c->replicas, sums, (size_t)*blocks, COMM_F64, COMM_SUM, e));
     for (int64_t i = 0; i < *blocks; i++)
         *sum += sums[i];
@@ -262,14 +210,14 @@ int optimizer_norm(struct optimizer *o, double max_norm, double *norm, struct er
     double sum = 0, *at = o->sums, *host = o->host;
 
     TRY(device_zero(o->dev, o->sums, bytes, e));
-    for (int i = 0; i < o->n * o->stores; i++) {
-        struct division *d = division_of(o, i);
+    for (int i = 0; i < o->n * o->buffers; i++) {
+        struct zero_shard *z = shard_of(o, i);
 
-        TRY(division_squares(d, at, e));
-        at += division_blocks(d);
+        TRY(zero_squares(z, at, e));
+        at += zero_blocks(z);
     }
     TRY(device_get(o->dev, o->host, o->sums, bytes, e));
-    for (int k = 0; k < o->stores; k++) {
+    for (int k = 0; k < o->buffers; k++) {
         int64_t blocks;
         double one;
 
@@ -289,13 +237,13 @@ int optimizer_norm(struct optimizer *o, double max_norm, double *norm, struct er
 int optimizer_update(struct optimizer *o, const struct adamw *settings, double weight_decay, struct err *e)
 {
     struct adamw a = *settings;
-    struct division *d;
+    struct zero_shard *z;
     float clip;
 
     if (o->state != o->dev)
         TRY(device_get(o->dev, &clip, o->clip, sizeof clip, e));
     a.grad_scale = o->state != o->dev ? &clip : o->clip;
-    for (int i = 0; (d = division_of(o, i)); i++)
-        TRY(division_update(d, &a, weight_decay, e));
+    for (int i = 0; (z = shard_of(o, i)); i++)
+        TRY(zero_update(z, &a, weight_decay, e));
     return 0;
 }

@@ -58,7 +58,7 @@ static int add(struct params *p, const char *before, const struct shape *s, stru
         q->column = share.rank * cols;
     }
     q->shape[1] = cols;
-    q->section = p->sections;
+    q->unit = p->units;
     q->at = p->elements;
     q->n = (size_t)q->shape[0] * (size_t)(cols ? cols : 1);
     q->repeated = repeated || (s->split < 0 && share.rank > 0);
@@ -160,7 +160,7 @@ static void add_layers(struct params *p, const struct model_config *m, const str
     for (i = 0; i < part->layers; i++) {
         bool moe = model_layer_moe(m, part->first + i);
 
-        p->sections = 1 + (int)i;
+        p->units = 1 + (int)i;
         p->layer[i] = (struct params_layer){p->n, moe};
         add_layer(p, part, i, t[moe], share);
     }
@@ -253,10 +253,10 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
             p->position = add(p, "", &position, share, false);
     }
     add_layers(p, m, &part, share);
-    p->sections = (int)part.layers + 1;
+    p->units = (int)part.layers + 1;
     if (part.heads)
         add_head(p, m, &part, share);
-    p->sections++;
+    p->units++;
     return 0;
 }
 
@@ -265,30 +265,30 @@ static size_t round_up(size_t n, size_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
-void params_round(struct params *p, size_t section, size_t slab)
+void params_round(struct params *p, size_t unit, size_t flat)
 {
     int apart = params_apart(p);
     size_t more = 0;
 
     for (int i = 0; i < p->n; i++) {
         struct param *q = &p->v[i];
-        bool begins = i > 0 && q->section != q[-1].section;
-        size_t multiple = apart >= 0 && (i == apart || i == apart + 1) ? slab : begins ? section : 1, at = q->at + more;
+        bool begins = i > 0 && q->unit != q[-1].unit;
+        size_t multiple = apart >= 0 && (i == apart || i == apart + 1) ? flat : begins ? unit : 1, at = q->at + more;
 
         more += round_up(at, multiple) - at;
         q->at += more;
     }
-    p->elements = round_up(p->elements + more, slab);
+    p->elements = round_up(p->elements + more, flat);
 }
 
-size_t params_section(const struct params *p, int section)
+size_t params_unit_at(const struct params *p, int unit)
 {
     int lo = 0, hi = p->n;
 
     while (lo < hi) {
         int mid = (lo + hi) / 2;
 
-        if (p->v[mid].section < section)
+        if (p->v[mid].unit < unit)
             lo = mid + 1;
         else
             hi = mid;
@@ -356,7 +356,7 @@ void params_fill_range(const struct params *p, uint64_t seed, size_t first, size
     }
 }
 
-void params_fill(const struct params *p, uint64_t seed, float *slab)
+void params_fill(const struct params *p, uint64_t seed, float *flat)
 {
-    params_fill_range(p, seed, 0, p->elements, slab);
+    params_fill_range(p, seed, 0, p->elements, flat);
 }

@@ -1,6 +1,6 @@
-/* train/params.h -- the parameters of a model: one slab, one table.
+/* train/params.h -- the parameters of a model: one flat buffer, one table.
  *
- * Weights, gradients and both moments of the optimizer are four slabs of the same
+ * Weights, gradients and both moments of the optimizer are flat buffers of the same
  * layout: a tensor begins at the same element in each.  The names are those of the
  * logical tensors (Megatron Core's), the same for every division of the work, and
  * are what a checkpoint stores.  Linear weights are [out, in], row-major; the rows of
@@ -39,8 +39,8 @@ struct param {
     int dims;
     int64_t whole[2]; /* of the logical tensor */
     int64_t shape[2]; /* of what is here */
-    int section; /* see struct params */
-    size_t at; /* first element in the slab, a multiple of 16 */
+    int unit; /* see struct params */
+    size_t at; /* first element in the flat buffer, a multiple of 16 */
     size_t n;  /* elements */
     int split;        /* see above */
     int parts;        /* 1 to 3 */
@@ -53,13 +53,13 @@ struct param {
     float fill;
 };
 
-/* A pass takes the sections of a slab in their order: 0 is the embeddings, 1 + i layer i, the last one the final
+/* A pass takes the units of a flat buffer in their order: 0 is the embeddings, 1 + i layer i, the last one the final
  * norm and the output layer.  One may be empty. */
 struct params {
     struct param *v;
     int n;
-    int sections;
-    size_t elements; /* of a slab, padding between tensors included */
+    int units;
+    size_t elements; /* of a flat buffer, padding between tensors included */
     bool tied_apart; /* another part has a copy of the embedding */
     int word, position, final_w, final_b, output; /* indices; -1: there is none; output
                                                      == word when tied */
@@ -96,12 +96,12 @@ struct model_part model_part_whole(const struct model_config *m);
 int params_init(struct params *p, const struct model_config *m, const struct model_part *part, struct err *e);
 void params_free(struct params *p);
 
-/* Makes sections begin at a multiple of `section` elements, and slabs a multiple of `slab`, which is one of that.  A
- * tied embedding whose copy another part has begins and ends at a multiple of `slab`, so that both parts
- * divide it alike (train/shards.h). */
-void params_round(struct params *p, size_t section, size_t slab);
-/* Where a section begins in the slab; elements for p->sections. */
-size_t params_section(const struct params *p, int section);
+/* Makes units begin at a multiple of `unit` elements, and flat buffers a multiple of `flat`, which is one of that.  A
+ * tied embedding whose copy another part has begins and ends at a multiple of `flat`, so that both parts
+ * divide it alike (train/bucketing.h). */
+void params_round(struct params *p, size_t unit, size_t flat);
+/* Where a unit begins in the flat buffer; elements for p->units. */
+size_t params_unit_at(const struct params *p, int unit);
 /* The index of such an embedding; -1: there is none. */
 static inline int params_apart(const struct params *p)
 {
@@ -129,11 +129,11 @@ static inline bool param_decays(const struct param *p)
     return p->dims > 1;
 }
 
-/* Writes initial weights to slab: normal(0, std), where std is smaller by
+/* Writes initial weights to flat: normal(0, std), where std is smaller by
  * sqrt(2 * layers) for what is added to the residual stream.  Each number depends on
  * (seed, name, element) alone (Philox), so it is the same for every layout. */
-void params_fill(const struct params *p, uint64_t seed, float *slab);
-/* The same for elements first .. first + n - 1 of a slab, to out. */
+void params_fill(const struct params *p, uint64_t seed, float *flat);
+/* The same for elements first .. first + n - 1 of a flat buffer, to out. */
 void params_fill_range(const struct params *p, uint64_t seed, size_t first, size_t n, float *out);
 
 #ifdef __cplusplus

@@ -41,35 +41,6 @@ size_t passes_bytes(int64_t stages, const struct model_config *c, const struct m
            places_bytes(run, room) + (2 * room + 1) * sizeof(double);
 }
 
-/* Whoever else watches a part, and messages between stages that get on while it works. */
-struct passes_watch {
-    struct passes *p;
-    struct model_watch next;
-};
-
-static int on_point(void *arg, enum model_point point, int section, struct err *e)
-{
-    struct passes_watch *w = arg;
-
-    if (w->next.fn)
-        TRY(w->next.fn(w->next.arg, point, section, e));
-    return pipeline_poke(&w->p->pipe, e);
-}
-
-static int watch_parts(struct passes *p, struct err *e)
-{
-    p->watch = calloc((size_t)p->n, sizeof *p->watch);
-    if (!p->watch)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    for (int i = 0; i < p->n; i++) {
-        struct model *m = p->parts[i].model;
-
-        p->watch[i] = (struct passes_watch){p, m->watch};
-        m->watch = (struct model_watch){on_point, &p->watch[i]};
-    }
-    return 0;
-}
-
 int passes_open(struct passes *p, const struct layout *layout, struct train_part *parts, int n, struct data *data,
                 struct err *e)
 {
@@ -89,26 +60,23 @@ int passes_open(struct passes *p, const struct layout *layout, struct train_part
         p->starts = calloc((size_t)(m->b * m->run.t), sizeof *p->starts);
     if (!p->held || (documents && !p->starts))
         return err_set(e, ERR_NOMEM, "out of memory");
-    if (layout && layout->pipe->size > 1)
-        TRY(watch_parts(p, e));
     return pipeline_open(&p->pipe, layout ? layout->pipe : NULL, n, m->dev, (size_t)(m->own * m->config.hidden),
                          exchange_type(m->dt), e);
 }
 
 /* Whether collectives get on while a pass is under way. */
-static bool overlaps(const struct train_part *part)
+static bool overlaps(const struct model *m)
 {
-    const struct comm *replicas = part->model->dense.conf.replicas;
-    const struct division *d = part->divisions;
+    const struct param_buffer_conf *c = &m->dense.conf;
 
-    return replicas && replicas->size > 1 && (d->overlap_reduce || d->overlap_gather);
+    return c->replicas && c->replicas->size > 1 && (c->overlap_reduce || c->overlap_gather);
 }
 
 void passes_use_graphs(struct passes *p)
 {
     const char *why = p->n > 1 ? "a stage has several parts" : model_graph_refuses(p->parts->model);
 
-    if (!why && overlaps(p->parts))
+    if (!why && overlaps(p->parts->model))
         why = "collectives run beside the passes (--overlap-grad-reduce, --overlap-param-gather)";
     if (!why)
         model_graph_open(&p->graph, p->parts->model, p->loss + p->room);
@@ -120,9 +88,6 @@ void passes_close(struct passes *p)
 {
     model_graph_close(&p->graph);
     pipeline_close(&p->pipe);
-    for (int i = 0; p->watch && i < p->n; i++)
-        p->parts[i].model->watch = p->watch[i].next;
-    free(p->watch);
     free(p->held);
     free(p->starts);
     if (p->dev) {
@@ -165,7 +130,7 @@ static int64_t batch_of(const struct under_way *u, const struct model *m, int64_
 
     if (!batch)
         return i;
-    return store_shares(&m->dense.conf, SHARD_OPTIM_GRADS) ? i * batch->size + batch->rank : batch->rank * u->share + i;
+    return param_buffer_shares(&m->dense.conf, SHARD_OPTIM_GRADS) ? i * batch->size + batch->rank : batch->rank * u->share + i;
 }
 
 /* The part whose losses this rank tells; tensor ranks have the same. */
@@ -269,15 +234,14 @@ static int backward(struct under_way *u, struct train_part *part, const struct m
                     void *out, struct err *e)
 {
     struct model *m = part->model;
-    bool overwrite;
 
     if (in)
         TRY(pipeline_take(&u->p->pipe, model_stream_grad(m), in, e));
-    optimizer_before(part, i, u->share, &overwrite);
-    TRY(model_backward(m, b, overwrite, e));
+    model_backward_begin(m, i, u->share);
+    TRY(model_backward(m, b, e));
     if (out)
         TRY(pipeline_give(&u->p->pipe, out, model_stream_grad(m), e));
-    TRY(optimizer_after(part, e));
+    TRY(model_backward_end(m, e));
     lap(u, PHASE_BACKWARD);
     return 0;
 }
@@ -366,20 +330,19 @@ static int one(void *arg, const struct pipeline_op *op, const void *in, void *ou
 static int both(struct under_way *u, int64_t i, struct err *e)
 {
     struct passes *p = u->p;
-    struct train_part *part = p->parts;
+    struct model *m = p->parts->model;
     struct model_dropout drop;
     struct model_batch b = {0};
     double from;
-    bool first;
 
-    of_step(u, part->model, i, &drop, &b);
+    of_step(u, m, i, &drop, &b);
     from = trace_begin(p->trace, "micro-batch", i);
-    TRY(read_batch(u, part->model, &b, i, e));
+    TRY(read_batch(u, m, &b, i, e));
     lap(u, PHASE_DATA);
-    optimizer_before(part, i, u->share, &first);
-    TRY(model_graph_run(&p->graph, &b, i > 0, first, e));
+    model_backward_begin(m, i, u->share);
+    TRY(model_graph_run(&p->graph, &b, i > 0, e));
     TRY(device_copy(p->dev, p->loss + i % p->room, p->graph.loss, sizeof *p->loss, e));
-    TRY(optimizer_after(part, e));
+    TRY(model_backward_end(m, e));
     lap(u, PHASE_FORWARD);
     trace_end(p->trace, TRACE_PROFILER, "micro-batch", i, from);
     return 0;

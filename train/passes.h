@@ -29,7 +29,6 @@ struct passes {
     int n;
     struct data *data;
     struct pipeline pipe;
-    struct passes_watch *watch; /* one a part; NULL with one stage */
     struct pipeline_op *held;   /* of each slot, whose forward pass has left there what its backward takes; micro -1: none */
     struct device *dev;
     int64_t room;              /* places for micro-batches */

@@ -172,20 +172,6 @@ static int post(struct pipeline *p, struct pipeline_way *w, bool gives, struct e
     return p->direct ? comm_test(&w->handle[turn], &done, e) : 0; /* a device's begin when they are asked for */
 }
 
-/* One that is under way gets all on. */
-int pipeline_poke(struct pipeline *p, struct err *e)
-{
-    bool done = true;
-
-    for (int i = 0; i < 8 && done; i++) {
-        struct comm_handle *h = &way(p, i)->handle[i % 2];
-
-        if (h->comm)
-            TRY(comm_test(h, &done, e));
-    }
-    return 0;
-}
-
 /* Where the stage stands, for each way which operation is the next to receive. */
 struct place {
     const struct pipeline_shape *shape;

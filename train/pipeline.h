@@ -77,10 +77,6 @@ void pipeline_close(struct pipeline *p); /* zeroed is fine */
 int pipeline_take(struct pipeline *p, void *to, const void *in, struct err *e);
 int pipeline_give(struct pipeline *p, void *out, const void *from, struct err *e);
 
-/* Gets messages on.  To be called between pieces of an operation: a message that the network does not carry by itself (a large
- * one, where processes may not read each other's memory) stands still while nobody does. */
-int pipeline_poke(struct pipeline *p, struct err *e);
-
 /* Runs this stage's operations in order; all stages call it.  Messages are received ahead and sent while the
  * next operation runs. */
 int pipeline_pass(struct pipeline *p, int64_t micros, bool forward, pipeline_fn *run, void *arg, struct err *e);

@@ -21,7 +21,9 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
         .dense = {
             .sharding = (enum sharding)c->sharding, .replicas = replicas, .model = model,
             .offload = c->offload, .bf16_alone = c->main_params == MAIN_BF16,
-            .unit = shards_unit(model_config_params(&c->model)), .bucket = c->bucket,
+            .align = bucketing_align(model_config_params(&c->model)), .bucket = c->bucket,
+            .micro_batches = c->micro_batches, .tree = c->deterministic, .overlap_reduce = c->overlap_reduce,
+            .overlap_gather = c->overlap_gather, .reduce_bf16 = c->reduce_bf16,
         },
     };
 
@@ -33,14 +35,6 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
             .apart = c->fp8.apart,
         };
     return run;
-}
-
-static struct division_conf config_division(const struct train_config *c, struct device *host)
-{
-    return (struct division_conf){
-        .micro_batches = c->micro_batches, .tree = c->deterministic, .overlap_reduce = c->overlap_reduce,
-        .overlap_gather = c->overlap_gather, .reduce_bf16 = c->reduce_bf16, .host = host,
-    };
 }
 
 /* What a stage has of the model in its i-th part, and how it is used. */
@@ -56,10 +50,22 @@ static void part_of(const struct train_config *c, const struct layout *l, int st
     };
     stages_layers(s, stage, i, &part->first, &part->layers);
     *run = config_run(c, l->replicas, l->model);
+    run->world = l->world;
     run->experts = run->dense;
     run->experts.replicas = l->expert_replicas;
     run->experts.model = l->expert_model;
     run->slots = pipeline_slots(&shape, stage);
+}
+
+/* Adds what the optimizer keeps of a param buffer. */
+static void add_shard(const struct param_buffer_memory *b, const struct param_buffer_conf *conf, enum dtype dt,
+                      struct train_memory *m)
+{
+    const struct zero_memory z = zero_plan(b, conf, dt);
+
+    m->model.weights += z.weights;
+    m->optimizer += z.optimizer;
+    m->host += z.host;
 }
 
 /* Adds what the i-th part of a stage takes. */
@@ -70,38 +76,31 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
     struct comm expert = {.size = (int)c->layout.expert}, expert_replicas = {.size = replicas.size / expert.size};
     const struct layout l = {.tensor = &tensor, .context = &context, .replicas = &replicas, .expert = &expert,
                              .expert_replicas = &expert_replicas};
-    const struct division_conf how = config_division(c, NULL);
     struct model_part part;
     struct model_run run;
     struct model_memory one;
-    struct division_memory d;
 
     part_of(c, &l, stage, i, &part, &run);
     TRY(model_plan(&one, &c->model, &part, &run, e));
-    d = division_plan(&one.store[0], &run.dense, run.dt, &how);
-    m->elements += one.store[0].elements;
+    add_shard(&one.buffer[0], &run.dense, run.dt, m);
+    m->elements += one.buffer[0].elements;
+    if (c->async_save)
+        m->save += 3 * one.buffer[0].elements * sizeof(float) / (size_t)replicas.size;
     if (c->model.experts) {
-        struct division_memory x = division_plan(&one.store[1], &run.experts, run.dt, &how);
-
-        d.weights += x.weights;
-        d.grads += x.grads;
-        d.optimizer += x.optimizer;
-        d.host += x.host;
-        m->expert_elements += one.store[1].elements;
-        m->save += c->async_save ? 3 * one.store[1].elements * sizeof(float) / (size_t)expert_replicas.size : 0;
+        add_shard(&one.buffer[1], &run.experts, run.dt, m);
+        m->expert_elements += one.buffer[1].elements;
+        if (c->async_save)
+            m->save += 3 * one.buffer[1].elements * sizeof(float) / (size_t)expert_replicas.size;
     }
-    m->model.weights += one.weights + d.weights;
+    m->model.weights += one.weights;
     m->model.low += one.low;
-    m->model.grads += one.grads + d.grads;
+    m->model.grads += one.grads;
     m->model.activations += one.alone;
     model_pool_fit(&m->model.pool, &one.pool);
     if (i == 0)
         m->model.activations += passes_bytes(c->stages.stages, &c->model, &part, &run);
     m->model.tables += one.tables;
     m->model.fp8 += one.fp8;
-    m->optimizer += d.optimizer;
-    m->host += d.host;
-    m->save += c->async_save ? 3 * one.store[0].elements * sizeof(float) / (size_t)replicas.size : 0;
     return 0;
 }
 
@@ -233,7 +232,6 @@ static int open_saver(struct trainer *t, struct err *e)
 static int open_parts(struct trainer *t, struct err *e)
 {
     const struct train_config *c = t->config;
-    struct division_conf how;
     struct train_memory planned;
     struct model_part of;
     struct model_run run;
@@ -242,7 +240,6 @@ static int open_parts(struct trainer *t, struct err *e)
     TRY(model_pool_open(&t->pool, t->dev, &planned.model.pool, e));
     if (c->offload)
         TRY(device_open(&t->host, "cpu", 0, e));
-    how = config_division(c, t->host);
     t->n_parts = (int)c->stages.chunks;
     t->parts = calloc((size_t)t->n_parts, sizeof *t->parts);
     if (!t->parts)
@@ -255,7 +252,7 @@ static int open_parts(struct trainer *t, struct err *e)
         TRY(model_open(&p->model, t->dev, &c->model, &of, &run, e));
     }
     t->dev->use = MEMORY_OPTIMIZER;
-    return optimizer_open(&t->optimizer, t->dev, &t->layout, t->parts, t->n_parts, &how, e);
+    return optimizer_open(&t->optimizer, t->dev, t->host, &t->layout, t->parts, t->n_parts, e);
 }
 
 static int open_memory(struct trainer *t, struct err *e)
@@ -483,7 +480,7 @@ static int gradients(struct trainer *t, struct train_step *s, double *at, struct
     TRY(balance(t, s, e));
     trace_begin(t->trace, "reduce", t->step + 1);
     *at = log_seconds();
-    TRY(optimizer_reduce(&t->optimizer, s->batch / (c->micro_batch * t->layout.data), e));
+    TRY(optimizer_reduce(&t->optimizer, e));
     trace_end(t->trace, TRACE_PROFILER, "reduce", t->step + 1, *at);
     lap(t, s, PHASE_REDUCE, at);
     TRY(optimizer_norm(&t->optimizer, c->clip_grad, &s->grad_norm, e)); /* here a step waits for the device */

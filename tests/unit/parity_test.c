@@ -162,8 +162,8 @@ static void make_up(struct model *m)
     struct params all;
 
     assert_int_equal(params_init(&all, &m->whole, NULL, &e), 0);
-    for (int i = 0; i < m->n_stores; i++)
-        make_up_store(&all, &m->stores[i]->params, m->stores[i]->weights);
+    for (int i = 0; i < m->n_buffers; i++)
+        make_up_store(&all, &m->buffers[i]->params, m->buffers[i]->weights);
     params_free(&all);
     assert_int_equal(model_weights_changed(m, &e), 0);
 }
@@ -222,7 +222,7 @@ static void check_logits(const struct model *m, double tol)
     }
 }
 
-static void check_gradients(const struct store *s, double tol)
+static void check_gradients(const struct param_buffer *s, double tol)
 {
     for (int k = 0; k < s->params.n; k++) {
         const struct param *p = &s->params.v[k];
@@ -252,21 +252,22 @@ static void first_batch(int which, struct model_run run, double tol)
     run.reset_positions = run.reset_attention = packed();
     assert_int_equal(model_open(&m, dev, &model->config, NULL, &run, &e), 0);
     make_up(m);
-    for (int i = 0; i < m->n_stores; i++)
-        memset(m->stores[i]->grads, 0, m->stores[i]->memory.grads);
+    for (int i = 0; i < m->n_buffers; i++)
+        memset(m->buffers[i]->grads, 0, m->buffers[i]->memory.grads);
     for (int64_t i = 0; i < B; i += b) {
         scaled.grad_scale = batch(0, i, b, &r);
         forward(m, &mb, &sum);
         if (b == B)
             check_logits(m, tol);
         forward(m, &scaled, &sum);
-        assert_int_equal(model_backward(m, &scaled, i == 0, &e), 0);
+        model_backward_begin(m, i, i + 1);
+        assert_int_equal(model_backward(m, &scaled, &e), 0);
         total += sum;
     }
     float loss = (float)total * scaled.grad_scale;
     close_to("loss", "", &loss, recorded("losses", "", STEPS), 1, tol);
-    for (int i = 0; i < m->n_stores; i++)
-        check_gradients(m->stores[i], tol);
+    for (int i = 0; i < m->n_buffers; i++)
+        check_gradients(m->buffers[i], tol);
     model_close(m);
 }
 
@@ -314,7 +315,7 @@ static void bf16_is_near_pytorch(void **state)
     first_batch(LLAMA_DOCUMENTS, (struct model_run){.b = B, .dt = DTYPE_BF16}, 3e-2);
 }
 
-static void update(const struct store *s, float *mom, float *var, int64_t step, const float *clip)
+static void update(const struct param_buffer *s, float *mom, float *var, int64_t step, const float *clip)
 {
     for (int k = 0; k < s->params.n; k++) {
         const struct param *p = &s->params.v[k];
@@ -338,18 +339,19 @@ static void steps(struct model *m, float *mom[], float *var[], double tol)
     for (int s = 0; s < STEPS; s++) {
         scaled.grad_scale = batch(s, 0, B, &r);
         forward(m, &scaled, &sum);
-        assert_int_equal(model_backward(m, &scaled, true, &e), 0);
+        model_backward_begin(m, 0, 1);
+        assert_int_equal(model_backward(m, &scaled, &e), 0);
         *sumsq = 0;
-        for (int i = 0; i < m->n_stores; i++) {
-            int64_t n = (int64_t)m->stores[i]->params.elements;
+        for (int i = 0; i < m->n_buffers; i++) {
+            int64_t n = (int64_t)m->buffers[i]->params.elements;
 
-            assert_int_equal(dev->ops->vec_sumsq(dev, DTYPE_F32, sumsq, n, m->stores[i]->grads, n, &e), 0);
+            assert_int_equal(dev->ops->vec_sumsq(dev, DTYPE_F32, sumsq, n, m->buffers[i]->grads, n, &e), 0);
         }
         assert_int_equal(dev->ops->clip_scale(dev, clip, sumsq, 1, 0.5f, &e), 0);
         loss[s] = (float)sum * scaled.grad_scale;
         norm[s] = (float)sqrt(*sumsq);
-        for (int i = 0; i < m->n_stores; i++)
-            update(m->stores[i], mom[i], var[i], s + 1, clip);
+        for (int i = 0; i < m->n_buffers; i++)
+            update(m->buffers[i], mom[i], var[i], s + 1, clip);
     }
     close_to("losses", "", loss, recorded("losses", "", STEPS), STEPS, tol);
     close_to("norms", "", norm, recorded("norms", "", STEPS), STEPS, tol);
@@ -370,17 +372,17 @@ static void ten_steps(int which, enum dtype dt, double tol)
 {
     struct model_run run = {.dt = dt, .b = B, .t = T};
     struct model *m;
-    float *mom[MODEL_STORES], *var[MODEL_STORES];
+    float *mom[MODEL_BUFFERS], *var[MODEL_BUFFERS];
     int64_t count = 0;
 
     take(which);
     run.reset_positions = run.reset_attention = packed();
     assert_int_equal(model_open(&m, dev, &model->config, NULL, &run, &e), 0);
     make_up(m);
-    for (int i = 0; i < m->n_stores; i++) {
-        count += params_count(&m->stores[i]->params);
-        mom[i] = calloc(m->stores[i]->params.elements, sizeof **mom);
-        var[i] = calloc(m->stores[i]->params.elements, sizeof **var);
+    for (int i = 0; i < m->n_buffers; i++) {
+        count += params_count(&m->buffers[i]->params);
+        mom[i] = calloc(m->buffers[i]->params.elements, sizeof **mom);
+        var[i] = calloc(m->buffers[i]->params.elements, sizeof **var);
     }
     assert_int_equal(model_config_params(&model->config), count);
     steps(m, mom, var, tol);
@@ -390,7 +392,7 @@ static void ten_steps(int which, enum dtype dt, double tol)
 
         close_to("weights after ten steps", p->name, m->dense.weights + p->at, recorded("after.", p->name, n), n, tol);
     }
-    for (int i = 0; i < m->n_stores; i++) {
+    for (int i = 0; i < m->n_buffers; i++) {
         free(mom[i]);
         free(var[i]);
     }

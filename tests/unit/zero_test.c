@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "kernels/device_calls.h"
-#include "train/division_host.h"
+#include "train/zero_host.h"
 #include "train/trainer.h"
 
 enum { RANKS = 4, RANK = 1 };
@@ -85,7 +85,7 @@ static void mirror_free(struct comm *c)
     free(c);
 }
 
-static const struct comm_backend mirror = {"mirror", mirror_start, mirror_test, mirror_wait, mirror_split, mirror_free, NULL};
+static const struct comm_backend mirror = {"mirror", mirror_start, mirror_test, mirror_wait, mirror_split, mirror_free, NULL, NULL};
 
 /* ---- a device that counts ---- */
 
@@ -164,7 +164,7 @@ static size_t run_until(const char *const *set, bool none)
     if (trainer_open(&t, &c, dev, world, &e) < 0)
         fail_msg("%s", e.msg);
     opened = allocated;
-    passing = c.offload ? host_stage_bytes() : 0;
+    passing = c.offload ? zero_host_stage_bytes() : 0;
     if (opened != m.total + passing)
         fail_msg("%s: planned %zu, allocated %zu", set[0], m.total + passing, opened);
     limit = none ? opened : 0;
@@ -235,38 +235,38 @@ static void state_on_the_host_gives_the_same_bits(void **state)
         }
 }
 
-static void sections_begin_where_they_are_divided(void **state)
+static void units_begin_where_they_are_divided(void **state)
 {
-    struct store s = {0};
+    struct param_buffer s = {0};
     struct comm four = {.size = RANKS};
-    struct store_conf conf = {.sharding = SHARD_OPTIM_GRADS_PARAMS, .replicas = &four, .unit = 64};
+    struct param_buffer_conf conf = {.sharding = SHARD_OPTIM_GRADS_PARAMS, .replicas = &four, .align = 64};
     struct train_config c;
-    size_t largest[STORE_PASSAGES] = {0};
+    size_t largest[COMM_BUFFERS] = {0};
 
     (void)state;
     config(&c, (const char *const[]){NULL});
     assert_int_equal(params_init(&s.params, &c.model, NULL, &e), 0);
-    assert_int_equal(store_plan(&s, &conf, DTYPE_BF16, true, &e), 0);
-    assert_int_equal(s.params.sections, 7);
+    assert_int_equal(param_buffer_plan(&s, &conf, DTYPE_BF16, true, &e), 0);
+    assert_int_equal(s.params.units, 7);
     assert_int_equal(s.memory.weights + s.memory.low + s.memory.grads, 0);
-    for (int i = 0; i < s.params.sections; i++) {
-        size_t n = s.section[i + 1].at - s.section[i].at;
-        int k = store_passage(&s, i);
+    for (int i = 0; i < s.params.units; i++) {
+        size_t n = s.unit[i + 1].at - s.unit[i].at;
+        int k = param_buffer_turn(&s, i);
 
-        assert_int_equal(s.section[i].at % (64 * RANKS), 0);
+        assert_int_equal(s.unit[i].at % (64 * RANKS), 0);
         assert_true(n > 0);
-        assert_true(i == 0 || k != store_passage(&s, i - 1)); /* a pass needs two at once */
+        assert_true(i == 0 || k != param_buffer_turn(&s, i - 1)); /* a pass needs two at once */
         largest[k] = n > largest[k] ? n : largest[k];
     }
-    assert_int_not_equal(store_passage(&s, 0), store_passage(&s, 6)); /* a tied embedding is needed with the last norm */
-    assert_memory_equal(largest, s.memory.passage, sizeof largest);
+    assert_int_not_equal(param_buffer_turn(&s, 0), param_buffer_turn(&s, 6)); /* a tied embedding is needed with the last norm */
+    assert_memory_equal(largest, s.memory.unit, sizeof largest);
     for (int i = 0; i < s.params.n; i++) {
-        assert_true(s.params.v[i].at >= s.section[s.params.v[i].section].at);
-        assert_true(s.params.v[i].at + s.params.v[i].n <= s.section[s.params.v[i].section + 1].at);
-        assert_null(store_weight(&s, i)); /* until somebody puts it there */
-        assert_null(store_grad(&s, i));
+        assert_true(s.params.v[i].at >= s.unit[s.params.v[i].unit].at);
+        assert_true(s.params.v[i].at + s.params.v[i].n <= s.unit[s.params.v[i].unit + 1].at);
+        assert_null(param_weight(&s, i)); /* until somebody puts it there */
+        assert_null(param_grad(&s, i));
     }
-    store_close(&s);
+    param_buffer_close(&s);
     train_config_free(&c);
 }
 
@@ -295,7 +295,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_is_what_is_allocated),
         cmocka_unit_test(state_on_the_host_gives_the_same_bits),
-        cmocka_unit_test(sections_begin_where_they_are_divided),
+        cmocka_unit_test(units_begin_where_they_are_divided),
         cmocka_unit_test(rows_for_experts_have_a_bound_or_a_name),
     };
     int failed;

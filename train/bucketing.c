@@ -1,15 +1,15 @@
-#include "train/shards.h"
+#include "train/bucketing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-size_t shards_unit(int64_t parameters)
+size_t bucketing_align(int64_t parameters)
 {
-    size_t unit = 64;
+    size_t align = 64;
 
-    while ((size_t)parameters > unit << 18)
-        unit *= 2;
-    return unit;
+    while ((size_t)parameters > align << 18)
+        align *= 2;
+    return align;
 }
 
 /* Where the buckets end, from the last to the first, in at[0..]; how many.  A tied embedding whose
@@ -32,22 +32,22 @@ static int cut(const struct params *p, size_t multiple, size_t bucket, size_t *a
     return n - 1;
 }
 
-/* The same with a bucket for each section. */
-static int cut_sections(const struct params *p, size_t *at)
+/* The same with a bucket for each unit. */
+static int cut_units(const struct params *p, size_t *at)
 {
-    for (int i = 0; i <= p->sections; i++)
-        at[p->sections - i] = params_section(p, i);
-    return p->sections;
+    for (int i = 0; i <= p->units; i++)
+        at[p->units - i] = params_unit_at(p, i);
+    return p->units;
 }
 
-int shards_open(struct shards *s, const struct params *p, size_t unit, int ranks, int rank, size_t bucket, struct err *e)
+int bucketing_open(struct bucketing *s, const struct params *p, size_t align, int ranks, int rank, size_t bucket, struct err *e)
 {
-    size_t *at = malloc(((size_t)p->n + (size_t)p->sections + 2) * sizeof *at);
+    size_t *at = malloc(((size_t)p->n + (size_t)p->units + 2) * sizeof *at);
 
-    *s = (struct shards){.ranks = ranks, .rank = rank, .unit = unit};
+    *s = (struct bucketing){.ranks = ranks, .rank = rank, .align = align};
     if (!at)
         return err_set(e, ERR_NOMEM, "out of memory");
-    s->n = bucket ? cut(p, shards_multiple(unit, ranks), bucket, at) : cut_sections(p, at);
+    s->n = bucket ? cut(p, bucketing_multiple(align, ranks), bucket, at) : cut_units(p, at);
     for (int i = 0, k = s->n; i < k; i++, k--) {
         size_t swap = at[i];
 
@@ -58,16 +58,16 @@ int shards_open(struct shards *s, const struct params *p, size_t unit, int ranks
     return 0;
 }
 
-void shards_close(struct shards *s)
+void bucketing_close(struct bucketing *s)
 {
     free(s->at);
     memset(s, 0, sizeof *s);
 }
 
-bool shards_next(const struct shards *s, const struct params *p, struct shard_range *r)
+bool bucketing_next(const struct bucketing *s, const struct params *p, struct shard_range *r)
 {
     for (; r->bucket < s->n; r->bucket++, r->next = 0) {
-        size_t from = shards_from(s, r->bucket), to = from + shards_share(s, r->bucket);
+        size_t from = bucketing_from(s, r->bucket), to = from + bucketing_share(s, r->bucket);
 
         while (r->next < p->n && p->v[r->next].at < to) {
             const struct param *q = &p->v[r->next++];
@@ -78,19 +78,19 @@ bool shards_next(const struct shards *s, const struct params *p, struct shard_ra
             r->param = q;
             r->at = lo;
             r->n = hi - lo;
-            r->here = shards_here(s, r->bucket) + lo - from;
+            r->here = bucketing_here(s, r->bucket) + lo - from;
             return true;
         }
     }
     return false;
 }
 
-int shards_pieces_max(const struct shards *s, const struct params *p)
+int bucketing_pieces_max(const struct bucketing *s, const struct params *p)
 {
     return s->ranks == 1 ? p->n * PIECES_PER_PARAM : (p->n + s->n) * PIECES_PER_PARAM * 3;
 }
 
-int shards_rectangles(const struct shard_range *r, enum checkpoint_part part, struct piece *v)
+int bucketing_rectangles(const struct shard_range *r, enum checkpoint_part part, struct piece *v)
 {
     struct param q = *r->param;
     const struct params one = {.v = &q, .n = 1};
@@ -112,18 +112,18 @@ int shards_rectangles(const struct shard_range *r, enum checkpoint_part part, st
     return n;
 }
 
-int shards_pieces(const struct shards *s, const struct params *p, enum checkpoint_part part, void *data, enum dtype dt,
-                  bool in_slab, struct piece *v)
+int bucketing_pieces(const struct bucketing *s, const struct params *p, enum checkpoint_part part, void *data, enum dtype dt,
+                  bool in_flat, struct piece *v)
 {
     struct shard_range r = {0};
     int n = 0;
 
     if (s->ranks == 1)
         return params_pieces(p, part, data, dt, v);
-    while (shards_next(s, p, &r)) {
-        size_t here = in_slab ? r.at : r.here;
+    while (bucketing_next(s, p, &r)) {
+        size_t here = in_flat ? r.at : r.here;
 
-        for (int k = shards_rectangles(&r, part, v + n); k > 0; k--, n++) {
+        for (int k = bucketing_rectangles(&r, part, v + n); k > 0; k--, n++) {
             v[n].data = (char *)data + here * dtype_size(dt);
             v[n].bf16 = dt == DTYPE_BF16;
             here += (size_t)(v[n].rows * v[n].cols);

@@ -1,0 +1,186 @@
+#include "train/param_buffer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int param_buffer_turn(const struct param_buffer *b, int unit)
+{
+    const struct params *p = &b->params;
+
+    if (unit > 0 && unit < p->units - 1)
+        return unit % 2;
+    return unit > 0 && p->output == p->word ? 3 : 2;
+}
+
+/* ---- sizes ---- */
+
+/* Elements of the i-th buffer of bf16 gradients. */
+static size_t wire_elements(const struct param_buffer_conf *c, const struct param_buffer_memory *m, int i)
+{
+    if (!c->reduce_bf16 || !c->replicas || c->replicas->size == 1)
+        return 0;
+    return param_buffer_shares(c, SHARD_OPTIM_GRADS) ? m->unit[i] : i < COMM_UNDER_WAY ? m->bucket : 0;
+}
+
+/* What lies beside the flat buffers. */
+static void measure_communication(const struct param_buffer_conf *c, enum dtype dt, struct param_buffer_memory *m)
+{
+    bool divided = param_buffer_shares(c, SHARD_OPTIM_GRADS);
+    size_t shard = m->elements / (size_t)param_buffer_ranks(c), units = 0;
+    size_t levels = c->tree ? (size_t)data_parallel_levels(c->micro_batches) : 0;
+
+    for (int i = 0; i < COMM_BUFFERS; i++) {
+        units += m->unit[i];
+        m->reduced += wire_elements(c, m, i) * sizeof(uint16_t);
+    }
+    if (divided)
+        m->reduced += (units + shard * (1 + levels)) * sizeof(float);
+    else
+        m->reduced += m->elements * sizeof(float) * levels;
+    if (param_buffer_shares(c, SHARD_OPTIM_GRADS_PARAMS))
+        m->gathered = units * dtype_size(dt);
+}
+
+/* The largest bucket, and the largest unit of each communication buffer. */
+static void measure_largest(const struct param_buffer *b, struct param_buffer_memory *m)
+{
+    for (int i = 0; i < b->buckets.n; i++) {
+        size_t n = b->buckets.at[i + 1] - b->buckets.at[i];
+
+        m->bucket = n > m->bucket ? n : m->bucket;
+    }
+    for (int i = 0; i < b->params.units; i++) {
+        size_t n = b->unit[i + 1].at - b->unit[i].at, *most = &m->unit[param_buffer_turn(b, i)];
+
+        *most = n > *most ? n : *most;
+    }
+}
+
+int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *conf, enum dtype dt, bool backward, struct err *e)
+{
+    struct params *p = &b->params;
+    struct param_buffer_memory *m = &b->memory;
+    int ranks = param_buffer_ranks(conf);
+    bool divided = param_buffer_shares(conf, SHARD_OPTIM_GRADS);
+    size_t align = conf->align ? conf->align : 1, flat = align * (size_t)ranks;
+
+    b->conf = *conf;
+    b->dt = dt;
+    if (b->conf.micro_batches < 1)
+        b->conf.micro_batches = 1;
+    params_round(p, divided ? flat : align, flat);
+    b->unit = calloc((size_t)p->units + 1, sizeof *b->unit);
+    if (!b->unit)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int i = 0; i <= p->units; i++)
+        b->unit[i].at = params_unit_at(p, i);
+    TRY(bucketing_open(&b->buckets, p, conf->align ? align : p->elements, ranks, ranks > 1 ? conf->replicas->rank : 0,
+                     divided ? 0 : conf->bucket ? conf->bucket : p->elements, e));
+    *m = (struct param_buffer_memory){.elements = p->elements};
+    measure_largest(b, m);
+    /* In bf16 the fp32 weights are the optimizer's, when it has them by shards or elsewhere. */
+    if (!param_buffer_shares(conf, dt == DTYPE_BF16 ? SHARD_OPTIM : SHARD_OPTIM_GRADS_PARAMS) &&
+        !(conf->offload && dt == DTYPE_BF16) && !conf->bf16_alone)
+        m->weights = p->elements * sizeof(float);
+    if (dt == DTYPE_BF16 && !param_buffer_shares(conf, SHARD_OPTIM_GRADS_PARAMS))
+        m->low = p->elements * sizeof(uint16_t);
+    if (!backward)
+        return 0;
+    if (!divided)
+        m->grads = p->elements * sizeof(float);
+    measure_communication(&b->conf, dt, m);
+    return 0;
+}
+
+/* ---- memory ---- */
+
+/* Whether gradients were planned, whole or divided. */
+static bool is_trained(const struct param_buffer *b)
+{
+    return b->memory.grads || b->memory.reduced;
+}
+
+/* For training, zeroed: padding between tensors is never written, but gathered, and added up over ranks. */
+static int alloc(struct param_buffer *b, enum memory_kind kind, void **p, size_t bytes, const char *what, struct err *e)
+{
+    if (!bytes)
+        return 0;
+    if (device_alloc_as(b->dev, kind, p, bytes, e) < 0)
+        return err_wrap(e, "%s: %zu MiB", what, bytes >> 20);
+    return is_trained(b) ? device_zero(b->dev, *p, bytes, e) : 0;
+}
+
+static int open_flat(struct param_buffer *b, struct err *e)
+{
+    const struct param_buffer_memory *m = &b->memory;
+    char *used;
+
+    TRY(alloc(b, MEMORY_WEIGHTS, (void **)&b->weights, m->weights, "weights", e));
+    TRY(alloc(b, MEMORY_WEIGHTS, (void **)&b->low, m->low, "bf16 weights", e));
+    TRY(alloc(b, MEMORY_GRADIENTS, (void **)&b->grads, m->grads, "gradients", e));
+    used = b->low ? (char *)b->low : b->dt == DTYPE_BF16 ? NULL : (char *)b->weights;
+    for (int i = 0; i < b->params.units; i++) {
+        struct param_unit *u = &b->unit[i];
+
+        u->weights = used ? used + u->at * dtype_size(b->dt) : NULL;
+        u->grads = b->grads ? b->grads + u->at : NULL;
+    }
+    return 0;
+}
+
+/* What gradients and weights go through; memory.reduced and .gathered are its sum. */
+static int open_communication(struct param_buffer *b, struct err *e)
+{
+    const struct param_buffer_conf *c = &b->conf;
+    bool divided = param_buffer_shares(c, SHARD_OPTIM_GRADS);
+    size_t shard = bucketing_own(&b->buckets);
+
+    if (divided)
+        TRY(alloc(b, MEMORY_GRADIENTS, (void **)&b->shard_grads, shard * sizeof(float), "gradients of a shard", e));
+    TRY(data_parallel_open(&b->sums, b->dev, divided ? shard : b->params.elements, c->micro_batches, c->tree, e));
+    for (int i = 0; i < COMM_BUFFERS; i++) {
+        size_t n = b->memory.unit[i];
+
+        if (divided)
+            TRY(alloc(b, MEMORY_GRADIENTS, &b->reduce[i].p, n * sizeof(float), "gradients of a unit", e));
+        if (param_buffer_shares(c, SHARD_OPTIM_GRADS_PARAMS))
+            TRY(alloc(b, MEMORY_WEIGHTS, &b->gather[i].p, n * dtype_size(b->dt), "weights of a unit", e));
+        TRY(alloc(b, MEMORY_GRADIENTS, (void **)&b->wire[i], wire_elements(c, &b->memory, i) * sizeof(uint16_t),
+                         "bf16 gradients", e));
+    }
+    return 0;
+}
+
+int param_buffer_open(struct param_buffer *b, struct device *dev, struct err *e)
+{
+    b->dev = dev;
+    for (int i = 0; i < COMM_BUFFERS; i++)
+        b->gather[i].unit = b->reduce[i].unit = -1;
+    b->asked = b->gathered = b->buckets.n;
+    b->calls = calloc((size_t)b->buckets.n + 1, sizeof *b->calls);
+    if (!b->calls)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    TRY(open_flat(b, e));
+    return is_trained(b) ? open_communication(b, e) : 0;
+}
+
+void param_buffer_close(struct param_buffer *b)
+{
+    for (int i = 0; b->dev && i < COMM_BUFFERS; i++) {
+        device_free(b->dev, b->gather[i].p);
+        device_free(b->dev, b->reduce[i].p);
+        device_free(b->dev, b->wire[i]);
+    }
+    if (b->dev) {
+        device_free(b->dev, b->weights);
+        device_free(b->dev, b->low);
+        device_free(b->dev, b->grads);
+        device_free(b->dev, b->shard_grads);
+    }
+    data_parallel_close(&b->sums);
+    params_free(&b->params);
+    bucketing_close(&b->buckets);
+    free(b->unit);
+    free(b->calls);
+    memset(b, 0, sizeof *b);
+}

@@ -1,0 +1,102 @@
+#include "train/zero_host.h"
+
+enum { STAGED = 1 << 21 }; /* elements on their way at once */
+
+/* A part of the shard.  Zeroed: before the first. */
+struct staged {
+    struct shard_range range;
+    size_t off, n; /* elements off .. off + n - 1 of the range */
+};
+
+static bool next_staged(const struct zero_shard *z, struct staged *p)
+{
+    p->off += p->n;
+    if (p->off == p->range.n) {
+        if (!bucketing_next(&z->buffer->buckets, &z->buffer->params, &p->range))
+            return false;
+        p->off = 0;
+    }
+    p->n = p->range.n - p->off < STAGED ? p->range.n - p->off : STAGED;
+    return true;
+}
+
+size_t zero_host_stage_bytes(void)
+{
+    return 3 * STAGED * sizeof(float);
+}
+
+int zero_host_open(struct zero_shard *z, struct err *e)
+{
+    struct device *model = z->buffer->dev;
+
+    for (int i = 0; i < 2; i++)
+        TRY(device_alloc_host(model, (void **)&z->stage_grad[i], STAGED * sizeof(float), e));
+    return device_alloc_host(model, &z->stage_weight, STAGED * sizeof(float), e);
+}
+
+void zero_host_close(struct zero_shard *z)
+{
+    for (int i = 0; i < 2; i++)
+        device_free_host(z->buffer->dev, z->stage_grad[i]);
+    device_free_host(z->buffer->dev, z->stage_weight);
+}
+
+/* The weights in z->stage_weight set out for the model's device. */
+static int put_weights(struct zero_shard *z, const struct staged *p, struct err *e)
+{
+    const struct param_buffer *b = z->buffer;
+    size_t size = dtype_size(b->dt), at = (z->sent ? p->range.here : p->range.at) + p->off;
+    char *to = z->sent ? z->sent : b->low ? (void *)b->low : (void *)b->weights;
+
+    return device_put_later(b->dev, to + at * size, z->stage_weight, p->n * size, e);
+}
+
+int zero_host_weights_changed(struct zero_shard *z, struct err *e)
+{
+    struct param_buffer *b = z->buffer;
+    struct staged p = {0};
+
+    while (next_staged(z, &p)) {
+        TRY(device_sync(b->dev, e));
+        TRY(z->dev->ops->vec_cast(z->dev, z->stage_weight, b->dt, z->main + p.range.here + p.off, DTYPE_F32, (int64_t)p.n, e));
+        TRY(put_weights(z, &p, e));
+    }
+    return device_sync(b->dev, e);
+}
+
+static int get_grads(struct zero_shard *z, const struct staged *p, float *to, struct err *e)
+{
+    return device_get_later(z->buffer->dev, to, param_reduced(z->buffer, &p->range) + p->off, p->n * sizeof *to, e);
+}
+
+/* Moments and main weights of a part, and z->stage_weight. */
+static int update_staged(struct zero_shard *z, const struct adamw *a, const struct staged *p, const float *grad, struct err *e)
+{
+    size_t here = p->range.here + p->off;
+    bool low = z->buffer->dt == DTYPE_BF16;
+
+    TRY(z->dev->ops->adamw(z->dev, a, z->main + here, z->exp_avg + here, z->exp_avg_sq + here, grad, low ? z->stage_weight : NULL,
+                           (int64_t)p->n, e));
+    return low ? 0 : device_copy(z->dev, z->stage_weight, z->main + here, p->n * sizeof(float), e);
+}
+
+int zero_host_update(struct zero_shard *z, const struct adamw *settings, double weight_decay, struct err *e)
+{
+    struct adamw a = *settings;
+    struct staged now = {0}, next;
+    bool more = next_staged(z, &now);
+
+    if (more)
+        TRY(get_grads(z, &now, z->stage_grad[0], e));
+    for (int k = 0; more; k = !k, now = next) {
+        TRY(device_sync(z->buffer->dev, e)); /* these gradients are here, and the weights before are gone */
+        next = now;
+        more = next_staged(z, &next);
+        if (more)
+            TRY(get_grads(z, &next, z->stage_grad[!k], e));
+        a.weight_decay = param_decays(now.range.param) ? weight_decay : 0;
+        TRY(update_staged(z, &a, &now, z->stage_grad[k], e));
+        TRY(put_weights(z, &now, e));
+    }
+    return device_sync(z->buffer->dev, e);
+}

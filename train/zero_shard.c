@@ -1,0 +1,227 @@
+#include "train/zero_shard.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "train/zero_host.h"
+
+/* ---- memory ---- */
+
+static size_t blocks_of(size_t elements, size_t align)
+{
+    return align ? (elements + align - 1) / align : 1;
+}
+
+/* Whether the fp32 weights of the shard stand apart from the buffer. */
+static bool has_main(const struct param_buffer_memory *m, const struct param_buffer_conf *c)
+{
+    return (m->weights == 0 || c->offload) && !c->bf16_alone;
+}
+
+/* Bytes of the weights of the shard as they are sent, where they cannot be made from the fp32 ones. */
+static size_t sent_bytes(const struct param_buffer_memory *m, const struct param_buffer_conf *c, enum dtype dt)
+{
+    return (c->offload || c->bf16_alone) && param_buffer_shares(c, SHARD_OPTIM_GRADS_PARAMS) ?
+           m->elements / (size_t)param_buffer_ranks(c) * dtype_size(dt) : 0;
+}
+
+struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct param_buffer_conf *c, enum dtype dt)
+{
+    size_t shard = m->elements / (size_t)param_buffer_ranks(c) * sizeof(float);
+    struct zero_memory z = {
+        .weights = sent_bytes(m, c, dt), .optimizer = 2 * blocks_of(m->elements, c->align) * sizeof(double),
+    };
+
+    if (c->offload)
+        z.host = shard * 3 + zero_host_stage_bytes();
+    else
+        z.optimizer += shard * (has_main(m, c) ? 3 : 2);
+    return z;
+}
+
+static int alloc_zeroed(struct device *dev, enum memory_kind kind, void **p, size_t bytes, struct err *e)
+{
+    TRY(device_alloc_as(dev, kind, p, bytes, e));
+    return device_zero(dev, *p, bytes, e);
+}
+
+int zero_open(struct zero_shard *z, struct param_buffer *b, struct device *host, struct err *e)
+{
+    size_t bytes = bucketing_own(&b->buckets) * sizeof(float), sent = sent_bytes(&b->memory, &b->conf, b->dt);
+
+    *z = (struct zero_shard){.buffer = b, .dev = b->conf.offload ? host : b->dev};
+    TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->exp_avg, bytes, e));
+    TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->exp_avg_sq, bytes, e));
+    if (has_main(&b->memory, &b->conf))
+        TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->main, bytes, e));
+    if (sent)
+        TRY(alloc_zeroed(b->dev, MEMORY_WEIGHTS, &z->sent, sent, e));
+    b->shard_main = z->main;
+    b->shard_sent = z->sent;
+    return b->conf.offload ? zero_host_open(z, e) : 0;
+}
+
+void zero_close(struct zero_shard *z)
+{
+    if (!z->buffer)
+        return;
+    device_free(z->dev, z->exp_avg);
+    device_free(z->dev, z->exp_avg_sq);
+    device_free(z->dev, z->main);
+    device_free(z->buffer->dev, z->sent);
+    if (z->buffer->conf.offload)
+        zero_host_close(z);
+    *z = (struct zero_shard){0};
+}
+
+/* ---- weights ---- */
+
+/* The fp32 weights of the shard of bucket i. */
+static float *main_of(const struct zero_shard *z, int i)
+{
+    const struct param_buffer *b = z->buffer;
+
+    return z->main ? z->main + bucketing_here(&b->buckets, i) : b->weights + bucketing_from(&b->buckets, i);
+}
+
+/* The bf16 ones, from element `here` of the shard or `at` of the buffer on. */
+static uint16_t *low_of(const struct zero_shard *z, size_t here, size_t at)
+{
+    return z->sent ? (uint16_t *)z->sent + here : z->buffer->low + at;
+}
+
+int zero_weights_changed(struct zero_shard *z, struct err *e)
+{
+    struct param_buffer *b = z->buffer;
+    const struct bucketing *s = &b->buckets;
+
+    if (b->conf.offload)
+        TRY(zero_host_weights_changed(z, e));
+    for (int i = 0; i < s->n && b->low && !b->conf.offload && !b->conf.bf16_alone; i++)
+        TRY(b->dev->ops->vec_cast(b->dev, b->low + bucketing_from(s, i), DTYPE_BF16, main_of(z, i), DTYPE_F32,
+                                  (int64_t)bucketing_share(s, i), e));
+    return param_gather_again(b, false, e);
+}
+
+/* Bucket i, in place or by way of the host's memory. */
+static int fill(struct zero_shard *z, int i, uint64_t seed, struct err *e)
+{
+    const struct param_buffer *b = z->buffer;
+    size_t first = bucketing_from(&b->buckets, i), n = bucketing_share(&b->buckets, i), size = sizeof(float);
+    bool low = b->conf.bf16_alone;
+    void *to = low ? (void *)low_of(z, bucketing_here(&b->buckets, i), first) : main_of(z, i), *host = to;
+    int rc = 0;
+
+    if (low || z->dev->kind != DEVICE_CPU)
+        TRY(device_alloc_host(b->dev, &host, n * size, e));
+    params_fill_range(&b->params, seed, first, n, host);
+    for (size_t k = 0; low && k < n; k++)
+        ((uint16_t *)host)[k] = bf16_of(((const float *)host)[k]);
+    size = low ? sizeof(uint16_t) : size;
+    if (host != to) {
+        rc = device_put(b->dev, to, host, n * size, e);
+        device_free_host(b->dev, host);
+    }
+    return rc;
+}
+
+int zero_fill(struct zero_shard *z, uint64_t seed, struct err *e)
+{
+    for (int i = 0; i < z->buffer->buckets.n; i++)
+        TRY(fill(z, i, seed, e));
+    return 0;
+}
+
+/* ---- checkpoints ---- */
+
+int zero_pieces_max(const struct zero_shard *z)
+{
+    return bucketing_pieces_max(&z->buffer->buckets, &z->buffer->params);
+}
+
+int zero_pieces(const struct zero_shard *z, enum checkpoint_part part, struct piece *v)
+{
+    const struct param_buffer *b = z->buffer;
+    bool weights = part == CHECKPOINT_WEIGHTS, low = weights && b->conf.bf16_alone;
+    bool in_buffer = weights && !z->main && !(low && z->sent);
+    void *own = low ? (void *)low_of(z, 0, 0) : z->main ? z->main : b->weights;
+    void *data[CHECKPOINT_PARTS] = {own, z->exp_avg, z->exp_avg_sq};
+
+    return bucketing_pieces(&b->buckets, &b->params, part, data[part], low ? DTYPE_BF16 : DTYPE_F32, in_buffer, v);
+}
+
+/* ---- norm ---- */
+
+int64_t zero_blocks(const struct zero_shard *z)
+{
+    return (int64_t)blocks_of(z->buffer->params.elements, z->buffer->buckets.align);
+}
+
+int zero_squares(const struct zero_shard *z, double *sums, struct err *e)
+{
+    const struct param_buffer *b = z->buffer;
+    struct shard_range r = {0};
+    size_t align = b->buckets.align;
+
+    while (bucketing_next(&b->buckets, &b->params, &r)) {
+        const float *grad = param_reduced(b, &r);
+        size_t lo = r.at, end = r.at + r.n;
+
+        while (lo < end && !r.param->repeated) {
+            size_t n = lo % align && align - lo % align < end - lo ? align - lo % align : end - lo;
+
+            TRY(b->dev->ops->vec_sumsq(b->dev, DTYPE_F32, sums + lo / align, (int64_t)align, grad + (lo - r.at), (int64_t)n, e));
+            lo += n;
+        }
+    }
+    return 0;
+}
+
+/* ---- update ---- */
+
+/* Of bf16 weights, by rectangles of the logical tensor: each element is rounded as in every layout. */
+static int update_low(struct zero_shard *z, const struct adamw *settings, const struct shard_range *r, struct err *e)
+{
+    struct adamw a = *settings;
+    struct piece v[3 * PIECES_PER_PARAM];
+    size_t at = 0;
+
+    a.round.key = hash_xxh3_64_seed(span_of(r->param->name), a.round.key);
+    for (int i = 0, n = bucketing_rectangles(r, CHECKPOINT_WEIGHTS, v); i < n; i++) {
+        size_t here = r->here + at, all = (size_t)(v[i].rows * v[i].cols);
+
+        a.round.first = v[i].row * piece_width(&v[i]) + v[i].col;
+        a.round.cols = v[i].cols;
+        a.round.width = piece_width(&v[i]);
+        TRY(z->dev->ops->adamw(z->dev, &a, NULL, z->exp_avg + here, z->exp_avg_sq + here, param_reduced(z->buffer, r) + at,
+                               low_of(z, here, r->at + at), (int64_t)all, e));
+        at += all;
+    }
+    return 0;
+}
+
+static int update(struct zero_shard *z, const struct adamw *settings, double weight_decay, struct err *e)
+{
+    const struct param_buffer *b = z->buffer;
+    struct adamw a = *settings;
+    struct shard_range r = {0};
+
+    while (bucketing_next(&b->buckets, &b->params, &r)) { /* weight decay differs by tensor, so each has a call of its own */
+        a.weight_decay = param_decays(r.param) ? weight_decay : 0;
+        if (b->conf.bf16_alone) {
+            TRY(update_low(z, &a, &r, e));
+            continue;
+        }
+        TRY(z->dev->ops->adamw(z->dev, &a, z->main ? z->main + r.here : b->weights + r.at, z->exp_avg + r.here,
+                               z->exp_avg_sq + r.here, param_reduced(b, &r), b->low ? b->low + r.at : NULL, (int64_t)r.n, e));
+    }
+    return 0;
+}
+
+int zero_update(struct zero_shard *z, const struct adamw *a, double weight_decay, struct err *e)
+{
+    struct param_buffer *b = z->buffer;
+
+    TRY(b->conf.offload ? zero_host_update(z, a, weight_decay, e) : update(z, a, weight_decay, e));
+    return param_gather_again(b, b->conf.overlap_gather, e);
+}
