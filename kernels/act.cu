@@ -66,12 +66,16 @@ template <enum dtype DT, enum act ACT> static __global__ void __launch_bounds__(
 }
 
 /* KERNEL for dt and act. */
-#define BY_ACT(dt, act, KERNEL, ...)                                                                  \
-    BY_TYPE(dt, {                                                                                     \
-        auto *kernel = (act) == ACT_GELU_TANH  ? KERNEL<DT, ACT_GELU_TANH>                            \
-                       : (act) == ACT_GELU_ERF ? KERNEL<DT, ACT_GELU_ERF>                             \
-                                               : KERNEL<DT, ACT_SILU>;                                \
-        LAUNCH(kernel, __VA_ARGS__);                                                                  \
+#define ACT_CASE(name, KERNEL, ...)       \
+    case name: {                          \
+        auto *kernel = KERNEL<DT, name>;  \
+        LAUNCH(kernel, __VA_ARGS__);      \
+        break;                            \
+    }
+#define BY_ACT(dt, act, ...)              \
+    BY_TYPE(dt, switch (act) {            \
+        ACTS(ACT_CASE, __VA_ARGS__)       \
+    default: break;                       \
     })
 
 extern "C" int act_fwd_cuda(struct device *dev, enum dtype dt, enum act act, void *y, const void *x, int64_t n, struct err *e)

@@ -40,19 +40,18 @@ INLINE vf act_of(enum act act, vf x, vf *slope)
     return x * s;
 }
 
+/* CALL with the constant ACT for act. */
+#define ACT_CASE(name, ...)                                                    \
+    case name: {                                                               \
+        const enum act ACT = name;                                             \
+        __VA_ARGS__;                                                           \
+        break;                                                                 \
+    }
 #define BY_ACT(act, CALL)                                                      \
-    do {                                                                       \
-        if ((act) == ACT_GELU_TANH) {                                          \
-            const enum act ACT = ACT_GELU_TANH;                                      \
-            CALL;                                                              \
-        } else if ((act) == ACT_GELU_ERF) {                                    \
-            const enum act ACT = ACT_GELU_ERF;                                       \
-            CALL;                                                              \
-        } else {                                                               \
-            const enum act ACT = ACT_SILU;                                           \
-            CALL;                                                              \
-        }                                                                      \
-    } while (0)
+    switch (act) {                                                             \
+        ACTS(ACT_CASE, CALL)                                                   \
+    default: break;                                                            \
+    }
 
 INLINE void fwd_range(enum dtype dt, enum act act, void *y, const void *x, int64_t lo, int64_t hi)
 {

@@ -45,7 +45,7 @@ static inline int check_colsum(enum dtype dt, int64_t t, int64_t c, int64_t ldx,
 static inline int check_act(enum dtype dt, enum act act, int64_t t, int64_t f, const char *op, struct err *e)
 {
     TRY(check_dtype(dt, op, e));
-    if (act != ACT_GELU_TANH && act != ACT_GELU_ERF && act != ACT_SILU)
+    if (act <= ACT_NONE || act >= ACT_KINDS)
         return err_set(e, ERR_ARG, "%s: no such activation", op);
     if (t < 0 || f < 0)
         return err_set(e, ERR_ARG, "%s: %lld by %lld elements", op, (long long)t, (long long)f);

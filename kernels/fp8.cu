@@ -123,12 +123,16 @@ template <enum act ACT> static quantize_kernel_fn *through(const struct fp8_quan
         return p->dy ? to_format<activated<ACT, true, true>>(p) : to_format<activated<ACT, true, false>>(p);
     return p->dy ? to_format<activated<ACT, false, true>>(p) : to_format<activated<ACT, false, false>>(p);
 }
+#define THROUGH(name, ...) \
+    case name: return through<name>(p);
 static quantize_kernel_fn *kernel_of(const struct fp8_quantize *p)
 {
     if (p->act == ACT_NONE)
         return p->dt == DTYPE_BF16 ? to_format<plain<DTYPE_BF16>>(p) : to_format<plain<DTYPE_F32>>(p);
-    return p->act == ACT_GELU_TANH ? through<ACT_GELU_TANH>(p) : p->act == ACT_GELU_ERF ? through<ACT_GELU_ERF>(p)
-                                                                                       : through<ACT_SILU>(p);
+    switch (p->act) {
+        ACTS(THROUGH)
+    default: return NULL;
+    }
 }
 
 extern "C" int fp8_amax_cuda(struct device *dev, enum dtype dt, float *amax, const void *x, int64_t n, struct err *e)

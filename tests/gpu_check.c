@@ -135,7 +135,8 @@ static void train_both(const struct trained *x)
         c.norm = NORM_RMS;
         c.ffn = 3 * wide;
         c.position = POSITION_ROPE;
-        c.untie = c.swiglu = c.no_bias = true;
+        c.untie = c.no_bias = true;
+        c.mlp = MLP_SWIGLU;
         c.experts = x->experts;
         c.aux_loss = x->experts ? 0.01 : 0;
     }

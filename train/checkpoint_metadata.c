@@ -40,10 +40,10 @@ static bool parse_field(const struct model_field *f, const struct node *n, struc
         *(bool *)at = n->integer != 0;
         return n->type == NODE_BOOL;
     default:
-        while (w < 4 && f->words[w] && !(n->type == NODE_STR && span_is(n->str, f->words[w])))
+        while (f->words[w] && !(n->type == NODE_STR && span_is(n->str, f->words[w])))
             w++;
         *(int *)at = w;
-        return w < 4 && f->words[w];
+        return f->words[w] != NULL;
     }
 }
 
@@ -58,6 +58,8 @@ static int parse_model(const struct node *n, struct model_config *m, const char 
         if (v ? !parse_field(f, v, m) : f->needed)
             return err_set(e, ERR_FORMAT, "%s: model.%s is missing or impossible", what, f->key);
     }
+    if (!node_get(n, "mlp_activation") && node_bool(n, "swiglu", false)) /* as version 0.1 said it */
+        m->mlp = MLP_SWIGLU;
     padded = m->padded_vocab;
     if (model_config_check(m, 1, e) < 0 || padded < m->vocab)
         return err_set(e, ERR_FORMAT, "%s: the model makes no sense", what);

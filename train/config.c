@@ -118,6 +118,8 @@ static int check_groups(struct train_config *c, struct err *e)
 
     if (!c->group_query && m->groups && m->groups != m->heads)
         return err_set(e, ERR_ARG, "--num-query-groups: %" PRId64 " needs --group-query-attention", m->groups);
+    if (c->swiglu)
+        m->mlp = MLP_SWIGLU;
     if (c->group_query && !m->groups)
         m->groups = 1;
     return 0;

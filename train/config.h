@@ -46,7 +46,7 @@ struct train_config {
     struct model_config model;
     const char *preset;        /* the flags of model_preset(), where not given */
     bool given[TRAIN_OPTIONS]; /* which flags were, in the order of the table */
-    bool group_query;
+    bool group_query, swiglu; /* Megatron's flags for what model says */
     int64_t vocab_divisor;
 
     int64_t micro_batch, global_batch, train_iters, train_samples, seed, exit_interval, exit_minutes;

@@ -7,6 +7,10 @@
 
 #define MAX_N INT64_C(1000000000000)
 
+/* The kinds of MLP as OPT_ENUM takes them: "gelu|swiglu|..." */
+#define MLP_OR(id, name, ...) "|" name
+#define MLP_WORDS (&(MLP_KINDS(MLP_OR))[1])
+
 #define MODEL_OPTS(c) \
     OPT_HEAD("Model"), \
     OPT_STR(0, "preset", &(c)->preset, "NAME", "gpt2-124m, gpt3-175b, llama3-8b, ...: the model's flags, where not given"), \
@@ -32,7 +36,8 @@
     OPT_NUM(0, "rope-scaling-attention", &(c)->model.rope_attention, 0, 1e6, "yarn: cosines times this; 0: .1 ln factor + 1"), \
     OPT_ENUM(0, "normalization", &(c)->model.norm, "LayerNorm|RMSNorm", "kind of norm"), \
     OPT_NUM(0, "norm-epsilon", &(c)->model.norm_eps, 1e-30, 1, "added to the variance"), \
-    OPT_FLAG(0, "swiglu", &(c)->model.swiglu, "a gated MLP"), \
+    OPT_ENUM(0, "mlp-activation", &(c)->model.mlp, MLP_WORDS, "of the MLP; those that end in \"glu\" gate: act(gate) * up"), \
+    OPT_FLAG(0, "swiglu", &(c)->swiglu, "--mlp-activation swiglu"), \
     OPT_FLAG(0, "qk-layernorm", &(c)->model.qk_norm, "normalise queries and keys, head by head"), \
     OPT_FLAG(0, "disable-bias-linear", &(c)->model.no_bias, "no biases in linear layers"), \
     OPT_FLAG(0, "add-qkv-bias", &(c)->model.qkv_bias, "a bias of queries, keys and values even then"), \

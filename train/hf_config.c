@@ -220,7 +220,7 @@ static int parse_llama(const char *what, const struct node *root, enum hf_family
     TRY(only(what, root, "hidden_act", "silu", "swish", e));
     m->norm = NORM_RMS;
     m->position = POSITION_ROPE;
-    m->swiglu = true;
+    m->mlp = MLP_SWIGLU;
     m->qk_norm = family == HF_QWEN3 || family == HF_QWEN3_MOE;
     m->untie = !node_bool(root, "tie_word_embeddings", false);
     m->no_bias = !node_bool(root, "mlp_bias", false);
@@ -288,8 +288,8 @@ static int family_with_experts(const struct model_config *m, bool llama, enum hf
 
 int hf_family_of(const struct model_config *m, enum hf_family *family, struct err *e)
 {
-    bool llama = m->position == POSITION_ROPE && m->norm == NORM_RMS && m->swiglu && m->rotary_percent == 1;
-    bool gpt2 = m->position == POSITION_LEARNED && m->norm == NORM_LAYER && !m->swiglu && !m->qk_norm && !m->no_bias &&
+    bool llama = m->position == POSITION_ROPE && m->norm == NORM_RMS && m->mlp == MLP_SWIGLU && m->rotary_percent == 1;
+    bool gpt2 = m->position == POSITION_LEARNED && m->norm == NORM_LAYER && m->mlp == MLP_GELU && !m->qk_norm && !m->no_bias &&
                 m->groups == m->heads && model_q_width(m) == m->hidden;
 
     if (m->experts)

@@ -31,7 +31,7 @@ static int64_t act_size(const struct model *m, int64_t layer)
 }
 static int64_t fc1_size(const struct model *m, int64_t layer)
 {
-    return mlp_size(m, layer) * (m->config.swiglu ? 2 : 1);
+    return mlp_size(m, layer) * model_halves(&m->config);
 }
 static int64_t dmlp_size(const struct model *m, int64_t layer)
 {

@@ -65,12 +65,12 @@ static int attention_back(struct model *m, int64_t layer, const void *dx, const 
     int64_t q = model_q_width(&m->config), kv = model_kv_width(&m->config), row = q + 2 * kv;
     struct attention_view dq = {m->dwide, m->t * row, row}, dk = dq, dv = dq, dout = {m->dln, m->t * q, q};
     struct dropout d;
-    int qkv = pass_param(m, layer, QKV_W), proj = pass_param(m, layer, PROJ_W);
+    const struct linear qkv = linear_of(m, layer, QKV_W, QKV_B, m->b * m->t), proj = linear_of(m, layer, PROJ_W, PROJ_B, m->b * m->t);
 
     TRY(pass_gather(m, &dx, dx, m->b * m->t, e));
     dk.p = pass_at(m, m->dwide, q);
     dv.p = pass_at(m, m->dwide, q + kv);
-    TRY(pass_linear_back(m, m->dln, dx, a->att, proj, pass_param(m, layer, PROJ_B), NULL, e));
+    TRY(linear_backward(m, &proj, m->dln, dx, a->att, e));
     at.drop = pass_dropout(m, md, layer, DROP_ATTENTION, &d);
     if (pass_ring(m))
         TRY(pass_ring_backward(m, layer, at.drop, e));
@@ -78,27 +78,39 @@ static int attention_back(struct model *m, int64_t layer, const void *dx, const 
         TRY(m->dev->ops->attention_bwd(m->dev, m->dt, &at, dout, dq, dk, dv, e));
     TRY(qk_back(m, layer, e));
     TRY(pass_gather(m, &x, a->ln1, m->b * m->t, e));
-    return pass_linear_back(m, m->dln, m->dwide, x, qkv, pass_param(m, layer, QKV_B), NULL, e);
+    return linear_backward(m, &qkv, m->dln, m->dwide, x, e);
+}
+
+int pass_act_back(struct model *m, void *dx, const void *dy, const void *x, int64_t rows, int64_t f, struct err *e)
+{
+    const struct device_ops *ops = m->dev->ops;
+    enum act act = model_act(&m->config);
+
+    return model_halves(&m->config) == 2 ? ops->glu_bwd(m->dev, m->dt, act, dx, dy, x, rows, f, e)
+                                         : ops->act_bwd(m->dev, m->dt, act, dx, dy, x, rows * f, e);
 }
 
 int pass_mlp_back(struct model *m, int64_t layer, void *dx, const void *dy, struct err *e)
 {
     struct layer_acts *a = &m->acts->layers[layer];
-    int64_t f = model_layer_ffn(&m->config, pass_moe(m, layer));
-    int fc2 = pass_param(m, layer, FC2_W), fc2_b = pass_param(m, layer, FC2_B);
+    int64_t n = m->b * m->t;
+    const struct linear fc1 = linear_of(m, layer, FC1_W, FC1_B, n);
+    struct linear fc2 = linear_of(m, layer, FC2_W, FC2_B, n);
     const void *x, *dfc1 = m->dwide;
 
     if (model_fp8_made(m, layer, FP8_ACT)) {
-        TRY(pass_linear_back(m, m->dwide, dy, NULL, fc2, fc2_b, NULL, e));
+        TRY(linear_backward(m, &fc2, m->dwide, dy, NULL, e));
         TRY(pass_fp8_activate_back(m, layer, &dfc1, e));
-    } else if (m->config.swiglu) {
-        TRY(pass_linear_back(m, a->act, dy, a->act, fc2, fc2_b, NULL, e)); /* what act was is needed no more */
-        TRY(m->dev->ops->glu_bwd(m->dev, m->dt, ACT_SILU, m->dwide, a->act, a->fc1, m->b * m->t, f, e));
+    } else if (pass_fused(m)) {
+        fc2.before = model_act(&m->config);
+        fc2.before_x = a->fc1;
+        TRY(linear_backward(m, &fc2, m->dwide, dy, a->act, e));
     } else {
-        TRY(pass_linear_back(m, m->dwide, dy, a->act, fc2, fc2_b, a->fc1, e));
+        TRY(linear_backward(m, &fc2, a->act, dy, a->act, e)); /* what act was is needed no more */
+        TRY(pass_act_back(m, m->dwide, a->act, a->fc1, n, model_layer_ffn(&m->config, pass_moe(m, layer)), e));
     }
-    TRY(pass_gather(m, &x, a->ln2, m->b * m->t, e));
-    return pass_linear_back(m, dx, dfc1, x, pass_param(m, layer, FC1_W), pass_param(m, layer, FC1_B), NULL, e);
+    TRY(pass_gather(m, &x, a->ln2, n, e));
+    return linear_backward(m, &fc1, dx, dfc1, x, e);
 }
 
 /* From dy, the gradient of what the layer adds behind norm2, to m->dln, that of norm2's output (a summand of it). */
@@ -153,11 +165,12 @@ static int head_back(struct model *m, const struct model_dropout *md, const void
     const struct model_acts *a = m->acts;
     struct dropout d;
     const struct dropout *drop = pass_dropout(m, md, m->config.layers - 1, DROP_MLP, &d);
+    const struct linear output = linear_output(m, m->b * m->t);
     const void *x;
 
     if (m->part.heads) {
         TRY(pass_gather(m, &x, a->ln_final, m->b * m->t, e));
-        TRY(pass_linear_back(m, m->dln, m->logits, x, p->output, -1, NULL, e));
+        TRY(linear_backward(m, &output, m->dln, m->logits, x, e));
         return norm_back(m, false, a->s_final, a->mean_final, a->rstd_final, p->final_w, p->final_b, drop, dx, e);
     }
     *dx = drop ? m->dx : m->ds;

@@ -44,7 +44,7 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
     if (!m->head_dim && m->hidden % m->heads == 0)
         m->head_dim = m->hidden / m->heads;
     if (!m->ffn)
-        m->ffn = m->swiglu ? m->hidden * 8 / 3 / 64 * 64 : 4 * m->hidden;
+        m->ffn = model_halves(m) == 2 ? m->hidden * 8 / 3 / 64 * 64 : 4 * m->hidden;
     if (!m->positions)
         m->positions = m->seq;
     if (m->norm_eps == 0)
@@ -140,12 +140,30 @@ int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err
     return check_experts(m, e);
 }
 
+/* ---- kinds of MLP ---- */
+
+#define MLP_ROW(id, name, act, gated) {act, gated},
+static const struct {
+    enum act act;
+    bool gated;
+} mlp_kinds[] = {MLP_KINDS(MLP_ROW)};
+
+enum act model_act(const struct model_config *m)
+{
+    return mlp_kinds[m->mlp].act;
+}
+
+int model_halves(const struct model_config *m)
+{
+    return mlp_kinds[m->mlp].gated ? 2 : 1;
+}
+
 /* ---- counts ---- */
 
 /* Of a layer's shared expert and its gate, which have no biases. */
 static int64_t shared_params(const struct model_config *m)
 {
-    return (m->swiglu ? 3 : 2) * m->moe_shared * m->hidden + (m->shared_gate ? m->hidden : 0);
+    return (model_halves(m) + 1) * m->moe_shared * m->hidden + (m->shared_gate ? m->hidden : 0);
 }
 
 /* Weights of the matrix products of all layers that a token meets. */
@@ -207,11 +225,12 @@ double model_config_flops(const struct model_config *m, int64_t seq)
 
 /* ---- fields ---- */
 
-#define INT(key, field, needed, shape) {key, FIELD_INT, offsetof(struct model_config, field), needed, shape, {0}}
-#define NUM(key, field) {key, FIELD_NUM, offsetof(struct model_config, field), false, false, {0}}
-#define BOOL(key, field) {key, FIELD_BOOL, offsetof(struct model_config, field), false, true, {0}}
-#define WORD(key, field, ...) {key, FIELD_WORD, offsetof(struct model_config, field), false, true, {__VA_ARGS__}}
+#define INT(key, field, needed, shape) {key, FIELD_INT, offsetof(struct model_config, field), needed, shape, NULL}
+#define NUM(key, field) {key, FIELD_NUM, offsetof(struct model_config, field), false, false, NULL}
+#define BOOL(key, field) {key, FIELD_BOOL, offsetof(struct model_config, field), false, true, NULL}
+#define WORD(key, field, ...) {key, FIELD_WORD, offsetof(struct model_config, field), false, true, (const char *const[]){__VA_ARGS__, NULL}}
 
+#define MLP_WORD(id, name, act, gated) name,
 const struct model_field model_fields[] = {
     INT("num_layers", layers, true, true),
     INT("hidden_size", hidden, true, true),
@@ -229,16 +248,17 @@ const struct model_field model_fields[] = {
     WORD("position_embedding_type", position, "learned_absolute", "rope", "none"),
     NUM("rotary_base", rotary_base),
     NUM("rotary_percent", rotary_percent),
-    {"use_rope_scaling", FIELD_BOOL, offsetof(struct model_config, rope_scaling), false, false, {0}},
+    {"use_rope_scaling", FIELD_BOOL, offsetof(struct model_config, rope_scaling), false, false, NULL},
     NUM("rope_scaling_factor", rope_factor),
     NUM("rope_scaling_low", rope_low),
     NUM("rope_scaling_high", rope_high),
     INT("rope_scaling_original", rope_original, false, false),
     {"rope_scaling_type", FIELD_WORD, offsetof(struct model_config, rope_kind), false, false,
-     {"llama3", "linear", "yarn", "dynamic"}},
+     (const char *const[]){"llama3", "linear", "yarn", "dynamic", NULL}},
     NUM("rope_scaling_attention", rope_attention),
-    {"rope_scaling_exact", FIELD_BOOL, offsetof(struct model_config, rope_exact), false, false, {0}},
-    BOOL("swiglu", swiglu),
+    {"rope_scaling_exact", FIELD_BOOL, offsetof(struct model_config, rope_exact), false, false, NULL},
+    {"mlp_activation", FIELD_WORD, offsetof(struct model_config, mlp), false, true,
+     (const char *const[]){MLP_KINDS(MLP_WORD) NULL}},
     BOOL("qk_layernorm", qk_norm),
     BOOL("disable_bias_linear", no_bias),
     BOOL("add_qkv_bias", qkv_bias),

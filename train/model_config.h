@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "kernels/dtype.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,6 +22,12 @@ enum position_kind {
     POSITION_LEARNED, POSITION_ROPE, POSITION_NONE,
     POSITION_YARN /* model_config_check() makes it POSITION_ROPE, scaled so */
 };
+/* Kinds of MLP: the name, the activation, whether it gates, fc2(act(gate) * up), or not, fc2(act(fc1)). */
+#define MLP_KINDS(X) \
+    X(MLP_GELU, "gelu", ACT_GELU_TANH, false) \
+    X(MLP_SWIGLU, "swiglu", ACT_SILU, true)
+#define MLP_KIND(id, ...) id,
+enum mlp_kind { MLP_KINDS(MLP_KIND) };
 enum moe_balancing { BALANCE_AUX_LOSS, BALANCE_NONE };
 enum moe_drop { DROP_PROBS, DROP_POSITION };
 
@@ -31,14 +38,14 @@ struct model_config {
     int64_t layers, hidden, heads;
     int64_t groups;       /* heads of keys and values; 0: heads */
     int64_t head_dim;     /* 0: hidden / heads */
-    int64_t ffn;          /* 0: 4 hidden; with swiglu 8/3 hidden, down to a multiple of 64 */
+    int64_t ffn;          /* 0: 4 hidden; gated 8/3 hidden, down to a multiple of 64 */
     int64_t seq;          /* tokens a training sample has */
     int64_t positions;    /* the longest sequence, >= seq; rows of a learned position embedding */
     int64_t vocab;        /* ids the tokenizer can give */
     int64_t padded_vocab; /* rows of the word embedding */
     int norm, position;   /* enum norm_kind, position_kind */
     bool untie;           /* an output layer of its own */
-    bool swiglu;          /* fc2(silu(gate) * up), else fc2(gelu(fc1)) */
+    int mlp;              /* enum mlp_kind */
     bool qk_norm;         /* queries and keys normalised, head by head, before they turn */
     bool no_bias;         /* no biases in linear layers ... */
     bool qkv_bias;        /* ... but in linear_qkv */
@@ -84,13 +91,16 @@ static inline int64_t model_qkv_width(const struct model_config *m)
 {
     return model_q_width(m) + 2 * model_kv_width(m);
 }
+/* The activation of its MLPs; how many halves the output of a first linear layer has. */
+enum act model_act(const struct model_config *m);
+int model_halves(const struct model_config *m);
 static inline int64_t model_fc1_width(const struct model_config *m)
 {
-    return m->swiglu ? 2 * m->ffn : m->ffn;
+    return model_halves(m) * m->ffn;
 }
 static inline int64_t model_moe_fc1_width(const struct model_config *m)
 {
-    return m->swiglu ? 2 * m->moe_ffn : m->moe_ffn;
+    return model_halves(m) * m->moe_ffn;
 }
 /* Whether a layer (of the whole model) has experts; and how many of all do. */
 static inline bool model_layer_moe(const struct model_config *m, int64_t layer)
@@ -130,7 +140,7 @@ struct model_field {
     size_t at;        /* offset in struct model_config */
     bool needed;      /* metadata without it make no sense */
     bool shape;       /* a checkpoint that differs here is of another model */
-    const char *words[4];
+    const char *const *words; /* of a word; NULL behind the last */
 };
 extern const struct model_field model_fields[];
 extern const int model_fields_n;

@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 #include "train/exchange.h"
-#include "train/model.h"
+#include "train/linear.h"
 #include "train/model_pass.h"
 
 const struct dropout *pass_dropout(const struct model *m, const struct model_dropout *md, int64_t layer,
@@ -198,35 +198,44 @@ static int through_cache(struct model *m, int64_t layer, struct attention *at, i
 
 /* ---- layers ---- */
 
+int pass_act(struct model *m, void *y, const void *x, int64_t rows, int64_t f, struct err *e)
+{
+    const struct device_ops *ops = m->dev->ops;
+    enum act act = model_act(&m->config);
+
+    return model_halves(&m->config) == 2 ? ops->glu_fwd(m->dev, m->dt, act, y, x, rows, f, e)
+                                         : ops->act_fwd(m->dev, m->dt, act, y, x, rows * f, e);
+}
+
 /* a->act of layer from a->fc1. */
 static int pass_activate(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
-    const struct device_ops *ops = m->dev->ops;
     struct layer_acts *a = &m->acts->layers[layer];
-    int64_t f = model_layer_ffn(&m->config, pass_moe(m, layer));
 
     if (model_fp8_made(m, layer, FP8_ACT))
         return pass_fp8_activate(m, layer, rows, e);
-    if (m->config.swiglu)
-        return ops->glu_fwd(m->dev, m->dt, ACT_SILU, a->act, a->fc1, rows, f, e);
-    return ops->act_fwd(m->dev, m->dt, ACT_GELU_TANH, a->act, a->fc1, rows * f, e);
+    return pass_act(m, a->act, a->fc1, rows, model_layer_ffn(&m->config, pass_moe(m, layer)), e);
 }
 
 int pass_mlp(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e)
 {
     struct layer_acts *a = &m->acts->layers[layer];
-    int w = pass_param(m, layer, FC1_W), b = pass_param(m, layer, FC1_B);
+    struct linear fc1 = linear_of(m, layer, FC1_W, FC1_B, rows);
 
-    if (!m->config.swiglu && !model_fp8_made(m, layer, FP8_ACT))
-        return pass_linear(m, a->act, x, w, b, rows, ACT_GELU_TANH, a->fc1, e);
-    TRY(pass_linear(m, a->fc1, x, w, b, rows, ACT_NONE, NULL, e));
+    if (pass_fused(m) && !model_fp8_made(m, layer, FP8_ACT)) {
+        fc1.act = model_act(&m->config);
+        fc1.aux = a->fc1;
+        return linear_forward(m, &fc1, a->act, x, e);
+    }
+    TRY(linear_forward(m, &fc1, a->fc1, x, e));
     return pass_activate(m, layer, rows, e);
 }
 
 int pass_mlp_end(struct model *m, int64_t layer, void *y, int64_t rows, struct err *e)
 {
-    return pass_linear(m, y, m->acts->layers[layer].act, pass_param(m, layer, FC2_W), pass_param(m, layer, FC2_B), rows, ACT_NONE,
-                       NULL, e);
+    const struct linear fc2 = linear_of(m, layer, FC2_W, FC2_B, rows);
+
+    return linear_forward(m, &fc2, y, m->acts->layers[layer].act, e);
 }
 
 /* One layer from a->s1 and a->ln1 up to a->act: everything but the MLP's last product.  b sequences of t rows; with
@@ -238,6 +247,7 @@ static int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int6
     struct attention at = pass_attention(m, layer, b, t);
     struct dropout d, d2;
     int64_t n = b * t;
+    const struct linear qkv = linear_of(m, layer, QKV_W, QKV_B, n), proj = linear_of(m, layer, PROJ_W, PROJ_B, n);
     struct norm_fwd norm2 = {
         .t = pass_own(m, n), .c = m->config.hidden, .residual = a->s1, .drop = pass_dropout(m, md, layer, DROP_PROJ, &d2),
         .s = a->s2, .y = a->ln2, .mean = a->mean2, .rstd = a->rstd2,
@@ -246,13 +256,13 @@ static int pass_layer(struct model *m, int64_t layer, int64_t b, int64_t t, int6
     void *added;
 
     TRY(pass_gather(m, &x, a->ln1, n, e));
-    TRY(pass_linear(m, a->qkv, x, pass_param(m, layer, QKV_W), pass_param(m, layer, QKV_B), n, ACT_NONE, NULL, e));
+    TRY(linear_forward(m, &qkv, a->qkv, x, e));
     TRY(prepare_qk(m, layer, n, e));
     if (past >= 0)
         TRY(through_cache(m, layer, &at, past, e));
     at.drop = pass_dropout(m, md, layer, DROP_ATTENTION, &d);
     TRY(pass_ring(m) ? pass_ring_forward(m, layer, at.drop, e) : m->dev->ops->attention_fwd(m->dev, m->dt, &at, e));
-    TRY(pass_linear(m, m->out, a->att, pass_param(m, layer, PROJ_W), pass_param(m, layer, PROJ_B), n, ACT_NONE, NULL, e));
+    TRY(linear_forward(m, &proj, m->out, a->att, e));
     TRY(pass_sum(m, &added, m->out, n, e));
     norm2.x = added;
     TRY(layer_norm(m, &norm2, layer, FP8_LN2, e));
@@ -524,10 +534,11 @@ int model_take(struct model *m, const struct model_batch *batch, struct err *e)
 static int head(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e)
 {
     int64_t n = m->b * m->t;
+    const struct linear output = linear_output(m, n);
     const void *x;
 
     TRY(pass_gather(m, &x, m->acts->ln_final, n, e));
-    TRY(pass_linear(m, m->logits, x, m->dense.params.output, -1, n, ACT_NONE, NULL, e));
+    TRY(linear_forward(m, &output, m->logits, x, e));
     TRY(losses(m, batch->grad_scale > 0, e));
     return m->dev->ops->vec_total(m->dev, loss_sum, m->loss, n, e);
 }
@@ -554,6 +565,7 @@ int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, i
                  struct err *e)
 {
     int64_t v = m->config.padded_vocab;
+    const struct linear output = linear_output(m, b);
     size_t row = (size_t)m->config.hidden * dtype_size(m->dt);
 
     m->acts = m->slot;
@@ -566,7 +578,7 @@ int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, i
     for (int64_t i = 0; i < b; i++) /* the last row of each sequence, packed into s_final */
         TRY(device_copy(m->dev, (char *)m->acts->s_final + (size_t)i * row,
                         (const char *)m->acts->ln_final + (size_t)((i + 1) * t - 1) * row, row, e));
-    TRY(pass_linear(m, m->logits, m->acts->s_final, m->dense.params.output, -1, b, ACT_NONE, NULL, e));
+    TRY(linear_forward(m, &output, m->logits, m->acts->s_final, e));
     if (m->dt == DTYPE_F32)
         return device_get(m->dev, logits, m->logits, (size_t)(b * v) * sizeof *logits, e);
     uint16_t *low = malloc((size_t)(b * v) * sizeof *low);

@@ -445,39 +445,35 @@ int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, layernorm_f
 
 int pass_fp8_activate(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
-    const struct device_ops *ops = m->dev->ops;
     struct model_fp8 *f = m->fp8;
     const void *x = m->acts->layers[layer].fc1;
     int64_t cols = m->config.ffn;
     int weight = weight_of(m, layer, FP8_ACT);
     struct fp8_quantize q = conversion(m, weight, FP8_INPUT, x, rows, cols, f->buf[0], keep_at(m, weight), false);
 
-    q.act = m->config.swiglu ? ACT_SILU : ACT_GELU_TANH;
-    q.glu = m->config.swiglu;
+    q.act = model_act(&m->config);
+    q.glu = model_halves(&m->config) == 2;
     if (at_once(m))
-        return ops->fp8_quantize(m->dev, &q, e);
-    TRY(q.glu ? ops->glu_fwd(m->dev, m->dt, q.act, m->dwide, x, rows, cols, e)
-              : ops->act_fwd(m->dev, m->dt, q.act, m->dwide, x, rows * cols, e));
+        return m->dev->ops->fp8_quantize(m->dev, &q, e);
+    TRY(pass_act(m, m->dwide, x, rows, cols, e));
     return convert_input(m, weight, m->dwide, rows, cols, f->buf[0], e);
 }
 
 int pass_fp8_activate_back(struct model *m, int64_t layer, const void **dy, struct err *e)
 {
-    const struct device_ops *ops = m->dev->ops;
     struct model_fp8 *f = m->fp8;
     void *x = m->acts->layers[layer].fc1, *dact = m->dwide;
     int64_t rows = m->b * m->t, ffn = m->config.ffn;
     int weight = weight_of(m, layer, FP8_LN2), bias = pass_param(m, layer, FC1_B);
-    struct fp8_quantize q = conversion(m, weight, FP8_GRADIENT, x, rows, m->config.swiglu ? 2 * ffn : ffn, f->buf[0], f->buf[1],
-                                       false);
+    struct fp8_quantize q = conversion(m, weight, FP8_GRADIENT, x, rows, model_halves(&m->config) * ffn, f->buf[0],
+                                       f->buf[1], false);
 
     *dy = at_once(m) ? NULL : x;
-    q.act = m->config.swiglu ? ACT_SILU : ACT_GELU_TANH;
-    q.glu = m->config.swiglu;
+    q.act = model_act(&m->config);
+    q.glu = model_halves(&m->config) == 2;
     q.dy = dact;
     q.colsum = bias >= 0 ? pass_grad(m, bias) : NULL;
     if (at_once(m))
-        return ops->fp8_quantize(m->dev, &q, e);
-    return q.glu ? ops->glu_bwd(m->dev, m->dt, q.act, x, dact, x, rows, ffn, e)
-                 : ops->act_bwd(m->dev, m->dt, q.act, x, dact, x, rows * ffn, e);
+        return m->dev->ops->fp8_quantize(m->dev, &q, e);
+    return pass_act_back(m, x, dact, x, rows, ffn, e);
 }

@@ -318,120 +318,30 @@ static int bring_home(struct model *m, const struct layer_acts *a, const struct 
 
 /* ---- products ---- */
 
-/* A linear layer of all experts of a layer, under way. */
-struct linear {
-    const struct layer_acts *acts;
-    const struct places *places;
-    int w, b;                    /* the first expert's parameters */
-    int64_t step, step_bias;     /* elements from one expert's to the next's */
-    const int32_t *each, *known; /* rows of each, on the device and on the host; NULL: all have as many; it does not know */
-};
-
-static int64_t step_of(const struct params *p, int i)
-{
-    return i < 0 || p->experts < 2 ? 0 : (int64_t)(p->v[i + p->per_expert].at - p->v[i].at);
-}
-
-static struct linear linear_of(const struct model *m, int64_t layer, const struct places *places, enum layer_param w,
-                               enum layer_param b)
+/* A linear layer of the experts of a layer. */
+static struct linear expert_linear(const struct model *m, int64_t layer, const struct places *places, enum layer_param w,
+                                   enum layer_param b)
 {
     const struct params *p = &m->experts.params;
     const struct layer_acts *a = &m->acts->layers[layer];
-    struct linear l = {.acts = a, .places = places, .w = params_expert(p, layer, 0, w), .b = params_expert(p, layer, 0, b)};
+    struct linear l = {
+        .buffer = &m->experts, .w = params_expert(p, layer, 0, w), .b = params_expert(p, layer, 0, b), .rows = a->come,
+        .experts = true, .each = pass_spread(m) ? m->rows_here : a->counts, .most = pass_spread(m) ? 0 : a->most,
+        .room = places->fp8,
+    };
 
-    l.step = step_of(p, l.w);
-    l.step_bias = step_of(p, l.b);
-    if (!m->config.pad_experts) {
-        l.each = pass_spread(m) ? m->rows_each : a->chosen;
-        l.known = pass_spread(m) ? m->rows_here : counted(m) ? a->counts : NULL;
-    }
+    if (m->config.pad_experts)
+        return l;
+    l.count = pass_spread(m) ? m->rows_each : a->chosen;
+    l.known = counted(m) ? l.each : NULL;
     return l;
 }
 
-static struct matmul_grouped grouped(const struct model *m, const struct linear *l, const struct matmul *of)
+static struct linear router_of(const struct model *m, int64_t layer, int64_t rows)
 {
-    return (struct matmul_grouped){.of = *of, .groups = m->experts.params.experts, .count = l->each, .known = l->known,
-                                   .most = pass_spread(m) ? 0 : l->acts->most,
-                                   .step = l->step, .step_bias = l->step_bias};
-}
-
-/* Expert i's part of a product of all, whose rows begin at `first`; all that it is of is dense. */
-static struct matmul part_of(const struct model *m, const struct linear *l, struct matmul of, int64_t i, int64_t first)
-{
-    struct matmul_grouped q;
-
-    of.lda = of.trans_a ? of.m : of.k;
-    of.ldb = of.trans_b ? of.k : of.n;
-    of.ldc = of.n;
-    of.ragged = !m->config.pad_experts;
-    q = grouped(m, l, &of);
-    of = matmul_group(&q, i, first, rows_of(m, l->acts, i));
-    of.lda = of.ldb = of.ldc = 0;
-    return of;
-}
-
-/* y = x . W^T + b of all rows; of a row-parallel W the first tensor rank adds b.  In FP8 each expert by itself, for each has
- * scales of its own. */
-static int forward(struct model *m, const struct linear *l, void *y, const void *x, struct err *e)
-{
-    const struct param *p = &m->experts.params.v[l->w];
-    bool biased = l->b >= 0 && (p->split != 1 || pass_first(m));
-    const struct matmul all = {
-        .m = l->acts->come, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt, .a = x,
-        .b = param_weight(&m->experts, l->w), .c = y, .bias = biased ? param_weight(&m->experts, l->b) : NULL,
+    return (struct linear){
+        .buffer = &m->dense, .w = pass_param(m, layer, ROUTER_W), .b = -1, .rows = rows, .wide = true, .adds = true,
     };
-
-    if (pass_fp8(m, &m->experts, l->w) < 0) {
-        const struct matmul_grouped q = grouped(m, l, &all);
-
-        TRY(pass_progress(m, e));
-        return m->dev->ops->matmul_grouped(m->dev, &q, e);
-    }
-    for (int64_t i = 0, first = 0; i < m->experts.params.experts; first += rows_of(m, l->acts, i++)) {
-        struct matmul mm = part_of(m, l, all, i, first);
-        int weight = pass_fp8(m, &m->experts, l->w + (int)i * m->experts.params.per_expert);
-
-        TRY(pass_progress(m, e));
-        TRY(pass_fp8_forward(m, &mm, weight, l->places->fp8, e));
-        TRY(m->dev->ops->matmul(m->dev, &mm, e));
-    }
-    return 0;
-}
-
-/* dW (+)= dY^T . X, db += the columns of dY, then dX = dY . W; dx may be x. */
-static int backward(struct model *m, const struct linear *l, void *dx, const void *dy, const void *x, struct err *e)
-{
-    const struct device_ops *ops = m->dev->ops;
-    const struct param *p = &m->experts.params.v[l->w];
-    int64_t in = p->shape[1], out = p->shape[0], n = l->acts->come;
-    float *bias = param_grad(&m->experts, l->b);
-    const struct matmul weights = {
-        .m = out, .n = in, .k = n, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32, .a = dy, .b = x,
-        .c = param_grad(&m->experts, l->w), .beta = m->experts.overwrite ? 0 : 1,
-    };
-    const struct matmul inputs = {
-        .m = n, .n = in, .k = out, .dt = m->dt, .dt_c = m->dt, .a = dy, .b = param_weight(&m->experts, l->w), .c = dx,
-    };
-
-    if (pass_fp8(m, &m->experts, l->w) < 0) {
-        struct matmul_grouped weight = grouped(m, l, &weights), input = grouped(m, l, &inputs);
-
-        weight.sums = bias;
-        TRY(pass_progress(m, e));
-        TRY(ops->matmul_grouped(m->dev, &weight, e));
-        TRY(pass_progress(m, e));
-        return ops->matmul_grouped(m->dev, &input, e);
-    }
-    for (int64_t i = 0, first = 0; i < m->experts.params.experts; first += rows_of(m, l->acts, i++)) {
-        struct matmul weight = part_of(m, l, weights, i, first), input = part_of(m, l, inputs, i, first);
-        int fp8 = pass_fp8(m, &m->experts, l->w + (int)i * m->experts.params.per_expert);
-
-        TRY(pass_progress(m, e));
-        TRY(pass_fp8_backward(m, &weight, &input, fp8, l->places->fp8, bias ? bias + i * l->step_bias : NULL, e));
-        TRY(ops->matmul(m->dev, &weight, e));
-        TRY(ops->matmul(m->dev, &input, e));
-    }
-    return 0;
 }
 
 /* ---- forward ---- */
@@ -443,12 +353,9 @@ static int choose(struct model *m, int64_t layer, const void *x, int64_t rows, s
     const struct device_ops *ops = m->dev->ops;
     struct layer_acts *a = &m->acts->layers[layer];
     const struct route r = route_of(m, rows);
-    struct matmul logits = {
-        .m = rows, .n = r.experts, .k = m->config.hidden, .trans_b = true, .dt = m->dt, .dt_c = DTYPE_F32, .a = x,
-        .b = pass_weight(m, pass_param(m, layer, ROUTER_W)), .c = a->prob,
-    };
+    const struct linear router = router_of(m, layer, rows);
 
-    TRY(ops->matmul(m->dev, &logits, e));
+    TRY(linear_forward(m, &router, a->prob, x, e));
     TRY(ops->route_fwd(m->dev, &r, a->prob, a->route_lse, a->choice, a->share, e));
     TRY(ops->route_place(m->dev, &r, a->choice, a->share, a->place, m->route_from, a->chosen, e));
     a->go = route_rows(&r);
@@ -465,25 +372,21 @@ static int choose(struct model *m, int64_t layer, const void *x, int64_t rows, s
 
 int pass_experts_activate(struct model *m, int64_t layer, struct err *e)
 {
-    const struct device_ops *ops = m->dev->ops;
-    struct layer_acts *a = &m->acts->layers[layer];
+    const struct layer_acts *a = &m->acts->layers[layer];
     const struct places p = places_of(m, a);
-    int64_t n = a->come, f = m->config.moe_ffn;
 
-    if (m->config.swiglu)
-        return ops->glu_fwd(m->dev, m->dt, ACT_SILU, p.act, p.fc1, n, f, e);
-    return ops->act_fwd(m->dev, m->dt, ACT_GELU_TANH, p.act, p.fc1, n * f, e);
+    return pass_act(m, p.act, p.fc1, a->come, m->config.moe_ffn, e);
 }
 
 /* p->in through the experts to answers. */
 static int experts(struct model *m, int64_t layer, const struct places *p, void *answers, struct err *e)
 {
-    const struct linear fc1 = linear_of(m, layer, p, EXPERT_FC1_W, EXPERT_FC1_B);
-    const struct linear fc2 = linear_of(m, layer, p, EXPERT_FC2_W, EXPERT_FC2_B);
+    const struct linear fc1 = expert_linear(m, layer, p, EXPERT_FC1_W, EXPERT_FC1_B);
+    const struct linear fc2 = expert_linear(m, layer, p, EXPERT_FC2_W, EXPERT_FC2_B);
 
-    TRY(forward(m, &fc1, p->fc1, p->in, e));
+    TRY(linear_forward(m, &fc1, p->fc1, p->in, e));
     TRY(pass_experts_activate(m, layer, e));
-    return forward(m, &fc2, answers, p->act, e);
+    return linear_forward(m, &fc2, answers, p->act, e);
 }
 
 int pass_experts(struct model *m, int64_t layer, int64_t rows, struct err *e)
@@ -563,38 +466,25 @@ static int router_back(struct model *m, int64_t layer, int64_t rows, struct err 
         .balance = even ? m->balance : NULL,
         .z = pass_first(m) ? (float)(2 * c->z_loss / tokens_of(m, rows) * (double)m->aux_scale) : 0,
     };
-    int w = pass_param(m, layer, ROUTER_W);
-    struct matmul weight = {
-        .m = r.experts, .n = c->hidden, .k = rows, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32, .a = m->dlogits,
-        .c = pass_grad(m, w), .beta = m->dense.overwrite ? 0 : 1,
-    };
-    struct matmul input = {
-        .m = rows, .n = c->hidden, .k = r.experts, .dt = m->dt, .dt_c = m->dt, .a = m->dlogits, .b = pass_weight(m, w),
-        .c = m->dln, .beta = 1,
-    };
+    const struct linear router = router_of(m, layer, rows);
+    const void *x;
 
     if (even)
         TRY(balance(m, layer, rows, e));
     TRY(m->dev->ops->route_bwd(m->dev, m->dt, &r, m->dlogits, &g, e));
-    TRY(pass_gather(m, &weight.b, a->ln2, rows, e));
-    TRY(m->dev->ops->matmul(m->dev, &weight, e));
-    return m->dev->ops->matmul(m->dev, &input, e);
+    TRY(pass_gather(m, &x, a->ln2, rows, e));
+    return linear_backward(m, &router, m->dln, m->dlogits, x, e);
 }
 
 /* Gradients of answers at rows, which become those of what came in. */
 static int experts_back(struct model *m, int64_t layer, const struct places *p, void *rows, struct err *e)
 {
-    const struct device_ops *ops = m->dev->ops;
-    int64_t f = m->config.moe_ffn, n = m->acts->layers[layer].come;
-    const struct linear fc1 = linear_of(m, layer, p, EXPERT_FC1_W, EXPERT_FC1_B);
-    const struct linear fc2 = linear_of(m, layer, p, EXPERT_FC2_W, EXPERT_FC2_B);
+    const struct linear fc1 = expert_linear(m, layer, p, EXPERT_FC1_W, EXPERT_FC1_B);
+    const struct linear fc2 = expert_linear(m, layer, p, EXPERT_FC2_W, EXPERT_FC2_B);
 
-    TRY(backward(m, &fc2, p->act, rows, p->act, e)); /* what act was is needed no more */
-    if (m->config.swiglu)
-        TRY(ops->glu_bwd(m->dev, m->dt, ACT_SILU, p->dfc1, p->act, p->fc1, n, f, e));
-    else
-        TRY(ops->act_bwd(m->dev, m->dt, ACT_GELU_TANH, p->dfc1, p->act, p->fc1, n * f, e));
-    return backward(m, &fc1, rows, p->dfc1, p->in, e);
+    TRY(linear_backward(m, &fc2, p->act, rows, p->act, e)); /* what act was is needed no more */
+    TRY(pass_act_back(m, p->dfc1, p->act, p->fc1, fc1.rows, m->config.moe_ffn, e));
+    return linear_backward(m, &fc1, rows, p->dfc1, p->in, e);
 }
 
 int pass_experts_back(struct model *m, int64_t layer, const void *dy, struct err *e)

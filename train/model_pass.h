@@ -2,7 +2,7 @@
 #ifndef TRAIN_MODEL_PASS_H
 #define TRAIN_MODEL_PASS_H
 
-#include "train/model.h"
+#include "train/linear.h"
 
 /* The places where a layer drops, numbered for dropout's stream. */
 enum drop_place { DROP_EMBEDDING, DROP_ATTENTION, DROP_PROJ, DROP_MLP };
@@ -100,13 +100,14 @@ static inline void *pass_at(const struct model *m, void *p, int64_t n)
     return p ? (char *)p + (size_t)n * dtype_size(m->dt) : NULL;
 }
 
-/* y (rows, out) = act(x . W^T + b), W and b being parameters w and b (-1: none); aux keeps what goes into act.  Of a
- * row-parallel layer each tensor rank has a summand, and the first of them the bias. */
-int pass_linear(struct model *m, void *y, const void *x, int w, int b, int64_t rows, enum act act, void *aux, struct err *e);
-/* Its backward pass of all rows: dW (+)= dY^T . X, db += column sums of dY, then dX = dY . W, with aux through
- * the GELU that made X from it.  dx may be x, not dy; dy NULL: as pass_fp8_backward has it.  x is not looked at where it is kept
- * in FP8. */
-int pass_linear_back(struct model *m, void *dx, const void *dy, const void *x, int w, int b, const void *aux, struct err *e);
+/* y (rows, f) of what the first linear layer of an MLP gives, x, by the model's activation, and its backward pass; dx may be x. */
+int pass_act(struct model *m, void *y, const void *x, int64_t rows, int64_t f, struct err *e);
+int pass_act_back(struct model *m, void *dx, const void *dy, const void *x, int64_t rows, int64_t f, struct err *e);
+/* Whether products do that as they write their output. */
+static inline bool pass_fused(const struct model *m)
+{
+    return model_halves(&m->config) == 1;
+}
 
 /* Which of the FP8 weights (train/model_fp8.h) parameter w of a buffer is; -1: none. */
 int pass_fp8(const struct model *m, const struct param_buffer *s, int w);

@@ -72,8 +72,8 @@ static int add(struct params *p, const char *before, const struct shape *s, stru
 static void layer_shapes(const struct model_config *m, bool moe_layer, enum part_of of, struct shape t[LAYER_PARAMS])
 {
     int64_t h = m->hidden, q = model_q_width(m), kv = model_kv_width(m), qkv = model_qkv_width(m);
-    int64_t ffn = model_layer_ffn(m, moe_layer), gate = m->swiglu ? ffn : 0, fc1 = ffn + gate;
-    int64_t moe = model_moe_fc1_width(m), moe_gate = m->swiglu ? m->moe_ffn : 0;
+    int64_t ffn = model_layer_ffn(m, moe_layer), gate = (model_halves(m) - 1) * ffn, fc1 = ffn + gate;
+    int64_t moe = model_moe_fc1_width(m), moe_gate = (model_halves(m) - 1) * m->moe_ffn;
     int64_t beta = m->norm == NORM_LAYER, bias = !m->no_bias, head = m->qk_norm ? m->head_dim : 0;
     double std = m->init_std, out = std / sqrt(2.0 * (double)m->layers);
     const struct shape all[LAYER_PARAMS] = {

@@ -13,10 +13,10 @@ struct sized {
 #define GPT2(l, h, n) {.layers = l, .hidden = h, .heads = n, .seq = 1024, .positions = 1024, .vocab = 50257, .init_std = 0.02}
 #define LLAMA(l, h, n, g, f, s)                                                                                          \
     {.layers = l, .hidden = h, .heads = n, .groups = g, .ffn = f, .seq = s, .positions = s, .vocab = 32000, .norm = NORM_RMS, \
-     .position = POSITION_ROPE, .untie = true, .swiglu = true, .no_bias = true, .init_std = 0.02}
+     .position = POSITION_ROPE, .untie = true, .mlp = MLP_SWIGLU, .no_bias = true, .init_std = 0.02}
 #define MOE                                                                                                                \
     {.layers = 32, .hidden = 4096, .heads = 32, .groups = 8, .ffn = 14336, .seq = 4096, .positions = 4096, .vocab = 32000, \
-     .norm = NORM_RMS, .position = POSITION_ROPE, .untie = true, .swiglu = true, .no_bias = true, .init_std = 0.02,        \
+     .norm = NORM_RMS, .position = POSITION_ROPE, .untie = true, .mlp = MLP_SWIGLU, .no_bias = true, .init_std = 0.02,        \
      .experts = 8, .topk = 2, .aux_loss = 0.01}
 static const struct sized models[] = {
     [GPT2_124M] = {32, GPT2(12, 768, 12)},

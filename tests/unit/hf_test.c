@@ -294,7 +294,7 @@ static void models_that_nobody_has_are_refused(void **state)
     ok(model_config_check(&m, 1, &e));
     ok(hf_family_of(&m, &f, &e));
     assert_int_equal(f, HF_GPT2);
-    m.swiglu = true;
+    m.mlp = MLP_SWIGLU;
     assert_int_equal(hf_family_of(&m, &f, &e), ERR_UNSUPPORTED);
     m.norm = NORM_RMS;
     m.position = POSITION_ROPE;

@@ -29,7 +29,7 @@ struct recording {
 };
 #define SHAPE .layers = 2, .hidden = 48, .heads = 4, .seq = T, .vocab = V
 #define LLAMA SHAPE, .groups = 2, .ffn = 64, .norm = NORM_RMS, .norm_eps = 1e-6, .position = POSITION_ROPE, \
-    .swiglu = true, .no_bias = true
+    .mlp = MLP_SWIGLU, .no_bias = true
 #define EXPERTS .experts = 4, .topk = 2, .moe_ffn = 16, .aux_loss = 0.05, .z_loss = 0.01
 #define SHARED LLAMA, .head_dim = 16, .qkv_bias = true, .untie = true, EXPERTS, .pre_softmax = true, .moe_shared = 24
 #define DOCUMENTS "tests/data/train/documents.safetensors"
@@ -41,7 +41,7 @@ static struct recording models[] = {
     {"qwen3.", false, {LLAMA, .head_dim = 16, .qk_norm = true}, "tests/data/train/llama_parity.safetensors"},
     {"neox.", false, {SHAPE, .position = POSITION_ROPE, .rotary_percent = 0.5, .untie = true},
      "tests/data/train/llama_parity.safetensors"},
-    {"mixtral.", true, {SHAPE, .groups = 2, .head_dim = 16, .ffn = 16, .norm = NORM_RMS, .norm_eps = 1e-6, .swiglu = true,
+    {"mixtral.", true, {SHAPE, .groups = 2, .head_dim = 16, .ffn = 16, .norm = NORM_RMS, .norm_eps = 1e-6, .mlp = MLP_SWIGLU,
                         .position = POSITION_ROPE, .no_bias = true, .untie = true, EXPERTS},
      "tests/data/train/moe_parity.safetensors"},
     {"gpt.", false, {SHAPE, EXPERTS, .pre_softmax = true, .moe_freq = 2}, "tests/data/train/moe_parity.safetensors"},
