@@ -192,9 +192,9 @@ static int run_embedding_bwd(struct bench *b)
 }
 static int run_adamw(struct bench *b)
 {
-    const struct adamw p = {.step = 10, .lr = 1e-4, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
+    const struct update p = {.step = 10, .lr = 1e-4, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
                             .weight_decay = 0.1};
-    return b->dev->ops->adamw(b->dev, &p, (float *)b->mem[0], (float *)b->mem[1],
+    return b->dev->ops->update(b->dev, &p, (float *)b->mem[0], (float *)b->mem[1],
                               (float *)b->mem[2], (float *)b->mem[3],
                               b->dt == DTYPE_BF16 ? (uint16_t *)b->mem[4] : NULL, PARAMS,
                               &b->err);

@@ -20,7 +20,7 @@ GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_ke
   kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/mirror.c kernels/set_common.c kernels/text_hash.c \
   kernels/text_hash_simd.c
 GPU_LIBS := -lm -lpthread -ldl $(if $(filter 1,$(HAVE_DNNL)),$(LIB_DNNL))
-TRAIN := act adamw attention embedding fp8 gate matmul norm rope route vec xent
+TRAIN := act update attention embedding fp8 gate matmul norm rope route vec xent
 GPU += kernels/device_train.c kernels/matmul_grouped.c $(if $(filter 1,$(HAVE_DNNL)),kernels/matmul_dnnl.c) \
   $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope,$(TRAIN)))
 TRAIN_TWINS := $(wildcard tests/train_twins/*.c)                # cases of the ops of training

@@ -11,7 +11,7 @@
 #define KERNELS_DEVICE_H
 
 #include "kernels/act.h"
-#include "kernels/adamw.h"
+#include "kernels/update.h"
 #include "kernels/attention.h"
 #include "kernels/band_keys.h"
 #include "kernels/buckets.h"
@@ -66,7 +66,7 @@ struct device_ops {
     vec_colsum_fn *vec_colsum;
     vec_sumsq_fn *vec_sumsq;
     clip_scale_fn *clip_scale;
-    adamw_fn *adamw;
+    update_fn *update;
     route_fwd_fn *route_fwd;
     route_bwd_fn *route_bwd;
     route_place_fn *route_place;

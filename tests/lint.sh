@@ -147,7 +147,8 @@ rule_symbols() {
 # The tests on shared data, and CI, look beside the repository; nothing else does.
 rule_paths() {
     local files
-    mapfile -t files < <(git ls-files 2>/dev/null | grep . || find . -type f ! -path './.git/*' ! -path "./$B/*" | sed 's|^\./||')
+    mapfile -t files < <(git ls-files 2>/dev/null | grep . ||
+                         find . -type f ! -path './.git/*' ! -path './build*/*' ! -path './demo/*' ! -path "./$B/*" | sed 's|^\./||')
     mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -v '^tests/data/')
     grep -nIE '\.\./\.[l]ibrary|(^|[^A-Za-z0-9_.$}/-])/[w]ork(/|$)' "${files[@]}" /dev/null && say "a path of one machine"
     mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -vE '^(\.ci/run|tests/shared/.*)$')

@@ -36,6 +36,14 @@ static void print_tensor(const struct piece *p, int n)
     putchar('\n');
 }
 
+static bool has_state(const struct checkpoint *ck)
+{
+    for (int k = CHECKPOINT_WEIGHTS + 1; k < CHECKPOINT_PARTS; k++)
+        if (checkpoint_has(ck, (enum checkpoint_part)k))
+            return true;
+    return false;
+}
+
 static int run_info(const struct options *o, const char *dir, struct err *e)
 {
     const struct checkpoint_info *info;
@@ -58,7 +66,7 @@ static int run_info(const struct options *o, const char *dir, struct err *e)
     if (s->n > tensors)
         printf(" in %d slices", s->n);
     printf(", %.1f MiB%s\n", (double)bytes / (1 << 20),
-           checkpoint_has(ck, CHECKPOINT_EXP_AVG) ? "" : "; no optimizer state");
+           has_state(ck) ? "" : "; no optimizer state");
     for (int i = 0; i < model_fields_n; i++)
         printf("  %-36s %s\n", model_fields[i].key, model_field_text(&model_fields[i], &info->model, text, sizeof text));
     if (info->n_args)

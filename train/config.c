@@ -27,10 +27,7 @@ void train_config_init(struct train_config *c)
     c->spike_action = BAD_SKIP;
     c->seed = 1234;
     c->lr_style = LR_LINEAR;
-    c->weight_decay = 0.01;
-    c->beta1 = 0.9;
-    c->beta2 = 0.999;
-    c->eps = 1e-8;
+    optim_conf_init(&c->optim);
     c->clip_grad = 1.0;
     c->split = "969,30,1";
     c->eval_interval = 1000;

@@ -17,6 +17,7 @@
 #include "train/guard.h"
 #include "train/layout.h"
 #include "train/model.h"
+#include "train/optim.h"
 #include "train/stages.h"
 
 #ifdef __cplusplus
@@ -57,7 +58,8 @@ struct train_config {
     int recompute, recompute_method; /* enum recompute; 0: uniform, 1: block */
     int64_t recompute_layers;
 
-    double lr, min_lr, warmup_fraction, weight_decay, beta1, beta2, eps, clip_grad;
+    double lr, min_lr, warmup_fraction, clip_grad;
+    struct optim_conf optim;
     int lr_style, wsd_style; /* enum lr_style, wsd_style */
     int64_t decay_iters, warmup_iters, wsd_iters;
     int64_t decay_samples, warmup_samples; /* > 0: in place of the first two */

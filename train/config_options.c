@@ -108,10 +108,7 @@
     OPT_NUM(0, "lr-warmup-fraction", &(c)->warmup_fraction, 0, 1, "warm-up as a share of the decay steps"), \
     OPT_ENUM(0, "lr-wsd-decay-style", &(c)->wsd_style, "exponential|linear|cosine|minus_sqrt", "last part of WSD"), \
     OPT_INT(0, "lr-wsd-decay-iters", &(c)->wsd_iters, 0, MAX_N, "steps of the last part of WSD"), \
-    OPT_NUM(0, "weight-decay", &(c)->weight_decay, 0, 1e3, "AdamW's, on parameters of two dimensions"), \
-    OPT_NUM(0, "adam-beta1", &(c)->beta1, 0, 0.9999999, "decay of the first moment"), \
-    OPT_NUM(0, "adam-beta2", &(c)->beta2, 0, 0.9999999, "decay of the second moment"), \
-    OPT_NUM(0, "adam-eps", &(c)->eps, 0, 1, "added to the root of the second moment"), \
+    OPTIM_OPTS(&(c)->optim), \
     OPT_ENUM(0, "main-params-dtype", &(c)->main_params, "fp32|bf16", "bf16: no fp32 weights; updates round stochastically"), \
     OPT_NUM(0, "clip-grad", &(c)->clip_grad, 0, 1e12, "clip the gradient to this norm; 0: never")
 

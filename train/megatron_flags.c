@@ -32,7 +32,7 @@ static const char *const idle[2] = {
 static const struct {
     const char *name, *values;
 } only[] = {
-    {"optimizer", " adam "}, {"dataloader-type", " single "}, {"moe-router-score-function", " softmax "},
+    {"dataloader-type", " single "}, {"moe-router-score-function", " softmax "},
     {"moe-router-dtype", " fp32 fp64 "}, {"cp-comm-type", " p2p "}, {"weight-decay-incr-style", " constant "},
     {"lr-warmup-init", " 0 0.0 "}, {"vocab-extra-ids", " 0 "}, {"num-distributed-optimizer-instances", " 1 "},
     {"main-grads-dtype", " fp32 "}, {"exp-avg-dtype", " fp32 "}, {"exp-avg-sq-dtype", " fp32 "},

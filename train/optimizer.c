@@ -25,17 +25,17 @@ static int open_part(struct optimizer *o, struct train_part *p, struct device *h
     if (!p->shards)
         return err_set(e, ERR_NOMEM, "out of memory");
     for (int k = 0; k < m->n_buffers; k++) {
-        TRY(zero_open(&p->shards[k], m->buffers[k], host, e));
+        TRY(zero_open(&p->shards[k], m->buffers[k], o->optim, host, e));
         o->blocks += zero_blocks(&p->shards[k]);
     }
     return 0;
 }
 
-int optimizer_open(struct optimizer *o, struct device *dev, struct device *host, const struct layout *l, struct train_part *parts,
-                   int n, struct err *e)
+int optimizer_open(struct optimizer *o, struct device *dev, struct device *host, const struct optim *optim, const struct layout *l,
+                   struct train_part *parts, int n, struct err *e)
 {
     *o = (struct optimizer){
-        .dev = dev, .state = host ? host : dev, .layout = l, .parts = parts, .n = n, .buffers = parts->model->n_buffers,
+        .dev = dev, .state = host ? host : dev, .layout = l, .optim = optim, .parts = parts, .n = n, .buffers = parts->model->n_buffers,
     };
     for (int i = 0; i < n; i++)
         TRY(open_part(o, &parts[i], host, e));
@@ -117,21 +117,37 @@ static int pieces_of(const struct optimizer *o, enum checkpoint_part part, struc
 int optimizer_pieces(const struct optimizer *o, struct piece **v, int *n, struct err *e)
 {
     *n = 0;
-    *v = malloc((size_t)(pieces_max(o) * CHECKPOINT_PARTS) * sizeof **v);
+    *v = malloc((size_t)(pieces_max(o) * (1 + o->optim->states)) * sizeof **v);
     if (!*v)
         return err_set(e, ERR_NOMEM, "out of memory");
-    for (int k = 0; k < CHECKPOINT_PARTS; k++)
-        *n += pieces_of(o, (enum checkpoint_part)k, *v + *n);
+    *n = pieces_of(o, CHECKPOINT_WEIGHTS, *v);
+    for (int k = 0; k < o->optim->states; k++)
+        *n += pieces_of(o, o->optim->state[k], *v + *n);
     return 0;
 }
 
-int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool moments, struct err *e)
+/* Whether a checkpoint has another optimizer's state. */
+static int check_state(const struct optimizer *o, const struct checkpoint *ck, struct err *e)
+{
+    for (int k = 0; k < o->optim->states; k++)
+        if (!checkpoint_has(ck, o->optim->state[k]))
+            return err_set(e, ERR_ARG, "%s: no state of this --optimizer there (%.*s): --no-load-optim begins without",
+                           checkpoint_path(ck), (int)strlen(checkpoint_prefix[o->optim->state[k]]) - 1,
+                           checkpoint_prefix[o->optim->state[k]]);
+    return 0;
+}
+
+int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool state, struct err *e)
 {
     struct piece *v = malloc((size_t)pieces_max(o) * sizeof *v);
     int rc = v ? optimizer_settle(o, e) : err_set(e, ERR_NOMEM, "out of memory");
 
-    for (int k = 0; rc == 0 && k < (moments ? CHECKPOINT_PARTS : 1); k++)
-        rc = checkpoint_load(ck, o->state, v, pieces_of(o, (enum checkpoint_part)k, v), e);
+    if (rc == 0 && state)
+        rc = check_state(o, ck, e);
+    if (rc == 0)
+        rc = checkpoint_load(ck, o->state, v, pieces_of(o, CHECKPOINT_WEIGHTS, v), e);
+    for (int k = 0; rc == 0 && state && k < o->optim->states; k++)
+        rc = checkpoint_load(ck, o->state, v, pieces_of(o, o->optim->state[k], v), e);
     free(v);
     return rc < 0 ? rc : weights_changed(o, e);
 }
@@ -234,16 +250,16 @@ int optimizer_norm(struct optimizer *o, double max_norm, double *norm, struct er
 
 /* ---- update ---- */
 
-int optimizer_update(struct optimizer *o, const struct adamw *settings, double weight_decay, struct err *e)
+int optimizer_update(struct optimizer *o, const struct update *settings, double weight_decay, struct err *e)
 {
-    struct adamw a = *settings;
+    struct update u = *settings;
     struct zero_shard *z;
     float clip;
 
     if (o->state != o->dev)
         TRY(device_get(o->dev, &clip, o->clip, sizeof clip, e));
-    a.grad_scale = o->state != o->dev ? &clip : o->clip;
+    u.grad_scale = o->state != o->dev ? &clip : o->clip;
     for (int i = 0; (z = shard_of(o, i)); i++)
-        TRY(zero_update(z, &a, weight_decay, e));
+        TRY(zero_update(z, &u, weight_decay, e));
     return 0;
 }

@@ -1,4 +1,4 @@
-/* train/optimizer.h -- from the gradients of all ranks to new weights: sums, norm, clipping, AdamW.
+/* train/optimizer.h -- from the gradients of all ranks to new weights: sums, norm, clipping, update.
  *
  * A gradient is added up in this order: over the micro-batches of a rank, over the data-parallel ranks, over
  * the tensor ranks (what each has a share of), over the two copies of a tied embedding.
@@ -24,8 +24,9 @@ struct train_part {
 /* The parts of a rank; borrowed from the trainer.  Each has the same number of buffers, and those in the same place are
  * divided among the same ranks. */
 struct optimizer {
-    struct device *dev, *state; /* of the models; where weights to save, and moments, are */
+    struct device *dev, *state; /* of the models; where weights to save, and their state, are */
     const struct layout *layout;
+    const struct optim *optim;
     struct train_part *parts;
     int n, buffers;
     int64_t blocks;       /* of the norm: of the first buffers of all parts, then of the second ones */
@@ -37,14 +38,15 @@ struct optimizer {
 size_t optimizer_bytes(void);
 
 /* Opens the shards of parts, whose models are open; host: the CPU, where the state is if their conf says offload.  ERR_NOMEM. */
-int optimizer_open(struct optimizer *o, struct device *dev, struct device *host, const struct layout *l, struct train_part *parts,
-                   int n, struct err *e);
+int optimizer_open(struct optimizer *o, struct device *dev, struct device *host, const struct optim *optim, const struct layout *l,
+                   struct train_part *parts, int n, struct err *e);
 void optimizer_close(struct optimizer *o); /* the models stay */
 
 /* Weights by params_fill. */
 int optimizer_fill(struct optimizer *o, uint64_t seed, struct err *e);
-/* Weights and, with moments, those too, from a checkpoint of any layout. */
-int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool moments, struct err *e);
+/* Weights and, with state, what the optimizer keeps, from a checkpoint of any layout.  ERR_ARG when it has that of another
+ * kind. */
+int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool state, struct err *e);
 /* All that this rank holds of the state of training, for a saver: *v, to be freed, of *n.  ERR_NOMEM. */
 int optimizer_pieces(const struct optimizer *o, struct piece **v, int *n, struct err *e);
 
@@ -59,9 +61,8 @@ int optimizer_reduce(struct optimizer *o, struct err *e);
  * to max_norm (0: not at all).  Waits for the device, and so for all that was queued before. */
 int optimizer_norm(struct optimizer *o, double max_norm, double *norm, struct err *e);
 
-/* One step of AdamW: a has everything but weight_decay and grad_scale; weight decay is for matrices.
- * Then the models have the new weights. */
-int optimizer_update(struct optimizer *o, const struct adamw *a, double weight_decay, struct err *e);
+/* One step: u as optim_update gives it; weight decay is for matrices.  Then the models have the new weights. */
+int optimizer_update(struct optimizer *o, const struct update *u, double weight_decay, struct err *e);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 
-const char *const checkpoint_prefix[CHECKPOINT_KINDS] = {"", "exp_avg.", "exp_avg_sq.", "fp8."};
+const char *const checkpoint_prefix[CHECKPOINT_KINDS] = {"", "exp_avg.", "exp_avg_sq.", "momentum_buffer.", "fp8."};
 
 int params_pieces(const struct params *p, enum checkpoint_part part, void *slab, enum dtype dt, struct piece *v)
 {

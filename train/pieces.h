@@ -20,8 +20,8 @@ extern "C" {
 
 /* What a tensor is of the state of training.  Its name in a file begins with the prefix. */
 enum checkpoint_part {
-    CHECKPOINT_WEIGHTS, CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ,
-    CHECKPOINT_PARTS,                  /* those that each parameter has; */
+    CHECKPOINT_WEIGHTS, CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ, CHECKPOINT_MOMENTUM,
+    CHECKPOINT_PARTS,                  /* those that a parameter may have (train/optim.h); */
     CHECKPOINT_FP8 = CHECKPOINT_PARTS, /* scales (train/fp8.h) */
     CHECKPOINT_KINDS
 };

@@ -58,14 +58,17 @@ static void part_of(const struct train_config *c, const struct layout *l, int st
 }
 
 /* Adds what the optimizer keeps of a param buffer. */
-static void add_shard(const struct param_buffer_memory *b, const struct param_buffer_conf *conf, enum dtype dt,
+static void add_shard(const struct train_config *c, const struct param_buffer_memory *b, const struct param_buffer_conf *conf,
                       struct train_memory *m)
 {
-    const struct zero_memory z = zero_plan(b, conf, dt);
+    const struct optim *optim = optim_of(&c->optim);
+    const struct zero_memory z = zero_plan(b, conf, c->bf16 ? DTYPE_BF16 : DTYPE_F32, optim);
 
     m->model.weights += z.weights;
     m->optimizer += z.optimizer;
     m->host += z.host;
+    if (c->async_save)
+        m->save += (size_t)(1 + optim->states) * b->elements * sizeof(float) / (size_t)conf->replicas->size;
 }
 
 /* Adds what the i-th part of a stage takes. */
@@ -82,15 +85,11 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
 
     part_of(c, &l, stage, i, &part, &run);
     TRY(model_plan(&one, &c->model, &part, &run, e));
-    add_shard(&one.buffer[0], &run.dense, run.dt, m);
+    add_shard(c, &one.buffer[0], &run.dense, m);
     m->elements += one.buffer[0].elements;
-    if (c->async_save)
-        m->save += 3 * one.buffer[0].elements * sizeof(float) / (size_t)replicas.size;
     if (c->model.experts) {
-        add_shard(&one.buffer[1], &run.experts, run.dt, m);
+        add_shard(c, &one.buffer[1], &run.experts, m);
         m->expert_elements += one.buffer[1].elements;
-        if (c->async_save)
-            m->save += 3 * one.buffer[1].elements * sizeof(float) / (size_t)expert_replicas.size;
     }
     m->model.weights += one.weights;
     m->model.low += one.low;
@@ -170,11 +169,11 @@ static void compare_args(const struct trainer *t, const struct checkpoint_info *
 static int load_from(struct trainer *t, const struct checkpoint *ck, bool finetune, struct err *e)
 {
     const struct checkpoint_info *info = checkpoint_info(ck);
-    /* An imported one has no moments: it is a beginning. */
-    bool moments = !finetune && !t->config->no_load_optim && (info->iteration || checkpoint_has(ck, CHECKPOINT_EXP_AVG));
+    /* An imported one has none: it is a beginning. */
+    bool state = !finetune && !t->config->no_load_optim && info->iteration;
 
     TRY(same_model(&info->model, &t->config->model, checkpoint_path(ck), e));
-    TRY(optimizer_load(&t->optimizer, ck, moments, e));
+    TRY(optimizer_load(&t->optimizer, ck, state, e));
     if (!finetune)
         TRY(fp8_load(t->parts, t->n_parts, ck, train_config_fp8[t->config->fp8.format], e));
     if (!finetune) {
@@ -252,7 +251,7 @@ static int open_parts(struct trainer *t, struct err *e)
         TRY(model_open(&p->model, t->dev, &c->model, &of, &run, e));
     }
     t->dev->use = MEMORY_OPTIMIZER;
-    return optimizer_open(&t->optimizer, t->dev, t->host, &t->layout, t->parts, t->n_parts, e);
+    return optimizer_open(&t->optimizer, t->dev, t->host, optim_of(&c->optim), &t->layout, t->parts, t->n_parts, e);
 }
 
 static int open_memory(struct trainer *t, struct err *e)
@@ -364,10 +363,9 @@ static void lap(const struct trainer *t, struct train_step *s, enum train_phase 
 static int update(struct trainer *t, const struct train_step *s, struct err *e)
 {
     const struct train_config *c = t->config;
-    const struct adamw a = {.step = t->step + 1, .lr = s->lr, .beta1 = c->beta1, .beta2 = c->beta2, .eps = c->eps,
-                            .round.key = hash_mix64((uint64_t)c->seed + 1)};
+    const struct update u = optim_update(&c->optim, t->step + 1, s->lr, hash_mix64((uint64_t)c->seed + 1));
 
-    return optimizer_update(&t->optimizer, &a, c->weight_decay, e);
+    return optimizer_update(&t->optimizer, &u, c->optim.weight_decay, e);
 }
 
 /* Looks after the checkpoint that is being written, if one is: enum saver_state, of which FAILED leaves in

@@ -69,20 +69,20 @@ static int get_grads(struct zero_shard *z, const struct staged *p, float *to, st
     return device_get_later(z->buffer->dev, to, param_reduced(z->buffer, &p->range) + p->off, p->n * sizeof *to, e);
 }
 
-/* Moments and main weights of a part, and z->stage_weight. */
-static int update_staged(struct zero_shard *z, const struct adamw *a, const struct staged *p, const float *grad, struct err *e)
+/* State and main weights of a part, and z->stage_weight. */
+static int update_staged(struct zero_shard *z, const struct update *u, const struct staged *p, const float *grad, struct err *e)
 {
     size_t here = p->range.here + p->off;
     bool low = z->buffer->dt == DTYPE_BF16;
 
-    TRY(z->dev->ops->adamw(z->dev, a, z->main + here, z->exp_avg + here, z->exp_avg_sq + here, grad, low ? z->stage_weight : NULL,
-                           (int64_t)p->n, e));
+    TRY(z->dev->ops->update(z->dev, u, z->main + here, zero_state(z, 0, here), zero_state(z, 1, here), grad,
+                            low ? z->stage_weight : NULL, (int64_t)p->n, e));
     return low ? 0 : device_copy(z->dev, z->stage_weight, z->main + here, p->n * sizeof(float), e);
 }
 
-int zero_host_update(struct zero_shard *z, const struct adamw *settings, double weight_decay, struct err *e)
+int zero_host_update(struct zero_shard *z, const struct update *settings, double weight_decay, struct err *e)
 {
-    struct adamw a = *settings;
+    struct update u = *settings;
     struct staged now = {0}, next;
     bool more = next_staged(z, &now);
 
@@ -94,8 +94,8 @@ int zero_host_update(struct zero_shard *z, const struct adamw *settings, double 
         more = next_staged(z, &next);
         if (more)
             TRY(get_grads(z, &next, z->stage_grad[!k], e));
-        a.weight_decay = param_decays(now.range.param) ? weight_decay : 0;
-        TRY(update_staged(z, &a, &now, z->stage_grad[k], e));
+        u.weight_decay = param_decays(now.range.param) ? weight_decay : 0;
+        TRY(update_staged(z, &u, &now, z->stage_grad[k], e));
         TRY(put_weights(z, &now, e));
     }
     return device_sync(z->buffer->dev, e);

@@ -1,6 +1,6 @@
 /* train/zero_host.h -- a shard whose optimizer state is on the host; for zero_shard.c.
  *
- * Gradients of the shard come down in parts, the host's AdamW updates main weights and moments, and what the model computes
+ * Gradients of the shard come down in parts, the host updates main weights and state, and what the model computes
  * with goes up: a part of the gradients is on its way while the one before it is updated.  Of the two devices one may be the CPU
  * for a test.
  */
@@ -16,7 +16,7 @@ void zero_host_close(struct zero_shard *z);
 
 /* The main weights were written: the buffer's, or those that are sent, follow. */
 int zero_host_weights_changed(struct zero_shard *z, struct err *e);
-/* AdamW; a->grad_scale is in the host's memory. */
-int zero_host_update(struct zero_shard *z, const struct adamw *a, double weight_decay, struct err *e);
+/* u->grad_scale is in the host's memory. */
+int zero_host_update(struct zero_shard *z, const struct update *u, double weight_decay, struct err *e);
 
 #endif

@@ -25,7 +25,8 @@ static size_t sent_bytes(const struct param_buffer_memory *m, const struct param
            m->elements / (size_t)param_buffer_ranks(c) * dtype_size(dt) : 0;
 }
 
-struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct param_buffer_conf *c, enum dtype dt)
+struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct param_buffer_conf *c, enum dtype dt,
+                             const struct optim *optim)
 {
     size_t shard = m->elements / (size_t)param_buffer_ranks(c) * sizeof(float);
     struct zero_memory z = {
@@ -33,9 +34,9 @@ struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct p
     };
 
     if (c->offload)
-        z.host = shard * 3 + zero_host_stage_bytes();
+        z.host = shard * (size_t)(1 + optim->states) + zero_host_stage_bytes();
     else
-        z.optimizer += shard * (has_main(m, c) ? 3 : 2);
+        z.optimizer += shard * (size_t)(has_main(m, c) + optim->states);
     return z;
 }
 
@@ -45,13 +46,13 @@ static int alloc_zeroed(struct device *dev, enum memory_kind kind, void **p, siz
     return device_zero(dev, *p, bytes, e);
 }
 
-int zero_open(struct zero_shard *z, struct param_buffer *b, struct device *host, struct err *e)
+int zero_open(struct zero_shard *z, struct param_buffer *b, const struct optim *optim, struct device *host, struct err *e)
 {
     size_t bytes = bucketing_own(&b->buckets) * sizeof(float), sent = sent_bytes(&b->memory, &b->conf, b->dt);
 
-    *z = (struct zero_shard){.buffer = b, .dev = b->conf.offload ? host : b->dev};
-    TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->exp_avg, bytes, e));
-    TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->exp_avg_sq, bytes, e));
+    *z = (struct zero_shard){.buffer = b, .optim = optim, .dev = b->conf.offload ? host : b->dev};
+    for (int i = 0; i < optim->states; i++)
+        TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->state[i], bytes, e));
     if (has_main(&b->memory, &b->conf))
         TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->main, bytes, e));
     if (sent)
@@ -65,8 +66,8 @@ void zero_close(struct zero_shard *z)
 {
     if (!z->buffer)
         return;
-    device_free(z->dev, z->exp_avg);
-    device_free(z->dev, z->exp_avg_sq);
+    for (int i = 0; i < OPTIM_STATES; i++)
+        device_free(z->dev, z->state[i]);
     device_free(z->dev, z->main);
     device_free(z->buffer->dev, z->sent);
     if (z->buffer->conf.offload)
@@ -144,10 +145,12 @@ int zero_pieces(const struct zero_shard *z, enum checkpoint_part part, struct pi
     const struct param_buffer *b = z->buffer;
     bool weights = part == CHECKPOINT_WEIGHTS, low = weights && b->conf.bf16_alone;
     bool in_buffer = weights && !z->main && !(low && z->sent);
-    void *own = low ? (void *)low_of(z, 0, 0) : z->main ? z->main : b->weights;
-    void *data[CHECKPOINT_PARTS] = {own, z->exp_avg, z->exp_avg_sq};
+    void *data = low ? (void *)low_of(z, 0, 0) : z->main ? z->main : b->weights;
 
-    return bucketing_pieces(&b->buckets, &b->params, part, data[part], low ? DTYPE_BF16 : DTYPE_F32, in_buffer, v);
+    for (int i = 0; i < z->optim->states; i++)
+        if (part == z->optim->state[i])
+            data = z->state[i];
+    return bucketing_pieces(&b->buckets, &b->params, part, data, low ? DTYPE_BF16 : DTYPE_F32, in_buffer, v);
 }
 
 /* ---- norm ---- */
@@ -180,48 +183,48 @@ int zero_squares(const struct zero_shard *z, double *sums, struct err *e)
 /* ---- update ---- */
 
 /* Of bf16 weights, by rectangles of the logical tensor: each element is rounded as in every layout. */
-static int update_low(struct zero_shard *z, const struct adamw *settings, const struct shard_range *r, struct err *e)
+static int update_low(struct zero_shard *z, const struct update *settings, const struct shard_range *r, struct err *e)
 {
-    struct adamw a = *settings;
+    struct update u = *settings;
     struct piece v[3 * PIECES_PER_PARAM];
     size_t at = 0;
 
-    a.round.key = hash_xxh3_64_seed(span_of(r->param->name), a.round.key);
+    u.round.key = hash_xxh3_64_seed(span_of(r->param->name), u.round.key);
     for (int i = 0, n = bucketing_rectangles(r, CHECKPOINT_WEIGHTS, v); i < n; i++) {
         size_t here = r->here + at, all = (size_t)(v[i].rows * v[i].cols);
 
-        a.round.first = v[i].row * piece_width(&v[i]) + v[i].col;
-        a.round.cols = v[i].cols;
-        a.round.width = piece_width(&v[i]);
-        TRY(z->dev->ops->adamw(z->dev, &a, NULL, z->exp_avg + here, z->exp_avg_sq + here, param_reduced(z->buffer, r) + at,
-                               low_of(z, here, r->at + at), (int64_t)all, e));
+        u.round.first = v[i].row * piece_width(&v[i]) + v[i].col;
+        u.round.cols = v[i].cols;
+        u.round.width = piece_width(&v[i]);
+        TRY(z->dev->ops->update(z->dev, &u, NULL, zero_state(z, 0, here), zero_state(z, 1, here), param_reduced(z->buffer, r) + at,
+                                low_of(z, here, r->at + at), (int64_t)all, e));
         at += all;
     }
     return 0;
 }
 
-static int update(struct zero_shard *z, const struct adamw *settings, double weight_decay, struct err *e)
+static int update(struct zero_shard *z, const struct update *settings, double weight_decay, struct err *e)
 {
     const struct param_buffer *b = z->buffer;
-    struct adamw a = *settings;
+    struct update u = *settings;
     struct shard_range r = {0};
 
     while (bucketing_next(&b->buckets, &b->params, &r)) { /* weight decay differs by tensor, so each has a call of its own */
-        a.weight_decay = param_decays(r.param) ? weight_decay : 0;
+        u.weight_decay = param_decays(r.param) ? weight_decay : 0;
         if (b->conf.bf16_alone) {
-            TRY(update_low(z, &a, &r, e));
+            TRY(update_low(z, &u, &r, e));
             continue;
         }
-        TRY(z->dev->ops->adamw(z->dev, &a, z->main ? z->main + r.here : b->weights + r.at, z->exp_avg + r.here,
-                               z->exp_avg_sq + r.here, param_reduced(b, &r), b->low ? b->low + r.at : NULL, (int64_t)r.n, e));
+        TRY(z->dev->ops->update(z->dev, &u, z->main ? z->main + r.here : b->weights + r.at, zero_state(z, 0, r.here),
+                                zero_state(z, 1, r.here), param_reduced(b, &r), b->low ? b->low + r.at : NULL, (int64_t)r.n, e));
     }
     return 0;
 }
 
-int zero_update(struct zero_shard *z, const struct adamw *a, double weight_decay, struct err *e)
+int zero_update(struct zero_shard *z, const struct update *u, double weight_decay, struct err *e)
 {
     struct param_buffer *b = z->buffer;
 
-    TRY(b->conf.offload ? zero_host_update(z, a, weight_decay, e) : update(z, a, weight_decay, e));
+    TRY(b->conf.offload ? zero_host_update(z, u, weight_decay, e) : update(z, u, weight_decay, e));
     return param_gather_again(b, b->conf.overlap_gather, e);
 }

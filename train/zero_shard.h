@@ -1,12 +1,13 @@
 /* train/zero_shard.h -- what a rank keeps of a param buffer: its shard of the optimizer's state (ZeRO-1, arXiv:1910.02054).
  *
- * The state are the fp32 weights, where the buffer does not have all of them, and the moments.  It is on the model's device, or
+ * The state are the fp32 weights, where the buffer does not have all of them, and what the optimizer keeps.  It is on the model's device, or
  * on the host.  An undivided buffer has one shard, all of it, so the same code serves, and each element goes through the same
  * arithmetic: the bits are the same.
  */
 #ifndef TRAIN_ZERO_SHARD_H
 #define TRAIN_ZERO_SHARD_H
 
+#include "train/optim.h"
 #include "train/param_buffer.h"
 
 #ifdef __cplusplus
@@ -15,9 +16,10 @@ extern "C" {
 
 struct zero_shard {
     struct param_buffer *buffer;
-    struct device *dev;          /* where main and moments are: the buffer's, or the CPU */
+    struct device *dev;          /* where main and state are: the buffer's, or the CPU */
     float *main;                 /* the fp32 weights of the shard; NULL: they are the buffer's, or there are none */
-    float *exp_avg, *exp_avg_sq; /* of the shard */
+    const struct optim *optim;
+    float *state[OPTIM_STATES];  /* the optimizer's, of the shard; NULL: it has no more */
     void *sent;                  /* with state on the host or bf16 weights alone, and weights that are divided: the shard's, as they
                                     are sent; else NULL */
     float *stage_grad[2];        /* with state on the host: elements on their way */
@@ -28,10 +30,11 @@ struct zero_shard {
 struct zero_memory {
     size_t weights, optimizer, host;
 };
-struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct param_buffer_conf *c, enum dtype dt);
+struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct param_buffer_conf *c, enum dtype dt,
+                             const struct optim *optim);
 
-/* The shard of an open buffer; moments are 0.  host: the CPU, if the buffer's conf says offload.  ERR_NOMEM. */
-int zero_open(struct zero_shard *z, struct param_buffer *b, struct device *host, struct err *e);
+/* The shard of an open buffer; its state is 0.  host: the CPU, if the buffer's conf says offload.  ERR_NOMEM. */
+int zero_open(struct zero_shard *z, struct param_buffer *b, const struct optim *optim, struct device *host, struct err *e);
 void zero_close(struct zero_shard *z); /* the buffer stays; zeroed is fine */
 
 /* The shard gets initial weights (params_fill); then zero_weights_changed is due. */
@@ -43,13 +46,19 @@ int zero_weights_changed(struct zero_shard *z, struct err *e);
 int zero_pieces_max(const struct zero_shard *z);
 int zero_pieces(const struct zero_shard *z, enum checkpoint_part part, struct piece *v);
 
+/* Element n of its i-th state; NULL: there is none. */
+static inline float *zero_state(const struct zero_shard *z, int i, size_t n)
+{
+    return z->state[i] ? z->state[i] + n : NULL;
+}
+
 /* How many blocks the norm has; sums[blocks] (the device's) get the squares of the shard's gradients that no other rank of the
  * model counts. */
 int64_t zero_blocks(const struct zero_shard *z);
 int zero_squares(const struct zero_shard *z, double *sums, struct err *e);
 
-/* AdamW on the shard; then the buffer has all new weights, or they are under way. */
-int zero_update(struct zero_shard *z, const struct adamw *a, double weight_decay, struct err *e);
+/* The optimizer's update of the shard; then the buffer has all new weights, or they are under way. */
+int zero_update(struct zero_shard *z, const struct update *u, double weight_decay, struct err *e);
 
 #ifdef __cplusplus
 }

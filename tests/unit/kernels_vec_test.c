@@ -316,32 +316,41 @@ static void gated_units(void **s)
     }
 }
 
-static void adamw_follows_the_formula(void **s)
+/* One element by the definition (kernels/update.h), rate .01, weight decay .1, betas .9 and .95. */
+static void update_ref(enum update_kind kind, int64_t step, double g, double *w, double *m, double *v)
+{
+    double c = 0.9 * *m + 0.1 * g;
+
+    if (kind == UPDATE_SGD) {
+        *m = 0.9 * *m + g + 0.1 * *w;
+        *w -= 1e-2 * *m;
+    } else {
+        *m = c;
+        *v = 0.95 * *v + 0.05 * g * g;
+        *w = *w * (1 - 1e-3) -
+             1e-2 * (*m / (1 - pow(0.9, (double)step))) / (sqrt(*v / (1 - pow(0.95, (double)step))) + 1e-8);
+    }
+}
+
+static void updates_follow_their_formulas(void **s)
 {
     (void)s;
-    for (int k = 0; k < N_SIZES; k++) {
-        int64_t n = sizes[k];
+    for (int k = 0; k < N_SIZES * UPDATE_KINDS; k++) {
+        int64_t n = sizes[k / UPDATE_KINDS];
         struct tn w = tn_random(DTYPE_F32, n, 16, 1, 0), m = tn_zero(DTYPE_F32, n);
         struct tn v = tn_zero(DTYPE_F32, n), low = tn_poison(DTYPE_BF16, n);
         double *rw = tn_doubles(n), *rm = tn_doubles(n), *rv = tn_doubles(n);
         float scale = 0.5f;
-        struct adamw p = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
-                          .weight_decay = 0.1, .grad_scale = &scale};
+        struct update p = {.kind = (enum update_kind)(k % UPDATE_KINDS), .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
+                           .weight_decay = 0.1, .grad_scale = &scale};
 
         memcpy(rw, w.v, (size_t)n * sizeof *rw);
         for (p.step = 1; p.step <= 5; p.step++) {
             struct tn g = tn_random(DTYPE_F32, n, 100 + (uint64_t)p.step, 1, 0);
 
-            OK(adamw_cpu(tn_devices[p.step % 3], &p, w.p, m.p, v.p, g.p, low.p, n, &tn_err));
-            for (int64_t i = 0; i < n; i++) {
-                double x = g.v[i] * 0.5;
-
-                rm[i] = 0.9 * rm[i] + 0.1 * x;
-                rv[i] = 0.95 * rv[i] + 0.05 * x * x;
-                rw[i] = rw[i] * (1 - 1e-3) - 1e-2 * (rm[i] / (1 - pow(0.9, (double)p.step))) /
-                                                 (sqrt(rv[i] / (1 - pow(0.95, (double)p.step))) +
-                                                  1e-8);
-            }
+            OK(update_cpu(tn_devices[p.step % 3], &p, w.p, m.p, p.kind == UPDATE_ADAMW ? v.p : NULL, g.p, low.p, n, &tn_err));
+            for (int64_t i = 0; i < n; i++)
+                update_ref(p.kind, p.step, g.v[i] * 0.5, &rw[i], &rm[i], &rv[i]);
         }
         tn_near("w", &w, rw, 1e-6, 1);
         tn_near("m", &m, rm, 1e-6, 1);
@@ -350,9 +359,9 @@ static void adamw_follows_the_formula(void **s)
         for (int64_t i = 0; i < n; i++)
             assert_int_equal(((uint16_t *)low.p)[i], bf16_of(((float *)w.p)[i]));
     }
-    const struct adamw zeroth = {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8};
-    assert_int_equal(adamw_cpu(tn_devices[0], &zeroth, NULL, NULL, NULL, NULL, NULL, 0, &tn_err),
-                     ERR_ARG);
+    const struct update zeroth = {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8}, none = {.step = 1, .eps = 1, .kind = UPDATE_KINDS};
+    assert_int_equal(update_cpu(tn_devices[0], &zeroth, NULL, NULL, NULL, NULL, NULL, 0, &tn_err), ERR_ARG);
+    assert_int_equal(update_cpu(tn_devices[0], &none, NULL, NULL, NULL, NULL, NULL, 0, &tn_err), ERR_ARG);
 }
 
 /* The bf16 number for element e, by the definition: x plus sixteen random bits, cut off. */
@@ -372,7 +381,7 @@ static void adamw_rounds_bf16_weights(void **s)
     struct tn g = tn_random(DTYPE_F32, N, 17, 1, 0), w = tn_zero(DTYPE_F32, N);
     struct tn m = tn_zero(DTYPE_F32, N), v = tn_zero(DTYPE_F32, N);
     struct tn low = tn_zero(DTYPE_BF16, N), m2 = tn_zero(DTYPE_F32, N), v2 = tn_zero(DTYPE_F32, N);
-    struct adamw p = {.step = 3, .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .round = {99, 0, WIDTH, WIDTH}};
+    struct update p = {.step = 3, .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .round = {99, 0, WIDTH, WIDTH}};
     double mean = 0;
 
     (void)s;
@@ -381,8 +390,8 @@ static void adamw_rounds_bf16_weights(void **s)
         ((float *)w.p)[i] = i % 2 ? 1.5f : -1.5f;
         ((uint16_t *)low.p)[i] = bf16_of(i % 2 ? 1.5f : -1.5f);
     }
-    OK(adamw_cpu(tn_devices[1], &p, w.p, m.p, v.p, g.p, NULL, N, &tn_err));
-    OK(adamw_cpu(tn_devices[2], &p, NULL, m2.p, v2.p, g.p, low.p, N, &tn_err));
+    OK(update_cpu(tn_devices[1], &p, w.p, m.p, v.p, g.p, NULL, N, &tn_err));
+    OK(update_cpu(tn_devices[2], &p, NULL, m2.p, v2.p, g.p, low.p, N, &tn_err));
     tn_whole("low", &low);
     assert_memory_equal(m.p, m2.p, N * sizeof(float));
     assert_memory_equal(v.p, v2.p, N * sizeof(float));
@@ -397,16 +406,16 @@ static void adamw_rounds_bf16_weights(void **s)
 
         for (int i = 0; i < ROWS * cols; i++)
             ((uint16_t *)half.p)[i] = bf16_of((i / cols * WIDTH + from + i % cols) % 2 ? 1.5f : -1.5f);
-        p.round = (struct adamw_round){99, from, cols, WIDTH};
-        OK(adamw_cpu(tn_devices[1], &p, NULL, m3.p, v3.p, g.p, half.p, ROWS * cols, &tn_err));
+        p.round = (struct update_round){99, from, cols, WIDTH};
+        OK(update_cpu(tn_devices[1], &p, NULL, m3.p, v3.p, g.p, half.p, ROWS * cols, &tn_err));
         for (int i = 0; i < ROWS * cols; i++)
             assert_int_equal(((uint16_t *)half.p)[i], ((uint16_t *)low.p)[i / cols * WIDTH + from + i % cols]);
     }
     ((float *)g.p)[0] = NAN;
     p.round.cols = 0;
-    assert_int_equal(adamw_cpu(tn_devices[0], &p, NULL, m.p, v.p, g.p, low.p, N, &tn_err), ERR_ARG);
-    p.round = (struct adamw_round){99, 0, WIDTH, WIDTH};
-    OK(adamw_cpu(tn_devices[0], &p, NULL, m.p, v.p, g.p, low.p, N, &tn_err));
+    assert_int_equal(update_cpu(tn_devices[0], &p, NULL, m.p, v.p, g.p, low.p, N, &tn_err), ERR_ARG);
+    p.round = (struct update_round){99, 0, WIDTH, WIDTH};
+    OK(update_cpu(tn_devices[0], &p, NULL, m.p, v.p, g.p, low.p, N, &tn_err));
     assert_true(isnan(bf16_to(((uint16_t *)low.p)[0])));
 }
 
@@ -424,7 +433,7 @@ int main(void)
         OPS_TEST(approximations_keep_their_bounds),
         OPS_TEST(activations_and_their_slopes),
         OPS_TEST(gated_units),
-        OPS_TEST(adamw_follows_the_formula),
+        OPS_TEST(updates_follow_their_formulas),
         OPS_TEST(adamw_rounds_bf16_weights),
     };
     return cmocka_run_group_tests_name("kernels_vec", tests, tn_open, tn_close);

@@ -1,27 +1,30 @@
-/* kernels/adamw_constants.h -- what an update of adamw multiplies by, for both twins. */
-#ifndef KERNELS_ADAMW_CONSTANTS_H
-#define KERNELS_ADAMW_CONSTANTS_H
+/* kernels/update_constants.h -- what an update multiplies by, for both twins. */
+#ifndef KERNELS_UPDATE_CONSTANTS_H
+#define KERNELS_UPDATE_CONSTANTS_H
 
 #include <math.h>
 
-#include "kernels/adamw.h"
+#include "kernels/update.h"
 
-struct adamw_constants {
-    float scale, b1, b2, one_b1, one_b2, decay, rate, root, eps;
+struct update_constants {
+    float scale, lr, wd, b1, b2, one_b1, one_b2, eps;
+    float decay, rate, root; /* 1 - lr wd; lr and the root of v through the bias corrections of Adam */
     uint64_t step;
-    struct adamw_round round;
+    struct update_round round;
 };
 
 /* All but scale, which is the device's. */
-static inline struct adamw_constants adamw_constants_of(const struct adamw *p)
+static inline struct update_constants update_constants_of(const struct update *p)
 {
-    struct adamw_constants k;
+    struct update_constants k;
 
     k.scale = 1;
     k.b1 = (float)p->beta1;
     k.b2 = (float)p->beta2;
     k.one_b1 = (float)(1 - p->beta1);
     k.one_b2 = (float)(1 - p->beta2);
+    k.lr = (float)p->lr;
+    k.wd = (float)p->weight_decay;
     k.decay = (float)(1 - p->lr * p->weight_decay);
     k.rate = (float)(p->lr / (1 - pow(p->beta1, (double)p->step)));
     k.root = (float)(1 / sqrt(1 - pow(p->beta2, (double)p->step)));
@@ -32,7 +35,7 @@ static inline struct adamw_constants adamw_constants_of(const struct adamw *p)
 }
 
 /* The bits of x rounded to bf16 by the bits for element e, of a Philox block; the lower half is 0. */
-TWIN_INLINE uint32_t adamw_rounded(uint32_t x, const uint32_t block[4], uint64_t e)
+TWIN_INLINE uint32_t update_rounded(uint32_t x, const uint32_t block[4], uint64_t e)
 {
     uint32_t add = block[e % 8 / 2] >> (e % 2 ? 16 : 0) & 0xffff;
 

@@ -1,6 +1,6 @@
-/* kernels/adamw.h -- Adam with decoupled weight decay (arXiv:1711.05101). */
-#ifndef KERNELS_ADAMW_H
-#define KERNELS_ADAMW_H
+/* kernels/update.h -- the update of an optimizer that looks at each element by itself. */
+#ifndef KERNELS_UPDATE_H
+#define KERNELS_UPDATE_H
 
 #include "kernels/dtype.h"
 
@@ -8,33 +8,39 @@
 extern "C" {
 #endif
 
-/* With g = grad * *grad_scale:
- *     m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
- *     w = w (1 - lr wd) - lr / (1 - b1^step) * m / (sqrt(v / (1 - b2^step)) + eps)
- * in fp32 from double constants, as PyTorch and Apex compute it.  Element by element:
- * any split of the parameters over ranks or threads gives the same bits.
+/* With g = grad * *grad_scale, l the rate and d the weight decay:
+ *   ADAMW (arXiv:1711.05101)  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
+ *                             w = w (1 - l d) - l / (1 - b1^step) * m / (sqrt(v / (1 - b2^step)) + eps)
+ *   SGD, with momentum b1     m = b1 m + g + d w;  w = w - l m, PyTorch's
+ * in fp32 from double constants; AdamW as PyTorch and Apex compute it.  Element by element: any split of the parameters over
+ * ranks or threads gives the same bits.  What has no v gets NULL.
  *
  * Weights may be bf16 alone.  Then a new one is rounded to one of the two bf16 beside it, to the farther from zero with the
  * probability of the distance from the nearer (stochastic rounding, arXiv:1502.02551): sixteen random bits are added below its
  * last place, and what is below is cut off.  Those of element e of the logical tensor are the (e % 8)-th of Philox4x32-10(key,
  * lo = e / 8, hi = step), low halves of its words first.  What is not finite is rounded as ever. */
-struct adamw_round {
+#define UPDATES(X, ...) X(UPDATE_ADAMW, __VA_ARGS__) X(UPDATE_SGD, __VA_ARGS__)
+#define UPDATE_NAME(name, ...) name,
+enum update_kind { UPDATES(UPDATE_NAME) UPDATE_KINDS };
+
+struct update_round {
     uint64_t key;         /* another for each tensor */
     int64_t first;        /* which element of the logical tensor the first of the call is; */
     int64_t cols, width;  /* element i is number first + i / cols * width + i % cols */
 };
 
-struct adamw {
+struct update {
     int64_t step;            /* 1 at the first update */
     double lr, beta1, beta2, eps, weight_decay;
     const float *grad_scale; /* device: one float (clip_scale's); NULL: 1 */
-    struct adamw_round round; /* where w is NULL */
+    struct update_round round; /* where w is NULL */
+    enum update_kind kind;
 };
-/* w (n) master weights, m, v, grad (n), all fp32; low (n) bf16 gets the rounded w, or
+/* w (n) main weights, m, v, grad (n), all fp32; low (n) bf16 gets the rounded w, or
  * NULL.  w NULL: low has the weights, and round says how they are rounded. */
-typedef int adamw_fn(struct device *dev, const struct adamw *p, float *w, float *m, float *v,
+typedef int update_fn(struct device *dev, const struct update *p, float *w, float *m, float *v,
                      const float *grad, uint16_t *low, int64_t n, struct err *e);
-adamw_fn adamw_cpu, adamw_cuda;
+update_fn update_cpu, update_cuda;
 
 #ifdef __cplusplus
 }

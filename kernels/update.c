@@ -1,0 +1,16 @@
+#include "kernels/update.h"
+
+#include "kernels/update_simd.h"
+#include "kernels/check.h"
+
+int update_cpu(struct device *dev, const struct update *p, float *w, float *m, float *v,
+              const float *grad, uint16_t *low, int64_t n, struct err *e)
+{
+    struct update_constants k;
+
+    TRY(check_update(p, w, low, n, e));
+    k = update_constants_of(p);
+    k.scale = p->grad_scale ? *p->grad_scale : 1.0f;
+    ISA_PICK(update_loop)(dev, p->kind, &k, w, m, v, grad, low, n);
+    return 0;
+}

@@ -1,0 +1,87 @@
+#include "kernels/update_constants.h"
+#include "kernels/lanes.cuh"
+
+/* New bf16 weights w, of which the first is element i of the call; exact in bf16 afterwards. */
+static __device__ __forceinline__ void round_pack(const struct update_constants &k, int64_t i, pack &w)
+{
+    int64_t row = i / k.round.cols, col = i % k.round.cols;
+    uint64_t at = ~(uint64_t)0;
+    uint32_t c[4];
+
+#pragma unroll
+    for (int j = 0; j < PACK; j++) {
+        uint64_t e = (uint64_t)(k.round.first + row * k.round.width + col);
+        if (e / 8 != at) {
+            at = e / 8;
+            c[0] = (uint32_t)at, c[1] = (uint32_t)(at >> 32), c[2] = (uint32_t)k.step, c[3] = (uint32_t)(k.step >> 32);
+            philox((uint32_t)k.round.key, (uint32_t)(k.round.key >> 32), c);
+        }
+        w.v[j] = __uint_as_float(update_rounded(__float_as_uint(w.v[j]), c, e));
+        if (++col == k.round.cols) {
+            col = 0;
+            row++;
+        }
+    }
+}
+
+/* A new weight from w, the moments and the gradient x of one element: the same formulas as the CPU's. */
+template <enum update_kind KIND>
+static __device__ __forceinline__ float updated(const struct update_constants &k, float w, float &m, float &v, float x)
+{
+    if (KIND == UPDATE_SGD) {
+        m = fmaf(k.b1, m, fmaf(k.wd, w, x));
+        return w - k.lr * m;
+    }
+    m = fmaf(k.one_b1, x, k.b1 * m);
+    v = fmaf(k.one_b2 * x, x, k.b2 * v);
+    return w * k.decay - k.rate * m / fmaf(sqrtf(v), k.root, k.eps);
+}
+
+/* Of AdamW 16 bytes read and 12 or 14 written an element; LOW, bf16 weights alone: 14 and 10.  The scale is read here: no
+ * clipping factor goes over the host. */
+template <enum update_kind KIND, bool LOW> static __global__ void __launch_bounds__(CUDA_BLOCK)
+    update_kernel(struct update_constants k, const float *scale, float *w, float *m, float *v, const float *grad,
+                  uint16_t *low, int64_t n)
+{
+    int64_t step = (int64_t)gridDim.x * blockDim.x * PACK;
+    float s = scale ? *scale : 1.0f;
+
+    for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * PACK; i < n; i += step) {
+        pack g = pack_get<DTYPE_F32>(grad, i, n - i), m1 = pack_get<DTYPE_F32>(m, i, n - i);
+        pack v1 = KIND == UPDATE_ADAMW ? pack_get<DTYPE_F32>(v, i, n - i) : m1;
+        pack w1 = LOW ? pack_get<DTYPE_BF16>(low, i, n - i) : pack_get<DTYPE_F32>(w, i, n - i);
+#pragma unroll
+        for (int j = 0; j < PACK; j++)
+            w1.v[j] = updated<KIND>(k, w1.v[j], m1.v[j], v1.v[j], g.v[j] * s);
+        pack_put<DTYPE_F32>(m, i, n - i, m1);
+        if (KIND == UPDATE_ADAMW)
+            pack_put<DTYPE_F32>(v, i, n - i, v1);
+        if (LOW)
+            round_pack(k, i, w1);
+        else
+            pack_put<DTYPE_F32>(w, i, n - i, w1);
+        if (low)
+            pack_put<DTYPE_BF16>(low, i, n - i, w1);
+    }
+}
+
+#define UPDATE_CASE(name, ...)                                                                                            \
+    case name: {                                                                                                          \
+        auto *kernel = w ? update_kernel<name, false> : update_kernel<name, true>;                                        \
+        LAUNCH(kernel, dim3(cuda_blocks(dev, packs_of(n), CUDA_BLOCK)), CUDA_BLOCK, dev, update_constants_of(p),          \
+               p->grad_scale, w, m, v, grad, low, n);                                                                     \
+        break;                                                                                                            \
+    }
+
+extern "C" int update_cuda(struct device *dev, const struct update *p, float *w, float *m, float *v, const float *grad,
+                          uint16_t *low, int64_t n, struct err *e)
+{
+    TRY(check_update(p, w, low, n, e));
+    if (n == 0)
+        return 0;
+    switch (p->kind) {
+        UPDATES(UPDATE_CASE)
+    default: break;
+    }
+    return cuda_launched(dev, "update", e);
+}

@@ -1,0 +1,12 @@
+/* kernels/update_simd.h -- the loop of update_simd.c, for update.c. */
+#ifndef KERNELS_UPDATE_SIMD_H
+#define KERNELS_UPDATE_SIMD_H
+
+#include "base/isa.h"
+#include "kernels/update_constants.h"
+#include "kernels/cpu.h"
+
+ISA_DECLARE(void, update_loop, (struct device *, enum update_kind, const struct update_constants *, float *, float *,
+                               float *, const float *, uint16_t *, int64_t));
+
+#endif

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# quern train --optimizer: each kind of optimizer trains, sharded or not, on the host or not, and goes on from its checkpoints.
+# shellcheck disable=SC2086
+. "$ROOT/tests/lib.sh"
+. "$ROOT/tests/train_lib.sh"
+# shellcheck source=tests/plain_ranks.sh
+. "$ROOT/tests/plain_ranks.sh"
+flags="--mock-data --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --vocab-size 61 --micro-batch-size 2
+    --global-batch-size 4 --lr 0.002 --eval-iters 0 -j 1 --device cpu --train-iters 8 --weight-decay 0.1"
+# numbers LOG: the losses and norms.
+numbers() { grep -oE '"(loss|grad_norm)":[^,}]*' "$1"; }
+
+for kind in adam sgd; do
+    rm -f log
+    check "$kind" quern-train $flags --optimizer $kind --save $kind --save-interval 4 --log-file log
+    cp log $kind.log
+    numbers log >$kind.numbers
+    check "$kind learns" awk -F: '/"loss"/ { if (!n++) first = $2; last = $2 } END { exit !(n == 8 && last < first) }' $kind.numbers
+    rm -f log
+    check "$kind, resumed" quern-train $flags --optimizer $kind --load $kind --ckpt-step 4 --log-file log
+    equal "$kind, resumed: the same bits" "$(numbers log)" "$(tail -n 8 $kind.numbers)"
+    rm -f log
+    check "$kind, state on the host" quern-train $flags --optimizer $kind --optimizer-cpu-offload --log-file log
+    equal "$kind, state on the host: the same bits" "$(numbers log)" "$(cat $kind.numbers)"
+    for strategy in optim optim_grads_params; do
+        rm -f log
+        check "$kind, $strategy" plain 2 quern-train $flags --optimizer $kind --distributed-backend tcp --log-file log \
+            --data-parallel-sharding-strategy $strategy
+        check "$kind, $strategy: as one process" close $kind.log log 16
+    done
+    rm -f log
+    check "$kind, bf16 weights alone" quern-train $flags --optimizer $kind --bf16 --main-params-dtype bf16 --log-file log
+done
+check 'adam and sgd differ' test "$(cat adam.numbers)" != "$(cat sgd.numbers)"
+equal 'sgd keeps less' "$(quern-checkpoint info sgd | grep -c 'no optimizer state')" 0
+status 'another kind than the checkpoint has' 3 quern-train $flags --optimizer sgd --load adam
+has 'is named' err 'no state of this --optimizer there (momentum_buffer): --no-load-optim begins without'
+check 'its weights alone' quern-train $flags --optimizer sgd --load adam --no-load-optim
+status 'a kind that there is not' 2 quern-train $flags --optimizer adagrad
+finish
