@@ -28,6 +28,11 @@ static __device__ __forceinline__ void round_pack(const struct update_constants 
 template <enum update_kind KIND>
 static __device__ __forceinline__ float updated(const struct update_constants &k, float w, float &m, float &v, float x)
 {
+    if (KIND == UPDATE_LION) {
+        float c = fmaf(k.one_b1, x, k.b1 * m), sign = 0 < c ? 1.0f : c < 0 ? -1.0f : 0.0f;
+        m = fmaf(k.one_b2, x, k.b2 * m);
+        return w * k.decay - k.lr * sign;
+    }
     if (KIND == UPDATE_SGD) {
         m = fmaf(k.b1, m, fmaf(k.wd, w, x));
         return w - k.lr * m;

@@ -11,6 +11,7 @@ extern "C" {
 /* With g = grad * *grad_scale, l the rate and d the weight decay:
  *   ADAMW (arXiv:1711.05101)  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
  *                             w = w (1 - l d) - l / (1 - b1^step) * m / (sqrt(v / (1 - b2^step)) + eps)
+ *   LION (arXiv:2302.06675)   u = sign(b1 m + (1 - b1) g);  m = b2 m + (1 - b2) g;  w = w (1 - l d) - l u
  *   SGD, with momentum b1     m = b1 m + g + d w;  w = w - l m, PyTorch's
  * in fp32 from double constants; AdamW as PyTorch and Apex compute it.  Element by element: any split of the parameters over
  * ranks or threads gives the same bits.  What has no v gets NULL.
@@ -19,7 +20,7 @@ extern "C" {
  * probability of the distance from the nearer (stochastic rounding, arXiv:1502.02551): sixteen random bits are added below its
  * last place, and what is below is cut off.  Those of element e of the logical tensor are the (e % 8)-th of Philox4x32-10(key,
  * lo = e / 8, hi = step), low halves of its words first.  What is not finite is rounded as ever. */
-#define UPDATES(X, ...) X(UPDATE_ADAMW, __VA_ARGS__) X(UPDATE_SGD, __VA_ARGS__)
+#define UPDATES(X, ...) X(UPDATE_ADAMW, __VA_ARGS__) X(UPDATE_LION, __VA_ARGS__) X(UPDATE_SGD, __VA_ARGS__)
 #define UPDATE_NAME(name, ...) name,
 enum update_kind { UPDATES(UPDATE_NAME) UPDATE_KINDS };
 

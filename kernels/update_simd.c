@@ -7,8 +7,15 @@
 INLINE vf updated(enum update_kind kind, const struct update_constants *k, vf w, float *m, float *v, const float *grad, int64_t i,
                   int64_t left)
 {
-    vf g = vf_get(DTYPE_F32, grad, i, left) * vf_set(k->scale), m0 = vf_get(DTYPE_F32, m, i, left), m1, v1, d;
+    vf g = vf_get(DTYPE_F32, grad, i, left) * vf_set(k->scale), m0 = vf_get(DTYPE_F32, m, i, left), m1, v1, d, zero = vf_set(0);
 
+    if (kind == UPDATE_LION) {
+        vf c = vf_fma(vf_set(k->one_b1), g, vf_set(k->b1) * m0);
+        vf sign = vf_if_lt(zero, c, vf_set(1), vf_if_lt(c, zero, vf_set(-1), zero));
+
+        vf_put(DTYPE_F32, m, i, left, vf_fma(vf_set(k->one_b2), g, vf_set(k->b2) * m0));
+        return w * vf_set(k->decay) - vf_set(k->lr) * sign;
+    }
     if (kind == UPDATE_SGD) {
         m1 = vf_fma(vf_set(k->b1), m0, vf_fma(vf_set(k->wd), w, g));
         vf_put(DTYPE_F32, m, i, left, m1);

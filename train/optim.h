@@ -18,14 +18,17 @@ struct optim_conf {
     int kind; /* row of the table */
     double weight_decay;
     double adam_beta1, adam_beta2, adam_eps;
+    double lion_beta1, lion_beta2;
     double sgd_momentum;
 };
 #define OPTIM_OPTS(c) \
-    OPT_ENUM(0, "optimizer", &(c)->kind, "adam|sgd", "AdamW; SGD with momentum"), \
+    OPT_ENUM(0, "optimizer", &(c)->kind, "adam|lion|sgd", "AdamW; Lion; SGD with momentum"), \
     OPT_NUM(0, "weight-decay", &(c)->weight_decay, 0, 1e3, "on parameters of two dimensions"), \
     OPT_NUM(0, "adam-beta1", &(c)->adam_beta1, 0, 0.9999999, "decay of the first moment"), \
     OPT_NUM(0, "adam-beta2", &(c)->adam_beta2, 0, 0.9999999, "decay of the second moment"), \
     OPT_NUM(0, "adam-eps", &(c)->adam_eps, 0, 1, "added to the root of the second moment"), \
+    OPT_NUM(0, "lion-beta1", &(c)->lion_beta1, 0, 0.9999999, "share of the momentum in what is applied"), \
+    OPT_NUM(0, "lion-beta2", &(c)->lion_beta2, 0, 0.9999999, "decay of the momentum"), \
     OPT_NUM(0, "sgd-momentum", &(c)->sgd_momentum, 0, 0.9999999, "decay of the momentum")
 
 /* The defaults. */

@@ -10,7 +10,7 @@ flags="--mock-data --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq
 # numbers LOG: the losses and norms.
 numbers() { grep -oE '"(loss|grad_norm)":[^,}]*' "$1"; }
 
-for kind in adam sgd; do
+for kind in adam lion sgd; do
     rm -f log
     check "$kind" quern-train $flags --optimizer $kind --save $kind --save-interval 4 --log-file log
     cp log $kind.log
@@ -31,10 +31,10 @@ for kind in adam sgd; do
     rm -f log
     check "$kind, bf16 weights alone" quern-train $flags --optimizer $kind --bf16 --main-params-dtype bf16 --log-file log
 done
-check 'adam and sgd differ' test "$(cat adam.numbers)" != "$(cat sgd.numbers)"
-equal 'sgd keeps less' "$(quern-checkpoint info sgd | grep -c 'no optimizer state')" 0
-status 'another kind than the checkpoint has' 3 quern-train $flags --optimizer sgd --load adam
+check 'adam and lion differ' test "$(cat adam.numbers)" != "$(cat lion.numbers)"
+equal 'lion keeps less' "$(quern-checkpoint info lion | grep -c 'no optimizer state')" 0
+status 'another kind than the checkpoint has' 3 quern-train $flags --optimizer sgd --load lion
 has 'is named' err 'no state of this --optimizer there (momentum_buffer): --no-load-optim begins without'
-check 'its weights alone' quern-train $flags --optimizer sgd --load adam --no-load-optim
+check 'its weights alone' quern-train $flags --optimizer sgd --load lion --no-load-optim
 status 'a kind that there is not' 2 quern-train $flags --optimizer adagrad
 finish

@@ -321,7 +321,10 @@ static void update_ref(enum update_kind kind, int64_t step, double g, double *w,
 {
     double c = 0.9 * *m + 0.1 * g;
 
-    if (kind == UPDATE_SGD) {
+    if (kind == UPDATE_LION) {
+        *m = 0.95 * *m + 0.05 * g;
+        *w = *w * (1 - 1e-3) - 1e-2 * (c > 0 ? 1 : c < 0 ? -1 : 0);
+    } else if (kind == UPDATE_SGD) {
         *m = 0.9 * *m + g + 0.1 * *w;
         *w -= 1e-2 * *m;
     } else {
