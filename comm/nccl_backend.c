@@ -554,7 +554,7 @@ static void device_free(struct comm *c)
 }
 
 static const struct comm_backend comm_nccl = {
-    "nccl", device_start, device_test, device_wait, device_split, device_free, device_join,
+    "nccl", device_start, device_test, device_wait, device_split, device_free, device_join, NULL,
 };
 
 int nccl_use_device(struct comm *world, const struct comm_device *d, struct err *e)

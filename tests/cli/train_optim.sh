@@ -5,8 +5,9 @@
 . "$ROOT/tests/train_lib.sh"
 # shellcheck source=tests/plain_ranks.sh
 . "$ROOT/tests/plain_ranks.sh"
-flags="--mock-data --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --vocab-size 61 --micro-batch-size 2
-    --global-batch-size 4 --lr 0.002 --eval-iters 0 -j 1 --device cpu --train-iters 8 --weight-decay 0.1"
+data
+flags="--data-path data --split 1,0,0 --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --vocab-size 61 --micro-batch-size 2
+    --global-batch-size 4 --lr 0.01 --attention-dropout 0 --hidden-dropout 0 --eval-iters 0 -j 1 --device cpu --train-iters 8 --weight-decay 0.1"
 # numbers LOG: the losses and norms.
 numbers() { grep -oE '"(loss|grad_norm)":[^,}]*' "$1"; }
 
@@ -33,7 +34,7 @@ for kind in adam lion sgd; do
 done
 check 'adam and lion differ' test "$(cat adam.numbers)" != "$(cat lion.numbers)"
 equal 'lion keeps less' "$(quern-checkpoint info lion | grep -c 'no optimizer state')" 0
-status 'another kind than the checkpoint has' 3 quern-train $flags --optimizer sgd --load lion
+status 'another kind than the checkpoint has' 2 quern-train $flags --optimizer sgd --load lion
 has 'is named' err 'no state of this --optimizer there (momentum_buffer): --no-load-optim begins without'
 check 'its weights alone' quern-train $flags --optimizer sgd --load lion --no-load-optim
 status 'a kind that there is not' 2 quern-train $flags --optimizer adagrad

@@ -58,7 +58,8 @@ static void defaults_are_megatrons(void **state)
     assert_int_equal(train_config_batch(&c, 0), 12);
     assert_int_equal(c.seed, 1234);
     assert_int_equal(c.lr_style, LR_LINEAR);
-    assert_true(c.beta1 == 0.9 && c.beta2 == 0.999 && c.eps == 1e-8 && c.clip_grad == 1 && c.weight_decay == 0.01);
+    assert_true(c.optim.adam_beta1 == 0.9 && c.optim.adam_beta2 == 0.999 && c.optim.adam_eps == 1e-8 && c.clip_grad == 1 &&
+                c.optim.weight_decay == 0.01);
     assert_true(c.model.init_std == 0.02 && c.model.hidden_dropout == 0.1 && c.model.attention_dropout == 0.1);
     assert_string_equal(c.split, "969,30,1");
     assert_int_equal(CONFIG(&c, &e, "train-iters=0", "train-samples=1001", "global-batch-size=10"), 0);
