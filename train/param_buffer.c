@@ -84,6 +84,7 @@ int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *co
         m->weights = p->elements * sizeof(float);
     if (dt == DTYPE_BF16 && !param_buffer_shares(conf, SHARD_OPTIM_GRADS_PARAMS))
         m->low = p->elements * sizeof(uint16_t);
+    b->trained = backward;
     if (!backward)
         return 0;
     if (!divided)
@@ -94,12 +95,6 @@ int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *co
 
 /* ---- memory ---- */
 
-/* Whether gradients were planned, whole or divided. */
-static bool is_trained(const struct param_buffer *b)
-{
-    return b->memory.grads || b->memory.reduced;
-}
-
 /* For training, zeroed: padding between tensors is never written, but gathered, and added up over ranks. */
 static int alloc(struct param_buffer *b, enum memory_kind kind, void **p, size_t bytes, const char *what, struct err *e)
 {
@@ -107,7 +102,7 @@ static int alloc(struct param_buffer *b, enum memory_kind kind, void **p, size_t
         return 0;
     if (device_alloc_as(b->dev, kind, p, bytes, e) < 0)
         return err_wrap(e, "%s: %zu MiB", what, bytes >> 20);
-    return is_trained(b) ? device_zero(b->dev, *p, bytes, e) : 0;
+    return b->trained ? device_zero(b->dev, *p, bytes, e) : 0;
 }
 
 static int open_flat(struct param_buffer *b, struct err *e)
@@ -161,7 +156,7 @@ int param_buffer_open(struct param_buffer *b, struct device *dev, struct err *e)
     if (!b->calls)
         return err_set(e, ERR_NOMEM, "out of memory");
     TRY(open_flat(b, e));
-    return is_trained(b) ? open_communication(b, e) : 0;
+    return b->trained ? open_communication(b, e) : 0;
 }
 
 void param_buffer_close(struct param_buffer *b)

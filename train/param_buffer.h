@@ -95,6 +95,7 @@ struct param_buffer {
     uint16_t *low;  /* bf16 copy of them; NULL with fp32 */
     float *grads;   /* fp32; NULL without backward, or where they are divided */
     struct param_unit *unit; /* params.units + 1 of them */
+    bool trained;   /* there is backward */
     bool overwrite; /* the backward pass under way overwrites gradients; else it adds to them */
 
     /* This rank's shard: of gradients, where they are divided; of weights, where those are: fp32, set by who updates them
