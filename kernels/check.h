@@ -57,7 +57,8 @@ static inline int check_update(const struct update *p, const float *w, const uin
     if (n && !w && (!low || p->round.cols < 1 || p->round.width < p->round.cols || p->round.first < 0))
         return err_set(e, ERR_ARG, "update: no weights, or bf16 ones of rows of %lld of %lld", (long long)p->round.cols,
                        (long long)p->round.width);
-    if (n < 0 || p->kind < 0 || p->kind >= UPDATE_KINDS || p->step < 1 || !(p->beta1 >= 0 && p->beta1 < 1) || !(p->beta2 >= 0 && p->beta2 < 1) || !(p->eps > 0))
+    if (n < 0 || p->kind < 0 || p->kind >= UPDATE_KINDS || p->step < 1 || !(p->beta1 >= 0 && p->beta1 < 1) ||
+        !(p->beta2 >= 0 && p->beta2 < 1) || !(p->eps > 0))
         return err_set(e, ERR_ARG, "update: %lld elements, step %lld, betas %g and %g, eps %g", (long long)n,
                        (long long)p->step, p->beta1, p->beta2, p->eps);
     return 0;

@@ -69,7 +69,8 @@ bool bucketing_next(const struct bucketing *s, const struct params *p, struct sh
 /* A range as rectangles of its logical tensor, in its order and with no data; v has room for 3 * PIECES_PER_PARAM.  How many. */
 int bucketing_rectangles(const struct shard_range *r, enum checkpoint_part part, struct piece *v);
 
-/* What this rank keeps, as pieces of checkpoint part `part`: data, numbers of dt, is its own array or, with in_flat, the flat buffer.
+/* What this rank keeps, as pieces of checkpoint part `part`: data, numbers of dt, is its own array or, with in_flat, the
+ * flat buffer.
  * v has room for bucketing_pieces_max.  How many. */
 int bucketing_pieces_max(const struct bucketing *s, const struct params *p);
 int bucketing_pieces(const struct bucketing *s, const struct params *p, enum checkpoint_part part, void *data, enum dtype dt,

@@ -65,7 +65,8 @@ static int attention_back(struct model *m, int64_t layer, const void *dx, const 
     int64_t q = model_q_width(&m->config), kv = model_kv_width(&m->config), row = q + 2 * kv;
     struct attention_view dq = {m->dwide, m->t * row, row}, dk = dq, dv = dq, dout = {m->dln, m->t * q, q};
     struct dropout d;
-    const struct linear qkv = linear_of(m, layer, QKV_W, QKV_B, m->b * m->t), proj = linear_of(m, layer, PROJ_W, PROJ_B, m->b * m->t);
+    const struct linear qkv = linear_of(m, layer, QKV_W, QKV_B, m->b * m->t);
+    const struct linear proj = linear_of(m, layer, PROJ_W, PROJ_B, m->b * m->t);
 
     TRY(pass_gather(m, &dx, dx, m->b * m->t, e));
     dk.p = pass_at(m, m->dwide, q);

@@ -228,7 +228,8 @@ double model_config_flops(const struct model_config *m, int64_t seq)
 #define INT(key, field, needed, shape) {key, FIELD_INT, offsetof(struct model_config, field), needed, shape, NULL}
 #define NUM(key, field) {key, FIELD_NUM, offsetof(struct model_config, field), false, false, NULL}
 #define BOOL(key, field) {key, FIELD_BOOL, offsetof(struct model_config, field), false, true, NULL}
-#define WORD(key, field, ...) {key, FIELD_WORD, offsetof(struct model_config, field), false, true, (const char *const[]){__VA_ARGS__, NULL}}
+#define WORD(key, field, ...) \
+    {key, FIELD_WORD, offsetof(struct model_config, field), false, true, (const char *const[]){__VA_ARGS__, NULL}}
 
 #define MLP_WORD(id, name, act, gated) name,
 const struct model_field model_fields[] = {

@@ -30,8 +30,8 @@ const char *model_graph_refuses(const struct model *m);
 void model_graph_open(struct model_graph *g, struct model *m, double *loss);
 void model_graph_close(struct model_graph *g); /* zeroed is fine */
 
-/* Takes the batch (slot 0), then forward and backward; again: not the first since weights may have changed.  The second micro-batch of a kind is recorded; if that fails, it is logged, and all are run launch by launch.
- */
+/* Takes the batch (slot 0), then forward and backward; again: not the first since weights may have changed.  The second
+ * micro-batch of a kind is recorded; if that fails, it is logged, and all are run launch by launch. */
 int model_graph_run(struct model_graph *g, const struct model_batch *batch, bool again, struct err *e);
 
 #ifdef __cplusplus

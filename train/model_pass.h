@@ -100,7 +100,7 @@ static inline void *pass_at(const struct model *m, void *p, int64_t n)
     return p ? (char *)p + (size_t)n * dtype_size(m->dt) : NULL;
 }
 
-/* y (rows, f) of what the first linear layer of an MLP gives, x, by the model's activation, and its backward pass; dx may be x. */
+/* y (rows, f) of what the first linear layer of an MLP gives, x, by the model's activation, and back; dx may be x. */
 int pass_act(struct model *m, void *y, const void *x, int64_t rows, int64_t f, struct err *e);
 int pass_act_back(struct model *m, void *dx, const void *dy, const void *x, int64_t rows, int64_t f, struct err *e);
 /* Whether products do that as they write their output. */

@@ -31,11 +31,12 @@ static int open_part(struct optimizer *o, struct train_part *p, struct device *h
     return 0;
 }
 
-int optimizer_open(struct optimizer *o, struct device *dev, struct device *host, const struct optim *optim, const struct layout *l,
-                   struct train_part *parts, int n, struct err *e)
+int optimizer_open(struct optimizer *o, struct device *dev, struct device *host, const struct optim *optim,
+                   const struct layout *l, struct train_part *parts, int n, struct err *e)
 {
     *o = (struct optimizer){
-        .dev = dev, .state = host ? host : dev, .layout = l, .optim = optim, .parts = parts, .n = n, .buffers = parts->model->n_buffers,
+        .dev = dev, .state = host ? host : dev, .layout = l, .optim = optim, .parts = parts, .n = n,
+        .buffers = parts->model->n_buffers,
     };
     for (int i = 0; i < n; i++)
         TRY(open_part(o, &parts[i], host, e));

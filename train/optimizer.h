@@ -38,8 +38,8 @@ struct optimizer {
 size_t optimizer_bytes(void);
 
 /* Opens the shards of parts, whose models are open; host: the CPU, where the state is if their conf says offload.  ERR_NOMEM. */
-int optimizer_open(struct optimizer *o, struct device *dev, struct device *host, const struct optim *optim, const struct layout *l,
-                   struct train_part *parts, int n, struct err *e);
+int optimizer_open(struct optimizer *o, struct device *dev, struct device *host, const struct optim *optim,
+                   const struct layout *l, struct train_part *parts, int n, struct err *e);
 void optimizer_close(struct optimizer *o); /* the models stay */
 
 /* Weights by params_fill. */

@@ -6,8 +6,8 @@
  *     units     what a pass needs at a time: the embeddings, a layer, the final norm with the output layer
  *     buckets   what is reduced or gathered in one call; of each, every rank keeps one shard (bucketing.h)
  * As long as gradients are whole on each rank a bucket is of any size.  ZeRO-2 divides gradients and ZeRO-3 weights too: then a
- * bucket is a unit, and what is divided is whole in a communication buffer while a pass is at it.  Each unit goes through the same
- * one always, those next to each other through different ones.
+ * bucket is a unit, and what is divided is whole in a communication buffer while a pass is at it.  Each unit goes through the
+ * same one always, those next to each other through different ones.
  *
  * A pass asks for what it needs, unit by unit, and is the same for ZeRO 0 to 3.  Whatever need not be waited for is under way
  * beside it, two calls at a time, since each takes buffers of the transport: gradients are reduced in backward's order, weights
@@ -62,7 +62,7 @@ enum { COMM_BUFFERS = 4, COMM_UNDER_WAY = 2 };
 /* Bytes; of what there is not 0. */
 struct param_buffer_memory {
     size_t weights, low, grads;   /* the flat buffers */
-    size_t gathered, reduced;     /* beside them: communication buffers of weights; those of gradients, sums and shards of these */
+    size_t gathered, reduced;     /* beside them: communication buffers of weights; those of gradients, sums, shards */
     size_t elements;              /* of a flat buffer: a number, as what follows */
     size_t bucket;                /* of the largest one */
     size_t unit[COMM_BUFFERS];    /* of the largest unit that goes through each communication buffer */

@@ -196,8 +196,8 @@ static int update_low(struct zero_shard *z, const struct update *settings, const
         u.round.first = v[i].row * piece_width(&v[i]) + v[i].col;
         u.round.cols = v[i].cols;
         u.round.width = piece_width(&v[i]);
-        TRY(z->dev->ops->update(z->dev, &u, NULL, zero_state(z, 0, here), zero_state(z, 1, here), param_reduced(z->buffer, r) + at,
-                                low_of(z, here, r->at + at), (int64_t)all, e));
+        TRY(z->dev->ops->update(z->dev, &u, NULL, zero_state(z, 0, here), zero_state(z, 1, here),
+                                param_reduced(z->buffer, r) + at, low_of(z, here, r->at + at), (int64_t)all, e));
         at += all;
     }
     return 0;

@@ -1,8 +1,8 @@
 /* train/zero_shard.h -- what a rank keeps of a param buffer: its shard of the optimizer's state (ZeRO-1, arXiv:1910.02054).
  *
- * The state are the fp32 weights, where the buffer does not have all of them, and what the optimizer keeps.  It is on the model's device, or
- * on the host.  An undivided buffer has one shard, all of it, so the same code serves, and each element goes through the same
- * arithmetic: the bits are the same.
+ * The state is the fp32 weights, where the buffer does not have all of them, and what the optimizer keeps.  It is on the model's
+ * device, or on the host.  An undivided buffer has one shard, all of it, so the same code serves, and each element goes through
+ * the same arithmetic: the bits are the same.
  */
 #ifndef TRAIN_ZERO_SHARD_H
 #define TRAIN_ZERO_SHARD_H
@@ -20,8 +20,8 @@ struct zero_shard {
     float *main;                 /* the fp32 weights of the shard; NULL: they are the buffer's, or there are none */
     const struct optim *optim;
     float *state[OPTIM_STATES];  /* the optimizer's, of the shard; NULL: it has no more */
-    void *sent;                  /* with state on the host or bf16 weights alone, and weights that are divided: the shard's, as they
-                                    are sent; else NULL */
+    void *sent;                  /* the shard's weights as they are sent, with state on the host or bf16 weights alone where
+                                    weights are divided; else NULL */
     float *stage_grad[2];        /* with state on the host: elements on their way */
     void *stage_weight;
 };

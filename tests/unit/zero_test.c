@@ -85,7 +85,8 @@ static void mirror_free(struct comm *c)
     free(c);
 }
 
-static const struct comm_backend mirror = {"mirror", mirror_start, mirror_test, mirror_wait, mirror_split, mirror_free, NULL, NULL};
+static const struct comm_backend mirror = {"mirror", mirror_start, mirror_test, mirror_wait, mirror_split, mirror_free,
+                                           NULL, NULL};
 
 /* ---- a device that counts ---- */
 
