@@ -33,10 +33,14 @@ dump() {
     done
 }
 
+# listed PREFIX HEADER: the names of the list PREFIXS there, in lower case.
+listed() { sed -n "/^#define $1S(X/s/[^X]*(X, ...)//p" "$2" | grep -o "$1_[A-Z0-9_]*" | sed "s/^$1_//" | tr '[:upper:]' '[:lower:]' | paste -sd ' '; }
+
 # Names as they stand in the source, without return type, parameters and what nvcc puts before static functions; none of CUB's,
 # which the toolkit has.
 names() {
-    c++filt | awk -F '\t' -v OFS='\t' '
+    c++filt | awk -F '\t' -v OFS='\t' -v acts="$(listed ACT kernels/dtype.h)" -v updates="$(listed UPDATE kernels/update.h)" '
+        BEGIN { n_acts = split(acts, act, " "); n_updates = split(updates, update, " ") }
         function bare(s,    i, depth) {
             sub(/^void /, "", s)
             gsub(/_INTERNAL_[0-9a-f]+_[0-9]+_[A-Za-z0-9_]*::|\(anonymous namespace\)::/, "", s)
@@ -47,7 +51,8 @@ names() {
                 }
             s = i ? substr(s, 1, i - 1) : s
             gsub(/\(dtype\)0/, "f32", s); gsub(/\(dtype\)1/, "bf16", s)
-            gsub(/\(act\)1/, "gelu_tanh", s); gsub(/\(act\)2/, "gelu_erf", s); gsub(/\(act\)3/, "silu", s)
+            for (i = 1; i <= n_acts; i++) gsub("\\(act\\)" i, act[i], s)
+            for (i = 1; i <= n_updates; i++) gsub("\\(update_kind\\)" (i - 1), update[i], s)
             gsub(/\(fp8\)1/, "e4m3", s); gsub(/\(fp8\)2/, "e5m2", s)
             return s
         }

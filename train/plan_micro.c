@@ -68,7 +68,7 @@ static void attention(const struct micro *p)
 static void mlp(const struct micro *p, double layers, int64_t rows, int64_t f)
 {
     const struct model_config *m = p->s->model;
-    bool fp8 = p->s->fp8, glu = m->swiglu;
+    bool fp8 = p->s->fp8, glu = model_halves(m) == 2;
     double again = p->s->selective ? p->forward + 1 : p->forward;
 
     linear(p, layers, rows, glu ? 2 * f : f, m->hidden, fp8, !m->no_bias);

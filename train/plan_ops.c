@@ -45,7 +45,7 @@ static const struct row rows[PLAN_OPS] = {
     [PLAN_JOIN] = {"route: join rows", 2, 2, STREAMS, 0, NULL, NULL},
     [PLAN_JOIN_BACK] = {"route: join, backward", 2, 4, STREAMS, 0, NULL, NULL},
     [PLAN_SUMSQ] = {"sum of squares", 4, 0, 1, 4, "vec.cu", "sumsq_kernel<f32>"},
-    [PLAN_ADAMW] = {"AdamW", 30, 0, 1, 30, "adamw.cu", "update_kernel<false>"},
+    [PLAN_ADAMW] = {"AdamW", 30, 0, 1, 30, "update.cu", "update_kernel<adamw, false>"},
 };
 /* Those whose numbers are fp32 whatever the model computes in. */
 static bool of_its_own(enum plan_op op)
