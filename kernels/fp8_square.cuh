@@ -8,7 +8,9 @@
 /* Two numbers as FP8, a in the low byte.  Chips before 8.9 have no instruction for it. */
 template <enum fp8 TO> static __device__ __forceinline__ uint32_t fp8_pair(float a, float b)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+#if defined(SIMT)
+    return TO == FP8_E4M3 ? ptx_cvt_rn_satfinite_e4m3x2_f32(b, a) : ptx_cvt_rn_satfinite_e5m2x2_f32(b, a);
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
     uint16_t r;
     if (TO == FP8_E4M3)
         asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(b), "f"(a));

@@ -24,7 +24,7 @@ struct pack {
 static __device__ __forceinline__ uint32_t bf16_pair(float a, float b)
 {
 #if defined(SIMT)
-    return (uint32_t)bf16_of(a) | (uint32_t)bf16_of(b) << 16;
+    return ptx_cvt_rn_bf16x2_f32(b, a);
 #else
     uint32_t r;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(b), "f"(a));

@@ -25,13 +25,7 @@ static inline void mma(float c[4], const uint32_t a[4], const uint32_t b[2])
     for (int i = 0; i < 6; i++)
         warp[threadIdx.x % 32][i] = i < 4 ? a[i] : b[i - 4];
     __syncwarp();
-    for (int i = 0; i < 4; i++) {
-        int row = mma_g() + i / 2 * 8, col = mma_i() * 2 + i % 2;
-        for (int k = 0; k < 16; k++) {
-            uint32_t x = warp[row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2], y = warp[col * 4 + k % 8 / 2][4 + k / 8];
-            c[i] += (k % 2 ? bf16_high(x) : bf16_low(x)) * (k % 2 ? bf16_high(y) : bf16_low(y));
-        }
-    }
+    ptx_mma_m16n8k16(c, (int)threadIdx.x % 32, warp);
     __syncwarp();
 }
 #else
@@ -54,13 +48,10 @@ template <bool TURNED> static __device__ __forceinline__ void mma_load(uint32_t 
     static const uint16_t *all[32][32]; /* what the lanes of each warp named */
     const uint16_t **warp = all[threadIdx.x / 32];
 
+    simt::whole_row(row);
     warp[threadIdx.x % 32] = row;
     __syncwarp();
-    for (int q = 0; q < 4; q++) {
-        const uint16_t *const *r = warp + q * 8;
-        x[q] = TURNED ? (uint32_t)r[mma_i() * 2][mma_g()] | (uint32_t)r[mma_i() * 2 + 1][mma_g()] << 16
-                      : (uint32_t)r[mma_g()][mma_i() * 2] | (uint32_t)r[mma_g()][mma_i() * 2 + 1] << 16;
-    }
+    ptx_ldmatrix_x4(x, (int)threadIdx.x % 32, warp, TURNED);
     __syncwarp();
 #else
     uint32_t at = (uint32_t)__cvta_generic_to_shared(row);
@@ -153,7 +144,7 @@ static __device__ __forceinline__ void copy_wait()
 static __device__ __forceinline__ float exp2_fast(float x)
 {
 #if defined(SIMT)
-    return exp2f(x);
+    return ptx_ex2_approx_ftz_f32(x);
 #else
     float r;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));

@@ -19,7 +19,9 @@
  * different calls, threads of a block at different __syncthreads, threads that wait forever, and a thread that ends
  * before its copies have come.
  *
- * Not modelled: clusters, the tensor cores and the bulk copies, memory of another order
+ * Instructions that CUDA C++ has no words for are those of tests/ptx.h.
+ *
+ * Not modelled: clusters and the bulk copies, memory of another order
  * than program order, races between blocks.
  */
 #ifndef TESTS_SIMT_H
@@ -37,6 +39,8 @@
 
 #include <functional>
 #include <type_traits>
+
+#include "tests/ptx.h"
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -286,6 +290,13 @@ inline void copy_begin(void *to, const void *from, int bytes)
         fail("thread %d copies %d bytes that are not aligned", f->number, bytes);
     f->on_its_way[f->copies++] = {to, from, bytes, f->sets};
     memset(to, 0xff, (size_t)bytes);
+}
+
+/* What ldmatrix reads: 16 bytes. */
+inline void whole_row(const void *row)
+{
+    if ((uintptr_t)row % 16)
+        fail("thread %d reads a row of a matrix that is not aligned to %d bytes", m.now->number, 16);
 }
 
 inline void copy_commit() { m.now->sets++; }
