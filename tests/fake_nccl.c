@@ -385,6 +385,23 @@ static int check(struct comm *c, void *stream, int type, int peer)
     return c->state;
 }
 
+/* Where memory that a call is given lies. */
+static void *place(const struct comm *c, const void *p, size_t bytes)
+{
+    const struct test_stream *s = c->stream;
+
+    return s && s->place ? s->place(p, bytes, "NCCL") : (void *)(uintptr_t)p;
+}
+
+static void place_both(const struct comm *c, struct op *x)
+{
+    size_t bytes = x->head.n * size_of(x->head.type), all = bytes * (size_t)c->size;
+
+    if (x->head.kind != BROADCAST || c->rank == x->head.root)
+        x->send = place(c, x->send, x->head.kind == REDUCE_SCATTER ? all : bytes);
+    x->recv = place(c, x->recv, x->head.kind == ALL_GATHER ? all : bytes);
+}
+
 static int add(struct comm *c, const struct op *how)
 {
     static _Atomic int calls;
@@ -400,6 +417,7 @@ static int add(struct comm *c, const struct op *how)
     if (!x || !b)
         abort();
     *x = *how;
+    place_both(c, x);
     x->head.serial = x->head.kind == MESSAGE ? 0 : ++c->calls;
     *b->last = x;
     b->last = &x->next;

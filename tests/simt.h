@@ -17,7 +17,9 @@
  * What stops the program, with a message: a lane that is not in the mask it gives, a
  * shuffle from a lane outside the mask, lanes of one call that give different masks or make
  * different calls, threads of a block at different __syncthreads, threads that wait forever, and a thread that ends
- * before its copies have come.
+ * before its copies have come; a launch that no GPU would start (tests/simt_launch.cpp); memory that is not the kernel's, or not
+ * the host's (tests/simt_memory.h); an address that is not aligned to what is read or written there, in code compiled with
+ * -fsanitize=alignment.
  *
  * Instructions that CUDA C++ has no words for are those of tests/ptx.h.
  *
@@ -41,6 +43,7 @@
 #include <type_traits>
 
 #include "tests/ptx.h"
+#include "tests/simt_memory.h"
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -131,6 +134,7 @@ struct simt_machine {
     dim3 block_dim, grid_dim;
     void (*body)(const void *);
     const void *argument;
+    const site *of; /* the launch, if it is one that LAUNCH makes */
     unsigned char *dynamic;
     size_t dynamic_bytes;
     int order; /* 0 ascending, 1 descending, 2 random */
@@ -139,6 +143,8 @@ struct simt_machine {
     char start, end, barrier[2], warp[MOST / 32][32][2]; /* what the sanitizer synchronises on */
 };
 inline simt_machine m;
+/* This thread of the program runs a kernel. */
+inline thread_local bool running;
 
 [[noreturn]] SIMT_INNER void fail(const char *what, int a, int b)
 {
@@ -455,8 +461,9 @@ SIMT_INNER void run_grid(dim3 grid, dim3 block, size_t dynamic_bytes)
     uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
 
     m.n = (int)(block.x * block.y * block.z);
-    if (blocks == 0 || m.n == 0 || m.n > MOST || grid.y > 65535 || grid.z > 65535)
-        fail("a launch with %d threads a block cannot be, or the grid is empty or too large", m.n, 0);
+    if (blocks == 0 || m.n == 0 || m.n > MOST)
+        fail("a launch with %d threads a block cannot be, or the grid is empty", m.n, 0);
+    running = true;
     m.block_dim = block;
     m.grid_dim = grid;
     m.dynamic_bytes = dynamic_bytes;
@@ -471,14 +478,19 @@ SIMT_INNER void run_grid(dim3 grid, dim3 block, size_t dynamic_bytes)
         run_block();
     }
     free(m.dynamic);
+    running = false;
 }
 
-template <class F> void launch(dim3 grid, dim3 block, size_t dynamic_bytes, const F &f)
+template <class F> void launch(const site *of, dim3 grid, dim3 block, size_t dynamic_bytes, const F &f)
 {
     m.body = body_of<F>;
     m.argument = &f;
+    m.of = of;
     run_grid(grid, block, dynamic_bytes);
 }
+
+/* tests/simt_launch.cpp: stops the program where no GPU would launch this. */
+void check_launch(const site &of, dim3 grid, dim3 block, size_t dynamic, size_t parameters);
 
 /* Takes work that a GPU would queue; unset, it is done at once. */
 inline void (*queue)(std::function<void()> work);
@@ -497,17 +509,35 @@ inline void in_stream(std::function<void()> work)
         work();
 }
 
-/* A kernel with its grid; called, it keeps the arguments' values, as a launch does. */
+template <class T> void pass(const site &of, int i, T &value)
+{
+    static_assert(std::is_trivially_copyable<T>::value, "a launch copies the bytes of its arguments");
+    if (alignof(T) >= sizeof(void *))
+        pass_bytes(of, i, &value, sizeof value, std::is_pointer<T>::value);
+}
+
+/* A kernel with its grid; called, it keeps the arguments' values, as a launch does, with the device's addresses as the kernel
+ * needs them. */
 template <class... P> struct launcher {
     void (*kernel)(P...);
     dim3 grid, block;
+    size_t dynamic;
+    site of;
     void operator()(P... p) const
     {
         launcher l = *this;
-        in_stream([=] { launch(l.grid, l.block, 0, [&] { l.kernel(p...); }); });
+        int i = 0;
+
+        l.of.kernel = (const void *)kernel;
+        check_launch(l.of, grid, block, dynamic, (sizeof p + ... + 0));
+        (pass(l.of, i++, p), ...);
+        in_stream([=] { launch(&l.of, l.grid, l.block, l.dynamic, [&] { l.kernel(p...); }); });
     }
 };
-template <class... P> launcher<P...> launcher_of(void (*kernel)(P...), dim3 grid, dim3 block) { return {kernel, grid, block}; }
+template <class... P> launcher<P...> launcher_of(void (*kernel)(P...), dim3 grid, dim3 block, size_t dynamic, site of)
+{
+    return {kernel, grid, block, dynamic, of};
+}
 
 SIMT_INNER uint3 tid() { return m.now->tid; }
 SIMT_INNER uint3 block_at() { return m.block; }
@@ -558,13 +588,23 @@ inline void simt_order(int order, uint64_t seed)
 #define __host__
 #define __constant__
 #define __forceinline__ inline
+#if defined(__x86_64__) && !defined(__clang__)
+/* A no-op for each warp in front of the kernel, where tests/simt_launch.cpp counts them. */
+#define SIMT_BOUNDS 1
+#define SIMT_FIRST(a, ...) a
+#define __launch_bounds__(...) __attribute__((patchable_function_entry((SIMT_FIRST(__VA_ARGS__, 0)) / 32)))
+#else
 #define __launch_bounds__(...)
+#endif
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
 #define SIMT_DYNAMIC_SHARED(T, name) T *name = (T *)simt::m.dynamic
+/* At once, on memory of the host. */
 #define SIMT_LAUNCH(kernel, grid, block, dynamic, ...) \
-    simt::launch(grid, block, dynamic, [&] { kernel(__VA_ARGS__); })
-#define LAUNCH(kernel, grid, block, dev, ...) ((void)(dev), simt::launcher_of((kernel), grid, block)(__VA_ARGS__))
+    simt::launch(NULL, grid, block, dynamic, [&] { kernel(__VA_ARGS__); })
+#define SIMT_LAUNCHER(kernel, grid, block, dynamic, ...) \
+    simt::launcher_of((kernel), grid, block, dynamic, {__FILE__, __LINE__, #__VA_ARGS__, NULL})
+#define LAUNCH(kernel, grid, block, dev, ...) ((void)(dev), SIMT_LAUNCHER(kernel, grid, block, 0, __VA_ARGS__)(__VA_ARGS__))
 
 #define threadIdx (simt::tid())
 #define blockIdx (simt::block_at())

@@ -1,5 +1,5 @@
 // A CUDA backend without a GPU: what kernels/cuda.h opens at run time, its kernels run on the CPU by
-// tests/simt.h.  Its device has memory of its own, poisoned: what is not copied there and back is
+// tests/simt.h.  Its device has memory of its own (tests/simt_memory.h), poisoned: what is not copied there and back is
 // not there.
 //
 // Kernels and copies are done at once.  SIMT_LATE=1: they are queued in a stream, a little late, with the values of their
@@ -42,11 +42,16 @@ static int simt_alloc(struct device *, void **p, size_t bytes, struct err *e)
 {
     *p = NULL;
     TRY(not_recorded("memory asked for", e));
-    *p = aligned_alloc(256, bytes / 256 * 256 + 256);
-    if (!*p)
-        return err_set(e, ERR_NOMEM, "no %zu bytes of memory", bytes);
-    memset(*p, 0xa5, bytes);
-    return 0;
+    *p = simt_memory_new(bytes);
+    return *p ? 0 : err_set(e, ERR_NOMEM, "no %zu bytes of memory", bytes);
+}
+
+static int simt_alloc_host(struct device *, void **p, size_t bytes, struct err *e)
+{
+    *p = NULL;
+    TRY(not_recorded("memory asked for", e));
+    *p = simt_pinned_new(bytes);
+    return *p ? 0 : err_set(e, ERR_NOMEM, "no %zu bytes of pinned memory", bytes);
 }
 
 // Streams are threads (tests/streams.h).  Without SIMT_LATE ops and copies are the calling thread's: what is in their stream
@@ -96,31 +101,51 @@ static void wait_for(struct test_stream *s)
     test_event_free(ev);
 }
 
-static void simt_free(struct device *dev, void *p)
+// Memory may go when the device has done what it is for.
+static void quiet(struct device *dev, const void *p)
 {
     struct err none;
 
     not_recorded("memory freed", &none);
     if (p)
         wait_for(stream_of(dev));
-    free(p);
 }
 
-static int simt_copy(struct device *dev, void *dst, const void *src, size_t bytes, enum copy_way, struct err *)
+static void simt_free(struct device *dev, void *p)
+{
+    quiet(dev, p);
+    simt_memory_free(p);
+}
+
+static void simt_free_host(struct device *dev, void *p)
+{
+    quiet(dev, p);
+    simt_pinned_free(p);
+}
+
+static int simt_copy(struct device *dev, void *dst, const void *src, size_t bytes, enum copy_way way, struct err *)
 {
     if (!late)
         wait_for(stream_of(dev));
-    if (bytes)
-        simt::in_stream([=] { memcpy(dst, src, bytes); });
+    if (!bytes)
+        return 0;
+    const char *there = "a copy to the device", *here = "a copy from the device";
+    void *to = way == COPY_GET ? simt_place_host(dst, "a copy to the host") : simt_place(dst, bytes, there);
+    void *from = way == COPY_PUT ? simt_place_host(src, "a copy from the host") : simt_place(src, bytes, here);
+    simt::in_stream([=] { memcpy(to, from, bytes); });
     return 0;
 }
 
 static int simt_copy_rows(struct device *, void *dst, size_t dst_row, const void *src, size_t src_row, size_t bytes, size_t rows,
                           struct err *)
 {
+    if (!bytes || !rows)
+        return 0;
+    char *to = (char *)simt_place(dst, (rows - 1) * dst_row + bytes, "a copy of rows to the device");
+    const char *from = (const char *)simt_place(src, (rows - 1) * src_row + bytes, "a copy of rows from the device");
     simt::in_stream([=] {
         for (size_t i = 0; i < rows; i++)
-            memcpy((char *)dst + i * dst_row, (const char *)src + i * src_row, bytes);
+            memcpy(to + i * dst_row, from + i * src_row, bytes);
     });
     return 0;
 }
@@ -173,7 +198,10 @@ static int simt_sync(struct device *dev, struct err *e)
 
 static int simt_stream_new(struct device *, struct device_stream **s, struct err *)
 {
-    *s = (struct device_stream *)test_stream_new();
+    struct test_stream *made = test_stream_new();
+
+    made->place = simt_place;
+    *s = (struct device_stream *)made;
     return 0;
 }
 
@@ -276,13 +304,15 @@ static int simt_info(int, struct cuda_info *info, struct err *)
     return 0;
 }
 
-static int simt_open(struct device **dev, int, struct err *e)
+extern "C" int simt_open(struct device **dev, int, struct err *e)
 {
     static struct device_calls calls;
 
     calls.close = simt_close;
-    calls.alloc = calls.alloc_host = simt_alloc;
-    calls.free = calls.free_host = simt_free;
+    calls.alloc = simt_alloc;
+    calls.alloc_host = simt_alloc_host;
+    calls.free = simt_free;
+    calls.free_host = simt_free_host;
     calls.copy = simt_copy;
     calls.copy_rows = simt_copy_rows;
     calls.zero = simt_zero;

@@ -1,8 +1,6 @@
 // What kernels/cuda_op.cuh asks of the CUDA backend, for kernels that run on the CPU (tests/simt.h,
 // which comes first in this file), and the table of their ops.
 #include <algorithm>
-#include <list>
-#include <memory>
 #include <vector>
 
 #include "kernels/cuda_op.cuh"
@@ -16,28 +14,35 @@ int cuda_launched(struct device *, const char *, struct err *) { return 0; }
 
 int cuda_scratch(struct device *dev, void **p, size_t bytes, struct err *e)
 {
-    static std::list<std::vector<char>> blocks; // the last one is in use
-    size_t space;
+    struct block {
+        void *p;
+        size_t bytes;
+    };
+    static std::vector<block> blocks; // the last one is in use
 
-    if (blocks.empty() || blocks.back().size() < bytes + 256) {
+    if (blocks.empty() || blocks.back().bytes < bytes) {
         if (simt::recording)
             return err_set(e, ERR_DEVICE, "scratch of %zu bytes while work is recorded", bytes);
         if (simt::queue)
             TRY(dev->calls->sync(dev, e));
-        if (!simt::recordings)
-            blocks.clear();
-        blocks.emplace_back(bytes + 256);
+        for (; !simt::recordings && !blocks.empty(); blocks.pop_back())
+            simt_memory_free(blocks.back().p);
+        blocks.push_back({simt_memory_new(bytes), bytes});
     }
-    *p = blocks.back().data();
-    space = blocks.back().size();
-    std::align(256, bytes, *p, space);
+    *p = blocks.back().p;
+    if (!*p) {
+        blocks.pop_back();
+        return err_set(e, ERR_NOMEM, "no %zu bytes of scratch", bytes);
+    }
     simt::queued--; // a GPU does not fill it
     return cuda_fill(dev, *p, 0xa5, std::min(bytes, (size_t)1 << 20), e); // nothing may rest on what it held
 }
 
 int cuda_fill(struct device *, void *p, int byte, size_t bytes, struct err *)
 {
-    simt::in_stream([=] { memset(p, byte, bytes); });
+    void *at = simt_place(p, bytes, "memory is filled");
+
+    simt::in_stream([=] { memset(at, byte, bytes); });
     return 0;
 }
 
@@ -55,29 +60,37 @@ int cub_temp(struct device *, int64_t, size_t *temp_bytes, struct err *)
     return 0;
 }
 
-int cub_sort(struct device *, void *, size_t, const uint64_t *key_in, uint64_t *key_out, const uint32_t *value_in,
-             uint32_t *value_out, int64_t n, int bits, struct err *)
+int cub_sort(struct device *, void *temp, size_t temp_bytes, const uint64_t *key_in, uint64_t *key_out,
+             const uint32_t *value_in, uint32_t *value_out, int64_t n, int bits, struct err *)
 {
     uint64_t mask = bits < 64 ? ((uint64_t)1 << bits) - 1 : ~(uint64_t)0;
+    size_t count = (size_t)n;
+    const uint64_t *key = (const uint64_t *)simt_place(key_in, count * 8, "CUB: keys");
+    const uint32_t *value = (const uint32_t *)simt_place(value_in, count * 4, "CUB: values");
+    uint64_t *sorted = (uint64_t *)simt_place(key_out, count * 8, "CUB: sorted keys");
+    uint32_t *its_value = (uint32_t *)simt_place(value_out, count * 4, "CUB: their values");
 
     simt_sorted_bits += bits;
+    simt_place(temp, temp_bytes, "CUB: its memory");
     simt::in_stream([=] {
-        std::vector<int64_t> order((size_t)n);
+        std::vector<size_t> order(count);
 
-        for (int64_t i = 0; i < n; i++)
-            order[(size_t)i] = i;
-        std::stable_sort(order.begin(), order.end(),
-                         [=](int64_t x, int64_t y) { return (key_in[x] & mask) < (key_in[y] & mask); });
-        for (int64_t i = 0; i < n; i++) {
-            key_out[i] = key_in[order[(size_t)i]];
-            value_out[i] = value_in[order[(size_t)i]];
+        for (size_t i = 0; i < count; i++)
+            order[i] = i;
+        std::stable_sort(order.begin(), order.end(), [=](size_t x, size_t y) { return (key[x] & mask) < (key[y] & mask); });
+        for (size_t i = 0; i < count; i++) {
+            sorted[i] = key[order[i]];
+            its_value[i] = value[order[i]];
         }
     });
     return 0;
 }
 
-int cub_sum(struct device *, void *, size_t, uint64_t *v, int64_t n, struct err *)
+int cub_sum(struct device *, void *temp, size_t temp_bytes, uint64_t *numbers, int64_t n, struct err *)
 {
+    uint64_t *v = (uint64_t *)simt_place(numbers, (size_t)n * 8, "CUB: numbers");
+
+    simt_place(temp, temp_bytes, "CUB: its memory");
     simt::in_stream([=] {
         uint64_t sum = 0;
 

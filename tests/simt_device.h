@@ -8,19 +8,28 @@
 extern "C" {
 #endif
 
-/* For the tables of a CPU device.  One thread of the program at a time. */
+/* One thread of the program at a time. */
 extern const struct dedup_ops simt_dedup_ops;
 extern const struct device_ops simt_ops;
+/* tests/simt_backend.cpp: a device with these, and with memory of its own. */
+int simt_open(struct device **dev, int number, struct err *e);
 /* Order of blocks, warps and lanes: 0 ascending, 1 descending, 2 random from the seed. */
 void simt_set_order(int order, uint64_t seed);
 
 /* tests/simt_lt.cpp: how often cuBLASLt's stand-in was asked for algorithms. */
 extern int simt_lt_asked;
+/* Whether it proposes to split k and to add the parts up in the type of the result where that is not allowed. */
+extern bool simt_lt_disobeys;
 
 /* Bits of keys that CUB's stand-in sorted by, of all calls. */
 extern int simt_sorted_bits;
 
-/* tests/simt_dnn.cpp: how many engines of cuDNN's at this path take our graph of attention on an H200.  ERR_UNSUPPORTED:
+/* tests/simt_dnn.cpp: calls of cuDNN's stand-in so far; whether they are to fail. */
+extern struct simt_dnn_calls {
+    int forward, backward;
+    bool fail;
+} simt_dnn_calls;
+/* tests/simt_dnn_library.cpp: how many engines of cuDNN's at this path take our graph of attention on an H200.  ERR_UNSUPPORTED:
  * none is there, or it refuses the graph. */
 int simt_dnn_engines(const char *library, int64_t b, int64_t t, int64_t heads, int64_t kv_heads, int64_t d, int backward,
                      int *engines, struct err *e);
@@ -30,12 +39,16 @@ void simt_forget(void);
 /* tests/simt_kernels.cu: kernels that use every part of tests/simt.h, right or with a mistake.
  * Each returns 0 if the result is what it should be. */
 enum simt_mistake { SIMT_RIGHT, SIMT_NO_BARRIER, SIMT_WRONG_MASK, SIMT_WRONG_LANE, SIMT_TWO_BARRIERS, SIMT_NO_ATOMIC,
-                    SIMT_STUCK, SIMT_NO_WAIT, SIMT_LEFT_BEHIND };
+                    SIMT_STUCK, SIMT_NO_WAIT, SIMT_LEFT_BEHIND, SIMT_HOST_ARGUMENT, SIMT_HOST_FOLLOWED, SIMT_BEHIND_END,
+                    SIMT_BEFORE, SIMT_FREED, SIMT_INNER_ADDRESS, SIMT_HOST_READS, SIMT_LONG_COPY, SIMT_COPY_OF_HOST,
+                    SIMT_MISALIGNED, SIMT_MISALIGNED_COPY, SIMT_MISALIGNED_ROW, SIMT_THREADS, SIMT_BLOCKS, SIMT_SHARED,
+                    SIMT_DYNAMIC };
 int simt_block_sums(enum simt_mistake mistake);
 int simt_warp_calls(enum simt_mistake mistake);
 int simt_atomics(enum simt_mistake mistake);
 int simt_copies(enum simt_mistake mistake);
 int simt_shapes(void);
+int simt_launches(enum simt_mistake mistake);
 
 #ifdef __cplusplus
 }

@@ -200,3 +200,100 @@ extern "C" int simt_shapes(void)
         wrong += s != 1;
     return wrong;
 }
+
+// ---- launches: which memory, how aligned, how large ----
+
+enum { LAUNCHED = 64 };
+struct given {
+    const float *host; // of use to the host alone
+    float **inner;     // an address in the device's memory
+    int64_t step;
+    bool follows;
+};
+
+static __global__ void __launch_bounds__(LAUNCHED) steps_kernel(struct given p, const float *in, float *out)
+{
+    int64_t i = threadIdx.x;
+
+    out[i] = in[i * p.step] + (p.follows ? *p.host : 0) + (p.inner ? **p.inner : 0);
+}
+
+static __global__ void __launch_bounds__(LAUNCHED, 2) whole_kernel(const float *in, float *out, int64_t from, int how)
+{
+    __shared__ __align__(16) float part[4 * LAUNCHED];
+    __shared__ uint16_t rows[32 * 8 + 8];
+    int i = (int)threadIdx.x;
+    uint32_t x[4];
+
+    if (how == SIMT_MISALIGNED_COPY) {
+        copy_async<16>(part + 4 * i, in + 4 * i + from, true);
+        copy_wait();
+    }
+    if (how == SIMT_MISALIGNED_ROW)
+        mma_load<false>(x, rows + 8 * (i % 32) + from);
+    in += i * PACK + (how == SIMT_MISALIGNED ? from : 0);
+    pack_put<DTYPE_F32>(out, i * PACK, PACK, pack_whole<DTYPE_F32>((const char *)in));
+}
+
+static __global__ void __launch_bounds__(LAUNCHED) wide_kernel(float *out)
+{
+    __shared__ float much[(48 << 10) / 4 + 1];
+
+    much[threadIdx.x] = 1;
+    __syncthreads();
+    out[threadIdx.x] = much[LAUNCHED - 1 - threadIdx.x];
+}
+
+static void launch_wrong(struct device *dev, enum simt_mistake mistake, struct given p, const float *in, float *out)
+{
+    static const float host[LAUNCHED * PACK] = {0};
+    unsigned threads = mistake == SIMT_THREADS ? 2 * LAUNCHED : LAUNCHED;
+    dim3 grid(1, mistake == SIMT_BLOCKS ? 65536 : 1);
+    struct err e;
+
+    if (mistake == SIMT_SHARED)
+        LAUNCH(wide_kernel, 1, LAUNCHED, dev, out);
+    else if (mistake == SIMT_DYNAMIC)
+        SIMT_LAUNCHER(steps_kernel, grid, threads, (48 << 10) + 4, p, in, out)(p, in, out);
+    else if (mistake == SIMT_LONG_COPY)
+        dev->calls->copy(dev, out, in, LAUNCHED * PACK * sizeof(float) + 1, COPY_INSIDE, &e);
+    else if (mistake == SIMT_COPY_OF_HOST)
+        dev->calls->copy(dev, out, host, sizeof host, COPY_INSIDE, &e);
+    else if (mistake >= SIMT_MISALIGNED && mistake <= SIMT_MISALIGNED_ROW)
+        LAUNCH(whole_kernel, grid, threads, dev, in, out, (int64_t)2, (int)mistake);
+    else
+        LAUNCH(steps_kernel, grid, threads, dev, p, mistake == SIMT_HOST_ARGUMENT ? host : in, out);
+}
+
+extern "C" int simt_launches(enum simt_mistake mistake)
+{
+    enum { N = LAUNCHED * PACK };
+    float host[N], *in, *out, *inner, seven = 7;
+    struct given p = {&seven, NULL, mistake == SIMT_BEHIND_END ? 100 : mistake == SIMT_BEFORE ? -100 : 1,
+                      mistake == SIMT_HOST_FOLLOWED};
+    struct device *dev;
+    struct err e;
+    int wrong = 0;
+
+    for (int i = 0; i < N; i++)
+        host[i] = (float)(i * i % 101);
+    if (simt_open(&dev, 0, &e) < 0 || device_alloc(dev, (void **)&in, sizeof host, &e) < 0 ||
+        device_alloc(dev, (void **)&out, sizeof host, &e) < 0 || device_alloc(dev, (void **)&inner, sizeof in, &e) < 0 ||
+        device_put(dev, in, host, sizeof host, &e) < 0 || device_put(dev, inner, &in, sizeof in, &e) < 0)
+        return -1;
+    p.inner = mistake == SIMT_INNER_ADDRESS ? (float **)inner : NULL;
+    if (mistake == SIMT_FREED)
+        device_free(dev, in);
+    launch_wrong(dev, mistake, p, in, out);
+    if (mistake == SIMT_HOST_READS)
+        wrong += out[0] != 0;
+    if (device_get(dev, host, out, sizeof host, &e) < 0)
+        return -1;
+    for (int i = 0; i < LAUNCHED; i++)
+        wrong += host[i] != (float)(i * i % 101);
+    device_free(dev, in);
+    device_free(dev, out);
+    device_free(dev, inner);
+    device_close(dev);
+    return wrong;
+}

@@ -14,6 +14,7 @@
 #include "tests/simt_device.h"
 
 int simt_lt_asked;
+bool simt_lt_disobeys;
 
 namespace {
 
@@ -178,7 +179,8 @@ int heuristic(void *, void *d, void *a, void *b, void *c, void *, void *p, int m
 {
     int rc = fits((desc *)d, (layout *)a, (layout *)b, (layout *)c);
     const uint32_t *align = ((pref *)p)->align;
-    bool in_bf16 = ((layout *)c)->type == LT_BF16 && ((pref *)p)->reductions & LT_REDUCTION_OUTPUT_TYPE;
+    bool in_bf16 = ((layout *)c)->type == LT_BF16 &&
+                   (simt_lt_disobeys || ((pref *)p)->reductions & LT_REDUCTION_OUTPUT_TYPE);
 
     simt_lt_asked++;
     *count = 0;
@@ -217,6 +219,26 @@ float dgelu_of(float x)
     return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * 0.797884561f * (1 + 3 * 0.044715f * x * x);
 }
 
+/* Where a matrix lies. */
+void *placed(const void *p, const layout &l, const char *what)
+{
+    size_t each = fp8(l.type) ? 1 : l.type == LT_BF16 ? 2 : 4;
+
+    return simt_place(p, l.rows && l.cols ? (size_t)((l.cols - 1) * l.ld + l.rows) * each : 0, what);
+}
+
+/* What an epilogue and scales need, all of it where it lies. */
+void place_all(desc &d, const layout &c)
+{
+    layout aux = c;
+
+    aux.ld = d.aux_ld;
+    d.bias = biased(&d) ? simt_place(d.bias, (size_t)c.rows * (d.bias_type == LT_BF16 ? 2 : 4), "cuBLASLt: the bias") : NULL;
+    d.aux = gelu(&d) ? placed(d.aux, aux, "cuBLASLt: what goes into the activation") : NULL;
+    d.scale_a = (const float *)simt_place(d.scale_a, sizeof(float), "cuBLASLt: A's scale");
+    d.scale_b = (const float *)simt_place(d.scale_b, sizeof(float), "cuBLASLt: B's scale");
+}
+
 /* The product itself, k in `parts`; what describes it are copies. */
 void product(const desc *d, const layout *a, const layout *b, const layout *c, const void *pa, const void *pb, const void *pc,
              void *pd, float al, float be, int64_t parts)
@@ -248,7 +270,7 @@ void product(const desc *d, const layout *a, const layout *b, const layout *c, c
 int matmul(void *, void *dd, const void *alpha, const void *pa, void *la, const void *pb, void *lb, const void *beta,
            const void *pc, void *lc, void *pd, void *ld, const lt_algo *algo, void *workspace, size_t bytes, void *)
 {
-    const desc d = *(const desc *)dd;
+    desc d = *(const desc *)dd;
     const layout a = *(const layout *)la, b = *(const layout *)lb, c = *(const layout *)lc;
     float al = *(const float *)alpha, be = *(const float *)beta;
     int64_t parts = (int64_t)algo->data[PARTS];
@@ -257,9 +279,12 @@ int matmul(void *, void *dd, const void *alpha, const void *pa, void *la, const 
 
     if (rc || algo->data[7] == 1)
         return rc ? rc : 14;
+    place_all(d, c);
+    const void *at_a = placed(pa, a, "cuBLASLt: A"), *at_b = placed(pb, b, "cuBLASLt: B"), *at_c = placed(pc, c, "cuBLASLt: C");
+    void *at_d = placed(pd, c, "cuBLASLt: D"), *space = simt_place(workspace, bytes, "cuBLASLt: its workspace");
     simt::in_stream([=] {
-        memset(workspace, 0xff, bytes < 4096 ? bytes : 4096);
-        product(&d, &a, &b, &c, pa, pb, pc, pd, al, be, parts);
+        memset(space, 0xff, bytes < 4096 ? bytes : 4096);
+        product(&d, &a, &b, &c, at_a, at_b, at_c, at_d, al, be, parts);
     });
     return 0;
 }

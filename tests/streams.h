@@ -4,6 +4,7 @@
 #define TESTS_STREAMS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -12,6 +13,7 @@ extern "C" {
 /* What tests/fake_nccl.c knows of one. */
 struct test_stream {
     void (*push)(struct test_stream *s, void (*run)(void *), void *arg);
+    void *(*place)(const void *p, size_t bytes, const char *what); /* tests/simt_memory.h; NULL: memory is the host's */
 };
 struct test_event;
 

@@ -45,20 +45,23 @@ lint: all $(BENCHES)                        ## floors, headers, banned calls, sc
 .PHONY: record check check-all check-release test tests slow-tests check-shared test-shared check-san test-cli check-san-ranks test-ranks check-hosts lint
 
 # The CUDA kernels once more, for the CPU: tests/simt.h.
-SIMTFLAGS := -O1 -fPIC -fno-strict-aliasing -Wno-unknown-pragmas
+SIMTFLAGS := -O1 -fPIC -fno-strict-aliasing -Wno-unknown-pragmas -fsanitize=alignment -fno-sanitize-recover=alignment
 SIMT := $(patsubst %,$B/simt/%.o,$(filter-out kernels/device_cuda.cu kernels/cub_cuda.cu,$(CU)) \
-  tests/simt_device.cpp tests/simt_lt.cpp tests/simt_dnn.cpp)
+  $(patsubst %,tests/simt_%.cpp,device memory launch lt dnn))
+# As a device: a backend that programs open, or tests themselves.
+SIMT_DEVICE := $(SIMT) $B/simt/tests/simt_backend.cpp.o
 $B/simt/%.o: % $B/flags
 	@mkdir -p $(@D); $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(SIMTFLAGS) -x c++ -include tests/simt.h -c $< -o $@
 # Compiled quickly: they are little of what the tests take.
 $B/tests/%.c.o: private OPT := $(filter-out -O3,$(OPT)) -O1
 $B/tests/unit/train_twins_test: $(TRAIN_TWINS:%=$B/%.o)
-$B/tests/unit/twins_test: $B/tests/twins.c.o $B/simt/tests/simt_kernels.cu.o
+$B/tests/unit/twins_test: $B/tests/twins.c.o
+$B/tests/unit/twins_test $B/tests/unit/simt_test: $B/simt/tests/simt_kernels.cu.o
 $B/tests/unit/gpu_operands_test: $B/bench/gpu_train/rows.c.o $B/bench/gpu_train/products.c.o
-SIMT_TESTS := $(patsubst %,$B/tests/unit/%_test,train_twins cudnn twins)
-$(SIMT_TESTS): %: %.c.o $(SIMT) $(call objs,$(GPU))
+SIMT_TESTS := $(patsubst %,$B/tests/unit/%_test,train_twins cudnn twins simt)
+$(SIMT_TESTS): %: %.c.o $(SIMT_DEVICE) $B/tests/streams.c.o $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
-$B/tests/simt-cuda.so: $B/simt/tests/simt_backend.cpp.o $(SIMT) base/err.c tests/streams.c
+$B/tests/simt-cuda.so: $(SIMT_DEVICE) base/err.c tests/streams.c
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -shared -fPIC -MF $@.d base/err.c tests/streams.c $(filter %.o,$^) -lstdc++ -o $@
 # Makes each allocation of a program fail in turn: tests/slow/allocations.sh.
 $B/tests/failing-allocs.so: tests/failing_allocs.c $B/flags

@@ -27,9 +27,8 @@ static int open_twins(void **s)
     struct err e;
 
     (void)s;
-    if (device_open(&twins.cpu, "cpu", 1, &e) < 0 || device_open(&twins.other, "cpu", 1, &e) < 0)
+    if (device_open(&twins.cpu, "cpu", 1, &e) < 0 || simt_open(&twins.other, 0, &e) < 0)
         return -1;
-    twins.other->ops = &simt_ops;
     twins.other->how = twins.how;
     twins.plain = matmul_plain_cuda;
     twins.found = say_wrong;
@@ -43,7 +42,6 @@ static int close_twins(void **s)
     (void)s;
     device_close(twins.cpu);
     device_close(twins.other);
-    simt_forget();
     return 0;
 }
 
@@ -72,10 +70,11 @@ static matmul_fn *right_matmul;
 /* The other device's product with one element wrong where there is a bias. */
 static int matmul_with_wrong_bias(struct device *d, const struct matmul *p, struct err *e)
 {
+    static const unsigned char wrong[4] = {0x47, 0x47, 0x47, 0x47};
     int rc = right_matmul(d, p, e);
 
     if (rc == 0 && p->bias && p->m && p->n)
-        memset((char *)p->c + (size_t)(p->n / 2) * dtype_size(p->dt_c), 0x47, dtype_size(p->dt_c));
+        rc = device_put(d, (char *)p->c + (size_t)(p->n / 2) * dtype_size(p->dt_c), wrong, dtype_size(p->dt_c), e);
     return rc;
 }
 
@@ -124,9 +123,10 @@ static void failures_do_not_hide_each_other(void **s)
     assert_int_equal(twins.compared, counted.with_bias + counted.without);
 }
 
-static void product_of(int64_t rows, bool back)
+/* A product of experts with so many rows; memory: for each matrix, of the device. */
+static void product_of(void *const memory[3], int64_t rows, bool back)
 {
-    static _Alignas(256) float a[96 * 64], b[96 * 64], c[96 * 96];
+    float *a = memory[0], *b = memory[1], *c = memory[2];
     struct matmul p = {.m = rows, .n = 32, .k = 64, .trans_b = true, .dt = DTYPE_F32, .dt_c = DTYPE_F32, .a = a, .b = b, .c = c,
                        .ragged = true};
     struct err e;
@@ -137,37 +137,95 @@ static void product_of(int64_t rows, bool back)
     assert_int_equal(twins.other->ops->matmul(twins.other, &p, &e), 0);
 }
 
+/* ---- sums of parts in bf16 ---- */
+
+static struct {
+    int split, wrong, others_wrong;
+} parts;
+
+static void count_parts(const struct twins_found *f)
+{
+    bool split = strstr(f->how, "reduction 4") != NULL;
+
+    parts.split += split;
+    parts.wrong += split && f->why[0];
+    parts.others_wrong += !split && f->why[0];
+}
+
+/* A library that adds the parts of a product up in bf16, asked or not, is found out. */
+static void parts_that_were_rounded_are_seen(void **s)
+{
+    (void)s;
+    simt_forget(); /* plans */
+    simt_lt_disobeys = true;
+    twins.found = count_parts;
+    for (const struct twins_case *c = train_twins_cases; c->name; c++)
+        if (strcmp(c->name, "matmul") == 0 || strcmp(c->name, "fp8 products") == 0)
+            c->run(&twins);
+    simt_lt_disobeys = false;
+    simt_forget();
+    twins.found = say_wrong;
+    twins.wrong[0] = '\0';
+    assert_int_equal(parts.others_wrong, 0);
+    assert_true(parts.split > 20 && parts.wrong > 10);
+}
+
+/* Memory of the device with these bytes. */
+static void *given(const void *host, size_t bytes)
+{
+    struct err e;
+    void *p;
+
+    if (device_alloc(twins.other, &p, bytes, &e) < 0 || device_put(twins.other, p, host, bytes, &e) < 0)
+        fail_msg("%s", e.msg);
+    return p;
+}
+
 /* Keys of a table of n rows are sorted by the bits of n. */
 static void sorts_take_the_bits_that_are_used(void **s)
 {
     static float dwte[1000 * 8], dout[4 * 8];
     static const int32_t ids[] = {999, 3, 5, -1};
-    struct embedding p = {4, 8, ids, NULL, 0, 1000, 0};
+    struct embedding p = {.t = 4, .c = 8, .n_vocab = 1000};
     struct err e;
     int before = simt_sorted_bits;
+    void *to, *from, *id;
 
     (void)s;
     for (int i = 0; i < 4 * 8; i++)
         dout[i] = (float)(1 + i / 8);
-    assert_int_equal(twins.other->ops->embedding_bwd(twins.other, DTYPE_F32, dwte, NULL, &p, dout, &e), 0);
+    to = given(dwte, sizeof dwte);
+    from = given(dout, sizeof dout);
+    p.token = id = given(ids, sizeof ids);
+    assert_int_equal(twins.other->ops->embedding_bwd(twins.other, DTYPE_F32, to, NULL, &p, from, &e), 0);
     assert_int_equal(simt_sorted_bits - before, 10);
+    assert_int_equal(device_get(twins.other, dwte, to, sizeof dwte, &e), 0);
     assert_true(dwte[999 * 8] == 1 && dwte[3 * 8] == 2 && dwte[5 * 8] == 3 && dwte[0] == 0);
+    device_free(twins.other, to);
+    device_free(twins.other, from);
+    device_free(twins.other, id);
 }
 
 /* The library is asked once for experts of about as many rows. */
 static void small_experts_are_not_asked_for(void **s)
 {
+    static float zeros[96 * 96];
+    void *memory[3];
     int before;
 
     (void)s;
+    for (int i = 0; i < 3; i++)
+        memory[i] = given(zeros, sizeof zeros);
     for (int back = 0; back < 2; back++) {
         before = simt_lt_asked;
         for (int64_t rows = 65; rows <= 96; rows++)
-            product_of(rows, back);
+            product_of(memory, rows, back);
         assert_int_equal(simt_lt_asked - before, 1);
-        product_of(64, back);
+        product_of(memory, 64, back);
         assert_int_equal(simt_lt_asked - before, 2);
     }
+    for (int i = 0; i < 3; i++)
+        device_free(twins.other, memory[i]);
 }
 
 int main(void)
@@ -175,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_equal_their_twins),
                                        cmocka_unit_test(sorts_take_the_bits_that_are_used),
                                        cmocka_unit_test(failures_do_not_hide_each_other),
+                                       cmocka_unit_test(parts_that_were_rounded_are_seen),
                                        cmocka_unit_test(small_experts_are_not_asked_for)};
 
     return cmocka_run_group_tests_name("train_twins", tests, open_twins, close_twins);
