@@ -135,3 +135,17 @@ void twins_attention(struct twins *t)
             forget(&m);
         }
 }
+
+void twins_attention_whole(struct twins *t)
+{
+    static const struct heads shape[TWINS_WHOLE] = {
+        {1, 70, 70, 1, 1, 64, 0, false}, {2, 66, 66, 4, 2, 32, 0, false}, {1, 128, 128, 2, 1, 64, 0, false},
+        {1, 80, 80, 1, 1, 96, 0, false},
+    };
+
+    for (size_t i = 0; i < TWINS_WHOLE; i++) {
+        struct made m = {.t = t};
+        attention_with(&m, DTYPE_BF16, &shape[i]);
+        forget(&m);
+    }
+}

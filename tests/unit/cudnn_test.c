@@ -1,5 +1,6 @@
-/* cuDNN's own checks of our attention graphs, for an H200 that is not here.  Wants the library and the driver's stub of the CUDA
- * toolkit (CUDA=/usr/local/cuda); without them there is nothing to check, and the test says so. */
+/* Attention through cuDNN: by the stand-in for it (tests/simt_dnn.cpp) against the CPU; and the library's own checks of our
+ * graphs, for an H200 that is not here, which wants the library and the driver's stub of the CUDA toolkit (CUDA=/usr/local/cuda);
+ * without them there is nothing to check, and the test says so. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 
 #include "kernels/dnn_api.h"
 #include "tests/simt_device.h"
+#include "tests/train_twins/train_twins.h"
 
 static char library[4096];
 
@@ -101,6 +103,164 @@ static void a_missing_library_is_named(void **s)
     assert_non_null(strstr(e.msg, "/nowhere/libcudnn.so.9"));
 }
 
+/* ---- the stand-in ---- */
+
+static struct twins twins;
+
+/* Attention of all shapes by this version: how many calls of it there are, and how many comparisons fail. */
+struct came {
+    int forward, backward, failed;
+};
+static struct came attention_by(int version)
+{
+    struct simt_dnn_calls before = simt_dnn_calls;
+    char name[20];
+
+    snprintf(name, sizeof name, "%d", version);
+    setenv("SIMT_DNN", name, 1);
+    twins.failed = 0;
+    twins.wrong[0] = '\0';
+    twins_attention_whole(&twins);
+    return (struct came){simt_dnn_calls.forward - before.forward, simt_dnn_calls.backward - before.backward, twins.failed};
+}
+
+static int open_twins(void **s)
+{
+    struct err e;
+
+    (void)s;
+    twins = (struct twins){.scale = 1};
+    return device_open(&twins.cpu, "cpu", 1, &e) < 0 || simt_open(&twins.other, 0, &e) < 0 ? -1 : 0;
+}
+
+/* Plans go with the device. */
+static int close_twins(void **s)
+{
+    (void)s;
+    device_close(twins.cpu);
+    device_close(twins.other);
+    simt_dnn_calls.fail = false;
+    unsetenv("SIMT_DNN");
+    unsetenv("QUERN_ATTENTION");
+    return 0;
+}
+
+static void graphs_compute_attention(void **s)
+{
+    struct came is = attention_by(91900);
+
+    (void)s;
+    if (is.failed)
+        fail_msg("%s", twins.wrong);
+    assert_int_equal(is.forward, TWINS_WHOLE);
+    assert_int_equal(is.backward, TWINS_WHOLE);
+}
+
+/* Whatever the version, results are right: what it would do wrong it is not asked for. */
+static void each_version_does_what_it_does_right(void **s)
+{
+    static const struct {
+        int version, forward, backward;
+    } of[] = {{90100, TWINS_WHOLE, 1}, {90600, TWINS_WHOLE, 1}, {91000, 0, 0}, {91001, 0, 0}, {91300, TWINS_WHOLE, 1},
+              {91501, TWINS_WHOLE, TWINS_WHOLE}};
+
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct came is = attention_by(of[i].version);
+        if (is.failed || is.forward != of[i].forward || is.backward != of[i].backward)
+            fail_msg("%d: %d forward, %d backward, %d wrong: %s", of[i].version, is.forward, is.backward, is.failed, twins.wrong);
+        close_twins(s);
+        assert_int_equal(open_twins(s), 0);
+    }
+}
+
+/* The faults of a version are there: plans of a good one, run by another. */
+static void faults_are_seen(void **s)
+{
+    (void)s;
+    assert_int_equal(attention_by(91900).failed, 0);
+    assert_int_equal(attention_by(91500).failed, TWINS_WHOLE - 1); /* gradients, but of 128 keys */
+    assert_int_equal(attention_by(91001).failed, 3 * TWINS_WHOLE);
+}
+
+static void a_failure_is_made_up_for(void **s)
+{
+    struct came is;
+
+    (void)s;
+    simt_dnn_calls.fail = true;
+    is = attention_by(91900);
+    assert_true(is.forward == 0 && is.backward == 0 && is.failed == 0);
+    simt_dnn_calls.fail = false; /* a plan that has failed is not taken again */
+    is = attention_by(91900);
+    assert_true(is.forward == 0 && is.backward == 0 && is.failed == 0);
+}
+
+static void a_failure_is_told_where_it_must_not_be(void **s)
+{
+    (void)s;
+    setenv("QUERN_ATTENTION", "cudnn", 1);
+    simt_dnn_calls.fail = true;
+    assert_true(attention_by(91900).failed >= TWINS_WHOLE);
+    assert_non_null(strstr(twins.wrong, "a test has it fail"));
+}
+
+/* Gradients of one call, as bytes. */
+enum { T = 96, D = 64, GRADIENTS = 3 * T * D };
+static void gradients(uint16_t *out)
+{
+    static float value[GRADIENTS];
+    struct made m = {.t = &twins};
+    struct tensor qkv = normal(&m, DTYPE_BF16, GRADIENTS, 0, 1, 1, 0), dqkv = normal(&m, DTYPE_BF16, GRADIENTS, 0, 2, 0, 0);
+    struct tensor o = normal(&m, DTYPE_BF16, T * D, 0, 3, 0, 0), dout = normal(&m, DTYPE_BF16, T * D, 0, 4, 1, 0);
+    struct tensor lse = tensor_of(&m, DTYPE_F32, T, 0, value);
+    struct device *dev = twins.other;
+    struct attention_view v[5];
+    struct attention p = {.b = 1, .t = T, .t_kv = T, .heads = 1, .kv_heads = 1, .d = D, .scale = 0.125f, .lse = on(&m, 1, &lse)};
+
+    for (int i = 0; i < 3; i++)
+        v[i] = (struct attention_view){(uint16_t *)on(&m, 1, &qkv) + i * D, T * 3 * D, 3 * D};
+    v[3] = (struct attention_view){on(&m, 1, &o), T * D, D};
+    v[4] = (struct attention_view){on(&m, 1, &dout), T * D, D};
+    p.q = v[0], p.k = v[1], p.v = v[2], p.o = v[3];
+    for (int i = 0; i < 3; i++)
+        v[i].p = (uint16_t *)on(&m, 1, &dqkv) + i * D;
+    CHECK(&m, dev->ops->attention_fwd(dev, DTYPE_BF16, &p, &m.e));
+    CHECK(&m, dev->ops->attention_bwd(dev, DTYPE_BF16, &p, v[4], v[0], v[1], v[2], &m.e));
+    CHECK(&m, device_get(dev, out, on(&m, 1, &dqkv), GRADIENTS * sizeof *out, &m.e));
+    forget(&m);
+}
+
+/* How many of some calls give other bits than the first. */
+static int differing_calls(void)
+{
+    static uint16_t first[GRADIENTS], again[GRADIENTS];
+    int n = 0;
+
+    gradients(first);
+    for (int i = 0; i < 10; i++) {
+        gradients(again);
+        n += memcmp(first, again, sizeof first) != 0;
+    }
+    return n;
+}
+
+/* The library adds dq up in no fixed order, so it is left out where bits must be the same. */
+static void bits_are_the_same_without_it(void **s)
+{
+    int before;
+
+    (void)s;
+    setenv("SIMT_DNN", "91900", 1);
+    assert_true(differing_calls() > 0);
+    twins.other->deterministic = true;
+    before = simt_dnn_calls.backward;
+    assert_int_equal(differing_calls(), 0);
+    assert_int_equal(simt_dnn_calls.backward, before);
+    assert_string_equal(twins.wrong, "");
+}
+
+#define WITH_TWINS(f) cmocka_unit_test_setup_teardown(f, open_twins, close_twins)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { /* in this order: a library once opened stays */
@@ -108,6 +268,12 @@ int main(void)
         cmocka_unit_test(graphs_are_supported),
         cmocka_unit_test(versions_with_bugs_are_not_used),
         cmocka_unit_test(old_versions_get_zeroed_sums),
+        WITH_TWINS(graphs_compute_attention),
+        WITH_TWINS(each_version_does_what_it_does_right),
+        WITH_TWINS(faults_are_seen),
+        WITH_TWINS(a_failure_is_made_up_for),
+        WITH_TWINS(a_failure_is_told_where_it_must_not_be),
+        WITH_TWINS(bits_are_the_same_without_it),
     };
 
     return cmocka_run_group_tests_name("cudnn", tests, find, NULL);
