@@ -25,10 +25,9 @@ GPU += kernels/device_train.c kernels/matmul_grouped.c $(if $(filter 1,$(HAVE_DN
   $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope,$(TRAIN)))
 TRAIN_TWINS := $(wildcard tests/train_twins/*.c)                # cases of the ops of training
 # A model that trains, with a hash for seeds where xxHash is missing.
-STEPS := tests/steps.c train/model.c train/param_buffer.c train/param_gather.c train/param_reduce.c train/bucketing.c train/data_parallel.c train/pieces.c train/model_forward.c train/model_back.c \
-  train/linear.c train/model_fp8.c train/model_graph.c train/model_moe.c train/model_pool.c train/model_ring.c \
-  train/model_shared.c train/trace.c train/model_config.c train/params.c train/exchange.c comm/self.c comm/comm.c \
-  comm/collective.c comm/reduce.c base/log.c base/utf8.c
+STEPS := tests/steps.c $(patsubst %,train/%.c,model model_forward model_back model_fp8 model_graph model_pool model_config branch \
+  module_attention module_experts module_mlp module_ring module_shared linear params param_buffer param_gather param_reduce bucketing \
+  data_parallel pieces exchange trace) comm/self.c comm/comm.c comm/collective.c comm/reduce.c base/log.c base/utf8.c
 ifneq ($(HAVE_XXHASH),1)
 $B/train/%.c.o $B/kernels/text_hash_simd.c.%.o: CPPFLAGS += -Itests/bare
 endif

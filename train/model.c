@@ -85,16 +85,16 @@ static void plan_light(struct model *m, int64_t layer, struct layer_acts *a, boo
 {
     size_t w = dtype_size(m->dt);
 
-    a->ln1 = carve(c, room_of(m, layer, shared, ln1_size), w);
-    a->ln2 = carve(c, room_of(m, layer, shared, ln2_size), w);
-    a->act = carve(c, room_of(m, layer, shared, act_size), w);
+    a->norm[0].y = carve(c, room_of(m, layer, shared, ln1_size), w);
+    a->norm[1].y = carve(c, room_of(m, layer, shared, ln2_size), w);
+    a->mlp.act = carve(c, room_of(m, layer, shared, act_size), w);
     plan_kept(m, layer, a, FP8_LN1, shared, c);
     plan_kept(m, layer, a, FP8_LN2, shared, c);
     plan_kept(m, layer, a, FP8_ACT, shared, c);
 }
 
 /* slot: whose they are; < 0: shared. */
-static void plan_experts(struct model *m, struct layer_acts *a, int slot, struct carves *k)
+static void plan_experts(struct model *m, struct experts_acts *a, int slot, struct carves *k)
 {
     const struct model_pool_size *s = &m->memory.pool;
     int room = slot < 0 ? k->work_rooms++ : s->work_rooms + slot * s->slot_rooms + k->slot_rooms++;
@@ -115,36 +115,20 @@ static void plan_experts(struct model *m, struct layer_acts *a, int slot, struct
     a->room = m->pool ? &m->pool->rooms[room] : NULL;
 }
 
-/* shared: other layers, of either kind, take the same after it. */
-static void plan_layer(struct model *m, int64_t layer, struct layer_acts *a, int slot, bool shared, struct carves *k)
+static void plan_statistics(const struct model *m, struct norm_acts *a, struct carve *c)
 {
-    struct carve *c = shared ? &k->work : &k->slot;
+    a->mean = carve(c, m->own, sizeof(float));
+    a->rstd = carve(c, m->own, sizeof(float));
+}
+
+static void plan_attention(const struct model *m, struct attention_acts *a, struct carve *c)
+{
     const struct model_config *mc = &m->config;
     int64_t n = m->b * m->t;
     size_t w = dtype_size(m->dt);
-    bool moe = pass_moe(m, layer), light = m->run.recompute == RECOMPUTE_SELECTIVE;
 
-    if (!light || a == m->slot->layers)
-        plan_light(m, layer, a, light || shared, light ? &k->work : c);
-    else {
-        const struct layer_acts *one = m->slot->layers;
-
-        a->ln1 = one->ln1;
-        a->ln2 = one->ln2;
-        a->act = one->act;
-        memcpy(a->fp8, one->fp8, sizeof a->fp8);
-    }
-    plan_kept(m, layer, a, FP8_ATT, shared, c);
     a->qkv = carve(c, n * model_qkv_width(mc), w);
-    a->att = carve(c, n * model_q_width(mc), w);
-    a->s2 = carve(c, m->own * mc->hidden, w);
-    a->fc1 = carve(c, room_of(m, layer, shared, fc1_size), w);
-    if (moe || (shared && mc->experts))
-        plan_experts(m, a, shared ? -1 : slot, k);
-    a->mean1 = carve(c, m->own, sizeof(float));
-    a->rstd1 = carve(c, m->own, sizeof(float));
-    a->mean2 = carve(c, m->own, sizeof(float));
-    a->rstd2 = carve(c, m->own, sizeof(float));
+    a->out = carve(c, n * model_q_width(mc), w);
     a->lse = carve(c, n * mc->heads, sizeof(float));
     if (!mc->qk_norm)
         return;
@@ -155,8 +139,36 @@ static void plan_layer(struct model *m, int64_t layer, struct layer_acts *a, int
     a->rstd_k = carve(c, n * mc->groups, sizeof(float));
 }
 
+/* shared: other layers, of either kind, take the same after it. */
+static void plan_layer(struct model *m, int64_t layer, struct layer_acts *a, int slot, bool shared, struct carves *k)
+{
+    struct carve *c = shared ? &k->work : &k->slot;
+    const struct model_config *mc = &m->config;
+    size_t w = dtype_size(m->dt);
+    bool moe = pass_moe(m, layer), light = m->run.recompute == RECOMPUTE_SELECTIVE;
+
+    if (!light || a == m->slot->layers)
+        plan_light(m, layer, a, light || shared, light ? &k->work : c);
+    else {
+        const struct layer_acts *one = m->slot->layers;
+
+        a->norm[0].y = one->norm[0].y;
+        a->norm[1].y = one->norm[1].y;
+        a->mlp.act = one->mlp.act;
+        memcpy(a->fp8, one->fp8, sizeof a->fp8);
+    }
+    plan_kept(m, layer, a, FP8_ATT, shared, c);
+    plan_attention(m, &a->attention, c);
+    a->norm[1].s = carve(c, m->own * mc->hidden, w);
+    a->mlp.fc1 = carve(c, room_of(m, layer, shared, fc1_size), w);
+    if (moe || (shared && mc->experts))
+        plan_experts(m, &a->experts, shared ? -1 : slot, k);
+    for (int i = 0; i < 2; i++)
+        plan_statistics(m, &a->norm[i], c);
+}
+
 /* Each layer has buffers of its own, or those of a chunk share one set, also among slots, and keep
- * the first s1; without backward all layers share one set with its s1. */
+ * the first stream; without backward all layers share one set with its stream. */
 static void plan_layers(struct model *m, struct model_acts *acts, struct carves *c)
 {
     bool backward = m->run.use == MODEL_TRAIN;
@@ -174,7 +186,7 @@ static void plan_layers(struct model *m, struct model_acts *acts, struct carves 
         else
             plan_layer(m, i, a, (int)(acts - m->slot), !backward || chunk >= 0, c);
         if ((same == i && (chunk < 0 || acts == m->slot)) || (backward && chunk == i))
-            a->s1 = carve(&c->slot, m->own * m->config.hidden, dtype_size(m->dt));
+            a->norm[0].s = carve(&c->slot, m->own * m->config.hidden, dtype_size(m->dt));
     }
 }
 
@@ -195,18 +207,14 @@ static void plan_slot(struct model *m, struct model_acts *acts, struct carves *k
     if (m->run.use == MODEL_TRAIN && (m->config.hidden_dropout > 0 || m->config.attention_dropout > 0))
         acts->drop = carve(&k->slot, 1, sizeof *acts->drop);
     if (acts != m->slot) {
-        acts->s_final = m->slot->s_final;
-        acts->ln_final = m->slot->ln_final;
-        acts->mean_final = m->slot->mean_final;
-        acts->rstd_final = m->slot->rstd_final;
+        acts->final = m->slot->final;
         return;
     }
-    acts->s_final = carve(c, m->own * h, w);
+    acts->final.s = carve(c, m->own * h, w);
     if (!m->part.heads)
         return;
-    acts->ln_final = carve(c, m->own * h, w);
-    acts->mean_final = carve(c, m->own, sizeof(float));
-    acts->rstd_final = carve(c, m->own, sizeof(float));
+    acts->final.y = carve(c, m->own * h, w);
+    plan_statistics(m, &acts->final, c);
 }
 
 static void plan_head(struct model *m, struct carves *k)
@@ -214,15 +222,15 @@ static void plan_head(struct model *m, struct carves *k)
     struct carve *c = &k->work;
     int64_t n = m->b * m->t, rows = m->run.use == MODEL_GENERATE ? m->b : n;
 
-    m->logits = carve(c, rows * m->config.padded_vocab, dtype_size(m->dt));
-    m->loss = carve(c, n, sizeof(float));
-    m->scale = carve(&k->alone, n, sizeof(float));
-    m->targets = carve(c, n, sizeof(int32_t));
+    m->head.logits = carve(c, rows * m->config.padded_vocab, dtype_size(m->dt));
+    m->head.loss = carve(c, n, sizeof(float));
+    m->head.scale = carve(&k->alone, n, sizeof(float));
+    m->head.targets = carve(c, n, sizeof(int32_t));
     if (!pass_shared(m))
         return;
-    m->max = carve(c, n, sizeof(float));
-    m->sum = carve(c, n, sizeof(float));
-    m->at = carve(c, n, sizeof(float));
+    m->head.max = carve(c, n, sizeof(float));
+    m->head.sum = carve(c, n, sizeof(float));
+    m->head.at = carve(c, n, sizeof(float));
 }
 
 static void plan_ring(struct model *m, struct carve *c)
@@ -232,11 +240,11 @@ static void plan_ring(struct model *m, struct carve *c)
     if (!pass_ring(m))
         return;
     for (int i = 0; i < 2; i++)
-        m->ring_kv[i] = carve(c, n * kv, dtype_size(m->dt));
+        m->ring.kv[i] = carve(c, n * kv, dtype_size(m->dt));
     for (int i = 0; i < 3 && m->run.use == MODEL_TRAIN; i++)
-        m->ring_grad[i] = carve(c, n * kv, sizeof(float));
+        m->ring.grad[i] = carve(c, n * kv, sizeof(float));
     if (m->dt != DTYPE_F32)
-        m->ring_sum = carve(c, n * model_qkv_width(&m->config), sizeof(float));
+        m->ring.sum = carve(c, n * model_qkv_width(&m->config), sizeof(float));
 }
 
 static void plan_experts_back(struct model *m, struct carves *k)
@@ -244,11 +252,11 @@ static void plan_experts_back(struct model *m, struct carves *k)
     struct carve *c = &k->work;
 
     if (m->config.shared_gate)
-        m->dgate = carve(c, m->b * m->t, dtype_size(m->dt));
-    m->dlogits = carve(c, m->b * m->t * m->config.experts, dtype_size(m->dt));
-    m->dshare = carve(c, pass_choices(m), sizeof(float));
-    m->balance = carve(c, m->config.experts, sizeof(float));
-    m->unevenness = carve(&k->alone, 1, sizeof *m->unevenness);
+        m->moe.dgate = carve(c, m->b * m->t, dtype_size(m->dt));
+    m->moe.dlogits = carve(c, m->b * m->t * m->config.experts, dtype_size(m->dt));
+    m->moe.dshare = carve(c, pass_choices(m), sizeof(float));
+    m->moe.balance = carve(c, m->config.experts, sizeof(float));
+    m->moe.unevenness = carve(&k->alone, 1, sizeof *m->moe.unevenness);
 }
 
 static void plan(struct model *m, struct carves *k)
@@ -273,13 +281,13 @@ static void plan(struct model *m, struct carves *k)
     plan_ring(m, c);
     if (mc->experts) {
         if (m->config.moe_shared)
-            m->beside = carve(c, n * h, w);
-        m->route_from = carve(c, pass_moe_rows(m), sizeof(int32_t));
-        m->rows_each = carve(c, m->experts.params.experts, sizeof(int32_t));
+            m->moe.beside = carve(c, n * h, w);
+        m->moe.route_from = carve(c, pass_moe_rows(m), sizeof(int32_t));
+        m->moe.rows_each = carve(c, m->experts.params.experts, sizeof(int32_t));
         if (m->run.use == MODEL_TRAIN || pass_spread(m))
-            m->drows = carve(c, pass_moe_rows(m) * h, w);
+            m->moe.drows = carve(c, pass_moe_rows(m) * h, w);
         if (pass_pieces(m) > 1)
-            m->piece = carve(c, pass_moe_rows(m) * h / pass_pieces(m), w);
+            m->moe.piece = carve(c, pass_moe_rows(m) * h / pass_pieces(m), w);
     }
     if (m->part.heads)
         plan_head(m, k);
@@ -289,10 +297,10 @@ static void plan(struct model *m, struct carves *k)
         wide = n * model_qkv_width(mc);
     if (mc->experts)
         plan_experts_back(m, k);
-    m->ds = carve(c, m->own * h, w);
-    m->dx = carve(c, m->own * h, w);
-    m->dln = carve(c, n * (h > q ? h : q), w);
-    m->dwide = carve(c, wide, w);
+    m->back.ds = carve(c, m->own * h, w);
+    m->back.dx = carve(c, m->own * h, w);
+    m->back.dln = carve(c, n * (h > q ? h : q), w);
+    m->back.dwide = carve(c, wide, w);
     for (int i = 0; i < m->dense.params.n; i++)
         shared += m->dense.params.v[i].summed ? (int64_t)m->dense.params.v[i].n : 0;
     m->shared = shared ? carve(c, shared, sizeof(float)) : NULL;
@@ -325,10 +333,10 @@ static int measure_experts(struct model *m, struct err *e)
     TRY(params_init(&m->experts.params, &m->whole, &m->part, e));
     TRY(param_buffer_plan(&m->experts, &m->run.experts, m->dt, m->run.use == MODEL_TRAIN, e));
     m->part.of = PART_DENSE;
-    m->counts = calloc((sets * 2 + 1) * n + 1, sizeof *m->counts);
-    m->rows_here = m->counts ? m->counts + sets * 2 * n : NULL;
-    m->moved = calloc(2 * n, sizeof *m->moved);
-    return m->counts && m->moved ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+    m->moe.counts = calloc((sets * 2 + 1) * n + 1, sizeof *m->moe.counts);
+    m->moe.rows_here = m->moe.counts ? m->moe.counts + sets * 2 * n : NULL;
+    m->moe.moved = calloc(2 * n, sizeof *m->moe.moved);
+    return m->moe.counts && m->moe.moved ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 }
 
 /* Sets up the table of parameters and measures; no slab is allocated. */
@@ -376,9 +384,9 @@ static int measure(struct model *m, const struct model_config *config, const str
         m->slot[i].layers = calloc((size_t)(m->config.layers + 1), sizeof *m->slot[i].layers);
         if (!m->slot[i].layers)
             return err_set(e, ERR_NOMEM, "out of memory");
-        for (int64_t k = 0; k < m->config.layers && m->counts; k++) {
-            m->slot[i].layers[k].counts = m->counts + (i * m->config.layers + k) * 2 * m->config.experts;
-            m->slot[i].layers[k].heard = m->slot[i].layers[k].counts + m->config.experts;
+        for (int64_t k = 0; k < m->config.layers && m->moe.counts; k++) {
+            m->slot[i].layers[k].experts.counts = m->moe.counts + (i * m->config.layers + k) * 2 * m->config.experts;
+            m->slot[i].layers[k].experts.heard = m->slot[i].layers[k].experts.counts + m->config.experts;
         }
     }
     if (run->fp8.format)
@@ -414,9 +422,9 @@ static void free_tables(struct model *m)
     for (int i = 0; m->slot && i < m->run.slots; i++)
         free(m->slot[i].layers);
     free(m->slot);
-    free(m->counts);
-    free(m->moved);
-    free(m->order_host);
+    free(m->moe.counts);
+    free(m->moe.moved);
+    free(m->moe.order_host);
 }
 
 int model_plan(struct model_memory *memory, const struct model_config *config, const struct model_part *part,
@@ -498,8 +506,8 @@ int model_open(struct model **out, struct device *dev, const struct model_config
                                  .alone = {m->slab, 0}});
         m->cache_k = m->cache_slab;
         m->cache_v = m->cache_slab ? (char *)m->cache_slab + m->memory.cache / 2 : NULL;
-        if (m->unevenness)
-            rc = device_zero(dev, m->unevenness, sizeof *m->unevenness, e);
+        if (m->moe.unevenness)
+            rc = device_zero(dev, m->moe.unevenness, sizeof *m->moe.unevenness, e);
         if (rc == 0 && run->use != MODEL_GENERATE)
             rc = pass_positions(m, m->b, m->t, 0, e);
     }

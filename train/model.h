@@ -2,8 +2,8 @@
  *
  *     s = dropout(word[token] + position[i])
  *     each layer:  s += dropout(proj(attention(turn(qkv(norm1(s))))))
- *                  s += dropout(fc2(act(fc1(norm2(s)))))      or a mixture of such experts (model_moe.c), with another
- *                                                             beside them for all tokens (model_shared.c) or not
+ *                  s += dropout(fc2(act(fc1(norm2(s)))))      or a mixture of such experts (module_experts.c), with another
+ *                                                             beside them for all tokens (module_shared.c) or not
  *     logits = output(final_norm(s))
  * Weights and gradients are in param buffers (param_buffer.h); activations live in a pool (model_pool.h),
  * planned when the model is opened: no step allocates device memory.  All work goes through the
@@ -59,39 +59,48 @@ struct model_run {
     bool reset_positions, reset_attention; /* each document of a sequence begins at position 0, sees itself alone */
 };
 
-/* What one layer leaves for its backward pass; n = b * t rows.  dt unless float. */
-struct layer_acts {
-    void *s1;            /* (n, h) the residual stream that comes in */
-    void *ln1, *ln2;     /* (n, h) */
-    float *mean1, *rstd1, *mean2, *rstd2; /* (n) */
+/* What a layer leaves for its backward pass, by its modules (module.h); n = b * t rows, or a rank's share of them where rows of the
+ * stream are shared.  dt unless float. */
+struct norm_acts {
+    void *s, *y;         /* (n, h) the stream that comes in, and the norm's output */
+    float *mean, *rstd;  /* (n) */
+};
+struct attention_acts {
     void *qkv;           /* (n, qkv width); turned in place, unless qk_norm needs it as it was */
     void *qk;            /* (n, q + kv width) normalised and turned; NULL without qk_norm */
     float *mean_q, *rstd_q, *mean_k, *rstd_k; /* (n heads), (n groups); with qk_norm */
-    void *att;           /* (n, q width) */
+    void *out;           /* (n, q width) */
     float *lse;          /* (b, heads, t) */
-    void *s2;            /* (n, h) the stream after attention */
+};
+struct mlp_acts {        /* also of a shared expert */
     void *fc1;           /* (n, fc1 width) before the activation */
     void *act;           /* (n, f) after it; backward writes its gradient here */
-    struct fp8_kept fp8[FP8_INPUTS]; /* of what is multiplied in FP8; ln1, ln2 and act have no room where they are made in it */
-    float *gate;         /* (n) products of the shared expert's gate, and */
-    void *gated;         /* (n, h) what it gives before that; both NULL without */
-    /* With experts, whose rows stand as kernels/route.h says. */
+};
+struct experts_acts {    /* rows stand as kernels/route.h says */
     float *prob, *route_lse;  /* (n, experts), (n): what the router gives */
     int32_t *choice, *place;  /* (n, topk) */
     float *share;             /* (n, topk) */
     void *answer;             /* (rows, h) of the experts */
-    struct model_room *room;   /* what the experts here keep: rows that came in, fc1, act */
+    struct model_room *room;  /* what the experts here keep: rows that came in, fc1, act */
     int32_t *chosen;          /* (experts) by how many tokens, dropped ones too */
     int32_t *counts, *heard;  /* (experts) rows for each; from each rank that shares the experts, those for each here; host */
     int64_t go, come;         /* rows of all these */
     int64_t most;             /* rows that an expert takes of a rank; 0: all */
+    float *gate;              /* (n) products of the shared expert's gate, and */
+    void *gated;              /* (n, h) what it gives before that; both NULL without */
+};
+struct layer_acts {
+    struct norm_acts norm[2]; /* before attention; before the MLP */
+    struct attention_acts attention;
+    struct mlp_acts mlp;
+    struct experts_acts experts;
+    struct fp8_kept fp8[FP8_INPUTS]; /* of what is multiplied in FP8; y of norms and act have no room where they are made in it */
 };
 
 /* What a micro-batch leaves for its backward pass; n rows are b * t, or a rank's share of them. */
 struct model_acts {
     struct layer_acts *layers;
-    void *s_final, *ln_final;       /* (n, h); s_final without a head: what goes to the next part */
-    float *mean_final, *rstd_final; /* (n) */
+    struct norm_acts final; /* behind the layers; s alone without a head: what goes to the next part */
     int32_t *tokens;                /* (b, t) */
     int32_t *positions;             /* (b, t); NULL: those of the model */
     int32_t *starts;                /* (b, t) as attention takes them, with context ranks a half after the other; NULL: none */
@@ -106,6 +115,38 @@ struct model_memory {
     size_t alone; /* of activations, what no pool has */
     struct model_pool_size pool; /* the rest: of a pool for this part alone */
     struct param_buffer_memory buffer[MODEL_BUFFERS];
+};
+
+/* What a pass needs only while it runs, of one micro-batch at a time. */
+struct head_work {
+    void *logits;            /* (b * t, vocabulary here) */
+    float *loss, *scale, *max, *sum, *at; /* (b * t); the last three with a shared vocabulary */
+    float scaled;            /* what scale is full of; 0: nothing yet */
+    int32_t *targets;        /* (b * t) */
+};
+struct back_work {           /* gradients of: */
+    void *ds, *dx, *dln;     /* (b * t, h) the stream, what a branch adds, a norm's or attention's output */
+    void *dwide;             /* qkv or fc1 */
+};
+struct moe_work {            /* rows as route_rows() says */
+    int32_t *route_from;     /* (rows) */
+    void *drows, *dlogits;   /* (rows, h), (b * t, experts) */
+    void *beside;            /* (b * t, h) of the shared expert */
+    void *dgate;             /* (b * t) */
+    void *piece;             /* (rows, h / pieces) of rows on their way; with tensor ranks that share what travels */
+    float *dshare, *balance; /* (b * t * topk), (experts) */
+    int32_t *counts;         /* all layers'; host */
+    int32_t *rows_here, *rows_each; /* (experts here) rows of each, on the host and on the device */
+    int32_t *order_host;     /* room for two of each row, */
+    int64_t order_rows;      /* of so many */
+    size_t *moved;           /* elements to and from each rank that shares the experts */
+    double *unevenness;      /* the device's; backward adds this rank's summand of each auxiliary loss, without its coefficient */
+    float aux_scale;         /* of the auxiliary losses of the micro-batch in backward */
+};
+struct ring_work {
+    void *kv[2];             /* (b * t, 2 kv width) keys and values on their way around the context ranks, */
+    float *grad[3];          /* and their gradients; */
+    float *sum;              /* (b * t, qkv width) sums over blocks; NULL with fp32, which has them in place */
 };
 
 struct model {
@@ -132,30 +173,14 @@ struct model {
     struct model_acts *slot, *acts; /* run.slots; the one of the pass under way */
     void *cache_k, *cache_v; /* (layers, b, t, kv width) */
     float *turns;            /* (run.t, rotary width) cosines and sines; NULL without rope */
-    void *out;               /* (b * t, h) what a layer adds to the stream */
+    void *out;               /* (b * t, h) what a module adds to the stream */
     void *full;              /* (b * t, h) rows gathered from the tensor ranks; with part.sequence */
-    void *logits;
-    float *loss, *scale, *max, *sum, *at; /* (b * t); the last three with a shared vocabulary */
-    float scaled;            /* what scale is full of; 0: nothing yet */
-    int32_t *targets, *positions;
-    void *ds, *dx, *dln, *dwide; /* gradients: stream, branch, norm's or attention's output, qkv or fc1 */
-    int32_t *route_from;     /* (rows); with experts, as what follows; rows as route_rows() says */
-    void *drows, *dlogits;   /* (rows, h), (b * t, experts) */
-    void *beside;            /* (b * t, h) of the shared expert */
-    void *dgate;             /* (b * t) */
-    void *piece;             /* (rows, h / pieces) of rows on their way; with tensor ranks that share what travels */
-    float *dshare, *balance; /* (b * t * topk), (experts) */
-    int32_t *counts;         /* all layers'; host */
-    int32_t *rows_here, *rows_each; /* (experts here) rows of each, on the host and on the device */
-    int32_t *order_host;     /* room for two of each row, */
-    int64_t order_rows;      /* of so many */
-    size_t *moved;           /* elements to and from each rank that shares the experts */
-    double *unevenness;      /* the device's; backward adds this rank's summand of each auxiliary loss, without its coefficient */
-    float aux_scale;         /* of the auxiliary losses of the micro-batch in backward */
+    int32_t *positions;      /* (b * t) */
     float *shared;           /* room for all gradients that the tensor ranks add up (params.h: summed) */
-    void *ring_kv[2];        /* (b * t, 2 kv width) keys and values on their way around the context ranks, */
-    float *ring_grad[3];     /* and their gradients; */
-    float *ring_sum;         /* (b * t, qkv width) sums over blocks; NULL with fp32, which has them in place */
+    struct head_work head;
+    struct back_work back;
+    struct moe_work moe;
+    struct ring_work ring;
 };
 
 /* What dropout needs to know.  The masks depend on seed, step and a sample's place in the
@@ -188,7 +213,7 @@ struct model_batch {
                                all parts of a run that tells documents apart, */
     int32_t *here;          /* as room for two of each token that is here */
     const struct model_dropout *drop; /* NULL: none */
-    float grad_scale;       /* > 0: leaves in m->logits the gradient of grad_scale * loss_sum, which
+    float grad_scale;       /* > 0: leaves in m->head.logits the gradient of grad_scale * loss_sum, which
                                backward of this batch must take up before another forward; 0: loss only */
     int64_t counted;        /* grad_scale times so many tokens is the weight of the batch's auxiliary losses; 0: all of it */
 };

@@ -58,10 +58,10 @@ struct model_config {
     int64_t rope_original;                   /* 0: 8192 (yarn: 4096) */
     double rope_attention;                   /* 0: 0.1 ln rope_factor + 1 */
     bool rope_exact;
-    int64_t experts;      /* of a layer's mixture (model_moe.c); 0: none, and so is what follows */
+    int64_t experts;      /* of a layer's mixture (module_experts.c); 0: none, and so is what follows */
     int64_t topk;         /* experts of a token; 0: 2 */
     int64_t moe_ffn;      /* width inside an expert; 0: ffn */
-    int64_t moe_shared;   /* width inside the MLP that every token meets beside its experts (model_shared.c); 0: there is none */
+    int64_t moe_shared;   /* width inside the MLP that every token meets beside its experts (module_shared.c); 0: there is none */
     bool shared_gate;     /* its output times the sigmoid of a product of its input */
     int64_t moe_freq;     /* every so many layers have experts, the first one too; 0: 1 */
     bool pre_softmax;     /* a token's weights are its softmax over all experts, else over its topk */

@@ -425,28 +425,27 @@ static bool at_once(const struct model *m)
     return !own_scales(m) && !m->run.fp8.apart;
 }
 
-int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, layernorm_fwd_fn *norm, const struct norm_fwd *p,
-                  struct err *e)
+int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, const struct norm_fwd *p, struct err *e)
 {
     struct model_fp8 *f = m->fp8;
     int weight = weight_of(m, layer, as);
     struct norm_fwd own = *p; /* q lives no longer than this call */
     struct fp8_quantize q;
 
-    own.y = m->dln;
+    own.y = m->back.dln;
     if (at_once(m)) {
         q = conversion(m, weight, FP8_INPUT, NULL, p->t, p->c, f->buf[0], keep_at(m, weight), false);
         own.fp8 = &q;
         own.y = NULL;
     }
-    TRY(norm(m->dev, m->dt, &own, e));
-    return at_once(m) ? 0 : convert_input(m, weight, m->dln, p->t, p->c, f->buf[0], e);
+    TRY((m->config.norm == NORM_RMS ? m->dev->ops->rmsnorm_fwd : m->dev->ops->layernorm_fwd)(m->dev, m->dt, &own, e));
+    return at_once(m) ? 0 : convert_input(m, weight, m->back.dln, p->t, p->c, f->buf[0], e);
 }
 
 int pass_fp8_activate(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
     struct model_fp8 *f = m->fp8;
-    const void *x = m->acts->layers[layer].fc1;
+    const void *x = m->acts->layers[layer].mlp.fc1;
     int64_t cols = m->config.ffn;
     int weight = weight_of(m, layer, FP8_ACT);
     struct fp8_quantize q = conversion(m, weight, FP8_INPUT, x, rows, cols, f->buf[0], keep_at(m, weight), false);
@@ -455,14 +454,14 @@ int pass_fp8_activate(struct model *m, int64_t layer, int64_t rows, struct err *
     q.glu = model_halves(&m->config) == 2;
     if (at_once(m))
         return m->dev->ops->fp8_quantize(m->dev, &q, e);
-    TRY(pass_act(m, m->dwide, x, rows, cols, e));
-    return convert_input(m, weight, m->dwide, rows, cols, f->buf[0], e);
+    TRY(pass_act(m, m->back.dwide, x, rows, cols, e));
+    return convert_input(m, weight, m->back.dwide, rows, cols, f->buf[0], e);
 }
 
 int pass_fp8_activate_back(struct model *m, int64_t layer, const void **dy, struct err *e)
 {
     struct model_fp8 *f = m->fp8;
-    void *x = m->acts->layers[layer].fc1, *dact = m->dwide;
+    void *x = m->acts->layers[layer].mlp.fc1, *dact = m->back.dwide;
     int64_t rows = m->b * m->t, ffn = m->config.ffn;
     int weight = weight_of(m, layer, FP8_LN2), bias = pass_param(m, layer, FC1_B);
     struct fp8_quantize q = conversion(m, weight, FP8_GRADIENT, x, rows, model_halves(&m->config) * ffn, f->buf[0],

@@ -43,11 +43,6 @@ static inline const int32_t *pass_positions_of(const struct model *m)
 {
     return m->acts->positions ? m->acts->positions : m->positions;
 }
-/* Attention of layer over the whole sequence, and its backward pass from m->dln to m->dwide: as the op does
- * alone, but with the keys and values of all context ranks. */
-int pass_ring_forward(struct model *m, int64_t layer, const struct dropout *drop, struct err *e);
-int pass_ring_backward(struct model *m, int64_t layer, const struct dropout *drop, struct err *e);
-
 /* buf (rows, h) becomes its sum over the tensor ranks.  The result: where the rows of this rank are,
  * which is buf itself unless they are shared (sequence). */
 int pass_sum(struct model *m, void **result, void *buf, int64_t rows, struct err *e);
@@ -103,12 +98,6 @@ static inline void *pass_at(const struct model *m, void *p, int64_t n)
 /* y (rows, f) of what the first linear layer of an MLP gives, x, by the model's activation, and back; dx may be x. */
 int pass_act(struct model *m, void *y, const void *x, int64_t rows, int64_t f, struct err *e);
 int pass_act_back(struct model *m, void *dx, const void *dy, const void *x, int64_t rows, int64_t f, struct err *e);
-/* Whether products do that as they write their output. */
-static inline bool pass_fused(const struct model *m)
-{
-    return model_halves(&m->config) == 1;
-}
-
 /* Which of the FP8 weights (train/model_fp8.h) parameter w of a buffer is; -1: none. */
 int pass_fp8(const struct model *m, const struct param_buffer *s, int w);
 /* Makes the product of an input with a weight one in FP8: mm is as without, its operands are converted, to buf, unless the input
@@ -120,12 +109,15 @@ int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *co
 int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, uint8_t *const buf[3],
                       float *bias, struct err *e);
 
+/* The model's kind of norm with weights w and b (-1: none), forward and backward. */
+int pass_norm(struct model *m, struct norm_fwd *p, int w, int b, struct err *e);
+int pass_norm_back(struct model *m, struct norm_bwd *p, int w, int b, struct err *e);
+
 /* An input that is made in FP8 (model_fp8_made), to buf[0] and to where it is kept: the output of the norm p, which is
- * FP8_LN1 or FP8_LN2; and a->act from a->fc1. */
-int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, layernorm_fwd_fn *norm, const struct norm_fwd *p,
-                  struct err *e);
+ * FP8_LN1 or FP8_LN2; and an MLP's act from fc1. */
+int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, const struct norm_fwd *p, struct err *e);
 int pass_fp8_activate(struct model *m, int64_t layer, int64_t rows, struct err *e);
-/* Its backward pass, from m->dwide to *dy, for pass_linear_back; a->fc1 may be overwritten. */
+/* Its backward pass, from m->back.dwide to *dy, for linear_backward; fc1 may be overwritten. */
 int pass_fp8_activate_back(struct model *m, int64_t layer, const void **dy, struct err *e);
 
 /* Whether layer has experts; the choices of its tokens; the rows that go to experts, at most. */
@@ -150,34 +142,6 @@ static inline int pass_pieces(const struct model *m)
 }
 /* Says how large the rooms of a model's experts are, where as many rows come in as go out. */
 void pass_rooms(const struct model *m, struct model_pool_size *s);
-/* From a->ln2 to a->answer; then the tensor ranks' summands of what the layer adds, to m->out. */
-int pass_experts(struct model *m, int64_t layer, int64_t rows, struct err *e);
-int pass_experts_end(struct model *m, int64_t layer, int64_t rows, struct err *e);
-/* a->act from a->fc1. */
-int pass_experts_activate(struct model *m, int64_t layer, struct err *e);
-/* From dy, the gradient of what the layer adds, to m->dln, that of norm2's (a summand of it). */
-int pass_experts_back(struct model *m, int64_t layer, const void *dy, struct err *e);
-
-/* The MLP of layer (model_layer_ffn() wide) from all rows of its input to a->act; and to y, of which tensor ranks have
- * summands. */
-int pass_mlp(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e);
-int pass_mlp_end(struct model *m, int64_t layer, void *y, int64_t rows, struct err *e);
-/* From dy, the gradient of all rows of y, to dx, that of x, which may be dy (a summand of it). */
-int pass_mlp_back(struct model *m, int64_t layer, void *dx, const void *dy, struct err *e);
-
-/* Whether a layer with experts has one that all tokens meet. */
-static inline bool pass_has_shared(const struct model *m, int64_t layer)
-{
-    return pass_moe(m, layer) && m->config.moe_shared;
-}
-/* Its part of pass_experts(), which it follows; what it gives onto m->out; and backward, onto m->dln. */
-int pass_shared_expert(struct model *m, int64_t layer, int64_t rows, struct err *e);
-int pass_shared_expert_end(struct model *m, int64_t layer, int64_t rows, struct err *e);
-int pass_shared_expert_back(struct model *m, int64_t layer, const void *dy, struct err *e);
-
-/* What layer ended its forward pass without: everything from the start of its chunk, or with
- * RECOMPUTE_SELECTIVE ln1, ln2 and act.  Nothing when it kept all. */
-int pass_again(struct model *m, int64_t layer, const struct model_dropout *md, struct err *e);
 
 /* The first layer of the chunk that is run again for layer; -1: it keeps its own. */
 int64_t pass_chunk(const struct model *m, int64_t layer);
@@ -187,11 +151,5 @@ int pass_positions(struct model *m, int64_t b, int64_t t, int64_t first, struct 
 
 /* The look-up of rows tokens, m->acts->tokens, in what is here of the vocabulary. */
 struct embedding pass_embedding(const struct model *m, int64_t rows);
-
-/* The attention of layer over its own qkv. */
-struct attention pass_attention(const struct model *m, int64_t layer, int64_t b, int64_t t);
-
-/* Turns (or turns back) rows of q and k heads, ld apart, by their positions. */
-int pass_rope(struct model *m, void *qk, int64_t ld, int64_t rows, bool inverse, struct err *e);
 
 #endif

@@ -82,8 +82,8 @@ struct model_part {
     bool heads;            /* it ends with the final norm and the output layer */
     struct comm *tensor;   /* the ranks that share its layers; NULL: this one alone */
     bool sequence;         /* they share the rows of norms and dropout too */
-    struct comm *context;  /* the ranks that share a sequence (see model_ring.c); NULL: this one alone */
-    struct comm *expert;   /* the ranks that share the experts (see model_moe.c); NULL: this one alone */
+    struct comm *context;  /* the ranks that share a sequence (see module_ring.c); NULL: this one alone */
+    struct comm *expert;   /* the ranks that share the experts (see module_experts.c); NULL: this one alone */
     enum part_of of;
 };
 

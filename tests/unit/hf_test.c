@@ -95,7 +95,7 @@ static double logits_differ(const char *store, const char *name)
     const float *want = (const float *)(const void *)safetensors_find(&st, name)->data.p;
     for (int i = 0; i < T * V; i++) {
         most = fmax(most, fabs(want[i]));
-        worst = fmax(worst, fabs(((float *)m->logits)[i / V * m->config.padded_vocab + i % V] - want[i]));
+        worst = fmax(worst, fabs(((float *)m->head.logits)[i / V * m->config.padded_vocab + i % V] - want[i]));
     }
     model_close(m);
     checkpoint_close(ck);

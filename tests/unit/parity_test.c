@@ -216,8 +216,8 @@ static void check_logits(const struct model *m, double tol)
         float row[V];
 
         for (int64_t v = 0; v < V; v++)
-            row[v] = m->dt == DTYPE_BF16 ? bf16_to(((uint16_t *)m->logits)[i * 256 + v])
-                                         : ((float *)m->logits)[i * 256 + v];
+            row[v] = m->dt == DTYPE_BF16 ? bf16_to(((uint16_t *)m->head.logits)[i * 256 + v])
+                                         : ((float *)m->head.logits)[i * 256 + v];
         close_to("logits", "", row, ref + i * V, V, tol);
     }
 }
@@ -459,7 +459,7 @@ static void logits_of(struct model *m, struct room *r, float *out)
     documents_starts(r->tokens, 1, T, EOD, r->starts);
     forward(m, &(struct model_batch){.tokens = r->tokens, .targets = r->targets, .starts = r->starts, .here = r->here}, &sum);
     for (int64_t i = 0; i < T; i++)
-        memcpy(out + i * V, (float *)m->logits + i * 256, V * sizeof *out);
+        memcpy(out + i * V, (float *)m->head.logits + i * 256, V * sizeof *out);
 }
 
 /* Of documents in a sequence, each has the logits that it has where the sequence begins with it. */

@@ -523,7 +523,7 @@ static void check_cache(void)
             assert_int_equal(model_extend(gen, two, 2, piece, past, logits, &e), 0);
             for (int b = 0; b < 2; b++)
                 for (int v = 0; v < 64; v++) {
-                    float want = ((float *)full->logits)[(past + piece - 1) * 64 + v];
+                    float want = ((float *)full->head.logits)[(past + piece - 1) * 64 + v];
 
                     if (!(fabsf(logits[b * 64 + v] - want) <= 1e-5f * fmaxf(1, fabsf(want))))
                         fail_msg("pieces of %d, position %d, sample %d, id %d: %.8g, not %.8g", piece,

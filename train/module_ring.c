@@ -6,7 +6,7 @@
  * those of rank r - s.  Their gradients follow them and are home after N steps.
  */
 #include "train/exchange.h"
-#include "train/model_pass.h"
+#include "train/module.h"
 
 int64_t pass_half_at(const struct model *m, int rank, int half)
 {
@@ -41,8 +41,8 @@ static int pack(struct model *m, const struct attention *at, struct err *e)
 {
     size_t w = dtype_size(m->dt), kv = (size_t)model_kv_width(&m->config) * w, n = (size_t)(m->b * m->t);
 
-    TRY(device_copy_rows(m->dev, m->ring_kv[0], 2 * kv, at->k.p, (size_t)at->k.row * w, kv, n, e));
-    return device_copy_rows(m->dev, (char *)m->ring_kv[0] + kv, 2 * kv, at->v.p, (size_t)at->v.row * w, kv, n, e);
+    TRY(device_copy_rows(m->dev, m->ring.kv[0], 2 * kv, at->k.p, (size_t)at->k.row * w, kv, n, e));
+    return device_copy_rows(m->dev, (char *)m->ring.kv[0] + kv, 2 * kv, at->v.p, (size_t)at->v.row * w, kv, n, e);
 }
 
 /* v of rows from the given one on, in elements of size w. */
@@ -95,19 +95,19 @@ static int hand_on(struct model *m, int step, struct swap *s, struct err *e)
     *s = (struct swap){0};
     if (step + 1 == m->part.context->size)
         return 0;
-    return swap_start(m, s, m->ring_kv[step % 2], m->ring_kv[(step + 1) % 2], exchange_type(m->dt), e);
+    return swap_start(m, s, m->ring.kv[step % 2], m->ring.kv[(step + 1) % 2], exchange_type(m->dt), e);
 }
 
-int pass_ring_forward(struct model *m, int64_t layer, const struct dropout *drop, struct err *e)
+int ring_forward(struct model *m, int64_t layer, const struct dropout *drop, struct err *e)
 {
-    struct attention whole = pass_attention(m, layer, m->b, m->t);
+    struct attention whole = attention_of(m, layer, m->b, m->t);
     int64_t half = m->t / 2;
     void *att = whole.o.p;
     struct swap kv;
 
     whole.drop = drop;
-    if (m->ring_sum)
-        whole.o.p = m->ring_sum;
+    if (m->ring.sum)
+        whole.o.p = m->ring.sum;
     TRY(pack(m, &whole, e));
     for (int step = 0; step < m->part.context->size; step++) {
         int from = rank_of(m, step);
@@ -116,7 +116,7 @@ int pass_ring_forward(struct model *m, int64_t layer, const struct dropout *drop
         for (int i = 0; i < 4; i++) {
             bool own_first = step == 0 && whole.start; /* of the other half, documents may hide all keys */
             int query = i / 2, key = own_first ? query ^ i % 2 : i % 2;
-            struct attention at = block_of(m, &whole, query, from, key, m->ring_kv[step % 2]);
+            struct attention at = block_of(m, &whole, query, from, key, m->ring.kv[step % 2]);
 
             if (!sees(m, query, from, key))
                 continue;
@@ -127,9 +127,9 @@ int pass_ring_forward(struct model *m, int64_t layer, const struct dropout *drop
         }
         TRY(swap_wait(&kv, e));
     }
-    if (!m->ring_sum)
+    if (!m->ring.sum)
         return 0;
-    return m->dev->ops->vec_cast(m->dev, att, m->dt, m->ring_sum, DTYPE_F32, m->b * m->t * model_q_width(&m->config), e);
+    return m->dev->ops->vec_cast(m->dev, att, m->dt, m->ring.sum, DTYPE_F32, m->b * m->t * model_q_width(&m->config), e);
 }
 
 /* The gradients of a step: of the queries to dq, of the keys and values from rank `from` to dkv. */
@@ -138,13 +138,13 @@ static int block_back(struct model *m, const struct attention *whole, int step, 
 {
     int64_t half = m->t / 2, q = model_q_width(&m->config), width = model_kv_width(&m->config);
     struct attention_view dk = {dkv, m->t * 2 * width, 2 * width}, dv = {dkv + width, dk.batch, dk.row};
-    struct attention_view dout = {m->dln, m->t * q, q};
+    struct attention_view dout = {m->back.dln, m->t * q, q};
     size_t w = dtype_size(m->dt);
     int from = rank_of(m, step);
 
     for (int i = 0; i < 4; i++) {
         int query = i / 2, key = i % 2;
-        struct attention at = block_of(m, whole, query, from, key, m->ring_kv[step % 2]);
+        struct attention at = block_of(m, whole, query, from, key, m->ring.kv[step % 2]);
 
         if (!sees(m, query, from, key))
             continue;
@@ -156,11 +156,11 @@ static int block_back(struct model *m, const struct attention *whole, int step, 
     return 0;
 }
 
-int pass_ring_backward(struct model *m, int64_t layer, const struct dropout *drop, struct err *e)
+int ring_backward(struct model *m, int64_t layer, const struct dropout *drop, struct err *e)
 {
-    struct attention whole = pass_attention(m, layer, m->b, m->t);
+    struct attention whole = attention_of(m, layer, m->b, m->t);
     int64_t n = m->b * m->t, q = model_q_width(&m->config), kv = 2 * model_kv_width(&m->config), row = q + kv;
-    float *sum = m->ring_sum ? m->ring_sum : m->dwide, *came = m->ring_grad[2];
+    float *sum = m->ring.sum ? m->ring.sum : m->back.dwide, *came = m->ring.grad[2];
     struct attention_view dq = {sum, m->t * row, row};
     struct swap values, grads = {0};
 
@@ -168,7 +168,7 @@ int pass_ring_backward(struct model *m, int64_t layer, const struct dropout *dro
     TRY(device_zero(m->dev, sum, (size_t)(n * row) * sizeof *sum, e));
     TRY(pack(m, &whole, e));
     for (int step = 0; step < m->part.context->size; step++) {
-        float *own = m->ring_grad[step % 2];
+        float *own = m->ring.grad[step % 2];
 
         TRY(hand_on(m, step, &values, e));
         TRY(device_zero(m->dev, own, (size_t)(n * kv) * sizeof *own, e));
@@ -182,5 +182,5 @@ int pass_ring_backward(struct model *m, int64_t layer, const struct dropout *dro
     TRY(swap_wait(&grads, e));
     TRY(device_copy_rows(m->dev, sum + q, (size_t)row * sizeof *sum, came, (size_t)kv * sizeof *sum, (size_t)kv * sizeof *sum,
                          (size_t)n, e));
-    return m->ring_sum ? m->dev->ops->vec_cast(m->dev, m->dwide, m->dt, m->ring_sum, DTYPE_F32, n * row, e) : 0;
+    return m->ring.sum ? m->dev->ops->vec_cast(m->dev, m->back.dwide, m->dt, m->ring.sum, DTYPE_F32, n * row, e) : 0;
 }

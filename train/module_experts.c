@@ -17,8 +17,7 @@
 #include <string.h>
 
 #include "train/exchange.h"
-#include "train/model.h"
-#include "train/model_pass.h"
+#include "train/module.h"
 
 static struct route route_of(const struct model *m, int64_t rows)
 {
@@ -119,7 +118,7 @@ void pass_rooms(const struct model *m, struct model_pool_size *s)
     s->scratch_row = scratch_places(m, NULL, 0, &none);
 }
 
-static struct places places_of(const struct model *m, const struct layer_acts *a)
+static struct places places_of(const struct model *m, const struct experts_acts *a)
 {
     struct places p = {0};
 
@@ -132,7 +131,7 @@ static struct places places_of(const struct model *m, const struct layer_acts *a
 /* ---- rows between ranks ---- */
 
 /* Rows that have come for expert i of those here; for all of them. */
-static int64_t rows_of(const struct model *m, const struct layer_acts *a, int64_t i)
+static int64_t rows_of(const struct model *m, const struct experts_acts *a, int64_t i)
 {
     int64_t here = m->experts.params.experts, n = 0;
 
@@ -161,7 +160,7 @@ static bool counted(const struct model *m)
 /* Room for the rows that come. */
 static int make_room(struct model *m, int64_t layer, struct err *e)
 {
-    const struct layer_acts *a = &m->acts->layers[layer];
+    const struct experts_acts *a = &m->acts->layers[layer].experts;
     int64_t n = a->come, most = 0;
     int rc = model_pool_room(m->pool, a->room, n, e);
 
@@ -178,7 +177,7 @@ static int make_room(struct model *m, int64_t layer, struct err *e)
 }
 
 /* a->heard: how many rows each rank has for each expert here; a->come: of all. */
-static int hear(struct model *m, struct layer_acts *a, struct err *e)
+static int hear(struct model *m, struct experts_acts *a, struct err *e)
 {
     struct comm_call call = {
         .kind = COMM_ALL_TO_ALL, .send = a->counts, .recv = a->heard, .n = (size_t)m->experts.params.experts, .type = COMM_I32,
@@ -200,17 +199,17 @@ static int hear(struct model *m, struct layer_acts *a, struct err *e)
 }
 
 /* Rows by expert from this rank to those that have the experts, or the other way; of each this rank's piece. */
-static int move(struct model *m, const struct layer_acts *a, bool home, const void *from, void *to, struct err *e)
+static int move(struct model *m, const struct experts_acts *a, bool home, const void *from, void *to, struct err *e)
 {
     int64_t here = m->experts.params.experts;
     int ranks = m->part.expert->size;
-    size_t *out = m->moved, *in = m->moved + ranks, h = (size_t)(m->config.hidden / pass_pieces(m));
+    size_t *out = m->moe.moved, *in = m->moe.moved + ranks, h = (size_t)(m->config.hidden / pass_pieces(m));
     struct comm_call call = {
         .kind = COMM_ALL_TO_ALL_V, .send = from, .recv = to, .type = exchange_type(m->dt),
         .send_counts = home ? in : out, .recv_counts = home ? out : in,
     };
 
-    memset(m->moved, 0, 2 * (size_t)ranks * sizeof *m->moved);
+    memset(m->moe.moved, 0, 2 * (size_t)ranks * sizeof *m->moe.moved);
     for (int64_t i = 0; i < m->config.experts; i++) {
         out[i / here] += (size_t)a->counts[i] * h;
         in[i / here] += (size_t)a->heard[i] * h;
@@ -219,19 +218,19 @@ static int move(struct model *m, const struct layer_acts *a, bool home, const vo
 }
 
 /* The order of rows that have come, which stand by rank, and of a rank by expert; and how many there are for each. */
-static int sort_rows(struct model *m, const struct layer_acts *a, const struct places *p, struct err *e)
+static int sort_rows(struct model *m, const struct experts_acts *a, const struct places *p, struct err *e)
 {
     int64_t here = m->experts.params.experts, all = a->come, sorted = 0;
     int32_t *order, *back;
 
-    if (!m->order_host || all > m->order_rows) {
-        free(m->order_host);
-        m->order_host = malloc((2 * (size_t)all + 1) * sizeof *m->order_host);
-        m->order_rows = m->order_host ? all : 0;
-        if (!m->order_host)
+    if (!m->moe.order_host || all > m->moe.order_rows) {
+        free(m->moe.order_host);
+        m->moe.order_host = malloc((2 * (size_t)all + 1) * sizeof *m->moe.order_host);
+        m->moe.order_rows = m->moe.order_host ? all : 0;
+        if (!m->moe.order_host)
             return err_set(e, ERR_NOMEM, "out of memory");
     }
-    order = m->order_host;
+    order = m->moe.order_host;
     back = order + all;
     for (int64_t i = 0; i < here; i++)
         for (int64_t k = 0, row = 0; k < m->config.experts; row += a->heard[k++])
@@ -240,8 +239,8 @@ static int sort_rows(struct model *m, const struct layer_acts *a, const struct p
                 back[row + j] = (int32_t)sorted;
             }
     for (int64_t i = 0; i < here; i++)
-        m->rows_here[i] = (int32_t)rows_of(m, a, i);
-    TRY(device_put(m->dev, m->rows_each, m->rows_here, (size_t)here * sizeof *m->rows_here, e));
+        m->moe.rows_here[i] = (int32_t)rows_of(m, a, i);
+    TRY(device_put(m->dev, m->moe.rows_each, m->moe.rows_here, (size_t)here * sizeof *m->moe.rows_here, e));
     return all ? device_put(m->dev, p->order, order, 2 * (size_t)all * sizeof *order, e) : 0;
 }
 
@@ -258,7 +257,7 @@ static int cut(struct model *m, void *wide, int i, void *piece, int64_t n, bool 
 
 /* The pieces of rows that have come, of which each tensor rank has its own, to p->come on all of them; back: of p->come,
  * where each has a summand, the sum of this rank's piece to its place in p->pieces. */
-static int join_pieces(struct model *m, const struct layer_acts *a, const struct places *p, bool back, struct err *e)
+static int join_pieces(struct model *m, const struct experts_acts *a, const struct places *p, bool back, struct err *e)
 {
     int64_t rows = a->come, n = rows * m->config.hidden / pass_pieces(m);
     void *own = pass_at(m, p->pieces, m->part.tensor->rank * n);
@@ -278,38 +277,38 @@ static int join_pieces(struct model *m, const struct layer_acts *a, const struct
 
 /* Rows of this rank, by expert, to p->come of those that have the experts.  Tensor ranks have all the same rows: each sends
  * its piece of them, and they are joined there. */
-static int send(struct model *m, const struct layer_acts *a, const struct places *p, void *mine, struct err *e)
+static int send(struct model *m, const struct experts_acts *a, const struct places *p, void *mine, struct err *e)
 {
     int64_t n = a->come * m->config.hidden / pass_pieces(m);
 
     if (pass_pieces(m) == 1)
         return move(m, a, false, mine, p->come, e);
-    TRY(cut(m, mine, m->part.tensor->rank, m->piece, a->go, false, e));
-    TRY(move(m, a, false, m->piece, pass_at(m, p->pieces, m->part.tensor->rank * n), e));
+    TRY(cut(m, mine, m->part.tensor->rank, m->moe.piece, a->go, false, e));
+    TRY(move(m, a, false, m->moe.piece, pass_at(m, p->pieces, m->part.tensor->rank * n), e));
     return join_pieces(m, a, p, false, e);
 }
 
 /* Summands of tensor ranks at p->come back to the ranks that the rows are from, to mine: summands too, of which each has its
  * piece, and 0 elsewhere. */
-static int send_home(struct model *m, const struct layer_acts *a, const struct places *p, void *mine, struct err *e)
+static int send_home(struct model *m, const struct experts_acts *a, const struct places *p, void *mine, struct err *e)
 {
     int64_t n = a->come * m->config.hidden / pass_pieces(m);
 
     if (pass_pieces(m) == 1)
         return move(m, a, true, p->come, mine, e);
     TRY(join_pieces(m, a, p, true, e));
-    TRY(move(m, a, true, pass_at(m, p->pieces, m->part.tensor->rank * n), m->piece, e));
+    TRY(move(m, a, true, pass_at(m, p->pieces, m->part.tensor->rank * n), m->moe.piece, e));
     TRY(device_zero(m->dev, mine, (size_t)(a->go * m->config.hidden) * dtype_size(m->dt), e));
-    return cut(m, mine, m->part.tensor->rank, m->piece, a->go, true, e);
+    return cut(m, mine, m->part.tensor->rank, m->moe.piece, a->go, true, e);
 }
 
 /* Rows of this rank, by expert, at mine: all that are for the experts here, by expert, to `sorted`; and the way back. */
-static int bring(struct model *m, const struct layer_acts *a, const struct places *p, void *mine, void *sorted, struct err *e)
+static int bring(struct model *m, const struct experts_acts *a, const struct places *p, void *mine, void *sorted, struct err *e)
 {
     TRY(send(m, a, p, mine, e));
     return m->dev->ops->route_take(m->dev, m->dt, sorted, p->come, p->order, a->come, m->config.hidden, e);
 }
-static int bring_home(struct model *m, const struct layer_acts *a, const struct places *p, const void *sorted, void *mine,
+static int bring_home(struct model *m, const struct experts_acts *a, const struct places *p, const void *sorted, void *mine,
                       struct err *e)
 {
     TRY(m->dev->ops->route_take(m->dev, m->dt, p->come, sorted, p->back, a->come, m->config.hidden, e));
@@ -323,16 +322,16 @@ static struct linear expert_linear(const struct model *m, int64_t layer, const s
                                    enum layer_param b)
 {
     const struct params *p = &m->experts.params;
-    const struct layer_acts *a = &m->acts->layers[layer];
+    const struct experts_acts *a = &m->acts->layers[layer].experts;
     struct linear l = {
         .buffer = &m->experts, .w = params_expert(p, layer, 0, w), .b = params_expert(p, layer, 0, b), .rows = a->come,
-        .experts = true, .each = pass_spread(m) ? m->rows_here : a->counts, .most = pass_spread(m) ? 0 : a->most,
+        .experts = true, .each = pass_spread(m) ? m->moe.rows_here : a->counts, .most = pass_spread(m) ? 0 : a->most,
         .room = places->fp8,
     };
 
     if (m->config.pad_experts)
         return l;
-    l.count = pass_spread(m) ? m->rows_each : a->chosen;
+    l.count = pass_spread(m) ? m->moe.rows_each : a->chosen;
     l.known = counted(m) ? l.each : NULL;
     return l;
 }
@@ -347,17 +346,17 @@ static struct linear router_of(const struct model *m, int64_t layer, int64_t row
 /* ---- forward ---- */
 
 /* Which rows of x go where: fills the layer's choice, place, share, go and, where the host is to know them, counts, and
- * m->route_from. */
+ * m->moe.route_from. */
 static int choose(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
-    struct layer_acts *a = &m->acts->layers[layer];
+    struct experts_acts *a = &m->acts->layers[layer].experts;
     const struct route r = route_of(m, rows);
     const struct linear router = router_of(m, layer, rows);
 
     TRY(linear_forward(m, &router, a->prob, x, e));
     TRY(ops->route_fwd(m->dev, &r, a->prob, a->route_lse, a->choice, a->share, e));
-    TRY(ops->route_place(m->dev, &r, a->choice, a->share, a->place, m->route_from, a->chosen, e));
+    TRY(ops->route_place(m->dev, &r, a->choice, a->share, a->place, m->moe.route_from, a->chosen, e));
     a->go = route_rows(&r);
     a->most = r.capacity;
     if (!counted(m))
@@ -370,9 +369,9 @@ static int choose(struct model *m, int64_t layer, const void *x, int64_t rows, s
     return 0;
 }
 
-int pass_experts_activate(struct model *m, int64_t layer, struct err *e)
+static int activate(struct model *m, int64_t layer, struct err *e)
 {
-    const struct layer_acts *a = &m->acts->layers[layer];
+    const struct experts_acts *a = &m->acts->layers[layer].experts;
     const struct places p = places_of(m, a);
 
     return pass_act(m, p.act, p.fc1, a->come, m->config.moe_ffn, e);
@@ -385,37 +384,58 @@ static int experts(struct model *m, int64_t layer, const struct places *p, void 
     const struct linear fc2 = expert_linear(m, layer, p, EXPERT_FC2_W, EXPERT_FC2_B);
 
     TRY(linear_forward(m, &fc1, p->fc1, p->in, e));
-    TRY(pass_experts_activate(m, layer, e));
+    TRY(activate(m, layer, e));
     return linear_forward(m, &fc2, answers, p->act, e);
 }
 
-int pass_experts(struct model *m, int64_t layer, int64_t rows, struct err *e)
+/* From all rows to the answers of the experts. */
+static int ask(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e)
 {
-    struct layer_acts *a = &m->acts->layers[layer];
+    struct experts_acts *a = &m->acts->layers[layer].experts;
     struct places p;
-    const void *x;
 
-    TRY(pass_gather(m, &x, a->ln2, rows, e));
     TRY(choose(m, layer, x, rows, e));
     TRY(hear(m, a, e));
     TRY(make_room(m, layer, e));
     p = places_of(m, a);
-    TRY(m->dev->ops->route_take(m->dev, m->dt, pass_spread(m) ? m->drows : p.in, x, m->route_from, a->go,
+    TRY(m->dev->ops->route_take(m->dev, m->dt, pass_spread(m) ? m->moe.drows : p.in, x, m->moe.route_from, a->go,
                                 m->config.hidden, e));
     if (!pass_spread(m))
         return experts(m, layer, &p, a->answer, e);
     TRY(sort_rows(m, a, &p, e));
-    TRY(bring(m, a, &p, m->drows, p.in, e));
+    TRY(bring(m, a, &p, m->moe.drows, p.in, e));
     TRY(experts(m, layer, &p, p.sorted, e));
     return bring_home(m, a, &p, p.sorted, a->answer, e);
 }
 
-int pass_experts_end(struct model *m, int64_t layer, int64_t rows, struct err *e)
+/* Whether there is one expert beside them for all tokens. */
+static bool has_shared(const struct model *m)
 {
-    struct layer_acts *a = &m->acts->layers[layer];
-    const struct route r = route_of(m, rows);
+    return m->config.moe_shared > 0;
+}
 
-    return m->dev->ops->route_join(m->dev, m->dt, &r, m->out, a->answer, a->place, a->share, m->config.hidden, e);
+static int begin(struct model *m, int64_t layer, const void *y, const struct pass *p, struct err *e)
+{
+    const void *x;
+
+    TRY(pass_gather(m, &x, y, pass_rows(p), e));
+    TRY(ask(m, layer, x, pass_rows(p), e));
+    return has_shared(m) ? shared_expert(m, layer, x, pass_rows(p), e) : 0;
+}
+
+static int end(struct model *m, int64_t layer, const struct pass *p, struct err *e)
+{
+    struct experts_acts *a = &m->acts->layers[layer].experts;
+    const struct route r = route_of(m, pass_rows(p));
+
+    TRY(m->dev->ops->route_join(m->dev, m->dt, &r, m->out, a->answer, a->place, a->share, m->config.hidden, e));
+    return has_shared(m) ? shared_expert_end(m, layer, pass_rows(p), e) : 0;
+}
+
+static int again(struct model *m, int64_t layer, const struct pass *p, struct err *e)
+{
+    TRY(activate(m, layer, e));
+    return has_shared(m) ? mlp_activate(m, layer, pass_rows(p), e) : 0;
 }
 
 /* ---- backward ---- */
@@ -426,12 +446,12 @@ static double tokens_of(const struct model *m, int64_t rows)
     return (double)(rows * (pass_ring(m) ? m->part.context->size : 1));
 }
 
-/* The gradient of the auxiliary loss by each expert's probability, to m->balance.  Of a micro-batch of T tokens, of which
+/* The gradient of the auxiliary loss by each expert's probability, to m->moe.balance.  Of a micro-batch of T tokens, of which
  * count go to an expert: coefficient E / (k T^2) * sum over experts of count * its probabilities' sum. */
 static int balance(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
     const struct model_config *c = &m->config;
-    struct layer_acts *a = &m->acts->layers[layer];
+    struct experts_acts *a = &m->acts->layers[layer].experts;
     double all = tokens_of(m, rows), each = (double)c->experts / ((double)c->topk * all * all);
     struct comm_call call = {
         .kind = COMM_ALL_REDUCE, .send = a->chosen, .recv = a->chosen, .n = (size_t)c->experts, .type = COMM_I32, .op = COMM_SUM,
@@ -439,41 +459,41 @@ static int balance(struct model *m, int64_t layer, int64_t rows, struct err *e)
 
     if (pass_ring(m))
         TRY(exchange(m->dev, m->part.context, &call, e));
-    TRY(device_zero(m->dev, m->balance, (size_t)c->experts * sizeof *m->balance, e));
-    TRY(m->dev->ops->vec_colsum(m->dev, DTYPE_F32, m->balance, a->prob, rows, c->experts, c->experts, e));
-    return m->dev->ops->route_balance(m->dev, c->experts, m->balance, a->chosen,
-                                      (float)(c->aux_loss * each * (double)m->aux_scale), each, m->unevenness, e);
+    TRY(device_zero(m->dev, m->moe.balance, (size_t)c->experts * sizeof *m->moe.balance, e));
+    TRY(m->dev->ops->vec_colsum(m->dev, DTYPE_F32, m->moe.balance, a->prob, rows, c->experts, c->experts, e));
+    return m->dev->ops->route_balance(m->dev, c->experts, m->moe.balance, a->chosen,
+                                      (float)(c->aux_loss * each * (double)m->moe.aux_scale), each, m->moe.unevenness, e);
 }
 
 int model_unevenness(struct model *m, double *sum, struct err *e)
 {
     *sum = 0;
-    if (!m->unevenness)
+    if (!m->moe.unevenness)
         return 0;
-    TRY(device_get(m->dev, sum, m->unevenness, sizeof *sum, e));
-    return device_zero(m->dev, m->unevenness, sizeof *m->unevenness, e);
+    TRY(device_get(m->dev, sum, m->moe.unevenness, sizeof *sum, e));
+    return device_zero(m->dev, m->moe.unevenness, sizeof *m->moe.unevenness, e);
 }
 
-/* From the gradients of the shares to those of the router's weights, and onto m->dln. */
-static int router_back(struct model *m, int64_t layer, int64_t rows, struct err *e)
+/* From the gradients of the shares to those of the router's weights, and onto m->back.dln. */
+static int router_back(struct model *m, int64_t layer, const void *y, int64_t rows, struct err *e)
 {
     const struct model_config *c = &m->config;
-    struct layer_acts *a = &m->acts->layers[layer];
+    struct experts_acts *a = &m->acts->layers[layer].experts;
     const struct route r = route_of(m, rows);
     bool even = pass_first(m) && model_aux_loss(c);
     const struct route_grad g = {
-        .prob = a->prob, .lse = a->route_lse, .weight = a->share, .dweight = m->dshare, .choice = a->choice,
-        .balance = even ? m->balance : NULL,
-        .z = pass_first(m) ? (float)(2 * c->z_loss / tokens_of(m, rows) * (double)m->aux_scale) : 0,
+        .prob = a->prob, .lse = a->route_lse, .weight = a->share, .dweight = m->moe.dshare, .choice = a->choice,
+        .balance = even ? m->moe.balance : NULL,
+        .z = pass_first(m) ? (float)(2 * c->z_loss / tokens_of(m, rows) * (double)m->moe.aux_scale) : 0,
     };
     const struct linear router = router_of(m, layer, rows);
     const void *x;
 
     if (even)
         TRY(balance(m, layer, rows, e));
-    TRY(m->dev->ops->route_bwd(m->dev, m->dt, &r, m->dlogits, &g, e));
-    TRY(pass_gather(m, &x, a->ln2, rows, e));
-    return linear_backward(m, &router, m->dln, m->dlogits, x, e);
+    TRY(m->dev->ops->route_bwd(m->dev, m->dt, &r, m->moe.dlogits, &g, e));
+    TRY(pass_gather(m, &x, y, rows, e));
+    return linear_backward(m, &router, m->back.dln, m->moe.dlogits, x, e);
 }
 
 /* Gradients of answers at rows, which become those of what came in. */
@@ -487,26 +507,30 @@ static int experts_back(struct model *m, int64_t layer, const struct places *p, 
     return linear_backward(m, &fc1, rows, p->dfc1, p->in, e);
 }
 
-int pass_experts_back(struct model *m, int64_t layer, const void *dy, struct err *e)
+static int backward(struct model *m, int64_t layer, const void *dy, const void *y, const struct pass *pass, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
-    struct layer_acts *a = &m->acts->layers[layer];
-    int64_t rows = m->b * m->t, h = m->config.hidden;
+    struct experts_acts *a = &m->acts->layers[layer].experts;
+    int64_t rows = pass_rows(pass), h = m->config.hidden;
     const struct route r = route_of(m, rows);
     const struct places p = places_of(m, a);
+    const void *dx;
 
-    TRY(pass_gather(m, &dy, dy, rows, e));
+    TRY(pass_gather(m, &dx, dy, rows, e));
     if (r.pad)
-        TRY(device_zero(m->dev, m->drows, (size_t)(route_rows(&r) * h) * dtype_size(m->dt), e));
-    TRY(ops->route_join_bwd(m->dev, m->dt, &r, m->drows, m->dshare, dy, a->answer, a->place, a->share, h, e));
+        TRY(device_zero(m->dev, m->moe.drows, (size_t)(route_rows(&r) * h) * dtype_size(m->dt), e));
+    TRY(ops->route_join_bwd(m->dev, m->dt, &r, m->moe.drows, m->moe.dshare, dx, a->answer, a->place, a->share, h, e));
     if (pass_spread(m)) {
         TRY(sort_rows(m, a, &p, e));
-        TRY(bring(m, a, &p, m->drows, p.sorted, e));
+        TRY(bring(m, a, &p, m->moe.drows, p.sorted, e));
         TRY(experts_back(m, layer, &p, p.sorted, e));
-        TRY(bring_home(m, a, &p, p.sorted, m->drows, e));
+        TRY(bring_home(m, a, &p, p.sorted, m->moe.drows, e));
     } else {
-        TRY(experts_back(m, layer, &p, m->drows, e));
+        TRY(experts_back(m, layer, &p, m->moe.drows, e));
     }
-    TRY(ops->route_join(m->dev, m->dt, &r, m->dln, m->drows, a->place, NULL, h, e));
-    return router_back(m, layer, rows, e);
+    TRY(ops->route_join(m->dev, m->dt, &r, m->back.dln, m->moe.drows, a->place, NULL, h, e));
+    TRY(router_back(m, layer, y, rows, e));
+    return has_shared(m) ? shared_expert_backward(m, layer, dy, y, e) : 0;
 }
+
+const struct module module_experts = {begin, end, again, backward};

@@ -1,0 +1,141 @@
+#include "train/branch.h"
+
+const struct module *branch_module(const struct model *m, int64_t i)
+{
+    return i % 2 == 0 ? &module_attention : pass_moe(m, i / 2) ? &module_experts : &module_mlp;
+}
+
+void branch_norm_params(const struct model *m, int64_t i, int *w, int *b)
+{
+    const struct params *p = &m->dense.params;
+    bool last = i == branch_count(m);
+
+    *w = last ? p->final_w : pass_param(m, i / 2, i % 2 ? LN2_W : LN1_W);
+    *b = last ? p->final_b : pass_param(m, i / 2, i % 2 ? LN2_B : LN1_B);
+}
+
+const struct dropout *branch_dropout(const struct model *m, const struct model_dropout *md, int64_t i, struct dropout *d)
+{
+    return pass_dropout(m, md, i / 2, i % 2 ? DROP_MLP : DROP_PROJ, d);
+}
+
+/* p with the weights of branch i's norm and its output, which may be in FP8. */
+static int norm(struct model *m, int64_t i, struct norm_fwd *p, struct err *e)
+{
+    struct norm_acts *a = branch_norm(m, i);
+    enum fp8_input as = i % 2 ? FP8_LN2 : FP8_LN1;
+    int w, b;
+
+    p->y = a->y;
+    p->mean = a->mean;
+    p->rstd = a->rstd;
+    branch_norm_params(m, i, &w, &b);
+    if (i == branch_count(m) || !model_fp8_made(m, i / 2, as))
+        return pass_norm(m, p, w, b, e);
+    p->eps = (float)m->config.norm_eps;
+    p->gamma = pass_weight(m, w);
+    p->beta = pass_weight(m, b);
+    return pass_fp8_norm(m, i / 2, as, p, e);
+}
+
+int branch_start(struct model *m, int64_t i, const struct pass *p, struct err *e)
+{
+    struct norm_fwd alone = {.t = pass_own(m, pass_rows(p)), .c = m->config.hidden, .x = branch_norm(m, i)->s};
+
+    return norm(m, i, &alone, e);
+}
+
+int branch_begin(struct model *m, int64_t i, const struct pass *p, struct err *e)
+{
+    return branch_module(m, i)->begin(m, i / 2, branch_norm(m, i)->y, p, e);
+}
+
+/* The last stream of a part = s + dropout(added), which another part goes on from. */
+static int leave(struct model *m, int64_t i, void *added, int64_t own, const struct dropout *drop, struct err *e)
+{
+    const struct device_ops *ops = m->dev->ops;
+    int64_t h = m->config.hidden;
+
+    if (drop)
+        TRY(ops->vec_dropout(m->dev, m->dt, added, added, own, h, drop, e));
+    return ops->vec_add(m->dev, m->dt, m->acts->final.s, branch_norm(m, i)->s, added, own * h, e);
+}
+
+int branch_join(struct model *m, int64_t i, const struct pass *p, struct err *e)
+{
+    struct dropout d;
+    const struct dropout *drop = branch_dropout(m, p->drop, i, &d);
+    int64_t own = pass_own(m, pass_rows(p));
+    struct norm_fwd next = {
+        .t = own, .c = m->config.hidden, .residual = branch_norm(m, i)->s, .drop = drop, .s = branch_norm(m, i + 1)->s,
+    };
+    void *added;
+
+    TRY(branch_module(m, i)->end(m, i / 2, p, e));
+    TRY(pass_sum(m, &added, m->out, pass_rows(p), e));
+    if (i + 1 == branch_count(m) && !m->part.heads)
+        return leave(m, i, added, own, drop, e);
+    next.x = added;
+    return norm(m, i + 1, &next, e);
+}
+
+/* ---- recomputation ---- */
+
+int64_t pass_chunk(const struct model *m, int64_t layer)
+{
+    const struct model_run *r = &m->run;
+
+    if (r->use != MODEL_TRAIN || r->recompute != RECOMPUTE_FULL)
+        return -1;
+    if (r->block)
+        return layer < r->layers ? layer : -1;
+    return layer - layer % r->layers;
+}
+
+/* Norms' outputs, and of each module what it has not kept. */
+static int light_again(struct model *m, int64_t layer, const struct pass *p, struct err *e)
+{
+    for (int64_t i = 2 * layer; i < 2 * layer + 2; i++)
+        TRY(branch_start(m, i, p, e));
+    for (int64_t i = 2 * layer; i < 2 * layer + 2; i++)
+        if (branch_module(m, i)->again)
+            TRY(branch_module(m, i)->again(m, layer, p, e));
+    return 0;
+}
+
+/* Layers chunk to layer, but for what the last of them would add. */
+static int chunk_again(struct model *m, int64_t chunk, int64_t layer, const struct pass *p, struct err *e)
+{
+    if (chunk < layer) /* first others are needed */
+        TRY(pass_release(m, pass_unit(layer), e));
+    TRY(pass_weights(m, pass_unit(chunk), false, e));
+    TRY(branch_start(m, 2 * chunk, p, e));
+    for (int64_t i = chunk; i <= layer; i++) {
+        TRY(branch_begin(m, 2 * i, p, e));
+        TRY(branch_join(m, 2 * i, p, e));
+        TRY(branch_begin(m, 2 * i + 1, p, e));
+        if (i == layer)
+            break;
+        TRY(pass_weights(m, pass_unit(i + 1), false, e));
+        TRY(branch_join(m, 2 * i + 1, p, e));
+        if (i + 1 < layer) /* the last two are needed next */
+            TRY(pass_release(m, pass_unit(i), e));
+    }
+    return pass_weights(m, pass_unit(layer), true, e);
+}
+
+int branches_again(struct model *m, int64_t layer, const struct pass *p, struct err *e)
+{
+    int64_t chunk = pass_chunk(m, layer);
+    int rc = 0;
+
+    if (m->fp8)
+        m->fp8->again = true;
+    if (m->run.recompute == RECOMPUTE_SELECTIVE)
+        rc = light_again(m, layer, p, e);
+    else if (chunk >= 0 && (layer + 1 == m->config.layers || pass_chunk(m, layer + 1) != chunk))
+        rc = chunk_again(m, chunk, layer, p, e); /* else it was kept, or run again with its chunk already */
+    if (m->fp8)
+        m->fp8->again = false;
+    return rc;
+}

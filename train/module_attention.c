@@ -1,0 +1,158 @@
+/* Attention: linear_qkv, norms of heads, rotary positions, the product of probabilities and values, linear_proj. */
+#include <math.h>
+
+#include "train/module.h"
+
+struct attention attention_of(const struct model *m, int64_t layer, int64_t b, int64_t t)
+{
+    const struct attention_acts *a = &m->acts->layers[layer].attention;
+    const struct model_config *c = &m->config;
+    int64_t q = model_q_width(c), kv = model_kv_width(c), row = q + 2 * kv, row_qk = a->qk ? q + kv : row;
+    void *qk = a->qk ? a->qk : a->qkv;
+    struct attention at = {
+        .b = b, .t = t, .t_kv = t, .heads = c->heads, .kv_heads = c->groups,
+        .d = c->head_dim, .scale = 1 / sqrtf((float)c->head_dim), .all_heads = m->whole.heads,
+        .first_head = pass_shared(m) ? m->part.tensor->rank * c->heads : 0,
+        .q = {qk, t * row_qk, row_qk},
+        .k = {pass_at(m, qk, q), t * row_qk, row_qk},
+        .v = {pass_at(m, a->qkv, q + kv), t * row, row},
+        .o = {a->out, t * q, q},
+        .lse = a->lse,
+        .start = m->acts->starts,
+    };
+
+    return at;
+}
+
+/* Turns (or turns back) rows of q and k heads, ld apart, by their positions. */
+static int turn(struct model *m, void *qk, int64_t ld, int64_t rows, bool inverse, struct err *e)
+{
+    const struct model_config *c = &m->config;
+    const struct rope r = {
+        .t = rows, .heads = c->heads + c->groups, .d = c->head_dim, .ldx = ld, .rot = model_rotary_width(c),
+        .n_pos = m->run.t, .cs = m->turns, .pos = pass_positions_of(m), .inverse = inverse,
+    };
+
+    return c->position == POSITION_ROPE ? m->dev->ops->rope(m->dev, m->dt, qk, &r, e) : 0;
+}
+
+/* ---- forward ---- */
+
+/* Queries and keys as attention takes them: normalised and turned. */
+static int prepare(struct model *m, int64_t layer, int64_t rows, struct err *e)
+{
+    const struct model_config *c = &m->config;
+    struct attention_acts *a = &m->acts->layers[layer].attention;
+    int64_t q = model_q_width(c), ld = model_qkv_width(c), to = q + model_kv_width(c);
+    struct norm_fwd nq = {
+        .t = rows * c->heads, .c = c->head_dim, .x_heads = {c->heads, ld}, .y_heads = {c->heads, to},
+        .x = a->qkv, .y = a->qk, .mean = a->mean_q, .rstd = a->rstd_q,
+    };
+    struct norm_fwd nk = {
+        .t = rows * c->groups, .c = c->head_dim, .x_heads = {c->groups, ld}, .y_heads = {c->groups, to},
+        .x = pass_at(m, a->qkv, q), .y = pass_at(m, a->qk, q), .mean = a->mean_k, .rstd = a->rstd_k,
+    };
+
+    if (!c->qk_norm)
+        return turn(m, a->qkv, ld, rows, false, e);
+    TRY(pass_norm(m, &nq, pass_param(m, layer, Q_NORM_W), pass_param(m, layer, Q_NORM_B), e));
+    TRY(pass_norm(m, &nk, pass_param(m, layer, K_NORM_W), pass_param(m, layer, K_NORM_B), e));
+    return turn(m, a->qk, to, rows, false, e);
+}
+
+/* Appends the new keys and values to the cache and lets at read them there. */
+static int through_cache(struct model *m, int64_t layer, struct attention *at, int64_t past, struct err *e)
+{
+    int64_t kv = model_kv_width(&m->config);
+    size_t w = dtype_size(m->dt), row = (size_t)kv * w;
+    char *base[2] = {m->cache_k, m->cache_v};
+    struct attention_view *view[2] = {&at->k, &at->v};
+
+    for (int i = 0; i < 2; i++) {
+        char *cache = base[i] + (size_t)(layer * m->b * m->t) * row;
+
+        for (int64_t r = 0; r < at->b * at->t; r++) {
+            int64_t s = r / at->t, j = r % at->t;
+            const char *from = (const char *)view[i]->p + (size_t)(s * view[i]->batch + j * view[i]->row) * w;
+
+            TRY(device_copy(m->dev, cache + (size_t)(s * m->t + past + j) * row, from, row, e));
+        }
+        *view[i] = (struct attention_view){cache, m->t * kv, kv};
+    }
+    at->t_kv = past + at->t;
+    at->lse = NULL;
+    return 0;
+}
+
+static int begin(struct model *m, int64_t layer, const void *y, const struct pass *p, struct err *e)
+{
+    const struct linear qkv = linear_of(m, layer, QKV_W, QKV_B, pass_rows(p));
+    struct attention at = attention_of(m, layer, p->b, p->t);
+    struct dropout d;
+    const void *x;
+
+    TRY(pass_gather(m, &x, y, qkv.rows, e));
+    TRY(linear_forward(m, &qkv, m->acts->layers[layer].attention.qkv, x, e));
+    TRY(prepare(m, layer, qkv.rows, e));
+    if (p->past >= 0)
+        TRY(through_cache(m, layer, &at, p->past, e));
+    at.drop = pass_dropout(m, p->drop, layer, DROP_ATTENTION, &d);
+    return pass_ring(m) ? ring_forward(m, layer, at.drop, e) : m->dev->ops->attention_fwd(m->dev, m->dt, &at, e);
+}
+
+static int end(struct model *m, int64_t layer, const struct pass *p, struct err *e)
+{
+    const struct linear proj = linear_of(m, layer, PROJ_W, PROJ_B, pass_rows(p));
+
+    return linear_forward(m, &proj, m->out, m->acts->layers[layer].attention.out, e);
+}
+
+/* ---- backward ---- */
+
+/* The gradients of q and k in m->back.dwide, from behind the turn and the norm to before them. */
+static int prepare_back(struct model *m, int64_t layer, struct err *e)
+{
+    const struct model_config *c = &m->config;
+    struct attention_acts *a = &m->acts->layers[layer].attention;
+    int64_t n = m->b * m->t, ld = model_qkv_width(c), q = model_q_width(c);
+    void *dk = pass_at(m, m->back.dwide, q);
+    struct norm_bwd nq = {
+        .t = n * c->heads, .c = c->head_dim, .heads = {c->heads, ld}, .dy = m->back.dwide, .s = a->qkv,
+        .mean = a->mean_q, .rstd = a->rstd_q, .ds = m->back.dwide,
+    };
+    struct norm_bwd nk = {
+        .t = n * c->groups, .c = c->head_dim, .heads = {c->groups, ld}, .dy = dk, .s = pass_at(m, a->qkv, q),
+        .mean = a->mean_k, .rstd = a->rstd_k, .ds = dk,
+    };
+
+    TRY(turn(m, m->back.dwide, ld, n, true, e));
+    if (!c->qk_norm)
+        return 0;
+    TRY(pass_norm_back(m, &nq, pass_param(m, layer, Q_NORM_W), pass_param(m, layer, Q_NORM_B), e));
+    return pass_norm_back(m, &nk, pass_param(m, layer, K_NORM_W), pass_param(m, layer, K_NORM_B), e);
+}
+
+static int backward(struct model *m, int64_t layer, const void *dy, const void *y, const struct pass *p, struct err *e)
+{
+    struct attention at = attention_of(m, layer, p->b, p->t);
+    int64_t q = model_q_width(&m->config), kv = model_kv_width(&m->config), row = q + 2 * kv, n = pass_rows(p);
+    const struct linear qkv = linear_of(m, layer, QKV_W, QKV_B, n), proj = linear_of(m, layer, PROJ_W, PROJ_B, n);
+    struct attention_view dq = {m->back.dwide, p->t * row, row}, dk = dq, dv = dq, dout = {m->back.dln, p->t * q, q};
+    struct dropout d;
+    const void *x;
+
+    TRY(pass_gather(m, &dy, dy, n, e));
+    dk.p = pass_at(m, m->back.dwide, q);
+    dv.p = pass_at(m, m->back.dwide, q + kv);
+    TRY(linear_backward(m, &proj, m->back.dln, dy, m->acts->layers[layer].attention.out, e));
+    at.drop = pass_dropout(m, p->drop, layer, DROP_ATTENTION, &d);
+    if (pass_ring(m))
+        TRY(ring_backward(m, layer, at.drop, e));
+    else
+        TRY(m->dev->ops->attention_bwd(m->dev, m->dt, &at, dout, dq, dk, dv, e));
+    TRY(prepare_back(m, layer, e));
+    TRY(pass_gather(m, &x, y, n, e));
+    return linear_backward(m, &qkv, m->back.dln, m->back.dwide, x, e);
+}
+
+const struct module module_attention = {begin, end, NULL, backward};
