@@ -44,6 +44,7 @@ void train_config_init(struct train_config *c)
 void train_config_free(struct train_config *c)
 {
     opt_list_free(&c->data_path);
+    opt_list_free(&c->freeze);
     for (int i = 0; i < 3; i++)
         opt_list_free(&c->part_path[i]);
 }
@@ -357,6 +358,22 @@ static int check_checkpoints(const struct train_config *c, struct err *e)
     return c->ckpt_step >= 0 && !c->load ? err_set(e, ERR_ARG, "--ckpt-step needs --load") : 0;
 }
 
+/* Each pattern names a parameter of the model. */
+static int check_freeze(const struct train_config *c, struct err *e)
+{
+    struct params p;
+    int rc;
+
+    if (!c->freeze.n)
+        return 0;
+    rc = params_init(&p, &c->model, NULL, e);
+    for (int i = 0; i < c->freeze.n && rc == 0; i++)
+        if (params_freeze(&p, c->freeze.v[i]) == 0)
+            rc = err_set(e, ERR_ARG, "--freeze: no parameter's name matches '%s' (one is '%s')", c->freeze.v[i], p.v[p.n / 2].name);
+    params_free(&p);
+    return rc;
+}
+
 int train_config_check(struct train_config *c, struct err *e)
 {
     if (c->fp8.recipe == FP8_MXFP8)
@@ -377,6 +394,7 @@ int train_config_check(struct train_config *c, struct err *e)
     if (c->recompute != RECOMPUTE_FULL && (c->recompute_method || c->recompute_layers > 1))
         return err_set(e, ERR_ARG, "--recompute-method and --recompute-num-layers need --recompute-granularity full");
     TRY(model_config_check(&c->model, c->vocab_divisor, e));
+    TRY(check_freeze(c, e));
     TRY(check_documents(c, e));
     TRY(check_experts(c, e));
     TRY(check_stages(c, e));

@@ -109,6 +109,7 @@
     OPT_ENUM(0, "lr-wsd-decay-style", &(c)->wsd_style, "exponential|linear|cosine|minus_sqrt", "last part of WSD"), \
     OPT_INT(0, "lr-wsd-decay-iters", &(c)->wsd_iters, 0, MAX_N, "steps of the last part of WSD"), \
     OPTIM_OPTS(&(c)->optim), \
+    OPT_LIST(0, "freeze", &(c)->freeze, "PATTERN", "parameters of such names stay as they are: 'decoder.layers.0.*'"), \
     OPT_ENUM(0, "main-params-dtype", &(c)->main_params, "fp32|bf16", "bf16: no fp32 weights; updates round stochastically"), \
     OPT_NUM(0, "clip-grad", &(c)->clip_grad, 0, 1e12, "clip the gradient to this norm; 0: never")
 

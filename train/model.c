@@ -324,13 +324,22 @@ static struct model_config share_of(const struct model_config *config, const str
     return c;
 }
 
+/* The parameters of a buffer, those that m->part.of says. */
+static int lay_out(const struct model *m, struct param_buffer *b, struct err *e)
+{
+    TRY(params_init(&b->params, &m->whole, &m->part, e));
+    for (int i = 0; i < m->run.n_freeze; i++)
+        params_freeze(&b->params, m->run.freeze[i]);
+    return 0;
+}
+
 static int measure_experts(struct model *m, struct err *e)
 {
     size_t n = (size_t)m->config.experts, sets = (size_t)m->run.slots * (size_t)m->config.layers;
 
     m->part.of = PART_EXPERTS;
     m->buffers[m->n_buffers++] = &m->experts;
-    TRY(params_init(&m->experts.params, &m->whole, &m->part, e));
+    TRY(lay_out(m, &m->experts, e));
     TRY(param_buffer_plan(&m->experts, &m->run.experts, m->dt, m->run.use == MODEL_TRAIN, e));
     m->part.of = PART_DENSE;
     m->moe.counts = calloc((sets * 2 + 1) * n + 1, sizeof *m->moe.counts);
@@ -365,7 +374,7 @@ static int measure(struct model *m, const struct model_config *config, const str
         m->part.sequence = false;
     m->buffers[m->n_buffers++] = &m->dense;
     m->part.of = PART_DENSE;
-    TRY(params_init(&m->dense.params, config, &m->part, e));
+    TRY(lay_out(m, &m->dense, e));
     TRY(param_buffer_plan(&m->dense, &run->dense, m->dt, run->use == MODEL_TRAIN, e));
     m->config = share_of(config, &m->part);
     if (config->experts)

@@ -56,6 +56,8 @@ struct model_run {
     struct param_buffer_conf dense, experts; /* how ranks share the parameters; zeroed: not at all */
     struct comm *world; /* whose calls are got on while passes work; NULL: none are under way then */
     struct model_fp8_run fp8; /* with bf16 */
+    const char *const *freeze; /* n_freeze patterns: params_freeze */
+    int n_freeze;
     bool reset_positions, reset_attention; /* each document of a sequence begins at position 0, sees itself alone */
 };
 

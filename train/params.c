@@ -1,5 +1,6 @@
 #include "train/params.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -258,6 +259,18 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
         add_head(p, m, &part, share);
     p->units++;
     return 0;
+}
+
+int params_freeze(struct params *p, const char *pattern)
+{
+    int n = 0;
+
+    for (int i = 0; i < p->n; i++)
+        if (fnmatch(pattern, p->v[i].name, 0) == 0) {
+            p->v[i].frozen = true;
+            n++;
+        }
+    return n;
 }
 
 static size_t round_up(size_t n, size_t multiple)

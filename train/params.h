@@ -48,6 +48,7 @@ struct param {
     int64_t first[3]; /* the logical row where each begins */
     int64_t column;   /* the logical column where all begin */
     bool repeated;    /* a copy: another rank of the model has the same, and counts it (norm, checkpoint) */
+    bool frozen;      /* not trained: its gradient counts for nothing (params_freeze) */
     bool summed;      /* its gradient is whole only when added up over the tensor ranks */
     double std; /* initial values: normal(0, std); 0: all equal fill */
     float fill;
@@ -95,6 +96,9 @@ struct model_part model_part_whole(const struct model_config *m);
  * when the tensor ranks cannot share m evenly. */
 int params_init(struct params *p, const struct model_config *m, const struct model_part *part, struct err *e);
 void params_free(struct params *p);
+
+/* Freezes those whose names match a pattern of the shell's (fnmatch).  How many. */
+int params_freeze(struct params *p, const char *pattern);
 
 /* Makes units begin at a multiple of `unit` elements, and flat buffers a multiple of `flat`, which is one of that.  A
  * tied embedding whose copy another part has begins and ends at a multiple of `flat`, so that both parts

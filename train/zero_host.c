@@ -20,6 +20,17 @@ static bool next_staged(const struct zero_shard *z, struct staged *p)
     return true;
 }
 
+/* The same of parameters that are trained. */
+static bool next_trained(const struct zero_shard *z, struct staged *p)
+{
+    bool more;
+
+    do
+        more = next_staged(z, p);
+    while (more && p->range.param->frozen);
+    return more;
+}
+
 size_t zero_host_stage_bytes(void)
 {
     return 3 * STAGED * sizeof(float);
@@ -84,14 +95,14 @@ int zero_host_update(struct zero_shard *z, const struct update *settings, double
 {
     struct update u = *settings;
     struct staged now = {0}, next;
-    bool more = next_staged(z, &now);
+    bool more = next_trained(z, &now);
 
     if (more)
         TRY(get_grads(z, &now, z->stage_grad[0], e));
     for (int k = 0; more; k = !k, now = next) {
         TRY(device_sync(z->buffer->dev, e)); /* these gradients are here, and the weights before are gone */
         next = now;
-        more = next_staged(z, &next);
+        more = next_trained(z, &next);
         if (more)
             TRY(get_grads(z, &next, z->stage_grad[!k], e));
         u.weight_decay = param_decays(now.range.param) ? weight_decay : 0;

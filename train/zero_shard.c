@@ -170,7 +170,7 @@ int zero_squares(const struct zero_shard *z, double *sums, struct err *e)
         const float *grad = param_reduced(b, &r);
         size_t lo = r.at, end = r.at + r.n;
 
-        while (lo < end && !r.param->repeated) {
+        while (lo < end && !r.param->repeated && !r.param->frozen) {
             size_t n = lo % align && align - lo % align < end - lo ? align - lo % align : end - lo;
 
             TRY(b->dev->ops->vec_sumsq(b->dev, DTYPE_F32, sums + lo / align, (int64_t)align, grad + (lo - r.at), (int64_t)n, e));
@@ -211,6 +211,8 @@ static int update(struct zero_shard *z, const struct update *settings, double we
 
     while (bucketing_next(&b->buckets, &b->params, &r)) { /* weight decay differs by tensor, so each has a call of its own */
         u.weight_decay = param_decays(r.param) ? weight_decay : 0;
+        if (r.param->frozen)
+            continue;
         if (b->conf.bf16_alone) {
             TRY(update_low(z, &u, &r, e));
             continue;

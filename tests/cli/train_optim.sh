@@ -37,5 +37,25 @@ equal 'lion keeps less' "$(quern-checkpoint info lion | grep -c 'no optimizer st
 status 'another kind than the checkpoint has' 2 quern-train $flags --optimizer sgd --load lion
 has 'is named' err 'no state of this --optimizer there (momentum_buffer): --no-load-optim begins without'
 check 'its weights alone' quern-train $flags --optimizer sgd --load lion --no-load-optim
+
+# Frozen parameters stay as they are, and are in no norm.
+hash_of() { grep -oE "\"$2\":\"[0-9a-f]{16}\"" "$1/metadata.json" | head -n 1; }
+first=decoder.layers.0.mlp.linear_fc1.weight second=decoder.layers.1.mlp.linear_fc1.weight
+for how in '' --optimizer-cpu-offload '--bf16 --main-params-dtype bf16'; do
+    rm -rf frozen log
+    check "frozen, ${how:-plain}" quern-train $flags --freeze 'decoder.layers.0.*' --freeze 'embedding.*' --save frozen --save-interval 4 \
+        --log-file log $how
+    [ -n "$how" ] || numbers log >frozen.numbers
+    equal "frozen, ${how:-plain}: they stay" "$(hash_of frozen/iter_0000004 $first)" "$(hash_of frozen/iter_0000008 $first)"
+    check "frozen, ${how:-plain}: the others do not" \
+        test "$(hash_of frozen/iter_0000004 $second)" != "$(hash_of frozen/iter_0000008 $second)"
+done
+check 'frozen: a smaller norm' test "$(sed -n 2p frozen.numbers)" != "$(sed -n 2p adam.numbers)"
+check 'frozen, two ranks' plain 2 quern-train $flags --freeze 'decoder.layers.0.*' --freeze 'embedding.*' --distributed-backend tcp \
+    --data-parallel-sharding-strategy optim_grads_params --log-file two.log
+numbers two.log >two.numbers
+check 'frozen, two ranks: as one process' close two.log <(cat frozen.numbers) 16
+status 'a name that there is not' 2 quern-train $flags --freeze 'decoder.layers.7.*'
+has 'is said' err "--freeze: no parameter's name matches 'decoder.layers.7.*'"
 status 'a kind that there is not' 2 quern-train $flags --optimizer adagrad
 finish
