@@ -1,5 +1,5 @@
-/* train/branch.h -- the branches of a part's layers, each a norm and a module (module.h), by number: layer i has 2 i, attention, and
- * 2 i + 1, what follows it.  Behind the last stands the final norm, numbered as another one would be.
+/* train/branch.h -- the branches of a part's layers, each a norm and a module (module.h), by number: layer i has 2 i, attention,
+ * and 2 i + 1, what follows it.  Behind the last stands the final norm, numbered as another one would be.
  *
  * A branch forward begins behind its norm.  What it adds joins the stream in one op with dropout and the next branch's norm.
  */

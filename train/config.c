@@ -369,7 +369,8 @@ static int check_freeze(const struct train_config *c, struct err *e)
     rc = params_init(&p, &c->model, NULL, e);
     for (int i = 0; i < c->freeze.n && rc == 0; i++)
         if (params_freeze(&p, c->freeze.v[i]) == 0)
-            rc = err_set(e, ERR_ARG, "--freeze: no parameter's name matches '%s' (one is '%s')", c->freeze.v[i], p.v[p.n / 2].name);
+            rc = err_set(e, ERR_ARG, "--freeze: no parameter's name matches '%s' (one is '%s')", c->freeze.v[i],
+                         p.v[p.n / 2].name);
     params_free(&p);
     return rc;
 }

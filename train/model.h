@@ -61,8 +61,8 @@ struct model_run {
     bool reset_positions, reset_attention; /* each document of a sequence begins at position 0, sees itself alone */
 };
 
-/* What a layer leaves for its backward pass, by its modules (module.h); n = b * t rows, or a rank's share of them where rows of the
- * stream are shared.  dt unless float. */
+/* What a layer leaves for its backward pass, by its modules (module.h); n = b * t rows, or a rank's share of them where rows of
+ * the stream are shared.  dt unless float. */
 struct norm_acts {
     void *s, *y;         /* (n, h) the stream that comes in, and the norm's output */
     float *mean, *rstd;  /* (n) */

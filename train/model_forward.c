@@ -178,7 +178,8 @@ static int losses(struct model *m, bool gradient, struct err *e)
     int64_t first = pass_shared(m) ? ranks->rank * m->config.padded_vocab : 0, here = m->config.vocab - first;
     struct xent x = {
         .t = (int64_t)n, .ld = m->config.padded_vocab, .first = first, .logits = m->head.logits, .target = m->head.targets,
-        .scale = gradient ? m->head.scale : NULL, .v = here < 0 ? 0 : here < m->config.padded_vocab ? here : m->config.padded_vocab,
+        .scale = gradient ? m->head.scale : NULL,
+        .v = here < 0 ? 0 : here < m->config.padded_vocab ? here : m->config.padded_vocab,
     };
     struct comm_call most = {
         .kind = COMM_ALL_REDUCE, .send = m->head.max, .recv = m->head.max, .n = n, .type = COMM_F32, .op = COMM_MAX,

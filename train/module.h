@@ -50,8 +50,8 @@ int mlp_activate(struct model *m, int64_t layer, int64_t rows, struct err *e);
 int mlp_end(struct model *m, int64_t layer, void *y, int64_t rows, struct err *e);
 int mlp_backward(struct model *m, int64_t layer, void *dx, const void *dy, const void *own, struct err *e);
 
-/* The expert that all tokens of a layer meet, beside a mixture: from x, all rows; what it gives onto m->out; and backward, from the
- * rows of dy and x that are here, onto m->back.dln. */
+/* The expert that all tokens of a layer meet, beside a mixture: from x, all rows; what it gives onto m->out; and backward, from
+ * the rows of dy and x that are here, onto m->back.dln. */
 int shared_expert(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e);
 int shared_expert_end(struct model *m, int64_t layer, int64_t rows, struct err *e);
 int shared_expert_backward(struct model *m, int64_t layer, const void *dy, const void *own, struct err *e);

@@ -16,7 +16,8 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
 {
     struct model_run run = {
         .dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_TRAIN, .b = c->micro_batch, .t = c->model.seq,
-        .freeze = c->freeze.v, .n_freeze = c->freeze.n, .reset_positions = c->documents.positions, .reset_attention = c->documents.attention,
+        .freeze = c->freeze.v, .n_freeze = c->freeze.n,
+        .reset_positions = c->documents.positions, .reset_attention = c->documents.attention,
         .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
         .dense = {
             .sharding = (enum sharding)c->sharding, .replicas = replicas, .model = model,
