@@ -148,8 +148,11 @@ int tally_text(struct tally *t, const uint8_t *text, uint32_t begin, const uint3
 
 const struct tally_entry *tally_next(const struct tally *t, const struct tally_entry *x)
 {
-    const struct tally_entry *end = t->entries + room_of(t);
+    const struct tally_entry *end;
 
+    if (!t->entries)
+        return NULL;
+    end = t->entries + room_of(t);
     for (x = x ? x + 1 : t->entries; x < end; x++)
         if (x->hi)
             return x;

@@ -179,10 +179,11 @@ int latex_eprint_item(struct latex_eprint *p, const struct extract_input *in, st
 
 int latex_eprint_refuse(struct latex_eprint *p, const char *archive, struct err *e)
 {
-    const char *name = p->names.p + p->told;
+    const char *name;
 
     if (p->told == p->names.n)
         return 0;
+    name = p->names.p + p->told;
     p->told += strlen(name) + 1;
     return err_set(e, ERR_FORMAT, "'%s/%s' is neither a WARC or ARC file nor HTML, LaTeX or a wiki's export", archive, name);
 }

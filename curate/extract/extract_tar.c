@@ -104,7 +104,7 @@ static int put_unread(struct tar_reader *r, struct err *e)
 /* The next of them, as a bad record; 0: none is left. */
 static int next_unread(struct tar_reader *r, struct err *e)
 {
-    const char *what = r->unread.p + r->told;
+    const char *what;
 
     if (r->told == r->unread.n) {
         r->tell = false;
@@ -112,6 +112,7 @@ static int next_unread(struct tar_reader *r, struct err *e)
         r->told = 0;
         return 0;
     }
+    what = r->unread.p + r->told;
     r->told += strlen(what) + 1;
     return err_set(e, ERR_FORMAT, "%s", what);
 }
