@@ -224,6 +224,7 @@ static int write_file(const struct checkpoint_folder *f, const char *name, const
             rc = file_group_commit(&g, e);
         if (rc == 0 && put_file(entries, name, bytes, header, v, k) < 0)
             rc = err_set(e, ERR_NOMEM, "out of memory");
+        file_group_abort(&g);
     }
     free(v);
     free(piece);

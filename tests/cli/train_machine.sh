@@ -54,7 +54,11 @@ large="--mock-data --num-layers 1 --hidden-size 64 --num-attention-heads 2 --seq
     --eval-iters 0 --train-iters 1 --device cpu -j 1 --vocab-size $((kib * 6 / 10 * 1024 / (16 * 64)))"
 status 'two ranks that fit one by one' 3 plain 2 quern-train $large --distributed-backend tcp
 has 'the need of both is compared with the memory' err 'the 2 ranks of this machine need '
-# shellcheck disable=SC2016
-status 'a limit of the process' 3 bash -c 'ulimit -v 2000000; exec "$@"' x quern-train $large
-has 'the limit is compared' err 'this run needs '
+if nm "$(command -v quern-train)" | grep -q ' __[at]san_init$'; then
+    skip 'a limit of the process' 'a sanitizer takes all addresses'
+else
+    # shellcheck disable=SC2016
+    status 'a limit of the process' 3 bash -c 'ulimit -v 2000000; exec "$@"' x quern-train $large
+    has 'the limit is compared' err 'this run needs '
+fi
 finish
