@@ -8,6 +8,19 @@
 
 as_the_cpu llama experts documents
 
+# ---- attention through cuDNN's stand-in, late, launch by launch and as graphs ----
+whole="--num-layers 1 --hidden-size 64 --num-attention-heads 1 --seq-length 64 --attention-dropout 0 --hidden-dropout 0 --bf16
+    --micro-batch-size 1 --global-batch-size 2 --lr 0.001"
+status "a model for cuDNN, cpu" 0 quern-train $run $whole --device cpu --log-file whole-cpu.jsonl
+for graph in none local; do
+    SIMT_DNN=91900 QUERN_ATTENTION=cudnn SIMT_LATE=1 status "through cuDNN, graphs: $graph" 0 quern-train $run $whole \
+        --device cuda --cuda-graph-impl $graph --log-file whole-$graph.jsonl
+    near "the CPU's losses" whole-cpu.jsonl whole-$graph.jsonl 2e-2
+done
+SIMT_DNN=91300 QUERN_CUDA_NOTES=1 status "a version with bugs" 0 quern-train $run $whole --device cuda --log-file whole-old.jsonl
+has "is not asked for gradients" err "gradients of cuDNN up to 9.15.0"
+near "but for the rest" whole-cpu.jsonl whole-old.jsonl 2e-2
+
 # ---- two data-parallel ranks: micro-batches as graphs, their gradients summed behind them ----
 ranks="--mock-data --num-layers 1 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --vocab-size 61 --micro-batch-size 1
     --global-batch-size 6 --lr 0.01 --train-iters 4 --eval-iters 1 --eval-interval 3 -j 1 --device cuda"
