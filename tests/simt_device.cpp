@@ -35,7 +35,7 @@ int cuda_scratch(struct device *dev, void **p, size_t bytes, struct err *e)
         return err_set(e, ERR_NOMEM, "no %zu bytes of scratch", bytes);
     }
     simt::queued--; // a GPU does not fill it
-    return cuda_fill(dev, *p, 0xa5, std::min(bytes, (size_t)1 << 20), e); // nothing may rest on what it held
+    return cuda_fill(dev, *p, 0xff, std::min(bytes, (size_t)1 << 20), e); // nothing may rest on what it held
 }
 
 int cuda_fill(struct device *, void *p, int byte, size_t bytes, struct err *)

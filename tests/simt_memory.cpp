@@ -207,7 +207,7 @@ extern "C" void *simt_memory_new(size_t bytes)
 #if defined(SIMT_ASAN)
     ASAN_UNPOISON_MEMORY_REGION(m.real + at, pages);
 #endif
-    memset(m.real + at, 0xa5, pages);
+    memset(m.real + at, 0xff, pages);
 #if defined(SIMT_ASAN)
     ASAN_POISON_MEMORY_REGION(m.real + at, pages - used);
     ASAN_POISON_MEMORY_REGION(m.real + at + pages - used + bytes, used - bytes);
@@ -243,7 +243,7 @@ extern "C" void *simt_pinned_new(size_t bytes)
 
     if (!p)
         return NULL;
-    memset(p, 0xa5, bytes);
+    memset(p, 0xff, bytes);
     m.pinned[(uintptr_t)p] = bytes;
     return p;
 }

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-/* A block of the device's memory, 256-byte aligned (4096 from 1 MiB on), filled with 0xa5; NULL: there is none. */
+/* A block of the device's memory, 256-byte aligned (4096 from 1 MiB on), filled with 0xff; NULL: there is none. */
 void *simt_memory_new(size_t bytes);
 void simt_memory_free(void *p); /* NULL is fine */
 /* The host's memory that kernels reach too. */
