@@ -161,8 +161,7 @@ static void each_version_does_what_it_does_right(void **s)
 {
     static const struct {
         int version, forward, backward;
-    } of[] = {{90100, TWINS_WHOLE, 1}, {90600, TWINS_WHOLE, 1}, {91000, 0, 0}, {91001, 0, 0}, {91300, TWINS_WHOLE, 1},
-              {91501, TWINS_WHOLE, TWINS_WHOLE}};
+    } of[] = {{90100, TWINS_WHOLE, 1}, {91000, 0, 0}, {91300, TWINS_WHOLE, 1}, {91501, TWINS_WHOLE, TWINS_WHOLE}};
 
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct came is = attention_by(of[i].version);
