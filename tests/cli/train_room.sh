@@ -6,6 +6,10 @@
 . "$ROOT/tests/train_lib.sh"
 # shellcheck source=tests/plain_ranks.sh
 . "$ROOT/tests/plain_ranks.sh"
+if nm "$(command -v quern-train)" | grep -q ' __[at]san_init$'; then
+    skip 'room on one rank' 'a sanitizer takes more than it'
+    finish
+fi
 # A row takes 400 kB in one wide expert; the rate is so high that soon all tokens choose the same one.
 flags="--mock-data -j 1 --device cpu --num-layers 1 --hidden-size 16 --num-attention-heads 1 --seq-length 32 --vocab-size 2
     --position-embedding-type none --untie-embeddings-and-output-weights --num-experts 2 --moe-router-topk 1
