@@ -12,7 +12,7 @@
 #   san      tests/san/*.sh, ranks that train, for programs built with sanitizers
 # A tier TIER has the programs of tests/TIER/*_test.c, built, and the scripts tests/TIER/*.sh.
 # A script prints "ok - NAME", "not ok - NAME" or "skip - NAME: WHY" a case (see tests/lib.sh).
-# ONLY=PATTERN runs the files whose name has it; JOBS=N so many at a time.  Of a file that fails all is shown, of the others
+# ONLY=PATTERN runs the files whose name has it, UNITS="trainer comm" of unit those alone; JOBS=N so many at a time.  Of a file that fails all is shown, of the others
 # a line; everything is in $B/tests.log, and what each file took in $B/tests.times.
 # Of programs built with sanitizers every report counts, whatever the test makes of it.
 set -u
@@ -44,6 +44,12 @@ trap 'rm -rf "$work"' EXIT
 files() {
     local f
     case $1 in
+    unit) if [ -n "${UNITS:-}" ]; then
+              # shellcheck disable=SC2086
+              printf 'tests/unit/%s_test.c\n' $UNITS
+              return
+          fi
+          set -- tests/unit/*"${ONLY:-}"*_test.c ;;
     fuzz) set -- tests/fuzz/*"${ONLY:-}"*_fuzz.c ;;
     *) set -- tests/"$1"/*"${ONLY:-}"*_test.c tests/"$1"/*"${ONLY:-}"*.sh ;;
     esac

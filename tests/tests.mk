@@ -36,8 +36,9 @@ test-cli: all $B/tests/comm_ranks $(FAKES)
 	@$(RUN) cli
 check-san-ranks: deps-build deps-dev        ## the same of training: its unit tests, and ranks over TCP and by NCCL
 	@$(MAKE) $(JOBS) $(SANITIZED) test-ranks
-test-ranks: $(patsubst %,$B/tests/unit/%_test,trainer checkpoint zero pipeline comm) $B/bin/quern-train $(FAKES)
-	@$(RUN) unit san
+RANKS_UNIT := trainer checkpoint zero pipeline comm
+test-ranks: $(RANKS_UNIT:%=$B/tests/unit/%_test) $B/bin/quern-train $(FAKES)
+	@UNITS='$(RANKS_UNIT)' $(RUN) unit san
 check-hosts: all                            ## ranks on several hosts, made of network namespaces (root, iproute2)
 	@$(RUN) hosts
 lint: all $(BENCHES)                        ## floors, headers, banned calls, scripts; benchmarks build
