@@ -109,13 +109,15 @@ static int find_vocabulary(struct train_config *c, struct err *e)
     return 0;
 }
 
-/* Megatron's two flags for the groups, one number here. */
-static int check_groups(struct train_config *c, struct err *e)
+/* Megatron's flags for what is one setting here: the groups, the kind of MLP. */
+static int apply_megatrons(struct train_config *c, struct err *e)
 {
     struct model_config *m = &c->model;
 
     if (!c->group_query && m->groups && m->groups != m->heads)
         return err_set(e, ERR_ARG, "--num-query-groups: %" PRId64 " needs --group-query-attention", m->groups);
+    if (c->swiglu && m->mlp != MLP_GELU && m->mlp != MLP_SWIGLU)
+        return err_set(e, ERR_ARG, "--swiglu and --mlp-activation: give one of them");
     if (c->swiglu)
         m->mlp = MLP_SWIGLU;
     if (c->group_query && !m->groups)
@@ -386,7 +388,7 @@ int train_config_check(struct train_config *c, struct err *e)
     c->bucket = (size_t)(c->bucket_size ? c->bucket_size : c->ranks > 40 ? c->ranks * 1000000 : 40000000);
     TRY(apply_preset(c, e));
     TRY(find_vocabulary(c, e));
-    TRY(check_groups(c, e));
+    TRY(apply_megatrons(c, e));
     if (c->main_params == MAIN_BF16 && (!c->bf16 || c->offload))
         return err_set(e, ERR_ARG, "--main-params-dtype bf16 %s",
                        c->bf16 ? "goes without --optimizer-cpu-offload" : "needs --bf16");

@@ -8,7 +8,7 @@
 #define NO_DROPOUT " attention-dropout 0 hidden-dropout 0" /* today's recipes see each text about once */
 #define GPT2 NO_DROPOUT " vocab-size 50257 seq-length 1024"
 #define GPT3 NO_DROPOUT " vocab-size 50257 seq-length 2048"
-#define LLAMA_ANY " position-embedding-type rope normalization RMSNorm swiglu true disable-bias-linear true" NO_DROPOUT
+#define LLAMA_ANY " position-embedding-type rope normalization RMSNorm mlp-activation swiglu disable-bias-linear true" NO_DROPOUT
 #define LLAMA LLAMA_ANY " untie-embeddings-and-output-weights true"
 #define LLAMA1 LLAMA " vocab-size 32000 seq-length 2048 norm-epsilon 1e-6 ffn-hidden-size "
 #define LLAMA2 LLAMA " vocab-size 32000 seq-length 4096 ffn-hidden-size "
