@@ -205,6 +205,19 @@ static inline double tn_slope(double (*f)(void *ctx), void *ctx, double *x, doub
     return (up - down) / (2 * h);
 }
 
+/* An activation in double, and its derivative: by central differences, or exactly where it jumps. */
+static inline double tn_act(enum act a, double x)
+{
+    if (a == ACT_GELU_TANH)
+        return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    return a == ACT_GELU_ERF ? 0.5 * x * erfc(-x / sqrt(2)) : x / (1 + exp(-x));
+}
+
+static inline double tn_act_slope(enum act a, double x)
+{
+    return (tn_act(a, x + 1e-5) - tn_act(a, x - 1e-5)) / 2e-5;
+}
+
 #define OPS_TEST(f) cmocka_unit_test_teardown(f, tn_teardown)
 
 #endif

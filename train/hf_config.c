@@ -44,14 +44,24 @@ static int number_of(const char *what, const struct node *root, const char *key,
     return 0;
 }
 
-/* What must be so, or we would compute something else. */
-static int only(const char *what, const struct node *root, const char *key, const char *want, const char *also, struct err *e)
+/* The kind of MLP that has the activation which key says, gated as the one that m has, which it is without key. */
+static int parse_mlp(const char *what, const struct node *root, const char *key, struct model_config *m, struct err *e)
 {
     const struct node *n = node_get(root, key);
+    bool gated = mlp_kinds[m->mlp].gated;
+    int k = 0;
 
-    if (!n || (n->type == NODE_STR && (span_is(n->str, want) || span_is(n->str, also))))
+    if (!n)
         return 0;
-    return err_set(e, ERR_UNSUPPORTED, "%s: %s is not '%s'", what, key, want);
+    if (n->type != NODE_STR)
+        return err_set(e, ERR_FORMAT, "%s: %s is not a word", what, key);
+    while (k < MLP_KINDS_N && (mlp_kinds[k].gated != gated ||
+                               !(span_is(n->str, mlp_kinds[k].hf[0]) || span_is(n->str, mlp_kinds[k].hf[1]))))
+        k++;
+    if (k == MLP_KINDS_N)
+        return err_set(e, ERR_UNSUPPORTED, "%s: %s '%s' cannot be done here%s", what, key, n->str.p, gated ? " with a gate" : "");
+    m->mlp = k;
+    return 0;
 }
 
 static int off(const char *what, const struct node *root, const char *key, struct err *e)
@@ -67,7 +77,8 @@ static int parse_gpt2(const char *what, const struct node *root, struct model_co
     TRY(size_of(what, root, "n_inner", 0, &m->ffn, e));
     TRY(size_of(what, root, "n_positions", 1024, &m->positions, e));
     TRY(number_of(what, root, "layer_norm_epsilon", 1e-5, &m->norm_eps, e));
-    TRY(only(what, root, "activation_function", "gelu_new", "gelu_pytorch_tanh", e));
+    m->mlp = MLP_GELU;
+    TRY(parse_mlp(what, root, "activation_function", m, e));
     TRY(off(what, root, "scale_attn_by_inverse_layer_idx", e));
     if (!node_bool(root, "scale_attn_weights", true))
         return err_set(e, ERR_UNSUPPORTED, "%s: scale_attn_weights is false", what);
@@ -217,10 +228,10 @@ static int parse_llama(const char *what, const struct node *root, enum hf_family
     TRY(parse_rope(what, root, family, m, e)); /* by all positions */
     TRY(parse_window(what, root, family, m, e));
     TRY(number_of(what, root, "rms_norm_eps", 1e-6, &m->norm_eps, e));
-    TRY(only(what, root, "hidden_act", "silu", "swish", e));
+    m->mlp = MLP_SWIGLU;
+    TRY(parse_mlp(what, root, "hidden_act", m, e));
     m->norm = NORM_RMS;
     m->position = POSITION_ROPE;
-    m->mlp = MLP_SWIGLU;
     m->qk_norm = family == HF_QWEN3 || family == HF_QWEN3_MOE;
     m->untie = !node_bool(root, "tie_word_embeddings", false);
     m->no_bias = !node_bool(root, "mlp_bias", false);
@@ -275,8 +286,8 @@ static int family_with_experts(const struct model_config *m, bool llama, enum hf
 
     *family = shared ? HF_QWEN2_MOE : m->qk_norm ? HF_QWEN3_MOE : HF_MIXTRAL;
     if (!llama || !m->no_bias || m->moe_freq != 1)
-        return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral, qwen2_moe and qwen3_moe have experts in each layer, SwiGLU,"
-                       " RMSNorm, rotary positions and no biases; this model differs");
+        return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral, qwen2_moe and qwen3_moe have experts in each layer, gated"
+                       " MLPs, RMSNorm, rotary positions and no biases; this model differs");
     if (shared && (!m->shared_gate || m->qk_norm))
         return err_set(e, ERR_UNSUPPORTED, "transformers' qwen2_moe, which has a shared expert, has a gate at it and no norms of"
                        " queries and keys; this model differs");
@@ -288,8 +299,9 @@ static int family_with_experts(const struct model_config *m, bool llama, enum hf
 
 int hf_family_of(const struct model_config *m, enum hf_family *family, struct err *e)
 {
-    bool llama = m->position == POSITION_ROPE && m->norm == NORM_RMS && m->mlp == MLP_SWIGLU && m->rotary_percent == 1;
-    bool gpt2 = m->position == POSITION_LEARNED && m->norm == NORM_LAYER && m->mlp == MLP_GELU && !m->qk_norm && !m->no_bias &&
+    bool gated = mlp_kinds[m->mlp].gated;
+    bool llama = m->position == POSITION_ROPE && m->norm == NORM_RMS && gated && m->rotary_percent == 1;
+    bool gpt2 = m->position == POSITION_LEARNED && m->norm == NORM_LAYER && !gated && !m->qk_norm && !m->no_bias &&
                 m->groups == m->heads && model_q_width(m) == m->hidden;
 
     if (m->experts)
@@ -334,9 +346,9 @@ static int put_llama(struct buf *b, const struct model_config *m, enum hf_family
     TRY(buf_printf(b, ",\"num_hidden_layers\":%" PRId64 ",\"hidden_size\":%" PRId64 ",\"num_attention_heads\":%" PRId64
                       ",\"intermediate_size\":%" PRId64 ",\"max_position_embeddings\":%" PRId64
                       ",\"num_key_value_heads\":%" PRId64 ",\"head_dim\":%" PRId64 ",\"rms_norm_eps\":%.17g"
-                      ",\"hidden_act\":\"silu\",\"rope_theta\":%.17g",
+                      ",\"hidden_act\":\"%s\",\"rope_theta\":%.17g",
                    m->layers, m->hidden, m->heads, family == HF_MIXTRAL ? m->moe_ffn : m->ffn, m->positions, m->groups,
-                   m->head_dim, m->norm_eps, m->rotary_base));
+                   m->head_dim, m->norm_eps, mlp_kinds[m->mlp].hf[0], m->rotary_base));
     if (family == HF_MIXTRAL)
         TRY(buf_printf(b, ",\"num_local_experts\":%" PRId64 ",\"num_experts_per_tok\":%" PRId64, m->experts, m->topk));
     if (family == HF_QWEN3_MOE || family == HF_QWEN2_MOE)
@@ -358,8 +370,8 @@ int hf_config_put(struct buf *b, const struct model_config *m, enum hf_family fa
                    family_name[family], class_name[family], dtype, m->vocab, m->untie ? "false" : "true"));
     if (family == HF_GPT2)
         TRY(buf_printf(b, ",\"n_layer\":%" PRId64 ",\"n_embd\":%" PRId64 ",\"n_head\":%" PRId64 ",\"n_inner\":%" PRId64
-                          ",\"n_positions\":%" PRId64 ",\"layer_norm_epsilon\":%.17g,\"activation_function\":\"gelu_new\"",
-                       m->layers, m->hidden, m->heads, m->ffn, m->positions, m->norm_eps));
+                          ",\"n_positions\":%" PRId64 ",\"layer_norm_epsilon\":%.17g,\"activation_function\":\"%s\"",
+                       m->layers, m->hidden, m->heads, m->ffn, m->positions, m->norm_eps, mlp_kinds[m->mlp].hf[0]));
     else
         TRY(put_llama(b, m, family));
     return buf_puts(b, "}\n");

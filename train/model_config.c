@@ -142,11 +142,8 @@ int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err
 
 /* ---- kinds of MLP ---- */
 
-#define MLP_ROW(id, name, act, gated) {act, gated},
-static const struct {
-    enum act act;
-    bool gated;
-} mlp_kinds[] = {MLP_KINDS(MLP_ROW)};
+#define MLP_ROW(id, name, act, gated, ...) {act, gated, {__VA_ARGS__}},
+const struct mlp_row mlp_kinds[MLP_KINDS_N] = {MLP_KINDS(MLP_ROW)};
 
 enum act model_act(const struct model_config *m)
 {
@@ -231,7 +228,7 @@ double model_config_flops(const struct model_config *m, int64_t seq)
 #define WORD(key, field, ...) \
     {key, FIELD_WORD, offsetof(struct model_config, field), false, true, (const char *const[]){__VA_ARGS__, NULL}}
 
-#define MLP_WORD(id, name, act, gated) name,
+#define MLP_WORD(id, name, ...) name,
 const struct model_field model_fields[] = {
     INT("num_layers", layers, true, true),
     INT("hidden_size", hidden, true, true),

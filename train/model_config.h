@@ -22,12 +22,19 @@ enum position_kind {
     POSITION_LEARNED, POSITION_ROPE, POSITION_NONE,
     POSITION_YARN /* model_config_check() makes it POSITION_ROPE, scaled so */
 };
-/* Kinds of MLP: the name, the activation, whether it gates, fc2(act(gate) * up), or not, fc2(act(fc1)). */
+/* Kinds of MLP: the name, the activation, whether it gates, fc2(act(gate) * up), or not, fc2(act(fc1)); what the activation is
+ * in config.json of transformers, as written and as read too. */
 #define MLP_KINDS(X) \
-    X(MLP_GELU, "gelu", ACT_GELU_TANH, false) \
-    X(MLP_SWIGLU, "swiglu", ACT_SILU, true)
+    X(MLP_GELU, "gelu", ACT_GELU_TANH, false, "gelu_new", "gelu_pytorch_tanh") \
+    X(MLP_SWIGLU, "swiglu", ACT_SILU, true, "silu", "swish")
 #define MLP_KIND(id, ...) id,
-enum mlp_kind { MLP_KINDS(MLP_KIND) };
+enum mlp_kind { MLP_KINDS(MLP_KIND) MLP_KINDS_N };
+struct mlp_row {
+    enum act act;
+    bool gated;
+    const char *hf[2];
+};
+extern const struct mlp_row mlp_kinds[MLP_KINDS_N];
 enum moe_balancing { BALANCE_AUX_LOSS, BALANCE_NONE };
 enum moe_drop { DROP_PROBS, DROP_POSITION };
 

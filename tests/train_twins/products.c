@@ -12,15 +12,17 @@ struct product {
     bool ragged;
 };
 
+#define ACT_TITLE(name, ...) , #name
+static const char *const act_titles[] = {"" ACTS(ACT_TITLE)};
 enum { TITLE = 200 };
 /* A product in words: its shape, types, how its matrices lie, what is added and done to it. */
 static const char *title(char *buf, const char *what, const char *a, const char *b, enum dtype c, const struct product *q,
                          bool plain)
 {
-    snprintf(buf, TITLE, "%s %s by %s to %s, %lld x %lld x %lld%s%s%s%s%s%s%s%s%s", what, a, b, dtype_name(c), (long long)q->m,
-             (long long)q->n, (long long)q->k, q->ta ? ", A transposed" : "", q->tb ? ", B transposed" : "",
+    snprintf(buf, TITLE, "%s %s by %s to %s, %lld x %lld x %lld%s%s%s%s%s%s%s%s%s%s%s", what, a, b, dtype_name(c),
+             (long long)q->m, (long long)q->n, (long long)q->k, q->ta ? ", A transposed" : "", q->tb ? ", B transposed" : "",
              q->pad ? ", rows apart" : "", q->beta != 0 ? ", beta 1" : "", q->bias ? ", bias" : "",
-             q->act == ACT_SILU ? ", SiLU" : q->act ? ", GELU" : "", q->dact ? ", through GELU" : "",
+             q->act ? ", " : "", act_titles[q->act], q->dact ? ", through " : "", act_titles[q->dact],
              q->ragged ? ", ragged" : "", plain ? ", without a library" : "");
     return buf;
 }
@@ -56,8 +58,7 @@ static const struct product products[] = {
     {.m = 1, .n = 1, .k = 1}, {.m = 70, .n = 33, .k = 40, .tb = true}, {.m = 64, .n = 128, .k = 16, .bias = true},
     {.m = 70, .n = 65, .k = 33, .tb = true, .bias = true, .act = ACT_GELU_TANH},
     {.m = 64, .n = 64, .k = 64, .tb = true, .bias = true, .act = ACT_GELU_TANH},
-    {.m = 64, .n = 64, .k = 24, .tb = true, .bias = true, .act = ACT_SILU}, {.m = 33, .n = 72, .k = 8, .dact = ACT_GELU_TANH},
-    {.m = 32, .n = 64, .k = 16, .dact = ACT_GELU_TANH}, {.m = 33, .n = 40, .k = 70, .ta = true, .wide = true, .beta = 1},
+    {.m = 33, .n = 72, .k = 8, .dact = ACT_GELU_TANH}, {.m = 33, .n = 40, .k = 70, .ta = true, .wide = true, .beta = 1},
     {.m = 64, .n = 32, .k = 48, .ta = true, .wide = true, .beta = 1}, {.m = 64, .n = 32, .k = 48, .ta = true, .wide = true},
     {.m = 20, .n = 24, .k = 31, .ta = true, .tb = true, .pad = 5}, {.m = 20, .n = 24, .k = 40, .wide = true, .bias = true},
     {.m = 71, .n = 24, .k = 40, .tb = true, .bias = true, .ragged = true}, {.m = 16, .n = 40, .k = 32, .ragged = true},
@@ -66,16 +67,26 @@ static const struct product products[] = {
     {.m = 8, .n = 24, .k = 0, .bias = true}, {.m = 9, .n = 24, .k = 0, .tb = true, .beta = 1}, {.m = 0, .n = 24, .k = 3},
 };
 
+/* In both types, by the library and without. */
+static void product_each_way(struct twins *t, struct product q)
+{
+    if (q.k > 1 && t->scale > 1) /* whole tiles stay so */
+        q.m *= 8, q.n *= 8, q.k *= 8;
+    for (int k = 0; k < (t->plain ? 4 : 2); k++) {
+        struct made m = {.t = t};
+        product_with(&m, both_types[k % 2], &q, k > 1);
+        forget(&m);
+    }
+}
+
 void twins_matmul(struct twins *t)
 {
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
-        for (int k = 0; k < (t->plain ? 4 : 2); k++) {
-            struct made m = {.t = t};
-            struct product q = products[i];
-            if (q.k > 1 && t->scale > 1) /* whole tiles stay so */
-                q.m *= 8, q.n *= 8, q.k *= 8;
-            product_with(&m, both_types[k % 2], &q, k > 1);
-            forget(&m);
+        product_each_way(t, products[i]);
+    for (enum act a = (enum act)(ACT_NONE + 1); a < ACT_KINDS; a = (enum act)(a + 1))
+        for (int k = 0; k < 2; k++) {
+            product_each_way(t, (struct product){.m = 64, .n = k ? 64 : 33, .k = 24, .tb = true, .bias = true, .act = a});
+            product_each_way(t, (struct product){.m = 32, .n = k ? 64 : 33, .k = 16, .dact = a});
         }
 }
 
@@ -239,12 +250,12 @@ void twins_fp8_activations(struct twins *t)
 {
     static const int64_t shape[][2] = {{1, 8}, {37, 45}, {130, 264}};
 
-    for (int k = 0; k < 36; k++) {
+    for (int k = 0; k < 12 * (ACT_KINDS - 1); k++) {
         struct made m = {.t = t};
-        int64_t f = shape[k / 12][1];
+        int64_t f = shape[k % 3][1];
+        bool glu = k / 3 % 2, back = k / 6 % 2;
 
-        converted_behind(&m, (enum act)(ACT_GELU_TANH + k % 3), k / 3 % 2, k / 6 % 2, shape[k / 12][0] * t->scale,
-                         k / 3 % 4 == 3 ? (f + 7) / 8 * 8 : f);
+        converted_behind(&m, (enum act)(1 + k / 12), glu, back, shape[k % 3][0] * t->scale, glu && back ? (f + 7) / 8 * 8 : f);
         forget(&m);
     }
 }

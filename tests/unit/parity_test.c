@@ -489,11 +489,78 @@ static void a_document_is_as_if_alone(void **state)
     }
 }
 
+/* The loss of b, its weights changed. */
+static double loss_of(struct model *m, const struct model_batch *b)
+{
+    double sum;
+
+    assert_int_equal(model_weights_changed(m, &e), 0);
+    forward(m, b, &sum);
+    return sum / (B * T);
+}
+
+/* The loss rises along the gradient of parameter k of s, g, by its norm, as central differences say. */
+static void rises_as_its_gradient(struct model *m, const struct model_batch *b, struct param_buffer *s, int k, const char *kind)
+{
+    const struct param *p = &s->params.v[k];
+    float *w = s->weights + p->at, *was = malloc(p->n * sizeof *was);
+    const float *g = s->grads + p->at;
+    double norm = 0, loss[2], slope;
+
+    assert_non_null(was);
+    memcpy(was, w, p->n * sizeof *was);
+    for (size_t i = 0; i < p->n; i++)
+        norm += (double)g[i] * g[i];
+    norm = sqrt(norm);
+    for (int side = 0; side < 2; side++) {
+        for (size_t i = 0; i < p->n; i++)
+            w[i] = was[i] + (float)((side ? 1 : -1) * 1e-3 / (norm * norm) * g[i]);
+        loss[side] = loss_of(m, b);
+    }
+    slope = (loss[1] - loss[0]) / 2e-3 * norm;
+    memcpy(w, was, p->n * sizeof *was);
+    free(was);
+    if (!(fabs(slope - norm) <= 2e-3 * norm))
+        fail_msg("%s, %s: along its gradient of %.6g the loss rises by %.6g", kind, p->name, norm, slope);
+}
+
+/* Of each kind of MLP, those of no recording too. */
+static void gradients_are_those_of_the_loss(void **state)
+{
+    const struct model_run run = {.b = B, .t = T};
+    struct room r;
+    struct model_batch b = {.tokens = r.tokens, .targets = r.targets, .starts = r.starts, .here = r.here}, scaled = b;
+    double sum;
+
+    (void)state;
+    take(GPT2);
+    scaled.grad_scale = batch(0, 0, B, &r);
+    for (int kind = 0; kind < MLP_KINDS_N; kind++) {
+        struct model_config c = model->config;
+        struct model *m;
+        char what[16];
+
+        c.mlp = kind;
+        c.ffn = 64;
+        snprintf(what, sizeof what, "MLP %d", kind);
+        assert_int_equal(model_open(&m, dev, &c, NULL, &run, &e), 0);
+        make_up(m);
+        memset(m->dense.grads, 0, m->dense.memory.grads);
+        forward(m, &scaled, &sum);
+        model_backward_begin(m, 0, 1);
+        assert_int_equal(model_backward(m, &scaled, &e), 0);
+        for (int k = 0; k < m->dense.params.n; k++)
+            rises_as_its_gradient(m, &b, &m->dense, k, what);
+        model_close(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(documents_are_megatrons),
         cmocka_unit_test(a_document_is_as_if_alone),
+        cmocka_unit_test(gradients_are_those_of_the_loss),
         cmocka_unit_test(fp32_equals_pytorch),
         cmocka_unit_test(recomputation_equals_pytorch),
         cmocka_unit_test(accumulation_equals_pytorch),
