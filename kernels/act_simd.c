@@ -35,6 +35,12 @@ INLINE vf act_of(enum act act, vf x, vf *slope)
         *slope = vf_fma(x, pdf, s);
         return x * s;
     }
+    if (act == ACT_RELU2) {
+        vf r = vf_if_lt(x, vf_set(0), vf_set(0), x); /* NaN stays */
+
+        *slope = r + r;
+        return r * r;
+    }
     s = logistic(x, &c);
     *slope = vf_fma(x * s, c, s);
     return x * s;

@@ -34,7 +34,9 @@ dump() {
 }
 
 # listed PREFIX HEADER: the names of the list PREFIXS there, in lower case.
-listed() { sed -n "/^#define $1S(X/s/[^X]*(X, ...)//p" "$2" | grep -o "$1_[A-Z0-9_]*" | sed "s/^$1_//" | tr '[:upper:]' '[:lower:]' | paste -sd ' '; }
+listed() {
+    sed -n -e ':a' -e '/\\$/{N;s/\\\n//;ba' -e '}' -e "/^#define $1S(X/s/[^X]*(X, ...)//p" "$2" | grep -o "$1_[A-Z0-9_]*" | sed "s/^$1_//" | tr '[:upper:]' '[:lower:]' | paste -sd ' '
+}
 
 # Names as they stand in the source, without return type, parameters and what nvcc puts before static functions; none of CUB's,
 # which the toolkit has.

@@ -26,7 +26,8 @@ enum position_kind {
  * in config.json of transformers, as written and as read too. */
 #define MLP_KINDS(X) \
     X(MLP_GELU, "gelu", ACT_GELU_TANH, false, "gelu_new", "gelu_pytorch_tanh") \
-    X(MLP_SWIGLU, "swiglu", ACT_SILU, true, "silu", "swish")
+    X(MLP_SWIGLU, "swiglu", ACT_SILU, true, "silu", "swish") \
+    X(MLP_RELU2, "relu2", ACT_RELU2, false, "relu2", "relu2")
 #define MLP_KIND(id, ...) id,
 enum mlp_kind { MLP_KINDS(MLP_KIND) MLP_KINDS_N };
 struct mlp_row {

@@ -41,5 +41,10 @@ check 'a kind beside a preset that has another' quern-train $flags --preset llam
 has 'goes before it' out 'mlp-activation                       gelu'
 status 'another kind than the checkpoint has' 2 quern-train $flags --mlp-activation swiglu --ffn-hidden-size 128 --load gelu
 has 'is named' err 'mlp-activation'
+rm -f log
+check 'and for another' quern-train $flags --squared-relu --log-file log
+equal 'is that one' "$(numbers log)" "$(cat relu2.numbers)"
+status 'two kinds' 2 quern-train $flags --squared-relu --swiglu
+has 'are named' err '--swiglu and --mlp-activation'
 status 'a kind that there is not' 2 quern-train $flags --mlp-activation tanh
 finish
