@@ -30,10 +30,13 @@ template <enum act ACT> static __device__ __forceinline__ float act_of(float x, 
         *slope = fmaf(x, 0.398942280f * expf(-0.5f * x * x), s);
         return x * s;
     }
-    if (ACT == ACT_RELU2) {
+    if (ACT == ACT_RELU || ACT == ACT_RELU2) {
         float r = x < 0 ? 0.0f : x; /* NaN stays */
         *slope = r + r;
-        return r * r;
+        if (ACT == ACT_RELU2)
+            return r * r;
+        *slope = 0 < x ? 1.0f : 0.0f;
+        return r;
     }
     s = logistic(x, &c);
     *slope = fmaf(x * s, c, s);

@@ -35,11 +35,14 @@ INLINE vf act_of(enum act act, vf x, vf *slope)
         *slope = vf_fma(x, pdf, s);
         return x * s;
     }
-    if (act == ACT_RELU2) {
-        vf r = vf_if_lt(x, vf_set(0), vf_set(0), x); /* NaN stays */
+    if (act == ACT_RELU || act == ACT_RELU2) {
+        vf zero = vf_set(0), r = vf_if_lt(x, zero, zero, x); /* NaN stays */
 
         *slope = r + r;
-        return r * r;
+        if (act == ACT_RELU2)
+            return r * r;
+        *slope = vf_if_lt(zero, x, one, zero);
+        return r;
     }
     s = logistic(x, &c);
     *slope = vf_fma(x * s, c, s);

@@ -210,13 +210,15 @@ static inline double tn_act(enum act a, double x)
 {
     if (a == ACT_GELU_TANH)
         return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    if (a == ACT_RELU2)
-        return x > 0 ? x * x : 0;
+    if (a == ACT_RELU || a == ACT_RELU2)
+        return x <= 0 ? 0 : a == ACT_RELU ? x : x * x;
     return a == ACT_GELU_ERF ? 0.5 * x * erfc(-x / sqrt(2)) : x / (1 + exp(-x));
 }
 
 static inline double tn_act_slope(enum act a, double x)
 {
+    if (a == ACT_RELU)
+        return x > 0;
     return (tn_act(a, x + 1e-5) - tn_act(a, x - 1e-5)) / 2e-5;
 }
 

@@ -27,7 +27,9 @@ enum position_kind {
 #define MLP_KINDS(X) \
     X(MLP_GELU, "gelu", ACT_GELU_TANH, false, "gelu_new", "gelu_pytorch_tanh") \
     X(MLP_SWIGLU, "swiglu", ACT_SILU, true, "silu", "swish") \
-    X(MLP_RELU2, "relu2", ACT_RELU2, false, "relu2", "relu2")
+    X(MLP_RELU2, "relu2", ACT_RELU2, false, "relu2", "relu2") \
+    X(MLP_GEGLU, "geglu", ACT_GELU_TANH, true, "gelu_pytorch_tanh", "gelu_new") \
+    X(MLP_REGLU, "reglu", ACT_RELU, true, "relu", "relu")
 #define MLP_KIND(id, ...) id,
 enum mlp_kind { MLP_KINDS(MLP_KIND) MLP_KINDS_N };
 struct mlp_row {

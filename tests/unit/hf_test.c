@@ -247,7 +247,7 @@ static void wrong_folders_are_named(void **state)
         {"llama", "sed -i 's/\"num_hidden_layers\": 2/\"num_hidden_layers\": 1/' config.json", "has no place in the model"},
         {"llama", "sed -i 's/\"num_hidden_layers\": 2/\"num_hidden_layers\": 1000000000/' config.json", "--num-layers"},
         {"llama", "sed -i 's/\"num_attention_heads\": 4/\"num_attention_heads\": 5/' config.json", "--num-query-groups"},
-        {"llama", "sed -i 's/\"silu\"/\"relu\"/' config.json", "hidden_act"},
+        {"llama", "sed -i 's/\"silu\"/\"relu2\"/' config.json", "hidden_act 'relu2'"},
         {"llama", "sed -i 's/\"llama3\"/\"longrope\"/' config.json", "rope_type 'longrope'"},
         {"llama", "sed -i 's/\"factor\": 8.0/\"factor\": 0.5/' config.json", "'llama3' without a factor of at least 1"},
         {"llama", "sed -i 's/{/{\"partial_rotary_factor\":0.5,/' config.json", "partial_rotary_factor"},

@@ -499,13 +499,14 @@ static double loss_of(struct model *m, const struct model_batch *b)
     return sum / (B * T);
 }
 
-/* The loss rises along the gradient of parameter k of s, g, by its norm, as central differences say. */
+/* The loss rises along the gradient of parameter k of s, g, by its norm, as central differences say: of steps so small, because
+ * ReLU's derivative jumps and each jump between their ends is an error. */
 static void rises_as_its_gradient(struct model *m, const struct model_batch *b, struct param_buffer *s, int k, const char *kind)
 {
     const struct param *p = &s->params.v[k];
     float *w = s->weights + p->at, *was = malloc(p->n * sizeof *was);
     const float *g = s->grads + p->at;
-    double norm = 0, loss[2], slope;
+    double norm = 0, loss[2], slope, rise = 2e-4;
 
     assert_non_null(was);
     memcpy(was, w, p->n * sizeof *was);
@@ -514,10 +515,10 @@ static void rises_as_its_gradient(struct model *m, const struct model_batch *b, 
     norm = sqrt(norm);
     for (int side = 0; side < 2; side++) {
         for (size_t i = 0; i < p->n; i++)
-            w[i] = was[i] + (float)((side ? 1 : -1) * 1e-3 / (norm * norm) * g[i]);
+            w[i] = was[i] + (float)((side ? 1 : -1) * rise / (norm * norm) * g[i]);
         loss[side] = loss_of(m, b);
     }
-    slope = (loss[1] - loss[0]) / 2e-3 * norm;
+    slope = (loss[1] - loss[0]) / (2 * rise) * norm;
     memcpy(w, was, p->n * sizeof *was);
     free(was);
     if (!(fabs(slope - norm) <= 2e-3 * norm))
