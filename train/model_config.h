@@ -29,7 +29,8 @@ enum position_kind {
     X(MLP_SWIGLU, "swiglu", ACT_SILU, true, "silu", "swish") \
     X(MLP_RELU2, "relu2", ACT_RELU2, false, "relu2", "relu2") \
     X(MLP_GEGLU, "geglu", ACT_GELU_TANH, true, "gelu_pytorch_tanh", "gelu_new") \
-    X(MLP_REGLU, "reglu", ACT_RELU, true, "relu", "relu")
+    X(MLP_REGLU, "reglu", ACT_RELU, true, "relu", "relu") \
+    X(MLP_GELU_EXACT, "gelu-exact", ACT_GELU_ERF, false, "gelu", "gelu")
 #define MLP_KIND(id, ...) id,
 enum mlp_kind { MLP_KINDS(MLP_KIND) MLP_KINDS_N };
 struct mlp_row {
