@@ -10,8 +10,8 @@ gpt2: fp16, one file.  llama: bf16, several files, Llama 3.1's rotary angles, gr
 qwen3: fp32, normalised queries and keys, tied.  qwen2: fp32, biases.  mixtral, qwen3_moe and qwen2_moe (a shared expert with
 a gate): bf16, several files, 4 experts.  logits.safetensors has the ids of a text
 and each model's logits (fp32, of the weights as stored).  configs/NAME.json are other config.json for the weights of one of
-them, with logits of their own: scaled rotary angles, as transformers 5 writes them (rope_parameters) and 4 (rope_scaling), and
-Mistral.
+them, with logits of their own: scaled rotary angles, as transformers 5 writes them (rope_parameters) and 4 (rope_scaling), other
+activations, and Mistral.
 """
 import json
 import os
@@ -65,6 +65,10 @@ OTHERS = {
     "yarn_old": ("qwen2", {"rope_parameters": None, "rope_theta": 50.0, "max_position_embeddings": 12,
                            "rope_scaling": {"factor": 4.0, "original_max_position_embeddings": 8, "type": "yarn"}}),
     "linear_old": ("llama", {"rope_parameters": None, "rope_theta": 1e3, "rope_scaling": {"type": "linear", "factor": 2.5}}),
+    "relu2": ("gpt2", {"activation_function": "relu2"}),
+    "gelu_exact": ("gpt2", {"activation_function": "gelu"}),
+    "geglu": ("llama", {"hidden_act": "gelu_pytorch_tanh"}),
+    "reglu": ("qwen2_moe", {"hidden_act": "relu"}),
     "mistral": ("llama", {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 12}),
 }
 

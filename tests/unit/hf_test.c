@@ -208,6 +208,7 @@ static void other_configs_give_other_logits(void **state)
     static const char *const t[][2] = {
         {"linear", "llama"}, {"dynamic", "llama"}, {"yarn", "llama"}, {"yarn_exact", "llama"}, {"yarn_mscale", "llama"},
         {"yarn_old", "qwen2"}, {"linear_old", "llama"}, {"mistral", "llama"},
+        {"relu2", "gpt2"}, {"gelu_exact", "gpt2"}, {"geglu", "llama"}, {"reglu", "qwen2_moe"},
     };
 
     (void)state;
