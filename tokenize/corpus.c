@@ -23,8 +23,10 @@ static double bytes_between(uint64_t from, uint64_t to)
 
 double corpus_size(char *const *paths, int n_paths, const struct corpus_range *range)
 {
-    double sum = paths ? 0 : NAN;
+    double sum = 0;
 
+    if (!paths)
+        return NAN;
     for (int i = 0; i < n_paths; i++) {
         struct stat s;
         uint64_t size;

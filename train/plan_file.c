@@ -80,7 +80,7 @@ static int read_lines(struct plan_machine *m, struct span text, struct measured 
     for (int line = 1; p < end || line == 1; line++) {
         const char *stop = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
         struct span one = {p, (size_t)((stop ? stop : end) - p)};
-        struct measurement got;
+        struct measurement got = {0};
         struct node *n;
         int rc = node_parse_json(a, one, &n, e);
 

@@ -89,7 +89,8 @@ static void mlp(const struct micro *p, double layers, int64_t rows, int64_t f)
 static void experts(const struct micro *p, double layers)
 {
     const struct model_config *m = p->s->model;
-    int64_t here = m->experts / p->s->expert, all = p->rows * m->topk;
+    int64_t ranks = p->s->expert > 1 ? p->s->expert : 1, all = p->rows * m->topk;
+    int64_t here = m->experts > ranks ? m->experts / ranks : 1;
 
     linear(p, layers, p->rows, m->experts, m->hidden, false, false);
     op(p, PLAN_TAKE, layers * p->forward, p->rows, m->hidden, m->topk);

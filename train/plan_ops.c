@@ -104,9 +104,11 @@ bool plan_count_instructions(struct plan_rates *r)
     for (int op = 0; op < PLAN_OPS; op++) {
         const struct kernel *k = kernel_of(&rows[op]);
         double bytes = k ? 16.0 * k->wide + 8.0 * k->half : 0;
-        r->instructions[op] = bytes > 0 ? rows[op].accessed * k->loop / bytes / 32 : 0;
-        r->hides[op] = bytes > 0 ? hides(k->threads * k->blocks / 32) : 1;
-        all = all && (bytes > 0 || !rows[op].kernel);
+        bool known = k && bytes > 0;
+
+        r->instructions[op] = known ? rows[op].accessed * k->loop / bytes / 32 : 0;
+        r->hides[op] = known ? hides(k->threads * k->blocks / 32) : 1;
+        all = all && (known || !rows[op].kernel);
     }
     return all;
 }
