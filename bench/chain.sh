@@ -36,7 +36,8 @@ row chain-crawl "$(awk -v p="$packed" -v s="$ours" 'BEGIN { printf "%.0f", 90e12
 if [ "$theirs" = 0 ]; then
     row chain-datatrove - MB/s "left out: no PEERS"
 else
-    kept=$(zcat "$T"/peer/*.jsonl.gz | wc -l)
+    kept=$(zcat "$T"/peer/*.jsonl.gz 2>/dev/null | wc -l)
+    [ "$kept" -gt 0 ] || { echo "chain: datatrove wrote no document" >&2; exit 1; }
     row chain-datatrove "$(rate "$raw" "$theirs")" MB/s "WARC to filtered documents alone: $theirs s of CPU; $kept documents"
     row chain-ratio "$(over "$theirs" "$ours")" times "processor time, datatrove's over quern's"
     row chain-datatrove-crawl "$(awk -v p="$packed" -v s="$theirs" 'BEGIN { printf "%.0f", 90e12 / p * s / 3600 }')" "core hours" "90 TB"
