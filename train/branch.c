@@ -32,10 +32,7 @@ static int norm(struct model *m, int64_t i, struct norm_fwd *p, struct err *e)
     branch_norm_params(m, i, &w, &b);
     if (i == branch_count(m) || !model_fp8_made(m, i / 2, as))
         return pass_norm(m, p, w, b, e);
-    p->eps = (float)m->config.norm_eps;
-    p->gamma = pass_weight(m, w);
-    p->beta = pass_weight(m, b);
-    return pass_fp8_norm(m, i / 2, as, p, e);
+    return pass_fp8_norm(m, i / 2, as, p, w, b, e);
 }
 
 int branch_start(struct model *m, int64_t i, const struct pass *p, struct err *e)

@@ -60,7 +60,8 @@ static int product(struct model *m, const struct linear *l, const struct matmul 
     return sums ? m->dev->ops->vec_colsum(m->dev, m->dt, sums, of->a, l->rows, of->m, of->m, e) : 0;
 }
 
-/* In FP8, each expert by itself, for each has scales of its own. */
+/* ---- in FP8, each expert by itself, for each has scales of its own ---- */
+
 static int groups_of(const struct linear *l)
 {
     return l->experts ? (int)l->buffer->params.experts : 1;

@@ -425,7 +425,7 @@ static bool at_once(const struct model *m)
     return !own_scales(m) && !m->run.fp8.apart;
 }
 
-int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, const struct norm_fwd *p, struct err *e)
+int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, const struct norm_fwd *p, int w, int b, struct err *e)
 {
     struct model_fp8 *f = m->fp8;
     int weight = weight_of(m, layer, as);
@@ -438,7 +438,7 @@ int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, const struc
         own.fp8 = &q;
         own.y = NULL;
     }
-    TRY((m->config.norm == NORM_RMS ? m->dev->ops->rmsnorm_fwd : m->dev->ops->layernorm_fwd)(m->dev, m->dt, &own, e));
+    TRY(pass_norm(m, &own, w, b, e));
     return at_once(m) ? 0 : convert_input(m, weight, m->back.dln, p->t, p->c, f->buf[0], e);
 }
 

@@ -114,8 +114,8 @@ int pass_norm(struct model *m, struct norm_fwd *p, int w, int b, struct err *e);
 int pass_norm_back(struct model *m, struct norm_bwd *p, int w, int b, struct err *e);
 
 /* An input that is made in FP8 (model_fp8_made), to buf[0] and to where it is kept: the output of the norm p, which is
- * FP8_LN1 or FP8_LN2; and an MLP's act from fc1. */
-int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, const struct norm_fwd *p, struct err *e);
+ * FP8_LN1 or FP8_LN2, with weights w and b; and an MLP's act from fc1. */
+int pass_fp8_norm(struct model *m, int64_t layer, enum fp8_input as, const struct norm_fwd *p, int w, int b, struct err *e);
 int pass_fp8_activate(struct model *m, int64_t layer, int64_t rows, struct err *e);
 /* Its backward pass, from m->back.dwide to *dy, for linear_backward; fc1 may be overwritten. */
 int pass_fp8_activate_back(struct model *m, int64_t layer, const void **dy, struct err *e);
