@@ -346,19 +346,44 @@ int64_t gpt_dataset_samples(const struct gpt_dataset *d)
     return d->n;
 }
 
-int gpt_dataset_get(const struct gpt_dataset *d, int64_t i, int32_t *tokens, struct err *e)
+/* The part that sample i comes from, and its number there. */
+static int find_sample(const struct gpt_dataset *d, int64_t i, int64_t *part, int64_t *sample, struct err *e)
 {
-    int64_t part = 0, sample = i;
-
+    *part = 0;
+    *sample = i;
     if (i < 0 || i >= d->n)
         return err_set(e, ERR_ARG, "no sample %" PRId64 " of %" PRId64, i, d->n);
     if (d->blended) {
-        part = npy_at(&d->which, i);
-        sample = npy_at(&d->sample, i);
-        if (part < 0 || part >= d->n_parts)
-            return err_set(e, ERR_FORMAT, "the cached blend has no dataset %" PRId64 "; remove it", part);
+        *part = npy_at(&d->which, i);
+        *sample = npy_at(&d->sample, i);
+        if (*part < 0 || *part >= d->n_parts)
+            return err_set(e, ERR_FORMAT, "the cached blend has no dataset %" PRId64 "; remove it", *part);
     }
+    return 0;
+}
+
+int gpt_dataset_get(const struct gpt_dataset *d, int64_t i, int32_t *tokens, struct err *e)
+{
+    int64_t part, sample;
+
+    TRY(find_sample(d, i, &part, &sample, e));
     return gpt_index_get(&d->part[part], d->seq_length, sample, tokens, e);
+}
+
+bool gpt_dataset_masked(const struct gpt_dataset *d)
+{
+    for (int i = 0; i < d->n_parts; i++)
+        if (d->part[i].mask)
+            return true;
+    return false;
+}
+
+int gpt_dataset_get_mask(const struct gpt_dataset *d, int64_t i, int32_t *mask, struct err *e)
+{
+    int64_t part, sample;
+
+    TRY(find_sample(d, i, &part, &sample, e));
+    return gpt_index_get_mask(&d->part[part], d->seq_length, sample, mask, e);
 }
 
 void gpt_dataset_close(struct gpt_dataset *d)

@@ -9,6 +9,7 @@
 #ifndef INDEXED_DATASET_GPT_DATASET_H
 #define INDEXED_DATASET_GPT_DATASET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -49,6 +50,10 @@ int gpt_dataset_open(struct gpt_dataset *out[GPT_SPLITS], const struct gpt_conf 
 int64_t gpt_dataset_samples(const struct gpt_dataset *d);
 /* Writes the seq_length + 1 tokens of sample i. */
 int gpt_dataset_get(const struct gpt_dataset *d, int64_t i, int32_t *tokens, struct err *e);
+/* Whether some of its files say which tokens have a loss (loss_mask.h); and for each of the seq_length + 1 tokens of sample i 1
+ * where it has one, else 0. */
+bool gpt_dataset_masked(const struct gpt_dataset *d);
+int gpt_dataset_get_mask(const struct gpt_dataset *d, int64_t i, int32_t *mask, struct err *e);
 /* NULL is fine. */
 void gpt_dataset_close(struct gpt_dataset *d);
 

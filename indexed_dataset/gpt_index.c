@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "indexed_dataset/loss_mask.h"
 
 static int too_large(struct err *e)
 {
@@ -151,6 +152,8 @@ int gpt_index_open(struct gpt_index *g, const struct gpt_index_conf *c, bool *no
     if (rc == 0 && !*none && p.tokens == 0)
         rc = err_set(e, ERR_ARG, "'%s': the sequences of the split have no tokens", c->path);
     if (rc == 0 && !*none)
+        rc = loss_mask_open(&g->mask, g->x, e);
+    if (rc == 0 && !*none)
         rc = gpt_describe(&g->description, c, 0, e);
     if (rc == 0 && !*none)
         rc = load_or_build(g, &p, c->c, c->split, e);
@@ -164,8 +167,9 @@ void gpt_index_close(struct gpt_index *g)
 {
     free_arrays(g);
     idx_close(g->x);
+    idx_close(g->mask);
     buf_free(&g->description);
-    g->x = NULL;
+    g->x = g->mask = NULL;
 }
 
 /* ---- reading ---- */
@@ -176,8 +180,9 @@ static int bad_index(const struct gpt_index *g, int64_t i, struct err *e)
                    "remove the cached indices", i, idx_prefix(g->x));
 }
 
-int gpt_index_get(const struct gpt_index *g, int64_t seq_length, int64_t i, int32_t *tokens,
-                  struct err *e)
+/* Sample i out of `of`, g->x or its mask. */
+static int copy_sample(const struct gpt_index *g, const struct idx *of, int64_t seq_length, int64_t i, int32_t *tokens,
+                       struct err *e)
 {
     int64_t s, first, from, last, to, have = 0, want = seq_length + 1;
 
@@ -199,8 +204,22 @@ int gpt_index_get(const struct gpt_index *g, int64_t seq_length, int64_t i, int3
         n = (k == last ? to + 1 : idx_length(g->x, (uint64_t)doc)) - from;
         if (n < 0 || n > want - have || (n == 0 && k == last))
             return bad_index(g, i, e);
-        TRY(idx_tokens_i32(g->x, (uint64_t)doc, from, n, tokens + have, e));
+        TRY(idx_tokens_i32(of, (uint64_t)doc, from, n, tokens + have, e));
         have += n;
     }
     return have == want ? 0 : bad_index(g, i, e);
+}
+
+int gpt_index_get(const struct gpt_index *g, int64_t seq_length, int64_t i, int32_t *tokens, struct err *e)
+{
+    return copy_sample(g, g->x, seq_length, i, tokens, e);
+}
+
+int gpt_index_get_mask(const struct gpt_index *g, int64_t seq_length, int64_t i, int32_t *mask, struct err *e)
+{
+    if (g->mask)
+        return copy_sample(g, g->mask, seq_length, i, mask, e);
+    for (int64_t j = 0; j <= seq_length; j++)
+        mask[j] = 1;
+    return 0;
 }

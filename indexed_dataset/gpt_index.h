@@ -20,6 +20,7 @@ struct gpt_index_conf {
 
 struct gpt_index {
     struct idx *x;
+    struct idx *mask;    /* which tokens have a loss (loss_mask.h); NULL: all */
     struct npy document; /* sequence numbers, in the order they are laid end to end */
     struct npy sample;   /* n + 1 rows: (place in document, token in it) where it begins */
     struct npy shuffle;  /* n: the sample drawn at each turn */
@@ -34,6 +35,8 @@ void gpt_index_close(struct gpt_index *g);
 /* The tokens of sample i, in the order drawn. */
 int gpt_index_get(const struct gpt_index *g, int64_t seq_length, int64_t i, int32_t *tokens,
                   struct err *e);
+/* Likewise of each 1 where it has a loss, else 0. */
+int gpt_index_get_mask(const struct gpt_index *g, int64_t seq_length, int64_t i, int32_t *mask, struct err *e);
 
 /* ---- gpt_build.c ---- */
 

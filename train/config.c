@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "indexed_dataset/sft_dataset.h"
+
 const char *const train_config_device[] = {"auto", "cpu", "cuda"};
 const char *const train_config_fp8[] = {"none", "e4m3", "hybrid"};
 const char *const train_config_backend[] = {"auto", "mpi", "tcp", "nccl"};
@@ -49,12 +51,18 @@ void train_config_free(struct train_config *c)
         opt_list_free(&c->part_path[i]);
 }
 
-/* What documents are told apart by must be known. */
-static int check_documents(const struct train_config *c, struct err *e)
+/* What documents are told apart by must be known; packed whole, they always are. */
+static int check_documents(struct train_config *c, struct err *e)
 {
-    const struct documents *d = &c->documents;
+    struct documents *d = &c->documents;
 
-    if ((d->positions || d->attention || d->mask_loss) && d->eod < 0)
+    if (c->packing && !c->sft)
+        return err_set(e, ERR_ARG, "--packing-strategy needs --sft");
+    if (c->sft && c->mock_data)
+        return err_set(e, ERR_ARG, "--sft: --mock-data has no documents");
+    if (c->sft && c->packing != SFT_WRAPPED)
+        d->positions = d->attention = true;
+    if ((((d->positions || d->attention) && !c->sft) || d->mask_loss) && d->eod < 0)
         return err_set(e, ERR_ARG, "--%s needs --eod-id, the token that ends a document", d->positions ? "reset-position-ids"
                        : d->attention ? "reset-attention-mask" : "eod-mask-loss");
     if (d->eod >= c->model.vocab)

@@ -73,6 +73,8 @@ struct train_config {
     const char *split, *cache_path;
     bool mock_data;
     struct documents documents;
+    bool sft;    /* samples are of whole documents, */
+    int packing; /* packed so: enum sft_packing */
     bool per_token;
 
     const char *save, *load;

@@ -127,7 +127,9 @@
     OPT_INT(0, "eod-id", &(c)->documents.eod, -1, INT32_MAX, "the token that ends a document; -1: none is told apart"), \
     OPT_FLAG(0, "reset-position-ids", &(c)->documents.positions, "positions start again with each document"), \
     OPT_FLAG(0, "reset-attention-mask", &(c)->documents.attention, "a token sees its own document alone"), \
-    OPT_FLAG(0, "eod-mask-loss", &(c)->documents.mask_loss, "no loss where the input is an end of document")
+    OPT_FLAG(0, "eod-mask-loss", &(c)->documents.mask_loss, "no loss where the input is an end of document"), \
+    OPT_FLAG(0, "sft", &(c)->sft, "samples are of whole documents, for fine-tuning"), \
+    OPT_ENUM(0, "packing-strategy", &(c)->packing, "bfd|wrapped|none", "how: best fit; end to end; one each")
 
 #define CHECKPOINT_OPTS(c) \
     OPT_HEAD("Checkpoints"), \

@@ -7,14 +7,23 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/node.h"
 #include "base/rng.h"
+#include "indexed_dataset/sft_dataset.h"
+
+/* A split: cut from documents laid end to end, or of whole documents; both NULL: not open. */
+struct set {
+    struct gpt_dataset *gpt;
+    struct sft_dataset *sft;
+};
 
 struct data {
     const struct train_config *config;
-    struct gpt_dataset **sets; /* GPT_SPLITS, then the validation sets behind the first */
+    struct set *sets; /* GPT_SPLITS, then the validation sets behind the first */
     int n_sets;
-    int32_t *ids; /* seq + 1 */
+    int32_t *ids, *mask; /* seq + 1 */
+    int32_t *starts;     /* seq */
 };
 
 static const char *split_name(int split)
@@ -83,11 +92,35 @@ const char *data_valid_name(const struct data *d, int i)
     return d->config->valid_sets ? d->config->part_path[GPT_VALID].v[i] : "";
 }
 
+static void close_set(struct set *s)
+{
+    gpt_dataset_close(s->gpt);
+    sft_dataset_close(s->sft);
+    *s = (struct set){0};
+}
+
+/* The three splits that conf says. */
+static int open_splits(const struct train_config *c, const struct gpt_conf *conf, struct set three[GPT_SPLITS], struct err *e)
+{
+    const struct sft_conf packing = {(enum sft_packing)c->packing, c->documents.attention};
+    struct gpt_dataset *gpt[GPT_SPLITS] = {NULL};
+    struct sft_dataset *sft[GPT_SPLITS] = {NULL};
+
+    TRY(c->sft ? sft_dataset_open(sft, conf, &packing, e) : gpt_dataset_open(gpt, conf, e));
+    for (int i = 0; i < GPT_SPLITS; i++) {
+        three[i] = (struct set){gpt[i], sft[i]};
+        if (sft[i] && sft_dataset_cut(sft[i]))
+            log_msg(LOG_WARN, "%s: %" PRId64 " of %" PRId64 " documents are longer than --seq-length %" PRId64
+                    " and lose their end", split_name(i), sft_dataset_cut(sft[i]), sft_dataset_documents(sft[i]), c->model.seq);
+    }
+    return 0;
+}
+
 /* Opens the splits, and set after set what else there is to validate with. */
 static int open_sets(struct data *d, const int64_t samples[GPT_SPLITS], struct err *e)
 {
     const struct train_config *c = d->config;
-    struct gpt_dataset *three[GPT_SPLITS];
+    struct set three[GPT_SPLITS];
     struct gpt_conf conf = {
         .paths = {c->data_path.v, c->data_path.n}, .split = c->split,
         .seq_length = c->model.seq, .seed = (uint32_t)c->seed, .cache = c->cache_path,
@@ -101,14 +134,14 @@ static int open_sets(struct data *d, const int64_t samples[GPT_SPLITS], struct e
     }
     if (c->valid_sets)
         conf.split_paths[GPT_VALID].n = 1;
-    TRY(gpt_dataset_open(d->sets, &conf, e));
+    TRY(open_splits(c, &conf, d->sets, e));
     conf.samples[GPT_TRAIN] = conf.samples[GPT_TEST] = 0;
     for (int i = 1; i < data_valid_sets(d); i++) {
         conf.split_paths[GPT_VALID].word = c->part_path[GPT_VALID].v + i;
-        TRY(gpt_dataset_open(three, &conf, e));
+        TRY(open_splits(c, &conf, three, e));
         d->sets[data_valid(i)] = three[GPT_VALID];
-        gpt_dataset_close(three[GPT_TRAIN]);
-        gpt_dataset_close(three[GPT_TEST]);
+        close_set(&three[GPT_TRAIN]);
+        close_set(&three[GPT_TEST]);
     }
     return 0;
 }
@@ -123,7 +156,9 @@ int data_open(struct data **out, const struct train_config *c, const int64_t sam
     d->config = c;
     d->n_sets = GPT_SPLITS + (c->valid_sets && !c->mock_data ? c->part_path[GPT_VALID].n - 1 : 0);
     d->sets = calloc((size_t)d->n_sets, sizeof *d->sets);
-    d->ids = malloc((size_t)(c->model.seq + 1) * sizeof *d->ids);
+    d->ids = malloc((size_t)(c->model.seq + 1) * 3 * sizeof *d->ids);
+    d->mask = d->ids ? d->ids + c->model.seq + 1 : NULL;
+    d->starts = d->ids ? d->mask + c->model.seq + 1 : NULL;
     if (!d->ids || !d->sets)
         rc = err_set(e, ERR_NOMEM, "out of memory");
     if (rc == 0 && !c->mock_data)
@@ -141,7 +176,7 @@ void data_close(struct data *d)
     if (!d)
         return;
     for (int s = 0; d->sets && s < d->n_sets; s++)
-        gpt_dataset_close(d->sets[s]);
+        close_set(&d->sets[s]);
     free(d->sets);
     free(d->ids);
     free(d);
@@ -151,12 +186,18 @@ int64_t data_size(const struct data *d, int split)
 {
     if (d->config->mock_data)
         return INT64_MAX;
-    return d->sets[split] ? gpt_dataset_samples(d->sets[split]) : 0;
+    if (d->sets[split].sft)
+        return sft_dataset_samples(d->sets[split].sft);
+    return d->sets[split].gpt ? gpt_dataset_samples(d->sets[split].gpt) : 0;
 }
 
-const struct documents *data_documents(const struct data *d)
+bool data_masked(const struct data *d)
 {
-    return &d->config->documents;
+    bool masked = d->config->documents.mask_loss || d->config->sft;
+
+    for (int s = 0; s < d->n_sets; s++)
+        masked |= d->sets[s].gpt && gpt_dataset_masked(d->sets[s].gpt);
+    return masked;
 }
 
 static void mock_sample(const struct data *d, int split, int64_t s, int32_t *ids)
@@ -171,29 +212,64 @@ static void mock_sample(const struct data *d, int split, int64_t s, int32_t *ids
     }
 }
 
-int data_batch(const struct data *d, int split, int64_t first, int64_t n, int32_t *tokens,
-               int32_t *targets, struct err *e)
+/* A sample that was cut from documents laid end to end, or is made up. */
+static int cut_sample(const struct data *d, int split, int64_t i, const struct data_rows *to, struct err *e)
+{
+    const struct gpt_dataset *g = d->sets[split].gpt;
+    const struct documents *documents = &d->config->documents;
+    int64_t seq = d->config->model.seq;
+
+    if (d->config->mock_data)
+        mock_sample(d, split, i, d->ids);
+    else
+        TRY(gpt_dataset_get(g, i, d->ids, e));
+    memcpy(to->tokens, d->ids, (size_t)seq * sizeof *d->ids);
+    memcpy(to->targets, d->ids + 1, (size_t)seq * sizeof *d->ids);
+    if (g && gpt_dataset_masked(g)) {
+        TRY(gpt_dataset_get_mask(g, i, d->mask, e));
+        for (int64_t j = 0; j < seq; j++)
+            to->targets[j] = d->mask[j + 1] ? to->targets[j] : -1;
+    }
+    if (to->starts)
+        documents_starts(to->tokens, 1, seq, documents->eod, to->starts);
+    if (documents->mask_loss)
+        documents_mask(to->tokens, seq, documents->eod, to->targets);
+    return 0;
+}
+
+/* Whether all ids of a sample, the last target too, are of the vocabulary. */
+static int check_ids(const struct data *d, int split, int64_t i, const struct data_rows *of, struct err *e)
+{
+    int64_t seq = d->config->model.seq, vocab = d->config->model.vocab;
+
+    for (int64_t j = 0; j <= seq; j++) {
+        int32_t id = j < seq ? of->tokens[j] : of->targets[seq - 1] < 0 ? 0 : of->targets[seq - 1];
+
+        if (id < 0 || id >= vocab)
+            return err_set(e, ERR_FORMAT, "%s sample %" PRId64 " has token %" PRId32 ", outside a vocabulary of %" PRId64
+                           " (--vocab-size)", split_name(split), i, id, vocab);
+    }
+    return 0;
+}
+
+int data_batch(const struct data *d, int split, int64_t first, int64_t n, const struct data_rows *rows, struct err *e)
 {
     int64_t seq = d->config->model.seq, size = data_size(d, split);
 
     if (size == 0)
         return err_set(e, ERR_ARG, "there is no data for %s (--split %s)", split_name(split), d->config->split);
     for (int64_t i = 0; i < n; i++) {
-        int64_t s = (first + i) % size;
+        struct data_rows to = {rows->tokens + i * seq, rows->targets + i * seq, rows->starts ? rows->starts + i * seq : NULL};
+        struct sft_dataset *whole = d->config->mock_data ? NULL : d->sets[split].sft;
 
-        if (d->config->mock_data)
-            mock_sample(d, split, s, d->ids);
-        else
-            TRY(gpt_dataset_get(d->sets[split], s, d->ids, e));
-        for (int64_t j = 0; j <= seq; j++)
-            if (d->ids[j] < 0 || d->ids[j] >= d->config->model.vocab)
-                return err_set(e, ERR_FORMAT,
-                               "%s sample %" PRId64 " has token %" PRId32 ", outside a vocabulary of %" PRId64
-                               " (--vocab-size)", split_name(split), s, d->ids[j], d->config->model.vocab);
-        memcpy(tokens + i * seq, d->ids, (size_t)seq * sizeof *tokens);
-        memcpy(targets + i * seq, d->ids + 1, (size_t)seq * sizeof *targets);
+        if (whole) {
+            const struct sft_sample sample = {to.tokens, to.targets, to.starts ? to.starts : d->starts};
+
+            TRY(sft_dataset_get(whole, first + i, &sample, e));
+        } else {
+            TRY(cut_sample(d, split, (first + i) % size, &to, e));
+        }
+        TRY(check_ids(d, split, (first + i) % size, &to, e));
     }
-    if (d->config->documents.mask_loss)
-        documents_mask(tokens, n * seq, d->config->documents.eod, targets);
     return 0;
 }

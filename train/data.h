@@ -35,18 +35,20 @@ const char *data_valid_name(const struct data *d, int i);
 /* Samples of a split; 0 if it is not open or has no share.  INT64_MAX for mock data. */
 int64_t data_size(const struct data *d, int split);
 
-/* tokens and targets (n, seq): samples first .. first + n - 1, counted modulo the size; the target is -1 where there is to
- * be no loss.
- * ERR_FORMAT names a sample with an id outside the vocabulary. */
-int data_batch(const struct data *d, int split, int64_t first, int64_t n, int32_t *tokens,
-               int32_t *targets, struct err *e);
+/* Rows (n, seq) of samples: a target is -1 where there is to be no loss; starts: where in its sequence the document of each token
+ * begins; NULL: nobody asks. */
+struct data_rows {
+    int32_t *tokens, *targets, *starts;
+};
+/* Samples first .. first + n - 1, counted modulo the size, to rows.  ERR_FORMAT names a sample with an id outside the
+ * vocabulary. */
+int data_batch(const struct data *d, int split, int64_t first, int64_t n, const struct data_rows *rows, struct err *e);
+/* Whether some tokens may have no loss. */
+bool data_masked(const struct data *d);
 
 /* How many ids the tokenizers of the datasets of c have, as PREFIX.sum.json says (quern tokenize): the most of them in *ids, 0
  * where none says it, and in *of the prefix of that one, as it stands in c.  ERR_FORMAT: such a file is damaged. */
 int data_vocabulary(const struct train_config *c, int64_t *ids, const char **of, struct err *e);
-
-/* What is to be done about documents. */
-const struct documents *data_documents(const struct data *d);
 
 /* The samples that training and its evaluations take, by Megatron's formulae. */
 void data_wanted(const struct train_config *c, int64_t samples[GPT_SPLITS]);

@@ -133,7 +133,6 @@ static const struct {
     {"wandb-save-dir", "there is no connection to Weights & Biases; --log-file and --tensorboard-dir write logs"},
     {"wandb-entity", "there is no connection to Weights & Biases; --log-file and --tensorboard-dir write logs"},
     {"spec", "the layers are those that the flags describe"},
-    {"sft", "training is on whole documents"},
     {"retro-add-retriever", "there is no retrieval"},
 };
 

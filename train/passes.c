@@ -171,16 +171,19 @@ static int32_t *place_of(const struct passes *p, const struct model *m, int64_t 
     return p->ids + (size_t)i * ids_of(&m->run);
 }
 
-/* Tokens and targets of this rank's i-th micro-batch, in a place. */
-static int read_ids(struct under_way *u, const struct model *m, int64_t i, int32_t *tokens, struct err *e)
+/* Tokens and targets of this rank's i-th micro-batch, in a place; starts, unless NULL, gets where their documents begin. */
+static int read_ids(struct under_way *u, const struct model *m, int64_t i, int32_t *tokens, int32_t *starts, struct err *e)
 {
     int64_t done = batch_of(u, m, i) * m->b, take = u->n - done < m->b ? u->n - done : m->b, ids = m->b * m->run.t;
 
     if (take < 0)
         take = 0;
-    for (int64_t k = take * m->run.t; k < ids; k++) /* a last batch that is not full */
+    for (int64_t k = take * m->run.t; k < ids; k++) { /* a last batch that is not full */
         tokens[ids + k] = -1;
-    return data_batch(u->p->data, u->split, u->first + done, take, tokens, tokens + ids, e);
+        if (starts)
+            starts[k] = 0;
+    }
+    return data_batch(u->p->data, u->split, u->first + done, take, &(struct data_rows){tokens, tokens + ids, starts}, e);
 }
 
 /* What the part needs of tokens, targets, documents and dropout of this rank's i-th micro-batch; when all places have been used,
@@ -202,11 +205,9 @@ static int read_batch(struct under_way *u, const struct model *m, struct model_b
     }
     if (!m->part.embeds && !m->part.heads && !p->starts)
         return 0;
-    TRY(read_ids(u, m, i, tokens, e));
-    if (p->starts) {
-        documents_starts(tokens, m->b, m->run.t, data_documents(p->data)->eod, p->starts);
+    TRY(read_ids(u, m, i, tokens, p->starts, e));
+    if (p->starts)
         b->here = p->here + (size_t)at * ids_of(&m->run);
-    }
     model_ids_here(m, tokens);
     model_ids_here(m, targets);
     b->tokens = tokens;
@@ -280,7 +281,7 @@ static int count(struct under_way *u, int64_t all, struct err *e)
         int64_t ids = m->b * m->run.t;
         int32_t *tokens = place_of(u->p, m, u->p->room);
 
-        TRY(read_ids(u, m, i, tokens, e));
+        TRY(read_ids(u, m, i, tokens, NULL, e));
         for (int64_t j = 0; j < ids; j++)
             u->counted[batch_of(u, m, i)] += tokens[ids + j] >= 0;
     }
@@ -394,7 +395,7 @@ static int run(struct under_way *u, struct err *e)
     int64_t all = u->share * (u->p->layout ? u->p->layout->data : 1);
     int rc = 0;
 
-    if (data_documents(u->p->data)->mask_loss) {
+    if (data_masked(u->p->data)) {
         u->counted = malloc((size_t)(all + 1) * sizeof *u->counted);
         rc = u->counted ? 0 : err_set(e, ERR_NOMEM, "out of memory");
     }

@@ -25,6 +25,7 @@
 #include "indexed_dataset/idx_read.h"
 #include "indexed_dataset/idx_write.h"
 #include "indexed_dataset/md5.h"
+#include "indexed_dataset/sft_dataset.h"
 
 static char dir[] = "/tmp/quern-idx-XXXXXX", home[4096];
 static struct buf recorded; /* tests/data/indexed_dataset/megatron.txt */
@@ -726,6 +727,29 @@ static int tear_down(void **s)
     return chdir(home) == 0 && system(command) == 0 ? 0 : -1;
 }
 
+/* TRL's own example of its packing, and one in which equal rooms are filled oldest first. */
+static void documents_are_packed_by_best_fit(void **state)
+{
+    static const struct {
+        int32_t length[8], room;
+        int64_t n, order[8], first[8], bins;
+    } cases[] = {
+        {{4, 2, 3, 1}, 4, 4, {0, 2, 3, 1}, {0, 1, 3, 4}, 3},
+        {{6, 6, 2, 2, 3, 1}, 8, 6, {0, 2, 1, 3, 4, 5}, {0, 2, 4, 6}, 3},
+        {{0}, 4, 0, {0}, {0}, 0},
+    };
+
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        int64_t order[8], first[8], bins;
+
+        assert_int_equal(sft_pack(cases[c].length, cases[c].n, cases[c].room, order, first, &bins, NULL), 0);
+        assert_int_equal(bins, cases[c].bins);
+        assert_memory_equal(order, cases[c].order, (size_t)cases[c].n * sizeof *order);
+        assert_memory_equal(first, cases[c].first, (size_t)(bins + 1) * sizeof *first);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -741,6 +765,7 @@ int main(void)
         cmocka_unit_test(a_full_disk_leaves_the_old_dataset),
         cmocka_unit_test(flipped_bytes_are_found_and_harm_nobody),
         cmocka_unit_test(merged_parts_are_one_dataset),
+        cmocka_unit_test(documents_are_packed_by_best_fit),
         cmocka_unit_test(md5_is_md5),
     };
     return cmocka_run_group_tests_name("indexed_dataset", tests, set_up, tear_down);

@@ -623,19 +623,20 @@ static void parts_can_have_data_of_their_own(void **state)
     struct opt_list list = {0};
     struct data *d;
     int32_t a[16], b[16], targets[16];
+    const struct data_rows first = {a, targets, NULL}, second = {b, targets, NULL};
 
     (void)state;
     config(&one, (const char *const[]){"split=1,0,0", NULL});
     assert_int_equal(data_open(&d, &one, wanted, &e), 0);
-    assert_int_equal(data_batch(d, GPT_TRAIN, 3, 1, a, targets, &e), 0);
+    assert_int_equal(data_batch(d, GPT_TRAIN, 3, 1, &first, &e), 0);
     assert_int_equal(data_size(d, GPT_VALID), 0);
-    assert_int_equal(data_batch(d, GPT_VALID, 0, 1, b, targets, &e), ERR_ARG);
+    assert_int_equal(data_batch(d, GPT_VALID, 0, 1, &second, &e), ERR_ARG);
     data_close(d);
     config(&own, (const char *const[]){NULL});
     own.part_path[GPT_TRAIN] = own.part_path[GPT_VALID] = own.data_path;
     own.data_path = list;
     assert_int_equal(data_open(&d, &own, wanted, &e), 0);
-    assert_int_equal(data_batch(d, GPT_TRAIN, 3, 1, b, targets, &e), 0);
+    assert_int_equal(data_batch(d, GPT_TRAIN, 3, 1, &second, &e), 0);
     assert_memory_equal(a, b, sizeof a);
     assert_int_equal(data_size(d, GPT_VALID), (1380 - 1) / 16); /* one epoch of 15 + .. + 54 tokens */
     data_close(d);
