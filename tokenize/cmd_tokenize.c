@@ -6,11 +6,12 @@
 #include "base/log.h"
 #include "base/tool.h"
 #include "base/version.h"
+#include "indexed_dataset/loss_mask.h"
 #include "tokenize/jobs.h"
 
 static struct {
     const char *tokenizer, *pattern, *prefix, *keys, *start;
-    int format;
+    int format, chat, loss;
     int64_t shards, task, tasks, shard_tokens;
 } o = {.keys = "text", .tasks = 1, .shard_tokens = 100000000};
 
@@ -24,7 +25,7 @@ static void tell(const struct pipeline_job *job, const struct pipeline_options *
 {
     uint64_t tokens = 0, bytes = 0, specials = 0;
 
-    for (int k = 0; k < x->n_keys; k++) {
+    for (int k = 0; k < (x->chat ? 1 : x->n_keys); k++) {
         tokens += r->key[k].tokens;
         bytes += r->key[k].bytes;
         specials += r->key[k].specials;
@@ -50,7 +51,8 @@ static int account(const struct jobs *jobs, const struct pipeline_options *x, st
 
     for (int k = (int)o.task; k < jobs->n; k += (int)o.tasks) {
         for (int i = 0; i < x->n_keys && x->format == PIPELINE_MEGATRON; i++) {
-            snprintf(name, sizeof name, "%s_%s_document", jobs->job[k].prefix, x->keys[i]);
+            snprintf(name, sizeof name, "%s_%s_document%s", jobs->job[k].prefix, x->keys[i],
+                     x->chat && i == 1 ? LOSS_MASK_SUFFIX : "");
             TRY(run_names(tool_files(), OPT_NAMES_OUT_PREFIX, what, name, e));
         }
         if (x->format != PIPELINE_MEGATRON) {
@@ -137,6 +139,12 @@ static int with_tokenizer(const struct tool *t, struct pipeline_options *x, char
         return tool_usage(t, "--json-keys is too long");
     x->keys = keys;
     x->n_keys = cut_keys(list, keys);
+    if (x->chat) {
+        keys[0] = keys[1] = "chat";
+        x->n_keys = 2;
+    }
+    if (x->chat && x->format)
+        return tool_usage(t, "--chat-template: --format megatron alone has a mask of what has a loss");
     if (x->n_keys == 0)
         return tool_usage(t, "--json-keys: at most %d different names, separated by commas", CORPUS_MAX_KEYS);
     if (x->format && x->n_keys > 1)
@@ -169,6 +177,8 @@ int main(int argc, char **argv)
             "PREFIX with a slash behind it is a folder with a dataset for each FILE.  --shards divides the "
             "input into PREFIX-00000-of-00008_text_document and so on; quern dataset merge puts them together, and "
             "--task and --tasks share them among machines.\n\n"
+            "--chat-template takes conversations (\"messages\", or \"prompt\" and \"completion\") to PREFIX_chat_document, and "
+            "which tokens are answers to PREFIX_chat_document_loss_mask, for quern train --sft.\n\n"
             "--format llmc writes PREFIX_000000.bin ... for llm.c, --format npy PREFIX_000000.npy ... for NumPy: one "
             "stream, each document behind a start token.",
         .example = "printf '{\"text\":\"The mill grinds.\"}\\n' >docs.jsonl\n"
@@ -180,6 +190,8 @@ int main(int argc, char **argv)
         OPT_STR(0, "pattern", &o.pattern, "NAME", "as for quern tokenizer"),
         OPT_STR(0, "output-prefix", &o.prefix, "PREFIX", "the files' names but for _text_document.bin and .idx"),
         OPT_STR(0, "json-keys", &o.keys, "KEY[,KEY]", "where a document has its texts; a dataset for each"),
+        OPT_ENUM(0, "chat-template", &o.chat, CHAT_TEMPLATES, "conversations, written so; plain: prompt and completion"),
+        OPT_ENUM(0, "loss-on", &o.loss, "assistant|all", "conversations: which tokens have a loss"),
         OPT_FLAG(0, "append-eod", &x.append_eod, "end each document with the token for that"),
         OPT_FLAG(0, "allow-special", &x.allow_special, "special tokens in a text are special"),
         OPT_HEAD("Dividing"),
@@ -196,6 +208,7 @@ int main(int argc, char **argv)
                 "llmc, npy: what begins a document, '' for nothing; by default <|begin_of_text|> or what ends one"),
         TOOL_OPTS(t), TOOL_PROGRESS(t), TOOL_JOBS(t), OPT_END};
     struct err e;
+    char word[32];
     int code, n = tool_begin(&t, opts, argc, argv, &code);
 
     if (n < 0)
@@ -209,6 +222,10 @@ int main(int argc, char **argv)
     x.tokenizer = tokenizer;
     x.threads = tool_jobs(&t);
     x.format = (enum pipeline_format)o.format;
+    x.chat = chat_template_of(o.chat);
+    x.chat_name = opt_find(opts, "chat-template") ? opt_text(opt_find(opts, "chat-template"), word, sizeof word) : "";
+    x.all_loss = o.loss;
+    x.allow_special |= x.chat != NULL;
     x.shard_tokens = (uint64_t)o.shard_tokens;
     code = with_tokenizer(&t, &x, argv + 1, n);
     tokenizer_close(tokenizer);

@@ -343,6 +343,8 @@ void corpus_reader_free(struct corpus_reader *r)
     json_reader_free(r->json);
     buf_free(&r->object);
     buf_free(&r->text);
+    chat_text_free(&r->chat);
+    arena_free(&r->chat_room);
 }
 
 /* The fields of the object that a line holds; a line that is a string is one under "". */
@@ -426,4 +428,14 @@ int corpus_text(const struct corpus *c, const struct corpus_block *b, size_t i, 
                 struct span *text, struct err *e)
 {
     return line_texts(b, i, &c->key, 1, "; --json-key names another", r, text, e);
+}
+
+int corpus_json(const struct corpus_block *b, size_t i, struct span *line, struct err *e)
+{
+    const struct corpus_line *x = corpus_line(b, i);
+
+    if (x->why)
+        return err_set(e, ERR_FORMAT, "%s", b->faults.p + x->why - 1);
+    *line = x->line;
+    return x->plain ? err_set(e, ERR_FORMAT, "no JSON") : 0;
 }

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "tokenize/chat.h"
 
 enum corpus_form {
     CORPUS_AUTO,  /* by the first byte; a line of plain text, newline included, is a text */
@@ -88,6 +89,8 @@ static inline struct corpus_line *corpus_line(const struct corpus_block *b, size
 struct corpus_reader {
     struct json_reader *json;
     struct buf object, text;
+    struct chat_text chat; /* of a conversation, */
+    struct arena chat_room;
 };
 int corpus_reader_init(struct corpus_reader *r, struct err *e);
 void corpus_reader_free(struct corpus_reader *r);
@@ -98,6 +101,8 @@ int corpus_text(const struct corpus *c, const struct corpus_block *b, size_t i, 
 /* The texts under several keys of a document, all different, at most CORPUS_MAX_KEYS; a line lacks one: it has none. */
 int corpus_texts(const struct corpus_block *b, size_t i, const char *const *keys, int n, struct corpus_reader *r,
                  struct span *texts, struct err *e);
+/* Line i itself, which is JSON.  ERR_FORMAT: it is none. */
+int corpus_json(const struct corpus_block *b, size_t i, struct span *line, struct err *e);
 void corpus_block_free(struct corpus_block *b);
 
 #endif

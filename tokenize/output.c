@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "indexed_dataset/loss_mask.h"
 
 static int no_memory(struct err *e)
 {
@@ -20,9 +21,16 @@ static int prefix_of(const struct output *o, int k, char path[IDX_PATH_MAX], str
 {
     bool one = o->x->format != PIPELINE_MEGATRON;
     int n = one ? snprintf(path, IDX_PATH_MAX, "%s", o->job->prefix)
-                : snprintf(path, IDX_PATH_MAX, "%s_%s_document", o->job->prefix, o->x->keys[k]);
+                : snprintf(path, IDX_PATH_MAX, "%s_%s_document%s", o->job->prefix, o->x->keys[k],
+                           o->x->chat && k == 1 ? LOSS_MASK_SUFFIX : "");
 
     return n < IDX_PATH_MAX - 32 ? 0 : err_set(e, ERR_ARG, "the prefix is too long: '%.80s...'", o->job->prefix);
+}
+
+/* The type of key k's numbers. */
+static enum idx_dtype dtype_of(const struct output *o, int k)
+{
+    return o->x->chat && k == 1 ? IDX_U8 : o->width == 2 ? IDX_U16 : IDX_I32;
 }
 
 static int n_outputs(const struct output *o)
@@ -47,6 +55,8 @@ static int identify(struct output *o, struct err *e)
                x->format == PIPELINE_MEGATRON ? -1 : x->prepend);
     for (int k = 0; k < x->n_keys; k++)
         buf_printf(&what, "%s\n", x->keys[k]);
+    if (x->chat)
+        buf_printf(&what, "chat %s %d\n", x->chat_name, x->all_loss);
     for (int i = 0; i < o->job->n_paths; i++) {
         struct stat s = {0};
         const struct corpus_range *r = o->job->range ? &o->job->range[i] : NULL;
@@ -111,7 +121,7 @@ static int create_all(struct output *o, struct err *e)
     for (int k = 0; k < n_outputs(o); k++) {
         TRY(prefix_of(o, k, path, e));
         if (o->x->format == PIPELINE_MEGATRON)
-            TRY(idx_create(&o->idx[k], path, o->width == 2 ? IDX_U16 : IDX_I32, e));
+            TRY(idx_create(&o->idx[k], path, dtype_of(o, k), e));
         else
             TRY(token_shards_create(&o->shards, path, o->x->format == PIPELINE_NPY ? TOKEN_SHARDS_NPY : TOKEN_SHARDS_LLMC,
                                     o->width, o->x->shard_tokens, e));
@@ -133,7 +143,7 @@ static int resume_all(struct output *o, const struct node *state, struct pipelin
             (uint64_t)node_int(c, "tokens", 0), (uint64_t)node_int(c, "empty", 0), (uint64_t)node_int(c, "bytes", 0),
             (uint64_t)node_int(c, "specials", 0)};
         if (o->x->format == PIPELINE_MEGATRON)
-            TRY(idx_resume(&o->idx[k], path, o->width == 2 ? IDX_U16 : IDX_I32, out, e));
+            TRY(idx_resume(&o->idx[k], path, dtype_of(o, k), out, e));
         else
             TRY(token_shards_resume(&o->shards, path, o->x->format == PIPELINE_NPY ? TOKEN_SHARDS_NPY : TOKEN_SHARDS_LLMC,
                                     o->width, o->x->shard_tokens, out, e));
@@ -262,6 +272,8 @@ static int describe(const struct output *o, int k, const struct pipeline_result 
     buf_printf(b, ",\"unicode\":\"%s\"},\"quern\":\"%s\",\"run\":\"%s\",\"key\":", tokenizer_unicode(), x->version,
                o->run);
     json_put_string(b, span_of(x->keys[k]));
+    if (x->chat)
+        buf_printf(b, ",\"chat_template\":\"%s\",\"loss\":\"%s\"", x->chat_name, x->all_loss ? "all" : "assistant");
     return buf_printf(b, ",\"append_eod\":%s,\"allow_special\":%s,\"documents\":%" PRIu64 ",\"tokens\":%" PRIu64
                       ",\"special_tokens_as_text\":%" PRIu64 ",\"text_bytes\":%" PRIu64 ",\"bad_lines\":%" PRIu64
                       ",\"empty_documents\":%" PRIu64, x->append_eod ? "true" : "false",

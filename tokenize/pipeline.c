@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/pool.h"
@@ -92,6 +93,57 @@ static int encode_text(struct pipeline *p, struct encoder *enc, struct span text
                ? err_set(e, ERR_NOMEM, "out of memory for lengths") : 0;
 }
 
+/* To key 1's: 1 for each token of key 0's, from byte `before` of them on, that is of an answer of c, else 0. */
+static int encode_mask(const struct pipeline *p, const struct chat_text *c, size_t before, struct product *out, struct err *e)
+{
+    const struct chat_range *r = (const struct chat_range *)(const void *)c->answers.p;
+    size_t n = c->answers.n / sizeof *r, at = 0, width = (size_t)p->width, end = out->key[0].tokens.n;
+    bool eod = p->x->append_eod && end > before;
+
+    if (buf_reserve(&out->key[1].tokens, (end - before) / width) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a mask");
+    for (size_t i = before; i + eod * width < end; i += width) {
+        uint32_t id = 0;
+
+        memcpy(&id, out->key[0].tokens.p + i, width);
+        for (; n && at >= r->to; n--)
+            r++;
+        at += tokenizer_bytes(p->x->tokenizer, id).n;
+        buf_putc(&out->key[1].tokens, p->x->all_loss || (n && at > r->from));
+    }
+    if (at != c->text.n)
+        return err_set(e, ERR_FORMAT, "its tokens are %zu bytes, its text %zu: where a tokenizer changes texts, it is not known"
+                       " which tokens are an answer", at, c->text.n);
+    if (eod)
+        buf_putc(&out->key[1].tokens, p->x->all_loss || c->ends);
+    out->key[1].count.tokens += (end - before) / width;
+    return 0;
+}
+
+/* Appends one conversation and its mask, or, if it cannot be, neither. */
+static int encode_chat(struct pipeline *p, struct encoder *enc, struct corpus_reader *r, size_t i, struct product *out,
+                       struct err *e)
+{
+    struct pipeline_key_counts count[2] = {out->key[0].count, out->key[1].count};
+    size_t tokens[2] = {out->key[0].tokens.n, out->key[1].tokens.n}, lengths = out->key[0].lengths.n;
+    struct span line;
+    int rc;
+
+    TRY(corpus_json(&out->block, i, &line, e));
+    TRY(chat_render(p->x->chat, line, &r->chat_room, &r->chat, e));
+    rc = encode_text(p, enc, buf_span(&r->chat.text), out, 0, e);
+    if (rc == 0)
+        rc = encode_mask(p, &r->chat, tokens[0], out, e);
+    if (rc == 0 && buf_put(&out->key[1].lengths, out->key[0].lengths.p + lengths, sizeof(int32_t)) < 0)
+        rc = err_set(e, ERR_NOMEM, "out of memory for lengths");
+    for (int k = 0; k < 2 && rc < 0; k++) {
+        out->key[k].tokens.n = tokens[k];
+        out->key[k].lengths.n = lengths;
+        out->key[k].count = count[k];
+    }
+    return rc;
+}
+
 /* Appends one document: a text for each key, or, if one of them cannot be, none. */
 static int encode_document(struct pipeline *p, struct encoder *enc, const struct span *texts, struct product *out,
                            struct err *e)
@@ -130,8 +182,8 @@ static int encode_block(struct pipeline *p, struct encoder *enc, struct corpus_r
     }
     buf_clear(&out->faults);
     for (size_t i = 0; i < b->n; i++) {
-        int rc = corpus_texts(b, i, p->x->keys, p->x->n_keys, r, texts, e);
-        if (rc == 0)
+        int rc = p->x->chat ? encode_chat(p, enc, r, i, out, e) : corpus_texts(b, i, p->x->keys, p->x->n_keys, r, texts, e);
+        if (rc == 0 && !p->x->chat)
             rc = encode_document(p, enc, texts, out, e);
         if (rc == ERR_FORMAT) { /* of this document alone */
             struct fault f = {i, *e};
@@ -148,7 +200,7 @@ static void show(const struct pipeline *p, const char *input, double consumed)
 {
     uint64_t tokens = 0;
 
-    for (int k = 0; k < p->x->n_keys; k++)
+    for (int k = 0; k < (p->x->chat ? 1 : p->x->n_keys); k++)
         tokens += p->total.key[k].tokens;
     progress_show(&(struct progress){.input = input, .done = p->x->done + consumed, .total = p->x->total,
                                      .count = {{"documents", (double)p->total.documents},

@@ -9,6 +9,7 @@
 #define TOKENIZE_PIPELINE_H
 
 #include "base/err.h"
+#include "tokenize/chat.h"
 #include "tokenize/corpus.h"
 #include "tokenize/tokenizer.h"
 
@@ -20,6 +21,11 @@ struct pipeline_options {
     const struct tokenizer *tokenizer;
     const char *const *keys; /* of the texts; in MEGATRON format each has its own dataset */
     int n_keys;              /* 1 .. CORPUS_MAX_KEYS; 1 for the other formats */
+    /* Documents are conversations; NULL: texts.  Then there are two outputs, by the one name of keys: tokens, and which of them
+     * have a loss (indexed_dataset/loss_mask.h): n_keys is 2. */
+    const struct chat_template *chat;
+    const char *chat_name;   /* its name */
+    bool all_loss;           /* all of them have; else answers alone */
     enum pipeline_format format;
     uint64_t shard_tokens;   /* of LLMC and NPY */
     int64_t prepend;         /* LLMC and NPY: the token in front of each document; -1: none */

@@ -159,6 +159,7 @@ step tokenizers tokenizer_forms.py /dev/stdout '->' $D/tokenizer/forms.jsonl.zst
 for script in gpt2_parity llama_parity moe_parity documents hf_models; do
     step torch $script.py -- $D/train
 done
+step torch sft_parity.py $D/train/sft -- $D/train/sft
 step torch megatron_dataset.py '->' $D/indexed_dataset/megatron.txt
 if command -v fasttext >/dev/null; then
     step dialects fasttext_answers.py $D/fasttext -- $D/fasttext

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Fine-tuning on conversations: tokens and masks, packing and losses are TRL's (tests/record/sft_parity.py).
+# shellcheck source=tests/lib.sh
+. "$ROOT/tests/lib.sh"
+# shellcheck source=tests/train_lib.sh
+. "$ROOT/tests/train_lib.sh"
+S=$ROOT/tests/data/train/sft
+TOK=$S/tokenizer.json
+
+# shown PREFIX: ids and masks of the first documents, as the recorded files have them.
+shown() {
+    quern dataset head -n 12 "$1_chat_document" >ids
+    quern dataset head -n 12 "$1_chat_document_loss_mask" >masks
+    paste -d '\n' ids masks | tr -d '[],' | sed 's/^ *//'
+}
+for name in chatml qwen2.5 llama3 gemma phi3 zephyr; do
+    more=
+    [ "$name" = phi3 ] && more=--append-eod
+    want=0
+    [ "$name" = gemma ] && want=1
+    # shellcheck disable=SC2086
+    status "tokenize by $name" $want quern tokenize -q --tokenizer "$TOK" --chat-template $name $more --output-prefix "$name" "$S/chat.jsonl"
+    shown "$name" >got
+    same "tokens and mask by $name are transformers'" got "$S/$name.ids"
+done
+has "a template without a system's role says so" <(quern tokenize --tokenizer "$TOK" --chat-template gemma --output-prefix g "$S/chat.jsonl" 2>&1) \
+    "--chat-template has no role 'system'"
+check "prompts and completions" quern tokenize -q --tokenizer "$TOK" --chat-template plain --append-eod --output-prefix pairs "$S/pairs.jsonl"
+shown pairs >got
+same "tokens and mask of completions are TRL's" got "$S/pairs.ids"
+quern tokenize -q --tokenizer "$TOK" --chat-template chatml --loss-on all --output-prefix all "$S/chat.jsonl"
+equal "all tokens can have a loss" "$(quern dataset head -n 60 all_chat_document_loss_mask | tr -d '[], 1\n')" ""
+{
+    printf '{"text":"a"}\n{"messages":[]}\n{"messages":[{"role":"tool","content":"x"}]}\n{"prompt":"a","completion":["b"]}\n'
+    head -n 1 "$S/chat.jsonl"
+} >mixed.jsonl
+status "what is no conversation is skipped" 1 quern tokenize --tokenizer "$TOK" --chat-template chatml --output-prefix bad mixed.jsonl
+has "a document without messages" err 'neither "messages" nor "prompt" and "completion"'
+has "an empty conversation" err "a conversation without messages"
+has "an unknown role" err "has no role 'tool'"
+status "a tokenizer that changes texts is refused" 3 quern tokenize --tokenizer "$ROOT/tests/data/tokenizer/spm_llama.model" \
+    --chat-template plain --output-prefix spm "$S/pairs.jsonl"
+
+# TRL's losses of ten steps.
+check "import the model" quern checkpoint import "$S/model" --save base --make-vocab-size-divisible-by 1
+model="--num-layers 2 --hidden-size 32 --num-attention-heads 4 --group-query-attention --num-query-groups 2 --ffn-hidden-size 48 --swiglu
+--normalization RMSNorm --norm-epsilon 1e-6 --position-embedding-type rope --disable-bias-linear --add-qkv-bias --seq-length 128
+--vocab-size 352 --make-vocab-size-divisible-by 1 --attention-dropout 0 --hidden-dropout 0"
+steps="-j 1 --load base --finetune --split 1,0,0 --micro-batch-size 2 --train-iters 10 --eval-iters 0 --log-interval 1 --lr 1e-3
+--lr-decay-style constant --adam-beta2 0.95 --weight-decay 0.1 --calculate-per-token-loss"
+# recorded NAME: its losses, a line each.
+recorded() { tr -d ' \n' <"$S/losses.json" | grep -o "\"$1\":\[[^]]*" | sed 's/.*\[//' | tr ',' '\n'; }
+# as_recorded NAME LOG RECORD: the ten losses of a log are within 1e-6 of the recorded ones.
+as_recorded() {
+    local most
+    most=$(paste <(recorded "$3") <(grep -o '"loss":[^,]*' "$2" | cut -d: -f2) |
+        awk '{ d = $1 > $2 ? $1 - $2 : $2 - $1; if (d > m) m = d; n++ } END { print n != 10 || !(m <= 1e-6) ? m " of " n : "fine" }')
+    equal "$1" "$most" fine
+}
+for p in bfd wrapped; do
+    # shellcheck disable=SC2086
+    check "ten steps, $p" quern train $model $steps --data-path chatml_chat_document --sft --packing-strategy $p --log-file $p.log
+    as_recorded "$p: losses within 1e-6 of TRL's" $p.log $p
+done
+# shellcheck disable=SC2086
+check "a document a sample" quern train $model $steps --data-path chatml_chat_document --sft --packing-strategy none --log-file none.log
+# shellcheck disable=SC2086
+check "in bf16, recomputed" quern train $model $steps --data-path chatml_chat_document --sft --bf16 --recompute-granularity full
+# Without --sft the mask counts too.
+# shellcheck disable=SC2086
+quern train -q $model $steps --data-path chatml_chat_document --log-file masked.log
+for f in bin idx; do cp chatml_chat_document.$f bare.$f; done
+# shellcheck disable=SC2086
+quern train -q $model $steps --data-path bare --log-file bare.log
+check "a mask counts without --sft" bash -c '! cmp -s <(grep -o "\"loss\":[^,]*" masked.log) <(grep -o "\"loss\":[^,]*" bare.log)'
+quern tokenize -q --tokenizer "$TOK" --chat-template plain --output-prefix other "$S/pairs.jsonl"
+for f in bin idx; do cp other_chat_document_loss_mask.$f bare_loss_mask.$f; done
+# shellcheck disable=SC2086
+status "a mask of another dataset" 3 quern train $model $steps --data-path bare --sft
+has "it is named" err "'bare_loss_mask' is no mask of 'bare': 12 documents"
+# shellcheck disable=SC2086
+check "longer documents lose their end" quern train ${model/length 128/length 64} $steps --data-path chatml_chat_document --sft
+has "that is said" err "are longer than --seq-length 64 and lose their end"
+# shellcheck disable=SC2086
+status "a packing without documents" 2 quern train $model $steps --data-path chatml_chat_document --packing-strategy wrapped
+# shellcheck disable=SC2086
+status "no blend by weight" 2 quern train $model $steps --data-path 0.5 --data-path chatml_chat_document --sft
+finish
