@@ -28,6 +28,17 @@ template <enum dtype DT> static __device__ __forceinline__ pack stream(const str
     return v;
 }
 
+/* What channels i on are multiplied with. */
+template <enum dtype DT> static __device__ __forceinline__ pack gain(const void *gamma, float plus, int64_t i, int64_t left)
+{
+    pack g = pack_get<DT>(gamma, i, left);
+
+#pragma unroll
+    for (int j = 0; j < PACK; j++)
+        g.v[j] += plus;
+    return g;
+}
+
 /* Numbers that would have been stored as DT, in FP8; the largest of them and of `most`. */
 template <enum dtype DT> static __device__ __forceinline__ uint32_t put_fp8(const struct fp8_quantize &to, int64_t i,
                                                                             int64_t left, pack v, float scale, uint32_t most)
@@ -76,7 +87,7 @@ template <enum dtype DT, bool RMS, bool FP8> static __global__ void __launch_bou
         rstd = 1.0f / sqrtf(sum / (float)c + p.eps);
         for (int64_t i = lane * PACK; i < c; i += 32 * PACK) {
             int64_t left = c - i;
-            pack v = pack_get<DT>(s, from + i, left), g = pack_get<DT>(p.gamma, i, left);
+            pack v = pack_get<DT>(s, from + i, left), g = gain<DT>(p.gamma, p.plus, i, left);
             pack b = p.beta ? pack_get<DT>(p.beta, i, left) : pack();
 #pragma unroll
             for (int j = 0; j < PACK; j++)
@@ -150,7 +161,7 @@ template <enum dtype DT, bool RMS, int K, bool WARP> static __global__ void __la
             int64_t i = (int64_t)(k * lanes + lane) * PACK, left = c - i;
             if (left <= 0)
                 break;
-            pack dy = pack_get<DT>(p.dy, at + i, left), s = pack_get<DT>(p.s, at + i, left), g = pack_get<DT>(p.gamma, i, left);
+            pack dy = pack_get<DT>(p.dy, at + i, left), s = pack_get<DT>(p.s, at + i, left), g = gain<DT>(p.gamma, p.plus, i, left);
 #pragma unroll
             for (int j = 0; j < PACK; j++) { /* beyond the row dy is 0 */
                 float hat = (s.v[j] - mean) * rstd, gdy = dy.v[j] * g.v[j];
@@ -168,7 +179,7 @@ template <enum dtype DT, bool RMS, int K, bool WARP> static __global__ void __la
             int64_t i = (int64_t)(k * lanes + lane) * PACK, left = c - i;
             if (left <= 0)
                 break;
-            pack dy = pack_get<DT>(p.dy, at + i, left), s = pack_get<DT>(p.s, at + i, left), g = pack_get<DT>(p.gamma, i, left);
+            pack dy = pack_get<DT>(p.dy, at + i, left), s = pack_get<DT>(p.s, at + i, left), g = gain<DT>(p.gamma, p.plus, i, left);
             pack r = p.dres ? pack_get<DT>(p.dres, at + i, left) : pack();
 #pragma unroll
             for (int j = 0; j < PACK; j++) {

@@ -33,6 +33,7 @@ struct norm_fwd {
     const void *residual;       /* (T, C) or NULL */
     const struct dropout *drop; /* of x; only with residual; or NULL */
     const void *gamma, *beta;   /* (C); beta NULL for RMS norm, may be for layer norm */
+    float plus;                 /* added to gamma: 1 where that is stored as the offset from one, else 0 */
     void *s;                    /* (T, C), with residual only; may be x or residual */
     void *y;                    /* (T, C); may be x, if s is not */
     float *mean, *rstd;         /* (T), or both NULL when no backward follows; RMS
@@ -54,6 +55,7 @@ struct norm_bwd {
     const void *s;              /* (T, C): forward's s, or its x without residual */
     const float *mean, *rstd;   /* (T) of the forward call */
     const void *gamma;          /* (C) */
+    float plus;                 /* as in forward */
     const struct dropout *drop; /* as in forward; or NULL */
     void *ds;                   /* (T, C); may be dres or dy */
     void *dx;                   /* (T, C), written only with drop (else ds is it);

@@ -59,6 +59,12 @@ INLINE void row_moments(enum dtype dt, const void *s, int64_t at, int64_t c, boo
     }
 }
 
+/* What channels i on are multiplied with. */
+INLINE vf gain(enum dtype dt, const void *gamma, float plus, int64_t i, int64_t left)
+{
+    return vf_get(dt, gamma, i, left) + vf_set(plus);
+}
+
 INLINE void fwd_rows(enum dtype dt, const struct norm_fwd *p, bool rms, int64_t lo, int64_t hi)
 {
     int64_t c = p->c;
@@ -77,7 +83,7 @@ INLINE void fwd_rows(enum dtype dt, const struct norm_fwd *p, bool rms, int64_t 
         r = vf_set(rstd);
         for (int64_t i = 0; i < c; i += VW) {
             int64_t left = c - i;
-            vf v = (vf_get(dt, s, from + i, left) - m) * r * vf_get(dt, p->gamma, i, left);
+            vf v = (vf_get(dt, s, from + i, left) - m) * r * gain(dt, p->gamma, p->plus, i, left);
 
             if (p->beta)
                 v = v + vf_get(dt, p->beta, i, left);
@@ -131,7 +137,7 @@ INLINE void bwd_rows(enum dtype dt, const struct norm_bwd *p, bool rms, int64_t 
 
         for (int64_t i = 0; i < c; i += VW) {
             int64_t left = c - i;
-            vf dy = vf_get(dt, p->dy, at + i, left), gdy = dy * vf_get(dt, p->gamma, i, left);
+            vf dy = vf_get(dt, p->dy, at + i, left), gdy = dy * gain(dt, p->gamma, p->plus, i, left);
             vf hat = (vf_get(dt, p->s, at + i, left) - m) * r;
 
             a = a + gdy; /* beyond the row dy is 0, and so are all of these */
@@ -144,7 +150,7 @@ INLINE void bwd_rows(enum dtype dt, const struct norm_bwd *p, bool rms, int64_t 
         b = vf_set(vf_sum(b) / (float)c);
         for (int64_t i = 0; i < c; i += VW) {
             int64_t left = c - i;
-            vf gdy = vf_get(dt, p->dy, at + i, left) * vf_get(dt, p->gamma, i, left);
+            vf gdy = vf_get(dt, p->dy, at + i, left) * gain(dt, p->gamma, p->plus, i, left);
             vf hat = (vf_get(dt, p->s, at + i, left) - m) * r, d = (gdy - a - hat * b) * r;
 
             if (p->dres)

@@ -10,8 +10,43 @@ void branch_norm_params(const struct model *m, int64_t i, int *w, int *b)
     const struct params *p = &m->dense.params;
     bool last = i == branch_count(m);
 
-    *w = last ? p->final_w : pass_param(m, i / 2, i % 2 ? LN2_W : LN1_W);
-    *b = last ? p->final_b : pass_param(m, i / 2, i % 2 ? LN2_B : LN1_B);
+    bool second = i % 2 && m->config.parallel != PARALLEL_NORM;
+
+    *w = last ? p->final_w : pass_param(m, i / 2, second ? LN2_W : LN1_W);
+    *b = last ? p->final_b : pass_param(m, i / 2, second ? LN2_B : LN1_B);
+}
+
+void branch_post_params(const struct model *m, int64_t i, int *w, int *b)
+{
+    *w = pass_param(m, i / 2, i % 2 ? POST2_W : POST1_W);
+    *b = pass_param(m, i / 2, i % 2 ? POST2_B : POST1_B);
+}
+
+const void *branch_input(const struct model *m, int64_t i)
+{
+    const struct norm_acts *a = branch_norm(m, i);
+
+    return model_pre_norm(&m->config) ? a->y : a->s;
+}
+
+/* Whether a norm is its alone that stands before its module; behind the last branch, whether the final norm is here. */
+static bool has_norm(const struct model *m, int64_t i)
+{
+    bool shares = m->config.parallel == PARALLEL_NORM && i % 2;
+
+    return i == branch_count(m) ? m->part.heads : model_pre_norm(&m->config) && !shares;
+}
+
+/* Whether it is the second of two that stand side by side. */
+static bool is_beside(const struct model *m, int64_t i)
+{
+    return m->config.parallel && i % 2;
+}
+
+/* The stream that it adds to. */
+static void *stream_of(const struct model *m, int64_t i)
+{
+    return is_beside(m, i) ? m->middle : branch_norm(m, i)->s;
 }
 
 const struct dropout *branch_dropout(const struct model *m, const struct model_dropout *md, int64_t i, struct dropout *d)
@@ -39,39 +74,67 @@ int branch_start(struct model *m, int64_t i, const struct pass *p, struct err *e
 {
     struct norm_fwd alone = {.t = pass_own(m, pass_rows(p)), .c = m->config.hidden, .x = branch_norm(m, i)->s};
 
-    return norm(m, i, &alone, e);
+    return has_norm(m, i) ? norm(m, i, &alone, e) : 0;
 }
 
 int branch_begin(struct model *m, int64_t i, const struct pass *p, struct err *e)
 {
-    return branch_module(m, i)->begin(m, i / 2, branch_norm(m, i)->y, p, e);
+    if (is_beside(m, i))
+        TRY(branch_start(m, i, p, e));
+    return branch_module(m, i)->begin(m, i / 2, branch_input(m, i), p, e);
 }
 
-/* The last stream of a part = s + dropout(added), which another part goes on from. */
-static int leave(struct model *m, int64_t i, void *added, int64_t own, const struct dropout *drop, struct err *e)
+/* The norm after its module, of x, the rows that are here, in its place. */
+static int post_norm(struct model *m, int64_t i, void *x, int64_t own, struct err *e)
+{
+    const struct norm_acts *a = branch_post(m, i);
+    struct norm_fwd p = {.t = own, .c = m->config.hidden, .x = x, .y = x};
+    int w, b;
+
+    if (m->run.use == MODEL_TRAIN) {
+        TRY(device_copy(m->dev, a->s, x, (size_t)(own * p.c) * dtype_size(m->dt), e));
+        p.x = a->s;
+        p.mean = a->mean;
+        p.rstd = a->rstd;
+    }
+    branch_post_params(m, i, &w, &b);
+    return pass_norm(m, &p, w, b, e);
+}
+
+/* What it adds to the stream, before dropout: *added, of the rows that are here. */
+static int finish(struct model *m, int64_t i, const struct pass *p, void **added, struct err *e)
+{
+    int64_t own = pass_own(m, pass_rows(p));
+
+    TRY(branch_module(m, i)->end(m, i / 2, p, e));
+    TRY(pass_sum(m, added, m->out, pass_rows(p), e));
+    if (model_post_norm(&m->config))
+        TRY(post_norm(m, i, *added, own, e));
+    return pass_scale(m, *added, m->config.residual_scale, own * m->config.hidden, e);
+}
+
+/* The next stream, without a norm of it. */
+static int join_plain(struct model *m, const struct norm_fwd *p, void *added, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
-    int64_t h = m->config.hidden;
 
-    if (drop)
-        TRY(ops->vec_dropout(m->dev, m->dt, added, added, own, h, drop, e));
-    return ops->vec_add(m->dev, m->dt, m->acts->final.s, branch_norm(m, i)->s, added, own * h, e);
+    if (p->drop)
+        TRY(ops->vec_dropout(m->dev, m->dt, added, added, p->t, p->c, p->drop, e));
+    return ops->vec_add(m->dev, m->dt, p->s, p->residual, added, p->t * p->c, e);
 }
 
 int branch_join(struct model *m, int64_t i, const struct pass *p, struct err *e)
 {
     struct dropout d;
     const struct dropout *drop = branch_dropout(m, p->drop, i, &d);
-    int64_t own = pass_own(m, pass_rows(p));
     struct norm_fwd next = {
-        .t = own, .c = m->config.hidden, .residual = branch_norm(m, i)->s, .drop = drop, .s = branch_norm(m, i + 1)->s,
+        .t = pass_own(m, pass_rows(p)), .c = m->config.hidden, .residual = stream_of(m, i), .drop = drop, .s = stream_of(m, i + 1),
     };
     void *added;
 
-    TRY(branch_module(m, i)->end(m, i / 2, p, e));
-    TRY(pass_sum(m, &added, m->out, pass_rows(p), e));
-    if (i + 1 == branch_count(m) && !m->part.heads)
-        return leave(m, i, added, own, drop, e);
+    TRY(finish(m, i, p, &added, e));
+    if (is_beside(m, i + 1) || !has_norm(m, i + 1))
+        return join_plain(m, &next, added, e);
     next.x = added;
     return norm(m, i + 1, &next, e);
 }
@@ -103,6 +166,8 @@ static int light_again(struct model *m, int64_t layer, const struct pass *p, str
 /* Layers chunk to layer, but for what the last of them would add. */
 static int chunk_again(struct model *m, int64_t chunk, int64_t layer, const struct pass *p, struct err *e)
 {
+    void *added;
+
     if (chunk < layer) /* first others are needed */
         TRY(pass_release(m, pass_unit(layer), e));
     TRY(pass_weights(m, pass_unit(chunk), false, e));
@@ -111,6 +176,8 @@ static int chunk_again(struct model *m, int64_t chunk, int64_t layer, const stru
         TRY(branch_begin(m, 2 * i, p, e));
         TRY(branch_join(m, 2 * i, p, e));
         TRY(branch_begin(m, 2 * i + 1, p, e));
+        if (i == layer && model_post_norm(&m->config))
+            TRY(finish(m, 2 * i + 1, p, &added, e)); /* the norm after it is of that */
         if (i == layer)
             break;
         TRY(pass_weights(m, pass_unit(i + 1), false, e));

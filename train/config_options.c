@@ -36,11 +36,20 @@
     OPT_NUM(0, "rope-scaling-attention", &(c)->model.rope_attention, 0, 1e6, "yarn: cosines times this; 0: .1 ln factor + 1"), \
     OPT_ENUM(0, "normalization", &(c)->model.norm, "LayerNorm|RMSNorm", "kind of norm"), \
     OPT_NUM(0, "norm-epsilon", &(c)->model.norm_eps, 1e-30, 1, "added to the variance"), \
+    OPT_ENUM(0, "norm-placement", &(c)->model.norm_place, "pre|post|both", "before attention and MLP, of what they add, or both"), \
+    OPT_FLAG(0, "apply-layernorm-1p", &(c)->model.norm_1p, "weights of norms are stored as the offset from one"), \
+    OPT_ENUM(0, "parallel-block", &(c)->model.parallel, "none|two-norms|one-norm", "attention and MLP see the same stream"), \
+    OPT_NUM(0, "embedding-multiplier", &(c)->model.embedding_scale, 0, 1e6, "embeddings times this; 0: 1"), \
+    OPT_NUM(0, "residual-multiplier", &(c)->model.residual_scale, 0, 1e6, "what attention and MLP add times this; 0: 1"), \
+    OPT_NUM(0, "logits-multiplier", &(c)->model.logits_scale, 0, 1e6, "logits times this; 0: 1"), \
     OPT_ENUM(0, "mlp-activation", &(c)->model.mlp, MLP_WORDS, "of the MLP; those that end in \"glu\" gate: act(gate) * up"), \
     OPT_FLAG(0, "swiglu", &(c)->swiglu, "--mlp-activation swiglu"), \
     OPT_FLAG(0, "qk-layernorm", &(c)->model.qk_norm, "normalise queries and keys, head by head"), \
+    OPT_FLAG(0, "qk-layernorm-full-width", &(c)->model.qk_norm_wide, "all heads at once"), \
     OPT_FLAG(0, "disable-bias-linear", &(c)->model.no_bias, "no biases in linear layers"), \
     OPT_FLAG(0, "add-qkv-bias", &(c)->model.qkv_bias, "a bias of queries, keys and values even then"), \
+    OPT_FLAG(0, "add-proj-bias", &(c)->model.proj_bias, "a bias of attention's output layer even then"), \
+    OPT_FLAG(0, "add-mlp-bias", &(c)->model.mlp_bias, "biases of the MLPs even then"), \
     OPT_INT(0, "vocab-size", &(c)->model.vocab, 0, INT32_MAX, "ids that the tokenizer gives, end of document included"), \
     OPT_INT(0, "make-vocab-size-divisible-by", &(c)->vocab_divisor, 1, 1 << 20, "pad the vocabulary to a multiple"), \
     OPT_FLAG(0, "untie-embeddings-and-output-weights", &(c)->model.untie, "an output layer of its own"), \

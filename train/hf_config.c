@@ -304,6 +304,9 @@ int hf_family_of(const struct model_config *m, enum hf_family *family, struct er
     bool gpt2 = m->position == POSITION_LEARNED && m->norm == NORM_LAYER && !gated && !m->qk_norm && !m->no_bias &&
                 m->groups == m->heads && model_q_width(m) == m->hidden;
 
+    if (m->norm_place || m->parallel || m->norm_1p || m->qk_norm_wide || (m->no_bias && (m->proj_bias || m->mlp_bias)) ||
+        m->embedding_scale != 1 || m->residual_scale != 1 || m->logits_scale != 1)
+        return err_set(e, ERR_UNSUPPORTED, "export knows no model of transformers with such a block, such biases or multipliers");
     if (m->experts)
         return family_with_experts(m, llama, family, e);
     if (gpt2)

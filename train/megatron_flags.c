@@ -10,7 +10,7 @@ static const char *const idle[2] = {
     "use-mcore-models use-legacy-models use-flash-attn no-masked-softmax-fusion no-bias-gelu-fusion no-bias-swiglu-fusion"
     " no-bias-dropout-fusion no-rope-fusion no-gradient-accumulation-fusion no-persist-layer-norm cross-entropy-loss-fusion"
     " apply-query-key-layer-scaling no-query-key-layer-scaling attention-softmax-in-fp32 accumulate-allreduce-grads-in-fp32"
-    " apply-layernorm-1p openai-gelu use-cpu-initialization te-rng-tracker fp8-param-gather manual-gc exit-signal-handler"
+    " openai-gelu use-cpu-initialization te-rng-tracker fp8-param-gather manual-gc exit-signal-handler"
     " overlap-p2p-communication no-overlap-p2p-communication tp-comm-overlap use-ring-exchange-p2p no-align-grad-reduce"
     " no-delay-grad-reduce delay-grad-reduce ddp-average-in-collective use-megatron-fsdp use-custom-fsdp"
     " overlap-moe-expert-parallel-comm delay-wgrad-compute moe-router-padding-for-fp8 moe-router-padding-for-quantization"
@@ -72,7 +72,7 @@ static const struct {
     {"decoupled-min-lr", "all parameters have one learning rate"},
     {"no-position-embedding", "give --position-embedding-type none"},
     {"fp32-residual-connection", "the residual stream has the type of the matrix products"},
-    {"apply-residual-connection-post-layernorm", "norms stand before attention and the MLP"},
+    {"apply-residual-connection-post-layernorm", "the residual is the stream before the norm; --norm-placement says where norms stand"},
     {"quick-geglu", "--mlp-activation names the kinds of MLP"},
     {"rotary-interleaved", "rotary angles pair the halves of a head"},
     {"multi-latent-attention", "there is no such attention"},

@@ -39,11 +39,13 @@ static int64_t dmlp_size(const struct model *m, int64_t layer)
 }
 static int64_t ln1_size(const struct model *m, int64_t layer)
 {
-    return model_fp8_made(m, layer, FP8_LN1) ? 0 : m->own * m->config.hidden;
+    return !model_pre_norm(&m->config) || model_fp8_made(m, layer, FP8_LN1) ? 0 : m->own * m->config.hidden;
 }
 static int64_t ln2_size(const struct model *m, int64_t layer)
 {
-    return model_fp8_made(m, layer, FP8_LN2) ? 0 : m->own * m->config.hidden;
+    bool own = model_pre_norm(&m->config) && m->config.parallel != PARALLEL_NORM;
+
+    return !own || model_fp8_made(m, layer, FP8_LN2) ? 0 : m->own * m->config.hidden;
 }
 
 typedef int64_t size_fn(const struct model *m, int64_t layer);
@@ -159,12 +161,18 @@ static void plan_layer(struct model *m, int64_t layer, struct layer_acts *a, int
     }
     plan_kept(m, layer, a, FP8_ATT, shared, c);
     plan_attention(m, &a->attention, c);
-    a->norm[1].s = carve(c, m->own * mc->hidden, w);
+    if (!mc->parallel)
+        a->norm[1].s = carve(c, m->own * mc->hidden, w);
     a->mlp.fc1 = carve(c, room_of(m, layer, shared, fc1_size), w);
     if (moe || (shared && mc->experts))
         plan_experts(m, &a->experts, shared ? -1 : slot, k);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         plan_statistics(m, &a->norm[i], c);
+        if (model_post_norm(mc)) {
+            a->post[i].s = carve(c, m->own * mc->hidden, w);
+            plan_statistics(m, &a->post[i], c);
+        }
+    }
 }
 
 /* Each layer has buffers of its own, or those of a chunk share one set, also among slots, and keep
@@ -187,6 +195,8 @@ static void plan_layers(struct model *m, struct model_acts *acts, struct carves 
             plan_layer(m, i, a, (int)(acts - m->slot), !backward || chunk >= 0, c);
         if ((same == i && (chunk < 0 || acts == m->slot)) || (backward && chunk == i))
             a->norm[0].s = carve(&c->slot, m->own * m->config.hidden, dtype_size(m->dt));
+        if (m->config.parallel)
+            a->norm[1].s = a->norm[0].s;
     }
 }
 
@@ -275,6 +285,8 @@ static void plan(struct model *m, struct carves *k)
     }
     m->acts = m->slot;
     m->out = carve(c, n * h, w);
+    if (mc->parallel)
+        m->middle = carve(c, m->own * h, w);
     m->positions = carve(&k->alone, n, sizeof(int32_t));
     if (m->part.sequence)
         m->full = carve(c, n * h, w);
@@ -299,6 +311,8 @@ static void plan(struct model *m, struct carves *k)
         plan_experts_back(m, k);
     m->back.ds = carve(c, m->own * h, w);
     m->back.dx = carve(c, m->own * h, w);
+    if (mc->parallel)
+        m->back.side = carve(c, m->own * h, w);
     m->back.dln = carve(c, n * (h > q ? h : q), w);
     m->back.dwide = carve(c, wide, w);
     for (int i = 0; i < m->dense.params.n; i++)

@@ -4,6 +4,7 @@
  *     each layer:  s += dropout(proj(attention(turn(qkv(norm1(s))))))
  *                  s += dropout(fc2(act(fc1(norm2(s)))))      or a mixture of such experts (module_experts.c), with another
  *                                                             beside them for all tokens (module_shared.c) or not
+ *                  norms may stand after modules too, or there alone; both modules may see the same s (branch.h)
  *     logits = output(final_norm(s))
  * Weights and gradients are in param buffers (param_buffer.h); activations live in a pool (model_pool.h),
  * planned when the model is opened: no step allocates device memory.  All work goes through the
@@ -92,7 +93,8 @@ struct experts_acts {    /* rows stand as kernels/route.h says */
     void *gated;              /* (n, h) what it gives before that; both NULL without */
 };
 struct layer_acts {
-    struct norm_acts norm[2]; /* before attention; before the MLP */
+    struct norm_acts norm[2]; /* before attention; before the MLP.  Side by side both are of the first's stream */
+    struct norm_acts post[2]; /* after them: s (n, h) what each gives; no y */
     struct attention_acts attention;
     struct mlp_acts mlp;
     struct experts_acts experts;
@@ -129,6 +131,7 @@ struct head_work {
 struct back_work {           /* gradients of: */
     void *ds, *dx, *dln;     /* (b * t, h) the stream, what a branch adds, a norm's or attention's output */
     void *dwide;             /* qkv or fc1 */
+    void *side;              /* (own, h) ds with the MLP's part added, of a layer whose modules are side by side */
 };
 struct moe_work {            /* rows as route_rows() says */
     int32_t *route_from;     /* (rows) */
@@ -176,6 +179,7 @@ struct model {
     void *cache_k, *cache_v; /* (layers, b, t, kv width) */
     float *turns;            /* (run.t, rotary width) cosines and sines; NULL without rope */
     void *out;               /* (b * t, h) what a module adds to the stream */
+    void *middle;            /* (own, h) the stream with attention's part added; of a layer whose modules are side by side */
     void *full;              /* (b * t, h) rows gathered from the tensor ranks; with part.sequence */
     int32_t *positions;      /* (b * t) */
     float *shared;           /* room for all gradients that the tensor ranks add up (params.h: summed) */

@@ -8,37 +8,99 @@ int pass_norm_back(struct model *m, struct norm_bwd *p, int w, int b, struct err
     p->gamma = pass_weight(m, w);
     p->dgamma = pass_grad(m, w);
     p->dbeta = pass_grad(m, b);
+    p->plus = m->config.norm_1p;
     return (m->config.norm == NORM_RMS ? m->dev->ops->rmsnorm_bwd : m->dev->ops->layernorm_bwd)(m->dev, m->dt, p, e);
 }
 
-/* Through the norm of branch i and what joins the stream before it, s = residual + dropout(x), y = norm(s): from m->back.ds, the
- * gradient of s (behind the final norm there is none), and m->back.dln, y's (the tensor ranks' summands), to m->back.ds and the
- * gradient of x, whose place comes back in *dx. */
-static int norm_back(struct model *m, int64_t i, const struct model_dropout *md, const void **dx, struct err *e)
+/* Where the gradient of a stream comes from besides, where it goes, and the dropout of what was added to it before. */
+struct joint {
+    const void *from; /* NULL: nowhere */
+    void *to;
+    const struct dropout *drop; /* NULL: none, then `to` is the gradient of that too; else it is in m->back.dx */
+};
+
+/* Through the norm before branch i, if it has one: from m->back.dln, the gradient of what its module takes (the tensor ranks'
+ * summands), to that of the stream. */
+static int norm_back(struct model *m, int64_t i, const struct joint *j, struct err *e)
 {
+    const struct device_ops *ops = m->dev->ops;
     const struct norm_acts *a = branch_norm(m, i);
-    struct dropout d;
-    const struct dropout *drop = i ? branch_dropout(m, md, i - 1, &d) : NULL;
+    int64_t h = m->config.hidden;
     struct norm_bwd p = {
-        .t = m->own, .c = m->config.hidden, .dres = i == branch_count(m) ? NULL : m->back.ds, .s = a->s,
-        .mean = a->mean, .rstd = a->rstd, .drop = drop, .ds = m->back.ds, .dx = drop ? m->back.dx : NULL,
+        .t = m->own, .c = h, .dres = j->from, .s = a->s, .mean = a->mean, .rstd = a->rstd, .drop = j->drop, .ds = j->to,
+        .dx = j->drop ? m->back.dx : NULL,
     };
     void *dy;
     int w, b;
 
     TRY(pass_sum(m, &dy, m->back.dln, m->b * m->t, e));
     p.dy = dy;
-    *dx = drop ? m->back.dx : m->back.ds;
     branch_norm_params(m, i, &w, &b);
+    if (w >= 0)
+        return pass_norm_back(m, &p, w, b, e);
+    TRY(ops->vec_add(m->dev, m->dt, j->to, j->from, dy, m->own * h, e));
+    return j->drop ? ops->vec_dropout(m->dev, m->dt, m->back.dx, j->to, m->own, h, j->drop, e) : 0;
+}
+
+/* From *dx, the gradient of what branch i adds, to that of what its module gives; what is changed goes to m->back.dx. */
+static int added_back(struct model *m, int64_t i, const void **dx, struct err *e)
+{
+    const struct norm_acts *a = branch_post(m, i);
+    int64_t h = m->config.hidden;
+    struct norm_bwd p = {.t = m->own, .c = h, .s = a->s, .mean = a->mean, .rstd = a->rstd, .ds = m->back.dx};
+    int w, b;
+
+    if (m->config.residual_scale != 1 && *dx != m->back.dx) {
+        TRY(device_copy(m->dev, m->back.dx, *dx, (size_t)(m->own * h) * dtype_size(m->dt), e));
+        *dx = m->back.dx;
+    }
+    TRY(pass_scale(m, m->back.dx, m->config.residual_scale, m->own * h, e));
+    if (!model_post_norm(&m->config))
+        return 0;
+    p.dy = *dx;
+    *dx = m->back.dx;
+    branch_post_params(m, i, &w, &b);
     return pass_norm_back(m, &p, w, b, e);
 }
 
+/* A branch: from *dx, the gradient of what it adds, to that of the stream that it takes, as j says. */
+static int branch_back(struct model *m, int64_t i, const void *dx, const struct pass *p, const struct joint *j, struct err *e)
+{
+    TRY(added_back(m, i, &dx, e));
+    TRY(branch_module(m, i)->backward(m, i / 2, dx, branch_input(m, i), p, e));
+    return norm_back(m, i, j, e);
+}
+
+/* A layer's modules side by side: m->back.ds, the gradient of what comes out, is that of both parts. */
+static int side_by_side_back(struct model *m, int64_t layer, const void **dx, const struct pass *p, struct err *e)
+{
+    struct dropout d;
+    const struct dropout *drop = branch_dropout(m, p->drop, 2 * layer, &d);
+    const struct dropout *before;
+
+    TRY(branch_back(m, 2 * layer + 1, *dx, p, &(struct joint){m->back.ds, m->back.side, NULL}, e));
+    *dx = drop ? m->back.dx : m->back.ds;
+    if (drop)
+        TRY(m->dev->ops->vec_dropout(m->dev, m->dt, m->back.dx, m->back.ds, m->own, m->config.hidden, drop, e));
+    before = layer ? branch_dropout(m, p->drop, 2 * layer - 1, &d) : NULL;
+    TRY(branch_back(m, 2 * layer, *dx, p, &(struct joint){m->back.side, m->back.ds, before}, e));
+    *dx = before ? m->back.dx : m->back.ds;
+    return 0;
+}
+
+/* From *dx, the gradient of what the layer's last branch adds, and m->back.ds, that of the stream behind it, to those of the
+ * layer before. */
 static int layer_back(struct model *m, int64_t layer, const void **dx, const struct pass *p, struct err *e)
 {
     TRY(branches_again(m, layer, p, e));
+    if (m->config.parallel)
+        return side_by_side_back(m, layer, dx, p, e);
     for (int64_t i = 2 * layer + 1; i >= 2 * layer; i--) {
-        TRY(branch_module(m, i)->backward(m, layer, *dx, branch_norm(m, i)->y, p, e));
-        TRY(norm_back(m, i, p->drop, dx, e));
+        struct dropout d;
+        const struct dropout *drop = i ? branch_dropout(m, p->drop, i - 1, &d) : NULL;
+
+        TRY(branch_back(m, i, *dx, p, &(struct joint){m->back.ds, m->back.ds, drop}, e));
+        *dx = drop ? m->back.dx : m->back.ds;
     }
     return 0;
 }
@@ -73,8 +135,10 @@ static int head_back(struct model *m, const struct model_dropout *md, const void
 
     if (m->part.heads) {
         TRY(pass_gather(m, &x, m->acts->final.y, m->b * m->t, e));
+        TRY(pass_scale(m, m->head.logits, m->config.logits_scale, output.rows * m->config.padded_vocab, e));
         TRY(linear_backward(m, &output, m->back.dln, m->head.logits, x, e));
-        return norm_back(m, branch_count(m), md, dx, e);
+        *dx = drop ? m->back.dx : m->back.ds;
+        return norm_back(m, branch_count(m), &(struct joint){NULL, m->back.ds, drop}, e);
     }
     *dx = drop ? m->back.dx : m->back.ds;
     return drop ? m->dev->ops->vec_dropout(m->dev, m->dt, m->back.dx, m->back.ds, m->own, m->config.hidden, drop, e) : 0;
@@ -91,6 +155,7 @@ static int embed_back(struct model *m, const struct model_dropout *md, struct er
 
     if (drop)
         TRY(m->dev->ops->vec_dropout(m->dev, m->dt, m->back.ds, m->back.ds, m->own, m->config.hidden, drop, e));
+    TRY(pass_scale(m, m->back.ds, m->config.embedding_scale, m->own * m->config.hidden, e));
     TRY(pass_gather(m, &ds, m->back.ds, m->b * m->t, e));
     return m->dev->ops->embedding_bwd(m->dev, m->dt, pass_grad(m, p->word), pass_grad(m, p->position), &emb, ds, e);
 }

@@ -49,6 +49,14 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
         m->positions = m->seq;
     if (m->norm_eps == 0)
         m->norm_eps = 1e-5;
+    if (m->embedding_scale == 0)
+        m->embedding_scale = 1;
+    if (m->residual_scale == 0)
+        m->residual_scale = 1;
+    if (m->logits_scale == 0)
+        m->logits_scale = 1;
+    if (!m->no_bias)
+        m->qkv_bias = m->proj_bias = m->mlp_bias = false;
     if (m->rotary_base == 0)
         m->rotary_base = 10000;
     if (m->rotary_percent == 0)
@@ -97,8 +105,8 @@ static int check_experts(const struct model_config *m, struct err *e)
                        ROUTE_MOST);
     if (m->experts && m->topk == 1 && !m->pre_softmax) /* a softmax over one is 1: nothing to learn from */
         return err_set(e, ERR_ARG, "--moe-router-topk: 1 needs --moe-router-pre-softmax, or the router learns nothing");
-    if (m->moe_shared && !m->no_bias) /* as Megatron has it */
-        return err_set(e, ERR_ARG, "--moe-shared-expert-intermediate-size needs --disable-bias-linear");
+    if (m->moe_shared && model_mlp_bias(m)) /* as Megatron has it */
+        return err_set(e, ERR_ARG, "--moe-shared-expert-intermediate-size needs --disable-bias-linear without --add-mlp-bias");
     if (m->shared_gate && !m->moe_shared)
         return err_set(e, ERR_ARG, "--moe-shared-expert-gate needs --moe-shared-expert-intermediate-size");
     if (m->pad_experts && m->capacity <= 0)
@@ -130,6 +138,8 @@ int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err
         return err_set(e, ERR_ARG, "--kv-channels: heads of %" PRId64 " elements; 256 are the most", m->head_dim);
     if (m->ffn < 1)
         return err_set(e, ERR_ARG, "--ffn-hidden-size is needed for a hidden size of %" PRId64, m->hidden);
+    if (m->qk_norm_wide && !m->qk_norm)
+        return err_set(e, ERR_ARG, "--qk-layernorm-full-width needs --qk-layernorm");
     TRY(check_rope(m, e));
     if (m->positions < m->seq)
         return err_set(e, ERR_ARG,
@@ -177,7 +187,7 @@ static double layers_matrices(const struct model_config *m)
 /* An MLP's of such widths. */
 static int64_t mlp_params(const struct model_config *m, int64_t fc1, int64_t ffn)
 {
-    return fc1 * m->hidden + m->hidden * ffn + (m->no_bias ? 0 : fc1 + m->hidden);
+    return fc1 * m->hidden + m->hidden * ffn + (model_mlp_bias(m) ? fc1 + m->hidden : 0);
 }
 
 /* Elements of one expert. */
@@ -190,14 +200,11 @@ static int64_t expert_params(const struct model_config *m)
 static int64_t params_with(const struct model_config *m, int64_t experts)
 {
     int64_t h = m->hidden, qkv = model_qkv_width(m), norm = m->norm == NORM_RMS ? 1 : 2, moe = model_moe_layers(m);
-    int64_t layer = 2 * norm * h + qkv * h + h * model_q_width(m);
+    int64_t layer = model_layer_norms(m) * norm * h + qkv * h + h * model_q_width(m);
 
-    if (!m->no_bias)
-        layer += qkv + h;
-    else if (m->qkv_bias)
-        layer += qkv;
+    layer += (model_qkv_bias(m) ? qkv : 0) + (model_proj_bias(m) ? h : 0);
     if (m->qk_norm)
-        layer += 2 * norm * m->head_dim;
+        layer += norm * (m->qk_norm_wide ? model_q_width(m) + model_kv_width(m) : 2 * m->head_dim);
     return m->padded_vocab * h * (m->untie ? 2 : 1) + (m->position == POSITION_LEARNED ? m->positions * h : 0) +
            m->layers * layer + norm * h + (m->layers - moe) * mlp_params(m, model_fc1_width(m), m->ffn) +
            moe * (m->experts * h + shared_params(m) + experts * expert_params(m));
@@ -243,6 +250,12 @@ const struct model_field model_fields[] = {
     INT("kv_channels", head_dim, false, true),
     WORD("normalization", norm, "LayerNorm", "RMSNorm"),
     NUM("norm_epsilon", norm_eps),
+    WORD("norm_placement", norm_place, "pre", "post", "both"),
+    WORD("parallel_block", parallel, "none", "two-norms", "one-norm"),
+    BOOL("apply_layernorm_1p", norm_1p),
+    NUM("embedding_multiplier", embedding_scale),
+    NUM("residual_multiplier", residual_scale),
+    NUM("logits_multiplier", logits_scale),
     WORD("position_embedding_type", position, "learned_absolute", "rope", "none"),
     NUM("rotary_base", rotary_base),
     NUM("rotary_percent", rotary_percent),
@@ -259,7 +272,10 @@ const struct model_field model_fields[] = {
      (const char *const[]){MLP_KINDS(MLP_WORD) NULL}},
     BOOL("qk_layernorm", qk_norm),
     BOOL("disable_bias_linear", no_bias),
+    BOOL("qk_layernorm_full_width", qk_norm_wide),
     BOOL("add_qkv_bias", qkv_bias),
+    BOOL("add_proj_bias", proj_bias),
+    BOOL("add_mlp_bias", mlp_bias),
     INT("num_experts", experts, false, true),
     INT("moe_router_topk", topk, false, true),
     INT("moe_ffn_hidden_size", moe_ffn, false, true),

@@ -18,6 +18,10 @@ extern "C" {
 #endif
 
 enum norm_kind { NORM_LAYER, NORM_RMS };
+/* Where a branch of a layer has a norm: before its module, after it (of what it adds to the stream), or in both places. */
+enum norm_place { NORM_PRE, NORM_POST, NORM_BOTH };
+/* Whether attention and the MLP of a layer run one after the other, or side by side, each with a norm or with one for both. */
+enum parallel_kind { PARALLEL_NONE, PARALLEL_NORMS, PARALLEL_NORM };
 enum position_kind {
     POSITION_LEARNED, POSITION_ROPE, POSITION_NONE,
     POSITION_YARN /* model_config_check() makes it POSITION_ROPE, scaled so */
@@ -55,11 +59,16 @@ struct model_config {
     int64_t vocab;        /* ids the tokenizer can give */
     int64_t padded_vocab; /* rows of the word embedding */
     int norm, position;   /* enum norm_kind, position_kind */
+    int norm_place, parallel; /* enum norm_place, parallel_kind */
+    bool norm_1p;         /* weights of norms are stored as the offset from one */
+    double embedding_scale, residual_scale, logits_scale; /* times which the embedding, what a branch adds to the stream, and
+                             the logits are taken; 0: 1 */
     bool untie;           /* an output layer of its own */
     int mlp;              /* enum mlp_kind */
     bool qk_norm;         /* queries and keys normalised, head by head, before they turn */
+    bool qk_norm_wide;    /* ... or each over its whole width, of all heads */
     bool no_bias;         /* no biases in linear layers ... */
-    bool qkv_bias;        /* ... but in linear_qkv */
+    bool qkv_bias, proj_bias, mlp_bias; /* ... but in linear_qkv, in linear_proj, in MLPs and experts */
     double norm_eps;      /* 0: 1e-5 */
     double rotary_base;   /* 0: 10000 */
     double rotary_percent; /* share of a head that turns; 0: 1 */
@@ -101,6 +110,33 @@ static inline int64_t model_kv_width(const struct model_config *m)
 static inline int64_t model_qkv_width(const struct model_config *m)
 {
     return model_q_width(m) + 2 * model_kv_width(m);
+}
+/* Whether a branch has a norm before its module, and one after it. */
+static inline bool model_pre_norm(const struct model_config *m)
+{
+    return m->norm_place != NORM_POST;
+}
+static inline bool model_post_norm(const struct model_config *m)
+{
+    return m->norm_place != NORM_PRE;
+}
+/* How many norms as wide as the stream a layer has. */
+static inline int model_layer_norms(const struct model_config *m)
+{
+    return (model_pre_norm(m) ? m->parallel == PARALLEL_NORM ? 1 : 2 : 0) + (model_post_norm(m) ? 2 : 0);
+}
+/* Whether linear_qkv, linear_proj, and linear_fc1 and fc2 have biases. */
+static inline bool model_qkv_bias(const struct model_config *m)
+{
+    return !m->no_bias || m->qkv_bias;
+}
+static inline bool model_proj_bias(const struct model_config *m)
+{
+    return !m->no_bias || m->proj_bias;
+}
+static inline bool model_mlp_bias(const struct model_config *m)
+{
+    return !m->no_bias || m->mlp_bias;
 }
 /* The activation of its MLPs; how many halves the output of a first linear layer has. */
 enum act model_act(const struct model_config *m);

@@ -82,6 +82,7 @@ int pass_norm(struct model *m, struct norm_fwd *p, int w, int b, struct err *e)
     p->eps = (float)m->config.norm_eps;
     p->gamma = pass_weight(m, w);
     p->beta = pass_weight(m, b);
+    p->plus = m->config.norm_1p;
     return (m->config.norm == NORM_RMS ? m->dev->ops->rmsnorm_fwd : m->dev->ops->layernorm_fwd)(m->dev, m->dt, p, e);
 }
 
@@ -100,6 +101,11 @@ void model_ids_here(const struct model *m, int32_t *ids)
         ids[i] = ids[i / m->t * m->run.t + pass_position(m, i, m->t)];
 }
 
+int pass_scale(struct model *m, void *x, double scale, int64_t n, struct err *e)
+{
+    return scale == 1 ? 0 : m->dev->ops->vec_scale(m->dev, m->dt, x, (float)scale, n, e);
+}
+
 /* Tokens to s1 of the first layer; rows of the vocabulary that other ranks have come by the sum, and
  * positions from the first of them. */
 static int embed(struct model *m, int64_t b, int64_t t, const struct model_dropout *md, struct err *e)
@@ -115,6 +121,7 @@ static int embed(struct model *m, int64_t b, int64_t t, const struct model_dropo
     TRY(m->dev->ops->embedding_fwd(m->dev, m->dt, to, &emb, pass_weight(m, p->word),
                                    pass_first(m) ? pass_weight(m, p->position) : NULL, e));
     TRY(pass_sum(m, &s, to, rows, e));
+    TRY(pass_scale(m, s, m->config.embedding_scale, own * h, e));
     to = model_stream_in(m, (int)(m->acts - m->slot));
     if (drop)
         return m->dev->ops->vec_dropout(m->dev, m->dt, to, s, own, h, drop, e);
@@ -259,6 +266,7 @@ static int head(struct model *m, const struct model_batch *batch, double *loss_s
 
     TRY(pass_gather(m, &x, m->acts->final.y, n, e));
     TRY(linear_forward(m, &output, m->head.logits, x, e));
+    TRY(pass_scale(m, m->head.logits, m->config.logits_scale, n * m->config.padded_vocab, e));
     TRY(losses(m, batch->grad_scale > 0, e));
     return m->dev->ops->vec_total(m->dev, loss_sum, m->head.loss, n, e);
 }
@@ -299,6 +307,7 @@ int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, i
         TRY(device_copy(m->dev, (char *)m->acts->final.s + (size_t)i * row,
                         (const char *)m->acts->final.y + (size_t)((i + 1) * t - 1) * row, row, e));
     TRY(linear_forward(m, &output, m->head.logits, m->acts->final.s, e));
+    TRY(pass_scale(m, m->head.logits, m->config.logits_scale, b * v, e));
     if (m->dt == DTYPE_F32)
         return device_get(m->dev, logits, m->head.logits, (size_t)(b * v) * sizeof *logits, e);
     uint16_t *low = malloc((size_t)(b * v) * sizeof *low);

@@ -40,9 +40,13 @@ static enum fp8_way way_of(const struct model *m, int64_t layer, enum fp8_input 
 {
     bool shared = pass_moe(m, layer) && input != FP8_LN1, gathered = m->part.sequence && input != FP8_ACT;
 
+    bool normed = model_pre_norm(&m->config) && m->config.parallel != PARALLEL_NORM; /* by a norm that makes it for one weight */
+
     if (input == FP8_ATT)
         return FP8_KEPT;
-    return shared || gathered ? FP8_AGAIN : FP8_MADE;
+    if (shared || gathered)
+        return FP8_AGAIN;
+    return normed || input == FP8_ACT ? FP8_MADE : FP8_KEPT;
 }
 
 /* -1 is none.  wide: the widest of its kind so far. */

@@ -109,6 +109,8 @@ int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *co
 int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, uint8_t *const buf[3],
                       float *bias, struct err *e);
 
+/* x (n) of the model's type times a number. */
+int pass_scale(struct model *m, void *x, double scale, int64_t n, struct err *e);
 /* The model's kind of norm with weights w and b (-1: none), forward and backward. */
 int pass_norm(struct model *m, struct norm_fwd *p, int w, int b, struct err *e);
 int pass_norm_back(struct model *m, struct norm_bwd *p, int w, int b, struct err *e);

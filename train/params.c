@@ -69,32 +69,51 @@ static int add(struct params *p, const char *before, const struct shape *s, stru
     return p->n++;
 }
 
+/* What weights of norms begin with. */
+static float norm_fill(const struct model_config *m)
+{
+    return m->norm_1p ? 0 : 1;
+}
+
+/* Whether a parameter is of a norm as wide as the stream. */
+static bool of_stream(int i)
+{
+    return i <= LN1_B || i == POST1_W || i == POST1_B || i == LN2_W || i == LN2_B || i == POST2_W || i == POST2_B;
+}
+
 /* Rows 0: the model has no such parameter. */
 static void layer_shapes(const struct model_config *m, bool moe_layer, enum part_of of, struct shape t[LAYER_PARAMS])
 {
     int64_t h = m->hidden, q = model_q_width(m), kv = model_kv_width(m), qkv = model_qkv_width(m);
     int64_t ffn = model_layer_ffn(m, moe_layer), gate = (model_halves(m) - 1) * ffn, fc1 = ffn + gate;
     int64_t moe = model_moe_fc1_width(m), moe_gate = (model_halves(m) - 1) * m->moe_ffn;
-    int64_t beta = m->norm == NORM_LAYER, bias = !m->no_bias, head = m->qk_norm ? m->head_dim : 0;
+    int64_t beta = m->norm == NORM_LAYER, bias = model_mlp_bias(m), proj_bias = model_proj_bias(m);
+    int64_t qn = m->qk_norm ? m->qk_norm_wide ? q : m->head_dim : 0, kn = m->qk_norm_wide ? m->qk_norm * kv : qn;
+    int64_t ln1 = model_pre_norm(m) ? h : 0, ln2 = m->parallel == PARALLEL_NORM ? 0 : ln1, post = model_post_norm(m) ? h : 0;
+    float one = norm_fill(m);
     double std = m->init_std, out = std / sqrt(2.0 * (double)m->layers);
     const struct shape all[LAYER_PARAMS] = {
-        [LN1_W] = {"input_layernorm.weight", h, 0, -1, 0, 1, {0}},
-        [LN1_B] = {"input_layernorm.bias", beta * h, 0, -1, 0, 0, {0}},
+        [LN1_W] = {"input_layernorm.weight", ln1, 0, -1, 0, one, {0}},
+        [LN1_B] = {"input_layernorm.bias", beta * ln1, 0, -1, 0, 0, {0}},
         [QKV_W] = {"self_attention.linear_qkv.weight", qkv, h, 0, std, 0, {q, kv, kv}},
-        [QKV_B] = {"self_attention.linear_qkv.bias", (bias || m->qkv_bias) * qkv, 0, 0, 0, 0, {q, kv, kv}},
-        [Q_NORM_W] = {"self_attention.q_layernorm.weight", head, 0, -1, 0, 1, {0}},
-        [Q_NORM_B] = {"self_attention.q_layernorm.bias", beta * head, 0, -1, 0, 0, {0}},
-        [K_NORM_W] = {"self_attention.k_layernorm.weight", head, 0, -1, 0, 1, {0}},
-        [K_NORM_B] = {"self_attention.k_layernorm.bias", beta * head, 0, -1, 0, 0, {0}},
+        [QKV_B] = {"self_attention.linear_qkv.bias", model_qkv_bias(m) * qkv, 0, 0, 0, 0, {q, kv, kv}},
+        [Q_NORM_W] = {"self_attention.q_layernorm.weight", qn, 0, -1, 0, one, {0}},
+        [Q_NORM_B] = {"self_attention.q_layernorm.bias", beta * qn, 0, -1, 0, 0, {0}},
+        [K_NORM_W] = {"self_attention.k_layernorm.weight", kn, 0, -1, 0, one, {0}},
+        [K_NORM_B] = {"self_attention.k_layernorm.bias", beta * kn, 0, -1, 0, 0, {0}},
         [PROJ_W] = {"self_attention.linear_proj.weight", h, q, 1, out, 0, {0}},
-        [PROJ_B] = {"self_attention.linear_proj.bias", bias * h, 0, -1, 0, 0, {0}},
-        [LN2_W] = {"pre_mlp_layernorm.weight", h, 0, -1, 0, 1, {0}},
-        [LN2_B] = {"pre_mlp_layernorm.bias", beta * h, 0, -1, 0, 0, {0}},
+        [PROJ_B] = {"self_attention.linear_proj.bias", proj_bias * h, 0, -1, 0, 0, {0}},
+        [POST1_W] = {"self_attention.linear_proj.post_layernorm.weight", post, 0, -1, 0, one, {0}},
+        [POST1_B] = {"self_attention.linear_proj.post_layernorm.bias", beta * post, 0, -1, 0, 0, {0}},
+        [LN2_W] = {"pre_mlp_layernorm.weight", ln2, 0, -1, 0, one, {0}},
+        [LN2_B] = {"pre_mlp_layernorm.bias", beta * ln2, 0, -1, 0, 0, {0}},
         [FC1_W] = {moe_layer ? "mlp.shared_experts.linear_fc1.weight" : "mlp.linear_fc1.weight", fc1, h, 0, std, 0,
                    {gate, gate, 0}},
         [FC1_B] = {"mlp.linear_fc1.bias", bias * fc1, 0, 0, 0, 0, {gate, gate, 0}},
         [FC2_W] = {moe_layer ? "mlp.shared_experts.linear_fc2.weight" : "mlp.linear_fc2.weight", h, ffn, 1, out, 0, {0}},
         [FC2_B] = {"mlp.linear_fc2.bias", bias * h, 0, -1, 0, 0, {0}},
+        [POST2_W] = {"mlp.linear_fc2.post_layernorm.weight", post, 0, -1, 0, one, {0}},
+        [POST2_B] = {"mlp.linear_fc2.post_layernorm.bias", beta * post, 0, -1, 0, 0, {0}},
         [ROUTER_W] = {"mlp.router.weight", m->experts, h, -1, std, 0, {0}},
         [SHARED_GATE_W] = {"mlp.shared_experts.gate_weight", m->shared_gate, h, -1, std, 0, {0}},
         [EXPERT_FC1_W] = {"linear_fc1.weight", moe, h, 0, std, 0, {moe_gate, moe_gate, 0}},
@@ -139,7 +158,7 @@ static void add_layer(struct params *p, const struct model_part *part, int64_t l
             /* Norms of heads see the heads of a rank alone, the router and the gate what slices of experts answer; the
              * other norms, with sequence parallelism, some of the rows. */
             q->summed = share.ranks > 1 && ((i >= Q_NORM_W && i <= K_NORM_B) || i == ROUTER_W || i == SHARED_GATE_W ||
-                                            (part->sequence && (i <= LN1_B || i == LN2_W || i == LN2_B)));
+                                            (part->sequence && of_stream(i)));
         }
     add_experts(p, part, layer, t, share);
 }
@@ -184,6 +203,8 @@ static int check_share(const struct model_config *m, int ranks, struct err *e)
         {"rows of the padded vocabulary", m->padded_vocab},
     };
 
+    if (m->qk_norm_wide && ranks > 1)
+        return err_set(e, ERR_ARG, "--qk-layernorm-full-width: tensor ranks cannot share such a norm");
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++)
         if (cut[i].n % ranks)
             return err_set(e, ERR_ARG, "--tensor-model-parallel-size: %d ranks cannot share %" PRId64 " %s", ranks, cut[i].n,
@@ -215,7 +236,7 @@ static void add_head(struct params *p, const struct model_config *m, const struc
     int64_t h = m->hidden;
     const struct shape word = word_shape(m);
     const struct shape output = {"output_layer.weight", m->padded_vocab, h, 0, m->init_std, 0, {0}};
-    const struct shape final_w = {"decoder.final_layernorm.weight", h, 0, -1, 0, 1, {0}};
+    const struct shape final_w = {"decoder.final_layernorm.weight", h, 0, -1, 0, norm_fill(m), {0}};
     const struct shape final_b = {"decoder.final_layernorm.bias", h, 0, -1, 0, 0, {0}};
 
     p->final_w = add(p, "", &final_w, share, false);

@@ -47,7 +47,7 @@ static void attention(const struct micro *p)
     double layers = (double)p->s->layers, whole = layers / (double)p->s->context;
     bool fp8 = p->s->fp8, rms = m->norm == NORM_RMS;
 
-    linear(p, layers, p->rows, q + 2 * kv, m->hidden, fp8, !m->no_bias || m->qkv_bias);
+    linear(p, layers, p->rows, q + 2 * kv, m->hidden, fp8, model_qkv_bias(m));
     if (m->qk_norm) {
         op(p, rms ? PLAN_RMS : PLAN_NORM, layers * p->forward / 2, p->rows, q + kv, 0); /* no residual */
         op(p, rms ? PLAN_RMS_BACK : PLAN_NORM_BACK, layers * 3 / 4, p->rows, q + kv, 0);
@@ -56,7 +56,7 @@ static void attention(const struct micro *p)
         op(p, PLAN_ROPE, layers * (p->forward + 1), p->rows, q + kv, 0);
     p->visit(p->arg, PLAN_ATTENTION, &d, whole * p->forward);
     p->visit(p->arg, PLAN_ATTENTION_BACK, &d, whole);
-    linear(p, layers, p->rows, m->hidden, q, fp8, !m->no_bias);
+    linear(p, layers, p->rows, m->hidden, q, fp8, model_proj_bias(m));
     if (fp8) { /* attention's output, and the gradients of both outputs */
         op(p, PLAN_FP8, layers * p->forward, p->rows, q, 0);
         op(p, PLAN_FP8, layers, p->rows, m->hidden, 0);
@@ -71,7 +71,7 @@ static void mlp(const struct micro *p, double layers, int64_t rows, int64_t f)
     bool fp8 = p->s->fp8, glu = model_halves(m) == 2;
     double again = p->s->selective ? p->forward + 1 : p->forward;
 
-    linear(p, layers, rows, glu ? 2 * f : f, m->hidden, fp8, !m->no_bias);
+    linear(p, layers, rows, glu ? 2 * f : f, m->hidden, fp8, model_mlp_bias(m));
     if (fp8) {
         op(p, glu ? PLAN_SWIGLU_FP8 : PLAN_GELU_FP8, layers * again, rows, f, 0);
         op(p, glu ? PLAN_SWIGLU_BACK_FP8 : PLAN_GELU_BACK_FP8, layers, rows, glu ? 2 * f : f, 0);
@@ -82,7 +82,7 @@ static void mlp(const struct micro *p, double layers, int64_t rows, int64_t f)
     } else { /* the products' epilogues have GELU and its derivative */
         op(p, PLAN_GELU, layers * (again - p->forward), rows, f, 0);
     }
-    linear(p, layers, rows, m->hidden, f, fp8, !m->no_bias);
+    linear(p, layers, rows, m->hidden, f, fp8, model_mlp_bias(m));
 }
 
 /* Experts are taken to be used evenly. */
@@ -109,7 +109,7 @@ void plan_micro_batch(const struct plan_share *s, plan_visit_fn *visit, void *ar
     double moe = (double)s->layers * (double)model_moe_layers(m) / (double)m->layers;
 
     p.own = s->sequence ? p.rows / s->tensor : p.rows;
-    norm(&p, 2 * (double)s->layers, s->selective ? p.forward + 1 : p.forward, s->fp8);
+    norm(&p, model_layer_norms(m) * (double)s->layers, s->selective ? p.forward + 1 : p.forward, s->fp8);
     attention(&p);
     mlp(&p, (double)s->layers - moe, p.rows, m->ffn / s->tensor);
     if (moe > 0)

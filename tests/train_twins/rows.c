@@ -68,7 +68,7 @@ static void norm_forward(struct made *m, enum dtype dt, bool rms, int how, int64
         struct norm_fwd p = {.t = rows, .c = c, .x_heads = {heads, ld}, .y_heads = {heads, ld}, .eps = 1e-5f, .x = on(m, w, &x),
                              .residual = how == 1 || how == 2 ? on(m, w, &r) : NULL, .drop = how == 2 ? &d : NULL,
                              .gamma = on(m, w, &g), .beta = rms ? NULL : on(m, w, &b), .y = on(m, w, &y),
-                             .mean = rms ? NULL : on(m, w, &mean), .rstd = on(m, w, &rstd)};
+                             .mean = rms ? NULL : on(m, w, &mean), .rstd = on(m, w, &rstd), .plus = how == 1};
         p.s = p.residual ? on(m, w, &s) : NULL;
         CHECK(m, (rms ? OPS(m, w)->rmsnorm_fwd : OPS(m, w)->layernorm_fwd)(DEV(m, w), dt, &p, &m->e));
     }
@@ -104,7 +104,8 @@ static void norm_converted(struct made *m, bool rms, bool added, int64_t rows, i
                                       .yt_ld = ld};
             struct norm_fwd p = {.t = rows, .c = c, .eps = 1e-5f, .x = on(m, w, &x), .residual = added ? on(m, w, &r) : NULL,
                                  .drop = added ? &d : NULL, .gamma = on(m, w, &g), .beta = rms ? NULL : on(m, w, &g),
-                                 .s = added ? on(m, w, &s) : NULL, .y = k ? on(m, w, &y) : NULL, .fp8 = k ? NULL : &to};
+                                 .s = added ? on(m, w, &s) : NULL, .y = k ? on(m, w, &y) : NULL, .fp8 = k ? NULL : &to,
+                                 .plus = added};
             d.now = m->on[w][now];
             CHECK(m, (rms ? o->rmsnorm_fwd : o->layernorm_fwd)(DEV(m, w), DTYPE_BF16, &p, &m->e));
             if (k)
@@ -134,7 +135,8 @@ static void norm_backward(struct made *m, enum dtype dt, bool rms, int how, int6
                              .dres = how == 1 || how == 2 ? on(m, w, &dres) : NULL,
                              .s = on(m, w, &s), .mean = rms ? NULL : on(m, w, &mean), .rstd = on(m, w, &rstd),
                              .gamma = on(m, w, &g), .drop = how == 2 ? &d : NULL, .ds = how == 2 ? on(m, w, &ds) : on(m, w, &dy),
-                             .dx = how == 2 ? on(m, w, &dx) : NULL, .dgamma = on(m, w, &dg), .dbeta = rms ? NULL : on(m, w, &db)};
+                             .dx = how == 2 ? on(m, w, &dx) : NULL, .dgamma = on(m, w, &dg), .dbeta = rms ? NULL : on(m, w, &db),
+                             .plus = how == 1};
         CHECK(m, (rms ? OPS(m, w)->rmsnorm_bwd : OPS(m, w)->layernorm_bwd)(DEV(m, w), dt, &p, &m->e));
     }
     near(m, name_of(name, "stream's gradient", dt, rows, c), how == 2 ? &ds : &dy, 1e-5, 1);

@@ -14,6 +14,8 @@ static double drop_factor(const struct dropout *d, int64_t row, int64_t col, int
     return (double)w[col % 4] < rint((double)d->p * 4294967296.0) ? 0 : 1 / (1 - (double)d->p);
 }
 
+static double plus; /* added to the weights of norms */
+
 /* One row of the reference: y from s; mean and rstd. */
 static void norm_row(double *y, const double *s, const double *g, const double *b, int64_t c,
                      double eps, bool rms)
@@ -26,7 +28,7 @@ static void norm_row(double *y, const double *s, const double *g, const double *
         var += (s[i] - mean) * (s[i] - mean) / (double)c;
     r = 1 / sqrt(var + eps);
     for (int64_t i = 0; i < c; i++)
-        y[i] = (s[i] - mean) * r * g[i] + (b ? b[i] : 0);
+        y[i] = (s[i] - mean) * r * (g[i] + plus) + (b ? b[i] : 0);
 }
 
 static void norms_of_residual_sums(void **st)
@@ -44,12 +46,13 @@ static void norms_of_residual_sums(void **st)
         double *want = tn_doubles(n), *want_s = tn_doubles(n);
         const struct dropout *d = mode == 2 ? &drop : NULL;
 
+        plus = mode == 1;
         for (int dev = 0; dev < 3; dev++) {
             struct tn y = tn_poison(dt, n), s = tn_poison(dt, n);
             struct tn mean = tn_poison(DTYPE_F32, t), rstd = tn_poison(DTYPE_F32, t);
             struct norm_fwd p = {.t = t, .c = c, .eps = 1e-5f, .x = x.p, .gamma = g.p,
                                  .beta = rms ? NULL : b.p, .y = y.p, .mean = mean.p,
-                                 .rstd = rstd.p, .drop = d};
+                                 .rstd = rstd.p, .drop = d, .plus = (float)plus};
 
             if (mode) {
                 p.residual = r.p;
@@ -112,9 +115,10 @@ static void norm_gradients_are_slopes(void **st)
         struct tn ds[3], dg[3], db[3], dx;
         struct norm_loss l = {t, c, rms, s.v, g.v, b.v, dy.v, with ? dres.v : NULL};
         struct norm_fwd f = {.t = t, .c = c, .eps = 1e-5f, .x = s.p, .gamma = g.p, .y = y.p,
-                             .beta = rms ? NULL : b.p, .mean = mean.p, .rstd = rstd.p};
+                             .beta = rms ? NULL : b.p, .mean = mean.p, .rstd = rstd.p, .plus = with};
         double *want = tn_doubles(n), *wg = tn_doubles(c), *wb = tn_doubles(c);
 
+        plus = with;
         OK((rms ? rmsnorm_fwd_cpu : layernorm_fwd_cpu)(tn_devices[0], dt, &f, &tn_err));
         for (int64_t i = 0; i < n; i++)
             want[i] = tn_slope(norm_loss, &l, &s.v[i], 1e-4);
@@ -124,7 +128,7 @@ static void norm_gradients_are_slopes(void **st)
         }
         for (int d = 0; d < 3; d++) {
             struct norm_bwd p = {.t = t, .c = c, .dy = dy.p, .s = s.p, .gamma = g.p,
-                                 .mean = mean.p, .rstd = rstd.p};
+                                 .mean = mean.p, .rstd = rstd.p, .plus = with};
 
             ds[d] = tn_poison(dt, n);
             dx = tn_poison(dt, n);
@@ -158,7 +162,7 @@ static void norm_gradients_are_slopes(void **st)
         struct tn over = tn_copy(&dy);
         struct norm_bwd p = {.t = t, .c = c, .dy = over.p, .s = s.p, .gamma = g.p,
                              .mean = mean.p, .rstd = rstd.p, .ds = over.p,
-                             .dres = with ? dres.p : NULL};
+                             .dres = with ? dres.p : NULL, .plus = with};
         OK((rms ? rmsnorm_bwd_cpu : layernorm_bwd_cpu)(tn_devices[1], dt, &p, &tn_err));
         tn_same("ds over dy", &ds[0], &over);
     }

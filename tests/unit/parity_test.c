@@ -525,34 +525,111 @@ static void rises_as_its_gradient(struct model *m, const struct model_batch *b, 
         fail_msg("%s, %s: along its gradient of %.6g the loss rises by %.6g", kind, p->name, norm, slope);
 }
 
+/* Gradients of the batch that is taken. */
+static void gradients(struct model *m, const struct model_batch *b)
+{
+    double sum;
+
+    make_up(m);
+    for (int i = 0; i < m->n_buffers; i++)
+        memset(m->buffers[i]->grads, 0, m->buffers[i]->memory.grads);
+    forward(m, b, &sum);
+    model_backward_begin(m, 0, 1);
+    assert_int_equal(model_backward(m, b, &e), 0);
+}
+
+static void slopes_of(const struct model_config *c, const struct model_batch *b, float grad_scale, const char *what)
+{
+    const struct model_run run = {.b = B, .t = T};
+    struct model_batch scaled = *b;
+    struct model *m;
+
+    scaled.grad_scale = grad_scale;
+    assert_int_equal(model_open(&m, dev, c, NULL, &run, &e), 0);
+    gradients(m, &scaled);
+    for (int k = 0; k < m->dense.params.n; k++)
+        rises_as_its_gradient(m, b, &m->dense, k, what);
+    model_close(m);
+}
+
 /* Of each kind of MLP, those of no recording too. */
 static void gradients_are_those_of_the_loss(void **state)
 {
-    const struct model_run run = {.b = B, .t = T};
     struct room r;
-    struct model_batch b = {.tokens = r.tokens, .targets = r.targets, .starts = r.starts, .here = r.here}, scaled = b;
-    double sum;
+    const struct model_batch b = {.tokens = r.tokens, .targets = r.targets, .starts = r.starts, .here = r.here};
+    float scale;
 
     (void)state;
     take(GPT2);
-    scaled.grad_scale = batch(0, 0, B, &r);
+    scale = batch(0, 0, B, &r);
     for (int kind = 0; kind < MLP_KINDS_N; kind++) {
         struct model_config c = model->config;
-        struct model *m;
         char what[16];
 
         c.mlp = kind;
         c.ffn = 64;
         snprintf(what, sizeof what, "MLP %d", kind);
-        assert_int_equal(model_open(&m, dev, &c, NULL, &run, &e), 0);
-        make_up(m);
-        memset(m->dense.grads, 0, m->dense.memory.grads);
-        forward(m, &scaled, &sum);
-        model_backward_begin(m, 0, 1);
-        assert_int_equal(model_backward(m, &scaled, &e), 0);
-        for (int k = 0; k < m->dense.params.n; k++)
-            rises_as_its_gradient(m, &b, &m->dense, k, what);
+        slopes_of(&c, &b, scale, what);
+    }
+}
+
+#define ROTARY SHAPE, .position = POSITION_ROPE, .norm = NORM_RMS, .no_bias = true
+static struct model_config blocks[] = {
+    {SHAPE, .norm_place = NORM_POST},
+    {SHAPE, .norm_place = NORM_BOTH, .norm_1p = true},
+    {ROTARY, .norm_place = NORM_POST, .qk_norm = true, .qk_norm_wide = true, .groups = 2},
+    {ROTARY, .norm_place = NORM_BOTH, .norm_1p = true, .qk_norm = true, .embedding_scale = 6.9282, .proj_bias = true},
+    {SHAPE, .parallel = PARALLEL_NORMS},
+    {SHAPE, .parallel = PARALLEL_NORM},
+    {ROTARY, .parallel = PARALLEL_NORMS, .norm_place = NORM_BOTH, .residual_scale = 0.7, .logits_scale = 0.3, .qkv_bias = true},
+    {ROTARY, .parallel = PARALLEL_NORM, .norm_place = NORM_POST, .residual_scale = 1.5, .mlp_bias = true, .mlp = MLP_SWIGLU},
+    {SHAPE, .norm_place = NORM_BOTH, .experts = 4, .topk = 4, .moe_ffn = 16, .moe_freq = 2, .residual_scale = 0.9},
+};
+
+/* Of each way in which a layer's modules and norms stand; and backward has the same bits whatever it makes again. */
+static void blocks_have_the_gradients_of_the_loss(void **state)
+{
+    static const struct model_run again[] = {
+        {.recompute = RECOMPUTE_SELECTIVE}, {.recompute = RECOMPUTE_FULL, .layers = 1}, {.recompute = RECOMPUTE_FULL, .layers = 2},
+        {.recompute = RECOMPUTE_FULL, .layers = 1, .block = true},
+    };
+    const struct model_dropout drop = {.seed = 5, .now = {.step = 3}};
+    struct room r;
+    struct model_batch b = {.tokens = r.tokens, .targets = r.targets, .starts = r.starts, .here = r.here};
+    float scale;
+
+    (void)state;
+    take(GPT2);
+    scale = batch(0, 0, B, &r);
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        struct model_config *c = &blocks[i];
+        struct model *m, *n;
+        char what[16];
+
+        assert_int_equal(model_config_check(c, 128, &e), 0);
+        snprintf(what, sizeof what, "block %d", (int)i);
+        slopes_of(c, &b, scale, what);
+        c->hidden_dropout = 0.3;
+        b.drop = &drop;
+        b.grad_scale = scale;
+        assert_int_equal(model_open(&m, dev, c, NULL, &(struct model_run){.b = B, .t = T}, &e), 0);
+        assert_int_equal(model_config_params(c), params_count(&m->dense.params) + params_count(&m->experts.params));
+        gradients(m, &b);
+        for (size_t k = 0; k < sizeof again / sizeof *again; k++) {
+            struct model_run run = again[k];
+
+            run.b = B;
+            run.t = T;
+            assert_int_equal(model_open(&n, dev, c, NULL, &run, &e), 0);
+            gradients(n, &b);
+            for (int s = 0; s < m->n_buffers; s++)
+                if (memcmp(m->buffers[s]->grads, n->buffers[s]->grads, m->buffers[s]->memory.grads) != 0)
+                    fail_msg("%s, made again in way %d: other gradients", what, (int)k);
+            model_close(n);
+        }
         model_close(m);
+        b.drop = NULL;
+        b.grad_scale = 0;
     }
 }
 
@@ -562,6 +639,7 @@ int main(void)
         cmocka_unit_test(documents_are_megatrons),
         cmocka_unit_test(a_document_is_as_if_alone),
         cmocka_unit_test(gradients_are_those_of_the_loss),
+        cmocka_unit_test(blocks_have_the_gradients_of_the_loss),
         cmocka_unit_test(fp32_equals_pytorch),
         cmocka_unit_test(recomputation_equals_pytorch),
         cmocka_unit_test(accumulation_equals_pytorch),
