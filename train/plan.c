@@ -1,3 +1,4 @@
+/* A step's time. */
 #include "train/plan.h"
 
 #include <string.h>
@@ -14,11 +15,12 @@ static double ring(double bytes, int64_t n, double per_second)
     return bytes * (double)(n - 1) / (double)n / per_second;
 }
 
-/* What a micro-batch is, and what of it a rank has. */
+/* What a micro-batch is, and what of it a rank of the slowest stage has. */
 struct shape {
     double tokens;  /* of a rank */
     double stream;  /* bytes of the residual stream of these */
-    int64_t layers; /* of the stage that has most */
+    int64_t stage;  /* the slowest */
+    int64_t layers; /* of it */
     double again;   /* forward passes in all: 1, 2 with full recomputation */
 };
 
@@ -28,27 +30,50 @@ static struct shape shape_of(const struct train_config *c)
 
     s.tokens = (double)(c->micro_batch * c->model.seq) / (double)c->layout.context;
     s.stream = s.tokens * (double)c->model.hidden * (c->bf16 ? 2 : 4);
-    s.layers = (c->model.layers + c->layout.pipe - 1) / c->layout.pipe;
     return s;
 }
 
-/* The slowest stage's share of a micro-batch; the one with the output layer is taken to have most layers too. */
+/* The layers of a stage, in all its parts. */
+static int64_t layers_of(const struct train_config *c, int64_t stage)
+{
+    int64_t first, n, all = 0;
+
+    for (int64_t i = 0; i < c->stages.chunks; i++, all += n)
+        stages_layers(&c->stages, stage, i, &first, &n);
+    return all;
+}
+
+/* Its stage's share of a micro-batch. */
 static struct plan_share share_of(const struct train_config *c, const struct shape *s)
 {
     return (struct plan_share){
         .model = &c->model, .b = c->micro_batch, .t = c->model.seq, .layers = s->layers, .context = c->layout.context,
-        .tensor = c->layout.tensor, .expert = c->layout.expert, .sequence = c->layout.sequence, .head = true,
-        .embeds = c->layout.pipe == 1, .bf16 = c->bf16, .fp8 = c->fp8.format != 0, .full = c->recompute == RECOMPUTE_FULL,
-        .selective = c->recompute == RECOMPUTE_SELECTIVE,
+        .tensor = c->layout.tensor, .expert = c->layout.expert, .sequence = c->layout.sequence,
+        .head = s->stage == c->layout.pipe - 1, .embeds = s->stage == 0, .bf16 = c->bf16, .fp8 = c->fp8.format != 0,
+        .full = c->recompute == RECOMPUTE_FULL, .selective = c->recompute == RECOMPUTE_SELECTIVE,
     };
 }
 
-/* What all micro-batches take of that stage's device, to p->ops. */
-static double ops_of_passes(const struct train_config *c, const struct shape *s, struct plan_step *p)
+/* What all micro-batches take of the slowest stage's device, to p->ops; s gets which one that is.  Those between the first and
+ * the last stage are alike. */
+static double ops_of_passes(const struct train_config *c, struct shape *s, struct plan_step *p)
 {
-    const struct plan_share share = share_of(c, s);
+    const int64_t last = c->layout.pipe - 1, stages[] = {0, last > 1 ? 1 : last, last};
 
-    plan_micro_batch(&share, plan_sum_add, &p->ops);
+    for (int i = 0; i < 3; i++) {
+        struct plan_sum sum = {.rates = p->ops.rates, .bf16 = c->bf16};
+        struct plan_share share;
+        struct shape one = *s;
+
+        one.stage = stages[i];
+        one.layers = layers_of(c, one.stage);
+        share = share_of(c, &one);
+        plan_micro_batch(&share, plan_sum_add, &sum);
+        if (i == 0 || sum.all > p->ops.all) {
+            p->ops = sum;
+            *s = one;
+        }
+    }
     plan_sum_times(&p->ops, (double)c->micro_batches);
     return p->ops.all;
 }
@@ -126,7 +151,7 @@ static double reduction(const struct train_config *c, const struct plan_machine 
 
 int plan_step(const struct train_config *c, const struct plan_machine *m, struct plan_step *p, struct err *e)
 {
-    const struct shape s = shape_of(c);
+    struct shape s = shape_of(c);
     double parts = (double)c->stages.chunks, stages = (double)c->layout.pipe, n = (double)c->micro_batches, weights, stage;
 
     memset(p, 0, sizeof *p);
@@ -149,65 +174,4 @@ int plan_step(const struct train_config *c, const struct plan_machine *m, struct
     p->mfu = model_config_flops(&c->model, c->model.seq) * (double)(c->global_batch * c->model.seq) / p->seconds /
              (m->rates.flops[PLAN_BF16] * (double)c->world);
     return 0;
-}
-
-/* ---- which layout ---- */
-
-static bool better(const struct plan_choice *a, const struct plan_choice *b)
-{
-    return a->step.seconds < b->step.seconds;
-}
-
-/* Keeps the n best in order. */
-static int keep(struct plan_choice *v, int have, int n, const struct plan_choice *c)
-{
-    int at = have;
-
-    while (at > 0 && better(c, &v[at - 1]))
-        at--;
-    if (at == n)
-        return have;
-    if (have < n)
-        have++;
-    memmove(v + at + 1, v + at, (size_t)(have - at - 1) * sizeof *v);
-    v[at] = *c;
-    return have;
-}
-
-/* Plans *one, whose layout, micro-batch and recomputation are set; false: it cannot be, or does not fit. */
-static bool possible(const struct train_config *c, const struct plan_machine *m, struct plan_choice *one)
-{
-    struct train_config k = *c;
-    struct err why;
-
-    k.layout = one->layout;
-    k.micro_batch = one->micro_batch;
-    k.recompute = one->recompute;
-    if (c->world % (k.layout.tensor * k.layout.pipe * k.layout.context) || c->model.layers % k.layout.pipe ||
-        train_config_check(&k, &why) < 0 || plan_step(&k, m, &one->step, &why) < 0)
-        return false;
-    one->data = k.ranks;
-    return (double)one->step.memory.total <= m->memory;
-}
-
-int plan_search(const struct train_config *c, const struct plan_machine *m, struct plan_choice *v, int n)
-{
-    int64_t experts = c->model.experts ? c->model.experts : 1;
-    int have = 0;
-
-    for (int64_t tensor = 1; tensor <= m->node; tensor *= 2)
-        for (int64_t pipe = 1; pipe <= c->model.layers; pipe++)
-            for (int64_t expert = 1; expert <= experts; expert *= 2)
-                for (int64_t micro = 1; micro <= 8; micro *= 2)
-                    for (int again = RECOMPUTE_NONE; again <= RECOMPUTE_SELECTIVE; again++) {
-                        struct plan_choice one = {.layout = c->layout, .micro_batch = micro, .recompute = again};
-
-                        one.layout.tensor = tensor;
-                        one.layout.sequence = tensor > 1;
-                        one.layout.pipe = pipe;
-                        one.layout.expert = expert;
-                        if (possible(c, m, &one))
-                            have = keep(v, have, n, &one);
-                    }
-    return have;
 }

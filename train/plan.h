@@ -38,14 +38,18 @@ struct plan_step {
 /* A step of a checked configuration.  The errors of trainer_plan. */
 int plan_step(const struct train_config *c, const struct plan_machine *m, struct plan_step *s, struct err *e);
 
-/* Layouts of c->world ranks, the fastest first, of those that fit into the machine's memory: c with tensor,
- * pipe, expert and data parallelism, micro-batch and recomputation chosen.  How many, up to n. */
+/* Layouts of c->world ranks, the fastest first, of those that fit into the machine's memory: c with tensor, context, pipe,
+ * expert and data parallelism, even and uneven stages of one part or more, what replicas share, micro-batch and recomputation
+ * chosen (plan_search.c).  How many, up to n. */
 struct plan_choice {
     struct layout_sizes layout;
-    int64_t data, micro_batch;
-    int recompute; /* enum recompute */
+    int64_t chunks, data, micro_batch;
+    bool embedding, head; /* count as a layer of their stage */
+    int sharding, recompute; /* enum sharding, recompute */
+    bool overlap; /* of what replicas sum and gather with the passes */
     struct plan_step step;
 };
+enum { PLAN_CONTEXT_LEAST = 1024 }; /* tokens of a sequence that a context rank has, at least */
 int plan_search(const struct train_config *c, const struct plan_machine *m, struct plan_choice *v, int n);
 
 #ifdef __cplusplus

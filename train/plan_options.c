@@ -92,14 +92,47 @@ static int put_step(struct buf *b, const struct train_config *c, const struct pl
     return put_ops(b, &s->ops, measured);
 }
 
+static const char *const again_name[] = {"none", "full", "selective"};
+static const char *const sharding_name[] = {"no_shard", "optim", "optim_grads", "optim_grads_params"};
+
 static int put_choice(struct buf *b, const struct plan_choice *v)
 {
-    static const char *const again[] = {"none", "full", "selective"};
+    static const char *const counting[] = {"layers", "embedding", "loss", "both"};
 
-    return buf_printf(b, "%6" PRId64 "  %8" PRId64 "  %6" PRId64 "  %4" PRId64 "  %11" PRId64
-                      "  %-9s  %8.2f  %8.1f  %7.3f  %5.1f\n",
-                      v->layout.tensor, v->layout.pipe, v->layout.expert, v->data, v->micro_batch, again[v->recompute],
+    return buf_printf(b, "%6" PRId64 "  %7" PRId64 "  %8" PRId64 "  %-9s  %5" PRId64 "  %6" PRId64 "  %4" PRId64
+                      "  %-18s  %11" PRId64 "  %-9s  %6.2f  %8.1f  %8.3f  %5.1f\n",
+                      v->layout.tensor, v->layout.context, v->layout.pipe, counting[v->embedding + 2 * v->head], v->chunks,
+                      v->layout.expert, v->data, sharding_name[v->sharding], v->micro_batch, again_name[v->recompute],
                       (double)v->step.memory.total / 1e9, 100 * v->step.bubble_share, v->step.seconds, 100 * v->step.mfu);
+}
+
+/* A size that is not 1, as a flag. */
+static int put_size(struct buf *b, const char *flag, int64_t n)
+{
+    return n > 1 ? buf_printf(b, " --%s %" PRId64, flag, n) : 0;
+}
+
+/* What to tell a run for it. */
+static int put_flags(struct buf *b, const struct plan_choice *v)
+{
+    const struct layout_sizes *l = &v->layout;
+
+    TRY(buf_puts(b, "flags of the first:"));
+    TRY(put_size(b, "tensor-model-parallel-size", l->tensor));
+    TRY(buf_puts(b, l->sequence ? " --sequence-parallel" : ""));
+    TRY(put_size(b, "context-parallel-size", l->context));
+    TRY(put_size(b, "pipeline-model-parallel-size", l->pipe));
+    TRY(buf_puts(b, v->embedding ? " --account-for-embedding-in-pipeline-split" : ""));
+    TRY(buf_puts(b, v->head ? " --account-for-loss-in-pipeline-split" : ""));
+    TRY(put_size(b, "num-virtual-stages-per-pipeline-rank", v->chunks));
+    TRY(put_size(b, "expert-model-parallel-size", l->expert));
+    if (v->sharding)
+        TRY(buf_printf(b, " --data-parallel-sharding-strategy %s", sharding_name[v->sharding]));
+    TRY(buf_puts(b, v->overlap ? " --overlap-grad-reduce" : ""));
+    TRY(buf_puts(b, v->overlap && v->sharding ? " --overlap-param-gather" : ""));
+    if (v->recompute)
+        TRY(buf_printf(b, " --recompute-granularity %s", again_name[v->recompute]));
+    return buf_printf(b, " --micro-batch-size %" PRId64 "\n", v->micro_batch);
 }
 
 static int put_layouts(struct buf *b, const struct train_config *c, const struct plan_machine *m, int64_t n, struct err *e)
@@ -110,9 +143,12 @@ static int put_layouts(struct buf *b, const struct train_config *c, const struct
     if (have == 0)
         rc = buf_printf(b, "no layout of %" PRId64 " ranks fits into %.0f GB each\n", c->world, m->memory / 1e9);
     else if (have > 0)
-        rc = buf_puts(b, "tensor  pipeline  expert  data  micro-batch  recompute        GB  bubble %  seconds  mfu %\n");
+        rc = buf_puts(b, "tensor  context  pipeline  counting   parts  expert  data  sharding            micro-batch  recompute"
+                         "      GB  bubble %   seconds  mfu %\n");
     for (int i = 0; i < have && rc == 0; i++)
         rc = put_choice(b, &v[i]);
+    if (have > 0 && rc == 0)
+        rc = put_flags(b, v);
     free(v);
     return rc < 0 ? err_set(e, rc, "out of memory") : 0;
 }

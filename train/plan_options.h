@@ -16,7 +16,7 @@ struct plan_options {
     OPT_HEAD("Plan"), \
     OPT_FLAG(0, "plan", &(p).plan, "predict memory and time of a step, and train nothing"), \
     OPT_INT(0, "plan-ranks", &(p).ranks, 1, 1 << 24, "on so many devices"), \
-    OPT_INT(0, "plan-layouts", &(p).layouts, 0, 1000, "propose so many layouts, the fastest first"), \
+    OPT_INT(0, "plan-layouts", &(p).layouts, 0, 1000, "propose so many layouts, the fastest first, with its flags"), \
     OPT_STR(0, "plan-device", &(p).device, "NAME", "a100, h100, h200 or b200, by data sheets; or the file of gpu-bench"), \
     OPT_NUM(0, "plan-tflops", &(p).tflops, 0, 1e9, "peak of a device"), \
     OPT_NUM(0, "plan-efficiency", &(p).efficiency, 0, 1, "share of it that the largest products reach"), \

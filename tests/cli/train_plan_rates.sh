@@ -35,6 +35,10 @@ third="--preset gpt3-175b --seq-length 4096 --max-position-embeddings 4096 --voc
         --global-batch-size 1024 --plan-ranks 1024
     near 'GPT-3 175B on 96 H100, Megatron-LM' 41200 1.2 $third $shared --plan-ranks 96
     near 'GPT-3 175B on 4608 H100, Megatron-LM' 1765000 1.2 $third $shared --plan-ranks 4608
+    # arXiv:2407.21783, table 4: 400 TFLOP/s a device
+    near 'Llama 3.1 405B on 16384 H100' 2600000 1.2 --preset llama3.1-405b $shared --pipeline-model-parallel-size 16 \
+        --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split --num-virtual-stages-per-pipeline-rank 4 \
+        --global-batch-size 2048 --plan-ranks 16384
     # arXiv:2205.05198, whose attention wrote its scores to memory: 13.75 s
     near 'GPT-3 175B on 64 A100, 2022' 9532 1.35 --preset gpt3-175b $ranks --global-batch-size 64 --plan-ranks 64 --plan-device a100 \
         --pipeline-model-parallel-size 8 --num-layers-per-virtual-pipeline-stage 4
