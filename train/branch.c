@@ -123,6 +123,18 @@ static int join_plain(struct model *m, const struct norm_fwd *p, void *added, st
     return ops->vec_add(m->dev, m->dt, p->s, p->residual, added, p->t * p->c, e);
 }
 
+/* The last stream of a part, which another part goes on from with a norm: by the op that makes it within one, and with its bits.
+ * The norm of it, where `added` was, is for nobody. */
+static int leave(struct model *m, int64_t i, struct norm_fwd *p, void *added, struct err *e)
+{
+    int w, b;
+
+    p->x = added;
+    p->y = added;
+    branch_norm_params(m, i, &w, &b);
+    return pass_norm(m, p, w, b, e);
+}
+
 int branch_join(struct model *m, int64_t i, const struct pass *p, struct err *e)
 {
     struct dropout d;
@@ -133,6 +145,8 @@ int branch_join(struct model *m, int64_t i, const struct pass *p, struct err *e)
     void *added;
 
     TRY(finish(m, i, p, &added, e));
+    if (i + 1 == branch_count(m) && !m->part.heads && model_pre_norm(&m->config))
+        return leave(m, i, &next, added, e);
     if (is_beside(m, i + 1) || !has_norm(m, i + 1))
         return join_plain(m, &next, added, e);
     next.x = added;

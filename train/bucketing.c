@@ -12,17 +12,17 @@ size_t bucketing_align(int64_t parameters)
     return align;
 }
 
-/* Where the buckets end, from the last to the first, in at[0..]; how many.  A tied embedding whose
- * copy another part has is a bucket of its own, so that both parts divide it alike. */
+/* Where the buckets end, from the last to the first, in at[0..]; how many.  A tied embedding that has a copy, and the copy, are
+ * buckets of their own, so that they are divided alike. */
 static int cut(const struct params *p, size_t multiple, size_t bucket, size_t *at)
 {
-    int n = 0, apart = params_apart(p);
+    int n = 0;
     size_t end = p->elements;
 
     at[n++] = end;
     for (int i = p->n - 1; i >= 0; i--) {
         size_t from = p->v[i].at / multiple * multiple;
-        bool own = apart >= 0 && (i == apart || i == apart + 1);
+        bool own = params_apart(p, i) || params_apart(p, i - 1);
 
         if (from < end && from > 0 && (end - from >= bucket || own))
             at[n++] = end = from;

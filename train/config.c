@@ -307,9 +307,6 @@ static int check_sharding(struct train_config *c, struct err *e)
                        " memory, and its scales are the GPU's");
     if (c->sharding < SHARD_OPTIM_GRADS)
         return 0;
-    if (c->layout.pipe > 1 && !c->model.untie)
-        return err_set(e, ERR_ARG, "%s: with stages they need --untie-embeddings-and-output-weights, since the first and"
-                       " the last stage would divide the matrix that both have differently", flag);
     /* Micro-batches are summed over ranks one by one: a tree whose lower part is the ranks'. */
     if (c->deterministic && (c->ranks & (c->ranks - 1)))
         return err_set(e, ERR_ARG, "--deterministic: with %s it needs a power of two of data-parallel ranks, not %" PRId64, flag,

@@ -163,7 +163,7 @@
     OPT_OUT(0, "trace", &(c)->trace, "FILE", "write a timeline for Chrome's tracing, a file a rank"), \
     OPT_INT(0, "distributed-timeout-minutes", &(c)->timeout_minutes, 1, 1 << 20, "name a collective that hangs"), \
     OPT_FLAG(0, "deterministic", &(c)->deterministic, \
-        "the same bits for any number of data-parallel ranks, and in every run on a GPU")
+        "the same bits for any number of data-parallel ranks and of stages, and in every run on a GPU")
 
 /* How ranks divide the work, not what is computed: a resume does not compare these. */
 #define DIVISION_OPTS(c) \

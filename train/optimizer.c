@@ -115,15 +115,32 @@ static int pieces_of(const struct optimizer *o, enum checkpoint_part part, struc
     return n;
 }
 
+/* Whether v is of a tied embedding's copy, divided in other ranges than the embedding, which is saved alone then. */
+static bool is_copy(const struct optimizer *o, const struct piece *v)
+{
+    for (int i = 0; i < o->n; i++) {
+        const struct param_buffer *b = &o->parts[i].model->dense;
+
+        if (b->params.tied_apart && b->shard_grads && b->params.output >= 0 && v->name == b->params.v[b->params.output].name)
+            return true;
+    }
+    return false;
+}
+
 int optimizer_pieces(const struct optimizer *o, struct piece **v, int *n, struct err *e)
 {
+    int all;
+
     *n = 0;
     *v = malloc((size_t)(pieces_max(o) * (1 + o->optim->states)) * sizeof **v);
     if (!*v)
         return err_set(e, ERR_NOMEM, "out of memory");
-    *n = pieces_of(o, CHECKPOINT_WEIGHTS, *v);
+    all = pieces_of(o, CHECKPOINT_WEIGHTS, *v);
     for (int k = 0; k < o->optim->states; k++)
-        *n += pieces_of(o, o->optim->state[k], *v + *n);
+        all += pieces_of(o, o->optim->state[k], *v + all);
+    for (int i = 0; i < all; i++)
+        if (!is_copy(o, *v + i))
+            (*v)[(*n)++] = (*v)[i];
     return 0;
 }
 
@@ -179,15 +196,43 @@ static int sum_shared(struct optimizer *o, struct model *m, const struct param_b
     return 0;
 }
 
-/* The embedding that the first stage looks up and the last one multiplies by: a bucket of its own in both. */
-static int sum_tied(struct optimizer *o, const struct param_buffer *b, struct err *e)
+/* Whole on each rank, or divided in shards of its own, by the same ranges as its copy. */
+static int sum_copies(struct optimizer *o, const struct param_buffer *b, struct err *e)
 {
     const struct bucketing *s = &b->buckets;
-    int i = b->params.word >= 0 ? 0 : s->n - 1;
+    int first = 0, last = s->n - 1;
+    float *word = b->grads + bucketing_from(s, first), *output = b->grads + bucketing_from(s, last);
+    size_t n = bucketing_share(s, b->params.word >= 0 ? first : last);
 
-    if (!o->layout->tied || params_apart(&b->params) < 0)
+    if (b->params.word < 0 || b->params.output < 0)
+        return exchange_sum(o->dev, o->layout->tied, b->params.word >= 0 ? word : output, n, COMM_F32, e);
+    TRY(o->dev->ops->vec_add(o->dev, DTYPE_F32, word, word, output, (int64_t)n, e));
+    return device_copy(o->dev, output, word, n * sizeof *word, e);
+}
+
+/* Divided with the units that they are in: one of the two becomes whole for a while. */
+static int sum_divided_copies(struct optimizer *o, struct param_buffer *b, struct err *e)
+{
+    int word = b->params.word, output = b->params.output, here = word >= 0 ? word : output;
+    float *whole;
+
+    if (word >= 0 && output >= 0) {
+        TRY(param_reduce_whole(b, output, &whole, e));
+        TRY(param_reduce_keep(b, word, whole, true, e));
+        TRY(param_reduce_whole(b, word, &whole, e));
+        return param_reduce_keep(b, output, whole, false, e);
+    }
+    TRY(param_reduce_whole(b, here, &whole, e));
+    TRY(exchange_sum(o->dev, o->layout->tied, whole, b->params.v[here].n, COMM_F32, e));
+    return param_reduce_keep(b, here, whole, false, e);
+}
+
+/* The embedding, and the output layer that is a copy of it: in this part, or in the first and the last stage. */
+static int sum_tied(struct optimizer *o, struct param_buffer *b, struct err *e)
+{
+    if (!b->params.tied_apart)
         return 0;
-    return exchange_sum(o->dev, o->layout->tied, b->grads + bucketing_from(s, i), bucketing_share(s, i), COMM_F32, e);
+    return b->shard_grads ? sum_divided_copies(o, b, e) : sum_copies(o, b, e);
 }
 
 int optimizer_reduce(struct optimizer *o, struct err *e)
@@ -205,6 +250,39 @@ int optimizer_reduce(struct optimizer *o, struct err *e)
 
 /* ---- norm ---- */
 
+/* A number from the stage that has the layers before, or to the one that has those after. */
+static int hand_on(struct comm *pipe, bool gives, double *x, struct err *e)
+{
+    int step = gives ? 1 : pipe->size - 1;
+    const struct comm_call call = {
+        .kind = gives ? COMM_SEND : COMM_RECV, .send = x, .recv = x, .n = 1, .type = COMM_F64,
+        .peer = (pipe->rank + step) % pipe->size,
+    };
+
+    return comm_run(pipe, &call, e);
+}
+
+/* Adds the blocks of the k-th buffers in the order of the model, whichever stages have it: *sum, begun by those before, goes
+ * from part to part.  The last stage has it all, the others 0. */
+static int add_stages(const struct optimizer *o, int k, const double *sums, double *sum, struct err *e)
+{
+    struct comm *pipe = o->layout->pipe;
+    bool first = pipe->rank == 0, last = pipe->rank == pipe->size - 1;
+
+    for (int i = 0; i < o->n; i++) {
+        const double *end = sums + zero_blocks(&o->parts[i].shards[k]);
+
+        if (pipe->size > 1 && !(first && i == 0))
+            TRY(hand_on(pipe, false, sum, e));
+        while (sums < end)
+            *sum += *sums++;
+        if (pipe->size > 1 && !(last && i == o->n - 1))
+            TRY(hand_on(pipe, true, sum, e));
+    }
+    *sum = last ? *sum : 0;
+    return 0;
+}
+
 /* *sum: the squares of the k-th buffers of all parts and all ranks, from this rank's blocks at sums. */
 static int add_blocks(const struct optimizer *o, int k, double *sums, int64_t *blocks, double *sum, struct err *e)
 {
@@ -216,8 +294,7 @@ static int add_blocks(const struct optimizer *o, int k, double *sums, int64_t *b
         *blocks += zero_blocks(&o->parts[i].shards[k]);
     if (param_buffer_ranks(c) > 1) /* each block is one rank's, and 0 elsewhere */
         TRY(comm_all_reduce(c->replicas, sums, (size_t)*blocks, COMM_F64, COMM_SUM, e));
-    for (int64_t i = 0; i < *blocks; i++)
-        *sum += sums[i];
+    TRY(add_stages(o, k, sums, sum, e));
     return c->model ? comm_all_reduce(c->model, sum, 1, COMM_F64, COMM_SUM, e) : 0;
 }
 

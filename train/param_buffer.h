@@ -176,6 +176,10 @@ int param_reduce_done(struct param_buffer *b, int unit, struct err *e);
 int param_reduce_add(struct param_buffer *b, struct err *e);
 /* Behind the last: gradients of the shard become the sums over micro-batches and ranks. */
 int param_reduce_finish(struct param_buffer *b, struct err *e);
+/* Of gradients that are divided, then: *whole is all of parameter i, from all ranks, in a communication buffer until the next of
+ * these; and this rank's range of parameter i becomes what stands at whole, or that is added to it. */
+int param_reduce_whole(struct param_buffer *b, int i, float **whole, struct err *e);
+int param_reduce_keep(struct param_buffer *b, int i, const float *whole, bool add, struct err *e);
 /* The gradient of a range of the shard. */
 static inline float *param_reduced(const struct param_buffer *b, const struct shard_range *r)
 {

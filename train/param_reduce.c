@@ -171,3 +171,31 @@ int param_reduce_finish(struct param_buffer *b, struct err *e)
     b->micro = b->micro_batches = 0;
     return 0;
 }
+
+/* ---- a parameter that two units have ---- */
+
+int param_reduce_whole(struct param_buffer *b, int i, float **whole, struct err *e)
+{
+    const struct param *p = &b->params.v[i];
+    struct comm_buffer *g = &b->reduce[param_buffer_turn(b, p->unit)];
+    const struct comm_call call = {
+        .kind = COMM_ALL_GATHER, .send = b->shard_grads + bucketing_here(&b->buckets, p->unit), .recv = g->p,
+        .n = bucketing_share(&b->buckets, p->unit), .type = COMM_F32,
+    };
+
+    *whole = (float *)g->p + (p->at - b->unit[p->unit].at);
+    return exchange(b->dev, b->conf.replicas, &call, e);
+}
+
+int param_reduce_keep(struct param_buffer *b, int i, const float *whole, bool add, struct err *e)
+{
+    const struct param *p = &b->params.v[i];
+    struct shard_range r = {.bucket = p->unit, .next = i};
+
+    if (!bucketing_next(&b->buckets, &b->params, &r) || r.param != p)
+        return 0;
+    whole += r.at - p->at;
+    if (!add)
+        return device_copy(b->dev, b->shard_grads + r.here, whole, r.n * sizeof *whole, e);
+    return b->dev->ops->vec_add(b->dev, DTYPE_F32, b->shard_grads + r.here, b->shard_grads + r.here, whole, (int64_t)r.n, e);
+}

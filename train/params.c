@@ -248,7 +248,7 @@ static void add_head(struct params *p, const struct model_config *m, const struc
     if (m->untie)
         p->output = add(p, "", &output, share, false);
     else
-        p->output = part->embeds ? p->word : add(p, "", &word, share, true);
+        p->output = p->tied_apart ? add(p, "", &word, share, true) : p->word;
 }
 
 int params_init(struct params *p, const struct model_config *m, const struct model_part *given, struct err *e)
@@ -262,7 +262,7 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
     p->word = p->position = p->final_w = p->final_b = p->output = -1;
     if (part.of == PART_EXPERTS)
         part.embeds = part.heads = false;
-    p->tied_apart = !m->untie && part.embeds != part.heads;
+    p->tied_apart = !m->untie && (part.embeds != part.heads || (part.heads && part.apart));
     TRY(check_share(m, share.ranks, e));
     TRY(share_experts(p, m, &part, e));
     p->v = calloc((size_t)part.layers * (LAYER_PARAMS + 4 * (size_t)p->experts) + 5, sizeof *p->v);
@@ -301,13 +301,12 @@ static size_t round_up(size_t n, size_t multiple)
 
 void params_round(struct params *p, size_t unit, size_t flat)
 {
-    int apart = params_apart(p);
     size_t more = 0;
 
     for (int i = 0; i < p->n; i++) {
         struct param *q = &p->v[i];
         bool begins = i > 0 && q->unit != q[-1].unit;
-        size_t multiple = apart >= 0 && (i == apart || i == apart + 1) ? flat : begins ? unit : 1, at = q->at + more;
+        size_t multiple = params_apart(p, i) || params_apart(p, i - 1) ? flat : begins ? unit : 1, at = q->at + more;
 
         more += round_up(at, multiple) - at;
         q->at += more;

@@ -62,7 +62,7 @@ struct params {
     int n;
     int units;
     size_t elements; /* of a flat buffer, padding between tensors included */
-    bool tied_apart; /* another part has a copy of the embedding */
+    bool tied_apart; /* the tied output layer is a copy of the embedding, here or in another part */
     int word, position, final_w, final_b, output; /* indices; -1: there is none; output
                                                      == word when tied */
     struct params_layer {
@@ -82,6 +82,7 @@ struct model_part {
     int64_t first, layers; /* layers first .. first + layers - 1 */
     bool embeds;           /* it begins with the embeddings */
     bool heads;            /* it ends with the final norm and the output layer */
+    bool apart;            /* a tied output layer is a copy of the embedding here too, as it is where two stages have them */
     struct comm *tensor;   /* the ranks that share its layers; NULL: this one alone */
     bool sequence;         /* they share the rows of norms and dropout too */
     struct comm *context;  /* the ranks that share a sequence (see module_ring.c); NULL: this one alone */
@@ -101,16 +102,16 @@ void params_free(struct params *p);
 /* Freezes those whose names match a pattern of the shell's (fnmatch).  How many. */
 int params_freeze(struct params *p, const char *pattern);
 
-/* Makes units begin at a multiple of `unit` elements, and flat buffers a multiple of `flat`, which is one of that.  A
- * tied embedding whose copy another part has begins and ends at a multiple of `flat`, so that both parts
- * divide it alike (train/bucketing.h). */
+/* Makes units begin at a multiple of `unit` elements, and flat buffers a multiple of `flat`, which is one of that.  Of a
+ * tied embedding that has a copy, both begin and end at a multiple of `flat`, so that they are divided alike
+ * (train/bucketing.h). */
 void params_round(struct params *p, size_t unit, size_t flat);
 /* Where a unit begins in the flat buffer; elements for p->units. */
 size_t params_unit_at(const struct params *p, int unit);
-/* The index of such an embedding; -1: there is none. */
-static inline int params_apart(const struct params *p)
+/* Whether parameter i is such an embedding or its copy. */
+static inline bool params_apart(const struct params *p, int i)
 {
-    return p->tied_apart ? (p->word >= 0 ? p->word : p->output) : -1;
+    return p->tied_apart && i >= 0 && (i == p->word || i == p->output);
 }
 
 /* The index of parameter which of layer (of the part); -1 if the model has none. */

@@ -47,7 +47,7 @@ static void part_of(const struct train_config *c, const struct layout *l, int st
 
     *part = (struct model_part){
         .embeds = stage == 0 && i == 0, .heads = stage == s->stages - 1 && i == s->chunks - 1, .tensor = l->tensor,
-        .sequence = c->layout.sequence, .context = l->context, .expert = l->expert,
+        .apart = c->deterministic, .sequence = c->layout.sequence, .context = l->context, .expert = l->expert,
     };
     stages_layers(s, stage, i, &part->first, &part->layers);
     *run = config_run(c, l->replicas, l->model);

@@ -28,6 +28,15 @@ as_one documents 2 --context-parallel-size 2
 }
 same 'the same bits' <(losses a.jsonl) <(losses b.jsonl)
 
+# With --deterministic stages train as one process does, to the bit.
+# shellcheck disable=SC2086
+{
+    check 'one process' quern-train $gpt --deterministic --log-file a.jsonl
+    check 'two stages' timeout 600 mpirun --oversubscribe -n 4 quern-train $gpt --deterministic --log-file b.jsonl \
+        --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1 --use-distributed-optimizer
+}
+same 'the same bits by stages' <(losses a.jsonl) <(losses b.jsonl)
+
 # A checkpoint of stages goes on in one process.
 sed -n '11,$p' gpt.jsonl >rest.jsonl
 # shellcheck disable=SC2086
