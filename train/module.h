@@ -50,6 +50,13 @@ int mlp_activate(struct model *m, int64_t layer, int64_t rows, struct err *e);
 int mlp_end(struct model *m, int64_t layer, void *y, int64_t rows, struct err *e);
 int mlp_backward(struct model *m, int64_t layer, void *dx, const void *dy, const void *own, struct err *e);
 
+/* How rows of a layer go to its experts.  From all rows of the router's input x to the layer's choice, share, place and chosen,
+ * and to m->moe.route_from; backward, from the gradients of the shares, with the auxiliary losses', to those of the router's
+ * weights and onto m->back.dln: x is gathered from the rows y of it that are here. */
+struct route router_route(const struct model *m, int64_t rows);
+int router_choose(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e);
+int router_backward(struct model *m, int64_t layer, const void *y, int64_t rows, struct err *e);
+
 /* The expert that all tokens of a layer meet, beside a mixture: from x, all rows; what it gives onto m->out; and backward, from
  * the rows of dy and x that are here, onto m->back.dln. */
 int shared_expert(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e);

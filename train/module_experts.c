@@ -1,9 +1,8 @@
-/* Layers whose MLP is a mixture of experts: a router sends each token to the topk of them that it likes best
- * (kernels/route.h), and adds up what they answer by its weights (arXiv:1701.06538, 2101.03961).
+/* Layers whose MLP is a mixture of experts: a router (module_router.c) sends each token to the topk of them that it likes best,
+ * and what they answer is added up by its weights (arXiv:1701.06538, 2101.03961).
  *
  * Tensor ranks hold a slice of each expert, as of a dense MLP: all route all rows, and what comes out
- * are summands.  So are the gradients of the router's weights, and with them the auxiliary losses', which the
- * first of the tensor ranks adds.
+ * are summands.
  *
  * Ranks may share the experts (arXiv:2006.16668): each has some of them whole, gets the rows of all ranks that are for these,
  * and sends the answers back.  Of a row each tensor rank sends a piece, some columns, and they are joined where the experts
@@ -12,30 +11,11 @@
  * of a micro-batch (of its tokens that the rank has), the same for all tensor ranks, which all choose for all of its tokens:
  * so what is dropped depends neither on tensor nor on expert nor on data parallelism.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "train/exchange.h"
 #include "train/module.h"
-
-static struct route route_of(const struct model *m, int64_t rows)
-{
-    const struct model_config *c = &m->config;
-    double capacity = ceil((double)(rows * c->topk) / (double)c->experts * c->capacity);
-
-    return (struct route){
-        rows, c->experts, c->topk, c->pre_softmax, .capacity = capacity < (double)rows ? (int64_t)capacity : rows,
-        .by_position = c->drop_policy == DROP_POSITION, .pad = c->pad_experts,
-    };
-}
-
-int64_t pass_moe_rows(const struct model *m)
-{
-    const struct route r = route_of(m, m->b * m->t);
-
-    return route_rows(&r);
-}
 
 /* ---- rooms ---- */
 
@@ -100,7 +80,7 @@ static int64_t scratch_places(const struct model *m, char *mem, int64_t rows, st
 /* Rows that come to this rank: as many as go out; or, most, when all ranks send it what they can. */
 static int64_t most_come(const struct model *m, bool most)
 {
-    const struct route r = route_of(m, m->b * m->t);
+    const struct route r = router_route(m, m->b * m->t);
     int64_t out = route_rows(&r), here = m->experts.params.experts * route_capacity(&r);
 
     if (!most || !pass_spread(m))
@@ -336,27 +316,15 @@ static struct linear expert_linear(const struct model *m, int64_t layer, const s
     return l;
 }
 
-static struct linear router_of(const struct model *m, int64_t layer, int64_t rows)
-{
-    return (struct linear){
-        .buffer = &m->dense, .w = pass_param(m, layer, ROUTER_W), .b = -1, .rows = rows, .wide = true, .adds = true,
-    };
-}
-
 /* ---- forward ---- */
 
-/* Which rows of x go where: fills the layer's choice, place, share, go and, where the host is to know them, counts, and
- * m->moe.route_from. */
+/* Which rows of x go where: what router_choose() fills and, where the host is to know them, the layer's counts. */
 static int choose(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e)
 {
-    const struct device_ops *ops = m->dev->ops;
     struct experts_acts *a = &m->acts->layers[layer].experts;
-    const struct route r = route_of(m, rows);
-    const struct linear router = router_of(m, layer, rows);
+    const struct route r = router_route(m, rows);
 
-    TRY(linear_forward(m, &router, a->prob, x, e));
-    TRY(ops->route_fwd(m->dev, &r, a->prob, a->route_lse, a->choice, a->share, e));
-    TRY(ops->route_place(m->dev, &r, a->choice, a->share, a->place, m->moe.route_from, a->chosen, e));
+    TRY(router_choose(m, layer, x, rows, e));
     a->go = route_rows(&r);
     a->most = r.capacity;
     if (!counted(m))
@@ -426,7 +394,7 @@ static int begin(struct model *m, int64_t layer, const void *y, const struct pas
 static int end(struct model *m, int64_t layer, const struct pass *p, struct err *e)
 {
     struct experts_acts *a = &m->acts->layers[layer].experts;
-    const struct route r = route_of(m, pass_rows(p));
+    const struct route r = router_route(m, pass_rows(p));
 
     TRY(m->dev->ops->route_join(m->dev, m->dt, &r, m->out, a->answer, a->place, a->share, m->config.hidden, e));
     return has_shared(m) ? shared_expert_end(m, layer, pass_rows(p), e) : 0;
@@ -439,62 +407,6 @@ static int again(struct model *m, int64_t layer, const struct pass *p, struct er
 }
 
 /* ---- backward ---- */
-
-/* Tokens of the micro-batch of which `rows` are here. */
-static double tokens_of(const struct model *m, int64_t rows)
-{
-    return (double)(rows * (pass_ring(m) ? m->part.context->size : 1));
-}
-
-/* The gradient of the auxiliary loss by each expert's probability, to m->moe.balance.  Of a micro-batch of T tokens, of which
- * count go to an expert: coefficient E / (k T^2) * sum over experts of count * its probabilities' sum. */
-static int balance(struct model *m, int64_t layer, int64_t rows, struct err *e)
-{
-    const struct model_config *c = &m->config;
-    struct experts_acts *a = &m->acts->layers[layer].experts;
-    double all = tokens_of(m, rows), each = (double)c->experts / ((double)c->topk * all * all);
-    struct comm_call call = {
-        .kind = COMM_ALL_REDUCE, .send = a->chosen, .recv = a->chosen, .n = (size_t)c->experts, .type = COMM_I32, .op = COMM_SUM,
-    };
-
-    if (pass_ring(m))
-        TRY(exchange(m->dev, m->part.context, &call, e));
-    TRY(device_zero(m->dev, m->moe.balance, (size_t)c->experts * sizeof *m->moe.balance, e));
-    TRY(m->dev->ops->vec_colsum(m->dev, DTYPE_F32, m->moe.balance, a->prob, rows, c->experts, c->experts, e));
-    return m->dev->ops->route_balance(m->dev, c->experts, m->moe.balance, a->chosen,
-                                      (float)(c->aux_loss * each * (double)m->moe.aux_scale), each, m->moe.unevenness, e);
-}
-
-int model_unevenness(struct model *m, double *sum, struct err *e)
-{
-    *sum = 0;
-    if (!m->moe.unevenness)
-        return 0;
-    TRY(device_get(m->dev, sum, m->moe.unevenness, sizeof *sum, e));
-    return device_zero(m->dev, m->moe.unevenness, sizeof *m->moe.unevenness, e);
-}
-
-/* From the gradients of the shares to those of the router's weights, and onto m->back.dln. */
-static int router_back(struct model *m, int64_t layer, const void *y, int64_t rows, struct err *e)
-{
-    const struct model_config *c = &m->config;
-    struct experts_acts *a = &m->acts->layers[layer].experts;
-    const struct route r = route_of(m, rows);
-    bool even = pass_first(m) && model_aux_loss(c);
-    const struct route_grad g = {
-        .prob = a->prob, .lse = a->route_lse, .weight = a->share, .dweight = m->moe.dshare, .choice = a->choice,
-        .balance = even ? m->moe.balance : NULL,
-        .z = pass_first(m) ? (float)(2 * c->z_loss / tokens_of(m, rows) * (double)m->moe.aux_scale) : 0,
-    };
-    const struct linear router = router_of(m, layer, rows);
-    const void *x;
-
-    if (even)
-        TRY(balance(m, layer, rows, e));
-    TRY(m->dev->ops->route_bwd(m->dev, m->dt, &r, m->moe.dlogits, &g, e));
-    TRY(pass_gather(m, &x, y, rows, e));
-    return linear_backward(m, &router, m->back.dln, m->moe.dlogits, x, e);
-}
 
 /* Gradients of answers at rows, which become those of what came in. */
 static int experts_back(struct model *m, int64_t layer, const struct places *p, void *rows, struct err *e)
@@ -512,7 +424,7 @@ static int backward(struct model *m, int64_t layer, const void *dy, const void *
     const struct device_ops *ops = m->dev->ops;
     struct experts_acts *a = &m->acts->layers[layer].experts;
     int64_t rows = pass_rows(pass), h = m->config.hidden;
-    const struct route r = route_of(m, rows);
+    const struct route r = router_route(m, rows);
     const struct places p = places_of(m, a);
     const void *dx;
 
@@ -529,7 +441,7 @@ static int backward(struct model *m, int64_t layer, const void *dy, const void *
         TRY(experts_back(m, layer, &p, m->moe.drows, e));
     }
     TRY(ops->route_join(m->dev, m->dt, &r, m->back.dln, m->moe.drows, a->place, NULL, h, e));
-    TRY(router_back(m, layer, y, rows, e));
+    TRY(router_backward(m, layer, y, rows, e));
     return has_shared(m) ? shared_expert_backward(m, layer, dy, y, e) : 0;
 }
 

@@ -1,0 +1,106 @@
+/* The router of a layer with experts: which of them each token goes to, by what weights (kernels/route.h), and the auxiliary
+ * losses that keep them evenly used.
+ *
+ * Tensor ranks all route all rows and have slices of what the experts answer: so the gradients of the router's weights are
+ * summands, and with them the auxiliary losses', which the first of the tensor ranks adds.
+ */
+#include <math.h>
+
+#include "train/exchange.h"
+#include "train/module.h"
+
+struct route router_route(const struct model *m, int64_t rows)
+{
+    const struct model_config *c = &m->config;
+    double capacity = ceil((double)(rows * c->topk) / (double)c->experts * c->capacity);
+
+    return (struct route){
+        rows, c->experts, c->topk, c->pre_softmax, .capacity = capacity < (double)rows ? (int64_t)capacity : rows,
+        .by_position = c->drop_policy == DROP_POSITION, .pad = c->pad_experts,
+    };
+}
+
+int64_t pass_moe_rows(const struct model *m)
+{
+    const struct route r = router_route(m, m->b * m->t);
+
+    return route_rows(&r);
+}
+
+static struct linear router_of(const struct model *m, int64_t layer, int64_t rows)
+{
+    return (struct linear){
+        .buffer = &m->dense, .w = pass_param(m, layer, ROUTER_W), .b = -1, .rows = rows, .wide = true, .adds = true,
+    };
+}
+
+/* ---- forward ---- */
+
+int router_choose(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e)
+{
+    const struct device_ops *ops = m->dev->ops;
+    struct experts_acts *a = &m->acts->layers[layer].experts;
+    const struct route r = router_route(m, rows);
+    const struct linear router = router_of(m, layer, rows);
+
+    TRY(linear_forward(m, &router, a->prob, x, e));
+    TRY(ops->route_fwd(m->dev, &r, a->prob, a->route_lse, a->choice, a->share, e));
+    return ops->route_place(m->dev, &r, a->choice, a->share, a->place, m->moe.route_from, a->chosen, e);
+}
+
+/* ---- backward ---- */
+
+/* Tokens of the micro-batch of which `rows` are here. */
+static double tokens_of(const struct model *m, int64_t rows)
+{
+    return (double)(rows * (pass_ring(m) ? m->part.context->size : 1));
+}
+
+/* The gradient of the auxiliary loss by each expert's probability, to m->moe.balance.  Of a micro-batch of T tokens, of which
+ * count go to an expert: coefficient E / (k T^2) * sum over experts of count * its probabilities' sum. */
+static int balance(struct model *m, int64_t layer, int64_t rows, struct err *e)
+{
+    const struct model_config *c = &m->config;
+    struct experts_acts *a = &m->acts->layers[layer].experts;
+    double all = tokens_of(m, rows), each = (double)c->experts / ((double)c->topk * all * all);
+    struct comm_call call = {
+        .kind = COMM_ALL_REDUCE, .send = a->chosen, .recv = a->chosen, .n = (size_t)c->experts, .type = COMM_I32, .op = COMM_SUM,
+    };
+
+    if (pass_ring(m))
+        TRY(exchange(m->dev, m->part.context, &call, e));
+    TRY(device_zero(m->dev, m->moe.balance, (size_t)c->experts * sizeof *m->moe.balance, e));
+    TRY(m->dev->ops->vec_colsum(m->dev, DTYPE_F32, m->moe.balance, a->prob, rows, c->experts, c->experts, e));
+    return m->dev->ops->route_balance(m->dev, c->experts, m->moe.balance, a->chosen,
+                                      (float)(c->aux_loss * each * (double)m->moe.aux_scale), each, m->moe.unevenness, e);
+}
+
+int model_unevenness(struct model *m, double *sum, struct err *e)
+{
+    *sum = 0;
+    if (!m->moe.unevenness)
+        return 0;
+    TRY(device_get(m->dev, sum, m->moe.unevenness, sizeof *sum, e));
+    return device_zero(m->dev, m->moe.unevenness, sizeof *m->moe.unevenness, e);
+}
+
+int router_backward(struct model *m, int64_t layer, const void *y, int64_t rows, struct err *e)
+{
+    const struct model_config *c = &m->config;
+    struct experts_acts *a = &m->acts->layers[layer].experts;
+    const struct route r = router_route(m, rows);
+    bool even = pass_first(m) && model_aux_loss(c);
+    const struct route_grad g = {
+        .prob = a->prob, .lse = a->route_lse, .weight = a->share, .dweight = m->moe.dshare, .choice = a->choice,
+        .balance = even ? m->moe.balance : NULL,
+        .z = pass_first(m) ? (float)(2 * c->z_loss / tokens_of(m, rows) * (double)m->moe.aux_scale) : 0,
+    };
+    const struct linear router = router_of(m, layer, rows);
+    const void *x;
+
+    if (even)
+        TRY(balance(m, layer, rows, e));
+    TRY(m->dev->ops->route_bwd(m->dev, m->dt, &r, m->moe.dlogits, &g, e));
+    TRY(pass_gather(m, &x, y, rows, e));
+    return linear_backward(m, &router, m->back.dln, m->moe.dlogits, x, e);
+}
