@@ -191,6 +191,13 @@ static inline int check_route(const struct route *p, const char *op, struct err 
     return 0;
 }
 
+static inline int check_parts(const struct route *p, int64_t parts, struct err *e)
+{
+    if (parts < 1 || p->t % parts)
+        return err_set(e, ERR_ARG, "route_likely: %lld tokens in %lld parts", (long long)p->t, (long long)parts);
+    return 0;
+}
+
 static inline int check_rows(enum dtype dt, int64_t n, int64_t c, const char *op, struct err *e)
 {
     TRY(check_dtype(dt, op, e));

@@ -1,8 +1,6 @@
 /* A block a row. */
 #include "kernels/lanes.cuh"
 
-static __device__ __forceinline__ float sigmoid(float x) { return 1 / (1 + expf(-x)); }
-
 template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
     add_kernel(void *y, const void *x, const float *gate, int64_t t, int64_t c)
 {

@@ -34,6 +34,8 @@ static __device__ __forceinline__ uint32_t bf16_pair(float a, float b)
 static __device__ __forceinline__ float bf16_low(uint32_t pair) { return __uint_as_float(pair << 16); }
 static __device__ __forceinline__ float bf16_high(uint32_t pair) { return __uint_as_float(pair & 0xffff0000u); }
 
+static __device__ __forceinline__ float sigmoid(float x) { return 1 / (1 + expf(-x)); }
+
 /* What is left of x when it is stored as DT. */
 template <enum dtype DT> static __device__ __forceinline__ float rounded(float x)
 {

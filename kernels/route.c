@@ -28,33 +28,32 @@ static void choose(const float *x, int64_t experts, int64_t k, int32_t *choice)
     }
 }
 
-/* x becomes exp(x - max); their sum. */
-static float exp_all(float *x, int64_t n, float max)
+static float sigmoid(float x)
 {
-    float sum = 0;
-
-    for (int64_t i = 0; i < n; i++) {
-        x[i] = expf(x[i] - max);
-        sum += x[i];
-    }
-    return sum;
+    return 1 / (1 + expf(-x));
 }
 
 static void route_row(const struct route *p, float *x, float *lse, int32_t *choice, float *weight)
 {
-    float max, sum, of_chosen = 0;
+    float max = -INFINITY, sum = 0, of_chosen = 0, over;
+    bool softmax = p->score == ROUTE_SOFTMAX;
 
     choose(x, p->experts, p->k, choice);
-    max = x[choice[0]];
-    for (int64_t j = 0; j < p->k; j++) {
-        weight[j] = expf(x[choice[j]] - max);
-        of_chosen += weight[j];
-    }
-    sum = exp_all(x, p->experts, max);
-    *lse = max + logf(sum);
-    for (int64_t j = 0; j < p->k; j++)
-        weight[j] /= p->pre ? sum : of_chosen;
     for (int64_t i = 0; i < p->experts; i++)
+        max = x[i] > max ? x[i] : max;
+    for (int64_t j = 0; j < p->k; j++)
+        of_chosen += weight[j] = softmax ? expf(x[choice[j]] - max) : sigmoid(x[choice[j]]);
+    for (int64_t i = 0; i < p->experts; i++) {
+        float v = expf(x[i] - max);
+
+        sum += v;
+        x[i] = softmax ? v : x[i];
+    }
+    *lse = max + logf(sum);
+    over = softmax ? p->pre ? sum : of_chosen : p->k > 1 ? of_chosen + ROUTE_TINY : 1;
+    for (int64_t j = 0; j < p->k; j++)
+        weight[j] = weight[j] / over * route_scale(p);
+    for (int64_t i = 0; i < p->experts && softmax; i++)
         x[i] /= sum;
 }
 
@@ -69,16 +68,16 @@ int route_fwd_cpu(struct device *dev, const struct route *p, float *logits, floa
 }
 
 /* d: room for a row. */
-static void route_row_bwd(const struct route *p, int64_t t, const struct route_grad *g, float *d)
+static void softmax_row_bwd(const struct route *p, int64_t t, const struct route_grad *g, float *d)
 {
-    const float *prob = g->prob + t * p->experts, *w = g->weight + t * p->k, *dw = g->dweight + t * p->k;
+    const float *prob = g->logits + t * p->experts, *w = g->weight + t * p->k, *dw = g->dweight + t * p->k;
     const int32_t *choice = g->choice + t * p->k;
-    float sum = 0, of_chosen = 0, z = g->z * g->lse[t];
+    float sum = 0, of_chosen = 0, z = g->z * g->lse[t], scale = route_scale(p);
 
     for (int64_t i = 0; i < p->experts; i++)
         d[i] = g->balance ? g->balance[i] : 0;
     for (int64_t j = 0; j < p->k; j++) {
-        d[choice[j]] += p->pre ? dw[j] : 0;
+        d[choice[j]] += p->pre ? dw[j] * scale : 0;
         of_chosen += w[j] * dw[j];
     }
     for (int64_t i = 0; i < p->experts; i++)
@@ -86,7 +85,33 @@ static void route_row_bwd(const struct route *p, int64_t t, const struct route_g
     for (int64_t i = 0; i < p->experts; i++)
         d[i] = prob[i] * (d[i] - sum + z);
     for (int64_t j = 0; j < p->k && !p->pre; j++)
-        d[choice[j]] += w[j] * (dw[j] - of_chosen);
+        d[choice[j]] += w[j] * (dw[j] - of_chosen / scale);
+}
+
+/* The same of sigmoids: d becomes the gradient by each, then that by its logit. */
+static void sigmoid_row_bwd(const struct route *p, int64_t t, const struct route_grad *g, float *d)
+{
+    const float *x = g->logits + t * p->experts, *w = g->weight + t * p->k, *dw = g->dweight + t * p->k;
+    const int32_t *choice = g->choice + t * p->k;
+    float sum = 0, dot = 0, chosen = 0, of_chosen = 0, z = g->z * g->lse[t], scale = route_scale(p);
+
+    for (int64_t i = 0; i < p->experts && g->balance; i++) {
+        sum += sigmoid(x[i]);
+        dot += sigmoid(x[i]) * g->balance[i];
+    }
+    for (int64_t i = 0; i < p->experts; i++)
+        d[i] = g->balance ? (g->balance[i] - dot / (sum + ROUTE_TINY)) / (sum + ROUTE_TINY) : 0;
+    for (int64_t j = 0; j < p->k; j++) {
+        chosen += sigmoid(x[choice[j]]);
+        of_chosen += w[j] * dw[j];
+    }
+    for (int64_t j = 0; j < p->k; j++)
+        d[choice[j]] += p->k > 1 ? (scale * dw[j] - of_chosen) / (chosen + ROUTE_TINY) : scale * dw[j];
+    for (int64_t i = 0; i < p->experts; i++) {
+        float s = sigmoid(x[i]);
+
+        d[i] = d[i] * s * (1 - s) + z * expf(x[i] - g->lse[t]);
+    }
 }
 
 int route_bwd_cpu(struct device *dev, enum dtype dt, const struct route *p, void *dlogits, const struct route_grad *g,
@@ -105,7 +130,7 @@ int route_bwd_cpu(struct device *dev, enum dtype dt, const struct route *p, void
 
         cpu_share(p->t, 1, &lo, &hi);
         for (int64_t t = lo; t < hi; t++) {
-            route_row_bwd(p, t, g, d);
+            (p->score == ROUTE_SIGMOID ? sigmoid_row_bwd : softmax_row_bwd)(p, t, g, d);
             for (int64_t i = 0; i < p->experts; i++)
                 if (dt == DTYPE_BF16)
                     ((uint16_t *)dlogits)[t * p->experts + i] = bf16_of(d[i]);
@@ -195,6 +220,29 @@ int route_place_cpu(struct device *dev, const struct route *p, const int32_t *ch
     if (drops && !p->by_position)
         find_least(p, choice, weight, x);
     place_rows(p, choice, weight, x, place, from);
+    return 0;
+}
+
+int route_likely_cpu(struct device *dev, const struct route *p, int64_t parts, const float *logits, float *prob, int32_t *count,
+                     struct err *e)
+{
+    TRY(check_route(p, "route_likely", e));
+    TRY(check_parts(p, parts, e));
+#pragma omp parallel for num_threads(cpu_team(dev, 8 * p->t * p->experts)) schedule(static)
+    for (int64_t t = 0; t < p->t; t++) {
+        const float *x = logits + t * p->experts;
+        int32_t likely[ROUTE_MOST];
+        float sum = 0;
+
+        for (int64_t i = 0; i < p->experts && prob; i++)
+            sum += prob[t * p->experts + i] = p->score == ROUTE_SIGMOID ? sigmoid(x[i]) : x[i];
+        for (int64_t i = 0; i < p->experts && prob && p->score == ROUTE_SIGMOID; i++)
+            prob[t * p->experts + i] /= sum + ROUTE_TINY;
+        choose(x, p->experts, p->k, likely);
+        for (int64_t j = 0; j < p->k; j++)
+#pragma omp atomic
+            count[t / (p->t / parts) * p->experts + likely[j]]++;
+    }
     return 0;
 }
 

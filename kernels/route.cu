@@ -36,35 +36,47 @@ static __device__ __forceinline__ ranked next_of(const float *x, int64_t experts
     return warp_first(best);
 }
 
+/* The experts of token t and what its weights are before they're divided, exp(logit - max) or sigmoids; the sum of these. */
+static __device__ __forceinline__ float choose(const struct route &p, const float *x, int64_t t, float max, int32_t *choice,
+                                               float *weight)
+{
+    ranked r = {0, 0};
+    float sum = 0;
+
+    for (int64_t j = 0; j < p.k; j++) {
+        r = next_of(x, p.experts, r, j == 0);
+        float v = p.score == ROUTE_SIGMOID ? sigmoid(x[r.i]) : expf(x[r.i] - max);
+        sum += v;
+        if (threadIdx.x % 32 == 0) {
+            choice[t * p.k + j] = r.i;
+            weight[t * p.k + j] = v;
+        }
+    }
+    return sum;
+}
+
 static __global__ void __launch_bounds__(CUDA_BLOCK)
     fwd_kernel(struct route p, float *logits, float *lse, int32_t *choice, float *weight)
 {
     int lane = threadIdx.x % 32;
 
     for (int64_t t = (int64_t)blockIdx.x * CUDA_WARPS + threadIdx.x / 32; t < p.t; t += (int64_t)gridDim.x * CUDA_WARPS) {
-        float *x = logits + t * p.experts, max = 0, sum = 0, of_chosen = 0;
-        ranked r = {0, 0};
-        for (int64_t j = 0; j < p.k; j++) {
-            r = next_of(x, p.experts, r, j == 0);
-            float v = x[r.i];
-            max = j == 0 ? v : max;
-            v = expf(v - max);
-            of_chosen += v;
-            if (lane == 0) {
-                choice[t * p.k + j] = r.i;
-                weight[t * p.k + j] = v;
-            }
-        }
+        float *x = logits + t * p.experts, max = minus_infinity(), sum = 0, of_chosen;
+        for (int64_t i = lane; i < p.experts; i += 32)
+            max = fmaxf(max, x[i]);
+        max = warp_max(max);
         for (int64_t i = lane; i < p.experts; i += 32)
             sum += expf(x[i] - max);
         sum = warp_sum(sum);
+        of_chosen = choose(p, x, t, max, choice, weight);
         __syncwarp(); /* all have read */
-        for (int64_t i = lane; i < p.experts; i += 32)
+        for (int64_t i = lane; i < p.experts && p.score == ROUTE_SOFTMAX; i += 32)
             x[i] = expf(x[i] - max) / sum;
         if (lane == 0) {
             lse[t] = max + logf(sum);
+            float over = p.score == ROUTE_SIGMOID ? (p.k > 1 ? of_chosen + ROUTE_TINY : 1.0f) : p.pre ? sum : of_chosen;
             for (int64_t j = 0; j < p.k; j++)
-                weight[t * p.k + j] /= p.pre ? sum : of_chosen;
+                weight[t * p.k + j] = weight[t * p.k + j] / over * route_scale(&p);
         }
     }
 }
@@ -78,8 +90,8 @@ static __device__ __forceinline__ float by_prob(const struct route &p, const str
     *chosen = 0;
     for (int64_t j = t * p.k; j < (t + 1) * p.k; j++)
         if (g.choice[j] == i) {
-            d += p.pre ? g.dweight[j] : 0.0f;
-            *chosen = p.pre ? 0.0f : g.weight[j] * (g.dweight[j] - of_chosen);
+            d += p.pre ? g.dweight[j] * route_scale(&p) : 0.0f;
+            *chosen = p.pre ? 0.0f : g.weight[j] * (g.dweight[j] - of_chosen / route_scale(&p));
         }
     return d;
 }
@@ -89,7 +101,7 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
 {
     for (int64_t t = (int64_t)blockIdx.x * CUDA_WARPS + threadIdx.x / 32; t < p.t; t += (int64_t)gridDim.x * CUDA_WARPS) {
         float of_chosen = 0, sum = 0, chosen, z = g.z * g.lse[t];
-        const float *prob = g.prob + t * p.experts;
+        const float *prob = g.logits + t * p.experts;
         for (int64_t j = t * p.k; j < (t + 1) * p.k; j++)
             of_chosen += g.weight[j] * g.dweight[j];
         for (int64_t i = threadIdx.x % 32; i < p.experts; i += 32)
@@ -98,6 +110,64 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
         for (int64_t i = threadIdx.x % 32; i < p.experts; i += 32) {
             float d = by_prob(p, g, t, i, of_chosen, &chosen);
             one_put<DT>(dlogits, t * p.experts + i, prob[i] * (d - sum + z) + chosen);
+        }
+    }
+}
+
+/* The gradient by the sigmoid of a logit, from the weights of the chosen. */
+static __device__ __forceinline__ float by_sigmoid(const struct route &p, const struct route_grad &g, int64_t t, int64_t i,
+                                                   float chosen, float of_chosen)
+{
+    for (int64_t j = t * p.k; j < (t + 1) * p.k; j++)
+        if (g.choice[j] == i) {
+            float d = route_scale(&p) * g.dweight[j];
+            return p.k > 1 ? (d - of_chosen) / (chosen + ROUTE_TINY) : d;
+        }
+    return 0;
+}
+
+template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
+    bwd_sigmoid_kernel(struct route p, void *dlogits, struct route_grad g)
+{
+    for (int64_t t = (int64_t)blockIdx.x * CUDA_WARPS + threadIdx.x / 32; t < p.t; t += (int64_t)gridDim.x * CUDA_WARPS) {
+        const float *x = g.logits + t * p.experts;
+        float sum = 0, dot = 0, chosen = 0, of_chosen = 0, z = g.z * g.lse[t];
+        for (int64_t j = t * p.k; j < (t + 1) * p.k; j++) {
+            chosen += sigmoid(x[g.choice[j]]);
+            of_chosen += g.weight[j] * g.dweight[j];
+        }
+        for (int64_t i = threadIdx.x % 32; i < p.experts && g.balance; i += 32) {
+            sum += sigmoid(x[i]);
+            dot += sigmoid(x[i]) * g.balance[i];
+        }
+        sum = warp_sum(sum) + ROUTE_TINY;
+        dot = warp_sum(dot);
+        for (int64_t i = threadIdx.x % 32; i < p.experts; i += 32) {
+            float d = g.balance ? (g.balance[i] - dot / sum) / sum : 0.0f, s = sigmoid(x[i]);
+            d += by_sigmoid(p, g, t, i, chosen, of_chosen);
+            one_put<DT>(dlogits, t * p.experts + i, d * s * (1.0f - s) + z * expf(x[i] - g.lse[t]));
+        }
+    }
+}
+
+static __global__ void __launch_bounds__(CUDA_BLOCK)
+    likely_kernel(struct route p, int64_t each, const float *logits, float *prob, int32_t *count)
+{
+    int lane = threadIdx.x % 32;
+
+    for (int64_t t = (int64_t)blockIdx.x * CUDA_WARPS + threadIdx.x / 32; t < p.t; t += (int64_t)gridDim.x * CUDA_WARPS) {
+        const float *x = logits + t * p.experts;
+        ranked r = {0, 0};
+        float sum = 0;
+        for (int64_t i = lane; i < p.experts && p.score == ROUTE_SIGMOID; i += 32)
+            sum += sigmoid(x[i]);
+        sum = warp_sum(sum) + ROUTE_TINY;
+        for (int64_t i = lane; i < p.experts && prob; i += 32)
+            prob[t * p.experts + i] = p.score == ROUTE_SIGMOID ? sigmoid(x[i]) / sum : x[i];
+        for (int64_t j = 0; j < p.k; j++) {
+            r = next_of(x, p.experts, r, j == 0);
+            if (lane == 0)
+                atomicAdd(&count[t / each * p.experts + r.i], 1);
         }
     }
 }
@@ -299,7 +369,10 @@ extern "C" int route_bwd_cuda(struct device *dev, enum dtype dt, const struct ro
     TRY(check_route(p, "route_bwd", e));
     if (p->t == 0)
         return 0;
-    BY_TYPE(dt, LAUNCH(bwd_kernel<DT>, dim3(cuda_blocks(dev, p->t, CUDA_WARPS)), CUDA_BLOCK, dev, *p, dlogits, *g));
+    if (p->score == ROUTE_SIGMOID)
+        BY_TYPE(dt, LAUNCH(bwd_sigmoid_kernel<DT>, dim3(cuda_blocks(dev, p->t, CUDA_WARPS)), CUDA_BLOCK, dev, *p, dlogits, *g));
+    else
+        BY_TYPE(dt, LAUNCH(bwd_kernel<DT>, dim3(cuda_blocks(dev, p->t, CUDA_WARPS)), CUDA_BLOCK, dev, *p, dlogits, *g));
     return cuda_launched(dev, "route_bwd", e);
 }
 
@@ -311,6 +384,17 @@ extern "C" int route_place_cuda(struct device *dev, const struct route *p, const
     LAUNCH(place_kernel, dim3((unsigned)p->experts), CUDA_BLOCK, dev, *p, choice, weight, place, from,
            (const int32_t *)count);
     return cuda_launched(dev, "route_place", e);
+}
+
+extern "C" int route_likely_cuda(struct device *dev, const struct route *p, int64_t parts, const float *logits, float *prob,
+                                 int32_t *count, struct err *e)
+{
+    TRY(check_route(p, "route_likely", e));
+    TRY(check_parts(p, parts, e));
+    if (p->t == 0)
+        return 0;
+    LAUNCH(likely_kernel, dim3(cuda_blocks(dev, p->t, CUDA_WARPS)), CUDA_BLOCK, dev, *p, p->t / parts, logits, prob, count);
+    return cuda_launched(dev, "route_likely", e);
 }
 
 extern "C" int route_balance_cuda(struct device *dev, int64_t experts, float *sums, const int32_t *count, float by, double each,

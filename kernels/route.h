@@ -15,9 +15,14 @@ extern "C" {
 
 enum { ROUTE_MOST = 64 }; /* choices of a token */
 
+/* What makes a token's weights of its logits. */
+enum route_score { ROUTE_SOFTMAX, ROUTE_SIGMOID };
+
 struct route {
     int64_t t, experts, k; /* k <= experts, ROUTE_MOST */
     bool pre;              /* softmax over all experts, then the choice; else softmax over the chosen */
+    int score;             /* enum route_score; sigmoids are divided by the sum of the chosen ones, unless one is all of them */
+    float scale;           /* of the weights; 0: 1 */
     int64_t capacity;      /* rows of an expert at most; 0: t.  Kept are those with the largest weights, of equal ones ... */
     bool by_position;      /* ... or, so, of all, those of the first tokens */
     bool pad;              /* each expert has capacity rows, which is not 0: the last of them may be nobody's */
@@ -39,15 +44,23 @@ TWIN_INLINE int64_t route_rows(const struct route *p)
     return p->pad || p->t * p->k > most ? most : p->t * p->k;
 }
 
-/* logits (T, E) become their softmax; lse (T) their log-sum-exp; choice (T, k) the experts of the k
- * largest, the largest first and of equal ones the lower number; weight (T, k) their softmax (see pre). */
+TWIN_INLINE float route_scale(const struct route *p)
+{
+    return p->scale != 0 ? p->scale : 1;
+}
+/* Added to a sum of sigmoids before it divides. */
+#define ROUTE_TINY 1e-20f
+
+/* logits (T, E) become their softmax, but for sigmoids stay as they are; lse (T) their log-sum-exp; choice (T, k) the experts of
+ * the k largest, the largest first and of equal ones the lower number; weight (T, k) their softmax (see pre) or sigmoids, times
+ * scale. */
 typedef int route_fwd_fn(struct device *dev, const struct route *p, float *logits, float *lse, int32_t *choice,
                          float *weight, struct err *e);
 /* The gradient by the logits, to dlogits (T, E) of dt: from dweight (T, k), from balance (E; NULL: none), the
- * gradient by each probability of that expert, and from z * lse, that by each lse.  prob, lse, choice and
- * weight are forward's. */
+ * gradient by each probability of that expert (route_likely's), and from z * lse, that by each lse.  logits, as they became,
+ * lse, choice and weight are forward's. */
 struct route_grad {
-    const float *prob, *lse, *weight, *dweight, *balance;
+    const float *logits, *lse, *weight, *dweight, *balance;
     const int32_t *choice;
     float z;
 };
@@ -58,6 +71,12 @@ typedef int route_bwd_fn(struct device *dev, enum dtype dt, const struct route *
  * have chosen each expert.  weight is route_fwd's. */
 typedef int route_place_fn(struct device *dev, const struct route *p, const int32_t *choice, const float *weight,
                            int32_t *place, int32_t *from, int32_t *count, struct err *e);
+
+/* What an auxiliary loss is of, where it isn't the choice that was made: of logits (T, E) as route_fwd left them the
+ * probabilities, which softmax's are, and sigmoids over their sum, to prob (T, E) if that isn't NULL; and how many tokens of
+ * each of `parts` equal stretches have an expert among their k likeliest ones, added to count (parts, E). */
+typedef int route_likely_fn(struct device *dev, const struct route *p, int64_t parts, const float *logits, float *prob,
+                            int32_t *count, struct err *e);
 
 /* An auxiliary loss that counts how often an expert is chosen and how likely: sums (E) are those of each expert's probabilities,
  * count (E) is route_place's.  *loss (if not NULL) becomes larger by each * (sum over i of sums[i] * count[i]), and sums[i]
@@ -80,6 +99,7 @@ typedef int route_join_bwd_fn(struct device *dev, enum dtype dt, const struct ro
 route_fwd_fn route_fwd_cpu, route_fwd_cuda;
 route_bwd_fn route_bwd_cpu, route_bwd_cuda;
 route_place_fn route_place_cpu, route_place_cuda;
+route_likely_fn route_likely_cpu, route_likely_cuda;
 route_balance_fn route_balance_cpu, route_balance_cuda;
 route_take_fn route_take_cpu, route_take_cuda;
 route_join_fn route_join_cpu, route_join_cuda;

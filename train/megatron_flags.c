@@ -32,13 +32,13 @@ static const char *const idle[2] = {
 static const struct {
     const char *name, *values;
 } only[] = {
-    {"dataloader-type", " single "}, {"moe-router-score-function", " softmax "},
+    {"dataloader-type", " single "},
     {"moe-router-dtype", " fp32 fp64 "}, {"cp-comm-type", " p2p "}, {"weight-decay-incr-style", " constant "},
     {"lr-warmup-init", " 0 0.0 "}, {"vocab-extra-ids", " 0 "}, {"num-distributed-optimizer-instances", " 1 "},
     {"main-grads-dtype", " fp32 "}, {"exp-avg-dtype", " fp32 "}, {"exp-avg-sq-dtype", " fp32 "},
     {"optimizer-offload-fraction", " 1 1.0 "}, {"yarn-mscale", " 1 1.0 "}, {"yarn-mscale-all-dim", " 0 0.0 "},
     {"rotary-scaling-factor", " 1 1.0 "}, {"position-embedding-scale", " 1 "}, {"rope-type", " rope "},
-    {"moe-router-topk-scaling-factor", " 1 1.0 "}, {"moe-router-bias-update-rate", " 0 0.0 "},
+    {"moe-router-bias-update-rate", " 0 0.0 "},
     {"rerun-mode", " disabled "},
 };
 

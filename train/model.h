@@ -80,7 +80,7 @@ struct mlp_acts {        /* also of a shared expert */
     void *act;           /* (n, f) after it; backward writes its gradient here */
 };
 struct experts_acts {    /* rows stand as kernels/route.h says */
-    float *prob, *route_lse;  /* (n, experts), (n): what the router gives */
+    float *prob, *route_lse;  /* (n, experts), (n): what the router gives, route_fwd's */
     int32_t *choice, *place;  /* (n, topk) */
     float *share;             /* (n, topk) */
     void *answer;             /* (rows, h) of the experts */
@@ -140,6 +140,8 @@ struct moe_work {            /* rows as route_rows() says */
     void *dgate;             /* (b * t) */
     void *piece;             /* (rows, h / pieces) of rows on their way; with tensor ranks that share what travels */
     float *dshare, *balance; /* (b * t * topk), (experts) */
+    float *likely_prob;      /* (b * t, experts), */
+    int32_t *likely;         /* (experts): route_likely's; with model_aux_apart() */
     int32_t *counts;         /* all layers'; host */
     int32_t *rows_here, *rows_each; /* (experts here) rows of each, on the host and on the device */
     int32_t *order_host;     /* room for two of each row, */

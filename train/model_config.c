@@ -66,7 +66,8 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
     if (!m->experts) {
         m->topk = m->moe_ffn = m->moe_freq = m->moe_shared = 0;
         m->pre_softmax = m->pad_experts = m->shared_gate = false;
-        m->capacity = 0;
+        m->capacity = m->router_scale = 0;
+        m->router_score = ROUTER_SOFTMAX;
         return;
     }
     if (!m->topk)
@@ -75,6 +76,10 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
         m->moe_ffn = m->ffn;
     if (!m->moe_freq)
         m->moe_freq = 1;
+    if (m->router_scale == 0)
+        m->router_scale = 1;
+    if (m->router_score != ROUTER_SOFTMAX)
+        m->pre_softmax = false;
 }
 
 static int check_rope(const struct model_config *m, struct err *e)
@@ -103,7 +108,7 @@ static int check_experts(const struct model_config *m, struct err *e)
     if (m->experts && (m->topk < 1 || m->topk > m->experts || m->topk > ROUTE_MOST))
         return err_set(e, ERR_ARG, "--moe-router-topk: %" PRId64 " of %" PRId64 " experts (%d are the most)", m->topk, m->experts,
                        ROUTE_MOST);
-    if (m->experts && m->topk == 1 && !m->pre_softmax) /* a softmax over one is 1: nothing to learn from */
+    if (m->experts && m->topk == 1 && m->router_score == ROUTER_SOFTMAX && !m->pre_softmax) /* a softmax over one is 1 */
         return err_set(e, ERR_ARG, "--moe-router-topk: 1 needs --moe-router-pre-softmax, or the router learns nothing");
     if (m->moe_shared && model_mlp_bias(m)) /* as Megatron has it */
         return err_set(e, ERR_ARG, "--moe-shared-expert-intermediate-size needs --disable-bias-linear without --add-mlp-bias");
@@ -283,6 +288,8 @@ const struct model_field model_fields[] = {
     INT("moe_shared_expert_intermediate_size", moe_shared, false, true),
     BOOL("moe_shared_expert_gate", shared_gate),
     BOOL("moe_router_pre_softmax", pre_softmax),
+    WORD("moe_router_score_function", router_score, "softmax", "sigmoid"),
+    NUM("moe_router_topk_scaling_factor", router_scale),
 };
 const int model_fields_n = sizeof model_fields / sizeof *model_fields;
 

@@ -45,6 +45,7 @@ struct mlp_row {
 extern const struct mlp_row mlp_kinds[MLP_KINDS_N];
 enum moe_balancing { BALANCE_AUX_LOSS, BALANCE_NONE };
 enum moe_drop { DROP_PROBS, DROP_POSITION };
+enum router_score { ROUTER_SOFTMAX, ROUTER_SIGMOID };
 
 enum { MODEL_EXPERTS_MOST = 4096, MODEL_EXPERTS_ALL = 1 << 18 }; /* of a layer; of all */
 
@@ -85,6 +86,8 @@ struct model_config {
     bool shared_gate;     /* its output times the sigmoid of a product of its input */
     int64_t moe_freq;     /* every so many layers have experts, the first one too; 0: 1 */
     bool pre_softmax;     /* a token's weights are its softmax over all experts, else over its topk */
+    int router_score;     /* enum router_score; sigmoids are divided by the sum of the chosen ones, unless topk is 1 */
+    double router_scale;  /* of the weights; 0: 1 */
     int balancing;        /* enum moe_balancing */
     double aux_loss, z_loss; /* coefficients */
     double capacity;      /* rows of an expert, of a micro-batch, as a multiple of those by even use; 0: any number */
@@ -167,6 +170,11 @@ static inline int64_t model_layer_ffn(const struct model_config *m, bool moe)
 static inline bool model_aux_loss(const struct model_config *m)
 {
     return m->experts && m->balancing == BALANCE_AUX_LOSS && m->aux_loss > 0;
+}
+/* Whether it is of other numbers than those that tokens go by. */
+static inline bool model_aux_apart(const struct model_config *m)
+{
+    return model_aux_loss(m) && m->router_score == ROUTER_SIGMOID;
 }
 int64_t model_rotary_width(const struct model_config *m);
 

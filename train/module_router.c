@@ -16,7 +16,8 @@ struct route router_route(const struct model *m, int64_t rows)
 
     return (struct route){
         rows, c->experts, c->topk, c->pre_softmax, .capacity = capacity < (double)rows ? (int64_t)capacity : rows,
-        .by_position = c->drop_policy == DROP_POSITION, .pad = c->pad_experts,
+        .by_position = c->drop_policy == DROP_POSITION, .pad = c->pad_experts, .score = c->router_score,
+        .scale = (float)c->router_scale,
     };
 }
 
@@ -56,22 +57,39 @@ static double tokens_of(const struct model *m, int64_t rows)
     return (double)(rows * (pass_ring(m) ? m->part.context->size : 1));
 }
 
+/* What an auxiliary loss is of: each token's probabilities (T, E), and how many tokens go to each expert, of all of the
+ * micro-batch. */
+static int likely(struct model *m, int64_t layer, int64_t rows, const float **prob, int32_t **count, struct err *e)
+{
+    const struct model_config *c = &m->config;
+    struct experts_acts *a = &m->acts->layers[layer].experts;
+    const struct route r = router_route(m, rows);
+    bool apart = model_aux_apart(c);
+    struct comm_call call = {.kind = COMM_ALL_REDUCE, .n = (size_t)c->experts, .type = COMM_I32, .op = COMM_SUM};
+
+    *prob = c->router_score == ROUTER_SOFTMAX ? a->prob : m->moe.likely_prob;
+    *count = apart ? m->moe.likely : a->chosen;
+    if (apart) {
+        TRY(device_zero(m->dev, *count, call.n * sizeof **count, e));
+        TRY(m->dev->ops->route_likely(m->dev, &r, 1, a->prob, m->moe.likely_prob, *count, e));
+    }
+    call.send = call.recv = *count;
+    return pass_ring(m) ? exchange(m->dev, m->part.context, &call, e) : 0;
+}
+
 /* The gradient of the auxiliary loss by each expert's probability, to m->moe.balance.  Of a micro-batch of T tokens, of which
  * count go to an expert: coefficient E / (k T^2) * sum over experts of count * its probabilities' sum. */
 static int balance(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
     const struct model_config *c = &m->config;
-    struct experts_acts *a = &m->acts->layers[layer].experts;
     double all = tokens_of(m, rows), each = (double)c->experts / ((double)c->topk * all * all);
-    struct comm_call call = {
-        .kind = COMM_ALL_REDUCE, .send = a->chosen, .recv = a->chosen, .n = (size_t)c->experts, .type = COMM_I32, .op = COMM_SUM,
-    };
+    const float *prob;
+    int32_t *count;
 
-    if (pass_ring(m))
-        TRY(exchange(m->dev, m->part.context, &call, e));
+    TRY(likely(m, layer, rows, &prob, &count, e));
     TRY(device_zero(m->dev, m->moe.balance, (size_t)c->experts * sizeof *m->moe.balance, e));
-    TRY(m->dev->ops->vec_colsum(m->dev, DTYPE_F32, m->moe.balance, a->prob, rows, c->experts, c->experts, e));
-    return m->dev->ops->route_balance(m->dev, c->experts, m->moe.balance, a->chosen,
+    TRY(m->dev->ops->vec_colsum(m->dev, DTYPE_F32, m->moe.balance, prob, rows, c->experts, c->experts, e));
+    return m->dev->ops->route_balance(m->dev, c->experts, m->moe.balance, count,
                                       (float)(c->aux_loss * each * (double)m->moe.aux_scale), each, m->moe.unevenness, e);
 }
 
@@ -91,7 +109,7 @@ int router_backward(struct model *m, int64_t layer, const void *y, int64_t rows,
     const struct route r = router_route(m, rows);
     bool even = pass_first(m) && model_aux_loss(c);
     const struct route_grad g = {
-        .prob = a->prob, .lse = a->route_lse, .weight = a->share, .dweight = m->moe.dshare, .choice = a->choice,
+        .logits = a->prob, .lse = a->route_lse, .weight = a->share, .dweight = m->moe.dshare, .choice = a->choice,
         .balance = even ? m->moe.balance : NULL,
         .z = pass_first(m) ? (float)(2 * c->z_loss / tokens_of(m, rows) * (double)m->moe.aux_scale) : 0,
     };

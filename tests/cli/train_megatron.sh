@@ -49,7 +49,7 @@ refuses --fp16 '--fp16 of Megatron cannot be done here: training is in fp32 or, 
 refuses --lr-warmup-samples 7 'is not less than the 7 samples of the decay'
 refuses --lr-decay-iters 2 'give one of them'
 refuses --attention-output-gate 'not gated'
-refuses --moe-router-topk-scaling-factor 2.5 'it can only be 1'
+refuses --moe-router-dtype bf16 'it can only be fp32 fp64'
 refuses --decoupled-lr 5.0e-4 'one learning rate'
 refuses --dataloader-type cyclic 'it can only be single'
 refuses --dataloader-type=cyclic 'it can only be single'

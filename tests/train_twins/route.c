@@ -32,11 +32,15 @@ static void equal_indices(struct made *m, const char *what, int block, int64_t n
     free(b);
 }
 
+/* What is chosen by, and weighed. */
+enum by { BY_SOFTMAX, BY_SOFTMAX_OF_ALL, BY_SIGMOID, BYS };
+
 /* how: 0 any number of rows an expert; else of half of those by even use the largest, the first, padded ones. */
-static void route_with(struct made *m, enum dtype dt, const struct routed *r, bool pre, bool losses, int how)
+static void route_with(struct made *m, enum dtype dt, const struct routed *r, enum by by, bool losses, int how)
 {
     const struct route p = {
-        r->t, r->experts, r->k, pre, .capacity = how ? r->t * r->k / (2 * r->experts) + 1 : 0, .by_position = how == 2,
+        r->t, r->experts, r->k, by == BY_SOFTMAX_OF_ALL, .score = by == BY_SIGMOID ? ROUTE_SIGMOID : ROUTE_SOFTMAX,
+        .scale = by == BY_SIGMOID ? 2.5f : 0, .capacity = how ? r->t * r->k / (2 * r->experts) + 1 : 0, .by_position = how == 2,
         .pad = how == 3,
     };
     int64_t n = r->t * r->k, rows = route_rows(&p);
@@ -47,7 +51,9 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, bo
     struct tensor in = result(m, dt, rows * r->c, 0), y = result(m, dt, r->t * r->c, 0), dx = result(m, dt, rows * r->c, 0);
     struct tensor plain = result(m, dt, r->t * r->c, 0), sums = normal(m, DTYPE_F32, r->experts, 0, 104, 3, 0);
     struct tensor uneven = tensor_of(m, DTYPE_F32, 2, 0, (const float[]){0, 0});
+    struct tensor prob = result(m, DTYPE_F32, r->t * r->experts, 0);
     int choice = indices(m, n), place = indices(m, n), from = indices(m, rows), count = indices(m, r->experts);
+    int likely = indices(m, r->t * r->experts);
     double loss[2] = {0, 1};
     float same = 0.25f;
     char s[80];
@@ -62,6 +68,7 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, bo
                                       &m->e));
         CHECK(m, OPS(m, w)->route_place(DEV(m, w), &p, m->on[w][choice], on(m, w, &weight), m->on[w][place],
                                         m->on[w][from], m->on[w][count], &m->e));
+        CHECK(m, OPS(m, w)->route_likely(DEV(m, w), &p, r->t, on(m, w, &logits), on(m, w, &prob), m->on[w][likely], &m->e));
         CHECK(m, OPS(m, w)->route_balance(DEV(m, w), r->experts, on(m, w, &sums), m->on[w][count], 0.3f, 0.01,
                                           on(m, w, &uneven), &m->e));
         CHECK(m, device_get(DEV(m, w), &loss[w], on(m, w, &uneven), sizeof *loss, &m->e));
@@ -79,6 +86,8 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, bo
     equal_indices(m, name_of(s, "place", dt, r->t, r->experts), place, n);
     equal_indices(m, name_of(s, "where from", dt, r->t, r->experts), from, rows);
     equal_indices(m, name_of(s, "count", dt, r->t, r->experts), count, r->experts);
+    equal_indices(m, name_of(s, "likely ones", dt, r->t, r->experts), likely, r->t * r->experts);
+    near(m, name_of(s, "normalised probabilities", dt, r->t, r->experts), &prob, 2e-6, 1e-3);
     near(m, name_of(s, "gradient of the balance", dt, r->t, r->experts), &sums, 0, 1);
     if (!(fabs(loss[1] - loss[0]) <= 1e-12 * (double)(r->t * r->experts)))
         wrong(m->t, "balance of %lld experts: %.17g, not %.17g", (long long)r->experts, loss[1], loss[0]);
@@ -114,11 +123,12 @@ void twins_route(struct twins *t)
 {
     static const struct routed shape[] = {{5, 1, 1, 3}, {40, 8, 2, 64}, {300, 5, 3, 33}, {65, 70, 6, 264}, {9, 3, 3, 16}};
 
-    for (int k = 0; k < 40; k++) {
+    for (int k = 0; k < 60; k++) {
         struct made m = {.t = t};
         struct routed r = shape[k / 4 % 5];
         r.t *= t->scale;
-        route_with(&m, both_types[k % 2], &r, k & 2, k & 1, k < 20 ? 0 : 1 + k % 3);
+        route_with(&m, both_types[k % 2], &r, k < 40 ? (enum by)(k >> 1 & 1) : BY_SIGMOID + k / 2 % (BYS - BY_SIGMOID), k & 1,
+                   k % 40 < 20 ? 0 : 1 + k % 3);
         gate_with(&m, both_types[k % 2], r.t, r.c);
         forget(&m);
     }

@@ -18,28 +18,55 @@ static double by_softmax(const double *x, int64_t experts, const int32_t *chosen
     return 1 / sum;
 }
 
-/* What route_bwd promises, of one token. */
-static void gradient(const struct route *p, const double *x, const int32_t *chosen, const double *dw, const double *balance,
-                     double z, double *d)
+static double sigmoid(double x)
 {
-    double lse = 0, dot = 0;
+    return 1 / (1 + exp(-x));
+}
 
-    for (int64_t i = 0; i < p->experts; i++)
+/* The weight of expert i, one of the chosen. */
+static double weight_of(const struct route *p, const double *x, const int32_t *chosen, int64_t i)
+{
+    double scale = p->scale != 0 ? (double)p->scale : 1, sum = 0;
+
+    if (p->score == ROUTE_SOFTMAX)
+        return scale * by_softmax(x, p->experts, chosen, p->k, i, p->pre);
+    for (int64_t j = 0; j < p->k; j++)
+        sum += p->k > 1 ? sigmoid(x[chosen[j]]) : 1;
+    return scale * sigmoid(x[i]) / sum;
+}
+
+/* What a row of logits adds to the loss of which route_bwd gives the gradient: the weights times dw, the probabilities times
+ * balance, and half of z times the square of the log-sum-exp. */
+static double loss_of(const struct route *p, const double *x, const int32_t *chosen, const double *dw, const double *balance,
+                      double z)
+{
+    double sum = 0, lse = 0, loss = 0;
+
+    for (int64_t i = 0; i < p->experts; i++) {
         lse += exp(x[i]);
-    lse = log(lse);
+        sum += p->score == ROUTE_SIGMOID ? sigmoid(x[i]) : exp(x[i]);
+    }
     for (int64_t i = 0; i < p->experts; i++)
-        d[i] = balance[i];
-    for (int64_t j = 0; j < p->k && p->pre; j++)
-        d[chosen[j]] += dw[j];
-    for (int64_t i = 0; i < p->experts; i++)
-        dot += exp(x[i] - lse) * d[i];
-    for (int64_t i = 0; i < p->experts; i++)
-        d[i] = exp(x[i] - lse) * (d[i] - dot + z * lse);
-    dot = 0;
-    for (int64_t j = 0; j < p->k && !p->pre; j++)
-        dot += by_softmax(x, p->experts, chosen, p->k, chosen[j], false) * dw[j];
-    for (int64_t j = 0; j < p->k && !p->pre; j++)
-        d[chosen[j]] += by_softmax(x, p->experts, chosen, p->k, chosen[j], false) * (dw[j] - dot);
+        loss += balance[i] * (p->score == ROUTE_SIGMOID ? sigmoid(x[i]) : exp(x[i])) / sum;
+    for (int64_t j = 0; j < p->k; j++)
+        loss += dw[j] * weight_of(p, x, chosen, chosen[j]);
+    return loss + z / 2 * log(lse) * log(lse);
+}
+
+/* By central differences. */
+static void gradient(const struct route *p, double *x, const int32_t *chosen, const double *dw, const double *balance, double z,
+                     double *d)
+{
+    for (int64_t i = 0; i < p->experts; i++) {
+        double was = x[i], loss[2];
+
+        for (int side = 0; side < 2; side++) {
+            x[i] = was + (side ? 1e-5 : -1e-5);
+            loss[side] = loss_of(p, x, chosen, dw, balance, z);
+        }
+        x[i] = was;
+        d[i] = (loss[1] - loss[0]) / 2e-5;
+    }
 }
 
 static void check_choice(const struct route *p, const double *x, const int32_t *choice, const struct tn *weight)
@@ -53,19 +80,22 @@ static void check_choice(const struct route *p, const double *x, const int32_t *
             for (int64_t i = 0; i < p->experts; i++)
                 rank += before(row, i, c);
             assert_int_equal(rank, j);
-            double w = by_softmax(row, p->experts, choice + t * p->k, p->k, c, p->pre);
-            assert_true(fabs(tn_at(weight, t * p->k + j) - w) <= 2e-6);
+            double w = weight_of(p, row, choice + t * p->k, c);
+            assert_true(fabs(tn_at(weight, t * p->k + j) - w) <= 2e-6 * (p->scale != 0 ? (double)p->scale : 1));
         }
 }
 
 static void choices_equal_the_definition(void **s)
 {
     (void)s;
-    for (int k = 0; k < 24; k++) {
+    for (int k = 0; k < 48; k++) {
         const int64_t *h = shapes[k / 2 % 4];
-        const struct route p = {.t = h[0], .experts = h[1], .k = h[2], .pre = k % 2};
+        const struct route p = {
+            .t = h[0], .experts = h[1], .k = h[2], .pre = k % 2 && k < 24, .score = k < 24 ? ROUTE_SOFTMAX : ROUTE_SIGMOID,
+            .scale = k % 5 ? 0 : 2.5f,
+        };
         int64_t n = p.t * p.k;
-        struct device *dev = tn_devices[k / 8];
+        struct device *dev = tn_devices[k / 8 % 3];
         struct tn x = tn_random(DTYPE_F32, p.t * p.experts, 1, 2, 0), lse = tn_poison(DTYPE_F32, p.t);
         struct tn weight = tn_poison(DTYPE_F32, n), dw = tn_random(DTYPE_F32, n, 2, 1, 0);
         struct tn balance = tn_random(DTYPE_F32, p.experts, 3, 0.1, 0), d = tn_poison(DTYPE_F32, p.t * p.experts);
@@ -83,6 +113,42 @@ static void choices_equal_the_definition(void **s)
         for (int64_t t = 0; t < p.t; t++)
             gradient(&p, logits + t * p.experts, choice + t * p.k, dw.v + t * p.k, balance.v, 0.03, want + t * p.experts);
         tn_near("gradients of logits", &d, want, 3e-6, 1);
+        tn_teardown(NULL);
+    }
+}
+
+/* Probabilities add up to 1 in the order of the logits, and the likeliest experts are counted by stretches of tokens. */
+static void likely_experts_are_counted(void **s)
+{
+    (void)s;
+    for (int k = 0; k < 6; k++) {
+        const struct route p = {.t = 60, .experts = 8, .k = 3, .score = k < 3 ? ROUTE_SOFTMAX : ROUTE_SIGMOID};
+        int64_t parts = k % 3 + 1, wrong = 0;
+        struct tn x = tn_random(DTYPE_F32, 60 * 8, 6, 2, 0), prob = tn_poison(DTYPE_F32, 60 * 8);
+        int32_t count[3 * 8] = {0}, want[3 * 8] = {0};
+
+        OK(route_likely_cpu(tn_devices[k % 3], &p, parts, x.p, prob.p, count, &tn_err));
+        for (int64_t t = 0; t < p.t; t++) {
+            double sum = 0;
+
+            for (int64_t i = 0; i < 8; i++) {
+                int64_t rank = 0;
+
+                sum += p.score == ROUTE_SIGMOID ? sigmoid(x.v[t * 8 + i]) : 1;
+                for (int64_t j = 0; j < 8; j++)
+                    rank += before(x.v + t * 8, j, i);
+                want[t / (60 / parts) * 8 + i] += rank < 3;
+            }
+            for (int64_t i = 0; i < 8; i++) {
+                double v = x.v[t * 8 + i];
+                wrong += !(fabs(tn_at(&prob, t * 8 + i) - (p.score == ROUTE_SIGMOID ? sigmoid(v) / sum : v)) <= 1e-6);
+            }
+        }
+        assert_int_equal(wrong, 0);
+        assert_memory_equal(count, want, sizeof count);
+        OK(route_likely_cpu(tn_devices[k % 3], &p, parts, x.p, NULL, count, &tn_err)); /* onto them */
+        assert_int_equal(count[0], 2 * want[0]);
+        assert_int_equal(route_likely_cpu(tn_devices[0], &p, 7, x.p, NULL, count, &tn_err), ERR_ARG);
         tn_teardown(NULL);
     }
 }
@@ -215,6 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(choices_equal_the_definition, tn_teardown),
+        cmocka_unit_test_teardown(likely_experts_are_counted, tn_teardown),
         cmocka_unit_test_teardown(rows_go_and_come_back, tn_teardown),
         cmocka_unit_test_teardown(a_capacity_drops_by_weight_or_position, tn_teardown),
         cmocka_unit_test(a_balance_counts_what_is_likely),

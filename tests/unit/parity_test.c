@@ -1,5 +1,5 @@
 /* Small models against values recorded from PyTorch and transformers (tests/record/gpt2_parity.py,
- * llama_parity.py, moe_parity.py, documents.py): logits, loss, gradients, and ten steps of clipping and AdamW. */
+ * llama_parity.py, moe_parity.py, router_parity.py, documents.py): logits, loss, gradients, and ten steps of clipping and AdamW. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -32,6 +32,7 @@ struct recording {
     .mlp = MLP_SWIGLU, .no_bias = true
 #define EXPERTS .experts = 4, .topk = 2, .moe_ffn = 16, .aux_loss = 0.05, .z_loss = 0.01
 #define SHARED LLAMA, .head_dim = 16, .qkv_bias = true, .untie = true, EXPERTS, .pre_softmax = true, .moe_shared = 24
+#define ROUTERS "tests/data/train/router_parity.safetensors"
 #define DOCUMENTS "tests/data/train/documents.safetensors"
 static struct recording models[] = {
     {"", true, {SHAPE}, "tests/data/train/gpt2_parity.safetensors"},
@@ -54,13 +55,14 @@ static struct recording models[] = {
     {"gpt2.", true, {SHAPE}, DOCUMENTS},
     {"llama.", true, {LLAMA, .head_dim = 16, .untie = true, .rotary_base = 500, .rope_scaling = true, .rope_original = 8},
      DOCUMENTS},
+    {"sigmoid.", false, {SHAPE, EXPERTS, .router_score = ROUTER_SIGMOID, .router_scale = 2.5, .moe_freq = 2}, ROUTERS},
 };
 enum { GPT2, LLAMA_3, MIXTRAL = 5, GPT2_DOCUMENTS = 11, LLAMA_DOCUMENTS, MODELS = sizeof models / sizeof *models };
 static const struct recording *model;
 /* Whether its sequences are packed with documents; then some of the gradients are recorded. */
 static bool packed(void)
 {
-    return model >= &models[GPT2_DOCUMENTS];
+    return strcmp(model->file, DOCUMENTS) == 0;
 }
 static struct file_map map;
 static struct arena arena;
