@@ -182,10 +182,19 @@ static inline int check_attention_bwd(enum dtype dt, const struct attention *p, 
     return 0;
 }
 
+/* Whether so many of its groups have k experts, and each as many as it is judged by. */
+static inline bool route_groups_fit(const struct route *p)
+{
+    int64_t each = p->groups > 0 ? p->experts / p->groups : 0;
+
+    return p->groups == 0 || (p->groups > 0 && p->groups <= ROUTE_GROUPS && each * p->groups == p->experts && p->of >= 1 &&
+                              p->of <= p->groups && p->of * each >= p->k && p->k >= p->of && p->k / p->of <= each);
+}
+
 static inline int check_route(const struct route *p, const char *op, struct err *e)
 {
     if (p->t < 0 || p->experts < 1 || p->k < 1 || p->k > p->experts || p->k > ROUTE_MOST || p->t * p->k > INT32_MAX ||
-        p->capacity < 0 || (p->pad && (p->capacity == 0 || p->capacity > INT32_MAX / p->experts)))
+        p->capacity < 0 || !route_groups_fit(p) || (p->pad && (p->capacity == 0 || p->capacity > INT32_MAX / p->experts)))
         return err_set(e, ERR_ARG, "%s: %lld tokens, %lld of %lld experts each", op, (long long)p->t, (long long)p->k,
                        (long long)p->experts);
     return 0;

@@ -8,29 +8,76 @@
 
 /* ---- the choice ---- */
 
-/* NaN counts as the least. */
-static float ranked(float x)
-{
-    return isnan(x) ? -INFINITY : x;
-}
-
-/* The k first of a row of logits: each is put where it belongs among those before it. */
-static void choose(const float *x, int64_t experts, int64_t k, int32_t *choice)
-{
-    for (int64_t i = 0; i < experts; i++) {
-        int64_t j = i < k ? i : k;
-
-        for (; j > 0 && ranked(x[i]) > ranked(x[choice[j - 1]]); j--)
-            if (j < k)
-                choice[j] = choice[j - 1];
-        if (j < k)
-            choice[j] = (int32_t)i;
-    }
-}
-
 static float sigmoid(float x)
 {
     return 1 / (1 + expf(-x));
+}
+
+/* The n first so far by their keys, of equal ones those that came first. */
+struct top {
+    int64_t n;
+    float key[ROUTE_MOST];
+    int32_t id[ROUTE_MOST];
+};
+
+/* NaN counts as the least. */
+static void top_add(struct top *t, int64_t most, float key, int64_t id)
+{
+    int64_t j = t->n < most ? t->n++ : most;
+
+    key = isnan(key) ? -INFINITY : key;
+    for (; j > 0 && key > t->key[j - 1]; j--)
+        if (j < most) {
+            t->key[j] = t->key[j - 1];
+            t->id[j] = t->id[j - 1];
+        }
+    if (j < most) {
+        t->key[j] = key;
+        t->id[j] = (int32_t)id;
+    }
+}
+
+/* What an expert counts to its group. */
+static float in_group(const struct route *p, const float *x, float max, int64_t i)
+{
+    if (p->score == ROUTE_SIGMOID)
+        return sigmoid(x[i]);
+    return p->pre ? expf(x[i] - max) : x[i];
+}
+
+/* The groups of which a row may choose, a bit each. */
+static uint64_t groups_of(const struct route *p, const float *x, float max)
+{
+    struct top groups = {0};
+    uint64_t bits = 0;
+
+    for (int64_t g = 0; g < p->groups; g++) {
+        struct top best = {0};
+        int64_t each = p->experts / p->groups;
+        float sum = 0;
+
+        for (int64_t i = g * each; i < (g + 1) * each; i++)
+            top_add(&best, p->k / p->of, in_group(p, x, max, i), i);
+        for (int64_t j = 0; j < best.n; j++)
+            sum += best.key[j];
+        top_add(&groups, p->of, sum, g);
+    }
+    for (int64_t j = 0; j < groups.n; j++)
+        bits |= UINT64_C(1) << groups.id[j];
+    return bits;
+}
+
+/* The k first of a row of logits. */
+static void choose(const struct route *p, const float *x, float max, int32_t *choice)
+{
+    uint64_t groups = p->groups ? groups_of(p, x, max) : 1;
+    int64_t each = p->groups ? p->experts / p->groups : p->experts;
+    struct top best = {0};
+
+    for (int64_t i = 0; i < p->experts; i++)
+        if (groups >> i / each & 1)
+            top_add(&best, p->k, x[i], i);
+    memcpy(choice, best.id, (size_t)p->k * sizeof *choice);
 }
 
 static void route_row(const struct route *p, float *x, float *lse, int32_t *choice, float *weight)
@@ -38,9 +85,9 @@ static void route_row(const struct route *p, float *x, float *lse, int32_t *choi
     float max = -INFINITY, sum = 0, of_chosen = 0, over;
     bool softmax = p->score == ROUTE_SOFTMAX;
 
-    choose(x, p->experts, p->k, choice);
     for (int64_t i = 0; i < p->experts; i++)
         max = x[i] > max ? x[i] : max;
+    choose(p, x, max, choice);
     for (int64_t j = 0; j < p->k; j++)
         of_chosen += weight[j] = softmax ? expf(x[choice[j]] - max) : sigmoid(x[choice[j]]);
     for (int64_t i = 0; i < p->experts; i++) {
@@ -226,8 +273,11 @@ int route_place_cpu(struct device *dev, const struct route *p, const int32_t *ch
 int route_likely_cpu(struct device *dev, const struct route *p, int64_t parts, const float *logits, float *prob, int32_t *count,
                      struct err *e)
 {
+    struct route all = *p;
+
     TRY(check_route(p, "route_likely", e));
     TRY(check_parts(p, parts, e));
+    all.groups = 0;
 #pragma omp parallel for num_threads(cpu_team(dev, 8 * p->t * p->experts)) schedule(static)
     for (int64_t t = 0; t < p->t; t++) {
         const float *x = logits + t * p->experts;
@@ -238,7 +288,7 @@ int route_likely_cpu(struct device *dev, const struct route *p, int64_t parts, c
             sum += prob[t * p->experts + i] = p->score == ROUTE_SIGMOID ? sigmoid(x[i]) : x[i];
         for (int64_t i = 0; i < p->experts && prob && p->score == ROUTE_SIGMOID; i++)
             prob[t * p->experts + i] /= sum + ROUTE_TINY;
-        choose(x, p->experts, p->k, likely);
+        choose(&all, x, 0, likely);
         for (int64_t j = 0; j < p->k; j++)
 #pragma omp atomic
             count[t / (p->t / parts) * p->experts + likely[j]]++;

@@ -23,28 +23,78 @@ static __device__ __forceinline__ ranked warp_first(ranked a)
     return a;
 }
 
-/* The first of a row behind `last`. */
-static __device__ __forceinline__ ranked next_of(const float *x, int64_t experts, const ranked &last, bool any)
+/* r, unless it's no later than `last` or later than the best so far. */
+static __device__ __forceinline__ void better(ranked &best, float x, int64_t i, const ranked &last, bool any)
+{
+    ranked r = {x == x ? x : minus_infinity(), (int)i};
+
+    if ((any || behind(r, last)) && behind(best, r))
+        best = r;
+}
+
+/* The first of a row behind `last`, of the groups whose bits are set. */
+static __device__ __forceinline__ ranked next_of(const struct route &p, const float *x, uint64_t groups, const ranked &last,
+                                                  bool any)
 {
     ranked best = {minus_infinity(), INT32_MAX};
+    int each = (int)(p.groups ? p.experts / p.groups : p.experts);
 
-    for (int64_t i = threadIdx.x % 32; i < experts; i += 32) {
-        ranked r = {x[i] == x[i] ? x[i] : minus_infinity(), (int)i};
-        if ((any || behind(r, last)) && behind(best, r))
-            best = r;
-    }
+    for (int i = (int)(threadIdx.x % 32); i < (int)p.experts; i += 32)
+        if (groups >> i / each & 1)
+            better(best, x[i], i, last, any);
     return warp_first(best);
+}
+
+/* What an expert counts to its group. */
+static __device__ __forceinline__ float in_group(const struct route &p, const float *x, float max, int i)
+{
+    return p.score == ROUTE_SIGMOID ? sigmoid(x[i]) : p.pre ? expf(x[i] - max) : x[i];
+}
+
+/* The groups of which a row may choose, a bit each; a lane has the sums of two. */
+static __device__ __forceinline__ uint64_t groups_of(const struct route &p, const float *x, float max)
+{
+    float low = minus_infinity(), high = minus_infinity();
+    int lane = threadIdx.x % 32, each = (int)(p.experts / p.groups);
+    uint64_t bits = 0;
+    ranked r = {0, 0};
+
+    for (int g = 0; g < (int)p.groups; g++) {
+        float sum = 0;
+        for (int j = 0; j < (int)(p.k / p.of); j++) {
+            ranked best = {minus_infinity(), INT32_MAX};
+            for (int i = g * each + lane; i < (g + 1) * each; i += 32)
+                better(best, in_group(p, x, max, i), i, r, j == 0);
+            r = warp_first(best);
+            sum += r.x;
+        }
+        if (lane == g)
+            low = sum;
+        if (lane + 32 == g)
+            high = sum;
+    }
+    for (int j = 0; j < (int)p.of; j++) {
+        ranked best = {minus_infinity(), INT32_MAX};
+        if (lane < (int)p.groups)
+            better(best, low, lane, r, j == 0);
+        if (lane + 32 < (int)p.groups)
+            better(best, high, lane + 32, r, j == 0);
+        r = warp_first(best);
+        bits |= (uint64_t)1 << r.i;
+    }
+    return bits;
 }
 
 /* The experts of token t and what its weights are before they're divided, exp(logit - max) or sigmoids; the sum of these. */
 static __device__ __forceinline__ float choose(const struct route &p, const float *x, int64_t t, float max, int32_t *choice,
                                                float *weight)
 {
+    uint64_t groups = p.groups ? groups_of(p, x, max) : 1;
     ranked r = {0, 0};
     float sum = 0;
 
     for (int64_t j = 0; j < p.k; j++) {
-        r = next_of(x, p.experts, r, j == 0);
+        r = next_of(p, x, groups, r, j == 0);
         float v = p.score == ROUTE_SIGMOID ? sigmoid(x[r.i]) : expf(x[r.i] - max);
         sum += v;
         if (threadIdx.x % 32 == 0) {
@@ -165,7 +215,7 @@ static __global__ void __launch_bounds__(CUDA_BLOCK)
         for (int64_t i = lane; i < p.experts && prob; i += 32)
             prob[t * p.experts + i] = p.score == ROUTE_SIGMOID ? sigmoid(x[i]) / sum : x[i];
         for (int64_t j = 0; j < p.k; j++) {
-            r = next_of(x, p.experts, r, j == 0);
+            r = next_of(p, x, ~(uint64_t)0, r, j == 0);
             if (lane == 0)
                 atomicAdd(&count[t / each * p.experts + r.i], 1);
         }

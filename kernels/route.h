@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-enum { ROUTE_MOST = 64 }; /* choices of a token */
+enum { ROUTE_MOST = 64, ROUTE_GROUPS = 64 }; /* choices of a token; groups of experts */
 
 /* What makes a token's weights of its logits. */
 enum route_score { ROUTE_SOFTMAX, ROUTE_SIGMOID };
@@ -23,6 +23,8 @@ struct route {
     bool pre;              /* softmax over all experts, then the choice; else softmax over the chosen */
     int score;             /* enum route_score; sigmoids are divided by the sum of the chosen ones, unless one is all of them */
     float scale;           /* of the weights; 0: 1 */
+    int64_t groups, of;    /* the choice is among `of` of so many groups of neighbours, those whose k / of largest (of softmaxes
+                              over all with pre, else of logits; of sigmoids) have the largest sum; 0: among all */
     int64_t capacity;      /* rows of an expert at most; 0: t.  Kept are those with the largest weights, of equal ones ... */
     bool by_position;      /* ... or, so, of all, those of the first tokens */
     bool pad;              /* each expert has capacity rows, which is not 0: the last of them may be nobody's */

@@ -285,9 +285,9 @@ static int family_with_experts(const struct model_config *m, bool llama, enum hf
     bool shared = m->moe_shared > 0;
 
     *family = shared ? HF_QWEN2_MOE : m->qk_norm ? HF_QWEN3_MOE : HF_MIXTRAL;
-    if (m->router_score != ROUTER_SOFTMAX || m->router_scale != 1)
+    if (m->router_score != ROUTER_SOFTMAX || m->router_scale != 1 || m->router_groups)
         return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral, qwen2_moe and qwen3_moe weigh experts by a softmax,"
-                       " unscaled; this model differs");
+                       " unscaled, of any group; this model differs");
     if (!llama || !m->no_bias || m->moe_freq != 1)
         return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral, qwen2_moe and qwen3_moe have experts in each layer, gated"
                        " MLPs, RMSNorm, rotary positions and no biases; this model differs");

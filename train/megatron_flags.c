@@ -86,8 +86,6 @@ static const struct {
     {"is-hybrid-model", "all layers are attention and an MLP"},
     {"hybrid-override-pattern", "all layers are attention and an MLP"},
     {"hybrid-layer-pattern", "all layers are attention and an MLP"},
-    {"moe-router-num-groups", "a token's experts are chosen among all"},
-    {"moe-router-group-topk", "a token's experts are chosen among all"},
     {"cpu-offloading", "activations stay on the device; --recompute-granularity keeps fewer, --optimizer-cpu-offload is the"
      " optimizer's state"},
     {"window-size", "attention has no window"},

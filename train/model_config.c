@@ -67,6 +67,7 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
         m->topk = m->moe_ffn = m->moe_freq = m->moe_shared = 0;
         m->pre_softmax = m->pad_experts = m->shared_gate = false;
         m->capacity = m->router_scale = 0;
+        m->router_groups = m->router_group_topk = 0;
         m->router_score = ROUTER_SOFTMAX;
         return;
     }
@@ -98,8 +99,24 @@ static int check_rope(const struct model_config *m, struct err *e)
     return 0;
 }
 
+static int check_groups(const struct model_config *m, struct err *e)
+{
+    int64_t n = m->router_groups, of = m->router_group_topk, each = n ? m->experts / n : 0;
+
+    if (!n != !of)
+        return err_set(e, ERR_ARG, "--moe-router-num-groups and --moe-router-group-topk: give both or neither");
+    if (n && (n > ROUTE_GROUPS || m->experts % n))
+        return err_set(e, ERR_ARG, "--moe-router-num-groups: %" PRId64 " experts in %" PRId64 " equal groups (%d are the most)",
+                       m->experts, n, ROUTE_GROUPS);
+    if (n && (of > n || of > m->topk || m->topk / of > each || m->topk > of * each))
+        return err_set(e, ERR_ARG, "--moe-router-group-topk: %" PRId64 " of %" PRId64 " groups of %" PRId64 " experts; of each"
+                       " the topk %" PRId64 " / %" PRId64 " best judge it, and the topk are of these", of, n, each, m->topk, of);
+    return 0;
+}
+
 static int check_experts(const struct model_config *m, struct err *e)
 {
+    TRY(check_groups(m, e));
     if (m->experts > MODEL_EXPERTS_MOST)
         return err_set(e, ERR_ARG, "--num-experts: %" PRId64 " are more than %d", m->experts, MODEL_EXPERTS_MOST);
     if (m->experts * model_moe_layers(m) > MODEL_EXPERTS_ALL)
@@ -290,6 +307,8 @@ const struct model_field model_fields[] = {
     BOOL("moe_router_pre_softmax", pre_softmax),
     WORD("moe_router_score_function", router_score, "softmax", "sigmoid"),
     NUM("moe_router_topk_scaling_factor", router_scale),
+    INT("moe_router_num_groups", router_groups, false, true),
+    INT("moe_router_group_topk", router_group_topk, false, true),
 };
 const int model_fields_n = sizeof model_fields / sizeof *model_fields;
 

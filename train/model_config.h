@@ -88,6 +88,7 @@ struct model_config {
     bool pre_softmax;     /* a token's weights are its softmax over all experts, else over its topk */
     int router_score;     /* enum router_score; sigmoids are divided by the sum of the chosen ones, unless topk is 1 */
     double router_scale;  /* of the weights; 0: 1 */
+    int64_t router_groups, router_group_topk; /* a token's experts are of so many groups of neighbours; 0: of any */
     int balancing;        /* enum moe_balancing */
     double aux_loss, z_loss; /* coefficients */
     double capacity;      /* rows of an expert, of a micro-batch, as a multiple of those by even use; 0: any number */
@@ -174,7 +175,7 @@ static inline bool model_aux_loss(const struct model_config *m)
 /* Whether it is of other numbers than those that tokens go by. */
 static inline bool model_aux_apart(const struct model_config *m)
 {
-    return model_aux_loss(m) && m->router_score == ROUTER_SIGMOID;
+    return model_aux_loss(m) && (m->router_score == ROUTER_SIGMOID || m->router_groups);
 }
 int64_t model_rotary_width(const struct model_config *m);
 

@@ -17,7 +17,7 @@ struct route router_route(const struct model *m, int64_t rows)
     return (struct route){
         rows, c->experts, c->topk, c->pre_softmax, .capacity = capacity < (double)rows ? (int64_t)capacity : rows,
         .by_position = c->drop_policy == DROP_POSITION, .pad = c->pad_experts, .score = c->router_score,
-        .scale = (float)c->router_scale,
+        .scale = (float)c->router_scale, .groups = c->router_groups, .of = c->router_group_topk,
     };
 }
 
@@ -71,7 +71,7 @@ static int likely(struct model *m, int64_t layer, int64_t rows, const float **pr
     *count = apart ? m->moe.likely : a->chosen;
     if (apart) {
         TRY(device_zero(m->dev, *count, call.n * sizeof **count, e));
-        TRY(m->dev->ops->route_likely(m->dev, &r, 1, a->prob, m->moe.likely_prob, *count, e));
+        TRY(m->dev->ops->route_likely(m->dev, &r, 1, a->prob, *prob == a->prob ? NULL : m->moe.likely_prob, *count, e));
     }
     call.send = call.recv = *count;
     return pass_ring(m) ? exchange(m->dev, m->part.context, &call, e) : 0;

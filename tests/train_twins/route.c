@@ -3,6 +3,7 @@
 
 struct routed {
     int64_t t, experts, k, c;
+    int64_t groups, of; /* 0: it has none */
 };
 
 static int indices(struct made *m, int64_t n)
@@ -33,14 +34,17 @@ static void equal_indices(struct made *m, const char *what, int block, int64_t n
 }
 
 /* What is chosen by, and weighed. */
-enum by { BY_SOFTMAX, BY_SOFTMAX_OF_ALL, BY_SIGMOID, BYS };
+enum by { BY_SOFTMAX, BY_SOFTMAX_OF_ALL, BY_SIGMOID, BY_GROUPS, BY_GROUPS_OF_ALL, BY_SIGMOID_GROUPS, BYS };
 
 /* how: 0 any number of rows an expert; else of half of those by even use the largest, the first, padded ones. */
 static void route_with(struct made *m, enum dtype dt, const struct routed *r, enum by by, bool losses, int how)
 {
+    bool sigmoid = by == BY_SIGMOID || by == BY_SIGMOID_GROUPS, some = by >= BY_GROUPS && r->groups > 0;
     const struct route p = {
-        r->t, r->experts, r->k, by == BY_SOFTMAX_OF_ALL, .score = by == BY_SIGMOID ? ROUTE_SIGMOID : ROUTE_SOFTMAX,
-        .scale = by == BY_SIGMOID ? 2.5f : 0, .capacity = how ? r->t * r->k / (2 * r->experts) + 1 : 0, .by_position = how == 2,
+        r->t, r->experts, r->k, by == BY_SOFTMAX_OF_ALL || by == BY_GROUPS_OF_ALL,
+        .score = sigmoid ? ROUTE_SIGMOID : ROUTE_SOFTMAX, .scale = sigmoid ? 2.5f : 0, .groups = some ? r->groups : 0,
+        .of = some ? r->of : 0,
+        .capacity = how ? r->t * r->k / (2 * r->experts) + 1 : 0, .by_position = how == 2,
         .pad = how == 3,
     };
     int64_t n = r->t * r->k, rows = route_rows(&p);
@@ -121,14 +125,16 @@ static void gate_with(struct made *m, enum dtype dt, int64_t t, int64_t c)
 
 void twins_route(struct twins *t)
 {
-    static const struct routed shape[] = {{5, 1, 1, 3}, {40, 8, 2, 64}, {300, 5, 3, 33}, {65, 70, 6, 264}, {9, 3, 3, 16}};
+    static const struct routed shape[] = {
+        {5, 1, 1, 3, 1, 1}, {40, 8, 2, 64, 4, 1}, {300, 5, 3, 33, 0, 0}, {65, 70, 6, 264, 35, 3}, {9, 3, 3, 16, 3, 3},
+    };
 
-    for (int k = 0; k < 60; k++) {
+    for (int k = 0; k < 100; k++) {
         struct made m = {.t = t};
         struct routed r = shape[k / 4 % 5];
         r.t *= t->scale;
-        route_with(&m, both_types[k % 2], &r, k < 40 ? (enum by)(k >> 1 & 1) : BY_SIGMOID + k / 2 % (BYS - BY_SIGMOID), k & 1,
-                   k % 40 < 20 ? 0 : 1 + k % 3);
+        enum by by = (enum by)(k < 40 ? k >> 1 & 1 : BY_SIGMOID + k / 2 % (BYS - BY_SIGMOID));
+        route_with(&m, both_types[k % 2], &r, by, k & 1, k % 40 < 20 ? 0 : 1 + k % 3);
         gate_with(&m, both_types[k % 2], r.t, r.c);
         forget(&m);
     }

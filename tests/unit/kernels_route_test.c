@@ -117,6 +117,70 @@ static void choices_equal_the_definition(void **s)
     }
 }
 
+/* Whether group g of a row comes before group h by the sum of their n largest values. */
+static bool group_before(const struct route *p, const double *v, int64_t g, int64_t h)
+{
+    int64_t each = p->experts / p->groups;
+    double sum[2] = {0};
+
+    for (int s = 0; s < 2; s++)
+        for (int64_t i = (s ? h : g) * each, end = i + each, first = i; i < end; i++) {
+            int64_t rank = 0;
+
+            for (int64_t j = first; j < end; j++)
+                rank += before(v, j, i);
+            sum[s] += rank < p->k / p->of ? v[i] : 0;
+        }
+    return sum[0] > sum[1] || (sum[0] == sum[1] && g < h);
+}
+
+/* The choice is among the experts of the best groups alone. */
+static void groups_bound_the_choice(void **s)
+{
+    static const int64_t forms[][4] = {{8, 4, 4, 2}, {12, 4, 4, 2}, {64, 6, 8, 3}, {6, 2, 2, 1}, {128, 4, 64, 4}};
+
+    (void)s;
+    for (int k = 0; k < 15; k++) {
+        const int64_t *f = forms[k / 3];
+        const struct route p = {.t = 50, .experts = f[0], .k = f[1], .groups = f[2], .of = f[3], .pre = k % 3 == 1,
+                                .score = k % 3 == 2 ? ROUTE_SIGMOID : ROUTE_SOFTMAX};
+        int64_t n = p.t * p.k, each = p.experts / p.groups;
+        struct tn x = tn_random(DTYPE_F32, p.t * p.experts, 7, 2, 0), lse = tn_poison(DTYPE_F32, p.t);
+        struct tn w = tn_poison(DTYPE_F32, n);
+        int32_t *choice = tn_keep(malloc((size_t)n * sizeof *choice));
+        double *v = tn_doubles(p.experts);
+
+        OK(route_fwd_cpu(tn_devices[k % 3], &p, x.p, lse.p, choice, w.p, &tn_err));
+        for (int64_t t = 0; t < p.t; t++) {
+            const double *row = x.v + t * p.experts;
+
+            for (int64_t i = 0; i < p.experts; i++)
+                v[i] = p.score == ROUTE_SIGMOID ? sigmoid(row[i]) : p.pre ? exp(row[i]) : row[i];
+            for (int64_t j = 0; j < p.k; j++) {
+                int32_t c = choice[t * p.k + j];
+                int64_t rank = 0, group = 0;
+
+                for (int64_t g = 0; g < p.groups; g++)
+                    group += group_before(&p, v, g, c / each);
+                assert_in_range(group, 0, p.of - 1);
+                for (int64_t i = 0; i < p.experts; i++) {
+                    group = 0;
+                    for (int64_t g = 0; g < p.groups; g++)
+                        group += group_before(&p, v, g, i / each);
+                    rank += group < p.of && before(row, i, c);
+                }
+                assert_int_equal(rank, j);
+            }
+        }
+        tn_teardown(NULL);
+    }
+    const struct route uneven = {.t = 1, .experts = 8, .k = 4, .groups = 3, .of = 2};
+    const struct route few = {.t = 1, .experts = 8, .k = 6, .groups = 4, .of = 2};
+
+    assert_int_equal(route_fwd_cpu(tn_devices[0], &uneven, NULL, NULL, NULL, NULL, &tn_err), ERR_ARG);
+    assert_int_equal(route_fwd_cpu(tn_devices[0], &few, NULL, NULL, NULL, NULL, &tn_err), ERR_ARG);
+}
+
 /* Probabilities add up to 1 in the order of the logits, and the likeliest experts are counted by stretches of tokens. */
 static void likely_experts_are_counted(void **s)
 {
@@ -281,6 +345,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(choices_equal_the_definition, tn_teardown),
+        cmocka_unit_test_teardown(groups_bound_the_choice, tn_teardown),
         cmocka_unit_test_teardown(likely_experts_are_counted, tn_teardown),
         cmocka_unit_test_teardown(rows_go_and_come_back, tn_teardown),
         cmocka_unit_test_teardown(a_capacity_drops_by_weight_or_position, tn_teardown),

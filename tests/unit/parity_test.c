@@ -1,5 +1,6 @@
 /* Small models against values recorded from PyTorch and transformers (tests/record/gpt2_parity.py,
- * llama_parity.py, moe_parity.py, router_parity.py, documents.py): logits, loss, gradients, and ten steps of clipping and AdamW. */
+ * llama_parity.py, moe_parity.py, router_parity.py, documents.py): logits, loss, gradients, and ten steps of clipping and
+ * AdamW. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -30,9 +31,12 @@ struct recording {
 #define SHAPE .layers = 2, .hidden = 48, .heads = 4, .seq = T, .vocab = V
 #define LLAMA SHAPE, .groups = 2, .ffn = 64, .norm = NORM_RMS, .norm_eps = 1e-6, .position = POSITION_ROPE, \
     .mlp = MLP_SWIGLU, .no_bias = true
-#define EXPERTS .experts = 4, .topk = 2, .moe_ffn = 16, .aux_loss = 0.05, .z_loss = 0.01
+#define EXPERTS_OF(n, k) .experts = n, .topk = k, .moe_ffn = 16, .aux_loss = 0.05, .z_loss = 0.01
+#define EXPERTS EXPERTS_OF(4, 2)
 #define SHARED LLAMA, .head_dim = 16, .qkv_bias = true, .untie = true, EXPERTS, .pre_softmax = true, .moe_shared = 24
 #define ROUTERS "tests/data/train/router_parity.safetensors"
+#define V3 EXPERTS_OF(12, 4), .router_score = ROUTER_SIGMOID, .router_scale = 2.5, .router_groups = 4, .router_group_topk = 2, \
+    .moe_freq = 2
 #define DOCUMENTS "tests/data/train/documents.safetensors"
 static struct recording models[] = {
     {"", true, {SHAPE}, "tests/data/train/gpt2_parity.safetensors"},
@@ -56,6 +60,7 @@ static struct recording models[] = {
     {"llama.", true, {LLAMA, .head_dim = 16, .untie = true, .rotary_base = 500, .rope_scaling = true, .rope_original = 8},
      DOCUMENTS},
     {"sigmoid.", false, {SHAPE, EXPERTS, .router_score = ROUTER_SIGMOID, .router_scale = 2.5, .moe_freq = 2}, ROUTERS},
+    {"groups.", false, {SHAPE, V3}, ROUTERS},
 };
 enum { GPT2, LLAMA_3, MIXTRAL = 5, GPT2_DOCUMENTS = 11, LLAMA_DOCUMENTS, MODELS = sizeof models / sizeof *models };
 static const struct recording *model;

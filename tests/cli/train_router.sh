@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Routers of experts: each kind trains alike on one process and on ranks that share the work, and goes on from its checkpoints.
+# shellcheck disable=SC2086
+. "$ROOT/tests/lib.sh"
+. "$ROOT/tests/train_lib.sh"
+# shellcheck source=tests/plain_ranks.sh
+. "$ROOT/tests/plain_ranks.sh"
+data
+flags="--data-path data --split 1,0,0 --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --vocab-size 61
+    --micro-batch-size 2 --global-batch-size 8 --lr 0.002 --attention-dropout 0 --hidden-dropout 0 --eval-iters 0 -j 1 --device cpu
+    --train-iters 6 --num-experts 8 --moe-router-topk 4 --moe-ffn-hidden-size 16 --moe-aux-loss-coeff 0.02"
+sigmoid="--moe-router-score-function sigmoid --moe-router-topk-scaling-factor 2.5 --moe-z-loss-coeff 0.001"
+groups="--moe-router-pre-softmax --moe-router-num-groups 4 --moe-router-group-topk 2"
+both="$sigmoid --moe-router-num-groups 2 --moe-router-group-topk 1"
+kinds='sigmoid groups both'
+numbers() { grep -oE '"(loss|grad_norm)":[^,}]*' "$1"; }
+# on RANKS KIND FLAG...: as one process trained.
+on() {
+    rm -f log
+    check "$2, ${*:3}" plain $1 quern-train $flags ${!2} --distributed-backend tcp --log-file log ${*:3}
+    check "$2, ${*:3}: as one process" close $2.log log 12
+}
+
+for kind in $kinds; do
+    rm -f log
+    check "$kind" quern-train $flags ${!kind} --save $kind --save-interval 3 --log-file log
+    cp log $kind.log
+    rm -f log
+    check "$kind, resumed" quern-train $flags ${!kind} --load $kind --ckpt-step 3 --log-file log
+    equal "$kind, resumed: the same bits" "$(numbers log)" "$(numbers $kind.log | tail -n 6)"
+    on 2 $kind --tensor-model-parallel-size 2 --sequence-parallel
+    on 2 $kind --expert-model-parallel-size 2 --recompute-granularity full
+    check "$kind, bf16" quern-train $flags ${!kind} --bf16 --main-params-dtype bf16 --moe-expert-capacity-factor 1.5
+    check "$kind, evaluated" quern-eval --load $kind --data-path data --part whole --eval-iters 2
+    check "$kind, a sample" quern-generate --load $kind --prompt-ids 1,2,3 --max-tokens 4 --print-ids
+    status "$kind: transformers' models have no such router" 3 quern-checkpoint export --output $kind.hf $kind
+done
+equal 'no two kinds have the same losses' "$(sort -u <(for k in $kinds; do numbers $k.log | tail -n 1; done) | wc -l)" \
+    "$(wc -w <<<"$kinds")"
+status 'another kind than the checkpoint has' 2 quern-train $flags --load sigmoid
+has 'is named' err 'moe-router-score-function is sigmoid, not softmax'
+status 'groups that are not equal' 2 quern-train $flags --moe-router-num-groups 3 --moe-router-group-topk 2
+has 'are named' err '8 experts in 3 equal groups'
+status 'groups with too few experts' 2 quern-train $flags --moe-router-num-groups 4 --moe-router-group-topk 1
+has 'are named' err '1 of 4 groups of 2 experts'
+status 'groups, but of how many' 2 quern-train $flags --moe-router-num-groups 4
+has 'is asked' err 'give both or neither'
+finish
