@@ -50,6 +50,56 @@ struct attention {
     int64_t all_t, first_query, first_key; /* the same for queries and keys of a sequence of
                                       all_t; 0: these are all */
 };
+
+/* Who sees whom, for a kernel and its twin: this alone knows of masks.  Query i of sequence b sees the keys from the first to the
+ * last one, neither of which is less for a later query, ... */
+TWIN_INLINE int64_t attention_first_key(const struct attention *p, int64_t b, int64_t i)
+{
+    int64_t first = p->start ? p->start[b * p->t + i] - p->first_key : 0;
+
+    return first < 0 ? 0 : first;
+}
+TWIN_INLINE int64_t attention_reach(const struct attention *p) /* keys beyond its own number */
+{
+    return p->full ? p->t_kv : p->t_kv - p->t;
+}
+TWIN_INLINE int64_t attention_last_key(const struct attention *p, int64_t i)
+{
+    int64_t last = i + attention_reach(p);
+
+    return last < p->t_kv ? last : p->t_kv - 1;
+}
+/* ... and a key is seen by the queries from the first to the last one, but for documents. */
+TWIN_INLINE int64_t attention_first_query(const struct attention *p, int64_t key)
+{
+    return p->full || key < p->t_kv - p->t ? 0 : key - (p->t_kv - p->t);
+}
+TWIN_INLINE int64_t attention_last_query(const struct attention *p, int64_t key)
+{
+    (void)key;
+    return p->t - 1;
+}
+/* Whether documents aside a query of the call sees a key of it; and whether one may see none, though keys stand before it. */
+TWIN_INLINE bool attention_any(const struct attention *p)
+{
+    return p->full || p->t_kv >= p->t;
+}
+TWIN_INLINE bool attention_hides(const struct attention *p)
+{
+    return p->start != NULL;
+}
+/* How many pairs of a query and a key that it sees there are among t tokens. */
+static inline double attention_pairs(const struct attention *p, double t)
+{
+    (void)p;
+    return t * t / 2;
+}
+/* Whether it is causal attention over a sequence of its own and nothing else. */
+static inline bool attention_common(const struct attention *p)
+{
+    return !p->block && !p->full && !p->start && p->t == p->t_kv && !(p->drop && p->drop->p > 0);
+}
+
 /* Few queries and many keys (generation) take a path of their own, without tiles.  d is at
  * most 256.  Scratch a thread: 8 t_kv d bytes, and under 1 MiB. */
 typedef int attention_fwd_fn(struct device *dev, enum dtype dt, const struct attention *p,

@@ -392,8 +392,8 @@ static int plan_of(struct device *dev, const struct dnn_shape *s, bool must, str
 
 static bool fits(enum dtype dt, const struct attention *p)
 {
-    return dt == DTYPE_BF16 && !p->block && !p->full && !p->start && p->t == p->t_kv && p->lse &&
-           (uintptr_t)p->lse % 16 == 0 && !(p->drop && p->drop->p > 0) && p->d % 8 == 0 && p->d <= 128 && p->t >= 64 &&
+    return dt == DTYPE_BF16 && attention_common(p) && p->lse && (uintptr_t)p->lse % 16 == 0 && p->d % 8 == 0 && p->d <= 128 &&
+           p->t >= 64 &&
            attention_mma_view_fits(&p->q) && attention_mma_view_fits(&p->k) && attention_mma_view_fits(&p->v) &&
            attention_mma_view_fits(&p->o);
 }

@@ -64,34 +64,38 @@ template <int D> static __device__ __forceinline__ void store(const struct atten
     }
 }
 
-/* How many keys beyond its own number a query sees: all, or as far as it is from the end. */
-static __device__ __forceinline__ int64_t seen_of(const struct attention &p)
-{
-    return p.full ? p.t_kv : p.t_kv - p.t;
-}
-
-/* The first key that query i of sequence b sees: where its document begins. */
+/* The first key that query i of sequence b sees, which there may be none of; behind the last of those that queries before i see. */
 static __device__ __forceinline__ int first_of(const struct attention &p, int64_t b, int64_t i)
 {
-    int64_t first = p.start && i < p.t ? p.start[b * p.t + i] - p.first_key : 0;
-
-    return first < 0 ? 0 : (int)first;
+    return i < p.t ? (int)attention_first_key(&p, b, i) : 0;
+}
+static __device__ __forceinline__ int64_t end_of(const struct attention &p, int64_t i)
+{
+    return i + attention_reach(&p) < p.t_kv ? i + attention_reach(&p) : p.t_kv;
 }
 
-/* What query i of sequence b sees: n keys from first on. */
+/* n from first on: the keys that a query sees, or the queries that see a key. */
 struct window {
     int first;
     unsigned n;
 };
-static __device__ __forceinline__ struct window window_of(const struct attention &p, int64_t b, int64_t i)
+static __device__ __forceinline__ struct window window_of(int first, int end)
 {
-    int first = first_of(p, b, i), end = (int)(i + seen_of(p) < p.t_kv ? i + seen_of(p) + 1 : p.t_kv);
-
     return {first, first < end ? (unsigned)(end - first) : 0u};
 }
-static __device__ __forceinline__ bool sees(const struct window &w, int64_t key)
+static __device__ __forceinline__ bool inside(const struct window &w, int64_t at)
 {
-    return (unsigned)((int)key - w.first) < w.n;
+    return (unsigned)((int)at - w.first) < w.n;
+}
+static __device__ __forceinline__ struct window keys_of(const struct attention &p, int64_t b, int64_t i)
+{
+    int64_t reach = attention_reach(&p);
+
+    return window_of(first_of(p, b, i), (int)(i + reach < p.t_kv ? i + reach + 1 : p.t_kv));
+}
+static __device__ __forceinline__ struct window queries_of(const struct attention &p, int64_t key)
+{
+    return window_of((int)attention_first_query(&p, key), (int)attention_last_query(&p, key) + 1);
 }
 
 /* Sends a tile of keys and one of values, unless they begin behind the last that is seen. */
@@ -185,13 +189,13 @@ template <int D, int N> static __device__ __forceinline__ void soften(const stru
     for (int half = 0; half < 2; half++) {
         int64_t col = j0 + mma_i() * 2;
         float most = __uint_as_float(0xff800000u), sum = 0, alpha;
-        bool whole = sees(keys[half], j0) && sees(keys[half], j0 + N - 1);
+        bool whole = inside(keys[half], j0) && inside(keys[half], j0 + N - 1);
 #pragma unroll
         for (int n = 0; n < N / 8; n++)
 #pragma unroll
             for (int c = 0; c < 2; c++) {
                 float *x = &s[n][half * 2 + c];
-                *x = whole || sees(keys[half], col + n * 8 + c) ? *x : __uint_as_float(0xff800000u);
+                *x = whole || inside(keys[half], col + n * 8 + c) ? *x : __uint_as_float(0xff800000u);
                 most = fmaxf(most, *x);
             }
         most = fmaxf(m[half], quad_max(most) * k);
@@ -220,11 +224,11 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
 {
     constexpr int S = D + 8; /* rows lie 4 banks apart */
     __shared__ __align__(16) uint16_t tiles[STAGES * 2 * N * S]; /* of each stage keys, then values */
-    int64_t bh = blockIdx.y, b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads), seen = seen_of(p);
+    int64_t bh = blockIdx.y, b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads);
     int64_t q0 = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN,
         row = q0 + threadIdx.x / 32 * 16 + mma_g(); /* the long ones first */
-    int64_t end = q0 + OWN + seen < p.t_kv ? q0 + OWN + seen : p.t_kv;
-    const struct window keys[2] = {window_of(p, b, row), window_of(p, b, row + 8)};
+    int64_t end = end_of(p, q0 + OWN);
+    const struct window keys[2] = {keys_of(p, b, row), keys_of(p, b, row + 8)};
     float m[2] = {-1e30f, -1e30f}, l[2] = {0, 0}, o[D / 8][4] = {}; /* m is finite, since a tile may have no key for a query */
     float k = p.scale * LOG2E;
     uint32_t q[D / 16][4];
@@ -273,10 +277,10 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
 {
     constexpr int S = D + 8;
     __shared__ __align__(16) uint16_t tiles[(OWN > STAGES * 2 * N ? OWN : STAGES * 2 * N) * S];
-    int64_t bh = blockIdx.y, b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads), seen = seen_of(p);
+    int64_t bh = blockIdx.y, b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads);
     int64_t q0 = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN, row = q0 + threadIdx.x / 32 * 16 + mma_g();
-    int64_t end = q0 + OWN + seen < p.t_kv ? q0 + OWN + seen : p.t_kv;
-    const struct window keys[2] = {window_of(p, b, row), window_of(p, b, row + 8)};
+    int64_t end = end_of(p, q0 + OWN);
+    const struct window keys[2] = {keys_of(p, b, row), keys_of(p, b, row + 8)};
     float lse[2], del[2], g[D / 8][4] = {}, k = p.scale * LOG2E;
     uint32_t q[D / 16][4], dy[D / 16][4];
 
@@ -314,7 +318,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
             for (int c = 0; c < 8; c++) {
                 float *x = &s[2 * n + c / 4][c % 4], g_p = dp[c / 4][c % 4];
                 int64_t key = j0 + n * 16 + c / 4 * 8 + mma_i() * 2 + c % 2, query = row + c % 4 / 2 * 8;
-                float pr = sees(keys[c % 4 / 2], key) ? exp2_fast(fmaf(*x, k, -lse[c % 4 / 2])) : 0.0f;
+                float pr = inside(keys[c % 4 / 2], key) ? exp2_fast(fmaf(*x, k, -lse[c % 4 / 2])) : 0.0f;
                 if (drop.keep > 0)
                     g_p *= drop_at(drop, p, b, h, key, query);
                 *x = pr * (g_p - del[c % 4 / 2]);
@@ -359,18 +363,17 @@ template <int D, int S, int N> static __device__ __forceinline__ void send_queri
 /* Of keys row and row + 8 and the N queries from i0 on: pr from scores to probabilities, ds from slopes of those to slopes of
  * the scores. */
 template <int N> static __device__ __forceinline__ void weigh(const struct attention &p, const struct drop &drop, int64_t b,
-                                                              int64_t h, int64_t row, int64_t i0, const struct of_query<N> &of,
-                                                              float k, float (*pr)[4], float (*ds)[4])
+                                                              int64_t h, int64_t row, int64_t i0, const struct window *queries,
+                                                              const struct of_query<N> &of, float k, float (*pr)[4],
+                                                              float (*ds)[4])
 {
-    int64_t seen = seen_of(p);
-
 #pragma unroll
     for (int n = 0; n < N / 8; n++)
 #pragma unroll
         for (int c = 0; c < 4; c++) {
             int at = n * 8 + mma_i() * 2 + c % 2;
             int64_t query = i0 + at, j = row + c / 2 * 8;
-            bool seen_by = j <= query + seen && (!p.start || j >= of.begin[at] - p.first_key);
+            bool seen_by = inside(queries[c / 2], query) && (!p.start || j >= of.begin[at] - p.first_key);
             float x = seen_by ? exp2_fast(fmaf(pr[n][c], k, -of.lse[at] * LOG2E)) : 0.0f;
             float f = drop.keep > 0 ? drop_late(drop, p, b, h, j, query) : 1.0f;
             ds[n][c] = x * (ds[n][c] * f - of.delta[at]);
@@ -385,15 +388,16 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS, D =
     constexpr int S = D + 8;
     __shared__ __align__(16) uint16_t vt[OWN * S], tiles[(OWN > STAGES * 2 * N ? OWN : STAGES * 2 * N) * S];
     __shared__ struct of_query<N> all[STAGES];
-    int64_t b = blockIdx.y / p.kv_heads, kvh = blockIdx.y % p.kv_heads, group = p.heads / p.kv_heads, seen = seen_of(p);
+    int64_t b = blockIdx.y / p.kv_heads, kvh = blockIdx.y % p.kv_heads, group = p.heads / p.kv_heads;
     int64_t j0 = (int64_t)blockIdx.x * OWN, row = j0 + threadIdx.x / 32 * 16 + mma_g();
-    int64_t first = j0 > seen ? (j0 - seen) / N * N : 0, stop;
+    int64_t first = attention_first_query(&p, j0) / N * N, end = attention_last_query(&p, j0 + OWN - 1) + 1, stop;
+    const struct window queries[2] = {queries_of(p, row), queries_of(p, row + 8)};
     float gk[D / 8][4] = {}, gv[D / 8][4] = {}, k = p.scale * LOG2E;
     uint32_t key[D / 16][4];
 
     send<D, S, OWN>(vt, p.v, b, kvh, j0, p.t_kv);
     take_rows<D, S>(key, tiles, p.k, b, kvh, j0, p.t_kv);
-    for (stop = first; stop < p.t && first_of(p, b, stop) < j0 + OWN; stop = p.start ? stop + N : p.t)
+    for (stop = first; stop < end && first_of(p, b, stop) < j0 + OWN; stop = p.start ? stop + N : end)
         ; /* documents behind these keys */
     int64_t h = kvh * group, i0 = first, left = stop > first ? group * ((stop - first + N - 1) / N) : 0;
     if (left)
@@ -427,7 +431,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS, D =
                 mma(ds[2 * n + 1], value, x + 2);
             }
         }
-        weigh<N>(p, drop, b, now_h, row, now, of, k, pr, ds);
+        weigh<N>(p, drop, b, now_h, row, now, queries, of, k, pr, ds);
 #pragma unroll
         for (int i = 0; i < N / 16; i++) {
             uint32_t a[4], c[4];

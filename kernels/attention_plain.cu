@@ -38,20 +38,6 @@ template <enum dtype DT> static __device__ __forceinline__ void keep_row(float *
         x[c] = c < d ? one_get<DT>(v.p, at + c) * scale : 0.0f;
 }
 
-/* The last key that query i sees. */
-static __device__ __forceinline__ int64_t last_key(const struct attention &p, int64_t i)
-{
-    return p.full ? p.t_kv - 1 : i + p.t_kv - p.t;
-}
-
-/* The first one, of sequence b: where its document begins. */
-static __device__ __forceinline__ int64_t first_key(const struct attention &p, int64_t b, int64_t i)
-{
-    int64_t first = p.start ? p.start[b * p.t + i] - p.first_key : 0;
-
-    return first < 0 ? 0 : first;
-}
-
 /* An element of a gradient: a block's is added. */
 template <enum dtype DT> static __device__ __forceinline__ void grad_put(const struct attention &p, void *to, int64_t at, float x)
 {
@@ -83,7 +69,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
     struct shared_warp *w = &shared[threadIdx.x / 32];
     unsigned heads = (unsigned)p.heads, group = heads / (unsigned)p.kv_heads;
     int64_t bh = blockIdx.x, i = (int64_t)blockIdx.y * WARPS + threadIdx.x / 32, d = p.d;
-    int64_t b = blockIdx.x / heads, h = blockIdx.x % heads, kvh = blockIdx.x % heads / group, last = last_key(p, i);
+    int64_t b = blockIdx.x / heads, h = blockIdx.x % heads, kvh = blockIdx.x % heads / group, last = attention_last_key(&p, i);
     int lane = (int)threadIdx.x % 32;
     float m = __uint_as_float(0xff800000u), l = 0, o[J] = {};
 
@@ -99,7 +85,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
     }
     keep_row<DT>(w->x, p.q, view_at(p.q, b, i, h, d), d, p.scale);
     __syncwarp();
-    for (int64_t j0 = first_key(p, b, i); j0 <= last; j0 += 32) {
+    for (int64_t j0 = attention_first_key(&p, b, i); j0 <= last; j0 += 32) {
         int64_t key = j0 + lane;
         int n = last - j0 < 31 ? (int)(last - j0) + 1 : 32;
         float s = lane < n ? dot<DT>(w->x, p.k.p, view_at(p.k, b, key, kvh, d), d) : __uint_as_float(0xff800000u);
@@ -166,7 +152,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
     struct shared_warp *w = &shared[threadIdx.x / 32];
     unsigned heads = (unsigned)p.heads, group = heads / (unsigned)p.kv_heads;
     int64_t bh = blockIdx.x, i = (int64_t)blockIdx.y * WARPS + threadIdx.x / 32, item = bh * p.t + i, d = p.d;
-    int64_t b = blockIdx.x / heads, h = blockIdx.x % heads, kvh = blockIdx.x % heads / group, last = last_key(p, i);
+    int64_t b = blockIdx.x / heads, h = blockIdx.x % heads, kvh = blockIdx.x % heads / group, last = attention_last_key(&p, i);
     int lane = (int)threadIdx.x % 32;
     float g[J] = {};
 
@@ -176,7 +162,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
     keep_row<DT>(w->x, p.q, view_at(p.q, b, i, h, d), d, p.scale);
     keep_row<DT>(w->y, dout, view_at(dout, b, i, h, d), d, 1);
     __syncwarp();
-    for (int64_t j0 = first_key(p, b, i); j0 <= last; j0 += 32) {
+    for (int64_t j0 = attention_first_key(&p, b, i); j0 <= last; j0 += 32) {
         int64_t key = j0 + lane;
         int n = last - j0 < 31 ? (int)(last - j0) + 1 : 32;
         if (lane < n) {
@@ -210,23 +196,23 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
     struct shared_warp *w = &shared[threadIdx.x / 32];
     unsigned kv_heads = (unsigned)p.kv_heads, group = (unsigned)p.heads / kv_heads;
     int64_t key = (int64_t)blockIdx.y * WARPS + threadIdx.x / 32, d = p.d;
-    int64_t b = blockIdx.x / kv_heads, kvh = blockIdx.x % kv_heads, first = p.full ? 0 : key - (p.t_kv - p.t);
+    int64_t b = blockIdx.x / kv_heads, kvh = blockIdx.x % kv_heads, first = attention_first_query(&p, key);
+    int64_t end = attention_last_query(&p, key) + 1;
     int lane = (int)threadIdx.x % 32;
     float gk[J] = {}, gv[J] = {};
 
     if (key >= p.t_kv)
         return;
     drop_begin(&drop);
-    first = first < 0 ? 0 : first;
     keep_row<DT>(w->x, p.k, view_at(p.k, b, key, kvh, d), d, p.scale);
     keep_row<DT>(w->y, p.v, view_at(p.v, b, key, kvh, d), d, 1);
     __syncwarp();
     for (int64_t h = kvh * group; h < (kvh + 1) * group; h++)
-        for (int64_t i0 = first; i0 < p.t && first_key(p, b, i0) <= key; i0 += 32) { /* then documents behind the key's */
+        for (int64_t i0 = first; i0 < end && attention_first_key(&p, b, i0) <= key; i0 += 32) { /* not documents behind the key's */
             int64_t i = i0 + lane, bh = b * p.heads + h;
-            int n = p.t - i0 < 32 ? (int)(p.t - i0) : 32;
+            int n = end - i0 < 32 ? (int)(end - i0) : 32;
             if (p.start)
-                n = __popc(__ballot_sync(~0u, lane < n && first_key(p, b, i) <= key));
+                n = __popc(__ballot_sync(~0u, lane < n && attention_first_key(&p, b, i) <= key));
             if (lane < n) {
                 float f = drop_one(drop, p, bh, key, i), s = dot<DT>(w->x, p.q.p, view_at(p.q, b, i, h, d), d);
                 float dp = dot<DT>(w->y, dout.p, view_at(dout, b, i, h, d), d) * f, pr = expf(s - p.lse[bh * p.t + i]);

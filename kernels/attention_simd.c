@@ -36,38 +36,24 @@ INLINE void pack_head(enum dtype dt, float *out, const struct attention *p,
               p->d, p->t_kv + TILE_MR, 1);
 }
 
-/* The last key that query i sees. */
-INLINE int64_t last_key(const struct attention *p, int64_t i)
-{
-    return p->full ? p->t_kv - 1 : i + p->t_kv - p->t;
-}
-
-/* The first one of sequence b: where its document begins. */
-INLINE int64_t first_key(const struct attention *p, int64_t b, int64_t i)
-{
-    int64_t first = p->start ? p->start[b * p->t + i] - p->first_key : 0;
-
-    return first < 0 ? 0 : first;
-}
-
 /* Where the tiles of keys of query q0 and those behind it begin: a product works on whole groups of rows. */
 INLINE int64_t first_tile(const struct attention *p, int64_t b, int64_t q0)
 {
-    return first_key(p, b, q0) / TILE_MR * TILE_MR;
+    return attention_first_key(p, b, q0) / TILE_MR * TILE_MR;
 }
 
 /* Hides keys j0 .. from the queries q0 .. that do not see them. */
 NOINLINE void mask_tile(const struct attention *p, float *s, int64_t j0, int64_t keys, int64_t b, int64_t q0, int64_t nq)
 {
-    int64_t last = last_key(p, q0);
+    int64_t last = attention_last_key(p, q0);
 
     if (j0 + keys - 1 > last)
         for (int64_t i = 0; i < keys; i++)
             for (int64_t j = 0; j < TILE && last + j < j0 + i; j++)
                 s[i * TILE + j] = -INFINITY;
-    if (first_key(p, b, q0 + nq - 1) > j0)
+    if (attention_first_key(p, b, q0 + nq - 1) > j0)
         for (int64_t j = 0; j < nq; j++)
-            for (int64_t i = 0; i < keys && j0 + i < first_key(p, b, q0 + j); i++)
+            for (int64_t i = 0; i < keys && j0 + i < attention_first_key(p, b, q0 + j); i++)
                 s[i * TILE + j] = -INFINITY;
 }
 
@@ -112,8 +98,8 @@ INLINE void fwd_tile(enum dtype dt, const struct attention *p, const float *k, c
                      int64_t b, int64_t h, int64_t q0, float *w)
 {
     int64_t d = p->d, dp = attention_padded(d);
-    int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, begin = first_tile(p, b, q0), seen = last_key(p, q0 + nq - 1) + 1;
-    int64_t bh = b * p->heads + h;
+    int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, begin = first_tile(p, b, q0);
+    int64_t seen = attention_last_key(p, q0 + nq - 1) + 1, bh = b * p->heads + h;
     float *qt = w, *o = qt + TILE * dp;
     float *tmp = o + TILE * dp, *s = tmp + TILE * dp, *sd = s + TILE * TILE;
     float *alpha = sd + TILE * TILE;
@@ -179,7 +165,8 @@ INLINE void fwd_query(enum dtype dt, const struct attention *p, int64_t b, int64
                       float *w)
 {
     int64_t d = p->d, dp = attention_padded(d), kvh = h / (p->heads / p->kv_heads);
-    int64_t seen = qi + 1 + p->t_kv - p->t, padded = (seen + VW - 1) / VW * VW;
+    int64_t first = attention_first_key(p, b, qi), seen = attention_last_key(p, qi) + 1 - first;
+    int64_t padded = (seen + VW - 1) / VW * VW;
     float *q = w, *o = q + dp, *s = o + dp, max = -INFINITY;
     vf sum = vf_set(0), m;
     float total;
@@ -187,7 +174,7 @@ INLINE void fwd_query(enum dtype dt, const struct attention *p, int64_t b, int64
     tile_pack(dt, q, dp, view_at(dt, &p->q, b, qi, h, d), 0, 1, d, 1, p->scale);
     memset(o, 0, (size_t)dp * sizeof *o);
     for (int64_t j = 0; j < seen; j++) {
-        const void *k = view_at(dt, &p->k, b, j, kvh, d);
+        const void *k = view_at(dt, &p->k, b, first + j, kvh, d);
         vf a = vf_set(0);
 
         for (int64_t c = 0; c < d; c += VW)
@@ -205,7 +192,7 @@ INLINE void fwd_query(enum dtype dt, const struct attention *p, int64_t b, int64
     }
     total = vf_sum(sum);
     for (int64_t j = 0; j < seen; j++) {
-        const void *v = view_at(dt, &p->v, b, j, kvh, d);
+        const void *v = view_at(dt, &p->v, b, first + j, kvh, d);
 
         for (int64_t c = 0; c < d; c += VW)
             vf_store(o + c, vf_fma(vf_set(s[j]), vf_get(dt, v, c, d - c), vf_load(o + c)));
@@ -349,7 +336,7 @@ INLINE void bwd_head(enum dtype dt, const struct attention *p, const struct atte
     memset(dk, 0, (size_t)(2 * rows) * sizeof *dk);
     for (int64_t h = kvh * group; h < (kvh + 1) * group; h++)
         for (int64_t q0 = 0; q0 < p->t; q0 += TILE) {
-            int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, seen = last_key(p, q0 + nq - 1) + 1;
+            int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, seen = attention_last_key(p, q0 + nq - 1) + 1;
 
             bwd_load(dt, p, dout, &x, tmp, b, h, q0, nq);
             for (int64_t j0 = first_tile(p, b, q0); j0 < seen; j0 += TILE) {

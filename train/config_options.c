@@ -11,6 +11,10 @@
 #define MLP_OR(id, name, ...) "|" name
 #define MLP_WORDS (&(MLP_KINDS(MLP_OR))[1])
 
+#define ATTENTION_OPT_INT(field, key, flag, least, most, help) OPT_INT(0, flag, &c->model.field, least, most, help),
+#define ATTENTION_OPT_NUM(field, key, flag, least, most, help) OPT_NUM(0, flag, &c->model.field, least, most, help),
+#define ATTENTION_OPT_FLAG(field, key, flag, least, most, help) OPT_FLAG(0, flag, &c->model.field, help),
+
 #define MODEL_OPTS(c) \
     OPT_HEAD("Model"), \
     OPT_STR(0, "preset", &(c)->preset, "NAME", "gpt2-124m, gpt3-175b, llama3-8b, ...: the model's flags, where not given"), \
@@ -24,8 +28,7 @@
     OPT_INT(0, "seq-length", &(c)->model.seq, 1, 1 << 24, "tokens of a sample"), \
     OPT_INT(0, "max-position-embeddings", &(c)->model.positions, 0, 1 << 24, "the longest sequence; 0: seq-length"), \
     OPT_ENUM(0, "position-embedding-type", &(c)->model.position, "learned_absolute|rope|none|yarn", "how positions are told"), \
-    OPT_NUM(0, "rotary-base", &(c)->model.rotary_base, 1, 1e12, "base of the rotary angles"), \
-    OPT_NUM(0, "rotary-percent", &(c)->model.rotary_percent, 1e-6, 1, "share of a head that is rotated"), \
+    ATTENTION_FIELDS(ATTENTION_OPT_INT, ATTENTION_OPT_NUM, ATTENTION_OPT_FLAG) \
     OPT_FLAG(0, "use-rope-scaling", &(c)->model.rope_scaling, "rotary angles for a longer context, Llama 3.1's or"), \
     OPT_ENUM(0, "rope-scaling-type", &(c)->model.rope_kind, "llama3|linear|yarn|dynamic", "which ones"), \
     OPT_NUM(0, "rope-scaling-factor", &(c)->model.rope_factor, 1, 1e6, "how much longer it is than the original"), \

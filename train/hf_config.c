@@ -7,6 +7,7 @@
 #include "base/node.h"
 #include "kernels/rope.h"
 #include "train/hf.h"
+#include "train/layer_attention.h"
 
 static const char *const family_name[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe", "qwen2_moe"};
 static const char *const class_name[] = {"GPT2LMHeadModel", "LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
@@ -310,6 +311,8 @@ int hf_family_of(const struct model_config *m, enum hf_family *family, struct er
     if (m->norm_place || m->parallel || m->norm_1p || m->qk_norm_wide || (m->no_bias && (m->proj_bias || m->mlp_bias)) ||
         m->embedding_scale != 1 || m->residual_scale != 1 || m->logits_scale != 1)
         return err_set(e, ERR_UNSUPPORTED, "export knows no model of transformers with such a block, such biases or multipliers");
+    if (!layer_attention_alike(m))
+        return err_set(e, ERR_UNSUPPORTED, "no model of transformers that can be written has this one's attention");
     if (m->experts)
         return family_with_experts(m, llama, family, e);
     if (gpt2)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/layer_attention.h"
 #include "train/model_pass.h"
 
 /* Cuts pieces off a slab; without a slab it only measures. */
@@ -436,8 +437,7 @@ static int measure(struct model *m, const struct model_config *config, const str
     m->memory.activations = c.alone.used + model_pool_bytes(&m->memory.pool);
     if (run->use == MODEL_GENERATE)
         m->memory.cache = (size_t)(2 * m->config.layers * m->b * m->t * model_kv_width(&m->config)) * dtype_size(m->dt);
-    if (config->position == POSITION_ROPE)
-        m->memory.tables = (size_t)(run->t * model_rotary_width(config)) * sizeof(float);
+    m->memory.tables = (size_t)(rotary_tables(config) * run->t * model_rotary_width(config)) * sizeof(float);
     return 0;
 }
 
@@ -468,11 +468,7 @@ int model_plan(struct model_memory *memory, const struct model_config *config, c
 /* The angles of all positions. */
 static int fill_turns(struct model *m, struct err *e)
 {
-    const struct model_config *c = &m->config;
-    const struct rope_scaling s = {
-        (enum rope_kind)c->rope_kind, c->rope_factor, c->rope_low, c->rope_high, c->rope_original, c->rope_attention,
-        c->rope_exact,
-    };
+    int64_t each = m->run.t * model_rotary_width(&m->config);
     float *host;
     int rc;
 
@@ -481,7 +477,8 @@ static int fill_turns(struct model *m, struct err *e)
     host = malloc(m->memory.tables);
     if (!host)
         return err_set(e, ERR_NOMEM, "out of memory");
-    rope_table(host, m->run.t, model_rotary_width(c), c->rotary_base, c->rope_scaling ? &s : NULL);
+    for (int i = 0; i < rotary_tables(&m->config); i++)
+        rotary_fill(&m->config, i, m->run.t, host + i * each);
     rc = device_put(m->dev, m->turns, host, m->memory.tables, e);
     free(host);
     return rc;

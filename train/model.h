@@ -179,7 +179,7 @@ struct model {
     struct model_pool *pool, own_pool;
     struct model_acts *slot, *acts; /* run.slots; the one of the pass under way */
     void *cache_k, *cache_v; /* (layers, b, t, kv width) */
-    float *turns;            /* (run.t, rotary width) cosines and sines; NULL without rope */
+    float *turns;            /* (tables, run.t, rotary width) cosines and sines (layer_attention.h); NULL without rope */
     void *out;               /* (b * t, h) what a module adds to the stream */
     void *middle;            /* (own, h) the stream with attention's part added; of a layer whose modules are side by side */
     void *full;              /* (b * t, h) rows gathered from the tensor ranks; with part.sequence */

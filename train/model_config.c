@@ -1,6 +1,7 @@
 #include "train/model_config.h"
 #include "kernels/rope.h"
 #include "kernels/route.h"
+#include "train/layer_attention.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -83,22 +84,6 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
         m->pre_softmax = false;
 }
 
-static int check_rope(const struct model_config *m, struct err *e)
-{
-    if (m->position == POSITION_ROPE && model_rotary_width(m) < 2)
-        return err_set(e, ERR_ARG, "--rotary-percent: %g of a head of %" PRId64 " elements is nothing",
-                       m->rotary_percent, m->head_dim);
-    if (m->rope_scaling && (m->position != POSITION_ROPE || m->rope_low >= m->rope_high))
-        return err_set(e, ERR_ARG, "--use-rope-scaling needs --position-embedding-type rope and its two bounds in order");
-    if (!m->rope_scaling && m->rope_kind)
-        return err_set(e, ERR_ARG, "--rope-scaling-type needs --use-rope-scaling");
-    if (m->rope_scaling && m->rope_factor < 1)
-        return err_set(e, ERR_ARG, "--rope-scaling-factor: %g would make a context shorter", m->rope_factor);
-    if (m->rope_scaling && m->rope_kind == ROPE_YARN && m->rotary_base <= 1)
-        return err_set(e, ERR_ARG, "--rotary-base: %g has no waves of different lengths, as yarn needs them", m->rotary_base);
-    return 0;
-}
-
 static int check_groups(const struct model_config *m, struct err *e)
 {
     int64_t n = m->router_groups, of = m->router_group_topk, each = n ? m->experts / n : 0;
@@ -162,7 +147,7 @@ int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err
         return err_set(e, ERR_ARG, "--ffn-hidden-size is needed for a hidden size of %" PRId64, m->hidden);
     if (m->qk_norm_wide && !m->qk_norm)
         return err_set(e, ERR_ARG, "--qk-layernorm-full-width needs --qk-layernorm");
-    TRY(check_rope(m, e));
+    TRY(layer_attention_check(m, e));
     if (m->positions < m->seq)
         return err_set(e, ERR_ARG,
                        "--max-position-embeddings: %" PRId64 " is less than the sequence length %" PRId64,
@@ -246,7 +231,7 @@ double model_config_flops(const struct model_config *m, int64_t seq)
 {
     double products = layers_matrices(m) + (double)m->padded_vocab * (double)m->hidden;
 
-    return 6 * products + 6 * (double)m->layers * (double)model_q_width(m) * (double)seq;
+    return 6 * products + 12 * (double)m->layers * (double)model_q_width(m) * layer_attention_keys(m, seq);
 }
 
 /* ---- fields ---- */
@@ -257,6 +242,9 @@ double model_config_flops(const struct model_config *m, int64_t seq)
 #define WORD(key, field, ...) \
     {key, FIELD_WORD, offsetof(struct model_config, field), false, true, (const char *const[]){__VA_ARGS__, NULL}}
 
+#define INT_ROW(field, key, ...) INT(key, field, false, true),
+#define NUM_ROW(field, key, ...) NUM(key, field),
+#define BOOL_ROW(field, key, ...) BOOL(key, field),
 #define MLP_WORD(id, name, ...) name,
 const struct model_field model_fields[] = {
     INT("num_layers", layers, true, true),
@@ -279,8 +267,7 @@ const struct model_field model_fields[] = {
     NUM("residual_multiplier", residual_scale),
     NUM("logits_multiplier", logits_scale),
     WORD("position_embedding_type", position, "learned_absolute", "rope", "none"),
-    NUM("rotary_base", rotary_base),
-    NUM("rotary_percent", rotary_percent),
+    ATTENTION_FIELDS(INT_ROW, NUM_ROW, BOOL_ROW)
     {"use_rope_scaling", FIELD_BOOL, offsetof(struct model_config, rope_scaling), false, false, NULL},
     NUM("rope_scaling_factor", rope_factor),
     NUM("rope_scaling_low", rope_low),

@@ -43,6 +43,15 @@ struct mlp_row {
     const char *hf[2];
 };
 extern const struct mlp_row mlp_kinds[MLP_KINDS_N];
+/* What is asked of attention beside heads and norms: INT, NUM and FLAG(field of struct model_config, key in metadata, flag, least
+ * and most, help). */
+#define ATTENTION_FIELDS(INT, NUM, FLAG) \
+    NUM(rotary_base, "rotary_base", "rotary-base", 1, 1e12, "base of the rotary angles") \
+    NUM(rotary_percent, "rotary_percent", "rotary-percent", 1e-6, 1, "share of a head that is rotated")
+#define ATTENTION_INT(field, ...) int64_t field;
+#define ATTENTION_NUM(field, ...) double field;
+#define ATTENTION_FLAG(field, ...) bool field;
+
 enum moe_balancing { BALANCE_AUX_LOSS, BALANCE_NONE };
 enum moe_drop { DROP_PROBS, DROP_POSITION };
 enum router_score { ROUTER_SOFTMAX, ROUTER_SIGMOID };
@@ -71,8 +80,7 @@ struct model_config {
     bool no_bias;         /* no biases in linear layers ... */
     bool qkv_bias, proj_bias, mlp_bias; /* ... but in linear_qkv, in linear_proj, in MLPs and experts */
     double norm_eps;      /* 0: 1e-5 */
-    double rotary_base;   /* 0: 10000 */
-    double rotary_percent; /* share of a head that turns; 0: 1 */
+    ATTENTION_FIELDS(ATTENTION_INT, ATTENTION_NUM, ATTENTION_FLAG) /* rotary_base 0: 10000; rotary_percent 0: 1 */
     bool rope_scaling;    /* for a longer context than rope_original: struct rope_scaling of kernels/rope.h */
     int rope_kind;        /* enum rope_kind, and its numbers: */
     double rope_factor, rope_low, rope_high; /* 0: 8, 1, 4 (yarn: 32) */

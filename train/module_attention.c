@@ -1,39 +1,48 @@
 /* Attention: linear_qkv, norms of heads, rotary positions, the product of probabilities and values, linear_proj. */
-#include <math.h>
-
+#include "train/layer_attention.h"
 #include "train/module.h"
+
+static struct layer_attention kind_of(const struct model *m, int64_t layer)
+{
+    return layer_attention_of(&m->config, m->part.first + layer);
+}
 
 struct attention attention_of(const struct model *m, int64_t layer, int64_t b, int64_t t)
 {
+    const struct layer_attention kind = kind_of(m, layer);
     const struct attention_acts *a = &m->acts->layers[layer].attention;
     const struct model_config *c = &m->config;
     int64_t q = model_q_width(c), kv = model_kv_width(c), row = q + 2 * kv, row_qk = a->qk ? q + kv : row;
     void *qk = a->qk ? a->qk : a->qkv;
-    struct attention at = {
-        .b = b, .t = t, .t_kv = t, .heads = c->heads, .kv_heads = c->groups,
-        .d = c->head_dim, .scale = 1 / sqrtf((float)c->head_dim), .all_heads = m->whole.heads,
-        .first_head = pass_shared(m) ? m->part.tensor->rank * c->heads : 0,
-        .q = {qk, t * row_qk, row_qk},
-        .k = {pass_at(m, qk, q), t * row_qk, row_qk},
-        .v = {pass_at(m, a->qkv, q + kv), t * row, row},
-        .o = {a->out, t * q, q},
-        .lse = a->lse,
-        .start = m->acts->starts,
-    };
+    struct attention at = kind.op;
 
+    at.b = b, at.t = at.t_kv = t;
+    at.heads = c->heads, at.kv_heads = c->groups, at.d = c->head_dim;
+    at.all_heads = m->whole.heads;
+    at.first_head = pass_shared(m) ? m->part.tensor->rank * c->heads : 0;
+    at.q = (struct attention_view){qk, t * row_qk, row_qk};
+    at.k = (struct attention_view){pass_at(m, qk, q), t * row_qk, row_qk};
+    at.v = (struct attention_view){pass_at(m, a->qkv, q + kv), t * row, row};
+    at.o = (struct attention_view){a->out, t * q, q};
+    at.lse = a->lse;
+    at.start = m->acts->starts;
     return at;
 }
 
 /* Turns (or turns back) rows of q and k heads, ld apart, by their positions. */
-static int turn(struct model *m, void *qk, int64_t ld, int64_t rows, bool inverse, struct err *e)
+static int turn(struct model *m, int64_t layer, void *qk, int64_t ld, int64_t rows, bool inverse, struct err *e)
 {
     const struct model_config *c = &m->config;
-    const struct rope r = {
+    int table = kind_of(m, layer).turns;
+    struct rope r = {
         .t = rows, .heads = c->heads + c->groups, .d = c->head_dim, .ldx = ld, .rot = model_rotary_width(c),
-        .n_pos = m->run.t, .cs = m->turns, .pos = pass_positions_of(m), .inverse = inverse,
+        .n_pos = m->run.t, .pos = pass_positions_of(m), .inverse = inverse,
     };
 
-    return c->position == POSITION_ROPE ? m->dev->ops->rope(m->dev, m->dt, qk, &r, e) : 0;
+    if (table < 0)
+        return 0;
+    r.cs = m->turns + table * r.n_pos * r.rot;
+    return m->dev->ops->rope(m->dev, m->dt, qk, &r, e);
 }
 
 /* ---- forward ---- */
@@ -54,10 +63,10 @@ static int prepare(struct model *m, int64_t layer, int64_t rows, struct err *e)
     };
 
     if (!c->qk_norm)
-        return turn(m, a->qkv, ld, rows, false, e);
+        return turn(m, layer, a->qkv, ld, rows, false, e);
     TRY(pass_norm(m, &nq, pass_param(m, layer, Q_NORM_W), pass_param(m, layer, Q_NORM_B), e));
     TRY(pass_norm(m, &nk, pass_param(m, layer, K_NORM_W), pass_param(m, layer, K_NORM_B), e));
-    return turn(m, a->qk, to, rows, false, e);
+    return turn(m, layer, a->qk, to, rows, false, e);
 }
 
 /* Appends the new keys and values to the cache and lets at read them there. */
@@ -125,7 +134,7 @@ static int prepare_back(struct model *m, int64_t layer, struct err *e)
         .mean = a->mean_k, .rstd = a->rstd_k, .ds = dk,
     };
 
-    TRY(turn(m, m->back.dwide, ld, n, true, e));
+    TRY(turn(m, layer, m->back.dwide, ld, n, true, e));
     if (!c->qk_norm)
         return 0;
     TRY(pass_norm_back(m, &nq, pass_param(m, layer, Q_NORM_W), pass_param(m, layer, Q_NORM_B), e));

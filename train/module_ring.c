@@ -114,11 +114,11 @@ int ring_forward(struct model *m, int64_t layer, const struct dropout *drop, str
 
         TRY(hand_on(m, step, &kv, e));
         for (int i = 0; i < 4; i++) {
-            bool own_first = step == 0 && whole.start; /* of the other half, documents may hide all keys */
+            bool own_first = step == 0 && attention_hides(&whole); /* of the other half, that may hide all keys */
             int query = i / 2, key = own_first ? query ^ i % 2 : i % 2;
             struct attention at = block_of(m, &whole, query, from, key, m->ring.kv[step % 2]);
 
-            if (!sees(m, query, from, key))
+            if (!sees(m, query, from, key) || !attention_any(&at))
                 continue;
             at.o = rows_from(at.o, query * half, sizeof(float));
             if (step == 0 && i % 2 == 0)
@@ -146,7 +146,7 @@ static int block_back(struct model *m, const struct attention *whole, int step, 
         int query = i / 2, key = i % 2;
         struct attention at = block_of(m, whole, query, from, key, m->ring.kv[step % 2]);
 
-        if (!sees(m, query, from, key))
+        if (!sees(m, query, from, key) || !attention_any(&at))
             continue;
         at.o = rows_from(at.o, query * half, w);
         TRY(m->dev->ops->attention_bwd(m->dev, m->dt, &at, rows_from(dout, query * half, w),

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "train/layer_attention.h"
+
 /* Bytes a second of a rank in a group whose ranks lie within `span` neighbours. */
 static double bandwidth(const struct plan_machine *m, int64_t span)
 {
@@ -103,7 +105,8 @@ static double context_ring(const struct train_config *c, const struct plan_machi
     double bytes = s->tokens * 2 * (double)model_kv_width(&c->model) / (double)c->layout.tensor * (c->bf16 ? 2 : 4);
     double sent = (double)(n - 1) * bytes * (s->again + 2) / bandwidth(m, n * c->layout.tensor);
     const struct plan_dims d = {.m = c->micro_batch, .n = c->model.seq, .k = c->model.heads / c->layout.tensor,
-                                .d = c->model.head_dim, .kv = c->model.groups / c->layout.tensor};
+                                .d = c->model.head_dim, .kv = c->model.groups / c->layout.tensor,
+                                .keys = layer_attention_keys(&c->model, c->model.seq)};
     double attention = (plan_op_seconds(&m->rates, PLAN_ATTENTION, &d, c->bf16, NULL) +
                         plan_op_seconds(&m->rates, PLAN_ATTENTION_BACK, &d, c->bf16, NULL)) / (double)n;
 

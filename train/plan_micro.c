@@ -1,4 +1,5 @@
 /* Which ops a micro-batch and an update are, with their sizes: train/model_forward.c, model_back.c and their like as a list. */
+#include "train/layer_attention.h"
 #include "train/plan_ops.h"
 
 /* A micro-batch under way: its rows, those of norms, how often layers run forward. */
@@ -43,7 +44,8 @@ static void attention(const struct micro *p)
 {
     const struct model_config *m = p->s->model;
     int64_t t = p->s->tensor, q = model_q_width(m) / t, kv = model_kv_width(m) / t;
-    const struct plan_dims d = {.m = p->s->b, .n = p->s->t, .k = m->heads / t, .d = m->head_dim, .kv = m->groups / t};
+    const struct plan_dims d = {.m = p->s->b, .n = p->s->t, .k = m->heads / t, .d = m->head_dim, .kv = m->groups / t,
+                                .keys = layer_attention_keys(m, p->s->t)};
     double layers = (double)p->s->layers, whole = layers / (double)p->s->context;
     bool fp8 = p->s->fp8, rms = m->norm == NORM_RMS;
 

@@ -174,10 +174,10 @@ static double attention_reach(const struct plan_rates *r, const struct plan_dims
 static double flops_seconds(const struct plan_rates *r, enum plan_op op, const struct plan_dims *d, bool bf16)
 {
     enum plan_type type = op == PLAN_PRODUCT_FP8 && r->flops[PLAN_FP8_TYPE] > 0 ? PLAN_FP8_TYPE : bf16 ? PLAN_BF16 : PLAN_FP32;
-    double heads = (double)(d->m * d->k * d->d), n = (double)d->n;
+    double heads = (double)(d->m * d->k * d->d), n = (double)d->n, keys = d->keys > 0 ? 2 * d->keys : n;
 
     if (op == PLAN_ATTENTION || op == PLAN_ATTENTION_BACK)
-        return (op == PLAN_ATTENTION ? 2 : 5) * heads * n * n /
+        return (op == PLAN_ATTENTION ? 2 : 5) * heads * n * keys /
                (r->flops[type] * attention_reach(r, d, op == PLAN_ATTENTION_BACK, bf16));
     if (op != PLAN_PRODUCT && op != PLAN_PRODUCT_FP8)
         return 0;

@@ -42,6 +42,7 @@ enum plan_op plan_op_named(const char *name, size_t n);
 
 struct plan_dims {
     int64_t m, n, k, d, kv;
+    double keys; /* that a query of attention sees; 0: n / 2 */
 };
 
 enum plan_type { PLAN_BF16, PLAN_FP8_TYPE, PLAN_FP32, PLAN_TYPES };

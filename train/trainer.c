@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "train/fp8.h"
+#include "train/layer_attention.h"
 
 /* replicas, model: the groups of those names (train/layout.h), of which for a plan the size is enough. */
 static struct model_run config_run(const struct train_config *c, struct comm *replicas, struct comm *model)
@@ -262,6 +263,9 @@ static int open_memory(struct trainer *t, struct err *e)
     TRY(open_parts(t, e));
     if (c->documents.attention && t->dev->kind == DEVICE_CUDA && t->layout.world->rank == 0)
         log_msg(LOG_INFO, "--reset-attention-mask: attention by quern's own kernels, since cuDNN's graph has no documents");
+    if (layer_attention_own(&c->model) && t->dev->kind == DEVICE_CUDA && t->layout.world->rank == 0)
+        log_msg(LOG_INFO, "attention of %lld layers by quern's own kernels, since cuDNN's graph is causal and nothing else",
+                (long long)layer_attention_own(&c->model));
     t->dev->use = MEMORY_ACTIVATIONS;
     TRY(passes_open(&t->passes, &t->layout, t->parts, t->n_parts, t->data, e));
     t->passes.trace = t->trace;

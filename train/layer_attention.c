@@ -1,0 +1,81 @@
+#include "train/layer_attention.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "kernels/rope.h"
+
+struct layer_attention layer_attention_of(const struct model_config *m, int64_t layer)
+{
+    (void)layer;
+    return (struct layer_attention){
+        .op.scale = 1 / sqrtf((float)m->head_dim),
+        .turns = m->position == POSITION_ROPE ? 0 : -1,
+    };
+}
+
+int layer_attention_check(const struct model_config *m, struct err *e)
+{
+    if (m->position == POSITION_ROPE && model_rotary_width(m) < 2)
+        return err_set(e, ERR_ARG, "--rotary-percent: %g of a head of %" PRId64 " elements is nothing",
+                       m->rotary_percent, m->head_dim);
+    if (m->rope_scaling && (m->position != POSITION_ROPE || m->rope_low >= m->rope_high))
+        return err_set(e, ERR_ARG, "--use-rope-scaling needs --position-embedding-type rope and its two bounds in order");
+    if (!m->rope_scaling && m->rope_kind)
+        return err_set(e, ERR_ARG, "--rope-scaling-type needs --use-rope-scaling");
+    if (m->rope_scaling && m->rope_factor < 1)
+        return err_set(e, ERR_ARG, "--rope-scaling-factor: %g would make a context shorter", m->rope_factor);
+    if (m->rope_scaling && m->rope_kind == ROPE_YARN && m->rotary_base <= 1)
+        return err_set(e, ERR_ARG, "--rotary-base: %g has no waves of different lengths, as yarn needs them", m->rotary_base);
+    return 0;
+}
+
+int64_t layer_attention_own(const struct model_config *m)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < m->layers; i++) {
+        const struct layer_attention a = layer_attention_of(m, i);
+
+        n += !attention_common(&a.op);
+    }
+    return n;
+}
+
+bool layer_attention_alike(const struct model_config *m)
+{
+    const struct layer_attention first = layer_attention_of(m, 0);
+    bool alike = layer_attention_own(m) == 0 && first.op.scale == 1 / sqrtf((float)m->head_dim);
+
+    for (int64_t i = 1; i < m->layers; i++)
+        alike = alike && layer_attention_of(m, i).turns == first.turns;
+    return alike;
+}
+
+double layer_attention_keys(const struct model_config *m, int64_t t)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < m->layers; i++) {
+        const struct layer_attention a = layer_attention_of(m, i);
+
+        sum += attention_pairs(&a.op, (double)t) / (double)t;
+    }
+    return sum / (double)m->layers;
+}
+
+int rotary_tables(const struct model_config *m)
+{
+    return m->position == POSITION_ROPE;
+}
+
+void rotary_fill(const struct model_config *m, int table, int64_t n_pos, float *cs)
+{
+    const struct rope_scaling s = {
+        (enum rope_kind)m->rope_kind, m->rope_factor, m->rope_low, m->rope_high, m->rope_original, m->rope_attention,
+        m->rope_exact,
+    };
+
+    (void)table;
+    rope_table(cs, n_pos, model_rotary_width(m), m->rotary_base, m->rope_scaling ? &s : NULL);
+}
