@@ -36,6 +36,7 @@ struct attention {
     bool full;      /* every query sees all keys, of which there may be any number */
     const int32_t *start; /* (B, t) or NULL: the first key that a query sees, its own place at most and nowhere less than that
                              of the query before; counted as first_key is.  Not with a cache */
+    int64_t window; /* > 0: how many keys a query sees at most, its own the last */
     enum attention_block block;
     float scale;    /* 1 / sqrt(d) as a rule */
     struct attention_view q, k, v; /* (B, t, H, d), (B, t_kv, Hkv, d) twice; only read */
@@ -53,11 +54,25 @@ struct attention {
 
 /* Who sees whom, for a kernel and its twin: this alone knows of masks.  Query i of sequence b sees the keys from the first to the
  * last one, neither of which is less for a later query, ... */
-TWIN_INLINE int64_t attention_first_key(const struct attention *p, int64_t b, int64_t i)
+TWIN_INLINE int64_t attention_place(const struct attention *p, int64_t i) /* the number of its own key, which may not be here */
+{
+    return p->full ? i + p->first_query - p->first_key : i + p->t_kv - p->t;
+}
+TWIN_INLINE int64_t attention_document(const struct attention *p, int64_t b, int64_t i) /* the first key but for masks */
 {
     int64_t first = p->start ? p->start[b * p->t + i] - p->first_key : 0;
 
     return first < 0 ? 0 : first;
+}
+TWIN_INLINE bool attention_masked(const struct attention *p)
+{
+    return p->window > 0;
+}
+TWIN_INLINE int64_t attention_first_key(const struct attention *p, int64_t b, int64_t i)
+{
+    int64_t first = attention_document(p, b, i), far = p->window > 0 ? attention_place(p, i) - p->window + 1 : 0;
+
+    return first < far ? far : first;
 }
 TWIN_INLINE int64_t attention_reach(const struct attention *p) /* keys beyond its own number */
 {
@@ -76,28 +91,30 @@ TWIN_INLINE int64_t attention_first_query(const struct attention *p, int64_t key
 }
 TWIN_INLINE int64_t attention_last_query(const struct attention *p, int64_t key)
 {
-    (void)key;
-    return p->t - 1;
+    int64_t last = p->window > 0 ? key + p->window - 1 - attention_place(p, 0) : p->t - 1;
+
+    return last < p->t ? last : p->t - 1;
 }
 /* Whether documents aside a query of the call sees a key of it; and whether one may see none, though keys stand before it. */
 TWIN_INLINE bool attention_any(const struct attention *p)
 {
-    return p->full || p->t_kv >= p->t;
+    return p->window <= 0 || attention_place(p, 0) - p->window + 1 < p->t_kv;
 }
 TWIN_INLINE bool attention_hides(const struct attention *p)
 {
-    return p->start != NULL;
+    return p->start || attention_masked(p);
 }
 /* How many pairs of a query and a key that it sees there are among t tokens. */
 static inline double attention_pairs(const struct attention *p, double t)
 {
-    (void)p;
-    return t * t / 2;
+    double w = p->window > 0 && (double)p->window < t ? (double)p->window : t;
+
+    return t * w - w * w / 2;
 }
 /* Whether it is causal attention over a sequence of its own and nothing else. */
 static inline bool attention_common(const struct attention *p)
 {
-    return !p->block && !p->full && !p->start && p->t == p->t_kv && !(p->drop && p->drop->p > 0);
+    return !p->block && !p->full && !p->start && !attention_masked(p) && p->t == p->t_kv && !(p->drop && p->drop->p > 0);
 }
 
 /* Few queries and many keys (generation) take a path of their own, without tiles.  d is at

@@ -64,10 +64,11 @@ template <int D> static __device__ __forceinline__ void store(const struct atten
     }
 }
 
-/* The first key that query i of sequence b sees, which there may be none of; behind the last of those that queries before i see. */
-static __device__ __forceinline__ int first_of(const struct attention &p, int64_t b, int64_t i)
+/* MASKED: the kernel knows of masks, which takes registers (attention_masked).
+ * The first key that query i of sequence b sees, which there may be none of; behind the last that queries before i see. */
+template <bool MASKED> static __device__ __forceinline__ int first_of(const struct attention &p, int64_t b, int64_t i)
 {
-    return i < p.t ? (int)attention_first_key(&p, b, i) : 0;
+    return i < p.t ? (int)(MASKED ? attention_first_key(&p, b, i) : attention_document(&p, b, i)) : 0;
 }
 static __device__ __forceinline__ int64_t end_of(const struct attention &p, int64_t i)
 {
@@ -87,11 +88,11 @@ static __device__ __forceinline__ bool inside(const struct window &w, int64_t at
 {
     return (unsigned)((int)at - w.first) < w.n;
 }
-static __device__ __forceinline__ struct window keys_of(const struct attention &p, int64_t b, int64_t i)
+template <bool MASKED> static __device__ __forceinline__ struct window keys_of(const struct attention &p, int64_t b, int64_t i)
 {
     int64_t reach = attention_reach(&p);
 
-    return window_of(first_of(p, b, i), (int)(i + reach < p.t_kv ? i + reach + 1 : p.t_kv));
+    return window_of(first_of<MASKED>(p, b, i), (int)(i + reach < p.t_kv ? i + reach + 1 : p.t_kv));
 }
 static __device__ __forceinline__ struct window queries_of(const struct attention &p, int64_t key)
 {
@@ -220,7 +221,8 @@ template <int D, int N> static __device__ __forceinline__ void soften(const stru
     }
 }
 
-template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd_kernel(struct attention p, struct drop drop)
+template <int D, int N, bool MASKED> static __global__ void __launch_bounds__(32 * WARPS)
+    fwd_kernel(struct attention p, struct drop drop)
 {
     constexpr int S = D + 8; /* rows lie 4 banks apart */
     __shared__ __align__(16) uint16_t tiles[STAGES * 2 * N * S]; /* of each stage keys, then values */
@@ -228,7 +230,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
     int64_t q0 = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN,
         row = q0 + threadIdx.x / 32 * 16 + mma_g(); /* the long ones first */
     int64_t end = end_of(p, q0 + OWN);
-    const struct window keys[2] = {keys_of(p, b, row), keys_of(p, b, row + 8)};
+    const struct window keys[2] = {keys_of<MASKED>(p, b, row), keys_of<MASKED>(p, b, row + 8)};
     float m[2] = {-1e30f, -1e30f}, l[2] = {0, 0}, o[D / 8][4] = {}; /* m is finite, since a tile may have no key for a query */
     float k = p.scale * LOG2E;
     uint32_t q[D / 16][4];
@@ -237,7 +239,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS) fwd
     if (p.block == ATTENTION_FURTHER)
         take_up<D>(p, bh, b, h, row, m, l, o);
     take_rows<D, S>(q, tiles, p.q, b, h, q0, p.t);
-    int64_t j0 = first_of(p, b, q0);
+    int64_t j0 = first_of<MASKED>(p, b, q0);
     send_pair<D, S, N>(tiles, p.k, p.v, b, kvh, j0, end, p.t_kv);
     for (uint16_t *kt = tiles, *next = tiles + 2 * N * S; j0 < end; j0 += N) {
         const uint16_t *vt = kt + N * S;
@@ -280,7 +282,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
     int64_t bh = blockIdx.y, b = bh / p.heads, h = bh % p.heads, kvh = h / (p.heads / p.kv_heads);
     int64_t q0 = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN, row = q0 + threadIdx.x / 32 * 16 + mma_g();
     int64_t end = end_of(p, q0 + OWN);
-    const struct window keys[2] = {keys_of(p, b, row), keys_of(p, b, row + 8)};
+    const struct window keys[2] = {keys_of<true>(p, b, row), keys_of<true>(p, b, row + 8)};
     float lse[2], del[2], g[D / 8][4] = {}, k = p.scale * LOG2E;
     uint32_t q[D / 16][4], dy[D / 16][4];
 
@@ -293,7 +295,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
     }
     take_rows<D, S>(q, tiles, p.q, b, h, q0, p.t);
     take_rows<D, S>(dy, tiles, dout, b, h, q0, p.t);
-    int64_t j0 = first_of(p, b, q0);
+    int64_t j0 = first_of<true>(p, b, q0);
     send_pair<D, S, N>(tiles, p.k, p.v, b, kvh, j0, end, p.t_kv);
     for (uint16_t *kt = tiles, *next = tiles + 2 * N * S; j0 < end; j0 += N) {
         const uint16_t *vt = kt + N * S;
@@ -397,7 +399,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS, D =
 
     send<D, S, OWN>(vt, p.v, b, kvh, j0, p.t_kv);
     take_rows<D, S>(key, tiles, p.k, b, kvh, j0, p.t_kv);
-    for (stop = first; stop < end && first_of(p, b, stop) < j0 + OWN; stop = p.start ? stop + N : end)
+    for (stop = first; stop < end && first_of<true>(p, b, stop) < j0 + OWN; stop = p.start ? stop + N : end)
         ; /* documents behind these keys */
     int64_t h = kvh * group, i0 = first, left = stop > first ? group * ((stop - first + N - 1) / N) : 0;
     if (left)
@@ -471,7 +473,8 @@ static dim3 grid_of(int64_t rows, int64_t heads) { return dim3((unsigned)((rows 
 
 int attention_mma_fwd(struct device *dev, const struct attention *p, struct err *e)
 {
-    auto *kernel = p->d == 64 ? fwd_kernel<64, 64> : fwd_kernel<128, 32>;
+    auto *kernel = attention_masked(p) ? p->d == 64 ? fwd_kernel<64, 64, true> : fwd_kernel<128, 32, true>
+                   : p->d == 64 ? fwd_kernel<64, 64, false> : fwd_kernel<128, 32, false>;
 
     LAUNCH(kernel, grid_of(p->t, p->b * p->heads), 32 * WARPS, dev, attention_filled(p), attention_drop(p));
     return cuda_launched(dev, "attention_fwd", e);

@@ -208,7 +208,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
     keep_row<DT>(w->y, p.v, view_at(p.v, b, key, kvh, d), d, 1);
     __syncwarp();
     for (int64_t h = kvh * group; h < (kvh + 1) * group; h++)
-        for (int64_t i0 = first; i0 < end && attention_first_key(&p, b, i0) <= key; i0 += 32) { /* not documents behind the key's */
+        for (int64_t i0 = first; i0 < end && attention_first_key(&p, b, i0) <= key; i0 += 32) {
             int64_t i = i0 + lane, bh = b * p.heads + h;
             int n = end - i0 < 32 ? (int)(end - i0) : 32;
             if (p.start)

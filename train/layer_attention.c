@@ -5,11 +5,17 @@
 
 #include "kernels/rope.h"
 
+/* Whether the layer is the last of every n; n 0: none is. */
+static bool last_of(int64_t n, int64_t layer)
+{
+    return n && (layer + 1) % n == 0;
+}
+
 struct layer_attention layer_attention_of(const struct model_config *m, int64_t layer)
 {
-    (void)layer;
     return (struct layer_attention){
         .op.scale = 1 / sqrtf((float)m->head_dim),
+        .op.window = m->window && !last_of(m->window_freq, layer) ? m->window + 1 : 0,
         .turns = m->position == POSITION_ROPE ? 0 : -1,
     };
 }

@@ -88,7 +88,6 @@ static const struct {
     {"hybrid-layer-pattern", "all layers are attention and an MLP"},
     {"cpu-offloading", "activations stay on the device; --recompute-granularity keeps fewer, --optimizer-cpu-offload is the"
      " optimizer's state"},
-    {"window-size", "attention has no window"},
     {"mtp-num-layers", "one token is predicted at each place"},
     {"moe-router-enable-expert-bias", "experts are kept even by --moe-aux-loss-coeff"},
     {"expert-tensor-parallel-size", "experts are cut as the layers are, by --tensor-model-parallel-size"},
@@ -214,6 +213,21 @@ static int join(int argc, char **argv, int *i, char **out, struct arena *a, stru
     return 0;
 }
 
+/* "L,R" or "(L,R)" to L, the tokens before; beyond a token's own none are seen here. */
+static int window_of(const char *value, char **out, struct arena *a, struct err *e)
+{
+    long long left, right = 0;
+    char end;
+    const char *at = value + (value[0] == '(');
+    char text[32];
+
+    if (sscanf(at, "%lld , %lld %c", &left, &right, &end) < 2 || right != 0 || left < -1 || left == 0)
+        return err_set(e, ERR_ARG, "--window-size: '%s' is not N,0", value);
+    snprintf(text, sizeof text, "%lld", left < 0 ? 0 : left);
+    *out = (char *)(size_t)arena_dup(a, span_of(text)).p;
+    return *out ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+}
+
 /* One flag, argv[*i]; what becomes of it goes to out. */
 static int rewrite(int argc, char **argv, int *i, char **out, int *n, struct buf *without, struct arena *a, struct err *e)
 {
@@ -239,6 +253,11 @@ static int rewrite(int argc, char **argv, int *i, char **out, int *n, struct buf
         ++*i;
         return join(argc, argv, i, &out[(*n)++], a, e);
     }
+    if (f.value && strcmp(f.name, "window-size") == 0 && strchr(f.value, ',')) {
+        out[*n - 1] = "--window-size";
+        *i += !f.joined;
+        return window_of(f.value, &out[(*n)++], a, e);
+    }
     return 0;
 }
 
@@ -253,7 +272,9 @@ int megatron_flags(const struct opt *opts, int *argc, char ***argv, struct buf *
         const char *name = in[i] + 2;
         const struct opt *o = i && strncmp(in[i], "--", 2) == 0 ? opt_find(opts, name) : NULL;
 
-        if (i == 0 || strncmp(in[i], "--", 2) != 0 || (o && strcmp(name, "rampup-batch-size") != 0)) {
+        bool rewritten = strcmp(name, "rampup-batch-size") == 0 || strcmp(name, "window-size") == 0;
+
+        if (i == 0 || strncmp(in[i], "--", 2) != 0 || (o && !rewritten)) {
             out[n++] = in[i];
             if (o && o->type != OPT_TYPE_FLAG && i + 1 < *argc)
                 out[n++] = in[++i]; /* its value, whatever it looks like */

@@ -47,7 +47,10 @@ extern const struct mlp_row mlp_kinds[MLP_KINDS_N];
  * and most, help). */
 #define ATTENTION_FIELDS(INT, NUM, FLAG) \
     NUM(rotary_base, "rotary_base", "rotary-base", 1, 1e12, "base of the rotary angles") \
-    NUM(rotary_percent, "rotary_percent", "rotary-percent", 1e-6, 1, "share of a head that is rotated")
+    NUM(rotary_percent, "rotary_percent", "rotary-percent", 1e-6, 1, "share of a head that is rotated") \
+    INT(window, "window_size", "window-size", 0, 1 << 24, "tokens before its own that a token sees; 0: all") \
+    INT(window_freq, "window_attn_skip_freq", "window-attn-skip-freq", 0, 100000, \
+        "the last of every so many layers sees all even so; 0: none does")
 #define ATTENTION_INT(field, ...) int64_t field;
 #define ATTENTION_NUM(field, ...) double field;
 #define ATTENTION_FLAG(field, ...) bool field;

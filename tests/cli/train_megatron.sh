@@ -43,6 +43,13 @@ check 'yarn' quern-train $llama --position-embedding-type yarn --yarn-rotary-sca
 has 'is scaled rotary angles' out 'position-embedding-type              rope'
 has 'of that type' out 'rope-scaling-type                    yarn'
 has 'with its numbers' out 'rope-scaling-low                     0.5'
+check 'a window' quern-train $llama --window-size 3,0 --window-attn-skip-freq 2 --verbose
+has 'is the tokens before' out 'window-size                          3'
+has 'not in all layers' out 'window-attn-skip-freq                2'
+check 'a window in parentheses' quern-train $llama "--window-size=(4, 0)" --verbose
+has 'is the same' out 'window-size                          4'
+status 'a window to both sides' 2 quern-train $llama --window-size 3,2
+has 'is none' err "--window-size: '3,2' is not N,0"
 # refuses FLAG... SAYS: the last word is what the error has.
 refuses() { status "${*:1:$#-1}" 2 quern-train $llama "${@:1:$#-1}"; has 'says why' err "${!#}"; }
 refuses --fp16 '--fp16 of Megatron cannot be done here: training is in fp32 or, with --bf16'

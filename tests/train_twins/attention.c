@@ -5,6 +5,7 @@ struct heads {
     int64_t b, t, t_kv, heads, kv, d;
     float p;
     bool documents;
+    int64_t window;
 };
 
 static struct attention_view view(void *p, int64_t t, int64_t row)
@@ -26,9 +27,9 @@ enum { TITLE = 200 };
 /* A comparison of attention in words. */
 static const char *title(char *buf, const char *what, enum dtype dt, const struct heads *h)
 {
-    snprintf(buf, TITLE, "%s %s, %lld x %lld on %lld, %lld on %lld heads of %lld%s%s", what, dtype_name(dt), (long long)h->b,
+    snprintf(buf, TITLE, "%s %s, %lld x %lld on %lld, %lld on %lld heads of %lld%s%s%s", what, dtype_name(dt), (long long)h->b,
              (long long)h->t, (long long)h->t_kv, (long long)h->heads, (long long)h->kv, (long long)h->d,
-             h->p > 0 ? ", dropout" : "", h->documents ? ", documents" : "");
+             h->p > 0 ? ", dropout" : "", h->documents ? ", documents" : "", h->window ? ", a window" : "");
     return buf;
 }
 
@@ -52,7 +53,7 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
                               .k = view(base + (size_t)qw * es, h->t_kv, row),
                               .v = view(base + (size_t)(qw + kw) * es, h->t_kv, row), .o = view(on(m, w, &o), h->t, qw),
                               .lse = on(m, w, &lse), .drop = h->p > 0 ? &d : NULL,
-                              .start = h->documents ? m->on[w][start] : NULL};
+                              .start = h->documents ? m->on[w][start] : NULL, .window = h->window};
         CHECK(m, OPS(m, w)->attention_fwd(DEV(m, w), dt, &p, &m->e));
         CHECK(m, OPS(m, w)->attention_bwd(DEV(m, w), dt, &p, view(on(m, w, &dout), h->t, qw), view(g, h->t_kv, row),
                                           view(g + (size_t)qw * es, h->t_kv, row),
@@ -83,9 +84,9 @@ static void attention_blocks(struct made *m, enum dtype dt, const struct heads *
                               .o = view(on(m, w, &sum), h->t, qw),
                               .lse = on(m, w, &lse), .drop = h->p > 0 ? &d : NULL, .all_heads = h->heads + 2, .first_head = 1,
                               .all_t = 3 * h->t, .first_query = 2 * h->t,
-                              .start = h->documents ? m->on[w][start] : NULL};
+                              .start = h->documents ? m->on[w][start] : NULL, .window = h->window};
         for (int j = 0; j < 2; j++) {
-            int i = h->documents ? 1 - j : j;
+            int i = attention_hides(&p) ? 1 - j : j;
             p.k = view(on(m, w, &k[i]), h->t, kw);
             p.v = view(on(m, w, &v[i]), h->t, kw);
             p.first_key = i ? 2 * h->t : 0;
@@ -114,9 +115,9 @@ static void attention_blocks(struct made *m, enum dtype dt, const struct heads *
 void twins_attention(struct twins *t)
 {
     static const struct heads shape[] = {
-        {2, 5, 5, 2, 1, 5, 0, false},     {1, 1, 40, 3, 3, 64, 0, false},      {1, 70, 70, 2, 2, 64, 0, false},
-        {1, 66, 66, 4, 2, 32, 0.3f, false}, {1, 33, 70, 2, 1, 128, 0, false},  {1, 20, 20, 1, 1, 200, 0.1f, false},
-        {2, 130, 130, 2, 1, 64, 0, false}, {1, 64, 64, 2, 2, 64, 0.2f, false}, {1, 80, 80, 1, 1, 96, 0, false},
+        {2, 5, 5, 2, 1, 5, 0, false, 0},     {1, 1, 40, 3, 3, 64, 0, false, 0},      {1, 70, 70, 2, 2, 64, 0, false, 0},
+        {1, 66, 66, 4, 2, 32, 0.3f, false, 0}, {1, 33, 70, 2, 1, 128, 0, false, 0},  {1, 20, 20, 1, 1, 200, 0.1f, false, 0},
+        {2, 130, 130, 2, 1, 64, 0, false, 0}, {1, 64, 64, 2, 2, 64, 0.2f, false, 0}, {1, 80, 80, 1, 1, 96, 0, false, 0},
     };
 
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
@@ -139,8 +140,8 @@ void twins_attention(struct twins *t)
 void twins_attention_whole(struct twins *t)
 {
     static const struct heads shape[TWINS_WHOLE] = {
-        {1, 70, 70, 1, 1, 64, 0, false}, {2, 66, 66, 4, 2, 32, 0, false}, {1, 128, 128, 2, 1, 64, 0, false},
-        {1, 80, 80, 1, 1, 96, 0, false},
+        {1, 70, 70, 1, 1, 64, 0, false, 0}, {2, 66, 66, 4, 2, 32, 0, false, 0}, {1, 128, 128, 2, 1, 64, 0, false, 0},
+        {1, 80, 80, 1, 1, 96, 0, false, 0},
     };
 
     for (size_t i = 0; i < TWINS_WHOLE; i++) {

@@ -10,6 +10,7 @@ struct problem {
     struct shape s;
     const struct dropout *drop;
     const int32_t *start;
+    int64_t window;
     double scale, *q, *k, *v, *o, *lse, *dout;
 };
 
@@ -27,11 +28,12 @@ static void query_ref(struct problem *p, int64_t b, int64_t h, int64_t i)
 {
     struct shape s = p->s;
     int64_t kh = h / (s.heads / s.kv), bh = b * s.heads + h, seen = i + 1 + s.t_kv - s.t;
-    int64_t first = p->start ? p->start[b * s.t + i] : 0;
+    int64_t first = p->start ? p->start[b * s.t + i] : 0, far = p->window ? seen - p->window : 0;
     const double *q = p->q + ((b * s.t + i) * s.heads + h) * s.d;
     double *o = p->o + ((b * s.t + i) * s.heads + h) * s.d, *w = malloc((size_t)seen * sizeof *w);
     double max = -INFINITY, sum = 0;
 
+    first = first < far ? far : first;
     for (int64_t j = first; j < seen; j++) {
         w[j] = 0;
         for (int64_t c = 0; c < s.d; c++)
@@ -106,6 +108,10 @@ static int32_t *documents(int64_t b, int64_t t)
     return start;
 }
 
+/* With each kind of element, with dropout and documents or without, and these windows. */
+enum { WINDOWS = 3, KINDS = 8 * WINDOWS };
+static const int64_t windows[WINDOWS] = {0, 1, 43};
+
 static const struct dropout drop = {.p = 0.25f, .key = 99, .stream = 3, .row0 = 0};
 
 static void forward_equals_the_definition(void **st)
@@ -117,15 +123,16 @@ static void forward_equals_the_definition(void **st)
         {1, 20, 2, 1, 33, 150},  {1, 70, 1, 1, 256, 100}, {1, 8, 1, 1, 128, 8}};
 
     (void)st;
-    for (size_t k = 0; k < 8 * sizeof shapes / sizeof *shapes; k++) {
+    for (size_t k = 0; k < KINDS * sizeof shapes / sizeof *shapes; k++) {
         enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
         const struct dropout *d = k / 2 % 2 ? &drop : NULL;
-        struct shape s = shapes[k / 8];
+        struct shape s = shapes[k / KINDS];
         int32_t *start = k / 4 % 2 && s.t == s.t_kv ? documents(s.b, s.t) : NULL;
+        int64_t window = windows[k / 8 % WINDOWS];
         int64_t nq = s.b * s.t * s.heads * s.d, nk = s.b * s.t_kv * s.kv * s.d;
         struct tn q = tn_random(dt, nq, 70, 1.5, 0), key = tn_random(dt, nk, 71, 1.5, 0);
         struct tn v = tn_random(dt, nk, 72, 1, 0), o[3], lse[3];
-        struct problem p = {.s = s, .drop = d, .start = start, .scale = (double)(float)(1 / sqrt((double)s.d)),
+        struct problem p = {.s = s, .drop = d, .start = start, .window = window, .scale = (double)(float)(1 / sqrt((double)s.d)),
                             .q = q.v, .k = key.v, .v = v.v, .o = tn_doubles(nq),
                             .lse = tn_doubles(s.b * s.heads * s.t)};
 
@@ -137,6 +144,7 @@ static void forward_equals_the_definition(void **st)
             lse[i] = tn_poison(DTYPE_F32, s.b * s.heads * s.t);
             a = args(&s, &q, &key, &v, &o[i], &lse[i], d);
             a.start = start;
+            a.window = window;
             OK(attention_fwd_cpu(tn_devices[i], dt, &a, &tn_err));
             tn_near("o", &o[i], p.o, 1e-5, 1);
             tn_near("lse", &lse[i], p.lse, 1e-6, 2);
@@ -146,6 +154,7 @@ static void forward_equals_the_definition(void **st)
         struct tn alone = tn_poison(dt, nq);
         struct attention a = args(&s, &q, &key, &v, &alone, NULL, d);
         a.start = start;
+        a.window = window;
         OK(attention_fwd_cpu(tn_devices[1], dt, &a, &tn_err));
         tn_same("o without lse", &o[0], &alone);
         free(start);
@@ -158,18 +167,19 @@ static void gradients_are_slopes(void **st)
                                    {1, 66, 1, 1, 3, 66}, {1, 4, 4, 2, 20, 9}, {1, 70, 2, 1, 5, 140}, {1, 150, 1, 1, 3, 150}};
 
     (void)st;
-    for (size_t k = 0; k < 8 * sizeof shapes / sizeof *shapes; k++) {
+    for (size_t k = 0; k < KINDS * sizeof shapes / sizeof *shapes; k++) {
         enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
         const struct dropout *d = k / 2 % 2 ? &drop : NULL;
-        struct shape s = shapes[k / 8];
+        struct shape s = shapes[k / KINDS];
         int32_t *start = k / 4 % 2 && s.t == s.t_kv ? documents(s.b, s.t) : NULL;
+        int64_t window = windows[k / 8 % WINDOWS];
         int64_t nq = s.b * s.t * s.heads * s.d, nk = s.b * s.t_kv * s.kv * s.d;
         int64_t row = s.heads * s.d, kv = s.kv * s.d;
         struct tn q = tn_random(dt, nq, 70, 1, 0), key = tn_random(dt, nk, 71, 1, 0);
         struct tn v = tn_random(dt, nk, 72, 1, 0), dout = tn_random(dt, nq, 73, 1, 0);
         struct tn o = tn_poison(dt, nq), lse = tn_poison(DTYPE_F32, s.b * s.heads * s.t);
         struct tn g[3][3];
-        struct problem p = {.s = s, .drop = d, .start = start, .scale = (double)(float)(1 / sqrt((double)s.d)),
+        struct problem p = {.s = s, .drop = d, .start = start, .window = window, .scale = (double)(float)(1 / sqrt((double)s.d)),
                             .q = q.v, .k = key.v, .v = v.v, .dout = dout.v, .o = tn_doubles(nq),
                             .lse = tn_doubles(s.b * s.heads * s.t)};
         struct attention a = args(&s, &q, &key, &v, &o, &lse, d);
@@ -177,6 +187,7 @@ static void gradients_are_slopes(void **st)
         int64_t n[3] = {nq, nk, nk}, step = nq > 200 ? 37 : 1;
 
         a.start = start;
+        a.window = window;
         OK(attention_fwd_cpu(tn_devices[0], dt, &a, &tn_err));
         for (int i = 0; i < 3; i++) {
             for (int j = 0; j < 3; j++)
@@ -253,11 +264,13 @@ static void a_cache_gives_the_same_answers(void **st)
     struct attention a = args(&all, &q, &k, &v, &o, NULL, NULL);
 
     (void)st;
-    OK(attention_fwd_cpu(tn_devices[1], DTYPE_F32, &a, &tn_err));
-    for (int64_t i = 0; i < all.t; i += 7) {
+    for (int64_t n = 0; n < 2 * all.t; n += 7) {
+        int64_t i = n % all.t;
         struct shape s = {1, 1, 4, 2, 64, i + 1};
         struct attention c = args(&s, &q, &k, &v, &one, NULL, NULL);
 
+        c.window = a.window = n < all.t ? 0 : 37;
+        OK(attention_fwd_cpu(tn_devices[1], DTYPE_F32, &a, &tn_err));
         c.q = view(&q, i * row, 0, row);
         OK(attention_fwd_cpu(tn_devices[2], DTYPE_F32, &c, &tn_err));
         tn_whole("one query", &one);
@@ -340,20 +353,24 @@ static void blocks_make_the_whole(void **st)
     const int64_t cuts[] = {6, 67, 63, 1};
 
     (void)st;
-    for (int k = 0; k < 32; k++) {
-        struct shape s = shapes[k / 8];
+    for (int k = 0; k < 64; k++) {
+        struct shape s = shapes[k / 16];
         enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
         double tol = dt == DTYPE_BF16 ? 0x1p-8 : 5e-6;
         int64_t row = s.heads * s.d, kv = s.kv * s.d;
         struct tn q = tn_random(dt, s.b * s.t * row, 50, 1, 0), key = tn_random(dt, s.b * s.t * kv, 51, 1, 0);
         struct tn v = tn_random(dt, key.n, 52, 1, 0), o = tn_poison(dt, q.n), lse = tn_poison(DTYPE_F32, s.b * s.heads * s.t);
         struct tn want[3] = {tn_poison(dt, q.n), tn_poison(dt, key.n), tn_poison(dt, key.n)}, one[3];
-        struct cut c = {.dt = dt, .from = {0, cuts[k / 8]}, .len = {cuts[k / 8], s.t - cuts[k / 8]}, .first = k / 8 % 2,
+        struct cut c = {.dt = dt, .from = {0, cuts[k / 16]}, .len = {cuts[k / 16], s.t - cuts[k / 16]}, .first = k / 16 % 2,
                         .dout = tn_random(dt, q.n, 53, 1, 0)};
 
         c.whole = args(&s, &q, &key, &v, &o, &lse, k / 2 % 2 ? &drop : NULL);
         if (k / 4 % 2)
             cut_documents(&c);
+        if (k / 8 % 2) { /* which hides the other half's keys from some */
+            c.whole.window = 5;
+            c.first = 1;
+        }
         OK(attention_fwd_cpu(tn_devices[0], dt, &c.whole, &tn_err));
         OK(attention_bwd_cpu(tn_devices[0], dt, &c.whole, view(&c.dout, 0, s.t * row, row), view(&want[0], 0, s.t * row, row),
                              view(&want[1], 0, s.t * kv, kv), view(&want[2], 0, s.t * kv, kv), &tn_err));

@@ -1,0 +1,18 @@
+# shellcheck shell=bash
+# Kinds of attention by layers, by Megatron's names: ranks train as one process does, over 20 steps (dropout included) and
+# validation; a checkpoint remembers its kind; what does not go is refused.
+. "$ROOT/tests/lib.sh"
+. "$ROOT/tests/train_lib.sh"
+# shellcheck disable=SC2034
+window="$gpt --window-size 5,0" mixed="$llama --window-size 3 --window-attn-skip-freq 2"
+
+for m in window mixed; do
+    # shellcheck disable=SC2086
+    check "$m, one process" quern-train ${!m} --log-file $m.jsonl
+    as_one $m 2 --context-parallel-size 2
+    as_one $m 4 --context-parallel-size 4
+    as_one $m 4 --context-parallel-size 2 --tensor-model-parallel-size 2 --sequence-parallel
+    as_one $m 2 --tensor-model-parallel-size 2 --recompute-granularity full
+    as_one $m 4 --pipeline-model-parallel-size 2
+    as_one $m 2 --data-parallel-sharding-strategy optim_grads_params
+done
