@@ -64,8 +64,58 @@ void bucketing_close(struct bucketing *s)
     memset(s, 0, sizeof *s);
 }
 
+enum { STATE_ALIGN = 16 }; /* as tensors begin in a flat buffer */
+
+static size_t state_room(size_t n)
+{
+    return (n + STATE_ALIGN - 1) / STATE_ALIGN * STATE_ALIGN;
+}
+
+bool bucketing_all_have(const struct params *p, int k)
+{
+    for (int i = 0; i < p->n; i++)
+        if (p->v[i].rule.states <= k)
+            return false;
+    return true;
+}
+
+/* Adds to each rank's elements in `of` those of a parameter that it keeps. */
+static void add_shards(const struct bucketing *s, const struct param *q, size_t *of)
+{
+    for (int i = 0; i < s->n; i++) {
+        size_t share = bucketing_share(s, i);
+        size_t lo = q->at > s->at[i] ? q->at : s->at[i], end = q->at + q->n < s->at[i + 1] ? q->at + q->n : s->at[i + 1];
+
+        while (lo < end) {
+            size_t rank = (lo - s->at[i]) / share, to = s->at[i] + (rank + 1) * share;
+
+            to = to < end ? to : end;
+            of[rank] += state_room(to - lo);
+            lo = to;
+        }
+    }
+}
+
+size_t bucketing_state(const struct bucketing *s, const struct params *p, int k)
+{
+    size_t *of, most = 0;
+
+    if (bucketing_all_have(p, k))
+        return bucketing_own(s);
+    of = calloc((size_t)s->ranks, sizeof *of);
+    for (int i = 0; i < p->n && of; i++)
+        if (p->v[i].rule.states > k)
+            add_shards(s, &p->v[i], of);
+    for (int r = 0; r < s->ranks && of; r++)
+        most = of[r] > most ? of[r] : most;
+    free(of);
+    return of ? most : bucketing_own(s);
+}
+
 bool bucketing_next(const struct bucketing *s, const struct params *p, struct shard_range *r)
 {
+    if (r->param && r->param->rule.states > 1)
+        r->second += state_room(r->n);
     for (; r->bucket < s->n; r->bucket++, r->next = 0) {
         size_t from = bucketing_from(s, r->bucket), to = from + bucketing_share(s, r->bucket);
 
@@ -112,6 +162,19 @@ int bucketing_rectangles(const struct shard_range *r, enum checkpoint_part part,
     return n;
 }
 
+int bucketing_range_pieces(const struct shard_range *r, enum checkpoint_part part, void *data, enum dtype dt, struct piece *v)
+{
+    int n = bucketing_rectangles(r, part, v);
+    size_t at = 0;
+
+    for (int i = 0; i < n; i++) {
+        v[i].data = (char *)data + at * dtype_size(dt);
+        v[i].bf16 = dt == DTYPE_BF16;
+        at += (size_t)(v[i].rows * v[i].cols);
+    }
+    return n;
+}
+
 int bucketing_pieces(const struct bucketing *s, const struct params *p, enum checkpoint_part part, void *data, enum dtype dt,
                   bool in_flat, struct piece *v)
 {
@@ -121,13 +184,9 @@ int bucketing_pieces(const struct bucketing *s, const struct params *p, enum che
     if (s->ranks == 1)
         return params_pieces(p, part, data, dt, v);
     while (bucketing_next(s, p, &r)) {
-        size_t here = in_flat ? r.at : r.here;
+        char *from = (char *)data + (in_flat ? r.at : r.here) * dtype_size(dt);
 
-        for (int k = bucketing_rectangles(&r, part, v + n); k > 0; k--, n++) {
-            v[n].data = (char *)data + here * dtype_size(dt);
-            v[n].bf16 = dt == DTYPE_BF16;
-            here += (size_t)(v[n].rows * v[n].cols);
-        }
+        n += bucketing_range_pieces(&r, part, from, dt, v + n);
     }
     return n;
 }

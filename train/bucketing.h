@@ -57,17 +57,27 @@ static inline size_t bucketing_own(const struct bucketing *s)
     return s->at[s->n] / (size_t)s->ranks;
 }
 
+/* Elements of the largest array of any rank's that has room for the k-th state (struct param_rule) of what it keeps: all of its
+ * own array where each parameter has such a state; else the ranges of those that do, each at a multiple of 16. */
+size_t bucketing_state(const struct bucketing *s, const struct params *p, int k);
+/* Whether each parameter has a k-th state. */
+bool bucketing_all_have(const struct params *p, int k);
+
 /* A range of one parameter that this rank keeps.  Zeroed, bucketing_next gives the first; false
  * behind the last. */
 struct shard_range {
     const struct param *param;
     size_t at, here, n; /* in the flat buffer, in its own array; elements */
+    size_t second; /* where it is among the ranges of parameters that have a second state */
     int bucket, next;
 };
 bool bucketing_next(const struct bucketing *s, const struct params *p, struct shard_range *r);
 
 /* A range as rectangles of its logical tensor, in its order and with no data; v has room for 3 * PIECES_PER_PARAM.  How many. */
 int bucketing_rectangles(const struct shard_range *r, enum checkpoint_part part, struct piece *v);
+
+/* The same with data, numbers of dt: that of its first element. */
+int bucketing_range_pieces(const struct shard_range *r, enum checkpoint_part part, void *data, enum dtype dt, struct piece *v);
 
 /* What this rank keeps, as pieces of checkpoint part `part`: data, numbers of dt, is its own array or, with in_flat, the
  * flat buffer.

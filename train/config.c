@@ -365,6 +365,18 @@ static int check_checkpoints(const struct train_config *c, struct err *e)
     return c->ckpt_step >= 0 && !c->load ? err_set(e, ERR_ARG, "--ckpt-step needs --load") : 0;
 }
 
+/* Optimizers by whole matrices. */
+static int check_optimizer(const struct train_config *c, struct err *e)
+{
+    if (!optim_of(c->optim.kind)->direct)
+        return 0;
+    if (c->offload)
+        return err_set(e, ERR_UNSUPPORTED, "--optimizer: one that takes matrices whole, not with --optimizer-cpu-offload");
+    if (c->world > 1)
+        return err_set(e, ERR_UNSUPPORTED, "--optimizer: one that takes matrices whole is of one rank so far");
+    return 0;
+}
+
 /* Each pattern names a parameter of the model. */
 static int check_freeze(const struct train_config *c, struct err *e)
 {
@@ -403,6 +415,7 @@ int train_config_check(struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--recompute-method and --recompute-num-layers need --recompute-granularity full");
     TRY(model_config_check(&c->model, c->vocab_divisor, e));
     TRY(check_freeze(c, e));
+    TRY(check_optimizer(c, e));
     TRY(check_documents(c, e));
     TRY(check_experts(c, e));
     TRY(check_stages(c, e));

@@ -68,8 +68,6 @@ static const struct {
 } refused[] = {
     {"fp16", "training is in fp32 or, with --bf16, in bf16"},
     {"loss-scale", "training is in fp32 or bf16, which need none"},
-    {"decoupled-lr", "all parameters have one learning rate"},
-    {"decoupled-min-lr", "all parameters have one learning rate"},
     {"no-position-embedding", "give --position-embedding-type none"},
     {"fp32-residual-connection", "the residual stream has the type of the matrix products"},
     {"apply-residual-connection-post-layernorm", "the residual is the stream before the norm; --norm-placement says where norms stand"},

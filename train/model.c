@@ -349,6 +349,8 @@ static int lay_out(const struct model *m, struct param_buffer *b, struct err *e)
     TRY(params_init(&b->params, &m->whole, &m->part, e));
     for (int i = 0; i < m->run.n_freeze; i++)
         params_freeze(&b->params, m->run.freeze[i]);
+    if (m->run.optim)
+        optim_rules(m->run.optim, &b->params);
     return 0;
 }
 

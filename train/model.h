@@ -22,6 +22,7 @@
 #include "train/model_config.h"
 #include "train/model_fp8.h"
 #include "train/model_pool.h"
+#include "train/optim.h"
 #include "train/param_buffer.h"
 #include "train/trace.h"
 
@@ -57,6 +58,7 @@ struct model_run {
     struct param_buffer_conf dense, experts; /* how ranks share the parameters; zeroed: not at all */
     struct comm *world; /* whose calls are got on while passes work; NULL: none are under way then */
     struct model_fp8_run fp8; /* with bf16 */
+    const struct optim_conf *optim; /* of TRAIN; NULL: nobody updates the weights */
     const char *const *freeze; /* n_freeze patterns: params_freeze */
     int n_freeze;
     bool reset_positions, reset_attention; /* each document of a sequence begins at position 0, sees itself alone */

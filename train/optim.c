@@ -1,37 +1,66 @@
 #include "train/optim.h"
 
-static const struct {
-    struct optim keeps;
-    enum update_kind update;
-} table[] = { /* in the order of --optimizer */
-    {{2, {CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ}}, UPDATE_ADAMW},
-    {{1, {CHECKPOINT_EXP_AVG}}, UPDATE_LION},
-    {{1, {CHECKPOINT_MOMENTUM}}, UPDATE_SGD},
+static const struct optim table[OPTIM_KINDS] = {
+    [OPTIM_ADAM] = {2, {CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ}, UPDATE_ADAMW, NULL, NULL, NULL},
+    [OPTIM_LION] = {1, {CHECKPOINT_EXP_AVG}, UPDATE_LION, NULL, NULL, NULL},
+    [OPTIM_SGD] = {1, {CHECKPOINT_MOMENTUM}, UPDATE_SGD, NULL, NULL, NULL},
 };
 
 void optim_conf_init(struct optim_conf *c)
 {
     *c = (struct optim_conf){
-        .weight_decay = 0.01, .adam_beta1 = 0.9, .adam_beta2 = 0.999, .adam_eps = 1e-8, .lion_beta1 = 0.9, .lion_beta2 = 0.99,
-        .sgd_momentum = 0.9,
+        .weight_decay = 0.01, .decoupled_lr = -1, .decoupled_min_lr = -1, .adam_beta1 = 0.9, .adam_beta2 = 0.999,
+        .adam_eps = 1e-8, .lion_beta1 = 0.9, .lion_beta2 = 0.99, .sgd_momentum = 0.9,
     };
 }
 
-const struct optim *optim_of(const struct optim_conf *c)
+const struct optim *optim_of(int kind)
 {
-    return &table[c->kind].keeps;
+    return &table[kind];
 }
 
-struct update optim_update(const struct optim_conf *c, int64_t step, double lr, uint64_t round_key)
+void optim_rules(const struct optim_conf *c, struct params *p)
 {
-    const double betas[UPDATE_KINDS][2] = {
-        [UPDATE_ADAMW] = {c->adam_beta1, c->adam_beta2}, [UPDATE_LION] = {c->lion_beta1, c->lion_beta2},
-        [UPDATE_SGD] = {c->sgd_momentum, 0},
+    for (int i = 0; i < p->n; i++) {
+        struct param *q = &p->v[i];
+        bool outer = i == p->word || i == p->output, matrix = q->dims == 2 && !outer && i != p->position;
+        int kind = table[c->kind].direct && !matrix ? OPTIM_ADAM : c->kind;
+
+        q->rule = (struct param_rule){
+            .optimizer = kind, .states = table[kind].states, .decoupled = outer, .whole = table[kind].direct,
+            .apart = q->parts == 3,
+        };
+    }
+}
+
+int optim_state(const struct param_rule *r, enum checkpoint_part part)
+{
+    for (int i = 0; i < r->states; i++)
+        if (table[r->optimizer].state[i] == part)
+            return i;
+    return -1;
+}
+
+bool optim_keeps(const struct optim_conf *c, enum checkpoint_part part)
+{
+    const struct param_rule r = {.optimizer = c->kind, .states = table[c->kind].states};
+    const struct param_rule others = {.optimizer = OPTIM_ADAM, .states = table[OPTIM_ADAM].states};
+
+    return optim_state(&r, part) >= 0 || (table[c->kind].direct && optim_state(&others, part) >= 0);
+}
+
+struct update optim_update(const struct optim_step *s, const struct param *p)
+{
+    const struct optim_conf *c = s->conf;
+    const double betas[OPTIM_KINDS][2] = {
+        [OPTIM_ADAM] = {c->adam_beta1, c->adam_beta2}, [OPTIM_LION] = {c->lion_beta1, c->lion_beta2},
+        [OPTIM_SGD] = {c->sgd_momentum, 0},
     };
-    enum update_kind kind = table[c->kind].update;
+    int kind = p->rule.optimizer;
 
     return (struct update){
-        .kind = kind, .step = step, .lr = lr, .beta1 = betas[kind][0], .beta2 = betas[kind][1], .eps = c->adam_eps,
-        .round.key = round_key,
+        .kind = table[kind].update, .step = s->step, .lr = p->rule.decoupled ? s->decoupled_lr : s->lr, .beta1 = betas[kind][0],
+        .beta2 = betas[kind][1], .eps = c->adam_eps, .weight_decay = param_decays(p) ? c->weight_decay : 0,
+        .grad_scale = p->rule.whole ? NULL : s->grad_scale, .round.key = s->round_key,
     };
 }

@@ -13,10 +13,14 @@
 extern "C" {
 #endif
 
+/* In the order of --optimizer. */
+enum optim_kind { OPTIM_ADAM, OPTIM_LION, OPTIM_SGD, OPTIM_KINDS };
+
 /* Settings, by Megatron's names where it has them. */
 struct optim_conf {
-    int kind; /* row of the table */
+    int kind; /* enum optim_kind */
     double weight_decay;
+    double decoupled_lr, decoupled_min_lr; /* of the embeddings and the output layer; < 0: as all have */
     double adam_beta1, adam_beta2, adam_eps;
     double lion_beta1, lion_beta2;
     double sgd_momentum;
@@ -24,6 +28,8 @@ struct optim_conf {
 #define OPTIM_OPTS(c) \
     OPT_ENUM(0, "optimizer", &(c)->kind, "adam|lion|sgd", "AdamW; Lion; SGD with momentum"), \
     OPT_NUM(0, "weight-decay", &(c)->weight_decay, 0, 1e3, "on parameters of two dimensions"), \
+    OPT_NUM(0, "decoupled-lr", &(c)->decoupled_lr, -1, 1e6, "highest rate of the embeddings and the output layer; -1: lr"), \
+    OPT_NUM(0, "decoupled-min-lr", &(c)->decoupled_min_lr, -1, 1e6, "their lowest rate; -1: min-lr"), \
     OPT_NUM(0, "adam-beta1", &(c)->adam_beta1, 0, 0.9999999, "decay of the first moment"), \
     OPT_NUM(0, "adam-beta2", &(c)->adam_beta2, 0, 0.9999999, "decay of the second moment"), \
     OPT_NUM(0, "adam-eps", &(c)->adam_eps, 0, 1, "added to the root of the second moment"), \
@@ -34,16 +40,47 @@ struct optim_conf {
 /* The defaults. */
 void optim_conf_init(struct optim_conf *c);
 
-/* What it keeps: tensors of fp32 of each parameter's shape, of these parts of a checkpoint. */
-enum { OPTIM_STATES = 2 };
+/* A mean of gradients that forgets by the factor b; nesterov: the one at hand counts once more. */
+struct optim_momentum {
+    double b;
+    bool nesterov;
+};
+/* w (rows, cols), the momentum of a whole matrix, becomes what is subtracted from the weights, but for the rate. */
+typedef int optim_direct_fn(struct device *dev, const struct optim_conf *c, float *w, int64_t rows, int64_t cols, void *work,
+                            struct err *e);
+
+/* What a kind keeps of a parameter: tensors of fp32 of its shape, of these parts of a checkpoint; and its update, of each element
+ * by itself. */
 struct optim {
     int states;
-    enum checkpoint_part state[OPTIM_STATES];
+    enum checkpoint_part state[PARAM_STATES];
+    enum update_kind update;
+    /* Of a kind that trains matrices of layers whole, and leaves all else to AdamW; else NULL.  Its first state is the
+     * momentum, and its update is SGD's, without momentum, of what direct makes. */
+    optim_direct_fn *direct;
+    size_t (*direct_bytes)(const struct optim_conf *c, const struct matrix_size *most); /* of work, on the device */
+    struct optim_momentum (*momentum)(const struct optim_conf *c);
 };
-const struct optim *optim_of(const struct optim_conf *c);
+const struct optim *optim_of(int kind);
 
-/* The update of a step but for weight_decay, which is for matrices alone, grad_scale, and the place of what is rounded. */
-struct update optim_update(const struct optim_conf *c, int64_t step, double lr, uint64_t round_key);
+/* Sets the rule of each parameter. */
+void optim_rules(const struct optim_conf *c, struct params *p);
+/* Which of the states of a parameter a part of a checkpoint is; -1: none. */
+int optim_state(const struct param_rule *r, enum checkpoint_part part);
+/* Whether any parameter of a run has such a state. */
+bool optim_keeps(const struct optim_conf *c, enum checkpoint_part part);
+
+/* What the updates of a step have in common. */
+struct optim_step {
+    const struct optim_conf *conf;
+    int64_t step; /* 1 is the first */
+    double lr, decoupled_lr;
+    uint64_t round_key;
+    const float *grad_scale; /* NULL: 1 */
+};
+/* That of a parameter, but for the place of what is rounded.  Of a rule that is whole: of what direct has made, in the
+ * gradient's place. */
+struct update optim_update(const struct optim_step *s, const struct param *p);
 
 #ifdef __cplusplus
 }

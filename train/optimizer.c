@@ -17,6 +17,17 @@ static struct zero_shard *shard_of(const struct optimizer *o, int i)
 
 /* ---- memory ---- */
 
+/* The largest of all that are updated whole. */
+static struct matrix_size largest_matrices(const struct optimizer *o)
+{
+    struct matrix_size most = {0};
+
+    for (int i = 0; i < o->n; i++)
+        for (int k = 0; k < o->buffers; k++)
+            matrix_size_fit(&most, &o->parts[i].model->buffers[k]->memory.matrix);
+    return most;
+}
+
 static int open_part(struct optimizer *o, struct train_part *p, struct device *host, struct err *e)
 {
     struct model *m = p->model;
@@ -25,21 +36,26 @@ static int open_part(struct optimizer *o, struct train_part *p, struct device *h
     if (!p->shards)
         return err_set(e, ERR_NOMEM, "out of memory");
     for (int k = 0; k < m->n_buffers; k++) {
-        TRY(zero_open(&p->shards[k], m->buffers[k], o->optim, host, e));
+        TRY(zero_open(&p->shards[k], m->buffers[k], host, e));
         o->blocks += zero_blocks(&p->shards[k]);
     }
     return 0;
 }
 
-int optimizer_open(struct optimizer *o, struct device *dev, struct device *host, const struct optim *optim,
+int optimizer_open(struct optimizer *o, struct device *dev, struct device *host, const struct optim_conf *optim,
                    const struct layout *l, struct train_part *parts, int n, struct err *e)
 {
     *o = (struct optimizer){
         .dev = dev, .state = host ? host : dev, .layout = l, .optim = optim, .parts = parts, .n = n,
         .buffers = parts->model->n_buffers,
     };
+    const struct matrix_size most = largest_matrices(o);
+
     for (int i = 0; i < n; i++)
         TRY(open_part(o, &parts[i], host, e));
+    TRY(matrices_open(&o->matrices, dev, optim, &most, e));
+    for (int i = 0; shard_of(o, i); i++)
+        TRY(matrices_add(&o->matrices, shard_of(o, i), e));
     TRY(device_alloc_host(dev, (void **)&o->host, (size_t)o->blocks * sizeof *o->host, e));
     TRY(device_alloc(dev, (void **)&o->sums, (size_t)o->blocks * sizeof *o->sums, e));
     return device_alloc(dev, (void **)&o->clip, sizeof *o->clip, e);
@@ -55,6 +71,7 @@ void optimizer_close(struct optimizer *o)
         free(p->shards);
         p->shards = NULL;
     }
+    matrices_close(&o->matrices);
     if (o->dev) {
         device_free(o->dev, o->sums);
         device_free(o->dev, o->clip);
@@ -129,15 +146,14 @@ static bool is_copy(const struct optimizer *o, const struct piece *v)
 
 int optimizer_pieces(const struct optimizer *o, struct piece **v, int *n, struct err *e)
 {
-    int all;
+    int all = 0;
 
     *n = 0;
-    *v = malloc((size_t)(pieces_max(o) * (1 + o->optim->states)) * sizeof **v);
+    *v = malloc((size_t)(pieces_max(o) * (1 + PARAM_STATES)) * sizeof **v);
     if (!*v)
         return err_set(e, ERR_NOMEM, "out of memory");
-    all = pieces_of(o, CHECKPOINT_WEIGHTS, *v);
-    for (int k = 0; k < o->optim->states; k++)
-        all += pieces_of(o, o->optim->state[k], *v + all);
+    for (int part = CHECKPOINT_WEIGHTS; part < CHECKPOINT_PARTS; part++)
+        all += pieces_of(o, part, *v + all);
     for (int i = 0; i < all; i++)
         if (!is_copy(o, *v + i))
             (*v)[(*n)++] = (*v)[i];
@@ -147,11 +163,10 @@ int optimizer_pieces(const struct optimizer *o, struct piece **v, int *n, struct
 /* Whether a checkpoint has another optimizer's state. */
 static int check_state(const struct optimizer *o, const struct checkpoint *ck, struct err *e)
 {
-    for (int k = 0; k < o->optim->states; k++)
-        if (!checkpoint_has(ck, o->optim->state[k]))
+    for (int part = CHECKPOINT_WEIGHTS + 1; part < CHECKPOINT_PARTS; part++)
+        if (optim_keeps(o->optim, part) && !checkpoint_has(ck, part))
             return err_set(e, ERR_ARG, "%s: no state of this --optimizer there (%.*s): --no-load-optim begins without",
-                           checkpoint_path(ck), (int)strlen(checkpoint_prefix[o->optim->state[k]]) - 1,
-                           checkpoint_prefix[o->optim->state[k]]);
+                           checkpoint_path(ck), (int)strlen(checkpoint_prefix[part]) - 1, checkpoint_prefix[part]);
     return 0;
 }
 
@@ -162,10 +177,9 @@ int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool state,
 
     if (rc == 0 && state)
         rc = check_state(o, ck, e);
-    if (rc == 0)
-        rc = checkpoint_load(ck, o->state, v, pieces_of(o, CHECKPOINT_WEIGHTS, v), e);
-    for (int k = 0; rc == 0 && state && k < o->optim->states; k++)
-        rc = checkpoint_load(ck, o->state, v, pieces_of(o, o->optim->state[k], v), e);
+    for (int part = CHECKPOINT_WEIGHTS; rc == 0 && part < (state ? CHECKPOINT_PARTS : CHECKPOINT_WEIGHTS + 1); part++)
+        if (part == CHECKPOINT_WEIGHTS || optim_keeps(o->optim, part))
+            rc = checkpoint_load(ck, o->state, v, pieces_of(o, part, v), e);
     free(v);
     return rc < 0 ? rc : weights_changed(o, e);
 }
@@ -323,21 +337,30 @@ int optimizer_norm(struct optimizer *o, double max_norm, double *norm, struct er
     TRY(device_put_later(o->dev, o->sums, o->host, sizeof sum, e));
     TRY(o->dev->ops->clip_scale(o->dev, o->clip, o->sums, 1, (float)max_norm, e));
     *norm = sqrt(sum);
+    o->clipped = max_norm > 0 ? fmin(1, max_norm / (*norm + 1e-6)) : 1;
     return 0;
 }
 
 /* ---- update ---- */
 
-int optimizer_update(struct optimizer *o, const struct update *settings, double weight_decay, struct err *e)
+int optimizer_update(struct optimizer *o, const struct optim_step *settings, struct err *e)
 {
-    struct update u = *settings;
+    struct optim_step s = *settings;
     struct zero_shard *z;
     float clip;
 
     if (o->state != o->dev)
         TRY(device_get(o->dev, &clip, o->clip, sizeof clip, e));
-    u.grad_scale = o->state != o->dev ? &clip : o->clip;
+    s.conf = o->optim;
+    s.grad_scale = o->state != o->dev ? &clip : o->clip;
+    if (optim_of(o->optim->kind)->direct) {
+        const struct optim_momentum m = optim_of(o->optim->kind)->momentum(o->optim);
+
+        for (int i = 0; (z = shard_of(o, i)); i++)
+            TRY(zero_momentum(z, &m, o->clipped, e));
+        TRY(matrices_direct(&o->matrices, e));
+    }
     for (int i = 0; (z = shard_of(o, i)); i++)
-        TRY(zero_update(z, &u, weight_decay, e));
+        TRY(zero_update(z, &s, e));
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "train/checkpoint.h"
 #include "train/layout.h"
+#include "train/matrices.h"
 #include "train/model.h"
 #include "train/zero_shard.h"
 
@@ -26,19 +27,21 @@ struct train_part {
 struct optimizer {
     struct device *dev, *state; /* of the models; where weights to save, and their state, are */
     const struct layout *layout;
-    const struct optim *optim;
+    const struct optim_conf *optim;
     struct train_part *parts;
     int n, buffers;
     int64_t blocks;       /* of the norm: of the first buffers of all parts, then of the second ones */
     double *sums, *host;  /* one a block; the device's, and pinned */
     float *clip;          /* the device's */
+    double clipped;       /* its number */
+    struct matrices matrices;
 };
 
 /* Bytes of an optimizer that are not of its shards. */
 size_t optimizer_bytes(void);
 
 /* Opens the shards of parts, whose models are open; host: the CPU, where the state is if their conf says offload.  ERR_NOMEM. */
-int optimizer_open(struct optimizer *o, struct device *dev, struct device *host, const struct optim *optim,
+int optimizer_open(struct optimizer *o, struct device *dev, struct device *host, const struct optim_conf *optim,
                    const struct layout *l, struct train_part *parts, int n, struct err *e);
 void optimizer_close(struct optimizer *o); /* the models stay */
 
@@ -61,8 +64,8 @@ int optimizer_reduce(struct optimizer *o, struct err *e);
  * to max_norm (0: not at all).  Waits for the device, and so for all that was queued before. */
 int optimizer_norm(struct optimizer *o, double max_norm, double *norm, struct err *e);
 
-/* One step: u as optim_update gives it; weight decay is for matrices.  Then the models have the new weights. */
-int optimizer_update(struct optimizer *o, const struct update *u, double weight_decay, struct err *e);
+/* One step; its conf and grad_scale are the optimizer's.  Then the models have the new weights. */
+int optimizer_update(struct optimizer *o, const struct optim_step *s, struct err *e);
 
 #ifdef __cplusplus
 }

@@ -78,6 +78,9 @@ int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *co
                      divided ? 0 : conf->bucket ? conf->bucket : p->elements, e));
     *m = (struct param_buffer_memory){.elements = p->elements};
     measure_largest(b, m);
+    m->matrix = params_matrices(p);
+    for (int k = 0; k < PARAM_STATES; k++)
+        m->state[k] = bucketing_state(&b->buckets, p, k);
     /* In bf16 the fp32 weights are the optimizer's, when it has them by shards or elsewhere. */
     if (!param_buffer_shares(conf, dt == DTYPE_BF16 ? SHARD_OPTIM : SHARD_OPTIM_GRADS_PARAMS) &&
         !(conf->offload && dt == DTYPE_BF16) && !conf->bf16_alone)

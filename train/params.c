@@ -294,6 +294,31 @@ int params_freeze(struct params *p, const char *pattern)
     return n;
 }
 
+int64_t param_matrix(const struct param *p, int i)
+{
+    if (!p->rule.apart)
+        return i == 0 ? p->whole[0] : 0;
+    return i < p->parts ? p->part[i] * (p->whole[0] / p->shape[0]) : 0;
+}
+
+struct matrix_size params_matrices(const struct params *p)
+{
+    struct matrix_size most = {0};
+
+    for (int i = 0; i < p->n; i++) {
+        const struct param *q = &p->v[i];
+        int64_t rows, cols = q->whole[1];
+
+        for (int k = 0; q->rule.whole && !q->frozen && (rows = param_matrix(q, k)); k++) {
+            int64_t side = rows < cols ? rows : cols;
+
+            most.elements = rows * cols > most.elements ? rows * cols : most.elements;
+            most.side = side > most.side ? side : most.side;
+        }
+    }
+    return most;
+}
+
 static size_t round_up(size_t n, size_t multiple)
 {
     return (n + multiple - 1) / multiple * multiple;

@@ -35,6 +35,16 @@ enum layer_param {
     LAYER_PARAMS
 };
 
+/* Who trains a parameter, and how fast; set once, when the run is built (optim_rules of train/optim.h). */
+enum { PARAM_STATES = 2 };
+struct param_rule {
+    int optimizer;  /* enum optim_kind */
+    int states;     /* tensors of its shape that this keeps, up to PARAM_STATES */
+    bool decoupled; /* by --decoupled-lr; else by --lr */
+    bool whole;     /* its update is made of whole matrices (train/matrices.h): */
+    bool apart;     /* of each of its parts by itself */
+};
+
 struct param {
     char name[72];
     int dims;
@@ -50,6 +60,7 @@ struct param {
     int64_t column;   /* the logical column where all begin */
     bool repeated;    /* a copy: another rank of the model has the same, and counts it (norm, checkpoint) */
     bool frozen;      /* not trained: its gradient counts for nothing (params_freeze) */
+    struct param_rule rule; /* else by whom */
     bool summed;      /* its gradient is whole only when added up over the tensor ranks */
     double std; /* initial values: normal(0, std); 0: all equal fill */
     float fill;
@@ -127,6 +138,19 @@ static inline int params_expert(const struct params *p, int64_t layer, int64_t i
     int first = params_layer(p, layer, which);
 
     return first < 0 ? -1 : first + (int)i * p->per_expert;
+}
+
+/* Rows of the i-th matrix of a parameter that is updated by whole matrices, of the logical tensor; 0: it has no more. */
+int64_t param_matrix(const struct param *p, int i);
+/* The most elements and the longest shorter side of such matrices, of parameters that are trained. */
+struct matrix_size {
+    int64_t elements, side;
+};
+struct matrix_size params_matrices(const struct params *p);
+static inline void matrix_size_fit(struct matrix_size *most, const struct matrix_size *m)
+{
+    most->elements = m->elements > most->elements ? m->elements : most->elements;
+    most->side = m->side > most->side ? m->side : most->side;
 }
 
 /* Weight decay applies to matrices, not to biases and norms, as in Megatron. */

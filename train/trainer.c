@@ -17,7 +17,7 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
 {
     struct model_run run = {
         .dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_TRAIN, .b = c->micro_batch, .t = c->model.seq,
-        .freeze = c->freeze.v, .n_freeze = c->freeze.n,
+        .optim = &c->optim, .freeze = c->freeze.v, .n_freeze = c->freeze.n,
         .reset_positions = c->documents.positions, .reset_attention = c->documents.attention,
         .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
         .dense = {
@@ -59,18 +59,28 @@ static void part_of(const struct train_config *c, const struct layout *l, int st
     run->slots = pipeline_slots(&shape, stage);
 }
 
+/* Elements that a checkpoint has of a param buffer. */
+static size_t saved_elements(const struct param_buffer_memory *b, const struct param_buffer_conf *conf)
+{
+    size_t n = b->elements;
+
+    for (int k = 0; k < PARAM_STATES; k++)
+        n += b->state[k] * (size_t)param_buffer_ranks(conf);
+    return n;
+}
+
 /* Adds what the optimizer keeps of a param buffer. */
 static void add_shard(const struct train_config *c, const struct param_buffer_memory *b, const struct param_buffer_conf *conf,
                       struct train_memory *m)
 {
-    const struct optim *optim = optim_of(&c->optim);
-    const struct zero_memory z = zero_plan(b, conf, c->bf16 ? DTYPE_BF16 : DTYPE_F32, optim);
+    const struct zero_memory z = zero_plan(b, conf, c->bf16 ? DTYPE_BF16 : DTYPE_F32);
 
     m->model.weights += z.weights;
     m->optimizer += z.optimizer;
+    matrix_size_fit(&m->matrix, &b->matrix);
     m->host += z.host;
     if (c->async_save)
-        m->save += (size_t)(1 + optim->states) * b->elements * sizeof(float) / (size_t)conf->replicas->size;
+        m->save += saved_elements(b, conf) * sizeof(float) / (size_t)conf->replicas->size;
 }
 
 /* Adds what the i-th part of a stage takes. */
@@ -110,6 +120,7 @@ int trainer_plan_stage(const struct train_config *c, int stage, struct train_mem
     *m = (struct train_memory){.optimizer = optimizer_bytes()};
     for (int i = 0; i < c->stages.chunks; i++)
         TRY(add_part(c, stage, i, m, e));
+    m->optimizer += matrices_bytes(&c->optim, &m->matrix);
     m->model.activations += model_pool_bytes(&m->model.pool);
     if (c->save || c->async_save)
         m->save += sizeof(float) * (c->async_save ? 1 : SAVER_STAGE + 1);
@@ -253,7 +264,7 @@ static int open_parts(struct trainer *t, struct err *e)
         TRY(model_open(&p->model, t->dev, &c->model, &of, &run, e));
     }
     t->dev->use = MEMORY_OPTIMIZER;
-    return optimizer_open(&t->optimizer, t->dev, t->host, optim_of(&c->optim), &t->layout, t->parts, t->n_parts, e);
+    return optimizer_open(&t->optimizer, t->dev, t->host, &c->optim, &t->layout, t->parts, t->n_parts, e);
 }
 
 static int open_memory(struct trainer *t, struct err *e)
@@ -305,7 +316,11 @@ int trainer_open(struct trainer **out, struct train_config *c, struct device *de
     t->dev = dev;
     dev->deterministic = c->deterministic;
     t->saved_step = -1;
-    t->schedule = schedule_of(c);
+    t->schedule = t->decoupled = schedule_of(c);
+    if (c->optim.decoupled_lr >= 0)
+        t->decoupled.max_lr = c->optim.decoupled_lr;
+    if (c->optim.decoupled_min_lr >= 0)
+        t->decoupled.min_lr = c->optim.decoupled_min_lr;
     data_wanted(c, wanted);
     rc = open_trace(t, world, e);
     if (rc == 0)
@@ -368,9 +383,12 @@ static void lap(const struct trainer *t, struct train_step *s, enum train_phase 
 static int update(struct trainer *t, const struct train_step *s, struct err *e)
 {
     const struct train_config *c = t->config;
-    const struct update u = optim_update(&c->optim, t->step + 1, s->lr, hash_mix64((uint64_t)c->seed + 1));
+    const struct optim_step step = {
+        .step = t->step + 1, .lr = s->lr, .decoupled_lr = schedule_lr(&t->decoupled, t->consumed),
+        .round_key = hash_mix64((uint64_t)c->seed + 1),
+    };
 
-    return optimizer_update(&t->optimizer, &u, c->optim.weight_decay, e);
+    return optimizer_update(&t->optimizer, &step, e);
 }
 
 /* Looks after the checkpoint that is being written, if one is: enum saver_state, of which FAILED leaves in

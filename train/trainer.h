@@ -54,7 +54,7 @@ struct trainer {
     double *losses; /* of the micro-batches of a step, all ranks' */
     struct data *data;
     struct model_pool pool;      /* of the parts */
-    struct schedule schedule;
+    struct schedule schedule, decoupled; /* of the rates */
     struct saver *saver;         /* NULL without --save */
     struct trace *trace;         /* NULL without --trace */
     struct crowd *crowd;         /* to be set by others, closed here; NULL: the threads stay where they are */
@@ -73,6 +73,7 @@ struct trainer {
 struct train_memory {
     struct model_memory model;
     size_t optimizer, save, total; /* save: --async-save's copy */
+    struct matrix_size matrix;     /* the largest that are updated whole */
     size_t host;                   /* bytes in the host's memory instead, not in total */
     size_t elements;               /* a number: weights of that rank's part, divided or not, */
     size_t expert_elements;        /* and those of its experts */

@@ -83,29 +83,30 @@ static int get_grads(struct zero_shard *z, const struct staged *p, float *to, st
 /* State and main weights of a part, and z->stage_weight. */
 static int update_staged(struct zero_shard *z, const struct update *u, const struct staged *p, const float *grad, struct err *e)
 {
-    size_t here = p->range.here + p->off;
     bool low = z->buffer->dt == DTYPE_BF16;
 
-    TRY(z->dev->ops->update(z->dev, u, z->main + here, zero_state(z, 0, here), zero_state(z, 1, here), grad,
+    float *main = z->main + p->range.here + p->off;
+
+    TRY(z->dev->ops->update(z->dev, u, main, zero_state(z, 0, &p->range, p->off), zero_state(z, 1, &p->range, p->off), grad,
                             low ? z->stage_weight : NULL, (int64_t)p->n, e));
-    return low ? 0 : device_copy(z->dev, z->stage_weight, z->main + here, p->n * sizeof(float), e);
+    return low ? 0 : device_copy(z->dev, z->stage_weight, main, p->n * sizeof(float), e);
 }
 
-int zero_host_update(struct zero_shard *z, const struct update *settings, double weight_decay, struct err *e)
+int zero_host_update(struct zero_shard *z, const struct optim_step *s, struct err *e)
 {
-    struct update u = *settings;
     struct staged now = {0}, next;
     bool more = next_trained(z, &now);
 
     if (more)
         TRY(get_grads(z, &now, z->stage_grad[0], e));
     for (int k = 0; more; k = !k, now = next) {
+        const struct update u = optim_update(s, now.range.param);
+
         TRY(device_sync(z->buffer->dev, e)); /* these gradients are here, and the weights before are gone */
         next = now;
         more = next_trained(z, &next);
         if (more)
             TRY(get_grads(z, &next, z->stage_grad[!k], e));
-        u.weight_decay = param_decays(now.range.param) ? weight_decay : 0;
         TRY(update_staged(z, &u, &now, z->stage_grad[k], e));
         TRY(put_weights(z, &now, e));
     }

@@ -16,7 +16,7 @@ void zero_host_close(struct zero_shard *z);
 
 /* The main weights were written: the buffer's, or those that are sent, follow. */
 int zero_host_weights_changed(struct zero_shard *z, struct err *e);
-/* u->grad_scale is in the host's memory. */
-int zero_host_update(struct zero_shard *z, const struct update *u, double weight_decay, struct err *e);
+/* s->grad_scale is in the host's memory. */
+int zero_host_update(struct zero_shard *z, const struct optim_step *s, struct err *e);
 
 #endif

@@ -25,18 +25,19 @@ static size_t sent_bytes(const struct param_buffer_memory *m, const struct param
            m->elements / (size_t)param_buffer_ranks(c) * dtype_size(dt) : 0;
 }
 
-struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct param_buffer_conf *c, enum dtype dt,
-                             const struct optim *optim)
+struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct param_buffer_conf *c, enum dtype dt)
 {
-    size_t shard = m->elements / (size_t)param_buffer_ranks(c) * sizeof(float);
+    size_t shard = m->elements / (size_t)param_buffer_ranks(c) * sizeof(float), state = 0;
     struct zero_memory z = {
         .weights = sent_bytes(m, c, dt), .optimizer = 2 * blocks_of(m->elements, c->align) * sizeof(double),
     };
 
+    for (int k = 0; k < PARAM_STATES; k++)
+        state += m->state[k] * sizeof(float);
     if (c->offload)
-        z.host = shard * (size_t)(1 + optim->states) + zero_host_stage_bytes();
+        z.host = shard + state + zero_host_stage_bytes();
     else
-        z.optimizer += shard * (size_t)(has_main(m, c) + optim->states);
+        z.optimizer += shard * has_main(m, c) + state;
     return z;
 }
 
@@ -46,13 +47,14 @@ static int alloc_zeroed(struct device *dev, enum memory_kind kind, void **p, siz
     return device_zero(dev, *p, bytes, e);
 }
 
-int zero_open(struct zero_shard *z, struct param_buffer *b, const struct optim *optim, struct device *host, struct err *e)
+int zero_open(struct zero_shard *z, struct param_buffer *b, struct device *host, struct err *e)
 {
     size_t bytes = bucketing_own(&b->buckets) * sizeof(float), sent = sent_bytes(&b->memory, &b->conf, b->dt);
 
-    *z = (struct zero_shard){.buffer = b, .optim = optim, .dev = b->conf.offload ? host : b->dev};
-    for (int i = 0; i < optim->states; i++)
-        TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->state[i], bytes, e));
+    *z = (struct zero_shard){.buffer = b, .dev = b->conf.offload ? host : b->dev, .packed = !bucketing_all_have(&b->params, 1)};
+    for (int i = 0; i < PARAM_STATES; i++)
+        if (b->memory.state[i])
+            TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->state[i], b->memory.state[i] * sizeof(float), e));
     if (has_main(&b->memory, &b->conf))
         TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->main, bytes, e));
     if (sent)
@@ -66,7 +68,7 @@ void zero_close(struct zero_shard *z)
 {
     if (!z->buffer)
         return;
-    for (int i = 0; i < OPTIM_STATES; i++)
+    for (int i = 0; i < PARAM_STATES; i++)
         device_free(z->dev, z->state[i]);
     device_free(z->dev, z->main);
     device_free(z->buffer->dev, z->sent);
@@ -140,16 +142,28 @@ int zero_pieces_max(const struct zero_shard *z)
     return bucketing_pieces_max(&z->buffer->buckets, &z->buffer->params);
 }
 
+static int state_pieces(const struct zero_shard *z, enum checkpoint_part part, struct piece *v)
+{
+    const struct param_buffer *b = z->buffer;
+    size_t all[] = {0, b->params.elements};
+    const struct bucketing whole = {.ranks = 1, .n = 1, .at = all}, *s = b->buckets.ranks == 1 ? &whole : &b->buckets;
+    struct shard_range r = {0};
+    int n = 0, i;
+
+    while (bucketing_next(s, &b->params, &r))
+        if ((i = optim_state(&r.param->rule, part)) >= 0)
+            n += bucketing_range_pieces(&r, part, zero_state(z, i, &r, 0), DTYPE_F32, v + n);
+    return n;
+}
+
 int zero_pieces(const struct zero_shard *z, enum checkpoint_part part, struct piece *v)
 {
     const struct param_buffer *b = z->buffer;
-    bool weights = part == CHECKPOINT_WEIGHTS, low = weights && b->conf.bf16_alone;
-    bool in_buffer = weights && !z->main && !(low && z->sent);
+    bool low = b->conf.bf16_alone, in_buffer = !z->main && !(low && z->sent);
     void *data = low ? (void *)low_of(z, 0, 0) : z->main ? z->main : b->weights;
 
-    for (int i = 0; i < z->optim->states; i++)
-        if (part == z->optim->state[i])
-            data = z->state[i];
+    if (part != CHECKPOINT_WEIGHTS)
+        return state_pieces(z, part, v);
     return bucketing_pieces(&b->buckets, &b->params, part, data, low ? DTYPE_BF16 : DTYPE_F32, in_buffer, v);
 }
 
@@ -182,6 +196,39 @@ int zero_squares(const struct zero_shard *z, double *sums, struct err *e)
 
 /* ---- update ---- */
 
+static int momentum(struct zero_shard *z, const struct shard_range *r, const struct optim_momentum *p, double grad_scale,
+                    struct err *e)
+{
+    const struct device_ops *ops = z->dev->ops;
+    float *m = zero_state(z, 0, r, 0), *grad = param_reduced(z->buffer, r), fresh = (float)((1 - p->b) * grad_scale);
+    float b = (float)p->b;
+    int64_t n = (int64_t)r->n;
+
+    TRY(ops->vec_scale(z->dev, DTYPE_F32, m, b, n, e));
+    TRY(ops->vec_axpy(z->dev, DTYPE_F32, m, fresh, grad, n, e));
+    if (!p->nesterov)
+        return device_copy(z->dev, grad, m, r->n * sizeof *m, e);
+    TRY(ops->vec_scale(z->dev, DTYPE_F32, grad, fresh, n, e));
+    return ops->vec_axpy(z->dev, DTYPE_F32, grad, b, m, n, e);
+}
+
+int zero_momentum(struct zero_shard *z, const struct optim_momentum *m, double grad_scale, struct err *e)
+{
+    const struct param_buffer *b = z->buffer;
+    struct shard_range r = {0};
+
+    while (bucketing_next(&b->buckets, &b->params, &r))
+        if (r.param->rule.whole && !r.param->frozen)
+            TRY(momentum(z, &r, m, grad_scale, e));
+    return 0;
+}
+
+/* The state that an update takes: where whole matrices have made it, that has been seen to, and the gradient's place is free. */
+static float *first_state(const struct zero_shard *z, const struct shard_range *r, size_t n)
+{
+    return r->param->rule.whole ? param_reduced(z->buffer, r) + n : zero_state(z, 0, r, n);
+}
+
 /* Of bf16 weights, by rectangles of the logical tensor: each element is rounded as in every layout. */
 static int update_low(struct zero_shard *z, const struct update *settings, const struct shard_range *r, struct err *e)
 {
@@ -191,42 +238,42 @@ static int update_low(struct zero_shard *z, const struct update *settings, const
 
     u.round.key = hash_xxh3_64_seed(span_of(r->param->name), u.round.key);
     for (int i = 0, n = bucketing_rectangles(r, CHECKPOINT_WEIGHTS, v); i < n; i++) {
-        size_t here = r->here + at, all = (size_t)(v[i].rows * v[i].cols);
+        size_t all = (size_t)(v[i].rows * v[i].cols);
 
         u.round.first = v[i].row * piece_width(&v[i]) + v[i].col;
         u.round.cols = v[i].cols;
         u.round.width = piece_width(&v[i]);
-        TRY(z->dev->ops->update(z->dev, &u, NULL, zero_state(z, 0, here), zero_state(z, 1, here),
-                                param_reduced(z->buffer, r) + at, low_of(z, here, r->at + at), (int64_t)all, e));
+        TRY(z->dev->ops->update(z->dev, &u, NULL, first_state(z, r, at), zero_state(z, 1, r, at),
+                                param_reduced(z->buffer, r) + at, low_of(z, r->here + at, r->at + at), (int64_t)all, e));
         at += all;
     }
     return 0;
 }
 
-static int update(struct zero_shard *z, const struct update *settings, double weight_decay, struct err *e)
+static int update(struct zero_shard *z, const struct optim_step *s, struct err *e)
 {
     const struct param_buffer *b = z->buffer;
-    struct update u = *settings;
     struct shard_range r = {0};
 
-    while (bucketing_next(&b->buckets, &b->params, &r)) { /* weight decay differs by tensor, so each has a call of its own */
-        u.weight_decay = param_decays(r.param) ? weight_decay : 0;
+    while (bucketing_next(&b->buckets, &b->params, &r)) { /* tensors differ in their rules, so each has a call of its own */
+        const struct update u = optim_update(s, r.param);
+
         if (r.param->frozen)
             continue;
         if (b->conf.bf16_alone) {
             TRY(update_low(z, &u, &r, e));
             continue;
         }
-        TRY(z->dev->ops->update(z->dev, &u, z->main ? z->main + r.here : b->weights + r.at, zero_state(z, 0, r.here),
-                                zero_state(z, 1, r.here), param_reduced(b, &r), b->low ? b->low + r.at : NULL, (int64_t)r.n, e));
+        TRY(z->dev->ops->update(z->dev, &u, z->main ? z->main + r.here : b->weights + r.at, first_state(z, &r, 0),
+                                zero_state(z, 1, &r, 0), param_reduced(b, &r), b->low ? b->low + r.at : NULL, (int64_t)r.n, e));
     }
     return 0;
 }
 
-int zero_update(struct zero_shard *z, const struct update *u, double weight_decay, struct err *e)
+int zero_update(struct zero_shard *z, const struct optim_step *s, struct err *e)
 {
     struct param_buffer *b = z->buffer;
 
-    TRY(b->conf.offload ? zero_host_update(z, u, weight_decay, e) : update(z, u, weight_decay, e));
+    TRY(b->conf.offload ? zero_host_update(z, s, e) : update(z, s, e));
     return param_gather_again(b, b->conf.overlap_gather, e);
 }

@@ -18,8 +18,8 @@ struct zero_shard {
     struct param_buffer *buffer;
     struct device *dev;          /* where main and state are: the buffer's, or the CPU */
     float *main;                 /* the fp32 weights of the shard; NULL: they are the buffer's, or there are none */
-    const struct optim *optim;
-    float *state[OPTIM_STATES];  /* the optimizer's, of the shard; NULL: it has no more */
+    float *state[PARAM_STATES];  /* the optimizer's, of the shard; NULL: no parameter has it */
+    bool packed;                 /* the second is of those parameters alone that have it: shard_range's `second` says where */
     void *sent;                  /* the shard's weights as they are sent, with state on the host or bf16 weights alone where
                                     weights are divided; else NULL */
     float *stage_grad[2];        /* with state on the host: elements on their way */
@@ -30,11 +30,10 @@ struct zero_shard {
 struct zero_memory {
     size_t weights, optimizer, host;
 };
-struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct param_buffer_conf *c, enum dtype dt,
-                             const struct optim *optim);
+struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct param_buffer_conf *c, enum dtype dt);
 
 /* The shard of an open buffer; its state is 0.  host: the CPU, if the buffer's conf says offload.  ERR_NOMEM. */
-int zero_open(struct zero_shard *z, struct param_buffer *b, const struct optim *optim, struct device *host, struct err *e);
+int zero_open(struct zero_shard *z, struct param_buffer *b, struct device *host, struct err *e);
 void zero_close(struct zero_shard *z); /* the buffer stays; zeroed is fine */
 
 /* The shard gets initial weights (params_fill); then zero_weights_changed is due. */
@@ -46,10 +45,10 @@ int zero_weights_changed(struct zero_shard *z, struct err *e);
 int zero_pieces_max(const struct zero_shard *z);
 int zero_pieces(const struct zero_shard *z, enum checkpoint_part part, struct piece *v);
 
-/* Element n of its i-th state; NULL: there is none. */
-static inline float *zero_state(const struct zero_shard *z, int i, size_t n)
+/* Element n of the i-th state of a range; NULL: its parameter has none. */
+static inline float *zero_state(const struct zero_shard *z, int i, const struct shard_range *r, size_t n)
 {
-    return z->state[i] ? z->state[i] + n : NULL;
+    return i < r->param->rule.states ? z->state[i] + (i && z->packed ? r->second : r->here) + n : NULL;
 }
 
 /* How many blocks the norm has; sums[blocks] (the device's) get the squares of the shard's gradients that no other rank of the
@@ -57,8 +56,12 @@ static inline float *zero_state(const struct zero_shard *z, int i, size_t n)
 int64_t zero_blocks(const struct zero_shard *z);
 int zero_squares(const struct zero_shard *z, double *sums, struct err *e);
 
+/* Of parameters that are updated by whole matrices: the momentum takes up gradients times grad_scale, and what the update is
+ * to be made of stands in the gradients' place. */
+int zero_momentum(struct zero_shard *z, const struct optim_momentum *m, double grad_scale, struct err *e);
+
 /* The optimizer's update of the shard; then the buffer has all new weights, or they are under way. */
-int zero_update(struct zero_shard *z, const struct update *u, double weight_decay, struct err *e);
+int zero_update(struct zero_shard *z, const struct optim_step *s, struct err *e);
 
 #ifdef __cplusplus
 }
