@@ -19,7 +19,7 @@ static const char *const idle[2] = {
     " no-load-rng no-save-rng ckpt-fully-parallel-save ckpt-fully-parallel-load ckpt-assume-constant-structure"
     " use-persistent-ckpt-worker override-opt_param-scheduler override-opt-param-scheduler log-throughput"
     " no-log-learning-rate-to-tensorboard log-loss-scale-to-tensorboard no-log-loss-scale-to-tensorboard profile"
-    " check-for-nan-in-loss-and-grad enable-cuda-graph external-cuda-graph",
+    " check-for-nan-in-loss-and-grad muon-use-syrk enable-cuda-graph external-cuda-graph",
     "attention-backend transformer-impl empty-unused-memory-level manual-gc-interval tokenizer-type tokenizer-model"
     " vocab-file merge-file tiktoken-pattern tiktoken-num-special-tokens num-workers num-dataset-builder-threads local-rank"
     " local_rank moe-token-dispatcher-type initial-loss-scale min-loss-scale loss-scale-window hysteresis timing-log-level"
@@ -40,6 +40,7 @@ static const struct {
     {"rotary-scaling-factor", " 1 1.0 "}, {"position-embedding-scale", " 1 "}, {"rope-type", " rope "},
     {"moe-router-bias-update-rate", " 0 0.0 "},
     {"rerun-mode", " disabled "},
+    {"muon-tp-mode", " duplicated distributed "}, {"muon-scalar-optimizer", " adam "},
 };
 
 enum { RENAMED_WORDS = 6 }; /* at most */

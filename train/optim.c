@@ -1,16 +1,51 @@
 #include "train/optim.h"
 
+#include "train/orthogonal.h"
+
+/* ---- Muon ---- */
+
+static struct orthogonal muon_of(const struct optim_conf *c)
+{
+    return (struct orthogonal){
+        .steps = c->muon.steps, .coefficients = c->muon.coefficients, .scale = c->muon.scale, .factor = c->muon.extra_scale,
+        .dt = c->muon.precision ? DTYPE_F32 : DTYPE_BF16,
+    };
+}
+
+static int muon_direct(struct device *dev, const struct optim_conf *c, float *w, int64_t rows, int64_t cols, void *work,
+                       struct err *e)
+{
+    const struct orthogonal o = muon_of(c);
+
+    return orthogonal(dev, &o, w, rows, cols, work, e);
+}
+
+static size_t muon_bytes(const struct optim_conf *c, const struct matrix_size *most)
+{
+    const struct orthogonal o = muon_of(c);
+
+    return orthogonal_bytes(&o, most->elements, most->side);
+}
+
+static struct optim_momentum muon_momentum(const struct optim_conf *c)
+{
+    return (struct optim_momentum){c->muon.momentum, c->muon.nesterov};
+}
+
+/* ---- all ---- */
+
 static const struct optim table[OPTIM_KINDS] = {
     [OPTIM_ADAM] = {2, {CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ}, UPDATE_ADAMW, NULL, NULL, NULL},
     [OPTIM_LION] = {1, {CHECKPOINT_EXP_AVG}, UPDATE_LION, NULL, NULL, NULL},
     [OPTIM_SGD] = {1, {CHECKPOINT_MOMENTUM}, UPDATE_SGD, NULL, NULL, NULL},
+    [OPTIM_MUON] = {1, {CHECKPOINT_MOMENTUM}, UPDATE_SGD, muon_direct, muon_bytes, muon_momentum},
 };
 
 void optim_conf_init(struct optim_conf *c)
 {
     *c = (struct optim_conf){
         .weight_decay = 0.01, .decoupled_lr = -1, .decoupled_min_lr = -1, .adam_beta1 = 0.9, .adam_beta2 = 0.999,
-        .adam_eps = 1e-8, .lion_beta1 = 0.9, .lion_beta2 = 0.99, .sgd_momentum = 0.9,
+        .adam_eps = 1e-8, .lion_beta1 = 0.9, .lion_beta2 = 0.99, .sgd_momentum = 0.9, .muon = {.momentum = 0.9, .extra_scale = 1, .steps = 5},
     };
 }
 
@@ -28,7 +63,7 @@ void optim_rules(const struct optim_conf *c, struct params *p)
 
         q->rule = (struct param_rule){
             .optimizer = kind, .states = table[kind].states, .decoupled = outer, .whole = table[kind].direct,
-            .apart = q->parts == 3,
+            .apart = q->parts == 3 && !c->muon.whole_qkv,
         };
     }
 }
@@ -54,7 +89,7 @@ struct update optim_update(const struct optim_step *s, const struct param *p)
     const struct optim_conf *c = s->conf;
     const double betas[OPTIM_KINDS][2] = {
         [OPTIM_ADAM] = {c->adam_beta1, c->adam_beta2}, [OPTIM_LION] = {c->lion_beta1, c->lion_beta2},
-        [OPTIM_SGD] = {c->sgd_momentum, 0},
+        [OPTIM_SGD] = {c->sgd_momentum, 0}, [OPTIM_MUON] = {0, 0},
     };
     int kind = p->rule.optimizer;
 

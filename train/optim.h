@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* In the order of --optimizer. */
-enum optim_kind { OPTIM_ADAM, OPTIM_LION, OPTIM_SGD, OPTIM_KINDS };
+enum optim_kind { OPTIM_ADAM, OPTIM_LION, OPTIM_SGD, OPTIM_MUON, OPTIM_KINDS };
 
 /* Settings, by Megatron's names where it has them. */
 struct optim_conf {
@@ -24,9 +24,15 @@ struct optim_conf {
     double adam_beta1, adam_beta2, adam_eps;
     double lion_beta1, lion_beta2;
     double sgd_momentum;
+    struct {
+        double momentum, extra_scale;
+        bool nesterov, whole_qkv;
+        int64_t steps;
+        int scale, coefficients, precision; /* enum orthogonal_scale, orthogonal_coefficients; 1: fp32 */
+    } muon;
 };
 #define OPTIM_OPTS(c) \
-    OPT_ENUM(0, "optimizer", &(c)->kind, "adam|lion|sgd", "AdamW; Lion; SGD with momentum"), \
+    OPT_ENUM(0, "optimizer", &(c)->kind, "adam|lion|sgd|muon", "AdamW; Lion; SGD with momentum; Muon"), \
     OPT_NUM(0, "weight-decay", &(c)->weight_decay, 0, 1e3, "on parameters of two dimensions"), \
     OPT_NUM(0, "decoupled-lr", &(c)->decoupled_lr, -1, 1e6, "highest rate of the embeddings and the output layer; -1: lr"), \
     OPT_NUM(0, "decoupled-min-lr", &(c)->decoupled_min_lr, -1, 1e6, "their lowest rate; -1: min-lr"), \
@@ -35,7 +41,17 @@ struct optim_conf {
     OPT_NUM(0, "adam-eps", &(c)->adam_eps, 0, 1, "added to the root of the second moment"), \
     OPT_NUM(0, "lion-beta1", &(c)->lion_beta1, 0, 0.9999999, "share of the momentum in what is applied"), \
     OPT_NUM(0, "lion-beta2", &(c)->lion_beta2, 0, 0.9999999, "decay of the momentum"), \
-    OPT_NUM(0, "sgd-momentum", &(c)->sgd_momentum, 0, 0.9999999, "decay of the momentum")
+    OPT_NUM(0, "sgd-momentum", &(c)->sgd_momentum, 0, 0.9999999, "decay of the momentum"), \
+    OPT_NUM(0, "muon-momentum", &(c)->muon.momentum, 0, 0.9999999, "decay of the momentum"), \
+    OPT_FLAG(0, "muon-nesterov", &(c)->muon.nesterov, "Nesterov's momentum"), \
+    OPT_INT(0, "muon-num-ns-steps", &(c)->muon.steps, 1, 99, "Newton-Schulz iterations"), \
+    OPT_ENUM(0, "muon-coefficient-type", &(c)->muon.coefficients, "quintic|simple|polar_express", \
+             "their coefficients; simple: 3.4445, -4.7750, 2.0315"), \
+    OPT_ENUM(0, "muon-scale-mode", &(c)->muon.scale, "spectral|unit_rms_norm|shape_scaling", \
+             "an update is multiplied by sqrt(max(rows, cols)), sqrt(rows / cols), sqrt(max(1, rows / cols))"), \
+    OPT_NUM(0, "muon-extra-scale-factor", &(c)->muon.extra_scale, 0, 1e6, "and by this; 0.2 with spectral: lr as for AdamW"), \
+    OPT_ENUM(0, "muon-fp32-matmul-prec", &(c)->muon.precision, "medium|high", "its matrix products: in bf16; in fp32"), \
+    OPT_FLAG(0, "muon-no-split-qkv", &(c)->muon.whole_qkv, "queries, keys and values are one matrix, not three")
 
 /* The defaults. */
 void optim_conf_init(struct optim_conf *c);
