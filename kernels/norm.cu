@@ -161,7 +161,8 @@ template <enum dtype DT, bool RMS, int K, bool WARP> static __global__ void __la
             int64_t i = (int64_t)(k * lanes + lane) * PACK, left = c - i;
             if (left <= 0)
                 break;
-            pack dy = pack_get<DT>(p.dy, at + i, left), s = pack_get<DT>(p.s, at + i, left), g = gain<DT>(p.gamma, p.plus, i, left);
+            pack dy = pack_get<DT>(p.dy, at + i, left), s = pack_get<DT>(p.s, at + i, left);
+            pack g = gain<DT>(p.gamma, p.plus, i, left);
 #pragma unroll
             for (int j = 0; j < PACK; j++) { /* beyond the row dy is 0 */
                 float hat = (s.v[j] - mean) * rstd, gdy = dy.v[j] * g.v[j];
@@ -179,7 +180,8 @@ template <enum dtype DT, bool RMS, int K, bool WARP> static __global__ void __la
             int64_t i = (int64_t)(k * lanes + lane) * PACK, left = c - i;
             if (left <= 0)
                 break;
-            pack dy = pack_get<DT>(p.dy, at + i, left), s = pack_get<DT>(p.s, at + i, left), g = gain<DT>(p.gamma, p.plus, i, left);
+            pack dy = pack_get<DT>(p.dy, at + i, left), s = pack_get<DT>(p.s, at + i, left);
+            pack g = gain<DT>(p.gamma, p.plus, i, left);
             pack r = p.dres ? pack_get<DT>(p.dres, at + i, left) : pack();
 #pragma unroll
             for (int j = 0; j < PACK; j++) {

@@ -140,7 +140,8 @@ int branch_join(struct model *m, int64_t i, const struct pass *p, struct err *e)
     struct dropout d;
     const struct dropout *drop = branch_dropout(m, p->drop, i, &d);
     struct norm_fwd next = {
-        .t = pass_own(m, pass_rows(p)), .c = m->config.hidden, .residual = stream_of(m, i), .drop = drop, .s = stream_of(m, i + 1),
+        .t = pass_own(m, pass_rows(p)), .c = m->config.hidden, .residual = stream_of(m, i), .drop = drop,
+        .s = stream_of(m, i + 1),
     };
     void *added;
 

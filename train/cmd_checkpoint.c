@@ -11,7 +11,7 @@
 enum type { TYPE_F32, TYPE_BF16, TYPE_F16 };
 
 struct options {
-    const char *save, *output;
+    const char *save, *output, *as, *tokenizer;
     int64_t step, seq, divisor, shard;
     int type;
     bool tensors;
@@ -126,7 +126,7 @@ static int run_export(const struct options *o, const char *dir, struct err *e)
     if (!o->output)
         return err_set(e, ERR_ARG, "--output is needed: where the model goes");
     TRY(open_checkpoint(&ck, dir, o->step, true, e));
-    rc = hf_export(ck, o->output, types[o->type], o->shard, e);
+    rc = hf_export(ck, o->output, &(struct hf_written){types[o->type], o->shard, o->as, o->tokenizer}, e);
     if (rc == 0)
         printf("exported %s to %s\n", checkpoint_path(ck), o->output);
     checkpoint_close(ck);
@@ -177,8 +177,8 @@ int main(int argc, char **argv)
         .about = "look into checkpoints, verify them, exchange them with transformers",
         .details = "info    what the checkpoint is of; reads no tensor\n"
                    "verify  compares every byte with its checksum; exit status 1 if a checkpoint is damaged\n"
-                   "import  a GPT-2, Llama, Mistral, Qwen2 or Qwen3 of transformers (config.json and safetensors,\n"
-                   "        one file or several) to a checkpoint of step 0 in --save\n"
+                   "import  a GPT-2, Llama, Mistral, Qwen or another model of transformers (config.json and\n"
+                   "        safetensors, one file or several) to a checkpoint of step 0 in --save\n"
                    "export  a checkpoint's weights to a folder that transformers loads, --output\n"
                    "join    a checkpoint of several ranks as one process would have saved it, to --save\n"
                    "A tensor at a time: memory is that of the largest one. docs/checkpoints.md says more.",
@@ -199,6 +199,8 @@ int main(int argc, char **argv)
         OPT_INT(0, "make-vocab-size-divisible-by", &o.divisor, 1, 1 << 20, "import: pad the vocabulary to a multiple"),
         OPT_FOLDER('o', "output", &o.output, "DIR", "export: where the model goes; empty or not there yet"),
         OPT_ENUM(0, "dtype", &o.type, "fp32|bf16|fp16", "export: type of the weights"),
+        OPT_STR(0, "model-type", &o.as, "NAME", "export: llama, mistral, ...; default: as imported, or the first that fits"),
+        OPT_FOLDER(0, "tokenizer", &o.tokenizer, "DIR", "export: copy a tokenizer's files and generation_config.json from here"),
         OPT_SIZE(0, "max-shard-size", &o.shard, 1, INT64_MAX, "export: size at which another file begins"),
         TOOL_OPTS(t),
         OPT_END,

@@ -140,6 +140,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
 int train_config_read(struct train_config *c, const char *path, struct arena *a, struct err *e);
 
 /* A setting as text: what a checkpoint remembers and a resume compares. */
+#define MODEL_TYPE_ARG "model-type" /* of a checkpoint that was imported from transformers, and of those after it: the family */
 struct checkpoint_arg {
     const char *name, *text;
     bool division; /* says how ranks divide the work, not what is computed: a resume does not compare it */
@@ -147,6 +148,9 @@ struct checkpoint_arg {
 /* Every setting that has a value, in a. */
 int train_config_args(struct train_config *c, struct arena *a, struct checkpoint_arg **args, int *n,
                       struct err *e);
+
+/* Adds a copy of one more. */
+int train_config_keep(struct checkpoint_arg **args, int *n, const struct checkpoint_arg *more, struct arena *a, struct err *e);
 
 /* Fills in what depends on other settings, and refuses what cannot be run: ERR_ARG or
  * ERR_UNSUPPORTED, naming the flag. */

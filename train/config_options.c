@@ -39,7 +39,7 @@
     OPT_NUM(0, "rope-scaling-attention", &(c)->model.rope_attention, 0, 1e6, "yarn: cosines times this; 0: .1 ln factor + 1"), \
     OPT_ENUM(0, "normalization", &(c)->model.norm, "LayerNorm|RMSNorm", "kind of norm"), \
     OPT_NUM(0, "norm-epsilon", &(c)->model.norm_eps, 1e-30, 1, "added to the variance"), \
-    OPT_ENUM(0, "norm-placement", &(c)->model.norm_place, "pre|post|both", "before attention and MLP, of what they add, or both"), \
+    OPT_ENUM(0, "norm-placement", &(c)->model.norm_place, "pre|post|both", "before attention and MLP, after them, or both"), \
     OPT_FLAG(0, "apply-layernorm-1p", &(c)->model.norm_1p, "weights of norms are stored as the offset from one"), \
     OPT_ENUM(0, "parallel-block", &(c)->model.parallel, "none|two-norms|one-norm", "attention and MLP see the same stream"), \
     OPT_NUM(0, "embedding-multiplier", &(c)->model.embedding_scale, 0, 1e6, "embeddings times this; 0: 1"), \
@@ -271,4 +271,17 @@ int train_config_args(struct train_config *c, struct arena *a, struct checkpoint
     free(opts);
     *args = v;
     return rc;
+}
+
+int train_config_keep(struct checkpoint_arg **args, int *n, const struct checkpoint_arg *more, struct arena *a, struct err *e)
+{
+    struct checkpoint_arg *v = arena_calloc(a, (size_t)*n + 1, sizeof *v);
+    struct span name = arena_dup(a, span_of(more->name)), text = arena_dup(a, span_of(more->text));
+
+    if (!v || !name.p || !text.p)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    memcpy(v, *args, (size_t)*n * sizeof *v);
+    v[(*n)++] = (struct checkpoint_arg){.name = name.p, .text = text.p};
+    *args = v;
+    return 0;
 }

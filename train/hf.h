@@ -1,8 +1,8 @@
 /* train/hf.h -- checkpoints of Hugging Face's transformers: safetensors and config.json.
  *
  * A folder has config.json and model.safetensors, or else several files under
- * model.safetensors.index.json ({"weight_map":{"TENSOR":"FILE",...}}).  Models that are known:
- * gpt2, llama, mistral, mixtral, qwen2, qwen3, qwen3_moe.  Everything is read and written a tensor at a time.
+ * model.safetensors.index.json ({"weight_map":{"TENSOR":"FILE",...}}).  train/hf_family.c lists the models that are known.
+ * Everything is read and written a tensor at a time.
  */
 #ifndef TRAIN_HF_H
 #define TRAIN_HF_H
@@ -12,34 +12,39 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "train/checkpoint.h"
+#include "train/hf_copy.h"
 #include "train/params.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum hf_family { HF_GPT2, HF_LLAMA, HF_QWEN2, HF_QWEN3, HF_MIXTRAL, HF_QWEN3_MOE, HF_QWEN2_MOE };
+struct hf_family; /* train/hf_family.h */
 
 /* config.json to the model it describes, checked; padded_vocab is vocab up to a multiple of
- * divisor.  ERR_UNSUPPORTED names what cannot be done here.  what: the file, for messages. */
+ * divisor.  ERR_UNSUPPORTED names what cannot be done here, or the key that is not known.  what: the file, for messages. */
 int hf_config_parse(const char *what, struct span text, int64_t divisor, struct model_config *m,
-                    enum hf_family *family, struct err *e);
-/* The family that has such a model; ERR_UNSUPPORTED when none does. */
-int hf_family_of(const struct model_config *m, enum hf_family *family, struct err *e);
+                    const struct hf_family **family, struct err *e);
+/* Whether a family has such a model: whether its config.json would say so.  ERR_UNSUPPORTED names what it lacks. */
+int hf_family_has(const struct hf_family *family, const struct model_config *m, struct err *e);
+/* The first family that has it; ERR_UNSUPPORTED when none does. */
+int hf_family_of(const struct model_config *m, const struct hf_family **family, struct err *e);
 /* Appends config.json.  dtype: "float32" and so on. */
-int hf_config_put(struct buf *b, const struct model_config *m, enum hf_family family, const char *dtype);
+int hf_config_put(struct buf *b, const struct model_config *m, const struct hf_family *family, const char *dtype);
 
-/* What one of their tensors is of one of ours: its rows `row` on, `rows` many.  GPT-2's matrices
- * are stored transposed.  Rows of the vocabulary's padding are in no piece. */
+/* What one of their tensors is of one of ours: its rows `row` on, `rows` many, which stand in theirs as `at` says (hf_copy.h).
+ * Pieces of one tensor follow each other.  Rows of the vocabulary's padding are in no piece. */
 struct hf_piece {
     char name[128];
     int64_t row, rows;
-    bool transposed;
+    struct hf_at at;
 };
 enum { HF_PIECES = 3 };
-/* The pieces of parameter i; how many. */
-int hf_pieces(const struct model_config *m, enum hf_family family, const struct params *p, int i,
+/* The pieces of parameter i; how many; 0: the family has no such parameter. */
+int hf_pieces(const struct model_config *m, const struct hf_family *family, const struct params *p, int i,
               struct hf_piece piece[HF_PIECES]);
+/* Whether a tensor is the output layer. */
+bool hf_is_output(const struct hf_family *family, struct span name);
 
 /* The files of a folder, mapped. */
 struct hf_files;
@@ -57,9 +62,15 @@ int hf_index_parse(struct arena *a, const char *what, struct span text, const ch
  * that it says (0: as many as the model takes). */
 int hf_import(const char *from, const char *dir, int64_t seq, int64_t divisor, struct err *e);
 
-/* Writes the weights of ck to folder to, which must be empty or missing; dtype "F32", "BF16" or
- * "F16"; files of at most shard bytes, if no tensor is larger. */
-int hf_export(const struct checkpoint *ck, const char *to, const char *dtype, int64_t shard, struct err *e);
+/* How a model is written. */
+struct hf_written {
+    const char *dtype;     /* "F32", "BF16" or "F16" */
+    int64_t shard;         /* files of at most so many bytes, if no tensor is larger */
+    const char *type;      /* the family; NULL: as which it was imported, or else the first that has such a model */
+    const char *tokenizer; /* a folder whose tokenizer's files and generation_config.json are copied; NULL: none is */
+};
+/* Writes the weights of ck to folder to, which must be empty or missing. */
+int hf_export(const struct checkpoint *ck, const char *to, const struct hf_written *as, struct err *e);
 
 #ifdef __cplusplus
 }

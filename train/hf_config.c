@@ -1,20 +1,24 @@
-/* config.json. */
+/* config.json, by the table of families. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/json.h"
 #include "base/log.h"
 #include "base/node.h"
 #include "kernels/rope.h"
 #include "train/hf.h"
-#include "train/layer_attention.h"
-
-static const char *const family_name[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe", "qwen2_moe"};
-static const char *const class_name[] = {"GPT2LMHeadModel", "LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
-                                         "MixtralForCausalLM", "Qwen3MoeForCausalLM", "Qwen2MoeForCausalLM"};
-enum { FAMILIES = sizeof family_name / sizeof *family_name };
+#include "train/hf_family.h"
 
 /* ---- reading ---- */
+
+/* A config.json on its way into a model. */
+struct reading {
+    const char *what; /* the file, for messages */
+    const struct node *root;
+    const struct hf_family *family;
+    struct model_config *m;
+};
 
 /* A size; fallback where it is absent or null; fallback < 0: it is needed. */
 static int size_of(const char *what, const struct node *root, const char *key, int64_t fallback, int64_t *v, struct err *e)
@@ -45,45 +49,37 @@ static int number_of(const char *what, const struct node *root, const char *key,
     return 0;
 }
 
-/* The kind of MLP that has the activation which key says, gated as the one that m has, which it is without key. */
-static int parse_mlp(const char *what, const struct node *root, const char *key, struct model_config *m, struct err *e)
+static void *field_of(const struct model_config *m, const struct hf_key *k)
 {
-    const struct node *n = node_get(root, key);
-    bool gated = mlp_kinds[m->mlp].gated;
-    int k = 0;
+    return (char *)(size_t)m + k->at;
+}
 
-    if (!n)
-        return 0;
+/* The row of a family that has a key, or its other name; NULL: none has. */
+static const struct hf_key *row_of(const struct hf_family *f, const char *key)
+{
+    for (const struct hf_key *k = f->keys; k->key; k++)
+        if (strcmp(k->key, key) == 0 || (k->also && strcmp(k->also, key) == 0))
+            return k;
+    return NULL;
+}
+
+/* The kind of MLP that has the activation which a key says, gated as the one of the family, which it is without the key. */
+static int read_act(const struct reading *r, const struct hf_key *k, const struct node *n, struct err *e)
+{
+    bool gated = mlp_kinds[r->m->mlp].gated;
+    int i = 0;
+
     if (n->type != NODE_STR)
-        return err_set(e, ERR_FORMAT, "%s: %s is not a word", what, key);
-    while (k < MLP_KINDS_N && (mlp_kinds[k].gated != gated ||
-                               !(span_is(n->str, mlp_kinds[k].hf[0]) || span_is(n->str, mlp_kinds[k].hf[1]))))
-        k++;
-    if (k == MLP_KINDS_N)
-        return err_set(e, ERR_UNSUPPORTED, "%s: %s '%s' cannot be done here%s", what, key, n->str.p, gated ? " with a gate" : "");
-    m->mlp = k;
-    return 0;
-}
-
-static int off(const char *what, const struct node *root, const char *key, struct err *e)
-{
-    return node_bool(root, key, false) ? err_set(e, ERR_UNSUPPORTED, "%s: %s cannot be done here", what, key) : 0;
-}
-
-static int parse_gpt2(const char *what, const struct node *root, struct model_config *m, struct err *e)
-{
-    TRY(size_of(what, root, "n_layer", -1, &m->layers, e));
-    TRY(size_of(what, root, "n_embd", -1, &m->hidden, e));
-    TRY(size_of(what, root, "n_head", -1, &m->heads, e));
-    TRY(size_of(what, root, "n_inner", 0, &m->ffn, e));
-    TRY(size_of(what, root, "n_positions", 1024, &m->positions, e));
-    TRY(number_of(what, root, "layer_norm_epsilon", 1e-5, &m->norm_eps, e));
-    m->mlp = MLP_GELU;
-    TRY(parse_mlp(what, root, "activation_function", m, e));
-    TRY(off(what, root, "scale_attn_by_inverse_layer_idx", e));
-    if (!node_bool(root, "scale_attn_weights", true))
-        return err_set(e, ERR_UNSUPPORTED, "%s: scale_attn_weights is false", what);
-    m->untie = !node_bool(root, "tie_word_embeddings", true);
+        return err_set(e, ERR_FORMAT, "%s: %s is not a word", r->what, k->key);
+    if (k->value && span_is(n->str, k->value))
+        return 0;
+    while (i < MLP_KINDS_N && (mlp_kinds[i].gated != gated ||
+                               !(span_is(n->str, mlp_kinds[i].hf[0]) || span_is(n->str, mlp_kinds[i].hf[1]))))
+        i++;
+    if (i == MLP_KINDS_N)
+        return err_set(e, ERR_UNSUPPORTED, "%s: %s '%s' cannot be done here%s", r->what, k->key, n->str.p,
+                       gated ? " with a gate" : "");
+    r->m->mlp = i;
     return 0;
 }
 
@@ -129,43 +125,69 @@ static int parse_scaling(const char *what, const struct node *root, const struct
                      &m->rope_attention, e);
 }
 
-/* rope_parameters as transformers 5 writes it; before that rope_theta and rope_scaling. */
-static int parse_rope(const char *what, const struct node *root, enum hf_family family, struct model_config *m, struct err *e)
+/* A key of rope_parameters or rope_scaling that is not known would be another rotation. */
+static int check_rope_keys(const struct reading *r, const struct node *rope, struct err *e)
 {
-    const struct node *r = node_get(root, "rope_parameters");
-    const char *type;
+    static const char known[] = " rope_theta rope_type type factor original_max_position_embeddings low_freq_factor"
+                                " high_freq_factor beta_fast beta_slow mscale mscale_all_dim truncate attention_factor"
+                                " partial_rotary_factor ";
+
+    for (const struct node *c = rope && rope->type == NODE_MAP ? rope->child : NULL; c; c = c->next) {
+        if (c->type == NODE_MAP)
+            return err_set(e, ERR_UNSUPPORTED, "%s: rotary angles that differ from layer to layer cannot be done here", r->what);
+        if (c->type != NODE_NULL && !hf_listed(known, c->key.p))
+            return err_set(e, ERR_UNSUPPORTED, "%s: rotary angles with %s cannot be done here", r->what, c->key.p);
+    }
+    return 0;
+}
+
+/* rope_parameters as transformers 5 writes it; before that rope_scaling. */
+static const struct node *rope_of(const struct reading *r)
+{
+    const struct node *n = node_get(r->root, "rope_parameters");
+
+    return n && n->type == NODE_MAP ? n : node_get(r->root, "rope_scaling");
+}
+
+static int read_share(const struct reading *r, const struct hf_key *k, struct err *e)
+{
     double share;
 
-    if (!r || r->type != NODE_MAP)
-        r = node_get(root, "rope_scaling");
-    TRY(number_of(what, root, "rope_theta", 10000, &m->rotary_base, e));
-    TRY(number_of(what, r, "rope_theta", m->rotary_base, &m->rotary_base, e));
-    TRY(number_of(what, root, "partial_rotary_factor", 1, &share, e));
-    TRY(number_of(what, r, "partial_rotary_factor", share, &share, e));
-    if (share != 1)
-        return err_set(e, ERR_UNSUPPORTED, "%s: partial_rotary_factor: transformers turns whole heads in such a model", what);
-    for (const struct node *c = r && r->type == NODE_MAP ? r->child : NULL; c; c = c->next)
-        if (c->type == NODE_MAP)
-            return err_set(e, ERR_UNSUPPORTED, "%s: rotary angles that differ from layer to layer cannot be done here", what);
-    if (family != HF_LLAMA && !node_get(root, "rope_theta") && !node_get(r, "rope_theta"))
-        return err_set(e, ERR_FORMAT, "%s: no rope_theta", what);
-    type = node_str(r, "rope_type");
+    TRY(number_of(r->what, r->root, k->key, k->fallback, &share, e));
+    TRY(number_of(r->what, rope_of(r), "partial_rotary_factor", share, &share, e));
+    if (k->value && share != 1)
+        return err_set(e, ERR_UNSUPPORTED, "%s: partial_rotary_factor: transformers turns whole heads in such a model", r->what);
+    r->m->rotary_percent = share;
+    return 0;
+}
+
+/* The base of rotary angles, under the row's key or with how they are scaled. */
+static int read_rope(const struct reading *r, const struct hf_key *k, struct err *e)
+{
+    const struct node *rope = rope_of(r);
+    struct model_config *m = r->m;
+    const char *type;
+
+    TRY(number_of(r->what, r->root, k->key, k->fallback, &m->rotary_base, e));
+    TRY(number_of(r->what, rope, "rope_theta", m->rotary_base, &m->rotary_base, e));
+    if (m->rotary_base < 0)
+        return err_set(e, ERR_FORMAT, "%s: no %s", r->what, k->key);
+    type = node_str(rope, "rope_type");
     if (!type)
-        type = node_str(r, "type");
-    if (!type || strcmp(type, "default") == 0)
-        return 0;
-    while (m->rope_kind < ROPES && strcmp(type, rope_name[m->rope_kind]) != 0)
+        type = node_str(rope, "type");
+    while (type && strcmp(type, "default") != 0 && m->rope_kind < ROPES && strcmp(type, rope_name[m->rope_kind]) != 0)
         m->rope_kind++;
-    if (m->rope_kind == ROPES)
-        return err_set(e, ERR_UNSUPPORTED, "%s: rope_type '%s' cannot be done here", what, type);
-    return parse_scaling(what, root, r, m, e);
+    if (m->rope_kind == ROPES || (r->family->plain_rope && type && strcmp(type, "default") != 0))
+        return err_set(e, ERR_UNSUPPORTED, "%s: rope_type '%s' cannot be done here", r->what, type);
+    TRY(check_rope_keys(r, rope, e));
+    return type && strcmp(type, "default") != 0 ? parse_scaling(r->what, r->root, rope, m, e) : 0;
 }
 
 /* Within a window's length it makes no difference, so that is how long the model is here. */
-static int parse_window(const char *what, const struct node *root, enum hf_family family, struct model_config *m, struct err *e)
+static int read_window(const struct reading *r, const struct hf_key *k, struct err *e)
 {
-    bool windowed = family == HF_LLAMA || family == HF_MIXTRAL || node_bool(root, "use_sliding_window", false);
-    const struct node *types = node_get(root, "layer_types");
+    bool windowed = !row_of(r->family, "use_sliding_window") || node_bool(r->root, "use_sliding_window", false);
+    const struct node *types = node_get(r->root, "layer_types");
     int64_t window = 0;
 
     for (const struct node *t = types ? types->child : NULL; t; t = t->next) {
@@ -173,105 +195,172 @@ static int parse_window(const char *what, const struct node *root, enum hf_famil
 
         windowed |= slides;
         if (!slides && !(t->type == NODE_STR && span_is(t->str, "full_attention")))
-            return err_set(e, ERR_UNSUPPORTED, "%s: layer_types has another than full_attention", what);
+            return err_set(e, ERR_UNSUPPORTED, "%s: layer_types has another than full_attention", r->what);
     }
     if (windowed)
-        TRY(size_of(what, root, "sliding_window", m->positions, &window, e));
-    if (!windowed || window >= m->positions)
+        TRY(size_of(r->what, r->root, k->key, r->m->positions, &window, e));
+    if (!windowed || window >= r->m->positions)
         return 0;
     log_msg(LOG_WARN, "%s: sliding_window: sequences of %" PRId64 " tokens at most, where it makes no difference, not %" PRId64,
-            what, window, m->positions);
-    m->positions = window;
+            r->what, window, r->m->positions);
+    r->m->positions = window;
     return 0;
 }
 
-/* Mixtral's weights are a softmax over the chosen, as Qwen's are where they are made to sum to 1. */
-static int parse_experts(const char *what, const struct node *root, enum hf_family family, struct model_config *m, struct err *e)
+/* Numbers that are written otherwise and mean the same: 1 and 1.0. */
+static bool is_value(const struct node *n, const char *value)
 {
-    const struct node *dense = node_get(root, "mlp_only_layers");
-    int64_t step;
+    char *end;
+    double v = strtod(value, &end);
 
-    TRY(size_of(what, root, "num_experts_per_tok", -1, &m->topk, e));
-    TRY(size_of(what, root, node_get(root, "num_experts") ? "num_experts" : "num_local_experts", -1, &m->experts, e));
-    if (family == HF_MIXTRAL)
+    if (n->type == NODE_STR)
+        return value[0] == '"' && strlen(value) == n->str.n + 2 && memcmp(value + 1, n->str.p, n->str.n) == 0;
+    if (n->type == NODE_LIST)
+        return strcmp(value, "[]") == 0 && !n->child;
+    if (n->type == NODE_BOOL)
+        return strcmp(value, n->integer ? "true" : "false") == 0;
+    return (n->type == NODE_INT || n->type == NODE_NUM) && end != value && !*end && n->num == v;
+}
+
+static int read_flag(const struct reading *r, const struct hf_key *k, const struct node *n, struct err *e)
+{
+    struct model_config *m = r->m;
+    bool v = n ? n->integer : k->fallback != 0;
+
+    if (n && n->type != NODE_BOOL)
+        return err_set(e, ERR_FORMAT, "%s: %s is neither true nor false", r->what, k->key);
+    if (k->kind == HF_SWITCH)
+        *(int *)field_of(m, k) = v ? k->on : 0;
+    else if (k->kind == HF_BIAS_QKV)
+        m->qkv_bias = v;
+    else if (k->kind == HF_BIAS_ATTENTION)
+        m->qkv_bias = m->proj_bias = v;
+    else if (k->kind == HF_BIAS_MLP)
+        m->mlp_bias = v;
+    else
+        *(bool *)field_of(m, k) = v != (k->kind == HF_NOT);
+    return 0;
+}
+
+static int read_number(const struct reading *r, const struct hf_key *k, const char *key, struct err *e)
+{
+    double v;
+
+    TRY(number_of(r->what, r->root, key, k->fallback, &v, e));
+    if (v < 0)
+        return err_set(e, ERR_FORMAT, "%s: no %s", r->what, k->key);
+    *(double *)field_of(r->m, k) = k->kind == HF_INVERSE ? 1 / v : v;
+    return 0;
+}
+
+static int read_key(const struct reading *r, const struct hf_key *k, struct err *e)
+{
+    const char *key = k->also && !node_get(r->root, k->key) ? k->also : k->key;
+    const struct node *n = node_get(r->root, key);
+    int64_t width = 0;
+
+    if (n && n->type == NODE_NULL)
+        n = NULL;
+    switch (k->kind) {
+    case HF_SIZE:
+        return size_of(r->what, r->root, n ? key : k->key, (int64_t)k->fallback, field_of(r->m, k), e);
+    case HF_WIDTH:
+        TRY(size_of(r->what, r->root, key, (int64_t)k->fallback, &width, e));
+        r->m->ffn = r->m->moe_ffn = width;
         return 0;
-    TRY(size_of(what, root, "moe_intermediate_size", -1, &m->moe_ffn, e));
-    TRY(size_of(what, root, "decoder_sparse_step", 1, &step, e));
-    if (step != 1 || (dense && dense->child))
-        return err_set(e, ERR_UNSUPPORTED, "%s: %s: layers without experts cannot be done here", what,
-                       step != 1 ? "decoder_sparse_step" : "mlp_only_layers");
-    m->pre_softmax = !node_bool(root, "norm_topk_prob", false);
-    m->shared_gate = family == HF_QWEN2_MOE;
-    return family == HF_QWEN2_MOE ? size_of(what, root, "shared_expert_intermediate_size", -1, &m->moe_shared, e) : 0;
+    case HF_NUM:
+    case HF_INVERSE:
+        return read_number(r, k, key, e);
+    case HF_ACT:
+        return n ? read_act(r, k, n, e) : 0;
+    case HF_THETA:
+        return read_rope(r, k, e);
+    case HF_SHARE:
+        return read_share(r, k, e);
+    case HF_WINDOW:
+        return 0; /* when positions are known */
+    case HF_IS:
+        return !n || is_value(n, k->value) ? 0 : err_set(e, ERR_UNSUPPORTED, "%s: %s: in a %s it can only be %s here", r->what,
+                                                         key, r->family->type, k->value);
+    case HF_PART:
+        return 0;
+    default:
+        return read_flag(r, k, n, e);
+    }
 }
 
-static bool has_experts(enum hf_family family)
+/* Every key is one whose meaning is known: any other could be of another model. */
+static int check_keys(const struct reading *r, struct err *e)
 {
-    return family == HF_MIXTRAL || family == HF_QWEN3_MOE || family == HF_QWEN2_MOE;
+    for (const struct node *n = r->root->child; n; n = n->next)
+        if (n->type != NODE_NULL && strcmp(n->key.p, "vocab_size") != 0 && !hf_key_idle(n->key.p) &&
+            !row_of(r->family, n->key.p))
+            return err_set(e, ERR_UNSUPPORTED, "%s: '%s' is no key of a %s that is known here, and may change the model", r->what,
+                           n->key.p, r->family->type);
+    return 0;
 }
 
-static int parse_llama(const char *what, const struct node *root, enum hf_family family, struct model_config *m, struct err *e)
+static int find_family(struct reading *r, struct err *e)
 {
-    static const char *const needed[] = {"num_key_value_heads", "rms_norm_eps"};
-    bool llama = strcmp(node_str(root, "model_type"), "llama") == 0;
+    const char *type = node_str(r->root, "model_type");
+    const struct node *quantized = node_get(r->root, "quantization_config");
+    char list[256] = "";
+    size_t used = 0;
 
-    /* Each of the others has defaults of its own; files of old have none of Llama's. */
-    for (size_t i = 0; !llama && i < sizeof needed / sizeof *needed; i++)
-        if (!node_get(root, needed[i]))
-            return err_set(e, ERR_FORMAT, "%s: no %s", what, needed[i]);
-    TRY(size_of(what, root, "num_hidden_layers", -1, &m->layers, e));
-    TRY(size_of(what, root, "hidden_size", -1, &m->hidden, e));
-    TRY(size_of(what, root, "num_attention_heads", -1, &m->heads, e));
-    TRY(size_of(what, root, "intermediate_size", -1, &m->ffn, e));
-    TRY(size_of(what, root, "max_position_embeddings", llama ? 2048 : -1, &m->positions, e));
-    TRY(size_of(what, root, "num_key_value_heads", m->heads, &m->groups, e));
-    TRY(size_of(what, root, "head_dim", family == HF_QWEN3 ? 128 : 0, &m->head_dim, e));
-    TRY(parse_rope(what, root, family, m, e)); /* by all positions */
-    TRY(parse_window(what, root, family, m, e));
-    TRY(number_of(what, root, "rms_norm_eps", 1e-6, &m->norm_eps, e));
-    m->mlp = MLP_SWIGLU;
-    TRY(parse_mlp(what, root, "hidden_act", m, e));
-    m->norm = NORM_RMS;
-    m->position = POSITION_ROPE;
-    m->qk_norm = family == HF_QWEN3 || family == HF_QWEN3_MOE;
-    m->untie = !node_bool(root, "tie_word_embeddings", false);
-    m->no_bias = !node_bool(root, "mlp_bias", false);
-    if (m->no_bias == node_bool(root, "attention_bias", false))
-        return err_set(e, ERR_UNSUPPORTED, "%s: attention_bias and mlp_bias: both or neither can be done here", what);
-    m->qkv_bias = family == HF_QWEN2 || (family == HF_QWEN2_MOE && node_bool(root, "qkv_bias", true));
-    return has_experts(family) ? parse_experts(what, root, family, m, e) : 0;
+    r->family = type ? hf_family_named(type) : NULL;
+    for (int i = 0; i < hf_families_n && !r->family && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                                 hf_families[i].type);
+    if (!r->family)
+        return err_set(e, type ? ERR_UNSUPPORTED : ERR_FORMAT, "%s: model_type '%s' is not one of %s", r->what, type ? type : "",
+                       list);
+    if (quantized && quantized->type != NODE_NULL)
+        return err_set(e, ERR_UNSUPPORTED, "%s: quantization_config: quantized weights cannot be read here", r->what);
+    return 0;
+}
+
+/* Sizes first, by which others go. */
+static int read_root(struct reading *r, struct err *e)
+{
+    const struct hf_key *window = NULL;
+
+    if (r->root->type != NODE_MAP)
+        return err_set(e, ERR_FORMAT, "%s: no object", r->what);
+    TRY(find_family(r, e));
+    *r->m = r->family->base;
+    r->m->init_std = 0.02;
+    TRY(size_of(r->what, r->root, "vocab_size", -1, &r->m->vocab, e));
+    for (int pass = 0; pass < 2; pass++)
+        for (const struct hf_key *k = r->family->keys; k->key; k++) {
+            if ((k->kind == HF_SIZE) == (pass == 0))
+                TRY(read_key(r, k, e));
+            window = k->kind == HF_WINDOW ? k : window;
+        }
+    if (window)
+        TRY(read_window(r, window, e));
+    return check_keys(r, e);
 }
 
 int hf_config_parse(const char *what, struct span text, int64_t divisor, struct model_config *m,
-                    enum hf_family *family, struct err *e)
+                    const struct hf_family **family, struct err *e)
 {
     struct arena a = {.max = 64 << 20};
+    struct reading r = {.what = what, .m = m};
     struct node *root;
-    const char *type;
-    int rc = node_parse_json(&a, text, &root, e), f = 0;
+    int rc;
 
     memset(m, 0, sizeof *m);
-    m->init_std = 0.02;
+    rc = node_parse_json(&a, text, &root, e);
     if (rc < 0) {
         arena_free(&a);
         return err_wrap(e, "%s", what);
     }
-    type = node_str(root, "model_type");
-    if (type && strcmp(type, "mistral") == 0)
-        type = "llama"; /* the same but for its window */
-    while (f < FAMILIES && !(type && strcmp(type, family_name[f]) == 0))
-        f++;
-    if (f == FAMILIES)
-        rc = err_set(e, type ? ERR_UNSUPPORTED : ERR_FORMAT, "%s: model_type '%s' is not one of gpt2, llama, mistral, mixtral,"
-                     " qwen2, qwen2_moe, qwen3, qwen3_moe", what, type ? type : "");
-    *family = (enum hf_family)f;
-    if (rc == 0 && node_get(root, "quantization_config") && node_get(root, "quantization_config")->type != NODE_NULL)
-        rc = err_set(e, ERR_UNSUPPORTED, "%s: quantization_config: quantized weights cannot be read here", what);
-    if (rc == 0)
-        rc = size_of(what, root, "vocab_size", -1, &m->vocab, e);
-    if (rc == 0)
-        rc = *family == HF_GPT2 ? parse_gpt2(what, root, m, e) : parse_llama(what, root, *family, m, e);
+    r.root = root;
+    rc = read_root(&r, e);
+    *family = r.family;
     m->seq = m->positions;
+    if (rc == 0 && r.family->embeds_root)
+        m->embedding_scale = sqrt((double)m->hidden);
     if (rc == 0 && model_config_check(m, divisor, e) < 0)
         rc = err_wrap(e, "%s", what);
     arena_free(&a);
@@ -279,56 +368,6 @@ int hf_config_parse(const char *what, struct span text, int64_t divisor, struct 
 }
 
 /* ---- writing ---- */
-
-/* llama: but for its experts it is like one. */
-static int family_with_experts(const struct model_config *m, bool llama, enum hf_family *family, struct err *e)
-{
-    bool shared = m->moe_shared > 0;
-
-    *family = shared ? HF_QWEN2_MOE : m->qk_norm ? HF_QWEN3_MOE : HF_MIXTRAL;
-    if (m->router_score != ROUTER_SOFTMAX || m->router_scale != 1 || m->router_groups)
-        return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral, qwen2_moe and qwen3_moe weigh experts by a softmax,"
-                       " unscaled, of any group; this model differs");
-    if (!llama || !m->no_bias || m->moe_freq != 1)
-        return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral, qwen2_moe and qwen3_moe have experts in each layer, gated"
-                       " MLPs, RMSNorm, rotary positions and no biases; this model differs");
-    if (shared && (!m->shared_gate || m->qk_norm))
-        return err_set(e, ERR_UNSUPPORTED, "transformers' qwen2_moe, which has a shared expert, has a gate at it and no norms of"
-                       " queries and keys; this model differs");
-    if (!shared && (m->qkv_bias || (m->pre_softmax && !m->qk_norm)))
-        return err_set(e, ERR_UNSUPPORTED, "transformers' mixtral and qwen3_moe have no biases, mixtral a softmax over the chosen"
-                       " experts; this model differs");
-    return 0;
-}
-
-int hf_family_of(const struct model_config *m, enum hf_family *family, struct err *e)
-{
-    bool gated = mlp_kinds[m->mlp].gated;
-    bool llama = m->position == POSITION_ROPE && m->norm == NORM_RMS && gated && m->rotary_percent == 1;
-    bool gpt2 = m->position == POSITION_LEARNED && m->norm == NORM_LAYER && !gated && !m->qk_norm && !m->no_bias &&
-                m->groups == m->heads && model_q_width(m) == m->hidden;
-
-    if (m->norm_place || m->parallel || m->norm_1p || m->qk_norm_wide || (m->no_bias && (m->proj_bias || m->mlp_bias)) ||
-        m->embedding_scale != 1 || m->residual_scale != 1 || m->logits_scale != 1)
-        return err_set(e, ERR_UNSUPPORTED, "export knows no model of transformers with such a block, such biases or multipliers");
-    if (!layer_attention_alike(m))
-        return err_set(e, ERR_UNSUPPORTED, "no model of transformers that can be written has this one's attention");
-    if (m->experts)
-        return family_with_experts(m, llama, family, e);
-    if (gpt2)
-        *family = HF_GPT2;
-    else if (llama && !m->qk_norm && !(m->no_bias && m->qkv_bias))
-        *family = HF_LLAMA;
-    else if (llama && !m->qk_norm && model_q_width(m) == m->hidden)
-        *family = HF_QWEN2;
-    else if (llama && m->qk_norm && m->no_bias && !m->qkv_bias)
-        *family = HF_QWEN3;
-    else
-        return err_set(e, ERR_UNSUPPORTED,
-                       "no model of transformers (gpt2, llama, mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe) has this one's "
-                       "positions, norms, MLP and biases");
-    return 0;
-}
 
 static int put_scaling(struct buf *b, const struct model_config *m)
 {
@@ -348,40 +387,140 @@ static int put_scaling(struct buf *b, const struct model_config *m)
     return buf_puts(b, "}");
 }
 
-static int put_llama(struct buf *b, const struct model_config *m, enum hf_family family)
+static int put_flag(struct buf *b, const struct model_config *m, const struct hf_key *k)
 {
-    const char *bias = m->no_bias ? "false" : "true";
+    const void *at = field_of(m, k);
+    bool v;
 
-    TRY(buf_printf(b, ",\"num_hidden_layers\":%" PRId64 ",\"hidden_size\":%" PRId64 ",\"num_attention_heads\":%" PRId64
-                      ",\"intermediate_size\":%" PRId64 ",\"max_position_embeddings\":%" PRId64
-                      ",\"num_key_value_heads\":%" PRId64 ",\"head_dim\":%" PRId64 ",\"rms_norm_eps\":%.17g"
-                      ",\"hidden_act\":\"%s\",\"rope_theta\":%.17g",
-                   m->layers, m->hidden, m->heads, family == HF_MIXTRAL ? m->moe_ffn : m->ffn, m->positions, m->groups,
-                   m->head_dim, m->norm_eps, mlp_kinds[m->mlp].hf[0], m->rotary_base));
-    if (family == HF_MIXTRAL)
-        TRY(buf_printf(b, ",\"num_local_experts\":%" PRId64 ",\"num_experts_per_tok\":%" PRId64, m->experts, m->topk));
-    if (family == HF_QWEN3_MOE || family == HF_QWEN2_MOE)
-        TRY(buf_printf(b, ",\"num_experts\":%" PRId64 ",\"num_experts_per_tok\":%" PRId64 ",\"moe_intermediate_size\":%" PRId64
-                          ",\"norm_topk_prob\":%s,\"decoder_sparse_step\":1,\"mlp_only_layers\":[]",
-                       m->experts, m->topk, m->moe_ffn, m->pre_softmax ? "false" : "true"));
-    if (family == HF_QWEN2_MOE)
-        TRY(buf_printf(b, ",\"shared_expert_intermediate_size\":%" PRId64 ",\"qkv_bias\":%s", m->moe_shared,
-                       m->qkv_bias ? "true" : "false"));
-    if (family == HF_LLAMA)
-        TRY(buf_printf(b, ",\"attention_bias\":%s,\"mlp_bias\":%s", bias, bias));
-    return put_scaling(b, m);
+    if (k->kind == HF_SWITCH)
+        v = *(const int *)at == k->on;
+    else if (k->kind == HF_BIAS_QKV)
+        v = model_qkv_bias(m);
+    else if (k->kind == HF_BIAS_ATTENTION)
+        v = model_qkv_bias(m) && model_proj_bias(m);
+    else if (k->kind == HF_BIAS_MLP)
+        v = model_mlp_bias(m);
+    else
+        v = *(const bool *)at != (k->kind == HF_NOT);
+    return buf_puts(b, v ? "true" : "false");
 }
 
-int hf_config_put(struct buf *b, const struct model_config *m, enum hf_family family, const char *dtype)
+static int put_value(struct buf *b, const struct model_config *m, const struct hf_key *k)
+{
+    const void *at = field_of(m, k);
+
+    switch (k->kind) {
+    case HF_SIZE:
+        return buf_printf(b, "%" PRId64, *(const int64_t *)at);
+    case HF_WIDTH:
+        return buf_printf(b, "%" PRId64, m->moe_ffn);
+    case HF_NUM:
+        return buf_printf(b, "%.17g", *(const double *)at);
+    case HF_INVERSE:
+        return buf_printf(b, "%.17g", 1 / *(const double *)at);
+    case HF_ACT:
+        return buf_printf(b, "\"%s\"", mlp_kinds[m->mlp].hf[0]);
+    case HF_SHARE:
+        return buf_printf(b, "%.17g", m->rotary_percent);
+    case HF_THETA:
+        TRY(buf_printf(b, "%.17g", m->rotary_base));
+        return put_scaling(b, m);
+    case HF_WINDOW:
+        return buf_puts(b, "null");
+    case HF_IS:
+        return buf_puts(b, k->value);
+    default:
+        return put_flag(b, m, k);
+    }
+}
+
+int hf_config_put(struct buf *b, const struct model_config *m, const struct hf_family *family, const char *dtype)
 {
     TRY(buf_printf(b, "{\"model_type\":\"%s\",\"architectures\":[\"%s\"],\"torch_dtype\":\"%s\",\"vocab_size\":%" PRId64
-                      ",\"tie_word_embeddings\":%s,\"bos_token_id\":null,\"eos_token_id\":null",
-                   family_name[family], class_name[family], dtype, m->vocab, m->untie ? "false" : "true"));
-    if (family == HF_GPT2)
-        TRY(buf_printf(b, ",\"n_layer\":%" PRId64 ",\"n_embd\":%" PRId64 ",\"n_head\":%" PRId64 ",\"n_inner\":%" PRId64
-                          ",\"n_positions\":%" PRId64 ",\"layer_norm_epsilon\":%.17g,\"activation_function\":\"%s\"",
-                       m->layers, m->hidden, m->heads, m->ffn, m->positions, m->norm_eps, mlp_kinds[m->mlp].hf[0]));
-    else
-        TRY(put_llama(b, m, family));
+                      ",\"bos_token_id\":null,\"eos_token_id\":null,\"pad_token_id\":null",
+                   family->type, family->class, dtype, m->vocab));
+    for (const struct hf_key *k = family->keys; k->key; k++) {
+        if (k->kind == HF_PART || (k->kind == HF_SHARE && k->value))
+            continue;
+        TRY(buf_printf(b, ",\"%s\":", k->key));
+        TRY(put_value(b, m, k));
+    }
     return buf_puts(b, "}\n");
+}
+
+/* ---- which family has a model ---- */
+
+/* Whether a field says something of the model. */
+static bool tells(const struct model_field *f, const struct model_config *m)
+{
+    static const size_t rotary[] = {
+        offsetof(struct model_config, rotary_base), offsetof(struct model_config, rotary_percent),
+        offsetof(struct model_config, rope_scaling),
+    };
+    static const size_t scaled[] = {
+        offsetof(struct model_config, rope_factor), offsetof(struct model_config, rope_low),
+        offsetof(struct model_config, rope_high), offsetof(struct model_config, rope_original),
+        offsetof(struct model_config, rope_attention), offsetof(struct model_config, rope_exact),
+    };
+
+    for (size_t i = 0; i < sizeof rotary / sizeof *rotary; i++)
+        if (f->at == rotary[i] && m->position != POSITION_ROPE)
+            return false;
+    for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++)
+        if (f->at == scaled[i] && !m->rope_scaling)
+            return false;
+    if (f->at == offsetof(struct model_config, ffn) && m->experts && m->moe_freq == 1)
+        return false; /* each layer has experts */
+    return f->at != offsetof(struct model_config, seq) && f->at != offsetof(struct model_config, padded_vocab);
+}
+
+static bool same_field(const struct model_field *f, const struct model_config *a, const struct model_config *b)
+{
+    char x[64], y[64];
+
+    if (f->type == FIELD_NUM) {
+        double v = *(const double *)((const char *)a + f->at), w = *(const double *)((const char *)b + f->at);
+
+        return fabs(v - w) <= 1e-6 * fabs(v);
+    }
+    return strcmp(model_field_text(f, a, x, sizeof x), model_field_text(f, b, y, sizeof y)) == 0;
+}
+
+int hf_family_has(const struct hf_family *family, const struct model_config *m, struct err *e)
+{
+    const struct hf_family *f;
+    struct model_config read;
+    struct buf b = {0};
+    int rc;
+    char text[64];
+
+    if (hf_config_put(&b, m, family, "float32") < 0) {
+        buf_free(&b);
+        return err_set(e, ERR_NOMEM, "out of memory");
+    }
+    rc = hf_config_parse(family->type, buf_span(&b), 1, &read, &f, e);
+    buf_free(&b);
+    if (rc < 0)
+        return err_wrap(e, "transformers' %s cannot have this model", family->type);
+    for (int i = 0; rc == 0 && i < model_fields_n; i++)
+        if (tells(&model_fields[i], m) && !same_field(&model_fields[i], m, &read))
+            rc = err_set(e, ERR_UNSUPPORTED, "transformers' %s cannot have this model's %s, %s", family->type,
+                         model_fields[i].key, model_field_text(&model_fields[i], m, text, sizeof text));
+    return rc;
+}
+
+int hf_family_of(const struct model_config *m, const struct hf_family **family, struct err *e)
+{
+    struct err first;
+
+    for (int i = 0; i < hf_families_n; i++) {
+        int rc = hf_family_has(&hf_families[i], m, e);
+
+        *family = &hf_families[i];
+        if (rc == 0 || rc == ERR_NOMEM)
+            return rc;
+        if (i == 1)
+            first = *e; /* Llama's, of which most are */
+    }
+    return err_set(e, ERR_UNSUPPORTED, "no model of transformers that is known here has this one: %s", first.msg);
 }

@@ -69,35 +69,43 @@ static inline float get(const char *in, enum element t, int64_t i)
     }
 }
 
-static inline void widen(float *out, const void *in, enum element t, int64_t rows, int64_t cols, bool transposed)
+/* The element of theirs that is column c of row r. */
+static inline int64_t place(const struct hf_at *at, int64_t cols, int64_t r, int64_t c)
 {
-#pragma omp parallel for schedule(static)
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < cols; c++)
-            out[r * cols + c] = get(in, t, transposed ? c * rows + r : r * cols + c);
+    int64_t row = at->first + (at->block ? r / at->block * at->apart + r % at->block : r);
+
+    return at->turned ? c * at->of + row : row * cols + c;
 }
 
-int hf_widen(float *out, const void *in, const char *dtype, int64_t rows, int64_t cols, bool transposed, struct err *e)
+static inline void widen(float *out, const void *in, enum element t, struct hf_shape s, const struct hf_at *at)
+{
+#pragma omp parallel for schedule(static)
+    for (int64_t r = 0; r < s.rows; r++)
+        for (int64_t c = 0; c < s.cols; c++)
+            out[r * s.cols + c] = get(in, t, place(at, s.cols, r, c));
+}
+
+int hf_widen(float *out, const void *in, const char *dtype, struct hf_shape s, const struct hf_at *at, struct err *e)
 {
     switch (element_of(dtype)) {
     case E_F32:
-        widen(out, in, E_F32, rows, cols, transposed);
+        widen(out, in, E_F32, s, at);
         return 0;
     case E_BF16:
-        widen(out, in, E_BF16, rows, cols, transposed);
+        widen(out, in, E_BF16, s, at);
         return 0;
     case E_F16:
-        widen(out, in, E_F16, rows, cols, transposed);
+        widen(out, in, E_F16, s, at);
         return 0;
     case E_F64:
-        widen(out, in, E_F64, rows, cols, transposed);
+        widen(out, in, E_F64, s, at);
         return 0;
     default:
         return err_set(e, ERR_UNSUPPORTED, "elements of type %s are no weights", dtype);
     }
 }
 
-int hf_narrow(void *out, const float *in, const char *dtype, int64_t rows, int64_t cols, bool transposed, struct err *e)
+int hf_narrow(void *out, const float *in, const char *dtype, struct hf_shape s, const struct hf_at *at, struct err *e)
 {
     enum element t = element_of(dtype);
     int64_t over = 0;
@@ -105,10 +113,10 @@ int hf_narrow(void *out, const float *in, const char *dtype, int64_t rows, int64
     if (t > E_F16)
         return err_set(e, ERR_UNSUPPORTED, "weights are written as F32, BF16 or F16, not %s", dtype);
 #pragma omp parallel for schedule(static) reduction(+ : over)
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < cols; c++) {
-            int64_t i = transposed ? c * rows + r : r * cols + c;
-            float x = in[r * cols + c];
+    for (int64_t r = 0; r < s.rows; r++)
+        for (int64_t c = 0; c < s.cols; c++) {
+            int64_t i = place(at, s.cols, r, c);
+            float x = in[r * s.cols + c];
 
             if (t == E_F32)
                 ((float *)out)[i] = x;

@@ -11,13 +11,23 @@
 extern "C" {
 #endif
 
-/* out (rows, cols) fp32 from in, which is of dtype "F32", "BF16", "F16" or "F64" (anything else is
- * ERR_UNSUPPORTED) and, if transposed, (cols, rows). */
-int hf_widen(float *out, const void *in, const char *dtype, int64_t rows, int64_t cols, bool transposed, struct err *e);
+/* Where rows of ours stand in a tensor of theirs: row r is first + r / block apart + r % block of its `of` rows, with block 0
+ * first + r; turned: the tensor's transpose has them. */
+struct hf_at {
+    int64_t first, block, apart, of;
+    bool turned;
+};
+/* How many rows, and how wide. */
+struct hf_shape {
+    int64_t rows, cols;
+};
+
+/* out (rows, cols) fp32 from in, which is of dtype "F32", "BF16", "F16" or "F64"; anything else is ERR_UNSUPPORTED. */
+int hf_widen(float *out, const void *in, const char *dtype, struct hf_shape s, const struct hf_at *at, struct err *e);
 
 /* The way back to "F32", "BF16" or "F16", rounded to nearest even; ERR_LIMIT: a value that is
  * finite, but not in F16. */
-int hf_narrow(void *out, const float *in, const char *dtype, int64_t rows, int64_t cols, bool transposed, struct err *e);
+int hf_narrow(void *out, const float *in, const char *dtype, struct hf_shape s, const struct hf_at *at, struct err *e);
 
 #ifdef __cplusplus
 }

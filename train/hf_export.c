@@ -9,73 +9,96 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "train/hf.h"
-#include "train/hf_copy.h"
+#include "train/hf_family.h"
 
-/* Where a tensor of theirs comes from. */
+enum { TOKENIZER_MAX = 1 << 28 };
+
+/* Where a piece of a tensor of theirs comes from. */
 struct source {
     int param;
     struct hf_piece piece;
-    int shard;
+};
+/* The pieces that make up a tensor, and the file that it goes to. */
+struct made_of {
+    int first, n, shard;
 };
 
 struct export {
     const struct checkpoint *ck;
     const struct model_config *model;
+    const struct hf_family *family;
     struct params params;
     struct arena arena;
     struct safetensor *v; /* n */
-    struct source *source;
-    int n, shards, first; /* first: of the shard being written */
-    const char *dtype;
+    struct made_of *of;
+    struct source *source; /* n_sources */
+    int n, n_sources, shards, first; /* first: of the shard being written */
+    size_t used; /* bytes of the last shard */
+    const struct hf_written *as;
     void *room;
-    float *ours; /* the same in fp32, as it stands in the checkpoint */
+    float *ours; /* a piece in fp32, as it stands in the checkpoint */
 };
 
-static int list(struct export *x, enum hf_family family, int64_t shard, struct err *e)
+/* A tensor that begins with piece p of parameter q. */
+static int begin_tensor(struct export *x, const struct param *q, const struct hf_piece *p, struct err *e)
 {
-    size_t size = safetensors_size(x->dtype), most = 0, used = 0; /* most: elements */
+    struct safetensor *t = &x->v[x->n];
+    int64_t cols = q->dims == 2 ? q->shape[1] : 1;
+
+    t->name = arena_dup(&x->arena, span_of(p->name));
+    if (!t->name.p)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    t->dtype = x->as->dtype;
+    t->dims = q->dims;
+    t->shape[0] = p->at.turned ? cols : p->at.of;
+    t->shape[1] = p->at.turned ? p->at.of : cols;
+    t->data.n = (size_t)(p->at.of * cols) * safetensors_size(x->as->dtype);
+    if (x->used && x->used + t->data.n > (size_t)x->as->shard) {
+        x->shards++;
+        x->used = 0;
+    }
+    x->used += t->data.n;
+    x->of[x->n++] = (struct made_of){x->n_sources, 0, x->shards};
+    return 0;
+}
+
+/* The tensors and what they are made of, in the order of our parameters. */
+static int list(struct export *x, struct err *e)
+{
+    size_t size = safetensors_size(x->as->dtype), most = 0, whole = 0; /* elements of a piece, bytes of a tensor */
 
     x->v = arena_calloc(&x->arena, (size_t)x->params.n * HF_PIECES, sizeof *x->v);
+    x->of = arena_calloc(&x->arena, (size_t)x->params.n * HF_PIECES, sizeof *x->of);
     x->source = arena_calloc(&x->arena, (size_t)x->params.n * HF_PIECES, sizeof *x->source);
-    if (!x->v || !x->source)
+    if (!x->v || !x->of || !x->source)
         return err_set(e, ERR_NOMEM, "out of memory");
     for (int i = 0; i < x->params.n; i++) {
         const struct param *q = &x->params.v[i];
         struct hf_piece p[HF_PIECES];
-        int n = hf_pieces(x->model, family, &x->params, i, p);
+        int n = hf_pieces(x->model, x->family, &x->params, i, p);
 
+        if (!n)
+            return err_set(e, ERR_UNSUPPORTED, "transformers' %s has no '%s'", x->family->type, q->name);
         for (int k = 0; k < n; k++) {
-            struct safetensor *t = &x->v[x->n];
-            int64_t cols = q->dims == 2 ? q->shape[1] : 1;
+            size_t elements = (size_t)(p[k].rows * (q->dims == 2 ? q->shape[1] : 1));
 
-            x->source[x->n] = (struct source){i, p[k], 0};
-            t->name = arena_dup(&x->arena, span_of(p[k].name));
-            if (!t->name.p)
-                return err_set(e, ERR_NOMEM, "out of memory");
-            t->dtype = x->dtype;
-            t->dims = q->dims;
-            t->shape[0] = p[k].transposed ? cols : p[k].rows;
-            t->shape[1] = p[k].transposed ? p[k].rows : cols;
-            t->data.n = (size_t)(p[k].rows * cols) * size;
-            if (used && used + t->data.n > (size_t)shard) {
-                x->shards++;
-                used = 0;
-            }
-            used += t->data.n;
-            most = t->data.n / size > most ? t->data.n / size : most;
-            x->source[x->n++].shard = x->shards;
+            if (!x->n || !span_is(x->v[x->n - 1].name, p[k].name))
+                TRY(begin_tensor(x, q, &p[k], e));
+            x->of[x->n - 1].n++;
+            x->source[x->n_sources++] = (struct source){i, p[k]};
+            most = elements > most ? elements : most;
+            whole = x->v[x->n - 1].data.n > whole ? x->v[x->n - 1].data.n : whole;
         }
     }
     x->shards++;
-    x->room = malloc(most * size);
+    x->room = malloc(whole);
     x->ours = malloc(most * sizeof *x->ours);
-    return x->room && x->ours ? 0 : err_set(e, ERR_NOMEM, "out of memory for a tensor of %zu million elements", most / 1000000);
+    return x->room && x->ours ? 0 : err_set(e, ERR_NOMEM, "out of memory for a tensor of %zu million elements",
+                                            whole / size / 1000000);
 }
 
-static int give(void *arg, int i, size_t at, struct span *data, struct err *e)
+static int give_piece(struct export *x, const struct source *s, struct err *e)
 {
-    struct export *x = arg;
-    const struct source *s = &x->source[x->first + i];
     const struct param *q = &x->params.v[s->param];
     const int64_t cols = q->dims == 2 ? q->shape[1] : 1;
     const struct piece ours = {
@@ -83,11 +106,21 @@ static int give(void *arg, int i, size_t at, struct span *data, struct err *e)
         .row = s->piece.row, .rows = s->piece.rows, .cols = cols, .data = x->ours, .ld = cols,
     };
 
-    (void)at; /* all of it at once */
     TRY(checkpoint_load(x->ck, NULL, &ours, 1, e));
-    if (hf_narrow(x->room, x->ours, x->dtype, s->piece.rows, cols, s->piece.transposed, e) < 0)
+    if (hf_narrow(x->room, x->ours, x->as->dtype, (struct hf_shape){s->piece.rows, cols}, &s->piece.at, e) < 0)
         return err_wrap(e, "'%s'", s->piece.name);
-    *data = (struct span){x->room, (size_t)(s->piece.rows * cols) * safetensors_size(x->dtype)};
+    return 0;
+}
+
+static int give(void *arg, int i, size_t at, struct span *data, struct err *e)
+{
+    struct export *x = arg;
+    const struct made_of *of = &x->of[x->first + i];
+
+    (void)at; /* all of it at once */
+    for (int k = of->first; k < of->first + of->n; k++)
+        TRY(give_piece(x, &x->source[k], e));
+    *data = (struct span){x->room, x->v[x->first + i].data.n};
     return 0;
 }
 
@@ -106,9 +139,9 @@ static int write_shards(struct export *x, const char *to, struct file_group *g, 
     int end;
 
     for (x->first = 0; x->first < x->n; x->first = end) {
-        int shard = x->source[x->first].shard;
+        int shard = x->of[x->first].shard;
 
-        for (end = x->first; end < x->n && x->source[end].shard == shard; end++)
+        for (end = x->first; end < x->n && x->of[end].shard == shard; end++)
             ;
         shard_name(x, shard, name, sizeof name);
         snprintf(path, sizeof path, "%s/%s", to, name);
@@ -126,16 +159,16 @@ static int put_index(const struct export *x, struct buf *b)
         total += x->v[i].data.n;
     TRY(buf_printf(b, "{\"metadata\":{\"total_size\":%" PRIu64 "},\"weight_map\":{", total));
     for (int i = 0; i < x->n; i++) {
-        shard_name(x, x->source[i].shard, name, sizeof name);
+        shard_name(x, x->of[i].shard, name, sizeof name);
         TRY(buf_printf(b, "%s\"%s\":\"%s\"", i ? "," : "", x->v[i].name.p, name));
     }
     return buf_puts(b, "}}\n");
 }
 
 /* config.json comes last: a folder without it was not finished. */
-static int write_json(const struct export *x, const char *to, enum hf_family family, struct file_group *g, struct err *e)
+static int write_json(const struct export *x, const char *to, struct file_group *g, struct err *e)
 {
-    const char *name = strcmp(x->dtype, "F32") == 0 ? "float32" : strcmp(x->dtype, "BF16") == 0 ? "bfloat16" : "float16";
+    const char *name = strcmp(x->as->dtype, "F32") == 0 ? "float32" : strcmp(x->as->dtype, "BF16") == 0 ? "bfloat16" : "float16";
     struct buf b = {0};
     char path[4352];
     int rc = 0;
@@ -147,8 +180,8 @@ static int write_json(const struct export *x, const char *to, enum hf_family fam
     }
     snprintf(path, sizeof path, "%s/config.json", to);
     if (rc == 0)
-        rc = hf_config_put(&b, x->model, family, name) < 0 ? err_set(e, ERR_NOMEM, "out of memory")
-                                                            : file_group_write(g, path, buf_span(&b), e);
+        rc = hf_config_put(&b, x->model, x->family, name) < 0 ? err_set(e, ERR_NOMEM, "out of memory")
+                                                              : file_group_write(g, path, buf_span(&b), e);
     buf_free(&b);
     return rc;
 }
@@ -181,23 +214,82 @@ static int make_empty(const char *to, struct err *e)
     return rc;
 }
 
-int hf_export(const struct checkpoint *ck, const char *to, const char *dtype, int64_t shard, struct err *e)
+/* ---- what stands beside the weights ---- */
+
+static int copy_file(const char *from, const char *to, struct file_group *g, struct err *e)
 {
-    struct export x = {.ck = ck, .model = &checkpoint_info(ck)->model, .dtype = dtype};
+    struct buf b = {0};
+    int rc = file_read_all(from, TOKENIZER_MAX, &b, e);
+
+    if (rc == 0)
+        rc = file_group_write(g, to, buf_span(&b), e);
+    buf_free(&b);
+    return rc;
+}
+
+/* A tokenizer's files, of a folder or one by itself, and how to generate. */
+static int copy_tokenizer(const char *from, const char *to, struct file_group *g, struct err *e)
+{
+    static const char *const files[] = {
+        "tokenizer.json", "tokenizer.model", "vocab.json", "merges.txt", "tokenizer_config.json", "special_tokens_map.json",
+        "added_tokens.json", "chat_template.jinja", "chat_template.json", "generation_config.json",
+    };
+    char path[4352], out[4352];
+    struct stat st;
+    int n = 0;
+
+    if (stat(from, &st) < 0)
+        return err_sys(e, ERR_IO, "cannot read '%s'", from);
+    if (!S_ISDIR(st.st_mode)) {
+        snprintf(out, sizeof out, "%s/%s", to, strrchr(from, '/') ? strrchr(from, '/') + 1 : from);
+        return copy_file(from, out, g, e);
+    }
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", from, files[i]);
+        snprintf(out, sizeof out, "%s/%s", to, files[i]);
+        if (stat(path, &st) < 0)
+            continue;
+        TRY(copy_file(path, out, g, e));
+        n++;
+    }
+    return n ? 0 : err_set(e, ERR_IO, "folder '%s' has no file of a tokenizer", from);
+}
+
+/* As which family it is written. */
+static int choose_family(struct export *x, struct err *e)
+{
+    const struct checkpoint_info *info = checkpoint_info(x->ck);
+    const char *type = x->as->type;
+
+    if (type && !(x->family = hf_family_named(type)))
+        return err_set(e, ERR_ARG, "--model-type: '%s' is not known", type);
+    if (type)
+        return hf_family_has(x->family, x->model, e);
+    for (int i = 0; i < info->n_args; i++)
+        if (strcmp(info->args[i].name, MODEL_TYPE_ARG) == 0 && (x->family = hf_family_named(info->args[i].text)) &&
+            hf_family_has(x->family, x->model, e) == 0)
+            return 0;
+    return hf_family_of(x->model, &x->family, e);
+}
+
+int hf_export(const struct checkpoint *ck, const char *to, const struct hf_written *as, struct err *e)
+{
+    struct export x = {.ck = ck, .model = &checkpoint_info(ck)->model, .as = as};
     struct file_group g = {0};
-    enum hf_family family;
-    int rc = hf_family_of(x.model, &family, e);
+    int rc = choose_family(&x, e);
 
     if (rc == 0)
         rc = params_init(&x.params, x.model, NULL, e);
     if (rc == 0)
-        rc = list(&x, family, shard, e);
+        rc = list(&x, e);
     if (rc == 0)
         rc = make_empty(to, e);
+    if (rc == 0 && as->tokenizer)
+        rc = copy_tokenizer(as->tokenizer, to, &g, e);
     if (rc == 0)
         rc = write_shards(&x, to, &g, e);
     if (rc == 0)
-        rc = write_json(&x, to, family, &g, e);
+        rc = write_json(&x, to, &g, e);
     if (rc == 0)
         rc = file_group_commit(&g, e);
     file_group_abort(&g);

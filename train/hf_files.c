@@ -1,4 +1,4 @@
-/* The files of a folder of transformers, and which of their tensors are which of ours. */
+/* The files of a folder of transformers. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -26,122 +26,6 @@ struct hf_files {
     struct placed *tensors; /* of all files, by name; of one name in the order of files */
     int n_tensors;
 };
-
-/* ---- names ---- */
-
-/* Ours, then GPT-2's, then Llama's. */
-static const struct {
-    const char *ours, *gpt2, *llama;
-} layer_names[] = {
-    {"input_layernorm.", "ln_1.", "input_layernorm."},
-    {"self_attention.q_layernorm.", NULL, "self_attn.q_norm."},
-    {"self_attention.k_layernorm.", NULL, "self_attn.k_norm."},
-    {"self_attention.linear_qkv.", "attn.c_attn.", "self_attn.q_proj.|self_attn.k_proj.|self_attn.v_proj."},
-    {"self_attention.linear_proj.", "attn.c_proj.", "self_attn.o_proj."},
-    {"pre_mlp_layernorm.", "ln_2.", "post_attention_layernorm."},
-    {"mlp.linear_fc1.", "mlp.c_fc.", "mlp.gate_proj.|mlp.up_proj."},
-    {"mlp.linear_fc2.", "mlp.c_proj.", "mlp.down_proj."},
-};
-static const struct {
-    const char *ours, *gpt2, *llama;
-} top_names[] = {
-    {"embedding.word_embeddings.", "transformer.wte.", "model.embed_tokens."},
-    {"embedding.position_embeddings.", "transformer.wpe.", NULL},
-    {"decoder.final_layernorm.", "transformer.ln_f.", "model.norm."},
-    {"output_layer.", "lm_head.", "lm_head."},
-};
-
-/* The first `n` pieces of names ("a.|b.") in front of what. */
-static int split_names(const char *before, const char *names, const char *what, struct hf_piece *piece)
-{
-    int n = 0;
-
-    for (; n < HF_PIECES; n++) {
-        size_t len = strcspn(names, "|");
-
-        snprintf(piece[n].name, sizeof piece[n].name, "%s%.*s%s", before, (int)len, names, what);
-        if (!names[len])
-            return n + 1;
-        names += len + 1;
-    }
-    return n;
-}
-
-/* Of experts and their router.  Mixtral's w1 is the gate, w3 the other half, w2 the way back. */
-static int expert_pieces(const char *before, const char *ours, bool mixtral, struct hf_piece *piece)
-{
-    const char *fc1 = mixtral ? "w1.|w3." : "gate_proj.|up_proj.", *fc2 = mixtral ? "w2." : "down_proj.";
-    char of[96], what[16];
-    int64_t expert;
-    int fc;
-
-    if (sscanf(ours, "mlp.experts.local_experts.%" SCNd64 ".linear_fc%d.%15s", &expert, &fc, what) != 3)
-        return 0;
-    snprintf(of, sizeof of, "%s%s.experts.%" PRId64 ".", before, mixtral ? "block_sparse_moe" : "mlp", expert);
-    return split_names(of, fc == 1 ? fc1 : fc2, what, piece);
-}
-
-static int shared_pieces(const char *before, const char *ours, struct hf_piece *piece)
-{
-    static const char *const names[][2] = {
-        {"linear_fc1.weight", "mlp.shared_expert.gate_proj.|mlp.shared_expert.up_proj."},
-        {"linear_fc2.weight", "mlp.shared_expert.down_proj."}, {"gate_weight", "mlp.shared_expert_gate."},
-    };
-    size_t i = 0;
-
-    while (i < sizeof names / sizeof *names && strcmp(ours, names[i][0]) != 0)
-        i++;
-    return i < sizeof names / sizeof *names ? split_names(before, names[i][1], "weight", piece) : 0;
-}
-
-static int name_pieces(const char *ours, enum hf_family family, struct hf_piece *piece)
-{
-    bool gpt2 = family == HF_GPT2, mixtral = family == HF_MIXTRAL;
-    char before[48];
-    int64_t layer;
-    int at = 0;
-
-    if (sscanf(ours, "decoder.layers.%" SCNd64 ".%n", &layer, &at) == 1 && at) {
-        snprintf(before, sizeof before, gpt2 ? "transformer.h.%" PRId64 "." : "model.layers.%" PRId64 ".", layer);
-        for (size_t i = 0; i < sizeof layer_names / sizeof *layer_names; i++) {
-            size_t n = strlen(layer_names[i].ours);
-
-            if (strncmp(ours + at, layer_names[i].ours, n) == 0)
-                return split_names(before, gpt2 ? layer_names[i].gpt2 : layer_names[i].llama, ours + at + n, piece);
-        }
-        if (strncmp(ours + at, "mlp.shared_experts.", 19) == 0)
-            return shared_pieces(before, ours + at + 19, piece);
-        if (strncmp(ours + at, "mlp.router.", 11) == 0)
-            return split_names(before, mixtral ? "block_sparse_moe.gate." : "mlp.gate.", ours + at + 11, piece);
-        return expert_pieces(before, ours + at, mixtral, piece);
-    }
-    for (size_t i = 0; i < sizeof top_names / sizeof *top_names; i++) {
-        size_t n = strlen(top_names[i].ours);
-
-        if (strncmp(ours, top_names[i].ours, n) == 0)
-            return split_names("", gpt2 ? top_names[i].gpt2 : top_names[i].llama, ours + n, piece);
-    }
-    return 0;
-}
-
-int hf_pieces(const struct model_config *m, enum hf_family family, const struct params *p, int i,
-              struct hf_piece piece[HF_PIECES])
-{
-    const struct param *q = &p->v[i];
-    bool vocab = i == p->word || i == p->output, gpt2 = family == HF_GPT2;
-    int n = name_pieces(q->name, family, piece);
-    int64_t row = 0;
-
-    for (int k = 0; k < n; k++) {
-        piece[k].row = row;
-        piece[k].rows = vocab ? m->vocab : n == 1 ? q->shape[0] : q->part[k];
-        piece[k].transposed = gpt2 && q->dims == 2 && !vocab && i != p->position;
-        row += piece[k].rows;
-    }
-    return n;
-}
-
-/* ---- files ---- */
 
 int hf_index_parse(struct arena *a, const char *what, struct span text, const char ***files, int *n, struct err *e)
 {
@@ -222,6 +106,20 @@ static int sort_tensors(struct hf_files *h, struct err *e)
     return 0;
 }
 
+static int no_files(const char *dir, struct err *e)
+{
+    static const char *const pickles[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
+    char path[4352];
+
+    for (size_t i = 0; i < sizeof pickles / sizeof *pickles; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, pickles[i]);
+        if (access(path, F_OK) == 0)
+            return err_set(e, ERR_UNSUPPORTED, "%s: a pickle is not read here; transformers writes its weights as safetensors:"
+                           " AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(ANOTHER)", path);
+    }
+    return err_set(e, ERR_IO, "%s: neither model.safetensors nor model.safetensors.index.json", dir);
+}
+
 static int open_files(struct hf_files *h, const char *dir, struct err *e)
 {
     static const char *single[] = {"model.safetensors"};
@@ -235,8 +133,7 @@ static int open_files(struct hf_files *h, const char *dir, struct err *e)
     snprintf(path, sizeof path, "%s/%s", dir, single[0]);
     sharded = access(path, F_OK) < 0 && access(index, F_OK) == 0; /* in transformers' order */
     if (!sharded && access(path, F_OK) < 0)
-        return err_set(e, ERR_IO, "%s: neither model.safetensors nor model.safetensors.index.json (files of other kinds, as"
-                       " pytorch_model.bin, are not read)", dir);
+        return no_files(dir, e);
     if (sharded) {
         rc = file_read_all(index, INDEX_MAX, &text, e);
         if (rc == 0)

@@ -5,14 +5,14 @@
 
 #include "base/file.h"
 #include "train/hf.h"
-#include "train/hf_copy.h"
+#include "train/hf_family.h"
 
 enum { CONFIG_MAX = 1 << 24 };
 
 struct import {
     const char *from;
     struct model_config model;
-    enum hf_family family;
+    const struct hf_family *family;
     struct hf_files *files;
     struct params params;
     float *room; /* of the largest parameter */
@@ -58,14 +58,14 @@ static int check_piece(struct import *m, const struct param *q, const struct hf_
     const char *file;
     int at = find(m, p->name);
     const struct safetensor *t = hf_files_tensor(m->files, at, &file);
-    int64_t want[2] = {p->rows, q->shape[1]};
+    int64_t want[2] = {p->at.of, q->shape[1]};
 
     if (!t)
         return err_set(e, ERR_FORMAT, "%s: no tensor '%s'", m->from, p->name);
     m->taken[at] = true;
-    if (p->transposed) {
+    if (p->at.turned) {
         want[0] = q->shape[1];
-        want[1] = p->rows;
+        want[1] = p->at.of;
     }
     if (t->dims == q->dims && t->shape[0] == want[0] && (t->dims == 1 || t->shape[1] == want[1]))
         return 0;
@@ -79,12 +79,13 @@ static int check_piece(struct import *m, const struct param *q, const struct hf_
 /* A tensor that nothing takes would be a model that we compute wrongly. */
 static int check_left(const struct import *m, const struct safetensor *t, const char *file, struct err *e)
 {
-    static const char *const ignored[] = {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"};
+    static const char *const ignored[] = {".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias",
+                                           ".rotary_emb.inv_freq"};
 
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         if (span_ends(t->name, ignored[i]))
             return 0;
-    if (!m->model.untie && span_is(t->name, "lm_head.weight"))
+    if (!m->model.untie && hf_is_output(m->family, t->name))
         return 0; /* the word embedding once more */
     return err_set(e, ERR_UNSUPPORTED, "%s/%s: '%s' has no place in the model of config.json", m->from, file, t->name.p);
 }
@@ -106,6 +107,8 @@ static int check(struct import *m, struct err *e)
     for (int i = 0; i < m->params.n; i++) {
         int n = hf_pieces(&m->model, m->family, &m->params, i, p);
 
+        if (!n)
+            return err_set(e, ERR_UNSUPPORTED, "%s: such a model has no '%s' in transformers", m->from, m->params.v[i].name);
         for (int k = 0; k < n; k++)
             TRY(check_piece(m, &m->params.v[i], &p[k], e));
         if (m->params.v[i].n > most)
@@ -134,7 +137,7 @@ static int give(void *arg, int i, size_t at, struct span *data, struct err *e)
         const struct file_map of = {(const uint8_t *)t->data.p, t->data.n};
 
         if (file_map_fetch(&of, t->data.p, t->data.n, e) < 0 ||
-            hf_widen(m->room + p[k].row * cols, t->data.p, t->dtype, p[k].rows, cols, p[k].transposed, e) < 0)
+            hf_widen(m->room + p[k].row * cols, t->data.p, t->dtype, (struct hf_shape){p[k].rows, cols}, &p[k].at, e) < 0)
             return err_wrap(e, "%s/%s: '%s'", m->from, file, p[k].name);
         file_map_drop(&of, t->data.p, t->data.n);
         row = p[k].row + p[k].rows;
@@ -147,7 +150,8 @@ static int give(void *arg, int i, size_t at, struct span *data, struct err *e)
 int hf_import(const char *from, const char *dir, int64_t seq, int64_t divisor, struct err *e)
 {
     struct import m = {.from = from};
-    struct checkpoint_info info = {0};
+    struct checkpoint_arg as = {.name = MODEL_TYPE_ARG};
+    struct checkpoint_info info = {.args = &as, .n_args = 1};
     struct piece *v = NULL;
     int rc = read_config(&m, seq, divisor, e);
 
@@ -158,6 +162,7 @@ int hf_import(const char *from, const char *dir, int64_t seq, int64_t divisor, s
     if (rc == 0)
         rc = check(&m, e);
     info.model = m.model;
+    as.text = rc == 0 ? m.family->type : "";
     if (rc == 0 && !(v = malloc((size_t)m.params.n * PIECES_PER_PARAM * sizeof *v)))
         rc = err_set(e, ERR_NOMEM, "out of memory");
     if (rc == 0)

@@ -71,7 +71,7 @@ static const struct {
     {"loss-scale", "training is in fp32 or bf16, which need none"},
     {"no-position-embedding", "give --position-embedding-type none"},
     {"fp32-residual-connection", "the residual stream has the type of the matrix products"},
-    {"apply-residual-connection-post-layernorm", "the residual is the stream before the norm; --norm-placement says where norms stand"},
+    {"apply-residual-connection-post-layernorm", "a branch adds to the stream before its norm; see --norm-placement"},
     {"quick-geglu", "--mlp-activation names the kinds of MLP"},
     {"rotary-interleaved", "rotary angles pair the halves of a head"},
     {"multi-latent-attention", "there is no such attention"},

@@ -56,6 +56,8 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
         m->residual_scale = 1;
     if (m->logits_scale == 0)
         m->logits_scale = 1;
+    if (m->qkv_bias && m->proj_bias && m->mlp_bias)
+        m->no_bias = false;
     if (!m->no_bias)
         m->qkv_bias = m->proj_bias = m->mlp_bias = false;
     if (m->rotary_base == 0)

@@ -52,13 +52,14 @@ static int prepare(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
     const struct model_config *c = &m->config;
     struct attention_acts *a = &m->acts->layers[layer].attention;
-    int64_t q = model_q_width(c), ld = model_qkv_width(c), to = q + model_kv_width(c);
+    int64_t q = model_q_width(c), kv = model_kv_width(c), ld = model_qkv_width(c), to = q + kv;
+    int64_t nh = c->qk_norm_wide ? 1 : c->heads, ng = c->qk_norm_wide ? 1 : c->groups; /* norms of a row */
     struct norm_fwd nq = {
-        .t = rows * c->heads, .c = c->head_dim, .x_heads = {c->heads, ld}, .y_heads = {c->heads, to},
+        .t = rows * nh, .c = q / nh, .x_heads = {nh, ld}, .y_heads = {nh, to},
         .x = a->qkv, .y = a->qk, .mean = a->mean_q, .rstd = a->rstd_q,
     };
     struct norm_fwd nk = {
-        .t = rows * c->groups, .c = c->head_dim, .x_heads = {c->groups, ld}, .y_heads = {c->groups, to},
+        .t = rows * ng, .c = kv / ng, .x_heads = {ng, ld}, .y_heads = {ng, to},
         .x = pass_at(m, a->qkv, q), .y = pass_at(m, a->qk, q), .mean = a->mean_k, .rstd = a->rstd_k,
     };
 
@@ -124,13 +125,14 @@ static int prepare_back(struct model *m, int64_t layer, struct err *e)
     const struct model_config *c = &m->config;
     struct attention_acts *a = &m->acts->layers[layer].attention;
     int64_t n = m->b * m->t, ld = model_qkv_width(c), q = model_q_width(c);
+    int64_t nh = c->qk_norm_wide ? 1 : c->heads, ng = c->qk_norm_wide ? 1 : c->groups;
     void *dk = pass_at(m, m->back.dwide, q);
     struct norm_bwd nq = {
-        .t = n * c->heads, .c = c->head_dim, .heads = {c->heads, ld}, .dy = m->back.dwide, .s = a->qkv,
+        .t = n * nh, .c = q / nh, .heads = {nh, ld}, .dy = m->back.dwide, .s = a->qkv,
         .mean = a->mean_q, .rstd = a->rstd_q, .ds = m->back.dwide,
     };
     struct norm_bwd nk = {
-        .t = n * c->groups, .c = c->head_dim, .heads = {c->groups, ld}, .dy = dk, .s = pass_at(m, a->qkv, q),
+        .t = n * ng, .c = model_kv_width(c) / ng, .heads = {ng, ld}, .dy = dk, .s = pass_at(m, a->qkv, q),
         .mean = a->mean_k, .rstd = a->rstd_k, .ds = dk,
     };
 

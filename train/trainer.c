@@ -187,6 +187,9 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool finetu
 
     TRY(same_model(&info->model, &t->config->model, checkpoint_path(ck), e));
     TRY(optimizer_load(&t->optimizer, ck, state, e));
+    for (int i = 0; i < info->n_args; i++) /* a model goes back to transformers as what it came from there */
+        if (strcmp(info->args[i].name, MODEL_TYPE_ARG) == 0)
+            TRY(train_config_keep(&t->args, &t->n_args, &info->args[i], &t->arena, e));
     if (!finetune)
         TRY(fp8_load(t->parts, t->n_parts, ck, train_config_fp8[t->config->fp8.format], e));
     if (!finetune) {

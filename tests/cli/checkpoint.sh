@@ -53,6 +53,32 @@ has "another model's: the flag" err "--num-query-groups is 2, not 4"
 check "info of a run" quern-checkpoint info more
 has "info of a run: settings" out "train-iters"
 
+# A model goes back as one of the family that it came from, also when it was trained; --model-type asks for another.
+check "import a Mistral" quern-checkpoint import "$hf/mistral" --save mistral --seq-length 16
+# shellcheck disable=SC2086
+check "train from it" quern-train $flags --load mistral --save mistral-more --train-iters 2
+check "export it" quern-checkpoint export mistral-more --output mistral-hf
+has "it is a Mistral" mistral-hf/config.json '"model_type":"mistral"'
+check "export it as a Llama" quern-checkpoint export mistral-more --output llama-hf --model-type llama
+has "it is a Llama" llama-hf/config.json '"model_type":"llama"'
+status "export it as a GPT-2" 3 quern-checkpoint export mistral-more --output gpt2-hf --model-type gpt2
+has "what that lacks" err "transformers' gpt2 cannot have this model"
+status "export it as nothing that is known" 2 quern-checkpoint export mistral-more --output no-hf --model-type mamba
+check "import what differs by its norms" quern-checkpoint import "$hf/olmo2" --save olmo2
+check "export it" quern-checkpoint export olmo2 --output olmo2-hf
+has "as what it is" olmo2-hf/config.json '"model_type":"olmo2"'
+
+# A tokenizer's files go along.
+mkdir tokenizer
+echo '{}' | tee tokenizer/tokenizer.json tokenizer/generation_config.json tokenizer/training_args.bin >tokenizer/chat_template.jinja
+check "export with a tokenizer" quern-checkpoint export mistral --output with --tokenizer tokenizer
+equal "its files are there" "$(cd with && echo *)" \
+    'chat_template.jinja config.json generation_config.json model.safetensors tokenizer.json'
+check "export with one file" quern-checkpoint export mistral --output with-one --tokenizer tokenizer/tokenizer.json
+equal "it is there" "$(cd with-one && echo *)" 'config.json model.safetensors tokenizer.json'
+status "a folder without a tokenizer" 3 quern-checkpoint export mistral --output without --tokenizer cut
+has "is named" err "'cut' has no file of a tokenizer"
+
 # A shortage of memory is no damage: nobody goes back to an older checkpoint for it.
 # shellcheck disable=SC2086
 check "a later checkpoint" quern-train $flags --load more --save more --train-iters 4

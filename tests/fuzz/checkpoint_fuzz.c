@@ -81,7 +81,7 @@ static void fuzz_hf(struct span text)
     struct arena a = {.max = 64 << 20};
     struct hf_piece piece[HF_PIECES];
     struct model_config m;
-    enum hf_family family;
+    const struct hf_family *family;
     const char **files;
     struct params p;
     struct buf b = {0};

@@ -8,7 +8,8 @@
 
 gpt2: fp16, one file.  llama: bf16, several files, Llama 3.1's rotary angles, grouped queries.
 qwen3: fp32, normalised queries and keys, tied.  qwen2: fp32, biases.  mixtral, qwen3_moe and qwen2_moe (a shared expert with
-a gate): bf16, several files, 4 experts.  logits.safetensors has the ids of a text
+a gate): bf16, several files, 4 experts.  The others, fp32: mistral, phi3 (fused queries, keys and values; half a head turns),
+olmo2 (norms after modules), gpt_neox (modules side by side, or one after the other), gemma.  logits.safetensors has the ids of a text
 and each model's logits (fp32, of the weights as stored).  configs/NAME.json are other config.json for the weights of one of
 them, with logits of their own: scaled rotary angles, as transformers 5 writes them (rope_parameters) and 4 (rope_scaling), other
 activations, and Mistral.
@@ -30,6 +31,8 @@ OUT = "tests/data/train/hf"
 V, T = 61, 12
 LLAMA = dict(vocab_size=V, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
              num_key_value_heads=2, max_position_embeddings=32, bos_token_id=None, eos_token_id=None)
+NEOX = dict(vocab_size=V, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
+            max_position_embeddings=32, bos_token_id=None, eos_token_id=None)
 MODELS = {
     "gpt2": (transformers.GPT2LMHeadModel, transformers.GPT2Config(
         vocab_size=V, n_positions=32, n_embd=16, n_layer=2, n_head=2, bos_token_id=None, eos_token_id=None),
@@ -52,6 +55,18 @@ MODELS = {
     "qwen2_moe": (transformers.Qwen2MoeForCausalLM, transformers.Qwen2MoeConfig(
         **LLAMA, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, shared_expert_intermediate_size=20,
         tie_word_embeddings=False, experts_implementation="eager"), torch.bfloat16, "12KB"),
+    "mistral": (transformers.MistralForCausalLM, transformers.MistralConfig(
+        **LLAMA, head_dim=8, sliding_window=None, tie_word_embeddings=False), torch.float32, "6KB"),
+    "phi3": (transformers.Phi3ForCausalLM, transformers.Phi3Config(
+        **dict(LLAMA, pad_token_id=None), rope_parameters={"rope_type": "default", "rope_theta": 1e4,
+                                                           "partial_rotary_factor": 0.5}), torch.float32, "5GB"),
+    "olmo2": (transformers.Olmo2ForCausalLM, transformers.Olmo2Config(**dict(LLAMA, pad_token_id=None)), torch.float32, "6KB"),
+    "gpt_neox": (transformers.GPTNeoXForCausalLM, transformers.GPTNeoXConfig(
+        **NEOX, rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}), torch.float32, "5GB"),
+    "gpt_neox_serial": (transformers.GPTNeoXForCausalLM, transformers.GPTNeoXConfig(
+        **NEOX, use_parallel_residual=False, attention_bias=False, hidden_act="gelu_new"), torch.float32, "6KB"),
+    "gemma": (transformers.GemmaForCausalLM, transformers.GemmaConfig(**dict(LLAMA, pad_token_id=None), head_dim=8),
+              torch.float32, "5GB"),
 }
 
 # Of each: the model whose weights it has, and what its config.json has in place of that one's.
@@ -69,7 +84,7 @@ OTHERS = {
     "gelu_exact": ("gpt2", {"activation_function": "gelu"}),
     "geglu": ("llama", {"hidden_act": "gelu_pytorch_tanh"}),
     "reglu": ("qwen2_moe", {"hidden_act": "relu"}),
-    "mistral": ("llama", {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 12}),
+    "mistral_window": ("llama", {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 12}),
 }
 
 
@@ -163,6 +178,19 @@ PUBLISHED = {
     "qwen1.5-moe": llama("Qwen2Moe", **QWEN, model_type="qwen2_moe", decoder_sparse_step=1, norm_topk_prob=False,
                          moe_intermediate_size=20, shared_expert_intermediate_size=24, num_experts=4, num_experts_per_tok=2,
                          sliding_window=32768, output_router_logits=False, router_aux_loss_coef=0.001),
+    "phi-3-mini-4k": llama("Phi3", auto_map={"AutoConfig": "configuration_phi3.Phi3Config"}, embd_pdrop=0.0, resid_pdrop=0.0,
+                           original_max_position_embeddings=64, pad_token_id=0, rope_scaling=None, rope_theta=1e4,
+                           sliding_window=47, attention_dropout=0.0),
+    "olmo 2": llama("Olmo2", model_type="olmo2", attention_bias=False, attention_dropout=0.0, rms_norm_eps=1e-6, pad_token_id=1,
+                    rope_scaling=None, rope_theta=5e5),
+    "pythia": dict(architectures=["GPTNeoXForCausalLM"], bos_token_id=0, eos_token_id=0, hidden_act="gelu", hidden_size=16,
+                   initializer_range=0.02, intermediate_size=64, layer_norm_eps=1e-5, max_position_embeddings=64,
+                   model_type="gpt_neox", num_attention_heads=2, num_hidden_layers=2, rotary_emb_base=10000, rotary_pct=0.25,
+                   tie_word_embeddings=False, torch_dtype="float16", transformers_version="4.24.0", use_cache=True,
+                   use_parallel_residual=True, vocab_size=V),
+    "gemma": dict({k: v for k, v in llama("Gemma").items() if k != "tie_word_embeddings"}, head_dim=8, hidden_act="gelu",
+                  hidden_activation=None, attention_bias=False, attention_dropout=0.0, pad_token_id=0, rope_scaling=None,
+                  rope_theta=1e4, rms_norm_eps=1e-6),
     "qwen3-moe, weights of all": llama("Qwen3Moe", **QWEN3, model_type="qwen3_moe", decoder_sparse_step=1, mlp_only_layers=[],
                                        norm_topk_prob=False, moe_intermediate_size=20, num_experts=4, num_experts_per_tok=2),
 }

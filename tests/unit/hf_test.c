@@ -15,13 +15,16 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/node.h"
 #include "train/evaluate.h"
 #include "train/hf.h"
-#include "train/hf_copy.h"
+#include "train/hf_family.h"
 
 enum { T = 12, V = 61 };
-static const char *const names[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe", "qwen2_moe"};
-static const char *const dtypes[] = {"F16", "BF16", "F32", "F32", "BF16", "BF16", "BF16"};
+static const char *const names[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe", "qwen2_moe",
+                                    "mistral", "phi3", "olmo2", "gpt_neox", "gpt_neox_serial", "gemma"};
+static const char *const dtypes[] = {"F16", "BF16", "F32", "F32", "BF16", "BF16", "BF16", "F32", "F32", "F32",
+                                     "F32", "F32", "F32"};
 enum { MODELS = sizeof names / sizeof *names };
 
 static char dir[64];
@@ -137,6 +140,22 @@ static void same_tensors(const char *a, const char *b)
     hf_files_close(y);
 }
 
+/* The config.json of b has the model_type of a's. */
+static void same_type(const char *a, const char *b)
+{
+    const char *const dirs[] = {a, b};
+    struct arena arena = {0};
+    struct node *root[2];
+    char path[512];
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/config.json", dirs[i]);
+        ok(node_load_json(&arena, path, &root[i], &e));
+    }
+    assert_string_equal(node_str(root[0], "model_type"), node_str(root[1], "model_type"));
+    arena_free(&arena);
+}
+
 static void out_again_with_the_same_bytes(void **state)
 {
     (void)state;
@@ -146,9 +165,10 @@ static void out_again_with_the_same_bytes(void **state)
 
         ok(checkpoint_open(&ck, at(dir, names[i]), 0, &e));
         assert_false(checkpoint_has(ck, CHECKPOINT_EXP_AVG));
-        ok(hf_export(ck, out, dtypes[i], i % 2 ? 5000 : 1 << 30, &e));
+        ok(hf_export(ck, out, &(struct hf_written){dtypes[i], i % 2 ? 5000 : 1 << 30, NULL, NULL}, &e));
         same_tensors(at("tests/data/train/hf", names[i]), out);
-        assert_int_equal(hf_export(ck, out, dtypes[i], 5000, &e), ERR_ARG); /* not empty */
+        assert_int_equal(hf_export(ck, out, &(struct hf_written){dtypes[i], 5000, NULL, NULL}, &e), ERR_ARG); /* not empty */
+        same_type(at("tests/data/train/hf", names[i]), out);
         checkpoint_close(ck);
         ok(hf_import(out, at(dir, "again"), 0, 1, &e));
         assert_true(logits_differ(at(dir, "again"), names[i]) < 2e-6);
@@ -207,7 +227,7 @@ static void other_configs_give_other_logits(void **state)
 {
     static const char *const t[][2] = {
         {"linear", "llama"}, {"dynamic", "llama"}, {"yarn", "llama"}, {"yarn_exact", "llama"}, {"yarn_mscale", "llama"},
-        {"yarn_old", "qwen2"}, {"linear_old", "llama"}, {"mistral", "llama"},
+        {"yarn_old", "qwen2"}, {"linear_old", "llama"}, {"mistral_window", "llama"},
         {"relu2", "gpt2"}, {"gelu_exact", "gpt2"}, {"geglu", "llama"}, {"reglu", "qwen2_moe"},
     };
 
@@ -222,7 +242,7 @@ static void other_configs_give_other_logits(void **state)
         ok(hf_import(copy, store, T, 128, &e));
         d[0] = logits_differ(store, t[i][0]);
         ok(checkpoint_open(&ck, store, 0, &e));
-        ok(hf_export(ck, out, "F32", 1 << 30, &e));
+        ok(hf_export(ck, out, &(struct hf_written){"F32", 1 << 30, NULL, NULL}, &e));
         checkpoint_close(ck);
         ok(hf_import(out, again, 0, 1, &e));
         d[1] = logits_differ(again, t[i][0]);
@@ -263,8 +283,17 @@ static void wrong_folders_are_named(void **state)
         {"gpt2", "sed -i 's/\"n_embd\": 16/\"n_embd\": 32/' config.json", "'transformer.wte.weight' is 61 x 16, not 61 x 32"},
         {"gpt2", "sed -i 's/\"tie_word_embeddings\": true/\"tie_word_embeddings\": false/' config.json", "lm_head.weight"},
         {"gpt2", "rm model.safetensors", "neither model.safetensors"},
+        {"gpt2", "mv model.safetensors pytorch_model.bin", "pytorch_model.bin: a pickle is not read"},
+        {"llama", "sed -i '1s/{/{\"logit_cap\":30,/' config.json", "'logit_cap' is no key of a llama"},
+        {"qwen3", "sed -i 's/\"rope_parameters\": {/&\"long_factor\":[1],/' config.json", "rotary angles with long_factor"},
+        {"phi3", "sed -i 's/\"default\"/\"longrope\"/' config.json", "rope_type 'longrope'"},
+        {"olmo2", "sed -i 's/layers.1.post_feedforward_layernorm.weight/layers.1.post_forward_layernorm.weight/' *.index.json",
+         "post_forward_layernorm"},
+        {"gpt_neox", "sed -i 's/\"use_parallel_residual\": true/\"use_parallel_residual\": 1/' config.json",
+         "neither true nor false"},
+        {"gemma", "sed -i '1s/{/{\"use_bidirectional_attention\":true,/' config.json", "use_bidirectional_attention"},
         {"llama", "sed -i 's/{/{\"quantization_config\":{},/' config.json", "quantization_config"},
-        {"llama", "sed -i 's/\"attention_bias\": false/\"attention_bias\": true/' config.json", "attention_bias"},
+        {"llama", "sed -i 's/\"attention_bias\": false/\"attention_bias\": true/' config.json", "q_proj.bias"},
         {"qwen3", "sed -i 's/full_attention/linear_attention/' config.json", "layer_types"},
         {"qwen3_moe", "sed -i 's/\"decoder_sparse_step\": 1/\"decoder_sparse_step\": 2/' config.json", "decoder_sparse_step"},
         {"qwen2_moe", "sed -i 's/\"shared_expert_inter.*/\"x\":1,/' config.json", "no shared_expert_intermediate_size"},
@@ -289,18 +318,18 @@ static void wrong_folders_are_named(void **state)
 static void models_that_nobody_has_are_refused(void **state)
 {
     struct model_config m = {.layers = 1, .hidden = 16, .heads = 2, .seq = 8, .vocab = 50};
-    enum hf_family f;
+    const struct hf_family *f;
 
     (void)state;
     ok(model_config_check(&m, 1, &e));
     ok(hf_family_of(&m, &f, &e));
-    assert_int_equal(f, HF_GPT2);
+    assert_string_equal(f->type, "gpt2");
     m.mlp = MLP_SWIGLU;
     assert_int_equal(hf_family_of(&m, &f, &e), ERR_UNSUPPORTED);
     m.norm = NORM_RMS;
     m.position = POSITION_ROPE;
     ok(hf_family_of(&m, &f, &e));
-    assert_int_equal(f, HF_LLAMA); /* with biases */
+    assert_string_equal(f->type, "llama"); /* with biases */
     m.rotary_percent = 0.5;
     assert_int_equal(hf_family_of(&m, &f, &e), ERR_UNSUPPORTED);
 }
@@ -312,20 +341,21 @@ static void halves_are_exact(void **state)
     static uint16_t in[N], out[N], mid_out[N], above_out[N];
     static float x[N], mid[N], above[N];
     float big = 70000;
+    const struct hf_at as_it_is = {.of = N};
 
     (void)state;
     for (int h = 0; h < N; h++)
         in[h] = (uint16_t)h;
-    ok(hf_widen(x, in, "F16", N, 1, false, &e));
-    ok(hf_narrow(out, x, "F16", N, 1, false, &e));
+    ok(hf_widen(x, in, "F16", (struct hf_shape){N, 1}, &as_it_is, &e));
+    ok(hf_narrow(out, x, "F16", (struct hf_shape){N, 1}, &as_it_is, &e));
     for (int h = 0; h < N; h++) {
         bool last = (h & 0x7fff) >= 0x7bff; /* of its sign, or no number */
 
         mid[h] = last ? 0 : (x[h] + x[h + 1]) / 2;
         above[h] = last ? 0 : nextafterf(mid[h], x[h + 1]);
     }
-    ok(hf_narrow(mid_out, mid, "F16", N, 1, false, &e));
-    ok(hf_narrow(above_out, above, "F16", N, 1, false, &e));
+    ok(hf_narrow(mid_out, mid, "F16", (struct hf_shape){N, 1}, &as_it_is, &e));
+    ok(hf_narrow(above_out, above, "F16", (struct hf_shape){N, 1}, &as_it_is, &e));
     for (int h = 0; h < N; h++) {
         if (isnan(x[h]) ? (out[h] & 0x7fff) <= 0x7c00 : out[h] != h)
             fail_msg("%04x is %g is %04x", (unsigned)h, x[h], out[h]);
@@ -334,7 +364,7 @@ static void halves_are_exact(void **state)
         assert_int_equal(mid_out[h], h & 1 ? h + 1 : h); /* halfway: to the even one */
         assert_int_equal(above_out[h], h + 1);
     }
-    assert_int_equal(hf_narrow(out, &big, "F16", 1, 1, false, &e), ERR_LIMIT);
+    assert_int_equal(hf_narrow(out, &big, "F16", (struct hf_shape){1, 1}, &as_it_is, &e), ERR_LIMIT);
 }
 
 int main(void)

@@ -597,7 +597,8 @@ static struct model_config blocks[] = {
 static void blocks_have_the_gradients_of_the_loss(void **state)
 {
     static const struct model_run again[] = {
-        {.recompute = RECOMPUTE_SELECTIVE}, {.recompute = RECOMPUTE_FULL, .layers = 1}, {.recompute = RECOMPUTE_FULL, .layers = 2},
+        {.recompute = RECOMPUTE_SELECTIVE}, {.recompute = RECOMPUTE_FULL, .layers = 1},
+        {.recompute = RECOMPUTE_FULL, .layers = 2},
         {.recompute = RECOMPUTE_FULL, .layers = 1, .block = true},
     };
     const struct model_dropout drop = {.seed = 5, .now = {.step = 3}};
