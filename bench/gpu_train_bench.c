@@ -3,7 +3,7 @@
  *     model  micro-batches  layers  parameters  tokens/s  TFLOP/s  share  MiB
  *     op  shape  seconds  GB/s  share of a copy's  TFLOP/s  share of the largest product's (of FP8 where it is FP8)  planned
  * After each step its plan stands, op by op (train/plan_ops.h); the ops that plans know are kept in $QUERN_DEVICE_FILE.
- * Seconds are of the best of seven runs after two, by events; updates of eight micro-batches the mean of four
+ * Seconds are of the best of seven runs after two, by events; updates of some micro-batches the mean of four
  * after three, by the clock, with CUDA graphs where the model allows them and nothing else is said.
  *     gpu_train_bench [SECONDS [TOKENS]]     what is not done after SECONDS is left out; what matters most comes first
  * What does not run leaves the others alone (tests/jobs.h). */
@@ -30,6 +30,8 @@ static const struct measured all[] = {
     {"attention", bench_attentions, 0, BF16},
     {"Llama 7B, 16 layers", NULL, LLAMA_7B, BF16},
     {"Llama 7B, 16 layers, FP8", NULL, LLAMA_7B, FP8},
+    {"GPT-2 124M, nanoGPT's step", NULL, GPT2_124M_NANOGPT, BF16},
+    {"GPT-2 124M, llm.c's step", NULL, GPT2_124M_LLMC, BF16},
     {"products in FP8", bench_products, 1, FP8},
     {"ops bound by memory", bench_by_memory, 0, BF16},
     {"experts", bench_experts, 0, BF16},

@@ -55,7 +55,7 @@ void bench_by_memory(int64_t none);
 void bench_experts(int64_t none);
 
 /* Whole steps of a model, with as many layers as fit. */
-enum bench_model { GPT2_124M, GPT2_350M, GPT2_774M, GPT2_1_5B, LLAMA_1B, LLAMA_7B, MIXTRAL };
+enum bench_model { GPT2_124M, GPT2_124M_NANOGPT, GPT2_124M_LLMC, GPT2_350M, GPT2_774M, GPT2_1_5B, LLAMA_1B, LLAMA_7B, MIXTRAL };
 /* Updates of 8 micro-batches.  graphs: the passes of each are one launch, where the model allows it. */
 void bench_step(enum bench_model which, bool fp8, bool graphs, const char *name);
 

@@ -3,12 +3,17 @@
 #include "tests/jobs.h"
 #include "tests/steps.h"
 
-enum { STEPS_WARM = 3, STEPS = 4, MICRO_BATCHES = STEPS_MICRO_BATCHES }; /* of an update, as in life */
+enum { STEPS_WARM = 3, STEPS = 4 };
 
 struct sized {
     int64_t b;
     struct model_config c;
+    int micro_batches; /* of an update, as in life; 0: STEPS_MICRO_BATCHES */
 };
+static int micro_batches(const struct sized *x)
+{
+    return x->micro_batches ? x->micro_batches : STEPS_MICRO_BATCHES;
+}
 
 #define GPT2(l, h, n) {.layers = l, .hidden = h, .heads = n, .seq = 1024, .positions = 1024, .vocab = 50257, .init_std = 0.02}
 #define LLAMA(l, h, n, g, f, s)                                                                                          \
@@ -20,11 +25,13 @@ struct sized {
      .experts = 8, .topk = 2, .aux_loss = 0.01}
 static const struct sized models[] = {
     [GPT2_124M] = {32, GPT2(12, 768, 12)},
+    [GPT2_124M_NANOGPT] = {12, GPT2(12, 768, 12), 5}, /* train_gpt2.py: 40 of 12 on 8 devices */
+    [GPT2_124M_LLMC] = {64, GPT2(12, 768, 12)},       /* 524,288 tokens an update */
     [GPT2_350M] = {24, GPT2(24, 1024, 16)},
     [GPT2_774M] = {16, GPT2(36, 1280, 20)},
     [GPT2_1_5B] = {16, GPT2(48, 1600, 25)},
     [LLAMA_1B] = {8, LLAMA(16, 2048, 32, 8, 8192, 2048)},
-    [LLAMA_7B] = {2, LLAMA(16, 4096, 32, 32, 11008, 4096)},
+    [LLAMA_7B] = {4, LLAMA(16, 4096, 32, 32, 11008, 4096)},
     [MIXTRAL] = {2, MOE},
 };
 
@@ -55,10 +62,10 @@ static void print_plan(const struct sized *x, const struct model_config *c, bool
     if (!(machine.rates.bytes > 0))
         return;
     plan_micro_batch(&share, plan_sum_add, &s);
-    plan_sum_times(&s, MICRO_BATCHES);
+    plan_sum_times(&s, micro_batches(x));
     plan_update(&share, params, params, plan_sum_add, &s);
     printf("# planned: %.4f s (%.0f tokens/s); it took %.4f, %.2f of it\n", s.all,
-           (double)(MICRO_BATCHES * x->b * c->seq) / s.all, seconds, seconds / s.all);
+           (double)(micro_batches(x) * x->b * c->seq) / s.all, seconds, seconds / s.all);
     for (int i = 0; plan_sum_line(&s, i, line, sizeof line); i++)
         printf("#   %s\n", line);
 }
@@ -78,7 +85,7 @@ void bench_step(enum bench_model which, bool fp8, bool graphs, const char *name)
     if (!begun)
         printf("model\tmicro-batches\tlayers\tparameters\ttokens/s\tTFLOP/s\tof the peak\tMiB\n");
     begun = true;
-    s.micro_batches = MICRO_BATCHES;
+    s.micro_batches = micro_batches(x);
     if (rc == 0 && graphs && !model_graph_refuses(s.model))
         model_graph_open(&s.graph, s.model, s.loss);
     for (int i = 0; i < STEPS_WARM + STEPS && rc == 0; i++) {
@@ -97,9 +104,9 @@ void bench_step(enum bench_model which, bool fp8, bool graphs, const char *name)
         return;
     }
     seconds = (jobs_clock() - start) / STEPS;
-    rate = (double)(MICRO_BATCHES * x->b * c.seq) / seconds;
+    rate = (double)(s.micro_batches * x->b * c.seq) / seconds;
     flops = rate * model_config_flops(&s.model->whole, c.seq);
-    printf("%s\t%d of %lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", name, MICRO_BATCHES, (long long)x->b,
+    printf("%s\t%d of %lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", name, s.micro_batches, (long long)x->b,
            (long long)c.seq, (long long)c.layers, 1e-6 * (double)model_config_params(&s.model->whole), rate, 1e-12 * flops,
            100 * flops / peak, bytes >> 20);
     print_plan(x, &s.model->whole, fp8, seconds);
