@@ -12,6 +12,7 @@ static const struct device_ops cuda_ops = {
     vec_cast_cuda,     vec_scale_cuda,     vec_axpy_cuda,      vec_add_cuda,       vec_dropout_cuda,   vec_colsum_cuda,
     vec_sumsq_cuda,    clip_scale_cuda,    update_cuda,         route_fwd_cuda,     route_bwd_cuda,     route_place_cuda,
     route_likely_cuda,
+    route_tally_cuda,
     route_balance_cuda, route_take_cuda,   route_join_cuda,    route_join_bwd_cuda, gate_add_cuda,    gate_back_cuda,
     fp8_amax_cuda,     fp8_quantize_cuda,  fp8_update_cuda,    vec_total_cuda,
     matmul_grouped_cuda,

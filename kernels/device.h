@@ -71,6 +71,7 @@ struct device_ops {
     route_bwd_fn *route_bwd;
     route_place_fn *route_place;
     route_likely_fn *route_likely;
+    route_tally_fn *route_tally;
     route_balance_fn *route_balance;
     route_take_fn *route_take;
     route_join_fn *route_join;

@@ -42,6 +42,7 @@ static const struct device_ops cpu_ops = {
     .route_bwd = route_bwd_cpu,
     .route_place = route_place_cpu,
     .route_likely = route_likely_cpu,
+    .route_tally = route_tally_cpu,
     .route_balance = route_balance_cpu,
     .route_take = route_take_cpu,
     .route_join = route_join_cpu,

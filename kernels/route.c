@@ -37,11 +37,16 @@ static void top_add(struct top *t, int64_t most, float key, int64_t id)
     }
 }
 
+static float biased(const struct route *p, const float *x, int64_t i)
+{
+    return sigmoid(x[i]) + (p->bias ? p->bias[i] : 0);
+}
+
 /* What an expert counts to its group. */
 static float in_group(const struct route *p, const float *x, float max, int64_t i)
 {
     if (p->score == ROUTE_SIGMOID)
-        return sigmoid(x[i]);
+        return biased(p, x, i);
     return p->pre ? expf(x[i] - max) : x[i];
 }
 
@@ -76,7 +81,7 @@ static void choose(const struct route *p, const float *x, float max, int32_t *ch
 
     for (int64_t i = 0; i < p->experts; i++)
         if (groups >> i / each & 1)
-            top_add(&best, p->k, x[i], i);
+            top_add(&best, p->k, p->bias ? biased(p, x, i) : x[i], i);
     memcpy(choice, best.id, (size_t)p->k * sizeof *choice);
 }
 
@@ -278,6 +283,7 @@ int route_likely_cpu(struct device *dev, const struct route *p, int64_t parts, c
     TRY(check_route(p, "route_likely", e));
     TRY(check_parts(p, parts, e));
     all.groups = 0;
+    all.bias = NULL;
 #pragma omp parallel for num_threads(cpu_team(dev, 8 * p->t * p->experts)) schedule(static)
     for (int64_t t = 0; t < p->t; t++) {
         const float *x = logits + t * p->experts;
@@ -293,6 +299,14 @@ int route_likely_cpu(struct device *dev, const struct route *p, int64_t parts, c
 #pragma omp atomic
             count[t / (p->t / parts) * p->experts + likely[j]]++;
     }
+    return 0;
+}
+
+int route_tally_cpu(struct device *dev, int64_t experts, int32_t *load, const int32_t *count, struct err *e)
+{
+    (void)dev, (void)e;
+    for (int64_t i = 0; i < experts; i++)
+        load[i] += count[i];
     return 0;
 }
 

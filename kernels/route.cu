@@ -32,6 +32,11 @@ static __device__ __forceinline__ void better(ranked &best, float x, int64_t i, 
         best = r;
 }
 
+static __device__ __forceinline__ float biased(const struct route &p, const float *x, int i)
+{
+    return sigmoid(x[i]) + (p.bias ? p.bias[i] : 0.0f);
+}
+
 /* The first of a row behind `last`, of the groups whose bits are set. */
 static __device__ __forceinline__ ranked next_of(const struct route &p, const float *x, uint64_t groups, const ranked &last,
                                                   bool any)
@@ -41,14 +46,14 @@ static __device__ __forceinline__ ranked next_of(const struct route &p, const fl
 
     for (int i = (int)(threadIdx.x % 32); i < (int)p.experts; i += 32)
         if (groups >> i / each & 1)
-            better(best, x[i], i, last, any);
+            better(best, p.bias ? biased(p, x, i) : x[i], i, last, any);
     return warp_first(best);
 }
 
 /* What an expert counts to its group. */
 static __device__ __forceinline__ float in_group(const struct route &p, const float *x, float max, int i)
 {
-    return p.score == ROUTE_SIGMOID ? sigmoid(x[i]) : p.pre ? expf(x[i] - max) : x[i];
+    return p.score == ROUTE_SIGMOID ? biased(p, x, i) : p.pre ? expf(x[i] - max) : x[i];
 }
 
 /* The groups of which a row may choose, a bit each; a lane has the sums of two. */
@@ -215,7 +220,7 @@ static __global__ void __launch_bounds__(CUDA_BLOCK)
         for (int64_t i = lane; i < p.experts && prob; i += 32)
             prob[t * p.experts + i] = p.score == ROUTE_SIGMOID ? sigmoid(x[i]) / sum : x[i];
         for (int64_t j = 0; j < p.k; j++) {
-            r = next_of(p, x, ~(uint64_t)0, r, j == 0);
+            r = next_of(p, x, 1, r, j == 0);
             if (lane == 0)
                 atomicAdd(&count[t / each * p.experts + r.i], 1);
         }
@@ -328,6 +333,12 @@ static __global__ void __launch_bounds__(CUDA_BLOCK)
 }
 
 /* One block: there are few experts. */
+static __global__ void __launch_bounds__(CUDA_BLOCK) tally_kernel(int64_t experts, int32_t *load, const int32_t *count)
+{
+    for (int64_t i = threadIdx.x; i < experts; i += CUDA_BLOCK)
+        load[i] += count[i];
+}
+
 static __global__ void __launch_bounds__(CUDA_BLOCK)
     balance_kernel(int64_t experts, float *sums, const int32_t *count, float by, double each, double *loss)
 {
@@ -439,12 +450,22 @@ extern "C" int route_place_cuda(struct device *dev, const struct route *p, const
 extern "C" int route_likely_cuda(struct device *dev, const struct route *p, int64_t parts, const float *logits, float *prob,
                                  int32_t *count, struct err *e)
 {
+    struct route all = *p;
+
     TRY(check_route(p, "route_likely", e));
     TRY(check_parts(p, parts, e));
     if (p->t == 0)
         return 0;
-    LAUNCH(likely_kernel, dim3(cuda_blocks(dev, p->t, CUDA_WARPS)), CUDA_BLOCK, dev, *p, p->t / parts, logits, prob, count);
+    all.groups = 0;
+    all.bias = NULL;
+    LAUNCH(likely_kernel, dim3(cuda_blocks(dev, p->t, CUDA_WARPS)), CUDA_BLOCK, dev, all, p->t / parts, logits, prob, count);
     return cuda_launched(dev, "route_likely", e);
+}
+
+extern "C" int route_tally_cuda(struct device *dev, int64_t experts, int32_t *load, const int32_t *count, struct err *e)
+{
+    LAUNCH(tally_kernel, dim3(1), CUDA_BLOCK, dev, experts, load, count);
+    return cuda_launched(dev, "route_tally", e);
 }
 
 extern "C" int route_balance_cuda(struct device *dev, int64_t experts, float *sums, const int32_t *count, float by, double each,

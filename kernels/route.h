@@ -23,6 +23,7 @@ struct route {
     bool pre;              /* softmax over all experts, then the choice; else softmax over the chosen */
     int score;             /* enum route_score; sigmoids are divided by the sum of the chosen ones, unless one is all of them */
     float scale;           /* of the weights; 0: 1 */
+    const float *bias;     /* (E) of the device: the choice is by sigmoids plus these, weights are without; NULL: none */
     int64_t groups, of;    /* the choice is among `of` of so many groups of neighbours, those whose k / of largest (of softmaxes
                               over all with pre, else of logits; of sigmoids) have the largest sum; 0: among all */
     int64_t capacity;      /* rows of an expert at most; 0: t.  Kept are those with the largest weights, of equal ones ... */
@@ -80,6 +81,9 @@ typedef int route_place_fn(struct device *dev, const struct route *p, const int3
 typedef int route_likely_fn(struct device *dev, const struct route *p, int64_t parts, const float *logits, float *prob,
                             int32_t *count, struct err *e);
 
+/* load (E) += count (E). */
+typedef int route_tally_fn(struct device *dev, int64_t experts, int32_t *load, const int32_t *count, struct err *e);
+
 /* An auxiliary loss that counts how often an expert is chosen and how likely: sums (E) are those of each expert's probabilities,
  * count (E) is route_place's.  *loss (if not NULL) becomes larger by each * (sum over i of sums[i] * count[i]), and sums[i]
  * becomes by * count[i]: with by = each times its weight the loss' gradient by each probability of expert i. */
@@ -102,6 +106,7 @@ route_fwd_fn route_fwd_cpu, route_fwd_cuda;
 route_bwd_fn route_bwd_cpu, route_bwd_cuda;
 route_place_fn route_place_cpu, route_place_cuda;
 route_likely_fn route_likely_cpu, route_likely_cuda;
+route_tally_fn route_tally_cpu, route_tally_cuda;
 route_balance_fn route_balance_cpu, route_balance_cuda;
 route_take_fn route_take_cpu, route_take_cuda;
 route_join_fn route_join_cpu, route_join_cuda;

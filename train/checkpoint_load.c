@@ -402,15 +402,23 @@ static int join_give(void *arg, int i, size_t at, struct span *data, struct err 
     return checkpoint_load(j->ck, NULL, range, 1, e);
 }
 
-/* The scales of FP8, which no table of parameters knows. */
-static int join_scales(const struct slices *s, struct piece *v)
+/* Whether no table of parameters knows it: scales of FP8, biases of experts. */
+static bool is_beside(const struct piece *p)
+{
+    static const char bias[] = ".mlp.router.expert_bias";
+    size_t n = strlen(p->name), end = sizeof bias - 1;
+
+    return p->part == CHECKPOINT_FP8 || (p->part == CHECKPOINT_WEIGHTS && n > end && strcmp(p->name + n - end, bias) == 0);
+}
+
+static int join_beside(const struct slices *s, struct piece *v)
 {
     int n = 0;
 
     for (int i = 0; i < s->n; i++) {
         const struct piece *p = &s->v[i].at;
 
-        if (p->part == CHECKPOINT_FP8 && (n == 0 || strcmp(v[n - 1].name, p->name) != 0))
+        if (is_beside(p) && (n == 0 || strcmp(v[n - 1].name, p->name) != 0))
             v[n++] = (struct piece){.part = p->part, .name = p->name, .dims = p->dims, .shape = {p->shape[0], p->shape[1]},
                                     .rows = p->shape[0], .cols = piece_width(p), .ld = piece_width(p)};
     }
@@ -434,7 +442,7 @@ int checkpoint_join(const struct checkpoint *ck, const char *dir, struct err *e)
         if (checkpoint_has(ck, (enum checkpoint_part)k))
             n += params_pieces(&p, (enum checkpoint_part)k, NULL, DTYPE_F32, v + n);
     if (v)
-        n += join_scales(&ck->slices, v + n);
+        n += join_beside(&ck->slices, v + n);
     rc = v ? checkpoint_save_from(dir, &ck->info, v, n, join_give, &j, e) : err_set(e, ERR_NOMEM, "out of memory");
     free(v);
     free(j.room);

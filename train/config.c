@@ -21,6 +21,7 @@ void train_config_init(struct train_config *c)
     c->model.rotary_base = 10000;
     c->model.rotary_percent = 1;
     c->model.rope_factor = 8;
+    c->model.bias_rate = 1e-3;
     c->vocab_divisor = 128;
     c->micro_batch = 1;
     c->recompute_layers = 1;

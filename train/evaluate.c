@@ -1,5 +1,6 @@
 #include "train/evaluate.h"
 
+#include "train/expert_bias.h"
 #include "train/passes.h"
 
 int model_restore(struct model **out, const struct checkpoint *ck, struct device *dev,
@@ -11,6 +12,8 @@ int model_restore(struct model **out, const struct checkpoint *ck, struct device
     TRY(model_open(&m, dev, &checkpoint_info(ck)->model, NULL, run, e));
     for (int i = 0; rc == 0 && i < m->n_buffers; i++)
         rc = checkpoint_load_slab(ck, dev, CHECKPOINT_WEIGHTS, &m->buffers[i]->params, m->buffers[i]->weights, e);
+    if (rc == 0)
+        rc = expert_bias_load(m, ck, e);
     if (rc == 0)
         rc = model_weights_changed(m, e);
     if (rc < 0) {

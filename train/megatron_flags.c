@@ -38,7 +38,6 @@ static const struct {
     {"main-grads-dtype", " fp32 "}, {"exp-avg-dtype", " fp32 "}, {"exp-avg-sq-dtype", " fp32 "},
     {"optimizer-offload-fraction", " 1 1.0 "}, {"yarn-mscale", " 1 1.0 "}, {"yarn-mscale-all-dim", " 0 0.0 "},
     {"rotary-scaling-factor", " 1 1.0 "}, {"position-embedding-scale", " 1 "}, {"rope-type", " rope "},
-    {"moe-router-bias-update-rate", " 0 0.0 "},
     {"rerun-mode", " disabled "},
     {"muon-tp-mode", " duplicated distributed "}, {"muon-scalar-optimizer", " adam "},
 };
@@ -88,7 +87,6 @@ static const struct {
     {"cpu-offloading", "activations stay on the device; --recompute-granularity keeps fewer, --optimizer-cpu-offload is the"
      " optimizer's state"},
     {"mtp-num-layers", "one token is predicted at each place"},
-    {"moe-router-enable-expert-bias", "experts are kept even by --moe-aux-loss-coeff"},
     {"expert-tensor-parallel-size", "experts are cut as the layers are, by --tensor-model-parallel-size"},
     {"moe-extended-tp", "experts are cut as the layers are, by --tensor-model-parallel-size"},
     {"distribute-saved-activations", "use --sequence-parallel or --recompute-granularity"},

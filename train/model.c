@@ -1,6 +1,7 @@
 /* Memory of the model. */
 #include "train/model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -258,6 +259,15 @@ static void plan_ring(struct model *m, struct carve *c)
         m->ring.sum = carve(c, n * model_qkv_width(&m->config), sizeof(float));
 }
 
+static void plan_bias(struct model *m, struct carve *c)
+{
+    int64_t n = m->config.layers * m->config.experts;
+
+    m->moe.bias.now = carve(c, n, sizeof *m->moe.bias.now);
+    if (m->run.use == MODEL_TRAIN)
+        m->moe.bias.load = carve(c, n, sizeof *m->moe.bias.load);
+}
+
 static void plan_experts_back(struct model *m, struct carves *k)
 {
     struct carve *c = &k->work;
@@ -306,6 +316,8 @@ static void plan(struct model *m, struct carves *k)
         if (pass_pieces(m) > 1)
             m->moe.piece = carve(c, pass_moe_rows(m) * h / pass_pieces(m), w);
     }
+    if (mc->expert_bias)
+        plan_bias(m, &k->alone);
     if (m->part.heads)
         plan_head(m, k);
     if (m->run.use != MODEL_TRAIN)
@@ -366,7 +378,14 @@ static int measure_experts(struct model *m, struct err *e)
     m->moe.counts = calloc((sets * 2 + 1) * n + 1, sizeof *m->moe.counts);
     m->moe.rows_here = m->moe.counts ? m->moe.counts + sets * 2 * n : NULL;
     m->moe.moved = calloc(2 * n, sizeof *m->moe.moved);
-    return m->moe.counts && m->moe.moved ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+    m->moe.bias.host = calloc((size_t)m->config.layers * n + 1, sizeof *m->moe.bias.host);
+    m->moe.bias.name = calloc((size_t)m->config.layers + 1, sizeof *m->moe.bias.name);
+    if (!m->moe.counts || !m->moe.moved || !m->moe.bias.host || !m->moe.bias.name)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int64_t i = 0; i < m->config.layers; i++)
+        snprintf(m->moe.bias.name[i], sizeof *m->moe.bias.name, "decoder.layers.%lld.mlp.router.expert_bias",
+                 (long long)(m->part.first + i));
+    return 0;
 }
 
 /* Sets up the table of parameters and measures; no slab is allocated. */
@@ -453,6 +472,8 @@ static void free_tables(struct model *m)
     free(m->slot);
     free(m->moe.counts);
     free(m->moe.moved);
+    free(m->moe.bias.host);
+    free(m->moe.bias.name);
     free(m->moe.order_host);
 }
 
@@ -534,6 +555,10 @@ int model_open(struct model **out, struct device *dev, const struct model_config
         m->cache_v = m->cache_slab ? (char *)m->cache_slab + m->memory.cache / 2 : NULL;
         if (m->moe.unevenness)
             rc = device_zero(dev, m->moe.unevenness, sizeof *m->moe.unevenness, e);
+        if (rc == 0 && m->moe.bias.now)
+            rc = device_zero(dev, m->moe.bias.now, (size_t)(m->config.layers * config->experts) * sizeof(float), e);
+        if (rc == 0 && m->moe.bias.load)
+            rc = device_zero(dev, m->moe.bias.load, (size_t)(m->config.layers * config->experts) * sizeof(int32_t), e);
         if (rc == 0 && run->use != MODEL_GENERATE)
             rc = pass_positions(m, m->b, m->t, 0, e);
     }

@@ -135,6 +135,11 @@ struct back_work {           /* gradients of: */
     void *dwide;             /* qkv or fc1 */
     void *side;              /* (own, h) ds with the MLP's part added, of a layer whose modules are side by side */
 };
+struct moe_bias {            /* of experts (expert_bias.h), of all layers of a part; all NULL without */
+    float *now, *host;       /* (layers, experts) the device's, and the same on the host */
+    int32_t *load;           /* (layers, experts) by how many tokens of the step each was chosen; the device's */
+    char (*name)[64];        /* (layers) in a checkpoint */
+};
 struct moe_work {            /* rows as route_rows() says */
     int32_t *route_from;     /* (rows) */
     void *drows, *dlogits;   /* (rows, h), (b * t, experts) */
@@ -150,6 +155,7 @@ struct moe_work {            /* rows as route_rows() says */
     int64_t order_rows;      /* of so many */
     size_t *moved;           /* elements to and from each rank that shares the experts */
     double *unevenness;      /* the device's; backward adds this rank's summand of each auxiliary loss, without its coefficient */
+    struct moe_bias bias;
     float aux_scale;         /* of the auxiliary losses of the micro-batch in backward */
 };
 struct ring_work {

@@ -71,6 +71,7 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
         m->pre_softmax = m->pad_experts = m->shared_gate = false;
         m->capacity = m->router_scale = 0;
         m->router_groups = m->router_group_topk = 0;
+        m->expert_bias = false;
         m->router_score = ROUTER_SOFTMAX;
         return;
     }
@@ -116,6 +117,8 @@ static int check_experts(const struct model_config *m, struct err *e)
         return err_set(e, ERR_ARG, "--moe-router-topk: 1 needs --moe-router-pre-softmax, or the router learns nothing");
     if (m->moe_shared && model_mlp_bias(m)) /* as Megatron has it */
         return err_set(e, ERR_ARG, "--moe-shared-expert-intermediate-size needs --disable-bias-linear without --add-mlp-bias");
+    if (m->expert_bias && m->router_score != ROUTER_SIGMOID) /* as Megatron has it */
+        return err_set(e, ERR_ARG, "--moe-router-enable-expert-bias needs --moe-router-score-function sigmoid");
     if (m->shared_gate && !m->moe_shared)
         return err_set(e, ERR_ARG, "--moe-shared-expert-gate needs --moe-shared-expert-intermediate-size");
     if (m->pad_experts && m->capacity <= 0)
@@ -296,6 +299,7 @@ const struct model_field model_fields[] = {
     BOOL("moe_router_pre_softmax", pre_softmax),
     WORD("moe_router_score_function", router_score, "softmax", "sigmoid"),
     NUM("moe_router_topk_scaling_factor", router_scale),
+    BOOL("moe_router_enable_expert_bias", expert_bias),
     INT("moe_router_num_groups", router_groups, false, true),
     INT("moe_router_group_topk", router_group_topk, false, true),
 };

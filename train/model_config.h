@@ -100,6 +100,8 @@ struct model_config {
     int router_score;     /* enum router_score; sigmoids are divided by the sum of the chosen ones, unless topk is 1 */
     double router_scale;  /* of the weights; 0: 1 */
     int64_t router_groups, router_group_topk; /* a token's experts are of so many groups of neighbours; 0: of any */
+    bool expert_bias;     /* added to sigmoids for the choice (expert_bias.h); after a step it moves by so much: */
+    double bias_rate;
     int balancing;        /* enum moe_balancing */
     double aux_loss, z_loss; /* coefficients */
     double capacity;      /* rows of an expert, of a micro-batch, as a multiple of those by even use; 0: any number */

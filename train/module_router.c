@@ -41,9 +41,10 @@ int router_choose(struct model *m, int64_t layer, const void *x, int64_t rows, s
 {
     const struct device_ops *ops = m->dev->ops;
     struct experts_acts *a = &m->acts->layers[layer].experts;
-    const struct route r = router_route(m, rows);
+    struct route r = router_route(m, rows);
     const struct linear router = router_of(m, layer, rows);
 
+    r.bias = m->moe.bias.now ? m->moe.bias.now + layer * r.experts : NULL;
     TRY(linear_forward(m, &router, a->prob, x, e));
     TRY(ops->route_fwd(m->dev, &r, a->prob, a->route_lse, a->choice, a->share, e));
     return ops->route_place(m->dev, &r, a->choice, a->share, a->place, m->moe.route_from, a->chosen, e);
@@ -116,6 +117,8 @@ int router_backward(struct model *m, int64_t layer, const void *y, int64_t rows,
     const struct linear router = router_of(m, layer, rows);
     const void *x;
 
+    if (m->moe.bias.load)
+        TRY(m->dev->ops->route_tally(m->dev, r.experts, m->moe.bias.load + layer * r.experts, a->chosen, e));
     if (even)
         TRY(balance(m, layer, rows, e));
     TRY(m->dev->ops->route_bwd(m->dev, m->dt, &r, m->moe.dlogits, &g, e));

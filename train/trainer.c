@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "train/expert_bias.h"
 #include "train/fp8.h"
 #include "train/layer_attention.h"
 
@@ -190,6 +191,8 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool finetu
     for (int i = 0; i < info->n_args; i++) /* a model goes back to transformers as what it came from there */
         if (strcmp(info->args[i].name, MODEL_TYPE_ARG) == 0)
             TRY(train_config_keep(&t->args, &t->n_args, &info->args[i], &t->arena, e));
+    for (int i = 0; i < t->n_parts; i++)
+        TRY(expert_bias_load(t->parts[i].model, ck, e));
     if (!finetune)
         TRY(fp8_load(t->parts, t->n_parts, ck, train_config_fp8[t->config->fp8.format], e));
     if (!finetune) {
@@ -236,6 +239,8 @@ static int open_saver(struct trainer *t, struct err *e)
     struct piece *v;
     int n, rc = optimizer_pieces(&t->optimizer, &v, &n, e);
 
+    if (rc == 0)
+        rc = expert_bias_pieces(t->parts, t->n_parts, c->offload, &v, &n, e);
     if (rc == 0)
         rc = fp8_pieces(t->parts, t->n_parts, &v, &n, e);
     if (rc == 0)
@@ -533,6 +538,7 @@ static int one_step(struct trainer *t, struct train_step *s, struct err *e)
     v = guard_judge(&t->guard, s->loss, s->grad_norm, c->spike_factor, c->spike_window);
     if (v == STEP_GOOD)
         TRY(update(t, s, e));
+    TRY(expert_bias_end_step(&t->layout, t->parts, t->n_parts, v == STEP_GOOD ? c->model.bias_rate : 0, e));
     trace_end(t->trace, TRACE_PROFILER, "optimizer", t->step + 1, from);
     lap(t, s, PHASE_OPTIMIZER, &at);
     s->seconds = at - start;

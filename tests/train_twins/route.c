@@ -34,13 +34,15 @@ static void equal_indices(struct made *m, const char *what, int block, int64_t n
 }
 
 /* What is chosen by, and weighed. */
-enum by { BY_SOFTMAX, BY_SOFTMAX_OF_ALL, BY_SIGMOID, BY_GROUPS, BY_GROUPS_OF_ALL, BY_SIGMOID_GROUPS, BYS };
+enum by { BY_SOFTMAX, BY_SOFTMAX_OF_ALL, BY_SIGMOID, BY_GROUPS, BY_GROUPS_OF_ALL, BY_SIGMOID_GROUPS, BY_BIAS,
+          BY_BIAS_GROUPS, BYS };
 
 /* how: 0 any number of rows an expert; else of half of those by even use the largest, the first, padded ones. */
 static void route_with(struct made *m, enum dtype dt, const struct routed *r, enum by by, bool losses, int how)
 {
-    bool sigmoid = by == BY_SIGMOID || by == BY_SIGMOID_GROUPS, some = by >= BY_GROUPS && r->groups > 0;
-    const struct route p = {
+    bool bias = by == BY_BIAS || by == BY_BIAS_GROUPS, sigmoid = bias || by == BY_SIGMOID || by == BY_SIGMOID_GROUPS;
+    bool some = by >= BY_GROUPS && by != BY_BIAS && r->groups > 0;
+    struct route p = {
         r->t, r->experts, r->k, by == BY_SOFTMAX_OF_ALL || by == BY_GROUPS_OF_ALL,
         .score = sigmoid ? ROUTE_SIGMOID : ROUTE_SOFTMAX, .scale = sigmoid ? 2.5f : 0, .groups = some ? r->groups : 0,
         .of = some ? r->of : 0,
@@ -55,9 +57,9 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, en
     struct tensor in = result(m, dt, rows * r->c, 0), y = result(m, dt, r->t * r->c, 0), dx = result(m, dt, rows * r->c, 0);
     struct tensor plain = result(m, dt, r->t * r->c, 0), sums = normal(m, DTYPE_F32, r->experts, 0, 104, 3, 0);
     struct tensor uneven = tensor_of(m, DTYPE_F32, 2, 0, (const float[]){0, 0});
-    struct tensor prob = result(m, DTYPE_F32, r->t * r->experts, 0);
+    struct tensor prob = result(m, DTYPE_F32, r->t * r->experts, 0), biases = normal(m, DTYPE_F32, r->experts, 0, 105, 0.1f, 0);
     int choice = indices(m, n), place = indices(m, n), from = indices(m, rows), count = indices(m, r->experts);
-    int likely = indices(m, r->t * r->experts);
+    int likely = indices(m, r->t * r->experts), load = indices(m, r->experts);
     double loss[2] = {0, 1};
     float same = 0.25f;
     char s[80];
@@ -68,10 +70,12 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, en
 
         for (int i = 0; i < 3 && r->experts > 2; i++) /* equal ones: the lower number comes first */
             CHECK(m, device_put(DEV(m, w), (char *)on(m, w, &logits) + i * 4, &same, 4, &m->e));
+        p.bias = bias ? on(m, w, &biases) : NULL;
         CHECK(m, OPS(m, w)->route_fwd(DEV(m, w), &p, on(m, w, &logits), on(m, w, &lse), m->on[w][choice], on(m, w, &weight),
                                       &m->e));
         CHECK(m, OPS(m, w)->route_place(DEV(m, w), &p, m->on[w][choice], on(m, w, &weight), m->on[w][place],
                                         m->on[w][from], m->on[w][count], &m->e));
+        CHECK(m, OPS(m, w)->route_tally(DEV(m, w), r->experts, m->on[w][load], m->on[w][count], &m->e));
         CHECK(m, OPS(m, w)->route_likely(DEV(m, w), &p, r->t, on(m, w, &logits), on(m, w, &prob), m->on[w][likely], &m->e));
         CHECK(m, OPS(m, w)->route_balance(DEV(m, w), r->experts, on(m, w, &sums), m->on[w][count], 0.3f, 0.01,
                                           on(m, w, &uneven), &m->e));
@@ -90,6 +94,7 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, en
     equal_indices(m, name_of(s, "place", dt, r->t, r->experts), place, n);
     equal_indices(m, name_of(s, "where from", dt, r->t, r->experts), from, rows);
     equal_indices(m, name_of(s, "count", dt, r->t, r->experts), count, r->experts);
+    equal_indices(m, name_of(s, "load", dt, r->t, r->experts), load, r->experts);
     equal_indices(m, name_of(s, "likely ones", dt, r->t, r->experts), likely, r->t * r->experts);
     near(m, name_of(s, "normalised probabilities", dt, r->t, r->experts), &prob, 2e-6, 1e-3);
     near(m, name_of(s, "gradient of the balance", dt, r->t, r->experts), &sums, 0, 1);
@@ -129,7 +134,7 @@ void twins_route(struct twins *t)
         {5, 1, 1, 3, 1, 1}, {40, 8, 2, 64, 4, 1}, {300, 5, 3, 33, 0, 0}, {65, 70, 6, 264, 35, 3}, {9, 3, 3, 16, 3, 3},
     };
 
-    for (int k = 0; k < 100; k++) {
+    for (int k = 0; k < 120; k++) {
         struct made m = {.t = t};
         struct routed r = shape[k / 4 % 5];
         r.t *= t->scale;

@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "train/documents.h"
+#include "train/expert_bias.h"
 #include "train/model.h"
 #include "train/safetensors.h"
 
@@ -61,6 +62,8 @@ static struct recording models[] = {
      DOCUMENTS},
     {"sigmoid.", false, {SHAPE, EXPERTS, .router_score = ROUTER_SIGMOID, .router_scale = 2.5, .moe_freq = 2}, ROUTERS},
     {"groups.", false, {SHAPE, V3}, ROUTERS},
+    {"v3.", false, {SHAPE, V3, .expert_bias = true, .bias_rate = 0.02, .balancing = BALANCE_SEQUENCE}, ROUTERS},
+    {"sequences.", false, {SHAPE, EXPERTS, .pre_softmax = true, .balancing = BALANCE_SEQUENCE, .moe_freq = 2}, ROUTERS},
 };
 enum { GPT2, LLAMA_3, MIXTRAL = 5, GPT2_DOCUMENTS = 11, LLAMA_DOCUMENTS, MODELS = sizeof models / sizeof *models };
 static const struct recording *model;
@@ -333,6 +336,23 @@ static void update(const struct param_buffer *s, float *mom, float *var, int64_t
     }
 }
 
+/* As the trainer after a step; the biases of the only layer with experts are then the recorded ones. */
+static void move_biases(struct model *m, int step)
+{
+    struct train_part part = {.model = m};
+    struct layout l = {0};
+    struct comm *self;
+
+    if (!m->config.expert_bias)
+        return;
+    assert_int_equal(comm_open_self(&self, &e), 0);
+    l.replicas = self;
+    assert_int_equal(expert_bias_end_step(&l, &part, 1, m->config.bias_rate, &e), 0);
+    close_to("biases", "", m->moe.bias.now, recorded("biases", "", STEPS * 12) + step * 12, 12, 1e-6);
+    assert_memory_equal(m->moe.bias.now, m->moe.bias.host, 12 * sizeof(float));
+    comm_close(self);
+}
+
 /* Ten steps; m, v: moments, by store. */
 static void steps(struct model *m, float *mom[], float *var[], double tol)
 {
@@ -359,6 +379,8 @@ static void steps(struct model *m, float *mom[], float *var[], double tol)
         norm[s] = (float)sqrt(*sumsq);
         for (int i = 0; i < m->n_buffers; i++)
             update(m->buffers[i], mom[i], var[i], s + 1, clip);
+        if (m->dt == DTYPE_F32)
+            move_biases(m, s);
     }
     close_to("losses", "", loss, recorded("losses", "", STEPS), STEPS, tol);
     close_to("norms", "", norm, recorded("norms", "", STEPS), STEPS, tol);
