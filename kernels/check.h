@@ -194,7 +194,8 @@ static inline bool route_groups_fit(const struct route *p)
 static inline int check_route(const struct route *p, const char *op, struct err *e)
 {
     if (p->t < 0 || p->experts < 1 || p->k < 1 || p->k > p->experts || p->k > ROUTE_MOST || p->t * p->k > INT32_MAX ||
-        p->capacity < 0 || !route_groups_fit(p) || (p->bias && p->score != ROUTE_SIGMOID) || (p->pad && (p->capacity == 0 || p->capacity > INT32_MAX / p->experts)))
+        p->capacity < 0 || (p->pad && (p->capacity == 0 || p->capacity > INT32_MAX / p->experts)) || !route_groups_fit(p) ||
+        (p->bias && p->score != ROUTE_SIGMOID))
         return err_set(e, ERR_ARG, "%s: %lld tokens, %lld of %lld experts each", op, (long long)p->t, (long long)p->k,
                        (long long)p->experts);
     return 0;

@@ -119,15 +119,22 @@ int route_fwd_cpu(struct device *dev, const struct route *p, float *logits, floa
     return 0;
 }
 
+/* The gradient of token t by its probabilities; NULL: there is none. */
+static const float *balance_of(const struct route *p, const struct route_grad *g, int64_t t)
+{
+    return g->balance && g->each ? g->balance + t / g->each * p->experts : g->balance;
+}
+
 /* d: room for a row. */
 static void softmax_row_bwd(const struct route *p, int64_t t, const struct route_grad *g, float *d)
 {
     const float *prob = g->logits + t * p->experts, *w = g->weight + t * p->k, *dw = g->dweight + t * p->k;
+    const float *balance = balance_of(p, g, t);
     const int32_t *choice = g->choice + t * p->k;
     float sum = 0, of_chosen = 0, z = g->z * g->lse[t], scale = route_scale(p);
 
     for (int64_t i = 0; i < p->experts; i++)
-        d[i] = g->balance ? g->balance[i] : 0;
+        d[i] = balance ? balance[i] : 0;
     for (int64_t j = 0; j < p->k; j++) {
         d[choice[j]] += p->pre ? dw[j] * scale : 0;
         of_chosen += w[j] * dw[j];
@@ -144,15 +151,16 @@ static void softmax_row_bwd(const struct route *p, int64_t t, const struct route
 static void sigmoid_row_bwd(const struct route *p, int64_t t, const struct route_grad *g, float *d)
 {
     const float *x = g->logits + t * p->experts, *w = g->weight + t * p->k, *dw = g->dweight + t * p->k;
+    const float *balance = balance_of(p, g, t);
     const int32_t *choice = g->choice + t * p->k;
     float sum = 0, dot = 0, chosen = 0, of_chosen = 0, z = g->z * g->lse[t], scale = route_scale(p);
 
-    for (int64_t i = 0; i < p->experts && g->balance; i++) {
+    for (int64_t i = 0; i < p->experts && balance; i++) {
         sum += sigmoid(x[i]);
-        dot += sigmoid(x[i]) * g->balance[i];
+        dot += sigmoid(x[i]) * balance[i];
     }
     for (int64_t i = 0; i < p->experts; i++)
-        d[i] = g->balance ? (g->balance[i] - dot / (sum + ROUTE_TINY)) / (sum + ROUTE_TINY) : 0;
+        d[i] = balance ? (balance[i] - dot / (sum + ROUTE_TINY)) / (sum + ROUTE_TINY) : 0;
     for (int64_t j = 0; j < p->k; j++) {
         chosen += sigmoid(x[choice[j]]);
         of_chosen += w[j] * dw[j];

@@ -136,11 +136,18 @@ static __global__ void __launch_bounds__(CUDA_BLOCK)
     }
 }
 
+/* The gradient of token t by its probabilities; NULL: there is none. */
+static __device__ __forceinline__ const float *balance_of(const struct route &p, const struct route_grad &g, int64_t t)
+{
+    return g.balance && g.each ? g.balance + t / g.each * p.experts : g.balance;
+}
+
 /* The gradient by the probability of an expert, and how many of the choices it is: its own part of softmax over them. */
 static __device__ __forceinline__ float by_prob(const struct route &p, const struct route_grad &g, int64_t t, int64_t i,
                                                 float of_chosen, float *chosen)
 {
-    float d = g.balance ? g.balance[i] : 0.0f;
+    const float *balance = balance_of(p, g, t);
+    float d = balance ? balance[i] : 0.0f;
 
     *chosen = 0;
     for (int64_t j = t * p.k; j < (t + 1) * p.k; j++)
@@ -185,20 +192,20 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
     bwd_sigmoid_kernel(struct route p, void *dlogits, struct route_grad g)
 {
     for (int64_t t = (int64_t)blockIdx.x * CUDA_WARPS + threadIdx.x / 32; t < p.t; t += (int64_t)gridDim.x * CUDA_WARPS) {
-        const float *x = g.logits + t * p.experts;
+        const float *x = g.logits + t * p.experts, *balance = balance_of(p, g, t);
         float sum = 0, dot = 0, chosen = 0, of_chosen = 0, z = g.z * g.lse[t];
         for (int64_t j = t * p.k; j < (t + 1) * p.k; j++) {
             chosen += sigmoid(x[g.choice[j]]);
             of_chosen += g.weight[j] * g.dweight[j];
         }
-        for (int64_t i = threadIdx.x % 32; i < p.experts && g.balance; i += 32) {
+        for (int64_t i = threadIdx.x % 32; i < p.experts && balance; i += 32) {
             sum += sigmoid(x[i]);
-            dot += sigmoid(x[i]) * g.balance[i];
+            dot += sigmoid(x[i]) * balance[i];
         }
         sum = warp_sum(sum) + ROUTE_TINY;
         dot = warp_sum(dot);
         for (int64_t i = threadIdx.x % 32; i < p.experts; i += 32) {
-            float d = g.balance ? (g.balance[i] - dot / sum) / sum : 0.0f, s = sigmoid(x[i]);
+            float d = balance ? (balance[i] - dot / sum) / sum : 0.0f, s = sigmoid(x[i]);
             d += by_sigmoid(p, g, t, i, chosen, of_chosen);
             one_put<DT>(dlogits, t * p.experts + i, d * s * (1.0f - s) + z * expf(x[i] - g.lse[t]));
         }

@@ -60,12 +60,13 @@ TWIN_INLINE float route_scale(const struct route *p)
 typedef int route_fwd_fn(struct device *dev, const struct route *p, float *logits, float *lse, int32_t *choice,
                          float *weight, struct err *e);
 /* The gradient by the logits, to dlogits (T, E) of dt: from dweight (T, k), from balance (E; NULL: none), the
- * gradient by each probability of that expert (route_likely's), and from z * lse, that by each lse.  logits, as they became,
- * lse, choice and weight are forward's. */
+ * gradient by each probability of that expert (route_likely's; with `each` (T / each, E), a row for so many tokens), and from
+ * z * lse, that by each lse.  logits, as they became, lse, choice and weight are forward's. */
 struct route_grad {
     const float *logits, *lse, *weight, *dweight, *balance;
     const int32_t *choice;
     float z;
+    int64_t each;
 };
 typedef int route_bwd_fn(struct device *dev, enum dtype dt, const struct route *p, void *dlogits,
                          const struct route_grad *g, struct err *e);

@@ -66,11 +66,11 @@
     OPT_FLAG(0, "moe-router-pre-softmax", &(c)->model.pre_softmax, "weights by softmax over all experts, not over the chosen"), \
     OPT_ENUM(0, "moe-router-score-function", &(c)->model.router_score, "softmax|sigmoid", "what weights are of the logits"), \
     OPT_NUM(0, "moe-router-topk-scaling-factor", &(c)->model.router_scale, 0, 1e6, "weights times this; 0: 1"), \
-    OPT_FLAG(0, "moe-router-enable-expert-bias", &(c)->model.expert_bias, "choose by sigmoid plus a bias, which follows loads"), \
+    OPT_FLAG(0, "moe-router-enable-expert-bias", &(c)->model.expert_bias, "choose by sigmoid plus a bias that follows loads"), \
     OPT_NUM(0, "moe-router-bias-update-rate", &(c)->model.bias_rate, 0, 1e6, "by so much a step"), \
     OPT_INT(0, "moe-router-num-groups", &(c)->model.router_groups, 0, ROUTE_GROUPS, "groups of experts; 0: none"), \
     OPT_INT(0, "moe-router-group-topk", &(c)->model.router_group_topk, 0, ROUTE_GROUPS, "a token's experts are of so many"), \
-    OPT_ENUM(0, "moe-router-load-balancing-type", &(c)->model.balancing, "aux_loss|none", "what keeps experts evenly used"), \
+    OPT_ENUM(0, "moe-router-load-balancing-type", &(c)->model.balancing, "aux_loss|none|seq_aux_loss", "what keeps experts even"), \
     OPT_NUM(0, "moe-aux-loss-coeff", &(c)->model.aux_loss, 0, 1e6, "of the loss that does; 0.01 is usual"), \
     OPT_NUM(0, "moe-z-loss-coeff", &(c)->model.z_loss, 0, 1e6, "of a loss that keeps the router's logits small"), \
     OPT_NUM(0, "moe-expert-capacity-factor", &(c)->model.capacity, 0, 1e6, "tokens an expert takes, of even use; 0: any"), \

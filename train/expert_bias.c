@@ -79,8 +79,8 @@ static int put_pieces(const struct model *m, bool host, struct piece *v)
     for (int64_t i = 0; i < m->config.layers && biases(m); i++)
         if (pass_moe(m, i))
             v[n++] = (struct piece){
-                .part = CHECKPOINT_WEIGHTS, .name = m->moe.bias.name[i], .dims = 1, .shape = {experts}, .rows = experts, .cols = 1,
-                .data = (host ? m->moe.bias.host : m->moe.bias.now) + i * experts, .ld = 1,
+                .part = CHECKPOINT_WEIGHTS, .name = m->moe.bias.name[i], .dims = 1, .shape = {experts}, .rows = experts,
+                .cols = 1, .data = (host ? m->moe.bias.host : m->moe.bias.now) + i * experts, .ld = 1,
             };
     return n;
 }

@@ -276,11 +276,11 @@ static void plan_experts_back(struct model *m, struct carves *k)
         m->moe.dgate = carve(c, m->b * m->t, dtype_size(m->dt));
     m->moe.dlogits = carve(c, m->b * m->t * m->config.experts, dtype_size(m->dt));
     m->moe.dshare = carve(c, pass_choices(m), sizeof(float));
-    m->moe.balance = carve(c, m->config.experts, sizeof(float));
+    m->moe.balance = carve(c, pass_aux_parts(m) * m->config.experts, sizeof(float));
     if (model_aux_apart(&m->config) && m->config.router_score == ROUTER_SIGMOID)
         m->moe.likely_prob = carve(c, m->b * m->t * m->config.experts, sizeof(float));
     if (model_aux_apart(&m->config))
-        m->moe.likely = carve(c, m->config.experts, sizeof(int32_t));
+        m->moe.likely = carve(c, pass_aux_parts(m) * m->config.experts, sizeof(int32_t));
     m->moe.unevenness = carve(&k->alone, 1, sizeof *m->moe.unevenness);
 }
 

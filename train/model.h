@@ -146,9 +146,9 @@ struct moe_work {            /* rows as route_rows() says */
     void *beside;            /* (b * t, h) of the shared expert */
     void *dgate;             /* (b * t) */
     void *piece;             /* (rows, h / pieces) of rows on their way; with tensor ranks that share what travels */
-    float *dshare, *balance; /* (b * t * topk), (experts) */
+    float *dshare, *balance; /* (b * t * topk), (pass_aux_parts, experts) */
     float *likely_prob;      /* (b * t, experts) of sigmoids, */
-    int32_t *likely;         /* (experts): route_likely's; with model_aux_apart() */
+    int32_t *likely;         /* (pass_aux_parts, experts): route_likely's; with model_aux_apart() */
     int32_t *counts;         /* all layers'; host */
     int32_t *rows_here, *rows_each; /* (experts here) rows of each, on the host and on the device */
     int32_t *order_host;     /* room for two of each row, */

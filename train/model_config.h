@@ -55,7 +55,7 @@ extern const struct mlp_row mlp_kinds[MLP_KINDS_N];
 #define ATTENTION_NUM(field, ...) double field;
 #define ATTENTION_FLAG(field, ...) bool field;
 
-enum moe_balancing { BALANCE_AUX_LOSS, BALANCE_NONE };
+enum moe_balancing { BALANCE_AUX_LOSS, BALANCE_NONE, BALANCE_SEQUENCE };
 enum moe_drop { DROP_PROBS, DROP_POSITION };
 enum router_score { ROUTER_SOFTMAX, ROUTER_SIGMOID };
 
@@ -183,12 +183,12 @@ static inline int64_t model_layer_ffn(const struct model_config *m, bool moe)
 /* Whether the loss that keeps them evenly used is trained on. */
 static inline bool model_aux_loss(const struct model_config *m)
 {
-    return m->experts && m->balancing == BALANCE_AUX_LOSS && m->aux_loss > 0;
+    return m->experts && m->balancing != BALANCE_NONE && m->aux_loss > 0;
 }
 /* Whether it is of other numbers than those that tokens go by. */
 static inline bool model_aux_apart(const struct model_config *m)
 {
-    return model_aux_loss(m) && (m->router_score == ROUTER_SIGMOID || m->router_groups);
+    return model_aux_loss(m) && (m->router_score == ROUTER_SIGMOID || m->router_groups || m->balancing == BALANCE_SEQUENCE);
 }
 int64_t model_rotary_width(const struct model_config *m);
 

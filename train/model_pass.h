@@ -132,6 +132,11 @@ static inline int64_t pass_choices(const struct model *m)
     return m->b * m->t * m->config.topk;
 }
 int64_t pass_moe_rows(const struct model *m);
+/* Into how many equal stretches of tokens the auxiliary loss of a micro-batch falls: each sequence may have its own. */
+static inline int64_t pass_aux_parts(const struct model *m)
+{
+    return m->config.balancing == BALANCE_SEQUENCE ? m->b : 1;
+}
 /* Whether ranks share the experts. */
 static inline bool pass_spread(const struct model *m)
 {

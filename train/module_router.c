@@ -58,39 +58,44 @@ static double tokens_of(const struct model *m, int64_t rows)
     return (double)(rows * (pass_ring(m) ? m->part.context->size : 1));
 }
 
-/* What an auxiliary loss is of: each token's probabilities (T, E), and how many tokens go to each expert, of all of the
- * micro-batch. */
+/* What an auxiliary loss is of: each token's probabilities (T, E), and how many tokens go to each expert (parts, E), of all of
+ * the micro-batch. */
 static int likely(struct model *m, int64_t layer, int64_t rows, const float **prob, int32_t **count, struct err *e)
 {
     const struct model_config *c = &m->config;
     struct experts_acts *a = &m->acts->layers[layer].experts;
     const struct route r = router_route(m, rows);
+    int64_t parts = pass_aux_parts(m);
     bool apart = model_aux_apart(c);
-    struct comm_call call = {.kind = COMM_ALL_REDUCE, .n = (size_t)c->experts, .type = COMM_I32, .op = COMM_SUM};
+    struct comm_call call = {.kind = COMM_ALL_REDUCE, .n = (size_t)(parts * c->experts), .type = COMM_I32, .op = COMM_SUM};
 
     *prob = c->router_score == ROUTER_SOFTMAX ? a->prob : m->moe.likely_prob;
     *count = apart ? m->moe.likely : a->chosen;
     if (apart) {
         TRY(device_zero(m->dev, *count, call.n * sizeof **count, e));
-        TRY(m->dev->ops->route_likely(m->dev, &r, 1, a->prob, *prob == a->prob ? NULL : m->moe.likely_prob, *count, e));
+        TRY(m->dev->ops->route_likely(m->dev, &r, parts, a->prob, *prob == a->prob ? NULL : m->moe.likely_prob, *count,
+                                          e));
     }
     call.send = call.recv = *count;
     return pass_ring(m) ? exchange(m->dev, m->part.context, &call, e) : 0;
 }
 
-/* The gradient of the auxiliary loss by each expert's probability, to m->moe.balance.  Of a micro-batch of T tokens, of which
- * count go to an expert: coefficient E / (k T^2) * sum over experts of count * its probabilities' sum. */
+/* The gradient of the auxiliary loss by each expert's probability, to m->moe.balance.  Of T tokens, a micro-batch or each of its
+ * sequences, of which count go to an expert: coefficient E / (k T^2) * sum over experts of count * its probabilities' sum, the
+ * mean over sequences. */
 static int balance(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
     const struct model_config *c = &m->config;
-    double all = tokens_of(m, rows), each = (double)c->experts / ((double)c->topk * all * all);
+    int64_t parts = pass_aux_parts(m), n = c->experts, stretch = rows / parts;
+    double all = tokens_of(m, rows) / (double)parts, each = (double)n / ((double)c->topk * all * all) / (double)parts;
     const float *prob;
     int32_t *count;
 
     TRY(likely(m, layer, rows, &prob, &count, e));
-    TRY(device_zero(m->dev, m->moe.balance, (size_t)c->experts * sizeof *m->moe.balance, e));
-    TRY(m->dev->ops->vec_colsum(m->dev, DTYPE_F32, m->moe.balance, prob, rows, c->experts, c->experts, e));
-    return m->dev->ops->route_balance(m->dev, c->experts, m->moe.balance, count,
+    TRY(device_zero(m->dev, m->moe.balance, (size_t)(parts * n) * sizeof *m->moe.balance, e));
+    for (int64_t i = 0; i < parts; i++)
+        TRY(m->dev->ops->vec_colsum(m->dev, DTYPE_F32, m->moe.balance + i * n, prob + i * stretch * n, stretch, n, n, e));
+    return m->dev->ops->route_balance(m->dev, parts * n, m->moe.balance, count,
                                       (float)(c->aux_loss * each * (double)m->moe.aux_scale), each, m->moe.unevenness, e);
 }
 
@@ -111,7 +116,7 @@ int router_backward(struct model *m, int64_t layer, const void *y, int64_t rows,
     bool even = pass_first(m) && model_aux_loss(c);
     const struct route_grad g = {
         .logits = a->prob, .lse = a->route_lse, .weight = a->share, .dweight = m->moe.dshare, .choice = a->choice,
-        .balance = even ? m->moe.balance : NULL,
+        .balance = even ? m->moe.balance : NULL, .each = rows / pass_aux_parts(m),
         .z = pass_first(m) ? (float)(2 * c->z_loss / tokens_of(m, rows) * (double)m->moe.aux_scale) : 0,
     };
     const struct linear router = router_of(m, layer, rows);

@@ -12,7 +12,9 @@ flags="--data-path data --split 1,0,0 --num-layers 2 --hidden-size 32 --num-atte
 sigmoid="--moe-router-score-function sigmoid --moe-router-topk-scaling-factor 2.5 --moe-z-loss-coeff 0.001"
 groups="--moe-router-pre-softmax --moe-router-num-groups 4 --moe-router-group-topk 2"
 both="$sigmoid --moe-router-num-groups 2 --moe-router-group-topk 1"
-kinds='sigmoid groups both'
+sequences="$groups --moe-router-load-balancing-type seq_aux_loss"
+v3="$both --moe-router-enable-expert-bias --moe-router-bias-update-rate 0.01 --moe-router-load-balancing-type seq_aux_loss"
+kinds='sigmoid groups both sequences v3'
 numbers() { grep -oE '"(loss|grad_norm)":[^,}]*' "$1"; }
 # on RANKS KIND FLAG...: as one process trained.
 on() {
@@ -35,6 +37,38 @@ for kind in $kinds; do
     check "$kind, a sample" quern-generate --load $kind --prompt-ids 1,2,3 --max-tokens 4 --print-ids
     status "$kind: transformers' models have no such router" 3 quern-checkpoint export --output $kind.hf $kind
 done
+for how in '2 --micro-batch-size 2' '2 --pipeline-model-parallel-size 2' '2 --context-parallel-size 2' \
+    '2 --tensor-model-parallel-size 2 --recompute-granularity selective'; do
+    on ${how%% *} v3 ${how#* }
+done
+
+# Biases: Megatron's name, no moments, the same bytes however the work is divided, and those of the checkpoint afterwards.
+check 'tensors' quern-checkpoint info v3 --tensors
+has 'biases are among them' out 'decoder.layers.1.mlp.router.expert_bias'
+check 'as weights alone' bash -c "! grep -q 'exp_avg.*expert_bias' out"
+check 'one process' quern-train $flags $v3 --deterministic --save one
+check 'two processes' plain 2 quern-train $flags $v3 --deterministic --distributed-backend tcp --save two --use-distributed-optimizer
+check 'one, joined' quern-checkpoint join one --save whole
+check 'two, joined' quern-checkpoint join two --save joined
+same 'the same bytes' {whole,joined}/iter_0000006/model.safetensors
+rm -rf one
+check 'other biases' quern-train $flags $v3 --deterministic --moe-router-bias-update-rate 0 --save one
+check 'joined' quern-checkpoint join one --save other
+check 'are other bytes' bash -c '! cmp -s {other,whole}/iter_0000006/model.safetensors'
+rm -f log
+check 'biases on the host' quern-train $flags $v3 --optimizer-cpu-offload --save host --log-file log
+equal 'are the same' "$(numbers log)" "$(numbers v3.log)"
+same 'in the checkpoint too' {host,v3}/iter_0000006/model.safetensors
+rm -f log
+check 'goes on from the joined one' plain 2 quern-train $flags $v3 --load joined --train-iters 8 --tensor-model-parallel-size 2 \
+    --distributed-backend tcp --log-file log
+cp log two.log
+rm -f log
+check 'and one process' quern-train $flags $v3 --load joined --train-iters 8 --log-file log
+check 'alike' close two.log log 4
+status 'a bias without sigmoids' 2 quern-train $flags --moe-router-enable-expert-bias
+has 'is refused' err 'needs --moe-router-score-function sigmoid'
+
 equal 'no two kinds have the same losses' "$(sort -u <(for k in $kinds; do numbers $k.log | tail -n 1; done) | wc -l)" \
     "$(wc -w <<<"$kinds")"
 status 'another kind than the checkpoint has' 2 quern-train $flags --load sigmoid

@@ -52,12 +52,13 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, en
     int64_t n = r->t * r->k, rows = route_rows(&p);
     struct tensor logits = normal(m, DTYPE_F32, r->t * r->experts, 0, 100, 2, 0.5f), lse = result(m, DTYPE_F32, r->t, 0);
     struct tensor weight = result(m, DTYPE_F32, n, 0), dweight = result(m, DTYPE_F32, n, 0);
-    struct tensor balance = normal(m, DTYPE_F32, r->experts, 0, 101, 0.1f, 0), dlogits = result(m, dt, r->t * r->experts, 0);
+    struct tensor balance = normal(m, DTYPE_F32, r->t * r->experts, 0, 101, 0.1f, 0), dlogits = result(m, dt, r->t * r->experts, 0);
     struct tensor x = normal(m, dt, r->t * r->c, 0, 102, 1, 0), out = normal(m, dt, rows * r->c, 0, 103, 1, 0);
     struct tensor in = result(m, dt, rows * r->c, 0), y = result(m, dt, r->t * r->c, 0), dx = result(m, dt, rows * r->c, 0);
     struct tensor plain = result(m, dt, r->t * r->c, 0), sums = normal(m, DTYPE_F32, r->experts, 0, 104, 3, 0);
     struct tensor uneven = tensor_of(m, DTYPE_F32, 2, 0, (const float[]){0, 0});
-    struct tensor prob = result(m, DTYPE_F32, r->t * r->experts, 0), biases = normal(m, DTYPE_F32, r->experts, 0, 105, 0.1f, 0);
+    struct tensor prob = result(m, DTYPE_F32, r->t * r->experts, 0);
+    struct tensor biases = normal(m, DTYPE_F32, r->experts, 0, 105, 0.1f, 0);
     int choice = indices(m, n), place = indices(m, n), from = indices(m, rows), count = indices(m, r->experts);
     int likely = indices(m, r->t * r->experts), load = indices(m, r->experts);
     double loss[2] = {0, 1};
@@ -66,7 +67,7 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, en
 
     BOTH {
         struct route_grad g = {on(m, w, &logits), on(m, w, &lse), on(m, w, &weight), on(m, w, &dweight),
-                               losses ? on(m, w, &balance) : NULL, m->on[w][choice], losses ? 0.01f : 0};
+                               losses ? on(m, w, &balance) : NULL, m->on[w][choice], losses ? 0.01f : 0, how % 2};
 
         for (int i = 0; i < 3 && r->experts > 2; i++) /* equal ones: the lower number comes first */
             CHECK(m, device_put(DEV(m, w), (char *)on(m, w, &logits) + i * 4, &same, 4, &m->e));

@@ -98,7 +98,7 @@ static void choices_equal_the_definition(void **s)
         struct device *dev = tn_devices[k / 8 % 3];
         struct tn x = tn_random(DTYPE_F32, p.t * p.experts, 1, 2, 0), lse = tn_poison(DTYPE_F32, p.t);
         struct tn weight = tn_poison(DTYPE_F32, n), dw = tn_random(DTYPE_F32, n, 2, 1, 0);
-        struct tn balance = tn_random(DTYPE_F32, p.experts, 3, 0.1, 0), d = tn_poison(DTYPE_F32, p.t * p.experts);
+        struct tn balance = tn_random(DTYPE_F32, p.t * p.experts, 3, 0.1, 0), d = tn_poison(DTYPE_F32, p.t * p.experts);
         int32_t *choice = tn_keep(malloc((size_t)n * sizeof *choice));
         double *logits = tn_doubles(p.t * p.experts), *want = tn_doubles(p.t * p.experts);
 
@@ -109,9 +109,10 @@ static void choices_equal_the_definition(void **s)
         OK(route_fwd_cpu(dev, &p, x.p, lse.p, choice, weight.p, &tn_err));
         check_choice(&p, logits, choice, &weight);
         OK(route_bwd_cpu(dev, DTYPE_F32, &p, d.p,
-                         &(struct route_grad){x.p, lse.p, weight.p, dw.p, balance.p, choice, 0.03f}, &tn_err));
+                         &(struct route_grad){x.p, lse.p, weight.p, dw.p, balance.p, choice, 0.03f, k % 3}, &tn_err));
         for (int64_t t = 0; t < p.t; t++)
-            gradient(&p, logits + t * p.experts, choice + t * p.k, dw.v + t * p.k, balance.v, 0.03, want + t * p.experts);
+            gradient(&p, logits + t * p.experts, choice + t * p.k, dw.v + t * p.k,
+                     balance.v + (k % 3 ? t / (k % 3) * p.experts : 0), 0.03, want + t * p.experts);
         tn_near("gradients of logits", &d, want, 3e-6, 1);
         tn_teardown(NULL);
     }

@@ -96,15 +96,21 @@ static int end(void **state)
     return 0;
 }
 
-/* Makes models[i] the one that is compared. */
-static void take(int i)
+/* What is recorded for the model at hand. */
+static void map_recording(void)
 {
-    model = &models[i];
     arena_free(&arena);
     file_map_close(&map);
     if (file_map_open(&map, model->file, &e) < 0 ||
         safetensors_parse(&arena, model->file, (struct span){(const char *)map.p, map.n}, &want, &e) < 0)
         fail_msg("%s", e.msg);
+}
+
+/* Makes models[i] the one that is compared. */
+static void take(int i)
+{
+    model = &models[i];
+    map_recording();
 }
 
 /* A micro-batch. */
@@ -348,6 +354,8 @@ static void move_biases(struct model *m, int step)
     assert_int_equal(comm_open_self(&self, &e), 0);
     l.replicas = self;
     assert_int_equal(expert_bias_end_step(&l, &part, 1, m->config.bias_rate, &e), 0);
+    if (m->dt != DTYPE_F32)
+        return comm_close(self);
     close_to("biases", "", m->moe.bias.now, recorded("biases", "", STEPS * 12) + step * 12, 12, 1e-6);
     assert_memory_equal(m->moe.bias.now, m->moe.bias.host, 12 * sizeof(float));
     comm_close(self);
@@ -379,8 +387,7 @@ static void steps(struct model *m, float *mom[], float *var[], double tol)
         norm[s] = (float)sqrt(*sumsq);
         for (int i = 0; i < m->n_buffers; i++)
             update(m->buffers[i], mom[i], var[i], s + 1, clip);
-        if (m->dt == DTYPE_F32)
-            move_biases(m, s);
+        move_biases(m, s);
     }
     close_to("losses", "", loss, recorded("losses", "", STEPS), STEPS, tol);
     close_to("norms", "", norm, recorded("norms", "", STEPS), STEPS, tol);
@@ -440,6 +447,24 @@ static void ten_bf16_steps_are_near_pytorch(void **state)
     (void)state;
     for (int i = 0; i < MODELS; i++)
         ten_steps(i, DTYPE_BF16, 2e-2);
+}
+
+/* The choice and weights of DeepSeek-V3's router with a bias. */
+static void choices_are_transformers(void **state)
+{
+    enum { ROWS = 100, E = 12, K = 4 };
+    static float logits[ROWS * E], lse[ROWS], weight[ROWS * K];
+    static int32_t choice[ROWS * K];
+    struct route r = {.t = ROWS, .experts = E, .k = K, .groups = 4, .of = 2, .score = ROUTE_SIGMOID, .scale = 2.5f};
+
+    (void)state;
+    model = &(struct recording){.prefix = "", .file = ROUTERS};
+    map_recording();
+    memcpy(logits, recorded("logits", "", ROWS * E), sizeof logits);
+    r.bias = recorded("bias", "", E);
+    assert_int_equal(dev->ops->route_fwd(dev, &r, logits, lse, choice, weight, &e), 0);
+    assert_memory_equal(choice, recorded("choice", "", ROWS * K), sizeof choice);
+    close_to("weights", "", weight, recorded("weights", "", ROWS * K), ROWS * K, 1e-6);
 }
 
 static const int32_t *masks(const char *what, size_t *n)
@@ -666,6 +691,7 @@ static void blocks_have_the_gradients_of_the_loss(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(choices_are_transformers),
         cmocka_unit_test(documents_are_megatrons),
         cmocka_unit_test(a_document_is_as_if_alone),
         cmocka_unit_test(gradients_are_those_of_the_loss),
