@@ -373,8 +373,6 @@ static int check_optimizer(const struct train_config *c, struct err *e)
         return 0;
     if (c->offload)
         return err_set(e, ERR_UNSUPPORTED, "--optimizer: one that takes matrices whole, not with --optimizer-cpu-offload");
-    if (c->world > 1)
-        return err_set(e, ERR_UNSUPPORTED, "--optimizer: one that takes matrices whole is of one rank so far");
     return 0;
 }
 

@@ -55,6 +55,14 @@ int layout_open(struct layout *l, struct comm *world, const struct layout_sizes 
     return 0;
 }
 
+int layout_rank(const struct layout *l, bool experts, int tensor, int replica)
+{
+    int nt = l->tensor->size, nc = l->context->size, nd = (int)l->data;
+    int copy = experts ? l->expert->rank + l->expert->size * replica : replica / nd + nc * (replica % nd);
+
+    return tensor + nt * (copy + nc * nd * l->pipe->rank);
+}
+
 void layout_close(struct layout *l)
 {
     struct comm **groups[] = {&l->expert_model, &l->expert_replicas, &l->expert, &l->tied, &l->model, &l->replicas,

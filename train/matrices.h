@@ -1,11 +1,16 @@
-/* train/matrices.h -- what of an update looks at whole matrices (struct optim's direct).
+/* train/matrices.h -- what of an update looks at whole matrices (train/optim.h: struct optim's direct).
  *
- * Its momentum is kept element by element, by who keeps the shard; the matrix that the update is made of stands in the gradients'
- * place then, and so does the update when the matrix has been seen whole.
+ * Its momentum is kept element by element, by who keeps the shard; what the update is to be made of stands in the gradients' place
+ * then, and so does the update when the matrix has been seen whole.  Where ranks share the weights, tensor ranks and data-parallel
+ * ones, the matrices are taken in rounds, one of each rank: what others have of it comes to that rank, and what it has made goes
+ * back to all.  Largest ones first, so those of a round take about as long.  A matrix is whole when it is computed with, so the
+ * bits do not depend on how data-parallel ranks divide it.
  */
 #ifndef TRAIN_MATRICES_H
 #define TRAIN_MATRICES_H
 
+#include "train/exchange.h"
+#include "train/layout.h"
 #include "train/zero_shard.h"
 
 #ifdef __cplusplus
@@ -14,26 +19,36 @@ extern "C" {
 
 /* A matrix: rows of a logical tensor, or all. */
 struct whole_matrix {
-    struct zero_shard *shard;
+    const struct zero_shard *shard;
+    bool experts;
     int64_t rows, cols;
-    size_t at, n; /* elements that are here, of the flat buffer */
+    size_t at, n; /* elements that this tensor rank has, of the flat buffer */
+    int split;    /* as struct param's */
+    int number;   /* as they were added, on all ranks that share it */
 };
 
 struct matrices {
     struct device *dev;
     const struct optim_conf *optim;
-    struct whole_matrix *v;
+    const struct layout *layout;
+    struct whole_matrix *v; /* dense ones, then experts'; the largest first */
     int n, room;
     void *work;
+    float *whole;  /* the matrix of this rank in a round; NULL: this rank has all of its matrices, and alone */
+    float *slices; /* what each tensor rank has of it, where that are columns; NULL: there is one tensor rank */
+    struct exchange_call *calls; /* under way */
+    int n_calls;
 };
 
-/* Bytes for matrices up to that size. */
-size_t matrices_bytes(const struct optim_conf *c, const struct matrix_size *most);
+/* Bytes for matrices up to that size, of so many tensor ranks with so many replicas. */
+size_t matrices_bytes(const struct optim_conf *c, const struct matrix_size *most, int tensor, int replicas);
 
-/* Zeroed is none.  most: of all shards that are added. */
-int matrices_open(struct matrices *m, struct device *dev, const struct optim_conf *c, const struct matrix_size *most,
-                  struct err *e);
-int matrices_add(struct matrices *m, struct zero_shard *z, struct err *e);
+/* most: of all shards that are added.  Zeroed is none. */
+int matrices_open(struct matrices *m, struct device *dev, const struct optim_conf *c, const struct layout *l,
+                  const struct matrix_size *most, struct err *e);
+int matrices_add(struct matrices *m, const struct zero_shard *z, bool experts, struct err *e);
+/* After the last was added. */
+int matrices_ready(struct matrices *m, struct err *e);
 void matrices_close(struct matrices *m); /* zeroed is fine */
 
 /* After zero_momentum of all shards. */

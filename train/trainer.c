@@ -121,7 +121,7 @@ int trainer_plan_stage(const struct train_config *c, int stage, struct train_mem
     *m = (struct train_memory){.optimizer = optimizer_bytes()};
     for (int i = 0; i < c->stages.chunks; i++)
         TRY(add_part(c, stage, i, m, e));
-    m->optimizer += matrices_bytes(&c->optim, &m->matrix);
+    m->optimizer += matrices_bytes(&c->optim, &m->matrix, (int)c->layout.tensor, (int)train_config_replicas(c));
     m->model.activations += model_pool_bytes(&m->model.pool);
     if (c->save || c->async_save)
         m->save += sizeof(float) * (c->async_save ? 1 : SAVER_STAGE + 1);
