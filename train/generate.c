@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/rng.h"
 
@@ -11,63 +12,94 @@ struct choice {
     int32_t id;
 };
 
-/* Likeliest first; ties by id, so that the order is total. */
-static int by_logit(const void *x, const void *y)
+/* Larger for a larger logit, and of one size for both zeros. */
+static uint32_t key_of(float logit)
 {
-    const struct choice *a = x, *b = y;
+    uint32_t bits;
 
-    if (a->logit != b->logit)
-        return a->logit < b->logit ? 1 : -1;
-    return (a->id > b->id) - (a->id < b->id);
+    logit += 0; /* -0 becomes 0 */
+    memcpy(&bits, &logit, sizeof bits);
+    return bits >> 31 ? ~bits : bits | 1u << 31;
 }
 
-/* Draws among c[0 .. n), ordered by logit: their softmax at the temperature, cut to top_p. */
-static int32_t draw(const struct sampling *s, const struct choice *c, int64_t n, double u)
+/* Likeliest first; ties by id, as they come, so that the order is total.  By 11 bits at a time, c and spare (n each) in turn:
+ * the result is in spare. */
+static void sort(struct choice *c, struct choice *spare, int64_t n)
+{
+    for (int shift = 0; shift < 33; shift += 11) {
+        int64_t at[2049] = {0};
+        struct choice *swap = c;
+
+        for (int64_t i = 0; i < n; i++)
+            at[2048 - (key_of(c[i].logit) >> shift & 2047)]++;
+        for (int i = 1; i <= 2048; i++)
+            at[i] += at[i - 1];
+        for (int64_t i = 0; i < n; i++)
+            spare[at[2047 - (key_of(c[i].logit) >> shift & 2047)]++] = c[i];
+        c = spare;
+        spare = swap;
+    }
+}
+
+/* Draws among c[0 .. n), ordered by logit: their softmax at the temperature, cut to top_p.  e: room for n. */
+static int32_t draw(const struct sampling *s, const struct choice *c, int64_t n, double u, double *e)
 {
     double sum = 0, kept = 0, at = 0;
     int64_t last = 0;
 
     for (int64_t i = 0; i < n; i++)
-        sum += exp(((double)c[i].logit - c[0].logit) / s->temperature);
+        sum += e[i] = exp(((double)c[i].logit - c[0].logit) / s->temperature);
     for (; last < n; last++) {
-        kept += exp(((double)c[last].logit - c[0].logit) / s->temperature);
+        kept += e[last];
         if (kept >= s->top_p * sum)
             break;
     }
     for (int64_t i = 0; i < n && i <= last; i++) {
-        at += exp(((double)c[i].logit - c[0].logit) / s->temperature);
+        at += e[i];
         if (u * kept < at)
             return c[i].id;
     }
     return c[last < n ? last : n - 1].id;
 }
 
+/* The ids that may be drawn, to c; how many. */
+static int64_t choices(const struct sampling *s, const float *logits, int64_t n, struct choice *c, struct err *e)
+{
+    int64_t m = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        if (!isfinite(logits[i]))
+            return err_set(e, ERR_LIMIT, "the logit of token %" PRId64 " is not finite", i);
+        if (!s->drawn || s->drawn[i])
+            c[m++] = (struct choice){logits[i], (int32_t)i};
+    }
+    return m ? m : err_set(e, ERR_LIMIT, "none of the %" PRId64 " ids may be drawn", n);
+}
+
+/* The first of the likeliest. */
+static int32_t likeliest(const struct choice *c, int64_t n)
+{
+    int64_t best = 0;
+
+    for (int64_t i = 1; i < n; i++)
+        best = c[i].logit > c[best].logit ? i : best;
+    return c[best].id;
+}
+
 int32_t sampling_draw(const struct sampling *s, const float *logits, int64_t n, double u, struct err *e)
 {
-    struct choice *c = malloc((size_t)n * sizeof *c), best = {0};
-    int64_t m = 0;
-    int32_t id;
+    struct choice *c = malloc((size_t)n * (2 * sizeof *c + sizeof(double)));
+    int64_t m = c ? choices(s, logits, n, c, e) : err_set(e, ERR_NOMEM, "out of memory");
+    int32_t id = (int32_t)m;
 
-    if (!c)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    for (int64_t i = 0; i < n; i++) {
-        if (!isfinite(logits[i])) {
-            free(c);
-            return err_set(e, ERR_LIMIT, "the logit of token %" PRId64 " is not finite", i);
-        }
-        if (s->drawn && !s->drawn[i])
-            continue;
-        if (m == 0 || logits[i] > best.logit)
-            best = (struct choice){logits[i], (int32_t)i};
-        c[m++] = (struct choice){logits[i], (int32_t)i};
-    }
-    id = best.id;
-    if (m && s->temperature > 0) {
-        qsort(c, (size_t)m, sizeof *c, by_logit);
-        id = draw(s, c, s->top_k > 0 && s->top_k < m ? s->top_k : m, u);
+    if (m > 0 && s->temperature > 0) {
+        sort(c, c + n, m);
+        id = draw(s, c + n, s->top_k > 0 && s->top_k < m ? s->top_k : m, u, (double *)(void *)(c + 2 * n));
+    } else if (m > 0) {
+        id = likeliest(c, m);
     }
     free(c);
-    return m ? id : err_set(e, ERR_LIMIT, "none of the %" PRId64 " ids may be drawn", n);
+    return id;
 }
 
 struct state {

@@ -586,6 +586,49 @@ static void generation_is_reproducible(void **state)
     model_close(m);
 }
 
+/* A choice of the test below. */
+struct ranked {
+    float logit;
+    int32_t id;
+};
+
+static int likeliest_first(const void *x, const void *y)
+{
+    const struct ranked *a = x, *b = y;
+
+    return a->logit != b->logit ? (a->logit < b->logit) - (a->logit > b->logit) : a->id - b->id;
+}
+
+/* Of many logits, negative ones and zeros of both signs too, some of them equal: the id at which the sum of probabilities, the
+ * likeliest first, passes u. */
+static void samples_by_the_order_of_logits(void **state)
+{
+    enum { N = 3000 };
+    static float l[N];
+    static struct ranked r[N];
+    struct sampling s = {.temperature = 0.7, .top_p = 1};
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        r[i].id = i;
+        r[i].logit = l[i] = (float)((int)((uint32_t)i * 2654435761u >> 20) - 2048) / (i % 3 ? 512.0f : -700.0f);
+    }
+    r[5].logit = l[5] = -0.0f;
+    r[4].logit = l[4] = r[6].logit = l[6] = 0;
+    qsort(r, N, sizeof *r, likeliest_first);
+    for (int k = 0; k < 40; k++) {
+        double u = (k + 0.5) / 40, sum = 0, at = 0;
+        int i = 0;
+
+        s.top_k = k % 2 ? 700 : 0;
+        for (int j = 0; j < (s.top_k ? s.top_k : N); j++)
+            sum += exp((r[j].logit - r[0].logit) / s.temperature);
+        while ((at += exp((r[i].logit - r[0].logit) / s.temperature)) <= u * sum)
+            i++;
+        assert_int_equal(sampling_draw(&s, l, N, u, &e), r[i].id);
+    }
+}
+
 static void sampling_cuts_as_told(void **state)
 {
     static const float given[5] = {0, 2, 1, 3, 2};
@@ -734,6 +777,7 @@ int main(void)
         cmocka_unit_test(a_vocabulary_too_small_names_the_sample),
         cmocka_unit_test(cached_logits_equal_a_full_pass),
         cmocka_unit_test(generation_is_reproducible),
+        cmocka_unit_test(samples_by_the_order_of_logits),
         cmocka_unit_test(sampling_cuts_as_told),
         cmocka_unit_test(parts_can_have_data_of_their_own),
         cmocka_unit_test(evaluation_takes_a_last_batch_that_is_not_full),
