@@ -159,6 +159,7 @@ step tokenizers tokenizer_forms.py /dev/stdout '->' $D/tokenizer/forms.jsonl.zst
 for script in gpt2_parity llama_parity moe_parity router_parity documents hf_models; do
     step torch $script.py -- $D/train
 done
+step torch nanogpt_parity.py '->' $D/train/nanogpt.tsv
 step torch sft_parity.py $D/train/sft -- $D/train/sft
 step torch megatron_dataset.py '->' $D/indexed_dataset/megatron.txt
 if command -v fasttext >/dev/null; then
