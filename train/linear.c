@@ -116,7 +116,8 @@ int linear_backward(struct model *m, const struct linear *l, void *dx, const voi
     };
 
     if (fp8_weight(m, l, 0) < 0) {
-        TRY(product(m, l, &weights, bias, e));
+        if (weights.c)
+            TRY(product(m, l, &weights, bias, e));
         return product(m, l, &inputs, NULL, e);
     }
     for (int64_t i = 0, first = 0; i < groups_of(l); first += l->experts ? l->each[i] : 0, i++) {

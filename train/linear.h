@@ -38,7 +38,7 @@ struct linear linear_of(const struct model *m, int64_t layer, enum layer_param w
 struct linear linear_output(const struct model *m, int64_t rows);
 
 int linear_forward(struct model *m, const struct linear *l, void *y, const void *x, struct err *e);
-/* dx may be x, not dy.  With an input kept in FP8 x is not looked at; dy NULL: it is in FP8 already (pass_fp8_backward). */
+/* Gradients of a buffer that is not trained are left out.  dx may be x, not dy.  With an input kept in FP8 x is not looked at; dy NULL: it is in FP8 already (pass_fp8_backward). */
 int linear_backward(struct model *m, const struct linear *l, void *dx, const void *dy, const void *x, struct err *e);
 
 #ifdef __cplusplus

@@ -290,8 +290,8 @@ static void plan(struct model *m, struct carves *k)
     char *slots = k->slot.base;
     struct carve *c = &k->work;
     const struct model_config *mc = &m->config;
-    int64_t n = m->b * m->t, h = mc->hidden, q = model_q_width(mc), wide = largest(m, dmlp_size), shared = 0;
-    size_t w = dtype_size(m->dt);
+    int64_t n = m->b * m->t, h = mc->hidden, q = model_q_width(mc), wide = largest(m, dmlp_size);
+    size_t w = dtype_size(m->dt), shared = 0;
 
     for (int i = 0; i < m->run.slots; i++) {
         k->slot = (struct carve){slots ? slots + (size_t)i * s->slot : NULL, 0};
@@ -332,9 +332,14 @@ static void plan(struct model *m, struct carves *k)
         m->back.side = carve(c, m->own * h, w);
     m->back.dln = carve(c, n * (h > q ? h : q), w);
     m->back.dwide = carve(c, wide, w);
-    for (int i = 0; i < m->dense.params.n; i++)
-        shared += m->dense.params.v[i].summed ? (int64_t)m->dense.params.v[i].n : 0;
-    m->shared = shared ? carve(c, shared, sizeof(float)) : NULL;
+    for (int i = 0; i < m->n_buffers; i++) {
+        size_t summed = m->buffers[i]->trained ? params_summed(&m->buffers[i]->params) : 0;
+
+        shared = summed > shared ? summed : shared;
+    }
+    m->shared = shared ? carve(c, (int64_t)shared, sizeof(float)) : NULL;
+    if (!m->dense.trained)
+        m->back.unused = carve(c, 2 * (h > mc->head_dim ? h : mc->head_dim), sizeof(float));
     for (int i = 0; m->fp8 && i < (m->part.sequence || mc->experts ? 3 : 2); i++) /* the last: inputs that are converted again */
         m->fp8->buf[i] = carve(c, n * m->fp8->wide, 1);
 }

@@ -133,6 +133,7 @@ struct head_work {
 struct back_work {           /* gradients of: */
     void *ds, *dx, *dln;     /* (b * t, h) the stream, what a branch adds, a norm's or attention's output */
     void *dwide;             /* qkv or fc1 */
+    float *unused;           /* (2 h) of a norm's weights that are not trained; NULL: they are */
     void *side;              /* (own, h) ds with the MLP's part added, of a layer whose modules are side by side */
 };
 struct moe_bias {            /* of experts (expert_bias.h), of all layers of a part; all NULL without */

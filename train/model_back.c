@@ -6,8 +6,8 @@
 int pass_norm_back(struct model *m, struct norm_bwd *p, int w, int b, struct err *e)
 {
     p->gamma = pass_weight(m, w);
-    p->dgamma = pass_grad(m, w);
-    p->dbeta = pass_grad(m, b);
+    p->dgamma = m->back.unused ? m->back.unused : pass_grad(m, w);
+    p->dbeta = m->back.unused && b >= 0 ? m->back.unused + p->c : pass_grad(m, b);
     p->plus = m->config.norm_1p;
     return (m->config.norm == NORM_RMS ? m->dev->ops->rmsnorm_bwd : m->dev->ops->layernorm_bwd)(m->dev, m->dt, p, e);
 }
@@ -213,6 +213,7 @@ int model_backward(struct model *m, const struct model_batch *batch, struct err 
         return 0;
     if (!pass_tied(m))
         TRY(open_grads(m, 0, e));
-    TRY(embed_back(m, batch->drop, e));
+    if (m->dense.trained)
+        TRY(embed_back(m, batch->drop, e));
     return grads_done(m, 0, e);
 }

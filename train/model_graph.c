@@ -58,7 +58,7 @@ static bool is_cold(const struct model *m)
 
 static int run(struct model_graph *g, const struct model_batch *batch, bool again, struct err *e)
 {
-    int i = 2 * again + g->model->dense.overwrite;
+    int i = 2 * again + g->model->buffers[g->model->n_buffers - 1]->overwrite;
     struct device_graph **graph = &g->kind[i].graph;
     bool ready = g->kind[i].run && !is_cold(g->model);
     struct err why;

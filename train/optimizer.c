@@ -192,7 +192,7 @@ static int sum_shared(struct optimizer *o, struct model *m, const struct param_b
 {
     size_t n = 0;
 
-    for (int pass = 0; pass < 2 && m->shared; pass++) {
+    for (int pass = 0; pass < 2 && m->shared && b->trained; pass++) {
         struct shard_range r = {0};
         size_t at = 0;
 
@@ -245,7 +245,7 @@ static int sum_divided_copies(struct optimizer *o, struct param_buffer *b, struc
 /* The embedding, and the output layer that is a copy of it: in this part, or in the first and the last stage. */
 static int sum_tied(struct optimizer *o, struct param_buffer *b, struct err *e)
 {
-    if (!b->params.tied_apart)
+    if (!b->params.tied_apart || !b->trained)
         return 0;
     return b->shard_grads ? sum_divided_copies(o, b, e) : sum_copies(o, b, e);
 }
@@ -255,9 +255,11 @@ int optimizer_reduce(struct optimizer *o, struct err *e)
     for (int i = 0; i < o->n; i++) {
         struct model *m = o->parts[i].model;
 
-        for (int k = 0; k < o->buffers; k++)
+        for (int k = 0; k < o->buffers; k++) {
             TRY(param_reduce_finish(m->buffers[k], e));
-        TRY(sum_shared(o, m, &m->dense, e)); /* what is shared is dense */
+            if (params_summed(&m->buffers[k]->params))
+                TRY(sum_shared(o, m, m->buffers[k], e));
+        }
         TRY(sum_tied(o, &m->dense, e));
     }
     return 0;
@@ -307,7 +309,7 @@ static int add_blocks(const struct optimizer *o, int k, double *sums, int64_t *b
     *sum = 0;
     for (int i = 0; i < o->n; i++)
         *blocks += zero_blocks(&o->parts[i].shards[k]);
-    if (param_buffer_ranks(c) > 1) /* each block is one rank's, and 0 elsewhere */
+    if (param_buffer_ranks(c) > 1 && *blocks) /* each block is one rank's, and 0 elsewhere */
         TRY(comm_all_reduce(c->replicas, sums, (size_t)*blocks, COMM_F64, COMM_SUM, e));
     TRY(add_stages(o, k, sums, sum, e));
     return c->model ? comm_all_reduce(c->model, sum, 1, COMM_F64, COMM_SUM, e) : 0;

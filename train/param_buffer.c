@@ -31,11 +31,11 @@ static void measure_communication(const struct param_buffer_conf *c, enum dtype 
 
     for (int i = 0; i < COMM_BUFFERS; i++) {
         units += m->unit[i];
-        m->reduced += wire_elements(c, m, i) * sizeof(uint16_t);
+        m->reduced += m->trained ? wire_elements(c, m, i) * sizeof(uint16_t) : 0;
     }
-    if (divided)
+    if (m->trained && divided)
         m->reduced += (units + shard * (1 + levels)) * sizeof(float);
-    else
+    else if (m->trained)
         m->reduced += m->elements * sizeof(float) * levels;
     if (param_buffer_shares(c, SHARD_OPTIM_GRADS_PARAMS))
         m->gathered = units * dtype_size(dt);
@@ -56,7 +56,7 @@ static void measure_largest(const struct param_buffer *b, struct param_buffer_me
     }
 }
 
-int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *conf, enum dtype dt, bool backward, struct err *e)
+int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *conf, enum dtype dt, bool trained, struct err *e)
 {
     struct params *p = &b->params;
     struct param_buffer_memory *m = &b->memory;
@@ -76,21 +76,19 @@ int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *co
         b->unit[i].at = params_unit_at(p, i);
     TRY(bucketing_open(&b->buckets, p, conf->align ? align : p->elements, ranks, ranks > 1 ? conf->replicas->rank : 0,
                      divided ? 0 : conf->bucket ? conf->bucket : p->elements, e));
-    *m = (struct param_buffer_memory){.elements = p->elements};
+    *m = (struct param_buffer_memory){.elements = p->elements, .trained = trained};
     measure_largest(b, m);
     m->matrix = params_matrices(p);
     for (int k = 0; k < PARAM_STATES; k++)
-        m->state[k] = bucketing_state(&b->buckets, p, k);
+        m->state[k] = trained ? bucketing_state(&b->buckets, p, k) : 0;
     /* In bf16 the fp32 weights are the optimizer's, when it has them by shards or elsewhere. */
     if (!param_buffer_shares(conf, dt == DTYPE_BF16 ? SHARD_OPTIM : SHARD_OPTIM_GRADS_PARAMS) &&
         !(conf->offload && dt == DTYPE_BF16) && !conf->bf16_alone)
         m->weights = p->elements * sizeof(float);
     if (dt == DTYPE_BF16 && !param_buffer_shares(conf, SHARD_OPTIM_GRADS_PARAMS))
         m->low = p->elements * sizeof(uint16_t);
-    b->trained = backward;
-    if (!backward)
-        return 0;
-    if (!divided)
+    b->trained = trained;
+    if (trained && !divided)
         m->grads = p->elements * sizeof(float);
     measure_communication(&b->conf, dt, m);
     return 0;
@@ -98,14 +96,14 @@ int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *co
 
 /* ---- memory ---- */
 
-/* For training, zeroed: padding between tensors is never written, but gathered, and added up over ranks. */
+/* Zeroed where ranks share it or it is trained: padding between tensors is never written, but gathered, and added up. */
 static int alloc(struct param_buffer *b, enum memory_kind kind, void **p, size_t bytes, const char *what, struct err *e)
 {
     if (!bytes)
         return 0;
     if (device_alloc_as(b->dev, kind, p, bytes, e) < 0)
         return err_wrap(e, "%s: %zu MiB", what, bytes >> 20);
-    return b->trained ? device_zero(b->dev, *p, bytes, e) : 0;
+    return b->trained || b->conf.replicas ? device_zero(b->dev, *p, bytes, e) : 0;
 }
 
 static int open_flat(struct param_buffer *b, struct err *e)
@@ -133,18 +131,20 @@ static int open_communication(struct param_buffer *b, struct err *e)
     bool divided = param_buffer_shares(c, SHARD_OPTIM_GRADS);
     size_t shard = bucketing_own(&b->buckets);
 
-    if (divided)
+    if (divided && b->trained)
         TRY(alloc(b, MEMORY_GRADIENTS, (void **)&b->shard_grads, shard * sizeof(float), "gradients of a shard", e));
-    TRY(data_parallel_open(&b->sums, b->dev, divided ? shard : b->params.elements, c->micro_batches, c->tree, e));
+    if (b->trained)
+        TRY(data_parallel_open(&b->sums, b->dev, divided ? shard : b->params.elements, c->micro_batches, c->tree, e));
     for (int i = 0; i < COMM_BUFFERS; i++) {
         size_t n = b->memory.unit[i];
 
-        if (divided)
+        if (divided && b->trained)
             TRY(alloc(b, MEMORY_GRADIENTS, &b->reduce[i].p, n * sizeof(float), "gradients of a unit", e));
         if (param_buffer_shares(c, SHARD_OPTIM_GRADS_PARAMS))
             TRY(alloc(b, MEMORY_WEIGHTS, &b->gather[i].p, n * dtype_size(b->dt), "weights of a unit", e));
-        TRY(alloc(b, MEMORY_GRADIENTS, (void **)&b->wire[i], wire_elements(c, &b->memory, i) * sizeof(uint16_t),
-                         "bf16 gradients", e));
+        if (b->trained)
+            TRY(alloc(b, MEMORY_GRADIENTS, (void **)&b->wire[i], wire_elements(c, &b->memory, i) * sizeof(uint16_t),
+                      "bf16 gradients", e));
     }
     return 0;
 }
@@ -159,7 +159,7 @@ int param_buffer_open(struct param_buffer *b, struct device *dev, struct err *e)
     if (!b->calls)
         return err_set(e, ERR_NOMEM, "out of memory");
     TRY(open_flat(b, e));
-    return b->trained ? open_communication(b, e) : 0;
+    return open_communication(b, e);
 }
 
 void param_buffer_close(struct param_buffer *b)

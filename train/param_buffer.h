@@ -68,6 +68,7 @@ struct param_buffer_memory {
     struct matrix_size matrix;    /* of those that are updated whole */
     size_t state[PARAM_STATES];   /* of each state of the optimizer's, of the fullest shard */
     size_t unit[COMM_BUFFERS];    /* of the largest unit that goes through each communication buffer */
+    bool trained;                 /* there are gradients, and an optimizer keeps state */
 };
 
 /* A unit: where it lies now. */
@@ -97,7 +98,7 @@ struct param_buffer {
     uint16_t *low;  /* bf16 copy of them; NULL with fp32 */
     float *grads;   /* fp32; NULL without backward, or where they are divided */
     struct param_unit *unit; /* params.units + 1 of them */
-    bool trained;   /* there is backward */
+    bool trained;   /* backward gives gradients; else there are none, and all that is said of them below does nothing */
     bool overwrite; /* the backward pass under way overwrites gradients; else it adds to them */
 
     /* This rank's shard: of gradients, where they are divided; of weights, where those are: fp32, set by who updates them
@@ -118,9 +119,9 @@ struct param_buffer {
     int asked, gathered, reduced;
 };
 
-/* Rounds b->params, which has been laid out, and measures; nothing is allocated on a device.  backward: with gradients.
+/* Rounds b->params, which has been laid out, and measures; nothing is allocated on a device.  trained: with gradients.
  * ERR_NOMEM. */
-int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *conf, enum dtype dt, bool backward, struct err *e);
+int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *conf, enum dtype dt, bool trained, struct err *e);
 /* Allocates what was planned; gradients are 0, weights are not set. */
 int param_buffer_open(struct param_buffer *b, struct device *dev, struct err *e);
 void param_buffer_close(struct param_buffer *b); /* zeroed is fine */

@@ -136,6 +136,8 @@ int param_reduce_open(struct param_buffer *b, int unit, struct err *e)
 {
     const struct params *p = &b->params;
 
+    if (!b->trained)
+        return 0;
     if (b->shard_grads)
         TRY(open_unit(b, unit, e));
     for (int i = 0; b->overwrite && i < p->n; i++) /* all but weights of matrix products are only ever added to */
@@ -146,6 +148,8 @@ int param_reduce_open(struct param_buffer *b, int unit, struct err *e)
 
 int param_reduce_done(struct param_buffer *b, int unit, struct err *e)
 {
+    if (!b->trained)
+        return 0;
     if (b->shard_grads)
         return start_unit(b, unit, e);
     return b->conf.overlap_reduce && b->micro + 1 == b->micro_batches ? reduce_from(b, b->unit[unit].at, e) : 0;
@@ -153,7 +157,7 @@ int param_reduce_done(struct param_buffer *b, int unit, struct err *e)
 
 int param_reduce_add(struct param_buffer *b, struct err *e)
 {
-    if (b->shard_grads || b->micro + 1 == b->micro_batches)
+    if (!b->trained || b->shard_grads || b->micro + 1 == b->micro_batches)
         return 0;
     return data_parallel_add(&b->sums, b->grads, 0, b->params.elements, b->micro, b->micro_batches, e);
 }
@@ -162,7 +166,7 @@ int param_reduce_finish(struct param_buffer *b, struct err *e)
 {
     for (int i = 0; i < COMM_BUFFERS && b->shard_grads; i++)
         TRY(finish_unit(b, &b->reduce[i], e));
-    if (!b->shard_grads) {
+    if (b->trained && !b->shard_grads) {
         TRY(reduce_from(b, 0, e));
         for (int i = b->buckets.n - 1; i >= 0; i--)
             TRY(finish_bucket(b, i, e));

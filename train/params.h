@@ -153,6 +153,16 @@ static inline void matrix_size_fit(struct matrix_size *most, const struct matrix
     most->side = m->side > most->side ? m->side : most->side;
 }
 
+/* Elements of those whose gradients the tensor ranks add up. */
+static inline size_t params_summed(const struct params *p)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < p->n; i++)
+        n += p->v[i].summed ? p->v[i].n : 0;
+    return n;
+}
+
 /* Weight decay applies to matrices, not to biases and norms, as in Megatron. */
 static inline bool param_decays(const struct param *p)
 {

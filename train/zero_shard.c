@@ -29,7 +29,7 @@ struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct p
 {
     size_t shard = m->elements / (size_t)param_buffer_ranks(c) * sizeof(float), state = 0;
     struct zero_memory z = {
-        .weights = sent_bytes(m, c, dt), .optimizer = 2 * blocks_of(m->elements, c->align) * sizeof(double),
+        .weights = sent_bytes(m, c, dt), .optimizer = m->trained ? 2 * blocks_of(m->elements, c->align) * sizeof(double) : 0,
     };
 
     for (int k = 0; k < PARAM_STATES; k++)
@@ -163,7 +163,7 @@ int zero_pieces(const struct zero_shard *z, enum checkpoint_part part, struct pi
     void *data = low ? (void *)low_of(z, 0, 0) : z->main ? z->main : b->weights;
 
     if (part != CHECKPOINT_WEIGHTS)
-        return state_pieces(z, part, v);
+        return b->trained ? state_pieces(z, part, v) : 0;
     return bucketing_pieces(&b->buckets, &b->params, part, data, low ? DTYPE_BF16 : DTYPE_F32, in_buffer, v);
 }
 
@@ -171,7 +171,7 @@ int zero_pieces(const struct zero_shard *z, enum checkpoint_part part, struct pi
 
 int64_t zero_blocks(const struct zero_shard *z)
 {
-    return (int64_t)blocks_of(z->buffer->params.elements, z->buffer->buckets.align);
+    return z->buffer->trained ? (int64_t)blocks_of(z->buffer->params.elements, z->buffer->buckets.align) : 0;
 }
 
 int zero_squares(const struct zero_shard *z, double *sums, struct err *e)
@@ -180,7 +180,7 @@ int zero_squares(const struct zero_shard *z, double *sums, struct err *e)
     struct shard_range r = {0};
     size_t align = b->buckets.align;
 
-    while (bucketing_next(&b->buckets, &b->params, &r)) {
+    while (b->trained && bucketing_next(&b->buckets, &b->params, &r)) {
         const float *grad = param_reduced(b, &r);
         size_t lo = r.at, end = r.at + r.n;
 
@@ -217,7 +217,7 @@ int zero_momentum(struct zero_shard *z, const struct optim_momentum *m, double g
     const struct param_buffer *b = z->buffer;
     struct shard_range r = {0};
 
-    while (bucketing_next(&b->buckets, &b->params, &r))
+    while (b->trained && bucketing_next(&b->buckets, &b->params, &r))
         if (r.param->rule.whole && !r.param->frozen)
             TRY(momentum(z, &r, m, grad_scale, e));
     return 0;
@@ -274,6 +274,8 @@ int zero_update(struct zero_shard *z, const struct optim_step *s, struct err *e)
 {
     struct param_buffer *b = z->buffer;
 
+    if (!b->trained)
+        return 0;
     TRY(b->conf.offload ? zero_host_update(z, s, e) : update(z, s, e));
     return param_gather_again(b, b->conf.overlap_gather, e);
 }

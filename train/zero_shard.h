@@ -26,7 +26,9 @@ struct zero_shard {
     void *stage_weight;
 };
 
-/* Bytes beside the buffer's: weights of the shard as they are sent; the optimizer's state; and what is on the host instead. */
+/* Of a buffer that is not trained there is no state, no square, no update.
+ *
+ * Bytes beside the buffer's: weights of the shard as they are sent; the optimizer's state; and what is on the host instead. */
 struct zero_memory {
     size_t weights, optimizer, host;
 };
