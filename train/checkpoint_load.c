@@ -425,6 +425,19 @@ static int join_beside(const struct slices *s, struct piece *v)
     return n;
 }
 
+/* Of n pieces those that there should be: with adapters these alone have an optimizer's state.  How many. */
+static int stored(const struct checkpoint *ck, struct piece *v, int n)
+{
+    int k = 0, found;
+
+    for (int i = 0; i < n; i++) {
+        slices_find(&ck->slices, v[i].part, v[i].name, &found);
+        if (found || v[i].part == CHECKPOINT_WEIGHTS || !ck->info.model.lora_rank)
+            v[k++] = v[i];
+    }
+    return k;
+}
+
 int checkpoint_join(const struct checkpoint *ck, const char *dir, struct err *e)
 {
     struct join j = {.ck = ck, .room = malloc(JOIN_ROOM * sizeof(float))};
@@ -440,7 +453,7 @@ int checkpoint_join(const struct checkpoint *ck, const char *dir, struct err *e)
     j.v = v = malloc(((size_t)p.n * CHECKPOINT_PARTS * PIECES_PER_PARAM + (size_t)ck->slices.n) * sizeof *v);
     for (int k = 0; v && k < CHECKPOINT_PARTS; k++)
         if (checkpoint_has(ck, (enum checkpoint_part)k))
-            n += params_pieces(&p, (enum checkpoint_part)k, NULL, DTYPE_F32, v + n);
+            n += stored(ck, v + n, params_pieces(&p, (enum checkpoint_part)k, NULL, DTYPE_F32, v + n));
     if (v)
         n += join_beside(&ck->slices, v + n);
     rc = v ? checkpoint_save_from(dir, &ck->info, v, n, join_give, &j, e) : err_set(e, ERR_NOMEM, "out of memory");

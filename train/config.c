@@ -1,5 +1,6 @@
 #include "train/data.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,7 @@ void train_config_free(struct train_config *c)
 {
     opt_list_free(&c->data_path);
     opt_list_free(&c->freeze);
+    opt_list_free(&c->lora_target);
     for (int i = 0; i < 3; i++)
         opt_list_free(&c->part_path[i]);
 }
@@ -291,6 +293,29 @@ static int check_batch(struct train_config *c, struct err *e)
     return 0;
 }
 
+/* Which linear layers have adapters; what does not go with them. */
+static int check_adapters(struct train_config *c, struct err *e)
+{
+    struct model_config *m = &c->model;
+
+    if (!m->lora_rank && (m->lora_alpha > 0 || m->lora_rslora || c->lora_target.n))
+        return err_set(e, ERR_ARG, "--lora-%s needs --lora-rank",
+                       m->lora_alpha > 0 ? "alpha" : m->lora_rslora ? "rslora" : "target");
+    for (int i = 0; i < c->lora_target.n; i++) {
+        int64_t bits = 0;
+
+        for (int k = 0; lora_target_names[k]; k++)
+            bits |= (int64_t)(fnmatch(c->lora_target.v[i], lora_target_names[k], 0) == 0) << k;
+        if (!bits)
+            return err_set(e, ERR_ARG, "--lora-target: '%s' is none of linear_qkv, linear_proj, linear_fc1 and linear_fc2",
+                           c->lora_target.v[i]);
+        m->lora_targets |= bits;
+    }
+    if (m->lora_rank && c->fp8.format)
+        return err_set(e, ERR_UNSUPPORTED, "--lora-rank: quern cannot do this with --fp8-format yet");
+    return 0;
+}
+
 /* What ranks share of weights, gradients and the optimizer's state. */
 static int check_sharding(struct train_config *c, struct err *e)
 {
@@ -412,6 +437,7 @@ int train_config_check(struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--fp8-format needs --bf16");
     if (c->recompute != RECOMPUTE_FULL && (c->recompute_method || c->recompute_layers > 1))
         return err_set(e, ERR_ARG, "--recompute-method and --recompute-num-layers need --recompute-granularity full");
+    TRY(check_adapters(c, e));
     TRY(model_config_check(&c->model, c->vocab_divisor, e));
     TRY(check_freeze(c, e));
     TRY(check_optimizer(c, e));

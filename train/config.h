@@ -61,6 +61,7 @@ struct train_config {
     double lr, min_lr, warmup_fraction, clip_grad;
     struct optim_conf optim;
     struct opt_list freeze; /* patterns of parameters' names */
+    struct opt_list lora_target; /* patterns of linear layers' names */
     int lr_style, wsd_style; /* enum lr_style, wsd_style */
     int64_t decay_iters, warmup_iters, wsd_iters;
     int64_t decay_samples, warmup_samples; /* > 0: in place of the first two */

@@ -78,6 +78,10 @@
     OPT_FLAG(0, "moe-pad-expert-input-to-capacity", &(c)->model.pad_experts, "as many rows for each expert always"), \
     OPT_NUM(0, "attention-dropout", &(c)->model.attention_dropout, 0, 0.999, "drop attention probabilities"), \
     OPT_NUM(0, "hidden-dropout", &(c)->model.hidden_dropout, 0, 0.999, "drop embeddings and what a layer adds"), \
+    OPT_INT(0, "lora-rank", &(c)->model.lora_rank, 0, LORA_RANK_MOST, "train adapters of this rank alone (LoRA); 0: all"), \
+    OPT_NUM(0, "lora-alpha", &(c)->model.lora_alpha, 0, 1e6, "they are scaled by this / rank; 0: 32"), \
+    OPT_FLAG(0, "lora-rslora", &(c)->model.lora_rslora, "by alpha / the root of the rank"), \
+    OPT_LIST(0, "lora-target", &(c)->lora_target, "PATTERN", "layers with one, of linear_qkv, _proj, _fc1, _fc2: all"), \
     OPT_NUM(0, "init-method-std", &(c)->model.init_std, 0, 10, "standard deviation of initial weights")
 
 #define TRAINING_OPTS(c) \

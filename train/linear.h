@@ -16,6 +16,7 @@ struct linear {
     const struct param_buffer *buffer;
     int w, b;            /* its parameters, of experts the first one's; b -1: there is none.  Of a row-parallel W each tensor
                             rank has a summand of y, and the first of them b */
+    const struct param *adapter; /* A of its adapter, in m->adapters, before B (lora.h); NULL: it has none */
     int64_t rows;        /* of x and y */
     bool wide;           /* y is fp32 */
     bool adds;           /* backward adds to dx */
@@ -38,7 +39,8 @@ struct linear linear_of(const struct model *m, int64_t layer, enum layer_param w
 struct linear linear_output(const struct model *m, int64_t rows);
 
 int linear_forward(struct model *m, const struct linear *l, void *y, const void *x, struct err *e);
-/* Gradients of a buffer that is not trained are left out.  dx may be x, not dy.  With an input kept in FP8 x is not looked at; dy NULL: it is in FP8 already (pass_fp8_backward). */
+/* Gradients of a buffer that is not trained are left out.  dx may be x, not dy.  With an input kept in FP8 x is not looked at; dy
+ * NULL: it is in FP8 already (pass_fp8_backward). */
 int linear_backward(struct model *m, const struct linear *l, void *dx, const void *dy, const void *x, struct err *e);
 
 #ifdef __cplusplus

@@ -306,6 +306,10 @@ static void plan(struct model *m, struct carves *k)
     if (m->part.sequence)
         m->full = carve(c, n * h, w);
     plan_ring(m, c);
+    if (mc->lora_rank) {
+        m->lora.down = carve(c, n * mc->lora_rank, w);
+        m->lora.up = carve(c, n * mc->lora_rank, w);
+    }
     if (mc->experts) {
         if (m->config.moe_shared)
             m->moe.beside = carve(c, n * h, w);
@@ -378,7 +382,7 @@ static int measure_experts(struct model *m, struct err *e)
     m->part.of = PART_EXPERTS;
     m->buffers[m->n_buffers++] = &m->experts;
     TRY(lay_out(m, &m->experts, e));
-    TRY(param_buffer_plan(&m->experts, &m->run.experts, m->dt, m->run.use == MODEL_TRAIN, e));
+    TRY(param_buffer_plan(&m->experts, &m->run.experts, m->dt, m->run.use == MODEL_TRAIN && !m->whole.lora_rank, e));
     m->part.of = PART_DENSE;
     m->moe.counts = calloc((sets * 2 + 1) * n + 1, sizeof *m->moe.counts);
     m->moe.rows_here = m->moe.counts ? m->moe.counts + sets * 2 * n : NULL;
@@ -391,6 +395,15 @@ static int measure_experts(struct model *m, struct err *e)
         snprintf(m->moe.bias.name[i], sizeof *m->moe.bias.name, "decoder.layers.%lld.mlp.router.expert_bias",
                  (long long)(m->part.first + i));
     return 0;
+}
+
+static int measure_adapters(struct model *m, struct err *e)
+{
+    m->part.of = PART_ADAPTERS;
+    m->buffers[m->n_buffers++] = &m->adapters;
+    TRY(lay_out(m, &m->adapters, e));
+    m->part.of = PART_DENSE;
+    return param_buffer_plan(&m->adapters, &m->run.adapters, m->dt, m->run.use == MODEL_TRAIN, e);
 }
 
 /* Sets up the table of parameters and measures; no slab is allocated. */
@@ -420,10 +433,12 @@ static int measure(struct model *m, const struct model_config *config, const str
     m->buffers[m->n_buffers++] = &m->dense;
     m->part.of = PART_DENSE;
     TRY(lay_out(m, &m->dense, e));
-    TRY(param_buffer_plan(&m->dense, &run->dense, m->dt, run->use == MODEL_TRAIN, e));
+    TRY(param_buffer_plan(&m->dense, &run->dense, m->dt, run->use == MODEL_TRAIN && !config->lora_rank, e));
     m->config = share_of(config, &m->part);
     if (config->experts)
         TRY(measure_experts(m, e));
+    if (config->lora_rank)
+        TRY(measure_adapters(m, e));
     m->own = m->b * m->t;
     if (m->part.sequence) {
         if (m->own % m->part.tensor->size)

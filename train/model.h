@@ -55,7 +55,7 @@ struct model_run {
     int64_t layers; /* 0: 1 */
     int slots;      /* micro-batches that may stand between forward and backward; 0: 1.  Of a part that heads one alone may */
     struct model_pool *pool; /* of the caller, for as many slots, which outlives the model; NULL: the model has its own */
-    struct param_buffer_conf dense, experts; /* how ranks share the parameters; zeroed: not at all */
+    struct param_buffer_conf dense, experts, adapters; /* how ranks share the parameters; zeroed: not at all */
     struct comm *world; /* whose calls are got on while passes work; NULL: none are under way then */
     struct model_fp8_run fp8; /* with bf16 */
     const struct optim_conf *optim; /* of TRAIN; NULL: nobody updates the weights */
@@ -113,7 +113,7 @@ struct model_acts {
     struct dropout_now *drop;       /* NULL: nothing is dropped */
 };
 
-enum { MODEL_BUFFERS = 2 }; /* at most */
+enum { MODEL_BUFFERS = 3 }; /* at most */
 
 /* Bytes by kind; weights, low and grads of all param buffers, with what these go through between ranks. */
 struct model_memory {
@@ -159,6 +159,9 @@ struct moe_work {            /* rows as route_rows() says */
     struct moe_bias bias;
     float aux_scale;         /* of the auxiliary losses of the micro-batch in backward */
 };
+struct lora_work {          /* (b * t, rank) */
+    void *down, *up;     /* s A x; s dy B */
+};
 struct ring_work {
     void *kv[2];             /* (b * t, 2 kv width) keys and values on their way around the context ranks, */
     float *grad[3];          /* and their gradients; */
@@ -171,6 +174,7 @@ struct model {
     struct model_config whole;  /* of the logical model */
     struct model_part part;
     struct param_buffer dense, experts;        /* all weights; but those of experts */
+    struct param_buffer adapters;              /* theirs (lora.h): with them nothing else is trained */
     struct param_buffer *buffers[MODEL_BUFFERS]; /* the ones that there are */
     int n_buffers;
     struct device *dev;
@@ -198,6 +202,7 @@ struct model {
     struct back_work back;
     struct moe_work moe;
     struct ring_work ring;
+    struct lora_work lora;
 };
 
 /* What dropout needs to know.  The masks depend on seed, step and a sample's place in the

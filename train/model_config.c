@@ -37,6 +37,20 @@ static void derive_rope(struct model_config *m)
         m->rope_attention = 0.1 * log(m->rope_factor) + 1;
 }
 
+static void derive_lora(struct model_config *m)
+{
+    if (!m->lora_rank) {
+        m->lora_alpha = 0;
+        m->lora_rslora = false;
+        m->lora_targets = 0;
+        return;
+    }
+    if (m->lora_alpha == 0)
+        m->lora_alpha = 32;
+    if (!m->lora_targets)
+        m->lora_targets = LORA_TARGETS_ALL;
+}
+
 /* What follows from other fields, or from nothing. */
 static void derive(struct model_config *m, int64_t vocab_divisor)
 {
@@ -65,6 +79,7 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
     if (m->rotary_percent == 0)
         m->rotary_percent = 1;
     derive_rope(m);
+    derive_lora(m);
     m->padded_vocab = pad(m->vocab, vocab_divisor);
     if (!m->experts) {
         m->topk = m->moe_ffn = m->moe_freq = m->moe_shared = 0;
@@ -99,6 +114,20 @@ static int check_groups(const struct model_config *m, struct err *e)
     if (n && (of > n || of > m->topk || m->topk / of > each || m->topk > of * each))
         return err_set(e, ERR_ARG, "--moe-router-group-topk: %" PRId64 " of %" PRId64 " groups of %" PRId64 " experts; of each"
                        " the topk %" PRId64 " / %" PRId64 " best judge it, and the topk are of these", of, n, each, m->topk, of);
+    return 0;
+}
+
+const char *const lora_target_names[] = {"linear_qkv", "linear_proj", "linear_fc1", "linear_fc2", NULL};
+
+static int check_lora(const struct model_config *m, struct err *e)
+{
+    if (m->lora_rank > LORA_RANK_MOST)
+        return err_set(e, ERR_ARG, "--lora-rank: %" PRId64 " is more than %d", m->lora_rank, LORA_RANK_MOST);
+    if (m->lora_targets & ~LORA_TARGETS_ALL)
+        return err_set(e, ERR_ARG, "--lora-target: %" PRId64 " has bits of no layer", m->lora_targets);
+    if (m->experts && m->lora_targets & (LORA_TARGET_FC1 | LORA_TARGET_FC2))
+        return err_set(e, ERR_UNSUPPORTED, "--lora-target: quern has no adapters of experts yet: with --num-experts name"
+                       " linear_qkv and linear_proj alone");
     return 0;
 }
 
@@ -159,6 +188,7 @@ int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err
                        m->positions, m->seq);
     if (m->padded_vocab > INT32_MAX)
         return err_set(e, ERR_ARG, "--vocab-size: %" PRId64 " is too large", m->vocab);
+    TRY(check_lora(m, e));
     return check_experts(m, e);
 }
 
@@ -302,6 +332,10 @@ const struct model_field model_fields[] = {
     BOOL("moe_router_enable_expert_bias", expert_bias),
     INT("moe_router_num_groups", router_groups, false, true),
     INT("moe_router_group_topk", router_group_topk, false, true),
+    INT("lora_rank", lora_rank, false, false),
+    NUM("lora_alpha", lora_alpha),
+    {"lora_rslora", FIELD_BOOL, offsetof(struct model_config, lora_rslora), false, false, NULL},
+    INT("lora_targets", lora_targets, false, false),
 };
 const int model_fields_n = sizeof model_fields / sizeof *model_fields;
 

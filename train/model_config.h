@@ -59,6 +59,11 @@ enum moe_balancing { BALANCE_AUX_LOSS, BALANCE_NONE, BALANCE_SEQUENCE };
 enum moe_drop { DROP_PROBS, DROP_POSITION };
 enum router_score { ROUTER_SOFTMAX, ROUTER_SIGMOID };
 
+enum lora_target { LORA_TARGET_QKV = 1, LORA_TARGET_PROJ = 2, LORA_TARGET_FC1 = 4, LORA_TARGET_FC2 = 8, LORA_TARGETS_ALL = 15 };
+/* Their names, in the order of the bits; NULL behind the last. */
+extern const char *const lora_target_names[];
+enum { LORA_RANK_MOST = 4096 };
+
 enum { MODEL_EXPERTS_MOST = 4096, MODEL_EXPERTS_ALL = 1 << 18 }; /* of a layer; of all */
 
 /* What a checkpoint must agree with. */
@@ -107,6 +112,10 @@ struct model_config {
     double capacity;      /* rows of an expert, of a micro-batch, as a multiple of those by even use; 0: any number */
     int drop_policy;      /* enum moe_drop: which are dropped then */
     bool pad_experts;     /* so many rows for each expert always */
+    int64_t lora_rank;    /* of the adapters of linear layers (lora.h), which alone are trained then; 0: there are none */
+    double lora_alpha;    /* 0: 32 */
+    bool lora_rslora;     /* scaled by the root of the rank */
+    int64_t lora_targets; /* bits: which layers have some, of enum lora_target; 0: all */
     double attention_dropout, hidden_dropout;
     double init_std;
 };

@@ -171,6 +171,17 @@ static int check_state(const struct optimizer *o, const struct checkpoint *ck, s
     return 0;
 }
 
+/* Of n pieces those that are not of adapters, if the checkpoint has none: in front; how many. */
+static int stored(const struct checkpoint *ck, struct piece *v, int n)
+{
+    int k = 0;
+
+    for (int i = 0; i < n; i++)
+        if (checkpoint_info(ck)->model.lora_rank || !strstr(v[i].name, ".lora_"))
+            v[k++] = v[i];
+    return k;
+}
+
 int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool state, struct err *e)
 {
     struct piece *v = malloc((size_t)pieces_max(o) * sizeof *v);
@@ -180,7 +191,7 @@ int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool state,
         rc = check_state(o, ck, e);
     for (int part = CHECKPOINT_WEIGHTS; rc == 0 && part < (state ? CHECKPOINT_PARTS : CHECKPOINT_WEIGHTS + 1); part++)
         if (part == CHECKPOINT_WEIGHTS || optim_keeps(o->optim, part))
-            rc = checkpoint_load(ck, o->state, v, pieces_of(o, part, v), e);
+            rc = checkpoint_load(ck, o->state, v, stored(ck, v, pieces_of(o, part, v)), e);
     free(v);
     return rc < 0 ? rc : weights_changed(o, e);
 }

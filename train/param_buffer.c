@@ -68,6 +68,8 @@ int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *co
     b->dt = dt;
     if (b->conf.micro_batches < 1)
         b->conf.micro_batches = 1;
+    for (int i = 0; i < p->n && !trained; i++)
+        p->v[i].frozen = true;
     params_round(p, divided ? flat : align, flat);
     b->unit = calloc((size_t)p->units + 1, sizeof *b->unit);
     if (!b->unit)

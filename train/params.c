@@ -81,6 +81,43 @@ static bool of_stream(int i)
     return i <= LN1_B || i == POST1_W || i == POST1_B || i == LN2_W || i == LN2_B || i == POST2_W || i == POST2_B;
 }
 
+/* The weights that may have an adapter, in the order of LORA_, and of the words of --lora-target; the names of A and B. */
+static const struct {
+    enum layer_param w;
+    const char *a, *b;
+} lora[] = {
+    {QKV_W, "self_attention.linear_qkv.lora_A.weight", "self_attention.linear_qkv.lora_B.weight"},
+    {PROJ_W, "self_attention.linear_proj.lora_A.weight", "self_attention.linear_proj.lora_B.weight"},
+    {FC1_W, "mlp.linear_fc1.lora_A.weight", "mlp.linear_fc1.lora_B.weight"},
+    {FC2_W, "mlp.linear_fc2.lora_A.weight", "mlp.linear_fc2.lora_B.weight"},
+};
+
+enum layer_param lora_param(enum layer_param w)
+{
+    for (int i = 0; i < (int)(sizeof lora / sizeof *lora); i++)
+        if (lora[i].w == w)
+            return (enum layer_param)(LORA_QKV_A + 2 * i);
+    return LAYER_PARAMS;
+}
+
+/* Those of adapters, by the shapes of their weights: A with the bounds of kaiming_uniform_(a=sqrt(5)), as PEFT's, B 0. */
+static void adapter_shapes(const struct model_config *m, struct shape t[LAYER_PARAMS])
+{
+    for (int i = 0; i < (int)(sizeof lora / sizeof *lora); i++) {
+        const struct shape *w = &t[lora[i].w];
+        struct shape *a = &t[LORA_QKV_A + 2 * i], *b = a + 1;
+
+        if (!m->lora_rank || !w->rows || !(m->lora_targets >> i & 1))
+            continue;
+        *a = (struct shape){lora[i].a, m->lora_rank, w->cols, w->split == 1 ? 1 : -1, -1 / sqrt((double)w->cols), 0, {0}};
+        *b = *w;
+        b->name = lora[i].b;
+        b->cols = m->lora_rank;
+        b->split = w->split == 0 ? 0 : -1;
+        b->std = 0;
+    }
+}
+
 /* Rows 0: the model has no such parameter. */
 static void layer_shapes(const struct model_config *m, bool moe_layer, enum part_of of, struct shape t[LAYER_PARAMS])
 {
@@ -123,10 +160,12 @@ static void layer_shapes(const struct model_config *m, bool moe_layer, enum part
     };
 
     memcpy(t, all, sizeof all);
+    adapter_shapes(m, t);
     for (int i = 0; i < LAYER_PARAMS; i++) {
-        bool expert = i >= EXPERT_FC1_W, other = moe_layer ? !ffn && i >= FC1_W && i <= FC2_B : i >= ROUTER_W;
+        enum part_of is = i >= LORA_QKV_A ? PART_ADAPTERS : i >= EXPERT_FC1_W ? PART_EXPERTS : PART_DENSE;
+        bool other = moe_layer ? !ffn && i >= FC1_W && i <= FC2_B : i >= ROUTER_W && i <= EXPERT_FC2_B;
 
-        if (other || (of == PART_DENSE && expert) || (of == PART_EXPERTS && !expert))
+        if (other || (of != PART_ALL && of != is))
             t[i].rows = 0;
     }
 }
@@ -145,19 +184,25 @@ static void add_experts(struct params *p, const struct model_part *part, int64_t
     }
 }
 
+static bool is_experts(int which)
+{
+    return which >= EXPERT_FC1_W && which <= EXPERT_FC2_B;
+}
+
 static void add_layer(struct params *p, const struct model_part *part, int64_t layer, const struct shape t[LAYER_PARAMS],
                       struct share share)
 {
     char before[48];
 
     snprintf(before, sizeof before, "decoder.layers.%" PRId64 ".", part->first + layer);
-    for (int i = 0; i < EXPERT_FC1_W; i++)
-        if (t[i].rows) {
+    for (int i = 0; i < LAYER_PARAMS; i++)
+        if (t[i].rows && !is_experts(i)) {
             struct param *q = &p->v[add(p, before, &t[i], share, false)];
 
-            /* Norms of heads see the heads of a rank alone, the router and the gate what slices of experts answer; the
-             * other norms, with sequence parallelism, some of the rows. */
+            /* Norms of heads see the heads of a rank alone, the router and the gate what slices of experts answer, what of an
+             * adapter is not divided slices too; the other norms, with sequence parallelism, some of the rows. */
             q->summed = share.ranks > 1 && ((i >= Q_NORM_W && i <= K_NORM_B) || i == ROUTER_W || i == SHARED_GATE_W ||
+                                            (i >= LORA_QKV_A && q->split < 0) ||
                                             (part->sequence && of_stream(i)));
         }
     add_experts(p, part, layer, t, share);
@@ -173,8 +218,10 @@ static void add_layers(struct params *p, const struct model_config *m, const str
 
         layer_shapes(m, moe, part->of, t[moe]);
         for (int k = 0; k < LAYER_PARAMS; k++)
+            p->place[moe][k] = t[moe][k].rows && !is_experts(k) ? n++ : -1;
+        for (int k = EXPERT_FC1_W; k <= EXPERT_FC2_B; k++) /* they stand behind all others */
             p->place[moe][k] = t[moe][k].rows ? n++ : -1;
-        for (int k = EXPERT_FC1_W; k < LAYER_PARAMS && moe; k++)
+        for (int k = EXPERT_FC1_W; k <= EXPERT_FC2_B && moe; k++)
             p->per_expert += t[moe][k].rows > 0;
     }
     for (i = 0; i < part->layers; i++) {
@@ -219,7 +266,7 @@ static int share_experts(struct params *p, const struct model_config *m, const s
 
     if (m->experts % ranks)
         return err_set(e, ERR_ARG, "--expert-model-parallel-size: %d ranks cannot share %" PRId64 " experts", ranks, m->experts);
-    if (part->of == PART_DENSE)
+    if (part->of == PART_DENSE || part->of == PART_ADAPTERS)
         return 0;
     p->experts = m->experts / ranks;
     p->first_expert = part->expert ? part->expert->rank * p->experts : 0;
@@ -260,7 +307,7 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
 
     memset(p, 0, sizeof *p);
     p->word = p->position = p->final_w = p->final_b = p->output = -1;
-    if (part.of == PART_EXPERTS)
+    if (part.of == PART_EXPERTS || part.of == PART_ADAPTERS)
         part.embeds = part.heads = false;
     p->tied_apart = !m->untie && (part.embeds != part.heads || (part.heads && part.apart));
     TRY(check_share(m, share.ranks, e));
@@ -362,7 +409,7 @@ void params_free(struct params *p)
 }
 
 /* Elements first .. first + n - 1 of a logical tensor; 4i .. 4i+3 come from one Philox block. */
-static void fill_row(uint64_t key, double std, int64_t first, int64_t n, float *out)
+static void fill_row(uint64_t key, const struct param *p, int64_t first, int64_t n, float *out)
 {
     uint32_t w[4];
     double z[4];
@@ -375,12 +422,12 @@ static void fill_row(uint64_t key, double std, int64_t first, int64_t n, float *
             rng_normal2(w[0], w[1], z);
             rng_normal2(w[2], w[3], z + 2);
         }
-        out[i] = (float)(z[at % 4] * std);
+        out[i] = (float)(p->std < 0 ? (1 - 2 * (double)rng_unit_f32(w[at % 4])) * p->std : z[at % 4] * p->std);
     }
 }
 
 /* Elements first .. first + n - 1 of what is here of p. */
-static void fill_normal(const struct param *p, uint64_t seed, int64_t first, int64_t n, float *out)
+static void fill_random(const struct param *p, uint64_t seed, int64_t first, int64_t n, float *out)
 {
     uint64_t key = hash_xxh3_64_seed(span_of(p->name), seed);
     int64_t cols = p->shape[1] ? p->shape[1] : 1, width = p->whole[1] ? p->whole[1] : 1, row = 0;
@@ -391,7 +438,7 @@ static void fill_normal(const struct param *p, uint64_t seed, int64_t first, int
             int64_t at = (row + r) * cols - first, lo = at < 0 ? -at : 0, hi = at + cols > n ? n - at : cols;
 
             if (lo < hi)
-                fill_row(key, p->std, (p->first[i] + r) * width + p->column + lo, hi - lo, out + at + lo);
+                fill_row(key, p, (p->first[i] + r) * width + p->column + lo, hi - lo, out + at + lo);
         }
         row += p->part[i];
     }
@@ -406,8 +453,8 @@ void params_fill_range(const struct params *p, uint64_t seed, size_t first, size
 
         if (lo >= hi)
             continue;
-        if (q->std > 0)
-            fill_normal(q, seed, (int64_t)(lo - q->at), (int64_t)(hi - lo), out + (lo - first));
+        if (q->std != 0)
+            fill_random(q, seed, (int64_t)(lo - q->at), (int64_t)(hi - lo), out + (lo - first));
         else
             for (size_t j = lo; j < hi; j++)
                 out[j - first] = q->fill;

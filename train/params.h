@@ -32,6 +32,7 @@ enum layer_param {
     LN2_W, LN2_B, FC1_W, FC1_B, FC2_W, FC2_B, /* with experts, those of the shared one */
     POST2_W, POST2_B,
     ROUTER_W, SHARED_GATE_W, EXPERT_FC1_W, EXPERT_FC1_B, EXPERT_FC2_W, EXPERT_FC2_B, /* the first expert's */
+    LORA_QKV_A, LORA_QKV_B, LORA_PROJ_A, LORA_PROJ_B, LORA_FC1_A, LORA_FC1_B, LORA_FC2_A, LORA_FC2_B, /* lora.h */
     LAYER_PARAMS
 };
 
@@ -44,6 +45,9 @@ struct param_rule {
     bool whole;     /* its update is made of whole matrices (train/matrices.h): */
     bool apart;     /* of each of its parts by itself */
 };
+
+/* A of the adapter that weight w may have; LAYER_PARAMS: none. */
+enum layer_param lora_param(enum layer_param w);
 
 struct param {
     char name[72];
@@ -62,7 +66,7 @@ struct param {
     bool frozen;      /* not trained: its gradient counts for nothing (params_freeze) */
     struct param_rule rule; /* else by whom */
     bool summed;      /* its gradient is whole only when added up over the tensor ranks */
-    double std; /* initial values: normal(0, std); 0: all equal fill */
+    double std; /* initial values: normal(0, std); < 0: uniform within +-std; 0: all equal fill */
     float fill;
 };
 
@@ -86,7 +90,7 @@ struct params {
 };
 
 /* Which parameters: all, or but one kind. */
-enum part_of { PART_ALL, PART_DENSE, PART_EXPERTS };
+enum part_of { PART_ALL, PART_DENSE, PART_EXPERTS, PART_ADAPTERS };
 
 /* The part of a model that a rank holds. */
 struct model_part {

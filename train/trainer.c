@@ -54,7 +54,10 @@ static void part_of(const struct train_config *c, const struct layout *l, int st
     stages_layers(s, stage, i, &part->first, &part->layers);
     *run = config_run(c, l->replicas, l->model);
     run->world = l->world;
-    run->experts = run->dense;
+    run->adapters = run->experts = run->dense;
+    /* What is not trained needs no fp32 weights. */
+    run->dense.bf16_alone |= c->model.lora_rank && c->bf16 && !c->offload;
+    run->experts.bf16_alone = run->dense.bf16_alone;
     run->experts.replicas = l->expert_replicas;
     run->experts.model = l->expert_model;
     run->slots = pipeline_slots(&shape, stage);
@@ -95,15 +98,17 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
     struct model_part part;
     struct model_run run;
     struct model_memory one;
+    int adapters = c->model.experts ? 2 : 1;
 
     part_of(c, &l, stage, i, &part, &run);
     TRY(model_plan(&one, &c->model, &part, &run, e));
     add_shard(c, &one.buffer[0], &run.dense, m);
-    m->elements += one.buffer[0].elements;
-    if (c->model.experts) {
+    if (c->model.experts)
         add_shard(c, &one.buffer[1], &run.experts, m);
-        m->expert_elements += one.buffer[1].elements;
-    }
+    if (c->model.lora_rank)
+        add_shard(c, &one.buffer[adapters], &run.adapters, m);
+    m->elements += one.buffer[c->model.lora_rank ? adapters : 0].elements;
+    m->expert_elements += c->model.experts && !c->model.lora_rank ? one.buffer[1].elements : 0;
     m->model.weights += one.weights;
     m->model.low += one.low;
     m->model.grads += one.grads;
@@ -180,13 +185,17 @@ static void compare_args(const struct trainer *t, const struct checkpoint_info *
     }
 }
 
-static int load_from(struct trainer *t, const struct checkpoint *ck, bool finetune, struct err *e)
+static int load_from(struct trainer *t, const struct checkpoint *ck, bool weights_only, struct err *e)
 {
     const struct checkpoint_info *info = checkpoint_info(ck);
+    /* New adapters begin to be trained. */
+    bool finetune = weights_only || (t->config->model.lora_rank && !info->model.lora_rank);
     /* An imported one has none: it is a beginning. */
     bool state = !finetune && !t->config->no_load_optim && info->iteration;
 
     TRY(same_model(&info->model, &t->config->model, checkpoint_path(ck), e));
+    if (t->config->model.lora_rank && !info->model.lora_rank)
+        TRY(optimizer_fill(&t->optimizer, (uint64_t)t->config->seed, e));
     TRY(optimizer_load(&t->optimizer, ck, state, e));
     for (int i = 0; i < info->n_args; i++) /* a model goes back to transformers as what it came from there */
         if (strcmp(info->args[i].name, MODEL_TYPE_ARG) == 0)
