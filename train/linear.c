@@ -1,10 +1,14 @@
 #include "train/linear.h"
 
+#include "train/lora.h"
 #include "train/model_pass.h"
 
 struct linear linear_of(const struct model *m, int64_t layer, enum layer_param w, enum layer_param b, int64_t rows)
 {
-    return (struct linear){.buffer = &m->dense, .w = pass_param(m, layer, w), .b = pass_param(m, layer, b), .rows = rows};
+    return (struct linear){
+        .buffer = &m->dense, .w = pass_param(m, layer, w), .b = pass_param(m, layer, b), .adapter = lora_of(m, layer, w),
+        .rows = rows,
+    };
 }
 
 struct linear linear_output(const struct model *m, int64_t rows)
@@ -89,8 +93,10 @@ int linear_forward(struct model *m, const struct linear *l, void *y, const void 
         .act = l->act, .aux = l->aux,
     };
 
-    if (fp8_weight(m, l, 0) < 0)
-        return product(m, l, &all, NULL, e);
+    if (fp8_weight(m, l, 0) < 0) {
+        TRY(product(m, l, &all, NULL, e));
+        return !l->adapter ? 0 : lora_forward(m, l, y, x, e);
+    }
     for (int64_t i = 0, first = 0; i < groups_of(l); first += l->experts ? l->each[i] : 0, i++) {
         struct matmul mm = of_group(l, &all, (int)i, first);
 
@@ -118,7 +124,10 @@ int linear_backward(struct model *m, const struct linear *l, void *dx, const voi
     if (fp8_weight(m, l, 0) < 0) {
         if (weights.c)
             TRY(product(m, l, &weights, bias, e));
-        return product(m, l, &inputs, NULL, e);
+        if (l->adapter)
+            TRY(lora_backward(m, l, dy, x, e));
+        TRY(product(m, l, &inputs, NULL, e));
+        return !l->adapter ? 0 : lora_backward_input(m, l, dx, e);
     }
     for (int64_t i = 0, first = 0; i < groups_of(l); first += l->experts ? l->each[i] : 0, i++) {
         struct matmul weight = of_group(l, &weights, (int)i, first), input = of_group(l, &inputs, (int)i, first);

@@ -4,7 +4,7 @@
 /* Whether products apply the activation as they write their output. */
 static bool is_fused(const struct model *m)
 {
-    return model_halves(&m->config) == 1;
+    return model_halves(&m->config) == 1 && !m->config.lora_rank; /* an adapter adds to what goes into it */
 }
 
 int pass_act(struct model *m, void *y, const void *x, int64_t rows, int64_t f, struct err *e)
