@@ -7,11 +7,12 @@
 #include "base/log.h"
 #include "base/tool.h"
 #include "train/hf.h"
+#include "train/peft.h"
 
 enum type { TYPE_F32, TYPE_BF16, TYPE_F16 };
 
 struct options {
-    const char *save, *output, *as, *tokenizer;
+    const char *save, *output, *as, *tokenizer, *base;
     int64_t step, seq, divisor, shard;
     int type;
     bool tensors;
@@ -108,11 +109,25 @@ static int run_verify(const struct options *o, const char *dir, struct err *e)
     return rc == ERR_NOMEM ? rc : bad > 0;
 }
 
+/* An adapter of PEFT's over the checkpoint of its model. */
+static int import_adapter(const struct options *o, const char *from, struct err *e)
+{
+    struct checkpoint *ck = NULL;
+    int rc;
+
+    if (!o->base)
+        return err_set(e, ERR_ARG, "%s is an adapter: --base is needed, the checkpoint of its model", from);
+    TRY(open_checkpoint(&ck, o->base, o->step, true, e));
+    rc = peft_import(from, ck, o->save, e);
+    checkpoint_close(ck);
+    return rc;
+}
+
 static int run_import(const struct options *o, const char *from, struct err *e)
 {
     if (!o->save)
         return err_set(e, ERR_ARG, "--save is needed: where the checkpoint goes");
-    TRY(hf_import(from, o->save, o->seq, o->divisor, e));
+    TRY(peft_is(from) ? import_adapter(o, from, e) : hf_import(from, o->save, o->seq, o->divisor, e));
     printf("imported %s as %s/iter_0000000\n", from, o->save);
     return 0;
 }
@@ -126,7 +141,10 @@ static int run_export(const struct options *o, const char *dir, struct err *e)
     if (!o->output)
         return err_set(e, ERR_ARG, "--output is needed: where the model goes");
     TRY(open_checkpoint(&ck, dir, o->step, true, e));
-    rc = hf_export(ck, o->output, &(struct hf_written){types[o->type], o->shard, o->as, o->tokenizer}, e);
+    if (checkpoint_info(ck)->model.lora_rank)
+        rc = peft_export(ck, o->output, types[o->type], e);
+    else
+        rc = hf_export(ck, o->output, &(struct hf_written){types[o->type], o->shard, o->as, o->tokenizer}, e);
     if (rc == 0)
         printf("exported %s to %s\n", checkpoint_path(ck), o->output);
     checkpoint_close(ck);
@@ -145,7 +163,9 @@ static int account(const struct checkpoint *ck, const char *save, struct err *e)
     return run_files_check(tool_files(), e);
 }
 
-static int run_join(const struct options *o, const char *dir, struct err *e)
+/* Writes the checkpoint anew, by fn. */
+static int rewrite(const struct options *o, const char *dir, int (*fn)(const struct checkpoint *, const char *, struct err *),
+                   const char *done, struct err *e)
 {
     struct checkpoint *ck = NULL;
     int rc;
@@ -155,32 +175,44 @@ static int run_join(const struct options *o, const char *dir, struct err *e)
     TRY(open_checkpoint(&ck, dir, o->step, true, e));
     rc = account(ck, o->save, e);
     if (rc == 0)
-        rc = checkpoint_join(ck, o->save, e);
+        rc = fn(ck, o->save, e);
     if (rc == 0)
-        printf("joined %s in %s/iter_%07" PRId64 "\n", checkpoint_path(ck), o->save, checkpoint_info(ck)->iteration);
+        printf("%s %s in %s/iter_%07" PRId64 "\n", done, checkpoint_path(ck), o->save, checkpoint_info(ck)->iteration);
     checkpoint_close(ck);
     return rc;
+}
+
+static int run_join(const struct options *o, const char *dir, struct err *e)
+{
+    return rewrite(o, dir, checkpoint_join, "joined", e);
+}
+static int run_merge(const struct options *o, const char *dir, struct err *e)
+{
+    return rewrite(o, dir, peft_merge, "merged", e);
 }
 
 static const struct {
     const char *name;
     int (*run)(const struct options *o, const char *where, struct err *e);
 } actions[] = {{"info", run_info}, {"verify", run_verify}, {"import", run_import}, {"export", run_export},
-             {"join", run_join}};
+             {"join", run_join}, {"merge", run_merge}};
 
 int main(int argc, char **argv)
 {
     struct options o = {.step = CHECKPOINT_LAST, .divisor = 128, .shard = INT64_C(5) << 30};
     struct tool t = {
         .name = "checkpoint",
-        .usage = "info|verify|import|export|join [options] FOLDER",
+        .usage = "info|verify|import|export|join|merge [options] FOLDER",
         .about = "look into checkpoints, verify them, exchange them with transformers",
         .details = "info    what the checkpoint is of; reads no tensor\n"
                    "verify  compares every byte with its checksum; exit status 1 if a checkpoint is damaged\n"
                    "import  a GPT-2, Llama, Mistral, Qwen or another model of transformers (config.json and\n"
-                   "        safetensors, one file or several) to a checkpoint of step 0 in --save\n"
-                   "export  a checkpoint's weights to a folder that transformers loads, --output\n"
+                   "        safetensors, one file or several) to a checkpoint of step 0 in --save; or an adapter of\n"
+                   "        PEFT, over --base\n"
+                   "export  a checkpoint's weights to a folder that transformers loads, --output; of one with adapters\n"
+                   "        these alone, to a folder that PEFT loads\n"
                    "join    a checkpoint of several ranks as one process would have saved it, to --save\n"
+                   "merge   a checkpoint with its adapters added to the weights, to --save\n"
                    "A tensor at a time: memory is that of the largest one. docs/checkpoints.md says more.",
         .example = "quern train -q --mock-data --vocab-size 256 --num-layers 2 --hidden-size 64 \\\n"
                    "    --num-attention-heads 4 --seq-length 64 --micro-batch-size 4 --train-iters 2 \\\n"
@@ -194,7 +226,8 @@ int main(int argc, char **argv)
         OPT_HEAD("Checkpoint"),
         OPT_INT(0, "ckpt-step", &o.step, -1, INT64_MAX, "the checkpoint of this step; -1: the last whole one (verify: all)"),
         OPT_FLAG(0, "tensors", &o.tensors, "info: every tensor"),
-        OPT_FOLDER(0, "save", &o.save, "DIR", "import, join: where the checkpoint goes"),
+        OPT_FOLDER(0, "save", &o.save, "DIR", "import, join, merge: where the checkpoint goes"),
+        OPT_FOLDER(0, "base", &o.base, "DIR", "import an adapter: the checkpoint of its model"),
         OPT_INT(0, "seq-length", &o.seq, 0, 1 << 24, "import: tokens of a sample; 0: as many as the model takes"),
         OPT_INT(0, "make-vocab-size-divisible-by", &o.divisor, 1, 1 << 20, "import: pad the vocabulary to a multiple"),
         OPT_FOLDER('o', "output", &o.output, "DIR", "export: where the model goes; empty or not there yet"),
@@ -215,7 +248,7 @@ int main(int argc, char **argv)
     while (n && a < sizeof actions / sizeof *actions && strcmp(argv[1], actions[a].name) != 0)
         a++;
     if (n != 2 || a == sizeof actions / sizeof *actions)
-        return tool_usage(&t, "it takes info, verify, import, export or join, and a folder");
+        return tool_usage(&t, "it takes info, verify, import, export, join or merge, and a folder");
     rc = actions[a].run(&o, argv[2], &e);
     return rc < 0 ? tool_fail(&t, &e) : tool_end(&t, rc ? EXIT_SOME_BAD : EXIT_FINE);
 }

@@ -192,9 +192,7 @@ static bool is_unfinished(const char *name)
     return name[0] == '.' && span_ends(span_of(name), ".part");
 }
 
-/* Makes the folder, or holds it to be empty but for what a killed export left: files of another model beside ours would be
- * read with them. */
-static int make_empty(const char *to, struct err *e)
+int hf_make_empty(const char *to, struct err *e)
 {
     DIR *d;
     struct dirent *f;
@@ -255,35 +253,36 @@ static int copy_tokenizer(const char *from, const char *to, struct file_group *g
     return n ? 0 : err_set(e, ERR_IO, "folder '%s' has no file of a tokenizer", from);
 }
 
-/* As which family it is written. */
-static int choose_family(struct export *x, struct err *e)
+int hf_family_for(const struct checkpoint_info *info, const char *type, const struct hf_family **family, struct err *e)
 {
-    const struct checkpoint_info *info = checkpoint_info(x->ck);
-    const char *type = x->as->type;
+    struct model_config m = info->model; /* but for adapters, which no family has */
 
-    if (type && !(x->family = hf_family_named(type)))
+    m.lora_rank = m.lora_targets = 0;
+    m.lora_alpha = 0;
+    m.lora_rslora = false;
+    if (type && !(*family = hf_family_named(type)))
         return err_set(e, ERR_ARG, "--model-type: '%s' is not known", type);
     if (type)
-        return hf_family_has(x->family, x->model, e);
+        return hf_family_has(*family, &m, e);
     for (int i = 0; i < info->n_args; i++)
-        if (strcmp(info->args[i].name, MODEL_TYPE_ARG) == 0 && (x->family = hf_family_named(info->args[i].text)) &&
-            hf_family_has(x->family, x->model, e) == 0)
+        if (strcmp(info->args[i].name, MODEL_TYPE_ARG) == 0 && (*family = hf_family_named(info->args[i].text)) &&
+            hf_family_has(*family, &m, e) == 0)
             return 0;
-    return hf_family_of(x->model, &x->family, e);
+    return hf_family_of(&m, family, e);
 }
 
 int hf_export(const struct checkpoint *ck, const char *to, const struct hf_written *as, struct err *e)
 {
     struct export x = {.ck = ck, .model = &checkpoint_info(ck)->model, .as = as};
     struct file_group g = {0};
-    int rc = choose_family(&x, e);
+    int rc = hf_family_for(checkpoint_info(ck), as->type, &x.family, e);
 
     if (rc == 0)
         rc = params_init(&x.params, x.model, NULL, e);
     if (rc == 0)
         rc = list(&x, e);
     if (rc == 0)
-        rc = make_empty(to, e);
+        rc = hf_make_empty(to, e);
     if (rc == 0 && as->tokenizer)
         rc = copy_tokenizer(as->tokenizer, to, &g, e);
     if (rc == 0)

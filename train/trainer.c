@@ -12,6 +12,7 @@
 #include "train/expert_bias.h"
 #include "train/fp8.h"
 #include "train/layer_attention.h"
+#include "train/lora.h"
 
 /* replicas, model: the groups of those names (train/layout.h), of which for a plan the size is enough. */
 static struct model_run config_run(const struct train_config *c, struct comm *replicas, struct comm *model)
@@ -193,6 +194,7 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool weight
     /* An imported one has none: it is a beginning. */
     bool state = !finetune && !t->config->no_load_optim && info->iteration;
 
+    TRY(lora_same(&info->model, &t->config->model, checkpoint_path(ck), e));
     TRY(same_model(&info->model, &t->config->model, checkpoint_path(ck), e));
     if (t->config->model.lora_rank && !info->model.lora_rank)
         TRY(optimizer_fill(&t->optimizer, (uint64_t)t->config->seed, e));

@@ -39,4 +39,15 @@ equal "mix's page shows commands" "$(grep -c '^quern mix' mix.sh)" 5
 status "they run" 0 bash -e mix.sh
 indented docs/report.md 'quern dedup exact' >report.sh
 status "report's page" 0 bash -eo pipefail report.sh
+mkdir Llama-3.2-1B # as small as the test's, whose shape no preset has
+cp "$ROOT"/tests/data/train/sft/{model/*,tokenizer.json} Llama-3.2-1B
+cp "$ROOT/tests/data/train/sft/chat.jsonl" chats.jsonl
+block docs/finetuning.md '' |
+    sed 's/--preset llama3.2-1b/$model/; s/seq-length 2048/seq-length 128/; s/embeddings 131072/embeddings 128/
+        s/iters 200/iters 4/; s/iters 10 /iters 1 /; s/batch-size 16/batch-size 4/' >finetune.sh
+export model="--num-layers 2 --hidden-size 32 --num-attention-heads 4 --group-query-attention --num-query-groups 2 --ffn-hidden-size 48
+    --swiglu --normalization RMSNorm --norm-epsilon 1e-6 --position-embedding-type rope --disable-bias-linear --add-qkv-bias"
+status "finetuning's recipe" 0 bash -eo pipefail finetune.sh
+check "PEFT's files" test -s adapter/adapter_config.json -a -s adapter/adapter_model.safetensors
+check "a model of its own" test -s model/model.safetensors
 finish

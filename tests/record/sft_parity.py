@@ -8,8 +8,8 @@ tokenizer.json            a small BPE with the special tokens of all templates
 NAME.ids                  of the first conversations by template NAME: ids, a line each, then a line of what TRL's
                           assistant_only_loss masks in (pairs: completion_only_loss)
 model                     a random Qwen2
-adapter                   a random adapter of PEFT's, whose q, k and v share A, and so do gate and up
-losses.json               ten steps of SFTTrainer, fp32: all weights, packed by best fit and wrapped; and the adapter alone
+adapter, apart            random adapters of PEFT's: in one q, k and v share A, and so do gate and up; one of q and v
+losses.json               ten steps of SFTTrainer, fp32: all weights, packed by best fit and wrapped; the adapters alone
 """
 import json
 import os
@@ -148,6 +148,15 @@ def base():
     return transformers.AutoModelForCausalLM.from_pretrained(f"{OUT}/model", dtype=torch.float32, attn_implementation="eager")
 
 
+def apart():
+    torch.manual_seed(6)
+    m = get_peft_model(base(), LoraConfig(r=2, lora_alpha=8, lora_dropout=0.0, task_type="CAUSAL_LM"))
+    for name, p in m.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(p, std=0.05)
+    return m
+
+
 def with_adapter():
     torch.manual_seed(5)
     m = get_peft_model(base(), LoraConfig(r=4, lora_alpha=12, use_rslora=True, lora_dropout=0.0, task_type="CAUSAL_LM", target_modules=[
@@ -175,18 +184,24 @@ def main():
     put("pairs", paired(tok, pairs))
     docs = rendered(tok, "chatml", chats)
     torch.manual_seed(4)
-    config = transformers.Qwen2Config(
+    small = transformers.Qwen2Config(
         vocab_size=352, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
         max_position_embeddings=SEQ, tie_word_embeddings=True, initializer_range=0.1, bos_token_id=None, eos_token_id=None)
-    transformers.Qwen2ForCausalLM(config).save_pretrained(f"{OUT}/model")
-    shutil.rmtree(f"{OUT}/adapter", ignore_errors=True)
-    with_adapter().save_pretrained(f"{OUT}/adapter", safe_serialization=True)
+    transformers.Qwen2ForCausalLM(small).save_pretrained(f"{OUT}/model")
+    for name, make in (("adapter", with_adapter), ("apart", apart)):
+        shutil.rmtree(f"{OUT}/{name}", ignore_errors=True)
+        make().save_pretrained(f"{OUT}/{name}", safe_serialization=True)
+        with open(f"{OUT}/{name}/adapter_config.json") as f:
+            config = json.load(f)
+        config["target_modules"].sort()  # a set, in any order
+        with open(f"{OUT}/{name}/adapter_config.json", "w") as f:
+            f.write(json.dumps(config, indent=2, sort_keys=True) + "\n")
     packed = batches(docs, "bfd")
     losses = {"bfd": trained(base(), tok, packed, True), "wrapped": trained(base(), tok, batches(docs, "wrapped"), False),
-              "lora": trained(with_adapter(), tok, packed, True)}
+              "lora": trained(with_adapter(), tok, packed, True), "apart": trained(apart(), tok, packed, True)}
     with open(f"{OUT}/losses.json", "w") as f:
         f.write(json.dumps(losses, indent=1) + "\n")
-    for f in ("model/generation_config.json", "adapter/README.md"):
+    for f in ("model/generation_config.json", "adapter/README.md", "apart/README.md"):
         if os.path.exists(f"{OUT}/{f}"):
             os.remove(f"{OUT}/{f}")
     print({k: v[0] for k, v in losses.items()}, "torch", torch.__version__, "trl", trl.__version__)

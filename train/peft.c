@@ -1,0 +1,552 @@
+#include "train/peft.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/node.h"
+#include "train/hf.h"
+#include "train/hf_copy.h"
+#include "train/hf_family.h"
+#include "train/lora.h"
+
+enum { TARGETS = 4 };
+static const enum layer_param target[TARGETS] = {QKV_W, PROJ_W, FC1_W, FC2_W}; /* in the order of lora_target_names */
+
+/* All of a logical tensor in fp32. */
+static int load(const struct checkpoint *ck, const struct param *q, float *to, struct err *e)
+{
+    int64_t cols = q->dims == 2 ? q->shape[1] : 1;
+    const struct piece whole = {
+        .part = CHECKPOINT_WEIGHTS, .name = q->name, .dims = q->dims, .shape = {q->shape[0], q->shape[1]}, .rows = q->shape[0],
+        .cols = cols, .data = to, .ld = cols,
+    };
+
+    return checkpoint_load(ck, NULL, &whole, 1, e);
+}
+
+static size_t largest(const struct params *p)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < p->n; i++)
+        most = p->v[i].n > most ? p->v[i].n : most;
+    return most;
+}
+
+/* The weight that parameter i is the A or B of; -1: it is no adapter's. */
+static int adapted(const struct params *p, int i, bool *b)
+{
+    for (int64_t layer = 0; layer < p->units - 2; layer++)
+        for (int k = 0; k < TARGETS && p->layer[layer].at <= i && i < p->layer[layer + 1].at; k++) {
+            int a = params_layer(p, layer, lora_param(target[k]));
+
+            *b = i == a + 1;
+            if (a >= 0 && (i == a || *b))
+                return params_layer(p, layer, target[k]);
+        }
+    return -1;
+}
+
+/* ---- their names ---- */
+
+/* "base_model.model.PIECE.lora_A.weight". */
+static void peft_name(char name[192], const struct hf_piece *piece, char half)
+{
+    int n = (int)(strlen(piece->name) - strlen(".weight"));
+
+    snprintf(name, 192, "base_model.model.%.*s.lora_%c.weight", n, piece->name, half);
+}
+
+/* The pieces of weight w, as they are of B: that is never turned. */
+static int adapter_pieces(const struct model_config *m, const struct hf_family *family, const struct params *p, int w,
+                          struct hf_piece piece[HF_PIECES])
+{
+    int n = hf_pieces(m, family, p, w, piece);
+
+    for (int k = 0; k < n; k++)
+        piece[k].at.turned = false;
+    return n;
+}
+
+/* Behind the last of n pieces that is of the same module as the k-th. */
+static int module_end(const struct hf_piece *piece, int k, int n)
+{
+    int end = k + 1;
+
+    while (end < n && strcmp(piece[end].name, piece[k].name) == 0)
+        end++;
+    return end;
+}
+
+bool peft_is(const char *dir)
+{
+    char path[4352];
+
+    snprintf(path, sizeof path, "%s/adapter_config.json", dir);
+    return access(path, F_OK) == 0;
+}
+
+/* ---- out ---- */
+
+/* Where a tensor of theirs comes from: pieces of one of ours. */
+struct source {
+    int param, n;
+    struct hf_piece piece[HF_PIECES];
+};
+
+struct export {
+    const struct checkpoint *ck;
+    struct model_config model;
+    const struct hf_family *family;
+    struct params params;
+    struct arena arena;
+    struct safetensor *v;
+    struct source *source;
+    int n;
+    const char *dtype;
+    float *ours;
+    void *room;
+};
+
+/* A tensor of n pieces of a parameter, of so many rows. */
+static int add_tensor(struct export *x, const char *name, int param, const struct hf_piece *piece, int n, struct err *e)
+{
+    int64_t cols = x->params.v[param].shape[1], rows = piece->at.of;
+    struct safetensor *t = &x->v[x->n];
+    struct source *s = &x->source[x->n++];
+
+    *t = (struct safetensor){.name = arena_dup(&x->arena, span_of(name)), .dtype = x->dtype, .dims = 2, .shape = {rows, cols}};
+    t->data.n = (size_t)(rows * cols) * safetensors_size(x->dtype);
+    *s = (struct source){.param = param, .n = n};
+    for (int k = 0; k < n; k++)
+        s->piece[k] = piece[k];
+    return t->name.p ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+}
+
+/* The tensors of the adapter of one weight of a layer, module by module. */
+static int list_adapter(struct export *x, int64_t layer, enum layer_param w, struct err *e)
+{
+    const struct hf_piece whole = {.rows = x->model.lora_rank, .at = {.of = x->model.lora_rank}};
+    int a = params_layer(&x->params, layer, lora_param(w)), n;
+    struct hf_piece piece[HF_PIECES];
+    char name[192];
+
+    if (a < 0)
+        return 0;
+    n = adapter_pieces(&x->model, x->family, &x->params, params_layer(&x->params, layer, w), piece);
+    for (int k = 0, next; k < n; k = next) {
+        next = module_end(piece, k, n);
+        peft_name(name, &piece[k], 'A');
+        TRY(add_tensor(x, name, a, &whole, 1, e));
+        peft_name(name, &piece[k], 'B');
+        TRY(add_tensor(x, name, a + 1, &piece[k], next - k, e));
+    }
+    return 0;
+}
+
+static int list(struct export *x, struct err *e)
+{
+    size_t most = largest(&x->params), tensors = (size_t)x->model.layers * TARGETS * HF_PIECES * 2;
+
+    x->v = arena_calloc(&x->arena, tensors, sizeof *x->v);
+    x->source = arena_calloc(&x->arena, tensors, sizeof *x->source);
+    x->ours = malloc(most * sizeof *x->ours);
+    x->room = malloc(most * sizeof *x->ours);
+    if (!x->v || !x->source || !x->ours || !x->room)
+        return err_set(e, ERR_NOMEM, "out of memory for adapters");
+    for (int64_t layer = 0; layer < x->model.layers; layer++)
+        for (int k = 0; k < TARGETS; k++)
+            TRY(list_adapter(x, layer, target[k], e));
+    return 0;
+}
+
+static int give_tensor(void *arg, int i, size_t at, struct span *data, struct err *e)
+{
+    struct export *x = arg;
+    const struct source *s = &x->source[i];
+    const struct param *q = &x->params.v[s->param];
+
+    (void)at; /* all of it at once */
+    TRY(load(x->ck, q, x->ours, e));
+    for (int k = 0; k < s->n; k++) {
+        const struct hf_piece *p = &s->piece[k];
+        const struct hf_shape shape = {p->rows, q->shape[1]};
+
+        TRY(hf_narrow(x->room, x->ours + p->row * q->shape[1], x->dtype, shape, &p->at, e));
+    }
+    *data = (struct span){x->room, x->v[i].data.n};
+    return 0;
+}
+
+/* The modules of layer 0, each by its last two names. */
+static int put_modules(const struct export *x, struct buf *b)
+{
+    struct hf_piece piece[HF_PIECES];
+    bool first = true;
+
+    for (int k = 0; k < TARGETS; k++) {
+        int w = params_layer(&x->params, 0, target[k]), n = 0;
+
+        if (x->model.lora_targets >> k & 1)
+            n = adapter_pieces(&x->model, x->family, &x->params, w, piece);
+        for (int i = 0; i < n; i = module_end(piece, i, n), first = false) {
+            char *name = piece[i].name, *end = name + strlen(name) - strlen(".weight"), *at = end;
+
+            for (int dots = 0; at > name && (dots += at[-1] == '.') < 2;)
+                at--;
+            TRY(buf_printf(b, "%s\"%.*s\"", first ? "" : ",", (int)(end - at), at));
+        }
+    }
+    return 0;
+}
+
+static int put_config(const struct export *x, struct buf *b)
+{
+    TRY(buf_puts(b, "{\"peft_type\":\"LORA\",\"task_type\":\"CAUSAL_LM\",\"base_model_name_or_path\":null,\"bias\":\"none\","
+                 "\"inference_mode\":true,\"lora_dropout\":0.0,\"lora_alpha\":"));
+    TRY(json_put_num(b, x->model.lora_alpha));
+    TRY(buf_printf(b, ",\"r\":%" PRId64 ",\"use_rslora\":%s,\"fan_in_fan_out\":%s,\"target_modules\":[", x->model.lora_rank,
+                   x->model.lora_rslora ? "true" : "false", strcmp(x->family->type, "gpt2") == 0 ? "true" : "false"));
+    TRY(put_modules(x, b));
+    return buf_puts(b, "]}\n");
+}
+
+static int write_adapter(struct export *x, const char *to, struct err *e)
+{
+    struct file_group g = {0};
+    struct buf b = {0};
+    uint64_t hash, bytes;
+    char path[4352];
+    int rc;
+
+    snprintf(path, sizeof path, "%s/adapter_model.safetensors", to);
+    rc = safetensors_write(&g, path, x->v, x->n, "{\"format\":\"pt\"}", give_tensor, x, &hash, &bytes, e);
+    snprintf(path, sizeof path, "%s/adapter_config.json", to);
+    if (rc == 0)
+        rc = put_config(x, &b) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : file_group_write(&g, path, buf_span(&b), e);
+    if (rc == 0)
+        rc = file_group_commit(&g, e);
+    file_group_abort(&g);
+    buf_free(&b);
+    return rc;
+}
+
+int peft_export(const struct checkpoint *ck, const char *to, const char *dtype, struct err *e)
+{
+    struct export x = {.ck = ck, .model = checkpoint_info(ck)->model, .dtype = dtype};
+    int rc = x.model.lora_rank ? hf_family_for(checkpoint_info(ck), NULL, &x.family, e)
+                               : err_set(e, ERR_ARG, "%s has no adapters", checkpoint_path(ck));
+
+    if (rc == 0)
+        rc = params_init(&x.params, &x.model, NULL, e);
+    if (rc == 0)
+        rc = list(&x, e);
+    if (rc == 0)
+        rc = hf_make_empty(to, e);
+    if (rc == 0)
+        rc = write_adapter(&x, to, e);
+    free(x.ours);
+    free(x.room);
+    params_free(&x.params);
+    arena_free(&x.arena);
+    return rc;
+}
+
+/* ---- in ---- */
+
+struct import {
+    const char *from;
+    const struct checkpoint *base;
+    struct model_config model;
+    const struct hf_family *family;
+    int64_t rank; /* theirs */
+    struct arena arena;
+    struct file_map map;
+    struct safetensors file;
+    bool *taken; /* of each tensor in it */
+    struct params params;
+    float *room, *half; /* of the largest parameter */
+};
+
+/* What adapter_config.json says, and whether that is all ours can be. */
+static int read_config(struct import *m, struct err *e)
+{
+    const struct node *bias;
+    struct node *root;
+    char path[4352];
+    double alpha;
+
+    snprintf(path, sizeof path, "%s/adapter_config.json", m->from);
+    TRY(node_load_json(&m->arena, path, &root, e));
+    bias = node_get(root, "bias");
+    m->rank = node_int(root, "r", 0);
+    alpha = node_num(root, "lora_alpha", 0);
+    m->model.lora_rslora = node_bool(root, "use_rslora", false);
+    if (!node_str(root, "peft_type") || strcmp(node_str(root, "peft_type"), "LORA") != 0)
+        return err_set(e, ERR_UNSUPPORTED, "%s: its peft_type is not LORA", path);
+    if (m->rank < 1 || m->rank > LORA_RANK_MOST / HF_PIECES || !(alpha > 0))
+        return err_set(e, ERR_FORMAT, "%s: its r or lora_alpha is missing or impossible", path);
+    if (node_bool(root, "use_dora", false) || (bias && !(bias->type == NODE_STR && span_is(bias->str, "none"))) ||
+        (node_get(root, "rank_pattern") && node_get(root, "rank_pattern")->count) ||
+        (node_get(root, "alpha_pattern") && node_get(root, "alpha_pattern")->count))
+        return err_set(e, ERR_UNSUPPORTED, "%s: quern has no use_dora, bias, rank_pattern or alpha_pattern", path);
+    m->model.lora_alpha = alpha;
+    return 0;
+}
+
+/* The tensor of half 'A' or 'B' of a piece; NULL: it has no adapter.  ERR_FORMAT: it is of another shape. */
+static int find_half(struct import *m, const struct hf_piece *piece, char half, int64_t cols, const struct safetensor **t,
+                     struct err *e)
+{
+    int64_t rows = half == 'A' ? m->rank : piece->at.of;
+    char name[192];
+
+    peft_name(name, piece, half);
+    *t = safetensors_find(&m->file, name);
+    if (!*t)
+        return 0;
+    m->taken[*t - m->file.v] = true;
+    if ((*t)->dims != 2 || (*t)->shape[0] != rows || (*t)->shape[1] != (half == 'A' ? cols : m->rank))
+        return err_set(e, ERR_FORMAT, "%s: '%s' is not %" PRId64 " x %" PRId64, m->from, name, rows,
+                       half == 'A' ? cols : m->rank);
+    return 0;
+}
+
+/* Of weight w the modules that have an adapter: how many; whether they have the same A.  p: with or without adapters. */
+static int look_at(struct import *m, const struct params *p, int w, int *n, bool *same, struct err *e)
+{
+    struct hf_piece piece[HF_PIECES];
+    int pieces = adapter_pieces(&m->model, m->family, p, w, piece);
+    const struct safetensor *first = NULL, *a, *b;
+
+    *n = 0;
+    *same = true;
+    for (int k = 0; k < pieces; k = module_end(piece, k, pieces)) {
+        TRY(find_half(m, &piece[k], 'A', p->v[w].shape[1], &a, e));
+        TRY(find_half(m, &piece[k], 'B', p->v[w].shape[1], &b, e));
+        if (!a != !b)
+            return err_set(e, ERR_FORMAT, "%s: '%s' has but one of lora_A and lora_B", m->from, piece[k].name);
+        if (!a)
+            continue;
+        if (first && (a->data.n != first->data.n || memcmp(a->data.p, first->data.p, a->data.n) != 0))
+            *same = false;
+        first = a;
+        ++*n;
+    }
+    return 0;
+}
+
+/* Sets which layers have adapters and of which rank, by all that is in the file. */
+static int plan_import(struct import *m, struct err *e)
+{
+    struct params p;
+    int times = 1, rc = params_init(&p, &m->model, NULL, e), n;
+    bool same;
+
+    for (int64_t layer = 0; rc == 0 && layer < m->model.layers; layer++)
+        for (int k = 0; rc == 0 && k < TARGETS; k++) {
+            int w = params_layer(&p, layer, target[k]);
+
+            rc = w < 0 ? 0 : look_at(m, &p, w, &n, &same, e);
+            if (rc == 0 && w >= 0 && n)
+                m->model.lora_targets |= INT64_C(1) << k;
+            if (rc == 0 && w >= 0 && !same)
+                times = HF_PIECES;
+        }
+    params_free(&p);
+    TRY(rc);
+    for (int i = 0; i < m->file.n; i++)
+        if (!m->taken[i])
+            return err_set(e, ERR_UNSUPPORTED, "%s: '%s' has no place in the model", m->from, m->file.v[i].name.p);
+    m->model.lora_rank = m->rank * times;
+    m->model.lora_alpha *= m->model.lora_rslora ? sqrt(times) : times; /* the scale stays */
+    return 0;
+}
+
+/* Rows of t, as p says, become those of m->room from `row` and column `col` on, of so many columns. */
+static int place(struct import *m, const struct safetensor *t, const struct hf_piece *p, int64_t row, int64_t col, int64_t cols,
+                 struct err *e)
+{
+    const struct hf_shape shape = {p->rows, t->shape[1]};
+
+    TRY(hf_widen(m->half, t->data.p, t->dtype, shape, &p->at, e));
+    for (int64_t r = 0; r < shape.rows; r++)
+        memcpy(m->room + (row + r) * cols + col, m->half + r * shape.cols, (size_t)shape.cols * sizeof *m->room);
+    return 0;
+}
+
+/* A or B of weight w to m->room. */
+static int build(struct import *m, int w, bool b, struct err *e)
+{
+    const struct hf_piece whole = {.rows = m->rank, .at = {.of = m->rank}};
+    struct hf_piece piece[HF_PIECES];
+    int pieces = adapter_pieces(&m->model, m->family, &m->params, w, piece), n;
+    int64_t cols = b ? m->model.lora_rank : m->params.v[w].shape[1], rows = b ? m->params.v[w].shape[0] : m->model.lora_rank;
+    bool same;
+
+    memset(m->room, 0, (size_t)(rows * cols) * sizeof *m->room);
+    TRY(look_at(m, &m->params, w, &n, &same, e));
+    for (int k = 0, next; k < pieces; k = next) {
+        const struct safetensor *t;
+        int64_t at = same ? 0 : k * m->rank; /* the first row of A, and column of B */
+
+        next = module_end(piece, k, pieces);
+        TRY(find_half(m, &piece[k], b ? 'B' : 'A', m->params.v[w].shape[1], &t, e));
+        if (t && !b)
+            TRY(place(m, t, &whole, at, 0, cols, e));
+        for (int i = k; t && b && i < next; i++)
+            TRY(place(m, t, &piece[i], piece[i].row, at, cols, e));
+    }
+    return 0;
+}
+
+static int give_param(void *arg, int i, size_t at, struct span *data, struct err *e)
+{
+    struct import *m = arg;
+    const struct param *q = &m->params.v[i];
+    bool b;
+    int w = adapted(&m->params, i, &b);
+
+    (void)at;
+    TRY(w < 0 ? load(m->base, q, m->room, e) : build(m, w, b, e));
+    *data = (struct span){(const char *)m->room, q->n * sizeof *m->room};
+    return 0;
+}
+
+/* Of the settings of a checkpoint as what it came from transformers. */
+static void keep_type(struct checkpoint_info *info, const struct checkpoint_info *of)
+{
+    info->n_args = 0;
+    for (int i = 0; i < of->n_args && !info->n_args; i++)
+        if (strcmp(of->args[i].name, MODEL_TYPE_ARG) == 0) {
+            info->args = &of->args[i];
+            info->n_args = 1;
+        }
+}
+
+/* Writes the model of info, parameter by parameter. */
+static int save(const struct params *p, const struct checkpoint_info *info, const char *dir, safetensors_data_fn *fn, void *arg,
+                struct err *e)
+{
+    struct piece *v = malloc((size_t)p->n * PIECES_PER_PARAM * sizeof *v);
+    int rc = v ? checkpoint_save_from(dir, info, v, params_pieces(p, CHECKPOINT_WEIGHTS, NULL, DTYPE_F32, v), fn, arg, e)
+               : err_set(e, ERR_NOMEM, "out of memory");
+
+    free(v);
+    return rc;
+}
+
+static int open_import(struct import *m, struct err *e)
+{
+    char path[4352];
+
+    if (m->model.lora_rank)
+        return err_set(e, ERR_ARG, "%s has adapters already", checkpoint_path(m->base));
+    TRY(hf_family_for(checkpoint_info(m->base), NULL, &m->family, e));
+    TRY(read_config(m, e));
+    snprintf(path, sizeof path, "%s/adapter_model.safetensors", m->from);
+    TRY(safetensors_map(&m->map, path, e));
+    TRY(file_map_fetch(&m->map, (const char *)m->map.p, m->map.n, e));
+    TRY(safetensors_parse(&m->arena, path, (struct span){(const char *)m->map.p, m->map.n}, &m->file, e));
+    m->taken = arena_calloc(&m->arena, (size_t)m->file.n + 1, sizeof *m->taken);
+    if (!m->taken)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    TRY(plan_import(m, e));
+    TRY(params_init(&m->params, &m->model, NULL, e));
+    m->room = malloc(largest(&m->params) * sizeof *m->room);
+    m->half = malloc(largest(&m->params) * sizeof *m->half);
+    return m->room && m->half ? 0 : err_set(e, ERR_NOMEM, "out of memory for a tensor");
+}
+
+int peft_import(const char *from, const struct checkpoint *base, const char *dir, struct err *e)
+{
+    struct import m = {.from = from, .base = base, .model = checkpoint_info(base)->model};
+    struct checkpoint_info info = {0};
+    int rc = open_import(&m, e);
+
+    info.model = m.model;
+    keep_type(&info, checkpoint_info(base));
+    if (rc == 0)
+        rc = save(&m.params, &info, dir, give_param, &m, e);
+    free(m.room);
+    free(m.half);
+    params_free(&m.params);
+    file_map_close(&m.map);
+    arena_free(&m.arena);
+    return rc;
+}
+
+/* ---- merged ---- */
+
+struct merge {
+    const struct checkpoint *ck;
+    struct params params, own; /* without adapters; with them */
+    double scale;
+    float *room, *a, *b;
+};
+
+/* m->room += scale B A, of A and B of those of own from i on. */
+static int add_adapter(struct merge *m, int i, struct err *e)
+{
+    const struct param *a = &m->own.v[i], *b = a + 1;
+    int64_t out = b->shape[0], in = a->shape[1], rank = a->shape[0];
+
+    TRY(load(m->ck, a, m->a, e));
+    TRY(load(m->ck, b, m->b, e));
+#pragma omp parallel for schedule(static)
+    for (int64_t r = 0; r < out; r++)
+        for (int64_t c = 0; c < in; c++) {
+            double sum = 0;
+
+            for (int64_t k = 0; k < rank; k++)
+                sum += (double)m->b[r * rank + k] * (double)m->a[k * in + c];
+            m->room[r * in + c] = (float)((double)m->room[r * in + c] + m->scale * sum);
+        }
+    return 0;
+}
+
+static int give_merged(void *arg, int i, size_t at, struct span *data, struct err *e)
+{
+    struct merge *m = arg;
+    const struct param *q = &m->params.v[i];
+    char name[80];
+
+    (void)at;
+    TRY(load(m->ck, q, m->room, e));
+    snprintf(name, sizeof name, "%.*s.lora_A.weight", (int)(strlen(q->name) - strlen(".weight")), q->name);
+    for (int k = 0; k < m->own.n && q->dims == 2; k++)
+        if (strcmp(m->own.v[k].name, name) == 0)
+            TRY(add_adapter(m, k, e));
+    *data = (struct span){(const char *)m->room, q->n * sizeof *m->room};
+    return 0;
+}
+
+int peft_merge(const struct checkpoint *ck, const char *dir, struct err *e)
+{
+    struct checkpoint_info info = *checkpoint_info(ck);
+    struct merge m = {.ck = ck};
+    int rc = info.model.lora_rank ? params_init(&m.own, &info.model, NULL, e)
+                                  : err_set(e, ERR_ARG, "%s has no adapters", checkpoint_path(ck));
+
+    m.scale = rc == 0 ? lora_scale(&info.model) : 0;
+    info.model.lora_rank = info.model.lora_targets = 0;
+    info.model.lora_alpha = 0;
+    info.model.lora_rslora = false;
+    keep_type(&info, checkpoint_info(ck));
+    if (rc == 0)
+        rc = params_init(&m.params, &info.model, NULL, e);
+    if (rc == 0) {
+        m.room = malloc(3 * largest(&m.own) * sizeof *m.room);
+        m.a = m.room ? m.room + largest(&m.own) : NULL;
+        m.b = m.room ? m.a + largest(&m.own) : NULL;
+        rc = m.room ? save(&m.params, &info, dir, give_merged, &m, e) : err_set(e, ERR_NOMEM, "out of memory for a tensor");
+    }
+    free(m.room);
+    params_free(&m.params);
+    params_free(&m.own);
+    return rc;
+}
