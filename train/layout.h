@@ -48,8 +48,8 @@ int layout_data(const struct layout_sizes *s, int64_t ranks, int64_t *data, stru
 int layout_open(struct layout *l, struct comm *world, const struct layout_sizes *s, struct err *e);
 void layout_close(struct layout *l);
 
-/* The rank, of world, that has the same layers as this one: index `replica` of those that hold the same weights (experts: the same
- * experts), index `tensor` of those that share them. */
+/* The rank, of world, that has the same layers as this one: index `replica` of those that hold the same weights (experts: the
+ * same experts), index `tensor` of those that share them. */
 int layout_rank(const struct layout *l, bool experts, int tensor, int replica);
 
 #ifdef __cplusplus

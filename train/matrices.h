@@ -1,10 +1,10 @@
 /* train/matrices.h -- what of an update looks at whole matrices (train/optim.h: struct optim's direct).
  *
- * Its momentum is kept element by element, by who keeps the shard; what the update is to be made of stands in the gradients' place
- * then, and so does the update when the matrix has been seen whole.  Where ranks share the weights, tensor ranks and data-parallel
- * ones, the matrices are taken in rounds, one of each rank: what others have of it comes to that rank, and what it has made goes
- * back to all.  Largest ones first, so those of a round take about as long.  A matrix is whole when it is computed with, so the
- * bits do not depend on how data-parallel ranks divide it.
+ * Its momentum is kept element by element, by who keeps the shard; what the update is to be made of stands in the gradients'
+ * place then, and so does the update when the matrix has been seen whole.  Where ranks share the weights, tensor ranks and
+ * data-parallel ones, the matrices are taken in rounds, one of each rank: what others have of it comes to that rank, and what
+ * it has made goes back to all.  Largest ones first, so those of a round take about as long.  A matrix is whole when it is
+ * computed with, so the bits do not depend on how data-parallel ranks divide it.
  */
 #ifndef TRAIN_MATRICES_H
 #define TRAIN_MATRICES_H

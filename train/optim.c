@@ -45,7 +45,8 @@ void optim_conf_init(struct optim_conf *c)
 {
     *c = (struct optim_conf){
         .weight_decay = 0.01, .decoupled_lr = -1, .decoupled_min_lr = -1, .adam_beta1 = 0.9, .adam_beta2 = 0.999,
-        .adam_eps = 1e-8, .lion_beta1 = 0.9, .lion_beta2 = 0.99, .sgd_momentum = 0.9, .muon = {.momentum = 0.9, .extra_scale = 1, .steps = 5},
+        .adam_eps = 1e-8, .lion_beta1 = 0.9, .lion_beta2 = 0.99, .sgd_momentum = 0.9,
+        .muon = {.momentum = 0.9, .extra_scale = 1, .steps = 5},
     };
 }
 
