@@ -49,11 +49,6 @@ static int number_of(const char *what, const struct node *root, const char *key,
     return 0;
 }
 
-static void *field_of(const struct model_config *m, const struct hf_key *k)
-{
-    return (char *)(size_t)m + k->at;
-}
-
 /* The row of a family that has a key, or its other name; NULL: none has. */
 static const struct hf_key *row_of(const struct hf_family *f, const char *key)
 {
@@ -83,16 +78,6 @@ static int read_act(const struct reading *r, const struct hf_key *k, const struc
     return 0;
 }
 
-static const char *const rope_name[] = {[ROPE_LLAMA3] = "llama3", [ROPE_LINEAR] = "linear", [ROPE_YARN] = "yarn",
-                                        [ROPE_DYNAMIC] = "dynamic"};
-enum { ROPES = sizeof rope_name / sizeof *rope_name };
-
-/* By how much yarn's cosines grow where nothing else is said. */
-static double yarn_attention(double factor, double scale)
-{
-    return factor > 1 ? 0.1 * scale * log(factor) + 1 : 1;
-}
-
 /* Numbers of a rope_type, in r or, some of them, at the root. */
 static int parse_scaling(const char *what, const struct node *root, const struct node *r, struct model_config *m, struct err *e)
 {
@@ -105,7 +90,7 @@ static int parse_scaling(const char *what, const struct node *root, const struct
     TRY(number_of(what, r, "factor", m->rope_kind == ROPE_YARN ? (double)m->positions / (double)m->rope_original : 0,
                   &m->rope_factor, e));
     if (m->rope_factor < 1)
-        return err_set(e, ERR_FORMAT, "%s: rope_type '%s' without a factor of at least 1", what, rope_name[m->rope_kind]);
+        return err_set(e, ERR_FORMAT, "%s: rope_type '%s' without a factor of at least 1", what, hf_rope_name[m->rope_kind]);
     if (m->rope_kind == ROPE_LLAMA3) {
         TRY(number_of(what, r, "low_freq_factor", 1, &m->rope_low, e));
         return number_of(what, r, "high_freq_factor", 4, &m->rope_high, e);
@@ -121,8 +106,18 @@ static int parse_scaling(const char *what, const struct node *root, const struct
         all = 0;
     }
     m->rope_exact = !node_bool(r, "truncate", true);
-    return number_of(what, r, "attention_factor", yarn_attention(m->rope_factor, scale) / yarn_attention(m->rope_factor, all),
+    return number_of(what, r, "attention_factor",
+                     hf_yarn_attention(m->rope_factor, scale) / hf_yarn_attention(m->rope_factor, all),
                      &m->rope_attention, e);
+}
+
+/* The row of a kind; NULL: the family has none. */
+static const struct hf_key *row_of_kind(const struct hf_family *f, enum hf_kind kind)
+{
+    for (const struct hf_key *k = f->keys; k->key; k++)
+        if (k->kind == kind)
+            return k;
+    return NULL;
 }
 
 /* A key of rope_parameters or rope_scaling that is not known would be another rotation. */
@@ -156,7 +151,8 @@ static int read_share(const struct reading *r, const struct hf_key *k, struct er
     TRY(number_of(r->what, r->root, k->key, k->fallback, &share, e));
     TRY(number_of(r->what, rope_of(r), "partial_rotary_factor", share, &share, e));
     if (k->value && share != 1)
-        return err_set(e, ERR_UNSUPPORTED, "%s: partial_rotary_factor: transformers turns whole heads in such a model", r->what);
+        return err_set(e, ERR_UNSUPPORTED, "%s: partial_rotary_factor: transformers turns whole heads in such a model",
+                       r->what);
     r->m->rotary_percent = share;
     return 0;
 }
@@ -175,35 +171,86 @@ static int read_rope(const struct reading *r, const struct hf_key *k, struct err
     type = node_str(rope, "rope_type");
     if (!type)
         type = node_str(rope, "type");
-    while (type && strcmp(type, "default") != 0 && m->rope_kind < ROPES && strcmp(type, rope_name[m->rope_kind]) != 0)
+    while (type && strcmp(type, "default") != 0 && m->rope_kind < HF_ROPES && strcmp(type, hf_rope_name[m->rope_kind]) != 0)
         m->rope_kind++;
-    if (m->rope_kind == ROPES || (r->family->plain_rope && type && strcmp(type, "default") != 0))
+    if (m->rope_kind == HF_ROPES || (r->family->plain_rope && type && strcmp(type, "default") != 0))
         return err_set(e, ERR_UNSUPPORTED, "%s: rope_type '%s' cannot be done here", r->what, type);
     TRY(check_rope_keys(r, rope, e));
     return type && strcmp(type, "default") != 0 ? parse_scaling(r->what, r->root, rope, m, e) : 0;
 }
 
-/* Within a window's length it makes no difference, so that is how long the model is here. */
+/* The n of which the last of every n layers is another than those before, by a function that says it of each; 0: none is, -1: it
+ * is otherwise. */
+typedef int layer_fn(const struct reading *r, const struct hf_key *k, int64_t layer); /* 1: another; 0: not; -1: cannot be */
+static int64_t every_of(const struct reading *r, const struct hf_key *k, layer_fn *other)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < r->m->layers && !n; i++)
+        n = other(r, k, i) == 1 ? i + 1 : 0;
+    for (int64_t i = 0; i < r->m->layers; i++)
+        if (other(r, k, i) != (n && (i + 1) % n == 0))
+            return -1;
+    return n;
+}
+
+static const struct node *item(const struct node *list, int64_t i)
+{
+    const struct node *n = list && list->type == NODE_LIST ? list->child : NULL;
+
+    while (n && i--)
+        n = n->next;
+    return n;
+}
+
+/* Whether a layer sees all: by layer_types, by max_window_layers, by sliding_window_pattern or as the family has it. */
+static int sees_all(const struct reading *r, const struct hf_key *k, int64_t layer)
+{
+    const struct node *types = node_get(r->root, "layer_types"), *n = item(types, layer);
+    int64_t first = node_int(r->root, "max_window_layers", 0), every = node_int(r->root, "sliding_window_pattern", k->on);
+
+    if (types && types->type == NODE_LIST)
+        return n && n->type == NODE_STR ? span_is(n->str, "full_attention") : -1; /* check_types: else it slides */
+    if (row_of_kind(r->family, HF_SLIDES))
+        return layer < first;
+    return every > 0 && (layer + 1) % every == 0;
+}
+
+/* No window, where attention of some layers is another than a window and all of the sequence. */
+static int check_types(const struct reading *r, struct err *e)
+{
+    const struct node *types = node_get(r->root, "layer_types");
+
+    for (const struct node *t = types ? types->child : NULL; t; t = t->next)
+        if (t->type != NODE_STR || !(span_is(t->str, "full_attention") || span_is(t->str, "sliding_attention")))
+            return err_set(e, ERR_UNSUPPORTED, "%s: layer_types has another than full_attention and sliding_attention", r->what);
+    return 0;
+}
+
+/* A window that all layers have, or all but the last of every n.  Within a window's length it makes no difference: where other
+ * layers have it, that is how long the model is here. */
 static int read_window(const struct reading *r, const struct hf_key *k, struct err *e)
 {
-    bool windowed = !row_of(r->family, "use_sliding_window") || node_bool(r->root, "use_sliding_window", false);
-    const struct node *types = node_get(r->root, "layer_types");
-    int64_t window = 0;
+    bool slides = !row_of_kind(r->family, HF_SLIDES) || node_bool(r->root, "use_sliding_window", false);
+    struct model_config *m = r->m;
+    int64_t window = 0, every;
 
-    for (const struct node *t = types ? types->child : NULL; t; t = t->next) {
-        bool slides = t->type == NODE_STR && span_is(t->str, "sliding_attention");
-
-        windowed |= slides;
-        if (!slides && !(t->type == NODE_STR && span_is(t->str, "full_attention")))
-            return err_set(e, ERR_UNSUPPORTED, "%s: layer_types has another than full_attention", r->what);
-    }
-    if (windowed)
-        TRY(size_of(r->what, r->root, k->key, r->m->positions, &window, e));
-    if (!windowed || window >= r->m->positions)
+    TRY(check_types(r, e));
+    if (slides)
+        TRY(size_of(r->what, r->root, k->key, node_get(r->root, k->key) ? 0 : (int64_t)k->fallback, &window, e));
+    every = every_of(r, k, sees_all);
+    if (!window || every == 1 || window >= m->positions)
         return 0;
-    log_msg(LOG_WARN, "%s: sliding_window: sequences of %" PRId64 " tokens at most, where it makes no difference, not %" PRId64,
-            r->what, window, r->m->positions);
-    r->m->positions = window;
+    if (every >= 0) {
+        m->window = window - 1;
+        m->window_freq = every;
+        return m->window ? 0 : err_set(e, ERR_UNSUPPORTED, "%s: %s of 1 cannot be done here", r->what, k->key);
+    }
+    if (window >= m->positions)
+        return 0;
+    log_msg(LOG_WARN, "%s: %s of some layers: sequences of %" PRId64 " tokens at most, where it makes no difference, not %"
+            PRId64, r->what, k->key, window, m->positions);
+    m->positions = window;
     return 0;
 }
 
@@ -230,7 +277,7 @@ static int read_flag(const struct reading *r, const struct hf_key *k, const stru
     if (n && n->type != NODE_BOOL)
         return err_set(e, ERR_FORMAT, "%s: %s is neither true nor false", r->what, k->key);
     if (k->kind == HF_SWITCH)
-        *(int *)field_of(m, k) = v ? k->on : 0;
+        *(int *)hf_field(m, k) = v ? k->on : 0;
     else if (k->kind == HF_BIAS_QKV)
         m->qkv_bias = v;
     else if (k->kind == HF_BIAS_ATTENTION)
@@ -238,7 +285,7 @@ static int read_flag(const struct reading *r, const struct hf_key *k, const stru
     else if (k->kind == HF_BIAS_MLP)
         m->mlp_bias = v;
     else
-        *(bool *)field_of(m, k) = v != (k->kind == HF_NOT);
+        *(bool *)hf_field(m, k) = v != (k->kind == HF_NOT);
     return 0;
 }
 
@@ -249,7 +296,7 @@ static int read_number(const struct reading *r, const struct hf_key *k, const ch
     TRY(number_of(r->what, r->root, key, k->fallback, &v, e));
     if (v < 0)
         return err_set(e, ERR_FORMAT, "%s: no %s", r->what, k->key);
-    *(double *)field_of(r->m, k) = k->kind == HF_INVERSE ? 1 / v : v;
+    *(double *)hf_field(r->m, k) = k->kind == HF_INVERSE ? 1 / v : v;
     return 0;
 }
 
@@ -263,7 +310,7 @@ static int read_key(const struct reading *r, const struct hf_key *k, struct err 
         n = NULL;
     switch (k->kind) {
     case HF_SIZE:
-        return size_of(r->what, r->root, n ? key : k->key, (int64_t)k->fallback, field_of(r->m, k), e);
+        return size_of(r->what, r->root, n ? key : k->key, (int64_t)k->fallback, hf_field(r->m, k), e);
     case HF_WIDTH:
         TRY(size_of(r->what, r->root, key, (int64_t)k->fallback, &width, e));
         r->m->ffn = r->m->moe_ffn = width;
@@ -278,11 +325,13 @@ static int read_key(const struct reading *r, const struct hf_key *k, struct err 
     case HF_SHARE:
         return read_share(r, k, e);
     case HF_WINDOW:
-        return 0; /* when positions are known */
+        return read_window(r, k, e);
     case HF_IS:
         return !n || is_value(n, k->value) ? 0 : err_set(e, ERR_UNSUPPORTED, "%s: %s: in a %s it can only be %s here", r->what,
                                                          key, r->family->type, k->value);
     case HF_PART:
+    case HF_LAYERS:
+    case HF_SLIDES:
         return 0;
     default:
         return read_flag(r, k, n, e);
@@ -319,25 +368,24 @@ static int find_family(struct reading *r, struct err *e)
     return 0;
 }
 
-/* Sizes first, by which others go. */
+/* Sizes first, by which others go; rotary angles by all positions, which a window may make fewer. */
+static int pass_of(const struct hf_key *k)
+{
+    return k->kind == HF_SIZE ? 0 : k->kind == HF_WINDOW ? 2 : 1;
+}
+
 static int read_root(struct reading *r, struct err *e)
 {
-    const struct hf_key *window = NULL;
-
     if (r->root->type != NODE_MAP)
         return err_set(e, ERR_FORMAT, "%s: no object", r->what);
     TRY(find_family(r, e));
     *r->m = r->family->base;
     r->m->init_std = 0.02;
     TRY(size_of(r->what, r->root, "vocab_size", -1, &r->m->vocab, e));
-    for (int pass = 0; pass < 2; pass++)
-        for (const struct hf_key *k = r->family->keys; k->key; k++) {
-            if ((k->kind == HF_SIZE) == (pass == 0))
+    for (int pass = 0; pass < 3; pass++)
+        for (const struct hf_key *k = r->family->keys; k->key; k++)
+            if (pass_of(k) == pass)
                 TRY(read_key(r, k, e));
-            window = k->kind == HF_WINDOW ? k : window;
-        }
-    if (window)
-        TRY(read_window(r, window, e));
     return check_keys(r, e);
 }
 
@@ -365,162 +413,4 @@ int hf_config_parse(const char *what, struct span text, int64_t divisor, struct 
         rc = err_wrap(e, "%s", what);
     arena_free(&a);
     return rc;
-}
-
-/* ---- writing ---- */
-
-static int put_scaling(struct buf *b, const struct model_config *m)
-{
-    bool llama3 = m->rope_kind == ROPE_LLAMA3, yarn = m->rope_kind == ROPE_YARN;
-
-    if (!m->rope_scaling)
-        return buf_puts(b, ",\"rope_scaling\":null");
-    TRY(buf_printf(b, ",\"rope_scaling\":{\"rope_type\":\"%s\",\"factor\":%.17g", rope_name[m->rope_kind], m->rope_factor));
-    if (llama3 || yarn)
-        TRY(buf_printf(b, ",\"%s\":%.17g,\"%s\":%.17g,\"original_max_position_embeddings\":%" PRId64,
-                       llama3 ? "low_freq_factor" : "beta_slow", m->rope_low, llama3 ? "high_freq_factor" : "beta_fast",
-                       m->rope_high, m->rope_original));
-    if (yarn && m->rope_attention != yarn_attention(m->rope_factor, 1))
-        TRY(buf_printf(b, ",\"attention_factor\":%.17g", m->rope_attention));
-    if (yarn && m->rope_exact)
-        TRY(buf_puts(b, ",\"truncate\":false"));
-    return buf_puts(b, "}");
-}
-
-static int put_flag(struct buf *b, const struct model_config *m, const struct hf_key *k)
-{
-    const void *at = field_of(m, k);
-    bool v;
-
-    if (k->kind == HF_SWITCH)
-        v = *(const int *)at == k->on;
-    else if (k->kind == HF_BIAS_QKV)
-        v = model_qkv_bias(m);
-    else if (k->kind == HF_BIAS_ATTENTION)
-        v = model_qkv_bias(m) && model_proj_bias(m);
-    else if (k->kind == HF_BIAS_MLP)
-        v = model_mlp_bias(m);
-    else
-        v = *(const bool *)at != (k->kind == HF_NOT);
-    return buf_puts(b, v ? "true" : "false");
-}
-
-static int put_value(struct buf *b, const struct model_config *m, const struct hf_key *k)
-{
-    const void *at = field_of(m, k);
-
-    switch (k->kind) {
-    case HF_SIZE:
-        return buf_printf(b, "%" PRId64, *(const int64_t *)at);
-    case HF_WIDTH:
-        return buf_printf(b, "%" PRId64, m->moe_ffn);
-    case HF_NUM:
-        return buf_printf(b, "%.17g", *(const double *)at);
-    case HF_INVERSE:
-        return buf_printf(b, "%.17g", 1 / *(const double *)at);
-    case HF_ACT:
-        return buf_printf(b, "\"%s\"", mlp_kinds[m->mlp].hf[0]);
-    case HF_SHARE:
-        return buf_printf(b, "%.17g", m->rotary_percent);
-    case HF_THETA:
-        TRY(buf_printf(b, "%.17g", m->rotary_base));
-        return put_scaling(b, m);
-    case HF_WINDOW:
-        return buf_puts(b, "null");
-    case HF_IS:
-        return buf_puts(b, k->value);
-    default:
-        return put_flag(b, m, k);
-    }
-}
-
-int hf_config_put(struct buf *b, const struct model_config *m, const struct hf_family *family, const char *dtype)
-{
-    TRY(buf_printf(b, "{\"model_type\":\"%s\",\"architectures\":[\"%s\"],\"torch_dtype\":\"%s\",\"vocab_size\":%" PRId64
-                      ",\"bos_token_id\":null,\"eos_token_id\":null,\"pad_token_id\":null",
-                   family->type, family->class, dtype, m->vocab));
-    for (const struct hf_key *k = family->keys; k->key; k++) {
-        if (k->kind == HF_PART || (k->kind == HF_SHARE && k->value))
-            continue;
-        TRY(buf_printf(b, ",\"%s\":", k->key));
-        TRY(put_value(b, m, k));
-    }
-    return buf_puts(b, "}\n");
-}
-
-/* ---- which family has a model ---- */
-
-/* Whether a field says something of the model. */
-static bool tells(const struct model_field *f, const struct model_config *m)
-{
-    static const size_t rotary[] = {
-        offsetof(struct model_config, rotary_base), offsetof(struct model_config, rotary_percent),
-        offsetof(struct model_config, rope_scaling),
-    };
-    static const size_t scaled[] = {
-        offsetof(struct model_config, rope_factor), offsetof(struct model_config, rope_low),
-        offsetof(struct model_config, rope_high), offsetof(struct model_config, rope_original),
-        offsetof(struct model_config, rope_attention), offsetof(struct model_config, rope_exact),
-    };
-
-    for (size_t i = 0; i < sizeof rotary / sizeof *rotary; i++)
-        if (f->at == rotary[i] && m->position != POSITION_ROPE)
-            return false;
-    for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++)
-        if (f->at == scaled[i] && !m->rope_scaling)
-            return false;
-    if (f->at == offsetof(struct model_config, ffn) && m->experts && m->moe_freq == 1)
-        return false; /* each layer has experts */
-    return f->at != offsetof(struct model_config, seq) && f->at != offsetof(struct model_config, padded_vocab);
-}
-
-static bool same_field(const struct model_field *f, const struct model_config *a, const struct model_config *b)
-{
-    char x[64], y[64];
-
-    if (f->type == FIELD_NUM) {
-        double v = *(const double *)((const char *)a + f->at), w = *(const double *)((const char *)b + f->at);
-
-        return fabs(v - w) <= 1e-6 * fabs(v);
-    }
-    return strcmp(model_field_text(f, a, x, sizeof x), model_field_text(f, b, y, sizeof y)) == 0;
-}
-
-int hf_family_has(const struct hf_family *family, const struct model_config *m, struct err *e)
-{
-    const struct hf_family *f;
-    struct model_config read;
-    struct buf b = {0};
-    int rc;
-    char text[64];
-
-    if (hf_config_put(&b, m, family, "float32") < 0) {
-        buf_free(&b);
-        return err_set(e, ERR_NOMEM, "out of memory");
-    }
-    rc = hf_config_parse(family->type, buf_span(&b), 1, &read, &f, e);
-    buf_free(&b);
-    if (rc < 0)
-        return err_wrap(e, "transformers' %s cannot have this model", family->type);
-    for (int i = 0; rc == 0 && i < model_fields_n; i++)
-        if (tells(&model_fields[i], m) && !same_field(&model_fields[i], m, &read))
-            rc = err_set(e, ERR_UNSUPPORTED, "transformers' %s cannot have this model's %s, %s", family->type,
-                         model_fields[i].key, model_field_text(&model_fields[i], m, text, sizeof text));
-    return rc;
-}
-
-int hf_family_of(const struct model_config *m, const struct hf_family **family, struct err *e)
-{
-    struct err first;
-
-    for (int i = 0; i < hf_families_n; i++) {
-        int rc = hf_family_has(&hf_families[i], m, e);
-
-        *family = &hf_families[i];
-        if (rc == 0 || rc == ERR_NOMEM)
-            return rc;
-        if (i == 1)
-            first = *e; /* Llama's, of which most are */
-    }
-    return err_set(e, ERR_UNSUPPORTED, "no model of transformers that is known here has this one: %s", first.msg);
 }

@@ -1,6 +1,8 @@
 /* The table of families.  Sources: each family's configuration and model in transformers 5.23. */
+#include <math.h>
 #include <string.h>
 
+#include "kernels/rope.h"
 #include "train/hf_family.h"
 
 /* ---- keys of config.json ---- */
@@ -32,7 +34,9 @@
     SIZES(g, p), NUM("rms_norm_eps", norm_eps, e), OF("hidden_act", HF_ACT, 0, NULL), ROPE(theta), WHOLE, \
     NOT("tie_word_embeddings", untie, tied)
 #define WINDOW OF("sliding_window", HF_WINDOW, 0, NULL), PART("layer_types")
-#define WINDOW_OR_NOT WINDOW, PART("use_sliding_window"), PART("max_window_layers")
+#define WINDOW_OR_NOT \
+    OF("sliding_window", HF_WINDOW, 0, NULL), OF("layer_types", HF_LAYERS, 0, NULL), \
+    OF("use_sliding_window", HF_SLIDES, 0, NULL), PART("max_window_layers")
 #define ROUTED SIZE("num_experts_per_tok", topk, HF_NEEDED), PART("router_aux_loss_coef"), PART("output_router_logits")
 #define QWEN_ROUTED \
     ROUTED, ALSO("num_experts", HF_SIZE, experts, HF_NEEDED, "num_local_experts"), \
@@ -98,6 +102,19 @@ static const struct hf_key gemma_keys[] = {
     OF("attention_bias", HF_BIAS_ATTENTION, false, NULL), IS("use_bidirectional_attention", "false"), KEYS_END,
 };
 
+static const struct hf_key starcoder2_keys[] = {
+    SIZES(2, 4096), NUM("norm_epsilon", norm_eps, 1e-5), {"hidden_act", HF_ACT, 0, 0, NULL, NULL, 1}, ROPE(10000), WHOLE,
+    NOT("tie_word_embeddings", untie, true), SIZE("intermediate_size", ffn, HF_NEEDED), WINDOW, NOT("use_bias", no_bias, true),
+    IS("norm_type", "\"layer_norm\""), IS("mlp_type", "\"default\""), IS("position_embedding_type", "\"rope\""),
+    IS("use_sliding_window", "true"), PART("residual_dropout"), PART("activation_function"), KEYS_END,
+};
+static const struct hf_key nemotron_keys[] = {
+    SIZES(0, 4096), NUM("norm_eps", norm_eps, 1e-5), OF("hidden_act", HF_ACT, 0, NULL), ROPE(10000),
+    OF("partial_rotary_factor", HF_SHARE, 0.5, NULL), NOT("tie_word_embeddings", untie, false),
+    SIZE("intermediate_size", ffn, HF_NEEDED), SIZE("head_dim", head_dim, 0),
+    OF("attention_bias", HF_BIAS_ATTENTION, false, NULL), OF("mlp_bias", HF_BIAS_MLP, false, NULL), KEYS_END,
+};
+
 /* Of any family. */
 static const char idle_keys[] =
     " model_type architectures torch_dtype dtype transformers_version _name_or_path auto_map name_or_path use_cache bos_token_id"
@@ -127,6 +144,15 @@ bool hf_listed(const char *list, const char *key)
 bool hf_key_idle(const char *key)
 {
     return key[0] == '_' || hf_listed(idle_keys, key);
+}
+
+const char *const hf_rope_name[HF_ROPES] = {
+    [ROPE_LLAMA3] = "llama3", [ROPE_LINEAR] = "linear", [ROPE_YARN] = "yarn", [ROPE_DYNAMIC] = "dynamic",
+};
+
+double hf_yarn_attention(double factor, double scale)
+{
+    return factor > 1 ? 0.1 * scale * log(factor) + 1 : 1;
 }
 
 /* ---- names of tensors ---- */
@@ -197,6 +223,12 @@ static const struct hf_name phi3_names[] = {
     {LAYER "mlp.linear_fc1.", HF_LAYER "mlp.gate_up_proj.", HF_ROWS},
     NAMES_END,
 };
+/* MLPs that do not gate. */
+static const struct hf_name up_names[] = {{LAYER "mlp.linear_fc1.", HF_LAYER "mlp.up_proj.", HF_ROWS}, NAMES_END};
+static const struct hf_name starcoder2_names[] = {
+    {LAYER "mlp.linear_fc1.", HF_LAYER "mlp.c_fc.", HF_ROWS}, {LAYER "mlp.linear_fc2.", HF_LAYER "mlp.c_proj.", HF_ROWS},
+    NAMES_END,
+};
 /* Norms of what attention and the MLP add, by the names of norms before them elsewhere. */
 static const struct hf_name post_names[] = {
     {LAYER "self_attention.linear_proj.post_layernorm.", HF_LAYER "post_attention_layernorm.", HF_ROWS},
@@ -232,6 +264,10 @@ const struct hf_family hf_families[] = {
      .base = {LAYERNORM, .position = POSITION_ROPE, .mlp = MLP_GELU_EXACT, .no_bias = true, .mlp_bias = true}},
     {.type = "gemma", .class = "GemmaForCausalLM", .keys = gemma_keys, .names = llama_names, .embeds_root = true,
      .base = {RMS_ROPE_ANY, .mlp = MLP_GEGLU, .norm_1p = true}},
+    {.type = "starcoder2", .class = "Starcoder2ForCausalLM", .base = {LAYERNORM, .position = POSITION_ROPE, .mlp = MLP_GELU},
+     .keys = starcoder2_keys, .names = starcoder2_names, .others = llama_names},
+    {.type = "nemotron", .class = "NemotronForCausalLM", .keys = nemotron_keys, .names = up_names, .others = llama_names,
+     .base = {LAYERNORM, .norm_1p = true, .position = POSITION_ROPE, .mlp = MLP_RELU2, .no_bias = true}},
 };
 const int hf_families_n = sizeof hf_families / sizeof *hf_families;
 

@@ -19,11 +19,14 @@ enum hf_kind {
     HF_NOT,     /* the opposite of one */
     HF_SWITCH,  /* an int that is `on` for true, else 0 */
     HF_WIDTH,   /* ffn, which is that of experts too */
-    HF_ACT,     /* the activation, which makes the kind of MLP of two that gate alike; the word `value` stands for the base's */
+    HF_ACT,     /* the activation, which makes the kind of MLP of two that gate alike; the word `value` stands for the base's;
+                   written as the kind's word `on` */
     HF_BIAS_QKV, HF_BIAS_ATTENTION, HF_BIAS_MLP, /* whether these have biases */
     HF_THETA,   /* the base of rotary angles, with how they are scaled (rope_parameters, rope_scaling) */
     HF_SHARE,   /* the share of a head that turns; `value`: it can only be all */
-    HF_WINDOW,  /* how far attention sees, with layer_types, use_sliding_window */
+    HF_WINDOW,  /* how far attention sees; in the last of every `on` layers without bound */
+    HF_LAYERS,  /* which layers have the window, "sliding_attention" or "full_attention" */
+    HF_SLIDES,  /* whether there is a window */
     HF_IS,      /* it can only be `value` (or null, or absent), and is written so */
     HF_PART     /* another key's row reads it, or nothing is computed by it */
 };
@@ -67,6 +70,15 @@ extern const int hf_families_n;
 
 /* That of a model_type; NULL if it is not known. */
 const struct hf_family *hf_family_named(const char *type);
+/* The field of m that a row is about. */
+static inline void *hf_field(const struct model_config *m, const struct hf_key *k)
+{
+    return (char *)(size_t)m + k->at;
+}
+/* rope_type by enum rope_kind; by how much yarn's cosines grow where nothing else is said. */
+enum { HF_ROPES = 4 };
+extern const char *const hf_rope_name[HF_ROPES];
+double hf_yarn_attention(double factor, double scale);
 /* Whether a list of words, with a space before and after each, has a key. */
 bool hf_listed(const char *list, const char *key);
 /* Keys that say nothing of what is computed, or of training alone, in any family. */

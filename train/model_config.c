@@ -273,6 +273,7 @@ double model_config_flops(const struct model_config *m, int64_t seq)
 
 #define INT(key, field, needed, shape) {key, FIELD_INT, offsetof(struct model_config, field), needed, shape, NULL}
 #define NUM(key, field) {key, FIELD_NUM, offsetof(struct model_config, field), false, false, NULL}
+#define SHAPE_NUM(key, field) {key, FIELD_NUM, offsetof(struct model_config, field), false, true, NULL}
 #define BOOL(key, field) {key, FIELD_BOOL, offsetof(struct model_config, field), false, true, NULL}
 #define WORD(key, field, ...) \
     {key, FIELD_WORD, offsetof(struct model_config, field), false, true, (const char *const[]){__VA_ARGS__, NULL}}
@@ -298,9 +299,9 @@ const struct model_field model_fields[] = {
     WORD("norm_placement", norm_place, "pre", "post", "both"),
     WORD("parallel_block", parallel, "none", "two-norms", "one-norm"),
     BOOL("apply_layernorm_1p", norm_1p),
-    NUM("embedding_multiplier", embedding_scale),
-    NUM("residual_multiplier", residual_scale),
-    NUM("logits_multiplier", logits_scale),
+    SHAPE_NUM("embedding_multiplier", embedding_scale),
+    SHAPE_NUM("residual_multiplier", residual_scale),
+    SHAPE_NUM("logits_multiplier", logits_scale),
     WORD("position_embedding_type", position, "learned_absolute", "rope", "none"),
     ATTENTION_FIELDS(INT_ROW, NUM_ROW, BOOL_ROW)
     {"use_rope_scaling", FIELD_BOOL, offsetof(struct model_config, rope_scaling), false, false, NULL},

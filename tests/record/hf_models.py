@@ -9,7 +9,8 @@
 gpt2: fp16, one file.  llama: bf16, several files, Llama 3.1's rotary angles, grouped queries.
 qwen3: fp32, normalised queries and keys, tied.  qwen2: fp32, biases.  mixtral, qwen3_moe and qwen2_moe (a shared expert with
 a gate): bf16, several files, 4 experts.  The others, fp32: mistral, phi3 (fused queries, keys and values; half a head turns),
-olmo2 (norms after modules), gpt_neox (modules side by side, or one after the other), gemma.  logits.safetensors has the ids of a text
+olmo2 (norms after modules), gpt_neox (modules side by side, or one after the other), gemma, starcoder2 (a window),
+nemotron (layer norms with weights less one, ReLU squared).  logits.safetensors has the ids of a text
 and each model's logits (fp32, of the weights as stored).  configs/NAME.json are other config.json for the weights of one of
 them, with logits of their own: scaled rotary angles, as transformers 5 writes them (rope_parameters) and 4 (rope_scaling), other
 activations, and Mistral.
@@ -67,6 +68,11 @@ MODELS = {
         **NEOX, use_parallel_residual=False, attention_bias=False, hidden_act="gelu_new"), torch.float32, "6KB"),
     "gemma": (transformers.GemmaForCausalLM, transformers.GemmaConfig(**dict(LLAMA, pad_token_id=None), head_dim=8),
               torch.float32, "5GB"),
+    "starcoder2": (transformers.Starcoder2ForCausalLM, transformers.Starcoder2Config(
+        **LLAMA, sliding_window=5, rope_parameters={"rope_type": "default", "rope_theta": 1e4}), torch.float32, "5GB"),
+    "nemotron": (transformers.NemotronForCausalLM, transformers.NemotronConfig(
+        **LLAMA, mlp_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}),
+        torch.float32, "6KB"),
 }
 
 # Of each: the model whose weights it has, and what its config.json has in place of that one's.
@@ -84,7 +90,9 @@ OTHERS = {
     "gelu_exact": ("gpt2", {"activation_function": "gelu"}),
     "geglu": ("llama", {"hidden_act": "gelu_pytorch_tanh"}),
     "reglu": ("qwen2_moe", {"hidden_act": "relu"}),
-    "mistral_window": ("llama", {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 12}),
+    "mistral_window": ("llama", {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 5}),
+    "qwen2_window": ("qwen2", {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 0,
+                               "layer_types": ["sliding_attention", "full_attention"]}),
 }
 
 
@@ -191,6 +199,14 @@ PUBLISHED = {
     "gemma": dict({k: v for k, v in llama("Gemma").items() if k != "tie_word_embeddings"}, head_dim=8, hidden_act="gelu",
                   hidden_activation=None, attention_bias=False, attention_dropout=0.0, pad_token_id=0, rope_scaling=None,
                   rope_theta=1e4, rms_norm_eps=1e-6),
+    "starcoder2": {k: v for k, v in llama("Starcoder2", model_type="starcoder2", activation_function="gelu",
+                                          attention_dropout=0.1, embedding_dropout=0.1, hidden_act="gelu_pytorch_tanh",
+                                          mlp_type="default", norm_epsilon=1e-5, norm_type="layer_norm", residual_dropout=0.1,
+                                          rope_theta=999999.4, sliding_window=6, use_bias=True).items()
+                   if k not in ("rms_norm_eps", "tie_word_embeddings")},
+    "nemotron": {k: v for k, v in llama("Nemotron", model_type="nemotron", attention_bias=False, attention_dropout=0.0,
+                                        hidden_dropout=0.0, hidden_act="relu2", head_dim=8, mlp_bias=False, norm_eps=1e-5,
+                                        partial_rotary_factor=0.5, rope_theta=1e4).items() if k != "rms_norm_eps"},
     "qwen3-moe, weights of all": llama("Qwen3Moe", **QWEN3, model_type="qwen3_moe", decoder_sparse_step=1, mlp_only_layers=[],
                                        norm_topk_prob=False, moe_intermediate_size=20, num_experts=4, num_experts_per_tok=2),
 }

@@ -22,9 +22,10 @@
 
 enum { T = 12, V = 61 };
 static const char *const names[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe", "qwen2_moe",
-                                    "mistral", "phi3", "olmo2", "gpt_neox", "gpt_neox_serial", "gemma"};
+                                    "mistral", "phi3", "olmo2", "gpt_neox", "gpt_neox_serial", "gemma",
+                                    "starcoder2", "nemotron"};
 static const char *const dtypes[] = {"F16", "BF16", "F32", "F32", "BF16", "BF16", "BF16", "F32", "F32", "F32",
-                                     "F32", "F32", "F32"};
+                                     "F32", "F32", "F32", "F32", "F32"};
 enum { MODELS = sizeof names / sizeof *names };
 
 static char dir[64];
@@ -191,7 +192,7 @@ static void published_configs_say_the_same(void **state)
                   "\"pretraining_tp\":1,\"rms_norm_eps\":1e-05,\"eos_token_id\":[1,2],\"tie_word_embeddings\":false", 131072},
         {"llama", "\"model_type\":\"llama\",\"max_sequence_length\":2048,\"rms_norm_eps\":1e-05", 2048},
         {"llama", "\"model_type\":\"mistral\",\"max_position_embeddings\":32768,\"sliding_window\":4096,\"rms_norm_eps\":1e-05",
-         4096},
+         32768},
         {"qwen2", "\"model_type\":\"qwen2\",\"max_position_embeddings\":32768,\"sliding_window\":4096,"
                   "\"use_sliding_window\":false,\"rope_theta\":10000.0,\"rms_norm_eps\":1e-06,\"use_mrope\":false", 32768},
         {"qwen3", "\"model_type\":\"qwen3\",\"max_position_embeddings\":40960,\"sliding_window\":null,\"attention_bias\":false,"
@@ -227,7 +228,7 @@ static void other_configs_give_other_logits(void **state)
 {
     static const char *const t[][2] = {
         {"linear", "llama"}, {"dynamic", "llama"}, {"yarn", "llama"}, {"yarn_exact", "llama"}, {"yarn_mscale", "llama"},
-        {"yarn_old", "qwen2"}, {"linear_old", "llama"}, {"mistral_window", "llama"},
+        {"yarn_old", "qwen2"}, {"linear_old", "llama"}, {"mistral_window", "llama"}, {"qwen2_window", "qwen2"},
         {"relu2", "gpt2"}, {"gelu_exact", "gpt2"}, {"geglu", "llama"}, {"reglu", "qwen2_moe"},
     };
 
