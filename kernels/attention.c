@@ -36,5 +36,7 @@ int attention_bwd_cpu(struct device *dev, enum dtype dt, const struct attention 
     TRY(cpu_scratch(dev, &scratch,
                     (size_t)(dev->threads * attention_bwd_scratch(p)) * sizeof(float), e));
     ISA_PICK(attention_bwd_loop)(dev, dt, p, &dout, grad, scratch);
+    if (p->dsink)
+        ISA_PICK(attention_sink_loop)(dev, dt, p, &dout);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* kernels/attention.h -- causal attention that never stores the (T, T) matrix.
  *
- *     o = dropout(softmax(scale q k^T, keys 0 .. pos of the query, or from where its document begins)) v
+ *     o = dropout(softmax(scale q k^T, keys 0 .. pos of the query, or from where its document or window begins)) v
  * Tiled with an online softmax; backward recomputes probabilities from the saved
  * log-sum-exp (arXiv:2205.14135, arXiv:2307.08691).
  */
@@ -37,6 +37,9 @@ struct attention {
     const int32_t *start; /* (B, t) or NULL: the first key that a query sees, its own place at most and nowhere less than that
                              of the query before; counted as first_key is.  Not with a cache */
     int64_t window; /* > 0: how many keys a query sees at most, its own the last */
+    const void *sink; /* (heads) of the call's type, or NULL: a logit beside those of the keys, of a value that is 0 */
+    bool sink_zero;   /* without sink: that logit is 0 */
+    float *dsink;     /* (heads), or NULL: backward adds sink's gradient; of blocks of the same queries one alone may */
     enum attention_block block;
     float scale;    /* 1 / sqrt(d) as a rule */
     struct attention_view q, k, v; /* (B, t, H, d), (B, t_kv, Hkv, d) twice; only read */
@@ -95,6 +98,10 @@ TWIN_INLINE int64_t attention_last_query(const struct attention *p, int64_t key)
 
     return last < p->t ? last : p->t - 1;
 }
+TWIN_INLINE bool attention_sinks(const struct attention *p)
+{
+    return p->sink || p->sink_zero;
+}
 /* Whether documents aside a query of the call sees a key of it; and whether one may see none, though keys stand before it. */
 TWIN_INLINE bool attention_any(const struct attention *p)
 {
@@ -114,7 +121,8 @@ static inline double attention_pairs(const struct attention *p, double t)
 /* Whether it is causal attention over a sequence of its own and nothing else. */
 static inline bool attention_common(const struct attention *p)
 {
-    return !p->block && !p->full && !p->start && !attention_masked(p) && p->t == p->t_kv && !(p->drop && p->drop->p > 0);
+    return !p->block && !p->full && !p->start && !attention_masked(p) && !attention_sinks(p) && p->t == p->t_kv &&
+           !(p->drop && p->drop->p > 0);
 }
 
 /* Few queries and many keys (generation) take a path of their own, without tiles.  d is at

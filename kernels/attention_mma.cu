@@ -238,6 +238,12 @@ template <int D, int N, bool MASKED> static __global__ void __launch_bounds__(32
     static_assert(STAGES * 2 * N >= OWN, "the queries go through the tiles");
     if (p.block == ATTENTION_FURTHER)
         take_up<D>(p, bh, b, h, row, m, l, o);
+    else if (attention_sinks(&p))
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            m[half] = p.sink ? one_get<DTYPE_BF16>(p.sink, h) * LOG2E : 0.0f;
+            l[half] = mma_i() == 0 ? 1.0f : 0.0f;
+        }
     take_rows<D, S>(q, tiles, p.q, b, h, q0, p.t);
     int64_t j0 = first_of<MASKED>(p, b, q0);
     send_pair<D, S, N>(tiles, p.k, p.v, b, kvh, j0, end, p.t_kv);
@@ -491,6 +497,7 @@ int attention_mma_bwd(struct device *dev, const struct attention *p, struct atte
     TRY(cuda_scratch(dev, &s, (size_t)(p->b * p->heads * p->t) * sizeof(float), e));
     const float *delta = (const float *)s;
     TRY(attention_delta(dev, DTYPE_BF16, p, dout, (float *)s, e));
+    TRY(attention_sink(dev, DTYPE_BF16, p, delta, e));
     LAUNCH(over_queries, grid_of(p->t, p->b * p->heads), 32 * WARPS, dev, attention_filled(p), dout, dq, delta, drop);
     LAUNCH(over_keys, grid_of(p->t_kv, p->b * p->kv_heads), 32 * WARPS, dev, attention_filled(p), dout, dk, dv, delta, drop);
     return cuda_launched(dev, "attention_bwd", e);

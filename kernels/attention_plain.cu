@@ -82,6 +82,9 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
 #pragma unroll
         for (int j = 0; j < J; j++)
             o[j] = lane + 32 * j < d ? ((const float *)p.o.p)[view_at(p.o, b, i, h, d) + lane + 32 * j] : 0.0f;
+    } else if (attention_sinks(&p)) {
+        m = p.sink ? one_get<DT>(p.sink, h) : 0.0f;
+        l = 1;
     }
     keep_row<DT>(w->x, p.q, view_at(p.q, b, i, h, d), d, p.scale);
     __syncwarp();
@@ -143,6 +146,21 @@ template <enum dtype DT> static __global__ void __launch_bounds__(32 * WARPS, 1)
     s = warp_sum(s);
     if (threadIdx.x % 32 == 0)
         delta[item] = s;
+}
+
+/* A block a head. */
+template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK) sink_kernel(struct attention p, const float *delta)
+{
+    __shared__ float part[32];
+    int64_t h = blockIdx.x;
+    float sink = p.sink ? one_get<DT>(p.sink, h) : 0.0f, sum = 0;
+
+    for (int64_t b = 0; b < p.b; b++)
+        for (int64_t i = threadIdx.x; i < p.t; i += blockDim.x)
+            sum = fmaf(expf(sink - p.lse[(b * p.heads + h) * p.t + i]), delta[(b * p.heads + h) * p.t + i], sum);
+    sum = block_sum(sum, part);
+    if (threadIdx.x == 0)
+        p.dsink[h] -= sum;
 }
 
 template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WARPS, 1)
@@ -265,6 +283,14 @@ int attention_delta(struct device *dev, enum dtype dt, const struct attention *p
     return cuda_launched(dev, "attention_bwd", e);
 }
 
+int attention_sink(struct device *dev, enum dtype dt, const struct attention *p, const float *delta, struct err *e)
+{
+    if (!p->dsink)
+        return 0;
+    BY_TYPE(dt, LAUNCH(sink_kernel<DT>, dim3((unsigned)p->heads), CUDA_BLOCK, dev, *p, delta));
+    return cuda_launched(dev, "attention_bwd", e);
+}
+
 int attention_plain_bwd(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout,
                         struct attention_view dq, struct attention_view dk, struct attention_view dv, struct err *e)
 {
@@ -276,6 +302,7 @@ int attention_plain_bwd(struct device *dev, enum dtype dt, const struct attentio
     TRY(cuda_scratch(dev, &s, (size_t)(p->b * p->heads * p->t) * sizeof(float), e));
     float *delta = (float *)s;
     TRY(attention_delta(dev, dt, p, dout, delta, e));
+    TRY(attention_sink(dev, dt, p, delta, e));
     BY_HEAD(dt, p->d, dq_kernel, warps_for(p->b * p->heads, p->t), 32 * WARPS, dev, attention_filled(p), dout, dq, delta, drop);
     BY_HEAD(dt, p->d, dkv_kernel, warps_for(p->b * p->kv_heads, p->t_kv), 32 * WARPS, dev, attention_filled(p), dout, dk, dv,
             delta, drop);

@@ -12,6 +12,9 @@ int attention_plain_bwd(struct device *dev, enum dtype dt, const struct attentio
 int attention_delta(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout, float *delta,
                     struct err *e);
 
+/* Adds the gradient of the sinks, where one is asked for. */
+int attention_sink(struct device *dev, enum dtype dt, const struct attention *p, const float *delta, struct err *e);
+
 /* For the kernels: dropout of the rows from this rank's first head and key on, ... */
 static inline struct drop attention_drop(const struct attention *p)
 {

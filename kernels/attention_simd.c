@@ -57,6 +57,17 @@ NOINLINE void mask_tile(const struct attention *p, float *s, int64_t j0, int64_t
                 s[i * TILE + j] = -INFINITY;
 }
 
+/* The logit beside those of head h's keys, where there is one. */
+INLINE float sink_of(enum dtype dt, const struct attention *p, int64_t h)
+{
+    float x[VW];
+
+    if (!p->sink)
+        return 0;
+    vf_store(x, vf_get(dt, p->sink, h, 1));
+    return x[0];
+}
+
 /* Dropout's factors for a tile of probabilities times themselves. */
 NOINLINE void drop_tile(float *out, const float *in, const struct attention *p, int64_t bh,
                         int64_t j0, int64_t keys, int64_t q0)
@@ -109,8 +120,8 @@ INLINE void fwd_tile(enum dtype dt, const struct attention *p, const float *k, c
     tile_transpose(qt, tmp, dp, dp);
     memset(o, 0, (size_t)(TILE * dp) * sizeof *o);
     for (int j = 0; j < QV; j++) {
-        m[j] = vf_set(-1e30f); /* finite, since a tile may have no key for a query */
-        l[j] = vf_set(0);
+        m[j] = vf_set(attention_sinks(p) ? sink_of(dt, p, h) : -1e30f); /* finite, since a tile may have no key for a query */
+        l[j] = vf_set(attention_sinks(p) ? 1 : 0);
     }
     if (p->block == ATTENTION_FURTHER)
         fwd_resume(p, o, m, l, b, h, q0, nq);
@@ -172,6 +183,8 @@ INLINE void fwd_query(enum dtype dt, const struct attention *p, int64_t b, int64
     float total;
 
     tile_pack(dt, q, dp, view_at(dt, &p->q, b, qi, h, d), 0, 1, d, 1, p->scale);
+    if (attention_sinks(p))
+        max = sink_of(dt, p, h);
     memset(o, 0, (size_t)dp * sizeof *o);
     for (int64_t j = 0; j < seen; j++) {
         const void *k = view_at(dt, &p->k, b, first + j, kvh, d);
@@ -191,6 +204,8 @@ INLINE void fwd_query(enum dtype dt, const struct attention *p, int64_t b, int64
         sum = sum + e;
     }
     total = vf_sum(sum);
+    if (attention_sinks(p))
+        total += expf(sink_of(dt, p, h) - max);
     for (int64_t j = 0; j < seen; j++) {
         const void *v = view_at(dt, &p->v, b, first + j, kvh, d);
 
@@ -368,4 +383,29 @@ void ISA_FN(attention_bwd_loop)(struct device *dev, enum dtype dt, const struct 
         for (int64_t i = 0; i < items; i++)
             BY_DTYPE(dt, bwd_head(DT, p, dout, grad, i / p->kv_heads, i % p->kv_heads, w));
     }
+}
+
+/* Of head h: its sink's probability times delta, of all queries, with the sign turned. */
+INLINE void sink_head(enum dtype dt, const struct attention *p, const struct attention_view *dout, int64_t h)
+{
+    float sink = sink_of(dt, p, h);
+    double sum = 0;
+
+    for (int64_t b = 0; b < p->b; b++)
+        for (int64_t i = 0; i < p->t; i++) {
+            const void *o = view_at(dt, &p->o, b, i, h, p->d), *g = view_at(dt, dout, b, i, h, p->d);
+            vf delta = vf_set(0);
+
+            for (int64_t c = 0; c < p->d; c += VW)
+                delta = vf_fma(vf_get(dt, o, c, p->d - c), vf_get(dt, g, c, p->d - c), delta);
+            sum += exp((double)(sink - p->lse[(b * p->heads + h) * p->t + i])) * (double)vf_sum(delta);
+        }
+    p->dsink[h] -= (float)sum;
+}
+
+void ISA_FN(attention_sink_loop)(struct device *dev, enum dtype dt, const struct attention *p, const struct attention_view *dout)
+{
+#pragma omp parallel for num_threads(cpu_team(dev, p->b * p->heads * p->t * p->d)) schedule(static)
+    for (int64_t h = 0; h < p->heads; h++)
+        BY_DTYPE(dt, sink_head(DT, p, dout, h));
 }

@@ -14,6 +14,7 @@
 #define ATTENTION_OPT_INT(field, key, flag, least, most, help) OPT_INT(0, flag, &c->model.field, least, most, help),
 #define ATTENTION_OPT_NUM(field, key, flag, least, most, help) OPT_NUM(0, flag, &c->model.field, least, most, help),
 #define ATTENTION_OPT_FLAG(field, key, flag, least, most, help) OPT_FLAG(0, flag, &c->model.field, help),
+#define ATTENTION_OPT_WORD(field, key, flag, words, help, ...) OPT_ENUM(0, flag, &c->model.field, words, help),
 
 #define MODEL_OPTS(c) \
     OPT_HEAD("Model"), \
@@ -28,7 +29,7 @@
     OPT_INT(0, "seq-length", &(c)->model.seq, 1, 1 << 24, "tokens of a sample"), \
     OPT_INT(0, "max-position-embeddings", &(c)->model.positions, 0, 1 << 24, "the longest sequence; 0: seq-length"), \
     OPT_ENUM(0, "position-embedding-type", &(c)->model.position, "learned_absolute|rope|none|yarn", "how positions are told"), \
-    ATTENTION_FIELDS(ATTENTION_OPT_INT, ATTENTION_OPT_NUM, ATTENTION_OPT_FLAG) \
+    ATTENTION_FIELDS(ATTENTION_OPT_INT, ATTENTION_OPT_NUM, ATTENTION_OPT_FLAG, ATTENTION_OPT_WORD) \
     OPT_FLAG(0, "use-rope-scaling", &(c)->model.rope_scaling, "rotary angles for a longer context, Llama 3.1's or"), \
     OPT_ENUM(0, "rope-scaling-type", &(c)->model.rope_kind, "llama3|linear|yarn|dynamic", "which ones"), \
     OPT_NUM(0, "rope-scaling-factor", &(c)->model.rope_factor, 1, 1e6, "how much longer it is than the original"), \

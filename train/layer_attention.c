@@ -16,6 +16,7 @@ struct layer_attention layer_attention_of(const struct model_config *m, int64_t 
     return (struct layer_attention){
         .op.scale = 1 / sqrtf((float)m->head_dim),
         .op.window = m->window && !last_of(m->window_freq, layer) ? m->window + 1 : 0,
+        .op.sink_zero = m->softmax != SOFTMAX_VANILLA,
         .turns = m->position == POSITION_ROPE ? 0 : -1,
     };
 }

@@ -245,6 +245,8 @@ static int64_t params_with(const struct model_config *m, int64_t experts)
     int64_t layer = model_layer_norms(m) * norm * h + qkv * h + h * model_q_width(m);
 
     layer += (model_qkv_bias(m) ? qkv : 0) + (model_proj_bias(m) ? h : 0);
+    if (m->softmax == SOFTMAX_LEARNABLE)
+        layer += m->heads;
     if (m->qk_norm)
         layer += norm * (m->qk_norm_wide ? model_q_width(m) + model_kv_width(m) : 2 * m->head_dim);
     return m->padded_vocab * h * (m->untie ? 2 : 1) + (m->position == POSITION_LEARNED ? m->positions * h : 0) +
@@ -281,6 +283,7 @@ double model_config_flops(const struct model_config *m, int64_t seq)
 #define INT_ROW(field, key, ...) INT(key, field, false, true),
 #define NUM_ROW(field, key, ...) NUM(key, field),
 #define BOOL_ROW(field, key, ...) BOOL(key, field),
+#define WORD_ROW(field, key, flag, words, help, ...) WORD(key, field, __VA_ARGS__),
 #define MLP_WORD(id, name, ...) name,
 const struct model_field model_fields[] = {
     INT("num_layers", layers, true, true),
@@ -303,7 +306,7 @@ const struct model_field model_fields[] = {
     SHAPE_NUM("residual_multiplier", residual_scale),
     SHAPE_NUM("logits_multiplier", logits_scale),
     WORD("position_embedding_type", position, "learned_absolute", "rope", "none"),
-    ATTENTION_FIELDS(INT_ROW, NUM_ROW, BOOL_ROW)
+    ATTENTION_FIELDS(INT_ROW, NUM_ROW, BOOL_ROW, WORD_ROW)
     {"use_rope_scaling", FIELD_BOOL, offsetof(struct model_config, rope_scaling), false, false, NULL},
     NUM("rope_scaling_factor", rope_factor),
     NUM("rope_scaling_low", rope_low),

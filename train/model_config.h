@@ -44,16 +44,21 @@ struct mlp_row {
 };
 extern const struct mlp_row mlp_kinds[MLP_KINDS_N];
 /* What is asked of attention beside heads and norms: INT, NUM and FLAG(field of struct model_config, key in metadata, flag, least
- * and most, help). */
-#define ATTENTION_FIELDS(INT, NUM, FLAG) \
+ * and most, help); WORD(the same with "words|of it", and all again behind help). */
+#define ATTENTION_FIELDS(INT, NUM, FLAG, WORD) \
     NUM(rotary_base, "rotary_base", "rotary-base", 1, 1e12, "base of the rotary angles") \
     NUM(rotary_percent, "rotary_percent", "rotary-percent", 1e-6, 1, "share of a head that is rotated") \
     INT(window, "window_size", "window-size", 0, 1 << 24, "tokens before its own that a token sees; 0: all") \
     INT(window_freq, "window_attn_skip_freq", "window-attn-skip-freq", 0, 100000, \
-        "the last of every so many layers sees all even so; 0: none does")
+        "the last of every so many layers sees all even so; 0: none does") \
+    WORD(softmax, "softmax_type", "softmax-type", "vanilla|off-by-one|learnable", "its sum has, beside the keys: 0, 1, a sink", \
+         "vanilla", "off-by-one", "learnable") /* enum softmax_kind */
 #define ATTENTION_INT(field, ...) int64_t field;
 #define ATTENTION_NUM(field, ...) double field;
 #define ATTENTION_FLAG(field, ...) bool field;
+#define ATTENTION_WORD(field, ...) int field;
+/* The denominator of attention's softmax: the keys' alone; 1 more; exp of a learned logit a head more. */
+enum softmax_kind { SOFTMAX_VANILLA, SOFTMAX_OFF_BY_ONE, SOFTMAX_LEARNABLE };
 
 enum moe_balancing { BALANCE_AUX_LOSS, BALANCE_NONE, BALANCE_SEQUENCE };
 enum moe_drop { DROP_PROBS, DROP_POSITION };
@@ -88,7 +93,7 @@ struct model_config {
     bool no_bias;         /* no biases in linear layers ... */
     bool qkv_bias, proj_bias, mlp_bias; /* ... but in linear_qkv, in linear_proj, in MLPs and experts */
     double norm_eps;      /* 0: 1e-5 */
-    ATTENTION_FIELDS(ATTENTION_INT, ATTENTION_NUM, ATTENTION_FLAG) /* rotary_base 0: 10000; rotary_percent 0: 1 */
+    ATTENTION_FIELDS(ATTENTION_INT, ATTENTION_NUM, ATTENTION_FLAG, ATTENTION_WORD) /* 0: rotary_base 10000, rotary_percent 1 */
     bool rope_scaling;    /* for a longer context than rope_original: struct rope_scaling of kernels/rope.h */
     int rope_kind;        /* enum rope_kind, and its numbers: */
     double rope_factor, rope_low, rope_high; /* 0: 8, 1, 4 (yarn: 32) */

@@ -26,6 +26,7 @@ struct attention attention_of(const struct model *m, int64_t layer, int64_t b, i
     at.o = (struct attention_view){a->out, t * q, q};
     at.lse = a->lse;
     at.start = m->acts->starts;
+    at.sink = pass_weight(m, pass_param(m, layer, SOFTMAX_OFFSET));
     return at;
 }
 
@@ -155,6 +156,7 @@ static int backward(struct model *m, int64_t layer, const void *dy, const void *
     TRY(pass_gather(m, &dy, dy, n, e));
     dk.p = pass_at(m, m->back.dwide, q);
     dv.p = pass_at(m, m->back.dwide, q + kv);
+    at.dsink = pass_grad(m, pass_param(m, layer, SOFTMAX_OFFSET));
     TRY(linear_backward(m, &proj, m->back.dln, dy, m->acts->layers[layer].attention.out, e));
     at.drop = pass_dropout(m, p->drop, layer, DROP_ATTENTION, &d);
     if (pass_ring(m))

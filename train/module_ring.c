@@ -133,7 +133,7 @@ int ring_forward(struct model *m, int64_t layer, const struct dropout *drop, str
 }
 
 /* The gradients of a step: of the queries to dq, of the keys and values from rank `from` to dkv. */
-static int block_back(struct model *m, const struct attention *whole, int step, struct attention_view dq, float *dkv,
+static int block_back(struct model *m, int64_t layer, const struct attention *whole, int step, struct attention_view dq, float *dkv,
                       struct err *e)
 {
     int64_t half = m->t / 2, q = model_q_width(&m->config), width = model_kv_width(&m->config);
@@ -149,6 +149,8 @@ static int block_back(struct model *m, const struct attention *whole, int step, 
         if (!sees(m, query, from, key) || !attention_any(&at))
             continue;
         at.o = rows_from(at.o, query * half, w);
+        if (step == 0 && query == key) /* once for each of the queries */
+            at.dsink = pass_grad(m, pass_param(m, layer, SOFTMAX_OFFSET));
         TRY(m->dev->ops->attention_bwd(m->dev, m->dt, &at, rows_from(dout, query * half, w),
                                        rows_from(dq, query * half, sizeof(float)), rows_from(dk, key * half, sizeof(float)),
                                        rows_from(dv, key * half, sizeof(float)), e));
@@ -172,7 +174,7 @@ int ring_backward(struct model *m, int64_t layer, const struct dropout *drop, st
 
         TRY(hand_on(m, step, &values, e));
         TRY(device_zero(m->dev, own, (size_t)(n * kv) * sizeof *own, e));
-        TRY(block_back(m, &whole, step, dq, own, e));
+        TRY(block_back(m, layer, &whole, step, dq, own, e));
         TRY(swap_wait(&values, e));
         TRY(swap_wait(&grads, e));
         if (step)

@@ -138,6 +138,8 @@ static void layer_shapes(const struct model_config *m, bool moe_layer, enum part
         [Q_NORM_B] = {"self_attention.q_layernorm.bias", beta * qn, 0, -1, 0, 0, {0}},
         [K_NORM_W] = {"self_attention.k_layernorm.weight", kn, 0, -1, 0, one, {0}},
         [K_NORM_B] = {"self_attention.k_layernorm.bias", beta * kn, 0, -1, 0, 0, {0}},
+        [SOFTMAX_OFFSET] = {"self_attention.core_attention.softmax_offset", (m->softmax == SOFTMAX_LEARNABLE) * m->heads, 0, 0, std,
+                            0, {0}},
         [PROJ_W] = {"self_attention.linear_proj.weight", h, q, 1, out, 0, {0}},
         [PROJ_B] = {"self_attention.linear_proj.bias", proj_bias * h, 0, -1, 0, 0, {0}},
         [POST1_W] = {"self_attention.linear_proj.post_layernorm.weight", post, 0, -1, 0, one, {0}},

@@ -6,6 +6,7 @@ struct heads {
     float p;
     bool documents;
     int64_t window;
+    bool sinks;
 };
 
 static struct attention_view view(void *p, int64_t t, int64_t row)
@@ -27,9 +28,10 @@ enum { TITLE = 200 };
 /* A comparison of attention in words. */
 static const char *title(char *buf, const char *what, enum dtype dt, const struct heads *h)
 {
-    snprintf(buf, TITLE, "%s %s, %lld x %lld on %lld, %lld on %lld heads of %lld%s%s%s", what, dtype_name(dt), (long long)h->b,
+    snprintf(buf, TITLE, "%s %s, %lld x %lld on %lld, %lld on %lld heads of %lld%s%s%s%s", what, dtype_name(dt), (long long)h->b,
              (long long)h->t, (long long)h->t_kv, (long long)h->heads, (long long)h->kv, (long long)h->d,
-             h->p > 0 ? ", dropout" : "", h->documents ? ", documents" : "", h->window ? ", a window" : "");
+             h->p > 0 ? ", dropout" : "", h->documents ? ", documents" : "", h->window ? ", a window" : "",
+             h->sinks ? ", sinks" : "");
     return buf;
 }
 
@@ -41,6 +43,7 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
     struct tensor qkv = normal(m, dt, n, 0, 80, 1, 0), o = result(m, dt, no, 0);
     struct tensor lse = result(m, DTYPE_F32, h->b * h->heads * h->t, 0);
     struct tensor dout = normal(m, dt, no, 0, 81, 1, 0), dqkv = normal(m, dt, n, 0, 82, 0, 0);
+    struct tensor sink = normal(m, dt, h->heads, 0, 93, 1, 0), dsink = normal(m, DTYPE_F32, h->heads, 0, 94, 1, 0);
     struct dropout d = {.p = h->p, .key = 99, .stream = 3, .row0 = 40, .every = h->t};
     int start = documents(m, h->b, h->t, 0), now = dropout_now(m);
     char name[TITLE];
@@ -53,7 +56,8 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
                               .k = view(base + (size_t)qw * es, h->t_kv, row),
                               .v = view(base + (size_t)(qw + kw) * es, h->t_kv, row), .o = view(on(m, w, &o), h->t, qw),
                               .lse = on(m, w, &lse), .drop = h->p > 0 ? &d : NULL,
-                              .start = h->documents ? m->on[w][start] : NULL, .window = h->window};
+                              .start = h->documents ? m->on[w][start] : NULL, .window = h->window,
+                              .sink = h->sinks ? on(m, w, &sink) : NULL, .dsink = h->sinks ? on(m, w, &dsink) : NULL};
         CHECK(m, OPS(m, w)->attention_fwd(DEV(m, w), dt, &p, &m->e));
         CHECK(m, OPS(m, w)->attention_bwd(DEV(m, w), dt, &p, view(on(m, w, &dout), h->t, qw), view(g, h->t_kv, row),
                                           view(g + (size_t)qw * es, h->t_kv, row),
@@ -62,6 +66,7 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
     near(m, title(name, "attention", dt, h), &o, dt == DTYPE_BF16 ? 0x1p-7 : 1e-5, 1);
     near(m, title(name, "log-sum-exp", dt, h), &lse, dt == DTYPE_BF16 ? 2e-5 : 2e-6, 1);
     near(m, title(name, "attention's gradients", dt, h), &dqkv, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
+    near(m, title(name, "gradients of sinks", dt, h), &dsink, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
 }
 
 /* Queries of a half with keys of both, as blocks: the first half fully seen, the other one as far as it is, which comes first
@@ -84,7 +89,8 @@ static void attention_blocks(struct made *m, enum dtype dt, const struct heads *
                               .o = view(on(m, w, &sum), h->t, qw),
                               .lse = on(m, w, &lse), .drop = h->p > 0 ? &d : NULL, .all_heads = h->heads + 2, .first_head = 1,
                               .all_t = 3 * h->t, .first_query = 2 * h->t,
-                              .start = h->documents ? m->on[w][start] : NULL, .window = h->window};
+                              .start = h->documents ? m->on[w][start] : NULL, .window = h->window,
+                              .sink_zero = h->sinks};
         for (int j = 0; j < 2; j++) {
             int i = attention_hides(&p) ? 1 - j : j;
             p.k = view(on(m, w, &k[i]), h->t, kw);
@@ -115,9 +121,9 @@ static void attention_blocks(struct made *m, enum dtype dt, const struct heads *
 void twins_attention(struct twins *t)
 {
     static const struct heads shape[] = {
-        {2, 5, 5, 2, 1, 5, 0, false, 0},     {1, 1, 40, 3, 3, 64, 0, false, 0},      {1, 70, 70, 2, 2, 64, 0, false, 0},
-        {1, 66, 66, 4, 2, 32, 0.3f, false, 0}, {1, 33, 70, 2, 1, 128, 0, false, 0},  {1, 20, 20, 1, 1, 200, 0.1f, false, 0},
-        {2, 130, 130, 2, 1, 64, 0, false, 0}, {1, 64, 64, 2, 2, 64, 0.2f, false, 0}, {1, 80, 80, 1, 1, 96, 0, false, 0},
+        {2, 5, 5, 2, 1, 5, 0, false, 0, false},     {1, 1, 40, 3, 3, 64, 0, false, 0, false},      {1, 70, 70, 2, 2, 64, 0, false, 0, false},
+        {1, 66, 66, 4, 2, 32, 0.3f, false, 0, false}, {1, 33, 70, 2, 1, 128, 0, false, 0, false},  {1, 20, 20, 1, 1, 200, 0.1f, false, 0, false},
+        {2, 130, 130, 2, 1, 64, 0, false, 0, false}, {2, 64, 64, 2, 2, 64, 0.2f, false, 0, true}, {1, 80, 80, 1, 1, 96, 0, false, 0, false},
     };
 
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
@@ -140,8 +146,8 @@ void twins_attention(struct twins *t)
 void twins_attention_whole(struct twins *t)
 {
     static const struct heads shape[TWINS_WHOLE] = {
-        {1, 70, 70, 1, 1, 64, 0, false, 0}, {2, 66, 66, 4, 2, 32, 0, false, 0}, {1, 128, 128, 2, 1, 64, 0, false, 0},
-        {1, 80, 80, 1, 1, 96, 0, false, 0},
+        {1, 70, 70, 1, 1, 64, 0, false, 0, false}, {2, 66, 66, 4, 2, 32, 0, false, 0, false}, {1, 128, 128, 2, 1, 64, 0, false, 0, false},
+        {1, 80, 80, 1, 1, 96, 0, false, 0, false},
     };
 
     for (size_t i = 0; i < TWINS_WHOLE; i++) {

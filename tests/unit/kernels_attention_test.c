@@ -11,6 +11,7 @@ struct problem {
     const struct dropout *drop;
     const int32_t *start;
     int64_t window;
+    const double *sink; /* (heads) or NULL */
     double scale, *q, *k, *v, *o, *lse, *dout;
 };
 
@@ -39,6 +40,10 @@ static void query_ref(struct problem *p, int64_t b, int64_t h, int64_t i)
         for (int64_t c = 0; c < s.d; c++)
             w[j] += p->scale * q[c] * p->k[((b * s.t_kv + j) * s.kv + kh) * s.d + c];
         max = fmax(max, w[j]);
+    }
+    if (p->sink) {
+        max = fmax(max, p->sink[h]);
+        sum = exp(p->sink[h] - max);
     }
     for (int64_t j = first; j < seen; j++)
         sum += exp(w[j] - max);
@@ -108,9 +113,29 @@ static int32_t *documents(int64_t b, int64_t t)
     return start;
 }
 
-/* With each kind of element, with dropout and documents or without, and these windows. */
-enum { WINDOWS = 3, KINDS = 8 * WINDOWS };
-static const int64_t windows[WINDOWS] = {0, 1, 43};
+/* With each kind of element, with dropout and documents or without, and these. */
+enum { MORE = 5, KINDS = 8 * MORE };
+static const struct more {
+    int64_t window;
+    int sinks; /* 1: of 0; 2: learned */
+} more[MORE] = {{0, 0}, {1, 0}, {43, 0}, {0, 1}, {17, 2}};
+
+/* Heads' sinks, on either side of the logits. */
+static struct tn sinks_of(enum dtype dt, int64_t heads)
+{
+    return tn_random(dt, heads, 74, 2, 0);
+}
+
+/* Gives both what kind k has. */
+static void more_of(struct problem *p, struct attention *a, const struct more *m, struct tn *sink)
+{
+    static const double zero[8];
+
+    p->window = a->window = m->window;
+    p->sink = m->sinks == 2 ? sink->v : m->sinks ? zero : NULL;
+    a->sink = m->sinks == 2 ? sink->p : NULL;
+    a->sink_zero = m->sinks == 1;
+}
 
 static const struct dropout drop = {.p = 0.25f, .key = 99, .stream = 3, .row0 = 0};
 
@@ -128,23 +153,25 @@ static void forward_equals_the_definition(void **st)
         const struct dropout *d = k / 2 % 2 ? &drop : NULL;
         struct shape s = shapes[k / KINDS];
         int32_t *start = k / 4 % 2 && s.t == s.t_kv ? documents(s.b, s.t) : NULL;
-        int64_t window = windows[k / 8 % WINDOWS];
+        const struct more *kind = &more[k / 8 % MORE];
         int64_t nq = s.b * s.t * s.heads * s.d, nk = s.b * s.t_kv * s.kv * s.d;
         struct tn q = tn_random(dt, nq, 70, 1.5, 0), key = tn_random(dt, nk, 71, 1.5, 0);
         struct tn v = tn_random(dt, nk, 72, 1, 0), o[3], lse[3];
-        struct problem p = {.s = s, .drop = d, .start = start, .window = window, .scale = (double)(float)(1 / sqrt((double)s.d)),
+        struct problem p = {.s = s, .drop = d, .start = start, .scale = (double)(float)(1 / sqrt((double)s.d)),
                             .q = q.v, .k = key.v, .v = v.v, .o = tn_doubles(nq),
                             .lse = tn_doubles(s.b * s.heads * s.t)};
+        struct tn sink = sinks_of(dt, s.heads);
+        struct attention a = {0};
 
+        more_of(&p, &a, kind, &sink);
         forward_ref(&p);
         for (int i = 0; i < 3; i++) {
-            struct attention a;
 
             o[i] = tn_poison(dt, nq);
             lse[i] = tn_poison(DTYPE_F32, s.b * s.heads * s.t);
             a = args(&s, &q, &key, &v, &o[i], &lse[i], d);
             a.start = start;
-            a.window = window;
+            more_of(&p, &a, kind, &sink);
             OK(attention_fwd_cpu(tn_devices[i], dt, &a, &tn_err));
             tn_near("o", &o[i], p.o, 1e-5, 1);
             tn_near("lse", &lse[i], p.lse, 1e-6, 2);
@@ -152,9 +179,9 @@ static void forward_equals_the_definition(void **st)
             tn_same("lse", &lse[0], &lse[i]);
         }
         struct tn alone = tn_poison(dt, nq);
-        struct attention a = args(&s, &q, &key, &v, &alone, NULL, d);
+        a = args(&s, &q, &key, &v, &alone, NULL, d);
         a.start = start;
-        a.window = window;
+        more_of(&p, &a, kind, &sink);
         OK(attention_fwd_cpu(tn_devices[1], dt, &a, &tn_err));
         tn_same("o without lse", &o[0], &alone);
         free(start);
@@ -172,41 +199,45 @@ static void gradients_are_slopes(void **st)
         const struct dropout *d = k / 2 % 2 ? &drop : NULL;
         struct shape s = shapes[k / KINDS];
         int32_t *start = k / 4 % 2 && s.t == s.t_kv ? documents(s.b, s.t) : NULL;
-        int64_t window = windows[k / 8 % WINDOWS];
+        const struct more *kind = &more[k / 8 % MORE];
         int64_t nq = s.b * s.t * s.heads * s.d, nk = s.b * s.t_kv * s.kv * s.d;
         int64_t row = s.heads * s.d, kv = s.kv * s.d;
         struct tn q = tn_random(dt, nq, 70, 1, 0), key = tn_random(dt, nk, 71, 1, 0);
         struct tn v = tn_random(dt, nk, 72, 1, 0), dout = tn_random(dt, nq, 73, 1, 0);
         struct tn o = tn_poison(dt, nq), lse = tn_poison(DTYPE_F32, s.b * s.heads * s.t);
-        struct tn g[3][3];
-        struct problem p = {.s = s, .drop = d, .start = start, .window = window, .scale = (double)(float)(1 / sqrt((double)s.d)),
+        struct tn g[3][4];
+        struct problem p = {.s = s, .drop = d, .start = start, .scale = (double)(float)(1 / sqrt((double)s.d)),
                             .q = q.v, .k = key.v, .v = v.v, .dout = dout.v, .o = tn_doubles(nq),
                             .lse = tn_doubles(s.b * s.heads * s.t)};
         struct attention a = args(&s, &q, &key, &v, &o, &lse, d);
-        double *in[3] = {q.v, key.v, v.v};
-        int64_t n[3] = {nq, nk, nk}, step = nq > 200 ? 37 : 1;
+        struct tn sink = sinks_of(dt, s.heads);
+        double *in[4] = {q.v, key.v, v.v, sink.v};
+        int64_t n[4] = {nq, nk, nk, kind->sinks == 2 ? s.heads : 0}, step = nq > 200 ? 37 : 1;
 
         a.start = start;
-        a.window = window;
+        more_of(&p, &a, kind, &sink);
         OK(attention_fwd_cpu(tn_devices[0], dt, &a, &tn_err));
         for (int i = 0; i < 3; i++) {
             for (int j = 0; j < 3; j++)
                 g[i][j] = tn_poison(dt, n[j]);
+            g[i][3] = tn_poison(DTYPE_F32, s.heads);
+            memset(g[i][3].p, 0, (size_t)s.heads * sizeof(float)); /* added to */
+            a.dsink = n[3] ? g[i][3].p : NULL;
             OK(attention_bwd_cpu(tn_devices[i], dt, &a, view(&dout, 0, s.t * row, row),
                                  view(&g[i][0], 0, s.t * row, row),
                                  view(&g[i][1], 0, s.t_kv * kv, kv),
                                  view(&g[i][2], 0, s.t_kv * kv, kv), &tn_err));
-            for (int j = 0; j < 3; j++)
+            for (int j = 0; j < 4; j++)
                 tn_same("gradient", &g[0][j], &g[i][j]);
         }
-        for (int j = 0; j < 3; j++)
+        for (int j = 0; j < 4; j++)
             for (int64_t i = 0; i < n[j]; i += step) {
                 double want = tn_slope(loss_ref, &p, &in[j][i], 1e-4), got = tn_at(&g[0][j], i);
                 /* bf16: o is rounded, and delta with it */
                 double tol = dt == DTYPE_BF16 ? 1.5e-2 : 5e-6;
 
                 if (!(fabs(got - want) <= tol * (fabs(want) + 2)))
-                    fail_msg("shape %zu d%c[%lld]: %g, should be %g", k, "qkv"[j], (long long)i,
+                    fail_msg("shape %zu d%c[%lld]: %g, should be %g", k, "qkvs"[j], (long long)i,
                              got, want);
             }
         free(start);
@@ -369,6 +400,7 @@ static void blocks_make_the_whole(void **st)
             cut_documents(&c);
         if (k / 8 % 2) { /* which hides the other half's keys from some */
             c.whole.window = 5;
+            c.whole.sink_zero = true;
             c.first = 1;
         }
         OK(attention_fwd_cpu(tn_devices[0], dt, &c.whole, &tn_err));

@@ -36,6 +36,8 @@ static const struct kind {
     {"as ever", {BASE}},
     {"windows", {BASE, .window = 3}},
     {"windows and full layers", {BASE, .window = 4, .window_freq = 2, .qk_norm = true}},
+    {"softmax off by one", {BASE, .softmax = SOFTMAX_OFF_BY_ONE}},
+    {"sinks and windows", {BASE, .softmax = SOFTMAX_LEARNABLE, .window = 3, .window_freq = 2}},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
