@@ -7,6 +7,8 @@
 #ifndef KERNELS_ATTENTION_H
 #define KERNELS_ATTENTION_H
 
+#include <math.h>
+
 #include "kernels/dtype.h"
 
 #ifdef __cplusplus
@@ -37,6 +39,7 @@ struct attention {
     const int32_t *start; /* (B, t) or NULL: the first key that a query sees, its own place at most and nowhere less than that
                              of the query before; counted as first_key is.  Not with a cache */
     int64_t window; /* > 0: how many keys a query sees at most, its own the last */
+    float cap;      /* > 0: cap tanh(x / cap) in place of a logit x */
     const void *sink; /* (heads) of the call's type, or NULL: a logit beside those of the keys, of a value that is 0 */
     bool sink_zero;   /* without sink: that logit is 0 */
     float *dsink;     /* (heads), or NULL: backward adds sink's gradient; of blocks of the same queries one alone may */
@@ -98,6 +101,17 @@ TWIN_INLINE int64_t attention_last_query(const struct attention *p, int64_t key)
 
     return last < p->t ? last : p->t - 1;
 }
+/* The logit that the product x of a query and a key, times scale, gives; and its slope, by the logit. */
+TWIN_INLINE float attention_logit(const struct attention *p, float x)
+{
+    return p->cap > 0 ? p->cap * tanhf(x / p->cap) : x;
+}
+TWIN_INLINE float attention_logit_slope(const struct attention *p, float logit)
+{
+    float t = p->cap > 0 ? logit / p->cap : 0;
+
+    return 1 - t * t;
+}
 TWIN_INLINE bool attention_sinks(const struct attention *p)
 {
     return p->sink || p->sink_zero;
@@ -121,8 +135,9 @@ static inline double attention_pairs(const struct attention *p, double t)
 /* Whether it is causal attention over a sequence of its own and nothing else. */
 static inline bool attention_common(const struct attention *p)
 {
-    return !p->block && !p->full && !p->start && !attention_masked(p) && !attention_sinks(p) && p->t == p->t_kv &&
-           !(p->drop && p->drop->p > 0);
+    bool whole = !p->block && !p->full && p->t == p->t_kv, seen = p->start || attention_masked(p);
+
+    return whole && !seen && !attention_sinks(p) && !(p->cap > 0) && !(p->drop && p->drop->p > 0);
 }
 
 /* Few queries and many keys (generation) take a path of their own, without tiles.  d is at

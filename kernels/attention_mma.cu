@@ -159,6 +159,16 @@ static __device__ __forceinline__ float drop_late(struct drop d, const struct at
     return drop_at(d, p, b, h, key, query);
 }
 
+/* The logit of a product x of a query and a key, and its slope. */
+static __device__ __forceinline__ float capped(const struct attention &p, float x)
+{
+    return p.cap - 2 * p.cap / (1 + exp2_fast(x * (2 * LOG2E * p.scale / p.cap)));
+}
+static __device__ __forceinline__ float slope_of(const struct attention &p, float logit)
+{
+    return 1 - logit / p.cap * (logit / p.cap);
+}
+
 /* ---- forward ---- */
 
 /* The state of the softmax after the blocks before, for rows row and row + 8; a row's sum is in one of its lanes. */
@@ -181,7 +191,7 @@ template <int D> static __device__ __forceinline__ void take_up(const struct att
 
 /* Scores s of rows row and row + 8 with the N keys from j0 on, times k, to what the values are multiplied by; the maxima m, the
  * sums l and the outputs o so far go along. */
-template <int D, int N> static __device__ __forceinline__ void soften(const struct attention &p, const struct drop &drop,
+template <int D, int N, bool CAPPED> static __device__ __forceinline__ void soften(const struct attention &p, const struct drop &drop,
                                                                       int64_t b, int64_t h, int64_t row, int64_t j0,
                                                                       const struct window *keys, float k, float (*s)[4],
                                                                       float *m, float *l, float (*o)[4])
@@ -196,6 +206,8 @@ template <int D, int N> static __device__ __forceinline__ void soften(const stru
 #pragma unroll
             for (int c = 0; c < 2; c++) {
                 float *x = &s[n][half * 2 + c];
+                if (CAPPED)
+                    *x = capped(p, *x);
                 *x = whole || inside(keys[half], col + n * 8 + c) ? *x : __uint_as_float(0xff800000u);
                 most = fmaxf(most, *x);
             }
@@ -221,7 +233,7 @@ template <int D, int N> static __device__ __forceinline__ void soften(const stru
     }
 }
 
-template <int D, int N, bool MASKED> static __global__ void __launch_bounds__(32 * WARPS)
+template <int D, int N, bool MASKED, bool CAPPED> static __global__ void __launch_bounds__(32 * WARPS)
     fwd_kernel(struct attention p, struct drop drop)
 {
     constexpr int S = D + 8; /* rows lie 4 banks apart */
@@ -232,7 +244,7 @@ template <int D, int N, bool MASKED> static __global__ void __launch_bounds__(32
     int64_t end = end_of(p, q0 + OWN);
     const struct window keys[2] = {keys_of<MASKED>(p, b, row), keys_of<MASKED>(p, b, row + 8)};
     float m[2] = {-1e30f, -1e30f}, l[2] = {0, 0}, o[D / 8][4] = {}; /* m is finite, since a tile may have no key for a query */
-    float k = p.scale * LOG2E;
+    float k = CAPPED ? LOG2E : p.scale * LOG2E;
     uint32_t q[D / 16][4];
 
     static_assert(STAGES * 2 * N >= OWN, "the queries go through the tiles");
@@ -262,7 +274,7 @@ template <int D, int N, bool MASKED> static __global__ void __launch_bounds__(32
                 mma(s[2 * n], q[d], x);
                 mma(s[2 * n + 1], q[d], x + 2);
             }
-        soften<D, N>(p, drop, b, h, row, j0, keys, k, s, m, l, o);
+        soften<D, N, CAPPED>(p, drop, b, h, row, j0, keys, k, s, m, l, o);
         add_product<D, S, N>(o, s, vt);
         uint16_t *read = kt;
         kt = next;
@@ -280,7 +292,7 @@ template <int D, int N, bool MASKED> static __global__ void __launch_bounds__(32
 
 /* ---- backward, dq: a block has 64 queries and goes over the keys that they see ---- */
 
-template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
+template <int D, int N, bool CAPPED> static __global__ void __launch_bounds__(32 * WARPS)
     dq_kernel(struct attention p, struct attention_view dout, struct attention_view dq, const float *delta, struct drop drop)
 {
     constexpr int S = D + 8;
@@ -289,7 +301,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
     int64_t q0 = (int64_t)(gridDim.x - 1 - blockIdx.x) * OWN, row = q0 + threadIdx.x / 32 * 16 + mma_g();
     int64_t end = end_of(p, q0 + OWN);
     const struct window keys[2] = {keys_of<true>(p, b, row), keys_of<true>(p, b, row + 8)};
-    float lse[2], del[2], g[D / 8][4] = {}, k = p.scale * LOG2E;
+    float lse[2], del[2], g[D / 8][4] = {}, k = CAPPED ? LOG2E : p.scale * LOG2E;
     uint32_t q[D / 16][4], dy[D / 16][4];
 
     drop_begin(&drop);
@@ -326,10 +338,12 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS)
             for (int c = 0; c < 8; c++) {
                 float *x = &s[2 * n + c / 4][c % 4], g_p = dp[c / 4][c % 4];
                 int64_t key = j0 + n * 16 + c / 4 * 8 + mma_i() * 2 + c % 2, query = row + c % 4 / 2 * 8;
+                if (CAPPED)
+                    *x = capped(p, *x);
                 float pr = inside(keys[c % 4 / 2], key) ? exp2_fast(fmaf(*x, k, -lse[c % 4 / 2])) : 0.0f;
                 if (drop.keep > 0)
                     g_p *= drop_at(drop, p, b, h, key, query);
-                *x = pr * (g_p - del[c % 4 / 2]);
+                *x = pr * (g_p - del[c % 4 / 2]) * (CAPPED ? slope_of(p, *x) : 1.0f);
             }
         }
         add_product<D, S, N>(g, s, kt);
@@ -370,7 +384,7 @@ template <int D, int S, int N> static __device__ __forceinline__ void send_queri
 
 /* Of keys row and row + 8 and the N queries from i0 on: pr from scores to probabilities, ds from slopes of those to slopes of
  * the scores. */
-template <int N> static __device__ __forceinline__ void weigh(const struct attention &p, const struct drop &drop, int64_t b,
+template <int N, bool CAPPED> static __device__ __forceinline__ void weigh(const struct attention &p, const struct drop &drop, int64_t b,
                                                               int64_t h, int64_t row, int64_t i0, const struct window *queries,
                                                               const struct of_query<N> &of, float k, float (*pr)[4],
                                                               float (*ds)[4])
@@ -382,14 +396,15 @@ template <int N> static __device__ __forceinline__ void weigh(const struct atten
             int at = n * 8 + mma_i() * 2 + c % 2;
             int64_t query = i0 + at, j = row + c / 2 * 8;
             bool seen_by = inside(queries[c / 2], query) && (!p.start || j >= of.begin[at] - p.first_key);
-            float x = seen_by ? exp2_fast(fmaf(pr[n][c], k, -of.lse[at] * LOG2E)) : 0.0f;
+            float logit = CAPPED ? capped(p, pr[n][c]) : pr[n][c];
+            float x = seen_by ? exp2_fast(fmaf(logit, k, -of.lse[at] * LOG2E)) : 0.0f;
             float f = drop.keep > 0 ? drop_late(drop, p, b, h, j, query) : 1.0f;
-            ds[n][c] = x * (ds[n][c] * f - of.delta[at]);
+            ds[n][c] = x * (ds[n][c] * f - of.delta[at]) * (CAPPED ? slope_of(p, logit) : 1.0f);
             pr[n][c] = x * f;
         }
 }
 
-template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS, D == 64 ? 3 : 2)
+template <int D, int N, bool CAPPED> static __global__ void __launch_bounds__(32 * WARPS, CAPPED ? 1 : D == 64 ? 3 : 2)
     dkv_kernel(struct attention p, struct attention_view dout, struct attention_view dk, struct attention_view dv,
                const float *delta, struct drop drop)
 {
@@ -400,7 +415,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS, D =
     int64_t j0 = (int64_t)blockIdx.x * OWN, row = j0 + threadIdx.x / 32 * 16 + mma_g();
     int64_t first = attention_first_query(&p, j0) / N * N, end = attention_last_query(&p, j0 + OWN - 1) + 1, stop;
     const struct window queries[2] = {queries_of(p, row), queries_of(p, row + 8)};
-    float gk[D / 8][4] = {}, gv[D / 8][4] = {}, k = p.scale * LOG2E;
+    float gk[D / 8][4] = {}, gv[D / 8][4] = {}, k = CAPPED ? LOG2E : p.scale * LOG2E;
     uint32_t key[D / 16][4];
 
     send<D, S, OWN>(vt, p.v, b, kvh, j0, p.t_kv);
@@ -439,7 +454,7 @@ template <int D, int N> static __global__ void __launch_bounds__(32 * WARPS, D =
                 mma(ds[2 * n + 1], value, x + 2);
             }
         }
-        weigh<N>(p, drop, b, now_h, row, now, queries, of, k, pr, ds);
+        weigh<N, CAPPED>(p, drop, b, now_h, row, now, queries, of, k, pr, ds);
 #pragma unroll
         for (int i = 0; i < N / 16; i++) {
             uint32_t a[4], c[4];
@@ -477,20 +492,25 @@ bool attention_mma_fits(enum dtype dt, const struct attention *p)
 
 static dim3 grid_of(int64_t rows, int64_t heads) { return dim3((unsigned)((rows + OWN - 1) / OWN), (unsigned)heads); }
 
+/* The forward kernel that can do what p asks and no more. */
+#define BY_KIND(p, KERNEL, D, N) \
+    ((p)->cap > 0 ? KERNEL<D, N, true, true> : attention_masked(p) ? KERNEL<D, N, true, false> : KERNEL<D, N, false, false>)
+
 int attention_mma_fwd(struct device *dev, const struct attention *p, struct err *e)
 {
-    auto *kernel = attention_masked(p) ? p->d == 64 ? fwd_kernel<64, 64, true> : fwd_kernel<128, 32, true>
-                   : p->d == 64 ? fwd_kernel<64, 64, false> : fwd_kernel<128, 32, false>;
+    auto *kernel = p->d == 64 ? BY_KIND(p, fwd_kernel, 64, 64) : BY_KIND(p, fwd_kernel, 128, 32);
 
     LAUNCH(kernel, grid_of(p->t, p->b * p->heads), 32 * WARPS, dev, attention_filled(p), attention_drop(p));
     return cuda_launched(dev, "attention_fwd", e);
 }
 
+#define BY_CAP(p, KERNEL, D, N) ((p)->cap > 0 ? KERNEL<D, N, true> : KERNEL<D, N, false>)
+
 int attention_mma_bwd(struct device *dev, const struct attention *p, struct attention_view dout, struct attention_view dq,
                       struct attention_view dk, struct attention_view dv, struct err *e)
 {
-    auto *over_queries = p->d == 64 ? dq_kernel<64, 64> : dq_kernel<128, 16>;
-    auto *over_keys = p->d == 64 ? dkv_kernel<64, 32> : dkv_kernel<128, 16>;
+    auto *over_queries = p->d == 64 ? BY_CAP(p, dq_kernel, 64, 64) : BY_CAP(p, dq_kernel, 128, 16);
+    auto *over_keys = p->d == 64 ? BY_CAP(p, dkv_kernel, 64, 32) : BY_CAP(p, dkv_kernel, 128, 16);
     struct drop drop = attention_drop(p);
     void *s;
 

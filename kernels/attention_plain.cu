@@ -91,7 +91,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
     for (int64_t j0 = attention_first_key(&p, b, i); j0 <= last; j0 += 32) {
         int64_t key = j0 + lane;
         int n = last - j0 < 31 ? (int)(last - j0) + 1 : 32;
-        float s = lane < n ? dot<DT>(w->x, p.k.p, view_at(p.k, b, key, kvh, d), d) : __uint_as_float(0xff800000u);
+        float s = lane < n ? attention_logit(&p, dot<DT>(w->x, p.k.p, view_at(p.k, b, key, kvh, d), d)) : __uint_as_float(0xff800000u);
         float most = fmaxf(m, warp_max(s)), alpha = expf(m - most), pr = lane < n ? expf(s - most) : 0.0f;
         m = most;
         l = fmaf(l, alpha, warp_sum(pr));
@@ -184,9 +184,9 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
         int64_t key = j0 + lane;
         int n = last - j0 < 31 ? (int)(last - j0) + 1 : 32;
         if (lane < n) {
-            float s = dot<DT>(w->x, p.k.p, view_at(p.k, b, key, kvh, d), d);
+            float s = attention_logit(&p, dot<DT>(w->x, p.k.p, view_at(p.k, b, key, kvh, d), d));
             float dp = dot<DT>(w->y, p.v.p, view_at(p.v, b, key, kvh, d), d) * drop_one(drop, p, bh, key, i);
-            w->a[lane] = expf(s - p.lse[item]) * (dp - delta[item]);
+            w->a[lane] = expf(s - p.lse[item]) * (dp - delta[item]) * attention_logit_slope(&p, s);
         }
         __syncwarp();
 #pragma unroll 1
@@ -232,10 +232,11 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
             if (p.start)
                 n = __popc(__ballot_sync(~0u, lane < n && attention_first_key(&p, b, i) <= key));
             if (lane < n) {
-                float f = drop_one(drop, p, bh, key, i), s = dot<DT>(w->x, p.q.p, view_at(p.q, b, i, h, d), d);
+                float f = drop_one(drop, p, bh, key, i);
+                float s = attention_logit(&p, dot<DT>(w->x, p.q.p, view_at(p.q, b, i, h, d), d));
                 float dp = dot<DT>(w->y, dout.p, view_at(dout, b, i, h, d), d) * f, pr = expf(s - p.lse[bh * p.t + i]);
                 w->a[lane] = pr * f;
-                w->b[lane] = pr * (dp - delta[bh * p.t + i]) * p.scale;
+                w->b[lane] = pr * (dp - delta[bh * p.t + i]) * attention_logit_slope(&p, s) * p.scale;
             }
             __syncwarp();
 #pragma unroll 1

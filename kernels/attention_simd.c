@@ -68,6 +68,32 @@ INLINE float sink_of(enum dtype dt, const struct attention *p, int64_t h)
     return x[0];
 }
 
+/* tanh: by its series where the exponential would cancel. */
+INLINE vf vf_tanh(vf x)
+{
+    vf x2 = x * x, one = vf_set(1), p = vf_set(0.0218694885f);
+
+    p = vf_fma(p, x2, vf_set(-0.0539682540f));
+    p = vf_fma(p, x2, vf_set(0.1333333333f));
+    p = vf_fma(p, x2, vf_set(-0.3333333333f));
+    p = vf_fma(p * x2, x, x);
+    return vf_if_lt(x2, vf_set(0.0625f), p, one - vf_set(2) / (one + vf_exp(x + x)));
+}
+
+/* Products of keys and queries become logits; slope, where it is wanted, gets that of each. */
+NOINLINE void cap_tile(const struct attention *p, float *s, int64_t keys, float *slope)
+{
+    vf cap = vf_set(p->cap), part = vf_set(1 / p->cap), one = vf_set(1);
+
+    for (int64_t i = 0; i < keys * TILE; i += VW) {
+        vf t = vf_tanh(vf_load(s + i) * part);
+
+        vf_store(s + i, cap * t);
+        if (slope)
+            vf_store(slope + i, one - t * t);
+    }
+}
+
 /* Dropout's factors for a tile of probabilities times themselves. */
 NOINLINE void drop_tile(float *out, const float *in, const struct attention *p, int64_t bh,
                         int64_t j0, int64_t keys, int64_t q0)
@@ -130,6 +156,8 @@ INLINE void fwd_tile(enum dtype dt, const struct attention *p, const float *k, c
         const float *pv = s;
 
         tile_mm(s, TILE, k + j0 * dp, dp, 1, qt, TILE, nk, TILE, dp, false);
+        if (p->cap > 0)
+            cap_tile(p, s, nk, NULL);
         mask_tile(p, s, j0, nk, b, q0, nq);
         for (int j = 0; j < QV; j++) {
             vf old = m[j], sum = vf_set(0), a;
@@ -192,7 +220,7 @@ INLINE void fwd_query(enum dtype dt, const struct attention *p, int64_t b, int64
 
         for (int64_t c = 0; c < d; c += VW)
             a = vf_fma(vf_load(q + c), vf_get(dt, k, c, d - c), a);
-        s[j] = vf_sum(a);
+        s[j] = attention_logit(p, vf_sum(a));
         max = s[j] > max ? s[j] : max;
     }
     for (int64_t j = seen; j < padded; j++)
@@ -297,6 +325,8 @@ NOINLINE void bwd_pair(const struct attention *p, struct bwd_tile *x, const floa
 
     tile_mm(s, TILE, k, dp, 1, x->qt, TILE, nk, TILE, dp, false);
     tile_mm(ds, TILE, v, dp, 1, x->dot, TILE, nk, TILE, dp, false);
+    if (p->cap > 0)
+        cap_tile(p, s, nk, drop);
     mask_tile(p, s, j0, nk, bh / p->heads, q0, nq);
     if (drops)
         drop_tile(ds, ds, p, bh, j0, nk, q0);
@@ -308,6 +338,8 @@ NOINLINE void bwd_pair(const struct attention *p, struct bwd_tile *x, const floa
             vf_store(at, pr);
             vf_store(dat, pr * (vf_load(dat) - x->delta[j]));
         }
+    for (int64_t i = 0; p->cap > 0 && i < nk * TILE; i += VW) /* the slopes are where dropout has its tile then */
+        vf_store(ds + i, vf_load(ds + i) * vf_load(drop + i));
     if (drops) {
         drop_tile(drop, s, p, bh, j0, nk, q0);
         s = drop;

@@ -14,7 +14,8 @@ static bool last_of(int64_t n, int64_t layer)
 struct layer_attention layer_attention_of(const struct model_config *m, int64_t layer)
 {
     return (struct layer_attention){
-        .op.scale = 1 / sqrtf((float)m->head_dim),
+        .op.scale = m->softmax_scale > 0 ? (float)m->softmax_scale : 1 / sqrtf((float)m->head_dim),
+        .op.cap = (float)m->softcap,
         .op.window = m->window && !last_of(m->window_freq, layer) ? m->window + 1 : 0,
         .op.sink_zero = m->softmax != SOFTMAX_VANILLA,
         .turns = m->position == POSITION_ROPE ? 0 : -1,

@@ -52,7 +52,9 @@ extern const struct mlp_row mlp_kinds[MLP_KINDS_N];
     INT(window_freq, "window_attn_skip_freq", "window-attn-skip-freq", 0, 100000, \
         "the last of every so many layers sees all even so; 0: none does") \
     WORD(softmax, "softmax_type", "softmax-type", "vanilla|off-by-one|learnable", "its sum has, beside the keys: 0, 1, a sink", \
-         "vanilla", "off-by-one", "learnable") /* enum softmax_kind */
+         "vanilla", "off-by-one", "learnable") \
+    NUM(softcap, "attn_logit_softcapping", "attn-logit-softcapping", 0, 1e6, "logits x of attention as X tanh(x / X); 0: as they are") \
+    NUM(softmax_scale, "softmax_scale", "softmax-scale", 0, 1e6, "queries times keys times this; 0: 1 / sqrt(width of a head)") /* enum softmax_kind */
 #define ATTENTION_INT(field, ...) int64_t field;
 #define ATTENTION_NUM(field, ...) double field;
 #define ATTENTION_FLAG(field, ...) bool field;

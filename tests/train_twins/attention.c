@@ -7,6 +7,7 @@ struct heads {
     bool documents;
     int64_t window;
     bool sinks;
+    float cap;
 };
 
 static struct attention_view view(void *p, int64_t t, int64_t row)
@@ -28,10 +29,10 @@ enum { TITLE = 200 };
 /* A comparison of attention in words. */
 static const char *title(char *buf, const char *what, enum dtype dt, const struct heads *h)
 {
-    snprintf(buf, TITLE, "%s %s, %lld x %lld on %lld, %lld on %lld heads of %lld%s%s%s%s", what, dtype_name(dt), (long long)h->b,
+    snprintf(buf, TITLE, "%s %s, %lld x %lld on %lld, %lld on %lld heads of %lld%s%s%s%s%s", what, dtype_name(dt), (long long)h->b,
              (long long)h->t, (long long)h->t_kv, (long long)h->heads, (long long)h->kv, (long long)h->d,
              h->p > 0 ? ", dropout" : "", h->documents ? ", documents" : "", h->window ? ", a window" : "",
-             h->sinks ? ", sinks" : "");
+             h->sinks ? ", sinks" : "", h->cap > 0 ? ", capped" : "");
     return buf;
 }
 
@@ -56,7 +57,7 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
                               .k = view(base + (size_t)qw * es, h->t_kv, row),
                               .v = view(base + (size_t)(qw + kw) * es, h->t_kv, row), .o = view(on(m, w, &o), h->t, qw),
                               .lse = on(m, w, &lse), .drop = h->p > 0 ? &d : NULL,
-                              .start = h->documents ? m->on[w][start] : NULL, .window = h->window,
+                              .start = h->documents ? m->on[w][start] : NULL, .window = h->window, .cap = h->cap,
                               .sink = h->sinks ? on(m, w, &sink) : NULL, .dsink = h->sinks ? on(m, w, &dsink) : NULL};
         CHECK(m, OPS(m, w)->attention_fwd(DEV(m, w), dt, &p, &m->e));
         CHECK(m, OPS(m, w)->attention_bwd(DEV(m, w), dt, &p, view(on(m, w, &dout), h->t, qw), view(g, h->t_kv, row),
@@ -89,7 +90,7 @@ static void attention_blocks(struct made *m, enum dtype dt, const struct heads *
                               .o = view(on(m, w, &sum), h->t, qw),
                               .lse = on(m, w, &lse), .drop = h->p > 0 ? &d : NULL, .all_heads = h->heads + 2, .first_head = 1,
                               .all_t = 3 * h->t, .first_query = 2 * h->t,
-                              .start = h->documents ? m->on[w][start] : NULL, .window = h->window,
+                              .start = h->documents ? m->on[w][start] : NULL, .window = h->window, .cap = h->cap,
                               .sink_zero = h->sinks};
         for (int j = 0; j < 2; j++) {
             int i = attention_hides(&p) ? 1 - j : j;
@@ -121,9 +122,9 @@ static void attention_blocks(struct made *m, enum dtype dt, const struct heads *
 void twins_attention(struct twins *t)
 {
     static const struct heads shape[] = {
-        {2, 5, 5, 2, 1, 5, 0, false, 0, false},     {1, 1, 40, 3, 3, 64, 0, false, 0, false},      {1, 70, 70, 2, 2, 64, 0, false, 0, false},
-        {1, 66, 66, 4, 2, 32, 0.3f, false, 0, false}, {1, 33, 70, 2, 1, 128, 0, false, 0, false},  {1, 20, 20, 1, 1, 200, 0.1f, false, 0, false},
-        {2, 130, 130, 2, 1, 64, 0, false, 0, false}, {2, 64, 64, 2, 2, 64, 0.2f, false, 0, true}, {1, 80, 80, 1, 1, 96, 0, false, 0, false},
+        {2, 5, 5, 2, 1, 5, 0, false, 0, false, 0},     {1, 1, 40, 3, 3, 64, 0, false, 0, false, 0},      {1, 70, 70, 2, 2, 64, 0, false, 0, false, 0},
+        {1, 66, 66, 4, 2, 32, 0.3f, false, 0, false, 0}, {1, 33, 70, 2, 1, 128, 0, false, 0, false, 0},  {1, 20, 20, 1, 1, 200, 0.1f, false, 0, false, 0},
+        {2, 130, 130, 2, 1, 64, 0, false, 0, false, 0}, {2, 64, 64, 2, 2, 64, 0.2f, false, 0, true, 0}, {1, 80, 80, 1, 1, 96, 0, false, 0, false, 0},
     };
 
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
@@ -146,8 +147,8 @@ void twins_attention(struct twins *t)
 void twins_attention_whole(struct twins *t)
 {
     static const struct heads shape[TWINS_WHOLE] = {
-        {1, 70, 70, 1, 1, 64, 0, false, 0, false}, {2, 66, 66, 4, 2, 32, 0, false, 0, false}, {1, 128, 128, 2, 1, 64, 0, false, 0, false},
-        {1, 80, 80, 1, 1, 96, 0, false, 0, false},
+        {1, 70, 70, 1, 1, 64, 0, false, 0, false, 0}, {2, 66, 66, 4, 2, 32, 0, false, 0, false, 0}, {1, 128, 128, 2, 1, 64, 0, false, 0, false, 0},
+        {1, 80, 80, 1, 1, 96, 0, false, 0, false, 0},
     };
 
     for (size_t i = 0; i < TWINS_WHOLE; i++) {

@@ -12,6 +12,7 @@ struct problem {
     const int32_t *start;
     int64_t window;
     const double *sink; /* (heads) or NULL */
+    double cap;
     double scale, *q, *k, *v, *o, *lse, *dout;
 };
 
@@ -39,6 +40,7 @@ static void query_ref(struct problem *p, int64_t b, int64_t h, int64_t i)
         w[j] = 0;
         for (int64_t c = 0; c < s.d; c++)
             w[j] += p->scale * q[c] * p->k[((b * s.t_kv + j) * s.kv + kh) * s.d + c];
+        w[j] = p->cap > 0 ? p->cap * tanh(w[j] / p->cap) : w[j];
         max = fmax(max, w[j]);
     }
     if (p->sink) {
@@ -114,11 +116,12 @@ static int32_t *documents(int64_t b, int64_t t)
 }
 
 /* With each kind of element, with dropout and documents or without, and these. */
-enum { MORE = 5, KINDS = 8 * MORE };
+enum { MORE = 7, KINDS = 8 * MORE };
 static const struct more {
     int64_t window;
     int sinks; /* 1: of 0; 2: learned */
-} more[MORE] = {{0, 0}, {1, 0}, {43, 0}, {0, 1}, {17, 2}};
+    float cap;
+} more[MORE] = {{0, 0, 0}, {1, 0, 0}, {43, 0, 0}, {0, 1, 0}, {17, 2, 0}, {0, 0, 1.25f}, {43, 2, 20}};
 
 /* Heads' sinks, on either side of the logits. */
 static struct tn sinks_of(enum dtype dt, int64_t heads)
@@ -135,6 +138,7 @@ static void more_of(struct problem *p, struct attention *a, const struct more *m
     p->sink = m->sinks == 2 ? sink->v : m->sinks ? zero : NULL;
     a->sink = m->sinks == 2 ? sink->p : NULL;
     a->sink_zero = m->sinks == 1;
+    p->cap = (double)(a->cap = m->cap);
 }
 
 static const struct dropout drop = {.p = 0.25f, .key = 99, .stream = 3, .row0 = 0};
@@ -401,6 +405,7 @@ static void blocks_make_the_whole(void **st)
         if (k / 8 % 2) { /* which hides the other half's keys from some */
             c.whole.window = 5;
             c.whole.sink_zero = true;
+            c.whole.cap = 1.5f;
             c.first = 1;
         }
         OK(attention_fwd_cpu(tn_devices[0], dt, &c.whole, &tn_err));

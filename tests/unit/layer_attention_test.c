@@ -38,6 +38,8 @@ static const struct kind {
     {"windows and full layers", {BASE, .window = 4, .window_freq = 2, .qk_norm = true}},
     {"softmax off by one", {BASE, .softmax = SOFTMAX_OFF_BY_ONE}},
     {"sinks and windows", {BASE, .softmax = SOFTMAX_LEARNABLE, .window = 3, .window_freq = 2}},
+    {"capped logits", {BASE, .softcap = 0.5}},
+    {"capped in windows by another scale", {BASE, .softcap = 2, .softmax_scale = 1.25, .window = 3, .window_freq = 2}},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
