@@ -13,12 +13,14 @@ static bool last_of(int64_t n, int64_t layer)
 
 struct layer_attention layer_attention_of(const struct model_config *m, int64_t layer)
 {
+    bool windowed = m->window && !last_of(m->window_freq, layer);
+
     return (struct layer_attention){
         .op.scale = m->softmax_scale > 0 ? (float)m->softmax_scale : 1 / sqrtf((float)m->head_dim),
         .op.cap = (float)m->softcap,
-        .op.window = m->window && !last_of(m->window_freq, layer) ? m->window + 1 : 0,
+        .op.window = windowed ? m->window + 1 : 0,
         .op.sink_zero = m->softmax != SOFTMAX_VANILLA,
-        .turns = m->position == POSITION_ROPE ? 0 : -1,
+        .turns = m->position != POSITION_ROPE || last_of(m->no_rope_freq, layer) ? -1 : windowed && m->rotary_base_local > 0,
     };
 }
 
@@ -29,6 +31,11 @@ int layer_attention_check(const struct model_config *m, struct err *e)
                        m->rotary_percent, m->head_dim);
     if (m->rope_scaling && (m->position != POSITION_ROPE || m->rope_low >= m->rope_high))
         return err_set(e, ERR_ARG, "--use-rope-scaling needs --position-embedding-type rope and its two bounds in order");
+    if (m->position != POSITION_ROPE && (m->no_rope_freq || m->rotary_base_local > 0))
+        return err_set(e, ERR_ARG, "--%s needs --position-embedding-type rope",
+                       m->no_rope_freq ? "no-rope-freq" : "rotary-base-local");
+    if (m->rotary_base_local > 0 && !m->window)
+        return err_set(e, ERR_ARG, "--rotary-base-local is of layers with a window: give --window-size");
     if (!m->rope_scaling && m->rope_kind)
         return err_set(e, ERR_ARG, "--rope-scaling-type needs --use-rope-scaling");
     if (m->rope_scaling && m->rope_factor < 1)
@@ -53,7 +60,8 @@ int64_t layer_attention_own(const struct model_config *m)
 bool layer_attention_alike(const struct model_config *m)
 {
     const struct layer_attention first = layer_attention_of(m, 0);
-    bool alike = layer_attention_own(m) == 0 && first.op.scale == 1 / sqrtf((float)m->head_dim);
+    bool alike = layer_attention_own(m) == 0 && (first.turns == 0) == (m->position == POSITION_ROPE) &&
+                 first.op.scale == 1 / sqrtf((float)m->head_dim);
 
     for (int64_t i = 1; i < m->layers; i++)
         alike = alike && layer_attention_of(m, i).turns == first.turns;
@@ -74,7 +82,7 @@ double layer_attention_keys(const struct model_config *m, int64_t t)
 
 int rotary_tables(const struct model_config *m)
 {
-    return m->position == POSITION_ROPE;
+    return m->position == POSITION_ROPE ? 1 + (m->rotary_base_local > 0) : 0;
 }
 
 void rotary_fill(const struct model_config *m, int table, int64_t n_pos, float *cs)
@@ -84,6 +92,6 @@ void rotary_fill(const struct model_config *m, int table, int64_t n_pos, float *
         m->rope_exact,
     };
 
-    (void)table;
-    rope_table(cs, n_pos, model_rotary_width(m), m->rotary_base, m->rope_scaling ? &s : NULL);
+    rope_table(cs, n_pos, model_rotary_width(m), table ? m->rotary_base_local : m->rotary_base,
+               m->rope_scaling && !table ? &s : NULL);
 }

@@ -75,7 +75,6 @@ static const struct {
     {"rotary-interleaved", "rotary angles pair the halves of a head"},
     {"multi-latent-attention", "there is no such attention"},
     {"attention-output-gate", "attention's output is not gated"},
-    {"no-rope-freq", "all layers turn queries and keys, or none"},
     {"q-lora-rank", "there is no multi-latent attention"},
     {"kv-lora-rank", "there is no multi-latent attention"},
     {"qk-head-dim", "there is no multi-latent attention"},

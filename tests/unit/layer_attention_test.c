@@ -40,6 +40,8 @@ static const struct kind {
     {"sinks and windows", {BASE, .softmax = SOFTMAX_LEARNABLE, .window = 3, .window_freq = 2}},
     {"capped logits", {BASE, .softcap = 0.5}},
     {"capped in windows by another scale", {BASE, .softcap = 2, .softmax_scale = 1.25, .window = 3, .window_freq = 2}},
+    {"every second layer does not turn", {BASE, .no_rope_freq = 2}},
+    {"windows turn by angles of their own", {BASE, .window = 5, .window_freq = 3, .rotary_base_local = 30, .rotary_percent = 0.5}},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
