@@ -216,6 +216,14 @@ static inline int check_rows(enum dtype dt, int64_t n, int64_t c, const char *op
     return 0;
 }
 
+static inline int check_gate_rows(enum dtype dt, const struct gate_rows *g, const char *op, struct err *e)
+{
+    TRY(check_rows(dt, g->t, g->c, op, e));
+    if (g->ld < g->c)
+        return err_set(e, ERR_ARG, "%s: rows of %lld elements, %lld apart", op, (long long)g->c, (long long)g->ld);
+    return 0;
+}
+
 static inline int check_fp8_update(const struct fp8_update *p, struct err *e)
 {
     if (p->n < 0 || p->len < 1 || p->ld < p->len + FP8_HISTORY || p->margin < 0 || p->margin > 100)

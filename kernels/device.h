@@ -78,6 +78,8 @@ struct device_ops {
     route_join_bwd_fn *route_join_bwd;
     gate_add_fn *gate_add;
     gate_back_fn *gate_back;
+    gate_mul_fn *gate_mul;
+    gate_slope_fn *gate_slope;
     fp8_amax_fn *fp8_amax;
     fp8_quantize_fn *fp8_quantize;
     fp8_update_fn *fp8_update;

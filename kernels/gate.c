@@ -18,3 +18,18 @@ int gate_back_cpu(struct device *dev, enum dtype dt, void *dx, void *dgate, cons
     ISA_PICK(gate_back_loop)(dev, dt, dx, dgate, dy, x, gate, t, c);
     return 0;
 }
+
+int gate_mul_cpu(struct device *dev, enum dtype dt, void *y, const void *x, const struct gate_rows *g, struct err *e)
+{
+    TRY(check_gate_rows(dt, g, "gate_mul", e));
+    ISA_PICK(gate_mul_loop)(dev, dt, y, x, g);
+    return 0;
+}
+
+int gate_slope_cpu(struct device *dev, enum dtype dt, void *dgate, const void *dx, const void *x, const struct gate_rows *g,
+                   struct err *e)
+{
+    TRY(check_gate_rows(dt, g, "gate_slope", e));
+    ISA_PICK(gate_slope_loop)(dev, dt, dgate, dx, x, g);
+    return 0;
+}

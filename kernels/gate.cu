@@ -44,6 +44,44 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
     }
 }
 
+/* A gate for each element: times it, or (dx not NULL) the gate's gradient, whose rows are as the gate's. */
+template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
+    rows_kernel(void *y, const void *dx, const void *x, struct gate_rows g)
+{
+    for (int64_t r = blockIdx.x; r < g.t; r += gridDim.x)
+        for (int64_t i = threadIdx.x * PACK; i < g.c; i += blockDim.x * PACK) {
+            int64_t at = r * g.c + i, left = g.c - i;
+            pack w = pack_get<DT>(g.gate, r * g.ld + i, left), v = pack_get<DT>(x, at, left), d = {};
+            if (dx)
+                d = pack_get<DT>(dx, at, left);
+#pragma unroll
+            for (int l = 0; l < PACK; l++)
+                v.v[l] = dx ? d.v[l] * v.v[l] * sigmoid(-w.v[l]) : sigmoid(w.v[l]) * v.v[l];
+            pack_put<DT>(y, dx ? r * g.ld + i : at, left, v);
+        }
+}
+
+static int rows(struct device *dev, enum dtype dt, void *y, const void *dx, const void *x, const struct gate_rows *g,
+                const char *op, struct err *e)
+{
+    TRY(check_gate_rows(dt, g, op, e));
+    if (g->t == 0)
+        return 0;
+    BY_TYPE(dt, LAUNCH(rows_kernel<DT>, dim3(cuda_blocks(dev, g->t, 1)), row_threads(g->c), dev, y, dx, x, *g));
+    return cuda_launched(dev, op, e);
+}
+
+extern "C" int gate_mul_cuda(struct device *dev, enum dtype dt, void *y, const void *x, const struct gate_rows *g, struct err *e)
+{
+    return rows(dev, dt, y, NULL, x, g, "gate_mul", e);
+}
+
+extern "C" int gate_slope_cuda(struct device *dev, enum dtype dt, void *dgate, const void *dx, const void *x,
+                               const struct gate_rows *g, struct err *e)
+{
+    return rows(dev, dt, dgate, dx, x, g, "gate_slope", e);
+}
+
 extern "C" int gate_add_cuda(struct device *dev, enum dtype dt, void *y, const void *x, const float *gate, int64_t t, int64_t c,
                              struct err *e)
 {

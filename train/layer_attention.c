@@ -60,7 +60,7 @@ int64_t layer_attention_own(const struct model_config *m)
 bool layer_attention_alike(const struct model_config *m)
 {
     const struct layer_attention first = layer_attention_of(m, 0);
-    bool alike = layer_attention_own(m) == 0 && (first.turns == 0) == (m->position == POSITION_ROPE) &&
+    bool alike = layer_attention_own(m) == 0 && !m->output_gate && (first.turns == 0) == (m->position == POSITION_ROPE) &&
                  first.op.scale == 1 / sqrtf((float)m->head_dim);
 
     for (int64_t i = 1; i < m->layers; i++)

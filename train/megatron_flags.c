@@ -74,7 +74,6 @@ static const struct {
     {"quick-geglu", "--mlp-activation names the kinds of MLP"},
     {"rotary-interleaved", "rotary angles pair the halves of a head"},
     {"multi-latent-attention", "there is no such attention"},
-    {"attention-output-gate", "attention's output is not gated"},
     {"q-lora-rank", "there is no multi-latent attention"},
     {"kv-lora-rank", "there is no multi-latent attention"},
     {"qk-head-dim", "there is no multi-latent attention"},

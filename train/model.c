@@ -133,6 +133,8 @@ static void plan_attention(const struct model *m, struct attention_acts *a, stru
 
     a->qkv = carve(c, n * model_qkv_width(mc), w);
     a->out = carve(c, n * model_q_width(mc), w);
+    if (mc->output_gate)
+        a->gated = carve(c, n * model_q_width(mc), w);
     a->lse = carve(c, n * mc->heads, sizeof(float));
     if (!mc->qk_norm)
         return;

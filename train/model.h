@@ -75,6 +75,7 @@ struct attention_acts {
     void *qk;            /* (n, q + kv width) normalised and turned; NULL without qk_norm */
     float *mean_q, *rstd_q, *mean_k, *rstd_k; /* (n heads), (n groups); with qk_norm */
     void *out;           /* (n, q width) */
+    void *gated;         /* (n, q width) the same times the gate's sigmoid; NULL without a gate */
     float *lse;          /* (b, heads, t) */
 };
 struct mlp_acts {        /* also of a shared expert */

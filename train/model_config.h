@@ -57,7 +57,8 @@ extern const struct mlp_row mlp_kinds[MLP_KINDS_N];
     NUM(softmax_scale, "softmax_scale", "softmax-scale", 0, 1e6, "queries times keys times this; 0: 1 / sqrt(width of a head)") \
     INT(no_rope_freq, "no_rope_freq", "no-rope-freq", 0, 100000, "the last of every so many layers does not turn; 0: all do") \
     NUM(rotary_base_local, "rotary_base_local", "rotary-base-local", 0, 1e12, \
-        "base of the angles where there is a window, which nothing scales; 0: those of all") /* enum softmax_kind */
+        "base of the angles where there is a window, which nothing scales; 0: those of all") \
+    FLAG(output_gate, "attention_output_gate", "attention-output-gate", 0, 0, "attention's output times a sigmoid of its input") /* enum softmax_kind */
 #define ATTENTION_INT(field, ...) int64_t field;
 #define ATTENTION_NUM(field, ...) double field;
 #define ATTENTION_FLAG(field, ...) bool field;
@@ -133,8 +134,8 @@ struct model_config {
 /* Derives what is 0 and checks the shape; ERR_ARG names the flag. */
 int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err *e);
 
-/* Widths in elements: of the queries, of the keys (and of the values), of linear_qkv's and
- * linear_fc1's output; and how many elements of a head turn. */
+/* Widths in elements: of the queries, of the keys (and of the values), of linear_qkv's (with a gate
+ * behind them, as wide as the queries, or without) and linear_fc1's output; and how many elements of a head turn. */
 static inline int64_t model_q_width(const struct model_config *m)
 {
     return m->heads * m->head_dim;
@@ -145,7 +146,7 @@ static inline int64_t model_kv_width(const struct model_config *m)
 }
 static inline int64_t model_qkv_width(const struct model_config *m)
 {
-    return model_q_width(m) + 2 * model_kv_width(m);
+    return (m->output_gate ? 2 : 1) * model_q_width(m) + 2 * model_kv_width(m);
 }
 /* Whether a branch has a norm before its module, and one after it. */
 static inline bool model_pre_norm(const struct model_config *m)

@@ -12,7 +12,7 @@ struct attention attention_of(const struct model *m, int64_t layer, int64_t b, i
     const struct layer_attention kind = kind_of(m, layer);
     const struct attention_acts *a = &m->acts->layers[layer].attention;
     const struct model_config *c = &m->config;
-    int64_t q = model_q_width(c), kv = model_kv_width(c), row = q + 2 * kv, row_qk = a->qk ? q + kv : row;
+    int64_t q = model_q_width(c), kv = model_kv_width(c), row = model_qkv_width(c), row_qk = a->qk ? q + kv : row;
     void *qk = a->qk ? a->qk : a->qkv;
     struct attention at = kind.op;
 
@@ -95,9 +95,28 @@ static int through_cache(struct model *m, int64_t layer, struct attention *at, i
     return 0;
 }
 
+/* What the output is multiplied by, behind queries, keys and values. */
+static struct gate_rows gate_of(const struct model *m, int64_t layer, int64_t rows)
+{
+    const struct model_config *c = &m->config;
+    int64_t q = model_q_width(c);
+
+    return (struct gate_rows){.gate = pass_at(m, m->acts->layers[layer].attention.qkv, q + 2 * model_kv_width(c)),
+                              .ld = model_qkv_width(c), .t = rows, .c = q};
+}
+
+/* The input of linear_proj. */
+static void *output_of(const struct model *m, int64_t layer)
+{
+    const struct attention_acts *a = &m->acts->layers[layer].attention;
+
+    return a->gated ? a->gated : a->out;
+}
+
 static int begin(struct model *m, int64_t layer, const void *y, const struct pass *p, struct err *e)
 {
     const struct linear qkv = linear_of(m, layer, QKV_W, QKV_B, pass_rows(p));
+    const struct gate_rows gate = gate_of(m, layer, pass_rows(p));
     struct attention at = attention_of(m, layer, p->b, p->t);
     struct dropout d;
     const void *x;
@@ -108,14 +127,15 @@ static int begin(struct model *m, int64_t layer, const void *y, const struct pas
     if (p->past >= 0)
         TRY(through_cache(m, layer, &at, p->past, e));
     at.drop = pass_dropout(m, p->drop, layer, DROP_ATTENTION, &d);
-    return pass_ring(m) ? ring_forward(m, layer, at.drop, e) : m->dev->ops->attention_fwd(m->dev, m->dt, &at, e);
+    TRY(pass_ring(m) ? ring_forward(m, layer, at.drop, e) : m->dev->ops->attention_fwd(m->dev, m->dt, &at, e));
+    return m->config.output_gate ? m->dev->ops->gate_mul(m->dev, m->dt, output_of(m, layer), at.o.p, &gate, e) : 0;
 }
 
 static int end(struct model *m, int64_t layer, const struct pass *p, struct err *e)
 {
     const struct linear proj = linear_of(m, layer, PROJ_W, PROJ_B, pass_rows(p));
 
-    return linear_forward(m, &proj, m->out, m->acts->layers[layer].attention.out, e);
+    return linear_forward(m, &proj, m->out, output_of(m, layer), e);
 }
 
 /* ---- backward ---- */
@@ -147,9 +167,10 @@ static int prepare_back(struct model *m, int64_t layer, struct err *e)
 static int backward(struct model *m, int64_t layer, const void *dy, const void *y, const struct pass *p, struct err *e)
 {
     struct attention at = attention_of(m, layer, p->b, p->t);
-    int64_t q = model_q_width(&m->config), kv = model_kv_width(&m->config), row = q + 2 * kv, n = pass_rows(p);
+    int64_t q = model_q_width(&m->config), kv = model_kv_width(&m->config), row = model_qkv_width(&m->config), n = pass_rows(p);
     const struct linear qkv = linear_of(m, layer, QKV_W, QKV_B, n), proj = linear_of(m, layer, PROJ_W, PROJ_B, n);
     struct attention_view dq = {m->back.dwide, p->t * row, row}, dk = dq, dv = dq, dout = {m->back.dln, p->t * q, q};
+    const struct gate_rows gate = gate_of(m, layer, n);
     struct dropout d;
     const void *x;
 
@@ -157,12 +178,16 @@ static int backward(struct model *m, int64_t layer, const void *dy, const void *
     dk.p = pass_at(m, m->back.dwide, q);
     dv.p = pass_at(m, m->back.dwide, q + kv);
     at.dsink = pass_grad(m, pass_param(m, layer, SOFTMAX_OFFSET));
-    TRY(linear_backward(m, &proj, m->back.dln, dy, m->acts->layers[layer].attention.out, e));
+    TRY(linear_backward(m, &proj, m->back.dln, dy, output_of(m, layer), e));
+    if (m->config.output_gate)
+        TRY(m->dev->ops->gate_mul(m->dev, m->dt, m->back.dln, m->back.dln, &gate, e));
     at.drop = pass_dropout(m, p->drop, layer, DROP_ATTENTION, &d);
     if (pass_ring(m))
         TRY(ring_backward(m, layer, at.drop, e));
     else
         TRY(m->dev->ops->attention_bwd(m->dev, m->dt, &at, dout, dq, dk, dv, e));
+    if (m->config.output_gate) /* the ring writes whole rows */
+        TRY(m->dev->ops->gate_slope(m->dev, m->dt, pass_at(m, m->back.dwide, q + 2 * kv), m->back.dln, at.o.p, &gate, e));
     TRY(prepare_back(m, layer, e));
     TRY(pass_gather(m, &x, y, n, e));
     return linear_backward(m, &qkv, m->back.dln, m->back.dwide, x, e);

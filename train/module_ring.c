@@ -161,7 +161,8 @@ static int block_back(struct model *m, int64_t layer, const struct attention *wh
 int ring_backward(struct model *m, int64_t layer, const struct dropout *drop, struct err *e)
 {
     struct attention whole = attention_of(m, layer, m->b, m->t);
-    int64_t n = m->b * m->t, q = model_q_width(&m->config), kv = 2 * model_kv_width(&m->config), row = q + kv;
+    int64_t n = m->b * m->t, q = model_q_width(&m->config), kv = 2 * model_kv_width(&m->config);
+    int64_t row = model_qkv_width(&m->config);
     float *sum = m->ring.sum ? m->ring.sum : m->back.dwide, *came = m->ring.grad[2];
     struct attention_view dq = {sum, m->t * row, row};
     struct swap values, grads = {0};

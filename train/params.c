@@ -20,7 +20,7 @@ struct shape {
     int split;
     double std;
     float fill;
-    int64_t part[3]; /* rows; all 0: one part */
+    int64_t part[PARAM_PARTS]; /* rows; all 0: one part */
 };
 
 /* Who takes which share of a cut tensor. */
@@ -39,7 +39,7 @@ static int add(struct params *p, const char *before, const struct shape *s, stru
     q->whole[0] = s->rows;
     q->whole[1] = s->cols;
     q->split = s->split;
-    for (; q->parts < 3 && s->part[q->parts]; q->parts++)
+    for (; q->parts < PARAM_PARTS && s->part[q->parts]; q->parts++)
         q->part[q->parts] = s->part[q->parts];
     if (!q->parts) {
         q->parts = 1;
@@ -122,7 +122,7 @@ static void adapter_shapes(const struct model_config *m, struct shape t[LAYER_PA
 static void layer_shapes(const struct model_config *m, bool moe_layer, enum part_of of, struct shape t[LAYER_PARAMS])
 {
     int64_t h = m->hidden, q = model_q_width(m), kv = model_kv_width(m), qkv = model_qkv_width(m);
-    int64_t ffn = model_layer_ffn(m, moe_layer), gate = (model_halves(m) - 1) * ffn, fc1 = ffn + gate;
+    int64_t gated = m->output_gate ? q : 0, ffn = model_layer_ffn(m, moe_layer), gate = (model_halves(m) - 1) * ffn, fc1 = ffn + gate;
     int64_t moe = model_moe_fc1_width(m), moe_gate = (model_halves(m) - 1) * m->moe_ffn;
     int64_t beta = m->norm == NORM_LAYER, bias = model_mlp_bias(m), proj_bias = model_proj_bias(m);
     int64_t qn = m->qk_norm ? m->qk_norm_wide ? q : m->head_dim : 0, kn = m->qk_norm_wide ? m->qk_norm * kv : qn;
@@ -132,8 +132,8 @@ static void layer_shapes(const struct model_config *m, bool moe_layer, enum part
     const struct shape all[LAYER_PARAMS] = {
         [LN1_W] = {"input_layernorm.weight", ln1, 0, -1, 0, one, {0}},
         [LN1_B] = {"input_layernorm.bias", beta * ln1, 0, -1, 0, 0, {0}},
-        [QKV_W] = {"self_attention.linear_qkv.weight", qkv, h, 0, std, 0, {q, kv, kv}},
-        [QKV_B] = {"self_attention.linear_qkv.bias", model_qkv_bias(m) * qkv, 0, 0, 0, 0, {q, kv, kv}},
+        [QKV_W] = {"self_attention.linear_qkv.weight", qkv, h, 0, std, 0, {q, kv, kv, gated}},
+        [QKV_B] = {"self_attention.linear_qkv.bias", model_qkv_bias(m) * qkv, 0, 0, 0, 0, {q, kv, kv, gated}},
         [Q_NORM_W] = {"self_attention.q_layernorm.weight", qn, 0, -1, 0, one, {0}},
         [Q_NORM_B] = {"self_attention.q_layernorm.bias", beta * qn, 0, -1, 0, 0, {0}},
         [K_NORM_W] = {"self_attention.k_layernorm.weight", kn, 0, -1, 0, one, {0}},

@@ -49,6 +49,7 @@ struct param_rule {
 /* A of the adapter that weight w may have; LAYER_PARAMS: none. */
 enum layer_param lora_param(enum layer_param w);
 
+enum { PARAM_PARTS = 4 };
 struct param {
     char name[72];
     int dims;
@@ -58,9 +59,9 @@ struct param {
     size_t at; /* first element in the flat buffer, a multiple of 16 */
     size_t n;  /* elements */
     int split;        /* see above */
-    int parts;        /* 1 to 3 */
-    int64_t part[3];  /* rows of each that are here; their sum is shape[0] */
-    int64_t first[3]; /* the logical row where each begins */
+    int parts;        /* 1 to PARAM_PARTS */
+    int64_t part[PARAM_PARTS];  /* rows of each that are here; their sum is shape[0] */
+    int64_t first[PARAM_PARTS]; /* the logical row where each begins */
     int64_t column;   /* the logical column where all begin */
     bool repeated;    /* a copy: another rank of the model has the same, and counts it (norm, checkpoint) */
     bool frozen;      /* not trained: its gradient counts for nothing (params_freeze) */

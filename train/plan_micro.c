@@ -49,7 +49,7 @@ static void attention(const struct micro *p)
     double layers = (double)p->s->layers, whole = layers / (double)p->s->context;
     bool fp8 = p->s->fp8, rms = m->norm == NORM_RMS;
 
-    linear(p, layers, p->rows, q + 2 * kv, m->hidden, fp8, model_qkv_bias(m));
+    linear(p, layers, p->rows, model_qkv_width(m) / t, m->hidden, fp8, model_qkv_bias(m));
     if (m->qk_norm) {
         op(p, rms ? PLAN_RMS : PLAN_NORM, layers * p->forward / 2, p->rows, q + kv, 0); /* no residual */
         op(p, rms ? PLAN_RMS_BACK : PLAN_NORM_BACK, layers * 3 / 4, p->rows, q + kv, 0);
@@ -62,7 +62,7 @@ static void attention(const struct micro *p)
     if (fp8) { /* attention's output, and the gradients of both outputs */
         op(p, PLAN_FP8, layers * p->forward, p->rows, q, 0);
         op(p, PLAN_FP8, layers, p->rows, m->hidden, 0);
-        op(p, PLAN_FP8, layers, p->rows, q + 2 * kv, 0);
+        op(p, PLAN_FP8, layers, p->rows, model_qkv_width(m) / t, 0);
     }
 }
 

@@ -119,7 +119,13 @@ static void gate_with(struct made *m, enum dtype dt, int64_t t, int64_t c)
     struct tensor dx = result(m, dt, t * c, 0), dgate = result(m, dt, t, 0);
     char s[80];
 
+    struct tensor wide = normal(m, dt, t * (c + 5), 0, 77, 2, 0), prod = result(m, dt, t * c, 0);
+    struct tensor slope = normal(m, dt, t * (c + 5), 0, 78, 1, 0);
+
     BOTH {
+        const struct gate_rows rows = {on(m, w, &wide), c + 5, t, c};
+        CHECK(m, OPS(m, w)->gate_mul(DEV(m, w), dt, on(m, w, &prod), on(m, w, &x), &rows, &m->e));
+        CHECK(m, OPS(m, w)->gate_slope(DEV(m, w), dt, on(m, w, &slope), on(m, w, &dy), on(m, w, &x), &rows, &m->e));
         CHECK(m, OPS(m, w)->gate_add(DEV(m, w), dt, on(m, w, &y), on(m, w, &x), on(m, w, &gate), t, c, &m->e));
         CHECK(m, OPS(m, w)->gate_back(DEV(m, w), dt, on(m, w, &dx), on(m, w, &dgate), on(m, w, &dy), on(m, w, &x),
                                       on(m, w, &gate), t, c, &m->e));
@@ -127,6 +133,8 @@ static void gate_with(struct made *m, enum dtype dt, int64_t t, int64_t c)
     near(m, name_of(s, "rows gated", dt, t, c), &y, 2e-6, 1);
     near(m, name_of(s, "gradients of gated rows", dt, t, c), &dx, 2e-6, 1);
     near(m, name_of(s, "gradients of gates", dt, t, c), &dgate, 4e-6, sqrt((double)c));
+    near(m, name_of(s, "gate by elements", dt, t, c), &prod, 2e-6, 1);
+    near(m, name_of(s, "its gradient", dt, t, c), &slope, 2e-6, 1);
 }
 
 void twins_route(struct twins *t)
