@@ -191,10 +191,10 @@ template <int D> static __device__ __forceinline__ void take_up(const struct att
 
 /* Scores s of rows row and row + 8 with the N keys from j0 on, times k, to what the values are multiplied by; the maxima m, the
  * sums l and the outputs o so far go along. */
-template <int D, int N, bool CAPPED> static __device__ __forceinline__ void soften(const struct attention &p, const struct drop &drop,
-                                                                      int64_t b, int64_t h, int64_t row, int64_t j0,
-                                                                      const struct window *keys, float k, float (*s)[4],
-                                                                      float *m, float *l, float (*o)[4])
+template <int D, int N, bool CAPPED>
+static __device__ __forceinline__ void soften(const struct attention &p, const struct drop &drop, int64_t b, int64_t h,
+                                              int64_t row, int64_t j0, const struct window *keys, float k, float (*s)[4],
+                                              float *m, float *l, float (*o)[4])
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -384,10 +384,10 @@ template <int D, int S, int N> static __device__ __forceinline__ void send_queri
 
 /* Of keys row and row + 8 and the N queries from i0 on: pr from scores to probabilities, ds from slopes of those to slopes of
  * the scores. */
-template <int N, bool CAPPED> static __device__ __forceinline__ void weigh(const struct attention &p, const struct drop &drop, int64_t b,
-                                                              int64_t h, int64_t row, int64_t i0, const struct window *queries,
-                                                              const struct of_query<N> &of, float k, float (*pr)[4],
-                                                              float (*ds)[4])
+template <int N, bool CAPPED>
+static __device__ __forceinline__ void weigh(const struct attention &p, const struct drop &drop, int64_t b, int64_t h,
+                                             int64_t row, int64_t i0, const struct window *queries, const struct of_query<N> &of,
+                                             float k, float (*pr)[4], float (*ds)[4])
 {
 #pragma unroll
     for (int n = 0; n < N / 8; n++)

@@ -91,7 +91,9 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
     for (int64_t j0 = attention_first_key(&p, b, i); j0 <= last; j0 += 32) {
         int64_t key = j0 + lane;
         int n = last - j0 < 31 ? (int)(last - j0) + 1 : 32;
-        float s = lane < n ? attention_logit(&p, dot<DT>(w->x, p.k.p, view_at(p.k, b, key, kvh, d), d)) : __uint_as_float(0xff800000u);
+        float s = __uint_as_float(0xff800000u);
+        if (lane < n)
+            s = attention_logit(&p, dot<DT>(w->x, p.k.p, view_at(p.k, b, key, kvh, d), d));
         float most = fmaxf(m, warp_max(s)), alpha = expf(m - most), pr = lane < n ? expf(s - most) : 0.0f;
         m = most;
         l = fmaf(l, alpha, warp_sum(pr));

@@ -22,6 +22,7 @@ ISA_DECLARE(void, attention_bwd_loop, (struct device *, enum dtype, const struct
                                        const struct attention_view *dout,
                                        const struct attention_view grad[3], float *scratch));
 /* Adds the gradient of the sinks. */
-ISA_DECLARE(void, attention_sink_loop, (struct device *, enum dtype, const struct attention *, const struct attention_view *dout));
+ISA_DECLARE(void, attention_sink_loop, (struct device *, enum dtype, const struct attention *,
+                                        const struct attention_view *dout));
 
 #endif

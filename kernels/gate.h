@@ -26,8 +26,8 @@ struct gate_rows {
 /* y (T, C) = sigmoid(gate) x; y may be x.  So it is for the gradient of x too. */
 typedef int gate_mul_fn(struct device *dev, enum dtype dt, void *y, const void *x, const struct gate_rows *g, struct err *e);
 /* dgate, rows as the gate's = dx x (1 - sigmoid(gate)): its gradient, from that of x. */
-typedef int gate_slope_fn(struct device *dev, enum dtype dt, void *dgate, const void *dx, const void *x, const struct gate_rows *g,
-                          struct err *e);
+typedef int gate_slope_fn(struct device *dev, enum dtype dt, void *dgate, const void *dx, const void *x,
+                          const struct gate_rows *g, struct err *e);
 gate_mul_fn gate_mul_cpu, gate_mul_cuda;
 gate_slope_fn gate_slope_cpu, gate_slope_cuda;
 

@@ -95,7 +95,8 @@ void ISA_FN(gate_mul_loop)(struct device *dev, enum dtype dt, void *y, const voi
     }
 }
 
-INLINE void slope_rows(enum dtype dt, void *dgate, const void *dx, const void *x, const struct gate_rows *g, int64_t lo, int64_t hi)
+INLINE void slope_rows(enum dtype dt, void *dgate, const void *dx, const void *x, const struct gate_rows *g, int64_t lo,
+                       int64_t hi)
 {
     for (int64_t t = lo; t < hi; t++)
         for (int64_t i = 0; i < g->c; i += VW) {

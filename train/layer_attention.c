@@ -57,17 +57,6 @@ int64_t layer_attention_own(const struct model_config *m)
     return n;
 }
 
-bool layer_attention_alike(const struct model_config *m)
-{
-    const struct layer_attention first = layer_attention_of(m, 0);
-    bool alike = layer_attention_own(m) == 0 && !m->output_gate && (first.turns == 0) == (m->position == POSITION_ROPE) &&
-                 first.op.scale == 1 / sqrtf((float)m->head_dim);
-
-    for (int64_t i = 1; i < m->layers; i++)
-        alike = alike && layer_attention_of(m, i).turns == first.turns;
-    return alike;
-}
-
 double layer_attention_keys(const struct model_config *m, int64_t t)
 {
     double sum = 0;

@@ -25,9 +25,6 @@ int layer_attention_check(const struct model_config *m, struct err *e);
 /* How many layers ask more of attention than to be causal (attention_common). */
 int64_t layer_attention_own(const struct model_config *m);
 
-/* Whether all layers have that attention which GPT-2 and Llama have: causal, over 1 / sqrt(d), all turn or none. */
-bool layer_attention_alike(const struct model_config *m);
-
 /* How many keys a query of t tokens sees, on average over the layers: t / 2 where all do what causal attention does. */
 double layer_attention_keys(const struct model_config *m, int64_t t);
 

@@ -53,12 +53,12 @@ extern const struct mlp_row mlp_kinds[MLP_KINDS_N];
         "the last of every so many layers sees all even so; 0: none does") \
     WORD(softmax, "softmax_type", "softmax-type", "vanilla|off-by-one|learnable", "its sum has, beside the keys: 0, 1, a sink", \
          "vanilla", "off-by-one", "learnable") \
-    NUM(softcap, "attn_logit_softcapping", "attn-logit-softcapping", 0, 1e6, "logits x of attention as X tanh(x / X); 0: as they are") \
+    NUM(softcap, "attn_logit_softcapping", "attn-logit-softcapping", 0, 1e6, "logits x of attention as X tanh(x / X); 0: none") \
     NUM(softmax_scale, "softmax_scale", "softmax-scale", 0, 1e6, "queries times keys times this; 0: 1 / sqrt(width of a head)") \
     INT(no_rope_freq, "no_rope_freq", "no-rope-freq", 0, 100000, "the last of every so many layers does not turn; 0: all do") \
     NUM(rotary_base_local, "rotary_base_local", "rotary-base-local", 0, 1e12, \
         "base of the angles where there is a window, which nothing scales; 0: those of all") \
-    FLAG(output_gate, "attention_output_gate", "attention-output-gate", 0, 0, "attention's output times a sigmoid of its input") /* enum softmax_kind */
+    FLAG(output_gate, "attention_output_gate", "attention-output-gate", 0, 0, "attention's output times a sigmoid of its input")
 #define ATTENTION_INT(field, ...) int64_t field;
 #define ATTENTION_NUM(field, ...) double field;
 #define ATTENTION_FLAG(field, ...) bool field;

@@ -133,8 +133,8 @@ int ring_forward(struct model *m, int64_t layer, const struct dropout *drop, str
 }
 
 /* The gradients of a step: of the queries to dq, of the keys and values from rank `from` to dkv. */
-static int block_back(struct model *m, int64_t layer, const struct attention *whole, int step, struct attention_view dq, float *dkv,
-                      struct err *e)
+static int block_back(struct model *m, int64_t layer, const struct attention *whole, int step, struct attention_view dq,
+                      float *dkv, struct err *e)
 {
     int64_t half = m->t / 2, q = model_q_width(&m->config), width = model_kv_width(&m->config);
     struct attention_view dk = {dkv, m->t * 2 * width, 2 * width}, dv = {dkv + width, dk.batch, dk.row};

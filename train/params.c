@@ -122,7 +122,8 @@ static void adapter_shapes(const struct model_config *m, struct shape t[LAYER_PA
 static void layer_shapes(const struct model_config *m, bool moe_layer, enum part_of of, struct shape t[LAYER_PARAMS])
 {
     int64_t h = m->hidden, q = model_q_width(m), kv = model_kv_width(m), qkv = model_qkv_width(m);
-    int64_t gated = m->output_gate ? q : 0, ffn = model_layer_ffn(m, moe_layer), gate = (model_halves(m) - 1) * ffn, fc1 = ffn + gate;
+    int64_t gated = m->output_gate ? q : 0, sinks = m->softmax == SOFTMAX_LEARNABLE ? m->heads : 0;
+    int64_t ffn = model_layer_ffn(m, moe_layer), gate = (model_halves(m) - 1) * ffn, fc1 = ffn + gate;
     int64_t moe = model_moe_fc1_width(m), moe_gate = (model_halves(m) - 1) * m->moe_ffn;
     int64_t beta = m->norm == NORM_LAYER, bias = model_mlp_bias(m), proj_bias = model_proj_bias(m);
     int64_t qn = m->qk_norm ? m->qk_norm_wide ? q : m->head_dim : 0, kn = m->qk_norm_wide ? m->qk_norm * kv : qn;
@@ -138,8 +139,7 @@ static void layer_shapes(const struct model_config *m, bool moe_layer, enum part
         [Q_NORM_B] = {"self_attention.q_layernorm.bias", beta * qn, 0, -1, 0, 0, {0}},
         [K_NORM_W] = {"self_attention.k_layernorm.weight", kn, 0, -1, 0, one, {0}},
         [K_NORM_B] = {"self_attention.k_layernorm.bias", beta * kn, 0, -1, 0, 0, {0}},
-        [SOFTMAX_OFFSET] = {"self_attention.core_attention.softmax_offset", (m->softmax == SOFTMAX_LEARNABLE) * m->heads, 0, 0, std,
-                            0, {0}},
+        [SOFTMAX_OFFSET] = {"self_attention.core_attention.softmax_offset", sinks, 0, 0, std, 0, {0}},
         [PROJ_W] = {"self_attention.linear_proj.weight", h, q, 1, out, 0, {0}},
         [PROJ_B] = {"self_attention.linear_proj.bias", proj_bias * h, 0, -1, 0, 0, {0}},
         [POST1_W] = {"self_attention.linear_proj.post_layernorm.weight", post, 0, -1, 0, one, {0}},

@@ -4,7 +4,9 @@
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
 # shellcheck disable=SC2034
-window="$gpt --window-size 5,0 --attn-logit-softcapping 2 --softmax-scale 0.5" mixed="$llama --window-size 3 --window-attn-skip-freq 2 --softmax-type learnable
+window="$gpt --window-size 5,0 --attn-logit-softcapping 2 --softmax-scale 0.5"
+# shellcheck disable=SC2034
+mixed="$llama --window-size 3 --window-attn-skip-freq 2 --softmax-type learnable
     --attention-output-gate --no-rope-freq 3 --rotary-base-local 100"
 
 for m in window mixed; do

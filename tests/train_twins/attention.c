@@ -29,8 +29,8 @@ enum { TITLE = 200 };
 /* A comparison of attention in words. */
 static const char *title(char *buf, const char *what, enum dtype dt, const struct heads *h)
 {
-    snprintf(buf, TITLE, "%s %s, %lld x %lld on %lld, %lld on %lld heads of %lld%s%s%s%s%s", what, dtype_name(dt), (long long)h->b,
-             (long long)h->t, (long long)h->t_kv, (long long)h->heads, (long long)h->kv, (long long)h->d,
+    snprintf(buf, TITLE, "%s %s, %lld x %lld on %lld, %lld on %lld heads of %lld%s%s%s%s%s", what, dtype_name(dt),
+             (long long)h->b, (long long)h->t, (long long)h->t_kv, (long long)h->heads, (long long)h->kv, (long long)h->d,
              h->p > 0 ? ", dropout" : "", h->documents ? ", documents" : "", h->window ? ", a window" : "",
              h->sinks ? ", sinks" : "", h->cap > 0 ? ", capped" : "");
     return buf;
@@ -122,9 +122,11 @@ static void attention_blocks(struct made *m, enum dtype dt, const struct heads *
 void twins_attention(struct twins *t)
 {
     static const struct heads shape[] = {
-        {2, 5, 5, 2, 1, 5, 0, false, 0, false, 0},     {1, 1, 40, 3, 3, 64, 0, false, 0, false, 0},      {1, 70, 70, 2, 2, 64, 0, false, 0, false, 0},
-        {1, 66, 66, 4, 2, 32, 0.3f, false, 0, false, 0}, {1, 33, 70, 2, 1, 128, 0, false, 0, false, 0},  {1, 20, 20, 1, 1, 200, 0.1f, false, 0, false, 0},
-        {2, 130, 130, 2, 1, 64, 0, false, 0, false, 0}, {2, 64, 64, 2, 2, 64, 0.2f, false, 0, true, 0}, {1, 80, 80, 1, 1, 96, 0, false, 0, false, 0},
+        {2, 5, 5, 2, 1, 5, 0, false, 0, false, 0}, {1, 1, 40, 3, 3, 64, 0, false, 0, false, 0},
+        {1, 70, 70, 2, 2, 64, 0, false, 0, false, 0}, {1, 66, 66, 4, 2, 32, 0.3f, false, 0, false, 0},
+        {1, 33, 70, 2, 1, 128, 0, false, 0, false, 0}, {1, 20, 20, 1, 1, 200, 0.1f, false, 0, false, 0},
+        {2, 130, 130, 2, 1, 64, 0, false, 0, false, 0}, {2, 64, 64, 2, 2, 64, 0.2f, false, 0, true, 0},
+        {1, 80, 80, 1, 1, 96, 0, false, 0, false, 0},
     };
 
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
@@ -147,8 +149,8 @@ void twins_attention(struct twins *t)
 void twins_attention_whole(struct twins *t)
 {
     static const struct heads shape[TWINS_WHOLE] = {
-        {1, 70, 70, 1, 1, 64, 0, false, 0, false, 0}, {2, 66, 66, 4, 2, 32, 0, false, 0, false, 0}, {1, 128, 128, 2, 1, 64, 0, false, 0, false, 0},
-        {1, 80, 80, 1, 1, 96, 0, false, 0, false, 0},
+        {1, 70, 70, 1, 1, 64, 0, false, 0, false, 0}, {2, 66, 66, 4, 2, 32, 0, false, 0, false, 0},
+        {1, 128, 128, 2, 1, 64, 0, false, 0, false, 0}, {1, 80, 80, 1, 1, 96, 0, false, 0, false, 0},
     };
 
     for (size_t i = 0; i < TWINS_WHOLE; i++) {

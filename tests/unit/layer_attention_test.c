@@ -41,7 +41,8 @@ static const struct kind {
     {"capped logits", {BASE, .softcap = 0.5}},
     {"capped in windows by another scale", {BASE, .softcap = 2, .softmax_scale = 1.25, .window = 3, .window_freq = 2}},
     {"every second layer does not turn", {BASE, .no_rope_freq = 2}},
-    {"windows turn by angles of their own", {BASE, .window = 5, .window_freq = 3, .rotary_base_local = 30, .rotary_percent = 0.5}},
+    {"windows turn by angles of their own",
+     {BASE, .window = 5, .window_freq = 3, .rotary_base_local = 30, .rotary_percent = 0.5}},
     {"a gate", {BASE, .output_gate = true}},
     {"a gate with biases and norms of heads", {BASE, .output_gate = true, .qkv_bias = true, .qk_norm = true}},
 };
