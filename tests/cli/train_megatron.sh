@@ -58,6 +58,8 @@ refuses --lr-decay-iters 2 'give one of them'
 refuses --multi-latent-attention 'there is no such attention'
 refuses --moe-router-dtype bf16 'it can only be fp32 fp64'
 refuses --dataloader-type cyclic 'it can only be single'
+refuses --muon-tp-mode blockwise 'it can only be duplicated distributed'
+refuses --muon-scalar-optimizer lion 'it can only be adam'
 refuses --dataloader-type=cyclic 'it can only be single'
 refuses --fp16=yes '--fp16 of Megatron cannot be done here'
 refuses --use-mcore-models=1 "unknown option '--use-mcore-models"
