@@ -30,6 +30,7 @@ struct linear {
     const int32_t *count; /* rows of each, the device's; NULL: all have as many */
     const int32_t *known; /* the same, the host's; NULL: it does not know them */
     const int32_t *each;  /* rows of each, the host's, in FP8 */
+    int copy;             /* of the gradients (param_buffer.h) */
     int64_t most;         /* if not 0, a larger count stands for so many */
     uint8_t *const *room; /* [3] for operands of one expert in FP8 */
 };

@@ -316,7 +316,7 @@ static void plan(struct model *m, struct carves *k)
         if (m->config.moe_shared)
             m->moe.beside = carve(c, n * h, w);
         m->moe.route_from = carve(c, pass_moe_rows(m), sizeof(int32_t));
-        m->moe.rows_each = carve(c, m->experts.params.experts, sizeof(int32_t));
+        m->moe.rows_each = carve(c, m->experts.params.experts * param_buffer_copies(&m->experts.conf), sizeof(int32_t));
         if (m->run.use == MODEL_TRAIN || pass_spread(m))
             m->moe.drows = carve(c, pass_moe_rows(m) * h, w);
         if (pass_pieces(m) > 1)

@@ -152,7 +152,7 @@ struct moe_work {            /* rows as route_rows() says */
     float *likely_prob;      /* (b * t, experts) of sigmoids, */
     int32_t *likely;         /* (pass_aux_parts, experts): route_likely's; with model_aux_apart() */
     int32_t *counts;         /* all layers'; host */
-    int32_t *rows_here, *rows_each; /* (experts here) rows of each, on the host and on the device */
+    int32_t *rows_here, *rows_each; /* (experts here, or so many for each source) rows of each, on the host and on the device */
     int32_t *order_host;     /* room for two of each row, */
     int64_t order_rows;      /* of so many */
     size_t *moved;           /* elements to and from each rank that shares the experts */

@@ -119,6 +119,21 @@ static int64_t rows_of(const struct model *m, const struct experts_acts *a, int6
         n += a->heard[from * here + i];
     return n;
 }
+/* From how many ranks rows stay apart, by rank and of a rank by expert: each has products of its own, as where it has all
+ * experts, and gradients of its own.  1: they stand by expert. */
+static int sources(const struct model *m)
+{
+    return param_buffer_copies(&m->experts.conf);
+}
+static int64_t source_rows(const struct model *m, const struct experts_acts *a, int source)
+{
+    int64_t here = m->experts.params.experts, n = 0;
+
+    for (int64_t i = 0; i < here && sources(m) > 1; i++)
+        n += a->heard[source * here + i];
+    return sources(m) > 1 ? n : a->come;
+}
+
 /* Whether the host knows how many rows an expert gets, and waits for that unless it is the same always: where that says how many
  * come or go at all, and where it is what the products are called with. */
 static bool counted(const struct model *m)
@@ -212,15 +227,17 @@ static int sort_rows(struct model *m, const struct experts_acts *a, const struct
     }
     order = m->moe.order_host;
     back = order + all;
-    for (int64_t i = 0; i < here; i++)
+    for (int64_t i = 0; i < all && sources(m) > 1; i++)
+        order[i] = back[i] = (int32_t)i;
+    for (int64_t i = 0; i < here && sources(m) == 1; i++)
         for (int64_t k = 0, row = 0; k < m->config.experts; row += a->heard[k++])
             for (int64_t j = 0; k % here == i && j < a->heard[k]; j++, sorted++) {
                 order[sorted] = (int32_t)(row + j);
                 back[row + j] = (int32_t)sorted;
             }
-    for (int64_t i = 0; i < here; i++)
-        m->moe.rows_here[i] = (int32_t)rows_of(m, a, i);
-    TRY(device_put(m->dev, m->moe.rows_each, m->moe.rows_here, (size_t)here * sizeof *m->moe.rows_here, e));
+    for (int64_t i = 0; i < here * sources(m); i++)
+        m->moe.rows_here[i] = sources(m) > 1 ? a->heard[i] : (int32_t)rows_of(m, a, i);
+    TRY(device_put(m->dev, m->moe.rows_each, m->moe.rows_here, (size_t)(here * sources(m)) * sizeof *m->moe.rows_here, e));
     return all ? device_put(m->dev, p->order, order, 2 * (size_t)all * sizeof *order, e) : 0;
 }
 
@@ -297,21 +314,22 @@ static int bring_home(struct model *m, const struct experts_acts *a, const struc
 
 /* ---- products ---- */
 
-/* A linear layer of the experts of a layer. */
-static struct linear expert_linear(const struct model *m, int64_t layer, const struct places *places, enum layer_param w,
-                                   enum layer_param b)
+/* A linear layer of the experts of a layer, for the rows of a source. */
+static struct linear expert_linear(const struct model *m, int64_t layer, const struct places *places, bool second, int source)
 {
     const struct params *p = &m->experts.params;
     const struct experts_acts *a = &m->acts->layers[layer].experts;
+    int64_t at = source * p->experts;
     struct linear l = {
-        .buffer = &m->experts, .w = params_expert(p, layer, 0, w), .b = params_expert(p, layer, 0, b), .rows = a->come,
-        .experts = true, .each = pass_spread(m) ? m->moe.rows_here : a->counts, .most = pass_spread(m) ? 0 : a->most,
-        .room = places->fp8,
+        .buffer = &m->experts, .w = params_expert(p, layer, 0, second ? EXPERT_FC2_W : EXPERT_FC1_W),
+        .b = params_expert(p, layer, 0, second ? EXPERT_FC2_B : EXPERT_FC1_B), .rows = source_rows(m, a, source),
+        .experts = true, .each = pass_spread(m) ? m->moe.rows_here + at : a->counts, .most = pass_spread(m) ? 0 : a->most,
+        .copy = source, .room = places->fp8,
     };
 
     if (m->config.pad_experts)
         return l;
-    l.count = pass_spread(m) ? m->moe.rows_each : a->chosen;
+    l.count = pass_spread(m) ? m->moe.rows_each + at : a->chosen;
     l.known = counted(m) ? l.each : NULL;
     return l;
 }
@@ -348,12 +366,23 @@ static int activate(struct model *m, int64_t layer, struct err *e)
 /* p->in through the experts to answers. */
 static int experts(struct model *m, int64_t layer, const struct places *p, void *answers, struct err *e)
 {
-    const struct linear fc1 = expert_linear(m, layer, p, EXPERT_FC1_W, EXPERT_FC1_B);
-    const struct linear fc2 = expert_linear(m, layer, p, EXPERT_FC2_W, EXPERT_FC2_B);
+    int64_t h = m->config.hidden, ffn = m->config.moe_ffn, row = 0;
 
-    TRY(linear_forward(m, &fc1, p->fc1, p->in, e));
+    for (int i = 0; i < sources(m); i++) {
+        const struct linear fc1 = expert_linear(m, layer, p, false, i);
+
+        TRY(linear_forward(m, &fc1, pass_at(m, p->fc1, row * width(m)), pass_at(m, p->in, row * h), e));
+        row += fc1.rows;
+    }
     TRY(activate(m, layer, e));
-    return linear_forward(m, &fc2, answers, p->act, e);
+    row = 0;
+    for (int i = 0; i < sources(m); i++) {
+        const struct linear fc2 = expert_linear(m, layer, p, true, i);
+
+        TRY(linear_forward(m, &fc2, pass_at(m, answers, row * h), pass_at(m, p->act, row * ffn), e));
+        row += fc2.rows;
+    }
+    return 0;
 }
 
 /* From all rows to the answers of the experts. */
@@ -411,12 +440,25 @@ static int again(struct model *m, int64_t layer, const struct pass *p, struct er
 /* Gradients of answers at rows, which become those of what came in. */
 static int experts_back(struct model *m, int64_t layer, const struct places *p, void *rows, struct err *e)
 {
-    const struct linear fc1 = expert_linear(m, layer, p, EXPERT_FC1_W, EXPERT_FC1_B);
-    const struct linear fc2 = expert_linear(m, layer, p, EXPERT_FC2_W, EXPERT_FC2_B);
+    int64_t h = m->config.hidden, ffn = m->config.moe_ffn, row = 0;
 
-    TRY(linear_backward(m, &fc2, p->act, rows, p->act, e)); /* what act was is needed no more */
-    TRY(pass_act_back(m, p->dfc1, p->act, p->fc1, fc1.rows, m->config.moe_ffn, e));
-    return linear_backward(m, &fc1, rows, p->dfc1, p->in, e);
+    for (int i = 0; i < sources(m); i++) {
+        const struct linear fc2 = expert_linear(m, layer, p, true, i);
+        void *act = pass_at(m, p->act, row * ffn);
+
+        TRY(linear_backward(m, &fc2, act, pass_at(m, rows, row * h), act, e)); /* what act was is needed no more */
+        row += fc2.rows;
+    }
+    TRY(pass_act_back(m, p->dfc1, p->act, p->fc1, row, ffn, e));
+    row = 0;
+    for (int i = 0; i < sources(m); i++) {
+        const struct linear fc1 = expert_linear(m, layer, p, false, i);
+
+        TRY(linear_backward(m, &fc1, pass_at(m, rows, row * h), pass_at(m, p->dfc1, row * width(m)),
+                            pass_at(m, p->in, row * h), e));
+        row += fc1.rows;
+    }
+    return 0;
 }
 
 static int backward(struct model *m, int64_t layer, const void *dy, const void *y, const struct pass *pass, struct err *e)

@@ -31,6 +31,7 @@ static struct matrix_size largest_matrices(const struct optimizer *o)
 static int open_part(struct optimizer *o, struct train_part *p, struct device *host, struct err *e)
 {
     struct model *m = p->model;
+    int64_t most = 0;
 
     p->shards = calloc((size_t)m->n_buffers, sizeof *p->shards);
     if (!p->shards)
@@ -38,8 +39,15 @@ static int open_part(struct optimizer *o, struct train_part *p, struct device *h
     for (int k = 0; k < m->n_buffers; k++) {
         TRY(zero_open(&p->shards[k], m->buffers[k], host, e));
         o->blocks += zero_blocks(&p->shards[k]);
+        if (m->buffers[k]->conf.copies > 1)
+            most = zero_blocks(&p->shards[k]) * m->buffers[k]->conf.copies;
     }
-    return 0;
+    if (most > o->spreads) {
+        free(o->spread);
+        o->spread = malloc((size_t)most * sizeof *o->spread);
+        o->spreads = most;
+    }
+    return o->spread || o->spreads == 0 ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 }
 
 int optimizer_open(struct optimizer *o, struct device *dev, struct device *host, const struct optim_conf *optim,
@@ -78,6 +86,7 @@ void optimizer_close(struct optimizer *o)
         device_free(o->dev, o->clip);
         device_free_host(o->dev, o->host);
     }
+    free(o->spread);
     *o = (struct optimizer){0};
 }
 
@@ -290,24 +299,49 @@ static int hand_on(struct comm *pipe, bool gives, double *x, struct err *e)
     return comm_run(pipe, &call, e);
 }
 
+/* The blocks of a part's experts, on all ranks that share them: by unit, and of a unit by rank, as one rank has them that has all.
+ * *n: how many. */
+static int gather_spread(const struct optimizer *o, const struct param_buffer *b, const double *sums, int64_t *n, struct err *e)
+{
+    struct comm *ranks = o->layout->expert;
+    size_t align = b->buckets.align;
+
+    *n = (int64_t)(b->params.elements / align) * ranks->size;
+    memset(o->spread, 0, (size_t)*n * sizeof *o->spread);
+    for (int u = 0; u < b->params.units; u++) {
+        size_t from = b->unit[u].at / align, here = b->unit[u + 1].at / align - from;
+
+        memcpy(o->spread + from * (size_t)ranks->size + here * (size_t)ranks->rank, sums + from, here * sizeof *sums);
+    }
+    return comm_all_reduce(ranks, o->spread, (size_t)*n, COMM_F64, COMM_SUM, e);
+}
+
 /* Adds the blocks of the k-th buffers in the order of the model, whichever stages have it: *sum, begun by those before, goes
  * from part to part.  The last stage has it all, the others 0. */
 static int add_stages(const struct optimizer *o, int k, const double *sums, double *sum, struct err *e)
 {
     struct comm *pipe = o->layout->pipe;
-    bool first = pipe->rank == 0, last = pipe->rank == pipe->size - 1;
+    bool first = pipe->rank == 0, last = pipe->rank == pipe->size - 1, spread = false;
 
     for (int i = 0; i < o->n; i++) {
-        const double *end = sums + zero_blocks(&o->parts[i].shards[k]);
+        const struct param_buffer *b = o->parts[i].model->buffers[k];
+        const double *one = sums, *end = sums + zero_blocks(&o->parts[i].shards[k]);
+        int64_t n = end - one;
 
+        sums = end;
+        spread = b->conf.copies > 1 && b->trained;
+        if (spread) {
+            TRY(gather_spread(o, b, one, &n, e));
+            one = o->spread;
+        }
         if (pipe->size > 1 && !(first && i == 0))
             TRY(hand_on(pipe, false, sum, e));
-        while (sums < end)
-            *sum += *sums++;
+        for (int64_t j = 0; j < n; j++)
+            *sum += one[j];
         if (pipe->size > 1 && !(last && i == o->n - 1))
             TRY(hand_on(pipe, true, sum, e));
     }
-    *sum = last ? *sum : 0;
+    *sum = last && !(spread && o->layout->expert->rank) ? *sum : 0; /* once of those that have it all */
     return 0;
 }
 

@@ -32,6 +32,8 @@ struct optimizer {
     int n, buffers;
     int64_t blocks;       /* of the norm: of the first buffers of all parts, then of the second ones */
     double *sums, *host;  /* one a block; the device's, and pinned */
+    int64_t spreads;
+    double *spread;       /* one a block of all ranks that share the experts, NULL: their rows are summed as they come */
     float *clip;          /* the device's */
     double clipped;       /* its number */
     struct matrices matrices;

@@ -27,16 +27,16 @@ static void measure_communication(const struct param_buffer_conf *c, enum dtype 
 {
     bool divided = param_buffer_shares(c, SHARD_OPTIM_GRADS);
     size_t shard = m->elements / (size_t)param_buffer_ranks(c), units = 0;
-    size_t levels = c->tree ? (size_t)data_parallel_levels(c->micro_batches) : 0;
+    size_t levels = c->tree ? (size_t)data_parallel_levels(c->micro_batches) : 0, copies = (size_t)param_buffer_copies(c);
 
     for (int i = 0; i < COMM_BUFFERS; i++) {
         units += m->unit[i];
         m->reduced += m->trained ? wire_elements(c, m, i) * sizeof(uint16_t) : 0;
     }
     if (m->trained && divided)
-        m->reduced += (units + shard * (1 + levels)) * sizeof(float);
+        m->reduced += (units * copies + shard * (1 + levels)) * sizeof(float);
     else if (m->trained)
-        m->reduced += m->elements * sizeof(float) * levels;
+        m->reduced += m->elements * sizeof(float) * levels * (param_buffer_by_turns(c) ? 1 : copies);
     if (param_buffer_shares(c, SHARD_OPTIM_GRADS_PARAMS))
         m->gathered = units * dtype_size(dt);
 }
@@ -70,7 +70,8 @@ int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *co
         b->conf.micro_batches = 1;
     for (int i = 0; i < p->n && !trained; i++)
         p->v[i].frozen = true;
-    params_round(p, divided ? flat : align, flat);
+    p->experts_apart = conf->tree;
+    params_round(p, align, divided ? flat : align, flat);
     b->unit = calloc((size_t)p->units + 1, sizeof *b->unit);
     if (!b->unit)
         return err_set(e, ERR_NOMEM, "out of memory");
@@ -91,7 +92,7 @@ int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *co
         m->low = p->elements * sizeof(uint16_t);
     b->trained = trained;
     if (trained && !divided)
-        m->grads = p->elements * sizeof(float);
+        m->grads = p->elements * sizeof(float) * (size_t)param_buffer_copies(conf);
     measure_communication(&b->conf, dt, m);
     return 0;
 }
@@ -131,17 +132,18 @@ static int open_communication(struct param_buffer *b, struct err *e)
 {
     const struct param_buffer_conf *c = &b->conf;
     bool divided = param_buffer_shares(c, SHARD_OPTIM_GRADS);
-    size_t shard = bucketing_own(&b->buckets);
+    size_t shard = bucketing_own(&b->buckets), copies = (size_t)param_buffer_copies(c);
+    size_t summed = divided ? shard : b->params.elements * (param_buffer_by_turns(c) ? 1 : copies);
 
     if (divided && b->trained)
         TRY(alloc(b, MEMORY_GRADIENTS, (void **)&b->shard_grads, shard * sizeof(float), "gradients of a shard", e));
     if (b->trained)
-        TRY(data_parallel_open(&b->sums, b->dev, divided ? shard : b->params.elements, c->micro_batches, c->tree, e));
+        TRY(data_parallel_open(&b->sums, b->dev, summed, c->micro_batches, c->tree, e));
     for (int i = 0; i < COMM_BUFFERS; i++) {
         size_t n = b->memory.unit[i];
 
         if (divided && b->trained)
-            TRY(alloc(b, MEMORY_GRADIENTS, &b->reduce[i].p, n * sizeof(float), "gradients of a unit", e));
+            TRY(alloc(b, MEMORY_GRADIENTS, &b->reduce[i].p, n * copies * sizeof(float), "gradients of a unit", e));
         if (param_buffer_shares(c, SHARD_OPTIM_GRADS_PARAMS))
             TRY(alloc(b, MEMORY_WEIGHTS, &b->gather[i].p, n * dtype_size(b->dt), "weights of a unit", e));
         if (b->trained)

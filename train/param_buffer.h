@@ -39,6 +39,7 @@ struct param_buffer_conf {
     size_t bucket;         /* elements that are enough to be reduced or gathered in one call; 0: all */
     int64_t micro_batches; /* the most of a step, of one rank; 0: 1 */
     bool tree;             /* gradients have the same bits for any number of replicas (data_parallel.h) */
+    int copies;            /* of gradients: of the rows of each rank that it serves, added up as the upper part of the tree; 0: 1 */
     /* A bucket of gradients is reduced while backward is still at others, of weights gathered while forward is still before it.
      * The bits do not change. */
     bool overlap_reduce, overlap_gather;
@@ -55,6 +56,16 @@ static inline int param_buffer_ranks(const struct param_buffer_conf *c)
 static inline bool param_buffer_shares(const struct param_buffer_conf *c, enum sharding x)
 {
     return param_buffer_ranks(c) > 1 && c->sharding >= x;
+}
+
+static inline int param_buffer_copies(const struct param_buffer_conf *c)
+{
+    return c->copies > 1 ? c->copies : 1;
+}
+/* Whether the sum over copies and ranks comes before that over micro-batches. */
+static inline bool param_buffer_by_turns(const struct param_buffer_conf *c)
+{
+    return c->copies > 1 && c->sharding >= SHARD_OPTIM_GRADS;
 }
 
 enum { COMM_BUFFERS = 4, COMM_UNDER_WAY = 2 };
@@ -149,6 +160,19 @@ static inline float *param_grad(const struct param_buffer *b, int i)
     const struct param_unit *u = p ? &b->unit[p->unit] : NULL;
 
     return u && u->grads ? u->grads + (p->at - u->at) : NULL;
+}
+
+/* Elements from a copy of a unit's gradients to the next one. */
+static inline size_t param_copy_step(const struct param_buffer *b, int unit)
+{
+    return b->shard_grads ? b->unit[unit + 1].at - b->unit[unit].at : b->params.elements;
+}
+/* The gradient of parameter i in one of the copies. */
+static inline float *param_grad_copy(const struct param_buffer *b, int i, int copy)
+{
+    float *grad = param_grad(b, i);
+
+    return grad ? grad + (size_t)copy * param_copy_step(b, b->params.v[i].unit) : NULL;
 }
 
 /* ---- weights (param_gather.c) ---- */

@@ -8,7 +8,36 @@ void param_reduce_begin(struct param_buffer *b, int64_t i, int64_t n)
     b->overwrite = data_parallel_first(&b->sums, i) || b->shard_grads;
 }
 
+/* n elements of all copies of a unit's gradients at g, or of all units', become their sum in the first: a tree, as that of
+ * comm.h, of which it is the lower part. */
+static int fold(struct param_buffer *b, float *g, size_t n, int unit, struct err *e)
+{
+    int copies = param_buffer_copies(&b->conf);
+    size_t step = param_copy_step(b, unit);
+
+    for (int by = 1; by < copies; by *= 2)
+        for (int i = 0; i + by < copies; i += 2 * by) {
+            float *to = g + (size_t)i * step;
+
+            TRY(b->dev->ops->vec_add(b->dev, DTYPE_F32, to, to, to + (size_t)by * step, (int64_t)n, e));
+        }
+    return 0;
+}
+
 /* ---- gradients are whole on each rank: buckets ---- */
+
+/* Gradients of a micro-batch, elements at .. at + n - 1, go to the sum over micro-batches; after the last the copies are one. */
+static int add_micro(struct param_buffer *b, size_t at, size_t n, struct err *e)
+{
+    bool first = param_buffer_by_turns(&b->conf), last = b->micro + 1 >= b->micro_batches;
+    int64_t i = last ? b->micro_batches - 1 : b->micro;
+
+    if (first)
+        TRY(fold(b, b->grads + at, n, 0, e));
+    for (int k = 0; k < (first ? 1 : param_buffer_copies(&b->conf)); k++)
+        TRY(data_parallel_add(&b->sums, b->grads, (size_t)k * b->params.elements + at, n, i, b->micro_batches, e));
+    return first || !last ? 0 : fold(b, b->grads + at, n, 0, e);
+}
 
 /* Bucket i, complete on this rank, sets out. */
 static int start_bucket(struct param_buffer *b, int i, struct err *e)
@@ -22,7 +51,7 @@ static int start_bucket(struct param_buffer *b, int i, struct err *e)
         .n = bucketing_share(s, i), .type = COMM_F32, .op = COMM_SUM,
     };
 
-    TRY(data_parallel_add(&b->sums, b->grads, s->at[i], n, b->micro_batches - 1, b->micro_batches, e));
+    TRY(add_micro(b, s->at[i], n, e));
     if (!replicas || replicas->size == 1)
         return 0;
     if (wire) {
@@ -118,6 +147,7 @@ static int start_unit(struct param_buffer *b, int unit, struct err *e)
 
     if (param_unit_empty(b, unit))
         return 0;
+    TRY(fold(b, g->p, (size_t)s->ranks * n, unit, e));
     g->micro = b->micro;
     g->micro_batches = b->micro_batches;
     if (wire) {
@@ -142,7 +172,8 @@ int param_reduce_open(struct param_buffer *b, int unit, struct err *e)
         TRY(open_unit(b, unit, e));
     for (int i = 0; b->overwrite && i < p->n; i++) /* all but weights of matrix products are only ever added to */
         if (p->v[i].unit == unit && (p->v[i].dims == 1 || i == p->position || (i == p->word && p->word != p->output)))
-            TRY(device_zero(b->dev, param_grad(b, i), p->v[i].n * sizeof(float), e));
+            for (int k = 0; k < param_buffer_copies(&b->conf); k++)
+                TRY(device_zero(b->dev, param_grad_copy(b, i, k), p->v[i].n * sizeof(float), e));
     return 0;
 }
 
@@ -159,7 +190,7 @@ int param_reduce_add(struct param_buffer *b, struct err *e)
 {
     if (!b->trained || b->shard_grads || b->micro + 1 == b->micro_batches)
         return 0;
-    return data_parallel_add(&b->sums, b->grads, 0, b->params.elements, b->micro, b->micro_batches, e);
+    return add_micro(b, 0, b->params.elements, e);
 }
 
 int param_reduce_finish(struct param_buffer *b, struct err *e)

@@ -368,19 +368,29 @@ struct matrix_size params_matrices(const struct params *p)
     return most;
 }
 
+/* Whether parameter i is the first of an expert, in a buffer of experts alone. */
+static bool begins_expert(const struct params *p, int i)
+{
+    const struct param *q = &p->v[i];
+
+    return p->experts_apart && p->experts && q->unit > 0 && q->unit < p->units &&
+           p->layer[q->unit - 1].moe && (i - p->layer[q->unit - 1].at) % p->per_expert == 0;
+}
+
 static size_t round_up(size_t n, size_t multiple)
 {
     return (n + multiple - 1) / multiple * multiple;
 }
 
-void params_round(struct params *p, size_t unit, size_t flat)
+void params_round(struct params *p, size_t align, size_t unit, size_t flat)
 {
     size_t more = 0;
 
     for (int i = 0; i < p->n; i++) {
         struct param *q = &p->v[i];
         bool begins = i > 0 && q->unit != q[-1].unit;
-        size_t multiple = params_apart(p, i) || params_apart(p, i - 1) ? flat : begins ? unit : 1, at = q->at + more;
+        size_t multiple = params_apart(p, i) || params_apart(p, i - 1) ? flat :
+                          begins ? unit : begins_expert(p, i) ? align : 1, at = q->at + more;
 
         more += round_up(at, multiple) - at;
         q->at += more;

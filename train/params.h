@@ -87,6 +87,7 @@ struct params {
     } *layer;                   /* and one more for what stands behind the last */
     int place[2][LAYER_PARAMS]; /* within a layer, without and with experts; -1: it has none */
     int64_t first_expert, experts; /* those that are here */
+    bool experts_apart;            /* each begins where a unit may (params_round) */
     int per_expert;
 };
 
@@ -118,10 +119,10 @@ void params_free(struct params *p);
 /* Freezes those whose names match a pattern of the shell's (fnmatch).  How many. */
 int params_freeze(struct params *p, const char *pattern);
 
-/* Makes units begin at a multiple of `unit` elements, and flat buffers a multiple of `flat`, which is one of that.  Of a
- * tied embedding that has a copy, both begin and end at a multiple of `flat`, so that they are divided alike
- * (train/bucketing.h). */
-void params_round(struct params *p, size_t unit, size_t flat);
+/* Makes experts that stand apart begin at a multiple of `align` elements, units at one of `unit`, and flat buffers a multiple of
+ * `flat`; each is a multiple of the one before.  Of a tied embedding that has a copy, both begin and end at a multiple of `flat`,
+ * so that they are divided alike (train/bucketing.h). */
+void params_round(struct params *p, size_t align, size_t unit, size_t flat);
 /* Where a unit begins in the flat buffer; elements for p->units. */
 size_t params_unit_at(const struct params *p, int unit);
 /* Whether parameter i is such an embedding or its copy. */

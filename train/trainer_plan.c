@@ -51,6 +51,7 @@ void trainer_part(const struct train_config *c, const struct layout *l, int stag
     run->experts.bf16_alone = run->dense.bf16_alone;
     run->experts.replicas = l->expert_replicas;
     run->experts.model = l->expert_model;
+    run->experts.copies = c->deterministic ? l->expert->size : 0;
     run->slots = pipeline_slots(&shape, stage);
 }
 

@@ -109,7 +109,8 @@ same 'is the same' sample out
     has 'is said' err '2 data-parallel x 1 context-parallel ranks are no multiple of 4'
     status 'no experts to share' 2 mpirun --oversubscribe -n 2 quern-train $gpt $ep 2
     has 'is said' err 'the model has no experts'
-    status 'not the same bits' 2 mpirun --oversubscribe -n 2 quern-train $moe $ep 2 --deterministic
+    status 'not the same bits' 2 mpirun --oversubscribe -n 2 quern-train $moe $ep 2 --context-parallel-size 2 --deterministic
+    has 'is said' err 'and neither --context-parallel-size nor --fp8-format'
     status 'more choices than experts' 2 quern-train $moe --moe-router-topk 9
     status 'padded to nothing' 2 quern-train $moe --moe-pad-expert-input-to-capacity
 }

@@ -4,7 +4,10 @@
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
 # shellcheck disable=SC2034,SC2154
-moe="$llama --num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 48 --moe-z-loss-coeff 0.001"
+{
+    moe="$llama --num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 48 --moe-z-loss-coeff 0.001"
+    capped="$gpt --num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 48 --moe-expert-capacity-factor 0.6"
+}
 # shellcheck disable=SC2154
 short="--train-iters 8 --eval-interval 4 --eval-iters 1 --deterministic"
 pp=--pipeline-model-parallel-size virtual="--num-layers-per-virtual-pipeline-stage 1"
@@ -43,15 +46,27 @@ for m in gpt llama; do
     as_bits $m 2 "$zero3"
     as_bits $m 8 $pp 4 --use-distributed-optimizer
 done
-# In bf16, where a stream leaves a stage rounded once; with layers computed again; experts that all ranks have.
-trains one gpt 1 --bf16
-as_bits gpt 4 --bf16 $pp 2 "$virtual" "$zero3" "$beside"
-as_bits gpt 2 --bf16 $pp 2 --recompute-granularity full
-trains one gpt 1 --bf16 --fp8-format hybrid
-as_bits gpt 4 --bf16 --fp8-format hybrid $pp 2 --use-distributed-optimizer
+# Experts, on one rank each or shared: the same choices for every token.
+ep=--expert-model-parallel-size
 trains one moe 1
 as_bits moe 4 $pp 2 "$virtual" --use-distributed-optimizer
 as_bits moe 4 $pp 4 "$zero3"
+as_bits moe 2 $ep 2
+as_bits moe 4 $ep 4 --use-distributed-optimizer "$beside"
+as_bits moe 4 $ep 2 $pp 2
+as_bits moe 2 $ep 2 "$zero2"
+as_bits moe 4 $ep 2 "$zero3" "$beside"
+trains one capped 1
+as_bits capped 4 $ep 2 --use-distributed-optimizer
+as_bits capped 4 $ep 4 "$zero2" --recompute-granularity full
+# In bf16, where a stream leaves a stage rounded once; with layers computed again; in FP8.
+trains one gpt 1 --bf16
+as_bits gpt 4 --bf16 $pp 2 "$virtual" "$zero3" "$beside"
+as_bits gpt 2 --bf16 $pp 2 --recompute-granularity full
+trains one moe 1 --bf16
+as_bits moe 4 --bf16 $ep 2 "$zero3" "$beside"
+trains one gpt 1 --bf16 --fp8-format hybrid
+as_bits gpt 4 --bf16 --fp8-format hybrid $pp 2 --use-distributed-optimizer
 # Where the embedding is not tied, also without.
 trains one llama 2 --no-deterministic
 as_bits llama 4 --no-deterministic $pp 2 "$virtual"
