@@ -139,8 +139,10 @@ static int check_rope_keys(const struct reading *r, const struct node *rope, str
 /* rope_parameters as transformers 5 writes it; before that rope_scaling. */
 static const struct node *rope_of(const struct reading *r)
 {
-    const struct node *n = node_get(r->root, "rope_parameters");
+    const struct node *n = node_get(r->root, "rope_parameters"), *full = node_get(n, "full_attention");
 
+    if (full && row_of_kind(r->family, HF_LOCAL))
+        return full; /* transformers 5, where layers with a window have another */
     return n && n->type == NODE_MAP ? n : node_get(r->root, "rope_scaling");
 }
 
@@ -177,6 +179,22 @@ static int read_rope(const struct reading *r, const struct hf_key *k, struct err
         return err_set(e, ERR_UNSUPPORTED, "%s: rope_type '%s' cannot be done here", r->what, type);
     TRY(check_rope_keys(r, rope, e));
     return type && strcmp(type, "default") != 0 ? parse_scaling(r->what, r->root, rope, m, e) : 0;
+}
+
+/* The base of rotary angles of layers with a window, where it is another one or the others are scaled. */
+static int read_local(const struct reading *r, const struct hf_key *k, struct err *e)
+{
+    const struct node *rope = node_get(node_get(r->root, "rope_parameters"), "sliding_attention");
+    const char *type = node_str(rope, "rope_type");
+    struct model_config *m = r->m;
+
+    if (type && strcmp(type, "default") != 0)
+        return err_set(e, ERR_UNSUPPORTED, "%s: scaled rotary angles of layers with a window cannot be done here", r->what);
+    TRY(number_of(r->what, r->root, k->key, k->fallback, &m->rotary_base_local, e));
+    TRY(number_of(r->what, rope, "rope_theta", m->rotary_base_local, &m->rotary_base_local, e));
+    if (!m->window || (m->rotary_base_local == m->rotary_base && !m->rope_scaling))
+        m->rotary_base_local = 0;
+    return 0;
 }
 
 /* The n of which the last of every n layers is another than those before, by a function that says it of each; 0: none is, -1: it
@@ -239,7 +257,7 @@ static int read_window(const struct reading *r, const struct hf_key *k, struct e
     if (slides)
         TRY(size_of(r->what, r->root, k->key, node_get(r->root, k->key) ? 0 : (int64_t)k->fallback, &window, e));
     every = every_of(r, k, sees_all);
-    if (!window || every == 1 || window >= m->positions)
+    if (!window || every == 1 || (window >= m->positions && !row_of_kind(r->family, HF_LOCAL)))
         return 0;
     if (every >= 0) {
         m->window = window - 1;
@@ -251,6 +269,42 @@ static int read_window(const struct reading *r, const struct hf_key *k, struct e
     log_msg(LOG_WARN, "%s: %s of some layers: sequences of %" PRId64 " tokens at most, where it makes no difference, not %"
             PRId64, r->what, k->key, window, m->positions);
     m->positions = window;
+    return 0;
+}
+
+static int stands_still(const struct reading *r, const struct hf_key *k, int64_t layer)
+{
+    const struct node *list = node_get(r->root, k->key), *n = item(list, layer);
+    int64_t every = node_int(r->root, k->also, (int64_t)k->fallback);
+
+    if (list && list->type == NODE_LIST)
+        return n && n->type == NODE_INT ? !n->integer : -1;
+    return every > 0 && (layer + 1) % every == 0;
+}
+
+static int read_no_rope(const struct reading *r, const struct hf_key *k, struct err *e)
+{
+    int64_t every = every_of(r, k, stands_still);
+
+    if (every == 1)
+        return err_set(e, ERR_UNSUPPORTED, "%s: %s: no layer turns", r->what, k->key);
+    if (every < 0)
+        return err_set(e, ERR_UNSUPPORTED, "%s: %s: not the last of every so many layers", r->what, k->key);
+    r->m->no_rope_freq = every;
+    return 0;
+}
+
+/* What queries times keys are multiplied with; 0 where it is what it is elsewhere. */
+static int read_scale(const struct reading *r, const struct hf_key *k, struct err *e)
+{
+    struct model_config *m = r->m;
+    int64_t d = m->head_dim ? m->head_dim : m->hidden / m->heads;
+    double v;
+
+    TRY(number_of(r->what, r->root, k->key, k->fallback, &v, e));
+    m->softmax_scale = k->on ? 1 / sqrt(v) : v;
+    if (fabs(m->softmax_scale * sqrt((double)d) - 1) < 1e-6)
+        m->softmax_scale = 0;
     return 0;
 }
 
@@ -324,6 +378,14 @@ static int read_key(const struct reading *r, const struct hf_key *k, struct err 
         return read_rope(r, k, e);
     case HF_SHARE:
         return read_share(r, k, e);
+    case HF_CAP:
+        return node_get(r->root, k->key) && !n ? 0 : number_of(r->what, r->root, key, k->fallback, hf_field(r->m, k), e);
+    case HF_SCALE:
+        return read_scale(r, k, e);
+    case HF_LOCAL:
+        return read_local(r, k, e);
+    case HF_NO_ROPE:
+        return read_no_rope(r, k, e);
     case HF_WINDOW:
         return read_window(r, k, e);
     case HF_IS:
@@ -371,7 +433,7 @@ static int find_family(struct reading *r, struct err *e)
 /* Sizes first, by which others go; rotary angles by all positions, which a window may make fewer. */
 static int pass_of(const struct hf_key *k)
 {
-    return k->kind == HF_SIZE ? 0 : k->kind == HF_WINDOW ? 2 : 1;
+    return k->kind == HF_SIZE ? 0 : k->kind == HF_WINDOW ? 2 : k->kind == HF_LOCAL ? 3 : 1;
 }
 
 static int read_root(struct reading *r, struct err *e)
@@ -382,7 +444,7 @@ static int read_root(struct reading *r, struct err *e)
     *r->m = r->family->base;
     r->m->init_std = 0.02;
     TRY(size_of(r->what, r->root, "vocab_size", -1, &r->m->vocab, e));
-    for (int pass = 0; pass < 3; pass++)
+    for (int pass = 0; pass < 4; pass++)
         for (const struct hf_key *k = r->family->keys; k->key; k++)
             if (pass_of(k) == pass)
                 TRY(read_key(r, k, e));

@@ -54,6 +54,7 @@ static int put_layers(struct buf *b, const struct model_config *m, int64_t every
 static int put_value(struct buf *b, const struct model_config *m, const struct hf_key *k)
 {
     const void *at = hf_field(m, k);
+    double scale = m->softmax_scale > 0 ? m->softmax_scale : 1 / sqrt((double)m->head_dim);
 
     switch (k->kind) {
     case HF_SIZE:
@@ -71,6 +72,14 @@ static int put_value(struct buf *b, const struct model_config *m, const struct h
     case HF_THETA:
         TRY(buf_printf(b, "%.17g", m->rotary_base));
         return put_scaling(b, m);
+    case HF_CAP:
+        return *(const double *)at > 0 ? buf_printf(b, "%.17g", *(const double *)at) : buf_puts(b, "null");
+    case HF_SCALE:
+        return buf_printf(b, "%.12g", k->on ? 1 / (scale * scale) : scale);
+    case HF_LOCAL:
+        return buf_printf(b, "%.17g", m->rotary_base_local > 0 ? m->rotary_base_local : m->rotary_base);
+    case HF_NO_ROPE:
+        return put_layers(b, m, m->no_rope_freq, "1", "0");
     case HF_WINDOW:
         return m->window ? buf_printf(b, "%" PRId64, m->window + 1) : buf_puts(b, "null");
     case HF_LAYERS:

@@ -34,6 +34,9 @@
     SIZES(g, p), NUM("rms_norm_eps", norm_eps, e), OF("hidden_act", HF_ACT, 0, NULL), ROPE(theta), WHOLE, \
     NOT("tie_word_embeddings", untie, tied)
 #define WINDOW OF("sliding_window", HF_WINDOW, 0, NULL), PART("layer_types")
+#define LAYERED(size, every) \
+    {"sliding_window", HF_WINDOW, 0, size, NULL, NULL, every}, OF("layer_types", HF_LAYERS, 0, NULL), \
+    PART("sliding_window_pattern")
 #define WINDOW_OR_NOT \
     OF("sliding_window", HF_WINDOW, 0, NULL), OF("layer_types", HF_LAYERS, 0, NULL), \
     OF("use_sliding_window", HF_SLIDES, 0, NULL), PART("max_window_layers")
@@ -102,6 +105,29 @@ static const struct hf_key gemma_keys[] = {
     OF("attention_bias", HF_BIAS_ATTENTION, false, NULL), IS("use_bidirectional_attention", "false"), KEYS_END,
 };
 
+#define GEMMA_LAYERED(theta, cap, window, every) \
+    SIZES(HF_NEEDED, HF_NEEDED), NUM("rms_norm_eps", norm_eps, 1e-6), ROPE(theta), WHOLE, \
+    ALSO("hidden_activation", HF_ACT, mlp, 0, "hidden_act"), NOT("tie_word_embeddings", untie, true), \
+    SIZE("intermediate_size", ffn, HF_NEEDED), SIZE("head_dim", head_dim, 256), \
+    OF("attention_bias", HF_BIAS_ATTENTION, false, NULL), IS("use_bidirectional_attention", "false"), \
+    {"query_pre_attn_scalar", HF_SCALE, 0, 256, NULL, NULL, 1}, \
+    {"attn_logit_softcapping", HF_CAP, AT(softcap), cap, NULL, NULL, 0}, LAYERED(window, every)
+static const struct hf_key gemma3_keys[] = {
+    GEMMA_LAYERED(1e6, 0, 4096, 6), OF("rope_local_base_freq", HF_LOCAL, 10000, NULL), IS("final_logit_softcapping", "null"),
+    KEYS_END,
+};
+static const struct hf_key smollm3_keys[] = {
+    LLAMA_LIKE(4, HF_NEEDED, 1e-6, 2000000, true), SIZE("intermediate_size", ffn, HF_NEEDED),
+    OF("attention_bias", HF_BIAS_ATTENTION, false, NULL), OF("mlp_bias", HF_BIAS_MLP, false, NULL),
+    {"no_rope_layers", HF_NO_ROPE, 0, 4, NULL, "no_rope_layer_interval", 0}, IS("use_sliding_window", "false"),
+    PART("sliding_window"), PART("layer_types"), PART("max_window_layers"), KEYS_END,
+};
+static const struct hf_key granite_keys[] = {
+    LLAMA_LIKE(0, 2048, 1e-6, 10000, false), SIZE("intermediate_size", ffn, HF_NEEDED),
+    OF("attention_bias", HF_BIAS_ATTENTION, false, NULL), OF("mlp_bias", HF_BIAS_MLP, false, NULL),
+    NUM("embedding_multiplier", embedding_scale, 1), NUM("residual_multiplier", residual_scale, 1),
+    INVERSE("logits_scaling", logits_scale), {"attention_multiplier", HF_SCALE, 0, 1, NULL, NULL, 0}, KEYS_END,
+};
 static const struct hf_key starcoder2_keys[] = {
     SIZES(2, 4096), NUM("norm_epsilon", norm_eps, 1e-5), {"hidden_act", HF_ACT, 0, 0, NULL, NULL, 1}, ROPE(10000), WHOLE,
     NOT("tie_word_embeddings", untie, true), SIZE("intermediate_size", ffn, HF_NEEDED), WINDOW, NOT("use_bias", no_bias, true),
@@ -264,6 +290,10 @@ const struct hf_family hf_families[] = {
      .base = {LAYERNORM, .position = POSITION_ROPE, .mlp = MLP_GELU_EXACT, .no_bias = true, .mlp_bias = true}},
     {.type = "gemma", .class = "GemmaForCausalLM", .keys = gemma_keys, .names = llama_names, .embeds_root = true,
      .base = {RMS_ROPE_ANY, .mlp = MLP_GEGLU, .norm_1p = true}},
+    {.type = "gemma3_text", .class = "Gemma3ForCausalLM", .keys = gemma3_keys, .names = post_names, .others = llama_names,
+     .base = {RMS_ROPE_ANY, .mlp = MLP_GEGLU, .norm_1p = true, .norm_place = NORM_BOTH, .qk_norm = true}, .embeds_root = true},
+    {.type = "smollm3", .class = "SmolLM3ForCausalLM", .base = {RMS_ROPE}, .keys = smollm3_keys, .names = llama_names},
+    {.type = "granite", .class = "GraniteForCausalLM", .base = {RMS_ROPE}, .keys = granite_keys, .names = llama_names},
     {.type = "starcoder2", .class = "Starcoder2ForCausalLM", .base = {LAYERNORM, .position = POSITION_ROPE, .mlp = MLP_GELU},
      .keys = starcoder2_keys, .names = starcoder2_names, .others = llama_names},
     {.type = "nemotron", .class = "NemotronForCausalLM", .keys = nemotron_keys, .names = up_names, .others = llama_names,

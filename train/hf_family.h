@@ -24,6 +24,10 @@ enum hf_kind {
     HF_BIAS_QKV, HF_BIAS_ATTENTION, HF_BIAS_MLP, /* whether these have biases */
     HF_THETA,   /* the base of rotary angles, with how they are scaled (rope_parameters, rope_scaling) */
     HF_SHARE,   /* the share of a head that turns; `value`: it can only be all */
+    HF_CAP,     /* a double; null: 0 */
+    HF_SCALE,   /* what queries times keys are multiplied with; `on`: 1 over its square */
+    HF_LOCAL,   /* the base of rotary angles of layers with a window */
+    HF_NO_ROPE, /* which layers turn, a list; or the last of every `also` does not */
     HF_WINDOW,  /* how far attention sees; in the last of every `on` layers without bound */
     HF_LAYERS,  /* which layers have the window, "sliding_attention" or "full_attention" */
     HF_SLIDES,  /* whether there is a window */

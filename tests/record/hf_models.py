@@ -9,7 +9,8 @@
 gpt2: fp16, one file.  llama: bf16, several files, Llama 3.1's rotary angles, grouped queries.
 qwen3: fp32, normalised queries and keys, tied.  qwen2: fp32, biases.  mixtral, qwen3_moe and qwen2_moe (a shared expert with
 a gate): bf16, several files, 4 experts.  The others, fp32: mistral, phi3 (fused queries, keys and values; half a head turns),
-olmo2 (norms after modules), gpt_neox (modules side by side, or one after the other), gemma, starcoder2 (a window),
+olmo2 (norms after modules), gpt_neox (modules side by side, or one after the other), gemma, gemma3_text (windows
+with angles of their own, norms before and after modules), smollm3 (a layer without angles), granite (multipliers), starcoder2,
 nemotron (layer norms with weights less one, ReLU squared).  logits.safetensors has the ids of a text
 and each model's logits (fp32, of the weights as stored).  configs/NAME.json are other config.json for the weights of one of
 them, with logits of their own: scaled rotary angles, as transformers 5 writes them (rope_parameters) and 4 (rope_scaling), other
@@ -68,6 +69,17 @@ MODELS = {
         **NEOX, use_parallel_residual=False, attention_bias=False, hidden_act="gelu_new"), torch.float32, "6KB"),
     "gemma": (transformers.GemmaForCausalLM, transformers.GemmaConfig(**dict(LLAMA, pad_token_id=None), head_dim=8),
               torch.float32, "5GB"),
+    "gemma3_text": (transformers.Gemma3ForCausalLM, transformers.Gemma3TextConfig(
+        **dict(LLAMA, pad_token_id=None, num_hidden_layers=3), head_dim=8, sliding_window=5, query_pre_attn_scalar=16,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+        rope_parameters={"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e5},
+                         "sliding_attention": {"rope_type": "default", "rope_theta": 1e3}}), torch.float32, "9KB"),
+    "smollm3": (transformers.SmolLM3ForCausalLM, transformers.SmolLM3Config(
+        **dict(LLAMA, pad_token_id=None), no_rope_layers=[1, 0], no_rope_layer_interval=2,
+        rope_parameters={"rope_type": "default", "rope_theta": 1e4}), torch.float32, "5GB"),
+    "granite": (transformers.GraniteForCausalLM, transformers.GraniteConfig(
+        **LLAMA, embedding_multiplier=6.0, residual_multiplier=0.4, logits_scaling=3.0, attention_multiplier=0.3,
+        attention_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 1e4}), torch.float32, "6KB"),
     "starcoder2": (transformers.Starcoder2ForCausalLM, transformers.Starcoder2Config(
         **LLAMA, sliding_window=5, rope_parameters={"rope_type": "default", "rope_theta": 1e4}), torch.float32, "5GB"),
     "nemotron": (transformers.NemotronForCausalLM, transformers.NemotronConfig(
@@ -199,6 +211,18 @@ PUBLISHED = {
     "gemma": dict({k: v for k, v in llama("Gemma").items() if k != "tie_word_embeddings"}, head_dim=8, hidden_act="gelu",
                   hidden_activation=None, attention_bias=False, attention_dropout=0.0, pad_token_id=0, rope_scaling=None,
                   rope_theta=1e4, rms_norm_eps=1e-6),
+    "gemma 3 1b": dict({k: v for k, v in llama("Gemma3").items() if k not in ("tie_word_embeddings", "hidden_act")}, head_dim=8,
+                       model_type="gemma3_text", hidden_activation="gelu_pytorch_tanh", attention_bias=False, attention_dropout=0.0,
+                       attn_logit_softcapping=None, final_logit_softcapping=None, cache_implementation="hybrid", pad_token_id=0,
+                       query_pre_attn_scalar=256, rope_local_base_freq=10000, rope_scaling=None, rope_theta=1000000,
+                       rms_norm_eps=1e-6, sliding_window=6, sliding_window_pattern=2),
+    "smollm3": llama("SmolLM3", model_type="smollm3", attention_bias=False, attention_dropout=0.0, max_window_layers=28,
+                     mlp_bias=False, no_rope_layer_interval=2, no_rope_layers=[1, 0], pad_token_id=0, pretraining_tp=2,
+                     layer_types=["full_attention"] * 2, rope_scaling=None, rope_theta=5e6, sliding_window=None,
+                     use_sliding_window=False, rms_norm_eps=1e-6, tie_word_embeddings=True),
+    "granite 3": llama("Granite", attention_bias=False, attention_dropout=0.1, attention_multiplier=0.0625, mlp_bias=False,
+                       embedding_multiplier=12.0, logits_scaling=16.0, residual_multiplier=0.22, pad_token_id=0,
+                       rope_scaling=None, rope_theta=5e6, tie_word_embeddings=True),
     "starcoder2": {k: v for k, v in llama("Starcoder2", model_type="starcoder2", activation_function="gelu",
                                           attention_dropout=0.1, embedding_dropout=0.1, hidden_act="gelu_pytorch_tanh",
                                           mlp_type="default", norm_epsilon=1e-5, norm_type="layer_norm", residual_dropout=0.1,

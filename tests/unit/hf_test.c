@@ -23,9 +23,9 @@
 enum { T = 12, V = 61 };
 static const char *const names[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe", "qwen2_moe",
                                     "mistral", "phi3", "olmo2", "gpt_neox", "gpt_neox_serial", "gemma",
-                                    "starcoder2", "nemotron"};
+                                    "gemma3_text", "smollm3", "granite", "starcoder2", "nemotron"};
 static const char *const dtypes[] = {"F16", "BF16", "F32", "F32", "BF16", "BF16", "BF16", "F32", "F32", "F32",
-                                     "F32", "F32", "F32", "F32", "F32"};
+                                     "F32", "F32", "F32", "F32", "F32", "F32", "F32", "F32"};
 enum { MODELS = sizeof names / sizeof *names };
 
 static char dir[64];
