@@ -36,6 +36,9 @@ static bool parse_field(const struct model_field *f, const struct node *n, struc
     case FIELD_NUM:
         *(double *)at = n->num;
         return (n->type == NODE_NUM || n->type == NODE_INT) && n->num >= 0 && n->num <= 1e18;
+    case FIELD_RUNS:
+        snprintf(at, sizeof m->moe_list, "%s", n->type == NODE_STR ? n->str.p : "");
+        return n->type == NODE_STR && n->str.n < sizeof m->moe_list;
     case FIELD_BOOL:
         *(bool *)at = n->integer != 0;
         return n->type == NODE_BOOL;

@@ -250,12 +250,12 @@ int checkpoint_write(const struct checkpoint_folder *f, int rank, int ranks, con
 
 static int put_model(struct buf *b, const struct model_config *m)
 {
-    char text[64];
+    char text[256];
 
     TRY(buf_puts(b, ",\"model\":{"));
     for (int i = 0; i < model_fields_n; i++) {
         const struct model_field *f = &model_fields[i];
-        const char *quote = f->type == FIELD_WORD ? "\"" : "";
+        const char *quote = f->type == FIELD_WORD || f->type == FIELD_RUNS ? "\"" : "";
 
         TRY(buf_printf(b, "%s\"%s\":%s%s%s", i ? "," : "", f->key, quote, model_field_text(f, m, text, sizeof text),
                        quote));

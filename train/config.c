@@ -131,6 +131,8 @@ static int apply_megatrons(struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--swiglu and --mlp-activation: give one of them");
     if (c->swiglu)
         m->mlp = MLP_SWIGLU;
+    if (c->moe_layers)
+        TRY(moe_layers_parse(c->moe_layers, m, e));
     if (c->group_query && !m->groups)
         m->groups = 1;
     return 0;

@@ -47,6 +47,7 @@ struct train_config {
     struct model_config model;
     const char *preset;        /* the flags of model_preset(), where not given */
     bool given[TRAIN_OPTIONS]; /* which flags were, in the order of the table */
+    const char *moe_layers; /* --moe-layer-freq, for model.moe_freq and moe_list; NULL: each layer */
     bool group_query, swiglu; /* Megatron's flags for what model says */
     int64_t vocab_divisor;
 

@@ -60,7 +60,7 @@
     OPT_INT(0, "num-experts", &(c)->model.experts, 0, MODEL_EXPERTS_MOST, "a mixture of so many experts for an MLP; 0: none"), \
     OPT_INT(0, "moe-router-topk", &(c)->model.topk, 0, ROUTE_MOST, "experts of a token; 0: 2"), \
     OPT_INT(0, "moe-ffn-hidden-size", &(c)->model.moe_ffn, 0, 1 << 24, "width inside an expert; 0: ffn-hidden-size"), \
-    OPT_INT(0, "moe-layer-freq", &(c)->model.moe_freq, 0, 100000, "every so many layers have experts, the first one too; 0: 1"), \
+    OPT_STR(0, "moe-layer-freq", &(c)->moe_layers, "N|LIST", "every so many layers have experts; or which: '[0]*3+[1]*58'"), \
     OPT_INT(0, "moe-shared-expert-intermediate-size", &(c)->model.moe_shared, 0, 1 << 24, \
             "width inside an MLP beside them for all tokens; 0: none"), \
     OPT_FLAG(0, "moe-shared-expert-gate", &(c)->model.shared_gate, "times the sigmoid of a product of its input"), \

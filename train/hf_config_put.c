@@ -128,7 +128,7 @@ static bool tells(const struct model_field *f, const struct model_config *m)
     for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++)
         if (f->at == scaled[i] && !m->rope_scaling)
             return false;
-    if (f->at == offsetof(struct model_config, ffn) && m->experts && m->moe_freq == 1)
+    if (f->at == offsetof(struct model_config, ffn) && m->experts && model_moe_layers(m) == m->layers)
         return false; /* each layer has experts */
     return f->at != offsetof(struct model_config, seq) && f->at != offsetof(struct model_config, padded_vocab);
 }

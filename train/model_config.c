@@ -87,6 +87,7 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
         m->capacity = m->router_scale = 0;
         m->router_groups = m->router_group_topk = 0;
         m->expert_bias = false;
+        m->moe_list[0] = 0;
         m->router_score = ROUTER_SOFTMAX;
         return;
     }
@@ -134,6 +135,7 @@ static int check_lora(const struct model_config *m, struct err *e)
 static int check_experts(const struct model_config *m, struct err *e)
 {
     TRY(check_groups(m, e));
+    TRY(moe_layers_check(m, e));
     if (m->experts > MODEL_EXPERTS_MOST)
         return err_set(e, ERR_ARG, "--num-experts: %" PRId64 " are more than %d", m->experts, MODEL_EXPERTS_MOST);
     if (m->experts * model_moe_layers(m) > MODEL_EXPERTS_ALL)
@@ -328,6 +330,7 @@ const struct model_field model_fields[] = {
     INT("moe_router_topk", topk, false, true),
     INT("moe_ffn_hidden_size", moe_ffn, false, true),
     INT("moe_layer_freq", moe_freq, false, true),
+    {"moe_layer_list", FIELD_RUNS, offsetof(struct model_config, moe_list), false, true, NULL},
     INT("moe_shared_expert_intermediate_size", moe_shared, false, true),
     BOOL("moe_shared_expert_gate", shared_gate),
     BOOL("moe_router_pre_softmax", pre_softmax),
@@ -351,6 +354,8 @@ const char *model_field_text(const struct model_field *f, const struct model_con
         snprintf(buf, size, "%" PRId64, *(const int64_t *)at);
     else if (f->type == FIELD_NUM)
         snprintf(buf, size, "%.17g", *(const double *)at);
+    else if (f->type == FIELD_RUNS)
+        snprintf(buf, size, "%s", (const char *)at);
     else if (f->type == FIELD_BOOL)
         snprintf(buf, size, "%s", *(const bool *)at ? "true" : "false");
     else
@@ -360,7 +365,7 @@ const char *model_field_text(const struct model_field *f, const struct model_con
 
 const struct model_field *model_config_differs(const struct model_config *a, const struct model_config *b)
 {
-    char x[64], y[64];
+    char x[256], y[256];
 
     for (int i = 0; i < model_fields_n; i++) {
         const struct model_field *f = &model_fields[i];

@@ -112,6 +112,7 @@ struct model_config {
     int64_t moe_shared;   /* width inside the MLP that every token meets beside its experts (module_shared.c); 0: there is none */
     bool shared_gate;     /* its output times the sigmoid of a product of its input */
     int64_t moe_freq;     /* every so many layers have experts, the first one too; 0: 1 */
+    char moe_list[256];   /* or which ones have, as runs, "3x0,58x1"; "": every moe_freq-th */
     bool pre_softmax;     /* a token's weights are its softmax over all experts, else over its topk */
     int router_score;     /* enum router_score; sigmoids are divided by the sum of the chosen ones, unless topk is 1 */
     double router_scale;  /* of the weights; 0: 1 */
@@ -187,14 +188,12 @@ static inline int64_t model_moe_fc1_width(const struct model_config *m)
     return model_halves(m) * m->moe_ffn;
 }
 /* Whether a layer (of the whole model) has experts; and how many of all do. */
-static inline bool model_layer_moe(const struct model_config *m, int64_t layer)
-{
-    return m->experts && layer % m->moe_freq == 0;
-}
-static inline int64_t model_moe_layers(const struct model_config *m)
-{
-    return m->experts ? (m->layers + m->moe_freq - 1) / m->moe_freq : 0;
-}
+bool model_layer_moe(const struct model_config *m, int64_t layer);
+int64_t model_moe_layers(const struct model_config *m);
+/* Megatron's --moe-layer-freq for m->layers, to moe_freq and moe_list: a number, 0s and 1s with commas between, or an expression
+ * of lists, "([0]*3+[1]*58)"; ERR_ARG.  The check is that of a list from anywhere. */
+int moe_layers_parse(const char *text, struct model_config *m, struct err *e);
+int moe_layers_check(const struct model_config *m, struct err *e);
 /* Width inside the MLP that all tokens of a layer meet; 0: it has none. */
 static inline int64_t model_layer_ffn(const struct model_config *m, bool moe)
 {
@@ -222,7 +221,8 @@ int64_t model_config_active(const struct model_config *m);
 double model_config_flops(const struct model_config *m, int64_t seq);
 
 /* The fields by name, for what writes, reads and compares them. */
-enum model_field_type { FIELD_INT, FIELD_NUM, FIELD_BOOL, FIELD_WORD /* an int: the index of a word */ };
+enum model_field_type { FIELD_INT, FIELD_NUM, FIELD_BOOL, FIELD_WORD /* an int: the index of a word */,
+    FIELD_RUNS /* char [256], moe_list's */ };
 struct model_field {
     const char *key;  /* in a checkpoint's metadata; the flag has dashes for underscores */
     enum model_field_type type;

@@ -69,6 +69,33 @@ check 'alike' close two.log log 4
 status 'a bias without sigmoids' 2 quern-train $flags --moe-router-enable-expert-bias
 has 'is refused' err 'needs --moe-router-score-function sigmoid'
 
+# Which layers have experts.
+deep="--num-layers 4 --ffn-hidden-size 48"
+with_experts() { quern-checkpoint info "$1" --tensors | sed -n 's/^ *decoder\.layers\.\([0-9]*\)\.mlp\.router\.weight.*/\1/p' | tr '\n' ' '; }
+# list LIST LAYERS: a model with --moe-layer-freq LIST has experts in LAYERS, and goes on.
+list() {
+    rm -rf deep
+    check "layers $1" quern-train $flags $v3 $deep --moe-layer-freq "$1" --save deep --train-iters 1
+    equal "layers $1: have experts" "$(with_experts deep)" "$2"
+    check "layers $1: goes on" quern-train $flags $v3 $deep --moe-layer-freq "$1" --load deep --train-iters 2
+}
+list '([0]*1+[1]*3)' '1 2 3 '
+list '0,1,1,0' '1 2 '
+list '([1]+[0])*2' '0 2 '
+check 'layers 2: the same' quern-train $flags $v3 $deep --moe-layer-freq 2 --load deep --train-iters 2
+status 'others' 2 quern-train $flags $v3 $deep --moe-layer-freq '[0]*2+[1]*2' --load deep --train-iters 2
+has 'are named' err 'moe-layer-'
+dense_first="$v3 $deep --moe-layer-freq [0]*2+[1]*2"
+rm -f log
+check 'dense ones first' quern-train $flags $dense_first --log-file log
+cp log dense_first.log
+on 2 dense_first --pipeline-model-parallel-size 2
+on 2 dense_first --expert-model-parallel-size 2
+for bad in '[0]*3+[1]*58' '[0,1' '[2]*4' '0,1,1,1,1' '[0]*4' '[1]*x' 'often'; do
+    status "layers $bad" 2 quern-train $flags $v3 $deep --moe-layer-freq "$bad"
+    has 'are no layers' err 'moe-layer-freq'
+done
+
 equal 'no two kinds have the same losses' "$(sort -u <(for k in $kinds; do numbers $k.log | tail -n 1; done) | wc -l)" \
     "$(wc -w <<<"$kinds")"
 status 'another kind than the checkpoint has' 2 quern-train $flags --load sigmoid

@@ -52,7 +52,8 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, en
     int64_t n = r->t * r->k, rows = route_rows(&p);
     struct tensor logits = normal(m, DTYPE_F32, r->t * r->experts, 0, 100, 2, 0.5f), lse = result(m, DTYPE_F32, r->t, 0);
     struct tensor weight = result(m, DTYPE_F32, n, 0), dweight = result(m, DTYPE_F32, n, 0);
-    struct tensor balance = normal(m, DTYPE_F32, r->t * r->experts, 0, 101, 0.1f, 0), dlogits = result(m, dt, r->t * r->experts, 0);
+    struct tensor balance = normal(m, DTYPE_F32, r->t * r->experts, 0, 101, 0.1f, 0);
+    struct tensor dlogits = result(m, dt, r->t * r->experts, 0);
     struct tensor x = normal(m, dt, r->t * r->c, 0, 102, 1, 0), out = normal(m, dt, rows * r->c, 0, 103, 1, 0);
     struct tensor in = result(m, dt, rows * r->c, 0), y = result(m, dt, r->t * r->c, 0), dx = result(m, dt, rows * r->c, 0);
     struct tensor plain = result(m, dt, r->t * r->c, 0), sums = normal(m, DTYPE_F32, r->experts, 0, 104, 3, 0);
