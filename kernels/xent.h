@@ -8,11 +8,15 @@
  * what the loss is multiplied by); a row with scale 0 gets gradient 0 and still has a
  * loss.  target[t] < 0 means no target: loss 0, gradient 0.
  *
+ * With a cap logits x count as cap tanh(x / cap), and the gradient is by x.
+ *
  * When the vocabulary is split over ranks, rank r holds columns first .. first + V - 1:
  * xent_max, all-reduce max; xent_sum, all-reduce sum and target; xent_finish.
  */
 #ifndef KERNELS_XENT_H
 #define KERNELS_XENT_H
+
+#include <math.h>
 
 #include "kernels/dtype.h"
 
@@ -26,11 +30,17 @@ struct xent {
     void *logits;           /* (T, ld); becomes the gradient if scale is given */
     const int32_t *target;  /* (T) */
     const float *scale;     /* (T), or NULL: loss only, logits stay */
+    float cap;              /* 0: none */
 };
 /* The three phases at once for a whole vocabulary (first 0): a row at a time while it
  * is in cache.  loss (T).  target[t] >= v is ERR_ARG. */
 typedef int xent_fn(struct device *dev, enum dtype dt, const struct xent *p, float *loss,
                     struct err *e);
+/* A logit as it counts. */
+TWIN_INLINE float xent_capped(float cap, float x)
+{
+    return cap > 0 ? cap * (1 - 2 / (1 + expf(2 / cap * x))) : x;
+}
 /* max (T) of the local columns (-inf when V is 0). */
 typedef int xent_max_fn(struct device *dev, enum dtype dt, const struct xent *p, float *max,
                         struct err *e);

@@ -57,6 +57,7 @@
     OPT_INT(0, "vocab-size", &(c)->model.vocab, 0, INT32_MAX, "ids that the tokenizer gives, end of document included"), \
     OPT_INT(0, "make-vocab-size-divisible-by", &(c)->vocab_divisor, 1, 1 << 20, "pad the vocabulary to a multiple"), \
     OPT_FLAG(0, "untie-embeddings-and-output-weights", &(c)->model.untie, "an output layer of its own"), \
+    OPT_NUM(0, "final-logit-softcapping", &(c)->model.logit_cap, 0, 1e6, "output logits x as X tanh(x / X); 0: none"), \
     OPT_INT(0, "num-experts", &(c)->model.experts, 0, MODEL_EXPERTS_MOST, "a mixture of so many experts for an MLP; 0: none"), \
     OPT_INT(0, "moe-router-topk", &(c)->model.topk, 0, ROUTE_MOST, "experts of a token; 0: 2"), \
     OPT_INT(0, "moe-ffn-hidden-size", &(c)->model.moe_ffn, 0, 1 << 24, "width inside an expert; 0: ffn-hidden-size"), \
@@ -71,7 +72,7 @@
     OPT_NUM(0, "moe-router-bias-update-rate", &(c)->model.bias_rate, 0, 1e6, "by so much a step"), \
     OPT_INT(0, "moe-router-num-groups", &(c)->model.router_groups, 0, ROUTE_GROUPS, "groups of experts; 0: none"), \
     OPT_INT(0, "moe-router-group-topk", &(c)->model.router_group_topk, 0, ROUTE_GROUPS, "a token's experts are of so many"), \
-    OPT_ENUM(0, "moe-router-load-balancing-type", &(c)->model.balancing, "aux_loss|none|seq_aux_loss", "what keeps experts even"), \
+    OPT_ENUM(0, "moe-router-load-balancing-type", &(c)->model.balancing, "aux_loss|none|seq_aux_loss", "what evens experts"), \
     OPT_NUM(0, "moe-aux-loss-coeff", &(c)->model.aux_loss, 0, 1e6, "of the loss that does; 0.01 is usual"), \
     OPT_NUM(0, "moe-z-loss-coeff", &(c)->model.z_loss, 0, 1e6, "of a loss that keeps the router's logits small"), \
     OPT_NUM(0, "moe-expert-capacity-factor", &(c)->model.capacity, 0, 1e6, "tokens an expert takes, of even use; 0: any"), \

@@ -326,6 +326,7 @@ const struct model_field model_fields[] = {
     BOOL("add_qkv_bias", qkv_bias),
     BOOL("add_proj_bias", proj_bias),
     BOOL("add_mlp_bias", mlp_bias),
+    NUM("final_logit_softcapping", logit_cap),
     INT("num_experts", experts, false, true),
     INT("moe_router_topk", topk, false, true),
     INT("moe_ffn_hidden_size", moe_ffn, false, true),

@@ -185,7 +185,7 @@ static int losses(struct model *m, bool gradient, struct err *e)
     int64_t first = pass_shared(m) ? ranks->rank * m->config.padded_vocab : 0, here = m->config.vocab - first;
     struct xent x = {
         .t = (int64_t)n, .ld = m->config.padded_vocab, .first = first, .logits = m->head.logits, .target = m->head.targets,
-        .scale = gradient ? m->head.scale : NULL,
+        .scale = gradient ? m->head.scale : NULL, .cap = (float)m->config.logit_cap,
         .v = here < 0 ? 0 : here < m->config.padded_vocab ? here : m->config.padded_vocab,
     };
     struct comm_call most = {
@@ -289,6 +289,22 @@ int model_forward(struct model *m, const struct model_batch *batch, double *loss
     return pass_release(m, last, e);
 }
 
+/* n of m->head.logits as they count, to the host. */
+static int take_logits(struct model *m, int64_t n, float *logits, struct err *e)
+{
+    size_t bytes = (size_t)n * dtype_size(m->dt);
+    uint16_t *low = m->dt == DTYPE_F32 ? NULL : malloc(bytes);
+    int rc;
+
+    if (m->dt != DTYPE_F32 && !low)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    rc = device_get(m->dev, low ? (void *)low : logits, m->head.logits, bytes, e);
+    for (int64_t i = 0; i < n && rc == 0; i++)
+        logits[i] = xent_capped((float)m->config.logit_cap, low ? bf16_to(low[i]) : logits[i]);
+    free(low);
+    return rc;
+}
+
 int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, int64_t past, float *logits,
                  struct err *e)
 {
@@ -308,14 +324,5 @@ int model_extend(struct model *m, const int32_t *tokens, int64_t b, int64_t t, i
                         (const char *)m->acts->final.y + (size_t)((i + 1) * t - 1) * row, row, e));
     TRY(linear_forward(m, &output, m->head.logits, m->acts->final.s, e));
     TRY(pass_scale(m, m->head.logits, m->config.logits_scale, b * v, e));
-    if (m->dt == DTYPE_F32)
-        return device_get(m->dev, logits, m->head.logits, (size_t)(b * v) * sizeof *logits, e);
-    uint16_t *low = malloc((size_t)(b * v) * sizeof *low);
-    if (!low)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    int rc = device_get(m->dev, low, m->head.logits, (size_t)(b * v) * sizeof *low, e);
-    for (int64_t i = 0; rc == 0 && i < b * v; i++)
-        logits[i] = bf16_to(low[i]);
-    free(low);
-    return rc;
+    return take_logits(m, b * v, logits, e);
 }

@@ -1,5 +1,6 @@
 /* Small models against values recorded from PyTorch and transformers (tests/record/gpt2_parity.py,
- * llama_parity.py, moe_parity.py, router_parity.py, attention_parity.py, documents.py): logits, loss, gradients, and ten steps of
+ * llama_parity.py, moe_parity.py, router_parity.py, head_parity.py, attention_parity.py, documents.py): logits, loss, gradients,
+ * and ten steps of
  * clipping and AdamW. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,6 +43,7 @@ struct recording {
 #define GEMMA SHAPE, .groups = 2, .ffn = 64, .norm = NORM_RMS, .norm_eps = 1e-6, .position = POSITION_ROPE, .no_bias = true, \
     .head_dim = 16, .mlp = MLP_GEGLU, .norm_place = NORM_BOTH, .norm_1p = true, .window = 5, .window_freq = 2, \
     .softmax_scale = 1 / 3.0, .embedding_scale = 6.928203230275509 /* sqrt 48 */
+#define HEADS "tests/data/train/head_parity.safetensors"
 #define DOCUMENTS "tests/data/train/documents.safetensors"
 static struct recording models[] = {
     {"", true, {SHAPE}, "tests/data/train/gpt2_parity.safetensors"},
@@ -65,6 +67,7 @@ static struct recording models[] = {
     {"llama.", true, {LLAMA, .head_dim = 16, .untie = true, .rotary_base = 500, .rope_scaling = true, .rope_original = 8},
      DOCUMENTS},
     {"sigmoid.", false, {SHAPE, EXPERTS, .router_score = ROUTER_SIGMOID, .router_scale = 2.5, .moe_freq = 2}, ROUTERS},
+    {"cap.", false, {SHAPE, .logit_cap = 3}, HEADS},
     {"groups.", false, {SHAPE, V3}, ROUTERS},
     {"v3.", false, {SHAPE, V3, .expert_bias = true, .bias_rate = 0.02, .balancing = BALANCE_SEQUENCE}, ROUTERS},
     {"sequences.", false, {SHAPE, EXPERTS, .pre_softmax = true, .balancing = BALANCE_SEQUENCE, .moe_freq = 2}, ROUTERS},
