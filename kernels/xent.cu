@@ -87,7 +87,7 @@ template <enum dtype DT, bool CAP> static __device__ __forceinline__ void row_gr
         float sum)
 {
     int64_t target = p.target[t] - p.first;
-    float scale = p.target[t] < 0 ? 0.0f : p.scale[t], k = scale / sum;
+    float scale = p.target[t] < 0 ? 0.0f : p.scale[t], k = xent_softmax_scale(&p, scale, max, sum);
 
     for (int64_t i = threadIdx.x * PACK; i < p.ld; i += blockDim.x * PACK) {
         pack x = scale == 0 ? pack() : pack_get<DT>(p.logits, t * p.ld + i, p.ld - i);

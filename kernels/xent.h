@@ -10,6 +10,8 @@
  *
  * With a cap logits x count as cap tanh(x / cap), and the gradient is by x.
  *
+ * With z the gradient is that of loss + z * log(sum_v exp(logit[t, v]))^2 (arXiv:2204.02311); the loss is without.
+ *
  * When the vocabulary is split over ranks, rank r holds columns first .. first + V - 1:
  * xent_max, all-reduce max; xent_sum, all-reduce sum and target; xent_finish.
  */
@@ -31,6 +33,7 @@ struct xent {
     const int32_t *target;  /* (T) */
     const float *scale;     /* (T), or NULL: loss only, logits stay */
     float cap;              /* 0: none */
+    float z;
 };
 /* The three phases at once for a whole vocabulary (first 0): a row at a time while it
  * is in cache.  loss (T).  target[t] >= v is ERR_ARG. */
@@ -40,6 +43,11 @@ typedef int xent_fn(struct device *dev, enum dtype dt, const struct xent *p, flo
 TWIN_INLINE float xent_capped(float cap, float x)
 {
     return cap > 0 ? cap * (1 - 2 / (1 + expf(2 / cap * x))) : x;
+}
+/* What softmaxes are multiplied by in the gradient: of scale, before the target's is taken off. */
+TWIN_INLINE float xent_softmax_scale(const struct xent *p, float scale, float max, float sum)
+{
+    return scale / sum * (1 + 2 * p->z * (max + logf(sum)));
 }
 /* max (T) of the local columns (-inf when V is 0). */
 typedef int xent_max_fn(struct device *dev, enum dtype dt, const struct xent *p, float *max,

@@ -86,7 +86,7 @@ INLINE float row_at(enum dtype dt, bool cap, const struct xent *p, int64_t t, fl
 INLINE void row_gradient(enum dtype dt, bool cap, const struct xent *p, int64_t t, float max, float sum)
 {
     int64_t at = t * p->ld, j = p->target[t] - p->first, n = p->v;
-    float scale = p->target[t] < 0 ? 0 : p->scale[t], k = scale / sum, x = 0;
+    float scale = p->target[t] < 0 ? 0 : p->scale[t], k = xent_softmax_scale(p, scale, max, sum), x = 0;
     vf m = vf_set(max), f = vf_set(k);
     bool here = j >= 0 && j < n;
 

@@ -128,6 +128,7 @@ struct model_config {
     double lora_alpha;    /* 0: 32 */
     bool lora_rslora;     /* scaled by the root of the rank */
     int64_t lora_targets; /* bits: which layers have some, of enum lora_target; 0: all */
+    double head_z_loss;   /* coefficient of the square of their log-sum-exp */
     double logit_cap;     /* logits x of the output layer as cap tanh(x / cap); 0: none */
     double attention_dropout, hidden_dropout;
     double init_std;

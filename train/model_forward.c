@@ -186,6 +186,7 @@ static int losses(struct model *m, bool gradient, struct err *e)
     struct xent x = {
         .t = (int64_t)n, .ld = m->config.padded_vocab, .first = first, .logits = m->head.logits, .target = m->head.targets,
         .scale = gradient ? m->head.scale : NULL, .cap = (float)m->config.logit_cap,
+        .z = (float)m->config.head_z_loss,
         .v = here < 0 ? 0 : here < m->config.padded_vocab ? here : m->config.padded_vocab,
     };
     struct comm_call most = {

@@ -11,7 +11,9 @@ flags="--data-path data --split 1,0,0 --num-layers 2 --hidden-size 32 --num-atte
     --train-iters 6 --init-method-std 0.3"
 plain_head=
 cap="--final-logit-softcapping 2"
-kinds='plain_head cap'
+z="--z-loss-coeff 0.01"
+both="$cap $z"
+kinds='plain_head cap z both'
 numbers() { grep -oE '"(loss|grad_norm)":[^,}]*' "$1"; }
 
 for kind in $kinds; do
@@ -31,9 +33,10 @@ for kind in $kinds; do
     cp out $kind.eval
     check "$kind, a sample" quern-generate --load $kind --prompt-ids 1,2,3 --max-tokens 40 --print-ids --temperature 1 --seed 3
     cp out $kind.sample
-    status "$kind, exported" $([ $kind = cap ] && echo 3 || echo 0) quern-checkpoint export --output $kind.hf $kind
+    status "$kind, exported" $(case $kind in cap | both) echo 3 ;; *) echo 0 ;; esac) quern-checkpoint export --output $kind.hf $kind
 done
 equal 'no two have the same losses' "$(sort -u <(for k in $kinds; do numbers $k.log | tail -n 1; done) | wc -l)" \
     "$(wc -w <<<"$kinds")"
+equal 'the first loss is without the other' "$(numbers z.log | head -n 1)" "$(numbers plain_head.log | head -n 1)"
 check 'a cap is of the evaluation' bash -c '! cmp -s plain_head.eval cap.eval'
 finish

@@ -188,7 +188,7 @@ static void xent_with(struct made *m, enum dtype dt, int64_t rows, int64_t v, in
 
     BOTH {
         struct xent p = {rows, v, ld, split ? v : 0, on(m, w, &x), m->on[w][target], gradient ? on(m, w, &scale) : NULL,
-                         cap ? 5.0f : 0};
+                         cap ? 5.0f : 0, rows % 2 ? 0.02f : 0};
         if (rows > 3) /* a masked token */
             CHECK(m, device_put(DEV(m, w), (char *)on(m, w, &scale) + 8, &none, 4, &m->e));
         if (!split) {

@@ -279,12 +279,12 @@ static void losses_and_their_gradients(void **st)
     for (int k = 0; k < 20; k++) {
         enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
         int64_t t = sh[k / 2 % 5][0], v = sh[k / 2 % 5][1], ld = sh[k / 2 % 5][2], a = v / 3;
-        float cap = k < 10 ? 0 : 3;
+        float cap = k < 10 ? 0 : 3, z = k % 4 > 1 ? 0.05f : 0;
         struct tn x = tn_random(dt, t * ld, 50, 4, 0), scale = tn_random(DTYPE_F32, t, 51, 1, 0);
         struct tn loss = tn_poison(DTYPE_F32, t), one = tn_copy(&x), two = tn_copy(&x);
         double *want = tn_doubles(t), *grad = tn_doubles(t * ld), *soft = tn_doubles(v);
         int32_t *target = tn_ids(t, 52, (int32_t)v);
-        struct xent p = {.t = t, .v = v, .ld = ld, .logits = one.p, .target = target, .cap = cap};
+        struct xent p = {.t = t, .v = v, .ld = ld, .logits = one.p, .target = target, .cap = cap, .z = z};
 
         if (t > 2) { /* masked, and without a target */
             tn_set(&scale, 1, 0);
@@ -293,9 +293,11 @@ static void losses_and_their_gradients(void **st)
         for (int64_t i = 0; i < t; i++) {
             double l = xent_row(x.v + i * ld, v, (double)cap, target[i] < 0 ? 0 : target[i], soft);
 
+            double lse = l + capped((double)cap, x.v[i * ld + (target[i] < 0 ? 0 : target[i])]);
+
             want[i] = target[i] < 0 ? 0 : l;
             for (int64_t j = 0; j < v && target[i] >= 0; j++)
-                grad[i * ld + j] = (soft[j] - (j == target[i])) * scale.v[i] *
+                grad[i * ld + j] = (soft[j] * (1 + 2 * (double)z * lse) - (j == target[i])) * scale.v[i] *
                                    (cap > 0 ? 1 - pow(tanh(x.v[i * ld + j] / (double)cap), 2) : 1);
         }
         OK(xent_cpu(tn_devices[k % 3], dt, &p, loss.p, &tn_err)); /* loss alone */

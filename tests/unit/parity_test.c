@@ -1,7 +1,6 @@
 /* Small models against values recorded from PyTorch and transformers (tests/record/gpt2_parity.py,
  * llama_parity.py, moe_parity.py, router_parity.py, head_parity.py, attention_parity.py, documents.py): logits, loss, gradients,
- * and ten steps of
- * clipping and AdamW. */
+ * and ten steps of clipping and AdamW. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -68,6 +67,8 @@ static struct recording models[] = {
      DOCUMENTS},
     {"sigmoid.", false, {SHAPE, EXPERTS, .router_score = ROUTER_SIGMOID, .router_scale = 2.5, .moe_freq = 2}, ROUTERS},
     {"cap.", false, {SHAPE, .logit_cap = 3}, HEADS},
+    {"z.", false, {SHAPE, .head_z_loss = 0.1}, HEADS},
+    {"both.", false, {SHAPE, .logit_cap = 3, .head_z_loss = 0.1}, HEADS},
     {"groups.", false, {SHAPE, V3}, ROUTERS},
     {"v3.", false, {SHAPE, V3, .expert_bias = true, .bias_rate = 0.02, .balancing = BALANCE_SEQUENCE}, ROUTERS},
     {"sequences.", false, {SHAPE, EXPERTS, .pre_softmax = true, .balancing = BALANCE_SEQUENCE, .moe_freq = 2}, ROUTERS},
