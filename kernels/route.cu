@@ -42,7 +42,7 @@ static __device__ __forceinline__ ranked next_of(const struct route &p, const fl
                                                   bool any)
 {
     ranked best = {minus_infinity(), INT32_MAX};
-    int each = (int)(p.groups ? p.experts / p.groups : p.experts);
+    int each = p.groups ? (int)p.experts / (int)p.groups : (int)p.experts;
 
     for (int i = (int)(threadIdx.x % 32); i < (int)p.experts; i += 32)
         if (groups >> i / each & 1)
@@ -60,13 +60,13 @@ static __device__ __forceinline__ float in_group(const struct route &p, const fl
 static __device__ __forceinline__ uint64_t groups_of(const struct route &p, const float *x, float max)
 {
     float low = minus_infinity(), high = minus_infinity();
-    int lane = threadIdx.x % 32, each = (int)(p.experts / p.groups);
+    int lane = threadIdx.x % 32, each = (int)p.experts / (int)p.groups, most = (int)p.k / (int)p.of;
     uint64_t bits = 0;
     ranked r = {0, 0};
 
     for (int g = 0; g < (int)p.groups; g++) {
         float sum = 0;
-        for (int j = 0; j < (int)(p.k / p.of); j++) {
+        for (int j = 0; j < most; j++) {
             ranked best = {minus_infinity(), INT32_MAX};
             for (int i = g * each + lane; i < (g + 1) * each; i += 32)
                 better(best, in_group(p, x, max, i), i, r, j == 0);
@@ -110,7 +110,7 @@ static __device__ __forceinline__ float choose(const struct route &p, const floa
     return sum;
 }
 
-static __global__ void __launch_bounds__(CUDA_BLOCK)
+static __global__ void __launch_bounds__(CUDA_BLOCK, 4) /* registers enough for the sums of groups */
     fwd_kernel(struct route p, float *logits, float *lse, int32_t *choice, float *weight)
 {
     int lane = threadIdx.x % 32;
@@ -139,7 +139,7 @@ static __global__ void __launch_bounds__(CUDA_BLOCK)
 /* The gradient of token t by its probabilities; NULL: there is none. */
 static __device__ __forceinline__ const float *balance_of(const struct route &p, const struct route_grad &g, int64_t t)
 {
-    return g.balance && g.each ? g.balance + t / g.each * p.experts : g.balance;
+    return g.balance && g.each ? g.balance + (int)t / (int)g.each * p.experts : g.balance;
 }
 
 /* The gradient by the probability of an expert, and how many of the choices it is: its own part of softmax over them. */
@@ -227,9 +227,12 @@ static __global__ void __launch_bounds__(CUDA_BLOCK)
         for (int64_t i = lane; i < p.experts && prob; i += 32)
             prob[t * p.experts + i] = p.score == ROUTE_SIGMOID ? sigmoid(x[i]) / sum : x[i];
         for (int64_t j = 0; j < p.k; j++) {
-            r = next_of(p, x, 1, r, j == 0);
+            ranked best = {minus_infinity(), INT32_MAX};
+            for (int i = lane; i < (int)p.experts; i += 32)
+                better(best, x[i], i, r, j == 0);
+            r = warp_first(best);
             if (lane == 0)
-                atomicAdd(&count[t / each * p.experts + r.i], 1);
+                atomicAdd(&count[(int)t / (int)each * p.experts + r.i], 1);
         }
     }
 }
@@ -457,15 +460,11 @@ extern "C" int route_place_cuda(struct device *dev, const struct route *p, const
 extern "C" int route_likely_cuda(struct device *dev, const struct route *p, int64_t parts, const float *logits, float *prob,
                                  int32_t *count, struct err *e)
 {
-    struct route all = *p;
-
     TRY(check_route(p, "route_likely", e));
     TRY(check_parts(p, parts, e));
     if (p->t == 0)
         return 0;
-    all.groups = 0;
-    all.bias = NULL;
-    LAUNCH(likely_kernel, dim3(cuda_blocks(dev, p->t, CUDA_WARPS)), CUDA_BLOCK, dev, all, p->t / parts, logits, prob, count);
+    LAUNCH(likely_kernel, dim3(cuda_blocks(dev, p->t, CUDA_WARPS)), CUDA_BLOCK, dev, *p, p->t / parts, logits, prob, count);
     return cuda_launched(dev, "route_likely", e);
 }
 
