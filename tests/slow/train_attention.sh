@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Kinds of attention by layers, by Megatron's names: ranks train as one process does, over 20 steps (dropout included) and
-# validation; a checkpoint remembers its kind; what does not go is refused.
+# validation.
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
 # shellcheck disable=SC2034
