@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Output logits that are capped, and a loss of their log-sum-exp: on one process and on tensor ranks, evaluated and generated from.
-# shellcheck disable=SC2086
+# shellcheck disable=SC2034,SC2048,SC2086,SC2046
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
 # shellcheck source=tests/plain_ranks.sh

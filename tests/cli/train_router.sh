@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Routers of experts: each kind trains alike on one process and on ranks that share the work, and goes on from its checkpoints.
-# shellcheck disable=SC2086
+# shellcheck disable=SC2034,SC2048,SC2086,SC2046
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
 # shellcheck source=tests/plain_ranks.sh
