@@ -355,8 +355,8 @@ static int check_experts(const struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--expert-model-parallel-size: %" PRId64 " ranks cannot share %" PRId64 " experts", n,
                        c->model.experts);
     if (n > 1 && c->deterministic && ((n & (n - 1)) || c->layout.context > 1 || c->fp8.format))
-        return err_set(e, ERR_ARG, "--deterministic: with --expert-model-parallel-size it needs a power of two of these ranks, and"
-                       " neither --context-parallel-size nor --fp8-format");
+        return err_set(e, ERR_ARG, "--deterministic: with --expert-model-parallel-size it needs a power of two of these ranks,"
+                       " and neither --context-parallel-size nor --fp8-format");
     return 0;
 }
 

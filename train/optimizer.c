@@ -299,8 +299,8 @@ static int hand_on(struct comm *pipe, bool gives, double *x, struct err *e)
     return comm_run(pipe, &call, e);
 }
 
-/* The blocks of a part's experts, on all ranks that share them: by unit, and of a unit by rank, as one rank has them that has all.
- * *n: how many. */
+/* The blocks of a part's experts, on all ranks that share them: by unit, and of a unit by rank, as one rank has them that has
+ * all.  *n: how many. */
 static int gather_spread(const struct optimizer *o, const struct param_buffer *b, const double *sums, int64_t *n, struct err *e)
 {
     struct comm *ranks = o->layout->expert;

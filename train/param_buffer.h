@@ -39,7 +39,8 @@ struct param_buffer_conf {
     size_t bucket;         /* elements that are enough to be reduced or gathered in one call; 0: all */
     int64_t micro_batches; /* the most of a step, of one rank; 0: 1 */
     bool tree;             /* gradients have the same bits for any number of replicas (data_parallel.h) */
-    int copies;            /* of gradients: of the rows of each rank that it serves, added up as the upper part of the tree; 0: 1 */
+    int copies;            /* of gradients: of the rows of each rank that it serves, added up as the upper part of the tree;
+                              0: 1 */
     /* A bucket of gradients is reduced while backward is still at others, of weights gathered while forward is still before it.
      * The bits do not change. */
     bool overlap_reduce, overlap_gather;

@@ -82,8 +82,8 @@ int trainer_plan(const struct train_config *c, struct train_memory *m, struct er
 /* Those of the ranks of one stage. */
 int trainer_plan_stage(const struct train_config *c, int stage, struct train_memory *m, struct err *e);
 
-/* What a stage has of the model in its i-th part, and how it is used; l: the groups of its ranks, of which for a plan the sizes are
- * enough. */
+/* What a stage has of the model in its i-th part, and how it is used; l: the groups of its ranks, of which for a plan the
+ * sizes are enough. */
 void trainer_part(const struct train_config *c, const struct layout *l, int stage, int i, struct model_part *part,
                   struct model_run *run);
 
