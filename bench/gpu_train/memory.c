@@ -58,7 +58,7 @@ static void put_ids(int64_t n, int64_t limit)
 
 static int run_xent(const int64_t *n)
 {
-    struct xent p = {n[0], n[1], n[1], 0, place[0], place[7], place[2]};
+    struct xent p = {.t = n[0], .v = n[1], .ld = n[1], .logits = place[0], .target = place[7], .scale = place[2]};
 
     return dev->ops->xent(dev, DTYPE_BF16, &p, place[1], &err);
 }
