@@ -188,7 +188,7 @@ struct model {
     struct model_memory memory;
     struct model_fp8 *fp8; /* NULL: none */
 
-    /* Carved out of one slab each; see plan() in model.c. */
+    /* Carved out of one slab each; see model_room.h. */
     void *slab, *cache_slab; /* slab: of what no pool has */
     struct model_pool *pool, own_pool;
     struct model_acts *slot, *acts; /* run.slots; the one of the pass under way */
