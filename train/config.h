@@ -41,7 +41,7 @@ struct train_fp8 {
     bool apart;               /* of struct model_fp8_run, no option */
 };
 
-enum { TRAIN_OPTIONS = 192 }; /* at least as many as the table has */
+enum { TRAIN_OPTIONS = 224 }; /* at least as many as the table has */
 
 struct train_config {
     struct model_config model;

@@ -11,10 +11,10 @@
 #define MLP_OR(id, name, ...) "|" name
 #define MLP_WORDS (&(MLP_KINDS(MLP_OR))[1])
 
-#define ATTENTION_OPT_INT(field, key, flag, least, most, help) OPT_INT(0, flag, &c->model.field, least, most, help),
-#define ATTENTION_OPT_NUM(field, key, flag, least, most, help) OPT_NUM(0, flag, &c->model.field, least, most, help),
-#define ATTENTION_OPT_FLAG(field, key, flag, least, most, help) OPT_FLAG(0, flag, &c->model.field, help),
-#define ATTENTION_OPT_WORD(field, key, flag, words, help, ...) OPT_ENUM(0, flag, &c->model.field, words, help),
+#define OPT_OF_INT(field, key, flag, least, most, help) OPT_INT(0, flag, &c->model.field, least, most, help),
+#define OPT_OF_NUM(field, key, flag, least, most, help) OPT_NUM(0, flag, &c->model.field, least, most, help),
+#define OPT_OF_FLAG(field, key, flag, least, most, help) OPT_FLAG(0, flag, &c->model.field, help),
+#define OPT_OF_WORD(field, key, flag, words, help, ...) OPT_ENUM(0, flag, &c->model.field, words, help),
 
 #define MODEL_OPTS(c) \
     OPT_HEAD("Model"), \
@@ -29,7 +29,7 @@
     OPT_INT(0, "seq-length", &(c)->model.seq, 1, 1 << 24, "tokens of a sample"), \
     OPT_INT(0, "max-position-embeddings", &(c)->model.positions, 0, 1 << 24, "the longest sequence; 0: seq-length"), \
     OPT_ENUM(0, "position-embedding-type", &(c)->model.position, "learned_absolute|rope|none|yarn", "how positions are told"), \
-    ATTENTION_FIELDS(ATTENTION_OPT_INT, ATTENTION_OPT_NUM, ATTENTION_OPT_FLAG, ATTENTION_OPT_WORD) \
+    ATTENTION_FIELDS(OPT_OF_INT, OPT_OF_NUM, OPT_OF_FLAG, OPT_OF_WORD) \
     OPT_FLAG(0, "use-rope-scaling", &(c)->model.rope_scaling, "rotary angles for a longer context, Llama 3.1's or"), \
     OPT_ENUM(0, "rope-scaling-type", &(c)->model.rope_kind, "llama3|linear|yarn|dynamic", "which ones"), \
     OPT_NUM(0, "rope-scaling-factor", &(c)->model.rope_factor, 1, 1e6, "how much longer it is than the original"), \
@@ -45,7 +45,6 @@
     OPT_ENUM(0, "parallel-block", &(c)->model.parallel, "none|two-norms|one-norm", "attention and MLP see the same stream"), \
     OPT_NUM(0, "embedding-multiplier", &(c)->model.embedding_scale, 0, 1e6, "embeddings times this; 0: 1"), \
     OPT_NUM(0, "residual-multiplier", &(c)->model.residual_scale, 0, 1e6, "what attention and MLP add times this; 0: 1"), \
-    OPT_NUM(0, "logits-multiplier", &(c)->model.logits_scale, 0, 1e6, "logits times this; 0: 1"), \
     OPT_ENUM(0, "mlp-activation", &(c)->model.mlp, MLP_WORDS, "of the MLP; those that end in \"glu\" gate: act(gate) * up"), \
     OPT_FLAG(0, "swiglu", &(c)->swiglu, "--mlp-activation swiglu"), \
     OPT_FLAG(0, "qk-layernorm", &(c)->model.qk_norm, "normalise queries and keys, head by head"), \
@@ -85,7 +84,9 @@
     OPT_NUM(0, "lora-alpha", &(c)->model.lora_alpha, 0, 1e6, "they are scaled by this / rank; 0: 32"), \
     OPT_FLAG(0, "lora-rslora", &(c)->model.lora_rslora, "by alpha / the root of the rank"), \
     OPT_LIST(0, "lora-target", &(c)->lora_target, "PATTERN", "layers with one, of linear_qkv, _proj, _fc1, _fc2: all"), \
-    OPT_NUM(0, "init-method-std", &(c)->model.init_std, 0, 10, "standard deviation of initial weights")
+    OPT_NUM(0, "init-method-std", &(c)->model.init_std, 0, 10, "standard deviation of initial weights"), \
+    MUP_FIELDS(OPT_OF_INT, OPT_OF_NUM, OPT_OF_FLAG) \
+    OPT_NUM(0, "logits-multiplier", &(c)->model.logits_scale, 0, 1e6, "logits times this; 0: 1, with muP base / hidden-size")
 
 #define TRAINING_OPTS(c) \
     OPT_HEAD("Training"), \

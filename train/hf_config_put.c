@@ -109,6 +109,7 @@ int hf_config_put(struct buf *b, const struct model_config *m, const struct hf_f
 
 /* ---- which family has a model ---- */
 
+#define FIELD_AT(field, ...) offsetof(struct model_config, field),
 /* Whether a field says something of the model. */
 static bool tells(const struct model_field *f, const struct model_config *m)
 {
@@ -122,6 +123,11 @@ static bool tells(const struct model_field *f, const struct model_config *m)
         offsetof(struct model_config, rope_attention), offsetof(struct model_config, rope_exact),
     };
 
+    static const size_t training[] = {MUP_FIELDS(FIELD_AT, FIELD_AT, FIELD_AT)};
+
+    for (size_t i = 0; i < sizeof training / sizeof *training; i++)
+        if (f->at == training[i])
+            return false;
     for (size_t i = 0; i < sizeof rotary / sizeof *rotary; i++)
         if (f->at == rotary[i] && m->position != POSITION_ROPE)
             return false;

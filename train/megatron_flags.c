@@ -61,6 +61,8 @@ static const struct {
     {"yarn-beta-fast", {"--rope-scaling-high"}},
     {"yarn-beta-slow", {"--rope-scaling-low"}},
     {"no-yarn-correction-range-round-to-int", {"--rope-scaling-exact"}},
+    {"mup-embedding-mult", {"--embedding-multiplier"}},
+    {"mup-output-mult", {"--logits-multiplier"}},
 };
 
 static const struct {

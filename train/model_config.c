@@ -51,6 +51,20 @@ static void derive_lora(struct model_config *m)
         m->lora_targets = LORA_TARGETS_ALL;
 }
 
+static void derive_mup(struct model_config *m)
+{
+    if (!m->mup)
+        return;
+    if (!m->mup_base_hidden)
+        m->mup_base_hidden = m->hidden;
+    if (m->mup_base_head == 0)
+        m->mup_base_head = 1;
+    if (m->mup_power == 0)
+        m->mup_power = 1;
+    if (m->softmax_scale == 0 && m->head_dim)
+        m->softmax_scale = sqrt(m->mup_base_head) / pow((double)m->head_dim, m->mup_power);
+}
+
 /* What follows from other fields, or from nothing. */
 static void derive(struct model_config *m, int64_t vocab_divisor)
 {
@@ -68,8 +82,9 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
         m->embedding_scale = 1;
     if (m->residual_scale == 0)
         m->residual_scale = 1;
+    derive_mup(m);
     if (m->logits_scale == 0)
-        m->logits_scale = 1;
+        m->logits_scale = 1 / model_width(m);
     if (m->qkv_bias && m->proj_bias && m->mlp_bias)
         m->no_bias = false;
     if (!m->no_bias)
@@ -168,6 +183,9 @@ int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err
     for (size_t i = 0; i < sizeof need / sizeof *need; i++)
         if (need[i].v <= 0)
             return err_set(e, ERR_ARG, "--%s is needed", need[i].flag);
+    if (!m->mup && (m->mup_base_hidden || m->mup_base_head > 0 || m->mup_power > 0))
+        return err_set(e, ERR_ARG, "--mup-%s needs --use-mup", m->mup_base_hidden ? "base-hidden-size" :
+                       m->mup_base_head > 0 ? "base-head-dim" : "attn-scale-power");
     derive(m, vocab_divisor);
     if (m->layers > 100000)
         return err_set(e, ERR_ARG, "--num-layers: %" PRId64 " are more than 100000", m->layers);
@@ -309,6 +327,7 @@ const struct model_field model_fields[] = {
     SHAPE_NUM("logits_multiplier", logits_scale),
     WORD("position_embedding_type", position, "learned_absolute", "rope", "none"),
     ATTENTION_FIELDS(INT_ROW, NUM_ROW, BOOL_ROW, WORD_ROW)
+    MUP_FIELDS(INT_ROW, NUM_ROW, BOOL_ROW)
     {"use_rope_scaling", FIELD_BOOL, offsetof(struct model_config, rope_scaling), false, false, NULL},
     NUM("rope_scaling_factor", rope_factor),
     NUM("rope_scaling_low", rope_low),

@@ -59,10 +59,18 @@ extern const struct mlp_row mlp_kinds[MLP_KINDS_N];
     NUM(rotary_base_local, "rotary_base_local", "rotary-base-local", 0, 1e12, \
         "base of the angles where there is a window, which nothing scales; 0: those of all") \
     FLAG(output_gate, "attention_output_gate", "attention-output-gate", 0, 0, "attention's output times a sigmoid of its input")
-#define ATTENTION_INT(field, ...) int64_t field;
-#define ATTENTION_NUM(field, ...) double field;
-#define ATTENTION_FLAG(field, ...) bool field;
-#define ATTENTION_WORD(field, ...) int field;
+/* In the same way, of the maximal update parametrization (muP; Tensor Programs V, arXiv:2203.03466, table 8): rates and initial
+ * weights that were found at the width of a base hold at this one. */
+#define MUP_FIELDS(INT, NUM, FLAG) \
+    FLAG(mup, "use_mup", "use-mup", 0, 0, "maximal update parametrization: rates and std are those of a base of another width") \
+    INT(mup_base_hidden, "mup_base_hidden_size", "mup-base-hidden-size", 0, 1 << 20, "hidden-size of the base; 0: the same") \
+    NUM(mup_base_head, "mup_base_head_dim", "mup-base-head-dim", 0, 1 << 20, \
+        "softmax-scale is the root of this / kv-channels; the base's kv-channels; 0: 1") \
+    NUM(mup_power, "mup_attn_scale_power", "mup-attn-scale-power", 0, 10, "/ kv-channels to the power of this; 0: 1")
+#define FIELD_OF_INT(field, ...) int64_t field;
+#define FIELD_OF_NUM(field, ...) double field;
+#define FIELD_OF_FLAG(field, ...) bool field;
+#define FIELD_OF_WORD(field, ...) int field;
 /* The denominator of attention's softmax: the keys' alone; 1 more; exp of a learned logit a head more. */
 enum softmax_kind { SOFTMAX_VANILLA, SOFTMAX_OFF_BY_ONE, SOFTMAX_LEARNABLE };
 
@@ -91,7 +99,7 @@ struct model_config {
     int norm_place, parallel; /* enum norm_place, parallel_kind */
     bool norm_1p;         /* weights of norms are stored as the offset from one */
     double embedding_scale, residual_scale, logits_scale; /* times which the embedding, what a branch adds to the stream, and
-                             the logits are taken; 0: 1 */
+                             the logits are taken; 0: 1, with muP the logits 1 / model_width() */
     bool untie;           /* an output layer of its own */
     int mlp;              /* enum mlp_kind */
     bool qk_norm;         /* queries and keys normalised, head by head, before they turn */
@@ -99,7 +107,8 @@ struct model_config {
     bool no_bias;         /* no biases in linear layers ... */
     bool qkv_bias, proj_bias, mlp_bias; /* ... but in linear_qkv, in linear_proj, in MLPs and experts */
     double norm_eps;      /* 0: 1e-5 */
-    ATTENTION_FIELDS(ATTENTION_INT, ATTENTION_NUM, ATTENTION_FLAG, ATTENTION_WORD) /* 0: rotary_base 10000, rotary_percent 1 */
+    ATTENTION_FIELDS(FIELD_OF_INT, FIELD_OF_NUM, FIELD_OF_FLAG, FIELD_OF_WORD) /* 0: rotary_base 10000, rotary_percent 1 */
+    MUP_FIELDS(FIELD_OF_INT, FIELD_OF_NUM, FIELD_OF_FLAG)
     bool rope_scaling;    /* for a longer context than rope_original: struct rope_scaling of kernels/rope.h */
     int rope_kind;        /* enum rope_kind, and its numbers: */
     double rope_factor, rope_low, rope_high; /* 0: 8, 1, 4 (yarn: 32) */
@@ -150,6 +159,11 @@ static inline int64_t model_kv_width(const struct model_config *m)
 static inline int64_t model_qkv_width(const struct model_config *m)
 {
     return (m->output_gate ? 2 : 1) * model_q_width(m) + 2 * model_kv_width(m);
+}
+/* Width over that of muP's base; 1 without muP. */
+static inline double model_width(const struct model_config *m)
+{
+    return m->mup ? (double)m->hidden / (double)m->mup_base_hidden : 1;
 }
 /* Whether a branch has a norm before its module, and one after it. */
 static inline bool model_pre_norm(const struct model_config *m)

@@ -1,5 +1,7 @@
 #include "train/optim.h"
 
+#include <math.h>
+
 #include "train/orthogonal.h"
 
 /* ---- Muon ---- */
@@ -35,10 +37,10 @@ static struct optim_momentum muon_momentum(const struct optim_conf *c)
 /* ---- all ---- */
 
 static const struct optim table[OPTIM_KINDS] = {
-    [OPTIM_ADAM] = {2, {CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ}, UPDATE_ADAMW, NULL, NULL, NULL},
-    [OPTIM_LION] = {1, {CHECKPOINT_EXP_AVG}, UPDATE_LION, NULL, NULL, NULL},
-    [OPTIM_SGD] = {1, {CHECKPOINT_MOMENTUM}, UPDATE_SGD, NULL, NULL, NULL},
-    [OPTIM_MUON] = {1, {CHECKPOINT_MOMENTUM}, UPDATE_SGD, muon_direct, muon_bytes, muon_momentum},
+    [OPTIM_ADAM] = {2, {CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ}, UPDATE_ADAMW, NULL, NULL, NULL, {0, -1}},
+    [OPTIM_LION] = {1, {CHECKPOINT_EXP_AVG}, UPDATE_LION, NULL, NULL, NULL, {0, -1}},
+    [OPTIM_SGD] = {1, {CHECKPOINT_MOMENTUM}, UPDATE_SGD, NULL, NULL, NULL, {1, 0}},
+    [OPTIM_MUON] = {1, {CHECKPOINT_MOMENTUM}, UPDATE_SGD, muon_direct, muon_bytes, muon_momentum, {0, 0}},
 };
 
 void optim_conf_init(struct optim_conf *c)
@@ -65,6 +67,7 @@ void optim_rules(const struct optim_conf *c, struct params *p)
         q->rule = (struct param_rule){
             .optimizer = kind, .states = table[kind].states, .decoupled = outer, .whole = table[kind].direct,
             .apart = q->parts == 3 && !c->muon.whole_qkv,
+            .rate = outer && c->decoupled_lr >= 0 ? 1 : pow(p->width, table[kind].mup[matrix]),
         };
     }
 }
@@ -95,8 +98,9 @@ struct update optim_update(const struct optim_step *s, const struct param *p)
     int kind = p->rule.optimizer;
 
     return (struct update){
-        .kind = table[kind].update, .step = s->step, .lr = p->rule.decoupled ? s->decoupled_lr : s->lr, .beta1 = betas[kind][0],
-        .beta2 = betas[kind][1], .eps = c->adam_eps, .weight_decay = param_decays(p) ? c->weight_decay : 0,
-        .grad_scale = p->rule.whole ? NULL : s->grad_scale, .round.key = s->round_key,
+        .kind = table[kind].update, .step = s->step, .lr = (p->rule.decoupled ? s->decoupled_lr : s->lr) * p->rule.rate,
+        .beta1 = betas[kind][0], .beta2 = betas[kind][1], .eps = c->adam_eps * p->rule.rate,
+        .weight_decay = param_decays(p) ? c->weight_decay : 0, .grad_scale = p->rule.whole ? NULL : s->grad_scale,
+        .round.key = s->round_key,
     };
 }

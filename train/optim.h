@@ -76,6 +76,7 @@ struct optim {
     optim_direct_fn *direct;
     size_t (*direct_bytes)(const struct optim_conf *c, const struct matrix_size *most); /* of work, on the device */
     struct optim_momentum (*momentum)(const struct optim_conf *c);
+    int mup[2]; /* with muP: the power of the width that the rate is multiplied by, of all else and of matrices of layers */
 };
 const struct optim *optim_of(int kind);
 

@@ -129,7 +129,7 @@ static void layer_shapes(const struct model_config *m, bool moe_layer, enum part
     int64_t qn = m->qk_norm ? m->qk_norm_wide ? q : m->head_dim : 0, kn = m->qk_norm_wide ? m->qk_norm * kv : qn;
     int64_t ln1 = model_pre_norm(m) ? h : 0, ln2 = m->parallel == PARALLEL_NORM ? 0 : ln1, post = model_post_norm(m) ? h : 0;
     float one = norm_fill(m);
-    double std = m->init_std, out = std / sqrt(2.0 * (double)m->layers);
+    double std = m->init_std / sqrt(model_width(m)), out = std / sqrt(2.0 * (double)m->layers);
     const struct shape all[LAYER_PARAMS] = {
         [LN1_W] = {"input_layernorm.weight", ln1, 0, -1, 0, one, {0}},
         [LN1_B] = {"input_layernorm.bias", beta * ln1, 0, -1, 0, 0, {0}},
@@ -139,7 +139,7 @@ static void layer_shapes(const struct model_config *m, bool moe_layer, enum part
         [Q_NORM_B] = {"self_attention.q_layernorm.bias", beta * qn, 0, -1, 0, 0, {0}},
         [K_NORM_W] = {"self_attention.k_layernorm.weight", kn, 0, -1, 0, one, {0}},
         [K_NORM_B] = {"self_attention.k_layernorm.bias", beta * kn, 0, -1, 0, 0, {0}},
-        [SOFTMAX_OFFSET] = {"self_attention.core_attention.softmax_offset", sinks, 0, 0, std, 0, {0}},
+        [SOFTMAX_OFFSET] = {"self_attention.core_attention.softmax_offset", sinks, 0, 0, m->init_std, 0, {0}},
         [PROJ_W] = {"self_attention.linear_proj.weight", h, q, 1, out, 0, {0}},
         [PROJ_B] = {"self_attention.linear_proj.bias", proj_bias * h, 0, -1, 0, 0, {0}},
         [POST1_W] = {"self_attention.linear_proj.post_layernorm.weight", post, 0, -1, 0, one, {0}},
@@ -311,6 +311,7 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
     p->word = p->position = p->final_w = p->final_b = p->output = -1;
     if (part.of == PART_EXPERTS || part.of == PART_ADAPTERS)
         part.embeds = part.heads = false;
+    p->width = part.of == PART_ADAPTERS ? 1 : model_width(m); /* theirs is the rank */
     p->tied_apart = !m->untie && (part.embeds != part.heads || (part.heads && part.apart));
     TRY(check_share(m, share.ranks, e));
     TRY(share_experts(p, m, &part, e));

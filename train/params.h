@@ -41,7 +41,8 @@ enum { PARAM_STATES = 2 };
 struct param_rule {
     int optimizer;  /* enum optim_kind */
     int states;     /* tensors of its shape that this keeps, up to PARAM_STATES */
-    bool decoupled; /* by --decoupled-lr; else by --lr */
+    bool decoupled; /* by --decoupled-lr; else by --lr; */
+    double rate;    /* times this */
     bool whole;     /* its update is made of whole matrices (train/matrices.h): */
     bool apart;     /* of each of its parts by itself */
 };
@@ -78,6 +79,7 @@ struct params {
     int n;
     int units;
     size_t elements; /* of a flat buffer, padding between tensors included */
+    double width;    /* model_width(), of what its rates depend on */
     bool tied_apart; /* the tied output layer is a copy of the embedding, here or in another part */
     int word, position, final_w, final_b, output; /* indices; -1: there is none; output
                                                      == word when tied */
