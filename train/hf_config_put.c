@@ -1,11 +1,24 @@
 /* config.json written, and which family has a model: that whose config.json, read again, says the same. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "kernels/rope.h"
 #include "train/hf.h"
 #include "train/hf_family.h"
+
+/* A number that transformers takes for no integer. */
+static int put_num(struct buf *b, double v)
+{
+    size_t at = b->n;
+
+    TRY(buf_printf(b, "%.17g", v));
+    for (; at < b->n; at++)
+        if (!strchr("-0123456789", b->p[at]))
+            return 0;
+    return buf_puts(b, ".0");
+}
 
 static int put_scaling(struct buf *b, const struct model_config *m)
 {
@@ -62,9 +75,9 @@ static int put_value(struct buf *b, const struct model_config *m, const struct h
     case HF_WIDTH:
         return buf_printf(b, "%" PRId64, m->moe_ffn);
     case HF_NUM:
-        return buf_printf(b, "%.17g", *(const double *)at);
+        return put_num(b, *(const double *)at);
     case HF_INVERSE:
-        return buf_printf(b, "%.17g", 1 / *(const double *)at);
+        return put_num(b, 1 / *(const double *)at);
     case HF_ACT:
         return buf_printf(b, "\"%s\"", mlp_kinds[m->mlp].hf[k->on]);
     case HF_SHARE:
@@ -73,7 +86,7 @@ static int put_value(struct buf *b, const struct model_config *m, const struct h
         TRY(buf_printf(b, "%.17g", m->rotary_base));
         return put_scaling(b, m);
     case HF_CAP:
-        return *(const double *)at > 0 ? buf_printf(b, "%.17g", *(const double *)at) : buf_puts(b, "null");
+        return *(const double *)at > 0 ? put_num(b, *(const double *)at) : buf_puts(b, "null");
     case HF_SCALE:
         return buf_printf(b, "%.12g", k->on ? 1 / (scale * scale) : scale);
     case HF_LOCAL:

@@ -112,9 +112,12 @@ static const struct hf_key gemma_keys[] = {
     OF("attention_bias", HF_BIAS_ATTENTION, false, NULL), IS("use_bidirectional_attention", "false"), \
     {"query_pre_attn_scalar", HF_SCALE, 0, 256, NULL, NULL, 1}, \
     {"attn_logit_softcapping", HF_CAP, AT(softcap), cap, NULL, NULL, 0}, LAYERED(window, every)
+static const struct hf_key gemma2_keys[] = {
+    GEMMA_LAYERED(10000, 50, 4096, 2), {"final_logit_softcapping", HF_CAP, AT(logit_cap), 30, NULL, NULL, 0}, KEYS_END,
+};
 static const struct hf_key gemma3_keys[] = {
-    GEMMA_LAYERED(1e6, 0, 4096, 6), OF("rope_local_base_freq", HF_LOCAL, 10000, NULL), IS("final_logit_softcapping", "null"),
-    KEYS_END,
+    GEMMA_LAYERED(1e6, 0, 4096, 6), OF("rope_local_base_freq", HF_LOCAL, 10000, NULL),
+    {"final_logit_softcapping", HF_CAP, AT(logit_cap), 0, NULL, NULL, 0}, KEYS_END,
 };
 static const struct hf_key smollm3_keys[] = {
     LLAMA_LIKE(4, HF_NEEDED, 1e-6, 2000000, true), SIZE("intermediate_size", ffn, HF_NEEDED),
@@ -290,6 +293,8 @@ const struct hf_family hf_families[] = {
      .base = {LAYERNORM, .position = POSITION_ROPE, .mlp = MLP_GELU_EXACT, .no_bias = true, .mlp_bias = true}},
     {.type = "gemma", .class = "GemmaForCausalLM", .keys = gemma_keys, .names = llama_names, .embeds_root = true,
      .base = {RMS_ROPE_ANY, .mlp = MLP_GEGLU, .norm_1p = true}},
+    {.type = "gemma2", .class = "Gemma2ForCausalLM", .keys = gemma2_keys, .names = post_names, .others = llama_names,
+     .base = {RMS_ROPE_ANY, .mlp = MLP_GEGLU, .norm_1p = true, .norm_place = NORM_BOTH}, .embeds_root = true},
     {.type = "gemma3_text", .class = "Gemma3ForCausalLM", .keys = gemma3_keys, .names = post_names, .others = llama_names,
      .base = {RMS_ROPE_ANY, .mlp = MLP_GEGLU, .norm_1p = true, .norm_place = NORM_BOTH, .qk_norm = true}, .embeds_root = true},
     {.type = "smollm3", .class = "SmolLM3ForCausalLM", .base = {RMS_ROPE}, .keys = smollm3_keys, .names = llama_names},
