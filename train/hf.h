@@ -38,8 +38,12 @@ struct hf_piece {
     char name[128];
     int64_t row, rows;
     struct hf_at at;
+    bool fp32; /* theirs is in fp32 always */
 };
 enum { HF_PIECES = 3 };
+/* The parameters of all of m, and behind them what else a model of transformers has: biases of experts (expert_bias.h).  To be
+ * freed by params_free. */
+int hf_params_init(struct params *p, const struct model_config *m, struct err *e);
 /* The pieces of parameter i; how many; 0: the family has no such parameter. */
 int hf_pieces(const struct model_config *m, const struct hf_family *family, const struct params *p, int i,
               struct hf_piece piece[HF_PIECES]);

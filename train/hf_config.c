@@ -308,6 +308,35 @@ static int read_scale(const struct reading *r, const struct hf_key *k, struct er
     return 0;
 }
 
+static int read_dense(const struct reading *r, const struct hf_key *k, struct err *e)
+{
+    struct model_config *m = r->m;
+    int64_t n = node_int(r->root, k->key, (int64_t)k->fallback);
+
+    if (n < 0 || n >= m->layers)
+        return err_set(e, ERR_UNSUPPORTED, "%s: %s: %" PRId64 " of %" PRId64 " layers", r->what, k->key, n, m->layers);
+    if (n)
+        snprintf(m->moe_list, sizeof m->moe_list, "%" PRId64 "x0,%" PRId64 "x1", n, m->layers - n);
+    return 0;
+}
+
+static int read_groups(const struct reading *r, const struct hf_key *k, struct err *e)
+{
+    struct model_config *m = r->m;
+    int64_t n = 1, of = 1;
+
+    TRY(size_of(r->what, r->root, k->key, (int64_t)k->fallback, &n, e));
+    TRY(size_of(r->what, r->root, k->also, (int64_t)k->fallback, &of, e));
+    if (n == 1)
+        return 0;
+    if (m->topk != 2 * of)
+        return err_set(e, ERR_UNSUPPORTED, "%s: %s: groups of experts are judged by their two best, which is so here with"
+                       " num_experts_per_tok of twice %s alone", r->what, k->key, k->also);
+    m->router_groups = n;
+    m->router_group_topk = of;
+    return 0;
+}
+
 /* Numbers that are written otherwise and mean the same: 1 and 1.0. */
 static bool is_value(const struct node *n, const char *value)
 {
@@ -388,10 +417,23 @@ static int read_key(const struct reading *r, const struct hf_key *k, struct err 
         return read_no_rope(r, k, e);
     case HF_WINDOW:
         return read_window(r, k, e);
+    case HF_DENSE:
+        return read_dense(r, k, e);
+    case HF_SHARED:
+        TRY(size_of(r->what, r->root, key, (int64_t)k->fallback, &width, e));
+        r->m->moe_shared = width * r->m->moe_ffn;
+        return 0;
+    case HF_GROUPS:
+        return read_groups(r, k, e);
+    case HF_NORMED:
+        return node_bool(r->root, key, k->fallback != 0) == (r->m->topk > 1) ? 0 :
+               err_set(e, ERR_UNSUPPORTED, "%s: %s: with sigmoids several experts' weights are divided by their sum here, that of"
+                       " one is not", r->what, key);
     case HF_IS:
         return !n || is_value(n, k->value) ? 0 : err_set(e, ERR_UNSUPPORTED, "%s: %s: in a %s it can only be %s here", r->what,
                                                          key, r->family->type, k->value);
     case HF_PART:
+    case HF_LEFT:
     case HF_LAYERS:
     case HF_SLIDES:
         return 0;

@@ -64,6 +64,21 @@ static int put_layers(struct buf *b, const struct model_config *m, int64_t every
     return buf_puts(b, "]");
 }
 
+static int64_t dense_layers(const struct model_config *m)
+{
+    int64_t n = 0;
+
+    while (n < m->layers && !model_layer_moe(m, n))
+        n++;
+    return n;
+}
+
+static int put_groups(struct buf *b, const struct model_config *m, const struct hf_key *k)
+{
+    return buf_printf(b, "%" PRId64 ",\"%s\":%" PRId64, m->router_groups ? m->router_groups : 1, k->also,
+                      m->router_groups ? m->router_group_topk : 1);
+}
+
 static int put_value(struct buf *b, const struct model_config *m, const struct hf_key *k)
 {
     const void *at = hf_field(m, k);
@@ -99,6 +114,15 @@ static int put_value(struct buf *b, const struct model_config *m, const struct h
         return put_layers(b, m, m->window ? m->window_freq : 1, "\"sliding_attention\"", "\"full_attention\"");
     case HF_SLIDES:
         return buf_puts(b, m->window ? "true" : "false");
+    case HF_DENSE:
+        return buf_printf(b, "%" PRId64, dense_layers(m));
+    case HF_SHARED:
+        return buf_printf(b, "%" PRId64, m->moe_ffn ? m->moe_shared / m->moe_ffn : 0);
+    case HF_GROUPS:
+        return put_groups(b, m, k);
+    case HF_NORMED:
+        return buf_puts(b, m->topk > 1 ? "true" : "false");
+    case HF_LEFT:
     case HF_IS:
         return buf_puts(b, k->value);
     default:

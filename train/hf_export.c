@@ -39,6 +39,11 @@ struct export {
     float *ours; /* a piece in fp32, as it stands in the checkpoint */
 };
 
+static const char *dtype_of(const struct export *x, const struct hf_piece *p)
+{
+    return p->fp32 ? "F32" : x->as->dtype;
+}
+
 /* A tensor that begins with piece p of parameter q. */
 static int begin_tensor(struct export *x, const struct param *q, const struct hf_piece *p, struct err *e)
 {
@@ -48,11 +53,11 @@ static int begin_tensor(struct export *x, const struct param *q, const struct hf
     t->name = arena_dup(&x->arena, span_of(p->name));
     if (!t->name.p)
         return err_set(e, ERR_NOMEM, "out of memory");
-    t->dtype = x->as->dtype;
+    t->dtype = dtype_of(x, p);
     t->dims = q->dims;
     t->shape[0] = p->at.turned ? cols : p->at.of;
     t->shape[1] = p->at.turned ? p->at.of : cols;
-    t->data.n = (size_t)(p->at.of * cols) * safetensors_size(x->as->dtype);
+    t->data.n = (size_t)(p->at.of * cols) * safetensors_size(t->dtype);
     if (x->used && x->used + t->data.n > (size_t)x->as->shard) {
         x->shards++;
         x->used = 0;
@@ -107,7 +112,7 @@ static int give_piece(struct export *x, const struct source *s, struct err *e)
     };
 
     TRY(checkpoint_load(x->ck, NULL, &ours, 1, e));
-    if (hf_narrow(x->room, x->ours, x->as->dtype, (struct hf_shape){s->piece.rows, cols}, &s->piece.at, e) < 0)
+    if (hf_narrow(x->room, x->ours, dtype_of(x, &s->piece), (struct hf_shape){s->piece.rows, cols}, &s->piece.at, e) < 0)
         return err_wrap(e, "'%s'", s->piece.name);
     return 0;
 }
@@ -278,7 +283,7 @@ int hf_export(const struct checkpoint *ck, const char *to, const struct hf_writt
     int rc = hf_family_for(checkpoint_info(ck), as->type, &x.family, e);
 
     if (rc == 0)
-        rc = params_init(&x.params, x.model, NULL, e);
+        rc = hf_params_init(&x.params, x.model, e);
     if (rc == 0)
         rc = list(&x, e);
     if (rc == 0)

@@ -45,6 +45,14 @@
     ROUTED, ALSO("num_experts", HF_SIZE, experts, HF_NEEDED, "num_local_experts"), \
     SIZE("moe_intermediate_size", moe_ffn, HF_NEEDED), IS("decoder_sparse_step", "1"), IS("mlp_only_layers", "[]"), \
     NOT("norm_topk_prob", pre_softmax, false), SIZE("intermediate_size", ffn, HF_NEEDED)
+/* DeepSeek's: sigmoids, biases for the choice, experts in groups. */
+#define BIASED_ROUTED \
+    ROUTED, ALSO("n_routed_experts", HF_SIZE, experts, HF_NEEDED, "num_local_experts"), \
+    SIZE("moe_intermediate_size", moe_ffn, HF_NEEDED), OF("n_shared_experts", HF_SHARED, 1, NULL), \
+    {"n_group", HF_GROUPS, 0, 1, NULL, "topk_group", 0}, OF("norm_topk_prob", HF_NORMED, true, NULL), \
+    NUM("routed_scaling_factor", router_scale, 1), OF("first_k_dense_replace", HF_DENSE, 1, NULL), \
+    SIZE("intermediate_size", ffn, HF_NEEDED), \
+    {"num_nextn_predict_layers", HF_LEFT, 0, 0, "0", "num_mtp_layers", 0}
 #define QWEN LLAMA_LIKE(HF_NEEDED, HF_NEEDED, HF_NEEDED, HF_NEEDED, false), WINDOW_OR_NOT, IS("use_mrope", "false")
 
 static const struct hf_key gpt2_keys[] = {
@@ -79,6 +87,11 @@ static const struct hf_key qwen3_moe_keys[] = {
 static const struct hf_key qwen2_moe_keys[] = {
     QWEN, QWEN_ROUTED, SIZE("head_dim", head_dim, 0), SIZE("shared_expert_intermediate_size", moe_shared, HF_NEEDED),
     OF("qkv_bias", HF_BIAS_QKV, true, NULL), KEYS_END,
+};
+static const struct hf_key glm4_moe_keys[] = {
+    SIZES(HF_NEEDED, HF_NEEDED), NUM("rms_norm_eps", norm_eps, 1e-5), OF("hidden_act", HF_ACT, 0, NULL), ROPE(10000),
+    OF("partial_rotary_factor", HF_SHARE, 0.5, NULL), NOT("tie_word_embeddings", untie, false), SIZE("head_dim", head_dim, 0),
+    OF("attention_bias", HF_BIAS_QKV, false, NULL), BOOL("use_qk_norm", qk_norm, false), BIASED_ROUTED, KEYS_END,
 };
 static const struct hf_key gpt_neox_keys[] = {
     SIZE("num_hidden_layers", layers, HF_NEEDED), SIZE("hidden_size", hidden, HF_NEEDED),
@@ -234,6 +247,13 @@ static const struct hf_name mixtral_names[] = {
     {EXPERT "linear_fc2.", MIXTURE "experts.*.w2.", HF_ROWS},
     NAMES_END,
 };
+static const struct hf_name biased_names[] = {
+    {LAYER "mlp.router.expert_", HF_LAYER "mlp.gate.e_score_correction_", HF_FP32},
+    {LAYER "mlp.shared_experts.linear_fc1.", HF_LAYER "mlp.shared_experts.gate_proj.|" HF_LAYER "mlp.shared_experts.up_proj.",
+     HF_ROWS},
+    {LAYER "mlp.shared_experts.linear_fc2.", HF_LAYER "mlp.shared_experts.down_proj.", HF_ROWS},
+    NAMES_END,
+};
 #define NEOX_LAYER "gpt_neox.layers.*."
 static const struct hf_name gpt_neox_names[] = {
     {"embedding.word_embeddings.", "gpt_neox.embed_in.", HF_ROWS},
@@ -284,6 +304,8 @@ const struct hf_family hf_families[] = {
      .names = llama_names},
     {.type = "qwen2_moe", .class = "Qwen2MoeForCausalLM", .base = {RMS_ROPE, .shared_gate = true}, .keys = qwen2_moe_keys,
      .names = llama_names},
+    {.type = "glm4_moe", .class = "Glm4MoeForCausalLM", .keys = glm4_moe_keys, .names = biased_names, .others = llama_names,
+     .base = {RMS_ROPE, .router_score = ROUTER_SIGMOID, .expert_bias = true}, .next_layer = true},
     {.type = "mistral", .class = "MistralForCausalLM", .base = {RMS_ROPE}, .keys = mistral_keys, .names = llama_names},
     {.type = "phi3", .class = "Phi3ForCausalLM", .base = {RMS_ROPE}, .keys = phi3_keys, .names = phi3_names,
      .others = llama_names, .plain_rope = true},

@@ -31,6 +31,11 @@ enum hf_kind {
     HF_WINDOW,  /* how far attention sees; in the last of every `on` layers without bound */
     HF_LAYERS,  /* which layers have the window, "sliding_attention" or "full_attention" */
     HF_SLIDES,  /* whether there is a window */
+    HF_DENSE,   /* so many layers come before the first with experts */
+    HF_SHARED,  /* the shared expert is so many times as wide as another */
+    HF_GROUPS,  /* groups of experts, and under `also` of how many a token's are; their two best judge them; 1: of any */
+    HF_NORMED,  /* whether weights of several experts are divided by their sum; those of one never are here */
+    HF_LEFT,    /* of something that is left out, and is written as `value` */
     HF_IS,      /* it can only be `value` (or null, or absent), and is written so */
     HF_PART     /* another key's row reads it, or nothing is computed by it */
 };
@@ -49,6 +54,7 @@ struct hf_key {
 enum hf_rows {
     HF_ROWS,      /* as they are, or cut among several tensors, "a.|b." */
     HF_TURNED,    /* the matrix is transposed, a vector as it is */
+    HF_FP32,      /* as they are, in fp32 whatever the others are in */
     HF_BY_HEAD    /* queries, keys and values of a head together */
 };
 
@@ -66,6 +72,7 @@ struct hf_family {
     const struct hf_name *names; /* first these, then `others`, or NULL */
     const struct hf_name *others;
     bool plain_rope;          /* rotary angles cannot be scaled */
+    bool next_layer;          /* one more layer may stand behind the last, which predicts a further token: it is left out */
     bool embeds_root;         /* embeddings are multiplied by the root of the hidden size */
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "train/hf.h"
 #include "train/hf_family.h"
 
@@ -76,6 +77,15 @@ static int check_piece(struct import *m, const struct param *q, const struct hf_
                    p->name, t->shape[0], t->dims == 2 ? t->shape[1] : 1, want[0], want[1]);
 }
 
+/* Whether a tensor is of the layer behind the last, and may be left out. */
+static bool is_next(const struct import *m, const struct safetensor *t)
+{
+    char layer[64];
+
+    snprintf(layer, sizeof layer, "model.layers.%" PRId64 ".", m->model.layers);
+    return m->family->next_layer && span_starts(t->name, layer);
+}
+
 /* A tensor that nothing takes would be a model that we compute wrongly. */
 static int check_left(const struct import *m, const struct safetensor *t, const char *file, struct err *e)
 {
@@ -97,7 +107,7 @@ static int check(struct import *m, struct err *e)
     const struct safetensor *t;
     const char *file;
     size_t most = 0;
-    int tensors = 0;
+    int tensors = 0, next = 0;
 
     while (hf_files_tensor(m->files, tensors, &file))
         tensors++;
@@ -115,8 +125,12 @@ static int check(struct import *m, struct err *e)
             most = m->params.v[i].n;
     }
     for (int i = 0; (t = hf_files_tensor(m->files, i, &file)); i++)
-        if (!m->taken[i])
+        if (!m->taken[i] && is_next(m, t))
+            next++;
+        else if (!m->taken[i])
             TRY(check_left(m, t, file, e));
+    if (next)
+        log_msg(LOG_WARN, "%s: layer %" PRId64 ", which predicts a further token, is left out", m->from, m->model.layers);
     m->room = malloc(most * sizeof *m->room);
     return m->room ? 0 : err_set(e, ERR_NOMEM, "out of memory for a tensor of %zu MiB", most * sizeof *m->room >> 20);
 }
@@ -158,7 +172,7 @@ int hf_import(const char *from, const char *dir, int64_t seq, int64_t divisor, s
     if (rc == 0)
         rc = hf_files_open(&m.files, from, e);
     if (rc == 0)
-        rc = params_init(&m.params, &m.model, NULL, e);
+        rc = hf_params_init(&m.params, &m.model, e);
     if (rc == 0)
         rc = check(&m, e);
     info.model = m.model;

@@ -1,5 +1,7 @@
 /* Which of transformers' tensors are which of ours, by the names of a family. */
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "train/hf.h"
@@ -57,6 +59,28 @@ static const struct hf_name *name_of(const struct hf_family *f, const char *ours
     return NULL;
 }
 
+int hf_params_init(struct params *p, const struct model_config *m, struct err *e)
+{
+    struct param *v;
+
+    TRY(params_init(p, m, NULL, e));
+    if (!m->expert_bias)
+        return 0;
+    v = realloc(p->v, (size_t)(p->n + m->layers) * sizeof *v);
+    if (!v)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    p->v = v;
+    for (int64_t i = 0; i < m->layers; i++)
+        if (model_layer_moe(m, i)) {
+            struct param *q = &p->v[p->n++];
+
+            *q = (struct param){.dims = 1, .whole = {m->experts}, .shape = {m->experts}, .n = (size_t)m->experts, .split = -1,
+                                .parts = 1, .part = {m->experts}};
+            snprintf(q->name, sizeof q->name, "decoder.layers.%" PRId64 ".mlp.router.expert_bias", i);
+        }
+    return 0;
+}
+
 /* The pieces of linear_qkv where each head's queries, keys and values stand together. */
 static int by_head(const struct model_config *m, struct hf_piece piece[HF_PIECES])
 {
@@ -98,6 +122,7 @@ int hf_pieces(const struct model_config *m, const struct hf_family *family, cons
         piece[k].row = row;
         piece[k].rows = vocab ? m->vocab : n == 1 ? q->shape[0] : q->part[k];
         piece[k].at = (struct hf_at){.of = piece[k].rows, .turned = name->rows == HF_TURNED && q->dims == 2};
+        piece[k].fp32 = name->rows == HF_FP32;
         row += piece[k].rows;
     }
     return n;

@@ -10,11 +10,11 @@ gpt2: fp16, one file.  llama: bf16, several files, Llama 3.1's rotary angles, gr
 qwen3: fp32, normalised queries and keys, tied.  qwen2: fp32, biases.  mixtral, qwen3_moe and qwen2_moe (a shared expert with
 a gate): bf16, several files, 4 experts.  The others, fp32: mistral, phi3 (fused queries, keys and values; half a head turns),
 olmo2 (norms after modules), gpt_neox (modules side by side, or one after the other), gemma, gemma2 (bounded logits), gemma3_text
-(windows with angles of their own, norms before and after modules), smollm3 (a layer without angles), granite (multipliers), starcoder2,
-nemotron (layer norms with weights less one, ReLU squared).  logits.safetensors has the ids of a text
-and each model's logits (fp32, of the weights as stored).  configs/NAME.json are other config.json for the weights of one of
-them, with logits of their own: scaled rotary angles, as transformers 5 writes them (rope_parameters) and 4 (rope_scaling), other
-activations, and Mistral.
+(windows with angles of their own, norms before and after modules), smollm3 (a layer without angles), granite (multipliers),
+starcoder2, nemotron (layer norms with weights less one, ReLU squared).  glm4_moe: bf16, but fp32 biases of experts, which are in
+groups.  logits.safetensors has the ids of a text and each model's logits (fp32, of the weights as stored).  configs/NAME.json are
+other config.json for the weights of one of them, with logits of their own: scaled rotary angles, as transformers 5 writes them
+(rope_parameters) and 4 (rope_scaling), other activations, and Mistral.
 """
 import json
 import os
@@ -90,6 +90,11 @@ MODELS = {
         **dict(LLAMA, pad_token_id=None), head_dim=8, sliding_window=5, query_pre_attn_scalar=16, attn_logit_softcapping=2.0,
         final_logit_softcapping=3.0, layer_types=["sliding_attention", "full_attention"], attn_implementation="eager"),
         torch.float32, "6KB"),
+    "glm4_moe": (transformers.Glm4MoeForCausalLM, transformers.Glm4MoeConfig(
+        **dict(LLAMA, num_hidden_layers=3), head_dim=8, n_routed_experts=8, num_experts_per_tok=4, moe_intermediate_size=12,
+        n_shared_experts=2, first_k_dense_replace=1, n_group=4, topk_group=2, routed_scaling_factor=1.5, use_qk_norm=True,
+        attention_bias=True, num_mtp_layers=0, rope_parameters={"rope_type": "default", "rope_theta": 1e4,
+                                                                "partial_rotary_factor": 0.5}), torch.bfloat16, "12KB"),
 }
 
 # Which alone bounds logits of attention.
@@ -131,6 +136,12 @@ def record_others(ids, out):
             out[name] = model(torch.tensor(ids)[None]).logits[0].numpy()
 
 
+def biases_of_experts(model):
+    for m in model.modules():
+        if hasattr(m, "e_score_correction_bias"):
+            m.e_score_correction_bias = torch.nn.Buffer(torch.empty(m.e_score_correction_bias.shape).normal_(0, 0.2))
+
+
 def record():
     torch.manual_seed(3)
     ids = np.random.RandomState(4).randint(0, V, T)
@@ -140,6 +151,7 @@ def record():
         for p in model.parameters():
             p.data.normal_(0, 0.3).add_(float(p.dim() == 1))
         model = model.to(dtype)
+        biases_of_experts(model)
         model.save_pretrained(f"{OUT}/{name}", max_shard_size=shard)
         os.remove(f"{OUT}/{name}/generation_config.json")
         # .float() would keep rounded rotary angles
@@ -210,6 +222,11 @@ PUBLISHED = {
     "phi-3-mini-4k": llama("Phi3", auto_map={"AutoConfig": "configuration_phi3.Phi3Config"}, embd_pdrop=0.0, resid_pdrop=0.0,
                            original_max_position_embeddings=64, pad_token_id=0, rope_scaling=None, rope_theta=1e4,
                            sliding_window=47, attention_dropout=0.0),
+    "glm-4.5": llama("Glm4Moe", model_type="glm4_moe", attention_bias=True, attention_dropout=0.0, head_dim=8,
+                     moe_intermediate_size=20, routed_scaling_factor=2.5, n_group=1, topk_group=1, n_shared_experts=1,
+                     n_routed_experts=4, num_experts_per_tok=2, first_k_dense_replace=1, num_nextn_predict_layers=1,
+                     norm_topk_prob=True, partial_rotary_factor=0.5, rope_scaling=None, rope_theta=1000000, use_qk_norm=True,
+                     pad_token_id=0, eos_token_id=[1, 2]),
     "olmo 2": llama("Olmo2", model_type="olmo2", attention_bias=False, attention_dropout=0.0, rms_norm_eps=1e-6, pad_token_id=1,
                     rope_scaling=None, rope_theta=5e5),
     "pythia": dict(architectures=["GPTNeoXForCausalLM"], bos_token_id=0, eos_token_id=0, hidden_act="gelu", hidden_size=16,
@@ -262,7 +279,9 @@ def published(build):
             model = auto.from_config(transformers.AutoConfig.from_pretrained(f"{tmp}/words"))
             for p in model.parameters():
                 p.data.normal_(0, 0.3).add_(float(p.dim() == 1))
-            model.to(torch.bfloat16).save_pretrained(f"{tmp}/theirs", max_shard_size="6KB")
+            model.to(torch.bfloat16)
+            biases_of_experts(model)
+            model.save_pretrained(f"{tmp}/theirs", max_shard_size="6KB")
             os.replace(f"{tmp}/words/config.json", f"{tmp}/theirs/config.json")
             quern(build, "checkpoint", "import", f"{tmp}/theirs", "--save", f"{tmp}/ours")
             quern(build, "checkpoint", "export", f"{tmp}/ours", "--output", f"{tmp}/back")

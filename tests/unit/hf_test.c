@@ -23,10 +23,12 @@
 enum { T = 12, V = 61 };
 static const char *const names[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe", "qwen2_moe",
                                     "mistral", "phi3", "olmo2", "gpt_neox", "gpt_neox_serial", "gemma",
-                                    "gemma2", "gemma3_text", "smollm3", "granite", "starcoder2", "nemotron"};
+                                    "gemma2", "gemma3_text", "smollm3", "granite", "starcoder2", "nemotron",
+                                    "glm4_moe"};
 static const char *const dtypes[] = {"F16", "BF16", "F32", "F32", "BF16", "BF16", "BF16", "F32", "F32", "F32",
                                      "F32", "F32", "F32", "F32", "F32", "F32", "F32", "F32",
-                                     "F32"};
+                                     "F32",
+                                     "BF16"};
 enum { MODELS = sizeof names / sizeof *names };
 
 static char dir[64];
@@ -300,6 +302,10 @@ static void wrong_folders_are_named(void **state)
         {"qwen3", "sed -i 's/full_attention/linear_attention/' config.json", "layer_types"},
         {"qwen3_moe", "sed -i 's/\"decoder_sparse_step\": 1/\"decoder_sparse_step\": 2/' config.json", "decoder_sparse_step"},
         {"qwen2_moe", "sed -i 's/\"shared_expert_inter.*/\"x\":1,/' config.json", "no shared_expert_intermediate_size"},
+        {"glm4_moe", "sed -i 's/\"norm_topk_prob\": true/\"norm_topk_prob\": false/' config.json", "norm_topk_prob"},
+        {"glm4_moe", "sed -i 's/\"topk_group\": 2/\"topk_group\": 3/' config.json", "judged by their two best"},
+        {"glm4_moe", "sed -i 's/\"first_k_dense_replace\": 1/\"first_k_dense_replace\": 3/' config.json", "3 of 3 layers"},
+        {"glm4_moe", "sed -i 's/\"num_hidden_layers\": 3/\"num_hidden_layers\": 4/' config.json", "no tensor 'model.layers.3."},
         {"qwen3_moe", "sed -i 's/layers.1.mlp.gate.weight/layers.1.mlp.gate2.weight/' *.index.json", "gate2"},
     };
 
@@ -316,6 +322,17 @@ static void wrong_folders_are_named(void **state)
     }
     ok(hf_import("tests/data/train/hf/gpt2", at(dir, "short"), 32, 128, &e));
     assert_int_equal(hf_import("tests/data/train/hf/gpt2", at(dir, "long"), 33, 128, &e), ERR_ARG);
+}
+
+/* GLM-4.5 and DeepSeek-V3 have one behind the last, which predicts a further token. */
+static void one_more_layer_is_left_out(void **state)
+{
+    const char *copy = at(dir, "copy");
+
+    (void)state;
+    shell("rm -rf '%s'; cp -r tests/data/train/hf/glm4_moe '%s' && sed -i 's/\"num_hidden_layers\": 3/\"num_hidden_layers\": 2/' "
+          "'%s/config.json'", copy, copy, copy);
+    ok(hf_import(copy, at(dir, "one"), 0, 128, &e));
 }
 
 static void models_that_nobody_has_are_refused(void **state)
@@ -378,6 +395,7 @@ int main(void)
         cmocka_unit_test(published_configs_say_the_same),
         cmocka_unit_test(other_configs_give_other_logits),
         cmocka_unit_test(wrong_folders_are_named),
+        cmocka_unit_test(one_more_layer_is_left_out),
         cmocka_unit_test(models_that_nobody_has_are_refused),
         cmocka_unit_test(halves_are_exact),
     };
