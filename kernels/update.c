@@ -3,14 +3,15 @@
 #include "kernels/update_simd.h"
 #include "kernels/check.h"
 
-int update_cpu(struct device *dev, const struct update *p, float *w, float *m, float *v,
+int update_cpu(struct device *dev, const struct update *p, float *w, void *m, void *v,
               const float *grad, uint16_t *low, int64_t n, struct err *e)
 {
+    const struct update_moments moments = {m, v, p->m_type, p->v_type};
     struct update_constants k;
 
     TRY(check_update(p, w, low, n, e));
     k = update_constants_of(p);
     k.scale = p->grad_scale ? *p->grad_scale : 1.0f;
-    ISA_PICK(update_loop)(dev, p->kind, &k, w, m, v, grad, low, n);
+    ISA_PICK(update_loop)(dev, p->kind, &k, w, &moments, grad, low, n);
     return 0;
 }

@@ -44,23 +44,30 @@ static __device__ __forceinline__ float updated(const struct update_constants &k
 
 /* Of AdamW 16 bytes read and 12 or 14 written an element; LOW, bf16 weights alone: 14 and 10.  The scale is read here: no
  * clipping factor goes over the host. */
-template <enum update_kind KIND, bool LOW> static __global__ void __launch_bounds__(CUDA_BLOCK)
-    update_kernel(struct update_constants k, const float *scale, float *w, float *m, float *v, const float *grad,
-                  uint16_t *low, int64_t n)
+template <enum update_kind KIND, bool LOW, enum dtype M, enum dtype V>
+static __device__ __forceinline__ void update_all(const struct update_constants &k, const float *scale, float *w, void *m,
+                                                  void *v, const float *grad, uint16_t *low, int64_t n)
 {
     int64_t step = (int64_t)gridDim.x * blockDim.x * PACK;
     float s = scale ? *scale : 1.0f;
 
     for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * PACK; i < n; i += step) {
-        pack g = pack_get<DTYPE_F32>(grad, i, n - i), m1 = pack_get<DTYPE_F32>(m, i, n - i);
-        pack v1 = KIND == UPDATE_ADAMW ? pack_get<DTYPE_F32>(v, i, n - i) : m1;
+        pack g = pack_get<DTYPE_F32>(grad, i, n - i), m1 = pack_get<M>(m, i, n - i);
+        pack v1 = KIND == UPDATE_ADAMW ? pack_get<V>(v, i, n - i) : m1;
         pack w1 = LOW ? pack_get<DTYPE_BF16>(low, i, n - i) : pack_get<DTYPE_F32>(w, i, n - i);
 #pragma unroll
-        for (int j = 0; j < PACK; j++)
+        for (int j = 0; j < PACK; j++) {
+            uint32_t add = update_random(__float_as_uint(g.v[j]), __float_as_uint(w1.v[j]), k.step);
+
             w1.v[j] = updated<KIND>(k, w1.v[j], m1.v[j], v1.v[j], g.v[j] * s);
-        pack_put<DTYPE_F32>(m, i, n - i, m1);
+            if (M == DTYPE_BF16)
+                m1.v[j] = __uint_as_float(update_cut(__float_as_uint(m1.v[j]), add & 0xffff));
+            if (KIND == UPDATE_ADAMW && V == DTYPE_BF16)
+                v1.v[j] = __uint_as_float(update_cut(__float_as_uint(v1.v[j]), add >> 16));
+        }
+        pack_put<M>(m, i, n - i, m1);
         if (KIND == UPDATE_ADAMW)
-            pack_put<DTYPE_F32>(v, i, n - i, v1);
+            pack_put<V>(v, i, n - i, v1);
         if (LOW)
             round_pack(k, i, w1);
         else
@@ -70,15 +77,41 @@ template <enum update_kind KIND, bool LOW> static __global__ void __launch_bound
     }
 }
 
+template <enum update_kind KIND, bool LOW> static __global__ void __launch_bounds__(CUDA_BLOCK)
+    update_kernel(struct update_constants k, const float *scale, float *w, void *m, void *v, const float *grad, uint16_t *low,
+                  int64_t n)
+{
+    update_all<KIND, LOW, DTYPE_F32, DTYPE_F32>(k, scale, w, m, v, grad, low, n);
+}
+
+/* With bf16 moments, or one of them: two bytes less of each, both ways. */
+template <enum update_kind KIND, bool LOW, enum dtype M, enum dtype V> static __global__ void __launch_bounds__(CUDA_BLOCK)
+    update_moments_kernel(struct update_constants k, const float *scale, float *w, void *m, void *v, const float *grad,
+                          uint16_t *low, int64_t n)
+{
+    update_all<KIND, LOW, M, V>(k, scale, w, m, v, grad, low, n);
+}
+
+/* Which of them; only AdamW has a second moment. */
+template <enum update_kind KIND, bool LOW> static auto update_kernel_of(enum dtype m, enum dtype v)
+{
+    if constexpr (KIND == UPDATE_ADAMW)
+        if (v == DTYPE_BF16)
+            return m == DTYPE_BF16 ? update_moments_kernel<KIND, LOW, DTYPE_BF16, DTYPE_BF16>
+                                   : update_moments_kernel<KIND, LOW, DTYPE_F32, DTYPE_BF16>;
+    return m == DTYPE_BF16 ? update_moments_kernel<KIND, LOW, DTYPE_BF16, DTYPE_F32> : update_kernel<KIND, LOW>;
+}
+
 #define UPDATE_CASE(name, ...)                                                                                            \
     case name: {                                                                                                          \
-        auto *kernel = w ? update_kernel<name, false> : update_kernel<name, true>;                                        \
+        auto *kernel = w ? update_kernel_of<name, false>(p->m_type, p->v_type) :                                          \
+                           update_kernel_of<name, true>(p->m_type, p->v_type);                                            \
         LAUNCH(kernel, dim3(cuda_blocks(dev, packs_of(n), CUDA_BLOCK)), CUDA_BLOCK, dev, update_constants_of(p),          \
                p->grad_scale, w, m, v, grad, low, n);                                                                     \
         break;                                                                                                            \
     }
 
-extern "C" int update_cuda(struct device *dev, const struct update *p, float *w, float *m, float *v, const float *grad,
+extern "C" int update_cuda(struct device *dev, const struct update *p, float *w, void *m, void *v, const float *grad,
                           uint16_t *low, int64_t n, struct err *e)
 {
     TRY(check_update(p, w, low, n, e));

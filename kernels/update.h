@@ -19,7 +19,11 @@ extern "C" {
  * Weights may be bf16 alone.  Then a new one is rounded to one of the two bf16 beside it, to the farther from zero with the
  * probability of the distance from the nearer (stochastic rounding, arXiv:1502.02551): sixteen random bits are added below its
  * last place, and what is below is cut off.  Those of element e of the logical tensor are the (e % 8)-th of Philox4x32-10(key,
- * lo = e / 8, hi = step), low halves of its words first.  What is not finite is rounded as ever. */
+ * lo = e / 8, hi = step), low halves of its words first.  What is not finite is rounded as ever.
+ *
+ * Moments may be bf16, and are rounded in the same way: to the nearest, one that forgets by 0.999 would never shrink.  The weight
+ * is of those that are not rounded yet.  The bits are update_random's, its low half m's and its high half v's: a hash of the
+ * element's gradient, weight and step, so they too are the same for any split. */
 #define UPDATES(X, ...) X(UPDATE_ADAMW, __VA_ARGS__) X(UPDATE_LION, __VA_ARGS__) X(UPDATE_SGD, __VA_ARGS__)
 #define UPDATE_NAME(name, ...) name,
 enum update_kind { UPDATES(UPDATE_NAME) UPDATE_KINDS };
@@ -36,10 +40,11 @@ struct update {
     const float *grad_scale; /* device: one float (clip_scale's); NULL: 1 */
     struct update_round round; /* where w is NULL */
     enum update_kind kind;
+    enum dtype m_type, v_type;
 };
-/* w (n) main weights, m, v, grad (n), all fp32; low (n) bf16 gets the rounded w, or
+/* w (n) main weights and grad (n), fp32; m and v (n) of their types; low (n) bf16 gets the rounded w, or
  * NULL.  w NULL: low has the weights, and round says how they are rounded. */
-typedef int update_fn(struct device *dev, const struct update *p, float *w, float *m, float *v,
+typedef int update_fn(struct device *dev, const struct update *p, float *w, void *m, void *v,
                      const float *grad, uint16_t *low, int64_t n, struct err *e);
 update_fn update_cpu, update_cuda;
 

@@ -34,14 +34,29 @@ static inline struct update_constants update_constants_of(const struct update *p
     return k;
 }
 
-/* The bits of x rounded to bf16 by the bits for element e, of a Philox block; the lower half is 0. */
-TWIN_INLINE uint32_t update_rounded(uint32_t x, const uint32_t block[4], uint64_t e)
+/* The bits of x rounded to bf16 by sixteen random ones; the lower half is 0. */
+TWIN_INLINE uint32_t update_cut(uint32_t x, uint32_t add)
 {
-    uint32_t add = block[e % 8 / 2] >> (e % 2 ? 16 : 0) & 0xffff;
-
     if ((x & 0x7f800000u) == 0x7f800000u)
         return (x & 0x7fffffu ? x | 0x400000u : x) & 0xffff0000u;
     return (x + add) & 0xffff0000u;
+}
+
+/* The same by the bits for element e, of a Philox block. */
+TWIN_INLINE uint32_t update_rounded(uint32_t x, const uint32_t block[4], uint64_t e)
+{
+    return update_cut(x, block[e % 8 / 2] >> (e % 2 ? 16 : 0) & 0xffff);
+}
+
+/* Random bits for the moments of an element, of the bits of its gradient (before it is scaled) and of its weight (before the
+ * update), mixed as MurmurHash3 does at its end. */
+TWIN_INLINE uint32_t update_random(uint32_t grad, uint32_t weight, uint64_t step)
+{
+    uint32_t x = (grad ^ (uint32_t)step * 0x85ebca77u) * 0x9e3779b1u ^ weight;
+
+    x = (x ^ x >> 16) * 0x85ebca6bu;
+    x = (x ^ x >> 13) * 0xc2b2ae35u;
+    return x ^ x >> 16;
 }
 
 #endif

@@ -6,7 +6,11 @@
 #include "kernels/update_constants.h"
 #include "kernels/cpu.h"
 
-ISA_DECLARE(void, update_loop, (struct device *, enum update_kind, const struct update_constants *, float *, float *,
-                               float *, const float *, uint16_t *, int64_t));
+struct update_moments {
+    void *m, *v;
+    enum dtype m_type, v_type;
+};
+ISA_DECLARE(void, update_loop, (struct device *, enum update_kind, const struct update_constants *, float *,
+                                const struct update_moments *, const float *, uint16_t *, int64_t));
 
 #endif

@@ -122,7 +122,7 @@ static int update(struct train_steps *s, struct err *e)
 
         for (int k = 0; k < t->params.n; k++) {
             const struct param *p = &t->params.v[k];
-            struct update a = {s->step, 1e-3, 0.9, 0.95, 1e-8, param_decays(p) ? 0.1 : 0, s->clip, {0}, UPDATE_ADAMW};
+            struct update a = {s->step, 1e-3, 0.9, 0.95, 1e-8, param_decays(p) ? 0.1 : 0, s->clip, {0}, UPDATE_ADAMW, 0, 0};
 
             TRY(ops->update(s->dev, &a, t->weights + p->at, s->moments[i].exp_avg + p->at, s->moments[i].exp_avg_sq + p->at,
                            t->grads + p->at, t->low ? t->low + p->at : NULL, (int64_t)p->n, e));

@@ -401,6 +401,8 @@ static int check_optimizer(const struct train_config *c, struct err *e)
         return 0;
     if (c->offload)
         return err_set(e, ERR_UNSUPPORTED, "--optimizer: one that takes matrices whole, not with --optimizer-cpu-offload");
+    if (c->optim.moment[0] != DTYPE_F32)
+        return err_set(e, ERR_UNSUPPORTED, "--exp-avg-dtype: the momentum of whole matrices is fp32");
     return 0;
 }
 

@@ -19,7 +19,7 @@ static const char *const idle[2] = {
     " no-load-rng no-save-rng ckpt-fully-parallel-save ckpt-fully-parallel-load ckpt-assume-constant-structure"
     " use-persistent-ckpt-worker override-opt_param-scheduler override-opt-param-scheduler log-throughput"
     " no-log-learning-rate-to-tensorboard log-loss-scale-to-tensorboard no-log-loss-scale-to-tensorboard profile"
-    " check-for-nan-in-loss-and-grad muon-use-syrk enable-cuda-graph external-cuda-graph",
+    " check-for-nan-in-loss-and-grad muon-use-syrk use-precision-aware-optimizer enable-cuda-graph external-cuda-graph",
     "attention-backend transformer-impl empty-unused-memory-level manual-gc-interval tokenizer-type tokenizer-model"
     " vocab-file merge-file tiktoken-pattern tiktoken-num-special-tokens num-workers num-dataset-builder-threads local-rank"
     " local_rank moe-token-dispatcher-type initial-loss-scale min-loss-scale loss-scale-window hysteresis timing-log-level"
@@ -35,7 +35,7 @@ static const struct {
     {"dataloader-type", " single "},
     {"moe-router-dtype", " fp32 fp64 "}, {"cp-comm-type", " p2p "}, {"weight-decay-incr-style", " constant "},
     {"lr-warmup-init", " 0 0.0 "}, {"vocab-extra-ids", " 0 "}, {"num-distributed-optimizer-instances", " 1 "},
-    {"main-grads-dtype", " fp32 "}, {"exp-avg-dtype", " fp32 "}, {"exp-avg-sq-dtype", " fp32 "},
+    {"main-grads-dtype", " fp32 "},
     {"optimizer-offload-fraction", " 1 1.0 "}, {"yarn-mscale", " 1 1.0 "}, {"yarn-mscale-all-dim", " 0 0.0 "},
     {"rotary-scaling-factor", " 1 1.0 "}, {"position-embedding-scale", " 1 "}, {"rope-type", " rope "},
     {"rerun-mode", " disabled "},
@@ -90,7 +90,6 @@ static const struct {
     {"expert-tensor-parallel-size", "experts are cut as the layers are, by --tensor-model-parallel-size"},
     {"moe-extended-tp", "experts are cut as the layers are, by --tensor-model-parallel-size"},
     {"distribute-saved-activations", "use --sequence-parallel or --recompute-granularity"},
-    {"use-precision-aware-optimizer", "moments are fp32; --main-params-dtype bf16 saves the fp32 weights"},
     {"use-torch-fsdp2", "use --data-parallel-sharding-strategy optim_grads_params"},
     {"use-tp-pp-dp-mapping", "data-parallel ranks lie between tensor ranks and stages"},
     {"use-checkpoint-opt_param-scheduler", "the schedule is that of the flags"},

@@ -19,6 +19,7 @@ enum optim_kind { OPTIM_ADAM, OPTIM_LION, OPTIM_SGD, OPTIM_MUON, OPTIM_KINDS };
 /* Settings, by Megatron's names where it has them. */
 struct optim_conf {
     int kind; /* enum optim_kind */
+    int moment[PARAM_STATES]; /* enum dtype, of what it keeps */
     double weight_decay;
     double decoupled_lr, decoupled_min_lr; /* of the embeddings and the output layer; < 0: as all have */
     double adam_beta1, adam_beta2, adam_eps;
@@ -33,6 +34,8 @@ struct optim_conf {
 };
 #define OPTIM_OPTS(c) \
     OPT_ENUM(0, "optimizer", &(c)->kind, "adam|lion|sgd|muon", "AdamW; Lion; SGD with momentum; Muon"), \
+    OPT_ENUM(0, "exp-avg-dtype", &(c)->moment[0], "fp32|bf16", "of the first moment or the momentum; bf16: in half the memory"), \
+    OPT_ENUM(0, "exp-avg-sq-dtype", &(c)->moment[1], "fp32|bf16", "of the second moment"), \
     OPT_NUM(0, "weight-decay", &(c)->weight_decay, 0, 1e3, "on parameters of two dimensions"), \
     OPT_NUM(0, "decoupled-lr", &(c)->decoupled_lr, -1, 1e6, "highest rate of the embeddings and the output layer; -1: lr"), \
     OPT_NUM(0, "decoupled-min-lr", &(c)->decoupled_min_lr, -1, 1e6, "their lowest rate; -1: min-lr"), \

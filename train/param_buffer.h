@@ -34,6 +34,7 @@ struct param_buffer_conf {
     struct comm *replicas; /* the ranks that have the same weights and add up their gradients; NULL: this one alone */
     struct comm *model;    /* those that together have each of these weights of the model once; NULL: this one alone */
     size_t align;          /* units begin at multiples of so many elements, and shards too; 0: 1 */
+    enum dtype state[PARAM_STATES]; /* of what the optimizer keeps of it */
     bool offload;          /* the optimizer's state is on the host, fp32 weights too */
     bool bf16_alone;       /* there are no fp32 weights: those of bf16 are updated, and rounded stochastically */
     size_t bucket;         /* elements that are enough to be reduced or gathered in one call; 0: all */

@@ -14,6 +14,7 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
         .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
         .dense = {
             .sharding = (enum sharding)c->sharding, .replicas = replicas, .model = model,
+            .state = {(enum dtype)c->optim.moment[0], (enum dtype)c->optim.moment[1]},
             .offload = c->offload, .bf16_alone = c->main_params == MAIN_BF16,
             .align = bucketing_align(model_config_params(&c->model)), .bucket = c->bucket,
             .micro_batches = c->micro_batches, .tree = c->deterministic, .overlap_reduce = c->overlap_reduce,

@@ -100,7 +100,7 @@ int zero_host_update(struct zero_shard *z, const struct optim_step *s, struct er
     if (more)
         TRY(get_grads(z, &now, z->stage_grad[0], e));
     for (int k = 0; more; k = !k, now = next) {
-        const struct update u = optim_update(s, now.range.param);
+        const struct update u = zero_update_of(z, s, now.range.param);
 
         TRY(device_sync(z->buffer->dev, e)); /* these gradients are here, and the weights before are gone */
         next = now;

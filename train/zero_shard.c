@@ -33,7 +33,7 @@ struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct p
     };
 
     for (int k = 0; k < PARAM_STATES; k++)
-        state += m->state[k] * sizeof(float);
+        state += m->state[k] * dtype_size(c->state[k]);
     if (c->offload)
         z.host = shard + state + zero_host_stage_bytes();
     else
@@ -54,7 +54,7 @@ int zero_open(struct zero_shard *z, struct param_buffer *b, struct device *host,
     *z = (struct zero_shard){.buffer = b, .dev = b->conf.offload ? host : b->dev, .packed = !bucketing_all_have(&b->params, 1)};
     for (int i = 0; i < PARAM_STATES; i++)
         if (b->memory.state[i])
-            TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->state[i], b->memory.state[i] * sizeof(float), e));
+            TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, &z->state[i], b->memory.state[i] * dtype_size(b->conf.state[i]), e));
     if (has_main(&b->memory, &b->conf))
         TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->main, bytes, e));
     if (sent)
@@ -152,7 +152,7 @@ static int state_pieces(const struct zero_shard *z, enum checkpoint_part part, s
 
     while (bucketing_next(s, &b->params, &r))
         if ((i = optim_state(&r.param->rule, part)) >= 0)
-            n += bucketing_range_pieces(&r, part, zero_state(z, i, &r, 0), DTYPE_F32, v + n);
+            n += bucketing_range_pieces(&r, part, zero_state(z, i, &r, 0), b->conf.state[i], v + n);
     return n;
 }
 
@@ -224,7 +224,7 @@ int zero_momentum(struct zero_shard *z, const struct optim_momentum *m, double g
 }
 
 /* The state that an update takes: where whole matrices have made it, that has been seen to, and the gradient's place is free. */
-static float *first_state(const struct zero_shard *z, const struct shard_range *r, size_t n)
+static void *first_state(const struct zero_shard *z, const struct shard_range *r, size_t n)
 {
     return r->param->rule.whole ? param_reduced(z->buffer, r) + n : zero_state(z, 0, r, n);
 }
@@ -256,7 +256,7 @@ static int update(struct zero_shard *z, const struct optim_step *s, struct err *
     struct shard_range r = {0};
 
     while (bucketing_next(&b->buckets, &b->params, &r)) { /* tensors differ in their rules, so each has a call of its own */
-        const struct update u = optim_update(s, r.param);
+        const struct update u = zero_update_of(z, s, r.param);
 
         if (r.param->frozen)
             continue;

@@ -18,7 +18,7 @@ struct zero_shard {
     struct param_buffer *buffer;
     struct device *dev;          /* where main and state are: the buffer's, or the CPU */
     float *main;                 /* the fp32 weights of the shard; NULL: they are the buffer's, or there are none */
-    float *state[PARAM_STATES];  /* the optimizer's, of the shard; NULL: no parameter has it */
+    void *state[PARAM_STATES];   /* the optimizer's, of the shard, of the conf's types; NULL: no parameter has it */
     bool packed;                 /* the second is of those parameters alone that have it: shard_range's `second` says where */
     void *sent;                  /* the shard's weights as they are sent, with state on the host or bf16 weights alone where
                                     weights are divided; else NULL */
@@ -48,9 +48,20 @@ int zero_pieces_max(const struct zero_shard *z);
 int zero_pieces(const struct zero_shard *z, enum checkpoint_part part, struct piece *v);
 
 /* Element n of the i-th state of a range; NULL: its parameter has none. */
-static inline float *zero_state(const struct zero_shard *z, int i, const struct shard_range *r, size_t n)
+static inline void *zero_state(const struct zero_shard *z, int i, const struct shard_range *r, size_t n)
 {
-    return i < r->param->rule.states ? z->state[i] + (i && z->packed ? r->second : r->here) + n : NULL;
+    size_t at = (i && z->packed ? r->second : r->here) + n;
+
+    return i < r->param->rule.states ? (char *)z->state[i] + at * dtype_size(z->buffer->conf.state[i]) : NULL;
+}
+/* Its parameter's update; where whole matrices have made the first state, that stands in fp32 gradients' place. */
+static inline struct update zero_update_of(const struct zero_shard *z, const struct optim_step *s, const struct param *p)
+{
+    struct update u = optim_update(s, p);
+
+    u.m_type = p->rule.whole ? DTYPE_F32 : z->buffer->conf.state[0];
+    u.v_type = z->buffer->conf.state[1];
+    return u;
 }
 
 /* How many blocks the norm has; sums[blocks] (the device's) get the squares of the shard's gradients that no other rank of the

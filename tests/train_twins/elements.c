@@ -134,28 +134,31 @@ void twins_sums(struct twins *t)
 
 void twins_updates(struct twins *t)
 {
-    for (int k = 0; k < 4 * UPDATE_KINDS; k++) {
+    for (int k = 0; k < 16 * UPDATE_KINDS; k++) {
         struct made m = {.t = t};
-        enum update_kind kind = (enum update_kind)(k / 4);
+        enum update_kind kind = (enum update_kind)(k / 16);
+        enum dtype m_type = (enum dtype)(k / 4 % 2), v_type = (enum dtype)(k / 8 % 2);
         int way = k % 4;
         int64_t n = (way < 2 ? 1003 : 64) * t->scale, off = way % 2;
         float one = 0.37f;
         char s[80];
-        struct tensor w_ = normal(&m, DTYPE_F32, n, off, 9, 1, 0), m_ = normal(&m, DTYPE_F32, n, off, 10, 0, 0);
-        struct tensor v_ = normal(&m, DTYPE_F32, n, off, 11, 0, 0), low = result(&m, DTYPE_BF16, n, off), g[3];
+        struct tensor w_ = normal(&m, DTYPE_F32, n, off, 9, 1, 0), m_ = normal(&m, m_type, n, off, 10, 0, 0);
+        struct tensor v_ = normal(&m, v_type, n, off, 11, 0, 0), low = result(&m, DTYPE_BF16, n, off), g[3];
         struct tensor scale = tensor_of(&m, DTYPE_F32, 1, 0, &one);
         for (int i = 0; i < 3; i++)
             g[i] = normal(&m, DTYPE_F32, n, off, 12 + (uint64_t)i, 0.1f, 0);
         for (int i = 0; i < 3; i++)
             BOTH {
-                struct update a = {i + 1, 1e-2, 0.9, 0.95, 1e-8, 0.1, way < 2 ? on(&m, w, &scale) : NULL, {0}, kind};
+                struct update a = {
+                    i + 1, 1e-2, 0.9, 0.95, 1e-8, 0.1, way < 2 ? on(&m, w, &scale) : NULL, {0}, kind, m_type, v_type,
+                };
                 CHECK(&m, OPS(&m, w)->update(DEV(&m, w), &a, on(&m, w, &w_), on(&m, w, &m_),
                                              kind == UPDATE_ADAMW ? on(&m, w, &v_) : NULL, on(&m, w, &g[i]),
                                              way == 3 ? NULL : on(&m, w, &low), n, &m.e));
             }
         near(&m, name_of(s, "weights", DTYPE_F32, n, k), &w_, 1e-6, 1);
-        near(&m, name_of(s, "moments", DTYPE_F32, n, k), &m_, 1e-6, 1e-3);
-        near(&m, name_of(s, "second moments", DTYPE_F32, n, k), &v_, 1e-6, 1e-5);
+        near(&m, name_of(s, "moments", m_type, n, k), &m_, 1e-6, 1e-3);
+        near(&m, name_of(s, "second moments", v_type, n, k), &v_, 1e-6, 1e-5);
         if (way < 3)
             near(&m, name_of(s, "bf16 weights", DTYPE_BF16, n, k), &low, 1e-6, 1);
         forget(&m);
@@ -165,23 +168,26 @@ void twins_updates(struct twins *t)
 /* bf16 weights alone, of a matrix or of some of its columns: the same bits. */
 void twins_updates_rounded(struct twins *t)
 {
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 6; k++) {
         enum update_kind kind = (enum update_kind)(k % UPDATE_KINDS);
+        enum dtype types = (enum dtype)(k / 3);
         struct made m = {.t = t};
-        int64_t cols = k ? 37 : 96, n = 40 * cols * t->scale, off = k % 2;
-        struct tensor low = normal(&m, DTYPE_BF16, n, off, 9, 1, 0), m_ = normal(&m, DTYPE_F32, n, off, 10, 0, 0);
-        struct tensor v_ = normal(&m, DTYPE_F32, n, off, 11, 0, 0), g[3];
+        int64_t cols = k % 3 ? 37 : 96, n = 40 * cols * t->scale, off = k % 2;
+        struct tensor low = normal(&m, DTYPE_BF16, n, off, 9, 1, 0), m_ = normal(&m, types, n, off, 10, 0, 0);
+        struct tensor v_ = normal(&m, types, n, off, 11, 0, 0), g[3];
         char s[80];
         for (int i = 0; i < 3; i++)
             g[i] = normal(&m, DTYPE_F32, n, off, 12 + (uint64_t)i, 0.1f, 0);
         for (int i = 0; i < 3; i++)
             BOTH {
-                struct update a = {i + 1, 1e-3, 0.9, 0.95, 1e-8, 0.1, NULL, {77, 5 * k, cols, k == 2 ? 128 : cols}, kind};
+                struct update a = {
+                    i + 1, 1e-3, 0.9, 0.95, 1e-8, 0.1, NULL, {77, 5 * k, cols, k % 3 == 2 ? 128 : cols}, kind, types, types,
+                };
                 CHECK(&m, OPS(&m, w)->update(DEV(&m, w), &a, NULL, on(&m, w, &m_), on(&m, w, &v_), on(&m, w, &g[i]),
                                             on(&m, w, &low), n, &m.e));
             }
         near(&m, name_of(s, "rounded weights", DTYPE_BF16, n, k), &low, 0, 0);
-        near(&m, name_of(s, "their moments", DTYPE_F32, n, k), &m_, 0, 0);
+        near(&m, name_of(s, "their moments", types, n, k), &m_, 0, 0);
         forget(&m);
     }
 }

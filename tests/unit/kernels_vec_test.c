@@ -362,6 +362,44 @@ static void updates_follow_their_formulas(void **s)
     assert_int_equal(update_cpu(tn_devices[0], &none, NULL, NULL, NULL, NULL, NULL, 0, &tn_err), ERR_ARG);
 }
 
+/* bf16 moments: one of the two beside what fp32 ones would be, without a bias, so that second moments shrink when gradients are
+ * small, where the nearest would stay; the same for any cut. */
+static void moments_round_both_ways(void **s)
+{
+    enum { N = 5000, STEPS = 200, CUT = 1237 };
+    struct tn w = tn_zero(DTYPE_F32, N), m = tn_zero(DTYPE_BF16, N), v = tn_zero(DTYPE_BF16, N);
+    struct tn w2 = tn_zero(DTYPE_F32, N), m2 = tn_zero(DTYPE_BF16, N), v2 = tn_zero(DTYPE_BF16, N);
+    struct update p = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .m_type = DTYPE_BF16, .v_type = DTYPE_BF16};
+    double exact_m = 0, exact_v = 1, mean_m = 0, mean_v = 0;
+
+    (void)s;
+    for (int i = 0; i < N; i++) {
+        ((float *)w.p)[i] = ((float *)w2.p)[i] = (float)i;
+        ((uint16_t *)v.p)[i] = ((uint16_t *)v2.p)[i] = bf16_of(1);
+    }
+    for (p.step = 1; p.step <= STEPS; p.step++) {
+        struct tn g = tn_random(DTYPE_F32, N, 3, 0, 0);
+
+        for (int i = 0; i < N; i++)
+            ((float *)g.p)[i] = 0.01f;
+        exact_m = 0.9 * exact_m + 0.1 * 0.01;
+        exact_v = 0.999 * exact_v + 0.001 * 1e-4;
+        OK(update_cpu(tn_devices[p.step % 3], &p, w.p, m.p, v.p, g.p, NULL, N, &tn_err));
+        OK(update_cpu(tn_devices[0], &p, w2.p, m2.p, v2.p, g.p, NULL, CUT, &tn_err));
+        OK(update_cpu(tn_devices[1], &p, (float *)w2.p + CUT, (uint16_t *)m2.p + CUT, (uint16_t *)v2.p + CUT, g.p, NULL, N - CUT,
+                      &tn_err));
+    }
+    for (int i = 0; i < N; i++) {
+        mean_m += (double)bf16_to(((uint16_t *)m.p)[i]) / N;
+        mean_v += (double)bf16_to(((uint16_t *)v.p)[i]) / N;
+    }
+    assert_true(fabs(mean_m / exact_m - 1) < 1e-3);
+    assert_true(exact_v < 0.82 && fabs(mean_v / exact_v - 1) < 1e-3);
+    assert_memory_equal(w.p, w2.p, N * sizeof(float));
+    assert_memory_equal(m.p, m2.p, N * sizeof(uint16_t));
+    assert_memory_equal(v.p, v2.p, N * sizeof(uint16_t));
+}
+
 /* The bf16 number for element e, by the definition: x plus sixteen random bits, cut off. */
 static uint16_t rounded(float x, uint64_t key, uint64_t step, int64_t e)
 {
@@ -433,6 +471,7 @@ int main(void)
         OPS_TEST(gated_units),
         OPS_TEST(updates_follow_their_formulas),
         OPS_TEST(adamw_rounds_bf16_weights),
+        OPS_TEST(moments_round_both_ways),
     };
     return cmocka_run_group_tests_name("kernels_vec", tests, tn_open, tn_close);
 }
