@@ -224,6 +224,14 @@ static inline int check_gate_rows(enum dtype dt, const struct gate_rows *g, cons
     return 0;
 }
 
+static inline int check_heads(enum dtype dt, const struct heads_part *p, const char *op, struct err *e)
+{
+    TRY(check_rows(dt, p->t, p->c, op, e));
+    if (p->heads < 1)
+        return err_set(e, ERR_ARG, "%s: %lld heads", op, (long long)p->heads);
+    return 0;
+}
+
 static inline int check_fp8_update(const struct fp8_update *p, struct err *e)
 {
     if (p->n < 0 || p->len < 1 || p->ld < p->len + FP8_HISTORY || p->margin < 0 || p->margin > 100)

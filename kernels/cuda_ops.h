@@ -15,6 +15,8 @@ static const struct device_ops cuda_ops = {
     route_tally_cuda,
     route_balance_cuda, route_take_cuda,   route_join_cuda,    route_join_bwd_cuda, gate_add_cuda,    gate_back_cuda,
     gate_mul_cuda,      gate_slope_cuda,
+    heads_move_cuda,
+    heads_sum_cuda,
     fp8_amax_cuda,     fp8_quantize_cuda,  fp8_update_cuda,    vec_total_cuda,
     matmul_grouped_cuda,
 };

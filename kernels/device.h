@@ -19,6 +19,7 @@
 #include "kernels/embedding.h"
 #include "kernels/fp8.h"
 #include "kernels/gate.h"
+#include "kernels/heads.h"
 #include "kernels/matmul.h"
 #include "kernels/matmul_grouped.h"
 #include "kernels/minhash_chars.h"
@@ -80,6 +81,8 @@ struct device_ops {
     gate_back_fn *gate_back;
     gate_mul_fn *gate_mul;
     gate_slope_fn *gate_slope;
+    heads_move_fn *heads_move;
+    heads_sum_fn *heads_sum;
     fp8_amax_fn *fp8_amax;
     fp8_quantize_fn *fp8_quantize;
     fp8_update_fn *fp8_update;

@@ -2,7 +2,9 @@
 
 const struct module *branch_module(const struct model *m, int64_t i)
 {
-    return i % 2 == 0 ? &module_attention : pass_moe(m, i / 2) ? &module_experts : &module_mlp;
+    const struct module *attention = m->config.latent ? &module_latent : &module_attention;
+
+    return i % 2 == 0 ? attention : pass_moe(m, i / 2) ? &module_experts : &module_mlp;
 }
 
 void branch_norm_params(const struct model *m, int64_t i, int *w, int *b)

@@ -11,12 +11,21 @@ static bool last_of(int64_t n, int64_t layer)
     return n && (layer + 1) % n == 0;
 }
 
+/* What queries times keys are multiplied with. */
+static float scale_of(const struct model_config *m)
+{
+    float scale = m->softmax_scale > 0 ? (float)m->softmax_scale : 1 / sqrtf((float)m->head_dim);
+    double more = m->latent && m->rope_scaling && m->rope_kind == ROPE_YARN ? model_mscale(m) : 1;
+
+    return more == 1 ? scale : (float)(scale * more * more);
+}
+
 struct layer_attention layer_attention_of(const struct model_config *m, int64_t layer)
 {
     bool windowed = m->window && !last_of(m->window_freq, layer);
 
     return (struct layer_attention){
-        .op.scale = m->softmax_scale > 0 ? (float)m->softmax_scale : 1 / sqrtf((float)m->head_dim),
+        .op.scale = scale_of(m),
         .op.cap = (float)m->softcap,
         .op.window = windowed ? m->window + 1 : 0,
         .op.sink_zero = m->softmax != SOFTMAX_VANILLA,
@@ -24,8 +33,34 @@ struct layer_attention layer_attention_of(const struct model_config *m, int64_t 
     };
 }
 
+/* What attention with latents cannot be with, and what is of it alone. */
+static int check_latent(const struct model_config *m, struct err *e)
+{
+    bool given = m->q_rank || m->kv_rank || m->qk_flat || m->qk_turn || m->v_dim || m->mscale > 0 || m->mscale_all > 0;
+
+    if (!m->latent)
+        return !given ? 0 : err_set(e, ERR_ARG, "--q-lora-rank, --kv-lora-rank, --qk-head-dim, --qk-pos-emb-head-dim,"
+                                    " --v-head-dim, --mscale and --mscale-all-dim need --multi-latent-attention");
+    if (m->groups != m->heads || m->output_gate || m->qk_norm_wide || m->qkv_bias)
+        return err_set(e, ERR_ARG, "--multi-latent-attention cannot be with --%s", m->groups != m->heads ? "num-query-groups" :
+                       m->output_gate ? "attention-output-gate" : m->qkv_bias ? "add-qkv-bias" : "qk-layernorm-full-width");
+    if (m->mup)
+        return err_set(e, ERR_UNSUPPORTED, "--use-mup: quern cannot do this with --multi-latent-attention yet");
+    if (m->head_dim != m->qk_flat + m->qk_turn)
+        return err_set(e, ERR_ARG, "--kv-channels: with --multi-latent-attention heads have the %" PRId64 " elements of"
+                       " --qk-head-dim and --qk-pos-emb-head-dim", m->qk_flat + m->qk_turn);
+    if (m->qk_turn % 2 || m->rotary_percent != 1)
+        return err_set(e, ERR_ARG, "--%s: all pairs of the --qk-pos-emb-head-dim %" PRId64 " turn",
+                       m->qk_turn % 2 ? "qk-pos-emb-head-dim" : "rotary-percent", m->qk_turn);
+    if (m->v_dim > m->head_dim)
+        return err_set(e, ERR_ARG, "--v-head-dim: values of %" PRId64 " elements; the %" PRId64 " of a query are the most",
+                       m->v_dim, m->head_dim);
+    return 0;
+}
+
 int layer_attention_check(const struct model_config *m, struct err *e)
 {
+    TRY(check_latent(m, e));
     if (m->position == POSITION_ROPE && model_rotary_width(m) < 2)
         return err_set(e, ERR_ARG, "--rotary-percent: %g of a head of %" PRId64 " elements is nothing",
                        m->rotary_percent, m->head_dim);

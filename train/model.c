@@ -67,6 +67,18 @@ static int measure_adapters(struct model *m, struct err *e)
     return param_buffer_plan(&m->adapters, &m->run.adapters, m->dt, m->run.use == MODEL_TRAIN, e);
 }
 
+/* Numbers that the cache has of a token in a layer; and bytes of those of them that come first, of all tokens. */
+static int64_t cache_width(const struct model_config *c)
+{
+    return c->latent ? model_latent_width(c) : 2 * model_kv_width(c);
+}
+static size_t cache_first(const struct model *m)
+{
+    int64_t width = cache_width(&m->config), first = m->config.latent ? m->config.kv_rank : width / 2;
+
+    return m->memory.cache / (size_t)width * (size_t)first;
+}
+
 /* Sets up the table of parameters and measures; no slab is allocated. */
 static int measure(struct model *m, const struct model_config *config, const struct model_part *part,
                    const struct model_run *run, struct err *e)
@@ -138,7 +150,7 @@ static int measure(struct model *m, const struct model_config *config, const str
         pass_rooms(m, &m->memory.pool);
     m->memory.activations = c.alone.used + model_pool_bytes(&m->memory.pool);
     if (run->use == MODEL_GENERATE)
-        m->memory.cache = (size_t)(2 * m->config.layers * m->b * m->t * model_kv_width(&m->config)) * dtype_size(m->dt);
+        m->memory.cache = (size_t)(m->config.layers * m->b * m->t * cache_width(&m->config)) * dtype_size(m->dt);
     m->memory.tables = (size_t)(rotary_tables(config) * run->t * model_rotary_width(config)) * sizeof(float);
     return 0;
 }
@@ -233,7 +245,7 @@ int model_open(struct model **out, struct device *dev, const struct model_config
         model_room(m, &(struct carves){.slot = {m->pool->slab, 0}, .work = {m->pool->slab + (size_t)size.slots * size.slot, 0},
                                  .alone = {m->slab, 0}});
         m->cache_k = m->cache_slab;
-        m->cache_v = m->cache_slab ? (char *)m->cache_slab + m->memory.cache / 2 : NULL;
+        m->cache_v = m->cache_slab ? (char *)m->cache_slab + cache_first(m) : NULL;
         if (m->moe.unevenness)
             rc = device_zero(dev, m->moe.unevenness, sizeof *m->moe.unevenness, e);
         if (rc == 0 && m->moe.bias.now)

@@ -72,6 +72,8 @@ struct norm_acts {
 };
 struct attention_acts {
     void *qkv;           /* (n, qkv width); turned in place, unless qk_norm needs it as it was */
+    void *q_down, *q_latent;   /* (n, q_rank) before and after the norm, one and the same without; NULL without latents */
+    void *kv_down, *kv_latent; /* (n, latent width), its tail turned; (n, kv_rank) */
     void *qk;            /* (n, q + kv width) normalised and turned; NULL without qk_norm */
     float *mean_q, *rstd_q, *mean_k, *rstd_k; /* (n heads), (n groups); with qk_norm */
     void *out;           /* (n, q width) */
@@ -160,6 +162,13 @@ struct moe_work {            /* rows as route_rows() says */
     struct moe_bias bias;
     float aux_scale;         /* of the auxiliary losses of the micro-batch in backward */
 };
+struct latent_work {         /* of attention with latents (module_latent.c) */
+    void *q;                 /* (b * t, q width) of one head after the other, or what goes into linear_proj */
+    void *kv;                /* (b * t, kv up width) keys without what turns, and values, head by head; and their gradients */
+    void *down;              /* (b * t, the larger rank) the gradient of a latent */
+    void *dkv;               /* (b * t, latent width) and of what linear_kv_down_proj gives */
+    void *cached;            /* (b * t, 2 kv width) keys and values of what the cache has; GENERATE */
+};
 struct lora_work {          /* (b * t, rank) */
     void *down, *up;     /* s A x; s dy B */
 };
@@ -192,7 +201,7 @@ struct model {
     void *slab, *cache_slab; /* slab: of what no pool has */
     struct model_pool *pool, own_pool;
     struct model_acts *slot, *acts; /* run.slots; the one of the pass under way */
-    void *cache_k, *cache_v; /* (layers, b, t, kv width) */
+    void *cache_k, *cache_v; /* (layers, b, t, kv width); or latents, kv_rank, and the keys that turn, qk_turn wide */
     float *turns;            /* (tables, run.t, rotary width) cosines and sines (layer_attention.h); NULL without rope */
     void *out;               /* (b * t, h) what a module adds to the stream */
     void *middle;            /* (own, h) the stream with attention's part added; of a layer whose modules are side by side */
@@ -204,6 +213,7 @@ struct model {
     struct moe_work moe;
     struct ring_work ring;
     struct lora_work lora;
+    struct latent_work latent;
 };
 
 /* What dropout needs to know.  The masks depend on seed, step and a sample's place in the

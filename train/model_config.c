@@ -10,12 +10,17 @@
 
 int64_t model_rotary_width(const struct model_config *m)
 {
-    return (int64_t)((double)m->head_dim * m->rotary_percent) / 2 * 2;
+    return m->latent ? m->qk_turn : (int64_t)((double)m->head_dim * m->rotary_percent) / 2 * 2;
 }
 
 static int64_t pad(int64_t n, int64_t to)
 {
     return (n + to - 1) / to * to;
+}
+
+double model_mscale(const struct model_config *m)
+{
+    return 0.1 * m->mscale_all * log(m->rope_factor) + 1;
 }
 
 static void derive_rope(struct model_config *m)
@@ -34,7 +39,7 @@ static void derive_rope(struct model_config *m)
     if (!m->rope_original)
         m->rope_original = m->rope_kind == ROPE_YARN ? 4096 : 8192;
     if (m->rope_attention == 0 && m->rope_kind == ROPE_YARN)
-        m->rope_attention = 0.1 * log(m->rope_factor) + 1;
+        m->rope_attention = (0.1 * (m->latent ? m->mscale : 1) * log(m->rope_factor) + 1) / model_mscale(m);
 }
 
 static void derive_lora(struct model_config *m)
@@ -65,9 +70,29 @@ static void derive_mup(struct model_config *m)
         m->softmax_scale = sqrt(m->mup_base_head) / pow((double)m->head_dim, m->mup_power);
 }
 
+/* Heads have what turns and what does not side by side; values are padded to their width. */
+static void derive_latent(struct model_config *m)
+{
+    if (!m->latent)
+        return;
+    if (!m->kv_rank)
+        m->kv_rank = 32;
+    if (!m->qk_flat)
+        m->qk_flat = 128;
+    if (!m->qk_turn)
+        m->qk_turn = 64;
+    if (!m->v_dim)
+        m->v_dim = 128;
+    if (m->mscale == 0)
+        m->mscale = 1;
+    if (!m->head_dim)
+        m->head_dim = m->qk_flat + m->qk_turn;
+}
+
 /* What follows from other fields, or from nothing. */
 static void derive(struct model_config *m, int64_t vocab_divisor)
 {
+    derive_latent(m);
     if (!m->groups)
         m->groups = m->heads;
     if (!m->head_dim && m->hidden % m->heads == 0)
@@ -141,6 +166,8 @@ static int check_lora(const struct model_config *m, struct err *e)
         return err_set(e, ERR_ARG, "--lora-rank: %" PRId64 " is more than %d", m->lora_rank, LORA_RANK_MOST);
     if (m->lora_targets & ~LORA_TARGETS_ALL)
         return err_set(e, ERR_ARG, "--lora-target: %" PRId64 " has bits of no layer", m->lora_targets);
+    if (m->lora_rank && m->latent)
+        return err_set(e, ERR_UNSUPPORTED, "--lora-rank: quern has no adapters of --multi-latent-attention yet");
     if (m->experts && m->lora_targets & (LORA_TARGET_FC1 | LORA_TARGET_FC2))
         return err_set(e, ERR_UNSUPPORTED, "--lora-target: quern has no adapters of experts yet: with --num-experts name"
                        " linear_qkv and linear_proj alone");
@@ -235,15 +262,33 @@ static int64_t shared_params(const struct model_config *m)
     return (model_halves(m) + 1) * m->moe_shared * m->hidden + (m->shared_gate ? m->hidden : 0);
 }
 
+/* Weights of the matrix products of a layer's attention. */
+static int64_t attention_weights(const struct model_config *m)
+{
+    int64_t h = m->hidden, q = model_q_width(m), proj = model_proj_width(m) * h;
+
+    if (!m->latent)
+        return model_qkv_width(m) * h + proj;
+    return (m->q_rank ? m->q_rank * (h + q) : h * q) + model_latent_width(m) * h + m->kv_rank * model_kv_up_width(m) + proj;
+}
+
+/* Numbers of a layer's norms inside attention. */
+static int64_t attention_norms(const struct model_config *m)
+{
+    int64_t wide = m->qk_norm_wide ? model_q_width(m) + model_kv_width(m) : 2 * m->head_dim;
+
+    return m->qk_norm ? m->latent ? m->q_rank + m->kv_rank : wide : 0;
+}
+
 /* Weights of the matrix products of all layers that a token meets. */
 static double layers_matrices(const struct model_config *m)
 {
-    double h = (double)m->hidden, q = (double)model_q_width(m), moe = (double)model_moe_layers(m);
+    double h = (double)m->hidden, moe = (double)model_moe_layers(m);
     double dense = h * (double)model_fc1_width(m) + (double)m->ffn * h;
     double experts = (double)m->topk * h * (double)(model_moe_fc1_width(m) + m->moe_ffn) + h * (double)m->experts +
                      (double)shared_params(m);
 
-    return (double)m->layers * (h * (double)model_qkv_width(m) + q * h) + ((double)m->layers - moe) * dense + moe * experts;
+    return (double)m->layers * (double)attention_weights(m) + ((double)m->layers - moe) * dense + moe * experts;
 }
 
 /* An MLP's of such widths. */
@@ -262,13 +307,11 @@ static int64_t expert_params(const struct model_config *m)
 static int64_t params_with(const struct model_config *m, int64_t experts)
 {
     int64_t h = m->hidden, qkv = model_qkv_width(m), norm = m->norm == NORM_RMS ? 1 : 2, moe = model_moe_layers(m);
-    int64_t layer = model_layer_norms(m) * norm * h + qkv * h + h * model_q_width(m);
+    int64_t layer = model_layer_norms(m) * norm * h + attention_weights(m) + norm * attention_norms(m);
 
-    layer += (model_qkv_bias(m) ? qkv : 0) + (model_proj_bias(m) ? h : 0);
+    layer += (model_qkv_bias(m) && !m->latent ? qkv : 0) + (model_proj_bias(m) ? h : 0);
     if (m->softmax == SOFTMAX_LEARNABLE)
         layer += m->heads;
-    if (m->qk_norm)
-        layer += norm * (m->qk_norm_wide ? model_q_width(m) + model_kv_width(m) : 2 * m->head_dim);
     return m->padded_vocab * h * (m->untie ? 2 : 1) + (m->position == POSITION_LEARNED ? m->positions * h : 0) +
            m->layers * layer + norm * h + (m->layers - moe) * mlp_params(m, model_fc1_width(m), m->ffn) +
            moe * (m->experts * h + shared_params(m) + experts * expert_params(m));
@@ -288,7 +331,7 @@ double model_config_flops(const struct model_config *m, int64_t seq)
 {
     double products = layers_matrices(m) + (double)m->padded_vocab * (double)m->hidden;
 
-    return 6 * products + 12 * (double)m->layers * (double)model_q_width(m) * layer_attention_keys(m, seq);
+    return 6 * products + 6 * (double)m->layers * (double)(model_q_width(m) + model_proj_width(m)) * layer_attention_keys(m, seq);
 }
 
 /* ---- fields ---- */

@@ -58,7 +58,15 @@ extern const struct mlp_row mlp_kinds[MLP_KINDS_N];
     INT(no_rope_freq, "no_rope_freq", "no-rope-freq", 0, 100000, "the last of every so many layers does not turn; 0: all do") \
     NUM(rotary_base_local, "rotary_base_local", "rotary-base-local", 0, 1e12, \
         "base of the angles where there is a window, which nothing scales; 0: those of all") \
-    FLAG(output_gate, "attention_output_gate", "attention-output-gate", 0, 0, "attention's output times a sigmoid of its input")
+    FLAG(output_gate, "attention_output_gate", "attention-output-gate", 0, 0, "attention's output times a sigmoid of its input") \
+    FLAG(latent, "multi_latent_attention", "multi-latent-attention", 0, 0, "keys and values are made of latents (MLA)") \
+    INT(q_rank, "q_lora_rank", "q-lora-rank", 0, 1 << 20, "MLA: width of a latent of the queries; 0: they have none") \
+    INT(kv_rank, "kv_lora_rank", "kv-lora-rank", 0, 1 << 20, "MLA: of keys and values; 0: 32") \
+    INT(qk_flat, "qk_head_dim", "qk-head-dim", 0, 256, "MLA: width of a query and a key that does not turn; 0: 128") \
+    INT(qk_turn, "qk_pos_emb_head_dim", "qk-pos-emb-head-dim", 0, 256, "MLA: and that turns, of keys one for all heads; 0: 64") \
+    INT(v_dim, "v_head_dim", "v-head-dim", 0, 256, "MLA: width of a value; 0: 128") \
+    NUM(mscale, "mscale", "mscale", 0, 1e6, "MLA, yarn: cosines times .1 X ln factor + 1, divided by the same of:; 0: 1") \
+    NUM(mscale_all, "mscale_all_dim", "mscale-all-dim", 0, 1e6, "MLA, yarn: queries times keys times (.1 X ln factor + 1)^2")
 /* In the same way, of the maximal update parametrization (muP; Tensor Programs V, arXiv:2203.03466, table 8): rates and initial
  * weights that were found at the width of a base hold at this one. */
 #define MUP_FIELDS(INT, NUM, FLAG) \
@@ -165,6 +173,20 @@ static inline double model_width(const struct model_config *m)
 {
     return m->mup ? (double)m->hidden / (double)m->mup_base_hidden : 1;
 }
+/* Widths with latents: what comes of a token beside its queries, which is what a cache keeps of it; keys without what turns, and
+ * values, made of that; and in any case what goes into linear_proj. */
+static inline int64_t model_latent_width(const struct model_config *m)
+{
+    return m->kv_rank + m->qk_turn;
+}
+static inline int64_t model_kv_up_width(const struct model_config *m)
+{
+    return m->heads * (m->qk_flat + m->v_dim);
+}
+static inline int64_t model_proj_width(const struct model_config *m)
+{
+    return m->latent ? m->heads * m->v_dim : model_q_width(m);
+}
 /* Whether a branch has a norm before its module, and one after it. */
 static inline bool model_pre_norm(const struct model_config *m)
 {
@@ -226,6 +248,8 @@ static inline bool model_aux_apart(const struct model_config *m)
     return model_aux_loss(m) && (m->router_score == ROUTER_SIGMOID || m->router_groups || m->balancing == BALANCE_SEQUENCE);
 }
 int64_t model_rotary_width(const struct model_config *m);
+/* By what yarn multiplies queries and keys with latents: its cosines, and the scale of attention twice (DeepSeek-V2). */
+double model_mscale(const struct model_config *m);
 
 /* Elements of all parameters (padded vocabulary included); of those that a token meets: topk of the experts. */
 int64_t model_config_params(const struct model_config *m);

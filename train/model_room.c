@@ -110,6 +110,25 @@ static void plan_statistics(const struct model *m, struct norm_acts *a, struct c
     a->rstd = carve(c, m->own, sizeof(float));
 }
 
+/* What a layer keeps of its latents. */
+static void plan_latent(const struct model *m, struct attention_acts *a, struct carve *c)
+{
+    const struct model_config *mc = &m->config;
+    int64_t n = m->b * m->t;
+    size_t w = dtype_size(m->dt);
+
+    a->q_down = a->q_latent = carve(c, n * mc->q_rank, w);
+    a->kv_down = carve(c, n * model_latent_width(mc), w);
+    a->kv_latent = carve(c, n * mc->kv_rank, w);
+    if (!mc->qk_norm)
+        return;
+    a->q_latent = carve(c, n * mc->q_rank, w);
+    a->mean_q = carve(c, n, sizeof(float));
+    a->rstd_q = carve(c, n, sizeof(float));
+    a->mean_k = carve(c, n, sizeof(float));
+    a->rstd_k = carve(c, n, sizeof(float));
+}
+
 static void plan_attention(const struct model *m, struct attention_acts *a, struct carve *c)
 {
     const struct model_config *mc = &m->config;
@@ -121,7 +140,9 @@ static void plan_attention(const struct model *m, struct attention_acts *a, stru
     if (mc->output_gate)
         a->gated = carve(c, n * model_q_width(mc), w);
     a->lse = carve(c, n * mc->heads, sizeof(float));
-    if (!mc->qk_norm)
+    if (mc->latent)
+        plan_latent(m, a, c);
+    if (!mc->qk_norm || mc->latent)
         return;
     a->qk = carve(c, n * (model_q_width(mc) + model_kv_width(mc)), w);
     a->mean_q = carve(c, n * mc->heads, sizeof(float));
@@ -246,6 +267,22 @@ static void plan_ring(struct model *m, struct carve *c)
         m->ring.sum = carve(c, n * model_qkv_width(&m->config), sizeof(float));
 }
 
+static void plan_latents(struct model *m, struct carve *c)
+{
+    const struct model_config *mc = &m->config;
+    int64_t n = m->b * m->t;
+    size_t w = dtype_size(m->dt);
+
+    m->latent.q = carve(c, n * model_q_width(mc), w);
+    m->latent.kv = carve(c, n * model_kv_up_width(mc), w);
+    if (m->run.use == MODEL_GENERATE)
+        m->latent.cached = carve(c, n * 2 * model_kv_width(mc), w);
+    if (m->run.use != MODEL_TRAIN)
+        return;
+    m->latent.down = carve(c, n * (mc->q_rank > mc->kv_rank ? mc->q_rank : mc->kv_rank), w);
+    m->latent.dkv = carve(c, n * model_latent_width(mc), w);
+}
+
 static void plan_bias(struct model *m, struct carve *c)
 {
     int64_t n = m->config.layers * m->config.experts;
@@ -293,6 +330,8 @@ void model_room(struct model *m, struct carves *k)
     if (m->part.sequence)
         m->full = carve(c, n * h, w);
     plan_ring(m, c);
+    if (mc->latent)
+        plan_latents(m, c);
     if (mc->lora_rank) {
         m->lora.down = carve(c, n * mc->lora_rank, w);
         m->lora.up = carve(c, n * mc->lora_rank, w);

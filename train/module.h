@@ -33,10 +33,13 @@ struct module {
     /* From dy, the gradient of the rows here of what it adds, to m->back.dln, that of the norm's output: all rows, a summand. */
     int (*backward)(struct model *m, int64_t layer, const void *dy, const void *y, const struct pass *p, struct err *e);
 };
-extern const struct module module_attention, module_mlp, module_experts;
+extern const struct module module_attention, module_latent, module_mlp, module_experts;
 
 /* The attention of layer over its own qkv. */
 struct attention attention_of(const struct model *m, int64_t layer, int64_t b, int64_t t);
+/* Turns (or turns back) what of heads d apart turns, by the layer's angles and its rows' positions: r has t, heads, d, ldx and
+ * inverse. */
+int attention_turn(struct model *m, int64_t layer, void *x, struct rope r, struct err *e);
 /* The same over the whole sequence that context ranks share, and its backward pass from m->back.dln to m->back.dwide: as the op
  * does alone, but with the keys and values of all of them. */
 int ring_forward(struct model *m, int64_t layer, const struct dropout *drop, struct err *e);

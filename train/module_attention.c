@@ -30,20 +30,26 @@ struct attention attention_of(const struct model *m, int64_t layer, int64_t b, i
     return at;
 }
 
-/* Turns (or turns back) rows of q and k heads, ld apart, by their positions. */
-static int turn(struct model *m, int64_t layer, void *qk, int64_t ld, int64_t rows, bool inverse, struct err *e)
+int attention_turn(struct model *m, int64_t layer, void *x, struct rope r, struct err *e)
 {
-    const struct model_config *c = &m->config;
     int table = kind_of(m, layer).turns;
-    struct rope r = {
-        .t = rows, .heads = c->heads + c->groups, .d = c->head_dim, .ldx = ld, .rot = model_rotary_width(c),
-        .n_pos = m->run.t, .pos = pass_positions_of(m), .inverse = inverse,
-    };
 
     if (table < 0)
         return 0;
+    r.rot = model_rotary_width(&m->config);
+    r.n_pos = m->run.t;
+    r.pos = pass_positions_of(m);
     r.cs = m->turns + table * r.n_pos * r.rot;
-    return m->dev->ops->rope(m->dev, m->dt, qk, &r, e);
+    return m->dev->ops->rope(m->dev, m->dt, x, &r, e);
+}
+
+/* All of rows of q and k heads, ld apart. */
+static int turn(struct model *m, int64_t layer, void *qk, int64_t ld, int64_t rows, bool inverse, struct err *e)
+{
+    const struct model_config *c = &m->config;
+    const struct rope r = {.t = rows, .heads = c->heads + c->groups, .d = c->head_dim, .ldx = ld, .inverse = inverse};
+
+    return attention_turn(m, layer, qk, r, e);
 }
 
 /* ---- forward ---- */

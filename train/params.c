@@ -126,21 +126,31 @@ static void layer_shapes(const struct model_config *m, bool moe_layer, enum part
     int64_t ffn = model_layer_ffn(m, moe_layer), gate = (model_halves(m) - 1) * ffn, fc1 = ffn + gate;
     int64_t moe = model_moe_fc1_width(m), moe_gate = (model_halves(m) - 1) * m->moe_ffn;
     int64_t beta = m->norm == NORM_LAYER, bias = model_mlp_bias(m), proj_bias = model_proj_bias(m);
-    int64_t qn = m->qk_norm ? m->qk_norm_wide ? q : m->head_dim : 0, kn = m->qk_norm_wide ? m->qk_norm * kv : qn;
+    int64_t qn = m->qk_norm ? m->latent ? m->q_rank : m->qk_norm_wide ? q : m->head_dim : 0;
+    int64_t kn = m->qk_norm ? m->latent ? m->kv_rank : m->qk_norm_wide ? kv : m->head_dim : 0;
     int64_t ln1 = model_pre_norm(m) ? h : 0, ln2 = m->parallel == PARALLEL_NORM ? 0 : ln1, post = model_post_norm(m) ? h : 0;
     float one = norm_fill(m);
+    int64_t packed = m->latent ? 0 : qkv, q_down = m->latent ? m->q_rank : 0, q_up = m->latent ? q : 0;
+    int64_t kv_down = m->latent ? model_latent_width(m) : 0, kv_up = m->latent ? model_kv_up_width(m) : 0;
     double std = m->init_std / sqrt(model_width(m)), out = std / sqrt(2.0 * (double)m->layers);
     const struct shape all[LAYER_PARAMS] = {
         [LN1_W] = {"input_layernorm.weight", ln1, 0, -1, 0, one, {0}},
         [LN1_B] = {"input_layernorm.bias", beta * ln1, 0, -1, 0, 0, {0}},
-        [QKV_W] = {"self_attention.linear_qkv.weight", qkv, h, 0, std, 0, {q, kv, kv, gated}},
-        [QKV_B] = {"self_attention.linear_qkv.bias", model_qkv_bias(m) * qkv, 0, 0, 0, 0, {q, kv, kv, gated}},
+        [QKV_W] = {"self_attention.linear_qkv.weight", packed, h, 0, std, 0, {q, kv, kv, gated}},
+        [QKV_B] = {"self_attention.linear_qkv.bias", model_qkv_bias(m) * packed, 0, 0, 0, 0, {q, kv, kv, gated}},
+        [Q_DOWN_W] = {"self_attention.linear_q_down_proj.weight", q_down, h, -1, std, 0, {0}},
+        [Q_UP_W] = {q_down ? "self_attention.linear_q_up_proj.weight" : "self_attention.linear_q_proj.weight", q_up,
+                    q_down ? q_down : h, 0, std, 0, {0}},
+        [KV_DOWN_W] = {"self_attention.linear_kv_down_proj.weight", kv_down, h, -1, std, 0, {0}},
+        [KV_UP_W] = {"self_attention.linear_kv_up_proj.weight", kv_up, m->kv_rank, 0, std, 0, {0}},
         [Q_NORM_W] = {"self_attention.q_layernorm.weight", qn, 0, -1, 0, one, {0}},
         [Q_NORM_B] = {"self_attention.q_layernorm.bias", beta * qn, 0, -1, 0, 0, {0}},
-        [K_NORM_W] = {"self_attention.k_layernorm.weight", kn, 0, -1, 0, one, {0}},
-        [K_NORM_B] = {"self_attention.k_layernorm.bias", beta * kn, 0, -1, 0, 0, {0}},
+        [K_NORM_W] = {m->latent ? "self_attention.kv_layernorm.weight" : "self_attention.k_layernorm.weight",
+                      kn, 0, -1, 0, one, {0}},
+        [K_NORM_B] = {m->latent ? "self_attention.kv_layernorm.bias" : "self_attention.k_layernorm.bias",
+                      beta * kn, 0, -1, 0, 0, {0}},
         [SOFTMAX_OFFSET] = {"self_attention.core_attention.softmax_offset", sinks, 0, 0, m->init_std, 0, {0}},
-        [PROJ_W] = {"self_attention.linear_proj.weight", h, q, 1, out, 0, {0}},
+        [PROJ_W] = {"self_attention.linear_proj.weight", h, model_proj_width(m), 1, out, 0, {0}},
         [PROJ_B] = {"self_attention.linear_proj.bias", proj_bias * h, 0, -1, 0, 0, {0}},
         [POST1_W] = {"self_attention.linear_proj.post_layernorm.weight", post, 0, -1, 0, one, {0}},
         [POST1_B] = {"self_attention.linear_proj.post_layernorm.bias", beta * post, 0, -1, 0, 0, {0}},
@@ -201,9 +211,11 @@ static void add_layer(struct params *p, const struct model_part *part, int64_t l
         if (t[i].rows && !is_experts(i)) {
             struct param *q = &p->v[add(p, before, &t[i], share, false)];
 
-            /* Norms of heads see the heads of a rank alone, the router and the gate what slices of experts answer, what of an
-             * adapter is not divided slices too; the other norms, with sequence parallelism, some of the rows. */
-            q->summed = share.ranks > 1 && ((i >= Q_NORM_W && i <= K_NORM_B) || i == ROUTER_W || i == SHARED_GATE_W ||
+            /* Norms of heads and of latents, and what makes latents, see the heads of a rank alone, the router and the gate what
+             * slices of experts answer, what of an adapter is not divided slices too; the other norms, with sequence parallelism,
+             * some of the rows. */
+            q->summed = share.ranks > 1 && ((i >= Q_NORM_W && i <= K_NORM_B) || i == Q_DOWN_W || i == KV_DOWN_W ||
+                                            i == ROUTER_W || i == SHARED_GATE_W ||
                                             (i >= LORA_QKV_A && q->split < 0) ||
                                             (part->sequence && of_stream(i)));
         }

@@ -28,7 +28,8 @@ extern "C" {
 #endif
 
 enum layer_param {
-    LN1_W, LN1_B, QKV_W, QKV_B, Q_NORM_W, Q_NORM_B, K_NORM_W, K_NORM_B, SOFTMAX_OFFSET, PROJ_W, PROJ_B, POST1_W, POST1_B,
+    LN1_W, LN1_B, QKV_W, QKV_B, Q_DOWN_W, Q_UP_W, KV_DOWN_W, KV_UP_W, /* either these two or, with latents, those four */
+    Q_NORM_W, Q_NORM_B, K_NORM_W, K_NORM_B, SOFTMAX_OFFSET, PROJ_W, PROJ_B, POST1_W, POST1_B,
     LN2_W, LN2_B, FC1_W, FC1_B, FC2_W, FC2_B, /* with experts, those of the shared one */
     POST2_W, POST2_B,
     ROUTER_W, SHARED_GATE_W, EXPERT_FC1_W, EXPERT_FC1_B, EXPERT_FC2_W, EXPERT_FC2_B, /* the first expert's */

@@ -40,22 +40,55 @@ static void norm(const struct micro *p, double layers, double forward, bool fp8)
     op(p, rms ? PLAN_RMS_BACK : PLAN_NORM_BACK, layers, p->own, h, 0);
 }
 
+/* What makes queries, keys and values of so many layers, with latents; products alone: what else there is moves less. */
+static void latents(const struct micro *p, double layers)
+{
+    const struct model_config *m = p->s->model;
+    int64_t t = p->s->tensor, norms = m->q_rank + m->kv_rank, q = model_q_width(m) / t;
+    bool rms = m->norm == NORM_RMS;
+
+    if (m->q_rank)
+        linear(p, layers, p->rows, m->q_rank, m->hidden, false, false);
+    linear(p, layers, p->rows, q, m->q_rank ? m->q_rank : m->hidden, false, false);
+    linear(p, layers, p->rows, model_latent_width(m), m->hidden, false, false);
+    linear(p, layers, p->rows, model_kv_up_width(m) / t, m->kv_rank, false, false);
+    if (m->qk_norm) {
+        op(p, rms ? PLAN_RMS : PLAN_NORM, layers * p->forward / 2, p->rows, norms, 0); /* no residual */
+        op(p, rms ? PLAN_RMS_BACK : PLAN_NORM_BACK, layers * 3 / 4, p->rows, norms, 0);
+    }
+    op(p, PLAN_ROPE, layers * (p->forward + 1), p->rows, (m->heads / t + 1) * m->qk_turn, 0);
+    op(p, PLAN_COPY, layers * (p->forward + 1), p->rows, 3 * q + model_proj_width(m) / t, 0); /* heads put together */
+}
+
+/* The same without. */
+static void qkv(const struct micro *p, double layers)
+{
+    const struct model_config *m = p->s->model;
+    int64_t t = p->s->tensor, wide = (model_q_width(m) + model_kv_width(m)) / t;
+    bool rms = m->norm == NORM_RMS;
+
+    linear(p, layers, p->rows, model_qkv_width(m) / t, m->hidden, p->s->fp8, model_qkv_bias(m));
+    if (m->qk_norm) {
+        op(p, rms ? PLAN_RMS : PLAN_NORM, layers * p->forward / 2, p->rows, wide, 0); /* no residual */
+        op(p, rms ? PLAN_RMS_BACK : PLAN_NORM_BACK, layers * 3 / 4, p->rows, wide, 0);
+    }
+    if (m->position == POSITION_ROPE)
+        op(p, PLAN_ROPE, layers * (p->forward + 1), p->rows, wide, 0);
+}
+
 static void attention(const struct micro *p)
 {
     const struct model_config *m = p->s->model;
-    int64_t t = p->s->tensor, q = model_q_width(m) / t, kv = model_kv_width(m) / t;
+    int64_t t = p->s->tensor, q = model_proj_width(m) / t;
     const struct plan_dims d = {.m = p->s->b, .n = p->s->t, .k = m->heads / t, .d = m->head_dim, .kv = m->groups / t,
                                 .keys = layer_attention_keys(m, p->s->t)};
     double layers = (double)p->s->layers, whole = layers / (double)p->s->context;
-    bool fp8 = p->s->fp8, rms = m->norm == NORM_RMS;
+    bool fp8 = p->s->fp8;
 
-    linear(p, layers, p->rows, model_qkv_width(m) / t, m->hidden, fp8, model_qkv_bias(m));
-    if (m->qk_norm) {
-        op(p, rms ? PLAN_RMS : PLAN_NORM, layers * p->forward / 2, p->rows, q + kv, 0); /* no residual */
-        op(p, rms ? PLAN_RMS_BACK : PLAN_NORM_BACK, layers * 3 / 4, p->rows, q + kv, 0);
-    }
-    if (m->position == POSITION_ROPE)
-        op(p, PLAN_ROPE, layers * (p->forward + 1), p->rows, q + kv, 0);
+    if (m->latent)
+        latents(p, layers);
+    else
+        qkv(p, layers);
     p->visit(p->arg, PLAN_ATTENTION, &d, whole * p->forward);
     p->visit(p->arg, PLAN_ATTENTION_BACK, &d, whole);
     linear(p, layers, p->rows, m->hidden, q, fp8, model_proj_bias(m));

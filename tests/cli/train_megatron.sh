@@ -55,7 +55,7 @@ refuses() { status "${*:1:$#-1}" 2 quern-train $llama "${@:1:$#-1}"; has 'says w
 refuses --fp16 '--fp16 of Megatron cannot be done here: training is in fp32 or, with --bf16'
 refuses --lr-warmup-samples 7 'is not less than the 7 samples of the decay'
 refuses --lr-decay-iters 2 'give one of them'
-refuses --multi-latent-attention 'there is no such attention'
+refuses --hybrid-override-pattern M 'all layers are attention and an MLP'
 refuses --moe-router-dtype bf16 'it can only be fp32 fp64'
 refuses --dataloader-type cyclic 'it can only be single'
 refuses --muon-tp-mode blockwise 'it can only be duplicated distributed'

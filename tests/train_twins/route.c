@@ -138,6 +138,27 @@ static void gate_with(struct made *m, enum dtype dt, int64_t t, int64_t c)
     near(m, name_of(s, "its gradient", dt, t, c), &slope, 2e-6, 1);
 }
 
+/* A part of each head to where another tensor has it, also what all share, zeros, and sums over heads. */
+static void heads_with(struct made *m, enum dtype dt, int64_t t, int64_t c)
+{
+    const int64_t heads = 5, d = c + 3, row = heads * d + 2;
+    struct tensor x = normal(m, dt, t * row, 0, 120, 1, 0), y = normal(m, dt, t * row, 0, 121, 1, 0);
+    struct tensor shared = normal(m, dt, t * row, 0, 122, 1, 0), sum = normal(m, dt, t * row, 0, 123, 1, 0);
+    const struct heads_part dense = {t, heads, c, {heads * c, c}, {row, d}}, same = {t, heads, c, {row, d}, {row, 0}};
+    char s[80];
+
+    BOTH {
+        CHECK(m, OPS(m, w)->heads_move(DEV(m, w), dt, on(m, w, &y), on(m, w, &x), &dense, &m->e));
+        CHECK(m, OPS(m, w)->heads_move(DEV(m, w), dt, on(m, w, &shared), on(m, w, &x), &same, &m->e));
+        CHECK(m, OPS(m, w)->heads_sum(DEV(m, w), dt, on(m, w, &sum), on(m, w, &x), &dense, &m->e));
+        CHECK(m, OPS(m, w)->heads_move(DEV(m, w), dt, on(m, w, &x), NULL, &same, &m->e));
+    }
+    near(m, name_of(s, "heads moved", dt, t, c), &y, 0, 1);
+    near(m, name_of(s, "one for all heads", dt, t, c), &shared, 0, 1);
+    near(m, name_of(s, "sums of heads", dt, t, c), &sum, 2e-6, 1);
+    near(m, name_of(s, "zeros in heads", dt, t, c), &x, 0, 1);
+}
+
 void twins_route(struct twins *t)
 {
     static const struct routed shape[] = {
@@ -151,6 +172,8 @@ void twins_route(struct twins *t)
         enum by by = (enum by)(k < 40 ? k >> 1 & 1 : BY_SIGMOID + k / 2 % (BYS - BY_SIGMOID));
         route_with(&m, both_types[k % 2], &r, by, k & 1, k % 40 < 20 ? 0 : 1 + k % 3);
         gate_with(&m, both_types[k % 2], r.t, r.c);
+        if (k < 20)
+            heads_with(&m, both_types[k % 2], r.t, r.c);
         forget(&m);
     }
 }

@@ -11,6 +11,7 @@
 
 #include <math.h>
 
+#include "kernels/rope.h"
 #include "train/layer_attention.h"
 #include "train/model.h"
 
@@ -29,6 +30,9 @@ static struct err e;
 #define BASE                                                                                                               \
     .layers = 3, .hidden = 24, .heads = 4, .groups = 2, .seq = T, .vocab = VOCAB, .position = POSITION_ROPE, .init_std = 0.3, \
     .norm = NORM_RMS, .no_bias = true, .mlp = MLP_SWIGLU
+#define LATENT                                                                                                        \
+    .layers = 3, .hidden = 24, .heads = 4, .seq = T, .vocab = VOCAB, .position = POSITION_ROPE, .init_std = 0.3,      \
+    .no_bias = true, .mlp = MLP_SWIGLU, .latent = true, .kv_rank = 12, .qk_flat = 4, .qk_turn = 2
 static const struct kind {
     const char *name;
     struct model_config config;
@@ -44,6 +48,11 @@ static const struct kind {
     {"windows turn by angles of their own",
      {BASE, .window = 5, .window_freq = 3, .rotary_base_local = 30, .rotary_percent = 0.5}},
     {"a gate", {BASE, .output_gate = true}},
+    {"latents", {LATENT, .norm = NORM_RMS, .q_rank = 10, .qk_norm = true, .v_dim = 3}},
+    {"latents of keys alone, wide values, windows", {LATENT, .norm = NORM_RMS, .v_dim = 6, .window = 4}},
+    {"latents under yarn, layer norms",
+     {LATENT, .norm = NORM_LAYER, .q_rank = 10, .qk_norm = true, .v_dim = 3, .rope_scaling = true, .rope_kind = ROPE_YARN,
+      .rope_factor = 4, .rope_original = 8, .mscale = 0.7, .mscale_all = 1.4}},
     {"a gate with biases and norms of heads", {BASE, .output_gate = true, .qkv_bias = true, .qk_norm = true}},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
