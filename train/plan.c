@@ -80,12 +80,26 @@ static double ops_of_passes(const struct train_config *c, struct shape *s, struc
     return p->ops.all;
 }
 
+/* Bytes that an update reads and writes of a parameter, over AdamW's with fp32 moments: 30, 8 of them of each. */
+static double update_share(const struct optim_conf *o)
+{
+    double bytes = 30;
+
+    for (int i = 0; i < PARAM_STATES; i++)
+        bytes -= i >= optim_of(o->kind)->states ? 8 : 2 * (4 - (double)dtype_size((enum dtype)o->moment[i]));
+    return bytes / 30;
+}
+
 /* The update of the weights that a rank has in its optimizer. */
 static double ops_of_update(const struct train_config *c, const struct shape *s, struct plan_step *p)
 {
-    const struct plan_share share = share_of(c, s);
-    double before = p->ops.all, updated = (double)(p->memory.optimizer / 8);
+    struct plan_share share = share_of(c, s);
+    double before = p->ops.all, updated = (double)p->memory.updated * update_share(&c->optim);
 
+    if (optim_of(c->optim.kind)->direct)
+        share.whole = (struct plan_whole){
+            c->optim.muon.steps, c->layout.tensor * train_config_replicas(c), c->optim.muon.precision, c->optim.muon.whole_qkv,
+        };
     plan_update(&share, (double)p->memory.elements, updated, plan_sum_add, &p->ops);
     return p->ops.all - before;
 }

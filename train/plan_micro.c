@@ -161,6 +161,45 @@ void plan_micro_batch(const struct plan_share *s, plan_visit_fn *visit, void *ar
     }
 }
 
+/* Iterations of so many matrices (train/orthogonal.c): three products each, casts and scales. */
+static void iterate(const struct micro *p, double matrices, int64_t rows, int64_t cols)
+{
+    const struct plan_whole *o = &p->s->whole;
+    int64_t r = rows < cols ? rows : cols, long_side = rows < cols ? cols : rows, size = o->fp32 ? 4 : 2;
+    double times = matrices / (double)o->ranks * (double)o->steps;
+
+    if (times <= 0 || r < 1)
+        return;
+    p->visit(p->arg, PLAN_ORTHOGONAL, &(struct plan_dims){.m = r, .n = r, .k = long_side, .d = size, .kv = size}, times);
+    p->visit(p->arg, PLAN_ORTHOGONAL, &(struct plan_dims){.m = r, .n = r, .k = r, .d = size, .kv = 8}, times);
+    p->visit(p->arg, PLAN_ORTHOGONAL, &(struct plan_dims){.m = rows, .n = cols, .k = r, .d = size, .kv = 8}, times);
+    op(p, PLAN_COPY, 2 * times, 1, r * r * (4 + size), 0); /* a byte is read and written */
+    op(p, PLAN_COPY, 2 * times, 1, r * long_side * (4 + size), 0);
+}
+
+/* Of all layers of a stage. */
+static void whole_matrices(const struct micro *p)
+{
+    const struct model_config *m = p->s->model;
+    int64_t h = m->hidden, q = model_q_width(m), kv = model_kv_width(m), halves = model_halves(m);
+    double n = (double)p->s->layers, moe = n * (double)model_moe_layers(m) / (double)m->layers;
+
+    if (p->s->whole.qkv || m->output_gate) {
+        iterate(p, n, model_qkv_width(m), h);
+    } else {
+        iterate(p, n, q, h);
+        iterate(p, 2 * n, kv, h);
+    }
+    iterate(p, n, h, q);
+    iterate(p, n - moe, halves * m->ffn, h);
+    iterate(p, n - moe, h, m->ffn);
+    iterate(p, moe, m->experts, h);
+    iterate(p, moe * (double)m->experts, halves * m->moe_ffn, h);
+    iterate(p, moe * (double)m->experts, h, m->moe_ffn);
+    iterate(p, moe, halves * m->moe_shared, h);
+    iterate(p, moe, h, m->moe_shared);
+}
+
 void plan_update(const struct plan_share *s, double gradients, double updated, plan_visit_fn *visit, void *arg)
 {
     const struct micro p = {s, visit, arg, 0, 0, 0};
@@ -169,4 +208,6 @@ void plan_update(const struct plan_share *s, double gradients, double updated, p
         op(&p, PLAN_FP8, 1, 1, (int64_t)gradients, 0);
     op(&p, PLAN_SUMSQ, 1, 1, (int64_t)gradients, 0);
     op(&p, PLAN_ADAMW, 1, 1, (int64_t)updated, 0);
+    if (s->whole.steps)
+        whole_matrices(&p);
 }

@@ -46,6 +46,7 @@ static const struct row rows[PLAN_OPS] = {
     [PLAN_JOIN_BACK] = {"route: join, backward", 2, 4, STREAMS, 0, NULL, NULL},
     [PLAN_SUMSQ] = {"sum of squares", 4, 0, 1, 4, "vec.cu", "sumsq_kernel<f32>"},
     [PLAN_ADAMW] = {"AdamW", 30, 0, 1, 30, "update.cu", "update_kernel<adamw, false>"},
+    [PLAN_ORTHOGONAL] = {"Newton-Schulz product", 0, 0, 1, 0, NULL, NULL},
 };
 /* Those whose numbers are fp32 whatever the model computes in. */
 static bool of_its_own(enum plan_op op)
@@ -179,7 +180,9 @@ static double flops_seconds(const struct plan_rates *r, enum plan_op op, const s
     if (op == PLAN_ATTENTION || op == PLAN_ATTENTION_BACK)
         return (op == PLAN_ATTENTION ? 2 : 5) * heads * n * keys /
                (r->flops[type] * attention_reach(r, d, op == PLAN_ATTENTION_BACK, bf16));
-    if (op != PLAN_PRODUCT && op != PLAN_PRODUCT_FP8)
+    if (op == PLAN_ORTHOGONAL)
+        type = d->d == 2 ? PLAN_BF16 : PLAN_FP32;
+    else if (op != PLAN_PRODUCT && op != PLAN_PRODUCT_FP8)
         return 0;
     return 2.0 * (double)d->m * n * (double)d->k / (r->flops[type] * r->reach[type] * product_reach(r, d));
 }
@@ -192,6 +195,8 @@ static double op_bytes(enum plan_op op, const struct plan_dims *d, bool bf16)
         return (op == PLAN_ATTENTION ? 2 : 4) * w * m * n * (double)((d->k + d->kv) * d->d);
     if (op == PLAN_PRODUCT || op == PLAN_PRODUCT_FP8)
         return (op == PLAN_PRODUCT ? w : 1) * k * (m + n) + (d->d ? (double)d->d : w) * m * n;
+    if (op == PLAN_ORTHOGONAL)
+        return (double)d->d * k * (m + n) + (double)d->kv * m * n;
     return (rows[op].bytes + rows[op].bytes_k * k) * m * n * (of_its_own(op) ? 1 : w / 2);
 }
 

@@ -34,6 +34,7 @@ enum plan_op {
     PLAN_GELU, PLAN_XENT, PLAN_EMBEDDING, PLAN_EMBEDDING_BACK,
     PLAN_TAKE, PLAN_JOIN, PLAN_JOIN_BACK, /* m tokens of n channels, each with k experts */
     PLAN_SUMSQ, PLAN_ADAMW, /* m = 1, n parameters */
+    PLAN_ORTHOGONAL,        /* (m, n, k) of Muon's iterations; d bytes of an operand's element, kv of the result's */
     PLAN_OPS
 };
 const char *plan_op_name(enum plan_op op);
@@ -81,12 +82,18 @@ struct plan_share {
     bool head, embeds;
     bool bf16, fp8;
     bool full, selective; /* what is computed again */
+    struct plan_whole {   /* matrices of layers that are updated whole (train/matrices.h): */
+        int64_t steps;    /* iterations of each; 0: there are none */
+        int64_t ranks;    /* among which those of a layer are divided */
+        bool fp32, qkv;   /* multiplied in fp32, not bf16; queries, keys and values as one */
+    } whole;
 };
 /* Called for each op: that often, with these sizes. */
 typedef void plan_visit_fn(void *arg, enum plan_op op, const struct plan_dims *d, double times);
 /* Forward and backward pass of a micro-batch. */
 void plan_micro_batch(const struct plan_share *s, plan_visit_fn *visit, void *arg);
-/* What comes once a step: weights' copies in FP8 and the norm of so many gradients, the update of so many parameters. */
+/* What comes once a step: weights' copies in FP8 and the norm of so many gradients, the update of so many parameters, in AdamW's
+ * with fp32 moments; matrices that are updated whole. */
 void plan_update(const struct plan_share *s, double gradients, double updated, plan_visit_fn *visit, void *arg);
 
 /* Seconds and calls, in all and by op; what bounds one, where its calls differ the slowest of them. */

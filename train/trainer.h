@@ -76,7 +76,8 @@ struct train_memory {
     struct matrix_size matrix;     /* the largest that are updated whole */
     size_t host;                   /* bytes in the host's memory instead, not in total */
     size_t elements;               /* a number: weights of that rank's part, divided or not, */
-    size_t expert_elements;        /* and those of its experts */
+    size_t expert_elements;        /* and those of its experts; */
+    size_t updated;                /* those of its shards that the device updates */
 };
 int trainer_plan(const struct train_config *c, struct train_memory *m, struct err *e);
 /* Those of the ranks of one stage. */

@@ -76,6 +76,8 @@ static void add_shard(const struct train_config *c, const struct param_buffer_me
     m->optimizer += z.optimizer;
     matrix_size_fit(&m->matrix, &b->matrix);
     m->host += z.host;
+    if (b->trained && !conf->offload)
+        m->updated += b->elements / (size_t)param_buffer_ranks(conf);
     if (c->async_save)
         m->save += saved_elements(b, conf) * sizeof(float) / (size_t)conf->replicas->size;
 }

@@ -116,6 +116,41 @@ static int parse(struct plan_machine *m, const char *text, int *measured, struct
     return plan_device_parse(m, "a device", span_of(text), measured, e);
 }
 
+static double flops;
+static void count_flops(void *arg, enum plan_op op, const struct plan_dims *d, double times)
+{
+    (void)arg;
+    flops += op == PLAN_ORTHOGONAL ? 2.0 * times * (double)d->m * (double)d->n * (double)d->k : 0;
+}
+
+/* 4 r^2 c + 2 r^3 an iteration of each matrix: docs/training.md says how many that are of GPT-2 124M. */
+static void matrices_updated_whole_are_counted(void **state)
+{
+    struct model_config c = {.layers = 12, .hidden = 768, .heads = 12, .seq = 1024, .vocab = 50257}, moe = c;
+    struct plan_share share = {.model = &c, .layers = 12, .whole = {.steps = 5, .ranks = 1}};
+    struct err e;
+    double one;
+
+    (void)state;
+    moe.experts = 4;
+    assert_int_equal(model_config_check(&c, 128, &e) | model_config_check(&moe, 128, &e), 0);
+    plan_update(&share, 1e8, 1e8, count_flops, NULL);
+    near(flops, 5 * 12 * 768.0 * 768 * 768 * (4 * 6 + 2 * (16 + 2)), 1e-12);
+    one = flops;
+    share.whole.ranks = 4;
+    flops = 0;
+    plan_update(&share, 1e8, 1e8, count_flops, NULL);
+    near(flops, one / 4, 1e-12);
+    share.model = &moe;
+    flops = 0;
+    plan_update(&share, 1e8, 1e8, count_flops, NULL);
+    assert_true(flops > one / 2);
+    share.whole.steps = 0;
+    flops = 0;
+    plan_update(&share, 1e8, 1e8, count_flops, NULL);
+    assert_true(flops == 0);
+}
+
 static void measured_seconds_take_the_place(void **state)
 {
     const struct plan_dims norm = {.m = 16384, .n = 1600}, wide = {.m = 16384, .n = 3200};
@@ -177,6 +212,7 @@ int main(void)
         cmocka_unit_test(each_bound_bounds),
         cmocka_unit_test(shapes_of_products_count),
         cmocka_unit_test(ops_of_a_micro_batch_are_summed),
+        cmocka_unit_test(matrices_updated_whole_are_counted),
         cmocka_unit_test(measured_seconds_take_the_place),
         cmocka_unit_test(what_is_no_file_of_a_device_is_named),
     };
