@@ -151,7 +151,7 @@ struct checkpoint_arg {
 int train_config_args(struct train_config *c, struct arena *a, struct checkpoint_arg **args, int *n,
                       struct err *e);
 
-/* Adds a copy of one more. */
+/* Adds a copy of one more, in the place of one of that name. */
 int train_config_keep(struct checkpoint_arg **args, int *n, const struct checkpoint_arg *more, struct arena *a, struct err *e);
 
 /* Fills in what depends on other settings, and refuses what cannot be run: ERR_ARG or

@@ -287,11 +287,15 @@ int train_config_keep(struct checkpoint_arg **args, int *n, const struct checkpo
 {
     struct checkpoint_arg *v = arena_calloc(a, (size_t)*n + 1, sizeof *v);
     struct span name = arena_dup(a, span_of(more->name)), text = arena_dup(a, span_of(more->text));
+    int at = 0;
 
     if (!v || !name.p || !text.p)
         return err_set(e, ERR_NOMEM, "out of memory");
     memcpy(v, *args, (size_t)*n * sizeof *v);
-    v[(*n)++] = (struct checkpoint_arg){.name = name.p, .text = text.p};
+    while (at < *n && strcmp(v[at].name, name.p) != 0)
+        at++;
+    v[at] = (struct checkpoint_arg){.name = name.p, .text = text.p};
+    *n += at == *n;
     *args = v;
     return 0;
 }

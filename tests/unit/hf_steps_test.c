@@ -113,7 +113,10 @@ static void update(const struct trained *t, int buffer, int step)
 
     for (int k = 0; k < s->params.n; k++) {
         const struct param *p = &s->params.v[k];
-        struct update a = {step, 1e-3, 0.9, 0.95, 1e-5, param_decays(p) ? 0.1 : 0, t->clip, {0}, UPDATE_ADAMW};
+        struct update a = {
+            .step = step, .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-5, .weight_decay = param_decays(p) ? 0.1 : 0,
+            .grad_scale = t->clip, .kind = UPDATE_ADAMW,
+        };
 
         ok(dev->ops->update(dev, &a, s->weights + p->at, t->mom[buffer] + p->at, t->var[buffer] + p->at, s->grads + p->at, NULL,
                             (int64_t)p->n, &e));
