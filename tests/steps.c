@@ -122,7 +122,10 @@ static int update(struct train_steps *s, struct err *e)
 
         for (int k = 0; k < t->params.n; k++) {
             const struct param *p = &t->params.v[k];
-            struct update a = {s->step, 1e-3, 0.9, 0.95, 1e-8, param_decays(p) ? 0.1 : 0, s->clip, {0}, UPDATE_ADAMW, 0, 0};
+            struct update a = {
+                .step = s->step, .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = param_decays(p) ? 0.1 : 0,
+                .grad_scale = s->clip, .kind = UPDATE_ADAMW,
+            };
 
             TRY(ops->update(s->dev, &a, t->weights + p->at, s->moments[i].exp_avg + p->at, s->moments[i].exp_avg_sq + p->at,
                            t->grads + p->at, t->low ? t->low + p->at : NULL, (int64_t)p->n, e));
