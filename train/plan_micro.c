@@ -177,20 +177,34 @@ static void iterate(const struct micro *p, double matrices, int64_t rows, int64_
     op(p, PLAN_COPY, 2 * times, 1, r * long_side * (4 + size), 0);
 }
 
+/* Those of attention, of so many layers. */
+static void whole_attention(const struct micro *p, double n)
+{
+    const struct model_config *m = p->s->model;
+    int64_t h = m->hidden, q = model_q_width(m);
+
+    if (m->latent) {
+        iterate(p, n, m->q_rank, h);
+        iterate(p, n, q, m->q_rank ? m->q_rank : h);
+        iterate(p, n, model_latent_width(m), h);
+        iterate(p, n, model_kv_up_width(m), m->kv_rank);
+    } else if (p->s->whole.qkv || m->output_gate) {
+        iterate(p, n, model_qkv_width(m), h);
+    } else {
+        iterate(p, n, q, h);
+        iterate(p, 2 * n, model_kv_width(m), h);
+    }
+    iterate(p, n, h, model_proj_width(m));
+}
+
 /* Of all layers of a stage. */
 static void whole_matrices(const struct micro *p)
 {
     const struct model_config *m = p->s->model;
-    int64_t h = m->hidden, q = model_q_width(m), kv = model_kv_width(m), halves = model_halves(m);
+    int64_t h = m->hidden, halves = model_halves(m);
     double n = (double)p->s->layers, moe = n * (double)model_moe_layers(m) / (double)m->layers;
 
-    if (p->s->whole.qkv || m->output_gate) {
-        iterate(p, n, model_qkv_width(m), h);
-    } else {
-        iterate(p, n, q, h);
-        iterate(p, 2 * n, kv, h);
-    }
-    iterate(p, n, h, q);
+    whole_attention(p, n);
     iterate(p, n - moe, halves * m->ffn, h);
     iterate(p, n - moe, h, m->ffn);
     iterate(p, moe, m->experts, h);
