@@ -42,7 +42,7 @@ template <enum dtype DT, enum act ACT> static __global__ void __launch_bounds__(
             float slope;
 #pragma unroll
             for (int j = 0; j < PACK; j++)
-                a.v[j] = act_of<ACT>(a.v[j], &slope) * up.v[j];
+                a.v[j] = act_of<ACT>(a.v[j], &slope) * up_of<ACT>(up.v[j], &slope);
             pack_put<DT>(y, r * f + i, f - i, a);
         }
 }
@@ -56,9 +56,9 @@ template <enum dtype DT, enum act ACT> static __global__ void __launch_bounds__(
             pack a = pack_get<DT>(x, at, f - i), up = pack_get<DT>(x, at + f, f - i), d = pack_get<DT>(dy, r * f + i, f - i);
 #pragma unroll
             for (int j = 0; j < PACK; j++) {
-                float slope, y = act_of<ACT>(a.v[j], &slope);
-                a.v[j] = d.v[j] * up.v[j] * slope;
-                up.v[j] = d.v[j] * y;
+                float slope, y = act_of<ACT>(a.v[j], &slope), up_slope, u = up_of<ACT>(up.v[j], &up_slope);
+                a.v[j] = d.v[j] * u * slope;
+                up.v[j] = d.v[j] * y * up_slope;
             }
             pack_put<DT>(dx, at, f - i, a);
             pack_put<DT>(dx, at + f, f - i, up);

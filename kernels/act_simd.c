@@ -49,6 +49,14 @@ INLINE vf act_of(enum act act, vf x, vf *slope)
     return x * s;
 }
 
+/* What a gate's activation is multiplied with, and the slope of that. */
+INLINE vf up_of(enum act act, vf u, vf *slope)
+{
+    (void)act;
+    *slope = vf_set(1);
+    return u;
+}
+
 /* CALL with the constant ACT for act. */
 #define ACT_CASE(name, ...)                                                    \
     case name: {                                                               \
@@ -113,7 +121,7 @@ INLINE void glu_fwd_rows(enum dtype dt, enum act act, void *y, const void *x, in
             int64_t left = f - i, at = t * 2 * f + i;
             vf slope, a = act_of(act, vf_get(dt, x, at, left), &slope);
 
-            vf_put(dt, y, t * f + i, left, a * vf_get(dt, x, at + f, left));
+            vf_put(dt, y, t * f + i, left, a * up_of(act, vf_get(dt, x, at + f, left), &slope));
         }
 }
 
@@ -136,10 +144,10 @@ INLINE void glu_bwd_rows(enum dtype dt, enum act act, void *dx, const void *dy, 
         for (int64_t i = 0; i < f; i += VW) {
             int64_t left = f - i, at = t * 2 * f + i;
             vf slope, a = act_of(act, vf_get(dt, x, at, left), &slope);
-            vf up = vf_get(dt, x, at + f, left), d = vf_get(dt, dy, t * f + i, left);
+            vf up_slope, up = up_of(act, vf_get(dt, x, at + f, left), &up_slope), d = vf_get(dt, dy, t * f + i, left);
 
             vf_put(dt, dx, at, left, d * up * slope);
-            vf_put(dt, dx, at + f, left, d * a);
+            vf_put(dt, dx, at + f, left, d * a * up_slope);
         }
 }
 

@@ -37,11 +37,11 @@ template <enum act ACT, bool GLU, bool BACK> struct activated {
             d = pack_get<DTYPE_BF16>(p.dy, r * f + from, left);
 #pragma unroll
         for (int j = 0; j < PACK; j++) {
-            float slope, y = act_of<ACT>(a.v[j], &slope);
+            float slope, y = act_of<ACT>(a.v[j], &slope), up_slope, u = up_of<ACT>(up.v[j], &up_slope);
             if (!BACK)
-                y = GLU ? y * up.v[j] : y;
+                y = GLU ? y * u : y;
             else if (GLU)
-                y = col < f ? d.v[j] * up.v[j] * slope : d.v[j] * y;
+                y = col < f ? d.v[j] * u * slope : d.v[j] * y * up_slope;
             else
                 y = d.v[j] * slope;
             a.v[j] = rounded<DTYPE_BF16>(y);

@@ -68,7 +68,7 @@ static int read_act(const struct reading *r, const struct hf_key *k, const struc
         return err_set(e, ERR_FORMAT, "%s: %s is not a word", r->what, k->key);
     if (k->value && span_is(n->str, k->value))
         return 0;
-    while (i < MLP_KINDS_N && (mlp_kinds[i].gated != gated ||
+    while (i < MLP_KINDS_N && (mlp_kinds[i].gated != gated || !*mlp_kinds[i].hf[0] ||
                                !(span_is(n->str, mlp_kinds[i].hf[0]) || span_is(n->str, mlp_kinds[i].hf[1]))))
         i++;
     if (i == MLP_KINDS_N)
