@@ -38,6 +38,12 @@ template <enum act ACT> static __device__ __forceinline__ float act_of(float x, 
         *slope = 0 < x ? 1.0f : 0.0f;
         return r;
     }
+    if (ACT == ACT_CLAMPED) {
+        float g = ACT_LIMIT < x ? ACT_LIMIT : x;
+        s = logistic(ACT_QUICK * g, &c);
+        *slope = ACT_LIMIT < x ? 0.0f : fmaf(ACT_QUICK * (g * s), c, s);
+        return g * s;
+    }
     s = logistic(x, &c);
     *slope = fmaf(x * s, c, s);
     return x * s;
@@ -47,7 +53,10 @@ template <enum act ACT> static __device__ __forceinline__ float act_of(float x, 
 template <enum act ACT> static __device__ __forceinline__ float up_of(float u, float *slope)
 {
     *slope = 1;
-    return u;
+    if (ACT != ACT_CLAMPED)
+        return u;
+    *slope = u < -ACT_LIMIT || ACT_LIMIT < u ? 0.0f : 1.0f;
+    return (u < -ACT_LIMIT ? -ACT_LIMIT : ACT_LIMIT < u ? ACT_LIMIT : u) + 1.0f;
 }
 
 #endif

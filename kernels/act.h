@@ -14,8 +14,8 @@ typedef int act_fwd_fn(struct device *dev, enum dtype dt, enum act act, void *y,
 /* dx (n) = dy * act'(x); dx may be dy or x. */
 typedef int act_bwd_fn(struct device *dev, enum dtype dt, enum act act, void *dx, const void *dy,
                        const void *x, int64_t n, struct err *e);
-/* y (T, F) = act(x[:, 0:F]) * x[:, F:2F] for x (T, 2F): SwiGLU with ACT_SILU
- * (gate first, then up, as Megatron lays them out; arXiv:2002.05202). */
+/* y (T, F) = act(x[:, 0:F]) * x[:, F:2F] for x (T, 2F): SwiGLU with ACT_SILU (gate first, then up, as Megatron lays them out;
+ * arXiv:2002.05202).  With ACT_CLAMPED up is taken within +-ACT_LIMIT, plus 1. */
 typedef int glu_fwd_fn(struct device *dev, enum dtype dt, enum act act, void *y, const void *x,
                        int64_t t, int64_t f, struct err *e);
 /* dx (T, 2F) from dy (T, F) and forward's x; dx may be x. */

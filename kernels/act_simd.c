@@ -44,6 +44,13 @@ INLINE vf act_of(enum act act, vf x, vf *slope)
         *slope = vf_if_lt(zero, x, one, zero);
         return r;
     }
+    if (act == ACT_CLAMPED) {
+        vf most = vf_set(ACT_LIMIT), quick = vf_set(ACT_QUICK), g = vf_if_lt(most, x, most, x);
+
+        s = logistic(quick * g, &c);
+        *slope = vf_if_lt(most, x, vf_set(0), vf_fma(quick * (g * s), c, s));
+        return g * s;
+    }
     s = logistic(x, &c);
     *slope = vf_fma(x * s, c, s);
     return x * s;
@@ -52,9 +59,13 @@ INLINE vf act_of(enum act act, vf x, vf *slope)
 /* What a gate's activation is multiplied with, and the slope of that. */
 INLINE vf up_of(enum act act, vf u, vf *slope)
 {
-    (void)act;
-    *slope = vf_set(1);
-    return u;
+    vf one = vf_set(1), zero = vf_set(0), most = vf_set(ACT_LIMIT), least = vf_set(-ACT_LIMIT);
+
+    *slope = one;
+    if (act != ACT_CLAMPED)
+        return u;
+    *slope = vf_if_lt(u, least, zero, vf_if_lt(most, u, zero, one));
+    return vf_if_lt(u, least, least, vf_if_lt(most, u, most, u)) + one;
 }
 
 /* CALL with the constant ACT for act. */

@@ -85,10 +85,12 @@ static inline int64_t dropout_row(const struct dropout *d, int64_t row)
 
 /* Activations.  GELU_TANH: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), GPT-2's;
  * GELU_ERF: x/2 (1 + erf(x / sqrt 2)); SILU: x / (1 + e^-x); RELU: max(x, 0); RELU2: its square
- * (arXiv:2109.08668). */
+ * (arXiv:2109.08668); CLAMPED: x / (1 + e^(-QUICK x)) of x up to LIMIT, gpt-oss's. */
+#define ACT_LIMIT 7.0f
+#define ACT_QUICK 1.702f
 #define ACTS(X, ...) \
     X(ACT_GELU_TANH, __VA_ARGS__) X(ACT_GELU_ERF, __VA_ARGS__) X(ACT_SILU, __VA_ARGS__) X(ACT_RELU, __VA_ARGS__) \
-    X(ACT_RELU2, __VA_ARGS__)
+    X(ACT_RELU2, __VA_ARGS__) X(ACT_CLAMPED, __VA_ARGS__)
 #define ACT_NAME(name, ...) name,
 enum act { ACT_NONE, ACTS(ACT_NAME) ACT_KINDS };
 

@@ -212,6 +212,8 @@ static inline double tn_act(enum act a, double x)
         return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
     if (a == ACT_RELU || a == ACT_RELU2)
         return x <= 0 ? 0 : a == ACT_RELU ? x : x * x;
+    if (a == ACT_CLAMPED)
+        return fmin(x, ACT_LIMIT) / (1 + exp(-(double)ACT_QUICK * fmin(x, ACT_LIMIT)));
     return a == ACT_GELU_ERF ? 0.5 * x * erfc(-x / sqrt(2)) : x / (1 + exp(-x));
 }
 
@@ -219,7 +221,20 @@ static inline double tn_act_slope(enum act a, double x)
 {
     if (a == ACT_RELU)
         return x > 0;
+    if (a == ACT_CLAMPED && x >= ACT_LIMIT)
+        return x > ACT_LIMIT ? 0 : (tn_act(a, x) - tn_act(a, x - 1e-5)) / 1e-5;
     return (tn_act(a, x + 1e-5) - tn_act(a, x - 1e-5)) / 2e-5;
+}
+
+/* What multiplies a gate, and its derivative. */
+static inline double tn_up(enum act a, double x)
+{
+    return a == ACT_CLAMPED ? fmax(fmin(x, ACT_LIMIT), -ACT_LIMIT) + 1 : x;
+}
+
+static inline double tn_up_slope(enum act a, double x)
+{
+    return a != ACT_CLAMPED || fabs(x) <= ACT_LIMIT;
 }
 
 #define OPS_TEST(f) cmocka_unit_test_teardown(f, tn_teardown)

@@ -27,14 +27,15 @@ enum position_kind {
     POSITION_YARN /* model_config_check() makes it POSITION_ROPE, scaled so */
 };
 /* Kinds of MLP: the name, the activation, whether it gates, fc2(act(gate) * up), or not, fc2(act(fc1)); what the activation is
- * in config.json of transformers, as written and as read too. */
+ * in config.json of transformers, as written and as read too; "": there is no word. */
 #define MLP_KINDS(X) \
     X(MLP_GELU, "gelu", ACT_GELU_TANH, false, "gelu_new", "gelu_pytorch_tanh") \
     X(MLP_SWIGLU, "swiglu", ACT_SILU, true, "silu", "swish") \
     X(MLP_RELU2, "relu2", ACT_RELU2, false, "relu2", "relu2") \
     X(MLP_GEGLU, "geglu", ACT_GELU_TANH, true, "gelu_pytorch_tanh", "gelu_new") \
     X(MLP_REGLU, "reglu", ACT_RELU, true, "relu", "relu") \
-    X(MLP_GELU_EXACT, "gelu-exact", ACT_GELU_ERF, false, "gelu", "gelu")
+    X(MLP_GELU_EXACT, "gelu-exact", ACT_GELU_ERF, false, "gelu", "gelu") \
+    X(MLP_CLAMPED, "clamped-swiglu", ACT_CLAMPED, true, "", "")
 #define MLP_KIND(id, ...) id,
 enum mlp_kind { MLP_KINDS(MLP_KIND) MLP_KINDS_N };
 struct mlp_row {

@@ -274,10 +274,11 @@ static void activations_and_their_slopes(void **s)
         float x[] = {1e20f, -1e20f, 3e38f, -3e38f, 50, -50}, one[6] = {1, 1, 1, 1, 1, 1}, y[6];
         OK(act_fwd_cpu(tn_devices[0], DTYPE_F32, a, y, x, 6, &tn_err));
         for (int i = 0; i < 6; i++)
-            assert_true(far_out(y[i], x[i] < 0 ? 0 : a == ACT_RELU2 ? x[i] * x[i] : x[i]));
+            assert_true(a == ACT_CLAMPED && x[i] > 0 ? fabs(y[i] - tn_act(a, 7)) < 1e-6 :
+                        far_out(y[i], x[i] < 0 ? 0 : a == ACT_RELU2 ? x[i] * x[i] : x[i]));
         OK(act_bwd_cpu(tn_devices[0], DTYPE_F32, a, y, one, x, 6, &tn_err));
         for (int i = 0; i < 6; i++)
-            assert_true(far_out(y[i], x[i] < 0 ? 0 : a == ACT_RELU2 ? x[i] + x[i] : 1));
+            assert_true(far_out(y[i], x[i] < 0 ? 0 : a == ACT_RELU2 ? x[i] + x[i] : a == ACT_CLAMPED ? 0 : 1));
     }
     assert_int_equal(act_fwd_cpu(tn_devices[0], DTYPE_F32, ACT_NONE, NULL, NULL, 0, &tn_err),
                      ERR_ARG);
@@ -292,7 +293,7 @@ static void gated_units(void **s)
         enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
         enum act a = (enum act)(1 + k / 10);
         int64_t t = shapes[k % 10 / 2][0], f = shapes[k % 10 / 2][1];
-        struct tn x = tn_random(dt, 2 * t * f, 14, 2, 0), dy = tn_random(dt, t * f, 15, 1, 0);
+        struct tn x = tn_random(dt, 2 * t * f, 14, a == ACT_CLAMPED ? 6 : 2, 0), dy = tn_random(dt, t * f, 15, 1, 0);
         struct tn y = tn_poison(dt, t * f), dx = tn_poison(dt, 2 * t * f);
         double *want = tn_doubles(t * f), *dwant = tn_doubles(2 * t * f);
 
@@ -300,9 +301,9 @@ static void gated_units(void **s)
             int64_t at = i / f * 2 * f + i % f;
             double g = x.v[at], u = x.v[at + f];
 
-            want[i] = tn_act(a, g) * u;
-            dwant[at] = dy.v[i] * u * tn_act_slope(a, g);
-            dwant[at + f] = dy.v[i] * tn_act(a, g);
+            want[i] = tn_act(a, g) * tn_up(a, u);
+            dwant[at] = dy.v[i] * tn_up(a, u) * tn_act_slope(a, g);
+            dwant[at + f] = dy.v[i] * tn_act(a, g) * tn_up_slope(a, u);
         }
         OK(glu_fwd_cpu(tn_devices[k % 3], dt, a, y.p, x.p, t, f, &tn_err));
         tn_near("glu", &y, want, 1e-6, 0.1);
