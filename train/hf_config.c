@@ -95,12 +95,18 @@ static int parse_scaling(const char *what, const struct node *root, const struct
         TRY(number_of(what, r, "low_freq_factor", 1, &m->rope_low, e));
         return number_of(what, r, "high_freq_factor", 4, &m->rope_high, e);
     }
+    if (m->rope_kind != ROPE_YARN && m->latent && node_get(r, "mscale_all_dim"))
+        return err_set(e, ERR_UNSUPPORTED, "%s: mscale_all_dim without yarn cannot be done here", what);
     if (m->rope_kind != ROPE_YARN)
         return 0;
     TRY(number_of(what, r, "beta_slow", 1, &m->rope_low, e));
     TRY(number_of(what, r, "beta_fast", 32, &m->rope_high, e));
     TRY(number_of(what, r, "mscale", 0, &scale, e));
     TRY(number_of(what, r, "mscale_all_dim", 0, &all, e));
+    if (m->latent) {
+        m->mscale = scale;
+        m->mscale_all = all;
+    }
     if (scale == 0 || all == 0) {
         scale = 1;
         all = 0;

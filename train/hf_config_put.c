@@ -31,8 +31,12 @@ static int put_scaling(struct buf *b, const struct model_config *m)
         TRY(buf_printf(b, ",\"%s\":%.17g,\"%s\":%.17g,\"original_max_position_embeddings\":%" PRId64,
                        llama3 ? "low_freq_factor" : "beta_slow", m->rope_low, llama3 ? "high_freq_factor" : "beta_fast",
                        m->rope_high, m->rope_original));
-    if (yarn && m->rope_attention != hf_yarn_attention(m->rope_factor, 1))
-        TRY(buf_printf(b, ",\"attention_factor\":%.17g", m->rope_attention));
+    if (yarn && m->latent)
+        TRY(buf_printf(b, ",\"mscale\":%.17g", m->mscale));
+    if (yarn && m->mscale_all > 0)
+        TRY(buf_printf(b, ",\"mscale_all_dim\":%.17g", m->mscale_all));
+    if (yarn && (m->latent || m->rope_attention != hf_yarn_attention(m->rope_factor, 1)))
+        TRY(buf_printf(b, ",\"attention_factor\":%#.17g", m->rope_attention));
     if (yarn && m->rope_exact)
         TRY(buf_puts(b, ",\"truncate\":false"));
     return buf_puts(b, "}");
@@ -86,7 +90,7 @@ static int put_value(struct buf *b, const struct model_config *m, const struct h
 
     switch (k->kind) {
     case HF_SIZE:
-        return buf_printf(b, "%" PRId64, *(const int64_t *)at);
+        return *(const int64_t *)at ? buf_printf(b, "%" PRId64, *(const int64_t *)at) : buf_puts(b, "null");
     case HF_WIDTH:
         return buf_printf(b, "%" PRId64, m->moe_ffn);
     case HF_NUM:
@@ -158,6 +162,7 @@ static bool tells(const struct model_field *f, const struct model_config *m)
         offsetof(struct model_config, rope_factor), offsetof(struct model_config, rope_low),
         offsetof(struct model_config, rope_high), offsetof(struct model_config, rope_original),
         offsetof(struct model_config, rope_attention), offsetof(struct model_config, rope_exact),
+        offsetof(struct model_config, mscale), offsetof(struct model_config, mscale_all),
     };
 
     static const size_t training[] = {MUP_FIELDS(FIELD_AT, FIELD_AT, FIELD_AT)};

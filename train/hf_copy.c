@@ -69,10 +69,18 @@ static inline float get(const char *in, enum element t, int64_t i)
     }
 }
 
+/* Where row j of a block stands in theirs. */
+static inline int64_t in_block(const struct hf_at *at, int64_t j)
+{
+    int64_t first = at->block - at->pairs, i = j - first, half = at->pairs / 2;
+
+    return i < 0 ? j : first + (i < half ? 2 * i : 2 * (i - half) + 1);
+}
+
 /* The element of theirs that is column c of row r. */
 static inline int64_t place(const struct hf_at *at, int64_t cols, int64_t r, int64_t c)
 {
-    int64_t row = at->first + (at->block ? r / at->block * at->apart + r % at->block : r);
+    int64_t row = at->first + (at->block ? r / at->block * at->apart + in_block(at, r % at->block) : r);
 
     return at->turned ? c * at->of + row : row * cols + c;
 }

@@ -93,6 +93,24 @@ static const struct hf_key glm4_moe_keys[] = {
     OF("partial_rotary_factor", HF_SHARE, 0.5, NULL), NOT("tie_word_embeddings", untie, false), SIZE("head_dim", head_dim, 0),
     OF("attention_bias", HF_BIAS_QKV, false, NULL), BOOL("use_qk_norm", qk_norm, false), BIASED_ROUTED, KEYS_END,
 };
+/* Attention with latents, whose norms have the epsilon of 1e-6 whatever the others have. */
+#define LATENT(p) \
+    SIZES(0, p), IS("rms_norm_eps", "1e-06"), OF("hidden_act", HF_ACT, 0, NULL), ROPE(10000), WHOLE, \
+    NOT("tie_word_embeddings", untie, false), SIZE("q_lora_rank", q_rank, 0), SIZE("kv_lora_rank", kv_rank, 512), \
+    SIZE("qk_nope_head_dim", qk_flat, 128), SIZE("qk_rope_head_dim", qk_turn, 64), SIZE("v_head_dim", v_dim, 128), \
+    IS("attention_bias", "false"), IS("moe_layer_freq", "1"), PART("head_dim"), PART("qk_head_dim"), PART("aux_loss_alpha"), \
+    PART("seq_aux"), PART("ep_size")
+static const struct hf_key deepseek_v2_keys[] = {
+    LATENT(2048), ROUTED, ALSO("n_routed_experts", HF_SIZE, experts, HF_NEEDED, "num_experts"),
+    SIZE("moe_intermediate_size", moe_ffn, HF_NEEDED), OF("n_shared_experts", HF_SHARED, 2, NULL),
+    NUM("routed_scaling_factor", router_scale, 1), OF("first_k_dense_replace", HF_DENSE, 0, NULL),
+    SIZE("intermediate_size", ffn, HF_NEEDED), IS("topk_method", "\"greedy\""), IS("norm_topk_prob", "false"),
+    IS("scoring_func", "\"softmax\""), IS("mlp_bias", "false"), PART("n_group"), PART("topk_group"), KEYS_END,
+};
+static const struct hf_key deepseek_v3_keys[] = {
+    LATENT(4096), BIASED_ROUTED, IS("topk_method", "\"noaux_tc\""), IS("scoring_func", "\"sigmoid\""),
+    IS("rope_interleave", "true"), KEYS_END,
+};
 static const struct hf_key gpt_neox_keys[] = {
     SIZE("num_hidden_layers", layers, HF_NEEDED), SIZE("hidden_size", hidden, HF_NEEDED),
     SIZE("num_attention_heads", heads, HF_NEEDED), SIZE("max_position_embeddings", positions, 2048),
@@ -247,12 +265,21 @@ static const struct hf_name mixtral_names[] = {
     {EXPERT "linear_fc2.", MIXTURE "experts.*.w2.", HF_ROWS},
     NAMES_END,
 };
-static const struct hf_name biased_names[] = {
-    {LAYER "mlp.router.expert_", HF_LAYER "mlp.gate.e_score_correction_", HF_FP32},
-    {LAYER "mlp.shared_experts.linear_fc1.", HF_LAYER "mlp.shared_experts.gate_proj.|" HF_LAYER "mlp.shared_experts.up_proj.",
-     HF_ROWS},
-    {LAYER "mlp.shared_experts.linear_fc2.", HF_LAYER "mlp.shared_experts.down_proj.", HF_ROWS},
-    NAMES_END,
+#define BIASED_NAMES \
+    {LAYER "mlp.router.expert_", HF_LAYER "mlp.gate.e_score_correction_", HF_FP32}, \
+    {LAYER "mlp.shared_experts.linear_fc1.", HF_LAYER "mlp.shared_experts.gate_proj.|" HF_LAYER "mlp.shared_experts.up_proj.", \
+     HF_ROWS}, \
+    {LAYER "mlp.shared_experts.linear_fc2.", HF_LAYER "mlp.shared_experts.down_proj.", HF_ROWS}
+static const struct hf_name biased_names[] = {BIASED_NAMES, NAMES_END};
+static const struct hf_name deepseek_names[] = {
+    {LAYER "self_attention.linear_q_down_proj.", HF_LAYER "self_attn.q_a_proj.", HF_ROWS},
+    {LAYER "self_attention.linear_q_up_proj.", HF_LAYER "self_attn.q_b_proj.", HF_HEAD_PAIRS},
+    {LAYER "self_attention.linear_q_proj.", HF_LAYER "self_attn.q_proj.", HF_HEAD_PAIRS},
+    {LAYER "self_attention.linear_kv_down_proj.", HF_LAYER "self_attn.kv_a_proj_with_mqa.", HF_LAST_PAIRS},
+    {LAYER "self_attention.linear_kv_up_proj.", HF_LAYER "self_attn.kv_b_proj.", HF_ROWS},
+    {LAYER "self_attention.q_layernorm.", HF_LAYER "self_attn.q_a_layernorm.", HF_ROWS},
+    {LAYER "self_attention.kv_layernorm.", HF_LAYER "self_attn.kv_a_layernorm.", HF_ROWS},
+    BIASED_NAMES, NAMES_END,
 };
 #define NEOX_LAYER "gpt_neox.layers.*."
 static const struct hf_name gpt_neox_names[] = {
@@ -325,6 +352,11 @@ const struct hf_family hf_families[] = {
      .keys = starcoder2_keys, .names = starcoder2_names, .others = llama_names},
     {.type = "nemotron", .class = "NemotronForCausalLM", .keys = nemotron_keys, .names = up_names, .others = llama_names,
      .base = {LAYERNORM, .norm_1p = true, .position = POSITION_ROPE, .mlp = MLP_RELU2, .no_bias = true}},
+    {.type = "deepseek_v2", .class = "DeepseekV2ForCausalLM", .keys = deepseek_v2_keys, .names = deepseek_names,
+     .others = llama_names, .base = {RMS_ROPE, .latent = true, .qk_norm = true, .norm_eps = 1e-6, .pre_softmax = true}},
+    {.type = "deepseek_v3", .class = "DeepseekV3ForCausalLM", .keys = deepseek_v3_keys, .names = deepseek_names,
+     .others = llama_names, .next_layer = true,
+     .base = {RMS_ROPE, .latent = true, .qk_norm = true, .norm_eps = 1e-6, .router_score = ROUTER_SIGMOID, .expert_bias = true}},
 };
 const int hf_families_n = sizeof hf_families / sizeof *hf_families;
 

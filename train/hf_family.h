@@ -55,7 +55,8 @@ enum hf_rows {
     HF_ROWS,      /* as they are, or cut among several tensors, "a.|b." */
     HF_TURNED,    /* the matrix is transposed, a vector as it is */
     HF_FP32,      /* as they are, in fp32 whatever the others are in */
-    HF_BY_HEAD    /* queries, keys and values of a head together */
+    HF_BY_HEAD,   /* queries, keys and values of a head together */
+    HF_HEAD_PAIRS, HF_LAST_PAIRS /* what turns, the last rows of each head, or of all, stands in pairs of neighbours */
 };
 
 /* Parameters by the beginnings of their names, ours and theirs; a star is a number.  What follows in the name is kept. */

@@ -123,6 +123,10 @@ int hf_pieces(const struct model_config *m, const struct hf_family *family, cons
         piece[k].rows = vocab ? m->vocab : n == 1 ? q->shape[0] : q->part[k];
         piece[k].at = (struct hf_at){.of = piece[k].rows, .turned = name->rows == HF_TURNED && q->dims == 2};
         piece[k].fp32 = name->rows == HF_FP32;
+        if (name->rows == HF_HEAD_PAIRS || name->rows == HF_LAST_PAIRS) {
+            piece[k].at.block = piece[k].at.apart = name->rows == HF_HEAD_PAIRS ? m->head_dim : piece[k].rows;
+            piece[k].at.pairs = m->qk_turn;
+        }
         row += piece[k].rows;
     }
     return n;

@@ -11,7 +11,7 @@ qwen3: fp32, normalised queries and keys, tied.  qwen2: fp32, biases.  mixtral, 
 a gate): bf16, several files, 4 experts.  The others, fp32: mistral, phi3 (fused queries, keys and values; half a head turns),
 olmo2 (norms after modules), gpt_neox (modules side by side, or one after the other), gemma, gemma2 (bounded logits), gemma3_text
 (windows with angles of their own, norms before and after modules), smollm3 (a layer without angles), granite (multipliers),
-starcoder2, nemotron (layer norms with weights less one, ReLU squared).  glm4_moe: bf16, but fp32 biases of experts, which are in
+starcoder2, nemotron (layer norms with weights less one, ReLU squared).  deepseek_v2 and deepseek_v3: fp32, latents.  glm4_moe: bf16, but fp32 biases of experts, which are in
 groups.  logits.safetensors has the ids of a text and each model's logits (fp32, of the weights as stored).  configs/NAME.json are
 other config.json for the weights of one of them, with logits of their own: scaled rotary angles, as transformers 5 writes them
 (rope_parameters) and 4 (rope_scaling), other activations, and Mistral.
@@ -36,6 +36,9 @@ LLAMA = dict(vocab_size=V, hidden_size=16, intermediate_size=24, num_hidden_laye
              num_key_value_heads=2, max_position_embeddings=32, bos_token_id=None, eos_token_id=None)
 NEOX = dict(vocab_size=V, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
             max_position_embeddings=32, bos_token_id=None, eos_token_id=None)
+DEEPSEEK = dict(LLAMA, pad_token_id=None, num_key_value_heads=4, num_hidden_layers=3, moe_intermediate_size=8,
+                n_routed_experts=8, n_shared_experts=2, first_k_dense_replace=1, kv_lora_rank=10, qk_nope_head_dim=6,
+                qk_rope_head_dim=4, v_head_dim=5, experts_implementation="eager")
 MODELS = {
     "gpt2": (transformers.GPT2LMHeadModel, transformers.GPT2Config(
         vocab_size=V, n_positions=32, n_embd=16, n_layer=2, n_head=2, bos_token_id=None, eos_token_id=None),
@@ -95,6 +98,13 @@ MODELS = {
         n_shared_experts=2, first_k_dense_replace=1, n_group=4, topk_group=2, routed_scaling_factor=1.5, use_qk_norm=True,
         attention_bias=True, num_mtp_layers=0, rope_parameters={"rope_type": "default", "rope_theta": 1e4,
                                                                 "partial_rotary_factor": 0.5}), torch.bfloat16, "12KB"),
+    "deepseek_v2": (transformers.DeepseekV2ForCausalLM, transformers.DeepseekV2Config(
+        **DEEPSEEK, q_lora_rank=None, num_experts_per_tok=3, routed_scaling_factor=1.5,
+        rope_parameters={"rope_type": "default", "rope_theta": 1e4}), torch.float32, "5GB"),
+    "deepseek_v3": (transformers.DeepseekV3ForCausalLM, transformers.DeepseekV3Config(
+        **DEEPSEEK, q_lora_rank=14, num_experts_per_tok=4, n_group=4, topk_group=2, num_nextn_predict_layers=0,
+        rope_parameters=dict(rope_type="yarn", rope_theta=50.0, factor=4.0, original_max_position_embeddings=8, mscale=0.7,
+                             mscale_all_dim=1.4, beta_fast=1.5, beta_slow=0.25)), torch.float32, "9KB"),
 }
 
 # Which alone bounds logits of attention.
@@ -193,6 +203,12 @@ LLAMA3 = dict(attention_bias=False, attention_dropout=0.0, rope_theta=5e5)
 SCALED = dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16, rope_type="llama3")
 QWEN = dict(rms_norm_eps=1e-6, rope_theta=1e6, max_window_layers=2, use_sliding_window=False, attention_dropout=0.0)
 QWEN3 = dict(QWEN, head_dim=8, attention_bias=False, rope_scaling=None, sliding_window=None)
+LATENT = dict(attention_bias=False, attention_dropout=0.0, aux_loss_alpha=0.001, ep_size=1, first_k_dense_replace=1,
+              kv_lora_rank=8, moe_intermediate_size=12, moe_layer_freq=1, n_shared_experts=2, qk_nope_head_dim=6,
+              qk_rope_head_dim=4, routed_scaling_factor=1.0, seq_aux=True, v_head_dim=6, rms_norm_eps=1e-6,
+              num_key_value_heads=4)
+LATENT_YARN = dict(beta_fast=32, beta_slow=1, factor=4, mscale=0.707, mscale_all_dim=0.707, type="yarn",
+                   original_max_position_embeddings=16)
 PUBLISHED = {
     "gpt2": dict(activation_function="gelu_new", architectures=["GPT2LMHeadModel"], attn_pdrop=0.1, embd_pdrop=0.1,
                  layer_norm_epsilon=1e-5, model_type="gpt2", n_ctx=64, n_embd=16, n_head=2, n_layer=2, n_positions=64,
@@ -262,6 +278,12 @@ PUBLISHED = {
     "nemotron": {k: v for k, v in llama("Nemotron", model_type="nemotron", attention_bias=False, attention_dropout=0.0,
                                         hidden_dropout=0.0, hidden_act="relu2", head_dim=8, mlp_bias=False, norm_eps=1e-5,
                                         partial_rotary_factor=0.5, rope_theta=1e4).items() if k != "rms_norm_eps"},
+    "deepseek v2 lite": llama("DeepseekV2", **LATENT, model_type="deepseek_v2", norm_topk_prob=False, num_experts_per_tok=2,
+                              q_lora_rank=None, scoring_func="softmax", topk_method="greedy", n_group=1, topk_group=1,
+                              n_routed_experts=4, rope_scaling=LATENT_YARN, rope_theta=10000),
+    "deepseek v3": llama("DeepseekV3", **LATENT, model_type="deepseek_v3", norm_topk_prob=True, num_experts_per_tok=4,
+                         q_lora_rank=12, scoring_func="sigmoid", topk_method="noaux_tc", n_group=4, topk_group=2,
+                         n_routed_experts=8, num_nextn_predict_layers=1, rope_scaling=LATENT_YARN, rope_theta=10000),
     "qwen3-moe, weights of all": llama("Qwen3Moe", **QWEN3, model_type="qwen3_moe", decoder_sparse_step=1, mlp_only_layers=[],
                                        norm_topk_prob=False, moe_intermediate_size=20, num_experts=4, num_experts_per_tok=2),
 }
