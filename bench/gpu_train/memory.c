@@ -37,7 +37,7 @@ static int run_cast(const int64_t *n) { return dev->ops->vec_cast(dev, place[1],
 
 static int run_adamw(const int64_t *n)
 {
-    struct update a = {1, 1e-4, 0.9, 0.95, 1e-8, 0.1, NULL, {0}, UPDATE_ADAMW, 0, 0};
+    struct update a = {.step = 1, .lr = 1e-4, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .kind = UPDATE_ADAMW};
 
     return dev->ops->update(dev, &a, place[0], place[1], place[2], place[3], place[4], n[0], &err);
 }

@@ -362,7 +362,10 @@ static void update(const struct param_buffer *s, float *mom, float *var, int64_t
 {
     for (int k = 0; k < s->params.n; k++) {
         const struct param *p = &s->params.v[k];
-        struct update a = {step, 1e-3, 0.9, 0.95, 1e-5, param_decays(p) ? 0.1 : 0, clip, {0}, UPDATE_ADAMW, 0, 0};
+        struct update a = {
+            .step = step, .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-5, .weight_decay = param_decays(p) ? 0.1 : 0,
+            .grad_scale = clip, .kind = UPDATE_ADAMW,
+        };
 
         assert_int_equal(dev->ops->update(dev, &a, s->weights + p->at, mom + p->at, var + p->at, s->grads + p->at,
                                          s->low ? s->low + p->at : NULL, (int64_t)p->n, &e), 0);
