@@ -31,7 +31,8 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK) su
         }
 }
 
-extern "C" int heads_move_cuda(struct device *dev, enum dtype dt, void *y, const void *x, const struct heads_part *p, struct err *e)
+extern "C" int heads_move_cuda(struct device *dev, enum dtype dt, void *y, const void *x, const struct heads_part *p,
+                               struct err *e)
 {
     TRY(check_heads(dt, p, "heads_move", e));
     if (p->t == 0)
@@ -40,7 +41,8 @@ extern "C" int heads_move_cuda(struct device *dev, enum dtype dt, void *y, const
     return cuda_launched(dev, "heads_move", e);
 }
 
-extern "C" int heads_sum_cuda(struct device *dev, enum dtype dt, void *y, const void *x, const struct heads_part *p, struct err *e)
+extern "C" int heads_sum_cuda(struct device *dev, enum dtype dt, void *y, const void *x, const struct heads_part *p,
+                              struct err *e)
 {
     TRY(check_heads(dt, p, "heads_sum", e));
     if (p->t == 0)

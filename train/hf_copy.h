@@ -12,8 +12,8 @@ extern "C" {
 #endif
 
 /* Where rows of ours stand in a tensor of theirs: row r is first + r / block apart + r % block of its `of` rows, with block 0
- * first + r; turned: the tensor's transpose has them.  With pairs, which need a block, the last so many rows of each block are the
- * first halves and then the second ones of what stands there in pairs of neighbours. */
+ * first + r; turned: the tensor's transpose has them.  With pairs, which need a block, the last so many rows of each block stand
+ * there in pairs of neighbours: here the first of each pair come first, then the second ones. */
 struct hf_at {
     int64_t first, block, apart, of, pairs;
     bool turned;

@@ -5,9 +5,9 @@
  *     latent, turning = kv_down(x)          one turning key for all heads
  *     k, v = kv_up(norm(latent))            of each head its key, then its value
  * For the op a head's key is k with the turning one behind it, and its value is padded to the same width: they stand packed as
- * linear_qkv would give them, so that context ranks share them as ever.  A cache keeps norm(latent) and the turning key, and makes
- * keys and values of them again.  Tensor ranks share the heads; each has the latents whole, and its summand of their gradients, as
- * norms and linear layers backward give it.
+ * linear_qkv would give them, so that context ranks share them as ever.  A cache keeps norm(latent) and the turning key, of which
+ * keys and values are made again.  Tensor ranks share the heads; each has the latents whole, and its summand of their gradients,
+ * as norms and linear layers backward give it.
  */
 #include "train/module.h"
 
