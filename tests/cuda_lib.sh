@@ -15,6 +15,9 @@ llama="--num-layers 2 --hidden-size 48 --num-attention-heads 4 --group-query-att
     --position-embedding-type rope --normalization RMSNorm --swiglu --disable-bias-linear --qk-layernorm
     --untie-embeddings-and-output-weights --attention-dropout 0 --hidden-dropout 0 --recompute-granularity full
     --recompute-method uniform --recompute-num-layers 1"
+latents="--num-layers 2 --hidden-size 32 --num-attention-heads 2 --position-embedding-type rope --normalization RMSNorm --swiglu
+    --disable-bias-linear --qk-layernorm --attention-dropout 0 --hidden-dropout 0 --multi-latent-attention --q-lora-rank 12
+    --kv-lora-rank 10 --qk-head-dim 12 --qk-pos-emb-head-dim 4 --v-head-dim 8"
 experts="--num-layers 1 --hidden-size 32 --num-attention-heads 2 --num-experts 4 --moe-ffn-hidden-size 32 --moe-aux-loss-coeff 0.01
     --moe-z-loss-coeff 0.001"
 documents="--num-layers 1 --hidden-size 128 --num-attention-heads 2 --eod-id 0 --reset-position-ids --reset-attention-mask

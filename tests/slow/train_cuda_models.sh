@@ -6,7 +6,7 @@
 # shellcheck source=tests/cuda_lib.sh
 . "$ROOT/tests/cuda_lib.sh"
 
-as_the_cpu llama experts documents
+as_the_cpu llama latents experts documents
 
 # ---- attention through cuDNN's stand-in, late, launch by launch and as graphs ----
 whole="--num-layers 1 --hidden-size 64 --num-attention-heads 1 --seq-length 64 --attention-dropout 0 --hidden-dropout 0 --bf16
