@@ -25,9 +25,9 @@ GPU += kernels/device_train.c kernels/matmul_grouped.c $(if $(filter 1,$(HAVE_DN
   $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope heads,$(TRAIN)))
 TRAIN_TWINS := $(wildcard tests/train_twins/*.c)                # cases of the ops of training
 # A model that trains, with a hash for seeds where xxHash is missing.
-STEPS := tests/steps.c $(patsubst %,train/%.c,model model_room model_forward model_back model_fp8 model_graph model_pool model_config \
-  branch layer_attention module_attention module_experts module_latent module_mlp module_ring module_router module_shared moe_layers linear lora params \
-  param_buffer param_gather param_reduce bucketing data_parallel pieces exchange trace optim orthogonal) \
+STEPS := tests/steps.c $(patsubst %,train/%.c,model model_room model_forward model_back model_fp8 model_graph model_pool \
+  model_config branch layer_attention module_attention module_experts module_latent module_mlp module_ring module_router module_shared \
+  moe_layers linear lora mtp params param_buffer param_gather param_reduce bucketing data_parallel pieces exchange trace optim orthogonal) \
   comm/self.c comm/comm.c comm/collective.c comm/reduce.c base/log.c base/utf8.c
 ifneq ($(HAVE_XXHASH),1)
 $B/train/%.c.o $B/kernels/text_hash_simd.c.%.o: CPPFLAGS += -Itests/bare

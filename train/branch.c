@@ -10,12 +10,17 @@ const struct module *branch_module(const struct model *m, int64_t i)
 void branch_norm_params(const struct model *m, int64_t i, int *w, int *b)
 {
     const struct params *p = &m->dense.params;
-    bool last = i == branch_count(m);
-
     bool second = i % 2 && m->config.parallel != PARALLEL_NORM;
 
-    *w = last ? p->final_w : pass_param(m, i / 2, second ? LN2_W : LN1_W);
-    *b = last ? p->final_b : pass_param(m, i / 2, second ? LN2_B : LN1_B);
+    if (branch_is_end(m, i)) {
+        const struct params_mtp *further = i == branch_end(m, 0) ? NULL : &p->mtp[(i - branch_end(m, 1)) / 2];
+
+        *w = further ? further->final_w : p->final_w;
+        *b = further ? further->final_b : p->final_b;
+        return;
+    }
+    *w = pass_param(m, i / 2, second ? LN2_W : LN1_W);
+    *b = pass_param(m, i / 2, second ? LN2_B : LN1_B);
 }
 
 void branch_post_params(const struct model *m, int64_t i, int *w, int *b)
@@ -36,7 +41,7 @@ static bool has_norm(const struct model *m, int64_t i)
 {
     bool shares = m->config.parallel == PARALLEL_NORM && i % 2;
 
-    return i == branch_count(m) ? m->part.heads : model_pre_norm(&m->config) && !shares;
+    return branch_is_end(m, i) ? m->part.heads : model_pre_norm(&m->config) && !shares;
 }
 
 /* Whether it is the second of two that stand side by side. */
@@ -56,6 +61,13 @@ const struct dropout *branch_dropout(const struct model *m, const struct model_d
     return pass_dropout(m, md, i / 2, i % 2 ? DROP_MLP : DROP_PROJ, d);
 }
 
+const struct dropout *branch_dropout_before(const struct model *m, const struct model_dropout *md, int64_t i, struct dropout *d)
+{
+    bool first = i == 0 || (i % 2 == 0 && i / 2 >= m->config.layers); /* of a stream that begins there */
+
+    return first ? NULL : branch_dropout(m, md, i - 1, d);
+}
+
 /* p with the weights of branch i's norm and its output, which may be in FP8. */
 static int norm(struct model *m, int64_t i, struct norm_fwd *p, struct err *e)
 {
@@ -67,7 +79,7 @@ static int norm(struct model *m, int64_t i, struct norm_fwd *p, struct err *e)
     p->mean = a->mean;
     p->rstd = a->rstd;
     branch_norm_params(m, i, &w, &b);
-    if (i == branch_count(m) || !model_fp8_made(m, i / 2, as))
+    if (branch_is_end(m, i) || !model_fp8_made(m, i / 2, as))
         return pass_norm(m, p, w, b, e);
     return pass_fp8_norm(m, i / 2, as, p, w, b, e);
 }
@@ -139,21 +151,22 @@ static int leave(struct model *m, int64_t i, struct norm_fwd *p, void *added, st
 
 int branch_join(struct model *m, int64_t i, const struct pass *p, struct err *e)
 {
+    int64_t then = branch_next(m, i);
     struct dropout d;
     const struct dropout *drop = branch_dropout(m, p->drop, i, &d);
     struct norm_fwd next = {
         .t = pass_own(m, pass_rows(p)), .c = m->config.hidden, .residual = stream_of(m, i), .drop = drop,
-        .s = stream_of(m, i + 1),
+        .s = stream_of(m, then),
     };
     void *added;
 
     TRY(finish(m, i, p, &added, e));
-    if (i + 1 == branch_count(m) && !m->part.heads && model_pre_norm(&m->config))
+    if (branch_is_end(m, then) && !m->part.heads && model_pre_norm(&m->config))
         return leave(m, i, &next, added, e);
-    if (is_beside(m, i + 1) || !has_norm(m, i + 1))
+    if (is_beside(m, then) || !has_norm(m, then))
         return join_plain(m, &next, added, e);
     next.x = added;
-    return norm(m, i + 1, &next, e);
+    return norm(m, then, &next, e);
 }
 
 /* ---- recomputation ---- */
@@ -162,7 +175,7 @@ int64_t pass_chunk(const struct model *m, int64_t layer)
 {
     const struct model_run *r = &m->run;
 
-    if (r->use != MODEL_TRAIN || r->recompute != RECOMPUTE_FULL)
+    if (r->use != MODEL_TRAIN || r->recompute != RECOMPUTE_FULL || layer >= m->config.layers)
         return -1;
     if (r->block)
         return layer < r->layers ? layer : -1;

@@ -18,6 +18,7 @@ void train_config_init(struct train_config *c)
     memset(c, 0, sizeof *c);
     c->model.attention_dropout = c->model.hidden_dropout = 0.1;
     c->model.init_std = 0.02;
+    c->model.mtp_scale = 0.1;
     c->model.norm_eps = 1e-5;
     c->model.rotary_base = 10000;
     c->model.rotary_percent = 1;
@@ -425,6 +426,19 @@ static int check_freeze(const struct train_config *c, struct err *e)
     return rc;
 }
 
+/* What predicting tokens further on does not go with: it is the last stage's, and has the embedding there. */
+static int check_mtp(const struct train_config *c, struct err *e)
+{
+    const struct model_config *m = &c->model;
+    const char *with = c->fp8.format ? "--fp8-format" : NULL;
+
+    if (c->layout.pipe > 1 && m->untie)
+        with = "--pipeline-model-parallel-size and --untie-embeddings-and-output-weights";
+    if (c->layout.pipe > 1 && m->position == POSITION_LEARNED)
+        with = "--pipeline-model-parallel-size and learned positions";
+    return m->mtp_layers && with ? err_set(e, ERR_UNSUPPORTED, "--mtp-num-layers: quern cannot do this with %s yet", with) : 0;
+}
+
 int train_config_check(struct train_config *c, struct err *e)
 {
     if (c->fp8.recipe == FP8_MXFP8)
@@ -450,6 +464,7 @@ int train_config_check(struct train_config *c, struct err *e)
     TRY(check_optimizer(c, e));
     TRY(check_documents(c, e));
     TRY(check_experts(c, e));
+    TRY(check_mtp(c, e));
     TRY(check_stages(c, e));
     TRY(check_sharding(c, e));
     if (c->layout.context > 1 && c->model.seq % (2 * c->layout.context))

@@ -57,6 +57,8 @@
     OPT_INT(0, "make-vocab-size-divisible-by", &(c)->vocab_divisor, 1, 1 << 20, "pad the vocabulary to a multiple"), \
     OPT_FLAG(0, "untie-embeddings-and-output-weights", &(c)->model.untie, "an output layer of its own"), \
     OPT_NUM(0, "final-logit-softcapping", &(c)->model.logit_cap, 0, 1e6, "output logits x as X tanh(x / X); 0: none"), \
+    OPT_INT(0, "mtp-num-layers", &(c)->model.mtp_layers, 0, MODEL_MTP_MOST, "predict so many tokens behind the next too"), \
+    OPT_NUM(0, "mtp-loss-scaling-factor", &(c)->model.mtp_scale, 0, 1e6, "of the mean of their losses; 0.1 is usual"), \
     OPT_NUM(0, "z-loss-coeff", &(c)->model.head_z_loss, 0, 1e6, "of a loss that keeps their log-sum-exp small; PaLM's is 1e-4"), \
     OPT_INT(0, "num-experts", &(c)->model.experts, 0, MODEL_EXPERTS_MOST, "a mixture of so many experts for an MLP; 0: none"), \
     OPT_INT(0, "moe-router-topk", &(c)->model.topk, 0, ROUTE_MOST, "experts of a token; 0: 2"), \

@@ -6,7 +6,7 @@
 /* The biases of all layers of a part, those without experts too; 0: it has none. */
 static size_t biases(const struct model *m)
 {
-    return m->moe.bias.now ? (size_t)(m->config.layers * m->config.experts) : 0;
+    return m->moe.bias.now ? (size_t)(pass_layers(m) * m->config.experts) : 0;
 }
 
 /* Of one layer, whose experts were chosen so often; exact below 2^53. */
@@ -42,7 +42,7 @@ static int move_all(const struct layout *l, struct model *m, float rate, double 
 
     TRY(take_load(m, load, e));
     TRY(comm_all_reduce(l->replicas, load, biases(m), COMM_F64, COMM_SUM, e));
-    for (int64_t i = 0; i < m->config.layers; i++)
+    for (int64_t i = 0; i < pass_layers(m); i++)
         if (pass_moe(m, i))
             move(m->moe.bias.host + i * experts, load + i * experts, experts, rate);
     return device_put(m->dev, m->moe.bias.now, m->moe.bias.host, biases(m) * sizeof(float), e);
@@ -76,7 +76,7 @@ static int put_pieces(const struct model *m, bool host, struct piece *v)
     int64_t experts = m->config.experts;
     int n = 0;
 
-    for (int64_t i = 0; i < m->config.layers && biases(m); i++)
+    for (int64_t i = 0; i < pass_layers(m) && biases(m); i++)
         if (pass_moe(m, i))
             v[n++] = (struct piece){
                 .part = CHECKPOINT_WEIGHTS, .name = m->moe.bias.name[i], .dims = 1, .shape = {experts}, .rows = experts,
@@ -91,7 +91,7 @@ int expert_bias_pieces(const struct train_part *parts, int n_parts, bool host, s
     struct piece *more;
 
     for (int i = 0; i < n_parts; i++)
-        all += (size_t)parts[i].model->config.layers;
+        all += (size_t)pass_layers(parts[i].model);
     more = realloc(*v, all * sizeof *more);
     if (!more)
         return err_set(e, ERR_NOMEM, "out of memory");
@@ -108,7 +108,7 @@ int expert_bias_load(struct model *m, const struct checkpoint *ck, struct err *e
 
     if (!biases(m))
         return 0;
-    v = malloc((size_t)m->config.layers * sizeof *v);
+    v = malloc((size_t)pass_layers(m) * sizeof *v);
     rc = v ? checkpoint_load(ck, m->dev, v, put_pieces(m, false, v), e) : err_set(e, ERR_NOMEM, "out of memory");
     free(v);
     return rc < 0 ? rc : device_get(m->dev, m->moe.bias.host, m->moe.bias.now, biases(m) * sizeof(float), e);

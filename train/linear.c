@@ -114,7 +114,7 @@ int linear_backward(struct model *m, const struct linear *l, void *dx, const voi
     float *bias = param_grad_copy(l->buffer, l->b, l->copy);
     const struct matmul weights = {
         .m = out, .n = in, .k = l->rows, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32, .a = dy, .b = x,
-        .c = param_grad_copy(l->buffer, l->w, l->copy), .beta = l->buffer->overwrite ? 0 : 1,
+        .c = param_grad_copy(l->buffer, l->w, l->copy), .beta = l->buffer->overwrite && !l->again ? 0 : 1,
     };
     const struct matmul inputs = {
         .m = l->rows, .n = in, .k = out, .dt = m->dt, .dt_c = m->dt, .a = dy, .b = param_weight(l->buffer, l->w), .c = dx,

@@ -20,6 +20,7 @@ struct linear {
     int64_t rows;        /* of x and y */
     bool wide;           /* y is fp32 */
     bool adds;           /* backward adds to dx */
+    bool again;          /* backward adds to the gradient of W in any case: another use of it has overwritten that */
     enum act act;        /* forward: the activation behind it, ACT_NONE; */
     void *aux;           /* what goes into that is left here */
     enum act before;     /* backward: the activation of which x was the output, ACT_NONE; */

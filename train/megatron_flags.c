@@ -80,7 +80,6 @@ static const struct {
     {"hybrid-layer-pattern", "all layers are attention and an MLP"},
     {"cpu-offloading", "activations stay on the device; --recompute-granularity keeps fewer, --optimizer-cpu-offload is the"
      " optimizer's state"},
-    {"mtp-num-layers", "one token is predicted at each place"},
     {"expert-tensor-parallel-size", "experts are cut as the layers are, by --tensor-model-parallel-size"},
     {"moe-extended-tp", "experts are cut as the layers are, by --tensor-model-parallel-size"},
     {"distribute-saved-activations", "use --sequence-parallel or --recompute-granularity"},

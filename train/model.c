@@ -38,7 +38,7 @@ static int lay_out(const struct model *m, struct param_buffer *b, struct err *e)
 
 static int measure_experts(struct model *m, struct err *e)
 {
-    size_t n = (size_t)m->config.experts, sets = (size_t)m->run.slots * (size_t)m->config.layers;
+    size_t n = (size_t)m->config.experts, sets = (size_t)m->run.slots * (size_t)pass_layers(m);
 
     m->part.of = PART_EXPERTS;
     m->buffers[m->n_buffers++] = &m->experts;
@@ -48,13 +48,16 @@ static int measure_experts(struct model *m, struct err *e)
     m->moe.counts = calloc((sets * 2 + 1) * n + 1, sizeof *m->moe.counts);
     m->moe.rows_here = m->moe.counts ? m->moe.counts + sets * 2 * n : NULL;
     m->moe.moved = calloc(2 * n, sizeof *m->moe.moved);
-    m->moe.bias.host = calloc((size_t)m->config.layers * n + 1, sizeof *m->moe.bias.host);
-    m->moe.bias.name = calloc((size_t)m->config.layers + 1, sizeof *m->moe.bias.name);
+    m->moe.bias.host = calloc((size_t)pass_layers(m) * n + 1, sizeof *m->moe.bias.host);
+    m->moe.bias.name = calloc((size_t)pass_layers(m) + 1, sizeof *m->moe.bias.name);
     if (!m->moe.counts || !m->moe.moved || !m->moe.bias.host || !m->moe.bias.name)
         return err_set(e, ERR_NOMEM, "out of memory");
     for (int64_t i = 0; i < m->config.layers; i++)
         snprintf(m->moe.bias.name[i], sizeof *m->moe.bias.name, "decoder.layers.%lld.mlp.router.expert_bias",
                  (long long)(m->part.first + i));
+    for (int64_t i = 0; i < m->mtp.n; i++)
+        snprintf(m->moe.bias.name[m->config.layers + i], sizeof *m->moe.bias.name,
+                 "mtp.layers.%lld.transformer_layer.mlp.router.expert_bias", (long long)i);
     return 0;
 }
 
@@ -86,6 +89,8 @@ static int measure(struct model *m, const struct model_config *config, const str
     struct carves c = {0};
 
     m->whole = *config;
+    if (run->use != MODEL_TRAIN)
+        m->whole.mtp_layers = 0;
     m->part = part ? *part : model_part_whole(config);
     m->run = *run;
     if (m->run.layers < 1)
@@ -108,6 +113,10 @@ static int measure(struct model *m, const struct model_config *config, const str
     TRY(lay_out(m, &m->dense, e));
     TRY(param_buffer_plan(&m->dense, &run->dense, m->dt, run->use == MODEL_TRAIN && !config->lora_rank, e));
     m->config = share_of(config, &m->part);
+    m->mtp.n = m->dense.params.n_mtp;
+    m->mtp.depth = calloc((size_t)m->mtp.n + 1, sizeof *m->mtp.depth);
+    if (!m->mtp.depth)
+        return err_set(e, ERR_NOMEM, "out of memory");
     if (config->experts)
         TRY(measure_experts(m, e));
     if (config->lora_rank)
@@ -123,11 +132,11 @@ static int measure(struct model *m, const struct model_config *config, const str
     if (!m->slot)
         return err_set(e, ERR_NOMEM, "out of memory");
     for (int i = 0; i < m->run.slots; i++) {
-        m->slot[i].layers = calloc((size_t)(m->config.layers + 1), sizeof *m->slot[i].layers);
+        m->slot[i].layers = calloc((size_t)(pass_layers(m) + 1), sizeof *m->slot[i].layers);
         if (!m->slot[i].layers)
             return err_set(e, ERR_NOMEM, "out of memory");
-        for (int64_t k = 0; k < m->config.layers && m->moe.counts; k++) {
-            m->slot[i].layers[k].experts.counts = m->moe.counts + (i * m->config.layers + k) * 2 * m->config.experts;
+        for (int64_t k = 0; k < pass_layers(m) && m->moe.counts; k++) {
+            m->slot[i].layers[k].experts.counts = m->moe.counts + (i * pass_layers(m) + k) * 2 * m->config.experts;
             m->slot[i].layers[k].experts.heard = m->slot[i].layers[k].experts.counts + m->config.experts;
         }
     }
@@ -163,6 +172,7 @@ static void free_tables(struct model *m)
     for (int i = 0; m->slot && i < m->run.slots; i++)
         free(m->slot[i].layers);
     free(m->slot);
+    free(m->mtp.depth);
     free(m->moe.counts);
     free(m->moe.moved);
     free(m->moe.bias.host);
@@ -249,9 +259,9 @@ int model_open(struct model **out, struct device *dev, const struct model_config
         if (m->moe.unevenness)
             rc = device_zero(dev, m->moe.unevenness, sizeof *m->moe.unevenness, e);
         if (rc == 0 && m->moe.bias.now)
-            rc = device_zero(dev, m->moe.bias.now, (size_t)(m->config.layers * config->experts) * sizeof(float), e);
+            rc = device_zero(dev, m->moe.bias.now, (size_t)(pass_layers(m) * config->experts) * sizeof(float), e);
         if (rc == 0 && m->moe.bias.load)
-            rc = device_zero(dev, m->moe.bias.load, (size_t)(m->config.layers * config->experts) * sizeof(int32_t), e);
+            rc = device_zero(dev, m->moe.bias.load, (size_t)(pass_layers(m) * config->experts) * sizeof(int32_t), e);
         if (rc == 0 && run->use != MODEL_GENERATE)
             rc = pass_positions(m, m->b, m->t, 0, e);
     }

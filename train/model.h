@@ -142,7 +142,7 @@ struct back_work {           /* gradients of: */
 struct moe_bias {            /* of experts (expert_bias.h), of all layers of a part; all NULL without */
     float *now, *host;       /* (layers, experts) the device's, and the same on the host */
     int32_t *load;           /* (layers, experts) by how many tokens of the step each was chosen; the device's */
-    char (*name)[64];        /* (layers) in a checkpoint */
+    char (*name)[96];        /* (layers) in a checkpoint */
 };
 struct moe_work {            /* rows as route_rows() says */
     int32_t *route_from;     /* (rows) */
@@ -168,6 +168,19 @@ struct latent_work {         /* of attention with latents (module_latent.c) */
     void *down;              /* (b * t, the larger rank) the gradient of a latent */
     void *dkv;               /* (b * t, latent width) and of what linear_kv_down_proj gives */
     void *cached;            /* (b * t, 2 kv width) keys and values of what the cache has; GENERATE */
+};
+struct mtp_depth {         /* what predicts a token further on (mtp.h), forward and back at once */
+    int32_t *tokens, *positions, *targets; /* (b * t) of the token that is embedded; of the one that is predicted, < 0: no loss */
+    float *scale;            /* (b * t) */
+    void *embedded, *both;   /* (own, h), and (own, 2 h): the norms of that and of the stream, side by side */
+    float *mean_e, *rstd_e, *mean_h, *rstd_h; /* (own) of these norms */
+    struct norm_acts final;
+};
+struct mtp_work {
+    int64_t n;               /* depths; 0: none, or none here */
+    struct mtp_depth *depth; /* (n) */
+    void *first, *carried;   /* (own, h) gradients of what the output layer takes: of the last layer; by way of the depth after */
+    double *loss;            /* (n) of the micro-batch that went back last: sums of losses; the device's */
 };
 struct lora_work {          /* (b * t, rank) */
     void *down, *up;     /* s A x; s dy B */
@@ -214,6 +227,7 @@ struct model {
     struct ring_work ring;
     struct lora_work lora;
     struct latent_work latent;
+    struct mtp_work mtp;
 };
 
 /* What dropout needs to know.  The masks depend on seed, step and a sample's place in the
@@ -236,6 +250,12 @@ void model_close(struct model *m);
 /* To be called after weights were written by others than the optimizer: makes the copy in bf16. */
 int model_weights_changed(struct model *m, struct err *e);
 
+/* Of a depth, (b, t) that are here. */
+struct mtp_rows {
+    int32_t *tokens, *positions, *targets;
+    float *scale;
+};
+
 /* A micro-batch on its way through a part.  From model_take on the device reads tokens, targets, here and drop, until its stream
  * is synchronised. */
 struct model_batch {
@@ -249,6 +269,7 @@ struct model_batch {
     float grad_scale;       /* > 0: leaves in m->head.logits the gradient of grad_scale * loss_sum, which
                                backward of this batch must take up before another forward; 0: loss only */
     int64_t counted;        /* grad_scale times so many tokens is the weight of the batch's auxiliary losses; 0: all of it */
+    const struct mtp_rows *further; /* (mtp.n) as mtp_rows() leaves them (mtp.h); NULL: none */
 };
 
 /* The device's buffers of the stream between parts, (m->own, h) elements of m->dt: where forward takes

@@ -174,6 +174,18 @@ static int check_lora(const struct model_config *m, struct err *e)
     return 0;
 }
 
+/* What is not there yet for tokens that are predicted further on. */
+static int check_mtp(const struct model_config *m, struct err *e)
+{
+    if (m->mtp_layers < 0 || m->mtp_layers > MODEL_MTP_MOST)
+        return err_set(e, ERR_ARG, "--mtp-num-layers: %" PRId64 " are more than %d", m->mtp_layers, MODEL_MTP_MOST);
+    if (m->mtp_layers && m->mtp_layers >= m->seq)
+        return err_set(e, ERR_ARG, "--mtp-num-layers: sequences of %" PRId64 " tokens have none so far on", m->seq);
+    if (m->mtp_layers && m->lora_rank)
+        return err_set(e, ERR_UNSUPPORTED, "--mtp-num-layers: quern cannot do this with --lora-rank yet");
+    return 0;
+}
+
 static int check_experts(const struct model_config *m, struct err *e)
 {
     TRY(check_groups(m, e));
@@ -235,6 +247,7 @@ int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err
                        m->positions, m->seq);
     if (m->padded_vocab > INT32_MAX)
         return err_set(e, ERR_ARG, "--vocab-size: %" PRId64 " is too large", m->vocab);
+    TRY(check_mtp(m, e));
     TRY(check_lora(m, e));
     return check_experts(m, e);
 }
@@ -283,12 +296,13 @@ static int64_t attention_norms(const struct model_config *m)
 /* Weights of the matrix products of all layers that a token meets. */
 static double layers_matrices(const struct model_config *m)
 {
-    double h = (double)m->hidden, moe = (double)model_moe_layers(m);
+    double h = (double)m->hidden, mtp = (double)m->mtp_layers, all = (double)m->layers + mtp;
+    double moe = (double)model_moe_layers(m) + (model_mtp_moe(m) ? mtp : 0);
     double dense = h * (double)model_fc1_width(m) + (double)m->ffn * h;
     double experts = (double)m->topk * h * (double)(model_moe_fc1_width(m) + m->moe_ffn) + h * (double)m->experts +
                      (double)shared_params(m);
 
-    return (double)m->layers * (double)attention_weights(m) + ((double)m->layers - moe) * dense + moe * experts;
+    return all * (double)attention_weights(m) + (all - moe) * dense + moe * experts + mtp * 2 * h * h;
 }
 
 /* An MLP's of such widths. */
@@ -308,13 +322,15 @@ static int64_t params_with(const struct model_config *m, int64_t experts)
 {
     int64_t h = m->hidden, qkv = model_qkv_width(m), norm = m->norm == NORM_RMS ? 1 : 2, moe = model_moe_layers(m);
     int64_t layer = model_layer_norms(m) * norm * h + attention_weights(m) + norm * attention_norms(m);
+    int64_t all = m->layers + m->mtp_layers;
 
     layer += (model_qkv_bias(m) && !m->latent ? qkv : 0) + (model_proj_bias(m) ? h : 0);
     if (m->softmax == SOFTMAX_LEARNABLE)
         layer += m->heads;
+    moe += model_mtp_moe(m) ? m->mtp_layers : 0;
     return m->padded_vocab * h * (m->untie ? 2 : 1) + (m->position == POSITION_LEARNED ? m->positions * h : 0) +
-           m->layers * layer + norm * h + (m->layers - moe) * mlp_params(m, model_fc1_width(m), m->ffn) +
-           moe * (m->experts * h + shared_params(m) + experts * expert_params(m));
+           all * layer + norm * h + (all - moe) * mlp_params(m, model_fc1_width(m), m->ffn) +
+           moe * (m->experts * h + shared_params(m) + experts * expert_params(m)) + m->mtp_layers * (3 * norm * h + 2 * h * h);
 }
 
 int64_t model_config_params(const struct model_config *m)
@@ -329,9 +345,10 @@ int64_t model_config_active(const struct model_config *m)
 
 double model_config_flops(const struct model_config *m, int64_t seq)
 {
-    double products = layers_matrices(m) + (double)m->padded_vocab * (double)m->hidden;
+    double products = layers_matrices(m) + (double)(1 + m->mtp_layers) * (double)m->padded_vocab * (double)m->hidden;
 
-    return 6 * products + 6 * (double)m->layers * (double)(model_q_width(m) + model_proj_width(m)) * layer_attention_keys(m, seq);
+    return 6 * products + 6 * (double)(m->layers + m->mtp_layers) * (double)(model_q_width(m) + model_proj_width(m)) *
+           layer_attention_keys(m, seq);
 }
 
 /* ---- fields ---- */
@@ -389,6 +406,7 @@ const struct model_field model_fields[] = {
     BOOL("add_proj_bias", proj_bias),
     BOOL("add_mlp_bias", mlp_bias),
     NUM("final_logit_softcapping", logit_cap),
+    INT("mtp_num_layers", mtp_layers, false, true),
     INT("num_experts", experts, false, true),
     INT("moe_router_topk", topk, false, true),
     INT("moe_ffn_hidden_size", moe_ffn, false, true),

@@ -92,6 +92,7 @@ enum lora_target { LORA_TARGET_QKV = 1, LORA_TARGET_PROJ = 2, LORA_TARGET_FC1 = 
 extern const char *const lora_target_names[];
 enum { LORA_RANK_MOST = 4096 };
 
+enum { MODEL_MTP_MOST = 8 };
 enum { MODEL_EXPERTS_MOST = 4096, MODEL_EXPERTS_ALL = 1 << 18 }; /* of a layer; of all */
 
 /* What a checkpoint must agree with. */
@@ -146,6 +147,8 @@ struct model_config {
     double lora_alpha;    /* 0: 32 */
     bool lora_rslora;     /* scaled by the root of the rank */
     int64_t lora_targets; /* bits: which layers have some, of enum lora_target; 0: all */
+    int64_t mtp_layers;   /* so many tokens behind the next one are predicted too, each by a layer of its own (mtp.h); 0: none */
+    double mtp_scale;     /* of the mean of their losses, which is trained on beside the main one */
     double head_z_loss;   /* coefficient of the square of their log-sum-exp */
     double logit_cap;     /* logits x of the output layer as cap tanh(x / cap); 0: none */
     double attention_dropout, hidden_dropout;
@@ -228,6 +231,11 @@ static inline int64_t model_moe_fc1_width(const struct model_config *m)
 }
 /* Whether a layer (of the whole model) has experts; and how many of all do. */
 bool model_layer_moe(const struct model_config *m, int64_t layer);
+/* Whether those that predict tokens further on do: they are as the last one. */
+static inline bool model_mtp_moe(const struct model_config *m)
+{
+    return m->mtp_layers && model_layer_moe(m, m->layers - 1);
+}
 int64_t model_moe_layers(const struct model_config *m);
 /* Megatron's --moe-layer-freq for m->layers, to moe_freq and moe_list: a number, 0s and 1s with commas between, or an expression
  * of lists, "([0]*3+[1]*58)"; ERR_ARG.  The check is that of a list from anywhere. */

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "train/branch.h"
 #include "train/exchange.h"
+#include "train/mtp.h"
 
 const struct dropout *pass_dropout(const struct model *m, const struct model_dropout *md, int64_t layer,
                                    enum drop_place place, struct dropout *d)
@@ -106,26 +107,29 @@ int pass_scale(struct model *m, void *x, double scale, int64_t n, struct err *e)
     return scale == 1 ? 0 : m->dev->ops->vec_scale(m->dev, m->dt, x, (float)scale, n, e);
 }
 
-/* Tokens to s1 of the first layer; rows of the vocabulary that other ranks have come by the sum, and
- * positions from the first of them. */
-static int embed(struct model *m, int64_t b, int64_t t, const struct model_dropout *md, struct err *e)
+/* Rows of the vocabulary that other ranks have come by the sum, and positions from the first of them. */
+int pass_embed(struct model *m, const struct embedding *emb, void *to, const struct dropout *drop, struct err *e)
 {
     const struct params *p = &m->dense.params;
-    int64_t rows = b * t;
-    struct embedding emb = pass_embedding(m, rows);
-    void *to = m->part.sequence ? m->full : model_stream_in(m, (int)(m->acts - m->slot)), *s;
-    struct dropout d;
-    const struct dropout *drop = pass_dropout(m, md, 0, DROP_EMBEDDING, &d);
-    int64_t own = pass_own(m, rows), h = m->config.hidden;
+    int64_t own = pass_own(m, emb->t), h = m->config.hidden;
+    void *all = m->part.sequence ? m->full : to, *s;
 
-    TRY(m->dev->ops->embedding_fwd(m->dev, m->dt, to, &emb, pass_weight(m, p->word),
+    TRY(m->dev->ops->embedding_fwd(m->dev, m->dt, all, emb, pass_weight(m, p->word >= 0 ? p->word : p->output),
                                    pass_first(m) ? pass_weight(m, p->position) : NULL, e));
-    TRY(pass_sum(m, &s, to, rows, e));
+    TRY(pass_sum(m, &s, all, emb->t, e));
     TRY(pass_scale(m, s, m->config.embedding_scale, own * h, e));
-    to = model_stream_in(m, (int)(m->acts - m->slot));
     if (drop)
         return m->dev->ops->vec_dropout(m->dev, m->dt, to, s, own, h, drop, e);
     return s == to ? 0 : device_copy(m->dev, to, s, (size_t)(own * h) * dtype_size(m->dt), e);
+}
+
+/* Tokens to s1 of the first layer. */
+static int embed(struct model *m, int64_t b, int64_t t, const struct model_dropout *md, struct err *e)
+{
+    struct embedding emb = pass_embedding(m, b * t);
+    struct dropout d;
+
+    return pass_embed(m, &emb, model_stream_in(m, (int)(m->acts - m->slot)), pass_dropout(m, md, 0, DROP_EMBEDDING, &d), e);
 }
 
 /* Embeddings, all layers, final norm, as far as the part has them. */
@@ -176,16 +180,15 @@ void *model_stream_out(struct model *m, int slot)
     return m->slot[slot].final.s;
 }
 
-/* The losses of the rows of m->head.logits, in m->head.loss, and the gradient in their place. */
-static int losses(struct model *m, bool gradient, struct err *e)
+int pass_losses(struct model *m, const int32_t *targets, const float *scale, struct err *e)
 {
     const struct device_ops *ops = m->dev->ops;
     struct comm *ranks = m->part.tensor;
     size_t n = (size_t)(m->b * m->t);
     int64_t first = pass_shared(m) ? ranks->rank * m->config.padded_vocab : 0, here = m->config.vocab - first;
     struct xent x = {
-        .t = (int64_t)n, .ld = m->config.padded_vocab, .first = first, .logits = m->head.logits, .target = m->head.targets,
-        .scale = gradient ? m->head.scale : NULL, .cap = (float)m->config.logit_cap,
+        .t = (int64_t)n, .ld = m->config.padded_vocab, .first = first, .logits = m->head.logits, .target = targets,
+        .scale = scale, .cap = (float)m->config.logit_cap,
         .z = (float)m->config.head_z_loss,
         .v = here < 0 ? 0 : here < m->config.padded_vocab ? here : m->config.padded_vocab,
     };
@@ -251,6 +254,8 @@ int model_take(struct model *m, const struct model_batch *batch, struct err *e)
         TRY(device_put_later(m->dev, a->tokens, batch->tokens, bytes, e));
     if (m->part.heads)
         TRY(device_put_later(m->dev, m->head.targets, batch->targets, bytes, e));
+    for (int64_t k = 0; k < m->mtp.n && batch->further && batch->grad_scale > 0; k++)
+        TRY(mtp_take(m, &m->mtp.depth[k], &batch->further[k], e));
     if (a->positions || a->starts)
         TRY(put_documents(m, a, batch, e));
     if (a->drop && batch->drop)
@@ -258,18 +263,22 @@ int model_take(struct model *m, const struct model_batch *batch, struct err *e)
     return m->part.heads && batch->grad_scale > 0 ? fill_scale(m, batch->grad_scale, e) : 0;
 }
 
+int pass_logits(struct model *m, const void *x, struct err *e)
+{
+    const struct linear output = linear_output(m, m->b * m->t);
+    const void *all;
+
+    TRY(pass_gather(m, &all, x, output.rows, e));
+    TRY(linear_forward(m, &output, m->head.logits, all, e));
+    return pass_scale(m, m->head.logits, m->config.logits_scale, output.rows * m->config.padded_vocab, e);
+}
+
 /* ln_final to logits and losses. */
 static int head(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e)
 {
-    int64_t n = m->b * m->t;
-    const struct linear output = linear_output(m, n);
-    const void *x;
-
-    TRY(pass_gather(m, &x, m->acts->final.y, n, e));
-    TRY(linear_forward(m, &output, m->head.logits, x, e));
-    TRY(pass_scale(m, m->head.logits, m->config.logits_scale, n * m->config.padded_vocab, e));
-    TRY(losses(m, batch->grad_scale > 0, e));
-    return m->dev->ops->vec_total(m->dev, loss_sum, m->head.loss, n, e);
+    TRY(pass_logits(m, m->acts->final.y, e));
+    TRY(pass_losses(m, m->head.targets, batch->grad_scale > 0 ? m->head.scale : NULL, e));
+    return m->dev->ops->vec_total(m->dev, loss_sum, m->head.loss, m->b * m->t, e);
 }
 
 int model_forward(struct model *m, const struct model_batch *batch, double *loss_sum, struct err *e)

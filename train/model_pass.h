@@ -11,6 +11,17 @@ enum drop_place { DROP_EMBEDDING, DROP_ATTENTION, DROP_PROJ, DROP_MLP };
 const struct dropout *pass_dropout(const struct model *m, const struct model_dropout *md, int64_t layer,
                                    enum drop_place place, struct dropout *d);
 
+/* Layers with those that predict tokens further on, which are numbered behind the others; and which layer of the whole model one
+ * is, these being as the last. */
+static inline int64_t pass_layers(const struct model *m)
+{
+    return m->config.layers + m->mtp.n;
+}
+static inline int64_t pass_layer_as(const struct model *m, int64_t layer)
+{
+    return layer < m->config.layers ? m->part.first + layer : m->whole.layers - 1;
+}
+
 /* Whether tensor ranks share the layers. */
 static inline bool pass_shared(const struct model *m)
 {
@@ -72,6 +83,11 @@ static inline int pass_unit(int64_t layer)
 static inline bool pass_tied(const struct model *m)
 {
     return m->dense.params.word >= 0 && m->dense.params.word == m->dense.params.output;
+}
+/* Whether backward begins with the first unit too. */
+static inline bool pass_first_unit(const struct model *m)
+{
+    return pass_tied(m) || m->mtp.n;
 }
 
 /* Weight i in the type of the matrix products, and its gradient; NULL for what the model
@@ -158,5 +174,15 @@ int pass_positions(struct model *m, int64_t b, int64_t t, int64_t first, struct 
 
 /* The look-up of rows tokens, m->acts->tokens, in what is here of the vocabulary. */
 struct embedding pass_embedding(const struct model *m, int64_t rows);
+/* Looks rows up, to `to`, the rows of it that are here; and back from these, at ds, which is overwritten. */
+int pass_embed(struct model *m, const struct embedding *emb, void *to, const struct dropout *drop, struct err *e);
+int pass_embed_back(struct model *m, const struct embedding *emb, void *ds, const struct dropout *drop, struct err *e);
+
+/* The logits of all rows, of what of x is here, in m->head.logits; and from their gradient there to m->back.dln, that of x, of
+ * which tensor ranks have summands.  further: the gradient of the weights is added to in any case. */
+int pass_logits(struct model *m, const void *x, struct err *e);
+int pass_logits_back(struct model *m, const void *x, bool further, struct err *e);
+/* Their losses, in m->head.loss, and the gradient in their place, which is times scale (NULL: none). */
+int pass_losses(struct model *m, const int32_t *targets, const float *scale, struct err *e);
 
 #endif

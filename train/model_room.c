@@ -47,7 +47,7 @@ static int64_t largest(const struct model *m, size_fn *size)
 {
     int64_t most = 0;
 
-    for (int64_t i = 0; i < m->config.layers; i++)
+    for (int64_t i = 0; i < pass_layers(m); i++)
         if (size(m, i) > most)
             most = size(m, i);
     return most;
@@ -63,7 +63,7 @@ static void plan_kept(struct model *m, int64_t layer, struct layer_acts *a, enum
 {
     size_t most = model_fp8_kept(m, layer, input);
 
-    for (int64_t i = 0; i < m->config.layers && shared; i++)
+    for (int64_t i = 0; i < pass_layers(m) && shared; i++)
         most = model_fp8_kept(m, i, input) > most ? model_fp8_kept(m, i, input) : most;
     if (most)
         a->fp8[input] = (struct fp8_kept){carve(c, (int64_t)most, 1), carve(c, 1, sizeof(float))};
@@ -210,6 +210,42 @@ static void plan_layers(struct model *m, struct model_acts *acts, struct carves 
     }
 }
 
+/* What predicts tokens further on, of all slots. */
+static void plan_mtp(struct model *m, struct carves *k)
+{
+    struct carve *c = &k->work;
+    int64_t n = m->b * m->t, h = m->config.hidden;
+    size_t w = dtype_size(m->dt);
+
+    for (int64_t i = 0; i < m->mtp.n; i++) {
+        struct mtp_depth *d = &m->mtp.depth[i];
+        struct layer_acts *a = &m->slot->layers[m->config.layers + i];
+
+        d->tokens = carve(c, n, sizeof(int32_t));
+        d->positions = carve(c, n, sizeof(int32_t));
+        d->targets = carve(c, n, sizeof(int32_t));
+        d->scale = carve(c, n, sizeof(float));
+        d->embedded = carve(c, m->own * h, w);
+        d->both = carve(c, 2 * m->own * h, w);
+        d->mean_e = carve(c, m->own, sizeof(float));
+        d->rstd_e = carve(c, m->own, sizeof(float));
+        d->mean_h = carve(c, m->own, sizeof(float));
+        d->rstd_h = carve(c, m->own, sizeof(float));
+        plan_layer(m, m->config.layers + i, a, -1, true, k);
+        a->norm[0].s = carve(c, m->own * h, w);
+        if (m->config.parallel)
+            a->norm[1].s = a->norm[0].s;
+        d->final.s = carve(c, m->own * h, w);
+        d->final.y = carve(c, m->own * h, w);
+        plan_statistics(m, &d->final, c);
+        for (int j = 1; j < m->run.slots; j++)
+            m->slot[j].layers[m->config.layers + i] = *a;
+    }
+    m->mtp.first = carve(c, m->own * h, w);
+    m->mtp.carried = carve(c, m->own * h, w);
+    m->mtp.loss = carve(&k->alone, m->mtp.n, sizeof *m->mtp.loss);
+}
+
 /* The last stream is taken up at once, by the next part or by backward. */
 static void plan_slot(struct model *m, struct model_acts *acts, struct carves *k)
 {
@@ -285,7 +321,7 @@ static void plan_latents(struct model *m, struct carve *c)
 
 static void plan_bias(struct model *m, struct carve *c)
 {
-    int64_t n = m->config.layers * m->config.experts;
+    int64_t n = pass_layers(m) * m->config.experts;
 
     m->moe.bias.now = carve(c, n, sizeof *m->moe.bias.now);
     if (m->run.use == MODEL_TRAIN)
@@ -323,6 +359,8 @@ void model_room(struct model *m, struct carves *k)
         plan_slot(m, &m->slot[i], k);
     }
     m->acts = m->slot;
+    if (m->mtp.n)
+        plan_mtp(m, k);
     m->out = carve(c, n * h, w);
     if (mc->parallel)
         m->middle = carve(c, m->own * h, w);

@@ -4,7 +4,7 @@
 
 static struct layer_attention kind_of(const struct model *m, int64_t layer)
 {
-    return layer_attention_of(&m->config, m->part.first + layer);
+    return layer_attention_of(&m->config, pass_layer_as(m, layer));
 }
 
 struct attention attention_of(const struct model *m, int64_t layer, int64_t b, int64_t t)

@@ -9,7 +9,7 @@ int param_buffer_turn(const struct param_buffer *b, int unit)
 
     if (unit > 0 && unit < p->units - 1)
         return unit % 2;
-    return unit > 0 && p->output == p->word ? 3 : 2;
+    return unit > 0 && (p->output == p->word || p->n_mtp) ? 3 : 2;
 }
 
 /* ---- sizes ---- */

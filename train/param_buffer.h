@@ -140,7 +140,7 @@ int param_buffer_open(struct param_buffer *b, struct device *dev, struct err *e)
 void param_buffer_close(struct param_buffer *b); /* zeroed is fine */
 
 /* Through which communication buffer a unit goes: layers by turns; the embedding and the output layer, which are large, share
- * one, unless they are the same matrix: then the last unit has one of its own. */
+ * one, unless they are the same matrix, or tokens further on are predicted: then the last unit has one of its own. */
 int param_buffer_turn(const struct param_buffer *b, int unit);
 
 static inline bool param_unit_empty(const struct param_buffer *b, int unit)

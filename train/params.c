@@ -182,18 +182,26 @@ static void layer_shapes(const struct model_config *m, bool moe_layer, enum part
     }
 }
 
-static void add_experts(struct params *p, const struct model_part *part, int64_t layer, const struct shape t[LAYER_PARAMS],
+static void add_experts(struct params *p, const char *layer, const struct shape t[LAYER_PARAMS],
                         struct share share)
 {
-    char before[72];
+    char before[96];
 
     for (int64_t i = p->first_expert; i < p->first_expert + p->experts; i++) {
-        snprintf(before, sizeof before, "decoder.layers.%" PRId64 ".mlp.experts.local_experts.%" PRId64 ".", part->first + layer,
-                 i);
+        snprintf(before, sizeof before, "%smlp.experts.local_experts.%" PRId64 ".", layer, i);
         for (int k = EXPERT_FC1_W; k <= EXPERT_FC2_B; k++)
             if (t[k].rows)
                 add(p, before, &t[k], share, false);
     }
+}
+
+/* What the names of a layer's parameters begin with. */
+static void name_layer(const struct model_part *part, int64_t layer, char *before, size_t size)
+{
+    if (layer < part->layers)
+        snprintf(before, size, "decoder.layers.%" PRId64 ".", part->first + layer);
+    else
+        snprintf(before, size, "mtp.layers.%" PRId64 ".transformer_layer.", layer - part->layers);
 }
 
 static bool is_experts(int which)
@@ -204,9 +212,9 @@ static bool is_experts(int which)
 static void add_layer(struct params *p, const struct model_part *part, int64_t layer, const struct shape t[LAYER_PARAMS],
                       struct share share)
 {
-    char before[48];
+    char before[64];
 
-    snprintf(before, sizeof before, "decoder.layers.%" PRId64 ".", part->first + layer);
+    name_layer(part, layer, before, sizeof before);
     for (int i = 0; i < LAYER_PARAMS; i++)
         if (t[i].rows && !is_experts(i)) {
             struct param *q = &p->v[add(p, before, &t[i], share, false)];
@@ -219,7 +227,40 @@ static void add_layer(struct params *p, const struct model_part *part, int64_t l
                                             (i >= LORA_QKV_A && q->split < 0) ||
                                             (part->sequence && of_stream(i)));
         }
-    add_experts(p, part, layer, t, share);
+    add_experts(p, before, t, share);
+}
+
+/* A norm as wide as the stream; *b is -1 if it has none. */
+static void add_norm(struct params *p, const struct model_config *m, const struct model_part *part, const char *before,
+                     struct share share, int *w, int *b)
+{
+    const struct shape weight = {"weight", m->hidden, 0, -1, 0, norm_fill(m), {0}}, bias = {"bias", m->hidden, 0, -1, 0, 0, {0}};
+
+    *w = add(p, before, &weight, share, false);
+    *b = m->norm == NORM_LAYER ? add(p, before, &bias, share, false) : -1;
+    for (int i = *w; i < p->n; i++)
+        p->v[i].summed = part->sequence && share.ranks > 1;
+}
+
+/* What predicts a token further on, but for its layer: each tensor rank multiplies the rows of the stream that it has. */
+static void add_mtp(struct params *p, const struct model_config *m, const struct model_part *part, int64_t i, struct share share)
+{
+    const struct shape proj = {"eh_proj.weight", m->hidden, 2 * m->hidden, -1, m->init_std / sqrt(model_width(m)), 0, {0}};
+    struct params_mtp *q = &p->mtp[i];
+    char of[64], name[96];
+    const struct {
+        const char *name;
+        int *w, *b;
+    } norm[] = {{"enorm.", &q->enorm_w, &q->enorm_b}, {"hnorm.", &q->hnorm_w, &q->hnorm_b},
+                {"final_layernorm.", &q->final_w, &q->final_b}};
+
+    snprintf(of, sizeof of, "mtp.layers.%" PRId64 ".", i);
+    for (size_t k = 0; k < sizeof norm / sizeof *norm; k++) {
+        snprintf(name, sizeof name, "%s%s", of, norm[k].name);
+        add_norm(p, m, part, name, share, norm[k].w, norm[k].b);
+    }
+    q->proj = add(p, of, &proj, share, false);
+    p->v[q->proj].summed = part->sequence && share.ranks > 1;
 }
 
 static void add_layers(struct params *p, const struct model_config *m, const struct model_part *part, struct share share)
@@ -238,10 +279,12 @@ static void add_layers(struct params *p, const struct model_config *m, const str
         for (int k = EXPERT_FC1_W; k <= EXPERT_FC2_B && moe; k++)
             p->per_expert += t[moe][k].rows > 0;
     }
-    for (i = 0; i < part->layers; i++) {
-        bool moe = model_layer_moe(m, part->first + i);
+    for (i = 0; i < part->layers + p->n_mtp; i++) {
+        bool further = i >= part->layers, moe = further ? model_mtp_moe(m) : model_layer_moe(m, part->first + i);
 
-        p->units = 1 + (int)i;
+        p->units = 1 + (int)(further ? part->layers : i);
+        if (further && (part->of == PART_ALL || part->of == PART_DENSE))
+            add_mtp(p, m, part, i - part->layers, share);
         p->layer[i] = (struct params_layer){p->n, moe};
         add_layer(p, part, i, t[moe], share);
     }
@@ -294,18 +337,10 @@ static struct shape word_shape(const struct model_config *m)
 
 static void add_head(struct params *p, const struct model_config *m, const struct model_part *part, struct share share)
 {
-    int64_t h = m->hidden;
     const struct shape word = word_shape(m);
-    const struct shape output = {"output_layer.weight", m->padded_vocab, h, 0, m->init_std, 0, {0}};
-    const struct shape final_w = {"decoder.final_layernorm.weight", h, 0, -1, 0, norm_fill(m), {0}};
-    const struct shape final_b = {"decoder.final_layernorm.bias", h, 0, -1, 0, 0, {0}};
+    const struct shape output = {"output_layer.weight", m->padded_vocab, m->hidden, 0, m->init_std, 0, {0}};
 
-    p->final_w = add(p, "", &final_w, share, false);
-    p->v[p->final_w].summed = part->sequence && share.ranks > 1;
-    if (m->norm == NORM_LAYER) {
-        p->final_b = add(p, "", &final_b, share, false);
-        p->v[p->final_b].summed = p->v[p->final_w].summed;
-    }
+    add_norm(p, m, part, "decoder.final_layernorm.", share, &p->final_w, &p->final_b);
     if (m->untie)
         p->output = add(p, "", &output, share, false);
     else
@@ -318,8 +353,10 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
     const struct shape position = {"embedding.position_embeddings.weight", m->positions, m->hidden, -1, m->init_std, 0, {0}};
     struct model_part part = given ? *given : model_part_whole(m);
     struct share share = {part.tensor ? part.tensor->rank : 0, part.tensor ? part.tensor->size : 1};
+    size_t layers;
 
     memset(p, 0, sizeof *p);
+    p->n_mtp = part.heads && part.of != PART_ADAPTERS ? (int)m->mtp_layers : 0;
     p->word = p->position = p->final_w = p->final_b = p->output = -1;
     if (part.of == PART_EXPERTS || part.of == PART_ADAPTERS)
         part.embeds = part.heads = false;
@@ -327,8 +364,9 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
     p->tied_apart = !m->untie && (part.embeds != part.heads || (part.heads && part.apart));
     TRY(check_share(m, share.ranks, e));
     TRY(share_experts(p, m, &part, e));
-    p->v = calloc((size_t)part.layers * (LAYER_PARAMS + 4 * (size_t)p->experts) + 5, sizeof *p->v);
-    p->layer = calloc((size_t)part.layers + 1, sizeof *p->layer);
+    layers = (size_t)(part.layers + p->n_mtp);
+    p->v = calloc(layers * (LAYER_PARAMS + 4 * (size_t)p->experts) + 7 * (size_t)p->n_mtp + 5, sizeof *p->v);
+    p->layer = calloc(layers + 1, sizeof *p->layer);
     if (!p->v || !p->layer)
         return err_set(e, ERR_NOMEM, "out of memory");
     if (part.embeds) {

@@ -53,7 +53,7 @@ enum layer_param lora_param(enum layer_param w);
 
 enum { PARAM_PARTS = 4 };
 struct param {
-    char name[72];
+    char name[96];
     int dims;
     int64_t whole[2]; /* of the logical tensor */
     int64_t shape[2]; /* of what is here */
@@ -74,7 +74,7 @@ struct param {
 };
 
 /* A pass takes the units of a flat buffer in their order: 0 is the embeddings, 1 + i layer i, the last one the final
- * norm and the output layer.  One may be empty. */
+ * norm and the output layer, and before them what predicts tokens further on.  One may be empty. */
 struct params {
     struct param *v;
     int n;
@@ -87,7 +87,11 @@ struct params {
     struct params_layer {
         int at; /* the first of a layer's */
         bool moe;
-    } *layer;                   /* and one more for what stands behind the last */
+    } *layer;                   /* then those that predict tokens further on, and one more for what stands behind the last */
+    struct params_mtp {
+        int enorm_w, enorm_b, hnorm_w, hnorm_b, proj, final_w, final_b; /* beside its layer */
+    } mtp[MODEL_MTP_MOST];
+    int n_mtp;                  /* layers that predict tokens further on (mtp.h), in the last unit; 0: none is here */
     int place[2][LAYER_PARAMS]; /* within a layer, without and with experts; -1: it has none */
     int64_t first_expert, experts; /* those that are here */
     bool experts_apart;            /* each begins where a unit may (params_round) */

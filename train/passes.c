@@ -22,12 +22,20 @@ static size_t room_of(const struct model_run *run, int64_t stages)
     return n > 256 && least < 256 ? 256 : n < least ? (size_t)least : (size_t)n;
 }
 
+/* Losses of a micro-batch: of the next token, and of those further on. */
+static size_t losses_of(const struct model_config *c)
+{
+    return 1 + (size_t)c->mtp_layers;
+}
+
 /* Bytes of all places in pinned memory. */
-static size_t places_bytes(const struct model_run *run, size_t room)
+static size_t places_bytes(const struct model_run *run, const struct model_config *c, size_t room)
 {
     bool documents = run->reset_positions || run->reset_attention;
 
-    return room * sizeof(struct model_dropout) + ((documents ? 2 : 1) * room + 1) * ids_of(run) * sizeof(int32_t);
+    size_t further = room * (size_t)c->mtp_layers * (size_t)(MTP_ROWS * run->b * run->t);
+
+    return room * sizeof(struct model_dropout) + (((documents ? 2 : 1) * room + 1) * ids_of(run) + further) * sizeof(int32_t);
 }
 
 size_t passes_bytes(int64_t stages, const struct model_config *c, const struct model_part *part, const struct model_run *run)
@@ -38,7 +46,7 @@ size_t passes_bytes(int64_t stages, const struct model_config *c, const struct m
     if (part->sequence && part->tensor)
         rows /= part->tensor->size;
     return pipeline_bytes((int)stages, (size_t)(rows * c->hidden), exchange_type(run->dt)) +
-           places_bytes(run, room) + (2 * room + 1) * sizeof(double);
+           places_bytes(run, c, room) + (2 * room + 1) * losses_of(c) * sizeof(double);
 }
 
 int passes_open(struct passes *p, const struct layout *layout, struct train_part *parts, int n, struct data *data,
@@ -46,19 +54,23 @@ int passes_open(struct passes *p, const struct layout *layout, struct train_part
 {
     const struct model *m = parts->model;
     bool documents = m->run.reset_positions || m->run.reset_attention;
-    size_t room = room_of(&m->run, layout ? layout->pipe->size : 1), bytes = places_bytes(&m->run, room);
+    size_t room = room_of(&m->run, layout ? layout->pipe->size : 1), bytes = places_bytes(&m->run, &m->whole, room);
+    size_t each = losses_of(&m->whole);
 
-    *p = (struct passes){.layout = layout, .parts = parts, .n = n, .data = data, .dev = m->dev, .room = (int64_t)room};
+    *p = (struct passes){.layout = layout, .parts = parts, .n = n, .data = data, .dev = m->dev, .room = (int64_t)room,
+                         .each = (int64_t)each};
     TRY(device_alloc_host(p->dev, (void **)&p->drop, bytes, e));
-    TRY(device_alloc_host(p->dev, (void **)&p->host_loss, room * sizeof *p->host_loss, e));
-    TRY(device_alloc(p->dev, (void **)&p->loss, (room + 1) * sizeof *p->loss, e));
+    TRY(device_alloc_host(p->dev, (void **)&p->host_loss, room * each * sizeof *p->host_loss, e));
+    TRY(device_alloc(p->dev, (void **)&p->loss, (room + 1) * each * sizeof *p->loss, e));
     memset(p->drop, 0, bytes);
     p->ids = (int32_t *)(void *)(p->drop + room);
     p->here = documents ? p->ids + (room + 1) * ids_of(&m->run) : NULL;
+    p->further = p->ids + ((documents ? 2 : 1) * room + 1) * ids_of(&m->run);
+    p->weight = malloc(room * each * sizeof *p->weight);
     p->held = calloc((size_t)m->run.slots, sizeof *p->held);
     if (documents)
         p->starts = calloc((size_t)(m->b * m->run.t), sizeof *p->starts);
-    if (!p->held || (documents && !p->starts))
+    if (!p->held || !p->weight || (documents && !p->starts))
         return err_set(e, ERR_NOMEM, "out of memory");
     return pipeline_open(&p->pipe, layout ? layout->pipe : NULL, n, m->dev, (size_t)(m->own * m->config.hidden),
                          exchange_type(m->dt), e);
@@ -79,7 +91,7 @@ void passes_use_graphs(struct passes *p)
     if (!why && overlaps(p->parts->model))
         why = "collectives run beside the passes (--overlap-grad-reduce, --overlap-param-gather)";
     if (!why)
-        model_graph_open(&p->graph, p->parts->model, p->loss + p->room);
+        model_graph_open(&p->graph, p->parts->model, p->loss + p->room * p->each);
     else if (!p->layout || p->layout->world->rank == 0)
         log_msg(LOG_WARN, "--cuda-graph-impl: no CUDA graphs, for %s", why);
 }
@@ -90,6 +102,7 @@ void passes_close(struct passes *p)
     pipeline_close(&p->pipe);
     free(p->held);
     free(p->starts);
+    free(p->weight);
     if (p->dev) {
         device_free_host(p->dev, p->drop);
         device_free_host(p->dev, p->host_loss);
@@ -107,7 +120,7 @@ struct under_way {
     int split;
     int64_t first, n;      /* samples */
     int64_t share;         /* micro-batches of each data-parallel rank */
-    double *losses;        /* by micro-batch, of all ranks; 0 where they have not come */
+    double *losses;        /* (micro-batches, p->each) of all ranks; 0 where they have not come */
     double *counted;       /* likewise, tokens that have a loss; NULL: all have */
     double tokens;         /* that have one, of all; at least 1 */
     double *phase, at;
@@ -152,7 +165,7 @@ static int send_losses(struct passes *p, int64_t end, struct err *e)
 {
     size_t n = (size_t)(end - kept_from(p, end));
 
-    return head_of(p) ? device_get_later(p->dev, p->host_loss, p->loss, n * sizeof *p->loss, e) : 0;
+    return head_of(p) ? device_get_later(p->dev, p->host_loss, p->loss, n * (size_t)p->each * sizeof *p->loss, e) : 0;
 }
 
 /* They have come. */
@@ -161,8 +174,14 @@ static void take_losses(const struct under_way *u, int64_t end)
     const struct passes *p = u->p;
     const struct model *m = head_of(p);
 
-    for (int64_t i = kept_from(p, end); m && i < end; i++)
-        u->losses[batch_of(u, m, i)] = p->host_loss[i % p->room];
+    for (int64_t i = kept_from(p, end); m && i < end; i++) {
+        const double *from = p->host_loss + i % p->room * p->each, *weight = p->weight + i % p->room * p->each;
+        double *to = u->losses + batch_of(u, m, i) * p->each;
+
+        to[0] = from[0];
+        for (int64_t k = 0; k < m->mtp.n && u->step; k++)
+            to[1 + k] = from[1 + k] * weight[k];
+    }
 }
 
 /* Where tokens of this rank's i-th micro-batch are, and the targets behind them; room: those that the device does not get. */
@@ -208,11 +227,15 @@ static int read_batch(struct under_way *u, const struct model *m, struct model_b
     TRY(read_ids(u, m, i, tokens, p->starts, e));
     if (p->starts)
         b->here = p->here + (size_t)at * ids_of(&m->run);
-    model_ids_here(m, tokens);
-    model_ids_here(m, targets);
     b->tokens = tokens;
     b->targets = targets;
     b->starts = p->starts;
+    if (m->mtp.n && u->step) {
+        mtp_rows(m, b, p->further + at * m->mtp.n * MTP_ROWS * m->b * m->run.t, p->rows, p->weight + at * p->each);
+        b->further = p->rows;
+    }
+    model_ids_here(m, tokens);
+    model_ids_here(m, targets);
     return 0;
 }
 
@@ -224,11 +247,19 @@ static int forward(struct under_way *u, struct model *m, struct model_batch *b, 
     if (in)
         TRY(pipeline_take(&u->p->pipe, model_stream_in(m, b->slot), in, e));
     TRY(model_take(m, b, e));
-    TRY(model_forward(m, b, u->p->loss + i % u->p->room, e));
+    TRY(model_forward(m, b, u->p->loss + i % u->p->room * u->p->each, e));
     if (out)
         TRY(pipeline_give(&u->p->pipe, out, model_stream_out(m, b->slot), e));
     lap(u, PHASE_FORWARD);
     return 0;
+}
+
+/* The losses of tokens further on of this rank's i-th micro-batch, which has gone back. */
+static int keep_further(struct passes *p, const struct model *m, int64_t i, struct err *e)
+{
+    if (!m->mtp.n)
+        return 0;
+    return device_copy(p->dev, p->loss + i % p->room * p->each + 1, m->mtp.loss, (size_t)m->mtp.n * sizeof *p->loss, e);
 }
 
 static int backward(struct under_way *u, struct train_part *part, const struct model_batch *b, int64_t i, const void *in,
@@ -240,6 +271,7 @@ static int backward(struct under_way *u, struct train_part *part, const struct m
         TRY(pipeline_take(&u->p->pipe, model_stream_grad(m), in, e));
     model_backward_begin(m, i, u->share);
     TRY(model_backward(m, b, e));
+    TRY(keep_further(u->p, m, i, e));
     if (out)
         TRY(pipeline_give(&u->p->pipe, out, model_stream_grad(m), e));
     TRY(model_backward_end(m, e));
@@ -342,7 +374,8 @@ static int both(struct under_way *u, int64_t i, struct err *e)
     lap(u, PHASE_DATA);
     model_backward_begin(m, i, u->share);
     TRY(model_graph_run(&p->graph, &b, i > 0, e));
-    TRY(device_copy(p->dev, p->loss + i % p->room, p->graph.loss, sizeof *p->loss, e));
+    TRY(device_copy(p->dev, p->loss + i % p->room * p->each, p->graph.loss, sizeof *p->loss, e));
+    TRY(keep_further(p, m, i, e));
     TRY(model_backward_end(m, e));
     lap(u, PHASE_FORWARD);
     trace_end(p->trace, TRACE_PROFILER, "micro-batch", i, from);
@@ -351,7 +384,7 @@ static int both(struct under_way *u, int64_t i, struct err *e)
 
 static int pass_all(struct under_way *u, int64_t all, struct err *e)
 {
-    memset(u->losses, 0, (size_t)all * sizeof *u->losses);
+    memset(u->losses, 0, (size_t)(all * u->p->each) * sizeof *u->losses);
     for (int i = 0; i < u->p->n; i++)
         model_fp8_begin(u->p->parts[i].model, false);
     for (int i = 0; i < u->p->parts->model->run.slots; i++)
@@ -376,7 +409,7 @@ static int gather_losses(const struct under_way *u, struct err *e)
     const struct layout *l = u->p->layout;
 
     take_losses(u, u->share);
-    return l ? data_parallel_gather(l->world, u->losses, u->share * l->data, e) : 0;
+    return l ? data_parallel_gather(l->world, u->losses, u->share * l->data * u->p->each, e) : 0;
 }
 
 static struct under_way step_of(struct passes *p, const struct passes_step *s, double *losses, double *phase)
@@ -428,7 +461,7 @@ int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, doubl
     double unused[PHASES], sum = 0;
     struct under_way u = {
         .p = p, .split = split, .first = first, .n = n, .share = share, .phase = unused,
-        .losses = malloc((size_t)(share * ranks + 1) * sizeof *u.losses),
+        .losses = malloc((size_t)((share * ranks + 1) * p->each) * sizeof *u.losses),
     };
     int rc = u.losses ? run(&u, e) : err_set(e, ERR_NOMEM, "out of memory");
 
@@ -437,7 +470,7 @@ int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, doubl
     if (rc == 0)
         rc = gather_losses(&u, e);
     for (int64_t k = 0; rc == 0 && k < share * ranks; k++)
-        sum += u.losses[k];
+        sum += u.losses[k * p->each];
     free(u.losses);
     *loss = sum / u.tokens;
     return rc;

@@ -6,6 +6,7 @@
 #include "train/data.h"
 #include "train/layout.h"
 #include "train/model_graph.h"
+#include "train/mtp.h"
 #include "train/optimizer.h"
 #include "train/pipeline.h"
 
@@ -32,10 +33,14 @@ struct passes {
     struct pipeline_op *held;   /* of each slot, whose forward pass has left there what its backward takes; micro -1: none */
     struct device *dev;
     int64_t room;              /* places for micro-batches */
+    int64_t each;              /* losses of one: of the next token, and of those further on (mtp.h) */
     struct model_dropout *drop; /* (room), in pinned memory, as what follows */
     int32_t *ids;              /* (room + 1, 2, b * t) tokens and targets; the last for the host alone; */
     int32_t *here;             /* (room, 2, b * t) positions and documents, NULL: these are not told apart */
-    double *loss, *host_loss;  /* (room + 1), (room) sums of losses; the device's, the last for a graph; where they are sent to */
+    int32_t *further;          /* (room, depths, MTP_ROWS, b * t) what mtp_rows() fills for one */
+    struct mtp_rows rows[MODEL_MTP_MOST]; /* of the one that is read */
+    double *weight;            /* (room, each) how much the losses of tokens further on count; the host's */
+    double *loss, *host_loss;  /* (room + 1, each), (room, each) sums; the device's, the last for a graph; where they go to */
     int32_t *starts;           /* of the documents of a micro-batch; NULL as here */
     struct model_graph graph;  /* of the one part; model NULL: each operation is launched by itself */
     struct trace *trace; /* to be set by others; NULL: none */
@@ -71,8 +76,9 @@ struct passes_step {
  * a million tokens). */
 int passes_step(struct passes *p, const struct passes_step *s, double *losses, double *tokens, double *phase,
                 struct err *e);
-/* Then, when the device has been waited for: losses[batch / micro-batch size], the same as before, has the sum of losses of each
- * micro-batch of the step, on all ranks. */
+/* Then, when the device has been waited for: losses[batch / micro-batch size][p->each], the same as before, has the sum of
+ * losses of each micro-batch of the step, on all ranks; behind it, of the tokens further on, what each depth adds to the mean of
+ * the step. */
 int passes_losses(struct passes *p, const struct passes_step *s, double *losses, struct err *e);
 
 /* From now on fn is told how far an evaluation is. */

@@ -139,25 +139,32 @@ static void experts(const struct micro *p, double layers)
 
 void plan_micro_batch(const struct plan_share *s, plan_visit_fn *visit, void *arg)
 {
+    struct plan_share more = *s;
     const struct model_config *m = s->model;
-    struct micro p = {s, visit, arg, .rows = s->b * s->t / s->context, .forward = s->full ? 2 : 1};
+    int64_t mtp = s->head ? m->mtp_layers : 0; /* layers as the others, but each with an output layer */
+    struct micro p = {&more, visit, arg, .rows = s->b * s->t / s->context, .forward = s->full ? 2 : 1};
     double moe = (double)s->layers * (double)model_moe_layers(m) / (double)m->layers;
 
+    more.layers += mtp;
+    moe += model_mtp_moe(m) ? (double)mtp : 0;
     p.own = s->sequence ? p.rows / s->tensor : p.rows;
-    norm(&p, model_layer_norms(m) * (double)s->layers, s->selective ? p.forward + 1 : p.forward, s->fp8);
+    norm(&p, model_layer_norms(m) * (double)more.layers, s->selective ? p.forward + 1 : p.forward, s->fp8);
     attention(&p);
-    mlp(&p, (double)s->layers - moe, p.rows, m->ffn / s->tensor);
+    mlp(&p, (double)more.layers - moe, p.rows, m->ffn / s->tensor);
     if (moe > 0)
         experts(&p, moe);
     p.forward = 1;
-    if (s->embeds) {
-        op(&p, PLAN_EMBEDDING, 1, p.rows, m->hidden, 0);
-        op(&p, PLAN_EMBEDDING_BACK, 1, p.rows, m->hidden, 0);
+    if (s->embeds || mtp) {
+        double times = (double)(s->embeds + mtp);
+
+        op(&p, PLAN_EMBEDDING, times, p.rows, m->hidden, 0);
+        op(&p, PLAN_EMBEDDING_BACK, times, p.rows, m->hidden, 0);
     }
     if (s->head) {
-        norm(&p, 1, 1, false);
-        linear(&p, 1, p.rows, m->padded_vocab / s->tensor, m->hidden, false, false);
-        op(&p, PLAN_XENT, 1, p.rows, m->padded_vocab / s->tensor, 0);
+        norm(&p, (double)(1 + 3 * mtp), 1, false);
+        linear(&p, (double)mtp, p.own, m->hidden, 2 * m->hidden, false, false);
+        linear(&p, (double)(1 + mtp), p.rows, m->padded_vocab / s->tensor, m->hidden, false, false);
+        op(&p, PLAN_XENT, (double)(1 + mtp), p.rows, m->padded_vocab / s->tensor, 0);
     }
 }
 

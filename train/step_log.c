@@ -62,6 +62,21 @@ static int put_sets(struct buf *b, const struct trainer *t, const double *valid)
     return buf_putc(b, '}');
 }
 
+/* [loss,...] of tokens further on. */
+static int put_mtp(struct buf *b, const struct trainer *t, const struct train_step *s)
+{
+    int64_t n = t->config->model.mtp_layers;
+
+    if (!n)
+        return 0;
+    TRY(buf_puts(b, ",\"mtp_losses\":["));
+    for (int64_t i = 0; i < n; i++) {
+        TRY(i ? buf_putc(b, ',') : 0);
+        TRY(json_put_num(b, s->mtp_loss[i]));
+    }
+    return buf_putc(b, ']');
+}
+
 static int put_line(struct buf *b, const struct trainer *t, const struct train_step *s, const struct step_rates *r)
 {
     const struct {
@@ -81,6 +96,7 @@ static int put_line(struct buf *b, const struct trainer *t, const struct train_s
         TRY(json_put_key(b, field[i].key));
         TRY(json_put_num(b, field[i].v));
     }
+    TRY(put_mtp(b, t, s));
     if (!isnan(s->valid_loss) && t->config->valid_sets)
         TRY(put_sets(b, t, s->valid));
     TRY(buf_printf(b, ",\"batch\":%" PRId64 ",\"save_s\":%.6f", s->batch, s->save_seconds));
@@ -123,6 +139,12 @@ static int board_scalars(struct step_log *log, const struct trainer *t, const st
 
     for (size_t i = 0; i < sizeof field / sizeof *field; i++)
         TRY(tensorboard_scalar(log->board, field[i].tag, field[i].v, e));
+    for (int64_t i = 0; i < t->config->model.mtp_layers; i++) {
+        char tag[32];
+
+        snprintf(tag, sizeof tag, "mtp_%" PRId64 " loss", i + 1);
+        TRY(tensorboard_scalar(log->board, tag, s->mtp_loss[i], e));
+    }
     if (!isnan(s->balance))
         TRY(tensorboard_scalar(log->board, "load_balancing_loss", s->balance, e));
     if (!isnan(s->valid_loss))

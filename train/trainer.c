@@ -173,7 +173,7 @@ static int open_memory(struct trainer *t, struct err *e)
         TRY(open_saver(t, e));
     t->dev->use = MEMORY_OTHER;
     t->valid = calloc((size_t)data_valid_sets(t->data), sizeof *t->valid);
-    t->losses = malloc((size_t)(c->micro_batches * t->layout.data) * sizeof *t->losses);
+    t->losses = malloc((size_t)(c->micro_batches * t->layout.data * t->passes.each) * sizeof *t->losses);
     return t->valid && t->losses ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 }
 
@@ -366,7 +366,8 @@ static int balance(struct trainer *t, struct train_step *s, struct err *e)
         sum += one;
     }
     TRY(comm_all_reduce(t->layout.world, &sum, 1, COMM_F64, COMM_SUM, e));
-    s->balance = sum / (double)(model_moe_layers(&c->model) * (s->batch / c->micro_batch));
+    s->balance = sum / (double)((model_moe_layers(&c->model) + (model_mtp_moe(&c->model) ? c->model.mtp_layers : 0)) *
+                                (s->batch / c->micro_batch));
     return 0;
 }
 
@@ -390,8 +391,13 @@ static int gradients(struct trainer *t, struct train_step *s, double *at, struct
     lap(t, s, PHASE_REDUCE, at);
     TRY(optimizer_norm(&t->optimizer, c->clip_grad, &s->grad_norm, e)); /* here a step waits for the device */
     TRY(passes_losses(&t->passes, &step, t->losses, e));
-    for (int64_t k = 0; k < s->batch / c->micro_batch; k++) /* in their order, whoever had them */
-        s->loss += t->losses[k];
+    for (int64_t k = 0; k < s->batch / c->micro_batch; k++) { /* in their order, whoever had them */
+        const double *of = t->losses + k * t->passes.each;
+
+        s->loss += of[0];
+        for (int64_t i = 0; i < c->model.mtp_layers; i++)
+            s->mtp_loss[i] += of[1 + i];
+    }
     s->loss /= tokens;
     return 0;
 }

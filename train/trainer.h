@@ -28,6 +28,7 @@ extern "C" {
 struct train_step {
     int64_t step; /* 1 is the first */
     double loss, grad_norm, lr;
+    double mtp_loss[MODEL_MTP_MOST]; /* of the tokens behind the next, means as the loss (mtp.h); as many as the model predicts */
     double balance; /* the auxiliary loss without its coefficient, the mean of layers with experts and micro-batches: 1 when
                        they are evenly used; NaN without that loss */
     double seconds; /* of the step itself */

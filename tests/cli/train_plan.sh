@@ -20,6 +20,8 @@ if [ -n "${SWEEP-}" ]; then
     planned gpt 1 --bf16 --recompute-granularity selective --micro-batch-size 4
     planned gpt 1 --bf16 --fp8-format hybrid
     planned llama 1 --bf16 --fp8-format hybrid --num-experts 4 --moe-ffn-hidden-size 32
+    planned gpt 1 --mtp-num-layers 2 --recompute-granularity full --save store
+    planned llama 1 --mtp-num-layers 1 --num-experts 4 --bf16
     planned gpt 2 --deterministic
     planned gpt 2 --tensor-model-parallel-size 2 --save store
     planned llama 2 --tensor-model-parallel-size 2 --sequence-parallel --bf16 --async-save --save store

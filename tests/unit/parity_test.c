@@ -1,6 +1,6 @@
 /* Small models against values recorded from PyTorch and transformers (tests/record/gpt2_parity.py,
- * llama_parity.py, moe_parity.py, router_parity.py, head_parity.py, attention_parity.py, documents.py): logits, loss, gradients,
- * and ten steps of clipping and AdamW. */
+ * llama_parity.py, moe_parity.py, router_parity.py, head_parity.py, mtp_parity.py, attention_parity.py, documents.py): logits,
+ * loss, gradients, and ten steps of clipping and AdamW. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -18,6 +18,7 @@
 #include "train/documents.h"
 #include "train/expert_bias.h"
 #include "train/model.h"
+#include "train/mtp.h"
 #include "train/safetensors.h"
 
 enum { B = 2, T = 32, V = 211, STEPS = 10, EOD = 7 };
@@ -43,6 +44,7 @@ struct recording {
     .head_dim = 16, .mlp = MLP_GEGLU, .norm_place = NORM_BOTH, .norm_1p = true, .window = 5, .window_freq = 2, \
     .softmax_scale = 1 / 3.0, .embedding_scale = 6.928203230275509 /* sqrt 48 */
 #define HEADS "tests/data/train/head_parity.safetensors"
+#define MTP "tests/data/train/mtp_parity.safetensors"
 #define DOCUMENTS "tests/data/train/documents.safetensors"
 static struct recording models[] = {
     {"", true, {SHAPE}, "tests/data/train/gpt2_parity.safetensors"},
@@ -72,6 +74,8 @@ static struct recording models[] = {
     {"groups.", false, {SHAPE, V3}, ROUTERS},
     {"v3.", false, {SHAPE, V3, .expert_bias = true, .bias_rate = 0.02, .balancing = BALANCE_SEQUENCE}, ROUTERS},
     {"sequences.", false, {SHAPE, EXPERTS, .pre_softmax = true, .balancing = BALANCE_SEQUENCE, .moe_freq = 2}, ROUTERS},
+    {"gpt.", false, {SHAPE, .mtp_layers = 2, .mtp_scale = 0.3}, MTP},
+    {"llama.", false, {LLAMA, .head_dim = 16, .untie = true, .mtp_layers = 1, .mtp_scale = 0.3}, MTP},
     {"smollm3.", true, {LLAMA, .window = 5, .window_freq = 2, .no_rope_freq = 2}, ATTENTION},
     {"gemma2.", true, {GEMMA, .softcap = 1.5}, ATTENTION},
     {"gemma3.", true, {GEMMA, .qk_norm = true, .rope_scaling = true, .rope_kind = ROPE_LINEAR, .rope_factor = 8,
@@ -391,11 +395,23 @@ static void move_biases(struct model *m, int step)
     comm_close(self);
 }
 
+/* Tokens further on of a batch; room: what they lie in. */
+static void look_further(const struct model *m, struct model_batch *b, int32_t *room, struct mtp_rows *rows, double *weight)
+{
+    if (!m->mtp.n)
+        return;
+    mtp_rows(m, b, room, rows, weight);
+    b->further = rows;
+}
+
 /* Ten steps; m, v: moments, by store. */
 static void steps(struct model *m, float *mom[], float *var[], double tol)
 {
-    float *clip, loss[STEPS], norm[STEPS];
-    double *sumsq, sum;
+    float *clip, loss[STEPS], norm[STEPS], further[STEPS * MODEL_MTP_MOST];
+    double *sumsq, sum, weight[MODEL_MTP_MOST];
+    int32_t more[MODEL_MTP_MOST * MTP_ROWS * B * T];
+    struct mtp_rows rows[MODEL_MTP_MOST];
+    size_t more_n;
     struct room r;
     struct model_batch scaled = {.tokens = r.tokens, .targets = r.targets, .starts = r.starts, .here = r.here};
 
@@ -403,9 +419,12 @@ static void steps(struct model *m, float *mom[], float *var[], double tol)
     assert_int_equal(device_alloc(dev, (void **)&sumsq, sizeof *sumsq, &e), 0);
     for (int s = 0; s < STEPS; s++) {
         scaled.grad_scale = batch(s, 0, B, &r);
+        look_further(m, &scaled, more, rows, weight);
         forward(m, &scaled, &sum);
         model_backward_begin(m, 0, 1);
         assert_int_equal(model_backward(m, &scaled, &e), 0);
+        for (int64_t k = 0; k < m->mtp.n; k++)
+            further[s * m->mtp.n + k] = (float)(m->mtp.loss[k] * weight[k]);
         *sumsq = 0;
         for (int i = 0; i < m->n_buffers; i++) {
             int64_t n = (int64_t)m->buffers[i]->params.elements;
@@ -421,6 +440,9 @@ static void steps(struct model *m, float *mom[], float *var[], double tol)
     }
     close_to("losses", "", loss, recorded("losses", "", STEPS), STEPS, tol);
     close_to("norms", "", norm, recorded("norms", "", STEPS), STEPS, tol);
+    more_n = STEPS * (size_t)m->mtp.n;
+    if (more_n)
+        close_to("losses further on", "", further, recorded("further", "", more_n), more_n, tol);
     device_free(dev, clip);
     device_free(dev, sumsq);
 }

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Tokens behind the next one are predicted too: on one process and on ranks that share the work, resumed, evaluated, generated from.
+# shellcheck disable=SC2034,SC2048,SC2086
+. "$ROOT/tests/lib.sh"
+. "$ROOT/tests/train_lib.sh"
+# shellcheck source=tests/plain_ranks.sh
+. "$ROOT/tests/plain_ranks.sh"
+data
+flags="--data-path data --split 1,0,0 --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --vocab-size 61
+    --micro-batch-size 2 --global-batch-size 8 --lr 0.002 --attention-dropout 0 --hidden-dropout 0 --eval-iters 0 -j 1 --device cpu
+    --train-iters 6 --mtp-loss-scaling-factor 0.3"
+gpt="--mtp-num-layers 2 --untie-embeddings-and-output-weights"
+rope="--mtp-num-layers 2 --position-embedding-type rope --normalization RMSNorm --swiglu --disable-bias-linear"
+moe="$rope --num-experts 4 --moe-router-topk 2 --moe-ffn-hidden-size 16 --moe-aux-loss-coeff 0.02 --moe-layer-freq 0,1
+    --moe-router-score-function sigmoid --moe-router-enable-expert-bias --moe-router-bias-update-rate 0.01"
+documents="$rope --reset-position-ids --reset-attention-mask --eod-mask-loss --eod-id 7"
+per_token="$documents --calculate-per-token-loss"
+dropout="$gpt --hidden-dropout 0.1 --attention-dropout 0.1"
+numbers() { grep -oE '"(loss|grad_norm|mtp_losses)":(\[[^]]*|[^],}]*)' "$1"; }
+further() { grep -o '"mtp_losses":[^]]*' "$1" | tr -cs '0-9.\n' ' '; }
+# alike A B: the losses further on of two logs.
+alike() {
+    paste -d ' ' <(further "$1") <(further "$2") |
+        awk '{ for (i = 1; i < 3; i++) { d = $i - $(i + 2); if (d < -1e-5 || d > 1e-5) exit 1; n++ } } END { exit n != 12 }'
+}
+# on RANKS KIND FLAG...: as one process trained.
+on() {
+    rm -f log
+    check "$2, ${*:3}" plain $1 quern-train $flags ${!2} --distributed-backend tcp --log-file log ${*:3}
+    check "$2, ${*:3}: as one process" close $2.log log 12
+    check "$2, ${*:3}: further on too" alike $2.log log
+}
+
+for kind in gpt rope moe documents per_token dropout; do
+    rm -f log
+    check "$kind" quern-train $flags ${!kind} --save $kind --save-interval 3 --log-file log
+    cp log $kind.log
+    equal "$kind: memory as planned" "$(grep '^memory allocated' out | grep -c 'as planned$')" 1
+    equal "$kind: the log has two losses more" "$(grep -cE '"mtp_losses":\[[0-9.]+,[0-9.]+\]' log)" 6
+    rm -f log
+    check "$kind, resumed" quern-train $flags ${!kind} --load $kind --ckpt-step 3 --log-file log
+    equal "$kind, resumed: the same bits" "$(numbers log)" "$(numbers $kind.log | tail -n 9)"
+    for how in full selective; do
+        rm -f log
+        check "$kind, $how" quern-train $flags ${!kind} --recompute-granularity $how --log-file log
+        equal "$kind, $how: the same bits" "$(numbers log)" "$(numbers $kind.log)"
+    done
+    on 2 $kind --tensor-model-parallel-size 2 --sequence-parallel
+    check "$kind, bf16" quern-train $flags ${!kind} --bf16 --main-params-dtype bf16
+    check "$kind, evaluated" quern-eval --load $kind --data-path data --part whole --eval-iters 2
+    check "$kind, a sample" quern-generate --load $kind --prompt-ids 1,2,3 --max-tokens 4 --print-ids
+    status "$kind: transformers' models have none" 3 quern-checkpoint export --output $kind.hf $kind
+done
+on 2 gpt --tensor-model-parallel-size 2
+on 2 gpt --context-parallel-size 2
+on 2 documents --context-parallel-size 2
+on 2 rope --pipeline-model-parallel-size 2
+on 2 moe --pipeline-model-parallel-size 2
+on 2 moe --expert-model-parallel-size 2 --recompute-granularity full
+for kind in gpt rope moe; do
+    on 2 $kind --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather
+    on 2 $kind --data-parallel-sharding-strategy optim_grads_params
+done
+on 2 documents --use-distributed-optimizer
+on 2 per_token --use-distributed-optimizer
+
+# The names are Megatron's, the bytes the same for any division.
+check 'tensors' quern-checkpoint info gpt --tensors
+for name in enorm hnorm eh_proj final_layernorm transformer_layer.mlp.linear_fc1; do
+    has "$name" out "mtp.layers.1.$name.weight"
+done
+check 'tensors of experts' quern-checkpoint info moe --tensors
+has 'with biases of their choice' out 'mtp.layers.0.transformer_layer.mlp.router.expert_bias'
+check 'one process' quern-train $flags $rope --deterministic --save one
+check 'two processes' plain 2 quern-train $flags $rope --deterministic --distributed-backend tcp --save two --use-distributed-optimizer
+check 'one, joined' quern-checkpoint join one --save whole
+check 'two, joined' quern-checkpoint join two --save joined
+same 'the same bytes' {whole,joined}/iter_0000006/model.safetensors
+
+# The main loss is that of the next token, which the others change by its gradient.
+rm -f log
+check 'without' quern-train $flags ${rope#* * } --log-file log
+equal 'the first loss is the same' "$(numbers rope.log | grep '"loss"' | head -n 1)" "$(numbers log | head -n 1)"
+check 'the last is not' bash -c "! cmp -s <(grep -o '\"loss\":[^,]*' rope.log | tail -n 1) <(grep -o '\"loss\":[^,]*' log | tail -n 1)"
+rm -f log
+check 'counted as nothing' quern-train $flags $rope --mtp-loss-scaling-factor 0 --log-file log
+equal 'there are losses' "$(grep -c mtp_losses log)" 6
+
+# refused NAME RANKS FLAG...: by the flag's name.
+refused() {
+    status "$1" 3 plain $2 quern-train $flags --distributed-backend tcp ${*:3}
+    has "$1: is named" err "mtp-num-layers"
+}
+refused 'adapters' 1 $rope --lora-rank 4
+refused 'FP8' 1 $rope --bf16 --fp8-format hybrid
+refused 'an output layer apart on another stage' 2 $rope --untie-embeddings-and-output-weights --pipeline-model-parallel-size 2
+refused 'positions on another stage' 2 --mtp-num-layers 1 --pipeline-model-parallel-size 2
+status 'another number than the checkpoint has' 2 quern-train $flags ${rope/num-layers 2/num-layers 1} --load rope
+has 'is named' err 'mtp-num-layers is 2, not 1'
+status 'more than tokens' 2 quern-train $flags --mtp-num-layers 4 --seq-length 4
+has 'are named' err 'mtp-num-layers'
+finish
