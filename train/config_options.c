@@ -67,6 +67,7 @@
     OPT_INT(0, "moe-shared-expert-intermediate-size", &(c)->model.moe_shared, 0, 1 << 24, \
             "width inside an MLP beside them for all tokens; 0: none"), \
     OPT_FLAG(0, "moe-shared-expert-gate", &(c)->model.shared_gate, "times the sigmoid of a product of its input"), \
+    OPT_FLAG(0, "moe-router-bias", &(c)->model.router_bias, "a bias of the router's logits"), \
     OPT_FLAG(0, "moe-router-pre-softmax", &(c)->model.pre_softmax, "weights by softmax over all experts, not over the chosen"), \
     OPT_ENUM(0, "moe-router-score-function", &(c)->model.router_score, "softmax|sigmoid", "what weights are of the logits"), \
     OPT_NUM(0, "moe-router-topk-scaling-factor", &(c)->model.router_scale, 0, 1e6, "weights times this; 0: 1"), \

@@ -38,6 +38,7 @@ struct hf_piece {
     char name[128];
     int64_t row, rows;
     struct hf_at at;
+    int64_t member, members; /* it is so much of the tensor's first axis; members 0: there is no such axis */
     bool fp32; /* theirs is in fp32 always */
 };
 enum { HF_PIECES = 3 };

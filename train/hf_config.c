@@ -184,6 +184,8 @@ static int read_rope(const struct reading *r, const struct hf_key *k, struct err
     if (m->rope_kind == HF_ROPES || (r->family->plain_rope && type && strcmp(type, "default") != 0))
         return err_set(e, ERR_UNSUPPORTED, "%s: rope_type '%s' cannot be done here", r->what, type);
     TRY(check_rope_keys(r, rope, e));
+    if (r->family->scaled_rope && !type)
+        return err_set(e, ERR_UNSUPPORTED, "%s: no rope_scaling, without which transformers scales angles here", r->what);
     return type && strcmp(type, "default") != 0 ? parse_scaling(r->what, r->root, rope, m, e) : 0;
 }
 
@@ -474,7 +476,9 @@ static int find_family(struct reading *r, struct err *e)
         return err_set(e, type ? ERR_UNSUPPORTED : ERR_FORMAT, "%s: model_type '%s' is not one of %s", r->what, type ? type : "",
                        list);
     if (quantized && quantized->type != NODE_NULL)
-        return err_set(e, ERR_UNSUPPORTED, "%s: quantization_config: quantized weights cannot be read here", r->what);
+        return err_set(e, ERR_UNSUPPORTED, "%s: quantization_config: quantized weights cannot be read here (of MXFP4 transformers writes"
+                       " whole ones: from_pretrained with quantization_config=Mxfp4Config(dequantize=True), then save_pretrained)",
+                       r->what);
     return 0;
 }
 

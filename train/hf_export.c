@@ -11,10 +11,11 @@
 #include "train/hf.h"
 #include "train/hf_family.h"
 
-enum { TOKENIZER_MAX = 1 << 28 };
+enum { TOKENIZER_MAX = 1 << 28, STACKED = 4 };
 
 /* Where a piece of a tensor of theirs comes from. */
 struct source {
+    int tensor, number; /* in their order */
     int param;
     struct hf_piece piece;
 };
@@ -58,13 +59,51 @@ static int begin_tensor(struct export *x, const struct param *q, const struct hf
     t->shape[0] = p->at.turned ? cols : p->at.of;
     t->shape[1] = p->at.turned ? p->at.of : cols;
     t->data.n = (size_t)(p->at.of * cols) * safetensors_size(t->dtype);
+    if (p->members) {
+        memmove(t->shape + 1, t->shape, 2 * sizeof *t->shape);
+        t->shape[0] = p->members;
+        t->dims++;
+        t->data.n *= (size_t)p->members;
+    }
     if (x->used && x->used + t->data.n > (size_t)x->as->shard) {
         x->shards++;
         x->used = 0;
     }
     x->used += t->data.n;
-    x->of[x->n++] = (struct made_of){x->n_sources, 0, x->shards};
+    x->of[x->n++] = (struct made_of){0, 0, x->shards};
     return 0;
+}
+
+/* The number of the tensor that a piece is of, which it may begin.  Those that experts share are a few, of all of them in turn. */
+static int tensor_of(struct export *x, const struct param *q, const struct hf_piece *p, int *tensor, struct err *e)
+{
+    int back = p->members ? STACKED : 1;
+
+    for (*tensor = x->n - 1; *tensor >= 0 && *tensor >= x->n - back; --*tensor)
+        if (span_is(x->v[*tensor].name, p->name))
+            return 0;
+    *tensor = x->n;
+    return begin_tensor(x, q, p, e);
+}
+
+static int by_tensor(const void *a, const void *b)
+{
+    const struct source *x = a, *y = b;
+
+    return x->tensor != y->tensor ? (x->tensor > y->tensor) - (x->tensor < y->tensor) :
+                                    (x->number > y->number) - (x->number < y->number);
+}
+
+/* The sources of a tensor one after the other. */
+static void arrange(struct export *x)
+{
+    qsort(x->source, (size_t)x->n_sources, sizeof *x->source, by_tensor);
+    for (int i = x->n_sources - 1; i >= 0; i--) {
+        struct made_of *of = &x->of[x->source[i].tensor];
+
+        of->first = i;
+        of->n++;
+    }
 }
 
 /* The tensors and what they are made of, in the order of our parameters. */
@@ -85,16 +124,17 @@ static int list(struct export *x, struct err *e)
         if (!n)
             return err_set(e, ERR_UNSUPPORTED, "transformers' %s has no '%s'", x->family->type, q->name);
         for (int k = 0; k < n; k++) {
+            int tensor;
             size_t elements = (size_t)(p[k].rows * (q->dims == 2 ? q->shape[1] : 1));
 
-            if (!x->n || !span_is(x->v[x->n - 1].name, p[k].name))
-                TRY(begin_tensor(x, q, &p[k], e));
-            x->of[x->n - 1].n++;
-            x->source[x->n_sources++] = (struct source){i, p[k]};
+            TRY(tensor_of(x, q, &p[k], &tensor, e));
+            x->source[x->n_sources] = (struct source){tensor, x->n_sources, i, p[k]};
+            x->n_sources++;
             most = elements > most ? elements : most;
-            whole = x->v[x->n - 1].data.n > whole ? x->v[x->n - 1].data.n : whole;
+            whole = x->v[tensor].data.n > whole ? x->v[tensor].data.n : whole;
         }
     }
+    arrange(x);
     x->shards++;
     x->room = malloc(whole);
     x->ours = malloc(most * sizeof *x->ours);
@@ -111,8 +151,11 @@ static int give_piece(struct export *x, const struct source *s, struct err *e)
         .row = s->piece.row, .rows = s->piece.rows, .cols = cols, .data = x->ours, .ld = cols,
     };
 
+    const char *dtype = dtype_of(x, &s->piece);
+    size_t skip = (size_t)(s->piece.member * s->piece.at.of * cols) * safetensors_size(dtype);
+
     TRY(checkpoint_load(x->ck, NULL, &ours, 1, e));
-    if (hf_narrow(x->room, x->ours, dtype_of(x, &s->piece), (struct hf_shape){s->piece.rows, cols}, &s->piece.at, e) < 0)
+    if (hf_narrow((char *)x->room + skip, x->ours, dtype, (struct hf_shape){s->piece.rows, cols}, &s->piece.at, e) < 0)
         return err_wrap(e, "'%s'", s->piece.name);
     return 0;
 }

@@ -111,6 +111,13 @@ static const struct hf_key deepseek_v3_keys[] = {
     LATENT(4096), BIASED_ROUTED, IS("topk_method", "\"noaux_tc\""), IS("scoring_func", "\"sigmoid\""),
     IS("rope_interleave", "true"), KEYS_END,
 };
+static const struct hf_key gpt_oss_keys[] = {
+    SIZES(HF_NEEDED, HF_NEEDED), NUM("rms_norm_eps", norm_eps, 1e-5), IS("hidden_act", "\"silu\""), ROPE(HF_NEEDED), WHOLE,
+    NOT("tie_word_embeddings", untie, false), OF("intermediate_size", HF_WIDTH, HF_NEEDED, NULL),
+    SIZE("head_dim", head_dim, 64), OF("attention_bias", HF_BIAS_ATTENTION, true, NULL), LAYERED(128, 2), ROUTED,
+    ALSO("num_local_experts", HF_SIZE, experts, HF_NEEDED, "num_experts"), IS("swiglu_alpha", "1.702"),
+    IS("swiglu_limit", "7.0"), PART("experts_per_token"), PART("initial_context_length"), KEYS_END,
+};
 static const struct hf_key gpt_neox_keys[] = {
     SIZE("num_hidden_layers", layers, HF_NEEDED), SIZE("hidden_size", hidden, HF_NEEDED),
     SIZE("num_attention_heads", heads, HF_NEEDED), SIZE("max_position_embeddings", positions, 2048),
@@ -281,6 +288,15 @@ static const struct hf_name deepseek_names[] = {
     {LAYER "self_attention.kv_layernorm.", HF_LAYER "self_attn.kv_a_layernorm.", HF_ROWS},
     BIASED_NAMES, NAMES_END,
 };
+static const struct hf_name gpt_oss_names[] = {
+    {LAYER "self_attention.core_attention.softmax_offset", HF_LAYER "self_attn.sinks", HF_ROWS},
+    {LAYER "mlp.router.", HF_LAYER "mlp.router.", HF_ROWS},
+    {EXPERT "linear_fc1.weight", HF_LAYER "mlp.experts.gate_up_proj", HF_PAIRS},
+    {EXPERT "linear_fc1.bias", HF_LAYER "mlp.experts.gate_up_proj_bias", HF_PAIRS},
+    {EXPERT "linear_fc2.weight", HF_LAYER "mlp.experts.down_proj", HF_STACKED},
+    {EXPERT "linear_fc2.bias", HF_LAYER "mlp.experts.down_proj_bias", HF_STACKED},
+    NAMES_END,
+};
 #define NEOX_LAYER "gpt_neox.layers.*."
 static const struct hf_name gpt_neox_names[] = {
     {"embedding.word_embeddings.", "gpt_neox.embed_in.", HF_ROWS},
@@ -333,6 +349,9 @@ const struct hf_family hf_families[] = {
      .names = llama_names},
     {.type = "glm4_moe", .class = "Glm4MoeForCausalLM", .keys = glm4_moe_keys, .names = biased_names, .others = llama_names,
      .base = {RMS_ROPE, .router_score = ROUTER_SIGMOID, .expert_bias = true}, .next_layer = true},
+    {.type = "gpt_oss", .class = "GptOssForCausalLM", .keys = gpt_oss_keys, .names = gpt_oss_names, .others = llama_names,
+     .base = {RMS_ROPE_ANY, .mlp = MLP_CLAMPED, .mlp_bias = true, .router_bias = true, .softmax = SOFTMAX_LEARNABLE},
+     .scaled_rope = true},
     {.type = "mistral", .class = "MistralForCausalLM", .base = {RMS_ROPE}, .keys = mistral_keys, .names = llama_names},
     {.type = "phi3", .class = "Phi3ForCausalLM", .base = {RMS_ROPE}, .keys = phi3_keys, .names = phi3_names,
      .others = llama_names, .plain_rope = true},

@@ -56,7 +56,9 @@ enum hf_rows {
     HF_TURNED,    /* the matrix is transposed, a vector as it is */
     HF_FP32,      /* as they are, in fp32 whatever the others are in */
     HF_BY_HEAD,   /* queries, keys and values of a head together */
-    HF_HEAD_PAIRS, HF_LAST_PAIRS /* what turns, the last rows of each head, or of all, stands in pairs of neighbours */
+    HF_HEAD_PAIRS, HF_LAST_PAIRS, /* what turns, the last rows of each head, or of all, stands in pairs of neighbours */
+    HF_STACKED,   /* transposed, those of all experts along a first axis; of vectors too */
+    HF_PAIRS      /* so too, and after each row of the first half comes one of the second */
 };
 
 /* Parameters by the beginnings of their names, ours and theirs; a star is a number.  What follows in the name is kept. */
@@ -73,6 +75,7 @@ struct hf_family {
     const struct hf_name *names; /* first these, then `others`, or NULL */
     const struct hf_name *others;
     bool plain_rope;          /* rotary angles cannot be scaled */
+    bool scaled_rope;         /* without a word on rotary angles they are scaled somehow */
     bool next_layer;          /* one more layer may stand behind the last, which predicts a further token: it is left out */
     bool embeds_root;         /* embeddings are multiplied by the root of the hidden size */
 };

@@ -59,20 +59,21 @@ static int check_piece(struct import *m, const struct param *q, const struct hf_
     const char *file;
     int at = find(m, p->name);
     const struct safetensor *t = hf_files_tensor(m->files, at, &file);
-    int64_t want[2] = {p->at.of, q->shape[1]};
+    int64_t sizes[3] = {p->members, p->at.of, q->shape[1]}, *want = sizes + !p->members;
+    int dims = q->dims + (p->members > 0);
 
     if (!t)
         return err_set(e, ERR_FORMAT, "%s: no tensor '%s'", m->from, p->name);
     m->taken[at] = true;
     if (p->at.turned) {
-        want[0] = q->shape[1];
-        want[1] = p->at.of;
+        sizes[1] = q->shape[1];
+        sizes[2] = p->at.of;
     }
-    if (t->dims == q->dims && t->shape[0] == want[0] && (t->dims == 1 || t->shape[1] == want[1]))
+    if (t->dims == dims && memcmp(t->shape, want, (size_t)dims * sizeof *want) == 0)
         return 0;
-    if (t->dims > 2 || q->dims == 1)
+    if (t->dims > 2 || dims != 2)
         return err_set(e, ERR_FORMAT, "%s/%s: '%s' has %d dimensions and %" PRId64 " rows, not %d and %" PRId64, m->from,
-                       file, p->name, t->dims, t->dims ? t->shape[0] : 0, q->dims, want[0]);
+                       file, p->name, t->dims, t->dims ? t->shape[0] : 0, dims, want[0]);
     return err_set(e, ERR_FORMAT, "%s/%s: '%s' is %" PRId64 " x %" PRId64 ", not %" PRId64 " x %" PRId64, m->from, file,
                    p->name, t->shape[0], t->dims == 2 ? t->shape[1] : 1, want[0], want[1]);
 }
@@ -149,11 +150,13 @@ static int give(void *arg, int i, size_t at, struct span *data, struct err *e)
         const char *file;
         const struct safetensor *t = hf_files_tensor(m->files, find(m, p[k].name), &file);
         const struct file_map of = {(const uint8_t *)t->data.p, t->data.n};
+        size_t bytes = p[k].members ? t->data.n / (size_t)p[k].members : t->data.n;
+        const char *from = t->data.p + (size_t)p[k].member * bytes;
 
-        if (file_map_fetch(&of, t->data.p, t->data.n, e) < 0 ||
-            hf_widen(m->room + p[k].row * cols, t->data.p, t->dtype, (struct hf_shape){p[k].rows, cols}, &p[k].at, e) < 0)
+        if (file_map_fetch(&of, from, bytes, e) < 0 ||
+            hf_widen(m->room + p[k].row * cols, from, t->dtype, (struct hf_shape){p[k].rows, cols}, &p[k].at, e) < 0)
             return err_wrap(e, "%s/%s: '%s'", m->from, file, p[k].name);
-        file_map_drop(&of, t->data.p, t->data.n);
+        file_map_drop(&of, from, bytes);
         row = p[k].row + p[k].rows;
     }
     memset(m->room + row * cols, 0, (size_t)((q->shape[0] - row) * cols) * sizeof *m->room);

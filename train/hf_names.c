@@ -96,6 +96,16 @@ static int by_head(const struct model_config *m, struct hf_piece piece[HF_PIECES
     return HF_PIECES;
 }
 
+/* One of the experts that stand in a tensor together. */
+static void member(const struct model_config *m, const struct param *q, struct span number, bool pairs, struct hf_piece *p)
+{
+    p->member = strtoll(number.p, NULL, 10);
+    p->members = m->experts;
+    p->at = (struct hf_at){.of = p->rows, .turned = q->dims == 2};
+    if (pairs)
+        p->at.block = p->at.apart = p->at.pairs = p->rows;
+}
+
 int hf_pieces(const struct model_config *m, const struct hf_family *family, const struct params *p, int i,
               struct hf_piece piece[HF_PIECES])
 {
@@ -129,6 +139,8 @@ int hf_pieces(const struct model_config *m, const struct hf_family *family, cons
         }
         row += piece[k].rows;
     }
+    if (name->rows == HF_STACKED || name->rows == HF_PAIRS)
+        member(m, q, stars[1], name->rows == HF_PAIRS, &piece[0]);
     return n;
 }
 

@@ -123,7 +123,7 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
     m->padded_vocab = pad(m->vocab, vocab_divisor);
     if (!m->experts) {
         m->topk = m->moe_ffn = m->moe_freq = m->moe_shared = 0;
-        m->pre_softmax = m->pad_experts = m->shared_gate = false;
+        m->pre_softmax = m->pad_experts = m->shared_gate = m->router_bias = false;
         m->capacity = m->router_scale = 0;
         m->router_groups = m->router_group_topk = 0;
         m->expert_bias = false;
@@ -330,7 +330,8 @@ static int64_t params_with(const struct model_config *m, int64_t experts)
     moe += model_mtp_moe(m) ? m->mtp_layers : 0;
     return m->padded_vocab * h * (m->untie ? 2 : 1) + (m->position == POSITION_LEARNED ? m->positions * h : 0) +
            all * layer + norm * h + (all - moe) * mlp_params(m, model_fc1_width(m), m->ffn) +
-           moe * (m->experts * h + shared_params(m) + experts * expert_params(m)) + m->mtp_layers * (3 * norm * h + 2 * h * h);
+           moe * (m->experts * (h + m->router_bias) + shared_params(m) + experts * expert_params(m)) +
+           m->mtp_layers * (3 * norm * h + 2 * h * h);
 }
 
 int64_t model_config_params(const struct model_config *m)
@@ -414,6 +415,7 @@ const struct model_field model_fields[] = {
     {"moe_layer_list", FIELD_RUNS, offsetof(struct model_config, moe_list), false, true, NULL},
     INT("moe_shared_expert_intermediate_size", moe_shared, false, true),
     BOOL("moe_shared_expert_gate", shared_gate),
+    BOOL("moe_router_bias", router_bias),
     BOOL("moe_router_pre_softmax", pre_softmax),
     WORD("moe_router_score_function", router_score, "softmax", "sigmoid"),
     NUM("moe_router_topk_scaling_factor", router_scale),

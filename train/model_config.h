@@ -129,6 +129,7 @@ struct model_config {
     int64_t topk;         /* experts of a token; 0: 2 */
     int64_t moe_ffn;      /* width inside an expert; 0: ffn */
     int64_t moe_shared;   /* width inside the MLP that every token meets beside its experts (module_shared.c); 0: there is none */
+    bool router_bias;     /* added to the router's logits */
     bool shared_gate;     /* its output times the sigmoid of a product of its input */
     int64_t moe_freq;     /* every so many layers have experts, the first one too; 0: 1 */
     char moe_list[256];   /* or which ones have, as runs, "3x0,58x1"; "": every moe_freq-th */

@@ -31,7 +31,8 @@ int64_t pass_moe_rows(const struct model *m)
 static struct linear router_of(const struct model *m, int64_t layer, int64_t rows)
 {
     return (struct linear){
-        .buffer = &m->dense, .w = pass_param(m, layer, ROUTER_W), .b = -1, .rows = rows, .wide = true, .adds = true,
+        .buffer = &m->dense, .w = pass_param(m, layer, ROUTER_W), .b = pass_param(m, layer, ROUTER_B), .rows = rows, .wide = true,
+        .adds = true,
     };
 }
 

@@ -164,6 +164,7 @@ static void layer_shapes(const struct model_config *m, bool moe_layer, enum part
         [POST2_W] = {"mlp.linear_fc2.post_layernorm.weight", post, 0, -1, 0, one, {0}},
         [POST2_B] = {"mlp.linear_fc2.post_layernorm.bias", beta * post, 0, -1, 0, 0, {0}},
         [ROUTER_W] = {"mlp.router.weight", m->experts, h, -1, std, 0, {0}},
+        [ROUTER_B] = {"mlp.router.bias", m->router_bias ? m->experts : 0, 0, -1, 0, 0, {0}},
         [SHARED_GATE_W] = {"mlp.shared_experts.gate_weight", m->shared_gate, h, -1, std, 0, {0}},
         [EXPERT_FC1_W] = {"linear_fc1.weight", moe, h, 0, std, 0, {moe_gate, moe_gate, 0}},
         [EXPERT_FC1_B] = {"linear_fc1.bias", bias * moe, 0, 0, 0, 0, {moe_gate, moe_gate, 0}},
@@ -223,7 +224,7 @@ static void add_layer(struct params *p, const struct model_part *part, int64_t l
              * slices of experts answer, what of an adapter is not divided slices too; the other norms, with sequence parallelism,
              * some of the rows. */
             q->summed = share.ranks > 1 && ((i >= Q_NORM_W && i <= K_NORM_B) || i == Q_DOWN_W || i == KV_DOWN_W ||
-                                            i == ROUTER_W || i == SHARED_GATE_W ||
+                                            i == ROUTER_W || i == ROUTER_B || i == SHARED_GATE_W ||
                                             (i >= LORA_QKV_A && q->split < 0) ||
                                             (part->sequence && of_stream(i)));
         }

@@ -32,7 +32,7 @@ enum layer_param {
     Q_NORM_W, Q_NORM_B, K_NORM_W, K_NORM_B, SOFTMAX_OFFSET, PROJ_W, PROJ_B, POST1_W, POST1_B,
     LN2_W, LN2_B, FC1_W, FC1_B, FC2_W, FC2_B, /* with experts, those of the shared one */
     POST2_W, POST2_B,
-    ROUTER_W, SHARED_GATE_W, EXPERT_FC1_W, EXPERT_FC1_B, EXPERT_FC2_W, EXPERT_FC2_B, /* the first expert's */
+    ROUTER_W, ROUTER_B, SHARED_GATE_W, EXPERT_FC1_W, EXPERT_FC1_B, EXPERT_FC2_W, EXPERT_FC2_B, /* the first expert's */
     LORA_QKV_A, LORA_QKV_B, LORA_PROJ_A, LORA_PROJ_B, LORA_FC1_A, LORA_FC1_B, LORA_FC2_A, LORA_FC2_B, /* lora.h */
     LAYER_PARAMS
 };

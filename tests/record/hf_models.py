@@ -105,6 +105,11 @@ MODELS = {
         **DEEPSEEK, q_lora_rank=14, num_experts_per_tok=4, n_group=4, topk_group=2, num_nextn_predict_layers=0,
         rope_parameters=dict(rope_type="yarn", rope_theta=50.0, factor=4.0, original_max_position_embeddings=8, mscale=0.7,
                              mscale_all_dim=1.4, beta_fast=1.5, beta_slow=0.25)), torch.float32, "9KB"),
+    "gpt_oss": (transformers.GptOssForCausalLM, transformers.GptOssConfig(
+        **dict(LLAMA, pad_token_id=None), head_dim=8, num_local_experts=4, num_experts_per_tok=2, sliding_window=5,
+        layer_types=["sliding_attention", "full_attention"], experts_implementation="eager",
+        rope_parameters={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8, "rope_theta": 50.0,
+                         "beta_fast": 1.1, "beta_slow": 0.1, "truncate": False}), torch.float32, "12KB"),
 }
 
 # Which alone bounds logits of attention.
@@ -160,6 +165,8 @@ def record():
         model = cls(config)
         for p in model.parameters():
             p.data.normal_(0, 0.3).add_(float(p.dim() == 1))
+        for p in (p for n, p in model.named_parameters() if name == "gpt_oss" and n.endswith("gate_up_proj")):
+            p.data.mul_(6)  # so that some are beyond the bounds
         model = model.to(dtype)
         biases_of_experts(model)
         model.save_pretrained(f"{OUT}/{name}", max_shard_size=shard)
@@ -243,6 +250,12 @@ PUBLISHED = {
                      n_routed_experts=4, num_experts_per_tok=2, first_k_dense_replace=1, num_nextn_predict_layers=1,
                      norm_topk_prob=True, partial_rotary_factor=0.5, rope_scaling=None, rope_theta=1000000, use_qk_norm=True,
                      pad_token_id=0, eos_token_id=[1, 2]),
+    "gpt-oss-20b": llama("GptOss", model_type="gpt_oss", attention_bias=True, attention_dropout=0.0, experts_per_token=2,
+                         head_dim=8, initial_context_length=8, layer_types=["sliding_attention", "full_attention"],
+                         num_experts_per_tok=2, num_local_experts=4, output_router_logits=False, pad_token_id=0,
+                         rope_scaling=dict(beta_fast=32.0, beta_slow=1.0, factor=4.0, original_max_position_embeddings=8,
+                                           rope_type="yarn", truncate=False), rope_theta=150000, router_aux_loss_coef=0.9,
+                         sliding_window=6, swiglu_limit=7.0),
     "olmo 2": llama("Olmo2", model_type="olmo2", attention_bias=False, attention_dropout=0.0, rms_norm_eps=1e-6, pad_token_id=1,
                     rope_scaling=None, rope_theta=5e5),
     "pythia": dict(architectures=["GPTNeoXForCausalLM"], bos_token_id=0, eos_token_id=0, hidden_act="gelu", hidden_size=16,

@@ -24,11 +24,11 @@ enum { T = 12, V = 61 };
 static const char *const names[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe", "qwen2_moe",
                                     "mistral", "phi3", "olmo2", "gpt_neox", "gpt_neox_serial", "gemma",
                                     "gemma2", "gemma3_text", "smollm3", "granite", "starcoder2", "nemotron",
-                                    "glm4_moe", "deepseek_v2", "deepseek_v3"};
+                                    "glm4_moe", "deepseek_v2", "deepseek_v3", "gpt_oss"};
 static const char *const dtypes[] = {"F16", "BF16", "F32", "F32", "BF16", "BF16", "BF16", "F32", "F32", "F32",
                                      "F32", "F32", "F32", "F32", "F32", "F32", "F32", "F32",
                                      "F32",
-                                     "BF16", "F32", "F32"};
+                                     "BF16", "F32", "F32", "F32"};
 enum { MODELS = sizeof names / sizeof *names };
 
 static char dir[64];
@@ -309,6 +309,9 @@ static void wrong_folders_are_named(void **state)
         {"glm4_moe", "sed -i 's/\"topk_group\": 2/\"topk_group\": 3/' config.json", "judged by their two best"},
         {"glm4_moe", "sed -i 's/\"first_k_dense_replace\": 1/\"first_k_dense_replace\": 3/' config.json", "3 of 3 layers"},
         {"glm4_moe", "sed -i 's/\"num_hidden_layers\": 3/\"num_hidden_layers\": 4/' config.json", "no tensor 'model.layers.3."},
+        {"gpt_oss", "sed -i '1s/{/{\"quantization_config\":{\"quant_method\":\"mxfp4\"},/' config.json", "Mxfp4Config(dequantize"},
+        {"gpt_oss", "sed -i 's/rope_parameters/summary_type/' config.json", "rope_theta"},
+        {"gpt_oss", "sed -i 's/\"num_local_experts\": 4/\"num_local_experts\": 3/' config.json", "router.weight"},
         {"qwen3_moe", "sed -i 's/layers.1.mlp.gate.weight/layers.1.mlp.gate2.weight/' *.index.json", "gate2"},
     };
 
