@@ -26,8 +26,8 @@ ranks zero3 2 $gpt $delayed --data-parallel-sharding-strategy optim_grads_params
 beside "and the weights" gpt-delayed zero3 0.01
 ranks tensor 2 $gpt $delayed --tensor-model-parallel-size 2 --sequence-parallel --save tensor --save-interval 6
 beside "tensor ranks" gpt-delayed tensor 0.02
-ranks stages 2 $gpt $delayed --pipeline-model-parallel-size 2
-beside "stages" gpt-delayed stages 0.02
+ranks stages 2 $gpt $delayed --deterministic --pipeline-model-parallel-size 2
+same_losses "stages: the same bits" alone stages
 ranks context 2 $gpt $delayed --context-parallel-size 2
 beside "context ranks" gpt-delayed context 0.02
 half tensor one && half tensor rest
