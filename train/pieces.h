@@ -57,7 +57,7 @@ static inline bool piece_whole(const struct piece *p)
 
 /* The pieces of a slab of fp32 or bf16 numbers laid out by p (NULL: their places alone), in its order; v has room for
  * PIECES_PER_PARAM of each parameter.  How many. */
-enum { PIECES_PER_PARAM = 3 };
+enum { PIECES_PER_PARAM = PARAM_PARTS };
 int params_pieces(const struct params *p, enum checkpoint_part part, void *slab, enum dtype dt, struct piece *v);
 
 /* Elements first .. first + n - 1 of p, counted row by row, as at most three pieces.  How many. */
