@@ -476,8 +476,9 @@ static int find_family(struct reading *r, struct err *e)
         return err_set(e, type ? ERR_UNSUPPORTED : ERR_FORMAT, "%s: model_type '%s' is not one of %s", r->what, type ? type : "",
                        list);
     if (quantized && quantized->type != NODE_NULL)
-        return err_set(e, ERR_UNSUPPORTED, "%s: quantization_config: quantized weights cannot be read here (of MXFP4 transformers writes"
-                       " whole ones: from_pretrained with quantization_config=Mxfp4Config(dequantize=True), then save_pretrained)",
+        return err_set(e, ERR_UNSUPPORTED, "%s: quantization_config: quantized weights cannot be read here (of MXFP4 transformers"
+                       " writes whole ones: from_pretrained with quantization_config=Mxfp4Config(dequantize=True), then"
+                       " save_pretrained)",
                        r->what);
     return 0;
 }

@@ -74,7 +74,8 @@ static int begin_tensor(struct export *x, const struct param *q, const struct hf
     return 0;
 }
 
-/* The number of the tensor that a piece is of, which it may begin.  Those that experts share are a few, of all of them in turn. */
+/* The number of the tensor that a piece is of, which it may begin.  Those that experts share are a few, of all of them in
+ * turn. */
 static int tensor_of(struct export *x, const struct param *q, const struct hf_piece *p, int *tensor, struct err *e)
 {
     int back = p->members ? STACKED : 1;

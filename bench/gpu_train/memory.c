@@ -37,7 +37,9 @@ static int run_cast(const int64_t *n) { return dev->ops->vec_cast(dev, place[1],
 
 static int run_adamw(const int64_t *n)
 {
-    struct update a = {.step = 1, .lr = 1e-4, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .kind = UPDATE_ADAMW};
+    struct update a = {
+        .step = 1, .lr = 1e-4, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .kind = UPDATE_ADAMW,
+    };
 
     return dev->ops->update(dev, &a, place[0], place[1], place[2], place[3], place[4], n[0], &err);
 }
