@@ -31,7 +31,7 @@ LDFLAGS += -pie $(HARDEN_LD)
 LDLIBS += -Wl,--as-needed -lm -lpthread $(foreach l,$(LIBS),$(if $(filter 1,$(HAVE_$l)),$(LIB_$l))) -lstdc++
 
 # Sources, and the commands among them; those of a backend stand apart.
-FLOORS := base comm kernels indexed_dataset curate tokenize train
+FLOORS := base comm kernels indexed_dataset curate tokenize train pipelines
 MPI_SRC := comm/mpi_backend.c
 FOUND := $(filter-out $(MPI_SRC),$(wildcard $(foreach e,c cpp,$(FLOORS:%=%/*.$e) $(FLOORS:%=%/*/*.$e))))
 SRCS := $(filter-out $(call without_library,$(FOUND)),$(FOUND))
@@ -76,11 +76,11 @@ $B/lib$1.a: $(call objs,$(filter-out $(CMDS),$(filter $1/%,$(SRCS))))
 endef
 $(foreach f,$(FLOORS),$(eval $(call floor,$f)))
 # What a command links: its folder and those below; the trainer's mains use tokenizers.
-not_base := comm kernels indexed_dataset curate tokenize train
-not_kernels := indexed_dataset curate tokenize train
-not_curate := tokenize train
-not_tokenize := curate train
-not_train := curate
+not_base := comm kernels indexed_dataset curate tokenize train pipelines
+not_kernels := indexed_dataset curate tokenize train pipelines
+not_curate := tokenize train pipelines
+not_tokenize := curate train pipelines
+not_train := curate pipelines
 links = $(filter-out $(foreach f,$(not_$1),$B/lib$f.a),$(ARCHIVES))
 define command
 $B/bin/$(if $(filter quern,$2),quern,quern-$2): $B/$1.o $(call links,$3)

@@ -25,7 +25,7 @@ changed() {
     "${CC:-cc}" -O1 -march=native -D_GNU_SOURCE -I"$T" -I. "$html"/*.c "$B/curate/cmd_extract.c.o" -Wl,--start-group \
         "$B"/lib*.a -Wl,--end-group -Wl,--as-needed $libs -lm -lpthread -lstdc++ -fopenmp -o "$T/quern-extract" || exit 1
     for set in article segment; do
-        "$T/quern-extract" --quiet "$X/$set-benchmark/dev/html" |
+        "$T/quern-extract" --quiet --extractor rules "$X/$set-benchmark/dev/html" |
             sed 's|^{"id":"[^"]*/\([0-9a-f]*\)\.html\.gz"|{"id":"\1"|' >"$T/$set.jsonl"
         score+=("$(f1 $set "$T/$set.jsonl")")
     done

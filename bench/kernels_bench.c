@@ -1,8 +1,9 @@
 /* bench/kernels_bench.c -- each op at the shapes of GPT-2 124M (B = 4, T = 256), and what a
  * training step made of them would take.  Prints "name TAB value TAB unit TAB note".
  *
- *     kernels_bench [threads [seconds per op [cpu]]]
+ *     kernels_bench [threads [seconds per op [cpu|wall [NAME]]]]
  *
+ * NAME: those ops alone that have it in theirs.
  * The median of repeated runs, by the clock on the wall; with "cpu" by the processor time
  * of all threads divided by their number, which a busy machine disturbs less (and which
  * needs OMP_WAIT_POLICY=passive, or waiting counts as work).  Bytes are those that an op must move: inputs once, outputs
@@ -15,6 +16,7 @@
 
 #include "bench/measure.h"
 #include "kernels/device.h"
+#include "kernels/eight_bit.h"
 
 enum { B = 4, T = 256, ROWS = B * T, C = 768, H = 12, D = 64, L = 12, V = 50257, VP = 50304 };
 enum { PARAMS = VP * C + 1024 * C + L * (12 * C * C + 13 * C) + 2 * C };
@@ -29,6 +31,7 @@ struct bench {
     char *mem[5];   /* big blocks */
     float *small;
     int32_t *ids;
+    const char *only;
     struct err err;
 };
 
@@ -62,15 +65,20 @@ static double measure(struct bench *b, int (*run)(struct bench *))
     return median(t, (size_t)n);
 }
 
-/* One line: an op that does flops and moves bytes, count times a step. */
+/* One line: an op that does flops and moves bytes, count times a step (0: none of it). */
 static void report(struct bench *b, const char *name, int (*run)(struct bench *), double flops,
                    double bytes, int count)
 {
-    double t = measure(b, run);
+    char full[96];
     bool product = flops > 0;
+    double t;
 
+    snprintf(full, sizeof full, "%s.%s", dtype_name(b->dt), name);
+    if (b->only && !strstr(full, b->only))
+        return;
+    t = measure(b, run);
     b->step += t * count;
-    printf("%s.%s\t%.4g\t%s\t%.3f ms, %.0f %% of %s, %d a step\n", dtype_name(b->dt), name,
+    printf("%s\t%.4g\t%s\t%.3f ms, %.0f %% of %s, %d a step\n", full,
            product ? flops / t * 1e-9 : bytes / t * 1e-9, product ? "GF/s" : "GB/s", t * 1e3,
            product ? 100 * flops / t / b->peak : 100 * bytes / t / b->copy,
            product ? "the measured peak" : "a copy", count);
@@ -138,14 +146,14 @@ static int run_colsum(struct bench *b)
     return b->dev->ops->vec_colsum(b->dev, b->dt, b->small, b->mem[0], ROWS, 3 * C, 3 * C,
                                    &b->err);
 }
-/* ROWS in one sequence, all of them or documents of 200 on average. */
-static bool one_sequence;
+/* Sequences of ROWS, or one of more; all of it or documents of 200 on average. */
+static int64_t tokens = T;
 static const int32_t *documents;
 static struct attention attention_args(struct bench *b)
 {
     size_t w = dtype_size(b->dt);
-    int64_t row = 3 * C, t = one_sequence ? ROWS : T;
-    struct attention p = {.b = ROWS / t, .t = t, .heads = H, .kv_heads = H, .d = D, .t_kv = t, .start = documents,
+    int64_t row = 3 * C, t = tokens;
+    struct attention p = {.b = t < ROWS ? ROWS / t : 1, .t = t, .heads = H, .kv_heads = H, .d = D, .t_kv = t, .start = documents,
                           .scale = 0.125f, .drop = with_dropout ? &drop : NULL, .lse = b->small};
 
     p.q = (struct attention_view){b->mem[0], t * row, row};
@@ -199,6 +207,21 @@ static int run_adamw(struct bench *b)
                               b->dt == DTYPE_BF16 ? (uint16_t *)b->mem[4] : NULL, PARAMS,
                               &b->err);
 }
+/* The scales behind the codes. */
+static int run_adamw_eight_bits(struct bench *b)
+{
+    size_t codes = (size_t)eight_bit_blocks(PARAMS) * EIGHT_BIT_BLOCK;
+    const struct update p = {
+        .step = 10, .lr = 1e-4, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .m_type = DTYPE_8BIT,
+        .v_type = DTYPE_8BIT, .m_scale = (float *)(b->mem[1] + codes), .v_scale = (float *)(b->mem[2] + codes),
+    };
+    return b->dev->ops->update(b->dev, &p, (float *)b->mem[0], b->mem[1], b->mem[2], (float *)b->mem[3], NULL, PARAMS, &b->err);
+}
+static int run_factored(struct bench *b)
+{
+    const struct factored p = {VP, C, 0.1, 1e-7};
+    return b->dev->ops->factored(b->dev, &p, (float *)b->mem[3], (float *)b->mem[1], (float *)b->mem[2], &b->err);
+}
 static int run_sumsq(struct bench *b)
 {
     return b->dev->ops->vec_sumsq(b->dev, DTYPE_F32, (double *)b->mem[4], SUMSQ_BLOCK, b->mem[3], PARAMS, &b->err);
@@ -230,8 +253,22 @@ static void fill(struct bench *b)
     }
 }
 
-/* Attention over ROWS: GF/s as if all were one document. */
-static void long_attention(struct bench *b, double f)
+/* Attention over t tokens in one sequence: GF/s as if all were one document. */
+static void long_attention(struct bench *b, int64_t t, const char *kind)
+{
+    double f = 4.0 * H * (double)t * (double)t * D / 2;
+    char name[64];
+
+    tokens = t;
+    snprintf(name, sizeof name, "T%lld.%sattention_fwd", (long long)t, kind);
+    report(b, name, run_attention_fwd, f, 0, 0);
+    snprintf(name, sizeof name, "T%lld.%sattention_bwd", (long long)t, kind);
+    report(b, name, run_attention_bwd, 2.5 * f, 0, 0);
+    tokens = T;
+}
+
+/* The same of documents. */
+static void attention_of_documents(struct bench *b)
 {
     static int32_t start[ROWS];
 
@@ -239,14 +276,9 @@ static void long_attention(struct bench *b, double f)
         start[i] = --left > 0 ? start[i - 1] : i;
         left = left > 0 ? left : 20 + (int)((uint32_t)i * 2654435761u >> 8) % 361;
     }
-    one_sequence = true;
-    report(b, "T1024.attention_fwd", run_attention_fwd, f, 0, L);
-    report(b, "T1024.attention_bwd", run_attention_bwd, 2.5 * f, 0, L);
     documents = start;
-    report(b, "T1024.documents.attention_fwd", run_attention_fwd, f, 0, L);
-    report(b, "T1024.documents.attention_bwd", run_attention_bwd, 2.5 * f, 0, L);
+    long_attention(b, ROWS, "documents.");
     documents = NULL;
-    one_sequence = false;
 }
 
 static void run_type(struct bench *b)
@@ -265,7 +297,8 @@ static void run_type(struct bench *b)
     layer(b, "fc", C, 4 * C, L);
     layer(b, "fcproj", 4 * C, C, L);
     layer(b, "head", C, VP, 1);
-    printf("%s.matmul.step\t%.4g\tms\tall products of a step\n", name, b->step * 1e3);
+    if (!b->only)
+        printf("%s.matmul.step\t%.4g\tms\tall products of a step\n", name, b->step * 1e3);
     fill(b);
     report(b, "layernorm_fwd", run_norm_fwd, 0, 4 * act, 2 * L + 1);
     report(b, "layernorm_bwd", run_norm_bwd, 0, 4 * act, 2 * L + 1);
@@ -281,15 +314,24 @@ static void run_type(struct bench *b)
     report(b, "adamw", run_adamw, 0, (28.0 + (w == 2 ? 2 : 0)) * PARAMS, 1);
     report(b, "sumsq", run_sumsq, 0, 4.0 * PARAMS, 1);
     report(b, "zero_gradients", run_zero, 0, 4.0 * PARAMS, 1);
-    printf("%s.step\t%.4g\tms\tthe sum of all of the above, GPT-2 124M, B = 4, T = 256\n", name,
+    if (!b->only)
+        printf("%s.step\t%.4g\tms\tthe sum of all of the above, GPT-2 124M, B = 4, T = 256\n", name,
            b->step * 1e3);
+    if (b->dt == DTYPE_F32) {
+        report(b, "adamw_eight_bits", run_adamw_eight_bits, 0, 16.0 * PARAMS, 1);
+        fill(b);
+        report(b, "factored", run_factored, 0, 12.0 * VP * C, 1);
+        fill(b);
+    }
     with_dropout = true;
     report(b, "dropout.layernorm_fwd", run_norm_fwd, 0, 4 * act, 2 * L + 1);
     report(b, "dropout.layernorm_bwd", run_norm_bwd, 0, 5 * act, 2 * L + 1);
     report(b, "dropout.attention_fwd", run_attention_fwd, f, 0, L);
     report(b, "dropout.attention_bwd", run_attention_bwd, 2.5 * f, 0, L);
     with_dropout = false;
-    long_attention(b, 4.0 * H * ROWS * ROWS * D / 2);
+    long_attention(b, ROWS, "");
+    long_attention(b, 4 * ROWS, "");
+    attention_of_documents(b);
 }
 
 int main(int argc, char **argv)
@@ -297,6 +339,7 @@ int main(int argc, char **argv)
     struct bench b = {.seconds = argc > 2 ? atof(argv[2]) : 0.3};
     double t;
 
+    b.only = argc > 4 ? argv[4] : NULL;
     if (device_open(&b.dev, "cpu", argc > 1 ? atoi(argv[1]) : 0, &b.err) < 0)
         goto fail;
     if (argc > 3 && strcmp(argv[3], "cpu") == 0) {
@@ -306,7 +349,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 5; i++)
         if (device_alloc(b.dev, (void **)&b.mem[i], (size_t)PARAMS * 4, &b.err) < 0)
             goto fail;
-    b.small = calloc(8 * ROWS + 8 * C, sizeof *b.small);
+    b.small = calloc(4 * ROWS * H + 8 * C, sizeof *b.small);
     b.ids = calloc(2 * ROWS, sizeof *b.ids);
     if (!b.small || !b.ids)
         goto fail;

@@ -1,6 +1,8 @@
 """A training step of GPT-2 124M in PyTorch: prints the medians of its seconds and of its processor seconds / THREADS.
 
-    python bench/train_torch.py fp32|bf16 THREADS STEPS
+    python bench/train_torch.py fp32|bf16|pure THREADS STEPS [BATCH T [compile]]
+
+bf16 is autocast beside fp32 weights, pure a model whose weights, gradients and moments are bf16.
 """
 import sys
 import time
@@ -11,7 +13,8 @@ import torch.nn.functional as F
 
 dt, threads, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 torch.set_num_threads(threads)
-L, H, HEADS, V, B, T = 12, 768, 12, 50304, 4, 256
+L, H, HEADS, V = 12, 768, 12, 50304
+B, T = (int(x) for x in sys.argv[4:6] or (4, 256))
 
 
 class Block(nn.Module):
@@ -46,6 +49,16 @@ model = GPT()
 for p in model.parameters():
     if p.dim() > 1:
         nn.init.normal_(p, std=0.02)
+if dt == "pure":
+    model.to(torch.bfloat16)
+
+
+def loss_of(inputs, targets):
+    return F.cross_entropy(model(inputs).float().view(-1, V), targets.reshape(-1))
+
+
+if sys.argv[6:] == ["compile"]:
+    loss_of = torch.compile(loss_of)
 opt = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 clocks = time.monotonic, lambda: time.process_time() / threads
 seconds = []
@@ -53,7 +66,7 @@ for i in range(steps):
     ids = torch.randint(0, 50257, (B, T + 1))
     start = [clock() for clock in clocks]
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dt == "bf16"):
-        loss = F.cross_entropy(model(ids[:, :-1]).float().view(-1, V), ids[:, 1:].reshape(-1))
+        loss = loss_of(ids[:, :-1], ids[:, 1:])
     opt.zero_grad(set_to_none=False)
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -1,7 +1,7 @@
 /* quern dedup exact|fuzzy|lines|substring */
 #include <string.h>
 
-#include "curate/plan/stages.h"
+#include "curate/stages/stages.h"
 #include "curate/stream/driver.h"
 
 static struct tool tool = {
@@ -12,15 +12,17 @@ static struct tool tool = {
     .details =
         "Reads documents, a JSON line each, and writes those that stay, in order; of\n"
         "duplicates the first stays.  `quern dedup KIND --help` lists the options of a kind.\n\n"
-        "exact: the text is the same, byte for byte (XXH3-128).\n\n"
+        "exact: the text is the same, byte for byte (XXH3-128), or what --key names; --key url\n"
+        "--normalize url: the same page.\n\n"
         "fuzzy: the sets of shingles (some consecutive words) have at least the Jaccard\n"
         "similarity --threshold.  MinHash signatures find candidates; every candidate pair\n"
         "is then compared by its shingles, and a document is dropped only if it is itself\n"
         "close to the document that stays for it.  With --no-verify whatever shares a band\n"
         "is a duplicate, and so is what is linked by others, as in the systems that the\n"
-        "presets are named after.  Presets: quern, 5 words, bands and rows by the threshold;\n"
-        "datatrove, 5 words of simplified text, 14 bands of 8 rows; nemo, 24 characters, 20\n"
-        "bands of 13 rows; text-dedup, 5 words, 250 hashes; rpv2, 13 words, 128 hashes.\n\n"
+        "presets are named after.  Presets: quern2, 5 words, or letters where a script has no\n"
+        "spaces, bands and rows by the threshold; quern, 5 words, the same; datatrove, 5 words\n"
+        "of simplified text, 14 bands of 8 rows; nemo, 24 characters, 20 bands of 13 rows;\n"
+        "text-dedup, 5 words, 250 hashes; rpv2, 13 words, 128 hashes.\n\n"
         "lines: strikes lines, paragraphs or sentences that came before, and drops documents of\n"
         "which too little is left.  Presets: quern, lines of 30 characters or more; ccnet,\n"
         "no copy of a line stays that two documents have; dolma, lines as they are; datatrove,\n"

@@ -55,7 +55,7 @@ int main(int argc, char **argv)
         .name = "extract",
         .usage = "[options] [PATH...]",
         .operands = OPT_NAMES_TREE,
-        .about = "turn web archives, HTML, LaTeX and wikis' exports into documents",
+        .about = "turn web archives, HTML, LaTeX, wikis' exports and XML into documents",
         .details =
             "Reads WARC, WET and ARC files, HTML files, LaTeX and MediaWiki's XML exports (such as\n"
             "Wikipedia's dumps), all plain or packed by gzip, zstd, bzip2, xz or lz4 and told\n"
@@ -72,7 +72,12 @@ int main(int argc, char **argv)
             "members of a tar archive are read as files are.\n"
             "\n"
             "Of a wiki's export the articles become documents; redirects and pages of other\n"
-            "namespaces are dropped, and stand in --rejects.",
+            "namespaces are dropped, and stand in --rejects.\n"
+            "\n"
+            "XML is told by its root: JATS articles (PubMed Central), TEI, DocBook, RSS and Atom, patents\n"
+            "of the USPTO, law (Akoma Ntoso, USLM, Formex), and Posts.xml of Stack Exchange, whose\n"
+            "questions become documents with their answers, sorted on disk in $TMPDIR.  EPUB, DOCX and ODT are zip\n"
+            "archives of XML.",
         .example = "printf '<title>A page</title><p>Some text.' >page.html\nquern extract page.html",
     };
     struct extract_conf x;

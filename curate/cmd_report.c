@@ -83,7 +83,7 @@ static int run(const struct tool *t, const struct args *a, struct report_conf *c
         return tool_usage(t, "--curves make a page of their own");
     conf->jobs = tool_jobs(t);
     if (!conf->title)
-        conf->title = a->curves.n ? "How training went" : "What was kept, what was dropped";
+        conf->title = a->curves.n ? "How training went" : REPORT_TITLE;
     rc = a->curves.n ? make_curves(a, conf->title, &e) : make(a, conf, &e);
     return rc < 0 ? tool_fail(t, &e) : tool_end(t, rc ? EXIT_SOME_BAD : EXIT_FINE);
 }
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
                    "quern filter --preset gopher-quality --rejects rejects.jsonl --stats stats.json docs.jsonl\n"
                    "quern report --stats stats.json --rejects rejects.jsonl --input docs.jsonl -o report.html",
     };
-    struct report_conf conf = {.examples = 3};
+    struct report_conf conf = {.examples = REPORT_EXAMPLES};
     struct args a = {0};
     const struct opt opts[] = {
         OPT_IN_LIST('s', "stats", &a.stats, "FILE", "statistics of a stage or a plan; give it for each"),

@@ -3,15 +3,13 @@
 #include "base/tool.h"
 #include "curate/report/corpus_stats.h"
 
-static int write_out(const struct corpus_stats *c, const struct corpus_conf *conf, bool json, const char *output, struct err *e)
+static int write_out(const struct corpus_stats *c, const struct corpus_conf *conf, struct err *e)
 {
     struct buf b = {0};
-    int rc = (json ? corpus_put_json : corpus_put_text)(c, conf, &b);
+    int rc = corpus_put(c, conf, &b, e);
 
-    if (rc < 0)
-        err_set(e, rc, "out of memory for the numbers");
-    else
-        rc = file_write_all(output, buf_span(&b), e);
+    if (rc == 0)
+        rc = file_write_all(conf->output, buf_span(&b), e);
     buf_free(&b);
     return rc;
 }
@@ -32,12 +30,8 @@ int main(int argc, char **argv)
     };
     struct corpus_conf conf;
     struct corpus_stats c;
-    const char *output = NULL;
-    bool json = false;
     const struct opt opts[] = {
-        CORPUS_OPTS(conf),
-        OPT_FLAG(0, "json", &json, "print JSON"),
-        OPT_OUT('o', "output", &output, "FILE", "write here"),
+        CORPUS_OUT_OPTS(conf),
         TOOL_OPTS(t),
         TOOL_JOBS(t), TOOL_PROGRESS(t),
         OPT_END,
@@ -54,7 +48,7 @@ int main(int argc, char **argv)
     conf.jobs = tool_jobs(&t);
     code = corpus_read(&c, &conf, &e);
     if (code == 0)
-        code = write_out(&c, &conf, json, output, &e);
+        code = write_out(&c, &conf, &e);
     n = c.bad ? EXIT_SOME_BAD : EXIT_FINE;
     corpus_free(&c);
     return code < 0 ? tool_fail(&t, &e) : tool_end(&t, n);

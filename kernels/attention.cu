@@ -24,7 +24,7 @@ extern "C" int attention_fwd_cuda(struct device *dev, enum dtype dt, const struc
     TRY(check_attention(dt, p, "attention_fwd", e));
     if (p->b == 0 || p->t == 0)
         return 0;
-    if (way_of() <= WAY_CUDNN) {
+    if (way_of() <= WAY_CUDNN && !p->most) { /* its graph does not give the largest logits */
         TRY(attention_cudnn_fwd(dev, dt, p, way_of() == WAY_CUDNN, &done, e));
         if (done)
             return 0;

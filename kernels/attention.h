@@ -49,6 +49,8 @@ struct attention {
     struct attention_view o;       /* (B, t, H, d); forward's of a block is fp32 */
     float *lse;     /* (B, H, t): log of the sum of exponentials, base e; forward writes
                        it (NULL when no backward follows), backward reads it */
+    float *most;    /* (heads), numbers of at least 0, or NULL: forward raises each to the largest logit of its head.  Not with
+                       cap */
     const struct dropout *drop;    /* of the probabilities, key by query: row
                                       (b all_heads + first_head + h) t_kv + key, column
                                       query, of t columns; or NULL */

@@ -190,11 +190,11 @@ template <int D> static __device__ __forceinline__ void take_up(const struct att
 }
 
 /* Scores s of rows row and row + 8 with the N keys from j0 on, times k, to what the values are multiplied by; the maxima m, the
- * sums l and the outputs o so far go along. */
-template <int D, int N, bool CAPPED>
+ * sums l and the outputs o so far go along, and with MOST the largest scores. */
+template <int D, int N, bool CAPPED, bool MOST>
 static __device__ __forceinline__ void soften(const struct attention &p, const struct drop &drop, int64_t b, int64_t h,
                                               int64_t row, int64_t j0, const struct window *keys, float k, float (*s)[4],
-                                              float *m, float *l, float (*o)[4])
+                                              float *m, float *l, float (*o)[4], float *largest)
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -211,6 +211,8 @@ static __device__ __forceinline__ void soften(const struct attention &p, const s
                 *x = whole || inside(keys[half], col + n * 8 + c) ? *x : __uint_as_float(0xff800000u);
                 most = fmaxf(most, *x);
             }
+        if (MOST)
+            largest[half] = fmaxf(largest[half], most);
         most = fmaxf(m[half], quad_max(most) * k);
         alpha = exp2_fast(m[half] - most);
         m[half] = most;
@@ -233,7 +235,7 @@ static __device__ __forceinline__ void soften(const struct attention &p, const s
     }
 }
 
-template <int D, int N, bool MASKED, bool CAPPED> static __global__ void __launch_bounds__(32 * WARPS)
+template <int D, int N, bool MASKED, bool CAPPED, bool MOST> static __global__ void __launch_bounds__(32 * WARPS)
     fwd_kernel(struct attention p, struct drop drop)
 {
     constexpr int S = D + 8; /* rows lie 4 banks apart */
@@ -244,7 +246,7 @@ template <int D, int N, bool MASKED, bool CAPPED> static __global__ void __launc
     int64_t end = end_of(p, q0 + OWN);
     const struct window keys[2] = {keys_of<MASKED>(p, b, row), keys_of<MASKED>(p, b, row + 8)};
     float m[2] = {-1e30f, -1e30f}, l[2] = {0, 0}, o[D / 8][4] = {}; /* m is finite, since a tile may have no key for a query */
-    float k = CAPPED ? LOG2E : p.scale * LOG2E;
+    float k = CAPPED ? LOG2E : p.scale * LOG2E, largest[2] = {0, 0};
     uint32_t q[D / 16][4];
 
     static_assert(STAGES * 2 * N >= OWN, "the queries go through the tiles");
@@ -274,7 +276,7 @@ template <int D, int N, bool MASKED, bool CAPPED> static __global__ void __launc
                 mma(s[2 * n], q[d], x);
                 mma(s[2 * n + 1], q[d], x + 2);
             }
-        soften<D, N, CAPPED>(p, drop, b, h, row, j0, keys, k, s, m, l, o);
+        soften<D, N, CAPPED, MOST>(p, drop, b, h, row, j0, keys, k, s, m, l, o, largest);
         add_product<D, S, N>(o, s, vt);
         uint16_t *read = kt;
         kt = next;
@@ -288,6 +290,8 @@ template <int D, int N, bool MASKED, bool CAPPED> static __global__ void __launc
         for (int half = 0; half < 2; half++)
             if (row + half * 8 < p.t)
                 p.lse[bh * p.t + row + half * 8] = m[half] * (1.0f / LOG2E) + logf(l[half]);
+    if (MOST) /* rows behind the last are zeros */
+        attention_raise(p, h, fmaxf(largest[0], largest[1]) * p.scale);
 }
 
 /* ---- backward, dq: a block has 64 queries and goes over the keys that they see ---- */
@@ -492,9 +496,10 @@ bool attention_mma_fits(enum dtype dt, const struct attention *p)
 
 static dim3 grid_of(int64_t rows, int64_t heads) { return dim3((unsigned)((rows + OWN - 1) / OWN), (unsigned)heads); }
 
-/* The forward kernel that can do what p asks and no more. */
+/* The forward kernel that can do what p asks and little more. */
 #define BY_KIND(p, KERNEL, D, N) \
-    ((p)->cap > 0 ? KERNEL<D, N, true, true> : attention_masked(p) ? KERNEL<D, N, true, false> : KERNEL<D, N, false, false>)
+    ((p)->cap > 0 ? KERNEL<D, N, true, true, false> : (p)->most ? KERNEL<D, N, true, false, true> \
+     : attention_masked(p) ? KERNEL<D, N, true, false, false> : KERNEL<D, N, false, false, false>)
 
 int attention_mma_fwd(struct device *dev, const struct attention *p, struct err *e)
 {

@@ -71,7 +71,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
     int64_t bh = blockIdx.x, i = (int64_t)blockIdx.y * WARPS + threadIdx.x / 32, d = p.d;
     int64_t b = blockIdx.x / heads, h = blockIdx.x % heads, kvh = blockIdx.x % heads / group, last = attention_last_key(&p, i);
     int lane = (int)threadIdx.x % 32;
-    float m = __uint_as_float(0xff800000u), l = 0, o[J] = {};
+    float m = __uint_as_float(0xff800000u), l = 0, most_logit = 0, o[J] = {};
 
     if (i >= p.t)
         return;
@@ -94,6 +94,7 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
         float s = __uint_as_float(0xff800000u);
         if (lane < n)
             s = attention_logit(&p, dot<DT>(w->x, p.k.p, view_at(p.k, b, key, kvh, d), d));
+        most_logit = fmaxf(most_logit, s);
         float most = fmaxf(m, warp_max(s)), alpha = expf(m - most), pr = lane < n ? expf(s - most) : 0.0f;
         m = most;
         l = fmaf(l, alpha, warp_sum(pr));
@@ -123,6 +124,8 @@ template <enum dtype DT, int J> static __global__ void __launch_bounds__(32 * WA
         }
     if (p.lse && lane == 0)
         p.lse[bh * p.t + i] = m + logf(l);
+    if (p.most)
+        attention_raise(p, h, most_logit);
 }
 
 /* ---- backward ---- */

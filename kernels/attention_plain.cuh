@@ -15,6 +15,14 @@ int attention_delta(struct device *dev, enum dtype dt, const struct attention *p
 /* Adds the gradient of the sinks, where one is asked for. */
 int attention_sink(struct device *dev, enum dtype dt, const struct attention *p, const float *delta, struct err *e);
 
+/* The logit of head h that somebody asks for is at least the largest x of a warp, each of at least 0. */
+static __device__ __forceinline__ void attention_raise(const struct attention &p, int64_t h, float x)
+{
+    x = warp_max(x);
+    if (threadIdx.x % 32 == 0)
+        atomicMax((unsigned *)&p.most[h], __float_as_uint(x)); /* of such numbers bits are in order */
+}
+
 /* For the kernels: dropout of the rows from this rank's first head and key on, ... */
 static inline struct drop attention_drop(const struct attention *p)
 {

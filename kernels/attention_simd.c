@@ -6,8 +6,27 @@
 #include "kernels/tile_simd.h"
 
 /* Everything is held key by query: S (keys, queries) = K Q^T, so that the running maximum and
- * sum of a query are lanes of a vector, and only Q has to be transposed, once a tile. */
+ * sum of a query are lanes of a vector, and only Q has to be transposed, once a tile.
+ *
+ * Products are of fp32, or, of tensors of bf16 where the processor multiplies these, of pairs: what is multiplied is packed as
+ * 32-bit units of two numbers, neighbours along the inner dimension, and P and dS are rounded.  Sums and all else is fp32. */
 enum { QV = TILE / VW }; /* vectors of queries in a tile */
+
+INLINE bool in_pairs(const struct device *dev, enum dtype dt)
+{
+    return VW == 16 && dt == DTYPE_BF16 && dev->fast_bf16;
+}
+/* Units of n numbers. */
+INLINE int64_t units(bool pairs, int64_t n) { return pairs ? (n + 1) / 2 : n; }
+
+INLINE void product(bool pairs, float *c, int64_t ldc, const float *a, int64_t ai, int64_t ak, const float *b, int64_t ldb,
+                    int64_t m, int64_t n, int64_t k, bool add, float scale)
+{
+    if (pairs)
+        tile_mm_pairs(c, ldc, a, ai, ak, b, ldb, m, n, units(true, k), add, scale);
+    else
+        tile_mm(c, ldc, a, ai, ak, b, ldb, m, n, k, add);
+}
 
 INLINE const void *view_at(enum dtype dt, const struct attention_view *v, int64_t b, int64_t t,
                            int64_t h, int64_t d)
@@ -20,20 +39,42 @@ INLINE void *view_out(enum dtype dt, const struct attention_view *v, int64_t b, 
     return (char *)v->p + (size_t)(b * v->batch + t * v->row + h * d) * dtype_size(dt);
 }
 
-/* A packed tile of rows t0 .. of one head. */
-INLINE void pack_rows(enum dtype dt, float *out, int64_t dp, const struct attention_view *v,
-                      int64_t b, int64_t t0, int64_t rows, int64_t h, int64_t d, float scale)
+/* A tile of queries, scaled but for pairs: x, where it is wanted, its rows the inner dimension, and xt, where its columns are.
+ * tmp (TILE, dp): for either that is not. */
+INLINE void pack_queries(enum dtype dt, bool pairs, float *x, float *xt, float *tmp, const struct attention *p,
+                         const struct attention_view *v, int64_t b, int64_t q0, int64_t rows, int64_t h, float scale)
 {
-    tile_pack(dt, out, dp, view_at(dt, v, b, t0, h, d), v->row, rows, d, TILE, scale);
+    int64_t dp = attention_padded(pairs, p->d);
+    float *packed = x && !pairs ? x : tmp;
+
+    tile_pack(dt, packed, dp, view_at(dt, v, b, q0, h, p->d), v->row, rows, p->d, TILE, pairs ? 1 : scale);
+    if (pairs) {
+        if (x)
+            tile_pair(x, packed, TILE, dp);
+        tile_narrow(packed, packed, TILE * dp);
+    }
+    tile_transpose(xt, packed, units(pairs, dp), units(pairs, dp));
 }
 
 /* All keys or values of one head, packed: read many times, and in the tensor the rows of a
- * head lie so far apart that they evict each other from the cache. */
-INLINE void pack_head(enum dtype dt, float *out, const struct attention *p,
+ * head lie so far apart that they evict each other from the cache.  Of pairs along, where the inner dimension is along the
+ * rows, and across, where it is the rows; either may be NULL.  tmp (TILE, dp). */
+INLINE void pack_head(enum dtype dt, bool pairs, float *along, float *across, float *tmp, const struct attention *p,
                       const struct attention_view *v, int64_t b, int64_t h)
 {
-    tile_pack(dt, out, attention_padded(p->d), view_at(dt, v, b, 0, h, p->d), v->row, p->t_kv,
-              p->d, p->t_kv + TILE_MR, 1);
+    int64_t dp = attention_padded(pairs, p->d);
+
+    if (!pairs)
+        tile_pack(dt, along ? along : across, dp, view_at(dt, v, b, 0, h, p->d), v->row, p->t_kv, p->d, p->t_kv + TILE_MR, 1);
+    for (int64_t j = 0; pairs && j < p->t_kv; j += TILE) {
+        int64_t rows = p->t_kv - j < TILE ? p->t_kv - j : TILE;
+
+        tile_pack(dt, tmp, dp, view_at(dt, v, b, j, h, p->d), v->row, rows, p->d, TILE, 1);
+        if (across)
+            tile_pair(across + j / 2 * dp, tmp, TILE, dp);
+        if (along)
+            tile_narrow(along + j * dp / 2, tmp, TILE * dp);
+    }
 }
 
 /* Where the tiles of keys of query q0 and those behind it begin: a product works on whole groups of rows. */
@@ -42,7 +83,9 @@ INLINE int64_t first_tile(const struct attention *p, int64_t b, int64_t q0)
     return attention_first_key(p, b, q0) / TILE_MR * TILE_MR;
 }
 
-/* Hides keys j0 .. from the queries q0 .. that do not see them. */
+INLINE int64_t whole_rows(int64_t n) { return (n + TILE_MR - 1) / TILE_MR * TILE_MR; }
+
+/* Hides keys j0 .. from the queries q0 .. that do not see them, and from all what products added to fill a group of rows. */
 NOINLINE void mask_tile(const struct attention *p, float *s, int64_t j0, int64_t keys, int64_t b, int64_t q0, int64_t nq)
 {
     int64_t last = attention_last_key(p, q0);
@@ -55,6 +98,8 @@ NOINLINE void mask_tile(const struct attention *p, float *s, int64_t j0, int64_t
         for (int64_t j = 0; j < nq; j++)
             for (int64_t i = 0; i < keys && j0 + i < attention_first_key(p, b, q0 + j); i++)
                 s[i * TILE + j] = -INFINITY;
+    for (int64_t i = keys * TILE; i < whole_rows(keys) * TILE; i++)
+        s[i] = -INFINITY;
 }
 
 /* The logit beside those of head h's keys, where there is one. */
@@ -94,9 +139,14 @@ NOINLINE void cap_tile(const struct attention *p, float *s, int64_t keys, float 
     }
 }
 
-/* Dropout's factors for a tile of probabilities times themselves. */
+INLINE bool drops(const struct attention *p) { return p->drop && p->drop->p > 0; }
+
+/* Of pairs a probability that dropout keeps is left as it is, lest its factor be rounded with it: what the sum lacks. */
+INLINE float factor_left(bool pairs, const struct attention *p) { return pairs && drops(p) ? 1 / (1 - p->drop->p) : 1; }
+
+/* Dropout's factors for a tile times themselves; but for the factor left, of those that are kept. */
 NOINLINE void drop_tile(float *out, const float *in, const struct attention *p, int64_t bh,
-                        int64_t j0, int64_t keys, int64_t q0)
+                        int64_t j0, int64_t keys, int64_t q0, float left)
 {
     int64_t b = bh / p->heads, h = bh % p->heads;
     int64_t row = (b * (p->all_heads ? p->all_heads : p->heads) + p->first_head + h) * (p->all_t ? p->all_t : p->t_kv);
@@ -106,6 +156,8 @@ NOINLINE void drop_tile(float *out, const float *in, const struct attention *p, 
         struct drop_row d = drop_row_of(p->drop, row + p->first_key + j0 + i, p->all_t ? p->all_t : p->t);
         float f[TILE + 4 * VW];
 
+        if (left != 1)
+            d.keep = 1;
         drop_fill(&d, column - off, TILE + off, f);
         for (int64_t j = 0; j < TILE; j += VW)
             vf_store(out + i * TILE + j, vf_load(in + i * TILE + j) * vf_load(f + off + j));
@@ -113,10 +165,10 @@ NOINLINE void drop_tile(float *out, const float *in, const struct attention *p, 
 }
 
 /* What the blocks before have given to a tile of queries: the state of its softmax. */
-INLINE void fwd_resume(const struct attention *p, float *o, vf m[QV], vf l[QV], int64_t b, int64_t h, int64_t q0, int64_t nq)
+INLINE void fwd_resume(const struct attention *p, float *o, int64_t dp, float left, vf m[QV], vf l[QV], int64_t b,
+                       int64_t h, int64_t q0, int64_t nq)
 {
     float lse[TILE], one[TILE];
-    int64_t dp = attention_padded(p->d);
 
     for (int64_t i = 0; i < TILE; i++) {
         lse[i] = i < nq ? p->lse[(b * p->heads + h) * p->t + q0 + i] : -INFINITY;
@@ -126,65 +178,123 @@ INLINE void fwd_resume(const struct attention *p, float *o, vf m[QV], vf l[QV], 
         m[j] = vf_load(lse + j * VW);
         l[j] = vf_load(one + j * VW);
     }
-    for (int64_t i = 0; i < nq; i++)
-        memcpy(o + i * dp, view_at(DTYPE_F32, &p->o, b, q0 + i, h, p->d), (size_t)p->d * sizeof *o);
+    for (int64_t i = 0; i < nq; i++) {
+        const void *row = view_at(DTYPE_F32, &p->o, b, q0 + i, h, p->d);
+
+        for (int64_t c = 0; c < p->d; c += VW)
+            vf_store(o + i * dp + c, vf_get(DTYPE_F32, row, c, p->d - c) / vf_set(left));
+    }
+}
+
+/* Logits of a tile become exponentials, or pairs of those of keys; the running maxima m, which may begin with more than logits,
+ * sums l and largest logits go on, and what was summed before has to be multiplied by alpha.  As many vectors of queries at once
+ * as registers hold. */
+INLINE void softmax_tile(bool pairs, float *s, int64_t keys, vf m[QV], vf l[QV], vf most[QV], float *alpha)
+{
+    enum { AT_ONCE = VW == 16 ? QV : 1 };
+
+    for (int to = 0; to < QV; to += AT_ONCE) {
+        vf max[AT_ONCE], sum[AT_ONCE];
+        float *x = s + to * VW;
+
+        for (int j = 0; j < AT_ONCE; j++) {
+            max[j] = vf_set(-INFINITY);
+            sum[j] = vf_set(0);
+        }
+        for (int64_t i = 0; i < keys; i++)
+            for (int j = 0; j < AT_ONCE; j++)
+                max[j] = vf_max(max[j], vf_load(x + i * TILE + j * VW));
+        for (int j = 0; j < AT_ONCE; j++) {
+            most[to + j] = vf_max(most[to + j], max[j]);
+            max[j] = vf_max(m[to + j], max[j]);
+        }
+        for (int64_t i = 0; i < whole_rows(keys); i += 2)
+            for (int j = 0; j < AT_ONCE; j++) {
+                float *at = x + i * TILE + j * VW;
+                vf even = vf_exp(vf_load(at) - max[j]), odd = vf_exp(vf_load(at + TILE) - max[j]);
+
+                sum[j] = sum[j] + even + odd;
+                if (pairs) {
+                    vf_store(x + i / 2 * TILE + j * VW, vi_as_f(vf_pair(even, odd)));
+                } else {
+                    vf_store(at, even);
+                    vf_store(at + TILE, odd);
+                }
+            }
+        for (int j = 0; j < AT_ONCE; j++) {
+            vf a = vf_exp(m[to + j] - max[j]);
+
+            l[to + j] = vf_fma(l[to + j], a, sum[j]);
+            m[to + j] = max[j];
+            vf_store(alpha + (to + j) * VW, a);
+        }
+    }
+}
+
+/* The logit of head h that somebody asks for is x at least: threads may be at it together. */
+NOINLINE void raise_most(const struct attention *p, int64_t h, float x)
+{
+#pragma omp critical(attention_most)
+    if (x > p->most[h])
+        p->most[h] = x;
+}
+
+/* The largest of n lanes. */
+INLINE float largest_of(const vf x[QV], int64_t n)
+{
+    float lane[TILE], most = 0;
+
+    for (int j = 0; j < QV; j++)
+        vf_store(lane + j * VW, x[j]);
+    for (int64_t i = 0; i < n; i++)
+        most = lane[i] > most ? lane[i] : most;
+    return most;
 }
 
 /* One tile of queries of one head, forward. */
-INLINE void fwd_tile(enum dtype dt, const struct attention *p, const float *k, const float *v,
+INLINE void fwd_tile(enum dtype dt, bool pairs, const struct attention *p, const float *k, const float *v,
                      int64_t b, int64_t h, int64_t q0, float *w)
 {
-    int64_t d = p->d, dp = attention_padded(d);
+    int64_t d = p->d, dp = attention_padded(pairs, d), along = units(pairs, dp);
     int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, begin = first_tile(p, b, q0);
     int64_t seen = attention_last_key(p, q0 + nq - 1) + 1, bh = b * p->heads + h;
     float *qt = w, *o = qt + TILE * dp;
     float *tmp = o + TILE * dp, *s = tmp + TILE * dp, *sd = s + TILE * TILE;
-    float *alpha = sd + TILE * TILE;
-    vf m[QV], l[QV];
+    float *alpha = sd + TILE * TILE, left = factor_left(pairs, p);
+    vf m[QV], l[QV], most[QV];
 
-    pack_rows(dt, tmp, dp, &p->q, b, q0, nq, h, d, p->scale);
-    tile_transpose(qt, tmp, dp, dp);
+    pack_queries(dt, pairs, NULL, qt, tmp, p, &p->q, b, q0, nq, h, p->scale);
     memset(o, 0, (size_t)(TILE * dp) * sizeof *o);
     for (int j = 0; j < QV; j++) {
         m[j] = vf_set(attention_sinks(p) ? sink_of(dt, p, h) : -1e30f); /* finite, since a tile may have no key for a query */
         l[j] = vf_set(attention_sinks(p) ? 1 : 0);
+        most[j] = vf_set(0);
     }
     if (p->block == ATTENTION_FURTHER)
-        fwd_resume(p, o, m, l, b, h, q0, nq);
+        fwd_resume(p, o, dp, left, m, l, b, h, q0, nq);
     for (int64_t j0 = begin; j0 < seen; j0 += TILE) {
         int64_t nk = seen - j0 < TILE ? seen - j0 : TILE;
         const float *pv = s;
 
-        tile_mm(s, TILE, k + j0 * dp, dp, 1, qt, TILE, nk, TILE, dp, false);
+        product(pairs, s, TILE, k + j0 * along, along, 1, qt, TILE, nk, TILE, dp, false, p->scale);
         if (p->cap > 0)
             cap_tile(p, s, nk, NULL);
         mask_tile(p, s, j0, nk, b, q0, nq);
-        for (int j = 0; j < QV; j++) {
-            vf old = m[j], sum = vf_set(0), a;
-
-            for (int64_t i = 0; i < nk; i++)
-                m[j] = vf_max(m[j], vf_load(s + i * TILE + j * VW));
-            a = vf_exp(old - m[j]);
-            for (int64_t i = 0; i < nk; i++) {
-                vf e = vf_exp(vf_load(s + i * TILE + j * VW) - m[j]);
-                vf_store(s + i * TILE + j * VW, e);
-                sum = sum + e;
-            }
-            l[j] = vf_fma(l[j], a, sum);
-            vf_store(alpha + j * VW, a);
-        }
-        if (p->drop && p->drop->p > 0) {
-            drop_tile(sd, s, p, bh, j0, nk, q0);
+        softmax_tile(pairs && !drops(p), s, nk, m, l, most, alpha);
+        if (drops(p)) {
+            drop_tile(sd, s, p, bh, j0, whole_rows(nk), q0, left);
+            if (pairs)
+                tile_pair(sd, sd, whole_rows(nk), TILE);
             pv = sd;
         }
         if (j0 > begin || p->block == ATTENTION_FURTHER)
             for (int64_t i = 0; i < nq; i++)
                 for (int64_t c = 0; c < dp; c += VW)
                     vf_store(o + i * dp + c, vf_load(o + i * dp + c) * vf_set(alpha[i]));
-        tile_mm(o, dp, pv, 1, TILE, v + j0 * dp, dp, nq, dp, nk, true);
+        product(pairs, o, dp, pv, 1, TILE, v + units(pairs, j0) * dp, dp, nq, dp, nk, true, 1);
     }
     for (int j = 0; j < QV; j++) {
-        vf_store(alpha + j * VW, vf_set(1) / l[j]);
+        vf_store(alpha + j * VW, vf_set(left) / l[j]);
         vf_store(s + j * VW, m[j]);
         vf_store(sd + j * VW, l[j]);
     }
@@ -197,16 +307,18 @@ INLINE void fwd_tile(enum dtype dt, const struct attention *p, const float *k, c
         if (p->lse)
             p->lse[bh * p->t + q0 + i] = s[i] + logf(sd[i]);
     }
+    if (p->most)
+        raise_most(p, h, largest_of(most, nq));
 }
 
 /* One query against all its keys: dot products, softmax, weighted sum. */
 INLINE void fwd_query(enum dtype dt, const struct attention *p, int64_t b, int64_t h, int64_t qi,
                       float *w)
 {
-    int64_t d = p->d, dp = attention_padded(d), kvh = h / (p->heads / p->kv_heads);
+    int64_t d = p->d, dp = attention_padded(false, d), kvh = h / (p->heads / p->kv_heads);
     int64_t first = attention_first_key(p, b, qi), seen = attention_last_key(p, qi) + 1 - first;
     int64_t padded = (seen + VW - 1) / VW * VW;
-    float *q = w, *o = q + dp, *s = o + dp, max = -INFINITY;
+    float *q = w, *o = q + dp, *s = o + dp, max = -INFINITY, most = 0;
     vf sum = vf_set(0), m;
     float total;
 
@@ -222,6 +334,7 @@ INLINE void fwd_query(enum dtype dt, const struct attention *p, int64_t b, int64
             a = vf_fma(vf_load(q + c), vf_get(dt, k, c, d - c), a);
         s[j] = attention_logit(p, vf_sum(a));
         max = s[j] > max ? s[j] : max;
+        most = s[j] > most ? s[j] : most;
     }
     for (int64_t j = seen; j < padded; j++)
         s[j] = -INFINITY;
@@ -245,29 +358,32 @@ INLINE void fwd_query(enum dtype dt, const struct attention *p, int64_t b, int64
                vf_load(o + c) * vf_set(1.0f / total));
     if (p->lse)
         p->lse[(b * p->heads + h) * p->t + qi] = max + logf(total);
+    if (p->most)
+        raise_most(p, h, most);
 }
 
 /* One head: tile by tile, or with few queries one by one, each an item of its own. */
-INLINE void fwd_item(enum dtype dt, const struct attention *p, int64_t item, bool few, float *w)
+INLINE void fwd_item(enum dtype dt, bool pairs, const struct attention *p, int64_t item, bool few, float *w)
 {
     int64_t h = few ? item / p->t % p->heads : item % p->heads;
     int64_t b = few ? item / p->t / p->heads : item / p->heads;
-    int64_t kvh = h / (p->heads / p->kv_heads), rows = (p->t_kv + TILE) * attention_padded(p->d);
+    int64_t kvh = h / (p->heads / p->kv_heads), rows = units(pairs, (p->t_kv + TILE) * attention_padded(pairs, p->d));
+    float *v = w + rows, *tile = v + rows;
 
     if (few) {
         fwd_query(dt, p, b, h, item % p->t, w);
         return;
     }
-    pack_head(dt, w, p, &p->k, b, kvh);
-    pack_head(dt, w + rows, p, &p->v, b, kvh);
+    pack_head(dt, pairs, w, NULL, tile, p, &p->k, b, kvh);
+    pack_head(dt, pairs, NULL, v, tile, p, &p->v, b, kvh);
     for (int64_t q0 = 0; q0 < p->t; q0 += TILE)
-        fwd_tile(dt, p, w, w + rows, b, h, q0, w + 2 * rows);
+        fwd_tile(dt, pairs, p, w, v, b, h, q0, tile);
 }
 
 void ISA_FN(attention_fwd_loop)(struct device *dev, enum dtype dt, const struct attention *p,
                                 float *scratch)
 {
-    bool few = p->t < 8 && !(p->drop && p->drop->p > 0) && !p->full && !p->block && !p->start;
+    bool few = p->t < 8 && !drops(p) && !p->full && !p->block && !p->start;
     int64_t items = p->b * p->heads * (few ? p->t : 1);
 
 #pragma omp parallel num_threads(cpu_team(dev, items * p->t * p->t_kv * p->d))
@@ -276,61 +392,70 @@ void ISA_FN(attention_fwd_loop)(struct device *dev, enum dtype dt, const struct 
 
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < items; i++)
-            BY_DTYPE(dt, fwd_item(DT, p, i, few, w));
+            if (in_pairs(dev, dt))
+                fwd_item(DTYPE_BF16, true, p, i, few, w);
+            else
+                BY_DTYPE(dt, fwd_item(DT, false, p, i, few, w));
     }
 }
 
-/* What backward has of one tile of queries; all fp32, padded with zeros. */
+/* The sum over d of dout * o, which is also that of probability * its gradient. */
+INLINE float delta_of(enum dtype dt, const struct attention *p, const struct attention_view *dout, int64_t b, int64_t i,
+                      int64_t h)
+{
+    const void *o = view_at(dt, &p->o, b, i, h, p->d), *g = view_at(dt, dout, b, i, h, p->d);
+    vf sum = vf_set(0);
+
+    for (int64_t c = 0; c < p->d; c += VW)
+        sum = vf_fma(vf_get(dt, o, c, p->d - c), vf_get(dt, g, c, p->d - c), sum);
+    return vf_sum(sum);
+}
+
+/* What backward has of one tile of queries, padded with zeros. */
 struct bwd_tile {
     float *q, *qt, *dout, *dot; /* q is scaled, as in forward; the t ones transposed */
     float *dq;
     vf lse[QV], delta[QV];
 };
 
-/* delta = the sum over d of dout * o, which is also that of probability * its gradient. */
-INLINE void bwd_load(enum dtype dt, const struct attention *p, const struct attention_view *dout,
+INLINE void bwd_load(enum dtype dt, bool pairs, const struct attention *p, const struct attention_view *dout,
                      struct bwd_tile *x, float *tmp, int64_t b, int64_t h, int64_t q0, int64_t nq)
 {
-    int64_t d = p->d, dp = attention_padded(d);
     float delta[TILE] = {0}, lse[TILE] = {0};
 
-    pack_rows(dt, x->q, dp, &p->q, b, q0, nq, h, d, p->scale);
-    pack_rows(dt, x->dout, dp, dout, b, q0, nq, h, d, 1);
-    pack_rows(dt, tmp, dp, &p->o, b, q0, nq, h, d, 1);
+    pack_queries(dt, pairs, x->q, x->qt, tmp, p, &p->q, b, q0, nq, h, p->scale);
+    pack_queries(dt, pairs, x->dout, x->dot, tmp, p, dout, b, q0, nq, h, 1);
     for (int64_t i = 0; i < nq; i++) {
-        vf a = vf_set(0);
-
-        for (int64_t c = 0; c < dp; c += VW)
-            a = vf_fma(vf_load(tmp + i * dp + c), vf_load(x->dout + i * dp + c), a);
-        delta[i] = vf_sum(a);
+        delta[i] = delta_of(dt, p, dout, b, q0 + i, h);
         lse[i] = p->lse[(b * p->heads + h) * p->t + q0 + i];
     }
     for (int j = 0; j < QV; j++) {
         x->delta[j] = vf_load(delta + j * VW);
         x->lse[j] = vf_load(lse + j * VW);
     }
-    tile_transpose(x->qt, x->q, dp, dp);
-    tile_transpose(x->dot, x->dout, dp, dp);
-    memset(x->dq, 0, (size_t)(TILE * dp) * sizeof *x->dq);
+    memset(x->dq, 0, (size_t)(TILE * attention_padded(pairs, p->d)) * sizeof *x->dq);
 }
 
-/* The pair of a tile of queries (q0) and a tile of keys (j0): adds to dq, dk, dv. */
-NOINLINE void bwd_pair(const struct attention *p, struct bwd_tile *x, const float *k,
-                       const float *v, float *dk, float *dv, float *tiles, int64_t bh, int64_t q0,
-                       int64_t nq, int64_t j0, int64_t nk)
-{
-    int64_t dp = attention_padded(p->d);
-    float *s = tiles, *ds = s + TILE * TILE, *drop = ds + TILE * TILE;
-    bool drops = p->drop && p->drop->p > 0;
+/* Keys and values of a head in backward, with their gradients: kc is k where keys are the inner dimension. */
+struct bwd_keys {
+    float *k, *kc, *v, *dk, *dv;
+};
 
-    tile_mm(s, TILE, k, dp, 1, x->qt, TILE, nk, TILE, dp, false);
-    tile_mm(ds, TILE, v, dp, 1, x->dot, TILE, nk, TILE, dp, false);
+/* The pair of a tile of queries (q0) and a tile of keys (j0): adds to dq, dk, dv. */
+INLINE void bwd_pair(bool pairs, const struct attention *p, struct bwd_tile *x, const struct bwd_keys *y, float *tiles,
+                     int64_t bh, int64_t q0, int64_t nq, int64_t j0, int64_t nk)
+{
+    int64_t dp = attention_padded(pairs, p->d), along = units(pairs, dp), rows = whole_rows(nk);
+    float *s = tiles, *ds = s + TILE * TILE, *drop = ds + TILE * TILE, *dst = ds;
+
+    product(pairs, s, TILE, y->k + j0 * along, along, 1, x->qt, TILE, nk, TILE, dp, false, p->scale);
+    product(pairs, ds, TILE, y->v + j0 * along, along, 1, x->dot, TILE, nk, TILE, dp, false, 1);
     if (p->cap > 0)
         cap_tile(p, s, nk, drop);
     mask_tile(p, s, j0, nk, bh / p->heads, q0, nq);
-    if (drops)
-        drop_tile(ds, ds, p, bh, j0, nk, q0);
-    for (int64_t i = 0; i < nk; i++)
+    if (drops(p))
+        drop_tile(ds, ds, p, bh, j0, nk, q0, 1);
+    for (int64_t i = 0; i < rows; i++)
         for (int j = 0; j < QV; j++) {
             float *at = s + i * TILE + j * VW, *dat = ds + i * TILE + j * VW;
             vf pr = vf_exp(vf_load(at) - x->lse[j]);
@@ -340,13 +465,19 @@ NOINLINE void bwd_pair(const struct attention *p, struct bwd_tile *x, const floa
         }
     for (int64_t i = 0; p->cap > 0 && i < nk * TILE; i += VW) /* the slopes are where dropout has its tile then */
         vf_store(ds + i, vf_load(ds + i) * vf_load(drop + i));
-    if (drops) {
-        drop_tile(drop, s, p, bh, j0, nk, q0);
+    if (drops(p)) {
+        drop_tile(drop, s, p, bh, j0, rows, q0, factor_left(pairs, p));
         s = drop;
     }
-    tile_mm(dv, dp, s, TILE, 1, x->dout, dp, nk, dp, nq, true);
-    tile_mm(dk, dp, ds, TILE, 1, x->q, dp, nk, dp, nq, true);
-    tile_mm(x->dq, dp, ds, 1, TILE, k, dp, nq, dp, nk, true);
+    if (pairs) {
+        dst = drops(p) ? tiles : drop;
+        tile_pair(dst, ds, rows, TILE);
+        tile_narrow(ds, ds, rows * TILE);
+        tile_narrow(s, s, rows * TILE);
+    }
+    product(pairs, y->dv + j0 * dp, dp, s, units(pairs, TILE), 1, x->dout, dp, nk, dp, nq, true, 1);
+    product(pairs, y->dk + j0 * dp, dp, ds, units(pairs, TILE), 1, x->q, dp, nk, dp, nq, true, 1);
+    product(pairs, x->dq, dp, dst, 1, TILE, y->kc + units(pairs, j0) * dp, dp, nq, dp, nk, true, 1);
 }
 
 /* A row of a gradient times scale, written or added. */
@@ -363,41 +494,41 @@ INLINE void grad_row(enum dtype dt, const struct attention *p, void *out, const 
 }
 
 /* All query heads of one kv head. */
-INLINE void bwd_head(enum dtype dt, const struct attention *p, const struct attention_view *dout,
+INLINE void bwd_head(enum dtype dt, bool pairs, const struct attention *p, const struct attention_view *dout,
                      const struct attention_view grad[3], int64_t b, int64_t kvh, float *w)
 {
-    int64_t d = p->d, dp = attention_padded(d), group = p->heads / p->kv_heads;
-    int64_t rows = (p->t_kv + TILE) * dp;
-    float *k = w, *v = k + rows, *dk = v + rows, *dv = dk + rows, *tmp = dv + rows;
-    struct bwd_tile x = {.q = tmp + TILE * dp};
+    int64_t d = p->d, dp = attention_padded(pairs, d), group = p->heads / p->kv_heads;
+    int64_t rows = (p->t_kv + TILE) * dp, packed = units(pairs, rows);
+    struct bwd_keys y = {.dk = w, .dv = w + rows, .k = w + 2 * rows};
+    struct bwd_tile x;
     enum dtype to = p->block ? DTYPE_F32 : dt;
-    float *tiles;
+    float *tmp, *tiles;
 
+    y.v = y.k + packed;
+    y.kc = pairs ? y.v + packed : y.k;
+    tmp = w + 4 * rows;
+    x.q = tmp + TILE * dp;
     x.qt = x.q + TILE * dp;
     x.dout = x.qt + TILE * dp;
     x.dot = x.dout + TILE * dp;
     x.dq = x.dot + TILE * dp;
     tiles = x.dq + TILE * dp;
-    pack_head(dt, k, p, &p->k, b, kvh);
-    pack_head(dt, v, p, &p->v, b, kvh);
-    memset(dk, 0, (size_t)(2 * rows) * sizeof *dk);
+    pack_head(dt, pairs, y.k, pairs ? y.kc : NULL, tmp, p, &p->k, b, kvh);
+    pack_head(dt, pairs, y.v, NULL, tmp, p, &p->v, b, kvh);
+    memset(y.dk, 0, (size_t)(2 * rows) * sizeof *y.dk);
     for (int64_t h = kvh * group; h < (kvh + 1) * group; h++)
         for (int64_t q0 = 0; q0 < p->t; q0 += TILE) {
             int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, seen = attention_last_key(p, q0 + nq - 1) + 1;
 
-            bwd_load(dt, p, dout, &x, tmp, b, h, q0, nq);
-            for (int64_t j0 = first_tile(p, b, q0); j0 < seen; j0 += TILE) {
-                int64_t nk = seen - j0 < TILE ? seen - j0 : TILE;
-
-                bwd_pair(p, &x, k + j0 * dp, v + j0 * dp, dk + j0 * dp, dv + j0 * dp, tiles,
-                         b * p->heads + h, q0, nq, j0, nk);
-            }
+            bwd_load(dt, pairs, p, dout, &x, tmp, b, h, q0, nq);
+            for (int64_t j0 = first_tile(p, b, q0); j0 < seen; j0 += TILE)
+                bwd_pair(pairs, p, &x, &y, tiles, b * p->heads + h, q0, nq, j0, seen - j0 < TILE ? seen - j0 : TILE);
             for (int64_t i = 0; i < nq; i++)
                 grad_row(dt, p, view_out(to, &grad[0], b, q0 + i, h, d), x.dq + i * dp, p->scale);
         }
-    for (int64_t i = 0; i < p->t_kv; i++) { /* dk is right as it is: q was scaled */
-        grad_row(dt, p, view_out(to, &grad[1], b, i, kvh, d), dk + i * dp, 1);
-        grad_row(dt, p, view_out(to, &grad[2], b, i, kvh, d), dv + i * dp, 1);
+    for (int64_t i = 0; i < p->t_kv; i++) { /* dk is right as it is where q was scaled */
+        grad_row(dt, p, view_out(to, &grad[1], b, i, kvh, d), y.dk + i * dp, pairs ? p->scale : 1);
+        grad_row(dt, p, view_out(to, &grad[2], b, i, kvh, d), y.dv + i * dp, factor_left(pairs, p));
     }
 }
 
@@ -413,7 +544,10 @@ void ISA_FN(attention_bwd_loop)(struct device *dev, enum dtype dt, const struct 
 
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < items; i++)
-            BY_DTYPE(dt, bwd_head(DT, p, dout, grad, i / p->kv_heads, i % p->kv_heads, w));
+            if (in_pairs(dev, dt))
+                bwd_head(DTYPE_BF16, true, p, dout, grad, i / p->kv_heads, i % p->kv_heads, w);
+            else
+                BY_DTYPE(dt, bwd_head(DT, false, p, dout, grad, i / p->kv_heads, i % p->kv_heads, w));
     }
 }
 
@@ -425,12 +559,9 @@ INLINE void sink_head(enum dtype dt, const struct attention *p, const struct att
 
     for (int64_t b = 0; b < p->b; b++)
         for (int64_t i = 0; i < p->t; i++) {
-            const void *o = view_at(dt, &p->o, b, i, h, p->d), *g = view_at(dt, dout, b, i, h, p->d);
-            vf delta = vf_set(0);
+            double probability = exp((double)(sink - p->lse[(b * p->heads + h) * p->t + i]));
 
-            for (int64_t c = 0; c < p->d; c += VW)
-                delta = vf_fma(vf_get(dt, o, c, p->d - c), vf_get(dt, g, c, p->d - c), delta);
-            sum += exp((double)(sink - p->lse[(b * p->heads + h) * p->t + i])) * (double)vf_sum(delta);
+            sum += probability * (double)delta_of(dt, p, dout, b, i, h);
         }
     p->dsink[h] -= (float)sum;
 }

@@ -6,14 +6,14 @@
 #include "kernels/cpu.h"
 
 /* Floats of scratch that one thread needs. */
-static inline int64_t attention_padded(int64_t d) { return (d + 15) / 16 * 16; }
+static inline int64_t attention_padded(bool pairs, int64_t d) { return pairs ? (d + 31) / 32 * 32 : (d + 15) / 16 * 16; }
 static inline int64_t attention_fwd_scratch(const struct attention *p)
 {
-    return (2 * (p->t_kv + 64) + 3 * 64) * attention_padded(p->d) + (2 * 64 + 1) * 64;
+    return (2 * (p->t_kv + 64) + 3 * 64) * attention_padded(true, p->d) + (2 * 64 + 1) * 64;
 }
 static inline int64_t attention_bwd_scratch(const struct attention *p)
 {
-    return (4 * (p->t_kv + 64) + 6 * 64) * attention_padded(p->d) + 3 * 64 * 64;
+    return (4 * (p->t_kv + 64) + 6 * 64) * attention_padded(true, p->d) + 3 * 64 * 64;
 }
 
 ISA_DECLARE(void, attention_fwd_loop, (struct device *, enum dtype, const struct attention *,

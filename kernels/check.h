@@ -57,10 +57,23 @@ static inline int check_update(const struct update *p, const float *w, const uin
     if (n && !w && (!low || p->round.cols < 1 || p->round.width < p->round.cols || p->round.first < 0))
         return err_set(e, ERR_ARG, "update: no weights, or bf16 ones of rows of %lld of %lld", (long long)p->round.cols,
                        (long long)p->round.width);
+    bool adamw = p->kind == UPDATE_ADAMW, blocks = p->m_type == DTYPE_8BIT || (adamw && p->v_type == DTYPE_8BIT);
+
+    if (n && blocks && (!w || p->m_type == DTYPE_BF16 || (adamw && p->v_type == DTYPE_BF16) ||
+                        (p->m_type == DTYPE_8BIT && !p->m_scale) || (adamw && p->v_type == DTYPE_8BIT && !p->v_scale)))
+        return err_set(e, ERR_ARG, "update: moments of eight bits without their scales, or beside bf16");
     if (n < 0 || p->kind < 0 || p->kind >= UPDATE_KINDS || p->step < 1 || !(p->beta1 >= 0 && p->beta1 < 1) ||
         !(p->beta2 >= 0 && p->beta2 < 1) || !(p->eps > 0))
         return err_set(e, ERR_ARG, "update: %lld elements, step %lld, betas %g and %g, eps %g", (long long)n,
                        (long long)p->step, p->beta1, p->beta2, p->eps);
+    return 0;
+}
+
+static inline int check_factored(const struct factored *p, const float *col, struct err *e)
+{
+    if (p->rows < 1 || p->cols < 1 || (!col && p->cols > 1) || !(p->fresh >= 0 && p->fresh <= 1) || !(p->eps > 0))
+        return err_set(e, ERR_ARG, "factored: %lld by %lld elements, %g of them fresh, eps %g", (long long)p->rows,
+                       (long long)p->cols, p->fresh, p->eps);
     return 0;
 }
 
@@ -167,6 +180,8 @@ static inline int check_attention(enum dtype dt, const struct attention *p, cons
         return err_set(e, ERR_ARG, "%s: %lld x %lld queries, %lld keys, %lld heads on %lld of %lld elements", op,
                        (long long)p->b, (long long)p->t, (long long)p->t_kv, (long long)p->heads, (long long)p->kv_heads,
                        (long long)p->d);
+    if (p->most && p->cap > 0)
+        return err_set(e, ERR_ARG, "%s: the largest of logits that are bounded", op);
     if (p->block && !p->lse)
         return err_set(e, ERR_ARG, "%s: a block needs its log-sum-exp", op);
     if (p->start && !p->full && p->t_kv != p->t)
@@ -188,7 +203,7 @@ static inline bool route_groups_fit(const struct route *p)
     int64_t each = p->groups > 0 ? p->experts / p->groups : 0;
 
     return p->groups == 0 || (p->groups > 0 && p->groups <= ROUTE_GROUPS && each * p->groups == p->experts && p->of >= 1 &&
-                              p->of <= p->groups && p->of * each >= p->k && p->k >= p->of && p->k / p->of <= each);
+                              p->of <= p->groups && p->of * each >= p->k && route_judges(p) >= 1 && route_judges(p) <= each);
 }
 
 static inline int check_route(const struct route *p, const char *op, struct err *e)

@@ -20,14 +20,15 @@ GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_ke
   kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/mirror.c kernels/set_common.c kernels/text_hash.c \
   kernels/text_hash_simd.c
 GPU_LIBS := -lm -lpthread -ldl $(if $(filter 1,$(HAVE_DNNL)),$(LIB_DNNL))
-TRAIN := act update attention embedding fp8 gate heads matmul norm rope route vec xent
-GPU += kernels/device_train.c kernels/matmul_grouped.c $(if $(filter 1,$(HAVE_DNNL)),kernels/matmul_dnnl.c) \
+TRAIN := act update attention embedding factored fp8 gate heads matmul norm rope route vec xent
+GPU += kernels/device_train.c kernels/eight_bit.c kernels/matmul_grouped.c $(if $(filter 1,$(HAVE_DNNL)),kernels/matmul_dnnl.c) \
   $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope heads,$(TRAIN)))
 TRAIN_TWINS := $(wildcard tests/train_twins/*.c)                # cases of the ops of training
 # A model that trains, with a hash for seeds where xxHash is missing.
 STEPS := tests/steps.c $(patsubst %,train/%.c,model model_room model_forward model_back model_fp8 model_graph model_pool \
   model_config branch layer_attention module_attention module_experts module_latent module_mlp module_ring module_router module_shared \
-  moe_layers linear lora mtp params param_buffer param_gather param_reduce bucketing data_parallel pieces exchange trace optim orthogonal) \
+  module_value \
+  moe_layers linear lora mtp params param_buffer param_gather param_reduce bucketing data_parallel pieces exchange trace optim orthogonal squares) \
   comm/self.c comm/comm.c comm/collective.c comm/reduce.c base/log.c base/utf8.c
 ifneq ($(HAVE_XXHASH),1)
 $B/train/%.c.o $B/kernels/text_hash_simd.c.%.o: CPPFLAGS += -Itests/bare

@@ -18,7 +18,7 @@ static const struct device_ops cuda_ops = {
     heads_move_cuda,
     heads_sum_cuda,
     fp8_amax_cuda,     fp8_quantize_cuda,  fp8_update_cuda,    vec_total_cuda,
-    matmul_grouped_cuda,
+    matmul_grouped_cuda, factored_cuda,
 };
 
 #endif

@@ -17,6 +17,7 @@
 #include "kernels/buckets.h"
 #include "kernels/dtype.h"
 #include "kernels/embedding.h"
+#include "kernels/factored.h"
 #include "kernels/fp8.h"
 #include "kernels/gate.h"
 #include "kernels/heads.h"
@@ -88,6 +89,7 @@ struct device_ops {
     fp8_update_fn *fp8_update;
     vec_total_fn *vec_total;
     matmul_grouped_fn *matmul_grouped;
+    factored_fn *factored;
 };
 
 /* The same for deduplication. */

@@ -58,6 +58,7 @@ static const struct device_ops cpu_ops = {
     .fp8_update = fp8_update_cpu,
     .vec_total = vec_total_cpu,
     .matmul_grouped = matmul_grouped_cpu,
+    .factored = factored_cpu,
 };
 
 static int open_training(struct device **out, int threads, struct err *e)

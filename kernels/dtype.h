@@ -40,10 +40,10 @@ extern "C" {
 
 struct device;
 
-enum dtype { DTYPE_F32, DTYPE_BF16 };
+enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_8BIT }; /* the last: moments alone (kernels/eight_bit.h) */
 
-static inline size_t dtype_size(enum dtype dt) { return dt == DTYPE_BF16 ? 2 : 4; }
-static inline const char *dtype_name(enum dtype dt) { return dt == DTYPE_BF16 ? "bf16" : "fp32"; }
+static inline size_t dtype_size(enum dtype dt) { return dt == DTYPE_BF16 ? 2 : dt == DTYPE_8BIT ? 1 : 4; }
+static inline const char *dtype_name(enum dtype dt) { return dt == DTYPE_BF16 ? "bf16" : dt == DTYPE_8BIT ? "8bit" : "fp32"; }
 
 /* What stands for numbers in eight bits: kernels/fp8.h. */
 enum fp8 { FP8_NONE, FP8_E4M3, FP8_E5M2 };

@@ -11,7 +11,7 @@ extern "C" {
 /* y (T, C)[t] += sigmoid(gate[t]) x[t], in fp32. */
 typedef int gate_add_fn(struct device *dev, enum dtype dt, void *y, const void *x, const float *gate, int64_t t, int64_t c,
                         struct err *e);
-/* Its backward pass: dx (T, C)[t] = sigmoid(gate[t]) dy[t], and dgate (T), of type dt, is
+/* Its backward pass: dx (T, C)[t] = sigmoid(gate[t]) dy[t], which may be dy, and dgate (T), of type dt, is
  * sigmoid(gate[t]) (1 - sigmoid(gate[t])) dy[t] . x[t]. */
 typedef int gate_back_fn(struct device *dev, enum dtype dt, void *dx, void *dgate, const void *dy, const void *x,
                          const float *gate, int64_t t, int64_t c, struct err *e);

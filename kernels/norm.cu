@@ -31,7 +31,7 @@ template <enum dtype DT> static __device__ __forceinline__ pack stream(const str
 /* What channels i on are multiplied with. */
 template <enum dtype DT> static __device__ __forceinline__ pack gain(const void *gamma, float plus, int64_t i, int64_t left)
 {
-    pack g = pack_get<DT>(gamma, i, left);
+    pack g = gamma ? pack_get<DT>(gamma, i, left) : pack();
 
 #pragma unroll
     for (int j = 0; j < PACK; j++)

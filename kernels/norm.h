@@ -32,7 +32,7 @@ struct norm_fwd {
     const void *x;              /* (T, C) */
     const void *residual;       /* (T, C) or NULL */
     const struct dropout *drop; /* of x; only with residual; or NULL */
-    const void *gamma, *beta;   /* (C); beta NULL for RMS norm, may be for layer norm */
+    const void *gamma, *beta;   /* (C), or NULL: zeros; beta NULL for RMS norm */
     float plus;                 /* added to gamma: 1 where that is stored as the offset from one, else 0 */
     void *s;                    /* (T, C), with residual only; may be x or residual */
     void *y;                    /* (T, C); may be x, if s is not */
@@ -54,13 +54,13 @@ struct norm_bwd {
     const void *dres;           /* (T, C) or NULL (0) */
     const void *s;              /* (T, C): forward's s, or its x without residual */
     const float *mean, *rstd;   /* (T) of the forward call */
-    const void *gamma;          /* (C) */
+    const void *gamma;          /* (C), or NULL as in forward */
     float plus;                 /* as in forward */
     const struct dropout *drop; /* as in forward; or NULL */
     void *ds;                   /* (T, C); may be dres or dy */
     void *dx;                   /* (T, C), written only with drop (else ds is it);
                                    may be dy, if ds is not; NULL without drop */
-    float *dgamma, *dbeta;      /* (C) +=; dbeta NULL: no beta */
+    float *dgamma, *dbeta;      /* (C) +=; NULL: not wanted */
 };
 /* dgamma and dbeta: rows are summed in 32 fixed groups that are added in order, so the
  * bits do not depend on the number of threads.  Scratch: 32 * 2 * C floats. */

@@ -62,7 +62,11 @@ INLINE void row_moments(enum dtype dt, const void *s, int64_t at, int64_t c, boo
 /* What channels i on are multiplied with. */
 INLINE vf gain(enum dtype dt, const void *gamma, float plus, int64_t i, int64_t left)
 {
-    return vf_get(dt, gamma, i, left) + vf_set(plus);
+    vf g = vf_set(plus);
+
+    if (gamma)
+        g = vf_get(dt, gamma, i, left) + g;
+    return g;
 }
 
 INLINE void fwd_rows(enum dtype dt, const struct norm_fwd *p, bool rms, int64_t lo, int64_t hi)

@@ -62,7 +62,7 @@ static uint64_t groups_of(const struct route *p, const float *x, float max)
         float sum = 0;
 
         for (int64_t i = g * each; i < (g + 1) * each; i++)
-            top_add(&best, p->k / p->of, in_group(p, x, max, i), i);
+            top_add(&best, route_judges(p), in_group(p, x, max, i), i);
         for (int64_t j = 0; j < best.n; j++)
             sum += best.key[j];
         top_add(&groups, p->of, sum, g);

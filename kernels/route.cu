@@ -60,7 +60,7 @@ static __device__ __forceinline__ float in_group(const struct route &p, const fl
 static __device__ __forceinline__ uint64_t groups_of(const struct route &p, const float *x, float max)
 {
     float low = minus_infinity(), high = minus_infinity();
-    int lane = threadIdx.x % 32, each = (int)p.experts / (int)p.groups, most = (int)p.k / (int)p.of;
+    int lane = threadIdx.x % 32, each = (int)p.experts / (int)p.groups, most = p.limited ? 1 : (int)p.k / (int)p.of;
     uint64_t bits = 0;
     ranked r = {0, 0};
 

@@ -26,11 +26,17 @@ struct route {
     const float *bias;     /* (E) of the device: the choice is by sigmoids plus these, weights are without; NULL: none */
     int64_t groups, of;    /* the choice is among `of` of so many groups of neighbours, those whose k / of largest (of softmaxes
                               over all with pre, else of logits; of sigmoids) have the largest sum; 0: among all */
+    bool limited;          /* it is those whose one largest is larger */
     int64_t capacity;      /* rows of an expert at most; 0: t.  Kept are those with the largest weights, of equal ones ... */
     bool by_position;      /* ... or, so, of all, those of the first tokens */
     bool pad;              /* each expert has capacity rows, which is not 0: the last of them may be nobody's */
 };
 
+/* By how many of its experts a group is judged. */
+TWIN_INLINE int64_t route_judges(const struct route *p)
+{
+    return p->limited ? 1 : p->k / p->of;
+}
 TWIN_INLINE int64_t route_capacity(const struct route *p)
 {
     return p->capacity ? p->capacity : p->t;

@@ -49,7 +49,7 @@ INLINE vf vi_as_f(vi a) { return _mm512_castsi512_ps(a); }
 INLINE vi vf_as_i(vf a) { return _mm512_castps_si512(a); }
 INLINE vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
 INLINE vi vi_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
-INLINE vi vi_shl23(vi a) { return _mm512_slli_epi32(a, 23); }
+INLINE vf vf_ldexp(vf a, vi n) { return _mm512_scalef_ps(a, vi_to_f(n)); } /* a 2^n */
 INLINE vi vi_load(const uint32_t *p) { return _mm512_loadu_si512(p); }
 INLINE float vf_sum(vf a) { return _mm512_reduce_add_ps(a); }
 INLINE float vf_maximum(vf a) { return _mm512_reduce_max_ps(a); }
@@ -81,6 +81,28 @@ INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
 INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
 {
     _mm256_mask_storeu_epi16(p, vf_mask(n), vf_to_bf16(v));
+}
+/* For processors with AVX512-BF16, of which the compiler is not told: whoever calls these has asked.  All take what is below
+ * 2^-126 for 0.  Lanes are rounded to bf16, one vector behind the other, or lane i beside lane i; ... */
+INLINE vi vf_narrow(vf first, vf second)
+{
+    vi r;
+
+    __asm__("vcvtne2ps2bf16 %1, %2, %0" : "=v"(r) : "v"(first), "v"(second));
+    return r;
+}
+INLINE vi vf_pair(vf even, vf odd)
+{
+    static const uint16_t at[32] = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23,
+                                    8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+
+    return _mm512_permutexvar_epi16(_mm512_loadu_si512(at), vf_narrow(even, odd));
+}
+/* ... and to each lane of sum the two products of a pair with a pair are added. */
+INLINE vf vf_dot_bf16(vi a, vi b, vf sum)
+{
+    __asm__("vdpbf16ps %1, %2, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return sum;
 }
 /* 32 x 32 -> 64 bits, lane by lane. */
 INLINE void vi_mul_wide(vi a, uint32_t k, vi *hi, vi *lo)
@@ -251,6 +273,20 @@ INLINE void vi_transpose4(vi a, vi b, vi c, vi d, vi out[4])
 #endif
 
 #if !defined(__AVX512BW__)
+/* a 2^n, -126 < n <= 128, for an a near 1: as 2 * 2^(n-1), so that n = 128 does not overflow on the way. */
+INLINE vf vf_ldexp(vf a, vi n) { return a * vf_set(2.0f) * vi_as_f(vi_shl23(vi_add(n, vi_set(126)))); }
+/* No such processor has AVX512-BF16: never called. */
+INLINE vi vf_narrow(vf first, vf second)
+{
+    (void)first, (void)second;
+    __builtin_trap();
+}
+INLINE vi vf_pair(vf even, vf odd) { return vf_narrow(even, odd); }
+INLINE vf vf_dot_bf16(vi a, vi b, vf sum)
+{
+    (void)a, (void)b, (void)sum;
+    __builtin_trap();
+}
 /* The sum of the lanes, in a fixed order. */
 INLINE float vf_sum(vf a)
 {
@@ -340,8 +376,7 @@ INLINE vf vf_exp(vf x)
     p = vf_fma(p, r, vf_set(0.166665206f));
     p = vf_fma(p, r, vf_set(0.499999934f));
     p = vf_fma(p, r * r, r) + vf_set(1.0f);
-    /* 2^n as 2 * 2^(n-1), so that n = 128 does not overflow on the way */
-    p = p * vf_set(2.0f) * vi_as_f(vi_shl23(vi_add(ni, vi_set(126))));
+    p = vf_ldexp(p, ni);
     p = vf_if_lt(x, lo, vf_set(0.0f), p);
     return vf_if_lt(hi, x, vf_set(__builtin_inff()), p);
 }

@@ -9,8 +9,8 @@
  * that 4 * TILE_NR sums live in registers: enough to hide the latency of an fma. */
 enum { TILE = 64, TILE_MR = 4, TILE_NR = VW == 16 ? 4 : 2 };
 
-INLINE void tile_block(float *c, int64_t ldc, const float *a, int64_t ai, int64_t ak,
-                       const float *b, int64_t ldb, int64_t k, bool add, int nr)
+INLINE void tile_block(bool pairs, float *c, int64_t ldc, const float *a, int64_t ai, int64_t ak,
+                       const float *b, int64_t ldb, int64_t k, bool add, float scale, int nr)
 {
     vf s[TILE_MR][TILE_NR];
 
@@ -26,18 +26,19 @@ INLINE void tile_block(float *c, int64_t ldc, const float *a, int64_t ai, int64_
             vf x = vf_set(a[i * ai + l * ak]);
 
             for (int j = 0; j < nr; j++)
-                s[i][j] = vf_fma(x, r[j], s[i][j]);
+                s[i][j] = pairs ? vf_dot_bf16(vf_as_i(x), vf_as_i(r[j]), s[i][j]) : vf_fma(x, r[j], s[i][j]);
         }
     }
     for (int i = 0; i < TILE_MR; i++)
-        for (int j = 0; j < nr; j++)
+        for (int j = 0; j < nr; j++) {
+            if (pairs && !add)
+                s[i][j] = s[i][j] * vf_set(scale);
             vf_store(c + i * ldc + j * VW, s[i][j]);
+        }
 }
 
-/* C (m, n) = A B, or += with add: element (i, l) of A is a[i * ai + l * ak], B is (k, n) with
- * rows ldb apart.  n is rounded up to VW and m to TILE_MR: the buffers must have that. */
-NOINLINE void tile_mm(float *c, int64_t ldc, const float *a, int64_t ai, int64_t ak,
-                      const float *b, int64_t ldb, int64_t m, int64_t n, int64_t k, bool add)
+INLINE void tile_blocks(bool pairs, float *c, int64_t ldc, const float *a, int64_t ai, int64_t ak,
+                        const float *b, int64_t ldb, int64_t m, int64_t n, int64_t k, bool add, float scale)
 {
     for (int64_t j = 0; j < n; j += TILE_NR * VW)
         for (int64_t i = 0; i < m; i += TILE_MR) {
@@ -45,12 +46,43 @@ NOINLINE void tile_mm(float *c, int64_t ldc, const float *a, int64_t ai, int64_t
             const float *aa = a + i * ai, *bb = b + j;
 
             if (n - j > (TILE_NR - 1) * VW) {
-                tile_block(cc, ldc, aa, ai, ak, bb, ldb, k, add, TILE_NR);
+                tile_block(pairs, cc, ldc, aa, ai, ak, bb, ldb, k, add, scale, TILE_NR);
             } else {
                 for (int64_t r = 0; r < n - j; r += VW)
-                    tile_block(cc + r, ldc, aa, ai, ak, bb + r, ldb, k, add, 1);
+                    tile_block(pairs, cc + r, ldc, aa, ai, ak, bb + r, ldb, k, add, scale, 1);
             }
         }
+}
+
+/* C (m, n) = A B, or += with add: element (i, l) of A is a[i * ai + l * ak], B is (k, n) with
+ * rows ldb apart.  n is rounded up to VW and m to TILE_MR: the buffers must have that. */
+NOINLINE void tile_mm(float *c, int64_t ldc, const float *a, int64_t ai, int64_t ak,
+                      const float *b, int64_t ldb, int64_t m, int64_t n, int64_t k, bool add)
+{
+    tile_blocks(false, c, ldc, a, ai, ak, b, ldb, m, n, k, add, 1);
+}
+
+/* The same of pairs: an element of A and of B is two of bf16, neighbours along the inner dimension, of which k counts pairs.
+ * C = scale A B, or C += A B.  For processors that multiply bf16. */
+NOINLINE void tile_mm_pairs(float *c, int64_t ldc, const float *a, int64_t ai, int64_t ak, const float *b, int64_t ldb,
+                            int64_t m, int64_t n, int64_t k, bool add, float scale)
+{
+    tile_blocks(true, c, ldc, a, ai, ak, b, ldb, m, n, k, add, scale);
+}
+
+/* n numbers, a multiple of 2 VW, rounded to bf16 one behind the other: pairs of neighbours in a row.  out may be x. */
+INLINE void tile_narrow(float *out, const float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += 2 * VW)
+        vf_store(out + i / 2, vi_as_f(vf_narrow(vf_load(x + i), vf_load(x + i + VW))));
+}
+
+/* out (rows / 2, ld) = pairs of x's rows (rows, ld), which are even; ld a multiple of VW.  out may be x. */
+INLINE void tile_pair(float *out, const float *x, int64_t rows, int64_t ld)
+{
+    for (int64_t i = 0; i < rows; i += 2)
+        for (int64_t j = 0; j < ld; j += VW)
+            vf_store(out + i / 2 * ld + j, vi_as_f(vf_pair(vf_load(x + i * ld + j), vf_load(x + (i + 1) * ld + j))));
 }
 
 /* out (rows, ldo) fp32 = rows x cols of x (rows ldx apart), times scale; zeros to the right up

@@ -23,7 +23,10 @@ extern "C" {
  *
  * Moments may be bf16, and are rounded in the same way: to the nearest, one that forgets by 0.999 would never shrink.  The weight
  * is of those that are not rounded yet.  The bits are update_random's, its low half m's and its high half v's: a hash of the
- * element's gradient, weight and step, so they too are the same for any split. */
+ * element's gradient, weight and step, so they too are the same for any split.
+ *
+ * Or they are codes of eight bits with a scale for each 256 of the call's elements (kernels/eight_bit.h), both or one beside
+ * fp32: what is stored is the nearest, and there is no bf16 beside it, in moments or of weights alone. */
 #define UPDATES(X, ...) X(UPDATE_ADAMW, __VA_ARGS__) X(UPDATE_LION, __VA_ARGS__) X(UPDATE_SGD, __VA_ARGS__)
 #define UPDATE_NAME(name, ...) name,
 enum update_kind { UPDATES(UPDATE_NAME) UPDATE_KINDS };
@@ -41,8 +44,9 @@ struct update {
     struct update_round round; /* where w is NULL */
     enum update_kind kind;
     enum dtype m_type, v_type;
+    float *m_scale, *v_scale;  /* of those of 8 bits; else NULL */
 };
-/* w (n) main weights and grad (n), fp32; m and v (n) of their types; low (n) bf16 gets the rounded w, or
+/* w (n) main weights and grad (n), fp32; m and v (n) of their types, m signed and v not; low (n) bf16 gets the rounded w, or
  * NULL.  w NULL: low has the weights, and round says how they are rounded. */
 typedef int update_fn(struct device *dev, const struct update *p, float *w, void *m, void *v,
                      const float *grad, uint16_t *low, int64_t n, struct err *e);

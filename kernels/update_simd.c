@@ -1,6 +1,7 @@
 #include "kernels/update_simd.h"
 
 #include "base/rng.h"
+#include "kernels/eight_bit.h"
 #include "kernels/simd.h"
 
 /* A moment as it is stored; add: random bits above the lowest `shift`. */
@@ -34,30 +35,35 @@ INLINE void put_moments(enum update_kind kind, const struct update_constants *k,
         put_moment(o->v_type, o->v, i, left, v1, add, 16);
 }
 
-/* New moments; the new weights from w. */
-INLINE vf updated(enum update_kind kind, const struct update_constants *k, vf w, const struct update_moments *o,
-                  const float *grad, int64_t i, int64_t left)
+/* New moments in *m and, of AdamW, *v; the new weights from w, g being gradients. */
+INLINE vf formula(enum update_kind kind, const struct update_constants *k, vf w, vf g, vf *m, vf *v)
 {
-    vf raw = vf_get(DTYPE_F32, grad, i, left), g = raw * vf_set(k->scale), m0 = vf_get(o->m_type, o->m, i, left), m1, v1, d;
-    vf zero = vf_set(0);
-
     if (kind == UPDATE_LION) {
-        vf c = vf_fma(vf_set(k->one_b1), g, vf_set(k->b1) * m0);
+        vf c = vf_fma(vf_set(k->one_b1), g, vf_set(k->b1) * *m), zero = vf_set(0);
         vf sign = vf_if_lt(zero, c, vf_set(1), vf_if_lt(c, zero, vf_set(-1), zero));
 
-        put_moments(kind, k, o, raw, w, vf_fma(vf_set(k->one_b2), g, vf_set(k->b2) * m0), zero, i, left);
+        *m = vf_fma(vf_set(k->one_b2), g, vf_set(k->b2) * *m);
         return w * vf_set(k->decay) - vf_set(k->lr) * sign;
     }
     if (kind == UPDATE_SGD) {
-        m1 = vf_fma(vf_set(k->b1), m0, vf_fma(vf_set(k->wd), w, g));
-        put_moments(kind, k, o, raw, w, m1, zero, i, left);
-        return w - vf_set(k->lr) * m1;
+        *m = vf_fma(vf_set(k->b1), *m, vf_fma(vf_set(k->wd), w, g));
+        return w - vf_set(k->lr) * *m;
     }
-    m1 = vf_fma(vf_set(k->one_b1), g, vf_set(k->b1) * m0);
-    v1 = vf_fma(vf_set(k->one_b2) * g, g, vf_set(k->b2) * vf_get(o->v_type, o->v, i, left));
-    d = vf_fma(vf_sqrt(v1), vf_set(k->root), vf_set(k->eps));
-    put_moments(kind, k, o, raw, w, m1, v1, i, left);
-    return w * vf_set(k->decay) - vf_set(k->rate) * m1 / d;
+    *m = vf_fma(vf_set(k->one_b1), g, vf_set(k->b1) * *m);
+    *v = vf_fma(vf_set(k->one_b2) * g, g, vf_set(k->b2) * *v);
+    return w * vf_set(k->decay) - vf_set(k->rate) * *m / vf_fma(vf_sqrt(*v), vf_set(k->root), vf_set(k->eps));
+}
+
+/* The same of moments where they are stored. */
+INLINE vf updated(enum update_kind kind, const struct update_constants *k, vf w, const struct update_moments *o,
+                  const float *grad, int64_t i, int64_t left)
+{
+    vf raw = vf_get(DTYPE_F32, grad, i, left), m = vf_get(o->m_type, o->m, i, left);
+    vf v = kind == UPDATE_ADAMW ? vf_get(o->v_type, o->v, i, left) : vf_set(0);
+    vf w1 = formula(kind, k, w, raw * vf_set(k->scale), &m, &v);
+
+    put_moments(kind, k, o, raw, w, m, v, i, left);
+    return w1;
 }
 
 INLINE void update(enum update_kind kind, const struct update_constants *k, float *w, const struct update_moments *o,
@@ -109,7 +115,7 @@ void ISA_FN(update_loop)(struct device *dev, enum update_kind kind, const struct
                          const struct update_moments *o, const float *grad, uint16_t *low, int64_t n)
 {
 #define UPDATE_TYPED(name, m_type, v_type) \
-    range(name, k, w, &(struct update_moments){o->m, o->v, m_type, v_type}, grad, low, lo, hi)
+    range(name, k, w, &(struct update_moments){o->m, o->v, m_type, v_type, NULL, NULL}, grad, low, lo, hi)
 #define UPDATE_CASE(name, ...) \
     case name: \
         if (name == UPDATE_ADAMW && o->v_type == DTYPE_BF16 && o->m_type == DTYPE_BF16) \
@@ -128,6 +134,69 @@ void ISA_FN(update_loop)(struct device *dev, enum update_kind kind, const struct
         cpu_share(n, 64, &lo, &hi);
         switch (kind) {
             UPDATES(UPDATE_CASE)
+        default: break;
+        }
+    }
+}
+
+/* A moment of a block, from where it is stored, and back. */
+INLINE const float *block_get(enum dtype dt, bool is_signed, const void *from, const float *scale, int64_t at, int64_t n,
+                              float *x)
+{
+    if (dt == DTYPE_F32)
+        return (const float *)from + at;
+    eight_bit_decode(eight_bit_levels(is_signed), (const uint8_t *)from + at, scale[at / EIGHT_BIT_BLOCK], n, x);
+    return x;
+}
+INLINE void block_put(enum dtype dt, bool is_signed, void *to, float *scale, int64_t at, int64_t n, const float *x)
+{
+    if (dt == DTYPE_F32)
+        memcpy((float *)to + at, x, (size_t)n * sizeof *x);
+    else
+        eight_bit_encode(eight_bit_levels(is_signed), is_signed, x, n, false, (uint8_t *)to + at, &scale[at / EIGHT_BIT_BLOCK]);
+}
+
+INLINE void block(enum update_kind kind, const struct update_constants *k, float *w, const struct update_moments *o,
+                  const float *grad, uint16_t *low, int64_t at, int64_t n)
+{
+    float m1[EIGHT_BIT_BLOCK], v1[EIGHT_BIT_BLOCK];
+    const float *m0 = block_get(o->m_type, true, o->m, o->m_scale, at, n, m1), *v0 = v1;
+
+    if (kind == UPDATE_ADAMW)
+        v0 = block_get(o->v_type, false, o->v, o->v_scale, at, n, v1);
+    for (int64_t i = 0; i < n; i += VW) {
+        int64_t left = n - i;
+        vf m = vf_get(DTYPE_F32, m0, i, left), v = kind == UPDATE_ADAMW ? vf_get(DTYPE_F32, v0, i, left) : vf_set(0);
+        vf w1 = formula(kind, k, vf_get(DTYPE_F32, w + at, i, left), vf_get(DTYPE_F32, grad + at, i, left) * vf_set(k->scale),
+                        &m, &v);
+
+        vf_put(DTYPE_F32, w + at, i, left, w1);
+        if (low)
+            vf_put(DTYPE_BF16, low + at, i, left, w1);
+        vf_put(DTYPE_F32, m1, i, left, m);
+        if (kind == UPDATE_ADAMW)
+            vf_put(DTYPE_F32, v1, i, left, v);
+    }
+    block_put(o->m_type, true, o->m, o->m_scale, at, n, m1);
+    if (kind == UPDATE_ADAMW)
+        block_put(o->v_type, false, o->v, o->v_scale, at, n, v1);
+}
+
+void ISA_FN(update_blocks_loop)(struct device *dev, enum update_kind kind, const struct update_constants *k, float *w,
+                                const struct update_moments *o, const float *grad, uint16_t *low, int64_t n)
+{
+#define UPDATE_BLOCK(name, ...) \
+    case name: \
+        for (int64_t i = lo; i < hi; i += EIGHT_BIT_BLOCK) \
+            block(name, k, w, o, grad, low, i, hi - i < EIGHT_BIT_BLOCK ? hi - i : EIGHT_BIT_BLOCK); \
+        break;
+#pragma omp parallel num_threads(cpu_team(dev, n))
+    {
+        int64_t lo, hi;
+
+        cpu_share(n, EIGHT_BIT_BLOCK, &lo, &hi);
+        switch (kind) {
+            UPDATES(UPDATE_BLOCK)
         default: break;
         }
     }

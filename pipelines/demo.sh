@@ -100,30 +100,32 @@ quern dataset info docs_text_document
 
 # ---- train -------------------------------------------------------------------
 # How many steps fit the time: a few are taken to see how fast this machine is.
-layers=4 hidden=256 heads=4 seq=256 batch=16
+layers=4 hidden=256 heads=4 seq=256 batch=8 length=200
 minutes=${MINUTES:-7}
-if [ -n "$SHORT" ]; then layers=2 hidden=128 heads=2 seq=128 minutes=${MINUTES:-1}; fi
+if [ -n "$SHORT" ]; then layers=2 hidden=128 heads=2 seq=128 length=100 minutes=${MINUTES:-1}; fi
 model="--num-layers $layers --hidden-size $hidden --num-attention-heads $heads --seq-length $seq
     --vocab-size $vocab --bf16 --attention-dropout 0 --hidden-dropout 0
+    --position-embedding-type rope --normalization RMSNorm --qk-layernorm --mlp-activation relu2 --disable-bias-linear
+    --optimizer muon --muon-scale-mode spectral --muon-extra-scale-factor 0.2 --muon-momentum 0.95
+    --adam-beta2 0.95 --weight-decay 0.1 --lr 5e-3
     --micro-batch-size $batch --data-path docs_text_document --split 98,2,0"
 s=s
 [ "$minutes" != 1 ] || s=
 say "train: $layers layers of $hidden, for about $minutes minute$s"
 # shellcheck disable=SC2086 # a list of options
-quern train $model --train-iters 8 --lr 1e-3 --log-file speed.jsonl -q >/dev/null
+quern train $model --train-iters 8 --log-file speed.jsonl -q >/dev/null
 steps=$(sed -nE 's/.*"tokens_per_s":([0-9.e+]+).*/\1/p' speed.jsonl | sort -g |
     awk -v n=$((batch * seq)) -v s=$((minutes * 60)) '{ v[NR] = $1 } END { print int(s * v[int((NR + 1) / 2)] / n) }')
 # shellcheck disable=SC2086
-quern train -q $model --train-iters "$steps" --lr 2e-3 --min-lr 2e-4 --lr-decay-style cosine \
-    --lr-warmup-iters $((steps / 20 + 1)) --adam-beta2 0.95 --weight-decay 0.1 \
-    --eval-interval $((steps / 5 + 1)) --eval-iters 4 --log-interval $((steps / 10 + 1)) --log-file train.jsonl --save checkpoint
+quern train -q $model --train-iters "$steps" --lr-decay-style linear --min-lr 0 --lr-warmup-iters $((steps / 20 + 1)) \
+    --eval-interval $((steps / 5 + 1)) --eval-iters 8 --log-interval $((steps / 10 + 1)) --log-file train.jsonl --save checkpoint
 quern report --curves train.jsonl --title "The demo's training" -o curves.html
 
 # ---- use ---------------------------------------------------------------------
 say "loss on pages it has not seen"
 quern eval -q --load checkpoint --data-path docs_text_document --split 98,2,0 --eval-iters 20
 say "what it writes"
-quern generate --load checkpoint --tokenizer tokenizer.json --seed 1 --temperature 0.7 --top-k 40 \
-    --max-tokens 100 --prompt "The server" >sample.txt
+quern generate --load checkpoint --tokenizer tokenizer.json --seed 1 --temperature 0.7 --top-k 40 --repetition-penalty 1.1 \
+    --max-tokens $length --prompt "The server" >sample.txt
 cat -s sample.txt # a model that has just begun writes many empty lines
 say "done; everything is in ./demo: report.html has what was dropped and why, curves.html how training went"

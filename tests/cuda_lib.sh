@@ -8,7 +8,7 @@ export QUERN_CUDA XDG_CACHE_HOME="$T/cache"
 . "$ROOT/tests/train_lib.sh"
 data
 
-run="--data-path data --seq-length 16 --vocab-size 64 --micro-batch-size 4 --global-batch-size 8 --lr 0.01 --eval-iters 1
+run="--data-path data --seq-length 16 --vocab-size 64 --micro-batch-size 4 --global-batch-size 8 --lr 0.002 --eval-iters 1
     --eval-interval 3 --split 80,10,10 -j 1 --train-iters 6"
 gpt="--num-layers 2 --hidden-size 32 --num-attention-heads 2"
 llama="--num-layers 2 --hidden-size 48 --num-attention-heads 4 --group-query-attention --num-query-groups 2 --ffn-hidden-size 64
@@ -39,7 +39,7 @@ as_the_cpu() {
         for type in fp32 bf16; do
             o="${!model}"
             tol=2e-6
-            [ $type = fp32 ] || { o="$o --bf16" tol=2e-2; }
+            [ $type = fp32 ] || { o="$o --bf16" tol=2e-3; } # at a rate of 0.01 rounding grows twentyfold in six steps
             for device in cpu cuda; do
                 status "$model, $type, $device" 0 quern-train $run $o --device $device --log-file $model-$type-$device.jsonl \
                     --save $model-$type-$device --save-interval 3

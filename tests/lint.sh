@@ -18,7 +18,7 @@ bad=0
 say() { echo "lint: $*"; bad=1; }
 
 folders=()
-for d in base comm kernels indexed_dataset curate tokenize train tests bench; do [ ! -d $d ] || folders+=("$d"); done
+for d in base comm kernels indexed_dataset curate tokenize train pipelines tests bench; do [ ! -d $d ] || folders+=("$d"); done
 mapfile -t sources < <(find "${folders[@]}" -name '*.[ch]' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' | sort)
 mapfile -t headers < <(printf '%s\n' "${sources[@]}" | grep '\.h$')
 mapfile -t product < <(printf '%s\n' "${sources[@]}" | grep -vE '^(tests|bench)/')

@@ -22,17 +22,17 @@ record: all                                 ## make anew what tests/record recor
 	@B=$B bash tests/record/run.sh
 test: tests                                 # what check runs, with what is installed
 	@$(RUN) unit cli
-tests: all $(UNIT) $(RANKS) $(FAKES) $B/tests/gpu_check $B/bench/gpu_train_bench
+tests: all $(UNIT) $(RANKS) $(FAKES) $B/tests/dedup_truth $B/tests/gpu_check $B/bench/gpu_train_bench
 slow-tests: $(SLOW) $B/tests/failing-allocs.so
 check-shared: deps-build deps-shared        ## tests on the data in ../shared (set SHARED=)
 	@$(MAKE) $(JOBS) test-shared
 check-shared test-shared check-hosts: export SHARED ?= $(CURDIR)/../shared
-test-shared: all $(UNIT) $B/tests/comm_ranks
+test-shared: all $(UNIT) $B/tests/comm_ranks $B/tests/dedup_truth
 	@$(RUN) shared
 check-san: deps-build deps-dev              ## the tools' tests under sanitizers: SANS=address,undefined or thread; ONLY=dedup for some
 	@$(MAKE) $(JOBS) $(SANITIZED) test-cli
 SANITIZED = CC="$(CLANG)" CXX="$(CLANG)++" HAVE_CUDA=0 DEBUG=1 SAN=$(or $(SANS),address$(comma)undefined)
-test-cli: all $B/tests/comm_ranks $(FAKES)
+test-cli: all $B/tests/comm_ranks $B/tests/dedup_truth $(FAKES)
 	@$(RUN) cli
 check-san-ranks: deps-build deps-dev        ## the same of training: its unit tests, and ranks over TCP and by NCCL
 	@$(MAKE) $(JOBS) $(SANITIZED) test-ranks
@@ -41,7 +41,7 @@ test-ranks: $(RANKS_UNIT:%=$B/tests/unit/%_test) $B/bin/quern-train $(FAKES)
 	@UNITS='$(RANKS_UNIT)' $(RUN) unit san
 check-hosts: all                            ## ranks on several hosts, made of network namespaces (root, iproute2)
 	@$(RUN) hosts
-lint: all $(BENCHES)                        ## floors, headers, banned calls, scripts; benchmarks build
+lint: all $(BENCHES) $B/bench/content_train                        ## floors, headers, banned calls, scripts; benchmarks build
 	@B=$B CC="$(CC)" bash tests/lint.sh
 .PHONY: record check check-all check-release test tests slow-tests check-shared test-shared check-san test-cli check-san-ranks test-ranks check-hosts lint
 
@@ -82,5 +82,10 @@ $B/tests/comm_ranks: $B/tests/comm_ranks.c.o $B/tests/streams.c.o $B/libcomm.a $
 FAILING := mkdir rename renameat2 unlink unlinkat rmdir fsync ftruncate opendir open write close
 $B/tests/checkpoint_ranks: private LDFLAGS += $(FAILING:%=-Wl,--wrap=%)
 $B/tests/checkpoint_ranks: $B/tests/failing_calls.c.o
-$(filter-out $(SIMT_TESTS),$(UNIT)) $(SLOW) $B/tests/checkpoint_ranks $B/tests/pipeline_ranks $(filter-out $B/bench/gpu_%,$(BENCHES)): %: %.c.o $(ARCHIVES)
+$(filter-out $(SIMT_TESTS),$(UNIT)) $(SLOW) $B/tests/dedup_truth $B/tests/checkpoint_ranks $B/tests/pipeline_ranks $(filter-out $B/bench/gpu_%,$(BENCHES)): %: %.c.o $(ARCHIVES)
 	@$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
+# Trains the models of main content.
+CONTENT_TRAIN := $(patsubst %,$B/%.o,$(wildcard bench/content/*.c))
+$(CONTENT_TRAIN): private CFLAGS += -O3 -fopenmp
+$B/bench/content_train: $(CONTENT_TRAIN) $(ARCHIVES)
+	@mkdir -p $(@D); $(CC) $(CFLAGS) -fopenmp $(filter %.o,$^) -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@

@@ -34,6 +34,77 @@ close() {
         awk '{ d = $1 - $2; if (d < 0) d = -d; if (!(d <= 1e-5)) exit 1; n++ } END { exit n != '"$3"' }'
 }
 
+# numbers LOG: its losses and norms, and the losses of tokens further on.
+numbers() { grep -oE '"(loss|grad_norm|mtp_losses)":(\[[^]]*|[^],}]*)' "$1"; }
+
+# ---- kinds of a small model on `data` ----
+# A test sets flags, with $tiny among them, and a variable a kind with the flags of that kind.
+
+tiny="--data-path data --split 1,0,0 --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --vocab-size 61
+    --attention-dropout 0 --eval-iters 0 -j 1 --device cpu"
+# alone KIND STEP LINES: KIND trains on one process; KIND.log is its log, KIND.out what it said, KIND its checkpoints.  From that of STEP
+# it goes on to the same last LINES numbers.
+# shellcheck disable=SC2086,SC2154
+alone() {
+    rm -f log
+    check "$1" quern-train $flags ${!1} --save $1 --save-interval $2 --log-file log
+    cp log $1.log
+    cp out $1.out
+    rm -f log
+    check "$1, resumed" quern-train $flags ${!1} --load $1 --ckpt-step $2 --log-file log
+    equal "$1, resumed: the same bits" "$(numbers log)" "$(numbers $1.log | tail -n $3)"
+}
+# on RANKS KIND FLAG...: RANKS over TCP train KIND with FLAG as one process did.
+# shellcheck disable=SC2086
+on() {
+    rm -f log
+    check "$2, ${*:3}" plain $1 quern-train $flags ${!2} --distributed-backend tcp --log-file log "${@:3}"
+    check "$2, ${*:3}: as one process" close $2.log log "$(grep -cE '"loss":' $2.log | awk '{ print 2 * $1 }')"
+}
+# divided KIND FLAG...: of the same gradients, with --deterministic and FLAG, each division of them over data-parallel ranks gives KIND the
+# bits of one process.
+# shellcheck disable=SC2086
+divided() {
+    local how="deterministic${2+, ${*:2}}" ranks
+    rm -f one.log
+    check "$1, $how" quern-train $flags ${!1} --deterministic "${@:2}" --log-file one.log
+    for ranks in '2 no_shard' '2 optim' '4 optim_grads_params'; do
+        rm -f log
+        check "$1, $how, $ranks" plain ${ranks% *} quern-train $flags ${!1} --distributed-backend tcp --deterministic "${@:2}" \
+            --log-file log --data-parallel-sharding-strategy ${ranks#* }
+        equal "$1, $how, $ranks: the same bits" "$(numbers log)" "$(numbers one.log)"
+    done
+}
+# cached KIND: a greedy text that KIND goes on with from its half, so read anew, is the one that it wrote from its cache.
+# shellcheck disable=SC2046,SC2086
+cached() {
+    check "$1, a greedy text" quern-generate --load $1 --prompt-ids 5,9,2 --temperature 0 --max-tokens 6 --print-ids
+    cp out $1.ids
+    check "$1, its first half" quern-generate --load $1 --prompt-ids 5,9,2 --temperature 0 --max-tokens 3 --print-ids
+    check "$1, from there" quern-generate --load $1 --prompt-ids 5,9,2,$(tr -s ' \n' , <out | sed 's/,$//') --temperature 0 \
+        --max-tokens 3 --print-ids
+    equal "$1, from there the same" "$(tr -s ' \n' '\n\n' <out)" "$(tr -s ' \n' '\n\n' <$1.ids | tail -n 3)"
+}
+# same_joined KIND: with --deterministic one process and two that share the state save the same model; it is in whole and joined.
+# shellcheck disable=SC2086
+same_joined() {
+    local f
+    check "$1, one process" quern-train $flags ${!1} --deterministic --save one
+    check "$1, two processes" plain 2 quern-train $flags ${!1} --deterministic --distributed-backend tcp --use-distributed-optimizer \
+        --save two
+    check "$1, one, joined" quern-checkpoint join one --save whole
+    check "$1, two, joined" quern-checkpoint join two --save joined
+    for f in whole/*/model.safetensors; do
+        same "$1: the same bytes" "$f" "joined${f#whole}"
+    done
+}
+# learns LOG: its last loss is below its first.
+learns() { numbers "$1" | awk -F: '/"loss"/ { if (!n++) first = $2; last = $2 } END { exit !(n > 1 && last < first) }'; }
+# differ KIND...: no two have the same numbers at their ends.
+differ() {
+    equal 'no two have the same losses' "$(for k; do numbers "$k.log" | tail -n 1; done | sort -u | wc -l)" $#
+}
+
 # ---- one process beside ranks that share a model ----
 
 run="--mock-data -j 1 --micro-batch-size 2 --global-batch-size 8 --lr 0.002 --train-iters 20 --eval-iters 3 --eval-interval 5"

@@ -99,26 +99,6 @@ static int run_all(const struct tool *t, char **paths, int n, struct pipeline_op
     return rc < 0 ? tool_fail(t, &e) : tool_end(t, bad ? EXIT_SOME_BAD : EXIT_FINE);
 }
 
-/* Cuts "a,b" at its commas, in place; 0 when a name is empty, given twice, or there are too many. */
-static int cut_keys(char *list, const char *keys[CORPUS_MAX_KEYS])
-{
-    int n = 0;
-
-    for (char *p = list; p;) {
-        char *comma = strchr(p, ',');
-        if (comma)
-            *comma = '\0';
-        if (!*p || n == CORPUS_MAX_KEYS)
-            return 0;
-        for (int k = 0; k < n; k++)
-            if (strcmp(keys[k], p) == 0)
-                return 0;
-        keys[n++] = p;
-        p = comma ? comma + 1 : NULL;
-    }
-    return n;
-}
-
 /* The token in front of each document of a stream. */
 static int64_t start_token(const struct tokenizer *t)
 {
@@ -138,7 +118,7 @@ static int with_tokenizer(const struct tool *t, struct pipeline_options *x, char
     if (snprintf(list, sizeof list, "%s", o.keys) >= (int)sizeof list)
         return tool_usage(t, "--json-keys is too long");
     x->keys = keys;
-    x->n_keys = cut_keys(list, keys);
+    x->n_keys = corpus_cut_keys(list, keys);
     if (x->chat) {
         keys[0] = keys[1] = "chat";
         x->n_keys = 2;

@@ -21,6 +21,25 @@ static double bytes_between(uint64_t from, uint64_t to)
     return to > from ? (double)(to - from) : 0;
 }
 
+int corpus_cut_keys(char *list, const char *keys[CORPUS_MAX_KEYS])
+{
+    int n = 0;
+
+    for (char *p = list; p;) {
+        char *comma = strchr(p, ',');
+        if (comma)
+            *comma = '\0';
+        if (!*p || n == CORPUS_MAX_KEYS)
+            return 0;
+        for (int k = 0; k < n; k++)
+            if (strcmp(keys[k], p) == 0)
+                return 0;
+        keys[n++] = p;
+        p = comma ? comma + 1 : NULL;
+    }
+    return n;
+}
+
 double corpus_size(char *const *paths, int n_paths, const struct corpus_range *range)
 {
     double sum = 0;

@@ -68,6 +68,8 @@ struct corpus_block {
     double consumed;          /* bytes as stored that have been read so far, for progress */
 };
 
+/* Cuts "a,b" at its commas, in place, into keys; 0 when one is empty, given twice, or there are too many. */
+int corpus_cut_keys(char *list, const char *keys[CORPUS_MAX_KEYS]);
 /* Bytes as stored of inputs, within their ranges (NULL: all of them); NAN: not known, as of a pipe (paths
  * NULL: standard input). */
 double corpus_size(char *const *paths, int n_paths, const struct corpus_range *range);

@@ -58,12 +58,32 @@ static void fail(struct pipeline *p, int rc, const struct err *e)
     belt_stop(&p->belt);
 }
 
-static int put_token(const struct pipeline *p, uint32_t id, struct buf *tokens, struct err *e)
+static int put_token(int width, uint32_t id, struct buf *tokens, struct err *e)
 {
     uint16_t half = (uint16_t)id;
 
-    if (buf_put(tokens, p->width == 2 ? (void *)&half : (void *)&id, (size_t)p->width) < 0)
+    if (buf_put(tokens, width == 2 ? (void *)&half : (void *)&id, (size_t)width) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for tokens");
+    return 0;
+}
+
+int pipeline_encode(const struct pipeline_options *x, struct encoder *enc, int width, struct span text, struct buf *tokens,
+                    struct pipeline_key_counts *c, int32_t *length, struct err *e)
+{
+    uint64_t specials = encoder_specials_seen(enc);
+    size_t before = tokens->n;
+
+    if (x->format != PIPELINE_MEGATRON && x->prepend >= 0)
+        TRY(put_token(width, (uint32_t)x->prepend, tokens, e));
+    TRY(encoder_encode(enc, text, x->allow_special ? ENCODER_SPECIAL : 0, width, tokens, e));
+    /* As Megatron does it: an empty document gets no end. */
+    if (x->append_eod && tokens->n > before)
+        TRY(put_token(width, (uint32_t)tokenizer_eod(x->tokenizer), tokens, e));
+    *length = (int32_t)((tokens->n - before) / (size_t)width);
+    c->tokens += (uint64_t)*length;
+    c->empty += *length == 0;
+    c->bytes += text.n;
+    c->specials += encoder_specials_seen(enc) - specials;
     return 0;
 }
 
@@ -71,24 +91,9 @@ static int put_token(const struct pipeline *p, uint32_t id, struct buf *tokens, 
 static int encode_text(struct pipeline *p, struct encoder *enc, struct span text, struct product *out, int k,
                        struct err *e)
 {
-    const struct pipeline_options *x = p->x;
-    struct buf *tokens = &out->key[k].tokens;
-    struct pipeline_key_counts *c = &out->key[k].count;
-    size_t before = tokens->n;
-    uint64_t specials = encoder_specials_seen(enc);
     int32_t length;
 
-    if (x->format != PIPELINE_MEGATRON && x->prepend >= 0)
-        TRY(put_token(p, (uint32_t)x->prepend, tokens, e));
-    TRY(encoder_encode(enc, text, x->allow_special ? ENCODER_SPECIAL : 0, p->width, tokens, e));
-    /* As Megatron does it: an empty document gets no end. */
-    if (x->append_eod && tokens->n > before)
-        TRY(put_token(p, (uint32_t)tokenizer_eod(x->tokenizer), tokens, e));
-    length = (int32_t)((tokens->n - before) / (size_t)p->width);
-    c->tokens += (uint64_t)length;
-    c->empty += length == 0;
-    c->bytes += text.n;
-    c->specials += encoder_specials_seen(enc) - specials;
+    TRY(pipeline_encode(p->x, enc, p->width, text, &out->key[k].tokens, &out->key[k].count, &length, e));
     return buf_put(&out->key[k].lengths, &length, sizeof length) < 0
                ? err_set(e, ERR_NOMEM, "out of memory for lengths") : 0;
 }

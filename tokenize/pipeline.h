@@ -59,6 +59,11 @@ struct pipeline_result {
     bool resumed;      /* an earlier run had done some of it */
 };
 
+/* Appends a text as the tokens of a document, each `width` bytes, with what stands before and behind a document, and counts it;
+ * *length: how many.  ERR_FORMAT: the text cannot be encoded. */
+int pipeline_encode(const struct pipeline_options *x, struct encoder *enc, int width, struct span text, struct buf *tokens,
+                    struct pipeline_key_counts *c, int32_t *length, struct err *e);
+
 /* On failure no file appears; what the last checkpoint has stays for another run.  ERR_ARG: an
  * earlier run with other inputs or options, or of another version of quern, left its work there. */
 int pipeline_run(const struct pipeline_job *job, const struct pipeline_options *x, struct pipeline_result *r,

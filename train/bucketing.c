@@ -169,7 +169,7 @@ int bucketing_range_pieces(const struct shard_range *r, enum checkpoint_part par
 
     for (int i = 0; i < n; i++) {
         v[i].data = (char *)data + at * dtype_size(dt);
-        v[i].bf16 = dt == DTYPE_BF16;
+        v[i].dt = dt;
         at += (size_t)(v[i].rows * v[i].cols);
     }
     return n;

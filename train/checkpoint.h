@@ -1,7 +1,7 @@
 /* train/checkpoint.h -- checkpoints: folders that are whole or not there.
  *
  *   DIR/iter_0000100/model.safetensors       weights, F32
- *                    optimizer.safetensors   exp_avg.NAME, exp_avg_sq.NAME or momentum_buffer.NAME, F32; fp8.NAME (train/fp8.h)
+ *                    optimizer.safetensors   what the optimizer keeps (train/pieces.h), F32; fp8.NAME (train/fp8.h)
  *                    metadata.json           step, model, settings, checksums
  *   DIR/latest_checkpointed_iteration.txt    100
  *

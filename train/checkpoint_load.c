@@ -425,14 +425,22 @@ static int join_beside(const struct slices *s, struct piece *v)
     return n;
 }
 
-/* Of n pieces those that there should be: with adapters these alone have an optimizer's state.  How many. */
+/* Of n whole parameters those that there should be, in the shapes that are there: an optimizer keeps of some what it keeps.  How
+ * many. */
 static int stored(const struct checkpoint *ck, struct piece *v, int n)
 {
     int k = 0, found;
 
     for (int i = 0; i < n; i++) {
-        slices_find(&ck->slices, v[i].part, v[i].name, &found);
-        if (found || v[i].part == CHECKPOINT_WEIGHTS || !ck->info.model.lora_rank)
+        const struct slice *s = slices_find(&ck->slices, v[i].part, v[i].name, &found);
+
+        if (s && v[i].part != CHECKPOINT_WEIGHTS) {
+            memcpy(v[i].shape, s->at.shape, sizeof v[i].shape);
+            v[i].dims = s->at.dims;
+            v[i].rows = v[i].shape[0];
+            v[i].cols = v[i].ld = piece_width(&v[i]);
+        }
+        if (s || v[i].part == CHECKPOINT_WEIGHTS)
             v[k++] = v[i];
     }
     return k;

@@ -14,7 +14,7 @@
 struct options {
     const char *load, *tokenizer, *pattern, *prompt, *ids;
     int64_t step, tokens, samples, seed, top_k, eod;
-    double temperature, top_p;
+    double temperature, top_p, penalty;
     bool bf16, print_ids, eod_given;
     int device;
 };
@@ -212,7 +212,7 @@ static int find_drawn(struct job *j, int64_t vocab, struct err *e)
 static int sample(struct job *j, struct model *m, int64_t count, struct err *e)
 {
     const struct options *o = j->o;
-    struct sampling s = {o->temperature, o->top_k, o->top_p, (uint64_t)o->seed, -1, NULL};
+    struct sampling s = {o->temperature, o->top_k, o->top_p, o->penalty, (uint64_t)o->seed, -1, NULL};
 
     TRY(find_drawn(j, m->config.vocab, e));
     s.drawn = j->drawn;
@@ -285,7 +285,7 @@ static int run(const struct options *o, int threads, struct err *e)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.tokens = 128, .samples = 1, .temperature = 1, .top_p = 1, .seed = 1234, .eod = -1,
+    struct options o = {.tokens = 128, .samples = 1, .temperature = 1, .top_p = 1, .penalty = 1, .seed = 1234, .eod = -1,
                         .step = CHECKPOINT_LAST};
     struct tool t = {
         .name = "generate",
@@ -316,6 +316,8 @@ int main(int argc, char **argv)
         OPT_NUM(0, "temperature", &o.temperature, 0, 100, "divides the logits; 0: always the likeliest token"),
         OPT_INT(0, "top-k", &o.top_k, 0, INT32_MAX, "only the k likeliest tokens; 0: all"),
         OPT_NUM(0, "top-p", &o.top_p, 0, 1, "only the likeliest tokens that make up this probability"),
+        OPT_NUM(0, "repetition-penalty", &o.penalty, 0.01, 100,
+                "divides logits above 0 of tokens that the text has, multiplies others; 1: no"),
         OPT_INT(0, "seed", &o.seed, 0, INT64_MAX, "of the random numbers"),
         {OPT_TYPE_INT, 0, "eod-id", "N", "the id that ends a text (default: the tokenizer's)", &o.eod, -1, INT32_MAX,
          0, 0, &o.eod_given, OPT_NAMES_NOTHING},

@@ -321,6 +321,25 @@ static int check_adapters(struct train_config *c, struct err *e)
     return 0;
 }
 
+/* What --qk-clip is of. */
+static int check_qk_clip(const struct train_config *c, struct err *e)
+{
+    const struct model_config *m = &c->model;
+    double alpha = c->optim.qk_clip.alpha;
+
+    if (!c->optim.qk_clip.on)
+        return 0;
+    if (!(alpha > 0 && alpha < 1) || !(c->optim.qk_clip.threshold > 0))
+        return err_set(e, ERR_ARG, "--qk-clip: --qk-clip-alpha is above 0 and below 1, --qk-clip-threshold above 0");
+    if (m->softcap > 0)
+        return err_set(e, ERR_ARG, "--qk-clip: --attn-logit-softcapping bounds logits already");
+    if (m->qk_norm && !m->latent)
+        return err_set(e, ERR_ARG, "--qk-clip: behind --qk-layernorm logits do not grow with the weights");
+    if (m->lora_rank)
+        return err_set(e, ERR_ARG, "--qk-clip scales weights that --lora-rank leaves as they are");
+    return 0;
+}
+
 /* What ranks share of weights, gradients and the optimizer's state. */
 static int check_sharding(struct train_config *c, struct err *e)
 {
@@ -397,14 +416,21 @@ static int check_checkpoints(const struct train_config *c, struct err *e)
     return c->ckpt_step >= 0 && !c->load ? err_set(e, ERR_ARG, "--ckpt-step needs --load") : 0;
 }
 
-/* Optimizers by whole matrices. */
+/* What an optimizer does not go with. */
 static int check_optimizer(const struct train_config *c, struct err *e)
 {
-    if (!optim_of(c->optim.kind)->direct)
-        return 0;
-    if (c->offload)
-        return err_set(e, ERR_UNSUPPORTED, "--optimizer: one that takes matrices whole, not with --optimizer-cpu-offload");
-    if (c->optim.moment[0] != DTYPE_F32)
+    const struct optim *o = optim_of(c->optim.kind);
+    int first = c->optim.moment[0], second = c->optim.moment[1];
+
+    if (o->lines[0] && c->offload)
+        return err_set(e, ERR_UNSUPPORTED, "--optimizer-cpu-offload: this --optimizer keeps rows and columns, on the device");
+    if (o->no_mup && c->model.mup)
+        return err_set(e, ERR_UNSUPPORTED, "--use-mup: its rates are not known for this --optimizer");
+    if ((first == DTYPE_8BIT || second == DTYPE_8BIT) &&
+        (o->direct || first == DTYPE_BF16 || second == DTYPE_BF16 || c->main_params == MAIN_BF16))
+        return err_set(e, ERR_UNSUPPORTED, "--exp-avg-dtype, --exp-avg-sq-dtype: 8bit goes with adam, lion and sgd, beside fp32"
+                       " moments and weights");
+    if (o->direct && first != DTYPE_F32)
         return err_set(e, ERR_UNSUPPORTED, "--exp-avg-dtype: the momentum of whole matrices is fp32");
     return 0;
 }
@@ -459,6 +485,7 @@ int train_config_check(struct train_config *c, struct err *e)
     if (c->recompute != RECOMPUTE_FULL && (c->recompute_method || c->recompute_layers > 1))
         return err_set(e, ERR_ARG, "--recompute-method and --recompute-num-layers need --recompute-granularity full");
     TRY(check_adapters(c, e));
+    TRY(check_qk_clip(c, e));
     TRY(model_config_check(&c->model, c->vocab_divisor, e));
     TRY(check_freeze(c, e));
     TRY(check_optimizer(c, e));

@@ -42,6 +42,8 @@
     OPT_NUM(0, "norm-epsilon", &(c)->model.norm_eps, 1e-30, 1, "added to the variance"), \
     OPT_ENUM(0, "norm-placement", &(c)->model.norm_place, "pre|post|both", "before attention and MLP, after them, or both"), \
     OPT_FLAG(0, "apply-layernorm-1p", &(c)->model.norm_1p, "weights of norms are stored as the offset from one"), \
+    OPT_FLAG(0, "disable-norm-weight", &(c)->model.norm_bare, "norms have neither weights nor biases"), \
+    OPT_FLAG(0, "embedding-layernorm", &(c)->model.embedding_norm, "a norm of the embeddings, before the first layer"), \
     OPT_ENUM(0, "parallel-block", &(c)->model.parallel, "none|two-norms|one-norm", "attention and MLP see the same stream"), \
     OPT_NUM(0, "embedding-multiplier", &(c)->model.embedding_scale, 0, 1e6, "embeddings times this; 0: 1"), \
     OPT_NUM(0, "residual-multiplier", &(c)->model.residual_scale, 0, 1e6, "what attention and MLP add times this; 0: 1"), \
@@ -75,7 +77,9 @@
     OPT_NUM(0, "moe-router-bias-update-rate", &(c)->model.bias_rate, 0, 1e6, "by so much a step"), \
     OPT_INT(0, "moe-router-num-groups", &(c)->model.router_groups, 0, ROUTE_GROUPS, "groups of experts; 0: none"), \
     OPT_INT(0, "moe-router-group-topk", &(c)->model.router_group_topk, 0, ROUTE_GROUPS, "a token's experts are of so many"), \
-    OPT_ENUM(0, "moe-router-load-balancing-type", &(c)->model.balancing, "aux_loss|none|seq_aux_loss", "what evens experts"), \
+    OPT_FLAG(0, "moe-router-group-limited-greedy", &(c)->model.router_group_limited, "the ones with the best experts"), \
+    OPT_ENUM(0, "moe-router-load-balancing-type", &(c)->model.balancing, "aux_loss|none|seq_aux_loss|global_aux_loss", \
+             "what evens experts"), \
     OPT_NUM(0, "moe-aux-loss-coeff", &(c)->model.aux_loss, 0, 1e6, "of the loss that does; 0.01 is usual"), \
     OPT_NUM(0, "moe-z-loss-coeff", &(c)->model.z_loss, 0, 1e6, "of a loss that keeps the router's logits small"), \
     OPT_NUM(0, "moe-expert-capacity-factor", &(c)->model.capacity, 0, 1e6, "tokens an expert takes, of even use; 0: any"), \

@@ -102,10 +102,18 @@ int32_t sampling_draw(const struct sampling *s, const float *logits, int64_t n, 
     return id;
 }
 
+void sampling_penalize(const struct sampling *s, const bool *seen, float *logits, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (seen[i])
+            logits[i] = (float)(logits[i] < 0 ? logits[i] * s->penalty : logits[i] / s->penalty);
+}
+
 struct state {
     int32_t *prompt; /* (b, n) */
     int32_t *last;   /* (b) the newest token of each */
     bool *ended;
+    bool *seen;    /* (b, vocab) which ids a sample has, those of its prompt too */
     float *logits; /* (b, padded_vocab) */
 };
 
@@ -116,17 +124,21 @@ static int64_t next_tokens(struct model *m, const struct sampling *s, struct sta
     int64_t going = 0;
 
     for (int64_t b = 0; b < m->b; b++) {
+        float *logits = st->logits + b * m->config.padded_vocab;
+        bool *seen = st->seen + b * m->config.vocab;
         uint32_t w[4];
         double u;
         int32_t id;
 
         if (st->ended[b])
             continue;
+        sampling_penalize(s, seen, logits, m->config.vocab);
         rng_philox(s->seed, (uint64_t)i, (uint64_t)b, w);
         u = ((double)w[0] * 4294967296.0 + w[1]) * 0x1p-64;
-        id = sampling_draw(s, st->logits + b * m->config.padded_vocab, m->config.vocab, u, e);
+        id = sampling_draw(s, logits, m->config.vocab, u, e);
         if (id < 0)
             return id;
+        seen[id] = true;
         st->last[b] = id;
         st->ended[b] = id == s->eod;
         TRY(fn(arg, b, id, e));
@@ -155,7 +167,7 @@ int generate(struct model *m, const struct sampling *s, const int32_t *prompt, i
 {
     struct state st = {
         malloc((size_t)(m->b * n) * sizeof *st.prompt), calloc((size_t)m->b, sizeof *st.last),
-        calloc((size_t)m->b, sizeof *st.ended),
+        calloc((size_t)m->b, sizeof *st.ended), calloc((size_t)(m->b * m->config.vocab), sizeof *st.seen),
         malloc((size_t)(m->b * m->config.padded_vocab) * sizeof *st.logits),
     };
     int rc = 0;
@@ -163,19 +175,22 @@ int generate(struct model *m, const struct sampling *s, const int32_t *prompt, i
     if (n < 1 || count < 0 || n + count - 1 > m->t)
         rc = err_set(e, ERR_ARG, "%" PRId64 " tokens behind a prompt of %" PRId64 " are more than the %" PRId64
                      " positions", count, n, m->t);
-    else if (!st.prompt || !st.last || !st.ended || !st.logits)
+    else if (!st.prompt || !st.last || !st.ended || !st.seen || !st.logits)
         rc = err_set(e, ERR_NOMEM, "out of memory");
     for (int64_t i = 0; rc == 0 && i < m->b * n; i++) {
         st.prompt[i] = prompt[i % n];
         if (prompt[i % n] < 0 || prompt[i % n] >= m->config.vocab)
             rc = err_set(e, ERR_ARG, "the prompt has token %" PRId32 ", outside a vocabulary of %" PRId64,
                          prompt[i % n], m->config.vocab);
+        else
+            st.seen[i / n * m->config.vocab + prompt[i % n]] = true;
     }
     if (rc == 0 && count > 0)
         rc = run(m, s, &st, n, count, fn, arg, e);
     free(st.prompt);
     free(st.last);
     free(st.ended);
+    free(st.seen);
     free(st.logits);
     return rc;
 }

@@ -345,6 +345,20 @@ static int read_groups(const struct reading *r, const struct hf_key *k, struct e
     return 0;
 }
 
+static int read_method(const struct reading *r, const struct hf_key *k, struct err *e)
+{
+    struct model_config *m = r->m;
+    const char *method = node_str(r->root, k->key);
+
+    if (!method || strcmp(method, "greedy") == 0)
+        return 0;
+    if (strcmp(method, "group_limited_greedy") != 0)
+        return err_set(e, ERR_UNSUPPORTED, "%s: %s '%s' cannot be done here", r->what, k->key, method);
+    m->router_group_limited = true;
+    TRY(size_of(r->what, r->root, "n_group", -1, &m->router_groups, e));
+    return size_of(r->what, r->root, "topk_group", -1, &m->router_group_topk, e);
+}
+
 /* Numbers that are written otherwise and mean the same: 1 and 1.0. */
 static bool is_value(const struct node *n, const char *value)
 {
@@ -433,6 +447,8 @@ static int read_key(const struct reading *r, const struct hf_key *k, struct err 
         return 0;
     case HF_GROUPS:
         return read_groups(r, k, e);
+    case HF_METHOD:
+        return read_method(r, k, e);
     case HF_NORMED:
         return node_bool(r->root, key, k->fallback != 0) == (r->m->topk > 1) ? 0 :
                err_set(e, ERR_UNSUPPORTED, "%s: %s: with sigmoids several experts' weights are divided by their sum here, that of"

@@ -124,6 +124,11 @@ static int put_value(struct buf *b, const struct model_config *m, const struct h
         return buf_printf(b, "%" PRId64, m->moe_ffn ? m->moe_shared / m->moe_ffn : 0);
     case HF_GROUPS:
         return put_groups(b, m, k);
+    case HF_METHOD:
+        if (!m->router_group_limited)
+            return buf_puts(b, "\"greedy\"");
+        return buf_printf(b, "\"group_limited_greedy\",\"n_group\":%" PRId64 ",\"topk_group\":%" PRId64, m->router_groups,
+                          m->router_group_topk);
     case HF_NORMED:
         return buf_puts(b, m->topk > 1 ? "true" : "false");
     case HF_LEFT:

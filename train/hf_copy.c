@@ -74,6 +74,8 @@ static inline int64_t in_block(const struct hf_at *at, int64_t j)
 {
     int64_t first = at->block - at->pairs, i = j - first, half = at->pairs / 2;
 
+    if (at->halves)
+        return (j + at->block / 2) % at->block;
     return i < 0 ? j : first + (i < half ? 2 * i : 2 * (i - half) + 1);
 }
 

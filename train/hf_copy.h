@@ -13,10 +13,11 @@ extern "C" {
 
 /* Where rows of ours stand in a tensor of theirs: row r is first + r / block apart + r % block of its `of` rows, with block 0
  * first + r; turned: the tensor's transpose has them.  With pairs, which need a block, the last so many rows of each block stand
- * there in pairs of neighbours: here the first of each pair come first, then the second ones. */
+ * there in pairs of neighbours: here the first of each pair come first, then the second ones.  With halves, those of each block
+ * change places. */
 struct hf_at {
     int64_t first, block, apart, of, pairs;
-    bool turned;
+    bool turned, halves;
 };
 /* How many rows, and how wide. */
 struct hf_shape {

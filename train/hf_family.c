@@ -104,7 +104,7 @@ static const struct hf_key deepseek_v2_keys[] = {
     LATENT(2048), ROUTED, ALSO("n_routed_experts", HF_SIZE, experts, HF_NEEDED, "num_experts"),
     SIZE("moe_intermediate_size", moe_ffn, HF_NEEDED), OF("n_shared_experts", HF_SHARED, 2, NULL),
     NUM("routed_scaling_factor", router_scale, 1), OF("first_k_dense_replace", HF_DENSE, 0, NULL),
-    SIZE("intermediate_size", ffn, HF_NEEDED), IS("topk_method", "\"greedy\""), IS("norm_topk_prob", "false"),
+    SIZE("intermediate_size", ffn, HF_NEEDED), OF("topk_method", HF_METHOD, 0, NULL), IS("norm_topk_prob", "false"),
     IS("scoring_func", "\"softmax\""), IS("mlp_bias", "false"), PART("n_group"), PART("topk_group"), KEYS_END,
 };
 static const struct hf_key deepseek_v3_keys[] = {
@@ -174,6 +174,11 @@ static const struct hf_key starcoder2_keys[] = {
     NOT("tie_word_embeddings", untie, true), SIZE("intermediate_size", ffn, HF_NEEDED), WINDOW, NOT("use_bias", no_bias, true),
     IS("norm_type", "\"layer_norm\""), IS("mlp_type", "\"default\""), IS("position_embedding_type", "\"rope\""),
     IS("use_sliding_window", "true"), PART("residual_dropout"), PART("activation_function"), KEYS_END,
+};
+static const struct hf_key nanochat_keys[] = {
+    LLAMA_LIKE(0, 2048, 1e-6, 10000, false), SIZE("intermediate_size", ffn, 8192), SIZE("head_dim", head_dim, 0),
+    OF("attention_bias", HF_BIAS_ATTENTION, false, NULL),
+    {"final_logit_softcapping", HF_CAP, AT(logit_cap), 15, NULL, NULL, 0}, KEYS_END,
 };
 static const struct hf_key nemotron_keys[] = {
     SIZES(0, 4096), NUM("norm_eps", norm_eps, 1e-5), OF("hidden_act", HF_ACT, 0, NULL), ROPE(10000),
@@ -321,6 +326,13 @@ static const struct hf_name starcoder2_names[] = {
     {LAYER "mlp.linear_fc1.", HF_LAYER "mlp.c_fc.", HF_ROWS}, {LAYER "mlp.linear_fc2.", HF_LAYER "mlp.c_proj.", HF_ROWS},
     NAMES_END,
 };
+/* Angles turn the other way, which is how they turn here where halves of heads change places. */
+static const struct hf_name nanochat_names[] = {
+    {LAYER "self_attention.linear_qkv.",
+     HF_LAYER "self_attn.q_proj.|" HF_LAYER "self_attn.k_proj.|" HF_LAYER "self_attn.v_proj.", HF_HALVES},
+    {LAYER "mlp.linear_fc1.", HF_LAYER "mlp.fc1.", HF_ROWS}, {LAYER "mlp.linear_fc2.", HF_LAYER "mlp.fc2.", HF_ROWS},
+    NAMES_END,
+};
 /* Norms of what attention and the MLP add, by the names of norms before them elsewhere. */
 static const struct hf_name post_names[] = {
     {LAYER "self_attention.linear_proj.post_layernorm.", HF_LAYER "post_attention_layernorm.", HF_ROWS},
@@ -371,6 +383,8 @@ const struct hf_family hf_families[] = {
      .keys = starcoder2_keys, .names = starcoder2_names, .others = llama_names},
     {.type = "nemotron", .class = "NemotronForCausalLM", .keys = nemotron_keys, .names = up_names, .others = llama_names,
      .base = {LAYERNORM, .norm_1p = true, .position = POSITION_ROPE, .mlp = MLP_RELU2, .no_bias = true}},
+    {.type = "nanochat", .class = "NanoChatForCausalLM", .keys = nanochat_keys, .names = nanochat_names, .others = llama_names,
+     .base = {RMS_ROPE_ANY, .norm_bare = true, .embedding_norm = true, .qk_norm = true, .mlp = MLP_RELU2}, .plain_rope = true},
     {.type = "deepseek_v2", .class = "DeepseekV2ForCausalLM", .keys = deepseek_v2_keys, .names = deepseek_names,
      .others = llama_names, .base = {RMS_ROPE, .latent = true, .qk_norm = true, .norm_eps = 1e-6, .pre_softmax = true}},
     {.type = "deepseek_v3", .class = "DeepseekV3ForCausalLM", .keys = deepseek_v3_keys, .names = deepseek_names,

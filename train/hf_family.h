@@ -34,6 +34,7 @@ enum hf_kind {
     HF_DENSE,   /* so many layers come before the first with experts */
     HF_SHARED,  /* the shared expert is so many times as wide as another */
     HF_GROUPS,  /* groups of experts, and under `also` of how many a token's are; their two best judge them; 1: of any */
+    HF_METHOD,  /* "greedy", or "group_limited_greedy": by groups of n_group and topk_group, each judged by its best */
     HF_NORMED,  /* whether weights of several experts are divided by their sum; those of one never are here */
     HF_LEFT,    /* of something that is left out, and is written as `value` */
     HF_IS,      /* it can only be `value` (or null, or absent), and is written so */
@@ -56,6 +57,7 @@ enum hf_rows {
     HF_TURNED,    /* the matrix is transposed, a vector as it is */
     HF_FP32,      /* as they are, in fp32 whatever the others are in */
     HF_BY_HEAD,   /* queries, keys and values of a head together */
+    HF_HALVES,    /* of queries and keys the halves of each head change places */
     HF_HEAD_PAIRS, HF_LAST_PAIRS, /* what turns, the last rows of each head, or of all, stands in pairs of neighbours */
     HF_STACKED,   /* transposed, those of all experts along a first axis; of vectors too */
     HF_PAIRS      /* so too, and after each row of the first half comes one of the second */

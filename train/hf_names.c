@@ -137,6 +137,10 @@ int hf_pieces(const struct model_config *m, const struct hf_family *family, cons
             piece[k].at.block = piece[k].at.apart = name->rows == HF_HEAD_PAIRS ? m->head_dim : piece[k].rows;
             piece[k].at.pairs = m->qk_turn;
         }
+        if (name->rows == HF_HALVES && k < 2) {
+            piece[k].at.block = piece[k].at.apart = m->head_dim;
+            piece[k].at.halves = true;
+        }
         row += piece[k].rows;
     }
     if (name->rows == HF_STACKED || name->rows == HF_PAIRS)

@@ -61,6 +61,12 @@ static int check_latent(const struct model_config *m, struct err *e)
 int layer_attention_check(const struct model_config *m, struct err *e)
 {
     TRY(check_latent(m, e));
+    if (!m->value_freq && (m->value_gate || m->value_scale > 0))
+        return err_set(e, ERR_ARG, "--value-embedding-%s needs --value-embedding-freq", m->value_gate ? "gate" : "multiplier");
+    if (m->value_gate > m->hidden)
+        return err_set(e, ERR_ARG, "--value-embedding-gate: %" PRId64 " of %" PRId64 " channels", m->value_gate, m->hidden);
+    if (m->value_freq && m->latent)
+        return err_set(e, ERR_UNSUPPORTED, "--value-embedding-freq: quern cannot do this with --multi-latent-attention yet");
     if (m->position == POSITION_ROPE && model_rotary_width(m) < 2)
         return err_set(e, ERR_ARG, "--rotary-percent: %g of a head of %" PRId64 " elements is nothing",
                        m->rotary_percent, m->head_dim);

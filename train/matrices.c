@@ -2,7 +2,14 @@
 
 #include <stdlib.h>
 
+#include "train/squares.h"
+
 /* ---- memory ---- */
+
+size_t matrices_lines(const struct optim_conf *c, const struct matrix_size *most)
+{
+    return optim_of(c->kind)->lines[0] ? (size_t)most->lines * sizeof(float) : 0;
+}
 
 size_t matrices_bytes(const struct optim_conf *c, const struct matrix_size *most, int tensor, int replicas)
 {
@@ -10,17 +17,22 @@ size_t matrices_bytes(const struct optim_conf *c, const struct matrix_size *most
 
     if (!most->elements)
         return 0;
-    return optim_of(c->kind)->direct_bytes(c, most) + (tensor * replicas > 1 ? whole : 0) + (tensor > 1 ? whole : 0);
+    return optim_of(c->kind)->direct_bytes(c, most) + matrices_lines(c, most) + (tensor * replicas > 1 ? whole : 0) +
+           (tensor > 1 ? whole : 0);
 }
 
 int matrices_open(struct matrices *m, struct device *dev, const struct optim_conf *c, const struct layout *l,
                   const struct matrix_size *most, struct err *e)
 {
-    size_t whole = (size_t)most->elements * sizeof(float);
+    size_t whole = (size_t)most->elements * sizeof(float), lines = matrices_lines(c, most);
 
     *m = (struct matrices){.dev = dev, .optim = c, .layout = l};
     if (!whole)
         return 0;
+    if (lines) {
+        TRY(device_alloc_as(dev, MEMORY_OPTIMIZER, (void **)&m->lines, lines, e));
+        TRY(device_zero(dev, m->lines, lines, e));
+    }
     TRY(device_alloc_as(dev, MEMORY_OPTIMIZER, &m->work, optim_of(c->kind)->direct_bytes(c, most), e));
     if (l->tensor->size * l->replicas->size > 1)
         TRY(device_alloc_as(dev, MEMORY_OPTIMIZER, (void **)&m->whole, whole, e));
@@ -31,6 +43,7 @@ void matrices_close(struct matrices *m)
 {
     if (m->dev) {
         device_free(m->dev, m->work);
+        device_free(m->dev, m->lines);
         device_free(m->dev, m->whole);
         device_free(m->dev, m->slices);
     }
@@ -61,12 +74,12 @@ static int add_param(struct matrices *m, const struct zero_shard *z, const struc
     size_t at = p->at;
 
     for (int i = 0; (rows = param_matrix(p, i)); i++) {
-        size_t n = (size_t)((here ? here : p->part[i]) * p->shape[1]);
+        size_t n = (size_t)((here ? here : p->part[i]) * (p->dims > 1 ? p->shape[1] : 1));
         struct whole_matrix *w = another(m);
 
         if (!w)
             return err_set(e, ERR_NOMEM, "out of memory");
-        *w = (struct whole_matrix){z, experts, rows, p->whole[1], at, n, p->split, m->n};
+        *w = (struct whole_matrix){z, p, experts, rows, param_columns(p), at, n, m->n, NULL};
         at += n;
     }
     return 0;
@@ -126,29 +139,39 @@ static bool next_kept(const struct whole_matrix *w, int replica, struct kept *k)
     return false;
 }
 
+/* What of matrices goes to their owners, and what comes back from there. */
+enum move { GRADIENTS_IN, GRADIENTS_BACK, WEIGHTS_IN };
+
+static enum dtype type_of(const struct whole_matrix *w, enum move what)
+{
+    return what == WEIGHTS_IN ? zero_weights_type(w->shard) : DTYPE_F32;
+}
+
 /* Where this rank has what it keeps. */
-static float *kept_here(const struct whole_matrix *w, const struct kept *k)
+static void *kept_here(const struct whole_matrix *w, const struct kept *k, enum move what)
 {
     const struct param_buffer *b = w->shard->buffer;
     const struct bucketing *s = &b->buckets;
-    int i = k->bucket - 1;
+    size_t here = bucketing_here(s, k->bucket - 1) + (k->at - bucketing_from(s, k->bucket - 1));
 
-    return b->shard_grads ? b->shard_grads + bucketing_here(s, i) + (k->at - bucketing_from(s, i)) : b->grads + k->at;
+    if (what == WEIGHTS_IN)
+        return zero_weights(w->shard, here, k->at);
+    return b->shard_grads ? b->shard_grads + here : b->grads + k->at;
 }
 
 /* Whether its owner takes what a rank has: of those that have the same, the one beside it. */
 static bool gives(const struct sharers *s, const struct whole_matrix *w, int rank, int owner)
 {
     return (w->shard->buffer->buckets.ranks > 1 || rank / s->tensor == owner / s->tensor) &&
-           (w->split >= 0 || rank % s->tensor == owner % s->tensor);
+           (w->param->split >= 0 || rank % s->tensor == owner % s->tensor);
 }
 
 /* Where the owner has what a tensor rank has: rows, all of it, or columns, which stand apart. */
-static float *slice_of(const struct matrices *m, const struct sharers *s, const struct whole_matrix *w, int rank)
+static char *slice_of(const struct matrices *m, const struct sharers *s, const struct whole_matrix *w, int rank, size_t size)
 {
-    if (w->split < 0 || s->tensor == 1)
-        return m->whole;
-    return (w->split == 0 ? m->whole : m->slices) + (size_t)(rank % s->tensor) * w->n;
+    if (w->param->split < 0 || s->tensor == 1)
+        return (char *)m->whole;
+    return (char *)(w->param->split == 0 ? m->whole : m->slices) + (size_t)(rank % s->tensor) * w->n * size;
 }
 
 static int by_size(const void *x, const void *y)
@@ -165,12 +188,41 @@ static int by_size(const void *x, const void *y)
     return a->number - b->number;
 }
 
+/* How many there are in the round that begins with the i-th. */
+static int round_of(const struct matrices *m, int i)
+{
+    int n = sharers_of(m, &m->v[i]).n;
+
+    while (n > 1 && (i + n > m->n || m->v[i + n - 1].experts != m->v[i].experts))
+        n--;
+    return n;
+}
+
+static int64_t lines_of(const struct whole_matrix *w)
+{
+    return w->rows + (w->param->dims > 1 ? w->cols : 0);
+}
+
+/* Each rank has room for all, and uses that of those that it owns. */
+static void place_lines(struct matrices *m)
+{
+    float *at = m->lines;
+
+    for (int i = 0, n; at && i < m->n; i += n) {
+        n = round_of(m, i);
+        for (int k = 0; k < n; at += lines_of(&m->v[i + k]), k++)
+            if (k == sharers_of(m, &m->v[i]).me)
+                m->v[i + k].lines = at;
+    }
+}
+
 int matrices_ready(struct matrices *m, struct err *e)
 {
     int most = 0;
 
     if (m->n)
         qsort(m->v, (size_t)m->n, sizeof *m->v, by_size);
+    place_lines(m);
     if (!m->whole)
         return 0;
     for (int i = 0; i < m->n; i++) { /* no more ranges than buckets that it lies in */
@@ -191,9 +243,9 @@ int matrices_ready(struct matrices *m, struct err *e)
 /* ---- rounds ---- */
 
 /* Elements on their way between this rank and another one. */
-static int move(struct matrices *m, enum comm_kind kind, float *p, size_t n, int peer, struct err *e)
+static int move(struct matrices *m, enum comm_kind kind, void *p, size_t n, enum dtype dt, int peer, struct err *e)
 {
-    struct comm_call call = {.kind = kind, .n = n, .type = COMM_F32, .peer = peer};
+    struct comm_call call = {.kind = kind, .n = n, .type = exchange_type(dt), .peer = peer};
 
     if (kind == COMM_SEND)
         call.send = p;
@@ -211,44 +263,48 @@ static int arrive(struct matrices *m, struct err *e)
 }
 
 /* What `rank` keeps of a matrix goes to its owner or, back, comes from there; called by both. */
-static int move_kept(struct matrices *m, const struct whole_matrix *w, int rank, int owner, bool back, struct err *e)
+static int move_kept(struct matrices *m, const struct whole_matrix *w, int rank, int owner, enum move what, struct err *e)
 {
     const struct sharers s = sharers_of(m, w);
     int other = s.me == owner ? rank : owner, peer = layout_rank(m->layout, w->experts, other % s.tensor, other / s.tensor);
-    bool send = (s.me == owner) == back;
+    bool back = what == GRADIENTS_BACK, send = (s.me == owner) == back;
+    enum dtype dt = type_of(w, what);
+    size_t size = dtype_size(dt);
     struct kept k = {0};
 
     while (next_kept(w, rank / s.tensor, &k)) {
-        float *mine = s.me == rank ? kept_here(w, &k) : NULL, *whole = s.me == owner ? slice_of(m, &s, w, rank) + k.from : NULL;
+        void *mine = s.me == rank ? kept_here(w, &k, what) : NULL;
+        void *whole = s.me == owner ? slice_of(m, &s, w, rank, size) + k.from * size : NULL;
 
         if (rank == owner)
-            TRY(device_copy(m->dev, back ? mine : whole, back ? whole : mine, k.n * sizeof *mine, e));
+            TRY(device_copy(m->dev, back ? mine : whole, back ? whole : mine, k.n * size, e));
         else
-            TRY(move(m, send ? COMM_SEND : COMM_RECV, mine ? mine : whole, k.n, peer, e));
+            TRY(move(m, send ? COMM_SEND : COMM_RECV, mine ? mine : whole, k.n, dt, peer, e));
     }
     return 0;
 }
 
 /* The same of n matrices from w on, that of number i being rank i's, and of all ranks. */
-static int move_round(struct matrices *m, const struct whole_matrix *w, int n, bool back, struct err *e)
+static int move_round(struct matrices *m, const struct whole_matrix *w, int n, enum move what, struct err *e)
 {
     const struct sharers s = sharers_of(m, w);
 
     for (int owner = 0; owner < n; owner++)
         for (int rank = 0; rank < s.n; rank++)
-            if ((rank == s.me || owner == s.me) && (back || gives(&s, &w[owner], rank, owner)))
-                TRY(move_kept(m, &w[owner], rank, owner, back, e));
+            if ((rank == s.me || owner == s.me) && (what == GRADIENTS_BACK || gives(&s, &w[owner], rank, owner)))
+                TRY(move_kept(m, &w[owner], rank, owner, what, e));
     return arrive(m, e);
 }
 
 /* Columns of tensor ranks side by side or, back, apart. */
-static int join_columns(struct matrices *m, const struct whole_matrix *w, bool back, struct err *e)
+static int join_columns(struct matrices *m, const struct whole_matrix *w, enum move what, struct err *e)
 {
     const struct sharers s = sharers_of(m, w);
-    size_t row = (size_t)w->cols * sizeof(float), part = row / (size_t)s.tensor;
+    size_t size = dtype_size(type_of(w, what)), row = (size_t)w->cols * size, part = row / (size_t)s.tensor;
+    bool back = what == GRADIENTS_BACK;
 
-    for (int t = 0; w->split == 1 && s.tensor > 1 && t < s.tensor; t++) {
-        char *slice = (char *)slice_of(m, &s, w, t), *whole = (char *)m->whole + (size_t)t * part;
+    for (int t = 0; w->param->split == 1 && s.tensor > 1 && t < s.tensor; t++) {
+        char *slice = slice_of(m, &s, w, t, size), *whole = (char *)m->whole + (size_t)t * part;
 
         TRY(device_copy_rows(m->dev, back ? slice : whole, back ? part : row, back ? whole : slice, back ? row : part, part,
                              (size_t)w->rows, e));
@@ -256,36 +312,111 @@ static int join_columns(struct matrices *m, const struct whole_matrix *w, bool b
     return 0;
 }
 
-static int direct(struct matrices *m, const struct whole_matrix *w, float *p, struct err *e)
+/* The update of a matrix in place of w; weights: the sum of their squares. */
+static int direct(struct matrices *m, const struct whole_matrix *at, float *w, double weights, const struct optim_step *s,
+                  double clip, struct err *e)
 {
-    return optim_of(m->optim->kind)->direct(m->dev, m->optim, p, w->rows, w->cols, m->work, e);
+    const struct optim_whole x = {
+        .w = w, .rows = at->rows, .cols = at->cols, .vector = at->param->dims == 1, .weights = weights, .row = at->lines,
+        .col = at->lines ? at->lines + at->rows : NULL, .step = s->step, .lr = optim_update(s, at->param).lr, .clip = clip,
+        .work = m->work,
+    };
+
+    return optim_of(m->optim->kind)->direct(m->dev, m->optim, &x, e);
 }
 
-static int take_round(struct matrices *m, const struct whole_matrix *w, int n, struct err *e)
+/* *sum: the squares of a matrix's weights, if the kind asks for them. */
+static int weigh(struct matrices *m, const struct whole_matrix *w, const void *weights, double *sum, struct err *e)
+{
+    *sum = 0;
+    if (!optim_of(m->optim->kind)->weights)
+        return 0;
+    return squares_sum(m->dev, zero_weights_type(w->shard), weights, w->rows * w->cols, m->work, sum, e);
+}
+
+static int take_round(struct matrices *m, const struct whole_matrix *w, int n, const struct optim_step *s, double clip,
+                      struct err *e)
 {
     int me = sharers_of(m, w).me;
+    double weights = 0;
 
-    TRY(move_round(m, w, n, false, e));
-    if (me < n) {
-        TRY(join_columns(m, &w[me], false, e));
-        TRY(direct(m, &w[me], m->whole, e));
-        TRY(join_columns(m, &w[me], true, e));
+    if (optim_of(m->optim->kind)->weights) {
+        TRY(move_round(m, w, n, WEIGHTS_IN, e));
+        if (me < n) {
+            TRY(join_columns(m, &w[me], WEIGHTS_IN, e));
+            TRY(weigh(m, &w[me], m->whole, &weights, e));
+        }
     }
-    return move_round(m, w, n, true, e);
+    TRY(move_round(m, w, n, GRADIENTS_IN, e));
+    if (me < n) {
+        TRY(join_columns(m, &w[me], GRADIENTS_IN, e));
+        TRY(direct(m, &w[me], m->whole, weights, s, clip, e));
+        TRY(join_columns(m, &w[me], GRADIENTS_BACK, e));
+    }
+    return move_round(m, w, n, GRADIENTS_BACK, e);
 }
 
-int matrices_direct(struct matrices *m, struct err *e)
+int matrices_direct(struct matrices *m, const struct optim_step *s, double clip, struct err *e)
 {
     for (int i = 0, n; i < m->n; i += n) {
-        struct whole_matrix *w = &m->v[i];
+        const struct whole_matrix *w = &m->v[i];
+        double weights;
 
-        n = sharers_of(m, w).n;
-        while (n > 1 && (i + n > m->n || w[n - 1].experts != w->experts))
-            n--;
-        if (sharers_of(m, w).n == 1)
-            TRY(direct(m, w, w->shard->buffer->grads + w->at, e));
-        else
-            TRY(take_round(m, w, n, e));
+        n = round_of(m, i);
+        if (sharers_of(m, w).n > 1) {
+            TRY(take_round(m, w, n, s, clip, e));
+            continue;
+        }
+        TRY(weigh(m, w, zero_weights(w->shard, w->at, w->at), &weights, e));
+        TRY(direct(m, w, w->shard->buffer->grads + w->at, weights, s, clip, e));
     }
     return 0;
+}
+
+/* ---- checkpoints ---- */
+
+int matrices_pieces_max(const struct matrices *m)
+{
+    return m->lines ? m->n * m->layout->tensor->size * PARAM_PARTS : 0;
+}
+
+/* A line of n numbers: where tensor ranks have rows of each part of a parameter, these stand rank by rank, as in the matrix. */
+static int line_pieces(const struct matrices *m, const struct whole_matrix *w, struct piece all, int64_t n, bool rows,
+                       struct piece *v)
+{
+    const struct param *p = w->param;
+    int ranks = rows && p->split == 0 ? m->layout->tensor->size : 1, k = 0;
+
+    all.shape[0] = all.rows = n;
+    if (ranks == 1) {
+        v[k++] = all;
+        return k;
+    }
+    for (int t = 0; t < ranks; t++)
+        for (int i = 0; i < p->parts; i++) {
+            v[k] = all;
+            v[k].rows = p->part[i];
+            v[k++].row = p->first[i] + (t - m->layout->tensor->rank) * p->part[i];
+            all.data = piece_at(&all, p->part[i]);
+        }
+    return k;
+}
+
+int matrices_pieces(const struct matrices *m, enum checkpoint_part part, struct piece *v)
+{
+    const enum checkpoint_part *lines = optim_of(m->optim->kind)->lines;
+    int n = 0;
+
+    for (int i = 0; m->lines && i < m->n; i++) {
+        const struct whole_matrix *w = &m->v[i];
+        struct piece one = {.part = part, .name = w->param->name, .dims = 1, .cols = 1, .ld = 1, .data = w->lines};
+        bool vector = w->param->dims == 1;
+
+        if (w->lines && part == lines[vector ? 2 : 0])
+            n += line_pieces(m, w, one, w->rows, true, v + n);
+        one.data = w->lines ? w->lines + w->rows : NULL;
+        if (w->lines && part == lines[1] && !vector)
+            n += line_pieces(m, w, one, w->cols, false, v + n);
+    }
+    return n;
 }

@@ -1,6 +1,6 @@
 /* train/model.h -- a decoder: GPT-2, GPT-3, Llama (train/model_config.h says which parts).
  *
- *     s = dropout(word[token] + position[i])
+ *     s = dropout(word[token] + position[i])         or a norm of that before dropout
  *     each layer:  s += dropout(proj(attention(turn(qkv(norm1(s))))))
  *                  s += dropout(fc2(act(fc1(norm2(s)))))      or a mixture of such experts (module_experts.c), with another
  *                                                             beside them for all tokens (module_shared.c) or not
@@ -77,6 +77,7 @@ struct attention_acts {
     void *qk;            /* (n, q + kv width) normalised and turned; NULL without qk_norm */
     float *mean_q, *rstd_q, *mean_k, *rstd_k; /* (n heads), (n groups); with qk_norm */
     void *out;           /* (n, q width) */
+    float *value_gate;   /* (n, groups) products of the gate of an embedding of values; NULL without */
     void *gated;         /* (n, q width) the same times the gate's sigmoid; NULL without a gate */
     float *lse;          /* (b, heads, t) */
 };
@@ -109,6 +110,7 @@ struct layer_acts {
 /* What a micro-batch leaves for its backward pass; n rows are b * t, or a rank's share of them. */
 struct model_acts {
     struct layer_acts *layers;
+    struct norm_acts embedding; /* s and statistics of their norm, for backward; no y */
     struct norm_acts final; /* behind the layers; s alone without a head: what goes to the next part */
     int32_t *tokens;                /* (b, t) */
     int32_t *positions;             /* (b, t); NULL: those of the model */
@@ -158,9 +160,14 @@ struct moe_work {            /* rows as route_rows() says */
     int32_t *order_host;     /* room for two of each row, */
     int64_t order_rows;      /* of so many */
     size_t *moved;           /* elements to and from each rank that shares the experts */
+    int32_t *so_far;         /* (layers, experts) how often chosen in the step so far; with BALANCE_GLOBAL */
     double *unevenness;      /* the device's; backward adds this rank's summand of each auxiliary loss, without its coefficient */
     struct moe_bias bias;
     float aux_scale;         /* of the auxiliary losses of the micro-batch in backward */
+};
+struct value_work {          /* of embeddings of values (module_value.c) */
+    void *embedded, *v;      /* (b * t, kv width) rows of the table; values, or their gradients */
+    void *dgate;             /* (b * t, groups) */
 };
 struct latent_work {         /* of attention with latents (module_latent.c) */
     void *q;                 /* (b * t, q width) of one head after the other, or what goes into linear_proj */
@@ -220,6 +227,7 @@ struct model {
     void *middle;            /* (own, h) the stream with attention's part added; of a layer whose modules are side by side */
     void *full;              /* (b * t, h) rows gathered from the tensor ranks; with part.sequence */
     int32_t *positions;      /* (b * t) */
+    float *most;             /* (layers, heads) the largest logits of attention so far (qk_clip.h); NULL: nobody asks */
     float *shared;           /* room for all gradients that the tensor ranks add up (params.h: summed) */
     struct head_work head;
     struct back_work back;
@@ -227,6 +235,7 @@ struct model {
     struct ring_work ring;
     struct lora_work lora;
     struct latent_work latent;
+    struct value_work value;
     struct mtp_work mtp;
 };
 
@@ -236,6 +245,12 @@ struct model_dropout {
     uint64_t seed;
     struct dropout_now now; /* step; the first sample of this micro-batch within the global batch */
 };
+
+/* Whether the part looks tokens up: to embed them, or for its values. */
+static inline bool model_looks_up(const struct model *m)
+{
+    return m->part.embeds || m->whole.value_freq;
+}
 
 /* Bytes that model_open would take; part NULL: the whole model.  Allocates nothing large. */
 int model_plan(struct model_memory *memory, const struct model_config *config, const struct model_part *part,
@@ -260,7 +275,7 @@ struct mtp_rows {
  * is synchronised. */
 struct model_batch {
     int slot;               /* where its activations stay; 0 .. run.slots - 1 */
-    const int32_t *tokens;  /* (b, t) that are here (model_ids_here), for a part that embeds */
+    const int32_t *tokens;  /* (b, t) that are here (model_ids_here), for a part that looks them up */
     const int32_t *targets; /* the same, for a part that heads; < 0: no loss */
     const int32_t *starts;  /* (b, t) of struct model_run, whole sequences: where in it the document of each token begins, for
                                all parts of a run that tells documents apart, */

@@ -9,7 +9,7 @@ int pass_norm_back(struct model *m, struct norm_bwd *p, int w, int b, struct err
     p->gamma = pass_weight(m, w);
     p->dgamma = m->back.unused ? m->back.unused : pass_grad(m, w);
     p->dbeta = m->back.unused && b >= 0 ? m->back.unused + p->c : pass_grad(m, b);
-    p->plus = m->config.norm_1p;
+    p->plus = m->config.norm_1p || w < 0;
     return (m->config.norm == NORM_RMS ? m->dev->ops->rmsnorm_bwd : m->dev->ops->layernorm_bwd)(m->dev, m->dt, p, e);
 }
 
@@ -25,7 +25,7 @@ int branch_norm_back(struct model *m, int64_t i, const void *dy, const struct jo
     int w, b;
 
     branch_norm_params(m, i, &w, &b);
-    if (w >= 0)
+    if (model_pre_norm(&m->config) || branch_is_end(m, i))
         return pass_norm_back(m, &p, w, b, e);
     TRY(ops->vec_add(m->dev, m->dt, j->to, j->from, dy, m->own * h, e));
     return j->drop ? ops->vec_dropout(m->dev, m->dt, m->back.dx, j->to, m->own, h, j->drop, e) : 0;
@@ -166,10 +166,20 @@ int pass_embed_back(struct model *m, const struct embedding *emb, void *ds, cons
 /* From the gradient of the first s1 to that of the embeddings. */
 static int embed_back(struct model *m, const struct model_dropout *md, struct err *e)
 {
+    const struct params *p = &m->dense.params;
+    const struct norm_acts *a = &m->acts->embedding;
     struct embedding emb = pass_embedding(m, m->b * m->t);
+    struct norm_bwd norm = {.t = m->own, .c = m->config.hidden, .dy = m->back.ds, .s = a->s, .mean = a->mean, .rstd = a->rstd,
+                            .ds = m->back.ds};
     struct dropout d;
+    const struct dropout *drop = pass_dropout(m, md, 0, DROP_EMBEDDING, &d);
 
-    return pass_embed_back(m, &emb, m->back.ds, pass_dropout(m, md, 0, DROP_EMBEDDING, &d), e);
+    if (!m->config.embedding_norm)
+        return pass_embed_back(m, &emb, m->back.ds, drop, e);
+    if (drop)
+        TRY(m->dev->ops->vec_dropout(m->dev, m->dt, m->back.ds, m->back.ds, m->own, norm.c, drop, e));
+    TRY(pass_norm_back(m, &norm, p->embed_w, p->embed_b, e));
+    return pass_embed_back(m, &emb, m->back.ds, NULL, e);
 }
 
 /* What comes before the layers in backward: the output layer, with what uses it and the embedding, which may be the same. */

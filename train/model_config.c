@@ -114,6 +114,8 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
         m->no_bias = false;
     if (!m->no_bias)
         m->qkv_bias = m->proj_bias = m->mlp_bias = false;
+    if (m->value_freq && m->value_scale == 0)
+        m->value_scale = 1;
     if (m->rotary_base == 0)
         m->rotary_base = 10000;
     if (m->rotary_percent == 0)
@@ -126,6 +128,7 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
         m->pre_softmax = m->pad_experts = m->shared_gate = m->router_bias = false;
         m->capacity = m->router_scale = 0;
         m->router_groups = m->router_group_topk = 0;
+        m->router_group_limited = false;
         m->expert_bias = false;
         m->moe_list[0] = 0;
         m->router_score = ROUTER_SOFTMAX;
@@ -146,13 +149,16 @@ static void derive(struct model_config *m, int64_t vocab_divisor)
 static int check_groups(const struct model_config *m, struct err *e)
 {
     int64_t n = m->router_groups, of = m->router_group_topk, each = n ? m->experts / n : 0;
+    int64_t judges = m->router_group_limited ? 1 : of ? m->topk / of : 0;
 
     if (!n != !of)
         return err_set(e, ERR_ARG, "--moe-router-num-groups and --moe-router-group-topk: give both or neither");
     if (n && (n > ROUTE_GROUPS || m->experts % n))
         return err_set(e, ERR_ARG, "--moe-router-num-groups: %" PRId64 " experts in %" PRId64 " equal groups (%d are the most)",
                        m->experts, n, ROUTE_GROUPS);
-    if (n && (of > n || of > m->topk || m->topk / of > each || m->topk > of * each))
+    if (m->router_group_limited && !n)
+        return err_set(e, ERR_ARG, "--moe-router-group-limited-greedy needs --moe-router-num-groups");
+    if (n && (of > n || judges < 1 || judges > each || m->topk > of * each))
         return err_set(e, ERR_ARG, "--moe-router-group-topk: %" PRId64 " of %" PRId64 " groups of %" PRId64 " experts; of each"
                        " the topk %" PRId64 " / %" PRId64 " best judge it, and the topk are of these", of, n, each, m->topk, of);
     return 0;
@@ -238,6 +244,8 @@ int model_config_check(struct model_config *m, int64_t vocab_divisor, struct err
         return err_set(e, ERR_ARG, "--kv-channels: heads of %" PRId64 " elements; 256 are the most", m->head_dim);
     if (m->ffn < 1)
         return err_set(e, ERR_ARG, "--ffn-hidden-size is needed for a hidden size of %" PRId64, m->hidden);
+    if (m->norm_bare && m->norm_1p)
+        return err_set(e, ERR_ARG, "--apply-layernorm-1p is of weights of norms, which --disable-norm-weight leaves out");
     if (m->qk_norm_wide && !m->qk_norm)
         return err_set(e, ERR_ARG, "--qk-layernorm-full-width needs --qk-layernorm");
     TRY(layer_attention_check(m, e));
@@ -302,7 +310,9 @@ static double layers_matrices(const struct model_config *m)
     double experts = (double)m->topk * h * (double)(model_moe_fc1_width(m) + m->moe_ffn) + h * (double)m->experts +
                      (double)shared_params(m);
 
-    return all * (double)attention_weights(m) + (all - moe) * dense + moe * experts + mtp * 2 * h * h;
+    double gates = (double)(model_value_layers(m) * m->groups * m->value_gate);
+
+    return gates + all * (double)attention_weights(m) + (all - moe) * dense + moe * experts + mtp * 2 * h * h;
 }
 
 /* An MLP's of such widths. */
@@ -320,16 +330,18 @@ static int64_t expert_params(const struct model_config *m)
 /* With so many experts a layer. */
 static int64_t params_with(const struct model_config *m, int64_t experts)
 {
-    int64_t h = m->hidden, qkv = model_qkv_width(m), norm = m->norm == NORM_RMS ? 1 : 2, moe = model_moe_layers(m);
+    int64_t h = m->hidden, qkv = model_qkv_width(m), moe = model_moe_layers(m);
+    int64_t norm = m->norm_bare ? 0 : m->norm == NORM_RMS ? 1 : 2;
     int64_t layer = model_layer_norms(m) * norm * h + attention_weights(m) + norm * attention_norms(m);
     int64_t all = m->layers + m->mtp_layers;
 
     layer += (model_qkv_bias(m) && !m->latent ? qkv : 0) + (model_proj_bias(m) ? h : 0);
     if (m->softmax == SOFTMAX_LEARNABLE)
         layer += m->heads;
+    layer = layer * all + model_value_layers(m) * (m->padded_vocab * model_kv_width(m) + m->groups * m->value_gate);
     moe += model_mtp_moe(m) ? m->mtp_layers : 0;
     return m->padded_vocab * h * (m->untie ? 2 : 1) + (m->position == POSITION_LEARNED ? m->positions * h : 0) +
-           all * layer + norm * h + (all - moe) * mlp_params(m, model_fc1_width(m), m->ffn) +
+           layer + (1 + m->embedding_norm) * norm * h + (all - moe) * mlp_params(m, model_fc1_width(m), m->ffn) +
            moe * (m->experts * (h + m->router_bias) + shared_params(m) + experts * expert_params(m)) +
            m->mtp_layers * (3 * norm * h + 2 * h * h);
 }
@@ -383,6 +395,8 @@ const struct model_field model_fields[] = {
     WORD("norm_placement", norm_place, "pre", "post", "both"),
     WORD("parallel_block", parallel, "none", "two-norms", "one-norm"),
     BOOL("apply_layernorm_1p", norm_1p),
+    BOOL("disable_norm_weight", norm_bare),
+    BOOL("embedding_layernorm", embedding_norm),
     SHAPE_NUM("embedding_multiplier", embedding_scale),
     SHAPE_NUM("residual_multiplier", residual_scale),
     SHAPE_NUM("logits_multiplier", logits_scale),
@@ -422,6 +436,7 @@ const struct model_field model_fields[] = {
     BOOL("moe_router_enable_expert_bias", expert_bias),
     INT("moe_router_num_groups", router_groups, false, true),
     INT("moe_router_group_topk", router_group_topk, false, true),
+    BOOL("moe_router_group_limited_greedy", router_group_limited),
     INT("lora_rank", lora_rank, false, false),
     NUM("lora_alpha", lora_alpha),
     {"lora_rslora", FIELD_BOOL, offsetof(struct model_config, lora_rslora), false, false, NULL},

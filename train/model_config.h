@@ -60,6 +60,11 @@ extern const struct mlp_row mlp_kinds[MLP_KINDS_N];
     NUM(rotary_base_local, "rotary_base_local", "rotary-base-local", 0, 1e12, \
         "base of the angles where there is a window, which nothing scales; 0: those of all") \
     FLAG(output_gate, "attention_output_gate", "attention-output-gate", 0, 0, "attention's output times a sigmoid of its input") \
+    INT(value_freq, "value_embedding_freq", "value-embedding-freq", 0, 100000, \
+        "values have an embedding in the last of every so many layers, counted from the end; 0: in none") \
+    INT(value_gate, "value_embedding_gate", "value-embedding-gate", 0, 1 << 20, \
+        "with a gate of so many channels of attention's input; 0: none") \
+    NUM(value_scale, "value_embedding_multiplier", "value-embedding-multiplier", 0, 1e6, "times this; 0: 1") \
     FLAG(latent, "multi_latent_attention", "multi-latent-attention", 0, 0, "keys and values are made of latents (MLA)") \
     INT(q_rank, "q_lora_rank", "q-lora-rank", 0, 1 << 20, "MLA: width of a latent of the queries; 0: they have none") \
     INT(kv_rank, "kv_lora_rank", "kv-lora-rank", 0, 1 << 20, "MLA: of keys and values; 0: 32") \
@@ -83,7 +88,7 @@ extern const struct mlp_row mlp_kinds[MLP_KINDS_N];
 /* The denominator of attention's softmax: the keys' alone; 1 more; exp of a learned logit a head more. */
 enum softmax_kind { SOFTMAX_VANILLA, SOFTMAX_OFF_BY_ONE, SOFTMAX_LEARNABLE };
 
-enum moe_balancing { BALANCE_AUX_LOSS, BALANCE_NONE, BALANCE_SEQUENCE };
+enum moe_balancing { BALANCE_AUX_LOSS, BALANCE_NONE, BALANCE_SEQUENCE, BALANCE_GLOBAL };
 enum moe_drop { DROP_PROBS, DROP_POSITION };
 enum router_score { ROUTER_SOFTMAX, ROUTER_SIGMOID };
 
@@ -108,6 +113,8 @@ struct model_config {
     int norm, position;   /* enum norm_kind, position_kind */
     int norm_place, parallel; /* enum norm_place, parallel_kind */
     bool norm_1p;         /* weights of norms are stored as the offset from one */
+    bool norm_bare;       /* norms have neither weights nor biases */
+    bool embedding_norm;  /* a norm of the embeddings, before the first layer */
     double embedding_scale, residual_scale, logits_scale; /* times which the embedding, what a branch adds to the stream, and
                              the logits are taken; 0: 1, with muP the logits 1 / model_width() */
     bool untie;           /* an output layer of its own */
@@ -137,6 +144,7 @@ struct model_config {
     int router_score;     /* enum router_score; sigmoids are divided by the sum of the chosen ones, unless topk is 1 */
     double router_scale;  /* of the weights; 0: 1 */
     int64_t router_groups, router_group_topk; /* a token's experts are of so many groups of neighbours; 0: of any */
+    bool router_group_limited; /* these are judged by their best expert alone, not by the sum of topk / router_group_topk */
     bool expert_bias;     /* added to sigmoids for the choice (expert_bias.h); after a step it moves by so much: */
     double bias_rate;
     int balancing;        /* enum moe_balancing */
@@ -172,6 +180,15 @@ static inline int64_t model_kv_width(const struct model_config *m)
 static inline int64_t model_qkv_width(const struct model_config *m)
 {
     return (m->output_gate ? 2 : 1) * model_q_width(m) + 2 * model_kv_width(m);
+}
+/* Whether values of a layer (of the whole model) have an embedding (module_value.c); and how many layers' do. */
+static inline bool model_layer_value(const struct model_config *m, int64_t layer)
+{
+    return m->value_freq && (m->layers - 1 - layer) % m->value_freq == 0;
+}
+static inline int64_t model_value_layers(const struct model_config *m)
+{
+    return m->value_freq ? (m->layers + m->value_freq - 1) / m->value_freq : 0;
 }
 /* Width over that of muP's base; 1 without muP. */
 static inline double model_width(const struct model_config *m)

@@ -83,7 +83,7 @@ int pass_norm(struct model *m, struct norm_fwd *p, int w, int b, struct err *e)
     p->eps = (float)m->config.norm_eps;
     p->gamma = pass_weight(m, w);
     p->beta = pass_weight(m, b);
-    p->plus = m->config.norm_1p;
+    p->plus = m->config.norm_1p || w < 0;
     return (m->config.norm == NORM_RMS ? m->dev->ops->rmsnorm_fwd : m->dev->ops->layernorm_fwd)(m->dev, m->dt, p, e);
 }
 
@@ -123,13 +123,22 @@ int pass_embed(struct model *m, const struct embedding *emb, void *to, const str
     return s == to ? 0 : device_copy(m->dev, to, s, (size_t)(own * h) * dtype_size(m->dt), e);
 }
 
-/* Tokens to s1 of the first layer. */
+/* Tokens to s1 of the first layer: what was looked up, or the norm of that, with dropout. */
 static int embed(struct model *m, int64_t b, int64_t t, const struct model_dropout *md, struct err *e)
 {
+    const struct params *p = &m->dense.params;
+    const struct norm_acts *a = &m->acts->embedding;
     struct embedding emb = pass_embedding(m, b * t);
+    void *s = model_stream_in(m, (int)(m->acts - m->slot)), *x = a->s ? a->s : s;
+    struct norm_fwd norm = {.t = pass_own(m, b * t), .c = m->config.hidden, .x = x, .y = s, .mean = a->mean, .rstd = a->rstd};
     struct dropout d;
+    const struct dropout *drop = pass_dropout(m, md, 0, DROP_EMBEDDING, &d);
 
-    return pass_embed(m, &emb, model_stream_in(m, (int)(m->acts - m->slot)), pass_dropout(m, md, 0, DROP_EMBEDDING, &d), e);
+    if (!m->config.embedding_norm)
+        return pass_embed(m, &emb, s, drop, e);
+    TRY(pass_embed(m, &emb, x, NULL, e));
+    TRY(pass_norm(m, &norm, p->embed_w, p->embed_b, e));
+    return drop ? m->dev->ops->vec_dropout(m->dev, m->dt, s, s, norm.t, norm.c, drop, e) : 0;
 }
 
 /* Embeddings, all layers, final norm, as far as the part has them. */
@@ -250,7 +259,7 @@ int model_take(struct model *m, const struct model_batch *batch, struct err *e)
     const struct model_acts *a = &m->slot[batch->slot];
     size_t bytes = (size_t)(m->b * m->t) * sizeof *batch->tokens;
 
-    if (m->part.embeds)
+    if (model_looks_up(m))
         TRY(device_put_later(m->dev, a->tokens, batch->tokens, bytes, e));
     if (m->part.heads)
         TRY(device_put_later(m->dev, m->head.targets, batch->targets, bytes, e));

@@ -38,8 +38,8 @@ const struct param *model_fp8_param(const struct model *m, int64_t i)
 /* What becomes of an input that a weight is there for. */
 static enum fp8_way way_of(const struct model *m, int64_t layer, enum fp8_input input)
 {
-    bool shared = pass_moe(m, layer) && input != FP8_LN1, gathered = m->part.sequence && input != FP8_ACT;
-
+    bool shared = input == FP8_LN1 ? pass_param(m, layer, VALUE_GATE) >= 0 : pass_moe(m, layer);
+    bool gathered = m->part.sequence && input != FP8_ACT;
     bool normed = model_pre_norm(&m->config) && m->config.parallel != PARALLEL_NORM; /* by a norm that makes it for one weight */
 
     if (input == FP8_ATT)

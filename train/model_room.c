@@ -139,6 +139,8 @@ static void plan_attention(const struct model *m, struct attention_acts *a, stru
     a->out = carve(c, n * model_q_width(mc), w);
     if (mc->output_gate)
         a->gated = carve(c, n * model_q_width(mc), w);
+    if (mc->value_gate)
+        a->value_gate = carve(c, n * mc->groups, sizeof(float));
     a->lse = carve(c, n * mc->heads, sizeof(float));
     if (mc->latent)
         plan_latent(m, a, c);
@@ -254,8 +256,12 @@ static void plan_slot(struct model *m, struct model_acts *acts, struct carves *k
     size_t w = dtype_size(m->dt);
 
     plan_layers(m, acts, k);
-    if (m->part.embeds)
+    if (model_looks_up(m))
         acts->tokens = carve(&k->slot, m->b * m->t, sizeof(int32_t));
+    if (m->part.embeds && m->config.embedding_norm && m->run.use == MODEL_TRAIN) {
+        acts->embedding.s = carve(&k->slot, m->own * h, w);
+        plan_statistics(m, &acts->embedding, &k->slot);
+    }
     if (m->run.reset_positions)
         acts->positions = carve(&k->slot, m->b * m->t, sizeof(int32_t));
     if (m->run.reset_attention)
@@ -319,6 +325,16 @@ static void plan_latents(struct model *m, struct carve *c)
     m->latent.dkv = carve(c, n * model_latent_width(mc), w);
 }
 
+static void plan_values(struct model *m, struct carve *c)
+{
+    int64_t n = m->b * m->t, kv = model_kv_width(&m->config);
+
+    m->value.embedded = carve(c, n * kv, dtype_size(m->dt));
+    m->value.v = carve(c, n * kv, dtype_size(m->dt));
+    if (m->run.use == MODEL_TRAIN && m->config.value_gate)
+        m->value.dgate = carve(c, n * m->config.groups, dtype_size(m->dt));
+}
+
 static void plan_bias(struct model *m, struct carve *c)
 {
     int64_t n = pass_layers(m) * m->config.experts;
@@ -341,6 +357,8 @@ static void plan_experts_back(struct model *m, struct carves *k)
         m->moe.likely_prob = carve(c, m->b * m->t * m->config.experts, sizeof(float));
     if (model_aux_apart(&m->config))
         m->moe.likely = carve(c, pass_aux_parts(m) * m->config.experts, sizeof(int32_t));
+    if (model_aux_loss(&m->config) && m->config.balancing == BALANCE_GLOBAL)
+        m->moe.so_far = carve(&k->alone, pass_layers(m) * m->config.experts, sizeof *m->moe.so_far);
     m->moe.unevenness = carve(&k->alone, 1, sizeof *m->moe.unevenness);
 }
 
@@ -352,6 +370,7 @@ void model_room(struct model *m, struct carves *k)
     const struct model_config *mc = &m->config;
     int64_t n = m->b * m->t, h = mc->hidden, q = model_q_width(mc), wide = largest(m, dmlp_size);
     size_t w = dtype_size(m->dt), shared = 0;
+    bool again;
 
     for (int i = 0; i < m->run.slots; i++) {
         k->slot = (struct carve){slots ? slots + (size_t)i * s->slot : NULL, 0};
@@ -365,11 +384,15 @@ void model_room(struct model *m, struct carves *k)
     if (mc->parallel)
         m->middle = carve(c, m->own * h, w);
     m->positions = carve(&k->alone, n, sizeof(int32_t));
+    if (m->run.use == MODEL_TRAIN && m->run.optim && m->run.optim->qk_clip.on)
+        m->most = carve(&k->alone, pass_layers(m) * mc->heads, sizeof *m->most);
     if (m->part.sequence)
         m->full = carve(c, n * h, w);
     plan_ring(m, c);
     if (mc->latent)
         plan_latents(m, c);
+    if (mc->value_freq)
+        plan_values(m, c);
     if (mc->lora_rank) {
         m->lora.down = carve(c, n * mc->lora_rank, w);
         m->lora.up = carve(c, n * mc->lora_rank, w);
@@ -408,6 +431,7 @@ void model_room(struct model *m, struct carves *k)
     m->shared = shared ? carve(c, (int64_t)shared, sizeof(float)) : NULL;
     if (!m->dense.trained)
         m->back.unused = carve(c, 2 * (h > mc->head_dim ? h : mc->head_dim), sizeof(float));
-    for (int i = 0; m->fp8 && i < (m->part.sequence || mc->experts ? 3 : 2); i++) /* the last: inputs that are converted again */
+    again = m->part.sequence || mc->experts || mc->value_gate;
+    for (int i = 0; m->fp8 && i < 2 + again; i++) /* the last: inputs that are converted again */
         m->fp8->buf[i] = carve(c, n * m->fp8->wide, 1);
 }

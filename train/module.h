@@ -45,6 +45,12 @@ int attention_turn(struct model *m, int64_t layer, void *x, struct rope r, struc
 int ring_forward(struct model *m, int64_t layer, const struct dropout *drop, struct err *e);
 int ring_backward(struct model *m, int64_t layer, const struct dropout *drop, struct err *e);
 
+/* The embedding of values that a layer may have, else these do nothing: added to the values in its qkv, from x, all rows of
+ * attention's input; back, from their gradients in m->back.dwide, to its own, and then of what gates it, onto m->back.dln. */
+int value_add(struct model *m, int64_t layer, const void *x, int64_t rows, struct err *e);
+int value_back(struct model *m, int64_t layer, struct err *e);
+int value_gate_back(struct model *m, int64_t layer, const void *x, struct err *e);
+
 /* The MLP that all tokens of a layer meet (model_layer_ffn() wide): from all rows of its input x to its activation's output; from
  * that to y, of which tensor ranks have summands; and from dy, the gradient of all rows of y, to dx, that of x (a summand), which
  * may be dy.  Backward gathers x from the rows of it that are here. */

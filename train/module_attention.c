@@ -25,6 +25,7 @@ struct attention attention_of(const struct model *m, int64_t layer, int64_t b, i
     at.v = (struct attention_view){pass_at(m, a->qkv, q + kv), t * row, row};
     at.o = (struct attention_view){a->out, t * q, q};
     at.lse = a->lse;
+    at.most = m->most ? m->most + layer * c->heads : NULL;
     at.start = m->acts->starts;
     at.sink = pass_weight(m, pass_param(m, layer, SOFTMAX_OFFSET));
     return at;
@@ -129,6 +130,7 @@ static int begin(struct model *m, int64_t layer, const void *y, const struct pas
 
     TRY(pass_gather(m, &x, y, qkv.rows, e));
     TRY(linear_forward(m, &qkv, m->acts->layers[layer].attention.qkv, x, e));
+    TRY(value_add(m, layer, x, qkv.rows, e));
     TRY(prepare(m, layer, qkv.rows, e));
     if (p->past >= 0)
         TRY(through_cache(m, layer, &at, p->past, e));
@@ -194,9 +196,11 @@ static int backward(struct model *m, int64_t layer, const void *dy, const void *
         TRY(m->dev->ops->attention_bwd(m->dev, m->dt, &at, dout, dq, dk, dv, e));
     if (m->config.output_gate) /* the ring writes whole rows */
         TRY(m->dev->ops->gate_slope(m->dev, m->dt, pass_at(m, m->back.dwide, q + 2 * kv), m->back.dln, at.o.p, &gate, e));
+    TRY(value_back(m, layer, e));
     TRY(prepare_back(m, layer, e));
     TRY(pass_gather(m, &x, y, n, e));
-    return linear_backward(m, &qkv, m->back.dln, m->back.dwide, x, e);
+    TRY(linear_backward(m, &qkv, m->back.dln, m->back.dwide, x, e));
+    return value_gate_back(m, layer, x, e);
 }
 
 const struct module module_attention = {begin, end, NULL, backward};

@@ -18,6 +18,7 @@ struct route router_route(const struct model *m, int64_t rows)
         rows, c->experts, c->topk, c->pre_softmax, .capacity = capacity < (double)rows ? (int64_t)capacity : rows,
         .by_position = c->drop_policy == DROP_POSITION, .pad = c->pad_experts, .score = c->router_score,
         .scale = (float)c->router_scale, .groups = c->router_groups, .of = c->router_group_topk,
+        .limited = c->router_group_limited,
     };
 }
 
@@ -59,8 +60,14 @@ static double tokens_of(const struct model *m, int64_t rows)
     return (double)(rows * (pass_ring(m) ? m->part.context->size : 1));
 }
 
-/* What an auxiliary loss is of: each token's probabilities (T, E), and how many tokens go to each expert (parts, E), of all of
- * the micro-batch. */
+/* The ranks that count together: those that share a micro-batch, or all that have one at the same time; NULL: this one alone. */
+static struct comm *counters(const struct model *m)
+{
+    return m->moe.so_far ? m->dense.conf.replicas : pass_ring(m) ? m->part.context : NULL;
+}
+
+/* What an auxiliary loss is of: each token's probabilities (T, E), and how many tokens go to each expert (parts, E), of all that
+ * ranks count together. */
 static int likely(struct model *m, int64_t layer, int64_t rows, const float **prob, int32_t **count, struct err *e)
 {
     const struct model_config *c = &m->config;
@@ -78,12 +85,26 @@ static int likely(struct model *m, int64_t layer, int64_t rows, const float **pr
                                           e));
     }
     call.send = call.recv = *count;
-    return pass_ring(m) ? exchange(m->dev, m->part.context, &call, e) : 0;
+    return counters(m) ? exchange(m->dev, counters(m), &call, e) : 0;
+}
+
+/* *count becomes that of all micro-batches of the step up to this one, and *each is divided by how many there were. */
+static int add_up(struct model *m, int64_t layer, int32_t **count, double *each, struct err *e)
+{
+    int64_t n = m->config.experts, datas = counters(m) ? counters(m)->size / (pass_ring(m) ? m->part.context->size : 1) : 1;
+    int32_t *sum = m->moe.so_far + layer * n;
+
+    if (m->dense.micro == 0)
+        TRY(device_zero(m->dev, sum, (size_t)n * sizeof *sum, e));
+    TRY(m->dev->ops->route_tally(m->dev, n, sum, *count, e));
+    *count = sum;
+    *each /= (double)((m->dense.micro + 1) * datas);
+    return 0;
 }
 
 /* The gradient of the auxiliary loss by each expert's probability, to m->moe.balance.  Of T tokens, a micro-batch or each of its
  * sequences, of which count go to an expert: coefficient E / (k T^2) * sum over experts of count * its probabilities' sum, the
- * mean over sequences. */
+ * mean over sequences; or with counts of more micro-batches than this, divided by how many. */
 static int balance(struct model *m, int64_t layer, int64_t rows, struct err *e)
 {
     const struct model_config *c = &m->config;
@@ -93,6 +114,8 @@ static int balance(struct model *m, int64_t layer, int64_t rows, struct err *e)
     int32_t *count;
 
     TRY(likely(m, layer, rows, &prob, &count, e));
+    if (m->moe.so_far)
+        TRY(add_up(m, layer, &count, &each, e));
     TRY(device_zero(m->dev, m->moe.balance, (size_t)(parts * n) * sizeof *m->moe.balance, e));
     for (int64_t i = 0; i < parts; i++)
         TRY(m->dev->ops->vec_colsum(m->dev, DTYPE_F32, m->moe.balance + i * n, prob + i * stretch * n, stretch, n, n, e));

@@ -1,8 +1,10 @@
 #include "train/optim.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "train/orthogonal.h"
+#include "train/squares.h"
 
 /* ---- Muon ---- */
 
@@ -14,12 +16,11 @@ static struct orthogonal muon_of(const struct optim_conf *c)
     };
 }
 
-static int muon_direct(struct device *dev, const struct optim_conf *c, float *w, int64_t rows, int64_t cols, void *work,
-                       struct err *e)
+static int muon_direct(struct device *dev, const struct optim_conf *c, const struct optim_whole *x, struct err *e)
 {
     const struct orthogonal o = muon_of(c);
 
-    return orthogonal(dev, &o, w, rows, cols, work, e);
+    return orthogonal(dev, &o, x->w, x->rows, x->cols, x->work, e);
 }
 
 static size_t muon_bytes(const struct optim_conf *c, const struct matrix_size *most)
@@ -34,13 +35,45 @@ static struct optim_momentum muon_momentum(const struct optim_conf *c)
     return (struct optim_momentum){c->muon.momentum, c->muon.nesterov};
 }
 
+/* ---- Adafactor ---- */
+
+/* As torch.optim.Adafactor (arXiv:1804.04235): with U the gradients over the root of their second moment (kernels/factored.h),
+ * l the rate, d the weight decay and RMS the root mean square of a tensor's numbers,
+ *     w = w (1 - l d) - max(eps2, RMS(w)) min(l, 1 / sqrt(step)) U / max(1, RMS(U) / d) */
+static int adafactor_direct(struct device *dev, const struct optim_conf *c, const struct optim_whole *x, struct err *e)
+{
+    const struct factored f = {x->rows, x->cols, pow((double)x->step, c->adafactor.beta2_decay), c->adafactor.eps1};
+    int64_t n = x->rows * x->cols;
+    double squares, size = fmax(c->adafactor.eps2, sqrt(x->weights / (double)n));
+
+    if (x->clip < 1)
+        TRY(dev->ops->vec_scale(dev, DTYPE_F32, x->w, (float)x->clip, n, e));
+    TRY(dev->ops->factored(dev, &f, x->w, x->row, x->vector ? NULL : x->col, e));
+    TRY(squares_sum(dev, DTYPE_F32, x->w, n, x->work, &squares, e));
+    size *= fmin(1, 1 / (x->lr * sqrt((double)x->step))) / fmax(1, sqrt(squares / (double)n) / c->adafactor.d);
+    return dev->ops->vec_scale(dev, DTYPE_F32, x->w, (float)size, n, e);
+}
+
+static size_t adafactor_bytes(const struct optim_conf *c, const struct matrix_size *most)
+{
+    (void)c;
+    return squares_bytes(most->elements);
+}
+
 /* ---- all ---- */
 
 static const struct optim table[OPTIM_KINDS] = {
-    [OPTIM_ADAM] = {2, {CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ}, UPDATE_ADAMW, NULL, NULL, NULL, {0, -1}},
-    [OPTIM_LION] = {1, {CHECKPOINT_EXP_AVG}, UPDATE_LION, NULL, NULL, NULL, {0, -1}},
-    [OPTIM_SGD] = {1, {CHECKPOINT_MOMENTUM}, UPDATE_SGD, NULL, NULL, NULL, {1, 0}},
-    [OPTIM_MUON] = {1, {CHECKPOINT_MOMENTUM}, UPDATE_SGD, muon_direct, muon_bytes, muon_momentum, {0, 0}},
+    [OPTIM_ADAM] = {.states = 2, .state = {CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ}, .update = UPDATE_ADAMW, .mup = {0, -1}},
+    [OPTIM_LION] = {.states = 1, .state = {CHECKPOINT_EXP_AVG}, .update = UPDATE_LION, .mup = {0, -1}},
+    [OPTIM_SGD] = {.states = 1, .state = {CHECKPOINT_MOMENTUM}, .update = UPDATE_SGD, .mup = {1, 0}},
+    [OPTIM_MUON] = {
+        .states = 1, .state = {CHECKPOINT_MOMENTUM}, .update = UPDATE_SGD, .direct = muon_direct, .direct_bytes = muon_bytes,
+        .momentum = muon_momentum,
+    },
+    [OPTIM_ADAFACTOR] = {
+        .update = UPDATE_SGD, .direct = adafactor_direct, .direct_bytes = adafactor_bytes, .all = true, .weights = true,
+        .lines = {CHECKPOINT_ROW_VAR, CHECKPOINT_COL_VAR, CHECKPOINT_VARIANCE}, .no_mup = true,
+    },
 };
 
 void optim_conf_init(struct optim_conf *c)
@@ -49,6 +82,8 @@ void optim_conf_init(struct optim_conf *c)
         .weight_decay = 0.01, .decoupled_lr = -1, .decoupled_min_lr = -1, .adam_beta1 = 0.9, .adam_beta2 = 0.999,
         .adam_eps = 1e-8, .lion_beta1 = 0.9, .lion_beta2 = 0.99, .sgd_momentum = 0.9,
         .muon = {.momentum = 0.9, .extra_scale = 1, .steps = 5},
+        .adafactor = {.beta2_decay = -0.8, .eps1 = FLT_EPSILON, .eps2 = 1e-3, .d = 1},
+        .qk_clip = {.alpha = 0.5, .threshold = 100},
     };
 }
 
@@ -59,14 +94,16 @@ const struct optim *optim_of(int kind)
 
 void optim_rules(const struct optim_conf *c, struct params *p)
 {
+    const struct optim *o = &table[c->kind];
+
     for (int i = 0; i < p->n; i++) {
         struct param *q = &p->v[i];
-        bool outer = i == p->word || i == p->output, matrix = q->dims == 2 && !outer && i != p->position;
-        int kind = table[c->kind].direct && !matrix ? OPTIM_ADAM : c->kind;
+        bool outer = i == p->word || i == p->output, matrix = q->dims == 2 && !outer && !q->table;
+        int kind = o->direct && !o->all && !matrix ? OPTIM_ADAM : c->kind;
 
         q->rule = (struct param_rule){
             .optimizer = kind, .states = table[kind].states, .decoupled = outer, .whole = table[kind].direct,
-            .apart = q->parts == 3 && !c->muon.whole_qkv,
+            .apart = q->parts == 3 && !c->muon.whole_qkv && !o->all,
             .rate = outer && c->decoupled_lr >= 0 ? 1 : pow(p->width, table[kind].mup[matrix]),
         };
     }
@@ -80,20 +117,12 @@ int optim_state(const struct param_rule *r, enum checkpoint_part part)
     return -1;
 }
 
-bool optim_keeps(const struct optim_conf *c, enum checkpoint_part part)
-{
-    const struct param_rule r = {.optimizer = c->kind, .states = table[c->kind].states};
-    const struct param_rule others = {.optimizer = OPTIM_ADAM, .states = table[OPTIM_ADAM].states};
-
-    return optim_state(&r, part) >= 0 || (table[c->kind].direct && optim_state(&others, part) >= 0);
-}
-
 struct update optim_update(const struct optim_step *s, const struct param *p)
 {
     const struct optim_conf *c = s->conf;
     const double betas[OPTIM_KINDS][2] = {
         [OPTIM_ADAM] = {c->adam_beta1, c->adam_beta2}, [OPTIM_LION] = {c->lion_beta1, c->lion_beta2},
-        [OPTIM_SGD] = {c->sgd_momentum, 0}, [OPTIM_MUON] = {0, 0},
+        [OPTIM_SGD] = {c->sgd_momentum, 0}, [OPTIM_MUON] = {0, 0}, [OPTIM_ADAFACTOR] = {0, 0},
     };
     int kind = p->rule.optimizer;
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/zero_codes.h"
+
 size_t optimizer_bytes(void)
 {
     return sizeof(float);
@@ -128,7 +130,7 @@ static int pieces_max(const struct optimizer *o)
 
     for (int i = 0; (z = shard_of(o, i)); i++)
         n += zero_pieces_max(z);
-    return n;
+    return n + matrices_pieces_max(&o->matrices);
 }
 
 /* Of one kind of state. */
@@ -139,7 +141,7 @@ static int pieces_of(const struct optimizer *o, enum checkpoint_part part, struc
 
     for (int i = 0; (z = shard_of(o, i)); i++)
         n += zero_pieces(z, part, v + n);
-    return n;
+    return n + matrices_pieces(&o->matrices, part, v + n);
 }
 
 /* Whether v is of a tied embedding's copy, divided in other ranges than the embedding, which is saved alone then. */
@@ -159,7 +161,7 @@ int optimizer_pieces(const struct optimizer *o, struct piece **v, int *n, struct
     int all = 0;
 
     *n = 0;
-    *v = malloc((size_t)(pieces_max(o) * (1 + PARAM_STATES)) * sizeof **v);
+    *v = malloc((size_t)(pieces_max(o) * (1 + 2 * PARAM_STATES)) * sizeof **v);
     if (!*v)
         return err_set(e, ERR_NOMEM, "out of memory");
     for (int part = CHECKPOINT_WEIGHTS; part < CHECKPOINT_PARTS; part++)
@@ -170,23 +172,25 @@ int optimizer_pieces(const struct optimizer *o, struct piece **v, int *n, struct
     return 0;
 }
 
-/* Whether a checkpoint has another optimizer's state. */
-static int check_state(const struct optimizer *o, const struct checkpoint *ck, struct err *e)
+/* Whether a checkpoint has another optimizer's state; v: room for pieces. */
+static int check_state(const struct optimizer *o, const struct checkpoint *ck, struct piece *v, struct err *e)
 {
     for (int part = CHECKPOINT_WEIGHTS + 1; part < CHECKPOINT_PARTS; part++)
-        if (optim_keeps(o->optim, part) && !checkpoint_has(ck, part))
+        if (pieces_of(o, part, v) && !checkpoint_has(ck, part) && !zero_scaled(part))
             return err_set(e, ERR_ARG, "%s: no state of this --optimizer there (%.*s): --no-load-optim begins without",
                            checkpoint_path(ck), (int)strlen(checkpoint_prefix[part]) - 1, checkpoint_prefix[part]);
     return 0;
 }
 
-/* Of n pieces those that are not of adapters, if the checkpoint has none: in front; how many. */
+/* Of n pieces those that are to be filled from their own tensors, in front; how many: adapters' if the checkpoint has some,
+ * scales if it has them, no codes. */
 static int stored(const struct checkpoint *ck, struct piece *v, int n)
 {
     int k = 0;
 
     for (int i = 0; i < n; i++)
-        if (checkpoint_info(ck)->model.lora_rank || !strstr(v[i].name, ".lora_"))
+        if ((checkpoint_info(ck)->model.lora_rank || !strstr(v[i].name, ".lora_")) && v[i].dt != DTYPE_8BIT &&
+            (!zero_scaled(v[i].part) || checkpoint_has(ck, v[i].part)))
             v[k++] = v[i];
     return k;
 }
@@ -197,10 +201,11 @@ int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool state,
     int rc = v ? optimizer_settle(o, e) : err_set(e, ERR_NOMEM, "out of memory");
 
     if (rc == 0 && state)
-        rc = check_state(o, ck, e);
+        rc = check_state(o, ck, v, e);
     for (int part = CHECKPOINT_WEIGHTS; rc == 0 && part < (state ? CHECKPOINT_PARTS : CHECKPOINT_WEIGHTS + 1); part++)
-        if (part == CHECKPOINT_WEIGHTS || optim_keeps(o->optim, part))
-            rc = checkpoint_load(ck, o->state, v, stored(ck, v, pieces_of(o, part, v)), e);
+        rc = checkpoint_load(ck, o->state, v, stored(ck, v, pieces_of(o, part, v)), e);
+    for (int i = 0; rc == 0 && state && shard_of(o, i); i++)
+        rc = zero_codes_load(shard_of(o, i), ck, e);
     free(v);
     return rc < 0 ? rc : weights_changed(o, e);
 }
@@ -401,13 +406,13 @@ int optimizer_update(struct optimizer *o, const struct optim_step *settings, str
         TRY(device_get(o->dev, &clip, o->clip, sizeof clip, e));
     s.conf = o->optim;
     s.grad_scale = o->state != o->dev ? &clip : o->clip;
-    if (optim_of(o->optim->kind)->direct) {
+    if (optim_of(o->optim->kind)->momentum) {
         const struct optim_momentum m = optim_of(o->optim->kind)->momentum(o->optim);
 
         for (int i = 0; (z = shard_of(o, i)); i++)
             TRY(zero_momentum(z, &m, o->clipped, e));
-        TRY(matrices_direct(&o->matrices, e));
     }
+    TRY(matrices_direct(&o->matrices, &s, o->clipped, e));
     for (int i = 0; (z = shard_of(o, i)); i++)
         TRY(zero_update(z, &s, e));
     return 0;

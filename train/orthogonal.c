@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-enum { NORM_BLOCK = 1 << 16 }; /* elements whose squares are one sum */
+#include "train/squares.h"
 
 /* a, b and c of the iterations, the first first; what is behind the last set is said by `again`. */
 static const struct {
@@ -36,11 +36,6 @@ struct at_work {
     double *sums;     /* of squares */
 };
 
-static int64_t norm_blocks(int64_t n)
-{
-    return (n + NORM_BLOCK - 1) / NORM_BLOCK;
-}
-
 /* Bytes of n elements, rounded so that what follows is aligned. */
 static size_t room(int64_t n, size_t size)
 {
@@ -50,7 +45,7 @@ static size_t room(int64_t n, size_t size)
 size_t orthogonal_bytes(const struct orthogonal *o, int64_t elements, int64_t side)
 {
     return room(elements, dtype_size(o->dt)) + 2 * room(side * side, dtype_size(o->dt)) +
-           room(norm_blocks(elements), sizeof(double));
+           squares_bytes(elements);
 }
 
 static struct at_work at_work(struct device *dev, const struct orthogonal *o, float *w, int64_t rows, int64_t cols, void *work)
@@ -69,18 +64,9 @@ static struct at_work at_work(struct device *dev, const struct orthogonal *o, fl
 static int normalize(const struct at_work *k, struct err *e)
 {
     const struct device_ops *ops = k->dev->ops;
-    size_t blocks = (size_t)norm_blocks(k->n);
-    double sum = 0, part[512];
+    double sum;
 
-    TRY(device_zero(k->dev, k->sums, blocks * sizeof sum, e));
-    TRY(ops->vec_sumsq(k->dev, DTYPE_F32, k->sums, NORM_BLOCK, k->w, k->n, e));
-    for (size_t at = 0; at < blocks; at += sizeof part / sizeof *part) {
-        size_t n = blocks - at < sizeof part / sizeof *part ? blocks - at : sizeof part / sizeof *part;
-
-        TRY(device_get(k->dev, part, k->sums + at, n * sizeof *part, e));
-        for (size_t i = 0; i < n; i++)
-            sum += part[i];
-    }
+    TRY(squares_sum(k->dev, DTYPE_F32, k->w, k->n, k->sums, &sum, e));
     TRY(ops->vec_scale(k->dev, DTYPE_F32, k->w, (float)(1 / fmax(sqrt(sum), 1e-15)), k->n, e));
     return ops->vec_cast(k->dev, k->x, k->dt, k->w, DTYPE_F32, k->n, e);
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/eight_bit.h"
+
 int param_buffer_turn(const struct param_buffer *b, int unit)
 {
     const struct params *p = &b->params;
@@ -56,6 +58,29 @@ static void measure_largest(const struct param_buffer *b, struct param_buffer_me
     }
 }
 
+/* Whether some of the optimizer's state is in blocks, which are not to be cut. */
+static bool has_blocks(const struct param_buffer_conf *c)
+{
+    return c->state[0] == DTYPE_8BIT || c->state[1] == DTYPE_8BIT;
+}
+
+/* What tensor ranks have of each parameter begins and ends with a block of it, row by row. */
+static int check_blocks(const struct params *p, struct err *e)
+{
+    for (int i = 0; i < p->n; i++) {
+        const struct param *q = &p->v[i];
+        int64_t cols = q->dims > 1 ? q->shape[1] : 1;
+        bool cut = q->split == 1 && cols < q->whole[1] && cols % EIGHT_BIT_BLOCK;
+
+        for (int k = 0; k < q->parts && q->split == 0 && q->shape[0] < q->whole[0]; k++)
+            cut |= q->part[k] * cols % EIGHT_BIT_BLOCK != 0;
+        if (cut)
+            return err_set(e, ERR_ARG, "moments of 8bit: --tensor-model-parallel-size cuts '%s' within a block of %d elements",
+                           q->name, EIGHT_BIT_BLOCK);
+    }
+    return 0;
+}
+
 int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *conf, enum dtype dt, bool trained, struct err *e)
 {
     struct params *p = &b->params;
@@ -71,7 +96,9 @@ int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *co
     for (int i = 0; i < p->n && !trained; i++)
         p->v[i].frozen = true;
     p->experts_apart = conf->tree;
-    params_round(p, align, divided ? flat : align, flat);
+    if (has_blocks(conf) && trained)
+        TRY(check_blocks(p, e));
+    params_round(p, has_blocks(conf) ? EIGHT_BIT_BLOCK : 1, align, divided ? flat : align, flat);
     b->unit = calloc((size_t)p->units + 1, sizeof *b->unit);
     if (!b->unit)
         return err_set(e, ERR_NOMEM, "out of memory");

@@ -171,7 +171,7 @@ int param_reduce_open(struct param_buffer *b, int unit, struct err *e)
     if (b->shard_grads)
         TRY(open_unit(b, unit, e));
     for (int i = 0; b->overwrite && i < p->n; i++) /* all but weights of matrix products are only ever added to */
-        if (p->v[i].unit == unit && (p->v[i].dims == 1 || i == p->position || (i == p->word && p->word != p->output)))
+        if (p->v[i].unit == unit && (p->v[i].dims == 1 || p->v[i].table))
             for (int k = 0; k < param_buffer_copies(&b->conf); k++)
                 TRY(device_zero(b->dev, param_grad_copy(b, i, k), p->v[i].n * sizeof(float), e));
     return 0;

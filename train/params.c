@@ -119,16 +119,18 @@ static void adapter_shapes(const struct model_config *m, struct shape t[LAYER_PA
 }
 
 /* Rows 0: the model has no such parameter. */
-static void layer_shapes(const struct model_config *m, bool moe_layer, enum part_of of, struct shape t[LAYER_PARAMS])
+static void layer_shapes(const struct model_config *m, bool moe_layer, bool value, enum part_of of, struct shape t[LAYER_PARAMS])
 {
     int64_t h = m->hidden, q = model_q_width(m), kv = model_kv_width(m), qkv = model_qkv_width(m);
+    int64_t looked_up = value ? m->padded_vocab : 0, value_gate = value && m->value_gate ? m->groups : 0;
     int64_t gated = m->output_gate ? q : 0, sinks = m->softmax == SOFTMAX_LEARNABLE ? m->heads : 0;
     int64_t ffn = model_layer_ffn(m, moe_layer), gate = (model_halves(m) - 1) * ffn, fc1 = ffn + gate;
     int64_t moe = model_moe_fc1_width(m), moe_gate = (model_halves(m) - 1) * m->moe_ffn;
-    int64_t beta = m->norm == NORM_LAYER, bias = model_mlp_bias(m), proj_bias = model_proj_bias(m);
-    int64_t qn = m->qk_norm ? m->latent ? m->q_rank : m->qk_norm_wide ? q : m->head_dim : 0;
-    int64_t kn = m->qk_norm ? m->latent ? m->kv_rank : m->qk_norm_wide ? kv : m->head_dim : 0;
-    int64_t ln1 = model_pre_norm(m) ? h : 0, ln2 = m->parallel == PARALLEL_NORM ? 0 : ln1, post = model_post_norm(m) ? h : 0;
+    int64_t beta = m->norm == NORM_LAYER, gamma = !m->norm_bare, bias = model_mlp_bias(m), proj_bias = model_proj_bias(m);
+    int64_t qn = m->qk_norm && gamma ? m->latent ? m->q_rank : m->qk_norm_wide ? q : m->head_dim : 0;
+    int64_t kn = m->qk_norm && gamma ? m->latent ? m->kv_rank : m->qk_norm_wide ? kv : m->head_dim : 0;
+    int64_t ln1 = model_pre_norm(m) ? gamma * h : 0, ln2 = m->parallel == PARALLEL_NORM ? 0 : ln1;
+    int64_t post = model_post_norm(m) ? gamma * h : 0;
     float one = norm_fill(m);
     int64_t packed = m->latent ? 0 : qkv, q_down = m->latent ? m->q_rank : 0, q_up = m->latent ? q : 0;
     int64_t kv_down = m->latent ? model_latent_width(m) : 0, kv_up = m->latent ? model_kv_up_width(m) : 0;
@@ -150,6 +152,8 @@ static void layer_shapes(const struct model_config *m, bool moe_layer, enum part
         [K_NORM_B] = {m->latent ? "self_attention.kv_layernorm.bias" : "self_attention.k_layernorm.bias",
                       beta * kn, 0, -1, 0, 0, {0}},
         [SOFTMAX_OFFSET] = {"self_attention.core_attention.softmax_offset", sinks, 0, 0, m->init_std, 0, {0}},
+        [VALUE_EMBED] = {"self_attention.value_embedding.weight", looked_up, kv, 1, m->init_std, 0, {0}},
+        [VALUE_GATE] = {"self_attention.value_gate.weight", value_gate, m->value_gate, 0, std, 0, {0}},
         [PROJ_W] = {"self_attention.linear_proj.weight", h, model_proj_width(m), 1, out, 0, {0}},
         [PROJ_B] = {"self_attention.linear_proj.bias", proj_bias * h, 0, -1, 0, 0, {0}},
         [POST1_W] = {"self_attention.linear_proj.post_layernorm.weight", post, 0, -1, 0, one, {0}},
@@ -220,6 +224,7 @@ static void add_layer(struct params *p, const struct model_part *part, int64_t l
         if (t[i].rows && !is_experts(i)) {
             struct param *q = &p->v[add(p, before, &t[i], share, false)];
 
+            q->table = i == VALUE_EMBED;
             /* Norms of heads and of latents, and what makes latents, see the heads of a rank alone, the router and the gate what
              * slices of experts answer, what of an adapter is not divided slices too; the other norms, with sequence parallelism,
              * some of the rows. */
@@ -231,12 +236,15 @@ static void add_layer(struct params *p, const struct model_part *part, int64_t l
     add_experts(p, before, t, share);
 }
 
-/* A norm as wide as the stream; *b is -1 if it has none. */
+/* A norm as wide as the stream; *w and *b are -1 if it has none. */
 static void add_norm(struct params *p, const struct model_config *m, const struct model_part *part, const char *before,
                      struct share share, int *w, int *b)
 {
     const struct shape weight = {"weight", m->hidden, 0, -1, 0, norm_fill(m), {0}}, bias = {"bias", m->hidden, 0, -1, 0, 0, {0}};
 
+    *w = *b = -1;
+    if (m->norm_bare)
+        return;
     *w = add(p, before, &weight, share, false);
     *b = m->norm == NORM_LAYER ? add(p, before, &bias, share, false) : -1;
     for (int i = *w; i < p->n; i++)
@@ -266,28 +274,31 @@ static void add_mtp(struct params *p, const struct model_config *m, const struct
 
 static void add_layers(struct params *p, const struct model_config *m, const struct model_part *part, struct share share)
 {
-    struct shape t[2][LAYER_PARAMS];
+    struct shape t[2][2][LAYER_PARAMS];
     int64_t i;
 
-    for (int moe = 0; moe < 2; moe++) {
-        int n = 0;
+    for (int kind = 0; kind < 4; kind++) {
+        bool moe = kind / 2, value = kind % 2;
+        int n = 0, *place = p->place[moe][value];
+        const struct shape *s = t[moe][value];
 
-        layer_shapes(m, moe, part->of, t[moe]);
+        layer_shapes(m, moe, value, part->of, t[moe][value]);
         for (int k = 0; k < LAYER_PARAMS; k++)
-            p->place[moe][k] = t[moe][k].rows && !is_experts(k) ? n++ : -1;
+            place[k] = s[k].rows && !is_experts(k) ? n++ : -1;
         for (int k = EXPERT_FC1_W; k <= EXPERT_FC2_B; k++) /* they stand behind all others */
-            p->place[moe][k] = t[moe][k].rows ? n++ : -1;
-        for (int k = EXPERT_FC1_W; k <= EXPERT_FC2_B && moe; k++)
-            p->per_expert += t[moe][k].rows > 0;
+            place[k] = s[k].rows ? n++ : -1;
+        for (int k = EXPERT_FC1_W; k <= EXPERT_FC2_B && moe && !value; k++)
+            p->per_expert += s[k].rows > 0;
     }
     for (i = 0; i < part->layers + p->n_mtp; i++) {
-        bool further = i >= part->layers, moe = further ? model_mtp_moe(m) : model_layer_moe(m, part->first + i);
+        bool further = i >= part->layers, value = !further && model_layer_value(m, part->first + i);
+        bool moe = further ? model_mtp_moe(m) : model_layer_moe(m, part->first + i);
 
         p->units = 1 + (int)(further ? part->layers : i);
         if (further && (part->of == PART_ALL || part->of == PART_DENSE))
             add_mtp(p, m, part, i - part->layers, share);
-        p->layer[i] = (struct params_layer){p->n, moe};
-        add_layer(p, part, i, t[moe], share);
+        p->layer[i] = (struct params_layer){p->n, moe, value};
+        add_layer(p, part, i, t[moe][value], share);
     }
     p->layer[i].at = p->n;
 }
@@ -358,7 +369,7 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
 
     memset(p, 0, sizeof *p);
     p->n_mtp = part.heads && part.of != PART_ADAPTERS ? (int)m->mtp_layers : 0;
-    p->word = p->position = p->final_w = p->final_b = p->output = -1;
+    p->word = p->position = p->embed_w = p->embed_b = p->final_w = p->final_b = p->output = -1;
     if (part.of == PART_EXPERTS || part.of == PART_ADAPTERS)
         part.embeds = part.heads = false;
     p->width = part.of == PART_ADAPTERS ? 1 : model_width(m); /* theirs is the rank */
@@ -366,14 +377,19 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
     TRY(check_share(m, share.ranks, e));
     TRY(share_experts(p, m, &part, e));
     layers = (size_t)(part.layers + p->n_mtp);
-    p->v = calloc(layers * (LAYER_PARAMS + 4 * (size_t)p->experts) + 7 * (size_t)p->n_mtp + 5, sizeof *p->v);
+    p->v = calloc(layers * (LAYER_PARAMS + 4 * (size_t)p->experts) + 7 * (size_t)p->n_mtp + 7, sizeof *p->v);
     p->layer = calloc(layers + 1, sizeof *p->layer);
     if (!p->v || !p->layer)
         return err_set(e, ERR_NOMEM, "out of memory");
     if (part.embeds) {
         p->word = add(p, "", &word, share, false);
-        if (m->position == POSITION_LEARNED)
+        p->v[p->word].table = m->untie || p->tied_apart;
+        if (m->position == POSITION_LEARNED) {
             p->position = add(p, "", &position, share, false);
+            p->v[p->position].table = true;
+        }
+        if (m->embedding_norm)
+            add_norm(p, m, &part, "embedding.layernorm.", share, &p->embed_w, &p->embed_b);
     }
     add_layers(p, m, &part, share);
     p->units = (int)part.layers + 1;
@@ -408,14 +424,12 @@ struct matrix_size params_matrices(const struct params *p)
 
     for (int i = 0; i < p->n; i++) {
         const struct param *q = &p->v[i];
-        int64_t rows, cols = q->whole[1];
+        int64_t rows, cols = param_columns(q);
 
-        for (int k = 0; q->rule.whole && !q->frozen && (rows = param_matrix(q, k)); k++) {
-            int64_t side = rows < cols ? rows : cols;
-
-            most.elements = rows * cols > most.elements ? rows * cols : most.elements;
-            most.side = side > most.side ? side : most.side;
-        }
+        for (int k = 0; q->rule.whole && !q->frozen && (rows = param_matrix(q, k)); k++)
+            matrix_size_fit(&most, &(struct matrix_size){
+                .elements = rows * cols, .side = rows < cols ? rows : cols, .lines = rows + (q->dims > 1 ? cols : 0),
+            });
     }
     return most;
 }
@@ -434,7 +448,7 @@ static size_t round_up(size_t n, size_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
-void params_round(struct params *p, size_t align, size_t unit, size_t flat)
+void params_round(struct params *p, size_t each, size_t align, size_t unit, size_t flat)
 {
     size_t more = 0;
 
@@ -442,7 +456,7 @@ void params_round(struct params *p, size_t align, size_t unit, size_t flat)
         struct param *q = &p->v[i];
         bool begins = i > 0 && q->unit != q[-1].unit;
         size_t multiple = params_apart(p, i) || params_apart(p, i - 1) ? flat :
-                          begins ? unit : begins_expert(p, i) ? align : 1, at = q->at + more;
+                          begins ? unit : begins_expert(p, i) ? align : each, at = q->at + more;
 
         more += round_up(at, multiple) - at;
         q->at += more;

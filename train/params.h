@@ -29,7 +29,7 @@ extern "C" {
 
 enum layer_param {
     LN1_W, LN1_B, QKV_W, QKV_B, Q_DOWN_W, Q_UP_W, KV_DOWN_W, KV_UP_W, /* either these two or, with latents, those four */
-    Q_NORM_W, Q_NORM_B, K_NORM_W, K_NORM_B, SOFTMAX_OFFSET, PROJ_W, PROJ_B, POST1_W, POST1_B,
+    Q_NORM_W, Q_NORM_B, K_NORM_W, K_NORM_B, SOFTMAX_OFFSET, VALUE_EMBED, VALUE_GATE, PROJ_W, PROJ_B, POST1_W, POST1_B,
     LN2_W, LN2_B, FC1_W, FC1_B, FC2_W, FC2_B, /* with experts, those of the shared one */
     POST2_W, POST2_B,
     ROUTER_W, ROUTER_B, SHARED_GATE_W, EXPERT_FC1_W, EXPERT_FC1_B, EXPERT_FC2_W, EXPERT_FC2_B, /* the first expert's */
@@ -66,6 +66,7 @@ struct param {
     int64_t first[PARAM_PARTS]; /* the logical row where each begins */
     int64_t column;   /* the logical column where all begin */
     bool repeated;    /* a copy: another rank of the model has the same, and counts it (norm, checkpoint) */
+    bool table;       /* rows are looked up, and nothing else is done with it: its gradient is only ever added to */
     bool frozen;      /* not trained: its gradient counts for nothing (params_freeze) */
     struct param_rule rule; /* else by whom */
     bool summed;      /* its gradient is whole only when added up over the tensor ranks */
@@ -82,17 +83,16 @@ struct params {
     size_t elements; /* of a flat buffer, padding between tensors included */
     double width;    /* model_width(), of what its rates depend on */
     bool tied_apart; /* the tied output layer is a copy of the embedding, here or in another part */
-    int word, position, final_w, final_b, output; /* indices; -1: there is none; output
-                                                     == word when tied */
+    int word, position, embed_w, embed_b, final_w, final_b, output; /* indices; -1: there is none; output == word when tied */
     struct params_layer {
         int at; /* the first of a layer's */
-        bool moe;
+        bool moe, value; /* it has experts; its values have an embedding */
     } *layer;                   /* then those that predict tokens further on, and one more for what stands behind the last */
     struct params_mtp {
         int enorm_w, enorm_b, hnorm_w, hnorm_b, proj, final_w, final_b; /* beside its layer */
     } mtp[MODEL_MTP_MOST];
     int n_mtp;                  /* layers that predict tokens further on (mtp.h), in the last unit; 0: none is here */
-    int place[2][LAYER_PARAMS]; /* within a layer, without and with experts; -1: it has none */
+    int place[2][2][LAYER_PARAMS]; /* within a layer, by moe and value; -1: it has none */
     int64_t first_expert, experts; /* those that are here */
     bool experts_apart;            /* each begins where a unit may (params_round) */
     int per_expert;
@@ -126,10 +126,10 @@ void params_free(struct params *p);
 /* Freezes those whose names match a pattern of the shell's (fnmatch).  How many. */
 int params_freeze(struct params *p, const char *pattern);
 
-/* Makes experts that stand apart begin at a multiple of `align` elements, units at one of `unit`, and flat buffers a multiple of
- * `flat`; each is a multiple of the one before.  Of a tied embedding that has a copy, both begin and end at a multiple of `flat`,
- * so that they are divided alike (train/bucketing.h). */
-void params_round(struct params *p, size_t align, size_t unit, size_t flat);
+/* Makes each parameter begin at a multiple of `each` elements, experts that stand apart at one of `align`, units at one of
+ * `unit`, and flat buffers a multiple of `flat`; each is a multiple of the one before.  Of a tied embedding that has a copy, both
+ * begin and end at a multiple of `flat`, so that they are divided alike (train/bucketing.h). */
+void params_round(struct params *p, size_t each, size_t align, size_t unit, size_t flat);
 /* Where a unit begins in the flat buffer; elements for p->units. */
 size_t params_unit_at(const struct params *p, int unit);
 /* Whether parameter i is such an embedding or its copy. */
@@ -142,8 +142,9 @@ static inline bool params_apart(const struct params *p, int i)
 static inline int params_layer(const struct params *p, int64_t layer, enum layer_param which)
 {
     const struct params_layer *l = &p->layer[layer];
+    const int *within = p->place[l->moe][l->value];
 
-    return p->place[l->moe][which] < 0 ? -1 : l->at + p->place[l->moe][which];
+    return within[which] < 0 ? -1 : l->at + within[which];
 }
 /* The same of the i-th expert that is here; which is EXPERT_. */
 static inline int params_expert(const struct params *p, int64_t layer, int64_t i, enum layer_param which)
@@ -153,17 +154,24 @@ static inline int params_expert(const struct params *p, int64_t layer, int64_t i
     return first < 0 ? -1 : first + (int)i * p->per_expert;
 }
 
-/* Rows of the i-th matrix of a parameter that is updated by whole matrices, of the logical tensor; 0: it has no more. */
+/* Rows of the i-th matrix of a parameter that is updated by whole matrices, of the logical tensor; 0: it has no more.  A vector
+ * is a matrix of one column. */
 int64_t param_matrix(const struct param *p, int i);
-/* The most elements and the longest shorter side of such matrices, of parameters that are trained. */
+static inline int64_t param_columns(const struct param *p)
+{
+    return p->dims > 1 ? p->whole[1] : 1;
+}
+/* The most elements and the longest shorter side of such matrices, of parameters that are trained, and rows and columns (of a
+ * vector its elements) of all of them. */
 struct matrix_size {
-    int64_t elements, side;
+    int64_t elements, side, lines;
 };
 struct matrix_size params_matrices(const struct params *p);
 static inline void matrix_size_fit(struct matrix_size *most, const struct matrix_size *m)
 {
     most->elements = m->elements > most->elements ? m->elements : most->elements;
     most->side = m->side > most->side ? m->side : most->side;
+    most->lines += m->lines;
 }
 
 /* Elements of those whose gradients the tensor ranks add up. */

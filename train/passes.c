@@ -222,7 +222,7 @@ static int read_batch(struct under_way *u, const struct model *m, struct model_b
         p->drop[at] = *b->drop;
         b->drop = &p->drop[at];
     }
-    if (!m->part.embeds && !m->part.heads && !p->starts)
+    if (!model_looks_up(m) && !m->part.heads && !p->starts)
         return 0;
     TRY(read_ids(u, m, i, tokens, p->starts, e));
     if (p->starts)

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "kernels/eight_bit.h"
 
-const char *const checkpoint_prefix[CHECKPOINT_KINDS] = {"", "exp_avg.", "exp_avg_sq.", "momentum_buffer.", "fp8."};
+#define PREFIX(part, prefix) prefix,
+const char *const checkpoint_prefix[CHECKPOINT_KINDS] = {"", CHECKPOINT_STATES(PREFIX) "fp8."};
 
 int params_pieces(const struct params *p, enum checkpoint_part part, void *slab, enum dtype dt, struct piece *v)
 {
@@ -24,7 +26,7 @@ int params_pieces(const struct params *p, enum checkpoint_part part, void *slab,
             }
             v[n++] = (struct piece){
                 .part = part, .name = q->name, .dims = q->dims, .shape = {q->whole[0], q->whole[1]}, .row = q->first[k],
-                .rows = q->part[k], .col = q->column, .cols = cols, .data = data, .bf16 = dt == DTYPE_BF16,
+                .rows = q->part[k], .col = q->column, .cols = cols, .data = data, .dt = dt,
                 .ld = cols,
             };
             data = data ? data + (size_t)(q->part[k] * cols) * dtype_size(dt) : NULL;
@@ -71,22 +73,49 @@ static void widen(float *out, int64_t n)
         out[i] = bf16_to(low[i]);
 }
 
+static int get(struct device *dev, void *to, const void *from, size_t bytes, struct err *e)
+{
+    if (dev)
+        return device_get(dev, to, from, bytes, e);
+    memcpy(to, from, bytes);
+    return 0;
+}
+
+/* Numbers of eight bits from element i of p on, up to n; *got: how many. */
+static int get_codes(struct device *dev, const struct piece *p, int64_t i, int64_t n, float *out, int64_t *got, struct err *e)
+{
+    const uint8_t *from = piece_at(p, i);
+    bool is_signed = p->part != CHECKPOINT_EXP_AVG_SQ;
+    int64_t at = from - p->codes, block = at / EIGHT_BIT_BLOCK, next;
+    uint8_t code[16 * EIGHT_BIT_BLOCK];
+    float scale[16];
+
+    *got = (block + 16) * EIGHT_BIT_BLOCK - at < n ? (block + 16) * EIGHT_BIT_BLOCK - at : n;
+    TRY(get(dev, code, from, (size_t)*got, e));
+    TRY(get(dev, scale, p->scale + block, (size_t)(eight_bit_blocks(at + *got) - block) * sizeof *scale, e));
+    for (int64_t k = 0; k < *got; k = next) {
+        int64_t b = (at + k) / EIGHT_BIT_BLOCK;
+
+        next = (b + 1) * EIGHT_BIT_BLOCK - at < *got ? (b + 1) * EIGHT_BIT_BLOCK - at : *got;
+        eight_bit_decode(eight_bit_levels(is_signed), code + k, scale[b - block], next - k, out + k);
+    }
+    return 0;
+}
+
 int piece_get(struct device *dev, const struct piece *p, int64_t first, int64_t n, float *out, struct err *e)
 {
     while (n) {
         int64_t row = first / p->cols, col = first % p->cols, run = p->cols - col;
         size_t size;
-        char *to;
 
         if (p->ld == p->cols || run > n)
             run = n;
-        size = (size_t)run * dtype_size(p->bf16 ? DTYPE_BF16 : DTYPE_F32);
-        to = (char *)(out + run) - size;
-        if (!dev)
-            memcpy(to, piece_at(p, row * p->ld + col), size);
+        size = (size_t)run * dtype_size(p->dt);
+        if (p->dt == DTYPE_8BIT)
+            TRY(get_codes(dev, p, row * p->ld + col, run, out, &run, e));
         else
-            TRY(device_get(dev, to, piece_at(p, row * p->ld + col), size, e));
-        if (p->bf16)
+            TRY(get(dev, (char *)(out + run) - size, piece_at(p, row * p->ld + col), size, e));
+        if (p->dt == DTYPE_BF16)
             widen(out, run);
         out += run;
         first += run;

@@ -18,10 +18,22 @@
 extern "C" {
 #endif
 
+/* What an optimizer may keep of a parameter (train/optim.h), and what its name in a file begins with. */
+#define CHECKPOINT_STATES(X) \
+    X(CHECKPOINT_EXP_AVG, "exp_avg.") \
+    X(CHECKPOINT_EXP_AVG_SQ, "exp_avg_sq.") \
+    X(CHECKPOINT_MOMENTUM, "momentum_buffer.") \
+    X(CHECKPOINT_EXP_AVG_SCALE, "exp_avg_scale.") \
+    X(CHECKPOINT_EXP_AVG_SQ_SCALE, "exp_avg_sq_scale.") \
+    X(CHECKPOINT_MOMENTUM_SCALE, "momentum_buffer_scale.") \
+    X(CHECKPOINT_ROW_VAR, "row_var.") \
+    X(CHECKPOINT_COL_VAR, "col_var.") \
+    X(CHECKPOINT_VARIANCE, "variance.")
+#define CHECKPOINT_PART(part, prefix) part,
 /* What a tensor is of the state of training.  Its name in a file begins with the prefix. */
 enum checkpoint_part {
-    CHECKPOINT_WEIGHTS, CHECKPOINT_EXP_AVG, CHECKPOINT_EXP_AVG_SQ, CHECKPOINT_MOMENTUM,
-    CHECKPOINT_PARTS,                  /* those that a parameter may have (train/optim.h); */
+    CHECKPOINT_WEIGHTS, CHECKPOINT_STATES(CHECKPOINT_PART)
+    CHECKPOINT_PARTS,                  /* those of a parameter; */
     CHECKPOINT_FP8 = CHECKPOINT_PARTS, /* scales (train/fp8.h) */
     CHECKPOINT_KINDS
 };
@@ -36,14 +48,17 @@ struct piece {
     int64_t shape[2];
     int64_t row, rows, col, cols;
     void *data;  /* its first element; the device's, or the host's where there is none */
-    bool bf16;   /* data has bf16 numbers; a file has fp32 of them all the same */
+    enum dtype dt; /* of data; a file has fp32 numbers of it all the same */
     int64_t ld;  /* elements from a row to the next, at least cols */
+    /* Of eight bits (kernels/eight_bit.h): the array that data lies in, and the scales of its blocks. */
+    const uint8_t *codes;
+    const float *scale;
 };
 
 /* Where element n of data is. */
 static inline void *piece_at(const struct piece *p, int64_t n)
 {
-    return (char *)p->data + n * (int64_t)dtype_size(p->bf16 ? DTYPE_BF16 : DTYPE_F32);
+    return (char *)p->data + n * (int64_t)dtype_size(p->dt);
 }
 
 static inline int64_t piece_width(const struct piece *p)

@@ -96,7 +96,7 @@ static double ops_of_update(const struct train_config *c, const struct shape *s,
     struct plan_share share = share_of(c, s);
     double before = p->ops.all, updated = (double)p->memory.updated * update_share(&c->optim);
 
-    if (optim_of(c->optim.kind)->direct)
+    if (optim_of(c->optim.kind)->momentum) /* of what it makes matrix products */
         share.whole = (struct plan_whole){
             c->optim.muon.steps, c->layout.tensor * train_config_replicas(c), c->optim.muon.precision, c->optim.muon.whole_qkv,
         };

@@ -85,6 +85,12 @@ static void attention(const struct micro *p)
     double layers = (double)p->s->layers, whole = layers / (double)p->s->context;
     bool fp8 = p->s->fp8;
 
+    if (m->value_freq) {
+        double n = layers * (double)model_value_layers(m) / (double)m->layers;
+
+        op(p, PLAN_EMBEDDING, n * (p->forward + 1), p->rows, model_kv_width(m) / t, 0);
+        op(p, PLAN_EMBEDDING_BACK, n, p->rows, model_kv_width(m) / t, 0);
+    }
     if (m->latent)
         latents(p, layers);
     else
@@ -159,6 +165,7 @@ void plan_micro_batch(const struct plan_share *s, plan_visit_fn *visit, void *ar
 
         op(&p, PLAN_EMBEDDING, times, p.rows, m->hidden, 0);
         op(&p, PLAN_EMBEDDING_BACK, times, p.rows, m->hidden, 0);
+        norm(&p, s->embeds && m->embedding_norm, 1, false);
     }
     if (s->head) {
         norm(&p, (double)(1 + 3 * mtp), 1, false);

@@ -42,7 +42,7 @@ struct saver {
 /* Whether its bytes can be written from where they are. */
 static bool in_place(const struct saver *s, const struct piece *p)
 {
-    return (!s->dev || s->dev->kind == DEVICE_CPU) && p->ld == p->cols && !p->bf16;
+    return (!s->dev || s->dev->kind == DEVICE_CPU) && p->ld == p->cols && p->dt == DTYPE_F32;
 }
 
 static int alloc_buffer(struct saver *s, struct err *e)

@@ -119,13 +119,13 @@ static int put(const struct fill *f, int64_t at, const char *src, int64_t n)
     for (int64_t i = 0, k; i < n; i += k) {
         float x;
 
-        k = f->to->bf16 && n - i > 4096 ? 4096 : n - i;
-        for (int64_t j = 0; f->to->bf16 && j < k; j++) {
+        k = f->to->dt == DTYPE_BF16 && n - i > 4096 ? 4096 : n - i;
+        for (int64_t j = 0; f->to->dt == DTYPE_BF16 && j < k; j++) {
             memcpy(&x, src + (i + j) * 4, sizeof x);
             low[j] = bf16_of(x);
         }
-        const void *from = f->to->bf16 ? (const void *)low : src + i * 4;
-        size_t bytes = (size_t)k * (f->to->bf16 ? sizeof *low : sizeof x);
+        const void *from = f->to->dt == DTYPE_BF16 ? (const void *)low : src + i * 4;
+        size_t bytes = (size_t)k * dtype_size(f->to->dt);
 
         if (!f->dev)
             memcpy(piece_at(f->to, at + i), from, bytes);

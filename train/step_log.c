@@ -86,7 +86,7 @@ static int put_line(struct buf *b, const struct trainer *t, const struct train_s
     } field[] = {
         {"loss", s->loss, false}, {"grad_norm", s->grad_norm, false}, {"lr", s->lr, false}, {"tokens_per_s", r->tokens, false},
         {"flops_per_s", r->flops, false}, {"mfu", r->mfu, false}, {"load_balancing_loss", s->balance, true},
-        {"valid_loss", s->valid_loss, true},
+        {"max_attention_logit", s->max_logit, true}, {"valid_loss", s->valid_loss, true},
     };
 
     TRY(buf_printf(b, "{\"step\":%" PRId64, s->step));
@@ -147,6 +147,8 @@ static int board_scalars(struct step_log *log, const struct trainer *t, const st
     }
     if (!isnan(s->balance))
         TRY(tensorboard_scalar(log->board, "load_balancing_loss", s->balance, e));
+    if (!isnan(s->max_logit))
+        TRY(tensorboard_scalar(log->board, "max_attention_logit", s->max_logit, e));
     if (!isnan(s->valid_loss))
         TRY(board_validation(log, t, s->valid, e));
     return tensorboard_step(log->board, s->step, e);

@@ -13,6 +13,7 @@
 #include "train/fp8.h"
 #include "train/layer_attention.h"
 #include "train/lora.h"
+#include "train/qk_clip.h"
 
 /* ---- starting point ---- */
 
@@ -158,6 +159,8 @@ static int open_memory(struct trainer *t, struct err *e)
     TRY(open_parts(t, e));
     if (c->documents.attention && t->dev->kind == DEVICE_CUDA && t->layout.world->rank == 0)
         log_msg(LOG_INFO, "--reset-attention-mask: attention by quern's own kernels, since cuDNN's graph has no documents");
+    if (c->optim.qk_clip.on && t->dev->kind == DEVICE_CUDA && t->layout.world->rank == 0)
+        log_msg(LOG_INFO, "--qk-clip: attention forward by quern's own kernels, since cuDNN's graph gives no largest logits");
     if (layer_attention_own(&c->model) && t->dev->kind == DEVICE_CUDA && t->layout.world->rank == 0)
         log_msg(LOG_INFO, "attention of %lld layers by quern's own kernels, since cuDNN's graph is causal and nothing else",
                 (long long)layer_attention_own(&c->model));
@@ -377,8 +380,10 @@ static int gradients(struct trainer *t, struct train_step *s, double *at, struct
     const struct train_config *c = t->config;
     const struct passes_step step = {(uint64_t)c->seed, (uint64_t)t->step, t->consumed, s->batch, c->per_token};
     double tokens;
-    int rc = passes_step(&t->passes, &step, t->losses, &tokens, s->phase, e);
+    int rc = qk_clip_begin(t->parts, t->n_parts, e);
 
+    if (rc == 0)
+        rc = passes_step(&t->passes, &step, t->losses, &tokens, s->phase, e);
     if (rc == ERR_NOMEM)
         return err_wrap(e, "step %" PRId64, t->step + 1);
     TRY(rc);
@@ -412,14 +417,16 @@ static int one_step(struct trainer *t, struct train_step *s, struct err *e)
     s->step = t->step + 1;
     s->lr = schedule_lr(&t->schedule, t->consumed);
     s->batch = train_config_batch(c, t->consumed);
-    s->valid_loss = NAN;
+    s->valid_loss = s->max_logit = NAN;
     s->save_seconds = t->save_seconds;
     t->save_seconds = 0;
     TRY(gradients(t, s, &at, e));
     from = trace_begin(t->trace, "optimizer", t->step + 1);
     v = guard_judge(&t->guard, s->loss, s->grad_norm, c->spike_factor, c->spike_window);
-    if (v == STEP_GOOD)
+    if (v == STEP_GOOD) {
         TRY(update(t, s, e));
+        TRY(qk_clip_end(&c->optim, &t->layout, t->parts, t->n_parts, &s->max_logit, e));
+    }
     TRY(expert_bias_end_step(&t->layout, t->parts, t->n_parts, v == STEP_GOOD ? c->model.bias_rate : 0, e));
     trace_end(t->trace, TRACE_PROFILER, "optimizer", t->step + 1, from);
     lap(t, s, PHASE_OPTIMIZER, &at);

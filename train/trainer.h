@@ -31,6 +31,7 @@ struct train_step {
     double mtp_loss[MODEL_MTP_MOST]; /* of the tokens behind the next, means as the loss (mtp.h); as many as the model predicts */
     double balance; /* the auxiliary loss without its coefficient, the mean of layers with experts and micro-batches: 1 when
                        they are evenly used; NaN without that loss */
+    double max_logit; /* of attention (qk_clip.h); NaN where nobody asks */
     double seconds; /* of the step itself */
     double cpu_seconds; /* of the processors in this process */
     double phase[PHASES];

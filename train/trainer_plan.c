@@ -1,8 +1,18 @@
 /* What a rank has of the model, how it is used, and the memory that this takes. */
 #include <string.h>
 
+#include "kernels/eight_bit.h"
 #include "train/fp8.h"
 #include "train/trainer.h"
+
+/* That of flat buffers; state in blocks is not cut by shards. */
+static size_t align_of(const struct train_config *c)
+{
+    size_t align = bucketing_align(model_config_params(&c->model));
+    bool blocks = c->optim.moment[0] == DTYPE_8BIT || c->optim.moment[1] == DTYPE_8BIT;
+
+    return blocks && align < EIGHT_BIT_BLOCK ? EIGHT_BIT_BLOCK : align;
+}
 
 /* replicas, model: the groups of those names (train/layout.h), of which for a plan the size is enough. */
 static struct model_run config_run(const struct train_config *c, struct comm *replicas, struct comm *model)
@@ -16,7 +26,7 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
             .sharding = (enum sharding)c->sharding, .replicas = replicas, .model = model,
             .state = {(enum dtype)c->optim.moment[0], (enum dtype)c->optim.moment[1]},
             .offload = c->offload, .bf16_alone = c->main_params == MAIN_BF16,
-            .align = bucketing_align(model_config_params(&c->model)), .bucket = c->bucket,
+            .align = align_of(c), .bucket = c->bucket,
             .micro_batches = c->micro_batches, .tree = c->deterministic, .overlap_reduce = c->overlap_reduce,
             .overlap_gather = c->overlap_gather, .reduce_bf16 = c->reduce_bf16,
         },
@@ -62,7 +72,8 @@ static size_t saved_elements(const struct param_buffer_memory *b, const struct p
     size_t n = b->elements;
 
     for (int k = 0; k < PARAM_STATES; k++)
-        n += b->state[k] * (size_t)param_buffer_ranks(conf);
+        n += (b->state[k] + (conf->state[k] == DTYPE_8BIT ? b->state[k] / EIGHT_BIT_BLOCK + 1 : 0)) *
+             (size_t)param_buffer_ranks(conf);
     return n;
 }
 
@@ -122,6 +133,7 @@ int trainer_plan_stage(const struct train_config *c, int stage, struct train_mem
     for (int i = 0; i < c->stages.chunks; i++)
         TRY(add_part(c, stage, i, m, e));
     m->optimizer += matrices_bytes(&c->optim, &m->matrix, (int)c->layout.tensor, (int)train_config_replicas(c));
+    m->save += c->async_save ? matrices_lines(&c->optim, &m->matrix) : 0;
     m->model.activations += model_pool_bytes(&m->model.pool);
     if (c->save || c->async_save)
         m->save += sizeof(float) * (c->async_save ? 1 : SAVER_STAGE + 1);

@@ -80,15 +80,32 @@ static int get_grads(struct zero_shard *z, const struct staged *p, float *to, st
     return device_get_later(z->buffer->dev, to, param_reduced(z->buffer, &p->range) + p->off, p->n * sizeof *to, e);
 }
 
-/* State and main weights of a part, and z->stage_weight. */
-static int update_staged(struct zero_shard *z, const struct update *u, const struct staged *p, const float *grad, struct err *e)
+int zero_host_momentum(struct zero_shard *z, const struct optim_momentum *m, double grad_scale, struct err *e)
+{
+    struct staged p = {0};
+
+    for (int k = 0; next_trained(z, &p); k = !k) {
+        float *grad = z->stage_grad[k], *state = zero_state(z, 0, &p.range, p.off);
+
+        if (!p.range.param->rule.whole)
+            continue;
+        TRY(get_grads(z, &p, grad, e));
+        TRY(device_sync(z->buffer->dev, e));
+        TRY(zero_take_up(z->dev, m, grad_scale, state, grad, p.n, e));
+        TRY(device_put_later(z->buffer->dev, param_reduced(z->buffer, &p.range) + p.off, grad, p.n * sizeof *grad, e));
+    }
+    return device_sync(z->buffer->dev, e);
+}
+
+/* State and main weights of a part, and z->stage_weight.  What whole matrices have made stands in the gradients' place. */
+static int update_staged(struct zero_shard *z, const struct update *u, const struct staged *p, float *grad, struct err *e)
 {
     bool low = z->buffer->dt == DTYPE_BF16;
-
     float *main = z->main + p->range.here + p->off;
+    void *first = p->range.param->rule.whole ? grad : zero_state(z, 0, &p->range, p->off);
 
-    TRY(z->dev->ops->update(z->dev, u, main, zero_state(z, 0, &p->range, p->off), zero_state(z, 1, &p->range, p->off), grad,
-                            low ? z->stage_weight : NULL, (int64_t)p->n, e));
+    TRY(z->dev->ops->update(z->dev, u, main, first, zero_state(z, 1, &p->range, p->off), grad, low ? z->stage_weight : NULL,
+                            (int64_t)p->n, e));
     return low ? 0 : device_copy(z->dev, z->stage_weight, main, p->n * sizeof(float), e);
 }
 
@@ -100,7 +117,7 @@ int zero_host_update(struct zero_shard *z, const struct optim_step *s, struct er
     if (more)
         TRY(get_grads(z, &now, z->stage_grad[0], e));
     for (int k = 0; more; k = !k, now = next) {
-        const struct update u = zero_update_of(z, s, now.range.param);
+        const struct update u = zero_update_of(z, s, &now.range, now.off);
 
         TRY(device_sync(z->buffer->dev, e)); /* these gradients are here, and the weights before are gone */
         next = now;

@@ -16,6 +16,11 @@ void zero_host_close(struct zero_shard *z);
 
 /* The main weights were written: the buffer's, or those that are sent, follow. */
 int zero_host_weights_changed(struct zero_shard *z, struct err *e);
+/* zero_momentum. */
+int zero_host_momentum(struct zero_shard *z, const struct optim_momentum *m, double grad_scale, struct err *e);
+/* Of zero_shard.c: the momentum m (n) takes up gradients (n), which become what the update is to be made of; both are dev's. */
+int zero_take_up(struct device *dev, const struct optim_momentum *p, double grad_scale, float *m, float *grad, size_t n,
+                 struct err *e);
 /* s->grad_scale is in the host's memory. */
 int zero_host_update(struct zero_shard *z, const struct optim_step *s, struct err *e);
 

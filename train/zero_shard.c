@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "train/zero_codes.h"
 #include "train/zero_host.h"
 
 /* ---- memory ---- */
@@ -25,6 +26,12 @@ static size_t sent_bytes(const struct param_buffer_memory *m, const struct param
            m->elements / (size_t)param_buffer_ranks(c) * dtype_size(dt) : 0;
 }
 
+/* Bytes of the scales of the i-th state. */
+static size_t scale_bytes(const struct param_buffer_memory *m, const struct param_buffer_conf *c, int i)
+{
+    return c->state[i] == DTYPE_8BIT ? (size_t)eight_bit_blocks((int64_t)m->state[i]) * sizeof(float) : 0;
+}
+
 struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct param_buffer_conf *c, enum dtype dt)
 {
     size_t shard = m->elements / (size_t)param_buffer_ranks(c) * sizeof(float), state = 0;
@@ -33,7 +40,7 @@ struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct p
     };
 
     for (int k = 0; k < PARAM_STATES; k++)
-        state += m->state[k] * dtype_size(c->state[k]);
+        state += m->state[k] * dtype_size(c->state[k]) + scale_bytes(m, c, k);
     if (c->offload)
         z.host = shard + state + zero_host_stage_bytes();
     else
@@ -52,9 +59,14 @@ int zero_open(struct zero_shard *z, struct param_buffer *b, struct device *host,
     size_t bytes = bucketing_own(&b->buckets) * sizeof(float), sent = sent_bytes(&b->memory, &b->conf, b->dt);
 
     *z = (struct zero_shard){.buffer = b, .dev = b->conf.offload ? host : b->dev, .packed = !bucketing_all_have(&b->params, 1)};
-    for (int i = 0; i < PARAM_STATES; i++)
+    for (int i = 0; i < PARAM_STATES; i++) {
+        size_t scales = scale_bytes(&b->memory, &b->conf, i);
+
         if (b->memory.state[i])
             TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, &z->state[i], b->memory.state[i] * dtype_size(b->conf.state[i]), e));
+        if (scales)
+            TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->scale[i], scales, e));
+    }
     if (has_main(&b->memory, &b->conf))
         TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->main, bytes, e));
     if (sent)
@@ -68,8 +80,10 @@ void zero_close(struct zero_shard *z)
 {
     if (!z->buffer)
         return;
-    for (int i = 0; i < PARAM_STATES; i++)
+    for (int i = 0; i < PARAM_STATES; i++) {
         device_free(z->dev, z->state[i]);
+        device_free(z->dev, z->scale[i]);
+    }
     device_free(z->dev, z->main);
     device_free(z->buffer->dev, z->sent);
     if (z->buffer->conf.offload)
@@ -79,18 +93,12 @@ void zero_close(struct zero_shard *z)
 
 /* ---- weights ---- */
 
-/* The fp32 weights of the shard of bucket i. */
-static float *main_of(const struct zero_shard *z, int i)
+/* The weights of the shard of bucket i. */
+static void *weights_of(const struct zero_shard *z, int i)
 {
-    const struct param_buffer *b = z->buffer;
+    const struct bucketing *s = &z->buffer->buckets;
 
-    return z->main ? z->main + bucketing_here(&b->buckets, i) : b->weights + bucketing_from(&b->buckets, i);
-}
-
-/* The bf16 ones, from element `here` of the shard or `at` of the buffer on. */
-static uint16_t *low_of(const struct zero_shard *z, size_t here, size_t at)
-{
-    return z->sent ? (uint16_t *)z->sent + here : z->buffer->low + at;
+    return zero_weights(z, bucketing_here(s, i), bucketing_from(s, i));
 }
 
 int zero_weights_changed(struct zero_shard *z, struct err *e)
@@ -101,7 +109,7 @@ int zero_weights_changed(struct zero_shard *z, struct err *e)
     if (b->conf.offload)
         TRY(zero_host_weights_changed(z, e));
     for (int i = 0; i < s->n && b->low && !b->conf.offload && !b->conf.bf16_alone; i++)
-        TRY(b->dev->ops->vec_cast(b->dev, b->low + bucketing_from(s, i), DTYPE_BF16, main_of(z, i), DTYPE_F32,
+        TRY(b->dev->ops->vec_cast(b->dev, b->low + bucketing_from(s, i), DTYPE_BF16, weights_of(z, i), DTYPE_F32,
                                   (int64_t)bucketing_share(s, i), e));
     return param_gather_again(b, false, e);
 }
@@ -112,7 +120,7 @@ static int fill(struct zero_shard *z, int i, uint64_t seed, struct err *e)
     const struct param_buffer *b = z->buffer;
     size_t first = bucketing_from(&b->buckets, i), n = bucketing_share(&b->buckets, i), size = sizeof(float);
     bool low = b->conf.bf16_alone;
-    void *to = low ? (void *)low_of(z, bucketing_here(&b->buckets, i), first) : main_of(z, i), *host = to;
+    void *to = weights_of(z, i), *host = to;
     int rc = 0;
 
     if (low || z->dev->kind != DEVICE_CPU)
@@ -135,6 +143,24 @@ int zero_fill(struct zero_shard *z, uint64_t seed, struct err *e)
     return 0;
 }
 
+int zero_scale_rows(struct zero_shard *z, int i, int64_t row, int64_t rows, double by, struct err *e)
+{
+    const struct param_buffer *b = z->buffer;
+    const struct param *p = i < 0 ? NULL : &b->params.v[i];
+    size_t cols = p && p->dims == 2 ? (size_t)p->shape[1] : 1, first = p ? p->at + (size_t)row * cols : 0;
+    struct shard_range r = {0};
+
+    while (p && !p->frozen && bucketing_next(&b->buckets, &b->params, &r)) {
+        size_t lo = first > r.at ? first : r.at, hi = first + (size_t)rows * cols, here = r.here + (lo - r.at);
+
+        hi = hi < r.at + r.n ? hi : r.at + r.n;
+        if (r.param == p && lo < hi)
+            TRY(z->dev->ops->vec_scale(z->dev, zero_weights_type(z), zero_weights(z, here, lo), (float)by, (int64_t)(hi - lo),
+                                       e));
+    }
+    return 0;
+}
+
 /* ---- checkpoints ---- */
 
 int zero_pieces_max(const struct zero_shard *z)
@@ -148,23 +174,33 @@ static int state_pieces(const struct zero_shard *z, enum checkpoint_part part, s
     size_t all[] = {0, b->params.elements};
     const struct bucketing whole = {.ranks = 1, .n = 1, .at = all}, *s = b->buckets.ranks == 1 ? &whole : &b->buckets;
     struct shard_range r = {0};
+    bool scales = zero_scaled(part) != CHECKPOINT_WEIGHTS;
     int n = 0, i;
 
-    while (bucketing_next(s, &b->params, &r))
-        if ((i = optim_state(&r.param->rule, part)) >= 0)
+    while (bucketing_next(s, &b->params, &r)) {
+        int k = n;
+
+        i = optim_state(&r.param->rule, scales ? zero_scaled(part) : part);
+        if (i >= 0 && scales && z->scale[i])
+            n += zero_scale_pieces(z, i, part, &r, v + n);
+        if (i >= 0 && !scales)
             n += bucketing_range_pieces(&r, part, zero_state(z, i, &r, 0), b->conf.state[i], v + n);
+        for (; k < n && !scales && z->scale[i]; k++) {
+            v[k].codes = z->state[i];
+            v[k].scale = z->scale[i];
+        }
+    }
     return n;
 }
 
 int zero_pieces(const struct zero_shard *z, enum checkpoint_part part, struct piece *v)
 {
     const struct param_buffer *b = z->buffer;
-    bool low = b->conf.bf16_alone, in_buffer = !z->main && !(low && z->sent);
-    void *data = low ? (void *)low_of(z, 0, 0) : z->main ? z->main : b->weights;
+    bool in_buffer = b->conf.bf16_alone ? !z->sent : !z->main;
 
     if (part != CHECKPOINT_WEIGHTS)
         return b->trained ? state_pieces(z, part, v) : 0;
-    return bucketing_pieces(&b->buckets, &b->params, part, data, low ? DTYPE_BF16 : DTYPE_F32, in_buffer, v);
+    return bucketing_pieces(&b->buckets, &b->params, part, zero_weights(z, 0, 0), zero_weights_type(z), in_buffer, v);
 }
 
 /* ---- norm ---- */
@@ -196,20 +232,18 @@ int zero_squares(const struct zero_shard *z, double *sums, struct err *e)
 
 /* ---- update ---- */
 
-static int momentum(struct zero_shard *z, const struct shard_range *r, const struct optim_momentum *p, double grad_scale,
-                    struct err *e)
+int zero_take_up(struct device *dev, const struct optim_momentum *p, double grad_scale, float *m, float *grad, size_t n,
+                 struct err *e)
 {
-    const struct device_ops *ops = z->dev->ops;
-    float *m = zero_state(z, 0, r, 0), *grad = param_reduced(z->buffer, r), fresh = (float)((1 - p->b) * grad_scale);
-    float b = (float)p->b;
-    int64_t n = (int64_t)r->n;
+    const struct device_ops *ops = dev->ops;
+    float fresh = (float)((1 - p->b) * grad_scale), b = (float)p->b;
 
-    TRY(ops->vec_scale(z->dev, DTYPE_F32, m, b, n, e));
-    TRY(ops->vec_axpy(z->dev, DTYPE_F32, m, fresh, grad, n, e));
+    TRY(ops->vec_scale(dev, DTYPE_F32, m, b, (int64_t)n, e));
+    TRY(ops->vec_axpy(dev, DTYPE_F32, m, fresh, grad, (int64_t)n, e));
     if (!p->nesterov)
-        return device_copy(z->dev, grad, m, r->n * sizeof *m, e);
-    TRY(ops->vec_scale(z->dev, DTYPE_F32, grad, fresh, n, e));
-    return ops->vec_axpy(z->dev, DTYPE_F32, grad, b, m, n, e);
+        return device_copy(dev, grad, m, n * sizeof *m, e);
+    TRY(ops->vec_scale(dev, DTYPE_F32, grad, fresh, (int64_t)n, e));
+    return ops->vec_axpy(dev, DTYPE_F32, grad, b, m, (int64_t)n, e);
 }
 
 int zero_momentum(struct zero_shard *z, const struct optim_momentum *m, double grad_scale, struct err *e)
@@ -217,9 +251,11 @@ int zero_momentum(struct zero_shard *z, const struct optim_momentum *m, double g
     const struct param_buffer *b = z->buffer;
     struct shard_range r = {0};
 
+    if (b->trained && b->conf.offload)
+        return zero_host_momentum(z, m, grad_scale, e);
     while (b->trained && bucketing_next(&b->buckets, &b->params, &r))
         if (r.param->rule.whole && !r.param->frozen)
-            TRY(momentum(z, &r, m, grad_scale, e));
+            TRY(zero_take_up(z->dev, m, grad_scale, zero_state(z, 0, &r, 0), param_reduced(b, &r), r.n, e));
     return 0;
 }
 
@@ -244,7 +280,7 @@ static int update_low(struct zero_shard *z, const struct update *settings, const
         u.round.cols = v[i].cols;
         u.round.width = piece_width(&v[i]);
         TRY(z->dev->ops->update(z->dev, &u, NULL, first_state(z, r, at), zero_state(z, 1, r, at),
-                                param_reduced(z->buffer, r) + at, low_of(z, r->here + at, r->at + at), (int64_t)all, e));
+                                param_reduced(z->buffer, r) + at, zero_weights(z, r->here + at, r->at + at), (int64_t)all, e));
         at += all;
     }
     return 0;
@@ -256,7 +292,7 @@ static int update(struct zero_shard *z, const struct optim_step *s, struct err *
     struct shard_range r = {0};
 
     while (bucketing_next(&b->buckets, &b->params, &r)) { /* tensors differ in their rules, so each has a call of its own */
-        const struct update u = zero_update_of(z, s, r.param);
+        const struct update u = zero_update_of(z, s, &r, 0);
 
         if (r.param->frozen)
             continue;
@@ -264,7 +300,7 @@ static int update(struct zero_shard *z, const struct optim_step *s, struct err *
             TRY(update_low(z, &u, &r, e));
             continue;
         }
-        TRY(z->dev->ops->update(z->dev, &u, z->main ? z->main + r.here : b->weights + r.at, first_state(z, &r, 0),
+        TRY(z->dev->ops->update(z->dev, &u, zero_weights(z, r.here, r.at), first_state(z, &r, 0),
                                 zero_state(z, 1, &r, 0), param_reduced(b, &r), b->low ? b->low + r.at : NULL, (int64_t)r.n, e));
     }
     return 0;

@@ -155,15 +155,15 @@ int dedup_bands_index(struct dedup_bands *b, struct device *gpu, int jobs, struc
 
 /* ---- pairs ---- */
 
-bool dedup_bands_first(const struct dedup_bands *b, uint32_t a, uint32_t other, int k)
+int dedup_bands_meet(const struct dedup_bands *b, uint32_t a, uint32_t other)
 {
     const uint64_t *x = b->key + (size_t)a * (size_t)b->bands;
     const uint64_t *y = b->key + (size_t)other * (size_t)b->bands;
 
-    for (int i = 0; i < k; i++)
-        if (x[i] == y[i] && x[i] != BUCKET_NONE)
-            return false;
-    return true;
+    for (int k = 0; k < b->bands; k++)
+        if (x[k] == y[k] && x[k] != BUCKET_NONE)
+            return k;
+    return -1;
 }
 
 int dedup_bands_agree(const struct dedup_bands *b, uint32_t a, uint32_t other)

@@ -55,8 +55,8 @@ struct band_record dedup_bands_at(struct dedup_bands *b, size_t doc);
 /* Finds the buckets of two or more, on the GPU or, if that is NULL, with jobs threads. */
 int dedup_bands_index(struct dedup_bands *b, struct device *gpu, int jobs, struct err *e);
 
-/* True if band k is the first in which a and b share a bucket. */
-bool dedup_bands_first(const struct dedup_bands *b, uint32_t a, uint32_t other, int k);
+/* The first band in which two documents share a bucket; -1: there is none. */
+int dedup_bands_meet(const struct dedup_bands *b, uint32_t a, uint32_t other);
 /* Places in which the sketches agree. */
 int dedup_bands_agree(const struct dedup_bands *b, uint32_t a, uint32_t other);
 /* A pair of the similarity `threshold` agrees in fewer places than this with a

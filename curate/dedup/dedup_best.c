@@ -14,10 +14,11 @@ struct record {
     uint64_t hi, lo, rank, number;
 };
 
-/* A document that goes, and for which. */
+/* A document that goes, and for which; or one that stays, and STAYS and of how many. */
 struct fate {
     uint64_t number, survivor;
 };
+#define STAYS (UINT64_C(1) << 63)
 
 struct doc_record {
     struct hash128 key;
@@ -34,7 +35,7 @@ struct dedup_best {
     struct spill fate[MAX_RANGES];
     int ranges, loaded;
     uint64_t range;     /* documents in each */
-    uint64_t *survivor; /* 1 + it, or 0: of the range that is loaded */
+    uint64_t *survivor; /* of the range that is loaded: as a fate has it, and 1; 0: there is none */
     bool none;
     int jobs, next_part;
     pthread_mutex_t lock; /* fate, failed, e */
@@ -137,6 +138,8 @@ static int put_fates(struct dedup_best *b, const struct record *r, size_t n, str
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && same_key(&r[i], &r[end]); end++)
             TRY(put_fate(b, r[end].number, r[i].number, e));
+        if (end > i + 1)
+            TRY(put_fate(b, r[i].number, STAYS | (end - i), e));
         if (b->none && end > i + 1 && r[i].rank != UINT64_MAX)
             TRY(put_fate(b, r[i].number, r[i + 1].number, e));
     }
@@ -288,9 +291,16 @@ int dedup_best_survivor(struct dedup_best *b, uint64_t n, uint64_t *survivor, st
 
     if (i != b->loaded)
         TRY(load_range(b, i, e));
-    *survivor = b->survivor[n % b->range];
-    *survivor = *survivor ? *survivor - 1 : n;
+    *survivor = b->survivor[n % b->range] - 1; /* of none all bits */
+    *survivor = *survivor & STAYS ? n : *survivor;
     return 0;
+}
+
+uint64_t dedup_best_size(const struct dedup_best *b, uint64_t n)
+{
+    uint64_t fate = b->survivor[n % b->range];
+
+    return fate ? (fate - 1) & ~STAYS : 1;
 }
 
 int dedup_best_key(struct dedup_best *b, uint64_t n, struct hash128 *key, struct err *e)

@@ -24,6 +24,8 @@ int dedup_best_resolve(struct dedup_best *b, bool none, int jobs, struct err *e)
 /* After that: the document for which n goes, or n itself if it stays.  Cheap only in the order of
  * the numbers. */
 int dedup_best_survivor(struct dedup_best *b, uint64_t n, uint64_t *survivor, struct err *e);
+/* After dedup_best_survivor has said that n stays: how many documents have its key. */
+uint64_t dedup_best_size(const struct dedup_best *b, uint64_t n);
 /* The key of document n, and its id, in a. */
 int dedup_best_key(struct dedup_best *b, uint64_t n, struct hash128 *key, struct err *e);
 int dedup_best_id(struct dedup_best *b, uint64_t n, struct arena *a, struct span *id, struct err *e);

@@ -88,7 +88,8 @@ static int run_block(struct blocks *b, size_t fixed, bool fixed_only, struct err
     const struct dedup_plan *p = b->p;
     struct dedup_listener listener = {tell_pair, b};
     struct dedup_block k = {.bands = &b->bands, .set = b->set, .sets = &p->store->sets, .fixed = (uint32_t)fixed,
-                            .fixed_only = fixed_only, .gpu = p->gpu, .hashes = hashes_at_once(p)};
+                            .fixed_only = fixed_only, .gpu = p->gpu, .hashes = hashes_at_once(p),
+                            .index_memory = (size_t)p->memory / 4};
     int rc;
 
     TRY(dedup_bands_init(&b->bands, p->bands, p->rows, e));
@@ -407,7 +408,7 @@ static int open_blocks(struct blocks *b, struct err *e)
     size_t fit, room;
 
     TRY(dedup_bands_init(&b->bands, p->bands, p->rows, e));
-    fit = (size_t)(p->memory / 4 * 3) / block_bytes(p, &b->bands);
+    fit = (size_t)(p->memory / 2) / block_bytes(p, &b->bands);
     dedup_bands_free(&b->bands);
     b->cap = fit < LEAST_BLOCK ? LEAST_BLOCK : fit < p->store->n ? fit : (size_t)p->store->n;
     b->doc = malloc((b->cap + 1) * sizeof *b->doc);

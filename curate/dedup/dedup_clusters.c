@@ -1,14 +1,24 @@
 #include "curate/dedup/dedup_clusters.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/pool.h"
+#include "curate/dedup/dedup_prefix.h"
 
 /* Documents are taken a batch at a time: first each is compared, in parallel, with the
  * survivors of earlier batches; then those left with one another; then, in order, it is
  * decided which of these stay.  That gives what one document at a time would give.
- * A thread takes one document of it after the other, or for a GPU its share at once. */
-enum { BATCH = 512, PAIRS = 4096 };
+ * A thread takes one document of it after the other, or for a GPU its share at once.
+ *
+ * A bucket in which CROWD documents stay is crowded: pages of a template, or a page changed again
+ * and again.  Those of crowded buckets are found by the rare shingles that they share
+ * (curate/dedup/dedup_prefix.h), where that costs less than to look at each.  Once its index has
+ * the memory that it may take, all documents yet to come are held against it; then it is cleared,
+ * and crowded buckets are empty again.
+ *
+ * With a listener documents that are dropped stay candidates. */
+enum { BATCH = 512, CROWD_BATCH = 64, CROWD = 64, CROWD_LOOKS = 512, PAIRS = 4096 };
 
 /* A document of the batch and an earlier one of it that has the similarity. */
 struct match {
@@ -32,6 +42,9 @@ struct clustering {
     int (*look)(struct worker *w, uint32_t doc, struct err *e);
     int (*take)(struct worker *w, const struct set_pair *similar, struct err *e);
     struct match *match[BATCH]; /* ascending */
+    struct prefix_index *index; /* of those in crowded buckets; NULL: there is none yet */
+    bool *indexed;              /* of each document: it is in there */
+    struct prefix prefix;       /* of the one that is put in */
     uint32_t next;              /* document to be taken by a thread */
     struct worker *worker;
     pthread_mutex_t gpu;  /* one thread at a time has it */
@@ -46,6 +59,8 @@ struct worker {
     struct dedup_tally t;
     struct set_pair pair[PAIRS]; /* a document and an earlier one, to be compared */
     size_t n;
+    struct prefix prefix;
+    struct prefix_found found;
 };
 
 static struct bucket *bucket_of(const struct dedup_bands *b, uint32_t doc, int k)
@@ -75,13 +90,16 @@ static int compare(struct worker *w, struct err *e)
     return 0;
 }
 
-/* Two candidates are to be compared, unless an earlier band had them or their sketches say enough. */
-static int candidates(struct worker *w, uint32_t doc, uint32_t other, int k, struct err *e)
+static bool crowded(const struct bucket *u)
+{
+    return u->kept >= CROWD;
+}
+
+/* Two candidates are to be compared, unless their sketches say enough. */
+static int candidates(struct worker *w, uint32_t doc, uint32_t other, struct err *e)
 {
     const struct clustering *c = w->c;
 
-    if (!dedup_bands_first(c->b, doc, other, k))
-        return 0;
     w->t.candidates++;
     if (dedup_bands_agree(c->b, doc, other) < c->least)
         return 0;
@@ -90,28 +108,87 @@ static int candidates(struct worker *w, uint32_t doc, uint32_t other, int k, str
     return w->n == PAIRS ? compare(w, e) : 0;
 }
 
-/* Looks at the survivors of earlier batches. */
-static int look_at_survivors(struct worker *w, uint32_t doc, struct err *e)
+/* The first `kept` of bucket u of band k, unless an earlier band has them as well. */
+static int look_at_kept(struct worker *w, uint32_t doc, const struct bucket *u, int k, struct err *e)
 {
-    const struct clustering *c = w->c;
+    const struct dedup_bands *b = w->c->b;
+    const uint32_t *member = b->band[k].member + u->start;
 
-    for (int k = 0; k < c->b->bands; k++) {
+    for (uint32_t i = 0; i < u->kept; i++)
+        if (dedup_bands_meet(b, doc, member[i]) == k)
+            TRY(candidates(w, doc, member[i], e));
+    return 0;
+}
+
+/* Survivors that meet the document first in a crowded bucket.  looks: what it takes without the index. */
+static int look_at_crowds(struct worker *w, uint32_t doc, uint64_t looks, struct err *e)
+{
+    struct clustering *c = w->c;
+    bool found = false;
+
+    if (looks > CROWD_LOOKS) {
+        if (!w->found.seen)
+            TRY(prefix_found_open(&w->found, c->b->docs, e));
+        TRY(prefix_of(c->index, doc, &w->prefix, e));
+        TRY(prefix_index_find(c->index, &w->prefix, looks, &w->found, &found, e));
+    }
+    for (size_t i = 0; i < w->found.n && found; i++) {
+        int k = dedup_bands_meet(c->b, doc, w->found.doc[i]);
+        if (k >= 0 && crowded(bucket_of(c->b, doc, k)))
+            TRY(candidates(w, doc, w->found.doc[i], e));
+    }
+    for (int k = 0; k < c->b->bands && !found; k++) {
         const struct bucket *u = bucket_of(c->b, doc, k);
-        for (uint32_t i = 0; u && i < u->kept; i++)
-            TRY(candidates(w, doc, c->b->band[k].member[u->start + i], k, e));
+        if (u && crowded(u))
+            TRY(look_at_kept(w, doc, u, k, e));
     }
     return 0;
 }
 
-/* The first survivor that a document is like is its own. */
+static int look_at_earlier(struct worker *w, uint32_t doc, bool crowds_only, struct err *e)
+{
+    const struct clustering *c = w->c;
+    uint64_t looks = 0;
+
+    if (c->fate[doc].survivor != doc && !c->listener)
+        return 0;
+    for (int k = 0; k < c->b->bands; k++) {
+        const struct bucket *u = bucket_of(c->b, doc, k);
+        if (u && crowded(u))
+            looks += u->kept;
+        else if (u && !crowds_only)
+            TRY(look_at_kept(w, doc, u, k, e));
+    }
+    return looks ? look_at_crowds(w, doc, looks, e) : 0;
+}
+
+/* Looks at the survivors of earlier batches. */
+static int look_at_survivors(struct worker *w, uint32_t doc, struct err *e)
+{
+    return look_at_earlier(w, doc, false, e);
+}
+
+/* Of those, at what is in the index. */
+static int look_at_index(struct worker *w, uint32_t doc, struct err *e)
+{
+    return look_at_earlier(w, doc, true, e);
+}
+
+/* The first survivor that a document is like is its own; what was dropped before stays as it is. */
 static int take_survivor(struct worker *w, const struct set_pair *p, struct err *e)
 {
-    struct dedup_fate *fate = &w->c->fate[p->a];
+    struct clustering *c = w->c;
+    struct dedup_fate *fate = &c->fate[p->a];
+    int rc = 0;
 
-    (void)e;
-    if (p->b < fate->survivor)
+    if (c->fate[p->b].survivor == p->b && p->b < fate->survivor && fate->survivor != UINT32_MAX)
         *fate = (struct dedup_fate){.survivor = p->b, .similarity = (float)p->similarity};
-    return 0;
+    if (c->listener) {
+        pthread_mutex_lock(&c->lock);
+        rc = c->listener->pair(c->listener->arg, p->b, p->a, (float)p->similarity, e);
+        pthread_mutex_unlock(&c->lock);
+    }
+    return rc;
 }
 
 static int take_match(struct worker *w, const struct set_pair *p, struct err *e)
@@ -132,7 +209,7 @@ static int look_in_batch(struct worker *w, uint32_t doc, struct err *e)
 {
     struct clustering *c = w->c;
 
-    if (c->fate[doc].survivor != doc)
+    if (c->fate[doc].survivor != doc && !c->listener)
         return 0;
     for (int k = 0; k < c->b->bands; k++) {
         const struct bucket *u = bucket_of(c->b, doc, k);
@@ -140,23 +217,9 @@ static int look_in_batch(struct worker *w, uint32_t doc, struct err *e)
             uint32_t other = c->b->band[k].member[u->start + i];
             if (other >= doc)
                 break;
-            if (c->fate[other].survivor == other)
-                TRY(candidates(w, doc, other, k, e));
+            if ((c->listener || c->fate[other].survivor == other) && dedup_bands_meet(c->b, doc, other) == k)
+                TRY(candidates(w, doc, other, e));
         }
-    }
-    return 0;
-}
-
-/* For a listener: all earlier ones, whatever became of them. */
-static int look_at_all(struct worker *w, uint32_t doc, struct err *e)
-{
-    struct clustering *c = w->c;
-    uint32_t end = c->k->fixed_only ? c->k->fixed : doc;
-
-    for (int k = 0; k < c->b->bands; k++) {
-        const struct bucket *u = bucket_of(c->b, doc, k);
-        for (uint32_t i = 0; u && i < u->size && c->b->band[k].member[u->start + i] < end; i++)
-            TRY(candidates(w, doc, c->b->band[k].member[u->start + i], k, e));
     }
     return 0;
 }
@@ -214,19 +277,88 @@ static int take_matches(struct clustering *c, uint32_t doc)
     return rc;
 }
 
+/* True if a bucket of the document may become crowded. */
+static bool may_be_crowded(const struct clustering *c, uint32_t doc)
+{
+    for (int k = 0; k < c->b->bands; k++) {
+        const struct bucket *u = bucket_of(c->b, doc, k);
+        if (u && u->size >= CROWD)
+            return true;
+    }
+    return false;
+}
+
+static int open_index(struct clustering *c)
+{
+    const struct dedup_block *k = c->k;
+    uint64_t hashes = 0;
+
+    c->indexed = calloc(c->b->docs, sizeof *c->indexed);
+    if (!c->indexed)
+        return err_set(c->e, ERR_NOMEM, "out of memory for %zu documents", c->b->docs);
+    for (uint32_t doc = 0; doc < c->b->docs; doc++)
+        hashes += may_be_crowded(c, doc) ? k->set[doc].size : 0;
+    TRY(prefix_index_new(&c->index, k->set, k->sets, c->threshold, hashes, k->index_memory, c->e));
+    for (uint32_t doc = 0; doc < c->b->docs; doc++)
+        if (may_be_crowded(c, doc))
+            TRY(prefix_index_count(c->index, doc, c->e));
+    return 0;
+}
+
+/* Puts documents of a crowded bucket into the index, unless they are there. */
+static int put_in_index(struct clustering *c, const uint32_t *doc, size_t n)
+{
+    if (!c->index)
+        TRY(open_index(c));
+    for (size_t i = 0; i < n; i++) {
+        if (c->indexed[doc[i]])
+            continue;
+        TRY(prefix_of(c->index, doc[i], &c->prefix, c->e));
+        TRY(prefix_index_put(c->index, doc[i], &c->prefix, c->e));
+        c->indexed[doc[i]] = true;
+    }
+    return 0;
+}
+
 /* In order: who of the batch stays.  Survivors move to the front of their buckets. */
 static int decide(struct clustering *c)
 {
     for (uint32_t doc = c->first; doc < c->last; doc++) {
         TRY(take_matches(c, doc));
-        for (int k = 0; k < c->b->bands && !c->listener; k++) {
+        for (int k = 0; k < c->b->bands; k++) {
             struct bucket *u = bucket_of(c->b, doc, k);
-            if (u)
-                u->seen++;
-            if (u && c->fate[doc].survivor == doc)
-                c->b->band[k].member[u->start + u->kept++] = doc;
+            uint32_t *member = u ? c->b->band[k].member + u->start : NULL;
+
+            if (!u)
+                continue;
+            u->seen++;
+            if (!c->listener && c->fate[doc].survivor != doc)
+                continue;
+            member[u->kept++] = doc;
+            if (u->kept == CROWD)
+                TRY(put_in_index(c, member, CROWD));
+            else if (crowded(u))
+                TRY(put_in_index(c, &doc, 1));
         }
     }
+    return 0;
+}
+
+/* Holds all documents that are left against what is in the index, which begins again. */
+static int sweep(struct clustering *c, int jobs)
+{
+    uint32_t last = c->last;
+
+    c->first = last < c->k->fixed ? c->k->fixed : last;
+    c->last = (uint32_t)c->b->docs;
+    TRY(run_phase(c, jobs, look_at_index, take_survivor));
+    c->last = last;
+    prefix_index_clear(c->index);
+    memset(c->indexed, 0, c->b->docs * sizeof *c->indexed);
+    for (int k = 0; k < c->b->bands; k++)
+        for (size_t i = 0; i < c->b->band[k].buckets; i++)
+            if (crowded(&c->b->band[k].bucket[i]))
+                c->b->band[k].bucket[i].kept = 0;
     return 0;
 }
 
@@ -250,6 +382,8 @@ static void workers_close(struct clustering *c, int jobs)
         c->t->candidates += c->worker[i].t.candidates;
         c->t->compared += c->worker[i].t.compared;
         dedup_compare_free(c->worker[i].compare);
+        prefix_free(&c->worker[i].prefix);
+        prefix_found_close(&c->worker[i].found);
     }
     for (int i = 0; i < BATCH; i++)
         for (struct match *m = c->match[i], *next; m; m = next) {
@@ -257,6 +391,9 @@ static void workers_close(struct clustering *c, int jobs)
             free(m);
         }
     free(c->worker);
+    prefix_free(&c->prefix);
+    prefix_index_free(c->index);
+    free(c->indexed);
     pthread_mutex_destroy(&c->lock);
     pthread_mutex_destroy(&c->gpu);
 }
@@ -266,18 +403,20 @@ static int verified(struct clustering *c, int jobs)
     const struct dedup_block *k = c->k;
 
     for (c->first = 0; c->first < c->b->docs; c->first = c->last) {
-        uint32_t end = c->first < k->fixed ? k->fixed : (uint32_t)c->b->docs;
+        bool fixed = c->first < k->fixed;
+        uint32_t end = fixed ? k->fixed : (uint32_t)c->b->docs;
+        uint32_t batch = c->index && !fixed && !k->fixed_only ? CROWD_BATCH : BATCH;
 
-        c->last = end - c->first < BATCH ? end : c->first + BATCH;
-        if (c->first >= k->fixed && c->listener) {
-            TRY(run_phase(c, jobs, look_at_all, take_match));
-        } else if (c->first >= k->fixed) {
+        c->last = end - c->first < batch ? end : c->first + batch;
+        if (!fixed)
             TRY(run_phase(c, jobs, look_at_survivors, take_survivor));
-            if (k->fixed_only)
-                continue;
+        if (!fixed && k->fixed_only)
+            continue;
+        if (!fixed)
             TRY(run_phase(c, jobs, look_in_batch, take_match));
-        }
         TRY(decide(c));
+        if (c->index && prefix_index_full(c->index))
+            TRY(sweep(c, jobs));
     }
     return 0;
 }

@@ -21,6 +21,7 @@ struct dedup_block {
     bool fixed_only; /* the others are compared with those alone */
     struct device *gpu;    /* that compares; NULL: the CPU does */
     size_t hashes;         /* as dedup_compare_new has it, for each thread */
+    size_t index_memory;   /* bytes for the index of crowded buckets */
 };
 
 struct dedup_fate {
@@ -37,7 +38,7 @@ struct dedup_tally {
     uint64_t compared;   /* of them, those whose shingles were (the sketches let through) */
 };
 
-/* Told of each pair that has the similarity, other < doc, by doc, then other; not NULL means
+/* Told of each pair that has the similarity, other < doc, in no order, by one thread at a time; not NULL means
  * that documents are compared with all earlier candidates and not with survivors only.
  * Returns 0 or a failure. */
 struct dedup_listener {

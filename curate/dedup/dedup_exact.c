@@ -1,113 +1,34 @@
 #include "curate/dedup/dedup_exact.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "curate/dedup/dedup_best.h"
+#include "curate/dedup/dedup_bloom.h"
 #include "curate/dedup/dedup_hash.h"
 #include "curate/dedup/dedup_ids.h"
+#include "curate/dedup/dedup_key.h"
 #include "curate/dedup/dedup_normal.h"
+#include "curate/dedup/dedup_set.h"
+#include "curate/stream/doc_name.h"
 #include "curate/stream/note_index.h"
-
-/* ---- set ---- */
-
-struct hash_slot {
-    uint64_t lo, hi, value; /* value NO_VALUE: free */
-};
-struct hash_set {
-    struct hash_slot *slot;
-    size_t cap, count; /* cap is a power of two; at most three quarters are used */
-};
-#define NO_VALUE UINT64_MAX
-enum { FIRST_CAP = 1024 };
-
-static struct hash_slot *slots_new(size_t cap)
-{
-    struct hash_slot *s = malloc(cap * sizeof *s);
-
-    for (size_t i = 0; s && i < cap; i++)
-        s[i].value = NO_VALUE;
-    return s;
-}
-
-struct hash_set *hash_set_new(void)
-{
-    struct hash_set *s = calloc(1, sizeof *s);
-
-    if (!s)
-        return NULL;
-    s->cap = FIRST_CAP;
-    s->slot = slots_new(s->cap);
-    if (!s->slot) {
-        free(s);
-        return NULL;
-    }
-    return s;
-}
-
-void hash_set_free(struct hash_set *s)
-{
-    if (s)
-        free(s->slot);
-    free(s);
-}
-
-/* The slot of the key, or the free one where it belongs. */
-static struct hash_slot *slot_of(struct hash_slot *slot, size_t cap, uint64_t lo, uint64_t hi)
-{
-    size_t at = lo & (cap - 1);
-
-    while (slot[at].value != NO_VALUE && (slot[at].lo != lo || slot[at].hi != hi))
-        at = (at + 1) & (cap - 1);
-    return &slot[at];
-}
-
-static int set_grow(struct hash_set *s)
-{
-    struct hash_slot *slot = s->cap <= SIZE_MAX / 2 / sizeof *slot ? slots_new(2 * s->cap) : NULL;
-
-    if (!slot)
-        return ERR_NOMEM;
-    for (size_t i = 0; i < s->cap; i++)
-        if (s->slot[i].value != NO_VALUE)
-            *slot_of(slot, 2 * s->cap, s->slot[i].lo, s->slot[i].hi) = s->slot[i];
-    free(s->slot);
-    s->slot = slot;
-    s->cap *= 2;
-    return 0;
-}
-
-int hash_set_add(struct hash_set *s, uint64_t lo, uint64_t hi, uint64_t *value)
-{
-    struct hash_slot *at = slot_of(s->slot, s->cap, lo, hi);
-
-    if (at->value != NO_VALUE) {
-        *value = at->value;
-        return 0;
-    }
-    if (s->count >= s->cap / 4 * 3) {
-        TRY(set_grow(s));
-        at = slot_of(s->slot, s->cap, lo, hi);
-    }
-    *at = (struct hash_slot){lo, hi, *value};
-    s->count++;
-    return 1;
-}
-
-/* ---- the stage ---- */
 
 struct exact {
     struct dedup_exact_conf conf;
-    char kind[64];         /* of indexes */
+    char kind[DEDUP_KEY_MAX + 64]; /* of indexes */
     uint64_t outside;      /* documents of --against, which come first */
     uint64_t distinct;     /* that stay */
     bool begun;            /* they have been read */
     /* answered as they come */
     struct hash_set *set;  /* text -> number of the document that stays */
     struct id_list ids;    /* of those that stay */
+    struct dedup_bloom bloom; /* instead of both, if it has bits */
+    double mistaken;          /* documents that are expected to have gone by its mistakes */
     /* or at the end */
     struct dedup_best *best;
     struct device *gpu, *cpu; /* gpu NULL: each thread hashes; cpu: for notes of a run with a GPU */
@@ -167,10 +88,30 @@ static int normalize(const struct exact *x, struct worker *w, struct span text, 
     buf_clear(&w->text);
     if (x->conf.normalize == NORMALIZE_SPACE && normal_space(text, &w->text) < 0)
         return err_set(e, ERR_NOMEM, "out of memory to normalise a text");
+    if (x->conf.normalize == NORMALIZE_URL && normal_url(text, &w->text) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory to normalise an address");
     if (x->conf.normalize == NORMALIZE_WORDS)
         TRY(normal_words(text, &w->scratch, &w->text, e));
     if (x->conf.normalize != NORMALIZE_NONE)
         *out = buf_span(&w->text);
+    return 0;
+}
+
+/* What of the document is compared.  Without such a field it is where it came from: bytes that begin as no text does. */
+static int compared(const struct exact *x, struct worker *w, struct doc *d, struct span *text, struct err *e)
+{
+    int rc = 1;
+
+    *text = d->text;
+    if (x->conf.key)
+        rc = dedup_key_text(d, x->conf.key, text, e);
+    if (rc != 0)
+        return rc < 0 ? rc : normalize(x, w, *text, text, e);
+    buf_clear(&w->text);
+    if (buf_putc(&w->text, '\xff') < 0 || buf_puts(&w->text, d->file ? d->file : "") < 0 ||
+        buf_put(&w->text, &d->offset, sizeof d->offset) < 0 || buf_put_span(&w->text, d->id) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a document without '%s'", x->conf.key);
+    *text = buf_span(&w->text);
     return 0;
 }
 
@@ -180,28 +121,28 @@ static int exact_work(void *stage, void *thread, struct doc *d, struct verdict *
     const struct exact *x = stage;
     struct worker *w = thread;
     struct note h = {.key = {NO_KEY, NO_KEY}};
-    struct span text;
+    struct span text, id;
     uint64_t text_n;
     size_t rest;
     char *to;
 
     (void)v;
-    TRY(normalize(x, w, d->text, &text, e));
+    TRY(compared(x, w, d, &text, e));
     TRY(dedup_keep_rank(x->conf.keep, x->conf.by, d, &h.rank, e));
     if (w->cpu)
         TRY(dedup_hash_one(w->cpu, text, &h.key, e));
     rest = w->cpu ? 0 : sizeof text_n + text.n;
-    to = arena_alloc(d->arena, sizeof h + rest + d->id.n);
+    to = doc_name(d, x->conf.places, &id) == 0 ? arena_alloc(d->arena, sizeof h + rest + id.n) : NULL;
     if (!to)
         return err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", text.n);
-    *note = (struct span){to, sizeof h + rest + d->id.n};
+    *note = (struct span){to, sizeof h + rest + id.n};
     memcpy(to, &h, sizeof h);
     if (rest) {
         text_n = text.n;
         memcpy(to + sizeof h, &text_n, sizeof text_n);
         memcpy(to + sizeof h + sizeof text_n, text.p, text.n);
     }
-    memcpy(to + sizeof h + rest, d->id.p, d->id.n);
+    memcpy(to + sizeof h + rest, id.p, id.n);
     return 0;
 }
 
@@ -247,6 +188,21 @@ static int hash_now(struct exact *x, struct note_parts *p, struct err *e)
     return dedup_hash_one(x->cpu, p->text, &p->h.key, e);
 }
 
+/* Adds to the filter.  1: the text is new; 0: it is not, or that is a mistake. */
+static int add_to_filter(struct exact *x, struct note_parts *p, struct err *e)
+{
+    double rate = dedup_bloom_rate(&x->bloom);
+
+    TRY(hash_now(x, p, e));
+    if (dedup_bloom_has(&x->bloom, p->h.key))
+        return 0;
+    x->mistaken += rate / (1 - rate); /* as many new ones went for each that stays */
+    if (x->bloom.keys == (uint64_t)x->conf.bloom_count + 1)
+        log_msg(LOG_WARN, "more documents stay than the %" PRId64 " of --bloom-count: more and more are mistaken for copies",
+                x->conf.bloom_count);
+    return 1;
+}
+
 /* Adds to the set.  1: the text is new; 0: document *number has it. */
 static int add_to_set(struct exact *x, struct note_parts *p, uint64_t *number, struct err *e)
 {
@@ -290,6 +246,8 @@ static int take_outside(void *to, struct span note, struct err *e)
     x->outside++;
     if (x->best)
         return settle(x, &p, UINT64_MAX, e);
+    if (x->bloom.bits)
+        return add_to_filter(x, &p, e) < 0 ? e->code : 0;
     return add_to_set(x, &p, &number, e) < 0 ? e->code : 0;
 }
 
@@ -318,6 +276,8 @@ const char *dedup_exact_kind(const void *stage)
 
 const struct stage_rule dedup_exact_rules[] = {
     {"duplicate", NULL, "Another document has the same text, as texts were to be compared.", NULL, false},
+    {"bloom-duplicate", NULL, "A Bloom filter takes the text for that of an earlier document, which rarely is a mistake.", NULL,
+     false},
     {0},
 };
 
@@ -343,8 +303,10 @@ static int exact_commit(void *stage, struct span note, struct verdict *v, struct
     if (!x->begun)
         TRY(begin(x, e));
     TRY(parse_note(note, &p, e));
-    rc = add_to_set(x, &p, &number, e);
-    if (rc == 0) {
+    rc = x->bloom.bits ? add_to_filter(x, &p, e) : add_to_set(x, &p, &number, e);
+    if (rc == 0 && x->bloom.bits) {
+        verdict_drop(v, &dedup_exact_rules[1], 1, NAN);
+    } else if (rc == 0) {
         verdict_drop(v, &dedup_exact_rules[0], 1, NAN);
         v->survivor = x->ids.id[number];
     }
@@ -427,14 +389,21 @@ static int settled_judge(void *stage, uint64_t n, struct verdict *v, struct span
     struct exact *x = stage;
     uint64_t survivor;
 
-    (void)reply;
     TRY(dedup_best_survivor(x->best, x->outside + n, &survivor, e));
     if (survivor == x->outside + n) {
         x->distinct++;
-        return 0;
+        return x->conf.cluster_size ? dedup_size_reply(dedup_best_size(x->best, survivor), reply, a, e) : 0;
     }
     verdict_drop(v, &dedup_exact_rules[0], 1, NAN);
     return v->account ? dedup_best_id(x->best, survivor, a, &v->survivor, e) : 0;
+}
+
+static int settled_apply(void *stage, void *thread, struct doc *d, struct span reply, struct verdict *v, struct err *e)
+{
+    const struct exact *x = stage;
+
+    (void)thread, (void)v;
+    return dedup_size_apply(d, x->conf.cluster_size, reply, e);
 }
 
 /* ---- both ---- */
@@ -445,8 +414,12 @@ static int exact_stats(void *stage, struct buf *json)
 
     TRY(json_put_key(json, "distinct"));
     TRY(json_put_int(json, (int64_t)x->distinct));
-    TRY(json_put_key(json, "against"));
-    return json_put_int(json, (int64_t)x->outside);
+    TRY(json_put_count(json, "against", x->outside));
+    if (!x->bloom.bits)
+        return 0;
+    TRY(json_put_count(json, "bloom_bytes", x->bloom.bits / 8));
+    TRY(json_put_key(json, "bloom_mistaken"));
+    return json_put_num(json, x->mistaken);
 }
 
 static void exact_close(void *stage)
@@ -457,6 +430,7 @@ static void exact_close(void *stage)
         return;
     file_group_abort(&x->files);
     hash_set_free(x->set);
+    dedup_bloom_close(&x->bloom);
     id_list_free(&x->ids);
     dedup_best_close(x->best);
     dedup_hash_close(x->hash);
@@ -484,6 +458,7 @@ static const struct stage_ops exact_settled_ops = {
     .commit = settled_commit,
     .resolve = settled_resolve,
     .judge = settled_judge,
+    .apply = settled_apply,
     .finish = settled_finish,
     .stats = exact_stats,
     .close = exact_close,
@@ -491,14 +466,19 @@ static const struct stage_ops exact_settled_ops = {
 
 void dedup_exact_conf_init(struct dedup_exact_conf *c)
 {
-    *c = (struct dedup_exact_conf){.batch = DEDUP_BATCH};
+    *c = (struct dedup_exact_conf){.batch = DEDUP_BATCH, .bloom_rate = 1e-6};
 }
 
 static int check(const struct dedup_exact_conf *c, struct err *e)
 {
     TRY(dedup_keep_check(c->keep, c->by, e));
+    if (c->key)
+        TRY(dedup_key_check(c->key, e));
     if (c->memory && c->memory < 64 << 20)
         return err_set(e, ERR_ARG, "memory of less than 64M");
+    if (c->bloom_count && (c->keep != KEEP_FIRST || c->memory || c->index || c->cluster_size || c->device == DEDUP_CUDA))
+        return err_set(e, ERR_ARG, "a Bloom filter keeps the first and knows no more: no --keep, --memory, --index, "
+                       "--cluster-size, --device cuda");
     return 0;
 }
 
@@ -507,16 +487,19 @@ enum { BATCHES = 8 };
 
 static int open_parts(struct exact *x, const struct dedup_exact_conf *c, struct err *e)
 {
-    static const char *const how[] = {"none", "space", "words"};
+    static const char *const how[] = {"none", "space", "words", "url"};
     int64_t memory = c->memory ? c->memory : 1 << 30;
 
-    snprintf(x->kind, sizeof x->kind, "dedup exact normalize=%s", how[c->normalize]);
+    snprintf(x->kind, sizeof x->kind, "dedup exact normalize=%s%s%s", how[c->normalize], c->key ? " key=" : "",
+             c->key ? c->key : "");
     x->conf = *c;
     TRY(notes_list(&x->conf.against, &c->against, e));
+    if (c->bloom_count)
+        return dedup_bloom_open(&x->bloom, (uint64_t)c->bloom_count, c->bloom_rate, e);
     TRY(dedup_device_open(&x->gpu, c->device, e));
     if (x->gpu)
         TRY(dedup_hash_open(&x->hash, x->gpu, (size_t)c->batch, (size_t)memory / BATCHES, take_key, x, e));
-    if (x->gpu || c->keep != KEEP_FIRST || c->memory || c->index)
+    if (x->gpu || c->keep != KEEP_FIRST || c->memory || c->index || c->cluster_size)
         return dedup_best_open(&x->best, c->dir, memory, e);
     x->set = hash_set_new();
     return x->set ? 0 : err_set(e, ERR_NOMEM, "out of memory");

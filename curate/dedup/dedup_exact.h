@@ -16,15 +16,21 @@
 #include "curate/stream/stage.h"
 
 /* NONE: the bytes.  SPACE: each run of white space is one space, none at the ends.  WORDS: letters, marks
- * and digits alone, in Unicode's NFKC_Casefold. */
-enum dedup_normalize { NORMALIZE_NONE, NORMALIZE_SPACE, NORMALIZE_WORDS };
+ * and digits alone, in Unicode's NFKC_Casefold.  URL: addresses of one page (curate/dedup/dedup_normal.h). */
+enum dedup_normalize { NORMALIZE_NONE, NORMALIZE_SPACE, NORMALIZE_WORDS, NORMALIZE_URL };
 
 struct dedup_exact_conf {
+    const char *key;         /* what is compared (curate/dedup/dedup_key.h); NULL: the text.  What has no such field is like
+                                nothing else */
     int keep;                /* enum dedup_keep */
-    const char *by;          /* KEEP_BEST: the number of which the greatest stays, such as "score" or
+    const char *by;          /* KEEP_BEST: the number or date of which the greatest stays, such as "score" or
                                 "signals.x" */
+    bool places;             /* survivors are named with their places */
+    const char *cluster_size; /* field of a document that stays for how many there were of it; NULL: none */
     int normalize;           /* enum dedup_normalize */
     int64_t memory;          /* bytes; 0: no bound */
+    int64_t bloom_count;     /* a Bloom filter (curate/dedup/dedup_bloom.h) for so many documents compares; 0: none */
+    double bloom_rate;       /* of mistakes, when it has so many */
     struct opt_list against; /* files of documents, or indexes, whose texts go */
     const char *index;       /* file for the index of the documents that stay; NULL: none */
     const char *dir;         /* for temporary files; NULL: $TMPDIR or /tmp */
@@ -34,11 +40,18 @@ struct dedup_exact_conf {
 /* The first stays, bytes as they are, memory without a bound, on the CPU. */
 void dedup_exact_conf_init(struct dedup_exact_conf *c);
 #define DEDUP_EXACT_OPTS(c)                                                                              \
+    OPT_STR(0, "key", &(c).key, "FIELD", "compare this field, or what this JSON pointer leads to, not the text"), \
     OPT_ENUM(0, "keep", &(c).keep, "first|last|longest|best|none",                                       \
              "of documents with one text; none: not even one"),                                          \
-    OPT_STR(0, "by", &(c).by, "FIELD", "with --keep best: the number of which the greatest stays"),      \
-    OPT_ENUM(0, "normalize", &(c).normalize, "none|space|words",                                         \
-             "compare bytes, or but for white space, or letters and digits in one case"),                \
+    OPT_STR(0, "by", &(c).by, "FIELD", "with --keep best: the number, or date, of which the greatest stays"),      \
+    DEDUP_PLACES_OPT((c).places),                                                                        \
+    DEDUP_SIZE_OPT((c).cluster_size),                                                                    \
+    OPT_ENUM(0, "normalize", &(c).normalize, "none|space|words|url",                                     \
+             "compare bytes; but for white space; letters and digits in one case; addresses of a page"), \
+    OPT_INT(0, "bloom-count", &(c).bloom_count, 0, INT64_C(1) << 40,                                     \
+            "compare by a Bloom filter made for so many documents that stay; 0: exactly"),               \
+    OPT_NUM(0, "bloom-rate", &(c).bloom_rate, 1e-12, 0.5,                                                \
+            "with --bloom-count: the rate at which the last of these is mistaken for a copy"),           \
     OPT_IN_LIST(0, "against", &(c).against, "FILE", "drop what this file of documents, or index, has as well"), \
     OPT_OUT(0, "index", &(c).index, "FILE", "write an index of what stays, for --against"),              \
     OPT_SIZE(0, "memory", &(c).memory, 0, INT64_MAX, "memory for comparing, from 64M; the rest is on disk; 0: no bound"), \
@@ -62,14 +75,4 @@ int dedup_exact_outside(void *stage, struct span note, struct err *e);
 int dedup_exact_to_index(struct span note, struct err *e);
 /* Of indexes; the stage's. */
 const char *dedup_exact_kind(const void *stage);
-
-/* ---- the set, for itself ---- */
-
-/* 128-bit keys and a number with each: 24 bytes a slot, 32 to 64 a key. */
-struct hash_set;
-struct hash_set *hash_set_new(void); /* NULL: out of memory */
-void hash_set_free(struct hash_set *s);
-/* Adds key with value unless it is there.  1 added; 0 there, its value in *value;
- * ERR_NOMEM (the set stays as it was). */
-int hash_set_add(struct hash_set *s, uint64_t lo, uint64_t hi, uint64_t *value);
 #endif

@@ -12,6 +12,7 @@
 #include "curate/dedup/dedup_report.h"
 #include "curate/dedup/dedup_sign.h"
 #include "curate/dedup/minhash_text.h"
+#include "curate/stream/doc_name.h"
 #include "curate/stream/note_index.h"
 
 /* Of a bound on memory: what the rest of the program takes (threads' blocks, libraries), what is
@@ -127,18 +128,22 @@ static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *
 {
     const struct fuzzy *f = stage;
     struct thread *t = thread;
-    struct note h = {.id_n = d->id.n, .text_n = f->conf.report ? d->text.n : 0};
+    struct note h = {.text_n = f->conf.report ? d->text.n : 0};
     struct note_parts p;
     uint64_t sig[MINHASH_MAX];
     const uint64_t *hash;
+    struct span id;
 
     (void)v;
+    if (doc_name(d, f->conf.places, &id) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for an id");
+    h.id_n = id.n;
     TRY(shingler_run(t->shingler, d->text, &hash, &h.count, e));
     TRY(dedup_keep_rank(f->conf.keep, f->conf.by, d, &h.rank, e));
     if (!note_new(f, d->arena, &h, h.count && t->cpu, &p, note, e))
         return ERR_NOMEM;
-    memcpy(p.id, d->id.p, d->id.n);
-    memcpy(p.id + d->id.n, d->text.p, h.text_n);
+    memcpy(p.id, id.p, id.n);
+    memcpy(p.id + id.n, d->text.p, h.text_n);
     if (h.count)
         memcpy(p.hash, hash, h.count * sizeof *hash);
     return p.has_record ? dedup_sign_one(t->cpu, &f->minhash, &f->shape, p.hash, h.count, sig, &p.record, e) : 0;
@@ -259,10 +264,19 @@ static int put_field(struct buf *b, struct span id)
 
 int dedup_fuzzy_put_pair(struct buf *line, struct span x, struct span y, float similarity)
 {
-    TRY(put_field(line, x));
+    struct span x_place = doc_name_place(x), y_place = doc_name_place(y);
+
+    TRY(put_field(line, doc_name_id(x)));
     TRY(buf_putc(line, '\t'));
-    TRY(put_field(line, y));
-    return buf_printf(line, "\t%.6f\n", similarity);
+    TRY(put_field(line, doc_name_id(y)));
+    TRY(buf_printf(line, "\t%.6f", similarity));
+    if (x_place.p && y_place.p) {
+        TRY(buf_putc(line, '\t'));
+        TRY(put_field(line, x_place));
+        TRY(buf_putc(line, '\t'));
+        TRY(put_field(line, y_place));
+    }
+    return buf_putc(line, '\n');
 }
 
 /* Lines of pairs, and where they go. */
@@ -396,6 +410,7 @@ static int warn_of_large(const struct fuzzy *f, uint64_t n, struct arena *a, str
     struct span id;
 
     TRY(dedup_store_id(&f->store, n, a, &id, e));
+    id = doc_name_id(id);
     log_msg(LOG_WARN, "large cluster: '%.*s' stands for %" PRIu32 " documents", (int)(id.n < 200 ? id.n : 200), id.p,
             f->fate[n].size);
     return 0;
@@ -427,7 +442,7 @@ static int count_clusters(struct fuzzy *f, struct err *e)
     }
     if (rc == 0 && f->clusters) {
         rc = dedup_store_id(&f->store, f->largest_of, &a, &id, e);
-        f->largest_id = rc == 0 ? strndup(id.p, id.n) : NULL;
+        f->largest_id = rc == 0 ? strndup(id.p, doc_name_id(id).n) : NULL;
     }
     arena_free(&a);
     return rc;
@@ -486,12 +501,19 @@ static int fuzzy_judge(void *stage, uint64_t n, struct verdict *v, struct span *
     const struct fuzzy *f = stage;
     const struct dedup_fate *fate = &f->fate[f->outside + n];
 
-    (void)reply;
     if (stays(f, f->outside + n))
-        return 0;
+        return f->conf.cluster_size ? dedup_size_reply(fate->size, reply, a, e) : 0;
     verdict_drop(v, &dedup_fuzzy_rules[0], round(fate->similarity * 1e6) / 1e6,
                  f->conf.verify ? f->conf.threshold : NAN);
     return v->account ? dedup_store_id(&f->store, fate->survivor, a, &v->survivor, e) : 0;
+}
+
+static int fuzzy_apply(void *stage, void *thread, struct doc *d, struct span reply, struct verdict *v, struct err *e)
+{
+    const struct fuzzy *f = stage;
+
+    (void)thread, (void)v;
+    return dedup_size_apply(d, f->conf.cluster_size, reply, e);
 }
 
 int dedup_fuzzy_put_stats(const void *stage, const struct dedup_fuzzy_counts *n, struct buf *json)
@@ -610,6 +632,7 @@ static const struct stage_ops fuzzy_ops = {
     .commit = fuzzy_commit,
     .resolve = fuzzy_resolve,
     .judge = fuzzy_judge,
+    .apply = fuzzy_apply,
     .finish = fuzzy_finish,
     .stats = fuzzy_stats,
     .close = fuzzy_close,
@@ -645,16 +668,45 @@ static int settle(const struct dedup_fuzzy_conf *c, const struct minhash_preset 
     return 0;
 }
 
+int dedup_fuzzy_choose_preset(struct dedup_fuzzy_conf *c, struct err *e)
+{
+    static const char ours[] = "dedup fuzzy preset=";
+    char kind[NOTE_INDEX_KIND];
+    int rc = 0;
+
+    for (int i = 0; i < c->against.n && !c->preset && rc >= 0; i++) {
+        rc = note_index_kind(c->against.v[i], kind, e);
+        if (rc == 1 && strncmp(kind, ours, sizeof ours - 1) == 0) {
+            char *name = kind + sizeof ours - 1;
+            const struct minhash_preset *p;
+
+            name[strcspn(name, " ")] = '\0';
+            for (int k = 0; (p = minhash_preset_at(k)) && !c->preset; k++)
+                c->preset = strcmp(p->name, name) == 0 ? k + 1 : 0;
+            if (!c->preset)
+                return err_set(e, ERR_UNSUPPORTED, "'%s' is an index of preset '%s', which is none of: %s",
+                               c->against.v[i], name, MINHASH_PRESETS);
+        }
+    }
+    if (!c->preset)
+        c->preset = 1;
+    return rc < 0 ? rc : 0;
+}
+
 static int open_parts(struct fuzzy *f, const struct opt_list *against, struct err *e)
 {
+    uint32_t seed;
     int n;
 
-    f->preset = minhash_preset_at(f->conf.preset);
+    f->preset = minhash_preset_at(f->conf.preset - 1);
     TRY(settle(&f->conf, f->preset, &f->n_bands, &f->n_rows, e));
     n = f->n_bands * f->n_rows < f->preset->hashes ? f->preset->hashes : f->n_bands * f->n_rows;
-    if (minhash_init(&f->minhash, f->preset->family, n, f->preset->seed) < 0)
+    seed = f->conf.seed ? (uint32_t)f->conf.seed : f->preset->seed;
+    if (minhash_init(&f->minhash, f->preset->family, n, seed) < 0)
         return err_set(e, ERR_NOMEM, "out of memory");
-    snprintf(f->kind, sizeof f->kind, "dedup fuzzy preset=%s bands=%d rows=%d", f->preset->name, f->n_bands, f->n_rows);
+    n = snprintf(f->kind, sizeof f->kind, "dedup fuzzy preset=%s bands=%d rows=%d", f->preset->name, f->n_bands, f->n_rows);
+    if (seed != f->preset->seed)
+        snprintf(f->kind + n, sizeof f->kind - (size_t)n, " seed=%" PRIu32, seed);
     TRY(dedup_device_open(&f->gpu, f->conf.device, e));
     TRY(notes_list(&f->conf.against, against, e));
     TRY(dedup_bands_init(&f->shape, f->n_bands, f->n_rows, e));
@@ -675,8 +727,10 @@ int dedup_fuzzy_stage_open(struct stage *st, const struct dedup_fuzzy_conf *conf
     if (!f)
         return err_set(e, ERR_NOMEM, "out of memory");
     f->conf = *conf;
+    rc = dedup_fuzzy_choose_preset(&f->conf, e);
     f->conf.against = (struct opt_list){0};
-    rc = open_parts(f, &conf->against, e);
+    if (rc == 0)
+        rc = open_parts(f, &conf->against, e);
     if (rc < 0) {
         fuzzy_close(f);
         return rc;

@@ -16,10 +16,11 @@
 #include "curate/stream/stage.h"
 
 struct dedup_fuzzy_conf {
-    int preset;           /* the number of it, as minhash_preset_at gives them */
+    int preset;           /* 0: that of an index in `against`, else quern2; n: number n - 1 of minhash_preset_at */
     double threshold;     /* Jaccard similarity that makes a duplicate, in (0, 1] */
     bool verify;          /* false: whatever shares a band is a duplicate */
     int64_t bands, rows;  /* 0: the preset's; if it has none, by the threshold */
+    int64_t seed;         /* of the hash functions; 0: the preset's */
     const char *clusters; /* file of "survivor<TAB>member<TAB>similarity"; NULL: none */
     const char *pairs;    /* file of "first<TAB>second<TAB>similarity": all pairs that have
                              the similarity (verify only); NULL: none */
@@ -27,7 +28,9 @@ struct dedup_fuzzy_conf {
     int64_t report_over;  /* clusters of more documents are warned of; 0: none */
     const char *report;   /* file of these clusters and the text they share; NULL: none */
     int keep;             /* enum dedup_keep; KEEP_NONE is refused */
-    const char *by;       /* KEEP_BEST: the number of which the greatest stays */
+    const char *by;       /* KEEP_BEST: the number or date of which the greatest stays */
+    bool places;          /* documents are named with their places */
+    const char *cluster_size; /* field of a document that stays for how many there were of it; NULL: none */
     int64_t memory;       /* bytes; 0: DEDUP_FUZZY_MEMORY, or more if the documents need it */
     struct opt_list against; /* files of documents, or indexes, whose near-duplicates go */
     const char *index;    /* file for the index of the documents that stay; NULL: none */
@@ -35,14 +38,16 @@ struct dedup_fuzzy_conf {
     int64_t batch;        /* documents that a GPU is given at once, at most */
 };
 #define DEDUP_FUZZY_MEMORY (INT64_C(1) << 30)
-/* Preset quern, threshold .8, verified, clusters over 1000 reported, on the CPU. */
+/* Preset auto, threshold .8, verified, clusters over 1000 reported, on the CPU. */
 void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
 #define DEDUP_FUZZY_OPTS(c)                                                                             \
     OPT_NUM(0, "threshold", &(c).threshold, 0, 1, "Jaccard similarity of duplicates"),                  \
-    OPT_ENUM(0, "preset", &(c).preset, minhash_preset_names, "how text becomes a signature"),           \
+    OPT_ENUM(0, "preset", &(c).preset, "auto|" MINHASH_PRESETS,                                            \
+             "how text becomes a signature; auto: as an index of --against has it, else quern2"),           \
     OPT_FLAG(0, "verify", &(c).verify, "compare the shingles of candidates"),                           \
     OPT_INT(0, "bands", &(c).bands, 0, MINHASH_MAX_BANDS, "bands; 0: the preset's"),                    \
     OPT_INT(0, "rows", &(c).rows, 0, MINHASH_MAX, "rows a band; 0: the preset's"),                      \
+    OPT_INT(0, "seed", &(c).seed, 0, UINT32_MAX, "draws other hash functions; 0: the preset's"),        \
     OPT_OUT(0, "clusters", &(c).clusters, "FILE",                                                       \
             "write survivor, member, similarity of each dropped document"),                             \
     OPT_OUT(0, "pairs", &(c).pairs, "FILE",                                                             \
@@ -52,7 +57,9 @@ void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
     OPT_OUT(0, "report", &(c).report, "FILE",                                                           \
             "write these clusters with the text that they share (JSON lines)"),                         \
     OPT_ENUM(0, "keep", &(c).keep, "first|last|longest|best", "which of the documents that are alike stays"), \
-    OPT_STR(0, "by", &(c).by, "FIELD", "with --keep best: the number of which the greatest stays"),     \
+    OPT_STR(0, "by", &(c).by, "FIELD", "with --keep best: the number, or date, of which the greatest stays"),     \
+    DEDUP_PLACES_OPT((c).places),                                                                       \
+    DEDUP_SIZE_OPT((c).cluster_size),                                                                   \
     OPT_IN_LIST(0, "against", &(c).against, "FILE",                                                        \
              "drop what is like a document of this file, or index"),                                    \
     OPT_OUT(0, "index", &(c).index, "FILE", "write an index of what stays, for --against"),             \
@@ -62,6 +69,9 @@ void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
     OPT_INT(0, "batch", &(c).batch, 1, INT32_MAX, "documents that a GPU is given at once, as memory allows"), \
     OPT_FOLDER(0, "tmp", &(c).dir, "DIR", "for temporary files, 1.5 times the text and 500 bytes a document")
 
+/* Names the preset, if it is to be that of an index in `against`, which is looked at, or else the default.  ERR_UNSUPPORTED:
+ * an index has another; ERR_IO, ERR_FORMAT. */
+int dedup_fuzzy_choose_preset(struct dedup_fuzzy_conf *c, struct err *e);
 /* Why it drops documents. */
 extern const struct stage_rule dedup_fuzzy_rules[];
 /* Makes the stage; its state is freed by ops->close.  Strings in conf must outlive it.
@@ -91,7 +101,7 @@ void dedup_fuzzy_divert(void *stage, const struct dedup_taker *pairs, const stru
 const char *dedup_fuzzy_kind(const void *stage);
 /* After resolve: of document n, as judge counts, with its survivor. */
 float dedup_fuzzy_similarity(const void *stage, uint64_t n);
-/* A line of the file of clusters. */
+/* A line of the file of clusters or pairs; where both have places, these too. */
 int dedup_fuzzy_put_pair(struct buf *line, struct span x, struct span y, float similarity);
 
 /* What a run counts. */

@@ -3,13 +3,25 @@
 #ifndef CURATE_DEDUP_KEEP_H
 #define CURATE_DEDUP_KEEP_H
 
+#include "base/opt.h"
 #include "curate/stream/doc.h"
 
 enum dedup_keep { KEEP_FIRST, KEEP_LAST, KEEP_LONGEST, KEEP_BEST, KEEP_NONE };
 
-/* by: for KEEP_BEST a field of numbers, such as "score" or "signals.x"; else NULL.  ERR_ARG. */
+/* by: for KEEP_BEST a place (curate/dedup/dedup_key.h) of numbers, or of dates of ISO 8601 ("2024", "2024-05-01",
+ * "2024-05-01T12:00:00+02:00"; the newest stays); else NULL.  ERR_ARG. */
 int dedup_keep_check(int keep, const char *by, struct err *e);
-/* A document's rank: the bytes of its text, or the order of its number (without one the last).
+/* A document's rank: the bytes of its text, or the order of its number or date (without
+ * one the last).
  * By the other rules every rank is 0. */
 int dedup_keep_rank(int keep, const char *by, struct doc *d, uint64_t *rank, struct err *e);
+
+/* Whether documents are named with their places (curate/stream/doc_name.h). */
+#define DEDUP_PLACES_OPT(flag) \
+    OPT_FLAG(0, "places", &(flag), "say where survivors are, and the members of clusters and pairs: file and byte")
+/* How many documents a document that stays stands for, itself among them: a stage replies with it, and it becomes a field. */
+#define DEDUP_SIZE_OPT(field) \
+    OPT_STR(0, "cluster-size", &(field), "FIELD", "write into this field of each document that stays how many there were of it")
+int dedup_size_reply(uint64_t size, struct span *reply, struct arena *a, struct err *e);
+int dedup_size_apply(struct doc *d, const char *field, struct span reply, struct err *e);
 #endif

@@ -32,6 +32,7 @@ struct lines {
     enum dedup_unit unit;
     enum dedup_form form;
     int span;
+    uint32_t over;
     bool keep_none, drop_empty;
     int64_t min_length;
     struct dedup_left least;
@@ -77,6 +78,7 @@ static int lines_work(void *stage, void *thread, struct doc *d, struct verdict *
     if (l->drop_empty && !d->text.n)
         return verdict_drop(v, &dedup_text_rules[NOTHING_LEFT], 0, NAN);
     TRY(dedup_text_cut(&w->text, d->text, l->unit, e));
+    w->text.apart = l->over > 1; /* they count */
     key = arena_alloc(d->arena, (w->text.n + 1) * sizeof *key);
     if (!key)
         return err_set(e, ERR_NOMEM, "out of memory for %zu units of a text", w->text.n);
@@ -112,7 +114,7 @@ static int lines_resolve(void *stage, int jobs, struct err *e)
 {
     struct lines *l = stage;
 
-    TRY(dedup_units_resolve(l->units, l->keep_none, jobs, e));
+    TRY(dedup_units_resolve(l->units, l->keep_none, l->over, jobs, e));
     TRY(spill_flush(&l->counts, e));
     return spill_reader_open(&l->judged, &l->counts, 0, l->counts.size, COUNTS, e);
 }
@@ -197,7 +199,7 @@ static const struct stage_ops lines_ops = {
 
 void dedup_lines_conf_init(struct dedup_lines_conf *c)
 {
-    *c = (struct dedup_lines_conf){.min_length = -1, .min_words = -1, .min_sentences = -1, .memory = 1 << 30};
+    *c = (struct dedup_lines_conf){.over = 1, .min_length = -1, .min_words = -1, .min_sentences = -1, .memory = 1 << 30};
 }
 
 int dedup_lines_stage_open(struct stage *st, const struct dedup_lines_conf *c, struct err *e)
@@ -212,6 +214,7 @@ int dedup_lines_stage_open(struct stage *st, const struct dedup_lines_conf *c, s
     l->unit = units[unit - 1].unit;
     l->span = units[unit - 1].span;
     l->keep_none = (c->keep ? c->keep : p->keep) == NONE;
+    l->over = (uint32_t)c->over;
     l->form = (enum dedup_form)((c->match ? c->match : p->match) - 1);
     l->drop_empty = p->drop_empty;
     l->min_length = c->min_length >= 0 ? c->min_length : p->min_length;

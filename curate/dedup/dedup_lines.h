@@ -15,6 +15,7 @@
 /* Of unit, keep and match, 0 is the preset's own; of the numbers, -1. */
 struct dedup_lines_conf {
     int preset, unit, keep, match;
+    int64_t over;                     /* what comes more often is struck; 1 or more */
     int64_t min_length;               /* characters of the normal form; what is shorter stays */
     int64_t min_words, min_sentences; /* that must be left of a document that was shortened */
     int64_t memory;                   /* bytes */
@@ -28,6 +29,8 @@ void dedup_lines_conf_init(struct dedup_lines_conf *c);
              "what is struck; sentences3: three in a row that come again"),                              \
     OPT_ENUM(0, "keep", &(c).keep, "preset|first|none",                                                  \
              "of a unit that comes again; none: not even one, if two documents have it"),                \
+    OPT_INT(0, "over", &(c).over, 1, UINT32_MAX - 1,                                                     \
+            "strike units that come more than so many times; of these --keep says what stays"),          \
     OPT_ENUM(0, "match", &(c).match, "preset|raw|ccnet|simple", "how units are normalised to be compared"), \
     OPT_INT(0, "min-length", &(c).min_length, -1, INT64_MAX,                                             \
             "normalised characters of a unit that may be struck; -1: the preset's"),                     \

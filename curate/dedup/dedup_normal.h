@@ -14,6 +14,9 @@ struct normal_scratch {
     uint16_t *text, *folded;
     size_t cap_text, cap_folded;
 };
+/* Appends a URL in one of the forms that are taken for the same page (docs/dedup.md has the rules); what has no scheme and
+ * "//" but for white space around it as it is.  Any bytes, linear but for sorting the query's parts.  ERR_NOMEM. */
+int normal_url(struct span url, struct buf *out);
 void normal_free(struct normal_scratch *s);
 int normal_words(struct span text, struct normal_scratch *s, struct buf *out, struct err *e);
 #endif

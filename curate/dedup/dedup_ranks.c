@@ -272,6 +272,12 @@ static int put_answer(struct sharded *s, uint64_t n, struct spill *to, struct ar
 
     TRY(s->inner.ops->judge(s->inner.state, n, &v, &reply, a, e));
     x = (struct answer){.value = v.value, .threshold = v.threshold, .dropped = v.drop};
+    if (!v.drop && reply.p) {
+        uint64_t size;
+
+        memcpy(&size, reply.p, sizeof size);
+        x.value = (double)size;
+    }
     if (v.drop && s->fuzzy)
         x.similarity = dedup_fuzzy_similarity(s->inner.state, n);
     s->stay += !v.drop;
@@ -400,14 +406,22 @@ static int sharded_judge(void *stage, uint64_t n, struct verdict *v, struct span
     struct span survivor = {0};
     struct answer x;
 
-    (void)n, (void)reply;
+    (void)n;
     TRY(sharded_next_answer(s, &x, &survivor, a, e));
     if (!x.dropped)
-        return 0;
+        return s->cluster_size ? dedup_size_reply(x.value > 1 ? (uint64_t)x.value : 1, reply, a, e) : 0;
     verdict_drop(v, s->fuzzy ? dedup_fuzzy_rules : dedup_exact_rules, x.value, x.threshold);
     if (v->account)
         v->survivor = survivor;
     return 0;
+}
+
+static int sharded_apply(void *stage, void *thread, struct doc *d, struct span reply, struct verdict *v, struct err *e)
+{
+    const struct sharded *s = stage;
+
+    (void)thread, (void)v;
+    return dedup_size_apply(d, s->cluster_size, reply, e);
 }
 
 static int sharded_stats(void *stage, struct buf *json)
@@ -453,6 +467,7 @@ static void sharded_close(void *stage)
     {                                                                                                              \
         .name = title, .thread_open = sharded_thread_open, .thread_close = sharded_thread_close,                   \
         .work = sharded_work, .commit = sharded_commit, .resolve = sharded_resolve, .judge = sharded_judge,        \
+        .apply = sharded_apply,                                                                                    \
         .finish = sharded_finish,                                                                                  \
         .stats = sharded_stats, .close = sharded_close,                                                            \
     }
@@ -475,10 +490,12 @@ static int open_fuzzy(struct sharded *s, const struct dedup_fuzzy_conf *c, struc
     s->clusters = c->clusters;
     s->pairs = c->pairs;
     s->report = c->report;
+    s->cluster_size = c->cluster_size;
     s->index = c->index;
     s->bounded = c->memory > 0;
     s->memory = c->memory ? c->memory : DEDUP_FUZZY_MEMORY;
     own.device = DEDUP_CPU;
+    TRY(dedup_fuzzy_choose_preset(&own, e));
     own.clusters = own.index = NULL;
     own.against = (struct opt_list){0};
     return dedup_fuzzy_stage_open(&s->inner, &own, e);
@@ -490,7 +507,10 @@ static int open_exact(struct sharded *s, const struct dedup_exact_conf *c, struc
 
     if (c->device == DEDUP_CUDA)
         return cpu_only(e);
+    if (c->bloom_count)
+        return err_set(e, ERR_UNSUPPORTED, "--bloom-count is not for several ranks, which compare exactly");
     s->dir = c->dir;
+    s->cluster_size = c->cluster_size;
     own.device = DEDUP_CPU;
     s->index = c->index;
     s->memory = own.memory = c->memory ? c->memory : 1 << 30; /* so that all are seen before one is decided */

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "curate/dedup/dedup_shared.h"
+#include "curate/stream/doc_name.h"
 
 enum { SAMPLE = 8 };
 
@@ -60,11 +61,11 @@ static int take_samples(struct report *r, uint64_t over, struct err *e)
 static int put_large(struct buf *b, const struct large *l, const struct span *id, const struct shared *s)
 {
     TRY(buf_puts(b, "{\"survivor\":"));
-    TRY(json_put_string(b, id[0]));
+    TRY(json_put_string(b, doc_name_id(id[0])));
     TRY(buf_printf(b, ",\"documents\":%u,\"sample\":[", l->size));
     for (int i = 0; i < l->n; i++) {
         TRY(i ? buf_putc(b, ',') : 0);
-        TRY(json_put_string(b, id[i + 1]));
+        TRY(json_put_string(b, doc_name_id(id[i + 1])));
     }
     TRY(buf_printf(b, "],\"share\":%.3f,\"passages\":[", s->share));
     for (int i = 0; i < s->n; i++) {

@@ -14,7 +14,7 @@ struct sharded {
     struct stage inner; /* decides what came to this rank */
     struct comm *c;
     bool fuzzy;
-    const char *dir, *clusters, *index, *pairs, *report;
+    const char *dir, *clusters, *index, *pairs, *report, *cluster_size;
     struct opt_list against;
     int64_t memory;
     bool bounded;          /* by the user */
@@ -44,7 +44,7 @@ struct parcel {
 };
 
 struct answer {
-    double value, threshold;
+    double value, threshold; /* of one that stays the first is what --cluster-size says; 0: 1 */
     float similarity;
     uint32_t dropped;
     uint64_t id_n; /* of the survivor, behind this */

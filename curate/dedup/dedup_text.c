@@ -238,7 +238,7 @@ int64_t dedup_text_keys(struct dedup_text *t, struct span text, enum dedup_form 
         if (counts && key[i].lo == 0 && key[i].hi < 2)
             key[i].lo = 1; /* those two mean something else */
     }
-    if (settle_repeats(key, units) < 0)
+    if (!t->apart && settle_repeats(key, units) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for the parts of a text");
     return (int64_t)units;
 }

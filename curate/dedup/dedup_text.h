@@ -30,6 +30,7 @@ struct dedup_text {
     uint32_t *ends;
     size_t ends_cap;
     struct buf form;
+    bool apart;       /* keys of what a text has twice are both there */
     size_t *form_end; /* where each piece's normal form ends in `form` */
     size_t form_cap;
 };
@@ -45,7 +46,7 @@ int dedup_text_cut(struct dedup_text *t, struct span text, enum dedup_unit unit,
 /* Keys of t's pieces, `span` consecutive ones together (their normal forms joined by single
  * spaces): key[i] of pieces i to i + span - 1.  Pieces of white space at the end do not count when
  * span > 1.  A key whose normal form has fewer than min characters is {0, 0}; one that the text
- * has before is {0, 1}.  The number of keys, at most t->n; room for them is the caller's. */
+ * has before is {0, 1}, but for t->apart.  The number of keys, at most t->n; room for them is the caller's. */
 int64_t dedup_text_keys(struct dedup_text *t, struct span text, enum dedup_form form, int span, int64_t min,
                         struct hash128 *key, struct err *e);
 /* The text without the pieces whose drop[i] is set, into out; *kept is their number. */

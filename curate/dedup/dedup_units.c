@@ -19,6 +19,7 @@ struct dedup_units {
     uint64_t n, read;
     struct spill_map bits;
     bool all;
+    uint32_t over;
     int jobs, next_part;
     pthread_mutex_t lock; /* failed, e */
     int failed;
@@ -91,14 +92,28 @@ uint64_t dedup_units_count(const struct dedup_units *u)
 
 /* ---- a part ---- */
 
-/* Keys without their lowest bits: hi's is 1 where a slot is taken, lo's tells "twice". */
+/* Keys without their lowest bits: hi's is 1 where a slot is taken, lo's tells "twice", or where keys are counted that its
+ * first unit was seen again. */
 struct slot {
     uint64_t lo, hi;
 };
 struct table {
     struct slot *slot;
+    uint32_t *count; /* of each slot's key; NULL: twice is enough to know */
     size_t cap, used;
 };
+
+static int table_open(struct table *t, size_t cap, bool counts)
+{
+    *t = (struct table){.cap = cap, .slot = calloc(cap, sizeof *t->slot), .count = counts ? calloc(cap, sizeof *t->count) : NULL};
+    return t->slot && (t->count || !counts) ? 0 : ERR_NOMEM;
+}
+
+static void table_close(struct table *t)
+{
+    free(t->slot);
+    free(t->count);
+}
 
 static struct slot *find(const struct table *t, const struct record *r)
 {
@@ -119,14 +134,22 @@ static void mark(struct dedup_units *u, uint64_t unit)
 /* Keys that are badly spread need more room than was counted on. */
 static int grow(struct table *t)
 {
-    struct table big = {.cap = t->cap * 2, .used = t->used, .slot = calloc(t->cap, 2 * sizeof *t->slot)};
+    struct table big;
 
-    if (!big.slot)
+    if (table_open(&big, 2 * t->cap, t->count) < 0) {
+        table_close(&big);
         return ERR_NOMEM;
-    for (size_t i = 0; i < t->cap; i++)
-        if (t->slot[i].hi)
-            *find(&big, &(struct record){t->slot[i].lo, t->slot[i].hi, 0}) = t->slot[i];
-    free(t->slot);
+    }
+    big.used = t->used;
+    for (size_t i = 0; i < t->cap; i++) {
+        struct slot *to = t->slot[i].hi ? find(&big, &(struct record){t->slot[i].lo, t->slot[i].hi, 0}) : NULL;
+
+        if (to)
+            *to = t->slot[i];
+        if (to && t->count)
+            big.count[to - big.slot] = t->count[i];
+    }
+    table_close(t);
     *t = big;
     return 0;
 }
@@ -135,21 +158,37 @@ static int grow(struct table *t)
 static int enter(struct table *t, const struct record *r)
 {
     struct slot *s;
+    bool there;
 
     if (t->used >= t->cap / 10 * 9)
         TRY(grow(t));
     s = find(t, r);
-    if (s->hi) {
+    there = s->hi != 0;
+    if (!there) {
+        *s = (struct slot){r->lo & ~1ULL, r->hi | 1};
+        t->used++;
+    } else if (!t->count) {
         s->lo |= 1;
-        return 1;
     }
-    *s = (struct slot){r->lo & ~1ULL, r->hi | 1};
-    t->used++;
-    return 0;
+    if (t->count && t->count[s - t->slot] < UINT32_MAX)
+        t->count[s - t->slot]++;
+    return there;
 }
 
-/* Goes through the records of a part that belong to slice k of n: enters them and marks those
- * that were there, or with `second` marks those that came twice. */
+/* All have been entered: is this unit to be marked? */
+static bool is_over(const struct dedup_units *u, const struct table *t, const struct record *r)
+{
+    struct slot *s = find(t, r);
+    bool seen = s->lo & 1;
+
+    if (!t->count)
+        return seen;
+    s->lo |= 1;
+    return t->count[s - t->slot] > u->over && (u->all || seen);
+}
+
+/* Goes through the records of a part that belong to slice k of n: enters them and marks those that were there, or then,
+ * once more, marks those of which it takes all to know. */
 static int scan(struct dedup_units *u, const struct spill *part, struct table *t, uint64_t k, uint64_t n,
                 bool second, struct err *e)
 {
@@ -163,14 +202,10 @@ static int scan(struct dedup_units *u, const struct spill *part, struct table *t
         r.pos += sizeof x;
         if ((unsigned __int128)(x.hi << PART_BITS) * n >> 64 != k)
             continue;
-        if (second) {
-            there = find(t, &x)->lo & 1;
-        } else {
-            there = enter(t, &x);
-            if (there < 0)
-                rc = err_set(e, there, "out of memory for %zu keys", t->used);
-        }
-        if (there > 0 && (second || !u->all))
+        there = second ? is_over(u, t, &x) : enter(t, &x);
+        if (there < 0)
+            rc = err_set(e, there, "out of memory for %zu keys", t->used);
+        if (there > 0 && (second || (!u->all && !t->count)))
             mark(u, x.unit);
     }
     spill_reader_close(&r);
@@ -180,7 +215,9 @@ static int scan(struct dedup_units *u, const struct spill *part, struct table *t
 static int do_part(struct dedup_units *u, struct spill *part, struct err *e)
 {
     size_t records = (size_t)(part->size / sizeof(struct record));
-    size_t room = (size_t)(u->memory * 3 / 4) / (size_t)u->jobs / sizeof(struct slot) * 2 / 3;
+    bool counts = u->over > 1;
+    size_t each = sizeof(struct slot) + (counts ? sizeof(uint32_t) : 0);
+    size_t room = (size_t)(u->memory * 3 / 4) / (size_t)u->jobs / each * 2 / 3;
     size_t slices, most;
 
     if (!records)
@@ -193,15 +230,16 @@ static int do_part(struct dedup_units *u, struct spill *part, struct err *e)
     if (most > records)
         most = records;
     for (size_t k = 0; k < slices; k++) {
-        struct table t = {.cap = most + most / 2 + 1};
-        int rc;
-        t.slot = calloc(t.cap, sizeof *t.slot);
-        if (!t.slot)
-            return err_set(e, ERR_NOMEM, "out of memory for %zu keys", most);
-        rc = scan(u, part, &t, k, slices, false, e);
-        if (rc == 0 && u->all)
+        struct table t;
+        int rc = table_open(&t, most + most / 2 + 1, counts);
+
+        if (rc < 0)
+            err_set(e, rc, "out of memory for %zu keys", most);
+        else
+            rc = scan(u, part, &t, k, slices, false, e);
+        if (rc == 0 && (u->all || counts))
             rc = scan(u, part, &t, k, slices, true, e);
-        free(t.slot);
+        table_close(&t);
         TRY(rc);
     }
     if (u->bits.n > (size_t)u->memory / 16)
@@ -245,9 +283,10 @@ static int mark_anyway(struct dedup_units *u, struct err *e)
     return rc;
 }
 
-int dedup_units_resolve(struct dedup_units *u, bool all, int jobs, struct err *e)
+int dedup_units_resolve(struct dedup_units *u, bool all, uint32_t over, int jobs, struct err *e)
 {
     u->all = all;
+    u->over = over;
     u->jobs = jobs > PARTS ? PARTS : jobs;
     u->e = e;
     for (int i = 0; i < PARTS; i++)

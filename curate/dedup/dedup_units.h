@@ -22,9 +22,9 @@ int dedup_units_add(struct dedup_units *u, struct hash128 key, struct err *e);
 int dedup_units_add_unmarked(struct dedup_units *u, struct err *e);
 int dedup_units_add_marked(struct dedup_units *u, struct err *e);
 
-/* Marks the units whose key came before, or with `all` every unit whose key comes twice or
- * more.  Once, after the last unit. */
-int dedup_units_resolve(struct dedup_units *u, bool all, int jobs, struct err *e);
+/* Of keys that come more than `over` (1 or more) times: marks the units but for the first, or with `all` every one.
+ * Once, after the last unit. */
+int dedup_units_resolve(struct dedup_units *u, bool all, uint32_t over, int jobs, struct err *e);
 /* After that: the marks of the next n units, a byte each, 0 or 1. */
 void dedup_units_next(struct dedup_units *u, size_t n, uint8_t *mark);
 

@@ -4,13 +4,13 @@
 #include <string.h>
 
 static const struct minhash_preset presets[] = {
+    {"quern2", SHINGLE_UNITS, 5, true, MINHASH_M61, 1, 0, 0, 0, true},
     {"quern", SHINGLE_PLAIN_WORDS, 5, true, MINHASH_M61, 1, 0, 0, 0, true},
     {"datatrove", SHINGLE_TROVE_WORDS, 5, false, MINHASH_M61, 1, 14, 8, 0, true},
     {"nemo", SHINGLE_CHARS, 24, true, MINHASH_U32, 42, 20, 13, 0, true},
     {"text-dedup", SHINGLE_SPLIT_WORDS, 5, false, MINHASH_LOW32, 42, 0, 0, 250, true},
     {"rpv2", SHINGLE_RPV2_WORDS, 13, false, MINHASH_LOW32_TURNS, 42, 0, 0, 128, true},
 };
-const char minhash_preset_names[] = "quern|datatrove|nemo|text-dedup|rpv2";
 
 const struct minhash_preset *minhash_preset_at(int i)
 {

@@ -15,6 +15,7 @@ enum shingle_kind {
     SHINGLE_PLAIN_WORDS, /* runs of letters and digits, lower case */
     SHINGLE_TROVE_WORDS, /* datatrove: simplified text, words of spaCy's English tokenizer */
     SHINGLE_CHARS,       /* code points of the text as it is */
+    SHINGLE_UNITS,       /* words; of scripts without spaces characters (curate/dedup/minhash_units.h) */
     SHINGLE_SPLIT_WORDS, /* text-dedup: between characters that are not \w */
     SHINGLE_RPV2_WORDS   /* RedPajama-Data v2: of its normalised text */
 };
@@ -37,8 +38,8 @@ enum { MINHASH_MAX_BANDS = 256, MINHASH_OWN_HASHES = 128 };
 
 /* The preset of that name; NULL if there is none. */
 const struct minhash_preset *minhash_preset_find(const char *name);
-/* The names as "a|b|c" (static), and the number i of them; NULL beyond the last. */
-extern const char minhash_preset_names[];
+/* The names as "a|b|c" and the number i of them, 0 the default; NULL beyond the last. */
+#define MINHASH_PRESETS "quern2|quern|datatrove|nemo|text-dedup|rpv2"
 const struct minhash_preset *minhash_preset_at(int i);
 
 /* Two documents of similarity s meet in a band with probability 1 - (1 - s^rows)^bands. */

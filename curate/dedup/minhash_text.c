@@ -4,12 +4,10 @@
 #include <unicode/uchar.h>
 #include <unicode/unorm2.h>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "curate/dedup/minhash_row.h"
+#include "curate/dedup/minhash_units.h"
 #include "curate/dedup/minhash_words.h"
 #include "curate/text/words_rules.h"
 #include "kernels/minhash_window.h"
@@ -29,16 +27,13 @@ struct shingler {
     uint32_t seed;
     const UNormalizer2 *nfd;
     struct glyph *page[PAGES]; /* made when first met: a text uses few of them */
-    char ascii[128];           /* lower case of letters (and plain digits); 0: see page */
 
-    char *words; /* joined by single spaces, one behind the last too */
-    size_t used, words_cap;
-    uint32_t *start; /* of each word, and where the next would be */
-    size_t n_words, start_cap;
+    struct minhash_row row; /* the words */
     bool whole;          /* words stay as they are: the tokenizer is not asked */
     bool odd, number;    /* of the word at the end: the tokenizer must see it; has a 0 */
     struct words tokens; /* what the tokenizer makes of such a word */
     int failed;
+    struct minhash_units units;  /* of SHINGLE_UNITS */
     struct minhash_words others; /* the words of other systems */
     uint64_t *hash;
     size_t hash_cap;
@@ -158,11 +153,11 @@ static inline const struct glyph *glyph_of(struct shingler *s, uint32_t c)
 
 /* ---- words ---- */
 
-/* Puts spaces where the tokenizer cuts the word that ends at s->used. */
+/* Puts spaces where the tokenizer cuts the word that ends at s->row.used. */
 static void cut_word(struct shingler *s)
 {
-    size_t from = s->start[s->n_words];
-    struct span word = {s->words + from, s->used - from};
+    size_t from = s->row.start[s->row.n];
+    struct span word = {s->row.text + from, s->row.used - from};
     struct words *t = &s->tokens;
     struct err e;
     int rc = words_split(t, word, &e);
@@ -172,22 +167,23 @@ static void cut_word(struct shingler *s)
         return;
     }
     for (size_t i = t->n; i-- > 1;) {
-        char *to = s->words + from + t->w[i].off + i;
+        char *to = s->row.text + from + t->w[i].off + i;
         memmove(to, to - i, t->w[i].len);
         to[-1] = ' ';
     }
     for (size_t i = 1; i < t->n; i++)
-        s->start[++s->n_words] = (uint32_t)(from + t->w[i].off + i);
-    s->used += t->n ? t->n - 1 : 0;
+        s->row.start[++s->row.n] = (uint32_t)(from + t->w[i].off + i);
+    s->row.used += t->n ? t->n - 1 : 0;
 }
 
-/* The word that ends at s->used, if there is one, is whole.  The tokenizer has to see it
+/* The word that ends at s->row.used, if there is one, is whole.  The tokenizer has to see it
  * only if a rule can apply: an exception, a number with something to it, an odd character.
  * (Its rules across words need marks that simplified text has not.) */
-static inline void end_word(struct shingler *s)
+static inline void end_word(void *arg)
 {
-    const char *word = s->words + s->start[s->n_words];
-    size_t n = s->used - s->start[s->n_words];
+    struct shingler *s = arg;
+    const char *word = s->row.text + s->row.start[s->row.n];
+    size_t n = s->row.used - s->row.start[s->row.n];
 
     if (n == 0)
         return;
@@ -195,8 +191,7 @@ static inline void end_word(struct shingler *s)
         (s->odd || (s->number && n > 1) || (n <= SPECIAL_MAX && words_maybe_special(word, n))))
         cut_word(s);
     s->odd = s->number = false;
-    s->words[s->used++] = ' ';
-    s->start[++s->n_words] = (uint32_t)s->used;
+    row_end(&s->row);
 }
 
 static bool is_digit(struct shingler *s, const char *p, const char *end, int *n)
@@ -244,81 +239,38 @@ static const char *take_other(struct shingler *s, struct span text, const char *
     if (g->kind == GLYPH_SPACE) {
         end_word(s);
     } else if (g->kind == GLYPH_DIGIT) {
-        s->words[s->used++] = '0';
+        s->row.text[s->row.used++] = '0';
         s->number = true;
         next = skip_number(s, p, text.p + text.n);
     } else if (g->kind == GLYPH_SIGMA) {
-        s->used += (size_t)utf8_put(s->words + s->used, chars_lower_sigma(text, p));
+        s->row.used += (size_t)utf8_put(s->row.text + s->row.used, chars_lower_sigma(text, p));
     } else if (g->n == 2 && g->s[1] == ' ') {
-        s->words[s->used++] = g->s[0];
+        s->row.text[s->row.used++] = g->s[0];
         end_word(s);
     } else {
-        memcpy(s->words + s->used, g->s, sizeof g->s);
-        s->used += g->n;
+        memcpy(s->row.text + s->row.used, g->s, sizeof g->s);
+        s->row.used += g->n;
         s->odd |= g->odd;
     }
     return next;
 }
 
-#if defined(__SSE2__)
-/* Takes words of ASCII and what separates them, up to a byte that has to be looked at by
- * itself or the last 15.  Sixteen bytes at a time: most words and their separators. */
-static const char *take_ascii(struct shingler *s, const char *p, const char *end)
-{
-    const bool digits = s->preset->kind == SHINGLE_PLAIN_WORDS;
-
-    while (end - p >= 16) {
-        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i low = _mm_or_si128(x, _mm_set1_epi8(32)); /* digits have that bit */
-        __m128i d = _mm_sub_epi8(x, _mm_set1_epi8('0')), l = _mm_sub_epi8(low, _mm_set1_epi8('a'));
-        unsigned digit, in, apart, n;
-
-        l = _mm_cmpeq_epi8(_mm_min_epu8(l, _mm_set1_epi8(25)), l);
-        d = _mm_cmpeq_epi8(_mm_min_epu8(d, _mm_set1_epi8(9)), d);
-        digit = (unsigned)_mm_movemask_epi8(d);
-        in = (unsigned)_mm_movemask_epi8(l) | (digits ? digit : 0);
-        apart = ~(in | digit | (unsigned)_mm_movemask_epi8(x)) & 0xffff;
-        n = (unsigned)__builtin_ctz(~in);
-        _mm_storeu_si128((__m128i *)(void *)(s->words + s->used), low);
-        s->used += n;
-        p += n;
-        apart = ~(apart >> n);
-        if (n == 16)
-            continue;
-        if (apart & 1)
-            return p;
-        end_word(s);
-        p += __builtin_ctz(apart);
-    }
-    return p;
-}
-#else
-static const char *take_ascii(struct shingler *s, const char *p, const char *end)
-{
-    for (; p < end && (unsigned char)*p < 0x80 && s->ascii[(unsigned char)*p]; p++)
-        s->words[s->used++] = s->ascii[(unsigned char)*p];
-    return p;
-}
-#endif
-
 static int split_words(struct shingler *s, struct span text)
 {
     const char *p = text.p, *end = text.p + text.n;
+    const bool digits = s->preset->kind == SHINGLE_PLAIN_WORDS;
 
     /* At worst three bytes for one (Hangul: 3 to 9), and a space behind a letter. */
-    TRY(mem_room(&s->words, &s->words_cap, 4 * text.n + 64, 1));
-    TRY(mem_room(&s->start, &s->start_cap, text.n + 2, sizeof *s->start));
-    s->used = s->n_words = 0;
-    s->start[0] = 0;
+    TRY(row_begin(&s->row, 4 * text.n, text.n));
     s->failed = 0;
     while (p < end) {
-        p = take_ascii(s, p, end);
+        p = row_take_ascii(&s->row, p, end, digits, end_word, s);
         while (p < end) { /* letters beyond ASCII come in runs */
-            char c = (unsigned char)*p < 0x80 ? s->ascii[(unsigned char)*p] : 0;
+            char c = row_ascii(*p, digits);
             if (c && end - p >= 16)
                 break;
             if (c) {
-                s->words[s->used++] = c;
+                s->row.text[s->row.used++] = c;
                 p++;
             } else if (!(p = take_other(s, text, p))) {
                 return ERR_NOMEM;
@@ -333,35 +285,35 @@ static int split_words(struct shingler *s, struct span text)
 
 static void hash_words(struct shingler *s, size_t *count)
 {
-    size_t width = (size_t)s->preset->width, n = s->n_words;
+    size_t width = (size_t)s->preset->width, n = s->row.n;
 
     *count = 0;
     if (n < width) {
-        if (s->preset->short_whole && n && s->words)
-            s->hash[(*count)++] = XXH64(s->words, s->used - 1, 0);
+        if (s->preset->short_whole && n && s->row.text)
+            s->hash[(*count)++] = XXH64(s->row.text, s->row.used - 1, 0);
         return;
     }
     *count = n - width + 1;
-    ISA_PICK(minhash_window)(s->words, s->start, (int)width, *count, s->hash);
+    ISA_PICK(minhash_window)(s->row.text, s->row.start, (int)width, *count, s->hash);
 }
 
 static int hash_chars(struct shingler *s, struct span text, size_t *count)
 {
     size_t n = 0, width = (size_t)s->preset->width;
 
-    TRY(mem_room(&s->start, &s->start_cap, text.n + 2, sizeof *s->start));
+    TRY(mem_room(&s->row.start, &s->row.start_cap, text.n + 2, sizeof *s->row.start));
     for (size_t i = 0; i < text.n; i++)
         if (((unsigned char)text.p[i] & 0xc0) != 0x80)
-            s->start[n++] = (uint32_t)i;
-    s->start[n] = (uint32_t)text.n;
+            s->row.start[n++] = (uint32_t)i;
+    s->row.start[n] = (uint32_t)text.n;
     if (n < width) { /* one short window from the first character to the last */
         *count = n && s->preset->short_whole;
-        s->start[1] = (uint32_t)text.n;
+        s->row.start[1] = (uint32_t)text.n;
         width = 1;
     } else {
         *count = n - width + 1;
     }
-    ISA_PICK(minhash_window_chars)(text.p, s->start, (int)width, *count, s->seed, s->hash);
+    ISA_PICK(minhash_window_chars)(text.p, s->row.start, (int)width, *count, s->seed, s->hash);
     return 0;
 }
 
@@ -418,8 +370,8 @@ static int run(struct shingler *s, struct span text, size_t *count)
         TRY(hash_chars(s, text, count));
         return make_unique(s, count);
     }
-    TRY(split_words(s, text));
-    TRY(mem_room(&s->hash, &s->hash_cap, s->n_words + 1, sizeof *s->hash));
+    TRY(s->preset->kind == SHINGLE_UNITS ? minhash_units(&s->units, text, &s->row) : split_words(s, text));
+    TRY(mem_room(&s->hash, &s->hash_cap, s->row.n + 1, sizeof *s->hash));
     hash_words(s, count);
     return make_unique(s, count);
 }
@@ -463,7 +415,7 @@ struct span shingler_words(const struct shingler *s)
 {
     if (s->preset->kind >= SHINGLE_SPLIT_WORDS)
         return minhash_words_text(&s->others);
-    return (struct span){s->words, s->used ? s->used - 1 : 0};
+    return (struct span){s->row.text, s->row.used ? s->row.used - 1 : 0};
 }
 
 int shingler_new(struct shingler **out, const struct minhash_preset *p, uint32_t seed,
@@ -483,10 +435,6 @@ int shingler_new(struct shingler **out, const struct minhash_preset *p, uint32_t
                        u_errorName(status));
     if (!chars_classes() || !words_rules_init())
         return err_set(e, ERR_NOMEM, "out of memory for the tables of words");
-    for (int c = 'a'; c <= 'z'; c++)
-        s->ascii[c] = s->ascii[c - 'a' + 'A'] = (char)c;
-    for (int c = '0'; c <= '9' && p->kind == SHINGLE_PLAIN_WORDS; c++)
-        s->ascii[c] = (char)c;
     return 0;
 }
 
@@ -496,8 +444,8 @@ void shingler_free(struct shingler *s)
         return;
     for (int i = 0; i < PAGES; i++)
         free(s->page[i]);
-    free(s->words);
-    free(s->start);
+    row_free(&s->row);
+    minhash_units_free(&s->units);
     words_free(&s->tokens);
     minhash_words_free(&s->others);
     free(s->hash);

@@ -12,8 +12,10 @@
 #include "curate/extract/walk.h"
 
 /* In the order of precedence. */
-static const struct extract_format *const formats[EXTRACT_FORMATS] = {&extract_warc, &extract_tar, &extract_wiki, &extract_html,
-                                                               &extract_latex};
+static const struct extract_format *const formats[EXTRACT_FORMATS] = {
+    &extract_warc, &extract_tar, &extract_wiki, &extract_html, &extract_latex, &extract_posts, &extract_xml,
+    &extract_zip,
+};
 enum { N_FORMATS = EXTRACT_FORMATS };
 
 struct extract {
@@ -143,6 +145,15 @@ static int set_fields(struct doc *d, const struct extract_item *it, const struct
         TRY(set_any(d, "canonical", f->canonical));
     if (f->crawled.n)
         TRY(set_any(d, "crawled", f->crawled));
+    for (int i = 0; i < f->n_more; i++)
+        if (f->more[i].value.n)
+            TRY(set_any(d, f->more[i].key, f->more[i].value));
+    if (f->page_kind) {
+        TRY(doc_set_string(d, "page_kind", span_of(f->page_kind)));
+        TRY(doc_set_num(d, "page_kind_score", f->page_kind_score));
+    }
+    if (f->extractor)
+        TRY(doc_set_string(d, "extractor", span_of(f->extractor)));
     return set_any(d, "text", f->text);
 }
 
@@ -222,8 +233,8 @@ int extract_refuse(const struct extract_input *in, struct err *e)
         return err_set(e, ERR_FORMAT, "'%s' is %s, which is not read%s", in->path, kind, in->depth ? " here" : "");
     if (is_json(in->start))
         return err_set(e, ERR_FORMAT, "'%s' is JSON: documents already, which other commands read", in->path);
-    return err_set(e, ERR_FORMAT, "'%s' is neither a WARC or ARC file nor HTML, LaTeX or a wiki's export%s", in->path,
-                   is_binary(in->start) ? " but binary data" : "");
+    return err_set(e, ERR_FORMAT, "'%s' is neither a WARC or ARC file nor HTML, LaTeX, a wiki's export or XML of a known kind%s",
+                   in->path, is_binary(in->start) ? " but binary data" : "");
 }
 
 int extract_item_within(struct extract_item *it, const struct extract_format *format, const char *path, struct err *e)
@@ -437,10 +448,14 @@ static int extract_stats(void *source, struct buf *b)
         if (n->kind[i])
             TRY(json_put_count(b, page_kind_name((enum page_kind)i), n->kind[i]));
     TRY(buf_putc(b, '}'));
+    TRY(json_put_key(b, "extractor"));
+    TRY(json_put_string(b, span_of(html_extractor_name(x->conf.html.extractor))));
     TRY(json_put_count(b, "page_bytes", n->entity_bytes));
     TRY(json_put_count(b, "html_utf8_bytes", n->html_bytes));
     TRY(json_put_count(b, "latex_utf8_bytes", n->latex_bytes));
     TRY(json_put_count(b, "wikitext_bytes", n->wiki_bytes));
+    TRY(json_put_count(b, "xml_utf8_bytes", n->xml_bytes));
+    TRY(json_put_count(b, "xml_faults", n->xml_faults));
     TRY(json_put_count(b, "coding_faults", n->faults));
     return json_put_count(b, "truncated", n->truncated);
 }

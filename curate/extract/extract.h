@@ -26,8 +26,8 @@ struct extract_conf {
 void extract_conf_init(struct extract_conf *c);
 #define EXTRACT_OPTS(c)                                                                                       \
     OPT_HEAD("Text"),                                                                                         \
-    OPT_ENUM(0, "extractor", &(c).html.extractor, "main|everything|justext",                                  \
-             "the main content, all that a reader could see, or what jusText's rules keep"),                  \
+    OPT_ENUM(0, "extractor", &(c).html.extractor, "main|rules|everything|justext",                            \
+             "the main content by a trained model or by rules, all that a reader could see, or what jusText's rules keep"), \
     OPT_ENUM(0, "format", &(c).html.format, "text|markdown", "how headings, lists, tables and code are written"), \
     OPT_FLAG(0, "images", &(c).html.images, "in Markdown images too, as ![alt](URL)"),                        \
     OPT_ENUM(0, "latex-math", &(c).latex.math, "expanded|source|none",                                        \

@@ -11,7 +11,7 @@
 #include "curate/extract/extract.h"
 #include "curate/archive/page.h"
 
-enum { EXTRACT_FORMATS = 5 };
+enum { EXTRACT_FORMATS = 8 };
 enum { EXTRACT_HEAD_ROOM = 64 << 10 }; /* of a block beyond the page itself: the HTTP head */
 
 /* What is counted for --stats.  The first two are the readers'; the others are counted by
@@ -20,7 +20,7 @@ struct extract_counts {
     uint64_t records; /* of archives */
     uint64_t kind[PAGE_KINDS];
     uint64_t of_format[EXTRACT_FORMATS], unread; /* files and members of archives; those of no format */
-    uint64_t entity_bytes, html_bytes, faults, truncated, latex_bytes, wiki_bytes;
+    uint64_t entity_bytes, html_bytes, faults, truncated, latex_bytes, wiki_bytes, xml_bytes, xml_faults;
 };
 /* Adds n to a count, from any thread. */
 void extract_count(uint64_t *to, uint64_t n);
@@ -78,7 +78,8 @@ struct extract_format {
     int (*make)(void *maker, const struct extract_item *item, struct doc *d, struct verdict *v, struct err *e);
 };
 
-extern const struct extract_format extract_warc, extract_html, extract_latex, extract_wiki, extract_tar;
+extern const struct extract_format extract_warc, extract_html, extract_latex, extract_wiki, extract_tar, extract_xml,
+    extract_posts, extract_zip;
 
 /* Which format the input is of, by its name and first bytes; NULL: none.  Sets in->start. */
 int extract_recognise(struct extract_input *in, const struct extract_format **format, struct err *e);
@@ -93,10 +94,21 @@ int extract_item_within(struct extract_item *it, const struct extract_format *fo
 /* Whether a list of numbers, "0,14", has this one. */
 bool extract_has_namespace(const char *list, int64_t ns);
 
+/* A field that few formats have. */
+struct extract_more {
+    const char *key;
+    struct span value;
+};
+
 /* A document's fields.  Bytes that are not UTF-8 are repaired.  id, url, title, date, lang and
  * text are always written, the others unless p is NULL or n is 0. */
 struct extract_fields {
     struct span url, title, date, lang, author, canonical, crawled, text;
+    const struct extract_more *more; /* set where they are not empty */
+    int n_more;
+    const char *page_kind; /* NULL: not known */
+    double page_kind_score;
+    const char *extractor; /* NULL: not a page */
 };
 /* Sets id and the fields, text last.  ERR_NOMEM. */
 int extract_set_fields(struct doc *d, const struct extract_item *it, const struct extract_fields *f, struct err *e);

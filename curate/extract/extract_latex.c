@@ -185,7 +185,8 @@ int latex_eprint_refuse(struct latex_eprint *p, const char *archive, struct err 
         return 0;
     name = p->names.p + p->told;
     p->told += strlen(name) + 1;
-    return err_set(e, ERR_FORMAT, "'%s/%s' is neither a WARC or ARC file nor HTML, LaTeX or a wiki's export", archive, name);
+    return err_set(e, ERR_FORMAT, "'%s/%s' is neither a WARC or ARC file nor HTML, LaTeX, a wiki's export or XML of a known kind",
+                   archive, name);
 }
 
 /* The reader of a file: whether it has been read. */

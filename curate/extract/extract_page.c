@@ -223,7 +223,9 @@ static int make_page(struct page_maker *m, const struct page_item *it, struct ht
 static int make(void *maker, const struct extract_item *item, struct doc *d, struct verdict *v, struct err *e)
 {
     const struct page_item *it = (const struct page_item *)item;
+    const struct page_maker *m = maker;
     struct html_page p = {.title = {NULL, 0}};
+    const char *extractor = it->kind == PAGE_TEXT ? NULL : html_extractor_name(m->conf->html.extractor);
 
     TRY(make_page(maker, it, &p, v, e));
     return extract_set_fields(d, item,
@@ -234,6 +236,9 @@ static int make(void *maker, const struct extract_item *item, struct doc *d, str
                                                        .author = p.author,
                                                        .canonical = p.canonical,
                                                        .crawled = it->date,
+                                                       .page_kind = p.kind,
+                                                       .page_kind_score = p.kind_score,
+                                                       .extractor = extractor,
                                                        .text = p.text},
                               e);
 }

@@ -1,13 +1,15 @@
 #include "curate/html/html.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
+#include "curate/html/content_model.h"
 #include "curate/html/html_meta.h"
 #include "curate/html/html_text.h"
 #include "curate/html/html_tree.h"
 #include "curate/html/html_url.h"
-#include "curate/html/main_content.h"
+#include "curate/html/main_content_parts.h"
 
 struct html_worker {
     struct html_conf conf;
@@ -15,6 +17,8 @@ struct html_worker {
     struct content_words words;
     struct html_tree tree;
     struct content_scratch scratch;
+    struct content_model *model; /* HTML_MAIN */
+    struct content_page page;
     struct justext *justext;
     uint8_t *skip;
     size_t skip_size;
@@ -40,6 +44,12 @@ int html_worker_new(struct html_worker **w, const struct html_conf *c, struct er
     (*w)->conf = *c;
     html_names_init(&(*w)->names);
     content_words_init(&(*w)->words);
+    if (c->extractor == HTML_MAIN) {
+        (*w)->model = malloc(sizeof *(*w)->model);
+        if (!(*w)->model)
+            return err_set(e, ERR_NOMEM, "out of memory");
+        content_model_init((*w)->model);
+    }
     return c->extractor == HTML_JUSTEXT ? justext_new(&(*w)->justext, &c->justext, e) : 0;
 }
 
@@ -49,6 +59,8 @@ void html_worker_free(struct html_worker *w)
         return;
     html_tree_free(&w->tree);
     content_scratch_free(&w->scratch);
+    content_page_free(&w->page);
+    free(w->model);
     justext_free(w->justext);
     free(w->skip);
     buf_free(&w->text);
@@ -62,7 +74,35 @@ static double deadline(const struct html_conf *c)
     return c->max_seconds > 0 ? log_seconds() + c->max_seconds : 0;
 }
 
-static int make_text(struct html_worker *w, const struct html_page *page)
+const char *html_extractor_name(int extractor)
+{
+    static const char *const names[] = {content_model_name, "rules", "everything", "justext"};
+
+    return names[extractor];
+}
+
+static int mark_by_rules(struct html_worker *w, const struct html_page *page)
+{
+    return content_mark(&w->words, &w->tree, w->conf.extractor != HTML_EVERYTHING, page->title, &w->scratch, w->skip);
+}
+
+/* Skips what the model does not find to be content; where it finds none the rules decide. */
+static int mark_by_model(struct html_worker *w, struct html_page *page)
+{
+    struct html_tree *t = &w->tree;
+    struct content_page *p = &w->page;
+    int share;
+
+    memset(w->skip, 0, t->n_nodes);
+    content_skip_silent(t, w->skip);
+    TRY(content_page_read(p, t, &w->words, &w->model->lexicon, w->skip, page->title, page->canonical));
+    page->kind = content_kind_names[content_model_kind(w->model, p, &share)];
+    page->kind_score = share / 1000.0;
+    content_model_score(w->model, p, t);
+    return content_keep_blocks(p, t, content_cut(p), w->skip) ? 0 : mark_by_rules(w, page);
+}
+
+static int make_text(struct html_worker *w, struct html_page *page)
 {
     struct html_tree *t = &w->tree;
 
@@ -78,8 +118,10 @@ static int make_text(struct html_worker *w, const struct html_page *page)
     buf_clear(&w->text);
     if (w->justext)
         TRY(justext_mark(w->justext, t, page->lang, w->skip));
+    else if (w->model && t->n_nodes <= CONTENT_NODES_MAX)
+        TRY(mark_by_model(w, page));
     else
-        TRY(content_mark(&w->words, t, w->conf.extractor == HTML_MAIN, page->title, &w->scratch, w->skip));
+        TRY(mark_by_rules(w, page));
     return html_text_write(t, w->skip,
                            &(struct html_text_conf){.markdown = w->conf.format == HTML_MARKDOWN,
                                                     .images = w->conf.images,

@@ -1,7 +1,7 @@
 /* curate/html/html.h -- an HTML page in, its text and what it says about itself out.
  *
  * The page is parsed in one pass into a flat array of nodes (curate/html/html_tree.h), the
- * main content is found in it (curate/html/main_content.h) and written as plain text or
+ * main content is found in it (curate/html/content_model.h, main_content.h) and written as plain text or
  * Markdown.  Time and memory are linear in the page, nothing recurses, and the result
  * depends on the page alone: not on other pages, threads or the clock.
  */
@@ -16,7 +16,8 @@
 #include "curate/html/justext.h"
 
 enum html_extractor {
-    HTML_MAIN,       /* the article, post, answer or manual page, without what surrounds it */
+    HTML_MAIN,       /* what a trained model finds to be the article, the posts, the product ... */
+    HTML_RULES,      /* the same by rules, made for articles */
     HTML_EVERYTHING, /* all that a reader could see */
     HTML_JUSTEXT     /* the paragraphs that jusText's rules find good */
 };
@@ -45,10 +46,17 @@ struct html_page {
     struct span date;      /* of publication: YYYY-MM-DD, with Thh:mm:ss and zone if known */
     struct span lang;      /* as the page declares it: BCP 47, such as "en" or "pt-BR" */
     struct span canonical; /* absolute URL */
+    const char *kind;      /* HTML_MAIN: "article", "forum" ... (curate/html/content_model.h); else, and of a page
+                            * of more than 500,000 nodes, which is left to the rules, NULL */
+    double kind_score;     /* from 0 to 1: how sure that is */
     bool truncated;        /* max_bytes or max_nodes cut the page */
 };
 
 struct html_worker;
+
+/* What an extractor (enum html_extractor) is called in documents and statistics: "main-" and the hash of the model,
+ * "rules" ... */
+const char *html_extractor_name(int extractor);
 
 /* A worker belongs to one thread; it keeps its memory from page to page.  c is copied.
  * ERR_NOMEM; those of justext_new. */

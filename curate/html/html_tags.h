@@ -33,7 +33,7 @@ enum {
     X(title, TAG_SPECIAL | TAG_RCDATA | TAG_HEAD) X(base, TAG_SPECIAL | TAG_VOID | TAG_HEAD) \
     X(link, TAG_SPECIAL | TAG_VOID | TAG_HEAD) X(meta, TAG_SPECIAL | TAG_VOID | TAG_HEAD) \
     X(style, TAG_SPECIAL | TAG_RAW | TAG_HEAD) X(script, TAG_SPECIAL | TAG_RAW | TAG_HEAD) \
-    X(noscript, TAG_SPECIAL | TAG_RAW | TAG_HEAD) \
+    X(noscript, TAG_SPECIAL | TAG_SCOPE | TAG_RAW | TAG_HEAD) \
     X(template, TAG_SPECIAL | TAG_SCOPE | TAG_HEAD) \
     X(a, TAG_FORMAT) X(b, TAG_I) X(big, TAG_I) X(code, TAG_I) X(em, TAG_I) X(font, TAG_FORMAT) \
     X(i, TAG_I) X(nobr, TAG_I) X(s, TAG_I) X(small, TAG_I) X(strike, TAG_I) X(strong, TAG_I) \

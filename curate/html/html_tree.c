@@ -235,7 +235,8 @@ static void read_start_tag(struct html_parser *s)
     if (html_has_flag(tok.tag, TAG_VOID) || (tok.self_closing && (foreign || tok.tag == HTML_svg ||
                                                              tok.tag == HTML_math)))
         return;
-    if (html_has_flag(tok.tag, TAG_RAW | TAG_RCDATA) &&
+    /* Pages that a script builds have their text for others in noscript: in the body it is read as HTML. */
+    if (html_has_flag(tok.tag, TAG_RAW | TAG_RCDATA) && (tok.tag != HTML_noscript || s->open[HTML_head]) &&
         (!foreign || tok.tag == HTML_script || tok.tag == HTML_style)) {
         name[n] = '\0';
         read_raw(s, tok.tag, name);

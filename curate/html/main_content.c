@@ -15,7 +15,7 @@ enum {
 };
 static const uint8_t roles[HTML_N_TAGS] = {
     [HTML_head] = NO_TEXT, [HTML_title] = NO_TEXT, [HTML_style] = NO_TEXT, [HTML_template] = NO_TEXT,
-    [HTML_noscript] = NO_TEXT, [HTML_iframe] = NO_TEXT, [HTML_noembed] = NO_TEXT,
+    [HTML_iframe] = NO_TEXT, [HTML_noembed] = NO_TEXT,
     [HTML_noframes] = NO_TEXT, [HTML_svg] = NO_TEXT, [HTML_canvas] = NO_TEXT, [HTML_audio] = NO_TEXT,
     [HTML_video] = NO_TEXT, [HTML_datalist] = NO_TEXT, [HTML_select] = NO_TEXT, [HTML_rp] = NO_TEXT,
     [HTML_nav] = BOILERPLATE, [HTML_footer] = BOILERPLATE, [HTML_aside] = BOILERPLATE,
@@ -98,7 +98,7 @@ static bool is_shown_tex(const struct html_tree *t, uint32_t i)
     return false;
 }
 
-static bool is_hidden(const struct html_tree *t, uint32_t i)
+bool content_is_hidden(const struct html_tree *t, uint32_t i)
 {
     const struct html_node *n = &t->node[i];
 
@@ -192,18 +192,24 @@ static void prepare(struct content_marker *m, const struct content_words *w)
     }
 }
 
+void content_skip_silent(const struct html_tree *t, uint8_t *skip)
+{
+    for (uint32_t i = 1; i < t->n_nodes; i++)
+        if (roles[t->node[i].tag] & NO_TEXT || (t->node[i].tag == HTML_script && !is_formula(t, i)) ||
+            (t->node[i].n_attrs && is_shown_tex(t, i)))
+            skip[i] = 1;
+}
+
 static void skip_hidden(struct content_marker *m)
 {
     const struct html_tree *t = m->t;
 
-    for (uint32_t i = 1; i < t->n_nodes; i++)
-        if (roles[t->node[i].tag] & NO_TEXT || (t->node[i].tag == HTML_script && !is_formula(t, i)) ||
-            (t->node[i].n_attrs && is_shown_tex(t, i)))
-            m->skip[i] = 1;
+    content_skip_silent(t, m->skip);
     measure_text(m);
     measure(m);
     for (uint32_t i = 1; i < t->n_nodes; i++) {
-        if (t->node[i].tag == HTML_text || m->skip[i] || !t->node[i].n_attrs || !is_hidden(t, i))
+        if (t->node[i].tag == HTML_text || m->skip[i] ||
+            (t->node[i].tag != HTML_noscript && (!t->node[i].n_attrs || !content_is_hidden(t, i))))
             continue;
         if (m->info[i].hints & HINT_FOLD && m->info[i].para >= FOLD_MIN)
             continue;

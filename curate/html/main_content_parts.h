@@ -40,6 +40,10 @@ struct content_marker {
     uint32_t para_min; /* a shorter run of text is no paragraph */
 };
 
+/* Skips what is no text for any reader: scripts, styles, pictures, frames ... */
+void content_skip_silent(const struct html_tree *t, uint8_t *skip);
+/* True if element i's own attributes hide it. */
+bool content_is_hidden(const struct html_tree *t, uint32_t i);
 /* Part of content_words_init. */
 void content_phrases_init(struct content_words *w);
 /* The letters and digits of s, in lower case as far as Latin-1 and Russian go, without references:

@@ -161,7 +161,11 @@ static bool is_state(const char *p, const char *end)
 {
     static const char *const prefix[] = {"has-", "no-", "is-", "with-", "without-", "tag-",
                                          "category-", "js-", "hide-", "show-", "post-format-"};
+    if (!strchr("hniwtcjsp", *p))
+        return false;
     for (unsigned k = 0; k < sizeof prefix / sizeof *prefix; k++) {
+        if (*p != prefix[k][0])
+            continue;
         size_t n = strlen(prefix[k]);
         if ((size_t)(end - p) > n && memcmp(p, prefix[k], n) == 0)
             return true;

@@ -24,6 +24,7 @@ struct counter {
     struct corpus_stats *c;
     const struct corpus_conf *conf;
     uint64_t predicted; /* the field that comes next, as in the document before */
+    struct corpus_stats own; /* c, unless that is somebody else's */
 };
 
 struct thread {
@@ -347,13 +348,58 @@ static int count_commit(void *stage, struct span note, struct verdict *v, struct
     return count_note(stage, note) < 0 ? err_set(e, ERR_NOMEM, "out of memory for the numbers of documents") : 0;
 }
 
+static int count_finish(void *stage, struct file_group *files, struct err *e)
+{
+    const struct counter *w = stage;
+    struct buf b = {0};
+    int rc = corpus_put(w->c, w->conf, &b, e);
+
+    if (rc == 0)
+        rc = file_group_write(files, w->conf->output, buf_span(&b), e);
+    buf_free(&b);
+    return rc;
+}
+
+static void count_close(void *stage)
+{
+    struct counter *w = stage;
+
+    corpus_free(&w->own);
+    free(w);
+}
+
 static const struct stage_ops ops = {
     .name = "stats",
     .thread_open = count_thread_open,
     .thread_close = count_thread_close,
     .work = count_work,
     .commit = count_commit,
+    .finish = count_finish,
+    .close = count_close,
 };
+
+/* Begins to count into c, which is to be freed whatever comes back. */
+static int begin(struct corpus_stats *c, const struct corpus_conf *conf, struct err *e)
+{
+    *c = (struct corpus_stats){.langs.bound = 10000, .hosts.bound = (size_t)conf->max_hosts};
+    c->field_docs = calloc(CORPUS_NAMES, sizeof *c->field_docs);
+    c->group = conf->by ? calloc(CORPUS_GROUPS + 1, sizeof *c->group) : NULL;
+    return c->field_docs && (c->group || !conf->by) ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+}
+
+int corpus_stage_open(struct stage *s, const struct corpus_conf *conf, struct err *e)
+{
+    struct counter *w = conf->output ? calloc(1, sizeof *w) : NULL;
+
+    if (!w)
+        return err_set(e, conf->output ? ERR_NOMEM : ERR_ARG, conf->output ? "out of memory" : "stats needs an output");
+    *w = (struct counter){.c = &w->own, .conf = conf};
+    *s = (struct stage){&ops, w};
+    if (begin(&w->own, conf, e) == 0)
+        return 0;
+    count_close(w);
+    return ERR_NOMEM;
+}
 
 int corpus_read(struct corpus_stats *c, const struct corpus_conf *conf, struct err *e)
 {
@@ -366,13 +412,8 @@ int corpus_read(struct corpus_stats *c, const struct corpus_conf *conf, struct e
     struct pass *pass = NULL;
     int rc;
 
-    *c = (struct corpus_stats){.langs.bound = 10000, .hosts.bound = (size_t)conf->max_hosts};
-    c->field_docs = calloc(CORPUS_NAMES, sizeof *c->field_docs);
-    c->group = conf->by ? calloc(CORPUS_GROUPS + 1, sizeof *c->group) : NULL;
-    if (flows_init(&flows, 1) < 0 || !c->field_docs || (conf->by && !c->group))
-        rc = err_set(e, ERR_NOMEM, "out of memory");
-    else
-        rc = feed_check(&feed, e);
+    TRY(begin(c, conf, e));
+    rc = flows_init(&flows, 1) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : feed_check(&feed, e);
     if (rc == 0)
         rc = pass_open(&pass, &pc, e);
     if (rc == 0)

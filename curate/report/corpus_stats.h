@@ -14,6 +14,7 @@
 #include "base/opt.h"
 #include "curate/report/sketch.h"
 #include "curate/report/name_tally.h"
+#include "curate/stream/stage.h"
 
 enum { CORPUS_NAMES = 1000, CORPUS_GROUPS = 1000, CORPUS_SKETCHES = 8192, CORPUS_NAME_BYTES = 256 };
 
@@ -26,12 +27,19 @@ struct corpus_conf {
     const char *by;    /* field to break down by; NULL: none.  "host": of the URL, if there is no such field */
     int64_t max_hosts; /* different hosts that are counted exactly */
     int64_t top;       /* hosts and groups that are shown; 0: all */
+    bool json;         /* written as JSON, not as tables for a person */
+    const char *output; /* NULL: standard output */
 };
 void corpus_conf_init(struct corpus_conf *c);
 #define CORPUS_OPTS(c)                                                                              \
     OPT_STR(0, "by", &(c).by, "FIELD", "numbers for each value of this field too; host: of the URL"),        \
     OPT_INT(0, "top", &(c).top, 0, INT64_MAX, "hosts, languages and groups to show; 0: all"),                  \
     OPT_INT(0, "max-hosts", &(c).max_hosts, 2, 1 << 30, "different hosts to count exactly")
+
+#define CORPUS_OUT_OPTS(c)                                                                          \
+    CORPUS_OPTS(c),                                                                                 \
+    OPT_FLAG(0, "json", &(c).json, "print JSON"),                                                   \
+    OPT_OUT('o', "output", &(c).output, "FILE", "write here")
 
 /* Numbers of some documents. */
 struct corpus_part {
@@ -53,11 +61,15 @@ struct corpus_stats {
     size_t sketches;
 };
 
+/* A stage that counts the documents that it commits and finishes with the file conf->output.  ERR_NOMEM; ERR_ARG: there is
+ * none. */
+int corpus_stage_open(struct stage *s, const struct corpus_conf *conf, struct err *e);
 /* Reads all documents.  Bad ones are logged and counted.  *c is to be freed whatever comes back. */
 int corpus_read(struct corpus_stats *c, const struct corpus_conf *conf, struct err *e);
 void corpus_free(struct corpus_stats *c);
 
-/* Appends everything as JSON, or as tables for a person.  ERR_NOMEM. */
+/* Appends everything as JSON, or as tables for a person; or as conf says.  ERR_NOMEM. */
 int corpus_put_json(const struct corpus_stats *c, const struct corpus_conf *conf, struct buf *b);
 int corpus_put_text(const struct corpus_stats *c, const struct corpus_conf *conf, struct buf *b);
+int corpus_put(const struct corpus_stats *c, const struct corpus_conf *conf, struct buf *b, struct err *e);
 #endif

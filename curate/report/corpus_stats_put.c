@@ -420,3 +420,10 @@ int corpus_put_text(const struct corpus_stats *c, const struct corpus_conf *conf
     free(fields);
     return rc;
 }
+
+int corpus_put(const struct corpus_stats *c, const struct corpus_conf *conf, struct buf *b, struct err *e)
+{
+    int rc = (conf->json ? corpus_put_json : corpus_put_text)(c, conf, b);
+
+    return rc < 0 ? err_set(e, rc, "out of memory for the numbers") : 0;
+}

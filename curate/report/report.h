@@ -15,6 +15,10 @@ enum {
     REPORT_TEXT_BYTES = 400  /* of an example's text */
 };
 
+/* Where nobody says otherwise. */
+enum { REPORT_EXAMPLES = 3 };
+#define REPORT_TITLE "What was kept, what was dropped"
+
 struct report_conf {
     char *const *stats, *const *rejects, *const *input, *const *docs;
     int n_stats, n_rejects, n_input, n_docs, jobs;

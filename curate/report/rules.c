@@ -1,7 +1,7 @@
 #include "curate/report/rules.h"
 
 #include "curate/filter/filter.h"
-#include "curate/plan/stages.h"
+#include "curate/stages/stages.h"
 
 struct stage_rule rule_words(struct span stage, struct span rule)
 {

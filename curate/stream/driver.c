@@ -116,15 +116,16 @@ static void tell(void *run, const struct pass_now *now)
 static int one_pass(struct run *r, int first, int last, bool later, struct err *e)
 {
     const struct driver_conf *c = r->c;
+    struct pass_out out = {.frames = later};
     struct pass_conf conf = {.stages = c->stages, .n_stages = c->n_stages, .first = first, .last = last,
-                             .later = later, .source = c->source, .feed = &r->feed, .jobs = c->jobs,
+                             .later = later, .source = c->source, .feed = &r->feed, .jobs = c->jobs, .out = &out, .n_out = 1,
                              .full = c->rejects_full, .flows = &r->flows, .tell = is_first(r) ? tell : NULL, .tell_of = r};
     struct pass *p;
     int rc;
 
-    conf.docs = later    ? (struct sink){put_spool, r->spool}
-                : r->out ? (struct sink){sink_file, r->out}
-                         : (struct sink){ranks_put, &r->to_first[DOCS]};
+    out.to = later    ? (struct sink){put_spool, r->spool}
+             : r->out ? (struct sink){sink_file, r->out}
+                      : (struct sink){ranks_put, &r->to_first[DOCS]};
     if (r->rejects)
         conf.rejects = (struct sink){sink_file, r->rejects};
     else if (c->rejects && !later)
@@ -190,7 +191,9 @@ static int put_stats(struct buf *b, const struct run *r)
         if (c->stages[i].ops->stats)
             rc = c->stages[i].ops->stats(c->stages[i].state, &own[i + 1]);
     if (rc == 0)
-        rc = stats_put(b, &r->flows, c->source, c->stages, own, log_seconds() - r->start);
+        rc = stats_put(b, &(struct stats){.flows = &r->flows, .docs_out = r->flows.flow[c->n_stages].docs_out,
+                                          .bytes_out = r->flows.flow[c->n_stages].bytes_out, .source = c->source,
+                                          .stages = c->stages, .own = own, .seconds = log_seconds() - r->start});
     for (int i = 0; i <= c->n_stages && own; i++)
         buf_free(&own[i]);
     free(own);

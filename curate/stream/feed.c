@@ -402,12 +402,40 @@ static int read_spool(struct feed *f, struct feed_block *b, size_t n, struct err
     return 0;
 }
 
+/* The next frame's head, of this file or the next that has one.  1, or 0 at the end of all. */
+static int read_head(struct feed *f, struct frame *h, struct err *e)
+{
+    for (;;) {
+        if (f->spool && fread(h, sizeof *h, 1, f->spool) == 1)
+            return 1;
+        if (f->spool && ferror(f->spool))
+            return err_sys(e, ERR_IO, "cannot read the kept documents");
+        if (f->at_kept == f->n_kept)
+            return 0;
+        if (f->spool) {
+            f->consumed += (uint64_t)ftello(f->spool);
+            fclose(f->spool);
+        }
+        f->spool = fopen(f->kept[f->at_kept], "re");
+        if (!f->spool)
+            return err_sys(e, ERR_IO, "cannot open '%s'", f->kept[f->at_kept]);
+        f->at_kept++;
+        setvbuf(f->spool, NULL, _IOFBF, 1 << 20);
+    }
+}
+
 static int fill_spooled(struct feed *f, struct feed_block *b, struct err *e)
 {
     struct frame h;
+    int more;
 
-    while (b->bytes.n < block_bytes(f) && fread(&h, sizeof h, 1, f->spool) == 1) {
-        struct item *it = add_item(b);
+    while (b->bytes.n < block_bytes(f)) {
+        struct item *it;
+
+        TRY(more = read_head(f, &h, e));
+        if (!more)
+            break;
+        it = add_item(b);
         if (!it)
             return no_memory(e);
         it->offset = h.offset;
@@ -416,10 +444,9 @@ static int fill_spooled(struct feed *f, struct feed_block *b, struct err *e)
         TRY(read_spool(f, b, h.file_n, e));
         TRY(read_spool(f, b, h.n, e));
         it->judged.account = f->account;
-        TRY(f->judge.ask(f->judge.of, f->count + (uint64_t)b->n - 1, &it->judged, &it->reply, &b->arena, e));
+        if (f->judge.ask)
+            TRY(f->judge.ask(f->judge.of, f->count + (uint64_t)b->n - 1, &it->judged, &it->reply, &b->arena, e));
     }
-    if (ferror(f->spool))
-        return err_sys(e, ERR_IO, "cannot read the kept documents");
     for (size_t at = 0, i = 0; i < (size_t)b->n; i++) { /* the buffer moves no more */
         struct item *it = &b->item[i];
         if (it->file) {
@@ -435,7 +462,7 @@ static int fill_spooled(struct feed *f, struct feed_block *b, struct err *e)
 int feed_fill(struct feed *f, struct feed_block *b, struct err *e)
 {
     block_reset(b);
-    TRY(f->spool ? fill_spooled(f, b, e) : f->source ? fill_items(f, b, e) : fill_lines(f, b, e));
+    TRY(f->spool || f->n_kept ? fill_spooled(f, b, e) : f->source ? fill_items(f, b, e) : fill_lines(f, b, e));
     if (!b->weight)
         b->weight = b->bytes.n;
     b->first = f->count;
@@ -479,7 +506,7 @@ void feed_where(const struct feed *f, struct source_where *w)
 {
     *w = (struct source_where){.consumed = f->consumed, .total = f->size};
     if (f->spool) {
-        w->consumed = (uint64_t)ftello(f->spool);
+        w->consumed += (uint64_t)ftello(f->spool);
     } else if (f->source) {
         if (f->source->ops->where)
             f->source->ops->where(f->source->state, w);

@@ -40,7 +40,7 @@ struct feed_block {
 void block_reset(struct feed_block *b);
 void block_free(struct feed_block *b);
 
-/* What was decided of kept documents: asked about each, in order. */
+/* What was decided of kept documents: asked about each, in order.  NULL: nothing had to be. */
 struct judge {
     int (*ask)(void *of, uint64_t n, struct verdict *v, struct span *reply, struct arena *a, struct err *e);
     void *of;
@@ -56,7 +56,9 @@ struct feed {
     struct buf tail; /* the beginning of a line whose end is yet to be read */
     uint64_t offset; /* in the decompressed file, of tail: of what the next block begins with */
     const struct source *source;
-    FILE *spool;
+    FILE *spool;         /* frames, */
+    char *const *kept;   /*   and behind them those of the files of these names */
+    int n_kept, at_kept;
     struct judge judge;  /* of the spool */
     bool account;        /* survivors are wanted of it */
     size_t block_bytes;  /* 0: BLOCK_BYTES */

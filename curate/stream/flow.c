@@ -138,37 +138,44 @@ int flows_get(struct flows *t, const struct node *n, struct err *e)
     return 0;
 }
 
-static int put_stage(struct buf *b, const char *name, const struct flow *f, const struct buf *own)
+/* What passed stage k - 1, or for 0 the source. */
+static int put_stage(struct buf *b, const struct stats *s, int k)
 {
+    const char *branch = k && s->branch ? s->branch[k - 1] : NULL;
+
     TRY(buf_puts(b, "{\"stage\":"));
-    TRY(json_put_string(b, span_of(name)));
-    TRY(put_flow(b, f));
-    if (own->n)
+    TRY(json_put_string(b, span_of(k ? s->stages[k - 1].ops->name : s->source->ops->name)));
+    if (branch) {
+        TRY(json_put_key(b, "branch"));
+        TRY(json_put_string(b, span_of(branch)));
+    }
+    TRY(put_flow(b, &s->flows->flow[k]));
+    if (s->own[k].n)
         TRY(buf_putc(b, ','));
-    TRY(buf_put_span(b, buf_span(own)));
+    TRY(buf_put_span(b, buf_span(&s->own[k])));
     return buf_putc(b, '}');
 }
 
-int stats_put(struct buf *json, const struct flows *t, const struct source *source, const struct stage *stages,
-              const struct buf *own, double seconds)
+int stats_put(struct buf *json, const struct stats *s)
 {
+    const struct flow *in = s->flows->flow;
+    int first = s->source ? 0 : 1;
+
     TRY(buf_puts(json, "{\"quern\":\"" QUERN_VERSION "\""));
-    TRY(json_put_count(json, "docs_in", t->flow[0].docs_in));
-    TRY(json_put_count(json, "docs_out", t->flow[t->n - 1].docs_out));
-    TRY(json_put_count(json, "dropped", t->dropped));
-    TRY(json_put_count(json, "bad", t->bad));
-    TRY(json_put_count(json, "bytes_in", t->flow[0].bytes_in));
-    TRY(json_put_count(json, "bytes_out", t->flow[t->n - 1].bytes_out));
+    TRY(json_put_count(json, "docs_in", in->docs_in));
+    TRY(json_put_count(json, "docs_out", s->docs_out));
+    TRY(json_put_count(json, "dropped", s->flows->dropped));
+    TRY(json_put_count(json, "bad", s->flows->bad));
+    TRY(json_put_count(json, "bytes_in", in->bytes_in));
+    TRY(json_put_count(json, "bytes_out", s->bytes_out));
     TRY(json_put_key(json, "seconds"));
-    TRY(json_put_num(json, seconds));
+    TRY(json_put_num(json, s->seconds));
     TRY(json_put_key(json, "stages"));
     TRY(buf_putc(json, '['));
-    if (source)
-        TRY(put_stage(json, source->ops->name, &t->flow[0], &own[0]));
-    for (int i = 1; i < t->n; i++) {
-        if (i > 1 || source)
+    for (int k = first; k < s->flows->n; k++) {
+        if (k > first)
             TRY(buf_putc(json, ','));
-        TRY(put_stage(json, stages[i - 1].ops->name, &t->flow[i], &own[i]));
+        TRY(put_stage(json, s, k));
     }
     return buf_puts(json, "]}\n");
 }

@@ -41,8 +41,16 @@ int flows_check(const struct flows *t, const struct source *source, struct err *
 int flows_put(const struct flows *t, struct buf *json);
 int flows_get(struct flows *t, const struct node *n, struct err *e);
 
-/* The statistics of a run: what --stats writes.  own[k] holds the pairs that the source
- * (k = 0) or stage k - 1 adds, as JSON without the braces. */
-int stats_put(struct buf *json, const struct flows *t, const struct source *source, const struct stage *stages,
-              const struct buf *own, double seconds);
+/* What the statistics of a run are made of. */
+struct stats {
+    const struct flows *flows;
+    uint64_t docs_out, bytes_out;
+    const struct source *source;  /* NULL: JSON lines */
+    const struct stage *stages;
+    const char *const *branch;    /* of a plan, for each stage; NULL: none */
+    const struct buf *own;        /* own[k]: the pairs that the source (k = 0) or stage k - 1 adds, as JSON without the braces */
+    double seconds;
+};
+/* Appends them: what --stats writes. */
+int stats_put(struct buf *json, const struct stats *s);
 #endif

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -9,7 +10,7 @@
 #include "curate/stream/pass.h"
 
 #define MAGIC "quern-index 1\n"
-enum { BLOCK = 1 << 20, MAX_KIND = 4096 };
+enum { BLOCK = 1 << 20 };
 static const uint64_t MAX_BLOCK = UINT64_C(1) << 40;
 
 struct note_index {
@@ -114,17 +115,60 @@ static int read_exactly(struct file_in *in, void *p, size_t n, struct err *e)
     return 0;
 }
 
-static int read_kind(struct file_in *in, const char *kind, struct err *e)
+/* The first line.  1: it is an index's; 0: some other file. */
+static int read_magic(struct file_in *in, struct err *e)
 {
-    char line[MAX_KIND];
+    char magic[sizeof MAGIC - 1];
+    size_t n = 0;
+    ssize_t k = 1;
+
+    while (n < sizeof magic && (k = file_read(in, magic + n, sizeof magic - n, e)) > 0)
+        n += (size_t)k;
+    return k < 0 ? (int)k : n == sizeof magic && memcmp(magic, MAGIC, n) == 0;
+}
+
+static int read_kind(struct file_in *in, char kind[NOTE_INDEX_KIND], struct err *e)
+{
     size_t n = 0;
 
     do {
-        if (n == sizeof line)
+        if (n == NOTE_INDEX_KIND)
             return err_set(e, ERR_FORMAT, "the index '%s' is damaged: its second line is too long", file_name(in));
-        TRY(read_exactly(in, &line[n], 1, e));
-    } while (line[n++] != '\n');
-    line[n - 1] = '\0';
+        TRY(read_exactly(in, &kind[n], 1, e));
+    } while (kind[n++] != '\n');
+    kind[n - 1] = '\0';
+    return 0;
+}
+
+/* Can it be read once more from its beginning?  Not a pipe: it has documents. */
+static bool twice(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) < 0 || S_ISREG(st.st_mode);
+}
+
+int note_index_kind(const char *path, char kind[NOTE_INDEX_KIND], struct err *e)
+{
+    struct file_in *in;
+    int rc;
+
+    if (!twice(path))
+        return 0;
+    TRY(file_open(&in, path, e));
+    rc = read_magic(in, e);
+    if (rc == 1 && read_kind(in, kind, e) < 0)
+        rc = e->code;
+    file_close(in);
+    return rc;
+}
+
+/* It must be of this kind. */
+static int check_kind(struct file_in *in, const char *kind, struct err *e)
+{
+    char line[NOTE_INDEX_KIND];
+
+    TRY(read_kind(in, line, e));
     if (strcmp(line, kind) != 0)
         return err_set(e, ERR_FORMAT, "'%s' is an index of '%s', not of '%s'", file_name(in), line, kind);
     return 0;
@@ -227,18 +271,15 @@ int notes_of(const char *path, const struct stage *st, const char *kind, int job
 {
     struct taker t = {take, to};
     struct buf b = {0};
-    struct file_in *in;
-    char magic[sizeof MAGIC - 1];
-    size_t n = 0;
-    ssize_t k = 1;
-    int rc;
+    struct file_in *in = NULL;
+    int rc = 0;
 
-    TRY(file_open(&in, path, e));
-    while (n < sizeof magic && (k = file_read(in, magic + n, sizeof magic - n, e)) > 0)
-        n += (size_t)k;
-    rc = k < 0 ? (int)k : 0;
-    if (rc == 0 && n == sizeof magic && memcmp(magic, MAGIC, n) == 0) {
-        rc = read_kind(in, kind, e);
+    if (twice(path)) {
+        TRY(file_open(&in, path, e));
+        rc = read_magic(in, e);
+    }
+    if (rc == 1) {
+        rc = check_kind(in, kind, e);
         if (rc == 0)
             rc = read_blocks(in, &b, take, to, e);
         file_close(in);

@@ -12,6 +12,7 @@
 #include "base/opt.h"
 #include "curate/stream/stage.h"
 
+enum { NOTE_INDEX_KIND = 4096 }; /* bytes of a kind, at most, and a zero */
 struct note_index;
 /* kind: one line that must be equal when the index is used, such as "dedup exact normalize=none". */
 int note_index_create(struct note_index **x, const char *path, const char *kind, struct err *e);
@@ -22,6 +23,9 @@ int note_index_finish(struct note_index *x, struct file_group *files, struct err
 void note_index_abort(struct note_index *x);
 /* One of the two: rc < 0 is what failed before, and comes back. */
 int note_index_end(struct note_index *x, int rc, struct file_group *files, struct err *e);
+/* The kind of the index at path, its line without the newline, into kind.  1: it is an index; 0: some other file, or
+ * what can be read but once (a pipe).  ERR_IO; ERR_FORMAT: damaged. */
+int note_index_kind(const char *path, char kind[NOTE_INDEX_KIND], struct err *e);
 
 typedef int note_taker(void *to, struct span note, struct err *e);
 /* Gives every note of the collection at path, in order: an index of this kind, or a file of

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "base/progress.h"
+#include "curate/stream/doc_name.h"
 
 /* A document of a block, and what became of it. */
 struct slot {
@@ -30,7 +31,8 @@ struct worker {
     struct json_reader *json;
     void *source_thread, **stage_thread;
     struct flows flows; /* of the block in hand */
-    struct buf docs, rejects, notes, packed;
+    struct buf *out; /* what goes to each of the pass's */
+    struct buf rejects, notes, packed;
     ZSTD_CCtx *zstd;
     struct libdeflate_compressor *gzip;
 };
@@ -76,18 +78,20 @@ static int first_thread(const struct pass_conf *c)
     return c->feed->judge.ask ? c->first - 1 : c->first;
 }
 
-static int open_packer(struct worker *w, struct err *e)
+/* What an output needs that is compressed. */
+static int open_packer(struct worker *w, enum file_codec codec, struct err *e)
 {
-    if (w->pass->c.codec == FILE_ZSTD) {
+    if (codec == FILE_ZSTD && !w->zstd) {
         w->zstd = ZSTD_createCCtx();
-        if (w->zstd)
-            ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_checksumFlag, 1);
-    } else if (w->pass->c.codec == FILE_GZIP) {
+        if (!w->zstd)
+            return err_set(e, ERR_NOMEM, "out of memory for a compressor");
+        ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_checksumFlag, 1);
+    } else if (codec == FILE_GZIP && !w->gzip) {
         w->gzip = libdeflate_alloc_compressor(6);
-    } else {
-        return 0;
+        if (!w->gzip)
+            return err_set(e, ERR_NOMEM, "out of memory for a compressor");
     }
-    return w->zstd || w->gzip ? 0 : err_set(e, ERR_NOMEM, "out of memory for a compressor");
+    return 0;
 }
 
 static int worker_open(struct worker *w, struct pass *p, struct err *e)
@@ -97,9 +101,11 @@ static int worker_open(struct worker *w, struct pass *p, struct err *e)
     *w = (struct worker){.pass = p};
     w->json = json_reader_new();
     w->stage_thread = calloc((size_t)c->n_stages + 1, sizeof *w->stage_thread);
-    if (!w->json || !w->stage_thread || flows_init(&w->flows, c->n_stages) < 0)
+    w->out = calloc((size_t)c->n_out + 1, sizeof *w->out);
+    if (!w->json || !w->stage_thread || !w->out || flows_init(&w->flows, c->n_stages) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a thread");
-    TRY(open_packer(w, e));
+    for (int i = 0; i < c->n_out; i++)
+        TRY(open_packer(w, c->out[i].codec, e));
     if (c->feed->source && c->feed->source->ops->thread_open)
         TRY(c->feed->source->ops->thread_open(c->feed->source->state, &w->source_thread, e));
     for (int i = first_thread(c); i < c->last; i++)
@@ -125,7 +131,9 @@ static void worker_close(struct worker *w, const struct pass_conf *c)
     free(w->slot);
     json_reader_free(w->json);
     block_free(&w->block);
-    buf_free(&w->docs);
+    for (int i = 0; i < c->n_out && w->out; i++)
+        buf_free(&w->out[i]);
+    free(w->out);
     buf_free(&w->rejects);
     buf_free(&w->notes);
     buf_free(&w->packed);
@@ -195,12 +203,14 @@ static int apply(struct worker *w, int k, struct slot *s, struct err *e)
     return note_bad(w, s, st->ops->apply(st->state, w->stage_thread[k], &s->d, reply, &s->v, e), e);
 }
 
-/* Documents from items; what the judge of the pass before dropped stays dropped. */
+/* Documents from items; what the judge of the pass before dropped stays dropped.  Documents are counted when they are made
+ * and when they were judged, not when they only come from another pass. */
 static int make_docs(struct worker *w, struct err *e)
 {
     struct feed_block *b = &w->block;
-    int by = w->pass->c.first; /* flow[0], or the stage that judged */
-    struct flow *f = &w->flows.flow[by];
+    const struct feed *feed = w->pass->c.feed;
+    int by = feed->judge.ask ? w->pass->c.first : 0; /* the stage that judged, or flow[0] */
+    struct flow *f = by || !feed->n_kept ? &w->flows.flow[by] : NULL;
 
     mem_short_reset();
     if (b->n > w->cap) {
@@ -216,11 +226,12 @@ static int make_docs(struct worker *w, struct err *e)
         doc_init(&s->d, &b->arena);
         TRY(make_one(w, &b->item[i], s, e));
         TRY(apply(w, by - 1, s, e));
-        if (by == 0 && !s->bad) {
+        if (f && by == 0 && !s->bad) {
             f->docs_in++;
             f->bytes_in += s->d.text.n;
         }
-        count_out(f, s);
+        if (f)
+            count_out(f, s);
     }
     return 0;
 }
@@ -257,14 +268,15 @@ static int run_stage(struct worker *w, int k, struct err *e)
         if (st->ops->work)
             TRY(note_bad(w, s, st->ops->work(st->state, w->stage_thread[k], &s->d, &s->v, &s->note, e), e));
     }
-    if (st->ops->commit && !(later && c->notes.put))
+    if (st->ops->commit && !(c->notes.put && k == c->last - 1))
         TRY(commit(w, k, e));
     if (later)
         return 0;
     for (int i = 0; i < w->block.n; i++) {
         struct slot *s = &w->slot[i];
         TRY(apply(w, k, s, e));
-        s->note = (struct span){0};
+        if (k < c->last - 1) /* the last one's says where the document goes */
+            s->note = (struct span){0};
         count_out(f, s);
     }
     return 0;
@@ -297,6 +309,24 @@ static int put_origin(struct worker *w, struct slot *s, const struct item *it)
     return 0;
 }
 
+/* Where the survivor came from, FILE:OFFSET. */
+static int put_place(struct buf *b, struct span place)
+{
+    char file[4096];
+    size_t n = place.n;
+
+    while (n > 0 && place.p[n - 1] != ':')
+        n--;
+    if (!n || n > sizeof file)
+        return 0;
+    memcpy(file, place.p, n - 1);
+    file[n - 1] = '\0';
+    TRY(json_put_key(b, "survivor_file"));
+    TRY(json_put_name(b, file));
+    TRY(json_put_key(b, "survivor_offset"));
+    return buf_put(b, place.p + n, place.n - n);
+}
+
 /* The line in the account of drops. */
 static int put_reject(struct worker *w, struct slot *s, const struct item *it)
 {
@@ -308,6 +338,10 @@ static int put_reject(struct worker *w, struct slot *s, const struct item *it)
     TRY(json_put_string(b, s->d.id));
     TRY(json_put_key(b, "stage"));
     TRY(json_put_string(b, span_of(stage)));
+    if (c->branch) {
+        TRY(json_put_key(b, "branch"));
+        TRY(json_put_string(b, span_of(c->branch)));
+    }
     TRY(json_put_key(b, "rule"));
     TRY(json_put_string(b, span_of(s->v.rule)));
     TRY(json_put_key(b, "value"));
@@ -316,29 +350,30 @@ static int put_reject(struct worker *w, struct slot *s, const struct item *it)
     TRY(json_put_num(b, s->v.threshold));
     if (s->v.survivor.p) {
         TRY(json_put_key(b, "survivor"));
-        TRY(json_put_string(b, s->v.survivor));
+        TRY(json_put_string(b, doc_name_id(s->v.survivor)));
+        TRY(put_place(b, doc_name_place(s->v.survivor)));
     }
     TRY(put_origin(w, s, it));
     return buf_puts(b, "}\n");
 }
 
-/* Compresses w->docs into w->packed. */
-static int pack(struct worker *w)
+/* Compresses what goes to an output. */
+static int pack(struct worker *w, struct buf *docs, enum file_codec codec)
 {
-    enum file_codec codec = w->pass->c.codec;
+    struct buf packed = w->packed;
     size_t bound, n;
 
-    buf_clear(&w->packed);
-    if (!w->docs.n)
+    if (!docs->n || codec == FILE_PLAIN)
         return 0;
-    bound = codec == FILE_ZSTD ? ZSTD_compressBound(w->docs.n) : libdeflate_gzip_compress_bound(w->gzip, w->docs.n);
-    TRY(buf_reserve(&w->packed, bound));
-    n = codec == FILE_ZSTD ? ZSTD_compress2(w->zstd, w->packed.p, bound, w->docs.p, w->docs.n)
-                           : libdeflate_gzip_compress(w->gzip, w->docs.p, w->docs.n, w->packed.p, bound);
-    if (n == 0 || (codec == FILE_ZSTD && ZSTD_isError(n)))
-        return ERR_NOMEM;
-    w->packed.n = n;
-    return 0;
+    bound = codec == FILE_ZSTD ? ZSTD_compressBound(docs->n) : libdeflate_gzip_compress_bound(w->gzip, docs->n);
+    buf_clear(&packed);
+    TRY(buf_reserve(&packed, bound));
+    w->packed = *docs;
+    n = codec == FILE_ZSTD ? ZSTD_compress2(w->zstd, packed.p, bound, docs->p, docs->n)
+                           : libdeflate_gzip_compress(w->gzip, docs->p, docs->n, packed.p, bound);
+    packed.n = n;
+    *docs = packed;
+    return n == 0 || (codec == FILE_ZSTD && ZSTD_isError(n)) ? ERR_NOMEM : 0;
 }
 
 static int render_one(struct worker *w, struct slot *s, const struct item *it)
@@ -349,25 +384,31 @@ static int render_one(struct worker *w, struct slot *s, const struct item *it)
         return 0;
     if (s->v.drop)
         return c->rejects.put ? put_reject(w, s, it) : 0;
-    if (!c->later)
-        return c->docs.put ? doc_write(&s->d, &w->docs) : 0;
     if (c->notes.put)
         TRY(frame_put_note(&w->notes, s->note));
-    return frame_put_doc(&w->docs, &s->d);
+    for (int i = 0; i < c->n_out; i++) {
+        const struct pass_out *o = &c->out[i];
+
+        if (!o->route || s->note.p[o->route - 1])
+            TRY(o->frames ? frame_put_doc(&w->out[i], &s->d) : doc_write(&s->d, &w->out[i]));
+    }
+    return 0;
 }
 
 /* The bytes of the output: in parallel, before the write gate. */
 static int render(struct worker *w, struct err *e)
 {
+    const struct pass_conf *c = &w->pass->c;
     int rc = 0;
 
-    buf_clear(&w->docs);
+    for (int i = 0; i < c->n_out; i++)
+        buf_clear(&w->out[i]);
     buf_clear(&w->rejects);
     buf_clear(&w->notes);
     for (int i = 0; i < w->block.n && rc == 0; i++)
         rc = render_one(w, &w->slot[i], &w->block.item[i]);
-    if (rc == 0 && (w->zstd || w->gzip))
-        rc = pack(w);
+    for (int i = 0; i < c->n_out && rc == 0; i++)
+        rc = pack(w, &w->out[i], c->out[i].codec);
     return rc < 0 ? err_set(e, rc, "out of memory for the output of %d documents", w->block.n) : 0;
 }
 
@@ -402,7 +443,8 @@ static int finish_block(struct worker *w, struct err *e)
     if (flows_add(t, &w->flows) < 0)
         return err_set(e, ERR_NOMEM, "out of memory");
     clear_flows(&w->flows);
-    TRY(put(&p->c.docs, w->zstd || w->gzip ? &w->packed : &w->docs, e));
+    for (int i = 0; i < p->c.n_out; i++)
+        TRY(put(&p->c.out[i].to, &w->out[i], e));
     TRY(put(&p->c.notes, &w->notes, e));
     TRY(put(&p->c.rejects, &w->rejects, e));
     if (p->c.tell)

@@ -21,6 +21,14 @@ struct sink {
 /* The put of a sink into a struct file_out. */
 int sink_file(void *file_out, struct span s, struct err *e);
 
+/* Where documents go that the stages kept. */
+struct pass_out {
+    struct sink to;
+    bool frames;           /* as frames (curate/stream/feed.h), which another pass reads; else as lines */
+    enum file_codec codec; /* of lines: compressed, a frame or member a block */
+    int route;             /* 0: all go there; K: those whose note of the last stage has a byte K that is not 0, from 1 */
+};
+
 /* Where a pass stands, a block further each time. */
 struct pass_now {
     struct source_where where; /* in its feed */
@@ -34,17 +42,18 @@ void pass_show(void *unused, const struct pass_now *now);
 struct pass_conf {
     struct stage *stages;
     int n_stages, first, last; /* stages [first, last) run */
-    /* The answer of the last stage comes later: the documents that it has seen are kept
-     * as frames (curate/stream/feed.h), to be judged when they are read again.  It is asked to
-     * commit, or where there is a sink for notes they go there instead. */
+    /* The answer of the last stage comes later: the documents that it has seen go out as
+     * frames, to be judged when they are read again. */
     bool later;
     const struct source *source; /* of the whole chain: names who rejects; NULL: JSON lines */
     struct feed *feed;
     int jobs;
-    struct sink docs, rejects, notes; /* put NULL: not wanted */
+    const struct pass_out *out;
+    int n_out;
+    struct sink rejects; /* put NULL: not wanted */
+    struct sink notes;   /* put not NULL: the last stage's go here, and it is not asked to commit */
     bool full; /* rejects have the documents too */
-    /* Documents come out compressed, a frame or member a block; not when they are kept. */
-    enum file_codec codec;
+    const char *branch; /* of a plan, for rejects; NULL: none */
     struct flows *flows;
     /* Told where the pass stands; one call at a time.  NULL: nobody wants to know. */
     void (*tell)(void *of, const struct pass_now *now);

@@ -37,7 +37,7 @@ struct verdict {
     bool drop;
     const char *rule;
     double value, threshold;   /* NAN: there is none */
-    struct span survivor;      /* duplicates: the id that stays; p NULL otherwise.
+    struct span survivor;      /* duplicates: the name (curate/stream/doc_name.h) of what stays; p NULL otherwise.
                                   Must live as long as the stage or the arena */
     bool account;              /* set by the caller of judge: the survivor is wanted */
 };

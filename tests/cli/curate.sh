@@ -212,7 +212,7 @@ wrong() { # name text message [status]
     status "$1" "${4:-3}" quern curate wrong.yaml one.jsonl -o never.jsonl
     has "$1: told" err "$3"
 }
-wrong "an unknown key" $'stages: [clean]\ninputs: x\n' "'wrong.yaml' line 2: a plan has no key 'inputs', but input, stages, output, rejects, rejects-full, stats, work, compress; did you mean 'input'?"
+wrong "an unknown key" $'stages: [clean]\ninputs: x\n' "'wrong.yaml' line 2: a plan has no key 'inputs', but input, stages, branches, output, rejects, rejects-full, stats, report, work, compress; did you mean 'input'?"
 wrong "an unknown stage" $'stages:\n  - clean\n  - wash\n' "line 3: no stage 'wash'"
 wrong "a misspelt one" $'stages:\n  - claen\n' "did you mean 'clean'?"
 wrong "an unknown setting" $'stages:\n  - langid:\n      keep: en\n      treshold: 0.5\n' "line 4: langid has no setting 'treshold'"

@@ -119,7 +119,7 @@ printf 'a\tb\t0.756098\na\tc\t0.945946\nb\tc\t0.714286\na\td\t1.000000\nb\td\t0.
 same "all pairs, by the second" pairs want
 same "and the same clusters" cn cl
 
-for p in quern datatrove nemo text-dedup rpv2; do
+for p in quern2 quern datatrove nemo text-dedup rpv2; do
     status "preset $p, verified" 0 quern-dedup fuzzy --preset $p --threshold 0.8 in.jsonl
     grep -vE '"id":"(c|d)"' in.jsonl >want
     same "preset $p drops the close ones" out want
@@ -160,7 +160,7 @@ twin() {
     for f in out rej cl st; do same "$name: same $f" gpu.$f cpu.$f; done
 }
 batch=()
-for p in quern datatrove nemo text-dedup rpv2; do twin "preset $p" --preset $p; done
+for p in quern2 quern datatrove nemo text-dedup rpv2; do twin "preset $p" --preset $p; done
 twin "not verified" --no-verify
 for b in 1 7 100; do
     batch=(--batch "$b")
@@ -225,7 +225,29 @@ done
 quern-dedup fuzzy --index new.idx --against old.jsonl keep.jsonl >out 2>/dev/null
 stays "an index has what stayed" a --against new.idx
 status "an index of another preset is refused" 3 quern-dedup fuzzy --preset nemo --against old.idx keep.jsonl
-has "and told" err "is an index of 'dedup fuzzy preset=quern bands=21 rows=6', not of 'dedup fuzzy preset=nemo bands=20 rows=13'"
+has "and told" err "is an index of 'dedup fuzzy preset=quern2 bands=21 rows=6', not of 'dedup fuzzy preset=nemo bands=20 rows=13'"
+quern-dedup fuzzy --preset quern --index words.idx old.jsonl >out 2>/dev/null
+stays "an index is read by the preset that it names" o --against words.idx --stats st
+has "by which the run goes" st '"preset":"quern","bands":21'
+status "but not by another one" 3 quern-dedup fuzzy --preset quern2 --against words.idx keep.jsonl
+quern-dedup fuzzy --seed 7 --index seed.idx old.jsonl >out 2>/dev/null
+stays "another seed of the hash functions" o --against seed.idx --seed 7
+status "an index of another seed is refused" 3 quern-dedup fuzzy --against seed.idx keep.jsonl
+has "and told" err "is an index of 'dedup fuzzy preset=quern2 bands=21 rows=6 seed=7', not of 'dedup fuzzy preset=quern2 bands=21 rows=6'"
+quern-dedup fuzzy --seed 1 --index own.idx old.jsonl >out 2>/dev/null
+quern-dedup fuzzy --index default.idx old.jsonl >out 2>/dev/null
+same "the preset's own seed by its number" own.idx default.idx
+# Of pairs between the bands' reach and none, other functions find others, and about as many.
+for s in 1 2 3; do quern-dedup fuzzy -q --threshold 0.3 --bands 20 --rows 5 --seed $s --pairs pairs.$s many.jsonl -o /dev/null; done
+check "a seed gives the same again" quern-dedup fuzzy -q --threshold 0.3 --bands 20 --rows 5 --seed 2 --pairs pairs.again many.jsonl -o /dev/null
+same "byte for byte" pairs.again pairs.2
+equal "others give others" "$(cat pairs.[123] | sort | uniq -c | awk '$1 < 3' | wc -l | sed 's/^[1-9].*/some/')" some
+sed '2s/quern/nobody/' words.idx >nobody.idx
+status "an index of an unknown preset is refused" 3 quern-dedup fuzzy --against nobody.idx keep.jsonl
+has "and told" err "'nobody.idx' is an index of preset 'nobody'"
+stays "old documents may come by a pipe" o --keep longest --against <(cat old.jsonl)
+equal "of exact copies too" "$(quern-dedup exact -q --against <(cat old.jsonl) old.jsonl)" ""
+
 head -c 300 old.idx >cut.idx
 status "a fuzzy index that is cut short is refused" 3 quern-dedup fuzzy --against cut.idx keep.jsonl
 has "with the place" err "'cut.idx' is cut short at byte 300"

@@ -47,6 +47,22 @@ has "words" rej '{"id":"f","stage":"dedup lines","rule":"nothing-left"'
 status "words" 0 quern-dedup lines --min-words 20 in --rejects rej
 has "too few words" rej '{"id":"b","stage":"dedup lines","rule":"words-left","value":11,"threshold":20,"file":"in","offset":114}'
 
+# Lines that come more than three times, those within a document among them.
+printf '{"id":"%s","text":"%s"}\n' a 'x\nx\nthree\nown a' b 'x\nthree\nfour' c 'x\nthree\nfour\nfour' d 'four\nown d' >over
+over() { quern-dedup lines -q --min-length 1 --over "$@" over; }
+equal "over 3: the first of them stays" "$(over 3 | sed 's/.*"text":"\(.*\)"}/\1/')" 'x\nthree\nown a
+three\nfour
+three
+own d'
+equal "over 3: none of them stays" "$(over 3 --keep none | sed 's/.*"text":"\(.*\)"}/\1/')" 'three\nown a
+three
+three
+own d'
+equal "over 4: nothing is struck" "$(over 4)" "$(cat over)"
+equal "over 1: as ever" "$(over 1)" "$(quern-dedup lines -q --min-length 1 over)"
+equal "any number of threads, little memory" "$(over 3 --keep none -j 3 --memory 16M)" "$(over 3 --keep none -j 1)"
+status "over none" 2 quern-dedup lines --over 0 over
+
 printf '{"id":"a","text":"\\n\\nOne paragraph\\nof two lines.\\n \\n\\nTwo.\\n\\nThree.\\n"}\n{"id":"b","text":"Zero.\\n\\nOne paragraph\\nof two lines.\\n\\nThree.\\n"}\n{"id":"c","text":"Two.\\n\\nFour."}\n' >par
 status "paragraphs" 0 quern-dedup lines --unit paragraph --min-length 1 par
 cat >want <<'W'

@@ -54,7 +54,7 @@ all_equal() { # NAME WANT GOT
     done
 }
 i=0
-for how in 'fuzzy' 'fuzzy --keep best --by score --memory 256M' 'fuzzy --no-verify --keep last' 'exact' \
+for how in 'fuzzy' 'fuzzy --keep best --by score --memory 256M --cluster-size n' 'fuzzy --no-verify --keep last --places' 'exact --cluster-size n --places' \
     'exact --keep none --memory 64M'; do
     i=$((i + 1))
     clusters=
@@ -109,6 +109,14 @@ absent 'and none is written' star* stars.jsonl
 check 'of one process it is a name' quern-dedup exact -q -o stars.jsonl --index 'star*' in/1.jsonl
 [ -f 'star*' ]
 equal 'as any other' $? 0
+
+# The preset of an index.
+quern-dedup fuzzy -q --preset quern --index words.idx -o old.jsonl in/1.jsonl
+for n in 1 2; do
+    check "an index by its preset, $n ranks" ranks $n quern-dedup fuzzy -q --against words.idx -o "words.$n" in/[567]*
+done
+same "an index by its preset" words.2 words.1
+status "a Bloom filter is for one" 3 ranks 2 quern-dedup exact -q --bloom-count 10 in/*
 
 # All pairs, and what large clusters share: in the order of one process; an index beside them has no texts.
 for how in '--keep longest --against fuzzy.idx --against in/2.jsonl --index x' '--no-verify --threshold .7' '--memory 128M -j 2'; do

@@ -16,8 +16,8 @@ cp crawl.warc.gz crawl
 
 # Indented lines of a page from the first that begins with TEXT up to an empty one.
 indented() { awk -v s="$2" 'index($0, "    " s) == 1 { on = 1 } on && $0 == "" { exit } on { print substr($0, 5) }' "$ROOT/$1"; }
-# The first block of KIND in a page.
-block() { awk -v s='```'"$2" 'on && /^```/ { exit } on; $0 == s { on = 1 }' "$ROOT/$1"; }
+# The first block of KIND in a page, or the Nth.
+block() { awk -v s='```'"$2" -v n="${3:-1}" 'on && /^```/ { exit } on; $0 == s && --n == 0 { on = 1 }' "$ROOT/$1"; }
 
 indented README.md 'set -o pipefail' >readme.sh
 status "README's pipe" 0 bash -e readme.sh
@@ -33,6 +33,10 @@ block docs/curate.md yaml >plan.yaml
 status "the plan of curate's page" 0 quern curate --check plan.yaml
 if command -v quern-dedup >/dev/null && command -v quern-langid >/dev/null; then
     status "it runs" 0 quern curate -q plan.yaml
+    block docs/curate.md yaml 2 | sed 's/preset: .*}/preset: c4, config: few.yaml}/' >branches.yaml # few words, but some
+    printf 'c4: {too_few_sentences: 1}\n' >few.yaml
+    status "and the one with branches" 0 quern curate -q branches.yaml
+    status "which ends in a dataset" 0 quern dataset info tokens/000000_text_document
 fi
 block docs/mix.md '' | sed 's/1e10/5e2/' >mix.sh # not so many tokens of so little
 equal "mix's page shows commands" "$(grep -c '^quern mix' mix.sh)" 5

@@ -163,8 +163,8 @@ has 'compressed ones too' err "'t.tar/t/e.jsonl.gz' is JSON: documents already"
 has 'a PDF' err "'t.tar/t/f.pdf' is a PDF document, which is not read here; skipped"
 has 'an image without an ending' err "'t.tar/t/g' is a PNG image, which is not read here; skipped"
 has 'a zip archive' err "'t.tar/t/a.zip' is a zip archive"
-has 'what is binary' err "'t.tar/t/random' is neither a WARC or ARC file nor HTML, LaTeX or a wiki's export but binary data; skipped"
-has 'and text that is nothing' err "'t.tar/t/README' is neither a WARC or ARC file nor HTML, LaTeX or a wiki's export; skipped"
+has 'what is binary' err "'t.tar/t/random' is neither a WARC or ARC file nor HTML, LaTeX, a wiki's export or XML of a known kind but binary data; skipped"
+has 'and text that is nothing' err "'t.tar/t/README' is neither a WARC or ARC file nor HTML, LaTeX, a wiki's export or XML of a known kind; skipped"
 equal 'each is counted' "$(tail -n 1 err | sed 's/.*dropped, \([0-9]*\) bad.*/\1/')" 7
 has 'as are those that are read' t.json '"archives":3,"tar_files":1,"wiki_dumps":0,"html_files":1,"latex_files":0'
 quern extract -q -j 4 t.tar t.tar >four 2>/dev/null
@@ -183,7 +183,7 @@ tar -cf paper.tar paper
 status 'an e-print with figures' 0 quern extract paper.tar --stats t.json
 has 'is a document' out '{"id":"paper.tar/paper/main.tex"'
 has 'with what it inputs' out '"text":"One Only words. end\n"'
-has 'its figures are counted' t.json '"latex_files":1,"other_files":2'
+has 'its figures are counted' t.json '"latex_files":1,"posts_files":0,"xml_files":0,"zip_files":0,"other_files":2'
 
 # archives in archives, and faults in them
 tar -czf inner.tgz t/a.warc t/page paper/main.tex paper/README

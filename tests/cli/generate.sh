@@ -21,6 +21,9 @@ status "the likeliest" 0 gen --prompt-ids 5,6,7 --max-tokens 8 --temperature 0
 cp out greedy
 status "the likeliest by top-k" 0 gen --prompt-ids 5,6,7 --max-tokens 8 --top-k 1 --seed 9
 same "top-k 1 is the likeliest" greedy out
+status "a text without repetition" 0 gen --prompt-ids 5,6,7 --max-tokens 25 --temperature 0 --repetition-penalty 100
+equal "a text without repetition: has each id once, and none of the prompt" \
+    "$(tr -s ' ' '\n' <out | grep . | grep -vxE '5|6|7' | sort -u | wc -l)" 25
 status "three samples" 0 gen --prompt-ids 5,6,7 --max-tokens 8 --num-samples 3
 equal "three samples are told apart" "$(grep -c '^----$' out)" 2
 same "the first sample does not depend on the others" first <(head -n 1 out)

@@ -22,7 +22,7 @@ within() {
     fi
 }
 
-for extractor in main everything justext; do
+for extractor in main rules everything justext; do
     for page in "${hostile_pages[@]}"; do
         within "$page" 0 --extractor $extractor
     done

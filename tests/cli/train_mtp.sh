@@ -6,9 +6,7 @@
 # shellcheck source=tests/plain_ranks.sh
 . "$ROOT/tests/plain_ranks.sh"
 data
-flags="--data-path data --split 1,0,0 --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --vocab-size 61
-    --micro-batch-size 2 --global-batch-size 8 --lr 0.002 --attention-dropout 0 --hidden-dropout 0 --eval-iters 0 -j 1 --device cpu
-    --train-iters 6 --mtp-loss-scaling-factor 0.3"
+flags="$tiny --micro-batch-size 2 --global-batch-size 8 --lr 0.002 --hidden-dropout 0 --train-iters 6 --mtp-loss-scaling-factor 0.3"
 gpt="--mtp-num-layers 2 --untie-embeddings-and-output-weights"
 rope="--mtp-num-layers 2 --position-embedding-type rope --normalization RMSNorm --swiglu --disable-bias-linear"
 moe="$rope --num-experts 4 --moe-router-topk 2 --moe-ffn-hidden-size 16 --moe-aux-loss-coeff 0.02 --moe-layer-freq 0,1
@@ -16,53 +14,45 @@ moe="$rope --num-experts 4 --moe-router-topk 2 --moe-ffn-hidden-size 16 --moe-au
 documents="$rope --reset-position-ids --reset-attention-mask --eod-mask-loss --eod-id 7"
 per_token="$documents --calculate-per-token-loss"
 dropout="$gpt --hidden-dropout 0.1 --attention-dropout 0.1"
-numbers() { grep -oE '"(loss|grad_norm|mtp_losses)":(\[[^]]*|[^],}]*)' "$1"; }
 further() { grep -o '"mtp_losses":[^]]*' "$1" | tr -cs '0-9.\n' ' '; }
 # alike A B: the losses further on of two logs.
 alike() {
     paste -d ' ' <(further "$1") <(further "$2") |
         awk '{ for (i = 1; i < 3; i++) { d = $i - $(i + 2); if (d < -1e-5 || d > 1e-5) exit 1; n++ } } END { exit n != 12 }'
 }
-# on RANKS KIND FLAG...: as one process trained.
-on() {
-    rm -f log
-    check "$2, ${*:3}" plain $1 quern-train $flags ${!2} --distributed-backend tcp --log-file log ${*:3}
-    check "$2, ${*:3}: as one process" close $2.log log 12
+# shared RANKS KIND FLAG...: `on`, with the losses further on.
+shared() {
+    on "$@"
     check "$2, ${*:3}: further on too" alike $2.log log
 }
 
 for kind in gpt rope moe documents per_token dropout; do
-    rm -f log
-    check "$kind" quern-train $flags ${!kind} --save $kind --save-interval 3 --log-file log
-    cp log $kind.log
-    equal "$kind: memory as planned" "$(grep '^memory allocated' out | grep -c 'as planned$')" 1
-    equal "$kind: the log has two losses more" "$(grep -cE '"mtp_losses":\[[0-9.]+,[0-9.]+\]' log)" 6
-    rm -f log
-    check "$kind, resumed" quern-train $flags ${!kind} --load $kind --ckpt-step 3 --log-file log
-    equal "$kind, resumed: the same bits" "$(numbers log)" "$(numbers $kind.log | tail -n 9)"
+    alone $kind 3 9
+    equal "$kind: memory as planned" "$(grep '^memory allocated' $kind.out | grep -c 'as planned$')" 1
+    equal "$kind: the log has two losses more" "$(grep -cE '"mtp_losses":\[[0-9.]+,[0-9.]+\]' $kind.log)" 6
     for how in full selective; do
         rm -f log
         check "$kind, $how" quern-train $flags ${!kind} --recompute-granularity $how --log-file log
         equal "$kind, $how: the same bits" "$(numbers log)" "$(numbers $kind.log)"
     done
-    on 2 $kind --tensor-model-parallel-size 2 --sequence-parallel
+    shared 2 $kind --tensor-model-parallel-size 2 --sequence-parallel
     check "$kind, bf16" quern-train $flags ${!kind} --bf16 --main-params-dtype bf16
     check "$kind, evaluated" quern-eval --load $kind --data-path data --part whole --eval-iters 2
     check "$kind, a sample" quern-generate --load $kind --prompt-ids 1,2,3 --max-tokens 4 --print-ids
     status "$kind: transformers' models have none" 3 quern-checkpoint export --output $kind.hf $kind
 done
-on 2 gpt --tensor-model-parallel-size 2
-on 2 gpt --context-parallel-size 2
-on 2 documents --context-parallel-size 2
-on 2 rope --pipeline-model-parallel-size 2
-on 2 moe --pipeline-model-parallel-size 2
-on 2 moe --expert-model-parallel-size 2 --recompute-granularity full
+shared 2 gpt --tensor-model-parallel-size 2
+shared 2 gpt --context-parallel-size 2
+shared 2 documents --context-parallel-size 2
+shared 2 rope --pipeline-model-parallel-size 2
+shared 2 moe --pipeline-model-parallel-size 2
+shared 2 moe --expert-model-parallel-size 2 --recompute-granularity full
 for kind in gpt rope moe; do
-    on 2 $kind --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather
-    on 2 $kind --data-parallel-sharding-strategy optim_grads_params
+    shared 2 $kind --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather
+    shared 2 $kind --data-parallel-sharding-strategy optim_grads_params
 done
-on 2 documents --use-distributed-optimizer
-on 2 per_token --use-distributed-optimizer
+shared 2 documents --use-distributed-optimizer
+shared 2 per_token --use-distributed-optimizer
 
 # The names are Megatron's, the bytes the same for any division.
 check 'tensors' quern-checkpoint info gpt --tensors
@@ -71,11 +61,7 @@ for name in enorm hnorm eh_proj final_layernorm transformer_layer.mlp.linear_fc1
 done
 check 'tensors of experts' quern-checkpoint info moe --tensors
 has 'with biases of their choice' out 'mtp.layers.0.transformer_layer.mlp.router.expert_bias'
-check 'one process' quern-train $flags $rope --deterministic --save one
-check 'two processes' plain 2 quern-train $flags $rope --deterministic --distributed-backend tcp --save two --use-distributed-optimizer
-check 'one, joined' quern-checkpoint join one --save whole
-check 'two, joined' quern-checkpoint join two --save joined
-same 'the same bytes' {whole,joined}/iter_0000006/model.safetensors
+same_joined rope
 
 # The main loss is that of the next token, which the others change by its gradient.
 rm -f log

@@ -40,6 +40,8 @@ if [ -n "${SWEEP-}" ]; then
     planned llama 2 --num-experts 4 --use-distributed-optimizer
     planned gpt 2 --optimizer muon --tensor-model-parallel-size 2 --async-save --save store
     planned llama 2 --optimizer muon --num-experts 4 --use-distributed-optimizer --async-save --save store
+    planned llama 2 --exp-avg-dtype 8bit --exp-avg-sq-dtype 8bit --num-experts 4 --use-distributed-optimizer --async-save --save store
+    planned llama 2 --optimizer adafactor --num-experts 4 --tensor-model-parallel-size 2 --async-save --save store
     planned llama 4 --tensor-model-parallel-size 2 --sequence-parallel --pipeline-model-parallel-size 2 --async-save --save store
 fi
 n=${SWEEP:+8} layout="--tensor-model-parallel-size 2 ${SWEEP:+--pipeline-model-parallel-size 2} --use-distributed-optimizer --bf16 --async-save --save store"

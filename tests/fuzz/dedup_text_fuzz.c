@@ -3,8 +3,10 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "curate/dedup/dedup_normal.h"
 #include "curate/dedup/dedup_text.h"
 #include "curate/dedup/dedup_tokens.h"
+#include "curate/dedup/minhash_text.h"
 #include "curate/stream/stage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -44,10 +46,29 @@ static void units(struct dedup_text *t, struct span text, enum dedup_unit unit, 
     free(drop);
 }
 
+/* The shingles of every preset. */
+static void shingles(struct span text)
+{
+    static struct shingler *s[16];
+    const struct minhash_preset *p;
+    const uint64_t *hash;
+    size_t count;
+    struct err e;
+
+    for (int i = 0; (p = minhash_preset_at(i)); i++) {
+        check(s[i] || shingler_new(&s[i], p, 1, &e) == 0);
+        check(shingler_run(s[i], text, &hash, &count, &e) == 0);
+        check(p->kind == SHINGLE_CHARS || utf8_valid(shingler_words(s[i])));
+        for (size_t k = 1; k < count; k++)
+            check(hash[k] != hash[0]);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct dedup_text t;
     static struct dedup_tokens tokens;
+    static struct buf url;
     struct span text;
     struct err e;
     char *copy;
@@ -56,9 +77,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(copy, data + 1, size - 1); /* a text ends where its memory does */
     text = (struct span){copy, size - 1};
+    buf_clear(&url);
+    check(normal_url(text, &url) == 0 && url.n <= text.n + 4);
     if (utf8_valid(text)) {
         for (enum dedup_unit u = DEDUP_LINE; u <= DEDUP_SENTENCE; u++)
             units(&t, text, u, data[0]);
+        shingles(text);
         check(dedup_tokens_cut(&tokens, text, &e) == 0);
         for (size_t i = 0; i < tokens.n; i++)
             check(tokens.place[i].from < tokens.place[i].to && tokens.place[i].to <= text.n &&

@@ -5,7 +5,7 @@
 
 #include "base/failure.h"
 #include "base/utf8.h"
-#include "curate/plan/answers.h"
+#include "pipelines/answers.h"
 #include "curate/stream/doc.h"
 #include "curate/stream/feed.h"
 

@@ -9,12 +9,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct html_worker *worker[4];
-    static const struct { enum html_extractor x; enum html_format f; } kinds[4] = {
+    static struct html_worker *worker[5];
+    static const struct { enum html_extractor x; enum html_format f; } kinds[5] = {
         {HTML_MAIN, HTML_TEXT}, {HTML_MAIN, HTML_MARKDOWN}, {HTML_EVERYTHING, HTML_TEXT},
-        {HTML_JUSTEXT, HTML_TEXT}};
+        {HTML_JUSTEXT, HTML_TEXT}, {HTML_RULES, HTML_TEXT}};
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         struct html_page page;
         struct html_conf c;
         struct err e;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "curate/filter/filter.h"
-#include "curate/plan/plan.h"
+#include "pipelines/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

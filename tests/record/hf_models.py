@@ -11,8 +11,9 @@ qwen3: fp32, normalised queries and keys, tied.  qwen2: fp32, biases.  mixtral, 
 a gate): bf16, several files, 4 experts.  The others, fp32: mistral, phi3 (fused queries, keys and values; half a head turns),
 olmo2 (norms after modules), gpt_neox (modules side by side, or one after the other), gemma, gemma2 (bounded logits), gemma3_text
 (windows with angles of their own, norms before and after modules), smollm3 (a layer without angles), granite (multipliers),
-starcoder2, nemotron (layer norms with weights less one, ReLU squared).  deepseek_v2 and deepseek_v3: fp32, latents.  glm4_moe: bf16, but fp32 biases of experts, which are in
-groups.  logits.safetensors has the ids of a text and each model's logits (fp32, of the weights as stored).  configs/NAME.json are
+starcoder2, nemotron (layer norms with weights less one, ReLU squared).  deepseek_v2, deepseek_v2_groups and deepseek_v3: fp32,
+latents.  glm4_moe: bf16, but fp32 biases of experts, which are in
+groups.  nanochat: norms without weights, queries and keys normalised after they turn the other way.  logits.safetensors has the ids of a text and each model's logits (fp32, of the weights as stored).  configs/NAME.json are
 other config.json for the weights of one of them, with logits of their own: scaled rotary angles, as transformers 5 writes them
 (rope_parameters) and 4 (rope_scaling), other activations, and Mistral.
 """
@@ -110,6 +111,12 @@ MODELS = {
         layer_types=["sliding_attention", "full_attention"], experts_implementation="eager",
         rope_parameters={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8, "rope_theta": 50.0,
                          "beta_fast": 1.1, "beta_slow": 0.1, "truncate": False}), torch.float32, "12KB"),
+    "nanochat": (transformers.NanoChatForCausalLM, transformers.NanoChatConfig(
+        **dict(LLAMA, pad_token_id=None), rope_parameters={"rope_type": "default", "rope_theta": 1e4},
+        final_logit_softcapping=3.0), torch.float32, "6KB"),
+    "deepseek_v2_groups": (transformers.DeepseekV2ForCausalLM, transformers.DeepseekV2Config(
+        **DEEPSEEK, q_lora_rank=14, num_experts_per_tok=3, n_group=4, topk_group=2, topk_method="group_limited_greedy",
+        routed_scaling_factor=4.0, rope_parameters={"rope_type": "default", "rope_theta": 1e4}), torch.float32, "9KB"),
 }
 
 # Which alone bounds logits of attention.
@@ -291,9 +298,16 @@ PUBLISHED = {
     "nemotron": {k: v for k, v in llama("Nemotron", model_type="nemotron", attention_bias=False, attention_dropout=0.0,
                                         hidden_dropout=0.0, hidden_act="relu2", head_dim=8, mlp_bias=False, norm_eps=1e-5,
                                         partial_rotary_factor=0.5, rope_theta=1e4).items() if k != "rms_norm_eps"},
+    "nanochat d32": llama("NanoChat", model_type="nanochat", attention_bias=False, attention_dropout=0.0,
+                          final_logit_softcapping=15.0, hidden_act="relu2", num_key_value_heads=4, pad_token_id=1,
+                          rms_norm_eps=1e-6, rope_theta=1e4,
+                          rope_parameters=dict(rope_theta=1e4, rope_type="default")),
     "deepseek v2 lite": llama("DeepseekV2", **LATENT, model_type="deepseek_v2", norm_topk_prob=False, num_experts_per_tok=2,
                               q_lora_rank=None, scoring_func="softmax", topk_method="greedy", n_group=1, topk_group=1,
                               n_routed_experts=4, rope_scaling=LATENT_YARN, rope_theta=10000),
+    "deepseek v2": llama("DeepseekV2", **LATENT, model_type="deepseek_v2", norm_topk_prob=False, num_experts_per_tok=4,
+                         q_lora_rank=12, scoring_func="softmax", topk_method="group_limited_greedy", n_group=4, topk_group=3,
+                         n_routed_experts=8, rope_scaling=LATENT_YARN, rope_theta=10000),
     "deepseek v3": llama("DeepseekV3", **LATENT, model_type="deepseek_v3", norm_topk_prob=True, num_experts_per_tok=4,
                          q_lora_rank=12, scoring_func="sigmoid", topk_method="noaux_tc", n_group=4, topk_group=2,
                          n_routed_experts=8, num_nextn_predict_layers=1, rope_scaling=LATENT_YARN, rope_theta=10000),

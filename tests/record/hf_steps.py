@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 
 OUT = "tests/data/train/hf"
 V, B, T, STEPS = 61, 2, 16, 10
-MODELS = ["olmo2", "gemma3_text", "qwen3_moe", "glm4_moe", "deepseek_v3", "gpt_oss"]
+MODELS = ["olmo2", "gemma3_text", "qwen3_moe", "glm4_moe", "deepseek_v3", "gpt_oss", "nanochat"]
 
 
 def decays(name, p):

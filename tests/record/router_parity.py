@@ -7,7 +7,9 @@ The GPT of gpt2_parity.py with experts in its first layer, by ten steps of clipp
 norms.  Choice and weights are transformers': "sigmoid" has GLM-4.5's router, "groups" DeepSeek-V3's with its groups of
 experts, and "v3" that with its bias too, which moves after each step by the sign of the mean load less the load
 (arXiv:2408.15664) and is kept, and with the auxiliary loss of each sequence by itself (arXiv:2412.19437, 2.1.2).
-"sequences" is a softmax over all with that loss.  "choice" and "weights" are what DeepSeek-V3's router makes of "logits" with
+"sequences" is a softmax over all with that loss.  "global" takes each sequence as a micro-batch: its loss is of how often experts
+were chosen in the step so far, on average over micro-batches (arXiv:2501.11873, with the buffer of its section 3), as Megatron
+Core's global_aux_loss with one data-parallel rank.  "choice" and "weights" are what DeepSeek-V3's router makes of "logits" with
 a bias.
 """
 import os
@@ -27,7 +29,7 @@ from gpt2_parity import shapes as gpt_shapes  # noqa: E402
 
 FFN, AUX, Z, RATE, SCALE = 16, 0.05, 0.01, 0.02, 2.5
 # experts, topk, groups, of which so many
-SIZES = {"sigmoid": (4, 2, 1, 1), "sequences": (4, 2, 1, 1), "groups": (12, 4, 4, 2), "v3": (12, 4, 4, 2)}
+SIZES = {"sigmoid": (4, 2, 1, 1), "sequences": (4, 2, 1, 1), "global": (4, 2, 1, 1), "groups": (12, 4, 4, 2), "v3": (12, 4, 4, 2)}
 
 
 def router_of(kind):
@@ -47,16 +49,18 @@ def router_of(kind):
     def theirs(weight, bias, x):
         return torch.func.functional_call(router, {"weight": weight, "e_score_correction_bias": bias}, x)
 
-    return softmax if kind == "sequences" else theirs
+    return softmax if kind in ("sequences", "global") else theirs
 
 
 def auxiliary(kind, logits):
     """Of a micro-batch's logits (tokens, experts), by sequences or as one."""
     experts, topk = SIZES[kind][:2]
-    scores = torch.softmax(logits, -1) if kind == "sequences" else torch.sigmoid(logits)
+    scores = torch.softmax(logits, -1) if kind in ("sequences", "global") else torch.sigmoid(logits)
     scores = scores / scores.sum(-1, keepdim=True)
-    parts = scores.view(B if kind in ("v3", "sequences") else 1, -1, experts)
+    parts = scores.view(B if kind in ("v3", "sequences", "global") else 1, -1, experts)
     counts = torch.stack([torch.bincount(x.topk(topk).indices.flatten(), minlength=experts) for x in parts])
+    if kind == "global":
+        counts = counts.double().cumsum(0) / torch.arange(1, B + 1)[:, None]
     each = (parts.sum(1) * counts).sum(-1) * AUX * experts / (topk * parts.shape[1] ** 2)
     return each.mean() + Z * torch.logsumexp(logits, -1).square().mean()
 

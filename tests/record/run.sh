@@ -156,8 +156,8 @@ for script in tokenizer tokenizer_spm tokenizer_tekken tokenizer_train; do
 done
 step tokenizers tokenizer_forms.py /dev/stdout '->' $D/tokenizer/forms.jsonl.zst
 # Training.
-for script in gpt2_parity llama_parity moe_parity router_parity head_parity mtp_parity attention_parity documents muon hf_models \
-    hf_steps; do
+for script in gpt2_parity llama_parity moe_parity router_parity head_parity mtp_parity attention_parity value_parity qk_clip documents muon \
+    optimizers hf_models hf_steps; do
     step torch $script.py -- $D/train
 done
 step torch nanogpt_parity.py '->' $D/train/nanogpt.tsv

@@ -2,7 +2,7 @@
 # What clang's analyzer and cppcheck find in the sources: nothing.
 . "$ROOT/tests/lib.sh"
 cd "$ROOT" || exit 1
-mapfile -t sources < <(printf "%s\n" {base,comm,kernels,indexed_dataset,curate,tokenize,train}/{,*/}*.c | sed 's,//,/,' | grep -v "mpi_backend\|\*")
+mapfile -t sources < <(printf "%s\n" {base,comm,kernels,indexed_dataset,curate,tokenize,train,pipelines}/{,*/}*.c | sed 's,//,/,' | grep -v "mpi_backend\|\*")
 read -ra have < <(sed -n 's/^HAVE_\([A-Z0-9]*\) ?= /-DHAVE_\1=/p' "$B/config.mk" | tr '\n' ' ')
 flags=(-std=c11 -D_GNU_SOURCE -DPCRE2_CODE_UNIT_WIDTH=8 -DQUERN_ISA=base -DQUERN_COMMIT='""' -DQUERN_LIBRARIES='""' -I. "${have[@]}")
 # analyze ARGUMENT...: clang's reports on the sources of standard input.  Dead stores are values that later lines may come to use.

@@ -3,6 +3,7 @@
 # of real documents equal to datatrove's.
 . "$ROOT/tests/lib.sh"
 data=$SHARED/data/dedup
+case $B in /*) ;; *) B=$ROOT/$B ;; esac
 
 # truth TABLE CLUSTERS COLUMN THRESHOLD FLOOR: against all pairs with their Jaccard
 # similarity in COLUMN (4: of words).  Every cluster line must be a true pair at or over the threshold
@@ -58,14 +59,14 @@ curve() {
 for shape in "14 8" "21 6"; do
     # shellcheck disable=SC2086
     set -- $shape
-    quern-dedup fuzzy -q --threshold 0.3 --bands "$1" --rows "$2" --report-over 0 --pairs pairs \
+    quern-dedup fuzzy -q --preset quern --threshold 0.3 --bands "$1" --rows "$2" --report-over 0 --pairs pairs \
         "$data/planted-dev/docs.jsonl.zst" -o /dev/null
     check "planted-dev: $1 bands of $2 rows follow the curve" curve "$data/planted-dev/truth.tsv" pairs "$1" "$2"
 done
 
 for t in 0.8 0.5 0.65 0.9; do
     for set in planted-dev natural-novels; do
-        quern-dedup fuzzy -q --threshold $t --report-over 0 --clusters "$set.$t" "$data/$set/docs.jsonl.zst" -o /dev/null
+        quern-dedup fuzzy -q --preset quern --threshold $t --report-over 0 --clusters "$set.$t" "$data/$set/docs.jsonl.zst" -o /dev/null
         # bands and rows are chosen for 0.995 at the threshold itself
         check "$set at $t: precision 1, recall .98 a bin" truth "$data/$set/truth.tsv" "$set.$t" 4 $t 0.98
     done
@@ -73,12 +74,20 @@ done
 equal "planted-dev at 0.8: as many as ever" "$(wc -l <planted-dev.0.8)" 3184
 equal "natural-novels at 0.8: as many as ever" "$(wc -l <natural-novels.0.8)" 594
 for j in 1 3; do
-    quern-dedup fuzzy -q -j $j --clusters c "$data/planted-dev/docs.jsonl.zst" -o /dev/null
+    quern-dedup fuzzy -q --preset quern -j $j --clusters c "$data/planted-dev/docs.jsonl.zst" -o /dev/null
     same "planted-dev, -j $j: the same clusters" c planted-dev.0.8
 done
 for isa in base avx2; do
-    QUERN_ISA=$isa quern-dedup fuzzy -q --clusters c "$data/planted-dev/docs.jsonl.zst" -o /dev/null
+    QUERN_ISA=$isa quern-dedup fuzzy -q --preset quern --clusters c "$data/planted-dev/docs.jsonl.zst" -o /dev/null
     same "planted-dev, $isa: the same clusters" c planted-dev.0.8
+done
+
+# The default preset, whose shingles are others: every drop by comparing all shingles as strings.
+for t in 0.5 0.7 0.8 0.9; do
+    quern-dedup fuzzy -q --threshold $t --clusters c "$data/planted-dev/docs.jsonl.zst" -o /dev/null
+    "$B/tests/dedup_truth" score "$data/planted-dev/docs.jsonl.zst" <c >scored
+    check "planted-dev at $t, default preset: no wrong drop" awk -F '\t' -v t=$t '
+        $4 < t || $3 - $4 > 2e-6 || $4 - $3 > 2e-6 { print; bad = 1 } END { exit bad || NR < 1000 }' scored
 done
 
 # Killed at 50 moments each: no half file stands under its name, and what comes in the end is the same.

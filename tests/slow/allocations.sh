@@ -92,8 +92,11 @@ sweep 'classify score' quern-classify score -j1 --model "$in/model.bin" "$in/doc
 sweep 'dedup exact' quern-dedup exact -j1 "$in/docs.jsonl" -o out.jsonl --rejects out.rejects --index out.index --stats out.stats
 quern dedup exact -q docs.jsonl -o /dev/null --index docs.index
 sweep 'dedup exact against an index' quern-dedup exact -j1 --keep longest --against "$in/docs.index" "$in/docs.jsonl" -o out.jsonl
-sweep 'dedup fuzzy' quern-dedup fuzzy -j1 "$in/docs.jsonl" -o out.jsonl --rejects out.rejects --clusters out.tsv --index out.index
+sweep 'dedup fuzzy' quern-dedup fuzzy -j1 --places "$in/docs.jsonl" -o out.jsonl --rejects out.rejects --clusters out.tsv --index out.index
 sweep 'dedup fuzzy in bounded memory' quern-dedup fuzzy -j1 --memory 128M --preset nemo "$in/docs.jsonl" -o out.jsonl
+sweep 'dedup exact by a pointer' quern-dedup exact -j1 --key /x/y --cluster-size n --places "$in/docs.jsonl" -o out.jsonl --rejects out.rejects
+sweep 'dedup exact by addresses' quern-dedup exact -j1 --key url --normalize url --bloom-count 100 "$in/docs.jsonl" -o out.jsonl
+sweep 'dedup lines over two' quern-dedup lines -j1 --over 2 --min-length 1 "$in/docs.jsonl" -o out.jsonl
 sweep 'dedup lines' quern-dedup lines -j1 "$in/docs.jsonl" -o out.jsonl --rejects out.rejects
 sweep 'dedup lines, ccnet' quern-dedup lines -j1 --preset ccnet "$in/docs.jsonl" -o out.jsonl
 sweep 'dedup substring' quern-dedup substring -j1 --length 40 "$in/docs.jsonl" -o out.jsonl
@@ -123,6 +126,23 @@ sweep 'curate' FAIL_ANY=stats FAIL_SPARE='^out.jsonl.work/.' FAIL_KEEP='^out.(js
 
 # ---- tokens ----
 quern tokenizer train -q --vocab-size 300 docs.jsonl -o tokenizer.json || bad 'a tokenizer'
+cat >branches.yaml <<END
+input: [$in/docs.jsonl]
+stages: [clean]
+output: out.jsonl
+branches:
+  english: {if: lang == en, output: out.english}
+  rest: {if: else, stages: [dedup exact]}
+  tokens:
+    from: [english, rest]
+    stages: [tokenize: {tokenizer: $in/tokenizer.json, output-prefix: out}]
+  numbers:
+    from: rest
+    stages: [stats: {by: lang, output: out.numbers}]
+rejects: out.rejects
+stats: out.stats
+END
+sweep 'curate, branches' FAIL_ANY='stats$' FAIL_SPARE='^out.jsonl.work/.' FAIL_KEEP='^out[._]' FAIL_RESUME=1 quern-curate -j1 "$in/branches.yaml"
 sweep 'tokenizer train' FAIL_KEEP='^out/$' quern-tokenizer train -j1 --memory 64M --vocab-size 280 "$in/docs.jsonl" -o out.json --vocab-merges out --ranks out.ranks
 sweep 'tokenizer encode' quern-tokenizer encode --tokenizer "$in/tokenizer.json" --jsonl "$in/docs.jsonl"
 sweep 'tokenizer info' quern-tokenizer info --pattern gpt2 --tokenizer "$data/tokenizer/ranks.tiktoken"

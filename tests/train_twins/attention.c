@@ -45,6 +45,7 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
     struct tensor lse = result(m, DTYPE_F32, h->b * h->heads * h->t, 0);
     struct tensor dout = normal(m, dt, no, 0, 81, 1, 0), dqkv = normal(m, dt, n, 0, 82, 0, 0);
     struct tensor sink = normal(m, dt, h->heads, 0, 93, 1, 0), dsink = normal(m, DTYPE_F32, h->heads, 0, 94, 1, 0);
+    struct tensor most = normal(m, DTYPE_F32, h->heads, 0, 95, 0, 0.5f);
     struct dropout d = {.p = h->p, .key = 99, .stream = 3, .row0 = 40, .every = h->t};
     int start = documents(m, h->b, h->t, 0), now = dropout_now(m);
     char name[TITLE];
@@ -58,7 +59,8 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
                               .v = view(base + (size_t)(qw + kw) * es, h->t_kv, row), .o = view(on(m, w, &o), h->t, qw),
                               .lse = on(m, w, &lse), .drop = h->p > 0 ? &d : NULL,
                               .start = h->documents ? m->on[w][start] : NULL, .window = h->window, .cap = h->cap,
-                              .sink = h->sinks ? on(m, w, &sink) : NULL, .dsink = h->sinks ? on(m, w, &dsink) : NULL};
+                              .sink = h->sinks ? on(m, w, &sink) : NULL, .dsink = h->sinks ? on(m, w, &dsink) : NULL,
+                              .most = h->documents && !(h->cap > 0) ? on(m, w, &most) : NULL};
         CHECK(m, OPS(m, w)->attention_fwd(DEV(m, w), dt, &p, &m->e));
         CHECK(m, OPS(m, w)->attention_bwd(DEV(m, w), dt, &p, view(on(m, w, &dout), h->t, qw), view(g, h->t_kv, row),
                                           view(g + (size_t)qw * es, h->t_kv, row),
@@ -66,6 +68,7 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
     }
     near(m, title(name, "attention", dt, h), &o, dt == DTYPE_BF16 ? 0x1p-7 : 1e-5, 1);
     near(m, title(name, "log-sum-exp", dt, h), &lse, dt == DTYPE_BF16 ? 2e-5 : 2e-6, 1);
+    near(m, title(name, "the largest logits", dt, h), &most, dt == DTYPE_BF16 ? 2e-5 : 2e-6, 1);
     near(m, title(name, "attention's gradients", dt, h), &dqkv, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
     near(m, title(name, "gradients of sinks", dt, h), &dsink, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
 }
@@ -80,6 +83,7 @@ static void attention_blocks(struct made *m, enum dtype dt, const struct heads *
     struct tensor o = result(m, dt, no, 0), lse = result(m, DTYPE_F32, h->b * h->heads * h->t, 0);
     struct tensor dout = normal(m, dt, no, 0, 88, 1, 0), dq = normal(m, DTYPE_F32, no, 0, 89, 1, 0);
     struct tensor dk = normal(m, DTYPE_F32, n, 0, 90, 1, 0), dv = normal(m, DTYPE_F32, n, 0, 91, 1, 0);
+    struct tensor most = normal(m, DTYPE_F32, h->heads, 0, 95, 0, 0.5f);
     struct dropout d = {.p = h->p, .key = 99, .stream = 3, .row0 = 40};
     int start = documents(m, h->b, h->t, 2 * h->t);
     char name[TITLE];
@@ -91,7 +95,7 @@ static void attention_blocks(struct made *m, enum dtype dt, const struct heads *
                               .lse = on(m, w, &lse), .drop = h->p > 0 ? &d : NULL, .all_heads = h->heads + 2, .first_head = 1,
                               .all_t = 3 * h->t, .first_query = 2 * h->t,
                               .start = h->documents ? m->on[w][start] : NULL, .window = h->window, .cap = h->cap,
-                              .sink_zero = h->sinks};
+                              .sink_zero = h->sinks, .most = h->documents && !(h->cap > 0) ? on(m, w, &most) : NULL};
         for (int j = 0; j < 2; j++) {
             int i = attention_hides(&p) ? 1 - j : j;
             p.k = view(on(m, w, &k[i]), h->t, kw);
@@ -114,6 +118,7 @@ static void attention_blocks(struct made *m, enum dtype dt, const struct heads *
     }
     near(m, title(name, "attention by blocks", dt, h), &sum, dt == DTYPE_BF16 ? 0x1p-7 : 1e-5, 1);
     near(m, title(name, "their log-sum-exp", dt, h), &lse, 2e-6, 1);
+    near(m, title(name, "their largest logits", dt, h), &most, dt == DTYPE_BF16 ? 2e-5 : 2e-6, 1);
     near(m, title(name, "gradients of queries", dt, h), &dq, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
     near(m, title(name, "gradients of keys", dt, h), &dk, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);
     near(m, title(name, "gradients of values", dt, h), &dv, dt == DTYPE_BF16 ? 3e-2 : 1e-5, 1);

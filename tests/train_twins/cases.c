@@ -8,6 +8,8 @@ const struct twins_case train_twins_cases[] = {
     {"sums", twins_sums},
     {"updates", twins_updates},
     {"updates, bf16 weights", twins_updates_rounded},
+    {"updates, moments in eight bits", twins_updates_eight_bits},
+    {"factored second moments", twins_factored},
     {"embedding", twins_embedding},
     {"rope", twins_rope},
     {"norms", twins_norms},

@@ -1,4 +1,5 @@
 /* Ops on single elements, sums over them, the optimizer. */
+#include "kernels/eight_bit.h"
 #include "tests/train_twins/train_twins.h"
 
 static const int64_t lengths[] = {1, 7, 8, 15, 1000, 4099};
@@ -150,7 +151,7 @@ void twins_updates(struct twins *t)
         for (int i = 0; i < 3; i++)
             BOTH {
                 struct update a = {
-                    i + 1, 1e-2, 0.9, 0.95, 1e-8, 0.1, way < 2 ? on(&m, w, &scale) : NULL, {0}, kind, m_type, v_type,
+                    i + 1, 1e-2, 0.9, 0.95, 1e-8, 0.1, way < 2 ? on(&m, w, &scale) : NULL, {0}, kind, m_type, v_type, NULL, NULL,
                 };
                 CHECK(&m, OPS(&m, w)->update(DEV(&m, w), &a, on(&m, w, &w_), on(&m, w, &m_),
                                              kind == UPDATE_ADAMW ? on(&m, w, &v_) : NULL, on(&m, w, &g[i]),
@@ -182,12 +183,76 @@ void twins_updates_rounded(struct twins *t)
             BOTH {
                 struct update a = {
                     i + 1, 1e-3, 0.9, 0.95, 1e-8, 0.1, NULL, {77, 5 * k, cols, k % 3 == 2 ? 128 : cols}, kind, types, types,
+                    NULL, NULL,
                 };
                 CHECK(&m, OPS(&m, w)->update(DEV(&m, w), &a, NULL, on(&m, w, &m_), on(&m, w, &v_), on(&m, w, &g[i]),
                                             on(&m, w, &low), n, &m.e));
             }
         near(&m, name_of(s, "rounded weights", DTYPE_BF16, n, k), &low, 0, 0);
         near(&m, name_of(s, "their moments", types, n, k), &m_, 0, 0);
+        forget(&m);
+    }
+}
+
+/* Second moments by rows and columns, and of a vector (columns 0), over three updates. */
+void twins_factored(struct twins *t)
+{
+    static const int64_t shape[][2] = {{1, 1}, {37, 5}, {64, 300}, {700, 33}, {3, 2100}, {1000, 0}};
+
+    for (size_t k = 0; k < sizeof shape / sizeof *shape; k++) {
+        struct made m = {.t = t};
+        bool vector = !shape[k][1];
+        int64_t rows = shape[k][0] * t->scale, cols = vector ? 1 : shape[k][1], n = rows * cols;
+        struct tensor row = normal(&m, DTYPE_F32, rows, k % 2, 13, 0, 0), col = normal(&m, DTYPE_F32, cols, 0, 14, 0, 0), g[3];
+        char s[80];
+        for (int i = 0; i < 3; i++) {
+            struct factored p = {rows, cols, pow(i + 1, -0.8), 1e-3};
+            g[i] = normal(&m, DTYPE_F32, n, k % 2, 15 + (uint64_t)i, 0.1f, 0);
+            BOTH CHECK(&m, OPS(&m, w)->factored(DEV(&m, w), &p, on(&m, w, &g[i]), on(&m, w, &row),
+                                               vector ? NULL : on(&m, w, &col), &m.e));
+            near(&m, name_of(s, "over the root", DTYPE_F32, rows, shape[k][1]), &g[i], 2e-6, 1);
+        }
+        near(&m, name_of(s, "means of rows", DTYPE_F32, rows, shape[k][1]), &row, 2e-6, 1e-3);
+        near(&m, name_of(s, "means of columns", DTYPE_F32, rows, shape[k][1]), &col, 2e-6, 1e-3);
+        forget(&m);
+    }
+}
+
+/* Moments of eight bits, or one of them: the same codes. */
+void twins_updates_eight_bits(struct twins *t)
+{
+    for (int k = 0; k < 3 * UPDATE_KINDS; k++) {
+        struct made m = {.t = t};
+        enum update_kind kind = (enum update_kind)(k / 3);
+        bool codes[2] = {k % 3 != 1, k % 3 != 2};
+        int64_t n = (k % 2 ? 1003 : 1024) * t->scale, blocks = eight_bit_blocks(n);
+        struct tensor w_ = normal(&m, DTYPE_F32, n, 0, 9, 1, 0), low = result(&m, DTYPE_BF16, n, 0), of[2], scale[2];
+        char s[80];
+        if (kind != UPDATE_ADAMW && !codes[0]) {
+            forget(&m);
+            continue;
+        }
+        for (int i = 0; i < 2; i++) { /* codes lie in floats */
+            of[i] = normal(&m, DTYPE_F32, codes[i] ? (n + 3) / 4 : n, 0, 10, 0, 0);
+            scale[i] = normal(&m, DTYPE_F32, blocks, 0, 11, 0, 0);
+        }
+        for (int i = 0; i < 3; i++) {
+            struct tensor g = normal(&m, DTYPE_F32, n, 0, 12 + (uint64_t)i, 0.1f, 0);
+            BOTH {
+                struct update a = {
+                    i + 1, 1e-2, 0.9, 0.95, 1e-8, 0.1, NULL, {0}, kind, codes[0] ? DTYPE_8BIT : DTYPE_F32,
+                    codes[1] ? DTYPE_8BIT : DTYPE_F32, codes[0] ? on(&m, w, &scale[0]) : NULL,
+                    codes[1] ? on(&m, w, &scale[1]) : NULL,
+                };
+                CHECK(&m, OPS(&m, w)->update(DEV(&m, w), &a, on(&m, w, &w_), on(&m, w, &of[0]), on(&m, w, &of[1]),
+                                             on(&m, w, &g), on(&m, w, &low), n, &m.e));
+            }
+            near(&m, name_of(s, "weights by codes", DTYPE_F32, n, k), &w_, 1e-6, 1);
+        }
+        near(&m, name_of(s, "bf16 weights by codes", DTYPE_BF16, n, k), &low, 1e-6, 1);
+        for (int i = 0; i < 2; i++)
+            if (codes[i])
+                near(&m, name_of(s, "scales", DTYPE_F32, n, k), &scale[i], 1e-6, 1e-6);
         forget(&m);
     }
 }

@@ -45,7 +45,7 @@ static void route_with(struct made *m, enum dtype dt, const struct routed *r, en
     struct route p = {
         r->t, r->experts, r->k, by == BY_SOFTMAX_OF_ALL || by == BY_GROUPS_OF_ALL,
         .score = sigmoid ? ROUTE_SIGMOID : ROUTE_SOFTMAX, .scale = sigmoid ? 2.5f : 0, .groups = some ? r->groups : 0,
-        .of = some ? r->of : 0,
+        .of = some ? r->of : 0, .limited = some && by == BY_GROUPS_OF_ALL,
         .capacity = how ? r->t * r->k / (2 * r->experts) + 1 : 0, .by_position = how == 2,
         .pad = how == 3,
     };

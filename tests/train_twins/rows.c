@@ -67,8 +67,9 @@ static void norm_forward(struct made *m, enum dtype dt, bool rms, int how, int64
         d.now = m->on[w][now];
         struct norm_fwd p = {.t = rows, .c = c, .x_heads = {heads, ld}, .y_heads = {heads, ld}, .eps = 1e-5f, .x = on(m, w, &x),
                              .residual = how == 1 || how == 2 ? on(m, w, &r) : NULL, .drop = how == 2 ? &d : NULL,
-                             .gamma = on(m, w, &g), .beta = rms ? NULL : on(m, w, &b), .y = on(m, w, &y),
-                             .mean = rms ? NULL : on(m, w, &mean), .rstd = on(m, w, &rstd), .plus = how == 1};
+                             .gamma = how == 4 ? NULL : on(m, w, &g), .beta = rms || how == 4 ? NULL : on(m, w, &b),
+                             .y = on(m, w, &y), .mean = rms ? NULL : on(m, w, &mean), .rstd = on(m, w, &rstd),
+                             .plus = how == 1 || how == 4};
         p.s = p.residual ? on(m, w, &s) : NULL;
         CHECK(m, (rms ? OPS(m, w)->rmsnorm_fwd : OPS(m, w)->layernorm_fwd)(DEV(m, w), dt, &p, &m->e));
     }
@@ -134,9 +135,10 @@ static void norm_backward(struct made *m, enum dtype dt, bool rms, int how, int6
         struct norm_bwd p = {.t = rows, .c = c, .heads = {heads, ld}, .dy = on(m, w, &dy),
                              .dres = how == 1 || how == 2 ? on(m, w, &dres) : NULL,
                              .s = on(m, w, &s), .mean = rms ? NULL : on(m, w, &mean), .rstd = on(m, w, &rstd),
-                             .gamma = on(m, w, &g), .drop = how == 2 ? &d : NULL, .ds = how == 2 ? on(m, w, &ds) : on(m, w, &dy),
-                             .dx = how == 2 ? on(m, w, &dx) : NULL, .dgamma = on(m, w, &dg), .dbeta = rms ? NULL : on(m, w, &db),
-                             .plus = how == 1};
+                             .gamma = how == 4 ? NULL : on(m, w, &g), .drop = how == 2 ? &d : NULL,
+                             .ds = how == 2 ? on(m, w, &ds) : on(m, w, &dy), .dx = how == 2 ? on(m, w, &dx) : NULL,
+                             .dgamma = how == 4 ? NULL : on(m, w, &dg), .dbeta = rms || how == 4 ? NULL : on(m, w, &db),
+                             .plus = how == 1 || how == 4};
         CHECK(m, (rms ? OPS(m, w)->rmsnorm_bwd : OPS(m, w)->layernorm_bwd)(DEV(m, w), dt, &p, &m->e));
     }
     near(m, name_of(name, "stream's gradient", dt, rows, c), how == 2 ? &ds : &dy, 1e-5, 1);
@@ -163,7 +165,7 @@ void twins_norms(struct twins *t)
     static const int64_t cs[] = {1, 64, 100, 256, 264, 1601, 4100, 8192};
 
     for (int k = 0; k < 8; k++)
-        for (int how = 0; how < 4; how++)
+        for (int how = 0; how < 5; how++) /* 4: without weights */
             for (int i = 0; i < 4; i++) {
                 struct made m = {.t = t};
                 int64_t rows = (k < 6 ? 18 : 3) * t->scale;

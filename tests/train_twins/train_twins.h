@@ -43,6 +43,8 @@ void twins_dropout(struct twins *t);
 void twins_sums(struct twins *t);
 void twins_updates(struct twins *t);
 void twins_updates_rounded(struct twins *t);
+void twins_updates_eight_bits(struct twins *t);
+void twins_factored(struct twins *t);
 void twins_embedding(struct twins *t);
 void twins_rope(struct twins *t);
 void twins_norms(struct twins *t);

@@ -25,7 +25,8 @@ static void marks_are_those_of_a_table(void **state)
     rng_mt_seed(&r, 3);
     for (int i = 0; i < N; i++)
         count[key[i] = (uint16_t)(rng_mt_u64(&r) % KEYS)]++;
-    for (int all = 0; all < 2; all++) {
+    for (int how = 0; how < 6; how++) { /* keys that come more than 1, 2, 4 times, and which of them */
+        int all = how % 2, over = how < 2 ? 1 : 1 + how / 2 + (how > 3);
         for (int jobs = 1; jobs <= 3; jobs += 2) {
             struct dedup_units *u;
             /* little memory: many slices of a part */
@@ -40,9 +41,9 @@ static void marks_are_those_of_a_table(void **state)
                     assert_int_equal(dedup_units_add(u, h, &e), 0);
             }
             for (int i = 7; i < N && jobs == 1; i += i % 1000 == 7 ? 2 : 998)
-                count[key[i]] -= all == 0; /* those two are no keys */
+                count[key[i]] -= how == 0; /* those two are no keys */
             assert_int_equal(dedup_units_count(u), N);
-            assert_int_equal(dedup_units_resolve(u, all, jobs, &e), 0);
+            assert_int_equal(dedup_units_resolve(u, all, (uint32_t)over, jobs, &e), 0);
             memset(first, 0, sizeof first);
             for (int i = 0; i < N; i += 1000)
                 dedup_units_next(u, 1000, mark + i);
@@ -52,9 +53,9 @@ static void marks_are_those_of_a_table(void **state)
                 else if (i % 1000 == 9)
                     assert_int_equal(mark[i], 1);
                 else if (all)
-                    assert_int_equal(mark[i], count[key[i]] > 1);
+                    assert_int_equal(mark[i], count[key[i]] > over);
                 else
-                    assert_int_equal(mark[i], first[key[i]]++ > 0 ? 1 : 0);
+                    assert_int_equal(mark[i], first[key[i]]++ > 0 && count[key[i]] > over);
             }
             dedup_units_close(u);
         }

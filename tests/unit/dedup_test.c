@@ -14,6 +14,7 @@
 #include "curate/dedup/dedup_blocks.h"
 #include "curate/dedup/dedup_exact.h"
 #include "curate/dedup/dedup_fuzzy.h"
+#include "curate/dedup/dedup_set.h"
 #include "curate/dedup/dedup_sign.h"
 #include "curate/dedup/minhash_preset.h"
 

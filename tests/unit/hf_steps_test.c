@@ -172,7 +172,7 @@ static void ten_steps(const char *name)
 
 static void losses_are_transformers(void **state)
 {
-    static const char *const names[] = {"olmo2", "gemma3_text", "qwen3_moe", "glm4_moe", "deepseek_v3", "gpt_oss"};
+    static const char *const names[] = {"olmo2", "gemma3_text", "qwen3_moe", "glm4_moe", "deepseek_v3", "gpt_oss", "nanochat"};
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -24,11 +24,12 @@ enum { T = 12, V = 61 };
 static const char *const names[] = {"gpt2", "llama", "qwen2", "qwen3", "mixtral", "qwen3_moe", "qwen2_moe",
                                     "mistral", "phi3", "olmo2", "gpt_neox", "gpt_neox_serial", "gemma",
                                     "gemma2", "gemma3_text", "smollm3", "granite", "starcoder2", "nemotron",
-                                    "glm4_moe", "deepseek_v2", "deepseek_v3", "gpt_oss"};
+                                    "glm4_moe", "deepseek_v2", "deepseek_v3", "gpt_oss", "nanochat",
+                                    "deepseek_v2_groups"};
 static const char *const dtypes[] = {"F16", "BF16", "F32", "F32", "BF16", "BF16", "BF16", "F32", "F32", "F32",
                                      "F32", "F32", "F32", "F32", "F32", "F32", "F32", "F32",
                                      "F32",
-                                     "BF16", "F32", "F32", "F32"};
+                                     "BF16", "F32", "F32", "F32", "F32", "F32"};
 enum { MODELS = sizeof names / sizeof *names };
 
 static char dir[64];
@@ -302,7 +303,8 @@ static void wrong_folders_are_named(void **state)
         {"qwen3", "sed -i 's/full_attention/linear_attention/' config.json", "layer_types"},
         {"qwen3_moe", "sed -i 's/\"decoder_sparse_step\": 1/\"decoder_sparse_step\": 2/' config.json", "decoder_sparse_step"},
         {"qwen2_moe", "sed -i 's/\"shared_expert_inter.*/\"x\":1,/' config.json", "no shared_expert_intermediate_size"},
-        {"deepseek_v2", "sed -i 's/\"greedy\"/\"group_limited_greedy\"/' config.json", "topk_method"},
+        {"deepseek_v2", "sed -i 's/\"greedy\"/\"group_limited_greedy\"/' config.json", "no n_group"},
+        {"deepseek_v2", "sed -i 's/\"greedy\"/\"noaux_tc\"/' config.json", "topk_method 'noaux_tc'"},
         {"deepseek_v2", "sed -i 's/\"rms_norm_eps\": 1e-06/\"rms_norm_eps\": 1e-05/' config.json", "rms_norm_eps"},
         {"deepseek_v3", "sed -i 's/\"rope_interleave\": true/\"rope_interleave\": false/' config.json", "rope_interleave"},
         {"glm4_moe", "sed -i 's/\"norm_topk_prob\": true/\"norm_topk_prob\": false/' config.json", "norm_topk_prob"},
@@ -313,6 +315,8 @@ static void wrong_folders_are_named(void **state)
          "Mxfp4Config(dequantize"},
         {"gpt_oss", "sed -i 's/rope_parameters/summary_type/' config.json", "rope_theta"},
         {"gpt_oss", "sed -i 's/\"num_local_experts\": 4/\"num_local_experts\": 3/' config.json", "router.weight"},
+        {"nanochat", "sed -i 's/\"default\"/\"yarn\"/' config.json", "rope_type 'yarn'"},
+        {"nanochat", "sed -i 's/layers.1.mlp.fc1.weight/layers.1.mlp.fc3.weight/' *.index.json", "mlp.fc3.weight"},
         {"qwen3_moe", "sed -i 's/layers.1.mlp.gate.weight/layers.1.mlp.gate2.weight/' *.index.json", "gate2"},
     };
 

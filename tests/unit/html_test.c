@@ -408,7 +408,7 @@ static void test_dates(void **state)
 
 static void expect_main(const char *html, const char *want)
 {
-    expect_from(HTML_MAIN, HTML_TEXT, html, want);
+    expect_from(HTML_RULES, HTML_TEXT, html, want);
 }
 
 static void test_boilerplate(void **state)

@@ -14,6 +14,7 @@ struct problem {
     const double *sink; /* (heads) or NULL */
     double cap;
     double scale, *q, *k, *v, *o, *lse, *dout;
+    double *most; /* (heads) or NULL: the largest logits, 0 at least */
 };
 
 static double drop_factor(const struct dropout *d, int64_t row, int64_t col, int64_t cols)
@@ -42,6 +43,8 @@ static void query_ref(struct problem *p, int64_t b, int64_t h, int64_t i)
             w[j] += p->scale * q[c] * p->k[((b * s.t_kv + j) * s.kv + kh) * s.d + c];
         w[j] = p->cap > 0 ? p->cap * tanh(w[j] / p->cap) : w[j];
         max = fmax(max, w[j]);
+        if (p->most)
+            p->most[h] = fmax(p->most[h], w[j]);
     }
     if (p->sink) {
         max = fmax(max, p->sink[h]);
@@ -163,8 +166,8 @@ static void forward_equals_the_definition(void **st)
         struct tn v = tn_random(dt, nk, 72, 1, 0), o[3], lse[3];
         struct problem p = {.s = s, .drop = d, .start = start, .scale = (double)(float)(1 / sqrt((double)s.d)),
                             .q = q.v, .k = key.v, .v = v.v, .o = tn_doubles(nq),
-                            .lse = tn_doubles(s.b * s.heads * s.t)};
-        struct tn sink = sinks_of(dt, s.heads);
+                            .lse = tn_doubles(s.b * s.heads * s.t), .most = tn_doubles(s.heads)};
+        struct tn sink = sinks_of(dt, s.heads), most;
         struct attention a = {0};
 
         more_of(&p, &a, kind, &sink);
@@ -176,7 +179,11 @@ static void forward_equals_the_definition(void **st)
             a = args(&s, &q, &key, &v, &o[i], &lse[i], d);
             a.start = start;
             more_of(&p, &a, kind, &sink);
+            most = tn_random(DTYPE_F32, s.heads, 1, 0, 0);
+            a.most = kind->cap > 0 ? NULL : most.p;
             OK(attention_fwd_cpu(tn_devices[i], dt, &a, &tn_err));
+            if (a.most)
+                tn_near("the largest logits", &most, p.most, 1e-6, 1);
             tn_near("o", &o[i], p.o, 1e-5, 1);
             tn_near("lse", &lse[i], p.lse, 1e-6, 2);
             tn_same("o", &o[0], &o[i]);
@@ -195,7 +202,8 @@ static void forward_equals_the_definition(void **st)
 static void gradients_are_slopes(void **st)
 {
     const struct shape shapes[] = {{1, 3, 1, 1, 4, 3},   {2, 5, 2, 1, 6, 5}, {1, 17, 2, 2, 16, 17},
-                                   {1, 66, 1, 1, 3, 66}, {1, 4, 4, 2, 20, 9}, {1, 70, 2, 1, 5, 140}, {1, 150, 1, 1, 3, 150}};
+                                   {1, 66, 1, 1, 3, 66}, {1, 4, 4, 2, 20, 9}, {1, 70, 2, 1, 5, 140}, {1, 150, 1, 1, 3, 150},
+                                   {1, 66, 1, 1, 1, 69}};
 
     (void)st;
     for (size_t k = 0; k < KINDS * sizeof shapes / sizeof *shapes; k++) {
@@ -245,6 +253,55 @@ static void gradients_are_slopes(void **st)
                              got, want);
             }
         free(start);
+    }
+}
+
+/* Where bf16 is not multiplied, tensors of it give what the same numbers in fp32 do, rounded. */
+static void without_products_of_bf16_all_is_fp32(void **st)
+{
+    const struct shape s = {2, 131, 4, 2, 20, 131};
+    int64_t row = s.heads * s.d, kv = s.kv * s.d, nq = s.b * s.t * row, nk = s.b * s.t * kv;
+    struct tn in[2][4], o[2], lse[2], g[2][3];
+
+    (void)st;
+    for (int i = 0; i < 2; i++) {
+        enum dtype dt = i ? DTYPE_BF16 : DTYPE_F32;
+        struct device *dev = tn_devices[i];
+        bool fast = dev->fast_bf16;
+
+        for (int j = 0; j < 4; j++)
+            in[i][j] = tn_random(DTYPE_BF16, j % 3 ? nk : nq, (uint64_t)(60 + j), 1, 0);
+        o[i] = tn_poison(dt, nq);
+        lse[i] = tn_poison(DTYPE_F32, s.b * s.heads * s.t);
+        for (int j = 0; j < 4 && dt == DTYPE_F32; j++) {
+            struct tn wide = tn_poison(dt, in[i][j].n);
+
+            for (int64_t n = 0; n < wide.n; n++)
+                tn_set(&wide, n, tn_at(&in[i][j], n));
+            in[i][j] = wide;
+        }
+        struct attention a = args(&s, &in[i][0], &in[i][1], &in[i][2], &o[i], &lse[i], &drop);
+
+        a.window = 70;
+        a.cap = 3;
+        a.sink_zero = true;
+        dev->fast_bf16 = false;
+        OK(attention_fwd_cpu(dev, dt, &a, &tn_err));
+        for (int64_t n = 0; n < nq && dt == DTYPE_F32; n++) /* as backward sees it in bf16 */
+            tn_set(&o[i], n, (double)bf16_to(bf16_of((float)tn_at(&o[i], n))));
+        for (int j = 0; j < 3; j++)
+            g[i][j] = tn_poison(dt, j ? nk : nq);
+        OK(attention_bwd_cpu(dev, dt, &a, view(&in[i][3], 0, s.t * row, row), view(&g[i][0], 0, s.t * row, row),
+                             view(&g[i][1], 0, s.t * kv, kv), view(&g[i][2], 0, s.t * kv, kv), &tn_err));
+        dev->fast_bf16 = fast;
+    }
+    tn_same("lse", &lse[0], &lse[1]);
+    for (int j = 0; j < 4; j++) {
+        struct tn *wide = j ? &g[0][j - 1] : &o[0], *got = j ? &g[1][j - 1] : &o[1];
+
+        tn_whole("in bf16", got);
+        for (int64_t n = 0; n < got->n; n++)
+            assert_true(((uint16_t *)got->p)[n] == bf16_of(((float *)wide->p)[n]));
     }
 }
 
@@ -503,6 +560,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         OPS_TEST(forward_equals_the_definition),
         OPS_TEST(gradients_are_slopes),
+        OPS_TEST(without_products_of_bf16_all_is_fp32),
         OPS_TEST(packed_views_work_in_place),
         OPS_TEST(a_cache_gives_the_same_answers),
         OPS_TEST(blocks_make_the_whole),

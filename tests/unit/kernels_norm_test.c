@@ -28,7 +28,7 @@ static void norm_row(double *y, const double *s, const double *g, const double *
         var += (s[i] - mean) * (s[i] - mean) / (double)c;
     r = 1 / sqrt(var + eps);
     for (int64_t i = 0; i < c; i++)
-        y[i] = (s[i] - mean) * r * (g[i] + plus) + (b ? b[i] : 0);
+        y[i] = (s[i] - mean) * r * ((g ? g[i] : 0) + plus) + (b ? b[i] : 0);
 }
 
 static void norms_of_residual_sums(void **st)
@@ -165,6 +165,38 @@ static void norm_gradients_are_slopes(void **st)
                              .dres = with ? dres.p : NULL, .plus = with};
         OK((rms ? rmsnorm_bwd_cpu : layernorm_bwd_cpu)(tn_devices[1], dt, &p, &tn_err));
         tn_same("ds over dy", &ds[0], &over);
+    }
+}
+
+/* Without weights: as with weights of 1, to the bit, forward and back. */
+static void norms_without_weights(void **st)
+{
+    enum { ROWS = 5, C = 33, N = ROWS * C };
+
+    (void)st;
+    for (int k = 0; k < 4; k++) {
+        enum dtype dt = k % 2 ? DTYPE_BF16 : DTYPE_F32;
+        bool rms = k / 2;
+        struct tn s = tn_random(dt, N, 20, 1, 0.5), dy = tn_random(dt, N, 24, 1, 0), ones = tn_random(dt, C, 1, 0, 1);
+        struct tn y[2], ds[2];
+
+        for (int bare = 0; bare < 2; bare++) {
+            struct tn mean = tn_poison(DTYPE_F32, ROWS), rstd = tn_poison(DTYPE_F32, ROWS), dg = tn_random(DTYPE_F32, C, 1, 0, 1);
+            struct norm_fwd f = {.t = ROWS, .c = C, .eps = 1e-5f, .x = s.p, .mean = mean.p, .rstd = rstd.p};
+            struct norm_bwd b = {.t = ROWS, .c = C, .dy = dy.p, .s = s.p, .mean = mean.p, .rstd = rstd.p};
+
+            y[bare] = tn_poison(dt, N);
+            ds[bare] = tn_poison(dt, N);
+            f.y = y[bare].p;
+            b.ds = ds[bare].p;
+            f.gamma = b.gamma = bare ? NULL : ones.p;
+            f.plus = b.plus = (float)bare;
+            b.dgamma = bare ? NULL : dg.p;
+            OK((rms ? rmsnorm_fwd_cpu : layernorm_fwd_cpu)(tn_devices[k % 3], dt, &f, &tn_err));
+            OK((rms ? rmsnorm_bwd_cpu : layernorm_bwd_cpu)(tn_devices[k % 3], dt, &b, &tn_err));
+        }
+        tn_same("y", &y[0], &y[1]);
+        tn_same("ds", &ds[0], &ds[1]);
     }
 }
 
@@ -368,6 +400,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         OPS_TEST(norms_of_residual_sums),
         OPS_TEST(norm_gradients_are_slopes),
+        OPS_TEST(norms_without_weights),
         OPS_TEST(embeddings_gather_and_scatter),
         OPS_TEST(rotary_turns_and_turns_back),
         OPS_TEST(losses_and_their_gradients),

@@ -130,7 +130,7 @@ static bool group_before(const struct route *p, const double *v, int64_t g, int6
 
             for (int64_t j = first; j < end; j++)
                 rank += before(v, j, i);
-            sum[s] += rank < p->k / p->of ? v[i] : 0;
+            sum[s] += rank < (p->limited ? 1 : p->k / p->of) ? v[i] : 0;
         }
     return sum[0] > sum[1] || (sum[0] == sum[1] && g < h);
 }
@@ -141,10 +141,10 @@ static void groups_bound_the_choice(void **s)
     static const int64_t forms[][4] = {{8, 4, 4, 2}, {12, 4, 4, 2}, {64, 6, 8, 3}, {6, 2, 2, 1}, {128, 4, 64, 4}};
 
     (void)s;
-    for (int k = 0; k < 15; k++) {
-        const int64_t *f = forms[k / 3];
+    for (int k = 0; k < 30; k++) {
+        const int64_t *f = forms[k / 6];
         const struct route p = {.t = 50, .experts = f[0], .k = f[1], .groups = f[2], .of = f[3], .pre = k % 3 == 1,
-                                .score = k % 3 == 2 ? ROUTE_SIGMOID : ROUTE_SOFTMAX};
+                                .score = k % 3 == 2 ? ROUTE_SIGMOID : ROUTE_SOFTMAX, .limited = k / 3 % 2};
         int64_t n = p.t * p.k, each = p.experts / p.groups;
         struct tn x = tn_random(DTYPE_F32, p.t * p.experts, 7, 2, 0), lse = tn_poison(DTYPE_F32, p.t);
         struct tn w = tn_poison(DTYPE_F32, n);

@@ -2,6 +2,7 @@
 #include "tests/kernels.h"
 
 #include "kernels/act_simd.h"
+#include "kernels/eight_bit.h"
 
 static const int64_t sizes[] = {0, 1, 3, 15, 16, 17, 63, 64, 65, 1000, 40001};
 enum { N_SIZES = sizeof sizes / sizeof *sizes };
@@ -401,6 +402,99 @@ static void moments_round_both_ways(void **s)
     assert_memory_equal(v.p, v2.p, N * sizeof(uint16_t));
 }
 
+/* Of all magnitudes the level that is nearest, found by looking at each; what a block's largest is comes back as it was. */
+static void eight_bits_are_the_nearest(void **s)
+{
+    (void)s;
+    for (int sg = 0; sg < 2; sg++) {
+        const struct eight_bit_table *m = eight_bit_levels(sg);
+        int last = eight_bit_last(sg);
+
+        for (int i = 0; i <= last; i++) {
+            assert_true(i == 0 ? m->level[0] == 0 : m->level[i] > m->level[i - 1]);
+            assert_int_equal(eight_bit_nearest(m->level, last, m->level[i]), i);
+        }
+        for (uint32_t i = 0; i < 300000; i++) {
+            float x = (float)exp(-(double)i / 300000 * 20), back, scale = 1;
+            double best = 2;
+            uint8_t code;
+
+            eight_bit_encode(m, sg, &x, 1, true, &code, &scale);
+            assert_int_equal(code, eight_bit_code(sg, eight_bit_nearest(m->level, last, x), false));
+            eight_bit_decode(m, &code, 1, 1, &back);
+            for (int k = 0; k <= last && i % 97 == 0; k++)
+                best = fmin(best, fabs((double)m->level[k] - (double)x));
+            assert_true(i % 97 || fabs((double)back - (double)x) <= best + 1e-9);
+            x = -x;
+            eight_bit_encode(m, sg, &x, 1, false, &code, &scale);
+            eight_bit_decode(m, &code, scale, 1, &back);
+            assert_true(scale == -x && back == (sg ? x * m->level[127] : -x));
+            scale = 1;
+        }
+    }
+}
+
+/* Moments of eight bits: the update is made of numbers that are not rounded yet, then each is the nearest of its block; the same
+ * for any cut between blocks and any number of threads. */
+static void moments_in_eight_bits(void **s)
+{
+    enum { N = 20000, CUT = 37 * EIGHT_BIT_BLOCK, BLOCKS = (N + 255) / 256 };
+
+    (void)s;
+    for (int k = 0; k < 4 + 2; k++) { /* AdamW: both, each; Lion, SGD */
+        enum update_kind kind = k < 3 ? UPDATE_ADAMW : (enum update_kind)(k - 2 < UPDATE_KINDS ? k - 2 : UPDATE_SGD);
+        enum dtype mt = k == 1 ? DTYPE_F32 : DTYPE_8BIT, vt = k == 2 ? DTYPE_F32 : DTYPE_8BIT;
+        struct update p = {.kind = kind, .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .m_type = mt, .v_type = vt};
+        struct tn w = tn_zero(DTYPE_F32, N), w2 = tn_zero(DTYPE_F32, N), want = tn_zero(DTYPE_F32, N);
+        struct tn low = tn_zero(DTYPE_BF16, N);
+        struct tn m = tn_zero(DTYPE_F32, N), v = tn_zero(DTYPE_F32, N), m2 = tn_zero(DTYPE_F32, N), v2 = tn_zero(DTYPE_F32, N);
+        struct tn ms = tn_zero(DTYPE_F32, BLOCKS), vs = tn_zero(DTYPE_F32, BLOCKS);
+        struct tn ms2 = tn_zero(DTYPE_F32, BLOCKS), vs2 = tn_zero(DTYPE_F32, BLOCKS);
+        struct tn rm = tn_zero(DTYPE_F32, N), rv = tn_zero(DTYPE_F32, N);
+
+        for (p.step = 1; p.step <= 4; p.step++) {
+            struct tn g = tn_random(DTYPE_F32, N, 40 + (uint64_t)p.step, 0.1, 0);
+            struct update plain = p;
+            bool adamw = kind == UPDATE_ADAMW;
+
+            plain.m_type = plain.v_type = DTYPE_F32;
+            OK(update_cpu(tn_devices[0], &plain, want.p, rm.p, rv.p, g.p, NULL, N, &tn_err));
+            p.m_scale = ms.p, p.v_scale = vs.p;
+            OK(update_cpu(tn_devices[p.step % 3], &p, w.p, m.p, v.p, g.p, low.p, N, &tn_err));
+            p.m_scale = ms2.p, p.v_scale = vs2.p;
+            OK(update_cpu(tn_devices[1], &p, w2.p, m2.p, v2.p, g.p, NULL, CUT, &tn_err));
+            p.m_scale += CUT / EIGHT_BIT_BLOCK, p.v_scale += CUT / EIGHT_BIT_BLOCK;
+            OK(update_cpu(tn_devices[2], &p, (float *)w2.p + CUT, (char *)m2.p + CUT * dtype_size(mt),
+                          (char *)v2.p + CUT * dtype_size(vt), (float *)g.p + CUT, NULL, N - CUT, &tn_err));
+            assert_memory_equal(w.p, want.p, N * sizeof(float));
+            assert_memory_equal(w.p, w2.p, N * sizeof(float));
+            for (int b = 0; b < BLOCKS; b++) { /* from here on the plain ones are what eight bits have left */
+                int64_t at = b * EIGHT_BIT_BLOCK, n = N - at < EIGHT_BIT_BLOCK ? N - at : EIGHT_BIT_BLOCK;
+
+                for (int i = 0; i < 2; i++) {
+                    float *x = (float *)(i ? rv.p : rm.p) + at, scale = 0;
+                    uint8_t code[EIGHT_BIT_BLOCK], *got = (uint8_t *)(i ? v.p : m.p) + at;
+
+                    if ((i ? vt : mt) == DTYPE_F32 || (i && !adamw))
+                        continue;
+                    eight_bit_encode(eight_bit_levels(!i), !i, x, n, false, code, &scale);
+                    assert_memory_equal(code, got, (size_t)n);
+                    assert_true(scale == ((float *)(i ? vs.p : ms.p))[b]);
+                    eight_bit_decode(eight_bit_levels(!i), code, scale, n, x);
+                }
+            }
+        }
+        assert_memory_equal(m.p, m2.p, N * dtype_size(mt));
+        assert_memory_equal(v.p, v2.p, N * dtype_size(vt));
+        for (int64_t i = 0; i < N; i++)
+            assert_int_equal(((uint16_t *)low.p)[i], bf16_of(((float *)w.p)[i]));
+        p.step = 1;
+        assert_int_equal(update_cpu(tn_devices[0], &p, NULL, m.p, v.p, w.p, low.p, N, &tn_err), ERR_ARG);
+        p.m_scale = p.v_scale = NULL;
+        assert_int_equal(update_cpu(tn_devices[0], &p, w.p, m.p, v.p, w.p, NULL, N, &tn_err), ERR_ARG);
+    }
+}
+
 /* The bf16 number for element e, by the definition: x plus sixteen random bits, cut off. */
 static uint16_t rounded(float x, uint64_t key, uint64_t step, int64_t e)
 {
@@ -456,6 +550,65 @@ static void adamw_rounds_bf16_weights(void **s)
     assert_true(isnan(bf16_to(((uint16_t *)low.p)[0])));
 }
 
+/* Second moments by rows and columns, by the definition in double; the same bits for any number of threads. */
+static void second_moments_are_factored(void **s)
+{
+    static const int64_t shape[][2] = {{1, 1}, {1, 40}, {40, 1}, {33, 65}, {200, 77}, {5000, 0}};
+
+    (void)s;
+    for (size_t k = 0; k < sizeof shape / sizeof *shape; k++) {
+        int64_t rows = shape[k][0], cols = shape[k][1] ? shape[k][1] : 1, n = rows * cols;
+        bool vector = !shape[k][1];
+        struct tn row[3], col[3];
+        double *r = tn_doubles(rows), *c = tn_doubles(cols), *want = tn_doubles(n);
+
+        memset(r, 0, (size_t)rows * sizeof *r);
+        memset(c, 0, (size_t)cols * sizeof *c);
+        for (int d = 0; d < 3; d++) {
+            row[d] = tn_zero(DTYPE_F32, rows);
+            col[d] = tn_zero(DTYPE_F32, cols);
+        }
+        for (int step = 1; step <= 3; step++) {
+            const struct factored p = {rows, cols, pow(step, -0.8), step == 2 ? 0.5 : 1e-7};
+            struct tn g[3];
+            double mean = 0, least = p.eps * p.eps;
+
+            for (int d = 0; d < 3; d++) {
+                g[d] = tn_random(DTYPE_F32, n, 20 + (uint64_t)step, 0.7, 0);
+                OK(factored_cpu(tn_devices[d], &p, g[d].p, row[d].p, vector ? NULL : col[d].p, &tn_err));
+                assert_memory_equal(g[0].p, g[d].p, (size_t)n * sizeof(float));
+            }
+            for (int64_t i = 0; i < rows; i++) {
+                double sum = 0;
+
+                for (int64_t j = 0; j < cols; j++)
+                    sum += g->v[i * cols + j] * g->v[i * cols + j];
+                r[i] += p.fresh * (sum / (double)cols - r[i]);
+                mean += r[i] / (double)rows;
+            }
+            for (int64_t j = 0; j < cols; j++) {
+                double sum = 0;
+
+                for (int64_t i = 0; i < rows; i++)
+                    sum += g->v[i * cols + j] * g->v[i * cols + j];
+                c[j] += p.fresh * (sum / (double)rows - c[j]);
+            }
+            for (int64_t i = 0; i < n; i++) {
+                double v = vector ? r[i] : r[i / cols] * c[i % cols] / fmax(mean, p.eps);
+
+                want[i] = g->v[i] / sqrt(fmax(v, least));
+            }
+            tn_near("g", g, want, 2e-6, 1);
+        }
+        tn_near("row", row, r, 2e-6, 1e-2);
+        if (!vector)
+            tn_near("col", col, c, 2e-6, 1e-2);
+    }
+    assert_int_equal(factored_cpu(tn_devices[0], &(struct factored){2, 2, 0.5, 1e-7}, NULL, NULL, NULL, &tn_err), ERR_ARG);
+    assert_int_equal(factored_cpu(tn_devices[0], &(struct factored){2, 1, 1.5, 1e-7}, NULL, NULL, NULL, &tn_err), ERR_ARG);
+    assert_int_equal(factored_cpu(tn_devices[0], &(struct factored){2, 1, 0.5, 0}, NULL, NULL, NULL, &tn_err), ERR_ARG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +626,9 @@ int main(void)
         OPS_TEST(updates_follow_their_formulas),
         OPS_TEST(adamw_rounds_bf16_weights),
         OPS_TEST(moments_round_both_ways),
+        OPS_TEST(eight_bits_are_the_nearest),
+        OPS_TEST(moments_in_eight_bits),
+        OPS_TEST(second_moments_are_factored),
     };
     return cmocka_run_group_tests_name("kernels_vec", tests, tn_open, tn_close);
 }

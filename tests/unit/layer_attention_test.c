@@ -53,6 +53,10 @@ static const struct kind {
     {"latents under yarn, layer norms",
      {LATENT, .norm = NORM_LAYER, .q_rank = 10, .qk_norm = true, .v_dim = 3, .rope_scaling = true, .rope_kind = ROPE_YARN,
       .rope_factor = 4, .rope_original = 8, .mscale = 0.7, .mscale_all = 1.4}},
+    {"norms without weights, of embeddings and heads too", {BASE, .norm_bare = true, .embedding_norm = true, .qk_norm = true}},
+    {"embeddings of values", {BASE, .value_freq = 1, .value_scale = 0.5}},
+    {"gated embeddings of values of two layers, and a gate",
+     {BASE, .value_freq = 2, .value_gate = 5, .value_scale = 3, .output_gate = true}},
     {"a gate with biases and norms of heads", {BASE, .output_gate = true, .qkv_bias = true, .qk_norm = true}},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };

@@ -1,6 +1,6 @@
 /* Small models against values recorded from PyTorch and transformers (tests/record/gpt2_parity.py,
- * llama_parity.py, moe_parity.py, router_parity.py, head_parity.py, mtp_parity.py, attention_parity.py, documents.py): logits,
- * loss, gradients, and ten steps of clipping and AdamW. */
+ * llama_parity.py, moe_parity.py, router_parity.py, head_parity.py, mtp_parity.py, attention_parity.py, value_parity.py,
+ * documents.py): logits, loss, gradients, and ten steps of clipping and AdamW. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -43,6 +43,7 @@ struct recording {
 #define GEMMA SHAPE, .groups = 2, .ffn = 64, .norm = NORM_RMS, .norm_eps = 1e-6, .position = POSITION_ROPE, .no_bias = true, \
     .head_dim = 16, .mlp = MLP_GEGLU, .norm_place = NORM_BOTH, .norm_1p = true, .window = 5, .window_freq = 2, \
     .softmax_scale = 1 / 3.0, .embedding_scale = 6.928203230275509 /* sqrt 48 */
+#define VALUES "tests/data/train/value_parity.safetensors"
 #define HEADS "tests/data/train/head_parity.safetensors"
 #define MTP "tests/data/train/mtp_parity.safetensors"
 #define DOCUMENTS "tests/data/train/documents.safetensors"
@@ -73,6 +74,7 @@ static struct recording models[] = {
     {"both.", false, {SHAPE, .logit_cap = 3, .head_z_loss = 0.1}, HEADS},
     {"groups.", false, {SHAPE, V3}, ROUTERS},
     {"v3.", false, {SHAPE, V3, .expert_bias = true, .bias_rate = 0.02, .balancing = BALANCE_SEQUENCE}, ROUTERS},
+    {"global.", false, {SHAPE, EXPERTS, .pre_softmax = true, .balancing = BALANCE_GLOBAL, .moe_freq = 2}, ROUTERS},
     {"sequences.", false, {SHAPE, EXPERTS, .pre_softmax = true, .balancing = BALANCE_SEQUENCE, .moe_freq = 2}, ROUTERS},
     {"gpt.", false, {SHAPE, .mtp_layers = 2, .mtp_scale = 0.3}, MTP},
     {"llama.", false, {LLAMA, .head_dim = 16, .untie = true, .mtp_layers = 1, .mtp_scale = 0.3}, MTP},
@@ -83,11 +85,15 @@ static struct recording models[] = {
     {"sinks.", true, {LLAMA, .head_dim = 16, .window = 5, .softmax = SOFTMAX_LEARNABLE}, ATTENTION},
     {"gate.", true, {LLAMA, .head_dim = 16, .qk_norm = true, .norm_1p = true, .rotary_percent = 0.25, .output_gate = true},
      ATTENTION},
+    {"values.", true, {LLAMA, .head_dim = 16, .value_freq = 1, .value_scale = 0.5}, VALUES},
+    {"nanochat.", true, {SHAPE, .groups = 2, .ffn = 64, .head_dim = 16, .norm = NORM_RMS, .norm_eps = 1e-6, .norm_bare = true,
+                         .embedding_norm = true, .qk_norm = true, .position = POSITION_ROPE, .mlp = MLP_RELU2, .no_bias = true,
+                         .untie = true, .logit_cap = 15, .value_freq = 2, .value_gate = 12, .value_scale = 3}, VALUES},
 };
 enum { GPT2, LLAMA_3, MIXTRAL = 5, GPT2_DOCUMENTS = 11, LLAMA_DOCUMENTS, MODELS = sizeof models / sizeof *models };
 static const struct recording *model;
 /* The first of those with other attention, which are the last. */
-enum { OTHERS = 5, OTHER = MODELS - OTHERS };
+enum { OTHERS = 7, OTHER = MODELS - OTHERS };
 /* Whether its sequences are packed with documents; then some of the gradients are recorded. */
 static bool packed(void)
 {
@@ -161,7 +167,9 @@ static const float *recorded(const char *prefix, const char *name, size_t n)
 /* Elements that are no padding of the vocabulary. */
 static size_t real(const struct params *p, int k)
 {
-    return k == p->word || k == p->output ? (size_t)V * 48 : p->v[k].n;
+    bool vocabulary = k == p->word || k == p->output || strstr(p->v[k].name, "value_embedding");
+
+    return vocabulary ? (size_t)V * (size_t)p->v[k].shape[1] : p->v[k].n;
 }
 
 /* The number of a parameter among all of the model. */
@@ -318,7 +326,7 @@ static void fp32_equals_pytorch(void **state)
     first_batch(LLAMA_DOCUMENTS, (struct model_run){.b = B}, 1e-4);
 }
 
-static void other_attention_equals_transformers(void **state)
+static void other_attention_equals_recordings(void **state)
 {
     (void)state;
     for (int i = OTHER; i < MODELS; i++) {
@@ -414,15 +422,19 @@ static void steps(struct model *m, float *mom[], float *var[], double tol)
     size_t more_n;
     struct room r;
     struct model_batch scaled = {.tokens = r.tokens, .targets = r.targets, .starts = r.starts, .here = r.here};
+    double all;
 
     assert_int_equal(device_alloc(dev, (void **)&clip, sizeof *clip, &e), 0);
     assert_int_equal(device_alloc(dev, (void **)&sumsq, sizeof *sumsq, &e), 0);
     for (int s = 0; s < STEPS; s++) {
-        scaled.grad_scale = batch(s, 0, B, &r);
-        look_further(m, &scaled, more, rows, weight);
-        forward(m, &scaled, &sum);
-        model_backward_begin(m, 0, 1);
-        assert_int_equal(model_backward(m, &scaled, &e), 0);
+        all = 0;
+        for (int64_t i = 0; i < B; i += m->b, all += sum) {
+            scaled.grad_scale = batch(s, i, m->b, &r);
+            look_further(m, &scaled, more, rows, weight);
+            forward(m, &scaled, &sum);
+            model_backward_begin(m, i / m->b, B / m->b);
+            assert_int_equal(model_backward(m, &scaled, &e), 0);
+        }
         for (int64_t k = 0; k < m->mtp.n; k++)
             further[s * m->mtp.n + k] = (float)(m->mtp.loss[k] * weight[k]);
         *sumsq = 0;
@@ -432,7 +444,7 @@ static void steps(struct model *m, float *mom[], float *var[], double tol)
             assert_int_equal(dev->ops->vec_sumsq(dev, DTYPE_F32, sumsq, n, m->buffers[i]->grads, n, &e), 0);
         }
         assert_int_equal(dev->ops->clip_scale(dev, clip, sumsq, 1, 0.5f, &e), 0);
-        loss[s] = (float)sum * scaled.grad_scale;
+        loss[s] = (float)all * scaled.grad_scale;
         norm[s] = (float)sqrt(*sumsq);
         for (int i = 0; i < m->n_buffers; i++)
             update(m->buffers[i], mom[i], var[i], s + 1, clip);
@@ -465,6 +477,7 @@ static void ten_steps(int which, enum dtype dt, double tol)
 
     take(which);
     run.reset_positions = run.reset_attention = packed();
+    run.b = model->config.balancing == BALANCE_GLOBAL ? 1 : B; /* whose micro-batches count */
     assert_int_equal(model_open(&m, dev, &model->config, NULL, &run, &e), 0);
     make_up(m);
     for (int i = 0; i < m->n_buffers; i++) {
@@ -749,7 +762,7 @@ int main(void)
         cmocka_unit_test(gradients_are_those_of_the_loss),
         cmocka_unit_test(blocks_have_the_gradients_of_the_loss),
         cmocka_unit_test(fp32_equals_pytorch),
-        cmocka_unit_test(other_attention_equals_transformers),
+        cmocka_unit_test(other_attention_equals_recordings),
         cmocka_unit_test(recomputation_equals_pytorch),
         cmocka_unit_test(accumulation_equals_pytorch),
         cmocka_unit_test(bf16_is_near_pytorch),

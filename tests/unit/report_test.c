@@ -15,7 +15,7 @@
 #include "curate/report/report_page.h"
 #include "curate/extract/extract.h"
 #include "curate/filter/filter.h"
-#include "curate/plan/stages.h"
+#include "curate/stages/stages.h"
 #include "curate/report/rules.h"
 #include "curate/report/sketch.h"
 

@@ -565,7 +565,7 @@ static int keep(void *arg, int64_t sample, int32_t id, struct err *err)
 static void generation_is_reproducible(void **state)
 {
     struct model *m = restored(MODEL_GENERATE, DTYPE_F32, 3, 16);
-    struct sampling s = {.temperature = 1, .top_p = 1, .seed = 3, .eod = -1};
+    struct sampling s = {.temperature = 1, .top_p = 1, .penalty = 1, .seed = 3, .eod = -1};
     struct texts a = {0}, b = {0}, c = {0};
 
     (void)state;
@@ -627,6 +627,24 @@ static void samples_by_the_order_of_logits(void **state)
             i++;
         assert_int_equal(sampling_draw(&s, l, N, u, &e), r[i].id);
     }
+}
+
+/* What RepetitionPenaltyLogitsProcessor of transformers 5.23 makes of the same logits for the ids 0, 1, 3 and 3 again. */
+static void repetition_costs_what_it_costs_in_transformers(void **state)
+{
+    static const bool seen[6] = {true, true, false, true, false, false};
+    static const float want[6] = {1.9230769872665405f, -1.625f, 3, 0, -4, 0.699999988079071f};
+    float l[6] = {2.5f, -1.25f, 3, 0, -4, 0.7f}, same[6];
+    struct sampling s = {.penalty = 1};
+
+    (void)state;
+    memcpy(same, l, sizeof l);
+    sampling_penalize(&s, seen, l, 6);
+    assert_memory_equal(l, same, sizeof l);
+    s.penalty = 1.3;
+    sampling_penalize(&s, seen, l, 6);
+    for (int i = 0; i < 6; i++)
+        assert_float_equal(l[i], want[i], 1e-6);
 }
 
 static void sampling_cuts_as_told(void **state)
@@ -778,6 +796,7 @@ int main(void)
         cmocka_unit_test(cached_logits_equal_a_full_pass),
         cmocka_unit_test(generation_is_reproducible),
         cmocka_unit_test(samples_by_the_order_of_logits),
+        cmocka_unit_test(repetition_costs_what_it_costs_in_transformers),
         cmocka_unit_test(sampling_cuts_as_told),
         cmocka_unit_test(parts_can_have_data_of_their_own),
         cmocka_unit_test(evaluation_takes_a_last_batch_that_is_not_full),

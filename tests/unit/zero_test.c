@@ -205,6 +205,8 @@ static void the_plan_is_what_is_allocated(void **state)
         {"grad-reduce-in-bf16=true", "ddp-bucket-size=9000", "overlap-grad-reduce=true", NULL},
         {"recompute-granularity=full", "recompute-num-layers=3", NULL},
         {"optimizer=muon", "bf16=true", NULL},
+        {"optimizer=adafactor", "bf16=true", NULL},
+        {"exp-avg-dtype=8bit", "exp-avg-sq-dtype=8bit", "bf16=true", NULL},
     };
 
     (void)state;
@@ -228,10 +230,10 @@ static void state_on_the_host_gives_the_same_bits(void **state)
 {
     static const char *const strategy[] = {STRATEGY("no_shard"), STRATEGY("optim"), STRATEGY("optim_grads"),
                                            STRATEGY("optim_grads_params")};
-    static const char *const bf16[] = {"bf16=false", "bf16=true"};
+    static const char *const bf16[] = {"bf16=false", "bf16=true", "optimizer=muon", "exp-avg-sq-dtype=8bit"};
 
     (void)state;
-    for (size_t k = 0; k < 2; k++)
+    for (size_t k = 0; k < 4; k++)
         for (size_t i = 0; i < sizeof strategy / sizeof *strategy; i++) {
             double here[3][3];
             size_t all = run((const char *const[]){strategy[i], bf16[k], NULL}), less;

@@ -1,0 +1,174 @@
+#include "bench/content/boost.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+/* Sums of the first and second derivatives of the loss. */
+struct sums {
+    float g, h;
+};
+enum { LEAVES_MAX = 1 << CONTENT_DEPTH };
+
+struct split {
+    double gain;
+    uint32_t feature;
+    uint8_t threshold;
+};
+
+struct booster {
+    const struct boost_data *d;
+    const struct boost_conf *c;
+    int32_t *score;
+    uint32_t *rows, n_rows; /* of the tree */
+    uint8_t *leaf;
+    struct sums *sums;
+    struct split *best; /* by feature */
+};
+
+/* A number of [0, 1) that depends on its arguments alone. */
+static float draw(uint64_t seed, uint64_t a, uint64_t b)
+{
+    return (float)(hash_mix64(hash_mix64(seed + a * 0x9E3779B97F4A7C15u) + b) >> 40) * 0x1p-24f;
+}
+
+static void derive(struct booster *b, int tree)
+{
+    const struct boost_data *d = b->d;
+
+    b->n_rows = 0;
+    for (uint32_t i = 0; i < d->rows; i++) {
+        if (d->w[i] <= 0 || draw(b->c->seed, (uint64_t)tree, i) >= b->c->row_share)
+            continue;
+        float p = 1 / (1 + expf(-(float)b->score[i] / CONTENT_ONE));
+        b->sums[b->n_rows] = (struct sums){d->w[i] * (d->y[i] - p), d->w[i] * p * (1 - p)};
+        b->leaf[b->n_rows] = 0;
+        b->rows[b->n_rows++] = i;
+    }
+}
+
+/* The threshold of a feature that divides all leaves best. */
+static struct split best_split(const struct booster *b, uint32_t feature, int leaves)
+{
+    struct sums hist[LEAVES_MAX][CONTENT_LEVELS];
+    const uint8_t *x = b->d->x + (size_t)feature * b->d->rows;
+    double gain[CONTENT_LEVELS] = {0};
+    struct split s = {-1, feature, 0};
+
+    memset(hist, 0, sizeof *hist * (size_t)leaves);
+    for (uint32_t k = 0; k < b->n_rows; k++) {
+        struct sums *at = &hist[b->leaf[k]][x[b->rows[k]]];
+        at->g += b->sums[k].g;
+        at->h += b->sums[k].h;
+    }
+    for (int l = 0; l < leaves; l++) {
+        double g = 0, h = 0, lg = 0, lh = 0;
+        for (int v = 0; v < CONTENT_LEVELS; v++) {
+            g += hist[l][v].g;
+            h += hist[l][v].h;
+        }
+        for (int v = 0; v < CONTENT_LEVELS - 1; v++) {
+            lg += hist[l][v].g;
+            lh += hist[l][v].h;
+            gain[v] += lg * lg / (lh + b->c->lambda) + (g - lg) * (g - lg) / (h - lh + b->c->lambda);
+        }
+    }
+    for (int v = 0; v < CONTENT_LEVELS - 1; v++)
+        if (gain[v] > s.gain) {
+            s.gain = gain[v];
+            s.threshold = (uint8_t)v;
+        }
+    return s;
+}
+
+static struct split find_split(struct booster *b, int tree, int level)
+{
+    const struct boost_conf *c = b->c;
+    struct split best = {-1, 0, 0};
+
+#pragma omp parallel for schedule(dynamic, 4)
+    for (uint32_t f = 0; f < c->features; f++) {
+        b->best[f].gain = -1;
+        if (draw(c->seed ^ 0xF0F0, (uint64_t)tree, f) < c->feature_share)
+            b->best[f] = best_split(b, f, 1 << level);
+    }
+    for (uint32_t f = 0; f < c->features; f++)
+        if (b->best[f].gain > best.gain)
+            best = b->best[f];
+    return best;
+}
+
+/* Values of a tree's leaves, and what they add to all rows. */
+static void set_leaves(struct booster *b, const uint16_t *feature, const uint8_t *threshold, int16_t *leaf)
+{
+    int depth = b->c->depth;
+    double g[LEAVES_MAX] = {0}, h[LEAVES_MAX] = {0};
+
+    for (uint32_t k = 0; k < b->n_rows; k++) {
+        g[b->leaf[k]] += b->sums[k].g;
+        h[b->leaf[k]] += b->sums[k].h;
+    }
+    for (int l = 0; l < 1 << depth; l++) {
+        double v = b->c->rate * g[l] / (h[l] + b->c->lambda) * CONTENT_ONE;
+        leaf[l] = (int16_t)lrint(fmax(-4000, fmin(4000, v)));
+    }
+    for (uint32_t i = 0; i < b->d->rows; i++) {
+        unsigned at = 0;
+        for (int k = 0; k < depth; k++)
+            at |= (unsigned)(b->d->x[(size_t)feature[k] * b->d->rows + i] > threshold[k]) << k;
+        b->score[i] += leaf[at];
+    }
+}
+
+struct content_forest boost_train(const struct boost_data *d, const struct boost_conf *c)
+{
+    size_t tests = (size_t)c->depth * (size_t)c->trees;
+    uint16_t *feature = calloc(tests, sizeof *feature);
+    uint8_t *threshold = calloc(tests, 1);
+    int16_t *leaf = calloc((size_t)c->trees << c->depth, sizeof *leaf);
+    struct booster b = {.d = d,
+                        .c = c,
+                        .score = malloc(d->rows * sizeof *b.score),
+                        .rows = malloc(d->rows * sizeof *b.rows),
+                        .leaf = malloc(d->rows),
+                        .sums = malloc(d->rows * sizeof *b.sums),
+                        .best = malloc(c->features * sizeof *b.best)};
+    double yes = 0, all = 0;
+    int32_t bias;
+
+    for (uint32_t i = 0; i < d->rows; i++) {
+        yes += d->w[i] * d->y[i];
+        all += d->w[i];
+    }
+    bias = (int32_t)lrint(log((yes + 1e-3) / (all - yes + 1e-3)) * CONTENT_ONE);
+    for (uint32_t i = 0; i < d->rows; i++)
+        b.score[i] = bias;
+    for (int t = 0; t < c->trees; t++) {
+        derive(&b, t);
+        for (int k = 0; k < c->depth; k++) {
+            struct split s = find_split(&b, t, k);
+            feature[t * c->depth + k] = (uint16_t)s.feature;
+            threshold[t * c->depth + k] = s.threshold;
+            const uint8_t *x = d->x + (size_t)s.feature * d->rows;
+            for (uint32_t r = 0; r < b.n_rows; r++)
+                b.leaf[r] |= (uint8_t)((x[b.rows[r]] > s.threshold) << k);
+        }
+        set_leaves(&b, feature + t * c->depth, threshold + t * c->depth, leaf + ((size_t)t << c->depth));
+    }
+    free(b.score);
+    free(b.rows);
+    free(b.leaf);
+    free(b.sums);
+    free(b.best);
+    return (struct content_forest){c->depth, c->trees, bias, feature, threshold, leaf};
+}
+
+void boost_free(struct content_forest *f)
+{
+    free((void *)(uintptr_t)f->feature);
+    free((void *)(uintptr_t)f->threshold);
+    free((void *)(uintptr_t)f->leaf);
+    *f = (struct content_forest){0};
+}

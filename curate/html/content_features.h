@@ -1,0 +1,127 @@
+/* curate/html/content_features.h -- a page cut into blocks, and what is known of each: the input of the models that say
+ * what is content and of what kind a page is (curate/html/content_model.h).
+ *
+ * A block is a run of text without a block's border: what a reader sees as a line, a paragraph, a cell.  All features are
+ * numbers from 0 to CONTENT_LEVELS - 1, computed in integers, so that they are the same everywhere.  Lengths are in
+ * columns (docs/extract.md) and logarithmic, four steps an octave; shares are sixtieths.
+ */
+#ifndef CURATE_CONTENT_FEATURES_H
+#define CURATE_CONTENT_FEATURES_H
+
+#include "curate/html/main_content.h"
+
+enum { CONTENT_LEVELS = 64, CONTENT_SCALES = 4, CONTENT_NEAR = 4, CONTENT_HINTS = 18, CONTENT_TOKENS = 256 };
+
+enum content_kind {
+    CONTENT_ARTICLE, CONTENT_COLLECTION, CONTENT_DOCUMENTATION, CONTENT_FORUM, CONTENT_LISTING, CONTENT_PRODUCT,
+    CONTENT_SERVICE, CONTENT_KINDS
+};
+
+/* Features of a block. */
+#define CONTENT_BLOCK_FEATURES(X) \
+    /* its text */ \
+    X(LEN) X(WORDS) X(LINK) X(LINKS) X(COMMAS) X(STOPS) X(END) X(DIGITS) X(UPPER) X(WORD_LEN) X(BARS) X(CURRENCY) \
+    X(START) X(PHRASE) X(TITLE) X(COPIES) \
+    /* where it stands */ \
+    X(TAG) X(HEADING) X(DEPTH) X(TEXT_BEFORE) X(BLOCKS_BEFORE) X(BLOCKS_BEHIND) X(HEADLINE) X(FROM_HEADLINE) \
+    X(LAST_HEADING) X(FROM_HEADING) X(RELATED) X(IN_MAIN) X(IN_HALF) X(ARTICLE) X(LISTS) X(TABLES) \
+    /* elements around it */ \
+    X(NAV) X(HEADER) X(FOOTER) X(ASIDE) X(IN_ARTICLE) X(MAIN) X(SECTION) X(FORM) X(BUTTON) X(DIALOG) X(FIGURE) X(QUOTE) \
+    X(NOSCRIPT) X(DETAILS) X(HIDDEN) X(CODE) X(BOLD) X(TIME) \
+    /* words of classes around it */ \
+    X(CLASS_OWN) X(CLASS_SUM) X(CLASS_LOW) X(CLASS_HIGH) \
+    /* words of its text */ \
+    X(TEXT_SUM) X(TEXT_LOW) X(TEXT_HIGH) X(LINE) \
+    /* blocks with the same tags and classes around them */ \
+    X(LIKE_N) X(LIKE_LEN) X(LIKE_LINK) X(LIKE_SHARE) X(SAME_N) X(SAME_LEN) X(SAME_LINK) X(SAME_SHARE) \
+    /* the blocks from five before to five behind it */ \
+    X(AROUND_TEXT) X(AROUND_LINK) X(AROUND_PARA) \
+    /* the page */ \
+    X(PAGE_TEXT) X(PAGE_LINK) X(PAGE_PARA) X(PAGE_BLOCKS) X(PAGE_ARTICLES)
+
+enum content_feature {
+#define X(name) CF_##name,
+    CONTENT_BLOCK_FEATURES(X)
+#undef X
+    CF_SCALE,                                     /* six for each of the larger boxes around it */
+    CF_NEAR = CF_SCALE + 6 * CONTENT_SCALES,      /* five for each of two blocks before and two behind */
+    CF_HINT = CF_NEAR + 5 * CONTENT_NEAR,         /* enum HINT_..: 0 none, 1 around it, 2 near it */
+    CF_KIND = CF_HINT + CONTENT_HINTS,            /* what the page is, by enum content_kind: set by content_model */
+    CF_FIRST = CF_KIND + CONTENT_KINDS,           /* stage 2: scores of stage 1, of itself and around it */
+    CONTENT_FIRST = 14,
+    CONTENT_FEATURES = CF_FIRST + CONTENT_FIRST
+};
+
+/* Features of a page: numbers, then one for each of the tokens that the lexicon marks. */
+enum { CONTENT_PAGE_NUMBERS = 40, CONTENT_PAGE_FEATURES = CONTENT_PAGE_NUMBERS + CONTENT_TOKENS };
+
+/* What training has learned of words in classes, texts, addresses and metadata: by hash, a score (positive: content,
+ * eighths of a natural logarithm of the odds) and 1 + the number of a page's token, 0 for none. */
+enum { CONTENT_LEXICON_SLOTS = 1 << 13 };
+struct content_lexicon {
+    uint32_t hash[CONTENT_LEXICON_SLOTS]; /* 0: empty */
+    int8_t score[CONTENT_LEXICON_SLOTS];
+    uint16_t token[CONTENT_LEXICON_SLOTS];
+    uint64_t lanes[256]; /* what a byte of text counts as */
+};
+void content_lexicon_init(struct content_lexicon *l);
+/* Enters a token; at most half of the slots may be taken. */
+void content_lexicon_put(struct content_lexicon *l, uint32_t hash, int score, unsigned token);
+
+/* What an element is and what stands below it; nothing is known of text by itself but `own`, which content_keep_blocks
+ * sets.  Sums leave out what is skipped. */
+struct content_node {
+    uint32_t hints, near, under; /* HINT_..: its own; those of it and two elements around it; of all around it */
+    uint32_t tags;               /* of elements around it: bits of content_features.c */
+    uint32_t text, link, para, blocks;
+    uint32_t bigger;             /* the nearest element around it that has more blocks */
+    uint32_t like;               /* hash of its tag and classes */
+    uint64_t first;              /* of stage 1: probability times columns, summed */
+    int16_t sum;                 /* of scores of words of classes, those further out less */
+    int8_t own, low, high;
+    uint8_t depth, lists, tables;
+};
+
+struct content_block {
+    uint32_t first, last; /* text nodes */
+    uint32_t node;        /* the block element that it stands in */
+    uint32_t text, link, words, links;
+    uint32_t like, same;  /* hashes: tag and class of its element and one around it; of four */
+    uint32_t copy;        /* of its text */
+    uint32_t main;        /* number of the article that it stands in, 0 none */
+    int8_t text_sum, text_low, text_high, line; /* scores */
+    uint8_t shape[10];    /* CF_COMMAS ... */
+};
+
+/* A page taken apart.  Zero to start; memory is kept from page to page. */
+struct content_page {
+    struct content_node *node;
+    struct content_block *block;
+    uint32_t n_blocks;
+    uint8_t *feature; /* CONTENT_FEATURES rows of `stride` bytes, a block a column */
+    size_t stride;    /* a multiple of 64, at least n_blocks */
+    uint8_t page[CONTENT_PAGE_FEATURES];
+    uint32_t text; /* columns of all blocks */
+    int32_t *score; /* by block: what the model says, CONTENT_ONE a unit of log odds */
+
+    size_t cap_nodes, cap_blocks, cap_features, cap_like, cap_scores;
+    struct content_like *likes;
+    uint32_t like_mask;
+    struct content_memo *memo;
+    /* For training: called with each token's hash and the node (below n_nodes) or block (behind) that it is of. */
+    void (*seen)(void *arg, uint32_t hash, uint32_t where);
+    void *arg;
+};
+
+/* Cuts the page into blocks and fills features but CF_KIND and CF_FIRST.  skip: by node, 1 for what is no text
+ * (scripts); url: the page's, may be empty; title: may be empty.  Linear in the page.  ERR_NOMEM. */
+int content_page_read(struct content_page *p, const struct html_tree *t, const struct content_words *words,
+                      const struct content_lexicon *lexicon, const uint8_t *skip, struct span title, struct span url);
+/* For stage 2: of each block the mean probability of those alike, by text, as a feature.  Once a page. */
+void content_like_means(struct content_page *p, uint8_t *like, uint8_t *same);
+void content_page_free(struct content_page *p);
+
+/* Quarters of an octave of n, and sixtieths of a in b, as features. */
+unsigned content_log(uint32_t n);
+unsigned content_share(uint64_t a, uint64_t b);
+#endif

@@ -1,0 +1,164 @@
+/* quern curate: runs a plan. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/tool.h"
+#include "pipelines/curate.h"
+#include "curate/stream/driver.h"
+
+/* --check: what would run. */
+static int show(const struct tool *t, struct plan *p)
+{
+    struct stage *stage = calloc((size_t)p->n_stages + 1, sizeof *stage);
+    struct buf b = {0};
+    struct err e;
+    int rc = stage ? plan_open_stages(p, NULL, stage, &e) : err_set(&e, ERR_NOMEM, "out of memory");
+
+    if (rc == 0) {
+        plan_close_stages(p, stage);
+        rc = plan_describe(p, &b, &e);
+    }
+    if (rc == 0)
+        fwrite(b.p, 1, b.n, stdout);
+    buf_free(&b);
+    free(stage);
+    return rc < 0 ? tool_fail(t, &e) : tool_end(t, EXIT_FINE);
+}
+
+/* The last lines of a run name the inputs that were not read whole. */
+static void tell_bad_inputs(struct curate_result *r)
+{
+    enum { NAMED = 20 };
+
+    for (int i = 0; i < r->n_bad_inputs && i < NAMED; i++)
+        log_msg(LOG_WARN, "input '%s': %" PRIu64 " bad record%s", r->bad_input[i].input, r->bad_input[i].bad,
+                r->bad_input[i].bad == 1 ? "" : "s");
+    if (r->n_bad_inputs > NAMED)
+        log_msg(LOG_WARN, "%d more inputs have bad records; \"bad_inputs\" in the statistics has all", r->n_bad_inputs - NAMED);
+    free(r->bad_input);
+}
+
+/* Ranks that decide together. */
+struct rank_conf {
+    const char *backend; /* NULL: tasks meet in the work folder alone */
+    double minutes;
+};
+
+static int open_ranks(struct curate_conf *c, const struct rank_conf *ranks, struct err *e)
+{
+    static struct comm *world; /* not closed after a failure, and no leak: the launcher is to end the others */
+
+    if (!ranks->backend)
+        return 0;
+    if (c->tasks || c->processes || !c->wait)
+        return err_set(e, ERR_ARG, "--ranks says who shares the plan: without --tasks, --processes and --no-wait");
+    TRY(comm_open(&world, ranks->backend, ranks->minutes * 60, e));
+    if (world->size > 1)
+        c->ranks = world;
+    else
+        comm_close(world);
+    return 0;
+}
+
+static int run(const struct tool *t, struct curate_conf *c, const struct rank_conf *ranks)
+{
+    struct curate_result r;
+    struct err e;
+    bool first;
+
+    c->jobs = tool_jobs(t);
+    if (open_ranks(c, ranks, &e) < 0 || curate_run(c, &r, &e) < 0)
+        return tool_fail(t, &e);
+    first = !r.part && !(c->ranks && c->ranks->rank);
+    if (c->ranks)
+        comm_close(c->ranks);
+    progress_end();
+    if (!first)
+        return tool_end(t, EXIT_FINE);
+    if (r.already && r.bad)
+        log_msg(LOG_WARN, "'%s' says that this is done, with %" PRIu64 " bad record%s; --again does it again", c->plan->work,
+                r.bad, r.bad == 1 ? "" : "s");
+    else if (r.already)
+        log_msg(LOG_INFO, "'%s' says that this is done; --again does it again", c->plan->work);
+    else if (!r.finished)
+        log_msg(LOG_INFO, "this task's share is done as far as can be");
+    else
+        log_msg(LOG_INFO, "%" PRIu64 " in, %" PRIu64 " out, %" PRIu64 " dropped, %" PRIu64 " bad; %.1f s", r.docs_in,
+                r.docs_out, r.dropped, r.bad, r.seconds);
+    tell_bad_inputs(&r);
+    return tool_end(t, r.bad ? EXIT_SOME_BAD : EXIT_FINE);
+}
+
+int main(int argc, char **argv)
+{
+    struct tool t = {
+        .name = "curate",
+        .usage = "[options] PLAN [INPUT...]",
+        .operands = OPT_NAMES_TREE,
+        .about = "run a whole plan: extract, clean, filter, remove duplicates, tokenize",
+        .details =
+            "A plan is a YAML file with the keys input, stages and output: the stages are the commands of a pipe "
+            "with their settings, and what comes out is what the pipe would give. INPUT replaces the plan's "
+            "inputs. Branches take documents by their fields, with stages and outputs of their own; tokenize and "
+            "stats end one.\n\n"
+            "A run that was killed goes on where it was when it is started again. Several tasks (an array of Slurm, "
+            "ranks of MPI, or --task and --tasks) share the inputs of one plan through its work folder, and give "
+            "the same output.\n\n"
+            "The output is one file, or with a slash behind its name a folder with a file for each input.",
+        .example = "printf 'stages: [clean, dedup exact]\\noutput: clean.jsonl\\n' >plan.yaml\n"
+                   "printf '{\"id\":\"a\",\"text\":\"x\"}\\n{\"id\":\"b\",\"text\":\"x\"}\\n' >docs.jsonl\n"
+                   "quern curate plan.yaml docs.jsonl",
+    };
+    struct curate_conf c;
+    struct plan plan;
+    const char *output = NULL, *rejects = NULL, *stats = NULL, *report = NULL, *work = NULL;
+    bool check = false, full = false;
+    struct rank_conf ranks = {NULL, COMM_TIMEOUT_MINUTES};
+    const struct opt opts[] = {
+        OPT_HEAD("In place of what the plan says"),
+        OPT_OUT('o', "output", &output, "FILE|FOLDER/", "where documents go"),
+        OPT_OUT(0, "rejects", &rejects, "FILE", REJECTS_HELP),
+        OPT_FLAG(0, "rejects-full", &full, REJECTS_FULL_HELP),
+        OPT_OUT(0, "stats", &stats, "FILE", "write counts as JSON"),
+        OPT_OUT(0, "report", &report, "FILE", "write a page about both, as quern report does"),
+        OPT_FOLDER(0, "work", &work, "FOLDER", "what a killed run goes on from; the default is OUTPUT.work"),
+        OPT_HEAD("Run"),
+        OPT_FLAG(0, "check", &check, "check the plan, show its settings, and stop"),
+        CURATE_OPTS(c),
+        OPT_STR(0, "ranks", &ranks.backend, "KIND",
+                "the ranks of mpirun or srun share the plan and decide together: auto, mpi, tcp, or self (alone)"),
+        OPT_NUM(0, "distributed-timeout-minutes", &ranks.minutes, 0.001, 1e6,
+                "with --ranks: how long a rank may keep the others waiting in an exchange"),
+        TOOL_OPTS(t),
+        TOOL_JOBS(t), TOOL_PROGRESS(t),
+        OPT_END,
+    };
+    struct err e;
+    int code, n, rc;
+
+    curate_conf_init(&c);
+    n = tool_begin(&t, opts, argc, argv, &code);
+    if (n < 0)
+        return code;
+    if (n == 0)
+        return tool_usage(&t, "which plan?");
+    if (plan_load(&plan, argv[1], &e) < 0)
+        return tool_fail(&t, &e);
+    plan.branch->output = output ? output : plan.branch->output;
+    plan.rejects = rejects ? rejects : plan.rejects;
+    plan.rejects_full = plan.rejects_full || full;
+    plan.stats = stats ? stats : plan.stats;
+    plan.report = report ? report : plan.report;
+    plan.work = work ? work : plan.work;
+    c.plan = &plan;
+    rc = n > 1 ? plan_set_inputs(&plan, argv + 2, n - 1, &e) : 0;
+    if (rc == 0)
+        rc = plan_settle(&plan, &e);
+    run_files_free(tool_files()); /* of operands and options: the plan has them all */
+    if (rc == 0)
+        rc = plan_files(&plan, tool_files(), &e);
+    code = rc < 0 ? tool_fail(&t, &e) : check ? show(&t, &plan) : run(&t, &c, &ranks);
+    plan_free(&plan);
+    return code;
+}

@@ -1,0 +1,203 @@
+#include "pipelines/decide.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "curate/dedup/rank_exchange.h"
+#include "pipelines/answers.h"
+#include "pipelines/counts.h"
+#include "pipelines/work.h"
+
+/* What decides: the last stage of a pass, for the inputs [first, last). */
+struct decision {
+    const struct part_conf *c;
+    const struct plan_pass *pass;
+    const struct stage *stage;
+    int first, last;
+    uint64_t *count; /* notes of each input */
+};
+
+/* Has the stage commit the notes of one part; *count of them.  Answers are written now if out is
+ * given, else the stage must see all first. */
+static int commit_notes(const struct stage *st, struct span notes, struct file_out *out, uint64_t *count, struct err *e)
+{
+    struct arena a = {0};
+    struct buf b = {0};
+    struct span note;
+    size_t at = 0;
+    int rc;
+
+    *count = 0;
+    while ((rc = frame_next_note(notes, &at, &note, e)) > 0) {
+        struct verdict v = {0};
+        struct span reply = {0};
+
+        rc = st->ops->commit(st->state, note, &v, &reply, &a, e);
+        if (rc == 0 && !out && (v.drop || reply.p))
+            rc = err_set(e, ERR_UNSUPPORTED, "stage %s answers before it has seen all", st->ops->name);
+        if (rc == 0 && out)
+            rc = answer_write(out, &b, &v, reply, e);
+        if (rc < 0)
+            break;
+        arena_reset(&a);
+        ++*count;
+    }
+    arena_free(&a);
+    buf_free(&b);
+    return rc;
+}
+
+static int judge_notes(const struct stage *st, bool account, uint64_t first, uint64_t count, struct file_out *out,
+                       struct err *e)
+{
+    struct arena a = {0};
+    struct buf b = {0};
+    int rc = 0;
+
+    for (uint64_t n = first; n < first + count && rc == 0; n++) {
+        struct verdict v = {.account = account};
+        struct span reply = {0};
+
+        rc = st->ops->judge(st->state, n, &v, &reply, &a, e);
+        if (rc == 0)
+            rc = answer_write(out, &b, &v, reply, e);
+        arena_reset(&a);
+    }
+    arena_free(&a);
+    buf_free(&b);
+    return rc;
+}
+
+static int end_answers(struct file_out *out, int rc, struct err *e)
+{
+    if (rc == 0)
+        return file_commit(out, e);
+    file_abort(out);
+    return rc;
+}
+
+static int commit_part(struct decision *d, int input, struct err *e)
+{
+    struct file_out *out = NULL;
+    struct file_map m;
+    char path[4096];
+    int rc = 0;
+
+    work_part(d->c->plan, d->pass->number, input, WORK_NOTES, path);
+    TRY(file_map_open(&m, path, e));
+    work_part(d->c->plan, d->pass->number, input, WORK_ANSWERS, path);
+    if (!d->stage->ops->resolve && !d->pass->ends)
+        rc = file_create(&out, path, 0, e);
+    if (rc == 0)
+        rc = commit_notes(d->stage, (struct span){(const char *)m.p, m.n}, out, &d->count[input - d->first], e);
+    if (out)
+        rc = end_answers(out, rc, e);
+    file_map_close(&m);
+    return rc;
+}
+
+static int judge_parts(struct decision *d, struct err *e)
+{
+    uint64_t first = 0;
+
+    TRY(d->stage->ops->resolve(d->stage->state, d->c->jobs, e));
+    for (int i = d->first; i < d->last && !d->pass->ends; i++) {
+        uint64_t count = d->count[i - d->first];
+        struct file_out *out;
+        char path[4096];
+
+        work_part(d->c->plan, d->pass->number, i, WORK_ANSWERS, path);
+        TRY(file_create(&out, path, 0, e));
+        TRY(end_answers(out, judge_notes(d->stage, d->c->plan->rejects != NULL, first, count, out, e), e));
+        first += count;
+    }
+    return 0;
+}
+
+static int finish_files(struct decision *d, struct err *e)
+{
+    struct file_group files = {0};
+    int rc = d->stage->ops->finish ? d->stage->ops->finish(d->stage->state, &files, e) : 0;
+
+    if (rc == 0)
+        rc = file_group_commit(&files, e);
+    file_group_abort(&files);
+    return rc;
+}
+
+static int decide(struct decision *d, int group, struct err *e)
+{
+    const struct node_end *end = d->c->plan->stage[d->pass->last - 1].kind.end;
+
+    if (end && end->begin)
+        TRY(end->begin(d->stage->state, group, d->pass->groups, e));
+    for (int i = d->first; i < d->last; i++) {
+        plan_progress_wait(d->c->progress, "deciding");
+        TRY(commit_part(d, i, e));
+    }
+    if (d->stage->ops->resolve)
+        TRY(judge_parts(d, e));
+    return finish_files(d, e);
+}
+
+/* Notes that nobody reads beside documents. */
+static void remove_notes(const struct decision *d)
+{
+    char path[4096];
+
+    for (int i = d->first; i < d->last && d->pass->ends; i++) {
+        work_part(d->c->plan, d->pass->number, i, WORK_NOTES, path);
+        unlink(path);
+    }
+}
+
+bool part_is_shared(const struct part_conf *c, const struct plan_pass *pass)
+{
+    return c->ranks && c->plan->stage[pass->last - 1].kind.stage->open_rank;
+}
+
+/* The word that a group is decided: of ranks the first one's, when all have written their answers. */
+static int say_decided(const struct decision *d, int group, struct span own, struct err *e)
+{
+    char path[4096];
+
+    if (part_is_shared(d->c, d->pass))
+        TRY(rank_meet(d->c->ranks, e));
+    if (part_is_shared(d->c, d->pass) && d->c->ranks->rank)
+        return 0;
+    work_decided(d->c->plan, d->pass, group, path);
+    return file_write_all(path, own, e);
+}
+
+/* What is said of the decision is what the stage says of itself after it less what it said before. */
+int part_decide(const struct part_conf *c, const struct plan_pass *pass, int group, struct err *e)
+{
+    struct decision d = {.c = c, .pass = pass, .stage = &c->stage[pass->last - 1]};
+    struct buf before = {0}, after = {0}, own = {0};
+    int rc;
+
+    plan_group(c->plan, pass, group, &d.first, &d.last);
+    if (part_is_shared(c, pass)) {
+        d.first = (int)((int64_t)c->plan->n_inputs * c->ranks->rank / c->ranks->size);
+        d.last = (int)((int64_t)c->plan->n_inputs * (c->ranks->rank + 1) / c->ranks->size);
+    }
+    d.count = calloc((size_t)(d.last - d.first) + 1, sizeof *d.count);
+    rc = d.count ? 0 : err_set(e, ERR_NOMEM, "out of memory for %d inputs", d.last - d.first);
+    if (rc == 0)
+        rc = part_counts_ask(NULL, c->stage, pass->last, &before, e);
+    if (rc == 0)
+        rc = decide(&d, group, e);
+    if (rc == 0)
+        rc = part_counts_ask(NULL, c->stage, pass->last, &after, e);
+    if (rc == 0)
+        rc = counts_add(&own, buf_span(&after), -1, buf_span(&before), e);
+    if (rc == 0)
+        rc = say_decided(&d, group, buf_span(&own), e);
+    if (rc == 0)
+        remove_notes(&d);
+    free(d.count);
+    buf_free(&before);
+    buf_free(&after);
+    buf_free(&own);
+    return rc;
+}

@@ -1,0 +1,422 @@
+#include "pipelines/part.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/node.h"
+#include "pipelines/answers.h"
+#include "pipelines/work.h"
+
+enum { BATCH_BLOCK = 1 << 20 }; /* larger blocks than a pipe's: nobody waits for the first */
+
+/* ---- files that grow ---- */
+
+/* One that a part writes; it is whole when the part is through, so it needs no other name until then. */
+struct growing {
+    int fd; /* -1: not open */
+    uint64_t size;
+    char path[4096];
+};
+
+/* Opens g->path behind its first size bytes. */
+static int grow_open(struct growing *g, uint64_t size, struct err *e)
+{
+    struct stat st;
+
+    g->size = size;
+    g->fd = open(g->path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (g->fd < 0 || fstat(g->fd, &st) < 0)
+        return err_sys(e, ERR_IO, "cannot write '%s'", g->path);
+    if ((uint64_t)st.st_size < size)
+        return err_set(e, ERR_FORMAT, "'%s' has %" PRId64 " bytes of the %" PRIu64 " that were written: remove the"
+                       " work folder", g->path, (int64_t)st.st_size, size);
+    if (ftruncate(g->fd, (off_t)size) < 0 || lseek(g->fd, (off_t)size, SEEK_SET) < 0)
+        return err_sys(e, ERR_IO, "cannot write '%s'", g->path);
+    return 0;
+}
+
+static int grow_put(void *to, struct span s, struct err *e)
+{
+    struct growing *g = to;
+
+    while (s.n) {
+        ssize_t n = write(g->fd, s.p, s.n);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_sys(e, ERR_IO, "cannot write '%s'", g->path);
+        s.p += n;
+        s.n -= (size_t)n;
+        g->size += (size_t)n;
+    }
+    return 0;
+}
+
+static int grow_sync(struct growing *g, struct err *e)
+{
+    if (g->fd >= 0 && fdatasync(g->fd) < 0)
+        return err_sys(e, ERR_IO, "cannot write '%s'", g->path);
+    return 0;
+}
+
+static void grow_close(struct growing *g)
+{
+    if (g->fd >= 0)
+        close(g->fd);
+    g->fd = -1;
+}
+
+/* ---- a part ---- */
+
+/* A file of a part, what the state calls its length, and whether the pass wants it. */
+struct part_file {
+    struct growing g;
+    char key[24];
+};
+
+struct runner {
+    const struct part_conf *c;
+    const struct plan_pass *pass;
+    struct source source;
+    struct feed feed;
+    struct pass *engine;
+    int input;               /* the part under way */
+    struct part_file *file;  /* those of documents, out[] by out[], then */
+    struct part_file *notes, *rejects; /* NULL: not wanted */
+    int n_files;
+    struct pass_out *out;
+    int n_out;
+    struct arena kept;       /* names of the files that it reads */
+    FILE *answers;
+    struct part_counts before; /* own: what the stages said when the part began; */
+    struct part_counts counts; /*   of the part: flows, own up to its last rest */
+};
+
+static const struct plan_branch *branch_of(const struct runner *r)
+{
+    return &r->c->plan->branch[r->pass->branch];
+}
+
+/* One more file, NULL if it is not wanted. */
+static struct part_file *add_file(struct runner *r, bool wanted, const char *key, int number)
+{
+    struct part_file *f = &r->file[r->n_files];
+
+    if (!wanted)
+        return NULL;
+    r->n_files++;
+    f->g.fd = -1;
+    snprintf(f->key, sizeof f->key, number ? "%s.%d" : "%s", key, number);
+    return f;
+}
+
+static void add_out(struct runner *r, bool frames, enum file_codec codec, int route)
+{
+    struct part_file *f = add_file(r, true, "docs", r->n_out);
+
+    r->out[r->n_out++] = (struct pass_out){.to = {grow_put, &f->g}, .frames = frames, .codec = codec, .route = route};
+}
+
+/* What the pass gives: notes and documents to be judged; or the branch's output, and what other branches read. */
+static int plan_files_of_part(struct runner *r, struct err *e)
+{
+    const struct plan_branch *b = branch_of(r);
+    size_t n = (size_t)b->routes.n + 2;
+
+    r->file = calloc(n + 2, sizeof *r->file);
+    r->out = calloc(n, sizeof *r->out);
+    if (!r->file || !r->out)
+        return err_set(e, ERR_NOMEM, "out of memory for the files of a part");
+    if (r->pass->later && !r->pass->ends)
+        add_out(r, true, FILE_PLAIN, 0);
+    if (!r->pass->later && b->output)
+        add_out(r, false, plan_codec(b), 0);
+    for (int k = 0; !r->pass->later && k < b->routes.n; k++)
+        add_out(r, true, FILE_PLAIN, k + 1);
+    r->notes = add_file(r, r->pass->later, "notes", 0);
+    r->rejects = add_file(r, r->c->plan->rejects != NULL, "rejects", 0);
+    return 0;
+}
+
+static int read_answer(void *of, uint64_t n, struct verdict *v, struct span *reply, struct arena *a, struct err *e)
+{
+    struct runner *r = of;
+
+    (void)n; /* they lie in order */
+    return answer_read(r->answers, v, reply, a, e);
+}
+
+/* The files of documents that the part reads become the feed's. */
+static int open_kept(struct runner *r, struct err *e)
+{
+    size_t room = (size_t)branch_of(r)->n_from + 1;
+    char path[4096], **name;
+    struct span copy;
+
+    arena_reset(&r->kept);
+    r->feed.kept = name = arena_calloc(&r->kept, room, sizeof *name);
+    for (int k = 0; name && work_reads(r->c->plan, r->pass, r->input, k, path); k++) {
+        copy = arena_dup(&r->kept, span_of(path));
+        if (!copy.p)
+            break;
+        name[k] = (char *)(uintptr_t)copy.p;
+        r->feed.n_kept++;
+    }
+    if (!r->feed.n_kept)
+        return err_set(e, ERR_NOMEM, "out of memory for names of files");
+    if (!r->pass->judged)
+        return 0;
+    work_part(r->c->plan, r->pass->number - 1, r->input, WORK_ANSWERS, path);
+    r->answers = fopen(path, "re");
+    if (!r->answers)
+        return err_sys(e, ERR_IO, "cannot open '%s'", path);
+    setvbuf(r->answers, NULL, _IOFBF, 1 << 20);
+    return 0;
+}
+
+/* What the engine has to know of the feed before it is open. */
+static struct feed closed_feed(struct runner *r)
+{
+    struct feed f = {.block_bytes = BATCH_BLOCK, .jobs = r->c->jobs};
+
+    if (r->pass->judged)
+        f.judge = (struct judge){read_answer, r};
+    if (!r->pass->number && r->c->plan->source.kind.source)
+        f.source = &r->source;
+    return f;
+}
+
+static int open_input(struct runner *r, const struct node *state, struct err *e)
+{
+    char **input = &r->c->plan->input[r->input];
+
+    r->feed = closed_feed(r);
+    if (r->pass->number) {
+        TRY(open_kept(r, e));
+    } else if (r->feed.source) {
+        TRY(r->c->plan->source.kind.source->restart(&r->source, input, 1, e));
+    } else {
+        r->feed.inputs = input;
+        r->feed.n_inputs = 1;
+    }
+    return feed_skip(&r->feed, (uint64_t)node_int(state, "items", 0), (uint64_t)node_int(state, "offset", 0), e);
+}
+
+static int open_files(struct runner *r, const struct node *state, struct err *e)
+{
+    const struct plan *p = r->c->plan;
+    int pass = r->pass->number;
+
+    for (int i = 0; i < r->n_out; i++)
+        work_docs(p, pass, r->input, i, r->file[i].g.path);
+    if (r->notes)
+        work_part(p, pass, r->input, WORK_NOTES, r->notes->g.path);
+    if (r->rejects)
+        work_part(p, pass, r->input, WORK_REJECTS, r->rejects->g.path);
+    for (int i = 0; i < r->n_files; i++)
+        TRY(grow_open(&r->file[i].g, (uint64_t)node_int(state, r->file[i].key, 0), e));
+    return 0;
+}
+
+static int begin(struct runner *r, struct err *e)
+{
+    struct arena a = {0};
+    struct node *state = NULL;
+    char path[4096];
+    int rc = 0;
+
+    work_part(r->c->plan, r->pass->number, r->input, WORK_STATE, path);
+    for (int k = 0; k < r->counts.flows.n && rc == 0; k++) {
+        buf_clear(&r->counts.own[k]);
+        rc = part_counts_ask(r->feed.source, r->c->stage, k, &r->before.own[k], e);
+    }
+    flows_free(&r->counts.flows);
+    if (rc == 0 && flows_init(&r->counts.flows, r->c->plan->n_stages) < 0)
+        rc = err_set(e, ERR_NOMEM, "out of memory for counts");
+    if (rc == 0 && access(path, F_OK) == 0) {
+        rc = node_load_json(&a, path, &state, e);
+        if (rc == 0)
+            rc = part_counts_get(&r->counts, state, path, e);
+    }
+    if (rc == 0)
+        rc = open_files(r, state, e);
+    if (rc == 0)
+        rc = open_input(r, state, e);
+    arena_free(&a);
+    return rc;
+}
+
+/* Adds to the part's own counts what the stages did since it began here. */
+static int count_own(struct runner *r, struct part_counts *sum, struct err *e)
+{
+    struct buf now = {0};
+    int rc = 0;
+
+    for (int k = 0; k < sum->flows.n && rc == 0; k++) {
+        rc = part_counts_ask(r->feed.source, r->c->stage, k, &now, e);
+        if (rc == 0 && buf_put_span(&sum->own[k], buf_span(&r->counts.own[k])) < 0)
+            rc = err_set(e, ERR_NOMEM, "out of memory for counts");
+        if (rc == 0)
+            rc = part_counts_add(sum, k, 1, buf_span(&now), e);
+        if (rc == 0)
+            rc = part_counts_add(sum, k, -1, buf_span(&r->before.own[k]), e);
+    }
+    buf_free(&now);
+    return rc;
+}
+
+static int put_state(struct buf *b, const struct runner *r, const struct part_counts *sum)
+{
+    TRY(buf_putc(b, '{'));
+    TRY(json_put_count(b, "items", r->feed.count));
+    TRY(json_put_count(b, "offset", r->feed.offset));
+    for (int i = 0; i < r->n_files; i++)
+        TRY(json_put_count(b, r->file[i].key, r->file[i].g.size));
+    TRY(part_counts_put(&r->counts, sum->own, b));
+    return buf_puts(b, "}\n");
+}
+
+/* Everything so far is made to last. */
+static int rest(struct runner *r, bool done, struct err *e)
+{
+    struct part_counts sum;
+    struct buf b = {0};
+    char path[4096];
+    int rc = 0;
+
+    for (int i = 0; i < r->n_files; i++)
+        TRY(grow_sync(&r->file[i].g, e));
+    if (part_counts_init(&sum, r->c->plan) < 0)
+        rc = err_set(e, ERR_NOMEM, "out of memory for counts");
+    if (rc == 0)
+        rc = count_own(r, &sum, e);
+    if (rc == 0 && put_state(&b, r, &sum) < 0)
+        rc = err_set(e, ERR_NOMEM, "out of memory for counts");
+    work_part(r->c->plan, r->pass->number, r->input, done ? WORK_DONE : WORK_STATE, path);
+    if (rc == 0)
+        rc = file_write_all(path, buf_span(&b), e);
+    part_counts_free(&sum);
+    buf_free(&b);
+    return rc;
+}
+
+static void close_part(struct runner *r)
+{
+    for (int i = 0; i < r->n_files; i++)
+        grow_close(&r->file[i].g);
+    if (r->answers)
+        fclose(r->answers);
+    r->answers = NULL;
+    feed_close(&r->feed);
+    r->feed = closed_feed(r);
+}
+
+/* What the part read, now that nobody needs it again, and its state. */
+static void remove_read(const struct runner *r)
+{
+    static const enum work_file files[] = {WORK_NOTES, WORK_ANSWERS};
+    const struct plan *p = r->c->plan;
+    char path[4096];
+
+    work_part(p, r->pass->number, r->input, WORK_STATE, path);
+    unlink(path);
+    for (int k = 0; work_reads(p, r->pass, r->input, k, path); k++)
+        unlink(path);
+    for (size_t i = 0; i < sizeof files / sizeof *files && r->pass->judged; i++) {
+        work_part(p, r->pass->number - 1, r->input, files[i], path);
+        unlink(path);
+    }
+}
+
+/* Bytes that were written so far for passes to come, or for the output. */
+static double bytes_kept(const struct runner *r)
+{
+    double sum = 0;
+
+    for (int i = 0; i < r->n_out; i++)
+        sum += (double)r->file[i].g.size;
+    return sum;
+}
+
+/* The pass tells how far it is. */
+static void tell(void *of, const struct pass_now *now)
+{
+    struct runner *r = of;
+
+    plan_progress_tell(r->c->progress, now, bytes_kept(r));
+}
+
+static int run_one(struct runner *r, struct err *e)
+{
+    int rc;
+
+    plan_progress_input(r->c->progress, r->c->plan->input[r->input], work_bytes(r->c->plan, r->pass, r->input));
+    rc = begin(r, e);
+    if (rc == 0)
+        do {
+            rc = pass_run(r->engine, r->c->checkpoint, e);
+            if (rc >= 0 && rest(r, rc == 0, e) < 0)
+                rc = e->code;
+        } while (rc > 0);
+    plan_progress_input_end(r->c->progress, &r->counts.flows, bytes_kept(r));
+    close_part(r);
+    if (rc == 0)
+        remove_read(r);
+    return rc;
+}
+
+static int open_engine(struct runner *r, struct err *e)
+{
+    const struct part_conf *c = r->c;
+    struct pass_conf conf = {.stages = c->stage, .n_stages = c->plan->n_stages, .first = r->pass->first,
+                             .last = r->pass->last, .later = r->pass->later && !r->pass->ends,
+                             .source = r->source.ops ? &r->source : NULL, .feed = &r->feed, .jobs = c->jobs, .out = r->out,
+                             .n_out = r->n_out,
+                             .full = c->plan->rejects_full, .branch = branch_of(r)->name, .flows = &r->counts.flows,
+                             .tell = tell, .tell_of = r};
+
+    if (r->notes)
+        conf.notes = (struct sink){grow_put, &r->notes->g};
+    if (r->rejects)
+        conf.rejects = (struct sink){grow_put, &r->rejects->g};
+    r->feed = closed_feed(r);
+    return pass_open(&r->engine, &conf, e);
+}
+
+static int open_runner(struct runner *r, struct err *e)
+{
+    const struct plan *p = r->c->plan;
+
+    if (part_counts_init(&r->before, p) < 0 || part_counts_init(&r->counts, p) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for counts");
+    TRY(plan_files_of_part(r, e));
+    if (p->source.kind.source)
+        TRY(p->source.kind.source->open(&r->source, p->source.conf, p->input, 1, e));
+    return open_engine(r, e);
+}
+
+int part_run(const struct part_conf *c, const struct plan_pass *pass, const int *input, int n, struct err *e)
+{
+    struct runner r = {.c = c, .pass = pass};
+    int rc = open_runner(&r, e);
+
+    for (int i = 0; i < n && rc == 0; i++) {
+        r.input = input[i];
+        rc = run_one(&r, e);
+    }
+    close_part(&r);
+    pass_close(r.engine);
+    if (r.source.ops)
+        c->plan->source.kind.source->close(&r.source);
+    part_counts_free(&r.before);
+    part_counts_free(&r.counts);
+    arena_free(&r.kept);
+    free(r.file);
+    free(r.out);
+    return rc;
+}

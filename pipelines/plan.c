@@ -1,0 +1,350 @@
+#include "pipelines/plan.h"
+
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/version.h"
+#include "pipelines/plan_read.h"
+
+bool plan_to_folder(const struct plan_branch *b)
+{
+    return span_ends(span_of(b->output), "/");
+}
+
+enum file_codec plan_codec(const struct plan_branch *b)
+{
+    struct span name = span_of(b->output);
+
+    if (plan_to_folder(b))
+        return (enum file_codec)b->compress;
+    return span_ends(name, ".gz") ? FILE_GZIP : span_ends(name, ".zst") ? FILE_ZSTD : FILE_PLAIN;
+}
+
+void plan_output_name(const struct plan_branch *b, int input, char name[4096])
+{
+    static const char *const ending[] = {"", ".gz", ".zst"};
+
+    if (plan_to_folder(b))
+        snprintf(name, 4096, "%s%06d.jsonl%s", b->output, input, ending[plan_codec(b)]);
+    else
+        snprintf(name, 4096, "%s", b->output);
+}
+
+void plan_group(const struct plan *p, const struct plan_pass *pass, int group, int *first, int *last)
+{
+    *first = (int)((int64_t)p->n_inputs * group / pass->groups);
+    *last = (int)((int64_t)p->n_inputs * (group + 1) / pass->groups);
+}
+
+/* ---- checking ---- */
+
+/* The end of a branch; NULL: it has none. */
+static const struct plan_node *end_of(const struct plan_branch *b)
+{
+    return b->n_nodes && b->node[b->n_nodes - 1].kind.end ? &b->node[b->n_nodes - 1] : NULL;
+}
+
+/* What a branch gives, and that it gives something. */
+static int check_branch(const struct plan *p, const struct plan_branch *b, struct err *e)
+{
+    const struct plan_node *end = end_of(b);
+
+    if (end && b->output)
+        return plan_wrong(p, end->line, e, "%s ends its branch, so no documents are left for output '%s': give it a branch"
+                          " of its own", end->kind.stage->name, b->output);
+    if (end && b->routes.n)
+        return plan_wrong(p, end->line, e, "%s ends its branch, so no documents are left for '%s'", end->kind.stage->name,
+                          b->routes.route[0].name);
+    if (b->compress && !(b->output && plan_to_folder(b)))
+        return err_set(e, ERR_ARG, "compress is for a folder; a file is compressed by its name");
+    if (b->output ? *b->output && strcmp(b->output, "-") != 0 : end || b->routes.n)
+        return 0;
+    if (!b->name)
+        return err_set(e, ERR_ARG, "the plan needs an output: a file, or a folder with a slash behind it");
+    return plan_wrong(p, b->line, e, "branch '%s' gives nothing: it needs an output (a file, or a folder with a slash behind"
+                      " it), a last stage such as tokenize, or a branch that reads it", b->name);
+}
+
+/* Every branch that is read learns by whom, and every one that reads which file. */
+static int connect(struct plan *p, struct err *e)
+{
+    for (int i = 0; i < p->n_branches; i++) {
+        struct plan_branch *b = &p->branch[i];
+
+        b->routes.kept = b->output != NULL;
+        b->routes.route = arena_calloc(&p->arena, (size_t)p->n_branches, sizeof *b->routes.route);
+        if (!b->routes.route)
+            return plan_no_memory(e);
+        for (int k = 0; k < b->n_from; k++) {
+            struct plan_branch *from = &p->branch[b->from[k]];
+
+            b->out[k] = from->routes.kept + from->routes.n;
+            from->routes.route[from->routes.n++] = b->route;
+        }
+    }
+    return 0;
+}
+
+/* The nodes of all branches, one after the other, each with what sends its documents on; a branch without any has that too,
+ * which counts. */
+static int line_up(struct plan *p, struct err *e)
+{
+    size_t n = 1;
+
+    for (int i = 0; i < p->n_branches; i++)
+        n += (size_t)p->branch[i].n_nodes + 1;
+    p->stage = arena_calloc(&p->arena, n, sizeof *p->stage);
+    if (!p->stage)
+        return plan_no_memory(e);
+    for (int i = 0; i < p->n_branches; i++) {
+        struct plan_branch *b = &p->branch[i];
+
+        b->first = p->n_stages;
+        for (int k = 0; k < b->n_nodes; k++)
+            p->stage[p->n_stages++] = b->node[k];
+        if (b->routes.n || (b->name && !b->n_nodes))
+            p->stage[p->n_stages++] = (struct plan_node){{.stage = &node_router}, &b->routes, b->line};
+        b->last = p->n_stages;
+    }
+    return 0;
+}
+
+static int check_inputs(const struct plan *p, struct err *e)
+{
+    struct stat st;
+
+    if (!p->n_inputs)
+        return err_set(e, ERR_ARG, "the plan has no input");
+    for (int i = 0; i < p->n_inputs; i++) {
+        if (stat(p->input[i], &st) < 0 || access(p->input[i], R_OK) < 0)
+            return err_sys(e, ERR_IO, "cannot open '%s'", p->input[i]);
+        if (!S_ISREG(st.st_mode) && !(p->source.kind.source && S_ISDIR(st.st_mode)))
+            return err_set(e, ERR_ARG, "'%s' is no file: what a killed run goes on from can be read again", p->input[i]);
+    }
+    return 0;
+}
+
+/* The work folder is called after the first thing that the plan makes. */
+static int name_work(struct plan *p, struct err *e)
+{
+    const char *name = NULL;
+    struct buf b = {0};
+    size_t n;
+
+    for (int i = 0; i < p->n_branches && !name; i++)
+        name = p->branch[i].output;
+    for (int i = 0; i < p->n_branches && !name; i++) {
+        const struct plan_node *end = end_of(&p->branch[i]);
+
+        if (end && !(name = end->kind.end->name(end->conf, e)))
+            return err_wrap(e, "'%s' line %d", p->file, end->line);
+    }
+    n = strlen(name);
+    while (n > 1 && name[n - 1] == '/')
+        n--;
+    if (buf_put(&b, name, n) == 0 && buf_puts(&b, ".work") == 0)
+        p->work = arena_dup(&p->arena, buf_span(&b)).p;
+    buf_free(&b);
+    return p->work ? 0 : plan_no_memory(e);
+}
+
+int plan_settle(struct plan *p, struct err *e)
+{
+    TRY(connect(p, e));
+    for (int i = 0; i < p->n_branches; i++)
+        TRY(check_branch(p, &p->branch[i], e));
+    if (p->rejects_full && !p->rejects)
+        return err_set(e, ERR_ARG, "rejects-full says more in rejects, which is not given");
+    if (p->report && !p->stats)
+        return err_set(e, ERR_ARG, "report is made of stats, which is not given");
+    TRY(check_inputs(p, e));
+    TRY(line_up(p, e));
+    return p->work ? 0 : name_work(p, e);
+}
+
+static int stage_files(const struct plan *p, const struct plan_node *n, struct run_files *files, struct err *e)
+{
+    struct opt opts[STAGE_MAX_OPTS];
+    char before[96];
+
+    n->kind.stage->options(n->conf, opts);
+    snprintf(before, sizeof before, "%s: ", n->kind.stage->name);
+    TRY(run_names_opts(files, opts, before, e));
+    return n->kind.end && n->kind.end->files ? n->kind.end->files(n->conf, p->n_inputs, files, e) : 0;
+}
+
+static int output_files(const struct plan *p, const struct plan_branch *b, struct run_files *files, struct err *e)
+{
+    char name[4096];
+
+    for (int i = 0; b->output && i < (plan_to_folder(b) ? p->n_inputs : 1); i++) {
+        plan_output_name(b, i, name);
+        TRY(run_writes(files, "output", name, e));
+    }
+    return 0;
+}
+
+int plan_files(struct plan *p, struct run_files *files, struct err *e)
+{
+    TRY(run_reads(files, "plan", p->file, e));
+    for (int i = 0; i < p->n_inputs; i++)
+        TRY(run_reads_tree(files, "input", p->input[i], e));
+    if (p->source.kind.source)
+        TRY(stage_files(p, &p->source, files, e));
+    for (int i = 0; i < p->n_stages; i++)
+        TRY(stage_files(p, &p->stage[i], files, e));
+    for (int i = 0; i < p->n_branches; i++)
+        TRY(output_files(p, &p->branch[i], files, e));
+    if (p->rejects)
+        TRY(run_writes(files, "rejects", p->rejects, e));
+    if (p->stats)
+        TRY(run_writes(files, "stats", p->stats, e));
+    if (p->report)
+        TRY(run_writes(files, "report", p->report, e));
+    TRY(run_files_check(files, e));
+    return run_files_not_in(files, "work", p->work, e);
+}
+
+/* ---- running ---- */
+
+int plan_open_stages(const struct plan *p, struct comm *c, struct stage *stage, struct err *e)
+{
+    struct err why;
+
+    for (int i = 0; i < p->n_stages; i++) {
+        const struct stage_kind *kind = p->stage[i].kind.stage;
+        int rc = c && kind->open_rank ? kind->open_rank(&stage[i], c, p->stage[i].conf, &why)
+                                      : kind->open(&stage[i], p->stage[i].conf, &why);
+        if (rc == 0)
+            continue;
+        for (int k = 0; k < i; k++)
+            stage[k].ops->close(stage[k].state);
+        return err_set(e, rc, "'%s' line %d: %s", p->file, p->stage[i].line, why.msg);
+    }
+    return 0;
+}
+
+void plan_close_stages(const struct plan *p, struct stage *stage)
+{
+    for (int i = 0; i < p->n_stages; i++)
+        stage[i].ops->close(stage[i].state);
+}
+
+/* The pass that begins at stage `first` of a branch. */
+static struct plan_pass next_pass(const struct plan *p, const struct stage *stage, int branch, int first)
+{
+    const struct plan_branch *b = &p->branch[branch];
+    struct plan_pass c = {.number = p->n_passes, .branch = branch, .first = first, .last = first, .judged = first > b->first,
+                          .groups = 1};
+    const struct plan_node *last;
+
+    while (c.last < b->last && !c.later)
+        c.later = stage[c.last++].ops->commit != NULL;
+    last = c.later ? &p->stage[c.last - 1] : NULL;
+    if (last && last->kind.end) {
+        c.ends = true;
+        if (last->kind.end->groups)
+            c.groups = last->kind.end->groups(last->conf, p->n_inputs);
+    }
+    return c;
+}
+
+int plan_cut(struct plan *p, const struct stage *stage, struct err *e)
+{
+    p->pass = arena_calloc(&p->arena, (size_t)(p->n_stages + p->n_branches), sizeof *p->pass);
+    if (!p->pass)
+        return plan_no_memory(e);
+    p->n_passes = 0;
+    for (int i = 0; i < p->n_branches; i++) {
+        struct plan_pass c = next_pass(p, stage, i, p->branch[i].first);
+
+        p->pass[p->n_passes++] = c;
+        while (c.later && !c.ends) {
+            c = next_pass(p, stage, i, c.last);
+            p->pass[p->n_passes++] = c;
+        }
+        p->branch[i].last_pass = c.number;
+    }
+    return 0;
+}
+
+/* ---- what it does, as text ---- */
+
+/* What a run reads: its name, size and time. */
+static int describe_file(struct buf *out, const char *what, const char *name)
+{
+    struct stat st = {0};
+
+    (void)stat(name, &st); /* it was there a moment ago; if not, opening it will tell */
+    return buf_printf(out, "%s %s %" PRId64 " %" PRId64 ".%09ld\n", what, name, (int64_t)st.st_size, (int64_t)st.st_mtim.tv_sec,
+                      st.st_mtim.tv_nsec);
+}
+
+/* Files that settings name and that are read. */
+static int describe_files(struct buf *out, const struct opt *o)
+{
+    const struct opt_list *l = o->value;
+    struct stat st;
+
+    if (o->names != OPT_NAMES_INPUT)
+        return 0;
+    if (o->type == OPT_TYPE_STR && *(const char *const *)o->value && stat(*(const char *const *)o->value, &st) == 0)
+        return describe_file(out, "    file", *(const char *const *)o->value);
+    for (int i = 0; o->type == OPT_TYPE_LIST && i < l->n; i++)
+        TRY(describe_file(out, "    file", l->v[i]));
+    return 0;
+}
+
+static int describe_node(struct buf *out, const struct plan_node *n)
+{
+    struct opt opts[STAGE_MAX_OPTS], *o = opts;
+    char text[4096];
+
+    n->kind.stage->options(n->conf, opts);
+    TRY(buf_printf(out, "%s\n", n->kind.stage->name));
+    for (; o->type != OPT_TYPE_END; o++)
+        if (o->type != OPT_TYPE_HEAD) {
+            TRY(buf_printf(out, "  %s: %s\n", o->name, opt_text(o, text, sizeof text)));
+            TRY(describe_files(out, o));
+        }
+    return 0;
+}
+
+static int describe_branch(struct buf *out, const struct plan *p, const struct plan_branch *b)
+{
+    if (b->name) {
+        TRY(buf_printf(out, "branch %s\n  from:", b->name));
+        for (int i = 0; i < b->n_from; i++)
+            TRY(buf_printf(out, " %s", b->from[i] ? p->branch[b->from[i]].name : "stages"));
+        TRY(buf_printf(out, "\n  if:%s", b->route.otherwise ? " else" : ""));
+        for (int i = 0; i < b->route.n_tests; i++)
+            TRY(buf_printf(out, "%s %s", i ? "," : "", b->route.test[i].text));
+        TRY(buf_printf(out, "\n  output: %s %d\n", b->output ? b->output : "", b->compress));
+    }
+    for (int i = 0; i < b->n_nodes; i++)
+        TRY(describe_node(out, &b->node[i]));
+    return 0;
+}
+
+static int describe(struct buf *out, const struct plan *p)
+{
+    const struct plan_branch *b = p->branch;
+
+    TRY(buf_printf(out, "quern %s\noutput %s %d\nrejects %s\n", QUERN_VERSION, b->output ? b->output : "", b->compress,
+                   p->rejects ? p->rejects : ""));
+    if (p->rejects_full)
+        TRY(buf_puts(out, "rejects-full\n"));
+    if (p->source.kind.source)
+        TRY(describe_node(out, &p->source));
+    for (int i = 0; i < p->n_branches; i++)
+        TRY(describe_branch(out, p, &b[i]));
+    for (int i = 0; i < p->n_inputs; i++)
+        TRY(describe_file(out, "input", p->input[i]));
+    return 0;
+}
+
+int plan_describe(struct plan *p, struct buf *out, struct err *e)
+{
+    return describe(out, p) < 0 ? plan_no_memory(e) : 0;
+}

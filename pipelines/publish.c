@@ -1,0 +1,272 @@
+#include "pipelines/publish.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/file_group.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "curate/report/report.h"
+#include "pipelines/work.h"
+
+static int no_memory(struct err *e)
+{
+    return err_set(e, ERR_NOMEM, "out of memory for the end of the plan");
+}
+
+/* ---- outputs ---- */
+
+/* Names of files of parts, in order. */
+struct names {
+    struct arena a;
+    const char **v;
+    size_t n, cap;
+};
+
+static int add_name(struct names *names, const char *path, struct err *e)
+{
+    struct span copy = arena_dup(&names->a, span_of(path));
+
+    if (!copy.p || mem_grow(&names->v, &names->cap, names->n + 1, sizeof *names->v) < 0)
+        return no_memory(e);
+    names->v[names->n++] = copy.p;
+    return 0;
+}
+
+static void names_free(struct names *names)
+{
+    arena_free(&names->a);
+    free(names->v);
+}
+
+static bool all_empty(const struct names *from)
+{
+    struct stat st;
+
+    for (size_t i = 0; i < from->n; i++)
+        if (stat(from->v[i], &st) < 0 || st.st_size)
+            return false;
+    return true;
+}
+
+/* Makes `name` of the files one after the other, whole or not at all; a single one is linked. */
+static int join(const char *name, const struct names *from, struct err *e)
+{
+    struct file_out *out;
+    int rc = 0;
+
+    if (all_empty(from))
+        return file_write_all(name, (struct span){0}, e); /* compressed, it takes some bytes */
+    if (from->n == 1) {
+        rc = file_publish_link(from->v[0], name, e);
+        if (rc != 0)
+            return rc < 0 ? rc : 0;
+    }
+    TRY(file_create_stored(&out, name, e));
+    for (size_t i = 0; i < from->n && rc == 0; i++)
+        rc = file_put_file(out, from->v[i], e);
+    if (rc == 0)
+        return file_commit(out, e);
+    file_abort(out);
+    return rc;
+}
+
+/* Of a branch, the documents of inputs [first, last). */
+static int join_docs(const struct plan *p, const struct plan_branch *b, int first, int last, struct err *e)
+{
+    struct names from = {0};
+    char path[4096];
+    int rc = 0;
+
+    for (int i = first; i < last && rc == 0; i++) {
+        work_docs(p, b->last_pass, i, 0, path);
+        rc = add_name(&from, path, e);
+    }
+    plan_output_name(b, first, path);
+    if (rc == 0)
+        rc = join(path, &from, e);
+    names_free(&from);
+    return rc;
+}
+
+static int join_rejects(const struct plan *p, struct err *e)
+{
+    struct names from = {0};
+    char path[4096];
+    int rc = 0;
+
+    for (int pass = 0; pass < p->n_passes; pass++)
+        for (int i = 0; i < p->n_inputs && rc == 0; i++) {
+            work_part(p, pass, i, WORK_REJECTS, path);
+            rc = add_name(&from, path, e);
+        }
+    if (rc == 0)
+        rc = join(p->rejects, &from, e);
+    names_free(&from);
+    return rc;
+}
+
+static int join_outputs(const struct plan *p, struct err *e)
+{
+    if (p->rejects)
+        TRY(join_rejects(p, e));
+    for (int k = 0; k < p->n_branches; k++) {
+        const struct plan_branch *b = &p->branch[k];
+
+        if (b->output && !plan_to_folder(b))
+            TRY(join_docs(p, b, 0, p->n_inputs, e));
+        for (int i = 0; b->output && plan_to_folder(b) && i < p->n_inputs; i++)
+            TRY(join_docs(p, b, i, i + 1, e));
+    }
+    return 0;
+}
+
+/* ---- counts ---- */
+
+/* Adds what all parts counted to the counts, and the bad records of each input to bad. */
+static int sum_parts(const struct plan *p, struct part_counts *counts, uint64_t *bad, struct err *e)
+{
+    for (int pass = 0; pass < p->n_passes; pass++) {
+        for (int i = 0; i < p->n_inputs; i++) {
+            uint64_t before = counts->flows.bad;
+
+            TRY(part_counts_read(counts, p, pass, i, e));
+            bad[i] += counts->flows.bad - before;
+        }
+        if (p->pass[pass].later)
+            TRY(part_counts_decided(counts, p, &p->pass[pass], e));
+    }
+    return 0;
+}
+
+/* Adds up what all parts counted, and finds the inputs with bad records. */
+static int sum_counts(const struct plan *p, struct part_counts *counts, struct curate_result *res, struct err *e)
+{
+    uint64_t *bad = calloc((size_t)p->n_inputs + 1, sizeof *bad);
+    int rc = bad ? sum_parts(p, counts, bad, e) : no_memory(e);
+
+    res->bad_input = calloc((size_t)p->n_inputs + 1, sizeof *res->bad_input);
+    if (rc == 0 && !res->bad_input)
+        rc = no_memory(e);
+    for (int i = 0; i < p->n_inputs && rc == 0; i++)
+        if (bad[i])
+            res->bad_input[res->n_bad_inputs++] = (struct curate_bad){p->input[i], bad[i]};
+    free(bad);
+    return rc;
+}
+
+/* Inputs with bad records, into the object that ends b. */
+static int put_bad_inputs(struct buf *b, const struct curate_result *res)
+{
+    while (b->n && b->p[b->n - 1] != '}')
+        b->n--;
+    b->n--;
+    TRY(json_put_key(b, "bad_inputs"));
+    TRY(buf_putc(b, '['));
+    for (int i = 0; i < res->n_bad_inputs; i++) {
+        TRY(buf_puts(b, i ? ",{" : "{"));
+        TRY(json_put_key(b, "input"));
+        TRY(json_put_name(b, res->bad_input[i].input));
+        TRY(json_put_count(b, "bad", res->bad_input[i].bad));
+        TRY(buf_putc(b, '}'));
+    }
+    return buf_puts(b, "]}\n");
+}
+
+/* The statistics of all parts, as they stand in both files that have them; what goes out is what outputs and ends get. */
+static int put_stats(const struct plan *p, const struct stage *stage, const struct part_counts *counts, double start,
+                     struct curate_result *res, struct buf *b, struct err *e)
+{
+    const struct source_ops named = {.name = p->source.kind.source ? p->source.kind.stage->name : NULL};
+    const struct source source = {&named, NULL};
+    const char **branch = calloc((size_t)p->n_stages + 1, sizeof *branch);
+    struct stats s = {.flows = &counts->flows, .source = named.name ? &source : NULL, .stages = stage, .branch = branch,
+                      .own = counts->own, .seconds = log_seconds() - start};
+    int rc = branch ? 0 : ERR_NOMEM;
+
+    for (int k = 0; k < p->n_branches && rc == 0; k++) {
+        const struct plan_branch *x = &p->branch[k];
+        bool out = x->output || p->pass[x->last_pass].ends;
+
+        for (int i = x->first; i < x->last; i++)
+            branch[i] = x->name;
+        s.docs_out += out ? counts->flows.flow[x->last].docs_out : 0;
+        s.bytes_out += out ? counts->flows.flow[x->last].bytes_out : 0;
+    }
+    res->docs_out = s.docs_out;
+    if (rc == 0)
+        rc = stats_put(b, &s);
+    if (rc == 0)
+        rc = put_bad_inputs(b, res);
+    free(branch);
+    return rc < 0 ? no_memory(e) : 0;
+}
+
+/* ---- the whole ---- */
+
+/* The page about what was kept and dropped, of the statistics and the account as they stand. */
+static int write_report(const struct plan *p, struct err *e)
+{
+    char *const stats = (char *)(uintptr_t)p->stats, *const rejects = (char *)(uintptr_t)p->rejects;
+    const struct report_conf conf = {.stats = &stats, .n_stats = 1, .rejects = &rejects, .n_rejects = rejects != NULL, .jobs = 1,
+                                     .examples = REPORT_EXAMPLES, .title = REPORT_TITLE};
+    struct report r;
+    struct buf b = {0};
+    int rc = report_read(&r, &conf, e);
+
+    if (rc == 0 && report_put(&r, &conf, &b) < 0)
+        rc = no_memory(e);
+    if (rc == 0)
+        rc = file_write_all(p->report, buf_span(&b), e);
+    report_free(&r);
+    buf_free(&b);
+    return rc;
+}
+
+/* The statistics are whole before any output appears, and the word that all is done gets its name after them. */
+static int give_names(const struct plan *p, struct span stats, struct err *e)
+{
+    struct file_group first = {0}, last = {0};
+    char path[4096];
+    int rc;
+
+    work_finished(p, path);
+    rc = file_group_write(&last, path, stats, e);
+    if (rc == 0 && p->stats)
+        rc = file_group_write(&first, p->stats, stats, e);
+    if (rc == 0)
+        rc = file_group_commit(&first, e);
+    if (rc == 0)
+        rc = join_outputs(p, e);
+    if (rc == 0 && p->report)
+        rc = write_report(p, e);
+    if (rc == 0)
+        rc = file_group_commit(&last, e);
+    file_group_abort(&first);
+    file_group_abort(&last);
+    return rc;
+}
+
+int publish(const struct plan *p, const struct stage *stage, struct part_counts *counts, double start, struct curate_result *res,
+            struct err *e)
+{
+    struct buf b = {0};
+    int rc;
+
+    TRY(sum_counts(p, counts, res, e));
+    if (!p->source.kind.source)
+        TRY(flows_check(&counts->flows, NULL, e));
+    rc = put_stats(p, stage, counts, start, res, &b, e);
+    if (rc == 0)
+        rc = give_names(p, buf_span(&b), e);
+    buf_free(&b);
+    TRY(rc);
+    work_lock_sweep(p->work);
+    if (work_clear(p, false, e) < 0) /* all is done: what is left over hurts nobody */
+        log_msg(LOG_WARN, "%s; it stays as it is", e->msg);
+    res->finished = true;
+    res->docs_in = counts->flows.flow[0].docs_in;
+    res->dropped = counts->flows.dropped;
+    res->bad = counts->flows.bad;
+    return 0;
+}

@@ -1,0 +1,75 @@
+#!/bin/bash
+# A plan whose stages decide by all ranks of mpirun: the bytes of one process, also of a run that was killed and that others
+# go on with.
+. "$ROOT/tests/lib.sh"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated
+export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0"
+command -v mpirun >/dev/null || bad 'mpirun is here' 'make deps installs it'
+ranks() { timeout 120 mpirun --oversubscribe -n "$@"; }
+for s in 1 2 3 4 5; do
+    awk -v s=$s 'BEGIN {
+        srand(s)
+        for (i = 0; i < 120 * s; i++) {
+            k = rand() < .3 ? int(rand() * 40) : 1000 * s + i
+            t = ""
+            for (j = 0; j < 60; j++) t = t "w" (k * 7919 + j * j * (k % 13)) % 5000 " "
+            if (rand() < .4) t = t "odd" i
+            printf "{\"id\":\"%d-%d\",\"text\":\"%s\",\"lang\":\"%s\"}\n", s, i, t, rand() < .5 ? "de" : "en"
+        }
+    }' >$s.jsonl
+done
+cat >plan.yaml <<END
+input: [1.jsonl, 2.jsonl, 3.jsonl, 4.jsonl, 5.jsonl]
+stages:
+  - dedup exact
+branches:
+  de:
+    if: lang == de
+    stages:
+      - dedup fuzzy: {threshold: 0.7, clusters: clusters.tsv}
+      - dedup lines
+    output: de.jsonl
+  en:
+    if: else
+    stages:
+      - dedup fuzzy: {threshold: 0.6}
+    output: en/
+rejects: out.rejects
+stats: out.stats
+work: work
+END
+status "one process" 0 quern curate plan.yaml
+numbers() { sed 's/,"bytes_in".*//' out.stats; }
+keep() { # FOLDER
+    mkdir "$1"
+    numbers >"$1/stats"
+    mv de.jsonl en out.rejects clusters.tsv "$1"
+    rm -rf work out.stats
+}
+compare() { # name
+    local f
+    for f in de.jsonl en/00000{0,1,2,3,4}.jsonl out.rejects clusters.tsv; do same "same $f $1" "$f" "want/$f"; done
+    equal "same counts $1" "$(numbers)" "$(cat want/stats)"
+    rm -rf de.jsonl en out.rejects out.stats clusters.tsv work
+}
+keep want
+[ -s want/de.jsonl ] && [ "$(wc -l <want/clusters.tsv)" -gt 20 ] && [ "$(wc -l <want/out.rejects)" -gt 200 ]
+equal "there are duplicates of all kinds" $? 0
+for n in 2 5; do
+    check "$n ranks" ranks $n quern curate -j 1 --ranks mpi plan.yaml
+    compare "by $n ranks"
+done
+for wait in .3 .5; do
+    ranks 1 timeout -s KILL $wait quern curate -q -j 1 --ranks mpi --checkpoint 5K plan.yaml : \
+        -n 2 quern curate -q -j 1 --ranks mpi --checkpoint 5K plan.yaml >err 2>&1
+done
+check "after kills two ranks go on" ranks 2 quern curate -q -j 1 --ranks mpi plan.yaml
+compare "after kills"
+ranks 1 timeout -s KILL .4 quern curate -q -j 1 --ranks mpi plan.yaml : -n 2 quern curate -q -j 1 --ranks mpi plan.yaml >err 2>&1
+check "and one process goes on" quern curate plan.yaml
+compare "by one process after ranks"
+status "ranks are all tasks" 2 quern curate --ranks self --tasks 2 plan.yaml
+has "which is said" err "--ranks says who shares the plan"
+status "alone" 0 quern curate -q --ranks self plan.yaml
+compare "by one rank"
+finish

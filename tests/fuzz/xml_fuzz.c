@@ -1,0 +1,83 @@
+/* Any bytes as XML: cut into records and documents, in steps of any size, and read in each format. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "curate/xml/xml_cut.h"
+#include "curate/xml/xml_text.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct bytes {
+    const uint8_t *p;
+    size_t at, n, step, broken;
+};
+
+static ssize_t take(void *of, void *p, size_t n, struct err *e)
+{
+    struct bytes *b = of;
+
+    if (b->at >= b->broken)
+        return err_set(e, ERR_FORMAT, "damaged");
+    n = n > b->step ? b->step : n;
+    n = n > b->n - b->at ? b->n - b->at : n;
+    memcpy(p, b->p + b->at, n);
+    b->at += n;
+    return (ssize_t)n;
+}
+
+static int resume(void *of, struct err *e)
+{
+    struct bytes *b = of;
+
+    (void)e;
+    b->broken = SIZE_MAX;
+    return b->at & 1;
+}
+
+static void cut(const uint8_t *data, size_t size, const char *const *records)
+{
+    struct bytes b = {.p = data, .n = size, .step = size % 61 + 1, .broken = size % 3 ? SIZE_MAX : size / 2};
+    struct xml_input in = {.read = take, .resume = resume, .of = &b, .name = "fuzz"};
+    struct xml_piece piece;
+    struct xml_cut *c;
+    struct err e;
+    size_t calls = 0;
+    int rc;
+
+    if (xml_cut_open(&c, &in, records, 4096, &e) < 0)
+        abort();
+    while ((rc = xml_cut_next(c, &piece, &e)) != 0)
+        if ((rc != 1 && rc != ERR_FORMAT) || ++calls > 4 * size + 3 || (rc == 1 && piece.record.n > 4096 + 200))
+            abort(); /* it must move on, in bounds */
+    xml_cut_close(c);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const items[] = {"row", "item", NULL};
+    static const struct xml_format *const formats[] = {&xml_jats, &xml_tei, &xml_docbook, &xml_feed, &xml_patent, &xml_law,
+                                                     &xml_xhtml};
+    static struct xml_text *x;
+    struct xml_doc doc;
+    struct err e;
+
+    if (!x) {
+        struct html_conf c;
+        html_conf_init(&c);
+        c.max_seconds = 0;
+        if (xml_text_new(&x, &c, &e) < 0)
+            abort();
+    }
+    cut(data, size, items);
+    cut(data, size, NULL);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        struct span s = {(const char *)data, size};
+        if (xml_text_extract(x, formats[i], s, &doc, &e) < 0)
+            continue;
+        if (utf8_valid(s) && !utf8_valid(doc.text))
+            abort();
+    }
+    return 0;
+}
