@@ -22,8 +22,8 @@ ranks data 2 $gpt $delayed --deterministic
 same_losses "data-parallel ranks scale as one process: the same bits" alone data
 ranks sharded 2 $gpt $delayed --deterministic --use-distributed-optimizer
 same_losses "and share the optimizer" alone sharded
-ranks zero3 2 $gpt $delayed --data-parallel-sharding-strategy optim_grads_params
-beside "and the weights" gpt-delayed zero3 0.01
+ranks zero3 2 $gpt $delayed --deterministic --data-parallel-sharding-strategy optim_grads_params
+same_losses "and the weights" alone zero3
 ranks tensor 2 $gpt $delayed --tensor-model-parallel-size 2 --sequence-parallel --save tensor --save-interval 6
 beside "tensor ranks" gpt-delayed tensor 0.02
 ranks stages 2 $gpt $delayed --deterministic --pipeline-model-parallel-size 2
