@@ -333,7 +333,7 @@ int content_page_read(struct content_page *p, const struct html_tree *t, const s
     content_sum_nodes(&r);
     TRY(count_likes(&r));
     content_read_whole(&r, url);
-    p->stride = (p->n_blocks + 63u) / 64 * 64;
+    p->stride = p->n_blocks ? (p->n_blocks + 63u) / 64 * 64 : 64;
     if (mem_room(&p->score, &p->cap_scores, p->stride, sizeof *p->score) < 0 ||
         mem_room(&p->feature, &p->cap_features, p->stride * CONTENT_FEATURES, 1) < 0)
         return ERR_NOMEM;

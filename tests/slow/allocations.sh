@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Every allocation of every tool fails in turn (tests/failing_allocs.c): the tool says so, ends with 3, and leaves nothing
-# under a final name.  Of the allocations made at one place in the code each third is taken; ALLOC_STEP=1 takes all.
+# under a final name.  Of the allocations made at one place in the code each eighth is taken; ALLOC_STEP=1 takes all.
 # CASES=pattern takes some of the runs.
 # shellcheck source=tests/lib.sh
 . "$ROOT/tests/lib.sh"
 case $B in /*) ;; *) B=$ROOT/$B ;; esac
 [ -f "$B/tests/failing-allocs.so" ] || { bad "failing-allocs.so is built (make slow-tests)"; finish; }
 data=$ROOT/tests/data
-export FAIL_ANY='\.stats$' FAIL_FOLDER=$T/runs FAIL_STEP=${ALLOC_STEP:-3} FAIL_JOBS=${JOBS:-$(nproc)} OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
+export FAIL_ANY='\.stats$' FAIL_FOLDER=$T/runs FAIL_STEP=${ALLOC_STEP:-8} FAIL_JOBS=${JOBS:-$(nproc)} OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 mkdir "$FAIL_FOLDER" in
 cd in || exit 1
 in=$PWD
