@@ -30,14 +30,6 @@ static int token_score(float yes, float no)
     return (int)lrint(fmax(-31, fmin(31, s)));
 }
 
-static int64_t find_slot(const struct content_lexicon *l, uint32_t hash)
-{
-    for (uint32_t i = (hash ^ hash >> 15) & (CONTENT_LEXICON_SLOTS - 1); l->hash[i]; i = (i + 1) & (CONTENT_LEXICON_SLOTS - 1))
-        if (l->hash[i] == hash)
-            return i;
-    return -1;
-}
-
 /* How much presence of a token says of the kind, in nats over all pages. */
 static float says_kind(const struct token *k, const float pages[CONTENT_KINDS])
 {
@@ -110,15 +102,11 @@ void learn_lexicon(struct content_trainer *t, int without)
             v[i].value = v[i].yes + v[i].no < 5 ? 0 : sqrtf(v[i].yes + v[i].no) * (float)abs(token_score(v[i].yes, v[i].no));
     qsort(v, n, sizeof *v, by_value);
     for (size_t i = 0; i < n && (i < CONTENT_TOKENS || (taken < MAX_WORDS_SLOTS && v[i].value > 0)); i++) {
-        int64_t at = find_slot(&t->lexicon, v[i].hash);
-        if (at < 0) {
-            content_lexicon_put(&t->lexicon, v[i].hash, 0, 0);
-            at = find_slot(&t->lexicon, v[i].hash);
-            taken++;
-        }
+        uint32_t at = content_lexicon_slot(&t->lexicon, v[i].hash);
+        taken += !t->lexicon.hash[at];
+        content_lexicon_put(&t->lexicon, v[i].hash, token_score(v[i].yes, v[i].no), t->lexicon.token[at]);
         t->yes[at] = v[i].yes;
         t->no[at] = v[i].no;
-        t->lexicon.score[at] = (int8_t)token_score(v[i].yes, v[i].no);
     }
     free(v);
 }
@@ -131,8 +119,8 @@ static void forget(struct content_trainer *t, uint32_t i, int without, bool back
             continue;
         for (uint32_t k = 0; k < t->tokens[j].n; k++) {
             const struct seen *at = &t->tokens[j].v[k];
-            int64_t slot = find_slot(&t->lexicon, at->hash);
-            if (slot < 0 || at->all <= 0)
+            uint32_t slot = content_lexicon_slot(&t->lexicon, at->hash);
+            if (!t->lexicon.hash[slot] || at->all <= 0)
                 continue;
             float w = t->domain_weight[j], yes = t->yes[slot], no = t->no[slot];
             static float saved_yes[CONTENT_LEXICON_SLOTS], saved_no[CONTENT_LEXICON_SLOTS];

@@ -49,42 +49,25 @@ static int by_hash(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static uint32_t first_block(const struct content_page *p, uint32_t node)
-{
-    uint32_t lo = 0, hi = p->n_blocks;
-
-    while (lo < hi) {
-        uint32_t mid = (lo + hi) / 2;
-        if (p->block[mid].first < node)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 /* Sums of what tokens stand for, once a token. */
 static void sum_tokens(struct noting *n)
 {
     const struct content_page *p = &n->d->page;
     const struct html_tree *t = &n->d->tree;
     const struct sample *s = n->s;
-    double *yes = calloc(p->n_blocks + 1, sizeof *yes), *all = calloc(p->n_blocks + 1, sizeof *all);
+    double *yes = calloc(t->n_nodes + 1, sizeof *yes), *all = calloc(t->n_nodes + 1, sizeof *all);
 
-    for (uint32_t b = 0; b < p->n_blocks; b++) {
-        bool counts = s->w[b] > 0;
-        yes[b + 1] = yes[b] + (counts ? s->w[b] * s->y[b] : 0);
-        all[b + 1] = all[b] + (counts ? s->w[b] : 0);
+    /* By node, of the blocks that begin before it. */
+    for (uint32_t i = 0, b = 0; i < t->n_nodes; i++) {
+        bool begins = b < p->n_blocks && p->block[b].first == i, counts = begins && s->w[b] > 0;
+        yes[i + 1] = yes[i] + (counts ? s->w[b] * s->y[b] : 0);
+        all[i + 1] = all[i] + (counts ? s->w[b] : 0);
+        b += begins;
     }
     for (uint32_t i = 0; i < n->n; i++) {
-        uint32_t where = (uint32_t)n->raw[i].yes, from, to;
-        if (where >= t->n_nodes) {
-            from = where - t->n_nodes;
-            to = from + 1;
-        } else {
-            from = first_block(p, where);
-            to = first_block(p, t->node[where].end);
-        }
+        uint32_t where = (uint32_t)n->raw[i].yes;
+        bool block = where >= t->n_nodes;
+        uint32_t from = block ? p->block[where - t->n_nodes].first : where, to = block ? from + 1 : t->node[where].end;
         n->raw[i].yes = (float)(yes[to] - yes[from]);
         n->raw[i].all = (float)(all[to] - all[from]);
     }

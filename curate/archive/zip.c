@@ -110,22 +110,23 @@ int zip_read(const struct zip *z, const struct zip_member *m, size_t max, struct
 
     buf_clear(out);
     if (left < LOCAL_SIZE || memcmp(local, "PK\3\4", 4) != 0)
-        return err_set(e, ERR_FORMAT, "'%.*s' is not where the zip archive says", name, m->name.p);
+        return err_set(e, ERR_FORMAT, "'%.*s' is not at byte %u of the zip archive", name, m->name.p, m->offset);
     skip = LOCAL_SIZE + two(local + 26) + two(local + 28);
     if (skip > left || m->packed > left - skip)
-        return err_set(e, ERR_FORMAT, "'%.*s' is cut short in the zip archive", name, m->name.p);
+        return err_set(e, ERR_FORMAT, "'%.*s' at byte %u of the zip archive is cut short", name, m->name.p, m->offset);
     packed = (struct span){local + skip, m->packed};
     if (m->method == STORED)
         rc = packed.n > max ? ERR_LIMIT : buf_put_span(out, packed);
     else if (m->method == DEFLATED)
         rc = inflate_all(packed, max, out);
     else
-        return err_set(e, ERR_FORMAT, "'%.*s' is encrypted, or packed in a way that is not read", name, m->name.p);
+        return err_set(e, ERR_FORMAT, "'%.*s' at byte %u of the zip archive is encrypted, or packed in a way that is not read",
+                       name, m->name.p, m->offset);
     if (rc == ERR_LIMIT)
-        return err_set(e, rc, "'%.*s' of the zip archive has more than %zu bytes", name, m->name.p, max);
+        return err_set(e, rc, "'%.*s' at byte %u of the zip archive has more than %zu bytes", name, m->name.p, m->offset, max);
     if (rc == ERR_NOMEM)
         return err_set(e, rc, "out of memory for a zip archive");
     if (rc < 0 || crc32_z(0, (const unsigned char *)out->p, out->n) != m->crc)
-        return err_set(e, ERR_FORMAT, "'%.*s' of the zip archive is damaged", name, m->name.p);
+        return err_set(e, ERR_FORMAT, "'%.*s' at byte %u of the zip archive is damaged", name, m->name.p, m->offset);
     return 0;
 }

@@ -274,6 +274,34 @@ static int begin_file(struct extract *x, const struct walk_file *f, struct err *
     return extract_refuse(&x->input, e);
 }
 
+/* The reader's state: whether the file has been read. */
+int extract_whole_open(struct extract_input *in, void **reader, struct err *e)
+{
+    (void)in;
+    *reader = calloc(1, sizeof(bool));
+    return *reader ? 0 : err_set(e, ERR_NOMEM, "out of memory for a file");
+}
+
+int extract_whole_next(struct extract_input *in, void *reader, size_t max, struct span *all, struct err *e)
+{
+    bool *done = reader;
+    int rc;
+
+    if (*done)
+        return 0;
+    *done = true;
+    rc = warc_read_whole(in->stream, max, all, e);
+    if (rc == ERR_LIMIT)
+        return e->code = ERR_FORMAT;
+    return rc < 0 ? rc : 1;
+}
+
+void extract_whole_close(struct extract_input *in, void *reader)
+{
+    (void)in;
+    free(reader);
+}
+
 /* What was found in a folder is opened beneath it: a link that leads out of there is not followed. */
 static int open_found(struct extract *x, const struct walk_file *f, struct err *e)
 {

@@ -81,6 +81,12 @@ struct extract_format {
 extern const struct extract_format extract_warc, extract_html, extract_latex, extract_wiki, extract_tar, extract_xml,
     extract_posts, extract_zip;
 
+/* For formats whose file is one document: a reader that gives all of it, once.  Next: 1, or 0 after the first call; ERR_FORMAT:
+ * it is longer than max, or damaged. */
+int extract_whole_open(struct extract_input *in, void **reader, struct err *e);
+int extract_whole_next(struct extract_input *in, void *reader, size_t max, struct span *all, struct err *e);
+void extract_whole_close(struct extract_input *in, void *reader);
+
 /* Which format the input is of, by its name and first bytes; NULL: none.  Sets in->start. */
 int extract_recognise(struct extract_input *in, const struct extract_format **format, struct err *e);
 void extract_count_file(struct extract_counts *n, const struct extract_format *format);

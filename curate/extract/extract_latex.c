@@ -189,34 +189,13 @@ int latex_eprint_refuse(struct latex_eprint *p, const char *archive, struct err 
                    archive, name);
 }
 
-/* The reader of a file: whether it has been read. */
-static int open_file(struct extract_input *in, void **reader, struct err *e)
-{
-    (void)in;
-    *reader = calloc(1, sizeof(bool));
-    return *reader ? 0 : err_set(e, ERR_NOMEM, "out of memory for a document");
-}
-
-static void close_file(struct extract_input *in, void *reader)
-{
-    (void)in;
-    free(reader);
-}
-
 static int next_file(struct extract_input *in, void *reader, struct extract_item **item, struct err *e)
 {
     struct latex_item *it;
     struct span all;
-    bool *done = reader;
-    int rc;
+    int rc = extract_whole_next(in, reader, (size_t)in->conf->max_page, &all, e);
 
-    if (*done)
-        return 0;
-    *done = true;
-    rc = warc_read_whole(in->stream, (size_t)in->conf->max_page, &all, e);
-    if (rc == ERR_LIMIT)
-        return e->code = ERR_FORMAT;
-    if (rc < 0)
+    if (rc != 1)
         return rc;
     TRY(single(span_of(in->path), all, 0, &it, e));
     it->disk = in->depth == 0 && strcmp(in->path, "-") != 0;
@@ -227,9 +206,9 @@ static int next_file(struct extract_input *in, void *reader, struct extract_item
 const struct extract_format extract_latex = {
     .stat = "latex_files",
     .probe = probe,
-    .open = open_file,
+    .open = extract_whole_open,
     .next = next_file,
-    .close = close_file,
+    .close = extract_whole_close,
     .maker_open = latex_maker_open,
     .maker_close = latex_maker_close,
     .make = latex_make,

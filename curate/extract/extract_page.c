@@ -106,30 +106,15 @@ static void close_archive(struct extract_input *in, void *reader)
         log_msg(LOG_WARN, "'%s': %" PRIu64 " records are not set apart by empty lines; they were read", in->path, n);
 }
 
-/* The reader of an HTML file: whether it has been read. */
-static int open_html(struct extract_input *in, void **reader, struct err *e)
-{
-    (void)in;
-    *reader = calloc(1, sizeof(bool));
-    return *reader ? 0 : err_set(e, ERR_NOMEM, "out of memory for a page");
-}
-
 static int next_html(struct extract_input *in, void *reader, struct extract_item **item, struct err *e)
 {
     const struct http_head none = {0};
     struct warc_record r = {.length = 0};
     struct page_item *it;
     struct span page;
-    bool *done = reader;
-    int rc;
+    int rc = extract_whole_next(in, reader, (size_t)in->conf->max_page, &page, e);
 
-    if (*done)
-        return 0;
-    *done = true;
-    rc = warc_read_whole(in->stream, (size_t)in->conf->max_page, &page, e);
-    if (rc == ERR_LIMIT)
-        return e->code = ERR_FORMAT;
-    if (rc < 0)
+    if (rc != 1)
         return rc;
     r.id = span_of(in->path);
     if (page.n < LONG_PAGE)
@@ -142,12 +127,6 @@ static int next_html(struct extract_input *in, void *reader, struct extract_item
     it->item.size = page.n;
     it->item.also = warc_take_whole(in->stream);
     return 1;
-}
-
-static void close_html(struct extract_input *in, void *reader)
-{
-    (void)in;
-    free(reader);
 }
 
 /* ---- making documents ---- */
@@ -257,9 +236,9 @@ const struct extract_format extract_warc = {
 const struct extract_format extract_html = {
     .stat = "html_files",
     .probe = probe_html,
-    .open = open_html,
+    .open = extract_whole_open,
     .next = next_html,
-    .close = close_html,
+    .close = extract_whole_close,
     .maker_open = maker_open,
     .maker_close = maker_close,
     .make = make,

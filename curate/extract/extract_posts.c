@@ -72,18 +72,18 @@ static int open_source(struct extract_input *in, void **reader, struct err *e)
     return rc;
 }
 
-/* The number that an attribute of the row holds; -1: none. */
-static int64_t number_of(const struct xml_reader *r, const char *name)
+/* The number that an attribute of the row holds; without one, otherwise. */
+static int64_t number_of(const struct xml_reader *r, const char *name, int64_t otherwise)
 {
     struct span v = xml_attr(r, name);
     int64_t n = 0;
     size_t i = v.n && *v.p == '-';
 
     if (v.n == i)
-        return -1;
+        return otherwise;
     for (; i < v.n; i++) {
         if (v.p[i] < '0' || v.p[i] > '9' || n > INT64_MAX / 10 - 1)
-            return -1;
+            return otherwise;
         n = n * 10 + (v.p[i] - '0');
     }
     return *v.p == '-' ? -n : n;
@@ -98,14 +98,14 @@ static int add_row(struct posts_source *s, const char *path, const struct xml_pi
 
     xml_reader_begin(&r, piece->record);
     xml_next(&r);
-    id = number_of(&r, "Id");
-    parent = xml_attr_is(&r, "PostTypeId", "2") ? number_of(&r, "ParentId") : -1;
+    id = number_of(&r, "Id", -1);
+    parent = xml_attr_is(&r, "PostTypeId", "2") ? number_of(&r, "ParentId", -1) : -1;
     if (id < 0)
         return err_set(e, ERR_FORMAT, "'%s' at byte %" PRIu64 ": a row without a number", path, piece->offset);
     post.id = (uint64_t)id;
     post.group = parent >= 0 ? (uint64_t)parent : post.id;
     if (parent >= 0) {
-        score = xml_attr(&r, "Score").n ? number_of(&r, "Score") : 0;
+        score = number_of(&r, "Score", 0);
         post.rank = score > INT32_MAX ? -INT32_MAX : score < -INT32_MAX ? INT32_MAX : (int32_t)-score;
     }
     return posts_add(s->posts, post, piece->record, e);
@@ -201,7 +201,7 @@ static int next(struct extract_input *in, void *reader, struct extract_item **it
 
 struct posts_maker {
     struct xml_maker xml; /* first: extract_xml_close takes it */
-    struct buf html, field[XML_FIELDS];
+    struct buf html, title, field[XML_FIELDS]; /* title: of the post, HTML without elements */
 };
 
 static int maker_open(const struct extract_conf *c, struct extract_counts *n, void **maker, struct err *e)
@@ -218,6 +218,7 @@ static void maker_close(void *maker)
     struct posts_maker *m = maker;
 
     buf_free(&m->html);
+    buf_free(&m->title);
     for (int i = 0; i < XML_FIELDS; i++)
         buf_free(&m->field[i]);
     extract_xml_close(m);
@@ -248,9 +249,7 @@ static int read_fields(struct posts_maker *m, const struct xml_reader *r)
         buf_clear(&m->field[i]);
     for (size_t i = 0; i < sizeof attrs / sizeof *attrs; i++)
         TRY(xml_attr_text(r, attrs[i].name, &m->field[attrs[i].field]));
-    buf_clear(&m->html);
-    TRY(xml_attr_text(r, "Title", &m->html)); /* is HTML without elements */
-    TRY(xml_put_text(buf_span(&m->html), false, &m->field[XML_TITLE]));
+    TRY(xml_put_text(buf_span(&m->title), false, &m->field[XML_TITLE]));
     buf_clear(&m->html);
     TRY(xml_attr_text(r, "Tags", &m->html));
     return put_tags(buf_span(&m->html), &m->field[XML_KEYWORDS]);
@@ -259,19 +258,11 @@ static int read_fields(struct posts_maker *m, const struct xml_reader *r)
 /* A post's title, if it has one, and its body, in HTML. */
 static int put_post(struct posts_maker *m, const struct xml_reader *r)
 {
-    size_t from;
-
     buf_clear(&m->html);
-    if (xml_attr(r, "Title").n) {
+    if (m->title.n) {
         TRY(buf_puts(&m->html, "<h1>"));
-        from = m->html.n;
-        TRY(xml_attr_text(r, "Title", &m->html));
-        for (size_t i = from; i < m->html.n; i++)
-            if (m->html.p[i] == '<') { /* no element */
-                TRY(buf_puts(&m->html, "lt;"));
-                memmove(m->html.p + i + 4, m->html.p + i + 1, m->html.n - i - 4);
-                memcpy(m->html.p + i, "&lt;", 4);
-            }
+        for (size_t i = 0; i < m->title.n; i++)
+            TRY(m->title.p[i] == '<' ? buf_puts(&m->html, "&lt;") : buf_putc(&m->html, m->title.p[i]));
         TRY(buf_puts(&m->html, "</h1>"));
     }
     return xml_attr_text(r, "Body", &m->html) < 0 ? ERR_NOMEM : 0;
@@ -294,8 +285,9 @@ static int make(void *maker, const struct extract_item *item, struct doc *d, str
         xml_reader_begin(&r, utf8);
         xml_next(&r);
         if (i == 0)
-            score = number_of(&r, "Score");
-        if ((i == 0 && read_fields(m, &r) < 0) || put_post(m, &r) < 0)
+            score = number_of(&r, "Score", 0);
+        buf_clear(&m->title);
+        if (xml_attr_text(&r, "Title", &m->title) < 0 || (i == 0 && read_fields(m, &r) < 0) || put_post(m, &r) < 0)
             return err_set(e, ERR_NOMEM, "out of memory for a document");
         TRY(xml_text_html(m->xml.text, buf_span(&m->html), e));
     }

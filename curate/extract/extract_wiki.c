@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "curate/extract/extract_format.h"
+#include "curate/extract/extract_xml.h"
 #include "curate/wiki/wiki_dump.h"
 #include "curate/wiki/wiki_site.h"
 #include "curate/wiki/wikitext.h"
@@ -21,23 +21,9 @@ static enum extract_match probe(const struct extract_input *in)
     return wiki_dump_is(in->start) ? EXTRACT_SURE : EXTRACT_NO;
 }
 
-static ssize_t read_bytes(void *of, void *p, size_t n, struct err *e)
-{
-    struct extract_input *in = of;
-
-    return warc_read(in->stream, p, n, e);
-}
-
-static int resume(void *of, struct err *e)
-{
-    struct extract_input *in = of;
-
-    return warc_skip_member(in->stream, e);
-}
-
 static int open_dump(struct extract_input *in, void **reader, struct err *e)
 {
-    struct wiki_input input = {.read = read_bytes, .resume = resume, .of = in, .name = in->path};
+    const struct xml_input input = extract_xml_input(in);
 
     return wiki_dump_open((struct wiki_dump **)reader, &input, (size_t)in->conf->max_page, e);
 }
@@ -77,8 +63,7 @@ struct wiki_maker {
     struct wikitext *wikitext;
     struct wiki_site site;
     struct buf head; /* the header that site was read from */
-    struct arena arena;
-    struct buf url;
+    struct buf page, url; /* page: its fields */
 };
 
 static int maker_open(const struct extract_conf *c, struct extract_counts *n, void **maker, struct err *e)
@@ -100,7 +85,7 @@ static void maker_close(void *maker)
     wikitext_free(m->wikitext);
     wiki_site_free(&m->site);
     buf_free(&m->head);
-    arena_free(&m->arena);
+    buf_free(&m->page);
     buf_free(&m->url);
     free(m);
 }
@@ -113,9 +98,7 @@ static int read_head(struct wiki_maker *m, struct span head, struct err *e)
     buf_clear(&m->head);
     if (buf_put_span(&m->head, head) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a header");
-    if (wiki_site_parse(&m->site, head, e) == ERR_NOMEM)
-        return ERR_NOMEM;
-    return 0; /* of a damaged one what could be read */
+    return wiki_site_parse(&m->site, head, e);
 }
 
 /* The number of a title's namespace, for exports that do not say it. */
@@ -163,8 +146,7 @@ static int make(void *maker, const struct extract_item *item, struct doc *d, str
     bool truncated = false;
 
     TRY(read_head(m, it->head, e));
-    arena_reset(&m->arena);
-    TRY(wiki_page_parse(&p, it->page, &m->arena, e));
+    TRY(wiki_page_parse(&p, it->page, &m->page, e));
     with_id.id = p.id;
     buf_clear(&m->url);
     if (wiki_site_url(&m->site, p.title, &m->url) < 0)

@@ -115,9 +115,14 @@ static int resume(void *of, struct err *e)
     return warc_skip_member(in->stream, e);
 }
 
+struct xml_input extract_xml_input(struct extract_input *in)
+{
+    return (struct xml_input){.read = read_bytes, .resume = resume, .of = in, .name = in->path};
+}
+
 int extract_xml_cut(struct extract_input *in, const char *const *records, struct xml_cut **cut, struct err *e)
 {
-    struct xml_input input = {.read = read_bytes, .resume = resume, .of = in, .name = in->path};
+    const struct xml_input input = extract_xml_input(in);
 
     return xml_cut_open(cut, &input, records, (size_t)in->conf->max_page, e);
 }

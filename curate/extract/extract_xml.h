@@ -1,5 +1,5 @@
-/* curate/extract/extract_xml.h -- what the formats in XML share.  Inside of extract_xml.c, extract_posts.c and
- * extract_zip.c only. */
+/* curate/extract/extract_xml.h -- what the formats in XML share.  Inside of extract_xml.c, extract_posts.c,
+ * extract_wiki.c and extract_zip.c only. */
 #ifndef CURATE_EXTRACT_XML_H
 #define CURATE_EXTRACT_XML_H
 
@@ -20,7 +20,8 @@ void extract_xml_close(void *maker);
 
 /* Whether bytes begin with a tag, but for a byte order mark and white space. */
 bool extract_xml_begins(struct span start);
-/* Records of an open file. */
+/* The bytes of an open file, and its records. */
+struct xml_input extract_xml_input(struct extract_input *in);
 int extract_xml_cut(struct extract_input *in, const char *const *records, struct xml_cut **cut, struct err *e);
 /* The label of a record's encoding; empty: it says it itself. */
 struct span extract_xml_label(const struct xml_piece *piece);

@@ -31,34 +31,14 @@ struct zip_item {
     struct span bytes;
 };
 
-static int open_file(struct extract_input *in, void **reader, struct err *e)
-{
-    (void)in;
-    *reader = calloc(1, sizeof(bool));
-    return *reader ? 0 : err_set(e, ERR_NOMEM, "out of memory for a document");
-}
-
-static void close_file(struct extract_input *in, void *reader)
-{
-    (void)in;
-    free(reader);
-}
-
 static int next(struct extract_input *in, void *reader, struct extract_item **item, struct err *e)
 {
     struct span all, path = span_of(in->path);
     struct zip_item *it;
-    bool *done = reader;
     char *at;
-    int rc;
+    int rc = extract_whole_next(in, reader, (size_t)in->conf->max_page * ARCHIVE_MAX, &all, e);
 
-    if (*done)
-        return 0;
-    *done = true;
-    rc = warc_read_whole(in->stream, (size_t)in->conf->max_page * ARCHIVE_MAX, &all, e);
-    if (rc == ERR_LIMIT)
-        return e->code = ERR_FORMAT;
-    if (rc < 0)
+    if (rc != 1)
         return rc;
     it = malloc(sizeof *it + path.n);
     if (!it)
@@ -112,15 +92,20 @@ static int run(struct zip_maker *m, struct span name, const struct xml_format *f
 {
     const struct zip_member *member = zip_find(&m->zip, name);
     size_t most = m->left < (size_t)m->xml.conf->max_page ? m->left : (size_t)m->xml.conf->max_page;
-    struct span utf8;
+    struct span utf8 = {"", 0};
+    int rc;
 
     if (!member)
         return 0;
     TRY(zip_read(&m->zip, member, most, &m->bytes, e));
     m->left -= m->bytes.n;
-    TRY(extract_xml_decode(&m->xml, buf_span(&m->bytes), (struct span){"", 0}, true, &utf8, e));
+    rc = extract_xml_decode(&m->xml, buf_span(&m->bytes), (struct span){"", 0}, true, &utf8, e);
     extract_count(&m->xml.counts->xml_bytes, utf8.n);
-    TRY(xml_text_run(m->xml.text, f, utf8, e));
+    rc = rc < 0 ? rc : xml_text_run(m->xml.text, f, utf8, e);
+    if (rc < 0) {
+        err_wrap(e, "'%.*s'", (int)(name.n < 100 ? name.n : 100), name.p);
+        return rc;
+    }
     return 1;
 }
 
@@ -183,9 +168,10 @@ static int list_chapters(struct zip_maker *m, struct span opf)
     buf_clear(&m->value);
     xml_reader_begin(&r, opf);
     while (rc >= 0 && !r.too_much && (ev = xml_next(&r)) != XML_EV_END) {
+        if (ev != XML_EV_START || !span_is(r.name, "item") || m->n_chapters == CHAPTERS_MAX)
+            continue;
         struct span type = xml_attr(&r, "media-type");
-        if (ev != XML_EV_START || !span_is(r.name, "item") || m->n_chapters == CHAPTERS_MAX ||
-            !(span_is(type, "application/xhtml+xml") || span_is(type, "text/html") || span_is(type, "text/x-oeb1-document")))
+        if (!(span_is(type, "application/xhtml+xml") || span_is(type, "text/html") || span_is(type, "text/x-oeb1-document")))
             continue;
         rc = mem_grow(&m->chapter, &m->cap_chapters, m->n_chapters + 1, sizeof *m->chapter);
         if (rc < 0)
@@ -204,12 +190,13 @@ static int read_spine(struct zip_maker *m, struct span opf_name, struct span opf
 {
     struct xml_reader r = {0};
     enum xml_event ev;
-    int rc = 0;
+    int rc = 0, n = 0;
 
     xml_reader_begin(&r, opf);
-    while (rc >= 0 && !r.too_much && (ev = xml_next(&r)) != XML_EV_END) {
+    while (rc >= 0 && n < CHAPTERS_MAX && !r.too_much && (ev = xml_next(&r)) != XML_EV_END) {
         if (ev != XML_EV_START || !span_is(r.name, "itemref"))
             continue;
+        n++;
         struct span id = xml_attr(&r, "idref");
         for (size_t i = 0; i < m->n_chapters; i++) {
             struct chapter *c = &m->chapter[i];
@@ -321,9 +308,9 @@ static int make(void *maker, const struct extract_item *item, struct doc *d, str
 const struct extract_format extract_zip = {
     .stat = "zip_files",
     .probe = probe,
-    .open = open_file,
+    .open = extract_whole_open,
     .next = next,
-    .close = close_file,
+    .close = extract_whole_close,
     .maker_open = maker_open,
     .maker_close = maker_close,
     .make = make,

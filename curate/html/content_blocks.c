@@ -33,17 +33,19 @@ unsigned content_score_level(int s)
 
 /* ---- tokens ---- */
 
-static uint32_t slot_of(uint32_t hash)
+uint32_t content_lexicon_slot(const struct content_lexicon *l, uint32_t hash)
 {
-    return (hash ^ hash >> 15) & (CONTENT_LEXICON_SLOTS - 1);
+    uint32_t i = (hash ^ hash >> 15) & (CONTENT_LEXICON_SLOTS - 1);
+
+    while (l->hash[i] && l->hash[i] != hash)
+        i = (i + 1) & (CONTENT_LEXICON_SLOTS - 1);
+    return i;
 }
 
 void content_lexicon_put(struct content_lexicon *l, uint32_t hash, int score, unsigned token)
 {
-    uint32_t i = slot_of(hash);
+    uint32_t i = content_lexicon_slot(l, hash);
 
-    while (l->hash[i])
-        i = (i + 1) & (CONTENT_LEXICON_SLOTS - 1);
     l->hash[i] = hash;
     l->score[i] = (int8_t)score;
     l->token[i] = (uint16_t)token;
@@ -52,17 +54,15 @@ void content_lexicon_put(struct content_lexicon *l, uint32_t hash, int score, un
 int content_see(struct content_reader *r, uint32_t hash, uint32_t where)
 {
     const struct content_lexicon *l = r->lexicon;
+    uint32_t i;
 
     hash += !hash;
     if (r->p->seen)
         r->p->seen(r->p->arg, hash, where);
-    for (uint32_t i = slot_of(hash); l->hash[i]; i = (i + 1) & (CONTENT_LEXICON_SLOTS - 1))
-        if (l->hash[i] == hash) {
-            if (l->token[i])
-                r->p->page[CONTENT_PAGE_NUMBERS + l->token[i] - 1] = 1;
-            return l->score[i];
-        }
-    return 0;
+    i = content_lexicon_slot(l, hash);
+    if (l->token[i])
+        r->p->page[CONTENT_PAGE_NUMBERS + l->token[i] - 1] = 1;
+    return l->score[i];
 }
 
 static void class_score(struct content_memo *at, int s)
@@ -111,12 +111,6 @@ static void read_value(struct content_reader *r, struct span v, uint32_t node)
     }
 }
 
-static bool names_something(unsigned attr)
-{
-    return attr == ATTR_class || attr == ATTR_id || attr == ATTR_role || attr == ATTR_itemprop ||
-           attr == ATTR_data_testid || attr == ATTR_data_component;
-}
-
 /* Fills r->at with what the attributes of node i say. */
 static void read_attributes(struct content_reader *r, uint32_t i)
 {
@@ -127,7 +121,7 @@ static void read_attributes(struct content_reader *r, uint32_t i)
     r->at = (struct content_memo){.like = n->tag};
     for (uint32_t k = 0; k < n->n_attrs; k++) {
         const struct html_attr *a = &r->t->attr[n->first + k];
-        if (names_something(a->name) && a->len)
+        if (content_names(a->name) && a->len)
             key = hash_xxh3_64_seed((struct span){r->t->src.p + a->off, a->len}, key + a->name + 256u * n->tag);
     }
     if (!key)
@@ -142,7 +136,7 @@ static void read_attributes(struct content_reader *r, uint32_t i)
     for (uint32_t k = 0; k < n->n_attrs; k++) {
         const struct html_attr *a = &r->t->attr[n->first + k];
         struct span v = {r->t->src.p + a->off, a->len};
-        if (!names_something(a->name) || !a->len)
+        if (!content_names(a->name) || !a->len)
             continue;
         read_value(r, v, i);
         for (size_t c = 0; a->name == ATTR_class && c < v.n; c++)

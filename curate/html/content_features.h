@@ -65,7 +65,9 @@ struct content_lexicon {
     uint64_t lanes[256]; /* what a byte of text counts as */
 };
 void content_lexicon_init(struct content_lexicon *l);
-/* Enters a token; at most half of the slots may be taken. */
+/* The slot of a token, or the empty one (score and token 0) where it is to stand. */
+uint32_t content_lexicon_slot(const struct content_lexicon *l, uint32_t hash);
+/* Enters a token, or changes it; at most half of the slots may be taken. */
 void content_lexicon_put(struct content_lexicon *l, uint32_t hash, int score, unsigned token);
 
 /* What an element is and what stands below it; nothing is known of text by itself but `own`, which content_keep_blocks

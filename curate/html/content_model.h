@@ -2,7 +2,7 @@
  *
  * Gradient-boosted trees over the features of curate/html/content_features.h, all of one depth with one test a level
  * ("oblivious"), so that a tree is a few comparisons of bytes for many blocks at once and a look into a table.  Sums are
- * of integers: the result is the same for every instruction set.  bench/content_train.c trains them and writes
+ * of integers: the result is the same for every instruction set.  bench/content trains them and writes
  * curate/html/content_weights.inc.
  */
 #ifndef CURATE_CONTENT_MODEL_H

@@ -40,6 +40,12 @@ struct content_marker {
     uint32_t para_min; /* a shorter run of text is no paragraph */
 };
 
+/* Whether an attribute's words say what its element is. */
+static inline bool content_names(unsigned attr)
+{
+    return attr == ATTR_class || attr == ATTR_id || attr == ATTR_role || attr == ATTR_itemprop || attr == ATTR_data_testid ||
+           attr == ATTR_data_component;
+}
 /* Skips what is no text for any reader: scripts, styles, pictures, frames ... */
 void content_skip_silent(const struct html_tree *t, uint8_t *skip);
 /* True if element i's own attributes hide it. */

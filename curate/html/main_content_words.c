@@ -246,9 +246,7 @@ uint32_t content_hints(const struct content_words *w, const struct html_tree *t,
 
     for (uint32_t k = 0; k < n->n_attrs; k++) {
         const struct html_attr *a = &t->attr[n->first + k];
-        if (a->name == ATTR_class || a->name == ATTR_id || a->name == ATTR_role ||
-            a->name == ATTR_itemprop || a->name == ATTR_data_testid ||
-            a->name == ATTR_data_component) {
+        if (content_names(a->name)) {
             struct span v = {t->src.p + a->off, a->len};
             if (a->name == ATTR_id && is_slug(t, i, v))
                 continue;

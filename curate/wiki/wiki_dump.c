@@ -3,13 +3,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "curate/wiki/xml_scan.h"
-
 enum { STEP = 256 << 10, LOOK_AHEAD = 32 };
 #define NOWHERE UINT64_MAX
 
 struct wiki_dump {
-    struct wiki_input in;
+    struct xml_input in;
     size_t max_page;
     char *buf;      /* [at, n) is not looked at yet */
     size_t at, n, cap;
@@ -274,7 +272,7 @@ int wiki_dump_next(struct wiki_dump *d, struct wiki_piece *piece, struct err *e)
     }
 }
 
-int wiki_dump_open(struct wiki_dump **out, const struct wiki_input *in, size_t max_page, struct err *e)
+int wiki_dump_open(struct wiki_dump **out, const struct xml_input *in, size_t max_page, struct err *e)
 {
     struct wiki_dump *d = calloc(1, sizeof *d);
 

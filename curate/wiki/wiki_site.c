@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "curate/wiki/xml_scan.h"
+#include "curate/xml/xml_reader.h"
 
 /* Names of namespaces that exports do not list: English ones work everywhere; the others are
  * aliases, and names that were used before.  In the form of wiki_key. */
@@ -155,25 +155,23 @@ static struct span language_of(struct span base)
     return wiki_is_language(host) ? host : (struct span){NULL, 0};
 }
 
-static int decoded(struct wiki_site *s, struct span raw, struct span *out, struct err *e)
+static int decoded(struct wiki_site *s, struct span raw, bool literal, struct span *out, struct err *e)
 {
-    char *to = arena_alloc(&s->arena, raw.n + 1);
-    ssize_t n;
+    struct buf b = {0};
+    int rc = xml_put_text(raw, literal, &b);
 
-    if (!to)
-        return err_set(e, ERR_NOMEM, "out of memory for a header");
-    n = xml_decode(raw, false, to, raw.p, e);
-    *out = (struct span){to, n > 0 ? (size_t)n : 0};
-    return n < 0 ? (int)n : 0;
+    *out = rc < 0 ? (struct span){NULL, 0} : arena_dup(&s->arena, buf_span(&b));
+    buf_free(&b);
+    return out->p ? 0 : err_set(e, ERR_NOMEM, "out of memory for a header");
 }
 
-static int add_namespace(struct wiki_site *s, struct span raw, int key, struct err *e)
+static int add_namespace(struct wiki_site *s, const struct xml_reader *r, int key, struct err *e)
 {
     char buf[WIKI_KEY_MAX];
     struct span name;
     struct wiki_namespace *more;
 
-    TRY(decoded(s, raw, &name, e));
+    TRY(decoded(s, r->text, r->literal, &name, e));
     name = (struct span){buf, wiki_key(name, buf)};
     if (!name.n)
         return 0;
@@ -190,49 +188,57 @@ static int add_namespace(struct wiki_site *s, struct span raw, int key, struct e
     return 0;
 }
 
-static int take_text(struct wiki_site *s, const struct xml_scan *x, struct span element, int key, struct err *e)
+static int take_text(struct wiki_site *s, const struct xml_reader *r, struct span element, int key, struct err *e)
 {
     if (span_is(element, "sitename"))
-        return decoded(s, x->text, &s->name, e);
+        return decoded(s, r->text, r->literal, &s->name, e);
     if (span_is(element, "namespace"))
-        return add_namespace(s, x->text, key, e);
+        return add_namespace(s, r, key, e);
     if (!span_is(element, "base"))
         return 0;
-    TRY(decoded(s, x->text, &s->base, e));
+    TRY(decoded(s, r->text, r->literal, &s->base, e));
     while (s->base.n && s->base.p[s->base.n - 1] != '/')
         s->base.n--;
     return 0;
 }
 
-int wiki_site_parse(struct wiki_site *s, struct span head, struct err *e)
+static int read_site(struct wiki_site *s, struct xml_reader *r, struct err *e)
 {
     struct span element = {NULL, 0};
-    struct xml_scan x;
+    enum xml_event ev;
     int key = 0;
+
+    while ((ev = xml_next(r)) != XML_EV_END)
+        if (ev == XML_EV_CLOSE) {
+            element.n = 0;
+        } else if (ev == XML_EV_TEXT) {
+            TRY(take_text(s, r, element, key, e));
+        } else if (!r->empty) {
+            struct span number = xml_attr(r, "key"), lang = xml_attr(r, "lang");
+            element = r->name;
+            key = number.n ? (int)strtol(number.p, NULL, 10) : 0; /* a quote stands behind it */
+            if (span_is(element, "mediawiki") && lang.n)
+                TRY(decoded(s, lang, false, &s->lang, e));
+        }
+    return 0;
+}
+
+int wiki_site_parse(struct wiki_site *s, struct span head, struct err *e)
+{
+    struct xml_reader r = {0};
+    int rc;
 
     arena_reset(&s->arena);
     free(s->ns);
     *s = (struct wiki_site){.arena = s->arena};
     if (!head.n)
         return 0;
-    xml_scan_init(&x, head);
-    do {
-        TRY(xml_scan_next(&x, e));
-        if (x.kind == XML_OPEN) {
-            struct span number = xml_scan_attr(&x, "key"), lang = xml_scan_attr(&x, "xml:lang");
-            element = x.name;
-            key = number.n ? (int)strtol(number.p, NULL, 10) : 0; /* a quote stands behind it */
-            if (span_is(x.name, "mediawiki") && lang.n)
-                TRY(decoded(s, lang, &s->lang, e));
-        } else if (x.kind == XML_TEXT && element.n) {
-            TRY(take_text(s, &x, element, key, e));
-        } else if (x.kind == XML_CLOSE) {
-            element.n = 0;
-        }
-    } while (x.kind != XML_END);
-    if (!s->lang.n)
+    xml_reader_begin(&r, head);
+    rc = read_site(s, &r, e);
+    xml_reader_free(&r);
+    if (rc == 0 && !s->lang.n)
         s->lang = language_of(s->base);
-    return 0;
+    return rc;
 }
 
 void wiki_site_free(struct wiki_site *s)

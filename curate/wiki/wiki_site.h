@@ -23,8 +23,8 @@ struct wiki_site {
     int n_ns;
 };
 
-/* Reads the <mediawiki> tag and <siteinfo>; replaces what s had.  An empty head is no fault.
- * ERR_FORMAT: damaged; s has what came before. */
+/* Reads the <mediawiki> tag and <siteinfo>; replaces what s had.  An empty head is no fault, and damage is passed over.
+ * ERR_NOMEM. */
 int wiki_site_parse(struct wiki_site *s, struct span head, struct err *e);
 void wiki_site_free(struct wiki_site *s);
 

@@ -9,10 +9,10 @@ enum { WORD_PARAGRAPH, ODT_HEADING, NOTE_MARK, NOTE_BODY, NEAR = 2048 };
 /* The value that an attribute val has in an element called name before the paragraph's text; p NULL: none. */
 static struct span property(const struct xml_reader *r, const char *name)
 {
-    size_t n = (size_t)(r->end - r->p) < NEAR ? (size_t)(r->end - r->p) : NEAR;
-    const char *end = memmem(r->p, n, "</w:pPr>", 8), *p, *quote;
+    struct span near = {r->p, (size_t)(r->end - r->p) < NEAR ? (size_t)(r->end - r->p) : NEAR};
+    const char *end = span_starts(near, "<w:pPr") ? memmem(near.p, near.n, "</w:pPr>", 8) : NULL, *p, *quote;
 
-    if (!end || n < 6 || memcmp(r->p, "<w:pPr", 6) != 0)
+    if (!end)
         return (struct span){NULL, 0};
     p = memmem(r->p, (size_t)(end - r->p), name, strlen(name));
     p = p ? memmem(p, (size_t)(end - p), "val=\"", 5) : NULL;

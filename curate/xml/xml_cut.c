@@ -23,6 +23,7 @@ struct xml_cut {
     uint64_t base;              /* of buf in the stream */
     bool ended, told, begun;
     bool rooted; /* a record came, and no end tag behind it */
+    bool headed; /* a record came: the head is whole */
     bool lost;   /* in the rest of a document that is too long */
     struct wide wide;
     unsigned char raw[WIDE_STEP];
@@ -143,15 +144,13 @@ static int more(struct xml_cut *c, struct err *e)
     return k > 0;
 }
 
-/* Makes n bytes behind position *p readable unless the stream ends: 1, 0, or less. */
-static int need(struct xml_cut *c, size_t p, size_t n, size_t *moved, struct err *e)
+/* Makes n bytes behind *p readable unless the stream ends: 1, 0, or less.  *p moves with what is there. */
+static int need(struct xml_cut *c, size_t *p, size_t n, struct err *e)
 {
-    *moved = 0;
-    while (c->buf.n - p < n) {
+    while (c->buf.n - *p < n) {
         size_t at = c->at;
         int rc = more(c, e);
-        *moved += at - c->at;
-        p -= at - c->at;
+        *p -= at - c->at;
         if (rc <= 0)
             return rc;
     }
@@ -171,8 +170,6 @@ static int find(struct xml_cut *c, size_t *p, char b, struct err *e)
 {
     for (;;) {
         const char *hit = memchr(c->buf.p + *p, b, c->buf.n - *p);
-        size_t moved;
-
         *p = hit ? (size_t)(hit - c->buf.p) : c->buf.n;
         if (*p - c->at > c->max) {
             too_long(c, e);
@@ -180,8 +177,7 @@ static int find(struct xml_cut *c, size_t *p, char b, struct err *e)
         }
         if (hit)
             return 1;
-        int rc = need(c, *p, 1, &moved, e);
-        *p -= moved;
+        int rc = need(c, p, 1, e);
         if (rc <= 0)
             return rc;
     }
@@ -198,53 +194,14 @@ static bool is(const struct xml_cut *c, size_t p, const char *what)
 static int find_mark(struct xml_cut *c, size_t *p, const char *mark, struct err *e)
 {
     for (;; (*p)++) {
-        size_t moved;
         int rc = find(c, p, mark[0], e);
         if (rc <= 0)
             return rc;
-        rc = need(c, *p, strlen(mark), &moved, e);
-        *p -= moved;
+        rc = need(c, p, strlen(mark), e);
         if (rc < 0)
             return rc;
         if (is(c, *p, mark)) {
             *p += strlen(mark);
-            return 1;
-        }
-    }
-}
-
-/* Moves *p from a tag's name behind its '>': 1; *empty: it closes itself. */
-static int pass_tag(struct xml_cut *c, size_t *p, bool *empty, struct err *e)
-{
-    for (char quote = 0;; (*p)++) {
-        size_t moved;
-
-        if (*p == c->buf.n) {
-            int rc = need(c, *p, 1, &moved, e);
-            *p -= moved;
-            if (rc <= 0)
-                return rc;
-        }
-        if (*p - c->at > c->max) {
-            too_long(c, e);
-            return ERR_LIMIT;
-        }
-        if (quote) {
-            int rc = find(c, p, quote, e);
-            if (rc <= 0)
-                return rc;
-            quote = 0;
-            continue;
-        }
-        char b = c->buf.p[*p];
-        if (b == '"' || b == '\'')
-            quote = b;
-        else if (b == '<') { /* damaged: the next tag begins */
-            *empty = false;
-            return 1;
-        } else if (b == '>') {
-            *empty = c->buf.p[*p - 1] == '/';
-            (*p)++;
             return 1;
         }
     }
@@ -273,6 +230,58 @@ static bool is_record(struct xml_cut *c, size_t p)
             return buf_put(&c->name, c->buf.p + from, to - from) == 0;
         }
     return false;
+}
+
+/* Moves *p from behind a quote in a tag behind the other one: 1.  Where a record begins before that, a quote is missing: *p is
+ * there then. */
+static int pass_quoted(struct xml_cut *c, size_t *p, char quote, struct err *e)
+{
+    size_t begun = *p - c->at;
+    int rc = find(c, p, quote, e);
+
+    if (rc < 0 && rc != ERR_LIMIT)
+        return rc;
+    for (size_t at = c->at + begun; at < *p; at++) {
+        const char *lt = memchr(c->buf.p + at, '<', *p - at);
+        at = lt ? (size_t)(lt - c->buf.p) : *p;
+        if (lt && is_record(c, at)) {
+            *p = at;
+            return 1;
+        }
+    }
+    *p += rc == 1;
+    return rc;
+}
+
+/* Moves *p from a tag's name behind its '>': 1; *empty: it closes itself. */
+static int pass_tag(struct xml_cut *c, size_t *p, bool *empty, struct err *e)
+{
+    for (;;) {
+        if (*p == c->buf.n) {
+            int rc = need(c, p, 1, e);
+            if (rc <= 0)
+                return rc;
+        }
+        if (*p - c->at > c->max) {
+            too_long(c, e);
+            return ERR_LIMIT;
+        }
+        char b = c->buf.p[*p];
+        if (b == '<') { /* damaged: the next tag begins */
+            *empty = false;
+            return 1;
+        }
+        ++*p;
+        if (b == '>') {
+            *empty = c->buf.p[*p - 2] == '/';
+            return 1;
+        }
+        if (b == '"' || b == '\'') {
+            int rc = pass_quoted(c, p, b, e);
+            if (rc <= 0)
+                return rc;
+        }
+    }
 }
 
 /* Passes a comment, CDATA or an instruction at *p: 1; 2: there is none. */
@@ -307,7 +316,7 @@ static int give_up(struct xml_cut *c, size_t p, int rc, const char *why, struct 
 /* The record that begins at c->at. */
 static int take_record(struct xml_cut *c, struct xml_piece *piece, struct err *e)
 {
-    size_t p = c->at + 1, moved;
+    size_t p = c->at + 1;
     bool empty = false;
     int rc = pass_tag(c, &p, &empty, e);
 
@@ -315,8 +324,7 @@ static int take_record(struct xml_cut *c, struct xml_piece *piece, struct err *e
         rc = find(c, &p, '<', e);
         if (rc <= 0)
             break;
-        rc = need(c, p, 80, &moved, e);
-        p -= moved;
+        rc = need(c, &p, 80, e);
         if (rc < 0)
             break;
         rc = pass_other(c, &p, e);
@@ -341,7 +349,7 @@ static int take_record(struct xml_cut *c, struct xml_piece *piece, struct err *e
     *piece = (struct xml_piece){.offset = c->base + c->at, .head = buf_span(&c->head), .utf8 = c->wide.width != 0,
                                 .record = {c->buf.p + c->at, p - c->at}};
     c->at = p;
-    c->rooted = true;
+    c->rooted = c->headed = true;
     return 1;
 }
 
@@ -349,7 +357,7 @@ static int take_record(struct xml_cut *c, struct xml_piece *piece, struct err *e
 static int next_record(struct xml_cut *c, struct xml_piece *piece, struct err *e)
 {
     for (;;) {
-        size_t p = c->at, moved;
+        size_t p = c->at;
         int rc = find(c, &p, '<', e);
 
         if (rc == ERR_LIMIT) { /* much that is no record */
@@ -357,8 +365,7 @@ static int next_record(struct xml_cut *c, struct xml_piece *piece, struct err *e
             continue;
         }
         if (rc == 1) {
-            rc = need(c, p, 80, &moved, e);
-            p -= moved;
+            rc = need(c, &p, 80, e);
         }
         if (rc < 0)
             return rc;
@@ -379,8 +386,9 @@ static int next_record(struct xml_cut *c, struct xml_piece *piece, struct err *e
         rc = pass_other(c, &p, e);
         if (rc == 2)
             p++;
-        if (c->head.n + (p - c->at) + (c->at - from) < XML_HEAD_MAX && c->at >= from)
-            buf_put(&c->head, c->buf.p + from, p - from);
+        if (!c->headed && c->at >= from && c->head.n + (p - from) < XML_HEAD_MAX &&
+            buf_put(&c->head, c->buf.p + from, p - from) < 0)
+            return err_set(e, ERR_NOMEM, "out of memory for '%s'", c->in.name);
         c->at = p;
         if (rc < 0 && rc != ERR_LIMIT)
             return rc;
@@ -390,8 +398,8 @@ static int next_record(struct xml_cut *c, struct xml_piece *piece, struct err *e
 /* The next document: up to a declaration, or the end. */
 static int next_document(struct xml_cut *c, struct xml_piece *piece, struct err *e)
 {
-    size_t p, moved;
-    int rc = need(c, c->at, 1, &moved, e);
+    size_t p = c->at;
+    int rc = need(c, &p, 1, e);
 
     if (rc < 0 || (rc == 0 && c->at == c->buf.n))
         return rc;
@@ -401,8 +409,7 @@ static int next_document(struct xml_cut *c, struct xml_piece *piece, struct err 
             c->at = p;
         rc = find(c, &p, '<', e);
         if (rc == 1) {
-            rc = need(c, p, 16, &moved, e);
-            p -= moved;
+            rc = need(c, &p, 16, e);
             rc = rc < 0 ? rc : 1;
         }
         if (rc == 1 && is(c, p, "<?xml") && c->buf.n - p > 5 && ascii_is_space(c->buf.p[p + 5])) {

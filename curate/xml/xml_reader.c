@@ -1,5 +1,6 @@
 #include "curate/xml/xml_reader.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/types.h>
 
@@ -157,9 +158,11 @@ static void enter(struct xml_reader *r, size_t which, size_t n)
         return;
     }
     r->outer[r->depth].p = r->p;
-    r->outer[r->depth++].end = r->end;
+    r->outer[r->depth].end = r->end;
+    r->outer[r->depth++].text_end = r->text_end;
     r->p = value.p;
     r->end = value.p + value.n;
+    r->text_end = NULL;
 }
 
 /* ---- events ---- */
@@ -214,8 +217,8 @@ static bool begins_markup(const char *p, const char *end)
     return is_name_start(p[1]) || p[1] == '!' || p[1] == '?' || (p[1] == '/' && p + 2 < end && is_name_start(p[2]));
 }
 
-/* Text up to the next tag, or declared entity. */
-static enum xml_event take_text(struct xml_reader *r)
+/* Where the text at r->p ends: at markup, or at the end. */
+static const char *find_text_end(struct xml_reader *r)
 {
     const char *p = r->p;
 
@@ -223,9 +226,19 @@ static enum xml_event take_text(struct xml_reader *r)
         const char *lt = memchr(p, '<', (size_t)(r->end - p));
         p = lt ? lt : r->end;
         if (p == r->end || (p > r->p && begins_markup(p, r->end)))
-            break;
+            return p;
         r->faults++;
     }
+}
+
+/* Text up to the next tag, or declared entity. */
+static enum xml_event take_text(struct xml_reader *r)
+{
+    const char *p;
+
+    if (!r->text_end || r->text_end <= r->p)
+        r->text_end = find_text_end(r);
+    p = r->text_end;
     if (r->n_entities) {
         const char *amp = r->p;
         size_t which;
@@ -253,6 +266,7 @@ enum xml_event xml_next(struct xml_reader *r)
                 return XML_EV_END;
             r->p = r->outer[--r->depth].p;
             r->end = r->outer[r->depth].end;
+            r->text_end = r->outer[r->depth].text_end;
         } else if (*r->p == '&' && r->n_entities && (n = declared(r, r->p, &which))) {
             enter(r, which, n);
         } else if (*r->p != '<' || !begins_markup(r->p, r->end)) {
@@ -327,7 +341,7 @@ bool xml_attr_is(const struct xml_reader *r, const char *name, const char *value
 
 static bool is_char(uint32_t c)
 {
-    return c == 9 || c == 10 || c == 13 || (c >= 0x20 && c <= 0x7E) || (c >= 0xA0 && c <= 0xD7FF) ||
+    return c == 9 || c == 10 || c == 13 || (c >= 0x20 && c <= 0x7F) || (c >= 0xA0 && c <= 0xD7FF) ||
            (c >= 0xE000 && c <= 0xFFFD) || (c >= 0x10000 && c <= 0x10FFFF);
 }
 
@@ -375,8 +389,8 @@ static int put_char(char c, bool html, struct buf *out)
     return html && c == '&' ? buf_puts(out, "&amp;") : buf_putc(out, c);
 }
 
-/* Appends the reference at p ('&'); its length, or less than 0. */
-static ssize_t put_reference(const char *p, const char *end, bool html, struct buf *out)
+/* Appends the reference at p ('&'); its length, or less than 0.  *lost: whether it is none, or of nothing that is kept. */
+static ssize_t put_reference(const char *p, const char *end, bool html, struct buf *out, bool *lost)
 {
     char c[8];
     int n_out = 0;
@@ -394,6 +408,7 @@ static ssize_t put_reference(const char *p, const char *end, bool html, struct b
         if (n && html_entity(p, end, true, c, &n_out) != n)
             n_out = 0;
     }
+    *lost = n_out == 0;
     if (!n) { /* a bare & */
         TRY(put_char('&', html, out));
         return 1;
@@ -403,30 +418,56 @@ static ssize_t put_reference(const char *p, const char *end, bool html, struct b
     return (ssize_t)n;
 }
 
+/* Whether a byte is not put as it stands: that of a reference, of a tag, a control but for line feed and tab. */
+static bool is_special(char c)
+{
+    return ((unsigned char)c < 0x20 && c != '\n' && c != '\t') || c == '&' || c == '<';
+}
+
+/* The first such byte at or behind p. */
+static const char *find_special(const char *p, const char *end)
+{
+    enum { AT_ONCE = 16 };
+
+    for (; end - p >= AT_ONCE; p += AT_ONCE) {
+        bool any = false;
+        for (int i = 0; i < AT_ONCE; i++)
+            any |= is_special(p[i]);
+        if (any)
+            break;
+    }
+    while (p < end && !is_special(*p))
+        p++;
+    return p;
+}
+
 static int put(struct span raw, bool literal, bool html, struct buf *out)
 {
     const char *p = raw.p, *end = raw.p + raw.n;
+    int lost = 0;
 
     while (p < end) {
-        const char *q = p;
-        while (q < end && ((unsigned char)*q >= 0x20 || *q == '\n' || *q == '\t') && *q != '&' && *q != '<' && *q != 0x7F)
-            q++;
+        const char *q = find_special(p, end);
+        bool bad = false;
         TRY(buf_put(out, p, (size_t)(q - p)));
         if (q == end)
             break;
         p = q + 1;
         if (*q == '&' && !literal) {
-            ssize_t n = put_reference(q, end, html, out);
+            ssize_t n = put_reference(q, end, html, out, &bad);
             if (n < 0)
                 return (int)n;
             p = q + n;
         } else if (*q == '&' || *q == '<') {
             TRY(put_char(*q, html, out));
-        } else if (*q == '\r' && (p == end || *p != '\n')) {
+        } else if (*q != '\r') {
+            bad = true;
+        } else if (p == end || *p != '\n') {
             TRY(buf_putc(out, '\n'));
         }
+        lost += bad && lost < INT_MAX;
     }
-    return 0;
+    return lost;
 }
 
 int xml_put_text(struct span raw, bool literal, struct buf *out)

@@ -35,8 +35,9 @@ struct xml_reader {
     bool literal; /* CDATA */
     /* where reading is, beside p: entities being read */
     struct {
-        const char *p, *end;
+        const char *p, *end, *text_end;
     } outer[XML_ENTITY_DEPTH];
+    const char *text_end; /* where markup ends the text that an entity has interrupted; of no meaning before p */
     int depth;
     size_t expanded;
     bool too_much; /* XML_EXPANSION_MAX was reached: no entity is read any longer */
@@ -63,7 +64,7 @@ int xml_attr_text(const struct xml_reader *r, const char *name, struct buf *out)
 bool xml_attr_is(const struct xml_reader *r, const char *name, const char *value);
 
 /* Appends raw, decoded: as text, or as HTML (with < and & written as references).  Characters that XML forbids go, as do
- * entities that neither XML nor HTML know.  ERR_NOMEM, ERR_LIMIT. */
+ * entities that neither XML nor HTML know; a bare & stays.  The number of such places, or ERR_NOMEM, ERR_LIMIT. */
 int xml_put_text(struct span raw, bool literal, struct buf *out);
 int xml_put_html(struct span raw, bool literal, struct buf *out);
 #endif

@@ -1,45 +1,19 @@
 /* Any bytes as XML: cut into records and documents, in steps of any size, and read in each format. */
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/utf8.h"
 #include "curate/xml/xml_cut.h"
 #include "curate/xml/xml_text.h"
+#include "tests/given_bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct bytes {
-    const uint8_t *p;
-    size_t at, n, step, broken;
-};
-
-static ssize_t take(void *of, void *p, size_t n, struct err *e)
-{
-    struct bytes *b = of;
-
-    if (b->at >= b->broken)
-        return err_set(e, ERR_FORMAT, "damaged");
-    n = n > b->step ? b->step : n;
-    n = n > b->n - b->at ? b->n - b->at : n;
-    memcpy(p, b->p + b->at, n);
-    b->at += n;
-    return (ssize_t)n;
-}
-
-static int resume(void *of, struct err *e)
-{
-    struct bytes *b = of;
-
-    (void)e;
-    b->broken = SIZE_MAX;
-    return b->at & 1;
-}
-
 static void cut(const uint8_t *data, size_t size, const char *const *records)
 {
-    struct bytes b = {.p = data, .n = size, .step = size % 61 + 1, .broken = size % 3 ? SIZE_MAX : size / 2};
-    struct xml_input in = {.read = take, .resume = resume, .of = &b, .name = "fuzz"};
+    struct given_bytes b = {.all = {(const char *)data, size}, .step = size % 61 + 1,
+                            .broken = size % 3 ? SIZE_MAX : size / 2, .ends = size / 2 & 1};
+    const struct xml_input in = given_input(&b);
     struct xml_piece piece;
     struct xml_cut *c;
     struct err e;

@@ -14,6 +14,7 @@
 #include "curate/wiki/wiki_dump.h"
 #include "curate/wiki/wikitext.h"
 #include "curate/wiki/wikitext_parts.h"
+#include "tests/given_bytes.h"
 
 static const char head[] =
     "<mediawiki version=\"0.11\" xml:lang=\"de\"><siteinfo><sitename>W</sitename><base>https://de.x.org/wiki/A/Start</base>"
@@ -272,47 +273,13 @@ static void hostile_pages_take_linear_time(void **s)
 
 /* ---- exports ---- */
 
-/* Bytes in memory, given out a few at a time; at `broken` the stream is damaged, and goes on. */
-struct source {
-    struct span all;
-    size_t at, step, broken;
-};
-
-static ssize_t source_read(void *of, void *p, size_t n, struct err *e)
-{
-    struct source *s = of;
-    size_t left = s->all.n - s->at;
-
-    if (s->at == s->broken)
-        return err_set(e, ERR_FORMAT, "'mem': damaged");
-    if (n > s->step)
-        n = s->step;
-    if (n > left)
-        n = left;
-    if (s->at < s->broken && s->at + n > s->broken)
-        n = s->broken - s->at;
-    memcpy(p, s->all.p + s->at, n);
-    s->at += n;
-    return (ssize_t)n;
-}
-
-static int source_resume(void *of, struct err *e)
-{
-    struct source *s = of;
-
-    (void)e;
-    s->broken = SIZE_MAX;
-    return 1;
-}
-
 /* What comes of an export, a line a page: "id title|" or "! message|". */
 static void is_dump(const char *xml, size_t broken, const char *want)
 {
     for (size_t step = 1; step < 100000; step *= 7) {
-        struct source s = {.all = span_of(xml), .step = step, .broken = broken};
-        struct wiki_input in = {.read = source_read, .resume = source_resume, .of = &s, .name = "mem"};
-        struct arena arena = {0};
-        struct buf got = {0};
+        struct given_bytes s = {.all = span_of(xml), .step = step, .broken = broken};
+        const struct xml_input in = given_input(&s);
+        struct buf got = {0}, bytes = {0};
         struct wiki_dump *d;
         struct wiki_piece p;
         struct wiki_page page;
@@ -321,7 +288,7 @@ static void is_dump(const char *xml, size_t broken, const char *want)
 
         assert_int_equal(wiki_dump_open(&d, &in, 2000, &e), 0);
         while ((rc = wiki_dump_next(d, &p, &e)) != 0 && n++ < 100) {
-            if (rc == 1 && wiki_page_parse(&page, p.page, &arena, &e) == 0)
+            if (rc == 1 && wiki_page_parse(&page, p.page, &bytes, &e) == 0)
                 buf_printf(&got, "%.*s %.*s|", (int)page.id.n, page.id.p, (int)page.title.n, page.title.p);
             else
                 buf_printf(&got, "! %s|", e.msg);
@@ -329,7 +296,7 @@ static void is_dump(const char *xml, size_t broken, const char *want)
         if (!got.p || strcmp(got.p, want) != 0)
             fail_msg("%zu bytes at a time:\n%s, not\n%s", step, got.p ? got.p : "nothing", want);
         wiki_dump_close(d);
-        arena_free(&arena);
+        buf_free(&bytes);
         buf_free(&got);
     }
 }
@@ -354,12 +321,14 @@ static void exports_and_their_damage(void **s)
     is_dump("<mediawiki>" PAGE("1", "<a>&bomb;</a>") PAGE("2", "<text>&bomb;</text>")
             PAGE("3", "<revision><text>&bomb;</text></revision>")
             PAGE("4", "<a>") PAGE("5", "</a>") PAGE("6", "<a b=c>") PAGE("7", "") "</mediawiki>", SIZE_MAX,
-            "1 T1|2 T2|! an entity that XML does not know at its byte 59|! </page> closes what is not open at its byte 48|"
-            "! </a> closes what is not open at its byte 45|! damaged tag at its byte 43|7 T7|");
+            "1 T1|2 T2|! an entity or a character that XML does not know in the text at its byte 59|"
+            "! </page> closes what is not open at its byte 48|! </a> closes what is not open at its byte 45|"
+            "! </page> closes what is not open at its byte 52|7 T7|");
     is_dump("<mediawiki>" PAGE("1", "<revision><text>a\x01</text></revision>")
             PAGE("2", "<revision><text>a\xC3(</text></revision>")
-            "<page></page></mediawiki>", SIZE_MAX,
-            "! a character that XML forbids at its byte 60|! bytes that are not UTF-8 at its byte 60|! the page has no title|");
+            PAGE("3", "< b>") "<page></page></mediawiki>", SIZE_MAX,
+            "! an entity or a character that XML does not know in the text at its byte 59|! bytes that are not UTF-8 at its byte 60|"
+            "! damaged XML before its byte 47|! the page has no title|");
     is_dump("<mediawiki>" PAGE("1", "") PAGE("2", "") PAGE("3", "") "</mediawiki>", 100, "1 T1|! 'mem': damaged|3 T3|");
     buf_puts(&b, "<mediawiki>" "<page><title>");
     for (int i = 0; i < 3000; i++)
@@ -378,13 +347,12 @@ static void pages_say(void **s)
         "<revision><id>4</id><timestamp>2001-01-01T00:00:00Z</timestamp><contributor><id>9</id></contributor>"
         "<model>wikitext</model><text bytes=\"9\" xml:space=\"preserve\">a &lt;b&gt;&#x41;&#66;\r\n"
         "<![CDATA[<&amp;]]></text></revision></page>";
-    struct arena arena = {0};
     struct wiki_page p;
-    struct buf url = {0};
+    struct buf bytes = {0}, url = {0};
     struct err e;
 
     (void)s;
-    assert_int_equal(wiki_page_parse(&p, span_of(xml), &arena, &e), 0);
+    assert_int_equal(wiki_page_parse(&p, span_of(xml), &bytes, &e), 0);
     assert_true(span_is(p.title, "A & B"));
     assert_true(span_is(p.id, "12"));
     assert_true(span_is(p.redirect, "C \"D\""));
@@ -400,7 +368,7 @@ static void pages_say(void **s)
     assert_int_equal(wiki_site_namespace(&site, span_of("http")), WIKI_NONE);
     assert_true(wiki_is_language(span_of("zh-min-nan")) && !wiki_is_language(span_of("wikt")));
     buf_free(&url);
-    arena_free(&arena);
+    buf_free(&bytes);
 }
 
 int main(void)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 
 #include <cmocka.h>
 
@@ -14,6 +13,7 @@
 #include "curate/xml/xml_cut.h"
 #include "curate/xml/xml_date.h"
 #include "curate/xml/xml_text.h"
+#include "tests/given_bytes.h"
 
 /* ---- reader ---- */
 
@@ -64,6 +64,29 @@ static void entities_of_the_document(void **s)
     events_are("<!DOCTYPE a [<!ENTITY x \"1&y;\"><!ENTITY y \"2&x;\">]><a>&x;</a>", "<a>(1)(2)(1)(2)(1)(2)(1)(2)</a>", 1);
 }
 
+/* References without end, a text that many of them interrupt, and many texts before one. */
+static void entities_take_linear_time(void **s)
+{
+    static const char *const parts[] = {"&e;", "x &e; ", "<b>&e;</b>", "&"};
+
+    (void)s;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        struct xml_reader r = {0};
+        struct buf b = {0};
+
+        buf_puts(&b, "<!DOCTYPE a [<!ENTITY e ''>]><a>");
+        while (b.n < 4 << 20)
+            buf_puts(&b, parts[i]);
+        buf_puts(&b, "&e;");
+        xml_reader_begin(&r, buf_span(&b));
+        while (xml_next(&r) != XML_EV_END)
+            ;
+        assert_false(r.too_much);
+        buf_free(&b);
+        xml_reader_free(&r);
+    }
+}
+
 static void attributes(void **s)
 {
     struct xml_reader r = {0};
@@ -83,40 +106,14 @@ static void attributes(void **s)
 
 /* ---- cutting ---- */
 
-struct bytes {
-    struct span s;
-    size_t step;
-};
-
-static ssize_t take(void *of, void *p, size_t n, struct err *e)
-{
-    struct bytes *b = of;
-
-    (void)e;
-    n = n > b->step ? b->step : n;
-    n = n > b->s.n ? b->s.n : n;
-    if (n)
-        memcpy(p, b->s.p, n);
-    b->s.p += n;
-    b->s.n -= n;
-    return (ssize_t)n;
-}
-
-static int resume(void *of, struct err *e)
-{
-    (void)of;
-    (void)e;
-    return 0;
-}
-
 /* What a stream is cut into, with " | " behind each record and "! why" for what is bad, whatever the steps are. */
 static void pieces_are(struct span xml, const char *const *records, size_t max, const char *expected)
 {
     static const size_t steps[] = {1, 3, 7, 1 << 20};
 
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        struct bytes in = {xml, steps[i]};
-        struct xml_input input = {take, resume, &in, "f"};
+        struct given_bytes in = {.all = xml, .step = steps[i], .broken = SIZE_MAX};
+        const struct xml_input input = given_input(&in);
         struct xml_cut *c;
         struct xml_piece piece;
         struct buf b = {0};
@@ -149,13 +146,15 @@ static void records(void **s)
     pieces_are(span_of("<r><x:item><![CDATA[</x:item>]]></x:item>\n<entry><p></p></entry></r>"), items, 100,
                "<x:item><![CDATA[</x:item>]]></x:item> | <entry><p></p></entry> | ");
     pieces_are(span_of("<r><item>a<item>b</item></r>"), items, 100,
-               "! 'f' at byte 3: a record without an end | <item>b</item> | ");
+               "! 'mem' at byte 3: a record without an end | <item>b</item> | ");
+    pieces_are(span_of("<t><row a=\"1 b=\"2\"/><row a=\"3\"/><row a=\"<b>\"/></t>"), rows, 100,
+               "! 'mem' at byte 3: a record without an end | <row a=\"3\"/> | <row a=\"<b>\"/> | ");
     pieces_are(span_of("<r><item>a</item><item>b"), items, 100,
-               "<item>a</item> | ! 'f' at byte 17: the file ends in a record | ");
+               "<item>a</item> | ! 'mem' at byte 17: the file ends in a record | ");
     pieces_are(span_of("<r><item>a</item>"), items, 100,
-               "<item>a</item> | ! 'f' at byte 17: the file ends without the end of its root | ");
+               "<item>a</item> | ! 'mem' at byte 17: the file ends without the end of its root | ");
     pieces_are(span_of("<r><item>aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa</item><item>b</item></r>"), items, 40,
-               "! 'f' at byte 3: a record longer than 40 bytes | <item>b</item> | ");
+               "! 'mem' at byte 3: a record longer than 40 bytes | <item>b</item> | ");
 }
 
 static void documents(void **s)
@@ -164,7 +163,7 @@ static void documents(void **s)
     pieces_are(span_of("<?xml version='1.0'?><a><![CDATA[<?xml ?>]]></a>\n<?xml version='1.0'?><b/>"), NULL, 100,
                "<?xml version='1.0'?><a><![CDATA[<?xml ?>]]></a>\n | <?xml version='1.0'?><b/> | ");
     pieces_are(span_of("<?xml version='1.0'?><a>aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa<c/></a><?xml version='1.0'?><b/>"), NULL, 40,
-               "! 'f' at byte 0: a record longer than 40 bytes | <?xml version='1.0'?><b/> | ");
+               "! 'mem' at byte 0: a record longer than 40 bytes | <?xml version='1.0'?><b/> | ");
     pieces_are((struct span){"\xFF\xFE<\0a\0>\0\xE9\0=\xD8\0\xDE<\0/\0a\0>\0", 22}, NULL, 100, "<a>é😀</a> | ");
     pieces_are((struct span){"\0<\0a\0/\0>", 8}, NULL, 100, "<a/> | ");
 }
@@ -486,6 +485,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tags_and_texts),
         cmocka_unit_test(entities_of_the_document),
+        cmocka_unit_test(entities_take_linear_time),
         cmocka_unit_test(attributes),
         cmocka_unit_test(records),
         cmocka_unit_test(documents),
