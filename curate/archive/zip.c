@@ -26,6 +26,11 @@ static const char *find_end(struct span s)
     return NULL;
 }
 
+static int damaged(struct span bytes, const char *at, struct err *e)
+{
+    return err_set(e, ERR_FORMAT, "the directory of the zip archive is damaged at byte %zu", (size_t)(at - bytes.p));
+}
+
 int zip_open(struct zip *z, struct span bytes, struct err *e)
 {
     const char *end = find_end(bytes), *p;
@@ -39,7 +44,7 @@ int zip_open(struct zip *z, struct span bytes, struct err *e)
     size = four(end + 12);
     from = four(end + 16);
     if ((uint64_t)size + from > (uint64_t)(end - bytes.p))
-        return err_set(e, ERR_FORMAT, "the directory of the zip archive is damaged");
+        return damaged(bytes, end, e);
     moved = (uint32_t)(end - bytes.p) - size - from; /* bytes before the archive */
     if (mem_grow(&z->member, &z->cap, n + 1, sizeof *z->member) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a zip archive");
@@ -47,11 +52,11 @@ int zip_open(struct zip *z, struct span bytes, struct err *e)
     while (z->n < n) {
         struct zip_member *m = &z->member[z->n];
         if (end - p < ENTRY_SIZE || memcmp(p, "PK\1\2", 4) != 0 || end - p < (ptrdiff_t)(ENTRY_SIZE + two(p + 28)))
-            return err_set(e, ERR_FORMAT, "the directory of the zip archive is damaged");
+            return damaged(bytes, p, e);
         *m = (struct zip_member){.name = {p + ENTRY_SIZE, two(p + 28)}, .method = two(p + 10), .crc = four(p + 16),
                                  .packed = four(p + 20), .offset = four(p + 42)};
         if (__builtin_add_overflow(m->offset, moved, &m->offset))
-            return err_set(e, ERR_FORMAT, "the directory of the zip archive is damaged");
+            return damaged(bytes, p, e);
         if (two(p + 8) & 1)
             m->method = UINT32_MAX; /* encrypted */
         size_t skip = ENTRY_SIZE + two(p + 28) + two(p + 30) + two(p + 32);

@@ -10,7 +10,8 @@ enum field { ID, TITLE, NAMESPACE, REDIRECT, TIMESTAMP, MODEL, TEXT, FIELDS };
 
 struct parse {
     struct xml_reader reader;
-    struct span open[DEPTH]; /* names of the elements around */
+    struct span open[DEPTH];   /* names of the elements around, */
+    enum field inside[DEPTH];  /* and the fields that their text is; FIELDS: of no interest */
     int depth;
     struct {
         size_t at, n;
@@ -18,19 +19,19 @@ struct parse {
     struct buf *bytes;
 };
 
-/* The field that the text of the open element is; FIELDS: of no interest. */
+/* The field that the text of the innermost element is. */
 static enum field field_of(const struct parse *p)
 {
     static const struct {
-        const char *name;
+        struct span name;
         int depth;
-    } fields[FIELDS] = {[ID] = {"id", 2},        [TITLE] = {"title", 2},         [NAMESPACE] = {"ns", 2}, [REDIRECT] = {"", 0},
-                        [MODEL] = {"model", 3}, [TIMESTAMP] = {"timestamp", 3}, [TEXT] = {"text", 3}};
+    } fields[FIELDS] = {[ID] = {{"id", 2}, 2},        [TITLE] = {{"title", 5}, 2},         [NAMESPACE] = {{"ns", 2}, 2},
+                        [MODEL] = {{"model", 5}, 3}, [TIMESTAMP] = {{"timestamp", 9}, 3}, [TEXT] = {{"text", 4}, 3}};
     enum field f = 0;
 
-    if (p->depth < 2 || (p->depth == 3 && !span_is(p->open[1], "revision")))
+    if (p->depth == 3 && !span_is(p->open[1], "revision"))
         return FIELDS;
-    while (f < FIELDS && (fields[f].depth != p->depth || !span_is(p->open[p->depth - 1], fields[f].name)))
+    while (f < FIELDS && (fields[f].depth != p->depth || !span_eq(p->open[p->depth - 1], fields[f].name)))
         f++;
     return f;
 }
@@ -74,7 +75,7 @@ static int open_element(struct parse *p, struct err *e)
     p->open[p->depth++] = p->reader.name;
     if (p->depth == 1 && !span_is(p->reader.name, "page"))
         return err_set(e, ERR_FORMAT, "it is no <page>");
-    f = field_of(p);
+    f = p->inside[p->depth - 1] = field_of(p);
     if (f != FIELDS)
         return begin_field(p, f, e);
     if (p->depth != 2)
@@ -110,7 +111,7 @@ static int take(struct parse *p, enum xml_event ev, struct err *e)
     if (ev == XML_EV_CLOSE)
         return close_element(p, e);
     if (ev == XML_EV_TEXT) {
-        f = field_of(p);
+        f = p->depth ? p->inside[p->depth - 1] : FIELDS;
         return f == FIELDS ? 0 : put_field(p, f, r->text, r->literal, e);
     }
     TRY(open_element(p, e));

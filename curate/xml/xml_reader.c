@@ -72,10 +72,34 @@ static const char *skip_space(const char *p, const char *end)
     return p;
 }
 
-/* Notes <!ENTITY name "value">; parameter entities and external ones are nothing. */
+/* Where the entity of this name is, or would be; *is: whether it is there. */
+static size_t entity_at(const struct xml_reader *r, struct span name, bool *is)
+{
+    size_t lo = 0, hi = r->n_entities;
+
+    *is = false;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        struct span s = r->entity[mid].name;
+        int d = s.n != name.n ? (s.n < name.n ? -1 : 1) : memcmp(s.p, name.p, s.n);
+        if (d == 0) {
+            *is = true;
+            return mid;
+        }
+        if (d < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Notes <!ENTITY name "value">, the first of a name; parameter entities and external ones are nothing. */
 static void declare(struct xml_reader *r, struct span decl)
 {
     const char *p = skip_space(decl.p, decl.p + decl.n), *end = decl.p + decl.n, *name = p, *close;
+    size_t place;
+    bool is;
 
     while (p < end && is_name(*p))
         p++;
@@ -84,14 +108,16 @@ static void declare(struct xml_reader *r, struct span decl)
     if (!s.n || p == end || (*p != '"' && *p != '\'') || r->n_entities == XML_ENTITIES_MAX)
         return;
     close = memchr(p + 1, *p, (size_t)(end - p - 1));
-    if (!close)
+    place = entity_at(r, s, &is);
+    if (!close || is)
         return;
     if (mem_grow(&r->entity, &r->cap_entities, r->n_entities + 1, sizeof *r->entity) < 0) {
         r->nomem = true;
         return;
     }
-    r->entity[r->n_entities].name = s;
-    r->entity[r->n_entities++].value = (struct span){p + 1, (size_t)(close - p - 1)};
+    memmove(r->entity + place + 1, r->entity + place, (r->n_entities++ - place) * sizeof *r->entity);
+    r->entity[place].name = s;
+    r->entity[place].value = (struct span){p + 1, (size_t)(close - p - 1)};
 }
 
 /* Passes <!DOCTYPE ...>, with the declarations between its brackets. */
@@ -131,17 +157,14 @@ static void pass_doctype(struct xml_reader *r)
 static size_t declared(const struct xml_reader *r, const char *p, size_t *which)
 {
     const char *q = p + 1;
+    bool is;
 
     while (q < r->end && is_name(*q))
         q++;
     if (q == r->end || *q != ';')
         return 0;
-    for (size_t i = 0; i < r->n_entities; i++)
-        if (span_eq(r->entity[i].name, (struct span){p + 1, (size_t)(q - p - 1)})) {
-            *which = i;
-            return (size_t)(q + 1 - p);
-        }
-    return 0;
+    *which = entity_at(r, (struct span){p + 1, (size_t)(q - p - 1)}, &is);
+    return is ? (size_t)(q + 1 - p) : 0;
 }
 
 /* Goes on with an entity's value, then behind the reference of n bytes at r->p. */
@@ -271,6 +294,8 @@ enum xml_event xml_next(struct xml_reader *r)
             enter(r, which, n);
         } else if (*r->p != '<' || !begins_markup(r->p, r->end)) {
             return take_text(r);
+        } else if (r->p[1] != '!' && r->p[1] != '?') {
+            return take_tag(r);
         } else if (at(r, "<!--")) {
             pass(r, 4, "-->");
         } else if (at(r, "<![CDATA[")) {
@@ -281,10 +306,8 @@ enum xml_event xml_next(struct xml_reader *r)
             pass(r, 2, "?>");
         } else if (at(r, "<!DOCTYPE")) {
             pass_doctype(r);
-        } else if (r->p[1] == '!') {
-            pass(r, 2, ">");
         } else {
-            return take_tag(r);
+            pass(r, 2, ">");
         }
     }
 }
@@ -389,15 +412,32 @@ static int put_char(char c, bool html, struct buf *out)
     return html && c == '&' ? buf_puts(out, "&amp;") : buf_putc(out, c);
 }
 
+/* The length of the reference at p to one of XML's own entities, which most are, or 0. */
+static size_t predefined(const char *p, const char *end, char *c)
+{
+    static const struct {
+        char name[7], n, c;
+    } own[] = {{"&lt;", 4, '<'}, {"&gt;", 4, '>'}, {"&amp;", 5, '&'}, {"&quot;", 6, '"'}, {"&apos;", 6, '\''}};
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (end - p >= own[i].n && memcmp(p, own[i].name, (size_t)own[i].n) == 0) {
+            *c = own[i].c;
+            return (size_t)own[i].n;
+        }
+    return 0;
+}
+
 /* Appends the reference at p ('&'); its length, or less than 0.  *lost: whether it is none, or of nothing that is kept. */
 static ssize_t put_reference(const char *p, const char *end, bool html, struct buf *out, bool *lost)
 {
     char c[8];
     int n_out = 0;
     uint32_t cp = 0;
-    size_t n;
+    size_t n = predefined(p, end, c);
 
-    if (p + 1 < end && p[1] == '#') {
+    if (n) {
+        n_out = 1;
+    } else if (p + 1 < end && p[1] == '#') {
         n = numeric(p, end, &cp);
         if (cp)
             n_out = utf8_put(c, cp);
@@ -419,20 +459,22 @@ static ssize_t put_reference(const char *p, const char *end, bool html, struct b
 }
 
 /* Whether a byte is not put as it stands: that of a reference, of a tag, a control but for line feed and tab. */
-static bool is_special(char c)
+static inline unsigned is_special(char b)
 {
-    return ((unsigned char)c < 0x20 && c != '\n' && c != '\t') || c == '&' || c == '<';
+    unsigned char c = (unsigned char)b;
+
+    return (unsigned)((c < 0x20) & (c != '\n') & (c != '\t')) | (unsigned)((c == '&') | (c == '<'));
 }
 
 /* The first such byte at or behind p. */
 static const char *find_special(const char *p, const char *end)
 {
-    enum { AT_ONCE = 16 };
+    enum { AT_ONCE = 32 };
 
     for (; end - p >= AT_ONCE; p += AT_ONCE) {
-        bool any = false;
+        unsigned char any = 0; /* no branch: the compiler compares all at once */
         for (int i = 0; i < AT_ONCE; i++)
-            any |= is_special(p[i]);
+            any |= (unsigned char)is_special(p[i]);
         if (any)
             break;
     }

@@ -43,7 +43,7 @@ struct xml_reader {
     bool too_much; /* XML_EXPANSION_MAX was reached: no entity is read any longer */
     struct {
         struct span name, value;
-    } *entity;
+    } *entity; /* in order of length and name */
     size_t n_entities, cap_entities;
     uint64_t faults;   /* places that are not well-formed */
     bool nomem;        /* an entity was not kept for want of memory */
