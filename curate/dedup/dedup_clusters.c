@@ -145,12 +145,13 @@ static int look_at_crowds(struct worker *w, uint32_t doc, uint64_t looks, struct
     return 0;
 }
 
+/* A survivor that a sweep found need not be the first: buckets that are not crowded may have an earlier one. */
 static int look_at_earlier(struct worker *w, uint32_t doc, bool crowds_only, struct err *e)
 {
     const struct clustering *c = w->c;
     uint64_t looks = 0;
 
-    if (c->fate[doc].survivor != doc && !c->listener)
+    if (c->fate[doc].survivor == UINT32_MAX && !c->listener)
         return 0;
     for (int k = 0; k < c->b->bands; k++) {
         const struct bucket *u = bucket_of(c->b, doc, k);
