@@ -139,9 +139,7 @@ static int put_fates(struct dedup_best *b, const struct record *r, size_t n, str
         for (end = i + 1; end < n && same_key(&r[i], &r[end]); end++)
             TRY(put_fate(b, r[end].number, r[i].number, e));
         if (end > i + 1)
-            TRY(put_fate(b, r[i].number, STAYS | (end - i), e));
-        if (b->none && end > i + 1 && r[i].rank != UINT64_MAX)
-            TRY(put_fate(b, r[i].number, r[i + 1].number, e));
+            TRY(put_fate(b, r[i].number, b->none && r[i].rank != UINT64_MAX ? r[i + 1].number : STAYS | (end - i), e));
     }
     return 0;
 }

@@ -96,15 +96,8 @@ static int read_set(const struct prefix_index *p, uint32_t doc, uint64_t **to, s
 {
     size_t n = p->set[doc].size;
 
-    if (n > *cap) {
-        free(*to);
-        *cap = n + n / 2;
-        *to = malloc(*cap * sizeof **to);
-        if (!*to) {
-            *cap = 0;
-            return err_set(e, ERR_NOMEM, "out of memory for %zu shingles", n);
-        }
-    }
+    if (mem_room(to, cap, n, sizeof **to) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for %zu shingles", n);
     return n ? spill_read(p->sets, p->set[doc].at * sizeof **to, *to, n * sizeof **to, e) : 0;
 }
 
@@ -227,15 +220,8 @@ static int merge(struct prefix_index *p, struct posting *run, size_t n, struct e
 {
     size_t a = n, b = n, to = 2 * n;
 
-    if (n > p->spare_cap) {
-        free(p->spare);
-        p->spare_cap = n;
-        p->spare = malloc(n * sizeof *p->spare);
-        if (!p->spare) {
-            p->spare_cap = 0;
-            return err_set(e, ERR_NOMEM, "out of memory for shingles that are shared");
-        }
-    }
+    if (mem_room(&p->spare, &p->spare_cap, n, sizeof *p->spare) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for shingles that are shared");
     memcpy(p->spare, run + n, n * sizeof *run);
     while (b)
         run[--to] = a && run[a - 1].room < p->spare[b - 1].room ? run[--a] : p->spare[--b];
@@ -312,15 +298,8 @@ void prefix_found_close(struct prefix_found *f)
 
 static int found(struct prefix_found *f, uint32_t doc, struct err *e)
 {
-    if (f->n == f->cap) {
-        size_t cap = f->cap ? 2 * f->cap : 256;
-        uint32_t *more = realloc(f->doc, cap * sizeof *more);
-
-        if (!more)
-            return err_set(e, ERR_NOMEM, "out of memory for documents that can be similar");
-        f->doc = more;
-        f->cap = cap;
-    }
+    if (mem_grow(&f->doc, &f->cap, f->n + 1, sizeof *f->doc) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for documents that can be similar");
     f->seen[doc] = f->asked;
     f->doc[f->n++] = doc;
     return 0;
