@@ -115,23 +115,6 @@ int dedup_text_cut(struct dedup_text *t, struct span text, enum dedup_unit unit,
 
 /* ---- normal forms ---- */
 
-/* What CCNet's list of punctuation has beyond ASCII. */
-static bool ccnet_drops(uint32_t c)
-{
-    static const uint16_t list[] = {
-        0x00ab, 0x00b4, 0x00bb, 0x2013, 0x2014, 0x2019, 0x201c, 0x201d, 0x201e, 0x2026, 0x2236, 0x2501,
-        0x25ba, 0x3001, 0x3002, 0x3008, 0x3009, 0x300a, 0x300b, 0x300c, 0x300d, 0x3010, 0x3011, 0xff01,
-        0xff05, 0xff08, 0xff09, 0xff0c, 0xff0e, 0xff11, 0xff1a, 0xff1b, 0xff1f, 0xff5e,
-    };
-
-    if (c < 0xab)
-        return c < 32 || (c >= 0x7f && c < 0xa0);
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        if (list[i] == c)
-            return true;
-    return false;
-}
-
 /* Appends the form of a stripped text. */
 static int ccnet_form(struct span text, struct buf *out)
 {
@@ -156,7 +139,7 @@ static int ccnet_form(struct span text, struct buf *out)
             out->n += 3;
         } else if (u_charType((UChar32)low) == U_DECIMAL_DIGIT_NUMBER) {
             out->p[out->n++] = '0';
-        } else if (!ccnet_drops(low)) {
+        } else if ((low < 0x7f || low >= 0xa0) && !minhash_is_ccnet_mark(low)) {
             out->n += (size_t)utf8_put(out->p + out->n, low);
         }
         i += (size_t)n;

@@ -4,6 +4,7 @@
 #include <unicode/uchar.h>
 #include <unicode/unorm2.h>
 
+#include "base/digest.h"
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "curate/dedup/minhash_row.h"
@@ -33,8 +34,8 @@ struct shingler {
     bool odd, number;    /* of the word at the end: the tokenizer must see it; has a 0 */
     struct words tokens; /* what the tokenizer makes of such a word */
     int failed;
-    struct minhash_units units;  /* of SHINGLE_UNITS */
-    struct minhash_words others; /* the words of other systems */
+    struct minhash_units units; /* of SHINGLE_UNITS */
+    struct rpv2_text rpv2;      /* of SHINGLE_RPV2_WORDS */
     uint64_t *hash;
     size_t hash_cap;
     uint64_t *table; /* open addressing; 0: free */
@@ -43,33 +44,27 @@ struct shingler {
 
 /* ---- code points ---- */
 
-/* str.isspace() of Python. */
-static bool is_python_space(UChar32 c)
+bool minhash_is_ccnet_mark(uint32_t c)
 {
-    return (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||
-           c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
-           c == 0x202f || c == 0x205f || c == 0x3000;
-}
-
-/* What datatrove turns into a space: all of ASCII that is no letter or digit, the C1
- * controls, and these. */
-static bool is_trove_punctuation(UChar32 c)
-{
-    static const uint16_t others[] = {
-        0x00ab, 0x00b4, 0x00bb, 0x2013, 0x2014, 0x2019, 0x201c, 0x201d, 0x201e, 0x2026,
-        0x2236, 0x2501, 0x25ba, 0x3001, 0x3002, 0x3008, 0x3009, 0x300a, 0x300b, 0x300c,
-        0x300d, 0x3010, 0x3011, 0xff01, 0xff05, 0xff08, 0xff09, 0xff0c, 0xff0e, 0xff1a,
-        0xff1b, 0xff1f, 0xff5e,
+    static const uint16_t list[] = {
+        0x00ab, 0x00b4, 0x00bb, 0x2013, 0x2014, 0x2019, 0x201c, 0x201d, 0x201e, 0x2026, 0x2236, 0x2501,
+        0x25ba, 0x3001, 0x3002, 0x3008, 0x3009, 0x300a, 0x300b, 0x300c, 0x300d, 0x3010, 0x3011, 0xff01,
+        0xff05, 0xff08, 0xff09, 0xff0c, 0xff0e, 0xff11, 0xff1a, 0xff1b, 0xff1f, 0xff5e,
     };
 
-    if (c < 0x80)
-        return !u_isalnum(c);
-    if (c < 0xa0)
-        return true;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (others[i] == c)
+    for (size_t i = 0; c >= list[0] && i < sizeof list / sizeof *list; i++)
+        if (list[i] == c)
             return true;
     return false;
+}
+
+/* What datatrove turns into a space, but for digits: white space (Python's), ASCII that is no letter, the C1 controls,
+ * cc_net's marks. */
+static bool is_trove_space(UChar32 c)
+{
+    if (c < 0xa0)
+        return c >= 0x80 || !u_isalnum(c);
+    return chars_classes()[c] & CHAR_SPACE || minhash_is_ccnet_mark((uint32_t)c);
 }
 
 static void glyph_add(struct glyph *g, UChar32 c)
@@ -114,10 +109,10 @@ static struct glyph glyph_make(const struct shingler *s, UChar32 c)
 
     if (c == 0x3a3) {
         g.kind = GLYPH_SIGMA;
-    } else if (trove && (is_python_space(c) || is_trove_punctuation(c))) {
-        g.kind = GLYPH_SPACE;
     } else if (trove && u_charType(c) == U_DECIMAL_DIGIT_NUMBER) {
         g.kind = GLYPH_DIGIT;
+    } else if (trove && is_trove_space(c)) {
+        g.kind = GLYPH_SPACE;
     } else if (trove) {
         glyph_decompose(s, &g, c == 0x130 ? 'i' : lower);
     } else if ((U_MASK(u_charType(c)) & (U_GC_L_MASK | U_GC_N_MASK)) == 0) {
@@ -294,6 +289,14 @@ static void hash_words(struct shingler *s, size_t *count)
         return;
     }
     *count = n - width + 1;
+    if (s->preset->kind == SHINGLE_SPLIT_WORDS || s->preset->kind == SHINGLE_RPV2_WORDS) {
+        for (size_t i = 0; i < *count; i++) {
+            const uint32_t *at = s->row.start + i;
+            struct span words = {s->row.text + *at, at[width] - 1 - *at};
+            s->hash[i] = s->preset->kind == SHINGLE_SPLIT_WORDS ? (uint32_t)hash_xxh3_64(words) : digest_sha1_32(words);
+        }
+        return;
+    }
     ISA_PICK(minhash_window)(s->row.text, s->row.start, (int)width, *count, s->hash);
 }
 
@@ -345,22 +348,15 @@ static int make_unique(struct shingler *s, size_t *count)
     return 0;
 }
 
-/* As other systems cut and hash words. */
-static int run_others(struct shingler *s, struct span text, size_t *count, struct err *e)
+/* The words of text, as the preset has them, in s->row. */
+static int cut_words(struct shingler *s, struct span text)
 {
-    size_t width = (size_t)s->preset->width;
-
-    if (s->preset->kind == SHINGLE_RPV2_WORDS)
-        TRY(minhash_words_rpv2(&s->others, text, width, count, e));
-    else
-        TRY(minhash_words_text_dedup(&s->others, text, width, count, e));
-    if (mem_room(&s->hash, &s->hash_cap, *count + 1, sizeof *s->hash) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for the words of a text of %zu bytes", text.n);
-    if (*count)
-        memcpy(s->hash, s->others.hash, *count * sizeof *s->hash);
-    if (make_unique(s, count) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for the words of a text of %zu bytes", text.n);
-    return 0;
+    switch (s->preset->kind) {
+    case SHINGLE_UNITS: return minhash_units(&s->units, text, &s->row);
+    case SHINGLE_SPLIT_WORDS: return minhash_words_text_dedup(text, &s->row);
+    case SHINGLE_RPV2_WORDS: return minhash_words_rpv2(&s->rpv2, text, &s->row);
+    default: return split_words(s, text);
+    }
 }
 
 static int run(struct shingler *s, struct span text, size_t *count)
@@ -370,7 +366,7 @@ static int run(struct shingler *s, struct span text, size_t *count)
         TRY(hash_chars(s, text, count));
         return make_unique(s, count);
     }
-    TRY(s->preset->kind == SHINGLE_UNITS ? minhash_units(&s->units, text, &s->row) : split_words(s, text));
+    TRY(cut_words(s, text));
     TRY(mem_room(&s->hash, &s->hash_cap, s->row.n + 1, sizeof *s->hash));
     hash_words(s, count);
     return make_unique(s, count);
@@ -384,11 +380,6 @@ int shingler_run(struct shingler *s, struct span text, const uint64_t **hash, si
     *count = 0;
     if (text.n >= MAX_TEXT)
         return err_set(e, ERR_LIMIT, "a text of %zu bytes is too long to compare", text.n);
-    if (s->preset->kind >= SHINGLE_SPLIT_WORDS) {
-        rc = run_others(s, text, count, e);
-        *hash = s->hash;
-        return rc;
-    }
     rc = run(s, text, count);
     if (rc < 0)
         err_set(e, rc, "out of memory for the words of a text of %zu bytes", text.n);
@@ -413,8 +404,6 @@ int shingler_simplify(struct shingler *s, struct span text, struct span *simple,
 
 struct span shingler_words(const struct shingler *s)
 {
-    if (s->preset->kind >= SHINGLE_SPLIT_WORDS)
-        return minhash_words_text(&s->others);
     return (struct span){s->row.text, s->row.used ? s->row.used - 1 : 0};
 }
 
@@ -447,7 +436,7 @@ void shingler_free(struct shingler *s)
     row_free(&s->row);
     minhash_units_free(&s->units);
     words_free(&s->tokens);
-    minhash_words_free(&s->others);
+    rpv2_text_free(&s->rpv2);
     free(s->hash);
     free(s->table);
     free(s);

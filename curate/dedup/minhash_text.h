@@ -1,8 +1,9 @@
 /* curate/dedup/minhash_text.h -- from a text to its set of shingle hashes.
  *
  * A shingle is some consecutive words joined by one space, or some consecutive
- * characters.  Words are hashed with XXH64 (seed 0), characters with MurmurHash3_x86_32
- * (seed: the preset's first coefficient a, and never 0, as cuDF does).
+ * characters.  Words are hashed with XXH64 (seed 0), text-dedup's with the low 32 bits of XXH3-64,
+ * RedPajama-Data v2's with the first four bytes of SHA-1 (little-endian); characters with
+ * MurmurHash3_x86_32 (seed: the preset's first coefficient a, and never 0, as cuDF does).
  */
 #ifndef CURATE_MINHASH_TEXT_H
 #define CURATE_MINHASH_TEXT_H
@@ -27,4 +28,7 @@ int shingler_run(struct shingler *s, struct span text, const uint64_t **hash, si
 int shingler_simplify(struct shingler *s, struct span text, struct span *simple, struct err *e);
 /* The words after shingler_run, joined by single spaces (kinds of words only). */
 struct span shingler_words(const struct shingler *s);
+
+/* Is it a mark beyond ASCII that cc_net, and datatrove after it, takes out of a text? */
+bool minhash_is_ccnet_mark(uint32_t c);
 #endif
