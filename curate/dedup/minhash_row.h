@@ -1,5 +1,5 @@
 /* curate/dedup/minhash_row.h -- the words of a text in a row, joined by single spaces, as windows of them are hashed.
- * Inside curate/dedup/minhash_*.c only. */
+ * For what cuts texts into words (minhash_*.c, dedup_normal.c) only. */
 #ifndef CURATE_MINHASH_ROW_H
 #define CURATE_MINHASH_ROW_H
 
