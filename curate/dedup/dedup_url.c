@@ -1,25 +1,23 @@
 /* Addresses that are the same page: normal_url. */
 #include <stdlib.h>
-#include <strings.h>
 
+#include "base/ascii.h"
 #include "curate/dedup/dedup_normal.h"
 
-static bool is_alpha(char c) { return ((c | 32) >= 'a' && (c | 32) <= 'z'); }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static char lower(char c) { return (char)(c >= 'A' && c <= 'Z' ? c | 32 : c); }
+static char lower(char c) { return (char)(ascii_is_upper(c) ? c | 32 : c); }
 
 /* Of a scheme's name. */
-static bool is_scheme(char c) { return is_alpha(c) || is_digit(c) || c == '+' || c == '-' || c == '.'; }
+static bool is_scheme(char c) { return ascii_is_alnum(c) || c == '+' || c == '-' || c == '.'; }
 
 /* What RFC 3986 (2.3) calls unreserved: percent-encoded or not, it is the same. */
 static bool is_unreserved(char c)
 {
-    return is_alpha(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
+    return ascii_is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 static int hex(char c)
 {
-    return is_digit(c) ? c - '0' : lower(c) >= 'a' && lower(c) <= 'f' ? lower(c) - 'a' + 10 : -1;
+    return ascii_is_digit(c) ? c - '0' : ascii_is_hex(c) ? (c | 32) - 'a' + 10 : -1;
 }
 
 static size_t find(struct span s, size_t from, const char *any)
@@ -55,7 +53,7 @@ static int put_host(struct buf *out, struct span host, const char *port)
 {
     size_t colon = host.n;
 
-    while (colon > 0 && is_digit(host.p[colon - 1]))
+    while (colon > 0 && ascii_is_digit(host.p[colon - 1]))
         colon--;
     if (colon > 0 && host.p[colon - 1] == ':') {
         struct span own = part(host, colon, host.n);
@@ -78,29 +76,27 @@ static int put_host(struct buf *out, struct span host, const char *port)
 /* The path, without segments "." and ".." (RFC 3986, 5.2.4); an empty one is "/". */
 static int put_path(struct buf *out, struct span path)
 {
-    struct buf clean = {0};
-    size_t root = out->n, end;
-    int rc = put_encoded(&clean, path);
+    size_t root = out->n, to = root, end;
 
-    for (size_t at = 0; at < clean.n && rc == 0; at = end) { /* at a slash */
-        struct span segment, all = buf_span(&clean);
+    TRY(put_encoded(out, path));
+    for (size_t at = root; at < out->n; at = end) { /* at a slash; the path is shortened in place */
+        struct span all = buf_span(out), segment;
 
         end = find(all, at + 1, "/");
         segment = part(all, at + 1, end);
         if (span_is(segment, "..")) {
-            while (out->n > root && out->p[--out->n] != '/')
+            while (to > root && out->p[--to] != '/')
                 ;
         } else if (!span_is(segment, ".")) {
-            rc = buf_put_span(out, part(all, at, end));
+            memmove(out->p + to, out->p + at, end - at);
+            to += end - at;
             continue;
         }
-        if (end == all.n) /* a folder */
-            rc = buf_putc(out, '/');
+        if (end == out->n) /* a folder */
+            out->p[to++] = '/';
     }
-    buf_free(&clean);
-    if (rc == 0 && out->n == root)
-        rc = buf_putc(out, '/');
-    return rc;
+    out->n = to;
+    return to > root ? 0 : buf_putc(out, '/');
 }
 
 /* Is it a parameter that says where a reader came from? */
@@ -112,17 +108,11 @@ static bool is_tracking(struct span parameter)
         "wbraid", "wickedid", "yclid", "ysclid",
     };
     struct span name = part(parameter, 0, find(parameter, 0, "="));
-    char small[16];
 
-    if (name.n >= sizeof small)
-        name.n = sizeof small - 1;
-    for (size_t i = 0; i < name.n; i++)
-        small[i] = lower(name.p[i]);
-    small[name.n] = '\0';
-    if (strncmp(small, "utm_", 4) == 0)
+    if (span_starts_nocase(name, "utm_"))
         return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(small, names[i]) == 0)
+        if (span_is_nocase(name, names[i]))
             return true;
     return false;
 }
@@ -178,14 +168,11 @@ int normal_url(struct span url, struct buf *out)
         url.n--;
     while (scheme < url.n && is_scheme(url.p[scheme]))
         scheme++;
-    if (!scheme || !is_alpha(*url.p) || url.n - scheme < 3 || memcmp(url.p + scheme, "://", 3) != 0)
+    if (!scheme || !ascii_is_letter(*url.p) || url.n - scheme < 3 || memcmp(url.p + scheme, "://", 3) != 0)
         return buf_put_span(out, url);
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
-        size_t n = strlen(schemes[i][0]);
-
-        if (n == scheme && strncasecmp(url.p, schemes[i][0], n) == 0)
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (span_is_nocase(part(url, 0, scheme), schemes[i][0]))
             port = schemes[i][1];
-    }
     if (strcmp(port, "443") == 0) /* the page is the same by http */
         scheme--;
     for (size_t i = 0; i < scheme; i++)
