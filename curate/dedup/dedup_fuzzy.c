@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "curate/dedup/dedup_blocks.h"
+#include "curate/dedup/dedup_fuzzy_note.h"
 #include "curate/dedup/dedup_pairs.h"
 #include "curate/dedup/dedup_report.h"
 #include "curate/dedup/dedup_sign.h"
@@ -40,54 +41,6 @@ struct fuzzy {
     char *largest_id;
     struct file_group files; /* written, and not yet under their names */
 };
-
-/* The note of a document: this, the hashes of its shingles, the keys of its bands, its
- * sketch, its id, and its text if there is to be a report.  No keys and sketch if there are no
- * shingles, or if a GPU is to make them. */
-struct note {
-    uint64_t count, id_n, rank, text_n;
-};
-struct note_parts {
-    uint64_t *hash;
-    struct band_record record;
-    bool has_record;
-    char *id; /* and the text behind it */
-};
-
-static size_t record_size(const struct fuzzy *f)
-{
-    return (size_t)f->shape.bands * sizeof(uint64_t) + f->shape.sketch_bytes;
-}
-
-/* The size of a note, and where its parts are. */
-static size_t note_parts(const struct fuzzy *f, struct note *h, bool has_record, struct note_parts *p)
-{
-    size_t size = sizeof *h + h->count * sizeof(uint64_t) + h->id_n + h->text_n;
-
-    *p = (struct note_parts){.hash = (uint64_t *)(h + 1), .has_record = has_record};
-    p->record.key = p->hash + h->count;
-    p->record.sketch = (uint8_t *)(p->record.key + (has_record ? f->shape.bands : 0));
-    p->id = (char *)p->record.sketch + (has_record ? f->shape.sketch_bytes : 0);
-    return size + (has_record ? record_size(f) : 0);
-}
-
-static struct note *note_new(const struct fuzzy *f, struct arena *a, const struct note *head, bool has_record,
-                             struct note_parts *p, struct span *note, struct err *e)
-{
-    struct note h = *head, *to;
-    struct note_parts unused;
-
-    note->n = note_parts(f, &h, has_record, &unused);
-    to = arena_alloc(a, note->n);
-    note->p = (char *)to;
-    if (!to) {
-        err_set(e, ERR_NOMEM, "out of memory for %zu shingles", (size_t)h.count);
-        return NULL;
-    }
-    *to = h;
-    note_parts(f, to, has_record, p);
-    return to;
-}
 
 struct thread {
     struct shingler *shingler;
@@ -128,8 +81,8 @@ static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *
 {
     const struct fuzzy *f = stage;
     struct thread *t = thread;
-    struct note h = {.text_n = f->conf.report ? d->text.n : 0};
-    struct note_parts p;
+    struct fuzzy_note h = {.text_n = f->conf.report ? d->text.n : 0};
+    struct fuzzy_parts p;
     uint64_t sig[MINHASH_MAX];
     const uint64_t *hash;
     struct span id;
@@ -140,7 +93,7 @@ static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *
     h.id_n = id.n;
     TRY(shingler_run(t->shingler, d->text, &hash, &h.count, e));
     TRY(dedup_keep_rank(f->conf.keep, f->conf.by, d, &h.rank, e));
-    if (!note_new(f, d->arena, &h, h.count && t->cpu, &p, note, e))
+    if (!fuzzy_note_new(&f->shape, d->arena, &h, h.count && t->cpu, &p, note, e))
         return ERR_NOMEM;
     memcpy(p.id, id.p, id.n);
     memcpy(p.id + id.n, d->text.p, h.text_n);
@@ -150,18 +103,6 @@ static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *
 }
 
 /* ---- one after the other ---- */
-
-/* Notes may come from a file that others made. */
-static int parse_note(const struct fuzzy *f, struct span note, struct note **h, struct note_parts *p, struct err *e)
-{
-    union { const char *in; struct note *h; } u = {note.p}; /* only read */
-
-    *h = u.h;
-    if (note.n >= sizeof **h && u.h->count <= note.n / sizeof(uint64_t) && u.h->id_n <= note.n && u.h->text_n <= note.n &&
-        (note_parts(f, u.h, u.h->count > 0, p) == note.n || (u.h->count && note_parts(f, u.h, false, p) == note.n)))
-        return 0;
-    return err_set(e, ERR_IO, "a note of %zu bytes is none of near-duplicates", note.n);
-}
 
 /* What the bound leaves for finding clusters among that many documents; less than LEAST_WORK if they
  * are too many. */
@@ -174,7 +115,7 @@ static int64_t memory_left(const struct fuzzy *f, uint64_t docs)
 }
 
 /* Records are made, or taken from the notes, in order. */
-static int add_record(struct fuzzy *f, const struct note_parts *p, size_t count, struct err *e)
+static int add_record(struct fuzzy *f, const struct fuzzy_parts *p, size_t count, struct err *e)
 {
     int64_t memory = f->conf.memory ? f->conf.memory : DEDUP_FUZZY_MEMORY;
 
@@ -193,11 +134,11 @@ static int add_record(struct fuzzy *f, const struct note_parts *p, size_t count,
 
 static int add(struct fuzzy *f, struct span note, bool outside, struct err *e)
 {
-    struct note_parts p;
-    struct note *h;
+    struct fuzzy_parts p;
+    struct fuzzy_note *h;
     uint64_t rank;
 
-    TRY(parse_note(f, note, &h, &p, e));
+    TRY(fuzzy_note_parse(&f->shape, note, &h, &p, e));
     rank = outside ? UINT64_MAX : f->conf.keep == KEEP_LAST ? f->store.n : h->rank;
     TRY(dedup_store_add(&f->store, p.hash, h->count, rank, (struct span){p.id, h->id_n},
                         (struct span){p.id + h->id_n, h->text_n}, e));
@@ -245,40 +186,6 @@ static int fuzzy_commit(void *stage, struct span note, struct verdict *v, struct
 
 /* ---- the end ---- */
 
-/* An id as a field of a line: tabs, newlines and backslashes are escaped. */
-static int put_field(struct buf *b, struct span id)
-{
-    for (size_t i = 0; i < id.n; i++) {
-        const char *escape = id.p[i] == '\t'   ? "\\t"
-                             : id.p[i] == '\n' ? "\\n"
-                             : id.p[i] == '\r' ? "\\r"
-                             : id.p[i] == '\\' ? "\\\\"
-                                               : NULL;
-        if (escape)
-            TRY(buf_puts(b, escape));
-        else
-            TRY(buf_putc(b, id.p[i]));
-    }
-    return 0;
-}
-
-int dedup_fuzzy_put_pair(struct buf *line, struct span x, struct span y, float similarity)
-{
-    struct span x_place = doc_name_place(x), y_place = doc_name_place(y);
-
-    TRY(put_field(line, doc_name_id(x)));
-    TRY(buf_putc(line, '\t'));
-    TRY(put_field(line, doc_name_id(y)));
-    TRY(buf_printf(line, "\t%.6f", similarity));
-    if (x_place.p && y_place.p) {
-        TRY(buf_putc(line, '\t'));
-        TRY(put_field(line, x_place));
-        TRY(buf_putc(line, '\t'));
-        TRY(put_field(line, y_place));
-    }
-    return buf_putc(line, '\n');
-}
-
 /* Lines of pairs, and where they go. */
 struct pair_lines {
     const struct fuzzy *f;
@@ -296,7 +203,7 @@ static int give_pair(void *arg, uint32_t x, uint32_t y, float similarity, struct
     TRY(dedup_store_id(&p->f->store, x, &p->arena, &first, e));
     TRY(dedup_store_id(&p->f->store, y, &p->arena, &second, e));
     buf_clear(&p->line);
-    if (dedup_fuzzy_put_pair(&p->line, first, second, similarity) < 0)
+    if (dedup_pairs_put_line(&p->line, first, second, similarity) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a line of a pair");
     return p->to->take(p->to->to, y, buf_span(&p->line), e);
 }
@@ -368,15 +275,15 @@ static int write_lines(struct fuzzy *f, const char *path, const struct dedup_tak
 static int note_again(const struct fuzzy *f, uint64_t n, struct arena *a, struct span *note, struct err *e)
 {
     struct store_doc d;
-    struct note_parts p;
-    struct note h = {0};
+    struct fuzzy_parts p;
+    struct fuzzy_note h = {0};
     struct span id;
 
     TRY(dedup_store_doc(&f->store, n, &d, e));
     TRY(dedup_store_id(&f->store, n, a, &id, e));
     h.count = d.set.size;
     h.id_n = id.n;
-    if (!note_new(f, a, &h, h.count > 0, &p, note, e))
+    if (!fuzzy_note_new(&f->shape, a, &h, h.count > 0, &p, note, e))
         return ERR_NOMEM;
     memcpy(p.id, id.p, id.n);
     if (!h.count)
@@ -557,10 +464,10 @@ static int fuzzy_stats(void *stage, struct buf *json)
 int dedup_fuzzy_note(const void *stage, struct span note, struct dedup_fuzzy_note *to, struct err *e)
 {
     const struct fuzzy *f = stage;
-    struct note_parts p = {0};
-    struct note *h;
+    struct fuzzy_parts p = {0};
+    struct fuzzy_note *h;
 
-    TRY(parse_note(f, note, &h, &p, e));
+    TRY(fuzzy_note_parse(&f->shape, note, &h, &p, e));
     *to = (struct dedup_fuzzy_note){h->count, p.record.key, p.has_record ? (size_t)f->shape.bands : 0, {p.id, h->id_n}};
     return 0;
 }
@@ -572,10 +479,11 @@ int dedup_fuzzy_outside(void *stage, struct span note, struct err *e)
 
 int dedup_fuzzy_to_index(const void *stage, struct span *note, struct err *e)
 {
-    struct note_parts p;
-    struct note *h;
+    const struct fuzzy *f = stage;
+    struct fuzzy_parts p;
+    struct fuzzy_note *h;
 
-    TRY(parse_note(stage, *note, &h, &p, e));
+    TRY(fuzzy_note_parse(&f->shape, *note, &h, &p, e));
     h->rank = 0;
     note->n -= h->text_n;
     h->text_n = 0;
@@ -638,68 +546,13 @@ static const struct stage_ops fuzzy_ops = {
     .close = fuzzy_close,
 };
 
-/* Checks the settings; bands and rows come back. */
-static int settle(const struct dedup_fuzzy_conf *c, const struct minhash_preset *p, int *bands, int *rows,
-                  struct err *e)
-{
-    if (!(c->threshold > 0 && c->threshold <= 1))
-        return err_set(e, ERR_ARG, "the threshold must be above 0 and at most 1, not %g",
-                       c->threshold);
-    if ((c->bands > 0) != (c->rows > 0))
-        return err_set(e, ERR_ARG, "bands and rows go together");
-    if (c->pairs && !c->verify)
-        return err_set(e, ERR_ARG, "pairs are listed only where they are verified");
-    TRY(dedup_keep_check(c->keep, c->by, e));
-    if (c->keep == KEEP_NONE)
-        return err_set(e, ERR_ARG, "one of the documents that are alike must stay");
-    if (c->report && !c->report_over)
-        return err_set(e, ERR_ARG, "a report of clusters over which size?");
-    if (c->memory && c->memory < 128 << 20)
-        return err_set(e, ERR_ARG, "memory of less than 128M");
-    *bands = c->bands ? (int)c->bands : p->bands;
-    *rows = c->bands ? (int)c->rows : p->rows;
-    if (!*bands && p->hashes)
-        minhash_optimal(c->threshold, p->hashes, bands, rows);
-    else if (!*bands)
-        minhash_choose(c->threshold, MINHASH_OWN_HASHES, bands, rows);
-    if (*bands > MINHASH_MAX_BANDS || *rows > MINHASH_MAX || *bands * *rows > MINHASH_MAX)
-        return err_set(e, ERR_ARG, "at most %d bands and %d hashes, not %d bands of %d rows",
-                       MINHASH_MAX_BANDS, MINHASH_MAX, *bands, *rows);
-    return 0;
-}
-
-int dedup_fuzzy_choose_preset(struct dedup_fuzzy_conf *c, struct err *e)
-{
-    static const char ours[] = "dedup fuzzy preset=";
-    char kind[NOTE_INDEX_KIND];
-    int rc = 0;
-
-    for (int i = 0; i < c->against.n && !c->preset && rc >= 0; i++) {
-        rc = note_index_kind(c->against.v[i], kind, e);
-        if (rc == 1 && strncmp(kind, ours, sizeof ours - 1) == 0) {
-            char *name = kind + sizeof ours - 1;
-            const struct minhash_preset *p;
-
-            name[strcspn(name, " ")] = '\0';
-            for (int k = 0; (p = minhash_preset_at(k)) && !c->preset; k++)
-                c->preset = strcmp(p->name, name) == 0 ? k + 1 : 0;
-            if (!c->preset)
-                return err_set(e, ERR_UNSUPPORTED, "'%s' is an index of preset '%s', which is none of: %s",
-                               c->against.v[i], name, MINHASH_PRESETS);
-        }
-    }
-    if (!c->preset)
-        c->preset = 1;
-    return rc < 0 ? rc : 0;
-}
-
 static int open_parts(struct fuzzy *f, const struct opt_list *against, struct err *e)
 {
     uint32_t seed;
     int n;
 
     f->preset = minhash_preset_at(f->conf.preset - 1);
-    TRY(settle(&f->conf, f->preset, &f->n_bands, &f->n_rows, e));
+    TRY(dedup_fuzzy_settle(&f->conf, &f->n_bands, &f->n_rows, e));
     n = f->n_bands * f->n_rows < f->preset->hashes ? f->preset->hashes : f->n_bands * f->n_rows;
     seed = f->conf.seed ? (uint32_t)f->conf.seed : f->preset->seed;
     if (minhash_init(&f->minhash, f->preset->family, n, seed) < 0)
@@ -712,11 +565,6 @@ static int open_parts(struct fuzzy *f, const struct opt_list *against, struct er
     TRY(dedup_bands_init(&f->shape, f->n_bands, f->n_rows, e));
     return dedup_store_open(&f->store, &f->shape, f->conf.dir,
                             (f->conf.memory ? f->conf.memory : DEDUP_FUZZY_MEMORY) / BUFFERS, e);
-}
-
-void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c)
-{
-    *c = (struct dedup_fuzzy_conf){.threshold = 0.8, .verify = true, .report_over = 1000, .batch = DEDUP_BATCH};
 }
 
 int dedup_fuzzy_stage_open(struct stage *st, const struct dedup_fuzzy_conf *conf, struct err *e)

@@ -72,6 +72,8 @@ void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
 /* Names the preset, if it is to be that of an index in `against`, which is looked at, or else the default.  ERR_UNSUPPORTED:
  * an index has another; ERR_IO, ERR_FORMAT. */
 int dedup_fuzzy_choose_preset(struct dedup_fuzzy_conf *c, struct err *e);
+/* Checks the settings, the preset being named; bands and rows come back.  ERR_ARG. */
+int dedup_fuzzy_settle(const struct dedup_fuzzy_conf *c, int *bands, int *rows, struct err *e);
 /* Why it drops documents. */
 extern const struct stage_rule dedup_fuzzy_rules[];
 /* Makes the stage; its state is freed by ops->close.  Strings in conf must outlive it.
@@ -101,8 +103,6 @@ void dedup_fuzzy_divert(void *stage, const struct dedup_taker *pairs, const stru
 const char *dedup_fuzzy_kind(const void *stage);
 /* After resolve: of document n, as judge counts, with its survivor. */
 float dedup_fuzzy_similarity(const void *stage, uint64_t n);
-/* A line of the file of clusters or pairs; where both have places, these too. */
-int dedup_fuzzy_put_pair(struct buf *line, struct span x, struct span y, float similarity);
 
 /* What a run counts. */
 struct dedup_fuzzy_counts {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/spill.h"
+#include "curate/stream/doc_name.h"
 
 enum { READ = 1 << 18, SLICES = 1 << 12 };
 
@@ -97,4 +98,40 @@ int dedup_pairs_give(struct dedup_pairs *p, int64_t memory, const struct dedup_l
         from = n ? from : i + 1;
     }
     return 0;
+}
+
+/* ---- lines ---- */
+
+/* An id as a field of a line: tabs, newlines and backslashes are escaped. */
+static int put_field(struct buf *b, struct span id)
+{
+    for (size_t i = 0; i < id.n; i++) {
+        const char *escape = id.p[i] == '\t'   ? "\\t"
+                             : id.p[i] == '\n' ? "\\n"
+                             : id.p[i] == '\r' ? "\\r"
+                             : id.p[i] == '\\' ? "\\\\"
+                                               : NULL;
+        if (escape)
+            TRY(buf_puts(b, escape));
+        else
+            TRY(buf_putc(b, id.p[i]));
+    }
+    return 0;
+}
+
+int dedup_pairs_put_line(struct buf *line, struct span x, struct span y, float similarity)
+{
+    struct span x_place = doc_name_place(x), y_place = doc_name_place(y);
+
+    TRY(put_field(line, doc_name_id(x)));
+    TRY(buf_putc(line, '\t'));
+    TRY(put_field(line, doc_name_id(y)));
+    TRY(buf_printf(line, "\t%.6f", similarity));
+    if (x_place.p && y_place.p) {
+        TRY(buf_putc(line, '\t'));
+        TRY(put_field(line, x_place));
+        TRY(buf_putc(line, '\t'));
+        TRY(put_field(line, y_place));
+    }
+    return buf_putc(line, '\n');
 }

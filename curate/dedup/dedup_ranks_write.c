@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "curate/dedup/dedup_pairs.h"
 #include "curate/dedup/dedup_sharded.h"
 #include "curate/stream/note_index.h"
 #include "curate/stream/ranks.h"
@@ -147,7 +148,7 @@ static int cluster_lines(struct sharded *s, const struct sink *to, struct err *e
         id = rc == 0 ? arena_alloc(&a, n + 1) : NULL;
         if (rc == 0)
             rc = id ? spill_next(&ids, id, n, e) : err_set(e, ERR_NOMEM, "out of memory for an id");
-        if (rc == 0 && x.dropped && dedup_fuzzy_put_pair(&line, survivor, (struct span){id, n}, x.similarity) < 0)
+        if (rc == 0 && x.dropped && dedup_pairs_put_line(&line, survivor, (struct span){id, n}, x.similarity) < 0)
             rc = err_set(e, ERR_NOMEM, "out of memory for a line of clusters");
         if (rc == 0 && (line.n > SHARDED_READ || i + 1 == s->n)) {
             rc = to->put(to->to, buf_span(&line), e);

@@ -1,0 +1,42 @@
+#include "curate/dedup/dedup_fuzzy_note.h"
+
+/* The size of a note, and where its parts are. */
+static size_t note_parts(const struct dedup_bands *shape, struct fuzzy_note *h, bool has_record, struct fuzzy_parts *p)
+{
+    size_t keys = has_record ? (size_t)shape->bands : 0, sketch = has_record ? shape->sketch_bytes : 0;
+
+    *p = (struct fuzzy_parts){.hash = (uint64_t *)(h + 1), .has_record = has_record};
+    p->record.key = p->hash + h->count;
+    p->record.sketch = (uint8_t *)(p->record.key + keys);
+    p->id = (char *)p->record.sketch + sketch;
+    return sizeof *h + (h->count + keys) * sizeof(uint64_t) + sketch + h->id_n + h->text_n;
+}
+
+struct fuzzy_note *fuzzy_note_new(const struct dedup_bands *shape, struct arena *a, const struct fuzzy_note *head, bool has_record,
+                                  struct fuzzy_parts *p, struct span *note, struct err *e)
+{
+    struct fuzzy_note h = *head, *to;
+
+    note->n = note_parts(shape, &h, has_record, p);
+    to = arena_alloc(a, note->n);
+    note->p = (char *)to;
+    if (!to) {
+        err_set(e, ERR_NOMEM, "out of memory for %zu shingles", (size_t)h.count);
+        return NULL;
+    }
+    *to = h;
+    note_parts(shape, to, has_record, p);
+    return to;
+}
+
+int fuzzy_note_parse(const struct dedup_bands *shape, struct span note, struct fuzzy_note **h, struct fuzzy_parts *p,
+                     struct err *e)
+{
+    union { const char *in; struct fuzzy_note *h; } u = {note.p}; /* only read */
+
+    *h = u.h;
+    if (note.n >= sizeof **h && u.h->count <= note.n / sizeof(uint64_t) && u.h->id_n <= note.n && u.h->text_n <= note.n &&
+        (note_parts(shape, u.h, u.h->count > 0, p) == note.n || (u.h->count && note_parts(shape, u.h, false, p) == note.n)))
+        return 0;
+    return err_set(e, ERR_IO, "a note of %zu bytes is none of near-duplicates", note.n);
+}

@@ -1,0 +1,29 @@
+/* curate/dedup/dedup_fuzzy_note.h -- the note of a document for near-duplicates, byte by byte.
+ *
+ * A head, the hashes of its shingles, the keys of its bands and its sketch, its id, and its text if there is to be a
+ * report.  No keys and sketch if there are no shingles, or if a GPU is to make them.
+ */
+#ifndef CURATE_DEDUP_FUZZY_NOTE_H
+#define CURATE_DEDUP_FUZZY_NOTE_H
+
+#include "base/mem.h"
+#include "curate/dedup/dedup_bands.h"
+
+struct fuzzy_note {
+    uint64_t count, id_n, rank, text_n;
+};
+/* Where the parts are. */
+struct fuzzy_parts {
+    uint64_t *hash;
+    struct band_record record;
+    bool has_record;
+    char *id; /* and the text behind it */
+};
+
+/* Makes a note with this head in a, its parts to be filled.  NULL: out of memory. */
+struct fuzzy_note *fuzzy_note_new(const struct dedup_bands *shape, struct arena *a, const struct fuzzy_note *head, bool has_record,
+                                  struct fuzzy_parts *p, struct span *note, struct err *e);
+/* Takes a note apart, which may come from a file that others made.  ERR_IO: it is none of bands of this shape. */
+int fuzzy_note_parse(const struct dedup_bands *shape, struct span note, struct fuzzy_note **h, struct fuzzy_parts *p,
+                     struct err *e);
+#endif
