@@ -83,12 +83,15 @@ rule_tags() {
 }
 
 rule_bare() {
-    local wanted='/(simdjson|zstd|zlib|libdeflate|yaml|bzlib|xxhash|pcre2|libpsl|cmocka)\.h|/(unicode|oneapi)/' f got
-    for f in $(MAKEFLAGS='' make -s --no-print-directory HAVE_DNNL=0 HAVE_CUDA=0 gpu-sources); do
+    local wanted='/(simdjson|zstd|zlib|libdeflate|yaml|bzlib|xxhash|pcre2|libpsl|cmocka)\.h|/(unicode|oneapi)/' f got asked
+    asked=$(mktemp -d) # other knobs in $B would have all of it built again
+    cp "$B/config.mk" "$asked"
+    for f in $(MAKEFLAGS='' make -s --no-print-directory B="$asked" HAVE_DNNL=0 HAVE_CUDA=0 gpu-sources); do
         got=$($CC -std=c11 -D_GNU_SOURCE -DQUERN_ISA=base -DHAVE_DNNL=0 -Itests/bare -I. -fopenmp -fsyntax-only -MD -MF - \
             -Werror=implicit-function-declaration "$f" | grep -oE "$wanted" | sort -u | tr '\n' ' ')
         [[ -z ${got#/xxhash.h } ]] || say "$f wants ${got}which a machine with CUDA alone has not"
     done
+    rm -r "$asked"
 }
 
 # Calls that overrun, lie, or belong to the mains.
