@@ -205,6 +205,17 @@ static inline double tn_slope(double (*f)(void *ctx), void *ctx, double *x, doub
     return (up - down) / (2 * h);
 }
 
+/* What dropout multiplies an element by; d may be NULL. */
+static inline double tn_drop_factor(const struct dropout *d, int64_t row, int64_t col, int64_t cols)
+{
+    uint32_t w[4];
+
+    if (!d)
+        return 1;
+    rng_philox(d->key, (uint64_t)((d->row0 + row) * ((cols + 3) / 4) + col / 4), d->stream, w);
+    return (double)w[col % 4] < rint((double)d->p * 4294967296.0) ? 0 : 1 / (1 - (double)d->p);
+}
+
 /* An activation in double, and its derivative: by central differences, or exactly where it jumps. */
 static inline double tn_act(enum act a, double x)
 {

@@ -1,19 +1,11 @@
 /* Ten steps of models of transformers (tests/record/hf_steps.py), imported: the same losses and gradient norms. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include <math.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/log.h"
+#include "tests/recorded.h"
 #include "train/evaluate.h"
 #include "train/hf.h"
 
@@ -21,9 +13,7 @@ enum { B = 2, T = 16, STEPS = 10 };
 
 static char dir[64];
 static struct device *dev;
-static struct arena arena;
-static struct file_map map;
-static struct safetensors want;
+static struct recorded want;
 static struct err e;
 
 static void ok(int rc)
@@ -34,13 +24,11 @@ static void ok(int rc)
 
 static int start(void **state)
 {
-    static const char path[] = "tests/data/train/hf/steps.safetensors";
-
     (void)state;
     log_init("hf_steps_test", LOG_ERROR);
     snprintf(dir, sizeof dir, "/tmp/quern-steps-XXXXXX");
-    if (!mkdtemp(dir) || device_open(&dev, "cpu", 2, &e) < 0 || file_map_open(&map, path, &e) < 0 ||
-        safetensors_parse(&arena, path, (struct span){(const char *)map.p, map.n}, &want, &e) < 0)
+    if (!mkdtemp(dir) || device_open(&dev, "cpu", 2, &e) < 0 ||
+        recorded_open(&want, "tests/data/train/hf/steps.safetensors", &e) < 0)
         return fprintf(stderr, "%s\n", e.msg), -1;
     return 0;
 }
@@ -51,22 +39,9 @@ static int end(void **state)
 
     (void)state;
     device_close(dev);
-    arena_free(&arena);
-    file_map_close(&map);
+    recorded_close(&want);
     snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
     return system(cmd);
-}
-
-static const void *recorded(const char *name, const char *what)
-{
-    char full[96];
-    const struct safetensor *t;
-
-    snprintf(full, sizeof full, "%s%s", name, what);
-    t = safetensors_find(&want, full);
-    if (!t)
-        fail_msg("nothing recorded for %s", full);
-    return t->data.p;
 }
 
 /* The buffers of a model with their moments. */
@@ -126,7 +101,7 @@ static void update(const struct trained *t, int buffer, int step)
 /* Loss and norm of a step. */
 static void step(struct trained *t, int number, double got[2])
 {
-    const int32_t *ids = (const int32_t *)recorded("", "ids") + number * B * (T + 1);
+    const int32_t *ids = (const int32_t *)recorded_find(&want, "", "ids", STEPS * B * (T + 1)) + number * B * (T + 1);
     int32_t tokens[B * T], targets[B * T];
     struct model_batch batch = {.tokens = tokens, .targets = targets, .grad_scale = 1.0f / (B * T)};
 
@@ -153,7 +128,7 @@ static void step(struct trained *t, int number, double got[2])
 
 static void ten_steps(const char *name)
 {
-    const float *losses = recorded(name, ".losses"), *norms = recorded(name, ".norms");
+    const float *losses = recorded_find(&want, name, ".losses", STEPS), *norms = recorded_find(&want, name, ".norms", STEPS);
     struct trained t = {0};
     double got[2], worst[2] = {0};
 

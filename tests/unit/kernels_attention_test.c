@@ -17,16 +17,6 @@ struct problem {
     double *most; /* (heads) or NULL: the largest logits, 0 at least */
 };
 
-static double drop_factor(const struct dropout *d, int64_t row, int64_t col, int64_t cols)
-{
-    uint32_t w[4];
-
-    if (!d)
-        return 1;
-    rng_philox(d->key, (uint64_t)((d->row0 + row) * ((cols + 3) / 4) + col / 4), d->stream, w);
-    return (double)w[col % 4] < rint((double)d->p * 4294967296.0) ? 0 : 1 / (1 - (double)d->p);
-}
-
 static void query_ref(struct problem *p, int64_t b, int64_t h, int64_t i)
 {
     struct shape s = p->s;
@@ -55,7 +45,7 @@ static void query_ref(struct problem *p, int64_t b, int64_t h, int64_t i)
     for (int64_t c = 0; c < s.d; c++)
         o[c] = 0;
     for (int64_t j = first; j < seen; j++) {
-        double pr = exp(w[j] - max) / sum * drop_factor(p->drop, bh * s.t_kv + j, i, s.t);
+        double pr = exp(w[j] - max) / sum * tn_drop_factor(p->drop, bh * s.t_kv + j, i, s.t);
 
         for (int64_t c = 0; c < s.d; c++)
             o[c] += pr * p->v[((b * s.t_kv + j) * s.kv + kh) * s.d + c];

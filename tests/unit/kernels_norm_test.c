@@ -4,16 +4,6 @@
 static const int64_t shapes[][2] = {{1, 1}, {2, 3}, {3, 16}, {5, 63}, {33, 64}, {40, 100}, {70, 768}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
-static double drop_factor(const struct dropout *d, int64_t row, int64_t col, int64_t cols)
-{
-    uint32_t w[4];
-
-    if (!d)
-        return 1;
-    rng_philox(d->key, (uint64_t)((d->row0 + row) * ((cols + 3) / 4) + col / 4), d->stream, w);
-    return (double)w[col % 4] < rint((double)d->p * 4294967296.0) ? 0 : 1 / (1 - (double)d->p);
-}
-
 static double plus; /* added to the weights of norms */
 
 /* One row of the reference: y from s; mean and rstd. */
@@ -60,7 +50,7 @@ static void norms_of_residual_sums(void **st)
             }
             OK((rms ? rmsnorm_fwd_cpu : layernorm_fwd_cpu)(tn_devices[dev], dt, &p, &tn_err));
             for (int64_t i = 0; i < n; i++)
-                want_s[i] = r.v[i] + x.v[i] * drop_factor(d, i / c, i % c, c);
+                want_s[i] = r.v[i] + x.v[i] * tn_drop_factor(d, i / c, i % c, c);
             if (mode)
                 tn_near("s", &s, want_s, 1e-6, 1);
             for (int64_t i = 0; i < t; i++) {
@@ -154,7 +144,7 @@ static void norm_gradients_are_slopes(void **st)
                 double *wx = tn_doubles(n);
 
                 for (int64_t i = 0; i < n; i++)
-                    wx[i] = tn_at(&ds[d], i) * drop_factor(&drop, i / c, i % c, c);
+                    wx[i] = tn_at(&ds[d], i) * tn_drop_factor(&drop, i / c, i % c, c);
                 tn_near("dx", &dx, wx, 1e-6, 0);
             }
         }

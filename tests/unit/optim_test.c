@@ -1,30 +1,18 @@
 /* Optimizers against values recorded from PyTorch (tests/record/muon.py, optimizers.py): updates, Muon's iterations, the
  * losses of a run. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include <math.h>
-
-#include "base/file.h"
+#include "tests/recorded.h"
 #include "train/model.h"
 #include "train/optimizer.h"
 #include "train/orthogonal.h"
-#include "train/safetensors.h"
 
 enum { B = 2, T = 32, V = 211, H = 48, UPDATES = 10, STEPS = 200, BATCHES = 10, SMALL = 16 };
 
 static const char *const files[] = {"tests/data/train/muon.safetensors", "tests/data/train/optimizers.safetensors"};
-static struct file_map map[2];
-static struct arena arena;
-static struct safetensors want[2];
+static struct recorded want[2];
 static struct device *dev;
 static struct err e;
 
@@ -32,8 +20,7 @@ static int start(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++)
-        if (file_map_open(&map[i], files[i], &e) < 0 ||
-            safetensors_parse(&arena, files[i], (struct span){(const char *)map[i].p, map[i].n}, &want[i], &e) < 0)
+        if (recorded_open(&want[i], files[i], &e) < 0)
             return -1;
     return device_open(&dev, "cpu", 2, &e) < 0 ? -1 : 0;
 }
@@ -42,34 +29,14 @@ static int end(void **state)
 {
     (void)state;
     device_close(dev);
-    arena_free(&arena);
-    file_map_close(&map[0]);
-    file_map_close(&map[1]);
+    recorded_close(&want[0]);
+    recorded_close(&want[1]);
     return 0;
 }
 
 static const void *recorded(const char *name, size_t n)
 {
-    const struct safetensor *t = safetensors_find(&want[0], name);
-
-    t = t ? t : safetensors_find(&want[1], name);
-    if (!t)
-        fail_msg("nothing recorded for %s", name);
-    assert_int_equal(t->data.n, n * sizeof(float));
-    return t->data.p;
-}
-
-/* As made_up() of gpt2_parity.py. */
-static void made_up(size_t number, bool norm, size_t n, float *w)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint32_t x = (uint32_t)(i + number * 1000003);
-
-        for (int r = 0; r < 2; r++)
-            x = (x ^ x >> 16) * 0x45D9F3Bu;
-        x ^= x >> 16;
-        w[i] = ((float)(x >> 8) * 0x1p-24f - 0.5f) * 0.4f + (float)norm;
-    }
+    return recorded_find(&want[safetensors_find(&want[0].tensors, name) ? 0 : 1], "", name, n);
 }
 
 /* The largest difference, of the largest number; of bf16, whose roundings are many, by their root mean squares. */
@@ -107,7 +74,7 @@ static void iterations_are_pytorchs(void **state)
         if (k >= 12 && s[0] == 1) /* PyTorch's bf16, too, is 6e-2 from the one singular value that polar_express makes */
             continue;
         assert_int_equal(device_alloc(dev, &work, orthogonal_bytes(&o, (int64_t)n, s[0] < s[1] ? s[0] : s[1]), &e), 0);
-        made_up((size_t)(k % 4), false, n, w);
+        recorded_made_up((size_t)(k % 4), false, n, w);
         assert_int_equal(orthogonal(dev, &o, w, s[0], s[1], work, &e), 0);
         snprintf(name, sizeof name, "ns.%s.%dx%d", sets[k / 4 % 3], (int)s[0], (int)s[1]);
         d = difference(w, recorded(name, n), n, k >= 12);
@@ -208,7 +175,7 @@ static void ten_updates(const char *how, double tolerance)
         for (int k = 0; k < 4; k++) {
             const struct param *p = &b->params.v[params_layer(&b->params, 0, which[k])];
 
-            made_up((size_t)(100 + 10 * s + k), false, p->n, b->grads + p->at);
+            recorded_made_up((size_t)(100 + 10 * s + k), false, p->n, b->grads + p->at);
         }
         update(t, s + 1, 0.01, 0);
         for (int k = 0; k < 4; k++) {
@@ -246,12 +213,13 @@ static void all_updated(const char *how, int kind, double scale, double lr, doub
     open_model(t, 1);
     ps = &t->part.model->dense.params;
     for (int k = 0; k < ps->n; k++)
-        made_up((size_t)k, strstr(ps->v[k].name, "layernorm.weight"), ps->v[k].n, t->part.model->dense.weights + ps->v[k].at);
+        recorded_made_up((size_t)k, strstr(ps->v[k].name, "layernorm.weight"), ps->v[k].n,
+                         t->part.model->dense.weights + ps->v[k].at);
     for (int s = 0; s < UPDATES; s++) {
         for (int k = 0; k < ps->n; k++) {
             float *grad = t->part.model->dense.grads + ps->v[k].at;
 
-            made_up((size_t)(100 + 20 * s + k), false, ps->v[k].n, grad);
+            recorded_made_up((size_t)(100 + 20 * s + k), false, ps->v[k].n, grad);
             for (size_t i = 0; i < ps->v[k].n; i++)
                 grad[i] *= (float)scale;
         }
@@ -264,7 +232,7 @@ static void all_updated(const char *how, int kind, double scale, double lr, doub
 
             snprintf(name, sizeof name, "%s.%s", how, p->name);
             x = (const float *)recorded(name, UPDATES * p->n) + (size_t)s * p->n;
-            made_up((size_t)k, strstr(p->name, "layernorm.weight"), p->n, first);
+            recorded_made_up((size_t)k, strstr(p->name, "layernorm.weight"), p->n, first);
             for (size_t i = 0; i < p->n; i++) {
                 went[i] = got[i] - first[i];
                 should[i] = x[i] - first[i];
@@ -303,9 +271,9 @@ static void matrix_by_adamw(enum dtype first, enum dtype second, float after[KEP
     p = &t->part.model->dense.params.v[params_layer(&t->part.model->dense.params, 0, PROJ_W)];
     grad = t->part.model->dense.grads + p->at;
     assert_int_equal(p->n, MATRIX);
-    made_up(3, false, MATRIX, t->part.model->dense.weights + p->at);
+    recorded_made_up(3, false, MATRIX, t->part.model->dense.weights + p->at);
     for (int s = 0, k = 0; k < KEPT; s++) {
-        made_up((size_t)(1000 + s), false, MATRIX, grad);
+        recorded_made_up((size_t)(1000 + s), false, MATRIX, grad);
         for (int i = 0; i < MATRIX; i++)
             grad[i] *= (float)(1 + s % 7);
         update(t, s + 1, 1e-3, 0);
@@ -416,7 +384,8 @@ static void losses_are_pytorchs(void **state)
     for (int k = 0; k < b->params.n; k++) {
         const struct param *p = &b->params.v[k];
 
-        made_up((size_t)k, strstr(p->name, "layernorm.weight"), k == b->params.word ? (size_t)V * H : p->n, b->weights + p->at);
+        recorded_made_up((size_t)k, strstr(p->name, "layernorm.weight"), k == b->params.word ? (size_t)V * H : p->n,
+                         b->weights + p->at);
     }
     assert_int_equal(model_weights_changed(t.part.model, &e), 0);
     for (int s = 0; s < STEPS; s++)

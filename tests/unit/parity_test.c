@@ -1,25 +1,15 @@
 /* Small models against values recorded from PyTorch and transformers (tests/record/gpt2_parity.py,
  * llama_parity.py, moe_parity.py, router_parity.py, head_parity.py, mtp_parity.py, attention_parity.py, value_parity.py,
  * documents.py): logits, loss, gradients, and ten steps of clipping and AdamW. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include <math.h>
-
-#include "base/file.h"
+#include "tests/recorded.h"
 #include "train/documents.h"
 #include "train/expert_bias.h"
 #include "train/model.h"
 #include "train/mtp.h"
-#include "train/safetensors.h"
 
 enum { B = 2, T = 32, V = 211, STEPS = 10, EOD = 7 };
 
@@ -99,9 +89,7 @@ static bool packed(void)
 {
     return strcmp(model->file, DOCUMENTS) == 0;
 }
-static struct file_map map;
-static struct arena arena;
-static struct safetensors want;
+static struct recorded want;
 static struct device *dev;
 static struct err e;
 
@@ -118,18 +106,15 @@ static int end(void **state)
 {
     (void)state;
     device_close(dev);
-    arena_free(&arena);
-    file_map_close(&map);
+    recorded_close(&want);
     return 0;
 }
 
 /* What is recorded for the model at hand. */
 static void map_recording(void)
 {
-    arena_free(&arena);
-    file_map_close(&map);
-    if (file_map_open(&map, model->file, &e) < 0 ||
-        safetensors_parse(&arena, model->file, (struct span){(const char *)map.p, map.n}, &want, &e) < 0)
+    recorded_close(&want);
+    if (recorded_open(&want, model->file, &e) < 0)
         fail_msg("%s", e.msg);
 }
 
@@ -153,15 +138,10 @@ static void forward(struct model *m, const struct model_batch *b, double *sum)
 
 static const float *recorded(const char *prefix, const char *name, size_t n)
 {
-    char full[160];
-    const struct safetensor *t;
+    char before[96];
 
-    snprintf(full, sizeof full, "%s%s%s", model->prefix, prefix, name);
-    t = safetensors_find(&want, full);
-    if (!t)
-        fail_msg("nothing recorded for %s", full);
-    assert_int_equal(t->data.n, n * sizeof(float));
-    return (const float *)(const void *)t->data.p;
+    snprintf(before, sizeof before, "%s%s", model->prefix, prefix);
+    return recorded_find(&want, before, name, n);
 }
 
 /* Elements that are no padding of the vocabulary. */
@@ -183,22 +163,13 @@ static size_t number_of(const struct params *all, const char *name)
     return (size_t)k;
 }
 
-/* As made_up() in the script. */
 static void make_up_store(const struct params *all, const struct params *p, float *w)
 {
     memset(w, 0, p->elements * sizeof *w);
     for (int k = 0; k < p->n; k++) {
-        bool norm = strstr(p->v[k].name, "layernorm.weight") != NULL;
-        size_t n = real(p, k), number = number_of(all, p->v[k].name);
+        const char *name = p->v[k].name;
 
-        for (size_t i = 0; i < n; i++) {
-            uint32_t x = (uint32_t)(i + number * 1000003);
-
-            for (int r = 0; r < 2; r++)
-                x = (x ^ x >> 16) * 0x45D9F3Bu;
-            x ^= x >> 16;
-            w[p->v[k].at + i] = ((float)(x >> 8) * 0x1p-24f - 0.5f) * 0.4f + (float)norm;
-        }
+        recorded_made_up(number_of(all, name), strstr(name, "layernorm.weight"), real(p, k), w + p->v[k].at);
     }
 }
 
@@ -216,7 +187,7 @@ static void make_up(struct model *m)
 /* Tokens, targets and documents of n samples; the result: what of a loss that is the mean over all B each token counts. */
 static float batch(int64_t step, int64_t first, int64_t n, struct room *r)
 {
-    const struct safetensor *t = safetensors_find(&want, "ids");
+    const struct safetensor *t = safetensors_find(&want.tensors, "ids");
     const int32_t *ids = (const int32_t *)(const void *)t->data.p + step * B * (T + 1);
     int count = 0;
 
@@ -275,7 +246,7 @@ static void check_gradients(const struct param_buffer *s, double tol)
         char full[160];
 
         snprintf(full, sizeof full, "%sgrad.%s", model->prefix, p->name);
-        if ((packed() || model >= &models[OTHER]) && !safetensors_find(&want, full))
+        if ((packed() || model >= &models[OTHER]) && !safetensors_find(&want.tensors, full))
             continue;
         close_to("gradient", p->name, s->grads + p->at, recorded("grad.", p->name, n), n, tol);
         for (size_t i = n; i < p->n; i++)
@@ -538,7 +509,7 @@ static const int32_t *masks(const char *what, size_t *n)
     const struct safetensor *t;
 
     snprintf(name, sizeof name, "masks.%s", what);
-    t = safetensors_find(&want, name);
+    t = safetensors_find(&want.tensors, name);
     *n = t->data.n / sizeof(int32_t);
     return (const int32_t *)(const void *)t->data.p;
 }

@@ -1,26 +1,14 @@
 /* QK-clip against PyTorch (tests/record/qk_clip.py): losses, largest logits of heads, what it leaves of weights. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include <math.h>
-
-#include "base/file.h"
+#include "tests/recorded.h"
 #include "train/qk_clip.h"
-#include "train/safetensors.h"
 
 enum { B = 2, T = 16, V = 61, H = 32, L = 2, HEADS = 4, STEPS = 6 };
 
-static const char file[] = "tests/data/train/qk_clip.safetensors";
-static struct file_map map;
-static struct arena arena;
-static struct safetensors want;
+static struct recorded want;
 static struct device *dev;
 static struct err e;
 
@@ -33,31 +21,15 @@ static void ok(int rc)
 static int start(void **state)
 {
     (void)state;
-    return device_open(&dev, "cpu", 2, &e) < 0 || file_map_open(&map, file, &e) < 0 ||
-                   safetensors_parse(&arena, file, (struct span){(const char *)map.p, map.n}, &want, &e) < 0
-               ? -1 : 0;
+    return device_open(&dev, "cpu", 2, &e) < 0 || recorded_open(&want, "tests/data/train/qk_clip.safetensors", &e) < 0 ? -1 : 0;
 }
 
 static int end(void **state)
 {
     (void)state;
     device_close(dev);
-    arena_free(&arena);
-    file_map_close(&map);
+    recorded_close(&want);
     return 0;
-}
-
-static const void *recorded(const char *kind, const char *what, size_t n)
-{
-    char name[96];
-    const struct safetensor *t;
-
-    snprintf(name, sizeof name, "%s%s", kind, what);
-    t = safetensors_find(&want, name);
-    if (!t)
-        fail_msg("nothing recorded for %s", name);
-    assert_int_equal(t->data.n, n * sizeof(float));
-    return t->data.p;
 }
 
 /* The largest difference is at most 1e-5 of the largest number. */
@@ -75,22 +47,16 @@ static void near(const char *kind, const char *what, const float *got, const flo
         fail_msg("%s%s: off by %.3g of %.3g", kind, what, worst, most);
 }
 
-/* As made_up() of gpt2_parity.py, times a number. */
+/* As the script fills it. */
 static void fill(const struct param_buffer *b)
 {
     for (int k = 0; k < b->params.n; k++) {
         const struct param *p = &b->params.v[k];
         bool wide = strstr(p->name, "q_up_proj.weight") || strstr(p->name, "linear_qkv.bias");
-        float norm = strstr(p->name, "layernorm.weight") ? 1 : 0;
 
-        for (size_t i = 0; i < p->n; i++) {
-            uint32_t x = (uint32_t)(i + (size_t)k * 1000003);
-
-            for (int r = 0; r < 2; r++)
-                x = (x ^ x >> 16) * 0x45D9F3Bu;
-            x ^= x >> 16;
-            b->weights[p->at + i] = (((float)(x >> 8) * 0x1p-24f - 0.5f) * 0.4f + norm) * (wide ? 5 : 2);
-        }
+        recorded_made_up((size_t)k, strstr(p->name, "layernorm.weight"), p->n, b->weights + p->at);
+        for (size_t i = 0; i < p->n; i++)
+            b->weights[p->at + i] *= wide ? 5 : 2;
     }
 }
 
@@ -98,7 +64,7 @@ static void fill(const struct param_buffer *b)
 static double gradients(struct model *m, int step)
 {
     static int32_t tokens[T], targets[T], here[2 * T];
-    const int32_t *ids = (const int32_t *)recorded("", "ids", STEPS * B * (T + 1)) + step * B * (T + 1);
+    const int32_t *ids = (const int32_t *)recorded_find(&want, "", "ids", STEPS * B * (T + 1)) + step * B * (T + 1);
     const struct model_batch batch = {.tokens = tokens, .targets = targets, .here = here, .grad_scale = 1.0f / (B * T)};
     double sum, all = 0;
 
@@ -118,7 +84,8 @@ static double gradients(struct model *m, int step)
 static void six_steps(const char *kind, struct model_config config, double threshold, double alpha, const char *const kept[2])
 {
     const struct layout_sizes alone = LAYOUT_ALONE;
-    const float *most = recorded(kind, ".most", STEPS * L * HEADS), *losses = recorded(kind, ".losses", STEPS);
+    const float *most = recorded_find(&want, kind, ".most", STEPS * L * HEADS);
+    const float *losses = recorded_find(&want, kind, ".losses", STEPS);
     struct optim_conf conf;
     struct model_run run = {.b = 1, .t = T, .optim = &conf};
     struct train_part part = {0};
@@ -165,7 +132,7 @@ static void six_steps(const char *kind, struct model_config config, double thres
 
             snprintf(name, sizeof name, "decoder.layers.1.self_attention%s", kept[k]);
             if (strcmp(p->name, name) == 0)
-                near(kind, kept[k], part.model->dense.weights + p->at, recorded(kind, kept[k], p->n), p->n);
+                near(kind, kept[k], part.model->dense.weights + p->at, recorded_find(&want, kind, kept[k], p->n), p->n);
         }
     optimizer_close(&optimizer);
     model_close(part.model);
