@@ -1,10 +1,34 @@
-/* kernels/columns.cuh -- inside norm.cu, vec.cu and fp8.cu: sums of columns whose rows were summed in parts. */
+/* kernels/columns.cuh -- inside factored.cu, fp8.cu, norm.cu and vec.cu: sums of columns whose rows were summed in parts. */
 #ifndef KERNELS_COLUMNS_CUH
 #define KERNELS_COLUMNS_CUH
 
 #include "kernels/lanes.cuh"
 
 enum { COLUMN_RANGES = 16 };
+
+/* Parts of so many rows, and a kernel's grid of a part by blocks of so many threads. */
+static inline int column_parts(int64_t rows) { return (int)(rows < 32 * 512 ? (rows + 31) / 32 : 512); }
+static inline dim3 column_grid(int parts, int64_t cols, unsigned threads)
+{
+    return dim3((unsigned)parts, (unsigned)((packs_of(cols) + threads - 1) / threads));
+}
+
+/* The sums of columns i on of x, or of its squares, over the rows of part blockIdx.x. */
+template <enum dtype DT, bool SQUARES>
+static __device__ __forceinline__ pack column_part(const void *x, int64_t i, int64_t rows, int64_t cols, int64_t ld)
+{
+    int64_t p = blockIdx.x, parts = gridDim.x;
+    pack s = {};
+
+#pragma unroll 4
+    for (int64_t r = p * rows / parts; r < (p + 1) * rows / parts; r++) {
+        pack v = pack_get<DT>(x, r * ld + i, cols - i);
+#pragma unroll
+        for (int j = 0; j < PACK; j++)
+            s.v[j] = SQUARES ? fmaf(v.v[j], v.v[j], s.v[j]) : s.v[j] + v.v[j];
+    }
+    return s;
+}
 
 /* a[i] += the sum of column i of part (parts, a_n + b_n); b[i] the same of column a_n + i; NULL: not wanted.
  * A warp has 32 columns and one of 16 ranges of the parts, which are added in order. */

@@ -27,8 +27,8 @@ TRAIN_TWINS := $(wildcard tests/train_twins/*.c)                # cases of the o
 # A model that trains, with a hash for seeds where xxHash is missing.
 STEPS := tests/steps.c $(patsubst %,train/%.c,model model_room model_forward model_back model_fp8 model_graph model_pool \
   model_config branch layer_attention module_attention module_experts module_latent module_mlp module_ring module_router module_shared \
-  module_value \
-  moe_layers linear lora mtp params param_buffer param_gather param_reduce bucketing data_parallel pieces exchange trace optim orthogonal squares) \
+  module_value moe_layers linear lora mtp params param_buffer param_gather param_reduce bucketing data_parallel pieces exchange trace \
+  optim orthogonal squares) \
   comm/self.c comm/comm.c comm/collective.c comm/reduce.c base/log.c base/utf8.c
 ifneq ($(HAVE_XXHASH),1)
 $B/train/%.c.o $B/kernels/text_hash_simd.c.%.o: CPPFLAGS += -Itests/bare

@@ -27,23 +27,17 @@ static __global__ void __launch_bounds__(CUDA_BLOCK)
 static __global__ void __launch_bounds__(CUDA_BLOCK)
     squares_kernel(float *part, float *col, const float *g, int64_t rows, int64_t cols, float share, float kept)
 {
-    int64_t i = ((int64_t)blockIdx.y * blockDim.x + threadIdx.x) * PACK, p = blockIdx.x, parts = gridDim.x;
-    pack s = {};
+    int64_t i = ((int64_t)blockIdx.y * blockDim.x + threadIdx.x) * PACK;
+    pack s;
 
     if (i >= cols)
         return;
-#pragma unroll 4
-    for (int64_t r = p * rows / parts; r < (p + 1) * rows / parts; r++) {
-        pack v = pack_get<DTYPE_F32>(g, r * cols + i, cols - i);
-#pragma unroll
-        for (int j = 0; j < PACK; j++)
-            s.v[j] = fmaf(v.v[j], v.v[j], s.v[j]);
-    }
+    s = column_part<DTYPE_F32, true>(g, i, rows, cols, cols);
 #pragma unroll
     for (int j = 0; j < PACK; j++)
         s.v[j] *= share;
-    pack_put<DTYPE_F32>(part, p * cols + i, cols - i, s);
-    if (p > 0)
+    pack_put<DTYPE_F32>(part, blockIdx.x * cols + i, cols - i, s);
+    if (blockIdx.x > 0)
         return;
     s = pack_get<DTYPE_F32>(col, i, cols - i);
 #pragma unroll
@@ -100,7 +94,7 @@ static __global__ void __launch_bounds__(CUDA_BLOCK) vector_kernel(float *g, flo
 
 extern "C" int factored_cuda(struct device *dev, const struct factored *p, float *g, float *row, float *col, struct err *e)
 {
-    int parts = (int)(p->rows < 32 * 512 ? (p->rows + 31) / 32 : 512);
+    int parts = column_parts(p->rows);
     float fresh = (float)p->fresh, least = (float)(p->eps * p->eps), *part, *factor;
     unsigned threads = row_threads(p->cols);
     void *scratch;
@@ -115,9 +109,8 @@ extern "C" int factored_cuda(struct device *dev, const struct factored *p, float
     part = (float *)scratch;
     factor = part + (int64_t)parts * p->cols;
     LAUNCH(rows_kernel, dim3(cuda_blocks(dev, p->rows, 1)), threads, dev, row, g, p->rows, p->cols, fresh);
-    dim3 grid((unsigned)parts, (unsigned)((packs_of(p->cols) + threads - 1) / threads));
-    LAUNCH(squares_kernel, grid, threads, dev, part, col, g, p->rows, p->cols, (float)(p->fresh / (double)p->rows),
-           (float)(1 - p->fresh));
+    LAUNCH(squares_kernel, column_grid(parts, p->cols, threads), threads, dev, part, col, g, p->rows, p->cols,
+           (float)(p->fresh / (double)p->rows), (float)(1 - p->fresh));
     columns_add(dev, col, p->cols, NULL, 0, part, parts);
     LAUNCH(mean_kernel, 1, CUDA_BLOCK, dev, factor, row, p->rows, p->eps);
     LAUNCH(over_root_kernel, dim3(cuda_blocks(dev, p->rows, 1)), threads, dev, g, row, col, (const float *)factor, p->rows,

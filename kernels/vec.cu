@@ -57,19 +57,10 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
 template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
     colsum_kernel(float *part, const void *x, int64_t t, int64_t c, int64_t ldx)
 {
-    int64_t i = ((int64_t)blockIdx.y * blockDim.x + threadIdx.x) * PACK, g = blockIdx.x, parts = gridDim.x;
-    pack s = {};
+    int64_t i = ((int64_t)blockIdx.y * blockDim.x + threadIdx.x) * PACK;
 
-    if (i >= c)
-        return;
-#pragma unroll 4
-    for (int64_t r = g * t / parts; r < (g + 1) * t / parts; r++) {
-        pack v = pack_get<DT>(x, r * ldx + i, c - i);
-#pragma unroll
-        for (int j = 0; j < PACK; j++)
-            s.v[j] += v.v[j];
-    }
-    pack_put<DTYPE_F32>(part, g * c + i, c - i, s);
+    if (i < c)
+        pack_put<DTYPE_F32>(part, blockIdx.x * c + i, c - i, column_part<DT, false>(x, i, t, c, ldx));
 }
 
 template <enum dtype DT>
@@ -210,7 +201,7 @@ extern "C" int vec_dropout_cuda(struct device *dev, enum dtype dt, void *y, cons
 extern "C" int vec_colsum_cuda(struct device *dev, enum dtype dt, float *sum, const void *x, int64_t t, int64_t c, int64_t ldx,
                                struct err *e)
 {
-    int parts = (int)(t < 32 * 512 ? (t + 31) / 32 : 512);
+    int parts = column_parts(t);
     unsigned threads = row_threads(c);
     void *part;
 
@@ -218,8 +209,7 @@ extern "C" int vec_colsum_cuda(struct device *dev, enum dtype dt, float *sum, co
     if (t == 0 || c == 0)
         return 0;
     TRY(cuda_scratch(dev, &part, (size_t)parts * (size_t)c * sizeof(float), e));
-    dim3 grid((unsigned)parts, (unsigned)((packs_of(c) + threads - 1) / threads));
-    BY_TYPE(dt, LAUNCH(colsum_kernel<DT>, grid, threads, dev, (float *)part, x, t, c, ldx));
+    BY_TYPE(dt, LAUNCH(colsum_kernel<DT>, column_grid(parts, c, threads), threads, dev, (float *)part, x, t, c, ldx));
     columns_add(dev, sum, c, NULL, 0, (const float *)part, parts);
     return cuda_launched(dev, "vec_colsum", e);
 }
