@@ -57,9 +57,9 @@ static inline int check_update(const struct update *p, const float *w, const uin
     if (n && !w && (!low || p->round.cols < 1 || p->round.width < p->round.cols || p->round.first < 0))
         return err_set(e, ERR_ARG, "update: no weights, or bf16 ones of rows of %lld of %lld", (long long)p->round.cols,
                        (long long)p->round.width);
-    bool adamw = p->kind == UPDATE_ADAMW, blocks = p->m_type == DTYPE_8BIT || (adamw && p->v_type == DTYPE_8BIT);
+    bool adamw = p->kind == UPDATE_ADAMW;
 
-    if (n && blocks && (!w || p->m_type == DTYPE_BF16 || (adamw && p->v_type == DTYPE_BF16) ||
+    if (n && update_is_blocks(p) && (!w || p->m_type == DTYPE_BF16 || (adamw && p->v_type == DTYPE_BF16) ||
                         (p->m_type == DTYPE_8BIT && !p->m_scale) || (adamw && p->v_type == DTYPE_8BIT && !p->v_scale)))
         return err_set(e, ERR_ARG, "update: moments of eight bits without their scales, or beside bf16");
     if (n < 0 || p->kind < 0 || p->kind >= UPDATE_KINDS || p->step < 1 || !(p->beta1 >= 0 && p->beta1 < 1) ||

@@ -46,6 +46,11 @@ struct update {
     enum dtype m_type, v_type;
     float *m_scale, *v_scale;  /* of those of 8 bits; else NULL */
 };
+/* Whether a moment is of eight bits. */
+TWIN_INLINE bool update_is_blocks(const struct update *p)
+{
+    return p->m_type == DTYPE_8BIT || (p->kind == UPDATE_ADAMW && p->v_type == DTYPE_8BIT);
+}
 /* w (n) main weights and grad (n), fp32; m and v (n) of their types, m signed and v not; low (n) bf16 gets the rounded w, or
  * NULL.  w NULL: low has the weights, and round says how they are rounded. */
 typedef int update_fn(struct device *dev, const struct update *p, float *w, void *m, void *v,

@@ -34,12 +34,6 @@ static inline struct update_constants update_constants_of(const struct update *p
     return k;
 }
 
-/* Whether a moment is of eight bits. */
-static inline bool update_is_blocks(const struct update *p)
-{
-    return p->m_type == DTYPE_8BIT || (p->kind == UPDATE_ADAMW && p->v_type == DTYPE_8BIT);
-}
-
 /* The bits of x rounded to bf16 by sixteen random ones; the lower half is 0. */
 TWIN_INLINE uint32_t update_cut(uint32_t x, uint32_t add)
 {
