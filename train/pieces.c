@@ -81,16 +81,19 @@ static int get(struct device *dev, void *to, const void *from, size_t bytes, str
     return 0;
 }
 
+enum { BLOCKS = 1024 }; /* of eight bits, at a time */
+
 /* Numbers of eight bits from element i of p on, up to n; *got: how many. */
 static int get_codes(struct device *dev, const struct piece *p, int64_t i, int64_t n, float *out, int64_t *got, struct err *e)
 {
     const uint8_t *from = piece_at(p, i);
     bool is_signed = p->part != CHECKPOINT_EXP_AVG_SQ;
-    int64_t at = from - p->codes, block = at / EIGHT_BIT_BLOCK, next;
-    uint8_t code[16 * EIGHT_BIT_BLOCK];
-    float scale[16];
+    int64_t at = from - p->codes, block = at / EIGHT_BIT_BLOCK, next, end = (block + BLOCKS) * EIGHT_BIT_BLOCK - at;
+    float scale[BLOCKS];
+    uint8_t *code;
 
-    *got = (block + 16) * EIGHT_BIT_BLOCK - at < n ? (block + 16) * EIGHT_BIT_BLOCK - at : n;
+    *got = end < n ? end : n;
+    code = (uint8_t *)(out + *got) - *got; /* their end: as in widen */
     TRY(get(dev, code, from, (size_t)*got, e));
     TRY(get(dev, scale, p->scale + block, (size_t)(eight_bit_blocks(at + *got) - block) * sizeof *scale, e));
     for (int64_t k = 0; k < *got; k = next) {
