@@ -315,8 +315,7 @@ static void run_type(struct bench *b)
     report(b, "sumsq", run_sumsq, 0, 4.0 * PARAMS, 1);
     report(b, "zero_gradients", run_zero, 0, 4.0 * PARAMS, 1);
     if (!b->only)
-        printf("%s.step\t%.4g\tms\tthe sum of all of the above, GPT-2 124M, B = 4, T = 256\n", name,
-           b->step * 1e3);
+        printf("%s.step\t%.4g\tms\tthe sum of all of the above, GPT-2 124M, B = 4, T = 256\n", name, b->step * 1e3);
     if (b->dt == DTYPE_F32) {
         report(b, "adamw_eight_bits", run_adamw_eight_bits, 0, 16.0 * PARAMS, 1);
         fill(b);
