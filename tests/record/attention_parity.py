@@ -13,14 +13,21 @@ import sys
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 import transformers
-from safetensors.numpy import save_file
 from transformers.models.gpt_oss import modeling_gpt_oss
 from transformers.models.mistral import modeling_mistral
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from llama_parity import B, BETAS, CLIP, D, DECAY, EPS, FFN, GROUPS, H, HEADS, L, LLAMA, LR, STEPS, T, V, made_up  # noqa: E402
+from gpt2_parity import H, HEADS, L, main  # noqa: E402
+from llama_parity import D, GROUPS, LLAMA, build, trained  # noqa: E402
+
+
+def with_sinks(config):
+    model = transformers.MistralForCausalLM(config)
+    for layer in model.model.layers:
+        layer.self_attn.sinks = torch.nn.Parameter(torch.zeros(HEADS))
+    return model
+
 
 modeling_mistral.eager_attention_forward = modeling_gpt_oss.eager_attention_forward
 PLAIN = {"rope_type": "default", "rope_theta": 1e4}
@@ -36,7 +43,7 @@ MODELS = {
     "gemma3": (transformers.Gemma3ForCausalLM, transformers.Gemma3TextConfig(
         **GEMMA, rope_parameters={"sliding_attention": dict(PLAIN, rope_theta=100.0),
                                   "full_attention": {"rope_type": "linear", "rope_theta": 1e4, "factor": 8.0}})),
-    "sinks": (transformers.MistralForCausalLM, transformers.MistralConfig(
+    "sinks": (with_sinks, transformers.MistralConfig(
         **LLAMA, tie_word_embeddings=True, sliding_window=6, rope_parameters=PLAIN)),
     "gate": (transformers.Qwen3NextForCausalLM, transformers.Qwen3NextConfig(
         **LLAMA, tie_word_embeddings=True, layer_types=["full_attention"] * L, num_experts=0, mlp_only_layers=list(range(L)),
@@ -84,59 +91,10 @@ def ours_of(kind, name, x):
     return np.concatenate([q[:, 0].reshape(-1, H), k, v, q[:, 1].reshape(-1, H)])
 
 
-def build(kind):
-    torch.set_default_dtype(torch.float64)
-    cls, config = MODELS[kind]
-    model = cls(config).double()
-    if kind == "sinks":
-        for layer in model.model.layers:
-            layer.self_attn.sinks = torch.nn.Parameter(torch.zeros(HEADS))
-    params = dict(model.named_parameters())
-    model.train()
-    for k, (name, theirs) in enumerate(names(kind)):
-        shape = [sum(params[t].shape[0] for t in theirs), *params[theirs[0]].shape[1:]]
-        value = torch.tensor(np.ascontiguousarray(theirs_of(kind, name, made_up(k, name, shape))), dtype=torch.float64)
-        for t, part in zip(theirs, value.split([params[t].shape[0] for t in theirs])):
-            params[t].data.copy_(part)
-    used = {t for _, theirs in names(kind) for t in theirs}
-    assert used == set(params), set(params) ^ used
-    return model, params
-
-
-def record(kind, ids, out):
-    model, params = build(kind)
-    opt = torch.optim.AdamW([{"params": [x for x in params.values() if x.dim() > 1], "weight_decay": DECAY},
-                             {"params": [x for x in params.values() if x.dim() == 1], "weight_decay": 0.0}],
-                            lr=LR, betas=BETAS, eps=EPS)
-    losses, norms = [], []
-    f32 = lambda x: np.ascontiguousarray(x.detach().numpy().astype(np.float32))  # noqa: E731
-    for s in range(STEPS):
-        t = torch.tensor(ids[s])
-        logits = model(input_ids=t[:, :-1]).logits
-        loss = F.cross_entropy(logits.reshape(-1, V), t[:, 1:].reshape(-1))
-        opt.zero_grad()
-        loss.backward()
-        if s == 0:
-            out[kind + ".logits"] = f32(logits)
-            for name, theirs in names(kind):
-                grad = ours_of(kind, name, np.concatenate([f32(params[x].grad) for x in theirs]))
-                if "layers.1.mlp" not in name and "embeddings" not in name:
-                    out[f"{kind}.grad.{name}"] = np.ascontiguousarray(grad)
-        norms.append(torch.nn.utils.clip_grad_norm_(list(params.values()), CLIP).item())
-        losses.append(loss.item())
-        opt.step()
-    out[kind + ".losses"], out[kind + ".norms"] = np.float32(losses), np.float32(norms)
-    print(kind, "losses", losses[0], losses[-1], "norm", norms[0])
-
-
-def main(path):
-    ids = np.random.RandomState(9).randint(0, V, (STEPS, B, T + 1))
-    out = {"ids": ids.astype(np.int32)}
-    for kind in MODELS:
-        record(kind, ids, out)
-    save_file(out, path)
-    print(path, "torch", torch.__version__, "transformers", transformers.__version__)
+def record(kind, ids):
+    kept = [x for x in names(kind) if "layers.1.mlp" not in x[0] and "embeddings" not in x[0]]
+    return trained(*build(kind, MODELS, names, theirs_of), ids, kept, lambda name, x: ours_of(kind, name, x))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "tests/data/train/attention_parity.safetensors")
+    main("attention_parity", 9, MODELS, record)

@@ -34,27 +34,20 @@ def masks(tokens):
 
 
 def record(name, logits_of, params, grads_of, ids, out):
-    opt = torch.optim.AdamW([{"params": [x for x in params if x.dim() > 1], "weight_decay": gpt2.DECAY},
-                             {"params": [x for x in params if x.dim() == 1], "weight_decay": 0.0}],
-                            lr=gpt2.LR, betas=gpt2.BETAS, eps=gpt2.EPS)
-    losses, norms = [], []
-    f32 = lambda x: np.ascontiguousarray(x.detach().numpy().astype(np.float32))  # noqa: E731
-    for s in range(STEPS):
+    def step(s):
         t = torch.tensor(ids[s])
         position, seen, counts = masks(t[:, :-1])
         logits = logits_of(t[:, :-1], position, seen)
         each = F.cross_entropy(logits.reshape(-1, V), t[:, 1:].reshape(-1), reduction="none")
         loss = (each * counts.reshape(-1)).sum() / counts.sum()
-        opt.zero_grad()
         loss.backward()
         if s == 0:
-            out[name + ".logits"] = f32(logits)
-            out.update({f"{name}.grad.{n}": f32(x) for n, x in grads_of() if n in KEPT})
-        norms.append(torch.nn.utils.clip_grad_norm_(params, gpt2.CLIP).item())
-        losses.append(loss.item())
-        opt.step()
-    out[name + ".losses"], out[name + ".norms"] = np.float32(losses), np.float32(norms)
-    print(name, "losses", losses[0], losses[-1], "norm", norms[0])
+            out[name + ".logits"] = gpt2.f32(logits)
+            out.update({f"{name}.grad.{n}": gpt2.f32(x) for n, x in grads_of() if n in KEPT})
+        return loss.item()
+
+    out.update({f"{name}.{n}": x for n, x in gpt2.train(params, step).items()})
+    print(name, "losses", *out[name + ".losses"][[0, -1]])
 
 
 def main(path):
@@ -69,15 +62,14 @@ def main(path):
     out = {"ids": ids.astype(np.int32), "masks.tokens": rows.astype(np.int32), "masks.positions": position.numpy().astype(np.int32),
            "masks.starts": start.numpy().astype(np.int32), "masks.loss": loss.numpy().astype(np.int32)}
 
-    w = {n: torch.tensor(gpt2.made_up(k, n, s), dtype=torch.float64, requires_grad=True)
-         for k, (n, s) in enumerate(gpt2.shapes())}
-    record("gpt2", lambda t, p, seen: gpt2.forward(w, t, p, seen), list(w.values()),
+    w = gpt2.weights(gpt2.shapes())
+    record("gpt2", lambda t, p, seen: gpt2.forward(w, t, p, seen), w.values(),
            lambda: [(n, x.grad) for n, x in w.items()], ids, out)
 
     model, params = llama.build("llama")
     hidden = lambda seen: torch.zeros(seen.shape, dtype=torch.float64).masked_fill(~seen, -1e300)  # noqa: E731
     record("llama", lambda t, p, seen: model(input_ids=t, position_ids=p, attention_mask=hidden(seen)).logits,
-           list(params.values()), lambda: [(n, torch.cat([params[x].grad for x in of])) for n, of in llama.names("llama")],
+           params.values(), lambda: [(n, torch.cat([params[x].grad for x in of])) for n, of in llama.names("llama")],
            ids, out)
     save_file(out, path)
     print(path, "torch", torch.__version__)

@@ -7,7 +7,7 @@ Everything runs in float64 and is stored as float32.  The weights come from a fo
 that tests/unit/parity_test.c repeats, so that they need not be stored.  Recorded with
 PyTorch 2 on the CPU: logits, loss and every gradient of the first batch; then ten steps
 of clip_grad_norm_ and torch.optim.AdamW: their losses, gradient norms, and the weights
-after the last.
+after the last.  The scripts beside it that record other models take from here what is not their own.
 """
 import sys
 
@@ -43,8 +43,18 @@ def made_up(k, name, shape):
     return (u + np.float32("layernorm.weight" in name)).reshape(shape)
 
 
-def forward(w, tokens, positions=slice(T), mask=None):
-    """mask (b, 1, t, t): where it is False a query sees no key; None: causal."""
+def weights(shapes, dtype=torch.float64):
+    """Parameters by name, of (name, shape)."""
+    return {n: torch.tensor(made_up(k, n, s), dtype=dtype, requires_grad=True) for k, (n, s) in enumerate(shapes)}
+
+
+def mlp(w, x, before):
+    x = F.gelu(F.linear(x, w[before + "linear_fc1.weight"], w[before + "linear_fc1.bias"]), approximate="tanh")
+    return F.linear(x, w[before + "linear_fc2.weight"], w[before + "linear_fc2.bias"])
+
+
+def forward(w, tokens, positions=slice(T), mask=None, first=None):
+    """mask (b, 1, t, t): where it is False a query sees no key; None: causal.  first(x): in place of the first layer's MLP."""
     h = w["embedding.word_embeddings.weight"][tokens] + w["embedding.position_embeddings.weight"][positions]
     b, t = tokens.shape
     for i in range(L):
@@ -55,40 +65,105 @@ def forward(w, tokens, positions=slice(T), mask=None):
         x = F.scaled_dot_product_attention(q, k, v, mask, is_causal=mask is None).transpose(1, 2).reshape(b, t, H)
         h = h + F.linear(x, p("self_attention.linear_proj.weight"), p("self_attention.linear_proj.bias"))
         x = F.layer_norm(h, (H,), p("pre_mlp_layernorm.weight"), p("pre_mlp_layernorm.bias"), 1e-5)
-        x = F.gelu(F.linear(x, p("mlp.linear_fc1.weight"), p("mlp.linear_fc1.bias")), approximate="tanh")
-        h = h + F.linear(x, p("mlp.linear_fc2.weight"), p("mlp.linear_fc2.bias"))
+        h = h + (first(x) if first and i == 0 else mlp(w, x, f"decoder.layers.{i}.mlp."))
     h = F.layer_norm(h, (H,), w["decoder.final_layernorm.weight"], w["decoder.final_layernorm.bias"], 1e-5)
     return h @ w["embedding.word_embeddings.weight"].T
 
 
-def main(path):
-    w = {n: torch.tensor(made_up(k, n, s), dtype=torch.float64, requires_grad=True)
-         for k, (n, s) in enumerate(shapes())}
-    rng = np.random.RandomState(5)
-    ids = rng.randint(0, V, (STEPS, B, T + 1))
-    out = {"ids": ids.astype(np.int32)}
-    f32 = lambda x: np.ascontiguousarray(x.detach().numpy().astype(np.float32))  # noqa: E731
-    opt = torch.optim.AdamW([{"params": [x for x in w.values() if x.dim() > 1], "weight_decay": DECAY},
-                             {"params": [x for x in w.values() if x.dim() == 1], "weight_decay": 0.0}],
-                            lr=LR, betas=BETAS, eps=EPS)
+# ---- with experts in the first layer ----
+
+def expert_shapes(experts, ffn):
+    out = []
+    for name, shape in shapes():
+        if "layers.0.mlp" not in name:
+            out.append((name, shape))
+        elif "linear_fc1.weight" in name:
+            out.append(("decoder.layers.0.mlp.router.weight", (experts, H)))
+            for x in range(experts):
+                e = f"decoder.layers.0.mlp.experts.local_experts.{x}."
+                out += [(e + "linear_fc1.weight", (ffn, H)), (e + "linear_fc1.bias", (ffn,)),
+                        (e + "linear_fc2.weight", (H, ffn)), (e + "linear_fc2.bias", (H,))]
+    return out
+
+
+def mixture(w, x, share):
+    """What experts make of x (b, t, H), times share (b t, experts)."""
+    return sum(share[:, e].view(*x.shape[:2], 1) * mlp(w, x, f"decoder.layers.0.mlp.experts.local_experts.{e}.")
+               for e in range(share.shape[1]))
+
+
+# ---- for other models ----
+
+def turn(x):
+    """Rotary positions of (b, heads, t, width)."""
+    t, d = x.shape[-2:]
+    angle = torch.arange(t, dtype=torch.float64)[:, None] * 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    one, two = x.chunk(2, -1)
+    return torch.cat([one * angle.cos() - two * angle.sin(), two * angle.cos() + one * angle.sin()], -1)
+
+
+# ---- training ----
+
+def f32(x):
+    return np.ascontiguousarray(x.detach().numpy().astype(np.float32))
+
+
+def loss_of(logits, t):
+    """Of ids t (b, T + 1), from the logits of all but the last."""
+    return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), t[:, 1:].reshape(-1))
+
+
+def groups(params, decay=DECAY):
+    """For an optimizer: what is no vector decays."""
+    params = list(params)
+    return [{"params": [x for x in params if x.dim() > 1], "weight_decay": decay},
+            {"params": [x for x in params if x.dim() < 2], "weight_decay": 0.0}]
+
+
+def train(params, step, steps=STEPS, after=lambda: None):
+    """Steps of clipping and AdamW, each from the gradients that step(s) leaves, whose loss it gives; after(): behind each."""
+    params = list(params)
+    opt = torch.optim.AdamW(groups(params), lr=LR, betas=BETAS, eps=EPS)
     losses, norms = [], []
-    for s in range(STEPS):
+    for s in range(steps):
+        opt.zero_grad()
+        losses.append(step(s))
+        norms.append(torch.nn.utils.clip_grad_norm_(params, CLIP).item())
+        opt.step()
+        after()
+    return {"losses": np.float32(losses), "norms": np.float32(norms)}
+
+
+def main(name, seed, kinds, record, shape=(STEPS, B, T + 1), vocab=V):
+    """Writes NAME.safetensors, or the file that is named: ids, and what record(kind, ids) gives, by kind."""
+    path = sys.argv[1] if len(sys.argv) > 1 else f"tests/data/train/{name}.safetensors"
+    ids = np.random.RandomState(seed).randint(0, vocab, shape)
+    out = {"ids": ids.astype(np.int32)}
+    for kind in kinds:
+        made = record(kind, ids)
+        out.update({f"{kind}.{n}" if kind else n: x for n, x in made.items()})
+        if "losses" in made:
+            print(kind or name, "losses", *made["losses"][[0, -1]])
+    save_file(out, path)
+    print(path, "torch", torch.__version__)
+
+
+def record(_, ids):
+    w, out = weights(shapes()), {}
+
+    def step(s):
         t = torch.tensor(ids[s])
         logits = forward(w, t[:, :-1])
-        loss = F.cross_entropy(logits.reshape(-1, V), t[:, 1:].reshape(-1))
-        opt.zero_grad()
+        loss = loss_of(logits, t)
         loss.backward()
         if s == 0:
             out["logits"] = f32(logits)
             out.update({"grad." + n: f32(x.grad) for n, x in w.items()})
-        norms.append(torch.nn.utils.clip_grad_norm_(list(w.values()), CLIP).item())
-        losses.append(loss.item())
-        opt.step()
-    out.update({"after." + n: f32(x) for n, x in w.items()})
-    out["losses"], out["norms"] = np.float32(losses), np.float32(norms)
-    save_file(out, path)
-    print(path, "torch", torch.__version__, "losses", losses[0], losses[-1], "norm", norms[0])
+        return loss.item()
+
+    out.update(train(w.values(), step))
+    return {**out, **{"after." + n: f32(x) for n, x in w.items()}}
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "tests/data/train/gpt2_parity.safetensors")
+    main("gpt2_parity", 5, [""], record)

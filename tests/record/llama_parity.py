@@ -9,16 +9,17 @@ logits and every gradient of the first batch are kept; of the others losses and 
 norms: Qwen2 (biases of q, k, v; tied), Qwen3 (normalised q and k), GPT-NeoX (layer norms, biases,
 a quarter of each head turned).
 """
+import os
 import sys
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 import transformers
-from safetensors.numpy import save_file
 
-L, H, HEADS, GROUPS, D, FFN, T, V, B, STEPS = 2, 48, 4, 2, 16, 64, 32, 211, 2, 10
-LR, BETAS, EPS, DECAY, CLIP = 1e-3, (0.9, 0.95), 1e-5, 0.1, 0.5
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from gpt2_parity import H, HEADS, L, T, V, f32, loss_of, made_up, main, train  # noqa: E402
+
+GROUPS, D, FFN = 2, 16, 64
 ANY = dict(hidden_size=H, num_hidden_layers=L, num_attention_heads=HEADS, vocab_size=V, max_position_embeddings=T,
            attn_implementation="eager")
 LLAMA = dict(ANY, num_key_value_heads=GROUPS, head_dim=D, intermediate_size=FFN, rms_norm_eps=1e-6)
@@ -69,39 +70,23 @@ def names(kind):
     return out
 
 
-def made_up(k, name, shape):
-    """As in gpt2_parity.py."""
-    x = (np.arange(np.prod(shape), dtype=np.uint64) + np.uint64(k * 1000003)) & np.uint64(0xFFFFFFFF)
-    for _ in range(2):
-        x = ((x ^ (x >> np.uint64(16))) * np.uint64(0x45D9F3B)) & np.uint64(0xFFFFFFFF)
-    x ^= x >> np.uint64(16)
-    u = ((x >> np.uint64(8)).astype(np.float32) * np.float32(2**-24) - np.float32(0.5)) * np.float32(0.4)
-    return (u + np.float32("layernorm.weight" in name)).reshape(shape)
-
-
-def by_kind(kind, name, x):
-    """Rows of linear_qkv: GPT-NeoX has them head by head (q, k, v of a head together)."""
-    if kind != "neox" or "linear_qkv" not in name:
-        return x
-    return x.reshape(HEADS, 3, H // HEADS, -1).swapaxes(0, 1).reshape(x.shape)
-
-
 def by_head(kind, name, x):
+    """Rows of linear_qkv: GPT-NeoX has them head by head (q, k, v of a head together)."""
     if kind != "neox" or "linear_qkv" not in name:
         return x
     return x.reshape(3, HEADS, H // HEADS, -1).swapaxes(0, 1).reshape(x.shape)
 
 
-def build(kind):
+def build(kind, models=MODELS, names=names, theirs_of=by_head):
     """The model, with its weights made up, and its parameters."""
     torch.set_default_dtype(torch.float64)
-    cls, config = MODELS[kind]
+    cls, config = models[kind]
     model = cls(config).double()
     params = dict(model.named_parameters())
     model.train()
     for k, (name, theirs) in enumerate(names(kind)):
         shape = [sum(params[t].shape[0] for t in theirs), *params[theirs[0]].shape[1:]]
-        value = torch.tensor(np.ascontiguousarray(by_head(kind, name, made_up(k, name, shape))), dtype=torch.float64)
+        value = torch.tensor(np.ascontiguousarray(theirs_of(kind, name, made_up(k, name, shape))), dtype=torch.float64)
         for t, part in zip(theirs, value.split([params[t].shape[0] for t in theirs])):
             params[t].data.copy_(part)
     used = {t for _, theirs in names(kind) for t in theirs}
@@ -109,38 +94,27 @@ def build(kind):
     return model, params
 
 
-def record(kind, ids, out):
-    model, params = build(kind)
-    opt = torch.optim.AdamW([{"params": [x for x in params.values() if x.dim() > 1], "weight_decay": DECAY},
-                             {"params": [x for x in params.values() if x.dim() == 1], "weight_decay": 0.0}],
-                            lr=LR, betas=BETAS, eps=EPS)
-    losses, norms = [], []
-    f32 = lambda x: np.ascontiguousarray(x.detach().numpy().astype(np.float32))  # noqa: E731
-    for s in range(STEPS):
+def trained(model, params, ids, kept, ours_of=lambda name, x: x):
+    """Ten steps; of the first batch logits and the gradients of kept, some of names(kind)."""
+    out = {}
+
+    def step(s):
         t = torch.tensor(ids[s])
         logits = model(input_ids=t[:, :-1]).logits
-        loss = F.cross_entropy(logits.reshape(-1, V), t[:, 1:].reshape(-1))
-        opt.zero_grad()
+        loss = loss_of(logits, t)
         loss.backward()
-        if s == 0 and kind == "llama":
-            out["llama.logits"] = f32(logits)
-            for name, theirs in names(kind):
-                out["llama.grad." + name] = np.concatenate([f32(params[x].grad) for x in theirs])
-        norms.append(torch.nn.utils.clip_grad_norm_(list(params.values()), CLIP).item())
-        losses.append(loss.item())
-        opt.step()
-    out[kind + ".losses"], out[kind + ".norms"] = np.float32(losses), np.float32(norms)
-    print(kind, "losses", losses[0], losses[-1], "norm", norms[0])
+        if s == 0 and kept:
+            out["logits"] = f32(logits)
+            out.update({"grad." + name: np.ascontiguousarray(ours_of(name, np.concatenate([f32(params[x].grad) for x in theirs])))
+                        for name, theirs in kept})
+        return loss.item()
+
+    return {**train(params.values(), step), **out}
 
 
-def main(path):
-    ids = np.random.RandomState(6).randint(0, V, (STEPS, B, T + 1))
-    out = {"ids": ids.astype(np.int32)}
-    for kind in MODELS:
-        record(kind, ids, out)
-    save_file(out, path)
-    print(path, "torch", torch.__version__, "transformers", transformers.__version__)
+def record(kind, ids):
+    return trained(*build(kind), ids, names(kind) if kind == "llama" else [])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "tests/data/train/llama_parity.safetensors")
+    main("llama_parity", 6, MODELS, record)

@@ -14,19 +14,17 @@ model with a shared expert and its gate (as Core's SharedExpertMLP), "shared" th
 import os
 import sys
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 import transformers
 from megatron.core.transformer.moe.moe_utils import (apply_router_token_dropping, get_capacity, switch_load_balancing_loss_func,
                                                      topk_routing_with_score_function, z_loss_func)
-from safetensors.numpy import save_file
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from gpt2_parity import BETAS, CLIP, DECAY, EPS, LR, made_up  # noqa: E402
-from gpt2_parity import shapes as gpt_shapes  # noqa: E402
+from gpt2_parity import (H, HEADS, L, T, V, expert_shapes, f32, forward, loss_of, made_up, main, mixture,  # noqa: E402
+                         train, weights)
 
-L, H, HEADS, GROUPS, D, FFN, T, V, B, STEPS = 2, 48, 4, 2, 16, 16, 32, 211, 2, 10
+GROUPS, D, FFN = 2, 16, 16
 EXPERTS, TOPK, AUX, Z, CAPACITY, SHARED = 4, 2, 0.05, 0.01, 0.7, 24
 
 
@@ -109,86 +107,39 @@ def drop(policy, probs, chosen):
 
 
 def gpt(policy=""):
-    shapes = []
-    for name, shape in gpt_shapes():
-        if "layers.0.mlp" not in name:
-            shapes.append((name, shape))
-        elif "linear_fc1.weight" in name:
-            shapes.append(("decoder.layers.0.mlp.router.weight", (EXPERTS, H)))
-            for x in range(EXPERTS):
-                e = f"decoder.layers.0.mlp.experts.local_experts.{x}."
-                shapes += [(e + "linear_fc1.weight", (FFN, H)), (e + "linear_fc1.bias", (FFN,)),
-                           (e + "linear_fc2.weight", (H, FFN)), (e + "linear_fc2.bias", (H,))]
-    w = {n: torch.tensor(made_up(k, n, s), dtype=torch.float64, requires_grad=True) for k, (n, s) in enumerate(shapes)}
-
-    def mlp(x, before):
-        x = F.gelu(F.linear(x, w[before + "linear_fc1.weight"], w[before + "linear_fc1.bias"]), approximate="tanh")
-        return F.linear(x, w[before + "linear_fc2.weight"], w[before + "linear_fc2.bias"])
+    w = weights(expert_shapes(EXPERTS, FFN))
 
     def run(tokens):
-        h = w["embedding.word_embeddings.weight"][tokens] + w["embedding.position_embeddings.weight"]
-        b, t = tokens.shape
         routers = []
-        for i in range(L):
-            p = lambda n: w[f"decoder.layers.{i}.{n}"]  # noqa: E731,B023
-            x = F.layer_norm(h, (H,), p("input_layernorm.weight"), p("input_layernorm.bias"), 1e-5)
-            q, k, v = F.linear(x, p("self_attention.linear_qkv.weight"), p("self_attention.linear_qkv.bias")).split(H, 2)
-            q, k, v = (z.view(b, t, HEADS, H // HEADS).transpose(1, 2) for z in (q, k, v))
-            x = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, H)
-            h = h + F.linear(x, p("self_attention.linear_proj.weight"), p("self_attention.linear_proj.bias"))
-            x = F.layer_norm(h, (H,), p("pre_mlp_layernorm.weight"), p("pre_mlp_layernorm.bias"), 1e-5)
-            if i:
-                h = h + mlp(x, f"decoder.layers.{i}.mlp.")
-                continue
-            logits = F.linear(x, p("mlp.router.weight")).reshape(-1, EXPERTS)
+
+        def first(x):
+            logits = F.linear(x, w["decoder.layers.0.mlp.router.weight"]).reshape(-1, EXPERTS)
             probs, chosen = topk_routing_with_score_function(logits, TOPK, use_pre_softmax=policy != "position")
-            probs = drop(policy, probs, chosen)
             routers.append(logits)
-            h = h + sum(probs[:, e].view(b, t, 1) * mlp(x, f"decoder.layers.0.mlp.experts.local_experts.{e}.")
-                        for e in range(EXPERTS))
-        h = F.layer_norm(h, (H,), w["decoder.final_layernorm.weight"], w["decoder.final_layernorm.bias"], 1e-5)
-        return h @ w["embedding.word_embeddings.weight"].T, routers
+            return mixture(w, x, drop(policy, probs, chosen))
+
+        return forward(w, tokens, first=first), routers
 
     return w.values(), {}, run
 
 
-def decays(x):
-    return x.dim() > 1
-
-
-def record(kind, ids, out):
+def record(kind, ids):
     torch.set_default_dtype(torch.float64)
     params, grads, run = mixtral(kind) if kind in ("mixtral", "qwen2_moe", "shared") else gpt(kind.removeprefix("gpt"))
-    opt = torch.optim.AdamW([{"params": [x for x in params if decays(x)], "weight_decay": DECAY},
-                             {"params": [x for x in params if not decays(x)], "weight_decay": 0.0}], lr=LR, betas=BETAS, eps=EPS)
-    losses, norms, extra = [], [], []
-    f32 = lambda x: np.ascontiguousarray(x.detach().numpy().astype(np.float32))  # noqa: E731
-    for s in range(STEPS):
+    out = {}
+
+    def step(s):
         t = torch.tensor(ids[s])
         logits, routers = run(t[:, :-1])
-        loss = F.cross_entropy(logits.reshape(-1, V), t[:, 1:].reshape(-1))
-        aux = sum(auxiliary(x) for x in routers)
-        opt.zero_grad()
-        (loss + aux).backward()
+        loss = loss_of(logits, t)
+        (loss + sum(auxiliary(x) for x in routers)).backward()
         if kind == "mixtral" and s == 0:
-            out[kind + ".logits"] = f32(logits)
-            out.update({f"{kind}.grad.{n}": f32(g()) for n, g in grads.items()})
-        norms.append(torch.nn.utils.clip_grad_norm_(list(params), CLIP).item())
-        losses.append(loss.item())
-        extra.append(aux.item())
-        opt.step()
-    out[kind + ".losses"], out[kind + ".norms"] = np.float32(losses), np.float32(norms)
-    print(kind, "losses", losses[0], losses[-1], "norm", norms[0], "auxiliary", extra[0], extra[-1])
+            out["logits"] = f32(logits)
+            out.update({"grad." + n: f32(g()) for n, g in grads.items()})
+        return loss.item()
 
-
-def main(path):
-    ids = np.random.RandomState(8).randint(0, V, (STEPS, B, T + 1))
-    out = {"ids": ids.astype(np.int32)}
-    for kind in ("mixtral", "gpt", "probs", "position", "qwen2_moe", "shared"):
-        record(kind, ids, out)
-    save_file(out, path)
-    print(path, "torch", torch.__version__, "transformers", transformers.__version__)
+    return {**train(params, step), **out}
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "tests/data/train/moe_parity.safetensors")
+    main("moe_parity", 8, ("mixtral", "gpt", "probs", "position", "qwen2_moe", "shared"), record)

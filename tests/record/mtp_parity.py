@@ -15,10 +15,9 @@ import sys
 import numpy as np
 import torch
 import torch.nn.functional as F
-from safetensors.numpy import save_file
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from gpt2_parity import B, BETAS, CLIP, DECAY, EPS, H, HEADS, L, LR, STEPS, T, V, made_up  # noqa: E402
+from gpt2_parity import H, HEADS, L, T, V, loss_of, main, train, turn, weights  # noqa: E402
 from gpt2_parity import shapes as gpt_shapes  # noqa: E402
 
 DEPTHS, FACTOR, D, GROUPS, FFN = {"gpt": 2, "llama": 1}, 0.3, 16, 2, 64
@@ -45,19 +44,10 @@ def shapes(kind):
     return s + ([] if gpt else [("output_layer.weight", (V, H))])
 
 
-def turn(x):
-    """Rotary positions of (b, heads, t, D)."""
-    angle = torch.arange(T, dtype=torch.float64)[:, None] * 10000.0 ** (-torch.arange(0, D, 2, dtype=torch.float64) / D)
-    cos, sin = angle.cos(), angle.sin()
-    one, two = x.chunk(2, -1)
-    return torch.cat([one * cos - two * sin, two * cos + one * sin], -1)
-
-
 class Model:
     def __init__(self, kind):
         self.kind, self.gpt = kind, kind == "gpt"
-        self.w = {n: torch.tensor(made_up(k, n, s), dtype=torch.float64, requires_grad=True)
-                  for k, (n, s) in enumerate(shapes(kind))}
+        self.w = weights(shapes(kind))
 
     def norm(self, x, name):
         if self.gpt:
@@ -92,49 +82,35 @@ class Model:
 
     def losses(self, ids):
         """The mean losses of the next token and of each depth."""
-        tokens, targets = ids[:, :-1], ids[:, 1:]
+        tokens = ids[:, :-1]
         h = self.embed(tokens, torch.arange(T))
         for i in range(L):
             h = self.layer(h, f"decoder.layers.{i}.")
         h = self.norm(h, "decoder.final_layernorm")
-        losses = [F.cross_entropy(self.logits(h).reshape(-1, V), targets.reshape(-1))]
+        losses = [loss_of(self.logits(h), ids)]
         for k in range(1, DEPTHS[self.kind] + 1):
             p = f"mtp.layers.{k - 1}."
             further = F.pad(tokens[:, k:], (0, k))
             positions = F.pad(torch.arange(k, T), (0, k))
             x = torch.cat([self.norm(self.embed(further, positions), p + "enorm"), self.norm(h, p + "hnorm")], -1)
             h = self.norm(self.layer(self.linear(x, p + "eh_proj"), p + "transformer_layer."), p + "final_layernorm")
-            here = self.logits(h)[:, :T - k]
-            losses.append(F.cross_entropy(here.reshape(-1, V), targets[:, k:].reshape(-1)))
+            losses.append(loss_of(self.logits(h)[:, :T - k], ids[:, k:]))
         return losses
 
 
-def record(kind, ids, out):
+def record(kind, ids):
     m = Model(kind)
-    params = list(m.w.values())
-    opt = torch.optim.AdamW([{"params": [x for x in params if x.dim() > 1], "weight_decay": DECAY},
-                             {"params": [x for x in params if x.dim() < 2], "weight_decay": 0.0}], lr=LR, betas=BETAS, eps=EPS)
-    losses, further, norms = [], [], []
-    for s in range(STEPS):
+    further = []
+
+    def step(s):
         each = m.losses(torch.tensor(ids[s]))
-        opt.zero_grad()
         (each[0] + FACTOR / DEPTHS[kind] * sum(each[1:])).backward()
-        norms.append(torch.nn.utils.clip_grad_norm_(params, CLIP).item())
-        losses.append(each[0].item())
         further.append([x.item() for x in each[1:]])
-        opt.step()
-    out[kind + ".losses"], out[kind + ".further"], out[kind + ".norms"] = (np.float32(x) for x in (losses, further, norms))
-    print(kind, "losses", losses[0], losses[-1], "further", further[0], further[-1], "norm", norms[0], norms[-1])
+        return each[0].item()
 
-
-def main(path):
-    ids = np.random.RandomState(13).randint(0, V, (STEPS, B, T + 1))
-    out = {"ids": ids.astype(np.int32)}
-    for kind in DEPTHS:
-        record(kind, ids, out)
-    save_file(out, path)
-    print(path, "torch", torch.__version__)
+    out = train(m.w.values(), step)
+    return {**out, "further": np.float32(further)}
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "tests/data/train/mtp_parity.safetensors")
+    main("mtp_parity", 13, DEPTHS, record)

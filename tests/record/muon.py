@@ -15,11 +15,10 @@ import sys
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from safetensors.numpy import save_file
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from gpt2_parity import B, BETAS, CLIP, DECAY, EPS, H, LR, T, V, forward, made_up, shapes  # noqa: E402
+from gpt2_parity import B, BETAS, CLIP, DECAY, EPS, LR, T, V, forward, groups, loss_of, made_up, shapes, weights  # noqa: E402
 
 SETS = {
     "quintic": [(4.0848, -6.8946, 2.9270), (3.9505, -6.3029, 2.6377), (3.7418, -5.5913, 2.3037), (2.8769, -3.1427, 1.2046),
@@ -79,12 +78,10 @@ def updates(how):
 
 def train(ids, again):
     torch.set_num_threads(2 if again else 1)
-    w = {n: torch.tensor(made_up(k, n, s), requires_grad=True) for k, (n, s) in enumerate(shapes())}
-    inner = [x for n, x in w.items() if x.dim() > 1 and n.startswith("decoder")]
-    outer = [x for n, x in w.items() if x.dim() > 1 and not n.startswith("decoder")]
-    opts = [Muon(inner, LR, False), torch.optim.AdamW([{"params": outer, "weight_decay": DECAY},
-                                                       {"params": [x for x in w.values() if x.dim() == 1], "weight_decay": 0.0}],
-                                                      lr=LR, betas=BETAS, eps=EPS)]
+    w = weights(shapes(), torch.float32)
+    inner = {n: x for n, x in w.items() if x.dim() > 1 and n.startswith("decoder")}
+    opts = [Muon(inner.values(), LR, False),
+            torch.optim.AdamW(groups(x for n, x in w.items() if n not in inner), lr=LR, betas=BETAS, eps=EPS)]
     losses = []
     for s in range(STEPS):
         t = torch.tensor(ids[s % BATCHES])
@@ -92,7 +89,7 @@ def train(ids, again):
             x.grad = None
         losses.append(0.0)
         for part in t.split(1 if again else B):
-            loss = F.cross_entropy(forward(w, part[:, :-1]).reshape(-1, V), part[:, 1:].reshape(-1)) * len(part) / B
+            loss = loss_of(forward(w, part[:, :-1]), part) * len(part) / B
             loss.backward()
             losses[-1] += loss.item()
         torch.nn.utils.clip_grad_norm_(list(w.values()), CLIP)

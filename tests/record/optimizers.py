@@ -30,9 +30,8 @@ ADAMW = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.1}
 
 def ten_updates(how, dtype, scale, decay, make):
     g.L, g.H, g.T, g.V = 1, 8, 16, 32
-    w = {n: torch.tensor(g.made_up(k, n, s), dtype=dtype, requires_grad=True) for k, (n, s) in enumerate(g.shapes())}
-    opt = make([{"params": [x for x in w.values() if x.dim() > 1], "weight_decay": decay},
-                {"params": [x for x in w.values() if x.dim() == 1], "weight_decay": 0.0}])
+    w = g.weights(g.shapes(), dtype)
+    opt = make(g.groups(w.values(), decay))
     after = {n: [] for n in w}
     for s in range(UPDATES):
         for k, (n, x) in enumerate(w.items()):

@@ -14,12 +14,11 @@ import sys
 import numpy as np
 import torch
 import torch.nn.functional as F
-from safetensors.numpy import save_file
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from gpt2_parity import BETAS, CLIP, DECAY, EPS, made_up  # noqa: E402
+from gpt2_parity import B, HEADS, L, f32, loss_of, main, made_up, train, turn  # noqa: E402
 
-V, L, H, HEADS, GROUPS, D, FFN, T, B, STEPS, LR = 61, 2, 32, 4, 2, 8, 48, 16, 2, 6, 1e-3
+V, H, GROUPS, D, FFN, T, STEPS = 61, 32, 2, 8, 48, 16, 6
 Q_RANK, KV_RANK, FLAT, TURN, VALUE = 10, 12, 6, 4, 5
 KINDS = {"groups": (3.0, 0.5), "latent": (2.6, 0.3)}  # threshold, alpha
 KEPT = {"groups": ["linear_qkv.weight", "linear_qkv.bias"], "latent": ["linear_q_up_proj.weight", "linear_kv_up_proj.weight"]}
@@ -42,14 +41,6 @@ def shapes(kind):
         s += [(a + "linear_proj.weight", (H, HEADS * (D if kind == "groups" else VALUE))), (p + "pre_mlp_layernorm.weight", (H,)),
               (p + "mlp.linear_fc1.weight", (2 * FFN, H)), (p + "mlp.linear_fc2.weight", (H, FFN))]
     return s + [("decoder.final_layernorm.weight", (H,))]
-
-
-def turn(x):
-    """Rotary positions of (b, heads, t, width)."""
-    d = x.shape[-1]
-    angle = torch.arange(T, dtype=torch.float64)[:, None] * 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
-    one, two = x.chunk(2, -1)
-    return torch.cat([one * angle.cos() - two * angle.sin(), two * angle.cos() + one * angle.sin()], -1)
 
 
 class Model:
@@ -93,7 +84,7 @@ class Model:
             gate, up = F.linear(self.norm(h, p + "pre_mlp_layernorm"), w[p + "mlp.linear_fc1.weight"]).chunk(2, -1)
             h = h + F.linear(F.silu(gate) * up, w[p + "mlp.linear_fc2.weight"])
         logits = self.norm(h, "decoder.final_layernorm") @ w["embedding.word_embeddings.weight"].T
-        return F.cross_entropy(logits.reshape(-1, V), ids[:, 1:].reshape(-1))
+        return loss_of(logits, ids)
 
     @torch.no_grad()
     def clip(self):
@@ -117,39 +108,26 @@ class Model:
                         rows[HEADS + g] *= eta ** (1 - self.alpha)
 
 
-def record(kind, ids, out):
+def record(kind, ids):
     m = Model(kind)
-    params = list(m.w.values())
-    opt = torch.optim.AdamW([{"params": [x for x in params if x.dim() > 1], "weight_decay": DECAY},
-                             {"params": [x for x in params if x.dim() < 2], "weight_decay": 0.0}], lr=LR, betas=BETAS, eps=EPS)
-    losses, most = [], []
-    for s in range(STEPS):
+    most = []
+
+    def step(s):
         m.most.zero_()
-        opt.zero_grad()
-        losses.append(0.0)
+        total = 0.0
         for sample in torch.tensor(ids[s]).split(1):
             loss = m.loss(sample) / B
             loss.backward()
-            losses[-1] += loss.item()
-        torch.nn.utils.clip_grad_norm_(params, CLIP)
-        opt.step()
-        m.clip()
+            total += loss.item()
         most.append(m.most.numpy().copy())
-    out[kind + ".losses"], out[kind + ".most"] = np.float32(losses), np.float32(most)
-    for name in KEPT[kind]:
-        out[f"{kind}.{name}"] = m.w[f"decoder.layers.1.self_attention.{name}"].detach().numpy().astype(np.float32)
-    print(kind, "losses", losses[0], losses[-1], "largest logits", most[0].round(2).tolist(), most[-1].round(2).tolist(),
-          "above", [(x > m.threshold).sum().item() for x in most])
+        return total
 
-
-def main(path):
-    ids = np.random.RandomState(17).randint(0, V, (STEPS, B, T + 1))
-    out = {"ids": ids.astype(np.int32)}
-    for kind in KINDS:
-        record(kind, ids, out)
-    save_file(out, path)
-    print(path, "torch", torch.__version__)
+    losses = train(m.w.values(), step, STEPS, m.clip)["losses"]
+    print("largest logits", most[0].round(2).tolist(), most[-1].round(2).tolist(), "above",
+          [(x > m.threshold).sum().item() for x in most])
+    return {"losses": losses, "most": np.float32(most),
+            **{n: f32(m.w[f"decoder.layers.1.self_attention.{n}"]) for n in KEPT[kind]}}
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "tests/data/train/qk_clip.safetensors")
+    main("qk_clip", 17, KINDS, record, (STEPS, B, T + 1), V)

@@ -19,13 +19,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 import transformers
-from safetensors.numpy import save_file
 from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3TopkRouter
 from transformers.models.glm4_moe.modeling_glm4_moe import Glm4MoeTopkRouter
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from gpt2_parity import B, BETAS, CLIP, DECAY, EPS, H, HEADS, L, LR, STEPS, T, V, made_up  # noqa: E402
-from gpt2_parity import shapes as gpt_shapes  # noqa: E402
+from gpt2_parity import B, H, expert_shapes, forward, loss_of, main, mixture, train, weights  # noqa: E402
 
 FFN, AUX, Z, RATE, SCALE = 16, 0.05, 0.01, 0.02, 2.5
 # experts, topk, groups, of which so many
@@ -65,74 +63,7 @@ def auxiliary(kind, logits):
     return each.mean() + Z * torch.logsumexp(logits, -1).square().mean()
 
 
-def gpt(kind):
-    experts = SIZES[kind][0]
-    shapes = []
-    for name, shape in gpt_shapes():
-        if "layers.0.mlp" not in name:
-            shapes.append((name, shape))
-        elif "linear_fc1.weight" in name:
-            shapes.append(("decoder.layers.0.mlp.router.weight", (experts, H)))
-            for x in range(experts):
-                e = f"decoder.layers.0.mlp.experts.local_experts.{x}."
-                shapes += [(e + "linear_fc1.weight", (FFN, H)), (e + "linear_fc1.bias", (FFN,)),
-                           (e + "linear_fc2.weight", (H, FFN)), (e + "linear_fc2.bias", (H,))]
-    w = {n: torch.tensor(made_up(k, n, s), dtype=torch.float64, requires_grad=True) for k, (n, s) in enumerate(shapes)}
-    router = router_of(kind)
-
-    def mlp(x, before):
-        x = F.gelu(F.linear(x, w[before + "linear_fc1.weight"], w[before + "linear_fc1.bias"]), approximate="tanh")
-        return F.linear(x, w[before + "linear_fc2.weight"], w[before + "linear_fc2.bias"])
-
-    def run(tokens, bias):
-        h = w["embedding.word_embeddings.weight"][tokens] + w["embedding.position_embeddings.weight"]
-        b, t = tokens.shape
-        for i in range(L):
-            p = lambda n: w[f"decoder.layers.{i}.{n}"]  # noqa: E731,B023
-            x = F.layer_norm(h, (H,), p("input_layernorm.weight"), p("input_layernorm.bias"), 1e-5)
-            q, k, v = F.linear(x, p("self_attention.linear_qkv.weight"), p("self_attention.linear_qkv.bias")).split(H, 2)
-            q, k, v = (z.view(b, t, HEADS, H // HEADS).transpose(1, 2) for z in (q, k, v))
-            x = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, H)
-            h = h + F.linear(x, p("self_attention.linear_proj.weight"), p("self_attention.linear_proj.bias"))
-            x = F.layer_norm(h, (H,), p("pre_mlp_layernorm.weight"), p("pre_mlp_layernorm.bias"), 1e-5)
-            if i:
-                h = h + mlp(x, f"decoder.layers.{i}.mlp.")
-                continue
-            logits, weights, chosen = router(p("mlp.router.weight"), bias, x.reshape(-1, H))
-            share = torch.zeros(logits.shape, dtype=torch.float64).scatter(1, chosen, weights.double())
-            h = h + sum(share[:, e].view(b, t, 1) * mlp(x, f"decoder.layers.0.mlp.experts.local_experts.{e}.")
-                        for e in range(experts))
-        h = F.layer_norm(h, (H,), w["decoder.final_layernorm.weight"], w["decoder.final_layernorm.bias"], 1e-5)
-        return h @ w["embedding.word_embeddings.weight"].T, logits.double(), torch.bincount(chosen.flatten(), minlength=experts)
-
-    return w.values(), run
-
-
-def record(kind, ids, out):
-    params, run = gpt(kind)
-    opt = torch.optim.AdamW([{"params": [x for x in params if x.dim() > 1], "weight_decay": DECAY},
-                             {"params": [x for x in params if x.dim() < 2], "weight_decay": 0.0}], lr=LR, betas=BETAS, eps=EPS)
-    bias = torch.zeros(SIZES[kind][0], dtype=torch.float32)
-    losses, norms, biases = [], [], []
-    for s in range(STEPS):
-        t = torch.tensor(ids[s])
-        logits, router, load = run(t[:, :-1], bias)
-        loss = F.cross_entropy(logits.reshape(-1, V), t[:, 1:].reshape(-1))
-        opt.zero_grad()
-        (loss + auxiliary(kind, router)).backward()
-        norms.append(torch.nn.utils.clip_grad_norm_(list(params), CLIP).item())
-        losses.append(loss.item())
-        opt.step()
-        if kind == "v3":
-            bias = bias + RATE * torch.sign(load.double().mean() - load).float()
-            biases.append(bias.numpy())
-    out[kind + ".losses"], out[kind + ".norms"] = np.float32(losses), np.float32(norms)
-    if biases:
-        out[kind + ".biases"] = np.stack(biases)
-    print(kind, "losses", losses[0], losses[-1], "norm", norms[0], norms[-1], *biases[-1:])
-
-
-def choices(out):
+def choices():
     rng = np.random.RandomState(9)
     logits = torch.tensor(rng.randn(100, 12), dtype=torch.float32)
     bias = torch.tensor(rng.randn(12) * 0.1, dtype=torch.float32)
@@ -141,23 +72,39 @@ def choices(out):
     weight[:, :12] = torch.eye(12)
     rows = torch.zeros(100, H)
     rows[:, :12] = logits
-    _, weights, chosen = router(weight, bias, rows)
+    _, share, chosen = router(weight, bias, rows)
     order = torch.argsort(torch.gather(torch.sigmoid(logits) + bias, 1, chosen), dim=1, descending=True)
-    out["logits"], out["bias"] = logits.numpy(), bias.numpy()
-    out["weights"] = torch.gather(weights, 1, order).numpy().copy()
-    out["choice"] = torch.gather(chosen, 1, order).numpy().astype(np.int32)
+    return {"logits": logits.numpy(), "bias": bias.numpy(), "weights": torch.gather(share, 1, order).numpy().copy(),
+            "choice": torch.gather(chosen, 1, order).numpy().astype(np.int32)}
 
 
-def main(path):
-    ids = np.random.RandomState(10).randint(0, V, (STEPS, B, T + 1))
-    out = {"ids": ids.astype(np.int32)}
-    choices(out)
+def record(kind, ids):
+    if not kind:
+        return choices()
     torch.set_default_dtype(torch.float64)
-    for kind in SIZES:
-        record(kind, ids, out)
-    save_file(out, path)
-    print(path, "torch", torch.__version__, "transformers", transformers.__version__)
+    experts, w, router = SIZES[kind][0], weights(expert_shapes(SIZES[kind][0], FFN)), router_of(kind)
+    bias, biases = torch.zeros(experts, dtype=torch.float32), []
+
+    def step(s):
+        nonlocal bias
+        t, seen = torch.tensor(ids[s]), []
+
+        def first(x):
+            logits, share, chosen = router(w["decoder.layers.0.mlp.router.weight"], bias, x.reshape(-1, H))
+            seen.extend((logits.double(), torch.bincount(chosen.flatten(), minlength=experts)))
+            return mixture(w, x, torch.zeros(logits.shape, dtype=torch.float64).scatter(1, chosen, share.double()))
+
+        loss = loss_of(forward(w, t[:, :-1], first=first), t)
+        logits, load = seen
+        (loss + auxiliary(kind, logits)).backward()
+        if kind == "v3":
+            bias = bias + RATE * torch.sign(load.double().mean() - load).float()
+            biases.append(bias.numpy())
+        return loss.item()
+
+    out = train(w.values(), step)
+    return {**out, "biases": np.stack(biases)} if biases else out
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "tests/data/train/router_parity.safetensors")
+    main("router_parity", 10, ("", *SIZES), record)

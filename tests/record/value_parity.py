@@ -11,17 +11,13 @@ the embeddings too, normalised queries and keys, ReLU squared, bounded logits.
 import os
 import sys
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from safetensors.numpy import save_file
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from gpt2_parity import made_up  # noqa: E402
+from gpt2_parity import H, HEADS, L, T, V, f32, loss_of, main, train, turn, weights  # noqa: E402
 
-L, H, HEADS, GROUPS, D, FFN, T, V, B, STEPS, CHANNELS = 2, 48, 4, 2, 16, 64, 32, 211, 2, 10, 12
-LR, BETAS, EPS, DECAY, CLIP = 1e-3, (0.9, 0.95), 1e-5, 0.1, 0.5
-KINDS = ("values", "nanochat")
+GROUPS, D, FFN, CHANNELS = 2, 16, 64, 12
 
 
 def shapes(kind):
@@ -41,18 +37,10 @@ def shapes(kind):
     return s + ([("output_layer.weight", (V, H))] if chat else [("decoder.final_layernorm.weight", (H,))])
 
 
-def turn(x):
-    """Rotary positions of (b, heads, t, D)."""
-    angle = torch.arange(T, dtype=torch.float64)[:, None] * 10000.0 ** (-torch.arange(0, D, 2, dtype=torch.float64) / D)
-    one, two = x.chunk(2, -1)
-    return torch.cat([one * angle.cos() - two * angle.sin(), two * angle.cos() + one * angle.sin()], -1)
-
-
 class Model:
     def __init__(self, kind):
         self.chat = kind == "nanochat"
-        self.w = {n: torch.tensor(made_up(k, n, s), dtype=torch.float64, requires_grad=True)
-                  for k, (n, s) in enumerate(shapes(kind))}
+        self.w = weights(shapes(kind))
 
     def norm(self, x, name=""):
         return F.rms_norm(x, x.shape[-1:], None if self.chat else self.w[name + "layernorm.weight"], 1e-6)
@@ -89,39 +77,23 @@ class Model:
         return F.linear(self.norm(h, "decoder.final_"), w["output_layer.weight" if self.chat else "embedding.word_embeddings.weight"])
 
 
-def record(kind, ids, out):
-    m = Model(kind)
-    params = list(m.w.values())
-    opt = torch.optim.AdamW([{"params": [x for x in params if x.dim() > 1], "weight_decay": DECAY},
-                             {"params": [x for x in params if x.dim() < 2], "weight_decay": 0.0}], lr=LR, betas=BETAS, eps=EPS)
-    f32 = lambda x: np.ascontiguousarray(x.detach().numpy().astype(np.float32))  # noqa: E731
-    losses, norms = [], []
-    for s in range(STEPS):
+def record(kind, ids):
+    m, out = Model(kind), {}
+
+    def step(s):
         t = torch.tensor(ids[s])
         logits = m.logits(t[:, :-1])
-        loss = F.cross_entropy((15 * torch.tanh(logits / 15) if m.chat else logits).reshape(-1, V), t[:, 1:].reshape(-1))
-        opt.zero_grad()
+        loss = loss_of(15 * torch.tanh(logits / 15) if m.chat else logits, t)
         loss.backward()
         if s == 0:
-            out[kind + ".logits"] = f32(logits)
+            out["logits"] = f32(logits)
             for name, x in m.w.items():
                 if "layers.0.mlp" not in name and "word_embeddings" not in name and "output" not in name:
-                    out[f"{kind}.grad.{name}"] = f32(x.grad)
-        norms.append(torch.nn.utils.clip_grad_norm_(params, CLIP).item())
-        losses.append(loss.item())
-        opt.step()
-    out[kind + ".losses"], out[kind + ".norms"] = np.float32(losses), np.float32(norms)
-    print(kind, "losses", losses[0], losses[-1], "norm", norms[0])
+                    out["grad." + name] = f32(x.grad)
+        return loss.item()
 
-
-def main(path):
-    ids = np.random.RandomState(19).randint(0, V, (STEPS, B, T + 1))
-    out = {"ids": ids.astype(np.int32)}
-    for kind in KINDS:
-        record(kind, ids, out)
-    save_file(out, path)
-    print(path, "torch", torch.__version__)
+    return {**train(m.w.values(), step), **out}
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "tests/data/train/value_parity.safetensors")
+    main("value_parity", 19, ("values", "nanochat"), record)
