@@ -12,8 +12,8 @@ static size_t note_parts(const struct dedup_bands *shape, struct fuzzy_note *h, 
     return sizeof *h + (h->count + keys) * sizeof(uint64_t) + sketch + h->id_n + h->text_n;
 }
 
-struct fuzzy_note *fuzzy_note_new(const struct dedup_bands *shape, struct arena *a, const struct fuzzy_note *head, bool has_record,
-                                  struct fuzzy_parts *p, struct span *note, struct err *e)
+struct fuzzy_note *fuzzy_note_new(const struct dedup_bands *shape, struct arena *a, const struct fuzzy_note *head,
+                                  bool has_record, struct fuzzy_parts *p, struct span *note, struct err *e)
 {
     struct fuzzy_note h = *head, *to;
 

@@ -21,8 +21,8 @@ struct fuzzy_parts {
 };
 
 /* Makes a note with this head in a, its parts to be filled.  NULL: out of memory. */
-struct fuzzy_note *fuzzy_note_new(const struct dedup_bands *shape, struct arena *a, const struct fuzzy_note *head, bool has_record,
-                                  struct fuzzy_parts *p, struct span *note, struct err *e);
+struct fuzzy_note *fuzzy_note_new(const struct dedup_bands *shape, struct arena *a, const struct fuzzy_note *head,
+                                  bool has_record, struct fuzzy_parts *p, struct span *note, struct err *e);
 /* Takes a note apart, which may come from a file that others made.  ERR_IO: it is none of bands of this shape. */
 int fuzzy_note_parse(const struct dedup_bands *shape, struct span note, struct fuzzy_note **h, struct fuzzy_parts *p,
                      struct err *e);
