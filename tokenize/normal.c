@@ -27,9 +27,10 @@ static bool is_plain(enum normal_form form, struct span s)
 
 #include <pthread.h>
 #include <unicode/uchar.h>
-#include <unicode/unorm2.h>
 #include <unicode/uset.h>
 #include <unicode/ustring.h>
+
+#include "base/icu_normal.h"
 
 /* ICU's forms, and those of Unicode 9.0 only; they live as long as the process. */
 static struct {
@@ -85,7 +86,7 @@ static int by_icu(enum normal_form form, struct span text, struct buf *b, struct
         code = U_ZERO_ERROR;
         if (room > INT32_MAX / 4 || buf_reserve(&normal, (size_t)room * sizeof(UChar)) < 0)
             goto nomem;
-        m = unorm2_normalize(forms.then[form], (UChar *)(void *)u16.p, n, (UChar *)(void *)normal.p, (int32_t)room, &code);
+        m = icu_normalize(forms.then[form], (UChar *)(void *)u16.p, n, (UChar *)(void *)normal.p, (int32_t)room, &code);
         if (code != U_BUFFER_OVERFLOW_ERROR)
             break;
     }

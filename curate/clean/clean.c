@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include <unicode/uchar.h>
-#include <unicode/unorm2.h>
 #include <unicode/ustring.h>
 
+#include "base/icu_normal.h"
 #include "base/utf8.h"
 #include "curate/text/chars.h"
 
@@ -288,13 +288,15 @@ static int normalize(struct clean *c, int form, struct span s, struct span *out,
     good = U_SUCCESS(u) ? unorm2_spanQuickCheckYes(norm, c->u16, n, &u) : 0;
     if (U_SUCCESS(u) && good == n)
         return 0;
-    m = unorm2_normalize(norm, c->u16, n, NULL, 0, &u); /* asks for the length */
-    if (u != U_BUFFER_OVERFLOW_ERROR && U_FAILURE(u))
+    m = icu_normalize(norm, c->u16, n, c->norm, (int32_t)c->cap_norm, &u);
+    if (u == U_BUFFER_OVERFLOW_ERROR) {
+        u = U_ZERO_ERROR;
+        if (mem_room(&c->norm, &c->cap_norm, (size_t)m + 1, sizeof(uint16_t)) < 0)
+            return err_set(e, ERR_NOMEM, "no memory to normalise a text");
+        m = icu_normalize(norm, c->u16, n, c->norm, (int32_t)c->cap_norm, &u);
+    }
+    if (U_FAILURE(u))
         return err_set(e, ERR_FORMAT, "cannot normalise a text: %s", u_errorName(u));
-    u = U_ZERO_ERROR;
-    if (mem_room(&c->norm, &c->cap_norm, (size_t)m + 1, sizeof(uint16_t)) < 0)
-        return err_set(e, ERR_NOMEM, "no memory to normalise a text");
-    m = unorm2_normalize(norm, c->u16, n, c->norm, (int32_t)c->cap_norm, &u);
     buf_clear(&c->b);
     if (buf_reserve(&c->b, (size_t)m * 3 + 1) < 0)
         return err_set(e, ERR_NOMEM, "no memory to normalise a text");

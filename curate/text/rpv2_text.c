@@ -2,9 +2,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <unicode/unorm2.h>
 #include <unicode/ustring.h>
 
+#include "base/icu_normal.h"
 #include "curate/text/py_chars.h"
 
 static const uint8_t *class;
@@ -210,7 +210,7 @@ static int normalise_any(struct rpv2_text *t, struct span s)
     }
     n = u_strToLower(t->u[1], (int32_t)t->cap_u, t->u[0], n, "", &u);
     n = fold_spaces(t->u[1], n);
-    n = unorm2_normalize(nfd, t->u[1], n, t->u[0], (int32_t)t->cap_u, &u);
+    n = icu_normalize(nfd, t->u[1], n, t->u[0], (int32_t)t->cap_u, &u);
     if (U_FAILURE(u) || buf_reserve(&t->norm, 3 * (size_t)n) < 0)
         return ERR_NOMEM;
     u_strToUTF8(t->norm.p + t->norm.n, (int32_t)(t->norm.cap - t->norm.n), &m, t->u[0], n, &u);
