@@ -65,7 +65,7 @@ static int add_stage(struct report *r, const struct node *n, const char *file, b
     struct report_stage **list = other ? &r->other : &r->stage;
     int *count = other ? &r->n_others : &r->n_stages;
     const struct node *rules = node_get(n, "dropped_by");
-    const char *name = node_str(n, "stage");
+    const char *name = node_str(n, "stage"), *branch = node_str(n, "branch");
     struct report_stage *s = realloc(*list, (size_t)(*count + 1) * sizeof *s);
     struct report_rule *rule;
 
@@ -73,16 +73,30 @@ static int add_stage(struct report *r, const struct node *n, const char *file, b
         return no_memory(e);
     *list = s;
     s += (*count)++;
-    *s = (struct report_stage){{0}, file, count_of(n, "docs_in"), count_of(n, "docs_out"), count_of(n, "bytes_in"),
+    *s = (struct report_stage){{0}, {0}, file, count_of(n, "docs_in"), count_of(n, "docs_out"), count_of(n, "bytes_in"),
                                count_of(n, "bytes_out")};
     s->name = arena_dup(&r->bytes, head(span_of(name ? name : "?"), REPORT_NAME_BYTES));
-    if (!s->name.p)
+    if (branch)
+        s->branch = arena_dup(&r->bytes, head(span_of(branch), REPORT_NAME_BYTES));
+    if (!s->name.p || (branch && !s->branch.p))
         return no_memory(e);
     for (const struct node *k = rules ? rules->child : NULL; k; k = k->next) {
         TRY(find_rule(r, s->name, k->key, &rule, e));
         *(other ? &rule->other : &rule->said) += k->type == NODE_INT && k->integer > 0 ? (uint64_t)k->integer : 0;
     }
     return 0;
+}
+
+static void read_out(struct report *r, const struct node *root, bool other)
+{
+    const struct report_stage *s = other ? r->other : r->stage;
+    struct report_out *out = other ? &r->other_out : &r->out;
+    int n = other ? r->n_others : r->n_stages;
+
+    if (node_get(root, "docs_out"))
+        *out = (struct report_out){count_of(root, "docs_out"), count_of(root, "bytes_out")};
+    else if (n)
+        *out = (struct report_out){s[n - 1].docs_out, s[n - 1].bytes_out};
 }
 
 static int read_stats(struct report *r, const char *file, bool other, struct err *e)
@@ -97,6 +111,8 @@ static int read_stats(struct report *r, const char *file, bool other, struct err
         rc = err_set(e, ERR_FORMAT, "'%s' has no statistics of stages", file);
     for (const struct node *n = rc == 0 ? stages->child : NULL; n && rc == 0; n = n->next)
         rc = add_stage(r, n, file, other, e);
+    if (rc == 0)
+        read_out(r, root, other);
     if (rc == 0 && !other)
         r->bad += count_of(root, "bad");
     arena_free(&a);

@@ -30,9 +30,14 @@ struct report_conf {
 
 /* What passed a stage, as its statistics say. */
 struct report_stage {
-    struct span name;
+    struct span name, branch; /* branch: of a plan; p NULL: none */
     const char *file;
     uint64_t docs_in, docs_out, bytes_in, bytes_out;
+};
+
+/* What came out of a run: as its last file of statistics says, which for a plan is what all outputs have together. */
+struct report_out {
+    uint64_t docs, bytes;
 };
 
 struct report_example {
@@ -59,6 +64,7 @@ struct report {
     int n_stages;
     struct report_stage *other; /* of the other run */
     int n_others;
+    struct report_out out, other_out;
     uint64_t bad;        /* by the statistics */
     uint64_t bad_lines;  /* of the accounts and documents, logged */
     struct report_rule *rule; /* in the order in which they were met */

@@ -26,19 +26,25 @@ static int put_change(struct buf *b, uint64_t from, uint64_t to)
     return buf_puts(b, "</td></tr>\n");
 }
 
+static bool same_name(const struct report_stage *a, const struct report_stage *b)
+{
+    return span_eq(a->name, b->name) && span_eq(a->branch, b->branch);
+}
+
 /* The k-th stage of that name. */
-static const struct report_stage *find_stage(const struct report_stage *s, int n, struct span name, int k)
+static const struct report_stage *find_stage(const struct report_stage *s, int n, const struct report_stage *name, int k)
 {
     for (int i = 0; i < n; i++)
-        if (span_eq(s[i].name, name) && k-- == 0)
+        if (same_name(&s[i], name) && k-- == 0)
             return &s[i];
     return NULL;
 }
 
-static int put_stage_row(struct buf *b, struct span name, const struct report_stage *other, const struct report_stage *own)
+/* One of the two may be NULL. */
+static int put_stage_row(struct buf *b, const struct report_stage *other, const struct report_stage *own)
 {
     TRY(buf_puts(b, "<tr><td>"));
-    TRY(html_put_text(b, name, false));
+    TRY(page_put_stage_name(b, own ? own : other));
     TRY(buf_puts(b, "</td>"));
     TRY(put_run(b, other));
     TRY(put_run(b, own));
@@ -56,13 +62,12 @@ static int put_stage_rows(struct buf *b, const struct report *r, bool both)
         int before = 0;
 
         for (int k = 0; k < i; k++)
-            before += span_eq(s[k].name, s[i].name);
-        match = both ? find_stage(r->other, r->n_others, s[i].name, before)
-                     : find_stage(r->stage, r->n_stages, s[i].name, before);
+            before += same_name(&s[k], &s[i]);
+        match = both ? find_stage(r->other, r->n_others, &s[i], before) : find_stage(r->stage, r->n_stages, &s[i], before);
         if (both)
-            TRY(put_stage_row(b, s[i].name, match, &s[i]));
+            TRY(put_stage_row(b, match, &s[i]));
         else if (!match)
-            TRY(put_stage_row(b, s[i].name, &s[i], NULL));
+            TRY(put_stage_row(b, &s[i], NULL));
     }
     return 0;
 }
@@ -109,9 +114,9 @@ int page_put_comparison(struct buf *b, const struct report *r)
     TRY(buf_puts(b, "<h2>Beside the other run</h2>\n<p>Of <b>"));
     TRY(html_put_count(b, other_came));
     TRY(buf_puts(b, "</b> documents the other run kept <b>"));
-    TRY(html_put_count(b, r->other[r->n_others - 1].docs_out));
+    TRY(html_put_count(b, r->other_out.docs));
     TRY(buf_puts(b, "</b>: <b>"));
-    TRY(html_put_share(b, r->other[r->n_others - 1].docs_out, other_came));
+    TRY(html_put_share(b, r->other_out.docs, other_came));
     TRY(buf_puts(b, " %</b>. Documents kept, by stage; % of what came into it:</p>\n"
                     "<div class=\"scroll\"><table><tr><th>stage</th>" RUNS));
     TRY(put_stage_rows(b, r, true));

@@ -170,6 +170,8 @@ void page_came_in(const struct report_stage *s, int n, uint64_t *docs, uint64_t 
     *docs = n ? s->docs_in : 0;
     *bytes = n ? s->bytes_in : 0;
     for (; n > 1; n--, s++) {
+        if (s[1].branch.p)
+            continue;
         *docs += s[1].docs_in > s->docs_out ? s[1].docs_in - s->docs_out : 0;
         *bytes += s[1].bytes_in > s->bytes_out ? s[1].bytes_in - s->bytes_out : 0;
     }
@@ -177,26 +179,29 @@ void page_came_in(const struct report_stage *s, int n, uint64_t *docs, uint64_t 
 
 static int put_summary(struct buf *b, const struct report *r)
 {
-    const struct report_stage *last;
+    bool forks = r->n_stages && r->stage[r->n_stages - 1].branch.p;
     uint64_t docs, bytes;
 
     if (!r->n_stages)
         return 0;
-    last = r->stage + r->n_stages - 1;
     page_came_in(r->stage, r->n_stages, &docs, &bytes);
     TRY(buf_puts(b, "<p>Of <b>"));
     TRY(html_put_count(b, docs));
     TRY(buf_puts(b, "</b> documents (<b>"));
     TRY(html_put_bytes(b, bytes));
     TRY(buf_puts(b, "</b> of text) <b>"));
-    TRY(html_put_count(b, last->docs_out));
-    TRY(buf_puts(b, "</b> were kept (<b>"));
-    TRY(html_put_bytes(b, last->bytes_out));
-    TRY(buf_puts(b, "</b>): <b>"));
-    TRY(html_put_share(b, last->docs_out, docs));
-    TRY(buf_puts(b, " %</b> of the documents, <b>"));
-    TRY(html_put_share(b, last->bytes_out, bytes));
-    TRY(buf_puts(b, " %</b> of the text."));
+    TRY(html_put_count(b, r->out.docs));
+    TRY(buf_puts(b, forks ? "</b> came out, in all outputs together (<b>" : "</b> were kept (<b>"));
+    TRY(html_put_bytes(b, r->out.bytes));
+    if (forks) {
+        TRY(buf_puts(b, "</b>)."));
+    } else {
+        TRY(buf_puts(b, "</b>): <b>"));
+        TRY(html_put_share(b, r->out.docs, docs));
+        TRY(buf_puts(b, " %</b> of the documents, <b>"));
+        TRY(html_put_share(b, r->out.bytes, bytes));
+        TRY(buf_puts(b, " %</b> of the text."));
+    }
     if (r->bad) {
         TRY(buf_puts(b, " Besides, "));
         TRY(html_put_count(b, r->bad));
@@ -207,10 +212,19 @@ static int put_summary(struct buf *b, const struct report *r)
 
 /* ---- the way through the stages ---- */
 
+int page_put_stage_name(struct buf *b, const struct report_stage *s)
+{
+    TRY(html_put_text(b, s->name, false));
+    if (!s->branch.p)
+        return 0;
+    TRY(buf_puts(b, " of "));
+    return html_put_text(b, s->branch, false);
+}
+
 static int put_stage(struct buf *b, const struct report_stage *s, uint64_t docs, uint64_t bytes)
 {
     TRY(buf_puts(b, "<tr><td>"));
-    TRY(html_put_text(b, s->name, false));
+    TRY(page_put_stage_name(b, s));
     TRY(buf_puts(b, "</td>"));
     TRY(put_cell_count(b, s->docs_in));
     TRY(put_cell_count(b, s->docs_out));

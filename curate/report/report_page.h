@@ -33,7 +33,9 @@ int page_put_rules(struct buf *b, const struct report *r, const struct report_co
 int page_put_corpora(struct buf *b, const struct report *r);
 int page_put_signals(struct buf *b, const struct report *r);
 int page_put_comparison(struct buf *b, const struct report *r);
-/* Documents and bytes that came in: at the first stage, and at a later one more than the stage before gave. */
+/* A stage's name, with that of its branch. */
+int page_put_stage_name(struct buf *b, const struct report_stage *s);
+/* Documents and bytes that came in: at the first stage, and at a later one, of no branch, more than the stage before gave. */
 void page_came_in(const struct report_stage *s, int n, uint64_t *docs, uint64_t *bytes);
 /* The numbers of the rules that dropped, in either run: by stage, as they came, and then the most frequent first. */
 size_t *page_rule_order(const struct report *r, size_t *n);
