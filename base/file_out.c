@@ -163,14 +163,16 @@ int file_check_suffix(const char *path, struct err *e)
     return 0;
 }
 
+enum file_codec file_codec_by_name(const char *path)
+{
+    return ends_with(path, ".gz") ? FILE_GZIP : ends_with(path, ".zst") ? FILE_ZSTD : FILE_PLAIN;
+}
+
 /* level -1: as it comes. */
 static int set_codec(struct file_out *f, int level, struct err *e)
 {
     TRY(file_check_suffix(f->name, e));
-    f->codec = level < 0                     ? FILE_PLAIN
-               : ends_with(f->name, ".gz")  ? FILE_GZIP
-               : ends_with(f->name, ".zst") ? FILE_ZSTD
-                                            : FILE_PLAIN;
+    f->codec = level < 0 ? FILE_PLAIN : file_codec_by_name(f->name);
     f->cap = f->codec == FILE_GZIP ? GZIP_MEMBER : CHUNK;
     f->buf = malloc(f->cap);
     if (f->codec == FILE_GZIP) {

@@ -14,11 +14,7 @@ bool plan_to_folder(const struct plan_branch *b)
 
 enum file_codec plan_codec(const struct plan_branch *b)
 {
-    struct span name = span_of(b->output);
-
-    if (plan_to_folder(b))
-        return (enum file_codec)b->compress;
-    return span_ends(name, ".gz") ? FILE_GZIP : span_ends(name, ".zst") ? FILE_ZSTD : FILE_PLAIN;
+    return plan_to_folder(b) ? (enum file_codec)b->compress : file_codec_by_name(b->output);
 }
 
 void plan_output_name(const struct plan_branch *b, int input, char name[4096])

@@ -106,6 +106,7 @@ static int worker_open(struct worker *w, struct pass *p, struct err *e)
         return err_set(e, ERR_NOMEM, "out of memory for a thread");
     for (int i = 0; i < c->n_out; i++)
         TRY(open_packer(w, c->out[i].codec, e));
+    TRY(open_packer(w, c->rejects_codec, e));
     if (c->feed->source && c->feed->source->ops->thread_open)
         TRY(c->feed->source->ops->thread_open(c->feed->source->state, &w->source_thread, e));
     for (int i = first_thread(c); i < c->last; i++)
@@ -357,7 +358,7 @@ static int put_reject(struct worker *w, struct slot *s, const struct item *it)
     return buf_puts(b, "}\n");
 }
 
-/* Compresses what goes to an output. */
+/* Compresses what goes to an output, or to the account. */
 static int pack(struct worker *w, struct buf *docs, enum file_codec codec)
 {
     struct buf packed = w->packed;
@@ -409,6 +410,8 @@ static int render(struct worker *w, struct err *e)
         rc = render_one(w, &w->slot[i], &w->block.item[i]);
     for (int i = 0; i < c->n_out && rc == 0; i++)
         rc = pack(w, &w->out[i], c->out[i].codec);
+    if (rc == 0)
+        rc = pack(w, &w->rejects, c->rejects_codec);
     return rc < 0 ? err_set(e, rc, "out of memory for the output of %d documents", w->block.n) : 0;
 }
 

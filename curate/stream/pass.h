@@ -51,6 +51,7 @@ struct pass_conf {
     const struct pass_out *out;
     int n_out;
     struct sink rejects; /* put NULL: not wanted */
+    enum file_codec rejects_codec;
     struct sink notes;   /* put not NULL: the last stage's go here, and it is not asked to commit */
     bool full; /* rejects have the documents too */
     const char *branch; /* of a plan, for rejects; NULL: none */
