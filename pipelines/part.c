@@ -231,7 +231,7 @@ static int begin(struct runner *r, struct err *e)
     int rc = 0;
 
     work_part(r->c->plan, r->pass->number, r->input, WORK_STATE, path);
-    for (int k = 0; k < r->counts.flows.n && rc == 0; k++) {
+    for (int k = r->pass->first; k <= r->pass->last && rc == 0; k++) {
         buf_clear(&r->counts.own[k]);
         rc = part_counts_ask(r->feed.source, r->c->stage, k, &r->before.own[k], e);
     }
@@ -251,13 +251,14 @@ static int begin(struct runner *r, struct err *e)
     return rc;
 }
 
-/* Adds to the part's own counts what the stages did since it began here. */
+/* Adds to the part's own counts what the stages of the pass, and the source or the stage that judges before them, did since it
+ * began here. */
 static int count_own(struct runner *r, struct part_counts *sum, struct err *e)
 {
     struct buf now = {0};
     int rc = 0;
 
-    for (int k = 0; k < sum->flows.n && rc == 0; k++) {
+    for (int k = r->pass->first; k <= r->pass->last && rc == 0; k++) {
         rc = part_counts_ask(r->feed.source, r->c->stage, k, &now, e);
         if (rc == 0 && buf_put_span(&sum->own[k], buf_span(&r->counts.own[k])) < 0)
             rc = err_set(e, ERR_NOMEM, "out of memory for counts");

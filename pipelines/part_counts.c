@@ -29,8 +29,11 @@ void part_counts_free(struct part_counts *c)
 int part_counts_add(struct part_counts *c, int k, int sign, struct span own, struct err *e)
 {
     struct buf sum = {0};
-    int rc = counts_add(&sum, buf_span(&c->own[k]), sign, own, e);
+    int rc;
 
+    if (!own.n)
+        return 0;
+    rc = counts_add(&sum, buf_span(&c->own[k]), sign, own, e);
     if (rc < 0) {
         buf_free(&sum);
         return rc;

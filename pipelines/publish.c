@@ -16,107 +16,83 @@ static int no_memory(struct err *e)
 
 /* ---- outputs ---- */
 
-/* Names of files of parts, in order. */
-struct names {
-    struct arena a;
-    const char **v;
-    size_t n, cap;
+/* Files of parts that become one, in order: the accounts of all, or from input `first` on what a branch gives. */
+struct pieces {
+    const struct plan *p;
+    const struct plan_branch *docs; /* NULL: the accounts */
+    int first;
+    int64_t n;
 };
 
-static int add_name(struct names *names, const char *path, struct err *e)
+static void name_piece(const struct pieces *x, int64_t k, char path[4096])
 {
-    struct span copy = arena_dup(&names->a, span_of(path));
-
-    if (!copy.p || mem_grow(&names->v, &names->cap, names->n + 1, sizeof *names->v) < 0)
-        return no_memory(e);
-    names->v[names->n++] = copy.p;
-    return 0;
+    if (x->docs)
+        work_docs(x->p, x->docs->last_pass, x->first + (int)k, 0, path);
+    else
+        work_part(x->p, (int)(k / x->p->n_inputs), (int)(k % x->p->n_inputs), WORK_REJECTS, path);
 }
 
-static void names_free(struct names *names)
+static bool all_empty(const struct pieces *x)
 {
-    arena_free(&names->a);
-    free(names->v);
-}
-
-static bool all_empty(const struct names *from)
-{
+    char path[4096];
     struct stat st;
 
-    for (size_t i = 0; i < from->n; i++)
-        if (stat(from->v[i], &st) < 0 || st.st_size)
+    for (int64_t k = 0; k < x->n; k++) {
+        name_piece(x, k, path);
+        if (stat(path, &st) < 0 || st.st_size)
             return false;
+    }
     return true;
 }
 
-/* Makes `name` of the files one after the other, whole or not at all; a single one is linked. */
-static int join(const char *name, const struct names *from, struct err *e)
+/* Makes `name` of the pieces one after the other, whole or not at all; a single one is linked. */
+static int join(const char *name, const struct pieces *x, struct err *e)
 {
     struct file_out *out;
+    char path[4096];
     int rc = 0;
 
-    if (all_empty(from))
+    if (all_empty(x))
         return file_write_all(name, (struct span){0}, e); /* compressed, it takes some bytes */
-    if (from->n == 1) {
-        rc = file_publish_link(from->v[0], name, e);
+    if (x->n == 1) {
+        name_piece(x, 0, path);
+        rc = file_publish_link(path, name, e);
         if (rc != 0)
             return rc < 0 ? rc : 0;
     }
     TRY(file_create_stored(&out, name, e));
-    for (size_t i = 0; i < from->n && rc == 0; i++)
-        rc = file_put_file(out, from->v[i], e);
+    for (int64_t k = 0; k < x->n && rc == 0; k++) {
+        name_piece(x, k, path);
+        rc = file_put_file(out, path, e);
+    }
     if (rc == 0)
         return file_commit(out, e);
     file_abort(out);
     return rc;
 }
 
-/* Of a branch, the documents of inputs [first, last). */
-static int join_docs(const struct plan *p, const struct plan_branch *b, int first, int last, struct err *e)
+static int join_docs(const struct plan *p, const struct plan_branch *b, int first, int n, struct err *e)
 {
-    struct names from = {0};
-    char path[4096];
-    int rc = 0;
+    const struct pieces x = {p, b, first, n};
+    char name[4096];
 
-    for (int i = first; i < last && rc == 0; i++) {
-        work_docs(p, b->last_pass, i, 0, path);
-        rc = add_name(&from, path, e);
-    }
-    plan_output_name(b, first, path);
-    if (rc == 0)
-        rc = join(path, &from, e);
-    names_free(&from);
-    return rc;
-}
-
-static int join_rejects(const struct plan *p, struct err *e)
-{
-    struct names from = {0};
-    char path[4096];
-    int rc = 0;
-
-    for (int pass = 0; pass < p->n_passes; pass++)
-        for (int i = 0; i < p->n_inputs && rc == 0; i++) {
-            work_part(p, pass, i, WORK_REJECTS, path);
-            rc = add_name(&from, path, e);
-        }
-    if (rc == 0)
-        rc = join(p->rejects, &from, e);
-    names_free(&from);
-    return rc;
+    plan_output_name(b, first, name);
+    return join(name, &x, e);
 }
 
 static int join_outputs(const struct plan *p, struct err *e)
 {
+    const struct pieces rejects = {p, NULL, 0, (int64_t)p->n_passes * p->n_inputs};
+
     if (p->rejects)
-        TRY(join_rejects(p, e));
+        TRY(join(p->rejects, &rejects, e));
     for (int k = 0; k < p->n_branches; k++) {
         const struct plan_branch *b = &p->branch[k];
 
         if (b->output && !plan_to_folder(b))
             TRY(join_docs(p, b, 0, p->n_inputs, e));
         for (int i = 0; b->output && plan_to_folder(b) && i < p->n_inputs; i++)
-            TRY(join_docs(p, b, i, i + 1, e));
+            TRY(join_docs(p, b, i, 1, e));
     }
     return 0;
 }
@@ -261,9 +237,7 @@ int publish(const struct plan *p, const struct stage *stage, struct part_counts 
         rc = give_names(p, buf_span(&b), e);
     buf_free(&b);
     TRY(rc);
-    work_lock_sweep(p->work);
-    if (work_clear(p, false, e) < 0) /* all is done: what is left over hurts nobody */
-        log_msg(LOG_WARN, "%s; it stays as it is", e->msg);
+    work_tidy(p);
     res->finished = true;
     res->docs_in = counts->flows.flow[0].docs_in;
     res->dropped = counts->flows.dropped;

@@ -99,7 +99,8 @@ int flows_put(const struct flows *t, struct buf *json)
     TRY(buf_putc(json, '['));
     for (int i = 0; i < t->n; i++) {
         TRY(buf_puts(json, i ? ",{" : "{"));
-        TRY(put_flow(json, &t->flow[i]));
+        if (t->flow[i].docs_in || t->flow[i].docs_out || t->flow[i].n_rules) /* of many stages a part has met few */
+            TRY(put_flow(json, &t->flow[i]));
         TRY(buf_putc(json, '}'));
     }
     return buf_puts(json, "]}");
