@@ -89,25 +89,24 @@ static int cut_keys(const struct tokens_conf *c, char **list, const char *keys[C
     return n ? n : err_set(e, ERR_ARG, "json-keys: at most %d different names, separated by commas", CORPUS_MAX_KEYS);
 }
 
-int tokens_files(const void *conf, int inputs, struct run_files *files, struct err *e)
+int tokens_files(const void *conf, int inputs, const char *before, struct run_files *files, struct err *e)
 {
     const struct tokens_conf *c = conf;
     int groups = tokens_groups(conf, inputs), rc, n;
     const char *keys[CORPUS_MAX_KEYS];
-    char prefix[PREFIX_MAX], name[PREFIX_MAX + 300], *list;
+    char prefix[PREFIX_MAX], name[PREFIX_MAX + 300], what[128], *list;
 
-    if (!tokens_name(conf, e))
-        return e->code;
     if (is_folder(c) && c->shards)
-        return err_set(e, ERR_ARG, "tokenize: a folder has a dataset for each input: there is nothing to divide into shards");
+        return err_set(e, ERR_ARG, "a folder has a dataset for each input: there is nothing to divide into shards");
     if (groups > inputs)
-        return err_set(e, ERR_ARG, "tokenize: a shard has whole inputs: there are %d for %d shards", inputs, groups);
+        return err_set(e, ERR_ARG, "a shard has whole inputs: there are %d for %d shards", inputs, groups);
+    snprintf(what, sizeof what, "%soutput-prefix", before);
     rc = n = cut_keys(c, &list, keys, e);
     for (int g = 0; g < groups; g++)
         for (int k = 0; k < n && rc >= 0; k++) {
             name_group(c, g, groups, prefix);
             snprintf(name, sizeof name, "%s_%.256s_document", prefix, keys[k]);
-            rc = run_names(files, OPT_NAMES_OUT_PREFIX, "tokenize: output-prefix", name, e);
+            rc = run_names(files, OPT_NAMES_OUT_PREFIX, what, name, e);
         }
     free(list);
     return rc < 0 ? rc : 0;
@@ -281,8 +280,6 @@ static int set_options(struct tokens *s, struct err *e)
     const struct tokens_conf *c = &s->conf;
     int n;
 
-    if (!tokens_name(c, e))
-        return e->code;
     if (!c->tokenizer)
         return err_set(e, ERR_ARG, "tokenize needs a tokenizer");
     TRY(n = cut_keys(c, &s->list, s->keys, e));

@@ -33,6 +33,6 @@ int tokens_stage_open(struct stage *s, const struct tokens_conf *c, struct err *
 /* A node's end (pipelines/nodes.h). */
 int tokens_groups(const void *conf, int inputs);
 int tokens_begin(void *stage, int group, int groups, struct err *e);
-int tokens_files(const void *conf, int inputs, struct run_files *files, struct err *e);
+int tokens_files(const void *conf, int inputs, const char *before, struct run_files *files, struct err *e);
 const char *tokens_name(const void *conf, struct err *e);
 #endif

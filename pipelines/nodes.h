@@ -28,9 +28,9 @@ struct node_end {
     int (*groups)(const void *conf, int inputs);
     /* Group `group` is committed next.  NULL: there is one. */
     int (*begin)(void *stage, int group, int groups, struct err *e);
-    /* Names the files that the options do not name.  NULL: there are none. */
-    int (*files)(const void *conf, int inputs, struct run_files *files, struct err *e);
-    /* A name for what it makes, after which a work folder can be called.  NULL: the settings lack one, which e says. */
+    /* Names the files that the options do not name; before: as of run_names_opts.  NULL: there are none. */
+    int (*files)(const void *conf, int inputs, const char *before, struct run_files *files, struct err *e);
+    /* What the names of its files begin with.  NULL: the settings lack it, which e says; nothing else is called then. */
     const char *(*name)(const void *conf, struct err *e);
 };
 

@@ -1,6 +1,7 @@
 #include "pipelines/plan.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,7 +54,7 @@ static int check_branch(const struct plan *p, const struct plan_branch *b, struc
         return plan_wrong(p, end->line, e, "%s ends its branch, so no documents are left for '%s'", end->kind.stage->name,
                           b->routes.route[0].name);
     if (b->compress && !(b->output && plan_to_folder(b)))
-        return err_set(e, ERR_ARG, "compress is for a folder; a file is compressed by its name");
+        return plan_wrong(p, b->line, e, "compress is for a folder; a file is compressed by its name");
     if (b->output ? *b->output && strcmp(b->output, "-") != 0 : end || b->routes.n)
         return 0;
     if (!b->name)
@@ -65,11 +66,16 @@ static int check_branch(const struct plan *p, const struct plan_branch *b, struc
 /* Every branch that is read learns by whom, and every one that reads which file. */
 static int connect(struct plan *p, struct err *e)
 {
+    int *readers = arena_calloc(&p->arena, (size_t)p->n_branches, sizeof *readers);
+
+    for (int i = 0; readers && i < p->n_branches; i++)
+        for (int k = 0; k < p->branch[i].n_from; k++)
+            readers[p->branch[i].from[k]]++;
     for (int i = 0; i < p->n_branches; i++) {
         struct plan_branch *b = &p->branch[i];
 
         b->routes.kept = b->output != NULL;
-        b->routes.route = arena_calloc(&p->arena, (size_t)p->n_branches, sizeof *b->routes.route);
+        b->routes.route = readers ? arena_calloc(&p->arena, (size_t)readers[i] + 1, sizeof *b->routes.route) : NULL;
         if (!b->routes.route)
             return plan_no_memory(e);
         for (int k = 0; k < b->n_from; k++) {
@@ -121,6 +127,56 @@ static int check_inputs(const struct plan *p, struct err *e)
     return 0;
 }
 
+/* What has this name has a folder to stand in; unless the name is only how others begin, it is a file or folder as it says. */
+static int check_place(const char *name, bool begins, struct err *e)
+{
+    size_t n = strlen(name);
+    bool folder = n && name[n - 1] == '/';
+    char *bare, *real;
+    struct stat st;
+    int rc = 0;
+
+    while (n > 1 && name[n - 1] == '/')
+        n--;
+    bare = strndup(name, n);
+    real = bare ? file_resolve(bare) : NULL;
+    if (!real)
+        rc = err_sys(e, ERR_IO, "cannot write '%s'", name);
+    else if (!begins && stat(real, &st) == 0 && S_ISDIR(st.st_mode) != folder)
+        rc = err_set(e, ERR_ARG, folder ? "'%s' is no folder" : "'%s' is a folder", name);
+    free(bare);
+    free(real);
+    return rc;
+}
+
+/* Of a branch or its end. */
+static int check_branch_place(const struct plan_branch *b, struct err *e)
+{
+    const struct plan_node *end = end_of(b);
+    const char *name = end ? end->kind.end->name(end->conf, e) : b->output;
+
+    if (end && !name)
+        return e->code;
+    return name ? check_place(name, end != NULL, e) : 0;
+}
+
+int plan_check_places(const struct plan *p, struct err *e)
+{
+    const char *const own[] = {p->rejects, p->stats, p->report};
+
+    for (int i = 0; i < 3; i++)
+        if (own[i])
+            TRY(check_place(own[i], false, e));
+    for (int i = 0; i < p->n_branches; i++) {
+        const struct plan_branch *b = &p->branch[i];
+        int line = end_of(b) ? end_of(b)->line : b->line;
+
+        if (check_branch_place(b, e) < 0)
+            return b->name || end_of(b) ? err_wrap(e, "'%s' line %d", p->file, line) : e->code;
+    }
+    return 0;
+}
+
 /* The work folder is called after the first thing that the plan makes. */
 static int name_work(struct plan *p, struct err *e)
 {
@@ -130,12 +186,9 @@ static int name_work(struct plan *p, struct err *e)
 
     for (int i = 0; i < p->n_branches && !name; i++)
         name = p->branch[i].output;
-    for (int i = 0; i < p->n_branches && !name; i++) {
-        const struct plan_node *end = end_of(&p->branch[i]);
-
-        if (end && !(name = end->kind.end->name(end->conf, e)))
-            return err_wrap(e, "'%s' line %d", p->file, end->line);
-    }
+    for (int i = 0; i < p->n_branches && !name; i++)
+        if (end_of(&p->branch[i]))
+            name = end_of(&p->branch[i])->kind.end->name(end_of(&p->branch[i])->conf, e);
     n = strlen(name);
     while (n > 1 && name[n - 1] == '/')
         n--;
@@ -155,6 +208,7 @@ int plan_settle(struct plan *p, struct err *e)
     if (p->report && !p->stats)
         return err_set(e, ERR_ARG, "report is made of stats, which is not given");
     TRY(check_inputs(p, e));
+    TRY(plan_check_places(p, e));
     TRY(line_up(p, e));
     return p->work ? 0 : name_work(p, e);
 }
@@ -165,18 +219,21 @@ static int stage_files(const struct plan *p, const struct plan_node *n, struct r
     char before[96];
 
     n->kind.stage->options(n->conf, opts);
-    snprintf(before, sizeof before, "%s: ", n->kind.stage->name);
+    snprintf(before, sizeof before, "line %d, %s: ", n->line, n->kind.stage->name);
     TRY(run_names_opts(files, opts, before, e));
-    return n->kind.end && n->kind.end->files ? n->kind.end->files(n->conf, p->n_inputs, files, e) : 0;
+    if (!n->kind.end || !n->kind.end->files || n->kind.end->files(n->conf, p->n_inputs, before, files, e) == 0)
+        return 0;
+    return err_wrap(e, "'%s' line %d", p->file, n->line);
 }
 
 static int output_files(const struct plan *p, const struct plan_branch *b, struct run_files *files, struct err *e)
 {
-    char name[4096];
+    char name[4096], what[64];
 
+    snprintf(what, sizeof what, "line %d, output", b->line);
     for (int i = 0; b->output && i < (plan_to_folder(b) ? p->n_inputs : 1); i++) {
         plan_output_name(b, i, name);
-        TRY(run_writes(files, "output", name, e));
+        TRY(run_writes(files, b->name ? what : "output", name, e));
     }
     return 0;
 }

@@ -71,9 +71,12 @@ void plan_free(struct plan *p);
 
 /* Sets the inputs from names as the shell gave them, instead of the plan's. */
 int plan_set_inputs(struct plan *p, char *const *names, int n, struct err *e);
-/* Once outputs and inputs are final: fills in what follows from others, checks that every branch gives something and that each
- * input is there and is no pipe.  ERR_FORMAT, ERR_ARG, ERR_IO. */
+/* Once outputs and inputs are final: fills in what follows from others, checks that every branch gives something, that each
+ * input is there and is no pipe, and plan_check_places.  ERR_FORMAT, ERR_ARG, ERR_IO. */
 int plan_settle(struct plan *p, struct err *e);
+/* Checks that all that is made has a folder to stand in, and that no file is to stand where a folder is; once more when the
+ * folders of the plan are made.  ERR_IO, ERR_ARG, ERR_FORMAT. */
+int plan_check_places(const struct plan *p, struct err *e);
 /* Adds all files of a settled plan, and checks that none is written that is read, or twice.  ERR_ARG. */
 int plan_files(struct plan *p, struct run_files *files, struct err *e);
 /* Makes the stages, which checks their settings; stage[n_stages] is the caller's.  Those that ranks can share are made for this

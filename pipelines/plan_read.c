@@ -229,11 +229,11 @@ static int find_branch(const struct plan *p, const struct plan_branch *b, const 
     struct near near = near_to(name->str);
     char meant[64];
 
-    for (const struct plan_branch *q = p->branch + 1; q < b; q++) {
+    for (const struct plan_branch *q = p->branch + 1; q < b; q++)
         if (span_is(name->str, q->name))
             return (int)(q - p->branch);
+    for (const struct plan_branch *q = p->branch + 1; q < b; q++)
         near_try(&near, q->name);
-    }
     return plan_wrong(p, name->line, e, "no branch '%.*s' stands before this one%s", (int)name->str.n, name->str.p,
                       near_say(&near, "", meant, sizeof meant));
 }

@@ -389,10 +389,10 @@ static int begin(struct corpus_stats *c, const struct corpus_conf *conf, struct 
 
 int corpus_stage_open(struct stage *s, const struct corpus_conf *conf, struct err *e)
 {
-    struct counter *w = conf->output ? calloc(1, sizeof *w) : NULL;
+    struct counter *w = calloc(1, sizeof *w);
 
     if (!w)
-        return err_set(e, conf->output ? ERR_NOMEM : ERR_ARG, conf->output ? "out of memory" : "stats needs an output");
+        return err_set(e, ERR_NOMEM, "out of memory");
     *w = (struct counter){.c = &w->own, .conf = conf};
     *s = (struct stage){&ops, w};
     if (begin(&w->own, conf, e) == 0)

@@ -61,8 +61,7 @@ struct corpus_stats {
     size_t sketches;
 };
 
-/* A stage that counts the documents that it commits and finishes with the file conf->output.  ERR_NOMEM; ERR_ARG: there is
- * none. */
+/* A stage that counts the documents that it commits and finishes with the file conf->output.  ERR_NOMEM. */
 int corpus_stage_open(struct stage *s, const struct corpus_conf *conf, struct err *e);
 /* Reads all documents.  Bad ones are logged and counted.  *c is to be freed whatever comes back. */
 int corpus_read(struct corpus_stats *c, const struct corpus_conf *conf, struct err *e);

@@ -18,18 +18,19 @@ static int wrong(const char *text, const char *why, struct err *e)
     return err_set(e, ERR_FORMAT, "'%s' %s: a test is FIELD OP VALUE, as in lang == de", text, why);
 }
 
-/* The next word of *p, between blanks, perhaps in quotes; NULL at the end. */
-static const char *next_word(const char **p, struct arena *a)
+/* Cuts off the next word of *p, between blanks, perhaps in quotes; NULL at the end.  *p is NULL after a quote without an end. */
+static char *next_word(char **p)
 {
-    const char *s = *p + strspn(*p, " \t,");
-    char quote = *s == '"' || *s == '\'' ? *s : '\0';
-    size_t n = quote ? strcspn(s + 1, quote == '"' ? "\"" : "'") : strcspn(s, " \t,");
+    char *s = *p ? *p + strspn(*p, " \t,") : NULL, *end;
 
-    if (!*s)
+    if (!s || !*s)
         return NULL;
-    s += quote != '\0';
-    *p = s + n + (quote && s[n]);
-    return arena_dup(a, (struct span){s, n}).p;
+    end = *s == '"' || *s == '\'' ? strchr(s + 1, *s) : s + strcspn(s, " \t,");
+    s += *s == '"' || *s == '\'';
+    *p = end && *end ? end + 1 : end;
+    if (end)
+        *end = '\0';
+    return s;
 }
 
 static double number_of(const char *word)
@@ -57,15 +58,12 @@ static int find_op(const char *word)
 
 int doc_test_read(struct doc_test *t, const char *text, struct arena *a, struct err *e)
 {
-    const char *p = text, *op, *word;
-    char *field = (char *)(uintptr_t)next_word(&p, a), *dot;
+    char *p = (char *)(uintptr_t)arena_dup(a, span_of(text)).p, *field = next_word(&p), *op = next_word(&p), *word, *dot;
     size_t room = strlen(text) + 1;
-    int found;
+    int found = find_op(op);
 
     *t = (struct doc_test){.text = arena_dup(a, span_of(text)).p, .field = field, .word = arena_alloc(a, room * sizeof *t->word),
-                             .number = arena_alloc(a, room * sizeof *t->number)};
-    op = next_word(&p, a);
-    found = find_op(op);
+                           .number = arena_alloc(a, room * sizeof *t->number)};
     if (!t->text || !t->word || !t->number)
         return err_set(e, ERR_NOMEM, "out of memory for a test");
     if (!field || !op)
@@ -78,10 +76,12 @@ int doc_test_read(struct doc_test *t, const char *text, struct arena *a, struct 
         *dot = '\0';
         t->within = dot + 1;
     }
-    while ((word = next_word(&p, a))) {
+    while ((word = next_word(&p))) {
         t->word[t->n] = word;
         t->number[t->n++] = number_of(word);
     }
+    if (!p)
+        return wrong(text, "has a quote without an end", e);
     if (!t->n)
         return wrong(text, "has no value", e);
     if (t->n > 1 && strcmp(op, "in") != 0)

@@ -2,6 +2,7 @@
 # Plans that branch, at a shell: the bytes of the pipes that their branches stand for, for any division of the work, after
 # any number of kills; and branches that make no sense.
 . "$ROOT/tests/lib.sh"
+. "$ROOT/tests/curate_lib.sh"
 
 make() { # file n: documents of two languages with scores, some the same as in the other files
     awk -v f="$1" -v n="$2" 'BEGIN {
@@ -81,7 +82,6 @@ gather() { # what the plan made, as files to compare
     zstd -qdc high.jsonl.zst >high
     cat rest/*.jsonl >rest.all
 }
-counts() { sed 's/"seconds":[^,]*,//' "$1"; }
 status "a plan with branches runs, with a bad line" 1 quern curate plan.yaml
 gather
 same "one branch has what meets its tests" high clean.high
@@ -107,39 +107,13 @@ compare() { # name
     counts out.stats >got
     same "same counts $1" got want.stats
 }
-for how in "-j 1" "--processes 3 -j 3 --checkpoint 10K"; do
-    again
-    # shellcheck disable=SC2086
-    status "runs with $how" 1 quern curate $how plan.yaml
-    compare "with $how"
-done
-again
-for t in 0 1 2; do quern curate --task $t --tasks 3 plan.yaml 2>"err$t" & done
-wait
-compare "from three tasks"
-again
-rounds=0
-while [ $rounds -lt 12 ] && [ ! -e work/finished ]; do
-    for t in 1 0; do quern curate --no-wait --task $t --tasks 2 plan.yaml 2>/dev/null; done
-    rounds=$((rounds + 1))
-done
-compare "from two tasks that come one after the other"
-
-again
-kills=0
-while [ $kills -lt "${KILLS:-12}" ]; do
-    quern curate --checkpoint 10K -j 2 plan.yaml 2>/dev/null &
-    sleep "$(awk -v k=$kills 'BEGIN { srand(k + 1); print .002 + rand() * .04 }')"
-    kill -9 $! 2>/dev/null || break
-    wait $! 2>/dev/null
-    for f in both.jsonl short.jsonl; do
-        if [ -e $f ] && ! cmp -s $f "want-$f"; then bad "a killed run leaves no half of $f"; fi
-    done
-    kills=$((kills + 1))
-done 2>/dev/null
-quern curate --checkpoint 10K -j 2 plan.yaml 2>/dev/null
-if [ $kills -gt 2 ]; then ok "was killed"; else bad "was killed" "only $kills times"; fi
-compare "after kills"
+whole() {
+    local f
+    for f in both.jsonl short.jsonl; do [ ! -e $f ] || cmp "$f" "want-$f" 2>&1; done
+}
+work=work came=1
+divided "-j 1" "--processes 3 -j 3 --checkpoint 10K"
+killed 10K
 
 sed 's/score >= 0.5/score >= 0.6/' plan.yaml >plan2.yaml
 status "another test makes another plan" 2 quern curate plan2.yaml
@@ -148,6 +122,8 @@ has "which is told" err "score >= 0.6"
 # A page about it.
 rm -rf work
 status "a plan writes its report" 1 quern curate plan.yaml --report got.html
+has "which says how many came in, in branches or not" got.html $'Of <b>1\u202f401</b> documents'
+has "and names the stages of branches" got.html '<td>dedup fuzzy of both</td>'
 quern report --stats out.stats --rejects out.rejects -o want.html
 same "that of quern report" got.html want.html
 printf 'input: one.jsonl\nstages: []\noutput: lonely\n' >lonely.yaml
@@ -192,11 +168,7 @@ takes "l != 1" ""
 takes "none == 1" ""
 takes "lang.x == 1" ""
 
-wrong() { # name text message [status]
-    printf 'stages:\n  - clean\n%s' "$2" >wrong.yaml
-    status "$1" "${4:-3}" quern curate wrong.yaml one.jsonl
-    has "$1: told" err "$3"
-}
+begin=$'stages:\n  - clean\n'
 wrong "a branch that gives nothing" $'branches:\n  a: {if: lang == de}\n' "'wrong.yaml' line 4: branch 'a' gives nothing"
 wrong "an unknown key" $'branches:\n  a:\n    when: x\n' "line 5: a branch has no key 'when', but from, if, stages, output, compress"
 wrong "an unknown branch" $'branches:\n  german: {output: a}\n  b:\n    from: germen\n    output: b\n' \
@@ -206,10 +178,15 @@ wrong "the same twice" $'branches:\n  a: {output: a}\n  b: {from: [a, a], output
 wrong "a test without an operator" $'branches:\n  a: {if: lang, output: a}\n' "line 4: 'lang' is none: a test is FIELD OP VALUE"
 wrong "an unknown operator" $'branches:\n  a: {if: lang = de, output: a}\n' "has an operator that is not ==, !="
 wrong "a test without a value" $'branches:\n  a: {if: lang ==, output: a}\n' "has no value"
+wrong "a quote without an end" $'branches:\n  a: {if: "lang in \'de en", output: a}\n' "line 4: 'lang in 'de en' has a quote without an end"
 wrong "two values" $'branches:\n  a: {if: lang == de en, output: a}\n' "several values, which only in takes"
 wrong "a word compared" $'branches:\n  a: {if: lang < de, output: a}\n' "compares with what is no number"
 wrong "no test" $'branches:\n  a: {if: {lang: de}, output: a}\n' "line 4: if is a test such as lang == de"
 wrong "extract in a branch" $'branches:\n  a: {stages: [extract], output: a}\n' "line 4: extract can only be the first stage"
 wrong "a stage's setting in a branch" $'branches:\n  a:\n    stages: [langid: {treshold: 1}]\n' "line 5: langid has no setting 'treshold'"
-wrong "two branches with one output" $'branches:\n  a: {output: x}\n  b: {output: x}\n' "x" 2
+wrong "two branches with one output" $'branches:\n  a: {output: x}\n  b: {output: x}\n' "line 4, output 'x' and line 5, output 'x' are one file" 2
+wrong "compress of a file" $'branches:\n  a: {output: x, compress: gz}\n' "line 4: compress is for a folder"
+wrong "an output in no folder" $'branches:\n  a: {output: x}\n  b: {output: no/x}\n' "line 5: cannot write 'no/x': No such file"
+wrong "a folder where a file is" $'branches:\n  a: {output: one.jsonl/}\n' "line 4: 'one.jsonl/' is no folder" 2
+wrong "a file and a folder of one name" $'work: half\nbranches:\n  a: {output: x}\n  b: {output: x/}\n' "line 5: 'x' is a folder" 2
 finish

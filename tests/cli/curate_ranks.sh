@@ -39,17 +39,17 @@ stats: out.stats
 work: work
 END
 status "one process" 0 quern curate plan.yaml
-numbers() { sed 's/,"bytes_in".*//' out.stats; }
+totals() { sed 's/,"bytes_in".*//' out.stats; }
 keep() { # FOLDER
     mkdir "$1"
-    numbers >"$1/stats"
+    totals >"$1/stats"
     mv de.jsonl en out.rejects clusters.tsv "$1"
     rm -rf work out.stats
 }
 compare() { # name
     local f
     for f in de.jsonl en/00000{0,1,2,3,4}.jsonl out.rejects clusters.tsv; do same "same $f $1" "$f" "want/$f"; done
-    equal "same counts $1" "$(numbers)" "$(cat want/stats)"
+    equal "same counts $1" "$(totals)" "$(cat want/stats)"
     rm -rf de.jsonl en out.rejects out.stats clusters.tsv work
 }
 keep want

@@ -16,15 +16,30 @@ static void need(bool truth)
         abort();
 }
 
-static void load_plan(const char *path)
+/* Its branches connected, with the plan itself as the input: it is there. */
+static int settle(struct plan *p, struct run_files *files, struct buf *text, char *path, struct err *e)
 {
+    TRY(plan_set_inputs(p, &path, 1, e));
+    TRY(plan_settle(p, e));
+    for (int i = 0; i < p->n_branches; i++)
+        need(p->branch[i].first <= p->branch[i].last && p->branch[i].last <= p->n_stages);
+    TRY(plan_files(p, files, e));
+    return plan_describe(p, text, e);
+}
+
+static void load_plan(char *path)
+{
+    struct run_files files = {0};
+    struct buf text = {0};
     struct plan p = {0};
     struct err e;
+    int rc = plan_load(&p, path, &e);
 
-    if (plan_load(&p, path, &e) < 0)
-        need(e.code < 0 && e.msg[0]);
-    else
-        need(p.n_stages >= 0 && p.n_inputs >= 0);
+    if (rc == 0)
+        rc = settle(&p, &files, &text, path, &e);
+    need(rc == 0 || (e.code < 0 && e.msg[0]));
+    run_files_free(&files);
+    buf_free(&text);
     plan_free(&p);
 }
 
