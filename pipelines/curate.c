@@ -147,7 +147,7 @@ static int run_shared_decision(struct run *r, const struct plan_pass *p, bool *w
         return 0;
     }
     TRY(part_decide(&r->part, p, 0, e));
-    r->decided[(size_t)p->number * (size_t)r->plan->n_inputs] = true; /* the first rank is about to say so */
+    r->decided[(size_t)p->number * (size_t)r->plan->n_inputs] = true; /* the first rank has said so */
     return 1;
 }
 
@@ -237,6 +237,7 @@ static int end_as_before(const struct run *r, struct curate_result *res, struct 
 
     res->finished = res->already = true;
     if (r->tasks.task == 0) {
+        work_tidy(r->plan); /* it may have been killed at that */
         work_finished(r->plan, path);
         rc = node_load_json(&a, path, &stats, e);
         res->bad = rc == 0 ? (uint64_t)node_int(stats, "bad", 0) : 0;

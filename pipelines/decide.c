@@ -156,17 +156,19 @@ bool part_is_shared(const struct part_conf *c, const struct plan_pass *pass)
     return c->ranks && c->plan->stage[pass->last - 1].kind.stage->open_rank;
 }
 
-/* The word that a group is decided: of ranks the first one's, when all have written their answers. */
+/* The word that a group is decided: of ranks the first one's, when all have written their answers; and none goes on, and
+ * removes what was decided on, before it is said. */
 static int say_decided(const struct decision *d, int group, struct span own, struct err *e)
 {
+    bool shared = part_is_shared(d->c, d->pass);
     char path[4096];
 
-    if (part_is_shared(d->c, d->pass))
+    if (shared)
         TRY(rank_meet(d->c->ranks, e));
-    if (part_is_shared(d->c, d->pass) && d->c->ranks->rank)
-        return 0;
     work_decided(d->c->plan, d->pass, group, path);
-    return file_write_all(path, own, e);
+    if (!shared || !d->c->ranks->rank)
+        TRY(file_write_all(path, own, e));
+    return shared ? rank_meet(d->c->ranks, e) : 0;
 }
 
 /* What is said of the decision is what the stage says of itself after it less what it said before. */

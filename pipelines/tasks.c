@@ -92,8 +92,11 @@ int tasks_check(struct tasks *t, bool wait, struct err *e)
         if (pid == 0)
             continue;
         t->child[i] = 0;
-        if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-            return err_set(e, ERR_IO, "one of the processes failed");
+        if (pid > 0 && WIFSIGNALED(status))
+            return err_set(e, ERR_IO, "process %ld, which shared the work, was ended by signal %d (%s)", (long)pid,
+                           WTERMSIG(status), strsignal(WTERMSIG(status)));
+        if (pid < 0 || WEXITSTATUS(status) != 0)
+            return err_set(e, ERR_IO, "one of the processes that shared the work failed");
     }
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "curate/extract/walk.h"
 
 /* ---- names ---- */
@@ -104,7 +105,8 @@ static bool is_own(const char *name)
     return false;
 }
 
-int work_clear(const struct plan *p, bool all, struct err *e)
+/* Removes every file that a plan made there but locks, and, if not `all`, the plan and what says that it is done. */
+static int clear_folder(const struct plan *p, bool all, struct err *e)
 {
     DIR *d = opendir(p->work);
     struct dirent *f;
@@ -126,6 +128,15 @@ int work_clear(const struct plan *p, bool all, struct err *e)
     }
     closedir(d);
     return 0;
+}
+
+void work_tidy(const struct plan *p)
+{
+    struct err e;
+
+    work_lock_sweep(p->work);
+    if (clear_folder(p, false, &e) < 0)
+        log_msg(LOG_WARN, "%s; it stays as it is", e.msg);
 }
 
 static int make_folder(const char *path, struct err *e)
@@ -190,7 +201,8 @@ int work_claim(struct plan *p, const struct work_claim *c, struct work_lock *loc
     for (int i = 0; i < p->n_branches; i++)
         if (p->branch[i].output && plan_to_folder(&p->branch[i]))
             TRY(make_folder(p->branch[i].output, e));
+    TRY(plan_check_places(p, e));
     if (c->again)
-        TRY(work_clear(p, true, e));
+        TRY(clear_folder(p, true, e));
     return compare_plans(p, c->task, e);
 }

@@ -34,6 +34,6 @@ struct work_claim {
 /* Makes the work folder ours, or finds that it is, and makes those of the outputs.  ERR_ARG: it belongs to another plan, which
  * is told; ERR_IO: another run is at work in it (pipelines/work_lock.h). */
 int work_claim(struct plan *p, const struct work_claim *c, struct work_lock *lock, struct err *e);
-/* Removes every file that a plan made there but locks, and, if not `all`, the plan and what says that it is done. */
-int work_clear(const struct plan *p, bool all, struct err *e);
+/* Removes what a plan that is done no longer needs there; what cannot be removed stays, with a warning. */
+void work_tidy(const struct plan *p);
 #endif
