@@ -2,7 +2,7 @@
 #ifndef TESTS_GIVEN_BYTES_H
 #define TESTS_GIVEN_BYTES_H
 
-#include "curate/xml/xml_cut.h"
+#include "curate/xml/xml_stream.h"
 
 struct given_bytes {
     struct span all;

@@ -26,12 +26,9 @@ struct posts_item {
 static enum extract_match probe(const struct extract_input *in)
 {
     struct buf narrow = {0};
-    struct span attrs, start = in->start;
-    bool it;
+    struct span attrs, start = extract_xml_start(in, &narrow);
+    bool it = extract_xml_begins(start) && span_is(xml_root(start, &attrs), "posts");
 
-    if (xml_wide_start(start, &narrow) == 1)
-        start = buf_span(&narrow);
-    it = extract_xml_begins(start) && span_is(xml_root(start, &attrs), "posts");
     buf_free(&narrow);
     return it ? EXTRACT_SURE : EXTRACT_NO;
 }

@@ -18,7 +18,11 @@ struct wiki_item {
 
 static enum extract_match probe(const struct extract_input *in)
 {
-    return wiki_dump_is(in->start) ? EXTRACT_SURE : EXTRACT_NO;
+    struct buf narrow = {0};
+    bool it = wiki_dump_is(extract_xml_start(in, &narrow));
+
+    buf_free(&narrow);
+    return it ? EXTRACT_SURE : EXTRACT_NO;
 }
 
 static int open_dump(struct extract_input *in, void **reader, struct err *e)

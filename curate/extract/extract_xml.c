@@ -66,16 +66,17 @@ static const struct xml_format *by_root(struct span start, const char *const **r
     return NULL;
 }
 
+struct span extract_xml_start(const struct extract_input *in, struct buf *narrow)
+{
+    return xml_wide_start(in->start, narrow) == 1 ? buf_span(narrow) : in->start;
+}
+
 /* The same of an open file. */
 static const struct xml_format *format_of(const struct extract_input *in, const char *const **records)
 {
-    const struct xml_format *f;
     struct buf narrow = {0};
+    const struct xml_format *f = by_root(extract_xml_start(in, &narrow), records);
 
-    if (xml_wide_start(in->start, &narrow) == 1)
-        f = by_root(buf_span(&narrow), records);
-    else
-        f = by_root(in->start, records);
     buf_free(&narrow);
     return f;
 }

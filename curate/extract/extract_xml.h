@@ -18,6 +18,8 @@ struct xml_maker {
 int extract_xml_init(struct xml_maker *m, const struct extract_conf *c, struct extract_counts *n, struct err *e);
 void extract_xml_close(void *maker);
 
+/* The start of an open file; in *narrow, which is to be freed, where that is UTF-16 or UTF-32. */
+struct span extract_xml_start(const struct extract_input *in, struct buf *narrow);
 /* Whether bytes begin with a tag, but for a byte order mark and white space. */
 bool extract_xml_begins(struct span start);
 /* The bytes of an open file, and its records. */

@@ -17,7 +17,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "curate/xml/xml_cut.h"
+#include "curate/xml/xml_stream.h"
 
 struct wiki_dump;
 

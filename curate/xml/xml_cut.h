@@ -10,22 +10,9 @@
 #ifndef CURATE_XML_CUT_H
 #define CURATE_XML_CUT_H
 
-#include <sys/types.h>
-
-#include "base/err.h"
-#include "base/mem.h"
+#include "curate/xml/xml_stream.h"
 
 struct xml_cut;
-
-/* Where the bytes come from. */
-struct xml_input {
-    /* The next at most n bytes, 0 at the end.  ERR_FORMAT: the stream is damaged here. */
-    ssize_t (*read)(void *of, void *p, size_t n, struct err *e);
-    /* After ERR_FORMAT: 1 if reading can go on further behind, 0 if not. */
-    int (*resume)(void *of, struct err *e);
-    void *of;
-    const char *name;
-};
 
 enum { XML_HEAD_MAX = 64 << 10 }; /* bytes before the first record that are kept */
 
@@ -43,8 +30,4 @@ int xml_cut_open(struct xml_cut **c, const struct xml_input *in, const char *con
 void xml_cut_close(struct xml_cut *c);
 /* The next record: 1, or 0 at the end.  ERR_FORMAT: the next call goes on behind it.  Others end it. */
 int xml_cut_next(struct xml_cut *c, struct xml_piece *piece, struct err *e);
-
-/* Bytes at the start of a file made UTF-8 if they are UTF-16 or UTF-32, by mark or by their zeros, appended to out: 1; 0: they
- * are neither.  ERR_NOMEM. */
-int xml_wide_start(struct span start, struct buf *out);
 #endif

@@ -1,5 +1,5 @@
-/* curate/xml/xml_text_parts.h -- what xml_text.c (the walk through a document) and xml_element.c (what elements do by their roles)
- * share; nobody else includes it. */
+/* curate/xml/xml_text_parts.h -- what xml_text.c (the walk through a document) and xml_element.c (what elements do by their
+ * roles) share; nobody else includes it. */
 #ifndef CURATE_XML_TEXT_PARTS_H
 #define CURATE_XML_TEXT_PARTS_H
 

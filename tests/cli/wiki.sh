@@ -18,6 +18,8 @@ status 'namespaces that are none' 2 quern extract --namespaces 0,x "$data/sample
 gzip -c "$data/sample.xml" >a.xml.gz
 quern extract -q a.xml.gz >b.jsonl
 same 'gzip' a.jsonl b.jsonl
+iconv -f UTF-8 -t UTF-16 "$data/sample.xml" | quern extract -q - >b.jsonl
+same 'UTF-16' a.jsonl b.jsonl
 quern extract -q -j5 - <"$data/sample.xml" >b.jsonl
 same 'standard input, five threads' a.jsonl b.jsonl
 # as multistream dumps are: the header, some pages, some pages, the end

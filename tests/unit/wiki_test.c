@@ -327,7 +327,8 @@ static void exports_and_their_damage(void **s)
     is_dump("<mediawiki>" PAGE("1", "<revision><text>a\x01</text></revision>")
             PAGE("2", "<revision><text>a\xC3(</text></revision>")
             PAGE("3", "< b>") "<page></page></mediawiki>", SIZE_MAX,
-            "! an entity or a character that XML does not know in the text at its byte 59|! bytes that are not UTF-8 at its byte 60|"
+            "! an entity or a character that XML does not know in the text at its byte 59|"
+            "! bytes that are not UTF-8 at its byte 60|"
             "! damaged XML before its byte 47|! the page has no title|");
     is_dump("<mediawiki>" PAGE("1", "") PAGE("2", "") PAGE("3", "") "</mediawiki>", 100, "1 T1|! 'mem': damaged|3 T3|");
     buf_puts(&b, "<mediawiki>" "<page><title>");
