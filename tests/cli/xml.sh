@@ -18,6 +18,15 @@ same 'packed, by a pipe, three threads' a.jsonl b.jsonl
 head -c 1400 "$data/Posts.xml" >cut.xml
 status 'posts cut short' 1 quern extract cut.xml
 has 'are named' err "'cut.xml' at byte"
+{
+    echo '<posts><row Id="1 PostTypeId="1" Body="a"/>'
+    printf '<row Id="2" PostTypeId="1" Title="'
+    awk 'BEGIN { for (i = 0; i < 500000; i++) printf "&lt;" }'
+    echo '" Body="b"/></posts>'
+} >quote.xml
+status 'a missing quote, and a title of half a million marks' 1 quern extract quote.xml
+has 'costs its row' err "'quote.xml' at byte 7: a record without an end"
+has 'not the next one; a post without a score has 0' out '"score":0,"answers":0'
 
 # articles, one a file and several in one; damage; encodings
 cat >a.xml <<'END'
@@ -62,6 +71,7 @@ head -c 40 "$data/book.epub" >bad.epub
 head -c 40 /dev/zero | tr '\0' x >>bad.epub
 tail -c +81 "$data/book.epub" >>bad.epub
 status 'a damaged member' 1 quern extract bad.epub
+has 'is named, and where it should be' err "'bad.epub' at byte 0: 'META-INF/container.xml' is not at byte 58 of the zip archive"
 tar -cf z.tar -C "$data" book.epub text.odt
 quern extract -q -j 2 z.tar >out
 equal 'in a tar archive' "$(wc -l <out)" 2
