@@ -131,23 +131,33 @@ static bool meets_value(const struct doc_test *t, const struct node *n)
     return false;
 }
 
+/* The field of a document that was parsed last: the tests of a plan often ask for one object. */
+struct parsed {
+    const char *field; /* NULL: none yet */
+    struct node *value; /* NULL: the document lacks it */
+};
+
+static int parse_field(struct parsed *last, const char *field, struct doc *d, struct err *e)
+{
+    struct span s;
+
+    if (last->field && strcmp(last->field, field) == 0)
+        return 0;
+    s = doc_raw(d, field);
+    *last = (struct parsed){field, NULL};
+    return s.p ? node_parse_json(d->arena, s, &last->value, e) : 0;
+}
+
 /* 1: the document meets the test. */
-static int meets(const struct doc_test *t, struct doc *d, struct err *e)
+static int meets(const struct doc_test *t, struct doc *d, struct parsed *last, struct err *e)
 {
     struct span s = doc_string(d, t->field);
-    struct node *n;
-    int rc;
+    const struct node *n;
 
     if (s.p)
         return !t->within && meets_text(t, s);
-    s = doc_raw(d, t->field);
-    if (!s.p)
-        return 0;
-    rc = node_parse_json(d->arena, s, &n, e);
-    if (rc < 0)
-        return rc;
-    if (t->within)
-        n = (struct node *)(uintptr_t)node_get(n, t->within);
+    TRY(parse_field(last, t->field, d, e));
+    n = last->value && t->within ? node_get(last->value, t->within) : last->value;
     return n && meets_value(t, n);
 }
 
@@ -159,10 +169,10 @@ struct router {
 };
 
 /* Whether a document goes to a branch with tests. */
-static int takes(const struct doc_route *r, struct doc *d, struct err *e)
+static int takes(const struct doc_route *r, struct doc *d, struct parsed *last, struct err *e)
 {
     for (int i = 0; i < r->n_tests; i++) {
-        int rc = meets(&r->test[i], d, e);
+        int rc = meets(&r->test[i], d, last, e);
 
         if (rc <= 0)
             return rc;
@@ -176,12 +186,13 @@ static int route_work(void *stage, void *thread, struct doc *d, struct verdict *
     const struct doc_route_conf *c = s->conf;
     char *to = arena_calloc(d->arena, (size_t)c->n + 1, 1);
     bool tested = false, any = c->kept;
+    struct parsed last = {0};
 
     (void)thread;
     if (!to)
         return err_set(e, ERR_NOMEM, "out of memory for a document's branches");
     for (int i = 0; i < c->n; i++) {
-        int rc = takes(&c->route[i], d, e);
+        int rc = takes(&c->route[i], d, &last, e);
 
         TRY(rc);
         to[i] = (char)rc;
