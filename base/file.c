@@ -91,6 +91,13 @@ int file_write_all(const char *path, struct span s, struct err *e)
     return file_commit(f, e);
 }
 
+int file_make_folder(const char *path, struct err *e)
+{
+    if (mkdir(path, 0777) < 0 && errno != EEXIST)
+        return err_sys(e, ERR_IO, "cannot make the folder '%s'", path);
+    return 0;
+}
+
 int file_map_open(struct file_map *m, const char *path, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for who writes to a pipe */

@@ -87,6 +87,8 @@ struct file_out;
  * a time: the second fails.  .gz is written in members of 1 MiB, .zst as one frame with a checksum.  level: the codec's, 0
  * for its default.  ERR_IO; ERR_CLOSED when a pipe at standard output has no reader any more. */
 int file_create(struct file_out **f, const char *path, int level, struct err *e);
+/* Makes a folder unless it is there; the one that it stands in must be.  ERR_IO. */
+int file_make_folder(const char *path, struct err *e);
 /* How file_create compresses what has this name. */
 enum file_codec file_codec_by_name(const char *path);
 /* ERR_ARG when a name ends as that of a compression (or archive) that cannot be written.  file_create asks too. */

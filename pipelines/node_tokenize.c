@@ -1,8 +1,6 @@
 #include "pipelines/node_tokenize.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "base/json.h"
 #include "base/version.h"
@@ -177,20 +175,13 @@ static int tokens_work(void *stage, void *thread, struct doc *d, struct verdict 
 
 /* ---- notes to datasets ---- */
 
-static int make_folder(const char *path, struct err *e)
-{
-    if (mkdir(path, 0777) < 0 && errno != EEXIST)
-        return err_sys(e, ERR_IO, "cannot make the folder '%s'", path);
-    return 0;
-}
-
 int tokens_begin(void *stage, int group, int groups, struct err *e)
 {
     struct tokens *s = stage;
     struct corpus_place place;
 
     if (is_folder(&s->conf))
-        TRY(make_folder(s->conf.prefix, e));
+        TRY(file_make_folder(s->conf.prefix, e));
     name_group(&s->conf, group, groups, s->prefix);
     s->job = (struct pipeline_job){.prefix = s->prefix};
     TRY(output_open(&s->out, &s->job, &s->x, &s->result, &place, e));

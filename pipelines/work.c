@@ -139,13 +139,6 @@ void work_tidy(const struct plan *p)
         log_msg(LOG_WARN, "%s; it stays as it is", e.msg);
 }
 
-static int make_folder(const char *path, struct err *e)
-{
-    if (mkdir(path, 0777) < 0 && errno != EEXIST)
-        return err_sys(e, ERR_IO, "cannot make the folder '%s'", path);
-    return 0;
-}
-
 /* Names the first line in which two descriptions differ. */
 static int tell_difference(const struct plan *p, struct span was, struct span is, struct err *e)
 {
@@ -196,11 +189,11 @@ static int compare_plans(struct plan *p, int task, struct err *e)
 
 int work_claim(struct plan *p, const struct work_claim *c, struct work_lock *lock, struct err *e)
 {
-    TRY(make_folder(p->work, e));
+    TRY(file_make_folder(p->work, e));
     TRY(work_lock_take(lock, p->work, c->task, c->tasks, c->wait, e));
     for (int i = 0; i < p->n_branches; i++)
         if (p->branch[i].output && plan_to_folder(&p->branch[i]))
-            TRY(make_folder(p->branch[i].output, e));
+            TRY(file_make_folder(p->branch[i].output, e));
     TRY(plan_check_places(p, e));
     if (c->again)
         TRY(clear_folder(p, true, e));

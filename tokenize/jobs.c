@@ -1,9 +1,7 @@
 #include "tokenize/jobs.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 static int no_memory(struct err *e)
 {
@@ -25,23 +23,9 @@ static struct span stem(const char *path)
     return s;
 }
 
-static int make_folder(const char *prefix, struct err *e)
-{
-    struct buf b = {0};
-    int rc = buf_puts(&b, prefix) < 0 ? no_memory(e) : 0;
-
-    if (rc == 0) {
-        b.p[b.n - 1] = '\0';
-        if (b.n > 1 && mkdir(b.p, 0777) < 0 && errno != EEXIST)
-            rc = err_sys(e, ERR_IO, "cannot make the folder '%s'", b.p);
-    }
-    buf_free(&b);
-    return rc;
-}
-
 static int a_file_each(struct jobs *j, const char *prefix, char *const *paths, int n, struct err *e)
 {
-    TRY(make_folder(prefix, e));
+    TRY(file_make_folder(prefix, e));
     for (int i = 0; i < n; i++) {
         struct span s = stem(paths[i]);
         size_t room = strlen(prefix) + s.n + 1;

@@ -2,9 +2,7 @@
  * library writes; as its vocab.json and merges.txt; as tiktoken's ranks. */
 #include "tokenize/train_write.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -181,8 +179,7 @@ static int write_files(struct file_out *f[4], const struct train_options *x, con
         TRY(write_out(&f[0], NULL, x->output, b, e));
     }
     if (x->folder) {
-        if (mkdir(x->folder, 0777) < 0 && errno != EEXIST)
-            return err_sys(e, ERR_IO, "cannot make '%s'", x->folder);
+        TRY(file_make_folder(x->folder, e));
         TRY(put_vocab(b, v, e));
         TRY(write_out(&f[1], x->folder, "vocab.json", b, e));
         TRY(put_merges(b, v, m, n, e));
