@@ -108,8 +108,8 @@ static bool is_silent(struct span name)
     return false;
 }
 
-/* The text of an expected tree, the lines up to an empty one. */
-static void read_tree(const char **p, const char *end, struct buf *want)
+/* The text of an expected tree, the lines up to an empty one; where scripts are off <noscript> has some. */
+static void read_tree(const char **p, const char *end, bool scripts_off, struct buf *want)
 {
     size_t silent = SIZE_MAX; /* the indentation of a silent element around */
     bool in_text = false;
@@ -127,7 +127,7 @@ static void read_tree(const char **p, const char *end, struct buf *want)
                 indent++;
             line.p += indent, line.n -= indent;
             if (indent <= silent)
-                silent = is_silent(line) ? indent : SIZE_MAX;
+                silent = is_silent(line) && !(scripts_off && span_is(line, "<noscript>")) ? indent : SIZE_MAX;
             if (!starts(line, "\""))
                 continue;
             in_text = true;
@@ -151,7 +151,7 @@ static void run_trees(struct tally *t, struct span file)
     while (p < end) {
         struct buf got = {0}, want = {0};
         struct span line = next_line(&p, end), html;
-        bool fragment = false;
+        bool fragment = false, scripts_off = false;
 
         if (!span_is(line, "#data"))
             continue;
@@ -163,8 +163,9 @@ static void run_trees(struct tally *t, struct span file)
         while (p < end && !span_is(line, "#document")) {
             line = next_line(&p, end);
             fragment |= starts(line, "#document-fragment");
+            scripts_off |= span_is(line, "#script-off");
         }
-        read_tree(&p, end, &want);
+        read_tree(&p, end, scripts_off, &want);
         if (!fragment) {
             text_of(html, &got);
             judge(t, html, &got, &want);
