@@ -43,7 +43,8 @@ for name in ${RECIPES:-muon adamw gpt2}; do
         quern train -q -j 1 $model ${recipe[$name]} --seed "$seed" --train-iters $steps --lr-warmup-iters $((steps / 20 + 1)) \
             --eval-interval $((steps / 20 + 1)) --eval-iters $((64 / batch)) --log-file "$run.jsonl" --save "$run" >/dev/null || exit 1
         # shellcheck disable=SC2086
-        quern eval -q -j 1 --load "$run" $part | sed -nE 's/^loss ([0-9.]+).*/\1/p' >>recipes/losses
+        quern eval -q -j 1 --load "$run" $part >recipes/eval || exit 1
+        sed -nE 's/^loss ([0-9.]+).*/\1/p' recipes/eval >>recipes/losses
         for s in $(seq 10); do again=$((again + $(repeats "$run" "$s"))) samples=$((samples + 1)); done
     done
     row "recipe $name" "$(awk '{ sum += $1; n++ } END { printf "%.4f", sum / n }' recipes/losses)" 'nats a token' \
