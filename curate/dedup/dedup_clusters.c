@@ -133,9 +133,11 @@ static int look_at_crowds(struct worker *w, uint32_t doc, uint64_t looks, struct
         TRY(prefix_index_find(c->index, &w->prefix, looks, &w->found, &found, e));
     }
     for (size_t i = 0; i < w->found.n && found; i++) {
-        int k = dedup_bands_meet(c->b, doc, w->found.doc[i]);
-        if (k >= 0 && crowded(bucket_of(c->b, doc, k)))
-            TRY(candidates(w, doc, w->found.doc[i], e));
+        uint32_t other = w->found.doc[i];
+        int k = dedup_bands_meet(c->b, doc, other);
+        const struct bucket *u = k < 0 ? NULL : bucket_of(c->b, doc, k);
+        if (u && crowded(u) && other >= c->b->band[k].member[u->start]) /* those before it were swept */
+            TRY(candidates(w, doc, other, e));
     }
     for (int k = 0; k < c->b->bands && !found; k++) {
         const struct bucket *u = bucket_of(c->b, doc, k);
