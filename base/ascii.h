@@ -17,6 +17,11 @@ static inline bool ascii_is_upper(uint32_t c) { return c - 'A' < 26; }
 static inline bool ascii_is_letter(uint32_t c) { return ascii_is_lower(c | 0x20); }
 static inline bool ascii_is_alnum(uint32_t c) { return ascii_is_letter(c) || ascii_is_digit(c); }
 static inline bool ascii_is_hex(uint32_t c) { return ascii_is_digit(c) || (c | 0x20) - 'a' < 6; }
+/* The value of a hexadecimal digit, or -1. */
+static inline int ascii_hex(uint32_t c)
+{
+    return ascii_is_digit(c) ? (int)(c - '0') : ascii_is_hex(c) ? (int)((c | 0x20) - 'a' + 10) : -1;
+}
 static inline bool ascii_is_space(uint32_t c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 static inline bool ascii_is_html_space(uint32_t c) { return ascii_is_space(c) || c == '\f'; }
 

@@ -20,11 +20,8 @@ static int hex4(const char *p)
     int v = 0;
 
     for (int i = 0; i < 4; i++) {
-        char c = p[i];
-        int d = ascii_is_digit(c)              ? c - '0'
-                : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                       : -1;
+        int d = ascii_hex(p[i]);
+
         if (d < 0)
             return -1;
         v = v << 4 | d;

@@ -1,4 +1,5 @@
 /* What the formats share: GPT-2's way to write bytes as characters. */
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "tokenize/model.h"
 
@@ -89,8 +90,9 @@ static int next_char(const uint8_t **p)
     }
     if (s[0] == '\\' && s[1] == 'u') {
         for (int i = 2; i < 6; i++) {
-            int digit = s[i] <= '9' ? s[i] - '0' : (s[i] | 0x20) - 'a' + 10;
-            if (digit < 0 || digit > 15 || (s[i] > '9' && digit < 10))
+            int digit = ascii_hex(s[i]);
+
+            if (digit < 0)
                 return -1;
             cp = cp << 4 | digit;
         }

@@ -1,4 +1,5 @@
 /* Decoding, step by step: each takes the list of tokens and gives another. */
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "tokenize/model.h"
 #include "tokenize/steps_find.h"
@@ -64,8 +65,8 @@ static int byte_of(struct span s)
     if (s.n != 6 || memcmp(s.p, "<0x", 3) != 0 || s.p[5] != '>')
         return -1;
     for (int i = 3; i < 5; i++) {
-        char c = s.p[i];
-        int d = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        int d = ascii_hex(s.p[i]);
+
         if (d < 0)
             return -1;
         v = v * 16 + d;

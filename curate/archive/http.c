@@ -201,9 +201,8 @@ static const char *chunk_size(const char *p, const char *end, size_t *size)
     while (p < end && (*p == ' ' || *p == '\t'))
         p++;
     for (; p < end; p++, digits++) {
-        char c = *p;
-        int v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-              : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        int v = ascii_hex(*p);
+
         if (v < 0)
             break;
         if (n > SIZE_MAX >> 5)

@@ -15,11 +15,6 @@ static bool is_unreserved(char c)
     return ascii_is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-static int hex(char c)
-{
-    return ascii_is_digit(c) ? c - '0' : ascii_is_hex(c) ? (c | 32) - 'a' + 10 : -1;
-}
-
 static size_t find(struct span s, size_t from, const char *any)
 {
     while (from < s.n && !(s.p[from] && strchr(any, s.p[from])))
@@ -35,7 +30,7 @@ static int put_encoded(struct buf *out, struct span s)
     static const char digits[] = "0123456789ABCDEF";
 
     for (size_t i = 0; i < s.n; i++) {
-        int high = s.p[i] == '%' && i + 2 < s.n ? hex(s.p[i + 1]) : -1, low = high >= 0 ? hex(s.p[i + 2]) : -1;
+        int high = s.p[i] == '%' && i + 2 < s.n ? ascii_hex(s.p[i + 1]) : -1, low = high >= 0 ? ascii_hex(s.p[i + 2]) : -1;
         char c = (char)(16 * high + low), code[3] = {'%', digits[high & 15], digits[low & 15]};
 
         if (low < 0) {

@@ -1,6 +1,7 @@
 /* A format: documents that are zip archives of XML: books (EPUB 2 and 3), and word processors' (DOCX, ODT). */
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "curate/archive/zip.h"
 #include "curate/extract/extract_xml.h"
 
@@ -111,11 +112,6 @@ static int run(struct zip_maker *m, struct span name, const struct xml_format *f
 
 /* ---- EPUB ---- */
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* The member that a URL names which stands in the member base: the path, without what climbs out of the archive. */
 static int resolve(struct span base, struct span url, struct buf *out)
 {
@@ -127,8 +123,8 @@ static int resolve(struct span base, struct span url, struct buf *out)
     TRY(buf_put_span(out, base));
     for (size_t i = 0; i < url.n && url.p[i] != '#' && url.p[i] != '?'; i++) {
         char c = url.p[i];
-        if (c == '%' && i + 2 < url.n && hex(url.p[i + 1]) >= 0 && hex(url.p[i + 2]) >= 0) {
-            c = (char)(hex(url.p[i + 1]) * 16 + hex(url.p[i + 2]));
+        if (c == '%' && i + 2 < url.n && ascii_is_hex(url.p[i + 1]) && ascii_is_hex(url.p[i + 2])) {
+            c = (char)(ascii_hex(url.p[i + 1]) * 16 + ascii_hex(url.p[i + 2]));
             i += 2;
         }
         TRY(buf_putc(out, c));

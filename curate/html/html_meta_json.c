@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 enum { VALUE_MAX = 4096, REFERENCES = 4 };
@@ -15,10 +16,9 @@ static bool json_hex(const char *p, const char *end, uint32_t *v)
     if (end - p < 5)
         return false;
     for (int k = 1; k <= 4; k++) {
-        char c = (char)(p[k] | 0x20);
-        if (!(p[k] >= '0' && p[k] <= '9') && !(c >= 'a' && c <= 'f'))
+        if (!ascii_is_hex(p[k]))
             return false;
-        *v = *v << 4 | (uint32_t)(c >= 'a' ? c - 'a' + 10 : p[k] - '0');
+        *v = *v << 4 | (uint32_t)ascii_hex(p[k]);
     }
     return true;
 }

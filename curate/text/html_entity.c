@@ -21,10 +21,8 @@ static const uint16_t c1_controls[32] = {
 
 static int digit(char c, int base)
 {
-    int v = c >= '0' && c <= '9'   ? c - '0'
-            : c >= 'a' && c <= 'f' ? c - 'a' + 10
-            : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                   : 99;
+    int v = ascii_hex(c);
+
     return v < base ? v : -1;
 }
 

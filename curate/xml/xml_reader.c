@@ -380,10 +380,8 @@ static size_t numeric(const char *p, const char *end, uint32_t *cp)
     }
     const char *digits = q;
     for (; q < end; q++) {
-        uint32_t d = *q >= '0' && *q <= '9'   ? (uint32_t)(*q - '0')
-                     : *q >= 'a' && *q <= 'f' ? (uint32_t)(*q - 'a' + 10)
-                     : *q >= 'A' && *q <= 'F' ? (uint32_t)(*q - 'A' + 10)
-                                              : 99;
+        uint32_t d = (uint32_t)ascii_hex(*q);
+
         if (d >= base)
             break;
         if (c <= 0x10FFFF)
