@@ -13,13 +13,14 @@ enum { MAX_PLANS = 384, SCRATCH_ALIGN = 64 };
 
 struct key {
     int64_t m, n, k, lda, ldb, ldc;
-    int32_t trans, dt_c, beta, bias, alone;
+    int32_t trans, dt_c, beta, bias, alone, pack;
 };
 struct plan {
     struct key key;
     dnnl_primitive_t primitive; /* NULL: oneDNN cannot; through fp32 */
-    dnnl_memory_desc_t a, b, c, bias, scratch;
-    size_t scratch_bytes;
+    dnnl_primitive_t pack; /* brings B into the order of `packed`, packed_at bytes into the scratch; NULL: B stays as it is */
+    dnnl_memory_desc_t a, b, packed, c, bias, scratch;
+    size_t packed_at, scratch_bytes;
     uint64_t wanted; /* in which prepared work it was last */
 };
 struct matmul_plans {
@@ -42,6 +43,8 @@ static void plan_clear(struct plan *p)
 {
     if (p->primitive)
         dnnl_primitive_destroy(p->primitive);
+    if (p->pack)
+        dnnl_primitive_destroy(p->pack);
     memset(p, 0, sizeof *p);
 }
 
@@ -94,9 +97,34 @@ static dnnl_status_t describe(dnnl_memory_desc_t *md, int64_t rows, int64_t cols
     return dnnl_memory_desc_init_by_strides(md, 2, dims, type, strides);
 }
 
-/* Fills plan->primitive and the rest; status dnnl_unimplemented leaves it NULL. */
-static dnnl_status_t plan_make(struct matmul_plans *s, struct plan *plan, const struct matmul *p)
+/* Whether B is brought into oneDNN's own order first, which gives the same bits and pays from so many rows on; of a B that is
+ * read transposed it takes longer. */
+static bool packs(const struct matmul *p, bool alone)
 {
+    return !alone && !p->ragged && p->m >= (p->trans_b ? 4096 : 1024);
+}
+
+/* Fills plan->pack and what belongs to it, if the product wants B in another order than it has. */
+static dnnl_status_t plan_pack(struct matmul_plans *s, struct plan *plan)
+{
+    dnnl_primitive_desc_t pd = NULL;
+    dnnl_status_t st;
+
+    if (dnnl_memory_desc_equal(&plan->packed, &plan->b))
+        return dnnl_success;
+    if ((st = dnnl_reorder_primitive_desc_create(&pd, &plan->b, s->engine, &plan->packed, s->engine, NULL)))
+        return st;
+    st = dnnl_primitive_create(&plan->pack, pd);
+    dnnl_primitive_desc_destroy(pd);
+    plan->packed_at = (plan->scratch_bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+    plan->scratch_bytes = plan->packed_at + dnnl_memory_desc_get_size(&plan->packed);
+    return st;
+}
+
+/* Fills plan->primitive and the rest; status dnnl_unimplemented leaves it NULL. */
+static dnnl_status_t plan_make(struct matmul_plans *s, struct plan *plan, const struct matmul *p, bool pack)
+{
+    dnnl_dims_t dims_b = {p->k, p->n};
     dnnl_matmul_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;
     dnnl_post_ops_t post = NULL;
@@ -106,9 +134,11 @@ static dnnl_status_t plan_make(struct matmul_plans *s, struct plan *plan, const 
 
     if ((st = describe(&plan->a, p->m, p->k, p->lda, p->trans_a, dnnl_bf16)) ||
         (st = describe(&plan->b, p->k, p->n, p->ldb, p->trans_b, dnnl_bf16)) ||
+        (st = pack ? dnnl_memory_desc_init_by_tag(&plan->packed, 2, dims_b, dnnl_bf16, dnnl_format_tag_any)
+                   : describe(&plan->packed, p->k, p->n, p->ldb, p->trans_b, dnnl_bf16)) ||
         (st = describe(&plan->c, p->m, p->n, p->ldc, false, type_c)) ||
         (st = describe(&plan->bias, 1, p->n, p->n, false, dnnl_bf16)) ||
-        (st = dnnl_matmul_desc_init(&desc, &plan->a, &plan->b, p->bias ? &plan->bias : NULL, &plan->c)) ||
+        (st = dnnl_matmul_desc_init(&desc, &plan->a, &plan->packed, p->bias ? &plan->bias : NULL, &plan->c)) ||
         (st = dnnl_primitive_attr_create(&attr)))
         return st;
     st = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
@@ -120,6 +150,8 @@ static dnnl_status_t plan_make(struct matmul_plans *s, struct plan *plan, const 
     if (!st && !(st = dnnl_primitive_create(&plan->primitive, pd))) {
         plan->scratch = *dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
         plan->scratch_bytes = dnnl_memory_desc_get_size(&plan->scratch);
+        plan->packed = *dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
+        st = plan_pack(s, plan);
     }
     if (pd)
         dnnl_primitive_desc_destroy(pd);
@@ -148,6 +180,7 @@ static int plan_get(struct matmul_plans *s, const struct matmul *p, bool alone, 
     key.beta = p->beta == 1;
     key.bias = p->bias != NULL;
     key.alone = alone;
+    key.pack = packs(p, alone);
     for (int i = 0; i < s->n; i++)
         if (memcmp(&s->plan[i].key, &key, sizeof key) == 0) {
             *out = &s->plan[i];
@@ -162,7 +195,7 @@ static int plan_get(struct matmul_plans *s, const struct matmul *p, bool alone, 
         s->next = (s->next + 1) % MAX_PLANS;
         plan_clear(plan);
     }
-    st = plan_make(s, plan, p);
+    st = plan_make(s, plan, p, key.pack);
     if (st != dnnl_success) {
         plan_clear(plan);
         if (st != dnnl_unimplemented)
@@ -173,26 +206,43 @@ static int plan_get(struct matmul_plans *s, const struct matmul *p, bool alone, 
     return 0;
 }
 
-/* By any thread; scratch: what the plan asks for. */
-static int execute(struct matmul_plans *s, const struct plan *plan, const struct matmul *p, void *scratch, struct err *e)
+/* What a primitive reads or writes. */
+struct argument {
+    int arg;
+    const dnnl_memory_desc_t *md;
+    const void *p;
+};
+
+static int run_primitive(struct matmul_plans *s, dnnl_primitive_t primitive, const struct argument *all, int n_all, struct err *e)
 {
-    const struct { int arg; const dnnl_memory_desc_t *md; const void *p; } all[] = {
-        {DNNL_ARG_SRC, &plan->a, p->a}, {DNNL_ARG_WEIGHTS, &plan->b, p->b}, {DNNL_ARG_DST, &plan->c, p->c},
-        {DNNL_ARG_SCRATCHPAD, &plan->scratch, scratch}, {DNNL_ARG_BIAS, &plan->bias, p->bias}};
     dnnl_exec_arg_t args[5];
     dnnl_status_t st = dnnl_success;
     int n = 0;
 
-    for (int i = 0; i < 4 + (p->bias != NULL) && !st; i++) {
+    for (int i = 0; i < n_all && !st; i++) {
         args[n].arg = all[i].arg;
         st = dnnl_memory_create(&args[n].memory, all[i].md, s->engine, (void *)(uintptr_t)all[i].p);
         n += !st;
     }
-    st = st ? st : dnnl_primitive_execute(plan->primitive, s->stream, n, args);
+    st = st ? st : dnnl_primitive_execute(primitive, s->stream, n, args);
     st = st ? st : dnnl_stream_wait(s->stream);
     for (int i = 0; i < n; i++)
         dnnl_memory_destroy(args[i].memory);
     return check(st, "product failed", e);
+}
+
+/* By any thread; scratch: what the plan asks for. */
+static int execute(struct matmul_plans *s, const struct plan *plan, const struct matmul *p, void *scratch, struct err *e)
+{
+    void *packed = (char *)scratch + plan->packed_at;
+    const struct argument pack[] = {{DNNL_ARG_FROM, &plan->b, p->b}, {DNNL_ARG_TO, &plan->packed, packed}};
+    const struct argument product[] = {
+        {DNNL_ARG_SRC, &plan->a, p->a}, {DNNL_ARG_WEIGHTS, &plan->packed, plan->pack ? packed : p->b},
+        {DNNL_ARG_DST, &plan->c, p->c}, {DNNL_ARG_SCRATCHPAD, &plan->scratch, scratch}, {DNNL_ARG_BIAS, &plan->bias, p->bias}};
+
+    if (plan->pack)
+        TRY(run_primitive(s, plan->pack, pack, 2, e));
+    return run_primitive(s, plan->primitive, product, p->bias ? 5 : 4, e);
 }
 
 /* fp32; a bias is put into C first and accumulated upon. */

@@ -3,7 +3,7 @@
 
 static const int64_t shapes[][3] = {{1, 1, 1},   {3, 5, 7},    {16, 16, 16}, {64, 64, 64},
                                     {65, 63, 33}, {100, 1, 200}, {1, 300, 70}, {130, 96, 515},
-                                    {256, 192, 64}};
+                                    {256, 192, 64}, {1024, 40, 24}, {4096, 24, 37}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 /* Both implementations, all transpositions, types, strides, beta and bias. */
