@@ -74,9 +74,9 @@ void checkpoint_abort(const struct checkpoint_folder *f);
 struct checkpoint_keep {
     int64_t last, every;
 };
-/* After checkpoint_commit of step, by the same process: removes those that need not stay, of the steps up to this one, which
- * stays.  Each loses its name before its first file, so that whoever is killed leaves whole ones and what checkpoint_begin
- * clears away.  ERR_IO names one that is still there. */
+/* After checkpoint_commit of step, by the same process, or when a run goes on from step: removes those that need not
+ * stay, of the steps up to this one, which stays.  Each loses its name before its first file, so that whoever is killed
+ * leaves whole ones and what checkpoint_begin clears away.  ERR_IO names one that is still there. */
 int checkpoint_thin(const char *dir, int64_t step, const struct checkpoint_keep *keep, struct err *e);
 
 /* All of it by one process, without others. */

@@ -83,6 +83,16 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool weight
     return 0;
 }
 
+/* Who was killed between a checkpoint's name and the older one's end left one too many. */
+static void thin(const struct trainer *t)
+{
+    const struct checkpoint_keep keep = {t->config->keep_last, t->config->keep_every};
+    struct err e;
+
+    if (t->layout.world->rank == 0 && checkpoint_thin(t->config->save, t->step, &keep, &e) < 0)
+        log_msg(LOG_ERROR, "--keep-last: %s", e.msg);
+}
+
 /* --save goes before --load: a job that is started again goes on where it was. */
 static int start_point(struct trainer *t, struct err *e)
 {
@@ -103,6 +113,8 @@ static int start_point(struct trainer *t, struct err *e)
     if (ck) {
         rc = load_from(t, ck, c->finetune && !own, e);
         checkpoint_close(ck);
+        if (rc == 0 && own)
+            thin(t);
         return rc;
     }
     return optimizer_fill(&t->optimizer, (uint64_t)c->seed, e);

@@ -31,6 +31,11 @@ check 'two ranks' plain 2 quern-train $flags --global-batch-size 4 --train-iters
 equal 'two ranks: the newest two stay' "$(steps ranks)" '4 5'
 check 'two ranks: they are whole' quern-checkpoint verify ranks
 
+# What a kill between the new one's name and the old one's end leaves is cleared as the run goes on, before it saves.
+cp -r all/iter_0000005 some/iter_0000007
+check 'goes on beside one too many' quern-train $flags --train-iters 8 --save some --save-interval 1 --keep-last 1 --keep-every 3
+equal 'it is gone, and nothing was saved' "$(steps some)" '3 6 8'
+
 # One that cannot be removed is told; the run goes on, and what it saves is whole.
 check 'an old one' quern-train $flags --train-iters 1 --save held
 if chattr +i held/iter_0000001 2>/dev/null; then
