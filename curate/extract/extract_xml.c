@@ -195,8 +195,12 @@ void extract_xml_close(void *maker)
     free(m);
 }
 
-int extract_xml_init(struct xml_maker *m, const struct extract_conf *c, struct extract_counts *n, struct err *e)
+int extract_xml_open(size_t bytes, const struct extract_conf *c, struct extract_counts *n, void **maker, struct err *e)
 {
+    struct xml_maker *m = *maker = calloc(1, bytes);
+
+    if (!m)
+        return err_set(e, ERR_NOMEM, "out of memory for a thread");
     m->conf = c;
     m->counts = n;
     TRY(charset_new(&m->charset, e));
@@ -205,11 +209,7 @@ int extract_xml_init(struct xml_maker *m, const struct extract_conf *c, struct e
 
 static int maker_open(const struct extract_conf *c, struct extract_counts *n, void **maker, struct err *e)
 {
-    struct xml_maker *m = *maker = calloc(1, sizeof *m);
-
-    if (!m)
-        return err_set(e, ERR_NOMEM, "out of memory for a thread");
-    return extract_xml_init(m, c, n, e);
+    return extract_xml_open(sizeof(struct xml_maker), c, n, maker, e);
 }
 
 /* Whether bytes that are said to be UTF-8 are windows-1252: few of them are beyond ASCII, and these are never UTF-8. */

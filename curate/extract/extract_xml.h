@@ -14,8 +14,8 @@ struct xml_maker {
     struct xml_text *text;
     struct charset *charset;
 };
-/* Opens one that is zero, and is freed by extract_xml_close. */
-int extract_xml_init(struct xml_maker *m, const struct extract_conf *c, struct extract_counts *n, struct err *e);
+/* Makes a state that begins with one, of so many bytes; where it fails, too, extract_xml_close frees what there is. */
+int extract_xml_open(size_t bytes, const struct extract_conf *c, struct extract_counts *n, void **maker, struct err *e);
 void extract_xml_close(void *maker);
 
 /* The start of an open file; in *narrow, which is to be freed, where that is UTF-16 or UTF-32. */

@@ -68,11 +68,7 @@ struct zip_maker {
 
 static int maker_open(const struct extract_conf *c, struct extract_counts *n, void **maker, struct err *e)
 {
-    struct zip_maker *m = *maker = calloc(1, sizeof *m);
-
-    if (!m)
-        return err_set(e, ERR_NOMEM, "out of memory for a thread");
-    return extract_xml_init(&m->xml, c, n, e);
+    return extract_xml_open(sizeof(struct zip_maker), c, n, maker, e);
 }
 
 static void maker_close(void *maker)
