@@ -104,10 +104,14 @@ static int print_tokens(const struct idx *x, uint64_t seq, bool *first, struct e
 {
     int32_t ids[1024], length = idx_length(x, seq);
 
+    TRY(idx_check_sequence(x, seq, e));
     for (int32_t at = 0; at < length;) {
         int32_t n = length - at < 1024 ? length - at : 1024;
         TRY(idx_tokens_i32(x, seq, at, n, ids, e));
         for (int32_t i = 0; i < n; i++) {
+            if (ids[i] < 0)
+                return err_set(e, ERR_FORMAT, "'%s': sequence %" PRIu64 " has the id %d: %s is not its type", idx_prefix(x), seq,
+                               ids[i], idx_dtype_name(idx_dtype(x)));
             printf("%s%d", *first ? "" : o.json ? "," : " ", ids[i]);
             *first = false;
         }

@@ -182,6 +182,23 @@ int idx_sequence(const struct idx *x, uint64_t i, const void **tokens, int32_t *
     return 0;
 }
 
+int idx_check_sequence(const struct idx *x, uint64_t i, struct err *e)
+{
+    const void *tokens = x->bin;
+    int32_t n = 0;
+    uint64_t at, end, next;
+
+    TRY(idx_sequence(x, i, &tokens, &n, e));
+    at = (uint64_t)((const uint8_t *)tokens - x->bin);
+    end = at + (uint64_t)n * x->size;
+    next = i + 1 < x->n_seqs ? (uint64_t)i64_at(x->offsets, i + 1) : x->bin_size;
+    if (end != next || (i == 0 && at != 0))
+        return err_set(e, ERR_FORMAT, "'%s.idx' at byte %" PRIu64 ": sequence %" PRIu64 ", %d tokens of %zu bytes, begins at"
+                       " byte %" PRIu64 " of the .bin, and what follows it at byte %" PRIu64,
+                       x->prefix, place(x, x->offsets, i, 8), i, n, x->size, at, next);
+    return 0;
+}
+
 int idx_document(const struct idx *x, uint64_t d, uint64_t *first, uint64_t *end, struct err *e)
 {
     int64_t a, b;

@@ -35,6 +35,8 @@ int32_t idx_length(const struct idx *x, uint64_t i);
  * not lie within it, ERR_ARG if there is no such sequence. */
 int idx_sequence(const struct idx *x, uint64_t i, const void **tokens, int32_t *length,
                  struct err *e);
+/* ERR_FORMAT if sequence i does not begin and end where its neighbours say, or would not lie within .bin. */
+int idx_check_sequence(const struct idx *x, uint64_t i, struct err *e);
 /* The sequences [*first, *end) of document d; same errors. */
 int idx_document(const struct idx *x, uint64_t d, uint64_t *first, uint64_t *end,
                  struct err *e);

@@ -274,9 +274,11 @@ static int set_options(struct tokens *s, struct err *e)
     if (!c->tokenizer)
         return err_set(e, ERR_ARG, "tokenize needs a tokenizer");
     TRY(n = cut_keys(c, &s->list, s->keys, e));
-    TRY(tokenizer_open(&s->tokenizer, c->tokenizer, c->pattern, e));
+    TRY(tokenizer_open_as(&s->tokenizer, c->tokenizer, &c->settings, e));
     if (c->append_eod && tokenizer_eod(s->tokenizer) < 0)
-        return err_set(e, ERR_ARG, "append-eod: the tokenizer has no token that ends a document");
+        return err_set(e, ERR_ARG, "append-eod: the tokenizer has no special token that is known to end a document: eod-token");
+    if (c->append_eod)
+        pipeline_tell_eod(s->tokenizer);
     s->width = (int)idx_dtype_size(idx_dtype_for_vocab(tokenizer_vocab_size(s->tokenizer)));
     s->x = (struct pipeline_options){.tokenizer = s->tokenizer, .keys = s->keys, .n_keys = n, .prepend = -1,
                                      .version = QUERN_VERSION, .threads = 1, .append_eod = c->append_eod,

@@ -9,10 +9,12 @@
 
 #include "base/run_files.h"
 #include "curate/stream/stage.h"
+#include "tokenize/tokenizer.h"
 
 /* As `quern tokenize` has them. */
 struct tokens_conf {
-    const char *tokenizer, *pattern;
+    const char *tokenizer;
+    struct tokenizer_settings settings;
     const char *prefix; /* with a slash at its end a folder: a dataset for each input, of its number */
     const char *keys;
     bool append_eod, allow_special;
@@ -21,10 +23,12 @@ struct tokens_conf {
 void tokens_conf_init(struct tokens_conf *c);
 #define TOKENS_OPTS(c)                                                                                             \
     OPT_IN(0, "tokenizer", &(c).tokenizer, "PATH", "as for quern tokenizer"),                                      \
-    OPT_STR(0, "pattern", &(c).pattern, "NAME", "as for quern tokenizer"),                                         \
+    OPT_STR(0, "pattern", &(c).settings.pattern, "NAME", "as for quern tokenizer"),                                \
+    OPT_IN(0, "special-tokens-file", &(c).settings.special_tokens, "FILE", "as for quern tokenizer"),              \
     OPT_STR(0, "output-prefix", &(c).prefix, "PREFIX", "the files' names but for _text_document.bin and .idx"),    \
     OPT_STR(0, "json-keys", &(c).keys, "KEY[,KEY]", "where a document has its texts; a dataset for each"),         \
     OPT_FLAG(0, "append-eod", &(c).append_eod, "end each document with the token for that"),                       \
+    OPT_STR(0, "eod-token", &(c).settings.eod, "TOKEN", "which token that is, or its id"),                         \
     OPT_FLAG(0, "allow-special", &(c).allow_special, "special tokens in a text are special"),                      \
     OPT_INT(0, "shards", &(c).shards, 0, 99999, "so many datasets, each of whole inputs; 0: one")
 

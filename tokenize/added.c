@@ -163,6 +163,17 @@ const struct added_token *added_get(const struct added *a, uint32_t id)
     return NULL;
 }
 
+const struct added_token *added_special(const struct added *a, struct span text)
+{
+    const struct added_set *sets[] = {&a->raw, &a->normalized};
+
+    for (int k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < sets[k]->n; i++)
+            if (sets[k]->v[i].special && span_eq(sets[k]->v[i].text, text))
+                return &sets[k]->v[i];
+    return NULL;
+}
+
 void added_free(struct added *a)
 {
     struct added_set *sets[] = {&a->raw, &a->normalized};

@@ -49,6 +49,8 @@ void added_finish(struct added *a);
 bool added_find(const struct added_set *s, struct span text, size_t from, size_t from_text, struct added_match *m);
 /* The token with this id, or NULL. */
 const struct added_token *added_get(const struct added *a, uint32_t id);
+/* The special token with this text, or NULL. */
+const struct added_token *added_special(const struct added *a, struct span text);
 /* Where white space from `at` on ends; where that before `at` begins, not below `least`. */
 size_t added_skip_space(struct span text, size_t at);
 size_t added_skip_space_back(struct span text, size_t at, size_t least);

@@ -10,7 +10,8 @@
 #include "tokenize/jobs.h"
 
 static struct {
-    const char *tokenizer, *pattern, *prefix, *keys, *start;
+    const char *tokenizer, *prefix, *keys, *start;
+    struct tokenizer_settings settings;
     int format, chat, loss;
     int64_t shards, task, tasks, shard_tokens;
 } o = {.keys = "text", .tasks = 1, .shard_tokens = 100000000};
@@ -130,7 +131,9 @@ static int with_tokenizer(const struct tool *t, struct pipeline_options *x, char
     if (x->format && x->n_keys > 1)
         return tool_usage(t, "--format llmc and npy write one stream: name one key");
     if (x->append_eod && tokenizer_eod(x->tokenizer) < 0)
-        return tool_usage(t, "--append-eod: the tokenizer has no token that ends a document");
+        return tool_usage(t, "--append-eod: the tokenizer has no special token that is known to end a document: --eod-token");
+    if (x->append_eod)
+        pipeline_tell_eod(x->tokenizer);
     x->prepend = x->format ? start_token(x->tokenizer) : -1;
     if (x->format && x->prepend < 0 && !(o.start && !*o.start))
         return tool_usage(t, o.start ? "--start-token: the tokenizer has no '%s'"
@@ -167,12 +170,14 @@ int main(int argc, char **argv)
     };
     const struct opt opts[] = {
         OPT_IN(0, "tokenizer", &o.tokenizer, "PATH", "as for quern tokenizer"),
-        OPT_STR(0, "pattern", &o.pattern, "NAME", "as for quern tokenizer"),
+        OPT_STR(0, "pattern", &o.settings.pattern, "NAME", "as for quern tokenizer"),
+        OPT_IN(0, "special-tokens-file", &o.settings.special_tokens, "FILE", "as for quern tokenizer"),
         OPT_STR(0, "output-prefix", &o.prefix, "PREFIX", "the files' names but for _text_document.bin and .idx"),
         OPT_STR(0, "json-keys", &o.keys, "KEY[,KEY]", "where a document has its texts; a dataset for each"),
         OPT_ENUM(0, "chat-template", &o.chat, CHAT_TEMPLATES, "conversations, written so; plain: prompt and completion"),
         OPT_ENUM(0, "loss-on", &o.loss, "assistant|all", "conversations: which tokens have a loss"),
         OPT_FLAG(0, "append-eod", &x.append_eod, "end each document with the token for that"),
+        OPT_STR(0, "eod-token", &o.settings.eod, "TOKEN", "which token that is, or its id; else what the files say"),
         OPT_FLAG(0, "allow-special", &x.allow_special, "special tokens in a text are special"),
         OPT_HEAD("Dividing"),
         OPT_INT(0, "shards", &o.shards, 0, 99999, "so many datasets, of equal parts of the input; 0: one"),
@@ -197,7 +202,7 @@ int main(int argc, char **argv)
         return tool_usage(&t, "--tokenizer and --output-prefix are needed");
     if (o.task >= o.tasks)
         return tool_usage(&t, "task %" PRId64 " of %" PRId64 ": tasks are counted from 0", o.task, o.tasks);
-    if (tokenizer_open(&tokenizer, o.tokenizer, o.pattern, &e) < 0)
+    if (tokenizer_open_as(&tokenizer, o.tokenizer, &o.settings, &e) < 0)
         return tool_fail(&t, &e);
     x.tokenizer = tokenizer;
     x.threads = tool_jobs(&t);

@@ -7,12 +7,14 @@
 #include "base/log.h"
 #include "base/node.h"
 #include "base/tool.h"
+#include "base/utf8.h"
 #include "tokenize/corpus.h"
 #include "tokenize/tokenizer.h"
 #include "tokenize/train.h"
 
 static struct {
-    const char *tokenizer, *pattern, *output, *folder, *ranks, *tmp, *against, *key;
+    const char *tokenizer, *output, *folder, *ranks, *tmp, *against, *key;
+    struct tokenizer_settings settings;
     bool jsonl, allow_special;
     int64_t vocab_size, min_frequency, max_length, memory;
     int ties;
@@ -64,7 +66,7 @@ static void report_bad(const struct corpus_line *x, const struct err *e)
     log_skipped(x->file, x->offset, e->msg);
 }
 
-/* Each line of the input to a line of output by fn; lines without a text are skipped. */
+/* Each line of the input to a line of output; what is no text, or one that cannot be encoded, is named and has none. */
 static int encode_lines(const struct tool *t, struct encoder *enc, char **paths, int n_paths, struct err *e)
 {
     int flags = o.allow_special ? ENCODER_SPECIAL : 0, code = EXIT_FINE, rc;
@@ -79,16 +81,18 @@ static int encode_lines(const struct tool *t, struct encoder *enc, char **paths,
         rc = corpus_reader_init(&r, e);
     while (rc == 0 && (rc = corpus_fill(&c, &b, e)) == 0 && b.n) {
         for (size_t i = 0; i < b.n && rc == 0; i++) {
+            buf_clear(&ids);
             rc = corpus_text(&c, &b, i, &r, &text, e);
-            if (rc == ERR_FORMAT) {
+            if (rc == 0)
+                rc = encoder_encode(enc, text, flags, 4, &ids, e);
+            if (rc == ERR_FORMAT || rc == ERR_LIMIT) {
                 report_bad(corpus_line(&b, i), e);
                 code = EXIT_SOME_BAD;
                 rc = 0;
                 continue;
             }
-            buf_clear(&ids);
-            if (rc == 0)
-                rc = encoder_encode(enc, text, flags, 4, &ids, e);
+            if (rc < 0)
+                break;
             buf_putc(&out, '[');
             put_ids(&out, (const uint32_t *)(const void *)ids.p, ids.n / 4, ",");
             buf_puts(&out, "]\n");
@@ -159,6 +163,18 @@ static int parse_ids(struct span s, const char *between, struct buf *ids, struct
     return 0;
 }
 
+/* A line with the text as a JSON string, which is UTF-8: U+FFFD where the bytes are not. */
+static int put_json_text(struct buf *out, struct span text)
+{
+    struct buf repaired = {0};
+    int rc = utf8_valid(text) ? 0 : utf8_repair(text, &repaired);
+
+    if (rc == 0)
+        rc = json_put_string(out, repaired.n ? buf_span(&repaired) : text);
+    buf_free(&repaired);
+    return rc < 0 ? rc : buf_putc(out, '\n');
+}
+
 static int decode(const struct tool *t, const struct tokenizer *tok, char **paths, int n_paths)
 {
     const char *path = n_paths ? paths[0] : "-";
@@ -185,7 +201,7 @@ static int decode(const struct tool *t, const struct tokenizer *tok, char **path
             err_wrap(&e, "'%s'", path);
         } else if (!o.jsonl) {
             buf_put_span(&out, buf_span(&text));
-        } else if (json_put_string(&out, buf_span(&text)) < 0 || buf_putc(&out, '\n') < 0) {
+        } else if (put_json_text(&out, buf_span(&text)) < 0) {
             rc = err_set(&e, ERR_NOMEM, "out of memory");
         }
         at = nl ? (size_t)(nl + 1 - in.p) : in.n;
@@ -215,7 +231,7 @@ static int info(const struct tool *t, const struct tokenizer *tok, char **paths,
            tokenizer_unicode());
     if (eod >= 0) {
         struct span s = tokenizer_bytes(tok, (uint32_t)eod);
-        printf("eod         %" PRId64 " %.*s\n", eod, (int)s.n, s.p);
+        printf("eod         %" PRId64 " %.*s (%s)\n", eod, (int)s.n, s.p, tokenizer_eod_from(tok));
     }
     printf("dataset     %s\n", tokenizer_vocab_size(tok) < 65500 ? "u16" : "i32");
     return tool_end(t, EXIT_FINE);
@@ -396,7 +412,7 @@ static int train(const struct tool *t, char **paths, int n_paths)
                               .ties = o.ties,
                               .specials = o.specials.n ? o.specials.v : end_of_text,
                               .n_specials = o.specials.n ? o.specials.n : 1,
-                              .pattern = o.pattern,
+                              .pattern = o.settings.pattern,
                               .threads = tool_jobs(t),
                               .memory = o.memory ? (uint64_t)o.memory : half_of_memory(),
                               .tmp = o.tmp,
@@ -448,7 +464,7 @@ static int act(struct tool *t, char **argv, int n)
         return tool_usage(t, "%s needs --tokenizer", argv[1]);
     if (actions[i].run == verify && !o.against)
         return tool_usage(t, "verify needs --against");
-    if (tokenizer_open(&tok, o.tokenizer, o.pattern, &e) < 0)
+    if (tokenizer_open_as(&tok, o.tokenizer, &o.settings, &e) < 0)
         return tool_fail(t, &e);
     code = actions[i].run(t, tok, argv + 2, n - 1);
     tokenizer_close(tok);
@@ -479,8 +495,11 @@ int main(int argc, char **argv)
     const struct opt opts[] = {
         OPT_HEAD("All but train"),
         OPT_IN(0, "tokenizer", &o.tokenizer, "PATH", "the tokenizer"),
-        OPT_STR(0, "pattern", &o.pattern, "NAME",
+        OPT_STR(0, "pattern", &o.settings.pattern, "NAME",
                 "how text is cut: gpt2, cl100k, llama3, qwen2, o200k, tekken, none, or an expression"),
+        OPT_IN(0, "special-tokens-file", &o.settings.special_tokens, "FILE",
+               "special tokens for ranks or vocab.json: a JSON object of tokens and ids, or a tokenizer_config.json"),
+        OPT_STR(0, "eod-token", &o.settings.eod, "TOKEN", "info: the token that ends a document, or its id"),
         OPT_FLAG(0, "jsonl", &o.jsonl, "a line, a text"),
         OPT_STR(0, "json-key", &o.key, "KEY", "where a document has its text"),
         OPT_FLAG(0, "allow-special", &o.allow_special, "special tokens in a text are special"),

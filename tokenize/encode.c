@@ -377,6 +377,8 @@ static int put_ids(struct encoder *enc, struct span text, size_t n, int width, s
         o = put_pieces(enc, text, enc->parts, k, o, width, enc->batch);
     }
     if (!o)
+        enc->late.n = enc->part_late.n = 0; /* of this text */
+    if (!o)
         return err_set(e, enc->failure, enc->failure == ERR_NOMEM
                                             ? "out of memory for a piece"
                                             : "the text has a byte or a word that the tokenizer has no token for");

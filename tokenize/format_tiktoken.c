@@ -1,29 +1,6 @@
 /* tiktoken's rank files: lines of base64 and rank, the rank being the id. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "tokenize/model.h"
-
-/* The special tokens are in no file; tiktoken's registry has them. */
-static const struct {
-    const char *pattern, *text;
-    uint32_t id;
-} specials[] = {
-    {"gpt2", "<|endoftext|>", 50256},         {"r50k", "<|endoftext|>", 50256},
-    {"p50k", "<|endoftext|>", 50256},         {"cl100k", "<|endoftext|>", 100257},
-    {"cl100k", "<|fim_prefix|>", 100258},     {"cl100k", "<|fim_middle|>", 100259},
-    {"cl100k", "<|fim_suffix|>", 100260},     {"cl100k", "<|endofprompt|>", 100276},
-    {"p50k_edit", "<|endoftext|>", 50256},    {"p50k_edit", "<|fim_prefix|>", 50281},
-    {"p50k_edit", "<|fim_middle|>", 50282},   {"p50k_edit", "<|fim_suffix|>", 50283},
-    {"o200k", "<|endoftext|>", 199999},       {"o200k", "<|endofprompt|>", 200018},
-    {"o200k_harmony", "<|startoftext|>", 199998}, {"o200k_harmony", "<|endoftext|>", 199999},
-    {"o200k_harmony", "<|return|>", 200002},  {"o200k_harmony", "<|constrain|>", 200003},
-    {"o200k_harmony", "<|channel|>", 200005}, {"o200k_harmony", "<|start|>", 200006},
-    {"o200k_harmony", "<|end|>", 200007},     {"o200k_harmony", "<|message|>", 200008},
-    {"o200k_harmony", "<|call|>", 200012},    {"o200k_harmony", "<|endofprompt|>", 200018},
-};
-/* <|reserved_N|> has the id N where nothing else is, and beside <|endofprompt|>. */
-enum { HARMONY_FIRST = 200000, HARMONY_END = 201088, ENDOFPROMPT = 200018 };
+#include "tokenize/specials.h"
 
 /* Names that occur in the names of rank files, and the pattern that goes with them. */
 static const struct {
@@ -120,48 +97,33 @@ static int read_ranks(struct tokenizer *t, struct span ranks, bool careful, stru
     return read_ranks(t, ranks, true, e);
 }
 
-static int add_reserved(struct tokenizer *t, struct err *e)
+bool format_is_ranks(struct span file)
 {
-    char name[32];
+    const char *eol = memchr(file.p, '\n', file.n);
+    size_t n = eol ? (size_t)(eol - file.p) : file.n, i = 0, digits = 0;
 
-    for (uint32_t id = HARMONY_FIRST; id < HARMONY_END; id++) {
-        size_t n = (size_t)snprintf(name, sizeof name, "<|reserved_%u|>", id);
-        struct added_token x = {.text = {name, n}, .id = id, .special = true};
-        if (id == ENDOFPROMPT)
-            TRY(added_add(&t->added, &x, e));
-        else if (!vocab_get(&t->vocab, id).p)
-            TRY(format_add_token(t, &x, e));
-    }
-    return 0;
-}
-
-/* Those of the pattern, where the ranks leave room; and <|endoftext|> among the ranks. */
-static int add_specials(struct tokenizer *t, const char *pattern, struct err *e)
-{
-    struct span end = span_of("<|endoftext|>");
-    int64_t id = vocab_find(&t->vocab, end);
-
-    if (id >= 0)
-        return format_add_token(t, &(struct added_token){.text = end, .id = (uint32_t)id, .special = true}, e);
-    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
-        struct added_token x = {.text = span_of(specials[i].text), .id = specials[i].id, .special = true};
-        size_t n = strlen(specials[i].pattern);
-        if (strncmp(pattern, specials[i].pattern, n) != 0 || (pattern[n] && strcmp(pattern + n, "_base") != 0))
-            continue;
-        if (vocab_find(&t->vocab, x.text) < 0 && !vocab_get(&t->vocab, x.id).p)
-            TRY(format_add_token(t, &x, e));
-    }
-    return strcmp(pattern, "o200k_harmony") == 0 ? add_reserved(t, e) : 0;
+    while (i < n && (base64_values[(uint8_t)file.p[i]] || file.p[i] == '='))
+        i++;
+    if (i == 0 || i == n || file.p[i++] != ' ')
+        return false;
+    for (; i < n && file.p[i] >= '0' && file.p[i] <= '9'; i++)
+        digits++;
+    while (i < n && (file.p[i] == ' ' || file.p[i] == '\r'))
+        i++;
+    return digits && i == n;
 }
 
 int format_read_tiktoken(struct tokenizer *t, const char *name, struct span ranks, const char *pattern,
                          struct err *e)
 {
+    const struct known_ranks *known = NULL;
     int rc;
 
     t->format = "ranks (tiktoken)";
     t->whole_first = true;
-    if (!pattern && !(pattern = pattern_of_name(name)))
+    if (!pattern && !(pattern = pattern_of_name(name)) && (known = specials_known_ranks(ranks)))
+        pattern = known->pattern;
+    if (!pattern)
         return err_set(e, ERR_ARG, "'%s': a rank file does not say its pattern: give it (gpt2, cl100k, o200k ...)",
                        name);
     TRY(split_find(&t->split, pattern, e));
@@ -170,7 +132,7 @@ int format_read_tiktoken(struct tokenizer *t, const char *name, struct span rank
         rc = bpe_set_bytes(&t->bpe, &t->vocab, e);
     if (rc == 0)
         rc = bpe_add_ranks(&t->bpe, &t->vocab, e);
-    if (rc == 0)
-        rc = add_specials(t, pattern, e);
+    if (rc == 0 && !t->specials_given)
+        rc = known ? specials_add_known(t, known, e) : specials_add_usual(t, pattern, e);
     return rc < 0 ? err_wrap(e, "'%s'", name) : 0;
 }

@@ -20,9 +20,11 @@ struct tokenizer {
     bool whole_first; /* a piece that is a token is that token, whatever the merges say */
     struct rules *rules; /* NULL: bytes, one pattern and merges are all there is */
     bool added_mapped; /* added tokens too are characters for bytes when they are decoded, where all their characters are */
+    bool specials_given; /* by a file of their own: a rank file has no usual ones */
     const char *format;
     uint32_t likely;  /* while merges are read: what the next one probably makes */
     int64_t eod;
+    const char *eod_from;
 };
 
 /* Each fills an empty t from the bytes of its files; names are for messages.  pattern:
@@ -33,6 +35,9 @@ int format_read_gpt2(struct tokenizer *t, const char *vocab_name, struct span vo
                      struct span merges, const char *pattern, struct err *e);
 int format_read_tiktoken(struct tokenizer *t, const char *name, struct span ranks, const char *pattern,
                          struct err *e);
+
+/* True if the first line is base64, a space and a number. */
+bool format_is_ranks(struct span file);
 
 int format_read_sentencepiece(struct tokenizer *t, const char *name, struct span model, const char *pattern,
                               struct err *e);

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "indexed_dataset/loss_mask.h"
 
 static int no_memory(struct err *e)
@@ -49,8 +50,9 @@ static int identify(struct output *o, struct err *e)
     struct hash128 h;
 
     o->lasting = o->job->n_paths > 0;
-    buf_printf(&what, "%016" PRIx64 "%016" PRIx64 " %s %s %d %d %d %" PRIu64 " %" PRId64 "\n", t.hi, t.lo, x->version,
-               tokenizer_unicode(), x->append_eod, x->allow_special, (int)x->format,
+    buf_printf(&what, "%016" PRIx64 "%016" PRIx64 " %s %s %" PRId64 " %d %d %" PRIu64 " %" PRId64 "\n", t.hi, t.lo,
+               x->version, tokenizer_unicode(), x->append_eod ? tokenizer_eod(x->tokenizer) : -1, x->allow_special,
+               (int)x->format,
                x->format == PIPELINE_MEGATRON ? 0 : x->shard_tokens,
                x->format == PIPELINE_MEGATRON ? -1 : x->prepend);
     for (int k = 0; k < x->n_keys; k++)
@@ -274,6 +276,17 @@ static int describe(const struct output *o, int k, const struct pipeline_result 
     json_put_string(b, span_of(x->keys[k]));
     if (x->chat)
         buf_printf(b, ",\"chat_template\":\"%s\",\"loss\":\"%s\"", x->chat_name, x->all_loss ? "all" : "assistant");
+    if (x->append_eod) {
+        struct span token = tokenizer_bytes(x->tokenizer, (uint32_t)tokenizer_eod(x->tokenizer));
+        buf_printf(b, ",\"eod\":{\"id\":%" PRId64 ",\"token\":", tokenizer_eod(x->tokenizer));
+        if (utf8_valid(token))
+            json_put_string(b, token);
+        else
+            buf_puts(b, "null");
+        buf_puts(b, ",\"from\":");
+        json_put_string(b, span_of(tokenizer_eod_from(x->tokenizer)));
+        buf_puts(b, "}");
+    }
     return buf_printf(b, ",\"append_eod\":%s,\"allow_special\":%s,\"documents\":%" PRIu64 ",\"tokens\":%" PRIu64
                       ",\"special_tokens_as_text\":%" PRIu64 ",\"text_bytes\":%" PRIu64 ",\"bad_lines\":%" PRIu64
                       ",\"empty_documents\":%" PRIu64, x->append_eod ? "true" : "false",

@@ -87,6 +87,14 @@ int pipeline_encode(const struct pipeline_options *x, struct encoder *enc, int w
     return 0;
 }
 
+void pipeline_tell_eod(const struct tokenizer *t)
+{
+    int64_t id = tokenizer_eod(t);
+    struct span token = tokenizer_bytes(t, (uint32_t)id);
+
+    log_msg(LOG_INFO, "documents end with %" PRId64 ", '%.*s': %s", id, (int)token.n, token.p, tokenizer_eod_from(t));
+}
+
 /* Appends one text. */
 static int encode_text(struct pipeline *p, struct encoder *enc, struct span text, struct product *out, int k,
                        struct err *e)
@@ -190,7 +198,7 @@ static int encode_block(struct pipeline *p, struct encoder *enc, struct corpus_r
         int rc = p->x->chat ? encode_chat(p, enc, r, i, out, e) : corpus_texts(b, i, p->x->keys, p->x->n_keys, r, texts, e);
         if (rc == 0 && !p->x->chat)
             rc = encode_document(p, enc, texts, out, e);
-        if (rc == ERR_FORMAT) { /* of this document alone */
+        if (rc == ERR_FORMAT || rc == ERR_LIMIT) { /* of this document alone */
             struct fault f = {i, *e};
             rc = buf_put(&out->faults, &f, sizeof f) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
         }

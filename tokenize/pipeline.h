@@ -59,6 +59,9 @@ struct pipeline_result {
     bool resumed;      /* an earlier run had done some of it */
 };
 
+/* Says which token ends documents, of a tokenizer that has one. */
+void pipeline_tell_eod(const struct tokenizer *t);
+
 /* Appends a text as the tokens of a document, each `width` bytes, with what stands before and behind a document, and counts it;
  * *length: how many.  ERR_FORMAT: the text cannot be encoded. */
 int pipeline_encode(const struct pipeline_options *x, struct encoder *enc, int width, struct span text, struct buf *tokens,

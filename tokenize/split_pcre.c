@@ -3,6 +3,7 @@
 #if HAVE_PCRE2
 
 #include <pcre2.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,56 @@ struct split_pcre {
     pcre2_match_context *context;
     char *pattern;
 };
+
+/* What a match may take: the compiled code's stack, which grows up to a bound; beyond it the interpreter has the heap. */
+enum { STACK_FIRST = 32 << 10, STACK_MOST = 8 << 20, HEAP_KIB = 1 << 20, MATCHES_MOST = 100000000 };
+
+/* What a thread needs; it lives as long as the thread. */
+struct own {
+    pcre2_match_data *data; /* two offsets */
+    pcre2_jit_stack *stack;
+};
+
+static pthread_key_t own_key;
+static _Thread_local struct own *own;
+
+static void free_own(void *p)
+{
+    struct own *o = p;
+
+    pcre2_match_data_free(o->data);
+    pcre2_jit_stack_free(o->stack);
+    free(o);
+    own = NULL;
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&own_key, free_own);
+}
+
+/* The calling thread's; NULL: out of memory.  Without a stack the compiled code has 32 KiB of the thread's. */
+static struct own *find_own(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    if (own)
+        return own;
+    pthread_once(&once, make_key);
+    if (!(own = calloc(1, sizeof *own)))
+        return NULL;
+    own->data = pcre2_match_data_create(1, NULL);
+    own->stack = pcre2_jit_stack_create(STACK_FIRST, STACK_MOST, NULL);
+    if (!own->data || pthread_setspecific(own_key, own) != 0)
+        free_own(own);
+    return own;
+}
+
+static pcre2_jit_stack *own_stack(void *unused)
+{
+    (void)unused;
+    return own ? own->stack : NULL;
+}
 
 int split_pcre_new(struct split_pcre **x, const char *pattern, bool oniguruma, struct err *e)
 {
@@ -42,7 +93,9 @@ int split_pcre_new(struct split_pcre **x, const char *pattern, bool oniguruma, s
         rc = err_set(e, ERR_NOMEM, "out of memory for a pattern");
         goto fail;
     }
-    pcre2_set_match_limit(s->context, 100000000);
+    pcre2_set_match_limit(s->context, MATCHES_MOST);
+    pcre2_set_heap_limit(s->context, HEAP_KIB);
+    pcre2_jit_stack_assign(s->context, own_stack, NULL);
     buf_free(&text);
     *x = s;
     return 0;
@@ -78,12 +131,15 @@ bool split_pcre_may_be_empty(const struct split_pcre *x)
 int split_pcre_match(const struct split_pcre *x, const uint8_t *text, size_t n, size_t at, bool empty, size_t bounds[2],
                      struct err *e)
 {
-    static _Thread_local pcre2_match_data *data; /* two offsets; one a thread for all patterns */
+    uint32_t options = empty ? 0 : PCRE2_NOTEMPTY;
+    struct own *o = find_own();
     int rc;
 
-    if (!data && !(data = pcre2_match_data_create(1, NULL)))
+    if (!o)
         return err_set(e, ERR_NOMEM, "out of memory for a pattern");
-    rc = pcre2_match(x->code, (PCRE2_SPTR)text, n, at, empty ? 0 : PCRE2_NOTEMPTY, data, x->context);
+    rc = pcre2_match(x->code, (PCRE2_SPTR)text, n, at, options, o->data, x->context);
+    if (rc == PCRE2_ERROR_JIT_STACKLIMIT)
+        rc = pcre2_match(x->code, (PCRE2_SPTR)text, n, at, options | PCRE2_NO_JIT, o->data, x->context);
     if (rc == PCRE2_ERROR_NOMATCH)
         return 0;
     if (rc == PCRE2_ERROR_NOMEMORY)
@@ -91,10 +147,10 @@ int split_pcre_match(const struct split_pcre *x, const uint8_t *text, size_t n, 
     if (rc < 0) {
         PCRE2_UCHAR why[200] = "";
         pcre2_get_error_message(rc, why, sizeof why);
-        return err_set(e, ERR_LIMIT, "the pattern '%s' fails at byte %zu: %s", x->pattern, at, (const char *)why);
+        return err_set(e, ERR_LIMIT, "the pattern '%.80s' cannot cut it at byte %zu: %s", x->pattern, at, (const char *)why);
     }
-    bounds[0] = pcre2_get_ovector_pointer(data)[0];
-    bounds[1] = pcre2_get_ovector_pointer(data)[1];
+    bounds[0] = pcre2_get_ovector_pointer(o->data)[0];
+    bounds[1] = pcre2_get_ovector_pointer(o->data)[1];
     return 1;
 }
 

@@ -125,7 +125,7 @@ static int put_token(const struct step *s, struct step_scratch *w, struct span t
         }
         return 0;
     case STEP_REPLACE:
-        return steps_replace(s, w, t, out, e);
+        return steps_replace(s, w, t, steps_most(t.n), out, e);
     case STEP_STRIP:
         for (size_t k = 0; k < s->start && t.n >= c && memcmp(t.p, s->content.p, c) == 0; k++) {
             t.p += c;

@@ -157,14 +157,19 @@ int steps_find(const struct step *s, struct span text, struct buf *matches, stru
     return rc == ERR_NOMEM ? err_set(e, rc, "out of memory for a text") : rc;
 }
 
-int steps_replace(const struct step *s, struct step_scratch *w, struct span text, struct buf *out, struct err *e)
+int steps_replace(const struct step *s, struct step_scratch *w, struct span text, size_t most, struct buf *out, struct err *e)
 {
     const struct step_match *m;
-    size_t begin = 0, n;
+    size_t begin = 0, n, size = 0;
     int rc = steps_find(s, text, &w->matches, e);
 
     m = (const struct step_match *)(const void *)w->matches.p;
     n = w->matches.n / sizeof *m;
+    for (size_t i = 0; i < n && rc == 0; begin = m[i++].end)
+        size += m[i].match ? s->content.n : m[i].end - begin;
+    if (rc == 0 && size > most)
+        return err_set(e, ERR_LIMIT, "a Replace makes a text of %zu bytes of %zu", size, text.n);
+    begin = 0;
     for (size_t i = 0; i < n && rc == 0; begin = m[i++].end)
         rc = m[i].match ? buf_put_span(out, s->content) : buf_put(out, text.p + begin, m[i].end - begin);
     return rc == ERR_NOMEM ? err_set(e, rc, "out of memory for a text") : rc;

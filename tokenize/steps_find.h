@@ -12,7 +12,15 @@ struct step_match {
 
 /* All of text in parts (struct step_match, overwritten): those that the step looks for, and what lies between. */
 int steps_find(const struct step *s, struct span text, struct buf *matches, struct err *e);
-/* Appends text with what the step looks for replaced by its content. */
-int steps_replace(const struct step *s, struct step_scratch *w, struct span text, struct buf *out, struct err *e);
+/* What a text of n bytes may grow to by replacements. */
+static inline size_t steps_most(size_t n)
+{
+    enum { FREE = 16 << 20, TIMES = 32 };
+
+    return n > FREE / TIMES ? n * TIMES : FREE;
+}
+/* Appends text with what the step looks for replaced by its content.  ERR_LIMIT, before memory is taken: that would be more than
+ * `most` bytes. */
+int steps_replace(const struct step *s, struct step_scratch *w, struct span text, size_t most, struct buf *out, struct err *e);
 
 #endif

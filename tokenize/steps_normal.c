@@ -147,7 +147,8 @@ static int strip(const struct step *s, struct span in, struct buf *out, bool *he
     return buf_put(out, in.p + left, in.n - left);
 }
 
-static int run(const struct step *s, struct step_scratch *w, struct span in, struct buf *out, bool *head_lost,
+/* One step; a replacement makes `most` bytes at most. */
+static int run(const struct step *s, struct step_scratch *w, struct span in, size_t most, struct buf *out, bool *head_lost,
                struct err *e)
 {
     struct span text;
@@ -162,7 +163,7 @@ static int run(const struct step *s, struct step_scratch *w, struct span in, str
     case STEP_BERT:
         return bert(s, w, in, out, e);
     case STEP_REPLACE:
-        return steps_replace(s, w, in, out, e);
+        return steps_replace(s, w, in, most, out, e);
     case STEP_PREPEND:
         if (in.n)
             TRY(buf_put_span(out, s->content));
@@ -190,7 +191,7 @@ int steps_normalize(const struct steps *s, struct step_scratch *w, struct span t
     for (size_t i = 0; i < s->n && rc == 0; i++) {
         struct buf swap;
         buf_clear(to);
-        rc = run(&s->v[i], w, buf_span(from), to, head_lost, e);
+        rc = run(&s->v[i], w, buf_span(from), steps_most(text.n), to, head_lost, e);
         swap = *from;
         *from = *to;
         *to = swap;

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "tokenize/model.h"
 #include "tokenize/normal.h"
+#include "tokenize/specials.h"
 #include "tokenize/ucd.h"
 
 enum { FILE_MAX = 1 << 30 };
@@ -54,10 +55,13 @@ static int open_one(struct tokenizer *t, const char *path, const char *pattern, 
             i++;
         if (i < b.n && b.p[i] == '{')
             rc = format_read_huggingface(t, path, buf_span(&b), pattern, e);
+        else if (format_is_ranks(buf_span(&b)))
+            rc = format_read_tiktoken(t, path, buf_span(&b), pattern, e);
         else if (span_ends(span_of(path), ".model") || (b.n > 4 && b.p[0] == '\n' && memchr(b.p + 2, '\n', 2)))
             rc = format_read_sentencepiece(t, path, buf_span(&b), pattern, e);
         else
-            rc = format_read_tiktoken(t, path, buf_span(&b), pattern, e);
+            rc = err_set(e, ERR_FORMAT, "'%s' is no tokenizer: neither a JSON object, nor a SentencePiece model, nor ranks "
+                         "(lines of base64, a space and a number)", path);
     }
     buf_free(&b);
     return rc;
@@ -104,10 +108,27 @@ static struct tokenizer *tokenizer_new(struct err *e)
     return t;
 }
 
-static int finish(struct tokenizer **out, struct tokenizer *t, int rc, struct err *e)
+/* The folder that a tokenizer's path is in, or is; false: its name is too long. */
+static bool folder_of(const char *path, char *folder, size_t size)
 {
-    static const char *const ends[] = {"<|endoftext|>", "<|end_of_text|>", "</s>", "<|im_end|>"};
+    struct stat st;
+    const char *slash = strrchr(path, '/');
+    bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    int n = is_folder ? snprintf(folder, size, "%s", path)
+            : slash   ? snprintf(folder, size, "%.*s", (int)(slash - path) + 1, path)
+                      : snprintf(folder, size, ".");
 
+    return n > 0 && (size_t)n < size;
+}
+
+/* Makes t ready, or closes it.  path: where it is from, or NULL. */
+static int finish(struct tokenizer **out, struct tokenizer *t, const char *path, const struct tokenizer_settings *s, int rc,
+                  struct err *e)
+{
+    char folder[4096];
+
+    if (rc == 0 && s->special_tokens)
+        rc = specials_read(t, s->special_tokens, e);
     if (rc == 0 && t->nfc)
         rc = normal_ready(e);
     if (rc == 0 && (t->bpe.pairs || t->bpe.dense))
@@ -116,38 +137,47 @@ static int finish(struct tokenizer **out, struct tokenizer *t, int rc, struct er
         rc = bpe_check_cuts(&t->bpe, &t->vocab, e);
     if (rc == 0 && t->rules)
         rc = rules_name(t->rules, e);
+    added_finish(&t->added);
+    if (rc == 0)
+        rc = specials_find_eod(t, path && folder_of(path, folder, sizeof folder) ? folder : NULL, s->eod, e);
     if (rc < 0) {
         tokenizer_close(t);
         return rc;
     }
-    added_finish(&t->added);
-    t->eod = -1;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends && t->eod < 0; i++)
-        t->eod = vocab_find(&t->vocab, span_of(ends[i]));
     *out = t;
     return 0;
 }
 
-int tokenizer_open(struct tokenizer **out, const char *path, const char *pattern, struct err *e)
+int tokenizer_open_as(struct tokenizer **out, const char *path, const struct tokenizer_settings *s, struct err *e)
 {
     struct tokenizer *t = tokenizer_new(e);
 
-    return t ? finish(out, t, open_path(t, path, pattern, e), e) : ERR_NOMEM;
+    if (!t)
+        return ERR_NOMEM;
+    t->specials_given = s->special_tokens != NULL;
+    return finish(out, t, path, s, open_path(t, path, s->pattern, e), e);
 }
+
+int tokenizer_open(struct tokenizer **out, const char *path, const char *pattern, struct err *e)
+{
+    return tokenizer_open_as(out, path, &(struct tokenizer_settings){.pattern = pattern}, e);
+}
+
+static const struct tokenizer_settings as_it_says;
 
 int tokenizer_open_json(struct tokenizer **out, const char *name, struct span json, const char *pattern,
                         struct err *e)
 {
     struct tokenizer *t = tokenizer_new(e);
 
-    return t ? finish(out, t, format_read_huggingface(t, name, json, pattern, e), e) : ERR_NOMEM;
+    return t ? finish(out, t, NULL, &as_it_says, format_read_huggingface(t, name, json, pattern, e), e) : ERR_NOMEM;
 }
 
 int tokenizer_open_sentencepiece(struct tokenizer **out, const char *name, struct span model, struct err *e)
 {
     struct tokenizer *t = tokenizer_new(e);
 
-    return t ? finish(out, t, format_read_sentencepiece(t, name, model, NULL, e), e) : ERR_NOMEM;
+    return t ? finish(out, t, NULL, &as_it_says, format_read_sentencepiece(t, name, model, NULL, e), e) : ERR_NOMEM;
 }
 
 void tokenizer_close(struct tokenizer *t)
@@ -170,6 +200,11 @@ uint32_t tokenizer_vocab_size(const struct tokenizer *t)
 int64_t tokenizer_eod(const struct tokenizer *t)
 {
     return t->eod;
+}
+
+const char *tokenizer_eod_from(const struct tokenizer *t)
+{
+    return t->eod_from;
 }
 
 int64_t tokenizer_find(const struct tokenizer *t, struct span token)

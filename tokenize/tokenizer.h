@@ -20,17 +20,28 @@
 
 struct tokenizer;
 
+/* What is to be otherwise than the files say; zeros: nothing. */
+struct tokenizer_settings {
+    /* A name that split_find() knows (gpt2, cl100k, o200k ...), or a regular expression when it is none; NULL: what the file
+     * says, else what its name says, else gpt2 for vocab.json + merges.txt. */
+    const char *pattern;
+    /* A JSON file that gives a rank file, or vocab.json + merges.txt, special tokens: an object of tokens and ids, or one with
+     * "added_tokens_decoder", as a tokenizer_config.json. */
+    const char *special_tokens;
+    /* The token that ends a document, or its id; NULL: see tokenizer_eod. */
+    const char *eod;
+};
+
 /* Opens a tokenizer:
  *   - a tokenizer.json (Hugging Face), a tekken.json (Mistral);
  *   - a folder with tokenizer.json, vocab.json + merges.txt, or encoder.json +
  *     vocab.bpe, or the path of one of the latter four, or PREFIX for
  *     PREFIX-vocab.json + PREFIX-merges.txt;
- *   - a tiktoken rank file;
+ *   - a tiktoken rank file, as Llama 3's and 4's tokenizer.model is too;
  *   - a SentencePiece model (BPE or Unigram).
- * pattern: a name that split_find() knows (gpt2, cl100k, o200k ...), or a regular
- * expression when it is none; NULL: what the file says, else what its name says,
- * else gpt2 for vocab.json + merges.txt.
- * ERR_FORMAT and ERR_UNSUPPORTED name the file and what in it is wrong or unknown. */
+ * ERR_FORMAT and ERR_UNSUPPORTED name the file and what in it is wrong or unknown; ERR_ARG: a setting is impossible. */
+int tokenizer_open_as(struct tokenizer **t, const char *path, const struct tokenizer_settings *s, struct err *e);
+/* The same with a pattern alone. */
 int tokenizer_open(struct tokenizer **t, const char *path, const char *pattern, struct err *e);
 /* tokenizer_open over the bytes of a tokenizer.json; name is for messages. */
 int tokenizer_open_json(struct tokenizer **t, const char *name, struct span json, const char *pattern,
@@ -56,9 +67,12 @@ const char *tokenizer_unicode(void);
 
 /* The highest id, plus one. */
 uint32_t tokenizer_vocab_size(const struct tokenizer *t);
-/* The id that ends a document: <|endoftext|>, <|end_of_text|>, </s> or <|im_end|>,
- * the first that there is; -1 if none. */
+/* The id that ends a document, -1 if none: the one of the settings; else the eos_token of tokenizer_config.json or an
+ * eos_token_id of generation_config.json beside the file; else the first of the usual names (<|endoftext|>, </s> ...) that is
+ * a special token.  A token that is not special ends nothing by itself. */
 int64_t tokenizer_eod(const struct tokenizer *t);
+/* Which of these it was, for people. */
+const char *tokenizer_eod_from(const struct tokenizer *t);
 /* The id of exactly this token (its bytes; special and added tokens too), or -1. */
 int64_t tokenizer_find(const struct tokenizer *t, struct span token);
 /* The bytes that an id stands for, in the tokenizer's memory; p is NULL when there is

@@ -76,6 +76,19 @@ cp a.bin lie.bin
 printf '\xff\xff\xff\x7f' | dd of=lie.idx bs=1 seek=34 conv=notrunc status=none
 status "an .idx that lies" 1 quern dataset head lie
 has "an .idx that lies: place" err "'lie.idx' at byte"
+# Damage within bounds: a negative length, an offset within a token, a type of another size, one of another sign.
+{ head -c 34 a.idx; printf '\373\377\377\377'; tail -c +39 a.idx; } >length.idx
+{ head -c 42 a.idx; printf '\001'; tail -c +44 a.idx; } >offset.idx
+{ head -c 17 a.idx; printf '\001'; tail -c +19 a.idx; } >type.idx
+for k in length:'has a length of -5' offset:'begins at byte 1 of the .bin' type:'3 tokens of 1 bytes'; do
+    cp a.bin "${k%%:*}.bin"
+    status "head: a wrong ${k%%:*}" 1 quern dataset head "${k%%:*}"
+    has "head: a wrong ${k%%:*}, where" err "${k#*:}"
+done
+printf '\377\377' | dd of=sign.bin 2>/dev/null && tail -c +3 a.bin >>sign.bin
+{ head -c 17 a.idx; printf '\003'; tail -c +19 a.idx; } >sign.idx
+status "head: a type with a sign" 1 quern dataset head sign
+has "head: a type with a sign, which id" err "has the id -1: int16 is not its type"
 printf 'no dataset' >junk.idx
 : >junk.bin
 status "no dataset" 1 quern dataset info junk

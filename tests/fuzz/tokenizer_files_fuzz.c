@@ -1,8 +1,8 @@
-/* vocab.json and merges.txt, divided by a NUL, or without one a rank file; a vocabulary that is read the fast way is the
- * one that is read the slow way. */
+/* vocab.json and merges.txt, divided by a NUL, or without one a rank file and special tokens for it; a vocabulary that is read
+ * the fast way is the one that is read the slow way. */
 #include <stdlib.h>
 
-#include "tokenize/model.h"
+#include "tokenize/specials.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -47,6 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if (format_read_tiktoken(t, "r", (struct span){copy, size}, "gpt2", &e) == 0 &&
                (bpe_finish(&t->bpe, &t->vocab, &e) < 0 || bpe_check_cuts(&t->bpe, &t->vocab, &e) < 0)) {
         abort();
+    } else {
+        specials_parse(t, "s", (struct span){copy, size}, &e);
     }
     tokenizer_close(t);
     free(copy);
