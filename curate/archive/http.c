@@ -86,35 +86,47 @@ static const char *take_line(const char *p, const char *end, struct span *line)
     return nl ? nl + 1 : end;
 }
 
+/* One field from p on: its name and value, both empty for a line that is none.  Returns what follows; *last: it was the
+ * empty line that ends the head. */
+static const char *take_field(const char *p, const char *end, struct span *name, struct span *value, bool *last)
+{
+    const char *colon;
+    struct span line, rest;
+
+    p = take_line(p, end, &line);
+    *last = line.n == 0;
+    *name = *value = (struct span){p, 0};
+    if (*last)
+        return p;
+    while (p < end && (*p == ' ' || *p == '\t')) { /* folded */
+        p = take_line(p, end, &rest);
+        line.n = (size_t)(rest.p + rest.n - line.p);
+    }
+    colon = memchr(line.p, ':', line.n);
+    if (!colon)
+        return p;
+    *name = trim((struct span){line.p, (size_t)(colon - line.p)});
+    *value = trim((struct span){colon + 1, (size_t)(line.p + line.n - colon - 1)});
+    return p;
+}
+
 /* One head at the block's start: 0 if there is none. */
 static size_t parse_one(struct span block, struct http_head *h)
 {
     const char *p = block.p, *end = block.n ? p + block.n : p;
-    struct span line, transfer = {0};
+    struct span name, value, transfer = {0};
+    bool last = false;
 
     *h = (struct http_head){0};
     if (block.n == 0)
         return 0;
-    p = take_line(p, end, &line);
-    h->status = parse_status(line);
+    p = take_line(p, end, &value);
+    h->status = parse_status(value);
     if (h->status == 0)
         return 0;
-    while (p < end) {
-        const char *colon;
-        struct span name, value;
-        p = take_line(p, end, &line);
-        if (line.n == 0)
-            break;
-        while (p < end && (*p == ' ' || *p == '\t')) { /* folded */
-            struct span rest;
-            p = take_line(p, end, &rest);
-            line.n = (size_t)(rest.p + rest.n - line.p);
-        }
-        colon = memchr(line.p, ':', line.n);
-        if (!colon)
-            continue;
-        name = trim((struct span){line.p, (size_t)(colon - line.p)});
-        value = trim((struct span){colon + 1, (size_t)(line.p + line.n - colon - 1)});
+    h->start = (size_t)(p - block.p);
+    while (p < end && !last) {
+        p = take_field(p, end, &name, &value, &last);
         if (span_is_nocase(name, "Content-Type") && !h->mime.n)
             h->mime = value;
         else if (span_is_nocase(name, "Content-Encoding"))
@@ -127,6 +139,49 @@ static size_t parse_one(struct span block, struct http_head *h)
     return h->length;
 }
 
+bool http_field(struct span block, const struct http_head *h, const char *name, size_t *at, struct span *value)
+{
+    const char *end = block.p + h->length, *p = block.p + (*at ? *at : h->start);
+    struct span this;
+    bool last = false;
+
+    while (h->status && p < end && !last) {
+        p = take_field(p, end, &this, value, &last);
+        if (!last && span_is_nocase(this, name)) {
+            *at = (size_t)(p - block.p);
+            return true;
+        }
+    }
+    return false;
+}
+
+struct span http_link(struct span value, const char *rel)
+{
+    const char *p = value.p, *end = p + value.n;
+
+    while (p < end && (p = memchr(p, '<', (size_t)(end - p)))) {
+        const char *close = memchr(p, '>', (size_t)(end - p)), *next;
+        struct span target, rels;
+        if (!close)
+            break;
+        target = trim((struct span){p + 1, (size_t)(close - p - 1)});
+        next = memchr(close, '<', (size_t)(end - close));
+        next = next ? next : end;
+        while (next > close && strchr(" ,", next[-1]))
+            next--;
+        rels = http_parameter((struct span){close, (size_t)(next - close)}, "rel");
+        for (p = close + 1; rels.n;) { /* words of rel="next canonical" */
+            const char *gap = memchr(rels.p, ' ', rels.n);
+            struct span word = {rels.p, gap ? (size_t)(gap - rels.p) : rels.n};
+            if (span_is_nocase(word, rel))
+                return target;
+            rels.p += word.n + (gap != NULL);
+            rels.n -= word.n + (gap != NULL);
+        }
+    }
+    return (struct span){NULL, 0};
+}
+
 void http_parse_head(struct span block, struct http_head *h)
 {
     struct http_head next;
@@ -137,9 +192,9 @@ void http_parse_head(struct span block, struct http_head *h)
         size_t k = parse_one(rest, &next);
         if (k == 0)
             return;
-        n += k;
         *h = next;
-        h->length = n;
+        h->start += n;
+        h->length = n += k;
     }
 }
 

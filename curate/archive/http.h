@@ -15,6 +15,7 @@ enum { HTTP_CODINGS = 8 };
 
 /* Spans point into the block. */
 struct http_head {
+    size_t start;                      /* of its lines, behind interim responses */
     size_t length;                     /* of the head: the body begins there */
     int status;                        /* 0: the block has no head, all of it is body */
     struct span mime;                  /* Content-Type as written; p NULL: none */
@@ -27,6 +28,13 @@ struct http_head {
 void http_parse_head(struct span block, struct http_head *h);
 /* The same head for a copy of its block: its spans point into the bytes at to. */
 void http_move_head(struct http_head *h, struct span block, const char *to);
+
+/* The next field of this name in the head of a block: true, and its value as written, without blanks around it (a folded
+ * one with its line ends).  *at is 0 at first.  Fields that are sent several times come one by one. */
+bool http_field(struct span block, const struct http_head *h, const char *name, size_t *at, struct span *value);
+
+/* The target of a field Link's first link that has this relation ("canonical"; RFC 8288); p NULL: there is none. */
+struct span http_link(struct span value, const char *rel);
 
 /* "text/html" of "Text/HTML; charset=x", lower case, into out; "" when there is none
  * that makes sense. */

@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "base/digest.h"
 #include "curate/extract/extract_format.h"
+#include "curate/html/html_robots.h"
+#include "curate/html/html_url.h"
 
 /* A page on its way from reading to extraction; the spans lie behind the struct, a long block by itself. */
 struct page_item {
@@ -136,6 +138,7 @@ struct page_maker {
     struct extract_counts *counts;
     struct page_reader reader;
     struct html_worker *html;
+    struct buf robots, license, canonical; /* what HTTP says, and the page */
 };
 
 static void maker_close(void *maker)
@@ -144,6 +147,9 @@ static void maker_close(void *maker)
 
     page_reader_close(&m->reader);
     html_worker_free(m->html);
+    buf_free(&m->robots);
+    buf_free(&m->license);
+    buf_free(&m->canonical);
     free(m);
 }
 
@@ -199,14 +205,63 @@ static int make_page(struct page_maker *m, const struct page_item *it, struct ht
     return 0;
 }
 
+/* A link of the header Link, made absolute, where the page itself has none. */
+static int add_link(const struct page_item *it, const char *rel, struct buf *made, struct span *field)
+{
+    struct span value, target;
+
+    for (size_t at = 0; !field->n && http_field(it->block, &it->head, "Link", &at, &value);) {
+        target = http_link(value, rel);
+        if (target.n)
+            TRY(html_url_resolve(it->uri, target, made));
+        *field = target.n ? buf_span(made) : *field;
+    }
+    return 0;
+}
+
+/* Adds what the head of the response says to what the page says: all directives to robots, and the page's word first for
+ * the rest; a reservation that either makes holds. */
+static int add_http(struct page_maker *m, const struct page_item *it, struct html_page *p)
+{
+    struct span value;
+    size_t at = 0;
+
+    buf_clear(&m->robots);
+    while (http_field(it->block, &it->head, "X-Robots-Tag", &at, &value))
+        TRY(html_robots_add_header(&m->robots, value));
+    TRY(html_robots_add(&m->robots, p->robots));
+    p->robots = buf_span(&m->robots);
+    at = 0;
+    if (http_field(it->block, &it->head, "tdm-reservation", &at, &value) &&
+        (span_is(value, "1") || (span_is(value, "0") && !p->tdm_reservation.n)))
+        p->tdm_reservation = value;
+    at = 0;
+    if (!p->tdm_policy.n && http_field(it->block, &it->head, "tdm-policy", &at, &value))
+        p->tdm_policy = value;
+    at = 0;
+    if (!p->lang.n && http_field(it->block, &it->head, "Content-Language", &at, &value) && !memchr(value.p, ',', value.n))
+        p->lang = value; /* of several it is none */
+    TRY(add_link(it, "license", &m->license, &p->license));
+    return add_link(it, "canonical", &m->canonical, &p->canonical);
+}
+
 static int make(void *maker, const struct extract_item *item, struct doc *d, struct verdict *v, struct err *e)
 {
     const struct page_item *it = (const struct page_item *)item;
-    const struct page_maker *m = maker;
+    struct page_maker *m = maker;
     struct html_page p = {.title = {NULL, 0}};
     const char *extractor = it->kind == PAGE_TEXT ? NULL : html_extractor_name(m->conf->html.extractor);
 
     TRY(make_page(maker, it, &p, v, e));
+    if (add_http(m, it, &p) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a page");
+    const struct extract_more more[] = {
+        {"site_name", p.site},
+        {"license", p.license},
+        {"robots", p.robots},
+        {"tdm_reservation", p.tdm_reservation},
+        {"tdm_policy", p.tdm_policy},
+    };
     return extract_set_fields(d, item,
                               &(struct extract_fields){.url = it->uri,
                                                        .title = p.title,
@@ -218,6 +273,8 @@ static int make(void *maker, const struct extract_item *item, struct doc *d, str
                                                        .page_kind = p.kind,
                                                        .page_kind_score = p.kind_score,
                                                        .extractor = extractor,
+                                                       .more = more,
+                                                       .n_more = sizeof more / sizeof *more,
                                                        .text = p.text},
                               e);
 }

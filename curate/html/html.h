@@ -43,9 +43,14 @@ struct html_page {
     struct span text;      /* no line ends in white space; ends with a newline unless empty */
     struct span title;     /* one line, without the site's name where that is set apart */
     struct span author;
-    struct span date;      /* of publication: YYYY-MM-DD, with Thh:mm:ss and zone if known */
+    struct span date;      /* of publication, or where only that is said of the last change: YYYY-MM-DD, with Thh:mm:ss and
+                            * zone if known */
     struct span lang;      /* as the page declares it: BCP 47, such as "en" or "pt-BR" */
     struct span canonical; /* absolute URL */
+    struct span site;      /* the site's name */
+    struct span license;   /* an absolute URL, or what the page says of its licence */
+    struct span robots;    /* directives to all robots (curate/html/html_robots.h): "noindex, noai" */
+    struct span tdm_reservation, tdm_policy; /* of the TDM Reservation Protocol: "0" or "1"; an absolute URL */
     const char *kind;      /* HTML_MAIN: "article", "forum" ... (curate/html/content_model.h); else, and of a page
                             * of more than 500,000 nodes, which is left to the rules, NULL */
     double kind_score;     /* from 0 to 1: how sure that is */

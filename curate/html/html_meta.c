@@ -1,56 +1,45 @@
+/* What a page says about itself, from its whole tree: one walk, then the headline and what stands near it. */
 #include "curate/html/html_meta_parts.h"
 
 #include <string.h>
-#include <strings.h>
 
+#include "base/ascii.h"
+#include "curate/html/html_robots.h"
 #include "curate/html/html_text.h"
 #include "curate/html/html_url.h"
 #include "curate/text/html_entity.h"
 
-enum { AUTHOR_MAX = 120, TITLE_MAX = 600, AUTHOR_NODES = 50, SUBTREE_MAX = 1000 /* nodes looked at */,
-       DATED_MAX = 80, BYLINE_MAX = 60, CLASS_NODES = 8 };
-
-enum field { TITLE, AUTHOR, DATE, SITE, LANG, CANONICAL, N_FIELDS };
+enum { SUBTREE_MAX = 1000 /* nodes looked at */, NAME_MAX = 64 };
 
 /* Names of <meta name=, property= or itemprop=>, best first within a field. */
 static const struct {
-    enum field field;
+    enum meta_field field;
     int rank; /* the lowest wins */
     const char *name;
 } sources[] = {
-    {TITLE, 1, "og:title"}, {TITLE, 2, "twitter:title"}, {TITLE, 3, "citation_title"},
-    {TITLE, 4, "dc.title"}, {TITLE, 4, "headline"},
-    {AUTHOR, 1, "author"}, {AUTHOR, 2, "citation_author"}, {AUTHOR, 2, "dc.creator"},
-    {AUTHOR, 2, "parsely-author"}, {AUTHOR, 2, "sailthru.author"}, {AUTHOR, 3, "article:author"},
-    {AUTHOR, 3, "byl"}, {AUTHOR, 3, "dcterms.creator"},
-    {DATE, 1, "article:published_time"}, {DATE, 1, "og:article:published_time"},
-    {DATE, 2, "article:published"}, {DATE, 2, "shareaholic:article_published_time"},
-    {DATE, 2, "datepublished"}, {DATE, 3, "sn-post-date"}, {DATE, 3, "sw-pubdate"}, {DATE, 3, "citation_publication_date"},
-    {DATE, 3, "parsely-pub-date"}, {DATE, 3, "sailthru.date"}, {DATE, 3, "pubdate"},
-    {DATE, 3, "publishdate"}, {DATE, 3, "publish-date"}, {DATE, 3, "publication_date"},
-    {DATE, 3, "dc.date.issued"}, {DATE, 3, "dcterms.issued"}, {DATE, 3, "dcterms.created"},
-    {DATE, 4, "date"}, {DATE, 4, "dc.date"}, {DATE, 4, "dc.date.created"}, {DATE, 5, "datecreated"},
-    {DATE, 5, "created"},
-    {DATE, 5, "og:published_time"}, {DATE, 6, "citation_date"},
-    {SITE, 1, "og:site_name"}, {SITE, 2, "application-name"},
-    {LANG, 3, "content-language"}, {LANG, 4, "og:locale"}, {LANG, 5, "dc.language"},
-    {CANONICAL, 2, "og:url"},
+    {META_TITLE, 1, "og:title"}, {META_TITLE, 2, "twitter:title"}, {META_TITLE, 3, "citation_title"},
+    {META_TITLE, 4, "dc.title"}, {META_TITLE, 4, "headline"},
+    {META_AUTHOR, 1, "author"}, {META_AUTHOR, 2, "citation_author"}, {META_AUTHOR, 2, "dc.creator"},
+    {META_AUTHOR, 2, "parsely-author"}, {META_AUTHOR, 2, "sailthru.author"}, {META_AUTHOR, 3, "article:author"},
+    {META_AUTHOR, 3, "byl"}, {META_AUTHOR, 3, "dcterms.creator"}, {META_AUTHOR, 3, "cxenseparse:author"},
+    {META_DATE, 1, "article:published_time"}, {META_DATE, 1, "og:article:published_time"},
+    {META_DATE, 2, "article:published"}, {META_DATE, 2, "datepublished"},
+    {META_DATE, 3, "sn-post-date"}, {META_DATE, 3, "parsely-pub-date"}, {META_DATE, 3, "sailthru.date"},
+    {META_DATE, 3, "dc.date.issued"}, {META_DATE, 3, "dcterms.issued"}, {META_DATE, 3, "dcterms.created"},
+    {META_DATE, 4, "date"}, {META_DATE, 4, "dc.date"}, {META_DATE, 4, "dc.date.created"}, {META_DATE, 5, "datecreated"},
+    {META_DATE, 5, "created"}, {META_DATE, 6, "citation_date"}, {META_DATE, 6, "ms.date"},
+    {META_SITE, 1, "og:site_name"}, {META_SITE, 2, "application-name"},
+    {META_LANG, 3, "content-language"}, {META_LANG, 4, "og:locale"}, {META_LANG, 5, "dc.language"},
+    {META_CANONICAL, 2, "og:url"},
+    {META_LICENSE, 3, "dc.rights"}, {META_LICENSE, 3, "dcterms.rights"}, {META_LICENSE, 3, "dcterms.license"},
+    {META_LICENSE, 3, "dc.rights.license"}, {META_LICENSE, 3, "license"}, {META_LICENSE, 3, "rights"},
 };
 
-struct reader {
-    struct html_meta *m;
-    const struct html_tree *t;
-    struct span url;
-    int rank[N_FIELDS]; /* of what is in the buffer; 0: nothing */
-    uint32_t title, heading;
-    int n_headings;
-};
-
-static struct buf *buf_of(struct reader *r, enum field f)
+static struct buf *buf_of(struct meta_reader *r, enum meta_field f)
 {
     struct html_meta *m = r->m;
-    struct buf *const of[N_FIELDS] = {&m->title, &m->author, &m->date, &m->site, &m->lang,
-                                      &m->canonical};
+    struct buf *const of[META_FIELDS] = {&m->title, &m->author, &m->date, &m->site, &m->lang, &m->canonical, &m->license,
+                                         &m->robots, &m->tdm, &m->tdm_policy};
     return of[f];
 }
 
@@ -59,50 +48,92 @@ static bool looks_like_url(struct span s)
     return memmem(s.p, s.n, "://", 3) || memmem(s.p, s.n, "www.", 4) || (s.n && s.p[0] == '@');
 }
 
-/* Takes value (UTF-8, decoded) for field if nothing better is there. */
-static int offer(struct reader *r, enum field f, int rank, struct span value)
+/* An author's name without "by" and without quotes around it. */
+static void trim_author(struct buf *b)
+{
+    size_t from = b->n > 3 && span_starts_nocase(buf_span(b), "by ") ? 3 : 0;
+
+    while (b->n && strchr(" \",;|", b->p[b->n - 1]))
+        b->n--;
+    while (from < b->n && strchr(" \",;|:", b->p[from]))
+        from++;
+    b->n = b->n > from ? b->n - from : 0;
+    memmove(b->p, b->p + from, b->n);
+}
+
+/* A URL where it looks like one, made absolute; else as it is. */
+static int put_license(struct meta_reader *r, struct span value, struct buf *out)
+{
+    if (value.n > META_LICENSE_MAX)
+        return 0;
+    if (memchr(value.p, '/', value.n) && !memchr(value.p, ' ', value.n))
+        return html_url_resolve(r->url, value, out);
+    return html_fold(value, out);
+}
+
+int meta_offer(struct meta_reader *r, enum meta_field f, int rank, struct span value)
 {
     struct buf *out = buf_of(r, f);
 
+    if (f == META_AUTHOR && rank < META_RANK_SITE && r->m->site.n && span_eq(value, buf_span(&r->m->site)))
+        rank = META_RANK_SITE; /* better is a person whom the page names elsewhere */
     if ((r->rank[f] && r->rank[f] <= rank) || !value.n)
         return 0;
-    if (f == DATE) {
-        int rc = html_date(value, out);
+    if (f == META_DATE) {
+        int rc = html_date(&r->m->dates, buf_span(&r->m->lang), value, out);
         if (rc > 0)
             r->rank[f] = rank;
         return rc < 0 ? rc : 0;
     }
-    if (f == AUTHOR && (value.n > AUTHOR_MAX || looks_like_url(value)))
+    if (f == META_AUTHOR && (value.n > META_AUTHOR_MAX || looks_like_url(value)))
         return 0;
-    if (f == CANONICAL) {
+    if (f == META_TDM && !span_is(value, "0") && !span_is(value, "1"))
+        return 0;
+    buf_clear(out);
+    if (f == META_CANONICAL || f == META_TDM_POLICY) {
         TRY(html_url_resolve(r->url, value, out));
-        if (out->n < 8 || strncasecmp(out->p, "http", 4) != 0)
+        if (out->n < 8 || !span_starts_nocase(buf_span(out), "http"))
             buf_clear(out);
+    } else if (f == META_LICENSE) {
+        TRY(put_license(r, value, out));
     } else {
-        buf_clear(out);
         TRY(html_fold(value, out));
-        if (f == AUTHOR && out->n > 3 && strncasecmp(out->p, "by ", 3) == 0) {
-            memmove(out->p, out->p + 3, out->n - 3);
-            out->n -= 3;
-        }
+        if (f == META_AUTHOR)
+            trim_author(out);
     }
     if (out->n)
         r->rank[f] = rank;
     return 0;
 }
 
-/* The folded text of a subtree, at most max bytes of it, into tmp. */
-static int subtree_text(struct reader *r, uint32_t i, size_t max, struct buf *out)
+/* The block that node k of the subtree of i is in: i at the outmost. */
+static uint32_t block_of(const struct html_tree *t, uint32_t k, uint32_t i)
 {
+    for (k = t->node[k].parent; k > i && !(html_tag_flags[t->node[k].tag] & TAG_BLOCK); k = t->node[k].parent)
+        ;
+    return k;
+}
+
+int meta_text(struct meta_reader *r, uint32_t i, size_t max, struct buf *out)
+{
+    const struct html_tree *t = r->t;
     struct buf raw = {0};
-    uint32_t end = r->t->node[i].end - i > SUBTREE_MAX ? i + SUBTREE_MAX : r->t->node[i].end;
+    uint32_t end = t->node[i].end - i > SUBTREE_MAX ? i + SUBTREE_MAX : t->node[i].end, last = i;
     int rc = 0;
 
-    for (uint32_t k = i + 1; rc == 0 && k < end && raw.n < max; k++)
-        if (r->t->node[k].tag == HTML_text)
-            rc = html_decode(html_text(r->t, k), false, &raw);
-        else if (r->t->node[k].tag == HTML_br)
-            rc = buf_putc(&raw, ' ');
+    for (uint32_t k = t->node[i].tag == HTML_text ? i : i + 1; rc == 0 && k < end && raw.n < max; k++) {
+        if (t->node[k].tag == HTML_br) {
+            rc = buf_putc(&raw, META_BREAK);
+        } else if (t->node[k].tag == HTML_text) {
+            uint32_t block = k == i ? i : block_of(t, k, i);
+            if (block != last && raw.n)
+                rc = buf_putc(&raw, META_BREAK);
+            last = block;
+            rc = rc < 0 ? rc : html_decode(html_text(t, k), false, &raw);
+        } else if (t->node[k].tag == HTML_script || t->node[k].tag == HTML_style || t->node[k].tag == HTML_svg) {
+            k = t->node[k].end - 1;
+        }
+    }
     buf_clear(out);
     if (rc == 0)
         rc = html_fold(buf_span(&raw), out);
@@ -110,35 +141,16 @@ static int subtree_text(struct reader *r, uint32_t i, size_t max, struct buf *ou
     return rc;
 }
 
-/* ---- <meta>, <link>, elements with itemprop and the like ---- */
-
-static int read_meta_name(struct reader *r, uint32_t i, struct span name)
+int meta_attr(struct meta_reader *r, uint32_t i, enum html_attr_name name)
 {
-    for (unsigned j = 0; name.n && j < sizeof sources / sizeof *sources; j++) {
-        if (strlen(sources[j].name) != name.n || strncasecmp(sources[j].name, name.p, name.n) != 0)
-            continue;
-        buf_clear(&r->m->tmp);
-        TRY(html_attr_get(r->t, i, ATTR_content, &r->m->tmp));
-        TRY(offer(r, sources[j].field, sources[j].rank, buf_span(&r->m->tmp)));
-    }
-    return 0;
+    int rc;
+
+    buf_clear(&r->m->tmp);
+    rc = html_attr_get(r->t, i, name, &r->m->tmp);
+    return rc < 0 ? rc : 0;
 }
 
-static int read_meta(struct reader *r, uint32_t i)
-{
-    static const enum html_attr_name by[] = {ATTR_property, ATTR_name, ATTR_itemprop,
-                                             ATTR_http_equiv};
-    for (unsigned k = 0; k < sizeof by / sizeof *by; k++) {
-        struct span name = html_attr_raw(r->t, i, by[k], NULL);
-        const char *gap = by[k] == ATTR_itemprop && name.n ? memchr(name.p, ' ', name.n) : NULL;
-        if (gap) /* of several the first is enough */
-            name.n = (size_t)(gap - name.p);
-        TRY(read_meta_name(r, i, name));
-    }
-    return 0;
-}
-
-static bool has_word(struct span value, const char *word)
+bool meta_has_word(struct span value, const char *word)
 {
     size_t n = strlen(word);
     const char *p = value.p, *end;
@@ -154,254 +166,160 @@ static bool has_word(struct span value, const char *word)
     return false;
 }
 
-/* An element that names the author: the name set apart in it, or its text if that has no
- * number (a date, a count). */
-static int read_author(struct reader *r, uint32_t i, int rank)
-{
-    struct buf *tmp = &r->m->tmp;
-    uint32_t at = i;
+/* ---- <meta>, <link>, elements with itemprop and the like ---- */
 
-    for (uint32_t k = i + 1; at == i && k < r->t->node[i].end && k - i < AUTHOR_NODES; k++)
-        if (r->t->node[k].tag != HTML_meta && r->t->node[k].tag != HTML_text &&
-            has_word(html_attr_raw(r->t, k, ATTR_itemprop, NULL), "name"))
-            at = k;
-    TRY(subtree_text(r, at, AUTHOR_MAX + 1, tmp));
-    for (size_t k = 0; at == i && k < tmp->n; k++)
-        if (tmp->p[k] >= '0' && tmp->p[k] <= '9')
-            return 0;
-    return offer(r, AUTHOR, rank, buf_span(tmp));
-}
-
-/* Whether a word of the class ends in one of these, whatever its case: "news-date", "postAuthor". */
-static bool class_says(struct span class, const char *const *ends, unsigned n)
+/* Whether a name in small letters has one of these in it. */
+static bool has_any(struct span name, const char *const *parts)
 {
-    for (size_t at = 0, end; at < class.n; at = end + 1) {
-        for (end = at; end < class.n && class.p[end] != ' '; end++)
-            ;
-        for (unsigned k = 0; k < n; k++) {
-            size_t len = strlen(ends[k]);
-            if (end - at >= len && strncasecmp(class.p + end - len, ends[k], len) == 0)
-                return true;
-        }
-    }
+    for (; *parts; parts++)
+        if (memmem(name.p, name.n, *parts, strlen(*parts)))
+            return true;
     return false;
 }
 
-/* A short text whose class calls it a date: from its first digit on, or from its beginning. */
-static int read_dated(struct reader *r, uint32_t i)
+/* The rank of a date under a name that is not listed: "w-published-date", "og:updated_time"; 0: none. */
+static int rank_of_date(struct span name)
 {
-    struct buf *tmp = &r->m->tmp;
-    size_t k = 0;
+    static const char *const when[] = {"date", "time", "published_at", "modified", NULL},
+                             *const changed[] = {"updat", "modif", "changed", "revis", NULL},
+                             *const other[] = {"expir", "event", "start", "end", "unavailable", "timeout", "timezone", NULL},
+                             *const published[] = {"publi", "pub-", "pubd", "post", "issued", "release", "created", NULL};
 
-    if (r->t->node[i].tag == HTML_abbr) { /* a microformat has it in the title */
-        buf_clear(tmp);
-        TRY(html_attr_get(r->t, i, ATTR_title, tmp));
-        TRY(offer(r, DATE, 8, buf_span(tmp)));
-    }
-    TRY(subtree_text(r, i, DATED_MAX + 1, tmp));
-    if (tmp->n > DATED_MAX)
+    if (!has_any(name, when) || has_any(name, other))
         return 0;
-    TRY(offer(r, DATE, 10, buf_span(tmp)));
-    while (k < tmp->n && !(tmp->p[k] >= '0' && tmp->p[k] <= '9'))
-        k++;
-    return offer(r, DATE, 10, (struct span){tmp->p + k, tmp->n - k});
+    return has_any(name, changed) ? META_RANK_CHANGED : has_any(name, published) ? 3 : span_ends(name, "date") ? 6 : 0;
 }
 
-/* A short text whose class calls it an author's: a few words without numbers, but for "By". */
-static int read_byline(struct reader *r, uint32_t i)
+/* What a card on a social network shows below the title: twitter:label1 "Written by", twitter:data1 the name. */
+static int read_card(struct meta_reader *r, uint32_t i, struct span name)
 {
-    static const char *const by[] = {"posted by ", "written by ", "geschrieben von ", "erstellt von ", "eingestellt von ",
-                                     "by ", "von ", "vom ", "par ", "por ", "di ", "door ", "av "};
-    struct buf *tmp = &r->m->tmp;
+    int which = name.n && (name.p[name.n - 1] == '1' || name.p[name.n - 1] == '2') ? name.p[name.n - 1] - '1' : -1;
+
+    if (which < 0 || !span_starts(name, "twitter:"))
+        return 0;
+    name.n--;
+    TRY(meta_attr(r, i, ATTR_content));
+    if (span_is(name, "twitter:label"))
+        r->card_by[which] = span_ends(buf_span(&r->m->tmp), " by");
+    return span_is(name, "twitter:data") && r->card_by[which] ? meta_offer(r, META_AUTHOR, 4, buf_span(&r->m->tmp)) : 0;
+}
+
+static int read_meta_name(struct meta_reader *r, uint32_t i, struct span raw)
+{
+    struct buf plain = {0};
+    char small[NAME_MAX];
     struct span name;
-    int words = 1;
+    int rc, rank;
 
-    TRY(subtree_text(r, i, BYLINE_MAX + 1, tmp));
-    name = buf_span(tmp);
-    for (unsigned k = 0; k < sizeof by / sizeof *by; k++)
-        if (name.n > strlen(by[k]) && strncasecmp(name.p, by[k], strlen(by[k])) == 0) {
-            name.p += strlen(by[k]);
-            name.n -= strlen(by[k]);
-        }
-    for (size_t k = 0; k < name.n; k++) {
-        if ((name.p[k] >= '0' && name.p[k] <= '9') || strchr(":;!?|@*(<", name.p[k]))
-            return 0;
-        words += name.p[k] == ' ';
-    }
-    if (name.n < 4 || name.n > BYLINE_MAX || words < 2 || words > 5 || (name.p[0] >= 'a' && name.p[0] <= 'z'))
+    if (!raw.n || raw.n >= NAME_MAX)
         return 0;
-    return offer(r, AUTHOR, 8, name);
+    rc = html_decode(raw, true, &plain); /* "og:article&#x3A;published_time" */
+    for (size_t k = 0; k < plain.n && k < NAME_MAX; k++)
+        small[k] = ascii_is_upper((unsigned char)plain.p[k]) ? (char)(plain.p[k] | 0x20) : plain.p[k];
+    name = (struct span){small, plain.n < NAME_MAX ? plain.n : 0};
+    buf_free(&plain);
+    TRY(rc);
+    TRY(meta_read_robots(r, i, name));
+    TRY(read_card(r, i, name));
+    for (unsigned j = 0; j < sizeof sources / sizeof *sources; j++)
+        if (span_is(name, sources[j].name)) {
+            TRY(meta_attr(r, i, ATTR_content));
+            return meta_offer(r, sources[j].field, sources[j].rank, buf_span(&r->m->tmp));
+        }
+    rank = rank_of_date(name);
+    if (!rank)
+        return 0;
+    TRY(meta_attr(r, i, ATTR_content));
+    return meta_offer(r, META_DATE, rank, buf_span(&r->m->tmp));
 }
 
-/* Elements that nothing but their class speaks for. */
-static int read_class(struct reader *r, uint32_t i)
+static int read_meta(struct meta_reader *r, uint32_t i)
 {
-    static const char *const dates[] = {"date", "datum", "published", "pubdate", "timestamp", "posted-on"};
-    static const char *const nobody[] = {"event-date", "update", "modified-date", "candidate"};
-    static const char *const authors[] = {"author", "author-name", "author__name", "byline", "byline-name", "autor"};
-    struct span class = html_attr_raw(r->t, i, ATTR_class, NULL);
+    static const enum html_attr_name by[] = {ATTR_property, ATTR_name, ATTR_itemprop,
+                                             ATTR_http_equiv};
 
-    if (!class.n || r->t->node[i].end - i > CLASS_NODES || memmem(class.p, class.n, "comment", 7))
-        return 0;
-    if (!r->rank[AUTHOR] && class_says(class, authors, sizeof authors / sizeof *authors))
-        TRY(read_byline(r, i));
-    if (r->rank[DATE] && r->rank[DATE] <= 10)
-        return 0;
-    if (class_says(class, dates, sizeof dates / sizeof *dates) && !class_says(class, nobody, sizeof nobody / sizeof *nobody))
-        TRY(read_dated(r, i));
+    for (unsigned k = 0; k < sizeof by / sizeof *by; k++) {
+        struct span name = html_attr_raw(r->t, i, by[k], NULL);
+        const char *gap = by[k] == ATTR_itemprop && name.n ? memchr(name.p, ' ', name.n) : NULL;
+        if (gap) /* of several the first is enough */
+            name.n = (size_t)(gap - name.p);
+        TRY(read_meta_name(r, i, name));
+    }
     return 0;
 }
 
 /* RDFa: property="schema:datePublished". */
-static int read_property(struct reader *r, uint32_t i)
+static int read_property(struct meta_reader *r, uint32_t i)
 {
     struct span prop = html_attr_raw(r->t, i, ATTR_property, NULL);
     int rank = span_is(prop, "schema:datePublished") ? 2 : span_is(prop, "schema:dateCreated") ? 5 : 0;
 
     if (!rank)
         return 0;
-    buf_clear(&r->m->tmp);
-    TRY(html_attr_get(r->t, i, ATTR_content, &r->m->tmp));
-    return offer(r, DATE, rank, buf_span(&r->m->tmp));
+    TRY(meta_attr(r, i, ATTR_content));
+    return meta_offer(r, META_DATE, rank, buf_span(&r->m->tmp));
 }
 
-static int read_element(struct reader *r, uint32_t i)
+static int read_element(struct meta_reader *r, uint32_t i)
 {
     const struct html_tree *t = r->t;
     struct span prop = html_attr_raw(t, i, ATTR_itemprop, NULL);
     struct span rel = html_attr_raw(t, i, ATTR_rel, NULL);
-    struct buf *tmp = &r->m->tmp;
     unsigned tag = t->node[i].tag;
 
+    if (tag == HTML_link || tag == HTML_a || tag == HTML_area)
+        TRY(meta_read_license(r, i));
     if (tag == HTML_link) {
-        buf_clear(tmp);
-        TRY(html_attr_get(t, i, ATTR_href, tmp));
-        return has_word(rel, "canonical") ? offer(r, CANONICAL, 1, buf_span(tmp)) : 0;
+        TRY(meta_attr(r, i, ATTR_href));
+        return meta_has_word(rel, "canonical") ? meta_offer(r, META_CANONICAL, 1, buf_span(&r->m->tmp)) : 0;
     }
-    if (tag == HTML_time || has_word(prop, "datePublished")) {
-        int rank = has_word(prop, "datePublished") ? 2 : has_word(prop, "dateModified") ? 9 : 8;
-        buf_clear(tmp);
-        TRY(html_attr_get(t, i, tag == HTML_time ? ATTR_datetime : ATTR_content, tmp));
-        if (!tmp->n)
-            TRY(subtree_text(r, i, 100, tmp));
-        TRY(offer(r, DATE, rank, buf_span(tmp)));
+    if (tag == HTML_time || meta_has_word(prop, "datePublished")) {
+        int rank = meta_has_word(prop, "datePublished") ? 2 : meta_has_word(prop, "dateModified") ? META_RANK_CHANGED
+                   : meta_has_word(prop, "dateCreated") ? 5 : 8;
+        TRY(meta_attr(r, i, tag == HTML_time ? ATTR_datetime : ATTR_content));
+        if (!r->m->tmp.n)
+            TRY(meta_text(r, i, 100, &r->m->tmp));
+        TRY(meta_offer(r, META_DATE, rank, buf_span(&r->m->tmp)));
     }
     TRY(read_property(r, i));
-    TRY(read_class(r, i));
-    return has_word(rel, "author") || has_word(prop, "author") ? read_author(r, i, has_word(prop, "author") ? 6 : 7) : 0;
+    TRY(meta_read_class(r, i));
+    return meta_has_word(rel, "author") || meta_has_word(prop, "author")
+               ? meta_read_author(r, i, meta_has_word(prop, "author") ? 6 : 7) : 0;
 }
 
-/* ---- JSON-LD ---- */
-
-static int read_json_ld(struct reader *r, struct span s)
+/* "en_US.utf8, de": the first one, with a hyphen. */
+static void trim_lang(struct buf *lang)
 {
-    static const struct { const char *key; enum field field; int rank; } keys[] = {
-        {"\"headline\"", TITLE, 2}, {"\"datePublished\"", DATE, 1}, {"\"dateCreated\"", DATE, 5},
-        {"\"author\"", AUTHOR, 1}};
-
-    for (unsigned k = 0; k < sizeof keys / sizeof *keys; k++) {
-        int rc = html_json_find(s, keys[k].key, AUTHOR_MAX, &r->m->tmp);
-        if (rc < 0)
-            return rc;
-        if (rc && memchr(r->m->tmp.p, '&', r->m->tmp.n)) {
-            struct buf plain = {0};
-            rc = html_decode(buf_span(&r->m->tmp), false, &plain);
-            buf_free(&r->m->tmp);
-            r->m->tmp = plain;
-        }
-        if (rc >= 0 && r->m->tmp.n)
-            rc = offer(r, keys[k].field, keys[k].rank, buf_span(&r->m->tmp));
-        if (rc < 0)
-            return rc;
-        buf_clear(&r->m->tmp);
-    }
-    return 0;
-}
-
-/* ---- the title ---- */
-
-/* The length of title without the last or first part that a separator sets apart:
- * *start is where what is kept begins.  heading: of the page, may be empty. */
-static size_t without_site(struct span title, struct span site, struct span heading, size_t *start)
-{
-    static const char *const separators[] = {" | ", " - ", " \xE2\x80\x93 ", " \xE2\x80\x94 ",
-                                             " :: ", " \xC2\xBB ", " \xC2\xB7 ", " \xE2\x80\xA2 ",
-                                             " : ", " / "};
-    *start = 0;
-    for (unsigned k = 0; k < sizeof separators / sizeof *separators; k++) {
-        size_t n = strlen(separators[k]);
-        if (heading.n && title.n > heading.n + n && memcmp(title.p, heading.p, heading.n) == 0 &&
-            memcmp(title.p + heading.n, separators[k], n) == 0)
-            return heading.n;
-        const char *last = NULL, *p = title.p, *end = title.p + title.n;
-        const char *first = memmem(p, title.n, separators[k], n);
-        while ((p = memmem(p, (size_t)(end - p), separators[k], n)))
-            last = p, p += n;
-        if (!last)
-            continue;
-        struct span tail = {last + n, (size_t)(end - last) - n};
-        struct span head = {title.p, (size_t)(first - title.p)};
-        if (site.n && span_eq(head, site)) {
-            *start = head.n + n;
-            return title.n - *start;
-        }
-        /* The site's name; or, unsaid, a short end of a long title. */
-        if ((site.n && span_eq(tail, site)) || (!site.n && k < 7 && tail.n * 2 < title.n && tail.n < 40))
-            return (size_t)(last - title.p);
-    }
-    return title.n;
-}
-
-static int choose_title(struct reader *r)
-{
-    struct buf *title = &r->m->title, *heading = &r->m->heading;
-    struct span plain;
-    size_t start;
-
-    buf_clear(heading);
-    if (r->heading)
-        TRY(subtree_text(r, r->heading, TITLE_MAX, heading));
-    if (!title->n && r->title)
-        TRY(subtree_text(r, r->title, TITLE_MAX, title));
-    if (!title->n)
-        return buf_put_span(title, buf_span(heading));
-    /* <h1> repeats the headline without the site's name. */
-    if (r->n_headings == 1 && heading->n >= 10 && heading->n < title->n &&
-        memmem(title->p, title->n, heading->p, heading->n)) {
-        buf_clear(title);
-        return buf_put_span(title, buf_span(heading));
-    }
-    plain = buf_span(title);
-    size_t n = without_site(plain, buf_span(&r->m->site), buf_span(heading), &start);
-    memmove(title->p, title->p + start, n);
-    title->n = n;
-    return 0;
-}
-
-static int read_lang(struct reader *r)
-{
-    struct buf *lang = &r->m->lang;
-
-    buf_clear(&r->m->tmp);
-    TRY(html_attr_get(r->t, 0, ATTR_lang, &r->m->tmp));
-    TRY(offer(r, LANG, 1, buf_span(&r->m->tmp)));
-    buf_clear(&r->m->tmp);
-    TRY(html_attr_get(r->t, 0, ATTR_xml_lang, &r->m->tmp));
-    TRY(offer(r, LANG, 2, buf_span(&r->m->tmp)));
-    /* "en_US.utf8, de": the first one, with a hyphen. */
     for (size_t i = 0; i < lang->n; i++) {
-        char c = lang->p[i];
-        bool part = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                    c == '-' || c == '_';
-        if (!part || i == 35)
+        unsigned char c = (unsigned char)lang->p[i];
+        if (!(ascii_is_alnum(c) || c == '-' || c == '_') || i == 35)
             lang->n = i;
         else if (c == '_')
             lang->p[i] = '-';
     }
+}
+
+/* The language that the root declares. */
+static int read_lang(struct meta_reader *r)
+{
+    TRY(meta_attr(r, 0, ATTR_lang));
+    TRY(meta_offer(r, META_LANG, 1, buf_span(&r->m->tmp)));
+    TRY(meta_attr(r, 0, ATTR_xml_lang));
+    TRY(meta_offer(r, META_LANG, 2, buf_span(&r->m->tmp)));
+    trim_lang(&r->m->lang);
     return 0;
 }
 
-static int read_nodes(struct reader *r)
+static int read_script(struct meta_reader *r, uint32_t i)
+{
+    struct span type = html_attr_raw(r->t, i, ATTR_type, NULL);
+
+    if (i + 1 >= r->t->node[i].end)
+        return 0;
+    return meta_read_json(r, html_text(r->t, i + 1), type.n && memmem(type.p, type.n, "ld+json", 7));
+}
+
+static int read_nodes(struct meta_reader *r)
 {
     const struct html_tree *t = r->t;
 
@@ -421,11 +339,11 @@ static int read_nodes(struct reader *r)
                 r->title = i;
             break;
         case HTML_h1:
-            r->heading = r->n_headings++ ? r->heading : i;
+            if (r->n_headings < META_HEADINGS)
+                r->headings[r->n_headings++] = i;
             break;
         case HTML_script:
-            if (i + 1 < n->end)
-                TRY(read_json_ld(r, html_text(t, i + 1)));
+            TRY(read_script(r, i));
             break;
         default:
             if (n->n_attrs || n->tag == HTML_time)
@@ -435,16 +353,17 @@ static int read_nodes(struct reader *r)
     return 0;
 }
 
-/* "/2019/11/19/" in the page's address says when it was published. */
-static int read_url_date(struct reader *r)
+/* "/2019/11/19/" or "/2019-11-19-" in the page's address says when it was published. */
+static int read_url_date(struct meta_reader *r)
 {
     struct span urls[] = {buf_span(&r->m->canonical), r->url};
 
     for (unsigned k = 0; k < sizeof urls / sizeof *urls; k++)
-        for (size_t i = 0; i + 12 <= urls[k].n; i++) {
+        for (size_t i = 0; i + 11 <= urls[k].n; i++) {
             const char *p = urls[k].p + i;
-            if (p[0] == '/' && (p[1] == '1' || p[1] == '2') && p[5] == '/' && p[8] == '/' && p[11] == '/')
-                TRY(offer(r, DATE, 7, (struct span){p + 1, 10}));
+            if (p[0] == '/' && (p[1] == '1' || p[1] == '2') && strchr("/-", p[5]) && p[8] == p[5] &&
+                (i + 11 == urls[k].n || !ascii_is_digit((unsigned char)p[11])))
+                TRY(meta_offer(r, META_DATE, 7, (struct span){p + 1, 10}));
         }
     return 0;
 }
@@ -457,30 +376,39 @@ static struct span answer(const struct buf *b)
 int html_meta_read(struct html_meta *m, const struct html_tree *t, struct span url,
                    struct html_page *out)
 {
-    struct reader r = {.m = m, .t = t, .url = url};
+    struct meta_reader r = {.m = m, .t = t, .url = url};
+    uint32_t heading;
 
-    for (int f = 0; f < N_FIELDS; f++)
-        buf_clear(buf_of(&r, (enum field)f));
-    TRY(read_nodes(&r));
-    TRY(read_url_date(&r));
+    for (int f = 0; f < META_FIELDS; f++)
+        buf_clear(buf_of(&r, (enum meta_field)f));
     TRY(read_lang(&r));
-    TRY(choose_title(&r));
+    TRY(read_nodes(&r));
+    trim_lang(&m->lang);
+    TRY(read_url_date(&r));
+    TRY(meta_choose_title(&r, &heading));
+    if (m->author.n && span_eq(buf_span(&m->author), buf_span(&m->site)))
+        r.rank[META_AUTHOR] = META_RANK_SITE;
+    if (heading)
+        TRY(meta_read_near(&r, heading));
     out->title = answer(&m->title);
     out->author = answer(&m->author);
     out->date = answer(&m->date);
     out->lang = answer(&m->lang);
     out->canonical = answer(&m->canonical);
+    out->site = answer(&m->site);
+    out->license = answer(&m->license);
+    out->robots = answer(&m->robots);
+    out->tdm_reservation = answer(&m->tdm);
+    out->tdm_policy = answer(&m->tdm_policy);
     return 0;
 }
 
 void html_meta_free(struct html_meta *m)
 {
-    buf_free(&m->title);
-    buf_free(&m->author);
-    buf_free(&m->date);
-    buf_free(&m->lang);
-    buf_free(&m->canonical);
-    buf_free(&m->tmp);
-    buf_free(&m->site);
-    buf_free(&m->heading);
+    struct buf *const all[] = {&m->title, &m->author, &m->date, &m->lang, &m->canonical, &m->site, &m->license, &m->robots,
+                               &m->tdm, &m->tdm_policy, &m->tmp, &m->heading};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        buf_free(all[i]);
+    html_dates_free(&m->dates);
 }

@@ -6,8 +6,14 @@
 
 #include "base/ascii.h"
 #include "base/utf8.h"
+#include "curate/text/html_entity.h"
 
-enum { VALUE_MAX = 4096, REFERENCES = 4 };
+enum {
+    VALUE_MAX = 4096,  /* bytes of a value */
+    VALUES_MAX = 1000, /* of a page */
+    REFERENCES = 4,    /* of a page, and places tried of one */
+    DEPTH_MAX = 64
+};
 
 /* The four hexadecimal digits behind the 'u' at p. */
 static bool json_hex(const char *p, const char *end, uint32_t *v)
@@ -79,34 +85,34 @@ static int add_name(const char *p, const char *end, size_t max, struct buf *out)
     return rc;
 }
 
-/* The names in the object or array at p, into out; *id: the last "@id" in it.  Returns what lies
- * behind it, or end. */
-static const char *take_names(const char *p, const char *end, size_t max, struct buf *out, struct span *id, int *rc)
+/* The values under key ("\"name\"") in the object or array at p, into out, and strings in the array; *id: the last "@id"
+ * in it. */
+static int take_values(const char *p, const char *end, const char *name, size_t max, struct buf *out, struct span *id)
 {
-    int depth = 0, named = *p == '[' ? 2 : 1;
+    int depth = 0, named = *p == '[' ? 2 : 1, rc = 0;
 
-    while (p < end && *rc == 0) {
+    while (p < end && rc == 0) {
         if (*p == '{' || *p == '[') {
             depth++;
             p++;
         } else if (*p == '}' || *p == ']') {
             p++;
             if (--depth <= 0)
-                return p;
+                break;
         } else if (*p == '"') {
             const char *text = p, *value;
             p = behind_string(p, end);
             value = behind_blanks(p, end);
             if (value == p || !memchr(p, ':', (size_t)(value - p))) { /* not a key */
                 if (named == 2 && depth == 1)
-                    *rc = add_name(text, end, max, out);
+                    rc = add_name(text, end, max, out);
                 continue;
             }
             if (depth == named && value < end && *value == '"') {
                 struct span key = {text, (size_t)(p - text)};
                 p = behind_string(value, end);
-                if (span_is(key, "\"name\""))
-                    *rc = add_name(value, end, max, out);
+                if (span_is(key, name))
+                    rc = add_name(value, end, max, out);
                 else if (span_is(key, "\"@id\""))
                     *id = (struct span){value, (size_t)(p - value)};
             }
@@ -114,7 +120,7 @@ static const char *take_names(const char *p, const char *end, size_t max, struct
             p++;
         }
     }
-    return end;
+    return rc;
 }
 
 /* The name that stands behind "@id": id in one of the objects of s. */
@@ -150,22 +156,95 @@ static int find_reference(struct span s, struct span id, size_t max, struct buf 
     return 0;
 }
 
-int html_json_find(struct span s, const char *key, size_t max, struct buf *out)
+/* What metadata is under which key: a string, or of an object what stands under `of`. */
+static const struct json_key {
+    const char *key;
+    enum meta_field field;
+    int rank;
+    const char *of;
+} keys[] = {
+    {"\"headline\"", META_TITLE, 2, "\"name\""}, {"\"datePublished\"", META_DATE, 1, "\"@value\""},
+    {"\"dateCreated\"", META_DATE, 5, "\"@value\""}, {"\"dateModified\"", META_DATE, META_RANK_CHANGED, "\"@value\""},
+    {"\"author\"", META_AUTHOR, 1, "\"name\""}, {"\"creator\"", META_AUTHOR, 4, "\"name\""},
+    {"\"license\"", META_LICENSE, 2, "\"url\""}};
+
+/* The value at p, if it is one and the field has nothing better. */
+static int take(struct meta_reader *r, const struct json_key *k, struct span all, const char *p, int worse)
+{
+    const char *end = all.p + all.n;
+    struct buf *tmp = &r->m->tmp;
+    struct span id = {NULL, 0};
+    int rc = 0, rank = k->rank + worse;
+
+    if (p == end || (r->rank[k->field] && r->rank[k->field] <= rank) || r->values++ >= VALUES_MAX)
+        return 0;
+    buf_clear(tmp);
+    if (*p == '{' || *p == '[')
+        rc = take_values(p, end - p > VALUE_MAX ? p + VALUE_MAX : end, k->of, META_AUTHOR_MAX, tmp, &id);
+    else if (*p == '"')
+        json_string(p, end - p > VALUE_MAX ? p + VALUE_MAX : end, tmp, &rc);
+    if (rc == 0 && !tmp->n && id.n > 2 && k->field == META_LICENSE)
+        rc = buf_put(tmp, id.p + 1, id.n - 2);
+    else if (rc == 0 && !tmp->n && id.n > 2 && r->references++ < REFERENCES)
+        rc = find_reference(all, id, META_AUTHOR_MAX, tmp);
+    if (rc == 0 && tmp->n && memchr(tmp->p, '&', tmp->n)) {
+        struct buf plain = {0};
+        rc = html_decode(buf_span(tmp), false, &plain);
+        buf_free(tmp);
+        *tmp = plain;
+    }
+    return rc < 0 || !tmp->n ? rc : meta_offer(r, k->field, rank, buf_span(tmp));
+}
+
+/* Whether what stands under a key is of other things than the page: answers, comments, pages that are listed. */
+static bool is_aside(struct span key)
+{
+    static const char *const aside[] = {"\"acceptedAnswer\"", "\"suggestedAnswer\"", "\"comment\"", "\"comments\"",
+                                        "\"review\"", "\"reviews\"", "\"publisher\"", "\"image\"", "\"isPartOf\"",
+                                        "\"itemListElement\"", "\"mentions\"", "\"hasPart\"", "\"video\"", "\"citation\"",
+                                        "\"blogPost\"", "\"isBasedOn\"", "\"subjectOf\""};
+
+    for (size_t i = 0; i < sizeof aside / sizeof *aside; i++)
+        if (span_is(key, aside[i]))
+            return true;
+    return false;
+}
+
+int meta_read_json(struct meta_reader *r, struct span s, bool linked_data)
 {
     const char *p = s.p, *end = s.p + s.n;
-    size_t n = strlen(key);
-    struct span id = {NULL, 0};
-    int rc = 0;
+    bool aside[DEPTH_MAX] = {false}, next = false;
+    int depth = 0;
 
-    buf_clear(out);
-    while (rc == 0 && !out->n && (p = memmem(p, (size_t)(end - p), key, n))) {
-        p = behind_blanks(p + n, end);
-        if (p < end && (*p == '{' || *p == '['))
-            p = take_names(p, end - p > VALUE_MAX ? p + VALUE_MAX : end, max, out, &id, &rc);
-        else if (p < end && *p == '"')
-            p = json_string(p, end, out, &rc);
+    while (p < end) {
+        if (*p == '{' || *p == '[') {
+            depth++;
+            if (depth < DEPTH_MAX)
+                aside[depth] = aside[depth - 1] || next;
+            next = false;
+            p++;
+        } else if (*p == '}' || *p == ']') {
+            depth -= depth > 0;
+            p++;
+        } else if (*p == '"') {
+            struct span key = {p, 0};
+            const char *behind = behind_string(p, end);
+            key.n = (size_t)(behind - p);
+            p = behind_blanks(behind, end);
+            if (p == behind || !memchr(behind, ':', (size_t)(p - behind)) || depth >= DEPTH_MAX || aside[depth])
+                continue;
+            next = is_aside(key);
+            for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+                if (span_is(key, keys[k].key))
+                    TRY(take(r, &keys[k], s, p, linked_data ? 0 : 2));
+            if (p < end && *p == '"') { /* a value that is no key */
+                p = behind_string(p, end);
+                next = false;
+            }
+        } else {
+            next &= ascii_is_space((unsigned char)*p);
+            p++;
+        }
     }
-    if (rc == 0 && !out->n && id.n > 2)
-        rc = find_reference(s, id, max, out);
-    return rc < 0 ? rc : out->n > 0;
+    return 0;
 }

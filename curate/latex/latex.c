@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "curate/html/html_meta.h"
 #include "curate/latex/latex_names.h"
 
 enum { AND = '\x1d', NEXT_LINE = '\x1e' };
@@ -227,7 +226,7 @@ static int put_date(struct latex_worker *w)
     if (!w->date_source.n)
         return 0;
     TRY(run_field(w, w->date_source));
-    return html_date(buf_span(&w->field.b), &w->date);
+    return html_date(&w->dates, w->lang, buf_span(&w->field.b), &w->date);
 }
 
 /* Whether the file has a preamble: \begin{document} that is not commented out. */
@@ -349,5 +348,6 @@ void latex_worker_free(struct latex_worker *w)
     arena_free(&w->args);
     latex_table_free(w->table);
     latex_refs_free(w->refs);
+    html_dates_free(&w->dates);
     free(w);
 }

@@ -11,6 +11,7 @@
 #ifndef CURATE_LATEX_ENGINE_H
 #define CURATE_LATEX_ENGINE_H
 
+#include "curate/html/html_date.h"
 #include "curate/latex/latex.h"
 #include "curate/latex/latex_out.h"
 
@@ -108,6 +109,7 @@ struct latex_worker {
     int n_opens;
     struct latex_out body, notes, loose, cells, field, nowhere, *out;
     struct buf title, author, date, m, tmp;
+    struct html_dates dates;
     struct span title_source, author_source[64], date_source;
     int n_authors, n_notes, n_cites;
     struct span lang;

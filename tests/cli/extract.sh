@@ -36,6 +36,12 @@ has 'text' a.jsonl "This is page 7. $words"
 has 'a page without text is dropped' r.jsonl '{"id":"<urn:x:6>","stage":"extract","rule":"empty","value":0,"threshold":1,"url":"http://h/6","file":"a.warc","offset":1546}'
 has 'what was passed over is counted' s.json '"passed_over":{"info":1,"request":1,"revisit":1,"status":1,"media_type":1}'
 
+# What HTTP says of a page's use is joined with what the page says.
+record response 9 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Robots-Tag: NOAI\r\nX-Robots-Tag: bot: nofollow\r\nTDM-Reservation: 1\r\nTDM-Policy: http://h/p.json\r\nContent-Language: de\r\nLink: <l.html>; rel="license", </9>; rel=canonical\r\n\r\n'"<meta name=robots content='noindex, noai'><meta name=tdm-reservation content=0><meta property=og:site_name content=H><p>$words" >rights.warc
+check 'a page with rights' quern extract rights.warc -o rights.jsonl
+has 'has them as fields' rights.jsonl '"site_name":"H","license":"http://h/l.html","robots":"noai, noindex","tdm_reservation":"1","tdm_policy":"http://h/p.json"'
+has 'and language and address' rights.jsonl '"lang":"de","canonical":"http://h/9"'
+
 # A text that was converted has no HTTP head, whatever it begins with.
 record conversion 8 "HTTP/1.1 200 OK\\r\\n\\r\\nis how an answer begins. $words" |
     sed '/^Content-Type:/s|:.*|: text/plain\r|' >conversion.warc

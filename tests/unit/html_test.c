@@ -8,7 +8,8 @@
 #include <cmocka.h>
 
 #include "curate/html/html.h"
-#include "curate/html/html_meta.h"
+#include "curate/html/html_date.h"
+#include "curate/html/html_robots.h"
 #include "curate/html/html_tree.h"
 
 static struct html_worker *worker_new(enum html_extractor x, enum html_format f)
@@ -369,8 +370,158 @@ static void test_meta_of_classes(void **state)
     check_meta("<abbr class=published title='2020-04-28T21:00'>May</abbr>", NULL, NULL, "2020-04-28T21:00:00", NULL, NULL);
     check_meta("<p class=comment-form-author>Name here</p><p class=author>7 posts<p class=update>1.2.2020"
                "<p class='x post-author'>Von Ann Lee</p>",
-               NULL, "Ann Lee", NULL, NULL, NULL);
+               NULL, "Ann Lee", "2020-02-01", NULL, NULL);
+    /* parts of classes, as frameworks make them; lines of their own; what is said before a name */
+    check_meta("<p class=ArticleHead_date__x0aO>4 min | August 27, 2025</p><div class=by-line><p>Author</p><p>Ann Lee</p></div>",
+               NULL, NULL, "2025-08-27", NULL, NULL);
+    check_meta("<div class='card postAuthor'><b>Ann de Lee</b><div>Chief of all things</div></div>", NULL, "Ann de Lee", NULL,
+               NULL, NULL);
+    check_meta("<span class=author-link>Written by <a>Bo</a>, May 3, 2021</span>", NULL, "Bo", "2021-05-03", NULL, NULL);
+    check_meta("<p class=author>Ann lives and works here</p><p class='event-date'>May 3, 2021</p>", NULL, NULL, NULL, NULL,
+               NULL);
     check_meta("<p class=author>Name *</p><p class=byline>anonymous coward</p>", NULL, NULL, NULL, NULL, NULL);
+}
+
+static void test_meta_near(void **state)
+{
+    (void)state;
+    /* short texts by the headline; a change counts only where nothing else is said */
+    check_meta("<h1>What happened here</h1><div><i>Ann Lee</i></div><p>by: Bo Lee | Updated May 3, 2021</p>"
+               "<p>Published&ensp;<b>1 Apr. 2020</b></p>", "What happened here", "Bo Lee", "2020-04-01", NULL, NULL);
+    check_meta("<p>May 3, 2021</p><h1>What happened here</h1><p>By submitting this you agree. By 2 May 2019 all was done, and "
+               "more than that was done too in those days</p>", "What happened here", NULL, "2021-05-03", NULL, NULL);
+    check_meta("<h1>What happened</h1><p>Last updated on 3/5/2021</p>", "What happened", NULL, "2021-03-05", NULL, NULL);
+    check_meta("<meta property=article:modified_time content=2021-05-03>", NULL, NULL, "2021-05-03", NULL, NULL);
+    check_meta("<meta property=article:modified_time content=2021-05-03><meta name=w-published-date content=2020-05-03>"
+               "<meta name=event-date content=2019-05-03>", NULL, NULL, "2020-05-03", NULL, NULL);
+    check_meta("<meta property='og:article&#x3A;published_time' content=2021-05-03>", NULL, NULL, "2021-05-03", NULL, NULL);
+    check_meta("<meta name=twitter:label1 content='Written by'><meta name=twitter:data1 content='Ann Lee'>"
+               "<meta name=twitter:label2 content='Read in'><meta name=twitter:data2 content='3 minutes'>", NULL, "Ann Lee", NULL,
+               NULL, NULL);
+    /* a person is better than the site */
+    check_meta("<meta property=og:site_name content=Site><meta name=author content=Site><p class=byline>Ann Lee</p>", NULL,
+               "Ann Lee", NULL, NULL, NULL);
+    check_meta("<meta property=og:site_name content=Site><meta name=author content=Site>", NULL, "Site", NULL, NULL, NULL);
+    /* the headline that the head speaks of, not the site's */
+    check_meta("<meta property=og:title content='Ten ways to cook an egg'><title>Ten ways - The Egg Blog</title>"
+               "<h1>The Egg Blog</h1><h1>Ten ways of cooking an egg</h1>", "Ten ways of cooking an egg", NULL, NULL, NULL, NULL);
+    check_meta("<title>Ten ways to cook an egg</title><h1>Offers of the week</h1>", "Ten ways to cook an egg", NULL, NULL, NULL,
+               NULL);
+}
+
+static void test_meta_graph(void **state)
+{
+    (void)state;
+    /* what is of answers, comments and listed pages is not the page's; of @graph all is */
+    check_meta("<script type='application/ld+json'>{\"@type\":\"QAPage\",\"mainEntity\":{\"@type\":\"Question\","
+               "\"acceptedAnswer\":{\"author\":{\"name\":\"Cy\"},\"datePublished\":\"2019-01-01\"},\"author\":{\"name\":\"Ann\"},"
+               "\"datePublished\":\"2018-01-01\"}}</script>", NULL, "Ann", "2018-01-01", NULL, NULL);
+    check_meta("<script type='application/ld+json'>{\"@graph\":[{\"@type\":\"ItemList\",\"itemListElement\":"
+               "[{\"author\":\"Cy\"}]},{\"@type\":\"Article\",\"headline\":\"T\",\"dateModified\":\"2020-01-01\","
+               "\"author\":\"\\\"Ann Lee\\\"\"}]}</script>",
+               "T", "Ann Lee", "2020-01-01", NULL, NULL);
+    check_meta("<script type='application/ld+json'>{\"author\":{\"name\":\"\"},\"x\":1,"
+               "\"author\":[{\"url\":\"\",\"name\":\"Bo\"}]}</script>", NULL, "Bo", NULL, NULL, NULL);
+}
+
+/* What the page says of its use, in this order: site, licence, robots, tdm-reservation, tdm-policy; NULL: nothing. */
+static void check_rights(const char *html, const char *const want[5])
+{
+    struct html_worker *w = worker_new(HTML_MAIN, HTML_TEXT);
+    struct html_page p;
+
+    assert_int_equal(html_extract(w, span_of(html), span_of("https://e.org/a/b?c"), &p, NULL), 0);
+    const struct span got[] = {p.site, p.license, p.robots, p.tdm_reservation, p.tdm_policy};
+    for (int i = 0; i < 5; i++)
+        if (want[i] ? !span_is(got[i], want[i]) : got[i].p != NULL)
+            fail_msg("field %d of %s: [%.*s], not [%s]", i, html, (int)got[i].n, got[i].p, want[i] ? want[i] : "none");
+    html_worker_free(w);
+}
+
+static void test_rights(void **state)
+{
+    static const char by[] = "https://creativecommons.org/licenses/by/4.0/";
+
+    (void)state;
+    check_rights("<p>nothing", (const char *[5]){0});
+    check_rights("<meta name=application-name content=App><meta property=og:site_name content=' A  site '>",
+                 (const char *[5]){"A site"});
+    check_rights("<a href='https://creativecommons.org/licenses/by/4.0/'>CC</a>", (const char *[5]){NULL, by});
+    check_rights("<a href='https://creativecommons.org/about'>CC</a>", (const char *[5]){0});
+    check_rights("<a href='https://creativecommons.org/licenses/by/4.0/'>CC</a><link rel='license' href=/terms>",
+                 (const char *[5]){NULL, "https://e.org/terms"});
+    check_rights("<meta name=DC.rights content='All  rights reserved'>", (const char *[5]){NULL, "All rights reserved"});
+    check_rights("<script type='application/ld+json'>{\"image\":{\"license\":\"no\"},\"license\":"
+                 "{\"@type\":\"CreativeWork\",\"url\":\"https://creativecommons.org/licenses/by/4.0/\"}}</script>",
+                 (const char *[5]){NULL, by});
+    check_rights("<script type='application/ld+json'>{\"license\":{\"@id\":\"https://e.org/l\"}}</script>",
+                 (const char *[5]){NULL, "https://e.org/l"});
+    check_rights("<meta name=ROBOTS content='NoIndex,  noai , max-snippet: 20,,noai'><meta name=robots content=nofollow>"
+                 "<meta name=googlebot content=noarchive>",
+                 (const char *[5]){NULL, NULL, "noindex, noai, max-snippet:20, nofollow"});
+    check_rights("<meta name=tdm-reservation content=' 1'>", (const char *[5]){0});
+    check_rights("<meta name=tdm-reservation content=1><meta name=tdm-policy content=/tdm.json>",
+                 (const char *[5]){NULL, NULL, NULL, "1", "https://e.org/tdm.json"});
+}
+
+static void test_robots(void **state)
+{
+    static const struct { const char *header, *list; } cases[] = {
+        {"noindex, NOAI", "noindex, noai"}, {"googlebot: noindex", ""}, {"max-snippet: 20", "max-snippet:20"},
+        {"unavailable_after: 25 Jun 2030 15:00:00 PST", "unavailable_after:25jun203015:00:00pst"},
+        {"noai, max-snippet:-1", "noai, max-snippet:-1"}, {"", ""}, {" , ,", ""}};
+    char many[4000];
+    struct buf b = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        buf_clear(&b);
+        assert_int_equal(html_robots_add_header(&b, span_of(cases[i].header)), 0);
+        if (!span_is(buf_span(&b), cases[i].list))
+            fail_msg("%s: %.*s", cases[i].header, (int)b.n, b.p);
+    }
+    assert_true(html_robots_has(span_of("noindex, noai"), "noai") && !html_robots_has(span_of("noaix"), "noai"));
+    for (int i = 0; i < 500; i++)
+        snprintf(many + i * 5, 6, "a%03d,", i);
+    assert_int_equal(html_robots_add(&b, span_of(many)), 0);
+    assert_true(b.n > HTML_ROBOTS_MAX - 10 && b.n <= HTML_ROBOTS_MAX);
+    buf_free(&b);
+}
+
+static void test_dates_of_languages(void **state)
+{
+    static const struct { const char *lang, *from, *to; } cases[] = {
+        {"pl", "3 stycznia 2024", "2024-01-03"},
+        {"ru", "3 \xD1\x8F\xD0\xBD\xD0\xB2\xD0\xB0\xD1\x80\xD1\x8F 2024 \xD0\xB3.", "2024-01-03"},
+        {"ru-RU", "3 \xD0\xAF\xD0\x9D\xD0\x92. 2024", "2024-01-03"}, {"cs", "5. \xC5\x99\xC3\xADjna 2023", "2023-10-05"},
+        {"vi", "5 th\xC3\xA1ng 12, 2023", "2023-12-05"}, {"ja", "2024\xE5\xB9\xB4" "5\xE6\x9C\x88" "1\xE6\x97\xA5", "2024-05-01"},
+        {"ko", "2024\xEB\x85\x84 5\xEC\x9B\x94 1\xEC\x9D\xBC", "2024-05-01"}, {"hu", "2024. m\xC3\xA1jus 5.", "2024-05-05"},
+        {"tr", "5 A\xC4\x9Fustos 2023", "2023-08-05"}, {"el", "5 \xCE\x9C\xCE\xB1\xCE\x90\xCE\xBF\xCF\x85 2023", "2023-05-05"},
+        {"sv", "den 5 maj 2023", "2023-05-05"}, {"ca", "5 d'abril de 2023", "2023-04-05"},
+        {"fr", "1er fevrier 2020", "2020-02-01"}, {"", "Sept. 5, 2023", "2023-09-05"}, {"", "5 Octo 2023", "2023-10-05"},
+        {"fr", "3 jui 2020", NULL}, {"", "Marvel 5, 2023", NULL}, {"", "June 5, 20231", NULL},
+        {"en", "4/5/2023", "2023-04-05"}, {"en-GB", "4/5/2023", "2023-05-04"}, {"de", "4/5/2023", "2023-05-04"},
+        {"en", "25/5/2023", "2023-05-25"}, {"en-GB", "5/25/2023", "2023-05-25"}, {"en", "4.5.2023", "2023-05-04"},
+        {"en", "Posted on May 5, 2023, 3:07 pm by x", "2023-05-05"}, {"en", "May 5, 2023 3:07 pm", "2023-05-05T15:07:00"},
+        {"en", "Friday, December 19, 2025", "2025-12-19"}, {"en", "room 2023", NULL},
+        {"no such language", "5 May 2023", "2023-05-05"}};
+    struct html_dates known = {0};
+    struct buf b = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        buf_clear(&b);
+        int rc = html_date_within(&known, span_of(cases[i].lang), span_of(cases[i].from), &b);
+        if (rc != (cases[i].to != NULL) || (rc && !span_is(buf_span(&b), cases[i].to)))
+            fail_msg("%s: %d, %.*s", cases[i].from, rc, (int)b.n, b.p);
+    }
+    for (int i = 0; i < 300; i++) { /* more languages than are kept */
+        char lang[8];
+        snprintf(lang, sizeof lang, "x%d", i);
+        assert_int_equal(html_date(&known, span_of(lang), span_of("5 May 2023"), &b), 1);
+    }
+    html_dates_free(&known);
+    buf_free(&b);
 }
 
 static void test_dates(void **state)
@@ -383,15 +534,17 @@ static void test_dates(void **state)
         {"31.12.2023", "2023-12-31"}, {"12 juin 2020", "2020-06-12"}, {"12 juil. 2020", "2020-07-12"},
         {"29 Feb 2023", NULL}, {"29 Feb 2024", "2024-02-29"}, {"2024-13-01", NULL},
         {"1850-01-01", NULL}, {"", NULL}, {"yesterday", NULL}, {"2024", NULL}};
+    struct html_dates known = {0};
     struct buf b = {0};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int rc = html_date(span_of(cases[i].from), &b);
+        int rc = html_date(&known, (struct span){"", 0}, span_of(cases[i].from), &b);
         assert_int_equal(rc, cases[i].to != NULL);
         if (rc && !span_is(buf_span(&b), cases[i].to))
             fail_msg("%s: %.*s", cases[i].from, (int)b.n, b.p);
     }
+    html_dates_free(&known);
     buf_free(&b);
 }
 
@@ -665,7 +818,12 @@ int main(void)
         cmocka_unit_test(test_meta),
         cmocka_unit_test(test_meta_json),
         cmocka_unit_test(test_meta_of_classes),
+        cmocka_unit_test(test_meta_near),
+        cmocka_unit_test(test_meta_graph),
+        cmocka_unit_test(test_rights),
+        cmocka_unit_test(test_robots),
         cmocka_unit_test(test_dates),
+        cmocka_unit_test(test_dates_of_languages),
         cmocka_unit_test(test_boilerplate),
         cmocka_unit_test(test_names_that_mislead),
         cmocka_unit_test(test_root),

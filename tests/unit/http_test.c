@@ -56,6 +56,38 @@ static void test_head(void **state)
     assert_int_equal(h.status, 0);
 }
 
+static void test_fields(void **state)
+{
+    struct span block = span_of("HTTP/1.1 103 Early Hints\r\nX-Robots-Tag: early\r\n\r\n"
+                                "HTTP/1.1 200 OK\r\nx-robots-tag:  noai \r\nno field\r\n"
+                                "X-Robots-Tag: a,\r\n b\r\n\r\nX-Robots-Tag: body"), value;
+    struct http_head h;
+    size_t at = 0;
+
+    (void)state;
+    http_parse_head(block, &h);
+    assert_true(http_field(block, &h, "X-Robots-Tag", &at, &value) && span_is(value, "noai"));
+    assert_true(http_field(block, &h, "X-Robots-Tag", &at, &value) && span_is(value, "a,\r\n b"));
+    assert_false(http_field(block, &h, "X-Robots-Tag", &at, &value));
+    at = 0;
+    assert_false(http_field(block, &h, "Link", &at, &value));
+    block = span_of("X-Robots-Tag: no head");
+    http_parse_head(block, &h);
+    assert_false(http_field(block, &h, "X-Robots-Tag", &at, &value));
+}
+
+static void test_links(void **state)
+{
+    struct span links = span_of("</a>; rel=prev, <b.html>; title=\"x\"; rel=\"next License\" ,< /c >;rel=canonical, <d");
+
+    (void)state;
+    assert_true(span_is(http_link(links, "prev"), "/a"));
+    assert_true(span_is(http_link(links, "license"), "b.html"));
+    assert_true(span_is(http_link(links, "canonical"), "/c"));
+    assert_null(http_link(links, "alternate").p);
+    assert_null(http_link(span_of(""), "alternate").p);
+}
+
 static void test_media_types(void **state)
 {
     static const char *const none[] = {"", "html", ";", " ; charset=x"};
@@ -309,6 +341,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_head),   cmocka_unit_test(test_media_types), cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_codings), cmocka_unit_test(test_lies),       cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_fields), cmocka_unit_test(test_links),
         cmocka_unit_test(test_bomb),   cmocka_unit_test(test_judge),       cmocka_unit_test(test_looks_like_html),
     };
     return cmocka_run_group_tests_name("http", tests, NULL, NULL);
