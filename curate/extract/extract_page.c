@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/digest.h"
 #include "curate/extract/extract_format.h"
-#include "curate/html/html_robots.h"
+#include "curate/text/robots.h"
 #include "curate/html/html_url.h"
 
 /* A page on its way from reading to extraction; the spans lie behind the struct, a long block by itself. */
@@ -228,8 +228,8 @@ static int add_http(struct page_maker *m, const struct page_item *it, struct htm
 
     buf_clear(&m->robots);
     while (http_field(it->block, &it->head, "X-Robots-Tag", &at, &value))
-        TRY(html_robots_add_header(&m->robots, value));
-    TRY(html_robots_add(&m->robots, p->robots));
+        TRY(robots_add_header(&m->robots, value));
+    TRY(robots_add(&m->robots, p->robots));
     p->robots = buf_span(&m->robots);
     at = 0;
     if (http_field(it->block, &it->head, "tdm-reservation", &at, &value) &&

@@ -8,6 +8,7 @@
 static const struct preset *const presets[] = {
     &filter_gopher_quality, &filter_gopher_repetition, &filter_c4, &filter_fineweb, &filter_nemo, &filter_dolma,
     &filter_dclm, &filter_rpv2, &filter_fineweb2, &filter_url, &filter_c4_badwords,
+    &filter_rights,
 };
 enum { N_PRESETS = sizeof presets / sizeof *presets };
 

@@ -19,7 +19,7 @@ struct filter_conf {
     bool annotate;       /* write all signals into the document, drop nothing */
     const char *lang;    /* code of ISO 639; "auto": the document's field lang; NULL: English */
     /* Files of lists, NULL: none (curate/text/word_set.h). */
-    const char *url_domains, *url_blocklist, *banned_words, *soft_words, *banned_subwords;
+    const char *url_domains, *url_blocklist, *banned_words, *soft_words, *banned_subwords, *licenses;
     struct opt_list bad_words; /* FILE or LANG:FILE */
 };
 /* No preset, which is an error. */
@@ -34,6 +34,7 @@ void filter_conf_init(struct filter_conf *c);
     OPT_IN(0, "banned-words", &(c).banned_words, "FILE", "url: words that drop"),                      \
     OPT_IN(0, "soft-words", &(c).soft_words, "FILE", "url: words of which two drop"),                  \
     OPT_IN(0, "banned-subwords", &(c).banned_subwords, "FILE", "url: parts of words that drop"),       \
+    OPT_IN(0, "licenses", &(c).licenses, "FILE", "rights: licences to keep, as cc-by-4.0, cc0 or a URL"), \
     OPT_FILES(0, "bad-words", &(c).bad_words, "[LANG:]FILE", "words that make a text bad, a file a language", \
               OPT_NAMES_TAGGED)
 

@@ -13,6 +13,7 @@ const char *filter_needs_name(enum filter_needs what)
         [NEEDS_SOFT_WORDS] = "--soft-words",
         [NEEDS_BANNED_SUBWORDS] = "--banned-subwords",
         [NEEDS_BAD_WORDS] = "--bad-words",
+        [NEEDS_LICENSES] = "--licenses",
         [NEEDS_LANG] = "--lang",
     };
     return names[what];
@@ -81,6 +82,9 @@ int filter_lists_open(struct filter_lists *l, const struct filter_conf *c, struc
             TRY(url_lists_load(&l->urls, (enum url_list)i, files[i], e));
         l->have[NEEDS_URL_DOMAINS + i] = files[i] != NULL;
     }
+    if (c->licenses)
+        TRY(word_set_load(&l->licenses, c->licenses, filter_license, e));
+    l->have[NEEDS_LICENSES] = c->licenses != NULL;
     l->have[NEEDS_BAD_WORDS] = c->bad_words.n > 0;
     l->bad = calloc((size_t)c->bad_words.n + 1, sizeof *l->bad);
     if (!l->bad)
@@ -100,5 +104,6 @@ void filter_lists_close(struct filter_lists *l)
     }
     free(l->bad);
     url_lists_free(&l->urls);
+    word_set_free(&l->licenses);
     memset(l, 0, sizeof *l);
 }

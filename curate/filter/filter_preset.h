@@ -84,5 +84,5 @@ struct preset {
 };
 
 extern const struct preset filter_gopher_quality, filter_gopher_repetition, filter_c4, filter_fineweb,
-    filter_nemo, filter_dolma, filter_dclm, filter_rpv2, filter_fineweb2, filter_url, filter_c4_badwords;
+    filter_nemo, filter_dolma, filter_dclm, filter_rpv2, filter_fineweb2, filter_url, filter_c4_badwords, filter_rights;
 #endif

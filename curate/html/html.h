@@ -49,7 +49,7 @@ struct html_page {
     struct span canonical; /* absolute URL */
     struct span site;      /* the site's name */
     struct span license;   /* an absolute URL, or what the page says of its licence */
-    struct span robots;    /* directives to all robots (curate/html/html_robots.h): "noindex, noai" */
+    struct span robots;    /* directives to all robots (curate/text/robots.h): "noindex, noai" */
     struct span tdm_reservation, tdm_policy; /* of the TDM Reservation Protocol: "0" or "1"; an absolute URL */
     const char *kind;      /* HTML_MAIN: "article", "forum" ... (curate/html/content_model.h); else, and of a page
                             * of more than 500,000 nodes, which is left to the rules, NULL */

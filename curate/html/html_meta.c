@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
-#include "curate/html/html_robots.h"
+#include "curate/text/robots.h"
 #include "curate/html/html_text.h"
 #include "curate/html/html_url.h"
 #include "curate/text/html_entity.h"

@@ -3,7 +3,7 @@
 
 #include "base/ascii.h"
 #include "curate/html/html_meta_parts.h"
-#include "curate/html/html_robots.h"
+#include "curate/text/robots.h"
 
 /* Whether a URL is that of a licence of Creative Commons. */
 static bool is_creative_commons(struct span url)
@@ -34,7 +34,7 @@ int meta_read_robots(struct meta_reader *r, uint32_t i, struct span name)
 {
     if (span_is_nocase(name, "robots")) {
         TRY(meta_attr(r, i, ATTR_content));
-        return html_robots_add(&r->m->robots, buf_span(&r->m->tmp));
+        return robots_add(&r->m->robots, buf_span(&r->m->tmp));
     }
     if (!span_is_nocase(name, "tdm-reservation") && !span_is_nocase(name, "tdm-policy"))
         return 0;

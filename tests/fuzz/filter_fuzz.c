@@ -21,6 +21,7 @@ static void run(struct stage *st, void *thread, struct span text)
 
     doc_init(&d, &a);
     if (doc_set_string(&d, "lang", span_of(text.n % 2 ? "fr" : "th")) < 0 ||
+        doc_set_string(&d, "robots", text) < 0 || doc_set_string(&d, "license", text) < 0 ||
         doc_set_string(&d, "text", text) < 0 || st->ops->work(st->state, thread, &d, &v, &note, &e) < 0)
         abort();
     if (!v.drop && !utf8_valid(d.text))
@@ -87,7 +88,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct stage decide, annotate;
     static void *threads[2];
     struct filter_conf conf = {.lang = "auto",
-                               .presets = "gopher-quality,gopher-repetition,c4,fineweb,nemo,dolma,dclm,rpv2,fineweb2-icu"};
+                               .presets = "gopher-quality,gopher-repetition,c4,fineweb,nemo,dolma,dclm,rpv2,fineweb2-icu,"
+                                          "rights"};
     struct buf b = {0};
     struct langid l;
     struct err e;

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct page_reader reader;
-    struct span block = {(const char *)data, size};
+    struct span block = {(const char *)data, size}, value;
     struct http_head head;
     struct page page;
     struct err e;
@@ -21,6 +21,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     http_parse_head(block, &head);
     if (head.length > size)
         abort();
+    for (size_t at = 0, was = 0; http_field(block, &head, "Link", &at, &value); was = at) {
+        struct span target = http_link(value, "license");
+        if (at <= was || at > head.length || target.n > value.n)
+            abort();
+    }
     rc = page_decode(&reader, block, &head, (struct span){0}, true, 1 << 20, &page, &e);
     if (rc < 0 && rc != ERR_LIMIT)
         abort();

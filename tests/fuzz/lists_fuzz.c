@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "curate/filter/filter_lists.h"
 #include "curate/filter/urls.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -40,13 +41,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct url_host h;
     struct buf b = {0};
     struct span url, list;
+    char license[512];
     const char *q;
+    size_t n;
 
     if (utf8_repair((struct span){(const char *)data, size}, &b) < 0)
         return 0;
     q = b.n ? memchr(b.p, '\n', b.n) : NULL;
     url = (struct span){b.p, q ? (size_t)(q - b.p) : b.n};
     list = (struct span){q, q ? b.n - url.n : 0};
+    n = url.n < sizeof license ? url.n : sizeof license;
+    if (n && filter_license(memcpy(license, url.p, n), n) > n)
+        abort();
     url_host(url, &h);
     if (h.registered.n > h.name.n || h.name.n > URL_HOST_MAX || url_authority(url).n > url.n)
         abort();

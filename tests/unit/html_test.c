@@ -9,7 +9,7 @@
 
 #include "curate/html/html.h"
 #include "curate/html/html_date.h"
-#include "curate/html/html_robots.h"
+#include "curate/text/robots.h"
 #include "curate/html/html_tree.h"
 
 static struct html_worker *worker_new(enum html_extractor x, enum html_format f)
@@ -476,15 +476,15 @@ static void test_robots(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         buf_clear(&b);
-        assert_int_equal(html_robots_add_header(&b, span_of(cases[i].header)), 0);
+        assert_int_equal(robots_add_header(&b, span_of(cases[i].header)), 0);
         if (!span_is(buf_span(&b), cases[i].list))
             fail_msg("%s: %.*s", cases[i].header, (int)b.n, b.p);
     }
-    assert_true(html_robots_has(span_of("noindex, noai"), "noai") && !html_robots_has(span_of("noaix"), "noai"));
+    assert_true(robots_has(span_of("noindex, noai"), "noai") && !robots_has(span_of("noaix"), "noai"));
     for (int i = 0; i < 500; i++)
         snprintf(many + i * 5, 6, "a%03d,", i);
-    assert_int_equal(html_robots_add(&b, span_of(many)), 0);
-    assert_true(b.n > HTML_ROBOTS_MAX - 10 && b.n <= HTML_ROBOTS_MAX);
+    assert_int_equal(robots_add(&b, span_of(many)), 0);
+    assert_true(b.n > ROBOTS_MAX - 10 && b.n <= ROBOTS_MAX);
     buf_free(&b);
 }
 

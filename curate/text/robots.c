@@ -1,4 +1,4 @@
-#include "curate/html/html_robots.h"
+#include "curate/text/robots.h"
 
 #include <string.h>
 
@@ -27,17 +27,17 @@ static bool has(struct span list, struct span directive)
     struct span one;
 
     while (next_directive(&list, &one))
-        if (span_eq(one, directive))
+        if (one.n == directive.n && strncasecmp(one.p, directive.p, one.n) == 0)
             return true;
     return false;
 }
 
-bool html_robots_has(struct span list, const char *directive)
+bool robots_has(struct span list, const char *directive)
 {
     return has(list, span_of(directive));
 }
 
-int html_robots_add(struct buf *list, struct span directives)
+int robots_add(struct buf *list, struct span directives)
 {
     struct span one;
 
@@ -48,7 +48,7 @@ int html_robots_add(struct buf *list, struct span directives)
         for (size_t i = 0; i < one.n && n < sizeof text; i++)
             if (!ascii_is_html_space((unsigned char)one.p[i]))
                 text[n++] = ascii_is_upper((unsigned char)one.p[i]) ? (char)(one.p[i] | 0x20) : one.p[i];
-        if (n == sizeof text || list->n + n + 2 > HTML_ROBOTS_MAX || has(buf_span(list), (struct span){text, n}))
+        if (n == sizeof text || list->n + n + 2 > ROBOTS_MAX || has(buf_span(list), (struct span){text, n}))
             continue;
         if (list->n)
             TRY(buf_puts(list, ", "));
@@ -57,7 +57,7 @@ int html_robots_add(struct buf *list, struct span directives)
     return 0;
 }
 
-int html_robots_add_header(struct buf *list, struct span value)
+int robots_add_header(struct buf *list, struct span value)
 {
     static const char *const with_value[] = {"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"};
     const char *colon = value.n ? memchr(value.p, ':', value.n) : NULL;
@@ -68,8 +68,8 @@ int html_robots_add_header(struct buf *list, struct span value)
             name.n--;
         for (size_t i = 0; i < sizeof with_value / sizeof *with_value; i++)
             if (span_is_nocase(name, with_value[i]))
-                return html_robots_add(list, value);
+                return robots_add(list, value);
         return 0; /* for one robot */
     }
-    return html_robots_add(list, value);
+    return robots_add(list, value);
 }
