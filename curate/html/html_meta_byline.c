@@ -7,7 +7,7 @@
 enum {
     AUTHOR_NODES = 50, DATED_MAX = 80, BYLINE_MAX = 60, CLASS_NODES = 16,
     BEFORE = 60, AFTER = 200, /* nodes before and behind the headline */
-    UP_MOST = 2, WORDS_LEAST = 2, WORDS_MOST = 6, SMALL_WORD = 3 /* letters: "de", "van" */
+    UP_MOST = 2, NAME_LEAST = 2, WORDS_LEAST = 2, WORDS_MOST = 6, SMALL_WORD = 3 /* letters: "de", "van" */
 };
 
 /* The next word of a class, at the borders of capitals too: "post-date", "postDate", "Article_date__0aO" give "date".
@@ -97,53 +97,60 @@ static bool starts_small(struct span s, size_t k)
     return n - k > SMALL_WORD;
 }
 
-/* The name that a line begins with: up to what sets something else apart.  Empty: it is none; said: "by" stood before it, so
- * one word is enough. */
-static struct span name_of(struct span line, bool said)
+/* A line up to what sets something else apart: " | Editor", " on ", ", May 3". */
+static struct span cut_name(struct span line)
 {
     static const char *const stops[] = {" | ", " - ", " \xE2\x80\x93 ", " \xE2\x80\x94 ", " \xC2\xB7", "\xE2\x80\xA2",
                                         "\xE2\x97\x8F", " on ", " in ", " am ", " (", " / ", " \xC2\xBB", " @"};
-    static const char *const labels[] = {"author", "name", "topic", "written", "by", "about", "the author", "view", "more",
-                                         "posts", "all", "guest", "anonymous", "comments", "read", "share", "posted",
-                                         "published", "updated", "sign", "log", "login", "new"};
-    struct span first = {NULL, 0}, none = {NULL, 0};
-    const char *comma = NULL;
-    int words = 1;
+    const char *comma;
 
     for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
         const char *at = memmem(line.p, line.n, stops[i], strlen(stops[i]));
-        if (at)
-            line.n = (size_t)(at - line.p);
+        line.n = at ? (size_t)(at - line.p) : line.n;
     }
-    for (size_t k = 0; k < line.n; k++) /* "Ann Lee, May 3, 2021" */
-        if (ascii_is_digit((unsigned char)line.p[k]) && comma)
+    comma = line.n ? memchr(line.p, ',', line.n) : NULL;
+    for (size_t k = comma ? (size_t)(comma - line.p) : line.n; k < line.n; k++)
+        if (ascii_is_digit((unsigned char)line.p[k]))
             line.n = (size_t)(comma - line.p);
-        else if (line.p[k] == ',' && !comma)
-            comma = line.p + k;
     while (line.n && strchr(" ,-:|\"*", line.p[line.n - 1]))
         line.n--;
     while (line.n && strchr(" ,-:|\"", *line.p))
         line.p++, line.n--;
-    for (size_t k = 0; k < line.n; k++) {
-        if (!said && ascii_is_digit((unsigned char)line.p[k]))
+    return line;
+}
+
+/* Whether a word is no name but what stands in a name's place. */
+static bool is_label(struct span word)
+{
+    static const char *const labels[] = {"author", "name", "topic", "written", "by", "about", "view", "more", "posts", "all",
+                                         "guest", "anonymous", "comments", "read", "share", "posted", "published", "updated",
+                                         "sign", "log", "login", "new"};
+
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        if (span_is_nocase(word, labels[i]))
+            return true;
+    return false;
+}
+
+/* The name that a line begins with; empty: it is none.  said: "by" stood before it, so one word is enough. */
+static struct span name_of(struct span line, bool said)
+{
+    const struct span none = {NULL, 0}, s = cut_name(line);
+    const char *gap = s.n ? memchr(s.p, ' ', s.n) : NULL;
+    int words = 1;
+
+    for (size_t k = 0; k < s.n; k++) {
+        if ((!said && ascii_is_digit((unsigned char)s.p[k])) || strchr(":;!?|@*(<", s.p[k]))
             return none;
-        if (strchr(":;!?|@*(<", line.p[k]))
-            return none;
-        if (line.p[k] != ' ')
-            continue;
-        if (words++ == 1)
-            first = (struct span){line.p, k};
-        if (starts_small(line, k + 1) || starts_small(line, 0)) /* prose */
+        words += s.p[k] == ' ';
+        if (s.p[k] == ' ' && (starts_small(s, k + 1) || starts_small(s, 0))) /* prose */
             return none;
     }
-    first = words == 1 ? line : first;
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
-        if (span_is_nocase(first, labels[i]))
-            return none;
-    if (line.n < (said ? 2 : 4) || line.n > BYLINE_MAX || (!said && words < WORDS_LEAST) || words > WORDS_MOST ||
-        (!said && ascii_is_lower((unsigned char)*line.p)))
+    if (s.n > BYLINE_MAX || words > WORDS_MOST || is_label((struct span){s.p, gap ? (size_t)(gap - s.p) : s.n}))
         return none;
-    return line;
+    if (said)
+        return s.n >= NAME_LEAST ? s : none;
+    return s.n >= 2 * NAME_LEAST && words >= WORDS_LEAST && !ascii_is_lower((unsigned char)*s.p) ? s : none;
 }
 
 /* Offers the name in the lines of a text; by: only one that "by" stands before.  user: it may be one word. */
