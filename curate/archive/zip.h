@@ -1,6 +1,7 @@
 /* curate/archive/zip.h -- members of a zip archive that lies in memory.
  *
- * The central directory says what is there; members are stored or deflated.  No encryption, no ZIP64, no volumes.
+ * The central directory says what is there; members are stored or deflated.  ZIP64 is read: more than 65,535 members, and
+ * sizes and places in 64 bits.  No encryption, no volumes.
  *
  * Source: PKWARE, APPNOTE.TXT 6.3. */
 #ifndef CURATE_ZIP_H
@@ -9,17 +10,18 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-enum { ZIP_MEMBERS_MAX = 65535 };
-
 struct zip_member {
     struct span name;
-    uint32_t method, crc, packed, offset; /* offset: of its local header in bytes */
+    uint32_t method, crc;
+    uint64_t packed, offset; /* offset: of its local header in bytes */
 };
 
 struct zip {
     struct span bytes; /* borrowed */
     struct zip_member *member;
     size_t n, cap;
+    const struct zip_member **by_name; /* sorted; of equal names the first in the directory comes first */
+    size_t cap_by_name;
 };
 
 /* Reads the directory; keeps memory from an archive before.  Zero for a new one.  ERR_FORMAT: there is none, or it is damaged;

@@ -4,6 +4,7 @@
 #include "base/ascii.h"
 #include "curate/archive/zip.h"
 #include "curate/extract/extract_xml.h"
+#include "curate/xml/word_styles.h"
 
 enum { ARCHIVE_MAX = 4, CHAPTERS_MAX = 10000 }; /* ARCHIVE_MAX: in --max-page-bytes, packed and unpacked */
 
@@ -57,6 +58,7 @@ static int next(struct extract_input *in, void *reader, struct extract_item **it
 struct zip_maker {
     struct xml_maker xml; /* first: extract_xml_close takes it */
     struct zip zip;
+    struct word_styles styles;
     struct buf bytes, package, value, path;
     size_t left; /* bytes that may still be unpacked of this archive */
     struct chapter {
@@ -76,6 +78,7 @@ static void maker_close(void *maker)
     struct zip_maker *m = maker;
 
     zip_close(&m->zip);
+    word_styles_free(&m->styles);
     buf_free(&m->bytes);
     buf_free(&m->package);
     buf_free(&m->value);
@@ -84,21 +87,30 @@ static void maker_close(void *maker)
     extract_xml_close(m);
 }
 
-/* Reads a member as a document of a format: 1; 0 without one. */
-static int run(struct zip_maker *m, struct span name, const struct xml_format *f, struct err *e)
+/* Unpacks a member, within what is left of the archive, and makes it UTF-8: 1; 0 without one. */
+static int member_utf8(struct zip_maker *m, struct span name, struct span *utf8, struct err *e)
 {
     const struct zip_member *member = zip_find(&m->zip, name);
     size_t most = m->left < (size_t)m->xml.conf->max_page ? m->left : (size_t)m->xml.conf->max_page;
-    struct span utf8 = {"", 0};
-    int rc;
 
     if (!member)
         return 0;
     TRY(zip_read(&m->zip, member, most, &m->bytes, e));
     m->left -= m->bytes.n;
-    rc = extract_xml_decode(&m->xml, buf_span(&m->bytes), (struct span){"", 0}, true, &utf8, e);
-    extract_count(&m->xml.counts->xml_bytes, utf8.n);
-    rc = rc < 0 ? rc : xml_text_run(m->xml.text, f, utf8, e);
+    TRY(extract_xml_decode(&m->xml, buf_span(&m->bytes), (struct span){"", 0}, true, utf8, e));
+    extract_count(&m->xml.counts->xml_bytes, utf8->n);
+    return 1;
+}
+
+/* Reads a member as a document of a format: 1; 0 without one. */
+static int run(struct zip_maker *m, struct span name, const struct xml_format *f, struct err *e)
+{
+    struct span utf8 = {"", 0};
+    int rc = member_utf8(m, name, &utf8, e);
+
+    if (rc <= 0)
+        return rc;
+    rc = xml_text_run(m->xml.text, f, utf8, e);
     if (rc < 0) {
         err_wrap(e, "'%.*s'", (int)(name.n < 100 ? name.n : 100), name.p);
         return rc;
@@ -255,11 +267,34 @@ static int make_book(struct zip_maker *m, struct err *e)
 
 /* ---- word processors ---- */
 
+/* Reads what a document's paragraphs refer to.  Without it, or where it is damaged, there still is the text. */
+static int read_styles(struct zip_maker *m, struct err *e)
+{
+    static const struct { const char *name; int (*read)(struct word_styles *w, struct span xml); } parts[] = {
+        {"word/styles.xml", word_styles_read}, {"word/numbering.xml", word_styles_read_lists}};
+    struct span utf8;
+    int rc;
+
+    word_styles_reset(&m->styles);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        rc = member_utf8(m, span_of(parts[i].name), &utf8, e);
+        if (rc == ERR_NOMEM)
+            return rc;
+        if (rc < 0)
+            extract_count(&m->xml.counts->xml_faults, 1);
+        if (rc == 1 && parts[i].read(&m->styles, utf8) < 0)
+            return err_set(e, ERR_NOMEM, "out of memory for a document's styles");
+    }
+    return 0;
+}
+
 static int make_word(struct zip_maker *m, struct err *e)
 {
     int rc;
 
     TRY(run(m, span_of("docProps/core.xml"), &xml_core, e));
+    TRY(read_styles(m, e));
+    xml_text_set_styles(m->xml.text, &m->styles);
     rc = run(m, span_of("word/document.xml"), &xml_word, e);
     if (rc <= 0)
         return rc < 0 ? rc : err_set(e, ERR_FORMAT, "a zip archive without word/document.xml");

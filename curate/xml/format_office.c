@@ -2,6 +2,8 @@
  * themselves in Dublin Core (also EPUB's package).
  *
  * Source: ECMA-376, OASIS OpenDocument 1.3, EPUB 3.3 of the W3C, dublincore.org. */
+#include "base/ascii.h"
+#include "curate/xml/word_styles.h"
 #include "curate/xml/xml_text.h"
 
 enum { WORD_PARAGRAPH, ODT_HEADING, NOTE_MARK, NOTE_BODY, NEAR = 2048 };
@@ -20,27 +22,79 @@ static struct span property(const struct xml_reader *r, const char *name)
     return quote ? (struct span){p + 5, (size_t)(quote - p - 5)} : (struct span){NULL, 0};
 }
 
+static const char *const headings[] = {"h1", "h2", "h3", "h4", "h5", "h6"};
+
+static const char *heading_of(int level)
+{
+    return headings[level < 5 ? level : 5];
+}
+
+/* A number that property gives; none if it gives none. */
+static int number(const struct xml_reader *r, const char *name, int none)
+{
+    struct span s = property(r, name);
+    int n = 0;
+
+    for (size_t i = 0; i < s.n && i < 6; i++) {
+        if (!ascii_is_digit((unsigned char)s.p[i]))
+            return none;
+        n = n * 10 + (s.p[i] - '0');
+    }
+    return s.n ? n : none;
+}
+
+/* A heading of a document whose styles are not known: what English has them called. */
+static const char *heading_by_name(struct span style)
+{
+    if (span_is(style, "Title"))
+        return "h1";
+    if (!span_starts(style, "Heading") || style.n != 8 || style.p[7] < '1' || style.p[7] > '9')
+        return NULL;
+    return heading_of(style.p[7] - '1');
+}
+
+/* A paragraph is a heading, an item or itself, as it or its style says; a numbered item begins with its number. */
+static int word_paragraph(struct xml_text *x, struct xml_rule *rule)
+{
+    const struct xml_reader *r = xml_text_reader(x);
+    struct word_styles *styles = xml_text_styles(x);
+    struct span id = property(r, "<w:pStyle ");
+    const struct word_style *s = styles ? word_style(styles, id) : NULL;
+    int outline = number(r, "<w:outlineLvl ", s ? s->outline : WORD_NO_LEVEL), list, level;
+    struct buf label = {0};
+    int rc = 0;
+
+    rule->tag = s && s->title ? "h1" : outline >= 0 && outline < WORD_LEVELS ? heading_of(outline) : NULL;
+    if (!rule->tag && !s)
+        rule->tag = heading_by_name(id);
+    if (rule->tag)
+        return 0;
+    rule->tag = "p";
+    list = number(r, "<w:numId ", s ? s->list : WORD_NO_LEVEL);
+    if (list <= 0)
+        return 0;
+    rule->tag = "li";
+    level = number(r, "<w:ilvl ", s && s->level >= 0 ? s->level : 0);
+    if (styles && !xml_text_hidden(x))
+        rc = word_list_item(styles, list, level, &label);
+    if (rc == 0 && label.n) {
+        rule->tag = "div";
+        rc = buf_putc(&label, ' ') < 0 ? ERR_NOMEM : xml_text_label(x, buf_span(&label));
+    }
+    buf_free(&label);
+    return rc;
+}
+
 static int hook(struct xml_text *x, struct xml_rule *rule)
 {
-    static const char *const headings[] = {"h1", "h2", "h3", "h4", "h5", "h6"};
     const struct xml_reader *r = xml_text_reader(x);
-    struct span style = rule->arg == ODT_HEADING ? xml_attr(r, "outline-level") : property(r, "<w:pStyle ");
+    struct span level = xml_attr(r, "outline-level");
 
+    if (rule->arg == WORD_PARAGRAPH)
+        return word_paragraph(x, rule);
     if (rule->arg == NOTE_MARK || rule->arg == NOTE_BODY) /* "[1]" there and at the note itself */
         return xml_text_hidden(x) ? 0 : buf_printf(xml_text_out(x), "[%d] ", xml_text_count(x, rule->arg == NOTE_BODY));
-    rule->tag = rule->arg == ODT_HEADING ? "h1" : "p";
-    if (rule->arg == WORD_PARAGRAPH) {
-        if (span_is(style, "Title"))
-            rule->tag = "h1";
-        else if (property(r, "<w:numId ").n)
-            rule->tag = "li";
-        if (!span_starts(style, "Heading"))
-            return 0;
-        style.p += 7;
-        style.n -= 7;
-    }
-    if (style.n == 1 && *style.p >= '1' && *style.p <= '6')
-        rule->tag = headings[*style.p - '1'];
+    rule->tag = level.n == 1 && *level.p >= '1' && *level.p <= '9' ? heading_of(*level.p - '1') : "h1";
     return 0;
 }
 

@@ -165,7 +165,12 @@ int xml_element_begin(struct xml_text *x, struct xml_frame *f, const struct xml_
     }
     if (x->hidden || (f->tag && !*f->tag))
         f->tag = NULL;
-    return f->tag ? put_tag(x, "<", f->tag) : 0;
+    if (f->tag)
+        TRY(put_tag(x, "<", f->tag));
+    if (!x->hidden)
+        TRY(buf_put_span(&x->out, buf_span(&x->label)));
+    buf_clear(&x->label);
+    return 0;
 }
 
 static int put_person(struct xml_text *x)

@@ -112,6 +112,21 @@ bool xml_text_hidden(const struct xml_text *x)
     return x->hidden;
 }
 
+int xml_text_label(struct xml_text *x, struct span text)
+{
+    return xml_put_html(text, true, &x->label) < 0 ? ERR_NOMEM : 0;
+}
+
+void xml_text_set_styles(struct xml_text *x, struct word_styles *styles)
+{
+    x->styles = styles;
+}
+
+struct word_styles *xml_text_styles(const struct xml_text *x)
+{
+    return x->styles;
+}
+
 int xml_text_count(struct xml_text *x, bool second)
 {
     return ++x->count[second];
@@ -356,6 +371,7 @@ void xml_text_free(struct xml_text *x)
     buf_free(&x->text);
     buf_free(&x->value);
     buf_free(&x->line);
+    buf_free(&x->label);
     for (int i = 0; i < XML_ALL_FIELDS; i++)
         buf_free(&x->field[i]);
     free(x);

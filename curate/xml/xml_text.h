@@ -62,6 +62,7 @@ struct xml_rule {
 
 struct xml_frame;
 struct xml_text;
+struct word_styles;
 
 struct xml_format {
     const char *name;
@@ -105,6 +106,11 @@ bool xml_text_joined(const struct xml_text *x);
 void xml_text_join(struct xml_text *x, bool joined);
 /* The next text loses the white space that it begins with. */
 void xml_text_trim(struct xml_text *x);
+/* Text that comes first in the element that begins.  ERR_NOMEM. */
+int xml_text_label(struct xml_text *x, struct span text);
+/* Styles and lists of the document that is read next (curate/xml/word_styles.h), borrowed; NULL, as at first: not known. */
+void xml_text_set_styles(struct xml_text *x, struct word_styles *styles);
+struct word_styles *xml_text_styles(const struct xml_text *x);
 /* The next number, from 1, of two counts that go through a document. */
 int xml_text_count(struct xml_text *x, bool second);
 /* Sets a field unless it is there; appends to it if more.  ERR_NOMEM. */

@@ -36,6 +36,8 @@ struct xml_text {
     size_t looked; /* bytes in which siblings were looked for */
     uint64_t faults;
     struct buf out, text, value, line; /* HTML; text of what was HTML; what is taken; scratch */
+    struct buf label;                  /* comes first in the element that begins */
+    struct word_styles *styles;
     struct buf field[XML_ALL_FIELDS];
 };
 

@@ -61,6 +61,9 @@ equal 'a book: chapters in the order of the spine, each once' "$(cat out)" \
 quern extract -q "$data/word.docx" >out
 equal 'Word' "$(cat out)" \
     '{"id":"'"$data"'/word.docx","url":"","title":"A letter","date":"2020-01-02T03:04:05Z","lang":"","author":"Ann","text":"Dear Bob\n\nI have news[1] : $\\frac{a}{b}$\n\n- first\n\n1 | 2\n\n[1] Good news.\n"}'
+quern extract -q --format markdown "$data/styles.docx" >out
+has 'headings in any language, and the numbers of lists' out \
+    '"text":"## Wege\n\n1\\. eins\na) kurz\nb) lang\n2\\. zwei\n\nEnde\n"'
 quern extract -q "$data/text.odt" >out
 equal 'OpenDocument' "$(cat out)" \
     '{"id":"'"$data"'/text.odt","url":"","title":"Notes","date":"2021-02-03","lang":"","text":"Part\n\nOne two [ 1 aside ] .\n\n- a\n"}'

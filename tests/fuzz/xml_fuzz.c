@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "curate/xml/word_styles.h"
 #include "curate/xml/xml_cut.h"
 #include "curate/xml/xml_text.h"
 #include "tests/given_bytes.h"
@@ -32,8 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const items[] = {"row", "item", NULL};
     static const struct xml_format *const formats[] = {&xml_jats, &xml_tei, &xml_docbook, &xml_feed, &xml_patent, &xml_law,
-                                                     &xml_xhtml};
+                                                     &xml_xhtml, &xml_word, &xml_odt, &xml_core};
     static struct xml_text *x;
+    static struct word_styles styles;
     struct xml_doc doc;
     struct err e;
 
@@ -46,6 +48,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     cut(data, size, items);
     cut(data, size, NULL);
+    word_styles_reset(&styles);
+    if (word_styles_read(&styles, (struct span){(const char *)data, size}) < 0 ||
+        word_styles_read_lists(&styles, (struct span){(const char *)data, size}) < 0)
+        abort();
+    xml_text_set_styles(x, size % 2 ? &styles : NULL);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         struct span s = {(const char *)data, size};
         if (xml_text_extract(x, formats[i], s, &doc, &e) < 0)
