@@ -9,7 +9,7 @@
 #include "curate/html/html_url.h"
 #include "curate/text/html_entity.h"
 
-enum { SUBTREE_MAX = 1000 /* nodes looked at */, NAME_MAX = 64 };
+enum { SUBTREE_MAX = 1000 /* nodes looked at */, NAME_MAX = 64, WRITTEN_MAX = 16 /* bytes that write one */ };
 
 /* Names of <meta name=, property= or itemprop=>, best first within a field. */
 static const struct {
@@ -114,6 +114,21 @@ static uint32_t block_of(const struct html_tree *t, uint32_t k, uint32_t i)
     return k;
 }
 
+/* Appends a text, or of a long one its beginning: enough for some max bytes, however they are written. */
+static int put_text(const struct html_tree *t, uint32_t i, size_t max, struct buf *out)
+{
+    struct span s = html_text(t, i), rest = s;
+
+    while (rest.n && ascii_is_html_space((unsigned char)*rest.p))
+        rest.p++, rest.n--;
+    if (rest.n < s.n)
+        TRY(buf_putc(out, ' '));
+    if (rest.n > max * WRITTEN_MAX)
+        for (rest.n = max * WRITTEN_MAX; rest.n && (rest.p[rest.n] & 0xC0) == 0x80; rest.n--)
+            ;
+    return html_decode(rest, false, out);
+}
+
 int meta_text(struct meta_reader *r, uint32_t i, size_t max, struct buf *out)
 {
     const struct html_tree *t = r->t;
@@ -129,7 +144,7 @@ int meta_text(struct meta_reader *r, uint32_t i, size_t max, struct buf *out)
             if (block != last && raw.n)
                 rc = buf_putc(&raw, META_BREAK);
             last = block;
-            rc = rc < 0 ? rc : html_decode(html_text(t, k), false, &raw);
+            rc = rc < 0 ? rc : put_text(t, k, max, &raw);
         } else if (t->node[k].tag == HTML_script || t->node[k].tag == HTML_style || t->node[k].tag == HTML_svg) {
             k = t->node[k].end - 1;
         }

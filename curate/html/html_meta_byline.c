@@ -7,6 +7,7 @@
 enum {
     AUTHOR_NODES = 50, DATED_MAX = 80, BYLINE_MAX = 60, CLASS_NODES = 16,
     BEFORE = 60, AFTER = 200, /* nodes before and behind the headline */
+    DATES_MAX = 1000,         /* texts of a page in which one is looked for */
     UP_MOST = 2, NAME_LEAST = 2, WORDS_LEAST = 2, WORDS_MOST = 6, SMALL_WORD = 3 /* letters: "de", "van" */
 };
 
@@ -229,7 +230,7 @@ static int offer_date(struct meta_reader *r, struct span text, int rank, bool ch
         return 0;
     if (changed || says_changed(text))
         rank = META_RANK_CHANGED + 1;
-    if (r->rank[META_DATE] && r->rank[META_DATE] <= rank)
+    if (known(r, META_DATE, rank) || r->dates++ >= DATES_MAX)
         return 0;
     rc = html_date_within(&r->m->dates, buf_span(&r->m->lang), text, &date);
     if (rc > 0)

@@ -28,6 +28,7 @@ struct meta_reader {
     int n_headings;
     bool card_by[2]; /* a card's label says that its text is an author */
     int values, references; /* of JSON-LD that were looked at, and looked for */
+    int dates;              /* texts in which one was looked for */
 };
 
 /* Takes value (UTF-8, decoded) for a field if nothing better is there. */

@@ -5,7 +5,7 @@
 #include "base/ascii.h"
 #include "curate/html/html_meta_parts.h"
 
-enum { WORDS_MAX = 200 };
+enum { WORDS_MAX = 200, SAID_MAX = 4 * META_TITLE_MAX };
 
 static bool in_word(char c)
 {
@@ -96,6 +96,8 @@ static int find_headline(struct meta_reader *r, struct span said, uint32_t *foun
     struct html_meta *m = r->m;
     int best = 49, s;
 
+    if (said.n > SAID_MAX)
+        said.n = SAID_MAX;
     *found = 0;
     for (int k = 0; k < r->n_headings; k++) {
         TRY(read_heading(r, r->headings[k]));
