@@ -3,6 +3,7 @@
 #include <math.h>
 #include <omp.h>
 
+#include "kernels/amx_simd.h"
 #include "kernels/tile_simd.h"
 
 /* Everything is held key by query: S (keys, queries) = K Q^T, so that the running maximum and
@@ -12,17 +13,22 @@
  * 32-bit units of two numbers, neighbours along the inner dimension, and P and dS are rounded.  Sums and all else is fp32. */
 enum { QV = TILE / VW }; /* vectors of queries in a tile */
 
-INLINE bool in_pairs(const struct device *dev, enum dtype dt)
+/* How products are taken: of fp32; of pairs in vectors, or where whole tiles allow it by AMX. */
+enum way { SINGLES, PAIRS, TILES };
+
+INLINE enum way way_of(const struct device *dev, enum dtype dt)
 {
-    return VW == 16 && dt == DTYPE_BF16 && dev->fast_bf16;
+    return VW < 16 || dt != DTYPE_BF16 || !dev->fast_bf16 ? SINGLES : dev->impl->amx ? TILES : PAIRS;
 }
 /* Units of n numbers. */
 INLINE int64_t units(bool pairs, int64_t n) { return pairs ? (n + 1) / 2 : n; }
 
-INLINE void product(bool pairs, float *c, int64_t ldc, const float *a, int64_t ai, int64_t ak, const float *b, int64_t ldb,
+INLINE void product(enum way way, float *c, int64_t ldc, const float *a, int64_t ai, int64_t ak, const float *b, int64_t ldb,
                     int64_t m, int64_t n, int64_t k, bool add, float scale)
 {
-    if (pairs)
+    if (way == TILES && m % 32 == 0 && n % 32 == 0 && k % 32 == 0 && (ak == 1 || k <= 64))
+        amx_mm_pairs(c, ldc, a, ai, ak, b, ldb, m, n, k / 2, add, scale);
+    else if (way)
         tile_mm_pairs(c, ldc, a, ai, ak, b, ldb, m, n, units(true, k), add, scale);
     else
         tile_mm(c, ldc, a, ai, ak, b, ldb, m, n, k, add);
@@ -252,18 +258,18 @@ INLINE float largest_of(const vf x[QV], int64_t n)
 }
 
 /* One tile of queries of one head, forward. */
-INLINE void fwd_tile(enum dtype dt, bool pairs, const struct attention *p, const float *k, const float *v,
+INLINE void fwd_tile(enum dtype dt, enum way way, const struct attention *p, const float *k, const float *v,
                      int64_t b, int64_t h, int64_t q0, float *w)
 {
-    int64_t d = p->d, dp = attention_padded(pairs, d), along = units(pairs, dp);
+    int64_t d = p->d, dp = attention_padded(way, d), along = units(way, dp);
     int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, begin = first_tile(p, b, q0);
     int64_t seen = attention_last_key(p, q0 + nq - 1) + 1, bh = b * p->heads + h;
     float *qt = w, *o = qt + TILE * dp;
     float *tmp = o + TILE * dp, *s = tmp + TILE * dp, *sd = s + TILE * TILE;
-    float *alpha = sd + TILE * TILE, left = factor_left(pairs, p);
+    float *alpha = sd + TILE * TILE, left = factor_left(way, p);
     vf m[QV], l[QV], most[QV];
 
-    pack_queries(dt, pairs, NULL, qt, tmp, p, &p->q, b, q0, nq, h, p->scale);
+    pack_queries(dt, way, NULL, qt, tmp, p, &p->q, b, q0, nq, h, p->scale);
     memset(o, 0, (size_t)(TILE * dp) * sizeof *o);
     for (int j = 0; j < QV; j++) {
         m[j] = vf_set(attention_sinks(p) ? sink_of(dt, p, h) : -1e30f); /* finite, since a tile may have no key for a query */
@@ -276,14 +282,14 @@ INLINE void fwd_tile(enum dtype dt, bool pairs, const struct attention *p, const
         int64_t nk = seen - j0 < TILE ? seen - j0 : TILE;
         const float *pv = s;
 
-        product(pairs, s, TILE, k + j0 * along, along, 1, qt, TILE, nk, TILE, dp, false, p->scale);
+        product(way, s, TILE, k + j0 * along, along, 1, qt, TILE, nk, TILE, dp, false, p->scale);
         if (p->cap > 0)
             cap_tile(p, s, nk, NULL);
         mask_tile(p, s, j0, nk, b, q0, nq);
-        softmax_tile(pairs && !drops(p), s, nk, m, l, most, alpha);
+        softmax_tile(way && !drops(p), s, nk, m, l, most, alpha);
         if (drops(p)) {
             drop_tile(sd, s, p, bh, j0, whole_rows(nk), q0, left);
-            if (pairs)
+            if (way)
                 tile_pair(sd, sd, whole_rows(nk), TILE);
             pv = sd;
         }
@@ -291,7 +297,7 @@ INLINE void fwd_tile(enum dtype dt, bool pairs, const struct attention *p, const
             for (int64_t i = 0; i < nq; i++)
                 for (int64_t c = 0; c < dp; c += VW)
                     vf_store(o + i * dp + c, vf_load(o + i * dp + c) * vf_set(alpha[i]));
-        product(pairs, o, dp, pv, 1, TILE, v + units(pairs, j0) * dp, dp, nq, dp, nk, true, 1);
+        product(way, o, dp, pv, 1, TILE, v + units(way, j0) * dp, dp, nq, dp, nk, true, 1);
     }
     for (int j = 0; j < QV; j++) {
         vf_store(alpha + j * VW, vf_set(left) / l[j]);
@@ -363,21 +369,21 @@ INLINE void fwd_query(enum dtype dt, const struct attention *p, int64_t b, int64
 }
 
 /* One head: tile by tile, or with few queries one by one, each an item of its own. */
-INLINE void fwd_item(enum dtype dt, bool pairs, const struct attention *p, int64_t item, bool few, float *w)
+INLINE void fwd_item(enum dtype dt, enum way way, const struct attention *p, int64_t item, bool few, float *w)
 {
     int64_t h = few ? item / p->t % p->heads : item % p->heads;
     int64_t b = few ? item / p->t / p->heads : item / p->heads;
-    int64_t kvh = h / (p->heads / p->kv_heads), rows = units(pairs, (p->t_kv + TILE) * attention_padded(pairs, p->d));
+    int64_t kvh = h / (p->heads / p->kv_heads), rows = units(way, (p->t_kv + TILE) * attention_padded(way, p->d));
     float *v = w + rows, *tile = v + rows;
 
     if (few) {
         fwd_query(dt, p, b, h, item % p->t, w);
         return;
     }
-    pack_head(dt, pairs, w, NULL, tile, p, &p->k, b, kvh);
-    pack_head(dt, pairs, NULL, v, tile, p, &p->v, b, kvh);
+    pack_head(dt, way, w, NULL, tile, p, &p->k, b, kvh);
+    pack_head(dt, way, NULL, v, tile, p, &p->v, b, kvh);
     for (int64_t q0 = 0; q0 < p->t; q0 += TILE)
-        fwd_tile(dt, pairs, p, w, v, b, h, q0, tile);
+        fwd_tile(dt, way, p, w, v, b, h, q0, tile);
 }
 
 void ISA_FN(attention_fwd_loop)(struct device *dev, enum dtype dt, const struct attention *p,
@@ -385,17 +391,24 @@ void ISA_FN(attention_fwd_loop)(struct device *dev, enum dtype dt, const struct 
 {
     bool few = p->t < 8 && !drops(p) && !p->full && !p->block && !p->start;
     int64_t items = p->b * p->heads * (few ? p->t : 1);
+    const enum way way = way_of(dev, dt);
 
 #pragma omp parallel num_threads(cpu_team(dev, items * p->t * p->t_kv * p->d))
     {
         float *w = scratch + omp_get_thread_num() * attention_fwd_scratch(p);
 
+        if (way == TILES)
+            amx_begin();
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < items; i++)
-            if (in_pairs(dev, dt))
-                fwd_item(DTYPE_BF16, true, p, i, few, w);
+            if (way == TILES)
+                fwd_item(DTYPE_BF16, TILES, p, i, few, w);
+            else if (way == PAIRS)
+                fwd_item(DTYPE_BF16, PAIRS, p, i, few, w);
             else
-                BY_DTYPE(dt, fwd_item(DT, false, p, i, few, w));
+                BY_DTYPE(dt, fwd_item(DT, SINGLES, p, i, few, w));
+        if (way == TILES)
+            amx_end();
     }
 }
 
@@ -442,14 +455,14 @@ struct bwd_keys {
 };
 
 /* The pair of a tile of queries (q0) and a tile of keys (j0): adds to dq, dk, dv. */
-INLINE void bwd_pair(bool pairs, const struct attention *p, struct bwd_tile *x, const struct bwd_keys *y, float *tiles,
+INLINE void bwd_pair(enum way way, const struct attention *p, struct bwd_tile *x, const struct bwd_keys *y, float *tiles,
                      int64_t bh, int64_t q0, int64_t nq, int64_t j0, int64_t nk)
 {
-    int64_t dp = attention_padded(pairs, p->d), along = units(pairs, dp), rows = whole_rows(nk);
+    int64_t dp = attention_padded(way, p->d), along = units(way, dp), rows = whole_rows(nk);
     float *s = tiles, *ds = s + TILE * TILE, *drop = ds + TILE * TILE, *dst = ds;
 
-    product(pairs, s, TILE, y->k + j0 * along, along, 1, x->qt, TILE, nk, TILE, dp, false, p->scale);
-    product(pairs, ds, TILE, y->v + j0 * along, along, 1, x->dot, TILE, nk, TILE, dp, false, 1);
+    product(way, s, TILE, y->k + j0 * along, along, 1, x->qt, TILE, nk, TILE, dp, false, p->scale);
+    product(way, ds, TILE, y->v + j0 * along, along, 1, x->dot, TILE, nk, TILE, dp, false, 1);
     if (p->cap > 0)
         cap_tile(p, s, nk, drop);
     mask_tile(p, s, j0, nk, bh / p->heads, q0, nq);
@@ -466,18 +479,18 @@ INLINE void bwd_pair(bool pairs, const struct attention *p, struct bwd_tile *x, 
     for (int64_t i = 0; p->cap > 0 && i < nk * TILE; i += VW) /* the slopes are where dropout has its tile then */
         vf_store(ds + i, vf_load(ds + i) * vf_load(drop + i));
     if (drops(p)) {
-        drop_tile(drop, s, p, bh, j0, rows, q0, factor_left(pairs, p));
+        drop_tile(drop, s, p, bh, j0, rows, q0, factor_left(way, p));
         s = drop;
     }
-    if (pairs) {
+    if (way) {
         dst = drops(p) ? tiles : drop;
         tile_pair(dst, ds, rows, TILE);
         tile_narrow(ds, ds, rows * TILE);
         tile_narrow(s, s, rows * TILE);
     }
-    product(pairs, y->dv + j0 * dp, dp, s, units(pairs, TILE), 1, x->dout, dp, nk, dp, nq, true, 1);
-    product(pairs, y->dk + j0 * dp, dp, ds, units(pairs, TILE), 1, x->q, dp, nk, dp, nq, true, 1);
-    product(pairs, x->dq, dp, dst, 1, TILE, y->kc + units(pairs, j0) * dp, dp, nq, dp, nk, true, 1);
+    product(way, y->dv + j0 * dp, dp, s, units(way, TILE), 1, x->dout, dp, nk, dp, nq, true, 1);
+    product(way, y->dk + j0 * dp, dp, ds, units(way, TILE), 1, x->q, dp, nk, dp, nq, true, 1);
+    product(way, x->dq, dp, dst, 1, TILE, y->kc + units(way, j0) * dp, dp, nq, dp, nk, true, 1);
 }
 
 /* A row of a gradient times scale, written or added. */
@@ -494,18 +507,18 @@ INLINE void grad_row(enum dtype dt, const struct attention *p, void *out, const 
 }
 
 /* All query heads of one kv head. */
-INLINE void bwd_head(enum dtype dt, bool pairs, const struct attention *p, const struct attention_view *dout,
+INLINE void bwd_head(enum dtype dt, enum way way, const struct attention *p, const struct attention_view *dout,
                      const struct attention_view grad[3], int64_t b, int64_t kvh, float *w)
 {
-    int64_t d = p->d, dp = attention_padded(pairs, d), group = p->heads / p->kv_heads;
-    int64_t rows = (p->t_kv + TILE) * dp, packed = units(pairs, rows);
+    int64_t d = p->d, dp = attention_padded(way, d), group = p->heads / p->kv_heads;
+    int64_t rows = (p->t_kv + TILE) * dp, packed = units(way, rows);
     struct bwd_keys y = {.dk = w, .dv = w + rows, .k = w + 2 * rows};
     struct bwd_tile x;
     enum dtype to = p->block ? DTYPE_F32 : dt;
     float *tmp, *tiles;
 
     y.v = y.k + packed;
-    y.kc = pairs ? y.v + packed : y.k;
+    y.kc = way ? y.v + packed : y.k;
     tmp = w + 4 * rows;
     x.q = tmp + TILE * dp;
     x.qt = x.q + TILE * dp;
@@ -513,22 +526,22 @@ INLINE void bwd_head(enum dtype dt, bool pairs, const struct attention *p, const
     x.dot = x.dout + TILE * dp;
     x.dq = x.dot + TILE * dp;
     tiles = x.dq + TILE * dp;
-    pack_head(dt, pairs, y.k, pairs ? y.kc : NULL, tmp, p, &p->k, b, kvh);
-    pack_head(dt, pairs, y.v, NULL, tmp, p, &p->v, b, kvh);
+    pack_head(dt, way, y.k, way ? y.kc : NULL, tmp, p, &p->k, b, kvh);
+    pack_head(dt, way, y.v, NULL, tmp, p, &p->v, b, kvh);
     memset(y.dk, 0, (size_t)(2 * rows) * sizeof *y.dk);
     for (int64_t h = kvh * group; h < (kvh + 1) * group; h++)
         for (int64_t q0 = 0; q0 < p->t; q0 += TILE) {
             int64_t nq = p->t - q0 < TILE ? p->t - q0 : TILE, seen = attention_last_key(p, q0 + nq - 1) + 1;
 
-            bwd_load(dt, pairs, p, dout, &x, tmp, b, h, q0, nq);
+            bwd_load(dt, way, p, dout, &x, tmp, b, h, q0, nq);
             for (int64_t j0 = first_tile(p, b, q0); j0 < seen; j0 += TILE)
-                bwd_pair(pairs, p, &x, &y, tiles, b * p->heads + h, q0, nq, j0, seen - j0 < TILE ? seen - j0 : TILE);
+                bwd_pair(way, p, &x, &y, tiles, b * p->heads + h, q0, nq, j0, seen - j0 < TILE ? seen - j0 : TILE);
             for (int64_t i = 0; i < nq; i++)
                 grad_row(dt, p, view_out(to, &grad[0], b, q0 + i, h, d), x.dq + i * dp, p->scale);
         }
     for (int64_t i = 0; i < p->t_kv; i++) { /* dk is right as it is where q was scaled */
-        grad_row(dt, p, view_out(to, &grad[1], b, i, kvh, d), y.dk + i * dp, pairs ? p->scale : 1);
-        grad_row(dt, p, view_out(to, &grad[2], b, i, kvh, d), y.dv + i * dp, factor_left(pairs, p));
+        grad_row(dt, p, view_out(to, &grad[1], b, i, kvh, d), y.dk + i * dp, way ? p->scale : 1);
+        grad_row(dt, p, view_out(to, &grad[2], b, i, kvh, d), y.dv + i * dp, factor_left(way, p));
     }
 }
 
@@ -537,17 +550,24 @@ void ISA_FN(attention_bwd_loop)(struct device *dev, enum dtype dt, const struct 
                                 const struct attention_view grad[3], float *scratch)
 {
     int64_t items = p->b * p->kv_heads;
+    const enum way way = way_of(dev, dt);
 
 #pragma omp parallel num_threads(cpu_team(dev, items * p->t * p->t_kv * p->d))
     {
         float *w = scratch + omp_get_thread_num() * attention_bwd_scratch(p);
 
+        if (way == TILES)
+            amx_begin();
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < items; i++)
-            if (in_pairs(dev, dt))
-                bwd_head(DTYPE_BF16, true, p, dout, grad, i / p->kv_heads, i % p->kv_heads, w);
+            if (way == TILES)
+                bwd_head(DTYPE_BF16, TILES, p, dout, grad, i / p->kv_heads, i % p->kv_heads, w);
+            else if (way == PAIRS)
+                bwd_head(DTYPE_BF16, PAIRS, p, dout, grad, i / p->kv_heads, i % p->kv_heads, w);
             else
-                BY_DTYPE(dt, bwd_head(DT, false, p, dout, grad, i / p->kv_heads, i % p->kv_heads, w));
+                BY_DTYPE(dt, bwd_head(DT, SINGLES, p, dout, grad, i / p->kv_heads, i % p->kv_heads, w));
+        if (way == TILES)
+            amx_end();
     }
 }
 

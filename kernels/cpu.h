@@ -15,7 +15,8 @@ struct device_impl {
     size_t scratch_bytes;
     void *decoded; /* of FP8 ops */
     size_t decoded_bytes;
-    struct matmul_plans *plans; /* training alone */
+    bool amx; /* bf16 by tiles (kernels/amx.h); training alone, as plans */
+    struct matmul_plans *plans;
     void (*plans_free)(struct matmul_plans *plans);
 };
 

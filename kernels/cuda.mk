@@ -21,7 +21,7 @@ GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_ke
   kernels/text_hash_simd.c
 GPU_LIBS := -lm -lpthread -ldl $(if $(filter 1,$(HAVE_DNNL)),$(LIB_DNNL))
 TRAIN := act update attention embedding factored fp8 gate heads matmul norm rope route vec xent
-GPU += kernels/device_train.c kernels/eight_bit.c kernels/matmul_grouped.c $(if $(filter 1,$(HAVE_DNNL)),kernels/matmul_dnnl.c) \
+GPU += kernels/amx.c kernels/device_train.c kernels/eight_bit.c kernels/matmul_amx_simd.c kernels/matmul_grouped.c $(if $(filter 1,$(HAVE_DNNL)),kernels/matmul_dnnl.c) \
   $(TRAIN:%=kernels/%.c) $(patsubst %,kernels/%_simd.c,$(filter-out rope heads,$(TRAIN)))
 TRAIN_TWINS := $(wildcard tests/train_twins/*.c)                # cases of the ops of training
 # A model that trains, with a hash for seeds where xxHash is missing.

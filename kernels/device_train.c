@@ -1,3 +1,4 @@
+#include "kernels/amx.h"
 #include "kernels/device.h"
 
 #include <stdio.h>
@@ -73,6 +74,7 @@ static int open_training(struct device **out, int threads, struct err *e)
     }
     dev->impl->plans_free = matmul_plans_free;
     dev->fast_bf16 = matmul_has_bf16(&how);
+    dev->impl->amx = amx_here();
     dev->ops = &cpu_ops;
     snprintf(dev->name, sizeof dev->name, "cpu: %s, %s, %d thread%s", isa_name(isa_best()), how,
              dev->threads, dev->threads == 1 ? "" : "s");

@@ -4,6 +4,7 @@
 
 #include "kernels/check.h"
 #include "kernels/fp8_simd.h"
+#include "kernels/matmul_amx_simd.h"
 #include "kernels/matmul_dnnl.h"
 #include "kernels/matmul_simd.h"
 
@@ -71,14 +72,28 @@ int matmul_plain_cpu(struct device *dev, const struct matmul *p, struct err *e)
     return run(dev, p, product_plain, e);
 }
 
-int matmul_cpu(struct device *dev, const struct matmul *p, struct err *e)
+/* The fastest way: of few rows, or of fp32, that is oneDNN's. */
+static int product_best(struct device *dev, const struct matmul *p, struct err *e)
 {
+    int team = cpu_team(dev, p->m * p->n);
+    void *scratch;
+
+    if (dev->impl->amx && p->dt == DTYPE_BF16 && (matmul_rows_inside(p) ? p->k : p->m) >= MATMUL_AMX_LEAST) {
+        TRY(cpu_scratch(dev, &scratch, matmul_amx_scratch(p, team), e));
+        ISA_PICK(matmul_amx_loop)(p, scratch, team);
+        return 0;
+    }
 #if HAVE_DNNL
     omp_set_num_threads(dev->threads); /* what oneDNN goes by */
-    return run(dev, p, matmul_dnnl, e);
+    return matmul_dnnl(dev, p, e);
 #else
-    return run(dev, p, product_plain, e);
+    return product_plain(dev, p, e);
 #endif
+}
+
+int matmul_cpu(struct device *dev, const struct matmul *p, struct err *e)
+{
+    return run(dev, p, product_best, e);
 }
 
 #if !HAVE_DNNL

@@ -48,9 +48,10 @@ static inline bool matmul_rows_inside(const struct matmul *p)
 /* Accumulates in fp32.  The same call gives the same bits every time with the same number
  * of threads.  Another number may change the last bits where oneDNN splits k over
  * threads (docs/numerics.md).
- * A bf16 shape seen for the first time makes a plan, of which 256 are kept; ragged ones are computed in
+ * bf16 of many rows goes through our own product where the processor has AMX (kernels/matmul_amx_simd.h); of
+ * oneDNN's a shape seen for the first time makes a plan, of which 384 are kept, and ragged ones are computed in
  * pieces of few sizes.  Scratch:
- * what oneDNN asks for; without fast_bf16 the fp32 copies, 4 (mk + kn + mn) bytes.  FP8 on a CPU:
+ * what either asks for; without fast_bf16 the fp32 copies, 4 (mk + kn + mn) bytes.  FP8 on a CPU:
  * the same numbers as bf16, into fp32, 2 (mk + kn) + 4 mn bytes more.
  * Errors: ERR_ARG, ERR_NOMEM, ERR_DEVICE (oneDNN's). */
 typedef int matmul_fn(struct device *dev, const struct matmul *p, struct err *e);

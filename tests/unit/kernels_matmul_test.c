@@ -1,4 +1,5 @@
 /* Matrix products with epilogues, and the device itself. */
+#include "kernels/amx.h"
 #include "tests/kernels.h"
 
 static const int64_t shapes[][3] = {{1, 1, 1},   {3, 5, 7},    {16, 16, 16}, {64, 64, 64},
@@ -59,6 +60,37 @@ static void products_equal_the_definition(void **s)
                 for (int64_t j = n; j < ldc; j++)
                     tn_set(&again, i * ldc + j, 0);
             tn_same("the same product", &got[d], &again);
+        }
+    }
+}
+
+/* Rows, columns and an inner dimension beyond what is worked on at once, none of them whole: as the plain product within
+ * rounding, and by AMX in the same bits for any number of threads. */
+static void large_products_equal_plain_ones(void **s)
+{
+    enum { M = 1061, N = 1117, K = 2093 };
+
+    (void)s;
+    for (int k = 0; k < 4; k++) {
+        bool ta = k & 1, tb = k & 2;
+        int64_t m = ta ? N : M, n = ta ? M : N;
+        struct tn a = tn_random(DTYPE_BF16, m * K, 60, 1, 0), b = tn_random(DTYPE_BF16, n * K, 61, 1, 0);
+        struct matmul p = {.m = m, .n = n, .k = K, .trans_a = ta, .trans_b = tb, .dt = DTYPE_BF16, .dt_c = DTYPE_F32, .a = a.p,
+                           .b = b.p};
+        double *want = tn_doubles(m * n);
+        struct tn c = tn_poison(DTYPE_F32, m * n), got[3];
+
+        p.c = c.p;
+        OK(matmul_plain_cpu(tn_devices[2], &p, &tn_err));
+        for (int64_t i = 0; i < m * n; i++)
+            want[i] = tn_at(&c, i);
+        for (int d = 0; d < 3; d++) {
+            got[d] = tn_poison(DTYPE_F32, m * n);
+            p.c = got[d].p;
+            OK(matmul_cpu(tn_devices[d], &p, &tn_err));
+            tn_near("a large product", &got[d], want, 1e-5, sqrt((double)K));
+            if (amx_here())
+                tn_same("a large product on other threads", &got[0], &got[d]);
         }
     }
 }
@@ -279,6 +311,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         OPS_TEST(products_equal_the_definition),
+        OPS_TEST(large_products_equal_plain_ones),
         OPS_TEST(epilogues_run_activations_both_ways),
         OPS_TEST(products_refuse_nonsense),
         OPS_TEST(groups_equal_the_definition),
