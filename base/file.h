@@ -4,7 +4,8 @@
  * (many streams, xz's padding too; below, a member is any of these), told apart by the first
  * bytes, never by the name.  The dictionary that a .warc.zst has in its first frame is used; an
  * xz stream may take 1 GiB of memory.  What a build has no library for (bzip2, xz, lz4) opens,
- * and says so when it is read.  "-" is standard input.  Output: plain, or compressed by the
+ * and says so when it is read.  A Parquet file is its rows as JSON lines, a member being a row group; what cannot seek
+ * is put aside in $TMPDIR first (docs/parquet.md).  "-" is standard input.  Output: plain, or compressed by the
  * name's ending (.gz, .zst); it appears under its final name only when file_commit() has made it
  * whole: written beside it under a temporary name, flushed, fsynced, renamed.  "-" is standard
  * output.
@@ -25,7 +26,7 @@
 extern "C" {
 #endif
 
-enum file_codec { FILE_PLAIN, FILE_GZIP, FILE_ZSTD, FILE_BZ2, FILE_XZ, FILE_LZ4 };
+enum file_codec { FILE_PLAIN, FILE_GZIP, FILE_ZSTD, FILE_BZ2, FILE_XZ, FILE_LZ4, FILE_PARQUET };
 
 /* ---- input ---- */
 

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_kind.h"
+
 enum {
     WINDOW = 2 << 20,     /* stored bytes held at a time */
     WHOLE_IN = 512 << 10, /* filled before a gzip member is tried whole */
@@ -248,6 +250,7 @@ static const struct decoder {
     [FILE_BZ2] = {file_bz2_at, file_bz2_begin, file_bz2_read},
     [FILE_XZ] = {file_xz_at, file_xz_begin, file_xz_read},
     [FILE_LZ4] = {file_lz4_at, file_lz4_begin, file_lz4_read},
+    [FILE_PARQUET] = {NULL, file_parquet_begin, file_parquet_read},
 };
 
 static int begin(struct file_in *f)
@@ -307,6 +310,8 @@ int file_skip_member(struct file_in *f, struct err *e)
         return 0;
     if (f->state == BROKEN && f->why.code == ERR_IO)
         return give_why(f, e);
+    if (f->codec == FILE_PARQUET)
+        return file_parquet_skip(f);
     if (f->codec == FILE_BZ2 && file_bz2_go_back(f) < 0)
         return give_why(f, e);
     if (from >= f->base && from <= f->base + f->n) {
@@ -352,6 +357,15 @@ static bool lz4_after_skippable(struct file_in *f)
     return file_lz4_at(f->in + at, f->n - at);
 }
 
+/* Text can begin like Parquet too: some bytes more tell. */
+static bool parquet_at_start(struct file_in *f)
+{
+    size_t n = f->own && f->cap < FILE_KIND_BYTES ? f->cap : FILE_KIND_BYTES;
+
+    return f->n >= 4 && memcmp(f->in, "PAR1", 4) == 0 && file_in_fill(f, n) == 0 &&
+           file_kind_is_binary((struct span){(const char *)f->in, f->n < n ? f->n : n});
+}
+
 static int sniff(struct file_in *f, struct err *e)
 {
     /* A pipe may give a single byte first; four tell most codecs apart. */
@@ -368,6 +382,8 @@ static int sniff(struct file_in *f, struct err *e)
         f->codec = FILE_BZ2;
     else if (f->n && f->in[0] == 0xFD && file_in_fill(f, XZ_HEAD) == 0 && file_xz_at(f->in, f->n))
         f->codec = FILE_XZ;
+    else if (parquet_at_start(f))
+        f->codec = FILE_PARQUET;
     if (f->codec == FILE_GZIP && !(f->deflate = libdeflate_alloc_decompressor()))
         return err_set(e, ERR_NOMEM, "out of memory");
     return f->state == BROKEN ? give_why(f, e) : 0;
@@ -552,6 +568,7 @@ void file_close(struct file_in *f)
     file_bz2_close(f);
     file_xz_close(f);
     file_lz4_close(f);
+    file_parquet_close(f);
     free(f->out);
     free(f->own);
     free(f->name);

@@ -40,6 +40,7 @@ struct file_in {
     ZSTD_DCtx *zstd;
     void *bz2, *xz, *lz4; /* the decoders' own, in base/file_*.c */
     size_t lz4_want;      /* bytes that it asks for */
+    struct parquet_in *parquet;
     uint8_t *out; /* a whole member; [out_at, out_n) is to be given out */
     size_t out_cap, out_at, out_n;
 };
@@ -94,4 +95,12 @@ bool file_lz4_at(const uint8_t *p, size_t n);
 int file_lz4_begin(struct file_in *f);
 ssize_t file_lz4_read(struct file_in *f, void *p, size_t n);
 void file_lz4_close(struct file_in *f);
+
+/* A Parquet file.  1: a row group begins; 0: the end of the file; negative: broken. */
+int file_parquet_begin(struct file_in *f);
+/* The next bytes of the row group as JSON lines; 0 when it has ended. */
+ssize_t file_parquet_read(struct file_in *f, void *p, size_t n);
+/* After a damage: 1: the next row group is to be read; 0: there is none. */
+int file_parquet_skip(struct file_in *f);
+void file_parquet_close(struct file_in *f);
 #endif

@@ -23,7 +23,7 @@ struct kind {
 #define MAGIC(s) s, sizeof s - 1
 static const struct kind kinds[] = {
     /* rows and columns */
-    {MAGIC("PAR1"), 0, true, CONVERT, "a Parquet file"},
+    {MAGIC("PAR1"), 0, true, UNPACK, "a Parquet file within a compressed one"},
     {MAGIC("PARE"), 0, true, CONVERT, "an encrypted Parquet file"},
     {MAGIC("ARROW1"), 0, true, CONVERT, "an Arrow file (Feather)"},
     {MAGIC("FEA1"), 0, true, CONVERT, "a Feather file"},

@@ -38,7 +38,7 @@ refused() { # FILE WHAT: what says so
     absent 'and nothing is written' out.jsonl set_text_document.bin new
 }
 quern tokenizer train -q --vocab-size 270 -o tok.json docs.jsonl
-printf 'PAR1\x15\x04\x15\x10 and so on PAR1' >a.parquet
+printf 'ARROW1\0\0\x10 and so on ARROW1' >a.arrow
 printf 'PK\3\4\n\0\0\0\0\0abc' >a.zip
 printf '%%PDF-1.4\nnot one line of JSON\n' >a.pdf
 printf 'SQLite format 3\0\x10\0' >a.db
@@ -46,7 +46,7 @@ printf 'WARC/1.0\r\nWARC-Type: response\r\n' >a.warc
 printf '\x7fELF\2\1\1\0' >a.out
 printf '\xff\xfe{\0"\0' >utf16.jsonl
 tar -cf a.tar docs.jsonl
-refused a.parquet 'a Parquet file'
+refused a.arrow 'an Arrow file (Feather)'
 refused a.zip 'a zip archive (or .docx, .xlsx, .epub, .jar)'
 refused a.pdf 'a PDF document'
 refused a.db 'an SQLite database'

@@ -150,6 +150,7 @@ for f in "$made"/*.jsonl; do
     fi
 done
 [ ! -s "$made/docs.jsonl" ] || settle decontaminate.py $D/decontaminate
+step datatrove parquet.py $D/parquet -- $D/parquet
 # Tokenizers.
 for script in tokenizer tokenizer_spm tokenizer_tekken tokenizer_train; do
     step tokenizers $script.py $D/tokenizer -- $D/tokenizer

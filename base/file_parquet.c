@@ -1,0 +1,182 @@
+/* A Parquet file as JSON lines: a member is a row group.  The metadata stand at the end, so what cannot seek is first put aside
+ * in a nameless temporary file. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file_in.h"
+#include "base/parquet.h"
+#include "base/spill.h"
+
+enum {
+    LINES = 64 << 10,    /* bytes of rows made at a time */
+    ROW_MAX = 1 << 30,   /* bytes of a row as JSON */
+    SPILL_CAP = 256 << 10
+};
+
+struct parquet_in {
+    struct parquet_reader reader;
+    struct spill spill;
+    const uint8_t *mem;
+    struct buf lines; /* from `at` on to be given out */
+    size_t at;
+    bool started;    /* a row group has been begun */
+    uint64_t passed; /* rows of the groups before it */
+    struct err why; /* code < 0: what follows the lines */
+};
+
+static int read_mem(void *file, uint64_t at, void *p, size_t n, struct err *e)
+{
+    const struct parquet_in *q = ((struct file_in *)file)->parquet;
+
+    (void)e;
+    memcpy(p, q->mem + at, n);
+    return 0;
+}
+
+static int read_spilled(void *file, uint64_t at, void *p, size_t n, struct err *e)
+{
+    const struct parquet_in *q = ((struct file_in *)file)->parquet;
+
+    return spill_read(&q->spill, at, p, n, e);
+}
+
+static int read_file(void *file, uint64_t at, void *p, size_t n, struct err *e)
+{
+    const struct file_in *f = file;
+
+    for (size_t got = 0; got < n;) {
+        ssize_t k = pread(f->fd, (char *)p + got, n - got, (off_t)(f->start + at + got));
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return err_sys(e, ERR_IO, "cannot read at offset %" PRIu64, at + got);
+        if (k == 0)
+            return err_set(e, ERR_IO, "it has become shorter while it was read");
+        got += (size_t)k;
+    }
+    return 0;
+}
+
+/* Puts a stream that cannot seek aside. */
+static int spill_all(struct file_in *f, struct spill *s)
+{
+    TRY(spill_open(s, NULL, SPILL_CAP, &f->why));
+    for (;;) {
+        TRY(file_in_fill(f, 1));
+        if (f->at == f->n)
+            return spill_flush(s, &f->why);
+        TRY(spill_put(s, f->in + f->at, f->n - f->at, &f->why));
+        f->at = f->n;
+    }
+}
+
+static int open_reader(struct file_in *f, struct parquet_in *q)
+{
+    q->reader.source = (struct parquet_source){read_file, f, f->size};
+    if (!f->own) {
+        q->mem = f->in;
+        q->reader.source.read = read_mem;
+    } else if (!f->seekable) {
+        TRY(spill_all(f, &q->spill));
+        q->reader.source.read = read_spilled;
+        q->reader.source.size = q->spill.size;
+    }
+    f->at = f->n = 0;
+    f->base = 0;
+    return parquet_reader_open(&q->reader, &f->why);
+}
+
+static int fail(struct file_in *f)
+{
+    struct err why = f->why;
+
+    return file_in_broken(f, why.code, "%s", why.msg);
+}
+
+int file_parquet_begin(struct file_in *f)
+{
+    struct parquet_in *q = f->parquet;
+
+    if (!q) {
+        q = f->parquet = calloc(1, sizeof *q);
+        if (!q)
+            return file_in_broken(f, ERR_NOMEM, "out of memory");
+        q->spill.fd = -1;
+        q->lines.max = ROW_MAX;
+        if (open_reader(f, q) < 0)
+            return fail(f);
+    } else if (q->started) {
+        q->passed += q->reader.meta.group[q->reader.group++].rows;
+    }
+    if (q->reader.group == q->reader.meta.n_groups)
+        return 0;
+    q->started = true;
+    f->member = q->reader.meta.group[q->reader.group].chunk[0].at;
+    parquet_reader_start(&q->reader);
+    return 1;
+}
+
+/* How far it has come, in bytes of the file. */
+static uint64_t where(const struct parquet_in *q, uint64_t size)
+{
+    const struct parquet_meta *m = &q->reader.meta;
+    uint64_t done = q->passed + q->reader.row;
+
+    return (uint64_t)((double)size * (double)done / (double)(m->rows ? m->rows : 1));
+}
+
+/* Makes some lines. */
+static void make_lines(struct file_in *f, struct parquet_in *q)
+{
+    int rc = 1;
+
+    buf_clear(&q->lines);
+    if (q->lines.cap > 16 * (size_t)LINES) /* one long row: give it back */
+        buf_free(&q->lines);
+    q->at = 0;
+    while (rc == 1 && q->lines.n < LINES)
+        rc = parquet_reader_row(&q->reader, &q->lines, &q->why);
+    q->why.code = rc < 0 ? rc : 0;
+    f->base = where(q, f->size);
+}
+
+ssize_t file_parquet_read(struct file_in *f, void *p, size_t n)
+{
+    struct parquet_in *q = f->parquet;
+    size_t k;
+
+    if (q->at == q->lines.n && q->why.code == 0)
+        make_lines(f, q);
+    k = q->lines.n - q->at < n ? q->lines.n - q->at : n;
+    if (k == 0 && q->why.code < 0) {
+        f->why = q->why;
+        q->why.code = 0;
+        return fail(f);
+    }
+    if (k)
+        memcpy(p, q->lines.p + q->at, k);
+    q->at += k;
+    return (ssize_t)k;
+}
+
+int file_parquet_skip(struct file_in *f)
+{
+    const struct parquet_in *q = f->parquet;
+
+    f->state = q && q->started && q->reader.group + 1 < q->reader.meta.n_groups ? BETWEEN : END;
+    return f->state == BETWEEN;
+}
+
+void file_parquet_close(struct file_in *f)
+{
+    struct parquet_in *q = f->parquet;
+
+    if (!q)
+        return;
+    parquet_reader_close(&q->reader);
+    spill_close(&q->spill);
+    buf_free(&q->lines);
+    free(q);
+}

@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# shellcheck source=tests/lib.sh
+. "$ROOT/tests/lib.sh"
+D=$ROOT/tests/data/parquet
+
+# every tool that reads documents reads Parquet, told by its first bytes
+quern clean -q "$D/datatrove.jsonl" >want.jsonl
+cp "$D/datatrove.parquet" named.jsonl
+for f in "$D/datatrove.parquet" named.jsonl; do
+    status "$f" 0 quern clean -q "$f"
+    same 'has the documents of its JSON lines' out want.jsonl
+done
+quern clean -q - <"$D/datatrove.parquet" >out
+same 'from standard input' out want.jsonl
+# shellcheck disable=SC2002
+cat "$D/datatrove.parquet" | quern clean -q >out
+same 'and through a pipe' out want.jsonl
+gzip -c "$D/datatrove.parquet" >within.gz
+status 'one within a compressed file' 3 quern clean within.gz
+has 'is refused' err "'within.gz' is a Parquet file within a compressed one: unpack it first"
+quern tokenizer train -q --vocab-size 270 -o tok.json "$D/fineweb.jsonl"
+quern tokenizer train -q --vocab-size 270 -o tok2.json "$D/fineweb.parquet"
+same 'quern tokenizer train' tok.json tok2.json
+quern tokenize -q --tokenizer tok.json --output-prefix a "$D/fineweb.jsonl"
+quern tokenize -q --tokenizer tok.json --output-prefix b "$D/fineweb.parquet"
+same 'quern tokenize' a_text_document.bin b_text_document.bin
+for tool in 'dedup exact' 'dedup fuzzy' langid 'filter --preset gopher-quality' mix; do
+    # shellcheck disable=SC2086
+    quern $tool -q "$D/dclm.jsonl" -o a.jsonl
+    # shellcheck disable=SC2086
+    quern $tool -q "$D/dclm.parquet" -o b.jsonl
+    same "quern $tool" a.jsonl b.jsonl
+done
+for f in jsonl parquet; do
+    printf 'input: [%s]\noutput: plan_%s.jsonl\nwork: work_%s\n' "$D/dclm.$f" $f $f >plan.yaml
+    printf 'stages:\n  - clean\n  - dedup exact\n' >>plan.yaml
+    check "a plan, $f" quern curate -q plan.yaml
+done
+same 'has the same documents' plan_jsonl.jsonl plan_parquet.jsonl
+
+# damage is named; what can be read around it is
+head -c 3000 "$D/dclm.parquet" >cut.parquet
+status 'a file that is cut short' 1 quern clean cut.parquet "$D/dclm.parquet" -o out.jsonl
+has 'is named' err "'cut.parquet': it is cut short: it does not end with PAR1"
+equal 'and the next one is read' "$(wc -l <out.jsonl)" 9
+cp "$D/codec_zstd_v1.parquet" bad.parquet
+head -c 200 /dev/zero | tr '\0' '\377' | dd of=bad.parquet bs=1 seek=800 conv=notrunc 2>dd.log
+status 'a damaged page' 1 quern clean bad.parquet
+has 'is named with row group and column' err \
+    "'bad.parquet': row group 0: row 0: column 'text': page at offset 4: damaged zstd data"
+equal 'and the other row group is read' "$(wc -l <out)" 15
+status 'a codec that is not read' 3 quern clean "$D/brotli.parquet"
+has 'is named' err 'it is compressed with brotli, which quern does not read'
+finish

@@ -1,0 +1,324 @@
+/* Parquet as JSON lines: rows equal to pyarrow's, whatever way they come; damage by row group and column. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <glob.h>
+#include <unistd.h>
+
+#if HAVE_LZ4
+#include <lz4.h>
+#endif
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/parquet.h"
+
+#define DATA "tests/data/parquet/"
+
+/* Of all that has been read: the lines, the last complaint, how many there were. */
+struct got {
+    struct buf lines;
+    struct err why;
+    int damages;
+};
+
+static void drain(struct file_in *f, size_t step, struct got *g)
+{
+    static char part[4096];
+    ssize_t k;
+
+    for (;;) {
+        k = file_read(f, part, step, &g->why);
+        if (k > 0)
+            assert_int_equal(buf_put(&g->lines, part, (size_t)k), 0);
+        if (k == 0)
+            break;
+        if (k < 0) {
+            g->damages++;
+            assert_int_equal(k, g->why.code);
+            if (file_skip_member(f, &(struct err){0}) != 1)
+                break;
+        }
+    }
+    file_close(f);
+}
+
+static struct got read_mem(struct span bytes)
+{
+    struct got g = {0};
+    struct file_in *f;
+
+    assert_int_equal(file_open_mem(&f, "mem", bytes, &g.why), 0);
+    drain(f, sizeof(char[4096]), &g);
+    return g;
+}
+
+static void read_stored(const char *path, struct buf *b)
+{
+    FILE *f = fopen(path, "rb");
+
+    assert_non_null(f);
+    assert_int_equal(buf_reserve(b, 1 << 20), 0);
+    b->n = fread(b->p, 1, 1 << 20, f);
+    assert_true(b->n > 0 && b->n < 1 << 20);
+    fclose(f);
+}
+
+/* The rows of NAME.parquet: NAME.jsonl, or for one of several that hold the same, what stands before the first "_". */
+static void read_rows(const char *path, struct buf *rows)
+{
+    char name[256];
+    const char *base = strrchr(path, '/') + 1;
+
+    snprintf(name, sizeof name, "%.*s.jsonl", (int)(strlen(path) - strlen(".parquet")), path);
+    if (access(name, R_OK) < 0)
+        snprintf(name, sizeof name, DATA "%.*s.jsonl", (int)strcspn(base, "_"), base);
+    read_stored(name, rows);
+}
+
+/* Whether this build has the library for a file's codec; pyarrow's is snappy where no other is asked for. */
+static bool is_read(const char *path)
+{
+    static const char *const snappy[] = {"snappy", "nested", "fineweb", "int96", "duckdb_v1"};
+
+    for (size_t i = 0; !HAVE_SNAPPY && i < sizeof snappy / sizeof *snappy; i++)
+        if (strstr(path, snappy[i]))
+            return false;
+    return !strstr(path, "brotli") && (HAVE_LZ4 || !strstr(path, "lz4"));
+}
+
+static void each_file(void (*hold)(const char *path, struct span stored, struct span rows))
+{
+    glob_t all;
+
+    assert_int_equal(glob(DATA "*.parquet", 0, NULL, &all), 0);
+    assert_true(all.gl_pathc > 20);
+    for (size_t i = 0; i < all.gl_pathc; i++) {
+        const char *path = all.gl_pathv[i];
+        struct buf stored = {0}, rows = {0};
+
+        if (!is_read(path))
+            continue;
+        read_stored(path, &stored);
+        read_rows(path, &rows);
+        hold(path, buf_span(&stored), buf_span(&rows));
+        buf_free(&stored);
+        buf_free(&rows);
+    }
+    globfree(&all);
+}
+
+static void same(const char *path, struct got *g, struct span rows)
+{
+    if (g->damages || !span_eq(buf_span(&g->lines), rows))
+        print_error("%s: %s\n", path, g->damages ? g->why.msg : "other rows");
+    assert_int_equal(g->damages, 0);
+    assert_true(span_eq(buf_span(&g->lines), rows));
+    buf_free(&g->lines);
+}
+
+static void hold_rows(const char *path, struct span stored, struct span rows)
+{
+    struct got g = read_mem(stored);
+    struct file_in *f;
+
+    same(path, &g, rows);
+    for (size_t step = 1; step < 5000; step = step * 7 + 1) {
+        g = (struct got){0};
+        assert_int_equal(file_open(&f, path, &g.why), 0);
+        assert_int_equal(file_codec(f), FILE_PARQUET);
+        assert_int_equal(file_size(f), stored.n);
+        drain(f, step < 4096 ? step : 4096, &g);
+        same(path, &g, rows);
+    }
+}
+
+static void rows_are_those_of_pyarrow(void **s)
+{
+    (void)s;
+    each_file(hold_rows);
+}
+
+/* What gives a few bytes at a time and cannot go back. */
+struct stream {
+    struct span left;
+};
+
+static ssize_t read_stream(void *arg, void *p, size_t n, struct err *e)
+{
+    struct stream *s = arg;
+    size_t k = n < 100 ? n : 100;
+
+    (void)e;
+    k = k < s->left.n ? k : s->left.n;
+    if (k)
+        memcpy(p, s->left.p, k);
+    s->left.p += k;
+    s->left.n -= k;
+    return (ssize_t)k;
+}
+
+static void hold_stream(const char *path, struct span stored, struct span rows)
+{
+    struct stream s = {stored};
+    struct got g = {0};
+    struct file_in *f;
+
+    assert_int_equal(file_open_stream(&f, path, stored.n, read_stream, &s, &g.why), 0);
+    drain(f, 4096, &g);
+    same(path, &g, rows);
+}
+
+static void what_cannot_seek_is_read_too(void **s)
+{
+    (void)s;
+    each_file(hold_stream);
+}
+
+/* Whatever is damaged, what is given out are lines of JSON. */
+static void hold_lines(struct json_reader *r, struct buf *lines)
+{
+    const struct json_field *field;
+    struct err e;
+
+    assert_int_equal(buf_reserve(lines, JSON_PADDING), 0);
+    for (const char *p = lines->p, *end = p + lines->n; p < end;) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+        assert_non_null(nl);
+        if (json_read_object(r, (struct span){p, (size_t)(nl - p)}, &field, &e) < 0)
+            assert_non_null(strstr(e.msg, "twice")); /* a map can have that */
+        p = nl + 1;
+    }
+}
+
+static void hold_damage(const char *path, struct span stored, struct span rows)
+{
+    struct json_reader *r = json_reader_new();
+    char *copy = malloc(stored.n);
+
+    assert_true(r && copy && rows.n);
+    for (size_t i = 4; i < stored.n; i += 1 + stored.n / 400) {
+        struct got g;
+
+        memcpy(copy, stored.p, stored.n);
+        copy[i] ^= (char)(1 << i % 8);
+        g = read_mem((struct span){copy, stored.n});
+        hold_lines(r, &g.lines);
+        if (g.damages && !strstr(g.why.msg, "'mem': "))
+            fail_msg("%s, byte %zu: %s", path, i, g.why.msg);
+        buf_free(&g.lines);
+        g = read_mem((struct span){copy, i});
+        assert_int_equal(g.damages, i > 4); /* four bytes alone are text */
+        buf_free(&g.lines);
+    }
+    free(copy);
+    json_reader_free(r);
+}
+
+static void whatever_is_damaged_is_named(void **s)
+{
+    (void)s;
+    each_file(hold_damage);
+}
+
+/* Reads a file with n bytes replaced at `at`; the last complaint. */
+static void complains(const char *name, size_t at, const char *bytes, size_t n, const char *want, int lines)
+{
+    struct buf stored = {0};
+    struct got g;
+    char path[256];
+    int have = 0;
+
+    snprintf(path, sizeof path, DATA "%s.parquet", name);
+    read_stored(path, &stored);
+    memcpy(stored.p + (at < stored.n ? at : stored.n + at), bytes, n);
+    g = read_mem(buf_span(&stored));
+    for (size_t i = 0; i < g.lines.n; i++)
+        have += g.lines.p[i] == '\n';
+    if (!strstr(g.why.msg, want))
+        fail_msg("want: %s\ngot: %s", want, g.why.msg);
+    assert_int_equal(have, lines);
+    buf_free(&g.lines);
+    buf_free(&stored);
+}
+
+static void damages_have_their_names(void **s)
+{
+    char junk[200];
+
+    (void)s;
+    complains("codec_none_v1", (size_t)-1, "X", 1, "'mem': it is cut short: it does not end with PAR1", 0);
+    complains("codec_none_v1", (size_t)-8, "\xff\xff\xff\x7f", 4,
+              "its metadata of 2147483647 bytes would be larger than the file", 0);
+    complains("codec_none_v1", (size_t)-8, "\1\0\0\0", 4, "the metadata at its end are damaged", 0);
+    complains("encoding_plain_v1", 60, "\xaa\xbb", 2,
+              "row group 0: row 0: column 'i32': page at offset 4: its checksum is not that of its bytes", 0);
+    complains("brotli", 0, "P", 1, "column 'text': page at offset 4: it is compressed with brotli, which quern does not read", 0);
+    /* of two row groups the second is read */
+    complains("codec_none_v1", 4, "\xff\xff\xff\xff", 4,
+              "row group 0: row 0: column 'text': page at offset 4: its head is damaged", 15);
+    memset(junk, 0xff, sizeof junk);
+    complains("codec_zstd_v1", 800, junk, sizeof junk,
+              "row group 0: row 0: column 'text': page at offset 4: damaged zstd data", 15);
+}
+
+#if HAVE_LZ4
+/* The codec LZ4 is a block behind its sizes, several of them, or bare. */
+static void lz4_is_read_with_and_without_sizes(void **s)
+{
+    static const char text[] = "one two three one two three one two three one two three one two three";
+    uint8_t stored[300], out[2 * sizeof text];
+    struct err e;
+    int n = LZ4_compress_default(text, (char *)stored + 8, sizeof text, 100);
+
+    (void)s;
+    assert_true(n > 0);
+    memcpy(stored, "\0\0\0", 3);
+    stored[3] = sizeof text;
+    memcpy(stored + 4, "\0\0\0", 3);
+    stored[7] = (uint8_t)n;
+    memcpy(stored + 8 + n, stored, 8 + (size_t)n);
+    assert_int_equal(parquet_unpack(PARQUET_LZ4, stored, 16 + 2 * (size_t)n, out, sizeof out, &e), 0);
+    assert_memory_equal(out, text, sizeof text);
+    assert_memory_equal(out + sizeof text, text, sizeof text);
+    assert_int_equal(parquet_unpack(PARQUET_LZ4, stored + 8, (size_t)n, out, sizeof text, &e), 0);
+    assert_int_equal(parquet_unpack(PARQUET_LZ4_RAW, stored + 8, (size_t)n, out, sizeof text, &e), 0);
+    assert_int_equal(parquet_unpack(PARQUET_LZ4_RAW, stored + 8, (size_t)n, out, sizeof text + 1, &e), ERR_FORMAT);
+    assert_string_equal(e.msg, "it does not decompress to the size that it states");
+    assert_int_equal(parquet_unpack(PARQUET_LZ4_RAW, stored, 8 + (size_t)n, out, sizeof text, &e), ERR_FORMAT);
+}
+#endif
+
+static void what_cannot_be_is_refused_before_it_takes_memory(void **s)
+{
+    struct err e;
+
+    (void)s;
+    assert_int_equal(parquet_unpack_check(PARQUET_ZSTD, 100, 100 * 32768, &e), 0);
+    assert_int_equal(parquet_unpack_check(PARQUET_ZSTD, 100, 101 * 32768, &e), ERR_FORMAT);
+    assert_int_equal(parquet_unpack_check(PARQUET_SNAPPY, 1000, 1 << 30, &e), ERR_FORMAT);
+    assert_string_equal(e.msg, "its 1000 bytes cannot decompress to 1073741824");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_those_of_pyarrow),
+        cmocka_unit_test(what_cannot_seek_is_read_too),
+        cmocka_unit_test(whatever_is_damaged_is_named),
+        cmocka_unit_test(damages_have_their_names),
+#if HAVE_LZ4
+        cmocka_unit_test(lz4_is_read_with_and_without_sizes),
+#endif
+        cmocka_unit_test(what_cannot_be_is_refused_before_it_takes_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
