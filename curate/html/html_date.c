@@ -182,11 +182,16 @@ static bool year_first(struct date *d, struct span *s)
     return true;
 }
 
+/* Whether the month comes first where numbers alone are written. */
+static bool month_first(struct span lang)
+{
+    return lang.n == 0 || span_is_nocase(lang, "en") || span_is_nocase(lang, "en-US");
+}
+
 /* 01.05.2024, 1/5/2024: behind the first number, which is in d->day. */
 static bool numbers(struct date *d, struct span *s)
 {
     struct span q = *s;
-    const struct date_words *w;
     char mark = q.n ? *q.p : '\0';
     int first = d->day;
 
@@ -196,9 +201,7 @@ static bool numbers(struct date *d, struct span *s)
     *s = q;
     if (mark == '.' || first > 12)
         return true;
-    w = html_date_words(d->known, d->lang);
-    d->no_memory |= !w;
-    if (d->month > 12 || (w && html_date_month_first(w))) {
+    if (d->month > 12 || month_first(d->lang)) {
         d->day = d->month;
         d->month = first;
     }

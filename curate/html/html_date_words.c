@@ -1,15 +1,21 @@
-/* Months' names, and the order of numbers in dates, from ICU's data (CLDR). */
+/* Months' names from ICU's data (CLDR).  They are read from its resources, not by its formats: a format opens a calendar, a
+ * time zone and what else the machine is set to, and takes a hundred times as long. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unicode/uchar.h>
-#include <unicode/udat.h>
 #include <unicode/unorm2.h>
-#include <unicode/ustring.h>
+#include <unicode/ures.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "curate/html/html_date.h"
 
-enum { MONTHS = 12, STYLES = 4, NAME_MAX = 24, PATTERN_MAX = 64, LANGS_MAX = 128, TAG_MAX = 24, CUT_LEAST = 3 };
+enum {
+    MONTHS = 12, STYLES = 4,
+    WIDE = 2, /* styles that are whole names, the first */
+    NAME_MAX = 24, LANGS_MAX = 128, ID_MAX = 16, CUT_LEAST = 3
+};
 
 /* Letters folded: small, without accents. */
 struct folded {
@@ -19,8 +25,7 @@ struct folded {
 };
 
 struct date_words {
-    char tag[TAG_MAX];
-    bool month_first;
+    char id[ID_MAX]; /* ICU's: "de", "sr_Latn" */
     uint8_t n[STYLES][MONTHS];
     UChar32 name[STYLES][MONTHS][NAME_MAX];
 };
@@ -76,60 +81,72 @@ static void take_name(struct date_words *w, int style, int month, const UChar *n
         --*to;
 }
 
-static void ask_icu(struct date_words *w, bool *short_of_memory)
+/* ICU's names of a language; none of one that it does not know.  ERR_NOMEM. */
+static int ask_icu(struct date_words *w)
 {
-    static const UDateFormatSymbolType styles[STYLES] = {UDAT_MONTHS, UDAT_STANDALONE_MONTHS, UDAT_SHORT_MONTHS,
-                                                         UDAT_STANDALONE_SHORT_MONTHS};
-    UErrorCode u = U_ZERO_ERROR;
-    UChar text[PATTERN_MAX];
-    char id[TAG_MAX * 2];
-    UDateFormat *f;
+    static const char *const path[] = {"calendar", "gregorian", "monthNames"},
+                      *const styles[STYLES][2] = {{"format", "wide"}, {"stand-alone", "wide"}, {"format", "abbreviated"},
+                                                  {"stand-alone", "abbreviated"}};
+    UErrorCode u = U_ZERO_ERROR, missing;
+    UResourceBundle *names = ures_openDirect(NULL, w->id, &u), *style = NULL; /* without falling back to the machine's own */
     int32_t n;
 
-    uloc_forLanguageTag(w->tag, id, sizeof id, NULL, &u);
-    if (U_FAILURE(u)) {
-        u = U_ZERO_ERROR;
-        id[0] = '\0';
+    for (size_t i = 0; i < sizeof path / sizeof *path; i++)
+        names = ures_getByKey(names, path[i], names, &u);
+    for (int s = 0; s < STYLES && U_SUCCESS(u); s++) {
+        missing = U_ZERO_ERROR;
+        style = ures_getByKey(names, styles[s][0], style, &missing);
+        style = ures_getByKey(style, styles[s][1], style, &missing);
+        for (int m = 0; m < MONTHS && U_SUCCESS(missing); m++) {
+            const UChar *name = ures_getStringByIndex(style, m, &n, &missing);
+            if (U_SUCCESS(missing))
+                take_name(w, s, m, name, n);
+        }
+        u = missing == U_MEMORY_ALLOCATION_ERROR ? missing : u;
     }
-    f = udat_open(UDAT_NONE, UDAT_SHORT, id[0] ? id : "en", NULL, 0, NULL, 0, &u);
-    for (int s = 0; s < STYLES && U_SUCCESS(u); s++)
-        for (int m = 0; m < MONTHS && U_SUCCESS(u); m++) {
-            n = udat_getSymbols(f, styles[s], m, text, PATTERN_MAX, &u);
-            if (U_SUCCESS(u))
-                take_name(w, s, m, text, n);
-            else if (u != U_MEMORY_ALLOCATION_ERROR)
-                u = U_ZERO_ERROR;
-        }
-    n = U_SUCCESS(u) ? udat_toPattern(f, false, text, PATTERN_MAX, &u) : 0;
-    for (int32_t i = 0; U_SUCCESS(u) && i < n; i++)
-        if (text[i] == 'd' || text[i] == 'M') {
-            w->month_first = text[i] == 'M';
-            break;
-        }
-    *short_of_memory = u == U_MEMORY_ALLOCATION_ERROR;
-    udat_close(f);
+    ures_close(style);
+    ures_close(names);
+    return u == U_MEMORY_ALLOCATION_ERROR ? ERR_NOMEM : 0;
+}
+
+/* ICU's identifier of a language and its script: "sr_Latn" of "sr-Latn-RS", "en" of "en-GB". */
+static void name_language(struct span lang, char id[ID_MAX])
+{
+    size_t n = 0, script;
+
+    while (n < lang.n && n < 3 && ascii_is_letter((unsigned char)lang.p[n]))
+        n++;
+    for (size_t i = 0; i < n; i++)
+        id[i] = (char)(lang.p[i] | 0x20);
+    for (script = n + 1; script < lang.n && ascii_is_letter((unsigned char)lang.p[script]); script++)
+        ;
+    if (script == n + 5) {
+        id[n] = '_';
+        memcpy(id + n + 1, lang.p + n + 1, 4);
+        n += 5;
+    }
+    id[n] = '\0';
+    if (strcmp(id, "nb") == 0) /* what CLDR has of Norwegian is there */
+        memcpy(id, "no", 2);
 }
 
 const struct date_words *html_date_words(struct html_dates *d, struct span lang)
 {
     struct date_words *w;
-    bool failed;
+    char id[ID_MAX];
     size_t at = d->n;
 
-    if (lang.n >= TAG_MAX)
-        lang.n = 0;
+    name_language(lang, id);
     for (size_t i = 0; i < d->n; i++)
-        if (span_is(lang, d->lang[i]->tag))
+        if (strcmp(id, d->lang[i]->id) == 0)
             return d->lang[i];
     w = calloc(1, sizeof *w);
     if (!w || (d->n < LANGS_MAX && mem_grow(&d->lang, &d->cap, d->n + 1, sizeof *d->lang) < 0)) {
         free(w);
         return NULL;
     }
-    if (lang.n)
-        memcpy(w->tag, lang.p, lang.n);
-    ask_icu(w, &failed);
-    if (failed) {
+    snprintf(w->id, sizeof w->id, "%s", id);
+    if (ask_icu(w) < 0) {
         free(w);
         return NULL;
     }
@@ -149,11 +166,6 @@ void html_dates_free(struct html_dates *d)
         free(d->lang[i]);
     free(d->lang);
     *d = (struct html_dates){0};
-}
-
-bool html_date_month_first(const struct date_words *w)
-{
-    return w->month_first;
 }
 
 /* How many characters of f a name has in common with it. */
@@ -181,7 +193,7 @@ int html_date_month(const struct date_words *w, struct span s, size_t *length)
             if (k == n && n > best && (k == f.n || !u_isalpha(f.c[k - 1]) || !u_isalpha(f.c[k]))) {
                 best = n;
                 month = m + 1;
-            } else if (style < 2 && k < n && k == letters && k >= CUT_LEAST) {
+            } else if (style < WIDE && k < n && k == letters && k >= CUT_LEAST) {
                 cut = !cut || cut == m + 1 ? m + 1 : -1; /* of two months it says nothing */
             }
         }

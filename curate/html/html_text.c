@@ -364,16 +364,21 @@ static int open_cell(struct writer *w)
 }
 
 /* Plain text: no separators behind the last cell with text, and of two cells none
- * before the second when the first is empty. */
+ * before the second when the first is empty.  Cells with nothing but bars are no row. */
 static void trim_row(struct writer *w)
 {
     struct buf *out = w->out;
     size_t from = w->row_start, to;
 
-    while (out->n && (out->p[out->n - 1] == ' ' || out->p[out->n - 1] == '|'))
+    while (out->n > from && (out->p[out->n - 1] == ' ' || out->p[out->n - 1] == '|'))
         out->n--;
     while (from < out->n && out->p[from] == '\n')
         from++;
+    if (from == out->n) {
+        out->n = w->row_start;
+        need_break(w, (int)(from - w->row_start));
+        return;
+    }
     for (to = from; to < out->n && out->p[to] == ' '; to++)
         ;
     if (w->cells <= 2 && out->n - to > 2 && memcmp(out->p + to, "| ", 2) == 0)

@@ -170,7 +170,8 @@ int word_styles_read(struct word_styles *w, struct span xml)
     xml_reader_free(&r);
     if (rc < 0)
         return rc;
-    qsort(w->style, w->n_styles, w->n_styles ? sizeof *w->style : 1, compare_styles);
+    if (w->n_styles)
+        qsort(w->style, w->n_styles, sizeof *w->style, compare_styles);
     for (size_t i = 0; i < w->n_styles; i++)
         inherit(w, &w->style[i]);
     return 0;
@@ -275,8 +276,10 @@ int word_styles_read_lists(struct word_styles *w, struct span xml)
     xml_reader_free(&r);
     if (rc < 0)
         return rc;
-    qsort(w->list, w->n_lists, w->n_lists ? sizeof *w->list : 1, compare_lists);
-    qsort(w->numbering, w->n_numberings, w->n_numberings ? sizeof *w->numbering : 1, compare_numberings);
+    if (w->n_lists)
+        qsort(w->list, w->n_lists, sizeof *w->list, compare_lists);
+    if (w->n_numberings)
+        qsort(w->numbering, w->n_numberings, sizeof *w->numbering, compare_numberings);
     return 0;
 }
 

@@ -42,6 +42,7 @@ bzip2 -k docs.jsonl
 printf '{"id":"q","task":"t","question":"%s"}\n{"id":"s","task":"t","question":"Wer rastet, der rostet"}\n' "$text" >eval.jsonl
 page="<!doctype html><html lang=en><head><title>One &amp; two</title><meta name=author content=Me><script type='application/ld+json'>{\"datePublished\":\"2020-01-02\"}</script></head><body><nav><a href=/a>A</a></nav><article><h1>One</h1><p>$text</p><ul><li>a<li>b</ul><table><tr><td>1<td>2</table><pre>x = 1</pre><p>$text $text</p><blockquote>Q</blockquote></article><footer>None</footer></body></html>"
 printf '%s' "$page" >page.html
+printf '%s' "<html lang=pl><meta name=robots content=noai><link rel=license href=/l><h1>Jeden</h1><p>By Ann Lee, 3 stycznia 2024</p><p>$text" >dated.html
 {
     block=$(printf 'HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=iso-8859-1\r\n\r\n%s\n<p>caf\351' "$page")
     printf 'WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:x:1>\r\nWARC-Target-URI: http://h/1\r\nWARC-Date: 2020-01-02T03:04:05Z\r\nContent-Type: application/http; msgtype=response\r\nContent-Length: %s\r\n\r\n%s\r\n\r\n' \
@@ -63,6 +64,8 @@ cp "$data/wiki/sample.xml" wiki.xml
 
 # ---- documents ----
 sweep 'extract a page' quern-extract -j1 "$in/page.html" -o out.jsonl --rejects out.rejects --stats out.stats
+sweep 'extract a page with a date in words' quern-extract -j1 "$in/dated.html" -o out.jsonl
+sweep 'extract a letter' quern-extract -j1 "$data/xml/styles.docx" -o out.jsonl
 sweep 'extract a page as Markdown' quern-extract -j1 --format markdown "$in/page.html" -o out.jsonl.zst
 sweep 'extract a page by jusText' quern-extract -j1 --extractor justext "$in/page.html"
 sweep 'extract an archive' quern-extract -j1 "$in/a.warc.gz" -o out.jsonl.gz

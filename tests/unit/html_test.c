@@ -79,6 +79,8 @@ static void test_tables(void **state)
            "a |  | b\n\nx\n");
     expect("<table><tr><td><td>19<td>20<tr><td>a<td>1<td></table>", "| 19 | 20\na | 1\n");
     expect("<table><tr><td><img><td>a note</table>", "a note\n");
+    expect("<table><tr><td>a<td>b<tr><td>|<td>|</table>x", "a | b\n\nx\n");
+    expect("y |<table><tr><td>|<td>| |<tr><td>c<td>d</table>x", "y |\n\nc | d\n\nx\n");
     /* A table that arranges the page is no table. */
     expect("<table><tr><td><h2>menu</h2><td><p>a</p><p>b</p></table>", "menu\n\na\n\nb\n");
     expect("<table><tr><td>one cell</table>", "one cell\n");
@@ -497,7 +499,8 @@ static void test_dates_of_languages(void **state)
         {"vi", "5 th\xC3\xA1ng 12, 2023", "2023-12-05"}, {"ja", "2024\xE5\xB9\xB4" "5\xE6\x9C\x88" "1\xE6\x97\xA5", "2024-05-01"},
         {"ko", "2024\xEB\x85\x84 5\xEC\x9B\x94 1\xEC\x9D\xBC", "2024-05-01"}, {"hu", "2024. m\xC3\xA1jus 5.", "2024-05-05"},
         {"tr", "5 A\xC4\x9Fustos 2023", "2023-08-05"}, {"el", "5 \xCE\x9C\xCE\xB1\xCE\x90\xCE\xBF\xCF\x85 2023", "2023-05-05"},
-        {"sv", "den 5 maj 2023", "2023-05-05"}, {"ca", "5 d'abril de 2023", "2023-04-05"},
+        {"sv", "den 5 maj 2023", "2023-05-05"}, {"nb-NO", "5. desember 2023", "2023-12-05"},
+        {"sr-Latn-RS", "5. avgust 2023", "2023-08-05"}, {"ca", "5 d'abril de 2023", "2023-04-05"},
         {"fr", "1er fevrier 2020", "2020-02-01"}, {"", "Sept. 5, 2023", "2023-09-05"}, {"", "5 Octo 2023", "2023-10-05"},
         {"fr", "3 jui 2020", NULL}, {"", "Marvel 5, 2023", NULL}, {"", "June 5, 20231", NULL},
         {"en", "4/5/2023", "2023-04-05"}, {"en-GB", "4/5/2023", "2023-05-04"}, {"de", "4/5/2023", "2023-05-04"},
