@@ -172,6 +172,7 @@ int main(int argc, char **argv)
         OPT_IN(0, "tokenizer", &o.tokenizer, "PATH", "as for quern tokenizer"),
         OPT_STR(0, "pattern", &o.settings.pattern, "NAME", "as for quern tokenizer"),
         OPT_IN(0, "special-tokens-file", &o.settings.special_tokens, "FILE", "as for quern tokenizer"),
+        OPT_ENUM(0, "sentencepiece", &o.settings.sentencepiece, TOKENIZER_SPM_NAMES, "as for quern tokenizer"),
         OPT_STR(0, "output-prefix", &o.prefix, "PREFIX", "the files' names but for _text_document.bin and .idx"),
         OPT_STR(0, "json-keys", &o.keys, "KEY[,KEY]", "where a document has its texts; a dataset for each"),
         OPT_ENUM(0, "chat-template", &o.chat, CHAT_TEMPLATES, "conversations, written so; plain: prompt and completion"),

@@ -233,6 +233,8 @@ static int info(const struct tool *t, const struct tokenizer *tok, char **paths,
         struct span s = tokenizer_bytes(tok, (uint32_t)eod);
         printf("eod         %" PRId64 " %.*s (%s)\n", eod, (int)s.n, s.p, tokenizer_eod_from(tok));
     }
+    if (f.sentencepiece)
+        printf("ids         of SentencePiece %s\n", f.sentencepiece);
     printf("dataset     %s\n", tokenizer_vocab_size(tok) < 65500 ? "u16" : "i32");
     return tool_end(t, EXIT_FINE);
 }
@@ -500,6 +502,8 @@ int main(int argc, char **argv)
         OPT_IN(0, "special-tokens-file", &o.settings.special_tokens, "FILE",
                "special tokens for ranks or vocab.json: a JSON object of tokens and ids, or a tokenizer_config.json"),
         OPT_STR(0, "eod-token", &o.settings.eod, "TOKEN", "info: the token that ends a document, or its id"),
+        OPT_ENUM(0, "sentencepiece", &o.settings.sentencepiece, TOKENIZER_SPM_NAMES,
+                 "the version (0.2.1 or before) whose ids a SentencePiece model of Unigram gives"),
         OPT_FLAG(0, "jsonl", &o.jsonl, "a line, a text"),
         OPT_STR(0, "json-key", &o.key, "KEY", "where a document has its text"),
         OPT_FLAG(0, "allow-special", &o.allow_special, "special tokens in a text are special"),

@@ -1,5 +1,6 @@
 /* Models of a tokenizer.json. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "tokenize/format_hf.h"
@@ -152,11 +153,53 @@ static int read_bpe(struct tokenizer *t, const struct node *m, bool bytes, struc
 
 /* ---- Unigram ---- */
 
+/* Ten to this power, as the decimal fraction is read. */
+static double power_of_ten(int64_t n)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "1e%d", (int)n);
+    return strtod(text, NULL);
+}
+
+/* A number as Hugging Face's library reads it: Rust's serde_json takes the digits that fit into 64 bits as an integer, rounds
+ * it, and multiplies or divides by a power of ten, which rounds again.  So every sixth score is one unit in the last place off
+ * the nearest double, and ways that would be equal are not. */
+static double read_score(const char *p)
+{
+    uint64_t digits = 0, exponent = 0;
+    bool negative = *p == '-', point = false, full = false, down = false;
+    int64_t shift = 0;
+    double x;
+
+    for (p += negative; (*p >= '0' && *p <= '9') || *p == '.'; p++) {
+        if (*p == '.') {
+            point = true;
+            continue;
+        }
+        full |= digits > (UINT64_MAX - (uint64_t)(*p - '0')) / 10;
+        if (!full)
+            digits = digits * 10 + (uint64_t)(*p - '0');
+        shift += full ? !point : -(int64_t)point;
+    }
+    if (*p == 'e' || *p == 'E') {
+        down = *++p == '-';
+        for (p += *p == '-' || *p == '+'; *p >= '0' && *p <= '9' && exponent < 100000; p++)
+            exponent = exponent * 10 + (uint64_t)(*p - '0');
+    }
+    shift += down ? -(int64_t)exponent : (int64_t)exponent;
+    for (x = (double)digits; shift < -308 && x != 0; shift += 308)
+        x /= 1e308;
+    if (x != 0)
+        x = shift < 0 ? x / power_of_ten(-shift) : x * power_of_ten(shift);
+    return negative ? -x : x;
+}
+
 static int read_unigram(struct tokenizer *t, const struct node *m, struct err *e)
 {
     struct unigram *u = &t->rules->unigram;
     const struct node *list = node_get(m, "vocab"), *unknown = node_get(m, "unk_id");
-    double least = INFINITY;
+    double least = INFINITY, value;
     uint32_t id = 0, n;
 
     TRY(hf_only_keys(m, "type|unk_id|vocab|byte_fallback", &model, e));
@@ -169,8 +212,11 @@ static int read_unigram(struct tokenizer *t, const struct node *m, struct err *e
         if (!score || x->child->type != NODE_STR || (score->type != NODE_NUM && score->type != NODE_INT))
             return err_set(e, ERR_FORMAT, "model.vocab[%u] is not a token and a score", id);
         TRY(vocab_add(&t->vocab, id, x->child->str, e));
-        TRY(unigram_add(u, id, x->child->str, score->num, n, e));
-        least = score->num < least ? score->num : least;
+        value = read_score(score->str.p);
+        if (!isfinite(value))
+            return err_set(e, ERR_FORMAT, "model.vocab[%u] has no finite score", id);
+        TRY(unigram_add(u, id, x->child->str, value, n, e));
+        least = value < least ? value : least;
     }
     u->unknown = hf_is_null(unknown) ? -1 : unknown->type == NODE_INT ? unknown->integer : INT64_MAX;
     if (u->unknown < -1 || u->unknown >= (int64_t)n)

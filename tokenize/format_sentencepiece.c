@@ -223,7 +223,7 @@ static int make_unigram(struct tokenizer *t, const struct spm *m, struct err *e)
     float least = FLT_MAX, most = FLT_MIN; /* as SentencePiece begins */
 
     t->rules->model = MODEL_UNIGRAM;
-    u->sentencepiece = true;
+    u->sums = t->spm_version == TOKENIZER_SPM_0_2_1 ? UNIGRAM_ROUNDED_LAST : UNIGRAM_ROUNDED;
     for (uint32_t id = 0; id < m->n; id++) {
         int type = t->rules->types[id];
         if (type == NORMAL) {
@@ -345,7 +345,7 @@ int format_read_sentencepiece(struct tokenizer *t, const char *name, struct span
     t->rules = calloc(1, sizeof *t->rules);
     rc = t->rules ? make(t, &m, file, e) : err_set(e, ERR_NOMEM, "out of memory for a tokenizer");
     if (rc == 0)
-        t->rules->hash = hash_xxh3_64(file);
+        t->rules->hash = hash_xxh3_64(file) + (t->rules->unigram.sums == UNIGRAM_ROUNDED);
     free(m.scores);
     return rc < 0 ? err_wrap(e, "'%s'", name) : 0;
 }

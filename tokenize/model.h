@@ -20,6 +20,7 @@ struct tokenizer {
     bool whole_first; /* a piece that is a token is that token, whatever the merges say */
     struct rules *rules; /* NULL: bytes, one pattern and merges are all there is */
     bool added_mapped; /* added tokens too are characters for bytes when they are decoded, where all their characters are */
+    enum tokenizer_spm spm_version; /* whose ids a Unigram .model gives */
     bool specials_given; /* by a file of their own: a rank file has no usual ones */
     const char *format;
     uint32_t likely;  /* while merges are read: what the next one probably makes */

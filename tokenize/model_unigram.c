@@ -11,7 +11,7 @@ struct node {
     uint32_t steps; /* that it has */
 };
 
-enum { NO_WAY = UINT32_MAX };
+enum { NO_WAY = UINT32_MAX, SUM_MOST = 100000 /* of UNIGRAM_ROUNDED */ };
 
 int unigram_add(struct unigram *u, uint32_t id, struct span piece, double score, uint32_t n_ids, struct err *e)
 {
@@ -63,6 +63,8 @@ static inline void offer(const struct unigram *u, struct node *nodes, size_t to,
     uint32_t steps = nodes[from].steps + 1;
     double d;
 
+    if (u->sums == UNIGRAM_ROUNDED)
+        score = (float)score; /* of two floats added as doubles: their sum rounded once */
     if (x->from != NO_WAY) {
         d = fabs(score - x->score);
         if (d < *margin * (double)(steps + x->steps))
@@ -70,28 +72,45 @@ static inline void offer(const struct unigram *u, struct node *nodes, size_t to,
         if (!(score > x->score))
             return;
     }
-    *x = (struct node){u->sentencepiece ? (float)score : score, id, from, steps};
+    *x = (struct node){u->sums == UNIGRAM_DOUBLE ? score : (float)score, id, from, steps};
 }
 
+/* The score of a piece of n bytes. */
 static inline double score_of(const struct unigram *u, int32_t id, size_t n)
 {
-    return u->user[id] ? (double)((float)n * u->bonus) - 0.1 : u->scores[id];
+    if (!u->user[id])
+        return u->scores[id];
+    return u->sums == UNIGRAM_ROUNDED ? (float)(0.1 * (double)(n - 1)) : (double)((float)n * u->bonus) - 0.1;
+}
+
+/* Lets sums begin at 0 again at nodes[at]; the nodes up to `last` may have ways already. */
+static void reset_sums(struct node *nodes, size_t at, size_t last)
+{
+    float offset = (float)nodes[at].score;
+
+    nodes[at].score = 0;
+    for (size_t i = at + 1; i <= last; i++)
+        if (nodes[i].from != NO_WAY)
+            nodes[i].score = (float)nodes[i].score - offset;
 }
 
 /* Fills the nodes behind those of p[0..n-1] from nodes[0].score on.  False: some character is no token by itself. */
 static bool find_ways(const struct unigram *u, struct node *nodes, const uint8_t *p, size_t n, double *margin)
 {
     bool known = true;
-    size_t step;
+    size_t step, last = 0; /* the last node with a way */
 
     nodes[0].steps = 0;
     for (size_t i = 1; i <= n; i++)
         nodes[i].from = NO_WAY;
     for (size_t at = 0; at < n; at += step) {
         uint32_t node = TRIE_ROOT;
-        double here = nodes[at].score, unknown;
+        double here, unknown;
         bool single = false;
 
+        if (u->sums == UNIGRAM_ROUNDED && fabs(nodes[at].score) > SUM_MOST)
+            reset_sums(nodes, at, last);
+        here = nodes[at].score;
         step = char_length(p + at, n - at);
         for (size_t i = at; i < n && (node = trie_step(&u->trie, node, p[i]));) {
             int32_t id = trie_value(&u->trie, node);
@@ -100,12 +119,14 @@ static bool find_ways(const struct unigram *u, struct node *nodes, const uint8_t
                 continue;
             offer(u, nodes, i, here + score_of(u, id, i - at), id, (uint32_t)at, margin);
             single |= i - at == step;
+            last = i > last ? i : last;
         }
         if (single)
             continue;
         known = false;
         unknown = here + u->unknown_score;
-        offer(u, nodes, at + step, u->sentencepiece ? (float)unknown : unknown, -1, (uint32_t)at, margin);
+        offer(u, nodes, at + step, u->sums == UNIGRAM_DOUBLE ? unknown : (float)unknown, -1, (uint32_t)at, margin);
+        last = at + step > last ? at + step : last;
     }
     return known;
 }
@@ -125,6 +146,12 @@ static size_t put_unknown(const struct unigram *u, const uint8_t *p, size_t n, u
     return 1;
 }
 
+/* Hugging Face takes the unknown token written out for unknown text. */
+static bool is_unknown(const struct unigram *u, int32_t id)
+{
+    return id < 0 || (u->sums == UNIGRAM_DOUBLE && id == u->unknown);
+}
+
 /* The ids along the best way to nodes[n]. */
 static int64_t put_way(const struct unigram *u, struct unigram_scratch *s, const struct node *nodes, const uint8_t *p,
                        size_t n, uint32_t *ids)
@@ -140,15 +167,13 @@ static int64_t put_way(const struct unigram *u, struct unigram_scratch *s, const
         path[steps++] = (uint32_t)at;
     for (size_t k = steps; k-- > 0;) {
         size_t end = path[k], from = nodes[end].from;
-        bool unknown = nodes[end].id < 0 || (!u->sentencepiece && nodes[end].id == u->unknown);
-        if (!unknown) {
+        if (!is_unknown(u, nodes[end].id)) {
             ids[count++] = (uint32_t)nodes[end].id;
             continue;
         }
-        while (u->fuse_unknown && k > 0 &&
-               (nodes[path[k - 1]].id < 0 || (!u->sentencepiece && nodes[path[k - 1]].id == u->unknown)))
+        while (u->fuse_unknown && k > 0 && is_unknown(u, nodes[path[k - 1]].id))
             end = path[--k];
-        if (!u->sentencepiece && trie_find(&u->trie, (const char *)p + from, end - from) != TRIE_NONE)
+        if (u->sums == UNIGRAM_DOUBLE && trie_find(&u->trie, (const char *)p + from, end - from) != TRIE_NONE)
             ids[count++] = (uint32_t)trie_find(&u->trie, (const char *)p + from, end - from);
         else
             count += put_unknown(u, p + from, end - from, ids + count);
@@ -219,7 +244,7 @@ static int64_t new_word(const struct unigram *u, struct unigram_scratch *s, stru
         if (nodes[i].from != NO_WAY && fabs(nodes[i].score - *sum) >= 1 << LEVEL_MIN)
             margin = 0; /* sums may leave the level */
     for (size_t at = n; count > 0 && at > 0; at = nodes[at].from)
-        if (nodes[at].id < 0 || (u->sentencepiece && u->user[nodes[at].id]))
+        if (nodes[at].id < 0 || u->user[nodes[at].id])
             margin = 0; /* its sum is not that of the ids' scores */
     level = count > 0 && n <= WORD_LONGEST ? word_level(margin, *sum) : 0;
     if (level && words) {
@@ -249,7 +274,7 @@ static char *put_known(const struct unigram *u, const uint8_t *x, size_t count, 
         single += (float)u->scores[id]; /* as rounded from double: that has twice the digits and more */
         o = put_id(o, id, width);
     }
-    if (u->sentencepiece)
+    if (u->sums != UNIGRAM_DOUBLE)
         *sum = single;
     return o;
 }
@@ -278,7 +303,8 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
 {
     const uint8_t *p = (const uint8_t *)text.p;
     struct ahead a = {.n = 0};
-    double sum = 0;
+    /* A known word's own sums stay below 2^LEVEL_MIN, and so none of them begins at 0 again. */
+    double sum = 0, most = u->sums == UNIGRAM_ROUNDED ? SUM_MOST - (1 << LEVEL_MIN) : INFINITY;
     uint32_t *ids;
     size_t n;
     int64_t rc = 0;
@@ -293,7 +319,7 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
         }
         n = a.cuts[++a.next] - at;
         x = n <= WORD_LONGEST ? word_table_find(words, p + at, n, &count) : NULL;
-        if (x && fabs(sum) < (double)((uint64_t)1 << word_id(x, 0))) {
+        if (x && fabs(sum) < (double)((uint64_t)1 << word_id(x, 0)) && fabs(sum) < most) {
             rc = buf_reserve(out, count * (size_t)width);
             if (rc == 0)
                 out->n = (size_t)(put_known(u, x, count, &sum, out->p + out->n, width) - out->p);

@@ -1,7 +1,5 @@
 /* tokenize/model_unigram.h -- the segmentation of highest score (Kudo 2018), by Viterbi's
  * algorithm, as SentencePiece and Hugging Face compute it to the last rounding.
- * SentencePiece: as its releases up to 0.2.1, which compare sums before they round them; 0.2.3
- * compares rounded ones, and so takes another of two equally good ways now and then.
  */
 #ifndef TOKENIZE_MODEL_UNIGRAM_H
 #define TOKENIZE_MODEL_UNIGRAM_H
@@ -11,9 +9,16 @@
 #include "tokenize/vocab.h"
 #include "tokenize/word_table.h"
 
+/* Whose sums: which of two nearly equal ways is the better one depends on how they are rounded. */
+enum unigram_sums {
+    UNIGRAM_DOUBLE,       /* Hugging Face's: double precision */
+    UNIGRAM_ROUNDED,      /* SentencePiece 0.2.3: single precision; beyond +-100,000 they begin at 0 again */
+    UNIGRAM_ROUNDED_LAST, /* SentencePiece up to 0.2.1: a sum is rounded to single precision when it has won */
+};
+
 /* Zero-initialise, fill in the settings, add pieces, then unigram_finish. */
 struct unigram {
-    bool sentencepiece; /* sums in single precision; else in double */
+    enum unigram_sums sums;
     bool fuse_unknown;  /* a run of unknown characters is one unknown token */
     bool byte_fallback;
     int64_t unknown;    /* -1: the model has none */
@@ -22,7 +27,7 @@ struct unigram {
     struct trie trie;
     double *scores;     /* by id; owned */
     uint8_t *user;      /* SentencePiece: user-defined, by id; owned */
-    float bonus;        /* a user-defined piece of n bytes has the score n * bonus - 0.1 */
+    float bonus;        /* UNIGRAM_ROUNDED_LAST: a user-defined piece of n bytes has the score n * bonus - 0.1 */
     /* made by unigram_finish */
     struct word_marks marks;
 };

@@ -271,6 +271,8 @@ static int describe(const struct output *o, int k, const struct pipeline_result 
     json_put_string(b, span_of(f.pattern_name));
     buf_puts(b, ",\"normalizer\":");
     json_put_string(b, span_of(f.normalizer));
+    if (f.sentencepiece)
+        buf_printf(b, ",\"sentencepiece\":\"%s\"", f.sentencepiece);
     buf_printf(b, ",\"unicode\":\"%s\"},\"quern\":\"%s\",\"run\":\"%s\",\"key\":", tokenizer_unicode(), x->version,
                o->run);
     json_put_string(b, span_of(x->keys[k]));

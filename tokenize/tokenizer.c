@@ -155,6 +155,7 @@ int tokenizer_open_as(struct tokenizer **out, const char *path, const struct tok
     if (!t)
         return ERR_NOMEM;
     t->specials_given = s->special_tokens != NULL;
+    t->spm_version = (enum tokenizer_spm)s->sentencepiece;
     return finish(out, t, path, s, open_path(t, path, s->pattern, e), e);
 }
 
@@ -173,11 +174,15 @@ int tokenizer_open_json(struct tokenizer **out, const char *name, struct span js
     return t ? finish(out, t, NULL, &as_it_says, format_read_huggingface(t, name, json, pattern, e), e) : ERR_NOMEM;
 }
 
-int tokenizer_open_sentencepiece(struct tokenizer **out, const char *name, struct span model, struct err *e)
+int tokenizer_open_sentencepiece(struct tokenizer **out, const char *name, struct span model, const struct tokenizer_settings *s,
+                                 struct err *e)
 {
     struct tokenizer *t = tokenizer_new(e);
 
-    return t ? finish(out, t, NULL, &as_it_says, format_read_sentencepiece(t, name, model, NULL, e), e) : ERR_NOMEM;
+    if (!t)
+        return ERR_NOMEM;
+    t->spm_version = (enum tokenizer_spm)s->sentencepiece;
+    return finish(out, t, NULL, s, format_read_sentencepiece(t, name, model, s->pattern, e), e);
 }
 
 void tokenizer_close(struct tokenizer *t)
@@ -232,6 +237,8 @@ struct tokenizer_facts tokenizer_facts(const struct tokenizer *t)
         f.pattern_name = "steps";
         f.pattern = t->rules->cut_names;
     }
+    if (t->rules && t->rules->sentencepiece && t->rules->model == MODEL_UNIGRAM)
+        f.sentencepiece = t->spm_version == TOKENIZER_SPM_0_2_1 ? "0.2.1" : "0.2.3";
     for (uint32_t i = 0; i < t->vocab.n; i++)
         f.tokens += vocab_get(&t->vocab, i).p != NULL;
     return f;

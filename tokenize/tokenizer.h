@@ -20,6 +20,14 @@
 
 struct tokenizer;
 
+/* Which SentencePiece's ids a Unigram .model gives.  They round sums in different ways, so of two nearly equal ways they take
+ * different ones. */
+enum tokenizer_spm {
+    TOKENIZER_SPM_0_2_3,
+    TOKENIZER_SPM_0_2_1 /* and before */
+};
+#define TOKENIZER_SPM_NAMES "0.2.3|0.2.1" /* in the order of the enum */
+
 /* What is to be otherwise than the files say; zeros: nothing. */
 struct tokenizer_settings {
     /* A name that split_find() knows (gpt2, cl100k, o200k ...), or a regular expression when it is none; NULL: what the file
@@ -30,6 +38,7 @@ struct tokenizer_settings {
     const char *special_tokens;
     /* The token that ends a document, or its id; NULL: see tokenizer_eod. */
     const char *eod;
+    int sentencepiece; /* enum tokenizer_spm */
 };
 
 /* Opens a tokenizer:
@@ -46,13 +55,15 @@ int tokenizer_open(struct tokenizer **t, const char *path, const char *pattern, 
 /* tokenizer_open over the bytes of a tokenizer.json; name is for messages. */
 int tokenizer_open_json(struct tokenizer **t, const char *name, struct span json, const char *pattern,
                         struct err *e);
-/* tokenizer_open over the bytes of a SentencePiece model. */
-int tokenizer_open_sentencepiece(struct tokenizer **t, const char *name, struct span model, struct err *e);
+/* tokenizer_open_as over the bytes of a SentencePiece model; of the settings, what such a model has. */
+int tokenizer_open_sentencepiece(struct tokenizer **t, const char *name, struct span model, const struct tokenizer_settings *s,
+                                 struct err *e);
 void tokenizer_close(struct tokenizer *t);
 
 /* For reports.  The strings live as long as t. */
 struct tokenizer_facts {
     const char *format, *pattern_name, *pattern, *normalizer;
+    const char *sentencepiece; /* the version whose ids it gives; NULL where all versions give the same */
     uint32_t tokens, merges, added;
 };
 struct tokenizer_facts tokenizer_facts(const struct tokenizer *t);

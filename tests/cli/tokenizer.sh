@@ -35,10 +35,20 @@ status "a prefix of both" 0 quern tokenizer verify --tokenizer x --against "$D/g
 for v in llama bpe_user bpe_suffix unigram unigram_user unigram_free chars; do
     status "SentencePiece, $v" 0 quern tokenizer verify --tokenizer "$D/spm_$v.model" --against "$D/spm_$v.jsonl"
     has "SentencePiece, $v: all" out "88 texts have the same ids, 0 differ"
+    status "SentencePiece 0.2.1, $v" 0 quern tokenizer verify --sentencepiece 0.2.1 --tokenizer "$D/spm_$v.model" --against "$D/spm_$v.jsonl"
     sed 's/.*"ids":\(\[[0-9,]*\]\).*/\1/' "$D/spm_$v.jsonl" | quern tokenizer decode --jsonl --tokenizer "$D/spm_$v.model" >back
     sed 's/.*"decoded":\(.*\)}$/\1/' "$D/spm_$v.jsonl" >want
     decoded want back "SentencePiece, $v: decoding"
 done
+quern tokenizer info "$D/spm_unigram.model" >out
+has "info says whose ids" out "ids         of SentencePiece 0.2.3"
+printf '{"text":"The mill grinds."}\n' >mill.jsonl
+quern tokenize --sentencepiece 0.2.1 --tokenizer "$D/spm_unigram.model" --output-prefix older mill.jsonl
+quern tokenize --tokenizer "$D/spm_unigram.model" --output-prefix newer mill.jsonl
+quern tokenize --tokenizer "$D/spm_llama.model" --output-prefix bpe mill.jsonl
+has "the record says whose ids" older_text_document.sum.json '"sentencepiece":"0.2.1"'
+has "the record says whose ids, by default" newer_text_document.sum.json '"sentencepiece":"0.2.3"'
+equal "BPE has one kind of ids" "$(grep -c sentencepiece bpe_text_document.sum.json)" 0
 head -c 3000 "$D/spm_llama.model" >cut.model
 status "a model cut short" 3 quern tokenizer info cut.model
 has "a model cut short: why" err "damaged"

@@ -41,7 +41,7 @@ recorded "o200k" o200k_base "$D/tiktoken/o200k_base.tiktoken"
 recorded "GPT-NeoX" hf-gpt-neox-olmo-dolma "$D/hf/gpt-neox-olmo-dolma/tokenizer.json" --allow-special
 mkdir -p g && tar -I zstd -xf "$D/golden/spm.tar.zst" -C g || bad "SentencePiece" "no recorded ids"
 for m in google-test_model google-test_ja_model sp8k_bpe_bytefallback sp8k_unigram_nmt_nfkc; do
-    status "SentencePiece, $m" 0 quern tokenizer verify --tokenizer "$D/sentencepiece/$m.model" --against "g/spm-$m.jsonl"
+    status "SentencePiece, $m" 0 quern tokenizer verify --sentencepiece 0.2.1 --tokenizer "$D/sentencepiece/$m.model" --against "g/spm-$m.jsonl"
     equal "SentencePiece, $m: all of them" "$(cat out)" "5761 texts have the same ids, 0 differ"
     quern tokenizer encode --jsonl --tokenizer "$D/sentencepiece/$m.model" "g/spm-$m.jsonl" |
         quern tokenizer decode --jsonl --tokenizer "$D/sentencepiece/$m.model" |
