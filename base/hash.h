@@ -40,4 +40,11 @@ static inline uint64_t hash_mix64(uint64_t x)
     x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53ULL;
     return x ^ (x >> 33);
 }
+/* The integer of which hash_mix64 makes x. */
+static inline uint64_t hash_unmix64(uint64_t x)
+{
+    x = (x ^ (x >> 33)) * 0x9cb4b2f8129337dbULL; /* the inverses modulo 2^64 of what mixing multiplies by */
+    x = (x ^ (x >> 33)) * 0x4f74430c22a54005ULL;
+    return x ^ (x >> 33);
+}
 #endif

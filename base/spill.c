@@ -63,12 +63,19 @@ int spill_put(struct spill *s, const void *p, size_t n, struct err *e)
     return 0;
 }
 
-int spill_flush(struct spill *s, struct err *e)
+int spill_write_out(struct spill *s, struct err *e)
 {
     TRY(write_all(s->fd, s->buf, s->used, e));
+    s->used = 0;
+    return 0;
+}
+
+int spill_flush(struct spill *s, struct err *e)
+{
+    TRY(spill_write_out(s, e));
     free(s->buf);
     s->buf = NULL;
-    s->used = s->cap = 0;
+    s->cap = 0;
     return 0;
 }
 

@@ -23,8 +23,9 @@ const char *spill_folder(const char *dir);
  * Close it in any case. */
 int spill_open(struct spill *s, const char *dir, size_t cap, struct err *e);
 int spill_put(struct spill *s, const void *p, size_t n, struct err *e);
-/* Writes out what is buffered, and gives the buffer back: between the last put and the
- * first read. */
+/* Writes out what is buffered: what was put can be read, and more may be put. */
+int spill_write_out(struct spill *s, struct err *e);
+/* The same, and gives the buffer back: between the last put and the first read. */
 int spill_flush(struct spill *s, struct err *e);
 /* Instead of puts: writes at an offset, in any order; any number of threads. */
 int spill_write(const struct spill *s, uint64_t offset, const void *p, size_t n, struct err *e);

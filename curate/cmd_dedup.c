@@ -1,12 +1,14 @@
-/* quern dedup exact|fuzzy|lines|substring */
+/* quern dedup exact|fuzzy|lines|substring|merge */
 #include <string.h>
 
+#include "curate/dedup/dedup_fuzzy.h"
 #include "curate/stages/stages.h"
 #include "curate/stream/driver.h"
+#include "curate/stream/ranks.h"
 
 static struct tool tool = {
     .name = "dedup",
-    .usage = "exact|fuzzy|lines|substring [options] [FILE...]",
+    .usage = "exact|fuzzy|lines|substring|merge [options] [FILE...]",
     .operands = OPT_NAMES_INPUT,
     .about = "drop documents, or strike passages, that are in the collection already",
     .details =
@@ -29,6 +31,9 @@ static struct tool tool = {
         "three sentences in a row, 50 words and 3 sentences must be left.\n\n"
         "substring: strikes passages of --length bytes or more that came before, wherever they\n"
         "stand, by suffix arrays; with --tokens whatever white space is between.\n\n"
+        "merge: makes one index of several that `fuzzy --index` wrote: `quern dedup merge --index all.idx\n"
+        "a.idx b.idx`.  What it has, in which order, is what they have; --against takes it, or all of\n"
+        "them.\n\n"
         "`mpirun -n 8 quern dedup fuzzy -o kept.jsonl crawl/*.jsonl.zst` (or exact) shares the files\n"
         "among 8 ranks, on any hosts; the output is the same, and the first rank writes it.\n"
         "--memory is for each rank.",
@@ -65,22 +70,51 @@ static int say_kinds(void)
     return tool_usage(&tool, "say which kind first, of those that this build has: %s", names);
 }
 
+static bool is_fuzzy(const struct stage_kind *k)
+{
+    return strcmp(k->name, "dedup fuzzy") == 0;
+}
+
 /* Options for ranks. */
 struct rank_conf {
     const char *backend;
     double minutes;
 };
 
+/* The names that ranks make of an index's. */
+static int account_index(const char *name, int ranks, struct err *e)
+{
+    char own[4096];
+
+    for (int rank = 0; rank < ranks; rank++) {
+        TRY(ranks_own_name(own, name, rank, e));
+        TRY(run_writes(tool_files(), "--index", own, e));
+    }
+    return 0;
+}
+
 /* A '*' in an output's name is for files that each rank writes; all others the first rank writes for all. */
-static int check_stars(const struct opt *opts, struct err *e)
+static int check_stars(const struct stage_kind *k, const struct opt *opts, int ranks, struct err *e)
 {
     for (const struct opt *x = opts; x->type != OPT_TYPE_END; x++) {
         const char *const *name = x->value;
-        if (x->names == OPT_NAMES_OUTPUT && *name && strchr(*name, '*') && strcmp(x->name, "rejects") != 0)
-            return err_set(e, ERR_ARG, "--%s '%s': of several ranks one writes it; --output and --rejects alone take a '*'",
-                           x->name, *name);
+
+        if (x->names != OPT_NAMES_OUTPUT || !*name || !strchr(*name, '*') || strcmp(x->name, "rejects") == 0)
+            continue;
+        if (!is_fuzzy(k) || strcmp(x->name, "index") != 0)
+            return err_set(e, ERR_ARG, "--%s '%s': of several ranks one writes it; --output, --rejects and the index of fuzzy "
+                           "alone take a '*'", x->name, *name);
+        TRY(account_index(*name, ranks, e));
     }
     return 0;
+}
+
+/* An index names the files of the texts, if these can be read again. */
+static void look_at_inputs(struct dedup_fuzzy_conf *c, int n, char **argv)
+{
+    c->texts = n > 0;
+    for (int i = 1; i <= n; i++)
+        c->texts &= !feed_is_pipe(argv[i]);
 }
 
 static int open_stage(struct stage *s, const struct stage_kind *k, const void *conf, struct comm *ranks, struct err *e)
@@ -92,7 +126,7 @@ static int open_stage(struct stage *s, const struct stage_kind *k, const void *c
     return k->open_rank(s, ranks, conf, e);
 }
 
-static int run(const struct stage_kind *k, const void *conf, const struct opt *opts, struct driver_conf *driver,
+static int run(const struct stage_kind *k, void *conf, const struct opt *opts, struct driver_conf *driver,
                const struct rank_conf *ranks, int n, char **argv)
 {
     static struct comm *c; /* not closed after a failure, and no leak */
@@ -105,13 +139,39 @@ static int run(const struct stage_kind *k, const void *conf, const struct opt *o
     if (comm_open(&c, ranks->backend, ranks->minutes * 60, &e) < 0)
         return tool_fail(&tool, &e);
     driver->ranks = c->size > 1 ? c : NULL;
-    rc = driver->ranks ? check_stars(opts, &e) : 0;
+    rc = driver->ranks ? check_stars(k, opts, c->size, &e) : 0;
+    if (is_fuzzy(k))
+        look_at_inputs(conf, n, argv);
     if (rc == 0)
         rc = open_stage(&stage, k, conf, driver->ranks, &e);
     code = driver_one(&tool, driver, &stage, rc, &e, n, argv);
     if (c->size == 1 || code == EXIT_FINE || code == EXIT_SOME_BAD) /* else the launcher is to end the others */
         comm_close(c);
     return code;
+}
+
+/* quern dedup merge */
+static int merge(int argc, char **argv)
+{
+    const char *index = NULL, *dir = NULL;
+    int64_t memory = DEDUP_FUZZY_MEMORY;
+    const struct opt opts[] = {
+        OPT_HEAD("dedup merge"),
+        OPT_OUT(0, "index", &index, "FILE", "write the index here"),
+        OPT_SIZE(0, "memory", &memory, 1 << 20, INT64_MAX, "memory for sorting"),
+        OPT_FOLDER(0, "tmp", &dir, "DIR", "for temporary files, 16 bytes a band and 200 a document"),
+        TOOL_OPTS(tool), OPT_END,
+    };
+    struct err e;
+    int code, n = tool_begin(&tool, opts, argc, argv, &code);
+
+    if (n < 0)
+        return code;
+    if (!index || n == 0)
+        return tool_usage(&tool, "merge needs --index FILE and indexes");
+    if (dedup_index_merge(index, argv + 1, n, dir, memory, &e) < 0)
+        return tool_fail(&tool, &e);
+    return tool_end(&tool, EXIT_FINE);
 }
 
 int main(int argc, char **argv)
@@ -132,6 +192,10 @@ int main(int argc, char **argv)
     char name[64];
     int code, n = 0;
 
+    if (argc > 1 && strcmp(argv[1], "merge") == 0) {
+        argv[1] = argv[0];
+        return merge(argc - 1, argv + 1);
+    }
     snprintf(name, sizeof name, "dedup %s", argc > 1 ? argv[1] : "");
     k = stage_kind_find(span_of(name));
     if (k) {

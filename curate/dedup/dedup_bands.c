@@ -166,19 +166,30 @@ int dedup_bands_meet(const struct dedup_bands *b, uint32_t a, uint32_t other)
     return -1;
 }
 
-int dedup_bands_agree(const struct dedup_bands *b, uint32_t a, uint32_t other)
+static int agree(const struct dedup_bands *b, const uint8_t *x, const uint8_t *y)
 {
-    const uint8_t *x = b->sketch + (size_t)a * b->sketch_bytes;
-    const uint8_t *y = b->sketch + (size_t)other * b->sketch_bytes;
-    int agree = 0;
+    int places = 0;
 
     for (size_t i = 0; i < b->sketch_bytes; i += 64) {
         uint8_t some = 0;
         for (int j = 0; j < 64; j++)
             some += x[i + j] == y[i + j];
-        agree += some;
+        places += some;
     }
-    return agree - (int)(b->sketch_bytes - (size_t)b->bands * (size_t)b->rows);
+    return places - (int)(b->sketch_bytes - (size_t)b->bands * (size_t)b->rows);
+}
+
+int dedup_bands_agree(const struct dedup_bands *b, uint32_t a, uint32_t other)
+{
+    return agree(b, b->sketch + (size_t)a * b->sketch_bytes, b->sketch + (size_t)other * b->sketch_bytes);
+}
+
+/* Of places in which the hashes differ one in 256 agrees all the same. */
+double dedup_bands_estimate(const struct dedup_bands *b, const uint8_t *x, const uint8_t *y)
+{
+    double share = (double)agree(b, x, y) / (b->bands * b->rows), similarity = (share - 1. / 256) / (1 - 1. / 256);
+
+    return similarity > 0 ? similarity : 0;
 }
 
 int dedup_bands_least(const struct dedup_bands *b, double threshold)

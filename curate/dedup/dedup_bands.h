@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "kernels/device.h"
 
 /* What is kept of one signature: kernels/band_keys.h. */
@@ -44,6 +45,17 @@ struct dedup_bands {
 };
 #define BUCKET_NONE BAND_KEY_NONE
 
+/* Keys of all bands in one place: each with the number of its band mixed in, so that it is spread evenly and equal only to
+ * keys of that band. */
+static inline uint64_t dedup_band_mix(uint64_t key, int band)
+{
+    return hash_mix64(key + (uint64_t)band);
+}
+static inline uint64_t dedup_band_unmix(uint64_t mixed, int band)
+{
+    return hash_unmix64(mixed) - (uint64_t)band;
+}
+
 int dedup_bands_init(struct dedup_bands *b, int bands, int rows, struct err *e);
 void dedup_bands_free(struct dedup_bands *b);
 /* Bytes that a document takes when there are buckets; making them takes 40 more a thread. */
@@ -59,6 +71,8 @@ int dedup_bands_index(struct dedup_bands *b, struct device *gpu, int jobs, struc
 int dedup_bands_meet(const struct dedup_bands *b, uint32_t a, uint32_t other);
 /* Places in which the sketches agree. */
 int dedup_bands_agree(const struct dedup_bands *b, uint32_t a, uint32_t other);
+/* The similarity of two documents as their sketches have it. */
+double dedup_bands_estimate(const struct dedup_bands *b, const uint8_t *x, const uint8_t *y);
 /* A pair of the similarity `threshold` agrees in fewer places than this with a
  * probability of less than one in a million. */
 int dedup_bands_least(const struct dedup_bands *b, double threshold);

@@ -6,6 +6,7 @@
 #include "base/pool.h"
 #include "curate/dedup/dedup_links.h"
 #include "curate/dedup/dedup_members.h"
+#include "curate/dedup/minhash_preset.h"
 
 /* While groups are looked for, fate.survivor is the root of a document's group and fate.similarity
  * one of these; a document that has been decided has its similarity. */
@@ -78,8 +79,9 @@ static int tell_pair(void *arg, uint32_t other, uint32_t doc, float similarity, 
 {
     const struct blocks *b = arg;
     uint32_t x = b->doc[other].number, y = b->doc[doc].number;
+    bool first = x < y || b->doc[other].rank == UINT64_MAX; /* what stays in any case is none of the run's, and comes first */
 
-    return b->p->listener->pair(b->p->listener->arg, x < y ? x : y, x < y ? y : x, similarity, e);
+    return b->p->listener->pair(b->p->listener->arg, first ? x : y, first ? y : x, similarity, e);
 }
 
 /* Decides the block; of a document that was dropped before, nothing changes. */
@@ -198,6 +200,19 @@ struct measuring {
     int failed;
 };
 
+/* The similarity of a member to its survivor, of which one has no shingles here. */
+static int estimate(const struct dedup_plan *p, uint32_t number, uint32_t survivor, float *similarity, struct err *e)
+{
+    struct dedup_bands shape = {.bands = p->bands, .rows = p->rows, .sketch_bytes = p->store->sketch_bytes};
+    uint64_t key[MINHASH_MAX_BANDS];
+    uint8_t x[MINHASH_MAX], y[MINHASH_MAX];
+
+    TRY(dedup_store_record(p->store, number, &(struct band_record){key, x}, e));
+    TRY(dedup_store_record(p->store, survivor, &(struct band_record){key, y}, e));
+    *similarity = (float)dedup_bands_estimate(&shape, x, y);
+    return 0;
+}
+
 /* The similarities of n members to their survivors. */
 static int measure(struct measuring *w, struct dedup_compare *c, const struct member *m, size_t n, struct err *e)
 {
@@ -205,7 +220,7 @@ static int measure(struct measuring *w, struct dedup_compare *c, const struct me
     struct set_ref set[2 * AT_ONCE];
     struct set_pair pair[AT_ONCE];
     struct store_doc d;
-    uint32_t k = 0;
+    uint32_t of[AT_ONCE], k = 0; /* whose pair it is */
 
     for (size_t i = 0; i < n; i++) {
         uint32_t number = m[i].number;
@@ -217,13 +232,14 @@ static int measure(struct measuring *w, struct dedup_compare *c, const struct me
         TRY(dedup_store_doc(w->b->p->store, number, &d, e));
         set[2 * k + 1] = d.set;
         pair[k] = (struct set_pair){.a = 2 * k, .b = 2 * k + 1};
-        k++;
+        if (set[2 * k].size && set[2 * k + 1].size)
+            of[k++] = number;
+        else
+            TRY(estimate(w->b->p, number, fate[number].survivor, &fate[number].similarity, e));
     }
     TRY(dedup_compare_run(c, set, 0, pair, k, e));
-    k = 0;
-    for (size_t i = 0; i < n; i++)
-        if (fate[m[i].number].survivor != m[i].number)
-            fate[m[i].number].similarity = (float)pair[k++].similarity;
+    for (uint32_t i = 0; i < k; i++)
+        fate[of[i]].similarity = (float)pair[i].similarity;
     return 0;
 }
 

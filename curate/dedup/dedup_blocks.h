@@ -21,8 +21,8 @@ struct dedup_plan {
     int jobs;
     const char *dir; /* for temporary files, as spill_open has it */
     struct device *gpu; /* for buckets and comparing; NULL: the CPU */
-    /* verify only, may be NULL: told of all pairs of candidates that have the similarity, by their
-     * numbers, in no order that can be relied on */
+    /* verify only, may be NULL: told of all pairs of candidates that have the similarity, by their numbers, in no order
+     * that can be relied on; of a pair the lesser is first, or one that always stays */
     const struct dedup_listener *listener;
 };
 

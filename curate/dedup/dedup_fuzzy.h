@@ -9,6 +9,7 @@
 #define CURATE_DEDUP_FUZZY_H
 
 #include "base/opt.h"
+#include "curate/dedup/dedup_against.h"
 #include "curate/dedup/dedup_device.h"
 #include "curate/dedup/dedup_keep.h"
 #include "curate/dedup/dedup_store.h"
@@ -34,6 +35,9 @@ struct dedup_fuzzy_conf {
     int64_t memory;       /* bytes; 0: DEDUP_FUZZY_MEMORY, or more if the documents need it */
     struct opt_list against; /* files of documents, or indexes, whose near-duplicates go */
     const char *index;    /* file for the index of the documents that stay; NULL: none */
+    bool index_sets;      /* with a set file beside it */
+    bool texts;           /* documents have their texts from their files as they are there, so that an index can name these;
+                             else it has a set file in any case */
     int device;           /* enum dedup_device */
     int64_t batch;        /* documents that a GPU is given at once, at most */
 };
@@ -63,6 +67,8 @@ void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
     OPT_IN_LIST(0, "against", &(c).against, "FILE",                                                        \
              "drop what is like a document of this file, or index"),                                    \
     OPT_OUT(0, "index", &(c).index, "FILE", "write an index of what stays, for --against"),             \
+    OPT_FLAG(0, "index-sets", &(c).index_sets,                                                          \
+             "with the shingles beside it, in FILE.sets; else their texts are read again"),             \
     OPT_SIZE(0, "memory", &(c).memory, 0, INT64_MAX,                                                    \
              "memory for comparing, from 128M and 8 bytes a document; 0: 1G, or what it takes"),        \
     OPT_ENUM(0, "device", &(c).device, DEDUP_DEVICES, "what signs and compares; auto: a GPU if one works"), \
@@ -92,12 +98,15 @@ struct dedup_fuzzy_note {
 };
 /* ERR_IO: it is no note of this stage.  to points into it. */
 int dedup_fuzzy_note(const void *stage, struct span note, struct dedup_fuzzy_note *to, struct err *e);
-/* A note of a document that only others are held against; before all that commit is given. */
+/* A note of a document that only others are held against; after all that commit is given. */
 int dedup_fuzzy_outside(void *stage, struct span note, struct err *e);
-/* Makes the note what an index has of it. */
-int dedup_fuzzy_to_index(const void *stage, struct span *note, struct err *e);
+/* An index of that name, as the stage writes it with that much memory; and puts a note of commit into it. */
+int dedup_fuzzy_index_create(const void *stage, struct index_out **x, const char *path, int64_t memory, struct err *e);
+int dedup_fuzzy_index_put(const void *stage, struct index_out *x, struct span note, struct err *e);
+/* What files of --against name, for a run of the stage's settings. */
+int dedup_fuzzy_against(const void *stage, const struct opt_list *files, struct dedup_against **a, struct err *e);
 /* Before resolve: pairs and report, if there are to be any, are not written but given to these, by the number of a
- * pair's second document and of a cluster's survivor, as they were given, outside first. */
+ * pair's second document and of a cluster's survivor, as they were given; and no index is written. */
 void dedup_fuzzy_divert(void *stage, const struct dedup_taker *pairs, const struct dedup_taker *report);
 /* Of indexes; the stage's. */
 const char *dedup_fuzzy_kind(const void *stage);
@@ -107,7 +116,7 @@ float dedup_fuzzy_similarity(const void *stage, uint64_t n);
 /* What a run counts. */
 struct dedup_fuzzy_counts {
     uint64_t shingle_bytes, candidates, compared, against, clusters;
-    uint64_t largest, largest_of; /* documents of the largest cluster; its survivor, as they were given, outside first */
+    uint64_t largest, largest_of; /* documents of the largest cluster; its survivor, as they were given */
     const char *largest_id;       /* the stage's, or NULL */
 };
 void dedup_fuzzy_counts(const void *stage, struct dedup_fuzzy_counts *to);

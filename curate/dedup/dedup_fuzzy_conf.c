@@ -37,27 +37,30 @@ int dedup_fuzzy_settle(const struct dedup_fuzzy_conf *c, int *bands, int *rows, 
     return 0;
 }
 
-int dedup_fuzzy_choose_preset(struct dedup_fuzzy_conf *c, struct err *e)
+/* The preset of an index, if none is chosen yet. */
+static int take_preset(void *conf, const char *path, struct err *e)
 {
     static const char ours[] = "dedup fuzzy preset=";
-    char kind[NOTE_INDEX_KIND];
-    int rc = 0;
+    struct dedup_fuzzy_conf *c = conf;
+    const struct minhash_preset *p;
+    char kind[NOTE_INDEX_KIND], *name = kind + sizeof ours - 1;
+    int rc = c->preset ? 0 : note_index_kind(path, kind, e);
 
-    for (int i = 0; i < c->against.n && !c->preset && rc >= 0; i++) {
-        rc = note_index_kind(c->against.v[i], kind, e);
-        if (rc == 1 && strncmp(kind, ours, sizeof ours - 1) == 0) {
-            char *name = kind + sizeof ours - 1;
-            const struct minhash_preset *p;
+    if (rc <= 0 || strncmp(kind, ours, sizeof ours - 1) != 0)
+        return rc < 0 ? rc : 0;
+    name[strcspn(name, " ")] = '\0';
+    for (int k = 0; (p = minhash_preset_at(k)) && !c->preset; k++)
+        c->preset = strcmp(p->name, name) == 0 ? k + 1 : 0;
+    if (!c->preset)
+        return err_set(e, ERR_UNSUPPORTED, "'%s' is an index of preset '%s', which is none of: %s", path, name, MINHASH_PRESETS);
+    return 0;
+}
 
-            name[strcspn(name, " ")] = '\0';
-            for (int k = 0; (p = minhash_preset_at(k)) && !c->preset; k++)
-                c->preset = strcmp(p->name, name) == 0 ? k + 1 : 0;
-            if (!c->preset)
-                return err_set(e, ERR_UNSUPPORTED, "'%s' is an index of preset '%s', which is none of: %s",
-                               c->against.v[i], name, MINHASH_PRESETS);
-        }
-    }
+int dedup_fuzzy_choose_preset(struct dedup_fuzzy_conf *c, struct err *e)
+{
+    int rc = dedup_against_names(&c->against, take_preset, c, e);
+
     if (!c->preset)
         c->preset = 1;
-    return rc < 0 ? rc : 0;
+    return rc;
 }

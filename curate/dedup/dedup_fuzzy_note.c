@@ -36,7 +36,7 @@ int fuzzy_note_parse(const struct dedup_bands *shape, struct span note, struct f
 
     *h = u.h;
     if (note.n >= sizeof **h && u.h->count <= note.n / sizeof(uint64_t) && u.h->id_n <= note.n && u.h->text_n <= note.n &&
-        (note_parts(shape, u.h, u.h->count > 0, p) == note.n || (u.h->count && note_parts(shape, u.h, false, p) == note.n)))
+        (note_parts(shape, u.h, true, p) == note.n || note_parts(shape, u.h, false, p) == note.n))
         return 0;
     return err_set(e, ERR_IO, "a note of %zu bytes is none of near-duplicates", note.n);
 }

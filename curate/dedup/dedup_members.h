@@ -1,5 +1,5 @@
 /* curate/dedup/dedup_members.h -- linked documents, put in the order in which they are decided: in memory if
- * there is room for them, else sorted by way of the disk.
+ * there is room for them, else sorted by way of the disk.  Pairs of numbers can be sorted as well.
  */
 #ifndef CURATE_DEDUP_MEMBERS_H
 #define CURATE_DEDUP_MEMBERS_H
@@ -12,6 +12,20 @@ struct member {
     uint64_t rank;
     uint32_t root, number;
 };
+
+/* A pair of numbers as a member: sorted by the first, then by the second. */
+static inline struct member member_of_pair(uint64_t first, uint64_t second)
+{
+    return (struct member){.root = (uint32_t)(first >> 32), .rank = ~(first << 32 | second >> 32), .number = (uint32_t)second};
+}
+static inline uint64_t member_first(const struct member *m)
+{
+    return (uint64_t)m->root << 32 | ~m->rank >> 32;
+}
+static inline uint64_t member_second(const struct member *m)
+{
+    return ~m->rank << 32 | m->number;
+}
 
 struct members {
     struct member *m; /* all of them, in order, unless they are on disk */

@@ -79,7 +79,9 @@ static int commit_fuzzy(struct sharded *s, struct span note, bool outside, struc
 
     TRY(dedup_fuzzy_note(s->inner.state, note, &x, e));
     for (size_t i = 0; i < x.keys; i++) {
-        struct rank_key k = {hash_mix64(x.key[i] + i), s->n};
+        struct rank_key k = {dedup_band_mix(x.key[i], (int)i), s->n};
+        if (x.key[i] == BUCKET_NONE)
+            continue;
         TRY(spill_put(&s->out.file[rank_key_owner(s->c, k.key)], &k, sizeof k, e));
     }
     s->shingles += x.shingles;
@@ -105,20 +107,20 @@ static int take_outside(void *to, struct span note, struct err *e)
 {
     struct sharded *s = to;
 
-    s->outside++;
     return add(s, note, true, e);
 }
 
-/* This rank's share of the files of --against. */
-static int begin(struct sharded *s, struct err *e)
+/* This rank's share of the files of --against, before its own documents. */
+static int begin_exact(struct sharded *s, struct err *e)
 {
-    const char *kind = s->fuzzy ? dedup_fuzzy_kind(s->inner.state) : dedup_exact_kind(s->inner.state);
+    const char *kind = dedup_exact_kind(s->inner.state);
 
     s->begun = true;
     for (int i = 0; i < s->against.n; i++)
         if ((int64_t)i * s->c->size / s->against.n == s->c->rank &&
             notes_of(s->against.v[i], &s->inner, kind, limits_cpus(), take_outside, s, e) < 0)
             return e->code = ERR_IO; /* whatever it is: the document at hand is not bad */
+    s->own.first = s->n;
     return 0;
 }
 
@@ -128,8 +130,8 @@ static int sharded_commit(void *stage, struct span note, struct verdict *v, stru
     struct sharded *s = stage;
 
     (void)v, (void)reply, (void)a;
-    if (!s->begun)
-        TRY(begin(s, e));
+    if (!s->begun && !s->fuzzy)
+        TRY(begin_exact(s, e));
     return add(s, note, false, e);
 }
 
@@ -199,27 +201,81 @@ static int link_fuzzy(struct sharded *s, int jobs, struct err *e)
     return rc;
 }
 
+/* Hits of documents of indexes go to the ranks that are to have them. */
+static int put_hit(void *of, const struct against_hit *x, struct err *e)
+{
+    struct sharded *s = of;
+
+    return spill_put(&s->hits.file[dedup_against_owner(s->others, x, s->c->size)], x, sizeof *x, e);
+}
+
+static int take_hits(void *to, int from, struct span bytes, struct err *e)
+{
+    (void)from;
+    for (size_t i = 0; i + sizeof(struct against_hit) <= bytes.n; i += sizeof(struct against_hit)) {
+        struct against_hit x;
+        struct member m;
+
+        memcpy(&x, bytes.p + i, sizeof x);
+        m = member_of_pair(x.place, x.key);
+        TRY(members_add(to, &m, e));
+    }
+    return 0;
+}
+
+/* What this rank's documents hit in the indexes, and after that what is this rank's of all hits. */
+static int find_hits(struct sharded *s, struct members *hits, int jobs, struct err *e)
+{
+    for (int r = 0; r < s->out.n; r++)
+        TRY(spill_write_out(&s->out.file[r], e));
+    TRY(rank_files_open(&s->hits, s->c, s->dir, s->memory / SHARDED_BUFFERS, e));
+    TRY(dedup_against_find(s->others, s->out.file, s->out.n, memory_left(s) / 4, jobs, put_hit, s, e));
+    TRY(rank_files_flush(&s->hits, e));
+    TRY(rank_meet(s->c, e));
+    return rank_exchange(s->c, &s->hits, s->memory / SHARDED_BUFFERS, take_hits, hits, &s->sent, e);
+}
+
+/* The documents of --against that those of all ranks have to be held against, after this rank's own. */
+static int take_others(struct sharded *s, int jobs, struct err *e)
+{
+    struct members hits;
+    int rc = members_open(&hits, (size_t)memory_left(s) / 4 / sizeof(struct member), s->dir, e);
+
+    if (rc == 0 && dedup_against_has_index(s->others))
+        rc = find_hits(s, &hits, jobs, e);
+    if (rc == 0)
+        rc = members_sort(&hits, e);
+    if (rc == 0)
+        rc = dedup_against_give(s->others, &hits, &s->inner, s->c->rank, s->c->size, take_outside, s, e);
+    members_close(&hits);
+    return rc;
+}
+
+static bool is_own(const struct sharded *s, int from, const struct parcel *h)
+{
+    return h->number >= s->owns[from].first && h->number < s->owns[from].end;
+}
+
 /* A note that came, to the stage that decides. */
 static int take_note(struct sharded *s, int from, const struct parcel *h, struct span note, struct arena *a,
                      struct err *e)
 {
-    bool outside = h->number < s->outsides[from];
     uint64_t number = s->docs.first[from] + h->number;
     struct verdict v = {0};
     struct span reply;
 
-    if (!outside) {
-        number |= UINT64_C(1) << 62; /* behind those outside */
+    if (is_own(s, from, h)) {
         s->came[from]++;
         TRY(s->inner.ops->commit(s->inner.state, note, &v, &reply, a, e));
     } else {
+        number |= UINT64_C(1) << 62; /* fuzzy: after all ranks' own */
         TRY(s->fuzzy ? dedup_fuzzy_outside(s->inner.state, note, e) : dedup_exact_outside(s->inner.state, note, e));
     }
     return s->fuzzy ? spill_put(&s->numbers, &number, sizeof number, e) : 0;
 }
 
-/* Those of one rank from *at on, of documents outside or to the end. */
-static int take_notes(struct sharded *s, int from, const struct spill *in, uint64_t *at, bool outside, struct err *e)
+/* Those of one rank from *at on, of its own documents or of the others. */
+static int take_notes(struct sharded *s, int from, const struct spill *in, uint64_t *at, bool own, struct err *e)
 {
     struct parcels p = {0};
     struct parcel h;
@@ -228,7 +284,7 @@ static int take_notes(struct sharded *s, int from, const struct spill *in, uint6
 
     while (rc == 0 && *at < in->size) {
         rc = spill_next(&p.in, &h, sizeof h, e);
-        if (rc < 0 || (outside && h.number >= s->outsides[from]))
+        if (rc < 0 || is_own(s, from, &h) != own)
             break;
         rc = parcel_note(&p, &h, e);
         if (rc == 0)
@@ -252,9 +308,9 @@ static int take_all_notes(struct sharded *s, struct err *e)
     if (rc == 0)
         rc = rank_exchange_files(s->c, &s->out, &in, s->memory / SHARDED_BUFFERS, &s->sent, e);
     for (int r = 0; r < s->c->size && rc == 0; r++)
-        rc = take_notes(s, r, &in.file[r], &at[r], true, e);
+        rc = take_notes(s, r, &in.file[r], &at[r], s->fuzzy, e);
     for (int r = 0; r < s->c->size && rc == 0; r++) {
-        rc = take_notes(s, r, &in.file[r], &at[r], false, e);
+        rc = take_notes(s, r, &in.file[r], &at[r], !s->fuzzy, e);
         spill_close(&in.file[r]);
     }
     rank_files_close(&in);
@@ -325,7 +381,8 @@ static int open_answers(struct sharded *s, struct err *e)
 
     cap = cap < 4096 ? 4096 : cap > SHARDED_READ ? SHARDED_READ : cap;
     close_readers(s);
-    TRY(spill_reader_open(&s->route_in, &s->route, s->outside * sizeof(uint32_t), s->route.size, SHARDED_READ, e));
+    TRY(spill_reader_open(&s->route_in, &s->route, s->own.first * sizeof(uint32_t), s->own.end * sizeof(uint32_t),
+                          SHARDED_READ, e));
     for (int r = 0; r < s->c->size; r++)
         TRY(spill_reader_open(&s->answer_in[r], &s->answers.file[r], 0, s->answers.file[r].size, (size_t)cap, e));
     return 0;
@@ -365,11 +422,15 @@ static int sharded_resolve(void *stage, int jobs, struct err *e)
 {
     struct sharded *s = stage;
 
-    if (!s->begun) /* there was no document */
-        TRY(begin(s, e));
+    if (!s->begun && !s->fuzzy) /* there was no document */
+        TRY(begin_exact(s, e));
+    s->own.end = s->n;
+    TRY(rank_meet(s->c, e));
+    if (s->fuzzy)
+        TRY(take_others(s, jobs, e));
     TRY(rank_meet(s->c, e));
     TRY(rank_docs_open(&s->docs, s->c, s->n, e));
-    TRY(comm_all_gather(s->c, &s->outside, s->outsides, 1, COMM_I64, e));
+    TRY(comm_all_gather(s->c, &s->own, s->owns, 2, COMM_I64, e));
     TRY(rank_files_flush(&s->out, e));
     if (s->fuzzy)
         TRY(link_fuzzy(s, jobs, e));
@@ -446,8 +507,10 @@ static void sharded_close(void *stage)
     file_group_abort(&s->files);
     free(s->answer_in);
     free(s->came);
-    free(s->outsides);
+    free(s->owns);
     free(s->against.v);
+    dedup_against_close(s->others);
+    rank_files_close(&s->hits);
     free(s->largest_id);
     rank_lines_close(s->pair_lines);
     rank_lines_close(s->report_lines);
@@ -496,7 +559,7 @@ static int open_fuzzy(struct sharded *s, const struct dedup_fuzzy_conf *c, struc
     s->memory = c->memory ? c->memory : DEDUP_FUZZY_MEMORY;
     own.device = DEDUP_CPU;
     TRY(dedup_fuzzy_choose_preset(&own, e));
-    own.clusters = own.index = NULL;
+    own.clusters = NULL;
     own.against = (struct opt_list){0};
     return dedup_fuzzy_stage_open(&s->inner, &own, e);
 }
@@ -533,8 +596,8 @@ static int open_files(struct sharded *s, struct err *e)
 {
     s->answer_in = calloc((size_t)s->c->size, sizeof *s->answer_in);
     s->came = calloc((size_t)s->c->size, sizeof *s->came);
-    s->outsides = calloc((size_t)s->c->size, sizeof *s->outsides);
-    if (!s->answer_in || !s->came || !s->outsides)
+    s->owns = calloc((size_t)s->c->size, sizeof *s->owns);
+    if (!s->answer_in || !s->came || !s->owns)
         return err_set(e, ERR_NOMEM, "out of memory for %d ranks", s->c->size);
     TRY(spill_open(&s->notes, s->dir, SHARDED_READ, e));
     TRY(spill_open(&s->ids, s->dir, SHARDED_READ, e));
@@ -559,7 +622,7 @@ static int new_sharded(struct sharded **s, struct comm *c, bool fuzzy, struct er
 static int finish_open(struct stage *st, struct sharded *s, int rc, const struct opt_list *against, struct err *e)
 {
     if (rc == 0)
-        rc = keep_against(s, against, e);
+        rc = s->fuzzy ? dedup_fuzzy_against(s->inner.state, against, &s->others, e) : keep_against(s, against, e);
     if (rc == 0)
         rc = open_files(s, e);
     if (rc < 0) {

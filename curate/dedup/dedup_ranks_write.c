@@ -135,7 +135,7 @@ static int cluster_lines(struct sharded *s, const struct sink *to, struct err *e
     struct arena a = {0};
     int rc = spill_reader_open(&ids, &s->ids, 0, s->ids.size, SHARDED_READ, e);
 
-    for (uint64_t i = s->outside; i < s->n && rc == 0; i++) {
+    for (uint64_t i = s->own.first; i < s->own.end && rc == 0; i++) {
         struct span survivor = {0};
         struct answer x;
         uint64_t n = 0;
@@ -150,7 +150,7 @@ static int cluster_lines(struct sharded *s, const struct sink *to, struct err *e
             rc = id ? spill_next(&ids, id, n, e) : err_set(e, ERR_NOMEM, "out of memory for an id");
         if (rc == 0 && x.dropped && dedup_pairs_put_line(&line, survivor, (struct span){id, n}, x.similarity) < 0)
             rc = err_set(e, ERR_NOMEM, "out of memory for a line of clusters");
-        if (rc == 0 && (line.n > SHARDED_READ || i + 1 == s->n)) {
+        if (rc == 0 && (line.n > SHARDED_READ || i + 1 == s->own.end)) {
             rc = to->put(to->to, buf_span(&line), e);
             buf_clear(&line);
         }
@@ -186,10 +186,39 @@ int sharded_write_clusters(struct sharded *s, struct err *e)
 
 /* Where the notes of an index go. */
 struct index_file {
-    struct note_index *index; /* of rank 0 */
+    const struct sharded *s;
+    struct note_index *notes; /* exact, rank 0 */
+    struct index_out *bands;  /* fuzzy, rank 0, or each rank if the name has a * */
+    char own[4096];           /* its name then */
     struct rank_stream stream;
     struct buf frames; /* of another rank: what is yet to be sent */
 };
+
+static bool each_writes(const struct sharded *s)
+{
+    return s->fuzzy && strchr(s->index, '*');
+}
+
+static int create_index(struct index_file *x, struct err *e)
+{
+    const struct sharded *s = x->s;
+    const char *path = s->index;
+
+    if (each_writes(s)) {
+        TRY(ranks_own_name(x->own, s->index, s->c->rank, e));
+        path = x->own;
+    } else if (s->c->rank) {
+        return 0;
+    }
+    if (s->fuzzy)
+        return dedup_fuzzy_index_create(s->inner.state, &x->bands, path, s->memory / 4, e);
+    return note_index_create(&x->notes, path, dedup_exact_kind(s->inner.state), e);
+}
+
+static int put_note(struct index_file *x, struct span note, struct err *e)
+{
+    return x->bands ? dedup_fuzzy_index_put(x->s->inner.state, x->bands, note, e) : note_index_put(x->notes, note, e);
+}
 
 /* Notes of another rank. */
 static int put_frames(void *to, struct span s, struct err *e)
@@ -200,15 +229,16 @@ static int put_frames(void *to, struct span s, struct err *e)
     int rc;
 
     while ((rc = frame_next_note(s, &at, &note, e)) > 0)
-        TRY(note_index_put(x->index, note, e));
+        TRY(put_note(x, note, e));
     return rc;
 }
 
-static int put_in_index(struct sharded *s, struct index_file *x, struct span note, struct err *e)
+static int put_in_index(struct index_file *x, struct span note, struct err *e)
 {
-    TRY(s->fuzzy ? dedup_fuzzy_to_index(s->inner.state, &note, e) : dedup_exact_to_index(note, e));
-    if (x->index)
-        return note_index_put(x->index, note, e);
+    if (!x->s->fuzzy)
+        TRY(dedup_exact_to_index(note, e));
+    if (x->notes || x->bands)
+        return put_note(x, note, e);
     if (frame_put_note(&x->frames, note) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for an index");
     if (x->frames.n < SHARDED_READ)
@@ -225,43 +255,46 @@ static int index_notes(struct sharded *s, struct index_file *x, struct err *e)
     struct arena a = {0};
     int rc = spill_reader_open(&p.in, &s->notes, 0, s->notes.size, SHARDED_READ, e);
 
-    for (uint64_t i = 0; i < s->n && rc == 0; i++) {
+    for (uint64_t i = 0; i < s->own.end && rc == 0; i++) {
         struct span survivor;
         struct answer answer = {0};
         struct parcel h;
 
         arena_reset(&a);
         rc = parcel_next(&p, &h, e);
-        if (rc == 0 && i >= s->outside)
+        if (rc == 0 && i >= s->own.first)
             rc = sharded_next_answer(s, &answer, &survivor, &a, e);
-        if (rc == 0 && i >= s->outside && !answer.dropped)
-            rc = put_in_index(s, x, buf_span(&p.note), e);
+        if (rc == 0 && i >= s->own.first && !answer.dropped)
+            rc = put_in_index(x, buf_span(&p.note), e);
     }
     parcels_close(&p);
     arena_free(&a);
     return rc;
 }
 
+static int end_index(struct index_file *x, int rc, struct file_group *files, struct err *e)
+{
+    if (x->bands)
+        return index_out_end(x->bands, rc, files, e);
+    return x->notes ? note_index_end(x->notes, rc, files, e) : rc;
+}
+
 int sharded_write_index(struct sharded *s, struct err *e)
 {
-    struct index_file x = {.stream = {s->c, 0}};
+    struct index_file x = {.s = s, .stream = {s->c, 0}};
     struct sink to = {put_frames, &x};
-    const char *kind = s->fuzzy ? dedup_fuzzy_kind(s->inner.state) : dedup_exact_kind(s->inner.state);
     int rc = spill_flush(&s->notes, e);
 
-    if (rc == 0 && s->c->rank == 0)
-        rc = note_index_create(&x.index, s->index, kind, e);
+    if (rc == 0)
+        rc = create_index(&x, e);
     if (rc == 0)
         rc = index_notes(s, &x, e);
     if (rc == 0 && x.frames.n)
         rc = ranks_put(&x.stream, buf_span(&x.frames), e);
     buf_free(&x.frames);
-    if (rc == 0)
-        rc = x.index ? ranks_collect(s->c, &to, 1, e) : ranks_end(s->c, e);
-    if (rc == 0 && x.index)
-        return note_index_finish(x.index, &s->files, e);
-    note_index_abort(x.index);
-    return rc;
+    if (rc == 0 && !each_writes(s))
+        rc = s->c->rank == 0 ? ranks_collect(s->c, &to, 1, e) : ranks_end(s->c, e);
+    return end_index(&x, rc, &s->files, e);
 }
 
 /* ---- counts ---- */
@@ -302,7 +335,7 @@ int sharded_count(struct sharded *s, struct err *e)
 {
     struct dedup_fuzzy_counts own = {0};
     uint64_t all = s->docs.first[s->c->size];
-    uint64_t sum[] = {s->stay, s->sent, 8 * s->shingles, 0, 0, 0, s->outside, 0};
+    uint64_t sum[] = {s->stay, s->sent, 8 * s->shingles, 0, 0, 0, s->n - (s->own.end - s->own.first), 0};
 
     for (int r = 0; r < s->c->size; r++)
         sum[7] += s->came[r];

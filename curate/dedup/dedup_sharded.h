@@ -18,11 +18,11 @@ struct sharded {
     struct opt_list against;
     int64_t memory;
     bool bounded;          /* by the user */
-    bool begun;            /* --against has been read */
-    uint64_t n;            /* documents of this rank, */
-    uint64_t outside;      /*   of which the first are those of its files of --against */
-    struct rank_docs docs; /* and of the others */
-    uint64_t *outsides;
+    bool begun;            /* exact: --against has been read, whose documents come first */
+    uint64_t n;            /* documents of this rank, those of --against among them, */
+    struct rank_docs docs; /*   and of the others */
+    struct own { uint64_t first, end; } own, *owns; /* of this rank and of each: which of these are not of --against */
+    struct dedup_against *others; /* fuzzy: --against, whose documents come last */
     struct spill notes;    /* fuzzy, and for an index: of all of them */
     struct spill ids;      /* for clusters */
     struct spill route;    /* to which rank each goes, 32 bits */
@@ -30,6 +30,7 @@ struct sharded {
     struct rank_lines *pair_lines, *report_lines; /* of what was decided here */
     struct rank_files out; /* exact: notes; fuzzy: keys */
     struct rank_files answers;
+    struct rank_files hits; /* fuzzy: in indexes */
     struct spill_reader route_in, *answer_in;
     uint64_t *came; /* how many from each rank */
     uint64_t sent, shingles, stay;

@@ -1,7 +1,5 @@
 #include "curate/dedup/dedup_store.h"
 
-#include "base/hash.h"
-
 static struct spill *file_of(struct dedup_store *s, int i)
 {
     struct spill *const own[] = {&s->docs, &s->sigs, &s->sets, &s->ids, &s->texts};
@@ -44,7 +42,9 @@ int dedup_store_add(struct dedup_store *s, const uint64_t *hash, size_t n_hashes
 static int put_keys(struct dedup_store *s, const uint64_t *key, struct err *e)
 {
     for (size_t k = 0; k < s->bands; k++) {
-        struct store_key r = {hash_mix64(key[k] + k), s->records};
+        struct store_key r = {dedup_band_mix(key[k], (int)k), s->records};
+        if (key[k] == BUCKET_NONE)
+            continue;
         TRY(spill_put(&s->keys[r.key >> (64 - STORE_PART_BITS)], &r, sizeof r, e));
     }
     return 0;
@@ -52,7 +52,7 @@ static int put_keys(struct dedup_store *s, const uint64_t *key, struct err *e)
 
 int dedup_store_put_record(struct dedup_store *s, const struct band_record *r, struct err *e)
 {
-    if (r && r->key[0] != BUCKET_NONE) {
+    if (r) {
         TRY(spill_put(&s->sigs, r->key, s->bands * sizeof *r->key, e));
         TRY(spill_put(&s->sigs, r->sketch, s->sketch_bytes, e));
         TRY(put_keys(s, r->key, e));
@@ -64,6 +64,13 @@ int dedup_store_put_record(struct dedup_store *s, const struct band_record *r, s
         }
     }
     s->records++;
+    return 0;
+}
+
+int dedup_store_write_keys(struct dedup_store *s, struct err *e)
+{
+    for (int i = 0; i < STORE_PARTS; i++)
+        TRY(spill_write_out(&s->keys[i], e));
     return 0;
 }
 

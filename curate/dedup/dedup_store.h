@@ -43,8 +43,10 @@ int dedup_store_open(struct dedup_store *s, const struct dedup_bands *b, const c
 /* The next document.  text may be empty.  ERR_LIMIT beyond 2^32 - 2 documents. */
 int dedup_store_add(struct dedup_store *s, const uint64_t *hash, size_t n_hashes, uint64_t rank, struct span id,
                     struct span text, struct err *e);
-/* The record of the first document that has none yet; r NULL, or with a key of BUCKET_NONE: it meets nobody. */
+/* The record of the first document that has none yet; r NULL: it meets nobody, nor by a key of BUCKET_NONE. */
 int dedup_store_put_record(struct dedup_store *s, const struct band_record *r, struct err *e);
+/* The keys so far can be read; more may follow. */
+int dedup_store_write_keys(struct dedup_store *s, struct err *e);
 /* Between the last record and the first read. */
 int dedup_store_flush(struct dedup_store *s, struct err *e);
 void dedup_store_close(struct dedup_store *s);

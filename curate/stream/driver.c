@@ -33,15 +33,6 @@ static bool is_first(const struct run *r)
     return !r->c->ranks || r->c->ranks->rank == 0;
 }
 
-static int rank_name(char own[4096], const char *name, int rank, struct err *e)
-{
-    const char *star = strchr(name, '*');
-
-    if (snprintf(own, 4096, "%.*s%05d%s", (int)(star - name), name, rank, star + 1) >= 4096)
-        return err_set(e, ERR_ARG, "the name '%.100s...' is too long", name);
-    return 0;
-}
-
 /* A rank's own file stands at NAME with its number for the *, else the first rank writes NAME. */
 static int create(const struct run *r, struct file_out **out, const char *name, struct err *e)
 {
@@ -49,7 +40,7 @@ static int create(const struct run *r, struct file_out **out, const char *name, 
 
     if (!r->c->ranks || !strchr(name, '*'))
         return is_first(r) ? file_create(out, name, 0, e) : 0;
-    TRY(rank_name(own, name, r->c->ranks->rank, e));
+    TRY(ranks_own_name(own, name, r->c->ranks->rank, e));
     return file_create(out, own, 0, e);
 }
 
@@ -353,7 +344,7 @@ static int account(const struct driver_conf *c, struct err *e)
 
     for (int i = 0; i < 2; i++)
         for (int rank = 0; name[i] && strchr(name[i], '*') && rank < c->ranks->size; rank++) {
-            TRY(rank_name(own, name[i], rank, e));
+            TRY(ranks_own_name(own, name[i], rank, e));
             TRY(run_writes(tool_files(), what[i], own, e));
         }
     return run_files_check(tool_files(), e);

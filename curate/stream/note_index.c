@@ -10,6 +10,7 @@
 #include "curate/stream/pass.h"
 
 #define MAGIC "quern-index 1\n"
+enum { VERSION = 12, LATEST = 2 }; /* which byte of it says which; of near-duplicates there is a second (docs/dedup.md) */
 enum { BLOCK = 1 << 20 };
 static const uint64_t MAX_BLOCK = UINT64_C(1) << 40;
 
@@ -115,7 +116,7 @@ static int read_exactly(struct file_in *in, void *p, size_t n, struct err *e)
     return 0;
 }
 
-/* The first line.  1: it is an index's; 0: some other file. */
+/* The first line.  The version: it is an index's; 0: some other file. */
 static int read_magic(struct file_in *in, struct err *e)
 {
     char magic[sizeof MAGIC - 1];
@@ -124,7 +125,9 @@ static int read_magic(struct file_in *in, struct err *e)
 
     while (n < sizeof magic && (k = file_read(in, magic + n, sizeof magic - n, e)) > 0)
         n += (size_t)k;
-    return k < 0 ? (int)k : n == sizeof magic && memcmp(magic, MAGIC, n) == 0;
+    if (k < 0 || n < sizeof magic || memcmp(magic, MAGIC, VERSION) != 0 || magic[VERSION + 1] != '\n')
+        return k < 0 ? (int)k : 0;
+    return magic[VERSION] >= '1' && magic[VERSION] <= '0' + LATEST ? magic[VERSION] - '0' : 0;
 }
 
 static int read_kind(struct file_in *in, char kind[NOTE_INDEX_KIND], struct err *e)
@@ -157,7 +160,7 @@ int note_index_kind(const char *path, char kind[NOTE_INDEX_KIND], struct err *e)
         return 0;
     TRY(file_open(&in, path, e));
     rc = read_magic(in, e);
-    if (rc == 1 && read_kind(in, kind, e) < 0)
+    if (rc > 0 && read_kind(in, kind, e) < 0)
         rc = e->code;
     file_close(in);
     return rc;
@@ -278,8 +281,12 @@ int notes_of(const char *path, const struct stage *st, const char *kind, int job
         TRY(file_open(&in, path, e));
         rc = read_magic(in, e);
     }
-    if (rc == 1) {
+    if (rc > 0) {
+        bool other = rc != 1;
+
         rc = check_kind(in, kind, e);
+        if (rc == 0 && other)
+            rc = err_set(e, ERR_FORMAT, "the index '%s' has no notes", path);
         if (rc == 0)
             rc = read_blocks(in, &b, take, to, e);
         file_close(in);

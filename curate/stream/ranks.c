@@ -53,6 +53,15 @@ static int send_part(struct comm *c, int kind, struct span s, struct err *e)
     return rc;
 }
 
+int ranks_own_name(char own[4096], const char *name, int rank, struct err *e)
+{
+    const char *star = strchr(name, '*');
+
+    if (snprintf(own, 4096, "%.*s%05d%s", (int)(star - name), name, rank, star + 1) >= 4096)
+        return err_set(e, ERR_ARG, "the name '%.100s...' is too long", name);
+    return 0;
+}
+
 int ranks_put(void *stream, struct span s, struct err *e)
 {
     struct rank_stream *r = stream;

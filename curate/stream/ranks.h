@@ -14,6 +14,9 @@
  * may be a pipe.  ERR_ARG, ERR_IO. */
 int ranks_share(const struct comm *c, char *const *inputs, int n, int *first, int *count, struct err *e);
 
+/* The name of a rank's own file: its number in five digits for the first * in name, which has one.  ERR_ARG: too long. */
+int ranks_own_name(char own[4096], const char *name, int rank, struct err *e);
+
 /* A sink (ranks_put) of any rank but 0: sends bytes of one kind, 0 .. kinds - 1, to rank 0. */
 struct rank_stream {
     struct comm *c;

@@ -248,15 +248,103 @@ has "and told" err "'nobody.idx' is an index of preset 'nobody'"
 stays "old documents may come by a pipe" o --keep longest --against <(cat old.jsonl)
 equal "of exact copies too" "$(quern-dedup exact -q --against <(cat old.jsonl) old.jsonl)" ""
 
-head -c 300 old.idx >cut.idx
-status "a fuzzy index that is cut short is refused" 3 quern-dedup fuzzy --against cut.idx keep.jsonl
-has "with the place" err "'cut.idx' is cut short at byte 300"
-cp old.idx bad.idx
-printf XYZ | dd of=bad.idx bs=1 seek=1000 conv=notrunc 2>/dev/null
-status "a damaged fuzzy index is refused" 3 quern-dedup fuzzy --against bad.idx keep.jsonl
-has "with the place of the block" err "the block at byte"
+# An index that is cut, or changed where it is read: two lines, ids, documents, names of files, pages of keys, an end.
+for n in 300 100; do
+    head -c $n old.idx >cut.idx
+    status "a fuzzy index of its first $n bytes is refused" 3 quern-dedup fuzzy --against cut.idx keep.jsonl
+    has "with its name" err "the index 'cut.idx' is"
+done
+# changed NAME BYTE WHAT: old.idx with that byte changed is refused.
+changed() {
+    cp old.idx bad.idx
+    printf X | dd of=bad.idx bs=1 seek="$2" conv=notrunc 2>/dev/null
+    status "an index with $1 changed is refused" 3 quern-dedup fuzzy --against bad.idx keep.jsonl
+    has "with the place" err "the index 'bad.idx' is damaged$3"
+}
+size=$(stat -c %s old.idx)
+ids=$(head -n 2 old.idx | wc -c)
+changed "its settings" $((ids - 4)) " at byte $((size - 96))"
+changed "its end" $((size - 90)) " at byte $((size - 96))"
+changed "a page" $((size - 300)) ": the page at byte $((size - 96 - 1024)) has another checksum"
+changed "an id" "$ids" " at byte"
+printf Z >>bad.idx
+cat old.idx bad.idx >more.idx
+status "an index with more behind it is refused" 3 quern-dedup fuzzy --against more.idx keep.jsonl
+gzip -c old.idx >packed.idx
+status "a compressed index is refused" 3 quern-dedup fuzzy --against packed.idx keep.jsonl
+has "with what to do" err "is compressed; decompress it"
+status "none is written" 2 quern-dedup fuzzy --index new.idx.gz keep.jsonl
 status "it is made anew by the same command" 0 quern-dedup fuzzy --index bad.idx old.jsonl in.jsonl
 same "as it was" bad.idx old.idx
+
+# Against an index as against the documents that it has, by whatever it finds their shingles; of 4,000 documents of which
+# many are like one another.
+awk 'BEGIN {
+    srand(3)
+    for (d = 0; d < 4000; d++) {
+        of = d % 2 ? int(rand() * d / 2) * 2 : d
+        text = ""
+        for (i = 0; i < 20 + of % 97; i++) text = text (rand() < (d % 2) * (d % 7) / 40 ? "x" int(rand() * 1e6) : "w" of * i % 4999) " "
+        printf "{\"id\":\"d%d\",\"text\":\"%s\"}\n", d, text
+    }
+}' >mixed.jsonl
+mkdir -p far/texts
+head -n 3000 mixed.jsonl | gzip >far/texts/1.jsonl.gz
+sed -n '3001,3500p' mixed.jsonl >far/texts/2.jsonl
+tail -n 500 mixed.jsonl >batch.jsonl
+# against NAME OPTION...: what a run on batch.jsonl writes, into NAME.*
+against() {
+    local name=$1
+    shift
+    quern-dedup fuzzy -q -o "$name.docs" --rejects "$name.rejects" --clusters "$name.clusters" "$@" batch.jsonl
+}
+for how in '' '--threshold .6' '--preset nemo' '--keep longest --places'; do
+    # shellcheck disable=SC2086
+    {
+        quern-dedup fuzzy -q $how --index far/texts.idx far/texts/* -o far/kept.jsonl
+        quern-dedup fuzzy -q $how --index far/sets.idx --index-sets far/texts/* -o out
+        against want $how --against far/kept.jsonl
+        against texts $how --against far/texts.idx
+        against sets $how --against far/sets.idx -j 3 --memory 128M
+    }
+    for i in texts sets; do
+        same "$how, an index with $i: documents" $i.docs want.docs
+        case $how in
+        *places*) same "$how, an index with $i: account, but for places" <(sed -E 's/"survivor_file.*//' $i.rejects) <(sed -E 's/"survivor_file.*//' want.rejects) ;;
+        *) for f in rejects clusters; do same "$how, an index with $i: $f" $i.$f want.$f; done ;;
+        esac
+    done
+    [ "$(wc -l <want.clusters)" -gt 50 ] && ok "there was something to drop" || bad "there was something to drop" "$(wc -l want.clusters)"
+done
+quern-dedup fuzzy -q --index far/texts.idx far/texts/* -o far/kept.jsonl
+quern-dedup fuzzy -q --index far/sets.idx --index-sets far/texts/* -o out
+quern-dedup fuzzy -q --index far/pipe.idx <(zcat far/texts/1.jsonl.gz) far/texts/2.jsonl -o out
+same "of a pipe an index has sets" far/pipe.idx.sets far/sets.idx.sets
+against want --against far/kept.jsonl
+size=$(stat -c %s far/texts.idx)
+[ "$size" -lt $((500 * $(wc -l <far/kept.jsonl))) ] && ok "an index takes less than 500 bytes a document" || bad "an index takes less than 500 bytes a document" "$size"
+mv far near
+for i in texts sets pipe; do
+    against $i --against near/$i.idx
+    same "moved with what it needs, an index with $i" $i.docs want.docs
+done
+mv near/texts/1.jsonl.gz near/sets.idx.sets .
+for i in texts sets; do
+    status "without what it needs an index with $i is refused" 3 quern-dedup fuzzy --against near/$i.idx batch.jsonl
+    has "with what to do" err "or drop by estimate with --no-verify"
+    check "but not by estimate" quern-dedup fuzzy --no-verify --against near/$i.idx batch.jsonl -o $i.docs
+done
+same "and both estimate the same" texts.docs sets.docs
+zcat 1.jsonl.gz | sed 's/ w/ v/g' | gzip >near/texts/1.jsonl.gz
+status "other texts are refused" 3 quern-dedup fuzzy --against near/texts.idx batch.jsonl
+has "with the place" err "near/texts/1.jsonl.gz' does not have at byte"
+head -c 5000 sets.idx.sets >near/sets.idx.sets
+status "and a set file that is cut" 3 quern-dedup fuzzy --against near/sets.idx batch.jsonl
+has "with the place" err "near/sets.idx.sets' does not have at byte"
+status "merge: of what?" 2 quern-dedup merge --index all.idx
+status "merge: only indexes of near-duplicates" 3 quern-dedup merge --index all.idx near/texts.idx batch.jsonl
+status "merge: of one kind" 3 quern-dedup merge --index all.idx near/texts.idx words.idx
+absent "merge: nothing half done" all.idx
 
 # The trap of a template: 10,000 pages of which 70 % is the same.  The trap of a chain: each
 # page is like the next, the ends have nothing in common.  Every text that is not close to

@@ -110,6 +110,29 @@ check 'of one process it is a name' quern-dedup exact -q -o stars.jsonl --index 
 [ -f 'star*' ]
 equal 'as any other' $? 0
 
+# Each rank writes its own index: together, by a pattern, or merged they drop what one does.
+check 'an index of one process' quern-dedup fuzzy -q --index whole.idx -o whole in/[1-3]* in/5*
+for how in '' --index-sets; do
+    check "an index of each rank $how" ranks 3 quern-dedup fuzzy -q $how --index 'shard-*.idx' -o shards in/[1-3]* in/5*
+    same 'the documents' shards whole
+    equal 'a file for each' "$(echo shard-*.idx)" 'shard-00000.idx shard-00001.idx shard-00002.idx'
+    check 'merged' quern-dedup merge --memory 1M --index merged.idx shard-*.idx
+    for k in verify no-verify; do
+        quern-dedup fuzzy -q --$k --against whole.idx --rejects whole.rejects -o rest in/[67]*
+        [ "$k$how" = no-verify ] && [ -z "${SWEEP:-}" ] && continue
+        for a in 'shard-*.idx' merged.idx 'ranks 4'; do
+            set -- --against "$a"
+            l=
+            case $a in ranks*) l=$a && set -- --against shard-00000.idx --against shard-00001.idx --against shard-00002.idx ;; esac
+            # shellcheck disable=SC2086
+            check "--$k $*, ${l:-one process}" $l quern-dedup fuzzy -q --$k "$@" --rejects rejects -o docs in/[67]*
+            same 'the documents' docs rest
+            same 'the account' rejects whole.rejects
+        done
+    done
+done
+[ "$(grep -c survivor whole.rejects)" -gt 20 ] && ok 'there was something to drop' || bad 'there was something to drop'
+
 # The preset of an index.
 quern-dedup fuzzy -q --preset quern --index words.idx -o old.jsonl in/1.jsonl
 for n in 1 2; do

@@ -1,5 +1,6 @@
-/* Index files of deduplication.  The first byte says how: any bytes as a file; an index with one change, which
- * must be seen; or any notes under right checksums, which both kinds of deduplication take or refuse. */
+/* Index files of deduplication.  The first byte says how: any bytes as a file; an index with one change, which must be seen;
+ * any notes under right checksums, which both kinds of deduplication take or refuse; or an index of near-duplicates whose
+ * parts are any bytes under right checksums. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include "base/hash.h"
 #include "curate/dedup/dedup_exact.h"
 #include "curate/dedup/dedup_fuzzy.h"
+#include "curate/dedup/index_format.h"
 #include "curate/stream/note_index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -145,6 +147,104 @@ static void taken(const uint8_t *data, size_t size)
     free(against.v);
 }
 
+static int hear_entry(void *to, struct index_entry x, struct err *e)
+{
+    uint64_t *n = to;
+
+    (void)x, (void)e;
+    ++*n;
+    return 0;
+}
+
+/* All of what is an index of near-duplicates, or is not. */
+static void read_bands(void)
+{
+    struct dedup_index *x;
+    struct index_cursor *c;
+    struct index_doc d;
+    struct buf b = {0};
+    uint64_t n = 0;
+    struct err e = {0};
+
+    if (dedup_index_open(&x, path(), &e) != 1) {
+        check(!x);
+        return;
+    }
+    for (uint64_t i = 0; i < x->docs && i < 1000; i++)
+        if (dedup_index_doc(x, i, &d, &b, &e) < 0)
+            check(strstr(e.msg, path()) != NULL);
+    check(index_cursor_new(&c, &x->tree, &e) == 0);
+    for (uint64_t i = 0; i < 100; i++)
+        if (index_cursor_find(c, hash_mix64(i) >> i % 64, hear_entry, &n, &e) < 0)
+            check(strstr(e.msg, path()) != NULL);
+    index_cursor_all(c, hear_entry, &n, &e);
+    index_cursor_free(c);
+    buf_free(&b);
+    dedup_index_close(x);
+}
+
+/* Documents of the input, two bands of two rows; then its records, pages and trailer get the bytes of the input here and
+ * there, and right checksums. */
+static void bands(const uint8_t *data, size_t size)
+{
+    static const char kind[] = "dedup fuzzy preset=quern bands=2 rows=2";
+    struct index_out_conf conf = {.path = path(), .kind = kind, .bands = 2, .rows = 2, .dir = "/dev/shm", .memory = 1 << 16};
+    struct file_group files = {0};
+    struct index_out *x;
+    struct index_trailer t;
+    uint32_t source;
+    uint8_t *p;
+    size_t n, lines;
+    struct err e;
+
+    check(index_out_create(&x, &conf, &e) == 0 && index_out_add_source(x, INDEX_SETS, "/dev/shm/none", &source, &e) == 0);
+    for (size_t i = 0; i < size && i < 400; i++) {
+        struct index_doc d = {.id = {(const char *)data, data[i] % 8 < size ? data[i] % 8 : 0}, .count = data[i],
+                              .sketch = (const uint8_t *)"abcd"};
+        check(index_out_add_doc(x, &d, &e) == 0);
+        check(index_out_add_key(x, (struct index_entry){data[i] % 4 ? hash_mix64(data[i]) : 1, 2 * i}, &e) == 0);
+    }
+    check(index_out_end(x, 0, &files, &e) == 0 && file_group_commit(&files, &e) == 0);
+    n = get_file(&p);
+    memcpy(&t, p + n - sizeof t, sizeof t);
+    for (size_t i = 0; i + 3 < size; i += 4) {
+        size_t at = (size_t)(data[i] | data[i + 1] << 8) % n;
+        p[at] ^= data[i + 2];
+    }
+    for (uint64_t i = 0; i < t.docs; i++) { /* checksums of records with their ids as they say */
+        struct index_record r;
+        uint8_t both[1 << 9];
+        uint8_t *record = p + t.docs_at + i * (sizeof r + 4);
+
+        memcpy(&r, record, sizeof r);
+        if (r.id_n > 100 || r.id_at > n - 100)
+            continue;
+        memcpy(both, record, sizeof r + 4);
+        memcpy(both + sizeof r + 4, p + r.id_at, r.id_n);
+        r.sum = hash_xxh3_64((struct span){(char *)both + 8, sizeof r + 4 - 8 + r.id_n});
+        memcpy(record, &r, sizeof r.sum);
+    }
+    for (size_t at = t.pages_at; at + INDEX_PAGE <= n - sizeof t; at += INDEX_PAGE) {
+        uint64_t sum = hash_xxh3_64((struct span){(char *)p + at + 8, INDEX_PAGE - 8});
+        memcpy(p + at, &sum, sizeof sum);
+    }
+    memcpy(&t, p + n - sizeof t, sizeof t);
+    lines = strlen(INDEX_MAGIC) + strlen(kind) + 1;
+    memcpy(p, INDEX_MAGIC, strlen(INDEX_MAGIC));
+    if (memchr(p, '\n', lines) && t.sources_at < n && t.sources_n < n - t.sources_at)
+        t.sources_sum = hash_xxh3_64((struct span){(char *)p + t.sources_at, t.sources_n});
+    {
+        struct buf b = {0};
+        check(buf_put(&b, p, lines) == 0 && buf_put(&b, &t, sizeof t - sizeof t.sum) == 0);
+        t.sum = hash_xxh3_64(buf_span(&b));
+        buf_free(&b);
+    }
+    memcpy(p + n - sizeof t, &t, sizeof t);
+    put_file(p, n);
+    free(p);
+    read_bands();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct heard h;
@@ -152,13 +252,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!size)
         return 0;
-    if (data[0] % 4 == 0)
+    if (data[0] % 8 == 7)
+        bands(data + 1, size - 1);
+    else if (data[0] % 4 == 0)
         taken(data, size);
     else if (data[0] % 4 == 1)
         damaged(data, size);
     else {
         put_file(data + 1, size - 1);
         read_index(&h, &e);
+        read_bands();
     }
     unlink(path());
     return 0;
