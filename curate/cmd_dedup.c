@@ -82,7 +82,7 @@ struct rank_conf {
 };
 
 /* The names that ranks make of an index's. */
-static int account_index(const char *name, int ranks, struct err *e)
+static int account_ranks(const char *name, int ranks, struct err *e)
 {
     char own[4096];
 
@@ -104,17 +104,26 @@ static int check_stars(const struct stage_kind *k, const struct opt *opts, int r
         if (!is_fuzzy(k) || strcmp(x->name, "index") != 0)
             return err_set(e, ERR_ARG, "--%s '%s': of several ranks one writes it; --output, --rejects and the index of fuzzy "
                            "alone take a '*'", x->name, *name);
-        TRY(account_index(*name, ranks, e));
+        TRY(account_ranks(*name, ranks, e));
     }
     return 0;
 }
 
-/* An index names the files of the texts, if these can be read again. */
-static void look_at_inputs(struct dedup_fuzzy_conf *c, int n, char **argv)
+/* An index names the files of the texts, if these can be read again; else it has a set file, which must be none of the
+ * run's others. */
+static int settle_index(struct dedup_fuzzy_conf *c, int n, char **argv, struct err *e)
 {
+    char sets[4096];
+
     c->texts = n > 0;
     for (int i = 1; i <= n; i++)
         c->texts &= !feed_is_pipe(argv[i]);
+    if (!c->index || (c->texts && !c->index_sets))
+        return 0;
+    if (snprintf(sets, sizeof sets, "%s.sets", c->index) >= (int)sizeof sets)
+        return err_set(e, ERR_ARG, "the name '%.100s...' is too long", c->index);
+    TRY(run_writes(tool_files(), "--index-sets", sets, e));
+    return run_files_check(tool_files(), e);
 }
 
 static int open_stage(struct stage *s, const struct stage_kind *k, const void *conf, struct comm *ranks, struct err *e)
@@ -140,8 +149,8 @@ static int run(const struct stage_kind *k, void *conf, const struct opt *opts, s
         return tool_fail(&tool, &e);
     driver->ranks = c->size > 1 ? c : NULL;
     rc = driver->ranks ? check_stars(k, opts, c->size, &e) : 0;
-    if (is_fuzzy(k))
-        look_at_inputs(conf, n, argv);
+    if (rc == 0 && is_fuzzy(k))
+        rc = settle_index(conf, n, argv, &e);
     if (rc == 0)
         rc = open_stage(&stage, k, conf, driver->ranks, &e);
     code = driver_one(&tool, driver, &stage, rc, &e, n, argv);

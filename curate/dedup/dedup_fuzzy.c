@@ -234,13 +234,6 @@ int dedup_fuzzy_outside(void *stage, struct span note, struct err *e)
     return dedup_fuzzy_take_outside(stage, note, e);
 }
 
-const char *dedup_fuzzy_kind(const void *stage)
-{
-    const struct fuzzy *f = stage;
-
-    return f->kind;
-}
-
 float dedup_fuzzy_similarity(const void *stage, uint64_t n)
 {
     const struct fuzzy *f = stage;

@@ -108,8 +108,6 @@ int dedup_fuzzy_against(const void *stage, const struct opt_list *files, struct 
 /* Before resolve: pairs and report, if there are to be any, are not written but given to these, by the number of a
  * pair's second document and of a cluster's survivor, as they were given; and no index is written. */
 void dedup_fuzzy_divert(void *stage, const struct dedup_taker *pairs, const struct dedup_taker *report);
-/* Of indexes; the stage's. */
-const char *dedup_fuzzy_kind(const void *stage);
 /* After resolve: of document n, as judge counts, with its survivor. */
 float dedup_fuzzy_similarity(const void *stage, uint64_t n);
 

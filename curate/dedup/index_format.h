@@ -24,6 +24,6 @@ struct index_trailer {
     uint64_t sum; /* XXH3-64 of both first lines and what stands here before it */
 };
 
-/* Of sources, each a kind (1 byte), a length (4), a path; and of a path. */
-enum { INDEX_MOST_SOURCES = 1 << 28, INDEX_MOST_PATH = 1 << 16 };
+/* Bytes of sources, each a kind (1 byte), a length (4), a path; and of a path.  Shingles of a document: a text is shorter. */
+enum { INDEX_MOST_SOURCES = 1 << 28, INDEX_MOST_PATH = 1 << 16, INDEX_MOST_SHINGLES = 1 << 28 };
 #endif

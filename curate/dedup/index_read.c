@@ -192,7 +192,7 @@ int dedup_index_doc(const struct dedup_index *x, uint64_t n, struct index_doc *d
         return err_set(e, ERR_NOMEM, "out of memory for the index '%s'", x->name);
     TRY(index_read_at(x->fd, x->name, at, b->p, bytes, e));
     memcpy(&r, b->p, sizeof r);
-    if (r.id_at > x->docs_at || r.id_n > x->docs_at - r.id_at || r.source >= x->sources)
+    if (r.id_at > x->docs_at || r.id_n > x->docs_at - r.id_at || r.source >= x->sources || r.count > INDEX_MOST_SHINGLES)
         return damaged(x, at, "a document", e);
     b->n = bytes;
     if (buf_reserve(b, r.id_n) < 0)

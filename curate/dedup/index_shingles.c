@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -29,8 +30,9 @@ int index_sources_check(const struct dedup_index *x, struct err *e)
 {
     for (uint32_t i = 0; i < x->sources; i++) {
         const struct index_source *s = &x->source[i];
+        struct stat st;
 
-        if (access(s->path, R_OK) < 0)
+        if (access(s->path, R_OK) < 0 || stat(s->path, &st) < 0 || !S_ISREG(st.st_mode))
             return err_set(e, ERR_IO, "the index '%s' needs %s '%s', which cannot be read: " WHAT_TO_DO, x->name,
                            s->kind == INDEX_SETS ? "its set file" : "the texts of", s->path);
     }

@@ -14,7 +14,8 @@ enum { READ = 1 << 18, LEAST_KEYS = 1 << 12 };
 
 struct index_out {
     struct index_out_conf conf;
-    char *folder;                /* of the index, all links followed */
+    char *real;                  /* the index's path, all links followed */
+    size_t base;                 /* of these bytes is its folder, with the slash */
     struct file_out *out, *sets; /* sets NULL: none are written */
     struct spill docs;           /* records */
     struct members keys;
@@ -33,15 +34,21 @@ int index_out_check(const char *path, struct err *e)
     return 0;
 }
 
-/* The folder of a file that need not be there yet. */
-static char *folder_of(const char *path)
+/* The path from the root on, also of a file that is gone. */
+static char *whole_path(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    char *name = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("."), *real;
+    char *real = file_resolve(path), *cwd, *whole = real;
 
-    real = name ? realpath(name, NULL) : NULL;
-    free(name);
-    return real;
+    if (!real)
+        real = whole = strdup(path);
+    if (real && real[0] != '/') {
+        cwd = getcwd(NULL, 0);
+        if (!cwd || asprintf(&whole, "%s/%s", cwd, real) < 0)
+            whole = NULL;
+        free(cwd);
+        free(real);
+    }
+    return whole;
 }
 
 static int create_sets(struct index_out *x, struct err *e)
@@ -51,7 +58,7 @@ static int create_sets(struct index_out *x, struct err *e)
 
     if (!x->conf.sets)
         return 0;
-    if (asprintf(&path, "%s.sets", x->conf.path) < 0)
+    if (asprintf(&path, "%s.sets", x->real) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for an index");
     rc = file_create(&x->sets, path, 0, e);
     if (rc == 0)
@@ -66,10 +73,11 @@ static int create_files(struct index_out *x, struct err *e)
 
     TRY(index_out_check(x->conf.path, e));
     TRY(file_create(&x->out, x->conf.path, 0, e));
+    x->real = whole_path(x->conf.path);
+    if (!x->real)
+        return err_set(e, ERR_NOMEM, "out of memory for an index");
+    x->base = (size_t)(strrchr(x->real, '/') + 1 - x->real);
     TRY(create_sets(x, e));
-    x->folder = folder_of(x->conf.path);
-    if (!x->folder)
-        return err_sys(e, ERR_IO, "cannot find the folder of '%s'", x->conf.path);
     TRY(spill_open(&x->docs, x->conf.dir, READ, e));
     TRY(members_open(&x->keys, room < LEAST_KEYS ? LEAST_KEYS : room, x->conf.dir, e));
     TRY(file_write(x->out, INDEX_MAGIC, sizeof INDEX_MAGIC - 1, e));
@@ -88,7 +96,7 @@ static void index_out_free(struct index_out *x)
     index_pages_free(&x->pages);
     buf_free(&x->sources);
     free(x->last_path);
-    free(x->folder);
+    free(x->real);
     free(x);
 }
 
@@ -117,36 +125,10 @@ uint64_t index_out_docs(const struct index_out *x)
 
 /* ---- sources ---- */
 
-/* The path from the root on, also of a file that is gone. */
-static char *whole_path(const char *path)
+/* Paths are from the index's folder on if they are in it or below, else from the root on. */
+static int put_source(struct index_out *x, int kind, const char *whole, struct err *e)
 {
-    char *real = file_resolve(path), *cwd;
-
-    if (real || path[0] == '/')
-        return real ? real : strdup(path);
-    cwd = getcwd(NULL, 0);
-    if (cwd && asprintf(&real, "%s/%s", cwd, path) < 0)
-        real = NULL;
-    free(cwd);
-    return real;
-}
-
-/* A source's path as the index names it: from the index's folder on if it is there or below, else from the root on. */
-static char *name_from(const char *folder, const char *path)
-{
-    char *whole = whole_path(path), *name = whole;
-    size_t n = strlen(folder);
-
-    n -= folder[n - 1] == '/'; /* the root */
-    if (whole && strncmp(whole, folder, n) == 0 && whole[n] == '/') {
-        name = strdup(whole + n + 1);
-        free(whole);
-    }
-    return name;
-}
-
-static int put_source(struct index_out *x, int kind, const char *name, struct err *e)
-{
+    const char *name = strncmp(whole, x->real, x->base) == 0 ? whole + x->base : whole;
     uint32_t n = (uint32_t)strlen(name);
 
     if (n >= INDEX_MOST_PATH || x->sources.n + n + 5 > INDEX_MOST_SOURCES)
@@ -158,10 +140,10 @@ static int put_source(struct index_out *x, int kind, const char *name, struct er
 
 int index_out_add_source(struct index_out *x, int kind, const char *path, uint32_t *number, struct err *e)
 {
-    char *name = name_from(x->folder, path);
-    int rc = name ? put_source(x, kind, name, e) : err_sys(e, ERR_IO, "cannot find '%s'", path);
+    char *whole = whole_path(path);
+    int rc = whole ? put_source(x, kind, whole, e) : err_set(e, ERR_NOMEM, "out of memory for an index");
 
-    free(name);
+    free(whole);
     *number = x->n_sources;
     x->n_sources += rc == 0;
     return rc;
@@ -191,17 +173,8 @@ static int find_source(struct index_out *x, struct span place, struct index_doc 
 /* The shingles go to the set file, which is the one source. */
 static int put_set(struct index_out *x, struct index_doc *d, const uint64_t *hash, struct err *e)
 {
-    if (!x->n_sources) {
-        char *path = NULL;
-        int rc;
-
-        if (asprintf(&path, "%s.sets", strrchr(x->conf.path, '/') ? strrchr(x->conf.path, '/') + 1 : x->conf.path) < 0)
-            return err_set(e, ERR_NOMEM, "out of memory for an index");
-        rc = put_source(x, INDEX_SETS, path, e);
-        free(path);
-        TRY(rc);
-        x->n_sources++;
-    }
+    if (!x->n_sources)
+        TRY(index_out_add_source(x, INDEX_SETS, file_out_name(x->sets), &d->source, e));
     d->at = file_out_tell(x->sets);
     return file_write(x->sets, hash, d->count * sizeof *hash, e);
 }

@@ -20,6 +20,16 @@ struct note_index {
     uint64_t sum;
 };
 
+/* Nothing appears. */
+static void note_index_abort(struct note_index *x)
+{
+    if (!x)
+        return;
+    file_abort(x->out);
+    buf_free(&x->block);
+    free(x);
+}
+
 int note_index_create(struct note_index **out, const char *path, const char *kind, struct err *e)
 {
     struct note_index *x = calloc(1, sizeof *x);
@@ -80,15 +90,6 @@ int note_index_finish(struct note_index *x, struct file_group *files, struct err
     }
     note_index_abort(x);
     return rc;
-}
-
-void note_index_abort(struct note_index *x)
-{
-    if (!x)
-        return;
-    file_abort(x->out);
-    buf_free(&x->block);
-    free(x);
 }
 
 int note_index_end(struct note_index *x, int rc, struct file_group *files, struct err *e)

@@ -19,8 +19,6 @@ int note_index_create(struct note_index **x, const char *path, const char *kind,
 int note_index_put(struct note_index *x, struct span note, struct err *e);
 /* The file is whole, and gets its name with the group; x is freed, whatever happens. */
 int note_index_finish(struct note_index *x, struct file_group *files, struct err *e);
-/* Nothing appears.  NULL is fine. */
-void note_index_abort(struct note_index *x);
 /* One of the two: rc < 0 is what failed before, and comes back. */
 int note_index_end(struct note_index *x, int rc, struct file_group *files, struct err *e);
 /* The kind of the index at path, its line without the newline, into kind.  Its version: 1, or 2, which has no notes

@@ -16,7 +16,7 @@ check 'bash completes quern with it' bash -c '. "$1" && complete -p quern' - "$R
 equal 'bash: a command' "$(completed quern tokeni)" 'tokenize tokenizer '
 equal 'bash: all commands' "$(completed quern '')" \
     "$(quern --help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | sort | tr '\n' ' ')"
-equal 'bash: an action' "$(completed quern dedup '')" 'exact fuzzy lines substring '
+equal 'bash: an action' "$(completed quern dedup '')" 'exact fuzzy lines merge substring '
 equal 'bash: an action after it is a file' "$(completed quern dedup exact fu)" ' '
 equal 'bash: an option' "$(completed quern langid --kee)" '--keep '
 equal 'bash: an option of the action alone' "$(completed quern dedup fuzzy --thr)$(completed quern dedup exact --thr)" '--threshold  '
@@ -56,7 +56,7 @@ source $1
 END
     offered() { zsh -f ../try.zsh "$ROOT/completion/_quern" "$@" | tr '\n' ' '; }
     has 'zsh: commands' <(offered quern '') 'command extract clean '
-    equal 'zsh: actions' "$(offered quern dedup '')" 'command exact fuzzy lines substring '
+    equal 'zsh: actions' "$(offered quern dedup '')" 'command exact fuzzy lines substring merge '
     has 'zsh: options of an action' <(offered quern dedup fuzzy --) ' --threshold '
     equal 'zsh: words' "$(offered quern clean --form '')" "$(quern clean --completion |
         sed -n 's/^--form\t[^\t]*\t\([^\t]*\).*/\1/p' | tr '|' ' ') "

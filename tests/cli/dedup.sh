@@ -328,6 +328,34 @@ for i in texts sets pipe; do
     against $i --against near/$i.idx
     same "moved with what it needs, an index with $i" $i.docs want.docs
 done
+mkdir linked
+ln -s ../near/texts.idx ../near/sets.idx linked
+ln -s ../near/new.idx linked/new.idx
+quern-dedup fuzzy -q --index linked/new.idx --index-sets near/texts/* -o out
+for i in linked/texts linked/sets linked/new near/mark; do
+    [ $i != near/mark ] || {
+        sed -i '1s/^/\xef\xbb\xbf/' near/texts/2.jsonl # a mark at the beginning
+        quern-dedup fuzzy -q --index near/mark.idx near/texts/* -o out
+    }
+    against linked --against $i.idx
+    same "by a link, or with a mark: $i" linked.docs want.docs
+done
+cp -r near copy # a copy of all is no other
+against linked --against copy/mark.idx
+same "copied with what it needs" linked.docs want.docs
+# Killed at any moment: what stands under a name is whole.
+quern-dedup fuzzy -q --index whole.idx --index-sets near/texts/* -o out
+cp whole.idx.sets killed.sets
+for s in .01 .03 .06 .1 .15 .2; do
+    rm -f killed.idx killed.idx.sets
+    { timeout -s KILL $s quern-dedup fuzzy -q --index killed.idx --index-sets near/texts/* -o out; } 2>/dev/null
+    if [ -e killed.idx.sets ]; then same "killed after $s s: the set file is whole" killed.idx.sets killed.sets; fi
+    if [ ! -e killed.idx ]; then ok "killed after $s s: no index"; continue; fi
+    against linked --against killed.idx
+    same "killed after $s s: the index is whole" linked.docs want.docs
+done
+{ timeout -s KILL .02 quern-dedup merge --index killed.idx near/texts.idx near/mark.idx; } 2>/dev/null
+check "merged after a kill" quern-dedup merge --index killed.idx near/texts.idx near/mark.idx
 mv near/texts/1.jsonl.gz near/sets.idx.sets .
 for i in texts sets; do
     status "without what it needs an index with $i is refused" 3 quern-dedup fuzzy --against near/$i.idx batch.jsonl
