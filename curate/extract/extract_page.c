@@ -17,7 +17,10 @@ struct page_item {
     struct span uri, date, mime, identified, block, block_digest, payload_digest;
 };
 
-enum { LONG_PAGE = 1 << 20 }; /* a file of so many bytes is handed on, not copied */
+enum {
+    LONG_PAGE = 1 << 20, /* a file of so many bytes is handed on, not copied */
+    LANG_MAX = 35        /* bytes of a language tag that is believed */
+};
 
 /* ---- telling and reading ---- */
 
@@ -138,7 +141,7 @@ struct page_maker {
     struct extract_counts *counts;
     struct page_reader reader;
     struct html_worker *html;
-    struct buf robots, license, canonical; /* what HTTP says, and the page */
+    struct buf robots, license, canonical, policy; /* what HTTP says, and the page */
 };
 
 static void maker_close(void *maker)
@@ -150,6 +153,7 @@ static void maker_close(void *maker)
     buf_free(&m->robots);
     buf_free(&m->license);
     buf_free(&m->canonical);
+    buf_free(&m->policy);
     free(m);
 }
 
@@ -236,11 +240,14 @@ static int add_http(struct page_maker *m, const struct page_item *it, struct htm
         (span_is(value, "1") || (span_is(value, "0") && !p->tdm_reservation.n)))
         p->tdm_reservation = value;
     at = 0;
-    if (!p->tdm_policy.n && http_field(it->block, &it->head, "tdm-policy", &at, &value))
-        p->tdm_policy = value;
+    if (!p->tdm_policy.n && http_field(it->block, &it->head, "tdm-policy", &at, &value)) {
+        TRY(html_url_resolve(it->uri, value, &m->policy));
+        p->tdm_policy = buf_span(&m->policy);
+    }
     at = 0;
-    if (!p->lang.n && http_field(it->block, &it->head, "Content-Language", &at, &value) && !memchr(value.p, ',', value.n))
-        p->lang = value; /* of several it is none */
+    if (!p->lang.n && http_field(it->block, &it->head, "Content-Language", &at, &value) && value.n <= LANG_MAX &&
+        !memchr(value.p, ',', value.n)) /* of several it is none */
+        p->lang = value;
     TRY(add_link(it, "license", &m->license, &p->license));
     return add_link(it, "canonical", &m->canonical, &p->canonical);
 }

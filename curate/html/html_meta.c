@@ -53,6 +53,8 @@ static void trim_author(struct buf *b)
 {
     size_t from = b->n > 3 && span_starts_nocase(buf_span(b), "by ") ? 3 : 0;
 
+    if (!b->n)
+        return;
     while (b->n && strchr(" \",;|", b->p[b->n - 1]))
         b->n--;
     while (from < b->n && strchr(" \",;|:", b->p[from]))

@@ -186,6 +186,7 @@ int meta_read_author(struct meta_reader *r, uint32_t i, int rank)
 {
     struct buf *tmp = &r->m->tmp;
     uint32_t at = i;
+    const char *cut;
     struct span name;
 
     for (uint32_t k = i + 1; at == i && k < r->t->node[i].end && k - i < AUTHOR_NODES; k++)
@@ -196,15 +197,12 @@ int meta_read_author(struct meta_reader *r, uint32_t i, int rank)
         return meta_offer(r, META_AUTHOR, rank, buf_span(tmp));
     }
     TRY(meta_text(r, at, META_AUTHOR_MAX + 1, tmp));
-    if (at == i) { /* a number is no name: a date, a count */
-        const char *cut = memchr(tmp->p ? tmp->p : "", META_BREAK, tmp->n);
-        name = (struct span){tmp->p, cut && cut > tmp->p ? (size_t)(cut - tmp->p) : tmp->n};
-        for (size_t k = 0; k < name.n; k++)
-            if (ascii_is_digit((unsigned char)name.p[k]))
-                return 0;
-        return meta_offer(r, META_AUTHOR, rank, name);
-    }
-    return meta_offer(r, META_AUTHOR, rank, buf_span(tmp));
+    cut = tmp->n ? memchr(tmp->p, META_BREAK, tmp->n) : NULL;
+    name = (struct span){tmp->p, cut ? (size_t)(cut - tmp->p) : tmp->n};
+    for (size_t k = 0; at == i && k < name.n; k++)
+        if (ascii_is_digit((unsigned char)name.p[k])) /* a date, a count */
+            return 0;
+    return meta_offer(r, META_AUTHOR, rank, name);
 }
 
 /* ---- dates ---- */
@@ -250,13 +248,14 @@ int meta_read_class(struct meta_reader *r, uint32_t i)
     says = class_says(class);
     if (!(says & (SAYS_DATE | SAYS_AUTHOR | SAYS_USER | SAYS_CHANGED)) || (says & SAYS_OTHER))
         return 0;
-    if (says & (SAYS_AUTHOR | SAYS_USER) && !known(r, META_AUTHOR, META_RANK_BYLINE)) {
+    if (says & (SAYS_AUTHOR | SAYS_USER)) {
         bool user = says & SAYS_USER || n->tag == HTML_a;
         TRY(meta_text(r, i, BYLINE_MAX * 2, &r->m->tmp));
-        TRY(offer_name(r, buf_span(&r->m->tmp), META_RANK_BYLINE + user, false, user));
+        if (!known(r, META_AUTHOR, META_RANK_BYLINE))
+            TRY(offer_name(r, buf_span(&r->m->tmp), META_RANK_BYLINE + user, false, user));
+        if (says & SAYS_AUTHOR)
+            TRY(offer_date(r, buf_span(&r->m->tmp), META_RANK_DATED, false));
     }
-    if (says & SAYS_AUTHOR)
-        TRY(offer_date(r, buf_span(&r->m->tmp), META_RANK_DATED, false));
     if (says & (SAYS_DATE | SAYS_CHANGED)) {
         if (n->tag == HTML_abbr) { /* a microformat has it in the title */
             TRY(meta_attr(r, i, ATTR_title));
@@ -285,6 +284,12 @@ static int offer_near(struct meta_reader *r, uint32_t i)
     return 0;
 }
 
+/* Whether an element's text is not for readers: scripts, styles. */
+static bool is_raw(const struct html_tree *t, uint32_t i)
+{
+    return html_tag_flags[t->node[i].tag] & TAG_RAW;
+}
+
 int meta_read_near(struct meta_reader *r, uint32_t heading)
 {
     const struct html_tree *t = r->t;
@@ -297,7 +302,8 @@ int meta_read_near(struct meta_reader *r, uint32_t heading)
             i = from;
         if (known(r, META_DATE, META_RANK_NEAR) && known(r, META_AUTHOR, META_RANK_NEAR))
             return 0;
-        if (t->node[i].tag != HTML_text || t->node[i].flags & HTML_SPACE || t->node[i].len > DATED_MAX * 2)
+        if (t->node[i].tag != HTML_text || t->node[i].flags & HTML_SPACE || is_raw(t, t->node[i].parent) ||
+            t->node[i].len > DATED_MAX * 2)
             continue;
         TRY(offer_near(r, i));
     }

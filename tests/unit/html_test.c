@@ -322,7 +322,11 @@ static void test_meta(void **state)
     (void)state;
     check_meta("<div itemprop=author>By <span itemprop=name>user51</span> 3 badges</div>", NULL, "user51", NULL, NULL, NULL);
     check_meta("<a rel=author>Staff 10:43</a><a rel=author>Ann Lee</a>", NULL, "Ann Lee", NULL, NULL, NULL);
-    check_meta("<p>nothing", NULL, NULL, NULL, NULL, NULL);
+    check_meta("<div itemprop=author><p itemprop=name><b>Ann Lee</b><p>x</div>", NULL, "Ann Lee", NULL, NULL, NULL);
+    check_meta("<div itemprop=author><div itemprop=name><p>Ann Lee<p>Editor</div></div>", NULL, "Ann Lee", NULL, NULL, NULL);
+    check_meta("<meta name=author content='Bo'><span class=author>Ann May 3, 2021 Lee</span>", NULL, "Bo",
+               "2021-05-03", NULL, NULL);
+    check_meta("<meta name=author content='  '><p>nothing", NULL, NULL, NULL, NULL, NULL);
     check_meta("<html lang='de-AT'><title>A&amp;B\n c</title><link rel='x canonical' href='/d'>",
                "A&B c", NULL, NULL, "de-AT", "https://e.org/d");
     check_meta("<html xml:lang=fr_FR><meta property=og:title content='T'><title>other</title>"
@@ -404,6 +408,7 @@ static void test_meta_near(void **state)
     check_meta("<meta property=og:site_name content=Site><meta name=author content=Site><p class=byline>Ann Lee</p>", NULL,
                "Ann Lee", NULL, NULL, NULL);
     check_meta("<meta property=og:site_name content=Site><meta name=author content=Site>", NULL, "Site", NULL, NULL, NULL);
+    check_meta("<h1>What happened</h1><script>day = 'May 3, 2021'</script>", "What happened", NULL, NULL, NULL, NULL);
     /* the headline that the head speaks of, not the site's */
     check_meta("<meta property=og:title content='Ten ways to cook an egg'><title>Ten ways - The Egg Blog</title>"
                "<h1>The Egg Blog</h1><h1>Ten ways of cooking an egg</h1>", "Ten ways of cooking an egg", NULL, NULL, NULL, NULL);
