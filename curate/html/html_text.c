@@ -130,14 +130,20 @@ static int put_marks(struct writer *w)
     return 0;
 }
 
+/* Takes off the blanks that a line ends in. */
+static void trim_line(struct buf *out)
+{
+    while (out->n && (out->p[out->n - 1] == ' ' || out->p[out->n - 1] == '\t'))
+        out->n--;
+}
+
 /* What is due before a word: line breaks, the line's prefix, a space, marks. */
 static int before_word(struct writer *w)
 {
     if (w->line_start || w->breaks) {
         struct buf *out = w->out;
         int n = w->breaks < 1 ? 1 : w->breaks > 2 && !w->pre ? 2 : w->breaks;
-        while (out->n && (out->p[out->n - 1] == ' ' || out->p[out->n - 1] == '\t'))
-            out->n--;
+        trim_line(out);
         for (int i = 0; out->n && i < n; i++)
             TRY(buf_putc(out, '\n'));
         w->blocks += n > 1 || w->item || w->heading;
@@ -484,6 +490,7 @@ static int open_element(struct writer *w, uint32_t i)
         if (o->row) {
             w->row++;
             w->cells = 0;
+            trim_line(w->out); /* as its first word would */
             w->row_start = w->out->n;
             w->row_text = false;
         }

@@ -80,6 +80,8 @@ static void test_tables(void **state)
     expect("<table><tr><td><td>19<td>20<tr><td>a<td>1<td></table>", "| 19 | 20\na | 1\n");
     expect("<table><tr><td><img><td>a note</table>", "a note\n");
     expect("<table><tr><td>a<td>b<tr><td>|<td>|</table>x", "a | b\n\nx\n");
+    expect("<pre>a      </pre><table><tr><td>|<td>b<tr><td><td></table>", "a\n\n| b\n");
+    expect("<pre>a          </pre><table><tr><td><td> <td></table>c", "a\n\nc\n");
     expect("y |<table><tr><td>|<td>| |<tr><td>c<td>d</table>x", "y |\n\nc | d\n\nx\n");
     /* A table that arranges the page is no table. */
     expect("<table><tr><td><h2>menu</h2><td><p>a</p><p>b</p></table>", "menu\n\na\n\nb\n");
