@@ -81,14 +81,14 @@ struct rank_conf {
     double minutes;
 };
 
-/* The names that ranks make of an index's. */
-static int account_ranks(const char *name, int ranks, struct err *e)
+/* The names that ranks make of one with a *. */
+static int account_ranks(const char *what, const char *name, int ranks, struct err *e)
 {
     char own[4096];
 
     for (int rank = 0; rank < ranks; rank++) {
         TRY(ranks_own_name(own, name, rank, e));
-        TRY(run_writes(tool_files(), "--index", own, e));
+        TRY(run_writes(tool_files(), what, own, e));
     }
     return 0;
 }
@@ -104,14 +104,14 @@ static int check_stars(const struct stage_kind *k, const struct opt *opts, int r
         if (!is_fuzzy(k) || strcmp(x->name, "index") != 0)
             return err_set(e, ERR_ARG, "--%s '%s': of several ranks one writes it; --output, --rejects and the index of fuzzy "
                            "alone take a '*'", x->name, *name);
-        TRY(account_ranks(*name, ranks, e));
+        TRY(account_ranks("--index", *name, ranks, e));
     }
     return 0;
 }
 
 /* An index names the files of the texts, if these can be read again; else it has a set file, which must be none of the
  * run's others. */
-static int settle_index(struct dedup_fuzzy_conf *c, int n, char **argv, struct err *e)
+static int settle_index(struct dedup_fuzzy_conf *c, int ranks, int n, char **argv, struct err *e)
 {
     char sets[4096];
 
@@ -122,7 +122,10 @@ static int settle_index(struct dedup_fuzzy_conf *c, int n, char **argv, struct e
         return 0;
     if (snprintf(sets, sizeof sets, "%s.sets", c->index) >= (int)sizeof sets)
         return err_set(e, ERR_ARG, "the name '%.100s...' is too long", c->index);
-    TRY(run_writes(tool_files(), "--index-sets", sets, e));
+    if (ranks > 1 && strchr(sets, '*'))
+        TRY(account_ranks("--index-sets", sets, ranks, e));
+    else
+        TRY(run_writes(tool_files(), "--index-sets", sets, e));
     return run_files_check(tool_files(), e);
 }
 
@@ -150,7 +153,7 @@ static int run(const struct stage_kind *k, void *conf, const struct opt *opts, s
     driver->ranks = c->size > 1 ? c : NULL;
     rc = driver->ranks ? check_stars(k, opts, c->size, &e) : 0;
     if (rc == 0 && is_fuzzy(k))
-        rc = settle_index(conf, n, argv, &e);
+        rc = settle_index(conf, c->size, n, argv, &e);
     if (rc == 0)
         rc = open_stage(&stage, k, conf, driver->ranks, &e);
     code = driver_one(&tool, driver, &stage, rc, &e, n, argv);

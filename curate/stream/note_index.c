@@ -117,7 +117,7 @@ static int read_exactly(struct file_in *in, void *p, size_t n, struct err *e)
     return 0;
 }
 
-/* The first line.  The version: it is an index's; 0: some other file. */
+/* The first line.  The version: it is an index's; 0: some other file.  ERR_UNSUPPORTED: a later version. */
 static int read_magic(struct file_in *in, struct err *e)
 {
     char magic[sizeof MAGIC - 1];
@@ -128,6 +128,9 @@ static int read_magic(struct file_in *in, struct err *e)
         n += (size_t)k;
     if (k < 0 || n < sizeof magic || memcmp(magic, MAGIC, VERSION) != 0 || magic[VERSION + 1] != '\n')
         return k < 0 ? (int)k : 0;
+    if (magic[VERSION] > '0' + LATEST && magic[VERSION] <= '9')
+        return err_set(e, ERR_UNSUPPORTED, "the index '%s' is of version %c; this quern reads %d", file_name(in), magic[VERSION],
+                       LATEST);
     return magic[VERSION] >= '1' && magic[VERSION] <= '0' + LATEST ? magic[VERSION] - '0' : 0;
 }
 

@@ -22,7 +22,8 @@ int note_index_finish(struct note_index *x, struct file_group *files, struct err
 /* One of the two: rc < 0 is what failed before, and comes back. */
 int note_index_end(struct note_index *x, int rc, struct file_group *files, struct err *e);
 /* The kind of the index at path, its line without the newline, into kind.  Its version: 1, or 2, which has no notes
- * (curate/dedup/dedup_index.h); 0: some other file, or what can be read but once (a pipe).  ERR_IO; ERR_FORMAT: damaged. */
+ * (curate/dedup/dedup_index.h); 0: some other file, or what can be read but once (a pipe).  ERR_IO; ERR_FORMAT: damaged;
+ * ERR_UNSUPPORTED: of a later version. */
 int note_index_kind(const char *path, char kind[NOTE_INDEX_KIND], struct err *e);
 
 typedef int note_taker(void *to, struct span note, struct err *e);

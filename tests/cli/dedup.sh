@@ -270,6 +270,9 @@ changed "an id" "$ids" " at byte"
 printf Z >>bad.idx
 cat old.idx bad.idx >more.idx
 status "an index with more behind it is refused" 3 quern-dedup fuzzy --against more.idx keep.jsonl
+sed '1s/2/3/' old.idx >later.idx
+status "an index of a later version is refused" 3 quern-dedup fuzzy --against later.idx keep.jsonl
+has "by its version" err "the index 'later.idx' is of version 3"
 gzip -c old.idx >packed.idx
 status "a compressed index is refused" 3 quern-dedup fuzzy --against packed.idx keep.jsonl
 has "with what to do" err "is compressed; decompress it"

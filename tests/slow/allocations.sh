@@ -96,6 +96,12 @@ sweep 'dedup exact' quern-dedup exact -j1 "$in/docs.jsonl" -o out.jsonl --reject
 quern dedup exact -q docs.jsonl -o /dev/null --index docs.index
 sweep 'dedup exact against an index' quern-dedup exact -j1 --keep longest --against "$in/docs.index" "$in/docs.jsonl" -o out.jsonl
 sweep 'dedup fuzzy' quern-dedup fuzzy -j1 --places "$in/docs.jsonl" -o out.jsonl --rejects out.rejects --clusters out.tsv --index out.index
+quern dedup fuzzy -q docs.jsonl -o /dev/null --index docs.near
+quern dedup fuzzy -q docs.jsonl -o /dev/null --index docs.sets --index-sets
+sweep 'dedup fuzzy against an index' quern-dedup fuzzy -j1 --against "$in/docs.near" "$in/docs.jsonl" -o out.jsonl
+sweep 'dedup fuzzy with a set file' quern-dedup fuzzy -j1 --against "$in/docs.sets" "$in/docs.jsonl" -o out.jsonl \
+    --index out.index --index-sets
+sweep 'dedup merge' quern-dedup merge --index out.index "$in/docs.near" "$in/docs.sets"
 sweep 'dedup fuzzy in bounded memory' quern-dedup fuzzy -j1 --memory 128M --preset nemo "$in/docs.jsonl" -o out.jsonl
 sweep 'dedup exact by a pointer' quern-dedup exact -j1 --key /x/y --cluster-size n --places "$in/docs.jsonl" -o out.jsonl --rejects out.rejects
 sweep 'dedup exact by addresses' quern-dedup exact -j1 --key url --normalize url --bloom-count 100 "$in/docs.jsonl" -o out.jsonl
