@@ -44,9 +44,14 @@ ARCHIVES := $(foreach f,$(FLOORS),$(if $(filter-out $(CMDS),$(filter $f/%,$(SRCS
 # The backend of MPI is a shared object, built where mpicc works.
 MPI_BACKEND := $(if $(filter 1,$(HAVE_MPI)),$B/lib/quern-mpi.so)
 
+# libquern.so: what stands below bindings/ is position-independent and hidden, in commands too, so all is compiled once.
+LIBQUERN := $B/lib/libquern.so
+LIBQUERN_FLOORS := base indexed_dataset tokenize
+PIC := -fPIC -fvisibility=hidden
+
 include kernels/cuda.mk tests/tests.mk tests/fuzz/fuzz.mk debian/package.mk
 
-all: $(BINS) $(CUDA_BACKEND) $(MPI_BACKEND)                ## build every command
+all: $(BINS) $(LIBQUERN) $(CUDA_BACKEND) $(MPI_BACKEND)    ## build every command, and libquern.so
 	@$(foreach n,$(filter-out $(ON),$(NAMES)),echo "left out: quern-$n, for want of $(call lacks,$n) (make deps installs it)";)
 	@$(if $(MPI_BACKEND),,echo "left out: several ranks (quern-mpi.so), for want of mpicc (make deps installs it)")
 demo: deps-build deps-demo                  ## from a crawl to a model that writes; SHORT=1 for a quick one
@@ -87,6 +92,12 @@ $B/bin/$(if $(filter quern,$2),quern,quern-$2): $B/$1.o $(call links,$3)
 	@mkdir -p $$(@D); $$(CC) $$(CFLAGS) $$< -Wl,--start-group $(call links,$3) -Wl,--end-group $$(LDFLAGS) $$(LDLIBS) -o $$@
 endef
 $(foreach c,$(CMDS),$(eval $(call command,$c,$(patsubst cmd_%,%,$(basename $(notdir $c))),$(firstword $(subst /, ,$c)))))
+$(foreach f,$(LIBQUERN_FLOORS) bindings,$B/$f/%.o): CFLAGS += $(PIC)
+$(foreach f,$(LIBQUERN_FLOORS) bindings,$B/$f/%.o): CXXFLAGS += $(PIC)
+$(LIBQUERN): $(call objs,$(wildcard bindings/*.c)) $(LIBQUERN_FLOORS:%=$B/lib%.a) bindings/quern.map
+	@mkdir -p $(@D); $(CC) -shared $(OPT) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -Wl,-soname,$(@F).0 \
+	  -Wl,--version-script=bindings/quern.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -Wl,-z,nodelete $(HARDEN_LD) $(LDLIBS) -o $@.0
+	@ln -sf $(@F).0 $@
 $B/lib/quern-mpi.so: $(MPI_SRC) comm/message.h comm/comm.h base/err.h base/err.c $B/flags
 	@mkdir -p $(@D); $(MPICC) -std=c11 -D_GNU_SOURCE -I. -O2 -g -D_FORTIFY_SOURCE=2 $(HARDEN) $(WARN) -shared -fPIC -fvisibility=hidden \
 	  $(MPI_SRC) base/err.c $(HARDEN_LD) -o $@
@@ -103,7 +114,7 @@ $B/%.c.$1.o: %.c $B/flags
 endef
 $(foreach i,$(ISAS),$(eval $(call isa,$i)))
 # Changed flags rebuild all, another commit a file of a line: of git, else of .commit, into which git archive writes it.
-FLAGS = $(CC) $(CXX) $(NVALL) $(SIMTFLAGS) $(CPPFLAGS) $(CFLAGS) $(CXXFLAGS) $(MISSING)
+FLAGS = $(CC) $(CXX) $(NVALL) $(SIMTFLAGS) $(CPPFLAGS) $(CFLAGS) $(CXXFLAGS) $(PIC) $(MISSING)
 COMMIT := $(shell if [ -e .git ]; then git describe --always --dirty --abbrev=7 --exclude='*' 2>/dev/null; else sed -n '/^[0-9a-f]*$$/p' .commit; fi)
 define changed
 ifneq ($$(file <$B/$1),$2=$$($2))

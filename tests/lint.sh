@@ -18,7 +18,7 @@ bad=0
 say() { echo "lint: $*"; bad=1; }
 
 folders=()
-for d in base comm kernels indexed_dataset curate tokenize train pipelines tests bench; do [ ! -d $d ] || folders+=("$d"); done
+for d in base comm kernels indexed_dataset curate tokenize train pipelines bindings tests bench; do [ ! -d $d ] || folders+=("$d"); done
 mapfile -t sources < <(find "${folders[@]}" -name '*.[ch]' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' | sort)
 mapfile -t headers < <(printf '%s\n' "${sources[@]}" | grep '\.h$')
 mapfile -t product < <(printf '%s\n' "${sources[@]}" | grep -vE '^(tests|bench)/')
@@ -120,8 +120,8 @@ rule_symbols() {
 
     d=$(mktemp -d) || return
     nm -g -u "$B"/lib*.a "$B"/*/cmd_*.o 2>/dev/null | awk '$1 == "U" { print $2 }' | sort -u >"$d/used"
-    # Files that this build may have left out, and benchmarks.
-    mapfile -t others < <(printf '%s\n' "${sources[@]}" | grep -E '^bench/|\.cuh?$|^comm/mpi_backend\.c$')
+    # Files that this build may have left out, libquern's, and benchmarks.
+    mapfile -t others < <(printf '%s\n' "${sources[@]}" | grep -E '^(bench|bindings)/|\.cuh?$|^comm/mpi_backend\.c$')
     words_of "${others[@]}" >"$d/others"
     mapfile -t tests < <(printf '%s\n' "${sources[@]}" | grep '^tests/')
     words_of "${tests[@]}" >"$d/tests"

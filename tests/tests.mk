@@ -84,6 +84,9 @@ $B/tests/checkpoint_ranks: private LDFLAGS += $(FAILING:%=-Wl,--wrap=%)
 $B/tests/checkpoint_ranks: $B/tests/failing_calls.c.o
 $(filter-out $(SIMT_TESTS),$(UNIT)) $(SLOW) $B/tests/dedup_truth $B/tests/checkpoint_ranks $B/tests/pipeline_ranks $(filter-out $B/bench/gpu_%,$(BENCHES)): %: %.c.o $(ARCHIVES)
 	@$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LDFLAGS) $(LDLIBS) -o $@
+# A program of the library's, and what it is held against.
+$B/tests/unit/library_test: private LDFLAGS += $(LIBQUERN) -Wl,-rpath,'$$ORIGIN/../../lib'
+$B/tests/unit/library_test: $(LIBQUERN)
 # Trains the models of main content.
 CONTENT_TRAIN := $(patsubst %,$B/%.o,$(wildcard bench/content/*.c))
 $(CONTENT_TRAIN): private CFLAGS += -O3 -fopenmp

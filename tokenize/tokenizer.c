@@ -217,6 +217,16 @@ int64_t tokenizer_find(const struct tokenizer *t, struct span token)
     return vocab_find(&t->vocab, token);
 }
 
+void tokenizer_mark_specials(const struct tokenizer *t, uint8_t *bits)
+{
+    const struct added_set *sets[] = {&t->added.raw, &t->added.normalized};
+
+    for (int k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < sets[k]->n; i++)
+            if (sets[k]->v[i].special)
+                bits[sets[k]->v[i].id / 8] |= (uint8_t)(1 << sets[k]->v[i].id % 8);
+}
+
 struct span tokenizer_bytes(const struct tokenizer *t, uint32_t id)
 {
     return vocab_get(&t->vocab, id);

@@ -86,6 +86,8 @@ int64_t tokenizer_eod(const struct tokenizer *t);
 const char *tokenizer_eod_from(const struct tokenizer *t);
 /* The id of exactly this token (its bytes; special and added tokens too), or -1. */
 int64_t tokenizer_find(const struct tokenizer *t, struct span token);
+/* Sets the bit of each special token in a map of tokenizer_vocab_size() bits, bit id % 8 of byte id / 8. */
+void tokenizer_mark_specials(const struct tokenizer *t, uint8_t *bits);
 /* The bytes that an id stands for, in the tokenizer's memory; p is NULL when there is
  * no such id. */
 struct span tokenizer_bytes(const struct tokenizer *t, uint32_t id);
