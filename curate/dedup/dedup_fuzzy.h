@@ -65,7 +65,7 @@ void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
     DEDUP_PLACES_OPT((c).places),                                                                       \
     DEDUP_SIZE_OPT((c).cluster_size),                                                                   \
     OPT_IN_LIST(0, "against", &(c).against, "FILE",                                                        \
-             "drop what is like a document of this file, or index"),                                    \
+             "drop what is like a document of this file, or index; a pattern names several"),                                    \
     OPT_OUT(0, "index", &(c).index, "FILE", "write an index of what stays, for --against"),             \
     OPT_FLAG(0, "index-sets", &(c).index_sets,                                                          \
              "with the shingles beside it, in FILE.sets; else their texts are read again"),             \

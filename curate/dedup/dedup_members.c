@@ -70,38 +70,50 @@ struct run {
 
 static int step(struct run *r, struct err *e)
 {
-    if (r->left == 0)
-        return 0;
     return spill_next(&r->in, &r->next, sizeof r->next, e);
 }
 
-/* Always the least of those at the heads of the runs. */
-static int merge_runs(struct run *run, size_t n, struct spill *to, struct err *e)
+/* Puts run[at] in its place in the heap of runs below it, of which the one at the head has the least member. */
+static void sift(struct run **run, size_t n, size_t at)
 {
-    for (;;) {
-        struct run *least = NULL;
+    for (size_t child; (child = 2 * at + 1) < n; at = child) {
+        struct run *above = run[at];
 
-        for (size_t i = 0; i < n; i++)
-            if (run[i].left && (!least || in_order(&run[i].next, &least->next) < 0))
-                least = &run[i];
-        if (!least)
-            return 0;
-        TRY(spill_put(to, &least->next, sizeof least->next, e));
-        least->left--;
-        TRY(step(least, e));
+        child += child + 1 < n && in_order(&run[child + 1]->next, &run[child]->next) < 0;
+        if (in_order(&above->next, &run[child]->next) <= 0)
+            return;
+        run[at] = run[child];
+        run[child] = above;
     }
+}
+
+/* Always the least of those at the heads of the runs, none of which is empty. */
+static int merge_runs(struct run **run, size_t n, struct spill *to, struct err *e)
+{
+    for (size_t i = n; i-- > 0;)
+        sift(run, n, i);
+    while (n) {
+        TRY(spill_put(to, &run[0]->next, sizeof run[0]->next, e));
+        if (--run[0]->left)
+            TRY(step(run[0], e));
+        else
+            run[0] = run[--n];
+        sift(run, n, 0);
+    }
+    return 0;
 }
 
 static int merge(struct members *s, struct err *e)
 {
     size_t n = (size_t)((s->n + s->room - 1) / s->room), cap = s->room * sizeof(struct member) / 2 / n;
-    struct run *run = calloc(n, sizeof *run);
-    int rc = run ? 0 : err_set(e, ERR_NOMEM, "out of memory for linked documents");
+    struct run *run = calloc(n, sizeof *run), **heap = calloc(n, sizeof *heap);
+    int rc = run && heap ? 0 : err_set(e, ERR_NOMEM, "out of memory for linked documents");
 
     cap = cap < LEAST ? LEAST : cap > MOST ? MOST : cap;
     for (size_t i = 0; i < n && rc == 0; i++) {
         uint64_t at = (uint64_t)i * s->room, left = s->n - at;
 
+        heap[i] = &run[i];
         run[i].left = left < s->room ? left : s->room;
         rc = spill_reader_open(&run[i].in, &s->runs, at * sizeof(struct member),
                                (at + run[i].left) * sizeof(struct member), cap, e);
@@ -111,12 +123,13 @@ static int merge(struct members *s, struct err *e)
     if (rc == 0)
         rc = spill_open(&s->sorted, s->dir, cap, e);
     if (rc == 0)
-        rc = merge_runs(run, n, &s->sorted, e);
+        rc = merge_runs(heap, n, &s->sorted, e);
     if (rc == 0)
         rc = spill_flush(&s->sorted, e);
     for (size_t i = 0; i < n && run; i++)
         spill_reader_close(&run[i].in);
     free(run);
+    free(heap);
     return rc;
 }
 
