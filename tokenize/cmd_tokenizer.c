@@ -13,13 +13,14 @@
 #include "tokenize/train.h"
 
 static struct {
-    const char *tokenizer, *output, *folder, *ranks, *tmp, *against, *key;
+    const char *tokenizer, *output, *folder, *ranks, *spm, *tmp, *against, *key;
     struct tokenizer_settings settings;
     bool jsonl, allow_special;
     int64_t vocab_size, min_frequency, max_length, memory;
-    int ties;
+    int model, ties;
+    double coverage;
     struct opt_list specials;
-} o = {.key = "text", .vocab_size = 32000};
+} o = {.key = "text", .vocab_size = 32000, .coverage = 0.9995};
 
 enum { INPUT_MAX = INT32_MAX };
 
@@ -407,13 +408,15 @@ static int account(struct err *e)
 
 static int train(const struct tool *t, char **paths, int n_paths)
 {
-    static const char *const end_of_text[] = {"<|endoftext|>"};
-    struct train_options x = {.vocab_size = (uint32_t)o.vocab_size,
+    const struct train_kind *kind = &train_kinds[o.model];
+    struct train_options x = {.model = o.model,
+                              .vocab_size = (uint32_t)o.vocab_size,
                               .min_frequency = (uint64_t)o.min_frequency,
                               .max_length = (uint32_t)o.max_length,
                               .ties = o.ties,
-                              .specials = o.specials.n ? o.specials.v : end_of_text,
-                              .n_specials = o.specials.n ? o.specials.n : 1,
+                              .specials = o.specials.n ? o.specials.v : kind->specials,
+                              .n_specials = o.specials.n,
+                              .coverage = o.coverage,
                               .pattern = o.settings.pattern,
                               .threads = tool_jobs(t),
                               .memory = o.memory ? (uint64_t)o.memory : half_of_memory(),
@@ -422,17 +425,20 @@ static int train(const struct tool *t, char **paths, int n_paths)
                               .output = o.output,
                               .folder = o.folder,
                               .ranks = o.ranks,
+                              .spm = o.spm,
                               .bad = report_bad};
     struct train_result r;
     struct err e;
 
-    if (!o.output && !o.folder && !o.ranks)
-        return tool_usage(t, "train needs -o, --vocab-merges or --ranks");
+    while (!o.specials.n && kind->specials[x.n_specials])
+        x.n_specials++;
+    if (!o.output && !o.folder && !o.ranks && !o.spm)
+        return tool_usage(t, "train needs -o, --vocab-merges, --ranks or --sentencepiece-model");
     if (account(&e) < 0 || train_tokenizer(paths, n_paths, &x, &r, &e) < 0)
         return tool_fail(t, &e);
     log_msg(LOG_INFO, "%" PRIu64 " texts, %" PRIu64 " bytes, %" PRIu64 " distinct words: %" PRIu32 " tokens, %" PRIu32
                       " merges in '%s'",
-            r.texts, r.bytes, r.words, r.tokens, r.merges, o.output ? o.output : o.folder ? o.folder : o.ranks);
+            r.texts, r.bytes, r.words, r.tokens, r.merges, o.output ? o.output : o.folder ? o.folder : o.ranks ? o.ranks : o.spm);
     if (r.tokens < x.vocab_size)
         log_msg(LOG_WARN, "the corpus has no more pairs to join: %" PRIu32 " tokens, not %" PRIu32, r.tokens,
                 x.vocab_size);
@@ -510,17 +516,22 @@ int main(int argc, char **argv)
         OPT_IN(0, "against", &o.against, "FILE",
                 "verify: a line of ids for each document of FILE; without FILE, JSON lines with \"text\" and \"ids\""),
         OPT_HEAD("Training"),
+        OPT_ENUM(0, "model", &o.model, TRAIN_MODELS,
+                 "bpe: of bytes; byte-fallback: of characters, as Llama 2's; wordpiece: as BERT's"),
         OPT_INT(0, "vocab-size", &o.vocab_size, 257, 1 << 23, "tokens, special ones and 256 bytes included"),
         OPT_INT(0, "min-frequency", &o.min_frequency, 0, INT64_MAX, "join no pair that is rarer"),
         OPT_INT(0, "max-token-length", &o.max_length, 0, UINT32_MAX,
                 "tokens are shorter than this, in bytes; 0: no bound"),
         OPT_ENUM(0, "ties", &o.ties, "huggingface|tiktoken",
                  "which of two equally frequent pairs: the one of lower ids, or the one that comes first"),
+        OPT_NUM(0, "character-coverage", &o.coverage, 0, 1,
+                "byte-fallback, wordpiece: the most frequent characters that make up this share of all have tokens"),
         OPT_LIST(0, "special-tokens", &o.specials, "TOKEN",
-                 "a special token; may be repeated; <|endoftext|> if none is given"),
+                 "a special token; may be repeated (the first: for what is unknown); if none is given, the usual ones"),
         OPT_OUT('o', "output", &o.output, "FILE", "where the tokenizer.json goes"),
         OPT_FOLDER(0, "vocab-merges", &o.folder, "FOLDER", "where vocab.json and merges.txt go"),
         OPT_OUT(0, "ranks", &o.ranks, "FILE", "where tiktoken's ranks go"),
+        OPT_OUT(0, "sentencepiece-model", &o.spm, "FILE", "byte-fallback: where a SentencePiece model goes"),
         OPT_SIZE(0, "memory", &o.memory, 0, INT64_MAX,
                  "memory to take, from 64M; the rest is on disk; 0: half of what the machine, the container and ulimit allow"),
         OPT_FOLDER(0, "tmp", &o.tmp, "DIR",

@@ -1,9 +1,10 @@
-/* tokenize/train.h -- byte-level BPE training.
+/* tokenize/train.h -- training of tokenizers by byte pair encoding (train_kind.h has the kinds).
  *
- * The pair that occurs most is joined, again and again.  Ties and ids are those of Hugging Face's
+ * The pair that occurs most is joined, again and again.  Ties and ids of BPE of bytes are those of Hugging Face's
  * BpeTrainer on the same texts (the pair of the lowest ids; special tokens, then all 256 bytes in
  * the order of the characters that write them, then merges) or of tiktoken's educational
- * trainer (the pair that comes first; bytes by value, merges, special tokens).
+ * trainer (the pair that comes first; bytes by value, merges, special tokens).  Of the kinds of characters: the pair of the
+ * lowest ids; special tokens, bytes, characters by code point, merges.
  *
  * Counts have 64 bits.  The result is the same for any number of threads and any bound on memory.
  */
@@ -12,24 +13,28 @@
 
 #include "base/err.h"
 #include "tokenize/corpus.h"
+#include "tokenize/train_kind.h"
 
 enum train_ties { TRAIN_TIES_HUGGINGFACE, TRAIN_TIES_TIKTOKEN };
 
 struct train_options {
+    int model;               /* enum train_model */
     uint32_t vocab_size;     /* special tokens and bytes included */
     uint64_t min_frequency;  /* pairs that occur less are not joined */
     uint32_t max_length;     /* Hugging Face's max_token_length: tokens are shorter, in bytes; 0: no bound */
-    int ties;                /* enum train_ties */
+    int ties;                /* enum train_ties; tiktoken's: BPE of bytes only */
+    double coverage;         /* kinds of characters: the share of all characters whose own have tokens */
     const char *const *specials;
     int n_specials;
-    const char *pattern;     /* NULL: gpt2 */
+    const char *pattern;     /* BPE of bytes; NULL: gpt2 */
     const char *key;         /* of documents */
     int threads;
     uint64_t memory;         /* bytes; what does not fit goes to temporary files */
     const char *tmp;         /* folder for those; NULL: $TMPDIR or /tmp */
-    const char *output;      /* a tokenizer.json; any of the three may be NULL */
-    const char *folder;      /* which gets vocab.json and merges.txt; made if need be */
-    const char *ranks;       /* tiktoken's: the 256 bytes and the merges, from 0 on */
+    const char *output;      /* a tokenizer.json; any of the four may be NULL */
+    const char *folder;      /* BPE of bytes: which gets vocab.json and merges.txt; made if need be */
+    const char *ranks;       /* BPE of bytes: tiktoken's; the 256 bytes and the merges, from 0 on */
+    const char *spm;         /* byte fallback: a SentencePiece model */
     void (*bad)(const struct corpus_line *line, const struct err *e); /* told of each bad line */
 };
 

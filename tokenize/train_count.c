@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 #include "base/pool.h"
-#include "tokenize/split.h"
+#include "base/utf8.h"
+#include "tokenize/model.h"
 
 enum { ENDS = 1024, READ_BUFFER = 1 << 16, WRITE_BUFFER = 1 << 20, THREAD_NEEDS = 6 << 20, TALLY_LEAST = 8 << 20 };
 
@@ -14,6 +15,7 @@ struct counting {
     const struct train_options *x;
     struct corpus corpus;
     struct split split;
+    struct tokenizer *steps; /* of kinds that have them: what they do to text; else NULL, and split cuts it */
     struct gate read;
     struct tally *tally; /* one a thread */
     struct tally_disk disk;
@@ -32,6 +34,8 @@ struct counter { /* of a thread */
     struct corpus_reader reader;
     uint32_t ends[ENDS];
     uint64_t place; /* of the next word in the corpus: words are numbered within blocks */
+    struct rules_scratch rules;
+    struct buf repaired, normal;
 };
 
 static int no_memory(struct err *e)
@@ -66,6 +70,44 @@ static bool is_full(const struct counter *k, uint64_t n, uint64_t bytes)
     return size > k->c->share || (size > tally_size(k->tally) + TALLY_LEAST && is_crowded(k, size));
 }
 
+/* The words of a text that end at ends[0..n-1]. */
+static int count_words(struct counter *k, const char *text, uint32_t begin, const uint32_t *ends, size_t n, struct err *e)
+{
+    if (k->tally->n && is_full(k, n, ends[n - 1] - begin))
+        TRY(tally_disk_put(&k->c->disk, k->tally, e));
+    if (tally_text(k->tally, (const uint8_t *)text, begin, ends, n, k->place) < 0)
+        return no_memory(e);
+    k->place += n;
+    return 0;
+}
+
+/* The words that steps make of a text. */
+static int count_steps(struct counter *k, struct span text, struct err *e)
+{
+    const struct rules *r = k->c->steps->rules;
+    const struct strings *pieces = &k->rules.pieces;
+    const uint32_t *ends;
+    uint32_t begin = 0;
+
+    buf_clear(&k->repaired);
+    if (!utf8_valid(text)) {
+        if (utf8_repair(text, &k->repaired) < 0)
+            return no_memory(e);
+        text = buf_span(&k->repaired);
+    }
+    TRY(rules_normalize(r, &k->rules, text, true, &k->normal, &text, e));
+    if (!text.n)
+        return 0;
+    TRY(rules_pieces(r, &k->rules, text, e));
+    ends = (const uint32_t *)(const void *)pieces->ends.p;
+    for (size_t i = 0, n, all = strings_n(pieces); i < all; i += n) {
+        n = all - i < ENDS ? all - i : ENDS;
+        TRY(count_words(k, pieces->text.p, begin, ends + i, n, e));
+        begin = ends[i + n - 1];
+    }
+    return 0;
+}
+
 static int count_text(struct counter *k, struct span text, struct err *e)
 {
     struct split_state st = {.text = (const uint8_t *)text.p, .n = text.n};
@@ -74,14 +116,11 @@ static int count_text(struct counter *k, struct span text, struct err *e)
 
     if (text.n > INT32_MAX)
         return err_set(e, ERR_FORMAT, "the text is longer than 2 GiB");
+    if (k->c->steps)
+        return count_steps(k, text, e);
     while ((n = split_next(&k->c->split, &st, k->ends, ENDS, e)) > 0) {
-        uint32_t end = k->ends[n - 1];
-        if (k->tally->n && is_full(k, (uint64_t)n, end - begin))
-            TRY(tally_disk_put(&k->c->disk, k->tally, e));
-        if (tally_text(k->tally, st.text, begin, k->ends, (size_t)n, k->place) < 0)
-            return no_memory(e);
-        k->place += (uint64_t)n;
-        begin = end;
+        TRY(count_words(k, text.p, begin, k->ends, (size_t)n, e));
+        begin = k->ends[n - 1];
     }
     return n < 0 ? (int)n : 0;
 }
@@ -146,14 +185,34 @@ static void count_thread(void *arg, int thread)
     if (k) {
         corpus_reader_free(&k->reader);
         corpus_block_free(&k->block);
+        rules_scratch_free(&k->rules);
+        buf_free(&k->repaired);
+        buf_free(&k->normal);
     }
     free(k);
+}
+
+/* Makes ready what cuts text: the pattern, or a tokenizer that has the kind's steps and no words. */
+static int find_cutter(struct counting *c, struct err *e)
+{
+    const struct train_options *x = c->x;
+    const struct train_kind *kind = &train_kinds[x->model];
+    struct buf json = {0};
+    int rc;
+
+    if (!kind->pre_tokenizer)
+        return split_find(&c->split, x->pattern ? x->pattern : "gpt2", e);
+    rc = buf_printf(&json, "{\"normalizer\":%s,\"pre_tokenizer\":%s,\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"?\","
+                    "\"vocab\":{\"?\":0}}}", kind->normalizer, kind->pre_tokenizer);
+    rc = rc < 0 ? no_memory(e) : tokenizer_open_json(&c->steps, "steps", buf_span(&json), NULL, e);
+    buf_free(&json);
+    return rc;
 }
 
 static int count_files(struct counting *c, char *const *paths, int n_paths, int threads, struct err *e)
 {
     const struct train_options *x = c->x;
-    int rc = split_find(&c->split, x->pattern ? x->pattern : "gpt2", e);
+    int rc = find_cutter(c, e);
 
     if (rc < 0)
         return rc;
@@ -168,6 +227,7 @@ static int count_files(struct counting *c, char *const *paths, int n_paths, int 
     gate_destroy(&c->read);
     corpus_close(&c->corpus);
     split_free(&c->split);
+    tokenizer_close(c->steps);
     return rc;
 }
 

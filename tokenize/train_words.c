@@ -7,6 +7,7 @@ enum {
     FILE_MEMORY = 7 << 20,   /* and what the file of words takes: buffers, blocks, what the heap keeps of them */
     RUNS_LEAST = 12 << 20,
     TOKEN_MEMORY = 160,      /* for each token */
+    CHARACTERS_MEMORY = 9 << 20, /* and for the tokens of characters */
     CELL = 12,               /* bytes: the token, the word, a place in lists */
     CELL_LISTED = CELL + 4,  /* two places, which saves readings */
     WORD = 8,                /* its count */
@@ -19,7 +20,8 @@ static uint64_t other_memory(const struct train_options *x)
 {
     uint64_t pairs = (x->memory < (uint64_t)256 << 20 ? x->memory : (uint64_t)256 << 20) / 10;
 
-    return OTHER_MEMORY + pairs + (uint64_t)x->vocab_size * TOKEN_MEMORY;
+    return OTHER_MEMORY + pairs + (uint64_t)x->vocab_size * TOKEN_MEMORY +
+           (train_kinds[x->model].characters ? CHARACTERS_MEMORY : 0);
 }
 
 /* The arrays, in one piece of memory, which is taken as it is used. */
@@ -58,15 +60,15 @@ void train_words_free(struct train_words *w)
         word_file_close(&w->file);
 }
 
-static int put_word(void *arg, struct span word, uint64_t count, struct err *e)
+/* Tokens without a break, as a word of its own, into memory. */
+static int put_cells(struct train_words *w, const uint32_t *tokens, size_t n, uint64_t count, struct err *e)
 {
-    struct train_words *w = arg;
     struct merges_words *m = &w->m;
 
     (void)e;
-    for (size_t i = 0; i < word.n; i++) {
+    for (size_t i = 0; i < n; i++) {
         m->word[m->n_cells] = (uint32_t)m->n_words;
-        m->cells[m->n_cells++] = w->byte_id[(unsigned char)word.p[i]];
+        m->cells[m->n_cells++] = tokens[i];
     }
     m->word[m->n_cells] = (uint32_t)m->n_words;
     m->cells[m->n_cells++] = MERGES_END;
@@ -74,18 +76,31 @@ static int put_word(void *arg, struct span word, uint64_t count, struct err *e)
     return 0;
 }
 
-static int file_word(void *arg, struct span word, uint64_t count, struct err *e)
+/* The same into the file. */
+static int put_filed(struct train_words *w, const uint32_t *tokens, size_t n, uint64_t count, struct err *e)
+{
+    return word_file_put(&w->file, tokens, n, count, e);
+}
+
+/* A word's tokens to where words go; what lies between characters without a token are words. */
+static int put_word(void *arg, struct span word, uint64_t count, struct err *e)
 {
     struct train_words *w = arg;
     uint32_t *tokens;
+    size_t n, end;
 
     buf_clear(&w->word);
     if (buf_reserve(&w->word, word.n * sizeof *tokens) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for words");
     tokens = (uint32_t *)(void *)w->word.p;
-    for (size_t i = 0; i < word.n; i++)
-        tokens[i] = w->byte_id[(unsigned char)word.p[i]];
-    return word_file_put(&w->file, tokens, word.n, count, e);
+    n = train_symbols_of(w->symbols, word, tokens);
+    for (size_t at = 0; at < n; at = end + 1) {
+        for (end = at; end < n && tokens[end] != MERGES_END;)
+            end++;
+        if (end - at > 1)
+            TRY((w->on_disk ? put_filed : put_cells)(w, tokens + at, end - at, count, e));
+    }
+    return 0;
 }
 
 /* All words into the file, and room for as many runs as the memory has. */
@@ -98,24 +113,25 @@ static int put_on_disk(struct train_words *w, struct word_counts *c, const struc
     w->on_disk = true;
     TRY(word_counts_move(c, x, e));
     TRY(word_file_open(&w->file, x->tmp, e));
-    TRY(word_counts_each(c, file_word, w, e));
+    TRY(word_counts_each(c, put_word, w, e));
     TRY(word_file_end(&w->file, e));
     cells = cells < MERGES_CELLS_MAX ? cells : MERGES_CELLS_MAX;
     return make_room(w, cells, cells / 4, 2 * cells, true, e);
 }
 
 int train_words_make(struct train_words *w, struct word_counts *c, const struct train_options *x,
-                     const uint32_t *byte_id, struct err *e)
+                     const struct train_symbols *symbols, struct err *e)
 {
-    uint64_t cells = c->bytes + c->n + 1, here = cells * CELL + c->n * WORD + other_memory(x), listed;
+    uint64_t words = symbols->kind->characters ? c->n + c->bytes / 3 : c->n; /* two characters, and one without a token */
+    uint64_t cells = c->bytes + words + 1, here = cells * CELL + words * WORD + other_memory(x), listed;
 
-    *w = (struct train_words){.byte_id = byte_id};
+    *w = (struct train_words){.symbols = symbols};
     if (cells > MERGES_CELLS_MAX || here > x->memory)
         return put_on_disk(w, c, x, e);
     if (tally_size(&c->tally) + here > x->memory)
         TRY(word_counts_move(c, x, e));
     listed = here + cells * (CELL_LISTED - CELL) > x->memory ? cells : 2 * cells;
-    TRY(make_room(w, cells, c->n, listed, false, e));
+    TRY(make_room(w, cells, words, listed, false, e));
     w->m.cells[0] = MERGES_END;
     w->m.n_cells = 1;
     return word_counts_each(c, put_word, w, e);

@@ -1,5 +1,5 @@
 /* A trained tokenizer as tokenizer.json, with the keys and in the order that Hugging Face's
- * library writes; as its vocab.json and merges.txt; as tiktoken's ranks. */
+ * library writes; as its vocab.json and merges.txt; as tiktoken's ranks; as a SentencePiece model (train_spm.c). */
 #include "tokenize/train_write.h"
 
 #include <stdio.h>
@@ -7,19 +7,17 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "tokenize/model.h"
+#include "tokenize/train_spm.h"
 
-static const char byte_level[] =
-    "{\n    \"type\": \"ByteLevel\",\n    \"add_prefix_space\": false,\n    \"trim_offsets\": true,\n"
-    "    \"use_regex\": true\n  }";
-
-/* What cuts the text: ByteLevel by itself does it by GPT-2's pattern. */
-static void put_pre_tokenizer(struct buf *b, const char *pattern)
+/* What cuts the text: the kind's; else a pattern, or ByteLevel by itself, which does it by GPT-2's pattern. */
+static void put_pre_tokenizer(struct buf *b, const struct train_kind *kind, const char *pattern)
 {
+    buf_puts(b, "  \"pre_tokenizer\": ");
     if (!pattern) {
-        buf_printf(b, "  \"pre_tokenizer\": %s,\n", byte_level);
+        buf_printf(b, "%s,\n", kind->pre_tokenizer ? kind->pre_tokenizer : kind->decoder);
         return;
     }
-    buf_puts(b, "  \"pre_tokenizer\": {\n    \"type\": \"Sequence\",\n    \"pretokenizers\": [\n      {\n"
+    buf_puts(b, "{\n    \"type\": \"Sequence\",\n    \"pretokenizers\": [\n      {\n"
                 "        \"type\": \"Split\",\n        \"pattern\": {\n          \"Regex\": ");
     json_put_string(b, span_of(pattern));
     buf_puts(b, "\n        },\n        \"behavior\": \"Isolated\",\n        \"invert\": false\n      },\n"
@@ -37,6 +35,8 @@ bool train_is_repeated(const struct train_options *x, int i)
 
 static void put_head(struct buf *b, const struct train_options *x, const struct vocab *v, const char *pattern)
 {
+    const struct train_kind *kind = &train_kinds[x->model];
+
     buf_puts(b, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
     for (int i = 0; i < x->n_specials; i++) {
         if (train_is_repeated(x, i))
@@ -47,13 +47,16 @@ static void put_head(struct buf *b, const struct train_options *x, const struct 
         buf_puts(b, ",\n      \"single_word\": false,\n      \"lstrip\": false,\n      \"rstrip\": false,\n"
                     "      \"normalized\": false,\n      \"special\": true\n    }");
     }
-    buf_puts(b, "\n  ],\n  \"normalizer\": null,\n");
-    put_pre_tokenizer(b, pattern);
-    buf_printf(b, "  \"post_processor\": %s,\n  \"decoder\": %s,\n", byte_level, byte_level);
-    buf_puts(b, "  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": null,\n"
-                "    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n"
-                "    \"fuse_unk\": false,\n    \"byte_fallback\": false,\n    \"ignore_merges\": false,\n"
-                "    \"vocab\": {");
+    buf_printf(b, "\n  ],\n  \"normalizer\": %s,\n", kind->normalizer ? kind->normalizer : "null");
+    put_pre_tokenizer(b, kind, pattern);
+    buf_printf(b, "  \"post_processor\": %s,\n  \"decoder\": %s,\n  \"model\": {\n%s", kind->characters ? "null" : kind->decoder,
+               kind->decoder, kind->model);
+    if (kind->characters) {
+        buf_puts(b, "    \"unk_token\": ");
+        json_put_string(b, span_of(x->specials[0]));
+        buf_puts(b, ",\n");
+    }
+    buf_puts(b, "    \"vocab\": {");
 }
 
 /* A merge's two tokens with a space between. */
@@ -64,12 +67,60 @@ static int put_merge(struct buf *b, const struct vocab *v, const struct merge *m
     return buf_put_span(b, vocab_get(v, m->right));
 }
 
-static int put_tokenizer(struct buf *b, const struct train_options *x, const struct vocab *v, const struct merge *m,
-                         size_t n, struct err *e)
+/* One in the list of tokenizer.json. */
+static int put_listed(struct buf *b, bool first, struct span left, struct span right)
 {
-    struct split split = {0};
     struct buf pair = {0};
     int rc;
+
+    buf_put_span(&pair, left);
+    buf_putc(&pair, ' ');
+    rc = buf_put_span(&pair, right);
+    buf_puts(b, first ? "\n      " : ",\n      ");
+    rc = rc < 0 ? rc : json_put_string(b, buf_span(&pair));
+    buf_free(&pair);
+    return rc;
+}
+
+/* Each two tokens that together are the token that a merge made, as a SentencePiece model joins them.  begun: some are listed. */
+static int put_splits(struct buf *b, const struct train_symbols *s, uint32_t id, bool *begun)
+{
+    struct span token = vocab_get(&s->vocab, id);
+    int rc = 0;
+
+    for (size_t i = 1; i < token.n && rc == 0; i++) {
+        struct span left = {token.p, i}, right = {token.p + i, token.n - i};
+        if (((unsigned char)token.p[i] & 0xC0) == 0x80 || !train_symbols_joins(s, left) || !train_symbols_joins(s, right))
+            continue;
+        rc = put_listed(b, !*begun, left, right);
+        *begun = true;
+    }
+    return rc;
+}
+
+static int put_all_merges(struct buf *b, const struct train_symbols *s, const struct merge *m, size_t n)
+{
+    const struct vocab *v = &s->vocab;
+    uint32_t next = 0; /* a token made again has its pairs in the list */
+    bool begun = false;
+
+    buf_puts(b, ",\n    \"merges\": [");
+    for (size_t i = 0; i < n; i++) {
+        if (!s->kind->characters)
+            TRY(put_listed(b, i == 0, vocab_get(v, m[i].left), vocab_get(v, m[i].right)));
+        else if (m[i].id >= next)
+            TRY(put_splits(b, s, m[i].id, &begun));
+        next = m[i].id >= next ? m[i].id + 1 : next;
+    }
+    return buf_puts(b, "\n    ]");
+}
+
+static int put_tokenizer(struct buf *b, const struct train_options *x, const struct train_symbols *s, const struct merge *m,
+                         size_t n, struct err *e)
+{
+    const struct vocab *v = &s->vocab;
+    struct split split = {0};
+    int rc = 0;
 
     if (x->pattern)
         TRY(split_find(&split, x->pattern, e));
@@ -82,17 +133,10 @@ static int put_tokenizer(struct buf *b, const struct train_options *x, const str
         json_put_string(b, vocab_get(v, id));
         buf_printf(b, ": %u", id);
     }
-    buf_puts(b, "\n    },\n    \"merges\": [");
-    for (size_t i = 0; i < n; i++) {
-        buf_clear(&pair);
-        put_merge(&pair, v, &m[i]);
-        buf_puts(b, i ? ",\n      " : "\n      ");
-        json_put_string(b, buf_span(&pair));
-    }
-    rc = buf_puts(b, "\n    ]\n  }\n}\n");
-    if (pair.failed)
-        rc = pair.failed;
-    buf_free(&pair);
+    buf_puts(b, "\n    }");
+    if (s->kind->merges)
+        rc = put_all_merges(b, s, m, n);
+    rc = rc < 0 ? rc : buf_puts(b, "\n  }\n}\n");
     return rc < 0 ? err_set(e, ERR_NOMEM, "out of memory for a tokenizer") : 0;
 }
 
@@ -171,36 +215,41 @@ static int write_out(struct file_out **f, const char *folder, const char *name, 
     return rc;
 }
 
-static int write_files(struct file_out *f[4], const struct train_options *x, const struct vocab *v,
-                       const uint32_t byte_id[256], const struct merge *m, size_t n, struct buf *b, struct err *e)
+enum { FILES = 5 };
+
+static int write_files(struct file_out *f[FILES], const struct train_options *x, const struct train_symbols *s,
+                       const struct merge *m, size_t n, struct buf *b, struct err *e)
 {
     if (x->output) {
-        TRY(put_tokenizer(b, x, v, m, n, e));
+        TRY(put_tokenizer(b, x, s, m, n, e));
         TRY(write_out(&f[0], NULL, x->output, b, e));
     }
     if (x->folder) {
         TRY(file_make_folder(x->folder, e));
-        TRY(put_vocab(b, v, e));
+        TRY(put_vocab(b, &s->vocab, e));
         TRY(write_out(&f[1], x->folder, "vocab.json", b, e));
-        TRY(put_merges(b, v, m, n, e));
+        TRY(put_merges(b, &s->vocab, m, n, e));
         TRY(write_out(&f[2], x->folder, "merges.txt", b, e));
     }
     if (x->ranks) {
-        TRY(put_ranks(b, v, byte_id, m, n, e));
+        TRY(put_ranks(b, &s->vocab, s->byte_id, m, n, e));
         TRY(write_out(&f[3], NULL, x->ranks, b, e));
+    }
+    if (x->spm) {
+        TRY(train_spm_put(b, x, s, e));
+        TRY(write_out(&f[4], NULL, x->spm, b, e));
     }
     return 0;
 }
 
-int train_write(const struct train_options *x, const struct vocab *v, const uint32_t byte_id[256],
-                const struct merge *m, size_t n, struct err *e)
+int train_write(const struct train_options *x, const struct train_symbols *s, const struct merge *m, size_t n, struct err *e)
 {
-    struct file_out *f[4] = {0};
+    struct file_out *f[FILES] = {0};
     struct buf b = {0};
-    int rc = write_files(f, x, v, byte_id, m, n, &b, e);
+    int rc = write_files(f, x, s, m, n, &b, e);
 
     buf_free(&b);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < FILES; i++) {
         if (!f[i])
             continue;
         if (rc < 0)

@@ -187,7 +187,30 @@ for z in zst gz; do
     quern tokenizer train --vocab-size 600 --vocab-merges z texts.$z 2>/dev/null
     same "compressed, .$z" z/merges.txt "$D/train/gpt2-merges.txt"
 done
+# Other kinds: ids that Hugging Face's library and SentencePiece gave with what is trained here.
+for kind in wordpiece byte-fallback; do
+    files="-o $kind.json"
+    [ $kind = wordpiece ] || files="$files --sentencepiece-model $kind.model"
+    # shellcheck disable=SC2086
+    status "train $kind" 0 quern tokenizer train --model $kind --vocab-size 900 -j1 $files "$D/train/texts.jsonl"
+    status "as Hugging Face, $kind" 0 quern tokenizer verify --tokenizer $kind.json --against "$D/train/$kind.jsonl"
+    quern tokenizer train --model $kind --vocab-size 900 --memory 1G -j1 -o m1.json many 2>/dev/null
+    status "little memory, $kind" 0 quern tokenizer train --model $kind --vocab-size 900 --memory 64M -j2 -o m2.json many
+    same "little memory, $kind: the same bytes" m1.json m2.json
+done
+status "as SentencePiece, byte-fallback" 0 quern tokenizer verify --tokenizer byte-fallback.model --against "$D/train/byte-fallback.jsonl"
+printf 'a\001b caf\303\251 \360\237\230\200 \377 a a b' >odd
+printf 'a\001b caf\303\251 \360\237\230\200 \357\277\275 a a b' >want
+printf '{"text":"a\\u0000b a b"}\n' >nul.jsonl
+status "train on characters: any bytes" 0 quern tokenizer train --model byte-fallback --vocab-size 270 -o odd.json nul.jsonl
+quern tokenizer encode --tokenizer odd.json odd | quern tokenizer decode --tokenizer odd.json >back
+same "what has no token comes back by its bytes" back want
+status "more characters than tokens" 2 quern tokenizer train --model wordpiece --vocab-size 260 --character-coverage 1 -o n.json "$D/train/texts.jsonl"
+has "more characters than tokens: why" err "character-coverage"
+status "ranks of characters" 2 quern tokenizer train --model wordpiece --ranks n.json "$D/corpus.txt"
+status "a SentencePiece model of bytes" 2 quern tokenizer train --sentencepiece-model n.model "$D/corpus.txt"
 : >empty.txt
+status "an empty corpus of characters" 0 quern tokenizer train --model wordpiece --vocab-size 300 -o e.json empty.txt
 status "an empty corpus" 0 quern tokenizer train --vocab-size 300 -o e.json empty.txt
 has "has 256 bytes and a special token" err "257 tokens, 0 merges"
 printf 'abc \377\376\377\376 abc\n\377\376' >invalid

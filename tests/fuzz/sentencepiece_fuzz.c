@@ -7,6 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const struct tokenizer_settings as_it_says;
     static const char bytes[] =
         "The mill's 1234  grains,\n\n d'accord \xc3\xa9\xe4\xb8\x80 \xff\xe2\x96 <s>\xe2\x96\x81 the mill";
     struct span text = {bytes, sizeof bytes - 1};
@@ -15,7 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct encoder *enc;
     struct err e;
 
-    static const struct tokenizer_settings as_it_says;
     if (tokenizer_open_sentencepiece(&t, "fuzz", (struct span){(const char *)data, size}, &as_it_says, &e) < 0)
         return 0;
     enc = encoder_new(t);

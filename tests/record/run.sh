@@ -152,6 +152,7 @@ done
 [ ! -s "$made/docs.jsonl" ] || settle decontaminate.py $D/decontaminate
 step datatrove parquet.py $D/parquet -- $D/parquet
 # Tokenizers.
+step tokenizers tokenizer_kinds.py $D/tokenizer/train "${QUERN:-build/bin/quern}" -- $D/tokenizer/train
 for script in tokenizer tokenizer_spm tokenizer_tekken tokenizer_train; do
     step tokenizers $script.py $D/tokenizer -- $D/tokenizer
 done

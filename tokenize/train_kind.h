@@ -1,0 +1,32 @@
+/* tokenize/train_kind.h -- the kinds of tokenizers that are trained: what each does to text, what its tokens are made of, and
+ * how its model is written.  The trainer is one for all.
+ */
+#ifndef TOKENIZE_TRAIN_KIND_H
+#define TOKENIZE_TRAIN_KIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum train_model {
+    TRAIN_BPE,           /* of bytes; text is cut by a pattern */
+    TRAIN_BYTE_FALLBACK, /* of characters, spaces written U+2581; a character without a token is the tokens of its bytes */
+    TRAIN_WORDPIECE      /* of characters (BERT's): a word is its longest parts; those behind the first begin with "##" */
+};
+#define TRAIN_MODELS "bpe|byte-fallback|wordpiece" /* in the order of the enum */
+
+struct train_kind {
+    bool characters;         /* tokens are made of characters; all else but specials is for these kinds */
+    bool bytes;              /* bytes have tokens, <0x00> to <0xFF> */
+    uint32_t longest;        /* characters of a token; 0: no bound */
+    const char *inside;      /* stands in front of a token that does not begin its word; NULL: nothing */
+    const char *always;      /* the character that has a token in any case; NULL: none */
+    const char *specials[6]; /* if the user names none; the unknown token comes first */
+    /* Of tokenizer.json, in JSON: */
+    const char *normalizer, *pre_tokenizer, *decoder;
+    const char *model; /* all but unk_token (of kinds of characters), vocab and merges */
+    bool merges;       /* the model has them */
+};
+
+extern const struct train_kind train_kinds[];
+
+#endif
