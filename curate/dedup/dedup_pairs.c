@@ -50,13 +50,19 @@ int dedup_pairs_put(void *arg, uint32_t other, uint32_t doc, float similarity, s
     return spill_put(&p->file, &r, sizeof r, e);
 }
 
+/* Documents of --against, which are numbered after the run's, come before these. */
+static uint64_t other_place(const struct pair *p)
+{
+    return p->other > p->doc ? p->other : p->other | UINT64_C(1) << 32;
+}
+
 static int by_doc(const void *x, const void *y)
 {
     const struct pair *a = x, *b = y;
 
     if (a->doc != b->doc)
         return a->doc < b->doc ? -1 : 1;
-    return a->other < b->other ? -1 : a->other > b->other;
+    return other_place(a) < other_place(b) ? -1 : other_place(a) > other_place(b);
 }
 
 /* The n pairs of documents in [first, last). */

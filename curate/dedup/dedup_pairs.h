@@ -11,7 +11,7 @@ int dedup_pairs_open(struct dedup_pairs **p, uint64_t n, const char *dir, struct
 void dedup_pairs_close(struct dedup_pairs *p);
 /* As a listener's function, arg being the struct dedup_pairs. */
 int dedup_pairs_put(void *arg, uint32_t other, uint32_t doc, float similarity, struct err *e);
-/* Gives all of them, by doc, then other, with about `memory` bytes. */
+/* Gives all of them, by doc, then other, those of which other > doc first, with about `memory` bytes. */
 int dedup_pairs_give(struct dedup_pairs *p, int64_t memory, const struct dedup_listener *to, struct err *e);
 
 /* A line of the file of clusters or pairs; where both have places, these too. */
