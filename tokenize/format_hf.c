@@ -167,35 +167,80 @@ static bool has_step(const struct steps *s, enum step_kind kind)
     return false;
 }
 
-/* Bytes, one pattern, NFC at most: no steps are needed. */
-static bool is_simple(const struct rules *r)
+/* Bytes cut as they are, after NFC at most. */
+static bool is_plain(const struct rules *r)
 {
-    const struct step *x = r->cut.v;
-    size_t n = r->cut.n;
+    const struct step *last = r->cut.n ? &r->cut.v[r->cut.n - 1] : NULL;
 
     for (size_t i = 0; i < r->normal.n; i++)
         if (r->normal.v[i].kind != STEP_NFC)
             return false;
-    if (r->model != MODEL_BYTES || n < 1 || n > 2 || x[n - 1].kind != STEP_BYTE_LEVEL || x[n - 1].prefix_space)
+    return r->model == MODEL_BYTES && last && last->kind == STEP_BYTE_LEVEL && !last->prefix_space;
+}
+
+/* One pattern of those: no steps are needed. */
+static bool is_simple(const struct rules *r)
+{
+    const struct step *x = r->cut.v;
+
+    if (r->cut.n > 2 || (x[0].split.kind == SPLIT_PCRE && split_pcre_may_be_empty(x[0].split.pcre)))
         return false;
-    if (x[0].split.kind == SPLIT_PCRE && split_pcre_may_be_empty(x[0].split.pcre))
-        return false;
-    return n == 1 || (!x[1].regex && x[0].kind == STEP_SPLIT && x[0].behavior == BEHAVIOR_ISOLATED && !x[0].invert &&
-                      x[0].is_regex);
+    return r->cut.n == 1 || (!x[1].regex && x[0].kind == STEP_SPLIT && x[0].behavior == BEHAVIOR_ISOLATED && !x[0].invert &&
+                             x[0].is_regex);
+}
+
+/* A step that isolates what it finds, as one of a table's. */
+static bool table_step(const struct step *x, struct split_step *s)
+{
+    bool rows = x->behavior == BEHAVIOR_CONTIGUOUS;
+
+    *s = (struct split_step){.kind = x->kind == STEP_DIGITS        ? SPLIT_STEP_NUMBERS
+                                     : x->kind == STEP_PUNCTUATION ? SPLIT_STEP_PUNCTUATION
+                                                                   : SPLIT_STEP_EXPRESSION,
+                             .rows = rows};
+    if (s->kind != SPLIT_STEP_EXPRESSION)
+        return rows || x->behavior == BEHAVIOR_ISOLATED;
+    s->expression = x->is_regex ? split_pattern(&x->split) : NULL;
+    s->oniguruma = x->split.oniguruma; /* known patterns are Rust's */
+    return x->is_regex && x->behavior == BEHAVIOR_ISOLATED && (x->kind == STEP_SPLIT || x->kind == STEP_BYTE_LEVEL);
+}
+
+/* The steps as one table: 1; 0: they are more than that. */
+static int make_table(struct tokenizer *t, const struct rules *r, struct err *e)
+{
+    enum { MOST = 16 };
+    struct split_step steps[MOST];
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->cut.n; i++) {
+        const struct step *x = &r->cut.v[i];
+        bool passes = x->kind == STEP_BYTE_LEVEL && !x->regex; /* cuts nothing */
+        if (x->kind == STEP_BYTE_LEVEL && i + 1 < r->cut.n) /* what follows sees other characters */
+            return 0;
+        if (!passes && (n == MOST || !table_step(x, &steps[n++])))
+            return 0;
+    }
+    return split_to_table(&t->split, steps, n, e);
 }
 
 static int simplify(struct tokenizer *t, const char *pattern, struct err *e)
 {
     struct rules *r = t->rules;
+    bool plain = is_plain(r), simple = plain && is_simple(r);
+    int rc;
 
-    if (!is_simple(r))
-        return pattern ? err_set(e, ERR_ARG, "this tokenizer has no one pattern to replace by '%s'", pattern) : 0;
+    if (pattern && !simple)
+        return err_set(e, ERR_ARG, "this tokenizer has no one pattern to replace by '%s'", pattern);
+    if (!plain)
+        return 0;
+    if (!simple && (rc = make_table(t, r, e)) <= 0)
+        return rc;
     t->nfc = r->normal.n > 0;
     if (pattern) {
         TRY(split_find(&t->split, pattern, e));
-    } else if (r->cut.n == 1 && !r->cut.v[0].regex) {
+    } else if (simple && r->cut.n == 1 && !r->cut.v[0].regex) {
         TRY(split_find(&t->split, "none", e));
-    } else {
+    } else if (simple) {
         t->split = r->cut.v[0].split;
         memset(&r->cut.v[0].split, 0, sizeof t->split);
     }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "tokenize/split_pcre.h"
 #include "tokenize/split_run.h"
 #include "tokenize/split_scan.h"
@@ -78,6 +79,7 @@ static void set_kind(struct split *s, enum split_kind kind)
         s->run = ISA_PICK(split_run_tekken);
         break;
     case SPLIT_PCRE:
+    case SPLIT_TABLE:
         break;
     }
 }
@@ -107,11 +109,50 @@ int split_find_expression(struct split *s, const char *pattern, bool oniguruma, 
             return 0;
         }
     set_kind(s, SPLIT_PCRE);
+    s->oniguruma = oniguruma;
     return split_pcre_new(&s->pcre, pattern, oniguruma, e);
+}
+
+/* The expressions of steps, one after another. */
+static char *steps_text(const struct split_step *steps, size_t n)
+{
+    static const char *const names[] = {[SPLIT_STEP_NUMBERS] = "Digits", [SPLIT_STEP_PUNCTUATION] = "Punctuation"};
+    struct buf b = {0};
+
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&b, "%s%s", i ? ", then " : "", steps[i].expression ? steps[i].expression : names[steps[i].kind]);
+    return b.p;
+}
+
+int split_to_table(struct split *s, const struct split_step *steps, size_t n, struct err *e)
+{
+    struct split_step own = {.expression = s->kind == SPLIT_PCRE ? split_pcre_pattern(s->pcre) : NULL, .oniguruma = s->oniguruma};
+    struct split_table *table;
+    char *text = NULL;
+    int rc;
+
+    if (s->kind == SPLIT_PCRE) {
+        steps = &own;
+        n = 1;
+    }
+    rc = split_table_make(&table, steps, n);
+    if (rc == 1 && !(text = steps_text(steps, n))) {
+        split_table_free(table);
+        rc = ERR_NOMEM;
+    }
+    if (rc <= 0)
+        return rc == 0 ? 0 : err_set(e, rc, "out of memory for a pattern");
+    split_free(s);
+    set_kind(s, SPLIT_TABLE);
+    s->table = table;
+    s->text = text;
+    return 1;
 }
 
 const char *split_pattern(const struct split *s)
 {
+    if (s->kind == SPLIT_TABLE)
+        return s->text;
     if (s->kind == SPLIT_PCRE)
         return split_pcre_pattern(s->pcre);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -131,7 +172,11 @@ const char *split_name(const struct split *s)
 void split_free(struct split *s)
 {
     split_pcre_free(s->pcre);
+    split_table_free(s->table);
+    free(s->text);
     s->pcre = NULL;
+    s->table = NULL;
+    s->text = NULL;
 }
 
 /* What no match covers is a piece of its own. */
@@ -154,6 +199,17 @@ static int64_t next_pcre(const struct split *s, struct split_state *st, uint32_t
     return (int64_t)n;
 }
 
+/* One window after another until there is an end. */
+static int64_t next_table(const struct split *s, struct split_state *st, uint32_t *ends, size_t max)
+{
+    struct split_run r = {.at = st->at, .ends = ends, .max = max};
+
+    while (r.at < st->n && !r.n)
+        ISA_PICK(split_table_run)(s->table, st->text, st->n, &st->scan, &r);
+    st->at = r.at;
+    return (int64_t)r.n;
+}
+
 enum { RUN_MIN = 16, PATIENCE_MAX = 64 };
 
 int64_t split_next(const struct split *s, struct split_state *st, uint32_t *ends, size_t max, struct err *e)
@@ -163,6 +219,8 @@ int64_t split_next(const struct split *s, struct split_state *st, uint32_t *ends
 
     if (s->kind == SPLIT_PCRE)
         return next_pcre(s, st, ends, max, e);
+    if (s->kind == SPLIT_TABLE)
+        return next_table(s, st, ends, max);
     while (st->at < st->n && r.n < max) {
         if (s->run && st->at >= st->stop && st->n - st->at >= RUN_MIN && max - r.n > SPLIT_RUN_ROOM &&
             st->slow == 0) {

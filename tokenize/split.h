@@ -1,8 +1,8 @@
 /* tokenize/split.h -- cuts text into the pieces that a pre-tokenizer pattern matches.
  *
- * Patterns that are known by name or by their text are cut by hand-written code, exactly as
- * a backtracking regular expression engine with the Unicode tables of ucd.h would; any
- * other goes to PCRE2 (split_pcre.h), with the same white space but PCRE2's letters.
+ * Patterns that are known by name or by their text are cut by hand-written code, others that tokenizers have by a
+ * table that is made of them (split_table.h), both exactly as a backtracking regular expression engine with the
+ * Unicode tables of ucd.h would; what is beyond that goes to PCRE2 (split_pcre.h).
  */
 #ifndef TOKENIZE_SPLIT_H
 #define TOKENIZE_SPLIT_H
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "tokenize/split_table.h"
 
 enum split_kind {
     SPLIT_NONE,      /* the whole text is one piece */
@@ -21,10 +22,10 @@ enum split_kind {
     SPLIT_QWEN2,     /* the same, one digit a piece */
     SPLIT_O200K,
     SPLIT_TEKKEN,    /* o200k without contractions, one digit a piece */
-    SPLIT_PCRE
+    SPLIT_PCRE,
+    SPLIT_TABLE      /* other expressions, one or a sequence (split_table.h) */
 };
 
-struct split_run;
 struct split_pcre;
 
 struct split {
@@ -34,6 +35,9 @@ struct split {
     /* Many pieces at once (split_run.h); NULL if there is none. */
     void (*run)(const uint8_t *text, size_t n, struct split_run *r);
     struct split_pcre *pcre; /* PCRE only */
+    struct split_table *table; /* TABLE only */
+    char *text;              /* TABLE: its expressions */
+    bool oniguruma;          /* PCRE: whose words the pattern has */
 };
 
 /* A text being cut: zero-initialise, with text and its length (n < 2^31). */
@@ -43,6 +47,7 @@ struct split_state {
     size_t stop;  /* run cannot be used before here */
     unsigned slow; /* pieces to cut by next() before run is worth trying */
     unsigned patience;
+    struct split_scan_state scan; /* TABLE */
 };
 
 enum { SPLIT_MIN_ENDS = 128 };
@@ -53,7 +58,10 @@ enum { SPLIT_MIN_ENDS = 128 };
 int split_find(struct split *s, const char *pattern, struct err *e);
 /* The same for an expression, never a name; oniguruma: as Hugging Face has them, not as Rust (split_expression.h). */
 int split_find_expression(struct split *s, const char *pattern, bool oniguruma, struct err *e);
-/* Its name ("regex" for PCRE2), and the text of the regular expression that it stands for. */
+/* Makes s cut by a table: a splitter of kind PCRE, which is replaced then, or (zeroed) the steps of a sequence, n > 0.  1; 0: that
+ * is beyond a table, s is what it was; ERR_NOMEM. */
+int split_to_table(struct split *s, const struct split_step *steps, size_t n, struct err *e);
+/* Its name ("regex" for PCRE2 and tables), and the text of the regular expression that it stands for. */
 const char *split_name(const struct split *s);
 const char *split_pattern(const struct split *s);
 void split_free(struct split *s);

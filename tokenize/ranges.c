@@ -1,0 +1,111 @@
+#include "tokenize/ranges.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "tokenize/hf_table.h"
+#include "tokenize/ucd.h"
+
+int ranges_add(struct ranges *r, uint32_t from, uint32_t to)
+{
+    struct range x = {from, to};
+
+    return from < to ? buf_put(&r->b, &x, sizeof x) : 0;
+}
+
+int ranges_add_all(struct ranges *r, const struct ranges *other)
+{
+    return buf_put_span(&r->b, buf_span(&other->b));
+}
+
+int ranges_add_class(struct ranges *r, unsigned bits)
+{
+    uint32_t from = 0;
+    bool in = false;
+
+    for (uint32_t cp = 0; cp < RANGES_END; cp++) {
+        bool is = ucd_class(cp) & bits;
+        if (is == in)
+            continue;
+        if (in)
+            TRY(ranges_add(r, from, cp));
+        from = cp;
+        in = is;
+    }
+    return in ? ranges_add(r, from, RANGES_END) : 0;
+}
+
+int ranges_add_hf_class(struct ranges *r, unsigned bits)
+{
+    for (uint32_t i = 0; i < hf_n_ranges; i++)
+        if (hf_ranges[i] & bits)
+            TRY(ranges_add(r, hf_ranges[i] >> 8, i + 1 < hf_n_ranges ? hf_ranges[i + 1] >> 8 : RANGES_END));
+    return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+
+    return x->from != y->from ? (x->from < y->from ? -1 : 1) : 0;
+}
+
+void ranges_close(struct ranges *r)
+{
+    struct range *v = (struct range *)(void *)r->b.p;
+    size_t n = ranges_n(r), kept = 0;
+
+    if (n)
+        qsort(v, n, sizeof *v, compare);
+    for (size_t i = 0; i < n; i++) {
+        if (kept && v[kept - 1].to >= v[i].from)
+            v[kept - 1].to = v[i].to > v[kept - 1].to ? v[i].to : v[kept - 1].to;
+        else
+            v[kept++] = v[i];
+    }
+    r->b.n = kept * sizeof *v;
+}
+
+int ranges_invert(struct ranges *r)
+{
+    struct ranges out = {.b = {0}};
+    const struct range *v = ranges_get(r);
+    uint32_t at = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < ranges_n(r) && rc == 0; at = v[i++].to)
+        rc = ranges_add(&out, at, v[i].from);
+    if (rc == 0)
+        rc = ranges_add(&out, at, RANGES_END);
+    ranges_free(r);
+    *r = out;
+    return rc;
+}
+
+int ranges_intersect(struct ranges *r, const struct ranges *other)
+{
+    struct ranges out = {.b = {0}};
+    const struct range *a = ranges_get(r), *b = ranges_get(other), *a_end = a + ranges_n(r), *b_end = b + ranges_n(other);
+    int rc = 0;
+
+    while (a < a_end && b < b_end && rc == 0) {
+        rc = ranges_add(&out, a->from > b->from ? a->from : b->from, a->to < b->to ? a->to : b->to);
+        if (a->to < b->to)
+            a++;
+        else
+            b++;
+    }
+    ranges_free(r);
+    *r = out;
+    return rc;
+}
+
+bool ranges_equal(const struct ranges *a, const struct ranges *b)
+{
+    return span_eq(buf_span(&a->b), buf_span(&b->b));
+}
+
+void ranges_free(struct ranges *r)
+{
+    buf_free(&r->b);
+}
