@@ -39,27 +39,38 @@ static int compare(const void *x, const void *y)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
+/* Notes that a token may begin with these two bytes. */
+static void note(struct added_set *s, unsigned b, unsigned c, unsigned group)
+{
+    const unsigned byte[2] = {b, c};
+
+    s->next[b / 8][c] |= (uint8_t)(1 << b % 8);
+    for (int k = 0; k < 2; k++) {
+        s->low[k][byte[k] & 15] |= (uint8_t)(1 << group);
+        s->high[k][byte[k] >> 4] |= (uint8_t)(1 << group);
+    }
+}
+
 static void finish(struct added_set *s)
 {
     uint32_t at = 0;
-    int firsts = 0;
+    unsigned firsts = 0;
 
     if (s->n)
         qsort(s->v, s->n, sizeof *s->v, compare);
     s->specials_only = true;
-    s->only_first = -1;
     for (int b = 0; b < 256; b++) {
         s->by_first[b] = at;
-        while (at < s->n && (unsigned char)s->v[at].text.p[0] == b)
-            s->specials_only &= s->v[at++].special;
-        if (at > s->by_first[b]) {
-            s->only_first = b;
-            firsts++;
+        for (; at < s->n && (unsigned char)s->v[at].text.p[0] == b; at++) {
+            struct span text = s->v[at].text;
+            s->specials_only &= s->v[at].special;
+            /* A token of one byte goes with any byte behind it. */
+            for (unsigned c = text.n > 1 ? (unsigned char)text.p[1] : 0; c < 256; c += text.n > 1 ? 256 : 1)
+                note(s, (unsigned)b, c, firsts % 8);
         }
+        firsts += at > s->by_first[b];
     }
     s->by_first[256] = at;
-    if (firsts != 1)
-        s->only_first = -1;
 }
 
 void added_finish(struct added *a)
@@ -73,6 +84,8 @@ static const struct added_token *token_at(const struct added_set *s, const char 
 {
     unsigned char b = (unsigned char)*p;
 
+    if (left > 1 && !(s->next[b / 8][(unsigned char)p[1]] >> b % 8 & 1))
+        return NULL;
     for (uint32_t i = s->by_first[b]; i < s->by_first[b + 1]; i++)
         if (s->v[i].text.n <= left && memcmp(s->v[i].text.p, p, s->v[i].text.n) == 0)
             return &s->v[i];
@@ -124,19 +137,23 @@ static bool is_single(struct span text, size_t begin, size_t end)
     return !(hf_class(cp) & HF_WORD);
 }
 
+size_t added_candidate_slow(const struct added_set *s, struct span text, size_t at)
+{
+    for (; at < text.n; at++) {
+        unsigned b = (unsigned char)text.p[at];
+        if (at + 1 < text.n ? s->next[b / 8][(unsigned char)text.p[at + 1]] >> b % 8 & 1 : s->by_first[b] < s->by_first[b + 1])
+            break;
+    }
+    return at < text.n ? at : text.n;
+}
+
 bool added_find(const struct added_set *s, struct span text, size_t from, size_t from_text, struct added_match *m)
 {
     const struct added_token *t = NULL;
     size_t at = from;
 
     for (;; at++) {
-        if (s->only_first >= 0) {
-            const char *hit = at < text.n ? memchr(text.p + at, s->only_first, text.n - at) : NULL;
-            at = hit ? (size_t)(hit - text.p) : text.n;
-        } else {
-            while (at < text.n && s->by_first[(unsigned char)text.p[at]] == s->by_first[(unsigned char)text.p[at] + 1])
-                at++;
-        }
+        at = ISA_PICK(added_candidate)(s, text, at);
         if (at >= text.n)
             return false;
         if (!(t = token_at(s, text.p + at, text.n - at)))

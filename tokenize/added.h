@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/isa.h"
 #include "base/mem.h"
 
 struct added_token {
@@ -25,8 +26,10 @@ struct added_set {
     struct added_token *v;
     uint32_t n;
     bool specials_only;   /* nothing to find unless special tokens are wanted or counted */
-    int only_first;       /* the one first byte, or -1 */
     uint32_t by_first[257]; /* tokens whose first byte is b: v[by_first[b]] to v[by_first[b + 1]] */
+    uint8_t next[256 / 8][256]; /* bit b % 8 of [b / 8][c]: a token may stand where there are the bytes b and c */
+    /* Eight groups of tokens, by their first bytes: a bit for each that has this half of byte 0 and of byte 1. */
+    uint8_t low[2][16], high[2][16];
 };
 
 /* Zero-initialise. */
@@ -44,6 +47,9 @@ struct added_match {
 int added_add(struct added *a, const struct added_token *token, struct err *e);
 /* Call when all are there. */
 void added_finish(struct added *a);
+/* The first place at or behind text[at], at most text.n, where a token may begin: by their first two bytes, and one by one. */
+ISA_DECLARE(size_t, added_candidate, (const struct added_set *s, struct span text, size_t at));
+size_t added_candidate_slow(const struct added_set *s, struct span text, size_t at);
 /* The first match at or behind text[from]; false if there is none.  Where
  * white space before it is taken along, begin is at least `from_text`, the end of the match before. */
 bool added_find(const struct added_set *s, struct span text, size_t from, size_t from_text, struct added_match *m);

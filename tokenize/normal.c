@@ -36,13 +36,47 @@ static bool is_plain(enum normal_form form, struct span s)
 static struct {
     const UNormalizer2 *now[4], *then[4];
     UErrorCode code;
+    /* A bit for each of these characters: form C leaves it, whatever is around it that has the bit too. */
+    uint64_t steady[0x20000 / 64];
 } forms;
+
+/* Characters that are in form C and do not combine. */
+static void find_steady(void)
+{
+    for (UChar32 cp = 0; cp < (UChar32)sizeof forms.steady * 8; cp++)
+        if (u_getIntPropertyValue(cp, UCHAR_NFC_QUICK_CHECK) == UNORM_YES && !u_getCombiningClass(cp))
+            forms.steady[cp / 64] |= (uint64_t)1 << cp % 64;
+}
+
+/* True if s is well-formed and has nothing but such characters, so that form C leaves it. */
+static bool is_steady(struct span s)
+{
+    const char *end = s.p + s.n;
+
+    for (const char *p = s.p; p < end;) {
+        uint32_t cp;
+        int n;
+        struct span near = {p, end - p < 64 ? (size_t)(end - p) : 64};
+        if (is_plain(NORMAL_NFD, near)) { /* ASCII */
+            p += near.n;
+            continue;
+        }
+        for (const char *stop = p + near.n; p < stop; p += n) {
+            n = utf8_next(p, end, &cp);
+            if (cp >= sizeof forms.steady * 8 || !(forms.steady[cp / 64] >> cp % 64 & 1) ||
+                (cp == 0xFFFD && (n != 3 || memcmp(p, "\xef\xbf\xbd", 3) != 0)))
+                return false;
+        }
+    }
+    return true;
+}
 
 static void open_forms(void)
 {
     static const UChar pattern[] = u"[:age=9.0:]";
     USet *old = uset_openPattern(pattern, -1, &forms.code);
 
+    find_steady();
     forms.now[NORMAL_NFC] = unorm2_getNFCInstance(&forms.code);
     forms.now[NORMAL_NFD] = unorm2_getNFDInstance(&forms.code);
     forms.now[NORMAL_NFKC] = unorm2_getNFKCInstance(&forms.code);
@@ -122,6 +156,8 @@ int normal_form(enum normal_form form, struct span text, struct buf *b, struct s
     if (is_plain(form, text))
         return 0;
     TRY(normal_ready(e));
+    if (form == NORMAL_NFC && is_steady(text))
+        return 0;
     if (!utf8_valid(text)) {
         buf_clear(b);
         if (utf8_repair(text, b) < 0)

@@ -1,5 +1,6 @@
 #include "tokenize/ranges.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -18,21 +19,31 @@ int ranges_add_all(struct ranges *r, const struct ranges *other)
     return buf_put_span(&r->b, buf_span(&other->b));
 }
 
+/* Where the class changes, and to what: found once in a process. */
+static struct {
+    uint32_t from[4096];
+    uint8_t class[4096];
+    uint32_t n;
+} runs;
+
+static void find_runs(void)
+{
+    for (uint32_t cp = 0; cp < RANGES_END; cp++)
+        if (!cp || ucd_class(cp) != runs.class[runs.n - 1]) {
+            runs.from[runs.n] = cp;
+            runs.class[runs.n++] = (uint8_t)ucd_class(cp);
+        }
+}
+
 int ranges_add_class(struct ranges *r, unsigned bits)
 {
-    uint32_t from = 0;
-    bool in = false;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    for (uint32_t cp = 0; cp < RANGES_END; cp++) {
-        bool is = ucd_class(cp) & bits;
-        if (is == in)
-            continue;
-        if (in)
-            TRY(ranges_add(r, from, cp));
-        from = cp;
-        in = is;
-    }
-    return in ? ranges_add(r, from, RANGES_END) : 0;
+    pthread_once(&once, find_runs);
+    for (uint32_t i = 0; i < runs.n; i++)
+        if (runs.class[i] & bits)
+            TRY(ranges_add(r, runs.from[i], i + 1 < runs.n ? runs.from[i + 1] : RANGES_END));
+    return 0;
 }
 
 int ranges_add_hf_class(struct ranges *r, unsigned bits)
