@@ -136,11 +136,13 @@ static int from_generation(struct tokenizer *t, const char *folder, struct arena
     return 0;
 }
 
+/* Its bars are U+FF5C, its blanks U+2581. */
+#define DEEPSEEK_END "<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"
+
 static void from_names(struct tokenizer *t)
 {
-    static const char *const names[] = {
-        "<|endoftext|>", "<|end_of_text|>", "<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>", "<eos>", "</s>",
-        "<EOT>", "[EOS]", "<|eos|>", "<EOS_TOKEN>", "<|im_end|>"};
+    static const char *const names[] = {"<|endoftext|>", "<|end_of_text|>", DEEPSEEK_END, "<eos>", "</s>", "<EOT>", "[EOS]",
+                                        "<|eos|>", "<EOS_TOKEN>", "<|im_end|>"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const struct added_token *s = added_special(&t->added, span_of(names[i]));
