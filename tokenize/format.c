@@ -174,32 +174,46 @@ int format_read_simple_vocab(struct tokenizer *t, struct span json, struct err *
     return rc;
 }
 
-int format_read_vocab(struct tokenizer *t, const struct node *tokens, struct err *e)
+/* Gives v the tokens of an object, those that are characters for bytes (raw 0) or the others, which no text makes (raw 1), or
+ * all (-1); by vocab_put, or, if `careful`, vocab_add.  Returns whether there were others. */
+static int put_tokens(struct vocab *v, const struct node *tokens, int raw, bool careful, struct err *e)
 {
     struct buf bytes = {0};
-    bool some_raw = false;
+    int rc = 0, others = 0;
+
+    for (const struct node *x = tokens->child; x && rc >= 0; x = x->next) {
+        uint32_t id = (uint32_t)x->integer;
+        int is_raw = 0;
+        buf_clear(&bytes);
+        if (x->type != NODE_INT || x->integer < 0 || x->integer > VOCAB_MAX_ID) {
+            rc = err_set(e, ERR_FORMAT, "token '%.100s' has no valid id", x->key.p);
+        } else if ((rc = is_raw = format_unmap_bytes(x->key, &bytes)) < 0) {
+            rc = err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
+        } else if (raw < 0 || is_raw == raw) {
+            rc = (careful ? vocab_add : vocab_put)(v, id, buf_span(&bytes), e);
+            if (rc == 0 && is_raw)
+                vocab_mark_added(v, id);
+        }
+        others |= rc >= 0 && is_raw;
+    }
+    buf_free(&bytes);
+    return rc < 0 ? rc : others;
+}
+
+int format_read_vocab(struct tokenizer *t, const struct node *tokens, struct err *e)
+{
     int rc;
 
     if (!tokens || tokens->type != NODE_MAP)
         return err_set(e, ERR_FORMAT, "the vocabulary is no object");
-    rc = vocab_reserve(&t->vocab, (uint32_t)tokens->count, e);
-    for (int raw = 0; raw <= (int)some_raw; raw++) { /* of two with the same bytes, the mapped one is found */
-        for (const struct node *x = tokens->child; x && rc >= 0; x = x->next) {
-            buf_clear(&bytes);
-            if (x->type != NODE_INT || x->integer < 0 || x->integer > VOCAB_MAX_ID)
-                rc = err_set(e, ERR_FORMAT, "token '%.100s' has no valid id", x->key.p);
-            else if ((rc = format_unmap_bytes(x->key, &bytes)) < 0)
-                rc = err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
-            some_raw |= rc == 1;
-            if (rc == raw) {
-                rc = vocab_add(&t->vocab, (uint32_t)x->integer, buf_span(&bytes), e);
-                if (rc == 0 && raw)
-                    vocab_mark_added(&t->vocab, (uint32_t)x->integer);
-            }
-        }
-    }
-    buf_free(&bytes);
-    return rc < 0 ? rc : 0;
+    TRY(vocab_reserve(&t->vocab, (uint32_t)tokens->count, e));
+    TRY(put_tokens(&t->vocab, tokens, -1, false, e));
+    TRY(vocab_index(&t->vocab, e));
+    if (!t->vocab.twins)
+        return 0;
+    vocab_free(&t->vocab); /* of two with the same bytes, the one that is characters for bytes is found */
+    TRY(rc = put_tokens(&t->vocab, tokens, 0, true, e));
+    return rc ? (rc = put_tokens(&t->vocab, tokens, 1, true, e)) < 0 ? rc : 0 : 0;
 }
 
 int format_add_merge(struct tokenizer *t, struct span left, struct span right, size_t prefix, uint32_t rank,

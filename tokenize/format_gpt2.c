@@ -2,20 +2,8 @@
 #include "base/node.h"
 #include "tokenize/model.h"
 
-/* Merges whose tokens are looked for together, so that memory is asked early. */
-enum { BATCH = 64, LINE_ROOM = 128 };
-struct batch {
-    struct {
-        uint8_t left, n;
-        char bytes[LINE_ROOM]; /* of both tokens */
-        uint64_t asked[2];
-        uint32_t left_id, right_id;
-    } line[BATCH];
-    size_t n;
-};
-
 /* "left right" from p on, all characters standing for bytes and a newline behind; NULL: it is not so or too long. */
-static const char *read_simple_line(const char *p, const char *end, struct batch *b)
+static const char *read_simple_line(const char *p, const char *end, struct merge_batch *b)
 {
     char *out = b->line[b->n].bytes;
     size_t n = 0, left = 0;
@@ -30,7 +18,7 @@ static const char *read_simple_line(const char *p, const char *end, struct batch
         if (c >= 0x80 && (p == end || (c & 0xE0) != 0xC0 || (*p & 0xC0) != 0x80))
             return NULL;
         byte = c < 0x80 ? format_byte_of(c) : c < 0xC2 ? -1 : format_byte_of((uint32_t)(c & 0x1F) << 6 | (*p++ & 0x3F));
-        if (byte < 0 || n == LINE_ROOM)
+        if (byte < 0 || n == MERGE_ROOM)
             return NULL;
         out[n] = (char)byte;
     }
@@ -39,33 +27,6 @@ static const char *read_simple_line(const char *p, const char *end, struct batch
     b->line[b->n].left = (uint8_t)left;
     b->line[b->n].n = (uint8_t)n;
     return p + 1;
-}
-
-static int add_batch(struct tokenizer *t, struct batch *b, uint32_t *rank, struct buf *scratch, struct err *e)
-{
-    for (size_t i = 0; i < b->n; i++)
-        for (int k = 0; k < 2; k++)
-            vocab_ask_more(&t->vocab, b->line[i].asked[k]);
-    for (size_t i = 0; i < b->n; i++) {
-        struct span left = {b->line[i].bytes, b->line[i].left}, right = {left.p + left.n, b->line[i].n - left.n};
-        int64_t l = vocab_find_asked(&t->vocab, left, b->line[i].asked[0]);
-        int64_t r = vocab_find_asked(&t->vocab, right, b->line[i].asked[1]);
-        b->line[i].left_id = (uint32_t)l;
-        b->line[i].right_id = (uint32_t)r;
-        if (l >= 0 && r >= 0)
-            bpe_ask(&t->bpe, (uint32_t)l, (uint32_t)r);
-    }
-    for (size_t i = 0; i < b->n; i++, ++*rank) {
-        struct span left = {b->line[i].bytes, b->line[i].left}, right = {left.p + left.n, b->line[i].n - left.n};
-        uint32_t l = b->line[i].left_id, r = b->line[i].right_id;
-        int64_t id = vocab_find_likely(&t->vocab, (struct span){left.p, b->line[i].n}, t->likely);
-        if (id < 0 || l > VOCAB_MAX_ID || r > VOCAB_MAX_ID)
-            return format_add_merge(t, left, right, 0, *rank, scratch, e); /* says what is missing */
-        t->likely = (uint32_t)id + 1;
-        TRY(bpe_add_merge(&t->bpe, l, r, *rank, (uint32_t)id, e));
-    }
-    b->n = 0;
-    return 0;
 }
 
 /* A line of any kind. */
@@ -98,7 +59,7 @@ static int read_line(struct tokenizer *t, struct span text, long line, uint32_t 
 static int read_merges(struct tokenizer *t, struct span text, struct buf *scratch, struct err *e)
 {
     const char *p = text.p, *end = text.p + text.n;
-    struct batch b = {.n = 0};
+    struct merge_batch b = {.n = 0};
     struct buf parts = {0};
     uint32_t rank = 0;
     int rc = 0;
@@ -106,23 +67,18 @@ static int read_merges(struct tokenizer *t, struct span text, struct buf *scratc
     for (long line = 1; p < end && rc == 0; line++) {
         const char *next = line > 1 ? read_simple_line(p, end, &b) : NULL, *eol;
         if (next) {
-            char *bytes = b.line[b.n].bytes;
-            size_t left = b.line[b.n].left;
-            b.line[b.n].asked[0] = vocab_ask(&t->vocab, (struct span){bytes, left});
-            b.line[b.n].asked[1] = vocab_ask(&t->vocab, (struct span){bytes + left, b.line[b.n].n - left});
-            if (++b.n == BATCH)
-                rc = add_batch(t, &b, &rank, scratch, e);
+            rc = merge_batch_next(t, &b, rank++, scratch, e);
             p = next;
             continue;
         }
         eol = memchr(p, '\n', (size_t)(end - p));
-        rc = add_batch(t, &b, &rank, scratch, e);
+        rc = merge_batch_add(t, &b, scratch, e);
         if (rc == 0)
             rc = read_line(t, (struct span){p, (size_t)((eol ? eol : end) - p)}, line, &rank, &parts, scratch, e);
         p = eol ? eol + 1 : end;
     }
     if (rc == 0)
-        rc = add_batch(t, &b, &rank, scratch, e);
+        rc = merge_batch_add(t, &b, scratch, e);
     buf_free(&parts);
     return rc;
 }

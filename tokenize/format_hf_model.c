@@ -58,6 +58,7 @@ static bool parts_of(const struct node *x, struct span *left, struct span *right
 static int read_merges(struct tokenizer *t, const struct node *list, bool mapped, size_t prefix, struct err *e)
 {
     struct buf order = {0}, parts = {0}, scratch = {0};
+    struct merge_batch batch = {.down = true};
     const struct node **all;
     int rc = 0;
 
@@ -81,9 +82,17 @@ static int read_merges(struct tokenizer *t, const struct node *list, bool mapped
             left = (struct span){parts.p, cut};
             right = (struct span){parts.p + cut, parts.n - cut};
         }
-        if (rc >= 0)
+        if (rc >= 0 && mapped && !prefix && parts.n <= MERGE_ROOM) {
+            batch.line[batch.n].left = (uint8_t)left.n;
+            batch.line[batch.n].n = (uint8_t)parts.n;
+            memcpy(batch.line[batch.n].bytes, parts.p, parts.n);
+            rc = merge_batch_next(t, &batch, (uint32_t)i, &scratch, e);
+        } else if (rc >= 0 && (rc = merge_batch_add(t, &batch, &scratch, e)) == 0) {
             rc = format_add_merge(t, left, right, prefix, (uint32_t)i, &scratch, e);
+        }
     }
+    if (rc == 0)
+        rc = merge_batch_add(t, &batch, &scratch, e);
     buf_free(&order);
     buf_free(&parts);
     buf_free(&scratch);

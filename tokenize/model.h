@@ -65,6 +65,22 @@ int format_map_bytes(struct span bytes, struct buf *out);
  * of the right one.  The error says which token the vocabulary lacks. */
 int format_add_merge(struct tokenizer *t, struct span left, struct span right, size_t prefix, uint32_t rank,
                      struct buf *scratch, struct err *e);
+/* Merges whose tokens are looked for together, so that memory is asked early.  Zero-initialise. */
+enum { MERGE_BATCH = 64, MERGE_ROOM = 128 };
+struct merge_batch {
+    struct {
+        uint8_t left, n; /* bytes of the first token, of both */
+        char bytes[MERGE_ROOM];
+        uint64_t asked[2];
+        uint32_t left_id, right_id, rank;
+    } line[MERGE_BATCH];
+    size_t n;
+    bool down; /* they come from the last to the first */
+};
+/* line[n], of which left, n and bytes are there, is one more; when they are MERGE_BATCH they are added to t. */
+int merge_batch_next(struct tokenizer *t, struct merge_batch *b, uint32_t rank, struct buf *scratch, struct err *e);
+/* Adds those that are there, as format_add_merge. */
+int merge_batch_add(struct tokenizer *t, struct merge_batch *b, struct buf *scratch, struct err *e);
 /* Appends what n characters of base64 stand for; false if they are none. */
 bool format_base64(const char *p, size_t n, struct buf *out);
 

@@ -58,8 +58,8 @@ enum { SPLIT_MIN_ENDS = 128 };
 int split_find(struct split *s, const char *pattern, struct err *e);
 /* The same for an expression, never a name; oniguruma: as Hugging Face has them, not as Rust (split_expression.h). */
 int split_find_expression(struct split *s, const char *pattern, bool oniguruma, struct err *e);
-/* Makes s cut by a table: a splitter of kind PCRE, which is replaced then, or (zeroed) the steps of a sequence, n > 0.  1; 0: that
- * is beyond a table, s is what it was; ERR_NOMEM. */
+/* Makes s cut by a table: a splitter of kind PCRE, which is replaced then, or (zeroed) the steps of a sequence, n > 0.
+ * 1; 0: that is beyond a table, s is what it was; ERR_NOMEM. */
 int split_to_table(struct split *s, const struct split_step *steps, size_t n, struct err *e);
 /* Its name ("regex" for PCRE2 and tables), and the text of the regular expression that it stands for. */
 const char *split_name(const struct split *s);

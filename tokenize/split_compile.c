@@ -197,7 +197,6 @@ static void fill_symbols(struct compiler *c, struct split_table *t)
         t->index[b] = (uint16_t)(slots[at] - 1);
     }
     memcpy(t->ascii, all, sizeof t->ascii);
-    t->bad = all[0xFFFD];
     memset(t->lead, 0xFF, sizeof t->lead);
     for (uint32_t lead = 0xE1; lead < 0xF0; lead++) {
         const uint8_t *p = all + ((lead & 15) << 12);

@@ -39,7 +39,8 @@ int parse_keep_set(struct program_sets *sets, struct ranges *set)
     return (int)sets->n++;
 }
 
-uint16_t parse_char_part(struct parser *r, struct ranges *set)
+/* The part of a character of the set, which is taken over. */
+static uint16_t char_part(struct parser *r, struct ranges *set)
 {
     int number;
 
@@ -56,7 +57,7 @@ uint16_t parse_others_part(struct parser *r, uint16_t set)
         ranges_free(&others);
         return parse_give_up(r, ERR_NOMEM);
     }
-    return parse_char_part(r, &others);
+    return char_part(r, &others);
 }
 
 /* ---- characters and sets ---- */
@@ -397,7 +398,7 @@ static uint16_t read_dollar(struct parser *r)
     r->p++;
     if (r->oniguruma && ranges_add(&set, '\n', '\n' + 1) < 0)
         return parse_give_up(r, ERR_NOMEM);
-    x = parse_char_part(r, &set);
+    x = char_part(r, &set);
     return new_part(r, (struct part){.op = NODE_LOOK, .set = r->part[x].set, .at_end = true});
 }
 
@@ -425,7 +426,7 @@ static uint16_t read_one(struct parser *r)
     }
     if (halves) /* \p{Lm} by itself */
         parse_give_up(r, 0);
-    return parse_char_part(r, &set);
+    return char_part(r, &set);
 }
 
 /* The numbers of {n}, {n,} and {n,m}. */

@@ -28,8 +28,6 @@ struct parser {
 
 /* Reads all of r->p; the number of the whole's part, where r->rc is 1 then. */
 uint16_t split_parse(struct parser *r);
-/* The part of a character of the set, which is taken over. */
-uint16_t parse_char_part(struct parser *r, struct ranges *set);
 /* The part of a character of any other than those of set number `set`. */
 uint16_t parse_others_part(struct parser *r, uint16_t set);
 /* The number of a closed set, which is taken over; -1: too many. */

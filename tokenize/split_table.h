@@ -1,7 +1,7 @@
 /* tokenize/split_table.h -- expressions of pre-tokenizers, one or a sequence of them, as one table that cuts text in one scan.
  *
  * A byte of text becomes a symbol: the first byte of a character the class of characters that the expressions do not tell apart,
- * the other bytes SYMBOL_MORE.  A finite machine reads symbols.  Its state says, beside what it knows of the text so far,
+ * the other bytes `more`; a maximal ill-formed part is U+FFFD.  A finite machine reads symbols.  Its state says, beside what it knows of the text so far,
  * where a piece begins:
  *   - before the character just read;
  *   - before the one before it (what was read tells, as in the last of a row of spaces);
@@ -35,7 +35,6 @@ enum split_event {
 struct split_table {
     uint8_t next[SYMBOLS_MOST + 2][STATES_MOST]; /* by symbol, then state */
     uint8_t more; /* the symbol of all bytes of a character but the first */
-    uint8_t bad;  /* of bytes that are no UTF-8 */
     uint8_t begin; /* the state before any text */
     uint8_t guess; /* a state in the midst of text */
     /* States with no event, then those with HERE alone (from first_here), then others (from first_other). */

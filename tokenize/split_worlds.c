@@ -124,8 +124,8 @@ static int foresee(struct compiler *c, size_t step, const struct seat *s, unsign
     return -1;
 }
 
-/* True if, whatever comes, a debt arrives before the match may end (or the gap's debts are gone), so that there is nothing to wait
- * for.  Follows all that may come; false if that is much. */
+/* True if, whatever comes, a debt arrives before the match may end (or the gap's debts are gone), so that there is nothing
+ * to wait for.  Follows all that may come; false if that is much. */
 static bool follow(struct compiler *c, size_t step, const struct seat *s)
 {
     enum { SEATS = 48 };
@@ -208,7 +208,8 @@ static void go_on(struct compiler *c, const struct world *from, struct world *to
 }
 
 /* A match begins with the character, or a gap.  The debts there are stay. */
-static void begin(struct compiler *c, const struct world *from, struct world *to, size_t step, struct threads debt, unsigned symbol)
+static void begin(struct compiler *c, const struct world *from, struct world *to, size_t step, struct threads debt,
+                  unsigned symbol)
 {
     struct threads start = {.n = 0};
     seen_set seen = {0}, taken = {0};

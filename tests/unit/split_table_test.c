@@ -190,7 +190,8 @@ static const struct {
                            "\\s+(?!\\S)|\\s", false, false}}},
     {"cl100k", {{SPLIT_STEP_EXPRESSION, "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}+|"
                  " ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s", false, false}}},
-    {"llama3", {STEP("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" END)}},
+    {"llama3", {STEP("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|"
+                     " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" END)}},
     {"o200k", {STEP(CASES("") "|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" END)}},
     {"kimi-k2", {STEP("[\\p{Han}]+|" CASES("&&[^\\p{Han}]") "|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" END)}},
     {"deepseek-v3",
@@ -202,7 +203,8 @@ static const struct {
       {.kind = SPLIT_STEP_NUMBERS}}},
     {"command-r", {{.kind = SPLIT_STEP_NUMBERS}, STEP(GPT2)}},
     {"bloom", {STEP(" ?[^(\\s|[.,!?…。，、।۔،])]+")}},
-    {"rows", {{.kind = SPLIT_STEP_NUMBERS, .rows = true}, {.kind = SPLIT_STEP_PUNCTUATION, .rows = true}, STEP("[0-9][0-9][0-9]")}},
+    {"rows", {{.kind = SPLIT_STEP_NUMBERS, .rows = true}, {.kind = SPLIT_STEP_PUNCTUATION, .rows = true},
+              STEP("[0-9][0-9][0-9]")}},
     {"each", {{.kind = SPLIT_STEP_PUNCTUATION}, STEP("\\s+")}},
 };
 
@@ -280,8 +282,9 @@ static void tables_know_every_character(void **state)
 
 static void put_random(struct buf *b, int depth)
 {
-    static const char *const chars[] = {"a", "b", "[ab]", "\\s", "\\p{L}", "\\p{N}", "[^\\s\\p{L}\\p{N}]", " ", "[\\r\\n]", "é", "\\S",
-                                        "[^\\r\\n\\p{L}]", "[a-z&&[^b]]", "'", "\\P{L}", "[\\p{L}\\p{M}]"};
+    static const char *const chars[] = {"a", "b", "[ab]", "\\s", "\\p{L}", "\\p{N}", "[^\\s\\p{L}\\p{N}]", " ",
+                                        "[\\r\\n]", "é", "\\S", "[^\\r\\n\\p{L}]", "[a-z&&[^b]]", "'", "\\P{L}",
+                                        "[\\p{L}\\p{M}]"};
     static const char *const times[] = {"", "", "", "?", "+", "+", "*", "{1,3}", "{2}", "++", "?+", "*+", "+?", "??"};
     uint32_t alternatives = 1 + below(depth ? 2 : 5);
 
@@ -347,8 +350,8 @@ static void the_rest_is_refused(void **state)
 {
     static const char *const beyond[] = {
         "a*", "(?!a)", "\\ba", "^a", "(a)\\1", "(?<=a)b", "(?>a+)b", "\\p{Greek}", "\\w+", "\\d", ".", "[[:alpha:]]", "(?i:[^a])",
-        "(?i:ss)", "(?s:a)", "(?i)a", "a{1,99}", "a**", "[a", "(a", "a)", "\\p{Lo}", "[\\p{Lm}]", "[a--b]", "\\x41", "a\\", "\\p{L",
-        "(?:a|b)++", "[]a]", "[z-a]"};
+        "(?i:ss)", "(?s:a)", "(?i)a", "a{1,99}", "a**", "[a", "(a", "a)", "\\p{Lo}", "[\\p{Lm}]", "[a--b]", "\\x41",
+        "a\\", "\\p{L", "(?:a|b)++", "[]a]", "[z-a]"};
     struct split_table *t;
 
     (void)state;
