@@ -1,46 +1,169 @@
 #include "tokenize/chat.h"
 
-#include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
-#include "base/node.h"
+#include "tokenize/jinja.h"
 
-enum role { SYSTEM, USER, ASSISTANT, ROLES };
-static const char *const role_name[ROLES] = {"system", "user", "assistant"};
+/* What all templates that are built in do; each says before how. */
+#define COMMON                                                                                                                 \
+    "{{- begin }}{% if system and messages[0].role != 'system' %}{{- open ~ 'system' ~ middle ~ system ~ close }}{% endif %}"  \
+    "{% for m in messages %}{% set role = 'assistant' if m.role == 'model' else m.role %}"                                     \
+    "{% if role not in names %}{{- raise_exception(\"--chat-template has no role '\" ~ role ~ \"'\") }}{% endif %}"            \
+    "{% set content = m.content | trim if trims else m.content %}"                                                             \
+    "{% if role == 'assistant' %}{{- open ~ names[role] ~ (middle if not said) }}"                                             \
+    "{% generation %}{{- said ~ content ~ close }}{% endgeneration %}"                                                         \
+    "{% else %}{{- open ~ names[role] ~ middle ~ content ~ close }}{% endif %}{% endfor %}"                                    \
+    "{% if add_generation_prompt %}{{- open ~ names['assistant'] ~ middle }}{% endif %}"
+#define ROLES "{% set names = {'system': 'system', 'user': 'user', 'assistant': 'assistant'} %}"
+#define AROUND(open, middle, close) "{% set open = '" open "' %}{% set middle = '" middle "' %}{% set close = '" close "' %}"
+#define IM AROUND("<|im_start|>", "\\n", "<|im_end|>\\n")
 
-/* What stands around a content; before NULL: the template has no such role. */
-struct around {
-    const char *before, *after;
+/* said: an answer begins with it, not behind `middle`. */
+static const struct {
+    const char *name, *text;
+} built_in[] = {
+    {"plain", NULL},
+    {"chatml", ROLES IM COMMON},
+    {"qwen2.5", ROLES IM
+     "{% set said = '\\n' %}{% set system = 'You are Qwen, created by Alibaba Cloud. You are a helpful assistant.' %}" COMMON},
+    {"llama3", ROLES AROUND("<|start_header_id|>", "<|end_header_id|>\\n\\n", "<|eot_id|>")
+     "{% set begin = '<|begin_of_text|>' %}{% set trims = true %}" COMMON},
+    {"gemma", AROUND("<start_of_turn>", "\\n", "<end_of_turn>\\n")
+     "{% set names = {'user': 'user', 'assistant': 'model'} %}{% set begin = '<bos>' %}{% set trims = true %}" COMMON},
+    {"phi3", ROLES AROUND("<|", "|>\\n", "<|end|>\\n") COMMON},
+    {"zephyr", ROLES AROUND("<|", "|>\\n", "</s>\\n") COMMON},
 };
 
-struct chat_template {
-    const char *begin;           /* of the whole text */
-    struct around role[ROLES];
-    const char *said;            /* between what stands before an assistant's content and that: the first of its answer */
-    const char *system;          /* when the first message is none of the system's; NULL: nothing */
-    bool trims;                  /* contents lose white space at both ends */
+enum { TEMPLATE_MAX = 16 << 20, TOKENS = 32, VARIABLES = 64 };
+
+struct chat {
+    struct jinja *jinja; /* NULL: plain */
+    bool texts;          /* contents are texts alone */
+    struct arena arena;  /* of the tokens */
+    struct jinja_var token[TOKENS];
+    int n_tokens;
+    char date[16];
+    uint64_t hash;
 };
 
-#define IM(role) {"<|im_start|>" role "\n", "<|im_end|>\n"}
-#define HEADER(role) {"<|start_header_id|>" role "<|end_header_id|>\n\n", "<|eot_id|>"}
-#define TURN(role) {"<start_of_turn>" role "\n", "<end_of_turn>\n"}
+/* ---- opening ---- */
 
-/* In the order of CHAT_TEMPLATES, from plain on. */
-static const struct chat_template templates[] = {
-    {"", {{NULL, NULL}, {NULL, NULL}, {NULL, NULL}}, "", NULL, false},
-    {"", {IM("system"), IM("user"), IM("assistant")}, "", NULL, false},
-    {"", {IM("system"), IM("user"), {"<|im_start|>assistant", "<|im_end|>\n"}}, "\n",
-     "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.", false},
-    {"<|begin_of_text|>", {HEADER("system"), HEADER("user"), HEADER("assistant")}, "", NULL, true},
-    {"<bos>", {{NULL, NULL}, TURN("user"), TURN("model")}, "", NULL, true},
-    {"", {{"<|system|>\n", "<|end|>\n"}, {"<|user|>\n", "<|end|>\n"}, {"<|assistant|>\n", "<|end|>\n"}}, "", NULL, false},
-    {"", {{"<|system|>\n", "</s>\n"}, {"<|user|>\n", "</s>\n"}, {"<|assistant|>\n", "</s>\n"}}, "", NULL, false},
-};
-
-const struct chat_template *chat_template_of(int index)
+/* FOLDER/NAME beside the tokenizer, which is a file in the folder or the folder; false: there is none. */
+static bool beside(const char *tokenizer, const char *name, char *path, size_t room)
 {
-    return index > 0 ? &templates[index - 1] : NULL;
+    const char *slash = strrchr(tokenizer, '/');
+    struct stat s;
+    bool folder = stat(tokenizer, &s) == 0 && S_ISDIR(s.st_mode);
+    int n = folder ? (int)strlen(tokenizer) : slash ? (int)(slash - tokenizer) : 1;
+
+    n = snprintf(path, room, "%.*s/%s", n, folder || slash ? tokenizer : ".", name);
+    return n > 0 && (size_t)n < room && access(path, F_OK) == 0;
 }
+
+/* The tokens that the configuration names: texts, or objects with a content. */
+static void take_tokens(struct chat *c, const struct node *config)
+{
+    for (const struct node *x = config->type == NODE_MAP ? config->child : NULL; x && c->n_tokens < TOKENS; x = x->next) {
+        const struct node *text = x->type == NODE_MAP ? node_get(x, "content") : x;
+
+        if (text && text->type == NODE_STR && span_ends(x->key, "_token"))
+            c->token[c->n_tokens++] = (struct jinja_var){x->key.p, text};
+    }
+}
+
+/* The template of a configuration: a text, or of a list of {"name", "template"} the default. */
+static struct span template_of(const struct node *config)
+{
+    const struct node *x = node_get(config, "chat_template"), *chosen = x;
+
+    if (x && x->type == NODE_LIST) {
+        chosen = NULL;
+        for (const struct node *one = x->child; one; one = one->next) {
+            const char *name = node_str(one, "name");
+
+            if (name && strcmp(name, "default") == 0)
+                chosen = node_get(one, "template");
+        }
+    }
+    return chosen && chosen->type == NODE_STR ? chosen->str : (struct span){NULL, 0};
+}
+
+static int read_template(struct chat *c, const char *name, const char *tokenizer, struct buf *file, struct span *text,
+                         struct err *e)
+{
+    struct node *config = NULL;
+    char path[4096];
+
+    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
+        if (strcmp(name, built_in[i].name) == 0) {
+            *text = span_of(built_in[i].text);
+            c->texts = true;
+            return 0;
+        }
+    if (tokenizer && beside(tokenizer, "tokenizer_config.json", path, sizeof path)) {
+        TRY(node_load_json(&c->arena, path, &config, e));
+        take_tokens(c, config);
+    }
+    if (strcmp(name, "auto") != 0) {
+        if (access(name, F_OK) != 0)
+            return err_set(e, ERR_ARG, "--chat-template %s: no file, and none of " CHAT_NAMES ", auto", name);
+        snprintf(path, sizeof path, "%s", name);
+    } else if (!tokenizer || !beside(tokenizer, "chat_template.jinja", path, sizeof path)) {
+        *text = config ? template_of(config) : (struct span){NULL, 0};
+        return text->p ? 0
+                       : err_set(e, ERR_ARG,
+                                 "--chat-template auto: there is neither chat_template.jinja nor a tokenizer_config.json"
+                                 " with a chat_template beside the tokenizer");
+    }
+    TRY(file_read_all(path, TEMPLATE_MAX, file, e));
+    *text = buf_span(file);
+    return 0;
+}
+
+int chat_open(struct chat **out, const char *name, const char *tokenizer, const char *date, struct err *e)
+{
+    struct chat *c = *out = calloc(1, sizeof *c);
+    struct buf file = {0}, what = {0};
+    struct span text = {NULL, 0};
+    int rc;
+
+    if (!c)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    snprintf(c->date, sizeof c->date, "%s", date ? date : "");
+    rc = read_template(c, name, tokenizer, &file, &text, e);
+    if (rc == 0 && text.p && (rc = jinja_new(&c->jinja, text, e)) < 0)
+        err_wrap(e, "--chat-template %s", name);
+    buf_put_span(&what, text);
+    for (int i = 0; i < c->n_tokens; i++)
+        buf_printf(&what, "\n%s=%s", c->token[i].name, c->token[i].value->str.p);
+    if (rc == 0 && buf_printf(&what, "\n%s", c->date) < 0)
+        rc = err_set(e, ERR_NOMEM, "out of memory");
+    c->hash = hash_xxh3_64(buf_span(&what));
+    buf_free(&what);
+    buf_free(&file);
+    if (rc < 0) {
+        chat_close(c);
+        *out = NULL;
+    }
+    return rc;
+}
+
+void chat_close(struct chat *c)
+{
+    if (!c)
+        return;
+    jinja_free(c->jinja);
+    arena_free(&c->arena);
+    free(c);
+}
+
+uint64_t chat_hash(const struct chat *c) { return c->hash; }
 
 void chat_text_free(struct chat_text *c)
 {
@@ -48,79 +171,147 @@ void chat_text_free(struct chat_text *c)
     buf_free(&c->answers);
 }
 
-static int no_memory(struct err *e)
+/* ---- a document ---- */
+
+static int no_memory(struct err *e) { return err_set(e, ERR_NOMEM, "out of memory for a conversation"); }
+
+/* A conversation on its way. */
+struct talk {
+    const struct chat *c;
+    const struct node *root;
+    struct node *message; /* copies, chained */
+    int64_t n, prompt;    /* messages; how many of them are the prompt */
+    struct arena *a;
+    struct err *e;
+};
+
+/* The text of the first n messages. */
+static int text_of(struct talk *t, int64_t n, bool prompts, struct buf *text, struct buf *ranges)
 {
-    return err_set(e, ERR_NOMEM, "out of memory for a conversation");
+    static const char *const given[] = {"tools", "documents"};
+    const struct node *more = node_get(t->root, "chat_template_kwargs");
+    struct node list = {.type = NODE_LIST, .child = t->message, .count = n}, prompt = {.type = NODE_BOOL, .integer = prompts},
+                none = {.type = NODE_NULL};
+    struct jinja_var v[VARIABLES] = {{"messages", &list}, {"add_generation_prompt", &prompt}};
+    struct node *last = &t->message[n - 1], *behind = last->next;
+    int k = 2, rc;
+
+    for (int i = 0; i < 2; i++) {
+        const struct node *x = node_get(t->root, given[i]);
+
+        v[k++] = (struct jinja_var){given[i], x ? x : &none};
+    }
+    for (int i = 0; i < t->c->n_tokens; i++)
+        v[k++] = t->c->token[i];
+    for (const struct node *x = more && more->type == NODE_MAP ? more->child : NULL; x && k < VARIABLES; x = x->next)
+        v[k++] = (struct jinja_var){x->key.p, x};
+    last->next = NULL;
+    rc = jinja_render(t->c->jinja, v, k, t->c->date[0] ? t->c->date : NULL, t->a, text, ranges, t->e);
+    last->next = behind;
+    return rc;
 }
 
-/* Python's str.strip of ASCII white space, as Jinja's trim does it. */
-static struct span trimmed(struct span s)
+/* How many bytes the text of the first n messages has, of which the whole text must begin with. */
+static int begins_with(struct talk *t, int64_t n, bool prompts, const struct buf *whole, size_t *bytes)
 {
-    while (s.n && strchr(" \t\n\r\v\f", s.p[0]) && s.p[0])
-        s.p++, s.n--;
-    while (s.n && s.p[s.n - 1] && strchr(" \t\n\r\v\f", s.p[s.n - 1]))
-        s.n--;
-    return s;
+    struct buf text = {0}, ranges = {0};
+    int rc = n ? text_of(t, n, prompts, &text, &ranges) : 0;
+
+    *bytes = text.n;
+    if (rc == 0 && (text.n > whole->n || (text.n && memcmp(text.p, whole->p, text.n) != 0)))
+        rc = err_set(t->e, ERR_FORMAT,
+                     "the template writes the beginning of a conversation otherwise than the whole, so that it is not"
+                     " known which of it is answers: --loss-on all, or a template with {%% generation %%}");
+    buf_free(&text);
+    buf_free(&ranges);
+    return rc;
 }
 
-/* Appends a content with what stands around it; answers: it counts as one. */
-static int put_message(const struct chat_template *t, enum role role, struct span content, bool answers, struct chat_text *out,
-                       struct err *e)
+static bool answers(const struct node *message)
 {
-    struct chat_range range;
+    const char *role = node_str(message, "role");
 
-    if (buf_puts(&out->text, t->role[role].before) < 0)
-        return no_memory(e);
-    range.from = out->text.n;
-    if ((role == ASSISTANT && buf_puts(&out->text, t->said) < 0) ||
-        buf_put_span(&out->text, t->trims ? trimmed(content) : content) < 0 || buf_puts(&out->text, t->role[role].after) < 0)
-        return no_memory(e);
-    range.to = out->text.n;
-    out->ends = answers && role == ASSISTANT;
-    return out->ends && buf_put(&out->answers, &range, sizeof range) < 0 ? no_memory(e) : 0;
+    return role && (strcmp(role, "assistant") == 0 || strcmp(role, "model") == 0);
 }
 
-static int put_node(const struct chat_template *t, const struct node *m, bool answers, struct chat_text *out, struct err *e)
+/* Of a template that does not say which bytes are answers. */
+static int find_answers(struct talk *t, struct chat_text *out)
 {
-    const struct node *content = node_get(m, "content");
-    const char *name = node_str(m, "role");
-    int role = 0;
+    for (int64_t i = t->prompt; i < t->n; i++) {
+        struct jinja_range range;
 
-    if (!name || !content || content->type != NODE_STR)
-        return err_set(e, ERR_FORMAT, "a message without role or content of text");
-    if (strcmp(name, "model") == 0) /* as Gemma calls it */
-        role = ASSISTANT;
-    else
-        while (role < ROLES && strcmp(role_name[role], name) != 0)
-            role++;
-    if (role == ROLES || !t->role[role].before)
-        return err_set(e, ERR_FORMAT, "--chat-template has no role '%.40s'", name);
-    return put_message(t, (enum role)role, content->str, answers, out, e);
-}
-
-/* Appends a list of messages; first: the text begins with them. */
-static int put_list(const struct chat_template *t, const struct node *list, bool first, bool answers, struct chat_text *out,
-                    struct err *e)
-{
-    const char *name = list->child ? node_str(list->child, "role") : NULL;
-
-    if (!t->role[USER].before)
-        return err_set(e, ERR_FORMAT, "messages need another --chat-template than plain");
-    if (!list->child)
-        return err_set(e, ERR_FORMAT, "a conversation without messages");
-    if (first && buf_puts(&out->text, t->begin) < 0)
-        return no_memory(e);
-    if (first && t->system && !(name && strcmp(name, role_name[SYSTEM]) == 0))
-        TRY(put_message(t, SYSTEM, span_of(t->system), false, out, e));
-    for (const struct node *m = list->child; m; m = m->next)
-        TRY(put_node(t, m, answers, out, e));
+        if (!answers(&t->message[i]))
+            continue;
+        if (i == 0)
+            return err_set(t->e, ERR_FORMAT, "a conversation that begins with an answer");
+        TRY(begins_with(t, i, true, &out->text, &range.from));
+        TRY(begins_with(t, i + 1, false, &out->text, &range.to));
+        if (range.to > range.from && buf_put(&out->answers, &range, sizeof range) < 0)
+            return no_memory(t->e);
+    }
     return 0;
+}
+
+/* Of one that does: but for those of the prompt. */
+static int drop_prompt(struct talk *t, struct chat_text *out)
+{
+    struct jinja_range *v = (struct jinja_range *)(void *)out->answers.p;
+    size_t n = out->answers.n / sizeof *v, kept = 0, from;
+
+    if (!t->prompt)
+        return 0;
+    TRY(begins_with(t, t->prompt, false, &out->text, &from));
+    for (size_t i = 0; i < n; i++)
+        if (v[i].from >= from)
+            v[kept++] = v[i];
+    out->answers.n = kept * sizeof *v;
+    return 0;
+}
+
+static int add_messages(struct talk *t, const struct node *list)
+{
+    for (const struct node *m = list->child; m; m = m->next) {
+        const struct node *content = node_get(m, "content");
+
+        if (!node_str(m, "role") || (t->c->texts && (!content || content->type != NODE_STR)))
+            return err_set(t->e, ERR_FORMAT, "a message without role or content of text");
+        t->message[t->n] = *m;
+        t->message[t->n].next = NULL;
+        if (t->n)
+            t->message[t->n - 1].next = &t->message[t->n];
+        t->n++;
+    }
+    return 0;
+}
+
+/* Messages, or those of a prompt and of a completion. */
+static int converse(const struct chat *c, const struct node *root, const struct node *first, const struct node *then, bool wanted,
+                    struct arena *a, struct chat_text *out, struct err *e)
+{
+    struct talk t = {.c = c, .root = root, .a = a, .e = e};
+
+    if (!c->jinja)
+        return err_set(e, ERR_FORMAT, "messages need another --chat-template than plain");
+    if (first->count + (then ? then->count : 0) == 0)
+        return err_set(e, ERR_FORMAT, "a conversation without messages");
+    t.message = arena_calloc(a, (size_t)(first->count + (then ? then->count : 0)), sizeof *t.message);
+    if (!t.message)
+        return no_memory(e);
+    TRY(add_messages(&t, first));
+    t.prompt = then ? t.n : 0;
+    if (then)
+        TRY(add_messages(&t, then));
+    TRY(text_of(&t, t.n, false, &out->text, &out->answers));
+    out->ends = answers(&t.message[t.n - 1]) && t.n > t.prompt;
+    if (!wanted)
+        return 0;
+    return jinja_marks(c->jinja) ? drop_prompt(&t, out) : find_answers(&t, out);
 }
 
 /* Both texts, as they are. */
 static int put_pair(struct span prompt, struct span completion, struct chat_text *out, struct err *e)
 {
-    struct chat_range range = {prompt.n, prompt.n + completion.n};
+    struct jinja_range range = {prompt.n, prompt.n + completion.n};
 
     if (buf_put_span(&out->text, prompt) < 0 || buf_put_span(&out->text, completion) < 0 ||
         buf_put(&out->answers, &range, sizeof range) < 0)
@@ -129,7 +320,7 @@ static int put_pair(struct span prompt, struct span completion, struct chat_text
     return 0;
 }
 
-int chat_render(const struct chat_template *t, struct span line, struct arena *a, struct chat_text *out, struct err *e)
+int chat_render(const struct chat *c, struct span line, bool wanted, struct arena *a, struct chat_text *out, struct err *e)
 {
     const struct node *messages, *prompt, *completion;
     struct node *root;
@@ -143,12 +334,11 @@ int chat_render(const struct chat_template *t, struct span line, struct arena *a
     prompt = node_get(root, "prompt");
     completion = node_get(root, "completion");
     if (messages && messages->type == NODE_LIST)
-        return put_list(t, messages, true, true, out, e);
+        return converse(c, root, messages, NULL, wanted, a, out, e);
     if (!prompt || !completion || prompt->type != completion->type ||
         (prompt->type != NODE_STR && prompt->type != NODE_LIST))
         return err_set(e, ERR_FORMAT, "neither \"messages\" nor \"prompt\" and \"completion\"");
     if (prompt->type == NODE_STR)
         return put_pair(prompt->str, completion->str, out, e);
-    TRY(put_list(t, prompt, true, false, out, e));
-    return put_list(t, completion, false, true, out, e);
+    return converse(c, root, prompt, completion, wanted, a, out, e);
 }

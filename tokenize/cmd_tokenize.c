@@ -12,7 +12,8 @@
 static struct {
     const char *tokenizer, *prefix, *keys, *start;
     struct tokenizer_settings settings;
-    int format, chat, loss;
+    const char *chat, *chat_date;
+    int format, loss;
     int64_t shards, task, tasks, shard_tokens;
 } o = {.keys = "text", .tasks = 1, .shard_tokens = 100000000};
 
@@ -175,7 +176,9 @@ int main(int argc, char **argv)
         OPT_ENUM(0, "sentencepiece", &o.settings.sentencepiece, TOKENIZER_SPM_NAMES, "as for quern tokenizer"),
         OPT_STR(0, "output-prefix", &o.prefix, "PREFIX", "the files' names but for _text_document.bin and .idx"),
         OPT_STR(0, "json-keys", &o.keys, "KEY[,KEY]", "where a document has its texts; a dataset for each"),
-        OPT_ENUM(0, "chat-template", &o.chat, CHAT_TEMPLATES, "conversations, written so; plain: prompt and completion"),
+        OPT_STR(0, "chat-template", &o.chat, "NAME|FILE|auto",
+                "conversations, written so: " CHAT_NAMES ", Jinja in FILE, or the tokenizer's own"),
+        OPT_STR(0, "chat-date", &o.chat_date, "YYYY-MM-DD", "the day that a chat template may ask for"),
         OPT_ENUM(0, "loss-on", &o.loss, "assistant|all", "conversations: which tokens have a loss"),
         OPT_FLAG(0, "append-eod", &x.append_eod, "end each document with the token for that"),
         OPT_STR(0, "eod-token", &o.settings.eod, "TOKEN", "which token that is, or its id; else what the files say"),
@@ -194,7 +197,7 @@ int main(int argc, char **argv)
                 "llmc, npy: what begins a document, '' for nothing; by default <|begin_of_text|> or what ends one"),
         TOOL_OPTS(t), TOOL_PROGRESS(t), TOOL_JOBS(t), OPT_END};
     struct err e;
-    char word[32];
+    struct chat *chat = NULL;
     int code, n = tool_begin(&t, opts, argc, argv, &code);
 
     if (n < 0)
@@ -208,12 +211,17 @@ int main(int argc, char **argv)
     x.tokenizer = tokenizer;
     x.threads = tool_jobs(&t);
     x.format = (enum pipeline_format)o.format;
-    x.chat = chat_template_of(o.chat);
-    x.chat_name = opt_find(opts, "chat-template") ? opt_text(opt_find(opts, "chat-template"), word, sizeof word) : "";
+    if (o.chat && chat_open(&chat, o.chat, o.tokenizer, o.chat_date, &e) < 0) {
+        tokenizer_close(tokenizer);
+        return tool_fail(&t, &e);
+    }
+    x.chat = chat;
+    x.chat_name = o.chat;
     x.all_loss = o.loss;
-    x.allow_special |= x.chat != NULL;
+    x.allow_special |= chat != NULL;
     x.shard_tokens = (uint64_t)o.shard_tokens;
     code = with_tokenizer(&t, &x, argv + 1, n);
+    chat_close(chat);
     tokenizer_close(tokenizer);
     return code;
 }

@@ -1,4 +1,4 @@
-/* quern tokenizer: train, encode, decode, info, verify. */
+/* quern tokenizer: train, encode, decode, chat, info, verify. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,19 +8,21 @@
 #include "base/node.h"
 #include "base/tool.h"
 #include "base/utf8.h"
+#include "tokenize/chat.h"
 #include "tokenize/corpus.h"
+#include "tokenize/jinja.h"
 #include "tokenize/tokenizer.h"
 #include "tokenize/train.h"
 
 static struct {
-    const char *tokenizer, *output, *folder, *ranks, *spm, *tmp, *against, *key;
+    const char *tokenizer, *output, *folder, *ranks, *spm, *tmp, *against, *key, *chat, *chat_date;
     struct tokenizer_settings settings;
     bool jsonl, allow_special;
     int64_t vocab_size, min_frequency, max_length, memory;
-    int model, ties;
+    int model, ties, loss;
     double coverage;
     struct opt_list specials;
-} o = {.key = "text", .vocab_size = 32000, .coverage = 0.9995};
+} o = {.key = "text", .chat = "auto", .vocab_size = 32000, .coverage = 0.9995};
 
 enum { INPUT_MAX = INT32_MAX };
 
@@ -67,36 +69,36 @@ static void report_bad(const struct corpus_line *x, const struct err *e)
     log_skipped(x->file, x->offset, e->msg);
 }
 
-/* Each line of the input to a line of output; what is no text, or one that cannot be encoded, is named and has none. */
-static int encode_lines(const struct tool *t, struct encoder *enc, char **paths, int n_paths, struct err *e)
+/* What makes lines of output of lines of input, and its own. */
+struct by_line {
+    int (*line)(struct by_line *x, const struct corpus *c, const struct corpus_block *b, size_t i, struct corpus_reader *r,
+                struct buf *out, struct err *e);
+    struct encoder *enc; /* encode */
+    struct buf ids;
+    struct chat *chat; /* chat */
+    struct chat_text text;
+};
+
+/* Each line of the input to a line of output; what is no text, or one that it cannot be done with, is named and has none. */
+static int each_line(const struct tool *t, struct by_line *x, char **paths, int n_paths, struct err *e)
 {
-    int flags = o.allow_special ? ENCODER_SPECIAL : 0, code = EXIT_FINE, rc;
+    int code = EXIT_FINE, rc;
     struct corpus c;
     struct corpus_block b = {0};
     struct corpus_reader r = {0};
-    struct buf ids = {0}, out = {0};
-    struct span text;
+    struct buf out = {0};
 
     rc = corpus_open(&c, paths, n_paths, CORPUS_JSONL, o.key, e);
     if (rc == 0)
         rc = corpus_reader_init(&r, e);
     while (rc == 0 && (rc = corpus_fill(&c, &b, e)) == 0 && b.n) {
         for (size_t i = 0; i < b.n && rc == 0; i++) {
-            buf_clear(&ids);
-            rc = corpus_text(&c, &b, i, &r, &text, e);
-            if (rc == 0)
-                rc = encoder_encode(enc, text, flags, 4, &ids, e);
+            rc = x->line(x, &c, &b, i, &r, &out, e);
             if (rc == ERR_FORMAT || rc == ERR_LIMIT) {
                 report_bad(corpus_line(&b, i), e);
                 code = EXIT_SOME_BAD;
                 rc = 0;
-                continue;
             }
-            if (rc < 0)
-                break;
-            buf_putc(&out, '[');
-            put_ids(&out, (const uint32_t *)(const void *)ids.p, ids.n / 4, ",");
-            buf_puts(&out, "]\n");
         }
         if (rc == 0)
             rc = write_out(&out, e);
@@ -104,9 +106,55 @@ static int encode_lines(const struct tool *t, struct encoder *enc, char **paths,
     corpus_close(&c);
     corpus_block_free(&b);
     corpus_reader_free(&r);
-    buf_free(&ids);
     buf_free(&out);
     return rc < 0 ? tool_fail(t, e) : tool_end(t, code);
+}
+
+/* A text's ids, as a JSON array. */
+static int encode_line(struct by_line *x, const struct corpus *c, const struct corpus_block *b, size_t i, struct corpus_reader *r,
+                       struct buf *out, struct err *e)
+{
+    struct span text;
+
+    buf_clear(&x->ids);
+    TRY(corpus_text(c, b, i, r, &text, e));
+    TRY(encoder_encode(x->enc, text, o.allow_special ? ENCODER_SPECIAL : 0, 4, &x->ids, e));
+    buf_putc(out, '[');
+    put_ids(out, (const uint32_t *)(const void *)x->ids.p, x->ids.n / 4, ",");
+    return buf_puts(out, "]\n") < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+}
+
+/* A conversation's text, and from which to which byte answers are: ["text", [from, to], ...]. */
+static int chat_line(struct by_line *x, const struct corpus *c, const struct corpus_block *b, size_t i, struct corpus_reader *r,
+                     struct buf *out, struct err *e)
+{
+    const struct jinja_range *range;
+    struct span line;
+
+    (void)c;
+    TRY(corpus_json(b, i, &line, e));
+    TRY(chat_render(x->chat, line, !o.loss, &r->chat_room, &x->text, e));
+    range = (const struct jinja_range *)(const void *)x->text.answers.p;
+    buf_putc(out, '[');
+    json_put_string(out, buf_span(&x->text.text));
+    for (size_t k = 0; k < x->text.answers.n / sizeof *range && !o.loss; k++)
+        buf_printf(out, ",[%zu,%zu]", range[k].from, range[k].to);
+    return buf_puts(out, "]\n") < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+}
+
+static int chat(const struct tool *t, const struct tokenizer *tok, char **paths, int n_paths)
+{
+    struct by_line x = {.line = chat_line};
+    struct err e;
+    int code;
+
+    (void)tok;
+    if (chat_open(&x.chat, o.chat, o.tokenizer, o.chat_date, &e) < 0)
+        return tool_fail(t, &e);
+    code = each_line(t, &x, paths, n_paths, &e);
+    chat_close(x.chat);
+    chat_text_free(&x.text);
+    return code;
 }
 
 static int encode(const struct tool *t, const struct tokenizer *tok, char **paths, int n_paths)
@@ -119,7 +167,10 @@ static int encode(const struct tool *t, const struct tokenizer *tok, char **path
     if (!enc)
         return no_memory(t);
     if (o.jsonl) {
-        code = encode_lines(t, enc, paths, n_paths, &e);
+        struct by_line x = {.line = encode_line, .enc = enc};
+
+        code = each_line(t, &x, paths, n_paths, &e);
+        buf_free(&x.ids);
     } else if (n_paths > 1) {
         code = tool_usage(t, "encode takes one file (or --jsonl)");
     } else if (file_read_all(n_paths ? paths[0] : "-", INPUT_MAX, &text, &e) < 0 ||
@@ -453,7 +504,7 @@ static int act(struct tool *t, char **argv, int n)
     static const struct {
         const char *name;
         int (*run)(const struct tool *t, const struct tokenizer *tok, char **paths, int n_paths);
-    } actions[] = {{"encode", encode}, {"decode", decode}, {"info", info}, {"verify", verify}};
+    } actions[] = {{"encode", encode}, {"decode", decode}, {"info", info}, {"verify", verify}, {"chat", chat}};
     struct tokenizer *tok;
     struct err e;
     size_t i = 0;
@@ -462,10 +513,10 @@ static int act(struct tool *t, char **argv, int n)
     t->json_lines = o.jsonl;
     if (n && strcmp(argv[1], "train") == 0)
         return train(t, argv + 2, n - 1);
-    while (n && i < 4 && strcmp(argv[1], actions[i].name) != 0)
+    while (n && i < sizeof actions / sizeof *actions && strcmp(argv[1], actions[i].name) != 0)
         i++;
-    if (!n || i == 4)
-        return tool_usage(t, "what to do? train, encode, decode, info or verify");
+    if (!n || i == sizeof actions / sizeof *actions)
+        return tool_usage(t, "what to do? train, encode, decode, chat, info or verify");
     if (!o.tokenizer && actions[i].run == info && n == 2)
         o.tokenizer = argv[2];
     if (!o.tokenizer)
@@ -483,7 +534,7 @@ int main(int argc, char **argv)
 {
     struct tool t = {
         .name = "tokenizer",
-        .usage = "train|encode|decode|info|verify [options] [FILE...]",
+        .usage = "train|encode|decode|chat|info|verify [options] [FILE...]",
         .operands = OPT_NAMES_INPUT,
         .action = true,
         .about = "train a tokenizer; encode and decode with it; look into it",
@@ -491,7 +542,9 @@ int main(int argc, char **argv)
             "train makes a byte-level BPE tokenizer.json from JSON lines (\"text\") or plain text (each line a "
             "text), with the merges that Hugging Face's trainer finds.  encode prints the ids of a text "
             "(standard input by default) separated by spaces; with --jsonl, of each line, a document or a JSON "
-            "string, as a JSON array.  decode is the reverse.  info says what a tokenizer is.  verify "
+            "string, as a JSON array.  decode is the reverse.  chat prints the text that a chat template makes of each line, a "
+            "conversation as quern tokenize takes it, and from which byte to which its answers are, as a JSON "
+            "array.  info says what a tokenizer is.  verify "
             "compares with recorded ids.\n\n"
             "A tokenizer is a tokenizer.json, a tekken.json, a SentencePiece .model, a folder with a tokenizer.json or with "
             "vocab.json and merges.txt or encoder.json and vocab.bpe, or a tiktoken rank file.\n\n"
@@ -510,6 +563,9 @@ int main(int argc, char **argv)
         OPT_STR(0, "eod-token", &o.settings.eod, "TOKEN", "info: the token that ends a document, or its id"),
         OPT_ENUM(0, "sentencepiece", &o.settings.sentencepiece, TOKENIZER_SPM_NAMES,
                  "the version (0.2.1 or before) whose ids a SentencePiece model of Unigram gives"),
+        OPT_STR(0, "chat-template", &o.chat, "NAME|FILE|auto", "chat: as for quern tokenize"),
+        OPT_STR(0, "chat-date", &o.chat_date, "YYYY-MM-DD", "chat: the day that a template may ask for"),
+        OPT_ENUM(0, "loss-on", &o.loss, "assistant|all", "chat: which bytes are answers, or all"),
         OPT_FLAG(0, "jsonl", &o.jsonl, "a line, a text"),
         OPT_STR(0, "json-key", &o.key, "KEY", "where a document has its text"),
         OPT_FLAG(0, "allow-special", &o.allow_special, "special tokens in a text are special"),

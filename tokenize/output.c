@@ -58,7 +58,7 @@ static int identify(struct output *o, struct err *e)
     for (int k = 0; k < x->n_keys; k++)
         buf_printf(&what, "%s\n", x->keys[k]);
     if (x->chat)
-        buf_printf(&what, "chat %s %d\n", x->chat_name, x->all_loss);
+        buf_printf(&what, "chat %016" PRIx64 " %d\n", chat_hash(x->chat), x->all_loss);
     for (int i = 0; i < o->job->n_paths; i++) {
         struct stat s = {0};
         const struct corpus_range *r = o->job->range ? &o->job->range[i] : NULL;
@@ -257,6 +257,14 @@ int output_checkpoint(struct output *o, const struct pipeline_result *r, const s
     return rc;
 }
 
+static void describe_chat(const struct pipeline_options *x, struct buf *b)
+{
+    buf_puts(b, ",\"chat_template\":");
+    json_put_string(b, span_of(x->chat_name));
+    buf_printf(b, ",\"chat_template_xxh3\":\"%016" PRIx64 "\",\"loss\":\"%s\"", chat_hash(x->chat),
+               x->all_loss ? "all" : "assistant");
+}
+
 /* How the tokens of key k were made, for PREFIX.sum.json. */
 static int describe(const struct output *o, int k, const struct pipeline_result *r, struct buf *b)
 {
@@ -277,7 +285,7 @@ static int describe(const struct output *o, int k, const struct pipeline_result 
                o->run);
     json_put_string(b, span_of(x->keys[k]));
     if (x->chat)
-        buf_printf(b, ",\"chat_template\":\"%s\",\"loss\":\"%s\"", x->chat_name, x->all_loss ? "all" : "assistant");
+        describe_chat(x, b);
     if (x->append_eod) {
         struct span token = tokenizer_bytes(x->tokenizer, (uint32_t)tokenizer_eod(x->tokenizer));
         buf_printf(b, ",\"eod\":{\"id\":%" PRId64 ",\"token\":", tokenizer_eod(x->tokenizer));

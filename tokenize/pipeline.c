@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "base/progress.h"
+#include "tokenize/jinja.h"
 #include "tokenize/output.h"
 
 enum { TOKENS_KEPT = 1 << 21 }; /* bytes of memory that a block keeps for the next one */
@@ -109,7 +110,7 @@ static int encode_text(struct pipeline *p, struct encoder *enc, struct span text
 /* To key 1's: 1 for each token of key 0's, from byte `before` of them on, that is of an answer of c, else 0. */
 static int encode_mask(const struct pipeline *p, const struct chat_text *c, size_t before, struct product *out, struct err *e)
 {
-    const struct chat_range *r = (const struct chat_range *)(const void *)c->answers.p;
+    const struct jinja_range *r = (const struct jinja_range *)(const void *)c->answers.p;
     size_t n = c->answers.n / sizeof *r, at = 0, width = (size_t)p->width, end = out->key[0].tokens.n;
     bool eod = p->x->append_eod && end > before;
 
@@ -143,7 +144,7 @@ static int encode_chat(struct pipeline *p, struct encoder *enc, struct corpus_re
     int rc;
 
     TRY(corpus_json(&out->block, i, &line, e));
-    TRY(chat_render(p->x->chat, line, &r->chat_room, &r->chat, e));
+    TRY(chat_render(p->x->chat, line, !p->x->all_loss, &r->chat_room, &r->chat, e));
     rc = encode_text(p, enc, buf_span(&r->chat.text), out, 0, e);
     if (rc == 0)
         rc = encode_mask(p, &r->chat, tokens[0], out, e);

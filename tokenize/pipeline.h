@@ -23,7 +23,7 @@ struct pipeline_options {
     int n_keys;              /* 1 .. CORPUS_MAX_KEYS; 1 for the other formats */
     /* Documents are conversations; NULL: texts.  Then there are two outputs, by the one name of keys: tokens, and which of them
      * have a loss (indexed_dataset/loss_mask.h): n_keys is 2. */
-    const struct chat_template *chat;
+    const struct chat *chat;
     const char *chat_name;   /* its name */
     bool all_loss;           /* all of them have; else answers alone */
     enum pipeline_format format;

@@ -41,6 +41,50 @@ has "an unknown role" err "has no role 'tool'"
 status "a tokenizer that changes texts is refused" 3 quern tokenize --tokenizer "$ROOT/tests/data/tokenizer/spm_llama.model" \
     --chat-template plain --output-prefix spm "$S/pairs.jsonl"
 
+# A tokenizer's own template: beside it, in its configuration, in a list of several; or of any file.
+mkdir own
+cp "$TOK" own/tokenizer.json
+status "there is none" 2 quern tokenizer chat --tokenizer own "$S/chat.jsonl"
+has "it is said where one would be" err "neither chat_template.jinja nor a tokenizer_config.json"
+marked='{% for m in messages %}{{ bos_token if loop.first }}<{{ m.role }}>{% if m.role == "assistant" %}{% generation %}{{ m.content }}{{ eos_token }}{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}'
+plain=${marked//'{% generation %}'/}
+plain="${plain//'{% endgeneration %}'/}{% if add_generation_prompt %}<assistant>{% endif %}"
+one='{"messages":[{"role":"user","content":"A"},{"role":"assistant","content":"\u00e9"},{"role":"user","content":"C"},{"role":"assistant","content":"D"}]}'
+pair='{"prompt":[{"role":"user","content":"A"},{"role":"assistant","content":"B"},{"role":"user","content":"C"}],"completion":[{"role":"assistant","content":"D"}]}'
+want='["<s><user>A<assistant>é</s><user>C<assistant>D</s>",[21,27],[45,50]]'
+printf '%s' "$marked" >marked.jinja
+printf '%s\n' "$plain" >own/chat_template.jinja
+echo '{"bos_token":{"content":"<s>"},"eos_token":"</s>","chat_template":"{{ messages[0].content }}"}' >own/tokenizer_config.json
+equal "a file with generation" "$(echo "$one" | quern tokenizer chat --tokenizer own --chat-template marked.jinja)" "$want"
+equal "the tokenizer's own, and answers by what comes before them" "$(echo "$one" | quern tokenizer chat --tokenizer own/tokenizer.json)" "$want"
+for t in marked.jinja auto; do
+    equal "a completion alone is an answer, $t" "$(echo "$pair" | quern tokenizer chat --tokenizer own --chat-template $t | grep -o ',.*')" ',[44,49]]'
+done
+rm own/chat_template.jinja
+equal "of the configuration" "$(echo "$one" | quern tokenizer chat --tokenizer own --loss-on all)" '["A"]'
+echo '{"chat_template":[{"name":"tool_use","template":"x"},{"name":"default","template":"{{ strftime_now(\"%d %B %Y\") }}{{ tools[0].a }}{{ more }}"}]}' >own/tokenizer_config.json
+line='{"messages":[{"role":"user","content":"A"}],"tools":[{"a":1}],"chat_template_kwargs":{"more":[true]}}'
+equal "the default of several, a day, tools and more" \
+    "$(echo "$line" | quern tokenizer chat --tokenizer own --chat-date 2024-07-06)" '["06 July 20241[True]"]'
+echo "$line" >line.jsonl
+status "no day is given" 1 quern tokenizer chat --tokenizer own line.jsonl
+has "it is asked for" err "--chat-date says which day"
+echo '{% for m in messages %}{{ m.content }}{{ "last" if loop.last }}{% endfor %}' >changes.jinja
+echo "$one" >one.jsonl
+status "a beginning that is no beginning" 1 quern tokenizer chat --tokenizer own --chat-template changes.jinja one.jsonl
+has "it is not known what answers are" err "not known which of it is answers: --loss-on all"
+equal "all may be trained on" "$(echo "$one" | quern tokenizer chat --tokenizer own --chat-template changes.jinja --loss-on all)" '["AéCDlast"]'
+echo '{% nonsense %}' >bad.jinja
+status "a template that is none" 3 quern tokenize --tokenizer own --chat-template bad.jinja --output-prefix bad2 "$S/chat.jsonl"
+has "its line is named" err "--chat-template bad.jinja: line 1 of the template: 'nonsense' is not known"
+status "no template of this name" 2 quern tokenize --tokenizer own --chat-template lama3 --output-prefix bad2 "$S/chat.jsonl"
+check "tokens by a file" quern tokenize -q --tokenizer own --chat-template marked.jinja --output-prefix file "$S/chat.jsonl"
+has "the dataset says which template" file_chat_document.sum.json '"chat_template":"marked.jinja","chat_template_xxh3":"'
+cp marked.jinja moved.jinja
+echo '!' >>marked.jinja
+check "the same name with another text" quern tokenize --tokenizer own --chat-template marked.jinja --output-prefix file "$S/chat.jsonl"
+check "is done again" bash -c "! cmp -s file_chat_document.bin <(quern tokenize -q --tokenizer own --chat-template moved.jinja --output-prefix file2 $S/chat.jsonl; cat file2_chat_document.bin)"
+
 # TRL's losses of ten steps.
 check "import the model" quern checkpoint import "$S/model" --save base --make-vocab-size-divisible-by 1
 model="--num-layers 2 --hidden-size 32 --num-attention-heads 4 --group-query-attention --num-query-groups 2 --ffn-hidden-size 48 --swiglu
