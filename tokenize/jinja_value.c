@@ -121,7 +121,7 @@ static void put_float(struct buf *out, double f)
         snprintf(text, sizeof text, "%.*e", digits, f);
     while (strtod(text, NULL) != f && ++digits < 17);
     e = strchr(text, 'e');
-    power = atoi(e + 1);
+    power = (int)strtol(e + 1, NULL, 10);
     if (power < -4 || power >= 16) {
         *e = 0;
         buf_printf(out, "%se%c%02d", text, power < 0 ? '-' : '+', abs(power));
