@@ -14,7 +14,7 @@ quern-extract --quiet "$T/pages.warc" >"$T/quern.jsonl" || exit 1
 rows() {
     python3 bench/metadata.py score "$T/dev" "$T/$1.jsonl" | grep -E '	(all|looked at|held back)	' |
         while IFS=$'\t' read -r field part stated right wrong none; do
-            row "$1 $field, $part" "$right" pages "of $stated; $wrong wrong, $none where none is stated; $2"
+            row "$1 $field, $part" "$right" pages "of $stated; $wrong wrong, $none where none is stated${2:+; $2}"
         done
 }
 rows quern ''
