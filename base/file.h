@@ -6,7 +6,7 @@
  * xz stream may take 1 GiB of memory.  What a build has no library for (bzip2, xz, lz4) opens,
  * and says so when it is read.  A Parquet file is its rows as JSON lines, a member being a row group; what cannot seek
  * is put aside in $TMPDIR first (docs/parquet.md).  "-" is standard input.  Output: plain, or compressed by the
- * name's ending (.gz, .zst); it appears under its final name only when file_commit() has made it
+ * name's ending (.gz, .zst, .parquet); it appears under its final name only when file_commit() has made it
  * whole: written beside it under a temporary name, flushed, fsynced, renamed.  "-" is standard
  * output.
  * Messages name the file, the offset and the reason.
@@ -90,7 +90,8 @@ struct file_out;
 int file_create(struct file_out **f, const char *path, int level, struct err *e);
 /* Makes a folder unless it is there; the one that it stands in must be.  ERR_IO. */
 int file_make_folder(const char *path, struct err *e);
-/* How file_create compresses what has this name. */
+/* How file_create compresses what has this name; .parquet: lines of JSON become a Parquet file (docs/parquet.md), which has to be
+ * a regular one. */
 enum file_codec file_codec_by_name(const char *path);
 /* ERR_ARG when a name ends as that of a compression (or archive) that cannot be written.  file_create asks too. */
 int file_check_suffix(const char *path, struct err *e);

@@ -20,6 +20,7 @@
 #include <zstd.h>
 
 #include "base/file_temp.h"
+#include "base/parquet_write.h"
 
 enum {
     CHUNK = 256 << 10,       /* plain and zstd: what is written at once */
@@ -52,6 +53,7 @@ struct file_out {
     size_t packed_cap;
     struct libdeflate_compressor *deflate;
     ZSTD_CCtx *zstd;
+    struct parquet_writer *parquet;
 };
 
 static bool stdout_in_line; /* what was last written to standard output did not end a line */
@@ -117,6 +119,27 @@ static int flush(struct file_out *f, struct err *e)
     return put(f, f->packed, n, e);
 }
 
+/* ---- Parquet: the writer's bytes, and what it says ---- */
+
+static int parquet_put(void *file, const void *p, size_t n, struct err *e)
+{
+    return put(file, p, n, e);
+}
+
+static int parquet_get(void *file, uint64_t at, void *p, size_t n, struct err *e)
+{
+    ssize_t k = file_reread(file, at, p, n, e);
+
+    return k < 0 ? (int)k : (size_t)k < n ? err_set(e, ERR_IO, "it has become shorter while it was written") : 0;
+}
+
+static int parquet_done(struct file_out *f, int rc, struct err *e)
+{
+    if (rc < 0 && !f->failed)
+        f->failed = err_wrap(e, "cannot write '%s'", f->name);
+    return rc;
+}
+
 int file_write(struct file_out *f, const void *p, size_t n, struct err *e)
 {
     const char *s = p;
@@ -126,6 +149,8 @@ int file_write(struct file_out *f, const void *p, size_t n, struct err *e)
     if (f->sealed)
         return err_set(e, ERR_ARG, "'%s' is finished", f->name);
     f->told += n;
+    if (f->codec == FILE_PARQUET)
+        return parquet_done(f, parquet_writer_put(f->parquet, s, n, e), e);
     while (n) {
         size_t k = f->cap - f->n < n ? f->cap - f->n : n;
 
@@ -159,13 +184,16 @@ int file_check_suffix(const char *path, struct err *e)
 
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (ends_with(path, others[i]))
-            return err_set(e, ERR_ARG, "'%s': %s cannot be written, .gz and .zst can", path, others[i]);
+            return err_set(e, ERR_ARG, "'%s': %s cannot be written, .gz, .zst and .parquet can", path, others[i]);
     return 0;
 }
 
 enum file_codec file_codec_by_name(const char *path)
 {
-    return ends_with(path, ".gz") ? FILE_GZIP : ends_with(path, ".zst") ? FILE_ZSTD : FILE_PLAIN;
+    return ends_with(path, ".gz")        ? FILE_GZIP
+           : ends_with(path, ".zst")     ? FILE_ZSTD
+           : ends_with(path, ".parquet") ? FILE_PARQUET
+                                         : FILE_PLAIN;
 }
 
 /* level -1: as it comes. */
@@ -173,6 +201,8 @@ static int set_codec(struct file_out *f, int level, struct err *e)
 {
     TRY(file_check_suffix(f->name, e));
     f->codec = level < 0 ? FILE_PLAIN : file_codec_by_name(f->name);
+    if (f->codec == FILE_PARQUET)
+        return parquet_writer_open(&f->parquet, &(struct parquet_sink){parquet_put, parquet_get, f}, e);
     f->cap = f->codec == FILE_GZIP ? GZIP_MEMBER : CHUNK;
     f->buf = malloc(f->cap);
     if (f->codec == FILE_GZIP) {
@@ -467,6 +497,8 @@ static int open_in_place(struct file_out *f, const char *path, const struct stat
 {
     if (S_ISDIR(st->st_mode))
         return err_set(e, ERR_IO, "cannot create '%s': it is a directory", f->name);
+    if (f->parquet)
+        return err_set(e, ERR_ARG, "'%s' is no regular file: Parquet cannot be written to it", f->name);
     f->fd = standard_fd(st);
     if (f->fd < 0)
         f->fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
@@ -507,6 +539,7 @@ static void release(struct file_out *f)
     live_drop(f);
     libdeflate_free_compressor(f->deflate);
     ZSTD_freeCCtx(f->zstd);
+    parquet_writer_close(f->parquet);
     free(f->packed);
     free(f->buf);
     free(f->temp);
@@ -637,6 +670,8 @@ int file_flush(struct file_out *f, struct err *e)
         TRY(flush(f, e));
     if (f->codec == FILE_ZSTD)
         TRY(put_zstd(f, NULL, 0, ZSTD_e_end, e));
+    if (f->codec == FILE_PARQUET)
+        TRY(parquet_done(f, parquet_writer_finish(f->parquet, e), e));
     if (f->temp && sync_fd(f->fd) < 0)
         return failed_sys(f, e, "write");
     f->sealed = true;

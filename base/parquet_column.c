@@ -75,7 +75,7 @@ static struct span ahead(const struct parquet_column *c)
 {
     size_t from = (size_t)(c->at - c->stored_at);
 
-    return (struct span){c->stored.p + from, c->stored.n - from};
+    return c->stored.n > from ? (struct span){c->stored.p + from, c->stored.n - from} : (struct span){"", 0};
 }
 
 /* Reads so that n bytes from c->at on are there, or all that the chunk has. */
@@ -189,11 +189,11 @@ static int start_levels(struct parquet_rle *r, const uint8_t **p, const uint8_t 
         return 0;
     if (encoding != PARQUET_RLE)
         return err_set(e, ERR_UNSUPPORTED, "its levels are encoded in a way that quern does not know (%" PRId64 ")", encoding);
-    n = end - *p >= 4 ? parquet_load32(*p) : UINT64_MAX;
-    if (n > (uint64_t)(end - *p) - 4)
+    n = end - *p >= 4 ? parquet_load32(*p) + (uint64_t)4 : UINT64_MAX;
+    if (n > (uint64_t)(end - *p))
         return err_set(e, ERR_FORMAT, "its levels do not lie within it");
-    parquet_rle_start(r, *p + 4, *p + 4 + n, level_bits(most));
-    *p += 4 + n;
+    parquet_rle_start(r, *p + 4, *p + n, level_bits(most));
+    *p += n;
     return 0;
 }
 

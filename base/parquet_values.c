@@ -190,10 +190,10 @@ static bool start(struct parquet_values *v)
 {
     switch (v->encoding) {
     case PARQUET_RLE: { /* of booleans, behind its length */
-        uint64_t n = v->end - v->p >= 4 ? load_le(v->p, 4) : UINT64_MAX;
-        if (n > (uint64_t)(v->end - v->p) - 4)
+        uint64_t n = v->end - v->p >= 4 ? load_le(v->p, 4) + 4 : UINT64_MAX;
+        if (n > (uint64_t)(v->end - v->p))
             return false;
-        parquet_rle_start(&v->rle, v->p + 4, v->p + 4 + n, 1);
+        parquet_rle_start(&v->rle, v->p + 4, v->p + n, 1);
         return true;
     }
     case PARQUET_PLAIN_DICTIONARY:

@@ -139,3 +139,58 @@ void thrift_skip(struct thrift *t)
 {
     skip(t, 0, false);
 }
+
+/* ---- writing ---- */
+
+int thrift_put_varint(struct buf *b, uint64_t v)
+{
+    for (; v >= 0x80; v >>= 7)
+        TRY(buf_putc(b, (char)(v | 0x80)));
+    return buf_putc(b, (char)v);
+}
+
+int thrift_put_zigzag(struct buf *b, int64_t v)
+{
+    return thrift_put_varint(b, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+}
+
+int thrift_put_field(struct buf *b, int *last, int id, enum thrift_type type)
+{
+    int step = id - *last;
+
+    *last = id;
+    if (step > 0 && step < 16)
+        return buf_putc(b, (char)(step << 4 | (int)type));
+    TRY(buf_putc(b, (char)type));
+    return thrift_put_zigzag(b, id);
+}
+
+int thrift_put_int(struct buf *b, int *last, int id, enum thrift_type type, int64_t v)
+{
+    TRY(thrift_put_field(b, last, id, type));
+    return thrift_put_zigzag(b, v);
+}
+
+int thrift_put_bytes(struct buf *b, struct span s)
+{
+    TRY(thrift_put_varint(b, s.n));
+    return buf_put_span(b, s);
+}
+
+int thrift_put_binary(struct buf *b, int *last, int id, struct span s)
+{
+    TRY(thrift_put_field(b, last, id, THRIFT_BINARY));
+    return thrift_put_bytes(b, s);
+}
+
+int thrift_put_list(struct buf *b, int *last, int id, enum thrift_type element, size_t n)
+{
+    TRY(thrift_put_field(b, last, id, THRIFT_LIST));
+    TRY(buf_putc(b, (char)((n < 15 ? n : 15) << 4 | element)));
+    return n < 15 ? 0 : thrift_put_varint(b, n);
+}
+
+int thrift_put_stop(struct buf *b)
+{
+    return buf_putc(b, THRIFT_STOP);
+}

@@ -28,4 +28,16 @@ void thrift_skip(struct thrift *t);
 size_t thrift_list(struct thrift *t);
 int64_t thrift_int(struct thrift *t); /* i8 to i64, or a field that is a bool */
 struct span thrift_binary(struct thrift *t);
+
+/* ---- writing: append to b; errors of buf_put ---- */
+
+int thrift_put_field(struct buf *b, int *last, int id, enum thrift_type type); /* the head of a field; *last: as above */
+int thrift_put_int(struct buf *b, int *last, int id, enum thrift_type type, int64_t v); /* THRIFT_I32 or THRIFT_I64 */
+int thrift_put_binary(struct buf *b, int *last, int id, struct span s);
+/* A list's head; its elements follow: zigzag numbers (thrift_put_zigzag), binaries (thrift_put_bytes) or structs. */
+int thrift_put_list(struct buf *b, int *last, int id, enum thrift_type element, size_t n);
+int thrift_put_varint(struct buf *b, uint64_t v);
+int thrift_put_zigzag(struct buf *b, int64_t v);
+int thrift_put_bytes(struct buf *b, struct span s);
+int thrift_put_stop(struct buf *b);
 #endif

@@ -385,7 +385,7 @@ static int open_engine(struct runner *r, struct err *e)
         conf.notes = (struct sink){grow_put, &r->notes->g};
     if (r->rejects) {
         conf.rejects = (struct sink){grow_put, &r->rejects->g};
-        conf.rejects_codec = file_codec_by_name(c->plan->rejects);
+        conf.rejects_codec = plan_codec_of(c->plan->rejects);
     }
     r->feed = closed_feed(r);
     return pass_open(&r->engine, &conf, e);

@@ -13,9 +13,16 @@ bool plan_to_folder(const struct plan_branch *b)
     return span_ends(span_of(b->output), "/");
 }
 
+enum file_codec plan_codec_of(const char *name)
+{
+    enum file_codec codec = file_codec_by_name(name);
+
+    return codec == FILE_PARQUET ? FILE_ZSTD : codec;
+}
+
 enum file_codec plan_codec(const struct plan_branch *b)
 {
-    return plan_to_folder(b) ? (enum file_codec)b->compress : file_codec_by_name(b->output);
+    return plan_to_folder(b) ? (enum file_codec)b->compress : plan_codec_of(b->output);
 }
 
 void plan_output_name(const struct plan_branch *b, int input, char name[4096])

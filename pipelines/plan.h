@@ -90,7 +90,9 @@ void plan_group(const struct plan *p, const struct plan_pass *pass, int group, i
 /* Whether a branch's output is a folder; the name of its file of an input, or of the one file. */
 bool plan_to_folder(const struct plan_branch *b);
 void plan_output_name(const struct plan_branch *b, int input, char name[4096]);
-/* How the output is compressed, by its name or by compress. */
+/* How the parts of a file of this name are compressed: as it is, those of a Parquet file as .zst. */
+enum file_codec plan_codec_of(const char *name);
+/* The same of the output, by its name or by compress. */
 enum file_codec plan_codec(const struct plan_branch *b);
 /* All that decides what the run gives, as text: settings, and inputs with size and time. */
 int plan_describe(struct plan *p, struct buf *out, struct err *e);

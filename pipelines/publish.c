@@ -45,25 +45,42 @@ static bool all_empty(const struct pieces *x)
     return true;
 }
 
-/* Makes `name` of the pieces one after the other, whole or not at all; a single one is linked. */
+/* The lines of a piece. */
+static int put_lines(struct file_out *out, const char *path, struct err *e)
+{
+    static const size_t step = 256 << 10;
+    char *part = malloc(step);
+    struct file_in *in = NULL;
+    ssize_t n = part ? file_open(&in, path, e) : no_memory(e);
+
+    while (n >= 0 && (n = file_read(in, part, step, e)) > 0)
+        if (file_write(out, part, (size_t)n, e) < 0)
+            n = e->code;
+    file_close(in);
+    free(part);
+    return (int)n;
+}
+
+/* Makes `name` of the pieces one after the other, whole or not at all; a single one is linked, if it is what the name says. */
 static int join(const char *name, const struct pieces *x, struct err *e)
 {
+    bool lines = file_codec_by_name(name) == FILE_PARQUET;
     struct file_out *out;
     char path[4096];
     int rc = 0;
 
     if (all_empty(x))
         return file_write_all(name, (struct span){0}, e); /* compressed, it takes some bytes */
-    if (x->n == 1) {
+    if (x->n == 1 && !lines) {
         name_piece(x, 0, path);
         rc = file_publish_link(path, name, e);
         if (rc != 0)
             return rc < 0 ? rc : 0;
     }
-    TRY(file_create_stored(&out, name, e));
+    TRY(lines ? file_create(&out, name, 0, e) : file_create_stored(&out, name, e));
     for (int64_t k = 0; k < x->n && rc == 0; k++) {
         name_piece(x, k, path);
-        rc = file_put_file(out, path, e);
+        rc = lines ? put_lines(out, path, e) : file_put_file(out, path, e);
     }
     if (rc == 0)
         return file_commit(out, e);

@@ -106,10 +106,12 @@ static uint64_t size_of(const struct mix *m, struct doc *d, struct err *e)
 
 static int see(const struct mix *m, struct doc *d, uint64_t position, struct seen *s, struct err *e)
 {
+    struct span id = doc_raw(d, "id");
+
     *s = (struct seen){.position = position, .bytes = d->text.n, .size = size_of(m, d, e)};
     if (s->size == UINT64_MAX)
         return ERR_FORMAT;
-    s->id = hash_xxh3_64(doc_raw(d, "id").p ? d->id : d->text);
+    s->id = hash_xxh3_64(id.p && !span_is(id, "null") ? d->id : d->text);
     s->split = split_of(m, s->id);
     return 0;
 }

@@ -50,7 +50,7 @@ void mix_conf_init(struct mix_conf *c);
     OPT_INT(0, "seed", &(c).seed, 0, INT64_MAX, "of sampling and shuffling"),                                    \
     OPT_STR(0, "split", &(c).split, "LIST", "as train=0.98,valid=0.01,test=0.01: by id, the first is blended"),  \
     OPT_INT(0, "split-seed", &(c).split_seed, 0, INT64_MAX, "of splitting"),                                     \
-    OPT_FILE('o', "output", &(c).output, "PATTERN", "file; %s is the split, %05d the shard; .gz and .zst compress", \
+    OPT_FILE('o', "output", &(c).output, "PATTERN", "file; %s is the split, %05d the shard; by the name .gz, .zst, .parquet", \
              OPT_NAMES_DOCUMENTS), \
     OPT_INT(0, "shards", &(c).shards, 0, 1000000, "so many files of equal numbers of documents"),                \
     OPT_SIZE(0, "shard-size", &(c).shard_size, 0, INT64_MAX, "a new file after so many bytes of lines"),         \

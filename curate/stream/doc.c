@@ -45,6 +45,8 @@ static int take_id(struct doc *d, enum json_type type, struct span raw, struct e
 {
     if (type == JSON_STRING)
         return decode(d, raw, &d->id, e);
+    if (type == JSON_NULL) /* as rows without an id have it, where others have one */
+        return 0;
     if (type != JSON_NUMBER)
         return err_set(e, ERR_FORMAT, "\"id\" is neither a string nor a number");
     d->id = raw;

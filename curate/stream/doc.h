@@ -21,7 +21,7 @@ struct doc {
     struct arena *arena;
     const char *file;  /* where it came from: name and, for messages, */
     uint64_t offset;   /*   byte offset in the decompressed input */
-    struct span id;    /* decoded "id"; FILE:OFFSET when there is none */
+    struct span id;    /* decoded "id"; FILE:OFFSET when there is none, or null */
     struct span text;  /* decoded "text"; empty when there is none */
     struct doc_field *field;
     int n_fields, cap_fields;

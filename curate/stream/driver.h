@@ -47,7 +47,8 @@ int driver_run(const struct driver_conf *c, struct driver_result *r, struct err 
 #define REJECTS_FULL_HELP "with --rejects: the whole document too, as it came"
 /* The options that every stage has: -o, --rejects, --rejects-full, --stats. */
 #define DRIVER_OPTS(c)                                                         \
-    OPT_FILE('o', "output", &(c).output, "FILE", "write documents here; .gz and .zst compress", OPT_NAMES_DOCUMENTS), \
+    OPT_FILE('o', "output", &(c).output, "FILE", "write documents here, as .gz, .zst or .parquet by the name",               \
+             OPT_NAMES_DOCUMENTS), \
     OPT_OUT(0, "rejects", &(c).rejects, "FILE", REJECTS_HELP), \
     OPT_FLAG(0, "rejects-full", &(c).rejects_full, REJECTS_FULL_HELP), \
     OPT_OUT(0, "stats", &(c).stats, "FILE", "write counts as JSON")

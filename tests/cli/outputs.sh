@@ -104,7 +104,7 @@ equal 'takes it away' "$(compgen -G '.killed.jsonl.*.part')" ''
 # compression is a matter of the name, and what cannot be written is refused before anything is
 for end in xz bz2 lz4 zip; do
     status "-o NAME.$end is refused" 2 quern clean -o "x.jsonl.$end" d.jsonl
-    has 'with what can be written' err ".$end cannot be written, .gz and .zst can"
+    has 'with what can be written' err ".$end cannot be written, .gz, .zst and .parquet can"
     absent 'and nothing is there' "x.jsonl.$end"
 done
 status 'also for what is written beside' 2 quern clean -o x.jsonl --rejects r.jsonl.xz d.jsonl

@@ -51,4 +51,28 @@ has 'is named with row group and column' err \
 equal 'and the other row group is read' "$(wc -l <out)" 15
 status 'a codec that is not read' 3 quern clean "$D/brotli.parquet"
 has 'is named' err 'it is compressed with brotli, which quern does not read'
+# written by the name: the same documents, and the same bytes for any number of threads
+quern clean -q "$D/dclm.jsonl" -o a.jsonl
+for j in 1 3; do check "quern clean -o, $j threads" quern clean -q -j $j "$D/dclm.jsonl" -o "a$j.parquet"; done
+same 'the same bytes' a1.parquet a3.parquet
+quern mix -q --order input a.jsonl -o order.jsonl
+quern mix -q --order input a1.parquet -o again.jsonl
+same 'and what is read of it is what was written' again.jsonl order.jsonl
+check 'a pattern of shards' quern mix -q --shard-size 20000 a.jsonl "$D/fineweb.jsonl" -o 'shard-%05d.parquet'
+quern clean -q shard-*.parquet -o shards.jsonl
+equal 'has all documents' "$(wc -l <shards.jsonl)" 21
+printf 'input: [%s, %s]\noutput: plan.jsonl\nrejects: plan.rej\nwork: w1\n' "$D/dclm.jsonl" "$D/datatrove.parquet" >plan.yaml
+sed 's/plan.jsonl/plan.parquet/; s/plan.rej/rej.parquet/; s/w1/w2/' plan.yaml >plan2.yaml
+for p in plan plan2; do
+    printf 'stages:\n  - clean\n  - filter: {preset: gopher-quality}\n' >>$p.yaml
+    check "a plan, $p" quern curate -q $p.yaml
+done
+quern mix -q --order input plan.jsonl -o order.jsonl
+quern clean -q plan.parquet -o again.jsonl
+equal 'has the documents' "$(wc -l <again.jsonl)" "$(wc -l <plan.jsonl)"
+quern why -q --rejects rej.parquet >why 2>&1
+check 'an account in Parquet is read' grep -q . why
+mkfifo pipe.parquet
+status 'no Parquet to a pipe' 2 quern clean -q "$D/dclm.jsonl" -o pipe.parquet
+has 'which is said' err "'pipe.parquet' is no regular file: Parquet cannot be written to it"
 finish

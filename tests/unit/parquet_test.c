@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/parquet.h"
+#include "base/parquet_write.h"
 
 #define DATA "tests/data/parquet/"
 
@@ -308,6 +309,164 @@ static void what_cannot_be_is_refused_before_it_takes_memory(void **s)
     assert_string_equal(e.msg, "its 1000 bytes cannot decompress to 1073741824");
 }
 
+/* ---- writing ---- */
+
+static char dir[] = "/tmp/quern-parquet-XXXXXX", path[64];
+
+static int write_lines(struct span lines, size_t step, struct err *e)
+{
+    struct file_out *f;
+    int rc = file_create(&f, path, 0, e);
+
+    for (size_t at = 0; rc == 0 && at < lines.n; at += step)
+        rc = file_write(f, lines.p + at, lines.n - at < step ? lines.n - at : step, e);
+    if (rc == 0)
+        return file_commit(f, e);
+    file_abort(f);
+    return rc;
+}
+
+/* What is read of the lines once they are written. */
+static void comes_back(struct span lines, struct span want)
+{
+    struct got g = {0};
+    struct file_in *f;
+    struct err e = {0};
+
+    if (write_lines(lines, 1 << 16, &e) < 0)
+        fail_msg("%s", e.msg);
+    assert_int_equal(file_open(&f, path, &e), 0);
+    assert_int_equal(file_codec(f), FILE_PARQUET);
+    drain(f, 4096, &g);
+    same(path, &g, want);
+}
+
+static void values_come_back(void **s)
+{
+    static const char *const same_values[] = {"codec", "dictionary", "encoding", "nested", "nested_old_names", "dclm", "fineweb",
+                                              "datatrove", "duckdb"};
+
+    (void)s;
+    for (size_t i = 0; i < sizeof same_values / sizeof *same_values; i++) {
+        struct buf rows = {0};
+        char name[128];
+
+        snprintf(name, sizeof name, DATA "%s.jsonl", same_values[i]);
+        read_stored(name, &rows);
+        comes_back(buf_span(&rows), buf_span(&rows));
+        buf_free(&rows);
+    }
+}
+
+static void columns_are_of_a_type_that_holds_all(void **s)
+{
+    static const char lines[] =
+        "{\"i\":1,\"r\":1,\"m\":1,\"j\":\"s\",\"b\":true,\"z\":null,\"x\":true,"
+        "\"long\":9007199254740993,\"u\":1,\"t\":\"\\u00e9\\ud800\"}\n"
+        "\n"
+        "{\"r\":2.50,\"i\":-9223372036854775808,\"m\":\"s\",\"j\":[1, 2],\"b\":null,\"x\":0,"
+        "\"long\":5e-1,\"u\":18446744073709551615}\n"
+        "{\"r\":1e300,\"m\":2.50,\"j\":-0,\"b\":false,\"late\":{\"a\":\"b\"}}";
+    static const char want[] =
+        "{\"i\":1,\"r\":1,\"m\":\"1\",\"j\":\"s\",\"b\":true,\"z\":null,\"x\":\"true\",\"long\":\"9007199254740993\",\"u\":\"1\","
+        "\"t\":\"\u00e9\ufffd\",\"late\":null}\n"
+        "{\"i\":-9223372036854775808,\"r\":2.5,\"m\":\"s\",\"j\":[1, 2],\"b\":null,\"z\":null,\"x\":\"0\",\"long\":\"0.5\","
+        "\"u\":\"18446744073709551615\",\"t\":null,\"late\":null}\n"
+        "{\"i\":null,\"r\":1e+300,\"m\":\"2.5\",\"j\":0,\"b\":false,\"z\":null,\"x\":null,\"long\":null,\"u\":null,\"t\":null,"
+        "\"late\":{\"a\":\"b\"}}\n";
+
+    (void)s;
+    comes_back(span_of(lines), span_of(want));
+}
+
+/* Over three row groups: what has one type in the first and another one later, comes late, or ends. */
+static void what_changes_between_row_groups_is_settled(void **s)
+{
+    enum { ROWS = 5 * PARQUET_GROUP_ROWS / 2 };
+    struct buf lines = {0}, want = {0};
+
+    (void)s;
+    for (int i = 0; i < ROWS; i++) {
+        int group = i / PARQUET_GROUP_ROWS;
+
+        buf_printf(&lines, "{\"n\":%d,\"k\":%s", i, i % 3 ? "\"few\"" : "\"words\"");
+        buf_printf(&want, "{\"n\":%d,\"k\":%s", i, i % 3 ? "\"few\"" : "\"words\"");
+        buf_printf(&lines, group == 0 ? ",\"a\":%d" : group == 1 ? ",\"a\":%d.5" : "", i % 1000);
+        buf_printf(&want, group == 0 ? ",\"a\":%d" : group == 1 ? ",\"a\":%d.5" : ",\"a\":null", i % 1000);
+        buf_printf(&lines, group == 0 ? ",\"m\":%d" : group == 1 ? ",\"m\":\"%d\"" : ",\"m\":true", i);
+        buf_printf(&want, group == 2 ? ",\"m\":\"true\"" : ",\"m\":\"%d\"", i);
+        buf_printf(&lines, group == 0 ? ",\"j\":%d" : group == 1 ? ",\"j\":\"%d\\n\"" : ",\"j\":[%d]", i);
+        buf_printf(&want, group == 0 ? ",\"j\":%d" : group == 1 ? ",\"j\":\"%d\\n\"" : ",\"j\":[%d]", i);
+        buf_printf(&lines, group == 1 ? ",\"late\":\"%d\"}\n" : "}\n", i);
+        buf_printf(&want, group == 1 ? ",\"late\":\"%d\"}\n" : ",\"late\":null}\n", i);
+    }
+    assert_int_equal(lines.failed | want.failed, 0);
+    comes_back(buf_span(&lines), buf_span(&want));
+    buf_free(&lines);
+    buf_free(&want);
+}
+
+static void the_bytes_are_the_same_however_they_come(void **s)
+{
+    struct buf rows = {0}, first = {0}, next = {0};
+    struct err e;
+
+    (void)s;
+    read_stored(DATA "dclm.jsonl", &rows);
+    assert_int_equal(write_lines(buf_span(&rows), rows.n, &e), 0);
+    read_stored(path, &first);
+    for (size_t step = 1; step < 2000; step = step * 5 + 2) {
+        assert_int_equal(write_lines(buf_span(&rows), step, &e), 0);
+        read_stored(path, &next);
+        assert_true(span_eq(buf_span(&first), buf_span(&next)));
+        buf_free(&next);
+    }
+    buf_free(&rows);
+    buf_free(&first);
+}
+
+static void no_rows_are_a_file_too(void **s)
+{
+    (void)s;
+    comes_back((struct span){"", 0}, (struct span){"", 0});
+    comes_back(span_of("{}\n"), span_of("{\"text\":null}\n"));
+}
+
+static void what_is_no_row_is_refused(void **s)
+{
+    struct buf many = {0};
+    struct err e;
+
+    (void)s;
+    unlink(path);
+    assert_int_equal(write_lines(span_of("{\"a\":1}\n[1]\n"), 100, &e), ERR_FORMAT);
+    assert_non_null(strstr(e.msg, "x.parquet': line 2 is no row: "));
+    buf_putc(&many, '{');
+    for (int i = 0; i <= PARQUET_COLUMNS_MAX; i++)
+        buf_printf(&many, i ? ",\"k%d\":1" : "\"k%d\":1", i);
+    buf_puts(&many, "}\n");
+    assert_int_equal(write_lines(buf_span(&many), many.n, &e), ERR_LIMIT);
+    assert_non_null(strstr(e.msg, "line 1: more than 2000 different keys are no columns of a Parquet file"));
+    assert_int_equal(access(path, F_OK), -1);
+    buf_free(&many);
+}
+
+static int setup(void **s)
+{
+    (void)s;
+    if (!mkdtemp(dir))
+        return -1;
+    snprintf(path, sizeof path, "%s/x.parquet", dir);
+    return 0;
+}
+
+static int teardown(void **s)
+{
+    (void)s;
+    unlink(path);
+    return rmdir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +478,12 @@ int main(void)
         cmocka_unit_test(lz4_is_read_with_and_without_sizes),
 #endif
         cmocka_unit_test(what_cannot_be_is_refused_before_it_takes_memory),
+        cmocka_unit_test(values_come_back),
+        cmocka_unit_test(columns_are_of_a_type_that_holds_all),
+        cmocka_unit_test(what_changes_between_row_groups_is_settled),
+        cmocka_unit_test(the_bytes_are_the_same_however_they_come),
+        cmocka_unit_test(no_rows_are_a_file_too),
+        cmocka_unit_test(what_is_no_row_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, setup, teardown);
 }
