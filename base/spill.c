@@ -34,6 +34,12 @@ int spill_open(struct spill *s, const char *dir, size_t cap, struct err *e)
     return s->buf ? 0 : err_set(e, ERR_NOMEM, "out of memory for a temporary file");
 }
 
+int spill_open_small(struct spill *s, const char *dir, size_t cap, struct err *e)
+{
+    *s = (struct spill){.fd = -1, .dir = spill_folder(dir), .cap = cap, .buf = malloc(cap)};
+    return s->buf ? 0 : err_set(e, ERR_NOMEM, "out of memory for a temporary file");
+}
+
 static int write_all(int fd, const char *p, size_t n, struct err *e)
 {
     while (n) {
@@ -48,10 +54,19 @@ static int write_all(int fd, const char *p, size_t n, struct err *e)
     return 0;
 }
 
+/* A small one has none at first. */
+static int need_file(struct spill *s, struct err *e)
+{
+    if (s->fd < 0 && s->dir)
+        s->fd = make_file(s->dir, e);
+    return s->fd < 0 && s->dir ? ERR_IO : 0;
+}
+
 int spill_put(struct spill *s, const void *p, size_t n, struct err *e)
 {
     s->size += n;
     if (n > s->cap - s->used) {
+        TRY(need_file(s, e));
         TRY(write_all(s->fd, s->buf, s->used, e));
         s->used = 0;
     }
@@ -65,6 +80,8 @@ int spill_put(struct spill *s, const void *p, size_t n, struct err *e)
 
 int spill_write_out(struct spill *s, struct err *e)
 {
+    if (s->fd < 0 && s->dir)
+        return 0;
     TRY(write_all(s->fd, s->buf, s->used, e));
     s->used = 0;
     return 0;
@@ -72,6 +89,8 @@ int spill_write_out(struct spill *s, struct err *e)
 
 int spill_flush(struct spill *s, struct err *e)
 {
+    if (s->fd < 0 && s->dir)
+        return 0;
     TRY(spill_write_out(s, e));
     free(s->buf);
     s->buf = NULL;
@@ -100,6 +119,10 @@ int spill_read(const struct spill *s, uint64_t offset, void *p, size_t n, struct
 {
     char *to = p;
 
+    if (s->fd < 0 && s->dir && n && offset + n <= s->used) {
+        memcpy(to, s->buf + offset, n);
+        return 0;
+    }
     while (n) {
         ssize_t k = pread(s->fd, to, n, (off_t)offset);
         if (k < 0 && errno == EINTR)

@@ -12,6 +12,7 @@
 /* Start with {.fd = -1}.  size counts what was put, buffered or not. */
 struct spill {
     int fd;
+    const char *dir; /* where the file will be, if there is none yet */
     char *buf;
     size_t used, cap;
     uint64_t size;
@@ -22,6 +23,9 @@ const char *spill_folder(const char *dir);
 /* Makes the file in dir (NULL: $TMPDIR or /tmp); writes go through cap bytes of memory.
  * Close it in any case. */
 int spill_open(struct spill *s, const char *dir, size_t cap, struct err *e);
+/* The same, but there is a file only once more than cap bytes are put; else what is put stays in memory until it is closed.
+ * For puts and reads alone; dir must outlive it. */
+int spill_open_small(struct spill *s, const char *dir, size_t cap, struct err *e);
 int spill_put(struct spill *s, const void *p, size_t n, struct err *e);
 /* Writes out what is buffered: what was put can be read, and more may be put. */
 int spill_write_out(struct spill *s, struct err *e);

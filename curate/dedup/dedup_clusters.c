@@ -127,8 +127,6 @@ static int look_at_crowds(struct worker *w, uint32_t doc, uint64_t looks, struct
     bool found = false;
 
     if (looks > CROWD_LOOKS) {
-        if (!w->found.seen)
-            TRY(prefix_found_open(&w->found, c->b->docs, e));
         TRY(prefix_of(c->index, doc, &w->prefix, e));
         TRY(prefix_index_find(c->index, &w->prefix, looks, &w->found, &found, e));
     }

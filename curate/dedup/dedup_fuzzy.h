@@ -118,6 +118,8 @@ struct dedup_fuzzy_counts {
     const char *largest_id;       /* the stage's, or NULL */
 };
 void dedup_fuzzy_counts(const void *stage, struct dedup_fuzzy_counts *to);
+/* Warns of a cluster of n documents: so many are more often a template than a text.  id: of its survivor. */
+void dedup_fuzzy_warn_of_large(struct span id, uint64_t n);
 /* The pairs of the statistics, with these counts. */
 int dedup_fuzzy_put_stats(const void *stage, const struct dedup_fuzzy_counts *n, struct buf *json);
 #endif

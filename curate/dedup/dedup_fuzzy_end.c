@@ -150,15 +150,18 @@ static int write_index(struct fuzzy *f, struct err *e)
     return index_out_end(x, rc, &f->files, e);
 }
 
-/* A cluster of very many is more often a template than a text. */
+void dedup_fuzzy_warn_of_large(struct span id, uint64_t n)
+{
+    id = doc_name_id(id);
+    log_msg(LOG_WARN, "large cluster: '%.*s' stands for %" PRIu64 " documents", (int)(id.n < 200 ? id.n : 200), id.p, n);
+}
+
 static int warn_of_large(const struct fuzzy *f, uint64_t n, struct arena *a, struct err *e)
 {
     struct span id;
 
     TRY(dedup_store_id(&f->store, n, a, &id, e));
-    id = doc_name_id(id);
-    log_msg(LOG_WARN, "large cluster: '%.*s' stands for %" PRIu32 " documents", (int)(id.n < 200 ? id.n : 200), id.p,
-            f->fate[n].size);
+    dedup_fuzzy_warn_of_large(id, f->fate[n].size);
     return 0;
 }
 

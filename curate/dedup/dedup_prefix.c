@@ -35,6 +35,7 @@ struct prefix_index {
     int slot_shift;
     size_t postings;   /* bytes of lists of many */
     size_t memory;
+    size_t docs;       /* greater than all that were put in */
     struct posting *spare; /* for merging */
     size_t spare_cap;
     uint64_t *hash; /* of the set that is being counted */
@@ -101,6 +102,12 @@ static int read_set(const struct prefix_index *p, uint32_t doc, uint64_t **to, s
     return n ? spill_read(p->sets, p->set[doc].at * sizeof **to, *to, n * sizeof **to, e) : 0;
 }
 
+uint16_t *prefix_index_counts(struct prefix_index *p, size_t *n)
+{
+    *n = (size_t)1 << (64 - p->count_shift);
+    return p->count;
+}
+
 int prefix_index_count(struct prefix_index *p, uint32_t doc, struct err *e)
 {
     if (p->asked++ % p->step)
@@ -165,14 +172,12 @@ int prefix_of(const struct prefix_index *p, uint32_t doc, struct prefix *x, stru
     return 0;
 }
 
-/* True if only one document has it. */
-static bool alone(const struct prefix_index *p, uint64_t key)
+bool prefix_alone(const struct prefix_index *p, uint64_t key)
 {
     return p->step == 1 && key >> 48 <= 1;
 }
 
-/* The room of place i of a set. */
-static uint32_t room_at(const struct prefix_index *p, uint32_t size, size_t i)
+uint32_t prefix_room(const struct prefix_index *p, uint32_t size, size_t i)
 {
     double room = (size - (1 + p->t) * (double)i) / p->t;
 
@@ -254,21 +259,24 @@ static int put(struct prefix_index *p, struct list *l, struct posting x, struct 
     return 0;
 }
 
+int prefix_index_put_key(struct prefix_index *p, uint32_t tag, uint32_t doc, uint32_t room, struct err *e)
+{
+    struct list *l;
+
+    if (4 * p->lists >= 3 * p->slots)
+        TRY(grow(p, e));
+    l = list_of(p, tag);
+    p->lists += l->n == 0;
+    l->tag = tag;
+    p->docs = doc < p->docs ? p->docs : (size_t)doc + 1;
+    return put(p, l, (struct posting){doc, room}, e);
+}
+
 int prefix_index_put(struct prefix_index *p, uint32_t doc, const struct prefix *x, struct err *e)
 {
-    for (size_t i = 0; i < x->n; i++) {
-        uint32_t tag = (uint32_t)x->key[i];
-        struct list *l;
-
-        if (alone(p, x->key[i]))
-            continue;
-        if (4 * p->lists >= 3 * p->slots)
-            TRY(grow(p, e));
-        l = list_of(p, tag);
-        p->lists += l->n == 0;
-        l->tag = tag;
-        TRY(put(p, l, (struct posting){doc, room_at(p, x->size, i)}, e));
-    }
+    for (size_t i = 0; i < x->n; i++)
+        if (!prefix_alone(p, x->key[i]))
+            TRY(prefix_index_put_key(p, (uint32_t)x->key[i], doc, prefix_room(p, x->size, i), e));
     return 0;
 }
 
@@ -282,11 +290,24 @@ bool prefix_index_full(const struct prefix_index *p)
 
 /* ---- finding ---- */
 
-int prefix_found_open(struct prefix_found *f, size_t docs, struct err *e)
+int prefix_found_begin(const struct prefix_index *p, struct prefix_found *f, struct err *e)
 {
-    f->docs = docs;
-    f->seen = calloc(docs + 1, sizeof *f->seen);
-    return f->seen ? 0 : err_set(e, ERR_NOMEM, "out of memory for %zu documents", docs);
+    if (p->docs > f->docs) {
+        size_t more = p->docs + p->docs / 2;
+        uint32_t *seen = realloc(f->seen, more * sizeof *seen);
+
+        if (!seen)
+            return err_set(e, ERR_NOMEM, "out of memory for %zu documents", more);
+        memset(seen + f->docs, 0, (more - f->docs) * sizeof *seen);
+        f->seen = seen;
+        f->docs = more;
+    }
+    f->n = 0;
+    if (++f->asked == 0) { /* after 2^32 */
+        memset(f->seen, 0, f->docs * sizeof *f->seen);
+        f->asked = 1;
+    }
+    return 0;
 }
 
 void prefix_found_close(struct prefix_found *f)
@@ -311,42 +332,45 @@ static uint32_t run_length(uint32_t left)
     return left < TAIL ? left : UINT32_C(1) << (31 - __builtin_clz(left));
 }
 
-/* Those of a list that have room for x, and for which there is room at this place of x. */
-static int find_in(const struct prefix_index *p, const struct list *l, const struct prefix *x, uint32_t room, uint64_t *most,
-                   struct prefix_found *f, struct err *e)
+int prefix_index_find_key(const struct prefix_index *p, uint32_t tag, uint32_t size, uint64_t *most, struct prefix_found *f,
+                          struct err *e)
 {
-    const struct posting *at = l->n == 1 ? &l->one : l->many, *run_end;
+    const struct list *l = p->lists ? list_of(p, tag) : NULL;
+    const struct posting *at, *run_end;
 
+    if (!l || !l->n)
+        return 0;
+    at = l->n == 1 ? &l->one : l->many;
     for (uint32_t left = l->n, run; left && *most; left -= run, at = run_end) {
         run = run_length(left);
         run_end = at + run;
         for (; at < run_end && *most; at++) {
             --*most;
-            if (at->room < x->size && run >= TAIL)
+            if (at->room < size && run >= TAIL)
                 break;
-            if (at->room >= x->size && f->seen[at->doc] != f->asked && p->set[at->doc].size <= room)
+            if (at->room >= size && f->seen[at->doc] != f->asked)
                 TRY(found(f, at->doc, e));
         }
     }
     return 0;
 }
 
+/* A document that is too large for a place is too large for all that follow: what is seen once need not be seen again. */
 int prefix_index_find(const struct prefix_index *p, const struct prefix *x, uint64_t most, struct prefix_found *f,
                       bool *enough, struct err *e)
 {
-    f->n = 0;
-    if (++f->asked == 0) { /* after 2^32 */
-        memset(f->seen, 0, f->docs * sizeof *f->seen);
-        f->asked = 1;
-    }
-    for (size_t i = 0; i < x->n && p->lists && most; i++) {
-        const struct list *l;
+    TRY(prefix_found_begin(p, f, e));
+    for (size_t i = 0; i < x->n && most; i++) {
+        uint32_t room = prefix_room(p, x->size, i);
+        size_t n = f->n;
 
-        if (alone(p, x->key[i]))
+        if (prefix_alone(p, x->key[i]))
             continue;
-        l = list_of(p, (uint32_t)x->key[i]);
-        if (l->n)
-            TRY(find_in(p, l, x, room_at(p, x->size, i), &most, f, e));
+        TRY(prefix_index_find_key(p, (uint32_t)x->key[i], x->size, &most, f, e));
+        for (size_t k = n; k < f->n; k++)
+            if (p->set[f->doc[k]].size <= room)
+                f->doc[n++] = f->doc[k];
+        f->n = n;
     }
     *enough = most > 0;
     return 0;

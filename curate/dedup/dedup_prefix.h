@@ -36,16 +36,24 @@ int prefix_index_new(struct prefix_index **p, const struct set_ref *set, const s
 void prefix_index_free(struct prefix_index *p);
 /* All documents that will be asked for, one after the other, before the first prefix. */
 int prefix_index_count(struct prefix_index *p, uint32_t doc, struct err *e);
+/* What was counted, to be added up among ranks of which each counts its own; no count is over UINT16_MAX.  The index's. */
+uint16_t *prefix_index_counts(struct prefix_index *p, size_t *n);
 
 /* Fills x, which begins as zeros and may be used again.  Any thread. */
 int prefix_of(const struct prefix_index *p, uint32_t doc, struct prefix *x, struct err *e);
+/* True if only one document has the shingle of this key. */
+bool prefix_alone(const struct prefix_index *p, uint64_t key);
+/* The room of place i of a set of that size. */
+uint32_t prefix_room(const struct prefix_index *p, uint32_t size, size_t i);
 /* Puts a document in.  One thread, and nobody looks. */
 int prefix_index_put(struct prefix_index *p, uint32_t doc, const struct prefix *x, struct err *e);
+/* Puts it into one list: that of the low half of a key. */
+int prefix_index_put_key(struct prefix_index *p, uint32_t tag, uint32_t doc, uint32_t room, struct err *e);
 /* It has reached its memory: to be cleared, and filled again. */
 bool prefix_index_full(const struct prefix_index *p);
 void prefix_index_clear(struct prefix_index *p);
 
-/* What a thread finds. */
+/* What a thread finds; begins as zeros. */
 struct prefix_found {
     uint32_t *doc;
     size_t n, cap;
@@ -53,10 +61,15 @@ struct prefix_found {
     uint32_t *seen; /* of each document, the last `asked` that found it */
     uint32_t asked;
 };
-int prefix_found_open(struct prefix_found *f, size_t docs, struct err *e);
 void prefix_found_close(struct prefix_found *f);
 /* All documents of the index that can have the similarity with x, each once, in any order.  *enough: false if that
  * takes more than `most` looks; then some are left out.  Any thread. */
 int prefix_index_find(const struct prefix_index *p, const struct prefix *x, uint64_t most, struct prefix_found *f,
                       bool *enough, struct err *e);
+/* The same a key at a time, by rising place: first begin, then for each adds those of the list that have room for a set
+ * of that size.  *most falls by the looks that it took, and at 0 there is no further one.  It is for the caller to leave
+ * out sets that are larger than the room of the place at which they were found. */
+int prefix_found_begin(const struct prefix_index *p, struct prefix_found *f, struct err *e);
+int prefix_index_find_key(const struct prefix_index *p, uint32_t tag, uint32_t size, uint64_t *most, struct prefix_found *f,
+                          struct err *e);
 #endif

@@ -1,6 +1,7 @@
 #include "curate/dedup/dedup_ranks.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,11 +10,17 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "curate/dedup/dedup_sharded.h"
+#include "curate/stream/doc_name.h"
 #include "curate/stream/note_index.h"
 
 /* Of a bound on memory: what the rest of the program and MPI take, and what must be left. */
 enum { OTHERS = 80 << 20, LEAST_WORK = 32 << 20 };
 #define NOWHERE UINT32_MAX /* the route of a document that nobody has to decide */
+
+/* A group of linked documents that is larger than LARGE, and than a LARGE_SHAREth of what a rank has, all ranks decide. */
+enum { LARGE = 256, LARGE_SHARE = 8, DEAL = 64 };
+#define IN_GROUP (UINT64_C(1) << 63) /* in the number of a parcel: its document is of a large group */
+#define AGAINST (UINT64_C(1) << 62) /* in a number over all ranks: the document is one of --against */
 
 static int sharded_thread_open(void *stage, void **thread, struct err *e)
 {
@@ -37,14 +44,6 @@ static int sharded_work(void *stage, void *thread, struct doc *d, struct verdict
 }
 
 /* ---- one after the other ---- */
-
-int parcel_put(struct spill *to, uint64_t number, struct span note, struct err *e)
-{
-    struct parcel p = {number, note.n};
-
-    TRY(spill_put(to, &p, sizeof p, e));
-    return spill_put(to, note.p, note.n, e);
-}
 
 static int put_route(struct sharded *s, uint32_t rank, struct err *e)
 {
@@ -137,28 +136,8 @@ static int sharded_commit(void *stage, struct span note, struct verdict *v, stru
 
 /* ---- to the ranks that decide ---- */
 
-int parcel_note(struct parcels *p, const struct parcel *h, struct err *e)
-{
-    buf_clear(&p->note);
-    if (buf_reserve(&p->note, h->n) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for a note of %" PRIu64 " bytes", h->n);
-    p->note.n = h->n;
-    return spill_next(&p->in, p->note.p, h->n, e);
-}
-
-int parcel_next(struct parcels *p, struct parcel *h, struct err *e)
-{
-    TRY(spill_next(&p->in, h, sizeof *h, e));
-    return parcel_note(p, h, e);
-}
-
-void parcels_close(struct parcels *p)
-{
-    spill_reader_close(&p->in);
-    buf_free(&p->note);
-}
-
-/* Linked documents go where their root is decided. */
+/* Linked documents go where their root is decided; those of large groups are dealt to all ranks, DEAL in a row to one, since
+ * what is alike often stands together. */
 static int route_fuzzy(struct sharded *s, const uint64_t *root, struct rank_files *out, struct err *e)
 {
     struct parcels p = {0};
@@ -166,13 +145,16 @@ static int route_fuzzy(struct sharded *s, const uint64_t *root, struct rank_file
     int rc = spill_reader_open(&p.in, &s->notes, 0, s->notes.size, SHARDED_READ, e);
 
     for (uint64_t i = 0; i < s->n && rc == 0; i++) {
-        int rank = rank_key_owner(s->c, hash_mix64(root[i] & ~RANK_LINKED));
+        uint64_t mark = root[i] & (RANK_LINKED | RANK_LARGE), number = s->docs.first[s->c->rank] + i;
+        int rank = rank_key_owner(s->c, hash_mix64(root[i] & ~mark));
 
+        if (mark & RANK_LARGE)
+            rank = (int)(number / DEAL % (unsigned)s->c->size);
         rc = parcel_next(&p, &h, e);
         if (rc == 0)
-            rc = put_route(s, root[i] & RANK_LINKED ? (uint32_t)rank : NOWHERE, e);
-        if (rc == 0 && root[i] & RANK_LINKED)
-            rc = parcel_put(&out->file[rank], i, buf_span(&p.note), e);
+            rc = put_route(s, mark ? (uint32_t)rank : NOWHERE, e);
+        if (rc == 0 && mark)
+            rc = parcel_put(&out->file[rank], mark & RANK_LARGE ? i | IN_GROUP : i, buf_span(&p.note), e);
     }
     parcels_close(&p);
     return rc;
@@ -181,7 +163,9 @@ static int route_fuzzy(struct sharded *s, const uint64_t *root, struct rank_file
 /* Leaves s->out with the notes that go to others. */
 static int link_fuzzy(struct sharded *s, int jobs, struct err *e)
 {
-    struct rank_link_plan plan = {s->c, &s->docs, s->dir, memory_left(s), jobs};
+    uint64_t share = s->docs.first[s->c->size] / LARGE_SHARE / (unsigned)s->c->size;
+    struct rank_link_plan plan = {s->c, &s->docs, s->dir, memory_left(s), jobs,
+                                  !s->group ? UINT64_MAX : share < LARGE ? LARGE : share};
     uint64_t *root = malloc((s->n + 1) * sizeof *root);
     int rc = root ? 0 : err_set(e, ERR_NOMEM, "out of memory for %" PRIu64 " documents", s->n);
 
@@ -251,27 +235,42 @@ static int take_others(struct sharded *s, int jobs, struct err *e)
     return rc;
 }
 
-static bool is_own(const struct sharded *s, int from, const struct parcel *h)
+/* The document's number on its own rank. */
+static uint64_t parcel_doc(const struct parcel *h)
 {
-    return h->number >= s->owns[from].first && h->number < s->owns[from].end;
+    return h->number & ~IN_GROUP;
 }
 
-/* A note that came, to the stage that decides. */
-static int take_note(struct sharded *s, int from, const struct parcel *h, struct span note, struct arena *a,
-                     struct err *e)
+static bool is_own(const struct sharded *s, int from, const struct parcel *h)
 {
-    uint64_t number = s->docs.first[from] + h->number;
+    return parcel_doc(h) >= s->owns[from].first && parcel_doc(h) < s->owns[from].end;
+}
+
+/* A note, to the stage that decides. */
+static int take_for_stage(struct sharded *s, bool own, uint64_t number, struct span note, struct arena *a, struct err *e)
+{
     struct verdict v = {0};
     struct span reply;
 
-    if (is_own(s, from, h)) {
-        s->came[from]++;
+    if (own)
         TRY(s->inner.ops->commit(s->inner.state, note, &v, &reply, a, e));
-    } else {
-        number |= UINT64_C(1) << 62; /* fuzzy: after all ranks' own */
+    else
         TRY(s->fuzzy ? dedup_fuzzy_outside(s->inner.state, note, e) : dedup_exact_outside(s->inner.state, note, e));
-    }
     return s->fuzzy ? spill_put(&s->numbers, &number, sizeof number, e) : 0;
+}
+
+/* A note that came. */
+static int take_note(struct sharded *s, int from, const struct parcel *h, struct span note, struct arena *a,
+                     struct err *e)
+{
+    bool in_group = h->number & IN_GROUP, own = is_own(s, from, h);
+    uint64_t number = (s->docs.first[from] + parcel_doc(h)) | (own ? 0 : AGAINST); /* fuzzy: after all ranks' own */
+
+    if (own) {
+        s->came[from]++;
+        TRY(spill_put(&s->in_group, &in_group, 1, e));
+    }
+    return in_group ? rank_group_add(s->group, note, !own, number, e) : take_for_stage(s, own, number, note, a, e);
 }
 
 /* Those of one rank from *at on, of its own documents or of the others. */
@@ -342,19 +341,52 @@ static int put_answer(struct sharded *s, uint64_t n, struct spill *to, struct ar
     return spill_put(to, v.survivor.p, x.id_n, e);
 }
 
-static int answer_all(struct sharded *s, struct err *e)
+/* Of the nth document of large groups. */
+static int put_group_answer(struct sharded *s, uint64_t n, struct spill *to, struct arena *a, struct err *e)
 {
-    struct rank_files out;
+    struct rank_fate f;
+    struct answer x;
+
+    TRY(rank_group_fate(s->group, n, &f, a, e));
+    if (!f.stays && !s->places)
+        f.survivor = doc_name_id(f.survivor);
+    x = (struct answer){.dropped = !f.stays, .similarity = f.similarity, .id_n = f.survivor.n};
+    x.value = f.stays ? (double)f.size : round(f.similarity * 1e6) / 1e6;
+    x.threshold = f.stays ? 0 : s->threshold;
+    s->stay += f.stays;
+    TRY(spill_put(to, &x, sizeof x, e));
+    return spill_put(to, f.survivor.p, f.survivor.n, e);
+}
+
+/* What came from each rank, in its order. */
+static int put_answers(struct sharded *s, struct rank_files *out, struct err *e)
+{
+    struct spill_reader in_group;
     struct arena a = {0};
-    uint64_t n = 0;
-    int rc = rank_files_open(&out, s->c, s->dir, s->memory / SHARDED_BUFFERS, e);
+    uint64_t n[2] = {0};
+    int rc = spill_reader_open(&in_group, &s->in_group, 0, s->in_group.size, SHARDED_READ, e);
 
     for (int r = 0; r < s->c->size && rc == 0; r++)
         for (uint64_t i = 0; i < s->came[r] && rc == 0; i++) {
-            rc = put_answer(s, n++, &out.file[r], &a, e);
+            bool group = false;
+
+            rc = spill_next(&in_group, &group, 1, e);
+            if (rc == 0)
+                rc = (group ? put_group_answer : put_answer)(s, n[group]++, &out->file[r], &a, e);
             arena_reset(&a);
         }
+    spill_reader_close(&in_group);
     arena_free(&a);
+    return rc;
+}
+
+static int answer_all(struct sharded *s, struct err *e)
+{
+    struct rank_files out;
+    int rc = rank_files_open(&out, s->c, s->dir, s->memory / SHARDED_BUFFERS, e);
+
+    if (rc == 0)
+        rc = put_answers(s, &out, e);
     if (rc == 0)
         rc = rank_files_flush(&out, e);
     if (rc == 0)
@@ -414,6 +446,10 @@ static int decide(struct sharded *s, int jobs, struct err *e)
         dedup_fuzzy_divert(s->inner.state, &(struct dedup_taker){rank_lines_take, s->pair_lines},
                            &(struct dedup_taker){rank_lines_take, s->report_lines});
     TRY(s->inner.ops->resolve(s->inner.state, jobs, e));
+    if (s->group) {
+        TRY(rank_meet(s->c, e));
+        TRY(rank_group_decide(s->group, &s->sent, e));
+    }
     TRY(rank_lines_write(s->pair_lines, s, e));
     return rank_lines_write(s->report_lines, s, e);
 }
@@ -438,6 +474,7 @@ static int sharded_resolve(void *stage, int jobs, struct err *e)
     TRY(take_all_notes(s, e));
     TRY(spill_flush(&s->route, e));
     TRY(spill_flush(&s->numbers, e));
+    TRY(spill_flush(&s->in_group, e));
     TRY(decide(s, jobs, e));
     TRY(answer_all(s, e));
     TRY(sharded_count(s, e));
@@ -519,6 +556,8 @@ static void sharded_close(void *stage)
     spill_close(&s->ids);
     spill_close(&s->route);
     spill_close(&s->numbers);
+    spill_close(&s->in_group);
+    rank_group_close(s->group);
     rank_files_close(&s->out);
     rank_files_close(&s->answers);
     if (s->inner.ops)
@@ -543,6 +582,19 @@ static int cpu_only(struct err *e)
     return err_set(e, ERR_UNSUPPORTED, "--device cuda is not for several ranks: run one process");
 }
 
+/* All pairs, what clusters share, and groups without verification are for the rank of the group. */
+static int open_group(struct sharded *s, const struct dedup_fuzzy_conf *c, struct err *e)
+{
+    struct rank_group_conf conf = {.c = s->c, .dir = s->dir, .threshold = c->threshold, .last = c->keep == KEEP_LAST,
+                                   .memory = memory_left(s), .report_over = c->report_over};
+
+    conf.memory = conf.memory < LEAST_WORK ? LEAST_WORK : conf.memory;
+    s->threshold = c->threshold;
+    s->places = c->places;
+    TRY(dedup_fuzzy_settle(c, &conf.bands, &conf.rows, e));
+    return rank_group_open(&s->group, &conf, e);
+}
+
 static int open_fuzzy(struct sharded *s, const struct dedup_fuzzy_conf *c, struct err *e)
 {
     struct dedup_fuzzy_conf own = *c;
@@ -561,7 +613,8 @@ static int open_fuzzy(struct sharded *s, const struct dedup_fuzzy_conf *c, struc
     TRY(dedup_fuzzy_choose_preset(&own, e));
     own.clusters = NULL;
     own.against = (struct opt_list){0};
-    return dedup_fuzzy_stage_open(&s->inner, &own, e);
+    TRY(dedup_fuzzy_stage_open(&s->inner, &own, e));
+    return c->verify && !c->pairs && !c->report ? open_group(s, &own, e) : 0;
 }
 
 static int open_exact(struct sharded *s, const struct dedup_exact_conf *c, struct err *e)
@@ -603,6 +656,7 @@ static int open_files(struct sharded *s, struct err *e)
     TRY(spill_open(&s->ids, s->dir, SHARDED_READ, e));
     TRY(spill_open(&s->route, s->dir, SHARDED_READ, e));
     TRY(spill_open(&s->numbers, s->dir, SHARDED_READ, e));
+    TRY(spill_open(&s->in_group, s->dir, SHARDED_READ, e));
     return rank_files_open(&s->out, s->c, s->dir, s->memory / SHARDED_BUFFERS, e);
 }
 
@@ -612,7 +666,7 @@ static int new_sharded(struct sharded **s, struct comm *c, bool fuzzy, struct er
     *s = calloc(1, sizeof **s);
     if (!*s)
         return err_set(e, ERR_NOMEM, "out of memory");
-    (*s)->notes.fd = (*s)->ids.fd = (*s)->route.fd = (*s)->numbers.fd = -1;
+    (*s)->notes.fd = (*s)->ids.fd = (*s)->route.fd = (*s)->numbers.fd = (*s)->in_group.fd = -1;
     (*s)->c = c;
     (*s)->fuzzy = fuzzy;
     return 0;

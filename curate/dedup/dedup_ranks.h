@@ -3,8 +3,8 @@
  * Each rank makes notes of its own documents.  The notes of documents that may be alike come together on
  * one rank, in the order of the documents over all ranks, and there the stage decides as it would alone:
  * exact by the hash of the text; fuzzy by the least document that a document is linked with
- * (curate/dedup/rank_links.h), and what is linked with none stays where it is.  The answers go back.  So
- * the output is that of one process.
+ * (curate/dedup/rank_links.h), and what is linked with none stays where it is; a large group all ranks decide
+ * together (curate/dedup/rank_group.h).  The answers go back.  So the output is that of one process.
  */
 #ifndef CURATE_DEDUP_RANKS_H
 #define CURATE_DEDUP_RANKS_H

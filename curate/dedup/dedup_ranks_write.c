@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "curate/dedup/dedup_pairs.h"
 #include "curate/dedup/dedup_sharded.h"
+#include "curate/stream/doc_name.h"
 #include "curate/stream/note_index.h"
 #include "curate/stream/ranks.h"
 
@@ -299,18 +300,30 @@ int sharded_write_index(struct sharded *s, struct err *e)
 
 /* ---- counts ---- */
 
-/* The largest cluster of all ranks; of equal ones that of the first survivor. */
-static int find_largest(struct sharded *s, const struct dedup_fuzzy_counts *own, struct err *e)
+/* The largest cluster that this rank has the survivor of, a document over all ranks, and its id. */
+static int own_largest(struct sharded *s, const struct dedup_fuzzy_counts *own, const struct rank_group_counts *group,
+                       uint64_t mine[2], struct arena *a, struct span *id, struct err *e)
 {
-    uint64_t mine[2] = {0}, *all = calloc(2 * (size_t)s->c->size, sizeof *all), n = 0;
-    int best = 0, rc = all ? 0 : err_set(e, ERR_NOMEM, "out of memory for %d ranks", s->c->size);
-
     if (own->clusters) {
         mine[0] = own->largest;
-        if (rc == 0)
-            rc = spill_read(&s->numbers, own->largest_of * sizeof *mine, &mine[1], sizeof *mine, e);
-        n = strlen(own->largest_id);
+        TRY(spill_read(&s->numbers, own->largest_of * sizeof *mine, &mine[1], sizeof *mine, e));
+        *id = span_of(own->largest_id);
     }
+    if (!group->clusters || group->largest < mine[0] || (group->largest == mine[0] && group->largest_number > mine[1]))
+        return 0;
+    mine[0] = group->largest;
+    mine[1] = group->largest_number;
+    TRY(rank_group_id(s->group, group->largest_of, a, id, e));
+    *id = doc_name_id(*id);
+    return 0;
+}
+
+/* The largest cluster of all ranks; of equal ones that of the first survivor. */
+static int find_largest(struct sharded *s, const uint64_t mine[2], struct span id, struct err *e)
+{
+    uint64_t *all = calloc(2 * (size_t)s->c->size, sizeof *all), n = id.n;
+    int best = 0, rc = all ? 0 : err_set(e, ERR_NOMEM, "out of memory for %d ranks", s->c->size);
+
     if (rc == 0)
         rc = comm_all_gather(s->c, mine, all, 2, COMM_I64, e);
     for (int r = 1; r < s->c->size && rc == 0; r++)
@@ -326,7 +339,7 @@ static int find_largest(struct sharded *s, const struct dedup_fuzzy_counts *own,
     if (!s->largest_id)
         return err_set(e, ERR_NOMEM, "out of memory for an id");
     if (best == s->c->rank)
-        memcpy(s->largest_id, own->largest_id, n);
+        memcpy(s->largest_id, id.p, id.n);
     s->counts.largest_id = s->largest_id;
     return comm_broadcast(s->c, s->largest_id, n, COMM_U8, best, e);
 }
@@ -334,24 +347,39 @@ static int find_largest(struct sharded *s, const struct dedup_fuzzy_counts *own,
 int sharded_count(struct sharded *s, struct err *e)
 {
     struct dedup_fuzzy_counts own = {0};
+    struct rank_group_counts group = {0};
+    struct arena a = {0};
+    struct span id = {0};
+    uint64_t largest[2] = {0};
+    int rc;
     uint64_t all = s->docs.first[s->c->size];
-    uint64_t sum[] = {s->stay, s->sent, 8 * s->shingles, 0, 0, 0, s->n - (s->own.end - s->own.first), 0};
+    uint64_t sum[] = {s->stay, s->sent, 8 * s->shingles, 0, 0, 0, s->n - (s->own.end - s->own.first), 0, 0};
 
     for (int r = 0; r < s->c->size; r++)
         sum[7] += s->came[r];
 
     if (s->fuzzy) {
         dedup_fuzzy_counts(s->inner.state, &own);
-        sum[3] = own.candidates;
-        sum[4] = own.compared;
-        sum[5] = own.clusters;
+        if (s->group)
+            rank_group_counts(s->group, &group);
+        sum[3] = own.candidates + group.candidates;
+        sum[4] = own.compared + group.compared;
+        sum[5] = own.clusters + group.clusters;
+        sum[8] = group.documents;
     }
     TRY(comm_all_reduce(s->c, sum, sizeof sum / sizeof *sum, COMM_I64, COMM_SUM, e));
     s->stay = sum[0];
     if (s->c->rank == 0)
-        log_msg(LOG_INFO, "%d ranks, %" PRIu64 " documents, %" PRIu64 " compared with others; %.1f bytes a document "
-                "went to other ranks", s->c->size, all, sum[7], (double)sum[1] / (double)(all ? all : 1));
+        log_msg(LOG_INFO, "%d ranks, %" PRIu64 " documents, %" PRIu64 " compared with others, %" PRIu64
+                " in groups that all ranks decide; %.1f bytes a document went to other ranks", s->c->size, all, sum[7], sum[8],
+                (double)sum[1] / (double)(all ? all : 1));
     s->counts = (struct dedup_fuzzy_counts){.shingle_bytes = sum[2], .candidates = sum[3], .compared = sum[4],
                                             .clusters = sum[5], .against = sum[6]};
-    return s->fuzzy ? find_largest(s, &own, e) : 0;
+    if (!s->fuzzy)
+        return 0;
+    rc = own_largest(s, &own, &group, largest, &a, &id, e);
+    if (rc == 0)
+        rc = find_largest(s, largest, id, e);
+    arena_free(&a);
+    return rc;
 }

@@ -5,6 +5,7 @@
 
 #include "curate/dedup/dedup_exact.h"
 #include "curate/dedup/dedup_fuzzy.h"
+#include "curate/dedup/rank_group.h"
 #include "curate/dedup/rank_links.h"
 
 /* Bytes read at a time, and by how much of the memory files' buffers are. */
@@ -16,6 +17,8 @@ struct sharded {
     bool fuzzy;
     const char *dir, *clusters, *index, *pairs, *report, *cluster_size;
     struct opt_list against;
+    double threshold; /* fuzzy */
+    bool places;      /* fuzzy: documents are named with them */
     int64_t memory;
     bool bounded;          /* by the user */
     bool begun;            /* exact: --against has been read, whose documents come first */
@@ -26,7 +29,9 @@ struct sharded {
     struct spill notes;    /* fuzzy, and for an index: of all of them */
     struct spill ids;      /* for clusters */
     struct spill route;    /* to which rank each goes, 32 bits */
-    struct spill numbers;  /* fuzzy: over all ranks, of what came here */
+    struct spill numbers;  /* fuzzy: over all ranks, of what came here for the stage */
+    struct rank_group *group; /* decides what is of large groups, with all ranks; NULL: the stage does that too */
+    struct spill in_group; /* of each rank's own that came here: a byte, whether it is in group */
     struct rank_lines *pair_lines, *report_lines; /* of what was decided here */
     struct rank_files out; /* exact: notes; fuzzy: keys */
     struct rank_files answers;
@@ -39,27 +44,12 @@ struct sharded {
     struct file_group files; /* rank 0: what it has written beside the documents */
 };
 
-/* A record of a file of notes, before the note. */
-struct parcel {
-    uint64_t number, n; /* of the document on its rank; bytes */
-};
-
 struct answer {
     double value, threshold; /* of one that stays the first is what --cluster-size says; 0: 1 */
     float similarity;
     uint32_t dropped;
     uint64_t id_n; /* of the survivor, behind this */
 };
-
-/* Reads parcels one after the other, a note aligned as a stage wants it. */
-struct parcels {
-    struct spill_reader in;
-    struct buf note;
-};
-int parcel_put(struct spill *to, uint64_t number, struct span note, struct err *e);
-int parcel_note(struct parcels *p, const struct parcel *h, struct err *e); /* its header has been read */
-int parcel_next(struct parcels *p, struct parcel *h, struct err *e);
-void parcels_close(struct parcels *p);
 
 /* Of the next document of this rank that is not outside; survivor in a. */
 int sharded_next_answer(struct sharded *s, struct answer *x, struct span *survivor, struct arena *a, struct err *e);

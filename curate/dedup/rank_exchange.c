@@ -1,9 +1,8 @@
 #include "curate/dedup/rank_exchange.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-
-#include "base/mem.h"
 
 /* Bytes at a time from one rank to another, at least and at most; of RANK_RECORDs. */
 enum { LEAST = 4096, MOST = 4 << 20 };
@@ -19,7 +18,7 @@ int rank_files_open(struct rank_files *f, const struct comm *c, const char *dir,
         f->file[r].fd = -1;
     cap = cap < 4096 ? 4096 : cap > 1 << 18 ? 1 << 18 : cap;
     for (int r = 0; r < f->n; r++)
-        TRY(spill_open(&f->file[r], dir, (size_t)cap, e));
+        TRY(spill_open_small(&f->file[r], dir, (size_t)cap, e));
     return 0;
 }
 
@@ -37,6 +36,39 @@ void rank_files_close(struct rank_files *f)
     free(f->file);
     *f = (struct rank_files){0};
 }
+
+/* ---- parcels ---- */
+
+int parcel_put(struct spill *to, uint64_t number, struct span bytes, struct err *e)
+{
+    struct parcel p = {number, bytes.n};
+
+    TRY(spill_put(to, &p, sizeof p, e));
+    return spill_put(to, bytes.p, bytes.n, e);
+}
+
+int parcel_note(struct parcels *p, const struct parcel *h, struct err *e)
+{
+    buf_clear(&p->note);
+    if (buf_reserve(&p->note, h->n) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a note of %" PRIu64 " bytes", h->n);
+    p->note.n = h->n;
+    return spill_next(&p->in, p->note.p, h->n, e);
+}
+
+int parcel_next(struct parcels *p, struct parcel *h, struct err *e)
+{
+    TRY(spill_next(&p->in, h, sizeof *h, e));
+    return parcel_note(p, h, e);
+}
+
+void parcels_close(struct parcels *p)
+{
+    spill_reader_close(&p->in);
+    buf_free(&p->note);
+}
+
+/* ---- rounds ---- */
 
 /* What a rank tells each other one before a round. */
 struct announcement {

@@ -20,8 +20,22 @@ int rank_files_open(struct rank_files *f, const struct comm *c, const char *dir,
 int rank_files_flush(struct rank_files *f, struct err *e);
 void rank_files_close(struct rank_files *f);
 
-/* Takes bytes that rank `from` sent; whole records of RANK_RECORD bytes if all that it sends are. */
-enum { RANK_RECORD = 16 };
+/* A record of such a file: bytes, before them a number and how many. */
+struct parcel {
+    uint64_t number, n;
+};
+int parcel_put(struct spill *to, uint64_t number, struct span bytes, struct err *e);
+/* Reads parcels one after the other, their bytes into note, aligned as a stage wants them. */
+struct parcels {
+    struct spill_reader in;
+    struct buf note;
+};
+int parcel_note(struct parcels *p, const struct parcel *h, struct err *e); /* its header has been read */
+int parcel_next(struct parcels *p, struct parcel *h, struct err *e);
+void parcels_close(struct parcels *p);
+
+/* Takes bytes that rank `from` sent; whole records if all that it sends have one size, a power of two up to RANK_RECORD. */
+enum { RANK_RECORD = 64 };
 typedef int rank_taker(void *to, int from, struct span bytes, struct err *e);
 /* What is in file r of out, flushed, goes to rank r, in its order; out is closed.  *sent grows by the bytes
  * that went to others. */

@@ -274,8 +274,11 @@ static int hook(struct finder *f, bool *any, struct err *e)
     return rc == 0 ? rank_any(f->p->c, any, e) : rc;
 }
 
-/* A root learns that it is one of others. */
-static int mark_roots(struct finder *f, struct err *e)
+/* In place of a root that others are linked with: how many documents are, itself among them. */
+#define COUNT RANK_LARGE
+
+/* Roots learn how many documents they have. */
+static int count_groups(struct finder *f, struct err *e)
 {
     uint64_t at = 0;
     bool more = true;
@@ -283,18 +286,50 @@ static int mark_roots(struct finder *f, struct err *e)
     while (more) {
         size_t n = 0, got;
 
-        for (; at < f->p->docs->n && n < f->batch; at++) {
-            if ((f->root[at] & ~RANK_LINKED) == at + f->base)
-                continue;
-            f->ask[n++] = f->root[at] & ~RANK_LINKED;
-            f->root[at] |= RANK_LINKED;
-        }
+        for (; at < f->p->docs->n && n < f->batch; at++)
+            if (!(f->root[at] & COUNT) && f->root[at] != at + f->base)
+                f->ask[n++] = f->root[at];
         TRY(send_words(f, n, 1, &got, e));
-        for (size_t i = 0; i < got; i++)
-            f->root[f->in[i] - f->base] |= RANK_LINKED;
+        for (size_t i = 0; i < got; i++) {
+            uint64_t *root = &f->root[f->in[i] - f->base];
+            *root = *root & COUNT ? *root + 1 : COUNT | 2;
+        }
         more = at < f->p->docs->n;
         TRY(rank_any(f->p->c, &more, e));
     }
+    return 0;
+}
+
+static uint64_t mark_of(const struct finder *f, uint64_t count)
+{
+    return RANK_LINKED | ((count & ~COUNT) > f->p->large ? RANK_LARGE : 0);
+}
+
+/* Documents learn of their roots in what kind of group they are. */
+static int mark_groups(struct finder *f, struct err *e)
+{
+    uint64_t at = 0;
+    bool more = true;
+
+    TRY(count_groups(f, e));
+    while (more) {
+        uint64_t from = at;
+        size_t n = 0;
+
+        for (; at < f->p->docs->n && n < f->batch; at++)
+            if (!(f->root[at] & COUNT) && f->root[at] != at + f->base)
+                f->ask[n++] = f->root[at];
+        TRY(parents(f, n, e));
+        n = 0;
+        for (uint64_t i = from; i < at; i++)
+            if (!(f->root[i] & COUNT) && f->root[i] != i + f->base)
+                f->root[i] |= mark_of(f, f->answer[n++]);
+        more = at < f->p->docs->n;
+        TRY(rank_any(f->p->c, &more, e));
+    }
+    for (uint64_t i = 0; i < f->p->docs->n; i++)
+        if (!(f->root[i] & RANK_LINKED) && f->root[i] & COUNT)
+            f->root[i] = (i + f->base) | mark_of(f, f->root[i]);
     return 0;
 }
 
@@ -310,7 +345,7 @@ static int find(struct finder *f, struct rank_files *keys, struct err *e)
         TRY(hook(f, &any, e));
         TRY(flatten(f, e));
     }
-    return mark_roots(f, e);
+    return mark_groups(f, e);
 }
 
 int rank_links_find(const struct rank_link_plan *p, struct rank_files *keys, uint64_t *root, uint64_t *sent,

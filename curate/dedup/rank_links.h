@@ -27,8 +27,9 @@ struct rank_key {
 };
 int rank_key_owner(const struct comm *c, uint64_t key);
 
-/* In root[document of this rank]: linked with others. */
+/* In root[document of this rank]: linked with others; and these are many. */
 #define RANK_LINKED (UINT64_C(1) << 63)
+#define RANK_LARGE (UINT64_C(1) << 62)
 
 struct rank_link_plan {
     struct comm *c;
@@ -36,9 +37,10 @@ struct rank_link_plan {
     const char *dir;
     int64_t memory; /* beside root */
     int jobs;
+    uint64_t large; /* a group of more documents is */
 };
 /* keys: files of struct rank_key for their owners, flushed; closed by this.  root[n] becomes the least document
- * that each is linked with, and RANK_LINKED if there is one other.  *sent: bytes to other ranks. */
+ * that each is linked with, and RANK_LINKED if there is one other, and RANK_LARGE.  *sent: bytes to other ranks. */
 int rank_links_find(const struct rank_link_plan *p, struct rank_files *keys, uint64_t *root, uint64_t *sent,
                     struct err *e);
 #endif

@@ -161,6 +161,42 @@ for how in '--keep longest --against fuzzy.idx --against in/2.jsonl --index x' '
     [ "$(wc -l <extra.0/report)" -gt 1 ] && ok 'there are large clusters' || bad 'there are large clusters' "$(wc -l extra.0/report)"
 done
 
+# Large linked groups, which all ranks decide: pages of a template, some of them alike; a chain; copies; and a few others.
+awk 'function words(from, n,   t, k) { t = ""; for (k = 0; k < n; k++) t = t " " (from ? "w" (from + k) : "r" int(rand() * 1e6)); return t }
+    BEGIN {
+        srand(5)
+        for (d = 0; d < 1600; d++) {
+            kind = int(rand() * 8)
+            if (kind < 4) text = words(1, 60) words(0, 3 + int(rand() * 12)) words(70, 60)
+            else if (kind < 6) text = words(1000 + 4 * int(d / 2), 90)
+            else if (kind < 7 && d > 20) text = kept[int(rand() * d)] words(0, int(rand() * 2))
+            else text = words(0, 80)
+            kept[d] = text
+            printf "{\"id\":\"g%d\",\"text\":\"%s\",\"score\":%d}\n", d, text, rand() * 50
+        }
+    }' >groups.jsonl
+mkdir groups
+split -n l/9 --additional-suffix=.jsonl groups.jsonl groups/
+for how in '' '--keep best --by score --cluster-size n --memory 128M' '--keep last --against fuzzy.idx --against groups/ab.jsonl --places'; do
+    for n in 0 ${SWEEP:+1 2} 4 ${SWEEP:+8}; do
+        l=
+        [ $n = 0 ] || l="ranks $n"
+        rm -rf "groups.$n"
+        mkdir "groups.$n"
+        # shellcheck disable=SC2086
+        check "large groups $how, $n ranks" $l quern-dedup fuzzy --report-over 30 $how -o groups.$n/docs --rejects groups.$n/rejects \
+            --clusters groups.$n/clusters --stats groups.$n/stats groups/*
+        sed -i -E 's/"(seconds|candidates|compared)":[0-9.e+-]+//g' "groups.$n/stats"
+        sed -n 's/.*large cluster/large cluster/p' err | sort >groups.$n/warned
+        for f in docs rejects clusters stats warned; do same "large groups $how, $n ranks: $f" "groups.$n/$f" "groups.0/$f"; done
+        [ $n -lt 2 ] && continue
+        grep -qE 'others, [0-9]{3,} in groups that all ranks decide' err
+        equal "large groups $how, $n ranks: all decide" $? 0
+    done
+    [ "$(wc -l <groups.0/clusters)" -gt 200 ] && ok 'there are clusters' || bad 'there are clusters' "$(wc -l groups.0/clusters)"
+    [ -s groups.0/warned ] && ok 'and large ones' || bad 'and large ones' "$(wc -l groups.0/clusters)"
+done
+
 # A rank that is killed: the others end too, and nothing stands under the name.
 for i in $(seq 30); do cat all.jsonl; done >more1.jsonl
 cp more1.jsonl more2.jsonl

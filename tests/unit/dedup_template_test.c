@@ -13,8 +13,10 @@
 #include "base/hash.h"
 #include "base/rng.h"
 #include "curate/dedup/dedup_blocks.h"
+#include "curate/dedup/dedup_fuzzy_note.h"
 #include "curate/dedup/dedup_prefix.h"
 #include "curate/dedup/dedup_sign.h"
+#include "curate/dedup/rank_group.h"
 
 enum { DOCS = 600, SIZE = 120 };
 
@@ -187,7 +189,6 @@ static size_t all_are_found(const struct sets *s, double threshold, size_t memor
     for (int d = 0; d < DOCS; d++)
         hashes += s->n[d];
     assert_int_equal(prefix_index_new(&p, t.ref, &t.file, threshold, hashes, memory, &e), 0);
-    assert_int_equal(prefix_found_open(&f, DOCS, &e), 0);
     for (int d = 0; d < DOCS; d++)
         assert_int_equal(prefix_index_count(p, (uint32_t)d, &e), 0);
     for (int d = 0, from = 0; d < DOCS; d++) {
@@ -283,6 +284,58 @@ struct run {
     bool pairs;
 };
 
+/* A document for those that all ranks decide together, whose id is its number. */
+static void add_to_group(struct rank_group *g, const struct sets *s, uint32_t d, const struct dedup_bands *shape,
+                         const struct band_record *r)
+{
+    struct fuzzy_note head = {.count = s->n[d], .id_n = sizeof d, .rank = s->rank[d]};
+    struct arena a = {0};
+    struct fuzzy_parts p;
+    struct span note;
+    struct err e;
+
+    assert_non_null(fuzzy_note_new(shape, &a, &head, true, &p, &note, &e));
+    memcpy(p.hash, s->hash[d], s->n[d] * sizeof *p.hash);
+    memcpy(p.record.key, r->key, (size_t)shape->bands * sizeof *p.record.key);
+    memcpy(p.record.sketch, r->sketch, shape->sketch_bytes);
+    memcpy(p.id, &d, sizeof d);
+    assert_int_equal(rank_group_add(g, note, s->rank[d] == UINT64_MAX, d, &e), 0);
+    arena_free(&a);
+}
+
+/* The documents that have shingles, in their order, as ranks would decide them. */
+static void check_group(struct rank_group *g, const struct sets *s, const uint32_t *want)
+{
+    struct rank_group_counts counts;
+    struct rank_fate f;
+    uint64_t sent = 0, n = 0, size[DOCS] = {0}, clusters = 0;
+    struct arena a = {0};
+    struct err e;
+
+    assert_int_equal(rank_group_decide(g, &sent, &e), 0);
+    for (int d = 0; d < DOCS; d++)
+        clusters += size[want[d]]++ == 1;
+    for (uint32_t d = 0; d < DOCS; d++) {
+        uint32_t id = d;
+
+        if (!s->n[d])
+            continue;
+        assert_int_equal(rank_group_fate(g, n++, &f, &a, &e), 0);
+        if (!f.stays)
+            memcpy(&id, f.survivor.p, sizeof id);
+        assert_int_equal(id, want[d]);
+        if (f.stays)
+            assert_int_equal(f.size, size[d]);
+        else
+            assert_true(f.similarity == (float)jaccard(s, (int)d, (int)id));
+    }
+    rank_group_counts(g, &counts);
+    assert_int_equal(counts.documents, n);
+    assert_int_equal(counts.clusters, clusters);
+    assert_int_equal(sent, 0);
+    arena_free(&a);
+}
+
 static void decide_as_defined(const struct sets *s, const struct run *run)
 {
     struct minhash m;
@@ -297,8 +350,15 @@ static void decide_as_defined(const struct sets *s, const struct run *run)
     size_t heard = 0, pairs;
     struct dedup_listener l = {hear, &heard};
     struct span none = {0};
+    struct comm *self;
+    struct rank_group *group;
+    struct rank_group_conf conf = {.bands = run->bands, .rows = run->rows, .threshold = run->threshold,
+                                   .memory = run->memory};
     struct err e;
 
+    assert_int_equal(comm_open_self(&self, &e), 0);
+    conf.c = self;
+    assert_int_equal(rank_group_open(&group, &conf, &e), 0);
     assert_int_equal(minhash_init(&m, MINHASH_M61, run->bands * run->rows, 1), 0);
     assert_int_equal(device_open_dedup(&cpu, "cpu", 1, NULL, &e), 0);
     assert_int_equal(dedup_bands_init(&shape, run->bands, run->rows, &e), 0);
@@ -310,6 +370,8 @@ static void decide_as_defined(const struct sets *s, const struct run *run)
             assert_int_equal(dedup_sign_one(cpu, &m, &shape, s->hash[d], s->n[d], sig, &r, &e), 0);
         assert_int_equal(dedup_store_add(&store, s->hash[d], s->n[d], s->rank[d], none, none, &e), 0);
         assert_int_equal(dedup_store_put_record(&store, s->n[d] ? &r : NULL, &e), 0);
+        if (s->n[d])
+            add_to_group(group, s, (uint32_t)d, &shape, &r);
     }
     assert_int_equal(dedup_store_flush(&store, &e), 0);
     pairs = by_definition(s, key, run->bands, run->threshold, want);
@@ -324,6 +386,9 @@ static void decide_as_defined(const struct sets *s, const struct run *run)
         assert_true(want[d] == d || fate[d].similarity == (float)jaccard(s, (int)d, (int)want[d]));
     }
     assert_int_equal(heard, run->pairs ? pairs : 0);
+    check_group(group, s, want);
+    rank_group_close(group);
+    comm_close(self);
     minhash_free(&m);
     device_close(cpu);
     dedup_bands_free(&shape);
