@@ -191,7 +191,9 @@ static void step_on(struct compiler *c, const struct world *from, struct world *
 /* A step of a world is settled: the next step, or the world is one more. */
 static void go_on(struct compiler *c, const struct world *from, struct world *to, size_t step, bool wall, unsigned symbol)
 {
-    if (symbol != NO_CHAR && !settle(c, step, &to->seat[step]))
+    if (++c->seats > SEATS_MOST)
+        compiler_give_up(c, 0);
+    if (c->rc != 1 || (symbol != NO_CHAR && !settle(c, step, &to->seat[step])))
         return;
     if (step + 1 < c->n_steps) {
         step_on(c, from, to, step + 1, wall, symbol);

@@ -9,7 +9,8 @@ enum {
     STEPS_MOST = 8,
     THREADS_MOST = 48,
     WORLDS_MOST = 64,
-    RAW_STATES_MOST = 3000,
+    RAW_STATES_MOST = 1000,
+    SEATS_MOST = 100000, /* settled in all: what hostile expressions may cost */
     NO_CHAR = 255 /* the symbol of the end of text */
 };
 
@@ -51,6 +52,7 @@ struct compiler {
     struct world *world, *next; /* WORLDS_MOST each */
     size_t n_world, n_next;
     uint8_t open;
+    uint32_t seats; /* settled so far */
     int rc; /* 1; 0: beyond us; ERR_NOMEM */
 };
 
