@@ -123,10 +123,13 @@ static void run_thread(void *arg, int thread)
 /* How many threads have something to do. */
 static int threads_for(const struct batch *b, int asked)
 {
-    size_t size = 0, most = asked > 0 ? (size_t)asked : (size_t)limits_cpus();
+    size_t size = 0, most;
 
-    for (size_t i = 0; i < b->n && size / BLOCK < most; i++)
+    for (size_t i = 0; i < b->n; i++)
         size += 64 + (b->texts ? b->sizes[i] : 4 * (b->ends[i] - begin_of(b, i)));
+    if (size < BLOCK)
+        return 1;
+    most = asked > 0 ? (size_t)asked : (size_t)limits_cpus();
     return (int)(size / BLOCK < most ? size / BLOCK + 1 : most);
 }
 

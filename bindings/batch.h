@@ -11,6 +11,7 @@ struct worker {
     struct encoder *enc;
     struct buf out; /* ids or text: what was made is appended */
     struct buf ids; /* scratch */
+    bool spent;     /* memory was out: its buffers take nothing more */
 };
 
 /* One that is idle, or a new one: of the calling thread until it is given back.  NULL: out of memory. */

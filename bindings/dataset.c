@@ -63,10 +63,14 @@ static bool within(size_t first, size_t n, size_t of)
 
 int quern_dataset_lengths(const quern_dataset *d, size_t first, size_t n, int32_t *lengths, quern_error *e)
 {
+    const void *p;
+    struct err why;
+
     if (!d || (!lengths && n) || !within(first, n, quern_dataset_sequences(d)))
         return call_refused(e, "lengths: no dataset, nowhere to put them, or no such sequences");
     for (size_t i = 0; i < n; i++)
-        lengths[i] = idx_length(d->x, first + i);
+        if (idx_sequence(d->x, first + i, &p, &lengths[i], &why) < 0)
+            return call_failed(e, &why);
     return 0;
 }
 

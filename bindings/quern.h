@@ -29,7 +29,7 @@ extern "C" {
 enum quern_code {
     QUERN_MEMORY = -1,      /* out of memory */
     QUERN_IO = -2,          /* the system refused a read or a write */
-    QUERN_FORMAT = -3,      /* a file is damaged, or of no known kind; an id is none; a text has no tokens here */
+    QUERN_FORMAT = -3,      /* a file is damaged, or of no known kind; an id that is none; a text without tokens */
     QUERN_ARGUMENT = -4,    /* the caller asked for something impossible */
     QUERN_UNSUPPORTED = -5, /* well-formed, but this build cannot do it */
     QUERN_LIMIT = -6        /* a text of 2 GiB and more, a file of more than 1 GiB */
@@ -48,7 +48,7 @@ QUERN_API const char *quern_version(void);
 
 typedef struct quern_tokenizer quern_tokenizer;
 
-/* Otherwise than the files say; zeros, or NULL for all of it: nothing. */
+/* What is to be otherwise than the files say; zeros, or NULL for all of it: nothing. */
 typedef struct quern_tokenizer_settings {
     size_t size;                /* sizeof (quern_tokenizer_settings): later ones may have more */
     const char *pattern;        /* how text is cut: gpt2, cl100k, llama3, qwen2, o200k, tekken, none, or an expression */
@@ -136,8 +136,8 @@ typedef struct quern_samples_settings {
     const char *cache;        /* a folder where the indices are kept for the next time, if it can be written; NULL: none */
 } quern_samples_settings;
 
-/* Opens the files, and takes the indices from the cache or builds them: some 20 bytes of memory a sequence, token order and
- * drawing order bit for bit as Megatron core 0.16.  0; *s is NULL after a failure. */
+/* Opens the files, and takes the indices from the cache or builds them, bit for bit as Megatron core 0.16: 12 bytes of memory
+ * a sample, and 8 a sequence and epoch.  0; *s is NULL after a failure. */
 QUERN_API int quern_samples_open(quern_samples **s, const quern_samples_settings *settings, quern_error *e);
 QUERN_API void quern_samples_close(quern_samples *s);
 /* How many there are: what was asked for, or a few more; 0 for NULL. */

@@ -151,8 +151,9 @@ class Tokenizer(_Handle):
 
     def __init__(self, path, pattern=None, special_tokens=None, eod=None):
         self._made_of = path, pattern, special_tokens, eod
-        words = [None if x is None else os.fsencode(x) for x in (pattern, special_tokens, eod)]
-        settings = _TokenizerSettings(ctypes.sizeof(_TokenizerSettings), *words)
+        settings = _TokenizerSettings(
+            ctypes.sizeof(_TokenizerSettings), None if pattern is None else pattern.encode(),
+            None if special_tokens is None else os.fsencode(special_tokens), None if eod is None else str(eod).encode())
         super().__init__(_lib.quern_tokenizer_open, _lib.quern_tokenizer_close, os.fsencode(path), byref(settings))
 
     @classmethod

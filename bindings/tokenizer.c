@@ -103,7 +103,7 @@ struct worker *worker_take(quern_tokenizer *t)
 static void trim(struct buf *b)
 {
     buf_clear(b);
-    if (b->cap > OUT_KEPT || b->failed)
+    if (b->cap > OUT_KEPT)
         buf_free(b);
 }
 
@@ -111,7 +111,7 @@ void worker_give(quern_tokenizer *t, struct worker *w)
 {
     trim(&w->out);
     trim(&w->ids);
-    for (int i = 0; i < IDLE_MAX; i++) {
+    for (int i = 0; i < IDLE_MAX && !w->spent; i++) {
         struct worker *none = NULL;
         if (__atomic_compare_exchange_n(&t->idle[i], &none, w, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
             return;
@@ -121,10 +121,13 @@ void worker_give(quern_tokenizer *t, struct worker *w)
 
 int worker_encode(struct worker *w, struct span text, int flags, struct err *e)
 {
-    return encoder_encode(w->enc, text, flags & QUERN_SPECIAL ? ENCODER_SPECIAL : 0, 4, &w->out, e);
+    int rc = encoder_encode(w->enc, text, flags & QUERN_SPECIAL ? ENCODER_SPECIAL : 0, 4, &w->out, e);
+
+    w->spent |= rc == ERR_NOMEM;
+    return rc;
 }
 
-int worker_decode(quern_tokenizer *t, struct worker *w, const uint32_t *ids, size_t n, int flags, struct err *e)
+static int decode(quern_tokenizer *t, struct worker *w, const uint32_t *ids, size_t n, int flags, struct err *e)
 {
     if (flags & QUERN_SKIP_SPECIAL) {
         uint32_t *kept;
@@ -140,6 +143,14 @@ int worker_decode(quern_tokenizer *t, struct worker *w, const uint32_t *ids, siz
         n = k;
     }
     return tokenizer_decode(t->t, ids, n, &w->out, e);
+}
+
+int worker_decode(quern_tokenizer *t, struct worker *w, const uint32_t *ids, size_t n, int flags, struct err *e)
+{
+    int rc = decode(t, w, ids, n, flags, e);
+
+    w->spent |= rc == ERR_NOMEM;
+    return rc;
 }
 
 /* ---- tokens ---- */

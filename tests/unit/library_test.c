@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -200,6 +201,53 @@ static void threads_change_nothing(void **state)
     free(single);
     free(text);
     free(x.own);
+    quern_tokenizer_close(t);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__has_feature)
+#define LIMITS 0 /* sanitizers map what no limit would allow */
+#else
+#define LIMITS 1
+#endif
+
+/* Bytes of memory that the process has mapped. */
+static size_t mapped(void)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    size_t pages = 0;
+
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%zu", &pages), 1);
+    fclose(f);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void a_shortage_of_memory_passes(void **state)
+{
+    quern_tokenizer *t = open_tokenizer(tokenizer_json);
+    size_t size = 64 << 20, ends[1];
+    const char *text = calloc(size, 1);
+    uint32_t ids[ROOM];
+    struct rlimit old, low;
+    int64_t n = quern_encode(t, sentence, sizeof sentence - 1, 0, ids, ROOM, &err), one, batch, other;
+
+    (void)state;
+    if (!LIMITS)
+        skip();
+    assert_non_null(text);
+    assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
+    low = (struct rlimit){mapped() + (16 << 20), old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &low), 0);
+    one = quern_encode(t, text, size, 0, NULL, 0, &err);
+    batch = quern_encode_batch(t, &text, &size, 1, 0, 1, NULL, 0, ends, NULL);
+    setrlimit(RLIMIT_AS, &old);
+    assert_refused(one, QUERN_MEMORY, "out of memory");
+    assert_int_equal(batch, QUERN_MEMORY);
+    for (int i = 0; i < 3; i++) {
+        other = quern_encode(t, sentence, sizeof sentence - 1, 0, ids, ROOM, &err);
+        assert_int_equal(other, n);
+    }
+    free((char *)(uintptr_t)text);
     quern_tokenizer_close(t);
 }
 
@@ -579,6 +627,7 @@ int main(void)
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(threads_of_a_program_share_a_tokenizer),
         cmocka_unit_test(a_child_goes_on),
+        cmocka_unit_test(a_shortage_of_memory_passes),
         cmocka_unit_test(impossible_tokenizers_are_refused),
         cmocka_unit_test(documents_are_read),
         cmocka_unit_test(damaged_datasets_are_errors),
