@@ -14,7 +14,7 @@ check "make deb made a package" test -f "$deb"
 cp /etc/resolv.conf "$C/etc/resolv.conf"
 cp "$deb" "$C/tmp/quern.deb"
 run() { chroot "$C" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
-files() { (cd "$C" && find usr/bin usr/lib/quern usr/share/man usr/share/bash-completion usr/share/zsh -name '*quern*' 2>/dev/null | sort); }
+files() { (cd "$C" && find usr/bin usr/include usr/lib usr/share/man usr/share/bash-completion usr/share/zsh -name '*quern*' 2>/dev/null | sort); }
 check "apt knows its packages" run apt-get update -qq
 check "apt installs it" run apt-get install -y -qq --no-install-recommends /tmp/quern.deb
 check "doctor says what is there" run quern doctor
@@ -31,6 +31,10 @@ printf 'WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:1>\r\nWARC-
 check "README's pipe runs" run bash /tmp/try/pipe.sh
 check "it wrote its file" test -f "$C/tmp/try/docs.jsonl.zst"
 has "with its man page" <(files) man1/quern-filter.1
-check "apt removes it" run apt-get purge -y -qq quern
+cp "${deb%/*}"/libquern0_*.deb "${deb%/*}"/libquern-dev_*.deb "${deb%/*}"/python3-quern_*.deb "$C/tmp"
+check "apt installs libquern" run sh -c 'apt-get install -y -qq --no-install-recommends /tmp/libquern*.deb /tmp/python3-quern*.deb'
+check "Python has it" run python3 -c 'import quern; quern.version()'
+check "its header is there, and the name for the linker" test -f "$C/usr/include/quern.h" -a -h "$C/usr/lib/$(uname -m)-linux-gnu/libquern.so"
+check "apt removes it" run apt-get purge -y -qq quern libquern0 libquern-dev python3-quern
 equal "nothing is left of it" "$(files)" ""
 finish
