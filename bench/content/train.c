@@ -9,7 +9,13 @@
 #include "bench/content/trainer.h"
 #include "curate/html/html_text.h"
 
-enum { BLOCKS_MANY = 250 /* of a page with more so many are learned from */ };
+enum {
+    BLOCKS_MANY = 250, /* of a page with more so many are learned from */
+    FIRST_TREES = 200, SECOND_TREES = 320
+};
+
+/* A domain weighs as its number of pages to 1 less this power. */
+#define DOMAIN_POWER 0.2f
 
 static const uint64_t seed = 1;
 
@@ -84,8 +90,8 @@ static void put_kinds(struct content_trainer *t, int fold, const struct content_
 /* Trains on the pages of folds in the set. */
 static struct content_forest train_blocks(struct content_trainer *t, unsigned folds, uint32_t features)
 {
-    struct boost_conf c = {.depth = CONTENT_DEPTH, .trees = 140, .rate = 0.13f, .lambda = 1, .row_share = 0.4f,
-                           .feature_share = 0.35f, .features = features, .seed = seed + folds};
+    struct boost_conf c = {.depth = CONTENT_DEPTH, .trees = features > CF_FIRST ? SECOND_TREES : FIRST_TREES, .rate = 0.12f,
+                           .lambda = 1, .row_share = 0.4f, .feature_share = 0.35f, .features = features, .seed = seed + folds};
 
     for (uint32_t i = 0; i < t->n; i++) {
         const struct sample *s = &t->sample[i];
@@ -93,7 +99,7 @@ static struct content_forest train_blocks(struct content_trainer *t, unsigned fo
         for (uint32_t b = 0; b < s->n_blocks; b++) {
             uint32_t r = s->first_row + b;
             bool in = folds >> s->fold & 1 && (hash_mix64(r + seed) >> 40) * 0x1p-24 < share;
-            t->used[r] = in ? t->w[r] * sqrtf(t->domain_weight[i]) / share : 0;
+            t->used[r] = in ? t->w[r] * powf(t->domain_weight[i], DOMAIN_POWER) / share : 0;
         }
     }
     /* Only rows in use: the columns are long. */

@@ -485,6 +485,8 @@ static int extract_stats(void *source, struct buf *b)
     TRY(json_put_count(b, "xml_utf8_bytes", n->xml_bytes));
     TRY(json_put_count(b, "xml_faults", n->xml_faults));
     TRY(json_put_count(b, "coding_faults", n->faults));
+    TRY(json_put_count(b, "json_ld_faults", n->data_faults));
+    TRY(json_put_count(b, "from_json_ld", n->from_data));
     return json_put_count(b, "truncated", n->truncated);
 }
 

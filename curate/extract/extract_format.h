@@ -20,7 +20,8 @@ struct extract_counts {
     uint64_t records; /* of archives */
     uint64_t kind[PAGE_KINDS];
     uint64_t of_format[EXTRACT_FORMATS], unread; /* files and members of archives; those of no format */
-    uint64_t entity_bytes, html_bytes, faults, truncated, latex_bytes, wiki_bytes, xml_bytes, xml_faults;
+    uint64_t entity_bytes, html_bytes, faults, data_faults, from_data, truncated, latex_bytes, wiki_bytes, xml_bytes,
+             xml_faults;
 };
 /* Adds n to a count, from any thread. */
 void extract_count(uint64_t *to, uint64_t n);

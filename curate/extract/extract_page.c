@@ -204,6 +204,8 @@ static int make_page(struct page_maker *m, const struct page_item *it, struct ht
     }
     extract_count(&m->counts->html_bytes, page.utf8.n);
     TRY(html_extract(m->html, page.utf8, it->uri, out, e));
+    extract_count(&m->counts->data_faults, out->data_faults);
+    extract_count(&m->counts->from_data, out->from_data);
     if (out->truncated)
         extract_count(&m->counts->truncated, 1);
     return 0;

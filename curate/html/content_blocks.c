@@ -244,6 +244,10 @@ void content_lexicon_init(struct content_lexicon *x)
                           [COLUMN] = (c > ' ' && c < 0x80) + (c >= 0xC0) + (c >= 0xE3 && c < 0xF0)};
         for (int k = 0; k < 8; k++)
             x->lanes[c] |= is[k] << 8 * k;
+        if (upper || digit || c >= 0x80 || ascii_is_lower((char)c))
+            x->letter[c] = (uint8_t)(c == 0xE2 || c == 0xC2 ? 1 : c < 0x80 ? c | 0x20 : c);
+        else
+            x->letter[c] = c == '<' || c == '&';
     }
 }
 

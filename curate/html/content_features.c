@@ -332,6 +332,7 @@ int content_page_read(struct content_page *p, const struct html_tree *t, const s
     TRY(content_read_blocks(&r));
     content_sum_nodes(&r);
     TRY(count_likes(&r));
+    TRY(content_read_stated(&r));
     content_read_whole(&r, url);
     p->stride = p->n_blocks ? (p->n_blocks + 63u) / 64 * 64 : 64;
     if (mem_room(&p->score, &p->cap_scores, p->stride, sizeof *p->score) < 0 ||
@@ -339,6 +340,7 @@ int content_page_read(struct content_page *p, const struct html_tree *t, const s
         return ERR_NOMEM;
     memset(p->feature, 0, p->stride * CONTENT_FEATURES);
     set_features(&r);
+    content_set_stated(&r);
     return 0;
 }
 
@@ -350,5 +352,7 @@ void content_page_free(struct content_page *p)
     free(p->likes);
     free(p->memo);
     free(p->score);
+    free(p->grams.slot);
+    html_ld_free(&p->ld);
     memset(p, 0, sizeof *p);
 }

@@ -8,6 +8,7 @@
 #ifndef CURATE_CONTENT_FEATURES_H
 #define CURATE_CONTENT_FEATURES_H
 
+#include "curate/html/html_ld.h"
 #include "curate/html/main_content.h"
 
 enum { CONTENT_LEVELS = 64, CONTENT_SCALES = 4, CONTENT_NEAR = 4, CONTENT_HINTS = 18, CONTENT_TOKENS = 256 };
@@ -36,8 +37,10 @@ enum content_kind {
     X(LIKE_N) X(LIKE_LEN) X(LIKE_LINK) X(LIKE_SHARE) X(SAME_N) X(SAME_LEN) X(SAME_LINK) X(SAME_SHARE) \
     /* the blocks from five before to five behind it */ \
     X(AROUND_TEXT) X(AROUND_LINK) X(AROUND_PARA) \
+    /* the share of its words that the page states as data, by enum ld_role; 62: too short to tell, 63: none stated */ \
+    X(LD_BODY) X(LD_REPLY) X(LD_DESCRIPTION) X(LD_TEASER) X(LD_REVIEW) \
     /* the page */ \
-    X(PAGE_TEXT) X(PAGE_LINK) X(PAGE_PARA) X(PAGE_BLOCKS) X(PAGE_ARTICLES)
+    X(PAGE_TEXT) X(PAGE_LINK) X(PAGE_PARA) X(PAGE_BLOCKS) X(PAGE_ARTICLES) X(PAGE_LD)
 
 enum content_feature {
 #define X(name) CF_##name,
@@ -63,6 +66,7 @@ struct content_lexicon {
     int8_t score[CONTENT_LEXICON_SLOTS];
     uint16_t token[CONTENT_LEXICON_SLOTS];
     uint64_t lanes[256]; /* what a byte of text counts as */
+    uint8_t letter[256]; /* of a word: the byte in small letters; 0: none; 1: as what follows says */
 };
 void content_lexicon_init(struct content_lexicon *l);
 /* The slot of a token, or the empty one (score and token 0) where it is to stand. */
@@ -95,6 +99,19 @@ struct content_block {
     uint8_t shape[10];    /* CF_COMMAS ... */
 };
 
+/* Runs of three words of what a page states as data. */
+struct content_gram {
+    uint32_t hash; /* 0: empty */
+    uint8_t roles; /* bits of enum ld_role */
+    bool shown;    /* a block has it too */
+};
+struct content_grams {
+    struct content_gram *slot;
+    uint32_t n, mask; /* n 0: none, the table is not set up */
+    uint8_t roles;    /* that have any */
+    size_t cap;
+};
+
 /* A page taken apart.  Zero to start; memory is kept from page to page. */
 struct content_page {
     struct content_node *node;
@@ -110,6 +127,8 @@ struct content_page {
     struct content_like *likes;
     uint32_t like_mask;
     struct content_memo *memo;
+    struct html_ld ld;
+    struct content_grams grams; /* of ld */
     /* For training: called with each token's hash and the node (below n_nodes) or block (behind) that it is of. */
     void (*seen)(void *arg, uint32_t hash, uint32_t where);
     void *arg;
@@ -121,6 +140,8 @@ int content_page_read(struct content_page *p, const struct html_tree *t, const s
                       const struct content_lexicon *lexicon, const uint8_t *skip, struct span title, struct span url);
 /* For stage 2: of each block the mean probability of those alike, by text, as a feature.  Once a page. */
 void content_like_means(struct content_page *p, uint8_t *like, uint8_t *same);
+/* Whether the document's own texts (before LD_TEASER) are mostly in no block, and longer than the blocks from cut on. */
+bool content_is_elsewhere(const struct content_page *p, int32_t cut);
 void content_page_free(struct content_page *p);
 
 /* Quarters of an octave of n, and sixtieths of a in b, as features. */

@@ -57,6 +57,9 @@ int content_read_blocks(struct content_reader *r);
 void content_sum_nodes(struct content_reader *r);
 /* The count of blocks alike. */
 struct content_like *content_find_like(struct content_page *p, uint32_t hash, enum content_alike of);
+/* Reads what the page states as data; then of each block the features from CF_LD_BODY on. */
+int content_read_stated(struct content_reader *r);
+void content_set_stated(struct content_reader *r);
 /* Fills p->page: counts of elements, tokens of metadata and of the address, what the blocks are like. */
 void content_read_whole(struct content_reader *r, struct span url);
 #endif

@@ -54,6 +54,8 @@ struct html_page {
     const char *kind;      /* HTML_MAIN: "article", "forum" ... (curate/html/content_model.h); else, and of a page
                             * of more than 500,000 nodes, which is left to the rules, NULL */
     double kind_score;     /* from 0 to 1: how sure that is */
+    bool from_data;        /* HTML_MAIN: the text is that of JSON-LD, as hardly any of it is in the page's own */
+    uint32_t data_faults;  /* HTML_MAIN: scripts of JSON-LD left out as damaged, and 1 if their texts met a bound */
     bool truncated;        /* max_bytes or max_nodes cut the page */
 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
-#include "base/utf8.h"
+#include "curate/html/html_json.h"
 #include "curate/text/html_entity.h"
 
 enum {
@@ -15,62 +15,6 @@ enum {
     DEPTH_MAX = 64
 };
 
-/* The four hexadecimal digits behind the 'u' at p. */
-static bool json_hex(const char *p, const char *end, uint32_t *v)
-{
-    *v = 0;
-    if (end - p < 5)
-        return false;
-    for (int k = 1; k <= 4; k++) {
-        if (!ascii_is_hex(p[k]))
-            return false;
-        *v = *v << 4 | (uint32_t)ascii_hex(p[k]);
-    }
-    return true;
-}
-
-/* The string that begins at p ('"'), unescaped, into out.  Returns what lies behind. */
-static const char *json_string(const char *p, const char *end, struct buf *out, int *rc)
-{
-    for (p++; p < end && *p != '"' && *rc == 0; p++) {
-        char c = *p;
-        if (c == '\\' && p + 1 < end) {
-            uint32_t cp = 0;
-            c = *++p;
-            if (c == 'u' && json_hex(p, end, &cp)) {
-                uint32_t low;
-                char u[4];
-                p += 4;
-                if (cp >> 10 == 0xD800 >> 10 && end - p > 2 && p[1] == '\\' && p[2] == 'u' &&
-                    json_hex(p + 2, end, &low) && low >> 10 == 0xDC00 >> 10) {
-                    cp = 0x10000 + ((cp & 0x3FF) << 10) + (low & 0x3FF);
-                    p += 6;
-                }
-                *rc = buf_put(out, u, (size_t)utf8_put(u, cp >> 11 == 0xD800 >> 11 ? 0xFFFD : cp));
-                continue;
-            }
-            c = c == 'n' || c == 't' || c == 'r' || c == 'b' || c == 'f' ? ' ' : c;
-        }
-        *rc = buf_putc(out, c);
-    }
-    return p;
-}
-
-static const char *behind_blanks(const char *p, const char *end)
-{
-    while (p < end && strchr(" \t\r\n:", *p))
-        p++;
-    return p;
-}
-
-/* What lies behind the string at p. */
-static const char *behind_string(const char *p, const char *end)
-{
-    for (p++; p < end && *p != '"'; p++)
-        p += *p == '\\' && p + 1 < end;
-    return p < end ? p + 1 : end;
-}
-
 /* Adds a name behind those that are there. */
 static int add_name(const char *p, const char *end, size_t max, struct buf *out)
 {
@@ -79,7 +23,7 @@ static int add_name(const char *p, const char *end, size_t max, struct buf *out)
 
     if (had)
         TRY(buf_puts(out, ", "));
-    json_string(p, end, out, &rc);
+    html_json_string(p, end, false, out, &rc);
     if (rc == 0 && had && (out->n > max || out->n == had + 2))
         out->n = had;
     return rc;
@@ -101,8 +45,8 @@ static int take_values(const char *p, const char *end, const char *name, size_t 
                 break;
         } else if (*p == '"') {
             const char *text = p, *value;
-            p = behind_string(p, end);
-            value = behind_blanks(p, end);
+            p = html_json_behind_string(p, end);
+            value = html_json_behind_blanks(p, end);
             if (value == p || !memchr(p, ':', (size_t)(value - p))) { /* not a key */
                 if (named == 2 && depth == 1)
                     rc = add_name(text, end, max, out);
@@ -110,7 +54,7 @@ static int take_values(const char *p, const char *end, const char *name, size_t 
             }
             if (depth == named && value < end && *value == '"') {
                 struct span key = {text, (size_t)(p - text)};
-                p = behind_string(value, end);
+                p = html_json_behind_string(value, end);
                 if (span_is(key, name))
                     rc = add_name(value, end, max, out);
                 else if (span_is(key, "\"@id\""))
@@ -142,11 +86,11 @@ static int find_reference(struct span s, struct span id, size_t max, struct buf 
                 continue;
             }
             struct span key = {q, 0};
-            q = behind_string(q, stop);
+            q = html_json_behind_string(q, stop);
             key.n = (size_t)(q - key.p);
-            q = behind_blanks(q, stop);
+            q = html_json_behind_blanks(q, stop);
             if (span_is(key, "\"name\"") && q < stop && *q == '"') {
-                json_string(q, stop, out, &rc);
+                html_json_string(q, stop, false, out, &rc);
                 if (rc < 0 || (out->n && out->n <= max))
                     return rc;
                 buf_clear(out);
@@ -182,7 +126,7 @@ static int take(struct meta_reader *r, const struct json_key *k, struct span all
     if (*p == '{' || *p == '[')
         rc = take_values(p, end - p > VALUE_MAX ? p + VALUE_MAX : end, k->of, META_AUTHOR_MAX, tmp, &id);
     else if (*p == '"')
-        json_string(p, end - p > VALUE_MAX ? p + VALUE_MAX : end, tmp, &rc);
+        html_json_string(p, end - p > VALUE_MAX ? p + VALUE_MAX : end, false, tmp, &rc);
     if (rc == 0 && !tmp->n && id.n > 2 && k->field == META_LICENSE)
         rc = buf_put(tmp, id.p + 1, id.n - 2);
     else if (rc == 0 && !tmp->n && id.n > 2 && r->references++ < REFERENCES)
@@ -228,9 +172,9 @@ int meta_read_json(struct meta_reader *r, struct span s, bool linked_data)
             p++;
         } else if (*p == '"') {
             struct span key = {p, 0};
-            const char *behind = behind_string(p, end);
+            const char *behind = html_json_behind_string(p, end);
             key.n = (size_t)(behind - p);
-            p = behind_blanks(behind, end);
+            p = html_json_behind_blanks(behind, end);
             if (p == behind || !memchr(behind, ':', (size_t)(p - behind)) || depth >= DEPTH_MAX || aside[depth])
                 continue;
             next = is_aside(key);
@@ -238,7 +182,7 @@ int meta_read_json(struct meta_reader *r, struct span s, bool linked_data)
                 if (span_is(key, keys[k].key))
                     TRY(take(r, &keys[k], s, p, linked_data ? 0 : 2));
             if (p < end && *p == '"') { /* a value that is no key */
-                p = behind_string(p, end);
+                p = html_json_behind_string(p, end);
                 next = false;
             }
         } else {
