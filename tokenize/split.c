@@ -113,7 +113,7 @@ int split_find_expression(struct split *s, const char *pattern, bool oniguruma, 
     return split_pcre_new(&s->pcre, pattern, oniguruma, e);
 }
 
-/* The expressions of steps, one after another. */
+/* The expressions of steps, one after another; NULL: out of memory. */
 static char *steps_text(const struct split_step *steps, size_t n)
 {
     static const char *const names[] = {[SPLIT_STEP_NUMBERS] = "Digits", [SPLIT_STEP_PUNCTUATION] = "Punctuation"};
@@ -121,6 +121,8 @@ static char *steps_text(const struct split_step *steps, size_t n)
 
     for (size_t i = 0; i < n; i++)
         buf_printf(&b, "%s%s", i ? ", then " : "", steps[i].expression ? steps[i].expression : names[steps[i].kind]);
+    if (b.failed)
+        buf_free(&b);
     return b.p;
 }
 
