@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "curate/dedup/rank_exchange.h"
+#include "curate/stream/rank_exchange.h"
 #include "pipelines/answers.h"
 #include "pipelines/counts.h"
 #include "pipelines/work.h"

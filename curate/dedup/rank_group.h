@@ -15,7 +15,7 @@
 #ifndef CURATE_RANK_GROUP_H
 #define CURATE_RANK_GROUP_H
 
-#include "curate/dedup/rank_exchange.h"
+#include "curate/stream/rank_exchange.h"
 
 struct rank_group_conf {
     struct comm *c;

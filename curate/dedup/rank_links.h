@@ -11,7 +11,7 @@
 #ifndef CURATE_RANK_LINKS_H
 #define CURATE_RANK_LINKS_H
 
-#include "curate/dedup/rank_exchange.h"
+#include "curate/stream/rank_exchange.h"
 
 /* Where the documents are: those of rank r have numbers first[r] .. first[r + 1] - 1. */
 struct rank_docs {

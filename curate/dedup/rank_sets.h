@@ -8,7 +8,7 @@
 #include "curate/dedup/dedup_bands.h"
 #include "curate/dedup/dedup_fuzzy_note.h"
 #include "curate/dedup/dedup_sets.h"
-#include "curate/dedup/rank_exchange.h"
+#include "curate/stream/rank_exchange.h"
 
 struct rank_sets {
     struct comm *c;

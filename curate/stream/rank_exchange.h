@@ -1,7 +1,7 @@
-/* curate/dedup/rank_exchange.h -- moving records between ranks that share a collection, from disk to
+/* curate/stream/rank_exchange.h -- moving records between ranks that share a collection, from disk to
  * disk, in bounded memory.
  *
- * Every function here is called by all ranks of the group.
+ * Every function that takes a group is called by all its ranks.
  */
 #ifndef CURATE_RANK_EXCHANGE_H
 #define CURATE_RANK_EXCHANGE_H

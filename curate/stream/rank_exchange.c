@@ -1,4 +1,4 @@
-#include "curate/dedup/rank_exchange.h"
+#include "curate/stream/rank_exchange.h"
 
 #include <inttypes.h>
 #include <math.h>
