@@ -20,7 +20,7 @@ static struct {
     bool shown; /* a progress line stands on the terminal */
     double last;
     uint64_t skipped; /* bad records so far */
-} state = {PTHREAD_MUTEX_INITIALIZER, NULL, LOG_NONE, false, -1, 0};
+} state = {PTHREAD_MUTEX_INITIALIZER, NULL, LOG_WARN, false, -1, 0};
 
 void log_init(const char *prefix, enum log_level level)
 {

@@ -17,7 +17,7 @@ extern "C" {
 enum log_level { LOG_NONE = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 /* prefix: "quern-filter".  Messages above level are not printed.  Called by
- * tool_begin; the default is no prefix and LOG_NONE: within another program nothing is printed. */
+ * tool_begin; the default is no prefix and LOG_WARN. */
 void log_init(const char *prefix, enum log_level level);
 void log_msg(enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

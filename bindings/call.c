@@ -2,12 +2,19 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "base/version.h"
 
 _Static_assert(sizeof(quern_error) == sizeof(struct err), "an error is passed on as it is");
 _Static_assert((int)QUERN_MEMORY == ERR_NOMEM && (int)QUERN_IO == ERR_IO && (int)QUERN_FORMAT == ERR_FORMAT &&
                    (int)QUERN_ARGUMENT == ERR_ARG && (int)QUERN_UNSUPPORTED == ERR_UNSUPPORTED && (int)QUERN_LIMIT == ERR_LIMIT,
                "codes are passed on as they are");
+
+/* The library's own copy of base/log.c: within a program of others nothing is printed. */
+__attribute__((constructor)) static void say_nothing(void)
+{
+    log_init(NULL, LOG_NONE);
+}
 
 const char *quern_version(void)
 {
