@@ -19,6 +19,7 @@ struct batch {
     const size_t *sizes;
     const uint32_t *ids; /* to decode */
     const size_t *ends;
+    sigset_t signals; /* the caller's mask */
 
     pthread_mutex_t lock; /* of the next two */
     size_t next;
@@ -103,17 +104,14 @@ static void take_part(struct batch *b, struct worker *w)
     }
 }
 
-/* The host's signals are not for threads that it does not know. */
+/* The host's signals are not for threads that it does not know: these begin with all of them blocked. */
 static void run_thread(void *arg, int thread)
 {
     struct batch *b = arg;
     struct worker *w;
-    sigset_t all;
 
-    if (thread > 0) {
-        sigfillset(&all);
-        pthread_sigmask(SIG_BLOCK, &all, NULL);
-    }
+    if (thread == 0)
+        pthread_sigmask(SIG_SETMASK, &b->signals, NULL);
     if ((w = worker_take(b->t)) == NULL)
         return; /* others do it, or batch_run sees that nobody did */
     take_part(b, w);
@@ -135,6 +133,10 @@ static int threads_for(const struct batch *b, int asked)
 
 static int64_t batch_run(struct batch *b, int threads, quern_error *e)
 {
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &b->signals);
     pthread_mutex_init(&b->lock, NULL);
     gate_init(&b->gate);
     pool_run(threads_for(b, threads), run_thread, b, NULL); /* with fewer threads, if the system has no more */

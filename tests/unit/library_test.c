@@ -12,8 +12,10 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -276,6 +278,38 @@ static void *use(void *arg)
     }
     __atomic_fetch_add(&s->wrong, wrong, __ATOMIC_RELAXED);
     return NULL;
+}
+
+/* A signal to the process goes to a thread that has it not blocked: the one that made the call, none of the library's. */
+static pthread_t caller;
+static volatile sig_atomic_t elsewhere, here;
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    *(pthread_equal(pthread_self(), caller) ? &here : &elsewhere) += 1;
+}
+
+static void signals_are_for_the_program(void **state)
+{
+    quern_tokenizer *t = open_tokenizer(tokenizer_json);
+    struct texts x = make_texts();
+    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, old;
+    struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    size_t ends[TEXTS];
+
+    (void)state;
+    caller = pthread_self();
+    sigaction(SIGPROF, &sa, &old);
+    setitimer(ITIMER_PROF, &often, NULL); /* to whatever thread may have it */
+    for (int i = 0; i < 50; i++)
+        assert_true(quern_encode_batch(t, x.p, x.size, TEXTS, 0, 4, NULL, 0, ends, &err) > 0);
+    setitimer(ITIMER_PROF, &never, NULL);
+    sigaction(SIGPROF, &old, NULL);
+    assert_int_equal(elsewhere, 0);
+    assert_true(here > 0);
+    free(x.own);
+    quern_tokenizer_close(t);
 }
 
 static void threads_of_a_program_share_a_tokenizer(void **state)
@@ -625,6 +659,7 @@ int main(void)
         cmocka_unit_test(tokens_are_looked_up),
         cmocka_unit_test(what_does_not_fit_is_counted),
         cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(signals_are_for_the_program),
         cmocka_unit_test(threads_of_a_program_share_a_tokenizer),
         cmocka_unit_test(a_child_goes_on),
         cmocka_unit_test(a_shortage_of_memory_passes),
