@@ -52,7 +52,7 @@ static int pass_absent(struct row *r, const struct parquet_node *n, int level)
 
         TRY(peek(r, i));
         if ((int)c->def != level) {
-            err_set(r->e, ERR_FORMAT, "it does not have nothing where another column has nothing");
+            err_set(r->e, ERR_FORMAT, "its nulls are not those of another column");
             return named(r, c);
         }
         c->ready = false;

@@ -1,8 +1,8 @@
 """What quern writes as Parquet, read by pyarrow and DuckDB: every value is that of the JSON line.
 
-    python parquet_diff.py QUERN [JSONL...]
+    python parquet_diff.py [JSONL...]
 
-QUERN is the program; without files the rows of tests/data/parquet are taken.  Prints what differs; exits with 1 if anything did.
+Takes quern-clean from PATH; without files the rows of tests/data/parquet.  Prints what differs; exits with 1 if anything did.
 """
 import glob
 import json
@@ -14,9 +14,8 @@ import tempfile
 import duckdb
 import pyarrow.parquet as pq
 
-quern = sys.argv[1]
 here = os.path.dirname(__file__)
-files = sys.argv[2:] or sorted(glob.glob(os.path.join(here, "../data/parquet/*.jsonl")))
+files = sys.argv[1:] or sorted(glob.glob(os.path.join(here, "../data/parquet/*.jsonl")))
 differ = rows = 0
 
 
@@ -37,8 +36,8 @@ for file in files:
         at, to = os.path.join(t, "a.jsonl"), os.path.join(t, "a.parquet")
         with open(at, "w") as f:
             f.writelines(json.dumps(x, ensure_ascii=False) + "\n" for x in lines)
-        subprocess.run([quern, "clean", "-q", at, "-o", to], check=True)
-        kept = subprocess.run([quern, "clean", "-q", at], check=True, capture_output=True).stdout
+        subprocess.run(["quern-clean", "-q", at, "-o", to], check=True)
+        kept = subprocess.run(["quern-clean", "-q", at], check=True, capture_output=True).stdout
         kept = [json.loads(x) for x in kept.splitlines()]
         arrow = pq.read_table(to).to_pylist()
         duck = duckdb.sql("select * from '%s'" % to)

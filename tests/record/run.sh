@@ -181,6 +181,7 @@ elif [ ! -f "$header" ]; then
     leave fp8.sh "no $header"
 fi
 # Comparisons that keep nothing: quern beside the peer, on what is built.
+step datatrove parquet_diff.py -- $D/parquet
 step text mojibake_diff.py 2000 1 $D/clean/mojibake.jsonl -- $D/clean
 if shared justext_diff.py; then
     step text justext_diff.py "$SHARED/data/extraction/segment-benchmark/dev/html" .95 -- $D/justext
