@@ -140,7 +140,8 @@ int content_page_read(struct content_page *p, const struct html_tree *t, const s
                       const struct content_lexicon *lexicon, const uint8_t *skip, struct span title, struct span url);
 /* For stage 2: of each block the mean probability of those alike, by text, as a feature.  Once a page. */
 void content_like_means(struct content_page *p, uint8_t *like, uint8_t *same);
-/* Whether the document's own texts (before LD_TEASER) are mostly in no block, and longer than the blocks from cut on. */
+/* Whether the document's own texts (before LD_TEASER) are mostly in no block, and longer than the blocks from cut on;
+ * false where several things are described. */
 bool content_is_elsewhere(const struct content_page *p, int32_t cut);
 void content_page_free(struct content_page *p);
 

@@ -156,16 +156,18 @@ bool content_is_elsewhere(const struct content_page *p, int32_t cut)
     const unsigned own = (1u << LD_TEASER) - 1;
     const struct content_grams *g = &p->grams;
     uint64_t kept = 0, stated = 0;
-    uint32_t n = 0, shown = 0;
+    uint32_t n = 0, shown = 0, things = 0;
 
     for (uint32_t i = 0; g->n && i <= g->mask; i++) {
         n += (g->slot[i].roles & own) > 0;
         shown += g->slot[i].roles & own && g->slot[i].shown;
     }
-    if (n < GRAMS_MIN || shown * 2 >= n)
-        return false;
-    for (int i = 0; i < p->ld.n_texts; i++)
+    for (int i = 0; i < p->ld.n_texts; i++) {
+        things += p->ld.text[i].role == LD_DESCRIPTION;
         stated += p->ld.text[i].role < LD_TEASER ? p->ld.text[i].n : 0;
+    }
+    if (n < GRAMS_MIN || shown * 2 >= n || things > 1) /* a page of several things lists them */
+        return false;
     for (uint32_t i = 0; i < p->n_blocks; i++)
         kept += p->score[i] >= cut ? p->block[i].text : 0;
     return kept < stated;

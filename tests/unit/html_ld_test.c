@@ -203,6 +203,9 @@ static void test_shown(void **state)
     assert_false(page.from_data);
     assert_null(memmem(page.text.p, page.text.n, "Bavarian granite", 16));
     html_worker_free(w);
+    extract(SHOP("[" PRODUCT(STONES) "," PRODUCT(STONES " " MILL) "]", "<p>Our mills</p>"), HTML_TEXT, &page, &w);
+    assert_false(page.from_data);
+    html_worker_free(w);
     extract(SHOP("{\"@type\":\"Product\"", ""), HTML_TEXT, &page, &w);
     assert_int_equal(page.data_faults, 1);
     html_worker_free(w);
