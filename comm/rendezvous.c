@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/little.h"
 #include "base/log.h"
 
 enum {
@@ -22,31 +23,14 @@ enum {
 };
 static const char MAGIC[8] = {'q', 'u', 'e', 'r', 'n', 'T', 'C', 'P'};
 
-/* ---- bytes ---- */
-
-static void put(unsigned char *to, uint64_t v, int n)
-{
-    for (int i = 0; i < n; i++)
-        to[i] = (unsigned char)(v >> 8 * i);
-}
-
-static uint64_t get(const unsigned char *from, int n)
-{
-    uint64_t v = 0;
-
-    for (int i = 0; i < n; i++)
-        v |= (uint64_t)from[i] << 8 * i;
-    return v;
-}
-
 void rendezvous_put_hello(unsigned char *to, const struct rendezvous_hello *h)
 {
     memset(to, 0, RENDEZVOUS_HELLO);
     memcpy(to, MAGIC, 8);
-    put(to + 8, h->size, 4);
-    put(to + 12, h->rank, 4);
-    put(to + 16, h->port, 4);
-    put(to + 24, h->job, 8);
+    little_put(to + 8, h->size, 4);
+    little_put(to + 12, h->rank, 4);
+    little_put(to + 16, h->port, 4);
+    little_put(to + 24, h->job, 8);
     memcpy(to + 32, h->word, RENDEZVOUS_WORD);
 }
 
@@ -57,14 +41,14 @@ int rendezvous_get_hello(struct rendezvous_hello *h, const struct rendezvous *r,
         return err_set(e, ERR_FORMAT, "no rank of ours");
     if (n < RENDEZVOUS_HELLO)
         return 0;
-    h->size = (uint32_t)get(from + 8, 4);
-    h->rank = (uint32_t)get(from + 12, 4);
-    h->port = (uint32_t)get(from + 16, 4);
-    h->job = get(from + 24, 8);
+    h->size = (uint32_t)little_get(from + 8, 4);
+    h->rank = (uint32_t)little_get(from + 12, 4);
+    h->port = (uint32_t)little_get(from + 16, 4);
+    h->job = little_get(from + 24, 8);
     memcpy(h->word, from + 32, RENDEZVOUS_WORD);
     if (h->size != (uint32_t)r->size || h->job != r->job)
         return err_set(e, ERR_FORMAT, "a rank of another run, of %u ranks", (unsigned)h->size);
-    if (h->rank >= h->size || h->port > 65535 || get(from + 20, 4) != 0)
+    if (h->rank >= h->size || h->port > 65535 || little_get(from + 20, 4) != 0)
         return err_set(e, ERR_FORMAT, "rank %u of %u cannot be", (unsigned)h->rank, (unsigned)h->size);
     return 1;
 }
@@ -457,8 +441,8 @@ static int tell_places(struct meeting *m, struct err *e)
     memcpy(at + 8, m->word, RENDEZVOUS_WORD);
     at += 8 + RENDEZVOUS_WORD;
     for (int i = 0; i < m->r->size; i++, at += PLACE) {
-        put(at, m->place[i].family, 4);
-        put(at + 4, m->place[i].port, 4);
+        little_put(at, m->place[i].family, 4);
+        little_put(at + 4, m->place[i].port, 4);
         memcpy(at + 8, m->place[i].address, 16);
     }
     for (int i = 1; i < m->r->size && rc == 0; i++) {
@@ -494,8 +478,8 @@ static int hear_places(struct meeting *m, int port, struct err *e)
     memcpy(m->word, head + 8, RENDEZVOUS_WORD);
     for (int i = 0; i < m->r->size; i++) {
         TRY(move_all(m->fd[0], POLLIN, at, sizeof at, m->deadline, rank0, e));
-        m->place[i].family = (uint32_t)get(at, 4);
-        m->place[i].port = (uint32_t)get(at + 4, 4);
+        m->place[i].family = (uint32_t)little_get(at, 4);
+        m->place[i].port = (uint32_t)little_get(at + 4, 4);
         memcpy(m->place[i].address, at + 8, 16);
     }
     return 0;

@@ -7,25 +7,11 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/little.h"
 
 /* A page begins with its checksum (8 bytes), how many keys it has (2), in a leaf of how many bytes a difference of keys is
  * (1), and zeros; in a leaf the first key follows. */
 enum { HEAD = 16, LEAF_HEAD = HEAD + 8, FANOUT = (INDEX_PAGE - HEAD) / 8, LEVELS = 16, READ = 1 << 16 };
-
-static void put_bytes(unsigned char *to, uint64_t x, int n)
-{
-    for (int i = 0; i < n; i++)
-        to[i] = (unsigned char)(x >> 8 * i);
-}
-
-static uint64_t get_bytes(const unsigned char *p, int n)
-{
-    uint64_t x = 0;
-
-    for (int i = 0; i < n; i++)
-        x |= (uint64_t)p[i] << 8 * i;
-    return x;
-}
 
 /* Bytes that a number takes. */
 static int width(uint64_t x)
@@ -80,7 +66,7 @@ void index_pages_free(struct index_pages_out *p)
 
 static int put_page(struct file_out *out, unsigned char *page, struct err *e)
 {
-    put_bytes(page, hash_xxh3_64((struct span){(char *)page + 8, INDEX_PAGE - 8}), 8);
+    little_put(page, hash_xxh3_64((struct span){(char *)page + 8, INDEX_PAGE - 8}), 8);
     return file_write(out, page, INDEX_PAGE, e);
 }
 
@@ -90,12 +76,12 @@ static int put_leaf(struct index_pages_out *p, struct err *e)
     uint64_t first = p->entry[0].key;
     int keys = width(p->entry[p->n - 1].key - first);
 
-    put_bytes(page + 8, p->n, 2);
-    put_bytes(page + 10, (uint64_t)keys, 1);
-    put_bytes(page + HEAD, first, 8);
+    little_put(page + 8, p->n, 2);
+    little_put(page + 10, (uint64_t)keys, 1);
+    little_put(page + HEAD, first, 8);
     for (size_t i = 0; i < p->n; i++, to += keys + p->value_bytes) {
-        put_bytes(to, p->entry[i].key - first, keys);
-        put_bytes(to + keys, p->entry[i].value, p->value_bytes);
+        little_put(to, p->entry[i].key - first, keys);
+        little_put(to + keys, p->entry[i].value, p->value_bytes);
     }
     p->n = 0;
     p->leaves++;
@@ -123,9 +109,9 @@ static int put_level(struct index_pages_out *p, const struct spill *below, struc
 
         n = below->size - at < sizeof key ? below->size - at : sizeof key;
         TRY(spill_read(below, at, key, (size_t)n, e));
-        put_bytes(page + 8, n / sizeof *key, 2);
+        little_put(page + 8, n / sizeof *key, 2);
         for (size_t i = 0; i < n / sizeof *key; i++)
-            put_bytes(page + HEAD + 8 * i, key[i], 8);
+            little_put(page + HEAD + 8 * i, key[i], 8);
         TRY(put_page(p->out, page, e));
         TRY(spill_put(first, key, sizeof *key, e));
     }
@@ -241,9 +227,9 @@ static int hold(struct index_cursor *c, int level, uint64_t number, struct err *
     h->number = UINT64_MAX;
     TRY(index_read_at(c->t->fd, c->t->name, c->t->at + (c->level[level].at + number) * INDEX_PAGE, h->page, INDEX_PAGE, e));
     c->read += INDEX_PAGE;
-    if (hash_xxh3_64((struct span){(char *)h->page + 8, INDEX_PAGE - 8}) != get_bytes(h->page, 8))
+    if (hash_xxh3_64((struct span){(char *)h->page + 8, INDEX_PAGE - 8}) != little_get(h->page, 8))
         return damaged(c, level, number, "has another checksum", e);
-    h->n = (size_t)get_bytes(h->page + 8, 2);
+    h->n = (size_t)little_get(h->page + 8, 2);
     h->key_bytes = h->page[10];
     h->number = number;
     if (!may_have(c, level, h)) {
@@ -255,7 +241,7 @@ static int hold(struct index_cursor *c, int level, uint64_t number, struct err *
 
 static uint64_t first_key(const struct held *h)
 {
-    return get_bytes(h->page + HEAD, 8);
+    return little_get(h->page + HEAD, 8);
 }
 
 static struct index_entry entry_at(const struct index_cursor *c, size_t i)
@@ -263,7 +249,7 @@ static struct index_entry entry_at(const struct index_cursor *c, size_t i)
     const struct held *h = &c->level[0].held;
     const unsigned char *p = h->page + LEAF_HEAD + i * (size_t)(h->key_bytes + c->value_bytes);
 
-    return (struct index_entry){first_key(h) + get_bytes(p, h->key_bytes), get_bytes(p + h->key_bytes, c->value_bytes)};
+    return (struct index_entry){first_key(h) + little_get(p, h->key_bytes), little_get(p + h->key_bytes, c->value_bytes)};
 }
 
 /* The last page below that begins before the key, or the first one. */
@@ -274,7 +260,7 @@ static size_t child_of(const struct held *h, uint64_t key)
     while (high - low > 1) {
         size_t middle = (low + high) / 2;
 
-        if (get_bytes(h->page + HEAD + 8 * middle, 8) < key)
+        if (little_get(h->page + HEAD + 8 * middle, 8) < key)
             low = middle;
         else
             high = middle;
