@@ -152,6 +152,17 @@ rejects: out.rejects
 stats: out.stats
 END
 sweep 'curate, branches' FAIL_ANY='stats$' FAIL_SPARE='^out.jsonl.work/.' FAIL_KEEP='^out[._]' FAIL_RESUME=1 quern-curate -j1 "$in/branches.yaml"
+cat >chat.jinja <<'END'
+{% set ns = namespace(n=0) %}{% macro m(x, y='-') %}{{ y ~ x|upper }}{% endmacro %}
+{% for m in messages if m.content %}{% set ns.n = ns.n + 1 %}{{ m.role }}: {{ (m.content ~ ns.n)|trim }}{{ m(m.role[1:]) }}
+{% set t %}{{ tools | tojson(indent=1) }}{% endset %}{{ t.split('a')|join('-') }}{% endfor %}
+{{ messages | map(attribute='role') | sort | list }}{{ {'b': [1, 2.5]} }}{% if add_generation_prompt %}assistant{% endif %}
+END
+printf '{"messages":[{"role":"user","content":"A b"},{"role":"assistant","content":"C"}],"tools":[{"a":1}]}\n' >chat.jsonl
+printf '{"bos_token":"<s>"}' >tokenizer_config.json
+sweep 'tokenizer chat' quern-tokenizer chat --chat-template "$in/chat.jinja" --loss-on all --tokenizer "$data/train/sft/tokenizer.json" "$in/chat.jsonl"
+sweep 'tokenize conversations' FAIL_KEEP='^out_chat_document' FAIL_RESUME=1 quern-tokenize -j1 --tokenizer "$data/train/sft/tokenizer.json" --chat-template chatml \
+    --output-prefix out "$in/chat.jsonl"
 sweep 'tokenizer train' FAIL_KEEP='^out/$' quern-tokenizer train -j1 --memory 64M --vocab-size 280 "$in/docs.jsonl" -o out.json --vocab-merges out --ranks out.ranks
 sweep 'tokenizer encode' quern-tokenizer encode --tokenizer "$in/tokenizer.json" --jsonl "$in/docs.jsonl"
 sweep 'tokenizer info' quern-tokenizer info --pattern gpt2 --tokenizer "$data/tokenizer/ranks.tiktoken"
