@@ -1,4 +1,5 @@
 /* Filters and methods of texts. */
+#include <unicode/uchar.h>
 #include <unicode/ustring.h>
 
 #include "tokenize/jinja_parts.h"

@@ -67,7 +67,7 @@ static bool cut_by(struct span *s)
 {
     static const char *const whats[] = {"written ", "posted ", "post ", "published ", "started ", "text ", "words ", "article ",
                                         "story ", "geschrieben ", "erstellt ", "eingestellt ", "text: ", "escrito ",
-                                        "publicado ", "scritto ", "\xC3\xA9" "crit ", "publi\xC3\xA9 "},
+                                        "publicado ", "scritto ", "\u00e9crit ", "publi\u00e9 "},
                              *const bys[] = {"by ", "by: ", "by:", "author: ", "von ", "vom ", "par ", "por ", "di ", "door ",
                                              "av ", "przez ", "af "};
     struct span rest = *s;
