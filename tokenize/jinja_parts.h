@@ -145,7 +145,7 @@ extern const struct jinja_named jinja_text_filters[], jinja_text_methods[], jinj
 /* ERR_FORMAT: `what` has no meaning for v. */
 int jinja_wrong(struct jinja_run *r, const struct jinja_args *x, const char *what, const struct jinja_value *v);
 enum jinja_case { JINJA_UPPER, JINJA_LOWER, JINJA_TITLE, JINJA_CAPITALIZE };
-/* Python's upper and lower, Jinja's title and capitalize. */
+/* jinja_case.c: Python's upper and lower, Jinja's title and capitalize. ERR_FORMAT: not ASCII, and there is no ICU. */
 int jinja_change_case(struct jinja_run *r, struct span s, enum jinja_case how, struct jinja_value *out);
 
 /* jinja_functions.c: NULL or -1: there is none of this name. */

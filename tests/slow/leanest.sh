@@ -14,6 +14,11 @@ PATH=$T/lean/bin:$PATH
 for p in lean/bin/*; do check "${p##*/} runs" "$p" --version; done
 awk 'BEGIN { for (i = 0; i < 300; i++) printf "{\"text\":\"line %d of a text about the sea\"}\n", i }' >a.jsonl
 check 'a tokenizer is made' quern-tokenizer train --vocab-size 300 -o tok.json a.jsonl
+echo '{{ messages[0].content | upper }}' >upper.jinja
+upper() { printf '{"messages":[{"role":"user","content":"%s"}]}\n' "$1" | quern-tokenizer chat --tokenizer tok.json --chat-template upper.jinja --loss-on all; }
+equal 'a template changes the case of ASCII' "$(upper sea)" '["SEA"]'
+status 'of é it does not' 1 upper é
+has 'for want of ICU' err 'the case of a text beyond ASCII needs ICU, which this build does without'
 check 'a text is tokenized' quern-tokenize --tokenizer tok.json --output-prefix data a.jsonl
 check 'a model is trained' quern-train --data-path data_text_document \
     --num-layers 1 --hidden-size 32 --num-attention-heads 2 --seq-length 16 \
