@@ -92,24 +92,25 @@ done
 
 # Killed at 50 moments each: no half file stands under its name, and what comes in the end is the same.
 zstd -dcq "$data/planted-dev/docs.jsonl.zst" | split -l 5000 -d -a 1 - part.0
-fuzzy() { exec quern-dedup fuzzy -q part.0? -o run.out --index run.idx; }
+fuzzy() { exec quern-dedup fuzzy -q part.0? -o run.out --index run.idx --index-sets; }
 (fuzzy)
-mv run.out want.out
-mv run.idx want.idx
+for f in out idx idx.sets; do mv run.$f want.$f; done
 half=0
 for k in $(seq 50); do
     (fuzzy) &
     sleep "$(awk -v k="$k" 'BEGIN { srand(k); print rand() }')"
     kill -9 $! 2>/dev/null
     wait $! 2>/dev/null
-    for f in out idx; do if [ -e run.$f ] && ! cmp -s run.$f want.$f; then half=1; fi; done
-    rm -f run.out run.idx
+    for f in out idx idx.sets; do if [ -e run.$f ] && ! cmp -s run.$f want.$f; then half=1; fi; done
+    rm -f run.out run.idx*
 done 2>/dev/null
 equal "50 kills leave no half file" "$half" 0
 (fuzzy)
 same "run again: the same documents" run.out want.out
 same "and the same index" run.idx want.idx
-printf 'input: ["part.0?"]\nstages:\n  - dedup fuzzy: {index: plan.idx}\noutput: plan.out\n' >plan.yaml
+same "with the same set file" run.idx.sets want.idx.sets
+rm run.idx*
+printf 'input: ["part.0?"]\nstages:\n  - dedup fuzzy: {index: run.idx}\noutput: plan.out\n' >plan.yaml
 kills=0
 for k in $(seq 500); do
     [ $kills = 50 ] && break
@@ -121,7 +122,8 @@ done 2>/dev/null
 equal "a plan was killed 50 times" $kills 50
 status "and ends" 0 quern curate -q --checkpoint 1M plan.yaml
 same "with the same documents" plan.out want.out
-same "and the same index" plan.idx want.idx
+same "and the same index" run.idx want.idx
+same "with the same set file" run.idx.sets want.idx.sets
 rm -rf part.0? run.* plan.* want.*
 
 # XXH64 of what `tests/record/minhash.py --stdin` prints for the first 2,000 documents.
